@@ -381,7 +381,8 @@ ATTAR_API const struct attar_event_spec *attar_run_timer_spec(
 
 struct attar_run_record_opts {
 	size_t size;        /* sizeof(struct attar_run_record_opts) */
-	const char *path;   /* perf.data file, replaced if it exists; "-": standard output */
+	/* perf.data file, replaced if it exists; "-": standard output; NULL: none, with --push */
+	const char *path;
 	const char *events; /* as for attar_run_events(); NULL: CPU sampling */
 	uint64_t freq;      /* samples per second where not each event is one; 0: the run's */
 	bool stacks;        /* with call chains */
@@ -407,9 +408,12 @@ struct attar_run_record_opts {
  */
 ATTAR_API int attar_run_record(struct attar_run *run, const struct attar_run_record_opts *opts);
 
+/* Whether the run gives its events to others: the option --push. */
+ATTAR_API bool attar_run_pushes(const struct attar_run *run);
+
 /* What was written so far. */
 struct attar_run_recorded {
-	const char *path; /* borrowed from the options */
+	const char *path; /* borrowed from the options; the address of --push without a file */
 	uint64_t samples;
 	uint64_t records;    /* samples and all others */
 	uint64_t bytes;      /* of the events' records, before compression */

@@ -37,7 +37,8 @@ class _annotate:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 annotate: _annotate
 
@@ -58,7 +59,8 @@ class _biolatency:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 biolatency: _biolatency
 
@@ -75,7 +77,8 @@ class _biosnoop:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 biosnoop: _biosnoop
 
@@ -90,7 +93,8 @@ class _bitesize:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 bitesize: _bitesize
 
@@ -107,7 +111,8 @@ class _blktrace:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 blktrace: _blktrace
 
@@ -131,7 +136,8 @@ class _bpf_kvm_exit:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 bpf_kvm_exit: _bpf_kvm_exit
 
@@ -156,7 +162,8 @@ class _breakpoint:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 breakpoint: _breakpoint
 
@@ -167,7 +174,8 @@ class _cachestat:
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        input: _Text = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Text = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 cachestat: _cachestat
 
@@ -220,7 +228,8 @@ class _cpudist:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 cpudist: _cpudist
 
@@ -241,7 +250,8 @@ class _drsnoop:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 drsnoop: _drsnoop
 
@@ -263,7 +273,8 @@ class _event_care:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 event_care: _event_care
 
@@ -280,7 +291,8 @@ class _execsnoop:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 execsnoop: _execsnoop
 
@@ -299,7 +311,8 @@ class _exitsnoop:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 exitsnoop: _exitsnoop
 
@@ -316,7 +329,8 @@ class _expr:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 expr: _expr
 
@@ -337,7 +351,8 @@ class _fileslower:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 fileslower: _fileslower
 
@@ -380,7 +395,8 @@ class _gc:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 gc: _gc
 
@@ -423,7 +439,8 @@ class _hardirqs:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 hardirqs: _hardirqs
 
@@ -442,7 +459,8 @@ class _hrcount:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 hrcount: _hrcount
 
@@ -471,7 +489,8 @@ class _hrtimer:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 hrtimer: _hrtimer
 
@@ -484,7 +503,8 @@ class _hwstat:
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        input: _Text = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Text = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 hwstat: _hwstat
 
@@ -508,7 +528,8 @@ class _irq_off:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 irq_off: _irq_off
 
@@ -539,7 +560,8 @@ class _kmemleak:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 kmemleak: _kmemleak
 
@@ -570,7 +592,8 @@ class _kmemprof:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 kmemprof: _kmemprof
 
@@ -591,7 +614,8 @@ class _kvm_exit:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 kvm_exit: _kvm_exit
 
@@ -612,7 +636,8 @@ class _kvmmmu:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 kvmmmu: _kvmmmu
 
@@ -637,7 +662,8 @@ class _ldlat_loads:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 ldlat_loads: _ldlat_loads
 
@@ -660,7 +686,8 @@ class _ldlat_stores:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 ldlat_stores: _ldlat_stores
 
@@ -673,7 +700,8 @@ class _llcstat:
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        input: _Text = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Text = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 llcstat: _llcstat
 
@@ -697,7 +725,8 @@ class _locks:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 locks: _locks
 
@@ -712,7 +741,8 @@ class _misc:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 misc: _misc
 
@@ -733,7 +763,8 @@ class _mountsnoop:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 mountsnoop: _mountsnoop
 
@@ -776,7 +807,8 @@ class _multi_trace:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 multi_trace: _multi_trace
 
@@ -806,7 +838,8 @@ class _nested_trace:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 nested_trace: _nested_trace
 
@@ -825,7 +858,8 @@ class _netqtop:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 netqtop: _netqtop
 
@@ -853,7 +887,8 @@ class _num_dist:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 num_dist: _num_dist
 
@@ -877,7 +912,8 @@ class _offcpu:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 offcpu: _offcpu
 
@@ -898,7 +934,8 @@ class _oncpu:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 oncpu: _oncpu
 
@@ -919,7 +956,8 @@ class _oomkill:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 oomkill: _oomkill
 
@@ -940,7 +978,8 @@ class _opensnoop:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 opensnoop: _opensnoop
 
@@ -961,7 +1000,8 @@ class _overview:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 overview: _overview
 
@@ -983,7 +1023,8 @@ class _page_faults:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 page_faults: _page_faults
 
@@ -996,7 +1037,8 @@ class _percpu_stat:
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        input: _Text = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Text = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 percpu_stat: _percpu_stat
 
@@ -1021,7 +1063,8 @@ class _profile:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 profile: _profile
 
@@ -1064,7 +1107,8 @@ class _query:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 query: _query
 
@@ -1079,7 +1123,7 @@ class _record:
         freq: int = ...,
         # record call stacks
         call_graph: bool = ...,
-        # write to FILE (default perf.data); -: to standard output, as a pipe
+        # write to FILE (default perf.data, or none with --push); -: to standard output, as a pipe
         output: _Text = ...,
         # end the recording when the file has this size: 64K, 100M, 1G
         max_size: _Size = ...,
@@ -1101,7 +1145,8 @@ class _record:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 record: _record
 
@@ -1144,7 +1189,8 @@ class _rundelay:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 rundelay: _rundelay
 
@@ -1187,7 +1233,8 @@ class _runqlat:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 runqlat: _runqlat
 
@@ -1204,7 +1251,8 @@ class _runqlen:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 runqlen: _runqlen
 
@@ -1223,7 +1271,8 @@ class _sched_migrate:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 sched_migrate: _sched_migrate
 
@@ -1244,7 +1293,8 @@ class _signals:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 signals: _signals
 
@@ -1265,7 +1315,8 @@ class _snoop:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 snoop: _snoop
 
@@ -1308,7 +1359,8 @@ class _softirqs:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 softirqs: _softirqs
 
@@ -1337,7 +1389,8 @@ class _split_lock:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 split_lock: _split_lock
 
@@ -1368,7 +1421,8 @@ class _sql:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 sql: _sql
 
@@ -1396,7 +1450,8 @@ class _stat:
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        input: _Text = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Text = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 stat: _stat
 
@@ -1417,7 +1472,8 @@ class _statsnoop:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 statsnoop: _statsnoop
 
@@ -1436,7 +1492,8 @@ class _swapin:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 swapin: _swapin
 
@@ -1479,7 +1536,8 @@ class _syscalls:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 syscalls: _syscalls
 
@@ -1498,7 +1556,8 @@ class _syscount:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 syscount: _syscount
 
@@ -1529,7 +1588,8 @@ class _task_state:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 task_state: _task_state
 
@@ -1550,7 +1610,8 @@ class _tcpconnect:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 tcpconnect: _tcpconnect
 
@@ -1571,7 +1632,8 @@ class _tcplife:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 tcplife: _tcplife
 
@@ -1592,7 +1654,8 @@ class _tcpretrans:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 tcpretrans: _tcpretrans
 
@@ -1605,7 +1668,8 @@ class _tlbstat:
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        input: _Text = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Text = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 tlbstat: _tlbstat
 
@@ -1624,7 +1688,8 @@ class _top:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 top: _top
 
@@ -1654,7 +1719,8 @@ class _trace:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 trace: _trace
 
@@ -1673,7 +1739,8 @@ class _wall:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 wall: _wall
 
@@ -1693,7 +1760,8 @@ class _watchdog:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 watchdog: _watchdog
 

@@ -50,9 +50,9 @@ static const struct attribute attributes[] = {
 	{"args", "NAME=FETCH[:TYPE] ...", FORM_VALUE},
 	{"exec", "EXPRESSION", FORM_VALUE},
 	{"trigger", NULL, FORM_NONE},
+	{"push", "ADDRESS", FORM_VALUE},
 	/* those that are not supported yet are last */
 	{"vm", "UUID", FORM_LATER},
-	{"push", "ADDRESS", FORM_LATER},
 	{"pull", "ADDRESS", FORM_LATER},
 };
 

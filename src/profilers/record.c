@@ -16,7 +16,6 @@ static void record_defaults(void *self)
 {
 	struct record *r = self;
 
-	r->output = "perf.data";
 	r->freq = DEFAULT_FREQ;
 }
 
@@ -25,7 +24,7 @@ static int record_open(struct attar_run *run, void *self)
 	const struct record *r = self;
 	struct attar_run_record_opts opts = {
 		.size = sizeof(opts),
-		.path = r->output,
+		.path = r->output || attar_run_pushes(run) ? r->output : "perf.data",
 		.events = r->events,
 		.freq = r->freq,
 		.stacks = r->graph,
@@ -76,7 +75,8 @@ static const struct attar_option options[] = {
 		.min = 1),
 	ATTAR_FLAG(T, graph, 'g', "call-graph", "record call stacks"),
 	ATTAR_TEXT(T, output, 'o', "output", "FILE",
-		"write to FILE (default perf.data); -: to standard output, as a pipe",
+		"write to FILE (default perf.data, or none with --push); -: to standard output, as "
+		"a pipe",
 		.complete = "file"),
 	ATTAR_SIZE(T, max_size, 0, "max-size", "SIZE",
 		"end the recording when the file has this size: 64K, 100M, 1G", .min = 1),
@@ -97,6 +97,7 @@ static const struct attar_example examples[] = {
 		"all context switches of ten seconds"},
 	{"profile --input perf.data", "analyse a recording"},
 	{"record -g --portable -o x.data -- ./program", "to be analysed on another machine"},
+	{"record -e 'sched:*' --push 9100", "give the events to 'attar trace --pull 9100'"},
 	{"record -e 'sched:*' -z --max-size 100M --rotate 5",
 		"keep the newest events, in six files of 100 MiB"},
 	{0},

@@ -47,7 +47,8 @@ struct tracing_data {
 struct recording {
 	int fd;
 	bool owns_fd;
-	char *path; /* for messages */
+	struct recording_input input; /* read: NULL: fd is read */
+	char *path;                   /* for messages */
 	uint64_t
 		data_end; /* offset of the end of the data in a file; UINT64_MAX: end of the file */
 	uint64_t file_size;
@@ -60,6 +61,7 @@ struct recording {
 		pending; /* from recording_open() of a pipe; len or ends_round is set */
 	bool seekable;   /* a regular file */
 	bool ended;
+	bool starved;         /* the last recording_next() returned -EAGAIN */
 	bool incomplete;      /* recording_complete_events() is due */
 	uint64_t skip;        /* bytes of the input to discard: an AUX area */
 	uint64_t *aligned;    /* a copy of a record to be converted; owned; NULL until used */

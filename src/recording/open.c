@@ -92,6 +92,24 @@ static int open_input(struct recording *r, const char *path)
 	return 0;
 }
 
+static ssize_t read_some(struct recording *r, char *bytes, size_t n, size_t at)
+{
+	struct pollfd fd = {.fd = r->fd, .events = POLLIN};
+	ssize_t got;
+
+	if (!r->facts.pipe)
+		return pread(r->fd, bytes, n, (off_t)at);
+	if (!r->input.read)
+		return read(r->fd, bytes, n);
+	while ((got = r->input.read(r->input.ctx, bytes, n)) == -EAGAIN)
+		if (poll(&fd, 1, -1) < 0)
+			return -1;
+	if (got >= 0)
+		return got;
+	errno = (int)-got;
+	return -1;
+}
+
 /* Reads the start of the input. A pipe is read byte for byte as far as its shorter header. */
 static int read_start(struct recording *r, struct data_header *ret_header, size_t *ret_len)
 {
@@ -99,8 +117,7 @@ static int read_start(struct recording *r, struct data_header *ret_header, size_
 	size_t want = r->facts.pipe ? DATA_PIPE_HEADER : sizeof(*ret_header), len = 0;
 
 	while (len < want) {
-		ssize_t got = r->facts.pipe ? read(r->fd, bytes + len, want - len)
-					    : pread(r->fd, bytes + len, want - len, (off_t)len);
+		ssize_t got = read_some(r, bytes + len, want - len, len);
 
 		if (got < 0 && errno == EINTR)
 			return attar_fail(-EINTR, "interrupted");
@@ -117,8 +134,11 @@ static int read_start(struct recording *r, struct data_header *ret_header, size_
 
 static int check_magic(struct recording *r, struct data_header *header, size_t len)
 {
+	if (!len && r->input.damage && r->input.damage(r->input.ctx))
+		recording_damage(r, "%s", r->input.damage(r->input.ctx));
 	if (!len)
-		return attar_fail(-EBADMSG, "%s is empty: no recording", CLIP(r->path));
+		return attar_fail(-EBADMSG, "%s%s%s", CLIP(r->path),
+			r->stats.damage ? ": " : " is empty: no recording", r->stats.damage ?: "");
 	if (len >= 8 && (header->magic == PERF_DATA_MAGIC_V1 ||
 				header->magic == __builtin_bswap64(PERF_DATA_MAGIC_V1)))
 		return attar_fail(-ENOTSUP,
@@ -198,7 +218,7 @@ static int open_recording(struct recording *r, const char *path)
 	size_t len = 0;
 	int ret;
 
-	ret = open_input(r, path);
+	ret = r->input.read ? 0 : open_input(r, path);
 	if (ret >= 0)
 		ret = read_start(r, &header, &len);
 	if (ret >= 0 && r->seekable && is_script(&header, len))
@@ -219,7 +239,8 @@ static int open_recording(struct recording *r, const char *path)
 	return ret;
 }
 
-int recording_open(const char *path, struct recording **ret_recording)
+int recording_open_input(
+	const char *name, const struct recording_input *input, struct recording **ret_recording)
 {
 	struct recording *r = calloc(1, sizeof(*r));
 	int ret;
@@ -227,13 +248,27 @@ int recording_open(const char *path, struct recording **ret_recording)
 	if (!r)
 		return base_oom();
 	r->facts.clockid = -1;
-	ret = open_recording(r, path);
+	if (input->read) {
+		r->input = *input;
+		r->fd = input->fd;
+		r->path = strdup(name);
+		r->facts.pipe = true;
+		r->file_size = UINT64_MAX;
+	}
+	ret = input->read && !r->path ? base_oom() : open_recording(r, name);
 	if (ret < 0) {
 		recording_close(r);
 		return ret;
 	}
 	*ret_recording = r;
 	return 0;
+}
+
+int recording_open(const char *path, struct recording **ret_recording)
+{
+	const struct recording_input none = {0};
+
+	return recording_open_input(path, &none, ret_recording);
 }
 
 struct recording *recording_close(struct recording *r)
@@ -287,6 +322,11 @@ const struct recording_build_id *recording_build_ids(const struct recording *r, 
 {
 	*ret_n = r->build_ids.n;
 	return r->build_ids.at;
+}
+
+bool recording_is_starved(const struct recording *r)
+{
+	return r->starved;
 }
 
 int recording_fd(const struct recording *r)

@@ -346,8 +346,11 @@ static int inflate_more(struct recording *r)
 static void finish(struct recording *r)
 {
 	uint64_t end = r->raw.offset + (r->raw.chunk ? feed_len(&r->raw) : 0);
+	const char *cut = r->input.damage ? r->input.damage(r->input.ctx) : NULL;
 
 	r->ended = true;
+	if (cut)
+		recording_damage(r, "%s", cut);
 	if (r->data_end != UINT64_MAX && end < r->data_end) {
 		recording_damage(r,
 			"it is truncated: it ends at byte %llu, its data would end at byte %llu",
@@ -368,6 +371,8 @@ static ssize_t read_input(struct recording *r, char *bytes, size_t room)
 	uint64_t offset = r->raw.offset + feed_len(&r->raw);
 	ssize_t got;
 
+	if (r->input.read)
+		return r->input.read(r->input.ctx, bytes, room);
 	if (r->seekable && offset > INT64_MAX)
 		return 0;
 	if (!r->seekable && poll(&fd, 1, 0) <= 0)
@@ -466,6 +471,7 @@ int recording_next(struct recording *r, struct recording_part *ret_part)
 	r->pending = (struct recording_part){0};
 	while (ret == STEP_DONE && !r->ended)
 		ret = step(r, &part);
+	r->starved = ret == -EAGAIN;
 	if (ret >= 0 && r->incomplete && recording_complete_events(r) < 0)
 		ret = -ENOMEM;
 	if (ret == STEP_PART)

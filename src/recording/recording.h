@@ -128,6 +128,20 @@ struct recording_part {
 
 struct recording;
 
+/* Where the bytes of a recording come from, other than a file: all in the format of a pipe. */
+struct recording_input {
+	/* As read(2), but never waits: n > 0, 0 at the end, or a negative errno such as -EAGAIN. */
+	ssize_t (*read)(void *ctx, void *bytes, size_t room);
+	/* Why the end was an early one, as recording_stats.damage; NULL: it was not. */
+	const char *(*damage)(const void *ctx);
+	void *ctx;
+	int fd; /* to poll after -EAGAIN; -1: none, read() always has bytes. Borrowed */
+};
+
+/* As recording_open() of a pipe. name is for messages. */
+int recording_open_input(
+	const char *name, const struct recording_input *input, struct recording **ret_recording);
+
 /*
  * Opens a file, a fifo or, for "-", standard input. From a pipe it reads up to the first record,
  * and waits for it. -EBADMSG: not a recording; -EISDIR, -ENOTSUP: of a kind that cannot be read;
@@ -161,6 +175,9 @@ int recording_next(struct recording *r, struct recording_part *ret_part);
 
 /* Parts are released in any order. */
 void recording_release(struct recording *r, struct recording_part *part);
+
+/* Whether the last recording_next() needed data that a pipe did not have. */
+bool recording_is_starved(const struct recording *r);
 
 /* The fd of a pipe, to wait for data; -1 for a file. Owned by the recording. */
 int recording_fd(const struct recording *r);

@@ -19,8 +19,8 @@ int recording_writer_open(
 		return base_oom();
 	w->opts = *opts;
 	w->fd = -1;
-	w->pipe = !strcmp(opts->path, "-");
-	w->name = w->pipe ? "standard output" : opts->path;
+	w->pipe = opts->sink || !strcmp(opts->path, "-");
+	w->name = w->pipe && !opts->sink ? "standard output" : opts->path;
 	r = opts->compress ? deflate_init(&w->deflater) : 0;
 	if (r == 0)
 		r = writer_create(w);
@@ -203,6 +203,7 @@ void recording_writer_get_stats(
 	const struct recording_writer *w, struct recording_writer_stats *ret_stats)
 {
 	*ret_stats = w->stats;
+	ret_stats->last_time = w->last_time;
 }
 
 int recording_writer_finish(struct recording_writer *w)

@@ -22,6 +22,11 @@
 #include "base/base.h"
 
 struct recording_writer_opts {
+	/*
+	 * Receives the bytes of a pipe in place of a file; path names it in messages. NULL: none.
+	 */
+	void (*sink)(void *ctx, const void *bytes, size_t n);
+	void *ctx;
 	const char *path; /* "-": a pipe on standard output; borrowed until close */
 	bool compress;    /* with zstd */
 	bool portable;    /* reserves the entry of names in a file, see recording/names.h */
@@ -62,6 +67,7 @@ struct recording_writer_event {
 struct recording_writer_stats {
 	uint64_t samples, records, bytes; /* bytes: of records, before compression */
 	uint64_t lost;                    /* according to LOST records */
+	uint64_t last_time;               /* ns: of the newest sample; 0: none */
 	uint64_t file_bytes;              /* written, in all files */
 	unsigned files;
 };

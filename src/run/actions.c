@@ -28,13 +28,16 @@ int source_set_actions(struct attar_run *run, struct source *s)
 	int r = 0;
 
 	s->triggers = spec && attar_spec_get_option(spec, "trigger");
+	r = push_add_source(run, s);
+	if (r < 0)
+		return r;
 	/* the fields of a program's event are known when it appears */
 	if (exec && (spec->kind != ATTAR_EVENT_USER || spec->format))
 		r = set_exec(run, s, exec->value);
 	if (r == 0)
 		r = flight_set_condition(run, s);
-	if (s->fn != source_act && (s->exec || s->triggers || s->emitter || s->condition ||
-					   run->sample_filter.is_on)) {
+	if (s->fn != source_act && (s->exec || s->triggers || s->pushes || s->emitter ||
+					   s->condition || run->sample_filter.is_on)) {
 		s->inner = s->fn;
 		s->fn = source_act;
 	}
@@ -149,6 +152,8 @@ int source_act(struct attar_run *run, void *self, const struct attar_event *even
 
 	if (r <= 0)
 		return r;
+	if (s->pushes)
+		push_record(run, event->record->header);
 	r = s->inner(run, self, event);
 	if (r >= 0 && s->exec)
 		r = evaluate(run, s, event);

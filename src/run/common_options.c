@@ -108,6 +108,25 @@ const struct attar_option common_input_options[] = {
 		.complete = "file"),
 	{0}};
 
+const struct attar_option common_peer_options[] = {
+	ATTAR_TEXT(T, push, 0, "push", "ADDRESS",
+		"give the events to others, which pull them: PORT, HOST:PORT, unix:PATH, "
+		"vsock:CID:PORT, or the path of a file or device"),
+	ATTAR_TEXT(T, pull, 0, "pull", "ADDRESS",
+		"analyse the events that another attar pushes there, instead of those of this "
+		"system"),
+	ATTAR_TEXT(T, peer_psk, 0, "peer-psk", "FILE",
+		"TLS for --push and --pull with the key in FILE, which both sides have",
+		.complete = "file"),
+	ATTAR_TEXT(T, peer_cert, 0, "peer-cert", "FILE",
+		"TLS with certificates: that of this side, in PEM", .complete = "file"),
+	ATTAR_TEXT(T, peer_key, 0, "peer-key", "FILE", "the private key of --peer-cert",
+		.complete = "file"),
+	ATTAR_TEXT(T, peer_ca, 0, "peer-ca", "FILE",
+		"the authority that has signed the certificate of the other side",
+		.complete = "file"),
+	{0}};
+
 void common_defaults(struct common_opts *opts)
 {
 	opts->freq = 997;

@@ -32,7 +32,7 @@ static int no_emitter(const struct attar_event_spec *spec)
 static bool is_of_whole_run(const struct attar_option *option)
 {
 	static const struct attar_option *const tables[] = {common_target_options,
-		common_run_options, common_ring_options, common_input_options};
+		common_run_options, common_ring_options, common_input_options, common_peer_options};
 
 	for (size_t i = 0; i < ARRAY_SIZE(tables); i++)
 		for (const struct attar_option *o = tables[i]; o->name; o++)

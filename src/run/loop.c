@@ -39,6 +39,7 @@ static int deliver(struct attar_run *run, struct attar_event *ev)
 		ev->fields = s->fields;
 		return s->fn(run, run->self, ev);
 	}
+	push_record(run, ev->record->header);
 	if (run->replay)
 		recorded_names_see(run, ev->record);
 	if (run->replay && ev->record->type == PERF_RECORD_READ && run->counts.list.n)
@@ -265,9 +266,13 @@ static int drain(struct attar_run *run)
 		return 0;
 	if (run->recorder.wanted)
 		return recorder_drain(run);
-	r = deliver_round(run);
+	r = push_turn(run);
+	if (r >= 0)
+		r = deliver_round(run);
 	if (r >= 0 && run->flight.asked)
 		r = dump(run);
+	if (r >= 0)
+		r = push_round(run);
 	if (r < 0)
 		return r;
 	/* the caller of attar_run_step() waits for events, not for lines */
@@ -435,6 +440,8 @@ static int finish(struct attar_run *run)
 	if (r == 0)
 		r = recorder_end(run);
 	if (r == 0)
+		r = push_end(run);
+	if (r == 0)
 		r = counts_read(run);
 	user_events_ended(&run->user.events);
 	attar_target_ended(run->target);
@@ -454,6 +461,9 @@ static int start(struct attar_run *run)
 
 	select_await_command(run);
 	clock_start(&run->clock);
+	r = push_listen(run);
+	if (r < 0)
+		return r;
 	r = run->stream ? attar_stream_start(run->stream) : 0;
 	run->target->stop = NULL; /* what is opened from now on belongs to the report */
 	if (r == 0 && !run->target->by_exec)
@@ -462,6 +472,8 @@ static int start(struct attar_run *run)
 		run_user_started(run);
 	if (r == 0)
 		r = recorder_begin(run);
+	if (r == 0)
+		r = push_turn(run);
 	return r == 0 ? attar_target_start(run->target) : r;
 }
 
@@ -531,6 +543,8 @@ static int begin(struct attar_run *run, const struct attar_run_hooks *hooks, con
 
 	if (r == 0)
 		r = attar_run_set_preset(run);
+	if (r == 0)
+		r = pull_prepare(run);
 	if (r < 0)
 		return r;
 	run->phase = RUN_ENDED; /* until it has started */

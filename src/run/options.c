@@ -76,6 +76,8 @@ int options_init(struct attar_run *run)
 		r = add_common(run, "Limits and ring buffers", common_ring_options);
 	if (r == 0 && profiler->uses & (ATTAR_USES_RINGS | ATTAR_USES_INPUT))
 		r = add_common(run, "Recordings", common_input_options);
+	if (r == 0 && profiler->uses & (ATTAR_USES_RINGS | ATTAR_USES_INPUT))
+		r = add_common(run, "Other machines", common_peer_options);
 	return r;
 }
 

@@ -17,6 +17,9 @@ struct common_opts {
 	const char *cpus, *pids, *tids, *cgroups;
 	bool all_cpus;
 	const char *input; /* a recording */
+	/* other machines */
+	const char *push, *pull;
+	const char *peer_psk, *peer_cert, *peer_key, *peer_ca;
 	/* sampling */
 	const char *event;
 	uint64_t freq;
@@ -50,6 +53,7 @@ extern const struct attar_option common_stack_options[];
 extern const struct attar_option common_run_options[];
 extern const struct attar_option common_ring_options[];
 extern const struct attar_option common_input_options[];
+extern const struct attar_option common_peer_options[];
 void common_defaults(struct common_opts *opts);
 
 enum { OPTION_GROUPS_MAX = 12 };

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "run/recorder.h"
 
-#include <stdio.h>
 #include <time.h>
 
-#include "base/buf.h"
 #include "base/check.h"
-#include "base/file.h"
 #include "base/opts.h"
 #include "perf/counter.h"
 #include "perf/ring.h"
@@ -14,8 +11,6 @@
 #include "run/portable.h"
 #include "run/run.h"
 #include "stream/stream.h"
-
-enum { FORMAT_MAX = 1 << 20 };
 
 /* ---- events ---- */
 
@@ -89,11 +84,11 @@ int attar_run_record(struct attar_run *run, const struct attar_run_record_opts *
 
 	if (r < 0)
 		return r;
-	if (!recorder->opts.path)
+	if (!recorder->opts.path && !run->opts.push)
 		return attar_fail(-EINVAL, "attar_run_record(): opts.path is missing");
 	if (run->opts.input)
 		return attar_fail(-EINVAL, "--input: only the running system can be recorded");
-	if (recorder->opts.portable && !strcmp(recorder->opts.path, "-"))
+	if (recorder->opts.portable && (!recorder->opts.path || !strcmp(recorder->opts.path, "-")))
 		return attar_fail(-EINVAL,
 			"--portable: names are added to a finished file, which a pipe is not: "
 			"give a file with --output");
@@ -120,7 +115,7 @@ int attar_run_get_recorded(const struct attar_run *run, struct attar_run_recorde
 	if (recorder->writer)
 		recording_writer_get_stats(recorder->writer, &stats);
 	*ret_recorded = (struct attar_run_recorded){
-		.path = recorder->opts.path,
+		.path = recorder->opts.path ?: run->opts.push,
 		.samples = stats.samples,
 		.records = stats.records,
 		.bytes = stats.bytes,
@@ -132,74 +127,6 @@ int attar_run_get_recorded(const struct attar_run *run, struct attar_run_recorde
 }
 
 /* ---- the file ---- */
-
-/* Reads the format of a tracepoint; NULL if it cannot be read: its fields have no names then. */
-static char *read_format(struct attar_run *run, const struct attar_format *format)
-{
-	struct run_recorder *recorder = &run->recorder;
-	struct buf path _cleanup_(buf_done) = {0}, text = {0};
-	struct attar_catalog *catalog = attar_run_catalog(run);
-	char **grown, *taken;
-	const char *tracefs;
-
-	if (!catalog || attar_catalog_tracefs(catalog, &tracefs) < 0)
-		return NULL;
-	buf_printf(&path, "%s/events/%s/%s/format", tracefs, format->system, format->name);
-	grown = realloc(recorder->formats, (recorder->n_formats + 1) * sizeof(*grown));
-	if (grown)
-		recorder->formats = grown;
-	if (!grown || buf_failed(&path) || file_read(buf_text(&path), FORMAT_MAX, &text) < 0) {
-		buf_done(&text);
-		return NULL;
-	}
-	taken = buf_take(&text);
-	if (taken)
-		grown[recorder->n_formats++] = taken;
-	return taken;
-}
-
-/* The name that perf uses: that of the tracepoint, not of the text that requested it. */
-static const char *name_of(const struct source *s, const struct attar_counter *counter)
-{
-	return s                                             ? s->name
-	       : counter->attr.config == PERF_COUNT_SW_DUMMY ? "dummy:u"
-							     : counter->name;
-}
-
-static int add_counter(
-	struct attar_run *run, const struct source *s, const struct attar_counter *counter)
-{
-	const struct attar_format *format = s && s->spec ? s->spec->format : NULL;
-	struct recording_writer_event event = {
-		.name = name_of(s, counter), .attr = &counter->attr, .n_ids = counter->fds.n};
-	_cleanup_free_ uint64_t *ids = calloc(counter->fds.n + 1, sizeof(*ids));
-	char name[256];
-
-	if (!ids)
-		return base_oom();
-	for (size_t i = 0; i < counter->fds.n; i++)
-		ids[i] = counter_id(&counter->fds.at[i]);
-	event.ids = ids;
-	if (format && counter->attr.type == PERF_TYPE_TRACEPOINT) {
-		snprintf(name, sizeof(name), "%s:%s", format->system, format->name);
-		event.name = name;
-		event.format_text = read_format(run, format);
-		event.format_len = event.format_text ? strlen(event.format_text) : 0;
-		event.system = event.format_text ? format->system : NULL;
-	}
-	return recording_writer_add_event(run->recorder.writer, &event);
-}
-
-static int add_counters(struct attar_run *run)
-{
-	const struct attar_stream *stream = run->stream;
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < stream->n_counters; i++)
-		r = add_counter(run, i < run->sources.list.n ? &run->sources.list.at[i] : NULL,
-			stream->counters[i]);
-	return r;
-}
 
 int recorder_begin(struct attar_run *run)
 {
@@ -219,11 +146,11 @@ int recorder_begin(struct attar_run *run)
 	};
 	int r;
 
-	if (!recorder->wanted)
+	if (!recorder->wanted || !recorder->opts.path)
 		return 0;
 	r = recording_writer_open(&opts, &recorder->writer);
 	if (r == 0)
-		r = add_counters(run);
+		r = recorded_events_add(run, recorder->writer);
 	return r == 0 ? recording_writer_begin(recorder->writer) : r;
 }
 
@@ -244,27 +171,45 @@ static int add_new_ids(struct run_recorder *recorder, const struct attar_stream 
 	return r;
 }
 
-/* Writes the records of a ring. Returns 1 if there were some. */
-static int write_ring(struct recording_writer *w, struct attar_ring *ring)
+/* Gives the records of a ring to the file and to those who pull. Returns 1 if there were some. */
+static int write_ring(struct attar_run *run, struct attar_ring *ring)
 {
+	struct recording_writer *w = run->recorder.writer;
 	const struct perf_event_header *header;
 	uint64_t start;
 	size_t len, first;
-	int r;
+	int r = 0;
 
 	attar_ring_begin(ring);
 	start = ring->tail;
-	while ((header = ring_take(ring)))
-		recording_writer_note(w, header);
+	while ((header = ring_take(ring))) {
+		if (w)
+			recording_writer_note(w, header);
+		push_note(run, header);
+	}
 	len = ring->tail - start;
 	if (!len)
 		return 0;
 	first = MIN(len, ring->size - (start & (ring->size - 1)));
-	r = recording_writer_write(w, ring_at(ring, start), first);
-	if (r == 0 && first < len)
+	if (w)
+		r = recording_writer_write(w, ring_at(ring, start), first);
+	if (r == 0 && w && first < len)
 		r = recording_writer_write(w, ring->data, len - first);
+	push_bytes(run, ring_at(ring, start), first);
+	if (first < len)
+		push_bytes(run, ring->data, len - first);
 	attar_ring_end(ring);
 	return r == 0 ? 1 : r;
+}
+
+/* The file has all records; without one, what is pushed counts. */
+static void count(struct attar_run *run)
+{
+	if (run->recorder.writer)
+		recording_writer_get_stats(run->recorder.writer, &run->recorder.stats);
+	else
+		push_get_recorded(run, &run->recorder.stats);
+	run->notes.delivered = run->recorder.stats.samples;
 }
 
 int recorder_drain(struct attar_run *run)
@@ -274,19 +219,22 @@ int recorder_drain(struct attar_run *run)
 	bool any = false;
 	int r = stream->target->listens && !stream->stopped ? stream_follow_cpus(stream) : 0;
 
-	if (!recorder->writer || recorder->full)
+	if (recorder->full)
 		return r;
 	if (r >= 0)
+		r = push_turn(run);
+	if (r >= 0 && recorder->writer)
 		r = add_new_ids(recorder, stream);
 	for (size_t i = 0; r >= 0 && i < stream->n_rings; i++) {
-		r = write_ring(recorder->writer, stream->rings[i]);
+		r = write_ring(run, stream->rings[i]);
 		any |= r > 0;
 	}
 	if (r >= 0)
-		r = any ? recording_writer_round(recorder->writer) : 0;
+		r = push_round(run);
+	if (r >= 0)
+		r = any && recorder->writer ? recording_writer_round(recorder->writer) : 0;
 	recorder->full = r > 0;
-	recording_writer_get_stats(recorder->writer, &recorder->stats);
-	run->notes.delivered = recorder->stats.samples;
+	count(run);
 	return MIN(r, 0);
 }
 
@@ -306,10 +254,5 @@ int recorder_end(struct attar_run *run)
 
 void recorder_done(struct attar_run *run)
 {
-	struct run_recorder *recorder = &run->recorder;
-
 	(void)recorder_end(run);
-	for (size_t i = 0; i < recorder->n_formats; i++)
-		free(recorder->formats[i]);
-	free(recorder->formats);
 }

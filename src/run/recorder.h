@@ -15,9 +15,7 @@ struct run_recorder {
 	struct attar_run_record_opts opts;   /* texts are the run's */
 	struct recording_writer *writer;     /* NULL: not opened yet, or closed */
 	struct recording_writer_stats stats; /* final, after recorder_end() */
-	char **formats;                      /* of tracepoints, owned */
-	size_t n_formats;
-	bool full; /* the limit was reached */
+	bool full;                           /* the limit was reached */
 };
 
 /* After the stream was started: opens the file and writes what exists. */

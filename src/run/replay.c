@@ -67,7 +67,8 @@ int replay_open(struct attar_run *run)
 	run->replay = calloc(1, sizeof(*run->replay));
 	if (!run->replay)
 		return base_oom();
-	r = recording_open(run->opts.input, &run->replay->recording);
+	r = run->opts.pull ? pull_open(run, &run->replay->recording)
+			   : recording_open(run->opts.input, &run->replay->recording);
 	if (r == 0)
 		r = parse_filter("--pids", run->opts.pids, PID_MAX, &run->replay->pids);
 	if (r == 0)
@@ -93,6 +94,7 @@ void replay_close(struct attar_run *run)
 	vec_done(&replay->cpus);
 	map_done(&replay->counts);
 	recording_close(replay->recording);
+	pull_close(run);
 	free(replay);
 	run->replay = NULL;
 }
@@ -509,4 +511,5 @@ void replay_remark(const struct attar_run *run, struct attar_report *report)
 			"%s does not say when it was made: times are those of its clock",
 			run->opts.input);
 	recorded_names_remark(run, report);
+	pull_remark(run, report);
 }

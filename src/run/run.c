@@ -83,7 +83,9 @@ struct attar_run *attar_run_free(struct attar_run *run)
 	if (run->profiler->close)
 		run->profiler->close(run->self);
 	task_watch_close(run);
+	push_done(run);
 	recorder_done(run);
+	recorded_events_done(run);
 	attar_stream_free(run->stream);
 	replay_close(run);
 	run_user_close(run);
@@ -174,14 +176,15 @@ int run_add_source(struct attar_run *run, const char *name, const struct perf_ev
 		.fn = fn,
 		.input = run->sources.input,
 		.keeps_own = run->select.keeps_own};
+	int r = push_add_source(run, &s);
 
-	if (run->sample_filter.is_on) {
+	if (run->sample_filter.is_on || s.pushes) {
 		s.inner = fn;
 		s.fn = source_act;
 	}
-	if (!s.name || vec_push(&run->sources.list, s) < 0) {
+	if (r < 0 || !s.name || vec_push(&run->sources.list, s) < 0) {
 		free(s.name);
-		return base_oom();
+		return r < 0 ? r : base_oom();
 	}
 	return 0;
 }

@@ -21,6 +21,9 @@
 #include "run/poll.h"
 #include "run/requests.h"
 #include "run/overhead.h"
+#include "run/pull.h"
+#include "run/push.h"
+#include "run/recorded_events.h"
 #include "run/recorder.h"
 #include "run/replay.h"
 #include "run/sample_filter.h"
@@ -68,13 +71,16 @@ struct attar_run {
 	struct attar_symbols *symbols;
 	struct attar_target *target;
 	struct attar_stream *stream; /* NULL: nothing is sampled */
-	struct run_replay *replay;   /* of --input; NULL: live */
+	struct run_replay *replay;   /* of --input and --pull; NULL: live */
+	struct run_pull pull;
 	struct run_select select;
 	struct sample_filter sample_filter;
 	struct run_opening opening;
 	struct run_flight flight;
 	VEC(struct attar_event_spec *) flight_specs; /* of conditions: see run/flight.c */
 	struct run_recorder recorder;                /* writes what is observed to a file */
+	recorded_formats recorded_formats;
+	struct run_push push; /* gives what is observed to others */
 	struct sources sources;
 	emitters emitters;
 	bool expects_queries; /* see attar_run_query() */

@@ -33,6 +33,7 @@ struct source {
 	attar_event_fn *inner;          /* the profiler's function */
 	struct attar_expr *exec;        /* exec=; NULL: none */
 	bool triggers;                  /* trigger */
+	bool pushes;                    /* push= or --push: see run/push.h */
 	struct filter *condition;       /* of a dump, see run/flight.h; NULL: none */
 	const struct emitter *emitter;  /* the profiler whose event it is; NULL: none */
 	uint32_t emitted;               /* with emitter: its number there */

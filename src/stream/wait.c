@@ -71,11 +71,12 @@ static int wait_replay(const struct attar_stream *s, int fd, int timeout_ms)
 {
 	struct pollfd fds[] = {{.fd = fd, .events = POLLIN},
 		{.fd = recording_fd(s->replay->recording), .events = POLLIN}};
-	int n = poll(fds, ARRAY_SIZE(fds), fds[1].fd < 0 ? 0 : timeout_ms);
+	bool waits = fds[1].fd >= 0 && recording_is_starved(s->replay->recording);
+	int n = poll(fds, ARRAY_SIZE(fds), waits ? timeout_ms : 0);
 
 	if (fds[0].revents)
 		return 2;
-	return fds[1].fd < 0 || n > 0;
+	return !waits || n > 0;
 }
 
 int attar_stream_wait(struct attar_stream *s, int fd, int timeout_ms)

@@ -249,7 +249,8 @@ static void test_bad_attributes(void **state)
 	refuse("sched:sched_switch//qqqqqqqq/", -EINVAL,
 		"column 21: no attribute 'qqqqqqqq': the attributes are stack, max-stack, "
 		"alias, cpus, key, printkey, role, untraced, optional, column, top-by, top-add, "
-		"comm, ptr, size, num, index, period, freq, transport, args, exec, trigger");
+		"comm, ptr, size, num, index, period, freq, transport, args, exec, trigger, "
+		"push");
 	refuse("sched:sched_switch//stack=1/", -EINVAL,
 		"column 21: stack has no value: write stack");
 	refuse("sched:sched_switch//key/", -EINVAL, "column 21: key needs a value: key=EXPRESSION");
@@ -301,8 +302,6 @@ static void test_later(void **state)
 {
 	refuse("sched:sched_switch//vm=6a2b/", -EOPNOTSUPP,
 		"column 21: the attribute vm is not supported yet");
-	refuse("sched:sched_switch//push=\"/tmp/x\"/", -EOPNOTSUPP,
-		"column 21: the attribute push is not supported yet");
 	refuse("sched:sched_switch//pull=9000/", -EOPNOTSUPP,
 		"column 21: the attribute pull is not supported yet");
 }

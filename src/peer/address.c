@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: MIT */
+#include "peer/address.h"
+
+#include <arpa/inet.h>
+#include <linux/vm_sockets.h>
+#include <netdb.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include "base/parse.h"
+
+enum { WAITING = 8, TRIES_MS = 5000, TRY_MS = 50, CONNECT_MS = 10000, PORT_MAX = 65535 };
+
+/* ---- text ---- */
+
+static int bad_address(const char *option, const char *text)
+{
+	return attar_fail(-EINVAL,
+		"%s: '%s' is no address: write PORT, HOST:PORT, [HOST]:PORT, vsock:CID:PORT, "
+		"unix:PATH, or the path of a file or device with a slash",
+		option, CLIP(text));
+}
+
+static int parse_number(const char *text, uint64_t max, unsigned *ret_number)
+{
+	uint64_t value;
+
+	if (*text < '0' || *text > '9' || parse_u64(text, &value) < 0 || value > max) {
+		attar_error_clear();
+		return -EINVAL;
+	}
+	*ret_number = (unsigned)value;
+	return 0;
+}
+
+static int parse_vsock(const char *text, struct address *a)
+{
+	const char *colon = strchr(text, ':');
+	char cid[16];
+
+	a->kind = ADDRESS_VSOCK;
+	a->cid = VMADDR_CID_ANY;
+	if (!colon)
+		return parse_number(text, UINT32_MAX - 1, &a->port);
+	if ((size_t)(colon - text) >= sizeof(cid))
+		return -EINVAL;
+	snprintf(cid, sizeof(cid), "%.*s", (int)(colon - text), text);
+	return parse_number(cid, UINT32_MAX - 1, &a->cid) < 0
+		       ? -EINVAL
+		       : parse_number(colon + 1, UINT32_MAX - 1, &a->port);
+}
+
+static int parse_tcp(const char *text, struct address *a)
+{
+	const char *colon = strrchr(text, ':');
+	size_t n = colon ? (size_t)(colon - text) : 0;
+
+	a->kind = ADDRESS_TCP;
+	snprintf(a->host, sizeof(a->host), "127.0.0.1");
+	if (n && *text == '[' && text[n - 1] == ']') {
+		text++;
+		n -= 2;
+	} else if (n && memchr(text, ':', n)) {
+		return -EINVAL; /* an IPv6 address needs brackets */
+	}
+	if (n >= sizeof(a->host))
+		return -EINVAL;
+	if (n)
+		snprintf(a->host, sizeof(a->host), "%.*s", (int)n, text);
+	return parse_number(colon ? colon + 1 : text, PORT_MAX, &a->port);
+}
+
+static int parse_unix(const char *path, struct address *a)
+{
+	a->kind = ADDRESS_UNIX;
+	if (!*path || strlen(path) >= sizeof(a->path))
+		return -EINVAL;
+	snprintf(a->path, sizeof(a->path), "%s", path);
+	return 0;
+}
+
+static bool is_socket(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISSOCK(st.st_mode);
+}
+
+static bool is_loopback(const struct sockaddr *at)
+{
+	if (at->sa_family == AF_INET)
+		return ntohl(((const struct sockaddr_in *)at)->sin_addr.s_addr) >> 24 == 127;
+	return at->sa_family == AF_INET6 &&
+	       IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)at)->sin6_addr);
+}
+
+static int resolve(const char *option, const struct address *a, struct addrinfo **ret_info)
+{
+	const struct addrinfo hints = {
+		.ai_flags = AI_NUMERICSERV | AI_PASSIVE, .ai_socktype = SOCK_STREAM};
+	char port[16];
+	int e;
+
+	snprintf(port, sizeof(port), "%u", a->port);
+	e = getaddrinfo(a->host, port, &hints, ret_info);
+	return e ? attar_fail(-EINVAL, "%s: unknown host '%s': %s", option, CLIP(a->host),
+			   gai_strerror(e))
+		 : 0;
+}
+
+/* A name can have several addresses: all must be of this machine. */
+static int find_local(const char *option, struct address *a)
+{
+	struct addrinfo *info;
+	int r = resolve(option, a, &info);
+
+	if (r < 0)
+		return r;
+	a->is_local = true;
+	for (const struct addrinfo *i = info; i; i = i->ai_next)
+		a->is_local &= is_loopback(i->ai_addr);
+	freeaddrinfo(info);
+	return 0;
+}
+
+int address_parse(const char *option, const char *text, struct address *ret_address)
+{
+	struct address a = {.text = text, .is_local = true};
+	int r;
+
+#ifndef HAVE_ZLIB
+	return attar_fail(
+		-EOPNOTSUPP, "%s is not available: this attar was built without zlib", option);
+#endif
+	if (!strncmp(text, "vsock:", 6))
+		r = parse_vsock(text + 6, &a);
+	else if (!strncmp(text, "unix:", 5))
+		r = parse_unix(text + 5, &a);
+	else if (strchr(text, '/') && is_socket(text))
+		r = parse_unix(text, &a);
+	else if (strchr(text, '/'))
+		r = (a.kind = ADDRESS_PATH, 0);
+	else
+		r = parse_tcp(text, &a);
+	if (r < 0)
+		return bad_address(option, text);
+	if (a.kind == ADDRESS_TCP && (r = find_local(option, &a)) < 0)
+		return r;
+	*ret_address = a;
+	return 0;
+}
+
+/* ---- sockets ---- */
+
+union any {
+	struct sockaddr any;
+	struct sockaddr_storage storage;
+	struct sockaddr_un un;
+	struct sockaddr_vm vm;
+};
+
+/* The socket address of anything but TCP. */
+static socklen_t fill(const struct address *a, union any *to)
+{
+	memset(to, 0, sizeof(*to));
+	if (a->kind == ADDRESS_UNIX) {
+		to->un.sun_family = AF_UNIX;
+		snprintf(to->un.sun_path, sizeof(to->un.sun_path), "%s", a->path);
+		return sizeof(to->un);
+	}
+	to->vm.svm_family = AF_VSOCK;
+	to->vm.svm_port = a->port;
+	to->vm.svm_cid = a->cid;
+	return sizeof(to->vm);
+}
+
+static int find(const char *option, const struct address *a, union any *ret_to, socklen_t *ret_len)
+{
+	struct addrinfo *info;
+	int r;
+
+	if (a->kind != ADDRESS_TCP) {
+		*ret_len = fill(a, ret_to);
+		return 0;
+	}
+	r = resolve(option, a, &info);
+	if (r < 0)
+		return r;
+	memcpy(ret_to, info->ai_addr, info->ai_addrlen);
+	*ret_len = info->ai_addrlen;
+	freeaddrinfo(info);
+	return 0;
+}
+
+/* A socket that nobody listens on is left over from a program that was killed. */
+static void remove_stale(const struct address *a)
+{
+	union any to;
+	socklen_t len = fill(a, &to);
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return;
+	if (connect(fd, &to.any, len) < 0 && errno == ECONNREFUSED)
+		unlink(a->path);
+	close(fd);
+}
+
+static int listen_failed(const char *option, const struct address *a, int error)
+{
+	if (error == EADDRINUSE)
+		return attar_fail(-error,
+			"%s: '%s' is in use: choose another one, or end the program that uses it",
+			option, CLIP(a->text));
+	return attar_fail(
+		-error, "%s: cannot listen on '%s': %s", option, CLIP(a->text), strerror(error));
+}
+
+int address_listen(const char *option, const struct address *a)
+{
+	int fd _cleanup_close_ = -1, one = 1, r;
+	socklen_t len;
+	mode_t mask;
+	union any at;
+
+	r = find(option, a, &at, &len);
+	if (r < 0)
+		return r;
+	fd = socket(at.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return listen_failed(option, a, errno);
+	if (a->kind == ADDRESS_UNIX)
+		remove_stale(a);
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	mask = umask(0177); /* of the socket's file: only this user */
+	r = bind(fd, &at.any, len) < 0 ? -errno : 0;
+	umask(mask);
+	if (r == 0 && listen(fd, WAITING) < 0)
+		r = -errno;
+	return r < 0 ? listen_failed(option, a, -r) : TAKE_FD(fd);
+}
+
+static int connect_once(const union any *to, socklen_t len)
+{
+	int fd _cleanup_close_ = -1, error = 0, one = 1;
+	socklen_t size = sizeof(error);
+	struct pollfd ready = {.events = POLLOUT};
+
+	fd = socket(to->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	if (connect(fd, &to->any, len) < 0) {
+		if (errno != EINPROGRESS)
+			return -errno;
+		ready.fd = fd;
+		if (poll(&ready, 1, CONNECT_MS) == 0)
+			return -ETIMEDOUT;
+		if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) < 0 || error)
+			return -(error ?: errno);
+	}
+	if (to->any.sa_family == AF_INET || to->any.sa_family == AF_INET6)
+		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	return TAKE_FD(fd);
+}
+
+/* Whether somebody may listen soon. */
+static bool is_early(int r)
+{
+	return r == -ECONNREFUSED || r == -ENOENT || r == -ECONNRESET || r == -EAGAIN;
+}
+
+int address_connect(const char *option, const struct address *a, int stop)
+{
+	struct pollfd stopped = {.fd = stop, .events = POLLIN};
+	socklen_t len;
+	union any to;
+	int r = find(option, a, &to, &len);
+
+	if (r < 0)
+		return r;
+	for (int ms = 0; is_early(r = connect_once(&to, len)) && ms < TRIES_MS; ms += TRY_MS)
+		if (poll(&stopped, 1, TRY_MS) > 0)
+			return attar_fail(
+				-ECANCELED, "stopped while waiting for %s", CLIP(a->text));
+	if (is_early(r))
+		return attar_fail(r, "%s: nobody pushes events to '%s': %s", option, CLIP(a->text),
+			strerror(-r));
+	return r < 0 ? attar_fail(r, "%s: cannot connect to '%s': %s", option, CLIP(a->text),
+			       strerror(-r))
+		     : r;
+}
+
+bool address_is_own(const struct address *a, int fd)
+{
+	struct ucred who;
+	socklen_t size = sizeof(who);
+	struct sockaddr_vm vm;
+
+	if (a->kind == ADDRESS_UNIX)
+		return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 &&
+		       (who.uid == geteuid() || who.uid == 0);
+	size = sizeof(vm);
+	if (a->kind == ADDRESS_VSOCK)
+		return getpeername(fd, (struct sockaddr *)&vm, &size) == 0 &&
+		       vm.svm_cid <= VMADDR_CID_HOST;
+	return true;
+}

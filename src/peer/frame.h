@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Frames: how events travel between two attars. A connection carries frames in both directions; a
+ * file or character device carries those of the sender only.
+ *
+ * All numbers are little-endian. A frame is a header of 32 bytes and its payload:
+ *
+ *	offset  bytes
+ *	0       4      magic "ATFR"
+ *	4       1      version: 1. A frame of another version is refused
+ *	5       1      type, of enum frame_type. Unknown types are skipped
+ *	6       2      0
+ *	8       4      length of the payload, at most FRAME_PAYLOAD_MAX
+ *	12      4      CRC-32 (as in zlib) of the frame, with these four bytes as 0
+ *	16      8      sequence number: 0, 1, 2, ... for each direction
+ *	24      8      samples in the DATA frames up to the end of this one
+ *
+ *	type         from       payload
+ *	HELLO        both       name of the host
+ *	PING         receiver   8 bytes, which PONG returns
+ *	PONG         sender     the bytes of PING; CLOCK_MONOTONIC of the sender, ns
+ *	START        receiver   none: the sender may send DATA
+ *	DATA         sender     the next bytes of a recording in the pipe format of perf.data
+ *	ACK          receiver   none; the samples of the header are those that arrived
+ *	END          sender     none: there is no more DATA
+ *
+ * The receiver connects and sends HELLO, as many PINGs as it likes, and START. The sender answers
+ * with HELLO and PONGs, then sends DATA; it closes a connection without HELLO within seconds. In a
+ * file or device DATA follow HELLO at once. What the sender drops because the receiver is slow is
+ * told by a LOST record in the DATA, as the kernel does for its rings.
+ */
+#ifndef PEER_FRAME_H
+#define PEER_FRAME_H
+
+#include "base/buf.h"
+
+enum {
+	FRAME_VERSION = 1,
+	FRAME_HEADER = 32,           /* bytes */
+	FRAME_PAYLOAD_MAX = 1 << 20, /* bytes */
+};
+
+enum frame_type {
+	FRAME_HELLO = 1,
+	FRAME_PING,
+	FRAME_PONG,
+	FRAME_START,
+	FRAME_DATA,
+	FRAME_ACK,
+	FRAME_END,
+};
+
+struct frame {
+	uint8_t type; /* can be unknown */
+	uint64_t sequence, samples;
+	const char *payload; /* borrowed from the decoder's buffer */
+	size_t len;          /* bytes of the payload */
+};
+
+/* Appends a frame. len is at most FRAME_PAYLOAD_MAX. */
+void frame_put(struct buf *to, const struct frame *frame);
+
+/*
+ * Decodes the frame at the start of n bytes, whose sequence number must be `sequence`. Returns its
+ * size in bytes; 0 if more bytes are needed; -EBADMSG, with an error text, if the bytes are not a
+ * frame, are damaged, or a frame before it is missing.
+ */
+ssize_t frame_get(const char *bytes, size_t n, uint64_t sequence, struct frame *ret_frame);
+
+/* The numbers of a payload. */
+void frame_put_u64(struct buf *to, uint64_t value);
+uint64_t frame_get_u64(const char *bytes);
+
+#endif

@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: MIT */
+#include "peer/receiver.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <termios.h>
+#include <time.h>
+
+#include "base/escape.h"
+#include "peer/frame.h"
+#include "peer/link.h"
+
+enum {
+	PINGS = 8,
+	READ_BYTES = 256 << 10,
+	GREETING_MS = 10000, /* until a sender has answered */
+	HELLO_NUMBERS = 24,  /* bytes */
+	HOST_MAX = 256,
+};
+
+struct receiver {
+	struct receiver_opts opts;
+	struct address address;
+	struct tls_keys *keys; /* NULL: no TLS */
+	struct link link;
+	bool is_file;
+	struct buf in, out;
+	size_t in_at;
+	const char *data; /* of the frame that is being read, in `in` */
+	size_t data_len;
+	uint64_t in_sequence, out_sequence;
+	uint64_t samples, acknowledged;
+	bool greeted, is_one_way, ended;
+	unsigned pongs;
+	char host[HOST_MAX];
+	struct receiver_clock clock;
+	bool is_damaged;
+	char damage[256];
+};
+
+static void damaged(struct receiver *r, const char *why)
+{
+	if (r->is_damaged)
+		return;
+	r->is_damaged = true;
+	snprintf(r->damage, sizeof(r->damage), "%s: events after %llu samples are missing", why,
+		(unsigned long long)r->samples);
+}
+
+/* ---- to the sender ---- */
+
+static int flush(struct receiver *r)
+{
+	ssize_t n = 0;
+	size_t at = 0;
+
+	while (at < r->out.len && (n = link_write(&r->link, r->out.data + at, r->out.len - at)) > 0)
+		at += (size_t)n;
+	if (at)
+		memmove(r->out.data, r->out.data + at, r->out.len -= at);
+	return n < 0 && n != -EAGAIN ? (int)n : 0;
+}
+
+static int put(struct receiver *r, uint8_t type, const void *payload, size_t len)
+{
+	struct frame frame = {.type = type,
+		.sequence = r->out_sequence++,
+		.samples = r->samples,
+		.payload = payload,
+		.len = len};
+
+	frame_put(&r->out, &frame);
+	return buf_failed(&r->out) ? base_oom() : flush(r);
+}
+
+static int ping(struct receiver *r)
+{
+	struct buf payload _cleanup_(buf_done) = {0};
+
+	frame_put_u64(&payload, base_now());
+	return buf_failed(&payload) ? base_oom() : put(r, FRAME_PING, payload.data, payload.len);
+}
+
+/* What could not be sent before goes first; one confirmation covers those before it. */
+static void acknowledge(struct receiver *r)
+{
+	if (!r->link.is_socket || r->is_one_way || r->acknowledged == r->samples)
+		return;
+	if (flush(r) == 0 && !r->out.len && put(r, FRAME_ACK, NULL, 0) == 0)
+		r->acknowledged = r->samples;
+}
+
+/* ---- from the sender ---- */
+
+static uint64_t wall_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+static void take_hello(struct receiver *r, const struct frame *frame)
+{
+	uint64_t there, wall;
+	size_t n;
+
+	r->greeted = true;
+	if (frame->len < HELLO_NUMBERS)
+		return;
+	r->is_one_way = frame_get_u64(frame->payload) & 1;
+	there = frame_get_u64(frame->payload + 8);
+	wall = frame_get_u64(frame->payload + 16);
+	r->clock.ahead = (int64_t)((there - wall) - (base_now() - wall_now()));
+	n = MIN(frame->len - HELLO_NUMBERS, sizeof(r->host) - 1);
+	memcpy(r->host, frame->payload + HELLO_NUMBERS, n);
+	for (size_t i = 0; i < n; i++) /* it is shown as a name */
+		if ((unsigned char)r->host[i] <= ' ' || (unsigned char)r->host[i] > '~')
+			r->host[i] = '?';
+}
+
+/* The sender's clock was read between the two times of ours. */
+static void take_pong(struct receiver *r, const struct frame *frame)
+{
+	uint64_t now = base_now(), sent, there, error;
+
+	r->pongs++;
+	if (frame->len < 16)
+		return;
+	sent = frame_get_u64(frame->payload);
+	there = frame_get_u64(frame->payload + 8);
+	if (sent > now)
+		return;
+	error = (now - sent) / 2 + 1;
+	if (error >= r->clock.error)
+		return;
+	r->clock.error = error;
+	r->clock.ahead = (int64_t)(there - (sent + (now - sent) / 2));
+}
+
+static void take_frame(struct receiver *r, const struct frame *frame)
+{
+	if (frame->type == FRAME_HELLO) {
+		take_hello(r, frame);
+	} else if (frame->type == FRAME_PONG) {
+		take_pong(r, frame);
+	} else if (frame->type == FRAME_DATA) {
+		r->data = frame->payload;
+		r->data_len = frame->len;
+		r->samples = frame->samples;
+	} else if (frame->type == FRAME_END) {
+		r->ended = true;
+		if (r->link.is_socket && !r->is_one_way)
+			put(r, FRAME_END, NULL, 0);
+	}
+}
+
+/* Reads what has arrived. n > 0; 0: the sender has closed the connection; -EAGAIN; -ENOMEM. */
+static ssize_t fill(struct receiver *r)
+{
+	ssize_t n;
+
+	if (r->in_at) {
+		memmove(r->in.data, r->in.data + r->in_at, r->in.len -= r->in_at);
+		r->in_at = 0;
+	}
+	if (!buf_reserve(&r->in, READ_BYTES))
+		return base_oom();
+	n = link_read(&r->link, r->in.data + r->in.len, READ_BYTES);
+	if (n > 0)
+		r->in.len += (size_t)n;
+	else if (n == 0)
+		damaged(r, r->in.len ? "it ends in the middle of a frame"
+				     : "it ends early, as if the other side was killed");
+	else if (n != -EAGAIN)
+		damaged(r, n == -EPROTO ? attar_error() : strerror((int)-n));
+	return n < 0 && n != -EAGAIN ? 0 : n;
+}
+
+/* Takes the next frame. 1; 0: there are no more; -EAGAIN; -ENOMEM. */
+static int next_frame(struct receiver *r)
+{
+	struct frame frame;
+	ssize_t n;
+
+	for (;;) {
+		n = frame_get(
+			buf_text(&r->in) + r->in_at, r->in.len - r->in_at, r->in_sequence, &frame);
+		if (n < 0) {
+			damaged(r, attar_error());
+			return 0;
+		}
+		if (n > 0)
+			break;
+		n = fill(r);
+		if (n <= 0)
+			return (int)n;
+	}
+	r->in_sequence++;
+	r->in_at += (size_t)n;
+	take_frame(r, &frame);
+	return 1;
+}
+
+ssize_t receiver_read(struct receiver *r, void *bytes, size_t room)
+{
+	size_t n;
+
+	while (!r->data_len) {
+		int ret = r->ended || r->is_damaged ? 0 : next_frame(r);
+
+		if (ret == -EAGAIN)
+			acknowledge(r);
+		if (ret <= 0)
+			return ret;
+	}
+	n = MIN(room, r->data_len);
+	memcpy(bytes, r->data, n);
+	r->data += n;
+	r->data_len -= n;
+	return (ssize_t)n;
+}
+
+/* ---- opening ---- */
+
+/* Reads frames until *counter has reached a value. */
+static int wait_for(struct receiver *r, const unsigned *pongs, unsigned until)
+{
+	uint64_t deadline = base_now() + (uint64_t)GREETING_MS * 1000000;
+
+	while (pongs ? *pongs < until && !r->is_one_way : !r->greeted) {
+		struct pollfd fds[] = {
+			{.fd = r->link.fd, .events = link_events(&r->link, r->out.len > 0)},
+			{.fd = r->opts.stop, .events = POLLIN}};
+		int ret = next_frame(r);
+
+		if (ret == 0 || (ret = ret == 1 ? flush(r) : ret) == 0)
+			ret = r->is_damaged ? -EBADMSG : 0;
+		if (ret == -EBADMSG)
+			return attar_fail(ret, "%s: %s does not push events: %s", r->opts.option,
+				CLIP(r->opts.address), r->damage);
+		if (ret < 0 && ret != -EAGAIN)
+			return ret;
+		if (ret == 0)
+			continue;
+		ret = flush(r);
+		if (ret < 0)
+			return ret;
+		if (base_now() > deadline)
+			return attar_fail(-ETIMEDOUT, "%s: %s does not answer", r->opts.option,
+				CLIP(r->opts.address));
+		if (poll(fds, ARRAY_SIZE(fds), GREETING_MS / 10) > 0 && fds[1].revents)
+			return attar_fail(
+				-ECANCELED, "stopped while waiting for %s", CLIP(r->opts.address));
+	}
+	return 0;
+}
+
+static int greet(struct receiver *r)
+{
+	char host[HOST_MAX] = "";
+	int ret;
+
+	gethostname(host, sizeof(host) - 1);
+	ret = put(r, FRAME_HELLO, host, strlen(host));
+	if (ret == 0)
+		ret = wait_for(r, NULL, 0);
+	for (unsigned i = 1; ret == 0 && !r->is_one_way && i <= PINGS; i++) {
+		ret = ping(r);
+		if (ret == 0)
+			ret = wait_for(r, &r->pongs, i);
+	}
+	return ret == 0 && !r->is_one_way ? put(r, FRAME_START, NULL, 0) : ret;
+}
+
+/* Says which side refused, if that is why it failed. */
+static int not_greeted(const struct receiver *r, int ret)
+{
+	if (ret >= 0 || ret == -ECANCELED || ret == -ENOMEM || ret == -EBADMSG || ret == -ETIMEDOUT)
+		return ret;
+	if (!*attar_error())
+		attar_fail(ret, "%s", strerror(-ret));
+	return attar_context(
+		ret, "%s: %s refuses the connection", r->opts.option, CLIP(r->opts.address));
+}
+
+static int open_path(struct receiver *r)
+{
+	const char *path = r->opts.address;
+	struct termios tty;
+	struct stat st;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return attar_fail(-errno, "%s: cannot open '%s': %s", r->opts.option, CLIP(path),
+			strerror(errno));
+	if (tcgetattr(fd, &tty) == 0) {
+		cfmakeraw(&tty);
+		tcsetattr(fd, TCSANOW, &tty);
+	}
+	r->link.fd = fd;
+	r->is_file = S_ISREG(st.st_mode);
+	return 0;
+}
+
+static int open_socket(struct receiver *r)
+{
+	bool named = r->address.kind == ADDRESS_TCP;
+	int ret;
+
+	if (!tls_is_wanted(&r->opts.tls) && !r->address.is_local)
+		return attar_fail(-EINVAL,
+			"%s: '%s' is another machine: use TLS with --peer-psk FILE, or with "
+			"--peer-cert, --peer-key and --peer-ca",
+			r->opts.option, CLIP(r->opts.address));
+	if (tls_is_wanted(&r->opts.tls)) {
+		ret = tls_keys_new(&r->opts.tls, false, &r->keys);
+		if (ret < 0)
+			return ret;
+	}
+	ret = address_connect(r->opts.option, &r->address, r->opts.stop);
+	if (ret < 0)
+		return ret;
+	r->link = (struct link){.fd = ret, .is_socket = true};
+	if (!address_is_own(&r->address, r->link.fd))
+		return attar_fail(-EPERM, "%s: '%s' belongs to another user", r->opts.option,
+			CLIP(r->opts.address));
+	ret = r->keys ? tls_new(r->keys, r->link.fd, named ? r->address.host : NULL, &r->link.tls)
+		      : 0;
+	return ret == 0 ? not_greeted(r, greet(r)) : ret;
+}
+
+int receiver_new(const struct receiver_opts *opts, struct receiver **ret_receiver)
+{
+	struct receiver *r = calloc(1, sizeof(*r));
+	int ret;
+
+	if (!r)
+		return base_oom();
+	r->opts = *opts;
+	r->link.fd = -1;
+	r->clock.error = UINT64_MAX;
+	ret = address_parse(opts->option, opts->address, &r->address);
+	if (ret == 0)
+		ret = r->address.kind == ADDRESS_PATH ? open_path(r) : open_socket(r);
+	if (ret < 0) {
+		receiver_free(r);
+		return ret;
+	}
+	*ret_receiver = r;
+	return 0;
+}
+
+struct receiver *receiver_free(struct receiver *r)
+{
+	if (!r)
+		return NULL;
+	link_close(&r->link);
+	tls_keys_free(r->keys);
+	buf_done(&r->in);
+	buf_done(&r->out);
+	free(r);
+	return NULL;
+}
+
+int receiver_fd(const struct receiver *r)
+{
+	return r->is_file ? -1 : r->link.fd;
+}
+
+const char *receiver_damage(const struct receiver *r)
+{
+	return r->is_damaged ? r->damage : NULL;
+}
+
+const char *receiver_host(const struct receiver *r)
+{
+	return r->host;
+}
+
+void receiver_get_clock(const struct receiver *r, struct receiver_clock *ret_clock)
+{
+	*ret_clock = r->clock;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reads the recording that a sender (peer/sender.h) gives in frames, as a stream of bytes.
+ *
+ *	receiver_new(&opts, &r);
+ *	while ((n = receiver_read(r, bytes, room)) > 0 || n == -EAGAIN)
+ *		...					// after -EAGAIN: poll receiver_fd()
+ *	if (receiver_damage(r)) ...			// why the data ended early
+ *	receiver_free(r);
+ */
+#ifndef PEER_RECEIVER_H
+#define PEER_RECEIVER_H
+
+#include "peer/address.h"
+#include "peer/tls.h"
+
+struct receiver_opts {
+	const char *option;  /* for messages: "--pull" */
+	const char *address; /* borrowed */
+	struct tls_files tls;
+	int stop; /* as for address_connect() */
+};
+
+/* The clock of the sender: its CLOCK_MONOTONIC is that of this machine plus `ahead`. */
+struct receiver_clock {
+	int64_t ahead;  /* ns */
+	uint64_t error; /* ns: `ahead` is right to this; UINT64_MAX: unknown, from the dates */
+};
+
+struct receiver;
+
+/*
+ * Connects, measures the clocks and asks for the data. -EINVAL: the address can be reached from
+ * other machines, and no TLS was set up.
+ */
+int receiver_new(const struct receiver_opts *opts, struct receiver **ret_receiver);
+struct receiver *receiver_free(struct receiver *receiver);
+
+/* n > 0; 0 at the end, also an early one; -EAGAIN: nothing now; -ENOMEM. Never waits. */
+ssize_t receiver_read(struct receiver *receiver, void *bytes, size_t room);
+
+/* To poll for input; -1: a regular file, which is always readable. */
+int receiver_fd(const struct receiver *receiver);
+
+/* Why the data ended before their end, as a clause; NULL: they did not. */
+const char *receiver_damage(const struct receiver *receiver);
+
+/* The name of the sender's host. */
+const char *receiver_host(const struct receiver *receiver);
+
+void receiver_get_clock(const struct receiver *receiver, struct receiver_clock *ret_clock);
+
+#endif

@@ -1,0 +1,650 @@
+/* SPDX-License-Identifier: MIT */
+#include "peer/sender.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/stat.h>
+#include <termios.h>
+#include <time.h>
+
+#include "base/vec.h"
+#include "peer/frame.h"
+#include "peer/link.h"
+#include "record/uapi.h"
+
+enum {
+	START_NS_10 = 1000000000, /* a tenth of the time that a client has until START */
+	IDLE_NS = 1000000000, /* a fifth of the time that peer_sender_finish() waits for progress */
+	FINISH_TURN_MS = 100,
+	DATA_MAX = 256 << 10, /* bytes of a DATA frame */
+	INPUT_MAX = 4096,     /* bytes that a receiver may have sent ahead */
+	HOST_MAX = 256,
+};
+
+enum client_state { CLIENT_NEW, CLIENT_STARTED, CLIENT_ENDING, CLIENT_OVER };
+
+struct peer_sender_client {
+	struct link link;
+	enum client_state state;
+	bool is_taken; /* by peer_sender_take_new() */
+	bool is_file;  /* epoll does not know regular files: they are always writable */
+	uint64_t deadline;
+	struct buf in, out, round;
+	size_t out_at; /* bytes of out that were sent */
+	uint64_t in_sequence, out_sequence;
+	uint64_t samples, acknowledged;
+	uint64_t lost; /* samples that the next LOST record tells */
+	struct peer_sender_round lost_round;
+	uint32_t events; /* epoll's */
+	void *object;
+};
+
+struct sender {
+	struct peer_sender_opts opts;
+	struct address address;
+	struct tls_keys *keys; /* NULL: no TLS */
+	int listener;          /* -1: a file or device */
+	int epoll;
+	VEC(struct peer_sender_client *) clients;
+	struct peer_sender_stats stats;
+	bool told; /* the log says why a connection was refused */
+};
+
+/* ---- clients ---- */
+
+static void watch(struct sender *s, struct peer_sender_client *c)
+{
+	struct epoll_event event = {.data.ptr = c};
+
+	if (c->is_file || c->link.fd < 0)
+		return;
+	event.events = (uint32_t)link_events(&c->link, c->out.len > c->out_at);
+	if (event.events == c->events)
+		return;
+	epoll_ctl(s->epoll, c->events ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, c->link.fd, &event);
+	c->events = event.events;
+}
+
+static void put(struct peer_sender_client *c, uint8_t type, const void *payload, size_t len)
+{
+	struct frame frame = {.type = type,
+		.sequence = c->out_sequence++,
+		.samples = c->samples,
+		.payload = payload,
+		.len = len};
+
+	if (c->out_at == c->out.len) {
+		buf_reset(&c->out);
+		c->out_at = 0;
+	}
+	frame_put(&c->out, &frame);
+}
+
+static void put_hello(struct peer_sender_client *c)
+{
+	char host[HOST_MAX] = "";
+	struct buf payload _cleanup_(buf_done) = {0};
+	struct timespec wall;
+
+	gethostname(host, sizeof(host) - 1);
+	clock_gettime(CLOCK_REALTIME, &wall);
+	frame_put_u64(&payload, !c->link.is_socket);
+	frame_put_u64(&payload, base_now());
+	frame_put_u64(&payload, (uint64_t)wall.tv_sec * 1000000000 + (uint64_t)wall.tv_nsec);
+	buf_str(&payload, host);
+	if (!buf_failed(&payload))
+		put(c, FRAME_HELLO, payload.data, payload.len);
+}
+
+static void end(struct sender *s, struct peer_sender_client *c)
+{
+	if (c->state == CLIENT_OVER)
+		return;
+	if (c->state == CLIENT_NEW)
+		s->stats.refused++;
+	else if (c->link.is_socket && c->state != CLIENT_ENDING)
+		s->stats.cut++;
+	if (c->link.is_socket)
+		s->stats.unacknowledged += c->samples - c->acknowledged;
+	s->stats.lost += c->lost; /* no record tells them any more */
+	c->lost = 0;
+	c->state = CLIENT_OVER;
+	link_close(&c->link);
+	c->events = 0;
+}
+
+static void refuse(struct sender *s, struct peer_sender_client *c, const char *why)
+{
+	if (!s->told)
+		log_note("%s: a connection to %s was closed: %s", s->opts.option,
+			CLIP(s->opts.address), why);
+	s->told = true;
+	end(s, c);
+}
+
+static struct peer_sender_client *add(struct sender *s, int fd, bool is_socket)
+{
+	struct peer_sender_client *c = calloc(1, sizeof(*c));
+
+	if (!c || vec_push(&s->clients, c) < 0) {
+		free(c);
+		close(fd);
+		base_oom();
+		return NULL;
+	}
+	c->link = (struct link){.fd = fd, .is_socket = is_socket};
+	c->deadline = base_now() + 10 * (uint64_t)START_NS_10;
+	return c;
+}
+
+static int accept_one(struct sender *s)
+{
+	int fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct peer_sender_client *c;
+
+	if (fd < 0)
+		return 0;
+	if (s->clients.n >= SENDER_CLIENTS) {
+		close(fd);
+		s->stats.refused++;
+		return 1;
+	}
+	c = add(s, fd, true);
+	if (!c)
+		return -ENOMEM;
+	if (!s->keys && !address_is_own(&s->address, fd))
+		refuse(s, c, "it belongs to another user or virtual machine");
+	else if (s->keys && tls_new(s->keys, fd, NULL, &c->link.tls) < 0)
+		refuse(s, c, attar_error());
+	return 1;
+}
+
+/* ---- what clients send ---- */
+
+static void pong(struct peer_sender_client *c, const struct frame *frame)
+{
+	struct buf payload _cleanup_(buf_done) = {0};
+
+	buf_add(&payload, frame->payload, 8);
+	frame_put_u64(&payload, base_now());
+	if (!buf_failed(&payload))
+		put(c, FRAME_PONG, payload.data, payload.len);
+}
+
+static void start(struct sender *s, struct peer_sender_client *c)
+{
+	c->state = CLIENT_STARTED;
+	s->stats.clients++;
+}
+
+/* 0, or -EBADMSG for what a receiver does not send. */
+static int take_frame(struct sender *s, struct peer_sender_client *c, const struct frame *frame)
+{
+	if (frame->sequence == 0 && frame->type != FRAME_HELLO)
+		return attar_fail(-EBADMSG, "its first frame is no greeting");
+	if (frame->type == FRAME_HELLO && frame->sequence == 0)
+		put_hello(c);
+	else if (frame->type == FRAME_PING && frame->len == 8)
+		pong(c, frame);
+	else if (frame->type == FRAME_START && c->state == CLIENT_NEW)
+		start(s, c);
+	else if (frame->type == FRAME_ACK && frame->samples <= c->samples)
+		c->acknowledged = MAX(c->acknowledged, frame->samples);
+	else if (frame->type == FRAME_END && c->state == CLIENT_ENDING &&
+		 frame->samples == c->samples)
+		c->acknowledged = c->samples, end(s, c);
+	else if (frame->type <= FRAME_END)
+		return attar_fail(-EBADMSG, "a frame is not expected");
+	return 0;
+}
+
+static int take_frames(struct sender *s, struct peer_sender_client *c)
+{
+	size_t used = 0;
+	struct frame frame;
+	ssize_t n;
+	int r = 0;
+
+	while (r == 0 && (n = frame_get(buf_text(&c->in) + used, c->in.len - used, c->in_sequence,
+				  &frame)) > 0) {
+		c->in_sequence++;
+		used += (size_t)n;
+		r = take_frame(s, c, &frame);
+	}
+	if (r == 0 && n < 0)
+		r = (int)n;
+	if (used)
+		memmove(c->in.data, c->in.data + used, c->in.len -= used);
+	return r;
+}
+
+/* What is wrong with a connection is no error of the caller. */
+static void failed(struct sender *s, struct peer_sender_client *c)
+{
+	if (c->state == CLIENT_NEW)
+		refuse(s, c, *attar_error() ? attar_error() : "it was reset");
+	else
+		end(s, c);
+	attar_error_clear();
+}
+
+static void read_client(struct sender *s, struct peer_sender_client *c)
+{
+	char bytes[INPUT_MAX];
+	ssize_t n;
+
+	while (c->state != CLIENT_OVER && c->link.is_socket) {
+		n = link_read(&c->link, bytes, sizeof(bytes));
+		if (n == -EAGAIN)
+			return;
+		if (n > 0)
+			buf_add(&c->in, bytes, (size_t)n);
+		if (n <= 0 || buf_failed(&c->in) || take_frames(s, c) < 0 ||
+			c->in.len > INPUT_MAX ||
+			c->out.len - c->out_at > 2 * s->opts.queue_bytes + (64u << 20)) {
+			failed(s, c);
+			return;
+		}
+	}
+}
+
+static void write_client(struct sender *s, struct peer_sender_client *c)
+{
+	while (c->state != CLIENT_OVER && c->out_at < c->out.len) {
+		ssize_t n = link_write(&c->link, c->out.data + c->out_at,
+			MIN(c->out.len - c->out_at, (size_t)DATA_MAX));
+
+		if (n == -EAGAIN)
+			break;
+		if (n <= 0) {
+			if (!c->link.is_socket)
+				log_note("%s: cannot write %s: %s", s->opts.option,
+					CLIP(s->opts.address), strerror((int)-n));
+			failed(s, c);
+			return;
+		}
+		c->out_at += (size_t)n;
+		if (!c->link.is_socket && c->out_at == c->out.len)
+			c->acknowledged = c->samples;
+	}
+	if (c->out_at > (size_t)DATA_MAX * 4 && c->out_at > c->out.len / 2) {
+		memmove(c->out.data, c->out.data + c->out_at, c->out.len - c->out_at);
+		c->out.len -= c->out_at;
+		c->out_at = 0;
+	}
+}
+
+int peer_sender_turn(struct sender *s)
+{
+	int r = 0;
+
+	while (s->listener >= 0 && (r = accept_one(s)) > 0)
+		;
+	vec_each (&s->clients, it) {
+		struct peer_sender_client *c = *it;
+
+		read_client(s, c);
+		write_client(s, c);
+		if (c->state == CLIENT_NEW && base_now() > c->deadline)
+			refuse(s, c, "it did not say within 10 seconds that it is attar");
+		watch(s, c);
+	}
+	/* connections that never started have no owner but this */
+	for (size_t i = s->clients.n; i-- > 0;)
+		if (s->clients.at[i]->state == CLIENT_OVER && !s->clients.at[i]->is_taken)
+			peer_sender_drop_client(s, s->clients.at[i]);
+	return r;
+}
+
+/* ---- rounds ---- */
+
+struct peer_sender_client *peer_sender_take_new(struct sender *s)
+{
+	vec_each (&s->clients, c)
+		if ((*c)->state == CLIENT_STARTED && !(*c)->is_taken) {
+			(*c)->is_taken = true;
+			return *c;
+		}
+	return NULL;
+}
+
+struct peer_sender_client *peer_sender_client(struct sender *s, size_t i)
+{
+	vec_each (&s->clients, c)
+		if ((*c)->is_taken && i-- == 0)
+			return *c;
+	return NULL;
+}
+
+void peer_sender_client_set(struct peer_sender_client *c, void *object)
+{
+	c->object = object;
+}
+
+void *peer_sender_client_get(const struct peer_sender_client *c)
+{
+	return c->object;
+}
+
+bool peer_sender_client_is_over(const struct peer_sender_client *c)
+{
+	return c->state == CLIENT_OVER;
+}
+
+void peer_sender_drop_client(struct sender *s, struct peer_sender_client *client)
+{
+	size_t n = 0;
+
+	vec_each (&s->clients, c)
+		if (*c != client)
+			s->clients.at[n++] = *c;
+	s->clients.n = n;
+	end(s, client);
+	buf_done(&client->in);
+	buf_done(&client->out);
+	buf_done(&client->round);
+	free(client);
+}
+
+void peer_sender_write(struct peer_sender_client *c, const void *bytes, size_t n)
+{
+	if (c->state == CLIENT_STARTED)
+		buf_add(&c->round, bytes, n);
+}
+
+/* Queues the round; the samples count with its last frame. */
+static int queue(struct sender *s, struct peer_sender_client *c, uint64_t samples)
+{
+	for (size_t at = 0; at < c->round.len; at += DATA_MAX) {
+		size_t n = MIN(c->round.len - at, (size_t)DATA_MAX);
+
+		if (at + n == c->round.len)
+			c->samples += samples;
+		put(c, FRAME_DATA, c->round.data + at, n);
+	}
+	buf_reset(&c->round);
+	if (buf_failed(&c->round) || buf_failed(&c->out))
+		return base_oom();
+	write_client(s, c);
+	watch(s, c);
+	return 0;
+}
+
+int peer_sender_end_preamble(struct sender *s, struct peer_sender_client *c)
+{
+	return c->state == CLIENT_STARTED ? queue(s, c, 0) : 0;
+}
+
+/* The fields behind a record, see perf_event_open(2): sample_id. */
+static void put_sample_id(struct buf *to, const struct peer_sender_round *round)
+{
+	const struct {
+		uint64_t bit, value;
+	} fields[] = {
+		{PERF_SAMPLE_TID, UINT64_MAX},
+		{PERF_SAMPLE_TIME, round->time},
+		{PERF_SAMPLE_ID, round->id},
+		{PERF_SAMPLE_STREAM_ID, round->id},
+		{PERF_SAMPLE_CPU, 0},
+		{PERF_SAMPLE_IDENTIFIER, round->id},
+	};
+
+	for (size_t i = 0; round->attr->sample_id_all && i < ARRAY_SIZE(fields); i++)
+		if (round->attr->sample_type & fields[i].bit)
+			buf_add(to, &fields[i].value, sizeof(fields[i].value));
+}
+
+/* A LOST record, which has the byte order of this machine like all records. */
+static void put_loss(struct sender *s, struct peer_sender_client *c, struct buf *to)
+{
+	struct buf tail _cleanup_(buf_done) = {0};
+	struct perf_event_header header = {.type = PERF_RECORD_LOST};
+
+	put_sample_id(&tail, &c->lost_round);
+	header.size = (uint16_t)(sizeof(header) + 16 + tail.len);
+	buf_add(to, &header, sizeof(header));
+	buf_add(to, &c->lost_round.id, 8);
+	buf_add(to, &c->lost, 8);
+	buf_add(to, tail.data, tail.len);
+	s->stats.lost += c->lost;
+	c->lost = 0;
+}
+
+/* Removes the samples of a round. Names and mappings are few, and are needed later. */
+static void keep_side_band(struct buf *round)
+{
+	size_t to = 0;
+
+	for (size_t at = 0; at + sizeof(struct perf_event_header) <= round->len;) {
+		struct perf_event_header header;
+
+		memcpy(&header, round->data + at, sizeof(header));
+		if (header.size < sizeof(header) || header.size > round->len - at)
+			break;
+		if (header.type != PERF_RECORD_SAMPLE) {
+			memmove(round->data + to, round->data + at, header.size);
+			to += header.size;
+		}
+		at += header.size;
+	}
+	round->len = to;
+}
+
+/* The round does not fit. */
+static int drop(
+	struct sender *s, struct peer_sender_client *c, const struct peer_sender_round *round)
+{
+	c->lost += round->samples;
+	c->lost_round = *round;
+	keep_side_band(&c->round);
+	if (c->out.len - c->out_at + c->round.len <= 2 * s->opts.queue_bytes)
+		return queue(s, c, 0);
+	s->stats.lost_records++;
+	buf_reset(&c->round);
+	return 0;
+}
+
+int peer_sender_end_round(
+	struct sender *s, struct peer_sender_client *c, const struct peer_sender_round *round)
+{
+	struct buf loss _cleanup_(buf_done) = {0};
+
+	if (c->state != CLIENT_STARTED) {
+		buf_reset(&c->round);
+		return 0;
+	}
+	s->stats.samples += round->samples;
+	if (c->out.len - c->out_at + c->round.len > s->opts.queue_bytes)
+		return drop(s, c, round);
+	if (c->lost) {
+		put_loss(s, c, &loss);
+		buf_add(&loss, c->round.data, c->round.len);
+		if (buf_failed(&loss))
+			return base_oom();
+		buf_reset(&c->round);
+		buf_add(&c->round, loss.data, loss.len);
+	}
+	return queue(s, c, round->samples);
+}
+
+/* ---- the end ---- */
+
+static void end_data(struct sender *s, struct peer_sender_client *c)
+{
+	if (c->state != CLIENT_STARTED)
+		return;
+	if (c->lost)
+		put_loss(s, c, &c->round);
+	queue(s, c, 0);
+	put(c, FRAME_END, NULL, 0);
+	c->state = CLIENT_ENDING;
+	write_client(s, c);
+	watch(s, c);
+}
+
+/* Whether a client still has something to read, or to confirm. */
+static bool is_busy(struct sender *s, uint64_t *ret_sum)
+{
+	bool busy = false;
+
+	*ret_sum = 0;
+	vec_each (&s->clients, c) {
+		bool waits = (*c)->out_at < (*c)->out.len || (*c)->link.is_socket;
+
+		busy |= (*c)->state == CLIENT_ENDING && waits;
+		*ret_sum += (*c)->out.len - (*c)->out_at + (*c)->in_sequence;
+	}
+	return busy;
+}
+
+int peer_sender_finish(struct sender *s, int stop)
+{
+	struct pollfd fds[] = {{.fd = s->epoll, .events = POLLIN}, {.fd = stop, .events = POLLIN}};
+	uint64_t last = 0, sum, deadline = base_now() + 5 * (uint64_t)IDLE_NS;
+	int r = 0;
+
+	vec_each (&s->clients, c)
+		end_data(s, *c);
+	while (r == 0 && is_busy(s, &sum) && base_now() < deadline) {
+		if (sum != last)
+			deadline = base_now() + 5 * (uint64_t)IDLE_NS;
+		last = sum;
+		if (poll(fds, ARRAY_SIZE(fds), FINISH_TURN_MS) > 0 && fds[1].revents)
+			break;
+		r = peer_sender_turn(s);
+	}
+	vec_each (&s->clients, c)
+		if ((*c)->state == CLIENT_ENDING)
+			end(s, *c);
+	return r;
+}
+
+/* ---- opening ---- */
+
+static int check_file(const char *option, const char *path, int fd)
+{
+	char magic[4];
+	struct stat st;
+	ssize_t n;
+
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || !st.st_size)
+		return 0;
+	n = pread(fd, magic, sizeof(magic), 0);
+	if (n == (ssize_t)sizeof(magic) && !memcmp(magic, "ATFR", sizeof(magic)))
+		return ftruncate(fd, 0) < 0 ? -errno : 0;
+	return attar_fail(-EEXIST,
+		"%s: '%s' exists and was not written by %s: choose another name, or delete it",
+		option, CLIP(path), option);
+}
+
+static int open_path(struct sender *s)
+{
+	const char *path = s->opts.address;
+	int fd _cleanup_close_ =
+		open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0600);
+	struct peer_sender_client *c;
+	struct termios tty;
+	struct stat st;
+	int r;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return attar_fail(-errno, "%s: cannot open '%s': %s", s->opts.option, CLIP(path),
+			strerror(errno));
+	r = check_file(s->opts.option, path, fd);
+	if (r < 0)
+		return r;
+	if (tcgetattr(fd, &tty) == 0) {
+		cfmakeraw(&tty);
+		tcsetattr(fd, TCSANOW, &tty);
+	}
+	c = add(s, TAKE_FD(fd), false);
+	if (!c)
+		return -ENOMEM;
+	c->is_file = S_ISREG(st.st_mode);
+	put_hello(c);
+	start(s, c);
+	watch(s, c);
+	return 0;
+}
+
+static int open_listener(struct sender *s)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+
+	if (!tls_is_wanted(&s->opts.tls) && !s->address.is_local)
+		return attar_fail(-EINVAL,
+			"%s: '%s' can be reached from other machines: use TLS with --peer-psk "
+			"FILE, "
+			"or with --peer-cert, --peer-key and --peer-ca",
+			s->opts.option, CLIP(s->opts.address));
+	if (tls_is_wanted(&s->opts.tls)) {
+		int r = tls_keys_new(&s->opts.tls, true, &s->keys);
+
+		if (r < 0)
+			return r;
+	}
+	s->listener = address_listen(s->opts.option, &s->address);
+	if (s->listener < 0)
+		return s->listener;
+	if (epoll_ctl(s->epoll, EPOLL_CTL_ADD, s->listener, &event) < 0)
+		return attar_fail(-errno, "cannot poll: %s", strerror(errno));
+	return 0;
+}
+
+int peer_sender_new(const struct peer_sender_opts *opts, struct sender **ret_sender)
+{
+	struct sender *s = calloc(1, sizeof(*s));
+	int r;
+
+	if (!s)
+		return base_oom();
+	s->opts = *opts;
+	s->listener = -1;
+	s->epoll = epoll_create1(EPOLL_CLOEXEC);
+	r = s->epoll < 0 ? attar_fail(-errno, "cannot poll: %s", strerror(errno)) : 0;
+	if (r == 0)
+		r = address_parse(opts->option, opts->address, &s->address);
+	if (r == 0)
+		r = s->address.kind == ADDRESS_PATH ? open_path(s) : open_listener(s);
+	if (r < 0) {
+		peer_sender_free(s);
+		return r;
+	}
+	*ret_sender = s;
+	return 0;
+}
+
+struct sender *peer_sender_free(struct sender *s)
+{
+	if (!s)
+		return NULL;
+	while (s->clients.n)
+		peer_sender_drop_client(s, s->clients.at[s->clients.n - 1]);
+	vec_done(&s->clients);
+	if (s->listener >= 0)
+		close(s->listener);
+	if (s->listener >= 0 && s->address.kind == ADDRESS_UNIX)
+		unlink(s->address.path);
+	if (s->epoll >= 0)
+		close(s->epoll);
+	tls_keys_free(s->keys);
+	free(s);
+	return NULL;
+}
+
+int peer_sender_fd(const struct sender *s)
+{
+	return s->epoll;
+}
+
+void peer_sender_get_stats(const struct sender *s, struct peer_sender_stats *ret_stats)
+{
+	*ret_stats = s->stats;
+	vec_each (&s->clients, c) {
+		ret_stats->lost += (*c)->lost;
+		if ((*c)->link.is_socket && (*c)->state != CLIENT_OVER)
+			ret_stats->unacknowledged += (*c)->samples - (*c)->acknowledged;
+	}
+}

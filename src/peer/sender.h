@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Gives the bytes of a recording to whoever is connected to an address, in frames (peer/frame.h).
+ *
+ * A client is a receiver that has connected and sent START; a file or device is one client from the
+ * beginning. Each client has a queue of bounded size: a round of records that does not fit is
+ * dropped, and the next one that fits begins with a LOST record that says how many samples it had.
+ * The caller makes the bytes: peer_sender_take_new() returns a client that has just started, for
+ * which it opens a writer; it writes to each client, and ends each round.
+ *
+ * Nothing here waits, except peer_sender_finish().
+ */
+#ifndef PEER_SENDER_H
+#define PEER_SENDER_H
+
+#include <linux/perf_event.h>
+
+#include "peer/address.h"
+#include "peer/tls.h"
+
+enum { SENDER_CLIENTS = 16 };
+
+struct peer_sender_opts {
+	const char *option;  /* for messages: "--push" */
+	const char *address; /* borrowed */
+	struct tls_files tls;
+	size_t queue_bytes; /* of each client */
+};
+
+struct peer_sender_stats {
+	uint64_t clients; /* that have started */
+	uint64_t refused; /* connections that were closed before, since they were not from attar */
+	uint64_t cut;     /* clients that ended their connection early */
+	uint64_t samples; /* given to clients, including those that were lost */
+	uint64_t lost;    /* samples dropped since the client's queue was full */
+	uint64_t unacknowledged; /* samples sent that no client has confirmed, at the end */
+	uint64_t lost_records;   /* other records that were dropped */
+};
+
+struct sender;
+struct peer_sender_client;
+
+/*
+ * Listens, or opens the file. A file is created, and must not exist or must have been written by
+ * attar's push. -EINVAL: the address can be reached from other machines, and no TLS was set up.
+ */
+int peer_sender_new(const struct peer_sender_opts *opts, struct sender **ret_sender);
+
+/* Closes all connections. Returns NULL. Accepts NULL. */
+struct sender *peer_sender_free(struct sender *sender);
+
+/* Becomes readable when peer_sender_turn() has something to do. */
+int peer_sender_fd(const struct sender *sender);
+
+/* Accepts, reads and writes what is possible now. 0 or -ENOMEM. */
+int peer_sender_turn(struct sender *sender);
+
+/* A client that has started since the last call; NULL: none. Owned by the sender. */
+struct peer_sender_client *peer_sender_take_new(struct sender *sender);
+
+/* The i-th client that has started; NULL after the last. */
+struct peer_sender_client *peer_sender_client(struct sender *sender, size_t i);
+
+/* The caller's object for a client. */
+void peer_sender_client_set(struct peer_sender_client *client, void *object);
+void *peer_sender_client_get(const struct peer_sender_client *client);
+
+/* Whether the connection is over: the caller frees its object, then peer_sender_drop_client(). */
+bool peer_sender_client_is_over(const struct peer_sender_client *client);
+void peer_sender_drop_client(struct sender *sender, struct peer_sender_client *client);
+
+/* Adds bytes to the round of a client. */
+void peer_sender_write(struct peer_sender_client *client, const void *bytes, size_t n);
+
+/* What precedes the records was written: it is sent in any case. 0 or -ENOMEM. */
+int peer_sender_end_preamble(struct sender *sender, struct peer_sender_client *client);
+
+/*
+ * Ends the round, which has this many samples, the newest at `time`. Records of the caller's events
+ * have the id and the fields of attr behind them. 0 or -ENOMEM.
+ */
+struct peer_sender_round {
+	uint64_t samples, time;
+	const struct perf_event_attr *attr;
+	uint64_t id;
+};
+int peer_sender_end_round(struct sender *sender, struct peer_sender_client *client,
+	const struct peer_sender_round *round);
+
+/*
+ * Ends the data of all clients, and waits for those that read until they have confirmed everything.
+ * Gives up when none has read anything for some seconds, or stop (-1: none) becomes readable.
+ */
+int peer_sender_finish(struct sender *sender, int stop);
+
+void peer_sender_get_stats(const struct sender *sender, struct peer_sender_stats *ret_stats);
+
+#endif

@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: MIT */
+#include "peer/tls.h"
+
+#include "base/file.h"
+#include "base/parse.h"
+
+bool tls_is_wanted(const struct tls_files *files)
+{
+	return files->psk || files->certificate || files->key || files->ca;
+}
+
+#ifdef HAVE_GNUTLS
+
+#include <dlfcn.h>
+#include <gnutls/gnutls.h>
+
+#define PRIORITIES     "NORMAL:-VERS-ALL:+VERS-TLS1.3"
+#define PSK_PRIORITIES PRIORITIES ":+PSK:+ECDHE-PSK:+DHE-PSK"
+#define PSK_NAME       "attar"
+
+enum { FILE_MAX = 1 << 16, KEY_MIN = 16, KEY_MAX = 64 };
+
+/* What is used of GnuTLS. */
+#define FUNCTIONS(F)                                                                               \
+	F(init)                                                                                    \
+	F(deinit)                                                                                  \
+	F(priority_set_direct)                                                                     \
+	F(credentials_set)                                                                         \
+	F(transport_set_int2)                                                                      \
+	F(handshake)                                                                               \
+	F(record_send)                                                                             \
+	F(record_recv)                                                                             \
+	F(record_get_direction)                                                                    \
+	F(strerror)                                                                                \
+	F(error_is_fatal)                                                                          \
+	F(psk_allocate_server_credentials)                                                         \
+	F(psk_allocate_client_credentials)                                                         \
+	F(psk_set_server_credentials_function)                                                     \
+	F(psk_set_client_credentials)                                                              \
+	F(psk_free_server_credentials)                                                             \
+	F(psk_free_client_credentials)                                                             \
+	F(certificate_allocate_credentials)                                                        \
+	F(certificate_free_credentials)                                                            \
+	F(certificate_set_x509_trust_file)                                                         \
+	F(certificate_set_x509_key_file)                                                           \
+	F(certificate_server_set_request)                                                          \
+	F(session_set_ptr)                                                                         \
+	F(session_set_verify_cert)
+
+struct library {
+#define DECLARE(name) __typeof__(gnutls_##name) *name;
+	FUNCTIONS(DECLARE)
+#undef DECLARE
+};
+
+struct tls_keys {
+	struct library gnutls;
+	bool is_server;
+	unsigned char key[KEY_MAX];
+	unsigned n_key; /* 0: certificates */
+	gnutls_psk_server_credentials_t psk_server;
+	gnutls_psk_client_credentials_t psk_client;
+	gnutls_certificate_credentials_t certificates;
+};
+
+struct tls {
+	struct tls_keys *keys;
+	gnutls_session_t session;
+	bool is_ready;   /* the handshake is over */
+	bool is_writing; /* a write was interrupted */
+};
+
+static int load(struct library *gnutls)
+{
+	void *library = dlopen("libgnutls.so.30", RTLD_NOW | RTLD_NODELETE);
+	bool complete = library != NULL;
+
+	if (!library)
+		return attar_fail(-EOPNOTSUPP,
+			"TLS needs the library GnuTLS: install the package libgnutls30");
+#define FIND(name)                                                                                 \
+	*(void **)&gnutls->name = dlsym(library, "gnutls_" #name);                                 \
+	complete &= gnutls->name != NULL;
+	FUNCTIONS(FIND)
+#undef FIND
+	return complete ? 0 : attar_fail(-EOPNOTSUPP, "TLS: the library GnuTLS is too old");
+}
+
+/* ---- keys ---- */
+
+static int bad_key(const char *path)
+{
+	return attar_fail(-EINVAL,
+		"%s does not contain a key: it needs one line of %d to %d hexadecimal digits, such "
+		"as that of 'openssl rand -hex 32'",
+		CLIP(path), 2 * KEY_MIN, 2 * KEY_MAX);
+}
+
+static int read_key(struct tls_keys *keys, const char *path)
+{
+	struct buf text _cleanup_(buf_done) = {0};
+	size_t n;
+	int r = file_read(path, FILE_MAX, &text);
+
+	if (r < 0)
+		return r;
+	n = strcspn(buf_text(&text), "\r\n");
+	if (n % 2 || n < 2 * KEY_MIN || n > 2 * KEY_MAX)
+		return bad_key(path);
+	for (size_t i = 0; i < n / 2; i++) {
+		int high = parse_hex_digit(text.data[2 * i]),
+		    low = parse_hex_digit(text.data[2 * i + 1]);
+
+		if (high < 0 || low < 0)
+			return bad_key(path);
+		keys->key[i] = (unsigned char)(high << 4 | low);
+	}
+	keys->n_key = (unsigned)(n / 2);
+	return 0;
+}
+
+/* GnuTLS asks the server for the key of a name, and frees it. */
+static int tell_key(gnutls_session_t session, const char *name, gnutls_datum_t *ret_key)
+{
+	void *library = dlopen("libgnutls.so.30", RTLD_NOW | RTLD_NOLOAD);
+	__typeof__(gnutls_session_get_ptr) *get_ptr;
+	const struct tls_keys *keys;
+
+	if (!library)
+		return -1;
+	*(void **)&get_ptr = dlsym(library, "gnutls_session_get_ptr");
+	dlclose(library); /* stays loaded */
+	if (!get_ptr || strcmp(name, PSK_NAME) != 0)
+		return -1;
+	keys = get_ptr(session);
+	ret_key->data = malloc(keys->n_key);
+	if (!ret_key->data)
+		return -1;
+	memcpy(ret_key->data, keys->key, keys->n_key);
+	ret_key->size = keys->n_key;
+	return 0;
+}
+
+static int use_key(struct tls_keys *keys)
+{
+	const gnutls_datum_t key = {.data = keys->key, .size = keys->n_key};
+	int e;
+
+	if (keys->is_server) {
+		e = keys->gnutls.psk_allocate_server_credentials(&keys->psk_server);
+		if (e == 0)
+			keys->gnutls.psk_set_server_credentials_function(
+				keys->psk_server, tell_key);
+	} else {
+		e = keys->gnutls.psk_allocate_client_credentials(&keys->psk_client);
+		if (e == 0)
+			e = keys->gnutls.psk_set_client_credentials(
+				keys->psk_client, PSK_NAME, &key, GNUTLS_PSK_KEY_RAW);
+	}
+	return e < 0 ? attar_fail(-EINVAL, "TLS: %s", keys->gnutls.strerror(e)) : 0;
+}
+
+static int use_certificates(struct tls_keys *keys, const struct tls_files *files)
+{
+	const struct library *gnutls = &keys->gnutls;
+	int e;
+
+	if (!files->certificate || !files->key || !files->ca)
+		return attar_fail(-EINVAL,
+			"TLS needs --peer-psk, or all of --peer-cert, --peer-key and --peer-ca");
+	if (gnutls->certificate_allocate_credentials(&keys->certificates) < 0)
+		return base_oom();
+	e = gnutls->certificate_set_x509_trust_file(
+		keys->certificates, files->ca, GNUTLS_X509_FMT_PEM);
+	if (e <= 0)
+		return attar_fail(-EINVAL, "--peer-ca: %s has no certificates: %s", CLIP(files->ca),
+			gnutls->strerror(e));
+	e = gnutls->certificate_set_x509_key_file(
+		keys->certificates, files->certificate, files->key, GNUTLS_X509_FMT_PEM);
+	return e < 0 ? attar_fail(-EINVAL, "--peer-cert and --peer-key: %s", gnutls->strerror(e))
+		     : 0;
+}
+
+int tls_keys_new(const struct tls_files *files, bool is_server, struct tls_keys **ret_keys)
+{
+	struct tls_keys *keys = calloc(1, sizeof(*keys));
+	int r = keys ? load(&keys->gnutls) : base_oom();
+
+	if (r == 0 && files->psk && (files->certificate || files->key || files->ca))
+		r = attar_fail(-EINVAL, "--peer-psk and certificates are mutually exclusive");
+	if (r == 0) {
+		keys->is_server = is_server;
+		r = files->psk ? read_key(keys, files->psk) : use_certificates(keys, files);
+	}
+	if (r == 0 && keys->n_key)
+		r = use_key(keys);
+	if (r < 0) {
+		tls_keys_free(keys);
+		return r;
+	}
+	*ret_keys = keys;
+	return 0;
+}
+
+struct tls_keys *tls_keys_free(struct tls_keys *keys)
+{
+	if (!keys)
+		return NULL;
+	if (keys->psk_server)
+		keys->gnutls.psk_free_server_credentials(keys->psk_server);
+	if (keys->psk_client)
+		keys->gnutls.psk_free_client_credentials(keys->psk_client);
+	if (keys->certificates)
+		keys->gnutls.certificate_free_credentials(keys->certificates);
+	explicit_bzero(keys->key, sizeof(keys->key));
+	free(keys);
+	return NULL;
+}
+
+/* ---- sessions ---- */
+
+static int set_credentials(struct tls *t, const char *host)
+{
+	struct tls_keys *keys = t->keys;
+	const struct library *gnutls = &keys->gnutls;
+	int e;
+
+	if (keys->n_key)
+		return gnutls->credentials_set(t->session, GNUTLS_CRD_PSK,
+			keys->is_server ? (void *)keys->psk_server : (void *)keys->psk_client);
+	e = gnutls->credentials_set(t->session, GNUTLS_CRD_CERTIFICATE, keys->certificates);
+	if (e == 0 && keys->is_server)
+		gnutls->certificate_server_set_request(t->session, GNUTLS_CERT_REQUIRE);
+	if (e == 0)
+		gnutls->session_set_verify_cert(t->session, host, 0);
+	return e;
+}
+
+int tls_new(struct tls_keys *keys, int fd, const char *host, struct tls **ret_tls)
+{
+	const unsigned side = keys->is_server ? GNUTLS_SERVER : GNUTLS_CLIENT;
+	const struct library *gnutls = &keys->gnutls;
+	struct tls *t = calloc(1, sizeof(*t));
+	int e;
+
+	if (!t)
+		return base_oom();
+	t->keys = keys;
+	e = gnutls->init(&t->session, side | GNUTLS_NONBLOCK | GNUTLS_NO_SIGNAL);
+	if (e == 0)
+		e = gnutls->priority_set_direct(
+			t->session, keys->n_key ? PSK_PRIORITIES : PRIORITIES, NULL);
+	if (e == 0)
+		e = set_credentials(t, host);
+	if (e < 0) {
+		e = attar_fail(-EINVAL, "TLS: %s", gnutls->strerror(e));
+		tls_free(t);
+		return e;
+	}
+	gnutls->session_set_ptr(t->session, keys);
+	gnutls->transport_set_int2(t->session, fd, fd);
+	*ret_tls = t;
+	return 0;
+}
+
+/* The other side sees a connection that is cut: frames have an end of their own. */
+struct tls *tls_free(struct tls *t)
+{
+	if (t && t->session)
+		t->keys->gnutls.deinit(t->session);
+	free(t);
+	return NULL;
+}
+
+/* Returns 0 or more, -EAGAIN, or -EPROTO with an error text. */
+static ssize_t result(const struct tls *t, ssize_t e)
+{
+	if (e >= 0)
+		return e;
+	if (!t->keys->gnutls.error_is_fatal((int)e))
+		return -EAGAIN;
+	return attar_fail(-EPROTO, "TLS: %s", t->keys->gnutls.strerror((int)e));
+}
+
+int tls_handshake(struct tls *t)
+{
+	int r = t->is_ready ? 0 : (int)result(t, t->keys->gnutls.handshake(t->session));
+
+	t->is_ready = r == 0;
+	return r;
+}
+
+ssize_t tls_read(struct tls *t, void *bytes, size_t n)
+{
+	int r = tls_handshake(t);
+	ssize_t got;
+
+	if (r < 0)
+		return r;
+	got = t->keys->gnutls.record_recv(t->session, bytes, n);
+	return got == GNUTLS_E_PREMATURE_TERMINATION ? 0 : result(t, got);
+}
+
+/* GnuTLS has its own copy of what an interrupted write could not send. */
+ssize_t tls_write(struct tls *t, const void *bytes, size_t n)
+{
+	int r = tls_handshake(t);
+	ssize_t sent;
+
+	if (r < 0)
+		return r;
+	sent = t->keys->gnutls.record_send(
+		t->session, t->is_writing ? NULL : bytes, t->is_writing ? 0 : n);
+	t->is_writing = sent == GNUTLS_E_AGAIN || sent == GNUTLS_E_INTERRUPTED;
+	return result(t, sent);
+}
+
+bool tls_wants_write(const struct tls *t)
+{
+	return t->is_writing ||
+	       (!t->is_ready && t->keys->gnutls.record_get_direction(t->session) == 1);
+}
+
+#else
+
+static int not_built(void)
+{
+	return attar_fail(-EOPNOTSUPP,
+		"TLS is not available: this attar was built without GnuTLS (package "
+		"libgnutls28-dev)");
+}
+
+int tls_keys_new(const struct tls_files *files, bool is_server, struct tls_keys **ret_keys)
+{
+	return not_built();
+}
+
+struct tls_keys *tls_keys_free(struct tls_keys *keys)
+{
+	return NULL;
+}
+
+int tls_new(struct tls_keys *keys, int fd, const char *host, struct tls **ret_tls)
+{
+	return not_built();
+}
+
+struct tls *tls_free(struct tls *tls)
+{
+	return NULL;
+}
+
+int tls_handshake(struct tls *tls)
+{
+	return -EPROTO;
+}
+
+ssize_t tls_read(struct tls *tls, void *bytes, size_t n)
+{
+	return -EPROTO;
+}
+
+ssize_t tls_write(struct tls *tls, const void *bytes, size_t n)
+{
+	return -EPROTO;
+}
+
+bool tls_wants_write(const struct tls *tls)
+{
+	return false;
+}
+
+#endif

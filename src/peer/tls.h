@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * TLS 1.3 of GnuTLS, which is loaded when it is used. Both sides prove who they are: by a key that
+ * both know, or by certificates of an authority that both trust.
+ */
+#ifndef PEER_TLS_H
+#define PEER_TLS_H
+
+#include "base/base.h"
+
+/* Paths of files, borrowed; NULL: not given. */
+struct tls_files {
+	const char *psk;                    /* a key, as at least 32 hexadecimal digits */
+	const char *certificate, *key, *ca; /* in PEM */
+};
+
+struct tls_keys;
+struct tls;
+
+/* Whether any of the files was given. */
+bool tls_is_wanted(const struct tls_files *files);
+
+/* Reads the files. -EINVAL: they cannot be used; -EOPNOTSUPP: there is no GnuTLS. */
+int tls_keys_new(const struct tls_files *files, bool is_server, struct tls_keys **ret_keys);
+struct tls_keys *tls_keys_free(struct tls_keys *keys);
+
+/*
+ * A session on a non-blocking socket. keys and host are borrowed until tls_free(). host: the name
+ * that the certificate of the other side must have; NULL: any of the authority.
+ */
+int tls_new(struct tls_keys *keys, int fd, const char *host, struct tls **ret_tls);
+struct tls *tls_free(struct tls *tls);
+
+/* 0: the other side is known; -EAGAIN: not yet; other: refused, with an error text. */
+int tls_handshake(struct tls *tls);
+
+/* As link_read() and link_write(). */
+ssize_t tls_read(struct tls *tls, void *bytes, size_t n);
+ssize_t tls_write(struct tls *tls, const void *bytes, size_t n);
+bool tls_wants_write(const struct tls *tls);
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+#include "run/pull.h"
+
+#include "peer/receiver.h"
+#include "run/run.h"
+
+int pull_prepare(struct attar_run *run)
+{
+	if (!run->opts.pull)
+		return 0;
+	if (run->opts.input)
+		return attar_fail(-EINVAL, "--pull and --input are mutually exclusive");
+	run->opts.input = run->opts.pull;
+	return 0;
+}
+
+static ssize_t read_input(void *ctx, void *bytes, size_t room)
+{
+	return receiver_read(ctx, bytes, room);
+}
+
+static const char *damage(const void *ctx)
+{
+	return receiver_damage(ctx);
+}
+
+int pull_open(struct attar_run *run, struct recording **ret_recording)
+{
+	const struct receiver_opts opts = {.option = "--pull",
+		.address = run->opts.pull,
+		.tls = {run->opts.peer_psk, run->opts.peer_cert, run->opts.peer_key,
+			run->opts.peer_ca},
+		.stop = run->stop.fd};
+	struct recording_input input = {.read = read_input, .damage = damage};
+	int r = receiver_new(&opts, &run->pull.receiver);
+
+	if (r < 0)
+		return r;
+	input.ctx = run->pull.receiver;
+	input.fd = receiver_fd(run->pull.receiver);
+	return recording_open_input(run->opts.pull, &input, ret_recording);
+}
+
+void pull_close(struct attar_run *run)
+{
+	run->pull.receiver = receiver_free(run->pull.receiver);
+}
+
+void pull_remark(const struct attar_run *run, struct attar_report *report)
+{
+	struct receiver_clock clock;
+
+	if (!run->pull.receiver || !run->clock.ended)
+		return;
+	receiver_get_clock(run->pull.receiver, &clock);
+	if (clock.error == UINT64_MAX)
+		attar_report_remark(report, "the difference of the clock of %s was not measured",
+			run->opts.pull);
+	else
+		attar_report_remark(report, "the clock of %s at %s is known to %.3f us",
+			receiver_host(run->pull.receiver), run->opts.pull,
+			(double)clock.error / 1e3);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* --pull: the recording that another attar pushes, while it is made. */
+#ifndef RUN_PULL_H
+#define RUN_PULL_H
+
+#include "attar/run.h"
+#include "recording/recording.h"
+
+struct receiver;
+
+struct run_pull {
+	struct receiver *receiver; /* NULL: nothing is pulled */
+};
+
+/* Checks the option, which takes the place of --input. */
+int pull_prepare(struct attar_run *run);
+
+/* Connects, and reads the recording up to its first records. */
+int pull_open(struct attar_run *run, struct recording **ret_recording);
+
+/* After the recording was closed. */
+void pull_close(struct attar_run *run);
+
+/* What the report says about the other machine. */
+void pull_remark(const struct attar_run *run, struct attar_report *report);
+
+#endif

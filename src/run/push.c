@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: MIT */
+#include "run/push.h"
+
+#include <poll.h>
+#include <time.h>
+
+#include "base/check.h"
+#include "base/vec.h"
+#include "event/kernel_filter.h"
+#include "peer/sender.h"
+#include "perf/counter.h"
+#include "perf/target.h"
+#include "run/run.h"
+#include "stream/stream.h"
+
+enum {
+	QUEUE_BYTES = 8 << 20, /* of each client */
+	/* Records are at most some rounds late: after these, all of them can be delivered. */
+	QUIET_ROUNDS = REPLAY_ROUNDS + 1,
+	WAIT_MS = 1000,
+};
+
+/* What is written for one client. */
+struct pushed {
+	struct recording_writer *writer;
+	uint64_t samples; /* that the writer had seen at the end of the previous round */
+};
+
+bool attar_run_pushes(const struct attar_run *run)
+{
+	CHECK_ARG_OR(run, "run", false);
+
+	return run->opts.push != NULL;
+}
+
+/* ---- what is pushed ---- */
+
+int push_add_source(struct attar_run *run, struct source *s)
+{
+	const struct attar_event_spec *spec = source_spec(s);
+	const struct attar_event_option *own = spec ? attar_spec_get_option(spec, "push") : NULL;
+	const char *address = own ? own->value : run->opts.push;
+
+	if (!address)
+		return 0;
+	if (run->replay)
+		return attar_fail(-EINVAL, "--push conflicts with --input and --pull");
+	if (spec && (spec->transport == ATTAR_TRANSPORT_USDT ||
+			    (spec->kind == ATTAR_EVENT_USER && spec->type != PERF_TYPE_TRACEPOINT)))
+		return attar_fail(-EOPNOTSUPP,
+			"'%s' cannot be pushed, since it does not come from the kernel",
+			CLIP(s->name));
+	if (run->push.address && strcmp(run->push.address, address) != 0)
+		return attar_fail(-EINVAL, "events are pushed to one address: '%s' is not '%s'",
+			CLIP(address), CLIP(run->push.address));
+	run->push.address = address;
+	s->pushes = true;
+	return 0;
+}
+
+/* ---- clients ---- */
+
+static struct peer_sender_client *client_at(const struct attar_run *run, size_t i)
+{
+	return run->push.sender ? peer_sender_client(run->push.sender, i) : NULL;
+}
+
+static void sink(void *ctx, const void *bytes, size_t n)
+{
+	peer_sender_write(ctx, bytes, n);
+}
+
+static struct pushed *free_pushed(struct pushed *p)
+{
+	if (p && p->writer)
+		recording_writer_close(p->writer);
+	free(p);
+	return NULL;
+}
+
+/* Begins the recording of a client: events, formats, names and mappings. */
+static int begin(struct attar_run *run, struct peer_sender_client *client)
+{
+	bool tasks = attar_run_target_kind(run) == ATTAR_TARGET_TASKS;
+	const struct recording_writer_opts opts = {
+		.sink = sink,
+		.ctx = client,
+		.path = run->push.address,
+		.clockid = CLOCK_MONOTONIC,
+		.pids = run->target->tids.at,
+		.n_pids = tasks && !run->target->by_exec ? run->target->tids.n : 0,
+		.all_processes = !tasks,
+	};
+	struct pushed *p = calloc(1, sizeof(*p));
+	int r = p ? recording_writer_open(&opts, &p->writer) : base_oom();
+
+	if (r == 0)
+		r = recorded_events_add(run, p->writer);
+	if (r == 0)
+		r = recording_writer_begin(p->writer);
+	if (r == 0)
+		r = peer_sender_end_preamble(run->push.sender, client);
+	if (r < 0) {
+		free_pushed(p);
+		return r;
+	}
+	peer_sender_client_set(client, p);
+	return 0;
+}
+
+/* Forgets those whose connection is over. */
+static void drop_over(struct attar_run *run)
+{
+	struct peer_sender_client *client;
+
+	for (size_t i = 0; (client = client_at(run, i));) {
+		if (!peer_sender_client_is_over(client)) {
+			i++;
+			continue;
+		}
+		free_pushed(peer_sender_client_get(client));
+		peer_sender_drop_client(run->push.sender, client);
+	}
+}
+
+int push_turn(struct attar_run *run)
+{
+	struct sender *sender = run->push.sender;
+	struct peer_sender_client *client;
+	int r;
+
+	if (!sender)
+		return 0;
+	r = peer_sender_turn(sender);
+	drop_over(run);
+	while (r == 0 && (client = peer_sender_take_new(sender)))
+		r = begin(run, client);
+	return r;
+}
+
+/* ---- listening ---- */
+
+/* Waits for the first client: what happens before would be lost. */
+static int wait_for_client(struct attar_run *run)
+{
+	struct pollfd fds[] = {{.fd = peer_sender_fd(run->push.sender), .events = POLLIN},
+		{.fd = run->stop.fd, .events = POLLIN}};
+	struct peer_sender_stats stats;
+	int r;
+
+	for (;;) {
+		r = peer_sender_turn(run->push.sender);
+		peer_sender_get_stats(run->push.sender, &stats);
+		if (r < 0 || stats.clients)
+			return r;
+		if (poll(fds, ARRAY_SIZE(fds), WAIT_MS) > 0 && fds[1].revents)
+			return attar_fail(-ECANCELED,
+				"stopped while waiting for somebody to pull events from %s",
+				CLIP(run->push.address));
+	}
+}
+
+int push_listen(struct attar_run *run)
+{
+	const struct peer_sender_opts opts = {.option = "--push",
+		.address = run->push.address,
+		.tls = {run->opts.peer_psk, run->opts.peer_cert, run->opts.peer_key,
+			run->opts.peer_ca},
+		.queue_bytes = QUEUE_BYTES};
+	int r;
+
+	if (run->opts.push && !run->push.address)
+		return attar_fail(-EINVAL, "--push: '%s' has no events that can be pushed",
+			run->profiler->name);
+	if (!run->push.address)
+		return 0;
+	if (run->command.rounds > 1)
+		return attar_fail(-EINVAL, "--push conflicts with repeated runs of a command");
+	r = peer_sender_new(&opts, &run->push.sender);
+	if (r == 0)
+		r = stream_watch(run->stream, peer_sender_fd(run->push.sender));
+	if (r < 0 || !run->recorder.wanted)
+		return r;
+	log_note("events are pushed when somebody pulls them from %s", CLIP(run->push.address));
+	return wait_for_client(run);
+}
+
+/* ---- records ---- */
+
+void push_note(struct attar_run *run, const struct perf_event_header *header)
+{
+	struct peer_sender_client *client;
+
+	for (size_t i = 0; (client = client_at(run, i)); i++) {
+		struct pushed *p = peer_sender_client_get(client);
+
+		recording_writer_note(p->writer, header);
+		run->push.taken++;
+	}
+}
+
+void push_bytes(struct attar_run *run, const void *bytes, size_t n)
+{
+	struct peer_sender_client *client;
+
+	for (size_t i = 0; (client = client_at(run, i)); i++) {
+		struct pushed *p = peer_sender_client_get(client);
+
+		recording_writer_write(p->writer, bytes, n);
+	}
+}
+
+void push_record(struct attar_run *run, const struct perf_event_header *header)
+{
+	if (likely(!run->push.sender))
+		return;
+	push_note(run, header);
+	push_bytes(run, header, header->size);
+}
+
+static int end_round(struct attar_run *run, struct peer_sender_client *client)
+{
+	const struct attar_counter *first = run->stream->counters[0];
+	struct pushed *p = peer_sender_client_get(client);
+	struct recording_writer_stats stats;
+	struct peer_sender_round round = {.attr = &first->attr};
+	int r = recording_writer_round(p->writer);
+
+	if (r < 0)
+		return r;
+	recording_writer_get_stats(p->writer, &stats);
+	round.samples = stats.samples - p->samples;
+	round.time = stats.last_time;
+	round.id = first->fds.n ? counter_id(&first->fds.at[0]) : 0;
+	p->samples = stats.samples;
+	if (stats.samples >= run->push.stats.samples)
+		run->push.stats = stats;
+	return peer_sender_end_round(run->push.sender, client, &round);
+}
+
+/* Whoever pulls delivers a round when some others have followed. */
+int push_round(struct attar_run *run)
+{
+	struct peer_sender_client *client;
+	int r = 0;
+
+	run->push.quiet = run->push.taken ? 0 : run->push.quiet + 1;
+	run->push.taken = 0;
+	if (run->push.quiet > QUIET_ROUNDS)
+		return 0;
+	for (size_t i = 0; (client = client_at(run, i)); i++)
+		if (r == 0)
+			r = end_round(run, client);
+	return r;
+}
+
+/* ---- the end ---- */
+
+static void end_writers(struct attar_run *run)
+{
+	struct peer_sender_client *client;
+
+	for (size_t i = 0; (client = client_at(run, i)); i++) {
+		peer_sender_client_set(client, free_pushed(peer_sender_client_get(client)));
+		peer_sender_end_preamble(run->push.sender, client); /* build ids are at the end */
+	}
+}
+
+int push_end(struct attar_run *run)
+{
+	struct peer_sender_stats stats;
+	int r = push_round(run);
+
+	if (!run->push.sender || r < 0)
+		return r;
+	end_writers(run);
+	r = peer_sender_finish(run->push.sender, run->stop.seen ? -1 : run->stop.fd);
+	peer_sender_get_stats(run->push.sender, &stats);
+	run->push.clients = stats.clients;
+	run->push.refused = stats.refused;
+	run->push.cut = stats.cut;
+	run->push.samples = stats.samples;
+	run->push.lost = stats.lost;
+	run->push.unacknowledged = stats.unacknowledged;
+	run->push.lost_records = stats.lost_records;
+	run->push.sender = peer_sender_free(run->push.sender);
+	return r;
+}
+
+/* What is said of each of the totals, if there were some. */
+void push_remark(const struct attar_run *run, struct attar_report *report)
+{
+	const struct run_push *push = &run->push;
+
+	if (!push->address || !run->clock.ended)
+		return;
+	attar_report_remark(report, "%llu samples were pushed to %llu peers at %s",
+		(unsigned long long)push->samples, (unsigned long long)push->clients,
+		push->address);
+	if (push->lost)
+		attar_report_remark(report,
+			"%llu pushed samples were lost, because a peer did not read them fast "
+			"enough",
+			(unsigned long long)push->lost);
+	if (push->lost_records)
+		attar_report_remark(report,
+			"names and mappings of %llu rounds were lost for the same reason",
+			(unsigned long long)push->lost_records);
+	if (push->cut)
+		attar_report_remark(report, "%llu peers closed the connection before the end",
+			(unsigned long long)push->cut);
+	if (push->unacknowledged)
+		attar_report_remark(report,
+			"%llu pushed samples were not confirmed: how many of them arrived is "
+			"unknown",
+			(unsigned long long)push->unacknowledged);
+	if (push->refused)
+		attar_report_remark(report,
+			"%llu connections were refused, since they were not from attar",
+			(unsigned long long)push->refused);
+}
+
+void push_get_recorded(const struct attar_run *run, struct recording_writer_stats *ret_stats)
+{
+	*ret_stats = run->push.stats;
+}
+
+void push_done(struct attar_run *run)
+{
+	if (!run->push.sender)
+		return;
+	end_writers(run);
+	run->push.sender = peer_sender_free(run->push.sender);
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * --push, and the attribute push= of events: gives the records of a live run to whoever pulls them,
+ * beside what the run does with them. Each of them is written a recording of its own, in the format
+ * of a pipe, that begins with formats, names and mappings; see peer/sender.h.
+ *
+ * record gives the bytes of its rings; other profilers give the records that they were delivered.
+ */
+#ifndef RUN_PUSH_H
+#define RUN_PUSH_H
+
+#include <linux/perf_event.h>
+
+#include "attar/run.h"
+#include "recording/writer.h"
+
+struct sender;
+struct source;
+
+struct run_push {
+	const char *address;   /* of --push or push=; NULL: nothing is pushed */
+	struct sender *sender; /* NULL: none, or at its end */
+	bool is_all;           /* samples of all events, not only of those with push= */
+	bool is_open;          /* records are taken */
+	unsigned quiet;        /* rounds without a record */
+	uint64_t taken;        /* records of this round */
+	struct recording_writer_stats stats; /* of the client that has seen most */
+	uint64_t clients, refused, cut, samples, lost, unacknowledged,
+		lost_records; /* at the end */
+};
+
+/* Whether the source is pushed, by push= or --push. 0, or -EINVAL with another address. */
+int push_add_source(struct attar_run *run, struct source *s);
+
+/* Before events are enabled: listens. A run that only pushes waits for the first to pull. */
+int push_listen(struct attar_run *run);
+
+/* Between rounds: takes new connections, and sends what waits. */
+int push_turn(struct attar_run *run);
+
+/* Gives a record. */
+void push_record(struct attar_run *run, const struct perf_event_header *header);
+
+/* Gives a part of a ring: all its records first, then its bytes. */
+void push_note(struct attar_run *run, const struct perf_event_header *header);
+void push_bytes(struct attar_run *run, const void *bytes, size_t n);
+
+/* All records up to now were given. */
+int push_round(struct attar_run *run);
+
+/* No more records follow. Waits until those who pull have them, unless they do not read. */
+int push_end(struct attar_run *run);
+
+/* What record has pushed. */
+void push_get_recorded(const struct attar_run *run, struct recording_writer_stats *ret_stats);
+
+/* What the report says about it. */
+void push_remark(const struct attar_run *run, struct attar_report *report);
+
+void push_done(struct attar_run *run);
+
+#endif

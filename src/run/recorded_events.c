@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+#include "run/recorded_events.h"
+
+#include <stdio.h>
+
+#include "base/buf.h"
+#include "base/file.h"
+#include "perf/counter.h"
+#include "run/run.h"
+#include "stream/stream.h"
+
+enum { FORMAT_MAX = 1 << 20 };
+
+/* Reads the format of a tracepoint; NULL if it cannot be read: its fields have no names then. */
+static const char *read_format(struct attar_run *run, const struct attar_format *format)
+{
+	struct buf path _cleanup_(buf_done) = {0}, text _cleanup_(buf_done) = {0};
+	struct attar_catalog *catalog = attar_run_catalog(run);
+	struct recorded_format new = {.format = format};
+	const char *tracefs;
+
+	vec_each (&run->recorded_formats, known)
+		if (known->format == format)
+			return known->text;
+	if (!catalog || attar_catalog_tracefs(catalog, &tracefs) < 0)
+		return NULL;
+	buf_printf(&path, "%s/events/%s/%s/format", tracefs, format->system, format->name);
+	if (buf_failed(&path) || file_read(buf_text(&path), FORMAT_MAX, &text) < 0)
+		return NULL;
+	new.text = buf_take(&text);
+	if (!new.text || vec_push(&run->recorded_formats, new) < 0) {
+		free(new.text);
+		return NULL;
+	}
+	return new.text;
+}
+
+void recorded_events_done(struct attar_run *run)
+{
+	vec_each (&run->recorded_formats, known)
+		free(known->text);
+	vec_done(&run->recorded_formats);
+}
+
+/* The name that perf uses: that of the tracepoint, not of the text that requested it. */
+static const char *name_of(const struct source *s, const struct attar_counter *counter)
+{
+	return s                                             ? s->name
+	       : counter->attr.config == PERF_COUNT_SW_DUMMY ? "dummy:u"
+							     : counter->name;
+}
+
+static int add_counter(struct attar_run *run, struct recording_writer *w, const struct source *s,
+	const struct attar_counter *counter)
+{
+	const struct attar_format *format = s && s->spec ? s->spec->format : NULL;
+	struct recording_writer_event event = {
+		.name = name_of(s, counter), .attr = &counter->attr, .n_ids = counter->fds.n};
+	_cleanup_free_ uint64_t *ids = calloc(counter->fds.n + 1, sizeof(*ids));
+	char name[256];
+
+	if (!ids)
+		return base_oom();
+	for (size_t i = 0; i < counter->fds.n; i++)
+		ids[i] = counter_id(&counter->fds.at[i]);
+	event.ids = ids;
+	if (format && counter->attr.type == PERF_TYPE_TRACEPOINT) {
+		snprintf(name, sizeof(name), "%s:%s", format->system, format->name);
+		event.name = name;
+		event.format_text = read_format(run, format);
+		event.format_len = event.format_text ? strlen(event.format_text) : 0;
+		event.system = event.format_text ? format->system : NULL;
+	}
+	return recording_writer_add_event(w, &event);
+}
+
+int recorded_events_add(struct attar_run *run, struct recording_writer *w)
+{
+	const struct attar_stream *stream = run->stream;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < stream->n_counters; i++)
+		r = add_counter(run, w, i < run->sources.list.n ? &run->sources.list.at[i] : NULL,
+			stream->counters[i]);
+	return r;
+}

@@ -1,0 +1,321 @@
+# SPDX-License-Identifier: MIT
+"""--push and --pull: events that one attar gives to another arrive once, or are counted as lost."""
+import fcntl
+import json
+import re
+import signal
+import socket
+import struct
+import subprocess
+import threading
+import zlib
+from pathlib import Path
+
+import pytest
+
+from command import ATTAR, comm_of, has, run, wait_until, workload
+
+pytestmark = pytest.mark.usefixtures('root', 'needs_perf')
+
+CALLS = 5000
+GETPPID = 'raw_syscalls:sys_enter/id==110/'
+HELLO, PING, PONG, START, DATA, ACK, END = range(1, 8)
+
+
+def frame(kind, payload=b'', sequence=0, samples=0, version=1):
+    """A frame, as src/peer/frame.h describes it."""
+    def header(crc):
+        return b'ATFR' + struct.pack('<BBHIIQQ', version, kind, 0, len(payload), crc, sequence,
+                                     samples)
+    return header(zlib.crc32(header(0) + payload)) + payload
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(('127.0.0.1', 0))
+        return s.getsockname()[1]
+
+
+@pytest.fixture(params=['unix', 'tcp', 'tls'])
+def address(request, tmp_path):
+    """An address, and the options that both sides need."""
+    if request.param == 'unix':
+        return f'unix:{tmp_path}/socket', []
+    if request.param == 'tcp':
+        return str(free_port()), []
+    (tmp_path / 'key').write_text('0123456789abcdef' * 4 + '\n')
+    return f'127.0.0.1:{free_port()}', ['--peer-psk', tmp_path / 'key']
+
+
+@pytest.fixture
+def push(spawn):
+    """Start to push the calls of a program that makes CALLS of them."""
+    def start(address, *args, command=None, **kwargs):
+        command = command or [workload('flood'), CALLS]
+        return spawn(ATTAR, 'record', '-m', '1024', '-e', GETPPID, '--push', address,
+                     *map(str, args), '--', *map(str, command), stdout=subprocess.PIPE,
+                     stderr=subprocess.STDOUT, text=True, **kwargs)
+    return start
+
+
+@pytest.fixture
+def gate(tmp_path):
+    """A program that makes its calls when the lock is closed."""
+    with open(tmp_path / 'gate', 'w', encoding='ascii') as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield Gate(lock)
+
+
+class Gate:
+    def __init__(self, lock):
+        self.lock = lock
+
+    def command(self, calls=CALLS):
+        return ['flock', self.lock.name, workload('flood'), calls]
+
+    def open(self):
+        self.lock.close()
+
+
+def pull(address, *args, status=0):
+    done = run('top', '-q', '--format', 'json', '-e', 'raw_syscalls:sys_enter', '--pull', address,
+               *args)
+    assert done.returncode == status, done.stderr
+    return json.loads(done.stdout) if status == 0 else done.stderr
+
+
+def counts(report):
+    """The samples and the lost ones, and those of each task."""
+    table = report['sections'][0]
+    names = [c['name'] for c in table['columns']]
+    rows = [dict(zip(names, row)) for row in table['rows']]
+    return (report['notes']['seen'], report['notes']['lost'],
+            {row['comm']: row['raw_syscalls:sys_enter'] for row in rows})
+
+
+def said(process):
+    """What the process printed until its end."""
+    out = process.communicate(timeout=60)[0]
+    assert process.returncode == 0, out
+    return out
+
+
+def test_every_event_arrives_once(push, address):
+    where, options = address
+    pushing = push(where, *options)
+    assert counts(pull(where, *options)) == (CALLS, 0, {'flood': CALLS})
+    assert f'{CALLS} samples were pushed to 1 peers' in said(pushing)
+
+
+def test_a_file_has_every_event(push, tmp_path):
+    where = f'{tmp_path}/events'
+    said(push(where))
+    assert counts(pull(where)) == (CALLS, 0, {'flood': CALLS})
+
+
+class Client(threading.Thread):
+    """Somebody who pulls: the bytes of all frames, and the samples of the last."""
+
+    def __init__(self, path):
+        super().__init__(daemon=True)
+        self.socket, self.bytes, self.samples, self.has_data = connect(path), b'', None, False
+        self.start()
+
+    def frames(self):
+        at = 0
+        while len(self.bytes) - at >= 32:
+            length, = struct.unpack_from('<I', self.bytes, at + 8)
+            if len(self.bytes) - at < 32 + length:
+                return
+            yield self.bytes[at + 5], struct.unpack_from('<Q', self.bytes, at + 24)[0]
+            at += 32 + length
+
+    def run(self):
+        self.socket.sendall(frame(HELLO) + frame(START, sequence=1))
+        while got := self.socket.recv(1 << 20):
+            self.bytes += got
+            self.has_data = self.has_data or any(kind == DATA for kind, _ in self.frames())
+            if self.has_data and frame_is_last(self.bytes):
+                *_, (_, self.samples) = self.frames()
+                self.socket.sendall(frame(END, sequence=2, samples=self.samples))
+
+
+def frame_is_last(bytes_):
+    return bytes_[-32:-26] == b'ATFR' + bytes([1, END])
+
+
+def test_several_can_pull(push, gate, tmp_path):
+    pushing = push(f'unix:{tmp_path}/socket', command=gate.command())
+    clients = [Client(tmp_path / 'socket') for _ in range(2)]
+    wait_until(lambda: all(c.has_data for c in clients), 'the start of both')
+    gate.open()
+    out = said(pushing)
+    assert f'{2 * CALLS} samples were pushed to 2 peers' in out
+    assert 'not confirmed' not in out
+    for number, client in enumerate(clients):
+        client.join(30)
+        assert client.samples == CALLS
+        (tmp_path / f'{number}').write_bytes(client.bytes)
+        assert counts(pull(tmp_path / f'{number}')) == (CALLS, 0, {'flood': CALLS})
+
+
+def child_of(process):
+    """The names of the programs that the process runs."""
+    pids = Path(f'/proc/{process.pid}/task/{process.pid}/children').read_text().split()
+    return [comm_of(pid) for pid in pids]
+
+
+def test_what_a_stopped_peer_does_not_read_is_counted(push, gate, spawn, tmp_path):
+    """sent = received + lost, where the queue of 8 MiB and the socket overflow."""
+    calls = 300000
+    where = f'unix:{tmp_path}/socket'
+    pushing = push(where, command=gate.command(calls))
+    pulling = spawn(ATTAR, 'top', '-q', '--format', 'json', '-e', 'raw_syscalls:sys_enter',
+                    '--pull', where, stdout=subprocess.PIPE, text=True)
+    wait_until(lambda: child_of(pushing) == ['flock'], 'a connection')
+    pulling.send_signal(signal.SIGSTOP)
+    gate.open()
+    wait_until(lambda: not child_of(pushing), 'all calls', 60)
+    pulling.send_signal(signal.SIGCONT)
+    got, lost, _ = counts(json.loads(said(pulling)))
+    out = said(pushing)
+    pushed = int(re.search(r'(\d+) samples were pushed', out)[1])
+    told = int(re.search(r'(\d+) pushed samples were lost', out)[1])
+    in_rings = int(re.search(r'([\d,]+) lost, ', out)[1].replace(',', ''))
+    assert pushed + in_rings == calls
+    assert told > 0
+    assert got + told == pushed
+    assert lost == told + in_rings
+
+
+def connect(path):
+    s = socket.socket(socket.AF_UNIX)
+    s.settimeout(30)
+    wait_until(lambda: s.connect_ex(str(path)) == 0, 'a listener')
+    return s
+
+
+@pytest.mark.parametrize('bytes_', [b'GET / HTTP/1.1\r\n\r\n' * 4, frame(HELLO, version=9),
+                                    frame(START), frame(HELLO)[:-4] + b'\xff' * 4,
+                                    frame(HELLO, b'x') + frame(HELLO, b'x')],
+                         ids=['http', 'version', 'no greeting', 'checksum', 'sequence'])
+def test_garbage_is_refused(push, tmp_path, bytes_):
+    where = f'unix:{tmp_path}/socket'
+    pushing = push(where)
+    with connect(tmp_path / 'socket') as s:
+        s.sendall(bytes_)
+        while s.recv(4096):  # until attar closes it
+            pass
+    assert counts(pull(where))[2] == {'flood': CALLS}
+    assert '1 connections were refused' in said(pushing)
+
+
+def test_a_peer_that_leaves_in_the_middle_is_counted(push, tmp_path):
+    pushing = push(f'unix:{tmp_path}/socket')
+    with connect(tmp_path / 'socket') as s:
+        s.sendall(frame(HELLO) + frame(START, sequence=1))
+        assert s.recv(100).startswith(b'ATFR')
+    out = said(pushing)
+    assert '1 peers closed the connection before the end' in out
+
+
+def serve(path, bytes_):
+    """Be a sender of these bytes after the greeting."""
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(path))
+    listener.listen()
+
+    def answer():
+        with listener, listener.accept()[0] as s:
+            s.settimeout(30)
+            s.sendall(frame(HELLO, struct.pack('<QQQ', 1, 0, 0) + b'host'))
+            s.sendall(bytes_)
+            s.shutdown(socket.SHUT_WR)
+            while s.recv(4096):
+                pass
+    thread = threading.Thread(target=answer, daemon=True)
+    thread.start()
+    return thread
+
+
+def test_a_recording_that_is_cut_says_so(push, tmp_path):
+    whole = tmp_path / 'events'
+    said(push(str(whole)))
+    kept = whole.read_bytes()
+    first = 32 + struct.unpack_from('<I', kept, 8)[0]  # its HELLO
+    thread = serve(tmp_path / 'socket', kept[first:-40])
+    report = pull(f'unix:{tmp_path}/socket')
+    thread.join(30)
+    assert 'it ends in the middle of a frame' in ' '.join(report['remarks'])
+    assert counts(report)[0] <= CALLS
+    broken = bytearray(kept)
+    broken[len(broken) // 2] ^= 1
+    (tmp_path / 'broken').write_bytes(broken)
+    report = pull(tmp_path / 'broken')
+    assert 'the checksum of a frame is wrong' in ' '.join(report['remarks'])
+
+
+def test_other_machines_need_tls(push, tmp_path):
+    refused = run('record', '-e', GETPPID, '--push', f'0.0.0.0:{free_port()}', '--', 'true')
+    assert refused.returncode == 2
+    assert 'can be reached from other machines: use TLS' in refused.stderr
+    assert 'is another machine: use TLS' in pull('192.0.2.1:9', status=2)
+
+
+def test_a_wrong_key_lets_nobody_in(push, tmp_path):
+    where = f'127.0.0.1:{free_port()}'
+    for name, digit in ('right', '1'), ('wrong', '2'):
+        (tmp_path / name).write_text(digit * 64)
+    pushing = push(where, '--peer-psk', tmp_path / 'right')
+    assert where in pull(where, '--peer-psk', tmp_path / 'wrong', status=1)
+    assert counts(pull(where, '--peer-psk', tmp_path / 'right'))[0] == CALLS
+    assert 'connections were refused' in said(pushing)
+
+
+@pytest.fixture
+def certificates(tmp_path):
+    """Two sides with certificates of one authority, and one of another."""
+    if not has('openssl'):
+        pytest.skip('openssl is not installed')
+
+    def openssl(*args):
+        subprocess.run(['openssl', *map(str, args)], check=True, cwd=tmp_path,
+                       capture_output=True, timeout=60)
+    for ca in 'ca', 'other':
+        openssl('req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes',
+                '-keyout', f'{ca}.key', '-out', f'{ca}.pem', '-subj', f'/CN={ca}', '-days', 2)
+    (tmp_path / 'ext').write_text('subjectAltName=IP:127.0.0.1,DNS:localhost\n')
+    for name, ca in ('a', 'ca'), ('b', 'ca'), ('c', 'other'):
+        openssl('req', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-keyout',
+                f'{name}.key', '-out', f'{name}.csr', '-subj', f'/CN={name}')
+        openssl('x509', '-req', '-in', f'{name}.csr', '-CA', f'{ca}.pem', '-CAkey', f'{ca}.key',
+                '-CAcreateserial', '-out', f'{name}.pem', '-days', 2, '-extfile', 'ext')
+    return lambda name: ['--peer-cert', tmp_path / f'{name}.pem', '--peer-key',
+                         tmp_path / f'{name}.key', '--peer-ca', tmp_path / 'ca.pem']
+
+
+def test_certificates(push, certificates):
+    where = f'127.0.0.1:{free_port()}'
+    pushing = push(where, *certificates('a'))
+    assert pull(where, *certificates('c'), status=1)
+    assert counts(pull(where, *certificates('b')))[0] == CALLS
+    said(pushing)
+
+
+def test_an_event_with_the_attribute_is_pushed_and_shown(spawn, gate, tmp_path):
+    """push= of an event: the profiler sees it too, and others are not pushed."""
+    where = f'unix:{tmp_path}/socket'
+    events = f'raw_syscalls:sys_enter/id==110/push="{where}"/,raw_syscalls:sys_exit/id==110/'
+    pushing = spawn(ATTAR, 'top', '-q', '-m', '1024', '--format', 'json', '-e', events, '--',
+                    *map(str, gate.command()), stdout=subprocess.PIPE, text=True)
+    client = Client(tmp_path / 'socket')
+    wait_until(lambda: client.has_data, 'a connection')
+    gate.open()
+    table = json.loads(said(pushing))['sections'][0]
+    names = [c['name'] for c in table['columns']]
+    client.join(30)
+    assert client.samples == CALLS
+    (tmp_path / 'events').write_bytes(client.bytes)
+    assert counts(pull(tmp_path / 'events')) == (CALLS, 0, {'flood': CALLS})
+    row = dict(zip(names, table['rows'][0]))
+    assert row['raw_syscalls:sys_exit'] == row['raw_syscalls:sys_enter'] == CALLS
