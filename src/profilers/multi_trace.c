@@ -77,7 +77,7 @@ static int check_key(const struct multi_trace *m, const struct trace_event *e)
 /* --tasks compares keys with the IDs of the selected threads. */
 static int check_task(const struct multi_trace *m, const struct trace_event *e)
 {
-	if (!m->tasks || e->spec->untraced ||
+	if (!m->selects || e->spec->untraced ||
 		(e->key_kind == KEY_EXPR && attar_expr_columns(e->key) == 1 &&
 			attar_expr_get_column(e->key, 0)->kind == ATTAR_EXPR_NUMBER))
 		return 0;
