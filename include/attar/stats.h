@@ -60,7 +60,7 @@ ATTAR_API int attar_stacks_add(struct attar_stacks *stacks, const struct attar_t
 
 /*
  * The same, for a time line: *ret_stack identifies the thread and stack, for attar_span.stack. It
- * is not 0.
+ * is not 0. Checks its arguments. Returns 0 or -ENOMEM.
  */
 ATTAR_API int attar_stacks_add_span(struct attar_stacks *stacks, const struct attar_thread *thread,
 	const attar_location *locations, size_t n, uint64_t weight, uint64_t *ret_stack);

@@ -88,6 +88,9 @@ static int copy_record(struct run_spans *spans, const struct attar_span *span, u
 
 int attar_run_add_span(struct attar_run *run, const struct attar_span *span)
 {
+	CHECK_ARG(run, "run");
+	CHECK_ARG(span, "span");
+
 	struct run_spans *spans = &run->spans;
 	struct span new = {.begin = span->begin,
 		.duration = span->end > span->begin ? span->end - span->begin : 0,

@@ -58,6 +58,11 @@ int attar_stacks_add(struct attar_stacks *stacks, const struct attar_thread *thr
 int attar_stacks_add_span(struct attar_stacks *stacks, const struct attar_thread *thread,
 	const attar_location *locations, size_t n, uint64_t weight, uint64_t *ret_stack)
 {
+	CHECK_ARG(stacks, "stacks");
+	CHECK_ARG(thread, "thread");
+	CHECK_ARG(locations || !n, "locations");
+	CHECK_ARG(ret_stack, "ret_stack");
+
 	uint32_t task = stack_space_task(&stacks->space, thread),
 		 stack = stacks_intern(&stacks->space.stacks, locations, n);
 

@@ -432,6 +432,10 @@ static void test_stacks_and_series(void **state)
 {
 	REFUSES(attar_stacks_new(NULL, any), "symbols");
 	REFUSES(attar_stacks_new(any, NULL), "ret_stacks");
+	REFUSES(attar_stacks_add_span(NULL, any, any, 1, 1, any), "stacks");
+	REFUSES(attar_stacks_add_span(any, NULL, any, 1, 1, any), "thread");
+	REFUSES(attar_stacks_add_span(any, any, NULL, 1, 1, any), "locations");
+	REFUSES(attar_stacks_add_span(any, any, any, 1, 1, NULL), "ret_stack");
 	REFUSES(attar_stacks_report(NULL, any, ATTAR_SCOPE_WHOLE, NULL, any), "stacks");
 	REFUSES(attar_stacks_report(any, NULL, ATTAR_SCOPE_WHOLE, NULL, any), "report");
 	REFUSES(attar_stacks_report(any, any, ATTAR_SCOPE_WHOLE, NULL, NULL), "ret_unresolved");
@@ -482,6 +486,7 @@ static void test_run_queries(void **state)
 	REFUSES_VALUE(attar_run_wants_tree(NULL), false, "run");
 	REFUSES_VALUE(attar_run_wants_values(NULL), false, "run");
 	REFUSES_VALUE(attar_run_wants_lines(NULL), false, "run");
+	REFUSES_VALUE(attar_run_wants_spans(NULL), false, "run");
 	REFUSES_VALUE(attar_run_realtime(NULL, 1), 0, "run");
 	REFUSES_NULL(attar_run_option_groups(NULL), "run");
 }
@@ -507,6 +512,8 @@ static void test_runs(void **state)
 	REFUSES(attar_run_command_times(any, NULL, any), "ret_user");
 	REFUSES(attar_run_command_times(any, any, NULL), "ret_system");
 	REFUSES_VOID(attar_run_unresolved(NULL, 1), "run");
+	REFUSES(attar_run_add_span(NULL, any), "run");
+	REFUSES(attar_run_add_span(any, NULL), "span");
 	REFUSES(attar_run_stacks(NULL, any, any, 0, NULL), "run");
 	REFUSES(attar_run_stacks(any, NULL, any, 0, NULL), "report");
 	REFUSES(attar_run_new(NULL, any), "profiler");
