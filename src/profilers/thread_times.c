@@ -216,14 +216,17 @@ static int switch_out(
 	return 0;
 }
 
-static int switch_in(
-	struct attar_run *run, struct thread_times *times, const struct attar_event *ev, pid_t tid)
+/* tid, if it is selected, runs since then on the CPU of the event. */
+static int set_running(struct attar_run *run, struct thread_times *times,
+	const struct attar_event *ev, pid_t tid, uint64_t since)
 {
-	const struct attar_stamp at = stamp(ev);
+	struct attar_stamp at = stamp(ev);
 	int32_t cpu = (int32_t)ev->cpu + 1;
 	struct thread_block *block;
-	int r = change(run, times, tid, THREAD_RUNNING, &at, false, &block);
+	int r;
 
+	at.time = since;
+	r = change(run, times, tid, THREAD_RUNNING, &at, false, &block);
 	if (r <= 0)
 		return r;
 	block->depth = 0;
@@ -263,29 +266,33 @@ static int set_running_since_loss(
 	struct attar_run *run, struct thread_times *times, const struct attar_event *ev, pid_t tid)
 {
 	const struct attar_state *state = state_of(times, tid);
-	struct attar_stamp at = stamp(ev);
-	struct thread_block *block;
-	int r;
 
 	if (!times->seen_from || times->seen_from > ev->time || tid <= 0 ||
 		(state && state->state != ATTAR_NO_STATE))
 		return 0;
-	at.time = times->seen_from;
-	r = change(run, times, tid, THREAD_RUNNING, &at, false, &block);
-	if (r > 0)
-		block->depth = 0;
-	return r < 0 ? r : 0;
+	return set_running(run, times, ev, tid, times->seen_from);
 }
 
 /*
- * prev is on the CPU of the event. The kernel does not deliver events of some threads, as those of
- * a hypervisor's agent: another one that seems to run there has been switched out unseen.
+ * now is on a CPU. The kernel does not deliver events of some threads, as those of a hypervisor's
+ * agent: another one that seems to run there has been switched out unseen.
  */
+static void drop_unseen(struct thread_times *times, pid_t before, pid_t now)
+{
+	struct attar_state *state;
+
+	if (before <= 0 || before == now)
+		return;
+	state = state_of(times, before);
+	if (state && state->state == THREAD_RUNNING)
+		attar_state_drop(times->states, state);
+}
+
+/* prev is on the CPU of the event. */
 static int check_current(struct attar_run *run, struct thread_times *times,
 	const struct attar_event *ev, pid_t prev, pid_t next)
 {
 	int32_t *current = current_of(times, ev->cpu);
-	struct attar_state *state;
 	pid_t before;
 
 	if (!current)
@@ -294,11 +301,7 @@ static int check_current(struct attar_run *run, struct thread_times *times,
 	*current = next;
 	if (before < 0)
 		return set_running_since_loss(run, times, ev, prev);
-	if (before > 0 && before != prev) {
-		state = state_of(times, before);
-		if (state && state->state == THREAD_RUNNING)
-			attar_state_drop(times->states, state);
-	}
+	drop_unseen(times, before, prev);
 	return 0;
 }
 
@@ -311,7 +314,7 @@ static int on_switch(struct attar_run *run, void *self, const struct attar_event
 	r = check_current(run, times, ev, prev, next);
 	if (r == 0 && prev)
 		r = switch_out(run, times, ev, prev);
-	return r < 0 || !next ? r : switch_in(run, times, ev, next);
+	return r < 0 || !next ? r : set_running(run, times, ev, next, ev->time);
 }
 
 enum { PID };
@@ -337,9 +340,7 @@ int thread_times_runs(
 {
 	pid_t tid = (pid_t)ev->record->tid;
 	int32_t *current = current_of(times, ev->cpu);
-	const struct attar_stamp at = stamp(ev);
 	const struct attar_state *state;
-	struct thread_block *block;
 	int r = 0;
 
 	if (current && *current < 0) {
@@ -349,12 +350,11 @@ int thread_times_runs(
 	state = state_of(times, tid);
 	if (r < 0 || tid <= 0 || (state && state->state != ATTAR_NO_STATE))
 		return r;
-	if (current)
+	if (current) {
+		drop_unseen(times, *current, tid);
 		*current = tid;
-	r = change(run, times, tid, THREAD_RUNNING, &at, false, &block);
-	if (r > 0)
-		block->depth = 0;
-	return r < 0 ? r : 0;
+	}
+	return set_running(run, times, ev, tid, ev->time);
 }
 
 int thread_times_sample(

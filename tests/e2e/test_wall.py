@@ -57,6 +57,28 @@ def test_time_of_each_state(tmp_path):
                         '[blocked]': 20_000_000}
 
 
+@pytest.mark.quick
+def test_sample_of_another_thread_than_was_known(tmp_path):
+    """
+    The switch from 100 to 9 is missing: when 100 stopped is unknown, so that it only counts from
+    its next switch; 9 runs from its sample.
+    """
+    script = tmp_path / 'test.script'
+    script.write_text(SCRIPT[:SCRIPT.index('1.000 0 100')] + '''1.000 0 100/100 worker fork 100/101
+1.000 0 9/9 other fork 9/10
+1.000 0 0/0 swapper sched:sched_switch next_pid=100
+1.010 0 100/100 worker cpu-clock stack=0xa1
+1.030 0 9/9 other cpu-clock stack=0xc1
+1.050 0 9/9 other sched:sched_switch stack=0xb1 prev_pid=9 prev_state=1 next_pid=11
+1.090 0 11/11 third sched:sched_switch stack=0xb1 prev_pid=11 prev_state=1 next_pid=100
+1.100 0 100/100 worker sched:sched_switch stack=0xa1 prev_pid=100 prev_state=0
+''')
+    found = {r['tid']: r for r in report('--input', script)}
+    running = {tid: r['running'] / 100 * r['time'] for tid, r in found.items()}
+    assert running[100] == pytest.approx(10_000_000)
+    assert running[9] == pytest.approx(20_000_000)
+
+
 PROGRAM = '''
 import select, time
 waiting = select.epoll()
