@@ -437,10 +437,10 @@ static int finish(struct attar_run *run)
 		r = actions_end(run);
 	if (r == 0)
 		r = lines_show(run);
+	if (r == 0) /* before the file is completed, which can take long with --portable */
+		r = push_end(run);
 	if (r == 0)
 		r = recorder_end(run);
-	if (r == 0)
-		r = push_end(run);
 	if (r == 0)
 		r = counts_read(run);
 	user_events_ended(&run->user.events);

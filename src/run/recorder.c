@@ -252,7 +252,9 @@ int recorder_end(struct attar_run *run)
 	return r == 0 && recorder->opts.portable ? portable_add_all(recorder) : r;
 }
 
+/* A recording of a failed run stays without names. */
 void recorder_done(struct attar_run *run)
 {
+	run->recorder.opts.portable = false;
 	(void)recorder_end(run);
 }
