@@ -214,7 +214,8 @@ static int read_frames(struct decoder *d, struct stored_module *module, uint32_t
 	for (uint32_t i = 0; i < n; i++) {
 		struct debug_frame *frame = &module->frames.at[module->frames.n++];
 
-		*frame = (struct debug_frame){.function = take_text(d), .file = take_text(d)};
+		*frame = (struct debug_frame){.function = take_text(d)};
+		frame->file = take_text(d);
 		frame->line = cursor_u32(&d->c);
 		frame->column = cursor_u32(&d->c);
 		frame->inlined = cursor_u32(&d->c);

@@ -237,6 +237,7 @@ static int put(int fd, const struct buf *bytes)
 	struct data_header header;
 	struct data_section section = {.size = bytes->len};
 	off_t end = lseek(fd, 0, SEEK_END);
+	ssize_t n;
 
 	if (end < 0 || pread(fd, &header, sizeof(header), 0) != sizeof(header))
 		return errno ? -errno : -EBADMSG;
@@ -244,9 +245,8 @@ static int put(int fd, const struct buf *bytes)
 		return -EBADMSG;
 	section.offset = (uint64_t)end;
 	for (size_t at = 0; at < bytes->len;) {
-		ssize_t n = TEMP_FAILURE_RETRY(
+		n = TEMP_FAILURE_RETRY(
 			pwrite(fd, bytes->data + at, bytes->len - at, end + (off_t)at));
-
 		if (n <= 0) {
 			int error = n ? -errno : -EIO;
 
@@ -255,9 +255,10 @@ static int put(int fd, const struct buf *bytes)
 		}
 		at += (size_t)n;
 	}
-	if (pwrite(fd, &section, sizeof(section), (off_t)entry_of(&header)) != sizeof(section))
-		return -errno;
-	return 0;
+	n = pwrite(fd, &section, sizeof(section), (off_t)entry_of(&header));
+	if (n == sizeof(section))
+		return 0;
+	return n < 0 ? -errno : -EIO;
 }
 
 int names_put(const char *path, const struct buf *bytes)
