@@ -388,13 +388,13 @@ bool target_is_running(pid_t pid)
 	return state && state != 'Z' && state != 'X';
 }
 
-int target_end_with(struct attar_target *t, const parse_ints *ids)
+int target_end_with(struct attar_target *t, const parse_ints *ids, const char *what)
 {
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < ids->n; i++) {
 		if (!target_is_running(ids->at[i]))
-			return attar_fail(-ESRCH, "no such process: %d", ids->at[i]);
+			return attar_fail(-ESRCH, "no such %s: %d", what, ids->at[i]);
 		r = vec_push(&t->ends_with, ids->at[i]) < 0 ? base_oom()
 							      : watch_end(t, ids->at[i]);
 	}

@@ -61,9 +61,9 @@ int target_know(struct attar_target *target, pid_t tid);
 
 /*
  * The target ends when all these processes and threads have exited, although its events are those
- * of others, too. -ESRCH: one does not exist.
+ * of others, too. what: "process" or "thread", for the message. -ESRCH: one does not exist.
  */
-int target_end_with(struct attar_target *target, const parse_ints *ids);
+int target_end_with(struct attar_target *target, const parse_ints *ids, const char *what);
 
 /* False for a zombie, too, which its parent may reap much later. */
 bool target_is_running(pid_t pid);

@@ -145,6 +145,9 @@ static int refuse_options(const struct multi_trace *m)
 			-EINVAL, "--impl syscalls conflicts with -k: the key is the thread");
 	if (m->cycle)
 		return attar_fail(-EINVAL, "--impl syscalls conflicts with --cycle");
+	if (m->tasks)
+		return attar_fail(-EINVAL, "--impl syscalls conflicts with --tasks: -p, -t and a "
+					   "command select threads already");
 	if (m->texts.n && m->texts.n != 2)
 		return attar_fail(-EINVAL,
 			"--impl syscalls needs two options -e, such as -e raw_syscalls:sys_enter "

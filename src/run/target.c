@@ -104,8 +104,8 @@ int run_open_target(struct attar_run *run, bool own)
 	run->target = attar_target_free(run->target);
 	r = attar_target_new(&opts, &run->target);
 	if (r == 0 && run->select.is_on)
-		r = target_end_with(run->target, &run->select.pids);
+		r = target_end_with(run->target, &run->select.pids, "process");
 	if (r == 0 && run->select.is_on)
-		r = target_end_with(run->target, &run->select.tids);
+		r = target_end_with(run->target, &run->select.tids, "thread");
 	return r == 0 ? check_ring_memory(run) : r;
 }

@@ -374,6 +374,7 @@ def test_detail_of_long_pairs_only(recording):
     (['-e', 'sched:sched_switch', '-e', 'sched:sched_wakeup', '--detail=samebus'],
      "'samebus' is not one of -TIME, +TIME, samecpu"),
     (['--impl', 'syscalls', '--cycle'], 'conflicts with --cycle'),
+    (['--impl', 'syscalls', '--tasks'], 'conflicts with --tasks'),
     (['-e', 'sched:sched_switch', '-e', 'sched:sched_wakeup', '--than', 'soon'], '--than'),
 ])
 def test_refusals(args, sentence):
