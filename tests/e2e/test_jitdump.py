@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 
 from command import ENOUGH, has, profile, run, share_is, wait_until, workload
+from faults import sanitized
 
 LINES = {'dump_heavy heavy.js:17': 0.7, 'dump_light light.js:23': 0.3}
 
 JS = """
 function attarInner(n) { let s = 0; for (let i = 0; i < n; i++) s += Math.sqrt(i) % 7; return s; }
 function attarOuter(n) { let t = 0; for (let i = 0; i < 200; i++) t += attarInner(n); return t; }
-const end = Date.now() + 1500;
 let x = 0;
-while (Date.now() < end) x += attarOuter(20000);
+for (let i = 0; i < 25; i++) x += attarOuter(20000);
 console.log(x);
 """
 
@@ -97,7 +97,7 @@ def replaced(spawn, tmp_path, change):
 def test_damaged_files(spawn, root, tmp_path, kind):
     found = replaced(spawn, tmp_path, DAMAGED[kind])
     assert not found.pick('dump_heavy') and not found.pick('dump_light')
-    assert found.notes['self_rss'] < 64e6
+    assert sanitized() or found.notes['self_rss'] < 64e6
 
 
 @pytest.mark.parametrize('kind', HALF)
@@ -132,7 +132,8 @@ def test_functions_of_node(tmp_path, root, option):
     """They are called as the files say: /tmp/perf-PID.map, or jit-PID.dump."""
     script = node(tmp_path, option)
     found = profile('--exclude-kernel', command=['node', option, script], cwd=tmp_path)
-    inner = [f for f in found.functions if 'attarInner' in f['symbol'] and f['samples']]
+    inner = [f for f in found.functions  # the compiler may inline the one in the other
+             if re.search('attarInner|attarOuter', f['symbol']) and f['samples']]
     assert sum(f['samples'] for f in inner) > 0.3 * found.samples
     if option == '--perf-prof':
         assert all(re.fullmatch(rf'{tmp_path}/jit-\d+\.dump', f['dso']) for f in inner)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from command import ATTAR, perf, run, workload
+from command import ATTAR, perf, run, wait_until, workload
 
 pytestmark = pytest.mark.usefixtures('root')
 
@@ -105,10 +105,12 @@ def test_lines_and_inlined_functions(tmp_path, copy):
 
 def test_code_of_a_jit_compiler(tmp_path, spawn):
     process = spawn(workload('jit'), 1000000)
-    data = record(tmp_path / 'x.data', '-g', '-p', process.pid, '-d', '300ms')
+    names = Path(f'/tmp/perf-{process.pid}.map')
+    wait_until(lambda: names.exists() and 'jit_heavy' in names.read_text(), 'the code has names')
+    data = record(tmp_path / 'x.data', '-g', '-p', process.pid, '-d', '1s')
     process.kill()
     process.wait()
-    Path(f'/tmp/perf-{process.pid}.map').unlink()
+    names.unlink()
     here = report('profile', '-g', '--input', data)
     assert 'jit_heavy' in here
     assert elsewhere(tmp_path, 'profile', '-g', '--input', data) == here

@@ -140,7 +140,8 @@ def test_killed_while_a_thread_is_stopped(waiting):
     threads = len(states(waiting.pid))
     with subprocess.Popen([ATTAR, 'stack', '-p', str(waiting.pid)], stdout=subprocess.DEVNULL,
                           stderr=subprocess.DEVNULL, env=environment('calls', hold=1)) as attar:
-        os.waitid(os.P_PID, attar.pid, os.WSTOPPED | os.WNOWAIT)
+        stopped = os.waitid(os.P_PID, attar.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+        assert stopped.si_code == os.CLD_STOPPED
         held = [s for s in states(waiting.pid) if f'TracerPid:\t{attar.pid}\n' in s]
         assert len(held) == 1 and re.search(r'^State:\tt', held[0], re.M)
         attar.kill()

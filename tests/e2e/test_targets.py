@@ -334,14 +334,17 @@ OF_TASKS = ['task-state', 'wall', 'offcpu', 'oncpu', 'rundelay', 'sched-migrate'
 @pytest.mark.parametrize('profiler', OF_TASKS)
 def test_profilers_of_tasks_end_with_them(spawn, profiler):
     """Their events are those of the whole system, which goes on."""
-    process = spawn(workload('sleeps'), 100, 20)
-    ended = run(profiler, '-q', '-d', '100s', '-p', process.pid, timeout=60)
-    assert ended.returncode == 0, ended.stderr
+    process = spawn(workload('sleeps'), 100000, 20)
+    attar = spawn(ATTAR, profiler, '-q', '-d', '1000s', '-p', process.pid,
+                  stdout=subprocess.DEVNULL)
+    wait_until(lambda: is_sampling(attar), 'events are open')
+    process.kill()
+    assert attar.wait(60) == 0
 
 
 @pytest.mark.usefixtures('root')
-@pytest.mark.parametrize('option', ['-p', '-t'])
-def test_selected_task_must_exist(option):
+@pytest.mark.parametrize('option, what', [('-p', 'process'), ('-t', 'thread')])
+def test_selected_task_must_exist(option, what):
     ended = run('task-state', option, 3999999, '-d', '10s')
     assert ended.returncode == 1
-    assert 'no such process: 3999999' in ended.stderr
+    assert f'no such {what}: 3999999' in ended.stderr
