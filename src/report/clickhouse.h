@@ -128,14 +128,22 @@ const char *spool_path(const struct spool *spool);
 int spool_put(struct spool *spool, const struct batch *batch);
 
 /*
- * Reads the oldest batch; the caller frees it, and calls spool_remove() once it is stored. NULL:
- * there is none, or another process is sending them. What cannot be read is removed, and counted.
+ * Reads the oldest batch; the caller frees it, and calls spool_remove() once it is stored, before
+ * the next call. *ret_batch NULL: there is none, or another process is sending them. Damaged files
+ * are removed, and counted. Returns 0, or a negative errno with an error text: the file or the lock
+ * of the directory cannot be used now.
  */
-struct batch *spool_oldest(struct spool *spool);
-void spool_remove(struct spool *spool, const struct batch *batch);
+int spool_oldest(struct spool *spool, struct batch **ret_batch);
+void spool_remove(struct spool *spool);
 
-/* Damaged files since the last call, and the rows in those whose heads are not damaged. */
-uint64_t spool_take_damaged(struct spool *spool, uint64_t *ret_rows);
+/* A damaged file that was removed. */
+struct spool_damage {
+	uint64_t id;   /* of the batch, as its name says; 0: unknown */
+	uint32_t rows; /* 0: unknown, the head is damaged */
+};
+
+/* Takes one of those that were not taken yet. False: there is none. */
+bool spool_take_damaged(struct spool *spool, struct spool_damage *ret_damage);
 
 /* ---- the thread ---- */
 
@@ -146,7 +154,10 @@ struct sender;
  */
 int sender_start(struct clickhouse_url *url, struct sender **ret_sender);
 
-/* Around the calls of sender_batch() and sender_end_row() of a report. */
+/*
+ * Around the calls of sender_batch() and sender_end_row() of a report. The thread can send nothing
+ * meanwhile: rows are dropped only if there were too many before.
+ */
 void sender_lock(struct sender *s);
 void sender_unlock(struct sender *s);
 

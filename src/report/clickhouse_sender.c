@@ -6,6 +6,7 @@
  */
 #include "report/clickhouse.h"
 
+#include <ctype.h>
 #include <pthread.h>
 #include <signal.h>
 #include <time.h>
@@ -30,8 +31,10 @@ struct sender {
 	uint64_t retry_at;  /* base_now(); 0: the last attempt did not fail */
 	uint64_t retry_s;   /* the pause before it */
 	bool may_be_stored; /* the last failure left it open what the server did */
-	struct buf failure; /* the last one that was logged */
-	struct map spooled; /* numbers of this run's batches in the spool */
+	struct buf failure;  /* the last one that was logged; "": the last attempt did not fail */
+	struct buf drops;    /* the last reason that was logged */
+	struct buf trouble;  /* with the spool, that was logged */
+	struct map spooled;  /* numbers of this run's batches in the spool -> rows */
 
 	pthread_t thread;
 	bool is_running;
@@ -40,6 +43,7 @@ struct sender {
 	VEC(struct batch *) open; /* not full yet */
 	struct batch *oldest, **end;
 	size_t waiting; /* bytes of these */
+	size_t before;  /* the same, before the current report */
 	struct attar_delivery counts;
 	uint64_t losses;
 	struct buf messages; /* to be logged by the owner's thread */
@@ -56,6 +60,16 @@ static void say(struct sender *s, const char *text)
 		buf_printf(&s->messages, "%s\n", text);
 }
 
+/* What differs from the last text of its kind. */
+static void say_once(struct sender *s, struct buf *last, const char *text)
+{
+	if (last->len && !strcmp(buf_text(last), text))
+		return;
+	buf_reset(last);
+	buf_str(last, text);
+	say(s, text);
+}
+
 /* Each reason once. */
 static void drop(struct sender *s, uint64_t rows, const char *why)
 {
@@ -64,10 +78,17 @@ static void drop(struct sender *s, uint64_t rows, const char *why)
 	s->counts.dropped += rows;
 	s->losses++;
 	buf_printf(&text, "%s: rows are dropped: %s", s->url.name, why);
-	if (s->failure.len && !strcmp(buf_text(&s->failure), buf_text(&text)))
-		return;
-	buf_reset(&s->failure);
-	buf_str(&s->failure, buf_text(&text));
+	say_once(s, &s->drops, buf_text(&text));
+}
+
+/* Rows of the spool that are not in the counts of this run. */
+static void drop_foreign(struct sender *s, uint64_t rows, const char *why)
+{
+	struct buf text _cleanup_(buf_done) = {0};
+
+	s->losses++;
+	buf_printf(&text, "%s: %llu rows of another run are dropped: %s", s->url.name,
+		(unsigned long long)rows, why);
 	say(s, buf_text(&text));
 }
 
@@ -85,7 +106,7 @@ static void push(struct sender *s, struct batch *batch)
 		drop_batch(s, batch, "out of memory");
 		return;
 	}
-	if (s->waiting > DROP_ABOVE) {
+	if (MIN(s->before, s->waiting) > DROP_ABOVE) {
 		drop_batch(s, batch, "neither the server nor the disk is fast enough");
 		return;
 	}
@@ -137,11 +158,32 @@ static void close_batches(struct sender *s, bool all)
 
 /* ---- the spool: without the lock ---- */
 
+/* Rows of this run waited until now. Returns the rows that are known of. */
+static uint64_t count_damage(struct sender *s, const struct spool_damage *damage)
+{
+	const uint64_t *own = damage->id ? map_get(&s->spooled, damage->id) : NULL;
+	uint64_t rows = own ? *own : damage->rows;
+
+	pthread_mutex_lock(&s->lock);
+	s->counts.damaged++;
+	s->losses++;
+	if (own) {
+		s->counts.waiting -= rows;
+		s->counts.dropped += rows;
+		map_remove(&s->spooled, damage->id);
+	}
+	pthread_mutex_unlock(&s->lock);
+	return rows;
+}
+
 static void count_damaged(struct sender *s)
 {
 	struct buf text _cleanup_(buf_done) = {0};
-	uint64_t rows, files = spool_take_damaged(s->spool, &rows);
+	struct spool_damage damage;
+	uint64_t rows = 0, files = 0;
 
+	for (; spool_take_damaged(s->spool, &damage); files++)
+		rows += count_damage(s, &damage);
 	if (!files)
 		return;
 	buf_printf(&text,
@@ -150,8 +192,6 @@ static void count_damaged(struct sender *s)
 		s->url.name, (unsigned long long)files, spool_path(s->spool),
 		(unsigned long long)rows);
 	pthread_mutex_lock(&s->lock);
-	s->counts.damaged += files;
-	s->counts.dropped += rows;
 	say(s, buf_text(&text));
 	pthread_mutex_unlock(&s->lock);
 }
@@ -167,7 +207,8 @@ static void spool_batch(struct sender *s, struct batch *batch)
 		drop(s, batch->rows, attar_error());
 	} else {
 		s->counts.waiting += batch->rows;
-		map_put(&s->spooled, batch->id, 1); /* a failure makes only the sums less exact */
+		/* a failure makes only the sums less exact */
+		map_put(&s->spooled, batch->id, batch->rows);
 	}
 	pthread_mutex_unlock(&s->lock);
 	attar_error_clear();
@@ -221,8 +262,12 @@ static int ask(struct sender *s, const struct batch *batch, uint64_t *ret_rows)
 		return e;
 	if (strtoull(buf_text(&answer), &end, 10) || end == buf_text(&answer) || *end != '\t')
 		return attar_fail(TRANSPORT_UNKNOWN, "the server still stores a batch");
-	*ret_rows = strtoull(end + 1, NULL, 10);
-	return 0;
+	if (isdigit((unsigned char)*++end))
+		*ret_rows = strtoull(end, &end, 10);
+	return strcmp(end, "\n") == 0 && isdigit((unsigned char)end[-1])
+		       ? 0
+		       : attar_fail(TRANSPORT_UNKNOWN,
+				 "the server did not answer as ClickHouse does");
 }
 
 /* Frees a batch of which so many rows are stored, and the others dropped. */
@@ -233,7 +278,7 @@ static void account(struct sender *s, struct batch *batch, uint64_t rows, const 
 	bool is_own = true;
 
 	if (batch->is_spooled)
-		spool_remove(s->spool, batch);
+		spool_remove(s->spool);
 	pthread_mutex_lock(&s->lock);
 	if (batch->is_spooled)
 		is_own = map_remove(&s->spooled, batch->id);
@@ -241,7 +286,7 @@ static void account(struct sender *s, struct batch *batch, uint64_t rows, const 
 		s->counts.waiting -= batch->rows;
 	*(is_own ? &s->counts.stored : &s->counts.drained) += stored;
 	if (stored < batch->rows)
-		drop(s, batch->rows - stored, why);
+		(is_own ? drop : drop_foreign)(s, batch->rows - stored, why);
 	pthread_mutex_unlock(&s->lock);
 	batch_free(batch);
 }
@@ -283,12 +328,27 @@ static int send_batch(struct sender *s, struct batch *batch)
 	return 0;
 }
 
+/* NULL: there is none that can be sent now. */
+static struct batch *take_spooled(struct sender *s)
+{
+	struct buf text _cleanup_(buf_done) = {0};
+	struct batch *batch;
+
+	if (spool_oldest(s->spool, &batch) < 0) {
+		buf_printf(&text, "%s: %s", s->url.name, attar_error());
+		attar_error_clear();
+		pthread_mutex_lock(&s->lock);
+		say_once(s, &s->trouble, buf_text(&text));
+		pthread_mutex_unlock(&s->lock);
+	}
+	count_damaged(s);
+	return batch;
+}
+
 static struct batch *take_oldest(struct sender *s)
 {
-	struct batch *batch = s->spool ? spool_oldest(s->spool) : NULL;
+	struct batch *batch = s->spool ? take_spooled(s) : NULL;
 
-	if (s->spool)
-		count_damaged(s);
 	if (batch)
 		return batch;
 	pthread_mutex_lock(&s->lock);
@@ -332,21 +392,27 @@ static void note_failure(struct sender *s, int e)
 	s->may_be_stored = e != TRANSPORT_AWAY;
 	tables_forget(&s->tables); /* another server may answer next time */
 	pthread_mutex_lock(&s->lock);
-	if (!s->failure.len || strcmp(buf_text(&s->failure), buf_text(&text)) != 0) {
-		say(s, buf_text(&text));
-		buf_reset(&s->failure);
-		buf_str(&s->failure, buf_text(&text));
-	}
+	say_once(s, &s->failure, buf_text(&text));
+	pthread_mutex_unlock(&s->lock);
+}
+
+static void note_success(struct sender *s)
+{
+	s->retry_at = s->retry_s = 0;
+	pthread_mutex_lock(&s->lock);
+	buf_reset(&s->failure);
 	pthread_mutex_unlock(&s->lock);
 }
 
 /*
  * A server that stood still may execute a request that it has received when it goes on: there is a
- * second before it is asked whether it has.
+ * second after the failure before it is asked whether it has.
  */
 static void wait_before_asking(struct sender *s)
 {
-	while (s->may_be_stored && base_now() < s->retry_at && !turn(s))
+	if (!s->may_be_stored || !s->retry_s)
+		return;
+	while (base_now() < s->retry_at - (s->retry_s - 1) * SECOND_NS && !turn(s))
 		usleep(10000);
 }
 
@@ -361,7 +427,7 @@ static void pass(struct sender *s, bool is_last)
 		if (e < 0)
 			note_failure(s, e);
 		else
-			s->retry_at = s->retry_s = 0;
+			note_success(s);
 	}
 	if (is_last || s->retry_at)
 		spool_down_to(s, 0);
@@ -464,6 +530,7 @@ int sender_start(struct clickhouse_url *url, struct sender **ret_sender)
 void sender_lock(struct sender *s)
 {
 	pthread_mutex_lock(&s->lock);
+	s->before = s->waiting;
 }
 
 void sender_unlock(struct sender *s)
@@ -595,6 +662,8 @@ struct sender *sender_free(struct sender *s)
 	spool_free(s->spool);
 	buf_done(&s->messages);
 	buf_done(&s->failure);
+	buf_done(&s->drops);
+	buf_done(&s->trouble);
 	map_done(&s->spooled);
 	pthread_cond_destroy(&s->work);
 	pthread_cond_destroy(&s->done);

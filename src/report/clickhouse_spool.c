@@ -44,7 +44,8 @@ struct spool {
 	uint64_t scanned;       /* base_now(); 0: never */
 	VEC(struct file) files; /* sorted: the oldest is at[first] */
 	size_t first;
-	uint64_t damaged, damaged_rows;
+	struct file sending; /* the one that spool_oldest() has read */
+	VEC(struct spool_damage) damaged;
 };
 
 /* ---- the directory ---- */
@@ -154,6 +155,7 @@ struct spool *spool_free(struct spool *spool)
 	if (spool->folder >= 0)
 		close(spool->folder);
 	vec_done(&spool->files);
+	vec_done(&spool->damaged);
 	free(spool->path);
 	free(spool);
 	return NULL;
@@ -164,13 +166,12 @@ const char *spool_path(const struct spool *spool)
 	return spool->path;
 }
 
-uint64_t spool_take_damaged(struct spool *spool, uint64_t *ret_rows)
+bool spool_take_damaged(struct spool *spool, struct spool_damage *ret_damage)
 {
-	uint64_t files = spool->damaged;
-
-	*ret_rows = spool->damaged_rows;
-	spool->damaged = spool->damaged_rows = 0;
-	return files;
+	if (!spool->damaged.n)
+		return false;
+	*ret_damage = spool->damaged.at[--spool->damaged.n];
+	return true;
 }
 
 /* ---- reading ---- */
@@ -188,70 +189,93 @@ static uint32_t sum_of_head(const struct head *head, const char *table)
 	return sum(crc, table, le32toh(head->table));
 }
 
-static bool read_exactly(int fd, void *to, size_t n)
+/* -EBADMSG: the file has fewer bytes. Other errors do not mean that it is damaged. */
+static int read_exactly(int fd, void *to, size_t n)
 {
 	for (size_t at = 0; at < n;) {
 		ssize_t got = TEMP_FAILURE_RETRY(read(fd, (char *)to + at, n - at));
 
 		if (got <= 0)
-			return false;
+			return got < 0 ? -errno : -EBADMSG;
 		at += (size_t)got;
 	}
-	return true;
+	return 0;
 }
 
-/* The head and the table. NULL: they are damaged. */
-static struct batch *read_head(int fd, struct head *head)
+/* The head and the table. -EBADMSG: they are damaged. */
+static int read_head(int fd, struct head *head, struct batch **ret_batch)
 {
 	struct batch *batch;
 	char *table _cleanup_free_ = NULL;
+	int e = read_exactly(fd, head, sizeof(*head));
 	size_t n;
 
-	if (!read_exactly(fd, head, sizeof(*head)) || memcmp(head->magic, magic, sizeof(magic)))
-		return NULL;
+	if (e < 0)
+		return e;
 	n = le32toh(head->table);
-	if (n > TABLE_MAX || le64toh(head->body) > BODY_MAX || !(table = calloc(1, n + 1)) ||
-		!read_exactly(fd, table, n) ||
-		sum_of_head(head, table) != le32toh(head->crc_head) || !tables_is_valid(table))
-		return NULL;
+	if (memcmp(head->magic, magic, sizeof(magic)) || n > TABLE_MAX ||
+		le64toh(head->body) > BODY_MAX)
+		return -EBADMSG;
+	table = calloc(1, n + 1);
+	e = table ? read_exactly(fd, table, n) : -ENOMEM;
+	if (e < 0)
+		return e;
+	if (sum_of_head(head, table) != le32toh(head->crc_head) || !tables_is_valid(table))
+		return -EBADMSG;
 	batch = batch_new(table, (uint16_t)le32toh(head->date));
 	if (!batch)
-		return NULL;
+		return -ENOMEM;
 	batch->id = le64toh(head->id);
 	batch->created = le64toh(head->created);
 	batch->rows = le32toh(head->rows);
 	batch->is_spooled = true;
-	return batch;
+	*ret_batch = batch;
+	return 0;
 }
 
-static bool read_body(int fd, const struct head *head, struct batch *batch)
+static int read_body(int fd, const struct head *head, struct batch *batch)
 {
 	size_t n = le64toh(head->body);
+	int e = buf_reserve(&batch->body, n) ? read_exactly(fd, batch->body.data, n) : -ENOMEM;
 	char rest;
 
-	if (!buf_reserve(&batch->body, n) || !read_exactly(fd, batch->body.data, n) ||
-		read(fd, &rest, 1) != 0)
-		return false;
+	if (e < 0)
+		return e;
 	batch->body.len = n;
-	return sum(0, batch->body.data, n) == le32toh(head->crc_body);
+	e = read_exactly(fd, &rest, 1); /* -EBADMSG: the end, as it has to be */
+	if (e == -EBADMSG)
+		return sum(0, batch->body.data, n) == le32toh(head->crc_body) ? 0 : -EBADMSG;
+	return e == 0 ? -EBADMSG : e;
 }
 
-static void count_damaged(struct spool *spool, const struct batch *batch)
+/* "CREATED-BATCH.batch" or "BATCH.part"; batch NULL: the head is damaged, too. */
+static void count_damaged(struct spool *spool, const char *name, const struct batch *batch)
 {
-	spool->damaged++;
-	spool->damaged_rows += batch ? batch->rows : 0;
+	const char *number = strchr(name, '-');
+	struct spool_damage damage = {.id = strtoull(number ? number + 1 : name, NULL, 16),
+		.rows = batch ? batch->rows : 0};
+
+	vec_push(&spool->damaged, damage); /* a failure makes only the sums less exact */
 }
 
-/* NULL: it is damaged; that has been counted. */
-static struct batch *read_batch(struct spool *spool, int fd)
+/* -EBADMSG: it is damaged; that has been counted. Other errors: it cannot be read now. */
+static int read_batch(struct spool *spool, const char *name, struct batch **ret_batch)
 {
+	int fd _cleanup_close_ = openat(spool->folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	struct batch *batch = NULL;
 	struct head head;
-	struct batch *batch = read_head(fd, &head);
+	int e = fd < 0 ? -errno : read_head(fd, &head, &batch);
 
-	if (batch && read_body(fd, &head, batch))
-		return batch;
-	count_damaged(spool, batch);
-	return batch_free(batch);
+	if (e == 0)
+		e = read_body(fd, &head, batch);
+	if (e == 0) {
+		*ret_batch = batch;
+		return 0;
+	}
+	if (e == -EBADMSG)
+		count_damaged(spool, name, batch);
+	batch_free(batch);
+	return e;
 }
 
 /* ---- the list of files ---- */
@@ -272,17 +296,20 @@ static bool ends_in(const char *name, const char *end)
 static void clean_unfinished(struct spool *spool, const char *name)
 {
 	int fd _cleanup_close_ = openat(spool->folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-	struct batch *batch;
+	struct batch *batch = NULL;
 	struct head head;
 	struct stat st;
+	int e;
 
 	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0 || fstat(fd, &st) < 0 ||
 		time(NULL) - st.st_mtime < UNFINISHED_S)
 		return;
-	batch = read_head(fd, &head);
-	count_damaged(spool, batch);
+	e = read_head(fd, &head, &batch);
+	if (e == 0 || e == -EBADMSG) {
+		count_damaged(spool, name, batch);
+		unlinkat(spool->folder, name, 0);
+	}
 	batch_free(batch);
-	unlinkat(spool->folder, name, 0);
 }
 
 static void add_file(struct spool *spool, const char *name)
@@ -303,14 +330,14 @@ static void scan(struct spool *spool)
 	int fd = openat(spool->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *folder = fd < 0 ? NULL : fdopendir(fd);
 
-	spool->files.n = spool->first = 0;
-	spool->bytes = 0;
 	spool->scanned = base_now();
 	if (!folder) {
 		if (fd >= 0)
 			close(fd);
-		return;
+		return; /* the list stays as it is until the next scan */
 	}
+	spool->files.n = spool->first = 0;
+	spool->bytes = 0;
 	for (struct dirent *it = readdir(folder); it; it = readdir(folder)) {
 		if (ends_in(it->d_name, unfinished))
 			clean_unfinished(spool, it->d_name);
@@ -328,11 +355,13 @@ static void scan_sometimes(struct spool *spool)
 		scan(spool);
 }
 
-static bool has_lock(struct spool *spool)
+/* -EWOULDBLOCK: another process has it. */
+static int take_lock(struct spool *spool)
 {
-	if (!spool->is_locked)
-		spool->is_locked = flock(spool->lock, LOCK_EX | LOCK_NB) == 0;
-	return spool->is_locked;
+	if (!spool->is_locked && flock(spool->lock, LOCK_EX | LOCK_NB) < 0)
+		return -errno;
+	spool->is_locked = true;
+	return 0;
 }
 
 static void unlink_file(struct spool *spool, const char *name)
@@ -344,27 +373,45 @@ static void unlink_file(struct spool *spool, const char *name)
 	unlinkat(spool->folder, name, 0);
 }
 
-struct batch *spool_oldest(struct spool *spool)
+int spool_oldest(struct spool *spool, struct batch **ret_batch)
 {
-	scan_sometimes(spool);
-	while (spool->first < spool->files.n && has_lock(spool)) {
-		const char *name = spool->files.at[spool->first].name;
-		int fd _cleanup_close_ =
-			openat(spool->folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-		struct batch *batch = fd < 0 ? NULL : read_batch(spool, fd);
+	int e = 0;
 
-		if (batch)
-			return batch;
-		unlink_file(spool, name);
+	*ret_batch = NULL;
+	scan_sometimes(spool);
+	if (spool->first < spool->files.n)
+		e = take_lock(spool);
+	if (e < 0)
+		return e == -EWOULDBLOCK ? 0
+					 : attar_fail(e, "cannot lock the spool %s: %s",
+						   spool->path, strerror(-e));
+	while (spool->first < spool->files.n) {
+		spool->sending = spool->files.at[spool->first];
+		e = read_batch(spool, spool->sending.name, ret_batch);
+		if (e == 0)
+			return 0;
+		if (e != -EBADMSG && e != -ENOENT)
+			return attar_fail(e, "cannot read '%s' in the spool %s: %s",
+				spool->sending.name, spool->path, strerror(-e));
+		unlink_file(spool, spool->sending.name);
 		spool->first++;
 	}
-	return NULL;
+	return 0;
 }
 
-void spool_remove(struct spool *spool, const struct batch *batch)
+/* The list may have been read again, and batches added, since spool_oldest(). */
+void spool_remove(struct spool *spool)
 {
-	if (spool->first < spool->files.n)
-		unlink_file(spool, spool->files.at[spool->first++].name);
+	size_t i = spool->first;
+
+	unlink_file(spool, spool->sending.name);
+	while (i < spool->files.n && strcmp(spool->files.at[i].name, spool->sending.name) != 0)
+		i++;
+	if (i == spool->files.n)
+		return;
+	for (; i > spool->first; i--)
+		spool->files.at[i] = spool->files.at[i - 1];
+	spool->first++;
 }
 
 /* ---- writing ---- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Requests to ClickHouse by libcurl, which is loaded when it is used. Each insert has a connection
+ * Requests to ClickHouse by libcurl, which is loaded when it is used. Each request has a connection
  * of its own: libcurl repeats a request on a connection that turns out to be closed, and so would
  * store rows twice that a server stored just before it was killed. Bodies are sent after the
  * server has answered "100 Continue", so that one that does not run gets none.
@@ -166,7 +166,10 @@ static void set_options(struct transport *t)
 	t->lib.set(curl, CURLOPT_XFERINFOFUNCTION, watch);
 	t->lib.set(curl, CURLOPT_XFERINFODATA, t);
 	t->lib.set(curl, CURLOPT_CONNECTTIMEOUT_MS, timeout_ms);
-	t->lib.set(curl, CURLOPT_EXPECT_100_TIMEOUT_MS, timeout_ms);
+	/* after this time the body would be sent anyway: the low speed ends the request before */
+	t->lib.set(curl, CURLOPT_EXPECT_100_TIMEOUT_MS, 2 * timeout_ms + 10000L);
+	t->lib.set(curl, CURLOPT_FRESH_CONNECT, 1L);
+	t->lib.set(curl, CURLOPT_FORBID_REUSE, 1L);
 	t->lib.set(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
 	t->lib.set(curl, CURLOPT_LOW_SPEED_TIME, MAX(timeout_ms / 1000, 1L));
 }
@@ -300,7 +303,6 @@ static int post(struct transport *t, const struct buf *query, uint64_t id, const
 	t->lib.set(t->curl, CURLOPT_POSTFIELDSIZE_LARGE,
 		(curl_off_t)(query->len + (body ? body->len : 0)));
 	t->lib.set(t->curl, CURLOPT_HTTPHEADER, is_insert ? t->insert_headers : t->headers);
-	t->lib.set(t->curl, CURLOPT_FRESH_CONNECT, (long)is_insert);
 	code = t->lib.perform(t->curl);
 	if (code != CURLE_OK)
 		return failed(t, code);

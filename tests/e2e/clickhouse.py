@@ -2,12 +2,14 @@
 """Start ClickHouse servers on loopback, ask them, and run attar with their addresses."""
 import contextlib
 import http.client
+import random
 import re
 import signal
 import socket
 import subprocess
 import urllib.parse
 import urllib.request
+from pathlib import Path
 from urllib.error import HTTPError, URLError
 
 import pytest
@@ -34,11 +36,18 @@ USERS = '''<yandex><profiles><default/></profiles><quotas><default/></quotas><us
 
 
 def free_ports(n):
+    """Return ports that the kernel does not give to connections meanwhile."""
+    end = int(Path('/proc/sys/net/ipv4/ip_local_port_range').read_text().split()[0])
+    ports = []
     with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(n)]
-        for s in sockets:
-            s.bind(('127.0.0.1', 0))
-        return [s.getsockname()[1] for s in sockets]
+        for port in random.sample(range(10000, end), 1000) if end > 11000 else [0] * n:
+            s = stack.enter_context(socket.socket())
+            with contextlib.suppress(OSError):
+                s.bind(('127.0.0.1', port))
+                ports.append(s.getsockname()[1])
+            if len(ports) == n:
+                return ports
+    pytest.skip('there are no free ports on 127.0.0.1')
 
 
 class Server:
@@ -99,7 +108,7 @@ class Server:
         return int(self.ask(f'SELECT count() FROM {table}', 'perf'))
 
     def url(self, spool, user='', database='perf', **parameters):
-        parameters = {'spool': spool, 'timeout': '5s', **parameters}
+        parameters = {'spool': spool, 'timeout': '30s', **parameters}
         return (f'clickhouse://{user}127.0.0.1:{self.http}/{database}?'
                 + '&'.join(f'{k}={urllib.parse.quote(str(v))}' for k, v in parameters.items()))
 

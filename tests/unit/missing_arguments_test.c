@@ -450,8 +450,8 @@ static void test_stacks_and_series(void **state)
 static void test_renderers(void **state)
 {
 	REFUSES(attar_renderer_new(NULL, any, NULL, any), "sink");
-	REFUSES(attar_renderer_new(any, NULL, NULL, any), "out");
-	REFUSES(attar_renderer_new(any, any, NULL, NULL), "ret_renderer");
+	REFUSES(attar_renderer_new("text", NULL, NULL, any), "out");
+	REFUSES(attar_renderer_new("text", any, NULL, NULL), "ret_renderer");
 	REFUSES_NULL(attar_renderer_get_sink(NULL), "renderer");
 	REFUSES_VOID(attar_renderer_resize(NULL, 80, 24), "renderer");
 	REFUSES(attar_renderer_draw(NULL, any), "renderer");
