@@ -111,8 +111,11 @@ static int resolve(const char *option, const struct address *a, struct addrinfo 
 		 : 0;
 }
 
-/* A name can have several addresses: all must be of this machine. */
-static int find_local(const char *option, struct address *a)
+/*
+ * Looks up the name once, so that is_local tells about the address that is used. A name can have
+ * several addresses: all must be of this machine.
+ */
+static int find_tcp(const char *option, struct address *a)
 {
 	struct addrinfo *info;
 	int r = resolve(option, a, &info);
@@ -122,6 +125,8 @@ static int find_local(const char *option, struct address *a)
 	a->is_local = true;
 	for (const struct addrinfo *i = info; i; i = i->ai_next)
 		a->is_local &= is_loopback(i->ai_addr);
+	memcpy(&a->tcp, info->ai_addr, info->ai_addrlen);
+	a->tcp_len = info->ai_addrlen;
 	freeaddrinfo(info);
 	return 0;
 }
@@ -147,7 +152,7 @@ int address_parse(const char *option, const char *text, struct address *ret_addr
 		r = parse_tcp(text, &a);
 	if (r < 0)
 		return bad_address(option, text);
-	if (a.kind == ADDRESS_TCP && (r = find_local(option, &a)) < 0)
+	if (a.kind == ADDRESS_TCP && (r = find_tcp(option, &a)) < 0)
 		return r;
 	*ret_address = a;
 	return 0;
@@ -162,10 +167,13 @@ union any {
 	struct sockaddr_vm vm;
 };
 
-/* The socket address of anything but TCP. */
 static socklen_t fill(const struct address *a, union any *to)
 {
 	memset(to, 0, sizeof(*to));
+	if (a->kind == ADDRESS_TCP) {
+		to->storage = a->tcp;
+		return a->tcp_len;
+	}
 	if (a->kind == ADDRESS_UNIX) {
 		to->un.sun_family = AF_UNIX;
 		snprintf(to->un.sun_path, sizeof(to->un.sun_path), "%s", a->path);
@@ -177,36 +185,39 @@ static socklen_t fill(const struct address *a, union any *to)
 	return sizeof(to->vm);
 }
 
-static int find(const char *option, const struct address *a, union any *ret_to, socklen_t *ret_len)
+static const char *kind_of_file(mode_t mode)
 {
-	struct addrinfo *info;
-	int r;
-
-	if (a->kind != ADDRESS_TCP) {
-		*ret_len = fill(a, ret_to);
-		return 0;
-	}
-	r = resolve(option, a, &info);
-	if (r < 0)
-		return r;
-	memcpy(ret_to, info->ai_addr, info->ai_addrlen);
-	*ret_len = info->ai_addrlen;
-	freeaddrinfo(info);
-	return 0;
+	return S_ISREG(mode)	? "a file"
+	       : S_ISDIR(mode)	? "a directory"
+	       : S_ISLNK(mode)	? "a symbolic link"
+	       : S_ISFIFO(mode) ? "a pipe"
+				: "a device";
 }
 
-/* A socket that nobody listens on is left over from a program that was killed. */
-static void remove_stale(const struct address *a)
+/*
+ * A socket that nobody listens on is left over from a program that was killed: it is removed. The
+ * type is checked first, because connect(2) fails with ECONNREFUSED for other files, too.
+ */
+static int remove_stale(const char *option, const struct address *a)
 {
 	union any to;
 	socklen_t len = fill(a, &to);
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct stat st;
+	int fd;
 
+	if (lstat(a->path, &st) < 0)
+		return 0; /* bind(2) tells */
+	if (!S_ISSOCK(st.st_mode))
+		return attar_fail(-EEXIST,
+			"%s: '%s' is %s, not a socket: choose another path, or remove it", option,
+			CLIP(a->path), kind_of_file(st.st_mode));
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
-		return;
+		return 0;
 	if (connect(fd, &to.any, len) < 0 && errno == ECONNREFUSED)
 		unlink(a->path);
 	close(fd);
+	return 0;
 }
 
 static int listen_failed(const char *option, const struct address *a, int error)
@@ -222,18 +233,16 @@ static int listen_failed(const char *option, const struct address *a, int error)
 int address_listen(const char *option, const struct address *a)
 {
 	int fd _cleanup_close_ = -1, one = 1, r;
-	socklen_t len;
 	mode_t mask;
 	union any at;
+	socklen_t len = fill(a, &at);
 
-	r = find(option, a, &at, &len);
+	r = a->kind == ADDRESS_UNIX ? remove_stale(option, a) : 0;
 	if (r < 0)
 		return r;
 	fd = socket(at.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return listen_failed(option, a, errno);
-	if (a->kind == ADDRESS_UNIX)
-		remove_stale(a);
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	mask = umask(0177); /* of the socket's file: only this user */
 	r = bind(fd, &at.any, len) < 0 ? -errno : 0;
@@ -243,11 +252,13 @@ int address_listen(const char *option, const struct address *a)
 	return r < 0 ? listen_failed(option, a, -r) : TAKE_FD(fd);
 }
 
-static int connect_once(const union any *to, socklen_t len)
+static int connect_once(const union any *to, socklen_t len, int stop)
 {
 	int fd _cleanup_close_ = -1, error = 0, one = 1;
 	socklen_t size = sizeof(error);
-	struct pollfd ready = {.events = POLLOUT};
+	struct pollfd fds[] = {
+		{.fd = -1, .events = POLLOUT}, {.fd = stop, .events = POLLIN}};
+	int n;
 
 	fd = socket(to->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
@@ -255,9 +266,12 @@ static int connect_once(const union any *to, socklen_t len)
 	if (connect(fd, &to->any, len) < 0) {
 		if (errno != EINPROGRESS)
 			return -errno;
-		ready.fd = fd;
-		if (poll(&ready, 1, CONNECT_MS) == 0)
-			return -ETIMEDOUT;
+		fds[0].fd = fd;
+		n = TEMP_FAILURE_RETRY(poll(fds, ARRAY_SIZE(fds), CONNECT_MS));
+		if (n <= 0)
+			return n < 0 ? -errno : -ETIMEDOUT;
+		if (!fds[0].revents)
+			return -ECANCELED;
 		if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) < 0 || error)
 			return -(error ?: errno);
 	}
@@ -275,16 +289,17 @@ static bool is_early(int r)
 int address_connect(const char *option, const struct address *a, int stop)
 {
 	struct pollfd stopped = {.fd = stop, .events = POLLIN};
-	socklen_t len;
 	union any to;
-	int r = find(option, a, &to, &len);
+	socklen_t len = fill(a, &to);
+	int r;
 
-	if (r < 0)
-		return r;
-	for (int ms = 0; is_early(r = connect_once(&to, len)) && ms < TRIES_MS; ms += TRY_MS)
-		if (poll(&stopped, 1, TRY_MS) > 0)
-			return attar_fail(
-				-ECANCELED, "stopped while waiting for %s", CLIP(a->text));
+	for (int ms = 0; is_early(r = connect_once(&to, len, stop)) && ms < TRIES_MS; ms += TRY_MS)
+		if (poll(&stopped, 1, TRY_MS) > 0) {
+			r = -ECANCELED;
+			break;
+		}
+	if (r == -ECANCELED)
+		return attar_fail(r, "stopped while waiting for %s", CLIP(a->text));
 	if (is_early(r))
 		return attar_fail(r, "%s: nobody pushes events to '%s': %s", option, CLIP(a->text),
 			strerror(-r));

@@ -31,6 +31,8 @@ struct address {
 	char path[108];     /* a Unix socket */
 	unsigned port, cid; /* TCP, vsock; cid: VMADDR_CID_ANY if none was given */
 	bool is_local;      /* only reached from this machine, or by its host */
+	struct sockaddr_storage tcp; /* TCP: the address that is used */
+	socklen_t tcp_len;
 };
 
 /*

@@ -18,6 +18,7 @@ enum {
 	GREETING_MS = 10000, /* until a sender has answered */
 	HELLO_NUMBERS = 24,  /* bytes */
 	HOST_MAX = 256,
+	FRAMES_MAX = 1000,   /* without data, in turn */
 };
 
 struct receiver {
@@ -32,7 +33,8 @@ struct receiver {
 	size_t data_len;
 	uint64_t in_sequence, out_sequence;
 	uint64_t samples, acknowledged;
-	bool greeted, is_one_way, ended;
+	bool greeted, is_one_way, started, ended;
+	unsigned idle_frames; /* since the last data */
 	unsigned pongs;
 	char host[HOST_MAX];
 	struct receiver_clock clock;
@@ -146,6 +148,8 @@ static void take_frame(struct receiver *r, const struct frame *frame)
 		take_hello(r, frame);
 	} else if (frame->type == FRAME_PONG) {
 		take_pong(r, frame);
+	} else if (!r->started && (frame->type == FRAME_DATA || frame->type == FRAME_END)) {
+		damaged(r, "it sent data before it was asked to");
 	} else if (frame->type == FRAME_DATA) {
 		r->data = frame->payload;
 		r->data_len = frame->len;
@@ -211,6 +215,9 @@ ssize_t receiver_read(struct receiver *r, void *bytes, size_t room)
 	while (!r->data_len) {
 		int ret = r->ended || r->is_damaged ? 0 : next_frame(r);
 
+		r->idle_frames = r->data_len ? 0 : r->idle_frames + (ret > 0);
+		if (r->idle_frames == FRAMES_MAX)
+			damaged(r, "it sends frames that are no data");
 		if (ret == -EAGAIN)
 			acknowledge(r);
 		if (ret <= 0)
@@ -231,27 +238,21 @@ static int wait_for(struct receiver *r, const unsigned *pongs, unsigned until)
 	uint64_t deadline = base_now() + (uint64_t)GREETING_MS * 1000000;
 
 	while (pongs ? *pongs < until && !r->is_one_way : !r->greeted) {
-		struct pollfd fds[] = {
-			{.fd = r->link.fd, .events = link_events(&r->link, r->out.len > 0)},
-			{.fd = r->opts.stop, .events = POLLIN}};
-		int ret = next_frame(r);
+		struct pollfd fds[] = {{.fd = r->link.fd}, {.fd = r->opts.stop, .events = POLLIN}};
+		int ret = next_frame(r), wait = ret == -EAGAIN ? GREETING_MS / 10 : 0;
 
-		if (ret == 0 || (ret = ret == 1 ? flush(r) : ret) == 0)
-			ret = r->is_damaged ? -EBADMSG : 0;
-		if (ret == -EBADMSG)
-			return attar_fail(ret, "%s: %s does not push events: %s", r->opts.option,
-				CLIP(r->opts.address), r->damage);
-		if (ret < 0 && ret != -EAGAIN)
-			return ret;
-		if (ret == 0)
-			continue;
-		ret = flush(r);
+		if (r->is_damaged)
+			return attar_fail(-EBADMSG, "%s: %s does not push events: %s",
+				r->opts.option, CLIP(r->opts.address), r->damage);
+		if (ret >= 0 || ret == -EAGAIN)
+			ret = flush(r);
 		if (ret < 0)
 			return ret;
 		if (base_now() > deadline)
 			return attar_fail(-ETIMEDOUT, "%s: %s does not answer", r->opts.option,
 				CLIP(r->opts.address));
-		if (poll(fds, ARRAY_SIZE(fds), GREETING_MS / 10) > 0 && fds[1].revents)
+		fds[0].events = link_events(&r->link, r->out.len > 0);
+		if (poll(fds, ARRAY_SIZE(fds), wait) > 0 && fds[1].revents)
 			return attar_fail(
 				-ECANCELED, "stopped while waiting for %s", CLIP(r->opts.address));
 	}
@@ -272,6 +273,7 @@ static int greet(struct receiver *r)
 		if (ret == 0)
 			ret = wait_for(r, &r->pongs, i);
 	}
+	r->started = ret == 0;
 	return ret == 0 && !r->is_one_way ? put(r, FRAME_START, NULL, 0) : ret;
 }
 
@@ -301,6 +303,7 @@ static int open_path(struct receiver *r)
 		tcsetattr(fd, TCSANOW, &tty);
 	}
 	r->link.fd = fd;
+	r->started = true;
 	r->is_file = S_ISREG(st.st_mode);
 	return 0;
 }
@@ -324,7 +327,7 @@ static int open_socket(struct receiver *r)
 	if (ret < 0)
 		return ret;
 	r->link = (struct link){.fd = ret, .is_socket = true};
-	if (!address_is_own(&r->address, r->link.fd))
+	if (r->address.kind == ADDRESS_UNIX && !address_is_own(&r->address, r->link.fd))
 		return attar_fail(-EPERM, "%s: '%s' belongs to another user", r->opts.option,
 			CLIP(r->opts.address));
 	ret = r->keys ? tls_new(r->keys, r->link.fd, named ? r->address.host : NULL, &r->link.tls)

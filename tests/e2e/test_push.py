@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """--push and --pull: events that one attar gives to another arrive once, or are counted as lost."""
+import contextlib
 import fcntl
 import json
 import re
@@ -219,17 +220,18 @@ def test_a_peer_that_leaves_in_the_middle_is_counted(push, tmp_path):
     assert '1 peers closed the connection before the end' in out
 
 
-def serve(path, bytes_):
+def serve(path, bytes_, one_way=1):
     """Be a sender of these bytes after the greeting."""
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(str(path))
     listener.listen()
 
     def answer():
-        with listener, listener.accept()[0] as s:
+        with listener, listener.accept()[0] as s, contextlib.suppress(ConnectionError):
             s.settimeout(30)
-            s.sendall(frame(HELLO, struct.pack('<QQQ', 1, 0, 0) + b'host'))
-            s.sendall(bytes_)
+            s.sendall(frame(HELLO, struct.pack('<QQQ', one_way, 0, 0) + b'host'))
+            for part in bytes_:
+                s.sendall(part)
             s.shutdown(socket.SHUT_WR)
             while s.recv(4096):
                 pass
@@ -243,7 +245,7 @@ def test_a_recording_that_is_cut_says_so(push, tmp_path):
     said(push(str(whole)))
     kept = whole.read_bytes()
     first = 32 + struct.unpack_from('<I', kept, 8)[0]  # its HELLO
-    thread = serve(tmp_path / 'socket', kept[first:-40])
+    thread = serve(tmp_path / 'socket', [kept[first:-40]])
     report = pull(f'unix:{tmp_path}/socket')
     thread.join(30)
     assert 'it ends in the middle of a frame' in ' '.join(report['remarks'])
@@ -253,6 +255,58 @@ def test_a_recording_that_is_cut_says_so(push, tmp_path):
     (tmp_path / 'broken').write_bytes(broken)
     report = pull(tmp_path / 'broken')
     assert 'the checksum of a frame is wrong' in ' '.join(report['remarks'])
+
+
+@pytest.mark.parametrize('kind', [DATA, END])
+def test_data_that_nobody_asked_for_is_refused(tmp_path, kind):
+    """What follows would overwrite it."""
+    frames = [frame(kind, b'PERFILE2' * 9000, 1, 1)]
+    frames += [frame(PONG, bytes(1 << 18), n) for n in range(2, 10)]
+    thread = serve(tmp_path / 'socket', frames, one_way=0)
+    assert 'it sent data before it was asked to' in pull(f'unix:{tmp_path}/socket', status=1)
+    thread.join(30)
+
+
+def unknown_frames():
+    number = 1
+    while True:
+        yield frame(99, b'', number)
+        number += 1
+
+
+def test_other_frames_do_not_replace_data(tmp_path):
+    serve(tmp_path / 'socket', unknown_frames())
+    assert 'it sends frames that are no data' in pull(f'unix:{tmp_path}/socket', status=1)
+
+
+def test_a_greeting_without_end_can_be_stopped(spawn, tmp_path):
+    sent = []
+
+    def frames():
+        for bytes_ in unknown_frames():
+            sent.append(bytes_)
+            yield bytes_
+    serve(tmp_path / 'socket', frames(), one_way=0)
+    pulling = spawn(ATTAR, 'top', '-q', '-e', 'raw_syscalls:sys_enter', '--pull',
+                    f'unix:{tmp_path}/socket', stdout=subprocess.DEVNULL)
+    wait_until(lambda: len(sent) > 10000, 'frames that are read')
+    pulling.send_signal(signal.SIGINT)
+    pulling.wait(60)
+
+
+def test_only_a_socket_is_replaced(push, tmp_path):
+    """A socket that nobody listens on is left over; other files are somebody's."""
+    path = tmp_path / 'passwd'
+    path.write_text('root')
+    refused = run('record', '-e', GETPPID, '--push', f'unix:{path}', '--', 'true')
+    assert refused.returncode != 0 and f"'{path}' is a file, not a socket" in refused.stderr
+    assert path.read_text() == 'root'
+    path.unlink()
+    with socket.socket(socket.AF_UNIX) as left:
+        left.bind(str(path))
+    pushing = push(f'unix:{path}')
+    assert counts(pull(f'unix:{path}'))[0] == CALLS
+    said(pushing)
 
 
 def test_other_machines_need_tls(push, tmp_path):
