@@ -102,7 +102,7 @@ static ssize_t read_some(struct recording *r, char *bytes, size_t n, size_t at)
 	if (!r->input.read)
 		return read(r->fd, bytes, n);
 	while ((got = r->input.read(r->input.ctx, bytes, n)) == -EAGAIN)
-		if (poll(&fd, 1, -1) < 0)
+		if (poll(&fd, 1, -1) < 0 && errno != EINTR)
 			return -1;
 	if (got >= 0)
 		return got;
@@ -183,7 +183,7 @@ static int read_ahead(struct recording *r)
 
 		if (ret != -EAGAIN)
 			return ret < 0 ? ret : 0;
-		if (poll(&fd, 1, -1) < 0)
+		if (poll(&fd, 1, -1) < 0 && errno != EINTR)
 			return attar_fail(
 				-errno, "cannot read %s: %s", CLIP(r->path), strerror(errno));
 	}
