@@ -404,16 +404,19 @@ static void raise_file_limit(void)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/* A token or key may be readable by root only: they are read before the user changes. */
+/*
+ * Capabilities belong to threads, and new threads inherit them: the rights are given up before the
+ * server has a thread. CAP_DAC_READ_SEARCH, which is kept, reads a token or key of root.
+ */
 static int begin(struct agent *a)
 {
 	int r = open_signals(a);
 
 	raise_file_limit();
 	if (r == 0)
-		r = open_server(a);
-	if (r == 0)
 		r = agent_rights_drop(a->config.user, a->config.capabilities);
+	if (r == 0)
+		r = open_server(a);
 	if (r == 0)
 		r = open_directory(a);
 	if (r == 0)

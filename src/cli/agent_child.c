@@ -201,6 +201,7 @@ void agent_child_start(struct agent_child *c)
 	c->log = ends[0];
 	c->state = AGENT_RUNS;
 	c->started = base_now();
+	c->checks = 0;
 	c->ending = false;
 	c->kill_at = 0;
 	c->reason[0] = '\0';
@@ -297,7 +298,7 @@ void agent_child_ended(struct agent_child *c, int status, uint64_t cpu_ns)
 	c->pid = 0;
 	c->kill_at = 0;
 	c->cpu_ended_ns += cpu_ns;
-	c->cpu_ns = c->cpu_ended_ns;
+	c->cpu_ns = MAX(c->cpu_ns, c->cpu_ended_ns); /* their clocks differ: it never goes back */
 	c->rss = 0;
 	unlink(c->metrics);
 	if (c->state == AGENT_RUNS)
@@ -335,7 +336,7 @@ void agent_child_measure(struct agent_child *c)
 	if (!c->pid)
 		return;
 	if (clock_getcpuclockid(c->pid, &clock) == 0 && clock_gettime(clock, &time) == 0)
-		c->cpu_ns =
-			c->cpu_ended_ns + (uint64_t)time.tv_sec * SECOND + (uint64_t)time.tv_nsec;
+		c->cpu_ns = MAX(c->cpu_ns, c->cpu_ended_ns + (uint64_t)time.tv_sec * SECOND +
+						   (uint64_t)time.tv_nsec);
 	c->rss = resident_bytes(c->pid);
 }

@@ -28,6 +28,7 @@ struct agent_child {
 	bool ending;                    /* was told to end: this is no failure */
 	bool removed;                   /* to be forgotten once it has ended */
 	uint64_t due, backoff, started; /* ns, of base_now() */
+	unsigned checks;                /* of the limits, since it was started */
 	uint64_t kill_at;               /* it was told to end, and is killed then; 0: not told */
 	struct buf line;                /* of stderr, not complete yet */
 	char reason[256];               /* its last line on stderr */

@@ -204,6 +204,8 @@ static int split(struct reader *r, struct agent_section *s)
 	if (!s->copy || !s->words)
 		return base_oom();
 	n = words_split(s->copy, s->words, AGENT_WORDS_MAX);
+	if (n == 0)
+		return bad(r, s->run_line, "run: the command line is empty: add a profiler");
 	if (n > 0 && !strcmp(s->words[0], "attar"))
 		return bad(r, s->run_line, "run: begin with the profiler, without 'attar'");
 	if (n > 0)

@@ -42,6 +42,7 @@ static void measure(struct agent *a, uint64_t now)
 		struct agent_child *c = *it;
 
 		agent_child_measure(c);
+		c->checks++;
 		c->used_ns = c->cpu_ns - c->checked_ns;
 		c->checked_ns = c->cpu_ns;
 		used += c->used_ns;
@@ -111,13 +112,13 @@ static void reduce_cpu(struct agent *a)
 	}
 }
 
-static void reduce_memory(struct agent *a, uint64_t now)
+static void reduce_memory(struct agent *a)
 {
 	struct agent_child *c = find_largest(a);
 
 	if (!c)
 		return;
-	if (now - c->started < 3 * a->config.check_ns) {
+	if (c->checks < 3) {
 		pause_child(a, c, "the memory", "max-memory");
 		return;
 	}
@@ -161,12 +162,12 @@ static bool is_calm(const struct agent *a)
 	       (!c->max_memory || (double)a->rss < CALM_SHARE * (double)c->max_memory);
 }
 
-static void keep_within(struct agent *a, uint64_t now)
+static void keep_within(struct agent *a)
 {
 	if (a->config.max_cpu > 0 && a->cpu > a->config.max_cpu)
 		reduce_cpu(a);
 	else if (a->config.max_memory && a->rss > a->config.max_memory)
-		reduce_memory(a, now);
+		reduce_memory(a);
 	else if (!is_calm(a))
 		a->calm = 0;
 	else if (++a->calm >= a->calm_needed)
@@ -189,7 +190,7 @@ void agent_limit_check(struct agent *a)
 		if (a->settling)
 			a->settling = false;
 		else
-			keep_within(a, now);
+			keep_within(a);
 	}
 	a->check_due = now + a->config.check_ns;
 }

@@ -162,6 +162,7 @@ static double frequency_configured(const struct agent_child *c)
 	return (double)c->freq;
 }
 
+/* One that is removed can have a successor of the same name before it has ended. */
 static void write_children(struct buf *b, const struct agent *a)
 {
 	static const struct {
@@ -187,8 +188,9 @@ static void write_children(struct buf *b, const struct agent *a)
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
 		head(b, all[i].name, all[i].type, all[i].help);
 		vec_each (&a->children, c)
-			buf_printf(b, "%s{section=\"%s\"} %.17g\n", all[i].name, (*c)->name,
-				all[i].value(*c));
+			if (!(*c)->removed)
+				buf_printf(b, "%s{section=\"%s\"} %.17g\n", all[i].name,
+					(*c)->name, all[i].value(*c));
 	}
 }
 
@@ -202,7 +204,7 @@ static void write_steps(struct buf *b, const struct agent *a)
 
 	head(b, name, "counter", "Steps that were taken because of max-cpu and max-memory.");
 	vec_each (&a->children, c)
-		for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		for (size_t i = 0; !(*c)->removed && i < ARRAY_SIZE(names); i++)
 			buf_printf(b, "%s{section=\"%s\",step=\"%s\"} %llu\n", name, (*c)->name,
 				names[i], (unsigned long long)(*c)->steps[i]);
 }
@@ -238,7 +240,7 @@ void agent_metrics_write(const struct agent *a, struct buf *out)
 	vec_each (&a->children, it) {
 		const struct agent_child *c = *it;
 
-		if (n == ARRAY_SIZE(texts) || access(c->metrics, R_OK) < 0)
+		if (c->removed || n == ARRAY_SIZE(texts) || access(c->metrics, R_OK) < 0)
 			continue;
 		if (file_read(c->metrics, TEXT_MAX, &files[n]) == 0 && files[n].len) {
 			texts[n] = (struct agent_metrics_text){c->name, files[n].data};

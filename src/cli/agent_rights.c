@@ -35,6 +35,7 @@ static const struct right {
 	{"cap_sys_admin", CAP_SYS_ADMIN, false},
 	{"cap_dac_override", CAP_DAC_OVERRIDE, false},
 	{"cap_kill", CAP_KILL, false},
+	{"cap_net_bind_service", CAP_NET_BIND_SERVICE, false}, /* ports below 1024 */
 };
 
 static uint64_t bit(unsigned number)
