@@ -5,6 +5,7 @@ enum {
 	CHUNK_BYTES = 64 << 10,
 	LINE_BYTES = 16,        /* of a source line, before the path */
 	LINE_RECORD_BYTES = 32, /* of the record with the lines of a function, before them */
+	ELF_HEADER_BYTES = 64,  /* see find_line() */
 };
 
 #define MAGIC 0x4a695444u /* "JiTD"; of the other byte order: another machine's */
@@ -53,18 +54,24 @@ bool jitdump_is_path(const char *path)
 
 /* ---- the index ---- */
 
+/* Whether code can be added. At the limit of an index, no further records are read. */
+static bool has_room(struct jitdump *dump, uint64_t start, uint64_t size)
+{
+	const size_t max = PERFMAP_MAX_ENTRIES;
+
+	if (!size || start + size < start)
+		return false;
+	dump->ended |= dump->code.entries.n >= max || dump->newest.n >= max ||
+		       dump->lines.n >= max || dump->moved.n >= max;
+	return !dump->ended;
+}
+
 static int add(struct jitdump *dump, uint64_t start, uint64_t size)
 {
 	struct perfmap_entry entry = {.start = start,
 		.size = (uint32_t)MIN(size, (uint64_t)UINT32_MAX),
 		.line = (uint32_t)dump->read};
 
-	if (!size || start + size < start)
-		return 0;
-	if (dump->code.entries.n >= PERFMAP_MAX_ENTRIES) {
-		dump->ended = true;
-		return 0;
-	}
 	if (map_put(&dump->newest, start, dump->read) < 0)
 		return -ENOMEM;
 	return vec_push(&dump->code.entries, entry);
@@ -72,12 +79,14 @@ static int add(struct jitdump *dump, uint64_t start, uint64_t size)
 
 static int add_load(struct jitdump *dump, const struct code_load *load)
 {
-	int r = add(dump, load->address, load->size);
+	uint32_t lines = dump->next_addr == load->address ? dump->next_lines : 0;
+	int r;
 
-	if (r == 0 && dump->next_lines && dump->next_addr == load->address)
-		r = map_put(&dump->lines, dump->read, dump->next_lines);
 	dump->next_lines = 0;
-	return r;
+	if (!has_room(dump, load->address, load->size))
+		return 0;
+	r = add(dump, load->address, load->size);
+	return r == 0 && lines ? map_put(&dump->lines, dump->read, lines) : r;
 }
 
 /* The name and the lines of moved code are those of where it was loaded. */
@@ -87,7 +96,7 @@ static int add_move(struct jitdump *dump, const struct code_move *move)
 	uint64_t *origin, *lines, load;
 	int r;
 
-	if (!old)
+	if (!old || !has_room(dump, move->to, move->size))
 		return 0;
 	origin = map_get(&dump->moved, *old);
 	lines = map_get(&dump->lines, *old);
@@ -269,18 +278,24 @@ static bool take_line(struct window *w, struct source_line *ret_line)
 
 /*
  * The line of the highest address up to this one. False: there is none; or a line is of other code,
- * so that the record is malformed: V8 11.3 writes paths of another length than it says.
+ * so that the record is malformed: V8 11.3 writes paths of another length than it says. V8 adds to
+ * each address the size of the header of the ELF file that perf inject writes around the code.
  */
 static bool find_line(struct window *w, uint64_t n, const struct code_load *load, uint64_t address,
 	struct buf *file, uint32_t *ret_line)
 {
 	struct buf current _cleanup_(buf_done) = {0};
 	struct source_line line;
-	uint64_t best = 0;
+	uint64_t best = 0, bias = 0;
 	bool found = false;
 
 	for (uint64_t i = 0; i < n; i++) {
-		if (!take_line(w, &line) || line.address - load->address > load->size)
+		if (!take_line(w, &line))
+			return false;
+		if (i == 0 && line.address - load->address == ELF_HEADER_BYTES)
+			bias = ELF_HEADER_BYTES;
+		line.address -= bias;
+		if (line.address - load->address > load->size)
 			return false;
 		if (!line.same_file) {
 			buf_reset(&current);

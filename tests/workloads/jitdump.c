@@ -2,7 +2,8 @@
 /*
  * Truth: 70% of the time runs in anonymous memory that only a jitdump in the current directory
  * names "dump_heavy", line 17 of heavy.js, and 30% in "dump_light", which was moved there and is
- * line 23 of light.js. usage: jitdump [CYCLES]; prints the path of the file
+ * line 23 of light.js. usage: jitdump [CYCLES [BIAS]]; prints the path of the file. BIAS
+ * is added to the addresses of lines, as V8 does
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -25,6 +26,7 @@ enum { LOAD, MOVE, LINES, STEP = 4096 };
 typedef void (*jitted)(uint64_t n);
 
 static FILE *dump;
+static uint64_t bias;
 
 static void put32(uint32_t value)
 {
@@ -48,11 +50,12 @@ static void put_lines(const char *code, const char *file, uint32_t line)
 	put_header(LINES, 32 + 16 + strlen(file) + 1 + 16 + 2);
 	put64((uint64_t)code);
 	put64(2);
-	put64((uint64_t)code);
+	put64((uint64_t)code + bias);
 	put32(line);
 	put32(0);
 	fwrite(file, strlen(file) + 1, 1, dump);
-	put64((uint64_t)code + sizeof(loop)); /* behind the loop: another line of the same file */
+	/* behind the loop: another line of the same file */
+	put64((uint64_t)code + sizeof(loop) + bias);
 	put32(line + 1);
 	put32(0);
 	fwrite("\377", 2, 1, dump);
@@ -120,6 +123,7 @@ int main(int argc, char **argv)
 
 	if (code == MAP_FAILED)
 		return 1;
+	bias = argument(argc, argv, 2, 0);
 	memcpy(code, loop, sizeof(loop));
 	memcpy(code + STEP, loop, sizeof(loop));
 	__builtin___clear_cache(code, code + 3L * STEP);
