@@ -109,6 +109,7 @@ void jit_set_dump(struct jit *jit, const char *path)
 	if (jit->dump_path && !strcmp(jit->dump_path, path))
 		return;
 	jit->dump_path = path;
+	jit->dumps++;
 	base_close_p(&jit->dump_fd);
 	jit->dump_fd = -1;
 	jitdump_done(&jit->dump);

@@ -17,6 +17,7 @@ struct jit {
 	struct perfmap map;
 	const char *dump_path; /* of the jitdump that the process has mapped; NULL: none */
 	int dump_fd;           /* the open jitdump, -1 otherwise */
+	uint16_t dumps;        /* jitdumps so far, modulo 2^16 */
 	struct jitdump dump;
 };
 

@@ -399,7 +399,8 @@ static const char *raw_name(
 static const char *jit_raw_name(struct attar_symbols *symbols, unsigned number,
 	const struct jit *jit, const struct jit_code *code)
 {
-	uint64_t key = (uint64_t)number << 48 | (uint64_t)code->in_dump << 32 | code->entry.line,
+	uint64_t file = code->in_dump ? jit->dumps : 0;
+	uint64_t key = (uint64_t)number << 48 | file << 32 | code->entry.line,
 		 *known = map_get(&symbols->symbols, key);
 	struct buf name _cleanup_(buf_done) = {0};
 	const char *raw = NULL;
