@@ -12,6 +12,8 @@ enum { DEPTH_MAX = 1024 };
 
 struct collection {
 	struct attar_symbols *symbols;
+	struct attar_symbols *beside; /* of the run */
+	bool is_cancelled;            /* downloads */
 	struct attar_stream *stream;
 	struct map seen;
 	VEC(attar_location) locations;
@@ -96,10 +98,31 @@ static int collect(struct collection *c)
 	return MIN(r, 0);
 }
 
+/* After a download was cancelled, none begins for the next file either. */
+static int new_symbols(struct collection *c)
+{
+	int r = attar_symbols_new(NULL, &c->symbols);
+
+	if (r < 0)
+		return r;
+	c->symbols->debuginfod.is_cancelled = c->is_cancelled;
+	__atomic_store_n(&c->beside->beside, c->symbols, __ATOMIC_RELAXED);
+	return 0;
+}
+
+static void free_symbols(struct collection *c)
+{
+	if (!c->symbols)
+		return;
+	__atomic_store_n(&c->beside->beside, NULL, __ATOMIC_RELAXED);
+	c->is_cancelled = __atomic_load_n(&c->symbols->debuginfod.is_cancelled, __ATOMIC_RELAXED);
+	c->symbols = attar_symbols_free(c->symbols);
+}
+
 static int add_to(struct collection *c, const char *path, struct recording *recording)
 {
 	struct buf bytes _cleanup_(buf_done) = {0};
-	int r = attar_symbols_new(NULL, &c->symbols);
+	int r = new_symbols(c);
 
 	if (r == 0)
 		r = stream_replay(recording, c->symbols, &c->stream);
@@ -113,9 +136,9 @@ static int add_to(struct collection *c, const char *path, struct recording *reco
 	return r == 0 ? names_put(path, &bytes) : r;
 }
 
-static int portable_add(const char *path)
+static int portable_add(const char *path, struct attar_symbols *symbols, bool *cancelled)
 {
-	struct collection c = {0};
+	struct collection c = {.beside = symbols, .is_cancelled = *cancelled};
 	struct recording *recording;
 	int r = recording_open(path, &recording);
 
@@ -123,23 +146,26 @@ static int portable_add(const char *path)
 		return r;
 	r = add_to(&c, path, recording);
 	attar_stream_free(c.stream);
-	attar_symbols_free(c.symbols);
+	free_symbols(&c);
+	*cancelled = c.is_cancelled;
 	recording_close(recording);
 	map_done(&c.seen);
 	vec_done(&c.locations);
 	return r;
 }
 
-int portable_add_all(const struct run_recorder *recorder)
+int portable_add_all(const struct run_recorder *recorder, struct attar_symbols *symbols)
 {
 	struct buf path _cleanup_(buf_done) = {0};
-	int r = portable_add(recorder->opts.path);
+	bool cancelled = false;
+	int r = portable_add(recorder->opts.path, symbols, &cancelled);
 
 	for (uint64_t i = 1; r == 0 && i <= recorder->opts.rotate && i < recorder->stats.files;
 		i++) {
 		buf_reset(&path);
 		buf_printf(&path, "%s.%llu", recorder->opts.path, (unsigned long long)i);
-		r = buf_failed(&path) ? base_oom() : portable_add(buf_text(&path));
+		r = buf_failed(&path) ? base_oom()
+				      : portable_add(buf_text(&path), symbols, &cancelled);
 	}
 	return r < 0 ? attar_context(r, "--portable") : 0;
 }

@@ -9,7 +9,10 @@
 
 #include "run/recorder.h"
 
-/* Adds names to all files of a recorder that are left. Returns 0 or a negative errno. */
-int portable_add_all(const struct run_recorder *recorder);
+/*
+ * Adds names to all files of a recorder that are left. Downloads are cancelled with those of
+ * `symbols`: see attar_symbols_cancel(). Returns 0 or a negative errno.
+ */
+int portable_add_all(const struct run_recorder *recorder, struct attar_symbols *symbols);
 
 #endif

@@ -249,7 +249,7 @@ int recorder_end(struct attar_run *run)
 	recording_writer_get_stats(recorder->writer, &recorder->stats);
 	recording_writer_close(recorder->writer);
 	recorder->writer = NULL;
-	return r == 0 && recorder->opts.portable ? portable_add_all(recorder) : r;
+	return r == 0 && recorder->opts.portable ? portable_add_all(recorder, run->symbols) : r;
 }
 
 /* A recording of a failed run stays without names. */

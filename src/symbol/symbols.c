@@ -78,7 +78,13 @@ struct attar_symbols *attar_symbols_free(struct attar_symbols *symbols)
 
 bool attar_symbols_cancel(struct attar_symbols *symbols)
 {
-	return symbols && debuginfod_cancel(&symbols->debuginfod);
+	struct attar_symbols *beside;
+
+	if (!symbols)
+		return false;
+	beside = __atomic_load_n(&symbols->beside, __ATOMIC_RELAXED);
+	return debuginfod_cancel(&symbols->debuginfod) ||
+	       (beside && debuginfod_cancel(&beside->debuginfod));
 }
 
 size_t symbols_build_id(

@@ -32,6 +32,7 @@ struct attar_symbols {
 	struct intern labels;
 	struct symbol_sources sources;
 	struct debuginfod debuginfod;
+	struct attar_symbols *beside; /* atomic: cancelled with this one; NULL: none */
 	bool show_inlined, show_lines;     /* in stacks of reports */
 	struct stored *stored;             /* names of a recording; NULL: none */
 	struct unwind_cache *unwind_cache; /* memory of the unwinder, freed with the cache; NULL */

@@ -158,13 +158,15 @@ def slow_server():
 @pytest.mark.parametrize('words, status, expected', [
     (['symbols', 'PROGRAM', '1000'], -signal.SIGINT, ''),
     (['profile', '-F', '997', '--exclude-kernel', '--', 'PROGRAM', '300'], 130, 'samples seen'),
+    (['record', '--portable', '-o', 'FILE', '-F', '997', '--', 'PROGRAM', '300'], 130, ''),
 ])
 def test_a_signal_during_a_download(slow_server, tmp_path, words, status, expected):
     """attar ends without the file, and the cache has no part of it."""
     need('debuginfod', 'objcopy')
     program, cache = tmp_path / 'program', tmp_path / 'cache'
     subprocess.run(['objcopy', '--strip-all', workload('split7030'), program], check=True)
-    words = [str(program) if word == 'PROGRAM' else word for word in words]
+    places = {'PROGRAM': str(program), 'FILE': str(tmp_path / 'x.data')}
+    words = [places.get(word, word) for word in words]
     env = {**os.environ, 'DEBUGINFOD_URLS': slow_server, 'DEBUGINFOD_CACHE_PATH': str(cache),
            'DEBUGINFOD_TIMEOUT': '600'}
     with subprocess.Popen([ATTAR, *words], env=env, text=True, stdout=subprocess.PIPE,
