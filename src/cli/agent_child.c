@@ -336,7 +336,7 @@ void agent_child_measure(struct agent_child *c)
 	if (!c->pid)
 		return;
 	if (clock_getcpuclockid(c->pid, &clock) == 0 && clock_gettime(clock, &time) == 0)
-		c->cpu_ns = MAX(c->cpu_ns, c->cpu_ended_ns + (uint64_t)time.tv_sec * SECOND +
-						   (uint64_t)time.tv_nsec);
+		c->cpu_ns = MAX(c->cpu_ns,
+			c->cpu_ended_ns + (uint64_t)time.tv_sec * SECOND + (uint64_t)time.tv_nsec);
 	c->rss = resident_bytes(c->pid);
 }

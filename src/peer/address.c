@@ -187,9 +187,9 @@ static socklen_t fill(const struct address *a, union any *to)
 
 static const char *kind_of_file(mode_t mode)
 {
-	return S_ISREG(mode)	? "a file"
-	       : S_ISDIR(mode)	? "a directory"
-	       : S_ISLNK(mode)	? "a symbolic link"
+	return S_ISREG(mode)    ? "a file"
+	       : S_ISDIR(mode)  ? "a directory"
+	       : S_ISLNK(mode)  ? "a symbolic link"
 	       : S_ISFIFO(mode) ? "a pipe"
 				: "a device";
 }
@@ -256,8 +256,7 @@ static int connect_once(const union any *to, socklen_t len, int stop)
 {
 	int fd _cleanup_close_ = -1, error = 0, one = 1;
 	socklen_t size = sizeof(error);
-	struct pollfd fds[] = {
-		{.fd = -1, .events = POLLOUT}, {.fd = stop, .events = POLLIN}};
+	struct pollfd fds[] = {{.fd = -1, .events = POLLOUT}, {.fd = stop, .events = POLLIN}};
 	int n;
 
 	fd = socket(to->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

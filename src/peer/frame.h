@@ -24,8 +24,9 @@
  *	ACK          receiver   none; the samples of the header are those that arrived
  *	END          sender     none: there is no more DATA
  *
- * The receiver connects and sends HELLO, as many PINGs as it likes, and START. The sender answers
- * with HELLO and PONGs, then sends DATA; it closes a connection without HELLO within seconds. In a
+ * The receiver connects and sends HELLO, some PINGs, and START. The sender answers with HELLO and
+ * PONGs, then sends DATA; it closes a connection that does not come to START, or that sends PINGs
+ * without reading the PONGs. In a
  * file or device DATA follow HELLO at once. What the sender drops because the receiver is slow is
  * told by a LOST record in the DATA, as the kernel does for its rings.
  */

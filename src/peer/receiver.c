@@ -18,7 +18,7 @@ enum {
 	GREETING_MS = 10000, /* until a sender has answered */
 	HELLO_NUMBERS = 24,  /* bytes */
 	HOST_MAX = 256,
-	FRAMES_MAX = 1000,   /* without data, in turn */
+	FRAMES_MAX = 1000, /* without data, in turn */
 };
 
 struct receiver {

@@ -19,7 +19,10 @@ enum {
 	IDLE_NS = 1000000000, /* a fifth of the time that peer_sender_finish() waits for progress */
 	FINISH_TURN_MS = 100,
 	DATA_MAX = 256 << 10, /* bytes of a DATA frame */
-	INPUT_MAX = 4096,     /* bytes that a receiver may have sent ahead */
+	INPUT_MAX = 4096,   /* bytes that a receiver may send ahead, or leave unread before START */
+	READ_BYTES = 16384, /* a TLS record: none of it stays in GnuTLS, unseen by epoll */
+	READS_MAX = 16,     /* of a client in a turn */
+	DEAF_NS = 1000000000, /* after which connections are accepted again without a descriptor */
 	HOST_MAX = 256,
 };
 
@@ -47,10 +50,30 @@ struct sender {
 	struct tls_keys *keys; /* NULL: no TLS */
 	int listener;          /* -1: a file or device */
 	int epoll;
+	uint64_t deaf_until; /* 0: the listener is watched */
 	VEC(struct peer_sender_client *) clients;
 	struct peer_sender_stats stats;
 	bool told; /* the log says why a connection was refused */
 };
+
+/* ---- the listener ---- */
+
+/* A connection that cannot be accepted would wake the caller up again at once. */
+static void stop_listening(struct sender *s)
+{
+	epoll_ctl(s->epoll, EPOLL_CTL_DEL, s->listener, NULL);
+	s->deaf_until = base_now() + DEAF_NS;
+}
+
+static int listen_again(struct sender *s)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+
+	s->deaf_until = 0;
+	if (epoll_ctl(s->epoll, EPOLL_CTL_ADD, s->listener, &event) < 0)
+		return attar_fail(-errno, "cannot poll: %s", strerror(errno));
+	return 0;
+}
 
 /* ---- clients ---- */
 
@@ -106,8 +129,7 @@ static void end(struct sender *s, struct peer_sender_client *c)
 		s->stats.refused++;
 	else if (c->link.is_socket && c->state != CLIENT_ENDING)
 		s->stats.cut++;
-	if (c->link.is_socket)
-		s->stats.unacknowledged += c->samples - c->acknowledged;
+	s->stats.unacknowledged += c->samples - c->acknowledged;
 	s->stats.lost += c->lost; /* no record tells them any more */
 	c->lost = 0;
 	c->state = CLIENT_OVER;
@@ -144,8 +166,11 @@ static int accept_one(struct sender *s)
 	int fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	struct peer_sender_client *c;
 
-	if (fd < 0)
+	if (fd < 0) {
+		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+			stop_listening(s);
 		return 0;
+	}
 	if (s->clients.n >= SENDER_CLIENTS) {
 		close(fd);
 		s->stats.refused++;
@@ -186,7 +211,7 @@ static int take_frame(struct sender *s, struct peer_sender_client *c, const stru
 		return attar_fail(-EBADMSG, "its first frame is no greeting");
 	if (frame->type == FRAME_HELLO && frame->sequence == 0)
 		put_hello(c);
-	else if (frame->type == FRAME_PING && frame->len == 8)
+	else if (frame->type == FRAME_PING && frame->len == 8 && c->state == CLIENT_NEW)
 		pong(c, frame);
 	else if (frame->type == FRAME_START && c->state == CLIENT_NEW)
 		start(s, c);
@@ -232,10 +257,10 @@ static void failed(struct sender *s, struct peer_sender_client *c)
 
 static void read_client(struct sender *s, struct peer_sender_client *c)
 {
-	char bytes[INPUT_MAX];
+	char bytes[READ_BYTES];
 	ssize_t n;
 
-	while (c->state != CLIENT_OVER && c->link.is_socket) {
+	for (int i = 0; i < READS_MAX && c->state != CLIENT_OVER && c->link.is_socket; i++) {
 		n = link_read(&c->link, bytes, sizeof(bytes));
 		if (n == -EAGAIN)
 			return;
@@ -243,7 +268,7 @@ static void read_client(struct sender *s, struct peer_sender_client *c)
 			buf_add(&c->in, bytes, (size_t)n);
 		if (n <= 0 || buf_failed(&c->in) || take_frames(s, c) < 0 ||
 			c->in.len > INPUT_MAX ||
-			c->out.len - c->out_at > 2 * s->opts.queue_bytes + (64u << 20)) {
+			(c->state == CLIENT_NEW && c->out.len - c->out_at > INPUT_MAX)) {
 			failed(s, c);
 			return;
 		}
@@ -280,8 +305,13 @@ int peer_sender_turn(struct sender *s)
 {
 	int r = 0;
 
-	while (s->listener >= 0 && (r = accept_one(s)) > 0)
-		;
+	if (s->deaf_until && base_now() > s->deaf_until)
+		r = listen_again(s);
+	for (int i = 0; s->listener >= 0 && !s->deaf_until && r >= 0 && i < SENDER_CLIENTS; i++) {
+		r = accept_one(s);
+		if (r == 0)
+			break;
+	}
 	vec_each (&s->clients, it) {
 		struct peer_sender_client *c = *it;
 
@@ -346,6 +376,8 @@ void peer_sender_drop_client(struct sender *s, struct peer_sender_client *client
 	buf_done(&client->out);
 	buf_done(&client->round);
 	free(client);
+	if (s->deaf_until) /* now there is a descriptor */
+		s->deaf_until = 1;
 }
 
 void peer_sender_write(struct peer_sender_client *c, const void *bytes, size_t n)
@@ -450,13 +482,14 @@ int peer_sender_end_round(
 	struct sender *s, struct peer_sender_client *c, const struct peer_sender_round *round)
 {
 	struct buf loss _cleanup_(buf_done) = {0};
+	size_t waits = c->out.len - c->out_at; /* a round of any size is given to an idle peer */
 
 	if (c->state != CLIENT_STARTED) {
 		buf_reset(&c->round);
 		return 0;
 	}
 	s->stats.samples += round->samples;
-	if (c->out.len - c->out_at + c->round.len > s->opts.queue_bytes)
+	if (waits && waits + c->round.len > s->opts.queue_bytes)
 		return drop(s, c, round);
 	if (c->lost) {
 		put_loss(s, c, &loss);
@@ -493,8 +526,10 @@ static bool is_busy(struct sender *s, uint64_t *ret_sum)
 	vec_each (&s->clients, c) {
 		bool waits = (*c)->out_at < (*c)->out.len || (*c)->link.is_socket;
 
-		busy |= (*c)->state == CLIENT_ENDING && waits;
-		*ret_sum += (*c)->out.len - (*c)->out_at + (*c)->in_sequence;
+		if ((*c)->state != CLIENT_ENDING)
+			continue;
+		busy |= waits;
+		*ret_sum += (*c)->out.len - (*c)->out_at + (*c)->acknowledged;
 	}
 	return busy;
 }
@@ -571,8 +606,6 @@ static int open_path(struct sender *s)
 
 static int open_listener(struct sender *s)
 {
-	struct epoll_event event = {.events = EPOLLIN};
-
 	if (!tls_is_wanted(&s->opts.tls) && !s->address.is_local)
 		return attar_fail(-EINVAL,
 			"%s: '%s' can be reached from other machines: use TLS with --peer-psk "
@@ -588,9 +621,7 @@ static int open_listener(struct sender *s)
 	s->listener = address_listen(s->opts.option, &s->address);
 	if (s->listener < 0)
 		return s->listener;
-	if (epoll_ctl(s->epoll, EPOLL_CTL_ADD, s->listener, &event) < 0)
-		return attar_fail(-errno, "cannot poll: %s", strerror(errno));
-	return 0;
+	return listen_again(s);
 }
 
 int peer_sender_new(const struct peer_sender_opts *opts, struct sender **ret_sender)
@@ -644,7 +675,7 @@ void peer_sender_get_stats(const struct sender *s, struct peer_sender_stats *ret
 	*ret_stats = s->stats;
 	vec_each (&s->clients, c) {
 		ret_stats->lost += (*c)->lost;
-		if ((*c)->link.is_socket && (*c)->state != CLIENT_OVER)
+		if ((*c)->state != CLIENT_OVER)
 			ret_stats->unacknowledged += (*c)->samples - (*c)->acknowledged;
 	}
 }

@@ -460,10 +460,10 @@ static int start(struct attar_run *run)
 	int r;
 
 	select_await_command(run);
-	clock_start(&run->clock);
-	r = push_listen(run);
+	r = push_listen(run); /* can wait for a peer, which is no time of the run */
 	if (r < 0)
 		return r;
+	clock_start(&run->clock);
 	r = run->stream ? attar_stream_start(run->stream) : 0;
 	run->target->stop = NULL; /* what is opened from now on belongs to the report */
 	if (r == 0 && !run->target->by_exec)

@@ -3,6 +3,8 @@
 import contextlib
 import fcntl
 import json
+import os
+import random
 import re
 import signal
 import socket
@@ -14,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from command import ATTAR, comm_of, has, run, wait_until, workload
+from command import ATTAR, has, run, wait_until, workload
 
 pytestmark = pytest.mark.usefixtures('root', 'needs_perf')
 
@@ -32,9 +34,23 @@ def frame(kind, payload=b'', sequence=0, samples=0, version=1):
 
 
 def free_port():
-    with socket.socket() as s:
-        s.bind(('127.0.0.1', 0))
-        return s.getsockname()[1]
+    """One that the kernel gives to nobody else."""
+    first = int(Path('/proc/sys/net/ipv4/ip_local_port_range').read_text().split()[0])
+    for port in random.sample(range(max(1024, first - 20000), first), 100):
+        with socket.socket() as s, contextlib.suppress(OSError):
+            s.bind(('127.0.0.1', port))
+            return port
+    raise AssertionError('no port is free')
+
+
+def listens(address):
+    """Whether a process listens at an address of --push, see proc_net(5) and unix(7)."""
+    if address.startswith('unix:'):
+        lines = map(str.split, Path('/proc/net/unix').read_text().splitlines())
+        return any(words[3] == '00010000' and words[-1] == address[5:] for words in lines)
+    port = f':{int(address.rpartition(":")[2]):04X}'
+    lines = map(str.split, Path('/proc/net/tcp').read_text().splitlines())
+    return any(words[1].endswith(port) and words[3] == '0A' for words in lines)
 
 
 @pytest.fixture(params=['unix', 'tcp', 'tls'])
@@ -51,11 +67,14 @@ def address(request, tmp_path):
 @pytest.fixture
 def push(spawn):
     """Start to push the calls of a program that makes CALLS of them."""
-    def start(address, *args, command=None, **kwargs):
+    def start(address, *args, command=None, pages=1024, event=GETPPID):
         command = command or [workload('flood'), CALLS]
-        return spawn(ATTAR, 'record', '-m', '1024', '-e', GETPPID, '--push', address,
-                     *map(str, args), '--', *map(str, command), stdout=subprocess.PIPE,
-                     stderr=subprocess.STDOUT, text=True, **kwargs)
+        process = spawn(ATTAR, 'record', '-m', str(pages), '-e', event, '--push', address,
+                        *map(str, args), '--', *map(str, command), stdout=subprocess.PIPE,
+                        stderr=subprocess.STDOUT, text=True)
+        if not address.startswith('/'):
+            wait_until(lambda: listens(address) or process.poll() is not None, 'a listener')
+        return process
     return start
 
 
@@ -114,6 +133,18 @@ def test_a_file_has_every_event(push, tmp_path):
     assert counts(pull(where)) == (CALLS, 0, {'flood': CALLS})
 
 
+def test_what_a_full_disk_does_not_take_is_counted(spawn, tmp_path):
+    """Without SIGXFSZ, which Python ignores, write(2) fails at the limit."""
+    pushing = spawn('prlimit', f'--fsize={128 << 10}', ATTAR, 'record', '-m', '1024', '-e', GETPPID,
+                    '--push', tmp_path / 'events', '--', workload('flood'), CALLS,
+                    restore_signals=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                    text=True)
+    out = said(pushing)
+    assert 'File too large' in out
+    pushed = int(re.search(r'(\d+) samples were pushed', out)[1])
+    assert 0 < int(re.search(r'(\d+) pushed samples were not confirmed', out)[1]) <= pushed
+
+
 class Client(threading.Thread):
     """Somebody who pulls: the bytes of all frames, and the samples of the last."""
 
@@ -160,24 +191,27 @@ def test_several_can_pull(push, gate, tmp_path):
         assert counts(pull(tmp_path / f'{number}')) == (CALLS, 0, {'flood': CALLS})
 
 
-def child_of(process):
-    """The names of the programs that the process runs."""
-    pids = Path(f'/proc/{process.pid}/task/{process.pid}/children').read_text().split()
-    return [comm_of(pid) for pid in pids]
-
-
 def test_what_a_stopped_peer_does_not_read_is_counted(push, gate, spawn, tmp_path):
-    """sent = received + lost, where the queue of 8 MiB and the socket overflow."""
+    """
+    sent = received + lost, where the queue of 8 MiB and the socket overflow. The program ends when
+    the peer reads again: attar waits some seconds only for one that does not.
+    """
     calls = 300000
-    where = f'unix:{tmp_path}/socket'
-    pushing = push(where, command=gate.command(calls))
+    where, begun, made = f'unix:{tmp_path}/socket', tmp_path / 'begun', tmp_path / 'made'
+    calling = ' '.join(map(str, gate.command(calls)))
+    end = tmp_path / 'end'
+    os.mkfifo(end)
+    event = 'raw_syscalls:sys_enter/id==110 && comm=="flood"/'  # a shell calls it, too
+    pushing = push(where, pages=16384, event=event, command=[
+        'sh', '-c', f'touch {begun}; {calling}; touch {made}; read line <{end}'])
     pulling = spawn(ATTAR, 'top', '-q', '--format', 'json', '-e', 'raw_syscalls:sys_enter',
                     '--pull', where, stdout=subprocess.PIPE, text=True)
-    wait_until(lambda: child_of(pushing) == ['flock'], 'a connection')
+    wait_until(begun.exists, 'a connection')
     pulling.send_signal(signal.SIGSTOP)
     gate.open()
-    wait_until(lambda: not child_of(pushing), 'all calls', 60)
+    wait_until(made.exists, 'all calls', 60)
     pulling.send_signal(signal.SIGCONT)
+    end.write_text('\n')
     got, lost, _ = counts(json.loads(said(pulling)))
     out = said(pushing)
     pushed = int(re.search(r'(\d+) samples were pushed', out)[1])
@@ -198,8 +232,10 @@ def connect(path):
 
 @pytest.mark.parametrize('bytes_', [b'GET / HTTP/1.1\r\n\r\n' * 4, frame(HELLO, version=9),
                                     frame(START), frame(HELLO)[:-4] + b'\xff' * 4,
-                                    frame(HELLO, b'x') + frame(HELLO, b'x')],
-                         ids=['http', 'version', 'no greeting', 'checksum', 'sequence'])
+                                    frame(HELLO, b'x') + frame(HELLO, b'x'),
+                                    frame(HELLO) + b''.join(frame(PING, bytes(8), n)
+                                                            for n in range(1, 200))],
+                         ids=['http', 'version', 'no greeting', 'checksum', 'sequence', 'pings'])
 def test_garbage_is_refused(push, tmp_path, bytes_):
     where = f'unix:{tmp_path}/socket'
     pushing = push(where)
@@ -211,11 +247,12 @@ def test_garbage_is_refused(push, tmp_path, bytes_):
     assert '1 connections were refused' in said(pushing)
 
 
-def test_a_peer_that_leaves_in_the_middle_is_counted(push, tmp_path):
-    pushing = push(f'unix:{tmp_path}/socket')
+def test_a_peer_that_leaves_in_the_middle_is_counted(push, gate, tmp_path):
+    pushing = push(f'unix:{tmp_path}/socket', command=gate.command())
     with connect(tmp_path / 'socket') as s:
         s.sendall(frame(HELLO) + frame(START, sequence=1))
         assert s.recv(100).startswith(b'ATFR')
+    gate.open()
     out = said(pushing)
     assert '1 peers closed the connection before the end' in out
 
@@ -250,8 +287,11 @@ def test_a_recording_that_is_cut_says_so(push, tmp_path):
     thread.join(30)
     assert 'it ends in the middle of a frame' in ' '.join(report['remarks'])
     assert counts(report)[0] <= CALLS
-    broken = bytearray(kept)
-    broken[len(broken) // 2] ^= 1
+    broken, at, last = bytearray(kept), 0, None
+    while at < len(kept):
+        last = at if kept[at + 5] == DATA else last
+        at += 32 + struct.unpack_from('<I', kept, at + 8)[0]
+    broken[last + 32] ^= 1
     (tmp_path / 'broken').write_bytes(broken)
     report = pull(tmp_path / 'broken')
     assert 'the checksum of a frame is wrong' in ' '.join(report['remarks'])
