@@ -89,7 +89,8 @@ EXAMPLES = sorted(p.name for p in (ROOT / 'examples').glob('*.c*'))
 
 
 def test_all_examples_are_installed(stage):
-    sources = sorted(p.name for p in (ROOT / 'examples').glob('[0-9]*'))
+    sources = sorted(p.name for p in [*(ROOT / 'examples').glob('[0-9]*'),
+                                      ROOT / 'packaging/agent.conf'])
     assert sorted(p.name for p in stage[0].glob('**/doc/attar/examples/*')) == sources
 
 
