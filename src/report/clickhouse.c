@@ -70,16 +70,27 @@ static void rows_end(struct rows *rows)
 
 /* ---- cells ---- */
 
-/* Text in a column of numbers is NULL, a number in one of text is its digits. */
+/* False for NaN, too. */
+static bool fits_integer(struct cell cell)
+{
+	return cell.kind != CELL_DOUBLE || (cell.real >= -0x1p63 && cell.real < 0x1p63);
+}
+
+/*
+ * Text in a column of numbers is NULL, as is what an integer cannot have; a number in one of text
+ * is its digits.
+ */
 static void add_number(struct buf *b, enum attar_unit unit, struct cell cell)
 {
-	bool is_none = cell.kind == CELL_NONE || cell.kind == CELL_TEXT;
+	bool is_integer = unit == ATTAR_UNIT_TIME || unit == ATTAR_UNIT_CLOCK ||
+			  unit == ATTAR_UNIT_HEX || unit == ATTAR_UNIT_ID;
+	bool is_none = cell.kind == CELL_NONE || cell.kind == CELL_TEXT ||
+		       (is_integer && !fits_integer(cell));
 
 	row_null(b, is_none);
 	if (is_none)
 		return;
-	if (unit == ATTAR_UNIT_TIME || unit == ATTAR_UNIT_CLOCK || unit == ATTAR_UNIT_HEX ||
-		unit == ATTAR_UNIT_ID)
+	if (is_integer)
 		row_u64(b, cell.kind == CELL_DOUBLE ? (uint64_t)(int64_t)cell.real : cell.u64);
 	else
 		row_double(b, number_value(cell));

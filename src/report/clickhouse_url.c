@@ -64,6 +64,8 @@ static int set_parameter(struct clickhouse_url *url, const char *name, const cha
 	char *path _cleanup_free_ = NULL;
 	int e;
 
+	if (!strcmp(name, "spool") && !*value)
+		return attar_fail(-EINVAL, "it must name a directory");
 	if (!strcmp(name, "spool"))
 		return take(&url->spool, value, strlen(value));
 	if (!strcmp(name, "service"))
@@ -103,8 +105,20 @@ static int set_parameters(struct clickhouse_url *url, const char *text)
 	return 0;
 }
 
+static int fail_password(void)
+{
+	return attar_fail(-EINVAL,
+		"the address of ClickHouse has a password, which everybody can see in the list of "
+		"processes: set CLICKHOUSE_PASSWORD, or use ?password_file=FILE");
+}
+
+/* What is before an '@' can be a password, which is not printed. */
 static int fail(const char *text)
 {
+	const char *colon = strchr(text + MIN(strlen(text), strlen(scheme)), ':');
+
+	if (colon && strchr(colon, '@'))
+		return fail_password();
 	return attar_fail(-EINVAL,
 		"'%s' is not an address of ClickHouse: use clickhouse://USER@HOST:8123/DATABASE",
 		CLIP(text));
@@ -143,14 +157,13 @@ static int split(struct clickhouse_url *url, const char *text)
 	const char *at = text + strlen(scheme), *query = strchrnul(at, '?');
 	const char *slash = memchr(at, '/', (size_t)(query - at));
 	const char *user_end = slash ? memrchr(at, '@', (size_t)(slash - at)) : NULL;
+	const char *last_at = memrchr(at, '@', (size_t)(query - at));
 	int e;
 
 	if (!slash || slash + 1 == query)
 		return fail(text);
-	if (user_end && memchr(at, ':', (size_t)(user_end - at)))
-		return attar_fail(-EINVAL,
-			"the address of ClickHouse has a password, which everybody can see in the "
-			"list of processes: set CLICKHOUSE_PASSWORD, or use ?password_file=FILE");
+	if (last_at && memchr(at, ':', (size_t)(last_at - at)))
+		return fail_password(); /* with a slash in it, too: a database's '@' is "%40" */
 	e = take(&url->user, at, user_end ? (size_t)(user_end - at) : 0);
 	if (e == 0)
 		e = take(&url->database, slash + 1, (size_t)(query - slash - 1));

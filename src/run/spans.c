@@ -5,7 +5,7 @@
 #include "run/run.h"
 #include "stats/weighted_stacks.h"
 
-enum { RECORD_MAX = 4096, RECORDS_BYTES = 64 << 20 };
+enum { RECORD_MAX = 4096, MEBIBYTES_MAX = 64 /* of records and texts */ };
 
 #define NO_RECORD UINT32_MAX
 
@@ -86,6 +86,14 @@ static int copy_record(struct run_spans *spans, const struct attar_span *span, u
 	return vec_push(&spans->records, record);
 }
 
+static bool has_room(const struct attar_run *run)
+{
+	const struct run_spans *spans = &run->spans;
+
+	return spans->all.n < run->hooks.want_spans &&
+	       spans->raw.n + spans->texts.bytes < (size_t)MEBIBYTES_MAX << 20;
+}
+
 int attar_run_add_span(struct attar_run *run, const struct attar_span *span)
 {
 	CHECK_ARG(run, "run");
@@ -100,7 +108,7 @@ int attar_run_add_span(struct attar_run *run, const struct attar_span *span)
 		.is_sample = span->is_sample,
 		.node = ATTAR_TREE_ROOT};
 
-	if (spans->all.n >= run->hooks.want_spans || spans->raw.n >= RECORDS_BYTES) {
+	if (!has_room(run)) {
 		spans->refused += run->hooks.want_spans != 0;
 		return 0;
 	}
@@ -155,6 +163,23 @@ static void add_span(struct attar_run *run, struct attar_section *out, const str
 	}
 }
 
+static void remark_refused(const struct attar_run *run, struct attar_report *report)
+{
+	const struct run_spans *spans = &run->spans;
+	struct buf limit _cleanup_(buf_done) = {0};
+
+	if (!spans->refused)
+		return;
+	if (spans->all.n >= run->hooks.want_spans)
+		buf_str(&limit, "--spans");
+	else
+		buf_printf(&limit, "names and fields take at most %d MiB", MEBIBYTES_MAX);
+	attar_report_remark(report,
+		"the time line has the first %zu pairs, states and events; %llu later ones are "
+		"left out (%s)",
+		spans->all.n, (unsigned long long)spans->refused, buf_text(&limit));
+}
+
 void spans_report(struct attar_run *run, struct attar_report *report)
 {
 	const struct run_spans *spans = &run->spans;
@@ -165,9 +190,5 @@ void spans_report(struct attar_run *run, struct attar_report *report)
 	out = attar_report_spans(report, "time line");
 	for (size_t i = 0; i < spans->all.n; i++)
 		add_span(run, out, &spans->all.at[i]);
-	if (spans->refused)
-		attar_report_remark(report,
-			"the time line has the first %zu pairs, states and events; %llu later "
-			"ones are left out (--spans)",
-			spans->all.n, (unsigned long long)spans->refused);
+	remark_refused(run, report);
 }

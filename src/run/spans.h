@@ -4,7 +4,7 @@
  * with attar_run_add_span() as they end, and the report of the whole run lists them. Texts are
  * interned, stacks are numbers of the profiler's struct attar_stacks, and records of tracepoints
  * are copied: nothing is resolved or formatted before the report. The number of spans and the bytes
- * of records are limited; what does not fit is counted.
+ * of records and texts are limited; what does not fit is counted.
  */
 #ifndef RUN_SPANS_H
 #define RUN_SPANS_H

@@ -168,6 +168,8 @@ def sums(done):
 def trace(script, url, *args, status=0):
     done = run('trace', '-e', 'sched:sched_wakeup', '--format', 'json', '--input', script, '-o',
                url, *args)
+    if 'built without' in done.stderr:
+        pytest.skip('attar was built without ClickHouse: libcurl4-openssl-dev')
     assert done.returncode == status, done.stderr
     return done
 

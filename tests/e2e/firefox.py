@@ -30,7 +30,7 @@ def load(tmp_path):
     def start(path):
         text = ask('load', path)
         # It reports a daemon that needs longer than half a second to start as an error.
-        wait_until(lambda: 't-0' in ask('thread', 'list'), f'the profile is loaded: {text}')
+        wait_until(lambda: 't-0' in ask('thread', 'list'), f'the profile is loaded: {text}', 90)
 
     def markers(name, thread='t-0'):
         """Return (start, duration) in ms of up to 1,000 markers with this name, in order."""

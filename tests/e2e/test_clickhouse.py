@@ -102,16 +102,16 @@ def test_server_is_restarted_during_a_run(root, server, tmp_path, spawn):
     path = tmp_path / 'x.json'
     with open(tmp_path / 'stderr', 'w+') as stderr:
         process = spawn(ATTAR, 'stat', '-i', '50ms', '-o', path, '-o',
-                        server.url(tmp_path / 'spool'), stderr=stderr)
+                        server.url(tmp_path / 'spool', timeout='60s'), stderr=stderr)
         lines = lambda: path.read_text().count('\n') if path.exists() else 0
         wait_until(lambda: lines() > 20, 'intervals')
         server.kill()
         before = lines()
         wait_until(lambda: lines() > before + 20, 'intervals without a server')
         server.start()
-        wait_until(lambda: server.count('attar_reports') > before, 'rows are stored again', 60)
+        wait_until(lambda: server.count('attar_reports') > before, 'rows are stored again', 120)
         process.send_signal(signal.SIGINT)
-        assert process.wait(60) == 0
+        assert process.wait(120) == 0
     numbers = server.rows('SELECT report, count() AS n FROM attar_reports GROUP BY report')
     assert {n for _, n in numbers} == {'1'}
     assert len(numbers) == lines()

@@ -171,8 +171,8 @@ def test_other_servers(tmp_path, events, kind):
                             peer.shutdown(socket.SHUT_WR)
 
         threading.Thread(target=serve, daemon=True).start()
-        url = f'clickhouse://127.0.0.1:{listener.getsockname()[1]}/perf?timeout=1s' \
-              f'&spool={tmp_path}/spool'
+        url = f'clickhouse://127.0.0.1:{listener.getsockname()[1]}/perf?spool={tmp_path}/spool' \
+              f'&timeout={"30s" if answer else "1s"}'
         done = trace(events(10), url)
         listener.shutdown(socket.SHUT_RDWR)
     assert text in done.stderr
@@ -186,6 +186,10 @@ def test_other_servers(tmp_path, events, kind):
     ('clickhouse://host:0/db', 'is not an address of ClickHouse'),
     ('clickhouse://host:8123x/db', 'is not an address of ClickHouse'),
     ('clickhouse://u:secret@host/db', 'everybody can see'),
+    ('clickhouse://u:sec/secret@host/db', 'everybody can see'),
+    ('clickhouse://u:1/secret@host/db', 'everybody can see'),
+    ('clickhouse://u:sec?secret@host/db', 'everybody can see'),
+    ('clickhouse://host/db?spool=', 'must name a directory'),
     ('clickhouse://host/db?ttl=3', "no parameter 'ttl'"),
     ('clickhouse://host/db?quota=much', "parameter 'quota'"),
     ('clickhouse://host/db?timeout=0', 'longer than 0'),

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """docs/fleet.md: its queries, on a server whose tables attar has created."""
 import re
+from datetime import datetime, timedelta, timezone
 
 from clickhouse import server, the_server  # noqa: F401 (fixtures)
 from command import ROOT, run
@@ -12,6 +13,9 @@ SAMPLES = [('host1', 10, 1, 70), ('host1', 10, 2, 30), ('host2', 10, 1, 70), ('h
            ('host2', 13, 3, 10)]
 BUCKETS = [('host1', 0, 1000, 50), ('host1', 1000, 2000, 30), ('host2', 1000, 2000, 10),
            ('host2', 2000, 4000, 10)]
+NOW = datetime.now(timezone.utc)
+NOON = NOW.replace(hour=12, minute=0, second=0, microsecond=0) - timedelta(days=40)
+DAY = NOON.strftime('%Y-%m-%d')  # instead of the day of the page: more than 30 days ago
 COLUMNS = 'date, time, host, service'
 
 
@@ -30,7 +34,7 @@ ANSWERS = [
     [['work', '150'], ['idle', '10']],
     [['main;work;heavy 130'], ['main;work;light 70']],
     [['shop', './shop', '400']],
-    [['2026-11-20 10:00:00', 'shop', '200'], ['2026-11-20 13:00:00', 'shop', '200']],
+    [[f'{DAY} 10:00:00', 'shop', '200'], [f'{DAY} 13:00:00', 'shop', '200']],
     [['1000', '0.5'], ['2000', '0.9'], ['4000', '1']],
     [['host1', '1000', '0', '0', '0.01', '4096'], ['host2', '500', '5', '7', '0.03', '8192']],
 ]
@@ -42,7 +46,7 @@ def fill(server):
         server.ask(f'INSERT INTO {table} ({columns}) VALUES {values}', 'perf')
 
     def common(host, hour=12):
-        return '2026-11-20', (1795132800 + hour * 3600) * 10**9, host, 'shop'
+        return DAY, (int(NOON.timestamp()) + (hour - 12) * 3600) * 10**9, host, 'shop'
 
     insert('attar_stacks', f'{COLUMNS}, hash, names, modules',
            [(*common('host1'), h, names, ['./shop'] * 3) for h, names in STACKS.items()] * 2)
@@ -58,17 +62,16 @@ def fill(server):
 def test_queries_of_the_page(root, server, tmp_path):
     """Each has the answer that follows from the rows. attar creates the tables, with its rows."""
     url = server.url(tmp_path / 'spool')
-    assert run('profile', '-q', '-F', 997, '-g', '-d', '300ms', '-o', url, '--', 'sh', '-c',
+    assert run('profile', '-q', '-F', 997, '-g', '-d', '2s', '-o', url, '--', 'sh', '-c',
                'while :; do :; done').returncode in (0, 143)
     assert run('runqlat', '-q', '-a', '-d', '300ms', '-o', url).returncode == 0
     fill(server)
     found = queries('Ten queries')
     assert len(found) == len(ANSWERS) == 10
     for (sentence, query), answer in zip(found.items(), ANSWERS):
-        assert server.rows(query) == answer, sentence
+        assert server.rows(query.replace('2026-11-20', DAY)) == answer, sentence
     drop, names, sizes = queries('Retention').values()
-    names = names.replace('toString(today() - 30)', "'2026-11-21'")
-    assert ['attar_samples', '2026-11-20'] in server.rows(names)
-    server.ask(drop.replace('2026-10-01', '2026-11-20'), 'perf')
+    assert ['attar_samples', DAY] in server.rows(names)
+    server.ask(drop.replace('2026-10-01', DAY), 'perf')
     assert 'attar_samples' not in str(server.rows(names))
-    assert ['attar_stacks', '202611'] in [row[:2] for row in server.rows(sizes)]
+    assert ['attar_stacks', f'{NOON:%Y%m}'] in [row[:2] for row in server.rows(sizes)]
