@@ -315,7 +315,7 @@ def test_expression_on_an_event_that_is_not_registered_yet(no_kernel, command):
     done = run(*command, '--', EMIT, 'once', '10')
     assert done.returncode == 2, done.stderr
     assert "no program has registered the event 'user_events:e2e_order' yet" in done.stderr
-    assert 'start the program first' in done.stderr
+    assert 'start the program before attar' in done.stderr
 
 
 # ---- USDT probes ----
