@@ -17,7 +17,8 @@
 #include "cli/cli.h"
 #include "cli/replace.h"
 
-#define SECOND UINT64_C(1000000000)
+#define SECOND        UINT64_C(1000000000)
+#define METRICS_STALE (10 * SECOND) /* the agent's own metrics are at most so old */
 
 enum { TURN_MS = 1000 };
 
@@ -233,14 +234,46 @@ static int open_server(struct agent *a)
 	return opts.address ? server_start(&opts, &a->server) : 0;
 }
 
+/* A number that differs when a profiler has written metrics or its state has changed. */
+static uint64_t version_of_metrics(const struct agent *a)
+{
+	uint64_t h = BASE_HASH_START;
+
+	vec_each (&a->children, it) {
+		const struct agent_child *c = *it;
+		const uint64_t counts[] = {c->starts, c->failures, c->state, (uint64_t)c->pid};
+		struct stat st;
+
+		h = base_hash_bytes(h, counts, sizeof(counts));
+		h = base_hash_bytes(h, c->steps, sizeof(c->steps));
+		if (stat(c->metrics, &st) == 0)
+			h = base_hash_bytes(h, &st.st_mtim, sizeof(st.st_mtim));
+	}
+	return h + a->reloads + a->failed_reloads;
+}
+
+static bool is_news(struct agent *a)
+{
+	uint64_t now = base_now(), version;
+
+	if ((!a->server && !a->config.metrics) || now < a->metrics_due)
+		return false;
+	a->metrics_due = now + SECOND;
+	version = version_of_metrics(a);
+	if (version == a->metrics_version && now < a->metrics_stale)
+		return false;
+	a->metrics_version = version;
+	a->metrics_stale = now + METRICS_STALE;
+	return true;
+}
+
 static void publish(struct agent *a)
 {
 	struct buf text _cleanup_(buf_done) = {0};
 	int r;
 
-	if ((!a->server && !a->config.metrics) || base_now() < a->metrics_due)
+	if (!is_news(a))
 		return;
-	a->metrics_due = base_now() + SECOND;
 	vec_each (&a->children, it)
 		agent_child_measure(*it);
 	agent_metrics_write(a, &text);

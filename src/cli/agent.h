@@ -24,7 +24,9 @@ struct agent {
 	uint64_t own_ns;             /* CPU time of the agent itself at the last check */
 	double cpu;                  /* share of a CPU between the last two checks */
 	uint64_t rss;                /* bytes at the last check, all processes */
-	uint64_t watchdog_ns, watchdog_due, metrics_due;
+	uint64_t watchdog_ns, watchdog_due;
+	/* when the metrics are looked at, and are too old; what they were made of */
+	uint64_t metrics_due, metrics_stale, metrics_version;
 };
 
 /* ---- agent_limit.c ---- */

@@ -8,11 +8,17 @@
 
 #define T struct output_options
 
-enum { OUTPUT, FORMAT, FLAME_GRAPH = 0 };
+enum { OUTPUT, ROTATE, KEEP, FORMAT, FLAME_GRAPH = 0 };
 
 /* The options without help get one that lists the sinks. */
 static const struct attar_option output_options[] = {
 	[OUTPUT] = ATTAR_LIST(T, outputs, 'o', "output", "FILE", NULL, .complete = "file"),
+	[ROTATE] = ATTAR_TIME(T, rotate_ns, 0, "rotate-every", "TIME",
+		"with -i: begin new files of -o each TIME; their names have %Y %m %d %H %M %S "
+		"(UTC)",
+		.bare = 1000000000, .min = 1000000),
+	[KEEP] = ATTAR_SIZE(T, keep_bytes, 0, "rotate-keep", "SIZE",
+		"--rotate-every: delete the oldest files of a name when all are larger than SIZE"),
 	[FORMAT] = ATTAR_TEXT(T, format, 0, "format", "NAME", NULL, .complete = "format"),
 	ATTAR_COUNT(
 		T, rows, 0, "rows", "N", "print at most N rows of a table (default 40; 0: all)"),
@@ -104,7 +110,9 @@ int output_options_run_new(
 	r = complete_help(opts);
 	if (r == 0)
 		r = attar_run_add_options(run, "Output",
-			opts->output_table + has_own_output(attar_profiler_find(profiler)), opts);
+			opts->output_table +
+				(has_own_output(attar_profiler_find(profiler)) ? FORMAT : OUTPUT),
+			opts);
 	if (r == 0 && attar_profiler_find(profiler)->uses & ATTAR_GIVES_TREE)
 		r = attar_run_add_options(run, "Flame graphs", opts->tree_table, opts);
 	if (r < 0) {

@@ -10,11 +10,13 @@ struct output_options {
 	const char *format;                       /* of stdout; NULL: text; owned by the run */
 	const char *listen, *listen_token_file, *listen_cert, *listen_key; /* see cli/server.h */
 	bool insecure;
-	uint64_t rows;                            /* of a table on stdout; 0: all */
-	uint64_t spans;                           /* of a time line */
+	uint64_t rotate_ns;  /* time that a file of -o covers; 0: one file for the run */
+	uint64_t keep_bytes; /* of all files of one name; 0: no quota */
+	uint64_t rows;       /* of a table on stdout; 0: all */
+	uint64_t spans;      /* of a time line */
 	bool verbose, quiet;
 
-	struct attar_option output_table[12], tree_table[2]; /* descriptions of the options */
+	struct attar_option output_table[14], tree_table[2]; /* descriptions of the options */
 	char output_help[384], format_help[256], flame_graph_help[256];
 };
 

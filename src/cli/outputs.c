@@ -75,9 +75,17 @@ static void identify(struct output *out)
 	out->inode = st.st_ino;
 }
 
-/* A file that is replaced need not exist yet. */
+/* The file as the user wrote it. */
+static const char *name_of(const struct output *out)
+{
+	return out->rotation.pattern ? out->rotation.pattern : out->path;
+}
+
+/* A file that is replaced need not exist yet; those that are rotated do not exist before. */
 static bool is_same(const struct output *a, const struct output *b)
 {
+	if (a->rotation.pattern && b->rotation.pattern)
+		return !strcmp(a->rotation.pattern, b->rotation.pattern);
 	if (a->memory && b->memory && !strcmp(a->memory->target, b->memory->target))
 		return !a->is_special;
 	return a->inode && a->inode == b->inode && a->device == b->device;
@@ -92,14 +100,14 @@ static int check_unique(const struct outputs *o, const struct output *out)
 			return attar_fail(-EINVAL,
 				"'%s' is also stdout: use a separate file for each output",
 				CLIP(out->path));
-		if (!strcmp(other->path, out->path))
+		if (!strcmp(name_of(other), name_of(out)))
 			return attar_fail(-EINVAL,
 				"'%s' is specified by two options: use a separate file for each "
 				"output",
-				CLIP(out->path));
+				CLIP(name_of(out)));
 		return attar_fail(-EINVAL,
 			"'%s' and '%s' are the same file: use a separate file for each output",
-			CLIP(other->path), CLIP(out->path));
+			CLIP(name_of(other)), CLIP(name_of(out)));
 	}
 	return 0;
 }
@@ -155,9 +163,10 @@ static int add(struct outputs *o, struct output *out, const struct attar_render_
 			if (out->created)
 				unlink(out->path);
 		}
+		rotation_done(&out->rotation);
 		return r;
 	}
-	o->want_whole |= out->sink->whole_run;
+	o->want_whole |= out->sink->whole_run && !out->rotation.pattern;
 	o->want_values |= out->sink->is_complete;
 	o->want_tree |= out->sink->wants_trees;
 	o->want_spans |= out->sink->wants_spans;
@@ -184,6 +193,37 @@ static int check_sink(const struct attar_profiler *profiler, const struct attar_
 		sink->name, profiler->name);
 }
 
+/* Opens the file for this time. */
+static int open_rotated(struct output *out, uint64_t time)
+{
+	int r = rotation_open(&out->rotation, time, &out->file);
+
+	if (r < 0)
+		return r;
+	out->path = out->rotation.name;
+	out->created = out->is_empty = true;
+	out->drawn = false;
+	return 0;
+}
+
+/* Files of a format that shows one report have one interval each. */
+static int begin_rotated(const struct outputs *o, struct output *out, const char *pattern)
+{
+	uint64_t period = o->options->rotate_ns;
+	int r;
+
+	out->rotation = (struct rotation){
+		.pattern = pattern, .period = period, .max_bytes = o->options->keep_bytes};
+	r = rotation_check(&out->rotation);
+	if (r == 0 && out->sink->whole_run && period != attar_run_interval(o->run))
+		return attar_fail(-EINVAL,
+			"--rotate-every: '%s' can have one report: use the same time for -i and "
+			"--rotate-every",
+			CLIP(pattern));
+	out->drawn_at = rotation_now();
+	return r == 0 ? open_rotated(out, out->drawn_at) : r;
+}
+
 static int add_file(struct outputs *o, const char *path, const struct attar_sink *sink,
 	const struct attar_render_opts *opts)
 {
@@ -194,8 +234,10 @@ static int add_file(struct outputs *o, const char *path, const struct attar_sink
 	with_address.address = out.path = path;
 	if (sink->scheme)
 		return r < 0 ? r : add(o, &out, &with_address);
-	if (r == 0)
-		r = sink->replaces ? open_memory(&out, path) : open_file(&out, path);
+	if (r == 0 && sink->replaces)
+		r = open_memory(&out, path);
+	else if (r == 0)
+		r = o->options->rotate_ns ? begin_rotated(o, &out, path) : open_file(&out, path);
 	return r < 0 ? r : add(o, &out, opts);
 }
 
@@ -258,6 +300,20 @@ static int add_stdout(
 	return r < 0 ? r : add(o, &out, &opts);
 }
 
+static int check_rotation(const struct outputs *o)
+{
+	const struct output_options *c = o->options;
+
+	if (c->keep_bytes && !c->rotate_ns)
+		return attar_fail(-EINVAL, "--rotate-keep is for --rotate-every TIME");
+	if (c->rotate_ns && !c->outputs.n && !c->flame_graphs.n)
+		return attar_fail(-EINVAL, "--rotate-every is for files: add -o FILE");
+	if (c->rotate_ns && !attar_run_interval(o->run))
+		return attar_fail(
+			-EINVAL, "--rotate-every begins files after intervals: add -i TIME");
+	return 0;
+}
+
 int outputs_open(struct outputs *o, const struct attar_run *run,
 	const struct output_options *options, const char *command_line)
 {
@@ -267,6 +323,12 @@ int outputs_open(struct outputs *o, const struct attar_run *run,
 	int r;
 
 	o->profiler = attar_run_profiler(run);
+	o->opts = opts;
+	o->run = run;
+	o->options = options;
+	r = check_rotation(o);
+	if (r < 0)
+		return r;
 	printer_open(&o->printer);
 	r = add_stdout(o, options, &opts);
 	for (size_t i = 0; r == 0 && i < options->outputs.n; i++)
@@ -360,10 +422,52 @@ static int draw_replaced(struct outputs *o, struct output *out, const struct att
 	return r < 0 ? failed(o, out, r) : 0;
 }
 
+/* Reports an error of the rotation by its own text. */
+static int failed_rotation(struct outputs *o)
+{
+	keep_failure(o);
+	return -EIO;
+}
+
+/* Ends the file if its time is over; formats with one report have a file for each interval. */
+static int rotate(struct outputs *o, struct output *out)
+{
+	uint64_t now = rotation_now(), begun = out->sink->whole_run ? out->drawn_at : now;
+	int r;
+
+	out->drawn_at = now;
+	if (!out->drawn || (!out->sink->whole_run && !rotation_is_due(&out->rotation, now)))
+		return 0;
+	out->renderer = attar_renderer_free(out->renderer);
+	if (fclose(TAKE_PTR(out->file)) != 0)
+		return failed(o, out, -errno);
+	r = open_rotated(out, begun);
+	if (r < 0)
+		return failed_rotation(o);
+	r = attar_renderer_new(out->sink->name, out->file, &o->opts, &out->renderer);
+	return r < 0 ? failed(o, out, r) : 0;
+}
+
+static int draw_rotated(struct outputs *o, struct output *out, const struct attar_report *report)
+{
+	int r = rotate(o, out);
+
+	if (r < 0)
+		return r;
+	out->drawn = true;
+	r = attar_renderer_draw(out->renderer, report);
+	if (r < 0)
+		return failed(o, out, r);
+	return rotation_keep(&out->rotation, out->file) < 0 ? failed_rotation(o) : 0;
+}
+
 static int draw(struct outputs *o, struct output *out, const struct attar_report *report)
 {
-	int r = empty(out);
+	int r;
 
+	if (out->rotation.pattern)
+		return draw_rotated(o, out, report);
+	r = empty(out);
 	if (r < 0)
 		return failed(o, out, r);
 	if (out->memory)
@@ -418,9 +522,9 @@ static uint64_t count_lines(const struct attar_report *report)
 
 static bool wants(const struct output *out, enum attar_scope scope, bool intervals, uint64_t lines)
 {
-	bool whole = out->sink->whole_run;
+	bool whole = out->sink->whole_run && !out->rotation.pattern;
 
-	if (out->failed || (lines && (whole || !draws_lines(out->sink))))
+	if (out->failed || (lines && (out->sink->whole_run || !draws_lines(out->sink))))
 		return false;
 	return scope == ATTAR_SCOPE_WHOLE ? whole || !intervals : !whole;
 }
@@ -525,6 +629,14 @@ static void report_missed(const struct outputs *o)
 			(unsigned long long)reports);
 }
 
+/* A full disk must not collect empty files of the restarts of an agent. */
+static bool has_nothing(const struct output *out)
+{
+	struct stat st;
+
+	return out->rotation.pattern && stat(out->path, &st) == 0 && st.st_size == 0;
+}
+
 int outputs_close(struct outputs *o)
 {
 	int result = printer_close(&o->printer);
@@ -540,8 +652,9 @@ int outputs_close(struct outputs *o)
 		attar_renderer_free(out->renderer);
 		if (out->path && close_file(out) != 0 && !out->failed)
 			r = failed(o, out, -errno);
-		if (out->path && out->created && !out->drawn)
+		if (out->path && out->created && (!out->drawn || has_nothing(out)))
 			unlink(out->path);
+		rotation_done(&out->rotation);
 		result = result < 0 ? result : r;
 	}
 	vec_done(&o->all);

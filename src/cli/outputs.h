@@ -12,6 +12,7 @@
 #include "cli/keys.h"
 #include "cli/output_options.h"
 #include "cli/printer.h"
+#include "cli/rotate.h"
 #include "cli/site.h"
 
 struct drawn {
@@ -21,8 +22,10 @@ struct drawn {
 };
 
 struct output {
-	const char *path; /* borrowed; NULL: stdout */
-	FILE *file;       /* NULL: path is an address */
+	const char *path;         /* borrowed; NULL: stdout */
+	FILE *file;               /* NULL: path is an address */
+	struct rotation rotation; /* of files that follow each other; path is the current one */
+	uint64_t drawn_at;        /* ns since 1970, if rotated: when the last report was drawn */
 	struct drawn *memory; /* file is in memory, and replaces that of path; NULL: it is not */
 	dev_t device;         /* of a regular file */
 	ino_t inode;          /* 0: not a regular file */
@@ -36,8 +39,11 @@ struct output {
 };
 
 struct outputs {
+	const struct attar_run *run; /* borrowed */
 	const struct attar_profiler *profiler;
 	VEC(struct output) all;
+	struct attar_render_opts opts;        /* of files; texts are borrowed */
+	const struct output_options *options; /* borrowed */
 	bool want_whole, want_tree, need_tree, want_values, want_spans;
 	bool data_on_stdout;  /* in a format for programs: keep the command's output out of it */
 	bool notes_on_stderr; /* notes of reports on stdout, if the format cannot contain them */

@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: MIT
 """attar agent: its configuration, its processes, its limits, and what it tells systemd."""
+import calendar
 import os
 import re
 import signal
 import socket
 import subprocess
+import time
 import urllib.request
 from pathlib import Path
 
 import pytest
 
-from command import ATTAR, NOBODY, has, run, wait_until
+from command import ATTAR, BUILD, NOBODY, has, run, wait_until
+from faults import sanitized
 
 # CAP_DAC_READ_SEARCH, IPC_LOCK, SYS_PTRACE, SYSLOG, and PERFMON or, before Linux 5.8, SYS_ADMIN
 LAST = int(Path('/proc/sys/kernel/cap_last_cap').read_text())
@@ -320,4 +323,53 @@ def test_rights(agent, open_dir):
         assert kept <= NEEDED and len(kept) == 5
         assert status['CapBnd'] == status['CapPrm'] == status['CapEff']
     assert a.metrics()['attar_events_seen_total{section="switches"}'] > 0
+    a.end()
+
+
+def test_a_month(agent, tmp_path):
+    """
+    A clock that makes 30 days of 12 seconds: files of each hour within a quota, a file with
+    metrics of bounded size, and memory that does not grow.
+    """
+    if sanitized():
+        pytest.skip('a preloaded clock does not work with sanitizers')
+    quota, files = 32768, tmp_path / 'files'
+    files.mkdir()
+    a = agent('[switches]\nrun = top -e sched:sched_switch -i 50ms\n'
+              f'    --rotate-every 1h --rotate-keep 32K -o {files}/x-%Y%m%d-%H.json\n'
+              '[delay]\nrun = runqlat -i 50ms\n',
+              env={**os.environ, 'LD_PRELOAD': str(BUILD / 'tests/faults/fault_clock.so'),
+                   'FAULT_CLOCK': str(30 * 86400 // 12),
+                   'FAULT_CLOCK_START': str(int(time.time()))})
+    names, most, memory = set(), 0, {}
+
+    def day(name):
+        hour = name.split('.')[0]  # without the number of a name that is taken
+        return calendar.timegm(time.strptime(hour, 'x-%Y%m%d-%H')) / 86400
+
+    def is_over():
+        nonlocal most
+        sizes = {}
+        for path in files.iterdir():
+            try:
+                sizes[path.name] = path.stat().st_size
+            except FileNotFoundError:
+                pass
+        names.update(sizes)
+        # the newest file is still written; another may be new since the folder was listed
+        most = max(most, sum(size for name, size in sizes.items() if name < max(sizes)))
+        span = day(max(names)) - day(min(names)) if names else 0
+        for section in ('switches', 'delay'):
+            memory.setdefault(section, {})[int(span // 10)] = a.value(
+                'profiler_memory_bytes', section)
+        return span >= 30
+
+    a.wait_for(is_over, '30 days')
+    assert len(names) > 20, names
+    assert most <= quota + 32768, most
+    for section, of in memory.items():
+        early, late = (of[third] for third in sorted(of)[-2:])
+        assert late < early * 1.2 + (4 << 20), (section, of)
+    assert a.file.stat().st_size < 1 << 20
+    assert a.value('profiler_failures_total', 'switches') == 0, a.log()
     a.end()

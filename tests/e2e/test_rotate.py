@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: MIT
+"""Files that follow each other (--rotate-every), and their quota (--rotate-keep)."""
+import gzip
+import json
+import re
+import subprocess
+import time
+
+import pytest
+
+from command import ATTAR, run
+from faults import with_fault
+
+# An hour in 50 ms.
+FAST = {'clock': 72000}
+
+
+def fast(*args):
+    return with_fault('clock', *args, clock_start=int(time.time()), **FAST)
+
+
+def reports(*paths):
+    return [json.loads(line) for path in paths for line in path.read_text().splitlines()]
+
+
+def test_every_interval_is_in_one_file(tmp_path):
+    done = fast('stat', '-e', 'page-faults', '-i', '20ms', '-d', '1s', '--format', 'json',
+                '-o', tmp_path / 'x-%Y%m%d-%H.json', '--rotate-every', '1h')
+    assert done.returncode == 0, done.stderr
+    files = sorted(tmp_path.iterdir())
+    assert len(files) > 3
+    assert all(re.fullmatch(r'x-20\d{6}-[012]\d\.json', path.name) for path in files)
+    printed = [json.loads(line)['time'] for line in done.stdout.splitlines()]
+    assert [report['time'] for report in reports(*files)] == printed
+
+
+def test_a_quota_deletes_the_oldest_of_this_name(tmp_path):
+    """Also those of an earlier run, but no others; what remains is the newest."""
+    old, other = tmp_path / 'x-20200101-00.json', tmp_path / 'x-20200101-0.json'
+    own = tmp_path / 'xx-20200101-00.json'
+    for path in (old, other, own):
+        path.write_text('x' * 20000)
+    done = fast('stat', '-e', 'page-faults', '-i', '20ms', '-d', '1s', '--format', 'json',
+                '-o', tmp_path / 'x-%Y%m%d-%H.json', '--rotate-every', '1h', '--rotate-keep', '8K')
+    assert done.returncode == 0, done.stderr
+    assert not old.exists() and other.exists() and own.exists()
+    files = sorted(path for path in tmp_path.glob('x-*.json') if path != other)
+    printed = [json.loads(line)['time'] for line in done.stdout.splitlines()]
+    kept = [report['time'] for report in reports(*files)]
+    assert kept == printed[-len(kept):] and 0 < len(kept) < len(printed)
+    assert sum(path.stat().st_size for path in files[:-1]) <= 8192
+
+
+def test_a_file_larger_than_the_quota_is_begun_again(tmp_path):
+    done = run('stat', '-e', 'page-faults', '-i', '20ms', '-d', '500ms', '-q',
+               '-o', tmp_path / 'x-%Y.json', '--rotate-every', '9000h', '--rotate-keep', '1K')
+    assert done.returncode == 0, done.stderr
+    path, = tmp_path.iterdir()
+    lines = path.read_text().splitlines()
+    assert 0 < len(lines) and len('\n'.join(lines[:-1])) <= 1024
+
+
+def test_formats_with_one_report_have_a_file_for_each(tmp_path):
+    done = run('profile', '-g', '-F', 99, '-i', '1s', '-d', '3s', '-q',
+               '-o', tmp_path / 'x-%M%S.pb.gz', '--rotate-every', '1s')
+    assert done.returncode == 0, done.stderr
+    files = list(tmp_path.iterdir())
+    assert len(files) >= 2
+    assert all(gzip.decompress(path.read_bytes()) for path in files)
+
+
+def test_a_file_that_exists_is_kept(tmp_path):
+    """Of a former run, or of this one before the clock was set back; a link is not followed."""
+    year = time.gmtime().tm_year
+    target = tmp_path / 'target'
+    target.write_text('before')
+    for y in (year, year + 1):
+        (tmp_path / f'x-{y}.json').symlink_to(target)
+        (tmp_path / f'x-{y}.1.json').write_text('before')
+    done = run('stat', '-e', 'page-faults', '-i', '50ms', '-d', '300ms', '-q',
+               '-o', tmp_path / 'x-%Y.json', '--rotate-every', '9000h')
+    assert done.returncode == 0, done.stderr
+    assert target.read_text() == 'before'
+    assert (tmp_path / f'x-{year}.1.json').read_text() == 'before'
+    new, = tmp_path.glob('x-*.2.json')
+    assert reports(new)
+
+
+def test_a_full_disk_leaves_no_empty_files(root, tmp_path):
+    """The agent starts a profiler again and again: each time it would leave one."""
+    run_twice = f'{ATTAR} stat -e page-faults -i 50ms -d 300ms -q --rotate-every 9000h ' \
+        f'-o {tmp_path}/x-%Y.json; ' * 2
+    script = f'mount -t tmpfs -o size=16k none {tmp_path} && ' \
+        f'head -c 16384 /dev/zero >{tmp_path}/full && {run_twice} ls {tmp_path}'
+    done = subprocess.run(['unshare', '-m', 'sh', '-c', script], capture_output=True, text=True)
+    assert done.stderr.count('No space left on device') == 2, done.stderr
+    assert done.stdout == 'full\n'
+
+
+@pytest.mark.parallel
+@pytest.mark.quick
+@pytest.mark.parametrize('words, message', [
+    (['-o', 'x-%H.json', '-o', 'x-%H.json', '--rotate-every', '1h', '-i', '1s'],
+     "'x-%H.json' is specified by two options"),
+    (['--rotate-every', '1h', '-i', '1s'], 'is for files: add -o'),
+    (['-o', 'x.json', '--rotate-every', '1h', '-i', '1s'], 'names the next file like this one'),
+    (['-o', 'x-%Y.json', '--rotate-every', '1h', '-i', '1s'], 'names the next file like this one'),
+    (['-o', 'x-%q.json', '--rotate-every', '1h', '-i', '1s'], 'names have %Y'),
+    (['-o', 'x-%', '--rotate-every', '1h', '-i', '1s'], 'does not name a format'),
+    (['-o', '%H/x.json', '--rotate-every', '1h', '-i', '1s'], 'only the name of the file'),
+    (['-o', 'x-%H.html', '--rotate-every', '1h', '-i', '1s'], 'use the same time for -i'),
+    (['-o', 'x-%H.json', '--rotate-every', '1h'], 'add -i'),
+    (['-o', 'x-%H.json', '--rotate-keep', '1M', '-i', '1s'], '--rotate-keep is for --rotate-every'),
+])
+def test_refusals(tmp_path, words, message):
+    done = run('stat', '-d', '100ms', *words, cwd=tmp_path)
+    assert done.returncode == 2 and message in done.stderr, done.stderr
+    assert not list(tmp_path.iterdir())
