@@ -155,11 +155,39 @@ int recording_writer_write(struct recording_writer *w, const void *bytes, size_t
 	return r == 0 ? writer_write_all(w, bytes, len) : r;
 }
 
-/* The full file becomes PATH.1, and so on; the oldest one is dropped. */
-static int rotate(struct recording_writer *w)
+/* The trailer has zeros as its time and task. */
+int recording_writer_add_lost(
+	struct recording_writer *w, size_t event, uint64_t id, int cpu, uint64_t n)
 {
-	int r = writer_finish(w);
+	struct buf record _cleanup_(buf_done) = {0};
+	struct attar_layout layout;
+	uint32_t number = (uint32_t)cpu;
+	char trailer[64] = {0}, *end;
 
+	attar_layout_init(&layout, &w->events.at[event].attr.attr);
+	end = trailer + layout.trailer_size;
+	if (layout.back_id > 0)
+		memcpy(end - layout.back_id, &id, sizeof(id));
+	if (layout.back_cpu > 0)
+		memcpy(end - layout.back_cpu, &number, sizeof(number));
+	writer_put_header(&record, PERF_RECORD_LOST_SAMPLES, 0,
+		sizeof(struct perf_event_header) + sizeof(n) + layout.trailer_size);
+	writer_put_u64(&record, n);
+	buf_add(&record, trailer, layout.trailer_size);
+	if (buf_failed(&record))
+		return base_oom();
+	w->stats.records++;
+	return recording_writer_write(w, record.data, record.len);
+}
+
+/* The full file becomes PATH.1, and so on; the oldest one is dropped. */
+int recording_writer_rotate(struct recording_writer *w)
+{
+	int r;
+
+	if (!w->opts.rotate || w->pipe)
+		return 1;
+	r = recording_writer_finish(w);
 	if (r < 0)
 		return r;
 	for (unsigned i = w->opts.rotate; i > 0; i--) {
@@ -192,11 +220,7 @@ int recording_writer_round(struct recording_writer *w)
 		return r;
 	writer_put_header(&w->out, RECORD_FINISHED_ROUND, 0, sizeof(struct perf_event_header));
 	r = writer_flush(w);
-	if (r < 0 || !w->opts.max_bytes || w->at < w->opts.max_bytes)
-		return r;
-	if (w->opts.rotate && !w->pipe)
-		return rotate(w);
-	return 1;
+	return r < 0 ? r : w->opts.max_bytes && w->at >= w->opts.max_bytes;
 }
 
 void recording_writer_get_stats(

@@ -39,8 +39,8 @@ struct recording_writer_opts {
 	uint64_t wall_ns;
 	/*
 	 * recording_writer_round() says that a file is full when it has this size in bytes; 0:
-	 * never. With rotate, it then goes on in a new one, and keeps the last `rotate` files as
-	 * PATH.1 (the newest) and so on.
+	 * never. With rotate, recording_writer_rotate() then goes on in a new one, and keeps the
+	 * last `rotate` files as PATH.1 (the newest) and so on.
 	 */
 	uint64_t max_bytes;
 	unsigned rotate;
@@ -101,6 +101,16 @@ int recording_writer_write(struct recording_writer *w, const void *bytes, size_t
  * before this one. Returns 0; 1 if the file is full and nothing should be written any more.
  */
 int recording_writer_round(struct recording_writer *w);
+
+/*
+ * Adds a record of n samples that an instance of the event lost since the file began, as perf does
+ * at the end: PERF_RECORD_LOST_SAMPLES without a time. cpu: -1: any. Returns 0 or a negative errno.
+ */
+int recording_writer_add_lost(
+	struct recording_writer *w, size_t event, uint64_t id, int cpu, uint64_t n);
+
+/* Completes a full file and begins the next one. 0; 1: no file follows; or a negative errno. */
+int recording_writer_rotate(struct recording_writer *w);
 
 void recording_writer_get_stats(
 	const struct recording_writer *w, struct recording_writer_stats *ret_stats);

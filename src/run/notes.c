@@ -6,6 +6,7 @@
 #include "base/opts.h"
 #include "run/run.h"
 #include "stats/weighted_stacks.h"
+#include "stream/stream.h"
 
 enum { REMARK_CPUS_MAX = 8 };
 
@@ -72,8 +73,10 @@ static void fill_seen(struct attar_run *run, const struct attar_stream_stats *st
 		notes->seen = run->recorder.stats.samples;
 	else
 		notes->seen = stats->samples - run->notes.dropped - run->notes.is_event_pending;
+	notes->lost = stats->lost;
 	/* Before Linux 6.0, only records of the rings say what was lost. */
-	notes->lost = MAX(stats->lost, run->recorder.stats.lost);
+	if (run->recorder.wanted && run->stream && !stream_counts_losses(run->stream))
+		notes->lost = MAX(stats->lost, run->recorder.stats.lost);
 	notes->lost_side_band = stats->lost_side_band;
 	notes->throttled = stats->throttled;
 	notes->missing = stats->missing;

@@ -7,6 +7,7 @@
 #define RUN_RECORDER_H
 
 #include "attar/run.h"
+#include "base/map.h"
 #include "recording/writer.h"
 
 struct run_recorder {
@@ -16,6 +17,7 @@ struct run_recorder {
 	struct recording_writer *writer;     /* NULL: not opened yet, or closed */
 	struct recording_writer_stats stats; /* final, after recorder_end() */
 	bool full;                           /* the limit was reached */
+	struct map lost;                     /* by event id: losses that earlier files have */
 };
 
 /* After the stream was started: opens the file and writes what exists. */

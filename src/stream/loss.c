@@ -5,11 +5,45 @@
 #include "stream/stream.h"
 
 /*
+ * At its end a recording has what the kernel counted as lost, by event, in records without a time.
+ * Losses of which LOST records were written are in them, too.
+ */
+static uint64_t counted_at_end(const struct attar_stream *s)
+{
+	return s->lost_counted + s->lost_side;
+}
+
+bool stream_take_final_loss(struct attar_stream *s, bool is_side_band)
+{
+	uint64_t known = MAX(s->lost_recorded, counted_at_end(s)), now;
+
+	*(is_side_band ? &s->lost_side : &s->lost_counted) += s->record.lost.lost;
+	now = MAX(s->lost_recorded, counted_at_end(s));
+	s->record.lost.lost = now - known;
+	return now > known;
+}
+
+/*
+ * The counts are exact, also in a file that begins after a loss that its first LOST record reports.
+ * A damaged recording may lack some.
+ */
+static uint64_t lost_in_recording(const struct attar_stream *s)
+{
+	struct recording_stats stats;
+
+	recording_get_stats(s->replay->recording, &stats);
+	if (!counted_at_end(s))
+		return s->lost_recorded;
+	return stats.damage ? MAX(s->lost_counted, difference_or_0(s->lost_recorded, s->lost_side))
+			    : s->lost_counted;
+}
+
+/*
  * PERF_FORMAT_LOST (since 6.0) counts exactly, per event, children included: they write through the
  * event that they inherited. Older kernels report losses only in LOST records. These are written
  * with the ring's next record and name its event, whichever events the lost records belonged to.
  */
-static bool counts_losses(const struct attar_stream *s)
+bool stream_counts_losses(const struct attar_stream *s)
 {
 	for (size_t i = 0; s->counters && i < s->n_counters; i++)
 		if (!(s->counters[i]->attr.read_format & PERF_FORMAT_LOST_))
@@ -28,11 +62,9 @@ static void fill_losses(
 			*(i == s->side ? &stats->lost_side_band : &stats->lost) +=
 				attar_counter_lost(s->counters[i]);
 	}
-	/* at its end perf record writes what the kernel counted as lost, a second time */
 	if (s->replay)
-		stats->lost = MAX(s->lost_recorded, s->lost_in_pmu);
-	else
-		stats->lost += s->lost_in_pmu + s->shm_source_lost;
+		stats->lost = lost_in_recording(s);
+	stats->lost += s->lost_in_pmu + s->shm_source_lost;
 }
 
 void attar_stream_get_stats(struct attar_stream *s, struct attar_stream_stats *ret_stats)
@@ -40,7 +72,7 @@ void attar_stream_get_stats(struct attar_stream *s, struct attar_stream_stats *r
 	CHECK_ARG_OR(s, "stream", );
 	CHECK_ARG_OR(ret_stats, "ret_stats", );
 
-	bool counted = counts_losses(s);
+	bool counted = stream_counts_losses(s);
 
 	if (!s->replay)
 		missing_settle(s, counted);

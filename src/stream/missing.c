@@ -207,11 +207,6 @@ int missing_grow(struct attar_stream *s, size_t first_ring, size_t n_counters)
 
 /* ---- the end ---- */
 
-static uint64_t difference_or_0(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : 0;
-}
-
 /* The number of the counter's events that were not delivered. */
 static uint64_t undelivered(const struct attar_stream *s, size_t counter,
 	const struct counter_table *tally, const struct counted *counted)

@@ -168,17 +168,26 @@ static bool fill_sample(struct attar_stream *s, struct attar_event *ev)
 	return ev->thread != NULL;
 }
 
-/* The id is that of the event that wrote the next record, not of the one that lost records. */
-static void fill_lost(struct attar_stream *s, const struct cursor *c, struct attar_event *ev)
+/*
+ * The id is that of the event that wrote the next record, not of the one that lost records. Returns
+ * false if the loss is known already.
+ */
+static bool fill_lost(
+	struct attar_stream *s, const struct cursor *c, uint32_t counter, struct attar_event *ev)
 {
 	ev->lost_from = c->passed_time;
 	ev->lost_to = MAX(s->record.time, c->time);
+	if (s->replay && replay_is_final_loss(s, c->header)) {
+		ev->lost_to = MAX(s->newest, c->time);
+		return stream_take_final_loss(s, replay_is_side_band(s, counter));
+	}
 	if (s->record.type == PERF_RECORD_LOST_SAMPLES)
 		s->lost_in_pmu += s->record.lost.lost;
 	else if (stream_counter_of(s, s->record.lost.id) == s->side)
 		s->lost_side += s->record.lost.lost;
 	else
 		s->lost_recorded += s->record.lost.lost;
+	return true;
 }
 
 /*
@@ -252,8 +261,8 @@ static int dispatch(struct attar_stream *s, struct cursor *c, struct attar_event
 	}
 	if (rec->type == PERF_RECORD_CALLCHAIN_DEFERRED_)
 		return deferred_callchain_resume(&s->defer, rec);
-	if (rec->type == PERF_RECORD_LOST || rec->type == PERF_RECORD_LOST_SAMPLES)
-		fill_lost(s, c, ev);
+	if (stream_is_loss(c->header) && !fill_lost(s, c, counter, ev))
+		return 0;
 	if (rec->type == PERF_RECORD_EXIT)
 		ev->thread = known_thread(s, rec->task.tid);
 	if (rec->type == PERF_RECORD_THROTTLE) {

@@ -29,6 +29,19 @@ uint64_t replay_time(struct attar_stream *s, const struct perf_event_header *hea
 	return index == NO_COUNTER ? 0 : attar_record_time(&s->layouts[index], header);
 }
 
+bool replay_is_final_loss(struct attar_stream *s, const struct perf_event_header *header)
+{
+	return header->type == PERF_RECORD_LOST_SAMPLES && !replay_time(s, header);
+}
+
+bool replay_is_side_band(const struct attar_stream *s, uint32_t index)
+{
+	const struct perf_event_attr *attr =
+		&recording_get_event(s->replay->recording, index)->attr;
+
+	return attr->type == PERF_TYPE_SOFTWARE && attr->config == PERF_COUNT_SW_DUMMY;
+}
+
 /* ---- sequences ---- */
 
 /* The CPU of a record; CPUS_MAX: unknown. */
@@ -69,8 +82,10 @@ static uint64_t time_before(struct attar_stream *s, const struct perf_event_head
 
 	if (!last)
 		return 0;
-	time = replay_time(s, first);
 	from = MAX(*last, s->replay->ended[1]);
+	if (replay_is_final_loss(s, first))
+		return from;
+	time = replay_time(s, first);
 	return MIN(time, from);
 }
 

@@ -67,6 +67,15 @@ uint64_t replay_time(struct attar_stream *s, const struct perf_event_header *hea
 /* The index of the event whose layout the record has; NO_COUNTER: unknown. */
 uint32_t replay_layout(const struct attar_stream *s, const struct perf_event_header *header);
 
+/*
+ * Whether the record is one of those at the end that say how many records an event lost in all.
+ * Only these have no time.
+ */
+bool replay_is_final_loss(struct attar_stream *s, const struct perf_event_header *header);
+
+/* Whether the event with this index writes side-band records only. */
+bool replay_is_side_band(const struct attar_stream *s, uint32_t index);
+
 void replay_free(struct replay *replay);
 
 #endif

@@ -57,6 +57,7 @@ struct attar_stream {
 	uint64_t lost_recorded; /* according to LOST records of sampled events */
 	uint64_t lost_side;     /* according to LOST records of the side-band event */
 	uint64_t lost_in_pmu;   /* according to LOST_SAMPLES records: lost before the ring */
+	uint64_t lost_counted;  /* of a recording: of sampled events, as counted at its end */
 	uint64_t horizon;       /* ns: deliver records up to this time */
 	uint64_t newest;        /* ns: the newest time of all records seen */
 	uint64_t delivered;     /* ns: the newest time delivered */
@@ -121,6 +122,20 @@ struct attar_thread *stream_thread(const struct attar_stream *s, pid_t tid);
 
 /* The process with this pid; NULL: it is not in the table. */
 struct attar_process *stream_process(const struct attar_stream *s, pid_t pid);
+
+static inline uint64_t difference_or_0(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+/* Whether the kernel counts the lost records of each event (PERF_FORMAT_LOST). */
+bool stream_counts_losses(const struct attar_stream *s);
+
+/*
+ * Takes the record of a recording's end that says how many records one of its events lost. Returns
+ * whether other records did not report all of them, and sets the record's count to the rest.
+ */
+bool stream_take_final_loss(struct attar_stream *s, bool is_side_band);
 
 /* Whether a record says that others were lost. */
 static inline bool stream_is_loss(const struct perf_event_header *header)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from command import ATTAR, comm_of, is_sampling, run, wait_until, workload
+from command import ATTAR, comm_of, is_sampling, perf, run, wait_until, workload
 from faults import with_fault
 
 pytestmark = pytest.mark.usefixtures('root')
@@ -32,13 +32,13 @@ def trace(tmp_path, *args):
     return notes_of(out)
 
 
-def while_stopped(spawn, out, *args, command):
+def while_stopped(spawn, out, *args, command, stdout=subprocess.DEVNULL):
     """Run attar, stopped while its command does all its work; it writes to `out`. Return stderr."""
     gate = out.with_name('gate')
     os.mkfifo(gate)
     script = f'read line <{gate}; exec {" ".join(map(str, command))}'
-    process = spawn(ATTAR, *args, '-o', out, '--', 'sh', '-c', script,
-                    stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    process = spawn(ATTAR, *args, '-o', out if stdout == subprocess.DEVNULL else '-', '--', 'sh',
+                    '-c', script, stdout=stdout, stderr=subprocess.PIPE, text=True)
     wait_until(lambda: is_sampling(process), 'it samples')
     child = int(Path(f'/proc/{process.pid}/task/{process.pid}/children').read_text())
     wait_until(lambda: comm_of(child) == 'sh', 'the shell runs')
@@ -61,6 +61,49 @@ def test_more_lost_than_seen_is_a_warning(spawn, tmp_path):
     assert notes['lost'] > notes['seen'] and whole >= CALLS
     assert errors == (f"attar: {notes['lost']} of {whole} events were lost, because the ring "
                       'buffers were full: use a filter, fewer events, or larger buffers (-m)\n')
+
+
+def losses_of(data):
+    """Return the notes of a report on a recording's calls of getppid."""
+    done = run('top', '--format', 'json', '--input', data, '-e', GETPPID)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)['notes']
+
+
+@pytest.mark.parametrize('how', ['file', 'pipe', 'compressed'])
+def test_recording_has_what_was_lost_after_its_last_record(spawn, tmp_path, how):
+    """No record follows in which the kernel could report the loss."""
+    data = tmp_path / 'x.data'
+    with data.open('wb') as file:
+        errors = while_stopped(spawn, data, 'record', '-q', '-m', 1, '-e', GETPPID,
+                               *(['-z'] if how == 'compressed' else []),
+                               command=(workload('flood'), CALLS),
+                               stdout=file if how == 'pipe' else subprocess.DEVNULL)
+    lost, whole = map(int, re.search(r'(\d+) of (\d+) events were lost', errors).groups())
+    notes = losses_of(data)
+    assert CALLS <= whole <= CALLS + 1 # the shell may call it, too
+    assert (notes['lost'], notes['seen']) == (lost, whole - lost)
+
+
+def test_perf_counts_the_loss_of_a_recording(spawn, tmp_path, needs_perf):
+    data = tmp_path / 'x.data'
+    while_stopped(spawn, data, 'record', '-q', '-m', 1, '-e', GETPPID,
+                  command=(workload('flood'), CALLS))
+    of_event = perf('report', '--stats', '-i', data).partition(f'{GETPPID} stats:')[2]
+    if 'LOST_SAMPLES' not in of_event:
+        pytest.skip('this perf does not count LOST_SAMPLES records by event')
+    lost = re.search(r'LOST_SAMPLES events: +(\d+)', of_event)[1]
+    assert int(lost) == losses_of(data)['lost']
+
+
+def test_files_of_a_rotated_recording_have_their_own_losses(tmp_path):
+    data = tmp_path / 'x.data'
+    done = run('record', '-q', '-m', 8, '-e', GETPPID, '--max-size', '64K', '--rotate', 999,
+               '-o', data, '--', workload('flood'), CALLS)
+    assert done.returncode == 0, done.stderr
+    notes = [losses_of(file) for file in tmp_path.glob('x.data*')]
+    assert len(notes) > 1
+    assert sum(n['seen'] + n['lost'] for n in notes) == CALLS
 
 
 def test_seen_and_lost_add_up_to_all_calls(tmp_path):

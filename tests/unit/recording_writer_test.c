@@ -102,6 +102,8 @@ static int write_samples(struct recording_writer *w, uint64_t from, uint64_t to)
 				w, (const char *)&sample + 12, sizeof(sample) - 12);
 		if (r == 0 && time % PER_ROUND == 0)
 			r = recording_writer_round(w);
+		if (r == 1)
+			r = recording_writer_rotate(w);
 	}
 	return r;
 }
