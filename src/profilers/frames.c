@@ -49,8 +49,7 @@ static const struct {
 		"sigsuspend __do_sys_pause inotify_read fanotify_read eventfd_read timerfd_read* "
 		"signalfd_dequeue signalfd_read* n_tty_read do_wait kernel_wait4 "
 		"wait_for_vfork_done kernel_clone _do_fork worker_thread kthreadd rescuer_thread "
-		"smpboot_thread_fn "
-		"kthread_worker_fn do_signal_stop ptrace_stop"},
+		"smpboot_thread_fn kthread_worker_fn"},
 	{FRAME_PEER,
 		"pipe_read pipe_write anon_pipe_read anon_pipe_write fifo_open wait_for_partner "
 		"unix_stream_* unix_dgram_* unix_wait_for_peer sock_alloc_send_pskb tcp_recvmsg* "

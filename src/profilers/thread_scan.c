@@ -15,7 +15,7 @@ enum {
 	PATH_BYTES = 64,
 };
 
-/* The state of a thread: 'S', 'D' and so on; 0: it has ended. */
+/* The state of a thread as in proc_pid_stat(5): 'S', 'D' and so on; 0: it has ended. */
 static char read_state(pid_t pid, pid_t tid)
 {
 	char path[PATH_BYTES], text[512];
@@ -108,7 +108,7 @@ static int scan_thread(
 		return 0;
 	pid = thread->process->pid;
 	state = read_state(pid, tid);
-	if (state != 'S' && state != 'D' && state != 'I')
+	if (!state || !strchr("SDITt", state))
 		return 0;
 	found.depth = read_stack(attar_run_symbols(run), pid, tid, &frames, found.stack);
 	if (!found.depth)

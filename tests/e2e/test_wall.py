@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """attar wall: the time of threads in each state adds up."""
 import json
+import signal
 import subprocess
 from pathlib import Path
 
@@ -113,6 +114,38 @@ def test_locks_and_conditions():
     assert main['sleep'] / 100 * main['time'] >= 0.19e9
     assert waiter['lock'] / 100 * waiter['time'] >= 0.19e9
     assert waiter['sleep'] == 0
+
+
+STOPPED = """
+import os, signal, subprocess, time
+child = subprocess.Popen(['sleep', '100'])
+for _ in range(2):
+    time.sleep(0.1)
+    child.send_signal(signal.SIGSTOP)
+    os.waitid(os.P_PID, child.pid, os.WSTOPPED)
+    time.sleep(0.3)
+    child.send_signal(signal.SIGCONT)
+child.kill()
+"""
+
+
+@pytest.mark.usefixtures('root')
+def test_stopped_thread_is_blocked():
+    """`sleep` is stopped for 2 * 0.3 s, and does not wait for work at any time."""
+    rows = report(*LARGE, '--', '/usr/bin/python3', '-c', STOPPED)
+    found = next(r for r in rows if r['comm'] == 'sleep')
+    assert found['blocked'] / 100 * found['time'] >= 0.6e9
+    assert found['work'] == 0
+
+
+@pytest.mark.usefixtures('root')
+def test_process_that_was_stopped_before(spawn):
+    """Nothing happens to it: its state is read from /proc."""
+    process = spawn('sleep', '100')
+    process.send_signal(signal.SIGSTOP)
+    wait_until(lambda: ') T ' in Path(f'/proc/{process.pid}/stat').read_text(), 'it is stopped')
+    row, = report('-d', '200ms', '-p', process.pid)
+    assert row['blocked'] == 100
 
 
 @pytest.mark.usefixtures('root')
