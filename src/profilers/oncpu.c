@@ -23,6 +23,7 @@ struct oncpu {
 
 	bool by_thread, prios[PRIOS];
 	int64_t current[CPUS_MAX]; /* 1 + the thread that runs on the CPU; 0: unknown */
+	uint64_t no_begin; /* runs of unknown begin */
 	struct attar_states *states;
 };
 
@@ -88,8 +89,12 @@ static int check_prev(struct attar_run *run, struct oncpu *o, const struct attar
 
 	if (current && current != prev + 1)
 		attar_states_lost(o->states, (int)ev->cpu, ev->time - 1, ev->time - 1);
-	if (current || !is_wanted(o, run, ev, prev, group, PREV_PRIO))
+	if (current == prev + 1 || !is_wanted(o, run, ev, prev, group, PREV_PRIO))
 		return 0;
+	if (current) {
+		o->no_begin++;
+		return 0;
+	}
 	return change(o, ev, prev, group, RUNNING, attar_run_began(run));
 }
 
@@ -265,10 +270,10 @@ static int oncpu_report(
 	add_rows(&d, report);
 	free(d.rows);
 	attar_states_get_stats(o->states, &stats);
-	if (stats.lost)
+	if (stats.lost + o->no_begin)
 		attar_report_remark(report,
 			"runs left out because context switches are missing: %llu",
-			(unsigned long long)stats.lost);
+			(unsigned long long)(stats.lost + o->no_begin));
 	attar_report_evicted(report, times, "threads");
 	return 0;
 }

@@ -83,13 +83,18 @@ class TestScripts:
         assert {r['cpu'] for r in rows(reports('--input', path, '-C', 1)[-1], 'oncpu')} == {1}
 
     def test_missing_switches_are_not_guessed(self, script):
-        """b was switched in on CPU 1, but c is switched out: what ran in between is unknown."""
+        """
+        b was switched in on CPU 1, but c is switched out: the end of b's run and the begin of c's
+        are unknown. The switch from the idle task to b is missing on CPU 0.
+        """
         text = SCRIPT.replace('1.200000003 1 200/200 b sched:sched_switch prev_comm=b prev_pid=200',
                               '1.200000003 1 400/400 c sched:sched_switch prev_comm=c prev_pid=400')
+        text += ('1.600000000 0 100/100 a sched:sched_switch prev_comm=a prev_pid=100\n'
+                 '1.700000000 0 200/201 b sched:sched_switch prev_comm=b prev_pid=201\n')
         found = reports('--input', script(text))[-1]
         assert [(r['tid'], r['time']) for r in rows(found, 'oncpu') if r['cpu'] == 1] == [
             (100, 150 * MS), (300, 10 * MS)]
-        assert 'context switches are missing: 1' in found['remarks'][0]
+        assert 'context switches are missing: 3' in found['remarks'][0]
 
     def test_lost_events(self, script):
         text = SCRIPT.replace('1.350000003 1', '1.300000000 1 7/7 other lost 3\n1.350000003 1')
@@ -126,24 +131,36 @@ def not_task_ticks():
     return sum(int(values[i]) for i in (6, 7, 8))
 
 
-@pytest.mark.usefixtures('root')
-def test_sums_equal_schedstat(tmp_path):
-    """
-    Time between switches is the CPU time of the scheduler, plus that of interrupts and of the host.
-    """
-    out = tmp_path / 'oncpu.json'
+def run_spinners(out):
+    """Return the report, the lines of the spinners, and the time that was not a task's."""
     before = not_task_ticks()
     ended = run('oncpu', '-o', out, '--', sys.executable, '-c', SPINNERS)
     assert ended.returncode == 0, ended.stderr
     other = (not_task_ticks() - before + 2) * TICK_NS
-    report = json.loads(out.read_text())
     truths = [list(map(int, line.split())) for line in ended.stdout.splitlines()
               if line[:1].isdigit() and len(line.split()) == 3]
     assert len(truths) == 2, ended.stdout
-    for tid, cpu, on_cpu in truths:
-        mine = [r for r in rows(report, 'oncpu') if r['tid'] == tid]
-        pinned = sum(r['time'] for r in mine if r['cpu'] == cpu)
-        assert on_cpu * 0.97 <= sum(r['time'] for r in mine) <= on_cpu * 1.02 + other
-        assert pinned >= on_cpu * 0.8  # before it was pinned it may have run on the other CPU
-        assert sum(r['time'] for r in rows(report, 'threads') if r['tid'] == tid) == \
-            sum(r['time'] for r in mine)
+    return json.loads(out.read_text()), truths, other
+
+
+@pytest.mark.usefixtures('root')
+def test_sums_equal_schedstat(tmp_path):
+    """
+    Time between switches is the CPU time of the scheduler, plus that of interrupts and of the host.
+    Some kernels omit switches of a few threads: the runs beside them are missing, which is said.
+    """
+    for _ in range(8):
+        report, truths, other = run_spinners(tmp_path / 'oncpu.json')
+        complete = not report.get('remarks')
+        for tid, cpu, on_cpu in truths:
+            mine = [r for r in rows(report, 'oncpu') if r['tid'] == tid]
+            total = sum(r['time'] for r in mine)
+            assert total <= on_cpu * 1.02 + other
+            assert sum(r['time'] for r in rows(report, 'threads') if r['tid'] == tid) == total
+            if complete:
+                assert total >= on_cpu * 0.97
+                # Before it was pinned it may have run on the other CPU.
+                assert sum(r['time'] for r in mine if r['cpu'] == cpu) >= on_cpu * 0.8
+        if complete:
+            return
+    pytest.skip('context switches were missing in each of 8 runs')
