@@ -29,6 +29,7 @@ def rows(found, name='task-state'):
     return [dict(zip(names, row)) for row in table['rows']]
 
 
+@pytest.mark.usefixtures('busy_cpus')
 def test_sleeps_of_known_length():
     """
     The program sleeps ten times 20 ms. On a busy machine it may be preempted after the timer was
@@ -47,6 +48,7 @@ def test_sleeps_of_known_length():
     assert all(r['state'] == 'S' and r['duration'] > (MS - 1) * 10**6 for r in sleeps)
 
 
+@pytest.mark.usefixtures('busy_cpus')
 def test_time_of_a_thread_adds_up():
     """R, RD and the sleeps of a thread are the time from its start to its end."""
     began = time.monotonic_ns()
@@ -71,6 +73,7 @@ def test_groups():
     assert any(r['comm'].startswith('python') for r in by_name)
 
 
+@pytest.mark.usefixtures('busy_cpus')
 def test_process_is_selected():
     with subprocess.Popen([sys.executable, '-c', 'import time\nwhile 1: time.sleep(0.01)']) as p:
         try:
