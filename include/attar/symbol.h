@@ -158,10 +158,10 @@ struct attar_frame {
 
 /*
  * Looks up the functions at a location with their source lines, from the debug information (DWARF 2
- * to 5) of the binary or of its separate debug file: the innermost first, then those that it was
- * inlined into; the last is the function of attar_symbols_resolve(). At most max are stored.
- * Returns the number of frames, at least 1, which may be more than max. Without debug information
- * there is one frame without a file; without a symbol its name is NULL.
+ * to 5) of the binary or of its separate debug file, for the kernel of its vmlinux: the innermost
+ * first, then those that it was inlined into; the last is the function of attar_symbols_resolve().
+ * At most max are stored. Returns the number of frames, at least 1, which may be more than max.
+ * Without debug information there is one frame without a file; without a symbol its name is NULL.
  */
 ATTAR_API int attar_symbols_frames(struct attar_symbols *symbols, attar_location location,
 	struct attar_frame *ret_frames, size_t max);
@@ -193,6 +193,14 @@ ATTAR_API int attar_symbols_file(
  */
 ATTAR_API int attar_symbols_vaddr(struct attar_symbols *symbols, attar_location file,
 	uint64_t vaddr, attar_location *ret_location);
+
+/*
+ * Reads n bytes of machine code at a location of a file or of the kernel: of the kernel from
+ * /proc/kcore, or from the vmlinux of the running kernel. *ret_machine is EM_* of elf(5);
+ * ret_machine may be NULL. Returns 0; -ENOENT if the code cannot be read.
+ */
+ATTAR_API int attar_symbols_code(struct attar_symbols *symbols, attar_location location,
+	void *bytes, size_t n, uint16_t *ret_machine);
 
 /* The path and kind of a location's DSO, without reading its symbols. Borrowed from the cache. */
 ATTAR_API const char *attar_symbols_dso(

@@ -201,6 +201,8 @@ static int add_function(
 						.vaddr = f->symbol.start,
 						.size = f->symbol.size,
 						.name = f->symbol.name,
+						.dso = f->symbol.dso,
+						.kind = f->symbol.kind,
 						.samples = &an->samples[f->first],
 						.n = f->n,
 						.weight = f->weight,

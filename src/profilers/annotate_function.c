@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 
 #include "machine_code.h"
 #include "annotate_source.h"
@@ -252,14 +253,12 @@ static int on_instruction(void *ctx, uint64_t address, size_t size, const char *
 }
 
 /* Without capstone, or the code: the addresses of samples. */
-static void add_addresses(const struct listing *l, struct attar_report *report, int why)
+static void add_addresses(const struct listing *l, struct attar_report *report, const char *why)
 {
 	const struct annotated_function *f = l->function;
 
-	attar_report_remark(report, "%s: addresses of samples instead of instructions of %s",
-		why == -EOPNOTSUPP ? "libcapstone is not installed, or attar is built without it"
-				   : "the code cannot be read from its file",
-		f->name);
+	attar_report_remark(
+		report, "addresses of samples instead of instructions of %s: %s", f->name, why);
 	for (size_t i = 0; i < f->n; i++)
 		instruction_row(l, f->samples[i].location - f->start, 1, NULL);
 }
@@ -282,15 +281,40 @@ static int add_instructions(const struct annotated_function *f, struct attar_rep
 	attar_section_column(l.table, "address", ATTAR_UNIT_HEX);
 	attar_section_column(l.table, "line", ATTAR_UNIT_TEXT);
 	attar_section_column(l.table, "instruction", ATTAR_UNIT_TEXT);
-	r = machine_code_read(f->symbols, f->start, bytes, n, &machine);
-	if (r == 0)
+	if (attar_symbols_code(f->symbols, f->start, bytes, n, &machine) < 0) {
+		add_addresses(&l, report, attar_error());
+		r = 0;
+	} else {
 		r = machine_code_decode(bytes, n, f->vaddr, machine, on_instruction, &l);
+	}
 	free(bytes);
-	if (r == -ENOMEM)
+	if (r != -EOPNOTSUPP)
 		return r;
-	if (r < 0)
-		add_addresses(&l, report, r);
+	add_addresses(&l, report, "libcapstone is not installed, or attar is built without it");
 	return 0;
+}
+
+static void remark_no_lines(const struct annotated_function *f, struct attar_report *report)
+{
+	struct utsname names;
+
+	if (f->kind != ATTAR_DSO_IS_KERNEL || uname(&names) < 0)
+		attar_report_remark(report,
+			"%s has no debug information: its source lines are not known (build it "
+			"with -g, or install its debug file)",
+			f->name);
+	else if (strcmp(f->dso, "[kernel.kallsyms]") != 0)
+		attar_report_remark(report,
+			"%s is code of %s: source lines are known of the kernel itself, but not of "
+			"modules and BPF programs",
+			f->name, f->dso);
+	else
+		attar_report_remark(report,
+			"the source lines of %s are not known: no vmlinux with debug information "
+			"of this kernel was found (install it as "
+			"/usr/lib/debug/boot/vmlinux-%s, on Debian with the package "
+			"linux-image-%s-dbg, or set DEBUGINFOD_URLS)",
+			f->name, names.release, names.release);
 }
 
 int annotate_function_report(const struct annotated_function *function, struct attar_report *report)
@@ -303,10 +327,7 @@ int annotate_function_report(const struct annotated_function *function, struct a
 		has_lines = add_lines(&lines, report);
 	free(lines.at);
 	if (r == 0 && !has_lines)
-		attar_report_remark(report,
-			"%s has no debug information: its source lines are not "
-			"known (build it with -g, or install its debug file)",
-			function->name);
+		remark_no_lines(function, report);
 	if (r == 0 && (function->instructions || !has_lines))
 		r = add_instructions(function, report);
 	return r;

@@ -17,7 +17,8 @@ struct annotated_function {
 	struct attar_symbols *symbols;
 	attar_location start; /* of the function */
 	uint64_t vaddr, size; /* its address in its file or in the kernel; bytes, 0: unknown */
-	const char *name;
+	const char *name, *dso;
+	enum attar_dso_kind kind;
 	const struct weighted *samples; /* in the function, by location */
 	size_t n;
 	uint64_t weight;  /* of all of them */

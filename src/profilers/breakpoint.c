@@ -11,7 +11,6 @@
 
 #include "attar/keytable.h"
 #include "attar/run.h"
-#include "machine_code.h"
 #include "registers.h"
 #include "stores.h"
 
@@ -127,7 +126,7 @@ static const struct code *code_before(
 		return code;
 	code->is_read = true;
 	if ((location & 0xffffffffffff) >= STORE_BYTES &&
-		machine_code_read(attar_run_symbols(run), location - STORE_BYTES, code->bytes,
+		attar_symbols_code(attar_run_symbols(run), location - STORE_BYTES, code->bytes,
 			STORE_BYTES, NULL) == 0)
 		code->n = STORE_BYTES;
 	return code;

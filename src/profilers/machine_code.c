@@ -7,31 +7,8 @@
 
 #include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
-
-static int read_at(int fd, uint64_t offset, void *bytes, size_t n)
-{
-	return pread(fd, bytes, n, (off_t)offset) == (ssize_t)n ? 0 : -ENOENT;
-}
-
-int machine_code_read(struct attar_symbols *symbols, attar_location location, uint8_t *bytes,
-	size_t n, uint16_t *ret_machine)
-{
-	enum attar_dso_kind kind;
-	const char *path = attar_symbols_dso(symbols, location, &kind);
-	int fd = kind == ATTAR_DSO_IS_FILE ? open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY) : -1, r;
-
-	if (fd < 0)
-		return -ENOENT;
-	r = read_at(fd, location & 0xffffffffffff, bytes, n);
-	if (r == 0 && ret_machine)
-		r = read_at(fd, offsetof(Elf64_Ehdr, e_machine), ret_machine, sizeof(*ret_machine));
-	close(fd);
-	return r;
-}
 
 /* Only its header is needed to build this. */
 #if __has_include(<capstone/capstone.h>)

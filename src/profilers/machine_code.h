@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The machine code of binaries, as it is in their files. */
+/* The instructions of machine code. */
 #ifndef PROFILERS_MACHINE_CODE_H
 #define PROFILERS_MACHINE_CODE_H
 
-#include "attar/symbol.h"
-
-/*
- * Reads n bytes of code from a location of a file. Returns 0; -ENOENT if it is not in a file, or
- * the file cannot be read. ret_machine: EM_* of its ELF header; may be NULL.
- */
-int machine_code_read(struct attar_symbols *symbols, attar_location location, uint8_t *bytes,
-	size_t n, uint16_t *ret_machine);
+#include <stddef.h>
+#include <stdint.h>
 
 /* An instruction; text is valid during the call. */
 typedef int instruction_fn(void *ctx, uint64_t address, size_t size, const char *text);

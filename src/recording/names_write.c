@@ -3,9 +3,9 @@
 #include <unistd.h>
 
 #include "base/limit.h"
+#include "elf/kernel_notes.h"
 #include "recording/internal.h"
 #include "recording/names.h"
-#include "recording/this_kernel.h"
 #include "recording/writer_internal.h"
 #include "symbol/symbols.h"
 
@@ -134,7 +134,7 @@ static void put_file_id(struct encoder *e, attar_location location)
 	uint8_t ours[ELF_MAX_BUILD_ID];
 	const uint8_t *id = ours;
 	size_t size = attar_location_dso(location) == ATTAR_DSO_KERNEL
-			      ? this_kernel_build_id(ours)
+			      ? kernel_notes_build_id(ours)
 			      : symbols_build_id(e->symbols, location, &id);
 
 	put_build_id(&e->modules, id, size);

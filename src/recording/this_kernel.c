@@ -4,30 +4,7 @@
 #include <stdio.h>
 #include <sys/utsname.h>
 
-#include "base/file.h"
-#include "elf/note.h"
-
-enum { NT_GNU_BUILD_ID_TYPE = 3, KERNEL_NOTES_MAX = 64 << 10 };
-
-size_t this_kernel_build_id(uint8_t id[20])
-{
-	struct buf text _cleanup_(buf_done) = {0};
-	struct elf_notes notes;
-	struct elf_note note;
-
-	if (file_read("/sys/kernel/notes", KERNEL_NOTES_MAX, &text) < 0 || !text.len)
-		return 0;
-	notes = (struct elf_notes){.bytes = (const uint8_t *)text.data, .size = text.len};
-	while (elf_note_next(&notes, &note)) {
-		size_t n = MIN(note.desc_size, (size_t)20);
-
-		if (!elf_note_is(&note, "GNU", NT_GNU_BUILD_ID_TYPE))
-			continue;
-		memcpy(id, note.desc, n);
-		return n;
-	}
-	return 0;
-}
+#include "elf/kernel_notes.h"
 
 /* Lines are "ffffffff81000000 T _text". Of 100,000 lines only the wanted one is parsed. */
 uint64_t this_kernel_address(const char *symbol)
@@ -68,7 +45,7 @@ static bool is_this_build(const struct recording_build_id *recorded)
 	uint8_t ours[20] = {0}, theirs[20] = {0};
 
 	memcpy(theirs, recorded->id, recorded->size);
-	return this_kernel_build_id(ours) && !memcmp(ours, theirs, sizeof(ours));
+	return kernel_notes_build_id(ours) && !memcmp(ours, theirs, sizeof(ours));
 }
 
 bool this_host_recorded(const struct recording *r)

@@ -5,9 +5,6 @@
 
 #include "recording/recording.h"
 
-/* Stores the build id and returns its size in bytes; 0: unknown. */
-size_t this_kernel_build_id(uint8_t id[20]);
-
 /* The address of a symbol, from /proc/kallsyms; 0: hidden or unknown. */
 uint64_t this_kernel_address(const char *symbol);
 

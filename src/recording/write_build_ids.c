@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The build ids of the kernel and of files that were mapped as code. */
-#include "elf/elf.h"
-#include "recording/this_kernel.h"
+#include "elf/kernel_notes.h"
 #include "recording/writer_internal.h"
 
 enum { FILES_MAX = 1 << 16 };
@@ -41,8 +40,8 @@ static void put_record(
 
 static void put_kernel(struct buf *b)
 {
-	uint8_t id[20];
-	size_t size = this_kernel_build_id(id);
+	uint8_t id[ELF_MAX_BUILD_ID];
+	size_t size = kernel_notes_build_id(id);
 
 	if (size)
 		put_record(b, id, size, PERF_RECORD_MISC_KERNEL, "[kernel.kallsyms]");

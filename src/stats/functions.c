@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/buf.h"
-#include "recording/this_kernel.h"
+#include "elf/kernel_notes.h"
 #include "symbol/symbols.h"
 
 void functions_init(struct functions *f, struct attar_symbols *symbols)
@@ -68,7 +68,7 @@ static const char *hex_text(struct functions *f, const uint8_t *bytes, size_t n)
 /* NULL if the names of kernel functions are not those of the running kernel. */
 static const char *kernel_build_id(struct functions *f)
 {
-	uint8_t id[20];
+	uint8_t id[ELF_MAX_BUILD_ID];
 
 	const uint8_t *stored = NULL;
 	size_t n;
@@ -80,7 +80,7 @@ static const char *kernel_build_id(struct functions *f)
 	if (!f->symbols->kernel.path)
 		return NULL;
 	if (!f->kernel_build_id)
-		f->kernel_build_id = hex_text(f, id, this_kernel_build_id(id)) ?: "";
+		f->kernel_build_id = hex_text(f, id, kernel_notes_build_id(id)) ?: "";
 	return *f->kernel_build_id ? f->kernel_build_id : NULL;
 }
 

@@ -5,7 +5,6 @@
 #include <lzma.h>
 #include <stdio.h>
 
-#include "base/buf.h"
 #include "elf/crc32.h"
 #include "symbol/dso_open.h"
 
@@ -72,17 +71,23 @@ static int try(const struct identity *wanted, const struct buf *path)
 	return TAKE_FD(fd);
 }
 
+void debugfile_id_path(
+	struct buf *path, const char *root, size_t n, const uint8_t *id, size_t id_size)
+{
+	buf_add(path, root, n);
+	buf_printf(path, "/.build-id/%02x/", id[0]);
+	for (size_t i = 1; i < id_size; i++)
+		buf_printf(path, "%02x", id[i]);
+	buf_str(path, ".debug");
+}
+
 static int try_build_id(const struct identity *wanted, const char *root, size_t n)
 {
 	struct buf path _cleanup_(buf_done) = {0};
 
 	if (wanted->id_size < 2)
 		return -ENOENT;
-	buf_add(&path, root, n);
-	buf_printf(&path, "/.build-id/%02x/", wanted->id[0]);
-	for (size_t i = 1; i < wanted->id_size; i++)
-		buf_printf(&path, "%02x", wanted->id[i]);
-	buf_str(&path, ".debug");
+	debugfile_id_path(&path, root, n, wanted->id, wanted->id_size);
 	return try(wanted, &path);
 }
 

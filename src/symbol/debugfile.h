@@ -7,6 +7,7 @@
 #ifndef SYMBOL_DEBUGFILE_H
 #define SYMBOL_DEBUGFILE_H
 
+#include "base/buf.h"
 #include "elf/elf.h"
 #include "symbol/debuginfod.h"
 
@@ -18,6 +19,10 @@ struct debugfile {
 	int root;                  /* a directory handle, or AT_FDCWD */
 	struct debuginfod *server; /* asked if no file is found; NULL: none */
 };
+
+/* Appends "ROOT/.build-id/ab/cd....debug" to path; n: bytes of root; id_size: at least 2. */
+void debugfile_id_path(
+	struct buf *path, const char *root, size_t n, const uint8_t *id, size_t id_size);
 
 /*
  * Opens the debug file: by build-id, then by debug link next to the binary, in .debug, and below

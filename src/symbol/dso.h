@@ -21,6 +21,12 @@ enum { DSO_MAX = 65000, DSO_MAX_TRIES = 8 };
 
 #define PLACE_OFFSET 0xffffffffffffULL /* the bits of an attar_location below the DSO's number */
 
+/* The address of an offset in the kernel. */
+static inline uint64_t kernel_address(uint64_t offset)
+{
+	return offset >> 47 ? offset | ~PLACE_OFFSET : offset;
+}
+
 struct stored_module;
 
 struct dso_key {

@@ -63,6 +63,63 @@ static size_t jit_frame(struct attar_symbols *symbols, struct dso *dso, uint64_t
 	return n;
 }
 
+/* The functions at a virtual address of a file. */
+static size_t file_frames(
+	struct attar_symbols *symbols, struct dso *dso, uint64_t vaddr, struct debug_frame *frames)
+{
+	struct debug_info *info = source_of(symbols, dso);
+	size_t n = info ? debug_info_find(info, vaddr + dso->source_bias, frames, BATCH_FRAMES) : 0;
+
+	if (n)
+		source_limit(symbols, dso);
+	return n;
+}
+
+/* Those at an address of the kernel itself; the files of modules are not linked to addresses. */
+static size_t kernel_frames(struct attar_symbols *symbols, const struct attar_symbol *symbol,
+	struct debug_frame *frames)
+{
+	struct dso *vmlinux;
+	uint64_t slide;
+
+	if (!symbol->name || strcmp(symbol->dso, "[kernel.kallsyms]") != 0)
+		return 0;
+	vmlinux = vmlinux_of(symbols, &slide);
+	if (!vmlinux)
+		return 0;
+	return file_frames(symbols, vmlinux, symbol->start + symbol->offset - slide, frames);
+}
+
+static size_t stored_frames(
+	const struct dso *dso, const struct stored_place *place, struct debug_frame *frames)
+{
+	size_t n = MIN((size_t)place->n_frames, (size_t)BATCH_FRAMES);
+
+	for (size_t i = 0; i < n; i++)
+		frames[i] = dso->stored->frames.at[place->frame + i];
+	return n;
+}
+
+/* At most BATCH_FRAMES are stored. Returns the number of all. */
+static size_t source_frames(struct attar_symbols *symbols, attar_location location,
+	const struct attar_symbol *symbol, struct debug_frame *frames)
+{
+	struct dso *dso = dsos_get(&symbols->dsos, attar_location_dso(location));
+	uint64_t offset = location & PLACE_OFFSET, vaddr;
+	const struct stored_place *place = stored_find(dso->stored, offset);
+
+	if (place)
+		return stored_frames(dso, place, frames);
+	if (symbol->kind == ATTAR_DSO_IS_JIT && symbol->name)
+		return jit_frame(symbols, dso, offset, frames);
+	if (symbol->kind == ATTAR_DSO_IS_KERNEL)
+		return kernel_frames(symbols, symbol, frames);
+	if (symbol->kind != ATTAR_DSO_IS_FILE ||
+		!elf_vaddr(dso->segments.at, dso->segments.n, offset, &vaddr))
+		return 0;
+	return file_frames(symbols, dso, vaddr, frames);
+}
+
 int attar_symbols_frames(struct attar_symbols *symbols, attar_location location,
 	struct attar_frame *ret_frames, size_t max)
 {
@@ -72,32 +129,12 @@ int attar_symbols_frames(struct attar_symbols *symbols, attar_location location,
 	struct debug_frame sources[BATCH_FRAMES];
 	struct attar_symbol symbol;
 	struct attar_frame common;
-	const struct stored_place *place;
-	struct debug_info *info;
-	struct dso *dso;
-	uint64_t vaddr;
-	size_t n = 0;
+	size_t n;
 
 	if (attar_symbols_resolve(symbols, location, &symbol) < 0)
 		attar_error_clear();
 	common = frame_of_symbol(symbols, location, &symbol);
-	dso = dsos_get(&symbols->dsos, attar_location_dso(location));
-	place = stored_find(dso->stored, location & PLACE_OFFSET);
-	if (place) {
-		n = MIN((size_t)place->n_frames, (size_t)BATCH_FRAMES);
-		for (size_t i = 0; i < n; i++)
-			sources[i] = dso->stored->frames.at[place->frame + i];
-	} else if (symbol.kind == ATTAR_DSO_IS_JIT && symbol.name) {
-		n = jit_frame(symbols, dso, location & PLACE_OFFSET, &sources[0]);
-	} else if (symbol.kind == ATTAR_DSO_IS_FILE) {
-		info = source_of(symbols, dso);
-		if (info && elf_vaddr(dso->segments.at, dso->segments.n, location & PLACE_OFFSET,
-				    &vaddr))
-			n = debug_info_find(info, vaddr + dso->source_bias, sources, BATCH_FRAMES);
-		if (n)
-			source_limit(symbols, dso);
-	}
-	n = MIN(n, (size_t)BATCH_FRAMES);
+	n = MIN(source_frames(symbols, location, &symbol, sources), (size_t)BATCH_FRAMES);
 	for (size_t i = 0; i < MIN(n, max); i++) {
 		ret_frames[i] = common;
 		add_source(symbols, &ret_frames[i], &sources[i]);

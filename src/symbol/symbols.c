@@ -368,7 +368,7 @@ const char *symbols_plain_name(struct attar_symbols *symbols, const char *raw)
 static int resolve_kernel(
 	struct attar_symbols *symbols, uint64_t offset, struct attar_symbol *symbol)
 {
-	uint64_t address = offset >> 47 ? offset | ~PLACE_OFFSET : offset;
+	uint64_t address = kernel_address(offset);
 	struct kernel_hit hit;
 
 	if (!kernel_find(&symbols->kernel, address, &hit))

@@ -11,12 +11,14 @@
 #include "symbol/source.h"
 #include "symbol/stored.h"
 #include "symbol/string_pool.h"
+#include "symbol/vmlinux.h"
 
 /* Rules for addresses that stacks go through often. */
 struct unwind_cache;
 
 struct attar_symbols {
 	struct kernel kernel;
+	struct vmlinux vmlinux;
 	struct dsos dsos;
 	struct string_pool names;
 	struct map symbols; /* DSO number << 48 | index in its table, to address of the name */

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+/* The notes of the running kernel, /sys/kernel/notes. */
+#ifndef ELF_KERNEL_NOTES_H
+#define ELF_KERNEL_NOTES_H
+
+#include "elf/elf.h"
+
+/* Stores the build id and returns its size in bytes; 0: unknown. */
+size_t kernel_notes_build_id(uint8_t id[ELF_MAX_BUILD_ID]);
+
+#endif
