@@ -16,7 +16,7 @@
  *	to unwind user stacks                    attar/unwind.h
  *	to aggregate                             attar/stats.h, attar/hist.h, attar/keytable.h,
  *	                                         attar/pairs.h, attar/states.h
- *	to decode records                        attar/record.h, attar/sample.h
+ *	to decode records                        attar/record.h, attar/sample.h, attar/spe.h
  *
  * Errors, arguments, fork(2) and the order of freeing are the same everywhere: see attar/base.h.
  *
@@ -68,6 +68,7 @@
 #include "attar/report.h"
 #include "attar/run.h"
 #include "attar/sample.h"
+#include "attar/spe.h"
 #include "attar/states.h"
 #include "attar/stats.h"
 #include "attar/stream.h"
