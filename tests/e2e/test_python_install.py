@@ -6,11 +6,13 @@ import os
 import re
 import shutil
 import subprocess
+import sysconfig
 import zipfile
+from pathlib import Path
 
 import pytest
 
-from command import BUILD, ROOT, has, workload
+from command import BUILD, ROOT, compiler, has, workload
 from faults import sanitized
 from python_package import PYTHON, environment, needs_package
 
@@ -80,6 +82,42 @@ def test_the_module_uses_the_stable_interface_only():
     assert private <= {'_Py_NoneStruct', '_Py_TrueStruct', '_Py_FalseStruct', '_Py_Dealloc',
                        '_PyObject_New', '_PyArg_ParseTuple_SizeT', '_Py_BuildValue_SizeT',
                        '_PyObject_CallFunction_SizeT', '_PyObject_CallMethod_SizeT'}
+
+
+def test_all_symbols_are_of_the_limited_interface():
+    """What the module needs is declared by the headers for the interface of CPython 3.9."""
+    include = sysconfig.get_path('include', vars={'installed_base': '/usr'})
+    if not Path(include, 'Python.h').exists():
+        pytest.skip('there is no Python.h (package python3-dev)')
+    text = subprocess.run([*compiler(), '-E', '-P', '-DPy_LIMITED_API=0x03090000',
+                           '-DPY_SSIZE_T_CLEAN', f'-I{include}',
+                           '-include', 'Python.h', '-xc', '/dev/null'], check=True, text=True,
+                          capture_output=True).stdout
+    declared = set(re.findall(r'\b_?Py\w+', text))
+    assert 'PyType_FromSpec' in declared and 'PyType_GetQualName' not in declared
+    module = next((BUILD / 'python/attar').glob('_attar*.so'))
+    symbols = subprocess.check_output(['nm', '-D', '--undefined-only', module], text=True)
+    needed = set(re.findall(r' U (_?Py\w+)', symbols))
+    assert len(needed) > 40
+    assert needed - declared == set()
+
+
+@pytest.mark.parametrize('minor', range(9, 16))
+def test_another_cpython(minor):
+    """The same module counts in every CPython of the machine."""
+    name = shutil.which(f'python3.{minor}')
+    if not name or subprocess.run([name, '-c', ''], capture_output=True).returncode:
+        pytest.skip(f'python3.{minor} is not installed')
+    code = ("import attar, kperf, ksym, mmap, sys\n"
+            "area = mmap.mmap(-1, 100 * mmap.PAGESIZE)\n"
+            "area.madvise(mmap.MADV_NOHUGEPAGE)\n"
+            "with attar.count('page-faults:u', thread=True) as c:\n"
+            "    for at in range(0, len(area), mmap.PAGESIZE):\n"
+            "        area[at] = 1\n"
+            "print(sys.version_info.minor, c.value >= 100)\n")
+    done = subprocess.run([name, '-c', code], text=True, capture_output=True, timeout=60,
+                          env=environment())
+    assert done.stdout == f'{minor} True\n', done.stderr
 
 
 def test_stubs_have_every_option():
