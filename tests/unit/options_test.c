@@ -136,8 +136,8 @@ static void test_profilers(void **state)
  */
 static bool is_listed(const struct attar_option *table, const struct attar_option *option)
 {
-	static const char *const accepted[] = {"order", "inherit", "ptrace", "kvmclock", "nr_running_min",
-		"nr_running_max", "sched_policy", "prio"};
+	static const char *const accepted[] = {"order", "inherit", "ptrace", "kvmclock",
+		"nr_running_min", "nr_running_max", "sched_policy", "prio"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(accepted); i++)
 		if (!strcmp(option->name, accepted[i]))
