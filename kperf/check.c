@@ -153,6 +153,10 @@ static int check_spe(const struct PmuAttr *attr)
 	if ((unsigned long)attr->dataFilter & ~(unsigned long)SPE_DATA_ALL)
 		return kp_fail(LIBPERF_ERR_INVALID_DATA_FILTER, "dataFilter 0x%lx has unknown bits",
 			(unsigned long)attr->dataFilter);
+	if (attr->useFreq)
+		return kp_fail(LIBPERF_ERR_INVALID_SAMPLE_RATE,
+			"SPE_SAMPLING has a period, but no frequency: set period, and useFreq to "
+			"0");
 	return SUCCESS;
 }
 
@@ -189,8 +193,8 @@ int kp_check(enum PmuTaskType type, const struct PmuAttr *attr)
 		return kp_fail(LIBPERF_ERR_NULL_POINTER, "PmuOpen(): attr is NULL");
 	r = kp_check_lists(attr);
 	if (r == SUCCESS && type == SPE_SAMPLING)
-		return check_spe(attr);
-	if (r == SUCCESS)
+		r = check_spe(attr);
+	else if (r == SUCCESS)
 		r = attr->blockedSample ? check_blocked(type, attr) : check_events(attr);
 	if (r == SUCCESS && type == SAMPLING)
 		r = check_rate(attr);

@@ -29,17 +29,24 @@ static void read_line(pid_t tid, const char *name, const char *prefix, char *lin
 	line[strcspn(line, "\n")] = '\0';
 }
 
-int kp_thread_read(struct kp_origin *origin, pid_t tid, struct kp_thread *ret)
+pid_t kp_thread_names(pid_t tid, char *ret_comm, size_t size)
 {
 	char line[256];
 
+	read_line(tid, "status", "Tgid:", line, sizeof(line));
+	read_line(tid, "comm", "", ret_comm, (int)size);
+	return *line ? atoi(line + strlen("Tgid:")) : tid;
+}
+
+int kp_thread_read(struct kp_origin *origin, pid_t tid, struct kp_thread *ret)
+{
+	char comm[256];
+
 	if (tid == 0)
 		tid = gettid();
-	read_line(tid, "status", "Tgid:", line, sizeof(line));
 	ret->tid = tid;
-	ret->pid = *line ? atoi(line + strlen("Tgid:")) : tid;
-	read_line(tid, "comm", "", line, sizeof(line));
-	ret->comm = kp_origin_text(origin, line);
+	ret->pid = kp_thread_names(tid, comm, sizeof(comm));
+	ret->comm = kp_origin_text(origin, comm);
 	return ret->comm ? SUCCESS : kp_fail(COMMON_ERR_NOMEM, "out of memory");
 }
 

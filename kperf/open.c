@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "error.h"
+#include "spe.h"
 #include "task.h"
 
 char *kp_join_numbers(const int *numbers, size_t n)
@@ -79,7 +80,7 @@ int kp_open_target(struct kp_task *task, const struct PmuAttr *attr)
 		.cgroups = cgroups,
 		.self = self,
 		.any_cpu = any,
-		.no_inherit = self || (any && task->type == SAMPLING),
+		.no_inherit = self || (any && task->type != COUNTING),
 	};
 	int r = attar_target_new(&opts, &task->target);
 
@@ -212,6 +213,8 @@ static void event_attr(const struct kp_task *task, const struct PmuAttr *attr,
 	ret->enable_on_exec = attr->enableOnExec;
 	if (task->type == SAMPLING)
 		kp_sample_attr(task, attr, &event->attr, spec, ret);
+	else if (task->type == SPE_SAMPLING)
+		kp_spe_attr(attr, ret);
 }
 
 /* A device counts on its own CPUs, whatever the task's target is. */

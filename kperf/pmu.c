@@ -9,6 +9,7 @@
 
 #include "error.h"
 #include "forks.h"
+#include "spe.h"
 #include "task.h"
 
 enum { SHORTEST_INTERVAL = 100 }; /* ms */
@@ -37,9 +38,22 @@ static int open_task(struct kp_task *task, const struct PmuAttr *attr)
 	pthread_mutex_unlock(&task->origin->lock);
 	if (r == SUCCESS && task->type == SAMPLING)
 		r = kp_sample_open(task);
+	if (r == SUCCESS && task->type == SPE_SAMPLING)
+		r = kp_spe_open(task, attr);
 	if (r == SUCCESS && task->type == COUNTING && attr->includeNewFork && attr->numPid > 0)
 		r = kp_forks_open(task, attr);
 	return r;
+}
+
+static int open_spe(struct kp_task *task, const struct PmuAttr *attr)
+{
+	struct kp_spe_task spe;
+	int r;
+
+	pthread_mutex_lock(&task->origin->lock);
+	r = kp_spe_find(task->origin, attr, &spe);
+	pthread_mutex_unlock(&task->origin->lock);
+	return r == SUCCESS ? open_task(task, &spe.attr) : r;
 }
 
 static int open_with(enum PmuTaskType type, const struct PmuAttr *attr, bool blocked)
@@ -55,7 +69,7 @@ static int open_with(enum PmuTaskType type, const struct PmuAttr *attr, bool blo
 	task->blocked = blocked ? kp_blocked_new(strcmp(attr->evtList[0], "cpu-clock") == 0) : NULL;
 	if (blocked && !task->blocked)
 		kp_fail(COMMON_ERR_NOMEM, "out of memory");
-	else if (open_task(task, attr) == SUCCESS)
+	else if ((type == SPE_SAMPLING ? open_spe(task, attr) : open_task(task, attr)) == SUCCESS)
 		pd = kp_task_add(task);
 	if (pd < 0)
 		kp_task_put(task);
@@ -89,26 +103,6 @@ static int open_blocked(const struct PmuAttr *wanted)
 	return open_with(SAMPLING, &attr, true);
 }
 
-static int open_spe(void)
-{
-	struct attar_catalog *catalog;
-	const struct attar_pmu *pmu = NULL;
-	bool found = false;
-
-	if (attar_catalog_new(NULL, &catalog) < 0)
-		return kp_error(COMMON_ERR_NOMEM, "%s", attar_error());
-	for (size_t i = 0; (pmu = attar_catalog_pmu(catalog, i)); i++)
-		found |= strncmp(pmu->name, "arm_spe", 7) == 0;
-	attar_catalog_free(catalog);
-	if (!found)
-		return kp_error(LIBPERF_ERR_SPE_UNAVAIL,
-			"SPE_SAMPLING needs the statistical profiling extension of Arm: there is "
-			"no "
-			"/sys/bus/event_source/devices/arm_spe_0 on this machine");
-	return kp_error(LIBPERF_ERR_KERNEL_NOT_SUPPORT,
-		"SPE_SAMPLING is not supported yet by this library");
-}
-
 static void warn_of_options(const struct PmuAttr *attr)
 {
 	if (attr->enableBpf)
@@ -123,9 +117,8 @@ int PmuOpen(enum PmuTaskType type, struct PmuAttr *attr)
 	kp_begin();
 	if (kp_check(type, attr) != SUCCESS)
 		return -1;
-	if (type == SPE_SAMPLING)
-		return open_spe();
-	pd = attr->blockedSample ? open_blocked(attr) : open_with(type, attr, false);
+	pd = attr->blockedSample && type == SAMPLING ? open_blocked(attr)
+						     : open_with(type, attr, false);
 	if (pd > 0) {
 		warn_of_options(attr);
 		kp_succeed();
@@ -172,7 +165,9 @@ static int read_list(struct kp_task *task, struct kp_list **ret_list)
 	task->pending = NULL;
 	if (!list)
 		return kp_fail(COMMON_ERR_NOMEM, "out of memory");
-	r = task->type == COUNTING ? kp_count_read(task, list) : kp_sample_read(task, list);
+	r = task->type == COUNTING   ? kp_count_read(task, list)
+	    : task->type == SAMPLING ? kp_sample_read(task, list)
+				     : kp_spe_read(task, list);
 	if (r == SUCCESS)
 		*ret_list = list;
 	else
@@ -248,7 +243,7 @@ static int drain(struct kp_task *task)
 	int r = SUCCESS;
 
 	pthread_mutex_lock(&task->lock);
-	if (task->type == SAMPLING) {
+	if (task->type != COUNTING) {
 		struct kp_list *list = NULL;
 
 		r = read_list(task, &list);

@@ -5,6 +5,7 @@
 
 #include "error.h"
 #include "forks.h"
+#include "spe.h"
 #include "task.h"
 
 enum {
@@ -149,7 +150,14 @@ void kp_task_remove(int pd, enum kp_kind kind)
 
 int kp_task_enable(struct kp_task *task)
 {
-	return task->type == COUNTING ? kp_count_enable(task) : kp_sample_enable(task);
+	switch (task->type) {
+	case COUNTING:
+		return kp_count_enable(task);
+	case SPE_SAMPLING:
+		return kp_spe_enable(task);
+	default:
+		return kp_sample_enable(task);
+	}
 }
 
 int kp_task_disable(struct kp_task *task)
@@ -163,6 +171,8 @@ int kp_task_disable(struct kp_task *task)
 		if (r < 0)
 			return kp_fail(LIBPERF_ERR_FAILED_PMU_DISABLE, "%s", attar_error());
 	}
+	if (task->type == SPE_SAMPLING)
+		kp_spe_disabled(task);
 	return kp_forks_switch(task->forks, false);
 }
 

@@ -101,7 +101,9 @@ int kp_task_disable(struct kp_task *task);
 
 /* Opens the events of the attributes on task->target: open.c. */
 int kp_open_events(struct kp_task *task, const struct PmuAttr *attr);
-/* Reads the process and the name of a thread. */
+/* Returns the process of a thread, and its name: tid and "" if it has ended. */
+pid_t kp_thread_names(pid_t tid, char *ret_comm, size_t size);
+/* The same as one. */
 int kp_thread_read(struct kp_origin *origin, pid_t tid, struct kp_thread *ret_thread);
 int kp_open_target(struct kp_task *task, const struct PmuAttr *attr);
 

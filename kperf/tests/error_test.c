@@ -235,6 +235,9 @@ static void attributes_of_spe(void **state)
 	test.attr.dataFilter = (enum SpeFilter)(1UL << 60);
 	open_fails(SPE_SAMPLING, &test, LIBPERF_ERR_INVALID_DATA_FILTER);
 	test.attr.dataFilter = LOAD_FILTER;
+	test.attr.useFreq = 1;
+	open_fails(SPE_SAMPLING, &test, LIBPERF_ERR_INVALID_SAMPLE_RATE);
+	test.attr.useFreq = 0;
 	if (access("/sys/bus/event_source/devices/arm_spe_0", F_OK) != 0)
 		open_fails(SPE_SAMPLING, &test, LIBPERF_ERR_SPE_UNAVAIL);
 }
