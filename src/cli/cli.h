@@ -113,6 +113,7 @@ int command_list(int argc, char **argv);
 int command_user_events(int argc, char **argv);
 int command_doctor(int argc, char **argv);
 int command_diff(int argc, char **argv);
+int command_fleet(int argc, char **argv);
 int command_kcore(int argc, char **argv);
 int command_stack(int argc, char **argv);
 int command_symbols(int argc, char **argv);

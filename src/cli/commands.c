@@ -132,6 +132,25 @@ static const struct command_option agent_options[] = {
 	{0},
 };
 
+static const struct command_option fleet_options[] = {
+	{"-H, --hosts HOST,...",
+		"the hosts, as ssh knows them: names, USER@HOST, or those of its configuration; "
+		"may be repeated"},
+	{"PROFILER [OPTIONS] [-- COMMAND]",
+		"what runs on each of them, with the options of the profiler; those for output, "
+		"such as -o, --format and --rows, are for the merged report here"},
+	{"--by-host", "merge nothing: show which host each row, histogram and stack is of"},
+	{"--ssh CMD", "the command of ssh, such as 'ssh -F FILE -p 2222' (default ssh)"},
+	{"--attar PATH", "attar on the hosts (default: attar in the PATH there)"},
+	{"--copy FILE",
+		"copy this program, a static attar, to hosts that have none; it is deleted at the "
+		"end"},
+	{"--timeout TIME",
+		"how long hosts may take to be ready, to send what others have sent, and to end "
+		"after Ctrl-C (default 20s)"},
+	{0},
+};
+
 static const struct command_option no_options[] = {{0}};
 
 const struct command commands[] = {
@@ -155,6 +174,9 @@ const struct command commands[] = {
 		command_diff, "file"},
 	{"agent", "-c FILE [--check] [OPTIONS]", "run profilers for months, as a service",
 		agent_options, command_agent, "file"},
+	{"fleet", "-H HOST,... [OPTIONS] PROFILER [OPTIONS] [-- COMMAND]",
+		"run a profiler on several hosts, and merge their reports", fleet_options,
+		command_fleet, "name"},
 	{"usdt", "add|del|list ...", "make tracepoints of the USDT probes of programs",
 		usdt_options, command_usdt},
 	{"help", "[NAME]", "show the manual of a profiler or command", no_options, command_help,

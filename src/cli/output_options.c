@@ -89,8 +89,7 @@ static int complete_help(struct output_options *opts)
 	return 0;
 }
 
-/* A profiler with an option --output of its own writes its results there. */
-static bool has_own_output(const struct attar_profiler *profiler)
+bool output_options_has_own(const struct attar_profiler *profiler)
 {
 	for (const struct attar_option *o = profiler->options; o && o->name; o++)
 		if (!strcmp(o->name, output_options[OUTPUT].name))
@@ -110,8 +109,9 @@ int output_options_run_new(
 	r = complete_help(opts);
 	if (r == 0)
 		r = attar_run_add_options(run, "Output",
-			opts->output_table +
-				(has_own_output(attar_profiler_find(profiler)) ? FORMAT : OUTPUT),
+			opts->output_table + (output_options_has_own(attar_profiler_find(profiler))
+							     ? FORMAT
+							     : OUTPUT),
 			opts);
 	if (r == 0 && attar_profiler_find(profiler)->uses & ATTAR_GIVES_TREE)
 		r = attar_run_add_options(run, "Flame graphs", opts->tree_table, opts);

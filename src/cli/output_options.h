@@ -20,6 +20,9 @@ struct output_options {
 	char output_help[384], format_help[256], flame_graph_help[256];
 };
 
+/* Whether the profiler has an option --output of its own: it writes its results there. */
+bool output_options_has_own(const struct attar_profiler *profiler);
+
 /*
  * Creates a run of the profiler that also takes these options. *opts is set to the defaults and
  * must be valid until the run is freed. Returns 0 or a negative errno of attar_run_new().

@@ -3,65 +3,21 @@
 #include <math.h>
 
 #include "report/diff_parts.h"
+#include "report/distribution.h"
 #include "report/model.h"
-#include "report/number.h"
-
-struct bucket {
-	double low, high, count;
-};
-
-struct distribution {
-	VEC(struct bucket) buckets; /* of all intervals, by their lower end */
-	double count;
-};
-
-static int by_low(const void *a, const void *b)
-{
-	const struct bucket *x = a, *y = b;
-
-	return (x->low > y->low) - (x->low < y->low);
-}
 
 static int gather(const struct diff_side *side, const char *name, struct distribution *ret)
 {
+	int e = 0;
+
 	vec_each (&side->reports, report) {
 		const struct attar_section *s = diff_find(*report, name, ATTAR_SECTION_HISTOGRAM);
 
-		for (uint32_t row = 0; s && row < s->rows; row++) {
-			struct bucket b = {number_value(section_cell(s, row, 0)),
-				number_value(section_cell(s, row, 1)),
-				number_value(section_cell(s, row, 2))};
-
-			if (!(b.low < b.high) || !(b.count > 0))
-				continue;
-			ret->count += b.count;
-			if (vec_push(&ret->buckets, b) < 0)
-				return -ENOMEM;
-		}
+		if (s && e == 0)
+			e = distribution_add(ret, s);
 	}
-	if (ret->buckets.n)
-		qsort(ret->buckets.at, ret->buckets.n, sizeof(*ret->buckets.at), by_low);
-	return 0;
-}
-
-/* Interpolated in its bucket. */
-static double quantile_of(const struct distribution *of, double share)
-{
-	double rank = fmin(fmax(share, 0), 1) * of->count, below = 0;
-
-	for (size_t i = 0; i < of->buckets.n; i++) {
-		const struct bucket *b = &of->buckets.at[i];
-
-		/* Intervals have the same buckets: join equal ones. */
-		double count = b->count;
-
-		while (i + 1 < of->buckets.n && of->buckets.at[i + 1].low == b->low)
-			count += of->buckets.at[++i].count;
-		if (below + count >= rank)
-			return b->low + (b->high - b->low) * (rank - below) / count;
-		below += count;
-	}
-	return NAN;
+	distribution_join(ret);
+	return e;
 }
 
 /* The exact value of a single report, which has more than its buckets. */
@@ -85,7 +41,9 @@ static double quantile_error(const struct distribution *of, double share)
 
 	if (of->count * (1 - share) < 5) /* too few values beyond it */
 		return NAN;
-	return (quantile_of(of, share + error) - quantile_of(of, share - error)) / 2;
+	return (distribution_quantile(of, share + error) -
+		       distribution_quantile(of, share - error)) /
+	       2;
 }
 
 int diff_histogram(struct diff *d, const struct attar_section *like)
@@ -110,7 +68,7 @@ int diff_histogram(struct diff *d, const struct attar_section *like)
 
 		for (int side = BEFORE; side < SIDES; side++) {
 			c.value[side] = exact_quantile(&d->sides[side], section, shares[i],
-				quantile_of(&of[side], shares[i]));
+				distribution_quantile(&of[side], shares[i]));
 			c.error[side] = quantile_error(&of[side], shares[i]);
 		}
 		diff_judge(d, &c, unit, ARRAY_SIZE(shares), true);
@@ -119,7 +77,7 @@ int diff_histogram(struct diff *d, const struct attar_section *like)
 		quantile_name(&title, shares[i]);
 		attar_cell_text(table, buf_text(&title));
 	}
-	vec_done(&of[BEFORE].buckets);
-	vec_done(&of[AFTER].buckets);
+	distribution_done(&of[BEFORE]);
+	distribution_done(&of[AFTER]);
 	return e;
 }

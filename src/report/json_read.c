@@ -326,6 +326,30 @@ static void read_section(struct json_parser *p, struct attar_report *report)
 
 /* ---- reports ---- */
 
+static void set_note(struct attar_notes *notes, const char *name, struct attar_cell cell)
+{
+	uint64_t n = whole(cell);
+
+	if (!strcmp(name, "seen"))
+		notes->seen = n;
+	else if (!strcmp(name, "lost"))
+		notes->lost = n;
+	else if (!strcmp(name, "lost_side_band"))
+		notes->lost_side_band = n;
+	else if (!strcmp(name, "missing"))
+		notes->missing = n;
+	else if (!strcmp(name, "throttled"))
+		notes->throttled = n;
+	else if (!strcmp(name, "self_rss"))
+		notes->self_rss = n;
+	else if (cell.kind == ATTAR_CELL_NONE)
+		return;
+	else if (!strcmp(name, "unresolved"))
+		notes->unresolved = attar_cell_get_double(cell);
+	else if (!strcmp(name, "self_cpu"))
+		notes->self_cpu = attar_cell_get_double(cell);
+}
+
 static void read_notes(struct json_parser *p, struct attar_report *report)
 {
 	struct buf key _cleanup_(buf_done) = {0}, text _cleanup_(buf_done) = {0};
@@ -338,19 +362,24 @@ static void read_notes(struct json_parser *p, struct attar_report *report)
 	}
 	json_expect(p, '{');
 	while (json_next_member(p, &first, &key)) {
-		uint64_t value;
-
-		if (json_peek(p) == '[') {
+		if (json_peek(p) == '[')
 			json_skip(p);
-			continue;
-		}
-		value = whole(json_read_cell(p, &text));
-		if (!strcmp(buf_text(&key), "seen"))
-			notes.seen = value;
-		else if (!strcmp(buf_text(&key), "lost"))
-			notes.lost = value;
+		else
+			set_note(&notes, buf_text(&key), json_read_cell(p, &text));
 	}
 	attar_report_notes(report, &notes);
+}
+
+static void read_remarks(struct json_parser *p, struct attar_report *report)
+{
+	struct buf text _cleanup_(buf_done) = {0};
+	bool first = true;
+
+	json_expect(p, '[');
+	while (json_next(p, ']', &first)) {
+		json_read_string(p, &text);
+		attar_report_remark(report, "%s", buf_text(&text));
+	}
 }
 
 struct head {
@@ -379,6 +408,8 @@ static void read_members(struct json_parser *p, struct attar_report *report, str
 			head->interval_ns = whole(json_read_cell(p, &text));
 		} else if (!strcmp(name, "notes")) {
 			read_notes(p, report);
+		} else if (!strcmp(name, "remarks")) {
+			read_remarks(p, report);
 		} else if (!strcmp(name, "sections")) {
 			json_expect(p, '[');
 			while (json_next(p, ']', &first_section))

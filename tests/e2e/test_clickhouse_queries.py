@@ -21,7 +21,7 @@ COLUMNS = 'date, time, host, service'
 
 def queries(heading):
     """Return the statements of the section by the sentence above each."""
-    section = (ROOT / 'docs/fleet.md').read_text().split(f'\n## {heading}\n')[1].split('\n## ')[0]
+    section = (ROOT / 'docs/fleet.md').read_text().split(f'\n### {heading}\n')[1].split('\n### ')[0]
     blocks = re.findall(r'([^\n]+)\n\n((?:    [^\n]*\n)+)', section)
     return {sentence: re.sub(r'^    ', '', sql, flags=re.M) for sentence, sql in blocks}
 

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The command line of attar fleet: its own options, then the profiler with its options. Those for
+ * outputs are for this process; all others are also checked here, and sent to the hosts.
+ */
+#include <fcntl.h>
+#include <stddef.h>
+#include <sys/stat.h>
+
+#include "base/parse.h"
+#include "base/words.h"
+#include "cli/cli.h"
+#include "cli/commands.h"
+#include "cli/fleet.h"
+
+enum { SSH_WORDS_MAX = 64 };
+
+/* ---- options of attar fleet ---- */
+
+static int add_host(struct fleet_args *args, const char *name, size_t n)
+{
+	char *host = strndup(name, n);
+
+	if (!host || vec_push(&args->hosts, host) < 0) {
+		free(host);
+		return base_oom();
+	}
+	if (!n || *host == '-')
+		return attar_fail(-EINVAL, "--hosts: '%s' is not the name of a host", CLIP(host));
+	for (const char *c = host; *c; c++)
+		if ((unsigned char)*c <= ' ' || *c == 0x7f)
+			return attar_fail(-EINVAL,
+				"--hosts: '%s' has a blank or a control character: separate hosts "
+				"with commas",
+				CLIP(host));
+	for (size_t i = 0; i + 1 < args->hosts.n; i++)
+		if (!strcmp(args->hosts.at[i], host))
+			return attar_fail(-EINVAL, "--hosts: '%s' is given twice", CLIP(host));
+	if (args->hosts.n > FLEET_HOSTS_MAX)
+		return attar_fail(-E2BIG,
+			"--hosts: more than %d hosts: use 'attar agent' and a database "
+			"(docs/fleet.md)",
+			FLEET_HOSTS_MAX);
+	return 0;
+}
+
+static int add_hosts(struct fleet_args *args, const char *list)
+{
+	for (;;) {
+		size_t n = strcspn(list, ",");
+		int r = add_host(args, list, n);
+
+		if (r < 0 || !list[n])
+			return r;
+		list += n + 1;
+	}
+}
+
+static int set_ssh(struct fleet *f, const char *value)
+{
+	char *copy _cleanup_free_ = strdup(value), *words[SSH_WORDS_MAX + 1];
+	int n = copy ? words_split(copy, words, SSH_WORDS_MAX) : base_oom();
+
+	if (n < 0)
+		return attar_context(n, "--ssh");
+	if (!n)
+		return attar_fail(-EINVAL, "--ssh: the command is empty");
+	f->order.ssh = value;
+	return 0;
+}
+
+static int set_copy(struct fleet *f, const char *path)
+{
+	struct stat st;
+
+	f->order.copy_fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (f->order.copy_fd < 0 || fstat(f->order.copy_fd, &st) < 0)
+		return attar_fail(-EINVAL, "--copy: '%s': %s", CLIP(path), strerror(errno));
+	if (!S_ISREG(st.st_mode) || !st.st_size)
+		return attar_fail(-EINVAL, "--copy: '%s' is not a program", CLIP(path));
+	f->order.copy = path;
+	f->order.copy_size = (uint64_t)st.st_size;
+	return 0;
+}
+
+static int set_timeout(struct fleet *f, const char *value)
+{
+	int r = parse_time(value, FLEET_SECOND, &f->timeout);
+
+	if (r < 0)
+		return attar_context(r, "--timeout");
+	return f->timeout ? 0 : attar_fail(-EINVAL, "--timeout: it must not be 0");
+}
+
+static int set_option(
+	struct fleet *f, struct fleet_args *args, const char *option, const char *value)
+{
+	if (!strcmp(option, "-H") || !strcmp(option, "--hosts"))
+		return add_hosts(args, value);
+	if (!strcmp(option, "--ssh"))
+		return set_ssh(f, value);
+	if (!strcmp(option, "--copy"))
+		return set_copy(f, value);
+	if (!strcmp(option, "--timeout"))
+		return set_timeout(f, value);
+	if (!*value || *value == '-')
+		return attar_fail(-EINVAL, "--attar: '%s' is not a path", CLIP(value));
+	f->order.attar = value;
+	return 0;
+}
+
+static bool has_value(const char *option)
+{
+	static const char *const names[] = {
+		"-H", "--hosts", "--ssh", "--copy", "--timeout", "--attar"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (!strcmp(option, names[i]))
+			return true;
+	return false;
+}
+
+/* Returns the number of words, or a negative errno. */
+static int take_option(struct fleet *f, struct fleet_args *args, char *word, const char *next)
+{
+	char *equals = !strncmp(word, "--", 2) ? strchr(word, '=') : NULL;
+	int r;
+
+	if (!strcmp(word, "--by-host")) {
+		f->by_host = true;
+		return 1;
+	}
+	if (!strcmp(word, "--serve")) {
+		args->serve = true;
+		return 1;
+	}
+	if (equals)
+		*equals = '\0';
+	if (!has_value(word))
+		return attar_fail(-EINVAL,
+			"no such option '%s': 'attar help fleet' lists them; options of a profiler "
+			"follow its name",
+			CLIP(word));
+	if (!equals && !next)
+		return attar_fail(-EINVAL, "%s needs a value", word);
+	r = set_option(f, args, word, equals ? equals + 1 : next);
+	return r < 0 ? r : 1 + !equals;
+}
+
+/* ---- the profiler and its options ---- */
+
+static void add_word(struct fleet *f, const char *word)
+{
+	buf_add(&f->order.words, word, strlen(word) + 1);
+}
+
+/* Sets an option of the profiler. Returns the number of words, or a negative errno. */
+static int take_word(struct fleet *f, char **words)
+{
+	enum { VALUES = offsetof(struct output_options, output_table) };
+	const char *operand = attar_run_profiler(f->run)->operand;
+	char before[VALUES];
+	int r;
+
+	if (words[0][0] != '-' || !words[0][1]) {
+		if (!operand)
+			return attar_fail(-EINVAL,
+				"'%s' is not an option; put a command to run after --: -- %s ...",
+				CLIP(words[0]), CLIP(words[0]));
+		add_word(f, words[0]);
+		r = attar_run_set(f->run, operand, words[0]);
+		return r < 0 ? r : 1;
+	}
+	memcpy(before, &f->options, VALUES);
+	r = attar_run_set_word(f->run, words[0], words[1]);
+	/* what changed the options for outputs is not for the hosts */
+	if (r > 0 && !memcmp(before, &f->options, VALUES))
+		for (int i = 0; i < r; i++)
+			add_word(f, words[i]);
+	return r;
+}
+
+/* What makes the hosts send what the outputs here need. */
+static void add_format(struct fleet *f)
+{
+	bool gives_trees = attar_run_profiler(f->run)->uses & ATTAR_GIVES_TREE;
+	bool wants_trees = f->options.flame_graphs.n > 0;
+	const struct attar_sink *stdout_sink =
+		f->options.format ? attar_sink_find(f->options.format) : NULL;
+
+	for (size_t i = 0; i < f->options.outputs.n; i++) {
+		const struct attar_sink *sink = attar_sink_of_path(f->options.outputs.at[i]);
+
+		wants_trees |= sink && sink->wants_trees;
+	}
+	wants_trees |= stdout_sink && stdout_sink->wants_trees;
+	add_word(f, "--format");
+	add_word(f, "json");
+	if (gives_trees && wants_trees) {
+		add_word(f, "--flame-graph");
+		add_word(f, "/dev/null");
+	}
+}
+
+static int new_run(struct fleet *f, const char *profiler)
+{
+	int r = output_options_run_new(profiler, &f->options, &f->run);
+
+	if (r == -ENOENT) {
+		command_unknown(profiler);
+		attar_error_clear();
+		return r;
+	}
+	if (r == 0 && output_options_has_own(attar_run_profiler(f->run)))
+		return attar_fail(-EINVAL,
+			"'attar %s' writes a file on its host instead of a report: hosts have "
+			"nothing to merge",
+			profiler);
+	return r;
+}
+
+static int take_profiler(struct fleet *f, char **words)
+{
+	int r = new_run(f, words[0]);
+
+	if (r < 0)
+		return r;
+	add_word(f, *words++);
+	for (; *words && strcmp(*words, "--"); words += r) {
+		r = take_word(f, words);
+		if (r < 0)
+			return r;
+	}
+	add_format(f);
+	f->order.has_command = *words != NULL;
+	if (*words && !words[1])
+		return attar_fail(-EINVAL, "a command is expected after --");
+	for (; *words; words++)
+		add_word(f, *words);
+	return buf_failed(&f->order.words) ? base_oom() : attar_run_set_preset(f->run);
+}
+
+int fleet_args_parse(struct fleet *f, int argc, char **argv, struct fleet_args *args)
+{
+	int i = 1, r;
+
+	for (; i < argc && argv[i][0] == '-' && argv[i][1]; i += r) {
+		r = take_option(f, args, argv[i], argv[i + 1]);
+		if (r < 0)
+			return r;
+	}
+	if (args->serve)
+		return 0;
+	if (!args->hosts.n)
+		return attar_fail(
+			-EINVAL, "fleet needs hosts: attar fleet -H host1,host2 profile -d 10s");
+	if (i == argc)
+		return attar_fail(-EINVAL,
+			"fleet needs a profiler: attar fleet -H %s profile -d 10s",
+			CLIP(args->hosts.at[0]));
+	args->profiler = argv[i];
+	return take_profiler(f, argv + i);
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+/* The reports of all hosts as one, with a table of the hosts. */
+#include "report/fleet.h"
+
+#include <time.h>
+
+#include "cli/cli.h"
+#include "cli/fleet.h"
+
+static const char *const state_names[] = {[FLEET_CONNECTS] = "connecting",
+	[FLEET_COPIES] = "copying",
+	[FLEET_READY] = "ready",
+	[FLEET_RUNS] = "running",
+	[FLEET_ENDED] = "ended",
+	[FLEET_FAILED] = "failed",
+	[FLEET_TIMED_OUT] = "timed out"};
+
+/* ---- the table of hosts ---- */
+
+static void add_host(struct attar_section *table, const struct fleet_host *h)
+{
+	attar_section_row(table);
+	attar_cell_text(table, h->name);
+	attar_cell_text(table, state_names[h->state]);
+	attar_cell_u64(table, h->n_reports);
+	attar_cell_u64(table, h->seen);
+	attar_cell_u64(table, h->lost);
+	if (h->error_ns == UINT64_MAX) {
+		attar_cell_none(table);
+		attar_cell_none(table);
+	} else {
+		attar_cell_i64(table, h->offset);
+		attar_cell_u64(table, h->error_ns);
+	}
+	if (h->has_started)
+		attar_cell_i64(table, h->late);
+	else
+		attar_cell_none(table);
+	attar_cell_text(table, fleet_host_is_live(h) ? "" : h->reason);
+}
+
+static void add_hosts(const struct fleet *f, struct attar_report *report)
+{
+	struct attar_section *table = attar_report_table(report, "hosts");
+
+	attar_section_column(table, "host", ATTAR_UNIT_TEXT);
+	attar_section_column(table, "state", ATTAR_UNIT_TEXT);
+	attar_section_column(table, "reports", ATTAR_UNIT_COUNT);
+	attar_section_column(table, "seen", ATTAR_UNIT_COUNT);
+	attar_section_column(table, "lost", ATTAR_UNIT_COUNT);
+	attar_section_column(table, "clock offset", ATTAR_UNIT_NS);
+	attar_section_column(table, "clock error", ATTAR_UNIT_NS);
+	attar_section_column(table, "start delay", ATTAR_UNIT_NS);
+	attar_section_column(table, "reason", ATTAR_UNIT_TEXT);
+	vec_each (&f->hosts, h) {
+		add_host(table, h);
+		if (h->skipped)
+			attar_report_remark(report,
+				"%s: %llu reports came too late and are left out", h->name,
+				(unsigned long long)h->skipped);
+	}
+}
+
+static unsigned count_failures(const struct fleet *f)
+{
+	unsigned n = 0;
+
+	vec_each (&f->hosts, h)
+		n += h->state > FLEET_ENDED;
+	return n;
+}
+
+/* ---- reports ---- */
+
+typedef VEC(struct fleet_part) part_list;
+
+/* The first report of each host that has one. */
+static int take_parts(struct fleet *f, part_list *ret_parts)
+{
+	vec_each (&f->hosts, h) {
+		if (!h->reports.n) {
+			h->behind += fleet_host_is_live(h);
+			continue;
+		}
+		if (vec_push(ret_parts, (struct fleet_part){h->name, h->reports.at[0]}) < 0)
+			return -ENOMEM;
+		h->reports.n--;
+		memmove(h->reports.at, h->reports.at + 1, h->reports.n * sizeof(*h->reports.at));
+		h->waiting_since = base_now();
+	}
+	return 0;
+}
+
+/* The time of the latest report by the clock of this host, and the longest interval. */
+static void set_span(const struct fleet *f, const part_list *parts, struct attar_report *report)
+{
+	uint64_t time = 0, interval = 0;
+
+	vec_each (parts, part) {
+		uint64_t one_time, one_interval;
+
+		attar_report_get_span(part->report, &one_time, &one_interval);
+		vec_each (&f->hosts, h)
+			if (h->name == part->host)
+				one_time -= (uint64_t)h->offset;
+		time = MAX(time, one_time);
+		interval = MAX(interval, one_interval);
+	}
+	if (!parts->n) {
+		struct timespec now;
+
+		clock_gettime(CLOCK_REALTIME, &now);
+		time = (uint64_t)now.tv_sec * FLEET_SECOND + (uint64_t)now.tv_nsec;
+	}
+	attar_report_span(report, time, interval);
+}
+
+static int draw(struct fleet *f, const part_list *parts)
+{
+	struct attar_report *report = attar_report_new(attar_run_profiler(f->run)->name);
+	int r;
+
+	if (!report)
+		return base_oom();
+	set_span(f, parts, report);
+	r = fleet_merge(parts->at, parts->n, f->by_host, report);
+	add_hosts(f, report);
+	f->failures_shown = count_failures(f);
+	if (r == 0)
+		r = outputs_draw(&f->outputs, report,
+			attar_run_interval(f->run) ? ATTAR_SCOPE_INTERVAL : ATTAR_SCOPE_WHOLE,
+			attar_run_interval(f->run) != 0);
+	attar_report_free(report);
+	return r;
+}
+
+static int draw_next(struct fleet *f)
+{
+	part_list all = {0};
+	int r = take_parts(f, &all);
+
+	if (r == 0)
+		r = draw(f, &all);
+	vec_each (&all, part)
+		attar_report_free((struct attar_report *)(uintptr_t)part->report);
+	vec_done(&all);
+	return r;
+}
+
+/* Whether all hosts that can have sent their next report, or some have waited too long for them. */
+static bool is_complete(const struct fleet *f)
+{
+	bool any = false, all = true, late = false;
+
+	vec_each (&f->hosts, h) {
+		any |= h->reports.n > 0;
+		all &= h->reports.n > 0 || !fleet_host_is_live(h);
+		late |= h->reports.n > 0 && base_now() - h->waiting_since > f->timeout;
+	}
+	return any && (all || late);
+}
+
+/* Without intervals, a host has one report, and hosts may take a different time. */
+int fleet_report_turn(struct fleet *f, bool end)
+{
+	bool intervals = attar_run_interval(f->run) != 0, drawn = false;
+	int r = 0;
+
+	if (!end && !intervals)
+		return 0;
+	while (r == 0 && is_complete(f)) {
+		r = draw_next(f);
+		drawn = true;
+	}
+	if (r == 0 && end && (intervals ? f->failures_shown != count_failures(f) : !drawn))
+		r = draw_next(f);
+	return r;
+}

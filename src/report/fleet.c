@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/fleet.h"
+
+#include <math.h>
+
+#include "report/distribution.h"
+#include "report/fleet_parts.h"
+#include "report/model.h"
+
+/* ---- histograms ---- */
+
+/* A quantile is known if each host has it. */
+static void add_quantiles(
+	struct attar_section *to, const fleet_sections *all, const struct distribution *d)
+{
+	vec_each (&all->at[0].section->quantiles, quantile) {
+		double value = distribution_quantile(d, quantile->share);
+		size_t n = 0;
+
+		vec_each (all, it)
+			vec_each (&it->section->quantiles, other)
+				n += other->share == quantile->share;
+		if (n != all->n || !isfinite(value))
+			continue;
+		if (n == 1) /* exact */
+			value = quantile->value;
+		if (to->summary.is_set)
+			value = fmin(fmax(value, to->summary.min), to->summary.max);
+		attar_histogram_quantile(to, quantile->share, value);
+	}
+}
+
+/* Empty histograms have no summary. */
+static void add_summary(struct attar_section *to, const fleet_sections *all)
+{
+	struct summary sum = {0};
+
+	vec_each (all, it) {
+		const struct summary *one = &it->section->summary;
+
+		if (!one->is_set && it->section->rows)
+			return;
+		if (!one->is_set || !one->count)
+			continue;
+		sum.min = sum.is_set ? fmin(sum.min, one->min) : one->min;
+		sum.max = sum.is_set ? fmax(sum.max, one->max) : one->max;
+		sum.is_set = true;
+		sum.sum += one->sum;
+		if (__builtin_add_overflow(sum.count, one->count, &sum.count))
+			sum.count = UINT64_MAX;
+	}
+	if (sum.is_set)
+		attar_histogram_summary(to, sum.count, sum.sum, sum.min, sum.max);
+}
+
+static int merge_histograms(const fleet_sections *all, const char *name, struct attar_report *out)
+{
+	struct distribution d _cleanup_(distribution_done) = {0};
+	struct attar_section *to = attar_report_histogram(out, name, all->at[0].section->unit);
+	int r = 0;
+
+	vec_each (all, it)
+		if (r == 0)
+			r = distribution_add(&d, it->section);
+	distribution_join(&d);
+	vec_each (&d.buckets, b)
+		attar_histogram_bucket(to, b->low, b->high, b->count);
+	add_summary(to, all);
+	add_quantiles(to, all, &d);
+	return r;
+}
+
+static int list_histograms(const fleet_sections *all, struct attar_report *out)
+{
+	int r = 0;
+
+	vec_each (all, it) {
+		fleet_sections one = {.at = it, .n = 1};
+		struct buf name _cleanup_(buf_done) = {0};
+
+		buf_printf(&name, "%s: %s", it->host, section_text(it->section, it->section->name));
+		if (r == 0)
+			r = merge_histograms(&one, buf_text(&name), out);
+	}
+	return r;
+}
+
+/* ---- sections ---- */
+
+static int merge_rows(const fleet_sections *all, bool by_host, struct attar_report *out)
+{
+	fleet_columns columns = {0};
+	int r = fleet_columns_of(all, &columns);
+
+	if (r == 0)
+		r = by_host || !fleet_can_merge(&columns) ? fleet_list_rows(all, &columns, out)
+							  : fleet_merge_table(all, &columns, out);
+	vec_done(&columns);
+	return r;
+}
+
+static int merge(const fleet_sections *all, bool by_host, struct attar_report *out)
+{
+	const struct attar_section *like = all->at[0].section;
+
+	switch (like->kind) {
+	case ATTAR_SECTION_TABLE:
+		return merge_rows(all, by_host, out);
+	case ATTAR_SECTION_HISTOGRAM:
+		return by_host ? list_histograms(all, out)
+			       : merge_histograms(all, section_text(like, like->name), out);
+	case ATTAR_SECTION_TREE:
+		return fleet_merge_trees(all, by_host, out);
+	default:
+		return 0;
+	}
+}
+
+static const struct attar_section *find_like(
+	const struct attar_report *report, const struct attar_section *like)
+{
+	const char *name = section_text(like, like->name);
+
+	report_each_section (report, it)
+		if ((*it)->kind == like->kind && !strcmp(section_text(*it, (*it)->name), name))
+			return *it;
+	return NULL;
+}
+
+/* The sections of this name and kind from the part `first` on, which has it. */
+static int gather(const struct fleet_part *parts, size_t n, size_t first,
+	const struct attar_section *like, fleet_sections *ret_all)
+{
+	for (size_t i = first; i < n; i++) {
+		const struct attar_section *s = find_like(parts[i].report, like);
+
+		if (s && vec_push(ret_all, (struct fleet_section){parts[i].host, s}) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* Whether an earlier part, or an earlier section of this part, is the same. */
+static bool is_known(
+	const struct fleet_part *parts, size_t part, const struct attar_section *section)
+{
+	for (size_t i = 0; i < part; i++)
+		if (find_like(parts[i].report, section))
+			return true;
+	return find_like(parts[part].report, section) != section;
+}
+
+/* Hosts send all sections that a program may want, also empty ones. */
+static bool is_empty(const fleet_sections *all)
+{
+	vec_each (all, it)
+		if (it->section->rows || it->section->nodes.n)
+			return false;
+	return true;
+}
+
+static int merge_sections(
+	const struct fleet_part *parts, size_t n, bool by_host, struct attar_report *out)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < n; i++)
+		report_each_section (parts[i].report, it) {
+			fleet_sections all = {0};
+
+			if (r < 0 || is_known(parts, i, *it))
+				continue;
+			r = gather(parts, n, i, *it, &all);
+			if (r == 0 && (!is_empty(&all) || !out->sections.n))
+				r = merge(&all, by_host, out);
+			vec_done(&all);
+		}
+	return r;
+}
+
+/* ---- notes and remarks ---- */
+
+static void add_saturating(uint64_t *sum, uint64_t n)
+{
+	if (__builtin_add_overflow(*sum, n, sum))
+		*sum = UINT64_MAX;
+}
+
+static void add_notes(struct attar_notes *sum, double *unresolved, const struct attar_notes *one)
+{
+	add_saturating(&sum->seen, one->seen);
+	add_saturating(&sum->lost, one->lost);
+	add_saturating(&sum->lost_side_band, one->lost_side_band);
+	add_saturating(&sum->throttled, one->throttled);
+	add_saturating(&sum->missing, one->missing);
+	sum->self_cpu += one->self_cpu;
+	sum->self_rss = MAX(sum->self_rss, one->self_rss);
+	if (one->unresolved >= 0)
+		*unresolved += one->unresolved * (double)one->seen;
+	else
+		*unresolved = NAN;
+}
+
+static void merge_notes(const struct fleet_part *parts, size_t n, struct attar_report *out)
+{
+	struct attar_notes sum = {.unresolved = -1};
+	double unresolved = 0;
+	bool any = false;
+
+	for (size_t i = 0; i < n; i++) {
+		if (!parts[i].report->has_notes)
+			continue;
+		add_notes(&sum, &unresolved, &parts[i].report->notes);
+		any = true;
+	}
+	if (sum.seen && unresolved >= 0)
+		sum.unresolved = fmin(unresolved / (double)sum.seen, 1);
+	sum.counting = !sum.seen && !sum.lost;
+	if (any)
+		attar_report_notes(out, &sum);
+}
+
+static void merge_remarks(const struct fleet_part *parts, size_t n, struct attar_report *out)
+{
+	for (size_t i = 0; i < n; i++)
+		vec_each (&parts[i].report->remarks, remark)
+			attar_report_remark(out, "%s: %s", parts[i].host,
+				report_text(parts[i].report, *remark));
+}
+
+int fleet_merge(const struct fleet_part *parts, size_t n, bool by_host, struct attar_report *out)
+{
+	int r = merge_sections(parts, n, by_host, out);
+
+	merge_remarks(parts, n, out);
+	merge_notes(parts, n, out);
+	return r < 0 ? base_oom() : 0;
+}

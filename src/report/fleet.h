@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One report of those that several hosts have made with the same command line.
+ *
+ * - Tables: rows with the same labels are one. Labels are texts and identifiers, except those of
+ *   processes and threads, which differ between hosts. Counts, times and sizes are added; of
+ *   columns named min, the least value is taken, of max the greatest; shares are weighted by what
+ *   they are shares of; means are computed again from total and count. Other columns are left out,
+ *   and a remark names them. A table without any column that can be merged, or whose rows are
+ *   single events (they have a time or an address), is listed with a column "host".
+ * - Histograms are added bucket by bucket; quantiles are those of the sum.
+ * - Call trees are added stack by stack. Tasks of one name are one.
+ * - Notes are sums; the peak memory is that of the host with most.
+ */
+#ifndef REPORT_FLEET_H
+#define REPORT_FLEET_H
+
+#include "attar/report.h"
+
+/* The report of a host; both are borrowed. */
+struct fleet_part {
+	const char *host;
+	const struct attar_report *report;
+};
+
+/*
+ * Adds the sections, remarks and notes of n parts to a report. by_host: nothing is merged: tables
+ * have a column "host", each host has its own histograms, and trees begin with the host. Returns 0
+ * or -ENOMEM.
+ */
+int fleet_merge(const struct fleet_part *parts, size_t n, bool by_host, struct attar_report *out);
+
+#endif

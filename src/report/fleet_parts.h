@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* Shared by the parts of fleet_merge(): fleet_table.c, fleet_rules.c and fleet_tree.c. */
+#ifndef REPORT_FLEET_PARTS_H
+#define REPORT_FLEET_PARTS_H
+
+#include "base/vec.h"
+#include "report/fleet.h"
+
+/* Sections of one name and kind, each with its host, in the order of the hosts. */
+struct fleet_section {
+	const char *host;
+	const struct attar_section *section;
+};
+typedef VEC(struct fleet_section) fleet_sections;
+
+/* ---- fleet_rules.c ---- */
+
+/* What becomes of a column when rows are merged. */
+enum fleet_rule {
+	FLEET_KEY, /* tells rows apart */
+	FLEET_SUM,
+	FLEET_LEAST,
+	FLEET_MOST,
+	FLEET_SHARE, /* of the sum of the column `basis` */
+	FLEET_MEAN,  /* the column `total` divided by the column `basis` */
+	FLEET_LEFT_OUT,
+};
+
+struct fleet_column {
+	const char *name; /* borrowed from a section */
+	enum attar_unit unit;
+	enum fleet_rule rule;
+	size_t basis, total; /* indexes of columns, see above */
+};
+typedef VEC(struct fleet_column) fleet_columns;
+
+/* The columns of all sections, with their rules. Returns 0 or -ENOMEM. */
+int fleet_columns_of(const fleet_sections *all, fleet_columns *ret_columns);
+
+/* The column of a section with this name and unit; -1: it has none. */
+int fleet_column_in(const struct attar_section *s, const struct fleet_column *column);
+
+/* Whether rows can be merged, and not only be listed. */
+bool fleet_can_merge(const fleet_columns *columns);
+
+/* ---- sections: they add to out, and return 0 or -ENOMEM ---- */
+
+int fleet_merge_table(
+	const fleet_sections *all, const fleet_columns *columns, struct attar_report *out);
+int fleet_list_rows(
+	const fleet_sections *all, const fleet_columns *columns, struct attar_report *out);
+int fleet_merge_trees(const fleet_sections *all, bool by_host, struct attar_report *out);
+
+#endif

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+/* How the columns of a table are merged: by their units, and by their names where units differ. */
+#include "report/fleet_parts.h"
+#include "report/model.h"
+
+#define NO_COLUMN SIZE_MAX
+
+static bool is_one_of(const char *name, const char *const *names)
+{
+	for (; *names; names++)
+		if (!strcmp(name, *names))
+			return true;
+	return false;
+}
+
+/* Whether one of the words of the name is this one: "max age". */
+static bool has_word(const char *name, const char *word)
+{
+	size_t n = strlen(word);
+
+	for (const char *at = strstr(name, word); at; at = strstr(at + 1, word))
+		if ((at == name || at[-1] == ' ') && (!at[n] || at[n] == ' '))
+			return true;
+	return false;
+}
+
+/* "p50", "p99 age" */
+static bool is_quantile(const char *name)
+{
+	return name[0] == 'p' && name[1] >= '0' && name[1] <= '9';
+}
+
+/* Texts that comment on the numbers of their row. */
+static const char *const comments[] = {"meaning", "quality", NULL};
+
+/* Numbers that are neither sums nor extremes. */
+static const char *const states[] = {"ratio", "period", "age", "since", "offset", "from", "to",
+	"latency", "duration", "depth", "deviation", "counted", NULL};
+
+static enum fleet_rule rule_of_label(const struct fleet_column *c)
+{
+	if (c->unit == ATTAR_UNIT_TEXT)
+		return is_one_of(c->name, comments) ? FLEET_LEFT_OUT : FLEET_KEY;
+	return strstr(c->name, "pid") || strstr(c->name, "tid") ? FLEET_LEFT_OUT : FLEET_KEY;
+}
+
+static enum fleet_rule rule_of_amount(const struct fleet_column *c)
+{
+	if (is_quantile(c->name) || is_one_of(c->name, states))
+		return FLEET_LEFT_OUT;
+	if (has_word(c->name, "min"))
+		return FLEET_LEAST;
+	if (has_word(c->name, "max") || has_word(c->name, "longest") ||
+		has_word(c->name, "oldest") || has_word(c->name, "elapsed"))
+		return FLEET_MOST;
+	return has_word(c->name, "avg") || has_word(c->name, "mean") ? FLEET_MEAN : FLEET_SUM;
+}
+
+/* The first column with a sum, of this name and unit if they are given; NO_COLUMN: none. */
+static size_t find_sum(const fleet_columns *columns, const char *name, enum attar_unit unit)
+{
+	for (size_t i = 0; i < columns->n; i++) {
+		const struct fleet_column *c = &columns->at[i];
+
+		if (c->rule == FLEET_SUM && (!name || !strcmp(c->name, name)) &&
+			(unit == ATTAR_UNIT_TEXT || c->unit == unit))
+			return i;
+	}
+	return NO_COLUMN;
+}
+
+/* Other percentages are of something that the table does not have. */
+static void find_basis_of_share(const fleet_columns *columns, struct fleet_column *c)
+{
+	static const char *const shares[] = {"self", "total", "share", NULL};
+	static const char of[] = "of ";
+
+	c->basis = NO_COLUMN;
+	if (is_one_of(c->name, shares))
+		c->basis = find_sum(columns, NULL, ATTAR_UNIT_TEXT);
+	else if (!strncmp(c->name, of, sizeof(of) - 1))
+		c->basis = find_sum(columns, c->name + sizeof(of) - 1, ATTAR_UNIT_TEXT);
+	if (c->basis == NO_COLUMN)
+		c->rule = FLEET_LEFT_OUT;
+}
+
+static void find_basis_of_mean(const fleet_columns *columns, struct fleet_column *c)
+{
+	c->basis = find_sum(columns, NULL, ATTAR_UNIT_COUNT);
+	c->total = find_sum(columns, "total", c->unit);
+	if (c->basis == NO_COLUMN || c->total == NO_COLUMN)
+		c->rule = FLEET_LEFT_OUT;
+}
+
+static enum fleet_rule rule_of(const struct fleet_column *c)
+{
+	switch (c->unit) {
+	case ATTAR_UNIT_TEXT:
+	case ATTAR_UNIT_ID:
+		return rule_of_label(c);
+	case ATTAR_UNIT_COUNT:
+	case ATTAR_UNIT_NS:
+	case ATTAR_UNIT_BYTES:
+		return rule_of_amount(c);
+	case ATTAR_UNIT_PERCENT:
+		return FLEET_SHARE;
+	default:
+		return FLEET_LEFT_OUT;
+	}
+}
+
+int fleet_column_in(const struct attar_section *s, const struct fleet_column *column)
+{
+	for (size_t i = 0; i < s->columns.n; i++)
+		if (s->columns.at[i].unit == column->unit &&
+			!strcmp(section_text(s, s->columns.at[i].name), column->name))
+			return (int)i;
+	return -1;
+}
+
+static bool has_column(const fleet_columns *columns, const struct fleet_column *like)
+{
+	vec_each (columns, it)
+		if (it->unit == like->unit && !strcmp(it->name, like->name))
+			return true;
+	return false;
+}
+
+int fleet_columns_of(const fleet_sections *all, fleet_columns *ret_columns)
+{
+	vec_each (all, it)
+		vec_each (&it->section->columns, column) {
+			struct fleet_column c = {.name = section_text(it->section, column->name),
+				.unit = column->unit};
+
+			c.rule = rule_of(&c);
+			if (!has_column(ret_columns, &c) && vec_push(ret_columns, c) < 0)
+				return -ENOMEM;
+		}
+	vec_each (ret_columns, c) {
+		if (c->rule == FLEET_SHARE)
+			find_basis_of_share(ret_columns, c);
+		else if (c->rule == FLEET_MEAN)
+			find_basis_of_mean(ret_columns, c);
+	}
+	return 0;
+}
+
+bool fleet_can_merge(const fleet_columns *columns)
+{
+	bool merges = false;
+
+	vec_each (columns, c) {
+		if (c->unit == ATTAR_UNIT_TIME || c->unit == ATTAR_UNIT_CLOCK ||
+			c->unit == ATTAR_UNIT_HEX)
+			return false;
+		merges |= c->rule != FLEET_KEY && c->rule != FLEET_LEFT_OUT;
+	}
+	return merges;
+}

@@ -1,0 +1,309 @@
+# SPDX-License-Identifier: MIT
+"""attar fleet: real ssh to servers on loopback; each host runs programs with a known result."""
+import json
+import os
+import re
+import shlex
+import signal
+import stat
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from command import ATTAR, run, wait_until, workload
+from fleet_hosts import hosts  # noqa: F401 (fixture)
+
+WRITES = ['-e', 'syscalls:sys_enter_write//num=count/']
+# Writes of 1 to 100 bytes on host one, and of 1 to 1000 bytes on host two.
+SIZES = ['--', 'sh', '-c',
+         f'[ $FLEET_HOST = one ] && n=100; exec {shlex.quote(workload("sizes1000"))} ${{n:-1000}}']
+
+
+def section(report, name):
+    s, = [s for s in report['sections'] if s['name'] == name]
+    names = [c['name'] for c in s['columns']]
+    return [dict(zip(names, row)) for row in s['rows']]
+
+
+def reports(done, status=0):
+    assert done.returncode == status, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def host_rows(report):
+    return {row['host']: row for row in section(report, 'hosts')}
+
+
+def powers(count):
+    """The buckets of the numbers 1 to count."""
+    return {2 ** i: min(2 ** i, count + 1 - 2 ** i) for i in range(count.bit_length())}
+
+
+def processes_with(text):
+    """The processes with this text in their command line."""
+    found = []
+    for path in Path('/proc').glob('[0-9]*/cmdline'):
+        try:
+            if text.encode() in path.read_bytes():
+                found.append(int(path.parent.name))
+        except OSError:
+            pass
+    return found
+
+
+def test_tables_and_histograms_are_sums(hosts):  # noqa: F811
+    done = hosts.fleet('one,two', '--attar', ATTAR, 'num-dist', *WRITES, '--format', 'json', *SIZES)
+    report, = reports(done)
+    assert report['profiler'] == 'num-dist'
+    row, = section(report, 'numbers')
+    assert (row['count'], row['total'], row['min'], row['max']) == (1100, 500500 + 5050, 1, 1000)
+    assert not {'p50', 'p99'} & set(row)
+    assert any('p50, p95, p99; --by-host' in remark for remark in report['remarks'])
+    found, = [s for s in report['sections'] if s['kind'] == 'histogram']
+    assert {low: n for low, _, n in found['rows']} == {
+        low: n + powers(100).get(low, 0) for low, n in powers(1000).items()}
+    assert found['summary'] == {'count': 1100, 'sum': 505550, 'min': 1, 'max': 1000}
+    median = next(q['value'] for q in found['quantiles'] if q['share'] == 0.5)
+    assert 256 <= median <= 512  # 450, in this bucket
+    rows = host_rows(report)
+    assert {h: (r['state'], r['seen']) for h, r in rows.items()} == {
+        'one': ('ended', 100), 'two': ('ended', 1000)}
+    assert report['notes']['seen'] == 1100
+
+
+def test_each_host_by_itself(hosts):  # noqa: F811
+    done = hosts.fleet('one,two', '--by-host', '--attar', ATTAR, 'num-dist', *WRITES, '--format',
+                       'json', *SIZES)
+    report, = reports(done)
+    rows = {r['host']: r for r in section(report, 'numbers')}
+    assert {h: (r['count'], r['max']) for h, r in rows.items()} == {
+        'one': (100, 100), 'two': (1000, 1000)}
+    assert abs(rows['two']['p50'] - 500) <= 500 / 128
+    for host, count in ('one', 100), ('two', 1000):
+        found = section(report, f'{host}: syscalls:sys_enter_write')
+        assert {r['low']: r['count'] for r in found} == powers(count)
+
+
+def test_call_trees_are_sums(hosts, tmp_path):  # noqa: F811
+    """The merged tree has the samples of both, and every output has the merged report."""
+    page, folded, each = tmp_path / 'x.html', tmp_path / 'x.folded', tmp_path / 'each.json'
+    args = ['--attar', ATTAR, 'profile', '-F', 499, '-g', '-q', '--exclude-kernel']
+    command = ['--', workload('split7030'), 400]
+    done = hosts.fleet('one,two', *args, '--format', 'json', '-o', page, '-o', folded, *command)
+    report, = reports(done)
+    functions = section(report, 'functions')
+    samples = sum(r['samples'] for r in functions)
+    assert samples == report['notes']['seen'] \
+        == sum(r['seen'] for r in section(report, 'hosts')) > 50
+    nodes = section(report, 'stacks')
+    assert sum(n['self'] for n in nodes) == samples
+    assert len({(n['parent'], n['name'], n['module'], n['kind']) for n in nodes}) == len(nodes)
+    for r in functions:
+        own = sum(n['self'] for n in nodes if (n['name'], n['module']) == (r['symbol'], r['dso']))
+        assert r['samples'] == own
+        assert r['self'] == pytest.approx(100 * r['samples'] / samples)
+    assert sum(int(line.rpartition(' ')[2]) for line in folded.read_text().splitlines()) == samples
+    assert 'heavy' in page.read_text()
+    hosts.fleet('one,two', '--by-host', *args, '-o', each, *command)
+    nodes = section(json.loads(each.read_text()), 'stacks')
+    assert {n['name'] for n in nodes if n['parent'] in (-1, None)} == {'one', 'two'}
+
+
+def test_intervals_of_hosts_are_merged(hosts):  # noqa: F811
+    """In each interval, the same number of faults on both hosts is counted twice."""
+    done = hosts.fleet('one,two', '--attar', ATTAR, 'stat', '-e', 'page-faults', '-i', '500ms',
+                       '--format', 'json', '--', 'sh', '-c',
+                       f'sleep 1.2; exec {shlex.quote(workload("faults1000"))}')
+    found = reports(done)
+    assert len(found) >= 3
+    per_host = hosts.fleet('one,two', '--by-host', '--attar', ATTAR, 'stat', '-e', 'page-faults',
+                           '--format', 'json', '--', workload('faults1000'))
+    counts = section(reports(per_host)[0], 'counts')
+    assert {r['host'] for r in counts} == {'one', 'two'}
+    assert all(r['value'] >= 1000 for r in counts)
+    assert sum(section(r, 'counts')[0]['value'] for r in found if len(r['sections']) > 1) >= 2000
+
+
+def test_failed_hosts_are_rows(hosts):  # noqa: F811
+    """One that refuses, and one with attar; the merged report has the other one."""
+    done = hosts.fleet('one,three', '--attar', ATTAR, 'num-dist', *WRITES, '--format', 'json',
+                       *SIZES)
+    report, = reports(done, status=1)
+    assert section(report, 'numbers')[0]['count'] == 100
+    rows = host_rows(report)
+    assert rows['one']['state'] == 'ended'
+    assert rows['three']['state'] == 'failed' and 'refused' in rows['three']['reason']
+
+
+def test_attar_fails_on_a_host(hosts, tmp_path):  # noqa: F811
+    program = tmp_path / 'attar'
+    program.write_text(f'#!/bin/sh\n[ $FLEET_HOST = one ] && exec {ATTAR} "$@"\n'
+                       'echo "attar: the reason" >&2; exit 3\n')
+    program.chmod(0o755)
+    report, = reports(hosts.fleet('one,two', '--attar', program, 'num-dist', *WRITES, '--format',
+                                  'json', *SIZES), status=1)
+    rows = host_rows(report)
+    assert (rows['two']['state'], rows['two']['reason']) == ('failed', 'the reason')
+    assert rows['one']['state'] == 'ended'
+    report, = reports(hosts.fleet('two', '--attar', ATTAR, 'trace', '-e', 'nothing:here',
+                                  '--format', 'json', '-d', '1s'), status=1)
+    assert 'nothing:here' in host_rows(report)['two']['reason']
+
+
+def test_missing_attar_is_copied(hosts, tmp_path):  # noqa: F811
+    """The copy is removed."""
+    done = hosts.fleet('one', 'stat', '-e', 'page-faults', '--format', 'json', '--', 'true')
+    if done.returncode == 0:
+        pytest.skip('attar is installed')
+    report, = reports(done, status=1)
+    assert '--copy' in host_rows(report)['one']['reason']
+    done = hosts.fleet('one', '--copy', ATTAR, 'stat', '-e', 'page-faults', '--format', 'json',
+                       '--', 'true')
+    report, = reports(done)
+    assert section(report, 'counts')[0]['value'] > 0
+    done = hosts.fleet('one', '--copy', ATTAR, 'stat', '-e', 'page-faults', '--', 'sh', '-c',
+                       'readlink /proc/$(ps -o ppid= -p $$ | tr -d " ")/exe >&2')
+    copy = re.search(r'one: (/\S+/attar)', done.stderr)
+    assert copy and not Path(copy[1]).parent.exists(), done.stderr
+    text = tmp_path / 'text'
+    text.write_text('no program\n')
+    report, = reports(hosts.fleet('one', '--copy', text, 'stat', '--format', 'json'), status=1)
+    assert host_rows(report)['one']['state'] == 'failed'
+
+
+def test_words_reach_the_host_unchanged(hosts):  # noqa: F811
+    words = ["it's", 'a b', '$(exit 9)', '`exit 9`', '"; exit 9 #', '\\', '*', '\n', '', '-x', '~',
+             '!!', '%n', '--', 'ä']
+    done = hosts.fleet('one', '--attar', ATTAR, 'stat', '-e', 'page-faults', '--', 'python3', '-c',
+                       'import sys; print(ascii(sys.argv[1:]), file=sys.stderr)', *words)
+    assert f'one: {ascii(words)}\n' in done.stderr
+
+
+def test_path_of_attar_is_quoted(hosts, tmp_path):  # noqa: F811
+    program = tmp_path / "it's $(exit 9) \"a b\"" / 'attar'
+    program.parent.mkdir()
+    program.symlink_to(ATTAR)
+    report, = reports(hosts.fleet('one', '--attar', program, 'stat', '-e', 'page-faults',
+                                  '--format', 'json', '--', 'true'))
+    assert host_rows(report)['one']['state'] == 'ended'
+
+
+@pytest.mark.parametrize('args, message', [
+    (['profile'], 'needs hosts'),
+    (['-H', 'one'], 'needs a profiler'),
+    (['-H', '-oProxyCommand=x', 'profile'], 'not the name of a host'),
+    (['-H', 'one,,two', 'profile'], 'not the name of a host'),
+    (['-H', 'a b', 'profile'], 'blank'),
+    (['-H', 'one,one', 'profile'], 'twice'),
+    (['-H', 'one', '--frob', 'profile'], "no such option '--frob'"),
+    (['-H', 'one', 'profil'], "did you mean 'profile'"),
+    (['-H', 'one', 'profile', '--frob'], 'no such option --frob'),
+    (['-H', 'one', 'record'], 'nothing to merge'),
+    (['-H', 'one', 'profile', '-i', '1s', '-o', '/nonexistent/x.html'], 'nonexistent'),
+    (['-H', 'one', '--copy', '/nonexistent', 'profile'], 'nonexistent'),
+    (['-H', 'one', '--timeout', 'x', 'profile'], 'x'),
+])
+def test_refusals(args, message):
+    done = run('fleet', *args)
+    assert done.returncode == 2
+    assert message in done.stderr
+
+
+def test_output_of_whole_runs_with_intervals(tmp_path):
+    done = run('fleet', '-H', 'one', 'profile', '-i', '1s', '-o', tmp_path / 'x.html')
+    assert done.returncode == 2 and 'leave out -i' in done.stderr
+    assert not (tmp_path / 'x.html').exists()
+
+
+def endless(hosts, spawn, mark, *args, **kwargs):  # noqa: F811
+    """Start a run on both hosts that does not end, whose processes there have the mark."""
+    process = spawn(ATTAR, 'fleet', '-H', 'one,two', '--ssh', hosts.ssh(), '--attar', ATTAR,
+                    'stat', '-e', 'page-faults', '--format', 'json', *args, '--', 'sh', '-c',
+                    f'sleep 1000; : {mark}', stdout=subprocess.PIPE, text=True, **kwargs)
+    words = f'sh\0-c\0sleep 1000; : {mark}\0'
+
+    def runs():  # attar and its command, on both hosts
+        assert process.poll() is None
+        return len([p for p in processes_with(words)
+                    if Path(f'/proc/{p}/cmdline').read_bytes().startswith(b'sh')]) == 2
+    wait_until(runs, 'both hosts run the command', seconds=60)
+    return process
+
+
+def test_interrupt_ends_all_hosts(hosts, spawn):  # noqa: F811
+    mark = f'fleet-interrupt-{time.monotonic_ns()}'
+    process = endless(hosts, spawn, mark)
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=60)
+    report = json.loads(out)
+    assert section(report, 'counts')[0]['value'] > 0
+    assert {r['state'] for r in section(report, 'hosts')} == {'ended'}
+    assert not processes_with(mark)
+
+
+def test_nothing_remains_after_a_kill(hosts, spawn):  # noqa: F811
+    mark = f'fleet-kill-{time.monotonic_ns()}'
+    process = endless(hosts, spawn, mark)
+    process.kill()
+    process.wait()
+    wait_until(lambda: not processes_with(mark), 'all processes on the hosts ended', seconds=60)
+
+
+def test_host_killed_in_the_middle(hosts, spawn):  # noqa: F811
+    """The other host is in the report; the one whose connection is lost has a row."""
+    mark = f'fleet-lost-{time.monotonic_ns()}'
+    process = endless(hosts, spawn, mark)
+    clients = [int(p) for p in Path(f'/proc/{process.pid}/task/{process.pid}/children')
+               .read_text().split()]
+    for pid in clients:
+        if b'\0two\0' in Path(f'/proc/{pid}/cmdline').read_bytes():
+            os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: len(processes_with(mark)) < 6, 'host two ends', seconds=60)
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=60)
+    rows = host_rows(json.loads(out.splitlines()[-1]))
+    assert rows['one']['state'] == 'ended'
+    assert rows['two']['state'] == 'failed'
+    assert 'connection ended' in rows['two']['reason']
+    wait_until(lambda: not processes_with(mark), 'all processes on the hosts ended', seconds=60)
+
+
+GREETING = 'echo attar-fleet 1 x; for i in 1 2 3 4 5 6 7 8; do read l; echo clock 5; done; read l; '
+
+
+@pytest.mark.parametrize('says, reason', [
+    ('exec cat /dev/urandom', 'does not speak|too long|no report'),
+    ('exec yes x', 'does not speak'),
+    ('exec tr "\\0" a </dev/zero', 'too long'),
+    ('echo attar-fleet 9 x; cat', 'another version'),
+    ('echo attar-fleet 1 x; exec sleep 100', 'within --timeout'),
+    (GREETING + 'echo started 5; exec tr "\\0" "{" </dev/zero', 'too long'),
+    (GREETING + 'echo started 5; echo "{}"; cat', 'no report'),
+    (GREETING + 'echo started 5; echo "{\\"schema\\":\\"attar/1\\",\\"sections\\":[[[["; cat',
+     'no report'),
+    (GREETING + 'echo started 99999999999999999999; exec cat', 'did not start within'),
+    (GREETING + 'echo ended 0', '.'),
+    ('echo attar-missing; echo attar-missing; exec cat', 'not installed'),
+    (r'printf "\033[31mred\033[0m\n" >&2; exit 1', r'\\x1b\[31mred'),
+])
+def test_hostile_host(tmp_path, says, reason):
+    """A program in place of ssh says what it likes."""
+    peer = tmp_path / 'ssh'
+    peer.write_text(f'#!/bin/sh\n{says}\n')
+    peer.chmod(0o755)
+    done = run('fleet', '-H', 'x', '--ssh', peer, '--timeout', '3s', 'stat', '-d', '100ms',
+               '--format', 'json')
+    row = host_rows(reports(done, status=1)[-1])['x']
+    assert row['state'] in ('failed', 'timed out')
+    assert re.search(reason, row['reason']), row
+
+
+def test_starts_at_the_same_second(hosts):  # noqa: F811
+    """The offset of a clock on this same machine is 0, within the error that is reported."""
+    report, = reports(hosts.fleet('one,two', '--attar', ATTAR, 'stat', '-e', 'page-faults',
+                                  '--format', 'json', '--', 'true'))
+    for row in host_rows(report).values():
+        assert abs(row['clock offset']) <= row['clock error'] + 1000
+        assert row['start delay'] >= 0
