@@ -96,6 +96,9 @@ static int authorize(
 	if (action == SQLITE_SELECT || action == SQLITE_READ || action == SQLITE_FUNCTION ||
 		action == SQLITE_RECURSIVE)
 		return SQLITE_OK;
+	/* DROP begins with a change of the table of tables. */
+	if (action == SQLITE_DELETE && !strncmp(a, "sqlite_", 7))
+		action = SQLITE_DROP_TABLE;
 	db->refused = db->refused ? db->refused : action_name(action);
 	return SQLITE_DENY;
 }
@@ -107,11 +110,18 @@ void sql_db_restrict(struct sql_db *db, bool is_restricted)
 
 /* ---- creating ---- */
 
+/* A file that cannot be written fails as those of other outputs. */
 static int execute(struct sql_db *db, const char *text)
 {
-	if (sqlite3_exec(db->sqlite, text, NULL, NULL, NULL) != SQLITE_OK)
+	int code = sqlite3_exec(db->sqlite, text, NULL, NULL, NULL) & 0xff, error;
+
+	if (code == SQLITE_OK)
+		return 0;
+	if (!db->opts.path || (code != SQLITE_FULL && code != SQLITE_IOERR))
 		return sql_db_failed(db, "cannot create the tables");
-	return 0;
+	error = code == SQLITE_FULL ? ENOSPC : sqlite3_system_errno(db->sqlite);
+	error = error ? error : EIO;
+	return attar_fail(-error, "cannot write '%s': %s", db->opts.path, strerror(error));
 }
 
 /* %w doubles quotes in names. */
@@ -182,6 +192,7 @@ int sql_db_new(struct attar_run *run, const struct sql_db_opts *opts, struct sql
 	db->opts = *opts;
 	r = create(run, db);
 	if (r < 0) {
+		sqlite3_exec(db->sqlite, "ROLLBACK", NULL, NULL, NULL);
 		sql_db_free(db);
 		return r;
 	}

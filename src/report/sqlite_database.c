@@ -28,6 +28,8 @@ static int failed(struct database *db)
 
 	if (code == SQLITE_NOMEM)
 		return base_oom();
+	if (code == SQLITE_IOERR && sqlite3_system_errno(db->sqlite) == ENOSPC)
+		code = SQLITE_FULL;
 	return attar_fail(
 		code == SQLITE_FULL ? -ENOSPC : -EIO, "SQLite: %s", sqlite3_errmsg(db->sqlite));
 }
@@ -104,12 +106,39 @@ static int prepare_all(struct database *db)
 	return e;
 }
 
+/*
+ * After a failure, such as a full disk, closing leaves the write-ahead log behind. Removing its
+ * index makes room to move the log into the database; with the lock the index is in memory. A log
+ * that cannot be moved stays: it has reports.
+ */
+static void settle_journals(const char *path)
+{
+	struct buf log _cleanup_(buf_done) = {0}, index _cleanup_(buf_done) = {0};
+	sqlite3 *sqlite = NULL;
+	struct stat st;
+
+	buf_printf(&log, "%s-wal", path);
+	buf_printf(&index, "%s-shm", path);
+	if (buf_failed(&log) || buf_failed(&index) || access(buf_text(&log), F_OK) < 0)
+		return;
+	unlink(buf_text(&index));
+	if (sqlite3_open_v2(path, &sqlite, SQLITE_OPEN_READWRITE, NULL) == SQLITE_OK)
+		sqlite3_exec(sqlite,
+			"PRAGMA locking_mode=EXCLUSIVE; PRAGMA wal_checkpoint(TRUNCATE);", NULL,
+			NULL, NULL);
+	sqlite3_close(sqlite);
+	if (stat(buf_text(&log), &st) == 0 && !st.st_size)
+		unlink(buf_text(&log));
+}
+
 void database_close(struct attar_renderer *r)
 {
+	struct buf path _cleanup_(buf_done) = {0};
 	struct database *db = r->state;
 
 	if (!db)
 		return;
+	buf_str(&path, db->sqlite ? sqlite3_db_filename(db->sqlite, "main") : "");
 	sqlite3_finalize(db->report);
 	sqlite3_finalize(db->remark);
 	sqlite3_finalize(db->histogram);
@@ -124,6 +153,8 @@ void database_close(struct attar_renderer *r)
 	}
 	vec_done(&db->tables);
 	sqlite3_close(db->sqlite);
+	if (path.len)
+		settle_journals(buf_text(&path));
 	free(db);
 	r->state = NULL;
 }

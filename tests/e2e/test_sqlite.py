@@ -105,20 +105,30 @@ def test_replaces_a_file_and_what_a_killed_run_has_left(tmp_path):
     assert 'functions' in names and 'old' not in names
 
 
-def test_full_disk(root, tmp_path):
-    """The error is reported once, and attar ends."""
-    mount = 'mount -t tmpfs -o size=200k none "$1" && cd "$1" && shift && exec "$@"'
+def on_small_disk(where, used, *args):
+    """Run attar in a file system of 200 KiB with `used` bytes in use. Return it and the files."""
+    script = ('mount -t tmpfs -o size=200k none "$1" && cd "$1" && head -c "$2" /dev/zero >used && '
+              'shift 2 && { "$@"; r=$?; ls; exit $r; }')
+    where.mkdir(exist_ok=True)
+    done = subprocess.run(['unshare', '-m', 'sh', '-c', script, 'sh', where, str(used), ATTAR,
+                           *args], capture_output=True, text=True, timeout=60)
+    return done, done.stdout.split()
+
+
+# With 200 KiB in use even SQLite's index of its log has no room.
+@pytest.mark.parametrize('used', [0, 120, 160, 180, 192, 200])
+@pytest.mark.parametrize('how', [['trace', '-q', '-o', 'x.db'],
+                                 ['sql', '-q', '-e', 'sched:sched_wakeup', '--output2', 'x.db']],
+                         ids=['output', 'sql'])
+def test_full_disk(root, tmp_path, how, used):
+    """The error is reported once, attar ends, and only a log with reports stays."""
     script = tmp_path / 'test.script'
     script.write_text(EVENTS + ''.join(f'2.{i:06} 0 1/1 x sched:sched_wakeup pid={i}\n'
                                        for i in range(20000)))
-    where = tmp_path / 'small'
-    where.mkdir()
-
-    done = subprocess.run(['unshare', '-m', 'sh', '-c', mount, 'sh', where, ATTAR, 'trace', '-q',
-                           '-o', 'x.db', '--input', script], capture_output=True, text=True,
-                          timeout=60)
+    done, files = on_small_disk(tmp_path / 'small', used << 10, *how, '--input', script)
     assert done.returncode == 1
     assert done.stderr == "attar: cannot write 'x.db': No space left on device\n"
+    assert set(files) <= {'used', 'x.db', *(['x.db-wal'] if not used else [])}
 
 
 def test_needs_a_file(tmp_path):
