@@ -385,6 +385,11 @@ struct attar_render_opts {
 	bool redraw;
 	unsigned lines;      /* terminal height for redraw; 0: no limit */
 	const char *address; /* of a sink with a scheme, "clickhouse://..."; copied */
+	/*
+	 * text: how to see the rows beyond max_rows, for the line that counts them, such as "--rows
+	 * 0 shows all"; copied; NULL: not said.
+	 */
+	const char *rows_hint;
 };
 
 /* An output format, and what it can show. */

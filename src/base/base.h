@@ -58,6 +58,9 @@ static inline void base_close_p(int *fd)
 		fd_;                                                                               \
 	})
 
+/* "%zu report%s", n, PLURAL_S(n) */
+#define PLURAL_S(n) ((n) == 1 ? "" : "s")
+
 /*
  * Truncates user input for quoting in a message: at most CLIP_TEXT_MAX bytes, then "...", cut
  * between UTF-8 characters. Valid until the end of the block.

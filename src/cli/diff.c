@@ -188,8 +188,9 @@ static int read_reports(struct diff_side *side, const struct buf *text)
 			return r;
 		at = newline + 1;
 	}
-	return side->reports.n ? 0 : attar_fail(-EBADMSG, "it has no table, histogram or call "
-						"tree to compare");
+	return side->reports.n ? 0
+			       : attar_fail(-EBADMSG, "it has no table, histogram or call "
+						      "tree to compare");
 }
 
 static int read_result(struct diff_side *side, const char *path)
@@ -218,6 +219,7 @@ static int write_report(const struct attar_report *report, const char *sink, con
 	if (!path)
 		console_fit(&opts);
 	opts.max_rows = ROWS;
+	opts.rows_hint = "-o FILE.csv has all";
 	r = attar_renderer_new(sink, file, &opts, &renderer);
 	if (r == 0)
 		r = attar_renderer_draw(renderer, report);
@@ -276,15 +278,15 @@ static void add_remarks(
 			attar_report_get_span(*it, NULL, &interval);
 			ns += interval;
 		}
-		attar_report_remark(report, "%s: %zu reports, %.3f s, %s",
-			side ? "after" : "before", c->sides[side].reports.n, (double)ns * 1e-9,
-			c->paths[side]);
+		attar_report_remark(report, "%s: %zu report%s, %.3f s, %s",
+			side ? "after" : "before", c->sides[side].reports.n,
+			PLURAL_S(c->sides[side].reports.n), (double)ns * 1e-9, c->paths[side]);
 	}
-	attar_report_remark(report, "%llu changes are significant with a confidence of %g%%",
-		(unsigned long long)result->significant, c->opts.confidence * 100);
+	attar_report_remark(report, "changes that are significant with a confidence of %g%%: %llu",
+		c->opts.confidence * 100, (unsigned long long)result->significant);
 	if (c->opts.fail_above >= 0)
-		attar_report_remark(report, "%llu of them are above %g%%",
-			(unsigned long long)result->beyond, c->opts.fail_above * 100);
+		attar_report_remark(report, "of them larger than --fail-above %g%%: %llu",
+			c->opts.fail_above * 100, (unsigned long long)result->beyond);
 }
 
 static int compare(struct comparison *c, struct diff_result *result)

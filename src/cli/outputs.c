@@ -294,6 +294,7 @@ static int add_stdout(
 	o->notes_on_stderr = !c->quiet && !out.sink->has_notes;
 	console_fit(&opts);
 	opts.max_rows = (unsigned)c->rows;
+	opts.rows_hint = "--rows 0 shows all";
 	opts.redraw = o->redraws = out.sink->for_terminal && opts.time_frames &&
 				   o->profiler->uses & ATTAR_REDRAWS && console_redraws();
 	r = check_sink(o->profiler, out.sink);

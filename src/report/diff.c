@@ -49,7 +49,7 @@ int diff_reports(const struct diff_side sides[2], const struct diff_opts *opts,
 {
 	struct diff d = {.sides = sides, .opts = opts, .out = out};
 	size_t compared = 0;
-	int e = 0;
+	int e = diff_find_files(&d);
 
 	for (size_t i = 0; i < sides[BEFORE].reports.n; i++)
 		report_each_section (sides[BEFORE].reports.at[i], it) {
@@ -59,6 +59,8 @@ int diff_reports(const struct diff_side sides[2], const struct diff_opts *opts,
 			e = compare(&d, *it);
 		}
 	intern_done(&d.keys);
+	intern_done(&d.files);
+	map_done(&d.same_files);
 	if (e < 0)
 		return base_oom();
 	if (!compared)

@@ -27,8 +27,10 @@ void diff_add_columns(struct attar_section *table, enum attar_unit unit)
 {
 	attar_section_column(table, "before", unit);
 	attar_section_column(table, "after", unit);
-	attar_section_column(
-		table, unit == ATTAR_UNIT_PERCENT ? "points" : "change", ATTAR_UNIT_PERCENT);
+	if (unit == ATTAR_UNIT_PERCENT)
+		attar_section_column(table, "points", ATTAR_UNIT_COUNT);
+	else
+		attar_section_column(table, "change", ATTAR_UNIT_PERCENT);
 	attar_section_column(table, "confidence", ATTAR_UNIT_PERCENT);
 }
 

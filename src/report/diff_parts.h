@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Shared by the parts of the comparison: diff_table.c, diff_histogram.c and diff_stack.c compare
- * sections of one kind; diff_rows.c matches rows, diff_statistics.c judges changes, diff_change.c
- * writes them; diff_tree.c joins call trees.
+ * sections of one kind; diff_rows.c matches rows, diff_files.c files; diff_statistics.c judges
+ * changes, diff_change.c writes them; diff_tree.c joins call trees.
  */
 #ifndef REPORT_DIFF_PARTS_H
 #define REPORT_DIFF_PARTS_H
@@ -37,6 +37,9 @@ struct diff {
 	struct attar_report *out;
 	struct diff_result result;
 	struct intern keys; /* labels of rows, joined */
+	/* of code: paths, and names without the directory; a path before -> that after */
+	struct intern files;
+	struct map same_files;
 };
 
 /* The section of this name and kind; NULL: there is none. */
@@ -58,6 +61,17 @@ int diff_tree(struct diff *d, const struct attar_section *like);
 
 /* True if the column tells rows apart; its texts are part of their keys. */
 bool diff_is_label(const struct attar_section *s, size_t column);
+
+/* Finds files of code that differ only by their directory, and says so. Returns 0 or -ENOMEM. */
+int diff_find_files(struct diff *d);
+
+/* True if the column has paths of files of code. */
+bool diff_is_file(const struct attar_section *s, size_t column);
+
+/*
+ * The path of this file on the side after; the same if there is no other. Owned by d or the caller.
+ */
+const char *diff_same_file(struct diff *d, const char *path);
 
 /* Prepares a column for the intervals of both sides, and adds their rows. Returns 0 or -ENOMEM. */
 int diff_rows_add(struct diff *d, struct column_diff *c);

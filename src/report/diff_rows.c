@@ -44,7 +44,9 @@ static uint32_t key_of(struct diff *d, const struct attar_section *s, uint32_t r
 		if (!diff_is_label(s, i))
 			continue;
 		cell = section_cell(s, row, i);
-		if (cell.kind == CELL_TEXT)
+		if (cell.kind == CELL_TEXT && diff_is_file(s, i))
+			buf_str(&key, diff_same_file(d, section_text(s, cell.text)));
+		else if (cell.kind == CELL_TEXT)
 			buf_str(&key, section_text(s, cell.text));
 		else if (cell.kind == CELL_U64 || cell.kind == CELL_I64)
 			buf_i64(&key, cell.i64);

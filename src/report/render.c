@@ -57,6 +57,7 @@ int attar_renderer_new(const char *sink, FILE *out, const struct attar_render_op
 	if ((e = opts_take(&r->opts, sizeof(r->opts), opts)) < 0 ||
 		(e = copy(r->opts.title, &r->title)) < 0 ||
 		(e = copy(r->opts.command, &r->command)) < 0 ||
+		(e = copy(r->opts.rows_hint, &r->rows_hint)) < 0 ||
 		(e = copy(r->opts.address, &r->address)) < 0 || (e = open_address(r)) < 0) {
 		attar_renderer_free(r);
 		return e;
@@ -107,6 +108,7 @@ struct attar_renderer *attar_renderer_free(struct attar_renderer *r)
 		r->format->close(r);
 	free(r->title);
 	free(r->command);
+	free(r->rows_hint);
 	free(r->address);
 	buf_done(&r->out);
 	buf_done(&r->open);

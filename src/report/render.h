@@ -40,6 +40,7 @@ struct attar_renderer {
 	struct attar_render_opts opts;
 	char *title;
 	char *command;
+	char *rows_hint;      /* NULL: none */
 	char *address;        /* of a sink with a scheme; NULL: none */
 	struct buf out;       /* drawn, not yet written */
 	int error;            /* of the first failed write: negative errno */

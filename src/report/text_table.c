@@ -13,7 +13,7 @@ struct grid {
 	struct attar_renderer *r;
 	const struct attar_section *s;
 	VEC(struct layout_column) columns;
-	VEC(struct shorten) shorten; /* by column */
+	VEC(struct shorten) shorten;      /* by column */
 	const struct number_scale *scale; /* of all durations; NULL: each cell has its own unit */
 	struct buf cell;                  /* the text of one cell */
 };
@@ -207,14 +207,15 @@ static void draw_rows(struct attar_renderer *r, struct grid *g)
 }
 
 /* A line with a number and a text, such as "(3 more rows)". */
-static void draw_count(struct attar_renderer *r, size_t n, const char *one, const char *many)
+static void draw_count(
+	struct attar_renderer *r, size_t n, const char *one, const char *many, const char *hint)
 {
 	struct buf line _cleanup_(buf_done) = {0};
 	unsigned used = 0;
 
 	buf_char(&line, '(');
 	buf_grouped(&line, n);
-	buf_printf(&line, " %s)", n == 1 ? one : many);
+	buf_printf(&line, " %s%s%s)", n == 1 ? one : many, hint ? ": " : "", hint ?: "");
 	text_add(r, &used, TEXT_DIM, buf_text(&line));
 	buf_char(&r->out, '\n');
 	r->out.failed |= line.failed;
@@ -241,14 +242,15 @@ void text_table(struct attar_renderer *r, const struct attar_section *s)
 	r->out.failed |= grid_init(&g) < 0;
 	hidden = grid_fit(&g);
 	if (first_row(r, s))
-		draw_count(r, first_row(r, s), "earlier point", "earlier points");
+		draw_count(r, first_row(r, s), "earlier point", "earlier points", NULL);
 	draw_cells(r, &g, UINT32_MAX);
 	buf_char(&r->out, '\n');
 	draw_rows(r, &g);
 	if (first_row(r, s) + rows_shown(r, s) < s->rows)
-		draw_count(r, s->rows - rows_shown(r, s), "more row", "more rows");
+		draw_count(r, s->rows - rows_shown(r, s), "more row", "more rows",
+			r->opts.redraw ? NULL : r->rows_hint);
 	if (hidden)
-		draw_count(r, hidden, "column hidden", "columns hidden");
+		draw_count(r, hidden, "column hidden", "columns hidden", NULL);
 }
 
 void text_fitted_events(struct attar_renderer *r, const struct attar_section *s)

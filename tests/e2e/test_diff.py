@@ -10,12 +10,16 @@ from command import has, profile, run, workload
 from test_wall import SCRIPT
 
 
-def result(path, reports):
-    """Write reports, each a dictionary of function to samples, as attar profile does."""
+def result(path, reports, dso='/bin/x'):
+    """
+    Write reports, each a dictionary of function to samples, as attar profile does. A name that has
+    a blank is the file and the function.
+    """
     lines = []
     for i, samples in enumerate(reports):
         whole = sum(samples.values())
-        rows = [[100 * n / whole, n, 'task', '/bin/x', name] for name, n in samples.items()]
+        rows = [[100 * n / whole, n, 'task', *(name.split() if ' ' in name else (dso, name))]
+                for name, n in samples.items()]
         columns = [{'name': n, 'unit': u} for n, u in (
             ('self', 'percent'), ('samples', 'count'), ('comm', 'text'), ('dso', 'text'),
             ('symbol', 'text'))]
@@ -52,7 +56,29 @@ def test_shares(tmp_path):
                         rel_tol=1e-6)
     count = {row['symbol']: row for row in found['functions: samples']}['light']
     assert math.isclose(count['change'], 100 * (260 - 300) / 300)
-    assert remarks[2] == '0 changes are significant with a confidence of 99%'
+    assert remarks[2] == 'changes that are significant with a confidence of 99%: 0'
+
+
+@pytest.mark.quick
+def test_program_in_another_directory(tmp_path):
+    before = result(tmp_path / 'a.json', [{'heavy': 700, 'light': 300}], '/old/x')
+    after = result(tmp_path / 'b.json', [{'heavy': 700, 'light': 300}], '/new/x')
+    found, remarks = diff('--fail-above', '0%', before, after)
+    assert [(r['dso'], r['before'], r['after']) for r in found['functions: self']] == [
+        ('/new/x', 70, 70), ('/new/x', 30, 30)]
+    assert remarks[0].endswith(": '/old/x' and '/new/x'")
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize('before, after', [
+    (['/old/x', '/other/x'], ['/new/x']), (['/old/x'], ['/new/x', '/other/x']),
+    (['/same/x', '/old/x'], ['/same/x', '/new/x']), (['/old/x'], ['/old/y'])])
+def test_files_whose_name_is_not_unique_are_not_the_same(tmp_path, before, after):
+    paths = [result(tmp_path / name, [{f'{file} f': 100 for file in files}])
+             for name, files in (('a.json', before), ('b.json', after))]
+    found, remarks = diff(*paths)
+    assert sorted(r['dso'] for r in found['functions: samples']) == sorted({*before, *after})
+    assert remarks[0].startswith('before: ')
 
 
 @pytest.mark.parametrize('heavy, limit, status', [
@@ -70,7 +96,7 @@ def test_threshold(tmp_path, heavy, limit, status):
         path.write_text(json.dumps(report))
         paths.append(path)
     found, remarks = diff('--fail-above', limit, *paths, status=status)
-    assert (remarks[-1].split()[0] != '0') == bool(status)
+    assert (remarks[-1].split()[-1] != '0') == bool(status)
 
 
 def test_few_samples_are_not_significant(tmp_path):

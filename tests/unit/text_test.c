@@ -317,7 +317,7 @@ static void test_empty_report(void **state)
 		"functions\n(nothing)\n\nstacks, 0 ns in all\n(nothing)\n\nlatency\n(nothing)\n");
 }
 
-static void test_max_rows_of_a_table(void **state)
+static struct attar_report *many_pids(void)
 {
 	struct attar_report *report = attar_report_new("profile");
 	struct attar_section *t = attar_report_table(report, "pids");
@@ -327,8 +327,16 @@ static void test_max_rows_of_a_table(void **state)
 		attar_section_row(t);
 		attar_cell_u64(t, (uint64_t)i * 1000);
 	}
-	assert_drawn("text", (struct attar_render_opts){.max_rows = 2}, report,
+	return report;
+}
+
+static void test_max_rows_of_a_table(void **state)
+{
+	assert_drawn("text", (struct attar_render_opts){.max_rows = 2}, many_pids(),
 		"pids\n pid\n   0\n1000\n(1,003 more rows)\n");
+	assert_drawn("text",
+		(struct attar_render_opts){.max_rows = 2, .rows_hint = "more shows all"},
+		many_pids(), "pids\n pid\n   0\n1000\n(1,003 more rows: more shows all)\n");
 }
 
 static struct attar_report *events(const char *comm, const char *line)
