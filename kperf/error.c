@@ -63,6 +63,13 @@ int kp_fail_errno(int errno_code, int other)
 	return kp_fail(code ? code : other, "%s", attar_error());
 }
 
+int kp_fail_mmap(int errno_code)
+{
+	if (errno_code == -EPERM || errno_code == -EACCES)
+		return kp_fail(LIBPERF_ERR_FAIL_MMAP, "%s", attar_error());
+	return kp_fail_errno(errno_code, LIBPERF_ERR_FAIL_MMAP);
+}
+
 void kp_warn(int code, const char *fmt, ...)
 {
 	va_list args;

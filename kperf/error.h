@@ -24,6 +24,9 @@ int kp_fail(int code, const char *fmt, ...) ATTAR_PRINTF(2, 3);
  */
 int kp_fail_errno(int errno_code, int other);
 
+/* The same for rings of open counters: the permission that is missing is to lock memory. */
+int kp_fail_mmap(int errno_code);
+
 /* The call has a warning; the first one is kept. */
 void kp_warn(int code, const char *fmt, ...) ATTAR_PRINTF(2, 3);
 

@@ -82,7 +82,7 @@ int kp_sample_open(struct kp_task *task)
 	r = attar_stream_live(task->target, counters, task->n_counters, task->origin->symbols,
 		&opts, &task->stream);
 	free(counters);
-	return r < 0 ? kp_fail_errno(r, LIBPERF_ERR_FAIL_MMAP) : SUCCESS;
+	return r < 0 ? kp_fail_mmap(r) : SUCCESS;
 }
 
 int kp_sample_enable(struct kp_task *task)

@@ -96,7 +96,7 @@ static int map(struct kp_task *task, struct kp_spe *spe)
 	}
 	for (size_t i = 0; i < spe->n_rings && r == 0; i++)
 		r = attar_aux_new(spe->rings[i], AREA, false, &spe->auxes[i]);
-	return r < 0 ? kp_fail_errno(r, LIBPERF_ERR_FAIL_MMAP) : SUCCESS;
+	return r < 0 ? kp_fail_mmap(r) : SUCCESS;
 }
 
 int kp_spe_open(struct kp_task *task, const struct PmuAttr *attr)

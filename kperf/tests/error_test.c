@@ -2,6 +2,8 @@
 /* Errors: each code that can be reached, with its sentence. */
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
@@ -34,6 +36,8 @@ static void attributes_of_any_task(void **state)
 	open_fails(COUNTING, &test, LIBPERF_ERR_INVALID_EVENT);
 	test_attr(&test, "no-such-event");
 	open_fails(COUNTING, &test, LIBPERF_ERR_INVALID_EVENT);
+	test_attr(&test, "mem:0x1001/8:w"); /* which the kernel refuses: it is not aligned */
+	open_fails(COUNTING, &test, LIBPERF_ERR_DEVICE_INVAL);
 	test_attr(&test, "page-faults,minor-faults");
 	open_fails(COUNTING, &test, LIBPERF_ERR_INVALID_EVENT);
 	test_attr(&test, "page-faults");
@@ -155,6 +159,26 @@ static bool lists_need_descriptors(void)
 static void lists_without_descriptors(void **state)
 {
 	in_a_child(lists_need_descriptors);
+}
+
+/* /sys is empty, also without the folder on which tracefs is mounted. */
+static bool lists_need_tracefs(void)
+{
+	unsigned n;
+
+	if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+		mount("tmpfs", "/sys", "tmpfs", 0, NULL) != 0) {
+		print_message("no file system can be mounted here: %m\n");
+		return true;
+	}
+	return !PmuEventList(TRACE_EVENT, &n) && n == 0 &&
+	       is_error(LIBPERF_ERR_QUERY_EVENT_LIST_FAILED);
+}
+
+static void lists_without_tracefs(void **state)
+{
+	test_need_root();
+	in_a_child(lists_need_tracefs);
 }
 
 static void attributes_of_options(void **state)
@@ -283,6 +307,54 @@ static bool open_fails_with(struct test_attr *test, int code)
 	if (pd != -1 || Perrorno() != code)
 		print_message("pd %d, %d: %s\n", pd, Perrorno(), Perror());
 	return pd == -1 && Perrorno() == code && strlen(Perror()) > 10;
+}
+
+/* Rings of a user are in memory that is locked, within a limit of all its tasks together. */
+static bool rings_need_locked_memory(void)
+{
+	struct rlimit descriptors;
+	struct test_attr test;
+	int n = 0;
+
+	getrlimit(RLIMIT_NOFILE, &descriptors);
+	descriptors.rlim_cur = descriptors.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &descriptors);
+	setrlimit(RLIMIT_MEMLOCK, &(struct rlimit){0, 0});
+	test_attr(&test, "page-faults:u");
+	if (PmuOpen(COUNTING, &test.attr) < 0) {
+		print_message("users may not count here: %s\n", Perror());
+		return true;
+	}
+	while (n < 500 && PmuOpen(SAMPLING, &test.attr) > 0)
+		n++;
+	return is_error(LIBPERF_ERR_FAIL_MMAP);
+}
+
+static void without_locked_memory(void **state)
+{
+	as_nobody(rings_need_locked_memory);
+}
+
+/* With kernel.perf_event_paranoid of 2, an event of a user is one of user code. */
+static bool the_kernel_is_excluded(void)
+{
+	FILE *file = fopen("/proc/sys/kernel/perf_event_paranoid", "r");
+	struct test_attr test;
+	int level = 0;
+
+	if (!file || fscanf(file, "%d", &level) != 1 || level != 2) {
+		print_message("kernel.perf_event_paranoid is not 2\n");
+		return true;
+	}
+	fclose(file);
+	test_attr(&test, "page-faults");
+	return PmuOpen(COUNTING, &test.attr) > 0 && GetWarn() == LIBPERF_WARN_KERNEL_EXCLUDED &&
+	       strstr(GetWarnMsg(), "page-faults");
+}
+
+static void without_the_kernel(void **state)
+{
+	as_nobody(the_kernel_is_excluded);
 }
 
 /* A process of another user exists: what is missing is the permission. */
@@ -542,10 +614,13 @@ int main(void)
 		cmocka_unit_test(descriptors_closed_by_the_host),
 		cmocka_unit_test(without_memory),
 		cmocka_unit_test(lists_without_descriptors),
+		cmocka_unit_test(lists_without_tracefs),
 		cmocka_unit_test(attributes_of_options),
 		cmocka_unit_test(attributes_of_blocked_samples),
 		cmocka_unit_test(attributes_of_spe),
 		cmocka_unit_test(without_permission),
+		cmocka_unit_test(without_locked_memory),
+		cmocka_unit_test(without_the_kernel),
 		cmocka_unit_test(processes_of_others),
 		cmocka_unit_test(without_threads),
 		cmocka_unit_test(without_probes),
