@@ -6,6 +6,9 @@
 #   make test       builds, runs every test; ends with "N passed, N failed, N skipped"
 #   make check      builds, runs the static checks, unit tests and quick end-to-end tests;
 #                   with K=ring only those with "ring" in their name
+#   make static     builds attar as one file that runs on any distribution, and prints its name;
+#                   with ARCH=arm64 for arm64
+#   make deb        builds Debian packages in build-deb/
 #   make bench      builds, measures attar and comparable tools in the same run
 #   make install    installs under PREFIX (default /usr/local), below DESTDIR when that is given
 #   make uninstall  removes what install put there
@@ -41,6 +44,16 @@ configure:
 		meson setup --reconfigure $(BUILD) $(OPTIONS); \
 	fi
 	@echo "$(strip $(OPTIONS))" >$(BUILD)/.options
+
+# One program without shared libraries, which runs on any distribution.
+ARCH ?= $(shell dpkg --print-architecture)
+static: all
+	@tools/static $(ARCH) $(BUILD)
+
+# Debian packages of the command, the libraries and their headers.
+deb:
+	@tools/need build deb
+	@tools/deb build-deb
 
 demo: all
 	@$(ATTAR) profile -F 997 -g -d 3s -o demo.html -- $(BUILD)/tests/workloads/demo
@@ -85,4 +98,4 @@ uninstall: all
 clean:
 	rm -rf build build-* demo.html demo.folded
 
-.PHONY: all configure demo test-packages test check bench install uninstall clean
+.PHONY: all static deb configure demo test-packages test check bench install uninstall clean

@@ -74,6 +74,25 @@ int print_version(void)
 	return print_buf(&b);
 }
 
+/* The version, and which libraries this program has. */
+static int print_build(void)
+{
+	static const struct {
+		const char *what, *names;
+	} lists[] = {{"linked", ATTAR_LINKED}, {"loaded when they are needed", ATTAR_LOADED},
+		{"left out", ATTAR_LEFT_OUT}};
+	struct buf b _cleanup_(buf_done) = {0};
+
+	buf_printf(&b, "attar %s\n", attar_version());
+#ifdef ATTAR_STATIC
+	buf_str(&b, "static: needs no shared library, and can load none\n");
+#endif
+	for (size_t i = 0; i < ARRAY_SIZE(lists); i++)
+		if (*lists[i].names)
+			buf_printf(&b, "libraries %s: %s\n", lists[i].what, lists[i].names);
+	return print_buf(&b);
+}
+
 static bool is_one_of(const char *arg, const char *a, const char *b)
 {
 	return !strcmp(arg, a) || !strcmp(arg, b);
@@ -111,7 +130,9 @@ int main(int argc, char **argv)
 	}
 	if (is_one_of(argv[1], "-h", "--help"))
 		return overview();
-	if (is_one_of(argv[1], "--version", "version") || !strcmp(argv[1], "-V"))
+	if (!strcmp(argv[1], "version"))
+		return print_build();
+	if (is_one_of(argv[1], "--version", "-V"))
 		return print_version();
 	command = command_find(argv[1]);
 	if (command)

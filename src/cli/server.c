@@ -65,7 +65,8 @@ static int load(struct library *mhd)
 	if (!library)
 		return attar_fail(-EOPNOTSUPP,
 			"--listen needs the library libmicrohttpd: install the package "
-			"libmicrohttpd12");
+			"libmicrohttpd12 (%s)",
+			dlerror());
 	*(void **)&mhd->start = dlsym(library, "MHD_start_daemon");
 	*(void **)&mhd->stop = dlsym(library, "MHD_stop_daemon");
 	*(void **)&mhd->new_response = dlsym(library, "MHD_create_response_from_buffer");

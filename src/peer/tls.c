@@ -14,7 +14,7 @@ bool tls_is_wanted(const struct tls_files *files)
 #include <dlfcn.h>
 #include <gnutls/gnutls.h>
 
-#define PRIORITIES     "NORMAL:-VERS-ALL:+VERS-TLS1.3"
+#define PRIORITIES "NORMAL:-VERS-ALL:+VERS-TLS1.3"
 /* Without PSK alone: who learns the key later could read what was recorded. */
 #define PSK_PRIORITIES PRIORITIES ":+ECDHE-PSK:+DHE-PSK"
 #define PSK_NAME       "attar"
@@ -78,7 +78,8 @@ static int load(struct library *gnutls)
 
 	if (!library)
 		return attar_fail(-EOPNOTSUPP,
-			"TLS needs the library GnuTLS: install the package libgnutls30");
+			"TLS needs the library GnuTLS: install the package libgnutls30 (%s)",
+			dlerror());
 #define FIND(name)                                                                                 \
 	*(void **)&gnutls->name = dlsym(library, "gnutls_" #name);                                 \
 	complete &= gnutls->name != NULL;

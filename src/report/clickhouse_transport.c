@@ -49,7 +49,8 @@ static int load(struct library *lib)
 		library = dlopen(names[i], RTLD_NOW | RTLD_NODELETE); /* never closed: threads */
 	if (!library)
 		return attar_fail(-EOPNOTSUPP,
-			"ClickHouse needs the library libcurl: install the package libcurl4");
+			"ClickHouse needs the library libcurl: install the package libcurl4 (%s)",
+			dlerror());
 	*(void **)&lib->init = dlsym(library, "curl_global_init");
 	*(void **)&lib->new_request = dlsym(library, "curl_easy_init");
 	*(void **)&lib->set = dlsym(library, "curl_easy_setopt");

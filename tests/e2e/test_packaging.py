@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The systemd unit, the Debian packages and the static program."""
+import fcntl
+import json
 import os
 import re
 import shutil
@@ -8,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from command import ATTAR, BUILD, ROOT, has, run
+import guest
+from command import ATTAR, BUILD, ROOT, has, run, share_is
+from faults import sanitized
 
 pytestmark = pytest.mark.parallel
 
@@ -41,3 +45,157 @@ def test_unit_is_hardened(unit):
 def test_example_configuration_is_valid():
     done = run('agent', '--check', '-c', ROOT / 'packaging/agent.conf')
     assert done.returncode == 0, done.stderr
+
+
+# ---- the static program ----
+
+def build_static(arch, build):
+    """Return the static program, which is linked from the objects of a build directory."""
+    for tool in ('ninja', 'dpkg'):
+        if not has(tool):
+            pytest.skip(f'{tool} is not installed')
+    with open(build / '.lock', 'w') as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # others build there, too
+        done = subprocess.run([ROOT / 'tools/static', arch, build], capture_output=True, text=True,
+                              stdin=subprocess.DEVNULL, timeout=1800)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    return ROOT / done.stdout.strip()
+
+
+def libraries_of(program):
+    """Return what `attar version` prints: {kind: names}."""
+    done = run('version', program=program)
+    assert done.returncode == 0, done.stderr
+    return {kind: set(names.split(', '))
+            for kind, names in re.findall(r'^libraries ([\w ]+): (.*)$', done.stdout, re.M)}
+
+
+def static_workload(folder):
+    """Compile a program that needs no library either; skip without the C library's archive."""
+    path = folder / 'split7030'
+    source = ROOT / 'tests/workloads/split7030.c'
+    done = subprocess.run(['cc', '-static', '-D_GNU_SOURCE', '-O2', '-fno-omit-frame-pointer',
+                           source, '-o', path], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return path
+
+
+@pytest.fixture(scope='module')
+def static():
+    if sanitized():
+        pytest.skip('sanitizers are shared libraries')
+    arch = subprocess.run(['dpkg', '--print-architecture'], capture_output=True, text=True,
+                          check=True).stdout.strip()
+    return build_static(arch, BUILD)
+
+
+def test_static_program_needs_no_library(static):
+    done = subprocess.run(['readelf', '-d', '-l', static], capture_output=True, text=True,
+                          check=True)
+    assert 'NEEDED' not in done.stdout and 'INTERP' not in done.stdout
+    names, others = libraries_of(static), libraries_of(ATTAR)
+    assert 'loaded when they are needed' not in names
+    assert names['linked'] == others['linked']
+    assert names['left out'] == \
+        others['loaded when they are needed'] | others.get('left out', set())
+
+
+def test_static_program_loads_no_library(static):
+    """Not even one of this machine, whose C library is the one that is linked."""
+    done = run('stat', '-i', '1s', '-d', '1s', '--listen', '0', program=static)
+    assert done.returncode == 4, done.stderr
+    assert 'needs the library libmicrohttpd' in done.stderr
+    assert 'this attar is static and loads no libraries' in done.stderr
+
+
+def test_static_program_in_an_empty_folder(root, static, tmp_path):
+    """Only /proc and /sys are there. 70% of the time of a static program is in heavy()."""
+    for name in ('proc', 'sys'):
+        (tmp_path / name).mkdir()
+    shutil.copy(static, tmp_path / 'attar')
+    static_workload(tmp_path)
+    (tmp_path / 'agent.conf').write_text('[faults]\nrun = stat -e page-faults -i 100ms\n')
+    script = (f'mount -t proc proc {tmp_path}/proc && mount --rbind /sys {tmp_path}/sys && '
+              f'chroot {tmp_path} /attar profile -q -F 997 -o /x.json -o /x.db '
+              '-- /split7030 1000 && '
+              f'(TMPDIR=/ chroot {tmp_path} /attar agent -c /agent.conf --metrics /x.prom & '
+              'pid=$!; '
+              f'while kill -0 $pid && ! grep -qs attar_reports_total {tmp_path}/x.prom; '
+              'do sleep 0.1; done; '
+              'kill $pid; wait $pid)')
+    done = subprocess.run(['unshare', '-m', 'sh', '-c', script], capture_output=True, text=True,
+                          stdin=subprocess.DEVNULL, timeout=120)
+    assert done.returncode == 0, done.stderr
+    report = json.loads((tmp_path / 'x.json').read_text())
+    table = next(s for s in report['sections'] if s['name'] == 'functions')
+    columns = [column['name'] for column in table['columns']]
+    samples = {row[columns.index('symbol')]: row[columns.index('samples')]
+               for row in table['rows']}
+    share_is(samples['heavy'], samples['heavy'] + samples['light'], 0.7)
+
+
+@pytest.mark.guest('arm64')
+def test_static_program_for_arm64():
+    program = build_static('arm64', guest.cross_build())
+    ended = guest.run('arm64', 'sh', '-c',
+                      f'{program} version && {program} profile --format json -F 99 -d 2s')
+    assert ended.returncode == 0, ended.stderr
+    assert 'static: needs no shared library' in ended.stdout
+    assert json.loads(ended.stdout.splitlines()[-1])['profiler'] == 'profile'
+
+
+# ---- Debian packages ----
+
+@pytest.fixture(scope='module')
+def packages(tmp_path_factory):
+    """The Debian packages, and a folder into which they are unpacked."""
+    for tool in ('dpkg-buildpackage', 'dh'):
+        if not has(tool):
+            pytest.skip(f'{tool} (packages dpkg-dev and debhelper) is not installed')
+    folder = tmp_path_factory.mktemp('deb')
+    # what is tested is the packages: without optimization, they are built sooner
+    done = subprocess.run([ROOT / 'tools/deb', folder], capture_output=True, text=True,
+                          stdin=subprocess.DEVNULL, timeout=1800,
+                          env={**os.environ, 'DEB_BUILD_OPTIONS': 'noopt'})
+    assert done.returncode == 0, done.stderr[-3000:]
+    for deb in folder.glob('*.deb'):
+        subprocess.run(['dpkg', '-x', deb, folder / 'root'], check=True)
+    return folder
+
+
+@pytest.mark.xdist_group('packages')
+@pytest.mark.slow
+def test_packages_can_be_used(packages, tmp_path):
+    below = packages / 'root'
+    names = {path.name.split('_')[0] for path in packages.glob('*.deb')}
+    assert names == {'attar', 'libattar0', 'libattar-dev', 'libperfume1', 'libperfume-dev'}
+    attar = below / 'usr/bin/attar'
+    assert run('--version', program=attar).stdout == run('--version').stdout
+    needed = subprocess.run(['ldd', attar], capture_output=True, text=True, check=True).stdout
+    assert 'not found' not in needed and 'libsqlite3' in needed
+    example = below / 'usr/share/doc/attar/examples/agent.conf'
+    done = run('agent', '--check', '-c', example, program=attar)
+    assert done.returncode == 0, done.stderr
+    unit, = below.glob('**/attar-agent.service')
+    assert 'ExecStart=/usr/bin/attar agent -c /etc/attar/agent.conf' in unit.read_text()
+    library, = below.glob('usr/lib/*/libattar.so')
+    source = tmp_path / 'x.c'
+    source.write_text('#include <attar/attar.h>\n#include <stdio.h>\n'
+                      'int main(void) { puts(attar_version()); }\n')
+    subprocess.run(['cc', source, f'-I{below}/usr/include', '-o', tmp_path / 'x', library],
+                   check=True)
+    done = subprocess.run([tmp_path / 'x'], capture_output=True, text=True,
+                          env={**os.environ, 'LD_LIBRARY_PATH': str(library.parent)})
+    assert f'attar {done.stdout}' == run('--version').stdout
+
+
+@pytest.mark.xdist_group('packages')
+@pytest.mark.slow
+def test_lintian_finds_nothing(packages):
+    """No error and no warning."""
+    if not has('lintian'):
+        pytest.skip('lintian is not installed')
+    done = subprocess.run(['lintian', '--allow-root', '--fail-on', 'error,warning',
+                           *packages.glob('*.changes')], capture_output=True, text=True,
+                          timeout=1200)
+    assert done.returncode == 0, done.stdout + done.stderr
