@@ -35,6 +35,7 @@ enum attar_uses {
 	ATTAR_GIVES_TREE = 8,    /* provides a call tree on request, for folded stacks */
 	ATTAR_REDRAWS = 16,      /* on a terminal, its newest report replaces the previous one */
 	ATTAR_USES_INPUT = 32,   /* --input without ATTAR_USES_RINGS: counts of recordings */
+	ATTAR_USES_DATABASE = 128, /* --input may be a database: attar_run_has_database() */
 	ATTAR_GIVES_SPANS = 64,  /* provides a time line on request, see attar_run_add_span() */
 };
 
@@ -560,6 +561,20 @@ ATTAR_API const struct attar_profiler *attar_run_profiler(const struct attar_run
  * recording.
  */
 ATTAR_API bool attar_run_is_live(const struct attar_run *run);
+
+/*
+ * Whether the input is a database of SQLite 3, for profilers with ATTAR_USES_DATABASE. There are no
+ * events then: the run ends at once, with one report.
+ */
+ATTAR_API bool attar_run_has_database(const struct attar_run *run);
+
+/*
+ * Opens this database, which can only be read. Returns 0; *ret_db is to be closed with
+ * sqlite3_close(). Or a negative errno with an error text: -EINVAL if the input is no database,
+ * -EBADMSG if it is damaged, -EOPNOTSUPP if attar was built without SQLite.
+ */
+struct sqlite3;
+ATTAR_API int attar_run_open_database(const struct attar_run *run, struct sqlite3 **ret_db);
 
 /* The interval of reports, ns; 0: one report at the end. */
 ATTAR_API uint64_t attar_run_interval(const struct attar_run *run);

@@ -148,6 +148,7 @@ static int open_db(struct attar_run *run, struct sql *s, const char *path, bool 
 	struct sql_db_opts opts = {.path = path,
 		.is_stored = is_stored,
 		.is_prompt = s->prompt,
+		.is_input = attar_run_has_database(run),
 		.is_compared = is_stored && !path,
 		.is_filtered = s->verify && !is_stored,
 		.timeout = s->timeout,
@@ -213,6 +214,29 @@ static int drop_unneeded(struct attar_run *run, struct sql *s)
 	return r < 0 ? r : 0;
 }
 
+/* The input has the tables: there are no events to be chosen. */
+static int check_database(struct attar_run *run, struct sql *s)
+{
+	const struct {
+		const char *name;
+		bool is_set;
+	} all[] = {{"--event", s->events.n}, {"--call-graph", s->graph}, {"--output2", s->output2},
+		{"--verify", s->verify}};
+	struct sql_db *db;
+	int r;
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		if (all[i].is_set)
+			return attar_fail(
+				-EINVAL, "--input of a database conflicts with %s", all[i].name);
+	r = open_db(run, s, NULL, false, &db);
+	if (r == 0) {
+		r = s->query ? sql_db_check(db, s->query) : 0;
+		sql_db_free(db);
+	}
+	return r;
+}
+
 static int check_queries(struct attar_run *run, struct sql *s)
 {
 	struct sql_db *db;
@@ -263,8 +287,11 @@ static int verify(
 /* Which events are kept, and how SQLite reads them. */
 static int explain(const struct sql *s, struct sql_db *db, struct attar_report *report)
 {
-	struct attar_section *events = attar_report_table(report, "events");
+	struct attar_section *events;
 
+	if (!s->n)
+		return sql_db_explain(db, s->query, report);
+	events = attar_report_table(report, "events");
 	attar_section_column(events, "table", ATTAR_UNIT_TEXT);
 	attar_section_column(events, "filtered by", ATTAR_UNIT_TEXT);
 	attar_section_column(events, "kept", ATTAR_UNIT_TEXT);
@@ -321,6 +348,8 @@ static int sql_open(struct attar_run *run, void *self)
 		return attar_fail(-EINVAL, "sql needs a query: attar sql -e sched:sched_wakeup "
 					   "--query 'SELECT comm, count(*) FROM sched_wakeup "
 					   "GROUP BY comm'");
+	if (attar_run_has_database(run))
+		return check_database(run, s);
 	s->store.bytes_max = s->window;
 	s->by_source = (struct by_source){
 		.size = sizeof(struct sql_table), .learn = learn, .forget = forget};
@@ -442,13 +471,15 @@ static const struct attar_example examples[] = {
 		"the most frequent system calls of each second"},
 	{"sql --input perf.data --output2 events.db",
 		"the events of a recording as a database for sqlite3"},
+	{"sql --input delay.db --query 'SELECT * FROM reports'",
+		"results that were stored with -o delay.db"},
 	{0}};
 
 const struct attar_profiler profiler_sql = {
 	.name = "sql",
 	.group = "Events",
 	.summary = "query events with SQL",
-	.uses = ATTAR_USES_RINGS,
+	.uses = ATTAR_USES_RINGS | ATTAR_USES_DATABASE,
 	.needs = "perf events, whole system, tracefs",
 	.self_size = sizeof(struct sql),
 	.options = options,

@@ -113,6 +113,7 @@ struct sql_db_opts {
 	/* Ordinary tables, filled with the events now; else virtual ones. */
 	bool is_stored;
 	bool is_compared; /* ordinary tables for sql_db_compare(): hidden columns only if read */
+	bool is_input;    /* the database of --input; no other tables */
 	bool is_prompt;   /* the queries are not those of --query */
 	bool is_filtered; /* virtual tables have only the events that fulfil sql_table.only */
 	uint64_t timeout; /* ns that a query may take */

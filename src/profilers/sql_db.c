@@ -155,10 +155,10 @@ static int create_table(struct sql_db *db, size_t i)
 	return r;
 }
 
-static int create(struct attar_run *run, struct sql_db *db)
+static int create_tables(struct sql_db *db)
 {
 	const char *path = db->opts.path ? db->opts.path : ":memory:";
-	int r = 0;
+	int r;
 
 	if (sqlite3_open(path, &db->sqlite) != SQLITE_OK)
 		return attar_fail(-EIO, "cannot open the database '%s': %s", path,
@@ -169,8 +169,13 @@ static int create(struct attar_run *run, struct sql_db *db)
 		r = sql_db_failed(db, "cannot create the tables");
 	for (size_t i = 0; r == 0 && i < db->opts.n_tables; i++)
 		r = create_table(db, i);
-	if (r == 0)
-		r = execute(db, "COMMIT");
+	return r == 0 ? execute(db, "COMMIT") : r;
+}
+
+static int create(struct attar_run *run, struct sql_db *db)
+{
+	int r = db->opts.is_input ? sql_input_open(db) : create_tables(db);
+
 	if (r == 0)
 		r = sql_functions_add(run, db);
 	if (r == 0) {
@@ -214,10 +219,14 @@ struct sql_db *sql_db_free(struct sql_db *db)
 /* ---- errors ---- */
 
 /* "sched_wakeup(time, cpu, ...), ..." */
-static void list_tables(const struct sql_db *db, char *ret_text, size_t max)
+static void list_tables(struct sql_db *db, char *ret_text, size_t max)
 {
 	size_t n = 0;
 
+	if (db->opts.is_input) {
+		sql_input_describe(db, ret_text, max);
+		return;
+	}
 	*ret_text = '\0';
 	for (size_t i = 0; i < db->opts.n_tables && n < max; i++) {
 		n += (size_t)snprintf(
@@ -252,8 +261,10 @@ static const char *what(const struct sql_db *db)
 
 static int refuse(struct sql_db *db, const char *query)
 {
-	const char *refused = db->refused, *message = sqlite3_errmsg(db->sqlite);
-	char tables[1024], place[1024];
+	const char *refused = db->refused;
+	char tables[1024], place[1024], message[1024];
+
+	snprintf(message, sizeof(message), "%s", sqlite3_errmsg(db->sqlite));
 
 	db->refused = NULL;
 	if (sqlite3_errcode(db->sqlite) == SQLITE_INTERRUPT && now() <= db->deadline)
@@ -292,8 +303,13 @@ static void add_column(const struct sql_table *table, size_t column, struct atta
 
 void sql_db_tables(struct sql_db *db, bool columns, struct attar_report *report)
 {
-	struct attar_section *section = attar_report_table(report, "tables");
+	struct attar_section *section;
 
+	if (db->opts.is_input) {
+		sql_input_tables(db, columns, report);
+		return;
+	}
+	section = attar_report_table(report, "tables");
 	attar_section_column(section, "table", ATTAR_UNIT_TEXT);
 	attar_section_column(section, columns ? "column" : "events", ATTAR_UNIT_TEXT);
 	if (columns)

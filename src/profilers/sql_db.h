@@ -42,6 +42,17 @@ void sql_db_restrict(struct sql_db *db, bool is_restricted);
  */
 int sql_db_next(struct sql_db *db, const char **text, sqlite3_stmt **ret_statement);
 
+/* ---- sql_input.c ---- */
+
+/* Opens the database that is the input. 0 or a negative errno with an error text. */
+int sql_input_open(struct sql_db *db);
+
+/* "functions(report, self_percent, ...), ..." */
+void sql_input_describe(struct sql_db *db, char *ret_text, size_t max);
+
+/* See sql_db_tables(). */
+void sql_input_tables(struct sql_db *db, bool columns, struct attar_report *report);
+
 /* ---- sql_group.c ---- */
 
 /*

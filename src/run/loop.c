@@ -6,6 +6,7 @@
 #include "base/opts.h"
 #include "perf/target.h"
 #include "report/model.h"
+#include "run/database.h"
 #include "run/run.h"
 #include "stream/stream.h"
 
@@ -83,7 +84,7 @@ static int make_report(struct attar_run *run, enum attar_scope scope, uint64_t u
 	if (r == 0 && scope == ATTAR_SCOPE_WHOLE)
 		spans_report(run, out);
 	/* counting has no overhead worth a line per interval; keep the text of an error */
-	if (r == 0 && (run->stream || run->clock.ended))
+	if (r == 0 && !run->has_database && (run->stream || run->clock.ended))
 		run_fill_notes(run, out, scope);
 	run->clock.interval_began = until;
 	if (r < 0)
@@ -385,6 +386,8 @@ static int turn(struct attar_run *run, int timeout_ms)
 
 	if (run->replay)
 		return turn_replay(run, timeout_ms);
+	if (run->has_database)
+		return 0;
 	end = duration_end(run);
 	now = base_now();
 
@@ -425,6 +428,8 @@ static int finish(struct attar_run *run)
 	if (run->replay)
 		return finish_replay(run, r);
 	run->clock.ended = base_now();
+	if (run->has_database)
+		return 0;
 	if (r == 0)
 		r = counts_disable(run);
 	if (r == 0)
@@ -484,6 +489,8 @@ static int start_round(struct attar_run *run)
 
 	run->phase = RUN_STARTED;
 	run->clock.progress = base_now() + PROGRESS_NS;
+	if (run->has_database)
+		return run_database_start(run);
 	if (run->replay)
 		return replay_start(run);
 	r = open_all(run);
@@ -561,7 +568,7 @@ static int begin(struct attar_run *run, const struct attar_run_hooks *hooks, con
 	if (r >= 0)
 		user_stacks_show(run);
 	if (r == 0 && run->opts.input)
-		r = replay_open(run);
+		r = run_database_is_input(run) ? run_database_open(run) : replay_open(run);
 	if (r == 0)
 		r = open_profiler(run);
 	if (r == 0)

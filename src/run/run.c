@@ -255,7 +255,7 @@ bool attar_run_is_live(const struct attar_run *run)
 {
 	CHECK_ARG_OR(run, "run", true);
 
-	return !run->replay;
+	return !run->replay && !run->has_database;
 }
 
 int attar_run_expect_queries(struct attar_run *run)

@@ -72,6 +72,7 @@ struct attar_run {
 	struct attar_target *target;
 	struct attar_stream *stream; /* NULL: nothing is sampled */
 	struct run_replay *replay;   /* of --input and --pull; NULL: live */
+	bool has_database;           /* --input is a database: there are no events */
 	struct run_pull pull;
 	struct run_select select;
 	struct sample_filter sample_filter;
