@@ -136,9 +136,10 @@ static int check_magic(struct recording *r, struct data_header *header, size_t l
 {
 	if (!len && r->input.damage && r->input.damage(r->input.ctx))
 		recording_damage(r, "%s", r->input.damage(r->input.ctx));
+	if (!len && !r->stats.damage)
+		return attar_fail(-EBADMSG, "'%s' is empty: it is not a recording", CLIP(r->path));
 	if (!len)
-		return attar_fail(-EBADMSG, "%s%s%s", CLIP(r->path),
-			r->stats.damage ? ": " : " is empty: no recording", r->stats.damage ?: "");
+		return attar_fail(-EBADMSG, "%s: %s", CLIP(r->path), r->stats.damage);
 	if (len >= 8 && (header->magic == PERF_DATA_MAGIC_V1 ||
 				header->magic == __builtin_bswap64(PERF_DATA_MAGIC_V1)))
 		return attar_fail(-ENOTSUP,

@@ -491,7 +491,7 @@ static int add_report(struct clickhouse *ch, const struct attar_report *report)
 {
 	const struct attar_notes *n = &report->notes;
 	const uint64_t counts[] = {n->seen, n->lost, n->lost_side_band, n->missing, n->throttled,
-		n->unprinted, n->unstored, n->self_rss};
+		n->unprinted, n->self_rss};
 	struct rows rows _cleanup_(rows_done) = {0};
 	struct buf *b;
 
@@ -499,7 +499,7 @@ static int add_report(struct clickhouse *ch, const struct attar_report *report)
 	buf_str(&rows.table,
 		"\ninterval_ns UInt64\nprofiler String\nversion String\nseen UInt64\nlost UInt64"
 		"\nlost_side_band UInt64\nmissing UInt64\nthrottled UInt64\nunprinted UInt64"
-		"\nunstored UInt64\nself_rss UInt64\nself_cpu Float64"
+		"\nself_rss UInt64\nself_cpu Float64"
 		"\nunresolved Nullable(Float64)\nremarks Array(String)");
 	b = rows_add(&rows, ch->time);
 	if (!b)

@@ -57,6 +57,12 @@ static void note_late_read(struct attar_run *run, const struct attar_expr_record
 		run->notes.latest_read = MAX(run->notes.latest_read, now - record->time);
 }
 
+static size_t read_failed(struct attar_run *run)
+{
+	run->notes.failed_reads++;
+	return 0;
+}
+
 /*
  * The text at an address of the process, as it is now; 0: the process has exited, or the recording
  * does not have it.
@@ -77,12 +83,14 @@ static size_t text_in_process(void *ctx, const struct attar_expr_record *record,
 
 		got = process_vm_readv(record->tid, &to, 1, &from, 1, 0);
 		if (got <= 0)
-			return n;
+			return n ? n : read_failed(run);
 		if (n == 0)
 			note_late_read(run, record);
 		end = memchr(ret_text + n, '\0', (size_t)got);
+		if (end == ret_text)
+			return 0;
 		if (end)
-			return printable(ret_text, (size_t)(end - ret_text));
+			return printable(ret_text, (size_t)(end - ret_text)) ?: read_failed(run);
 		n += (size_t)got;
 	}
 	return n;

@@ -96,6 +96,7 @@ static void missing_remark(const struct attar_notes *notes, struct attar_report 
 {
 	struct buf cpus _cleanup_(buf_done) = {0};
 	size_t shown = MIN(notes->n_missing_by_cpu, (size_t)REMARK_CPUS_MAX);
+	const char *them = notes->missing == 1 ? "it" : "them";
 
 	for (size_t i = 0; i < shown; i++) {
 		const struct attar_cpu_count *it = &notes->missing_by_cpu[i];
@@ -108,9 +109,10 @@ static void missing_remark(const struct attar_notes *notes, struct attar_report 
 		buf_printf(&cpus, ", and more on %zu other CPUs", notes->n_missing_by_cpu - shown);
 	if (notes->missing)
 		attar_report_remark(report,
-			"the kernel counted %llu events that it neither delivered nor reported as "
-			"lost%s; 'attar stat' counts them",
-			(unsigned long long)notes->missing, buf_text(&cpus));
+			"%llu event%s missing: the kernel counted %s, but attar did not receive "
+			"%s%s; 'attar stat' counts %s",
+			(unsigned long long)notes->missing, notes->missing == 1 ? " is" : "s are",
+			them, them, buf_text(&cpus), them);
 }
 
 /* What was not delivered in order of time. */
@@ -125,14 +127,14 @@ static void order_remarks(struct attar_run *run, const struct attar_stream_stats
 	}
 	if (disordered)
 		attar_report_remark(report,
-			"%llu records arrived after newer ones had been delivered, and were given "
-			"the time of these",
-			(unsigned long long)disordered);
+			"%llu record%s arrived after newer ones had been delivered, and got the "
+			"time of these",
+			(unsigned long long)disordered, PLURAL_S(disordered));
 	if (losses && run->profiler->lost)
 		attar_report_remark(report,
-			"%llu periods of loss became known after later events of other CPUs had "
-			"been delivered: what ended there within them has been counted",
-			(unsigned long long)losses);
+			"%llu loss%s reported late: what ended on other CPUs meanwhile is counted, "
+			"and may be wrong",
+			(unsigned long long)losses, losses == 1 ? " was" : "es were");
 }
 
 /*
@@ -169,10 +171,17 @@ static void late_reads_remark(const struct run_notes *notes, struct attar_report
 {
 	if (notes->late_reads)
 		attar_report_remark(report,
-			"memory and files of programs were read %llu times by ustring() and "
-			"fd_name(), up to %.3f ms after the event: a program that had reused them "
-			"shows others",
-			(unsigned long long)notes->late_reads, (double)notes->latest_read / 1e6);
+			"%llu text%s of ustring() and fd_name() %s read from the programs up to "
+			"%.3f ms after the event: a text can be wrong if the program has changed "
+			"it meanwhile",
+			(unsigned long long)notes->late_reads, PLURAL_S(notes->late_reads),
+			notes->late_reads == 1 ? "was" : "were", (double)notes->latest_read / 1e6);
+	if (notes->failed_reads)
+		attar_report_remark(report,
+			"%llu text%s of ustring() %s not read, and the address is shown: the "
+			"program had exited or replaced its memory before attar received the event",
+			(unsigned long long)notes->failed_reads, PLURAL_S(notes->failed_reads),
+			notes->failed_reads == 1 ? "was" : "were");
 }
 
 void run_fill_notes(struct attar_run *run, struct attar_report *report, enum attar_scope scope)

@@ -16,6 +16,7 @@ struct run_notes {
 	uint64_t seen, lost, throttled, lost_side_band, disordered, late_losses;
 	/* reads of the memory and files of programs by expressions, after the event */
 	uint64_t late_reads, latest_read; /* number, and ns after the event at most */
+	uint64_t failed_reads;            /* texts that could not be read */
 	/* at the start of attar_run_go() */
 	struct timespec cpu_began; /* CPU time of this process */
 	uint64_t entered;          /* ns, CLOCK_MONOTONIC */

@@ -52,6 +52,9 @@ static int take_formats(struct attar_run *run)
 				     event->format_len)
 			   : base_oom();
 		free(system);
+		if (r < 0)
+			attar_context(r, "%s: the event '%s'", CLIP(run->opts.input),
+				CLIP(event->name));
 	}
 	return r >= 0 && strings->at
 		       ? tracefs_set_strings(&catalog->tracefs, strings->at, strings->len)

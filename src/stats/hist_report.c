@@ -82,8 +82,9 @@ static void remark_unpaired(struct attar_report *report, const uint64_t *unpaire
 		n += unpaired[i];
 	}
 	if (n)
-		attar_report_remark(report, "%llu %s of %s are not part of a pair: %s",
-			(unsigned long long)n, what, name, buf_text(&text));
+		attar_report_remark(report, "%llu %s%s of %s %s not part of a pair: %s",
+			(unsigned long long)n, what, PLURAL_S(n), name, n == 1 ? "is" : "are",
+			buf_text(&text));
 }
 
 void attar_report_unpaired(
@@ -94,9 +95,9 @@ void attar_report_unpaired(
 	CHECK_ARG_OR(name, "name", );
 
 	remark_unpaired(
-		report, stats->unpaired, ATTAR_UNPAIRED_OPEN, ATTAR_UNPAIRED_END, name, "starts");
+		report, stats->unpaired, ATTAR_UNPAIRED_OPEN, ATTAR_UNPAIRED_END, name, "start");
 	remark_unpaired(
-		report, stats->unpaired, ATTAR_UNPAIRED_END, ATTAR_UNPAIRED_REASONS, name, "ends");
+		report, stats->unpaired, ATTAR_UNPAIRED_END, ATTAR_UNPAIRED_REASONS, name, "end");
 }
 
 void attar_report_evicted(

@@ -55,8 +55,8 @@ int tracefs_denied(int r, const char *path)
 	if (r != -EACCES && r != -EPERM)
 		return attar_fail(r, "cannot open %s: %s", path, limit_open_error(-r));
 	return attar_fail(-EACCES,
-		"no permission to read tracefs (%s: %s): run as root, or grant a group access as "
-		"root: mount -o remount,mode=0750,gid=GROUP " STANDARD,
+		"no permission to read tracefs (%s: %s): run as root, or let a group read it (as "
+		"root): mount -o remount,mode=0750,gid=GROUP " STANDARD,
 		path, strerror(-r));
 }
 

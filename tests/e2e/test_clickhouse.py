@@ -32,8 +32,8 @@ def test_shares_of_the_profile_model(server, tmp_path):
     assert {path: int(n) for path, n in folded.items()} == expected
     assert server.rows('SELECT samples FROM attar_profile_functions WHERE symbol = \'heavy\'') \
         == [[str(heavy)]]
-    assert server.rows('SELECT seen, lost, unstored FROM attar_reports') \
-        == [[str(found.notes['seen']), str(found.notes['lost']), '0']]
+    assert server.rows('SELECT seen, lost FROM attar_reports') \
+        == [[str(found.notes['seen']), str(found.notes['lost'])]]
     assert server.rows('SELECT max(version) FROM attar_schema') == [['1']]
 
 

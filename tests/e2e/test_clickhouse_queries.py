@@ -36,7 +36,7 @@ ANSWERS = [
     [['shop', './shop', '400']],
     [[f'{DAY} 10:00:00', 'shop', '200'], [f'{DAY} 13:00:00', 'shop', '200']],
     [['1000', '0.5'], ['2000', '0.9'], ['4000', '1']],
-    [['host1', '1000', '0', '0', '0.01', '4096'], ['host2', '500', '5', '7', '0.03', '8192']],
+    [['host1', '1000', '0', '0.01', '4096'], ['host2', '500', '5', '0.03', '8192']],
 ]
 
 
@@ -55,8 +55,8 @@ def fill(server):
             for host, hour, stack, value in SAMPLES])
     insert('attar_histograms', f'{COLUMNS}, profiler, low, high, count',
            [(*common(host), 'runqlat', *bucket) for host, *bucket in BUCKETS])
-    insert('attar_reports', f'{COLUMNS}, seen, lost, unstored, self_cpu, self_rss',
-           [(*common('host1'), 1000, 0, 0, 0.01, 4096), (*common('host2'), 500, 5, 7, 0.03, 8192)])
+    insert('attar_reports', f'{COLUMNS}, seen, lost, self_cpu, self_rss',
+           [(*common('host1'), 1000, 0, 0.01, 4096), (*common('host2'), 500, 5, 0.03, 8192)])
 
 
 def test_queries_of_the_page(root, server, tmp_path):

@@ -183,7 +183,7 @@ def test_a_recording_that_is_continued_by_10_gb_of_zeros(tmp_path):
 
 
 @pytest.mark.parametrize('content, sentence', [
-    (b'', 'is empty: no recording'),
+    (b'', 'is empty: it is not a recording'),
     (b'x', 'is not a recording'),
     (b'hello\n' * 100, 'is not a recording: it does not start with PERFILE2, as perf.data does'),
     (struct.pack('<Q', 0x32454c4946524550), 'is not a recording'),
@@ -218,7 +218,7 @@ def test_a_fifo_is_a_pipe(tmp_path):
 @pytest.mark.parametrize('path, sentence', [
     ('/tmp', '/tmp is a directory, not a recording'),
     ('/nowhere/x.data', 'cannot open /nowhere/x.data: No such file or directory'),
-    ('/dev/null', '/dev/null is empty: no recording'),
+    ('/dev/null', "'/dev/null' is empty: it is not a recording"),
 ])
 def test_what_cannot_be_opened(path, sentence):
     ended = trace(path)

@@ -217,7 +217,7 @@ def test_perfmon_without_tracefs_names_tracefs(nobody, sysctl):
     assert re.fullmatch(
         r'attar: --event: no permission to read tracefs \(/sys/kernel/tracing: '
         r'Permission denied\): '
-        r'run as root, or grant a group access as root: .*', notes_of(done)[-1])
+        r'run as root, or let a group read it \(as root\): .*', notes_of(done)[-1])
 
 
 def test_tracepoint_without_tracefs_is_refused(nobody):

@@ -10,6 +10,7 @@ import textwrap
 import pytest
 
 from command import run
+from test_loss import while_stopped
 
 SCRIPT = '''# attar script
 event syscalls:sys_enter_openat dfd:u64 filename:u64 __filename_val:string
@@ -166,11 +167,25 @@ def test_late_reads_are_remarked():
     done = run('opensnoop', '--format', 'json', *python(PROGRAM))
     found = json.loads(done.stdout.splitlines()[-1])
     copied = '__filename_val' in run('list', 'syscalls:sys_enter_openat').stdout
-    remark = [r for r in found.get('remarks', []) if ' after the event: ' in r]
+    remark = [r for r in found.get('remarks', []) if ' ms after the event: ' in r]
     assert bool(remark) == (not copied)
     for text in remark:
-        times, delay = re.search(r'read (\d+) times by .*, up to ([\d.]+) ms after', text).groups()
+        times, delay = re.search(r'^(\d+) texts? of .* up to ([\d.]+) ms after', text).groups()
         assert 0 < int(times) <= found['notes']['seen'] and float(delay) > 0
+
+
+@pytest.mark.usefixtures('root')
+def test_paths_that_were_not_read_are_remarked(spawn, tmp_path):
+    """attar receives the events when the program has exited."""
+    if '__filename_val' in run('list', 'syscalls:sys_enter_openat').stdout:
+        pytest.skip('this kernel copies the paths')
+    out = tmp_path / 'x.json'
+    while_stopped(spawn, out, 'opensnoop', '-q', '-m', 1024, command=('/bin/true',))
+    text = out.read_text()
+    addresses = re.findall(r'"(0x[0-9a-f]+)"', text)
+    remark, = (r for r in json.loads(text.splitlines()[-1])['remarks']
+               if 'and the address is shown' in r)
+    assert int(remark.split()[0]) == len(addresses) > 0
 
 
 @pytest.mark.usefixtures('root')

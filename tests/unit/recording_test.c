@@ -298,8 +298,8 @@ static void test_not_a_recording(void **state)
 
 	open_fails("/nowhere/x.data", -ENOENT, "cannot open /nowhere/x.data: No such file");
 	open_fails("/tmp", -EISDIR, "/tmp is a directory, not a recording");
-	open_fails("/dev/null", -EBADMSG, "/dev/null is empty: no recording");
-	open_fails(file_with("", 0, &fd), -EBADMSG, "is empty: no recording");
+	open_fails("/dev/null", -EBADMSG, "'/dev/null' is empty: it is not a recording");
+	open_fails(file_with("", 0, &fd), -EBADMSG, "is empty: it is not a recording");
 	close(fd);
 	open_fails(file_with("hello, world, this is text", 26, &fd), -EBADMSG,
 		"is not a recording: it does not start with PERFILE2");
