@@ -161,9 +161,15 @@ static bool is_recording(const struct buf *text)
 	return false;
 }
 
+/* Event lines cannot be compared. */
 static bool has_sections(const struct attar_report *report)
 {
-	return attar_report_get_section(report, 0) != NULL;
+	const struct attar_section *section;
+
+	for (size_t i = 0; (section = attar_report_get_section(report, i)); i++)
+		if (attar_section_get_kind(section) != ATTAR_SECTION_EVENTS)
+			return true;
+	return false;
 }
 
 /* Each line is a report. */

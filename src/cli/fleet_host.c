@@ -19,7 +19,9 @@ enum {
 	NOISE_MAX = 100, /* lines of a login shell before the first one of attar */
 	LINE_MAX_BYTES = 1000,
 	COPY_BYTES = 1 << 16,
-	READS_MAX = 64, /* at a turn, so that each host has its turn */
+	SECTIONS_MAX = 256, /* of a report */
+	COLUMNS_MAX = 2048, /* of a section */
+	READS_MAX = 64,     /* at a turn, so that each host has its turn */
 };
 
 static uint64_t now_real(void)
@@ -286,6 +288,17 @@ static void take_missing(struct fleet_host *h)
 		h->state = FLEET_COPIES;
 }
 
+/* Sections and columns of hosts are matched one by one. */
+static bool is_too_wide(const struct attar_report *report)
+{
+	const struct attar_section *section;
+
+	for (size_t i = 0; (section = attar_report_get_section(report, i)); i++)
+		if (i == SECTIONS_MAX || attar_section_get_columns(section) > COLUMNS_MAX)
+			return true;
+	return false;
+}
+
 static int take_report(struct fleet_host *h, const char *line, size_t n)
 {
 	struct attar_report *report;
@@ -297,6 +310,11 @@ static int take_report(struct fleet_host *h, const char *line, size_t n)
 		refuse(h, r == -ENOMEM ? "no memory for its report"
 				       : "what it sent is no report of attar");
 		return r;
+	}
+	if (is_too_wide(report)) {
+		refuse(h, "its report has too many sections or columns");
+		attar_report_free(report);
+		return -E2BIG;
 	}
 	if (h->behind) {
 		h->behind--;

@@ -74,25 +74,53 @@ static unsigned count_failures(const struct fleet *f)
 
 typedef VEC(struct fleet_part) part_list;
 
-/* The first report of each host that has one. */
-static int take_parts(struct fleet *f, part_list *ret_parts)
+static bool is_lines(const struct attar_report *report)
 {
-	vec_each (&f->hosts, h) {
-		if (!h->reports.n) {
-			h->behind += fleet_host_is_live(h);
-			continue;
-		}
-		if (vec_push(ret_parts, (struct fleet_part){h->name, h->reports.at[0]}) < 0)
-			return -ENOMEM;
-		h->reports.n--;
-		memmove(h->reports.at, h->reports.at + 1, h->reports.n * sizeof(*h->reports.at));
-		h->waiting_since = base_now();
-	}
+	const struct attar_section *first = attar_report_get_section(report, 0);
+
+	return first && attar_section_get_kind(first) == ATTAR_SECTION_EVENTS;
+}
+
+/* Moves the first report of a host. */
+static int take_part(struct fleet_host *h, part_list *ret_parts)
+{
+	struct fleet_part part = {h->name, h->reports.at[0], h->offset};
+
+	if (vec_push(ret_parts, part) < 0)
+		return -ENOMEM;
+	h->reports.n--;
+	memmove(h->reports.at, h->reports.at + 1, h->reports.n * sizeof(*h->reports.at));
+	h->waiting_since = base_now();
 	return 0;
 }
 
+/* The first report of each host that has one. */
+static int take_parts(struct fleet *f, part_list *ret_parts)
+{
+	int r = 0;
+
+	vec_each (&f->hosts, h) {
+		if (h->reports.n && r == 0)
+			r = take_part(h, ret_parts);
+		else
+			h->behind += fleet_host_is_live(h);
+	}
+	return r;
+}
+
+/* Event lines, which do not wait for other hosts. */
+static int take_lines(struct fleet *f, part_list *ret_parts)
+{
+	int r = 0;
+
+	vec_each (&f->hosts, h)
+		if (h->reports.n && is_lines(h->reports.at[0]) && r == 0)
+			r = take_part(h, ret_parts);
+	return r;
+}
+
 /* The time of the latest report by the clock of this host, and the longest interval. */
-static void set_span(const struct fleet *f, const part_list *parts, struct attar_report *report)
+static void set_span(const part_list *parts, struct attar_report *report)
 {
 	uint64_t time = 0, interval = 0;
 
@@ -100,10 +128,7 @@ static void set_span(const struct fleet *f, const part_list *parts, struct attar
 		uint64_t one_time, one_interval;
 
 		attar_report_get_span(part->report, &one_time, &one_interval);
-		vec_each (&f->hosts, h)
-			if (h->name == part->host)
-				one_time -= (uint64_t)h->offset;
-		time = MAX(time, one_time);
+		time = MAX(time, one_time - (uint64_t)part->offset);
 		interval = MAX(interval, one_interval);
 	}
 	if (!parts->n) {
@@ -115,35 +140,50 @@ static void set_span(const struct fleet *f, const part_list *parts, struct attar
 	attar_report_span(report, time, interval);
 }
 
-static int draw(struct fleet *f, const part_list *parts)
+static int draw(struct fleet *f, const part_list *parts, bool lines)
 {
 	struct attar_report *report = attar_report_new(attar_run_profiler(f->run)->name);
+	bool intervals = attar_run_interval(f->run) != 0;
 	int r;
 
 	if (!report)
 		return base_oom();
-	set_span(f, parts, report);
+	set_span(parts, report);
 	r = fleet_merge(parts->at, parts->n, f->by_host, report);
-	add_hosts(f, report);
-	f->failures_shown = count_failures(f);
+	if (!lines) {
+		add_hosts(f, report);
+		f->failures_shown = count_failures(f);
+	}
 	if (r == 0)
 		r = outputs_draw(&f->outputs, report,
-			attar_run_interval(f->run) ? ATTAR_SCOPE_INTERVAL : ATTAR_SCOPE_WHOLE,
-			attar_run_interval(f->run) != 0);
+			intervals || lines ? ATTAR_SCOPE_INTERVAL : ATTAR_SCOPE_WHOLE, intervals);
 	attar_report_free(report);
 	return r;
 }
 
-static int draw_next(struct fleet *f)
+/* *ret_drawn (may be NULL) is whether there were reports. */
+static int draw_next(struct fleet *f, bool lines, bool *ret_drawn)
 {
 	part_list all = {0};
-	int r = take_parts(f, &all);
+	int r = lines ? take_lines(f, &all) : take_parts(f, &all);
 
-	if (r == 0)
-		r = draw(f, &all);
+	if (r == 0 && (all.n || !lines))
+		r = draw(f, &all, lines);
+	if (ret_drawn)
+		*ret_drawn = all.n > 0;
 	vec_each (&all, part)
 		attar_report_free((struct attar_report *)(uintptr_t)part->report);
 	vec_done(&all);
+	return r;
+}
+
+static int draw_lines(struct fleet *f)
+{
+	bool drawn = true;
+	int r = 0;
+
+	while (r == 0 && drawn)
+		r = draw_next(f, true, &drawn);
 	return r;
 }
 
@@ -164,15 +204,15 @@ static bool is_complete(const struct fleet *f)
 int fleet_report_turn(struct fleet *f, bool end)
 {
 	bool intervals = attar_run_interval(f->run) != 0, drawn = false;
-	int r = 0;
+	int r = draw_lines(f);
 
 	if (!end && !intervals)
-		return 0;
+		return r;
 	while (r == 0 && is_complete(f)) {
-		r = draw_next(f);
+		r = draw_next(f, false, NULL);
 		drawn = true;
 	}
 	if (r == 0 && end && (intervals ? f->failures_shown != count_failures(f) : !drawn))
-		r = draw_next(f);
+		r = draw_next(f, false, NULL);
 	return r;
 }

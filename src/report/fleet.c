@@ -89,12 +89,14 @@ static int list_histograms(const fleet_sections *all, struct attar_report *out)
 
 static int merge_rows(const fleet_sections *all, bool by_host, struct attar_report *out)
 {
+	bool is_lines = all->at[0].section->kind == ATTAR_SECTION_EVENTS;
 	fleet_columns columns = {0};
 	int r = fleet_columns_of(all, &columns);
 
 	if (r == 0)
-		r = by_host || !fleet_can_merge(&columns) ? fleet_list_rows(all, &columns, out)
-							  : fleet_merge_table(all, &columns, out);
+		r = by_host || is_lines || !fleet_can_merge(&columns)
+			    ? fleet_list_rows(all, &columns, out)
+			    : fleet_merge_table(all, &columns, out);
 	vec_done(&columns);
 	return r;
 }
@@ -105,6 +107,7 @@ static int merge(const fleet_sections *all, bool by_host, struct attar_report *o
 
 	switch (like->kind) {
 	case ATTAR_SECTION_TABLE:
+	case ATTAR_SECTION_EVENTS:
 		return merge_rows(all, by_host, out);
 	case ATTAR_SECTION_HISTOGRAM:
 		return by_host ? list_histograms(all, out)
@@ -134,7 +137,8 @@ static int gather(const struct fleet_part *parts, size_t n, size_t first,
 	for (size_t i = first; i < n; i++) {
 		const struct attar_section *s = find_like(parts[i].report, like);
 
-		if (s && vec_push(ret_all, (struct fleet_section){parts[i].host, s}) < 0)
+		if (s && vec_push(ret_all,
+				 (struct fleet_section){parts[i].host, s, parts[i].offset}) < 0)
 			return -ENOMEM;
 	}
 	return 0;

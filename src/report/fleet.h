@@ -8,6 +8,7 @@
  *   they are shares of; means are computed again from total and count. Other columns are left out,
  *   and a remark names them. A table without any column that can be merged, or whose rows are
  *   single events (they have a time or an address), is listed with a column "host".
+ * - Event lines are listed in the same way, in the order of their times.
  * - Histograms are added bucket by bucket; quantiles are those of the sum.
  * - Call trees are added stack by stack. Tasks of one name are one.
  * - Notes are sums; the peak memory is that of the host with most.
@@ -21,6 +22,7 @@
 struct fleet_part {
 	const char *host;
 	const struct attar_report *report;
+	int64_t offset; /* of its clock to the one that times are shown in, ns */
 };
 
 /*

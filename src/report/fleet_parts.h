@@ -10,6 +10,7 @@
 struct fleet_section {
 	const char *host;
 	const struct attar_section *section;
+	int64_t offset; /* see struct fleet_part */
 };
 typedef VEC(struct fleet_section) fleet_sections;
 

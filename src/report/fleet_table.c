@@ -18,6 +18,7 @@ struct amount {
 struct merged_row {
 	const struct attar_section *section; /* has the labels, as this row: */
 	uint32_t row;
+	const int *columns; /* of the section; -1: it has none */
 };
 
 struct merged {
@@ -27,6 +28,7 @@ struct merged {
 	VEC(struct merged_row) rows;
 	VEC(struct amount) amounts; /* of row i: from i * columns->n on */
 	VEC(double) wholes;         /* of each column: its sum over all rows of all hosts */
+	VEC(int *) maps;            /* the columns of each section, for merged_row.columns */
 };
 
 static void merged_done(struct merged *m)
@@ -36,22 +38,25 @@ static void merged_done(struct merged *m)
 	vec_done(&m->rows);
 	vec_done(&m->amounts);
 	vec_done(&m->wholes);
+	vec_each (&m->maps, map)
+		free(*map);
+	vec_done(&m->maps);
 }
 
 /* ---- rows ---- */
 
 /* The labels of a row, each with its length, so that no two of them are taken for others. */
-static int key_of(struct merged *m, const struct attar_section *s, uint32_t row, uint32_t *ret_key)
+static int key_of(struct merged *m, const struct merged_row *from, uint32_t *ret_key)
 {
 	struct buf key _cleanup_(buf_done) = {0};
 
-	vec_each (m->columns, c) {
-		int column = c->rule == FLEET_KEY ? fleet_column_in(s, c) : -1;
-		struct cell cell = column < 0 ? (struct cell){.kind = CELL_NONE}
-					      : section_cell(s, row, (size_t)column);
+	for (size_t i = 0; i < m->columns->n; i++) {
+		struct cell cell = {.kind = CELL_NONE};
 
+		if (m->columns->at[i].rule == FLEET_KEY && from->columns[i] >= 0)
+			cell = section_cell(from->section, from->row, (size_t)from->columns[i]);
 		if (cell.kind == CELL_TEXT) {
-			const char *text = section_text(s, cell.text);
+			const char *text = section_text(from->section, cell.text);
 
 			buf_printf(&key, "%zu:%s", strlen(text), text);
 		} else if (cell.kind == CELL_U64 || cell.kind == CELL_I64) {
@@ -63,23 +68,32 @@ static int key_of(struct merged *m, const struct attar_section *s, uint32_t row,
 }
 
 /* The amounts of the row with these labels. NULL: out of memory. */
-static struct amount *amounts_of(struct merged *m, const struct attar_section *s, uint32_t row)
+static struct amount *amounts_of(struct merged *m, const struct merged_row *from)
 {
 	uint64_t *found;
 	uint32_t key;
 
-	if (key_of(m, s, row, &key) < 0)
+	if (key_of(m, from, &key) < 0)
 		return NULL;
 	found = map_get(&m->index, key);
 	if (found)
 		return &m->amounts.at[*found * m->columns->n];
-	if (map_put(&m->index, key, m->rows.n) < 0 ||
-		vec_push(&m->rows, (struct merged_row){s, row}) < 0)
+	if (map_put(&m->index, key, m->rows.n) < 0 || vec_push(&m->rows, *from) < 0)
 		return NULL;
 	for (size_t i = 0; i < m->columns->n; i++)
 		if (vec_push(&m->amounts, (struct amount){0}) < 0)
 			return NULL;
 	return &m->amounts.at[m->amounts.n - m->columns->n];
+}
+
+/* The columns of a section; to be freed. NULL: out of memory. */
+static int *map_columns(const struct attar_section *s, const fleet_columns *columns)
+{
+	int *map = calloc(columns->n + 1, sizeof(*map));
+
+	for (size_t i = 0; map && i < columns->n; i++)
+		map[i] = fleet_column_in(s, &columns->at[i]);
+	return map;
 }
 
 /* ---- numbers ---- */
@@ -130,9 +144,8 @@ static void add_cell(struct amount *a, enum fleet_rule rule, struct cell cell, d
 }
 
 /* The sum of a column on a host. */
-static double whole_of(const struct attar_section *s, const struct fleet_column *c)
+static double whole_of(const struct attar_section *s, int column)
 {
-	int column = fleet_column_in(s, c);
 	double whole = 0;
 
 	for (uint32_t row = 0; column >= 0 && row < s->rows; row++) {
@@ -143,34 +156,43 @@ static double whole_of(const struct attar_section *s, const struct fleet_column 
 	return whole;
 }
 
-static int add_section(struct merged *m, const struct attar_section *s)
+static int add_row(struct merged *m, const struct merged_row *from, const double *wholes)
 {
-	size_t n = m->columns->n;
-	double *wholes _cleanup_free_ = calloc(n + 1, sizeof(*wholes));
-	int *columns _cleanup_free_ = calloc(n + 1, sizeof(*columns));
+	struct amount *amounts = amounts_of(m, from);
 
-	if (!wholes || !columns)
+	if (!amounts)
 		return -ENOMEM;
-	for (size_t i = 0; i < n; i++) {
-		columns[i] = fleet_column_in(s, &m->columns->at[i]);
-		wholes[i] = whole_of(s, &m->columns->at[i]);
-		m->wholes.at[i] += wholes[i];
-	}
-	for (uint32_t row = 0; row < s->rows; row++) {
-		struct amount *amounts = amounts_of(m, s, row);
+	for (size_t i = 0; i < m->columns->n; i++) {
+		const struct fleet_column *c = &m->columns->at[i];
 
-		if (!amounts)
-			return -ENOMEM;
-		for (size_t i = 0; i < n; i++) {
-			const struct fleet_column *c = &m->columns->at[i];
-
-			if (columns[i] >= 0)
-				add_cell(&amounts[i], c->rule,
-					section_cell(s, row, (size_t)columns[i]),
-					c->rule == FLEET_SHARE ? wholes[c->basis] : 0);
-		}
+		if (from->columns[i] >= 0)
+			add_cell(&amounts[i], c->rule,
+				section_cell(from->section, from->row, (size_t)from->columns[i]),
+				c->rule == FLEET_SHARE ? wholes[c->basis] : 0);
 	}
 	return 0;
+}
+
+static int add_section(struct merged *m, const struct attar_section *s)
+{
+	double *wholes _cleanup_free_ = calloc(m->columns->n + 1, sizeof(*wholes));
+	struct merged_row from = {.section = s};
+	int *map = map_columns(s, m->columns), r = 0;
+
+	from.columns = map;
+	if (!map || vec_push(&m->maps, map) < 0) {
+		free(map);
+		return -ENOMEM;
+	}
+	if (!wholes)
+		return -ENOMEM;
+	for (size_t i = 0; i < m->columns->n; i++) {
+		wholes[i] = whole_of(s, map[i]);
+		m->wholes.at[i] += wholes[i];
+	}
+	for (; from.row < s->rows && r == 0; from.row++)
+		r = add_row(m, &from, wholes);
+	return r;
 }
 
 /* ---- the merged table ---- */
@@ -208,8 +230,7 @@ static void write_row(struct merged *m, struct attar_section *to, size_t row)
 		if (c->rule == FLEET_LEFT_OUT)
 			continue;
 		if (c->rule == FLEET_KEY) {
-			write_label(
-				to, &m->rows.at[row], fleet_column_in(m->rows.at[row].section, c));
+			write_label(to, &m->rows.at[row], m->rows.at[row].columns[i]);
 			continue;
 		}
 		if (c->rule == FLEET_SHARE && a.is_set)
@@ -323,24 +344,62 @@ int fleet_merge_table(
 
 /* ---- rows with their hosts ---- */
 
+/* Times are shown in the clock of one host. */
+static void list_cell(struct attar_section *to, const struct merged_row *from, size_t i,
+	enum attar_unit unit, int64_t offset)
+{
+	struct cell cell = {.kind = CELL_NONE};
+
+	if (unit == ATTAR_UNIT_TIME && from->columns[i] >= 0)
+		cell = section_cell(from->section, from->row, (size_t)from->columns[i]);
+	if (cell.kind == CELL_U64)
+		attar_cell_u64(to, cell.u64 - (uint64_t)offset);
+	else
+		write_label(to, from, from->columns[i]);
+}
+
+static int list_section(
+	struct attar_section *to, const struct fleet_section *all, const fleet_columns *columns)
+{
+	int *map _cleanup_free_ = map_columns(all->section, columns);
+	struct merged_row from = {all->section, 0, map};
+	size_t detail = 0;
+
+	for (; map && from.row < all->section->rows; from.row++) {
+		attar_section_row(to);
+		attar_cell_text(to, all->host);
+		for (size_t i = 0; i < columns->n; i++)
+			list_cell(to, &from, i, columns->at[i].unit, all->offset);
+		for (; section_has_detail(all->section, from.row, detail); detail++)
+			attar_row_detail(to, section_detail(all->section, detail));
+	}
+	return map ? 0 : -ENOMEM;
+}
+
+static void sort_by_time(struct attar_section *to)
+{
+	for (size_t i = 0; i < to->columns.n; i++)
+		if (to->columns.at[i].unit == ATTAR_UNIT_TIME) {
+			attar_section_sort(to, i, false);
+			return;
+		}
+}
+
 int fleet_list_rows(
 	const fleet_sections *all, const fleet_columns *columns, struct attar_report *out)
 {
 	const struct attar_section *like = all->at[0].section;
 	struct attar_section *to =
 		report_add_section(out, like->kind, section_text(like, like->name));
+	int r = 0;
 
 	attar_section_column(to, "host", ATTAR_UNIT_TEXT);
 	vec_each (columns, c)
 		attar_section_column(to, c->name, c->unit);
 	vec_each (all, it)
-		for (uint32_t row = 0; row < it->section->rows; row++) {
-			const struct merged_row from = {it->section, row};
-
-			attar_section_row(to);
-			attar_cell_text(to, it->host);
-			vec_each (columns, c)
-				write_label(to, &from, fleet_column_in(it->section, c));
-		}
-	return 0;
+		if (r == 0)
+			r = list_section(to, it, columns);
+	if (like->kind == ATTAR_SECTION_EVENTS)
+		sort_by_time(to);
+	return r;
 }

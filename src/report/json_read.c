@@ -102,6 +102,18 @@ static void add_cell(struct attar_section *section, struct attar_cell cell)
 	}
 }
 
+static void read_details(struct json_parser *p, struct section_read *s)
+{
+	bool first = true;
+
+	json_expect(p, '[');
+	while (json_next(p, ']', &first)) {
+		json_read_string(p, &s->text);
+		attar_row_detail(s->section, buf_text(&s->text));
+	}
+}
+
+/* The detail lines are in the column "detail" behind those with a unit. */
 static void read_row(struct json_parser *p, struct section_read *s)
 {
 	bool first = true;
@@ -111,6 +123,9 @@ static void read_row(struct json_parser *p, struct section_read *s)
 	for (; json_next(p, ']', &first); i++) {
 		if (i < s->columns.n && s->columns.at[i].unit >= 0)
 			add_cell(s->section, json_read_cell(p, &s->text));
+		else if (i < s->columns.n && !strcmp(s->columns.at[i].name, "detail") &&
+			 json_peek(p) == '[')
+			read_details(p, s);
 		else
 			json_skip(p);
 	}
@@ -264,7 +279,7 @@ static enum attar_unit unit_of_column(const struct section_read *s, const char *
 	return ATTAR_UNIT_COUNT;
 }
 
-/* Event lines and time series become tables. */
+/* Time series and time lines are not read. */
 static void build_section(
 	struct json_parser *p, struct section_read *s, struct attar_report *report)
 {
@@ -280,8 +295,9 @@ static void build_section(
 			read_summary(p, s);
 		if (s->quantiles_at)
 			read_quantiles(p, s);
-	} else if (!strcmp(kind, "table")) {
-		s->section = attar_report_table(report, name);
+	} else if (!strcmp(kind, "table") || !strcmp(kind, "events")) {
+		s->section = *kind == 't' ? attar_report_table(report, name)
+					  : attar_report_events(report, name);
 		vec_each (&s->columns, it)
 			if (it->unit >= 0)
 				attar_section_column(

@@ -7,7 +7,8 @@
 
 /*
  * Reads one report, a line of `attar --format json`, of n bytes. Fields and sections of a later
- * version are skipped; detail lines and named values of rows are not read. Returns 0, -ENOMEM, or
+ * version are skipped; named values of rows, time series and time lines are not read. Returns 0,
+ * -ENOMEM, or
  * -EBADMSG with an error text for what is no such report. The caller frees the report.
  */
 int report_read_json(const char *text, size_t n, struct attar_report **ret_report);

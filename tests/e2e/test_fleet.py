@@ -54,6 +54,7 @@ def processes_with(text):
 
 
 def test_tables_and_histograms_are_sums(hosts):  # noqa: F811
+    """Exactly, with hosts that start at the same second by their clocks."""
     done = hosts.fleet('one,two', '--attar', ATTAR, 'num-dist', *WRITES, '--format', 'json', *SIZES)
     report, = reports(done)
     assert report['profiler'] == 'num-dist'
@@ -71,6 +72,9 @@ def test_tables_and_histograms_are_sums(hosts):  # noqa: F811
     assert {h: (r['state'], r['seen']) for h, r in rows.items()} == {
         'one': ('ended', 100), 'two': ('ended', 1000)}
     assert report['notes']['seen'] == 1100
+    for row in rows.values():  # the same machine: the true offset is 0
+        assert abs(row['clock offset']) <= row['clock error'] + 1000
+        assert row['start delay'] >= 0
 
 
 def test_each_host_by_itself(hosts):  # noqa: F811
@@ -109,6 +113,19 @@ def test_call_trees_are_sums(hosts, tmp_path):  # noqa: F811
     hosts.fleet('one,two', '--by-host', *args, '-o', each, *command)
     nodes = section(json.loads(each.read_text()), 'stacks')
     assert {n['name'] for n in nodes if n['parent'] in (-1, None)} == {'one', 'two'}
+
+
+def test_event_lines_have_a_host(hosts):  # noqa: F811
+    """Each write of both hosts is a line with the host, in the time of the clock here."""
+    before = time.time_ns()
+    done = hosts.fleet('one,two', '--attar', ATTAR, 'trace', '-e', 'syscalls:sys_enter_write',
+                       '--format', 'json', '--', workload('sizes1000'), 5)
+    found = reports(done)
+    lines = [row for r in found for s in r['sections'] if s['kind'] == 'events'
+             for row in section(r, s['name'])]
+    assert sorted(row['host'] for row in lines) == ['one'] * 5 + ['two'] * 5
+    assert all(before < row['time'] < time.time_ns() for row in lines)
+    assert {r['seen'] for r in host_rows(found[-1]).values()} == {5}
 
 
 def test_intervals_of_hosts_are_merged(hosts):  # noqa: F811
@@ -283,6 +300,10 @@ GREETING = 'echo attar-fleet 1 x; for i in 1 2 3 4 5 6 7 8; do read l; echo cloc
     (GREETING + 'echo started 5; echo "{}"; cat', 'no report'),
     (GREETING + 'echo started 5; echo "{\\"schema\\":\\"attar/1\\",\\"sections\\":[[[["; cat',
      'no report'),
+    (GREETING + """echo started 5; python3 -c "print('{\\"schema\\":\\"attar/1\\",\\"sections\\":['
+        + '{\\"name\\":\\"x\\",\\"kind\\":\\"table\\",\\"columns\\":['
+        + ','.join(['{\\"name\\":\\"a\\",\\"unit\\":\\"count\\"}'] * 10000)
+        + '],\\"rows\\":[]}]}')"; cat""", 'too many sections or columns'),
     (GREETING + 'echo started 99999999999999999999; exec cat', 'did not start within'),
     (GREETING + 'echo ended 0', '.'),
     ('echo attar-missing; echo attar-missing; exec cat', 'not installed'),
@@ -298,12 +319,3 @@ def test_hostile_host(tmp_path, says, reason):
     row = host_rows(reports(done, status=1)[-1])['x']
     assert row['state'] in ('failed', 'timed out')
     assert re.search(reason, row['reason']), row
-
-
-def test_starts_at_the_same_second(hosts):  # noqa: F811
-    """The offset of a clock on this same machine is 0, within the error that is reported."""
-    report, = reports(hosts.fleet('one,two', '--attar', ATTAR, 'stat', '-e', 'page-faults',
-                                  '--format', 'json', '--', 'true'))
-    for row in host_rows(report).values():
-        assert abs(row['clock offset']) <= row['clock error'] + 1000
-        assert row['start delay'] >= 0

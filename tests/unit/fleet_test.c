@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+/* The report of several hosts: how columns, histograms, trees and notes are merged. */
+#include "unit.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "report/fleet.h"
+
+static struct attar_report *merged(
+	const struct attar_report *a, const struct attar_report *b, bool by_host)
+{
+	const struct fleet_part parts[] = {{"a", a, 0}, {"b", b, 100}};
+	struct attar_report *out = attar_report_new("p");
+
+	assert_int_equal(fleet_merge(parts, 2, by_host, out), 0);
+	return out;
+}
+
+static double number(const struct attar_section *s, size_t row, const char *column)
+{
+	for (size_t i = 0; i < attar_section_get_columns(s); i++)
+		if (!strcmp(attar_section_get_column(s, i, NULL), column))
+			return attar_cell_get_double(attar_section_get_cell(s, row, i));
+	fail_msg("there is no column %s", column);
+	return NAN;
+}
+
+static bool has_column(const struct attar_section *s, const char *column)
+{
+	for (size_t i = 0; i < attar_section_get_columns(s); i++)
+		if (!strcmp(attar_section_get_column(s, i, NULL), column))
+			return true;
+	return false;
+}
+
+static struct attar_report *calls(uint64_t n, uint64_t total, uint64_t min, uint64_t max)
+{
+	struct attar_report *report = attar_report_new("p");
+	struct attar_section *t = attar_report_table(report, "calls");
+
+	attar_section_column(t, "syscall", ATTAR_UNIT_TEXT);
+	attar_section_column(t, "pid", ATTAR_UNIT_ID);
+	attar_section_column(t, "count", ATTAR_UNIT_COUNT);
+	attar_section_column(t, "total", ATTAR_UNIT_NS);
+	attar_section_column(t, "min", ATTAR_UNIT_NS);
+	attar_section_column(t, "avg", ATTAR_UNIT_NS);
+	attar_section_column(t, "p99", ATTAR_UNIT_NS);
+	attar_section_column(t, "max", ATTAR_UNIT_NS);
+	attar_section_row(t);
+	attar_cell_text(t, "read");
+	attar_cell_u64(t, n);
+	attar_cell_u64(t, n);
+	attar_cell_u64(t, total);
+	attar_cell_u64(t, min);
+	attar_cell_double(t, (double)total / (double)n);
+	attar_cell_u64(t, max);
+	attar_cell_u64(t, max);
+	return report;
+}
+
+static void test_numbers(void **state)
+{
+	struct attar_report *a = calls(3, 30, 5, 20), *b = calls(1, UINT64_C(1) << 60, 7, 8);
+	struct attar_report *out = merged(a, b, false);
+	const struct attar_section *t = attar_report_find_section(out, "calls");
+
+	assert_int_equal(attar_section_get_rows(t), 1);
+	assert_int_equal(number(t, 0, "count"), 4);
+	assert_true(attar_section_get_cell(t, 0, 2).u64 == (UINT64_C(1) << 60) + 30);
+	assert_int_equal(number(t, 0, "min"), 5);
+	assert_int_equal(number(t, 0, "max"), 20);
+	assert_true(number(t, 0, "avg") == ((double)(UINT64_C(1) << 60) + 30) / 4);
+	assert_false(has_column(t, "pid"));
+	assert_false(has_column(t, "p99"));
+	assert_non_null(strstr(attar_report_get_remark(out, 0), "pid, p99"));
+	attar_report_free(out);
+	out = merged(a, b, true);
+	t = attar_report_find_section(out, "calls");
+	assert_int_equal(attar_section_get_rows(t), 2);
+	assert_string_equal(attar_section_get_cell(t, 1, 0).text, "b");
+	assert_int_equal(number(t, 1, "pid"), 1);
+	assert_int_equal(number(t, 0, "p99"), 20);
+	attar_report_free(out);
+	attar_report_free(a);
+	attar_report_free(b);
+}
+
+/* Samples in f and in g; a host that has none of either has no row. */
+static struct attar_report *functions(uint64_t f, uint64_t g)
+{
+	struct attar_report *report = attar_report_new("p");
+	struct attar_section *t = attar_report_table(report, "functions");
+	const uint64_t samples[] = {f, g};
+
+	attar_section_column(t, "self", ATTAR_UNIT_PERCENT);
+	attar_section_column(t, "samples", ATTAR_UNIT_COUNT);
+	attar_section_column(t, "hit ratio", ATTAR_UNIT_PERCENT);
+	attar_section_column(t, "symbol", ATTAR_UNIT_TEXT);
+	for (int i = 0; i < 2; i++) {
+		if (!samples[i])
+			continue;
+		attar_section_row(t);
+		attar_cell_double(t, 100.0 * (double)samples[i] / (double)(f + g));
+		attar_cell_u64(t, samples[i]);
+		attar_cell_double(t, 50);
+		attar_cell_text(t, i ? "g" : "f");
+	}
+	return report;
+}
+
+static void test_shares(void **state)
+{
+	struct attar_report *a = functions(30, 10), *b = functions(0, 160);
+	struct attar_report *out = merged(a, b, false);
+	const struct attar_section *t = attar_report_find_section(out, "functions");
+
+	assert_int_equal(attar_section_get_rows(t), 2);
+	assert_string_equal(attar_section_get_cell(t, 0, 2).text, "g"); /* as before: most first */
+	assert_int_equal(number(t, 0, "samples"), 170);
+	assert_true(fabs(number(t, 0, "self") - 85) < 1e-9);
+	assert_true(fabs(number(t, 1, "self") - 15) < 1e-9);
+	assert_false(has_column(t, "hit ratio"));
+	attar_report_free(out);
+	attar_report_free(a);
+	attar_report_free(b);
+}
+
+static struct attar_report *single(uint64_t time)
+{
+	struct attar_report *report = attar_report_new("p");
+	struct attar_section *t = attar_report_events(report, "lines");
+
+	attar_section_column(t, "time", ATTAR_UNIT_TIME);
+	attar_section_column(t, "count", ATTAR_UNIT_COUNT);
+	attar_section_row(t);
+	attar_cell_u64(t, time);
+	attar_cell_u64(t, 1);
+	attar_row_detail(t, "frame");
+	return report;
+}
+
+static void test_lines_are_in_the_order_of_one_clock(void **state)
+{
+	struct attar_report *a = single(1000), *b = single(1050); /* its clock is 100 ns ahead */
+	struct attar_report *out = merged(a, b, false);
+	const struct attar_section *t = attar_report_find_section(out, "lines");
+
+	assert_int_equal(attar_section_get_kind(t), ATTAR_SECTION_EVENTS);
+	assert_int_equal(attar_section_get_rows(t), 2);
+	assert_string_equal(attar_section_get_cell(t, 0, 0).text, "b");
+	assert_int_equal(number(t, 0, "time"), 950);
+	assert_int_equal(number(t, 1, "time"), 1000);
+	assert_string_equal(attar_section_get_detail(t, 1, 0), "frame");
+	attar_report_free(out);
+	attar_report_free(a);
+	attar_report_free(b);
+}
+
+static struct attar_report *graphs(double low, uint64_t count, const char *leaf)
+{
+	struct attar_report *report = attar_report_new("p");
+	struct attar_section *h = attar_report_histogram(report, "latency", ATTAR_UNIT_NS);
+	struct attar_section *t = attar_report_tree(report, "stacks", ATTAR_UNIT_COUNT);
+	const struct attar_notes notes = {.seen = count, .lost = 1, .unresolved = 0.5};
+	uint32_t root;
+
+	attar_histogram_bucket(h, low, 2 * low, count);
+	attar_histogram_bucket(h, 64, 128, UINT64_MAX / 2);
+	attar_histogram_summary(h, count, (double)count, low, 100);
+	attar_histogram_quantile(h, 0.5, 99);
+	root = attar_tree_node(t, ATTAR_TREE_ROOT, ATTAR_FRAME_TASK, "comm", NULL, 0);
+	attar_tree_task(t, root, (uint32_t)count, 0);
+	attar_tree_node(t, root, ATTAR_FRAME_USER, "main", "prog", 1);
+	attar_tree_node(t, root, ATTAR_FRAME_USER, leaf, "prog", count);
+	attar_report_notes(report, &notes);
+	return report;
+}
+
+static void test_histograms_and_trees(void **state)
+{
+	struct attar_report *a = graphs(8, 3, "f"), *b = graphs(16, 5, "f");
+	struct attar_report *out = merged(a, b, false);
+	const struct attar_section *h = attar_report_find_section(out, "latency");
+	const struct attar_section *t = attar_report_find_section(out, "stacks");
+	struct attar_summary summary;
+	struct attar_notes notes;
+	struct attar_node node;
+
+	assert_int_equal(attar_section_get_rows(h), 3);
+	assert_int_equal(number(h, 0, "low"), 8);
+	assert_int_equal(number(h, 1, "count"), 5);
+	assert_true(attar_section_get_cell(h, 2, 2).u64 == UINT64_MAX - 1);
+	assert_int_equal(attar_histogram_get_summary(h, &summary), 0);
+	assert_int_equal(summary.count, 8);
+	assert_true(summary.min == 8 && summary.max == 100);
+	assert_int_equal(attar_tree_get_nodes(t), 3);
+	assert_int_equal(attar_tree_get_node(t, 2, &node), 0);
+	assert_string_equal(node.name, "f");
+	assert_int_equal(node.self, 8);
+	assert_int_equal(node.parent, 0);
+	assert_int_equal(attar_report_get_notes(out, &notes), 0);
+	assert_int_equal(notes.seen, 8);
+	assert_int_equal(notes.lost, 2);
+	assert_true(notes.unresolved == 0.5);
+	attar_report_free(out);
+	out = merged(a, b, true);
+	assert_int_equal(attar_tree_get_nodes(attar_report_find_section(out, "stacks")), 8);
+	assert_non_null(attar_report_find_section(out, "a: latency"));
+	assert_non_null(attar_report_find_section(out, "b: latency"));
+	attar_report_free(out);
+	attar_report_free(a);
+	attar_report_free(b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_shares),
+		cmocka_unit_test(test_lines_are_in_the_order_of_one_clock),
+		cmocka_unit_test(test_histograms_and_trees),
+	};
+
+	return cmocka_run_group_tests_name("fleet", tests, NULL, NULL);
+}
