@@ -56,13 +56,12 @@ static int open_spe(struct kp_task *task, const struct PmuAttr *attr)
 	return r == SUCCESS ? open_task(task, &spe.attr) : r;
 }
 
-static int open_with(enum PmuTaskType type, const struct PmuAttr *attr, bool blocked)
+int kp_open(
+	struct kp_origin *origin, enum PmuTaskType type, const struct PmuAttr *attr, bool blocked)
 {
-	struct kp_origin *origin = new_origin(attr);
-	struct kp_task *task = origin ? kp_task_new(KP_KIND_PMU, type, origin) : NULL;
+	struct kp_task *task = kp_task_new(KP_KIND_PMU, type, origin);
 	int pd = -1;
 
-	kp_origin_unref(origin);
 	if (!task)
 		return -1;
 	task->stacks = attr->callStack || blocked;
@@ -73,6 +72,15 @@ static int open_with(enum PmuTaskType type, const struct PmuAttr *attr, bool blo
 		pd = kp_task_add(task);
 	if (pd < 0)
 		kp_task_put(task);
+	return pd;
+}
+
+static int open_with(enum PmuTaskType type, const struct PmuAttr *attr, bool blocked)
+{
+	struct kp_origin *origin = new_origin(attr);
+	int pd = origin ? kp_open(origin, type, attr, blocked) : -1;
+
+	kp_origin_unref(origin);
 	return pd;
 }
 

@@ -333,12 +333,12 @@ struct SampleRawField *PmuGetFieldExp(struct SampleRawData *rawData, const char 
 /* ---- devices ---- */
 
 enum PmuDeviceMetric {
-	PMU_DDR_READ_BW,
+	PMU_DDR_READ_BW, /* bytes of each channel of memory */
 	PMU_DDR_WRITE_BW,
-	PMU_L3_TRAFFIC,
-	PMU_L3_MISS,
+	PMU_L3_TRAFFIC, /* bytes of each CPU */
+	PMU_L3_MISS,    /* accesses of each CPU */
 	PMU_L3_REF,
-	PMU_L3_LAT,
+	PMU_L3_LAT, /* from here to PMU_SMMU_TRAN: LIBPERF_ERR_NOT_SUPPORT_METRIC */
 	PMU_PCIE_RX_MRD_BW,
 	PMU_PCIE_RX_MWR_BW,
 	PMU_PCIE_TX_MRD_BW,
@@ -347,7 +347,7 @@ enum PmuDeviceMetric {
 	PMU_PCIE_RX_MWR_LAT,
 	PMU_PCIE_TX_MRD_LAT,
 	PMU_SMMU_TRAN,
-	PMU_HHA_CROSS_NUMA,
+	PMU_HHA_CROSS_NUMA, /* share (0 to 1) of each node's operations that come from another */
 	PMU_HHA_CROSS_SOCKET
 };
 
@@ -386,6 +386,12 @@ struct PmuDeviceData {
 	};
 };
 
+/*
+ * A task of the counts that metrics are made of, for all devices of the machine, and the metrics of
+ * its data: PmuDeviceOpen() returns a pd for PmuEnable(), PmuRead() and PmuClose();
+ * PmuGetDevMetric() returns the number of elements of *data, in the order of attr without repeated
+ * metrics, and by channel, CPU or node. Free them with DevDataFree(). -1: see Perror().
+ */
 const char **PmuDeviceBdfList(enum PmuBdfType bdfType, unsigned *numBdf);
 int PmuDeviceOpen(struct PmuDeviceAttr *attr, unsigned len);
 int PmuGetDevMetric(struct PmuData *pmuData, unsigned len, struct PmuDeviceAttr *attr,

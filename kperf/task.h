@@ -95,6 +95,13 @@ struct kp_task *kp_task_new(enum kp_kind kind, enum PmuTaskType type, struct kp_
 /* Calls the function with the lock, for functions of the interface. */
 int kp_task_call(int pd, enum kp_kind kind, int (*call)(struct kp_task *task));
 
+/*
+ * Opens a task of PmuOpen() whose events are looked up in the catalog of the origin: pmu.c. Returns
+ * its pd; or -1, and the call has failed.
+ */
+int kp_open(
+	struct kp_origin *origin, enum PmuTaskType type, const struct PmuAttr *attr, bool blocked);
+
 /* What follows is called with the lock. It returns SUCCESS, or the code of the failed call. */
 int kp_task_enable(struct kp_task *task);
 int kp_task_disable(struct kp_task *task);

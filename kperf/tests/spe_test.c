@@ -5,8 +5,8 @@
  * objects of the library, since no test machine has the extension.
  */
 #include <sys/mman.h>
-#include <sys/stat.h>
 
+#include "../../tests/unit/folder.h"
 #include "attar/record.h"
 #include "kperf_test.h"
 #include "perf/ring.h"
@@ -258,36 +258,12 @@ static void samples_without_time(void **state)
 
 /* ---- the PMU in a tree like that of sysfs ---- */
 
-static void write_file(const char *root, const char *name, const char *text)
-{
-	char path[256];
-	FILE *file;
-
-	snprintf(path, sizeof(path), "%s/bus/event_source/devices/arm_spe_0/%s", root, name);
-	for (char *slash = path + strlen(root); (slash = strchr(slash + 1, '/'));) {
-		*slash = '\0';
-		mkdir(path, 0700);
-		*slash = '/';
-	}
-	file = fopen(path, "w");
-	assert_non_null(file);
-	fputs(text, file);
-	fclose(file);
-}
-
-static void remove_tree(const char *root)
-{
-	char command[64];
-
-	snprintf(command, sizeof(command), "rm -r %s", root);
-	assert_int_equal(system(command), 0);
-}
+#define PMU "bus/event_source/devices/arm_spe_0/"
 
 /* The filters are in the words of the attributes that the kernel's driver defines. */
 static void the_event_of_the_pmu(void **state)
 {
-	char root[] = "/tmp/kperf_spe.XXXXXX";
-	const struct attar_catalog_opts opts = {.size = sizeof(opts), .sysfs = root};
+	const struct attar_catalog_opts opts = {.size = sizeof(opts), .sysfs = folder_make()};
 	const struct PmuAttr wanted = {.dataFilter = (enum SpeFilter)(PA_ENABLE | LOAD_FILTER),
 		.evFilter = SPE_EVENT_L1DMISS,
 		.minLatency = 30};
@@ -295,10 +271,9 @@ static void the_event_of_the_pmu(void **state)
 	struct kp_origin *origin;
 	struct kp_spe_task found;
 
-	assert_non_null(mkdtemp(root));
-	write_file(root, "type", "9\n");
-	write_file(root, "cpumask", "0-1,4\n");
-	write_file(root, "caps/min_interval", "256\n");
+	folder_line(PMU "type", "9");
+	folder_line(PMU "cpumask", "0-1,4");
+	folder_line(PMU "caps/min_interval", "256");
 	origin = kp_origin_new(&opts);
 	assert_int_equal(kp_spe_find(origin, &wanted, &found), SUCCESS);
 	assert_int_equal(found.attr.period, 256);
@@ -314,7 +289,7 @@ static void the_event_of_the_pmu(void **state)
 	assert_false(list->at[0].system_wide);
 	attar_event_list_free(list);
 	kp_origin_unref(origin);
-	remove_tree(root);
+	folder_remove();
 }
 
 int main(void)
