@@ -3,7 +3,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "report/json_read.h"
+#include "attar/report.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct attar_report *report = NULL;
 
-	if (report_read_json((const char *)data, size, &report) == 0)
+	if (attar_report_read_json((const char *)data, size, &report) == 0)
 		attar_report_free(report);
 	attar_error_clear();
 	return 0;

@@ -16,6 +16,7 @@
  *	to unwind user stacks                    attar/unwind.h
  *	to aggregate                             attar/stats.h, attar/hist.h, attar/keytable.h,
  *	                                         attar/pairs.h, attar/states.h
+ *	to compare two results                   attar/diff.h
  *	to decode records                        attar/record.h, attar/sample.h, attar/spe.h
  *
  * Errors, arguments, fork(2) and the order of freeing are the same everywhere: see attar/base.h.
@@ -54,6 +55,7 @@
 #define ATTAR_ATTAR_H
 
 #include "attar/base.h"
+#include "attar/diff.h"
 #include "attar/event.h"
 #include "attar/eventheader.h"
 #include "attar/expr.h"

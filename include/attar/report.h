@@ -260,6 +260,14 @@ ATTAR_API struct attar_section *attar_report_spans(struct attar_report *report, 
 /* ---- reading a report ---- */
 
 /*
+ * Reads one report, a line of `attar --format json`, of n bytes. Fields and sections of a later
+ * version are skipped; named values of rows, time series and time lines are not read. Returns 0,
+ * -ENOMEM, or -EBADMSG with an error text for what is no such report. The caller frees the report.
+ */
+ATTAR_API int attar_report_read_json(
+	const char *text, size_t n, struct attar_report **ret_report);
+
+/*
  * A report can be read while and after it is filled. Text is borrowed until the report changes or
  * is freed. Indexes count from 0; functions that return a pointer return NULL behind the end:
  *
@@ -444,6 +452,21 @@ ATTAR_API const struct attar_sink *attar_renderer_get_sink(const struct attar_re
  */
 ATTAR_API int attar_renderer_draw(
 	struct attar_renderer *renderer, const struct attar_report *report);
+
+/*
+ * As attar_renderer_draw(), but with these notes instead of those of the report: each output has
+ * rows of its own that its reader did not take.
+ */
+ATTAR_API int attar_renderer_draw_noted(struct attar_renderer *renderer,
+	const struct attar_report *report, const struct attar_notes *notes);
+
+/*
+ * Sorts the tables of the reports that follow by this column, from 1; 0: as they are. Numbers are
+ * sorted from the largest, text from A; reversed: in the other direction. Tables with fewer columns
+ * stay as they are. The rows of the report itself are sorted when it is drawn.
+ */
+ATTAR_API void attar_renderer_sort(
+	struct attar_renderer *renderer, size_t column, bool reversed);
 
 /* Sets the size of the terminal (0: no limit) for the reports that follow. */
 ATTAR_API void attar_renderer_resize(

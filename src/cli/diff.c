@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* attar diff: compares two results of a profiler. */
-#include "report/diff.h"
+#include "attar/diff.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,19 +14,24 @@
 #include "base/base.h"
 #include "base/buf.h"
 #include "base/file.h"
+#include "base/vec.h"
 #include "cli/cli.h"
-#include "report/json_read.h"
 
 enum { RESULT_MAX = 1 << 30, ROWS = 20, REPORT_STATUS_CHANGED = STATUS_FAILED };
 
 extern char **environ;
 
+/* The reports of one result, one for each interval. */
+struct side {
+	VEC(struct attar_report *) reports;
+};
+
 struct comparison {
 	const char *paths[2], *folded;
 	VEC(const char *) outputs;
 	const char *format;
-	struct diff_opts opts;
-	struct diff_side sides[2];
+	struct attar_diff_opts opts;
+	struct side sides[2];
 };
 
 /* ---- arguments ---- */
@@ -173,7 +178,7 @@ static bool has_sections(const struct attar_report *report)
 }
 
 /* Each line is a report. */
-static int read_reports(struct diff_side *side, const struct buf *text)
+static int read_reports(struct side *side, const struct buf *text)
 {
 	const char *at = buf_text(text), *end = at + text->len;
 	unsigned line = 0;
@@ -185,7 +190,7 @@ static int read_reports(struct diff_side *side, const struct buf *text)
 
 		line++;
 		if (newline > at)
-			r = report_read_json(at, (size_t)(newline - at), &report);
+			r = attar_report_read_json(at, (size_t)(newline - at), &report);
 		if (r < 0)
 			return attar_context(r, "line %u", line);
 		if (newline > at && !has_sections(report))
@@ -199,7 +204,7 @@ static int read_reports(struct diff_side *side, const struct buf *text)
 						      "tree to compare");
 }
 
-static int read_result(struct diff_side *side, const char *path)
+static int read_result(struct side *side, const char *path)
 {
 	struct buf text _cleanup_(buf_done) = {0};
 	int r = file_read(path, RESULT_MAX, &text);
@@ -237,18 +242,23 @@ static int write_report(const struct attar_report *report, const char *sink, con
 	return r;
 }
 
+static struct attar_diff_side reports_of(const struct comparison *c, int side)
+{
+	return (struct attar_diff_side){
+		(const struct attar_report *const *)c->sides[side].reports.at,
+		c->sides[side].reports.n};
+}
+
 static int write_folded(const struct comparison *c)
 {
-	struct buf text _cleanup_(buf_done) = {0};
-	int r = diff_folded(c->sides, &text);
-	FILE *file = r == 0 ? fopen(c->folded, "we") : NULL;
+	const struct attar_diff_side before = reports_of(c, 0), after = reports_of(c, 1);
+	FILE *file = fopen(c->folded, "we");
+	int r = file ? attar_diff_folded(&before, &after, file) : -errno;
 
-	if (r < 0)
-		return r;
-	if (!file || fwrite(buf_text(&text), 1, text.len, file) != text.len || fflush(file) != 0)
-		r = attar_fail(-EIO, "cannot write '%s': %s", CLIP(c->folded), strerror(errno));
 	if (file)
 		fclose(file);
+	if (r < 0 && r != -ENOMEM)
+		return attar_fail(-EIO, "cannot write '%s': %s", CLIP(c->folded), strerror(-r));
 	return r;
 }
 
@@ -274,8 +284,8 @@ static int write_all(const struct comparison *c, const struct attar_report *repo
 	return r == 0 && c->folded ? write_folded(c) : r;
 }
 
-static void add_remarks(
-	const struct comparison *c, const struct diff_result *result, struct attar_report *report)
+static void add_remarks(const struct comparison *c, const struct attar_diff_result *result,
+	struct attar_report *report)
 {
 	for (int side = 0; side < 2; side++) {
 		uint64_t ns = 0, interval;
@@ -295,7 +305,7 @@ static void add_remarks(
 			c->opts.fail_above * 100, (unsigned long long)result->beyond);
 }
 
-static int compare(struct comparison *c, struct diff_result *result)
+static int compare(struct comparison *c, struct attar_diff_result *result)
 {
 	struct attar_report *report = attar_report_new("diff");
 	int r = report ? 0 : base_oom();
@@ -303,8 +313,11 @@ static int compare(struct comparison *c, struct diff_result *result)
 	c->opts.want_trees = wants_trees(c);
 	for (int side = 0; side < 2 && r == 0; side++)
 		r = read_result(&c->sides[side], c->paths[side]);
-	if (r == 0)
-		r = diff_reports(c->sides, &c->opts, report, result);
+	if (r == 0) {
+		const struct attar_diff_side before = reports_of(c, 0), after = reports_of(c, 1);
+
+		r = attar_diff(&before, &after, &c->opts, report, result);
+	}
 	if (r == 0) {
 		add_remarks(c, result, report);
 		r = write_all(c, report);
@@ -315,8 +328,10 @@ static int compare(struct comparison *c, struct diff_result *result)
 
 int command_diff(int argc, char **argv)
 {
-	struct comparison c = {.opts = {.confidence = 0.99, .fail_above = -1}};
-	struct diff_result result = {0};
+	struct comparison c = {.opts = {.size = sizeof(struct attar_diff_opts),
+				       .confidence = 0.99,
+				       .fail_above = -1}};
+	struct attar_diff_result result = {0};
 	int status = STATUS_OK;
 
 	if (parse(&c, argc, argv) < 0)

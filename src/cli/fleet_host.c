@@ -11,7 +11,6 @@
 #include "base/words.h"
 #include "cli/cli.h"
 #include "cli/fleet.h"
-#include "report/json_read.h"
 
 enum {
 	SSH_WORDS_MAX = 64,
@@ -303,7 +302,7 @@ static int take_report(struct fleet_host *h, const char *line, size_t n)
 {
 	struct attar_report *report;
 	struct attar_notes notes = {0};
-	int r = report_read_json(line, n, &report);
+	int r = attar_report_read_json(line, n, &report);
 
 	if (r < 0) {
 		attar_error_clear();

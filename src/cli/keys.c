@@ -49,21 +49,15 @@ bool keys_read(struct keys *k)
 	return quit;
 }
 
-static bool is_text(const struct attar_section *table, size_t column)
+void keys_sort(
+	struct keys *k, const struct attar_report *report, struct attar_renderer *renderer)
 {
-	enum attar_unit unit = ATTAR_UNIT_COUNT;
+	const struct attar_section *section;
 
-	attar_section_get_column(table, column, &unit);
-	return unit == ATTAR_UNIT_TEXT;
-}
-
-/* Numbers are sorted from the largest first, text from A. */
-void keys_sort(struct keys *k, struct attar_section *table)
-{
-	k->columns = MAX(k->columns, attar_section_get_columns(table));
-	if (k->column && k->column <= attar_section_get_columns(table))
-		attar_section_sort(
-			table, k->column - 1, is_text(table, k->column - 1) == k->reversed);
+	for (size_t i = 0; (section = attar_report_get_section(report, i)); i++)
+		if (attar_section_get_kind(section) == ATTAR_SECTION_TABLE)
+			k->columns = MAX(k->columns, attar_section_get_columns(section));
+	attar_renderer_sort(renderer, k->column, k->reversed);
 }
 
 void keys_close(struct keys *k)

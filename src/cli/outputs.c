@@ -8,7 +8,6 @@
 #include "base/memory.h"
 #include "cli/cli.h"
 #include "cli/replace.h"
-#include "report/model.h"
 
 static int open_file(struct output *out, const char *path)
 {
@@ -409,12 +408,24 @@ static int failed(struct outputs *o, const struct output *out, int error)
 	return -EIO;
 }
 
-static int draw_replaced(struct outputs *o, struct output *out, const struct attar_report *report)
+/* A report, with notes of the outputs in place of its own; NULL: it has none. */
+struct drawing {
+	const struct attar_report *report;
+	const struct attar_notes *notes;
+};
+
+static int render(struct output *out, const struct drawing *d)
+{
+	return d->notes ? attar_renderer_draw_noted(out->renderer, d->report, d->notes)
+			: attar_renderer_draw(out->renderer, d->report);
+}
+
+static int draw_replaced(struct outputs *o, struct output *out, const struct drawing *d)
 {
 	int r;
 
 	rewind(out->file);
-	r = attar_renderer_draw(out->renderer, report);
+	r = render(out, d);
 	if (r == 0 && fflush(out->file) != 0)
 		r = -errno;
 	if (r == 0)
@@ -449,58 +460,51 @@ static int rotate(struct outputs *o, struct output *out)
 	return r < 0 ? failed(o, out, r) : 0;
 }
 
-static int draw_rotated(struct outputs *o, struct output *out, const struct attar_report *report)
+static int draw_rotated(struct outputs *o, struct output *out, const struct drawing *d)
 {
 	int r = rotate(o, out);
 
 	if (r < 0)
 		return r;
 	out->drawn = true;
-	r = attar_renderer_draw(out->renderer, report);
+	r = render(out, d);
 	if (r < 0)
 		return failed(o, out, r);
 	return rotation_keep(&out->rotation, out->file) < 0 ? failed_rotation(o) : 0;
 }
 
-static int draw(struct outputs *o, struct output *out, const struct attar_report *report)
+static int draw(struct outputs *o, struct output *out, const struct drawing *d)
 {
 	int r;
 
 	if (out->rotation.pattern)
-		return draw_rotated(o, out, report);
+		return draw_rotated(o, out, d);
 	r = empty(out);
 	if (r < 0)
 		return failed(o, out, r);
 	if (out->memory)
-		return draw_replaced(o, out, report);
+		return draw_replaced(o, out, d);
 	out->drawn = true;
-	r = attar_renderer_draw(out->renderer, report);
+	r = render(out, d);
 	return r < 0 ? failed(o, out, r) : 0;
 }
 
-/* By the column that the user chose. Files have been drawn. */
-static void sort_tables(struct outputs *o, const struct attar_report *report)
-{
-	report_each_section (report, it)
-		if ((*it)->kind == ATTAR_SECTION_TABLE)
-			keys_sort(&o->keys, *it);
-}
-
 /* Notes on stdout include what its reader missed since the previous notes; files miss nothing. */
-static int draw_printed(struct outputs *o, struct output *out, const struct attar_report *report)
+static int draw_printed(struct outputs *o, struct output *out, const struct drawing *d)
 {
-	struct attar_report noted = *report;
+	struct attar_notes notes;
 
 	if (o->redraws)
-		sort_tables(o, report);
-	noted.notes.unprinted = o->lines_missed - o->lines_noted;
-	noted.notes.unprinted_reports = o->reports_missed - o->reports_noted;
-	if (report->has_notes) {
-		noted.notes.self_rss = memory_peak(); /* files have been drawn */
-		o->lines_noted = o->lines_missed;
-		o->reports_noted = o->reports_missed;
-	}
-	return draw(o, out, &noted);
+		keys_sort(&o->keys, d->report, out->renderer);
+	if (!d->notes)
+		return draw(o, out, d);
+	notes = *d->notes;
+	notes.unprinted = o->lines_missed - o->lines_noted;
+	notes.unprinted_reports = o->reports_missed - o->reports_noted;
+	notes.self_rss = memory_peak(); /* files have been drawn */
+	o->lines_noted = o->lines_missed;
+	o->reports_noted = o->reports_missed;
+	return draw(o, out, &(struct drawing){d->report, &notes});
 }
 
 bool outputs_remain(const struct outputs *o)
@@ -514,10 +518,12 @@ bool outputs_remain(const struct outputs *o)
 /* The number of event lines in the report; 0: it contains tables. */
 static uint64_t count_lines(const struct attar_report *report)
 {
+	const struct attar_section *section;
 	uint64_t lines = 0;
 
-	report_each_section (report, section)
-		lines += (*section)->kind == ATTAR_SECTION_EVENTS ? (*section)->rows : 0;
+	for (size_t i = 0; (section = attar_report_get_section(report, i)); i++)
+		if (attar_section_get_kind(section) == ATTAR_SECTION_EVENTS)
+			lines += attar_section_get_rows(section);
 	return lines;
 }
 
@@ -531,10 +537,10 @@ static bool wants(const struct output *out, enum attar_scope scope, bool interva
 }
 
 static int draw_stdout(
-	struct outputs *o, struct output *out, const struct attar_report *report, uint64_t lines)
+	struct outputs *o, struct output *out, const struct drawing *d, uint64_t lines)
 {
 	if (!o->live || printer_has_room(&o->printer))
-		return draw_printed(o, out, report);
+		return draw_printed(o, out, d);
 	o->lines_missed += lines;
 	o->reports_missed += !lines;
 	return 0;
@@ -548,10 +554,10 @@ static enum kind kind_of(const struct output *out)
 	return out->sink->scheme ? DATABASES : out->path ? FILES : STDOUT;
 }
 
-static int draw_kind(struct outputs *o, enum kind kind, const struct attar_report *report,
+static int draw_kind(struct outputs *o, enum kind kind, const struct drawing *d,
 	enum attar_scope scope, bool intervals)
 {
-	uint64_t lines = count_lines(report);
+	uint64_t lines = count_lines(d->report);
 	int result = 0;
 
 	vec_each (&o->all, out) {
@@ -559,7 +565,7 @@ static int draw_kind(struct outputs *o, enum kind kind, const struct attar_repor
 
 		if (kind_of(out) != kind || !wants(out, scope, intervals, lines))
 			continue;
-		r = kind == STDOUT ? draw_stdout(o, out, report, lines) : draw(o, out, report);
+		r = kind == STDOUT ? draw_stdout(o, out, d, lines) : draw(o, out, d);
 		out->failed = r < 0;
 		result = result < 0 ? result : r;
 	}
@@ -593,18 +599,20 @@ static void note_unstored(
 int outputs_draw(struct outputs *o, const struct attar_report *report, enum attar_scope scope,
 	bool intervals)
 {
-	struct attar_report noted = *report;
+	struct attar_notes notes;
+	bool has_notes = attar_report_get_notes(report, &notes) == 0;
+	const struct drawing d = {report, has_notes ? &notes : NULL};
 	uint64_t lines = count_lines(report);
 	int result = 0;
 
 	if (!o->live)
 		printer_wait(&o->printer);
 	for (enum kind kind = DATABASES; kind < KINDS; kind++) {
-		int r = draw_kind(o, kind, kind == DATABASES ? report : &noted, scope, intervals);
+		int r = draw_kind(o, kind, &d, scope, intervals);
 
 		result = result < 0 ? result : r;
-		if (kind == DATABASES && report->has_notes)
-			note_unstored(o, &noted.notes, scope, o->has_ended);
+		if (kind == DATABASES && has_notes)
+			note_unstored(o, &notes, scope, o->has_ended);
 	}
 	if (o->site.server && scope == ATTAR_SCOPE_INTERVAL && !lines && result == 0)
 		result = site_draw(&o->site, report);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "report/diff.h"
-
 #include "report/diff_parts.h"
+
+#include "base/check.h"
+#include "base/opts.h"
 #include "report/model.h"
 
 const struct attar_section *diff_find(
@@ -13,19 +14,20 @@ const struct attar_section *diff_find(
 	return NULL;
 }
 
-static bool is_in(const struct diff_side *side, const struct attar_section *like)
+static bool is_in(const struct attar_diff_side *side, const struct attar_section *like)
 {
-	vec_each (&side->reports, report)
+	side_each (side, report)
 		if (diff_find(*report, section_text(like, like->name), like->kind))
 			return true;
 	return false;
 }
 
 /* Whether an earlier report of the same side has the section. */
-static bool is_known(const struct diff_side *side, size_t before, const struct attar_section *like)
+static bool is_known(
+	const struct attar_diff_side *side, size_t before, const struct attar_section *like)
 {
 	for (size_t i = 0; i < before; i++)
-		if (diff_find(side->reports.at[i], section_text(like, like->name), like->kind))
+		if (diff_find(side->reports[i], section_text(like, like->name), like->kind))
 			return true;
 	return false;
 }
@@ -44,28 +46,65 @@ static int compare(struct diff *d, const struct attar_section *like)
 	}
 }
 
-int diff_reports(const struct diff_side sides[2], const struct diff_opts *opts,
-	struct attar_report *out, struct diff_result *ret_result)
+/* Compares each section of the reports before that the reports after have, too. */
+static int compare_all(struct diff *d)
 {
-	struct diff d = {.sides = sides, .opts = opts, .out = out};
 	size_t compared = 0;
-	int e = diff_find_files(&d);
+	int e = diff_find_files(d);
 
-	for (size_t i = 0; i < sides[BEFORE].reports.n; i++)
-		report_each_section (sides[BEFORE].reports.at[i], it) {
-			if (e < 0 || is_known(&sides[BEFORE], i, *it) || !is_in(&sides[AFTER], *it))
+	for (size_t i = 0; i < d->sides[BEFORE].n; i++)
+		report_each_section (d->sides[BEFORE].reports[i], it) {
+			if (e < 0 || is_known(&d->sides[BEFORE], i, *it) ||
+				!is_in(&d->sides[AFTER], *it))
 				continue;
 			compared++;
-			e = compare(&d, *it);
+			e = compare(d, *it);
 		}
-	intern_done(&d.keys);
-	intern_done(&d.files);
-	map_done(&d.same_files);
 	if (e < 0)
 		return base_oom();
 	if (!compared)
 		return attar_fail(-EINVAL, "the two results have no section in common: compare "
 					   "results of the same profiler");
-	*ret_result = d.result;
 	return 0;
+}
+
+int attar_diff(const struct attar_diff_side *before, const struct attar_diff_side *after,
+	const struct attar_diff_opts *opts, struct attar_report *out,
+	struct attar_diff_result *ret_result)
+{
+	CHECK_ARG(before, "before");
+	CHECK_ARG(!before->n || before->reports, "before->reports");
+	CHECK_ARG(after, "after");
+	CHECK_ARG(!after->n || after->reports, "after->reports");
+	CHECK_ARG(opts, "opts");
+	CHECK_ARG(out, "out");
+	CHECK_ARG(ret_result, "ret_result");
+
+	const struct attar_diff_side sides[SIDES] = {*before, *after};
+	struct attar_diff_opts known;
+	struct diff d = {.sides = sides, .opts = &known, .out = out};
+	int r = opts_take(&known, sizeof(known), opts);
+
+	if (r == 0)
+		r = compare_all(&d);
+	intern_done(&d.keys);
+	intern_done(&d.files);
+	map_done(&d.same_files);
+	if (r == 0)
+		*ret_result = d.result;
+	return r;
+}
+
+int attar_diff_folded(
+	const struct attar_diff_side *before, const struct attar_diff_side *after, FILE *out)
+{
+	CHECK_ARG(before, "before");
+	CHECK_ARG(!before->n || before->reports, "before->reports");
+	CHECK_ARG(after, "after");
+	CHECK_ARG(!after->n || after->reports, "after->reports");
+	CHECK_ARG(out, "out");
+
+	const struct attar_diff_side sides[SIDES] = {*before, *after};
+
+	return diff_folded(sides, out);
 }

@@ -104,7 +104,7 @@ int diff_find_files(struct diff *d)
 	int e = 0;
 
 	for (int side = BEFORE; side < SIDES; side++)
-		vec_each (&d->sides[side].reports, report)
+		side_each (&d->sides[side], report)
 			report_each_section (*report, it)
 				if (e == 0)
 					e = add_section(d, &files, side, *it);

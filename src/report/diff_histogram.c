@@ -6,11 +6,11 @@
 #include "report/distribution.h"
 #include "report/model.h"
 
-static int gather(const struct diff_side *side, const char *name, struct distribution *ret)
+static int gather(const struct attar_diff_side *side, const char *name, struct distribution *ret)
 {
 	int e = 0;
 
-	vec_each (&side->reports, report) {
+	side_each (side, report) {
 		const struct attar_section *s = diff_find(*report, name, ATTAR_SECTION_HISTOGRAM);
 
 		if (s && e == 0)
@@ -22,10 +22,10 @@ static int gather(const struct diff_side *side, const char *name, struct distrib
 
 /* The exact value of a single report, which has more than its buckets. */
 static double exact_quantile(
-	const struct diff_side *side, const char *name, double share, double otherwise)
+	const struct attar_diff_side *side, const char *name, double share, double otherwise)
 {
 	const struct attar_section *s =
-		side->reports.n == 1 ? diff_find(side->reports.at[0], name, ATTAR_SECTION_HISTOGRAM)
+		side->n == 1 ? diff_find(side->reports[0], name, ATTAR_SECTION_HISTOGRAM)
 				     : NULL;
 
 	for (size_t i = 0; s && i < s->quantiles.n; i++)

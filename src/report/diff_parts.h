@@ -7,11 +7,17 @@
 #ifndef REPORT_DIFF_PARTS_H
 #define REPORT_DIFF_PARTS_H
 
+#include "attar/diff.h"
 #include "base/intern.h"
 #include "base/map.h"
-#include "report/diff.h"
+#include "base/vec.h"
 
 enum { BEFORE, AFTER, SIDES };
+enum { DIFF_INTERVALS = 8 }; /* see attar/diff.h */
+
+#define side_each(side, it)                                                                        \
+	for (const struct attar_report *const *it = (side)->reports;                               \
+		it < (side)->reports + (side)->n; it++)
 
 /* What is compared: a value on both sides. */
 struct change {
@@ -32,10 +38,10 @@ struct column_diff {
 };
 
 struct diff {
-	const struct diff_side *sides;
-	const struct diff_opts *opts;
+	const struct attar_diff_side *sides; /* SIDES */
+	const struct attar_diff_opts *opts;
 	struct attar_report *out;
-	struct diff_result result;
+	struct attar_diff_result result;
 	struct intern keys; /* labels of rows, joined */
 	/* of code: paths, and names without the directory; a path before -> that after */
 	struct intern files;
@@ -50,6 +56,9 @@ const struct attar_section *diff_find(
 
 int diff_table(struct diff *d, const struct attar_section *like);
 int diff_histogram(struct diff *d, const struct attar_section *like);
+
+/* See attar_diff_folded(). */
+int diff_folded(const struct attar_diff_side sides[SIDES], FILE *out);
 
 /* Compares the shares of stacks, and joins the trees if the options want it. */
 int diff_stacks(struct diff *d, const struct attar_section *like);

@@ -112,7 +112,7 @@ int diff_rows_add(struct diff *d, struct column_diff *c)
 	for (size_t i = 0; i < c->intervals[BEFORE] + c->intervals[AFTER] && e == 0; i++)
 		e = vec_push(&c->weights, NAN);
 	for (int side = BEFORE; side < SIDES; side++)
-		vec_each (&d->sides[side].reports, report)
+		side_each (&d->sides[side], report)
 			if (e == 0)
 				e = add_interval(d, c, *report, interval++);
 	return e;

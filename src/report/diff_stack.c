@@ -61,12 +61,12 @@ static int add_stack(
 
 /* name NULL: those of all trees. */
 static int gather_stacks(
-	const struct diff_side sides[SIDES], const char *name, struct stack_weights *w)
+	const struct attar_diff_side sides[SIDES], const char *name, struct stack_weights *w)
 {
 	int e = 0;
 
 	for (int side = BEFORE; side < SIDES; side++)
-		vec_each (&sides[side].reports, report)
+		side_each (&sides[side], report)
 			report_each_section (*report, it) {
 				struct attar_section *tree = *it;
 
@@ -120,13 +120,14 @@ int diff_stacks(struct diff *d, const struct attar_section *like)
 	return e == 0 && d->opts->want_trees ? diff_tree(d, like) : e;
 }
 
-int diff_folded(const struct diff_side sides[2], struct buf *out)
+int diff_folded(const struct attar_diff_side sides[SIDES], FILE *out)
 {
 	struct stack_weights w _cleanup_(stacks_done) = {0};
-	int e = gather_stacks(sides, NULL, &w);
 
+	if (gather_stacks(sides, NULL, &w) < 0)
+		return base_oom();
 	vec_each (&w.all, it)
-		buf_printf(out, "%s %.0f %.0f\n", intern_get(&w.paths, it->key), it->weight[BEFORE],
+		fprintf(out, "%s %.0f %.0f\n", intern_get(&w.paths, it->key), it->weight[BEFORE],
 			it->weight[AFTER]);
-	return e < 0 || buf_failed(out) ? base_oom() : 0;
+	return fflush(out) != 0 || ferror(out) ? -errno : 0;
 }

@@ -56,7 +56,7 @@ static int compare_column(struct diff *d, const struct attar_section *like, size
 		.section = section_text(like, like->name),
 		.column = section_text(like, like->columns.at[column].name),
 		.unit = like->columns.at[column].unit,
-		.intervals = {d->sides[BEFORE].reports.n, d->sides[AFTER].reports.n},
+		.intervals = {d->sides[BEFORE].n, d->sides[AFTER].n},
 	};
 	int e;
 

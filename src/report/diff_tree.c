@@ -97,7 +97,7 @@ int diff_tree(struct diff *d, const struct attar_section *like)
 	int e = 0;
 
 	for (int side = BEFORE; side < SIDES; side++)
-		vec_each (&d->sides[side].reports, report) {
+		side_each (&d->sides[side], report) {
 			const struct attar_section *tree =
 				diff_find(*report, name, ATTAR_SECTION_TREE);
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The members of a section are found first, as they may be in any order. */
-#include "report/json_read.h"
+#include "attar/report.h"
 
 #include <stdlib.h>
 
+#include "base/check.h"
 #include "report/json_parse.h"
 #include "report/model.h"
 
@@ -438,8 +439,11 @@ static void read_members(struct json_parser *p, struct attar_report *report, str
 		json_fail(p);
 }
 
-int report_read_json(const char *text, size_t n, struct attar_report **ret_report)
+int attar_report_read_json(const char *text, size_t n, struct attar_report **ret_report)
 {
+	CHECK_ARG(text, "text");
+	CHECK_ARG(ret_report, "ret_report");
+
 	struct json_parser p = {
 		.at = text, .end = text + n, .c = newlocale(LC_NUMERIC_MASK, "C", 0)};
 	struct attar_report *report = attar_report_new("");

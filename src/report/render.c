@@ -187,6 +187,28 @@ static int leave_out_spans(const struct attar_renderer *r, const struct attar_re
 	return 0;
 }
 
+void attar_renderer_sort(struct attar_renderer *r, size_t column, bool reversed)
+{
+	CHECK_ARG_OR(r, "renderer", );
+
+	r->sort_column = column;
+	r->sort_reversed = reversed;
+}
+
+static void sort_tables(const struct attar_renderer *r, const struct attar_report *report)
+{
+	size_t column = r->sort_column - 1;
+
+	report_each_section (report, it) {
+		struct attar_section *s = *it;
+
+		if (s->kind == ATTAR_SECTION_TABLE && column < s->columns.n)
+			attar_section_sort(s, column,
+				(s->columns.at[column].unit == ATTAR_UNIT_TEXT) ==
+					r->sort_reversed);
+	}
+}
+
 static int draw(struct attar_renderer *r, const struct attar_report *report)
 {
 	struct attar_report shown;
@@ -194,6 +216,8 @@ static int draw(struct attar_renderer *r, const struct attar_report *report)
 
 	if (r->file && fflush(r->file) != 0)
 		r->error = -errno;
+	if (r->sort_column)
+		sort_tables(r, report);
 	n = leave_out_spans(r, report, &shown);
 	if (!r->format->draws_fields && n == 0)
 		report_each_section (&shown, it)
@@ -234,6 +258,20 @@ int attar_renderer_draw(struct attar_renderer *r, const struct attar_report *rep
 	freelocale(c);
 	r->drawn++;
 	return n;
+}
+
+int attar_renderer_draw_noted(struct attar_renderer *r, const struct attar_report *report,
+	const struct attar_notes *notes)
+{
+	CHECK_ARG(r, "renderer");
+	CHECK_ARG(report, "report");
+	CHECK_ARG(notes, "notes");
+
+	struct attar_report noted = *report; /* its sections are borrowed */
+
+	noted.notes = *notes;
+	noted.has_notes = true;
+	return attar_renderer_draw(r, &noted);
 }
 
 int render_no_stacks(const struct attar_renderer *r, const struct attar_report *report)

@@ -48,6 +48,8 @@ struct attar_renderer {
 	struct buf open;      /* the heading last drawn, which the next report may continue */
 	VEC(unsigned) widths; /* text: widths of the current columns of event lines */
 	void *state;          /* of the format */
+	size_t sort_column;   /* see attar_renderer_sort() */
+	bool sort_reversed;
 	struct number_seconds seconds; /* the second of the last time that was drawn */
 };
 

@@ -449,6 +449,8 @@ static void test_stacks_and_series(void **state)
 
 static void test_renderers(void **state)
 {
+	const struct attar_diff_side no_reports = {0}, null_reports = {.n = 1};
+
 	REFUSES(attar_renderer_new(NULL, any, NULL, any), "sink");
 	REFUSES(attar_renderer_new("text", NULL, NULL, any), "out");
 	REFUSES(attar_renderer_new("text", any, NULL, NULL), "ret_renderer");
@@ -456,7 +458,21 @@ static void test_renderers(void **state)
 	REFUSES_VOID(attar_renderer_resize(NULL, 80, 24), "renderer");
 	REFUSES(attar_renderer_draw(NULL, any), "renderer");
 	REFUSES(attar_renderer_draw(any, NULL), "report");
+	REFUSES(attar_renderer_draw_noted(NULL, any, any), "renderer");
+	REFUSES(attar_renderer_draw_noted(any, NULL, any), "report");
+	REFUSES(attar_renderer_draw_noted(any, any, NULL), "notes");
+	REFUSES_VOID(attar_renderer_sort(NULL, 1, false), "renderer");
 	REFUSES_NULL(attar_sink_of_path(NULL), "path");
+	REFUSES(attar_report_read_json(NULL, 1, any), "text");
+	REFUSES(attar_report_read_json(any, 1, NULL), "ret_report");
+	REFUSES(attar_diff(NULL, any, any, any, any), "before");
+	REFUSES(attar_diff(&no_reports, NULL, any, any, any), "after");
+	REFUSES(attar_diff(&no_reports, &no_reports, NULL, any, any), "opts");
+	REFUSES(attar_diff(&no_reports, &no_reports, any, NULL, any), "out");
+	REFUSES(attar_diff(&no_reports, &no_reports, any, any, NULL), "ret_result");
+	REFUSES(attar_diff(&null_reports, &no_reports, any, any, any), "before->reports");
+	REFUSES(attar_diff_folded(NULL, any, any), "before");
+	REFUSES(attar_diff_folded(&no_reports, &no_reports, NULL), "out");
 	REFUSES_NULL(attar_sink_find(NULL), "name");
 }
 
