@@ -111,12 +111,16 @@ static void remote_command(struct buf *b, const struct fleet_order *order)
 /* In the new process: async-signal-safe. Ctrl-C is for attar, which ends its hosts. */
 static void execute(char *const *argv, const int *pipes)
 {
+	static const char failure[] =
+		"ssh cannot be executed: install openssh-client, or use --ssh CMD\n";
+
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
 		dup2(pipes[fd], fd);
 	setpgid(0, 0);
 	signal(SIGPIPE, SIG_DFL);
 	execvp(argv[0], argv);
-	_exit(127);
+	_exit(TEMP_FAILURE_RETRY(write(STDERR_FILENO, failure, sizeof(failure) - 1)) < 0 ? 126
+											 : 127);
 }
 
 static int spawn(struct fleet_host *h, char *const *argv)

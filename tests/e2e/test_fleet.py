@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from command import ATTAR, run, wait_until, workload
+import faults
+from command import ATTAR, BUILD, run, wait_until, workload
 from fleet_hosts import hosts  # noqa: F401 (fixture)
 
 WRITES = ['-e', 'syscalls:sys_enter_write//num=count/']
@@ -128,6 +129,28 @@ def test_event_lines_have_a_host(hosts):  # noqa: F811
     assert {r['seen'] for r in host_rows(found[-1]).values()} == {5}
 
 
+def test_clock_that_is_ahead(hosts, tmp_path):  # noqa: F811
+    """The clock of host two is an hour ahead: it starts in time, and its times are corrected."""
+    if faults.sanitized():
+        pytest.skip('fault injection by LD_PRELOAD does not work with sanitizers')
+    program = tmp_path / 'attar'
+    program.write_text('#!/bin/sh\n[ $FLEET_HOST = one ] || export FAULT_CLOCK_AHEAD=3600 '
+                       f'LD_PRELOAD={BUILD}/tests/faults/fault_clock.so\nexec {ATTAR} "$@"\n')
+    program.chmod(0o755)
+    before = time.time_ns()
+    done = hosts.fleet('one,two', '--attar', program, 'trace', '-e', 'syscalls:sys_enter_write',
+                       '--format', 'json', '--', workload('sizes1000'), 5)
+    found, after = reports(done), time.time_ns()
+    rows = host_rows(found[-1])
+    assert abs(rows['two']['clock offset'] - 3600e9) <= rows['two']['clock error'] + 1000
+    assert 0 <= rows['two']['start delay'] < 60e9
+    times = {row['host']: row['time'] for r in found for s in r['sections']
+             if s['kind'] == 'events' for row in section(r, s['name'])}
+    assert set(times) == {'one', 'two'}
+    assert all(before < t < after for t in times.values())
+    assert before < found[-1]['time'] < after
+
+
 def test_intervals_of_hosts_are_merged(hosts):  # noqa: F811
     """In each interval, the same number of faults on both hosts is counted twice."""
     done = hosts.fleet('one,two', '--attar', ATTAR, 'stat', '-e', 'page-faults', '-i', '500ms',
@@ -226,6 +249,12 @@ def test_refusals(args, message):
     done = run('fleet', *args)
     assert done.returncode == 2
     assert message in done.stderr
+
+
+def test_ssh_is_missing():
+    report, = reports(run('fleet', '-H', 'x', '--ssh', '/nonexistent/ssh', 'stat', '--format',
+                          'json'), status=1)
+    assert 'openssh-client' in host_rows(report)['x']['reason']
 
 
 def test_output_of_whole_runs_with_intervals(tmp_path):
