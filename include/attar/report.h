@@ -264,8 +264,17 @@ ATTAR_API struct attar_section *attar_report_spans(struct attar_report *report, 
  * version are skipped; named values of rows, time series and time lines are not read. Returns 0,
  * -ENOMEM, or -EBADMSG with an error text for what is no such report. The caller frees the report.
  */
-ATTAR_API int attar_report_read_json(
-	const char *text, size_t n, struct attar_report **ret_report);
+ATTAR_API int attar_report_read_json(const char *text, size_t n, struct attar_report **ret_report);
+
+/*
+ * Reads the reports of a database that `-o FILE.db` wrote; event lines and time series are not
+ * read. take() is called for each in the order in which they were written: it frees the report, and
+ * a negative errno ends the reading. Returns 1; 0 if the file is not a database; or a negative
+ * errno with an error text: that of take(), -ENOMEM, -EBADMSG for a database that is damaged or
+ * that attar did not write, -EOPNOTSUPP if attar was built without SQLite.
+ */
+ATTAR_API int attar_report_read_database(
+	const char *path, int (*take)(void *ctx, struct attar_report *report), void *ctx);
 
 /*
  * A report can be read while and after it is filled. Text is borrowed until the report changes or
@@ -415,7 +424,7 @@ struct attar_sink {
 	bool wants_spans;      /* is made for time lines: they should be in the report */
 	/* of its output, with parameters: "text/html; charset=utf-8" */
 	const char *media_type;
-	const char *scheme;    /* writes to an address, "clickhouse://...", and no file; or NULL */
+	const char *scheme; /* writes to an address, "clickhouse://...", and no file; or NULL */
 };
 
 /* All sinks, NULL after the last. The first one is for terminals. */
@@ -465,8 +474,7 @@ ATTAR_API int attar_renderer_draw_noted(struct attar_renderer *renderer,
  * sorted from the largest, text from A; reversed: in the other direction. Tables with fewer columns
  * stay as they are. The rows of the report itself are sorted when it is drawn.
  */
-ATTAR_API void attar_renderer_sort(
-	struct attar_renderer *renderer, size_t column, bool reversed);
+ATTAR_API void attar_renderer_sort(struct attar_renderer *renderer, size_t column, bool reversed);
 
 /* Sets the size of the terminal (0: no limit) for the reports that follow. */
 ATTAR_API void attar_renderer_resize(

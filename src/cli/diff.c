@@ -199,20 +199,37 @@ static int read_reports(struct side *side, const struct buf *text)
 			return r;
 		at = newline + 1;
 	}
-	return side->reports.n ? 0
-			       : attar_fail(-EBADMSG, "it has no table, histogram or call "
-						      "tree to compare");
+	return 0;
 }
 
-static int read_result(struct side *side, const char *path)
+static int read_text(struct side *side, const char *path)
 {
 	struct buf text _cleanup_(buf_done) = {0};
 	int r = file_read(path, RESULT_MAX, &text);
 
 	if (r == 0 && is_recording(&text))
 		r = profile_recording(path, &text);
+	return r == 0 ? read_reports(side, &text) : r;
+}
+
+static int take_report(void *ctx, struct attar_report *report)
+{
+	struct side *side = ctx;
+	int r = has_sections(report) ? vec_push(&side->reports, report) : 1;
+
+	if (r != 0)
+		attar_report_free(report);
+	return MIN(r, 0);
+}
+
+static int read_result(struct side *side, const char *path)
+{
+	int r = attar_report_read_database(path, take_report, side);
+
 	if (r == 0)
-		r = read_reports(side, &text);
+		r = read_text(side, path);
+	if (r >= 0 && !side->reports.n)
+		r = attar_fail(-EBADMSG, "it has no table, histogram or call tree to compare");
 	return r < 0 ? attar_context(r, "cannot read '%s'", CLIP(path)) : 0;
 }
 

@@ -42,14 +42,6 @@ static void section_done(struct section_read *s)
 	buf_done(&s->text);
 }
 
-static int unit_of(const char *name)
-{
-	for (int unit = 0; unit <= ATTAR_UNIT_CLOCK; unit++)
-		if (!strcmp(name, unit_name((enum attar_unit)unit)))
-			return unit;
-	return -1;
-}
-
 static void read_column(struct json_parser *p, struct section_read *s)
 {
 	struct buf key _cleanup_(buf_done) = {0}, unit _cleanup_(buf_done) = {0};
@@ -66,7 +58,7 @@ static void read_column(struct json_parser *p, struct section_read *s)
 			json_skip(p);
 	}
 	column.name = strdup(buf_text(&s->text));
-	column.unit = unit_of(buf_text(&unit));
+	column.unit = unit_find(buf_text(&unit));
 	if (!column.name || vec_push(&s->columns, column) < 0) {
 		free(column.name);
 		json_fail(p);
@@ -147,14 +139,6 @@ static void read_bucket(struct json_parser *p, struct section_read *s)
 		attar_cell_get_double(cells[1]), whole(cells[2]));
 }
 
-static enum attar_frame_kind frame_kind_of(const char *name)
-{
-	for (unsigned kind = 0; kind <= ATTAR_FRAME_TASK; kind++)
-		if (!strcmp(name, frame_kind_name(kind)))
-			return (enum attar_frame_kind)kind;
-	return ATTAR_FRAME_UNKNOWN;
-}
-
 struct node_read {
 	uint32_t parent, pid, tid;
 	enum attar_frame_kind kind;
@@ -181,7 +165,7 @@ static void read_node_cell(
 	if (!strcmp(column, "parent") && cell.kind == ATTAR_CELL_U64) {
 		n->parent = (uint32_t)cell.u64;
 	} else if (!strcmp(column, "kind") && cell.kind == ATTAR_CELL_TEXT) {
-		n->kind = frame_kind_of(cell.text);
+		n->kind = frame_kind_find(cell.text);
 	} else if (!strcmp(column, "self")) {
 		n->self = whole(cell);
 	} else if (!strcmp(column, "pid") && cell.kind == ATTAR_CELL_U64) {

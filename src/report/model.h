@@ -127,8 +127,8 @@ struct attar_section {
 	enum attar_unit unit;
 	double cutoff;
 	VEC(struct tree_node) nodes;
-	VEC(struct tree_task) tasks; /* in the order of their nodes after tree_sum() */
-	VEC(struct tree_code) code;  /* the same */
+	VEC(struct tree_task) tasks;     /* in the order of their nodes after tree_sum() */
+	VEC(struct tree_code) code;      /* the same */
 	VEC(struct tree_source) sources; /* in the order of their nodes */
 	VEC(int8_t) changes;             /* of each node, -100..100; empty: no difference */
 	uint32_t weight;                 /* the name of what is counted: "samples"; 0: none */
@@ -218,5 +218,9 @@ void quantile_name(struct buf *b, double share);
 const char *unit_name(enum attar_unit unit);
 const char *section_kind_name(enum attar_section_kind kind);
 const char *frame_kind_name(unsigned kind);
+
+/* The unit of this name; -1: there is none. The kind of a frame, or ATTAR_FRAME_UNKNOWN. */
+int unit_find(const char *name);
+enum attar_frame_kind frame_kind_find(const char *name);
 
 #endif

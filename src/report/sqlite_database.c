@@ -20,6 +20,9 @@ static const char schema[] =
 	" share REAL, value REAL);"
 	"CREATE TABLE summaries (report INTEGER REFERENCES reports, name TEXT, unit TEXT,"
 	" count INTEGER, sum REAL, min REAL, max REAL);"
+	"CREATE TABLE sections (name TEXT PRIMARY KEY, section TEXT, kind TEXT, unit TEXT);"
+	"CREATE TABLE columns (section TEXT REFERENCES sections, number INTEGER, name TEXT,"
+	" unit TEXT);"
 	"CREATE TABLE event_stacks (id INTEGER PRIMARY KEY, frames TEXT UNIQUE);";
 
 static int failed(struct database *db)
@@ -96,6 +99,8 @@ static int prepare_all(struct database *db)
 		{"INSERT INTO histograms VALUES (?,?,?,?,?,?)", &db->histogram},
 		{"INSERT INTO quantiles VALUES (?,?,?,?,?)", &db->quantile},
 		{"INSERT INTO summaries VALUES (?,?,?,?,?,?,?)", &db->summary},
+		{"INSERT INTO sections VALUES (?,?,?,?)", &db->section},
+		{"INSERT INTO columns VALUES (?,?,?,?)", &db->column},
 		{"INSERT OR IGNORE INTO event_stacks (frames) VALUES (?)", &db->add_stack},
 		{"SELECT id FROM event_stacks WHERE frames = ?", &db->get_stack},
 	};
@@ -144,6 +149,8 @@ void database_close(struct attar_renderer *r)
 	sqlite3_finalize(db->histogram);
 	sqlite3_finalize(db->quantile);
 	sqlite3_finalize(db->summary);
+	sqlite3_finalize(db->section);
+	sqlite3_finalize(db->column);
 	sqlite3_finalize(db->add_stack);
 	sqlite3_finalize(db->get_stack);
 	vec_each (&db->tables, table) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* In place of sqlite_input.c in a build without SQLite. */
+/* In place of sqlite_input.c and sqlite_read.c in a build without SQLite. */
+#include "attar/report.h"
 #include "base/base.h"
 #include "report/sqlite_input.h"
 
@@ -9,4 +10,10 @@ int sqlite_open_input(const char *path, struct sqlite3 **ret_db)
 		"cannot read the database '%s': this attar was built without SQLite: install "
 		"libsqlite3-dev and build it again",
 		CLIP(path));
+}
+
+int attar_report_read_database(
+	const char *path, int (*take)(void *ctx, struct attar_report *report), void *ctx)
+{
+	return sqlite_is_database(path) ? sqlite_open_input(path, NULL) : 0;
 }

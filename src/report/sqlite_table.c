@@ -101,7 +101,33 @@ static bool is_name_free(struct database *db, const char *name)
 		       db->sqlite, NULL, name, NULL, NULL, NULL, NULL, NULL, NULL) != SQLITE_OK;
 }
 
-static int create(struct database *db, struct table *table, size_t n)
+static void bind(sqlite3_stmt *statement, int at, const char *text)
+{
+	sqlite3_bind_text(statement, at, text, -1, SQLITE_STATIC);
+}
+
+/* What the names of the table and its columns do not tell. */
+static int describe(struct database *db, const struct attar_section *s, const char *table)
+{
+	int e;
+
+	bind(db->section, 1, table);
+	bind(db->section, 2, section_text(s, s->name));
+	bind(db->section, 3, section_kind_name(s->kind));
+	if (s->kind == ATTAR_SECTION_TREE)
+		bind(db->section, 4, unit_name(s->unit));
+	e = database_insert(db, db->section);
+	for (size_t i = 0; e == 0 && i < s->columns.n; i++) {
+		bind(db->column, 1, table);
+		sqlite3_bind_int64(db->column, 2, (int64_t)i);
+		bind(db->column, 3, section_text(s, s->columns.at[i].name));
+		bind(db->column, 4, unit_name(s->columns.at[i].unit));
+		e = database_insert(db, db->column);
+	}
+	return e;
+}
+
+static int create(struct database *db, const struct attar_section *s, struct table *table, size_t n)
 {
 	struct buf name _cleanup_(buf_done) = {0}, sql _cleanup_(buf_done) = {0};
 	size_t length;
@@ -117,6 +143,8 @@ static int create(struct database *db, struct table *table, size_t n)
 	if (buf_failed(&name) || buf_failed(&sql))
 		return base_oom();
 	e = database_execute(db, buf_text(&sql));
+	if (e == 0)
+		e = describe(db, s, buf_text(&name));
 	if (e < 0)
 		return e;
 	buf_reset(&sql);
@@ -147,7 +175,7 @@ int database_table(struct database *db, const struct attar_section *s, sqlite3_s
 		return -ENOMEM;
 	table->section = strdup(section);
 	table->columns = buf_take(&columns);
-	e = table->section && table->columns ? create(db, table, n) : base_oom();
+	e = table->section && table->columns ? create(db, s, table, n) : base_oom();
 	*ret_insert = table->insert;
 	return e;
 }

@@ -47,3 +47,19 @@ const char *frame_kind_name(unsigned kind)
 
 	return kind < ARRAY_SIZE(names) ? names[kind] : "unknown";
 }
+
+int unit_find(const char *name)
+{
+	for (int unit = 0; unit <= ATTAR_UNIT_CLOCK; unit++)
+		if (!strcmp(name, unit_name((enum attar_unit)unit)))
+			return unit;
+	return -1;
+}
+
+enum attar_frame_kind frame_kind_find(const char *name)
+{
+	for (unsigned kind = 0; kind <= ATTAR_FRAME_TASK; kind++)
+		if (!strcmp(name, frame_kind_name(kind)))
+			return (enum attar_frame_kind)kind;
+	return ATTAR_FRAME_UNKNOWN;
+}
