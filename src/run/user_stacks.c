@@ -6,12 +6,23 @@
 #include "run/run.h"
 #include "symbol/symbols.h"
 
+static const char dwarf[] = "dwarf";
+
+enum { DWARF_CHARS = sizeof(dwarf) - 1 };
+
 static int bad_method(const char *text)
 {
 	return attar_fail(-EINVAL,
-		"--unwind %s: the methods are fp (frame pointers), dwarf (call frame information) "
-		"and dwarf,BYTES with the bytes of stack to copy, a multiple of 8 up to %d",
+		"--unwind %s: the methods are fp (frame pointers), dwarf (call frame information), "
+		"dwarf,BYTES with the bytes of stack to copy, a multiple of 8 up to %d, and auto",
 		CLIP(text), ATTAR_UNWIND_STACK_MAX);
+}
+
+static int refuse_lbr(void)
+{
+	return attar_fail(-EOPNOTSUPP,
+		"--unwind lbr: attar takes no stacks from the last branch records of a CPU, which "
+		"hold 8 to 32 callers and exist on Intel's only: use dwarf, which has all callers");
 }
 
 static int parse_bytes(const char *text, const char *digits, uint32_t *ret_bytes)
@@ -24,20 +35,39 @@ static int parse_bytes(const char *text, const char *digits, uint32_t *ret_bytes
 	return 0;
 }
 
+bool user_stacks_is_method(const char *word)
+{
+	return !strcmp(word, "fp") || !strcmp(word, "auto") || !strcmp(word, "lbr") ||
+	       !strcmp(word, dwarf) ||
+	       (!strncmp(word, dwarf, DWARF_CHARS) && word[DWARF_CHARS] == ',');
+}
+
+/* By call frame information if this machine is supported, otherwise by frame pointers. */
+static int prepare_auto(struct run_user_stacks *stacks)
+{
+	struct perf_event_attr attr = {0};
+
+	stacks->is_auto = stacks->by_cfi = attar_unwind_attr(&attr, 0) == 0;
+	attar_error_clear();
+	return 0;
+}
+
 int user_stacks_prepare(struct attar_run *run)
 {
-	static const char dwarf[] = "dwarf";
 	const char *text = run->opts.unwind;
-	size_t n = sizeof(dwarf) - 1;
 
 	if (!text || !strcmp(text, "fp"))
 		return 0;
-	run->user_stacks.by_cfi = true;
-	if (!strcmp(text, dwarf))
-		return 0;
-	if (strncmp(text, dwarf, n) || text[n] != ',')
+	if (!strcmp(text, "auto"))
+		return prepare_auto(&run->user_stacks);
+	if (!strcmp(text, "lbr"))
+		return refuse_lbr();
+	if (!user_stacks_is_method(text))
 		return bad_method(text);
-	return parse_bytes(text, text + n + 1, &run->user_stacks.bytes);
+	run->user_stacks.by_cfi = true;
+	return text[DWARF_CHARS]
+		       ? parse_bytes(text, text + DWARF_CHARS + 1, &run->user_stacks.bytes)
+		       : 0;
 }
 
 void user_stacks_show(struct attar_run *run)
@@ -65,6 +95,11 @@ void user_stacks_remark(const struct attar_run *run, struct attar_report *report
 	const struct attar_symbols *symbols = attar_run_symbols((struct attar_run *)run);
 
 	attar_unwind_get_stats(symbols, &stats);
+	if (run->user_stacks.is_auto)
+		attar_report_remark(report,
+			"callers in user code: %llu by call frame information, %llu by frame "
+			"pointers, in code that has none",
+			(unsigned long long)stats.cfi_frames, (unsigned long long)stats.fp_frames);
 	if (stats.by_end[ATTAR_UNWIND_TRUNCATED])
 		attar_report_remark(report,
 			"user stacks cut because they are deeper than the copied %u bytes: %llu of "

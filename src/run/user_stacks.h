@@ -6,14 +6,18 @@
 #include "attar/run.h"
 
 struct run_user_stacks {
-	bool by_cfi;    /* --unwind dwarf */
+	bool by_cfi;    /* --unwind dwarf, or auto where it is supported */
+	bool is_auto;   /* --unwind auto */
 	uint32_t bytes; /* of the stack to copy; 0: the default */
 };
 
 /* Applies --inline and --lines to the symbols of the run. */
 void user_stacks_show(struct attar_run *run);
 
-/* Reads --unwind. Returns 0 or -EINVAL. Call it before anything is opened. */
+/* Whether a word is a METHOD of --unwind, so that it may follow --call-graph as a separate word. */
+bool user_stacks_is_method(const char *word);
+
+/* Reads --unwind. Returns 0, -EINVAL or -EOPNOTSUPP. Call it before anything is opened. */
 int user_stacks_prepare(struct attar_run *run);
 
 /* Changes the attributes of an event with stacks accordingly. Returns 0 or -EOPNOTSUPP. */

@@ -95,7 +95,37 @@ def test_shallow_copies_are_reported(tmp_path):
     assert found and int(found[1]) > 0.8 * int(found[2])
 
 
-@pytest.mark.parametrize('method', ['lbr', 'dwarf,', 'dwarf,12', 'dwarf,65536', 'dwarf,x'])
+@pytest.mark.parametrize('spelling', [('--call-graph', 'auto'), ('--call-graph=auto',),
+                                      ('-g', '--unwind', 'auto'), ('-g', '--unwind=auto')])
+def test_auto(tmp_path, spelling):
+    """The whole tree, with callers by call frame information; the report counts them."""
+    out = tmp_path / 'nofp.folded'
+    ended = run('profile', '-F', '997', *spelling, '--flame-graph', out, '--', workload('nofp'),
+                '700')
+    assert ended.returncode == 0, ended.stderr
+    check(folded(out))
+    found = re.search(r'callers in user code: (\d+) by call frame information, (\d+) by frame',
+                      ended.stdout)
+    assert int(found[1]) > 1000
+
+
+@pytest.mark.parametrize('spelling', [('--call-graph', 'dwarf,4096'), ('--call-graph=dwarf',)])
+def test_spellings_of_dwarf(tmp_path, spelling):
+    out = tmp_path / 'nofp.folded'
+    ended = run('profile', '-F', '997', *spelling, '-q', '--flame-graph', out, '--',
+                workload('nofp'), '700')
+    assert ended.returncode == 0, ended.stderr
+    check(folded(out))
+
+
+@pytest.mark.parametrize('profiler', ['profile', 'record', 'trace', 'page-faults', 'hrtimer'])
+def test_lbr_is_refused(profiler):
+    ended = run(profiler, '--call-graph', 'lbr', '-d', '1ms')
+    assert ended.returncode == 4
+    assert 'attar takes no stacks from the last branch records' in ended.stderr
+
+
+@pytest.mark.parametrize('method', ['dwarf,', 'dwarf,12', 'dwarf,65536', 'dwarf,x'])
 def test_unknown_methods(method):
     ended = run('profile', '-g', '--unwind', method, '-d', '1ms')
     assert ended.returncode == 2
