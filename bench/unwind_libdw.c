@@ -20,6 +20,7 @@ static struct {
 	size_t n_ranges;
 	const struct attar_unwind_input *input;
 	struct unwind_frame first;
+	uint64_t *addresses; /* of the frames */
 	size_t frames, max;
 } now;
 
@@ -57,13 +58,13 @@ static bool set_registers(Dwfl_Thread *thread, void *arg)
 
 static int take_frame(Dwfl_Frame *frame, void *arg)
 {
-	bool is_exact;
 	Dwarf_Addr pc;
 
 	(void)arg;
-	if (!dwfl_frame_pc(frame, &pc, &is_exact) || ++now.frames == now.max)
+	if (!dwfl_frame_pc(frame, &pc, NULL))
 		return DWARF_CB_ABORT;
-	return DWARF_CB_OK;
+	now.addresses[now.frames++] = pc;
+	return now.frames == now.max ? DWARF_CB_ABORT : DWARF_CB_OK;
 }
 
 static Dwfl *read_modules(struct attar_address_space *space)
@@ -97,8 +98,8 @@ static Dwfl *read_modules(struct attar_address_space *space)
 	return dwfl;
 }
 
-size_t libdw_unwind(
-	struct attar_address_space *space, const struct attar_unwind_input *input, size_t max)
+size_t libdw_unwind(struct attar_address_space *space, const struct attar_unwind_input *input,
+	uint64_t *ret_addresses, size_t max)
 {
 	static Dwfl *dwfl;
 
@@ -111,6 +112,7 @@ size_t libdw_unwind(
 		now.n_ranges = space->ranges->n;
 	}
 	now.input = input;
+	now.addresses = ret_addresses;
 	now.frames = 0;
 	now.max = max;
 	if (!dwfl || !unwind_frame_init(&now.first, &input->regs))

@@ -34,6 +34,16 @@ static size_t attar_frames(
 	return attar_unwind(space, input, locations, max, NULL);
 }
 
+#ifdef HAVE_LIBDW
+static size_t libdw_frames(
+	struct attar_address_space *space, const struct attar_unwind_input *input, size_t max)
+{
+	uint64_t addresses[DEPTH_MAX];
+
+	return libdw_unwind(space, input, addresses, max);
+}
+#endif
+
 typedef size_t unwind_fn(
 	struct attar_address_space *space, const struct attar_unwind_input *input, size_t max);
 
@@ -70,7 +80,7 @@ int main(int argc, char **argv)
 	}
 #ifdef HAVE_LIBDW
 	if (argc > 2 && !strcmp(argv[2], "libdw"))
-		unwind = libdw_unwind;
+		unwind = libdw_frames;
 #endif
 	if (argc > 2 && unwind == attar_frames) {
 		fprintf(stderr, "unwind_recording: built without %s\n", argv[2]);

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* The peer of bench/unwind_recording.c. */
+/* The peer of bench/unwind_recording.c and tests/e2e/unwind_compare.c. */
 #ifndef BENCH_UNWINDING_H
 #define BENCH_UNWINDING_H
 
 #include "attar/unwind.h"
 
-/* Unwinds a user stack by libdw. Returns the number of frames, at most max; 0 on failure. */
-size_t libdw_unwind(
-	struct attar_address_space *space, const struct attar_unwind_input *input, size_t max);
+/*
+ * Unwinds a user stack by libdw. Stores the addresses of its frames, the innermost first, those of
+ * callers after the call. Returns their number, at most max; 0 on failure.
+ */
+size_t libdw_unwind(struct attar_address_space *space, const struct attar_unwind_input *input,
+	uint64_t *ret_addresses, size_t max);
 
 #endif

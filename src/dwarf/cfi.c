@@ -2,6 +2,7 @@
 #include "dwarf/cfi.h"
 
 #include "dwarf/cfi_program.h"
+#include "dwarf/decompress.h"
 
 enum { SECTION_MAX = 256 << 20, FUNCTIONS_MAX = 1 << 22, ROWS_MAX = 1 << 25 };
 
@@ -195,12 +196,39 @@ static int read_frames(struct frames *f)
 	return r == -ENOMEM ? r : 0;
 }
 
+/* Appends no NUL. Returns 0; -ENODATA: it has no bytes, or cannot be decompressed; -ENOMEM. */
+static int read_packed(const struct elf *elf, const struct elf_section *section,
+	uint8_t **ret_bytes, uint64_t *ret_size)
+{
+	struct elf_section packed = *section;
+	uint8_t *from _cleanup_free_ = NULL, *bytes _cleanup_free_ = NULL;
+	uint64_t size = section->size;
+	uint32_t method;
+	int r;
+
+	if (!decompress_header(elf, &packed.offset, &packed.size, &size, &method) || !size ||
+		size > SECTION_MAX)
+		return -ENODATA;
+	r = elf_section_read(elf, &packed, SECTION_MAX, &from);
+	if (r < 0)
+		return r;
+	bytes = malloc(size);
+	if (!bytes)
+		return base_oom();
+	if (decompress(method, from, packed.size, bytes, size) < 0)
+		return -ENODATA;
+	*ret_bytes = TAKE_PTR(bytes);
+	*ret_size = size;
+	return 0;
+}
+
 static int read_section(
 	struct cfi_builder *b, const struct elf *elf, const struct elf_section *section, bool is_eh)
 {
 	uint8_t *bytes _cleanup_free_ = NULL;
+	uint64_t size = section->size;
 	int r = section->flags & SHF_COMPRESSED
-			? -ENODATA
+			? read_packed(elf, section, &bytes, &size)
 			: elf_section_read(elf, section, SECTION_MAX, &bytes);
 	struct frames f = {.elf = elf,
 		.b = b,
@@ -211,7 +239,7 @@ static int read_section(
 
 	if (r < 0)
 		return r == -ENOMEM ? r : 0;
-	f.all = (struct cursor){.at = bytes, .end = bytes + section->size};
+	f.all = (struct cursor){.at = bytes, .end = bytes + size};
 	return read_frames(&f);
 }
 

@@ -42,24 +42,6 @@ static int section_id(const char *name, bool split, bool *ret_old)
 	return -1;
 }
 
-/* SHF_COMPRESSED: an Elf64_Chdr precedes the bytes (gABI). */
-static bool read_header(const struct elf *elf, struct debug_section *section)
-{
-	union {
-		Elf32_Chdr c32;
-		Elf64_Chdr c64;
-	} header;
-	size_t n = elf->is64 ? sizeof(header.c64) : sizeof(header.c32);
-
-	if (section->size < n || byte_source_read(&elf->source, section->offset, &header, n) < 0)
-		return false;
-	section->packed = section->size - n;
-	section->offset += n;
-	section->size = elf->is64 ? header.c64.ch_size : header.c32.ch_size;
-	section->method = elf->is64 ? header.c64.ch_type : header.c32.ch_type;
-	return true;
-}
-
 /* ".zdebug_*" of older linkers: "ZLIB" and the size in big endian precede the bytes. */
 static bool read_old_header(const struct elf *elf, struct debug_section *section)
 {
@@ -90,7 +72,8 @@ static void add_section(struct debug_file *file, const struct elf_section *from,
 	if (from->offset > elf->source.size || from->size > elf->source.size - from->offset)
 		return;
 	if (from->flags & SHF_COMPRESSED)
-		ok = read_header(elf, &section);
+		ok = decompress_header(
+			elf, &section.offset, &section.packed, &section.size, &section.method);
 	else if (old)
 		ok = read_old_header(elf, &section);
 	if (ok && (!section.packed || section.size <= PACKED_MAX))

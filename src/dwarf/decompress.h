@@ -3,7 +3,15 @@
 #ifndef DWARF_DECOMPRESS_H
 #define DWARF_DECOMPRESS_H
 
-#include "base/base.h"
+#include "elf/elf.h"
+
+/*
+ * Reads the Elf64_Chdr before the bytes of a section with SHF_COMPRESSED. *offset and *size are
+ * those of the section in the file, and become those of the packed bytes in the file and of the
+ * section when it is decompressed; *ret_packed is the number of packed bytes. False: malformed.
+ */
+bool decompress_header(const struct elf *elf, uint64_t *offset, uint64_t *ret_packed,
+	uint64_t *size, uint32_t *ret_method);
 
 /*
  * Fills exactly size bytes. method: ELFCOMPRESS_ZLIB or ELFCOMPRESS_ZSTD. Returns 0; -EBADMSG if

@@ -117,12 +117,13 @@ static int add_symbol(void *ctx, const struct elf_symbol *s)
 				 });
 }
 
+/* Of the code alone: vmlinux also has a segment at 0, of variables of each CPU. */
 uint64_t symtab_base(const struct elf *elf, uint64_t bias)
 {
 	uint64_t low = UINT64_MAX;
 
 	vec_each (&elf->segments, s)
-		if (s->type == PT_LOAD)
+		if (s->type == PT_LOAD && s->flags & PF_X)
 			low = MIN(low, s->vaddr + bias);
 	return low == UINT64_MAX ? 0 : low;
 }

@@ -52,7 +52,7 @@ struct symtab {
 int symtab_add(struct symtab *table, const struct elf *elf, const struct elf_section *section,
 	uint64_t bias);
 
-/* The base of entries: the lowest loaded address. */
+/* The base of entries: the lowest address of loaded code. */
 uint64_t symtab_base(const struct elf *elf, uint64_t bias);
 
 /*

@@ -167,6 +167,22 @@ def test_separate_debug_file(tmp_path):
     assert symbols(program, addresses(program), '--style=llvm') != before
 
 
+def test_code_far_above_another_segment(tmp_path):
+    """As in vmlinux: variables of each CPU at 0, code at the end of the address space."""
+    need('gcc')
+    source, script, program = (tmp_path / name for name in ('x.c', 'x.ld', 'x'))
+    source.write_text('__attribute__((section(".each"))) int each = 1;\n'
+                      'int f(int x) { return x * 3; }\nint g(int x) { return x * 5; }\n')
+    script.write_text('ENTRY(f) SECTIONS { . = 0xffffffff81000000; .text : { *(.text*) }\n'
+                      '.each 0 : { *(.each) } }')
+    do('gcc', '-O2', '-mcmodel=kernel', '-fno-pie', '-no-pie', '-static', '-nostdlib', '-T', script,
+       '-o', program, source)
+    names = subprocess.run(['nm', program], capture_output=True, text=True, check=True).stdout
+    for name in 'fg':
+        address = re.search(rf'^(\w+) T {name}$', names, re.M)[1]
+        assert run('symbols', program, address).stdout.split()[1].startswith(f'{name}+0x0')
+
+
 @pytest.mark.quick
 def test_large_program():
     """attar itself."""
