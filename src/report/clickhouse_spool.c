@@ -220,7 +220,8 @@ static int read_head(int fd, struct head *head, struct batch **ret_batch)
 	e = table ? read_exactly(fd, table, n) : -ENOMEM;
 	if (e < 0)
 		return e;
-	if (sum_of_head(head, table) != le32toh(head->crc_head) || !tables_is_valid(table))
+	if (sum_of_head(head, table) != le32toh(head->crc_head) || strlen(table) != n ||
+		!tables_is_valid(table))
 		return -EBADMSG;
 	batch = batch_new(table, (uint16_t)le32toh(head->date));
 	if (!batch)
@@ -236,9 +237,15 @@ static int read_head(int fd, struct head *head, struct batch **ret_batch)
 static int read_body(int fd, const struct head *head, struct batch *batch)
 {
 	size_t n = le64toh(head->body);
-	int e = buf_reserve(&batch->body, n) ? read_exactly(fd, batch->body.data, n) : -ENOMEM;
+	struct stat st;
 	char rest;
+	int e;
 
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if ((uint64_t)st.st_size < n) /* not worth its memory */
+		return -EBADMSG;
+	e = buf_reserve(&batch->body, n) ? read_exactly(fd, batch->body.data, n) : -ENOMEM;
 	if (e < 0)
 		return e;
 	batch->body.len = n;
