@@ -154,6 +154,46 @@ static int by_address(const void *a, const void *b)
 	return (int)x->rank - (int)y->rank;
 }
 
+enum { DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS, RADIX_MIN = 4096 };
+
+static size_t digit_of(const struct symtab_entry *entry, int digit)
+{
+	return digit < 0 ? entry->rank : entry->low >> digit * DIGIT_BITS & (DIGITS - 1);
+}
+
+/* Orders entries by a digit of their address, or by rank (-1); equal ones stay in their order. */
+static void sort_by_digit(
+	const struct symtab_entry *from, struct symtab_entry *to, size_t n, int digit)
+{
+	size_t starts[DIGITS + 1] = {0};
+
+	for (size_t i = 0; i < n; i++)
+		starts[digit_of(&from[i], digit) + 1]++;
+	for (size_t i = 1; i < DIGITS; i++)
+		starts[i] += starts[i - 1];
+	for (size_t i = 0; i < n; i++)
+		to[starts[digit_of(&from[i], digit)]++] = from[i];
+}
+
+/* By address, then rank. Large tables digit by digit, in a fraction of the time of qsort(3). */
+static void sort(struct symtab *table)
+{
+	struct symtab_entry *at = table->entries.at, *other = NULL;
+	size_t n = table->entries.n;
+
+	if (n >= RADIX_MIN)
+		other = malloc(n * sizeof(*other));
+	if (!other) {
+		qsort(at, n, sizeof(*at), by_address);
+		return;
+	}
+	sort_by_digit(at, other, n, -1);
+	sort_by_digit(other, at, n, 0);
+	sort_by_digit(at, other, n, 1);
+	sort_by_digit(other, at, n, 2);
+	free(other);
+}
+
 /* Keeps the best-ranked symbols of each address and drops labels inside functions. */
 static void prune(struct symtab *table)
 {
@@ -186,12 +226,12 @@ static void give_back_room(struct symtab *table)
 
 void symtab_finish(struct symtab *table)
 {
-	struct symtab_entry *at = table->entries.at;
+	struct symtab_entry *at;
 	uint32_t next = UINT32_MAX; /* address of the next higher symbol */
 
 	if (!table->entries.n)
 		return;
-	qsort(at, table->entries.n, sizeof(*at), by_address);
+	sort(table);
 	prune(table);
 	give_back_room(table);
 	at = table->entries.at;
