@@ -43,14 +43,15 @@ def powers(count):
 
 
 def processes_with(text):
-    """The processes with this text in their command line."""
-    found = []
+    """Return {pid: command line} of the processes with this text in it."""
+    found = {}
     for path in Path('/proc').glob('[0-9]*/cmdline'):
         try:
-            if text.encode() in path.read_bytes():
-                found.append(int(path.parent.name))
+            words = path.read_bytes()
         except OSError:
-            pass
+            continue
+        if text.encode() in words:
+            found[int(path.parent.name)] = words
     return found
 
 
@@ -263,18 +264,19 @@ def test_output_of_whole_runs_with_intervals(tmp_path):
     assert not (tmp_path / 'x.html').exists()
 
 
+def commands(mark):
+    """The number of hosts on which the command of endless() runs."""
+    return sum(words.startswith(b'sh\0-c\0') for words in processes_with(mark).values())
+
+
 def endless(hosts, spawn, mark, *args, **kwargs):  # noqa: F811
     """Start a run on both hosts that does not end, whose processes there have the mark."""
     process = spawn(ATTAR, 'fleet', '-H', 'one,two', '--ssh', hosts.ssh(), '--attar', ATTAR,
                     'stat', '-e', 'page-faults', '--format', 'json', *args, '--', 'sh', '-c',
                     f'sleep 1000; : {mark}', stdout=subprocess.PIPE, text=True, **kwargs)
-    words = f'sh\0-c\0sleep 1000; : {mark}\0'
-
-    def runs():  # attar and its command, on both hosts
-        assert process.poll() is None
-        return len([p for p in processes_with(words)
-                    if Path(f'/proc/{p}/cmdline').read_bytes().startswith(b'sh')]) == 2
-    wait_until(runs, 'both hosts run the command', seconds=60)
+    wait_until(lambda: process.poll() is not None or commands(mark) == 2,
+               'both hosts run the command', seconds=60)
+    assert process.poll() is None
     return process
 
 
@@ -306,7 +308,7 @@ def test_host_killed_in_the_middle(hosts, spawn):  # noqa: F811
     for pid in clients:
         if b'\0two\0' in Path(f'/proc/{pid}/cmdline').read_bytes():
             os.kill(pid, signal.SIGKILL)
-    wait_until(lambda: len(processes_with(mark)) < 6, 'host two ends', seconds=60)
+    wait_until(lambda: commands(mark) == 1, 'the command of host two ends', seconds=60)
     process.send_signal(signal.SIGINT)
     out, _ = process.communicate(timeout=60)
     rows = host_rows(json.loads(out.splitlines()[-1]))
