@@ -240,6 +240,31 @@ static void groups_of_devices(void **state)
 	release(origin);
 }
 
+/* The kernel has no such software event: the others are counted. */
+static void events_that_are_missing(void **state)
+{
+	static char *events[] = {"hisi_sccl1_ddrc0/event=0xfe/", "page-faults"};
+	struct PmuAttr attr = {.evtList = events, .numEvt = 1};
+	struct kp_origin *origin;
+	struct PmuData *rows;
+	int pd;
+
+	test_need_root();
+	origin = machine();
+	assert_int_equal(kp_open(origin, COUNTING, &attr, false), -1);
+	test_error_is(LIBPERF_ERR_INVALID_EVENT);
+	attr.numEvt = 2;
+	pd = kp_open(origin, COUNTING, &attr, false);
+	assert_true(pd > 0);
+	assert_int_equal(GetWarn(), LIBPERF_WARN_EVENT_DROPPED);
+	assert_non_null(strstr(GetWarnMsg(), events[0]));
+	assert_true(PmuRead(pd, &rows) >= 1);
+	assert_string_equal(rows[0].evt, "page-faults");
+	PmuDataFree(rows);
+	PmuClose(pd);
+	release(origin);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -248,6 +273,7 @@ int main(void)
 		cmocka_unit_test(places_of_metrics),
 		cmocka_unit_test(metrics_of_no_pmu),
 		cmocka_unit_test(groups_of_devices),
+		cmocka_unit_test(events_that_are_missing),
 	};
 
 	return cmocka_run_group_tests_name("kperf_device", tests, NULL, NULL);

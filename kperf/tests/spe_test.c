@@ -8,6 +8,7 @@
 
 #include "../../tests/unit/folder.h"
 #include "attar/record.h"
+#include "error.h"
 #include "kperf_test.h"
 #include "perf/ring.h"
 #include "spe.h"
@@ -236,6 +237,38 @@ static void losses_are_counted(void **state)
 	finish(&f);
 }
 
+/* What GetWarn() says about a read of a task that is stopped. */
+static int warning_of(struct fake *f, const char *part)
+{
+	struct kp_counter counter = {0};
+
+	f->task.own = &f->spe;
+	f->task.counters = &counter;
+	kp_begin();
+	assert_int_equal(kp_spe_read(&f->task, f->list), SUCCESS);
+	if (!strstr(GetWarnMsg(), part))
+		print_message("%s\n", GetWarnMsg());
+	assert_non_null(strstr(GetWarnMsg(), part));
+	return GetWarn();
+}
+
+/* Each loss is reported once, and before threads that are unknown. */
+static void losses_are_a_warning(void **state)
+{
+	struct fake f;
+
+	start(&f);
+	put_load(&f, test_burn, 1, 1, 0);
+	put_record(&f, 0, f.page->aux_head, PERF_AUX_FLAG_TRUNCATED);
+	assert_int_equal(warning_of(&f, "1 areas were full"), LIBPERF_WARN_DATA_LOST);
+	assert_int_equal(warning_of(&f, ""), SUCCESS);
+	put_load(&f, test_burn, 1, 1, 0);
+	put_record(&f, f.page->aux_tail, f.page->aux_head - f.page->aux_tail, 0);
+	assert_int_equal(warning_of(&f, "1 samples do not say"), LIBPERF_WARN_CTXID_LOST);
+	assert_int_equal(f.list->n, 2);
+	finish(&f);
+}
+
 /* Without the time of the generic timer, the row has that of its record. */
 static void samples_without_time(void **state)
 {
@@ -299,6 +332,7 @@ int main(void)
 		cmocka_unit_test(threads_of_a_cpu),
 		cmocka_unit_test(the_area_wraps_around),
 		cmocka_unit_test(losses_are_counted),
+		cmocka_unit_test(losses_are_a_warning),
 		cmocka_unit_test(samples_without_time),
 		cmocka_unit_test(the_event_of_the_pmu),
 	};
