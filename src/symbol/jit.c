@@ -112,15 +112,7 @@ void jit_set_dump(struct jit *jit, const char *path)
 	jit->dumps++;
 	base_close_p(&jit->dump_fd);
 	jit->dump_fd = -1;
-	jit->tried = 0;
 	jitdump_done(&jit->dump);
-}
-
-/* Most processes with anonymous code have no files: each lookup of such code would search them. */
-static bool is_known_missing(const struct jit *jit)
-{
-	return jit->tried && base_now_coarse() - jit->tried < REFRESH_NS &&
-	       (jit->is_missing || jit_is_open(jit));
 }
 
 int jit_open(struct jit *jit)
@@ -130,16 +122,12 @@ int jit_open(struct jit *jit)
 
 	if (jit->dump_path ? jit->dump_fd >= 0 : jit->fd >= 0)
 		return 0;
-	if (is_known_missing(jit))
-		return jit_is_open(jit) ? 0 : -ENOENT;
 	alive = look_at_process(jit);
 	root = alive ? dso_open_root(jit->pid) : -1;
 	if (alive && root >= 0)
 		open_in(jit, root);
 	open_in(jit, AT_FDCWD);
-	jit->tried = base_now_coarse();
-	jit->is_missing = !jit_is_open(jit);
-	return jit->is_missing ? -ENOENT : 0;
+	return jit_is_open(jit) ? 0 : -ENOENT;
 }
 
 static void refresh(struct jit *jit)

@@ -13,8 +13,6 @@ struct jit {
 	uid_t uid;        /* the process's effective user while inner is known */
 	char path[40];    /* as the process sees it; "" until the file was found */
 	int fd;           /* the open file, -1 otherwise */
-	uint64_t tried;   /* CLOCK_MONOTONIC in ns of the last search for the files; 0: none */
-	bool is_missing;  /* which found none */
 	uint64_t checked; /* CLOCK_MONOTONIC in ns of the last check for new entries */
 	struct perfmap map;
 	const char *dump_path; /* of the jitdump that the process has mapped; NULL: none */

@@ -124,7 +124,7 @@ def test_events_and_limit(tmp_path):
         in trace['otherData']['remarks']
 
 
-@pytest.mark.usefixtures('root')
+@pytest.mark.usefixtures('root', 'busy_cpus')
 def test_ten_sleeps(load, tmp_path):  # noqa: F811
     """10 sleeps of about 20 ms, one after the other, also in the Firefox Profiler."""
     path = tmp_path / 'x.trace.json'
