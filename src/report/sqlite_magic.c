@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Source of the format: https://www.sqlite.org/fileformat.html, section 1.3. */
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include "base/base.h"
 #include "report/sqlite_input.h"
@@ -8,13 +9,17 @@
 bool sqlite_is_database(const char *path)
 {
 	static const char magic[16] = "SQLite format 3";
-	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	char start[sizeof(magic)];
+	struct stat st;
 	bool is;
+	int fd;
 
+	/* Opening a FIFO would release its writer, which would end before the recording is read. */
+	if (stat(path, &st) != 0 || !S_ISREG(st.st_mode))
+		return false;
+	fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0)
 		return false;
-	/* fails for a pipe, whose bytes are left to other readers */
 	is = pread(fd, start, sizeof(start), 0) == sizeof(start) &&
 	     !memcmp(start, magic, sizeof(magic));
 	close(fd);

@@ -26,6 +26,12 @@ def run_storm(storm, n):
     assert storm.stdout.readline() == f'{n} done\n'
 
 
+def wait_for_reports(path, n):
+    """attar has handled all events from before the call when it has written n more reports."""
+    last = path.read_bytes().count(b'\n') + n
+    wait_until(lambda: path.read_bytes().count(b'\n') >= last, f'{n} more reports')
+
+
 def test_memory_does_not_grow_with_process_names(spawn, tmp_path):
     """4,000 processes with different names fill the tables of exited threads; 4,000 more follow."""
     if any('sanitize' in word for word in compiler()):
@@ -36,8 +42,10 @@ def test_memory_does_not_grow_with_process_names(spawn, tmp_path):
                   out)
     wait_until(lambda: is_sampling(attar), 'the profiler is ready')
     run_storm(storm, 4000)
+    wait_for_reports(out, 3)
     before = resident(attar.pid), open_files(attar.pid)
     run_storm(storm, 4000)
+    wait_for_reports(out, 3)
     after = resident(attar.pid), open_files(attar.pid)
     storm.stdin.close()
     assert attar.wait(30) == 0

@@ -58,7 +58,7 @@ def test_recorded_and_reported(tmp_path):
 
 @pytest.mark.usefixtures('needs_perf')
 def test_stacks_equal_those_of_perf(tmp_path):
-    """The recording of perf, unwound by both: frame by frame, below main."""
+    """The recording of perf, unwound by both: frame by frame."""
     data = tmp_path / 'perf.data'
     subprocess.run(['perf', 'record', '-q', '-F', '997', '--call-graph', 'dwarf', '-o', data,
                     '--', workload('nofp'), '300'], check=True, capture_output=True)
@@ -81,9 +81,15 @@ def test_stacks_equal_those_of_perf(tmp_path):
             ours[key].append(found[1])
     both = set(ours) & set(theirs)
     assert len(both) > 100
+    # perf shows the return addresses of the kernel, attar those of the calls
+    in_kernel = re.compile('ffff[0-9a-f]{12}$').match
+    ours, theirs = ({k: [ip for ip in stacks[k] if not in_kernel(ip)] for k in both}
+                    for stacks in (ours, theirs))
     # perf ends some stacks early, where a program starts
-    equal = [k for k in both if ours[k][:len(theirs[k])] == theirs[k]]
-    assert len(equal) >= 0.99 * len(both), [(ours[k], theirs[k]) for k in both - set(equal)][:3]
+    other = [(k, ours[k], theirs[k]) for k in both if ours[k][:len(theirs[k])] != theirs[k]]
+    if len(other) > 0.01 * len(both):
+        pytest.fail(f'{len(other)} of {len(both)} differ, such as\n' +
+                    '\n'.join(f'{key}\n{a}\n{b}' for key, a, b in other[:5]))
 
 
 def test_shallow_copies_are_reported(tmp_path):
