@@ -71,14 +71,19 @@ static PyObject *get_span(struct report *self, void *unused)
 
 static PyObject *get_notes(struct report *self, void *unused)
 {
+	PyObject *unresolved;
 	struct attar_notes n;
 
 	if (attar_report_get_notes(self->report, &n) < 0)
 		Py_RETURN_NONE;
-	return Py_BuildValue("{s:K,s:K,s:K,s:K,s:K,s:d,s:d,s:K,s:O}", "seen",
+	if (n.unresolved < 0)
+		Py_INCREF(unresolved = Py_None);
+	else if (!(unresolved = PyFloat_FromDouble(n.unresolved)))
+		return NULL;
+	return Py_BuildValue("{s:K,s:K,s:K,s:K,s:K,s:N,s:d,s:K,s:O}", "seen",
 		(unsigned long long)n.seen, "lost", (unsigned long long)n.lost, "missing",
 		(unsigned long long)n.missing, "throttled", (unsigned long long)n.throttled,
-		"lost_side_band", (unsigned long long)n.lost_side_band, "unresolved", n.unresolved,
+		"lost_side_band", (unsigned long long)n.lost_side_band, "unresolved", unresolved,
 		"self_cpu", n.self_cpu, "self_rss", (unsigned long long)n.self_rss, "counting",
 		n.counting ? Py_True : Py_False);
 }

@@ -72,7 +72,7 @@ static int find_in_kernel(
 	if (!r)
 		return attar_fail(-ENOENT,
 			"the kernel has no symbol '%s' (names of variables need "
-			"CONFIG_KALLSYMS_ALL)",
+			"CONFIG_KALLSYMS_ALL); for one of a program use -p PID or SYMBOL@FILE",
 			CLIP(place->symbol));
 	if (!s.address)
 		return attar_fail(-EACCES,
@@ -227,5 +227,12 @@ int attar_catalog_address(
 	if (r != -ENOENT)
 		return r;
 	attar_error_clear();
-	return find_in_kernel(catalog, &place, ret_address);
+	r = find_in_kernel(catalog, &place, ret_address);
+	if (r == -ENOENT && pid)
+		return attar_fail(r, "neither process %d nor the kernel has a symbol '%s'", pid,
+			CLIP(place.symbol));
+	if (r == -ENOENT && catalog->program)
+		return attar_fail(r, "neither %s nor the kernel has a symbol '%s'",
+			CLIP(catalog->program), CLIP(place.symbol));
+	return r;
 }

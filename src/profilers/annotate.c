@@ -156,16 +156,33 @@ static bool is_wanted(const struct annotation *an, size_t i)
 	return false;
 }
 
+/* The hottest function whose name contains text, such as that of a clone; NULL: none. */
+static const char *similar_name(const struct annotation *an, const char *text)
+{
+	for (size_t i = 0; i < an->n_functions; i++)
+		if (strstr(an->functions[i].symbol.name, text))
+			return an->functions[i].symbol.name;
+	return NULL;
+}
+
 static void remark_missing(const struct annotation *an, struct attar_report *report)
 {
 	const struct attar_texts *wanted = &an->options->symbols;
 
 	for (size_t j = 0; j < wanted->n; j++) {
+		const char *similar;
 		bool found = false;
 
 		for (size_t i = 0; !found && i < an->n_functions; i++)
 			found = is_named(&an->functions[i], wanted->at[j]);
-		if (!found)
+		if (found)
+			continue;
+		similar = similar_name(an, wanted->at[j]);
+		if (similar)
+			attar_report_remark(report,
+				"no sample is in a function '%s'; did you mean '%s'?",
+				wanted->at[j], similar);
+		else
 			attar_report_remark(
 				report, "no sample is in a function '%s'", wanted->at[j]);
 	}

@@ -227,6 +227,8 @@ static int num_dist_report(
 	if (!d->perins)
 		add_histograms(d, report, scope);
 	add_remarks(d, report);
+	if (!d->has_stacks)
+		return 0;
 	return attar_run_stacks(run, report, d->stacks, scope, &by_values);
 }
 

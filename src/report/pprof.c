@@ -224,6 +224,30 @@ static bool is_task_root(const struct tree_node *node)
 	return node->parent == ATTAR_TREE_ROOT && node->kind == ATTAR_FRAME_TASK;
 }
 
+/* pprof names a profile after its first mapping: the program with the most samples, no library. */
+static void add_program(struct pprof *p)
+{
+	const struct attar_section *tree = p->tree;
+	const struct tree_node *best = NULL;
+	uint32_t build_id = 0;
+	size_t at = 0;
+
+	for (uint32_t i = 0; i < tree->nodes.n; i++) {
+		const struct tree_node *node = &tree->nodes.at[i];
+		const char *module = section_text(tree, node->module);
+
+		if (*module != '/' || strstr(module, ".so") || (best && node->total <= best->total))
+			continue;
+		const struct tree_code *code = tree_code_of(tree, i, &at);
+
+		best = node;
+		build_id = code ? code->build_id : 0;
+	}
+	if (best)
+		mapping_of(p, section_text(tree, best->module),
+			build_id ? section_text(tree, build_id) : NULL);
+}
+
 static int add_frames(struct pprof *p)
 {
 	struct position at = {0};
@@ -304,6 +328,7 @@ static int add_tree(struct pprof *p, struct attar_section *tree)
 
 	p->tree = tree;
 	tree_sum(tree);
+	add_program(p);
 	r = add_frames(p);
 	for (uint32_t i = 0; r == 0 && i < tree->nodes.n; i++) {
 		if (tree->nodes.at[i].self)

@@ -118,6 +118,13 @@ def test_unknown_symbol(tables):
     found, remarks = tables('nonsense', '-e', 'cpu-clock:u', '--', workload('lines8020'), '100')
     assert found == {'functions': []}
     assert "no sample is in a function 'nonsense'" in remarks
+    assert 'did you mean' not in remarks
+
+
+def test_a_part_of_a_name(tables):
+    found, remarks = tables('mi', '-e', 'cpu-clock:u', '--', workload('lines8020'), '300')
+    assert found == {'functions': []}
+    assert "no sample is in a function 'mi'; did you mean 'mix'?" in remarks
 
 
 def code_of(program, function):

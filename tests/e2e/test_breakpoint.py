@@ -90,7 +90,7 @@ def test_execution_and_stacks():
     (['0x1234/3'], 'the length is 1, 2, 4 or 8 bytes'),
     (['0x1235/4'], 'is not a multiple of 4 bytes'),
     (['0x1234:rx'], 'either for execution (x) or for data'),
-    (['nosuchvariable'], "no symbol 'nosuchvariable'"),
+    (['nosuchvariable'], "neither true nor the kernel has a symbol 'nosuchvariable'"),
     (['0x10000', '--filter', 'value > 1'], "no such field or variable 'value'"),
 ])
 def test_refusals(args, sentence):

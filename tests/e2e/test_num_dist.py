@@ -43,6 +43,7 @@ def test_expression_and_alias(tmp_path):
                       'demo:read//num=size*4096/alias=pages/')
     row, = rows(found, 'numbers')
     assert (row['event'], row['total'], row['max']) == ('pages', 5050 * 4096, 409600)
+    assert {s['name'] for s in found['sections']} == {'numbers', 'pages'}  # no stacks
 
 
 @pytest.mark.quick

@@ -39,6 +39,7 @@ def test_equals_the_table(tmp_path):
     assert theirs['main'][1] == total['main']
     share_is(theirs['heavy'][0], found.samples, 0.7)
     share_is(theirs['light'][0], found.samples, 0.3)
+    assert 'File: split7030\n' in pprof('-top', path)
 
 
 def test_names_are_not_shortened(tmp_path):

@@ -129,6 +129,15 @@ def test_shares_of_a_profile_are_those_of_the_program():
     share_is(own['heavy'], whole, 0.7, slack=0.02)
     share_is(own['light'], whole, 0.3, slack=0.02)
     assert notes['seen'] == whole == sum(node['self'] for node in nodes)
+    assert 0 <= notes['unresolved'] < 0.5
+
+
+def test_notes_without_samples_have_no_share_of_names():
+    assert value_of("""
+        with attar.syscalls(duration=0.1) as run:
+            for report in run:
+                print(json.dumps(report.notes['unresolved']))
+    """) is None
 
 
 def test_a_recording_has_the_same_report_as_from_the_command(tmp_path):
