@@ -38,7 +38,8 @@ struct peer_sender_client {
 	size_t out_at; /* bytes of out that were sent */
 	uint64_t in_sequence, out_sequence;
 	uint64_t samples, acknowledged;
-	uint64_t lost; /* samples that the next LOST record tells */
+	uint64_t lost;     /* samples that the next LOST record tells */
+	uint64_t all_lost; /* these, and those that earlier ones have told */
 	struct peer_sender_round lost_round;
 	uint32_t events; /* epoll's */
 	void *object;
@@ -358,6 +359,11 @@ void *peer_sender_client_get(const struct peer_sender_client *c)
 	return c->object;
 }
 
+uint64_t peer_sender_client_lost(const struct peer_sender_client *c)
+{
+	return c->all_lost;
+}
+
 bool peer_sender_client_is_over(const struct peer_sender_client *c)
 {
 	return c->state == CLIENT_OVER;
@@ -469,6 +475,7 @@ static int drop(
 	struct sender *s, struct peer_sender_client *c, const struct peer_sender_round *round)
 {
 	c->lost += round->samples;
+	c->all_lost += round->samples;
 	c->lost_round = *round;
 	keep_side_band(&c->round);
 	if (c->out.len - c->out_at + c->round.len <= 2 * s->opts.queue_bytes)

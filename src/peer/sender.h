@@ -65,6 +65,9 @@ struct peer_sender_client *peer_sender_client(struct sender *sender, size_t i);
 void peer_sender_client_set(struct peer_sender_client *client, void *object);
 void *peer_sender_client_get(const struct peer_sender_client *client);
 
+/* The samples that did not fit its queue, and are not in struct peer_sender_stats of others. */
+uint64_t peer_sender_client_lost(const struct peer_sender_client *client);
+
 /* Whether the connection is over: the caller frees its object, then peer_sender_drop_client(). */
 bool peer_sender_client_is_over(const struct peer_sender_client *client);
 void peer_sender_drop_client(struct sender *sender, struct peer_sender_client *client);

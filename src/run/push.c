@@ -24,6 +24,7 @@ enum {
 struct pushed {
 	struct recording_writer *writer;
 	uint64_t samples; /* that the writer had seen at the end of the previous round */
+	struct map lost;  /* by the kernel before it began, by id */
 };
 
 bool attar_run_pushes(const struct attar_run *run)
@@ -74,6 +75,8 @@ static struct pushed *free_pushed(struct pushed *p)
 {
 	if (p && p->writer)
 		recording_writer_close(p->writer);
+	if (p)
+		map_done(&p->lost);
 	free(p);
 	return NULL;
 }
@@ -98,6 +101,8 @@ static int begin(struct attar_run *run, struct peer_sender_client *client)
 		r = recorded_events_add(run, p->writer);
 	if (r == 0)
 		r = recording_writer_begin(p->writer);
+	if (r == 0)
+		r = recorded_losses_begin(run->stream, &p->lost);
 	if (r == 0)
 		r = peer_sender_end_preamble(run->push.sender, client);
 	if (r < 0) {
@@ -256,6 +261,22 @@ int push_round(struct attar_run *run)
 
 /* ---- the end ---- */
 
+/*
+ * What the rings have lost, and what did not fit the client's queue: of both, records in the data
+ * say only a part, or nothing when no record followed.
+ */
+static int put_losses(struct attar_run *run, struct peer_sender_client *client)
+{
+	struct pushed *p = peer_sender_client_get(client);
+	const struct attar_counter *first = run->stream->counters[0];
+	uint64_t dropped = peer_sender_client_lost(client);
+	int r = recorded_losses_add(p->writer, run->stream, &p->lost);
+
+	if (r < 0 || !dropped || !first->fds.n)
+		return r;
+	return recording_writer_add_lost(p->writer, 0, counter_id(&first->fds.at[0]), -1, dropped);
+}
+
 static void end_writers(struct attar_run *run)
 {
 	struct peer_sender_client *client;
@@ -268,11 +289,15 @@ static void end_writers(struct attar_run *run)
 
 int push_end(struct attar_run *run)
 {
+	struct peer_sender_client *client;
 	struct peer_sender_stats stats;
 	int r = push_round(run);
 
 	if (!run->push.sender || r < 0)
 		return r;
+	for (size_t i = 0; (client = client_at(run, i)); i++)
+		if (r == 0)
+			r = put_losses(run, client);
 	end_writers(run);
 	r = peer_sender_finish(run->push.sender, run->stop.seen ? -1 : run->stop.fd);
 	peer_sender_get_stats(run->push.sender, &stats);

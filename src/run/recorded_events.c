@@ -84,3 +84,47 @@ int recorded_events_add(struct attar_run *run, struct recording_writer *w)
 			stream->counters[i]);
 	return r;
 }
+
+/* ---- losses ---- */
+
+/* Of one instance of an event, since `earlier`; 0 if it cannot be read. */
+static uint64_t new_losses(
+	const struct attar_counter *counter, const struct counter_fd *fd, struct map *earlier)
+{
+	uint64_t *before = map_get(earlier, counter_id(fd));
+	struct attar_value value;
+
+	if (counter_read_fd(counter, fd, &value) < 0)
+		return 0;
+	return difference_or_0(value.lost, before ? *before : 0);
+}
+
+static int add_loss(struct recording_writer *w, size_t event, const struct attar_counter *counter,
+	const struct counter_fd *fd, struct map *earlier)
+{
+	uint64_t id = counter_id(fd), n = new_losses(counter, fd, earlier), *before;
+	int r;
+
+	if (!n)
+		return 0;
+	r = w ? recording_writer_add_lost(w, event, id, fd->cpu, n) : 0;
+	before = map_get(earlier, id);
+	return r == 0 ? map_put(earlier, id, n + (before ? *before : 0)) : r;
+}
+
+int recorded_losses_add(
+	struct recording_writer *w, const struct attar_stream *stream, struct map *earlier)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < stream->n_counters; i++)
+		vec_each (&stream->counters[i]->fds, fd)
+			if (r == 0)
+				r = add_loss(w, i, stream->counters[i], fd, earlier);
+	return r;
+}
+
+int recorded_losses_begin(const struct attar_stream *stream, struct map *earlier)
+{
+	return recorded_losses_add(NULL, stream, earlier);
+}

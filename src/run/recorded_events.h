@@ -4,6 +4,7 @@
 #define RUN_RECORDED_EVENTS_H
 
 #include "attar/run.h"
+#include "base/map.h"
 #include "base/vec.h"
 #include "recording/writer.h"
 
@@ -17,6 +18,17 @@ typedef VEC(struct recorded_format) recorded_formats;
 
 /* Adds all events of the run's stream to a writer. 0 or -ENOMEM. */
 int recorded_events_add(struct attar_run *run, struct recording_writer *w);
+
+/*
+ * At the end of a recording: adds what each instance of an event has lost. The kernel reports a
+ * loss in a ring with its next record only, which the last ones do not have. `earlier` has the
+ * losses up to the begin of the recording, by id, and gets those of now. 0 or -ENOMEM.
+ */
+int recorded_losses_add(
+	struct recording_writer *w, const struct attar_stream *stream, struct map *earlier);
+
+/* Only sets `earlier`, at the begin of a recording. 0 or -ENOMEM. */
+int recorded_losses_begin(const struct attar_stream *stream, struct map *earlier);
 
 void recorded_events_done(struct attar_run *run);
 

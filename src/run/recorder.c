@@ -171,45 +171,13 @@ static int add_new_ids(struct run_recorder *recorder, const struct attar_stream 
 	return r;
 }
 
-/* One instance of an event. */
-static int write_loss(struct run_recorder *recorder, size_t event,
-	const struct attar_counter *counter, const struct counter_fd *fd)
-{
-	uint64_t id = counter_id(fd), *earlier = map_get(&recorder->lost, id), n;
-	struct attar_value value;
-	int r;
-
-	if (counter_read_fd(counter, fd, &value) < 0)
-		return 0;
-	n = difference_or_0(value.lost, earlier ? *earlier : 0);
-	if (!n)
-		return 0;
-	r = recording_writer_add_lost(recorder->writer, event, id, fd->cpu, n);
-	return r == 0 ? map_put(&recorder->lost, id, value.lost) : r;
-}
-
-/*
- * At the end of a file: the kernel reports a loss in a ring with its next record only, which the
- * last ones do not have.
- */
-static int write_losses(struct run_recorder *recorder, const struct attar_stream *stream)
-{
-	int r = 0;
-
-	for (size_t i = 0; i < stream->n_counters; i++)
-		vec_each (&stream->counters[i]->fds, fd)
-			if (r == 0)
-				r = write_loss(recorder, i, stream->counters[i], fd);
-	return r;
-}
-
 static int end_round(struct run_recorder *recorder, const struct attar_stream *stream)
 {
 	int r = recording_writer_round(recorder->writer);
 
 	if (r <= 0 || !recorder->opts.rotate)
 		return r;
-	r = write_losses(recorder, stream);
+	r = recorded_losses_add(recorder->writer, stream, &recorder->lost);
 	return r == 0 ? recording_writer_rotate(recorder->writer) : r;
 }
 
@@ -287,7 +255,7 @@ int recorder_end(struct attar_run *run)
 
 	if (!recorder->writer)
 		return 0;
-	r = run->stream ? write_losses(recorder, run->stream) : 0;
+	r = run->stream ? recorded_losses_add(recorder->writer, run->stream, &recorder->lost) : 0;
 	finished = recording_writer_finish(recorder->writer);
 	r = finished < 0 ? finished : r;
 	recording_writer_get_stats(recorder->writer, &recorder->stats);

@@ -223,6 +223,32 @@ def test_what_a_stopped_peer_does_not_read_is_counted(push, gate, spawn, tmp_pat
     assert lost == told + in_rings
 
 
+def test_losses_after_the_last_record_arrive(push, spawn, tmp_path):
+    """
+    The kernel tells a loss in a ring with the ring's next record: here none follows, since the side
+    that pushes stands still until the program has made its calls.
+    """
+    calls, made, end = 100000, tmp_path / 'made', tmp_path / 'end'
+    where, go = f'unix:{tmp_path}/socket', tmp_path / 'go'
+    os.mkfifo(go)
+    os.mkfifo(end)
+    event = 'raw_syscalls:sys_enter/id==110 && comm=="flood"/'
+    pushing = push(where, pages=1, event=event, command=[
+        'sh', '-c', f'read l <{go}; {workload("flood")} {calls}; touch {made}; read l <{end}'])
+    pulling = spawn(ATTAR, 'top', '-q', '--format', 'json', '-e', 'raw_syscalls:sys_enter',
+                    '--pull', where, stdout=subprocess.PIPE, text=True)
+    with open(go, 'w', encoding='ascii') as begin:  # the command runs
+        pushing.send_signal(signal.SIGSTOP)
+        begin.write('\n')
+    wait_until(made.exists, 'all calls', 60)
+    pushing.send_signal(signal.SIGCONT)
+    end.write_text('\n')
+    got, lost, _ = counts(json.loads(said(pulling)))
+    out = said(pushing)
+    assert int(re.search(r'([\d,]+) lost', out)[1].replace(',', '')) == lost > 0
+    assert got + lost == calls
+
+
 def connect(path):
     s = socket.socket(socket.AF_UNIX)
     s.settimeout(30)
