@@ -29,14 +29,15 @@ struct attar_run;
 /* ---- a profiler ---- */
 
 enum attar_uses {
-	ATTAR_USES_SAMPLING = 1, /* -F and -e of CPU sampling */
-	ATTAR_USES_STACKS = 2,   /* parts of a stack, and user or kernel code */
-	ATTAR_USES_RINGS = 4,    /* -m, --watermark and -N: it receives samples */
-	ATTAR_GIVES_TREE = 8,    /* provides a call tree on request, for folded stacks */
-	ATTAR_REDRAWS = 16,      /* on a terminal, its newest report replaces the previous one */
-	ATTAR_USES_INPUT = 32,   /* --input without ATTAR_USES_RINGS: counts of recordings */
+	ATTAR_USES_SAMPLING = 1,   /* -F and -e of CPU sampling */
+	ATTAR_USES_STACKS = 2,     /* parts of a stack, and user or kernel code */
+	ATTAR_USES_RINGS = 4,      /* -m, --watermark and -N: it receives samples */
+	ATTAR_GIVES_TREE = 8,      /* provides a call tree on request, for folded stacks */
+	ATTAR_REDRAWS = 16,        /* on a terminal, its newest report replaces the previous one */
+	ATTAR_USES_INPUT = 32,     /* --input without ATTAR_USES_RINGS: counts of recordings */
 	ATTAR_USES_DATABASE = 128, /* --input may be a database: attar_run_has_database() */
-	ATTAR_GIVES_SPANS = 64,  /* provides a time line on request, see attar_run_add_span() */
+	ATTAR_GIVES_SPANS = 64,    /* provides a time line on request, see attar_run_add_span() */
+	ATTAR_GIVES_STATES = 256,  /* its time line has one state of each thread at a time */
 };
 
 typedef int attar_event_fn(struct attar_run *run, void *self, const struct attar_event *event);
@@ -381,7 +382,7 @@ ATTAR_API const struct attar_event_spec *attar_run_timer_spec(
 /* ---- recording ---- */
 
 struct attar_run_record_opts {
-	size_t size;        /* sizeof(struct attar_run_record_opts) */
+	size_t size; /* sizeof(struct attar_run_record_opts) */
 	/* perf.data file, replaced if it exists; "-": standard output; NULL: none, with --push */
 	const char *path;
 	const char *events; /* as for attar_run_events(); NULL: CPU sampling */
@@ -631,6 +632,14 @@ ATTAR_API bool attar_run_wants_lines(const struct attar_run *run);
 /* True if an output draws a time line. Otherwise a profiler does not call attar_run_add_span(). */
 ATTAR_API bool attar_run_wants_spans(const struct attar_run *run);
 
+/* What ended a state of a thread, by waking it up. Borrowed for the call. */
+struct attar_waker {
+	const char *comm;            /* "[interrupt]" or the like, if it is no thread */
+	int32_t pid, tid;            /* 0: no thread */
+	const attar_location *stack; /* innermost first */
+	size_t depth;
+};
+
 /* A pair, state or call of known times, or an event: begin and end are equal. */
 struct attar_span {
 	uint64_t begin, end; /* ns of the stream's clock */
@@ -647,13 +656,14 @@ struct attar_span {
 	size_t raw_size;
 	uint64_t stack;  /* from attar_stacks_add_span(); 0: none */
 	uint64_t weight; /* with which the stack was added */
-	bool is_sample; /* only says where the thread was: time lines do not draw it */
+	bool is_sample;  /* only says where the thread was: time lines do not draw it */
+	const struct attar_waker *waker; /* NULL: unknown */
 };
 
 /*
- * Adds it to the time line of the report of the whole run. Text and record are copied; format is
- * borrowed from the run. If there are too many (attar_run_hooks.want_spans), it is counted. Returns
- * 0 or -ENOMEM.
+ * Adds it to the time line of the report of the whole run. Text, record and waker are copied;
+ * format is borrowed from the run. If there are too many (attar_run_hooks.want_spans), it is
+ * counted. Returns 0 or -ENOMEM.
  */
 ATTAR_API int attar_run_add_span(struct attar_run *run, const struct attar_span *span);
 

@@ -250,10 +250,14 @@ enum attar_span_column {
 	ATTAR_SPAN_CPU,      /* none: unknown */
 	ATTAR_SPAN_CATEGORY, /* "state", "pair", "call", "event", "sample" */
 	ATTAR_SPAN_NAME,
-	ATTAR_SPAN_NODE,   /* where its stack ends: a node of the first tree; none: no stack */
-	ATTAR_SPAN_WEIGHT, /* its part of the weight of the node */
-	ATTAR_SPAN_SAMPLE, /* 1: only says where the thread was, as a sample of its stack does */
-	ATTAR_SPAN_DETAIL, /* text; none: no detail */
+	ATTAR_SPAN_NODE,      /* where its stack ends: a node of the first tree; none: no stack */
+	ATTAR_SPAN_WEIGHT,    /* its part of the weight of the node */
+	ATTAR_SPAN_SAMPLE,    /* 1: only says where the thread was, as a sample of its stack does */
+	ATTAR_SPAN_DETAIL,    /* text; none: no detail */
+	ATTAR_SPAN_WAKER,     /* name of what ended the state; none: unknown */
+	ATTAR_SPAN_WAKER_PID, /* none: the waker is no thread, such as an interrupt */
+	ATTAR_SPAN_WAKER_TID,
+	ATTAR_SPAN_WAKER_STACK, /* its functions, innermost first: "f < g < main" */
 };
 ATTAR_API struct attar_section *attar_report_spans(struct attar_report *report, const char *name);
 
@@ -422,6 +426,7 @@ struct attar_sink {
 	bool is_binary;        /* is not text: for regular files, not for terminals */
 	bool replaces;         /* a report replaces the previous one: replace the whole file */
 	bool wants_spans;      /* is made for time lines: they should be in the report */
+	bool wants_states;     /* the same, if they have states of threads (ATTAR_GIVES_STATES) */
 	/* of its output, with parameters: "text/html; charset=utf-8" */
 	const char *media_type;
 	const char *scheme; /* writes to an address, "clickhouse://...", and no file; or NULL */

@@ -1728,6 +1728,8 @@ class _wall:
     """What threads do all the time: running, waiting for a CPU, blocked, idle."""
     def __call__(
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
+        # show on a time line what woke up each thread, and its stack (default)
+        waker: bool = ...,
         freq: int = ..., event: _Texts = ..., exclude_user: bool = ..., exclude_kernel: bool = ...,
         user_callchain: bool = ..., kernel_callchain: bool = ..., unwind: _Text = ...,
         inline: bool = ..., lines: bool = ..., exclude_host: bool = ..., exclude_guest: bool = ...,

@@ -168,7 +168,8 @@ static int add(struct outputs *o, struct output *out, const struct attar_render_
 	o->want_whole |= out->sink->whole_run && !out->rotation.pattern;
 	o->want_values |= out->sink->is_complete;
 	o->want_tree |= out->sink->wants_trees;
-	o->want_spans |= out->sink->wants_spans;
+	o->want_spans |= out->sink->wants_spans ||
+			 (out->sink->wants_states && o->profiler->uses & ATTAR_GIVES_STATES);
 	o->need_tree |= draws_trees_only(out->sink);
 	return 0;
 }

@@ -8,14 +8,13 @@
 #include <string.h>
 
 #include "keys.h"
+#include "wakers.h"
 
 enum {
-	COMM_BYTES = 16,
-	DEPTH_MAX = 64,
+	COMM_BYTES = WAKER_COMM_BYTES,
+	DEPTH_MAX = WAKER_DEPTH_MAX,
 	CHAIN_MAX = 2 * DEPTH_MAX + 2, /* two stacks and their labels */
 	KEYS_MAX = 16384,
-	FLAGS_INTERRUPT = 0x18, /* common_flags: in a hard or soft interrupt */
-	SEEN = 1024,
 };
 
 enum state { BLOCKED, STATES };
@@ -33,13 +32,6 @@ struct pair {
 	char comm[COMM_BYTES], waker[COMM_BYTES];
 };
 
-/* What ended a block. */
-struct waker {
-	char comm[COMM_BYTES]; /* "": unknown */
-	size_t depth;
-	attar_location stack[DEPTH_MAX];
-};
-
 struct offcpu {
 	bool uninterruptible;
 	int with_waker; /* -1: default, yes */
@@ -49,10 +41,7 @@ struct offcpu {
 	struct attar_keytable *threads, *pairs;
 	struct attar_stacks *blocked, *chains; /* without and with the stack of the waker */
 	attar_location separator;
-	struct {
-		attar_location location;
-		bool is_entry;
-	} seen[SEEN];     /* by hash of the location */
+	struct wakers wakers;
 	uint64_t endless; /* blocks whose end was not seen */
 };
 
@@ -214,52 +203,13 @@ static int on_switch(struct attar_run *run, void *self, const struct attar_event
 	return 0;
 }
 
-enum { PID, FLAGS };
-
-/* Whether a kernel function is the entry of interrupts. Each location is resolved once. */
-static bool is_entry(struct offcpu *o, struct attar_symbols *symbols, attar_location location)
-{
-	static const char *const entries[] = {"asm_sysvec_", "asm_common_interrupt", "asm_exc_nmi",
-		"apic_timer_interrupt", "common_interrupt", "ret_from_intr", "el1_irq",
-		"el1h_64_irq", "el0_irq", "el0t_64_irq", "__irq_svc"};
-	size_t i = (size_t)(location * 0x9e3779b97f4a7c15ULL >> 54) % SEEN;
-	struct attar_symbol symbol;
-
-	if (o->seen[i].location == location)
-		return o->seen[i].is_entry;
-	o->seen[i].location = location;
-	o->seen[i].is_entry = false;
-	if (attar_symbols_resolve(symbols, location, &symbol) == 0)
-		for (size_t e = 0; e < sizeof(entries) / sizeof(*entries); e++)
-			if (!strncmp(symbol.name, entries[e], strlen(entries[e])))
-				o->seen[i].is_entry = true;
-	return o->seen[i].is_entry;
-}
-
-/* Leaves out the stack of the task that was interrupted. */
-static void cut_interrupted(struct offcpu *o, struct attar_symbols *symbols, struct waker *waker)
-{
-	size_t n = 0;
-
-	while (n < waker->depth && attar_location_dso(waker->stack[n]) == ATTAR_DSO_KERNEL)
-		if (is_entry(o, symbols, waker->stack[n++]))
-			break;
-	waker->depth = n;
-}
-
 static int on_waking(struct attar_run *run, void *self, const struct attar_event *ev)
 {
-	struct waker waker = {.comm = ""};
+	struct offcpu *o = self;
+	struct waker waker;
 
-	waker.depth = attar_event_stack(ev, waker.stack, DEPTH_MAX);
-	if (attar_arg_u64(ev, FLAGS) &
-		FLAGS_INTERRUPT) { /* of a task that has nothing to do with it */
-		memcpy(waker.comm, "[interrupt]", sizeof("[interrupt]"));
-		cut_interrupted(self, attar_run_symbols(run), &waker);
-	} else if (ev->thread) {
-		strncpy(waker.comm, ev->thread->comm, COMM_BYTES - 1);
-	}
-	return end_block(self, run, ev, (pid_t)attar_arg_i64(ev, PID), &waker);
+	wakers_read(&o->wakers, run, ev, &waker);
+	return end_block(o, run, ev, (pid_t)attar_arg_i64(ev, WAKERS_TID), &waker);
 }
 
 static int on_lost(struct attar_run *run, void *self, const struct attar_event *ev)
@@ -368,10 +318,9 @@ static const struct attar_input switches = {.event = "sched:sched_switch",
 	.on_event = on_switch,
 	.stacks = true};
 
-/* In the context of the waker, unlike sched_wakeup. */
-#define WAKING                                                                                     \
-	.event = "sched:sched_waking", .fields = {"pid", "?common_flags"}, .on_event = on_waking
-static const struct attar_input wakings = {WAKING}, wakings_with_stacks = {WAKING, .stacks = true};
+static const struct attar_input wakings = {WAKERS_EVENT, .on_event = on_waking},
+				wakings_with_stacks = {
+					WAKERS_EVENT, .on_event = on_waking, .stacks = true};
 
 static int open_tables(struct offcpu *o, struct attar_symbols *symbols)
 {

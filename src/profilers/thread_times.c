@@ -445,7 +445,7 @@ int thread_times_open(struct attar_run *run, struct thread_times *times)
 		{.event = "sched:sched_wakeup_new", .fields = {"pid"}, .on_event = on_wakeup}, {0}};
 	const struct attar_states_opts opts = {.size = sizeof(opts),
 		.states = THREAD_STATES,
-		.value_size = sizeof(struct thread_block),
+		.value_size = times->block_size ?: sizeof(struct thread_block),
 		.group_max = sizeof(struct thread_group),
 		.groups_max = GROUPS_MAX};
 	int r = attar_run_select_tasks(run);

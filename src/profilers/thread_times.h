@@ -65,15 +65,17 @@ struct thread_times {
 	int32_t *current;              /* by CPU: the thread on it; -1: unknown */
 	size_t n_current;
 	bool is_scanned;
-	uint64_t lost_to; /* ns, the end of the last loss that thread_times_scan() has not seen */
+	uint64_t lost_to;   /* ns, the end of the last loss that thread_times_scan() has not seen */
 	uint64_t seen_from; /* ns, after the end of the last loss; 0: none */
+	/* Of the values in states, which begin with a block; 0: they are struct thread_block. */
+	size_t block_size;
 	/* Called for each time. May be NULL. Returns 0 or a negative errno. */
 	int (*segment)(struct attar_run *run, void *self, const struct thread_segment *segment);
 };
 
 /*
  * Requests the events and creates the tables. The struct is the first member of the profiler's
- * state, and segment is set. Only from open().
+ * state; segment and block_size are set before. Only from open().
  */
 int thread_times_open(struct attar_run *run, struct thread_times *times);
 void thread_times_close(struct thread_times *times);

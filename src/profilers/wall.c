@@ -9,19 +9,65 @@
 #include <string.h>
 
 #include "thread_times.h"
+#include "wakers.h"
 
 struct wall {
 	struct thread_times times; /* first: see thread_times_open() */
+	int with_waker;            /* -1: default, if there is a time line */
 	struct attar_stacks *stacks;
 	attar_location labels[THREAD_STATES];
+	struct wakers wakers;
 };
 
-/*
- * The time line: the time that a thread runs is divided among samples here too. The outputs join
- * what follows each other.
- */
-static int add_span(struct attar_run *run, const struct thread_segment *segment, uint64_t stack)
+/* The values of thread_times.states, if there are wakers. */
+struct wall_block {
+	struct thread_block block; /* first */
+	uint64_t ran;              /* ns: when the thread was switched in last */
+	uint64_t woken;            /* ns: when `waker` woke it up; 0: no waker */
+	struct waker waker;
+};
+
+/* ---- the time line ---- */
+
+static bool is_asleep(enum thread_state state)
 {
+	return state != THREAD_RUNNING && state != THREAD_READY;
+}
+
+/*
+ * What ended the block. The thread may have been woken up when it was about to be switched out, but
+ * not before it ran. Returns NULL if that was not seen.
+ */
+static const struct attar_waker *take_waker(
+	const struct wall *w, const struct thread_segment *segment, struct attar_waker *waker)
+{
+	struct wall_block *block = (struct wall_block *)segment->block;
+	bool has_waker;
+
+	if (!w->with_waker)
+		return NULL;
+	if (segment->state == THREAD_RUNNING)
+		block->ran = segment->since;
+	if (!segment->is_end || !is_asleep(segment->state))
+		return NULL;
+	has_waker = block->woken && block->woken >= block->ran;
+	block->woken = 0;
+	*waker = (struct attar_waker){.comm = block->waker.comm,
+		.pid = block->waker.pid,
+		.tid = block->waker.tid,
+		.stack = block->waker.stack,
+		.depth = block->waker.depth};
+	return has_waker ? waker : NULL;
+}
+
+/*
+ * The time that a thread runs is divided among samples here too. The outputs join what follows each
+ * other.
+ */
+static int add_span(struct attar_run *run, const struct wall *w,
+	const struct thread_segment *segment, uint64_t stack)
+{
+	struct attar_waker waker;
 	const struct attar_span span = {.begin = segment->from,
 		.end = segment->to,
 		.thread = segment->thread,
@@ -29,10 +75,28 @@ static int add_span(struct attar_run *run, const struct thread_segment *segment,
 		.category = "state",
 		.name = thread_state_names[segment->state],
 		.stack = stack,
-		.weight = segment->to - segment->from};
+		.weight = segment->to - segment->from,
+		.waker = take_waker(w, segment, &waker)};
 
 	return attar_run_wants_spans(run) ? attar_run_add_span(run, &span) : 0;
 }
+
+/* The wakeup follows, and ends the block. */
+static int on_waking(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	struct wall *w = self;
+	uint64_t tid = attar_arg_u64(ev, WAKERS_TID);
+	const struct attar_state *state = attar_states_get(w->times.states, &tid, sizeof(tid));
+	struct wall_block *block = state ? state->value : NULL;
+
+	if (!block || state->state == ATTAR_NO_STATE)
+		return 0;
+	block->woken = ev->time;
+	wakers_read(&w->wakers, run, ev, &block->waker);
+	return 0;
+}
+
+/* ---- segments ---- */
 
 /* Adds time with the stack of the thread below the name of the state. */
 static int on_segment(struct attar_run *run, void *self, const struct thread_segment *segment)
@@ -47,7 +111,7 @@ static int on_segment(struct attar_run *run, void *self, const struct thread_seg
 	stack[block->depth] = w->labels[segment->state];
 	r = attar_stacks_add_span(w->stacks, segment->thread, stack, block->depth + 1U,
 		segment->to - segment->from, &number);
-	return r == 0 ? add_span(run, segment, number) : r;
+	return r == 0 ? add_span(run, w, segment, number) : r;
 }
 
 static int on_sample(struct attar_run *run, void *self, const struct attar_event *ev)
@@ -127,13 +191,19 @@ static int wall_report(
 
 static int wall_open(struct attar_run *run, void *self)
 {
+	static const struct attar_input wakings = {
+		WAKERS_EVENT, .on_event = on_waking, .stacks = true, .optional = true};
 	struct wall *w = self;
 	int r;
 
+	w->with_waker = w->with_waker && attar_run_wants_spans(run);
 	w->times.segment = on_segment;
+	w->times.block_size = w->with_waker ? sizeof(struct wall_block) : 0;
 	for (int s = 0; s < THREAD_STATES; s++)
 		w->labels[s] = attar_symbols_label(attar_run_symbols(run), thread_state_labels[s]);
 	r = thread_times_open(run, &w->times);
+	if (r == 0 && w->with_waker)
+		r = attar_run_input(run, &wakings);
 	if (r == 0)
 		r = attar_run_sampler(run, true, on_sample);
 	return r == 0 ? attar_stacks_new(attar_run_symbols(run), &w->stacks) : r;
@@ -147,8 +217,19 @@ static void wall_close(void *self)
 	attar_stacks_free(w->stacks);
 }
 
+static void wall_defaults(void *self)
+{
+	((struct wall *)self)->with_waker = -1;
+}
+
+static const struct attar_option options[] = {
+	ATTAR_SWITCH(struct wall, with_waker, "waker",
+		"show on a time line what woke up each thread, and its stack (default)"),
+	{0}};
+
 static const struct attar_example examples[] = {
-	{"wall -p 1234 --duration 10s -o wall.html", "what a process does, as a flame graph"},
+	{"wall -p 1234 --duration 10s -o wall.html",
+		"what a process does, as a flame graph and a time line"},
 	{"wall -- make", "all threads of a command"}, {0}};
 
 const struct attar_profiler profiler_wall = {
@@ -156,10 +237,12 @@ const struct attar_profiler profiler_wall = {
 	.group = "Scheduling",
 	.summary = "what threads do all the time: running, waiting for a CPU, blocked, idle",
 	.uses = ATTAR_USES_SAMPLING | ATTAR_USES_RINGS | ATTAR_USES_STACKS | ATTAR_GIVES_TREE |
-		ATTAR_GIVES_SPANS,
+		ATTAR_GIVES_SPANS | ATTAR_GIVES_STATES,
 	.needs = "perf events, whole system, tracefs!",
 	.self_size = sizeof(struct wall),
+	.options = options,
 	.examples = examples,
+	.defaults = wall_defaults,
 	.open = wall_open,
 	.lost = thread_times_lost,
 	.report = wall_report,

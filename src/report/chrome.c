@@ -99,6 +99,18 @@ static void add_stack(struct chrome *c, uint32_t node)
 	buf_char(b, '"');
 }
 
+static void add_waker(struct buf *b, const struct span_row *row)
+{
+	buf_str(b, ",\"waker\":");
+	add_string(b, row->waker);
+	if (row->waker_tid)
+		buf_printf(b, ",\"waker_tid\":%u", row->waker_tid);
+	if (*row->waker_stack) {
+		buf_str(b, ",\"waker_stack\":");
+		add_string(b, row->waker_stack);
+	}
+}
+
 static void add_args(struct chrome *c, const struct span_row *row)
 {
 	struct buf *b = &c->r->out;
@@ -110,6 +122,8 @@ static void add_args(struct chrome *c, const struct span_row *row)
 	}
 	if (row->has_node && c->trees)
 		add_stack(c, row->node);
+	if (*row->waker)
+		add_waker(b, row);
 	buf_char(b, '}');
 }
 

@@ -27,6 +27,9 @@ void firefox_marker_schema(struct buf *b)
 		   "\"marker-table\",\"timeline-overview\"],\"data\":["
 		   "{\"key\":\"detail\",\"label\":\"Detail\",\"format\":\"string\","
 		   "\"searchable\":true},"
+		   "{\"key\":\"waker\",\"label\":\"Woken up by\",\"format\":\"string\"},"
+		   "{\"key\":\"wakerStack\",\"label\":\"Stack of the waker\","
+		   "\"format\":\"string\"},"
 		   "{\"key\":\"cpu\",\"label\":\"CPU\",\"format\":\"integer\"}]}");
 }
 
@@ -48,14 +51,21 @@ static size_t category_of(const struct span_row *row)
 
 enum member { CATEGORY, DATA, END, NAME, PHASE, START, MEMBERS };
 
+static void add_text(struct buf *b, const char *key, const char *text)
+{
+	if (!*text)
+		return;
+	buf_printf(b, ",\"%s\":\"", key);
+	escape_json(b, text, strlen(text));
+	buf_char(b, '"');
+}
+
 static void add_data(struct buf *b, const struct span_row *row)
 {
 	buf_str(b, "{\"type\":\"attar\"");
-	if (*row->detail) {
-		buf_str(b, ",\"detail\":\"");
-		escape_json(b, row->detail, strlen(row->detail));
-		buf_char(b, '"');
-	}
+	add_text(b, "detail", row->detail);
+	add_text(b, "waker", row->waker);
+	add_text(b, "wakerStack", row->waker_stack);
 	if (row->cpu >= 0)
 		buf_printf(b, ",\"cpu\":%lld", (long long)row->cpu);
 	buf_char(b, '}');

@@ -643,9 +643,11 @@ if (data.trees.length) {
 	setPressed("by-weight", "by-name");
 	openTree(0);
 }
+const states = data.states.filter(packed => packed.threads.length).map(makeStates)[0];
 
 /* For tests: the position of the first frame with a name, and the state of the view. */
 window.attar = {
+	states,
 	rect(name) {
 		const node = rows.flatMap(row => row.node).find(n => n != NONE && nameOf(n) == name);
 		const rect = node === undefined ? null : rectOf(node), box = $("view").getBoundingClientRect();

@@ -5,11 +5,12 @@
  *	{"title","command","profiler","when","span","remarks":[...],"notes":"..."|null,
  *	 "tables":[{"name","kind","summary","columns":[{"name","number":0|1,"unit"}],
  *	            "rows":[[cell,...]]}],
- *	 "trees":[...]}
+ *	 "trees":[...],
+ *	 "states":[...]}
  *
  * A text cell is a string; a number cell is a pair of the number and its text. All durations of a
  * table have one unit, as in text output. See html_tree.c for
- * the packed tree.
+ * the packed tree, and html_states.c for the states of threads.
  */
 #include "report/html.h"
 
@@ -154,19 +155,39 @@ static void add_table(struct attar_renderer *r, const struct attar_section *s)
 	buf_str(b, "]}");
 }
 
-static int add_sections(struct attar_renderer *r, const struct attar_report *report, bool trees)
+enum part { TABLES, TREES, STATES };
+
+static enum part part_of(const struct attar_section *s)
 {
+	return s->kind == ATTAR_SECTION_TREE    ? TREES
+	       : s->kind == ATTAR_SECTION_SPANS ? STATES
+						: TABLES;
+}
+
+static struct attar_section *first_tree(const struct attar_report *report)
+{
+	report_each_section (report, it)
+		if (part_of(*it) == TREES)
+			return *it;
+	return NULL;
+}
+
+static int add_sections(struct attar_renderer *r, const struct attar_report *report, enum part part)
+{
+	static const char *const names[] = {"tables", "trees", "states"};
 	const char *comma = "";
 	int n = 0;
 
-	buf_printf(&r->out, "\"%s\":[", trees ? "trees" : "tables");
+	buf_printf(&r->out, "\"%s\":[", names[part]);
 	report_each_section (report, it) {
-		if (((*it)->kind == ATTAR_SECTION_TREE) != trees)
+		if (part_of(*it) != part)
 			continue;
 		buf_str(&r->out, comma);
 		comma = ",";
-		if (trees)
+		if (part == TREES)
 			n = html_tree(r, *it);
+		else if (part == STATES)
+			n = html_states(r, *it, first_tree(report));
 		else
 			add_table(r, *it);
 		if (n < 0)
@@ -224,10 +245,13 @@ static int add_data(struct attar_renderer *r, const struct attar_report *report,
 	add_member(b, "version", attar_version());
 	add_span(b, report);
 	add_notes(b, report);
-	n = add_sections(r, report, false);
+	n = add_sections(r, report, TABLES);
 	buf_str(b, ",\n");
 	if (n == 0)
-		n = add_sections(r, report, true);
+		n = add_sections(r, report, TREES);
+	buf_str(b, ",\n");
+	if (n == 0)
+		n = add_sections(r, report, STATES);
 	buf_char(b, '}');
 	return n;
 }
@@ -264,10 +288,11 @@ const struct render_format render_html = {
 	.sink = {.name = "html",
 		.extension = "html",
 		.media_type = "text/html; charset=utf-8",
-		.sections = RENDER_ALL,
+		.sections = RENDER_ALL | RENDER_SPANS,
 		.whole_run = true,
 		.has_notes = true,
-		.wants_trees = true},
+		.wants_trees = true,
+		.wants_states = true},
 	.also = "htm",
 	.draw = draw,
 };

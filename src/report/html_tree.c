@@ -57,7 +57,7 @@ static void packer_done(struct packer *p)
 	vec_done(&p->changes);
 }
 
-static void add_number(struct buf *b, uint64_t n)
+void html_number(struct buf *b, uint64_t n)
 {
 	static const char digits[] = "!#$%&'()*+,-./0123456789:;=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[]^_"
 				     "`abcdefghijklmnopqrstuvwxyz{|}~";
@@ -161,13 +161,13 @@ static void add_node(struct packer *p, const struct tree_node *node, uint32_t up
 	uint64_t parent = root ? 0 : *map_get(&p->frames, frame_key(&nodes[node->parent])) + 1;
 	uint64_t frame = *map_get(&p->frames, frame_key(node)), number = edge(p, parent, frame);
 
-	add_number(b, number * 4 + (up ? 2 : 0) + (node->self ? 1 : 0));
+	html_number(b, number * 4 + (up ? 2 : 0) + (node->self ? 1 : 0));
 	if (!number)
-		add_number(b, frame);
+		html_number(b, frame);
 	if (up)
-		add_number(b, up);
+		html_number(b, up);
 	if (node->self)
-		add_number(b, node->self / p->scale);
+		html_number(b, node->self / p->scale);
 	render_spill(p->r);
 }
 
@@ -243,7 +243,7 @@ static void add_names(struct packer *p)
 		buf_reset(&name);
 		escape_text(&name, text, strlen(text));
 		same = common_start(buf_text(&last), buf_text(&name), &units);
-		add_number(&shared, units);
+		html_number(&shared, units);
 		if (i)
 			buf_char(b, ',');
 		html_string(b, buf_text(&name) + same);
@@ -268,7 +268,7 @@ static void add_frames(struct packer *p)
 		buf_char(b, (char)('0' + (p->keys.at[i] & 7)));
 	buf_str(b, "\",\n\"homes\":\"");
 	for (size_t i = 0; i < p->keys.n; i++)
-		add_number(b, module_number(p, key_module(p->keys.at[i])));
+		html_number(b, module_number(p, key_module(p->keys.at[i])));
 	buf_str(b, "\",\n\"modules\":[");
 	for (size_t i = 0; i < p->module_names.n; i++) {
 		if (i)

@@ -99,6 +99,10 @@ struct attar_section *attar_report_spans(struct attar_report *report, const char
 		[ATTAR_SPAN_WEIGHT] = {"weight", ATTAR_UNIT_COUNT},
 		[ATTAR_SPAN_SAMPLE] = {"sample", ATTAR_UNIT_ID},
 		[ATTAR_SPAN_DETAIL] = {"detail", ATTAR_UNIT_TEXT},
+		[ATTAR_SPAN_WAKER] = {"waker", ATTAR_UNIT_TEXT},
+		[ATTAR_SPAN_WAKER_PID] = {"waker pid", ATTAR_UNIT_ID},
+		[ATTAR_SPAN_WAKER_TID] = {"waker tid", ATTAR_UNIT_ID},
+		[ATTAR_SPAN_WAKER_STACK] = {"waker stack", ATTAR_UNIT_TEXT},
 	};
 	struct attar_section *section = report_add_section(report, ATTAR_SECTION_SPANS, name);
 

@@ -26,7 +26,9 @@ static void read_row(const struct attar_section *s, uint32_t at, struct span_row
 		.thread = text_of(s, at, ATTAR_SPAN_THREAD),
 		.category = text_of(s, at, ATTAR_SPAN_CATEGORY),
 		.name = text_of(s, at, ATTAR_SPAN_NAME),
-		.detail = text_of(s, at, ATTAR_SPAN_DETAIL)};
+		.detail = text_of(s, at, ATTAR_SPAN_DETAIL),
+		.waker = text_of(s, at, ATTAR_SPAN_WAKER),
+		.waker_stack = text_of(s, at, ATTAR_SPAN_WAKER_STACK)};
 	number_of(s, at, ATTAR_SPAN_TIME, &row->time);
 	number_of(s, at, ATTAR_SPAN_DURATION, &row->duration);
 	row->has_thread = number_of(s, at, ATTAR_SPAN_TID, &number);
@@ -37,6 +39,10 @@ static void read_row(const struct attar_section *s, uint32_t at, struct span_row
 	row->node = (uint32_t)number;
 	number_of(s, at, ATTAR_SPAN_WEIGHT, &row->weight);
 	row->cpu = number_of(s, at, ATTAR_SPAN_CPU, &number) ? (int64_t)number : -1;
+	number_of(s, at, ATTAR_SPAN_WAKER_PID, &number);
+	row->waker_pid = (uint32_t)number;
+	number_of(s, at, ATTAR_SPAN_WAKER_TID, &number);
+	row->waker_tid = (uint32_t)number;
 	number_of(s, at, ATTAR_SPAN_SAMPLE, &number);
 	row->is_sample = number != 0;
 }
@@ -102,6 +108,10 @@ void span_rows_join(struct span_rows *rows)
 		if (last && continues(last, row)) {
 			last->duration += row->duration;
 			last->has_node &= row->has_node && last->node == row->node;
+			last->waker = row->waker;
+			last->waker_stack = row->waker_stack;
+			last->waker_pid = row->waker_pid;
+			last->waker_tid = row->waker_tid;
 		} else {
 			last = &rows->at[n++];
 			*last = *row;

@@ -24,6 +24,8 @@ struct span_row {
 	int64_t cpu;        /* -1: unknown */
 	const char *thread; /* texts are borrowed from the section */
 	const char *category, *name, *detail;
+	const char *waker, *waker_stack; /* "": unknown */
+	uint32_t waker_pid, waker_tid;   /* 0: no thread */
 };
 
 struct span_rows {

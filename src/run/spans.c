@@ -5,7 +5,7 @@
 #include "run/run.h"
 #include "stats/weighted_stacks.h"
 
-enum { RECORD_MAX = 4096, MEBIBYTES_MAX = 64 /* of records and texts */ };
+enum { RECORD_MAX = 4096, MEBIBYTES_MAX = 64 /* of records, texts and stacks of wakers */ };
 
 #define NO_RECORD UINT32_MAX
 
@@ -15,6 +15,7 @@ void spans_done(struct run_spans *spans)
 	vec_done(&spans->tracks);
 	vec_done(&spans->records);
 	vec_done(&spans->raw);
+	span_wakers_done(&spans->wakers);
 	map_done(&spans->track_of);
 	intern_done(&spans->texts);
 }
@@ -91,7 +92,8 @@ static bool has_room(const struct attar_run *run)
 	const struct run_spans *spans = &run->spans;
 
 	return spans->all.n < run->hooks.want_spans &&
-	       spans->raw.n + spans->texts.bytes < (size_t)MEBIBYTES_MAX << 20;
+	       spans->raw.n + spans->texts.bytes + span_wakers_bytes(&spans->wakers) <
+		       (size_t)MEBIBYTES_MAX << 20;
 }
 
 int attar_run_add_span(struct attar_run *run, const struct attar_span *span)
@@ -115,7 +117,10 @@ int attar_run_add_span(struct attar_run *run, const struct attar_span *span)
 	if (track_of(spans, span, &new.track) < 0 || text_id(spans, span->name, &new.name) < 0 ||
 		text_id(spans, span->category, &new.category) < 0 ||
 		text_id(spans, span->detail, &new.detail) < 0 ||
-		copy_record(spans, span, &new.record) < 0 || vec_push(&spans->all, new) < 0)
+		copy_record(spans, span, &new.record) < 0 ||
+		(span->waker && span_wakers_add(&spans->wakers, &spans->texts, span->waker,
+					&new.waker) < 0) ||
+		vec_push(&spans->all, new) < 0)
 		return base_oom();
 	return 0;
 }
@@ -134,6 +139,16 @@ static void add_number(struct attar_section *section, int64_t number)
 		attar_cell_none(section);
 	else
 		attar_cell_u64(section, (uint64_t)number);
+}
+
+static void add_waker(struct attar_run *run, struct attar_section *out, uint32_t number)
+{
+	const struct span_waker *waker = span_wakers_get(&run->spans.wakers, number);
+
+	attar_cell_text(out, intern_get(&run->spans.texts, waker->comm));
+	add_number(out, waker->pid ? waker->pid : -1);
+	add_number(out, waker->tid ? waker->tid : -1);
+	attar_cell_text(out, buf_text(&waker->text));
 }
 
 static void add_span(struct attar_run *run, struct attar_section *out, const struct span *span)
@@ -160,7 +175,11 @@ static void add_span(struct attar_run *run, struct attar_section *out, const str
 			out, record->format, spans->raw.at + record->at, record->size, false);
 	} else if (span->detail) {
 		attar_cell_text(out, intern_get(&spans->texts, span->detail));
+	} else {
+		attar_cell_none(out);
 	}
+	if (span->waker)
+		add_waker(run, out, span->waker);
 }
 
 static void remark_refused(const struct attar_run *run, struct attar_report *report)
@@ -187,6 +206,7 @@ void spans_report(struct attar_run *run, struct attar_report *report)
 
 	if (!run->hooks.want_spans)
 		return;
+	span_wakers_resolve(&run->spans.wakers, attar_run_symbols(run));
 	out = attar_report_spans(report, "time line");
 	for (size_t i = 0; i < spans->all.n; i++)
 		add_span(run, out, &spans->all.at[i]);

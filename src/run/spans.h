@@ -12,6 +12,7 @@
 #include "attar/run.h"
 #include "base/intern.h"
 #include "base/map.h"
+#include "run/span_wakers.h"
 
 struct span_track {
 	int32_t pid, tid; /* -1: none */
@@ -26,6 +27,7 @@ struct span {
 	uint32_t name, category, detail;
 	int32_t cpu;
 	uint32_t record; /* index; UINT32_MAX: none */
+	uint32_t waker;  /* in run_spans.wakers; 0: none */
 	uint32_t node;   /* in the tree of the present report */
 	bool is_sample;
 };
@@ -41,6 +43,7 @@ struct run_spans {
 	VEC(struct span_track) tracks;
 	VEC(struct span_record) records;
 	VEC(char) raw;
+	struct span_wakers wakers;
 	struct map track_of; /* hash of pid and tid, or of the name -> index */
 	struct intern texts;
 	uint64_t refused; /* spans for which there was no room */
