@@ -310,55 +310,6 @@ static void a_stopped_writer_does_not_block_others(void **state)
 
 /* ---- collectors ---- */
 
-/* A killed collector is forgotten by the program when its lease expires; the next one is served. */
-static void a_killed_collector_expires_with_its_lease(void **state)
-{
-	struct program program = start("until_left", 5, NULL);
-	struct perfume_collector *collector;
-	pid_t pid;
-
-	await_word(&program, "ready");
-	pid = fork();
-	if (!pid) {
-		collector = collector_for("ring_tick", program.pid);
-		perfume_collector_scan(collector);
-		READ_UNTIL(collector, got.ticks > 3);
-		raise(SIGKILL);
-	}
-	waitpid(pid, NULL, 0);
-	await_word(&program, "left");
-	await_word(&program, "ready");
-	collector = collector_for("ring_tick", program.pid);
-	perfume_collector_scan(collector);
-	await_word(&program, "done");
-	READ_UNTIL(collector, got.ticks == 1);
-	/* Events that were written before are not delivered. */
-	assert_int_equal(got.last_i, 77);
-	end_of(&program);
-	READ_UNTIL(collector, stats_of(collector).writers == 0);
-	assert_int_equal(stats_of(collector).written, 1);
-	expect_balance(collector);
-	perfume_collector_free(collector);
-}
-
-static void a_stopped_collector_reports_disabled_events(void **state)
-{
-	struct program program = start("until_left", 5, NULL);
-	struct perfume_collector *collector = collector_for("ring_tick", program.pid);
-
-	await_word(&program, "ready");
-	perfume_collector_scan(collector);
-	read_all(collector, 0);
-	/* As if stopped: no poll until the program has dropped this collector. */
-	await_word(&program, "left");
-	await_word(&program, "ready");
-	READ_UNTIL(collector, got.last_i == 77);
-	assert_int_equal(stats_of(collector).lapses, 1);
-	await_word(&program, "done");
-	end_of(&program);
-	perfume_collector_free(collector);
-}
-
 static void two_collectors_read_the_same_events(void **state)
 {
 	struct program program = start("sixty_four_threads", 1, NULL);
@@ -552,8 +503,6 @@ int main(void)
 		CASE(a_full_ring_keeps_the_newest_and_counts_the_rest),
 		CASE(a_killed_writer_leaves_whole_records),
 		CASE(a_stopped_writer_does_not_block_others),
-		CASE(a_killed_collector_expires_with_its_lease),
-		CASE(a_stopped_collector_reports_disabled_events),
 		CASE(two_collectors_read_the_same_events),
 		CASE(a_collector_without_matching_events_counts_nothing),
 		CASE(a_ninth_collector_is_refused),
