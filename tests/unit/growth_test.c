@@ -265,17 +265,18 @@ static void test_memory_does_not_grow_with_tasks(void **state)
 {
 	struct storm *s = calloc(1, sizeof(*s));
 	struct attar_symbols_stats symbols;
+	unsigned end = EARLY + (unsigned)unit_rounds(LATE - EARLY);
 	size_t early, late;
 
 	open_storm(s);
 	write_comm(s, SHELL, "shell");
 	run(s, 0, EARLY);
 	early = memory();
-	run(s, EARLY, LATE);
+	run(s, EARLY, end);
 	late = memory();
-	print_message("%zu bytes after %d processes, %zu after %d\n", early, EARLY, late, LATE);
+	print_message("%zu bytes after %d processes, %zu after %u\n", early, EARLY, late, end);
 	assert_true(late <= early + early / 20);
-	assert_int_equal(s->sent, 2 * LATE);
+	assert_int_equal(s->sent, 2 * end);
 	assert_int_equal(s->whole.total, s->sent);
 	assert_int_equal(s->stream.stats.malformed, 0);
 	attar_symbols_get_stats(s->symbols, &symbols);
