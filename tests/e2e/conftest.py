@@ -23,6 +23,8 @@ MARKERS = [
 ]
 # Guests that are only downloaded come first; the other kernels are being built meanwhile.
 KERNELS = ['debian', 'debian5', 'arm64', 'debian7', 'x86', 'statuspage']
+# Groups that take a minute or more, the longest first, when nothing has to be built.
+LONG_GROUPS = ['debian5', 'test_fuzz', 'arm64', 'debian', 'packages', 'debian7', 'hardware']
 
 
 def kernel_of(item):
@@ -33,27 +35,41 @@ def kernel_of(item):
     return mark.args[0] if mark.args else item.callspec.params['kernel']
 
 
+def group_of(item):
+    """Return the group of tests that run one after another in one worker, or None."""
+    mark = item.get_closest_marker('xdist_group')
+    if mark:
+        return mark.args[0]
+    if item.get_closest_marker('parallel'):
+        return item.module.__name__.rpartition('.')[2]  # these share fixtures of their module
+    return None if kernel_of(item) else 'live'
+
+
+def rank(item, cached):
+    """
+    Workers take groups in this order: the live tests, which one worker runs; then the longest
+    groups, so that the last ones are short. While kernels are built, tests that need none or only
+    a downloaded one come first.
+    """
+    group, kernel = group_of(item), kernel_of(item)
+    if group == 'live':
+        return 0, 0
+    if cached and group in LONG_GROUPS:
+        return 1, LONG_GROUPS.index(group)
+    return (3, KERNELS.index(kernel)) if kernel else (2, 0)
+
+
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items):
-    """
-    Tests that measure the live machine run one at a time. Tests in guests run in parallel with
-    them, ordered so that they wait as little as possible for kernels that are still being built.
-    """
-    def rank(item):
-        if item.get_closest_marker('parallel'):
-            return 1
-        kernel = kernel_of(item)
-        return 2 + KERNELS.index(kernel) if kernel else 0
-
+    """Tests that measure the live machine run one at a time, others in parallel with them."""
     for item in items:
         if not command.ATTAR.exists():
             item.add_marker(pytest.mark.skip(reason=f'{command.ATTAR} is not built'))
-        if rank(item) == 0:
-            item.add_marker(pytest.mark.xdist_group('live'))
-        elif rank(item) == 1:
-            # These share fixtures of their module.
-            item.add_marker(pytest.mark.xdist_group(item.module.__name__.rpartition('.')[2]))
-    items.sort(key=rank)
+        group = group_of(item)
+        if group:
+            item.add_marker(pytest.mark.xdist_group(group))
+    cached = guest.kernels_are_cached(KERNELS)
+    items.sort(key=lambda item: rank(item, cached))
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -26,6 +26,12 @@ def output_of(script, *args):
     return Path(done.stdout.strip())
 
 
+def kernels_are_cached(names):
+    """Whether no kernel of these guests has to be downloaded or built."""
+    return all(subprocess.run([VM / 'kernel', '--cached', name], stdin=subprocess.DEVNULL,
+                              capture_output=True).returncode == 0 for name in names)
+
+
 def old_perf():
     """
     Return a script that runs the perf of Debian 11 (5.10), with its libraries; skip the test if the

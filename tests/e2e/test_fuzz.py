@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Fuzz every parser of untrusted bytes with ASan and UBSan: 30 s or 10 s each in CI, else 5 s."""
+"""Fuzz every parser of untrusted bytes with ASan and UBSan: 15 s or 6 s each in CI, else 4 s."""
 import os
 import re
 import subprocess
@@ -18,7 +18,7 @@ TARGETS = sorted(p.stem.removeprefix('fuzz_') for p in (ROOT / 'fuzz').glob('fuz
 
 def seconds_for(target):
     return int(os.environ.get('ATTAR_FUZZ_SECONDS',
-                              5 if not os.environ.get('CI') else 30 if target in LONG else 10))
+                              4 if not os.environ.get('CI') else 15 if target in LONG else 6))
 
 
 @pytest.fixture(scope='session')
