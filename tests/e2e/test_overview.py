@@ -157,7 +157,7 @@ def test_first_finding_is_the_reason(tmp_path, reason):
     first = rows(found, 'findings')[0]
     assert first['finding'] == SLOW[reason], found
     assert first['values']['value'] >= first['values']['limit'] == 20
-    assert first['values']['evidence'].startswith('slow (pid ')
+    assert first['values']['evidence'].startswith('slow (pid '), found
     assert first['values']['command'].startswith(f'attar {NEXT[reason]}')
     assert sum(r['share'] or 0 for r in rows(found, 'time')) == pytest.approx(100)
 
@@ -183,7 +183,7 @@ sys.stdin.read()'''], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as sleeper:
     process, = rows(found, 'processes')
     assert process['pid'] == sleeper.pid and process['threads'] == 2
     # both threads waited for most of the two seconds, each for its reason
-    assert process['sleep'] > 10**9 and process['other programs'] > 10**9
+    assert process['sleep'] > 10**9 and process['other programs'] > 10**9, found
     assert first['values']['command'] == f'attar offcpu -p {sleeper.pid}'
 
 
