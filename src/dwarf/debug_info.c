@@ -3,6 +3,7 @@
 
 #include "dwarf/constants.h"
 #include "dwarf/line_table.h"
+#include "dwarf/naming.h"
 #include "dwarf/scopes.h"
 #include "dwarf/split.h"
 #include "dwarf/unit_index.h"
@@ -12,7 +13,6 @@ enum {
 	NAMES_MAX = 1 << 20,     /* numbers of names kept by entry */
 	STRINGS_MAX = 192 << 20, /* bytes of names and paths */
 	ENTRY_BYTES = 4 << 10,   /* of the attributes of an entry */
-	ORIGINS_MAX = 8,         /* entries that one after another refers to for its name */
 	FRAMES_MAX = 1 << 10,    /* functions inlined into each other */
 	SPLIT_FILES_MAX = 16,    /* .dwo files that are open */
 };
@@ -36,7 +36,8 @@ struct debug_info {
 	struct debug_file alt; /* dwz's */
 	struct unit_index alt_index;
 	bool alt_opened;
-	struct map names;   /* from entry (bit 63: of the dwz file) to the number of its name */
+	struct map
+		names; /* from entry (bit 63: of the dwz file), or string (bit 62), to its number */
 	struct map by_unit; /* from offset of the unit to struct tables, owned */
 	struct tables *last;
 	uint64_t clock;
@@ -226,11 +227,6 @@ static struct debug_file *alt_file(struct debug_info *info)
 
 /* ---- names ---- */
 
-/* What an entry says of its name: text, or the entry to ask next. */
-struct naming {
-	struct debug_value linkage, name, origin;
-};
-
 static bool read_naming(struct debug_info *info, const struct debug_unit *unit, uint64_t offset,
 	struct naming *naming)
 {
@@ -251,13 +247,7 @@ static bool read_naming(struct debug_info *info, const struct debug_unit *unit, 
 
 		if (!debug_value_take(unit, &reader, &a->form, a->implicit, &value))
 			break; /* an entry that is longer than what was read */
-		if (a->name == DW_AT_linkage_name || a->name == DW_AT_MIPS_linkage_name)
-			naming->linkage = value;
-		else if (a->name == DW_AT_name)
-			naming->name = value;
-		else if (a->name == DW_AT_abstract_origin ||
-			 (a->name == DW_AT_specification && !naming->origin.class))
-			naming->origin = value;
+		naming_take(naming, a->name, &value);
 	}
 	return abbrev;
 }
@@ -312,7 +302,7 @@ static uint32_t find_name(struct debug_info *info, const struct debug_unit *unit
 	uint32_t plain = 0, number;
 	struct naming naming;
 
-	for (int i = 0; unit && i < ORIGINS_MAX; i++) {
+	for (int i = 0; unit && i < NAMING_ORIGINS_MAX; i++) {
 		if (!read_naming(info, unit, offset, &naming))
 			break;
 		number = text_of(info, unit, &naming.linkage);
@@ -326,22 +316,39 @@ static uint32_t find_name(struct debug_info *info, const struct debug_unit *unit
 	return plain;
 }
 
+/* Keeps the number of a name. key: 0: it is not kept. */
+static uint32_t keep_name(struct debug_info *info, uint64_t key, uint32_t name)
+{
+	if (info->names.n >= NAMES_MAX)
+		map_done(&info->names);
+	if (key)
+		map_put(&info->names, key, name);
+	return name;
+}
+
 /* Many inlined copies of a function have the same origin: its name is kept. */
 static uint32_t name_of_origin(
 	struct debug_info *info, const struct debug_unit *unit, uint64_t offset)
 {
 	uint64_t key = key_of(info, unit, offset);
 	const uint64_t *known = key ? map_get(&info->names, key) : NULL;
-	uint32_t name;
 
 	if (known)
 		return (uint32_t)*known;
-	name = find_name(info, unit, offset);
-	if (info->names.n >= NAMES_MAX)
-		map_done(&info->names);
-	if (key)
-		map_put(&info->names, key, name);
-	return name;
+	return keep_name(info, key, find_name(info, unit, offset));
+}
+
+/* The linker stores equal strings once: functions inlined into several units share their names. */
+static uint32_t name_of_value(
+	struct debug_info *info, const struct debug_unit *unit, const struct debug_value *value)
+{
+	bool keep = unit->file == &info->file &&
+		    (value->class == DEBUG_STRING || value->class == DEBUG_LINE_STRING);
+	uint64_t key = 1ULL << 62 | (uint64_t)value->class << 32 | value->u;
+	const uint64_t *known = keep ? map_get(&info->names, key) : NULL;
+
+	return known ? (uint32_t)*known
+		     : keep_name(info, keep ? key : 0, text_of(info, unit, value));
 }
 
 static const char *scope_name(struct debug_info *info, struct tables *tables, struct scope *scope)
@@ -350,6 +357,12 @@ static const char *scope_name(struct debug_info *info, struct tables *tables, st
 	uint64_t offset = unit->offset + scope->entry;
 	struct naming naming;
 
+	if (scope->name_class) {
+		struct debug_value value = {.u = scope->name, .class = scope->name_class};
+
+		scope->name = name_of_value(info, unit, &value);
+		scope->name_class = DEBUG_NONE;
+	}
 	if (!scope->name && read_naming(info, unit, offset, &naming)) {
 		scope->name = text_of(info, unit, &naming.linkage);
 		origin = scope->name ? NULL : unit_at(info, unit, &naming.origin);

@@ -2,6 +2,7 @@
 #include "dwarf/scopes.h"
 
 #include "dwarf/constants.h"
+#include "dwarf/naming.h"
 #include "dwarf/ranges.h"
 
 enum { SCOPES_MAX = 1 << 26 };
@@ -18,6 +19,7 @@ struct walk {
 	struct debug_reader reader;
 	struct scope_table *table;
 	VEC(struct piece) pieces;
+	struct namings namings;     /* of all functions */
 	struct debug_ranges ranges; /* of the current entry */
 	unsigned depth;
 	uint32_t enclosing
@@ -82,6 +84,7 @@ static int64_t take_function(struct walk *w, const struct abbrev *abbrev, uint64
 {
 	struct scope scope = {.entry = (uint32_t)(entry - w->unit->offset),
 		.inlined = abbrev->tag == DW_TAG_inlined_subroutine};
+	struct naming naming = {.entry = entry};
 	struct debug_extent extent = {0};
 
 	if (scope.inlined && w->depth)
@@ -93,21 +96,40 @@ static int64_t take_function(struct walk *w, const struct abbrev *abbrev, uint64
 		if (!debug_value_take(w->unit, &w->reader, &a->form, a->implicit, &value))
 			return -EBADMSG;
 		set(&scope, &extent, a->name, &value);
+		naming_take(&naming, a->name, &value);
 	}
+	if (vec_push(&w->namings.list, naming) < 0)
+		return -ENOMEM;
 	return add_scope(w, &scope, &extent);
 }
 
-static bool skip(struct walk *w, const struct abbrev *abbrev)
+/* Types without functions. Most entries of a unit of C are members of structs. */
+static bool has_no_functions(const struct walk *w, unsigned tag)
 {
+	return tag == DW_TAG_enumeration_type || tag == DW_TAG_subroutine_type ||
+	       (w->unit->is_c && (tag == DW_TAG_structure_type || tag == DW_TAG_union_type));
+}
+
+/* Goes on behind an entry, or if it has no functions behind its children. */
+static bool skip(struct walk *w, const struct abbrev *abbrev, bool *ret_whole)
+{
+	bool whole = abbrev->children && has_no_functions(w, abbrev->tag);
 	struct debug_value value;
 
-	if (abbrev->size >= 0)
+	*ret_whole = false;
+	if (abbrev->size >= 0 && !whole)
 		return cursor_take(&w->reader.c, (uint64_t)abbrev->size);
 	for (uint32_t i = 0; i < abbrev->n; i++) {
 		const struct abbrev_attribute *a = &w->abbrevs->attributes.at[abbrev->first + i];
 
 		if (!debug_value_take(w->unit, &w->reader, &a->form, a->implicit, &value))
 			return false;
+		if (whole && a->name == DW_AT_sibling && value.class == DEBUG_REF &&
+			value.u > debug_reader_offset(&w->reader) && value.u <= w->unit->end) {
+			w->reader.c.at = w->reader.start + (value.u - w->reader.offset);
+			*ret_whole = true;
+			return true;
+		}
 	}
 	return true;
 }
@@ -117,6 +139,7 @@ static int take_entry(struct walk *w)
 {
 	uint64_t entry = debug_reader_offset(&w->reader), code = cursor_uleb(&w->reader.c);
 	const struct abbrev *abbrev;
+	bool whole = false;
 	int64_t scope = w->depth ? w->enclosing[w->depth - 1] : 0;
 
 	if (!code) {
@@ -130,11 +153,11 @@ static int take_entry(struct walk *w)
 		return -EBADMSG;
 	if (abbrev->tag == DW_TAG_subprogram || abbrev->tag == DW_TAG_inlined_subroutine)
 		scope = take_function(w, abbrev, entry);
-	else if (!skip(w, abbrev))
+	else if (!skip(w, abbrev, &whole))
 		return -EBADMSG;
 	if (scope < 0)
 		return (int)scope;
-	if (!abbrev->children)
+	if (!abbrev->children || whole)
 		return w->depth > 0;
 	if (w->depth == SCOPES_DEPTH_MAX)
 		return -EBADMSG;
@@ -210,12 +233,27 @@ static int flatten(struct walk *w)
 	return r;
 }
 
+/* Names are read when they are shown, without the entries. */
+static void find_names(struct walk *w)
+{
+	vec_each (&w->table->scopes, scope) {
+		const struct debug_value *value =
+			namings_find(&w->namings, w->unit->offset + scope->entry);
+
+		if (value && value->u <= UINT32_MAX) {
+			scope->name = (uint32_t)value->u;
+			scope->name_class = (uint8_t)value->class;
+		}
+	}
+}
+
 static int walk_unit(struct walk *w)
 {
 	int r = 1;
 
 	while (r > 0 && w->reader.c.at < w->reader.c.end)
 		r = take_entry(w);
+	find_names(w);
 	return r == -ENOMEM ? r : flatten(w);
 }
 
@@ -245,6 +283,7 @@ int scope_table_read(
 	if (r >= 0)
 		r = walk_unit(w);
 	vec_done(&w->pieces);
+	vec_done(&w->namings.list);
 	vec_done(&w->ranges.list);
 	if (r < 0)
 		scope_table_done(ret_table);

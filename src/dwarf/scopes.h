@@ -13,10 +13,15 @@ enum { SCOPES_UNIT_MAX = 1 << 30, SCOPES_DEPTH_MAX = 1 << 12 };
 struct scope {
 	uint32_t entry;  /* offset of its entry in the unit */
 	uint32_t parent; /* of an inlined function: that it was inlined into; 0: none */
-	uint32_t name;   /* a number that the owner of the table keeps; 0: not known yet */
+	/*
+	 * The value of the attribute with its name, of class name_class; if that is DEBUG_NONE, a
+	 * number that the owner of the table keeps, 0: not known yet.
+	 */
+	uint32_t name;
 	uint32_t call_line, call_file;
 	uint16_t call_column;
 	bool inlined;
+	uint8_t name_class; /* enum debug_class */
 };
 
 struct scope_start {

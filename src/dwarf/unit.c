@@ -158,6 +158,12 @@ bool debug_value_take(const struct debug_unit *unit, struct debug_reader *reader
 	return !reader->c.failed;
 }
 
+static bool is_c(uint64_t language)
+{
+	return language == DW_LANG_C89 || language == DW_LANG_C || language == DW_LANG_C99 ||
+	       language == DW_LANG_C11 || language == DW_LANG_C17;
+}
+
 static void set_root(struct debug_unit *unit, unsigned name, const struct debug_value *v,
 	struct debug_value *low)
 {
@@ -170,6 +176,9 @@ static void set_root(struct debug_unit *unit, unsigned name, const struct debug_
 		break;
 	case DW_AT_ranges:
 		unit->ranges = *v;
+		break;
+	case DW_AT_language:
+		unit->is_c = is_c(v->u);
 		break;
 	case DW_AT_stmt_list:
 		unit->lines = *v;

@@ -5,7 +5,7 @@
 #include "dwarf/ranges.h"
 #include "dwarf/scopes.h"
 
-enum { SET_MAX = 256 << 20, PIECES_MAX = 1 << 26 };
+enum { ARANGES_MAX = 1 << 30, PIECES_MAX = 1 << 26 };
 
 #define NO_UNIT UINT64_MAX
 
@@ -238,34 +238,46 @@ static int take_set(struct pieces *pieces, struct debug_reader *reader, uint8_t 
 	return r;
 }
 
-static int read_sets(struct debug_file *file, struct pieces *pieces)
+/* The sets of a section: each has its length, then the addresses of one unit. */
+static int take_sets(struct pieces *pieces, struct debug_reader *reader)
 {
-	uint64_t offset = 0, length;
+	struct cursor *c = &reader->c;
 	int r = 0;
 
-	while (r >= 0 && debug_file_number(file, DEBUG_ARANGES, offset, 4, &length)) {
-		uint8_t *bytes _cleanup_free_ = NULL;
-		uint64_t set = offset;
+	while (r >= 0 && c->at < c->end) {
+		struct debug_reader set = {.offset = debug_reader_offset(reader)};
+		uint64_t length = cursor_number(c, 4), start = set.offset;
 		uint8_t offset_size = 4;
-		struct debug_reader reader;
 
-		offset += 4;
 		if (length == UINT32_MAX) {
-			if (!debug_file_number(file, DEBUG_ARANGES, offset, 8, &length))
-				break;
-			offset += 8;
+			length = cursor_number(c, 8);
 			offset_size = 8;
 		}
-		if (length > SET_MAX ||
-			debug_file_copy(file, DEBUG_ARANGES, offset, length, &bytes) < 0)
+		set.offset = debug_reader_offset(reader);
+		set.start = set.c.at = cursor_take(c, length);
+		if (!set.start)
 			break;
-		reader = (struct debug_reader){.c = {.at = bytes, .end = bytes + length},
-			.start = bytes,
-			.offset = offset};
-		r = take_set(pieces, &reader, offset_size, set);
-		offset += length;
+		set.c.end = set.start + length;
+		r = take_set(pieces, &set, offset_size, start);
 	}
 	return r;
+}
+
+static int read_sets(struct debug_file *file, struct pieces *pieces)
+{
+	uint64_t n = file->sections[DEBUG_ARANGES].size;
+	uint8_t *bytes _cleanup_free_ = NULL;
+	struct debug_reader reader = {0};
+	int r;
+
+	if (!n || n > ARANGES_MAX)
+		return 0;
+	r = debug_file_copy(file, DEBUG_ARANGES, 0, n, &bytes);
+	if (r < 0)
+		return r == -ENOMEM ? r : 0;
+	reader.start = reader.c.at = bytes;
+	reader.c.end = bytes + n;
+	return take_sets(pieces, &reader);
 }
 
 static void read_aranges(struct unit_index *index)
@@ -341,19 +353,23 @@ static void read_ranges(struct unit_index *index)
 	sort_pieces(&pieces, &index->ranges);
 }
 
-static uint64_t unit_of(const struct unit_starts *starts, uint64_t address)
+/* Addresses are mostly looked up in their order: the range of the last one is tried first. */
+static uint64_t unit_of(struct unit_starts *starts, uint64_t address)
 {
-	const struct unit_start *low = starts->list.at;
+	const struct unit_start *low = starts->list.at, *last = low + starts->last;
 	size_t n = starts->list.n;
 
 	if (!n || address < low->start)
 		return NO_UNIT;
+	if (address >= last->start && starts->last + 1 < n && address < last[1].start)
+		return last->unit;
 	while (n > 1) { /* low->start <= address */
 		size_t half = n / 2;
 
 		low = low[half].start <= address ? low + half : low;
 		n -= half;
 	}
+	starts->last = (size_t)(low - starts->list.at);
 	return low->unit;
 }
 

@@ -18,6 +18,7 @@ struct unit_start {
 
 struct unit_starts {
 	VEC(struct unit_start) list;
+	size_t last; /* index of the one that was found last */
 	bool read;
 };
 

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/limit.h"
+#include "base/radix.h"
 #include "symbol/demangle.h"
 #include "symbol/symbols.h"
 
@@ -158,6 +159,33 @@ static int by_location(const void *a, const void *b)
 	return x->index < y->index ? -1 : x->index > y->index;
 }
 
+enum { RADIX_MIN = 1024 };
+
+/* By location, then index, in which order they are. Digits that are equal in all are left out. */
+static struct place *sorted(struct place *places, size_t n)
+{
+	struct place *other = n < RADIX_MIN ? NULL : malloc(n * sizeof(*other));
+	uint64_t different = 0;
+
+	if (!other) {
+		qsort(places, n, sizeof(*places), by_location);
+		return places;
+	}
+	for (size_t i = 1; i < n; i++)
+		different |= places[i].location ^ places[0].location;
+	for (unsigned shift = 0; shift < 64; shift += RADIX_BITS) {
+		struct place *from = places;
+
+		if (!(different >> shift & (RADIX_DIGITS - 1)))
+			continue;
+		radix_pass(from, other, n, sizeof(*from), sizeof(from->location), shift);
+		places = other;
+		other = from;
+	}
+	free(other);
+	return places;
+}
+
 int attar_symbols_frames_batch(struct attar_symbols *symbols, const attar_location *locations,
 	size_t n, attar_frames_fn *fn, void *ctx)
 {
@@ -173,7 +201,7 @@ int attar_symbols_frames_batch(struct attar_symbols *symbols, const attar_locati
 		return base_oom();
 	for (size_t i = 0; i < n; i++)
 		places[i] = (struct place){.location = locations[i], .index = i};
-	qsort(places, n, sizeof(*places), by_location);
+	places = sorted(places, n);
 	for (size_t i = 0; i < n; i++) {
 		if (!i || places[i].location != places[i - 1].location)
 			count = attar_symbols_frames(
