@@ -38,6 +38,7 @@ enum attar_uses {
 	ATTAR_USES_DATABASE = 128, /* --input may be a database: attar_run_has_database() */
 	ATTAR_GIVES_SPANS = 64,    /* provides a time line on request, see attar_run_add_span() */
 	ATTAR_GIVES_STATES = 256,  /* its time line has one state of each thread at a time */
+	ATTAR_TELLS_HOSTS = 512,   /* events of several hosts: see attar_run_source_host() */
 };
 
 typedef int attar_event_fn(struct attar_run *run, void *self, const struct attar_event *event);
@@ -343,6 +344,13 @@ static inline void attar_event_get_expr_record(
 /* The parsed spec of source i, borrowed from the run; NULL: it was not specified as text. */
 ATTAR_API const struct attar_event_spec *attar_run_source_spec(
 	const struct attar_run *run, uint32_t i);
+
+/*
+ * The host whose event source i is, borrowed from the run: the name of another one or of this
+ * machine; NULL: the run has no events of several hosts (pull=). Threads of different hosts can
+ * have the same tid.
+ */
+ATTAR_API const char *attar_run_source_host(const struct attar_run *run, uint32_t i);
 
 /*
  * Adds the event for CPU sampling according to the run's options (-F, -e, --exclude-*, call

@@ -37,7 +37,7 @@ class _annotate:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 annotate: _annotate
@@ -59,7 +59,7 @@ class _biolatency:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 biolatency: _biolatency
@@ -77,7 +77,7 @@ class _biosnoop:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 biosnoop: _biosnoop
@@ -93,7 +93,7 @@ class _bitesize:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 bitesize: _bitesize
@@ -111,7 +111,7 @@ class _blktrace:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 blktrace: _blktrace
@@ -136,7 +136,7 @@ class _bpf_kvm_exit:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 bpf_kvm_exit: _bpf_kvm_exit
@@ -162,7 +162,7 @@ class _breakpoint:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 breakpoint: _breakpoint
@@ -174,7 +174,7 @@ class _cachestat:
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Text = ..., peer_psk: _Text = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
         peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 cachestat: _cachestat
@@ -228,7 +228,7 @@ class _cpudist:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 cpudist: _cpudist
@@ -250,7 +250,7 @@ class _drsnoop:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 drsnoop: _drsnoop
@@ -273,7 +273,7 @@ class _event_care:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 event_care: _event_care
@@ -291,7 +291,7 @@ class _execsnoop:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 execsnoop: _execsnoop
@@ -311,7 +311,7 @@ class _exitsnoop:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 exitsnoop: _exitsnoop
@@ -329,7 +329,7 @@ class _expr:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 expr: _expr
@@ -351,7 +351,7 @@ class _fileslower:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 fileslower: _fileslower
@@ -395,7 +395,7 @@ class _gc:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 gc: _gc
@@ -439,7 +439,7 @@ class _hardirqs:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 hardirqs: _hardirqs
@@ -459,7 +459,7 @@ class _hrcount:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 hrcount: _hrcount
@@ -489,7 +489,7 @@ class _hrtimer:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 hrtimer: _hrtimer
@@ -503,7 +503,7 @@ class _hwstat:
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Text = ..., peer_psk: _Text = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
         peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 hwstat: _hwstat
@@ -528,7 +528,7 @@ class _irq_off:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 irq_off: _irq_off
@@ -560,7 +560,7 @@ class _kmemleak:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 kmemleak: _kmemleak
@@ -592,7 +592,7 @@ class _kmemprof:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 kmemprof: _kmemprof
@@ -614,7 +614,7 @@ class _kvm_exit:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 kvm_exit: _kvm_exit
@@ -636,7 +636,7 @@ class _kvmmmu:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 kvmmmu: _kvmmmu
@@ -662,7 +662,7 @@ class _ldlat_loads:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 ldlat_loads: _ldlat_loads
@@ -686,7 +686,7 @@ class _ldlat_stores:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 ldlat_stores: _ldlat_stores
@@ -700,7 +700,7 @@ class _llcstat:
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Text = ..., peer_psk: _Text = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
         peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 llcstat: _llcstat
@@ -725,7 +725,7 @@ class _locks:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 locks: _locks
@@ -741,7 +741,7 @@ class _misc:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 misc: _misc
@@ -763,7 +763,7 @@ class _mountsnoop:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 mountsnoop: _mountsnoop
@@ -807,7 +807,7 @@ class _multi_trace:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 multi_trace: _multi_trace
@@ -838,7 +838,7 @@ class _nested_trace:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 nested_trace: _nested_trace
@@ -858,7 +858,7 @@ class _netqtop:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 netqtop: _netqtop
@@ -887,7 +887,7 @@ class _num_dist:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 num_dist: _num_dist
@@ -912,7 +912,7 @@ class _offcpu:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 offcpu: _offcpu
@@ -934,7 +934,7 @@ class _oncpu:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 oncpu: _oncpu
@@ -956,7 +956,7 @@ class _oomkill:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 oomkill: _oomkill
@@ -978,7 +978,7 @@ class _opensnoop:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 opensnoop: _opensnoop
@@ -1000,7 +1000,7 @@ class _overview:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 overview: _overview
@@ -1023,7 +1023,7 @@ class _page_faults:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 page_faults: _page_faults
@@ -1037,7 +1037,7 @@ class _percpu_stat:
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Text = ..., peer_psk: _Text = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
         peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 percpu_stat: _percpu_stat
@@ -1063,7 +1063,7 @@ class _profile:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 profile: _profile
@@ -1107,7 +1107,7 @@ class _query:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 query: _query
@@ -1145,7 +1145,7 @@ class _record:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 record: _record
@@ -1189,7 +1189,7 @@ class _rundelay:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 rundelay: _rundelay
@@ -1233,7 +1233,7 @@ class _runqlat:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 runqlat: _runqlat
@@ -1251,7 +1251,7 @@ class _runqlen:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 runqlen: _runqlen
@@ -1271,7 +1271,7 @@ class _sched_migrate:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 sched_migrate: _sched_migrate
@@ -1293,7 +1293,7 @@ class _signals:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 signals: _signals
@@ -1315,7 +1315,7 @@ class _snoop:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 snoop: _snoop
@@ -1359,7 +1359,7 @@ class _softirqs:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 softirqs: _softirqs
@@ -1389,7 +1389,7 @@ class _split_lock:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 split_lock: _split_lock
@@ -1421,7 +1421,7 @@ class _sql:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 sql: _sql
@@ -1450,7 +1450,7 @@ class _stat:
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Text = ..., peer_psk: _Text = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
         peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 stat: _stat
@@ -1472,7 +1472,7 @@ class _statsnoop:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 statsnoop: _statsnoop
@@ -1492,7 +1492,7 @@ class _swapin:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 swapin: _swapin
@@ -1536,7 +1536,7 @@ class _syscalls:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 syscalls: _syscalls
@@ -1556,7 +1556,7 @@ class _syscount:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 syscount: _syscount
@@ -1588,7 +1588,7 @@ class _task_state:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 task_state: _task_state
@@ -1610,7 +1610,7 @@ class _tcpconnect:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 tcpconnect: _tcpconnect
@@ -1632,7 +1632,7 @@ class _tcplife:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 tcplife: _tcplife
@@ -1654,7 +1654,7 @@ class _tcpretrans:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 tcpretrans: _tcpretrans
@@ -1668,7 +1668,7 @@ class _tlbstat:
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Text = ..., peer_psk: _Text = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
         peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 tlbstat: _tlbstat
@@ -1688,7 +1688,7 @@ class _top:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 top: _top
@@ -1719,7 +1719,7 @@ class _trace:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 trace: _trace
@@ -1741,7 +1741,7 @@ class _wall:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 wall: _wall
@@ -1762,7 +1762,7 @@ class _watchdog:
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
         count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
         perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Text = ...,
+        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
         peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 watchdog: _watchdog

@@ -51,9 +51,9 @@ static const struct attribute attributes[] = {
 	{"exec", "EXPRESSION", FORM_VALUE},
 	{"trigger", NULL, FORM_NONE},
 	{"push", "ADDRESS", FORM_VALUE},
+	{"pull", "ADDRESS", FORM_VALUE},
 	/* those that are not supported yet are last */
 	{"vm", "UUID", FORM_LATER},
-	{"pull", "ADDRESS", FORM_LATER},
 };
 
 const char *attar_event_attribute(size_t i, const char **ret_value)

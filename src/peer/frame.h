@@ -23,6 +23,8 @@
  *	DATA         sender     the next bytes of a recording in the pipe format of perf.data
  *	ACK          receiver   none; the samples of the header are those that arrived
  *	END          sender     none: there is no more DATA
+ *	TIME         sender     8 bytes, CLOCK_MONOTONIC of the sender, ns: later DATA have no
+ *				older events. Sent about 10 times a second, also without events
  *
  * The receiver connects and sends HELLO, some PINGs, and START. The sender answers with HELLO and
  * PONGs, then sends DATA; it closes a connection that does not come to START, or that sends PINGs
@@ -49,6 +51,7 @@ enum frame_type {
 	FRAME_DATA,
 	FRAME_ACK,
 	FRAME_END,
+	FRAME_TIME,
 };
 
 struct frame {

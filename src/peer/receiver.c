@@ -18,7 +18,8 @@ enum {
 	GREETING_MS = 10000, /* until a sender has answered */
 	HELLO_NUMBERS = 24,  /* bytes */
 	HOST_MAX = 256,
-	FRAMES_MAX = 1000, /* without data, in turn */
+	FRAMES_MAX = 1000, /* without data or a time, in turn */
+	READS_MAX = 16,    /* of READ_BYTES in turn, without data */
 };
 
 struct receiver {
@@ -34,10 +35,13 @@ struct receiver {
 	uint64_t in_sequence, out_sequence;
 	uint64_t samples, acknowledged;
 	bool greeted, is_one_way, started, ended;
-	unsigned idle_frames; /* since the last data */
+	unsigned idle_frames; /* since the last data or time */
+	unsigned reads;       /* in this turn */
 	unsigned pongs;
 	char host[HOST_MAX];
 	struct receiver_clock clock;
+	uint64_t since; /* see receiver_since() */
+	uint64_t heard;
 	bool is_damaged;
 	char damage[256];
 };
@@ -144,6 +148,7 @@ static void take_pong(struct receiver *r, const struct frame *frame)
 
 static void take_frame(struct receiver *r, const struct frame *frame)
 {
+	r->idle_frames++;
 	if (frame->type == FRAME_HELLO) {
 		take_hello(r, frame);
 	} else if (frame->type == FRAME_PONG) {
@@ -153,7 +158,11 @@ static void take_frame(struct receiver *r, const struct frame *frame)
 	} else if (frame->type == FRAME_DATA) {
 		r->data = frame->payload;
 		r->data_len = frame->len;
+		r->idle_frames = frame->len ? 0 : r->idle_frames;
 		r->samples = frame->samples;
+	} else if (frame->type == FRAME_TIME && frame->len == 8) {
+		r->since = MAX(r->since, frame_get_u64(frame->payload));
+		r->idle_frames = 0; /* many of them can wait for a receiver that stood still */
 	} else if (frame->type == FRAME_END) {
 		r->ended = true;
 		if (r->link.is_socket && !r->is_one_way)
@@ -173,9 +182,10 @@ static ssize_t fill(struct receiver *r)
 	if (!buf_reserve(&r->in, READ_BYTES))
 		return base_oom();
 	n = link_read(&r->link, r->in.data + r->in.len, READ_BYTES);
-	if (n > 0)
+	if (n > 0) {
 		r->in.len += (size_t)n;
-	else if (n == 0)
+		r->heard = base_now();
+	} else if (n == 0)
 		damaged(r, r->in.len ? "it ends in the middle of a frame"
 				     : "it ends early, as if the other side was killed");
 	else if (n != -EAGAIN)
@@ -198,7 +208,7 @@ static int next_frame(struct receiver *r)
 		}
 		if (n > 0)
 			break;
-		n = fill(r);
+		n = r->reads++ < READS_MAX ? fill(r) : -EAGAIN;
 		if (n <= 0)
 			return (int)n;
 	}
@@ -212,10 +222,10 @@ ssize_t receiver_read(struct receiver *r, void *bytes, size_t room)
 {
 	size_t n;
 
+	r->reads = 0;
 	while (!r->data_len) {
 		int ret = r->ended || r->is_damaged ? 0 : next_frame(r);
 
-		r->idle_frames = r->data_len ? 0 : r->idle_frames + (ret > 0);
 		if (r->idle_frames == FRAMES_MAX)
 			damaged(r, "it sends frames that are no data");
 		if (ret == -EAGAIN)
@@ -241,6 +251,7 @@ static int wait_for(struct receiver *r, const unsigned *pongs, unsigned until)
 		struct pollfd fds[] = {{.fd = r->link.fd}, {.fd = r->opts.stop, .events = POLLIN}};
 		int ret = next_frame(r), wait = ret == -EAGAIN ? GREETING_MS / 10 : 0;
 
+		r->reads = 0;
 		if (r->is_damaged)
 			return attar_fail(-EBADMSG, "%s: %s does not push events: %s",
 				r->opts.option, CLIP(r->opts.address), r->damage);
@@ -376,6 +387,16 @@ int receiver_fd(const struct receiver *r)
 const char *receiver_damage(const struct receiver *r)
 {
 	return r->is_damaged ? r->damage : NULL;
+}
+
+uint64_t receiver_since(const struct receiver *r)
+{
+	return r->since;
+}
+
+uint64_t receiver_heard(const struct receiver *r)
+{
+	return r->heard;
 }
 
 const char *receiver_host(const struct receiver *r)

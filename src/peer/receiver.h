@@ -45,6 +45,14 @@ int receiver_fd(const struct receiver *receiver);
 /* Why the data ended before their end, as a clause; NULL: they did not. */
 const char *receiver_damage(const struct receiver *receiver);
 
+/*
+ * Events that are not read yet are from this time on, ns on the sender's clock; 0: unknown.
+ */
+uint64_t receiver_since(const struct receiver *receiver);
+
+/* When the sender has sent something, ns on this clock. */
+uint64_t receiver_heard(const struct receiver *receiver);
+
 /* The name of the sender's host. */
 const char *receiver_host(const struct receiver *receiver);
 

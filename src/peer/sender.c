@@ -221,7 +221,7 @@ static int take_frame(struct sender *s, struct peer_sender_client *c, const stru
 	else if (frame->type == FRAME_END && c->state == CLIENT_ENDING &&
 		 frame->samples == c->samples)
 		c->acknowledged = c->samples, end(s, c);
-	else if (frame->type <= FRAME_END)
+	else if (frame->type <= FRAME_TIME)
 		return attar_fail(-EBADMSG, "a frame is not expected");
 	return 0;
 }
@@ -507,6 +507,22 @@ int peer_sender_end_round(
 		buf_add(&c->round, loss.data, loss.len);
 	}
 	return queue(s, c, round->samples);
+}
+
+int peer_sender_tell_time(struct sender *s, struct peer_sender_client *c, uint64_t time)
+{
+	struct buf payload _cleanup_(buf_done) = {0};
+
+	if (c->state != CLIENT_STARTED || c->is_file || c->out_at < c->out.len)
+		return 0;
+	frame_put_u64(&payload, time);
+	if (!buf_failed(&payload))
+		put(c, FRAME_TIME, payload.data, payload.len);
+	if (buf_failed(&payload) || buf_failed(&c->out))
+		return base_oom();
+	write_client(s, c);
+	watch(s, c);
+	return 0;
 }
 
 /* ---- the end ---- */

@@ -14,12 +14,12 @@ struct trace {
 	const char *dump_when;
 	bool graph, overwrite;
 	struct attar_stacks *stacks; /* of events, for other tools; NULL: not needed */
+	bool has_hosts;              /* events of several hosts: lines have a host column */
 	bool has_user;               /* user events are among them: lines have a transport column */
 };
 
-static void columns(struct attar_section *lines)
+static void task_columns(struct attar_section *lines)
 {
-	attar_section_column(lines, "time", ATTAR_UNIT_TIME);
 	attar_section_column(lines, "comm", ATTAR_UNIT_TEXT);
 	attar_section_column(lines, "tid", ATTAR_UNIT_ID);
 	attar_section_column(lines, "cpu", ATTAR_UNIT_ID);
@@ -28,13 +28,23 @@ static void columns(struct attar_section *lines)
 
 static void columns_of_kernel(struct attar_section *lines)
 {
-	columns(lines);
+	attar_section_column(lines, "time", ATTAR_UNIT_TIME);
+	task_columns(lines);
+	attar_section_column(lines, "fields", ATTAR_UNIT_TEXT);
+}
+
+static void columns_of_hosts(struct attar_section *lines)
+{
+	attar_section_column(lines, "time", ATTAR_UNIT_TIME);
+	attar_section_column(lines, "host", ATTAR_UNIT_TEXT);
+	task_columns(lines);
 	attar_section_column(lines, "fields", ATTAR_UNIT_TEXT);
 }
 
 static void columns_of_user(struct attar_section *lines)
 {
-	columns(lines);
+	attar_section_column(lines, "time", ATTAR_UNIT_TIME);
+	task_columns(lines);
 	attar_section_column(lines, "transport", ATTAR_UNIT_TEXT);
 	attar_section_column(lines, "fields", ATTAR_UNIT_TEXT);
 }
@@ -125,11 +135,16 @@ static int on_event(struct attar_run *run, void *self, const struct attar_event 
 		r = add_span(run, spec, ev, stack);
 	if (r < 0 || !attar_run_wants_lines(run))
 		return r;
-	lines = attar_run_lines(run, "events", t->has_user ? columns_of_user : columns_of_kernel);
+	lines = attar_run_lines(run, "events",
+		t->has_hosts  ? columns_of_hosts
+		: t->has_user ? columns_of_user
+			      : columns_of_kernel);
 	if (!lines)
 		return -ENOMEM;
 	attar_section_row(lines);
 	attar_cell_u64(lines, attar_run_realtime(run, ev->time));
+	if (t->has_hosts)
+		attar_cell_text(lines, attar_run_source_host(run, ev->counter));
 	attar_cell_text(lines, ev->thread->comm);
 	tid_cell(lines, spec, ev);
 	if (ev->cpu == UINT32_MAX)
@@ -137,7 +152,7 @@ static int on_event(struct attar_run *run, void *self, const struct attar_event 
 	else
 		attar_cell_u64(lines, ev->cpu);
 	attar_cell_text(lines, spec->name);
-	if (t->has_user)
+	if (t->has_user && !t->has_hosts)
 		attar_cell_text(
 			lines, spec->transport ? attar_transport_name(spec->transport) : NULL);
 	add_fields(run, lines, spec, ev);
@@ -178,6 +193,7 @@ static int trace_open(struct attar_run *run, void *self)
 	int r;
 
 	r = attar_run_event_list(run, &t->events, t->graph, on_event);
+	t->has_hosts = attar_run_source_host(run, 0) != NULL;
 	for (uint32_t i = 0; r == 0 && attar_run_source_spec(run, i); i++) {
 		const struct attar_event_spec *spec = attar_run_source_spec(run, i);
 
@@ -253,7 +269,8 @@ const struct attar_profiler profiler_trace = {
 	.name = "trace",
 	.group = "Events",
 	.summary = "print events as they occur, in order of time, with their fields",
-	.uses = ATTAR_USES_STACKS | ATTAR_USES_RINGS | ATTAR_GIVES_TREE | ATTAR_GIVES_SPANS,
+	.uses = ATTAR_TELLS_HOSTS | ATTAR_USES_STACKS | ATTAR_USES_RINGS | ATTAR_GIVES_TREE |
+		ATTAR_GIVES_SPANS,
 	.needs = "perf events, whole system, tracefs",
 	.self_size = sizeof(struct trace),
 	.options = options,

@@ -484,3 +484,8 @@ void recording_release(struct recording *r, struct recording_part *part)
 	chunk_release(&r->pool, part->chunk);
 	*part = (struct recording_part){0};
 }
+
+uint64_t recording_since(const struct recording *r)
+{
+	return r->starved && r->input.since ? r->input.since(r->input.ctx) : 0;
+}

@@ -134,6 +134,8 @@ struct recording_input {
 	ssize_t (*read)(void *ctx, void *bytes, size_t room);
 	/* Why the end was an early one, as recording_stats.damage; NULL: it was not. */
 	const char *(*damage)(const void *ctx);
+	/* Records that were not read yet are from this time on, ns; NULL or 0: unknown. */
+	uint64_t (*since)(const void *ctx);
 	void *ctx;
 	int fd; /* to poll after -EAGAIN; -1: none, read() always has bytes. Borrowed */
 };
@@ -178,6 +180,11 @@ void recording_release(struct recording *r, struct recording_part *part);
 
 /* Whether the last recording_next() needed data that a pipe did not have. */
 bool recording_is_starved(const struct recording *r);
+
+/*
+ * If the recording is starved: later records are from this time on, ns on its clock; 0: unknown.
+ */
+uint64_t recording_since(const struct recording *r);
 
 /* The fd of a pipe, to wait for data; -1 for a file. Owned by the recording. */
 int recording_fd(const struct recording *r);

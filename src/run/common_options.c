@@ -112,9 +112,9 @@ const struct attar_option common_peer_options[] = {
 	ATTAR_TEXT(T, push, 0, "push", "ADDRESS",
 		"give the events to others, which pull them: PORT, HOST:PORT, unix:PATH, "
 		"vsock:CID:PORT, or the path of a file or device"),
-	ATTAR_TEXT(T, pull, 0, "pull", "ADDRESS",
+	ATTAR_LIST(T, pulls, 0, "pull", "ADDRESS",
 		"analyse the events that another attar pushes there, instead of those of this "
-		"system"),
+		"system; may be repeated, to merge those of several hosts"),
 	ATTAR_TEXT(T, peer_psk, 0, "peer-psk", "FILE",
 		"TLS for --push and --pull with the key in FILE, which both sides have",
 		.complete = "file"),

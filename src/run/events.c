@@ -37,6 +37,17 @@ static int refuse_profilers(const struct attar_run *run, const struct attar_even
 	return 0;
 }
 
+/* Counts and recordings are those of this machine. */
+static int refuse_pulled(const struct attar_run *run, const struct attar_event_list *list)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (attar_spec_get_option(&list->at[i], "pull"))
+			return attar_fail(-EINVAL,
+				"--event: pull= is for events of 'attar trace', and conflicts with "
+				"--input and --pull");
+	return 0;
+}
+
 static int parse(struct attar_run *run, const char *text, const struct attar_event_list **ret_list)
 {
 	struct attar_catalog *catalog = attar_run_catalog(run);
@@ -64,6 +75,8 @@ int run_parse_events(
 {
 	int r = parse(run, text, ret_list);
 
+	if (r == 0)
+		r = refuse_pulled(run, *ret_list);
 	if (r == 0 && (r = refuse_profilers(run, *ret_list)) < 0)
 		return attar_context(r, "--event");
 	return r;
@@ -259,8 +272,13 @@ int attar_run_events(struct attar_run *run, const char *text, bool stacks, attar
 	CHECK_OPENING(run);
 
 	const struct attar_event_list *list;
-	int r = parse(run, text, &list);
+	int r;
 
+	if (hosts_concern(run, text))
+		return hosts_add_events(run, text, stacks, fn);
+	r = parse(run, text, &list);
+	if (r == 0 && run->replay)
+		r = refuse_pulled(run, list);
 	for (size_t i = 0; r == 0 && i < list->n; i++) {
 		struct perf_event_attr attr = {.sample_period = 1};
 

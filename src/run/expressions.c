@@ -19,6 +19,8 @@ static size_t kernel_symbol(void *ctx, const struct attar_expr_record *record, u
 {
 	struct attar_run *run = ctx;
 
+	if (run_kernel_is_foreign(run))
+		return 0;
 	return expr_name_kernel(run->symbols, number, ret_text, max);
 }
 
@@ -117,6 +119,8 @@ static void take_output(void *ctx, const char *text, size_t n)
 {
 	struct attar_run *run = ctx;
 
+	run = run->reads_for ?: run;
+
 	if (run->printed.len + n <= PRINTED_MAX)
 		buf_add(&run->printed, text, n);
 }
@@ -183,6 +187,15 @@ static const struct attar_event_option *find_origin(
 	return NULL;
 }
 
+/* The run whose names and processes those of the source's events are. */
+static struct attar_run *run_of(struct attar_run *run, uint32_t source)
+{
+	const struct source *s =
+		source < run->sources.list.n ? &run->sources.list.at[source] : NULL;
+
+	return s && s->host ? s->host->reader : run;
+}
+
 /* An error in an attribute is shown in the event string. */
 static int new_expr(const char *text, const struct attar_event_spec *spec,
 	struct attar_expr_opts *opts, struct attar_expr **ret_expr)
@@ -227,7 +240,7 @@ int attar_run_expr(struct attar_run *run, uint32_t source, const char *text,
 
 	if (r < 0)
 		return r;
-	run_expr_opts(run, &o);
+	run_expr_opts(run_of(run, source), &o);
 	r = new_expr(text, spec, &o, ret_expr);
 	if (r == -EINVAL && is_unregistered(spec))
 		return refuse_unregistered(spec, text);

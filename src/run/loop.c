@@ -23,6 +23,8 @@ static bool enough(const struct attar_run *run)
 
 static int deliver(struct attar_run *run, struct attar_event *ev)
 {
+	if (unlikely(run->hosts.current != NULL))
+		return hosts_deliver(run, ev);
 	if (likely(ev->record->type == PERF_RECORD_SAMPLE)) {
 		struct source *s;
 
@@ -210,13 +212,19 @@ static int deliver_after_interval(struct attar_run *run, struct attar_event *ev)
 	return r == 0 ? deliver(run, ev) : r;
 }
 
+static inline int next_event(struct attar_run *run, struct attar_event *ret_event)
+{
+	return unlikely(hosts_are_used(&run->hosts)) ? hosts_next(run, ret_event)
+						     : attar_stream_next(run->stream, ret_event);
+}
+
 static int deliver_round(struct attar_run *run)
 {
 	const uint64_t limit = run->opts.count ? run->opts.count : UINT64_MAX;
 	struct attar_event ev;
 	int r = 0;
 
-	while (!enough(run) && (r = attar_stream_next(run->stream, &ev)) > 0) {
+	while (!enough(run) && (r = next_event(run, &ev)) > 0) {
 		/* what else can be enough comes with the end of an interval */
 		do {
 			if (unlikely(ev.time >= run->clock.tick))
@@ -226,7 +234,7 @@ static int deliver_round(struct attar_run *run)
 				r = lines_make_room(run);
 			if (r < 0 || unlikely(run->notes.delivered >= limit))
 				return MIN(r, 0);
-			r = attar_stream_next(run->stream, &ev);
+			r = next_event(run, &ev);
 		} while (r > 0);
 		if (r <= 0)
 			return r;
@@ -263,7 +271,7 @@ static int drain(struct attar_run *run)
 {
 	int r;
 
-	if (!run->stream)
+	if (!run->stream && !hosts_are_used(&run->hosts))
 		return 0;
 	if (run->recorder.wanted)
 		return recorder_drain(run);
@@ -315,6 +323,8 @@ static int wait_for(struct attar_run *run, int timeout_ms)
 	struct pollfd fds[] = {{.fd = run->stop.fd, .events = POLLIN},
 		{.fd = attar_target_fd(run->target), .events = POLLIN}};
 
+	if (hosts_are_used(&run->hosts))
+		return hosts_wait(run, timeout_ms);
 	if (run->stream)
 		return attar_stream_wait(run->stream, run->stop.fd, timeout_ms);
 	poll(fds, ARRAY_SIZE(fds), timeout_ms);
@@ -392,7 +402,7 @@ static int turn(struct attar_run *run, int timeout_ms)
 	now = base_now();
 
 	run_poll_clear(&run->poll);
-	if (attar_target_ended(run->target) || (end && now >= end))
+	if (attar_target_ended(run->target) || (end && now >= end) || hosts_are_over(run))
 		return 0;
 	ms = lines_can_show(run) ? 0 : wait_ms(now, earliest(end, run->clock.tick));
 	r = wait_for(run, timeout_ms < 0 ? ms : MIN(ms, timeout_ms));
@@ -425,6 +435,8 @@ static int finish(struct attar_run *run)
 {
 	int r = run->stream ? attar_stream_stop(run->stream) : 0;
 
+	if (r == 0)
+		r = hosts_stop(run);
 	if (run->replay)
 		return finish_replay(run, r);
 	run->clock.ended = base_now();
@@ -493,7 +505,11 @@ static int start_round(struct attar_run *run)
 		return run_database_start(run);
 	if (run->replay)
 		return replay_start(run);
-	r = open_all(run);
+	r = hosts_check(run);
+	if (r == 0)
+		r = open_all(run);
+	if (r == 0)
+		r = hosts_start(run);
 	if (r == 0 && run->hooks.opened)
 		run->hooks.opened(run->hooks.ctx);
 	if (r == 0)

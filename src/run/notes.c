@@ -72,7 +72,8 @@ static void fill_seen(struct attar_run *run, const struct attar_stream_stats *st
 	if (run->recorder.wanted)
 		notes->seen = run->recorder.stats.samples;
 	else
-		notes->seen = stats->samples - run->notes.dropped - run->notes.is_event_pending;
+		notes->seen = stats->samples - run->notes.dropped - run->notes.undelivered -
+			      run->notes.is_event_pending;
 	notes->lost = stats->lost;
 	/* Before Linux 6.0, only records of the rings say what was lost. */
 	if (run->recorder.wanted && run->stream && !stream_counts_losses(run->stream))
@@ -193,6 +194,7 @@ void run_fill_notes(struct attar_run *run, struct attar_report *report, enum att
 
 	if (run->stream)
 		attar_stream_get_stats(run->stream, &stats);
+	run->notes.undelivered = hosts_add_stats(run, &stats);
 	fill_seen(run, &stats, &notes, scope);
 	notes.self_cpu = elapsed ? (double)self_cpu_ns(run) / (double)elapsed : 0;
 	notes.self_rss = memory_peak();
@@ -215,6 +217,7 @@ void run_fill_notes(struct attar_run *run, struct attar_report *report, enum att
 	threads_remark(run, report);
 	task_watch_remark(run, report);
 	replay_remark(run, report);
+	hosts_remark(run, report);
 	push_remark(run, report);
 	user_stacks_remark(run, report);
 	if (stats.malformed)

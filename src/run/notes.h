@@ -11,6 +11,7 @@ struct run_notes {
 	double unresolved;  /* see attar_run_unresolved() */
 	uint64_t delivered; /* samples that reached the profiler */
 	uint64_t dropped;   /* samples that the stream delivered and a user-space filter dropped */
+	uint64_t undelivered;  /* by the merge of several hosts, see run/hosts.h */
 	bool is_event_pending; /* the stream delivered it, after the end of the interval */
 	/* already reported, in the notes of intervals */
 	uint64_t seen, lost, throttled, lost_side_band, disordered, late_losses;

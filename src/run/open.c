@@ -8,6 +8,7 @@
 #include "event/kernel_filter.h"
 #include "event/leftout.h"
 #include "run/run.h"
+#include "stream/stream.h"
 
 enum { OPENING_NS = 100000000 }; /* between two lines of progress while events are opened */
 
@@ -144,6 +145,8 @@ static int open_sources(struct attar_run *run)
 
 	run->opening.shown = base_now() + PROGRESS_NS;
 	vec_each (&run->sources.list, s) {
+		if (s->host)
+			continue;
 		r = run_opening(run, (size_t)(s - run->sources.list.at));
 		if (r < 0)
 			break;
@@ -191,18 +194,37 @@ static int narrow(struct attar_run *run, int error)
 	return 0;
 }
 
+static bool has_live_sources(const struct attar_run *run)
+{
+	vec_each (&run->sources.list, s)
+		if (!s->host)
+			return true;
+	return false;
+}
+
+/* Events of other hosts are among the sources, but not among the counters of the stream. */
+static void number_counters(struct attar_run *run)
+{
+	size_t n = 0;
+
+	vec_each (&run->sources.list, s)
+		if (!s->host)
+			run->stream->numbers[n++] = (uint32_t)(s - run->sources.list.at);
+	run->stream->has_added = true;
+}
+
 static int open_stream(struct attar_run *run)
 {
 	struct attar_stream_opts opts = {.size = sizeof(opts),
 		.ring_bytes = flight_ring_bytes(run),
-		.track = run->sources.list.n > 0,
+		.track = has_live_sources(run),
 		.keep_own = run->select.keeps_own,
 		.shm_source = run->user.events.shm};
 	VEC(struct attar_counter *) counters = {0};
 	int r = 0;
 
 	vec_each (&run->sources.list, s)
-		if (vec_push(&counters, s->counter) < 0)
+		if (!s->host && vec_push(&counters, s->counter) < 0)
 			r = base_oom();
 	vec_each (&run->counts.list, c)
 		if (exited_threads_reported(run) && c->counter &&
@@ -214,6 +236,8 @@ static int open_stream(struct attar_run *run)
 		r = attar_stream_live(
 			run->target, counters.at, counters.n, run->symbols, &opts, &run->stream);
 	vec_done(&counters);
+	if (r == 0 && run->stream && hosts_are_used(&run->hosts))
+		number_counters(run);
 	return r;
 }
 

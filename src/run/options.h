@@ -18,7 +18,9 @@ struct common_opts {
 	bool all_cpus;
 	const char *input; /* a recording */
 	/* other machines */
-	const char *push, *pull;
+	const char *push;
+	struct attar_texts pulls;
+	const char *pull; /* the only one of them; NULL: none, or several, see run/hosts.h */
 	const char *peer_psk, *peer_cert, *peer_key, *peer_ca;
 	/* sampling */
 	const char *event;

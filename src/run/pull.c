@@ -6,11 +6,15 @@
 
 int pull_prepare(struct attar_run *run)
 {
-	if (!run->opts.pull)
+	const struct attar_texts *pulls = &run->opts.pulls;
+
+	if (!pulls->n)
 		return 0;
 	if (run->opts.input)
 		return attar_fail(-EINVAL, "--pull and --input are mutually exclusive");
-	run->opts.input = run->opts.pull;
+	if (pulls->n > 1)
+		return hosts_check_profiler(run);
+	run->opts.input = run->opts.pull = pulls->at[0];
 	return 0;
 }
 
@@ -24,6 +28,11 @@ static const char *damage(const void *ctx)
 	return receiver_damage(ctx);
 }
 
+static uint64_t since(const void *ctx)
+{
+	return receiver_since(ctx);
+}
+
 int pull_open(struct attar_run *run, struct recording **ret_recording)
 {
 	const struct receiver_opts opts = {.option = "--pull",
@@ -31,7 +40,7 @@ int pull_open(struct attar_run *run, struct recording **ret_recording)
 		.tls = {run->opts.peer_psk, run->opts.peer_cert, run->opts.peer_key,
 			run->opts.peer_ca},
 		.stop = run->stop.fd};
-	struct recording_input input = {.read = read_input, .damage = damage};
+	struct recording_input input = {.read = read_input, .damage = damage, .since = since};
 	int r = receiver_new(&opts, &run->pull.receiver);
 
 	if (r < 0)

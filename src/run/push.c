@@ -243,8 +243,24 @@ static int end_round(struct attar_run *run, struct peer_sender_client *client)
 	return peer_sender_end_round(run->push.sender, client, &round);
 }
 
+/*
+ * What the kernel has written before a round began is in that round, or some rounds later: see
+ * REPLAY_ROUNDS.
+ */
+static int tell_time(struct attar_run *run)
+{
+	uint64_t *oldest = &run->push.ended[run->push.rounds++ % REPLAY_ROUNDS], time = *oldest;
+	struct peer_sender_client *client;
+	int r = 0;
+
+	*oldest = base_now();
+	for (size_t i = 0; time && r == 0 && (client = client_at(run, i)); i++)
+		r = peer_sender_tell_time(run->push.sender, client, time);
+	return r;
+}
+
 /* Whoever pulls delivers a round when some others have followed. */
-int push_round(struct attar_run *run)
+static int end_rounds(struct attar_run *run)
 {
 	struct peer_sender_client *client;
 	int r = 0;
@@ -257,6 +273,16 @@ int push_round(struct attar_run *run)
 		if (r == 0)
 			r = end_round(run, client);
 	return r;
+}
+
+int push_round(struct attar_run *run)
+{
+	int r;
+
+	if (likely(!run->push.sender))
+		return 0;
+	r = end_rounds(run);
+	return r == 0 ? tell_time(run) : r;
 }
 
 /* ---- the end ---- */

@@ -13,17 +13,20 @@
 
 #include "attar/run.h"
 #include "recording/writer.h"
+#include "stream/replay.h"
 
 struct sender;
 struct source;
 
 struct run_push {
-	const char *address;   /* of --push or push=; NULL: nothing is pushed */
-	struct sender *sender; /* NULL: none, or at its end */
-	bool is_all;           /* samples of all events, not only of those with push= */
-	bool is_open;          /* records are taken */
-	unsigned quiet;        /* rounds without a record */
-	uint64_t taken;        /* records of this round */
+	const char *address;           /* of --push or push=; NULL: nothing is pushed */
+	struct sender *sender;         /* NULL: none, or at its end */
+	bool is_all;                   /* samples of all events, not only of those with push= */
+	bool is_open;                  /* records are taken */
+	unsigned quiet;                /* rounds without a record */
+	uint64_t taken;                /* records of this round */
+	uint64_t rounds;               /* that have ended */
+	uint64_t ended[REPLAY_ROUNDS]; /* ns: when, by round modulo */
 	struct recording_writer_stats stats; /* of the client that has seen most */
 	uint64_t clients, refused, cut, samples, lost, unacknowledged,
 		lost_records; /* at the end */

@@ -16,6 +16,10 @@ int recorded_names_open(struct attar_run *run)
 
 	if (r < 0)
 		return r;
+	if (r > 0 && run->reads_for) { /* those of this machine are used, too */
+		stored_free(stored);
+		return 0;
+	}
 	if (r > 0) { /* also of the kernel: its own would differ on another machine */
 		symbols_set_stored(run->symbols, stored);
 		return 0;

@@ -5,6 +5,7 @@
 #include "event/catalog.h"
 #include "run/actions.h"
 #include "run/run.h"
+#include "stream/stream.h"
 
 enum { INTERVAL_MIN_NS = 1000000 };
 
@@ -92,6 +93,7 @@ struct attar_run *attar_run_free(struct attar_run *run)
 	user_sources_done(&run->user);
 	run_sources_free(run);
 	emitters_free(run);
+	hosts_done(run);
 	vec_each (&run->flight_specs, spec)
 		free(*spec);
 	vec_done(&run->flight_specs);
@@ -333,6 +335,11 @@ static const char *module_of(struct attar_run *run, const char *dso)
 	return intern_bytes(&run->texts, dso + 1, n - 2);
 }
 
+bool run_kernel_is_foreign(const struct attar_run *run)
+{
+	return run->reads_for && run->stream && run->stream->procs.foreign_kernel;
+}
+
 /*
  * Resolves an address for %pS and similar conversions of the kernel's print formats. The size is
  * omitted: the symbol cache includes the padding before the next function in it.
@@ -343,7 +350,7 @@ static bool name_function(void *ctx, uint64_t address, struct attar_kernel_name 
 	struct attar_symbols *symbols = attar_run_symbols(run);
 	struct attar_symbol symbol;
 
-	if ((int64_t)address >= 0 || !symbols ||
+	if ((int64_t)address >= 0 || !symbols || run_kernel_is_foreign(run) ||
 		attar_symbols_resolve(symbols, attar_location_kernel(address), &symbol) < 0)
 		return false;
 	*ret_name = (struct attar_kernel_name){.name = symbol.mangled,
@@ -435,6 +442,15 @@ const struct attar_event_spec *attar_run_source_spec(const struct attar_run *run
 	CHECK_ARG_OR(run, "run", NULL);
 
 	return i < run->sources.list.n ? source_spec(&run->sources.list.at[i]) : NULL;
+}
+
+const char *attar_run_source_host(const struct attar_run *run, uint32_t i)
+{
+	CHECK_ARG_OR(run, "run", NULL);
+
+	const struct source *s = i < run->sources.list.n ? &run->sources.list.at[i] : NULL;
+
+	return s && s->host ? s->host->name : run->hosts.name;
 }
 
 bool attar_run_wants_values(const struct attar_run *run)

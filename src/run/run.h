@@ -14,6 +14,7 @@
 #include "run/emitters.h"
 #include "run/exited_threads.h"
 #include "run/flight.h"
+#include "run/hosts.h"
 #include "run/lines.h"
 #include "run/notes.h"
 #include "run/open.h"
@@ -74,6 +75,8 @@ struct attar_run {
 	struct run_replay *replay;   /* of --input and --pull; NULL: live */
 	bool has_database;           /* --input is a database: there are no events */
 	struct run_pull pull;
+	struct run_hosts hosts;
+	struct attar_run *reads_for; /* it reads events of a host for this run; NULL: none */
 	struct run_select select;
 	struct sample_filter sample_filter;
 	struct run_opening opening;
@@ -85,7 +88,7 @@ struct attar_run {
 	struct sources sources;
 	emitters emitters;
 	bool expects_queries; /* see attar_run_query() */
-	bool emits; /* attar_run_emits(): it is the run of an emitter */
+	bool emits;           /* attar_run_emits(): it is the run of an emitter */
 	struct user_sources user;
 
 	/* What is counted. */
@@ -110,6 +113,9 @@ bool run_watches_system(const struct attar_run *run);
 
 /* Reports the time since the previous report, as an event that is being delivered requests. */
 int run_report_now(struct attar_run *run, uint64_t time);
+
+/* Whether kernel addresses of its events are of another boot: this machine has no names of them. */
+bool run_kernel_is_foreign(const struct attar_run *run);
 
 /* Calls the report hook, if there is one. */
 int run_give_report(struct attar_run *run, const struct attar_report *out, enum attar_scope scope);

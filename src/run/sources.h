@@ -12,6 +12,7 @@
 #include "run/timer.h"
 
 struct emitter;
+struct run_host;
 
 struct source {
 	char *name;
@@ -38,6 +39,7 @@ struct source {
 	const struct emitter *emitter;  /* the profiler whose event it is; NULL: none */
 	uint32_t emitted;               /* with emitter: its number there */
 	struct attar_event_spec *shown; /* the same: for the run's profiler, instead of spec */
+	const struct run_host *host;    /* whose event it is; NULL: this machine's */
 	bool only_unshared; /* with usdt: only samples of processes in run->user.unshared count */
 };
 

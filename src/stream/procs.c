@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/proc.h"
 #include "stream/taskname.h"
+#include "symbol/address_space.h"
 
 void procs_init(struct procs *p, struct attar_symbols *symbols, bool live)
 {
@@ -128,6 +129,7 @@ static struct process *process_new(struct procs *p, pid_t pid, struct attar_addr
 	}
 	process->pub.pid = pid;
 	process->pub.space = space;
+	space->foreign_kernel = p->foreign_kernel;
 	return process;
 }
 
@@ -446,6 +448,8 @@ int procs_apply(struct procs *p, const struct attar_record *rec)
 		p->losses++;
 		return 0;
 	case PERF_RECORD_KSYMBOL:
+		if (p->foreign_kernel)
+			return 0;
 		return attar_symbols_ksymbol(p->symbols, rec->ksymbol.addr, rec->ksymbol.len,
 			rec->ksymbol.name,
 			rec->ksymbol.flags & PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER);

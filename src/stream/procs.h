@@ -49,6 +49,7 @@ struct procs {
 	struct build_ids *build_ids; /* of a recording; borrowed; NULL: live */
 	bool live;                   /* /proc may be read */
 	bool elsewhere;              /* the processes are not those of this machine */
+	bool foreign_kernel;         /* kernel code has no names here: it is of another boot */
 	bool by_task;                /* events belong to tasks, not to CPUs */
 	bool maps;                   /* each exec and each mapping of code writes a record */
 	uint64_t losses;             /* LOST records so far */

@@ -79,8 +79,9 @@ static int begin_replay_round(struct attar_stream *s)
 		r = replay_read_round(s);
 	if (r < 0)
 		return r;
-	/* in the middle of a round of a pipe, nothing more may be delivered yet */
-	s->horizon = r ? replay_horizon(s) : s->delivered;
+	/* in the middle of a round of a pipe, nothing newer may be delivered yet */
+	s->horizon =
+		r ? replay_horizon(s) : MAX(s->delivered, recording_since(s->replay->recording));
 	s->stopped |= s->replay->is_at_end;
 	if (s->stopped)
 		s->horizon = UINT64_MAX;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "attar/stream.h"
 #include "attar/unwind.h"
+#include "symbol/address_space.h"
 
 attar_location attar_thread_locate(struct attar_thread *thread, uint64_t ip)
 {
@@ -10,8 +11,11 @@ attar_location attar_thread_locate(struct attar_thread *thread, uint64_t ip)
 static attar_location locate(
 	const struct attar_event *ev, enum attar_code_context context, uint64_t ip)
 {
-	return context == ATTAR_CONTEXT_KERNEL ? attar_location_kernel(ip)
-					       : attar_thread_locate(ev->thread, ip);
+	if (context != ATTAR_CONTEXT_KERNEL)
+		return attar_thread_locate(ev->thread, ip);
+	return ev->thread->process->space->foreign_kernel
+		       ? (ip & 0xffffffffffff) /* ATTAR_DSO_UNKNOWN */
+		       : attar_location_kernel(ip);
 }
 
 /* The user part from registers and stack, after n locations of the kernel part. */
@@ -39,7 +43,8 @@ size_t attar_event_stack(const struct attar_event *ev, attar_location *locations
 		if (n && chain.context == ATTAR_CONTEXT_KERNEL)
 			ip--;
 		locations[n] = locate(ev, chain.context, ip);
-		if (n && attar_location_dso(locations[n]) == ATTAR_DSO_UNKNOWN)
+		if (n && chain.context != ATTAR_CONTEXT_KERNEL &&
+			attar_location_dso(locations[n]) == ATTAR_DSO_UNKNOWN)
 			break;
 		n++;
 	}

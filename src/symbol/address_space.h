@@ -30,6 +30,7 @@ struct attar_address_space {
 	struct range *last;          /* range of the previous lookup; points into ranges, or NULL */
 	pid_t pids[DSO_SEARCH_PIDS]; /* itself, then its ancestors; 0: none */
 	uint16_t jit;                /* the DSO of its anonymous memory; 0: none yet */
+	bool foreign_kernel;         /* its kernel is not the one whose names are known */
 };
 
 #endif

@@ -250,7 +250,7 @@ static void test_bad_attributes(void **state)
 		"column 21: no attribute 'qqqqqqqq': the attributes are stack, max-stack, "
 		"alias, cpus, key, printkey, role, untraced, optional, column, top-by, top-add, "
 		"comm, ptr, size, num, index, period, freq, transport, args, exec, trigger, "
-		"push");
+		"push, pull");
 	refuse("sched:sched_switch//stack=1/", -EINVAL,
 		"column 21: stack has no value: write stack");
 	refuse("sched:sched_switch//key/", -EINVAL, "column 21: key needs a value: key=EXPRESSION");
@@ -302,8 +302,6 @@ static void test_later(void **state)
 {
 	refuse("sched:sched_switch//vm=6a2b/", -EOPNOTSUPP,
 		"column 21: the attribute vm is not supported yet");
-	refuse("sched:sched_switch//pull=9000/", -EOPNOTSUPP,
-		"column 21: the attribute pull is not supported yet");
 }
 
 /* Long and multi-byte texts are cut so that the caret is below the column. */

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: MIT */
+/* The events of other hosts: who they are, and the merge. */
+#include "run/hosts.h"
+
+#include <poll.h>
+
+#include "peer/receiver.h"
+#include "run/run.h"
+#include "stream/stream.h"
+
+/* Who sends nothing for so long, not even times, is not waited for. */
+enum { SILENT_MS = 2000 };
+
+bool hosts_are_over(const struct attar_run *run)
+{
+	if (!hosts_are_used(&run->hosts) || run->stream || run->command.argv)
+		return false;
+	vec_each (&run->hosts.list, h)
+		if (!(*h)->is_over || (*h)->has_front)
+			return false;
+	return true;
+}
+
+/* ---- starting ---- */
+
+int hosts_check(const struct attar_run *run)
+{
+	const struct common_opts *o = &run->opts;
+
+	if (!hosts_are_used(&run->hosts))
+		return 0;
+	if (o->push)
+		return attar_fail(-EINVAL, "--push conflicts with events of other hosts (pull=)");
+	if (run->flight.is_on)
+		return attar_fail(-EINVAL,
+			"--overwrite and --dump-when conflict with events of other hosts (pull=)");
+	if (run->sample_filter.is_on)
+		return attar_fail(-EINVAL,
+			"options that select samples, such as --exclude-pid, conflict with events "
+			"of other hosts (pull=): use a filter in the event");
+	if (run->command.rounds > 1)
+		return attar_fail(-EINVAL, "repeated runs conflict with pull=");
+	return 0;
+}
+
+static int start(struct run_host *h, uint64_t number)
+{
+	int r = replay_start(h->reader);
+
+	if (r < 0)
+		return r;
+	h->reader->stream->procs.foreign_kernel = true;
+	/* serial numbers of threads are unique in a run */
+	h->reader->stream->procs.serial = (number + 1) << 40;
+	vec_each (&h->numbers, it)
+		h->run->sources.list.at[*it].attr =
+			h->reader->sources.list.at[it - h->numbers.at].attr;
+	return 0;
+}
+
+int hosts_start(struct attar_run *run)
+{
+	int r = 0;
+
+	vec_each (&run->hosts.list, h)
+		if (r == 0)
+			r = start(*h, (uint64_t)(h - run->hosts.list.at));
+	return r;
+}
+
+int hosts_stop(struct attar_run *run)
+{
+	int r = 0;
+
+	vec_each (&run->hosts.list, h)
+		if (r == 0)
+			r = attar_stream_stop((*h)->reader->stream);
+	return r;
+}
+
+/* ---- merging ---- */
+
+/* A time of the host by this machine's clock. 0 and UINT64_MAX stay. */
+static uint64_t here(const struct run_host *h, uint64_t time)
+{
+	int64_t ahead = h->ahead;
+
+	if (!time || time == UINT64_MAX)
+		return time;
+	if (ahead > 0)
+		return time > (uint64_t)ahead ? time - (uint64_t)ahead : 1;
+	return time + (0 - (uint64_t)ahead);
+}
+
+static void take(struct run_host *h, const struct attar_event *ev)
+{
+	struct procs *procs = &h->reader->stream->procs;
+
+	if (ev->record->type != PERF_RECORD_SAMPLE) {
+		recorded_names_see(h->reader, ev->record);
+		procs->foreign_kernel &= !h->reader->replay->names.same_boot;
+	}
+	h->front = *ev;
+	h->record = *ev->record;
+	h->record.time = here(h, ev->record->time);
+	h->front.record = &h->record;
+	h->front.time = here(h, ev->time);
+	h->front.lost_from = here(h, ev->lost_from);
+	h->front.lost_to = here(h, ev->lost_to);
+	h->has_front = true;
+}
+
+/* Reads until there is an event, or no more data for now. */
+static int read_host(struct run_host *h)
+{
+	struct attar_stream *stream = h->reader->stream;
+	struct attar_event ev;
+	int r;
+
+	do {
+		r = attar_stream_next(stream, &ev);
+	} while (r == 0 && !stream_drained(stream) &&
+		 !recording_is_starved(h->reader->replay->recording));
+	if (r > 0)
+		take(h, &ev);
+	if (r != 0)
+		return MIN(r, 0);
+	h->is_over = stream_drained(stream);
+	h->reached = h->is_over ? UINT64_MAX : MAX(h->reached, here(h, stream->horizon));
+	return 0;
+}
+
+static int read_live(struct attar_run *run)
+{
+	struct run_hosts *hosts = &run->hosts;
+	int r = run->stream ? attar_stream_next(run->stream, &hosts->live) : 0;
+
+	hosts->has_live = r > 0;
+	if (r == 0)
+		hosts->live_reached = run->stream && !stream_drained(run->stream)
+					      ? run->stream->horizon
+					      : UINT64_MAX;
+	return MIN(r, 0);
+}
+
+/* The host whose next event is the oldest; NULL: this machine, if *ret_time is not UINT64_MAX. */
+static struct run_host *oldest(const struct run_hosts *hosts, uint64_t *ret_time)
+{
+	struct run_host *first = NULL;
+
+	*ret_time = hosts->has_live ? hosts->live.time : UINT64_MAX;
+	vec_each (&hosts->list, h)
+		if ((*h)->has_front && (*h)->front.time < *ret_time) {
+			first = *h;
+			*ret_time = first->front.time;
+		}
+	return first;
+}
+
+/* Reads from those who may have an older event. */
+static int read_all(struct attar_run *run)
+{
+	struct run_hosts *hosts = &run->hosts;
+	uint64_t time;
+	int r = 0;
+
+	vec_each (&hosts->list, h) {
+		oldest(hosts, &time);
+		if (r == 0 && !(*h)->has_front && !(*h)->is_over && (*h)->reached < time)
+			r = read_host(*h);
+	}
+	oldest(hosts, &time);
+	if (r == 0 && !hosts->has_live && hosts->live_reached < time)
+		r = read_live(run);
+	return r;
+}
+
+static bool is_silent(const struct run_host *h)
+{
+	const struct receiver *receiver = h->reader->pull.receiver;
+
+	return base_now() - receiver_heard(receiver) > SILENT_MS * UINT64_C(1000000);
+}
+
+/* Whether somebody may still send an event from before `time`. */
+static bool must_wait(const struct run_hosts *hosts, uint64_t time)
+{
+	if (!hosts->has_live && hosts->live_reached < time)
+		return true;
+	vec_each (&hosts->list, h)
+		if (!(*h)->has_front && !(*h)->is_over && (*h)->reached < time && !is_silent(*h))
+			return true;
+	return false;
+}
+
+int hosts_next(struct attar_run *run, struct attar_event *ret_event)
+{
+	struct run_hosts *hosts = &run->hosts;
+	struct run_host *h;
+	uint64_t time;
+	int r = read_all(run);
+
+	if (r < 0)
+		return r;
+	h = oldest(hosts, &time);
+	if (time == UINT64_MAX || must_wait(hosts, time))
+		return 0;
+	*ret_event = h ? h->front : hosts->live;
+	*(h ? &h->has_front : &hosts->has_live) = false;
+	hosts->current = h;
+	if (time < hosts->delivered) {
+		if (h)
+			h->late++;
+		ret_event->time = hosts->delivered;
+	}
+	hosts->delivered = ret_event->time;
+	return 1;
+}
+
+int hosts_deliver(struct attar_run *run, struct attar_event *ev)
+{
+	struct run_host *h = run->hosts.current;
+	bool is_loss = ev->record->type == PERF_RECORD_LOST ||
+		       ev->record->type == PERF_RECORD_LOST_SAMPLES;
+
+	if (ev->record->type == PERF_RECORD_SAMPLE)
+		return replay_deliver(h->reader, ev);
+	return is_loss && run->profiler->lost ? run->profiler->lost(run, run->self, ev) : 0;
+}
+
+/* ---- waiting ---- */
+
+/* Only those are polled whose next event is not known: the others have to wait for these. */
+int hosts_wait(struct attar_run *run, int timeout_ms)
+{
+	VEC(struct pollfd) fds = {0};
+	int r = vec_push(&fds, ((struct pollfd){.fd = run->stop.fd, .events = POLLIN}));
+
+	if (r == 0 && run->stream)
+		r = vec_push(
+			&fds, ((struct pollfd){.fd = run->stream->epoll_fd, .events = POLLIN}));
+	vec_each (&run->hosts.list, h)
+		if (r == 0 && !(*h)->has_front && !(*h)->is_over)
+			r = vec_push(&fds,
+				((struct pollfd){.fd = receiver_fd((*h)->reader->pull.receiver),
+					.events = POLLIN}));
+	if (r < 0)
+		return base_oom();
+	poll(fds.at, fds.n, timeout_ms);
+	r = fds.at[0].revents ? 2 : 1;
+	vec_done(&fds);
+	if (r != 2 && run->stream)
+		return attar_stream_wait(run->stream, run->stop.fd, 0);
+	return r;
+}
+
+/* ---- what the report says ---- */
+
+uint64_t hosts_add_stats(const struct attar_run *run, struct attar_stream_stats *stats)
+{
+	uint64_t undelivered = 0;
+
+	vec_each (&run->hosts.list, h) {
+		struct attar_stream_stats of = {0};
+		const struct attar_run *reader = (*h)->reader;
+
+		if (!reader || !reader->stream)
+			continue;
+		attar_stream_get_stats(reader->stream, &of);
+		stats->samples += of.samples;
+		stats->lost += of.lost;
+		stats->lost_side_band += of.lost_side_band;
+		stats->throttled += of.throttled;
+		stats->malformed += of.malformed;
+		stats->disordered += of.disordered + (*h)->late;
+		undelivered += reader->notes.dropped;
+		undelivered += (*h)->has_front && (*h)->record.type == PERF_RECORD_SAMPLE;
+	}
+	if (run->hosts.has_live && run->hosts.live.record->type == PERF_RECORD_SAMPLE)
+		undelivered++;
+	return undelivered;
+}
+
+void hosts_remark(const struct attar_run *run, struct attar_report *report)
+{
+	vec_each (&run->hosts.list, h) {
+		struct attar_run *reader = (*h)->reader;
+
+		if (!reader || !reader->stream)
+			continue;
+		reader->clock.ended = run->clock.ended;
+		replay_remark(reader, report);
+	}
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Events of other hosts in a live run: the attribute pull= of events, and several --pull. (A single
+ * --pull takes the place of --input, see run/pull.h.)
+ *
+ * Each address has a run of its own, the reader, which is never started: it has the recording that
+ * is pushed there, with its formats and processes. Its samples are given to sources of the run,
+ * which have no counter. The events of all hosts and of this one are merged by time: that of this
+ * machine's clock, from which the clocks of the others differ as measured when they were connected.
+ *
+ * An event is delivered when every host that is not silent has said that no older one follows.
+ */
+#ifndef RUN_HOSTS_H
+#define RUN_HOSTS_H
+
+#include "attar/run.h"
+#include "base/vec.h"
+
+struct run_host {
+	struct attar_run *run;      /* that receives its events */
+	struct attar_run *reader;   /* owned; NULL: not connected */
+	const char *address;        /* borrowed from the reader's texts */
+	const char *name;           /* of the host, or its address if another one has this name */
+	int64_t ahead;              /* ns: its clock, compared with this machine's */
+	VEC(uint32_t) numbers;      /* of the run's sources, by source of the reader */
+	struct attar_event front;   /* the next event, by this machine's clock */
+	struct attar_record record; /* of front */
+	bool has_front, is_over;
+	uint64_t reached; /* ns: further events are not older, by this machine's clock */
+	uint64_t late;    /* events that arrived after newer ones of others had been delivered */
+};
+
+struct run_hosts {
+	VEC(struct run_host *) list;
+	struct attar_event live; /* the next event of this machine */
+	bool has_live;
+	uint64_t live_reached;
+	uint64_t delivered;       /* ns: the newest time */
+	struct run_host *current; /* whose event is being delivered; NULL: this machine's */
+	char *name;               /* of this machine; owned; NULL: no events of others */
+};
+
+/* Whether the run has events of other hosts. */
+static inline bool hosts_are_used(const struct run_hosts *hosts)
+{
+	return hosts->list.n > 0;
+}
+
+/* Whether events of this list are to come from others. */
+bool hosts_concern(const struct attar_run *run, const char *events);
+
+/* As attar_run_events() for such a list. */
+int hosts_add_events(struct attar_run *run, const char *events, bool stacks, attar_event_fn *fn);
+
+/* -EINVAL: the profiler cannot tell the events of one host from those of another. */
+int hosts_check_profiler(const struct attar_run *run);
+
+/* -EINVAL: options that conflict with events of others. */
+int hosts_check(const struct attar_run *run);
+
+/* Begins to read, after the profiler has opened. */
+int hosts_start(struct attar_run *run);
+
+/* As attar_stream_next(), for the events of all hosts. Sets `current`. */
+int hosts_next(struct attar_run *run, struct attar_event *ret_event);
+
+/* Gives an event of `current` to its sources. */
+int hosts_deliver(struct attar_run *run, struct attar_event *ev);
+
+/* As attar_stream_wait(): 2: attar_run_stop() was called. */
+int hosts_wait(struct attar_run *run, int timeout_ms);
+
+/* Whether no host sends any more, and this machine has no events. */
+bool hosts_are_over(const struct attar_run *run);
+
+/* What was received is delivered by the next hosts_next(), without waiting for more. */
+int hosts_stop(struct attar_run *run);
+
+/* Adds the statistics of all hosts. Returns the samples that are not delivered. */
+uint64_t hosts_add_stats(const struct attar_run *run, struct attar_stream_stats *stats);
+
+/* What the report says about the others. */
+void hosts_remark(const struct attar_run *run, struct attar_report *report);
+
+void hosts_done(struct attar_run *run);
+
+#endif

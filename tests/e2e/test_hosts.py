@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: MIT
+"""Events of several hosts, merged by time: pull= of events, and several --pull."""
+import collections
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from command import ATTAR, run, wait_until, workload
+from test_push import gate, listens  # noqa: F401
+
+pytestmark = pytest.mark.usefixtures('root', 'needs_perf')
+
+ENTER = 'raw_syscalls:sys_enter'
+GETPPID = f'{ENTER}/id==110/'
+TURNS = 200
+# Takes turns with another program: each calls getppid(2) when the other one has.
+PLAYER = f'''
+import os, sys
+first, to, back = sys.argv[1] == 'first', sys.argv[2], sys.argv[3]
+fds = [os.open(path, os.O_RDWR) for path in (to, back)]
+for turn in range({TURNS}):
+    if not first:
+        os.read(fds[1], 1)
+    os.getppid()
+    os.write(fds[0], b'x')
+    if first:
+        os.read(fds[1], 1)
+'''
+
+
+@pytest.fixture
+def host(spawn, tmp_path):
+    """Start a host of this name, which pushes the calls of a command."""
+    def start(name, *command):
+        where = f'unix:{tmp_path}/{name}'
+        process = spawn('unshare', '--uts', 'sh', '-c', 'hostname "$0" && exec "$@"', name, ATTAR,
+                        'record', '-m', '1024', '-e', GETPPID, '--push', where, '--',
+                        *map(str, command), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                        text=True)
+        wait_until(lambda: listens(where) or process.poll() is not None, 'a listener')
+        return where, process
+    return start
+
+
+def pulled(where, event=ENTER):
+    return f'{event}//pull="{where}"/'
+
+
+def read_events(text):
+    """The events in the reports of trace that are complete, and the last of these."""
+    rows, last = [], None
+    for line in text.splitlines(keepends=True):
+        if not line.endswith('\n'):
+            break
+        last = json.loads(line)
+        for section in last['sections']:
+            names = [c['name'] for c in section['columns']]
+            rows += [dict(zip(names, row)) for row in section['rows']]
+    return rows, last
+
+
+class Trace:
+    """A trace of several hosts, whose own command runs until end() is called."""
+
+    def __init__(self, spawn, folder, *args):
+        self.out, self.end_pipe = folder / 'out', folder / 'end'
+        os.mkfifo(self.end_pipe)
+        begun = folder / 'begun'
+        with open(self.out, 'w', encoding='utf-8') as out:
+            self.process = spawn(ATTAR, 'trace', '-q', '-m', '1024', '--format', 'json',
+                                 *map(str, args[:-1]), '--', 'sh', '-c',
+                                 f'touch {begun}; {args[-1]}; read line <{self.end_pipe}',
+                                 stdout=out, stderr=subprocess.PIPE, text=True)
+        wait_until(lambda: begun.exists() or self.process.poll() is not None, 'the command')
+
+    def rows(self):
+        """The events up to now."""
+        return read_events(self.out.read_text())[0]
+
+    def end(self):
+        self.end_pipe.write_text('\n')
+        _, err = self.process.communicate(timeout=60)
+        assert self.process.returncode == 0, err
+        return read_events(self.out.read_text())
+
+
+def by_host(rows):
+    return collections.Counter(row['host'] for row in rows)
+
+
+def test_two_hosts_and_this_one(host, gate, spawn, tmp_path):  # noqa: F811
+    one, first = host('one', *gate.command(2000))
+    two, second = host('two', *gate.command(3000))
+    trace = Trace(spawn, tmp_path, '-e', f'{pulled(one)},{pulled(two)}', '-e',
+                  f'{ENTER}/id==110 && comm=="flood"/', ' '.join(map(str, gate.command(1000))))
+    gate.open()
+    wait_until(lambda: len(trace.rows()) >= 6000, 'all events', 60)
+    rows, last = trace.end()
+    assert by_host(rows) == {'one': 2000, 'two': 3000, socket.gethostname(): 1000}
+    times = [row['time'] for row in rows]
+    assert times == sorted(times)
+    assert (last['notes']['seen'], last['notes']['lost']) == (6000, 0)
+    for pushing, calls in (first, 2000), (second, 3000):
+        assert f'{calls} samples were pushed to 1 peers' in pushing.communicate(timeout=60)[0]
+
+
+def test_answers_follow_their_calls(host, spawn, tmp_path):
+    """Two programs take turns on two hosts: the order is right within the errors of the clocks."""
+    for name in 'ball', 'back':
+        os.mkfifo(tmp_path / name)
+    player = tmp_path / 'player.py'
+    player.write_text(PLAYER)
+    one, _ = host('one', sys.executable, player, 'first', tmp_path / 'ball', tmp_path / 'back')
+    two, _ = host('two', sys.executable, player, 'second', tmp_path / 'back', tmp_path / 'ball')
+    pulling = spawn(ATTAR, 'trace', '-q', '--format', 'json', '-e', ENTER, '--pull', one, '--pull',
+                    two, stdout=subprocess.PIPE, text=True)
+    out, _ = pulling.communicate(timeout=60)
+    assert pulling.returncode == 0
+    rows, last = read_events(out)
+    calls, answers = ([row['time'] for row in rows if row['host'] == name]
+                      for name in ('one', 'two'))
+    assert len(calls) == len(answers) == TURNS
+    errors = [float(re.search(r'is known to ([0-9.]+) us', remark)[1])
+              for remark in last['remarks']]
+    assert len(errors) == 2
+    slack = 1000 * sum(errors) + 2
+    turns = list(zip(calls, answers))
+    assert all(answer > call - slack for call, answer in turns)
+    assert all(call > answer - slack for (_, answer), (call, _) in zip(turns, turns[1:]))
+
+
+def test_a_silent_host_delays_nobody(host, gate, spawn, tmp_path):  # noqa: F811
+    """It stands still: what others do is shown after 2 seconds."""
+    one, first = host('one', *gate.command(2000))
+    trace = Trace(spawn, tmp_path, '-e', pulled(one), '-e', f'{ENTER}/id==110 && comm=="flood"/',
+                  ' '.join(map(str, gate.command(1000))))
+    first.send_signal(signal.SIGSTOP)
+    gate.open()
+    wait_until(lambda: len(trace.rows()) >= 1000, 'the events of this host', 60)
+    first.send_signal(signal.SIGCONT)
+    wait_until(lambda: len(trace.rows()) >= 3000, 'those of the other', 60)
+    rows, last = trace.end()
+    assert by_host(rows) == {'one': 2000, socket.gethostname(): 1000}
+    times = [row['time'] for row in rows]
+    assert times == sorted(times)
+    assert 'arrived after newer ones had been delivered' in ' '.join(last['remarks'])
+
+
+def test_an_expression_of_another_host(host):
+    """Its fields, filter and names are those of the host."""
+    one, _ = host('one', workload('flood'), 100)
+    text = 'exec=printf("%s %d\\n",comm_get(_tid),id)'
+    done = run('trace', '-N', '100', '-e', f'{ENTER}/id==110/pull="{one}"/alias=call/{text}/')
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert sum(bool(re.search(r'\bflood 110$', line)) for line in lines) == 100
+    assert sum(' one ' in line and ' call ' in line for line in lines) == 100
+
+
+@pytest.mark.parametrize('args, reason', [
+    (['profile', '--pull', 'unix:/a', '--pull', 'unix:/b'], "'profile' cannot tell"),
+    (['top', '-e', pulled('unix:/a')], "'top' cannot tell"),
+    (['stat', '-e', pulled('unix:/a')], 'pull= is for events of'),
+    (['trace', '-e', f'{ENTER}//pull="unix:/a"/push="unix:/b"/'], 'nobody pushes events'),
+    (['trace', '-e', ENTER, '--pull', 'nonsense:x', '--pull', 'unix:/b'], 'nonsense'),
+], ids=['sampler', 'keys', 'counts', 'nobody', 'address'])
+def test_what_cannot_be_is_refused(args, reason):
+    done = run(*args)
+    assert done.returncode != 0
+    assert reason in done.stderr
