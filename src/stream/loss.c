@@ -4,6 +4,8 @@
 #include "perf/counter.h"
 #include "stream/stream.h"
 
+enum { RENEWAL_NS = 1000000000 };
+
 /*
  * At its end a recording has what the kernel counted as lost, by event, in records without a time.
  * Losses of which LOST records were written are in them, too.
@@ -36,6 +38,27 @@ static uint64_t lost_in_recording(const struct attar_stream *s)
 		return s->lost_recorded;
 	return stats.damage ? MAX(s->lost_counted, difference_or_0(s->lost_recorded, s->lost_side))
 			    : s->lost_counted;
+}
+
+/*
+ * After a loss of side-band records, programs and mappings may have changed without a record. They
+ * are read again at most once a second: on a system that loses records there is much to read.
+ */
+void stream_renew_names(struct attar_stream *s, bool is_loss)
+{
+	uint64_t lost;
+
+	if (s->replay || s->side == SIZE_MAX || !(is_loss || s->renew.due))
+		return;
+	s->renew.due = s->record.time < s->renew.not_before;
+	if (s->renew.due)
+		return;
+	lost = stream_counts_losses(s) ? attar_counter_lost(s->counters[s->side]) : s->lost_side;
+	if (lost == s->renew.lost)
+		return;
+	s->renew.lost = lost;
+	s->renew.not_before = s->record.time + RENEWAL_NS;
+	procs_renew(&s->procs);
 }
 
 /*

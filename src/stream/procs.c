@@ -172,6 +172,7 @@ static struct thread *thread_new(
 	}
 	*procs_recent(p, tid) = p->of_task = NULL;
 	t->pub = (struct attar_thread){.tid = tid, .process = &process->pub, .serial = p->serial++};
+	t->renewals = p->renewals;
 	name_thread(t, comm);
 	if (!process->comm || tid == process->pub.pid)
 		name_process(process, comm);
@@ -282,10 +283,47 @@ static struct thread *enter_thread(struct procs *p, pid_t pid, pid_t tid)
 	return t;
 }
 
+/* Old mappings stay: samples before the loss may be in them. */
+static void renew_mappings(struct procs *p, struct process *process)
+{
+	if (process->renewals == p->renewals || pid_here(p, process->pub.pid) <= 0)
+		return;
+	process->renewals = p->renewals;
+	process->is_bare = false;
+	attar_address_space_scan(process->pub.space);
+}
+
+static void renew_thread(struct procs *p, struct thread *t)
+{
+	struct process *process = (struct process *)t->pub.process;
+	struct comm *comm;
+
+	t->renewals = p->renewals;
+	if (t->pub.exited || t->pub.tid <= 0)
+		return;
+	comm = read_comm(p, process->pub.pid, t->pub.tid);
+	if (!comm) /* it has exited meanwhile */
+		return;
+	name_thread(t, comm);
+	if (t->pub.tid == process->pub.pid)
+		name_process(process, comm);
+	comm_unref(comm);
+	renew_mappings(p, process);
+}
+
+void procs_renew(struct procs *p)
+{
+	p->renewals++;
+	memset(p->recent, 0, sizeof(p->recent));
+	p->of_task = NULL;
+}
+
 struct thread *procs_find(struct procs *p, pid_t pid, pid_t tid)
 {
 	struct thread *t = enter_thread(p, pid, tid);
 
+	if (t && t->renewals != p->renewals)
+		renew_thread(p, t);
 	return *procs_recent(p, tid) = t;
 }
 

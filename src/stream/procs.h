@@ -25,13 +25,15 @@ struct process {
 	unsigned threads;  /* number of threads in the table that belong to it */
 	bool is_bare;      /* no mapping was recorded since its exec */
 	uint64_t losses;   /* procs.losses at the exec */
+	uint64_t renewals; /* procs.renewals when its mappings were read */
 };
 
 struct thread {
 	struct attar_thread pub;
 	struct comm *comm; /* behind pub.comm */
 	struct thread *next_dead;
-	bool gone; /* did not exist at the last sweep */
+	uint64_t renewals; /* procs.renewals when its name was read */
+	bool gone;         /* did not exist at the last sweep */
 };
 
 struct procs {
@@ -53,6 +55,7 @@ struct procs {
 	bool by_task;                /* events belong to tasks, not to CPUs */
 	bool maps;                   /* each exec and each mapping of code writes a record */
 	uint64_t losses;             /* LOST records so far */
+	uint64_t renewals;           /* calls of procs_renew() so far */
 	uint64_t unwatched;          /* processes whose events the kernel has ended */
 	bool quiet;                  /* the log already names such a process */
 };
@@ -93,6 +96,12 @@ void procs_name(struct procs *p, struct thread *t, const char *comm);
 
 /* Applies COMM, MMAP, MMAP2, FORK, EXIT, LOST and KSYMBOL; ignores other records. */
 int procs_apply(struct procs *p, const struct attar_record *rec);
+
+/*
+ * After a loss of COMM or MMAP records: names and mappings are read from /proc again, those of each
+ * thread at its next event.
+ */
+void procs_renew(struct procs *p);
 
 /* The process of a thread, from /proc; 0 if it has exited. */
 pid_t procs_pid_of(pid_t tid);

@@ -264,6 +264,7 @@ static int dispatch(struct attar_stream *s, struct cursor *c, struct attar_event
 		return deferred_callchain_resume(&s->defer, rec);
 	if (stream_is_loss(c->header) && !fill_lost(s, c, counter, ev))
 		return 0;
+	stream_renew_names(s, rec->type == PERF_RECORD_LOST);
 	if (rec->type == PERF_RECORD_EXIT)
 		ev->thread = known_thread(s, rec->task.tid);
 	if (rec->type == PERF_RECORD_THROTTLE) {

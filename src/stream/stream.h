@@ -58,6 +58,11 @@ struct attar_stream {
 	uint64_t lost_side;     /* according to LOST records of the side-band event */
 	uint64_t lost_in_pmu;   /* according to LOST_SAMPLES records: lost before the ring */
 	uint64_t lost_counted;  /* of a recording: of sampled events, as counted at its end */
+	struct {
+		uint64_t lost;       /* side-band records before the latest renewal */
+		uint64_t not_before; /* ns: the time of the next renewal */
+		bool due;            /* a renewal waits for that time */
+	} renew;
 	uint64_t horizon;       /* ns: deliver records up to this time */
 	uint64_t newest;        /* ns: the newest time of all records seen */
 	uint64_t delivered;     /* ns: the newest time delivered */
@@ -136,6 +141,9 @@ bool stream_counts_losses(const struct attar_stream *s);
  * whether other records did not report all of them, and sets the record's count to the rest.
  */
 bool stream_take_final_loss(struct attar_stream *s, bool is_side_band);
+
+/* With each record that is no sample; is_loss: it is a LOST record. Reads names again if needed. */
+void stream_renew_names(struct attar_stream *s, bool is_loss);
 
 /* Whether a record says that others were lost. */
 static inline bool stream_is_loss(const struct perf_event_header *header)

@@ -63,6 +63,29 @@ def test_more_lost_than_seen_is_a_warning(spawn, tmp_path):
                       'buffers were full: use a filter, fewer events, or larger buffers (-m)\n')
 
 
+def test_names_after_a_loss(spawn, tmp_path):
+    """The records of a program and its mappings are lost: both are read again."""
+    gate, out = tmp_path / 'gate', tmp_path / 'x.json'
+    os.mkfifo(gate)
+    program = workload('split7030')
+    shell = spawn('sh', '-c', f'read line <{gate}; for i in $(seq 300); do /bin/true; done; '
+                  f'exec {program} 4000')
+    attar = spawn(ATTAR, 'profile', '-q', '-m', 1, '-F', 499, '-o', out, '-p', shell.pid)
+    wait_until(lambda: is_sampling(attar), 'it samples')
+    attar.send_signal(signal.SIGSTOP)
+    gate.write_text('\n')
+    wait_until(lambda: comm_of(shell.pid) == 'split7030', 'the program runs')
+    attar.send_signal(signal.SIGCONT)
+    assert attar.wait(60) == 0
+    report = json.loads(out.read_text().splitlines()[-1])
+    assert report['notes']['lost_side_band'] > 0
+    functions = next(s for s in report['sections'] if s['name'] == 'functions')
+    names = [column['name'] for column in functions['columns']]
+    found = {(row['comm'], row['symbol']) for row in (
+        dict(zip(names, row)) for row in functions['rows'])}
+    assert {('split7030', 'heavy'), ('split7030', 'light')} <= found
+
+
 def losses_of(data):
     """Return the notes of a report on a recording's calls of getppid."""
     done = run('top', '--format', 'json', '--input', data, '-e', GETPPID)
