@@ -3,6 +3,9 @@
 
 The binary is attar itself. All programs read the same addresses, in random order, from standard
 input and print the same answers. Time is the CPU time of the process; memory is its peak.
+
+Names alone are looked up by bench/names.c, warm and in random order, beside bsearch(3) over the
+same table of functions. Both take names that were read before.
 """
 import random
 import re
@@ -27,7 +30,13 @@ def run(bench):
     time = bench.compare('100,000 addresses: CPU', 's', 'llvm-symbolizer', 0.5)
     memory = bench.compare('100,000 addresses: memory', 'MB', 'llvm-symbolizer', 0.25)
     other = bench.compare('100,000 addresses: CPU', 's', 'addr2line -i', 0.1)
+    names = bench.tool('names')
+    most = bench.limit('a name, at most', 'ns', 1000)
+    name = bench.compare('a name', 'ns', 'bsearch', None)
     for _ in bench.rounds():
+        alone, bare = bench.answer(names, bench.attar), bench.answer(names, bench.attar, 'bsearch')
+        most.add(alone['ns'] / alone['names'])
+        name.add(alone['ns'] / alone['names'], bare['ns'] / bare['names'])
         ours = cost(bench, wanted, bench.attar, 'symbols', '--style=llvm', bench.attar)
         theirs = cost(bench, wanted, llvm, f'--obj={bench.attar}')
         time.add(ours['cpu'], theirs['cpu'])

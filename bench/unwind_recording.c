@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * unwind_recording FILE [libdw]: unwinds the user stack of each sample of a recording that has
- * registers and a copy of the stack: once, which reads what is new, and then TURNS times, which is
- * measured. Prints JSON: stacks and frames of one turn, and the CPU time of a turn in ns.
+ * unwind_recording FILE [libdw|libunwind]: unwinds the user stack of each sample of a recording
+ * that has registers and a copy of the stack: once, which reads what is new, and then TURNS times,
+ * which is measured. Prints JSON: stacks and frames of one turn, and the CPU time of a turn in ns.
  */
 #include <stdio.h>
 #include <string.h>
@@ -44,6 +44,16 @@ static size_t libdw_frames(
 }
 #endif
 
+#ifdef HAVE_LIBUNWIND
+static size_t libunwind_frames(
+	struct attar_address_space *space, const struct attar_unwind_input *input, size_t max)
+{
+	uint64_t addresses[DEPTH_MAX];
+
+	return libunwind_unwind(space, input, addresses, max);
+}
+#endif
+
 typedef size_t unwind_fn(
 	struct attar_address_space *space, const struct attar_unwind_input *input, size_t max);
 
@@ -81,6 +91,10 @@ int main(int argc, char **argv)
 #ifdef HAVE_LIBDW
 	if (argc > 2 && !strcmp(argv[2], "libdw"))
 		unwind = libdw_frames;
+#endif
+#ifdef HAVE_LIBUNWIND
+	if (argc > 2 && !strcmp(argv[2], "libunwind"))
+		unwind = libunwind_frames;
 #endif
 	if (argc > 2 && unwind == attar_frames) {
 		fprintf(stderr, "unwind_recording: built without %s\n", argv[2]);
