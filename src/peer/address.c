@@ -14,6 +14,9 @@
 
 enum { WAITING = 8, TRIES_MS = 5000, TRY_MS = 50, CONNECT_MS = 10000, PORT_MAX = 65535 };
 
+/* When another machine does not answer: seconds without data, and between probes. */
+enum { IDLE_S = 5, PROBE_S = 3, PROBES = 3, LOST_MS = 15000 };
+
 /* ---- text ---- */
 
 static int bad_address(const char *option, const char *text)
@@ -252,6 +255,18 @@ int address_listen(const char *option, const struct address *a)
 	return r < 0 ? listen_failed(option, a, -r) : TAKE_FD(fd);
 }
 
+void address_keep_alive(const struct address *a, int fd)
+{
+	int one = 1, idle = IDLE_S, interval = PROBE_S, probes = PROBES;
+
+	if (a->kind != ADDRESS_TCP)
+		return;
+	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
+}
+
 static int connect_once(const union any *to, socklen_t len, int stop)
 {
 	int fd _cleanup_close_ = -1, error = 0, one = 1;
@@ -299,12 +314,18 @@ int address_connect(const char *option, const struct address *a, int stop)
 		}
 	if (r == -ECANCELED)
 		return attar_fail(r, "stopped while waiting for %s", CLIP(a->text));
+	if (r >= 0) { /* the side that pushes reads at once, so what it does not confirm is lost */
+		unsigned timeout = LOST_MS;
+
+		address_keep_alive(a, r);
+		if (a->kind == ADDRESS_TCP)
+			setsockopt(r, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout, sizeof(timeout));
+		return r;
+	}
 	if (is_early(r))
 		return attar_fail(r, "%s: nobody pushes events to '%s': %s", option, CLIP(a->text),
 			strerror(-r));
-	return r < 0 ? attar_fail(r, "%s: cannot connect to '%s': %s", option, CLIP(a->text),
-			       strerror(-r))
-		     : r;
+	return attar_fail(r, "%s: cannot connect to '%s': %s", option, CLIP(a->text), strerror(-r));
 }
 
 bool address_is_own(const struct address *a, int fd)

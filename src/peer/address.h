@@ -49,6 +49,9 @@ int address_listen(const char *option, const struct address *address);
  */
 int address_connect(const char *option, const struct address *address, int stop);
 
+/* Lets a TCP connection fail within 15 seconds when the other machine does not answer. */
+void address_keep_alive(const struct address *address, int fd);
+
 /*
  * Whether the program at the other end of an accepted Unix socket belongs to this user or to root,
  * and that of a vsock is the host. True for other sockets.

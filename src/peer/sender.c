@@ -180,6 +180,7 @@ static int accept_one(struct sender *s)
 	c = add(s, fd, true);
 	if (!c)
 		return -ENOMEM;
+	address_keep_alive(&s->address, fd);
 	if (!s->keys && !address_is_own(&s->address, fd))
 		refuse(s, c, "it belongs to another user or virtual machine");
 	else if (s->keys && tls_new(s->keys, fd, NULL, &c->link.tls) < 0)
