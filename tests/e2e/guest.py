@@ -88,10 +88,14 @@ def done(*command):
     assert ended.returncode == 0, ended.stdout + ended.stderr
 
 
-def run(name, *command, timeout=300, share=(), **kwargs):
-    """Return the finished command with its output as text. `share`: folders that it may write."""
+def run(name, *command, timeout=300, share=(), port=None, **kwargs):
+    """
+    Return the finished command with its output as text. `share`: folders that it may write; `port`:
+    the socket of a serial port.
+    """
     assert name == kernel, f'mark the test with @pytest.mark.guest({name!r})'
     shares = [word for folder in share for word in ('--share', folder)]
+    shares += ['--port', port] if port else []
     done = subprocess.run(
         [VM / 'run', name, '--timeout', str(timeout), *shares, '--', *map(str, command)],
         stdin=subprocess.DEVNULL, capture_output=True, text=True, errors='surrogateescape',
