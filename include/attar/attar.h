@@ -17,6 +17,7 @@
  *	to aggregate                             attar/stats.h, attar/hist.h, attar/keytable.h,
  *	                                         attar/pairs.h, attar/states.h
  *	to compare two results                   attar/diff.h
+ *	to check what a system supports          attar/doctor.h
  *	to decode records                        attar/record.h, attar/sample.h, attar/spe.h
  *
  * Errors, arguments, fork(2) and the order of freeing are the same everywhere: see attar/base.h.
@@ -56,6 +57,7 @@
 
 #include "attar/base.h"
 #include "attar/diff.h"
+#include "attar/doctor.h"
 #include "attar/event.h"
 #include "attar/eventheader.h"
 #include "attar/expr.h"

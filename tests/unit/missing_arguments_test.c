@@ -471,6 +471,7 @@ static void test_renderers(void **state)
 	REFUSES(attar_diff(&no_reports, &no_reports, any, NULL, any), "out");
 	REFUSES(attar_diff(&no_reports, &no_reports, any, any, NULL), "ret_result");
 	REFUSES(attar_diff(&null_reports, &no_reports, any, any, any), "before->reports");
+	REFUSES(attar_check_system(NULL, any), "fn");
 	REFUSES(attar_diff_folded(NULL, any, any), "before");
 	REFUSES(attar_diff_folded(&no_reports, &no_reports, NULL), "out");
 	REFUSES_NULL(attar_sink_find(NULL), "name");

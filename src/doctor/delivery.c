@@ -9,7 +9,7 @@
 
 #include "attar/event.h"
 #include "attar/stream.h"
-#include "cli/doctor_checks.h"
+#include "doctor/checks.h"
 
 enum { NAPS = 20, NAP_NS = 300 * 1000, CPUS_MAX = 64, RING_BYTES = 64 * 1024 };
 enum { WAKEUPS = 10 };                         /* on a CPU, after which it is checked */
@@ -149,7 +149,7 @@ static void report_cpus(struct finding *f, const struct probe *p,
 			add_cpu(&busy, cpu);
 	}
 	if (lossy.len) {
-		f->state = CHECK_DEGRADED;
+		f->state = ATTAR_CHECK_DEGRADED;
 		buf_printf(&f->detail,
 			"the kernel counts events on idle CPUs but does not deliver them: %s",
 			buf_text(&lossy));
@@ -161,7 +161,7 @@ static void report_cpus(struct finding *f, const struct probe *p,
 		buf_printf(&f->detail, "%snot checked, because busy: %s", lossy.len ? "; " : "",
 			buf_text(&busy));
 	if (busy.len && !lossy.len) {
-		f->state = CHECK_DEGRADED;
+		f->state = ATTAR_CHECK_DEGRADED;
 		buf_str(&f->remedy, "run 'attar doctor' again while these CPUs are less busy");
 	}
 }
@@ -178,7 +178,7 @@ void check_delivery(struct finding *f)
 	struct probe p = {0};
 
 	if (open_probe(&p) < 0) {
-		f->state = CHECK_DEGRADED;
+		f->state = ATTAR_CHECK_DEGRADED;
 		buf_str(&f->detail, "not checked: sched:sched_wakeup cannot be opened system-wide");
 		add_open_remedy(&f->remedy);
 	} else {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/doctor_checks.h"
+#include "doctor/checks.h"
 
 #include <fcntl.h>
 #include <linux/bpf.h>
@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 
 #include "attar/event.h"
+#include "base/check.h"
 #include "base/file.h"
 #include "perf/capabilities.h"
 #include "perf/kernel.h"
@@ -18,7 +19,7 @@
 #define MOUNT_PROC "mount -t proc proc /proc, as root"
 #define MOUNT_SYS  "mount -t sysfs sysfs /sys, as root"
 
-static void found(struct finding *f, enum check_state state, const char *detail)
+static void found(struct finding *f, enum attar_check_state state, const char *detail)
 {
 	f->state = state;
 	buf_str(&f->detail, detail);
@@ -60,7 +61,7 @@ static bool is_not_mounted(struct finding *f, const char *where, const char *rem
 	snprintf(path, sizeof(path), "%s/%s", where, strcmp(where, "/proc") ? "kernel" : "self");
 	if (access(path, F_OK) == 0)
 		return false;
-	found(f, CHECK_DEGRADED, "unknown: ");
+	found(f, ATTAR_CHECK_DEGRADED, "unknown: ");
 	buf_printf(&f->detail, "%s is not mounted", where);
 	buf_str(&f->remedy, remedy);
 	return true;
@@ -85,7 +86,7 @@ static void add_refusal(struct finding *f, int error)
 	const struct kernel *k = kernel_get();
 
 	rights_explain(&refusal);
-	found(f, CHECK_BLOCKED, attar_error());
+	found(f, ATTAR_CHECK_BLOCKED, attar_error());
 	if (k->perfmon || k->paranoid <= 2) {
 		buf_str(&f->remedy, "allow perf events in the policy of the security module");
 		return;
@@ -99,21 +100,22 @@ static void check_perf(struct finding *f)
 	int r = try_own_code();
 
 	if (r == 0) {
-		found(f, CHECK_READY, "perf_event_open(2) works");
+		found(f, ATTAR_CHECK_READY, "perf_event_open(2) works");
 		return;
 	}
 	if (rights_refused_by_seccomp()) {
-		found(f, CHECK_BLOCKED, "a seccomp filter refuses perf_event_open(2)");
+		found(f, ATTAR_CHECK_BLOCKED, "a seccomp filter refuses perf_event_open(2)");
 		buf_str(&f->remedy,
 			"docker run --cap-add PERFMON, or --security-opt seccomp=FILE with a "
 			"filter that allows it");
 	} else if (r == -ENOSYS) {
-		found(f, CHECK_BLOCKED, "the kernel has no perf events, or a sandbox hides them");
+		found(f, ATTAR_CHECK_BLOCKED,
+			"the kernel has no perf events, or a sandbox hides them");
 		buf_str(&f->remedy, "use a kernel with CONFIG_PERF_EVENTS=y");
 	} else if (r == -EPERM || r == -EACCES) {
 		add_refusal(f, r);
 	} else {
-		found(f, CHECK_BLOCKED, "perf_event_open(2) failed: ");
+		found(f, ATTAR_CHECK_BLOCKED, "perf_event_open(2) failed: ");
 		buf_str(&f->detail, strerror(-r));
 		buf_str(&f->remedy, "remove the cause of this error");
 	}
@@ -137,7 +139,7 @@ static void check_paranoid(struct finding *f)
 					 : "no access");
 	if (level < 0)
 		return;
-	f->state = level > 2 && try_own_code() < 0 ? CHECK_BLOCKED : CHECK_DEGRADED;
+	f->state = level > 2 && try_own_code() < 0 ? ATTAR_CHECK_BLOCKED : ATTAR_CHECK_DEGRADED;
 	capabilities_add_setcap(&f->remedy);
 }
 
@@ -146,34 +148,35 @@ static void check_capabilities(struct finding *f)
 	struct buf missing _cleanup_(buf_done) = {0};
 
 	if (!capabilities_list_missing(&missing, &f->detail)) {
-		found(f, CHECK_READY, "all capabilities that attar uses");
+		found(f, ATTAR_CHECK_READY, "all capabilities that attar uses");
 		return;
 	}
-	f->state = CHECK_DEGRADED;
+	f->state = ATTAR_CHECK_DEGRADED;
 	capabilities_add_setcap(&f->remedy);
 }
 
 static void check_system_wide(struct finding *f)
 {
 	if (try_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, -1, 0, false) == 0) {
-		found(f, CHECK_READY, "all processes and the kernel can be observed");
+		found(f, ATTAR_CHECK_READY, "all processes and the kernel can be observed");
 		return;
 	}
 	if (try_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, 0, -1, false) == 0)
-		found(f, CHECK_DEGRADED, "only this user's processes, in user and kernel mode");
+		found(f, ATTAR_CHECK_DEGRADED,
+			"only this user's processes, in user and kernel mode");
 	else
-		found(f, CHECK_DEGRADED, "only user code of this user's processes");
+		found(f, ATTAR_CHECK_DEGRADED, "only user code of this user's processes");
 	capabilities_add_setcap(&f->remedy);
 }
 
 static void check_seccomp(struct finding *f)
 {
 	if (!rights_has_seccomp_filter()) {
-		found(f, CHECK_READY, "no filter");
+		found(f, ATTAR_CHECK_READY, "no filter");
 	} else if (!rights_refused_by_seccomp()) {
-		found(f, CHECK_READY, "a filter is active and allows perf_event_open(2)");
+		found(f, ATTAR_CHECK_READY, "a filter is active and allows perf_event_open(2)");
 	} else {
-		found(f, CHECK_BLOCKED, "a filter refuses perf_event_open(2)");
+		found(f, ATTAR_CHECK_BLOCKED, "a filter refuses perf_event_open(2)");
 		buf_str(&f->remedy,
 			"use a filter that allows it (docker run --security-opt seccomp=FILE)");
 	}
@@ -186,10 +189,10 @@ static void check_pmu(struct finding *f)
 	int r = try_event(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, 0, -1, true);
 
 	if (r == 0) {
-		found(f, CHECK_READY, "the CPU can count cycles");
+		found(f, ATTAR_CHECK_READY, "the CPU can count cycles");
 		return;
 	}
-	found(f, CHECK_DEGRADED,
+	found(f, ATTAR_CHECK_DEGRADED,
 		"no hardware counters: profiles sample cpu-clock; IPC and cache misses"
 		" are unavailable");
 	buf_str(&f->remedy,
@@ -213,7 +216,7 @@ static void check_memory_accesses(struct finding *f)
 	}
 	if (is_not_mounted(f, "/sys", MOUNT_SYS))
 		return;
-	found(f, CHECK_DEGRADED, "needs PEBS of Intel (mem-loads) or IBS of AMD (ibs_op)");
+	found(f, ATTAR_CHECK_DEGRADED, "needs PEBS of Intel (mem-loads) or IBS of AMD (ibs_op)");
 	buf_str(&f->remedy,
 		"use a machine whose CPU has one of them: most virtual machines have neither");
 }
@@ -252,7 +255,7 @@ static void check_kernel_symbols(struct finding *f)
 			(long long)restricted);
 		return;
 	}
-	f->state = CHECK_DEGRADED;
+	f->state = ATTAR_CHECK_DEGRADED;
 	if (!file) {
 		buf_str(&f->detail, "/proc/kallsyms does not exist: no kernel symbols");
 		buf_str(&f->remedy, "use a kernel with CONFIG_KALLSYMS=y");
@@ -271,15 +274,16 @@ static void no_tracefs(struct finding *f, int error)
 	if (is_not_mounted(f, "/sys", MOUNT_SYS))
 		return;
 	if (error == -EOPNOTSUPP) {
-		found(f, CHECK_DEGRADED, "not supported by this kernel");
+		found(f, ATTAR_CHECK_DEGRADED, "not supported by this kernel");
+		buf_str(&f->remedy, "use a kernel with CONFIG_FTRACE=y");
 		return;
 	}
 	if (geteuid() == 0 && error != -EACCES) {
-		found(f, CHECK_READY,
+		found(f, ATTAR_CHECK_READY,
 			"not mounted: attar mounts it when a tracepoint is requested");
 		return;
 	}
-	found(f, CHECK_DEGRADED, "no tracepoints");
+	found(f, ATTAR_CHECK_DEGRADED, "no tracepoints");
 	if (error == -EACCES)
 		buf_printf(&f->remedy,
 			"mount -o remount,gid=%u,mode=750 /sys/kernel/tracing, as root (gives "
@@ -324,22 +328,23 @@ static void check_probe_pmu(struct finding *f, const char *kind, const char *con
 
 	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/type", kind);
 	if (capabilities_refuse_probes(kind)) {
-		found(f, CHECK_DEGRADED, "the kernel refuses to open them without capabilities");
+		found(f, ATTAR_CHECK_DEGRADED,
+			"the kernel refuses to open them without capabilities");
 		capabilities_add_setcap(&f->remedy);
 		return;
 	}
 	if (access(path, R_OK) == 0) {
-		found(f, CHECK_READY, "the kernel has a PMU for them");
+		found(f, ATTAR_CHECK_READY, "the kernel has a PMU for them");
 		return;
 	}
 	snprintf(path, sizeof(path), "%s_events", kind);
 	if (has_file_in_tracefs(path)) {
-		found(f, CHECK_READY, "created in tracefs: this kernel has no PMU for them");
+		found(f, ATTAR_CHECK_READY, "created in tracefs: this kernel has no PMU for them");
 		return;
 	}
 	if (is_not_mounted(f, "/sys", MOUNT_SYS))
 		return;
-	found(f, CHECK_DEGRADED, "not supported by this kernel");
+	found(f, ATTAR_CHECK_DEGRADED, "not supported by this kernel");
 	buf_printf(&f->remedy, "use a kernel with %s=y", config);
 }
 
@@ -356,10 +361,10 @@ static void check_uprobes(struct finding *f)
 static void check_user_events(struct finding *f)
 {
 	if (has_file_in_tracefs("user_events_data")) {
-		found(f, CHECK_READY, "programs can emit user_events through the kernel");
+		found(f, ATTAR_CHECK_READY, "programs can emit user_events through the kernel");
 		return;
 	}
-	found(f, CHECK_DEGRADED,
+	found(f, ATTAR_CHECK_DEGRADED,
 		"not supported by this kernel, or hidden by tracefs: libperfume delivers events to "
 		"attar through shared memory, and to other tools as USDT probes");
 	buf_str(&f->remedy, "use Linux 6.4 or newer with CONFIG_USER_EVENTS=y");
@@ -373,9 +378,9 @@ static void check_bpf(struct finding *f)
 
 	if (fd >= 0) {
 		close(fd);
-		found(f, CHECK_READY, "bpf(2) is allowed");
+		found(f, ATTAR_CHECK_READY, "bpf(2) is allowed");
 	} else {
-		found(f, CHECK_DEGRADED,
+		found(f, ATTAR_CHECK_DEGRADED,
 			errno == ENOSYS ? "not supported by this kernel"
 					: "bpf(2) is not permitted");
 		if (errno == ENOSYS)
@@ -388,12 +393,12 @@ static void check_bpf(struct finding *f)
 static void check_btf(struct finding *f)
 {
 	if (access("/sys/kernel/btf/vmlinux", R_OK) == 0) {
-		found(f, CHECK_READY, "/sys/kernel/btf/vmlinux is readable");
+		found(f, ATTAR_CHECK_READY, "/sys/kernel/btf/vmlinux is readable");
 		return;
 	}
 	if (is_not_mounted(f, "/sys", MOUNT_SYS))
 		return;
-	found(f, CHECK_DEGRADED, "/sys/kernel/btf/vmlinux is missing");
+	found(f, ATTAR_CHECK_DEGRADED, "/sys/kernel/btf/vmlinux is missing");
 	buf_str(&f->remedy, "use a kernel with CONFIG_DEBUG_INFO_BTF=y");
 }
 
@@ -412,7 +417,7 @@ static void check_locked_memory(struct finding *f)
 		&f->detail, "ring buffers of up to %lld KiB per CPU", (long long)k->mlock_kb - 4);
 	if (k->mlock_kb >= 516)
 		return;
-	f->state = CHECK_DEGRADED;
+	f->state = ATTAR_CHECK_DEGRADED;
 	buf_str(&f->remedy, "sysctl kernel.perf_event_mlock_kb=516");
 }
 
@@ -426,17 +431,17 @@ static void check_files(struct finding *f)
 		(unsigned long long)limit.rlim_max);
 	if (limit.rlim_max >= 4096)
 		return;
-	f->state = CHECK_DEGRADED;
+	f->state = ATTAR_CHECK_DEGRADED;
 	buf_str(&f->remedy, "ulimit -n 65536 (hard limit, as root)");
 }
 
 static void check_debug_info(struct finding *f)
 {
 	if (access("/usr/lib/debug/.build-id", R_OK) == 0) {
-		found(f, CHECK_READY, "separate debug files are in /usr/lib/debug");
+		found(f, ATTAR_CHECK_READY, "separate debug files are in /usr/lib/debug");
 		return;
 	}
-	found(f, CHECK_DEGRADED,
+	found(f, ATTAR_CHECK_DEGRADED,
 		"no separate debug files: static functions of stripped binaries have no symbols");
 	buf_str(&f->remedy, "install the -dbgsym (debuginfo) packages of these binaries");
 }
@@ -450,10 +455,11 @@ static void check_cgroups(struct finding *f)
 	if (file_read("/proc/self/mounts", 4 << 20, &mounts) == 0 &&
 		(strstr(buf_text(&mounts), " cgroup2 ") ||
 			strstr(buf_text(&mounts), "perf_event"))) {
-		found(f, CHECK_READY, "control groups can be observed");
+		found(f, ATTAR_CHECK_READY, "control groups can be observed");
 		return;
 	}
-	found(f, CHECK_DEGRADED, "no control group hierarchy is mounted: --cgroups finds nothing");
+	found(f, ATTAR_CHECK_DEGRADED,
+		"no control group hierarchy is mounted: --cgroups finds nothing");
 	buf_str(&f->remedy, "mount -t cgroup2 none /sys/fs/cgroup, as root");
 }
 
@@ -465,11 +471,11 @@ static void check_lockdown(struct finding *f)
 		return;
 	if (file_read("/sys/kernel/security/lockdown", 256, &b) < 0 ||
 		strstr(buf_text(&b), "[none]")) {
-		found(f, CHECK_READY, "off");
+		found(f, ATTAR_CHECK_READY, "off");
 	} else if (strstr(buf_text(&b), "[integrity]")) {
-		found(f, CHECK_READY, "integrity: perf events are not restricted");
+		found(f, ATTAR_CHECK_READY, "integrity: perf events are not restricted");
 	} else {
-		found(f, CHECK_DEGRADED, "confidentiality: the kernel cannot be observed");
+		found(f, ATTAR_CHECK_DEGRADED, "confidentiality: the kernel cannot be observed");
 		buf_str(&f->remedy, "boot with lockdown=integrity");
 	}
 }
@@ -488,7 +494,7 @@ static void check_container(struct finding *f)
 	bool users = kernel_get()->user_namespace;
 	bool marked = access("/.dockerenv", F_OK) == 0 || access("/run/.containerenv", F_OK) == 0;
 
-	found(f, CHECK_READY,
+	found(f, ATTAR_CHECK_READY,
 		pids || users || marked ? "inside a container" : "not inside a container");
 	if (pids)
 		buf_str(&f->detail, "; processes outside it are shown by PID only");
@@ -496,7 +502,7 @@ static void check_container(struct finding *f)
 		buf_str(&f->detail, "; its root has no capabilities in the host's user namespace");
 }
 
-const struct check checks[CHECKS_MAX] = {
+const struct check checks[] = {
 	{"perf events", "all measurements", check_perf},
 	{"paranoid", "access without capabilities", check_paranoid},
 	{"capabilities", "access beyond that", check_capabilities},
@@ -520,3 +526,27 @@ const struct check checks[CHECKS_MAX] = {
 	{"container", "visibility of processes", check_container},
 	{0},
 };
+
+int attar_check_system(attar_check_fn *fn, void *ctx)
+{
+	int r = 0;
+
+	CHECK_ARG(fn, "fn");
+	for (const struct check *check = checks; check->name && r == 0; check++) {
+		struct finding f = {0};
+
+		check->run(&f);
+		attar_error_clear();
+		if (buf_failed(&f.detail) || buf_failed(&f.remedy))
+			r = base_oom();
+		else
+			r = fn(ctx, &(struct attar_check){.name = check->name,
+					    .gives = check->gives,
+					    .state = f.state,
+					    .found = buf_text(&f.detail),
+					    .remedy = buf_text(&f.remedy)});
+		buf_done(&f.detail);
+		buf_done(&f.remedy);
+	}
+	return r;
+}
