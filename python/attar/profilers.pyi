@@ -1125,7 +1125,8 @@ class _record:
         call_graph: bool = ...,
         # write to FILE (default perf.data, or none with --push); -: to standard output, as a pipe
         output: _Text = ...,
-        # end the recording when the file has this size: 64K, 100M, 1G
+        # end the recording when the file has this size: 64K, 100M, 1G; what the ring buffers hold
+        # (-m) may be more
         max_size: _Size = ...,
         # with --max-size: continue in a new file, and keep N full ones as FILE.1 (the newest),
         # FILE.2, ...

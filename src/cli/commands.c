@@ -99,8 +99,9 @@ static const struct command_option stack_options[] = {
 
 static const struct command_option diff_options[] = {
 	{"BEFORE AFTER",
-		"results in JSON (-o FILE.json), one line for each interval, or recordings, whose "
-		"profiles are compared; the exit status is 2 if they cannot be"},
+		"results in JSON (-o FILE.json), one line for each interval, databases (-o "
+		"FILE.db), or recordings, whose profiles are compared; the exit status is 2 if "
+		"they cannot be"},
 	{"--fail-above PCT",
 		"exit with status 1 if a significant change is larger than this share of the value "
 		"before; for values in percent: larger than this number of percentage points"},

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -142,7 +143,9 @@ static int read_output(const char *const *argv, struct buf *text)
 	if (TEMP_FAILURE_RETRY(waitpid(pid, &status, 0)) < 0)
 		return attar_fail(-EIO, "cannot wait for attar: %s", strerror(errno));
 	if (r == 0 && status != 0)
-		return attar_fail(-EBADMSG, "its profile cannot be made");
+		return attar_fail(-EBADMSG,
+			"its profile cannot be made; compare what another profiler reports of it: "
+			"attar PROFILER --input FILE -o FILE.json");
 	return r;
 }
 
@@ -202,13 +205,27 @@ static int read_reports(struct side *side, const struct buf *text)
 	return 0;
 }
 
+static bool is_file(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+/* Waits for the writer of a FIFO, as cat(1) does. */
 static int read_text(struct side *side, const char *path)
 {
 	struct buf text _cleanup_(buf_done) = {0};
-	int r = file_read(path, RESULT_MAX, &text);
+	int fd _cleanup_close_ = TEMP_FAILURE_RETRY(open(path, O_RDONLY | O_CLOEXEC));
+	int r;
 
+	if (fd < 0)
+		return attar_fail(-errno, "cannot open it: %s", strerror(errno));
+	r = file_read_fd(fd, path, RESULT_MAX, &text);
 	if (r == 0 && is_recording(&text))
-		r = profile_recording(path, &text);
+		r = is_file(fd) ? profile_recording(path, &text)
+				: attar_fail(-ESPIPE, "a recording in a pipe cannot be compared: "
+						      "write it to a file");
 	return r == 0 ? read_reports(side, &text) : r;
 }
 

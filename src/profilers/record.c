@@ -79,7 +79,9 @@ static const struct attar_option options[] = {
 		"a pipe",
 		.complete = "file"),
 	ATTAR_SIZE(T, max_size, 0, "max-size", "SIZE",
-		"end the recording when the file has this size: 64K, 100M, 1G", .min = 1),
+		"end the recording when the file has this size: 64K, 100M, 1G; what the ring "
+		"buffers hold (-m) may be more",
+		.min = 1),
 	ATTAR_COUNT(T, rotate, 0, "rotate", "N",
 		"with --max-size: continue in a new file, and keep N full ones as FILE.1 (the "
 		"newest), FILE.2, ...",

@@ -357,26 +357,57 @@ int sql_db_check(struct sql_db *db, const char *queries)
 	return r == 0 && !n ? attar_fail(-EINVAL, "%s: there is no statement", what(db)) : r;
 }
 
+struct column_unit {
+	enum attar_unit unit;
+	bool is_known;
+};
+
 /* Direct columns have the type that the table declares; others are computed. */
-static enum attar_unit unit_of(sqlite3_stmt *statement, int i)
+static struct column_unit declared_unit(sqlite3_stmt *statement, int i)
 {
 	const char *type = sqlite3_column_decltype(statement, i);
 
 	if (type && !strcmp(type, "TIME"))
-		return ATTAR_UNIT_TIME;
+		return (struct column_unit){ATTAR_UNIT_TIME, true};
 	if (type && !strcmp(type, "ADDRESS"))
-		return ATTAR_UNIT_HEX;
+		return (struct column_unit){ATTAR_UNIT_HEX, true};
 	if (type && !strcmp(type, "INTEGER"))
-		return ATTAR_UNIT_ID;
-	if (!sqlite3_data_count(statement)) /* no row */
-		return ATTAR_UNIT_TEXT;
-	switch (sqlite3_column_type(statement, i)) {
-	case SQLITE_INTEGER:
-	case SQLITE_FLOAT:
-		return ATTAR_UNIT_COUNT;
-	default:
-		return ATTAR_UNIT_TEXT;
+		return (struct column_unit){ATTAR_UNIT_ID, true};
+	return (struct column_unit){ATTAR_UNIT_TEXT, false};
+}
+
+/* Takes the units of values in a row. Returns the number of columns whose unit is unknown. */
+static int take_units(sqlite3_stmt *statement, struct column_unit *units, int n)
+{
+	int unknown = 0;
+
+	for (int i = 0; i < n; i++) {
+		int type = sqlite3_column_type(statement, i);
+
+		if (!units[i].is_known && (type == SQLITE_INTEGER || type == SQLITE_FLOAT))
+			units[i].unit = ATTAR_UNIT_COUNT;
+		units[i].is_known |= type != SQLITE_NULL;
+		unknown += !units[i].is_known;
 	}
+	return unknown;
+}
+
+/*
+ * Steps to the first row. The first value of a computed column that is not NULL decides its unit:
+ * rows are read up to it, and then again from the beginning.
+ */
+static int step_first(sqlite3_stmt *statement, struct column_unit *units, int n)
+{
+	int result = sqlite3_step(statement), rows = 0;
+
+	for (int i = 0; i < n; i++)
+		units[i] = declared_unit(statement, i);
+	for (; result == SQLITE_ROW && take_units(statement, units, n); rows++)
+		result = sqlite3_step(statement);
+	if (!rows || (result != SQLITE_ROW && result != SQLITE_DONE))
+		return result;
+	sqlite3_reset(statement);
+	return sqlite3_step(statement);
 }
 
 static void add_cell(
@@ -396,32 +427,37 @@ static void add_cell(
 		attar_cell_i64(table, sqlite3_column_int64(statement, i));
 }
 
-/* The first row decides the units of computed columns. The names are those of `named`. */
-static int add_rows(struct sql_db *db, sqlite3_stmt *statement, sqlite3_stmt *named,
-	const char *query, struct attar_section *table)
+/* The names of the columns are those of `named`; n units are uninitialized. */
+static int add_rows_with(struct sql_db *db, sqlite3_stmt *statement, sqlite3_stmt *named,
+	const char *query, struct attar_section *table, struct column_unit *units, int n)
 {
-	int n = sqlite3_column_count(statement), result = sqlite3_step(statement);
-	enum attar_unit *units = calloc((size_t)n + 1, sizeof(*units));
+	int result = step_first(statement, units, n);
 
-	if (!units)
-		return attar_fail(-ENOMEM, "out of memory");
-	for (int i = 0; i < n && (result == SQLITE_ROW || result == SQLITE_DONE); i++) {
-		units[i] = unit_of(statement, i);
-		attar_section_column(table, sqlite3_column_name(named, i), units[i]);
-	}
+	for (int i = 0; i < n && (result == SQLITE_ROW || result == SQLITE_DONE); i++)
+		attar_section_column(table, sqlite3_column_name(named, i), units[i].unit);
 	for (int rows = 0; result == SQLITE_ROW; rows++, result = sqlite3_step(statement)) {
-		if (rows == ROWS_MAX) {
-			free(units);
+		if (rows == ROWS_MAX)
 			return attar_fail(-E2BIG,
 				"%s: the result has more than %d rows: add a LIMIT", what(db),
 				ROWS_MAX);
-		}
 		attar_section_row(table);
 		for (int i = 0; i < n; i++)
-			add_cell(table, statement, i, units[i]);
+			add_cell(table, statement, i, units[i].unit);
 	}
-	free(units);
 	return result == SQLITE_DONE ? 0 : refuse(db, query);
+}
+
+static int add_rows(struct sql_db *db, sqlite3_stmt *statement, sqlite3_stmt *named,
+	const char *query, struct attar_section *table)
+{
+	int n = sqlite3_column_count(statement), r;
+	struct column_unit *units = calloc((size_t)n + 1, sizeof(*units));
+
+	if (!units)
+		return attar_fail(-ENOMEM, "out of memory");
+	r = add_rows_with(db, statement, named, query, table, units, n);
+	free(units);
+	return r;
 }
 
 /* The query on the groups that attar has computed for the statement with this number; or NULL. */

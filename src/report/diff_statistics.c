@@ -2,6 +2,7 @@
 /* The values on both sides with their standard errors, and the confidence of a change. */
 #include <math.h>
 
+#include "report/amounts.h"
 #include "report/diff_parts.h"
 
 /* The mean over the intervals of a side, and its standard error from their spread. */
@@ -44,9 +45,22 @@ double diff_share_error(double share, double samples)
 /* An additive number is 0 where its row is missing; a maximum or a quantile is unknown. */
 static bool is_amount(const struct column_diff *c)
 {
-	return c->unit == ATTAR_UNIT_PERCENT || c->unit == ATTAR_UNIT_COUNT ||
+	return c->unit == ATTAR_UNIT_PERCENT ||
+	       (c->unit == ATTAR_UNIT_COUNT && amount_kind_of(c->column) == AMOUNT_SUM) ||
 	       !strcmp(c->column, "total") || !strcmp(c->column, "self") ||
 	       !strcmp(c->column, "time");
+}
+
+/* How often something happened: not a rate, a sum of sizes, or milliseconds. */
+static bool are_counts(const struct column_diff *c, const double *values, size_t n)
+{
+	if (c->unit != ATTAR_UNIT_COUNT || amount_kind_of(c->column) != AMOUNT_SUM ||
+		!strcmp(c->column, "total") || !strncmp(c->column, "per ", 4))
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (!isnan(values[i]) && values[i] != floor(values[i]))
+			return false;
+	return true;
 }
 
 static bool has_any(const double *values, size_t n)
@@ -74,7 +88,7 @@ void diff_measure(const struct column_diff *c, size_t row, int side)
 
 		*value = mean_share(values, &c->weights.at[first], n, &samples);
 		*error = diff_share_error(*value / 100, samples);
-	} else if (c->unit == ATTAR_UNIT_COUNT) {
+	} else if (are_counts(c, values, n)) {
 		*error = sqrt(fmax(*value * (double)n, 1)) / (double)n;
 	}
 	if (n >= DIFF_INTERVALS)

@@ -1,59 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 /* How the columns of a table are merged: by their units, and by their names where units differ. */
+#include "report/amounts.h"
 #include "report/fleet_parts.h"
 #include "report/model.h"
 
 #define NO_COLUMN SIZE_MAX
 
-static bool is_one_of(const char *name, const char *const *names)
-{
-	for (; *names; names++)
-		if (!strcmp(name, *names))
-			return true;
-	return false;
-}
-
-/* Whether one of the words of the name is this one: "max age". */
-static bool has_word(const char *name, const char *word)
-{
-	size_t n = strlen(word);
-
-	for (const char *at = strstr(name, word); at; at = strstr(at + 1, word))
-		if ((at == name || at[-1] == ' ') && (!at[n] || at[n] == ' '))
-			return true;
-	return false;
-}
-
-/* "p50", "p99 age" */
-static bool is_quantile(const char *name)
-{
-	return name[0] == 'p' && name[1] >= '0' && name[1] <= '9';
-}
-
 /* Texts that comment on the numbers of their row. */
 static const char *const comments[] = {"meaning", "quality", NULL};
-
-/* Numbers that are neither sums nor extremes. */
-static const char *const states[] = {"ratio", "period", "age", "since", "offset", "from", "to",
-	"latency", "duration", "depth", "deviation", "counted", NULL};
 
 static enum fleet_rule rule_of_label(const struct fleet_column *c)
 {
 	if (c->unit == ATTAR_UNIT_TEXT)
-		return is_one_of(c->name, comments) ? FLEET_LEFT_OUT : FLEET_KEY;
+		return amount_is_one_of(c->name, comments) ? FLEET_LEFT_OUT : FLEET_KEY;
 	return strstr(c->name, "pid") || strstr(c->name, "tid") ? FLEET_LEFT_OUT : FLEET_KEY;
 }
 
 static enum fleet_rule rule_of_amount(const struct fleet_column *c)
 {
-	if (is_quantile(c->name) || is_one_of(c->name, states))
-		return FLEET_LEFT_OUT;
-	if (has_word(c->name, "min"))
-		return FLEET_LEAST;
-	if (has_word(c->name, "max") || has_word(c->name, "longest") ||
-		has_word(c->name, "oldest") || has_word(c->name, "elapsed"))
-		return FLEET_MOST;
-	return has_word(c->name, "avg") || has_word(c->name, "mean") ? FLEET_MEAN : FLEET_SUM;
+	static const enum fleet_rule rules[] = {
+		[AMOUNT_SUM] = FLEET_SUM,
+		[AMOUNT_LEAST] = FLEET_LEAST,
+		[AMOUNT_MOST] = FLEET_MOST,
+		[AMOUNT_MEAN] = FLEET_MEAN,
+		[AMOUNT_OTHER] = FLEET_LEFT_OUT,
+	};
+
+	return rules[amount_kind_of(c->name)];
 }
 
 /* The first column with a sum, of this name and unit if they are given; NO_COLUMN: none. */
@@ -76,7 +49,7 @@ static void find_basis_of_share(const fleet_columns *columns, struct fleet_colum
 	static const char of[] = "of ";
 
 	c->basis = NO_COLUMN;
-	if (is_one_of(c->name, shares))
+	if (amount_is_one_of(c->name, shares))
 		c->basis = find_sum(columns, NULL, ATTAR_UNIT_TEXT);
 	else if (!strncmp(c->name, of, sizeof(of) - 1))
 		c->basis = find_sum(columns, c->name + sizeof(of) - 1, ATTAR_UNIT_TEXT);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Tables and time series as gauges; pids and tids are left out. */
-#include <ctype.h>
 #include <math.h>
 
+#include "report/amounts.h"
 #include "report/number.h"
 #include "report/prometheus.h"
 
@@ -30,14 +30,11 @@ enum merge { MERGE_SUM, MERGE_LEAST, MERGE_MOST };
 
 static enum merge merge_of(const char *column, enum attar_unit unit)
 {
-	static const char *const most[] = {"max", "avg", "mean", "median", "stddev", "rate"};
+	enum amount_kind kind = amount_kind_of(column);
 
-	if (strcasestr(column, "min"))
+	if (kind == AMOUNT_LEAST)
 		return MERGE_LEAST;
-	for (size_t i = 0; i < ARRAY_SIZE(most); i++)
-		if (strcasestr(column, most[i]))
-			return MERGE_MOST;
-	if ((column[0] == 'p' && isdigit((unsigned char)column[1])) || unit == ATTAR_UNIT_HZ ||
+	if (kind != AMOUNT_SUM || unit == ATTAR_UNIT_HZ ||
 		(unit == ATTAR_UNIT_PERCENT && !strcmp(column, "total")))
 		return MERGE_MOST;
 	return MERGE_SUM;

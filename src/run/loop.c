@@ -413,10 +413,12 @@ static int turn(struct attar_run *run, int timeout_ms)
 /* A recording that is not read to its end is not drained either. */
 static int finish_replay(struct attar_run *run, int r)
 {
-	/* a recording without samples begins at its end; no time at all is not the end */
+	uint64_t newest = stream_time(run->stream);
+
+	/* A recording without samples begins at its end; one without records, at its reference. */
 	if (!run->clock.began)
-		clock_start_at(&run->clock, MAX(stream_time(run->stream), UINT64_C(1)));
-	run->clock.ended = MAX(stream_time(run->stream), run->clock.began);
+		clock_start_at(&run->clock, newest ? newest : replay_clock(run));
+	run->clock.ended = MAX(newest, run->clock.began);
 	if (run->replay->over)
 		run->clock.ended = duration_end(run);
 	if (r == 0)

@@ -53,8 +53,8 @@ static int take_formats(struct attar_run *run)
 			   : base_oom();
 		free(system);
 		if (r < 0)
-			attar_context(r, "%s: the event '%s'", CLIP(run->opts.input),
-				CLIP(event->name));
+			attar_context(
+				r, "%s: the event '%s'", CLIP(run->opts.input), CLIP(event->name));
 	}
 	return r >= 0 && strings->at
 		       ? tracefs_set_strings(&catalog->tracefs, strings->at, strings->len)
@@ -410,6 +410,9 @@ int replay_start(struct attar_run *run)
 		event->is_plain = is_plain(run, event);
 	if (r == 0)
 		r = stream_replay(replay->recording, run->symbols, &run->stream);
+	for (size_t i = 0; r == 0 && i < replay->events.n; i++)
+		if (!replay->events.at[i].numbers.n)
+			stream_leave_out(run->stream, i);
 	if (r == 0)
 		r = attar_stream_start(run->stream);
 	/* the clock starts at the first sample: tick 0 is over by then */
@@ -420,6 +423,11 @@ int replay_start(struct attar_run *run)
 bool replay_has_date(const struct attar_run *run)
 {
 	return !run->replay || recording_get_facts(run->replay->recording)->has_clock_data;
+}
+
+uint64_t replay_clock(const struct attar_run *run)
+{
+	return MAX(recording_get_facts(run->replay->recording)->clock_ns, UINT64_C(1));
 }
 
 /* ---- delivering ---- */

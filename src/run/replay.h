@@ -61,6 +61,9 @@ bool replay_is_wanted(const struct attar_run *run, const struct attar_event *ev)
 /* Whether times can be shown as dates: false for a recording that does not say when it was made. */
 bool replay_has_date(const struct attar_run *run);
 
+/* The time at which the clock of the recording was compared with the date, ns; 1: it was not. */
+uint64_t replay_clock(const struct attar_run *run);
+
 /* What the report says about the recording itself, such as damage. */
 void replay_remark(const struct attar_run *run, struct attar_report *report);
 

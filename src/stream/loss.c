@@ -15,11 +15,14 @@ static uint64_t counted_at_end(const struct attar_stream *s)
 	return s->lost_counted + s->lost_side;
 }
 
-bool stream_take_final_loss(struct attar_stream *s, bool is_side_band)
+bool stream_take_final_loss(struct attar_stream *s, uint32_t counter)
 {
 	uint64_t known = MAX(s->lost_recorded, counted_at_end(s)), now;
+	bool is_side_band = replay_is_side_band(s, counter);
 
 	*(is_side_band ? &s->lost_side : &s->lost_counted) += s->record.lost.lost;
+	if (!is_side_band && s->accounts[counter].is_unused)
+		s->lost_unused += s->record.lost.lost;
 	now = MAX(s->lost_recorded, counted_at_end(s));
 	s->record.lost.lost = now - known;
 	return now > known;
@@ -27,17 +30,19 @@ bool stream_take_final_loss(struct attar_stream *s, bool is_side_band)
 
 /*
  * The counts are exact, also in a file that begins after a loss that its first LOST record reports.
- * A damaged recording may lack some.
+ * A damaged recording may lack some. LOST records do not tell which events lost records.
  */
 static uint64_t lost_in_recording(const struct attar_stream *s)
 {
 	struct recording_stats stats;
+	uint64_t lost = s->lost_counted;
 
 	recording_get_stats(s->replay->recording, &stats);
 	if (!counted_at_end(s))
 		return s->lost_recorded;
-	return stats.damage ? MAX(s->lost_counted, difference_or_0(s->lost_recorded, s->lost_side))
-			    : s->lost_counted;
+	if (stats.damage)
+		lost = MAX(lost, difference_or_0(s->lost_recorded, s->lost_side));
+	return difference_or_0(lost, s->lost_unused);
 }
 
 /*

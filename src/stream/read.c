@@ -180,7 +180,7 @@ static bool fill_lost(
 	ev->lost_to = MAX(s->record.time, c->time);
 	if (s->replay && replay_is_final_loss(s, c->header)) {
 		ev->lost_to = MAX(s->newest, c->time);
-		return stream_take_final_loss(s, replay_is_side_band(s, counter));
+		return stream_take_final_loss(s, counter);
 	}
 	if (s->record.type == PERF_RECORD_LOST_SAMPLES)
 		s->lost_in_pmu += s->record.lost.lost;

@@ -25,6 +25,7 @@ struct account {
 	uint64_t since; /* ns: samples from this time on are compared */
 	bool unfit;     /* they cannot be compared */
 	bool defers;    /* its samples may have deferred user call chains */
+	bool is_unused; /* of a recording: nobody uses its samples, and their losses do not count */
 };
 
 struct attar_stream {
@@ -58,6 +59,7 @@ struct attar_stream {
 	uint64_t lost_side;     /* according to LOST records of the side-band event */
 	uint64_t lost_in_pmu;   /* according to LOST_SAMPLES records: lost before the ring */
 	uint64_t lost_counted;  /* of a recording: of sampled events, as counted at its end */
+	uint64_t lost_unused;   /* those of them of events that are not used */
 	struct {
 		uint64_t lost;       /* side-band records before the latest renewal */
 		uint64_t not_before; /* ns: the time of the next renewal */
@@ -137,10 +139,17 @@ static inline uint64_t difference_or_0(uint64_t a, uint64_t b)
 bool stream_counts_losses(const struct attar_stream *s);
 
 /*
- * Takes the record of a recording's end that says how many records one of its events lost. Returns
- * whether other records did not report all of them, and sets the record's count to the rest.
+ * Takes the record of a recording's end that says how many records the counter's event lost.
+ * Returns whether other records did not report all of them, and sets the record's count to the
+ * rest.
  */
-bool stream_take_final_loss(struct attar_stream *s, bool is_side_band);
+bool stream_take_final_loss(struct attar_stream *s, uint32_t counter);
+
+/* The samples of this event of a recording are not used: their losses are not counted. */
+static inline void stream_leave_out(struct attar_stream *s, size_t counter)
+{
+	s->accounts[counter].is_unused = true;
+}
 
 /* With each record that is no sample; is_loss: it is a LOST record. Reads names again if needed. */
 void stream_renew_names(struct attar_stream *s, bool is_loss);

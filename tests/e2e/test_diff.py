@@ -2,6 +2,7 @@
 """attar diff on results with known differences."""
 import json
 import math
+import os
 import random
 
 import pytest
@@ -205,6 +206,41 @@ def test_recordings(tmp_path):
         f'1.{i:03} 0 1/1 x cpu-clock stack=0xa1\n' for i in range(100)))
     found, remarks = diff(script, script)
     assert [row['points'] for row in found['functions: self']] == [0]
+
+
+def test_rates_are_not_judged_as_counts(tmp_path):
+    """54 faults in 61 and in 50 ms: the rates are as uncertain as the times, which are unknown."""
+    paths = [tmp_path / 'a.json', tmp_path / 'b.json']
+    for path, rate, calls in zip(paths, (885.9, 1074.1), (1000, 2000)):
+        columns = [{'name': n, 'unit': u} for n, u in (
+            ('value', 'count'), ('event', 'text'), ('ratio', 'count'))]
+        path.write_text(json.dumps({
+            'schema': 'attar/1', 'profiler': 'stat', 'time': 10 ** 18, 'interval_ns': 10 ** 9,
+            'notes': None, 'sections': [{
+                'name': 'counts', 'kind': 'table', 'columns': columns,
+                'rows': [[54, 'page-faults', rate], [calls, 'calls', 16000.0],
+                         [0.0091 * calls, 'task-clock', 0.5]]}]}))
+    found, remarks = diff('--fail-above', '5%', *paths, status=1)
+    assert [row['confidence'] for row in found['counts: ratio']] == [None] * 3
+    confidence = {row['event']: row['confidence'] for row in found['counts: value']}
+    assert confidence['page-faults'] == 0 and confidence['calls'] > 99.9
+    assert 'changes that are significant with a confidence of 99%: 1' in remarks
+
+
+@pytest.mark.parametrize('kind', ['reports', 'recording'])
+def test_fifo(spawn, tmp_path, kind):
+    """Its writer is waited for, between its lines too. A recording would have to be read twice."""
+    path, fifo = result(tmp_path / 'a.json', [{'heavy': 700, 'light': 300}]), tmp_path / 'fifo'
+    os.mkfifo(fifo)
+    line = '# attar script' if kind == 'recording' else path.read_text().strip()
+    spawn('sh', '-c', f"exec >'{fifo}'; echo '{line}'; cat '{path}'")
+    done = run('diff', fifo, path)
+    if kind == 'reports':
+        assert done.returncode == 0 and 'note: before: 2 reports' in done.stdout, done.stderr
+    else:
+        assert (done.returncode, done.stderr) == (
+            2, f"attar: cannot read '{fifo}': a recording in a pipe cannot be compared: write it "
+               'to a file\n')
 
 
 def test_other_outputs(tmp_path):

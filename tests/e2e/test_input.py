@@ -4,7 +4,9 @@ import json
 import os
 import re
 import signal
+import struct
 import subprocess
+import time
 from collections import Counter
 
 import pytest
@@ -53,6 +55,31 @@ def of_perf(path):
 
 
 EVENTS = 'syscalls:sys_enter_getppid,sched:sched_process_exec,sched:sched_switch'
+
+
+def without_records(data):
+    """Replace the records of a recording by one without a time. Its description follows them."""
+    whole = data.read_bytes()
+    begin, size = struct.unpack_from('<QQ', whole, 40)
+    n_features = sum(b.bit_count() for b in whole[72:104])
+    table = struct.unpack_from(f'<{2 * n_features}Q', whole, begin + size)
+    record = struct.pack('<IHH', 68, 0, 8) # PERF_RECORD_FINISHED_ROUND
+    moved = [n if i % 2 else n - size + len(record) for i, n in enumerate(table)]
+    data.write_bytes(whole[:48] + struct.pack('<Q', len(record)) + whole[56:begin] + record +
+                     struct.pack(f'<{2 * n_features}Q', *moved) +
+                     whole[begin + size + 16 * n_features:])
+
+
+def test_recording_without_records_has_a_date(tmp_path):
+    data = tmp_path / 'x.data'
+    before = time.time_ns()
+    ended = run('record', '-q', '-e', 'syscalls:sys_enter_acct', '-o', data, '--', 'true')
+    assert ended.returncode == 0, ended.stderr
+    after = time.time_ns()
+    without_records(data)
+    ended = run('top', '--format', 'json', '-e', 'syscalls:sys_enter_acct', '--input', data)
+    assert ended.returncode == 0, ended.stderr
+    assert before <= json.loads(ended.stdout)['time'] <= after
 
 
 @pytest.mark.parametrize('options', [[], ['-z'], ['-a'], ['-k', 'mono'], ['-g']])

@@ -119,6 +119,15 @@ def test_perf_counts_the_loss_of_a_recording(spawn, tmp_path, needs_perf):
     assert int(lost) == losses_of(data)['lost']
 
 
+def test_losses_of_events_that_are_not_read_do_not_count(spawn, tmp_path):
+    data = tmp_path / 'x.data'
+    while_stopped(spawn, data, 'record', '-q', '-m', 1, '-e', GETPPID, '-e',
+                  'syscalls:sys_exit_getppid', command=(workload('flood'), CALLS))
+    notes = losses_of(data)
+    assert notes['lost'] > 0
+    assert CALLS <= notes['lost'] + notes['seen'] <= CALLS + 1 # the shell may call it, too
+
+
 def test_files_of_a_rotated_recording_have_their_own_losses(tmp_path):
     data = tmp_path / 'x.data'
     done = run('record', '-q', '-m', 8, '-e', GETPPID, '--max-size', '64K', '--rotate', 999,

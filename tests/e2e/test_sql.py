@@ -54,6 +54,14 @@ def query(script, text, *args):
     return answers('--input', script, '--query', text, '--verify', *args)
 
 
+def test_first_value_decides_the_unit_of_a_column(script):
+    text = ('SELECT NULL AS a, 1 AS b, NULL AS c UNION ALL SELECT 5, 2, NULL '
+            'UNION ALL SELECT 7.5, 3, 0')
+    table, = report('--input', script, '--query', text)['sections']
+    assert [c['unit'] for c in table['columns']] == ['count', 'count', 'count']
+    assert table['rows'] == [[None, 1, None], [5, 2, None], [7.5, 3, 0]]
+
+
 @pytest.mark.parallel
 def test_fields_and_common_columns(script):
     """A field has its name; the common column of that name begins with '_'."""

@@ -45,6 +45,7 @@ static struct attar_report *calls(uint64_t n, uint64_t total, uint64_t min, uint
 	attar_section_column(t, "total", ATTAR_UNIT_NS);
 	attar_section_column(t, "min", ATTAR_UNIT_NS);
 	attar_section_column(t, "avg", ATTAR_UNIT_NS);
+	attar_section_column(t, "IPC", ATTAR_UNIT_COUNT);
 	attar_section_column(t, "p99", ATTAR_UNIT_NS);
 	attar_section_column(t, "max", ATTAR_UNIT_NS);
 	attar_section_row(t);
@@ -54,6 +55,7 @@ static struct attar_report *calls(uint64_t n, uint64_t total, uint64_t min, uint
 	attar_cell_u64(t, total);
 	attar_cell_u64(t, min);
 	attar_cell_double(t, (double)total / (double)n);
+	attar_cell_double(t, 1.5);
 	attar_cell_u64(t, max);
 	attar_cell_u64(t, max);
 	return report;
@@ -73,7 +75,7 @@ static void test_numbers(void **state)
 	assert_true(number(t, 0, "avg") == ((double)(UINT64_C(1) << 60) + 30) / 4);
 	assert_false(has_column(t, "pid"));
 	assert_false(has_column(t, "p99"));
-	assert_non_null(strstr(attar_report_get_remark(out, 0), "pid, p99"));
+	assert_non_null(strstr(attar_report_get_remark(out, 0), "pid, IPC, p99"));
 	attar_report_free(out);
 	out = merged(a, b, true);
 	t = attar_report_find_section(out, "calls");
