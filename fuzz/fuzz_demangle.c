@@ -11,5 +11,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (name && demangle(name, &plain) && plain.len > (16 << 10) + size)
 		abort();
+	buf_reset(&plain);
+	if (name && demangle_whole(name, &plain) && plain.len > (1 << 20))
+		abort();
 	return 0;
 }

@@ -335,7 +335,7 @@ static int read_name(const struct symtab *table, const struct symtab_entry *entr
 static size_t decoration_count(const char *name)
 {
 	const char *version = strchr(name, '@');
-	bool mangled = name[0] == '_' && (name[1] == 'Z' || name[1] == 'R');
+	bool mangled = name[0] == '_' && (name[1] == 'Z' || name[1] == 'R' || name[1] == 'D');
 
 	return (version && version[1] != '@' ? 100 : 0) + (strncmp(name, "__GI_", 5) ? 0 : 10) +
 	       (mangled ? 0 : strspn(name, "_"));

@@ -8,6 +8,8 @@
 #include <libiberty/demangle.h>
 #include <setjmp.h>
 
+#include "symbol/demangle_d.h"
+
 enum {
 	WHOLE = DMGL_PARAMS | DMGL_ANSI,
 	MAX_PLAIN = 8 << 10, /* bytes; beyond, the mangled name is the shorter one */
@@ -78,11 +80,27 @@ static bool demangle_core(const char *mangled, struct unfolding *u)
 	return false;
 }
 
+/* D: suffixes as of C++ functions. Names of D have no '.'. */
+static bool is_d(const char *name)
+{
+	return name[0] == '_' && name[1] == 'D';
+}
+
+static bool demangle_d_core(const char *mangled, bool parameters, struct buf *ret_text)
+{
+	char *core _cleanup_free_ = strndup(mangled, strcspn(mangled, "."));
+
+	return core && demangle_d(core, parameters, ret_text);
+}
+
 bool demangle(const char *mangled, struct buf *ret_plain)
 {
 	struct unfolding u = {.plain = ret_plain, .start = ret_plain->len, .options = DMGL_NO_OPTS};
 
-	if (!demangle_core(mangled, &u))
+	if (is_d(mangled)) {
+		if (!demangle_d_core(mangled, false, ret_plain))
+			return false;
+	} else if (!demangle_core(mangled, &u))
 		return false;
 	if (!u.rust) /* where a '.' may stand in the name itself */
 		add_clone(mangled + strcspn(mangled, "."), ret_plain);
@@ -95,7 +113,8 @@ bool demangle_whole(const char *mangled, struct buf *ret_text)
 	char *core _cleanup_free_ = is_mangled(mangled) ? strndup(mangled, n) : NULL;
 	struct unfolding u = {.plain = ret_text, .start = ret_text->len, .options = WHOLE};
 
-	if (!core || !demangle_core(core, &u))
+	if (is_d(mangled) ? !demangle_d_core(mangled, true, ret_text)
+			  : !core || !demangle_core(core, &u))
 		return false;
 	if (mangled[n])
 		buf_printf(ret_text, " (%s)", mangled + n);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* C++ (Itanium ABI) and Rust (legacy and v0) names demangled. */
+/* Names of C++ (Itanium ABI), Rust (legacy and v0) and D demangled. */
 #ifndef SYMBOL_DEMANGLE_H
 #define SYMBOL_DEMANGLE_H
 

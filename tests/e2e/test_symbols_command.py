@@ -274,3 +274,28 @@ def test_bad_input(args, said):
     assert done.returncode in (1, 2)
     assert done.stdout == ''
     assert len(done.stderr.splitlines()) == 1 and said in done.stderr, done.stderr
+
+
+def test_d_like_cxxfilt():
+    """Functions of D's library, named as by c++filt."""
+    need('nm', 'c++filt')
+    library = next(iter(sorted(Path('/usr/lib').glob('*/libgphobos.so.*'))), None)
+    if not library:
+        pytest.skip('libgphobos3 is not installed')
+    at = {}
+    for line in subprocess.run(['nm', '-D', '--defined-only', library], capture_output=True,
+                               text=True, check=True).stdout.splitlines():
+        address, kind, name = line.split()
+        if kind in 'TW':
+            at.setdefault(int(address, 16), []).append(name.split('@')[0])
+    alone = sorted((a, names[0]) for a, names in at.items() if len(names) == 1)
+    wanted = random.Random(1).sample([(a, n) for a, n in alone if n.startswith('_D')], 1000)
+    theirs = subprocess.run(['c++filt', '-s', 'dlang'], input='\n'.join(n for _, n in wanted),
+                            capture_output=True, text=True, check=True).stdout.splitlines()
+    ours = [a[0] for a in answers(symbols(library, [a for a, _ in wanted], '--style=llvm'))]
+    # c++filt of binutils 2.40 does not know attributes of later versions of D.
+    compared = [(mine, name) for (_, mangled), mine, name in zip(wanted, ours, theirs)
+                if name != mangled and '__postblit' not in mangled]
+    assert len(compared) > 800
+    assert [mine for mine, _ in compared] == [name for _, name in compared]
+    assert sum(mine.startswith('_D') for mine in ours) < 50

@@ -44,6 +44,29 @@ static void test_rust(void **state)
 		"alloc::alloc::box_free::<dyn alloc::boxed::FnBox<(), Output = ()>>");
 }
 
+static void test_d(void **state)
+{
+	struct buf b _cleanup_(buf_done) = {0};
+
+	check("_D1t4mainFZ9__lambda4MFNfiLAyaZv", "t.main.__lambda4");
+	check("_D1t6Square6__ctorMFdZCQvQv", "t.Square.this");
+	check("_D1t__T5PointTdZQj3dotMxFNaNbNiNfKxSQBi__TQBjTdZQBpZd",
+		"t.Point!(double).Point.dot");
+	check("_D12TypeInfo_Aya6__initZ", "initializer for TypeInfo_Aya");
+	check("_D3foo3barFZv.part.0", "foo.bar [clone .part.0]");
+	check("_Dmain", "D main");
+	assert_true(demangle_whole("_D1t4mainFZ9__lambda4MFNfiLAyaZv", &b));
+	assert_string_equal(buf_text(&b), "t.main().__lambda4(int, lazy immutable(char)[])");
+	buf_reset(&b);
+	assert_true(demangle_whole("_D1t1fFMDFiZAyaPUNbhZvHiG3kJbYv", &b));
+	assert_string_equal(buf_text(&b),
+		"t.f(scope immutable(char)[](int) delegate, extern(C) "
+		"void(ubyte) nothrow function, uint[3][int], out bool, ...)");
+	buf_reset(&b);
+	assert_true(demangle_whole("_D1t__T1gVai97Vbi1ViN3VAyaa2_680aVde0CP3Z1gxi", &b));
+	assert_string_equal(buf_text(&b), "t.g!('a', true, -3, \"h\\n\", 0x0.Cp3).g");
+}
+
 static void test_not_mangled(void **state)
 {
 	check("main", NULL);
@@ -55,6 +78,12 @@ static void test_not_mangled(void **state)
 	check("_start", NULL);
 	check("_ZN3foo", NULL);
 	check("_RNvNtNtNtNt", NULL);
+	check("_D", NULL);
+	check("_D3foo", NULL);
+	check("_D3foo3ba", NULL);
+	check("_D3fooQa", NULL); /* a reference to itself */
+	check("_D99foo", NULL);
+	check("_D1fFQbZv", NULL); /* a type that is a part of itself */
 }
 
 /* A substitution of the Itanium ABI: S_, S0_ ... SZ_, S10_ ... */
@@ -91,6 +120,13 @@ static void test_doubling(void **state)
 	check("_RIC1aThhETB3_B3_ETB7_B7_ETBf_Bf_ETBn_Bn_ETBv_Bv_ETBD_BD_ETBL_BL_ETBT_BT_ETB11_B11_E"
 	      "TB19_B19_ETB1j_B1j_ETB1t_B1t_ETB1D_B1D_ETB1N_B1N_EE",
 		NULL);
+	/* In D, an argument is an associative array of the type before, twice. */
+	n = (size_t)sprintf(text, "_D1fFHii");
+	for (int i = 0; i < 60; i++)
+		n += (size_t)sprintf(text + n, i ? "HQgQi" : "HQeQg");
+	memcpy(text + n, "Zv", 3);
+	assert_false(demangle_whole(text, &b));
+	assert_string_equal(buf_text(&b), "");
 }
 
 static void test_deep(void **state)
@@ -110,6 +146,11 @@ static void test_deep(void **state)
 	for (size_t i = 2; i < 60002; i += 2)
 		memcpy(text + i, "Nv", 2);
 	assert_false(demangle(text, &b));
+	memcpy(text, "_D1f", 4);
+	memset(text + 4, 'A', 60000);
+	assert_false(demangle(text, &b));
+	memset(text + 4, 'F', 60000);
+	assert_false(demangle(text, &b));
 	assert_string_equal(buf_text(&b), "");
 }
 
@@ -118,6 +159,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cxx),
 		cmocka_unit_test(test_rust),
+		cmocka_unit_test(test_d),
 		cmocka_unit_test(test_not_mangled),
 		cmocka_unit_test(test_doubling),
 		cmocka_unit_test(test_deep),
