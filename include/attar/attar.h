@@ -17,6 +17,7 @@
  *	to aggregate                             attar/stats.h, attar/hist.h, attar/keytable.h,
  *	                                         attar/pairs.h, attar/states.h
  *	to compare two results                   attar/diff.h
+ *	to merge the reports of several hosts    attar/merge.h
  *	to check what a system supports          attar/doctor.h
  *	to decode records                        attar/record.h, attar/sample.h, attar/spe.h
  *
@@ -64,6 +65,7 @@
 #include "attar/format.h"
 #include "attar/hist.h"
 #include "attar/keytable.h"
+#include "attar/merge.h"
 #include "attar/option.h"
 #include "attar/pairs.h"
 #include "attar/perf.h"

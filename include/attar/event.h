@@ -316,6 +316,33 @@ ATTAR_API const char *attar_transport_name(enum attar_transport transport);
 /* The name of an event kind, for headings and messages: "hardware", "tracepoint" ... */
 ATTAR_API const char *attar_event_kind_name(enum attar_event_kind kind);
 
+/* ---- USDT probes of a file ---- */
+
+/* A location of a probe. Strings are borrowed until the callback returns. */
+struct attar_usdt_location {
+	const char *event;  /* "usdt:FILE:PROVIDER:NAME", with FILE as it was given */
+	uint64_t offset;    /* in the file, bytes */
+	uint64_t semaphore; /* offset of the counter of listeners in the file; 0: none */
+	/*
+	 * "s32 arg1, x64 arg2, ? arg3": x is of a floating-point number, whose bits are fetched,
+	 * and ? of an argument that cannot be fetched.
+	 */
+	const char *arguments;
+	const char *operands; /* as in the note of the compiler: "-4@%edi 8@%rsi" */
+};
+
+/* Called for each location; a nonzero result ends the iteration and is returned. */
+typedef int attar_usdt_location_fn(void *ctx, const struct attar_usdt_location *location);
+
+/*
+ * Calls fn for each location of the USDT probes of a file, "FILE[:PROVIDER[:NAME]]": a path, the
+ * name of a library or of a program in PATH; PROVIDER and NAME may be patterns. Locations of a
+ * probe follow one another, those with equal arguments too. Returns 0, or the nonzero result of fn;
+ * -ENOENT: there is no such file or probe; -EINVAL: the text is malformed; -ENOMEM; or the negative
+ * errno of a file that cannot be read.
+ */
+ATTAR_API int attar_usdt_each_location(const char *text, attar_usdt_location_fn *fn, void *ctx);
+
 /* ---- USDT probes that stay ---- */
 
 /* Called with the name of a tracepoint; a nonzero result ends the iteration and is returned. */

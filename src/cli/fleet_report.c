@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The reports of all hosts as one, with a table of the hosts. */
-#include "report/fleet.h"
+#include "attar/merge.h"
 
 #include <time.h>
 
@@ -72,7 +72,7 @@ static unsigned count_failures(const struct fleet *f)
 
 /* ---- reports ---- */
 
-typedef VEC(struct fleet_part) part_list;
+typedef VEC(struct attar_merge_part) part_list;
 
 static bool is_lines(const struct attar_report *report)
 {
@@ -84,7 +84,7 @@ static bool is_lines(const struct attar_report *report)
 /* Moves the first report of a host. */
 static int take_part(struct fleet_host *h, part_list *ret_parts)
 {
-	struct fleet_part part = {h->name, h->reports.at[0], h->offset};
+	struct attar_merge_part part = {h->name, h->reports.at[0], h->offset};
 
 	if (vec_push(ret_parts, part) < 0)
 		return -ENOMEM;
@@ -149,7 +149,7 @@ static int draw(struct fleet *f, const part_list *parts, bool lines)
 	if (!report)
 		return base_oom();
 	set_span(parts, report);
-	r = fleet_merge(parts->at, parts->n, f->by_host, report);
+	r = attar_merge(parts->at, parts->n, f->by_host, report);
 	if (!lines) {
 		add_hosts(f, report);
 		f->failures_shown = count_failures(f);

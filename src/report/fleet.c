@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "report/fleet.h"
+#include "attar/merge.h"
 
 #include <math.h>
 
+#include "base/check.h"
 #include "report/distribution.h"
 #include "report/fleet_parts.h"
 #include "report/model.h"
@@ -131,7 +132,7 @@ static const struct attar_section *find_like(
 }
 
 /* The sections of this name and kind from the part `first` on, which has it. */
-static int gather(const struct fleet_part *parts, size_t n, size_t first,
+static int gather(const struct attar_merge_part *parts, size_t n, size_t first,
 	const struct attar_section *like, fleet_sections *ret_all)
 {
 	for (size_t i = first; i < n; i++) {
@@ -146,7 +147,7 @@ static int gather(const struct fleet_part *parts, size_t n, size_t first,
 
 /* Whether an earlier part, or an earlier section of this part, is the same. */
 static bool is_known(
-	const struct fleet_part *parts, size_t part, const struct attar_section *section)
+	const struct attar_merge_part *parts, size_t part, const struct attar_section *section)
 {
 	for (size_t i = 0; i < part; i++)
 		if (find_like(parts[i].report, section))
@@ -164,7 +165,7 @@ static bool is_empty(const fleet_sections *all)
 }
 
 static int merge_sections(
-	const struct fleet_part *parts, size_t n, bool by_host, struct attar_report *out)
+	const struct attar_merge_part *parts, size_t n, bool by_host, struct attar_report *out)
 {
 	int r = 0;
 
@@ -205,7 +206,7 @@ static void add_notes(struct attar_notes *sum, double *unresolved, const struct 
 		*unresolved = NAN;
 }
 
-static void merge_notes(const struct fleet_part *parts, size_t n, struct attar_report *out)
+static void merge_notes(const struct attar_merge_part *parts, size_t n, struct attar_report *out)
 {
 	struct attar_notes sum = {.unresolved = -1};
 	double unresolved = 0;
@@ -224,7 +225,7 @@ static void merge_notes(const struct fleet_part *parts, size_t n, struct attar_r
 		attar_report_notes(out, &sum);
 }
 
-static void merge_remarks(const struct fleet_part *parts, size_t n, struct attar_report *out)
+static void merge_remarks(const struct attar_merge_part *parts, size_t n, struct attar_report *out)
 {
 	for (size_t i = 0; i < n; i++)
 		vec_each (&parts[i].report->remarks, remark)
@@ -232,8 +233,14 @@ static void merge_remarks(const struct fleet_part *parts, size_t n, struct attar
 				report_text(parts[i].report, *remark));
 }
 
-int fleet_merge(const struct fleet_part *parts, size_t n, bool by_host, struct attar_report *out)
+int attar_merge(
+	const struct attar_merge_part *parts, size_t n, bool by_host, struct attar_report *out)
 {
+	CHECK_ARG(!n || parts, "parts");
+	CHECK_ARG(out, "out");
+	for (size_t i = 0; i < n; i++)
+		CHECK_ARG(parts[i].host && parts[i].report, "parts");
+
 	int r = merge_sections(parts, n, by_host, out);
 
 	merge_remarks(parts, n, out);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Shared by the parts of fleet_merge(): fleet_table.c, fleet_rules.c and fleet_tree.c. */
+/* Shared by the parts of attar_merge(): fleet_table.c, fleet_rules.c and fleet_tree.c. */
 #ifndef REPORT_FLEET_PARTS_H
 #define REPORT_FLEET_PARTS_H
 
 #include "base/vec.h"
-#include "report/fleet.h"
+#include "attar/merge.h"
 
 /* Sections of one name and kind, each with its host, in the order of the hosts. */
 struct fleet_section {
 	const char *host;
 	const struct attar_section *section;
-	int64_t offset; /* see struct fleet_part */
+	int64_t offset; /* see struct attar_merge_part */
 };
 typedef VEC(struct fleet_section) fleet_sections;
 

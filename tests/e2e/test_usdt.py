@@ -156,7 +156,7 @@ def test_listed_locations_agree_with_readelf(sdt):
 @pytest.mark.parametrize('words, status, message', [
     (['list', 'usdt:/bin/sh'], 1, "has no USDT probe '*:*'"),
     (['list', 'usdt:/no/such/file'], 1, 'cannot probe /no/such/file: No such file or directory'),
-    (['list', 'usdt:'], 2, 'the syntax is attar list usdt:FILE[:PROVIDER[:NAME]]'),
+    (['list', 'usdt:'], 2, 'the syntax is usdt:FILE[:PROVIDER[:NAME]]'),
     (['trace', '-a', '-e', 'usdt:shop:order'], 2,
      "'shop:order' requires a file (usdt:FILE:PROVIDER:NAME), a command or -p PID"),
     (['trace', '-e', 'usdt:shop'], 2, 'the syntax is usdt:FILE:PROVIDER:NAME or'),

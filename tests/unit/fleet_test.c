@@ -5,15 +5,15 @@
 #include <math.h>
 #include <string.h>
 
-#include "report/fleet.h"
+#include "attar/merge.h"
 
 static struct attar_report *merged(
 	const struct attar_report *a, const struct attar_report *b, bool by_host)
 {
-	const struct fleet_part parts[] = {{"a", a, 0}, {"b", b, 100}};
+	const struct attar_merge_part parts[] = {{"a", a, 0}, {"b", b, 100}};
 	struct attar_report *out = attar_report_new("p");
 
-	assert_int_equal(fleet_merge(parts, 2, by_host, out), 0);
+	assert_int_equal(attar_merge(parts, 2, by_host, out), 0);
 	return out;
 }
 

@@ -450,6 +450,7 @@ static void test_stacks_and_series(void **state)
 static void test_renderers(void **state)
 {
 	const struct attar_diff_side no_reports = {0}, null_reports = {.n = 1};
+	const struct attar_merge_part no_report = {.host = "a"};
 
 	REFUSES(attar_renderer_new(NULL, any, NULL, any), "sink");
 	REFUSES(attar_renderer_new("text", NULL, NULL, any), "out");
@@ -472,6 +473,11 @@ static void test_renderers(void **state)
 	REFUSES(attar_diff(&no_reports, &no_reports, any, any, NULL), "ret_result");
 	REFUSES(attar_diff(&null_reports, &no_reports, any, any, any), "before->reports");
 	REFUSES(attar_check_system(NULL, any), "fn");
+	REFUSES(attar_usdt_each_location(NULL, any, any), "text");
+	REFUSES(attar_usdt_each_location("x", NULL, any), "fn");
+	REFUSES(attar_merge(NULL, 1, false, any), "parts");
+	REFUSES(attar_merge(&no_report, 1, false, any), "parts");
+	REFUSES(attar_merge(&no_report, 0, false, NULL), "out");
 	REFUSES(attar_diff_folded(NULL, any, any), "before");
 	REFUSES(attar_diff_folded(&no_reports, &no_reports, NULL), "out");
 	REFUSES_NULL(attar_sink_find(NULL), "name");

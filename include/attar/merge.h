@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One report of those that several hosts have made with the same command line.
+ * attar/merge.h - one report of those that several hosts have made with the same command line.
+ *
+ *	struct attar_merge_part parts[] = {{"web1", first, 0}, {"web2", second, 0}};
+ *	struct attar_report *out = attar_report_new("runqlat");
+ *
+ *	attar_merge(parts, 2, false, out);
+ *
+ * attar_report_read_json() reads reports that were written as JSON.
  *
  * - Tables: rows with the same labels are one. Labels are texts and identifiers, except those of
  *   processes and threads, which differ between hosts. Counts, times and sizes are added; of
@@ -13,13 +20,17 @@
  * - Call trees are added stack by stack. Tasks of one name are one.
  * - Notes are sums; the peak memory is that of the host with most.
  */
-#ifndef REPORT_FLEET_H
-#define REPORT_FLEET_H
+#ifndef ATTAR_MERGE_H
+#define ATTAR_MERGE_H
 
 #include "attar/report.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* The report of a host; both are borrowed. */
-struct fleet_part {
+struct attar_merge_part {
 	const char *host;
 	const struct attar_report *report;
 	int64_t offset; /* of its clock to the one that times are shown in, ns */
@@ -27,9 +38,14 @@ struct fleet_part {
 
 /*
  * Adds the sections, remarks and notes of n parts to a report. by_host: nothing is merged: tables
- * have a column "host", each host has its own histograms, and trees begin with the host. Returns 0
- * or -ENOMEM.
+ * have a column "host", each host has its own histograms, and trees begin with the host. Returns 0;
+ * -EINVAL if a part has no host or no report; -ENOMEM.
  */
-int fleet_merge(const struct fleet_part *parts, size_t n, bool by_host, struct attar_report *out);
+ATTAR_API int attar_merge(
+	const struct attar_merge_part *parts, size_t n, bool by_host, struct attar_report *out);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif
