@@ -24,7 +24,8 @@ MARKERS = [
 # Guests that are only downloaded come first; the other kernels are being built meanwhile.
 KERNELS = ['debian', 'debian5', 'arm64', 'debian7', 'x86', 'statuspage']
 # Groups that take a minute or more, the longest first, when nothing has to be built.
-LONG_GROUPS = ['debian5', 'test_fuzz', 'arm64', 'debian', 'packages', 'debian7', 'hardware']
+LONG_GROUPS = ['packages', 'test_fuzz', 'debian5', 'debian', 'arm64', 'test_packaging',
+               'test_symbols_command', 'debian7', 'hardware']
 
 
 def kernel_of(item):
