@@ -5,7 +5,6 @@
 
 #include "base/buf.h"
 #include "elf/kernel_notes.h"
-#include "symbol/symbols.h"
 
 void functions_init(struct functions *f, struct attar_symbols *symbols)
 {
@@ -116,14 +115,10 @@ static int lookup(struct functions *f, attar_location location)
 				.mixed = !named && in_file});
 }
 
-int functions_of(struct functions *f, attar_location location)
+int functions_enter(struct functions *f, attar_location location)
 {
-	uint64_t *found = map_get(&f->by_location, location);
-	int number;
+	int number = lookup(f, location);
 
-	if (found)
-		return (int)*found;
-	number = lookup(f, location);
 	if (f->by_location.n >= FUNCTIONS_LOCATIONS_MAX)
 		map_reset(&f->by_location);
 	if (number >= 0 && map_put(&f->by_location, location, (uint64_t)number) < 0)
@@ -187,24 +182,14 @@ static int add_functions(struct functions *f, attar_location location, attar_loc
 /* No code of user space or a file has it, and all code of the kernel. */
 #define CALLER_BIT (1ULL << 47)
 
-int functions_at(
+int functions_with_lines(
 	struct functions *f, attar_location location, bool caller, const uint32_t **ret_numbers)
 {
+	uint64_t key = location ^ (caller ? CALLER_BIT : 0);
+	const uint64_t *found = map_get(&f->at, key);
+	size_t start = found ? *found : f->numbers.n;
 	attar_location code;
-	const uint64_t *found;
-	uint64_t key;
-	size_t start;
-	int number;
 
-	if (!f->symbols->show_inlined && !f->symbols->show_lines) {
-		number = functions_of(f, location);
-		f->one = (uint32_t)number;
-		*ret_numbers = &f->one;
-		return number < 0 ? number : 1;
-	}
-	key = location ^ (caller ? CALLER_BIT : 0);
-	found = map_get(&f->at, key);
-	start = found ? *found : f->numbers.n;
 	if (!found) {
 		/* Of a caller the call, not the line after it. */
 		code = location - (caller && location & 0xffffffffffffULL);

@@ -17,6 +17,7 @@
 #include "base/intern.h"
 #include "base/map.h"
 #include "base/vec.h"
+#include "symbol/symbols.h"
 
 enum {
 	FUNCTIONS_LOCATIONS_MAX = 1 << 18,
@@ -63,8 +64,20 @@ struct functions {
 void functions_init(struct functions *f, struct attar_symbols *symbols);
 void functions_done(struct functions *f);
 
+/* The slow path of functions_of(). */
+int functions_enter(struct functions *f, attar_location location);
+
 /* The number of the location's function; -ENOMEM. */
-int functions_of(struct functions *f, attar_location location);
+static inline int functions_of(struct functions *f, attar_location location)
+{
+	const uint64_t *found = map_get(&f->by_location, location);
+
+	return likely(found) ? (int)*found : functions_enter(f, location);
+}
+
+/* functions_at() for --inline and --lines. */
+int functions_with_lines(
+	struct functions *f, attar_location location, bool caller, const uint32_t **ret_numbers);
 
 /*
  * The functions at a location, the innermost first: one, or with --inline those that were inlined
@@ -72,8 +85,18 @@ int functions_of(struct functions *f, attar_location location);
  * the location follows a call. *ret_numbers is borrowed until the next call. Returns how many, or
  * -ENOMEM.
  */
-int functions_at(
-	struct functions *f, attar_location location, bool caller, const uint32_t **ret_numbers);
+static inline int functions_at(
+	struct functions *f, attar_location location, bool caller, const uint32_t **ret_numbers)
+{
+	int number;
+
+	if (f->symbols->show_inlined || f->symbols->show_lines)
+		return functions_with_lines(f, location, caller, ret_numbers);
+	number = functions_of(f, location);
+	f->one = (uint32_t)number;
+	*ret_numbers = &f->one;
+	return number < 0 ? number : 1;
+}
 
 /* The number of the function "[no stack]", for samples without a stack; -ENOMEM. */
 int functions_no_stack(struct functions *f);

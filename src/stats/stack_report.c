@@ -5,7 +5,6 @@
 #include "base/buf.h"
 #include "base/check.h"
 #include "report/tree.h"
-#include "stats/calltree.h"
 #include "symbol/symbols.h"
 
 /* ---- idle CPUs ---- */
@@ -113,6 +112,47 @@ static int set_hot_apart(struct stack_report *sr)
 	return r;
 }
 
+/* ---- the tree of stacks ---- */
+
+/* Keys of the tree: a function's number, or a task's with this bit set. */
+#define TASK_KEY 0x80000000u
+
+static int add_stack(struct stack_report *sr, uint32_t task, uint32_t stack, uint64_t weight)
+{
+	size_t n, depth = 0;
+	const uint64_t *locations = stacks_locations(&sr->space->stacks, stack, &n);
+	uint32_t node = calltree_enter(&sr->tree, depth++, task | TASK_KEY);
+
+	while (n-- > 0 && node != CALLTREE_ROOT) {
+		const uint32_t *numbers;
+		int count = functions_at(sr->functions, locations[n], n > 0, &numbers);
+
+		if (count < 0)
+			return base_oom();
+		while (count-- > 0 && node != CALLTREE_ROOT)
+			node = calltree_enter(&sr->tree, depth++, numbers[count]);
+	}
+	if (node == CALLTREE_ROOT)
+		return base_oom();
+	sr->tree.nodes.at[node].self += weight;
+	return sr->nodes ? map_put(sr->nodes, (uint64_t)task << 32 | stack, node) : 0;
+}
+
+static int add_stacks(struct stack_report *sr)
+{
+	int r = 0;
+
+	map_each (&sr->samples->weights, it) {
+		uint32_t task = (uint32_t)(it->key >> 32);
+
+		if (r < 0 || is_idle(sr, it->key))
+			continue;
+		sr->others += task == TASKS_OTHER ? it->value : 0;
+		r = add_stack(sr, task, (uint32_t)it->key, it->value);
+	}
+	return r;
+}
+
 /* ---- the table ---- */
 
 /* A function as run by tasks of one name. */
@@ -120,13 +160,11 @@ struct row {
 	const char *comm;
 	uint32_t function;
 	uint64_t self, total;
-	uint64_t seen_in; /* the last stack that was added to total: recursion counts once */
 };
 
 struct rows {
 	VEC(struct row) all;
 	struct map index; /* comm and function, hashed -> row */
-	uint64_t stack_serial;
 	uint64_t unresolved;
 };
 
@@ -142,7 +180,7 @@ static struct row *row_of(struct rows *rows, const char *comm, uint32_t function
 	return &rows->all.at[rows->all.n - 1];
 }
 
-static int add_frame(struct stack_report *sr, struct rows *rows, const char *comm, int function,
+static int add_to_row(struct stack_report *sr, struct rows *rows, const char *comm, int function,
 	uint64_t self, uint64_t total)
 {
 	struct row *row = function < 0 ? NULL : row_of(rows, comm, (uint32_t)function);
@@ -150,33 +188,49 @@ static int add_frame(struct stack_report *sr, struct rows *rows, const char *com
 	if (!row)
 		return base_oom();
 	row->self += self;
+	row->total += total;
 	if (!sr->functions->all.at[function].named)
 		rows->unresolved += self;
-	if (row->seen_in != rows->stack_serial)
-		row->total += total;
-	row->seen_in = rows->stack_serial;
 	return 0;
 }
 
-static int add_stack(struct stack_report *sr, struct rows *rows, const char *comm, uint32_t stack,
-	uint64_t weight)
+/* A stack without locations ends at its task. */
+static int add_node(struct stack_report *sr, struct rows *rows, uint32_t number, uint64_t total)
 {
-	size_t n;
-	const uint64_t *locations = stacks_locations(&sr->space->stacks, stack, &n);
-	int r = 0;
+	const struct calltree_node *nodes = sr->tree.nodes.at, *node = &nodes[number],
+				   *outer = node;
+	bool nested = false; /* recursion counts once */
+	const char *comm;
 
-	rows->stack_serial++;
-	if (!n)
-		return add_frame(sr, rows, comm, functions_no_stack(sr->functions), weight, weight);
-	for (size_t i = 0; r == 0 && i < n; i++) {
-		const uint32_t *numbers;
-		int count = functions_at(sr->functions, locations[i], i > 0, &numbers);
-
-		r = count < 0 ? count : 0;
-		for (int j = 0; r == 0 && j < count; j++)
-			r = add_frame(sr, rows, comm, (int)numbers[j], i + (size_t)j ? 0 : weight,
-				weight);
+	while (!(outer->key & TASK_KEY)) {
+		outer = &nodes[outer->parent];
+		nested |= outer->key == node->key;
 	}
+	comm = sr->space->tasks.at[outer->key & ~TASK_KEY].comm;
+	if (outer != node)
+		return add_to_row(sr, rows, comm, (int)node->key, node->self, nested ? 0 : total);
+	if (!node->self)
+		return 0;
+	return add_to_row(
+		sr, rows, comm, functions_no_stack(sr->functions), node->self, node->self);
+}
+
+static int add_rows(struct stack_report *sr, struct rows *rows)
+{
+	size_t n = sr->tree.nodes.n;
+	uint64_t *totals = calloc(n + 1, sizeof(*totals));
+	int r = totals ? 0 : base_oom();
+
+	for (size_t i = totals ? n : 0; i-- > 0;) {
+		const struct calltree_node *node = &sr->tree.nodes.at[i];
+
+		totals[i] += node->self;
+		if (node->parent != CALLTREE_ROOT)
+			totals[node->parent] += totals[i];
+	}
+	for (size_t i = 0; r == 0 && i < n; i++)
+		r = add_node(sr, rows, (uint32_t)i, totals[i]);
+	free(totals);
 	return r;
 }
 
@@ -233,15 +287,10 @@ int stack_report_table(struct stack_report *sr, struct attar_report *report, boo
 	map_each (&sr->samples->weights, it)
 		sr->idle += is_idle(sr, it->key) ? it->value : 0;
 	r = set_hot_apart(sr);
-	map_each (&sr->samples->weights, it) {
-		uint32_t task = (uint32_t)(it->key >> 32);
-
-		if (r < 0 || is_idle(sr, it->key))
-			continue;
-		sr->others += task == TASKS_OTHER ? it->value : 0;
-		r = add_stack(
-			sr, &rows, sr->space->tasks.at[task].comm, (uint32_t)it->key, it->value);
-	}
+	if (r == 0)
+		r = add_stacks(sr);
+	if (r == 0)
+		r = add_rows(sr, &rows);
 	if (r == 0) {
 		if (rows.all.n)
 			qsort(rows.all.at, rows.all.n, sizeof(*rows.all.at), compare_rows);
@@ -255,32 +304,7 @@ int stack_report_table(struct stack_report *sr, struct attar_report *report, boo
 	return r;
 }
 
-/* ---- the tree ---- */
-
-/* Keys of the tree: a function's number, or a task's with this bit set. */
-#define TASK_KEY 0x80000000u
-
-static int add_to_tree(struct stack_report *sr, struct calltree *tree, uint32_t task,
-	uint32_t stack, uint64_t weight)
-{
-	size_t n;
-	const uint64_t *locations = stacks_locations(&sr->space->stacks, stack, &n);
-	uint32_t node = calltree_child(tree, CALLTREE_ROOT, task | TASK_KEY);
-
-	while (n-- > 0 && node != CALLTREE_ROOT) {
-		const uint32_t *numbers;
-		int count = functions_at(sr->functions, locations[n], n > 0, &numbers);
-
-		if (count < 0)
-			return base_oom();
-		while (count-- > 0 && node != CALLTREE_ROOT)
-			node = calltree_child(tree, node, numbers[count]);
-	}
-	if (node == CALLTREE_ROOT)
-		return base_oom();
-	tree->nodes.at[node].self += weight;
-	return sr->nodes ? map_put(sr->nodes, (uint64_t)task << 32 | stack, node) : 0;
-}
+/* ---- the section of the tree ---- */
 
 static enum attar_frame_kind frame_kind(const struct function *fn)
 {
@@ -314,28 +338,23 @@ static void write_node(
 		if (fn->address)
 			attar_tree_code(out, number, fn->address, fn->build_id, 0);
 		if (fn->file || fn->inlined)
-			tree_set_source(
-				out, number, fn->plain, fn->file, fn->line, fn->inlined);
+			tree_set_source(out, number, fn->plain, fn->file, fn->line, fn->inlined);
 	}
 }
 
 int stack_report_tree(struct stack_report *sr, struct attar_report *report)
 {
 	struct attar_section *out = attar_report_tree(report, "stacks", sr->unit);
-	struct calltree tree = {0};
-	int r = 0;
 
 	out->weight = report_keep(report, sr->weight);
-	map_each (&sr->samples->weights, it) {
-		if (r == 0 && !is_idle(sr, it->key))
-			r = add_to_tree(
-				sr, &tree, (uint32_t)(it->key >> 32), (uint32_t)it->key, it->value);
-	}
-	if (r == 0)
-		vec_each (&tree.nodes, node)
-			write_node(sr, out, node);
-	calltree_done(&tree);
-	return r;
+	vec_each (&sr->tree.nodes, node)
+		write_node(sr, out, node);
+	return 0;
+}
+
+void stack_report_done(struct stack_report *sr)
+{
+	calltree_done(&sr->tree);
 }
 
 /* ---- lines ---- */

@@ -4,6 +4,7 @@
 #define STATS_STACK_REPORT_H
 
 #include "attar/report.h"
+#include "stats/calltree.h"
 #include "stats/functions.h"
 #include "stats/samples.h"
 
@@ -18,6 +19,7 @@ struct stack_report {
 	double unresolved; /* out: share of the weight whose innermost frame had no name */
 	uint64_t idle;     /* out: the weight of idle CPUs, which is in neither section */
 	uint64_t others;   /* out: the weight of "other tasks" */
+	struct calltree tree; /* of the stacks, for both sections */
 };
 
 /*
@@ -29,7 +31,12 @@ struct stack_report {
  */
 int stack_report_table(struct stack_report *sr, struct attar_report *report, bool with_total);
 
-/* Tree "stacks": one root per task, with its stacks below, outermost frame first. */
+/*
+ * Tree "stacks": one root per task, with its stacks below, outermost frame first. 0 or -ENOMEM.
+ */
 int stack_report_tree(struct stack_report *sr, struct attar_report *report);
+
+/* Frees the tree. */
+void stack_report_done(struct stack_report *sr);
 
 #endif

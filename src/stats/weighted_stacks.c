@@ -143,6 +143,7 @@ int attar_stacks_report(struct attar_stacks *stacks, struct attar_report *report
 		r = stack_report_table(&sr, report, true);
 	if (r == 0 && o.tree)
 		r = stack_report_tree(&sr, report);
+	stack_report_done(&sr);
 	remark_idle(&sr, report);
 	remark_bounds(stacks, &sr, report);
 	samples_reset(&stacks->interval);

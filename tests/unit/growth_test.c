@@ -228,6 +228,7 @@ static void draw(struct storm *s)
 	assert_int_equal(samples_merge(&s->whole, &s->interval), 0);
 	assert_int_equal(stack_report_table(&sr, report, true), 0);
 	assert_int_equal(stack_report_tree(&sr, report), 0);
+	stack_report_done(&sr);
 	attar_report_free(report);
 	samples_reset(&s->interval);
 }

@@ -82,6 +82,7 @@ static struct stack_report report_of(struct profiled *p, struct attar_report *re
 	assert_int_equal(stack_report_table(&sr, report, true), 0);
 	if (tree)
 		assert_int_equal(stack_report_tree(&sr, report), 0);
+	stack_report_done(&sr);
 	return sr;
 }
 
