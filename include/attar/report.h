@@ -271,11 +271,13 @@ ATTAR_API struct attar_section *attar_report_spans(struct attar_report *report, 
 ATTAR_API int attar_report_read_json(const char *text, size_t n, struct attar_report **ret_report);
 
 /*
- * Reads the reports of a database that `-o FILE.db` wrote; event lines and time series are not
- * read. take() is called for each in the order in which they were written: it frees the report, and
- * a negative errno ends the reading. Returns 1; 0 if the file is not a database; or a negative
- * errno with an error text: that of take(), -ENOMEM, -EBADMSG for a database that is damaged or
- * that attar did not write, -EOPNOTSUPP if attar was built without SQLite.
+ * Reads the reports of a database that `-o FILE.db` wrote, or of a time range that
+ * `-o clickhouse://...` stored (clickhouse://HOST/DATABASE?from=TIME&to=TIME, see docs/fleet.md);
+ * event lines and time series are not read. take() is called for each in the order in which they
+ * were written: it frees the report, and a negative errno ends the reading. Returns 1; 0 if the
+ * file is not a database; or a negative errno with an error text: that of take(), -ENOMEM, -EBADMSG
+ * for a database that is damaged or that attar did not write, -EOPNOTSUPP if attar was built
+ * without SQLite or libcurl, -ECONNREFUSED, -EIO or -EPROTO if the server does not answer.
  */
 ATTAR_API int attar_report_read_database(
 	const char *path, int (*take)(void *ctx, struct attar_report *report), void *ctx);

@@ -584,6 +584,10 @@ static int open_clickhouse(struct attar_renderer *r)
 	if (!ch)
 		return base_oom();
 	e = clickhouse_url_parse(r->address, &url);
+	if (e == 0 && (url.from || url.to || url.profiler))
+		e = attar_fail(-EINVAL,
+			"the parameters from, to and profiler of ClickHouse are those of 'attar "
+			"diff'");
 	if (e < 0) {
 		clickhouse_url_done(&url);
 		return e;

@@ -9,6 +9,7 @@
  *	clickhouse_spool.c      batches on the disk while the server is away
  *	clickhouse_transport.c  HTTP
  *	clickhouse_url.c        the address and its parameters
+ *	clickhouse_read.c       reports of a time range, for attar diff
  *
  * docs/fleet.md describes tables, batches and the format of spool files.
  */
@@ -32,6 +33,10 @@ struct clickhouse_url {
 	char *host;
 	char *spool; /* the directory; NULL: the default one */
 	uint64_t quota, timeout_ns;
+	/* Only for reading, see report/clickhouse_input.h. */
+	uint64_t from, to; /* ns since 1970; 0: not given */
+	char *profiler;    /* NULL: any */
+	bool has_host;     /* host was given: it is not the name of this machine */
 };
 
 /*
@@ -57,6 +62,9 @@ struct transport *transport_free(struct transport *t);
 
 /* Called some times a second during requests. Returning true ends the request: UNKNOWN. */
 void transport_watch(struct transport *t, bool (*turn)(void *ctx), void *ctx);
+
+/* How many bytes an answer may have; 1 MiB at first. */
+void transport_limit(struct transport *t, size_t bytes);
 
 /* Executes a query and replaces the contents of answer (may be NULL). */
 int transport_query(struct transport *t, const char *query, struct buf *answer);

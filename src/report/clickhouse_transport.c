@@ -10,7 +10,7 @@
 #include <curl/curl.h>
 #include <dlfcn.h>
 
-enum { ANSWER_MAX = 1 << 20, TEXT_MAX = 300 };
+enum { ANSWER_MAX = 1 << 20, TEXT_MAX = 300 }; /* bytes */
 
 /* What is used of libcurl. */
 struct library {
@@ -32,8 +32,10 @@ struct transport {
 	CURL *curl;
 	struct curl_slist *headers, *insert_headers;
 	struct buf answer;
+	size_t answer_max;
 	const struct buf *parts[2]; /* of the body that is being sent */
 	size_t sent;
+	bool is_too_long; /* the answer of this request */
 	unsigned exception;
 	bool (*turn)(void *ctx);
 	void *ctx;
@@ -74,8 +76,10 @@ static size_t receive(char *bytes, size_t size, size_t n, void *ctx)
 {
 	struct transport *t = ctx;
 
-	if (t->answer.len + n > ANSWER_MAX)
+	if (t->answer.len + n > t->answer_max) {
+		t->is_too_long = true;
 		return 0;
+	}
 	buf_add(&t->answer, bytes, n);
 	return buf_failed(&t->answer) ? 0 : n;
 }
@@ -183,6 +187,7 @@ int transport_new(const struct clickhouse_url *url, struct transport **ret_trans
 	if (!t)
 		return base_oom();
 	t->url = url;
+	t->answer_max = ANSWER_MAX;
 	e = load(&t->lib);
 	if (e == 0 && !(t->curl = t->lib.new_request()))
 		e = base_oom();
@@ -216,6 +221,11 @@ void transport_watch(struct transport *t, bool (*turn)(void *ctx), void *ctx)
 {
 	t->turn = turn;
 	t->ctx = ctx;
+}
+
+void transport_limit(struct transport *t, size_t bytes)
+{
+	t->answer_max = bytes;
 }
 
 unsigned transport_exception(const struct transport *t)
@@ -262,6 +272,10 @@ static int failed(struct transport *t, CURLcode code)
 {
 	const char *text = *t->error ? t->error : "the transfer failed";
 
+	if (t->is_too_long)
+		return attar_fail(TRANSPORT_UNKNOWN,
+			"%s answers with more than %zu MiB: choose a shorter time", t->url->base,
+			t->answer_max >> 20);
 	if (code == CURLE_COULDNT_CONNECT || code == CURLE_COULDNT_RESOLVE_HOST)
 		return attar_fail(TRANSPORT_AWAY, "no connection to %s: %s", t->url->base, text);
 	if (code == CURLE_OPERATION_TIMEDOUT || code == CURLE_ABORTED_BY_CALLBACK)
@@ -298,6 +312,7 @@ static int post(struct transport *t, const struct buf *query, uint64_t id, const
 		return e;
 	buf_reset(&t->answer);
 	*t->error = '\0';
+	t->is_too_long = false;
 	t->parts[0] = query;
 	t->parts[1] = body;
 	t->sent = 0;

@@ -6,18 +6,21 @@
 #include "report/clickhouse.h"
 
 #include <ctype.h>
+#include <time.h>
 
 #include "base/file.h"
 #include "base/parse.h"
 
 enum { PASSWORD_MAX = 4096 };
 
+#define SECONDS_MAX (UINT64_C(86400) * UINT16_MAX) /* of the type Date */
+
 static const char scheme[] = "clickhouse://";
 
 void clickhouse_url_done(struct clickhouse_url *url)
 {
 	char *const texts[] = {url->name, url->base, url->folder, url->user, url->password,
-		url->database, url->service, url->host, url->spool};
+		url->database, url->service, url->host, url->spool, url->profiler};
 
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
 		free(texts[i]);
@@ -59,6 +62,29 @@ static int read_password(struct clickhouse_url *url, const char *path)
 	return take(&url->password, buf_text(&text), strcspn(buf_text(&text), "\r\n"));
 }
 
+/* Seconds since 1970, or a date with or without a time of day, UTC. */
+static int parse_moment(const char *value, uint64_t *ret_ns)
+{
+	static const char *const formats[] = {"%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%d"};
+	uint64_t seconds = 0;
+
+	for (size_t i = 0; !seconds && i < ARRAY_SIZE(formats); i++) {
+		struct tm tm = {0};
+		const char *end = strptime(value, formats[i], &tm);
+		time_t time = end && !*end ? timegm(&tm) : 0;
+
+		seconds = time > 0 ? (uint64_t)time : 0;
+	}
+	if (!seconds && parse_u64(value, &seconds) < 0)
+		attar_error_clear();
+	if (!seconds || seconds >= SECONDS_MAX)
+		return attar_fail(-EINVAL,
+			"'%s' is no time: write seconds since 1970, or 2026-11-20T12:00:00 (UTC)",
+			CLIP(value));
+	*ret_ns = seconds * 1000000000;
+	return 0;
+}
+
 static int set_parameter(struct clickhouse_url *url, const char *name, const char *value)
 {
 	char *path _cleanup_free_ = NULL;
@@ -70,8 +96,16 @@ static int set_parameter(struct clickhouse_url *url, const char *name, const cha
 		return take(&url->spool, value, strlen(value));
 	if (!strcmp(name, "service"))
 		return take(&url->service, value, strlen(value));
-	if (!strcmp(name, "host"))
+	if (!strcmp(name, "host")) {
+		url->has_host = true;
 		return take(&url->host, value, strlen(value));
+	}
+	if (!strcmp(name, "profiler"))
+		return take(&url->profiler, value, strlen(value));
+	if (!strcmp(name, "from"))
+		return parse_moment(value, &url->from);
+	if (!strcmp(name, "to"))
+		return parse_moment(value, &url->to);
 	if (!strcmp(name, "quota"))
 		return parse_size(value, &url->quota);
 	if (!strcmp(name, "timeout"))
@@ -82,7 +116,7 @@ static int set_parameter(struct clickhouse_url *url, const char *name, const cha
 	}
 	return attar_fail(-EINVAL,
 		"no parameter '%s': available are host, password_file, quota, service, spool and "
-		"timeout",
+		"timeout, and for diff from, to and profiler",
 		CLIP(name));
 }
 

@@ -2,6 +2,7 @@
 /* In place of sqlite_input.c and sqlite_read.c in a build without SQLite. */
 #include "attar/report.h"
 #include "base/base.h"
+#include "report/clickhouse_input.h"
 #include "report/sqlite_input.h"
 
 int sqlite_open_input(const char *path, struct sqlite3 **ret_db)
@@ -15,5 +16,7 @@ int sqlite_open_input(const char *path, struct sqlite3 **ret_db)
 int attar_report_read_database(
 	const char *path, int (*take)(void *ctx, struct attar_report *report), void *ctx)
 {
+	if (clickhouse_is_address(path))
+		return clickhouse_read(path, take, ctx);
 	return sqlite_is_database(path) ? sqlite_open_input(path, NULL) : 0;
 }

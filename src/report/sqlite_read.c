@@ -7,6 +7,7 @@
 #include <sqlite3.h>
 
 #include "base/check.h"
+#include "report/clickhouse_input.h"
 #include "report/diff_parts.h"
 #include "report/model.h"
 #include "report/sqlite_input.h"
@@ -363,6 +364,8 @@ int attar_report_read_database(
 	struct reader r = {0};
 	int e;
 
+	if (clickhouse_is_address(path))
+		return clickhouse_read(path, take, ctx);
 	if (!sqlite_is_database(path))
 		return 0;
 	e = sqlite_open_input(path, &r.db);
