@@ -43,7 +43,7 @@ struct attar_process {
 	const char *comm; /* of its first thread; borrowed as attar_thread.comm */
 	struct attar_address_space *space;
 	bool exited;
-	bool scanned; /* its mappings were read from /proc */
+	bool scanned; /* its mappings were read from /proc, or copied from its parent */
 	/* still runs, but the kernel ended its events at the exec of a set-user-ID program */
 	bool unwatched;
 };
@@ -178,6 +178,13 @@ struct attar_stream_opts {
 	 * NULL: none.
 	 */
 	struct attar_shm_source *shm_source;
+	/*
+	 * Read the mappings of a process that already runs when the first address in it is located
+	 * (attar_thread_locate(), attar_event_stack()), not when the stream starts: those of all
+	 * processes take some ten milliseconds. For events without user stacks; the process may
+	 * have exited by then.
+	 */
+	bool lazy_maps;
 };
 
 /* Statistics of a stream, for a report's notes. */
@@ -205,7 +212,7 @@ struct attar_stream_stats {
 	 * 6.0 they are counted as lost.
 	 */
 	uint64_t missing;
-	uint64_t throttled;  /* times that the kernel throttled an event */
+	uint64_t throttled; /* times that the kernel throttled an event */
 	/*
 	 * Records that arrived after a newer one had been delivered, and are delivered with the
 	 * time of that one: in recordings those that are late by more rounds than are waited for.

@@ -104,8 +104,8 @@ static void name_start(struct start_data *data, const struct trace_event *e,
 
 	attar_expr_eval(e->comm, record, &name);
 	if (!name.bytes) {
-		data->name_size = (uint32_t)snprintf(
-			data->name, NAME_BYTES, "%lld", (long long)name.number);
+		data->name_size =
+			(uint32_t)snprintf(data->name, NAME_BYTES, "%lld", (long long)name.number);
 		return;
 	}
 	data->name_size = (uint32_t)(name.len < NAME_BYTES ? name.len : NAME_BYTES);
@@ -131,15 +131,17 @@ static void start_pair(struct multi_trace *m, const struct trace_event *e,
 		name_start(data, e, record);
 }
 
-/* Of all tasks, or the key is a selected one. */
-static bool is_selected(struct attar_run *run, const struct multi_trace *m,
-	const struct trace_event *e, const struct attar_expr_record *record)
+/* Of all tasks, or the key, one number, is a selected one. */
+static bool is_selected(
+	struct attar_run *run, const struct multi_trace *m, const struct key_bytes *key)
 {
 	const struct attar_thread *thread;
+	uint64_t tid;
 
 	if (!m->selects)
 		return true;
-	thread = attar_run_thread(run, (pid_t)attar_expr_number(e->key, record));
+	memcpy(&tid, key->bytes, sizeof(tid));
+	thread = attar_run_thread(run, (pid_t)tid);
 	return thread && attar_run_is_selected(run, thread);
 }
 
@@ -157,12 +159,14 @@ int pairs_event(struct attar_run *run, struct multi_trace *m, const struct trace
 	attar_event_get_expr_record(ev, &record);
 	if (e->role)
 		roles &= (unsigned)attar_expr_number(e->role, &record);
-	if (!roles || !is_selected(run, m, e, &record))
+	if (!roles)
 		return 0;
 	if (!trace_key(e, ev, &record, &key)) {
 		m->unknown_threads++;
 		return 0;
 	}
+	if (!is_selected(run, m, &key))
+		return 0;
 	if (roles & ROLE_END) {
 		uint32_t before = (e->stage + m->n_stages - 1) % m->n_stages;
 
@@ -296,8 +300,7 @@ static void add_row(const struct multi_trace *m, struct attar_section *table,
 	memcpy(relation, row->key, sizeof(relation));
 	attar_section_row(table);
 	if (m->perins)
-		add_key_cells(
-			table, &m->events[relation[0]], &m->events[relation[1]], row);
+		add_key_cells(table, &m->events[relation[0]], &m->events[relation[1]], row);
 	attar_cell_text(table, m->events[relation[0]].name);
 	attar_cell_text(table, m->events[relation[1]].name);
 	if (m->impl == &trace_impl_pair)

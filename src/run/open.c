@@ -213,23 +213,38 @@ static void number_counters(struct attar_run *run)
 	run->stream->has_added = true;
 }
 
+/* Samples without user addresses: mappings of processes are not needed. */
+static bool has_no_addresses(const struct attar_counter *counter)
+{
+	const uint64_t user = PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER |
+			      PERF_SAMPLE_STACK_USER | PERF_SAMPLE_BRANCH_STACK | PERF_SAMPLE_ADDR;
+
+	return counter->attr.type == PERF_TYPE_TRACEPOINT && !(counter->attr.sample_type & user);
+}
+
 static int open_stream(struct attar_run *run)
 {
 	struct attar_stream_opts opts = {.size = sizeof(opts),
 		.ring_bytes = flight_ring_bytes(run),
 		.track = has_live_sources(run),
 		.keep_own = run->select.keeps_own,
-		.shm_source = run->user.events.shm};
+		.shm_source = run->user.events.shm,
+		.lazy_maps = true};
 	VEC(struct attar_counter *) counters = {0};
 	int r = 0;
 
-	vec_each (&run->sources.list, s)
-		if (!s->host && vec_push(&counters, s->counter) < 0)
+	vec_each (&run->sources.list, s) {
+		if (s->host)
+			continue;
+		opts.lazy_maps &= has_no_addresses(s->counter);
+		if (vec_push(&counters, s->counter) < 0)
 			r = base_oom();
+	}
 	vec_each (&run->counts.list, c)
 		if (exited_threads_reported(run) && c->counter &&
 			vec_push(&counters, c->counter) < 0)
 			r = base_oom();
+	memset(run->select.known, 0, sizeof(run->select.known));
 	run->target->events_open = run->target->events;
 	run->target->files_later = stream_files(run);
 	if (r == 0 && counters.n)

@@ -86,6 +86,18 @@ static bool is_selected_process(const struct attar_run *run, const struct attar_
 	return false;
 }
 
+/* The place of a thread in a cache: no caller sees that the run changes. */
+static uint64_t *known_at(const struct attar_run *run, const struct attar_thread *thread)
+{
+	return &((struct attar_run *)run)->select.known[thread->serial % SELECT_KNOWN];
+}
+
+/* Threads of other hosts have the same serials. */
+static bool is_known(const struct attar_run *run, const struct attar_thread *thread)
+{
+	return *known_at(run, thread) == thread->serial + 1 && !hosts_are_used(&run->hosts);
+}
+
 bool attar_run_is_selected(const struct attar_run *run, const struct attar_thread *thread)
 {
 	CHECK_ARG_OR(run, "run", false);
@@ -95,9 +107,13 @@ bool attar_run_is_selected(const struct attar_run *run, const struct attar_threa
 
 	if (!some || !thread)
 		return !some;
-	if (parse_ints_have(&run->select.tids, thread->tid))
+	if (is_known(run, thread))
 		return true;
-	return is_selected_process(run, thread->process);
+	if (!parse_ints_have(&run->select.tids, thread->tid) &&
+		!is_selected_process(run, thread->process))
+		return false;
+	*known_at(run, thread) = thread->serial + 1;
+	return true;
 }
 
 int attar_run_is_cpu_selected(struct attar_run *run, int cpu)

@@ -7,12 +7,16 @@
 struct attar_run;
 
 /* Tasks that the profiler selects from the events of the whole system. */
+enum { SELECT_KNOWN = 64 };
+
 struct run_select {
 	bool is_on;            /* attar_run_select_tasks() was called */
 	bool keeps_own;        /* attar_run_keep_own() was called */
 	bool watches_cpus;     /* attar_run_watch_cpus() was called */
 	parse_ints pids, tids; /* of --pids and --tids */
 	parse_ints cpus;       /* of --cpus, for attar_run_is_cpu_selected() */
+	/* Serials of selected threads + 1, by serial: a thread stays selected. 0: none. */
+	uint64_t known[SELECT_KNOWN];
 };
 
 /* Makes the threads of the selected processes known to the stream, before their first event. */

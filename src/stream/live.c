@@ -231,6 +231,7 @@ int attar_stream_live(struct attar_target *target, struct attar_counter *const *
 	if (s->shm_source)
 		shm_source_target(s->shm_source, target);
 	procs_init(&s->procs, symbols, true);
+	s->procs.lazy_maps = o.lazy_maps;
 	s->procs.by_task = target->kind == ATTAR_TARGET_TASKS;
 	deferred_callchain_init(&s->defer);
 	r = open_counters(s, counters, n_counters, &o);

@@ -142,7 +142,12 @@ struct process *procs_process(const struct procs *p, pid_t pid)
 
 struct thread *procs_get(const struct procs *p, pid_t tid)
 {
-	uint64_t *entry = map_get(&p->threads, (uint64_t)tid);
+	struct thread *recent = *procs_recent((struct procs *)p, tid);
+	uint64_t *entry;
+
+	if (recent && recent->pub.tid == tid)
+		return recent;
+	entry = map_get(&p->threads, (uint64_t)tid);
 
 	return entry ? (struct thread *)(uintptr_t)*entry : NULL;
 }
@@ -181,6 +186,7 @@ static struct thread *thread_new(
 
 void procs_scan(struct process *process)
 {
+	process->is_unread = false;
 	if (process->pub.scanned || process->pub.pid <= 0)
 		return;
 	process->pub.scanned = true;
@@ -272,7 +278,8 @@ static struct thread *enter_thread(struct procs *p, pid_t pid, pid_t tid)
 			process_new(p, pid, attar_address_space_new(p->symbols, pid_here(p, pid)));
 		if (!process)
 			return NULL;
-		if (p->live)
+		process->is_unread = p->live && p->lazy_maps;
+		if (p->live && !p->lazy_maps)
 			procs_scan(process);
 		if (p->live && pid_here(p, pid) > 0)
 			process->pub.parent = number_in_status(pid, "\nPPid:");
@@ -290,7 +297,8 @@ static void renew_mappings(struct procs *p, struct process *process)
 		return;
 	process->renewals = p->renewals;
 	process->is_bare = false;
-	attar_address_space_scan(process->pub.space);
+	if (!process->is_unread)
+		attar_address_space_scan(process->pub.space);
 }
 
 static void renew_thread(struct procs *p, struct thread *t)
@@ -368,6 +376,7 @@ static int apply_comm(struct procs *p, const struct attar_comm *c)
 		struct process *process = (struct process *)t->pub.process;
 
 		attar_address_space_reset(process->pub.space);
+		process->is_unread &= !p->maps;
 		process->is_bare = true;
 		process->losses = p->losses;
 	}
@@ -422,7 +431,8 @@ static int apply_fork(struct procs *p, const struct attar_task *f)
 		if (!process)
 			return base_oom();
 		process->pub.parent = (pid_t)f->ppid;
-		process->pub.scanned = true;
+		process->pub.scanned = !((struct process *)parent->pub.process)->is_unread;
+		process->is_unread = !process->pub.scanned;
 	}
 	return thread_new(p, process, (pid_t)f->tid, parent->comm) ? 0 : base_oom();
 }

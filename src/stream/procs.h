@@ -24,6 +24,7 @@ struct process {
 	struct comm *comm; /* behind pub.comm; NULL: none yet */
 	unsigned threads;  /* number of threads in the table that belong to it */
 	bool is_bare;      /* no mapping was recorded since its exec */
+	bool is_unread;    /* its mappings are to be read when an address is located */
 	uint64_t losses;   /* procs.losses at the exec */
 	uint64_t renewals; /* procs.renewals when its mappings were read */
 };
@@ -53,6 +54,7 @@ struct procs {
 	bool elsewhere;              /* the processes are not those of this machine */
 	bool foreign_kernel;         /* kernel code has no names here: it is of another boot */
 	bool by_task;                /* events belong to tasks, not to CPUs */
+	bool lazy_maps;              /* see attar_stream_opts */
 	bool maps;                   /* each exec and each mapping of code writes a record */
 	uint64_t losses;             /* LOST records so far */
 	uint64_t renewals;           /* calls of procs_renew() so far */

@@ -1,11 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 #include "attar/stream.h"
 #include "attar/unwind.h"
+#include "stream/procs.h"
 #include "symbol/address_space.h"
+
+static struct attar_address_space *space_of(const struct attar_thread *thread)
+{
+	struct process *process = (struct process *)thread->process;
+
+	if (unlikely(process->is_unread))
+		procs_scan(process);
+	return process->pub.space;
+}
 
 attar_location attar_thread_locate(struct attar_thread *thread, uint64_t ip)
 {
-	return attar_address_space_locate(thread->process->space, ip);
+	return attar_address_space_locate(space_of(thread), ip);
 }
 
 static attar_location locate(
@@ -25,7 +35,7 @@ static size_t unwind(const struct attar_event *ev, attar_location *locations, si
 	const struct attar_unwind_input input = {
 		.regs = s->regs_user, .stack = s->stack, .stack_size = s->stack_size};
 
-	return n + attar_unwind(ev->thread->process->space, &input, locations + n, max - n, NULL);
+	return n + attar_unwind(space_of(ev->thread), &input, locations + n, max - n, NULL);
 }
 
 size_t attar_event_stack(const struct attar_event *ev, attar_location *locations, size_t max)

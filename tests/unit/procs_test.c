@@ -90,6 +90,29 @@ static void test_child_inherits_mappings(void **state)
 		dso_at(f, procs_thread(&f->procs, 1000001, 1000001), 0x400010), "/nowhere/parent");
 }
 
+/* Mappings are read with the first address, and copied to a child from then on. */
+static void test_mappings_are_read_late(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t pid = (uint32_t)getpid();
+	uint64_t code = (uintptr_t)test_mappings_are_read_late;
+	char path[4096] = "";
+	struct thread *self, *child;
+
+	f->procs.live = f->procs.lazy_maps = true;
+	assert_true(readlink("/proc/self/exe", path, sizeof(path) - 1) > 0);
+	self = procs_thread(&f->procs, (pid_t)pid, (pid_t)pid);
+	assert_false(self->pub.process->scanned);
+	task(f, PERF_RECORD_FORK, 2000000001, 2000000001, pid, pid); /* has exited */
+	child = procs_thread(&f->procs, 2000000001, 2000000001);
+	assert_string_equal(dso_at(f, child, code), "[unknown]");
+	assert_string_equal(dso_at(f, self, code), path);
+	assert_true(self->pub.process->scanned);
+	task(f, PERF_RECORD_FORK, 2000000002, 2000000002, pid, pid);
+	child = procs_thread(&f->procs, 2000000002, 2000000002);
+	assert_string_equal(dso_at(f, child, code), path);
+}
+
 static void test_threads_share_a_process(void **state)
 {
 	struct fixture *f = *state;
@@ -286,6 +309,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(test_child_inherits_mappings),
+		CASE(test_mappings_are_read_late),
 		CASE(test_threads_share_a_process),
 		CASE(test_reused_pid_is_another_task),
 		CASE(test_exited_tasks_are_forgotten),
