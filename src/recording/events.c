@@ -22,9 +22,10 @@ static int read_attr(
 	return 0;
 }
 
-static int read_ids(struct recording *r, struct event_entry *entry, struct cursor *c)
+/* Adds ids to those of an event. */
+static int read_ids(struct recording *r, struct event_entry *entry, size_t index, struct cursor *c)
 {
-	uint64_t n = cursor_left(c) / 8;
+	uint64_t n = cursor_left(c) / 8, before = entry->event.n_ids, *ids;
 
 	if (n > RECORDING_IDS_MAX - r->n_ids) {
 		recording_damage(r, "it has more than %d ids of events", RECORDING_IDS_MAX);
@@ -32,18 +33,23 @@ static int read_ids(struct recording *r, struct event_entry *entry, struct curso
 	}
 	if (!n)
 		return 0;
-	entry->ids = calloc(n, sizeof(*entry->ids));
-	if (!entry->ids)
+	ids = reallocarray(entry->ids, before + n, sizeof(*ids));
+	if (!ids)
 		return base_oom();
+	entry->event.ids = entry->ids = ids;
 	for (uint64_t i = 0; i < n; i++) {
-		entry->ids[i] = cursor_u64(c);
-		if (map_put(&r->event_of_id, entry->ids[i], r->events.n) < 0)
+		ids[before + i] = cursor_u64(c);
+		if (map_put(&r->event_of_id, ids[before + i], index) < 0)
 			return -ENOMEM;
 	}
 	r->n_ids += n;
-	entry->event.ids = entry->ids;
-	entry->event.n_ids = n;
+	entry->event.n_ids = before + n;
 	return 0;
+}
+
+int recording_add_ids(struct recording *r, size_t index, struct cursor ids)
+{
+	return read_ids(r, r->events.at[index], index, &ids);
 }
 
 static bool has_same_times(const struct attar_layout *a, const struct attar_layout *b)
@@ -64,7 +70,7 @@ int recording_add_event(struct recording *r, const void *attr, size_t attr_len, 
 	entry->event.name = "";
 	ret = read_attr(r, attr, attr_len, &entry->event.attr);
 	if (ret >= 0)
-		ret = read_ids(r, entry, &ids);
+		ret = read_ids(r, entry, r->events.n, &ids);
 	if (ret >= 0)
 		ret = vec_push(&r->events, entry);
 	if (ret < 0) {

@@ -70,8 +70,11 @@ enum data_feature {
 	FEATURES = 256,
 };
 
-/* Of RECORD_EVENT_UPDATE. */
-enum { EVENT_UPDATE_NAME = 2 };
+/*
+ * Of RECORD_EVENT_UPDATE. The second one is attar's own: further ids of the event, u64 each, in a
+ * pipe, whose events are described before its data. Others ignore types that they do not know.
+ */
+enum { EVENT_UPDATE_NAME = 2, EVENT_UPDATE_IDS = 0x61740001 };
 
 /* The id has 20 bytes and a size; older tools write 20 bytes without a size. */
 #define BUILD_ID_MISC_SIZE (1 << 15)

@@ -94,6 +94,9 @@ const char *recording_keep(struct recording *r, const char *text);
  */
 int recording_add_event(struct recording *r, const void *attr, size_t attr_len, struct cursor ids);
 
+/* Adds ids to those of an event. The pointer to the former ones is invalid then. 0 or -ENOMEM. */
+int recording_add_ids(struct recording *r, size_t index, struct cursor ids);
+
 /*
  * As recording_event_of() for a record of the recording's byte order, whose header was converted;
  * -1 if there are no events.

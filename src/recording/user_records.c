@@ -25,14 +25,19 @@ static int read_attr_record(struct recording *r, struct cursor c)
 	return recording_add_event(r, attr, size, c);
 }
 
-/* Names of events of PMUs, which their attributes do not contain. */
+/* Names of events of PMUs, which their attributes do not contain; and late ids. */
 static int read_update(struct recording *r, struct cursor c)
 {
 	uint64_t type = cursor_u64(&c), id = cursor_u64(&c);
-	const char *name = cursor_text(&c);
 	int index = recording_find(r, id);
+	const char *name;
 
-	if (type != EVENT_UPDATE_NAME || !name || !*name || index < 0 || r->events.at[index]->named)
+	if (index < 0)
+		return 0;
+	if (type == EVENT_UPDATE_IDS)
+		return recording_add_ids(r, (size_t)index, c);
+	name = type == EVENT_UPDATE_NAME ? cursor_text(&c) : NULL;
+	if (!name || !*name || r->events.at[index]->named)
 		return 0;
 	return recording_name_event(r, r->events.at[index], name);
 }

@@ -59,6 +59,20 @@ int recording_writer_add_event(
 	return 0;
 }
 
+/* The event is named by an id that it has. */
+static int write_late_id(struct recording_writer *w, const struct writer_event *e, uint64_t id)
+{
+	struct buf record _cleanup_(buf_done) = {0};
+
+	writer_put_header(&record, RECORD_EVENT_UPDATE, 0,
+		sizeof(struct perf_event_header) + 3 * sizeof(uint64_t));
+	writer_put_u64(&record, EVENT_UPDATE_IDS);
+	writer_put_u64(&record, e->ids[0]);
+	writer_put_u64(&record, id);
+	return buf_failed(&record) ? base_oom()
+				   : recording_writer_write(w, record.data, record.len);
+}
+
 int recording_writer_add_id(struct recording_writer *w, size_t event, uint64_t id)
 {
 	struct writer_event *e = &w->events.at[event];
@@ -72,7 +86,7 @@ int recording_writer_add_id(struct recording_writer *w, size_t event, uint64_t i
 		return base_oom();
 	e->ids = grown;
 	e->ids[e->n_ids++] = id;
-	return 0;
+	return w->pipe && w->begun && e->n_ids > 1 ? write_late_id(w, e, id) : 0;
 }
 
 /* The features precede the data in a pipe, and follow them in a file. */

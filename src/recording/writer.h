@@ -83,7 +83,8 @@ int recording_writer_add_event(
 
 /*
  * Adds an id to an event after recording_writer_begin(), such as of a CPU that has come online, if
- * the event does not have it yet. It is at the end of the file, and lacks in a pipe. 0 or -ENOMEM.
+ * the event does not have it yet: at the end of a file, or in a record of a pipe, so only between
+ * records of events. 0, -ENOMEM, or the error of the write.
  */
 int recording_writer_add_id(struct recording_writer *w, size_t event, uint64_t id);
 

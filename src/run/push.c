@@ -204,6 +204,17 @@ void push_note(struct attar_run *run, const struct perf_event_header *header)
 	}
 }
 
+void push_id(struct attar_run *run, size_t event, uint64_t id)
+{
+	struct peer_sender_client *client;
+
+	for (size_t i = 0; (client = client_at(run, i)); i++) {
+		struct pushed *p = peer_sender_client_get(client);
+
+		recording_writer_add_id(p->writer, event, id);
+	}
+}
+
 void push_bytes(struct attar_run *run, const void *bytes, size_t n)
 {
 	struct peer_sender_client *client;

@@ -46,6 +46,8 @@ void push_record(struct attar_run *run, const struct perf_event_header *header);
 
 /* Gives a part of a ring: all its records first, then its bytes. */
 void push_note(struct attar_run *run, const struct perf_event_header *header);
+/* An id that an event may not have yet. */
+void push_id(struct attar_run *run, size_t event, uint64_t id);
 void push_bytes(struct attar_run *run, const void *bytes, size_t n);
 
 /* All records up to now were given. */

@@ -156,18 +156,22 @@ int recorder_begin(struct attar_run *run)
 
 /* ---- records ---- */
 
-/* A CPU that comes online has new ids. */
-static int add_new_ids(struct run_recorder *recorder, const struct attar_stream *stream)
+/* A CPU that comes online has new ids, for the file and for those who pull. */
+static int add_new_ids(struct attar_run *run)
 {
+	struct run_recorder *recorder = &run->recorder;
+	const struct attar_stream *stream = run->stream;
 	int r = 0;
 
 	if (likely(stream->ids.n == recorder->known_ids))
 		return 0;
 	recorder->known_ids = stream->ids.n;
 	for (size_t i = 0; i < stream->n_counters; i++)
-		vec_each (&stream->counters[i]->fds, fd)
-			if (r == 0)
+		vec_each (&stream->counters[i]->fds, fd) {
+			if (r == 0 && recorder->writer)
 				r = recording_writer_add_id(recorder->writer, i, counter_id(fd));
+			push_id(run, i, counter_id(fd));
+		}
 	return r;
 }
 
@@ -233,8 +237,8 @@ int recorder_drain(struct attar_run *run)
 		return r;
 	if (r >= 0)
 		r = push_turn(run);
-	if (r >= 0 && recorder->writer)
-		r = add_new_ids(recorder, stream);
+	if (r >= 0)
+		r = add_new_ids(run);
 	for (size_t i = 0; r >= 0 && i < stream->n_rings; i++) {
 		r = write_ring(run, stream->rings[i]);
 		any |= r > 0;

@@ -249,6 +249,43 @@ static void test_late_ids(void **state)
 	recording_close(r);
 }
 
+static void to_file(void *ctx, const void *bytes, size_t n)
+{
+	assert_int_equal(fwrite(bytes, 1, n, ctx), n);
+}
+
+/* In a pipe the id comes before the records that have it. */
+static void test_late_ids_of_a_pipe(void **state)
+{
+	const struct sample sample = {.header = {.type = PERF_RECORD_SAMPLE,
+					      .misc = PERF_RECORD_MISC_USER,
+					      .size = sizeof(sample)},
+		.id = 22,
+		.tid = 8,
+		.time = PER_ROUND + 2};
+	FILE *f = fopen(path, "w");
+	struct recording_writer *w =
+		begin((struct recording_writer_opts){.sink = to_file, .ctx = f});
+	struct recording *r;
+	struct seen seen;
+
+	assert_non_null(f);
+	assert_int_equal(write_samples(w, 1, PER_ROUND + 1), 0);
+	assert_int_equal(recording_writer_add_id(w, 1, 22), 0);
+	assert_int_equal(recording_writer_add_id(w, 1, 22), 0);
+	assert_int_equal(recording_writer_write(w, &sample, sizeof(sample)), 0);
+	assert_int_equal(recording_writer_round(w), 0);
+	assert_int_equal(recording_writer_close(w), 0);
+	assert_int_equal(fclose(f), 0);
+	r = read_all(path, &seen); /* each is of the event that its time says */
+	assert_null(damage(r));
+	assert_int_equal(seen.samples, PER_ROUND + 2);
+	assert_int_equal(recording_n_events(r), 2);
+	assert_int_equal(recording_get_event(r, 1)->n_ids, 2);
+	assert_int_equal(recording_get_event(r, 1)->ids[1], 22);
+	recording_close(r);
+}
+
 static void test_listed_processes(void **state)
 {
 	const pid_t pids[] = {getpid()};
@@ -415,6 +452,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_file),
 		cmocka_unit_test(test_late_ids),
+		cmocka_unit_test(test_late_ids_of_a_pipe),
 		cmocka_unit_test(test_listed_processes),
 		cmocka_unit_test(test_compressed),
 		cmocka_unit_test(test_pipe),
