@@ -8,16 +8,20 @@ class Error(Exception):
 
     text    the sentence, without the lines that follow it
     detail  the following lines, such as the event string with a caret; '' for none
+    reason  the sentence without the fix: what failed, and why
+    fix     how to fix it, such as 'use -o FILE.db'; '' if the sentence does not say it
     errno   the positive number of errno.h
     """
 
-    def __init__(self, message, errno=0):
+    def __init__(self, message, errno=0, reason='', fix=''):
         super().__init__(message)
         self.text, _, self.detail = message.partition('\n')
+        self.reason = reason if fix else self.text
+        self.fix = fix
         self.errno = abs(errno)
 
     def __reduce__(self):
-        return type(self), (self.args[0], self.errno)
+        return type(self), (self.args[0], self.errno, self.reason, self.fix)
 
 
 def nearest(word, names):

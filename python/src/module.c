@@ -16,18 +16,25 @@ PyObject *native_string(const char *text)
 	return native_text(text, strlen(text));
 }
 
-PyObject *native_raise_text(int error, const char *text)
+static PyObject *raise_parts(int error, const char *text, const char *reason, const char *fix)
 {
-	PyObject *string = native_string(text), *exception = NULL;
+	PyObject *strings[] = {native_string(text), native_string(reason), native_string(fix)};
+	PyObject *exception = NULL;
 
-	if (string)
-		exception =
-			PyObject_CallFunction(error_type, "Oi", string, error < 0 ? -error : error);
-	Py_XDECREF(string);
+	if (strings[0] && strings[1] && strings[2])
+		exception = PyObject_CallFunction(error_type, "OiOO", strings[0],
+			error < 0 ? -error : error, strings[1], strings[2]);
+	for (int i = 0; i < 3; i++)
+		Py_XDECREF(strings[i]);
 	if (exception)
 		PyErr_SetObject(error_type, exception);
 	Py_XDECREF(exception);
 	return NULL;
+}
+
+PyObject *native_raise_text(int error, const char *text)
+{
+	return raise_parts(error, text, "", "");
 }
 
 PyObject *native_raise(int error)
@@ -36,7 +43,9 @@ PyObject *native_raise(int error)
 
 	if (error == -ENOMEM)
 		return PyErr_NoMemory();
-	return native_raise_text(error, *text ? text : strerror(-error));
+	if (!*text)
+		return native_raise_text(error, strerror(-error));
+	return raise_parts(error, text, attar_error_reason(), attar_error_fix());
 }
 
 int native_optional(PyObject *argument, void *ret_text)

@@ -36,6 +36,6 @@ int check_foreign(const char *function, const char *argument)
 {
 	return attar_fail(-ECHILD,
 		"%s(): %s belongs to the parent process, which created it before it forked this "
-		"one: create another one here",
+		"one" ATTAR_FIX "create another one here",
 		function, argument);
 }

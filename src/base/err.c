@@ -7,6 +7,8 @@
 enum { TEXT_MAX = 2048 };
 
 static __thread char error_text[TEXT_MAX];
+static __thread char error_fix[TEXT_MAX]; /* "": none */
+static __thread size_t reason_len;        /* of the text before the fix and its ": " */
 static __thread uint64_t oom_count;
 
 static int negative(int code)
@@ -14,14 +16,55 @@ static int negative(int code)
 	return code > 0 ? -code : code;
 }
 
+/*
+ * Formats the text with ": " for the separator. Returns the length of what is before it; SIZE_MAX:
+ * the format has none. The separator is searched in the format, since arguments may have one, too.
+ */
+static size_t format_text(char text[TEXT_MAX], const char *fmt, va_list args)
+{
+	const char *separator = strstr(fmt, ATTAR_FIX);
+	char reason[TEXT_MAX], whole[TEXT_MAX];
+	va_list again;
+	int n;
+
+	if (!separator) {
+		vsnprintf(text, TEXT_MAX, fmt, args);
+		return SIZE_MAX;
+	}
+	snprintf(reason, sizeof(reason), "%.*s", (int)(separator - fmt), fmt);
+	snprintf(whole, sizeof(whole), "%s: %s", reason, separator + strlen(ATTAR_FIX));
+	va_copy(again, args);
+	n = vsnprintf(text, TEXT_MAX, reason, again);
+	va_end(again);
+	vsnprintf(text, TEXT_MAX, whole, args);
+	return n < 0 ? SIZE_MAX : (size_t)n;
+}
+
+/* The part of the text from `len` on is the fix, if it has one. */
+static void set_fix(const char *text, size_t len)
+{
+	size_t from = len + strlen(": ");
+
+	reason_len = len;
+	snprintf(error_fix, sizeof(error_fix), "%s",
+		len < TEXT_MAX && from < strlen(text) ? text + from : "");
+}
+
 int attar_fail(int code, const char *fmt, ...)
 {
 	char text[TEXT_MAX]; /* separate: an argument may be the old error text */
+	const char *old;
 	va_list args;
+	size_t len;
 
 	va_start(args, fmt);
-	vsnprintf(text, sizeof(text), fmt, args);
+	len = format_text(text, fmt, args);
 	va_end(args);
+	old = *error_text ? strstr(text, error_text) : NULL;
+	if (len == SIZE_MAX && *error_fix && old)
+		reason_len += (size_t)(old - text);
+	else
+		set_fix(text, len);
 	memcpy(error_text, text, sizeof(text));
 	return negative(code);
 }
@@ -38,6 +81,7 @@ int attar_context(int code, const char *fmt, ...)
 	n = strlen(text);
 	snprintf(text + n, sizeof(text) - n, ": %s", error_text);
 	memcpy(error_text, text, sizeof(text));
+	reason_len += n + strlen(": ");
 	return negative(code);
 }
 
@@ -76,9 +120,25 @@ const char *attar_error(void)
 	return error_text;
 }
 
+const char *attar_error_reason(void)
+{
+	static __thread char reason[TEXT_MAX];
+	size_t n = strlen(error_text);
+
+	n = *error_fix ? MIN(reason_len, n) : n;
+	memcpy(reason, error_text, n);
+	reason[n] = '\0';
+	return reason;
+}
+
+const char *attar_error_fix(void)
+{
+	return error_fix;
+}
+
 void attar_error_clear(void)
 {
-	error_text[0] = '\0';
+	error_text[0] = error_fix[0] = '\0';
 }
 
 const char *attar_version(void)

@@ -46,7 +46,8 @@ static int take_cpu(struct agent_config *c, const char *value)
 
 	if (end == value || (*end && strcmp(end, "%") != 0) || !(percent > 0 && percent <= 1e6))
 		return attar_fail(-EINVAL,
-			"'%s' is not a share of one CPU: write a percentage, such as 1%%",
+			"'%s' is not a share of one CPU" ATTAR_FIX
+			"write a percentage, such as 1%%",
 			CLIP(value));
 	c->max_cpu = percent / 100;
 	return 0;
@@ -58,7 +59,8 @@ static int take_check(struct agent_config *c, const char *value)
 	int r = parse_time(value, SECOND, &ns);
 
 	if (r == 0 && ns < SECOND)
-		r = attar_fail(-EINVAL, "'%s' is too short: use 1s or more", CLIP(value));
+		r = attar_fail(
+			-EINVAL, "'%s' is too short" ATTAR_FIX "use 1s or more", CLIP(value));
 	if (r == 0)
 		c->check_ns = ns;
 	return r;
@@ -67,7 +69,7 @@ static int take_check(struct agent_config *c, const char *value)
 static int take_flag(bool *to, const char *value)
 {
 	if (strcmp(value, "yes") != 0 && strcmp(value, "no") != 0)
-		return attar_fail(-EINVAL, "'%s': write yes or no", CLIP(value));
+		return attar_fail(-EINVAL, "'%s'" ATTAR_FIX "write yes or no", CLIP(value));
 	*to = !strcmp(value, "yes");
 	return 0;
 }
@@ -96,8 +98,8 @@ static int unknown_key(const char *key)
 	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
 		suggest_offer(&near, others[i]);
 	if (near.best)
-		return attar_fail(
-			-EINVAL, "no such key '%s': did you mean '%s'?", CLIP(key), near.best);
+		return attar_fail(-EINVAL, "no such key '%s'" ATTAR_FIX "did you mean '%s'?",
+			CLIP(key), near.best);
 	return attar_fail(-EINVAL,
 		"no such key '%s': [agent] has listen, listen-token-file, listen-cert, "
 		"listen-key, insecure, metrics, user, capabilities, max-cpu, max-memory, "
@@ -156,7 +158,8 @@ static int check_outputs(const struct output_options *options)
 	for (size_t i = 0; i < options->outputs.n; i++)
 		if (!attar_sink_of_path(options->outputs.at[i]))
 			return attar_fail(-EINVAL,
-				"-o: the extension of '%s' does not name a format: 'attar help "
+				"-o: the extension of '%s' does not name a format" ATTAR_FIX
+				"'attar help "
 				"profile' lists them",
 				CLIP(options->outputs.at[i]));
 	return 0;
@@ -174,20 +177,23 @@ static int check_words(char **words, int n)
 		return r;
 	if (records(attar_run_profiler(run)))
 		r = attar_fail(-EINVAL,
-			"'%s' writes a recording, which grows without end: use a "
+			"'%s' writes a recording, which grows without end" ATTAR_FIX "use a "
 			"profiler with reports",
 			words[0]);
 	if (r == 0)
 		r = args_parse(run, n, words, &args);
 	if (r == 0 && (args.help || args.version || args.events))
-		r = attar_fail(-EINVAL, "help and version are for the command line: remove them");
+		r = attar_fail(-EINVAL,
+			"help and version are for the command line" ATTAR_FIX "remove them");
 	else if (r == 0 && args.command)
-		r = attar_fail(-EINVAL, "a command after -- ends: use -p PID, or no target for the "
-					"whole system");
+		r = attar_fail(-EINVAL,
+			"a command after -- ends" ATTAR_FIX "use -p PID, or no target for the "
+			"whole system");
 	else if (r == 0 && reads_recording(words))
-		r = attar_fail(-EINVAL, "--input reads a recording: remove it");
+		r = attar_fail(-EINVAL, "--input reads a recording" ATTAR_FIX "remove it");
 	else if (r == 0 && !attar_run_interval(run))
-		r = attar_fail(-EINVAL, "reports need an interval: add -i, for example -i 10s");
+		r = attar_fail(
+			-EINVAL, "reports need an interval" ATTAR_FIX "add -i, for example -i 10s");
 	else if (r == 0)
 		r = check_outputs(&options);
 	free(args.events);
@@ -230,7 +236,8 @@ static int check_sections(struct reader *r)
 	}
 	if (!r->config->sections.n)
 		return attar_fail(-EINVAL,
-			"%s: there is no profiler: add a section such as [cpu] with a line run = "
+			"%s: there is no profiler" ATTAR_FIX
+			"add a section such as [cpu] with a line run = "
 			"profile -F 19 -g -i 10s",
 			r->path);
 	return 0;

@@ -31,10 +31,8 @@ static const struct right {
 	{"cap_syslog", CAP_SYSLOG, true},         /* /proc/kallsyms: symbols of the kernel */
 	{"cap_dac_read_search", CAP_DAC_READ_SEARCH, true}, /* tracefs, binaries of others */
 	{"cap_ipc_lock", CAP_IPC_LOCK, true}, /* rings larger than perf_event_mlock_kb */
-	{"cap_bpf", CAP_BPF, false},
-	{"cap_sys_admin", CAP_SYS_ADMIN, false},
-	{"cap_dac_override", CAP_DAC_OVERRIDE, false},
-	{"cap_kill", CAP_KILL, false},
+	{"cap_bpf", CAP_BPF, false}, {"cap_sys_admin", CAP_SYS_ADMIN, false},
+	{"cap_dac_override", CAP_DAC_OVERRIDE, false}, {"cap_kill", CAP_KILL, false},
 	{"cap_net_bind_service", CAP_NET_BIND_SERVICE, false}, /* ports below 1024 */
 };
 
@@ -64,8 +62,8 @@ static int unknown_right(const char *name)
 	for (size_t i = 0; i < ARRAY_SIZE(rights); i++)
 		if (!rights[i].always)
 			buf_printf(&names, "%s%s", names.len ? ", " : "", rights[i].name);
-	return attar_fail(-EINVAL, "capabilities: '%s' cannot be kept: choose from %s", CLIP(name),
-		buf_text(&names));
+	return attar_fail(-EINVAL, "capabilities: '%s' cannot be kept" ATTAR_FIX "choose from %s",
+		CLIP(name), buf_text(&names));
 }
 
 static int parse_rights(const char *list, uint64_t *set)
@@ -109,7 +107,8 @@ static int find_user(const char *name, uid_t *ret_uid, gid_t *ret_gid)
 	}
 	return found ? 0
 		     : attar_fail(-ENOENT,
-			       "user: there is no '%s' in /etc/passwd: create it, for example with "
+			       "user: there is no '%s' in /etc/passwd" ATTAR_FIX
+			       "create it, for example with "
 			       "adduser --system --no-create-home %s",
 			       CLIP(name), CLIP(name));
 }
@@ -137,7 +136,8 @@ static int change_user(const char *name)
 	if (prctl(PR_SET_KEEPCAPS, 1L) < 0 || setgroups(0, NULL) < 0 ||
 		setresgid(gid, gid, gid) < 0 || setresuid(uid, uid, uid) < 0)
 		return attar_fail(-EPERM,
-			"user: cannot become '%s': %s: start the agent as root, or as that user",
+			"user: cannot become '%s': %s" ATTAR_FIX
+			"start the agent as root, or as that user",
 			CLIP(name), strerror(errno));
 	return 0;
 }

@@ -204,10 +204,12 @@ int command_unknown(const char *name)
 	for (const struct command *c = commands; c->name; c++)
 		suggest_offer(&near, c->name);
 	if (near.best)
-		attar_fail(-ENOENT, "unknown profiler or command '%s': did you mean '%s'?",
+		attar_fail(-ENOENT,
+			"unknown profiler or command '%s'" ATTAR_FIX "did you mean '%s'?",
 			CLIP(name), near.best);
 	else
-		attar_fail(-ENOENT, "unknown profiler or command '%s': 'attar -h' lists them",
+		attar_fail(-ENOENT,
+			"unknown profiler or command '%s'" ATTAR_FIX "'attar -h' lists them",
 			CLIP(name));
 	return report_error(STATUS_USAGE);
 }

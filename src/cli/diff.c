@@ -104,10 +104,13 @@ static int parse(struct comparison *c, int argc, char **argv)
 			*equals = '\0';
 			r = has_value(argv[i]) ? take_option(c, argv[i], equals + 1) : -EINVAL;
 			if (r == -EINVAL && !has_value(argv[i]))
-				attar_fail(r, "no such option '%s': 'attar help diff' lists them",
+				attar_fail(r,
+					"no such option '%s'" ATTAR_FIX
+					"'attar help diff' lists them",
 					CLIP(argv[i]));
 		} else if (argv[i][0] == '-' && argv[i][1]) {
-			r = attar_fail(-EINVAL, "no such option '%s': 'attar help diff' lists them",
+			r = attar_fail(-EINVAL,
+				"no such option '%s'" ATTAR_FIX "'attar help diff' lists them",
 				CLIP(argv[i]));
 		} else {
 			r = take_path(c, argv[i]);
@@ -224,8 +227,9 @@ static int read_text(struct side *side, const char *path)
 	r = file_read_fd(fd, path, RESULT_MAX, &text);
 	if (r == 0 && is_recording(&text))
 		r = is_file(fd) ? profile_recording(path, &text)
-				: attar_fail(-ESPIPE, "a recording in a pipe cannot be compared: "
-						      "write it to a file");
+				: attar_fail(-ESPIPE,
+					  "a recording in a pipe cannot be compared" ATTAR_FIX
+					  "write it to a file");
 	return r == 0 ? read_reports(side, &text) : r;
 }
 

@@ -152,7 +152,8 @@ static int check_outputs(const struct fleet *f)
 	vec_each (&f->outputs.all, out) {
 		if (out->sink->sections == 1 << ATTAR_SECTION_SPANS)
 			return attar_fail(-EINVAL,
-				"'%s': %s needs time lines, which are not merged: use it on one "
+				"'%s': %s needs time lines, which are not merged" ATTAR_FIX
+				"use it on one "
 				"host",
 				CLIP(out->path ?: "stdout"), out->sink->name);
 		if (out->sink->whole_run && intervals)

@@ -63,7 +63,8 @@ static int parse(struct kcore *k, int argc, char **argv)
 			k->file = argv[++i];
 		else if (arg[0] == '-')
 			r = attar_fail(-EINVAL,
-				"no such option '%s': 'attar help kcore' lists them", CLIP(arg));
+				"no such option '%s'" ATTAR_FIX "'attar help kcore' lists them",
+				CLIP(arg));
 		else
 			r = take_word(k, arg);
 	}
@@ -113,8 +114,9 @@ static int open_core(const struct kcore *k, struct core *core)
 		return attar_fail(-EOPNOTSUPP, "this kernel has no /proc/kcore: it needs "
 					       "CONFIG_PROC_KCORE; --file reads a memory dump");
 	if (r == -EPERM || r == -EACCES)
-		return attar_fail(
-			r, "cannot read %s: run as root, without kernel lockdown", CLIP(path));
+		return attar_fail(r,
+			"cannot read %s" ATTAR_FIX "run as root, without kernel lockdown",
+			CLIP(path));
 	if (r == -ENOEXEC)
 		return attar_fail(
 			-EINVAL, "%s is not a memory dump in the 64-bit ELF format", CLIP(path));

@@ -97,15 +97,18 @@ static int check_unique(const struct outputs *o, const struct output *out)
 			continue;
 		if (!other->path)
 			return attar_fail(-EINVAL,
-				"'%s' is also stdout: use a separate file for each output",
+				"'%s' is also stdout" ATTAR_FIX
+				"use a separate file for each output",
 				CLIP(out->path));
 		if (!strcmp(name_of(other), name_of(out)))
 			return attar_fail(-EINVAL,
-				"'%s' is specified by two options: use a separate file for each "
+				"'%s' is specified by two options" ATTAR_FIX
+				"use a separate file for each "
 				"output",
 				CLIP(name_of(out)));
 		return attar_fail(-EINVAL,
-			"'%s' and '%s' are the same file: use a separate file for each output",
+			"'%s' and '%s' are the same file" ATTAR_FIX
+			"use a separate file for each output",
 			CLIP(name_of(other)), CLIP(name_of(out)));
 	}
 	return 0;
@@ -180,7 +183,8 @@ static int check_sink(const struct attar_profiler *profiler, const struct attar_
 	if (draws_spans_only(sink) && !(profiler->uses & ATTAR_GIVES_SPANS))
 		return attar_fail(-EINVAL,
 			"%s output needs the times of single pairs, states or events, which "
-			"'attar %s' does not produce: use multi-trace, nested-trace, task-state, "
+			"'attar %s' does not produce" ATTAR_FIX
+			"use multi-trace, nested-trace, task-state, "
 			"wall or trace",
 			sink->name, profiler->name);
 	if (sink->sections & ~(unsigned)(1 << ATTAR_SECTION_TREE | 1 << ATTAR_SECTION_SPANS) ||
@@ -188,7 +192,8 @@ static int check_sink(const struct attar_profiler *profiler, const struct attar_
 		(sink->wants_spans && profiler->uses & ATTAR_GIVES_SPANS))
 		return 0;
 	return attar_fail(-EINVAL,
-		"%s output needs aggregated stacks, which 'attar %s' does not produce: use "
+		"%s output needs aggregated stacks, which 'attar %s' does not produce" ATTAR_FIX
+		"use "
 		"'attar profile -e EVENT'",
 		sink->name, profiler->name);
 }
@@ -217,7 +222,8 @@ static int begin_rotated(const struct outputs *o, struct output *out, const char
 	r = rotation_check(&out->rotation);
 	if (r == 0 && out->sink->whole_run && period != attar_run_interval(o->run))
 		return attar_fail(-EINVAL,
-			"--rotate-every: '%s' can have one report: use the same time for -i and "
+			"--rotate-every: '%s' can have one report" ATTAR_FIX
+			"use the same time for -i and "
 			"--rotate-every",
 			CLIP(pattern));
 	out->drawn_at = rotation_now();
@@ -250,7 +256,8 @@ static int unknown_extension(const char *path)
 		if (sinks[i]->extension)
 			buf_printf(&list, "%s.%s", i ? ", " : "", sinks[i]->extension);
 	return attar_fail(-EINVAL,
-		"--output: the extension of '%s' does not name a format: use %s or an address, "
+		"--output: the extension of '%s' does not name a format" ATTAR_FIX
+		"use %s or an address, "
 		"clickhouse://HOST/DATABASE",
 		CLIP(path), buf_text(&list));
 }
@@ -284,11 +291,13 @@ static int add_stdout(
 	if (!out.sink)
 		return -EINVAL;
 	if (out.sink->scheme)
-		return attar_fail(-EINVAL, "--format: %s is a database: use -o %s://HOST/DATABASE",
+		return attar_fail(-EINVAL,
+			"--format: %s is a database" ATTAR_FIX "use -o %s://HOST/DATABASE",
 			out.sink->name, out.sink->scheme);
 	if (out.sink->is_binary && isatty(STDOUT_FILENO))
 		return attar_fail(-EINVAL,
-			"%s output is binary: use -o FILE.%s, or redirect stdout to a file",
+			"%s output is binary" ATTAR_FIX
+			"use -o FILE.%s, or redirect stdout to a file",
 			out.sink->name, out.sink->extension);
 	o->data_on_stdout = !out.sink->for_terminal;
 	o->notes_on_stderr = !c->quiet && !out.sink->has_notes;
@@ -308,10 +317,10 @@ static int check_rotation(const struct outputs *o)
 	if (c->keep_bytes && !c->rotate_ns)
 		return attar_fail(-EINVAL, "--rotate-keep is for --rotate-every TIME");
 	if (c->rotate_ns && !c->outputs.n && !c->flame_graphs.n)
-		return attar_fail(-EINVAL, "--rotate-every is for files: add -o FILE");
+		return attar_fail(-EINVAL, "--rotate-every is for files" ATTAR_FIX "add -o FILE");
 	if (c->rotate_ns && !attar_run_interval(o->run))
-		return attar_fail(
-			-EINVAL, "--rotate-every begins files after intervals: add -i TIME");
+		return attar_fail(-EINVAL,
+			"--rotate-every begins files after intervals" ATTAR_FIX "add -i TIME");
 	return 0;
 }
 

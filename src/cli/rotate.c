@@ -116,7 +116,8 @@ int rotation_check(const struct rotation *r)
 	if (strcmp(now, next) != 0)
 		return 0;
 	return attar_fail(-EINVAL,
-		"--rotate-every: '%s' names the next file like this one: add the time to it, for "
+		"--rotate-every: '%s' names the next file like this one" ATTAR_FIX
+		"add the time to it, for "
 		"example %%Y%%m%%d-%%H%%M%%S",
 		CLIP(r->pattern));
 }

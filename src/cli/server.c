@@ -64,7 +64,7 @@ static int load(struct library *mhd)
 
 	if (!library)
 		return attar_fail(-EOPNOTSUPP,
-			"--listen needs the library libmicrohttpd: install the package "
+			"--listen needs the library libmicrohttpd" ATTAR_FIX "install the package "
 			"libmicrohttpd12 (%s)",
 			dlerror());
 	*(void **)&mhd->start = dlsym(library, "MHD_start_daemon");
@@ -239,7 +239,8 @@ static int open_socket(struct server *s, const struct addrinfo *info, const char
 		return 0;
 	if (errno == EADDRINUSE)
 		return attar_fail(-EIO,
-			"--listen: the port of '%s' is in use: choose another one, or end the "
+			"--listen: the port of '%s' is in use" ATTAR_FIX
+			"choose another one, or end the "
 			"program that uses it",
 			CLIP(address));
 	return attar_fail(
@@ -254,7 +255,8 @@ static int check_access(const struct server_opts *opts, bool loopback)
 	if (loopback || opts->insecure || (opts->certificate && opts->token_file))
 		return 0;
 	return attar_fail(-EINVAL,
-		"--listen: '%s' can be reached from other computers: use TLS (--listen-cert, "
+		"--listen: '%s' can be reached from other computers" ATTAR_FIX
+		"use TLS (--listen-cert, "
 		"--listen-key) and --listen-token-file, or allow everybody to read it (--insecure)",
 		CLIP(opts->address));
 }

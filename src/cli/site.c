@@ -85,8 +85,8 @@ int site_open(struct site *site, const struct output_options *options, const cha
 		return 0;
 	}
 	if (!has_intervals)
-		return attar_fail(-EINVAL,
-			"--listen shows the results of intervals: add -i TIME, for example -i 10s");
+		return attar_fail(-EINVAL, "--listen shows the results of intervals" ATTAR_FIX
+					   "add -i TIME, for example -i 10s");
 	site->command = command;
 	return start(site, &opts);
 }

@@ -48,7 +48,8 @@ static int take_bytes(struct stack *s, const char *text)
 	int r = parse_size(text, &s->bytes);
 
 	if (r == 0 && (!s->bytes || s->bytes > ATTAR_THREAD_STACK_MAX))
-		r = attar_fail(-EINVAL, "--bytes %s: use a size from 1 to 1G", CLIP(text));
+		r = attar_fail(
+			-EINVAL, "--bytes %s" ATTAR_FIX "use a size from 1 to 1G", CLIP(text));
 	return r;
 }
 
@@ -92,7 +93,8 @@ static int parse(struct stack *s, int argc, char **argv)
 			r = take_value(s, argv[i], argv[i + 1]);
 		if (r == 1)
 			return attar_fail(-EINVAL,
-				"no such option '%s', or its value is missing: 'attar help stack' "
+				"no such option '%s', or its value is missing" ATTAR_FIX
+				"'attar help stack' "
 				"lists them",
 				CLIP(argv[i]));
 		if (r < 0)

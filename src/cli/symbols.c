@@ -53,7 +53,8 @@ static int take_style(struct lookup *l, const char *style)
 {
 	l->llvm = !strcmp(style, "llvm");
 	if (!l->llvm && strcmp(style, "attar") != 0)
-		return attar_fail(-EINVAL, "no such style '%s': use attar or llvm", CLIP(style));
+		return attar_fail(
+			-EINVAL, "no such style '%s'" ATTAR_FIX "use attar or llvm", CLIP(style));
 	return 0;
 }
 
@@ -85,7 +86,8 @@ static int parse(struct lookup *l, int argc, char **argv)
 			l->json = true;
 		else if (arg[0] == '-' && arg[1])
 			r = attar_fail(-EINVAL,
-				"no such option '%s': 'attar help symbols' lists them", CLIP(arg));
+				"no such option '%s'" ATTAR_FIX "'attar help symbols' lists them",
+				CLIP(arg));
 		else
 			r = take_word(l, arg);
 	}

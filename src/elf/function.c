@@ -100,10 +100,11 @@ static int search(const struct elf *elf, const char *path, const char *name, uin
 	if (r == 1 && elf_file_offset(elf, s.vaddr, ret_offset))
 		return 0;
 	if (s.near.best)
-		return attar_fail(-ENOENT, "no function '%s' in %s: did you mean '%s'?", CLIP(name),
-			CLIP(path), s.best);
+		return attar_fail(-ENOENT, "no function '%s' in %s" ATTAR_FIX "did you mean '%s'?",
+			CLIP(name), CLIP(path), s.best);
 	return attar_fail(-ENOENT,
-		"no function '%s' in the symbol tables of %s: use its file offset instead, as in "
+		"no function '%s' in the symbol tables of %s" ATTAR_FIX
+		"use its file offset instead, as in "
 		"uprobe:0x1234@...",
 		CLIP(name), CLIP(path));
 }

@@ -29,7 +29,8 @@ static int take_apart(const char *text, struct place *place)
 	*place = (struct place){.file = at ? at + 1 : NULL};
 	if (!n || n >= sizeof(place->symbol) || (at && !at[1]))
 		return attar_fail(-EINVAL,
-			"'%s' is not an address: use a number, SYMBOL or SYMBOL@FILE, with "
+			"'%s' is not an address" ATTAR_FIX
+			"use a number, SYMBOL or SYMBOL@FILE, with "
 			"+OFFSET behind SYMBOL",
 			CLIP(text));
 	memcpy(place->symbol, text, n);
@@ -75,8 +76,8 @@ static int find_in_kernel(
 			"CONFIG_KALLSYMS_ALL); for one of a program use -p PID or SYMBOL@FILE",
 			CLIP(place->symbol));
 	if (!s.address)
-		return attar_fail(-EACCES,
-			"the kernel hides its addresses: run as root, or set kernel.kptr_restrict");
+		return attar_fail(-EACCES, "the kernel hides its addresses" ATTAR_FIX
+					   "run as root, or set kernel.kptr_restrict");
 	*ret_address = s.address + place->offset;
 	return 0;
 }
@@ -139,7 +140,8 @@ static int find_in_file(const struct attar_catalog *catalog, const struct place 
 			-ENOENT, "%s has no symbol '%s'", CLIP(path), CLIP(place->symbol));
 	if (moves && !pid)
 		return attar_fail(-EINVAL,
-			"the address of '%s' is known when %s runs: use -p PID, or build it with "
+			"the address of '%s' is known when %s runs" ATTAR_FIX
+			"use -p PID, or build it with "
 			"-no-pie",
 			CLIP(place->symbol), CLIP(path));
 	if (moves)

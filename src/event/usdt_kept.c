@@ -229,8 +229,9 @@ static int add_location(const struct request *q, const char *provider, const cha
 	if (is_first)
 		r = each_event(compare, &f);
 	if (r == 0 && f.found)
-		r = attar_fail(-EEXIST, "%s:%s exists already: 'attar usdt del %s:%s' deletes it",
-			group, strchr(f.name, '/') + 1, group, strchr(f.name, '/') + 1);
+		r = attar_fail(-EEXIST,
+			"%s:%s exists already" ATTAR_FIX "'attar usdt del %s:%s' deletes it", group,
+			strchr(f.name, '/') + 1, group, strchr(f.name, '/') + 1);
 	buf_printf(&line, "p:%s %s:0x%llx", f.name, path, (unsigned long long)offset);
 	if (ref)
 		buf_printf(&line, "(0x%llx)", (unsigned long long)ref);

@@ -112,7 +112,8 @@ static int none_found(const struct search *search)
 			"include them, start it first and watch it with -p)",
 			search->of->program, CLIP(name));
 	return attar_fail(-ENOENT,
-		"no watched program has the USDT probe 'perfume:%s' (%zu files searched): start it "
+		"no watched program has the USDT probe 'perfume:%s' (%zu files searched)" ATTAR_FIX
+		"start it "
 		"first, or let attar start it: -- COMMAND",
 		CLIP(name), search->n_files);
 }

@@ -22,7 +22,8 @@ enum { IDLE_S = 5, PROBE_S = 3, PROBES = 3, LOST_MS = 15000 };
 static int bad_address(const char *option, const char *text)
 {
 	return attar_fail(-EINVAL,
-		"%s: '%s' is no address: write PORT, HOST:PORT, [HOST]:PORT, vsock:CID:PORT, "
+		"%s: '%s' is no address" ATTAR_FIX
+		"write PORT, HOST:PORT, [HOST]:PORT, vsock:CID:PORT, "
 		"unix:PATH, or the path of a file or device with a slash",
 		option, CLIP(text));
 }
@@ -212,8 +213,9 @@ static int remove_stale(const char *option, const struct address *a)
 		return 0; /* bind(2) tells */
 	if (!S_ISSOCK(st.st_mode))
 		return attar_fail(-EEXIST,
-			"%s: '%s' is %s, not a socket: choose another path, or remove it", option,
-			CLIP(a->path), kind_of_file(st.st_mode));
+			"%s: '%s' is %s, not a socket" ATTAR_FIX
+			"choose another path, or remove it",
+			option, CLIP(a->path), kind_of_file(st.st_mode));
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return 0;
@@ -227,7 +229,8 @@ static int listen_failed(const char *option, const struct address *a, int error)
 {
 	if (error == EADDRINUSE)
 		return attar_fail(-error,
-			"%s: '%s' is in use: choose another one, or end the program that uses it",
+			"%s: '%s' is in use" ATTAR_FIX
+			"choose another one, or end the program that uses it",
 			option, CLIP(a->text));
 	return attar_fail(
 		-error, "%s: cannot listen on '%s': %s", option, CLIP(a->text), strerror(error));

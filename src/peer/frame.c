@@ -71,7 +71,8 @@ static int check_header(const char *bytes, size_t len)
 {
 	if (bytes[AT_VERSION] != FRAME_VERSION)
 		return attar_fail(-EBADMSG,
-			"the frames have version %u, this attar has version %u: use the same "
+			"the frames have version %u, this attar has version %u" ATTAR_FIX
+			"use the same "
 			"attar on both sides",
 			(unsigned char)bytes[AT_VERSION], FRAME_VERSION);
 	if (len > FRAME_PAYLOAD_MAX)

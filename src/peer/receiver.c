@@ -326,7 +326,8 @@ static int open_socket(struct receiver *r)
 
 	if (!tls_is_wanted(&r->opts.tls) && !r->address.is_local)
 		return attar_fail(-EINVAL,
-			"%s: '%s' is another machine: use TLS with --peer-psk FILE, or with "
+			"%s: '%s' is another machine" ATTAR_FIX
+			"use TLS with --peer-psk FILE, or with "
 			"--peer-cert, --peer-key and --peer-ca",
 			r->opts.option, CLIP(r->opts.address));
 	if (tls_is_wanted(&r->opts.tls)) {

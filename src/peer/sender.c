@@ -594,7 +594,8 @@ static int check_file(const char *option, const char *path, int fd)
 	if (n == (ssize_t)sizeof(magic) && !memcmp(magic, "ATFR", sizeof(magic)))
 		return ftruncate(fd, 0) < 0 ? -errno : 0;
 	return attar_fail(-EEXIST,
-		"%s: '%s' exists and was not written by %s: choose another name, or delete it",
+		"%s: '%s' exists and was not written by %s" ATTAR_FIX
+		"choose another name, or delete it",
 		option, CLIP(path), option);
 }
 
@@ -632,7 +633,8 @@ static int open_listener(struct sender *s)
 {
 	if (!tls_is_wanted(&s->opts.tls) && !s->address.is_local)
 		return attar_fail(-EINVAL,
-			"%s: '%s' can be reached from other machines: use TLS with --peer-psk "
+			"%s: '%s' can be reached from other machines" ATTAR_FIX
+			"use TLS with --peer-psk "
 			"FILE, "
 			"or with --peer-cert, --peer-key and --peer-ca",
 			s->opts.option, CLIP(s->opts.address));

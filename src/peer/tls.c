@@ -78,7 +78,8 @@ static int load(struct library *gnutls)
 
 	if (!library)
 		return attar_fail(-EOPNOTSUPP,
-			"TLS needs the library GnuTLS: install the package libgnutls30 (%s)",
+			"TLS needs the library GnuTLS" ATTAR_FIX
+			"install the package libgnutls30 (%s)",
 			dlerror());
 #define FIND(name)                                                                                 \
 	*(void **)&gnutls->name = dlsym(library, "gnutls_" #name);                                 \

@@ -154,7 +154,7 @@ static int open_error_too_big(const struct refusal *r)
 	if (known >= open_attr_size(r->attr)) /* E2BIG is not about the attributes */
 		return attar_fail(r->error,
 			"'%s' exceeds the kernel's limit of 16 KiB for a record or for the values "
-			"of a group: use fewer sample fields or group members",
+			"of a group" ATTAR_FIX "use fewer sample fields or group members",
 			CLIP(r->event));
 	if (!f)
 		return attar_fail(-EOPNOTSUPP,
@@ -238,7 +238,8 @@ static int open_error_option(const struct refusal *r)
 			CLIP(r->event), CLIP(r->leader));
 	if (lacks_user_stack_rule(r))
 		return attar_fail(r->error,
-			"'%s' does not support user call chains: set attr.exclude_callchain_user "
+			"'%s' does not support user call chains" ATTAR_FIX
+			"set attr.exclude_callchain_user "
 			"(--no-user-callchain) and do not set PERF_SAMPLE_STACK_USER",
 			CLIP(r->event));
 	f = attr_bisect_find(r);

@@ -60,7 +60,8 @@ int attar_counter_signal(struct attar_counter *c, int signo, pid_t tid)
 		return attar_fail(-EINVAL, "signal %d does not exist", signo);
 	if (signo == SIGTRAP)
 		return attar_fail(-EINVAL,
-			"SIGTRAP cannot be requested for overflows of '%s': use attr.sigtrap",
+			"SIGTRAP cannot be requested for overflows of '%s'" ATTAR_FIX
+			"use attr.sigtrap",
 			CLIP(c->name));
 	if (!tid)
 		tid = (pid_t)syscall(SYS_gettid);

@@ -143,7 +143,8 @@ static int events_open(struct attar_run *run, struct multi_trace *m)
 		r = attar_run_select_tasks(run);
 	m->selects = m->tasks && !attar_run_is_selected(run, NULL);
 	if (m->texts.n > STAGES_MAX)
-		return attar_fail(-E2BIG, "more than %d options -e: use commas", STAGES_MAX);
+		return attar_fail(
+			-E2BIG, "more than %d options -e" ATTAR_FIX "use commas", STAGES_MAX);
 	for (size_t i = 0; r == 0 && i < m->texts.n; i++)
 		r = add_stage(run, m, m->texts.at[i]);
 	if (r < 0)

@@ -438,8 +438,8 @@ static int add_rows_with(struct sql_db *db, sqlite3_stmt *statement, sqlite3_stm
 	for (int rows = 0; result == SQLITE_ROW; rows++, result = sqlite3_step(statement)) {
 		if (rows == ROWS_MAX)
 			return attar_fail(-E2BIG,
-				"%s: the result has more than %d rows: add a LIMIT", what(db),
-				ROWS_MAX);
+				"%s: the result has more than %d rows" ATTAR_FIX "add a LIMIT",
+				what(db), ROWS_MAX);
 		attar_section_row(table);
 		for (int i = 0; i < n; i++)
 			add_cell(table, statement, i, units[i].unit);

@@ -65,7 +65,8 @@ struct top {
 
 static int too_many(void)
 {
-	return attar_fail(-E2BIG, "more than %d value columns: use fewer events, top-by or top-add",
+	return attar_fail(-E2BIG,
+		"more than %d value columns" ATTAR_FIX "use fewer events, top-by or top-add",
 		COLUMNS_MAX);
 }
 
@@ -121,8 +122,7 @@ static int add_sum(struct attar_run *run, struct top *top, uint32_t source,
 	}
 	text = keys_column(option->value, name);
 	r = attar_run_expr(run, source, text, &opts, &sum);
-	return r < 0 ? r
-		     : add_column(top, &top->of[source], name, text != option->value, sum);
+	return r < 0 ? r : add_column(top, &top->of[source], name, text != option->value, sum);
 }
 
 static int add_columns(struct attar_run *run, struct top *top, uint32_t source)

@@ -13,8 +13,8 @@ enum { CPUS_MAX = 8192, DEPTH_MAX = 127, DEFAULT_FREQ = 10 };
 enum { KERNEL_SECONDS = 10 }; /* kernel.watchdog_thresh, unless sysctl says otherwise */
 
 struct cpu {
-	uint64_t sampled; /* when the timer fired last, ns; 0: never, or samples were lost */
-	uint64_t alive;   /* when the CPU was last known to switch tasks or run user code */
+	uint64_t sampled;    /* when the timer fired last, ns; 0: never, or samples were lost */
+	uint64_t alive;      /* when the CPU was last known to switch tasks or run user code */
 	uint64_t soft, hard; /* for how long a lockup was shown, ns; 0: it was not */
 	uint64_t longest_soft, longest_hard; /* of the run */
 };
@@ -205,7 +205,8 @@ static int watchdog_open(struct attar_run *run, void *self)
 	w->soft_limit = w->than ? w->than : w->soft_kernel / 2;
 	if (w->hard_limit < 2 * w->period)
 		return attar_fail(-EINVAL,
-			"--than is shorter than two periods of the timer: use a higher --freq");
+			"--than is shorter than two periods of the timer" ATTAR_FIX
+			"use a higher --freq");
 	timer.period = w->period;
 	timer.stacks = w->graph;
 	return attar_run_timer(run, &timer);

@@ -51,7 +51,8 @@ static int load(struct library *lib)
 		library = dlopen(names[i], RTLD_NOW | RTLD_NODELETE); /* never closed: threads */
 	if (!library)
 		return attar_fail(-EOPNOTSUPP,
-			"ClickHouse needs the library libcurl: install the package libcurl4 (%s)",
+			"ClickHouse needs the library libcurl" ATTAR_FIX
+			"install the package libcurl4 (%s)",
 			dlerror());
 	*(void **)&lib->init = dlsym(library, "curl_global_init");
 	*(void **)&lib->new_request = dlsym(library, "curl_easy_init");
@@ -253,14 +254,14 @@ static int refused(struct transport *t, long status)
 	switch (t->exception) {
 	case 81: /* UNKNOWN_DATABASE */
 		return attar_fail(TRANSPORT_REFUSED,
-			"there is no database '%s' on %s: create it, CREATE DATABASE %s",
+			"there is no database '%s' on %s" ATTAR_FIX "create it, CREATE DATABASE %s",
 			t->url->database, t->url->base, t->url->database);
 	case 192: /* UNKNOWN_USER */
 	case 193: /* WRONG_PASSWORD */
 	case 194: /* REQUIRED_PASSWORD */
 	case 516: /* AUTHENTICATION_FAILED */
 		return attar_fail(TRANSPORT_REFUSED,
-			"%s does not accept user '%s' with this password: set "
+			"%s does not accept user '%s' with this password" ATTAR_FIX "set "
 			"CLICKHOUSE_PASSWORD, or use ?password_file=FILE (%.*s)",
 			t->url->base, *t->url->user ? t->url->user : "default", n, text);
 	default:

@@ -143,7 +143,7 @@ static int fail_password(void)
 {
 	return attar_fail(-EINVAL,
 		"the address of ClickHouse has a password, which everybody can see in the list of "
-		"processes: set CLICKHOUSE_PASSWORD, or use ?password_file=FILE");
+		"processes" ATTAR_FIX "set CLICKHOUSE_PASSWORD, or use ?password_file=FILE");
 }
 
 /* What is before an '@' can be a password, which is not printed. */
@@ -154,7 +154,8 @@ static int fail(const char *text)
 	if (colon && strchr(colon, '@'))
 		return fail_password();
 	return attar_fail(-EINVAL,
-		"'%s' is not an address of ClickHouse: use clickhouse://USER@HOST:8123/DATABASE",
+		"'%s' is not an address of ClickHouse" ATTAR_FIX
+		"use clickhouse://USER@HOST:8123/DATABASE",
 		CLIP(text));
 }
 

@@ -30,7 +30,8 @@ static int open_address(struct attar_renderer *r)
 	if (!r->format->sink.scheme)
 		return 0;
 	if (!r->address)
-		return attar_fail(-EINVAL, "%s needs an address: use -o %s://HOST/DATABASE",
+		return attar_fail(-EINVAL,
+			"%s needs an address" ATTAR_FIX "use -o %s://HOST/DATABASE",
 			r->format->sink.name, r->format->sink.scheme);
 	return r->format->open(r);
 }

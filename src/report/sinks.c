@@ -107,7 +107,8 @@ const struct render_format *render_format_find(const char *name)
 	}
 	list_names(&names);
 	if (near.best)
-		attar_fail(-EINVAL, "no format '%s': did you mean '%s'?", CLIP(name), near.best);
+		attar_fail(-EINVAL, "no format '%s'" ATTAR_FIX "did you mean '%s'?", CLIP(name),
+			near.best);
 	else
 		attar_fail(
 			-EINVAL, "no format '%s': available are %s", CLIP(name), buf_text(&names));

@@ -69,7 +69,7 @@ static int path_of(struct attar_renderer *r, struct buf *path)
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 	n = fd < 0 ? -1 : readlink(link, name, sizeof(name));
 	if (n < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-		return attar_fail(-EINVAL, "a database needs a file: use -o FILE.db");
+		return attar_fail(-EINVAL, "a database needs a file" ATTAR_FIX "use -o FILE.db");
 	buf_add(path, name, (size_t)n);
 	return buf_failed(path) ? base_oom() : 0;
 }

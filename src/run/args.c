@@ -59,8 +59,9 @@ static int set_letters(struct attar_run *run, const char *word, const char *next
 		int r;
 
 		if (!o)
-			return attar_fail(-ENOENT, "no such option -%c: 'attar %s -h' lists them",
-				*p, run->profiler->name);
+			return attar_fail(-ENOENT,
+				"no such option -%c" ATTAR_FIX "'attar %s -h' lists them", *p,
+				run->profiler->name);
 		if (takes_value(o)) {
 			r = attar_run_set(run, o->name, p[1] ? p + 1 : next);
 			return r < 0 ? r : 1 + !p[1];

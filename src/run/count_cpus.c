@@ -51,7 +51,8 @@ static int choose_target(struct attar_run *run, struct counted *c, struct attar_
 	*ret_target = run->target;
 	if (spec->system_wide && attar_target_kind_of(run->target) != ATTAR_TARGET_SYSTEM)
 		return attar_fail(-EOPNOTSUPP,
-			"'%s' counts a device, not a task: use -a to watch the whole system",
+			"'%s' counts a device, not a task" ATTAR_FIX
+			"use -a to watch the whole system",
 			CLIP(c->pub.name));
 	if (!spec->n_cpus || attar_target_kind_of(run->target) != ATTAR_TARGET_SYSTEM)
 		return 0;

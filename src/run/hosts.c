@@ -37,7 +37,7 @@ int hosts_check(const struct attar_run *run)
 	if (run->sample_filter.is_on)
 		return attar_fail(-EINVAL,
 			"options that select samples, such as --exclude-pid, conflict with events "
-			"of other hosts (pull=): use a filter in the event");
+			"of other hosts (pull=)" ATTAR_FIX "use a filter in the event");
 	if (run->command.rounds > 1)
 		return attar_fail(-EINVAL, "repeated runs conflict with pull=");
 	return 0;

@@ -70,7 +70,8 @@ int hosts_check_profiler(const struct attar_run *run)
 	if (run->profiler->uses & ATTAR_TELLS_HOSTS)
 		return 0;
 	return attar_fail(-EINVAL,
-		"'%s' cannot tell the events of several hosts apart: use 'attar trace', one --pull "
+		"'%s' cannot tell the events of several hosts apart" ATTAR_FIX
+		"use 'attar trace', one --pull "
 		"without pull=, or 'attar fleet'",
 		run->profiler->name);
 }

@@ -152,10 +152,10 @@ static int unknown(struct attar_run *run, const char *name)
 			if (o->help)
 				suggest_offer(&s, o->name);
 	if (s.best)
-		return attar_fail(
-			-ENOENT, "no such option --%s: did you mean --%s?", CLIP(name), s.best);
-	return attar_fail(-ENOENT, "no such option --%s: 'attar %s -h' lists them", CLIP(name),
-		run->profiler->name);
+		return attar_fail(-ENOENT, "no such option --%s" ATTAR_FIX "did you mean --%s?",
+			CLIP(name), s.best);
+	return attar_fail(-ENOENT, "no such option --%s" ATTAR_FIX "'attar %s -h' lists them",
+		CLIP(name), run->profiler->name);
 }
 
 static int set_number(const struct attar_option *o, const char *value, uint64_t *member)

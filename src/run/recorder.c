@@ -20,9 +20,8 @@ static int check_spec(const struct attar_event_spec *spec)
 	if (spec->transport == ATTAR_TRANSPORT_USDT ||
 		(spec->kind == ATTAR_EVENT_USER && spec->type != PERF_TYPE_TRACEPOINT))
 		return attar_fail(-EOPNOTSUPP,
-			"--event: '%s' cannot be recorded, since it does not come from the kernel: "
-			"use "
-			"'attar trace'",
+			"--event: '%s' cannot be recorded, since it does not come from the "
+			"kernel" ATTAR_FIX "use 'attar trace'",
 			CLIP(spec->name));
 	return 0;
 }
@@ -89,9 +88,8 @@ int attar_run_record(struct attar_run *run, const struct attar_run_record_opts *
 	if (run->opts.input)
 		return attar_fail(-EINVAL, "--input: only the running system can be recorded");
 	if (recorder->opts.portable && (!recorder->opts.path || !strcmp(recorder->opts.path, "-")))
-		return attar_fail(-EINVAL,
-			"--portable: names are added to a finished file, which a pipe is not: "
-			"give a file with --output");
+		return attar_fail(-EINVAL, "--portable: names are added to a finished file, which "
+					   "a pipe is not" ATTAR_FIX "give a file with --output");
 	if (recorder->opts.rotate && !recorder->opts.max_bytes)
 		return attar_fail(-EINVAL, "--rotate needs --max-size, the size of each file");
 	recorder->wanted = true;

@@ -26,9 +26,10 @@ static int no_profiler(const char *name)
 	for (const struct attar_profiler *const *p = attar_profilers(); *p; p++)
 		suggest_offer(&s, (*p)->name);
 	if (s.best)
-		return attar_fail(
-			-ENOENT, "no such profiler '%s': did you mean '%s'?", CLIP(name), s.best);
-	return attar_fail(-ENOENT, "no such profiler '%s': 'attar -h' lists them", CLIP(name));
+		return attar_fail(-ENOENT, "no such profiler '%s'" ATTAR_FIX "did you mean '%s'?",
+			CLIP(name), s.best);
+	return attar_fail(
+		-ENOENT, "no such profiler '%s'" ATTAR_FIX "'attar -h' lists them", CLIP(name));
 }
 
 int attar_run_new(const char *name, struct attar_run **ret_run)
@@ -432,7 +433,8 @@ int attar_run_check_no_tree(const struct attar_run *run)
 	if (!run->hooks.need_tree)
 		return 0;
 	return attar_fail(-EINVAL,
-		"'%s' has no call stacks for the output: add -g, or the attribute stack to an "
+		"'%s' has no call stacks for the output" ATTAR_FIX
+		"add -g, or the attribute stack to an "
 		"event",
 		run->profiler->name);
 }

@@ -63,8 +63,8 @@ static int check_ring_memory(const struct attar_run *run)
 	if (!run->sources.list.n || pages <= most)
 		return 0;
 	return attar_fail(-ERANGE,
-		"--mmap-pages: %zu rings of %llu pages exceed a quarter of this machine's memory: "
-		"use at most %llu pages",
+		"--mmap-pages: %zu rings of %llu pages exceed a quarter of this machine's "
+		"memory" ATTAR_FIX "use at most %llu pages",
 		rings, (unsigned long long)pages, (unsigned long long)most);
 }
 

@@ -22,7 +22,8 @@ static int refuse_lbr(void)
 {
 	return attar_fail(-EOPNOTSUPP,
 		"--unwind lbr: attar takes no stacks from the last branch records of a CPU, which "
-		"hold 8 to 32 callers and exist on Intel's only: use dwarf, which has all callers");
+		"hold 8 to 32 callers and exist on Intel's only" ATTAR_FIX
+		"use dwarf, which has all callers");
 }
 
 static int parse_bytes(const char *text, const char *digits, uint32_t *ret_bytes)

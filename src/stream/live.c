@@ -165,7 +165,8 @@ static int check_overwrite(const struct attar_stream *s)
 	for (size_t i = 0; i < s->n_counters; i++)
 		if (!s->counters[i]->attr.write_backward)
 			return attar_fail(-EINVAL,
-				"'%s' cannot use overwritable rings: set attr.write_backward "
+				"'%s' cannot use overwritable rings" ATTAR_FIX
+				"set attr.write_backward "
 				"before opening it",
 				s->counters[i]->name);
 	return 0;

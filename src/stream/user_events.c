@@ -33,7 +33,8 @@ int user_events_refuse(const struct attar_event_spec *spec)
 	if (spec->kind != ATTAR_EVENT_USER)
 		return 0;
 	return attar_fail(-EOPNOTSUPP,
-		"'%s' is not registered with the kernel: 'attar trace' shows it, and 'attar "
+		"'%s' is not registered with the kernel" ATTAR_FIX
+		"'attar trace' shows it, and 'attar "
 		"user-events -d 1s' counts it",
 		CLIP(spec->name));
 }

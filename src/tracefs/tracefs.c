@@ -55,8 +55,9 @@ int tracefs_denied(int r, const char *path)
 	if (r != -EACCES && r != -EPERM)
 		return attar_fail(r, "cannot open %s: %s", path, limit_open_error(-r));
 	return attar_fail(-EACCES,
-		"no permission to read tracefs (%s: %s): run as root, or let a group read it (as "
-		"root): mount -o remount,mode=0750,gid=GROUP " STANDARD,
+		"no permission to read tracefs (%s: %s)" ATTAR_FIX
+		"run as root, or let a group read it (as root): mount -o "
+		"remount,mode=0750,gid=GROUP " STANDARD,
 		path, strerror(-r));
 }
 
@@ -317,8 +318,8 @@ int tracefs_unknown(struct tracefs *tracefs, const char *system, const char *nam
 		if (!strcmp(strchr(*it, ':') + 1, name))
 			s.best = *it; /* correct name, wrong system */
 	if (s.best)
-		return attar_fail(
-			-ENOENT, "no tracepoint '%s': did you mean '%s'?", CLIP(full), s.best);
+		return attar_fail(-ENOENT, "no tracepoint '%s'" ATTAR_FIX "did you mean '%s'?",
+			CLIP(full), s.best);
 	return attar_fail(-ENOENT,
 		tracefs->recorded ? "the recording has no tracepoint '%s'"
 		: has_system      ? "no tracepoint '%s': see 'attar list %s:*'"

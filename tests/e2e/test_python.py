@@ -311,6 +311,26 @@ def test_intervals_are_reports_of_their_own():
     assert len(found) >= 2 and sum(found) == 5000
 
 
+@pytest.mark.parallel
+def test_reason_and_fix_of_an_error_are_apart(script):
+    found = value_of('''
+        import pickle
+        found = []
+        for path in sys.argv[1], '/etc/passwd':
+            try:
+                attar.open(path).profile(duration=1).report()
+            except attar.Error as e:
+                again = pickle.loads(pickle.dumps(e))
+                found.append([e.text, again.reason, again.fix])
+        print(json.dumps(found))
+    ''', script)
+    (text, reason, fix), other = found
+    assert (reason, fix) == (f'{script} has no samples of CPU time',
+                             'choose one of its events with --event')
+    assert text == f'{reason}: {fix}'
+    assert other[0] == other[1] and other[2] == '' and '/etc/passwd' in other[0]
+
+
 # ---- life ----
 
 @pytest.mark.parallel

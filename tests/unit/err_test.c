@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/* Error texts: what failed and why, and how to fix it. */
+#include "unit.h"
+
+#include <string.h>
+
+#include "base/base.h"
+#include "base/excerpt.h"
+
+static void assert_error(const char *text, const char *reason, const char *fix)
+{
+	assert_string_equal(attar_error(), text);
+	assert_string_equal(attar_error_reason(), reason);
+	assert_string_equal(attar_error_fix(), fix);
+}
+
+static void test_fix_is_apart(void **state)
+{
+	attar_error_clear();
+	assert_error("", "", "");
+	assert_int_equal(
+		attar_fail(EINVAL, "%s: no file" ATTAR_FIX "use -o %s", "a: b", "x"), -EINVAL);
+	assert_error("a: b: no file: use -o x", "a: b: no file", "use -o x");
+	attar_fail(-EINVAL, "no fix is marked: use %d", 1);
+	assert_error("no fix is marked: use 1", "no fix is marked: use 1", "");
+	attar_fail(-EINVAL, "'%s'" ATTAR_FIX "use 1", "\x1f: use 1");
+	assert_error("'\x1f: use 1': use 1", "'\x1f: use 1'", "use 1");
+	attar_error_clear();
+	assert_error("", "", "");
+}
+
+static void test_fix_survives_what_is_added(void **state)
+{
+	attar_fail(-EINVAL, "no attribute 'stak'" ATTAR_FIX "did you mean '%s'?", "stack");
+	attar_context(-EINVAL, "--%s", "event");
+	excerpt_append("stak", 1, -EINVAL);
+	assert_error("--event: no attribute 'stak': did you mean 'stack'?\n    stak\n    ^",
+		"--event: no attribute 'stak'", "did you mean 'stack'?");
+	attar_fail(-EIO, "other failure");
+	assert_error("other failure", "other failure", "");
+}
+
+static void test_long_texts(void **state)
+{
+	static char text[4096];
+
+	memset(text, 'x', sizeof(text) - 1);
+	attar_fail(-EINVAL, "%s" ATTAR_FIX "use y", text);
+	assert_true(strlen(attar_error()) < sizeof(text));
+	assert_string_equal(attar_error_fix(), "");
+	assert_string_equal(attar_error_reason(), attar_error());
+	attar_fail(-EINVAL, "x" ATTAR_FIX "%s", text);
+	assert_string_equal(attar_error_reason(), "x");
+	attar_context(-EINVAL, "%s", "y");
+	assert_int_equal(attar_error_reason()[0], 'y');
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_fix_is_apart),
+		cmocka_unit_test(test_fix_survives_what_is_added),
+		cmocka_unit_test(test_long_texts),
+	};
+
+	return cmocka_run_group_tests_name("err", tests, NULL, NULL);
+}
