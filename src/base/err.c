@@ -22,13 +22,13 @@ static int negative(int code)
  */
 static size_t format_text(char text[TEXT_MAX], const char *fmt, va_list args)
 {
-	const char *separator = strstr(fmt, ATTAR_FIX);
+	const char *separator = fmt ? strstr(fmt, ATTAR_FIX) : NULL;
 	char reason[TEXT_MAX], whole[TEXT_MAX];
 	va_list again;
 	int n;
 
 	if (!separator) {
-		vsnprintf(text, TEXT_MAX, fmt, args);
+		vsnprintf(text, TEXT_MAX, fmt ? fmt : "", args);
 		return SIZE_MAX;
 	}
 	snprintf(reason, sizeof(reason), "%.*s", (int)(separator - fmt), fmt);

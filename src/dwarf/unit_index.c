@@ -356,11 +356,12 @@ static void read_ranges(struct unit_index *index)
 /* Addresses are mostly looked up in their order: the range of the last one is tried first. */
 static uint64_t unit_of(struct unit_starts *starts, uint64_t address)
 {
-	const struct unit_start *low = starts->list.at, *last = low + starts->last;
+	const struct unit_start *low = starts->list.at, *last;
 	size_t n = starts->list.n;
 
 	if (!n || address < low->start)
 		return NO_UNIT;
+	last = low + starts->last;
 	if (address >= last->start && starts->last + 1 < n && address < last[1].start)
 		return last->unit;
 	while (n > 1) { /* low->start <= address */

@@ -273,10 +273,10 @@ static int failed(struct transport *t, CURLcode code)
 {
 	const char *text = *t->error ? t->error : "the transfer failed";
 
-	if (t->is_too_long)
+	if (t->is_too_long && t->answer_max > ANSWER_MAX)
 		return attar_fail(TRANSPORT_UNKNOWN,
-			"%s answers with more than %zu MiB: choose a shorter time", t->url->base,
-			t->answer_max >> 20);
+			"%s answers with more than %zu MiB" ATTAR_FIX "choose a shorter time",
+			t->url->base, t->answer_max >> 20);
 	if (code == CURLE_COULDNT_CONNECT || code == CURLE_COULDNT_RESOLVE_HOST)
 		return attar_fail(TRANSPORT_AWAY, "no connection to %s: %s", t->url->base, text);
 	if (code == CURLE_OPERATION_TIMEDOUT || code == CURLE_ABORTED_BY_CALLBACK)

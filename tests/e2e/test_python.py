@@ -325,8 +325,9 @@ def test_reason_and_fix_of_an_error_are_apart(script):
         print(json.dumps(found))
     ''', script)
     (text, reason, fix), other = found
-    assert (reason, fix) == (f'{script} has no samples of CPU time',
-                             'choose one of its events with --event')
+    # a long path is shortened
+    assert str(script)[:40] in reason and reason.endswith(' has no samples of CPU time')
+    assert fix == 'choose one of its events with --event'
     assert text == f'{reason}: {fix}'
     assert other[0] == other[1] and other[2] == '' and '/etc/passwd' in other[0]
 
