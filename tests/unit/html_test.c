@@ -31,7 +31,7 @@ static void test_nodes_are_encoded(void **state)
 		"#!%"            /* new edge and weight, frame 0, 3 */
 		"%##$\",\n"      /* new edge, up and weight, frame 1, 1 up, 2 */
 		"\"names\":[\"a\",\"b\",\"t\"],\n\"shared\":\"!!!\",\n\"kinds\":\"105\",\n"
-		"\"homes\":\"##!\",\n\"modules\":[\"\",\"m\"],\n\"tasks\":[[0,7,0]]}]}");
+		"\"homes\":\"##!\",\n\"modules\":[\"\",\"m\"],\n\"tasks\":[[0,7,0]]}]");
 }
 
 /* A repeated call is one number: 4 * 1 + 1 for the first edge below f, with a weight. */
@@ -87,7 +87,7 @@ static void test_tables_notes_and_hostile_text(void **state)
 		"{\"name\":\"x\",\"number\":0,\"unit\":\"text\"}],\"rows\":[\n"
 		"[[18446744073709551615,\"0xffffffffffffffff\"],"
 		"\"\\\"\\\\\\\\x01\\\\xff\\u003c/script>\"],\n"
-		"[[null,\"-\"],\"\"]]}],\n\"trees\":[]}</script>"));
+		"[[null,\"-\"],\"\"]]}],\n\"trees\":[],\n\"states\":[]}</script>"));
 	free(page);
 }
 
