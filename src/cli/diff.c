@@ -147,8 +147,9 @@ static int read_output(const char *const *argv, struct buf *text)
 		return attar_fail(-EIO, "cannot wait for attar: %s", strerror(errno));
 	if (r == 0 && status != 0)
 		return attar_fail(-EBADMSG,
-			"its profile cannot be made; compare what another profiler reports of it: "
-			"attar PROFILER --input FILE -o FILE.json");
+			"cannot make a profile of it" ATTAR_FIX
+			"write a report with 'attar PROFILER --input FILE -o FILE.json' and "
+			"compare that");
 	return r;
 }
 

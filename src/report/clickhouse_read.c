@@ -95,13 +95,13 @@ static int each_row(struct reader *r, const char *query, size_t n, void *ctx,
 	size_t got;
 	int e = transport_query(r->transport, query, &r->answer);
 
-	if (e < 0)
+	if (e < 0 || !r->answer.len)
 		return e;
 	at = r->answer.data;
 	end = at + r->answer.len;
 	while (e == 0 && (got = next_line(&at, end, fields)))
 		e = got == n ? take(r, ctx, fields)
-			     : attar_fail(-EBADMSG, "%s answers with %zu columns instead of %zu",
+			     : attar_fail(-EBADMSG, "%s returned %zu columns instead of %zu",
 				       r->url.name, got, n);
 	return e;
 }
@@ -495,7 +495,7 @@ static int read_reports(struct reader *r)
 	if (e == 0 && has)
 		e = each_row(r, buf_text(&query), 6, NULL, take_report);
 	if (e == 0 && !r->reports.n)
-		e = attar_fail(-EBADMSG, "it has no reports of this time");
+		e = attar_fail(-EBADMSG, "no reports of this time are stored");
 	return e;
 }
 

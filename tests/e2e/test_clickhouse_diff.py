@@ -76,13 +76,13 @@ def test_services_and_profilers_are_told_apart(stored):
     assert differences(*(f'{r}&service=shop' for r in ranges)) == differences(*paths)
     done = run('diff', *(f"{r}&service=it's" for r in ranges))
     assert done.returncode != 0
-    assert 'it has no reports of this time' in done.stderr
+    assert 'no reports of this time are stored' in done.stderr
 
 
 @pytest.mark.parametrize('parameters, reason', [
     ('', 'add ?from=TIME'),
     ('&from=yesterday', "'yesterday' is no time"),
-    ('&from=1&to=5', 'it has no reports of this time'),
+    ('&from=1&to=5', 'no reports of this time are stored'),
 ], ids=['none', 'no time', 'empty'])
 def test_ranges_that_cannot_be_read(server, tmp_path, parameters, reason):  # noqa: F811
     where = server.url(tmp_path / 'spool') + parameters
