@@ -2,9 +2,9 @@
 /*
  * The states of threads, packed as the tree is (html_tree.c):
  *
- *	{"name", "length",                  ns
- *	 "names": ["running", ...],         of states
- *	 "threads": [[pid, tid, comm, number of pieces], ...],   pid and tid null: a CPU or the like
+ *	{"name", "length",                                       ns
+ *	 "names": ["running", ...],                              of states
+ *	 "threads": [[pid, tid, comm, number of pieces], ...],   pid and tid null: a CPU
  *	 "wakers": [[comm, pid, tid, "f < g"], ...],             pid and tid null: no thread
  *	 "resolution", "merged",            see struct state_pieces
  *	 "threadsLeftOut", "statesLeftOut",

@@ -93,12 +93,6 @@ static uint64_t *known_at(const struct attar_run *run, const struct attar_thread
 	return &((struct attar_run *)run)->select.known[thread->serial % SELECT_KNOWN];
 }
 
-/* Threads of other hosts have the same serials. */
-static bool is_known(const struct attar_run *run, const struct attar_thread *thread)
-{
-	return *known_at(run, thread) == thread->serial + 1 && !hosts_are_used(&run->hosts);
-}
-
 bool attar_run_is_selected(const struct attar_run *run, const struct attar_thread *thread)
 {
 	CHECK_ARG_OR(run, "run", false);
@@ -108,7 +102,7 @@ bool attar_run_is_selected(const struct attar_run *run, const struct attar_threa
 
 	if (!some || !thread)
 		return !some;
-	if (is_known(run, thread))
+	if (*known_at(run, thread) == thread->serial + 1)
 		return true;
 	if (!parse_ints_have(&run->select.tids, thread->tid) &&
 		!is_selected_process(run, thread->process))

@@ -6,9 +6,9 @@
 
 struct attar_run;
 
-/* Tasks that the profiler selects from the events of the whole system. */
 enum { SELECT_KNOWN = 64 };
 
+/* Tasks that the profiler selects from the events of the whole system. */
 struct run_select {
 	bool is_on;            /* attar_run_select_tasks() was called */
 	bool keeps_own;        /* attar_run_keep_own() was called */
