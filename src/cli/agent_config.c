@@ -159,8 +159,7 @@ static int check_outputs(const struct output_options *options)
 		if (!attar_sink_of_path(options->outputs.at[i]))
 			return attar_fail(-EINVAL,
 				"-o: the extension of '%s' does not name a format" ATTAR_FIX
-				"'attar help "
-				"profile' lists them",
+				"'attar help profile' lists them",
 				CLIP(options->outputs.at[i]));
 	return 0;
 }
@@ -177,8 +176,8 @@ static int check_words(char **words, int n)
 		return r;
 	if (records(attar_run_profiler(run)))
 		r = attar_fail(-EINVAL,
-			"'%s' writes a recording, which grows without end" ATTAR_FIX "use a "
-			"profiler with reports",
+			"'%s' writes a recording, which grows without end" ATTAR_FIX
+			"use a profiler with reports",
 			words[0]);
 	if (r == 0)
 		r = args_parse(run, n, words, &args);
@@ -187,8 +186,8 @@ static int check_words(char **words, int n)
 			"help and version are for the command line" ATTAR_FIX "remove them");
 	else if (r == 0 && args.command)
 		r = attar_fail(-EINVAL,
-			"a command after -- ends" ATTAR_FIX "use -p PID, or no target for the "
-			"whole system");
+			"a command after -- ends" ATTAR_FIX
+			"use -p PID, or no target for the whole system");
 	else if (r == 0 && reads_recording(words))
 		r = attar_fail(-EINVAL, "--input reads a recording" ATTAR_FIX "remove it");
 	else if (r == 0 && !attar_run_interval(run))
@@ -237,8 +236,7 @@ static int check_sections(struct reader *r)
 	if (!r->config->sections.n)
 		return attar_fail(-EINVAL,
 			"%s: there is no profiler" ATTAR_FIX
-			"add a section such as [cpu] with a line run = "
-			"profile -F 19 -g -i 10s",
+			"add a section such as [cpu] with a line run = profile -F 19 -g -i 10s",
 			r->path);
 	return 0;
 }

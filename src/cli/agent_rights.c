@@ -108,8 +108,7 @@ static int find_user(const char *name, uid_t *ret_uid, gid_t *ret_gid)
 	return found ? 0
 		     : attar_fail(-ENOENT,
 			       "user: there is no '%s' in /etc/passwd" ATTAR_FIX
-			       "create it, for example with "
-			       "adduser --system --no-create-home %s",
+			       "create it, for example with adduser --system --no-create-home %s",
 			       CLIP(name), CLIP(name));
 }
 

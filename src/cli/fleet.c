@@ -153,8 +153,7 @@ static int check_outputs(const struct fleet *f)
 		if (out->sink->sections == 1 << ATTAR_SECTION_SPANS)
 			return attar_fail(-EINVAL,
 				"'%s': %s needs time lines, which are not merged" ATTAR_FIX
-				"use it on one "
-				"host",
+				"use it on one host",
 				CLIP(out->path ?: "stdout"), out->sink->name);
 		if (out->sink->whole_run && intervals)
 			return attar_fail(-EINVAL,

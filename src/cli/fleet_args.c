@@ -38,8 +38,8 @@ static int add_host(struct fleet_args *args, const char *name, size_t n)
 			return attar_fail(-EINVAL, "--hosts: '%s' is given twice", CLIP(host));
 	if (args->hosts.n > FLEET_HOSTS_MAX)
 		return attar_fail(-E2BIG,
-			"--hosts: more than %d hosts" ATTAR_FIX "use 'attar agent' and a database "
-			"(docs/fleet.md)",
+			"--hosts: more than %d hosts" ATTAR_FIX
+			"use 'attar agent' and a database (docs/fleet.md)",
 			FLEET_HOSTS_MAX);
 	return 0;
 }
@@ -139,8 +139,7 @@ static int take_option(struct fleet *f, struct fleet_args *args, char *word, con
 	if (!has_value(word))
 		return attar_fail(-EINVAL,
 			"no such option '%s'" ATTAR_FIX
-			"'attar help fleet' lists them; options of a profiler "
-			"follow its name",
+			"'attar help fleet' lists them; options of a profiler follow its name",
 			CLIP(word));
 	if (!equals && !next)
 		return attar_fail(-EINVAL, "%s needs a value", word);

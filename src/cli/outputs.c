@@ -103,8 +103,7 @@ static int check_unique(const struct outputs *o, const struct output *out)
 		if (!strcmp(name_of(other), name_of(out)))
 			return attar_fail(-EINVAL,
 				"'%s' is specified by two options" ATTAR_FIX
-				"use a separate file for each "
-				"output",
+				"use a separate file for each output",
 				CLIP(name_of(out)));
 		return attar_fail(-EINVAL,
 			"'%s' and '%s' are the same file" ATTAR_FIX
@@ -184,8 +183,7 @@ static int check_sink(const struct attar_profiler *profiler, const struct attar_
 		return attar_fail(-EINVAL,
 			"%s output needs the times of single pairs, states or events, which "
 			"'attar %s' does not produce" ATTAR_FIX
-			"use multi-trace, nested-trace, task-state, "
-			"wall or trace",
+			"use multi-trace, nested-trace, task-state, wall or trace",
 			sink->name, profiler->name);
 	if (sink->sections & ~(unsigned)(1 << ATTAR_SECTION_TREE | 1 << ATTAR_SECTION_SPANS) ||
 		profiler->uses & ATTAR_GIVES_TREE ||
@@ -193,8 +191,7 @@ static int check_sink(const struct attar_profiler *profiler, const struct attar_
 		return 0;
 	return attar_fail(-EINVAL,
 		"%s output needs aggregated stacks, which 'attar %s' does not produce" ATTAR_FIX
-		"use "
-		"'attar profile -e EVENT'",
+		"use 'attar profile -e EVENT'",
 		sink->name, profiler->name);
 }
 
@@ -223,8 +220,7 @@ static int begin_rotated(const struct outputs *o, struct output *out, const char
 	if (r == 0 && out->sink->whole_run && period != attar_run_interval(o->run))
 		return attar_fail(-EINVAL,
 			"--rotate-every: '%s' can have one report" ATTAR_FIX
-			"use the same time for -i and "
-			"--rotate-every",
+			"use the same time for -i and --rotate-every",
 			CLIP(pattern));
 	out->drawn_at = rotation_now();
 	return r == 0 ? open_rotated(out, out->drawn_at) : r;
@@ -257,8 +253,7 @@ static int unknown_extension(const char *path)
 			buf_printf(&list, "%s.%s", i ? ", " : "", sinks[i]->extension);
 	return attar_fail(-EINVAL,
 		"--output: the extension of '%s' does not name a format" ATTAR_FIX
-		"use %s or an address, "
-		"clickhouse://HOST/DATABASE",
+		"use %s or an address, clickhouse://HOST/DATABASE",
 		CLIP(path), buf_text(&list));
 }
 

@@ -62,8 +62,8 @@ int command_python(int argc, char **argv)
 	execvp(python, (char *const *)words);
 	error = errno;
 	attar_fail(-error,
-		"python: cannot run '%s': %s" ATTAR_FIX "install Python 3.9 or later, or set "
-		"ATTAR_PYTHON to its path",
+		"python: cannot run '%s': %s" ATTAR_FIX
+		"install Python 3.9 or later, or set ATTAR_PYTHON to its path",
 		CLIP(python), strerror(error));
 	return report_error(error == ENOENT ? STATUS_UNSUPPORTED : STATUS_FAILED);
 }

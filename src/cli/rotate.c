@@ -117,8 +117,7 @@ int rotation_check(const struct rotation *r)
 		return 0;
 	return attar_fail(-EINVAL,
 		"--rotate-every: '%s' names the next file like this one" ATTAR_FIX
-		"add the time to it, for "
-		"example %%Y%%m%%d-%%H%%M%%S",
+		"add the time to it, for example %%Y%%m%%d-%%H%%M%%S",
 		CLIP(r->pattern));
 }
 

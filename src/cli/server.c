@@ -64,8 +64,8 @@ static int load(struct library *mhd)
 
 	if (!library)
 		return attar_fail(-EOPNOTSUPP,
-			"--listen needs the library libmicrohttpd" ATTAR_FIX "install the package "
-			"libmicrohttpd12 (%s)",
+			"--listen needs the library libmicrohttpd" ATTAR_FIX
+			"install the package libmicrohttpd12 (%s)",
 			dlerror());
 	*(void **)&mhd->start = dlsym(library, "MHD_start_daemon");
 	*(void **)&mhd->stop = dlsym(library, "MHD_stop_daemon");
@@ -240,8 +240,7 @@ static int open_socket(struct server *s, const struct addrinfo *info, const char
 	if (errno == EADDRINUSE)
 		return attar_fail(-EIO,
 			"--listen: the port of '%s' is in use" ATTAR_FIX
-			"choose another one, or end the "
-			"program that uses it",
+			"choose another one, or end the program that uses it",
 			CLIP(address));
 	return attar_fail(
 		-EIO, "--listen: cannot listen on '%s': %s", CLIP(address), strerror(errno));

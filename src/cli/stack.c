@@ -94,8 +94,7 @@ static int parse(struct stack *s, int argc, char **argv)
 		if (r == 1)
 			return attar_fail(-EINVAL,
 				"no such option '%s', or its value is missing" ATTAR_FIX
-				"'attar help stack' "
-				"lists them",
+				"'attar help stack' lists them",
 				CLIP(argv[i]));
 		if (r < 0)
 			return r;

@@ -104,8 +104,7 @@ static int search(const struct elf *elf, const char *path, const char *name, uin
 			CLIP(name), CLIP(path), s.best);
 	return attar_fail(-ENOENT,
 		"no function '%s' in the symbol tables of %s" ATTAR_FIX
-		"use its file offset instead, as in "
-		"uprobe:0x1234@...",
+		"use its file offset instead, as in uprobe:0x1234@...",
 		CLIP(name), CLIP(path));
 }
 

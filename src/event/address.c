@@ -30,8 +30,7 @@ static int take_apart(const char *text, struct place *place)
 	if (!n || n >= sizeof(place->symbol) || (at && !at[1]))
 		return attar_fail(-EINVAL,
 			"'%s' is not an address" ATTAR_FIX
-			"use a number, SYMBOL or SYMBOL@FILE, with "
-			"+OFFSET behind SYMBOL",
+			"use a number, SYMBOL or SYMBOL@FILE, with +OFFSET behind SYMBOL",
 			CLIP(text));
 	memcpy(place->symbol, text, n);
 	if (!plus || (at && plus > at))
@@ -141,8 +140,7 @@ static int find_in_file(const struct attar_catalog *catalog, const struct place 
 	if (moves && !pid)
 		return attar_fail(-EINVAL,
 			"the address of '%s' is known when %s runs" ATTAR_FIX
-			"use -p PID, or build it with "
-			"-no-pie",
+			"use -p PID, or build it with -no-pie",
 			CLIP(place->symbol), CLIP(path));
 	if (moves)
 		r = mapped_at(catalog, path, pid, &base);

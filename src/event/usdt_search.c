@@ -113,8 +113,7 @@ static int none_found(const struct search *search)
 			search->of->program, CLIP(name));
 	return attar_fail(-ENOENT,
 		"no watched program has the USDT probe 'perfume:%s' (%zu files searched)" ATTAR_FIX
-		"start it "
-		"first, or let attar start it: -- COMMAND",
+		"start it first, or let attar start it: -- COMMAND",
 		CLIP(name), search->n_files);
 }
 

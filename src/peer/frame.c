@@ -72,8 +72,7 @@ static int check_header(const char *bytes, size_t len)
 	if (bytes[AT_VERSION] != FRAME_VERSION)
 		return attar_fail(-EBADMSG,
 			"the frames have version %u, this attar has version %u" ATTAR_FIX
-			"use the same "
-			"attar on both sides",
+			"use the same attar on both sides",
 			(unsigned char)bytes[AT_VERSION], FRAME_VERSION);
 	if (len > FRAME_PAYLOAD_MAX)
 		return attar_fail(-EBADMSG, "a frame has %zu bytes: it is damaged", len);

@@ -634,8 +634,7 @@ static int open_listener(struct sender *s)
 	if (!tls_is_wanted(&s->opts.tls) && !s->address.is_local)
 		return attar_fail(-EINVAL,
 			"%s: '%s' can be reached from other machines" ATTAR_FIX
-			"use TLS with --peer-psk "
-			"FILE, "
+			"use TLS with --peer-psk FILE, "
 			"or with --peer-cert, --peer-key and --peer-ca",
 			s->opts.option, CLIP(s->opts.address));
 	if (tls_is_wanted(&s->opts.tls)) {

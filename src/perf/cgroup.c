@@ -41,8 +41,8 @@ static int find_root(struct buf *ret_root)
 	}
 	if (!ret_root->len)
 		return attar_fail(-ENOENT,
-			"no control group hierarchy is mounted" ATTAR_FIX "mount -t "
-			"cgroup2 none /sys/fs/cgroup");
+			"no control group hierarchy is mounted" ATTAR_FIX
+			"mount -t cgroup2 none /sys/fs/cgroup");
 	return buf_failed(ret_root) ? base_oom() : 0;
 }
 

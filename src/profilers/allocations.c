@@ -71,8 +71,7 @@ static int learn_alloc(struct attar_run *run, void *self, uint32_t source, void 
 	if (r == 0 && !e->ptr && !e->size)
 		return attar_fail(-EINVAL,
 			"--alloc: '%s' has neither an address nor a size" ATTAR_FIX
-			"add ptr=EXPRESSION and "
-			"size=EXPRESSION, as in %s//ptr=FIELD/size=FIELD/",
+			"add ptr=EXPRESSION and size=EXPRESSION, as in %s//ptr=FIELD/size=FIELD/",
 			e->name, e->name);
 	e->number = a->allocs.n - 1;
 	e->stacks = a->graph || attar_run_source_spec(run, source)->stack;
@@ -88,8 +87,8 @@ static int learn_free(struct attar_run *run, void *self, uint32_t source, void *
 
 	if (r == 0 && !e->ptr)
 		return attar_fail(-EINVAL,
-			"--free: '%s' has no field 'ptr'" ATTAR_FIX "add ptr=EXPRESSION, as in "
-			"%s//ptr=FIELD/",
+			"--free: '%s' has no field 'ptr'" ATTAR_FIX
+			"add ptr=EXPRESSION, as in %s//ptr=FIELD/",
 			e->name, e->name);
 	return r;
 }

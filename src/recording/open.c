@@ -166,9 +166,7 @@ static int check_magic(struct recording *r, struct data_header *header, size_t l
 	if (r->facts.pipe)
 		return attar_fail(-ENOTSUP,
 			"%s is a pipe, but the recording in it has the format of a file" ATTAR_FIX
-			"give the "
-			"file's name "
-			"instead",
+			"give the file's name instead",
 			CLIP(r->path));
 	if (len < sizeof(*header) || header->size < sizeof(*header))
 		return attar_fail(

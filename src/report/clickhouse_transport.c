@@ -261,8 +261,8 @@ static int refused(struct transport *t, long status)
 	case 194: /* REQUIRED_PASSWORD */
 	case 516: /* AUTHENTICATION_FAILED */
 		return attar_fail(TRANSPORT_REFUSED,
-			"%s does not accept user '%s' with this password" ATTAR_FIX "set "
-			"CLICKHOUSE_PASSWORD, or use ?password_file=FILE (%.*s)",
+			"%s does not accept user '%s' with this password" ATTAR_FIX
+			"set CLICKHOUSE_PASSWORD, or use ?password_file=FILE (%.*s)",
 			t->url->base, *t->url->user ? t->url->user : "default", n, text);
 	default:
 		return attar_fail(TRANSPORT_REFUSED, "%s refused: %.*s", t->url->base, n, text);

@@ -71,8 +71,7 @@ int hosts_check_profiler(const struct attar_run *run)
 		return 0;
 	return attar_fail(-EINVAL,
 		"'%s' cannot tell the events of several hosts apart" ATTAR_FIX
-		"use 'attar trace', one --pull "
-		"without pull=, or 'attar fleet'",
+		"use 'attar trace', one --pull without pull=, or 'attar fleet'",
 		run->profiler->name);
 }
 

@@ -434,8 +434,7 @@ int attar_run_check_no_tree(const struct attar_run *run)
 		return 0;
 	return attar_fail(-EINVAL,
 		"'%s' has no call stacks for the output" ATTAR_FIX
-		"add -g, or the attribute stack to an "
-		"event",
+		"add -g, or the attribute stack to an event",
 		run->profiler->name);
 }
 

@@ -166,8 +166,7 @@ static int check_overwrite(const struct attar_stream *s)
 		if (!s->counters[i]->attr.write_backward)
 			return attar_fail(-EINVAL,
 				"'%s' cannot use overwritable rings" ATTAR_FIX
-				"set attr.write_backward "
-				"before opening it",
+				"set attr.write_backward before opening it",
 				s->counters[i]->name);
 	return 0;
 }

@@ -34,8 +34,7 @@ int user_events_refuse(const struct attar_event_spec *spec)
 		return 0;
 	return attar_fail(-EOPNOTSUPP,
 		"'%s' is not registered with the kernel" ATTAR_FIX
-		"'attar trace' shows it, and 'attar "
-		"user-events -d 1s' counts it",
+		"'attar trace' shows it, and 'attar user-events -d 1s' counts it",
 		CLIP(spec->name));
 }
 
