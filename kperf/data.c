@@ -21,7 +21,9 @@ struct kp_origin *kp_origin_new(const struct attar_catalog_opts *opts)
 		return NULL;
 	o->refs = 1;
 	pthread_mutex_init(&o->lock, NULL);
-	if (attar_catalog_new(opts, &o->catalog) < 0 || attar_symbols_new(NULL, &o->symbols) < 0) {
+	o->sysfs = kp_origin_text(o, opts && opts->sysfs ? opts->sysfs : "/sys");
+	if (!o->sysfs || attar_catalog_new(opts, &o->catalog) < 0 ||
+		attar_symbols_new(NULL, &o->symbols) < 0) {
 		kp_origin_unref(o);
 		return NULL;
 	}
@@ -43,6 +45,8 @@ void kp_origin_unref(struct kp_origin *o)
 		free(text);
 	}
 	kp_fields_free(o->fields);
+	for (size_t i = 0; i < sizeof(o->bdfs) / sizeof(o->bdfs[0]); i++)
+		kp_bdfs_done(&o->bdfs[i]);
 	for (size_t i = 0; i < o->n_events; i++)
 		attar_event_list_free(o->events[i]);
 	free(o->events);
@@ -370,9 +374,9 @@ int ResolvePmuDataSymbol(struct PmuData *rows)
 			LIBPERF_ERR_INVALID_PMU_DATA, "ResolvePmuDataSymbol(): pmuData is NULL");
 	list = kp_list_find(rows);
 	if (!list)
-		return kp_fail(
-			LIBPERF_ERR_PMU_DATA_NO_FOUND, "ResolvePmuDataSymbol(): the data is not "
-						       "from PmuRead(), or is already freed");
+		return kp_fail(LIBPERF_ERR_PMU_DATA_NO_FOUND,
+			"ResolvePmuDataSymbol(): the data is not from PmuRead(), or is already "
+			"freed");
 	if (kp_list_resolve(list) < 0)
 		return kp_fail(COMMON_ERR_NOMEM, "ResolvePmuDataSymbol(): out of memory");
 	return SUCCESS;

@@ -14,6 +14,7 @@
 
 #include "attar/event.h"
 #include "attar/symbol.h"
+#include "pcie.h"
 #include "pmu.h"
 
 struct kp_origin {
@@ -25,6 +26,9 @@ struct kp_origin {
 	size_t n_events;
 	struct kp_field *fields; /* that PmuGetFieldExp() returned */
 	struct kp_text *texts;
+	const char *sysfs;      /* where the catalog's PMUs are from */
+	struct kp_bdfs bdfs[2]; /* of each enum PmuBdfType */
+	bool has_bdfs[2];       /* they were looked up */
 	enum SymbolMode mode;
 	int exiting; /* atomic: PmuExit() was called */
 };

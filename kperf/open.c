@@ -318,8 +318,9 @@ static size_t members_of(const struct kp_task *task, unsigned first, unsigned *m
 	return n;
 }
 
-static int open_members(
-	struct kp_task *task, const struct PmuAttr *attr, const unsigned *members, size_t n)
+/* The target of a group of a device is owned by the first of its counters. */
+static int open_members(struct kp_task *task, const struct PmuAttr *attr, const unsigned *members,
+	size_t n, struct attar_target *device)
 {
 	struct perf_event_attr *attrs = calloc(n, sizeof(*attrs));
 	struct attar_group_event *events = calloc(n, sizeof(*events));
@@ -333,7 +334,10 @@ static int open_members(
 		events[i] = (struct attar_group_event){.name = event->name, .attr = &attrs[i]};
 	}
 	if (r == 0)
-		r = attar_group_open(task->target, events, n, ATTAR_COUNTER_DEGRADE, &group);
+		r = attar_group_open(
+			device ? device : task->target, events, n, ATTAR_COUNTER_DEGRADE, &group);
+	if (r < 0)
+		attar_target_free(device);
 	for (size_t i = 0; i < n && r == 0; i++) {
 		struct kp_counter *c = add_counter(task, members[i],
 			task->events[members[i]].specs->at, attar_group_counter(group, i));
@@ -343,6 +347,7 @@ static int open_members(
 		c = &task->counters[task->n_counters - 1];
 		c->group = group;
 		c->member = (unsigned)i;
+		c->target = i == 0 ? device : NULL;
 		warn_if_reduced(events[i].name, c->counter, &attrs[i]);
 	}
 	free(events);
@@ -351,6 +356,16 @@ static int open_members(
 		return kp_fail_errno(
 			r, is_missing(r) ? LIBPERF_ERR_INVALID_EVENT : LIBPERF_ERR_DEVICE_INVAL);
 	return SUCCESS;
+}
+
+static int open_group_of_device(
+	struct kp_task *task, const struct PmuAttr *attr, const unsigned *members, size_t n)
+{
+	struct attar_target *device;
+	int r = open_device(task->events[members[0]].specs->at, &device);
+
+	return r < 0 ? kp_fail_errno(r, LIBPERF_ERR_DEVICE_INVAL)
+		     : open_members(task, attr, members, n, device);
 }
 
 /* Events of devices cannot be in a group with others: then each event counts alone. */
@@ -362,12 +377,13 @@ static int open_group_of(
 
 	for (size_t i = 0; i < n; i++)
 		devices += is_device(&task->events[members[i]]);
+	if (devices == n && task->of_metrics)
+		return open_group_of_device(task, attr, members, n);
 	if (devices == n && n > 1)
 		return kp_fail(LIBPERF_ERR_INVALID_GROUP_ALL_UNCORE,
-			"the group %d has events of devices only, which the kernel cannot group",
-			id);
+			"the group %d has events of devices only, which cannot be in a group", id);
 	if (devices == 0)
-		return open_members(task, attr, members, n);
+		return open_members(task, attr, members, n, NULL);
 	kp_warn(LIBPERF_WARN_INVALID_GROUP_HAS_UNCORE,
 		"the group %d has events of a device: its events are counted separately", id);
 	for (size_t i = 0; i < n && r == SUCCESS; i++)

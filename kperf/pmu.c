@@ -56,14 +56,16 @@ static int open_spe(struct kp_task *task, const struct PmuAttr *attr)
 	return r == SUCCESS ? open_task(task, &spe.attr) : r;
 }
 
-int kp_open(
-	struct kp_origin *origin, enum PmuTaskType type, const struct PmuAttr *attr, bool blocked)
+int kp_open(struct kp_origin *origin, enum PmuTaskType type, const struct PmuAttr *attr,
+	enum kp_use use)
 {
 	struct kp_task *task = kp_task_new(KP_KIND_PMU, type, origin);
+	bool blocked = use == KP_USE_BLOCKED;
 	int pd = -1;
 
 	if (!task)
 		return -1;
+	task->of_metrics = use == KP_USE_METRICS;
 	task->stacks = attr->callStack || blocked;
 	task->blocked = blocked ? kp_blocked_new(strcmp(attr->evtList[0], "cpu-clock") == 0) : NULL;
 	if (blocked && !task->blocked)
@@ -75,10 +77,10 @@ int kp_open(
 	return pd;
 }
 
-static int open_with(enum PmuTaskType type, const struct PmuAttr *attr, bool blocked)
+static int open_with(enum PmuTaskType type, const struct PmuAttr *attr, enum kp_use use)
 {
 	struct kp_origin *origin = new_origin(attr);
-	int pd = origin ? kp_open(origin, type, attr, blocked) : -1;
+	int pd = origin ? kp_open(origin, type, attr, use) : -1;
 
 	kp_origin_unref(origin);
 	return pd;
@@ -108,7 +110,7 @@ static int open_blocked(const struct PmuAttr *wanted)
 	attr.evtList = events;
 	attr.numEvt = attr.numEvtAttr = 2;
 	attr.evtAttr = rates;
-	return open_with(SAMPLING, &attr, true);
+	return open_with(SAMPLING, &attr, KP_USE_BLOCKED);
 }
 
 static void warn_of_options(const struct PmuAttr *attr)
@@ -126,7 +128,7 @@ int PmuOpen(enum PmuTaskType type, struct PmuAttr *attr)
 	if (kp_check(type, attr) != SUCCESS)
 		return -1;
 	pd = attr->blockedSample && type == SAMPLING ? open_blocked(attr)
-						     : open_with(type, attr, false);
+						     : open_with(type, attr, KP_USE_EVENTS);
 	if (pd > 0) {
 		warn_of_options(attr);
 		kp_succeed();

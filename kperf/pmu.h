@@ -338,23 +338,23 @@ enum PmuDeviceMetric {
 	PMU_L3_TRAFFIC, /* bytes of each CPU */
 	PMU_L3_MISS,    /* accesses of each CPU */
 	PMU_L3_REF,
-	PMU_L3_LAT, /* from here to PMU_SMMU_TRAN: LIBPERF_ERR_NOT_SUPPORT_METRIC */
-	PMU_PCIE_RX_MRD_BW,
-	PMU_PCIE_RX_MWR_BW,
+	PMU_L3_LAT,         /* nanoseconds of a request of the L3 cache, of each cluster of CPUs */
+	PMU_PCIE_RX_MRD_BW, /* bytes in a microsecond of requests to read, of one device */
+	PMU_PCIE_RX_MWR_BW, /* RX: requests of the device, TX: those of CPUs to it */
 	PMU_PCIE_TX_MRD_BW,
 	PMU_PCIE_TX_MWR_BW,
-	PMU_PCIE_RX_MRD_LAT,
+	PMU_PCIE_RX_MRD_LAT, /* nanoseconds of a request, behind one root port */
 	PMU_PCIE_RX_MWR_LAT,
 	PMU_PCIE_TX_MRD_LAT,
-	PMU_SMMU_TRAN,
+	PMU_SMMU_TRAN, /* transactions of one device */
 	PMU_HHA_CROSS_NUMA, /* share (0 to 1) of each node's operations that come from another */
 	PMU_HHA_CROSS_SOCKET
 };
 
 struct PmuDeviceAttr {
 	enum PmuDeviceMetric metric;
-	char *bdf;  /* a PCIe device, "7a:01.0" */
-	char *port; /* of latencies */
+	char *bdf;  /* a PCI device, "7a:01.0": of bandwidths of PCIe and PMU_SMMU_TRAN */
+	char *port; /* of latencies: a root port, or a device behind it */
 };
 
 enum PmuBdfType { PMU_BDF_TYPE_PCIE, PMU_BDF_TYPE_SMMU };
@@ -387,12 +387,17 @@ struct PmuDeviceData {
 };
 
 /*
- * A task of the counts that metrics are made of, for all devices of the machine, and the metrics of
- * its data: PmuDeviceOpen() returns a pd for PmuEnable(), PmuRead() and PmuClose();
- * PmuGetDevMetric() returns the number of elements of *data, in the order of attr without repeated
- * metrics, and by channel, CPU or node. Free them with DevDataFree(). -1: see Perror().
+ * The PCI devices that metrics of PCIe or of an SMMU can be of, in PCI domain 0. Owned by the
+ * library, made once. NULL: see Perror().
  */
 const char **PmuDeviceBdfList(enum PmuBdfType bdfType, unsigned *numBdf);
+
+/*
+ * A task of the counts that metrics are made of, and the metrics of its data: PmuDeviceOpen()
+ * returns a pd for PmuEnable(), PmuRead() and PmuClose(); PmuGetDevMetric() returns the number of
+ * elements of *data, in the order of attr without what is repeated, and by channel, CPU, cluster or
+ * node. Free them with DevDataFree(). -1: see Perror().
+ */
 int PmuDeviceOpen(struct PmuDeviceAttr *attr, unsigned len);
 int PmuGetDevMetric(struct PmuData *pmuData, unsigned len, struct PmuDeviceAttr *attr,
 	unsigned attrLen, struct PmuDeviceData **data);

@@ -65,6 +65,7 @@ struct kp_task {
 	const char **cgroups; /* names */
 	size_t n_cgroups;
 	bool has_pids, by_exec, self_read, started;
+	bool of_metrics;        /* of PmuDeviceOpen(): groups of events of a device are possible */
 	struct kp_forks *forks; /* of includeNewFork; NULL: none */
 
 	/* of SAMPLING */
@@ -95,12 +96,15 @@ struct kp_task *kp_task_new(enum kp_kind kind, enum PmuTaskType type, struct kp_
 /* Calls the function with the lock, for functions of the interface. */
 int kp_task_call(int pd, enum kp_kind kind, int (*call)(struct kp_task *task));
 
+/* What else a task is opened for. */
+enum kp_use { KP_USE_EVENTS, KP_USE_BLOCKED, KP_USE_METRICS };
+
 /*
  * Opens a task of PmuOpen() whose events are looked up in the catalog of the origin: pmu.c. Returns
  * its pd; or -1, and the call has failed.
  */
-int kp_open(
-	struct kp_origin *origin, enum PmuTaskType type, const struct PmuAttr *attr, bool blocked);
+int kp_open(struct kp_origin *origin, enum PmuTaskType type, const struct PmuAttr *attr,
+	enum kp_use use);
 
 /* What follows is called with the lock. It returns SUCCESS, or the code of the failed call. */
 int kp_task_enable(struct kp_task *task);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <dirent.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +28,20 @@ int64_t kp_read_number(const char *path, int64_t missing)
 		number = missing;
 	fclose(file);
 	return number;
+}
+
+bool kp_read_hex(const char *folder, const char *name, unsigned long *ret)
+{
+	char path[PATH_MAX];
+	FILE *file;
+	bool is_read;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	file = fopen(path, "re");
+	is_read = file && fscanf(file, "%lx", ret) == 1;
+	if (file)
+		fclose(file);
+	return is_read;
 }
 
 static int of_cpu(unsigned cpu, const char *file)
@@ -132,6 +147,11 @@ static int cluster_number(unsigned cpu)
 	for (int before = 0; before < first; before++)
 		number += cluster_of((unsigned)before) == before;
 	return number;
+}
+
+int kp_cluster(int cpu)
+{
+	return cpu < 0 ? -1 : cluster_number((unsigned)cpu);
 }
 
 int PmuGetNumaCore(unsigned node, unsigned **cores)

@@ -9,6 +9,7 @@
 #include "../../tests/unit/folder.h"
 #include "attar/event.h"
 #include "device.h"
+#include "error.h"
 #include "kperf_test.h"
 #include "task.h"
 #include "topology.h"
@@ -45,6 +46,87 @@ static struct kp_origin *machine(void)
 	put_pmu("hisi_sccl1_ddrc2", ddrc);
 	put_pmu("hisi_sccl1_hha0", hha);
 	put_pmu("hisi_sccl1_hha1", hha);
+	origin = kp_origin_new(&opts);
+	assert_non_null(origin);
+	return origin;
+}
+
+/* A file of a PCI device below the first root complex. */
+static void put_class(const char *path, const char *class)
+{
+	char name[256];
+
+	snprintf(name, sizeof(name), "devices/pci0000:16/%s/class", path);
+	folder_line(name, class);
+}
+
+static void put_file(const char *pmu, const char *name, const char *line)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "bus/event_source/devices/%s/%s", pmu, name);
+	folder_line(path, line);
+}
+
+/* As in hisi_pcie_pmu.c: what counts TLPs here counts page faults, all or minor ones. */
+static void put_pcie(void)
+{
+	static const char *const events[] = {"rx_mrd_flux", "config=0x2", "rx_mrd_time",
+		"config=0x5", "tx_mrd_latency", "config=0x5", "tx_mrd_cnt", "config=0x2", NULL};
+	static const char pmu[] = "hisi_pcie0_core1";
+
+	put_pmu(pmu, events);
+	put_file(pmu, "format/port", "config2:0-15");
+	put_file(pmu, "format/bdf", "config2:16-31");
+	put_file(pmu, "bus", "0x16");
+	put_file(pmu, "bdf_min", "0x1640");
+	put_file(pmu, "bdf_max", "0x167f");
+}
+
+/* Two root ports of the PMU, one behind which there is a switch; then what it does not count. */
+static void put_devices(void)
+{
+	put_class("0000:16:08.0", "0x060400");
+	put_class("0000:16:08.0/0000:17:00.0", "0x010802");
+	put_class("0000:16:0c.0", "0x060400");
+	put_class("0000:16:0c.0/0000:18:00.0", "0x060400");
+	put_class("0000:16:0c.0/0000:18:00.0/0000:19:00.0", "0x060400");
+	put_class("0000:16:0c.0/0000:18:00.0/0000:19:00.0/0000:1a:1f.7", "0x020000");
+	put_class("0000:16:10.0", "0x060400");
+	put_class("0000:16:10.0/0000:1b:00.0", "0x020000");
+	put_class("0000:16:09.0", "0x0c0330");
+	put_class("0001:16:08.0", "0x060400");
+}
+
+static void put_smmu(const char *name, const char *device)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "class/iommu/%s/devices/%s", name, device);
+	folder_line(path, "");
+}
+
+static void put_smmus(void)
+{
+	static const char *const events[] = {"transaction", "event=0x2", NULL};
+	static const char pmu[] = "smmuv3_pmcg_14a020";
+
+	put_pmu(pmu, events);
+	put_file(pmu, "format/filter_stream_id", "config1:0-31");
+	put_file(pmu, "format/filter_enable", "config1:33");
+	put_smmu("smmu3.0x000000014a000000", "0000:17:00.0");
+	put_smmu("smmu3.0x000000014a000000", "LNXSYSTM:00");
+	put_smmu("smmu3.0x0000000200000000", "0000:1b:00.0");
+}
+
+static struct kp_origin *machine_with_pcie(void)
+{
+	struct attar_catalog_opts opts = {.size = sizeof(opts), .sysfs = folder_make()};
+	struct kp_origin *origin;
+
+	put_pcie();
+	put_devices();
+	put_smmus();
 	origin = kp_origin_new(&opts);
 	assert_non_null(origin);
 	return origin;
@@ -204,6 +286,225 @@ static void places_of_metrics(void **state)
 	kp_origin_unref(origin);
 }
 
+static void bdf_is(const struct kp_bdf *bdf, const char *text, const char *pmu, unsigned ports)
+{
+	assert_string_equal(bdf->text, text);
+	assert_string_equal(bdf->pmu, pmu);
+	assert_int_equal(bdf->root_ports, ports);
+}
+
+/* Port 08.0 is the PMU's first one; 0c.0, four numbers later, has two bits for each number. */
+static void devices_that_are_counted(void **state)
+{
+	struct kp_origin *origin = machine_with_pcie();
+	static const char pcie[] = "hisi_pcie0_core1";
+	struct kp_bdfs bdfs;
+
+	assert_int_equal(
+		kp_bdfs_find(origin->sysfs, origin->catalog, PMU_BDF_TYPE_PCIE, &bdfs), SUCCESS);
+	assert_int_equal(bdfs.n, 4);
+	bdf_is(&bdfs.at[0], "16:08.0", pcie, 1);
+	bdf_is(&bdfs.at[1], "16:0c.0", pcie, 1 << 8);
+	bdf_is(&bdfs.at[2], "17:00.0", pcie, 1);
+	bdf_is(&bdfs.at[3], "1a:1f.7", pcie, 1 << 8);
+	assert_true(bdfs.at[1].is_root_port && !bdfs.at[2].is_root_port);
+	kp_bdfs_done(&bdfs);
+	kp_begin();
+	assert_int_equal(
+		kp_bdfs_find(origin->sysfs, origin->catalog, PMU_BDF_TYPE_SMMU, &bdfs), SUCCESS);
+	assert_int_equal(bdfs.n, 1);
+	bdf_is(&bdfs.at[0], "17:00.0", "smmuv3_pmcg_14a020", 0);
+	kp_bdfs_done(&bdfs);
+	assert_int_equal(GetWarn(), LIBPERF_WARN_INVALID_SMMU_BDF);
+	assert_non_null(strstr(GetWarnMsg(), "smmuv3_pmcg_200020"));
+	release(origin);
+}
+
+/* Counts of a bandwidth, of a latency and of an SMMU, each of one device. */
+static void traffic_of_devices(void **state)
+{
+	struct PmuDeviceAttr attr[] = {{.metric = PMU_PCIE_RX_MRD_BW, .bdf = "17:00.0"},
+		{.metric = PMU_PCIE_TX_MRD_LAT, .port = "1a:1f.7"},
+		{.metric = PMU_SMMU_TRAN, .bdf = "17:00.0"},
+		{.metric = PMU_SMMU_TRAN, .bdf = "17:00.0"}};
+	struct kp_origin *origin;
+	struct PmuDeviceData *metrics;
+	struct PmuData *rows;
+
+	test_need_root();
+	run_on_cpu_0();
+	origin = machine_with_pcie();
+	assert_int_equal(counted(origin, attr, 4, &rows), 5);
+	assert_string_equal(rows[0].evt, "hisi_pcie0_core1/rx_mrd_flux,bdf=0x1700/");
+	assert_string_equal(rows[3].evt, "hisi_pcie0_core1/tx_mrd_cnt,port=0x100/");
+	assert_string_equal(rows[4].evt,
+		"smmuv3_pmcg_14a020/transaction,filter_enable=1,filter_stream_id=0x1700/");
+	assert_int_equal(rows[0].groupId, rows[1].groupId);
+	assert_int_not_equal(rows[0].groupId, rows[2].groupId);
+	for (unsigned i = 0; i < 5; i++)
+		assert_true(rows[i].count >= FAULTS);
+	assert_int_equal(PmuGetDevMetric(rows, 5, attr, 4, &metrics), 3);
+	attr[0].bdf = attr[1].port = attr[2].bdf = NULL;
+	assert_true(metrics[0].count == 4.0 * (double)rows[0].count / (double)rows[1].count);
+	assert_true(metrics[1].count == (double)rows[2].count / (double)rows[3].count);
+	assert_true(metrics[2].count == (double)rows[4].count);
+	assert_int_equal(metrics[1].metric, PMU_PCIE_TX_MRD_LAT);
+	assert_int_equal(metrics[1].mode, PMU_METRIC_BDF);
+	assert_string_equal(metrics[0].bdf, "17:00.0");
+	assert_string_equal(metrics[1].port, "1a:1f.7");
+	PmuDataFree(rows);
+	assert_string_equal(metrics[2].bdf, "17:00.0");
+	DevDataFree(metrics);
+	release(origin);
+}
+
+/* Rows as of a machine with the hardware, also of a kernel without the names of some events. */
+static void values_of_devices(void **state)
+{
+	static struct CpuTopology topology;
+	static const struct {
+		const char *evt;
+		uint64_t count;
+	} counts[] = {
+		{"hisi_pcie0_core1/rx_mwr_flux,bdf=0x1700/", 3000},
+		{"hisi_pcie0_core1/rx_mwr_time,bdf=0x1700/", 16},
+		{"hisi_pcie0_core1/config=0x0104,bdf=0x1aff/", 50},
+		{"hisi_pcie0_core1/config=0x10104,bdf=0x1aff/", 4},
+		{"hisi_pcie0_core1/rx_mrd_latency,port=0x1/", 1681},
+		{"hisi_pcie0_core1/rx_mrd_cnt,port=0x1/", 2},
+		{"hisi_pcie0_core1/rx_mrd_latency,port=0x100/", 5},
+		{"hisi_pcie0_core1/rx_mrd_cnt,port=0x100/", 0},
+		{"hisi_sccl3_l3c7/event=0x80,tt_core=0xff/", 29 * 400},
+		{"hisi_sccl3_l3c7/event=0xb8,tt_core=0xff/", 45},
+		{"hisi_sccl3_l3c7/event=0xce,tt_core=0xff/", 5},
+	};
+	static const double values[] = {4 * 3000 / 16.0, 50, 840.5, 0, 100};
+	struct PmuDeviceAttr attr[] = {{.metric = PMU_PCIE_RX_MWR_BW, .bdf = "17:00.0"},
+		{.metric = PMU_PCIE_RX_MWR_BW, .bdf = "1A:1f.7"},
+		{.metric = PMU_PCIE_RX_MRD_LAT, .port = "16:08.0"},
+		{.metric = PMU_PCIE_RX_MRD_LAT, .port = "16:0c.0"}, {.metric = PMU_L3_LAT}};
+	struct kp_origin *origin = machine_with_pcie();
+	struct kp_list *list = kp_list_new(origin);
+	const size_t n = sizeof(counts) / sizeof(counts[0]);
+	struct PmuDeviceData *metrics;
+	struct PmuData *rows;
+
+	for (size_t i = 0; i < n; i++) {
+		struct PmuData *row = kp_list_add(list);
+
+		row->evt = counts[i].evt;
+		row->count = counts[i].count;
+		row->cpuTopo = &topology;
+	}
+	rows = kp_list_publish(list);
+	assert_int_equal(PmuGetDevMetric(rows, n, attr, 5, &metrics), 5);
+	for (unsigned i = 0; i < 5; i++) {
+		assert_int_equal(metrics[i].metric, attr[i].metric);
+		assert_true(
+			metrics[i].count > values[i] - 1e-9 && metrics[i].count < values[i] + 1e-9);
+	}
+	assert_string_equal(metrics[1].bdf, "1A:1f.7");
+	assert_int_equal(metrics[4].mode, PMU_METRIC_CLUSTER);
+	assert_int_equal(metrics[4].clusterId, 0);
+	DevDataFree(metrics);
+	PmuDataFree(rows);
+	release(origin);
+}
+
+static void refused(struct kp_origin *origin, enum PmuDeviceMetric metric, char *device, int code)
+{
+	struct PmuDeviceAttr attr = {.metric = metric, .bdf = device, .port = device};
+
+	assert_int_equal(kp_device_open(origin, &attr, 1), -1);
+	test_error_is(code);
+}
+
+static void devices_that_are_refused(void **state)
+{
+	static char *const invalid[] = {"", "16:08", "16:20.0", "16:08.8", "16:08.0 ", " 1:08.0",
+		"0000:16:08.0", "0x:08.0", "x6:08.0", "16:-1.0"};
+	struct kp_origin *origin = machine_with_pcie();
+	struct PmuDeviceData *metrics;
+
+	refused(origin, PMU_PCIE_RX_MRD_BW, NULL, LIBPERF_ERR_INVALID_PMU_DEVICES_BDF);
+	refused(origin, PMU_SMMU_TRAN, NULL, LIBPERF_ERR_INVALID_PMU_DEVICES_BDF);
+	refused(origin, PMU_PCIE_RX_MRD_LAT, NULL, LIBPERF_ERR_NOT_SUPPORT_PCIE_PORT);
+	for (size_t i = 0; i < sizeof(invalid) / sizeof(invalid[0]); i++)
+		refused(origin, PMU_PCIE_RX_MRD_BW, invalid[i], LIBPERF_ERR_INVALID_BDF_VALUE);
+	refused(origin, PMU_PCIE_RX_MRD_BW, "16:08.0", LIBPERF_ERR_NOT_SUPPORT_PCIE_BDF);
+	refused(origin, PMU_PCIE_RX_MRD_BW, "1b:00.0", LIBPERF_ERR_NOT_SUPPORT_PCIE_BDF);
+	refused(origin, PMU_PCIE_RX_MRD_LAT, "1b:00.0", LIBPERF_ERR_NOT_SUPPORT_PCIE_PORT);
+	refused(origin, PMU_SMMU_TRAN, "1b:00.0", LIBPERF_ERR_NOT_SUPPORT_SMMU_BDF);
+	assert_non_null(strstr(Perror(), "1b:00.0"));
+	release(origin);
+	assert_int_equal(PmuGetDevMetric((struct PmuData *)&origin, 1,
+				 &(struct PmuDeviceAttr){.metric = PMU_SMMU_TRAN}, 1, &metrics),
+		-1);
+	test_error_is(LIBPERF_ERR_INVALID_PMU_DEVICES_BDF);
+}
+
+static void find_fails(const struct attar_catalog_opts *opts, enum PmuBdfType type, int code)
+{
+	struct kp_origin *origin = kp_origin_new(opts);
+	struct kp_bdfs bdfs;
+
+	kp_begin();
+	assert_int_equal(kp_bdfs_find(origin->sysfs, origin->catalog, type, &bdfs), code);
+	assert_int_equal(bdfs.n, 0);
+	if (code != SUCCESS)
+		test_error_is(code);
+	kp_origin_unref(origin);
+}
+
+/* Files that the kernel has not, one after the other. */
+static void incomplete_machines(void **state)
+{
+	static const char *const no_events[] = {"unused", "event=0x2", NULL};
+	struct attar_catalog_opts opts = {.size = sizeof(opts), .sysfs = folder_make()};
+	struct kp_origin *origin;
+
+	put_pmu("hisi_sccl1_l3c0", no_events);
+	put_file("hisi_sccl1_l3c0", "identifier", "0x20");
+	find_fails(&opts, PMU_BDF_TYPE_PCIE, LIBPERF_ERR_NOT_SUPPORT_PCIE_COUNTING);
+	find_fails(&opts, PMU_BDF_TYPE_SMMU, LIBPERF_ERR_INVALID_IOSMMU_DIR);
+	put_pmu("hisi_pcie0_core0", no_events);
+	find_fails(&opts, PMU_BDF_TYPE_PCIE, LIBPERF_ERR_NOT_SUPPORT_PCIE_COUNTING);
+	put_file("hisi_pcie0_core0", "bus", "0x16");
+	find_fails(&opts, PMU_BDF_TYPE_PCIE, LIBPERF_ERR_OPEN_PCI_FILE_FAILD);
+	assert_int_equal(GetWarn(), LIBPERF_WARN_PCIE_BIOS_NOT_NEWEST);
+	put_class("0000:17:08.0", "0x060400");
+	find_fails(&opts, PMU_BDF_TYPE_PCIE, SUCCESS);
+	folder_line("class/iommu/dmar0/version", "1:0");
+	find_fails(&opts, PMU_BDF_TYPE_SMMU, LIBPERF_ERR_INVALID_SMMU_NAME);
+	put_pmu("smmuv3_pmcg_30", no_events);
+	folder_line("class/iommu/smmu3.0x0000000000010000/uevent", "");
+	find_fails(&opts, PMU_BDF_TYPE_SMMU, LIBPERF_ERR_INVALID_IOSMMU_DIR);
+	origin = kp_origin_new(&opts);
+	refused(origin, PMU_L3_LAT, NULL, LIBPERF_ERR_NOT_SUPPORT_METRIC);
+	release(origin);
+}
+
+/* The latency of the L3 cache needs three counts of each of its parts. */
+static void latency_of_the_cache(void **state)
+{
+	static const char *const no_events[] = {"unused", "event=0x2", NULL};
+	const struct PmuDeviceAttr attr[] = {{.metric = PMU_L3_LAT}};
+	struct attar_catalog_opts opts = {.size = sizeof(opts), .sysfs = folder_make()};
+	struct kp_origin *origin;
+	int pd;
+
+	test_need_root();
+	put_pmu("hisi_sccl1_l3c0", no_events);
+	put_file("hisi_sccl1_l3c0", "identifier", "0x30");
+	put_file("hisi_sccl1_l3c0", "format/event", "config1:0-7");
+	put_file("hisi_sccl1_l3c0", "format/tt_core", "config1:8-15");
+	origin = kp_origin_new(&opts);
+	pd = kp_device_open(origin, attr, 1);
+	assert_true(pd > 0);
+	PmuClose(pd);
+	release(origin);
+}
+
 static void metrics_of_no_pmu(void **state)
 {
 	const struct PmuDeviceAttr attr[] = {{.metric = PMU_L3_MISS}};
@@ -227,10 +528,10 @@ static void groups_of_devices(void **state)
 
 	test_need_root();
 	origin = machine();
-	assert_int_equal(kp_open(origin, COUNTING, &attr, false), -1);
+	assert_int_equal(kp_open(origin, COUNTING, &attr, KP_USE_EVENTS), -1);
 	test_error_is(LIBPERF_ERR_INVALID_GROUP_ALL_UNCORE);
 	events[1] = "page-faults";
-	pd = kp_open(origin, COUNTING, &attr, false);
+	pd = kp_open(origin, COUNTING, &attr, KP_USE_EVENTS);
 	assert_true(pd > 0);
 	assert_int_equal(GetWarn(), LIBPERF_WARN_INVALID_GROUP_HAS_UNCORE);
 	assert_true(PmuRead(pd, &rows) >= 2);
@@ -251,10 +552,10 @@ static void events_that_are_missing(void **state)
 
 	test_need_root();
 	origin = machine();
-	assert_int_equal(kp_open(origin, COUNTING, &attr, false), -1);
+	assert_int_equal(kp_open(origin, COUNTING, &attr, KP_USE_EVENTS), -1);
 	test_error_is(LIBPERF_ERR_INVALID_EVENT);
 	attr.numEvt = 2;
-	pd = kp_open(origin, COUNTING, &attr, false);
+	pd = kp_open(origin, COUNTING, &attr, KP_USE_EVENTS);
 	assert_true(pd > 0);
 	assert_int_equal(GetWarn(), LIBPERF_WARN_EVENT_DROPPED);
 	assert_non_null(strstr(GetWarnMsg(), events[0]));
@@ -271,6 +572,12 @@ int main(void)
 		cmocka_unit_test(bandwidth_of_memory),
 		cmocka_unit_test(operations_across_dies),
 		cmocka_unit_test(places_of_metrics),
+		cmocka_unit_test(devices_that_are_counted),
+		cmocka_unit_test(traffic_of_devices),
+		cmocka_unit_test(values_of_devices),
+		cmocka_unit_test(devices_that_are_refused),
+		cmocka_unit_test(incomplete_machines),
+		cmocka_unit_test(latency_of_the_cache),
 		cmocka_unit_test(metrics_of_no_pmu),
 		cmocka_unit_test(groups_of_devices),
 		cmocka_unit_test(events_that_are_missing),

@@ -544,6 +544,14 @@ static void metrics_of_devices(void **state)
 	test_error_is(LIBPERF_ERR_INVALID_PMU_DEVICES_METRIC);
 	assert_null(PmuDeviceBdfList((enum PmuBdfType)5, &n));
 	test_error_is(LIBPERF_ERR_INVALID_PMU_BDF_TYPE);
+	assert_null(PmuDeviceBdfList(PMU_BDF_TYPE_PCIE, NULL));
+	test_error_is(LIBPERF_ERR_NULL_POINTER);
+	for (int type = PMU_BDF_TYPE_PCIE; type <= PMU_BDF_TYPE_SMMU; type++) {
+		const char **list = PmuDeviceBdfList((enum PmuBdfType)type, &n);
+
+		assert_true(list ? Perrorno() == SUCCESS : Perrorno() != SUCCESS && n == 0);
+		assert_ptr_equal(PmuDeviceBdfList((enum PmuBdfType)type, &n), list);
+	}
 	assert_int_equal(PmuGetDevMetric(NULL, 0, &attr, 1, &metrics), -1);
 	test_error_is(LIBPERF_ERR_PMU_DEVICES_NULL);
 	DevDataFree(NULL);
