@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.exclusive
+
 HERE = Path(__file__).resolve().parent
 BUILD = Path(os.environ.get('ATTAR_BUILD', HERE.parents[1] / 'build')).resolve()
 EMITTER = BUILD / 'perfume/tests/emitter'

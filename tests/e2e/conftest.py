@@ -17,10 +17,12 @@ import hierarchy
 
 MARKERS = [
     'guest(kernel): boots this guest (or the one that the parameter "kernel" names)',
-    'parallel: measures nothing of the live machine, so it may run in parallel with other tests',
+    'exclusive: changes a setting of the machine, or is disturbed by other tests that measure it',
     'quick: part of "make check"',
     'slow: left out of "make check" although its file is quick',
 ]
+# Fixtures that change a setting or a limit of the machine, or keep its CPUs busy.
+EXCLUSIVE = {'sysctl', 'busy_cpus', 'open_dir'}
 # Guests that are only downloaded come first; the other kernels are being built meanwhile.
 KERNELS = ['debian', 'debian5', 'arm64', 'debian7', 'x86', 'statuspage']
 # Groups that take a minute or more, the longest first, when nothing has to be built.
@@ -36,24 +38,30 @@ def kernel_of(item):
     return mark.args[0] if mark.args else item.callspec.params['kernel']
 
 
+def is_exclusive(item):
+    return item.get_closest_marker('exclusive') or EXCLUSIVE & set(item.fixturenames)
+
+
 def group_of(item):
     """Return the group of tests that run one after another in one worker, or None."""
     mark = item.get_closest_marker('xdist_group')
     if mark:
         return mark.args[0]
-    if item.get_closest_marker('parallel'):
-        return item.module.__name__.rpartition('.')[2]  # these share fixtures of their module
-    return None if kernel_of(item) else 'live'
+    if kernel_of(item):
+        return None
+    if is_exclusive(item):
+        return 'exclusive'
+    return item.module.__name__.rpartition('.')[2]  # these share fixtures of their module
 
 
 def rank(item, cached):
     """
-    Workers take groups in this order: the live tests, which one worker runs; then the longest
+    Workers take groups in this order: the exclusive tests, which one worker runs; then the longest
     groups, so that the last ones are short. While kernels are built, tests that need none or only
     a downloaded one come first.
     """
     group, kernel = group_of(item), kernel_of(item)
-    if group == 'live':
+    if group == 'exclusive':
         return 0, 0
     if cached and group in LONG_GROUPS:
         return 1, LONG_GROUPS.index(group)
@@ -62,7 +70,7 @@ def rank(item, cached):
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items):
-    """Tests that measure the live machine run one at a time, others in parallel with them."""
+    """Exclusive tests run one at a time, the files of the others in parallel with them."""
     for item in items:
         if not command.ATTAR.exists():
             item.add_marker(pytest.mark.skip(reason=f'{command.ATTAR} is not built'))
@@ -75,7 +83,7 @@ def pytest_collection_modifyitems(items):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item):
-    """guest.run() refuses to boot in a test without the mark: it would run among the live tests."""
+    """guest.run() refuses to boot in a test without the mark, which orders the tests."""
     guest.kernel = kernel_of(item)
 
 

@@ -91,7 +91,6 @@ def agent(root, spawn, tmp_path):
     return lambda *args, **kwargs: Agent(spawn, tmp_path, *args, **kwargs)
 
 
-@pytest.mark.parallel
 @pytest.mark.quick
 def test_valid_configuration(tmp_path):
     path = write(tmp_path, '# comment\n[agent]\nmax-cpu = 1%\n[cpu]\nrun = profile -F 19 -g\n'
@@ -100,7 +99,6 @@ def test_valid_configuration(tmp_path):
     assert done.returncode == 0 and done.stdout == f'{path} is valid: cpu, own-names\n'
 
 
-@pytest.mark.parallel
 @pytest.mark.quick
 @pytest.mark.parametrize('text, message', [
     ('', 'there is no profiler'),
@@ -135,7 +133,6 @@ def test_invalid_configuration(tmp_path, text, message):
     assert re.search(rf'{re.escape(str(path))}.*({message})', done.stderr), done.stderr
 
 
-@pytest.mark.parallel
 def test_hostile_configuration(tmp_path):
     path = tmp_path / 'agent.conf'
     for text in (b'\0[cpu]', b'[' * 100000, b'=' * 5000, b'[a]\nrun = ' + b'x ' * 5000,

@@ -19,7 +19,6 @@ def script(accessed, added, pages, buffers, names=EVENTS):
         '1 0 0/0 - count ' + ' '.join(f'{name}={n}' for name, n in counts) + '\n')
 
 
-@pytest.mark.parallel
 @pytest.mark.parametrize('counts, hits, misses, dirtied, ratio', [
     ((100, 20, 10, 40), 50, 10, 40, 250 / 3),
     ((10, 0, 0, 0), 10, 0, 0, 100),
@@ -32,7 +31,6 @@ def test_counts(tmp_path, counts, hits, misses, dirtied, ratio):
     assert row['cached'] is None
 
 
-@pytest.mark.parallel
 def test_names_of_older_kernels(tmp_path):
     older = ('probe:mark_page_accessed', 'probe:add_to_page_cache_lru',
              'writeback:writeback_dirty_page', 'probe:mark_buffer_dirty')
@@ -40,7 +38,6 @@ def test_names_of_older_kernels(tmp_path):
     assert (row['hits'], row['misses']) == (4, 3)
 
 
-@pytest.mark.parallel
 def test_a_recording_without_its_events(tmp_path):
     path = tmp_path / 'a.script'
     path.write_text('# attar script\nevent a:b\n1 0 1/1 x a:b\n')
@@ -50,7 +47,6 @@ def test_a_recording_without_its_events(tmp_path):
         ended.stderr
 
 
-@pytest.mark.parallel
 def test_swapin(tmp_path):
     text = 'event probe:swap_read_folio\n' + ''.join(
         f'1.{i:09d} 0 {7 + i % 3 // 2}/{7 + i % 3 // 2} c{i % 3 // 2} probe:swap_read_folio\n'

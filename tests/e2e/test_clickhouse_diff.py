@@ -11,8 +11,6 @@ from clickhouse import server, the_server  # noqa: F401
 from command import run
 from test_diff_db import RESULTS
 
-pytestmark = pytest.mark.parallel
-
 LATER = 1000  # s: how much later the second result was made
 
 

@@ -13,8 +13,6 @@ from clickhouse import (  # noqa: F401 (fixtures)
     events, server, stored_pids, sums, the_server, trace)
 from command import ATTAR, run, wait_until
 
-pytestmark = pytest.mark.parallel
-
 
 def test_server_is_away_for_the_whole_run(server, tmp_path, events):
     """The next run stores the rows, in order and once."""

@@ -95,14 +95,12 @@ def test_runs(tmp_path, line):
         check_result(line, ended, tmp_path)
 
 
-@pytest.mark.parallel
 def test_every_line_has_an_expectation():
     for line in TABLE:
         assert line.shows or line.writes or line.refused or line.needs, line.text
         assert bool(line.refused) == bool(line.because), line.text
 
 
-@pytest.mark.parallel
 def test_every_profiler_of_the_documentation_has_a_line():
     profilers = set("""
         profile cpu-util oncpu hrtimer irq-off watchdog page-faults breakpoint task-state rundelay

@@ -15,8 +15,6 @@ import pytest
 
 from command import ATTAR, run, wait_until, workload
 
-pytestmark = pytest.mark.parallel
-
 
 def need(*programs):
     for program in programs:

@@ -8,7 +8,7 @@ import pytest
 
 from command import run
 
-pytestmark = [pytest.mark.parallel, pytest.mark.quick]
+pytestmark = pytest.mark.quick
 
 
 def samples(counts):

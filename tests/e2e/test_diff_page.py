@@ -2,12 +2,10 @@
 """The red and blue flame graph of attar diff in a browser."""
 import json
 
-import pytest
-
 from browser import Page, browser, needs_browser  # noqa: F401
 from command import run
 
-pytestmark = [needs_browser, pytest.mark.parallel]
+pytestmark = needs_browser
 
 
 def tree(path, pid, weights):

@@ -14,7 +14,7 @@ from command import ATTAR, NOBODY, cpu_seconds, has, run, wait_until
 from faults import sanitized, with_fault
 from test_json_schema import validator
 
-pytestmark = [pytest.mark.quick, pytest.mark.usefixtures('root')]
+pytestmark = [pytest.mark.exclusive, pytest.mark.quick, pytest.mark.usefixtures('root')]
 UNPRIVILEGED = ('--reuid', NOBODY, '--regid', NOBODY, '--clear-groups')
 SYS_PERF_EVENT_OPEN = {'x86_64': 298, 'aarch64': 241}
 

@@ -4,8 +4,6 @@ import os
 import random
 import subprocess
 
-import pytest
-
 from command import BUILD, compiler
 
 FIELDS = [('byte', 'u8', 1), ('small', 's8', 1), ('half', 's16', 2), ('word16', 'u16', 2),
@@ -138,7 +136,6 @@ def quoted(text):
     return f'"{escaped}"'
 
 
-@pytest.mark.parallel
 def test_random_expressions_equal_a_compiler(tmp_path):
     seed = random.randrange(2 ** 31)
     rng = random.Random(seed)

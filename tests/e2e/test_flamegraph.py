@@ -15,7 +15,7 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.select import Select
 from selenium.webdriver.support.ui import WebDriverWait
 
-pytestmark = [needs_browser, pytest.mark.parallel]
+pytestmark = needs_browser
 
 
 @pytest.fixture(scope='module')

@@ -9,8 +9,6 @@ import pytest
 
 from command import BUILD, ROOT, has
 
-pytestmark = pytest.mark.parallel
-
 # Input from the kernel, or from users with the largest grammars.
 LONG = {'event_spec', 'format', 'pmu', 'record'}
 TARGETS = sorted(p.stem.removeprefix('fuzz_') for p in (ROOT / 'fuzz').glob('fuzz_*.c'))

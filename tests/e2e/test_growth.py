@@ -9,6 +9,8 @@ import pytest
 
 from command import ATTAR, Profile, compiler, is_sampling, run, wait_until, workload
 
+pytestmark = pytest.mark.exclusive
+
 
 def resident(pid):
     """Return the anonymous memory of the process in bytes."""

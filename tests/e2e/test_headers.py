@@ -7,8 +7,6 @@ import pytest
 
 from command import ROOT, has
 
-pytestmark = pytest.mark.parallel
-
 HEADERS = sorted(f'attar/{p.name}' for p in (ROOT / 'include/attar').glob('*.h')) + ['perfume.h']
 STANDARDS = {
     'gcc': ['c11', 'c17', 'c2x', 'gnu11', 'gnu17'],

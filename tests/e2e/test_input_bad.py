@@ -12,8 +12,6 @@ import pytest
 from command import run, workload
 from perf_data import CPU_CLOCK, PAGE_FAULTS, Recording
 
-pytestmark = pytest.mark.parallel
-
 SAMPLES = 300
 
 

@@ -521,7 +521,6 @@ def test_constants_are_those_of_the_headers(kperf):
         assert {m.name: m.value for m in ours.__members__.values()} == known, name
 
 
-@pytest.mark.parallel
 def test_without_the_library(tmp_path):
     (tmp_path / 'ksym').symlink_to(ROOT / 'python/ksym')
     done = subprocess.run([sys.executable, '-B', '-c', 'import ksym'], capture_output=True,

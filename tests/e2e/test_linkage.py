@@ -9,8 +9,6 @@ import pytest
 
 from command import BUILD, ROOT, compiler, has
 
-pytestmark = pytest.mark.parallel
-
 LIBRARIES = {
     BUILD / 'src/libattar.a': 'attar_',
     BUILD / 'src/libattar.so': 'attar_',

@@ -8,8 +8,6 @@ import pytest
 
 from command import BUILD, ROOT, compiler, has
 
-pytestmark = pytest.mark.parallel
-
 HEADERS = sorted((ROOT / 'include/attar').glob('*.h')) + [ROOT / 'perfume/perfume.h']
 # Macros that declarations are written with.
 INTERNAL = {'ATTAR_API', 'ATTAR_PRINTF', 'ATTAR_CAST', 'ATTAR_VALUE', 'PERFUME_API'}

@@ -9,6 +9,8 @@ import guest
 from command import ATTAR, run, workload
 from scripts import of_script, report, rows, section
 
+pytestmark = pytest.mark.exclusive
+
 MS = 1_000_000
 
 EVENTS = '''event cpu-clock stack

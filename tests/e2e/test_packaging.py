@@ -14,8 +14,6 @@ import guest
 from command import ATTAR, BUILD, ROOT, has, run, share_is
 from faults import sanitized
 
-pytestmark = pytest.mark.parallel
-
 
 @pytest.fixture
 def unit(tmp_path):

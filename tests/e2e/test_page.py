@@ -9,7 +9,7 @@ from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-pytestmark = [needs_browser, pytest.mark.parallel]
+pytestmark = needs_browser
 
 # What report_demo puts into "split": counts of the histogram, values of the time series.
 COUNTS = [i * (8 - i) * 1000 for i in range(8)]

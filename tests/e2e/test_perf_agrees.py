@@ -9,7 +9,7 @@ import pytest
 
 from command import perf, profile, workload
 
-pytestmark = pytest.mark.usefixtures('root', 'needs_perf')
+pytestmark = [pytest.mark.exclusive, pytest.mark.usefixtures('root', 'needs_perf')]
 
 
 def perf_functions(data):

@@ -9,7 +9,7 @@ import pytest
 
 from command import NOBODY, Profile, as_nobody, has, run, share_is, workload
 
-pytestmark = pytest.mark.usefixtures('root')
+pytestmark = [pytest.mark.exclusive, pytest.mark.usefixtures('root')]
 
 PARANOID = [2, 3, 4]
 PERMISSION = 3

@@ -157,7 +157,6 @@ def test_a_recording_has_the_same_report_as_from_the_command(tmp_path):
                                      functions['rows']]
 
 
-@pytest.mark.parallel
 @pytest.mark.quick
 def test_formats_that_are_not_text_are_bytes(script):
     found = value_of('''
@@ -171,7 +170,6 @@ def test_formats_that_are_not_text_are_bytes(script):
     assert found == [True, False, True, ['str', 'str']]
 
 
-@pytest.mark.parallel
 @pytest.mark.quick
 def test_an_event_as_text(script):
     found = value_of('print(json.dumps([repr(e) for e in attar.open(sys.argv[1]).events()]))',
@@ -180,7 +178,6 @@ def test_an_event_as_text(script):
                         "'sleeper', 'pid': 42, 'prio': -5, 'target_cpu': 1}>")
 
 
-@pytest.mark.parallel
 @pytest.mark.quick
 def test_fields_of_a_script(script):
     found = value_of('''
@@ -204,7 +201,6 @@ def test_fields_of_a_script(script):
     assert [(n, cpu) for _, _, n, cpu in losses] == [(3, 1)]
 
 
-@pytest.mark.parallel
 def test_batches_are_structured_arrays(script):
     pytest.importorskip('numpy')
     found = value_of('''
@@ -227,7 +223,6 @@ def test_batches_are_structured_arrays(script):
     assert found['texts'] == ['a longer text', 'b']
 
 
-@pytest.mark.parallel
 def test_an_array_of_equal_rows_is_not_copied(tmp_path):
     pytest.importorskip('numpy')
     path = tmp_path / 'test.script'
@@ -311,7 +306,6 @@ def test_intervals_are_reports_of_their_own():
     assert len(found) >= 2 and sum(found) == 5000
 
 
-@pytest.mark.parallel
 def test_reason_and_fix_of_an_error_are_apart(script):
     found = value_of('''
         import pickle
@@ -334,7 +328,6 @@ def test_reason_and_fix_of_an_error_are_apart(script):
 
 # ---- life ----
 
-@pytest.mark.parallel
 def test_what_is_closed_says_so(script):
     found = value_of('''
         def error(f):
@@ -415,7 +408,6 @@ def test_an_exception_in_the_loop_closes_everything():
     assert found == [True, 0, True]
 
 
-@pytest.mark.parallel
 def test_nothing_leaks_in_1000_runs(script):
     found = value_of('''
         import gc
@@ -450,7 +442,6 @@ def test_nothing_leaks_in_1000_runs(script):
 
 # ---- bad input ----
 
-@pytest.mark.parallel
 @pytest.mark.quick
 @pytest.mark.parametrize('code, message', [
     ("attar.profile(frequ=1)", "TypeError: profile() has no option 'frequ': did you mean 'freq'?"),

@@ -16,7 +16,7 @@ from command import BUILD, ROOT, compiler, has, workload
 from faults import sanitized
 from python_package import PYTHON, environment, needs_package
 
-pytestmark = [needs_package, pytest.mark.parallel]
+pytestmark = needs_package
 
 
 @pytest.fixture(scope='module')

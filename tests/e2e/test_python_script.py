@@ -52,7 +52,6 @@ def of_script(tmp_path, text, *words, options=()):
     return python(tmp_path, text, *words, options=('--input', data, *options))
 
 
-@pytest.mark.parallel
 @pytest.mark.quick
 def test_each_function_is_called_in_order(tmp_path):
     done = of_script(tmp_path, ALL, '-x', 'argument', options=('-i', '10'))
@@ -88,7 +87,6 @@ def test_the_exit_status_is_that_of_the_command(tmp_path):
     assert done.returncode == 7, done.stderr
 
 
-@pytest.mark.parallel
 def test_an_error_of_the_script_ends_it_with_its_traceback(tmp_path):
     done = of_script(tmp_path, '''
 def helper(event):
@@ -165,7 +163,6 @@ def test_help_prints_a_script_that_runs(tmp_path):
     assert len(re.findall(r'sched:sched_wakeup|sys_enter_getppid', ended.stdout)) == 5
 
 
-@pytest.mark.parallel
 def test_a_script_with_an_interpreter_line(tmp_path):
     data, script = tmp_path / 'test.script', tmp_path / 'tool'
     data.write_text(SCRIPT)
@@ -177,7 +174,6 @@ def test_a_script_with_an_interpreter_line(tmp_path):
     assert done.stdout == f"['{script}', 'a', '-b']\n"
 
 
-@pytest.mark.parallel
 @pytest.mark.quick
 @pytest.mark.parametrize('words, status, message', [
     ([], 2, 'name a script'),
@@ -208,7 +204,6 @@ def test_bad_input_is_explained(tmp_path, words, status, message):
     assert message in done.stderr, done.stderr
 
 
-@pytest.mark.parallel
 def test_without_python(tmp_path):
     done = run('python', 'x.py', env={**os.environ, 'ATTAR_PYTHON': '/nowhere/python3'})
     assert done.returncode == 4

@@ -97,7 +97,6 @@ def test_a_full_disk_leaves_no_empty_files(root, tmp_path):
     assert done.stdout == 'full\n'
 
 
-@pytest.mark.parallel
 @pytest.mark.quick
 @pytest.mark.parametrize('words, message', [
     (['-o', 'x-%H.json', '-o', 'x-%H.json', '--rotate-every', '1h', '-i', '1s'],

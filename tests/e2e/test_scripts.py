@@ -6,7 +6,7 @@ import pytest
 
 from command import run
 
-pytestmark = [pytest.mark.quick, pytest.mark.parallel]
+pytestmark = pytest.mark.quick
 
 SCHED = '''# attar script
 event sched:sched_switch prev_comm:char[16] prev_pid:pid_t prev_prio:int prev_state:s64 \

@@ -10,8 +10,6 @@ import pytest
 from command import BUILD, has
 from perf_data import Recording
 
-pytestmark = pytest.mark.parallel
-
 SAMPLES = 300
 AUXTRACE_INFO, AUXTRACE, ARM_SPE = 70, 71, 4
 EVENTS = {'EXCEPTION-GEN': 0, 'RETIRED': 1, 'L1D-ACCESS': 2, 'L1D-REFILL': 3, 'TLB-ACCESS': 4,

@@ -62,7 +62,6 @@ def test_first_value_decides_the_unit_of_a_column(script):
     assert table['rows'] == [[None, 1, None], [5, 2, None], [7.5, 3, 0]]
 
 
-@pytest.mark.parallel
 def test_fields_and_common_columns(script):
     """A field has its name; the common column of that name begins with '_'."""
     assert query(script, 'SELECT time - 1700000000000000000, cpu, _pid, tid, _comm, comm, pid,'
@@ -74,7 +73,6 @@ def test_fields_and_common_columns(script):
         [0, 200, 200, 'shop', -12, 3, "it's"], [1, 200, 201, 'shop', 30, 4, 'b']]]
 
 
-@pytest.mark.parallel
 def test_aggregates_joins_and_several_statements(script):
     assert query(script, 'SELECT comm, count(*), sum(prio) FROM sched_wakeup GROUP BY 1 ORDER BY 1'
                          ';'
@@ -85,7 +83,6 @@ def test_aggregates_joins_and_several_statements(script):
         [['sleeper', 2, 4], ['worker', 1, 7]], [[3]], [[45]]]
 
 
-@pytest.mark.parallel
 @pytest.mark.parametrize('columns, is_grouped', [
     ('comm', True), ('prio, comm', True), ('_comm', True), ('cpu, tid, pid', True),
     ('time', False), ('stack', False), ('comm, tid, pid, prio, cpu', False), ('prio / 2', False)])
@@ -98,7 +95,6 @@ def test_groups_without_sorting(script, columns, is_grouped):
     assert ('USE TEMP B-TREE FOR GROUP BY' in str(plan)) is not is_grouped
 
 
-@pytest.mark.parallel
 def test_many_groups_with_null_and_empty_values(tmp_path):
     path = tmp_path / 'groups.script'
     path.write_text('# attar script\nevent a:b n:s64 s:string\n' + ''.join(
@@ -109,18 +105,15 @@ def test_many_groups_with_null_and_empty_values(tmp_path):
     assert query(path, 'SELECT max(c) FROM (SELECT count(*) c FROM b GROUP BY n)') == [[[4]]]
 
 
-@pytest.mark.parallel
 def test_row_numbers_are_those_of_time(script):
     rows, = query(script, 'SELECT comm, max(rowid) FROM sched_wakeup GROUP BY comm')
     assert rows == [['sleeper', 2], ['worker', 3]]
 
 
-@pytest.mark.parallel
 def test_no_rows(script):
     assert query(script, 'SELECT tid FROM sched_wakeup WHERE prio > 99') == [[]]
 
 
-@pytest.mark.parallel
 def test_functions(script):
     number = {'x86_64': 39, 'aarch64': 172}[os.uname().machine]
     assert query(script, f'SELECT syscall_name({number}), syscall_name(NULL)') == [
@@ -139,7 +132,6 @@ def test_functions(script):
     ('ipv4_str(NULL)', None), ("ipsa_str('{1,2}')", None),
     ('error_name(2)', 'ENOENT'), ('signal_name(15)', 'SIGTERM'), ('tcp_state(1)', 'ESTABLISHED'),
     ('usymbol(NULL, 1)', None), ('usymbol(4096, 1)', '0x1000')])
-@pytest.mark.parallel
 def test_names_and_addresses(script, call, text):
     assert query(script, f'SELECT {call}') == [[[text]]]
 
@@ -168,14 +160,12 @@ def test_symbolic_names_of_flags():
     assert rows == [['S', 'D']]
 
 
-@pytest.mark.parallel
 def test_symbolic_of_an_unknown_field(script):
     ended = run('sql', '--input', script, '--query', "SELECT symbolic('prio', 3)")
     assert ended.returncode == 2
     assert "symbolic(): the kernel has no names for the values of 'prio'" in ended.stderr
 
 
-@pytest.mark.parallel
 def test_hidden_columns(script, tmp_path):
     """'*' does not include them; a stack has its outermost frame first."""
     rows, = query(script, 'SELECT text, stack FROM sched_wakeup WHERE prio = 5')
@@ -187,7 +177,6 @@ def test_hidden_columns(script, tmp_path):
         [['[unknown]', 7, 1]], []]
 
 
-@pytest.mark.parallel
 def test_alias_and_second_table_of_a_name(script):
     events = 'sched:sched_wakeup,sched:sched_wakeup/prio > 0/,app:order//alias=sales/'
     assert answers('--input', script, '-e', events, '--query',
@@ -195,7 +184,6 @@ def test_alias_and_second_table_of_a_name(script):
         [[3]], [[2]]]
 
 
-@pytest.mark.parallel
 def test_explain_lists_the_columns_that_are_read(script):
     plan, = query(script, 'EXPLAIN QUERY PLAN SELECT sum(lots) FROM "order" WHERE price > 0')
     assert plan[0][3].endswith('reads price, lots')
@@ -207,7 +195,6 @@ def kept(*args):
     return {row[0]: tuple(row[1:]) for row in section[0]['rows']}
 
 
-@pytest.mark.parallel
 @pytest.mark.parametrize('text, wakeups', [
     ('SELECT 1 FROM sched_wakeup', None),
     ("SELECT 1 FROM sched_wakeup WHERE comm = 'sleeper'", '(comm == "sleeper")'),
@@ -271,7 +258,6 @@ def is_computed_early(*args):
     return any('computed while events arrive' in row[0] for row in plan)
 
 
-@pytest.mark.parallel
 @pytest.mark.parametrize('text', [
     'SELECT count(*) FROM sched_wakeup',
     'SELECT count(*), sum(prio), min(prio), max(prio), avg(prio), total(prio) FROM sched_wakeup',
@@ -295,7 +281,6 @@ def test_groups_that_are_computed_while_events_arrive(script, text):
     assert answers(*args) == answers(*args, '--verify')
 
 
-@pytest.mark.parallel
 @pytest.mark.parametrize('text', [
     'SELECT comm, prio, count(*) FROM sched_wakeup GROUP BY comm',
     'SELECT max(prio), comm FROM sched_wakeup',
@@ -324,7 +309,6 @@ def test_queries_that_sqlite_computes(script, text):
     assert answers(*args) == answers(*args, '--verify')
 
 
-@pytest.mark.parallel
 def test_groups_have_the_names_and_types_of_the_query(script):
     section, = report('--input', script, '--query', 'SELECT comm, COUNT(*), sum(prio)/2 AS half,'
                       ' max( pid )+1 FROM sched_wakeup GROUP BY comm')['sections']
@@ -332,7 +316,6 @@ def test_groups_have_the_names_and_types_of_the_query(script):
     assert [c['unit'] for c in section['columns']] == ['text', 'count', 'count', 'count']
 
 
-@pytest.mark.parallel
 def test_a_sum_that_is_too_large(tmp_path):
     path = tmp_path / 'large.script'
     path.write_text('# attar script\nevent app:big n:s64\n'
@@ -342,7 +325,6 @@ def test_a_sum_that_is_too_large(tmp_path):
     assert query(path, 'SELECT max(n), count(n) FROM big') == [[[2 ** 63 - 1, 2]]]
 
 
-@pytest.mark.parallel
 def test_many_groups_are_limited_by_the_window(tmp_path):
     path = tmp_path / 'many.script'
     path.write_text('# attar script\nevent app:big n:s64\n' + ''.join(
@@ -355,7 +337,6 @@ def test_many_groups_are_limited_by_the_window(tmp_path):
     assert 'groups in statement 1: --window, which is 1048576 bytes' in ended.stderr
 
 
-@pytest.mark.parallel
 def test_groups_of_each_interval(tmp_path):
     path = tmp_path / 'two.script'
     path.write_text('# attar script\nevent app:big n:s64\n' + ''.join(
@@ -368,7 +349,6 @@ def test_groups_of_each_interval(tmp_path):
     assert [rows for rows in found if rows] == [[[1, 1]], [[2, 2]], [[3, 3]]]
 
 
-@pytest.mark.parallel
 def test_largest_unsigned_numbers_are_negative_in_sql(tmp_path):
     path = tmp_path / 'large.script'
     path.write_text('# attar script\nevent app:big n:u64\n1 0 1/1 a app:big n=5\n'
@@ -377,7 +357,6 @@ def test_largest_unsigned_numbers_are_negative_in_sql(tmp_path):
         assert query(path, f'SELECT count(*) FROM big WHERE {where}') == [[[n]]]
 
 
-@pytest.mark.parallel
 def test_verify_fails_if_results_differ(script):
     ended = run('sql', '--input', script, '--verify', '--query', 'SELECT random()')
     assert ended.returncode == 1
@@ -385,7 +364,6 @@ def test_verify_fails_if_results_differ(script):
                             'tables\n')
 
 
-@pytest.mark.parallel
 def test_all_columns_with_others(script):
     """'*' has the same columns in ordinary tables, and the values of groups are the same."""
     assert query(script, 'SELECT *, count(*) FROM sched_wakeup GROUP BY comm') == [[
@@ -398,7 +376,6 @@ def test_all_columns_with_others(script):
     assert row[0] == text and row[-2:] == [text, 7] and len(row) == 14
 
 
-@pytest.mark.parallel
 def test_explain_shows_the_plan_of_each_query(script):
     sections = report('--input', script, '--explain', '--query',
                       'SELECT sum(lots) FROM "order" WHERE price > 0;'
@@ -409,7 +386,6 @@ def test_explain_shows_the_plan_of_each_query(script):
     assert second[0][0].endswith('sched_wakeup: computed while events arrive')
 
 
-@pytest.mark.parallel
 def test_stored_tables(script, tmp_path):
     """Another program reads the same numbers; a second run replaces the tables."""
     path = tmp_path / 'events.db'
@@ -420,7 +396,6 @@ def test_stored_tables(script, tmp_path):
         assert db.execute('SELECT count(*) FROM sched_wakeup').fetchall() == [(3,)]
 
 
-@pytest.mark.parallel
 @pytest.mark.parametrize('text, words', [
     ('SELEC', 'syntax error\n    SELEC\n    ^'),
     ('SELECT missing FROM sched_wakeup', 'no such column: missing; the tables are sched_wakeup('),
@@ -448,7 +423,6 @@ def prompt(tmp_path, script, text, *args):
         return run('sql', '--input', script, '--prompt', *args, stdin=queries)
 
 
-@pytest.mark.parallel
 def test_prompt(script, tmp_path):
     """Statements of several lines, dot commands, and a last statement without a semicolon."""
     ended = prompt(tmp_path, script, 'SELECT count(*)\n  FROM sched_wakeup;\n\n.tables\n.schema\n'
@@ -462,7 +436,6 @@ def test_prompt(script, tmp_path):
     assert ['order', 'price', 'INTEGER'] in schema[0]
 
 
-@pytest.mark.parallel
 @pytest.mark.parametrize('text, words', [
     ('SELEC 1;\nSELECT 1;\n', 'attar: query: near "SELEC": syntax error\n    SELEC 1;\n    ^\n'),
     ('DELETE FROM sched_wakeup;', 'attar: query: changing a table is not allowed'),
@@ -475,7 +448,6 @@ def test_the_first_error_ends_a_prompt_without_terminal(script, tmp_path, text, 
     assert (ended.returncode, ended.stderr) == (0, '')
 
 
-@pytest.mark.parallel
 def test_prompt_on_a_terminal(script):
     """It needs no option; an error does not end it, the end of the input does."""
     ours, theirs = os.openpty()
@@ -494,7 +466,6 @@ def test_prompt_on_a_terminal(script):
     assert b'syntax error' in shown and b'107' in shown and b'attar> ' in shown
 
 
-@pytest.mark.parallel
 @pytest.mark.parametrize('args', [['-e', 'sched:sched_wakeup'], ['--query', 'SELECT 1']])
 def test_prompt_needs_a_recording_and_no_query(script, args):
     ended = run('sql', '--prompt', *args, *(['--input', script] if '--query' in args else []))
@@ -505,7 +476,6 @@ def test_prompt_needs_a_recording_and_no_query(script, args):
 ENDLESS = 'WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT %s FROM c'
 
 
-@pytest.mark.parallel
 @pytest.mark.parametrize('text, words', [
     (ENDLESS % 'count(*)', 'interrupted after 0.5 s: does it end? --timeout sets the limit'),
     (ENDLESS % 'x', 'add a LIMIT')])
@@ -516,7 +486,6 @@ def test_endless_queries_are_ended(script, text, words):
     assert words in ended.stderr
 
 
-@pytest.mark.parallel
 def test_a_signal_interrupts_a_query(script):
     with subprocess.Popen([ATTAR, 'sql', '--input', script, '--timeout', '5m', '--query',
                            ENDLESS % 'count(*)'], stdout=subprocess.DEVNULL,
@@ -527,7 +496,6 @@ def test_a_signal_interrupts_a_query(script):
         assert process.wait() == 1
 
 
-@pytest.mark.parallel
 @pytest.mark.parametrize('args, words', [
     (['-e', '*:*'], 'sql needs a query'),
     (['-e', '*:*', '--output2', '/nonexistent/x.db'], "open the database '/nonexistent/x.db'")])
@@ -537,14 +505,12 @@ def test_refused_options(script, args, words):
     assert words in ended.stderr
 
 
-@pytest.mark.parallel
 def test_live_query_needs_an_event():
     ended = run('sql', '--query', 'SELECT 1')
     assert ended.returncode == 2
     assert 'sql needs an event, such as -e' in ended.stderr
 
 
-@pytest.mark.parallel
 def test_window_drops_the_oldest_events(tmp_path):
     """Of 20,000 events of more than 100 bytes, those in the last mebibyte are left."""
     path = tmp_path / 'many.script'

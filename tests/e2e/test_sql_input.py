@@ -8,7 +8,7 @@ import pytest
 
 from command import NOBODY, run
 
-pytestmark = [pytest.mark.parallel, pytest.mark.quick]
+pytestmark = pytest.mark.quick
 
 EVENTS = '''# attar script
 event sched:sched_wakeup comm:char[16] pid:pid_t

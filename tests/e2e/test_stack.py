@@ -13,8 +13,6 @@ import pytest
 from command import ATTAR, run, workload
 from faults import environment
 
-pytestmark = pytest.mark.parallel
-
 NAMES = {
     'waiting': ['pause', 'rest', 'main'],
     'reader': ['read', 'wait_for_byte', 'reader'],

@@ -13,8 +13,6 @@ import pytest
 from command import ATTAR, ROOT, run, wait_until
 
 SOURCE = ROOT / 'tests/workloads/shapes.cc'
-pytestmark = pytest.mark.parallel
-
 
 def need(*programs):
     for program in programs:

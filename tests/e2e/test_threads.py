@@ -9,8 +9,6 @@ import pytest
 
 from command import BUILD, ROOT
 
-pytestmark = pytest.mark.parallel
-
 TESTS = ['live_threads', 'live_stream_run', 'unit_ring', 'unit_procs', 'perfume_probe',
          'perfume_event',
          'perfume_plugin']

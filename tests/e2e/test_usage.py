@@ -104,7 +104,6 @@ def test_wrong_arguments_are_refused(args, status, sentence):
     assert not re.search(r'errno|error -?\d+', error, re.I)
 
 
-@pytest.mark.parallel
 def test_event_errors_show_the_place():
     events = 'page-faults,sched:sched_switch//stak/,cs'
     done = run('trace', '-e', events, timeout=20)

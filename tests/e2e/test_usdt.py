@@ -11,6 +11,8 @@ import pytest
 
 from command import ATTAR, run, wait_until, workload
 
+pytestmark = pytest.mark.exclusive
+
 PROBES = Path('/sys/kernel/tracing/uprobe_events')
 TYPES = 's32 arg1, u64 arg2, s32 arg3, u8 arg4, s16 arg5'
 

@@ -14,6 +14,8 @@ import guest
 from command import ATTAR, BUILD, as_nobody, has, run, wait_until, workload
 from faults import sanitized
 
+pytestmark = pytest.mark.exclusive
+
 HELLO = BUILD / 'perfume/examples/hello_world'
 EMIT = workload('emit')
 

@@ -71,7 +71,6 @@ def test_background_processes_do_not_delay_power_off():
     assert time.monotonic() - begin < 60
 
 
-@pytest.mark.parallel
 def test_wrong_usage_and_unavailable_guest(tmp_path):
     def status(*words, **kwargs):
         return subprocess.run([HERE / 'run', *words], capture_output=True, text=True, **kwargs)
@@ -156,7 +155,6 @@ def test_arm64_counts_exactly(tmp_path):
 
 
 @pytest.mark.skipif(not shutil.which('shellcheck'), reason='no shellcheck here')
-@pytest.mark.parallel
 def test_scripts_pass_shellcheck():
     scripts = ['arm64-sysroot', 'fetch', 'init', 'initrd-init', 'kernel', 'load', 'prepare',
                'units']

@@ -182,7 +182,6 @@ def pointer_at(page, lane, piece):
 
 
 @needs_browser
-@pytest.mark.parallel
 def test_click_shows_the_waker(page):
     pointer_at(page, 0, 1).click().perform()
     lines = page['state'].text.split('\n')
@@ -195,14 +194,12 @@ def test_click_shows_the_waker(page):
 
 
 @needs_browser
-@pytest.mark.parallel
 def test_hover_shows_the_waker(page):
     pointer_at(page, 0, 1).perform()
     WebDriverWait(page.browser, 10).until(lambda _: 'Woken up by server' in page['tip'].text)
 
 
 @needs_browser
-@pytest.mark.parallel
 def test_keys_go_from_state_to_state(page):
     def title():
         return page['state'].text.split('\n')[0]
