@@ -8,6 +8,7 @@
 #ifndef EXPR_PRINT_H
 #define EXPR_PRINT_H
 
+#include "base/recent.h"
 #include "expr/expr.h"
 #include "tracefs/format.h"
 
@@ -30,6 +31,7 @@ struct print_piece {
 		bool is_hex;
 		uint8_t width;   /* the least number of characters */
 		bool has_zeroes; /* pads with zeroes instead of spaces */
+		uint32_t recent; /* its newest text: in print_program.recent */
 	} quick;
 };
 
@@ -38,6 +40,7 @@ typedef VEC(struct print_piece) print_pieces;
 struct print_program {
 	struct expr expr;
 	print_pieces pieces;
+	VEC(struct recent_text) recent; /* of numbers, with the text before them */
 };
 
 /*

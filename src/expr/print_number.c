@@ -7,7 +7,10 @@
 #include "base/digits.h"
 #include "expr/print.h"
 
-enum { WIDTH_MAX = 64 };
+enum {
+	WIDTH_MAX = 64,
+	NUMBER_ROOM = DIGITS_MAX + 2 + RECENT_TEXT_MAX, /* bytes that writing one may overwrite */
+};
 
 static bool is_simple(const struct print_piece *piece)
 {
@@ -71,6 +74,9 @@ void print_find_numbers(struct print_program *program)
 		if (number->size > 8 || number->size & (number->size - 1) ||
 			!find_bits(piece, number))
 			number->size = 0;
+		number->recent = (uint32_t)program->recent.n;
+		if (number->size && !vec_add(&program->recent))
+			number->size = 0;
 		number->width = (uint8_t)MAX(piece->width, 0);
 		number->has_zeroes = piece->flags[0] == '0';
 	}
@@ -99,11 +105,11 @@ static inline uint64_t load(const uint8_t *at, unsigned size)
 	}
 }
 
-/* The number without its sign. */
+/* The number without its sign; bits: of the field. */
 static inline uint64_t magnitude(
-	const struct print_number *number, const uint8_t *raw, bool *ret_negative)
+	const struct print_number *number, uint64_t bits, bool *ret_negative)
 {
-	uint64_t shifted = load(raw + number->offset, number->size) << number->unused;
+	uint64_t shifted = bits << number->unused;
 	int64_t value = (int64_t)shifted >> number->unused;
 
 	*ret_negative = number->is_signed && value < 0;
@@ -117,11 +123,11 @@ static inline char *add_digits(char *to, const struct print_number *number, uint
 	return number->is_hex ? digits_hex(to, value) : digits_u64(to, value);
 }
 
-static void put_padded(struct print_run *run, const struct print_number *number)
+static void put_padded(struct print_run *run, const struct print_number *number, uint64_t bits)
 {
 	char text[WIDTH_MAX + DIGITS_MAX + 1], *start = text + WIDTH_MAX + 1, *end;
 	bool is_negative;
-	uint64_t value = magnitude(number, run->record.raw, &is_negative);
+	uint64_t value = magnitude(number, bits, &is_negative);
 
 	end = add_digits(start, number, value);
 	while (number->has_zeroes && end - start + is_negative < number->width)
@@ -137,22 +143,27 @@ static void put_padded(struct print_run *run, const struct print_number *number)
 static inline void put_number(struct print_run *run, const struct print_piece *piece)
 {
 	const struct print_number *number = &piece->quick;
+	struct recent_text *recent = &run->program->recent.at[number->recent];
+	uint64_t bits = load(run->record.raw + number->offset, number->size), value;
+	char *from, *to;
 	bool is_negative;
-	uint64_t value;
-	char *to;
 
-	if (unlikely(number->width || run->len + piece->before_len + DIGITS_MAX + 2 > run->max)) {
+	if (unlikely(number->width || run->len + piece->before_len + NUMBER_ROOM > run->max)) {
 		print_before(run, piece);
-		put_padded(run, number);
+		put_padded(run, number, bits);
 		return;
 	}
-	to = run->at + run->len;
-	base_copy_short(to, print_text_before(run, piece), piece->before_len);
-	to += piece->before_len;
-	value = magnitude(number, run->record.raw, &is_negative);
-	if (is_negative)
-		*to++ = '-';
-	to = add_digits(to, number, value);
+	from = run->at + run->len;
+	to = recent_text_put(recent, bits, from);
+	if (!to) {
+		base_copy_short(from, print_text_before(run, piece), piece->before_len);
+		to = from + piece->before_len;
+		value = magnitude(number, bits, &is_negative);
+		if (is_negative)
+			*to++ = '-';
+		to = add_digits(to, number, value);
+		recent_text_keep(recent, bits, from, to);
+	}
 	*to = '\0';
 	run->len = (size_t)(to - run->at);
 }

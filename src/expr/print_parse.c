@@ -199,5 +199,6 @@ void print_free(struct print_program *program)
 		return;
 	expr_done(&program->expr);
 	vec_done(&program->pieces);
+	vec_done(&program->recent);
 	free(program);
 }

@@ -7,6 +7,7 @@
 
 #include "base/digits.h"
 #include "base/escape.h"
+#include "base/recent.h"
 #include "report/fields.h"
 #include "report/number.h"
 #include "tracefs/format.h"
@@ -18,16 +19,19 @@ struct json_field {
 	bool has_numbers;
 	bool is_fixed; /* an integer, or a list of integers, at a fixed offset */
 	uint32_t prefix, prefix_len;
+	uint32_t recent, n_recent; /* the newest texts of its first numbers */
 };
 
 struct json_fields {
 	VEC(struct json_field) list;
+	VEC(struct recent_text) recent;
 	struct buf prefixes;
 };
 
 static void free_fields(struct json_fields *fields)
 {
 	vec_done(&fields->list);
+	vec_done(&fields->recent);
 	buf_done(&fields->prefixes);
 	free(fields);
 }
@@ -38,6 +42,24 @@ static bool is_fixed(const struct json_field *f)
 	       f->type.size && f->type.size <= 8 && !(f->type.size & (f->type.size - 1));
 }
 
+/* Bytes of the numbers of a field at a fixed offset. */
+static size_t fixed_len(const struct json_field *f)
+{
+	return f->type.is_array ? f->field->size / f->type.size * f->type.size : f->type.size;
+}
+
+enum { RECENT_NUMBERS = 8 /* of a list */ };
+
+static int add_recent(struct json_fields *fields, struct json_field *f)
+{
+	f->recent = (uint32_t)fields->recent.n;
+	f->n_recent = (uint32_t)MIN(fixed_len(f) / f->type.size, (size_t)RECENT_NUMBERS);
+	for (uint32_t i = 0; i < f->n_recent; i++)
+		if (!vec_add(&fields->recent))
+			return -ENOMEM;
+	return 0;
+}
+
 static int add_field(struct json_fields *fields, const struct attar_field *field)
 {
 	struct json_field f = {.field = field, .prefix = (uint32_t)fields->prefixes.len};
@@ -45,6 +67,8 @@ static int add_field(struct json_fields *fields, const struct attar_field *field
 
 	f.has_numbers = attar_field_number_type(field, &f.type);
 	f.is_fixed = is_fixed(&f);
+	if (f.is_fixed && add_recent(fields, &f) < 0)
+		return -ENOMEM;
 	buf_str(b, ",\"");
 	escape_json(b, field->name, strlen(field->name));
 	buf_str(b, f.type.is_array ? "\":[" : "\":");
@@ -84,16 +108,38 @@ static void add_real(struct buf *b, double real)
 		buf_str(b, "null");
 }
 
-static inline char *put_integer(char *to, const struct attar_number_type *type, const void *at)
+static inline uint64_t load_integer(const struct attar_number_type *type, const void *at)
 {
 	uint64_t word;
 
-	if (likely(type->size == sizeof(word) && !type->is_signed)) {
+	if (likely(type->size == sizeof(word))) {
 		memcpy(&word, at, sizeof(word));
-		return digits_u64(to, word);
+		return word;
 	}
-	return type->is_signed ? digits_i64(to, attar_number_i64(type, at))
-			       : digits_u64(to, attar_number_u64(type, at));
+	return type->is_signed ? (uint64_t)attar_number_i64(type, at) : attar_number_u64(type, at);
+}
+
+static inline char *put_integer(char *to, const struct attar_number_type *type, uint64_t value)
+{
+	return type->is_signed ? digits_i64(to, (int64_t)value) : digits_u64(to, value);
+}
+
+/* The same, with the newest text of this number. */
+static inline char *put_recent(
+	char *to, const struct attar_number_type *type, uint64_t value, struct recent_text *recent)
+{
+	char *end;
+
+	if (value < 10) {
+		*to = (char)('0' + value);
+		return to + 1;
+	}
+	end = recent_text_put(recent, value, to);
+	if (!end) {
+		end = put_integer(to, type, value);
+		recent_text_keep(recent, value, to, end);
+	}
+	return end;
 }
 
 static void add_number(struct buf *b, const struct attar_number_type *type, const void *at)
@@ -104,7 +150,7 @@ static void add_number(struct buf *b, const struct attar_number_type *type, cons
 	}
 	if (!buf_reserve(b, DIGITS_MAX))
 		return;
-	b->len = (size_t)(put_integer(b->data + b->len, type, at) - b->data);
+	b->len = (size_t)(put_integer(b->data + b->len, type, load_integer(type, at)) - b->data);
 	b->data[b->len] = '\0';
 }
 
@@ -120,21 +166,24 @@ static void add_numbers(
 
 /* A field at a fixed offset, and the text before it. */
 static void add_fixed(struct buf *b, const struct json_field *f, const char *prefix,
-	size_t prefix_len, const struct fields *fields)
+	size_t prefix_len, struct recent_text *recent, const struct fields *fields)
 {
 	const char *at = (const char *)fields->raw + f->field->offset;
-	size_t size = f->type.size, len = f->type.is_array ? f->field->size / size * size : size;
+	size_t n = fixed_len(f) / f->type.size;
 	char *to;
 
-	if (!buf_reserve(b, prefix_len + len / size * (DIGITS_MAX + 1) + 1))
+	if (!buf_reserve(b, prefix_len + n * (DIGITS_MAX + 1) + RECENT_TEXT_MAX + 1))
 		return;
 	to = b->data + b->len;
 	base_copy_short(to, prefix, prefix_len);
 	to += prefix_len;
-	for (size_t i = 0; i < len; i += size) {
+	for (size_t i = 0; i < n; i++, at += f->type.size) {
+		uint64_t value = load_integer(&f->type, at);
+
 		if (i)
 			*to++ = ',';
-		to = put_integer(to, &f->type, at + i);
+		to = i < f->n_recent ? put_recent(to, &f->type, value, &recent[i])
+				     : put_integer(to, &f->type, value);
 	}
 	if (f->type.is_array)
 		*to++ = ']';
@@ -185,7 +234,7 @@ bool fields_json(struct buf *b, const struct fields *fields, bool is_first)
 
 		is_first = false;
 		if (f->is_fixed && (size_t)f->field->offset + f->field->size <= fields->size) {
-			add_fixed(b, f, prefix, prefix_len, fields);
+			add_fixed(b, f, prefix, prefix_len, json->recent.at + f->recent, fields);
 			continue;
 		}
 		buf_add(b, prefix, prefix_len);

@@ -6,6 +6,7 @@
 
 #include "base/digits.h"
 #include "base/escape.h"
+#include "base/recent.h"
 #include "report/fields.h"
 #include "report/number.h"
 #include "report/tree.h"
@@ -85,41 +86,36 @@ static void add_cell(struct buf *b, const struct attar_section *s, struct cell c
 	}
 }
 
-enum { REPEATED_COLUMNS = 8, REPEATED_BYTES = 32 };
+enum { REPEATED_COLUMNS = 8 };
 
 /* The newest cell of a column, and what it was written as, with the comma before it. */
 struct repeated {
-	struct cell cell;
-	size_t len; /* 0: none */
-	char text[REPEATED_BYTES];
+	enum cell_kind kind;
+	struct recent_text text;
 };
 
 /* Many events have the name, the thread and the CPU of the one before. */
-static bool add_repeated(struct buf *b, const struct repeated *last, struct cell cell)
-{
-	if (last->len == 0 || last->cell.kind != cell.kind || last->cell.bits != cell.bits ||
-		!buf_reserve(b, REPEATED_BYTES))
-		return false;
-	memcpy(b->data + b->len, last->text, REPEATED_BYTES);
-	b->len += last->len;
-	b->data[b->len] = '\0';
-	return true;
-}
-
 static void add_column_cell(
 	struct buf *b, const struct attar_section *s, struct repeated *last, struct cell cell)
 {
 	size_t from = b->len;
+	char *end;
 
-	if (add_repeated(b, last, cell))
+	if (!buf_reserve(b, RECENT_TEXT_MAX))
 		return;
+	end = last->kind == cell.kind ? recent_text_put(&last->text, cell.bits, b->data + b->len)
+				      : NULL;
+	if (end) {
+		*end = '\0';
+		b->len = (size_t)(end - b->data);
+		return;
+	}
 	buf_char(b, ',');
 	add_cell(b, s, cell);
-	last->cell = cell;
-	last->len = b->len - from;
-	if (last->len > REPEATED_BYTES || cell.kind == CELL_FIELDS || buf_failed(b))
-		last->len = 0;
-	memcpy(last->text, b->data + from, last->len);
+	if (cell.kind == CELL_FIELDS || !buf_reserve(b, RECENT_TEXT_MAX))
+		return;
+	last->kind = cell.kind;
+	recent_text_keep(&last->text, cell.bits, b->data + from, b->data + b->len);
 }
 
 /* The last cell of a row: its detail lines. Returns the index of the next row's first line. */
@@ -153,16 +149,16 @@ static void add_parts(
 /* The values of a row: {"prev_pid":3,"lots":[1,2]}. */
 void render_values(struct buf *b, const struct attar_section *s, uint32_t row, size_t *at)
 {
+	const uint8_t *kinds = s->kinds.at + row * s->columns.n;
 	bool first = true;
 
 	buf_char(b, '{');
 	for (size_t i = 0; s->has_record_values && i < s->columns.n; i++) {
-		struct cell cell = section_cell(s, row, i);
 		struct fields fields;
 
-		if (cell.kind != CELL_FIELDS)
+		if (kinds[i] != CELL_FIELDS)
 			continue;
-		fields = section_fields(s, cell);
+		fields = section_fields(s, section_cell(s, row, i));
 		if (fields.has_values)
 			first &= !fields_json(b, &fields, first);
 	}
@@ -180,6 +176,28 @@ void render_values(struct buf *b, const struct attar_section *s, uint32_t row, s
 			buf_char(b, ']');
 	}
 	buf_char(b, '}');
+}
+
+/* The cells of a row of columns. */
+static void add_cells(struct attar_renderer *r, const struct attar_section *s, uint32_t row,
+	struct repeated repeated[REPEATED_COLUMNS])
+{
+	struct buf *b = &r->out;
+
+	for (size_t i = 0; i < s->columns.n; i++) {
+		struct cell cell = section_cell(s, row, i);
+
+		if (i > 0 && i < REPEATED_COLUMNS) {
+			add_column_cell(b, s, &repeated[i], cell);
+			continue;
+		}
+		if (i)
+			buf_char(b, ',');
+		if (cell.kind == CELL_U64 && s->columns.at[i].unit == ATTAR_UNIT_TIME)
+			number_add_ns(b, &r->seconds, cell.u64);
+		else
+			add_cell(b, s, cell);
+	}
 }
 
 static void draw_rows(struct attar_renderer *r, const struct attar_section *s)
@@ -201,17 +219,7 @@ static void draw_rows(struct attar_renderer *r, const struct attar_section *s)
 	buf_str(b, "],\"rows\":[");
 	for (uint32_t row = 0; row < s->rows; row++) {
 		buf_str(b, row ? ",[" : "[");
-		for (size_t i = 0; i < s->columns.n; i++) {
-			struct cell cell = section_cell(s, row, i);
-
-			if (i > 0 && i < REPEATED_COLUMNS) {
-				add_column_cell(b, s, &repeated[i], cell);
-				continue;
-			}
-			if (i)
-				buf_char(b, ',');
-			add_cell(b, s, cell);
-		}
+		add_cells(r, s, row, repeated);
 		if (s->named.n || s->has_record_values) {
 			buf_char(b, ',');
 			render_values(b, s, row, &at.named);

@@ -260,6 +260,28 @@ void number_add_utc(struct buf *b, struct number_seconds *seconds, uint64_t time
 	buf_char(b, 'Z');
 }
 
+void number_add_ns(struct buf *b, struct number_seconds *seconds, uint64_t time)
+{
+	uint64_t second = time / NS_PER_S;
+	char *from, *to;
+
+	if (!second) {
+		buf_u64(b, time);
+		return;
+	}
+	if (!buf_reserve(b, RECENT_TEXT_MAX + DIGITS_MAX))
+		return;
+	from = b->data + b->len;
+	to = recent_text_put(&seconds->digits, second, from);
+	if (!to) {
+		to = digits_u64(from, second);
+		recent_text_keep(&seconds->digits, second, from, to);
+	}
+	to = digits_padded(to, time % NS_PER_S, 9);
+	*to = '\0';
+	b->len = (size_t)(to - b->data);
+}
+
 /* Times and addresses are integers: a double is shown as a plain number. */
 static enum attar_unit unit_for(enum attar_unit unit, struct cell cell)
 {

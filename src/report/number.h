@@ -7,6 +7,7 @@
 #define REPORT_NUMBER_H
 
 #include "base/buf.h"
+#include "base/recent.h"
 #include "report/model.h"
 
 /* The value of a number cell; NaN for texts, fields and none. */
@@ -66,8 +67,11 @@ enum { NUMBER_CLOCK_WIDTH = 15 /* "06:28:31.000000" */ };
 struct number_seconds {
 	uint64_t clock_second, utc_second; /* since 1970; valid if the text is not empty */
 	char clock[16], utc[32];
+	struct recent_text digits;
 };
 void number_add_clock(struct buf *b, struct number_seconds *seconds, uint64_t time);
 void number_add_utc(struct buf *b, struct number_seconds *seconds, uint64_t time);
+/* As digits, in ns. */
+void number_add_ns(struct buf *b, struct number_seconds *seconds, uint64_t time);
 
 #endif
