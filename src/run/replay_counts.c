@@ -22,25 +22,25 @@ static bool matches(const struct counted *c, const struct recording_event *event
 		       replay_is_named(event, c->pub.name));
 }
 
-static int connect(struct attar_run *run, size_t number, const struct recording_event *event)
+static int connect(struct attar_run *run, size_t number, size_t index)
 {
+	const struct recording_event *event = recording_get_event(run->replay->recording, index);
 	struct counted *c = &run->counts.list.at[number];
 	int r = counter_new_recorded(&event->attr, c->pub.name, &c->recorded.counter);
 
 	c->pub.counter = c->recorded.counter;
-	for (size_t i = 0; r == 0 && i < event->n_ids; i++)
-		r = map_put(&run->replay->counts, event->ids[i], number);
-	return r;
+	return r == 0 ? map_put(&run->replay->counts, index, number) : r;
 }
 
-static const struct recording_event *find(const struct attar_run *run, const struct counted *c)
+/* The index of its event in the recording; the number of these events: it has none. */
+static size_t find(const struct attar_run *run, const struct counted *c)
 {
 	const struct recording *recording = run->replay->recording;
+	size_t i = 0;
 
-	for (size_t i = 0; i < recording_n_events(recording); i++)
-		if (matches(c, recording_get_event(recording, i)))
-			return recording_get_event(recording, i);
-	return NULL;
+	while (i < recording_n_events(recording) && !matches(c, recording_get_event(recording, i)))
+		i++;
+	return i;
 }
 
 static int refuse(struct attar_run *run, struct counted *c)
@@ -65,7 +65,7 @@ static bool any_counts(const struct recording *recording)
 int replay_counts_connect(struct attar_run *run)
 {
 	counted_list *list = &run->counts.list;
-	size_t refused = 0;
+	size_t refused = 0, n = recording_n_events(run->replay->recording);
 	int r = 0;
 
 	if (!list->n)
@@ -76,10 +76,10 @@ int replay_counts_connect(struct attar_run *run)
 			"samples only (perf record -s adds the counts of threads)",
 			run->profiler->name);
 	for (size_t i = 0; r == 0 && i < list->n; i++) {
-		const struct recording_event *event = find(run, &list->at[i]);
+		size_t index = find(run, &list->at[i]);
 
-		r = event ? connect(run, i, event) : refuse(run, &list->at[i]);
-		refused += !event;
+		r = index < n ? connect(run, i, index) : refuse(run, &list->at[i]);
+		refused += index == n;
 	}
 	if (r == 0 && refused == list->n)
 		return attar_fail(-EINVAL, "%s", list->at[0].refused);
@@ -161,6 +161,15 @@ static int take(struct counted *c, int cpu, pid_t tid, uint64_t id, const struct
 	return r;
 }
 
+/* The counted event with this id, which a pipe may have told late. NULL: none. */
+static struct counted *counted_by_id(const struct attar_run *run, uint64_t id)
+{
+	int index = recording_find(run->replay->recording, id);
+	const uint64_t *number = index < 0 ? NULL : map_get(&run->replay->counts, (uint64_t)index);
+
+	return number ? &run->counts.list.at[*number] : NULL;
+}
+
 int replay_counts_take(struct attar_run *run, const struct attar_event *ev)
 {
 	const struct attar_record_read *read = &ev->record->read;
@@ -172,11 +181,10 @@ int replay_counts_take(struct attar_run *run, const struct attar_event *ev)
 		return 0;
 	for (uint32_t i = 0; r == 0 && i < read->values.nr; i++) {
 		struct attar_read_value one = attar_read_at(&read->values, i);
-		const uint64_t *number = map_get(&run->replay->counts, one.id);
+		struct counted *c = counted_by_id(run, one.id);
 
-		if (number)
-			r = take(&run->counts.list.at[*number], cpu, tid, one.id, &read->values,
-				one.value);
+		if (c)
+			r = take(c, cpu, tid, one.id, &read->values, one.value);
 	}
 	return r == 0 && tid >= 0 && thread ? threads_keep_comm(run, tid, thread->comm) : r;
 }
