@@ -89,25 +89,25 @@ static int open_event(size_t ring)
 	return fd;
 }
 
-static void count(struct counter_table *tally, const struct sample *s, unsigned offset)
+static void count(struct counter_table *counts, const struct sample *s, unsigned offset)
 {
 	uint64_t id;
 
 	if (s->header.type == PERF_RECORD_LOST) {
-		tally->lost += ((const uint64_t *)(&s->header + 1))[1];
+		counts->lost += ((const uint64_t *)(&s->header + 1))[1];
 		return;
 	}
 	if (s->header.type != PERF_RECORD_SAMPLE)
 		return;
 	memcpy(&id, s->raw + offset, sizeof(id));
-	tally->seen++;
-	tally->by_id[id % 512]++;
-	tally->mixed +=
+	counts->seen++;
+	counts->by_id[id % 512]++;
+	counts->mixed +=
 		s->id ^ s->ip ^ s->pid ^ s->tid ^ s->time ^ s->cpu ^ s->period ^ s->raw_size;
 }
 
 static void drain(struct perf_event_mmap_page *page, const char *data, size_t size, unsigned offset,
-	struct counter_table *tally)
+	struct counter_table *counts)
 {
 	uint64_t head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE), tail = page->data_tail;
 	char whole[65536] __attribute__((aligned(8)));
@@ -121,7 +121,7 @@ static void drain(struct perf_event_mmap_page *page, const char *data, size_t si
 			memcpy(whole + first, data, length - first);
 			h = (const void *)whole;
 		}
-		count(tally, (const struct sample *)h, offset);
+		count(counts, (const struct sample *)h, offset);
 		tail += length;
 	}
 	__atomic_store_n(&page->data_tail, tail, __ATOMIC_RELEASE);
@@ -133,7 +133,7 @@ int main(int argc, char **argv)
 	const char *mode = argc > 3 ? argv[1] : "";
 	int reads = !strcmp(mode, "read"), fd = -1;
 	struct perf_event_mmap_page *page = NULL;
-	struct counter_table tally = {0};
+	struct counter_table counts = {0};
 	uint64_t start, reader_ns;
 	struct flood flood;
 	unsigned offset;
@@ -160,15 +160,15 @@ int main(int argc, char **argv)
 			{.fd = fd, .events = POLLIN}, {.fd = flood.done, .events = POLLIN}};
 
 		poll(fds, 2, 100);
-		tally.wakeups++;
-		drain(page, (char *)page + page_size, size, offset, &tally);
+		counts.wakeups++;
+		drain(page, (char *)page + page_size, size, offset, &counts);
 		if (fds[1].revents)
 			break;
 	}
 	if (reads)
-		drain(page, (char *)page + page_size, size, offset, &tally);
+		drain(page, (char *)page + page_size, size, offset, &counts);
 	reader_ns = cpu_time() - start;
-	flood_print(
-		flood_finish(&flood), tally.seen, tally.lost, reads ? reader_ns : 0, tally.wakeups);
-	return tally.mixed == 1; /* so that the compiler does not remove the decoding */
+	flood_print(flood_finish(&flood), counts.seen, counts.lost, reads ? reader_ns : 0,
+		counts.wakeups);
+	return counts.mixed == 1; /* so that the compiler does not remove the decoding */
 }

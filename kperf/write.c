@@ -261,7 +261,7 @@ static void write_kernel(struct file *f, const struct PmuData *row)
 		"[kernel.kallsyms]_text", row);
 }
 
-static int introduce(struct file *f, const struct PmuData *row)
+static int on_new_thread(struct file *f, const struct PmuData *row)
 {
 	const uint32_t ids[] = {(uint32_t)row->pid, (uint32_t)row->tid};
 	int *known;
@@ -396,11 +396,11 @@ int PmuWriteData(PmuFile file, struct PmuData *rows, int len)
 		return SUCCESS;
 	list = rows ? kp_list_find(rows) : NULL;
 	if (!list || len < 0 || (size_t)len > list->n)
-		return kp_fail(
-			LIBPERF_ERR_INVALID_PMU_DATA, "PmuWriteData(): the data is not from "
-						      "PmuRead(), or has fewer elements than len");
+		return kp_fail(LIBPERF_ERR_INVALID_PMU_DATA,
+			"PmuWriteData(): the data is not from "
+			"PmuRead(), or has fewer elements than len");
 	for (int i = 0; i < len && r == SUCCESS; i++) {
-		r = introduce(f, &rows[i]);
+		r = on_new_thread(f, &rows[i]);
 		if (r == SUCCESS)
 			r = write_sample(f, list, (size_t)i);
 	}

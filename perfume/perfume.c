@@ -73,8 +73,8 @@
  */
 #define COLLECTOR_SOCKET   "perfume-%016llx"
 #define COLLECTOR_VARIABLE "PERFUME_COLLECTOR" /* request for a program and its children */
-#define REQUESTS_OF_ROOT   "/run/perfume-orders"
-#define REQUESTS_OF_USER   "/run/user/%u/perfume-orders"
+#define REQUESTS_OF_ROOT   "/run/perfume-requests"
+#define REQUESTS_OF_USER   "/run/user/%u/perfume-requests"
 
 #define AREA_NAME  "perfume-1"
 #define AREA_MAGIC 0x3167656d75667270ULL

@@ -159,7 +159,7 @@ static void a_group_is_read_together(void **state)
 	PmuClose(pd);
 }
 
-/* A child that faults n times and calls getppid(2) as often when it is told to, then waits. */
+/* A child that waits for a byte, faults n times, calls getppid(2) as often, and waits again. */
 struct child {
 	pid_t pid;
 	int go[2], done[2];

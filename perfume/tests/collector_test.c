@@ -62,7 +62,7 @@ static void a_short_program_is_read_from_its_first_event(void **state)
 	perfume_collector_free(collector);
 }
 
-static void standing_orders_reach_programs_that_start_later(void **state)
+static void requests_reach_programs_that_start_later(void **state)
 {
 	struct perfume_collector *collector = collector_for("ring_ordered", 0);
 	struct perfume_collector *other = collector_for("ring_ordred", 0);
@@ -70,7 +70,7 @@ static void standing_orders_reach_programs_that_start_later(void **state)
 	struct stat st;
 
 	if (stat(geteuid() ? "/run/user" : REQUESTS_OF_ROOT, &st)) {
-		print_message("this process cannot write the file of standing orders\n");
+		print_message("this process cannot write the request file\n");
 		skip();
 	}
 	program = start("ordered", 10, NULL);
@@ -491,7 +491,7 @@ int main(void)
 		CASE(a_running_program_is_found_and_enabled),
 		CASE(only_matching_events_are_enabled),
 		CASE(a_short_program_is_read_from_its_first_event),
-		CASE(standing_orders_reach_programs_that_start_later),
+		CASE(requests_reach_programs_that_start_later),
 		CASE(a_forked_child_is_read_too),
 		CASE(a_fork_in_the_middle_of_a_record_does_no_harm),
 		CASE(a_program_is_read_after_an_exec),

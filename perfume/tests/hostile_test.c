@@ -448,15 +448,15 @@ static void nothing_is_sent_to_another_user(void **state)
 	close(fd);
 }
 
-/* Any user who may read the file of orders may lock it. */
-static void a_lock_on_the_orders_file_blocks_nobody(void **state)
+/* Any user who may read the request file may lock it. */
+static void a_lock_on_the_request_file_blocks_no_collector(void **state)
 {
 	struct perfume_collector *first = collector_for("ring_tick", 0), *collector;
 	struct timespec before, after;
 	int fd;
 
 	if (geteuid()) {
-		print_message("only root can access root's standing orders\n");
+		print_message("only root can open the request file of root\n");
 		skip();
 	}
 	fd = open(REQUESTS_OF_ROOT, O_RDONLY | O_CLOEXEC);
@@ -505,7 +505,7 @@ int main(void)
 		CASE(a_lost_slot_is_not_shared),
 		CASE(a_collector_is_not_taken_for_a_program),
 		CASE(nothing_is_sent_to_another_user),
-		CASE(a_lock_on_the_orders_file_blocks_nobody),
+		CASE(a_lock_on_the_request_file_blocks_no_collector),
 		CASE(a_scribbling_collector_does_no_harm),
 	};
 

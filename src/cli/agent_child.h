@@ -25,13 +25,13 @@ struct agent_child {
 	enum agent_state state;
 	pid_t pid;                      /* 0: no process */
 	int log;                        /* reading end of its stderr; -1: none */
-	bool ending;                    /* was told to end: this is no failure */
-	bool removed;                   /* to be forgotten once it has ended */
+	bool ending;                    /* was asked to end: its exit is not a failure */
+	bool removed;                   /* freed once it has ended */
 	uint64_t due, backoff, started; /* ns, of base_now() */
 	unsigned checks;                /* of the limits, since it was started */
-	uint64_t kill_at;               /* it was told to end, and is killed then; 0: not told */
-	struct buf line;                /* of stderr, not complete yet */
-	char reason[256];               /* its last line on stderr */
+	uint64_t kill_at; /* when it is killed if it has not ended; 0: not asked to end */
+	struct buf line;  /* of stderr, not complete yet */
+	char reason[256]; /* its last line on stderr */
 
 	uint64_t freq;   /* as configured, of -F; 0: none, it cannot be lowered */
 	unsigned halved; /* how often the frequency was halved */
@@ -61,10 +61,10 @@ uint64_t agent_child_freq(const struct agent_child *child);
 /* Starts the process; if that fails, it is tried again later. */
 void agent_child_start(struct agent_child *child);
 
-/* Tells the process to end. It is killed if it does not within 10 s. */
+/* Asks the process to end (SIGTERM). It is killed if it has not ended after 10 s. */
 void agent_child_stop(struct agent_child *child);
 
-/* Kills the process if it was told to end too long ago. */
+/* Kills the process if it was asked to end more than 10 s ago. */
 void agent_child_hurry(struct agent_child *child);
 
 /* Logs what the process has written to stderr. */

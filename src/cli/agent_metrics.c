@@ -175,7 +175,7 @@ static void write_children(struct buf *b, const struct agent *a)
 		{"attar_agent_profiler_starts_total", "counter", "How often it was started.",
 			starts},
 		{"attar_agent_profiler_failures_total", "counter",
-			"How often it ended without being told to.", failures},
+			"How often it ended without a request of the agent.", failures},
 		{"attar_agent_profiler_cpu_seconds_total", "counter", "CPU time of its processes.",
 			cpu_seconds},
 		{"attar_agent_profiler_memory_bytes", "gauge", "Resident memory.", memory},
@@ -189,8 +189,8 @@ static void write_children(struct buf *b, const struct agent *a)
 		head(b, all[i].name, all[i].type, all[i].help);
 		vec_each (&a->children, c)
 			if (!(*c)->removed)
-				buf_printf(b, "%s{section=\"%s\"} %.17g\n", all[i].name,
-					(*c)->name, all[i].value(*c));
+				buf_printf(b, "%s{section=\"%s\"} %.17g\n", all[i].name, (*c)->name,
+					all[i].value(*c));
 	}
 }
 

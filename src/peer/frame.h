@@ -22,15 +22,15 @@
  *	START        receiver   none: the sender may send DATA
  *	DATA         sender     the next bytes of a recording in the pipe format of perf.data
  *	ACK          receiver   none; the samples of the header are those that arrived
- *	END          sender     none: there is no more DATA
+ *	END          sender     none: no DATA follow
  *	TIME         sender     8 bytes, CLOCK_MONOTONIC of the sender, ns: later DATA have no
  *				older events. Sent about 10 times a second, also without events
  *
  * The receiver connects and sends HELLO, some PINGs, and START. The sender answers with HELLO and
- * PONGs, then sends DATA; it closes a connection that does not come to START, or that sends PINGs
- * without reading the PONGs. In a
- * file or device DATA follow HELLO at once. What the sender drops because the receiver is slow is
- * told by a LOST record in the DATA, as the kernel does for its rings.
+ * PONGs, then sends DATA; it closes a connection that does not send START in time, or that sends
+ * PINGs without reading the PONGs. In a file or device, DATA follow HELLO at once. Samples that the
+ * sender drops because the receiver is slow are reported by a LOST record in the DATA, as the
+ * kernel reports those of its rings.
  */
 #ifndef PEER_FRAME_H
 #define PEER_FRAME_H

@@ -22,7 +22,7 @@ enum {
 	INPUT_MAX = 4096,   /* bytes that a receiver may send ahead, or leave unread before START */
 	READ_BYTES = 16384, /* a TLS record: none of it stays in GnuTLS, unseen by epoll */
 	READS_MAX = 16,     /* of a client in a turn */
-	DEAF_NS = 1000000000, /* after which connections are accepted again without a descriptor */
+	PAUSE_NS = 1000000000, /* after which connections are accepted again without a descriptor */
 	HOST_MAX = 256,
 };
 
@@ -38,8 +38,8 @@ struct peer_sender_client {
 	size_t out_at; /* bytes of out that were sent */
 	uint64_t in_sequence, out_sequence;
 	uint64_t samples, acknowledged;
-	uint64_t lost;     /* samples that the next LOST record tells */
-	uint64_t all_lost; /* these, and those that earlier ones have told */
+	uint64_t lost;     /* samples that the next LOST record will report */
+	uint64_t all_lost; /* these, and those that earlier ones have reported */
 	struct peer_sender_round lost_round;
 	uint32_t events; /* epoll's */
 	void *object;
@@ -51,10 +51,10 @@ struct sender {
 	struct tls_keys *keys; /* NULL: no TLS */
 	int listener;          /* -1: a file or device */
 	int epoll;
-	uint64_t deaf_until; /* 0: the listener is watched */
+	uint64_t paused_until; /* 0: the listener is watched */
 	VEC(struct peer_sender_client *) clients;
 	struct peer_sender_stats stats;
-	bool told; /* the log says why a connection was refused */
+	bool reported; /* the log says why a connection was refused */
 };
 
 /* ---- the listener ---- */
@@ -63,14 +63,14 @@ struct sender {
 static void stop_listening(struct sender *s)
 {
 	epoll_ctl(s->epoll, EPOLL_CTL_DEL, s->listener, NULL);
-	s->deaf_until = base_now() + DEAF_NS;
+	s->paused_until = base_now() + PAUSE_NS;
 }
 
 static int listen_again(struct sender *s)
 {
 	struct epoll_event event = {.events = EPOLLIN};
 
-	s->deaf_until = 0;
+	s->paused_until = 0;
 	if (epoll_ctl(s->epoll, EPOLL_CTL_ADD, s->listener, &event) < 0)
 		return attar_fail(-errno, "cannot poll: %s", strerror(errno));
 	return 0;
@@ -131,7 +131,7 @@ static void end(struct sender *s, struct peer_sender_client *c)
 	else if (c->link.is_socket && c->state != CLIENT_ENDING)
 		s->stats.cut++;
 	s->stats.unacknowledged += c->samples - c->acknowledged;
-	s->stats.lost += c->lost; /* no record tells them any more */
+	s->stats.lost += c->lost; /* no record can report them any more */
 	c->lost = 0;
 	c->state = CLIENT_OVER;
 	link_close(&c->link);
@@ -140,10 +140,10 @@ static void end(struct sender *s, struct peer_sender_client *c)
 
 static void refuse(struct sender *s, struct peer_sender_client *c, const char *why)
 {
-	if (!s->told)
+	if (!s->reported)
 		log_note("%s: a connection to %s was closed: %s", s->opts.option,
 			CLIP(s->opts.address), why);
-	s->told = true;
+	s->reported = true;
 	end(s, c);
 }
 
@@ -307,9 +307,9 @@ int peer_sender_turn(struct sender *s)
 {
 	int r = 0;
 
-	if (s->deaf_until && base_now() > s->deaf_until)
+	if (s->paused_until && base_now() > s->paused_until)
 		r = listen_again(s);
-	for (int i = 0; s->listener >= 0 && !s->deaf_until && r >= 0 && i < SENDER_CLIENTS; i++) {
+	for (int i = 0; s->listener >= 0 && !s->paused_until && r >= 0 && i < SENDER_CLIENTS; i++) {
 		r = accept_one(s);
 		if (r == 0)
 			break;
@@ -383,8 +383,8 @@ void peer_sender_drop_client(struct sender *s, struct peer_sender_client *client
 	buf_done(&client->out);
 	buf_done(&client->round);
 	free(client);
-	if (s->deaf_until) /* now there is a descriptor */
-		s->deaf_until = 1;
+	if (s->paused_until) /* now there is a descriptor */
+		s->paused_until = 1;
 }
 
 void peer_sender_write(struct peer_sender_client *c, const void *bytes, size_t n)

@@ -386,14 +386,14 @@ size_t attar_counter_instances(const struct attar_counter *c)
 
 struct attar_counter_instance attar_counter_instance_at(const struct attar_counter *c, size_t i)
 {
-	static const struct attar_counter_instance nowhere = {
+	static const struct attar_counter_instance none = {
 		.fd = -1, .cpu = -1, .tid = -1, .cgroup = -1};
 	const struct counter_fd *it;
 
-	CHECK_ARG_OR(c, "counter", nowhere);
+	CHECK_ARG_OR(c, "counter", none);
 	if (i >= c->fds.n) {
 		check_range(__func__, "i", i, c->fds.n);
-		return nowhere;
+		return none;
 	}
 	it = &c->fds.at[i];
 	return (struct attar_counter_instance){.fd = it->fd,

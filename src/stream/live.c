@@ -265,7 +265,7 @@ struct attar_stream *attar_stream_free(struct attar_stream *s)
 		close(s->epoll_fd);
 	free(s->merge.heap);
 	for (size_t i = 0; i < s->n_cursors; i++)
-		free(s->cursors[i].tallies);
+		free(s->cursors[i].counts);
 	free(s->cursors);
 	replay_free(s->replay);
 	vec_done(&s->missing);

@@ -27,7 +27,7 @@ struct cursor {
 	const struct perf_event_header *header; /* NULL: empty for now */
 	uint64_t time;                          /* of header, ns */
 	uint64_t passed_time;                   /* of the record before it */
-	struct counter_table *tallies;          /* one for each counter; owned by the stream */
+	struct counter_table *counts;           /* one for each counter; owned by the stream */
 	uint64_t strays;                        /* records of no counter */
 	uint64_t give_back; /* space is released once the ring's tail exceeds this */
 	struct sample_run run;

@@ -182,7 +182,7 @@ int missing_begin(struct attar_stream *s, size_t counter)
 		return base_oom();
 	account->unfit = (c->enabled && !s->has_clock) || read_counter(s, c, counted) < 0;
 	for (size_t i = 0; i < s->n_rings; i++)
-		s->cursors[i].tallies[counter] =
+		s->cursors[i].counts[counter] =
 			(struct counter_table){.raw = counted[i].raw, .lost = counted[i].lost};
 	free(counted);
 	attar_error_clear();
@@ -193,13 +193,13 @@ int missing_grow(struct attar_stream *s, size_t first_ring, size_t n_counters)
 {
 	for (size_t i = first_ring; i < s->n_rings; i++) {
 		struct cursor *c = &s->cursors[i];
-		size_t before = c->tallies ? s->n_counters : 0;
+		size_t before = c->counts ? s->n_counters : 0;
 		struct counter_table *grown =
-			reallocarray(c->tallies, n_counters + 1, sizeof(*grown));
+			reallocarray(c->counts, n_counters + 1, sizeof(*grown));
 
 		if (!grown)
 			return base_oom();
-		c->tallies = grown;
+		c->counts = grown;
 		memset(&grown[before], 0, (n_counters + 1 - before) * sizeof(*grown));
 	}
 	return 0;
@@ -209,14 +209,14 @@ int missing_grow(struct attar_stream *s, size_t first_ring, size_t n_counters)
 
 /* The number of the counter's events that were not delivered. */
 static uint64_t undelivered(const struct attar_stream *s, size_t counter,
-	const struct counter_table *tally, const struct counted *counted)
+	const struct counter_table *counts, const struct counted *counted)
 {
 	uint64_t per_sample = counts_per_sample(&s->counters[counter]->attr);
-	uint64_t made = difference_or_0(counted->raw, tally->raw) / per_sample;
+	uint64_t made = difference_or_0(counted->raw, counts->raw) / per_sample;
 
 	if (per_sample > 1) /* the last period of each instance is incomplete */
 		made = difference_or_0(made, counted->instances);
-	return difference_or_0(made, tally->arrived);
+	return difference_or_0(made, counts->arrived);
 }
 
 static int note_missing(struct attar_stream *s, int cpu, uint64_t n)
@@ -242,12 +242,12 @@ static bool compare(struct attar_stream *s, size_t counter, struct counted *coun
 	if (!is_comparable(s, counter) || read_counter(s, s->counters[counter], counted) < 0)
 		return false;
 	for (size_t i = 0; i < s->n_rings; i++) {
-		const struct counter_table *tally = &s->cursors[i].tallies[counter];
+		const struct counter_table *counts = &s->cursors[i].counts[counter];
 
 		if (s->rings[i]->overwritten || s->rings[i]->broken)
 			continue;
-		undelivered_of[i] += undelivered(s, counter, tally, &counted[i]);
-		lost_of[i] += difference_or_0(counted[i].lost, tally->lost);
+		undelivered_of[i] += undelivered(s, counter, counts, &counted[i]);
+		lost_of[i] += difference_or_0(counted[i].lost, counts->lost);
 	}
 	return true;
 }

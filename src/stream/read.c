@@ -138,14 +138,14 @@ void stream_forget_ids(struct attar_stream *s)
 }
 
 /* Counts an arrived sample, whether it is delivered or not. */
-static void tally(struct attar_stream *s, struct cursor *c, uint32_t counter)
+static void count_arrival(struct attar_stream *s, struct cursor *c, uint32_t counter)
 {
 	const struct attar_record *rec = &s->record;
 	struct account *account = &s->accounts[counter];
 
-	if (unlikely(!c->tallies)) /* of a recording */
+	if (unlikely(!c->counts)) /* of a recording */
 		return;
-	c->tallies[counter].arrived += rec->time >= account->since;
+	c->counts[counter].arrived += rec->time >= account->since;
 	if (unlikely(rec->sample.period != 1 &&
 		     s->layouts[counter].sample_type & PERF_SAMPLE_PERIOD))
 		account->unfit = true;
@@ -253,7 +253,7 @@ static int dispatch(struct attar_stream *s, struct cursor *c, struct attar_event
 		.counter = s->numbers[counter],
 		.cpu = rec->cpu};
 	if (likely(rec->type == PERF_RECORD_SAMPLE)) {
-		tally(s, c, counter);
+		count_arrival(s, c, counter);
 		if (!fill_sample(s, ev))
 			return 0;
 		return unlikely(deferred_callchain_concerns(&rec->sample))

@@ -278,10 +278,10 @@ static bool is_alike(const struct attar_stream *s, uint32_t counter, const struc
 	return s->layouts[counter].sample_type == run->type && is_eligible(s, counter);
 }
 
-static void tally_run(struct attar_stream *s, struct cursor *c)
+static void count_run(struct attar_stream *s, struct cursor *c)
 {
-	if (c->tallies)
-		c->tallies[c->run.like.counter].arrived += s->stats.samples - s->run_since;
+	if (c->counts)
+		c->counts[c->run.like.counter].arrived += s->stats.samples - s->run_since;
 	s->run_since = s->stats.samples;
 }
 
@@ -299,7 +299,7 @@ static inline int adapt_id(struct attar_stream *s, struct sample_run *run)
 		if (counter != run->like.counter) {
 			if (counter == NO_COUNTER || !is_alike(s, counter, run))
 				return OTHER;
-			tally_run(s, s->run);
+			count_run(s, s->run);
 			run->like.counter = counter;
 		}
 	}
@@ -357,8 +357,8 @@ static inline void swap_patterns(struct attar_stream *s, struct sample_run *run)
 {
 	const struct sample_pattern like = run->before;
 
-	if (s->run->tallies)
-		tally_run(s, s->run);
+	if (s->run->counts)
+		count_run(s, s->run);
 	run->before = run->like;
 	run->like = like;
 	run->last = run->end - (like.same >> 48);
@@ -404,7 +404,7 @@ static bool switch_run(struct attar_stream *s, uint64_t time)
 	} else if (c->header) {
 		c->passed_time = c->time;
 	}
-	tally_run(s, c);
+	count_run(s, c);
 	c->header = NULL;
 	c->time = time;
 	run->is_parked = true;
@@ -533,7 +533,7 @@ void sample_run_end(struct attar_stream *s)
 		return;
 	s->run = NULL;
 	s->next = stream_next_record;
-	tally_run(s, c);
+	count_run(s, c);
 	if (c->run.at == c->run.from) {
 		c->run.is_parked = !c->header;
 		return;

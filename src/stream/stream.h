@@ -65,11 +65,11 @@ struct attar_stream {
 		uint64_t not_before; /* ns: the time of the next renewal */
 		bool due;            /* a renewal waits for that time */
 	} renew;
-	uint64_t horizon;       /* ns: deliver records up to this time */
-	uint64_t newest;        /* ns: the newest time of all records seen */
-	uint64_t delivered;     /* ns: the newest time delivered */
-	uint64_t cpus_checked;  /* ns: time of the last check for new CPUs */
-	uint64_t start_time;    /* ns: samples from before it are early */
+	uint64_t horizon;      /* ns: deliver records up to this time */
+	uint64_t newest;       /* ns: the newest time of all records seen */
+	uint64_t delivered;    /* ns: the newest time delivered */
+	uint64_t cpus_checked; /* ns: time of the last check for new CPUs */
+	uint64_t start_time;   /* ns: samples from before it are early */
 	bool in_round;
 	bool last_round; /* the round began after the stop: there are no later records */
 	bool drained;    /* the last round is over */
@@ -113,7 +113,7 @@ int stream_replay(struct recording *recording, struct attar_symbols *symbols,
 /* Starts the comparison of the counter with its samples. 0 or -ENOMEM. */
 int missing_begin(struct attar_stream *s, size_t counter);
 
-/* Allocates tallies of n_counters for the rings from first_ring on. 0 or -ENOMEM. */
+/* Allocates counts of n_counters counters for the rings from first_ring on. 0 or -ENOMEM. */
 int missing_grow(struct attar_stream *s, size_t first_ring, size_t n_counters);
 
 /*

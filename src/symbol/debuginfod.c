@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 
-enum { TELL_SECONDS = 2 };
+enum { REPORT_SECONDS = 2 };
 
 static const uint64_t second = 1000000000; /* ns */
 
@@ -61,9 +61,9 @@ static int on_progress(struct debuginfod_client *client, long done, long all)
 
 	if (!d || t - d->began > d->left || is_cancelled(d))
 		return 1;
-	if (t - d->told < TELL_SECONDS * second || all <= 0)
+	if (t - d->reported < REPORT_SECONDS * second || all <= 0)
 		return 0;
-	d->told = t;
+	d->reported = t;
 	log_note("downloading the debug file of %s: %ld of %ld KiB", d->binary, done >> 10,
 		all >> 10);
 	return 0;
@@ -131,7 +131,7 @@ int debuginfod_open(struct debuginfod *d, const char *binary, const uint8_t *id,
 	if (!id_size || !is_ready(d))
 		return -ENOENT;
 	d->binary = binary;
-	d->began = d->told = now();
+	d->began = d->reported = now();
 	__atomic_store_n(&d->is_running, true, __ATOMIC_RELAXED);
 	fd = d->find(d->client, id, (int)id_size, NULL);
 	__atomic_store_n(&d->is_running, false, __ATOMIC_RELAXED);

@@ -19,7 +19,8 @@ struct debuginfod_client; /* of libdebuginfod */
 struct debuginfod {
 	bool is_loaded, is_off;
 	struct debuginfod_client *client;
-	uint64_t left, began, told;    /* ns: for transfers; the current one and its last message */
+	uint64_t left, began;          /* ns: for transfers; the start of the current one */
+	uint64_t reported;             /* ns: when its last message was printed */
 	const char *binary;            /* whose file is transferred; borrowed during the call */
 	bool is_running, is_cancelled; /* atomic: see debuginfod_cancel() */
 	int (*find)(struct debuginfod_client *client, const uint8_t *id, int id_size, char **path);

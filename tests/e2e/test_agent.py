@@ -218,7 +218,7 @@ def test_reload(agent):
 
 def test_service_manager_is_told(agent, tmp_path):
     """READY, WATCHDOG, RELOADING and STOPPING, as the datagrams of sd_notify(3)."""
-    told = []
+    notices = []
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         manager.bind(str(tmp_path / 'notify'))
         manager.settimeout(0.1)
@@ -226,20 +226,20 @@ def test_service_manager_is_told(agent, tmp_path):
         def hears(word):
             def listen():
                 try:
-                    told.append(manager.recv(4096).decode())
+                    notices.append(manager.recv(4096).decode())
                 except TimeoutError:
                     pass
-                return any(text.startswith(word) for text in told)
+                return any(text.startswith(word) for text in notices)
             return listen
 
         a = agent(EMPTY, env={**os.environ, 'NOTIFY_SOCKET': str(tmp_path / 'notify'),
                               'WATCHDOG_USEC': '400000'})
         a.wait_for(hears('READY=1'), 'READY')
         a.wait_for(hears('WATCHDOG=1'), 'WATCHDOG')
-        told.clear()
+        notices.clear()
         a.process.send_signal(signal.SIGHUP)
         a.wait_for(hears('READY=1'), 'READY after RELOADING')
-        first = next(text for text in told if not text.startswith('WATCHDOG'))
+        first = next(text for text in notices if not text.startswith('WATCHDOG'))
         assert re.fullmatch(r'RELOADING=1\nMONOTONIC_USEC=\d+', first)
         a.process.send_signal(signal.SIGTERM)
         a.wait_for(hears('STOPPING=1'), 'STOPPING')

@@ -215,12 +215,12 @@ def test_what_a_stopped_peer_does_not_read_is_counted(push, gate, spawn, tmp_pat
     got, lost, _ = counts(json.loads(said(pulling)))
     out = said(pushing)
     pushed = int(re.search(r'(\d+) samples were pushed', out)[1])
-    told = int(re.search(r'(\d+) pushed samples were lost', out)[1])
+    dropped = int(re.search(r'(\d+) pushed samples were lost', out)[1])
     in_rings = int(re.search(r'([\d,]+) lost, ', out)[1].replace(',', ''))
     assert pushed + in_rings == calls
-    assert told > 0
-    assert got + told == pushed
-    assert lost == told + in_rings
+    assert dropped > 0
+    assert got + dropped == pushed
+    assert lost == dropped + in_rings
 
 
 def test_losses_after_the_last_record_arrive(push, spawn, tmp_path):

@@ -207,7 +207,7 @@ def test_list_takes_a_kind(root):
 
 
 def test_list_has_raw_events(root):
-    """Those of another CPU, which libpfm4 is told to use instead of this one."""
+    """With the events of another CPU, which LIBPFM_FORCE_PMU selects."""
     done = run('list', '-v', '--json', 'raw', env={**os.environ, 'LIBPFM_FORCE_PMU': 'skl'})
     sections = {section['name']: section['rows'] for section in json.loads(done.stdout)['sections']}
     if 'raw' not in sections:

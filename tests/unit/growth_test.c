@@ -111,7 +111,7 @@ static void close_storm(struct storm *s)
 	procs_done(&s->stream.procs);
 	deferred_callchain_done(&s->stream.defer);
 	map_done(&s->stream.ids);
-	free(s->cursor.tallies);
+	free(s->cursor.counts);
 	free((void *)(uintptr_t)s->ring.data);
 	free(s->ring.bounce);
 	attar_symbols_free(s->symbols);
