@@ -3,7 +3,7 @@
  * blocked.h - the time off the CPU as samples (blockedSample).
  *
  * The second event of such a task is a sample at each switch to another thread; a SWITCH record
- * tells when the thread runs again. The period of that sample becomes the time between them in the
+ * shows when the thread runs again. The period of that sample becomes the time between them in the
  * unit of the first event: times its rate on the CPU, of the thread's last two samples.
  */
 #ifndef KPERF_BLOCKED_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which attributes make sense. */
+/* Checks of attributes. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>

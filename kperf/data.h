@@ -4,7 +4,7 @@
  *
  * An origin is what data of a task needs after the task is closed: formats, symbols, names. An
  * arena holds the memory of data that was read together; arrays that were appended share it. Both
- * are counted, so that arrays can be freed in any order. An array that the caller has is known by
+ * are counted, so that arrays can be freed in any order. An array of the caller is identified by
  * its address: another address is refused.
  */
 #ifndef KPERF_DATA_H

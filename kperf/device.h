@@ -3,7 +3,7 @@
  * device.h - metrics of devices, from counts of the PMUs of HiSilicon's SoCs and of Arm's CPUs.
  *
  * A task has an entry of evtList for each PMU and event that a metric is made of; the name of the
- * entry tells later which part of the metric a row of PmuRead() is.
+ * entry later identifies the part of the metric of a row of PmuRead().
  */
 #ifndef KPERF_DEVICE_H
 #define KPERF_DEVICE_H

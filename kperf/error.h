@@ -20,7 +20,7 @@ int kp_fail(int code, const char *fmt, ...) ATTAR_PRINTF(2, 3);
 
 /*
  * The call fails because a function of libattar did: the text is attar_error(), and the code that
- * of the negative errno. `other` is the code of those that have none of their own.
+ * of the negative errno. `other` is the code of those that have no separate one.
  */
 int kp_fail_errno(int errno_code, int other);
 

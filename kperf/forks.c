@@ -182,7 +182,7 @@ int kp_forks_open(struct kp_task *task, const struct PmuAttr *attr)
 	if (pthread_create(&f->waiter, NULL, wait_for_forks, f) != 0)
 		return kp_fail(LIBPERF_ERR_FAIL_LISTEN_PROC, "includeNewFork: no thread: %m");
 	f->running = true;
-	/* Not before: the waiter is no new thread if the caller monitors itself. */
+	/* Not before: the waiter is not a new thread if the caller monitors itself. */
 	r = attar_counter_enable(f->dummy);
 	return r < 0 ? kp_fail_errno(r, LIBPERF_ERR_FAIL_LISTEN_PROC) : SUCCESS;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * forks.h - rows of their own for the threads that appear while a task counts (includeNewFork).
+ * forks.h - separate rows for the threads that appear while a task counts (includeNewFork).
  *
  * The counters of the threads at the open are inherited, so that their sum is exact. A thread that
  * waits for FORK records opens counters of each new thread; what these count is subtracted from the

@@ -135,7 +135,7 @@ extern "C" {
 
 #define UNKNOWN_ERROR 9999
 
-/* Warnings: the call succeeded, with less than was asked for. */
+/* Warnings: the call succeeded, but did not do everything that was requested. */
 #define LIBPERF_WARN_CTXID_LOST               1000
 #define LIBPERF_WARN_FAIL_GET_PROC            1001
 #define LIBPERF_WARN_INVALID_GROUP_HAS_UNCORE 1002

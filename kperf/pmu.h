@@ -2,7 +2,7 @@
 /*
  * pmu.h - counting, sampling and tracing: the interface of libkperf on top of libattar.
  *
- * A task is opened from a struct PmuAttr and is known by a number, its pd. PmuRead() returns an
+ * A task is opened from a struct PmuAttr and identified by a number, its pd. PmuRead() returns an
  * array of struct PmuData that the caller frees with PmuDataFree(); it stays valid after
  * PmuClose(). Functions that fail return -1 or NULL, unless they return an error code of pcerrc.h;
  * Perrorno() and Perror() then have the reason, separately in each thread. Tasks may be used by
@@ -126,7 +126,7 @@ struct PmuAttr {
 	enum SpeFilter dataFilter;
 	enum SpeEventFilter evFilter;
 	unsigned long minLatency;    /* of SPE samples, in cycles */
-	unsigned includeNewFork : 1; /* COUNTING: rows of their own for new threads */
+	unsigned includeNewFork : 1; /* COUNTING: separate rows for new threads */
 	unsigned long branchSampleFilter;
 	char **cgroupNameList; /* below the root of the hierarchy; NULL: none */
 	unsigned numCgroup;

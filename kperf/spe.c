@@ -13,7 +13,7 @@ enum {
 	RING = 64 << 10, /* bytes; it has a record for each piece of an area */
 	AREA = 1 << 20,
 	WATERMARK = AREA / 4,
-	LONGEST_PERIOD = 4096, /* of PMUs that do not say which period is their shortest */
+	LONGEST_PERIOD = 4096, /* of PMUs that do not state their shortest period */
 };
 
 /* The CPUs that have the PMU, unless the caller chose some. */
@@ -179,7 +179,7 @@ static void warn_of_losses(struct kp_spe *spe)
 			(unsigned long long)spe->lost, (unsigned long long)spe->malformed);
 	else if (spe->unknown > 0)
 		kp_warn(LIBPERF_WARN_CTXID_LOST,
-			"%llu samples do not say which thread they are of: monitor processes "
+			"%llu samples do not identify their thread: monitor processes "
 			"(pidList), or use a kernel with CONFIG_PID_IN_CONTEXTIDR",
 			(unsigned long long)spe->unknown);
 	spe->lost = spe->truncated = spe->collisions = spe->malformed = spe->unknown = 0;

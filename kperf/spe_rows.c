@@ -31,7 +31,7 @@ struct thread {
 	char comm[COMM];
 };
 
-/* A sample with what its ring and its record say. */
+/* A sample with the data of its ring and record. */
 struct found {
 	int64_t ts;
 	size_t number; /* keeps those of the same time in order */
@@ -118,7 +118,7 @@ static int64_t time_of(const struct kp_spe_clock *clock, const struct attar_spe_
 
 /*
  * The kernel ends the data of a task when it switches to another one, so the record has the task.
- * On a CPU only the context packet tells it.
+ * On a CPU, only the context packet has it.
  */
 static struct thread *thread_of_sample(struct reading *reading, const struct attar_record *record,
 	const struct attar_spe_sample *sample)

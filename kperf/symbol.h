@@ -75,7 +75,7 @@ int SymResolverIncrUpdateModuleNoDwarf(int pid);
 int SymResolverUpdateModule(int pid, const char *moduleName, unsigned long startAddr);
 int SymResolverUpdateModuleNoDwarf(int pid, const char *moduleName, unsigned long startAddr);
 
-/* Check that a file has symbols, or source lines of its own. */
+/* Check that a file has symbols, or source lines. */
 int SymResolverRecordElf(const char *fileName);
 int SymResolverRecordDwarf(const char *fileName);
 

@@ -121,7 +121,7 @@ int kp_open_target(struct kp_task *task, const struct PmuAttr *attr);
 /* "1,2,3"; NULL if out of memory. The caller frees it. */
 char *kp_join_numbers(const int *numbers, size_t n);
 
-/* The values are those of attributes that make sense; otherwise the call has failed: check.c. */
+/* Whether the attributes are valid; otherwise the call has failed: check.c. */
 int kp_check(enum PmuTaskType type, const struct PmuAttr *attr);
 int kp_check_lists(const struct PmuAttr *attr);
 

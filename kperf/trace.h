@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * trace.h - what PmuTrace*() and UTrace*() have in common: a task whose samples become rows of a
- * type of its own, in an array that the caller gets.
+ * separate type, in an array that the caller gets.
  */
 #ifndef KPERF_TRACE_H
 #define KPERF_TRACE_H

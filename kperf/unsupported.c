@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions for hardware or kernels that this library does not support: each says so. */
+/* Functions for hardware or kernels that this library does not support: each reports this. */
 #include "error.h"
 #include "pmu.h"
 

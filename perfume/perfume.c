@@ -6,14 +6,14 @@
  * concatenates them into perfume.c, which is built, tested and copied into programs.
  *
  * Invariants, because the kernel and other processes write to this process's memory:
- * - An enable word that the kernel knows is never freed or unmapped (enable_word.c).
+ * - An enable word that is registered with the kernel is never freed or unmapped (enable_word.c).
  * - The write path takes no lock, allocates nothing, leaves errno alone, and hands the kernel one
  *   contiguous buffer.
  * - Descriptors of user_events_data are kept at high numbers. If a program closes all descriptors,
  *   its next file does not get our number; the library detects the loss and reopens the file
  *   (kernel.c).
- * - The process's lock and state are in a page that is zeroed in a forked child; fork() waits for the lock
- *   (lock.c).
+ * - The process's lock and state are in a page that is zeroed in a forked child; fork() waits for
+ *   the lock (lock.c).
  */
 #ifndef INSIDE_H
 #define INSIDE_H
@@ -289,7 +289,7 @@ static uint64_t now_ns(void); /* CLOCK_MONOTONIC */
 
 /* ---- enable_word.c; called with the lock held ---- */
 
-static uint32_t nobody; /* the word of a deregistered event: always 0 */
+static uint32_t unused_word; /* the word of a deregistered event: always 0 */
 
 static uint32_t *word_new(void);
 static void word_free(const uint32_t *word);
@@ -392,7 +392,7 @@ static struct home *home_new(void)
 	if (home != &fallback)
 		madvise(home, page, MADV_WIPEONFORK);
 	/*
-	 * Do this here without our lock, because older C libraries hold a lock of their own while
+	 * Do this here without our lock, because older C libraries hold one of their locks while
 	 * they call us.
 	 */
 	pthread_atfork(fork_begins, fork_is_over, fork_in_child);
@@ -742,7 +742,10 @@ static int register_word(struct perfume_event *event, const char *command)
 	return (int)reg.write_index;
 }
 
-/* The status page is read-only and shared by all processes, so the word only says to check it. */
+/*
+ * The status page is read-only and shared by all processes, so the word only indicates that it must
+ * be checked.
+ */
 static int register_status(struct perfume_event *event, const char *command)
 {
 	struct user_reg_bits bits = {.size = sizeof(bits), .name_args = (uintptr_t)command};
@@ -1779,7 +1782,7 @@ static uint32_t drop(struct perfume_event *event, struct area_slot *slot, uint32
 	uint32_t wanted = __atomic_and_fetch(&slot->wanted, ~dead, __ATOMIC_SEQ_CST);
 	uint32_t *word = __atomic_load_n(&event->word, __ATOMIC_RELAXED);
 
-	if (!wanted && word != &nobody) {
+	if (!wanted && word != &unused_word) {
 		__atomic_fetch_and(word, ~(uint32_t)PERFUME_WORD_RING, __ATOMIC_SEQ_CST);
 		wanted = __atomic_load_n(&slot->wanted, __ATOMIC_SEQ_CST);
 		if (wanted)
@@ -2005,7 +2008,7 @@ static int basic_size(const struct field *field, unsigned i, int is_unsigned, lo
 
 /*
  * Returns the size of the field's value, or a negative errno. *ret_length as above; 0: the kernel
- * knows the type.
+ * supports the type.
  */
 static int field_size(const struct field *field, long *ret_length)
 {
@@ -2166,7 +2169,7 @@ static struct perfume_probe *probe_new(const char *name, const struct fields *fi
 	text = (char *)&probe->sizes[n];
 	probe->n_fields = (uint32_t)n;
 	probe->event.target = PERFUME_NO_TARGET;
-	probe->event.word = &nobody;
+	probe->event.word = &unused_word;
 	probe->event.fields = memcpy(text, fields->text, fields->n + 1);
 	probe->event.name = strcpy(text + fields->n + 1, name);
 	return probe;
@@ -2178,7 +2181,7 @@ static void probe_remove(struct perfume_probe *probe)
 	uint32_t *word = probe->event.word;
 	int forgotten = event_remove(&probe->event);
 
-	__atomic_store_n(&probe->event.word, &nobody, __ATOMIC_RELEASE);
+	__atomic_store_n(&probe->event.word, &unused_word, __ATOMIC_RELEASE);
 	if (forgotten)
 		word_free(word);
 }

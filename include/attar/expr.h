@@ -112,7 +112,7 @@ struct attar_expr_opts {
 	attar_expr_output_fn *output; /* for printf() */
 	/*
 	 * If not NULL, an error has only its reason as text, and the column (from 1) in the
-	 * expression is stored here, for attar_spec_error() and the like; 0: it has none.
+	 * expression is stored here, for attar_spec_error(); 0: it has none.
 	 */
 	unsigned *ret_column;
 	attar_expr_text_fn *ustring; /* the text at an address in the process of record->tid */

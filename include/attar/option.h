@@ -72,8 +72,8 @@ template <typename A> struct attar_same_type<A, A> {
 	(offsetof(state_, member_) + 0 * sizeof(char[ATTAR_HAS_TYPE(state_, member_, want_)]))
 
 /*
- * Further members of an option, after the help of ATTAR_COUNT() and the like. In C they may also be
- * written as designated initializers, `.min = 1`; C++ allows the macros only.
+ * Further members of an option, after the help of ATTAR_COUNT() and the other macros. In C they may
+ * also be written as designated initializers, `.min = 1`; C++ allows the macros only.
  *
  *	ATTAR_COUNT(struct state, depth, 0, "depth", "N", "levels to show", ATTAR_MIN(1))
  */
@@ -141,7 +141,7 @@ constexpr attar_option attar_option_of(char letter, const char *name, const char
  *	ATTAR_SWITCH(struct state, member, name, help)
  *	ATTAR_COUNT(struct state, member, letter, name, value, help, ...)
  *
- * The others have the parameters of ATTAR_COUNT(). ATTAR_MIN(), ATTAR_BARE() and the like may
+ * The others have the parameters of ATTAR_COUNT(). ATTAR_MIN(), ATTAR_BARE() and others may
  * follow. A member of another type does not compile.
  */
 #define ATTAR_FLAG(state_, member_, letter_, name_, help_)                                         \

@@ -287,7 +287,7 @@ ATTAR_API int attar_run_watch_cpus(struct attar_run *run);
 
 /*
  * Whether --cpus selects this CPU: 1, or 0; without the option it selects all. -EINVAL or -ERANGE:
- * it is no list of CPUs. For values that are not of events: those of events are limited to the
+ * it is not a list of CPUs. For values that are not of events: those of events are limited to the
  * CPUs.
  */
 ATTAR_API int attar_run_is_cpu_selected(struct attar_run *run, int cpu);
@@ -566,7 +566,7 @@ ATTAR_API bool attar_run_is_stopped(const struct attar_run *run);
 ATTAR_API const struct attar_profiler *attar_run_profiler(const struct attar_run *run);
 
 /*
- * Whether events come from the running system, which can tell more about them; not from a
+ * Whether events come from the running system, which has more information about them; not from a
  * recording.
  */
 ATTAR_API bool attar_run_is_live(const struct attar_run *run);
@@ -579,7 +579,7 @@ ATTAR_API bool attar_run_has_database(const struct attar_run *run);
 
 /*
  * Opens this database, which can only be read. Returns 0; *ret_db is to be closed with
- * sqlite3_close(). Or a negative errno with an error text: -EINVAL if the input is no database,
+ * sqlite3_close(). Or a negative errno with an error text: -EINVAL if the input is not a database,
  * -EBADMSG if it is damaged, -EOPNOTSUPP if attar was built without SQLite.
  */
 struct sqlite3;
@@ -642,7 +642,7 @@ ATTAR_API bool attar_run_wants_spans(const struct attar_run *run);
 
 /* What ended a state of a thread, by waking it up. Borrowed for the call. */
 struct attar_waker {
-	const char *comm;            /* "[interrupt]" or the like, if it is no thread */
+	const char *comm;            /* "[interrupt]" or similar, if it is not a thread */
 	int32_t pid, tid;            /* 0: no thread */
 	const attar_location *stack; /* innermost first */
 	size_t depth;
@@ -653,8 +653,8 @@ struct attar_span {
 	uint64_t begin, end; /* ns of the stream's clock */
 	/* Whose time it is. NULL, or an idle thread: that of the CPU. */
 	const struct attar_thread *thread;
-	const char *track; /* the name of a track of its own, instead of the thread; NULL: none */
-	int32_t cpu;       /* -1: unknown */
+	const char *track;    /* the name of a separate track, instead of the thread; NULL: none */
+	int32_t cpu;          /* -1: unknown */
 	const char *category; /* "state", "pair", "call", "event" or "sample" */
 	const char *name;
 	const char *detail; /* NULL: none */

@@ -244,7 +244,7 @@ ATTAR_API void attar_time_series_point(struct attar_section *series, uint64_t ti
 enum attar_span_column {
 	ATTAR_SPAN_TIME,     /* its begin: ns since 1970 */
 	ATTAR_SPAN_DURATION, /* ns */
-	ATTAR_SPAN_PID,      /* of its thread; none: the name is that of a CPU or the like */
+	ATTAR_SPAN_PID,      /* of its thread; none: the name is that of a CPU or other track */
 	ATTAR_SPAN_TID,
 	ATTAR_SPAN_THREAD,   /* name of the thread */
 	ATTAR_SPAN_CPU,      /* none: unknown */
@@ -255,7 +255,7 @@ enum attar_span_column {
 	ATTAR_SPAN_SAMPLE,    /* 1: only says where the thread was, as a sample of its stack does */
 	ATTAR_SPAN_DETAIL,    /* text; none: no detail */
 	ATTAR_SPAN_WAKER,     /* name of what ended the state; none: unknown */
-	ATTAR_SPAN_WAKER_PID, /* none: the waker is no thread, such as an interrupt */
+	ATTAR_SPAN_WAKER_PID, /* none: the waker is not a thread, but an interrupt */
 	ATTAR_SPAN_WAKER_TID,
 	ATTAR_SPAN_WAKER_STACK, /* its functions, innermost first: "f < g < main" */
 };
@@ -266,7 +266,7 @@ ATTAR_API struct attar_section *attar_report_spans(struct attar_report *report, 
 /*
  * Reads one report, a line of `attar --format json`, of n bytes. Fields and sections of a later
  * version are skipped; named values of rows, time series and time lines are not read. Returns 0,
- * -ENOMEM, or -EBADMSG with an error text for what is no such report. The caller frees the report.
+ * -ENOMEM, or -EBADMSG with an error text for any other text. The caller frees the report.
  */
 ATTAR_API int attar_report_read_json(const char *text, size_t n, struct attar_report **ret_report);
 
@@ -471,7 +471,7 @@ ATTAR_API int attar_renderer_draw(
 
 /*
  * As attar_renderer_draw(), but with these notes instead of those of the report: each output has
- * rows of its own that its reader did not take.
+ * its own rows that its reader did not accept.
  */
 ATTAR_API int attar_renderer_draw_noted(struct attar_renderer *renderer,
 	const struct attar_report *report, const struct attar_notes *notes);
@@ -498,7 +498,7 @@ struct attar_delivery {
 };
 
 /*
- * Logs what happened since the last call to a sink that sends rows from a thread of its own: call
+ * Logs what happened since the last call to a sink that sends rows from a separate thread: call
  * it from time to time. Sinks never log from that thread.
  */
 ATTAR_API void attar_renderer_turn(struct attar_renderer *renderer);

@@ -128,7 +128,7 @@ ATTAR_API void attar_run_command(struct attar_run *run, char *const *argv);
 ATTAR_API int attar_run_go(struct attar_run *run, const struct attar_run_hooks *hooks);
 
 /*
- * Opens the events and starts the run, for a caller with a loop of its own:
+ * Opens the events and starts the run, for a caller with its own loop:
  *
  *	attar_run_start(run, &hooks);
  *	while ((r = attar_run_step(run, 100)) > 0)
@@ -148,7 +148,7 @@ ATTAR_API int attar_run_start(struct attar_run *run, const struct attar_run_hook
 ATTAR_API int attar_run_step(struct attar_run *run, int timeout_ms);
 
 /*
- * A descriptor for poll(2), epoll(7) and the like: readable when attar_run_step() has work to do.
+ * A descriptor for poll(2) or epoll(7): readable when attar_run_step() has work to do.
  * Owned by the run. -EINVAL: the run was not started, or repeats its command.
  */
 ATTAR_API int attar_run_fd(struct attar_run *run);

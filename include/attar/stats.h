@@ -78,7 +78,7 @@ struct attar_stacks_opts {
  * Adds to the report: the table "functions" (self, total, weight, comm, dso, symbol; by self, then
  * total); the tree "stacks" if opts.tree is set, one root per task, outermost frame first; and
  * remarks about samples of idle CPUs, which are in neither, and about full tables. An address
- * without a symbol that has at least 0.5% of the weight is a row of its own; other addresses
+ * without a symbol that has at least 0.5% of the weight has a separate row; other addresses
  * without a symbol are the "[unknown]" of their file. opts may be NULL. *ret_unresolved is the
  * share of the weight (0..1) whose innermost frame has no name, for attar_run_unresolved().
  *

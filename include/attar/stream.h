@@ -86,7 +86,7 @@ struct attar_event {
 	struct attar_thread *thread;
 	/* PERF_RECORD_LOST: the period in which records were lost on this CPU. */
 	uint64_t lost_from, lost_to; /* ns */
-	/* In a run: the fields of struct attar_input, for attar_arg_u64() and the like. */
+	/* In a run: the fields of struct attar_input, for attar_arg_u64() and similar functions. */
 	const struct attar_field *const *fields;
 	/* In a run: of struct attar_timer, the counts since the previous sample of the CPU. */
 	const uint64_t *counts;
@@ -374,7 +374,7 @@ ATTAR_API int attar_stream_read(
 	struct attar_stream *stream, int timeout_ms, struct attar_event *ret_event);
 
 /*
- * One fd for all rings, for poll(2), epoll(7) and the like: readable when a ring has reached its
+ * One fd for all rings, for poll(2) or epoll(7): readable when a ring has reached its
  * watermark. Owned by the stream. Call attar_stream_next() until it returns 0 before each poll:
  * readiness is reported once (edge-triggered).
  */

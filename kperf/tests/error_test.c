@@ -82,7 +82,7 @@ static void a_process_that_has_ended(void **state)
 	waitpid(child, NULL, 0);
 }
 
-/* In a process of its own, in which check() may use up or close what it likes. */
+/* In a child process, in which check() may exhaust or close any resource. */
 static void in_a_child(bool (*check)(void))
 {
 	pid_t child = fork();
@@ -286,7 +286,7 @@ static void without_permission(void **state)
 	assert_int_equal(status, 0);
 }
 
-/* Runs check() as nobody in another process; it returns true if all is as expected. */
+/* Runs check() as user nobody in a child process; it returns true if all is as expected. */
 static void as_nobody(bool (*check)(void))
 {
 	pid_t child;

@@ -19,7 +19,7 @@
 #include "pmu.h"
 #include "symbol.h"
 
-/* Exactly n page faults; at most this many more with a sanitizer, which has memory of its own. */
+/* Exactly n page faults; at most this many more with a sanitizer, which allocates memory too. */
 #ifdef __SANITIZE_ADDRESS__
 #define TEST_FAULTS_MORE 500
 #else

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Files of /proc: entries beside what the files and system calls say. */
+/* Files of /proc: entries compared with the files and with system calls. */
 #include <sys/utsname.h>
 
 #include "kperf_test.h"

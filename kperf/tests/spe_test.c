@@ -171,7 +171,7 @@ static void rows_have_all_members(void **state)
 	finish(&f);
 }
 
-/* On a CPU the context packet tells the thread; without one it is unknown, and counted. */
+/* On a CPU, the context packet identifies the thread; without one it is unknown, and counted. */
 static void threads_of_a_cpu(void **state)
 {
 	struct fake f;
@@ -237,7 +237,7 @@ static void losses_are_counted(void **state)
 	finish(&f);
 }
 
-/* What GetWarn() says about a read of a task that is stopped. */
+/* The warnings of GetWarn() about a read of a task that is stopped. */
 static int warning_of(struct fake *f, const char *part)
 {
 	struct kp_counter counter = {0};
@@ -264,7 +264,7 @@ static void losses_are_a_warning(void **state)
 	assert_int_equal(warning_of(&f, ""), SUCCESS);
 	put_load(&f, test_burn, 1, 1, 0);
 	put_record(&f, f.page->aux_tail, f.page->aux_head - f.page->aux_tail, 0);
-	assert_int_equal(warning_of(&f, "1 samples do not say"), LIBPERF_WARN_CTXID_LOST);
+	assert_int_equal(warning_of(&f, "1 samples do not identify"), LIBPERF_WARN_CTXID_LOST);
 	assert_int_equal(f.list->n, 2);
 	finish(&f);
 }

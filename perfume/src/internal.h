@@ -4,14 +4,14 @@
  * concatenates them into perfume.c, which is built, tested and copied into programs.
  *
  * Invariants, because the kernel and other processes write to this process's memory:
- * - An enable word that the kernel knows is never freed or unmapped (enable_word.c).
+ * - An enable word that is registered with the kernel is never freed or unmapped (enable_word.c).
  * - The write path takes no lock, allocates nothing, leaves errno alone, and hands the kernel one
  *   contiguous buffer.
  * - Descriptors of user_events_data are kept at high numbers. If a program closes all descriptors,
  *   its next file does not get our number; the library detects the loss and reopens the file
  *   (kernel.c).
- * - The process's lock and state are in a page that is zeroed in a forked child; fork() waits for the lock
- *   (lock.c).
+ * - The process's lock and state are in a page that is zeroed in a forked child; fork() waits for
+ *   the lock (lock.c).
  */
 #ifndef INSIDE_H
 #define INSIDE_H
@@ -177,7 +177,7 @@ static uint64_t now_ns(void); /* CLOCK_MONOTONIC */
 
 /* ---- enable_word.c; called with the lock held ---- */
 
-static uint32_t nobody; /* the word of a deregistered event: always 0 */
+static uint32_t unused_word; /* the word of a deregistered event: always 0 */
 
 static uint32_t *word_new(void);
 static void word_free(const uint32_t *word);

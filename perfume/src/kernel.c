@@ -51,7 +51,10 @@ static int register_word(struct perfume_event *event, const char *command)
 	return (int)reg.write_index;
 }
 
-/* The status page is read-only and shared by all processes, so the word only says to check it. */
+/*
+ * The status page is read-only and shared by all processes, so the word only indicates that it must
+ * be checked.
+ */
 static int register_status(struct perfume_event *event, const char *command)
 {
 	struct user_reg_bits bits = {.size = sizeof(bits), .name_args = (uintptr_t)command};

@@ -54,7 +54,7 @@ static struct home *home_new(void)
 	if (home != &fallback)
 		madvise(home, page, MADV_WIPEONFORK);
 	/*
-	 * Do this here without our lock, because older C libraries hold a lock of their own while
+	 * Do this here without our lock, because older C libraries hold one of their locks while
 	 * they call us.
 	 */
 	pthread_atfork(fork_begins, fork_is_over, fork_in_child);

@@ -126,7 +126,7 @@ static int basic_size(const struct field *field, unsigned i, int is_unsigned, lo
 
 /*
  * Returns the size of the field's value, or a negative errno. *ret_length as above; 0: the kernel
- * knows the type.
+ * supports the type.
  */
 static int field_size(const struct field *field, long *ret_length)
 {

@@ -59,7 +59,7 @@ static struct perfume_probe *probe_new(const char *name, const struct fields *fi
 	text = (char *)&probe->sizes[n];
 	probe->n_fields = (uint32_t)n;
 	probe->event.target = PERFUME_NO_TARGET;
-	probe->event.word = &nobody;
+	probe->event.word = &unused_word;
 	probe->event.fields = memcpy(text, fields->text, fields->n + 1);
 	probe->event.name = strcpy(text + fields->n + 1, name);
 	return probe;
@@ -71,7 +71,7 @@ static void probe_remove(struct perfume_probe *probe)
 	uint32_t *word = probe->event.word;
 	int forgotten = event_remove(&probe->event);
 
-	__atomic_store_n(&probe->event.word, &nobody, __ATOMIC_RELEASE);
+	__atomic_store_n(&probe->event.word, &unused_word, __ATOMIC_RELEASE);
 	if (forgotten)
 		word_free(word);
 }

@@ -257,7 +257,7 @@ static uint32_t drop(struct perfume_event *event, struct area_slot *slot, uint32
 	uint32_t wanted = __atomic_and_fetch(&slot->wanted, ~dead, __ATOMIC_SEQ_CST);
 	uint32_t *word = __atomic_load_n(&event->word, __ATOMIC_RELAXED);
 
-	if (!wanted && word != &nobody) {
+	if (!wanted && word != &unused_word) {
 		__atomic_fetch_and(word, ~(uint32_t)PERFUME_WORD_RING, __ATOMIC_SEQ_CST);
 		wanted = __atomic_load_n(&slot->wanted, __ATOMIC_SEQ_CST);
 		if (wanted)

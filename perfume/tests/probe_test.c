@@ -107,7 +107,7 @@ static void a_descriptor_that_the_program_closed_is_not_written_to(void **state)
 	ctx->file.fd = pipe_ends[1];
 	close(pipe_ends[1]);
 	/*
-	 * Without user_events there can be no listener. With them, the error is EBADF for lack of a
+	 * Without user_events a listener cannot exist. With them, the error is EBADF for lack of a
 	 * listener.
 	 */
 	assert_in_range(-perfume_write(probe, &a, sizeof(a)), 0, EBADF);

@@ -27,7 +27,7 @@ class Event:
         order_placed = attar.Event('order_placed', id='u64', price='f64', symbol='str')
         order_placed(id=17, price=99.5, symbol='ACME')
 
-    Types: u8 to u64, s8 to s64, f32, f64, bool, str and bytes. A call while nobody listens only
+    Types: u8 to u64, s8 to s64, f32, f64, bool, str and bytes. A call without a listener only
     tests a flag. It returns whether the event was emitted.
     """
 
@@ -54,7 +54,7 @@ class Event:
 
     @property
     def enabled(self) -> bool:
-        """Whether somebody listens."""
+        """Whether there is a listener."""
         return self._probe.enabled
 
     def __call__(self, *values: Any, **named: Any) -> bool:

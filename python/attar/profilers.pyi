@@ -145,7 +145,7 @@ class _breakpoint:
     """Who reads, writes or executes an address, and which value is written."""
     def __call__(
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
-        # ADDRESS[/1|2|4|8][:rwx], also as a word of its own: a number, SYMBOL of the kernel or of
+        # ADDRESS[/1|2|4|8][:rwx], also without the option: a number, SYMBOL of the kernel or of
         # the program of -p, or SYMBOL@FILE, with +OFFSET; 4 bytes and w by default
         address: _Texts = ...,
         # only hits for which this is true: of data, the new value, old and address
@@ -322,7 +322,7 @@ class _expr:
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # events with the fields of the expression
         event: _Texts = ...,
-        # the expression, also as a word of its own
+        # the expression, also without the option
         expression: _Text = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,

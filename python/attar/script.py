@@ -275,7 +275,7 @@ class Session:
             calls.exit()
 
     def _finish(self):
-        """Say what was lost, also when the script failed and nobody read the rings."""
+        """Report what was lost, also if the script failed and the rings were not read."""
         self.events.stop()
         self.events.drain()
         notes = self.events.notes

@@ -98,7 +98,7 @@ static PyMethodDef methods[] = {
 	METHOD("close", probe_close, METH_NOARGS, "Removes the event."), {NULL, NULL, 0, NULL}};
 
 static PyGetSetDef getters[] = {
-	{"enabled", (getter)get_enabled, NULL, "whether somebody listens", NULL},
+	{"enabled", (getter)get_enabled, NULL, "whether there is a listener", NULL},
 	{NULL, NULL, NULL, NULL, NULL}};
 
 static PyType_Slot slots[] = {{Py_tp_new, probe_new}, {Py_tp_dealloc, probe_free},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * attar agent: runs profilers for months. Each is a process of its own; this one starts them,
- * watches them, joins their metrics and keeps them within limits. docs/design.md says why.
+ * attar agent: runs profilers for months. Each is a separate process; this one starts them, watches
+ * them, joins their metrics and keeps them within limits. docs/design.md gives the reasons.
  */
 #include "cli/agent.h"
 
@@ -293,7 +293,7 @@ static bool is_same(const char *a, const char *b)
 	return a && b ? !strcmp(a, b) : a == b;
 }
 
-/* Rights and sockets are taken once. */
+/* Rights and sockets are set up at the start only. */
 static void note_restart(const struct agent_config *old, const struct agent_config *new)
 {
 	if (!is_same(old->listen, new->listen) ||

@@ -9,12 +9,12 @@
 
 struct agent {
 	const char *path;            /* of the configuration */
-	struct agent_config options; /* of the command line: these are stronger */
+	struct agent_config options; /* of the command line: these override the file */
 	struct agent_config config;
 	VEC(struct agent_child *) children;
 	struct server *server; /* NULL: no --listen */
 	char *directory;       /* of the files with metrics of the children */
-	bool own_directory;    /* it was made by the agent */
+	bool own_directory;    /* the agent created it */
 	int signals;           /* signalfd */
 	bool stopping;
 	uint64_t reloads, failed_reloads;
@@ -25,7 +25,7 @@ struct agent {
 	double cpu;                  /* share of a CPU between the last two checks */
 	uint64_t rss;                /* bytes at the last check, all processes */
 	uint64_t watchdog_ns, watchdog_due;
-	/* when the metrics are looked at, and are too old; what they were made of */
+	/* when the metrics are checked, and when they are too old; what they were made from */
 	uint64_t metrics_due, metrics_stale, metrics_version;
 };
 
@@ -41,7 +41,7 @@ void agent_metrics_write(const struct agent *agent, struct buf *out);
 
 /*
  * Appends the metrics in n texts of Prometheus' format as one: each family once, with the label
- * `section` in all samples. Lines that are no metrics are left out. 0 or -ENOMEM.
+ * `section` in all samples. Other lines are left out. 0 or -ENOMEM.
  */
 struct agent_metrics_text {
 	const char *section;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A profiler of the agent: a process of its own, which is started again when it ends, after a time
+ * A profiler of the agent: a separate process, which is started again when it ends, after a time
  * that doubles with each failure. Its lines on stderr are logged with the name of its section.
  */
 #ifndef CLI_AGENT_CHILD_H

@@ -134,7 +134,7 @@ int agent_config_set(struct agent_config *c, const char *key, const char *value)
 
 /* ---- command lines ---- */
 
-/* A profiler with an option --output of its own has no reports. */
+/* A profiler that defines the option --output has no reports. */
 static bool records(const struct attar_profiler *profiler)
 {
 	for (const struct attar_option *o = profiler->options; o && o->name; o++)
@@ -255,7 +255,7 @@ static int take_head(struct reader *r, char *text)
 	char *end = strchr(text, ']');
 
 	if (!end || end[1])
-		return bad(r, r->line, "'%s': the head of a section is [NAME]", CLIP(text));
+		return bad(r, r->line, "'%s': a section header is [NAME]", CLIP(text));
 	*end = '\0';
 	text++;
 	r->section = NULL;
@@ -264,7 +264,7 @@ static int take_head(struct reader *r, char *text)
 		return 0;
 	if (!is_name(text))
 		return bad(r, r->line,
-			"'%s' is no name of a section: use at most %d lower-case letters, digits, "
+			"'%s' is not a section name: use at most %d lower-case letters, digits, "
 			"- and _",
 			CLIP(text), AGENT_NAME_MAX);
 	vec_each (&r->config->sections, s)

@@ -221,7 +221,7 @@ static void write_own(struct buf *b, const struct agent *a)
 	single(b, "attar_agent_max_cpu_ratio", "gauge", "The limit; 0: none.", a->config.max_cpu);
 	single(b, "attar_agent_max_memory_bytes", "gauge", "The limit; 0: none.",
 		(double)a->config.max_memory);
-	single(b, "attar_agent_reloads_total", "counter", "Configurations that were taken over.",
+	single(b, "attar_agent_reloads_total", "counter", "Configurations that were loaded.",
 		(double)a->reloads);
 	single(b, "attar_agent_failed_reloads_total", "counter",
 		"Configurations that were invalid; the former one was kept.",

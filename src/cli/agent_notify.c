@@ -7,7 +7,7 @@
 
 #include "base/base.h"
 
-/* A failure is not reported: the service manager will say what it misses. */
+/* A failure is not reported: the service manager reports messages that it misses. */
 void agent_notify(const char *text)
 {
 	const char *path = getenv("NOTIFY_SOCKET");

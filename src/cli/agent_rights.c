@@ -41,7 +41,7 @@ static uint64_t bit(unsigned number)
 	return UINT64_C(1) << number;
 }
 
-/* Before Linux 5.8, perf events ask for CAP_SYS_ADMIN. */
+/* Before Linux 5.8, perf events require CAP_SYS_ADMIN. */
 static uint64_t usual_rights(void)
 {
 	int64_t last = CAP_BPF;
@@ -83,8 +83,9 @@ static int parse_rights(const char *list, uint64_t *set)
 }
 
 /*
- * Looks up a user in /etc/passwd only: the name services that getpwnam(3) asks are shared
- * libraries, which a static program does not have. A number is a uid, with the gid of its own.
+ * Looks up a user in /etc/passwd only: the name services that getpwnam(3) uses are shared
+ * libraries, which a static program does not have. A number is a uid; its gid is that of the entry
+ * with this uid.
  */
 static int find_user(const char *name, uid_t *ret_uid, gid_t *ret_gid)
 {

@@ -46,9 +46,10 @@ static const struct command_option kcore_options[] = {
 
 static const struct command_option usdt_options[] = {
 	{"add [PROVIDER:NAME@]FILE[@ADDRESS] [ARGUMENTS]",
-		"make tracepoints PROVIDER:NAME of the USDT probes in a program or library, which "
+		"create tracepoints PROVIDER:NAME for the USDT probes in a program or library, "
+		"which "
 		"stay until they are deleted; * and ? match. With ADDRESS (a number, or FUNCTION"
-		"[+OFFSET]), only of this place. ARGUMENTS are as in a probe's note (-4@%edi "
+		"[+OFFSET]), only at this location. ARGUMENTS are as in a probe's note (-4@%edi "
 		"8@16(%rsp)), or as the kernel reads them (name=%di:s32)"},
 	{"del PROVIDER:NAME", "delete these tracepoints; * and ? match"},
 	{"list [FILE[:PROVIDER[:NAME]]]",
@@ -134,9 +135,8 @@ static const struct command_option agent_options[] = {
 };
 
 static const struct command_option fleet_options[] = {
-	{"-H, --hosts HOST,...",
-		"the hosts, as ssh knows them: names, USER@HOST, or those of its configuration; "
-		"may be repeated"},
+	{"-H, --hosts HOST,...", "the hosts, as arguments of ssh: names, USER@HOST, or hosts of "
+				 "its configuration; may be repeated"},
 	{"PROFILER [OPTIONS] [-- COMMAND]",
 		"what runs on each of them, with the options of the profiler; those for output, "
 		"such as -o, --format and --rows, are for the merged report here"},
@@ -178,7 +178,7 @@ const struct command commands[] = {
 	{"fleet", "-H HOST,... [OPTIONS] PROFILER [OPTIONS] [-- COMMAND]",
 		"run a profiler on several hosts, and merge their reports", fleet_options,
 		command_fleet, "name"},
-	{"usdt", "add|del|list ...", "make tracepoints of the USDT probes of programs",
+	{"usdt", "add|del|list ...", "create tracepoints for the USDT probes of programs",
 		usdt_options, command_usdt},
 	{"help", "[NAME]", "show the manual of a profiler or command", no_options, command_help,
 		"name"},

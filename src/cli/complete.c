@@ -195,7 +195,7 @@ static void bash(struct buf *b)
 
 /* ---- zsh ---- */
 
-/* Inside '...[...]': brackets, colons and quotes have meanings of their own. */
+/* Inside '...[...]': brackets, colons and quotes have a special meaning. */
 static void zsh_text(struct buf *b, const char *text)
 {
 	for (; *text; text++) {

@@ -7,7 +7,7 @@
 #include "cli/outputs.h"
 
 /*
- * Whether lines on standard input are markers. It must be a pipe or socket, which nobody else
+ * Whether lines on standard input are markers. It must be a pipe or socket that no other process
  * reads: a terminal, a file (that of a loop in a script) and /dev/null are not read.
  */
 void control_begin(bool reads_stdin);

@@ -131,7 +131,7 @@ static int read_output(const char *const *argv, struct buf *text)
 	pid_t pid;
 
 	if (pipe2(pipes, O_CLOEXEC) < 0)
-		return attar_fail(-EIO, "cannot make a pipe: %s", strerror(errno));
+		return attar_fail(-EIO, "cannot create a pipe: %s", strerror(errno));
 	posix_spawn_file_actions_init(&actions);
 	posix_spawn_file_actions_adddup2(&actions, pipes[1], STDOUT_FILENO);
 	r = posix_spawn(&pid, "/proc/self/exe", &actions, NULL, (char **)argv, environ);

@@ -19,7 +19,7 @@ struct finding {
 
 typedef VEC(struct finding) finding_list;
 
-/* In text output the fix is a line of its own, so that a narrow terminal does not cut it off. */
+/* In text output the fix is on a separate line, so that a narrow terminal does not cut it off. */
 static void add_row(struct attar_section *t, bool json, const struct attar_check *check)
 {
 	attar_section_row(t);
@@ -52,7 +52,10 @@ static struct attar_section *add_table(struct attar_report *report, bool json, c
 	return t;
 }
 
-/* What the profiler loses by the finding: of a check with "!" after its name everything. */
+/*
+ * What the profiler cannot do because of the finding: nothing at all if the check has "!" after its
+ * name.
+ */
 static enum attar_check_state weigh(const struct attar_profiler *p, const struct finding *f)
 {
 	const char *at = p->needs ? strstr(p->needs, f->name) : NULL;

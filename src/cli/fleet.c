@@ -144,7 +144,7 @@ static int go(struct fleet *f, const struct fleet_args *args)
 
 /* ---- the command ---- */
 
-/* What the outputs need, and JSON of hosts does not have. */
+/* What the outputs need and the JSON of hosts does not contain. */
 static int check_outputs(const struct fleet *f)
 {
 	bool intervals = attar_run_interval(f->run) != 0;

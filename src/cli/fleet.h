@@ -77,7 +77,7 @@ struct fleet_host {
 	bool has_started, stopping;
 	bool has_ended; /* the profiler, with: */
 	int status;
-	unsigned noise;                     /* lines that are none of the protocol */
+	unsigned noise;                     /* lines that are not part of the protocol */
 	VEC(struct attar_report *) reports; /* that wait for other hosts */
 	uint64_t waiting_since;             /* ns: the first of them; */
 	uint64_t n_reports, skipped, seen, lost;
@@ -112,7 +112,7 @@ void fleet_host_write(struct fleet_host *h);
 /* Whether there is something to be written. */
 bool fleet_host_has_output(const struct fleet_host *h);
 
-/* Takes note if ssh has ended and nothing of it remains to be read. */
+/* Records the end of ssh, once all its output has been read. */
 void fleet_host_check(struct fleet_host *h);
 
 /* Ends ssh and frees what the host holds. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A host of attar fleet: the process of ssh, and what is said over its pipes. */
+/* A host of attar fleet: the process of ssh, and the protocol on its pipes. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -52,7 +52,7 @@ static void ATTAR_PRINTF(2, 3) explain(struct fleet_host *h, const char *fmt, ..
 	snprintf(h->reason, sizeof(h->reason), "%s", buf_text(&b));
 }
 
-/* What the host still writes is of no use. */
+/* Further output of the host is ignored. */
 static void end(struct fleet_host *h, enum fleet_state state)
 {
 	h->state = state;
@@ -311,7 +311,7 @@ static int take_report(struct fleet_host *h, const char *line, size_t n)
 	if (r < 0) {
 		attar_error_clear();
 		refuse(h, r == -ENOMEM ? "no memory for its report"
-				       : "what it sent is no report of attar");
+				       : "what it sent is not a report of attar");
 		return r;
 	}
 	if (is_too_wide(report)) {
@@ -353,8 +353,8 @@ static bool take_number(const char *line, const char *word, uint64_t *ret_number
 static void take_noise(struct fleet_host *h)
 {
 	if (++h->noise > NOISE_MAX)
-		refuse(h, "it does not speak as attar does: does its shell print text when it "
-			  "starts?");
+		refuse(h, "it does not follow the protocol of attar: does its shell print text "
+			  "when it starts?");
 }
 
 static void take_line(struct fleet_host *h, const char *line, size_t n)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * attar fleet --serve: the part on a host. It starts the profiler as a process of its own, whose
- * standard output is that of this one, and ends it when standard input ends: when the command that
- * asked for it is gone, nothing of it remains.
+ * attar fleet --serve: the part on a host. It starts the profiler as a separate process, which
+ * inherits its standard output, and ends it when standard input ends: nothing remains when the
+ * requesting command has exited.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -107,7 +107,7 @@ static int start(struct serve *s)
 	return 0;
 }
 
-/* Signals that are more and more urgent. The first one lets the profiler print its report. */
+/* Signals of increasing urgency. The first one lets the profiler print its report. */
 static void stop_turn(struct serve *s)
 {
 	if (!s->stopping || !s->child || base_now() < s->stop_at)
@@ -210,7 +210,7 @@ static int read_requests(struct serve *s)
 
 /* ---- the loop ---- */
 
-/* How long nothing is to be done but to wait, ms. */
+/* How long to wait for the next action, ms. */
 static int wait_ms(const struct serve *s)
 {
 	uint64_t now = now_real(), left;

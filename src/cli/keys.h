@@ -29,9 +29,8 @@ void keys_open(struct keys *k);
 /* Reads the keys that were pressed. Returns true if one was q. */
 bool keys_read(struct keys *k);
 
-/* Makes the renderer sort by the chosen column. The report tells which columns there are. */
-void keys_sort(
-	struct keys *k, const struct attar_report *report, struct attar_renderer *renderer);
+/* Makes the renderer sort by the chosen column. The report lists the columns. */
+void keys_sort(struct keys *k, const struct attar_report *report, struct attar_renderer *renderer);
 
 /* Restores the terminal. */
 void keys_close(struct keys *k);

@@ -20,7 +20,7 @@ struct output_options {
 	char output_help[384], format_help[256], flame_graph_help[256];
 };
 
-/* Whether the profiler has an option --output of its own: it writes its results there. */
+/* Whether the profiler itself defines the option --output: it writes its results there. */
 bool output_options_has_own(const struct attar_profiler *profiler);
 
 /*

@@ -176,7 +176,7 @@ static int add(struct outputs *o, struct output *out, const struct attar_render_
 	return 0;
 }
 
-/* Rejects a sink that the profiler has nothing for, before the run and before creating a file. */
+/* Rejects a sink for which the profiler has no data, before the run and before creating a file. */
 static int check_sink(const struct attar_profiler *profiler, const struct attar_sink *sink)
 {
 	if (draws_spans_only(sink) && !(profiler->uses & ATTAR_GIVES_SPANS))
@@ -577,7 +577,7 @@ static int draw_kind(struct outputs *o, enum kind kind, const struct drawing *d,
 	return result;
 }
 
-/* The rows that databases did not take, and their spools neither. */
+/* The rows that neither databases nor their spools accepted. */
 static void note_unstored(
 	struct outputs *o, struct attar_notes *notes, enum attar_scope scope, bool wait)
 {
@@ -598,8 +598,8 @@ static void note_unstored(
 }
 
 /*
- * Databases first: the notes of the others say what these did not take. Then files: the notes on
- * stdout include the memory that it took to draw them.
+ * Databases first: the notes of the others count the rows that these did not accept. Then files:
+ * the notes on stdout include the memory that it took to draw them.
  */
 int outputs_draw(struct outputs *o, const struct attar_report *report, enum attar_scope scope,
 	bool intervals)

@@ -76,7 +76,7 @@ void outputs_empty(struct outputs *o);
 /* Fits the output on stdout to the size of the terminal. */
 void outputs_resize(struct outputs *o);
 
-/* Logs what databases have to say. */
+/* Logs the messages of databases. */
 void outputs_turn(struct outputs *o);
 
 /* True if an output has not failed. */

@@ -38,7 +38,7 @@ static void raise_file_limit(void)
 	}
 }
 
-/* A recording on stdout leaves no place for reports and for the output of the command. */
+/* With a recording on stdout, reports and the output of the command cannot go there. */
 static bool records_to_stdout(const struct attar_run *run)
 {
 	struct attar_run_recorded recorded;
@@ -143,8 +143,8 @@ static int finish(struct session *s, int r)
 }
 
 /*
- * Whether a recording is read that lets no time for markers: standard input itself, or a file, of
- * which a script may read the names from there.
+ * Whether a recording is read, from standard input or a file: standard input then has no markers.
+ * It may be the recording, or a list of file names that a script reads.
  */
 static bool reads_file(int argc, char **argv)
 {

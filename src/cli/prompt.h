@@ -6,9 +6,9 @@
 #include "cli/outputs.h"
 
 /*
- * Reads queries until the end of the input or .quit, and draws the answers. A line that begins
- * with a dot is a query of its own. Returns the exit status: on a terminal errors are only
- * printed, otherwise the first one ends it.
+ * Reads queries until the end of the input or .quit, and draws the answers. A line that begins with
+ * a dot is a complete query. Returns the exit status: on a terminal errors are only printed,
+ * otherwise the first one ends it.
  */
 enum status prompt_run(struct attar_run *run, struct outputs *outputs);
 

@@ -7,7 +7,7 @@
 
 /*
  * Replaces the file by n bytes: they are written to FILE.tmp in the same folder, which is renamed.
- * What is no regular file, such as a pipe, is written to instead. Returns 0 or a negative errno
+ * Other files, such as a pipe, are written to instead. Returns 0 or a negative errno
  * without an error text; then the former file remains.
  */
 int replace_file(const char *path, const void *bytes, size_t n);

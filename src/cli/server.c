@@ -52,7 +52,7 @@ struct server {
 	struct MHD_Daemon *daemon;
 	int socket; /* -1: none, or owned by the daemon */
 	bool is_loopback;
-	struct buf token, certificate, key; /* token: empty: none is asked for */
+	struct buf token, certificate, key; /* token: empty: none is required */
 	pthread_mutex_t lock;               /* of the pages' text */
 	VEC(struct page) pages;
 };
@@ -256,7 +256,7 @@ static int check_access(const struct server_opts *opts, bool loopback)
 	return attar_fail(-EINVAL,
 		"--listen: '%s' can be reached from other computers" ATTAR_FIX
 		"use TLS (--listen-cert, "
-		"--listen-key) and --listen-token-file, or allow everybody to read it (--insecure)",
+		"--listen-key) and --listen-token-file, or allow all users to read it (--insecure)",
 		CLIP(opts->address));
 }
 

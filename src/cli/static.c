@@ -2,7 +2,7 @@
 /*
  * In place of dlopen(3) and its companions, for the static program: the C library's would load the
  * shared C library of the machine beside the one that is linked, which must then be of the same
- * version. Whoever asks for a library gets none, as where it is not installed.
+ * version. Each request fails, as if the library were not installed.
  */
 #include <dlfcn.h>
 #include <stddef.h>

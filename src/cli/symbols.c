@@ -290,7 +290,7 @@ static int take_lines(struct lookup *l, char *bytes, size_t *n)
 	return r;
 }
 
-/* Answers what is there, so that a program can ask line by line. */
+/* Answers the lines received so far, so that a program can ask line by line. */
 static int read_input(struct lookup *l)
 {
 	char *bytes _cleanup_free_ = malloc(INPUT_BYTES + 1);

@@ -6,7 +6,7 @@
 
 enum { FIRST_BYTES = 8 << 10, MAX_BYTES = 64 << 20 };
 
-/* The size of a form that has the same size in all entries; -1: it has not. */
+/* The size of a form that has the same size in all entries; -1: it varies. */
 static int size_of(const struct abbrevs *a, struct form form)
 {
 	switch ((enum form_encoding)form.encoding) {

@@ -58,7 +58,7 @@ enum { FORMS_STANDARD = 0x2d };
 extern const struct form forms_standard[FORMS_STANDARD];
 struct form form_find_other(uint64_t number);
 
-/* The encoding is FORM_UNKNOWN for a number that is no form. */
+/* The encoding is FORM_UNKNOWN for a number that is not a form. */
 static inline struct form form_find(uint64_t number)
 {
 	return number < FORMS_STANDARD ? forms_standard[number] : form_find_other(number);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What an entry of a function says of its name (DWARF 5, sections 2.15, 2.22 and 3.3.8.1): texts,
- * and the entry to ask next.
+ * The attributes of a function's entry that determine its name (DWARF 5, sections 2.15, 2.22 and
+ * 3.3.8.1): texts, and the entry that it refers to.
  */
 #ifndef DWARF_NAMING_H
 #define DWARF_NAMING_H

@@ -37,7 +37,7 @@ struct debug_unit {
  */
 int debug_unit_header(struct debug_file *file, uint64_t offset, struct debug_unit *ret_unit);
 
-/* Reads bytes of .debug_info: a cursor that knows the offset of its bytes. */
+/* Reads bytes of .debug_info: a cursor with the offset of its bytes. */
 struct debug_reader {
 	struct cursor c;
 	const uint8_t *start;

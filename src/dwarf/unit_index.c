@@ -100,7 +100,7 @@ static bool read_root(struct unit_index *index, struct debug_unit *unit)
 
 	if (unit->root_read)
 		return true;
-	if (unit->version >= 5) /* after the header of the section, unless an attribute says else */
+	if (unit->version >= 5) /* after the header of the section, unless an attribute differs */
 		unit->str_offsets_base = unit->offset_size == 8 ? 16 : 8;
 	abbrevs = unit_index_abbrevs(index, unit);
 	return abbrevs && debug_unit_root(unit, abbrevs) >= 0;
@@ -290,7 +290,7 @@ static void read_aranges(struct unit_index *index)
 	sort_pieces(&pieces, &index->aranges);
 }
 
-/* A unit without ranges of its own: those of its functions. */
+/* A unit without ranges: those of its functions. */
 static int add_functions(
 	struct unit_index *index, const struct debug_unit *unit, struct pieces *pieces)
 {

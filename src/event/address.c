@@ -13,7 +13,7 @@
 #include "event/catalog.h"
 #include "event/probe.h"
 
-/* "SYMBOL[+OFFSET][@FILE]", taken apart. */
+/* "SYMBOL[+OFFSET][@FILE]", split into its parts. */
 struct place {
 	char symbol[256];
 	const char *file; /* NULL: none */

@@ -25,7 +25,7 @@ int kernel_filter_text(const struct attar_event_spec *spec, const char *filter, 
 	return n < 0 ? base_oom() : 0;
 }
 
-/* Newer kernels have operators that attar does not have: all that is known are the fields. */
+/* Newer kernels have operators that attar does not have: only the fields can be named. */
 static int unknown_reason(const struct attar_event_spec *spec, const char *filter)
 {
 	struct buf fields _cleanup_(buf_done) = {0};

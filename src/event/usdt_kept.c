@@ -20,7 +20,7 @@
 
 enum { EVENTS_MAX = 4 << 20, NAME_MAX_BYTES = 64 };
 
-/* "[PROVIDER:NAME@]FILE[@ADDRESS]", taken apart. */
+/* "[PROVIDER:NAME@]FILE[@ADDRESS]", split into its parts. */
 struct request {
 	char *provider, *name; /* patterns */
 	char *path;            /* real */
@@ -338,7 +338,7 @@ static int delete_one(void *ctx, const char *name, const char *rest)
 	r = write_line(line);
 	if (r != -ENOENT)
 		return r;
-	attar_error_clear(); /* it went with another location of the same name */
+	attar_error_clear(); /* it was deleted with another location of the same name */
 	return 0;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The locations of the USDT probes of a file, for those who list them. */
+/* The locations of the USDT probes of a file, for callers that list them. */
 #include "base/check.h"
 #include "event/probe.h"
 #include "event/usdt_event.h"

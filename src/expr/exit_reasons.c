@@ -191,7 +191,7 @@ static const struct {
 	{0xffffffff, "invalid_guest_state"},
 };
 
-/* Exception classes; from 0x100 on exits that are no exception of the guest. */
+/* Exception classes; from 0x100 on exits that are not an exception of the guest. */
 static const char *const arm[] = {
 	[0x00] = "UNKNOWN",
 	"WFx",

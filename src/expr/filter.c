@@ -71,7 +71,7 @@ static bool take_field(struct expr_parser *p, struct comparison *c)
 		c->field.kind = ATTAR_FIELD_NUMBER;
 	c->is_real = type.is_float;
 	note_inexact(p, field->kind != ATTAR_FIELD_NUMBER && field->kind != ATTAR_FIELD_STRING,
-		"the kernel does not know the type of a field");
+		"the type of a field is unknown to the kernel");
 	p->p += n;
 	return true;
 }
@@ -102,7 +102,7 @@ static bool take_operator(struct expr_parser *p, struct comparison *c)
 	return true;
 }
 
-/* The kernel's matcher treats some patterns in a way of its own: filter_parse_regex(). */
+/* The kernel's matcher treats some patterns specially: filter_parse_regex(). */
 static void check_pattern(
 	const struct expr_parser *p, const struct comparison *c, const char *pattern, size_t n)
 {

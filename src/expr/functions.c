@@ -126,7 +126,7 @@ static struct expr_value named(
 	return name ? text_value(name, strlen(name)) : unresolved(run, node, "%lld", number);
 }
 
-/* SIGINT and the like; of real-time signals the number. */
+/* SIGINT, SIGTERM and so on; for real-time signals, the number. */
 static struct expr_value call_signal_name(struct expr_run *run, const struct expr_node *node)
 {
 	uint64_t number = expr_number(run, node->a);
@@ -137,7 +137,7 @@ static struct expr_value call_signal_name(struct expr_run *run, const struct exp
 		    : named(run, node, NULL, number);
 }
 
-/* ENOENT and the like, of a number with either sign; of 0 no text. */
+/* ENOENT, EPERM and so on, for a number of either sign; for 0, no text. */
 static struct expr_value call_error_name(struct expr_run *run, const struct expr_node *node)
 {
 	int64_t number = (int64_t)expr_number(run, node->a);

@@ -360,7 +360,9 @@ static const struct infix infixes[] = {
 	{"~", EXPR_GLOB, 7, true},
 };
 
-/* Assignments: with an operator before it, or followed by another '=', a '=' is none. */
+/*
+ * Assignments: with an operator before it, or followed by another '=', a '=' is not an assignment.
+ */
 static bool is_assignment(const char *at)
 {
 	static const char *const before[] = {"<<", ">>", "*", "/", "%", "+", "-", "&", "^", "|"};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The parser of expressions. It knows the grammar of C: operators and their ranks, parentheses,
- * casts, constants. A dialect says which operators there are, and parses the operands that only it
- * has: REC->field and the kernel's macros in print formats, comparisons in filters.
+ * The parser of expressions. It implements the grammar of C: operators and their ranks,
+ * parentheses, casts, constants. A dialect defines which operators exist, and parses its own
+ * operands: REC->field and the kernel's macros in print formats, comparisons in filters.
  *
  *	struct expr expr = {0};
  *	struct expr_parser p = {.text = text, .p = text, .dialect = &dialect, .expr = &expr};

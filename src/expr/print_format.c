@@ -171,15 +171,15 @@ static void put_padded(struct print_run *run, const struct print_piece *piece, i
 	int width, int precision)
 {
 	char text[PADDED_MAX] = "";
-	struct print_run apart = *run;
+	struct print_run padded = *run;
 	size_t n, blanks;
 	bool left = strchr(piece->flags, '-') || width < 0;
 
-	apart.at = text;
-	apart.max = sizeof(text);
-	apart.len = 0;
-	print_string(&apart, node);
-	n = MIN(apart.len, sizeof(text) - 1);
+	padded.at = text;
+	padded.max = sizeof(text);
+	padded.len = 0;
+	print_string(&padded, node);
+	n = MIN(padded.len, sizeof(text) - 1);
 	if (precision >= 0)
 		n = MIN(n, (size_t)precision);
 	width = abs(width);

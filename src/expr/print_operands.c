@@ -244,7 +244,9 @@ static const struct {
 	{"sizeof", size_of},
 };
 
-/* "__get_rel_x" for relative fields is treated as "__get_x": the field knows how it is stored. */
+/*
+ * "__get_rel_x" for relative fields is treated as "__get_x": the field describes how it is stored.
+ */
 static int32_t function(struct expr_parser *p, char *name)
 {
 	char *rel = strstr(name, "_rel_");

@@ -77,7 +77,7 @@ static void pointer_suffix(struct source *s, struct print_piece *piece)
 }
 
 /*
- * Users need not know the size of a field: without "h" or "hh", the whole value is printed.
+ * Users need not specify the size of a field: without "h" or "hh", the whole value is printed.
  * Unsigned conversions of negative numbers use as many bits as their type has.
  */
 static uint8_t value_bits(const struct source *s, const struct print_piece *piece)

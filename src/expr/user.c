@@ -209,8 +209,8 @@ static bool parse_all(struct expr_parser *p)
 	}
 	lex_blanks(&p->p);
 	if (*p->p)
-		expr_fail(p,
-			*p->p == ')' ? "this parenthesis has no partner" : "expected an operator");
+		expr_fail(p, *p->p == ')' ? "this parenthesis is not closed, or not opened"
+					  : "expected an operator");
 	return !*p->p;
 }
 

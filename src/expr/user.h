@@ -18,7 +18,7 @@ struct attar_expr {
 	char *text;                        /* as written */
 	char *names;                       /* of the columns */
 	struct attar_expr_opts opts;       /* variables are in variables, what is not kept */
-	VEC(struct attar_expr_variable) variables; /* with names of their own */
+	VEC(struct attar_expr_variable) variables; /* with their own names */
 	struct user_column columns[ATTAR_EXPR_COLUMNS_MAX];
 	size_t n_columns, key_size;
 	print_pieces pieces; /* of all printf(), each ends with one without a conversion */

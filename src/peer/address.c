@@ -22,7 +22,7 @@ enum { IDLE_S = 5, PROBE_S = 3, PROBES = 3, LOST_MS = 15000 };
 static int bad_address(const char *option, const char *text)
 {
 	return attar_fail(-EINVAL,
-		"%s: '%s' is no address" ATTAR_FIX
+		"%s: '%s' is not an address" ATTAR_FIX
 		"write PORT, HOST:PORT, [HOST]:PORT, vsock:CID:PORT, "
 		"unix:PATH, or the path of a file or device with a slash",
 		option, CLIP(text));
@@ -116,7 +116,7 @@ static int resolve(const char *option, const struct address *a, struct addrinfo 
 }
 
 /*
- * Looks up the name once, so that is_local tells about the address that is used. A name can have
+ * Looks up the name once, so that is_local is that of the address that is used. A name can have
  * several addresses: all must be of this machine.
  */
 static int find_tcp(const char *option, struct address *a)
@@ -199,7 +199,7 @@ static const char *kind_of_file(mode_t mode)
 }
 
 /*
- * A socket that nobody listens on is left over from a program that was killed: it is removed. The
+ * A socket without a listener is left over from a program that was killed: it is removed. The
  * type is checked first, because connect(2) fails with ECONNREFUSED for other files, too.
  */
 static int remove_stale(const char *option, const struct address *a)
@@ -210,7 +210,7 @@ static int remove_stale(const char *option, const struct address *a)
 	int fd;
 
 	if (lstat(a->path, &st) < 0)
-		return 0; /* bind(2) tells */
+		return 0; /* bind(2) reports the error */
 	if (!S_ISSOCK(st.st_mode))
 		return attar_fail(-EEXIST,
 			"%s: '%s' is %s, not a socket" ATTAR_FIX
@@ -297,7 +297,7 @@ static int connect_once(const union any *to, socklen_t len, int stop)
 	return TAKE_FD(fd);
 }
 
-/* Whether somebody may listen soon. */
+/* Whether a listener may appear soon. */
 static bool is_early(int r)
 {
 	return r == -ECONNREFUSED || r == -ENOENT || r == -ECONNRESET || r == -EAGAIN;
@@ -326,8 +326,8 @@ int address_connect(const char *option, const struct address *a, int stop)
 		return r;
 	}
 	if (is_early(r))
-		return attar_fail(r, "%s: nobody pushes events to '%s': %s", option, CLIP(a->text),
-			strerror(-r));
+		return attar_fail(r, "%s: no attar pushes events to '%s': %s", option,
+			CLIP(a->text), strerror(-r));
 	return attar_fail(r, "%s: cannot connect to '%s': %s", option, CLIP(a->text), strerror(-r));
 }
 

@@ -36,7 +36,8 @@ struct address {
 };
 
 /*
- * option is for messages. -EINVAL: the text is no address; -EOPNOTSUPP: frames are not supported.
+ * option is for messages. -EINVAL: the text is not an address; -EOPNOTSUPP: frames are not
+ * supported.
  */
 int address_parse(const char *option, const char *text, struct address *ret_address);
 
@@ -44,8 +45,8 @@ int address_parse(const char *option, const char *text, struct address *ret_addr
 int address_listen(const char *option, const struct address *address);
 
 /*
- * Connects, and tries again for some seconds while nobody listens; stop (-1: none) ends that when
- * it becomes readable. Returns a non-blocking fd, or a negative errno; -ECANCELED: stopped.
+ * Connects, and tries again for some seconds while there is no listener; stop (-1: none) ends that
+ * when it becomes readable. Returns a non-blocking fd, or a negative errno; -ECANCELED: stopped.
  */
 int address_connect(const char *option, const struct address *address, int stop);
 

@@ -154,7 +154,7 @@ static void take_frame(struct receiver *r, const struct frame *frame)
 	} else if (frame->type == FRAME_PONG) {
 		take_pong(r, frame);
 	} else if (!r->started && (frame->type == FRAME_DATA || frame->type == FRAME_END)) {
-		damaged(r, "it sent data before it was asked to");
+		damaged(r, "it sent data before START");
 	} else if (frame->type == FRAME_DATA) {
 		r->data = frame->payload;
 		r->data_len = frame->len;
@@ -162,7 +162,7 @@ static void take_frame(struct receiver *r, const struct frame *frame)
 		r->samples = frame->samples;
 	} else if (frame->type == FRAME_TIME && frame->len == 8) {
 		r->since = MAX(r->since, frame_get_u64(frame->payload));
-		r->idle_frames = 0; /* many of them can wait for a receiver that stood still */
+		r->idle_frames = 0; /* many of them can wait for a receiver that was stopped */
 	} else if (frame->type == FRAME_END) {
 		r->ended = true;
 		if (r->link.is_socket && !r->is_one_way)
@@ -227,7 +227,7 @@ ssize_t receiver_read(struct receiver *r, void *bytes, size_t room)
 		int ret = r->ended || r->is_damaged ? 0 : next_frame(r);
 
 		if (r->idle_frames == FRAMES_MAX)
-			damaged(r, "it sends frames that are no data");
+			damaged(r, "it sends frames other than data");
 		if (ret == -EAGAIN)
 			acknowledge(r);
 		if (ret <= 0)
@@ -288,7 +288,7 @@ static int greet(struct receiver *r)
 	return ret == 0 && !r->is_one_way ? put(r, FRAME_START, NULL, 0) : ret;
 }
 
-/* Says which side refused, if that is why it failed. */
+/* Names the side that refused, if that is why it failed. */
 static int not_greeted(const struct receiver *r, int ret)
 {
 	if (ret >= 0 || ret == -ECANCELED || ret == -ENOMEM || ret == -EBADMSG || ret == -ETIMEDOUT)

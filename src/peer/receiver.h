@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads the recording that a sender (peer/sender.h) gives in frames, as a stream of bytes.
+ * Reads the recording that a sender (peer/sender.h) sends in frames, as a stream of bytes.
  *
  *	receiver_new(&opts, &r);
  *	while ((n = receiver_read(r, bytes, room)) > 0 || n == -EAGAIN)
@@ -24,7 +24,7 @@ struct receiver_opts {
 /* The clock of the sender: its CLOCK_MONOTONIC is that of this machine plus `ahead`. */
 struct receiver_clock {
 	int64_t ahead;  /* ns */
-	uint64_t error; /* ns: `ahead` is right to this; UINT64_MAX: unknown, from the dates */
+	uint64_t error; /* ns: the maximum error of `ahead`; UINT64_MAX: unknown, from the dates */
 };
 
 struct receiver;
@@ -42,7 +42,7 @@ ssize_t receiver_read(struct receiver *receiver, void *bytes, size_t room);
 /* To poll for input; -1: a regular file, which is always readable. */
 int receiver_fd(const struct receiver *receiver);
 
-/* Why the data ended before their end, as a clause; NULL: they did not. */
+/* Why the data ended early, as a clause; NULL: they did not. */
 const char *receiver_damage(const struct receiver *receiver);
 
 /*

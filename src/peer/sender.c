@@ -20,7 +20,7 @@ enum {
 	FINISH_TURN_MS = 100,
 	DATA_MAX = 256 << 10, /* bytes of a DATA frame */
 	INPUT_MAX = 4096,   /* bytes that a receiver may send ahead, or leave unread before START */
-	READ_BYTES = 16384, /* a TLS record: none of it stays in GnuTLS, unseen by epoll */
+	READ_BYTES = 16384, /* a whole TLS record, so that none is left in GnuTLS */
 	READS_MAX = 16,     /* of a client in a turn */
 	PAUSE_NS = 1000000000, /* after which connections are accepted again without a descriptor */
 	HOST_MAX = 256,
@@ -32,7 +32,7 @@ struct peer_sender_client {
 	struct link link;
 	enum client_state state;
 	bool is_taken; /* by peer_sender_take_new() */
-	bool is_file;  /* epoll does not know regular files: they are always writable */
+	bool is_file;  /* epoll does not support regular files: they are always writable */
 	uint64_t deadline;
 	struct buf in, out, round;
 	size_t out_at; /* bytes of out that were sent */
@@ -210,7 +210,7 @@ static void start(struct sender *s, struct peer_sender_client *c)
 static int take_frame(struct sender *s, struct peer_sender_client *c, const struct frame *frame)
 {
 	if (frame->sequence == 0 && frame->type != FRAME_HELLO)
-		return attar_fail(-EBADMSG, "its first frame is no greeting");
+		return attar_fail(-EBADMSG, "its first frame is not a HELLO");
 	if (frame->type == FRAME_HELLO && frame->sequence == 0)
 		put_hello(c);
 	else if (frame->type == FRAME_PING && frame->len == 8 && c->state == CLIENT_NEW)
@@ -247,7 +247,7 @@ static int take_frames(struct sender *s, struct peer_sender_client *c)
 	return r;
 }
 
-/* What is wrong with a connection is no error of the caller. */
+/* An error of a connection is not an error of the caller. */
 static void failed(struct sender *s, struct peer_sender_client *c)
 {
 	if (c->state == CLIENT_NEW)
@@ -320,10 +320,10 @@ int peer_sender_turn(struct sender *s)
 		read_client(s, c);
 		write_client(s, c);
 		if (c->state == CLIENT_NEW && base_now() > c->deadline)
-			refuse(s, c, "it did not say within 10 seconds that it is attar");
+			refuse(s, c, "it did not send HELLO and START within 10 seconds");
 		watch(s, c);
 	}
-	/* connections that never started have no owner but this */
+	/* connections that never started are owned by the sender alone */
 	for (size_t i = s->clients.n; i-- > 0;)
 		if (s->clients.at[i]->state == CLIENT_OVER && !s->clients.at[i]->is_taken)
 			peer_sender_drop_client(s, s->clients.at[i]);
@@ -383,7 +383,7 @@ void peer_sender_drop_client(struct sender *s, struct peer_sender_client *client
 	buf_done(&client->out);
 	buf_done(&client->round);
 	free(client);
-	if (s->paused_until) /* now there is a descriptor */
+	if (s->paused_until) /* a descriptor is free now */
 		s->paused_until = 1;
 }
 
@@ -490,7 +490,7 @@ int peer_sender_end_round(
 	struct sender *s, struct peer_sender_client *c, const struct peer_sender_round *round)
 {
 	struct buf loss _cleanup_(buf_done) = {0};
-	size_t waits = c->out.len - c->out_at; /* a round of any size is given to an idle peer */
+	size_t waits = c->out.len - c->out_at; /* a round of any size is sent to an idle peer */
 
 	if (c->state != CLIENT_STARTED) {
 		buf_reset(&c->round);

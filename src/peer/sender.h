@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Gives the bytes of a recording to whoever is connected to an address, in frames (peer/frame.h).
+ * Sends the bytes of a recording to all peers that are connected to an address, in frames
+ * (peer/frame.h).
  *
  * A client is a receiver that has connected and sent START; a file or device is one client from the
  * beginning. Each client has a queue of bounded size: a round of records that does not fit is
  * dropped, and the next one that fits begins with a LOST record that says how many samples it had.
- * The caller makes the bytes: peer_sender_take_new() returns a client that has just started, for
+ * The caller writes the bytes: peer_sender_take_new() returns a client that has just started, for
  * which it opens a writer; it writes to each client, and ends each round.
  *
  * Nothing here waits, except peer_sender_finish().
@@ -31,7 +32,7 @@ struct peer_sender_stats {
 	uint64_t clients; /* that have started */
 	uint64_t refused; /* connections that were closed before, since they were not from attar */
 	uint64_t cut;     /* clients that ended their connection early */
-	uint64_t samples; /* given to clients, including those that were lost */
+	uint64_t samples; /* sent to clients, including those that were lost */
 	uint64_t lost;    /* samples dropped since the client's queue was full */
 	uint64_t unacknowledged; /* samples sent that no client has confirmed, at the end */
 	uint64_t lost_records;   /* other records that were dropped */
@@ -75,7 +76,7 @@ void peer_sender_drop_client(struct sender *sender, struct peer_sender_client *c
 /* Adds bytes to the round of a client. */
 void peer_sender_write(struct peer_sender_client *client, const void *bytes, size_t n);
 
-/* What precedes the records was written: it is sent in any case. 0 or -ENOMEM. */
+/* The bytes before the records were written: it is sent in any case. 0 or -ENOMEM. */
 int peer_sender_end_preamble(struct sender *sender, struct peer_sender_client *client);
 
 /*
@@ -91,8 +92,8 @@ int peer_sender_end_round(struct sender *sender, struct peer_sender_client *clie
 	const struct peer_sender_round *round);
 
 /*
- * Tells a client that later rounds have no event from before `time`, ns of CLOCK_MONOTONIC, unless
- * it has not read what was sent before. 0 or -ENOMEM.
+ * Notifies a client that later rounds have no event from before `time`, ns of CLOCK_MONOTONIC,
+ * unless it has not read what was sent before. 0 or -ENOMEM.
  */
 int peer_sender_tell_time(struct sender *sender, struct peer_sender_client *client, uint64_t time);
 

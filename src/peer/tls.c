@@ -15,7 +15,7 @@ bool tls_is_wanted(const struct tls_files *files)
 #include <gnutls/gnutls.h>
 
 #define PRIORITIES "NORMAL:-VERS-ALL:+VERS-TLS1.3"
-/* Without PSK alone: who learns the key later could read what was recorded. */
+/* Not PSK alone: an attacker who obtains the key later could decrypt recorded traffic. */
 #define PSK_PRIORITIES PRIORITIES ":+ECDHE-PSK:+DHE-PSK"
 #define PSK_NAME       "attar"
 
@@ -266,7 +266,7 @@ int tls_new(struct tls_keys *keys, int fd, const char *host, struct tls **ret_tl
 	return 0;
 }
 
-/* The other side sees a connection that is cut: frames have an end of their own. */
+/* The other side detects a connection that is cut: frames have an END. */
 struct tls *tls_free(struct tls *t)
 {
 	if (t && t->session)

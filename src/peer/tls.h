@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * TLS 1.3 of GnuTLS, which is loaded when it is used. Both sides prove who they are: by a key that
- * both know, or by certificates of an authority that both trust.
+ * TLS 1.3 of GnuTLS, which is loaded when it is used. Both sides authenticate: by a shared key, or
+ * by certificates of an authority that both trust.
  */
 #ifndef PEER_TLS_H
 #define PEER_TLS_H
@@ -31,7 +31,7 @@ struct tls_keys *tls_keys_free(struct tls_keys *keys);
 int tls_new(struct tls_keys *keys, int fd, const char *host, struct tls **ret_tls);
 struct tls *tls_free(struct tls *tls);
 
-/* 0: the other side is known; -EAGAIN: not yet; other: refused, with an error text. */
+/* 0: the other side is authenticated; -EAGAIN: not yet; other: refused, with an error text. */
 int tls_handshake(struct tls *tls);
 
 /* As link_read() and link_write(). */

@@ -78,7 +78,7 @@ const struct feature *attr_bisect_find(const struct refusal *r)
 	return found ? found : find_any(r, f, n);
 }
 
-/* With E2BIG the kernel writes the size that it knows into the attributes. */
+/* With E2BIG, the kernel writes the size that it supports into the attributes. */
 const struct feature *attr_bisect_too_new(const struct refusal *r, uint32_t *ret_known_bytes)
 {
 	union uapi_attr scratch = *r->attr;

@@ -7,14 +7,14 @@
 #include "perf/features.h"
 
 /*
- * The newest option without which the same event is refused no more, or for another reason; NULL
- * when no single one is at fault.
+ * The newest option without which the event is no longer refused, or refused for another reason;
+ * NULL if no single option is the cause.
  */
 const struct feature *attr_bisect_find(const struct refusal *r);
 
 /*
- * What stands behind the last byte of attributes that the kernel knows; NULL: it says that it knows
- * all.
+ * The option after the last byte of attributes that the kernel supports; NULL: the kernel reports
+ * that it supports all.
  */
 const struct feature *attr_bisect_too_new(const struct refusal *r, uint32_t *ret_known_bytes);
 

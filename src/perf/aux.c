@@ -37,7 +37,7 @@ static int refused(const struct attar_ring *ring, int error, size_t bytes)
 		strerror(error));
 }
 
-/* The ring's page tells the kernel the area's offset in the file before the area is mapped. */
+/* The ring's page has the area's offset in the file: set it before the area is mapped. */
 static int map(struct attar_aux *aux, const struct attar_ring *ring, size_t bytes)
 {
 	int prot = aux->snapshot ? PROT_READ : PROT_READ | PROT_WRITE;

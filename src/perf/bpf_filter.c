@@ -19,7 +19,7 @@
 
 /*
  * Helpers that read the kernel are for programs under a licence that is compatible with the GPL,
- * which the kernel knows by this name.
+ * which the kernel identifies by this name.
  */
 static const char licence[] = "Dual MIT/GPL";
 

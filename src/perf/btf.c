@@ -96,7 +96,7 @@ static const char *next_type(const struct btf *btf, const char *at, struct btf_t
 								    : at + size_after(ret_type);
 }
 
-/* The members of a struct or union by number of its type, from 1. NULL: it is none. */
+/* The members of a struct or union by number of its type, from 1. NULL: it is neither. */
 static const char *members_of(const struct btf *btf, uint32_t number, struct btf_type *ret_type)
 {
 	const char *at = btf->types, *after;

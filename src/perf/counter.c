@@ -19,7 +19,7 @@
 
 /* ---- attributes ---- */
 
-/* The caller's struct may be older or newer than ours: its size tells which. */
+/* The caller's struct may be older or newer than ours: compare its size. */
 static int copy_attr(const struct perf_event_attr *attr, union uapi_attr *ret_attr)
 {
 	size_t size = attr->size ? attr->size : PERF_ATTR_SIZE_VER7;

@@ -5,9 +5,8 @@
 #include "perf/ring.h"
 
 /*
- * attar_target_follow_cpus() for counters with rings: a CPU that comes back goes on writing to the
- * ring that it had, one that was never there gets one. 1: something changed; 0; or a negative
- * errno.
+ * attar_target_follow_cpus() for counters with rings: a CPU that comes back continues to use the
+ * ring that it had; a new CPU gets one. 1: something changed; 0; or a negative errno.
  */
 int cpus_follow(struct attar_target *t, struct attar_counter *const *counters, size_t n,
 	struct attar_ring ***rings, size_t *n_rings);

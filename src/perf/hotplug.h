@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * CPUs that go offline and come back. The kernel takes a CPU's events off it when it goes, for good
- * (perf_event_exit_cpu()): they keep their counts, and must be opened again when the CPU returns.
- * The kernel announces both (kobject uevents), also when they follow each other faster than we
- * look.
+ * CPUs that go offline and come back. When a CPU goes offline, the kernel removes its events
+ * permanently (perf_event_exit_cpu()): they keep their counts, and must be opened again when the
+ * CPU returns. The kernel announces both (kobject uevents), also when they follow each other faster
+ * than we look.
  */
 #ifndef PERF_HOTPLUG_H
 #define PERF_HOTPLUG_H
@@ -13,10 +13,10 @@
 
 struct hotplug {
 	int fd; /* a socket of uevents; -1: there is none, the lists of online CPUs are compared */
-	parse_ints online;        /* ascending, as of the last look */
-	VEC(uint32_t) departures; /* of each CPU, by its number: how often it was seen to go */
+	parse_ints online; /* ascending, as of the last look */
+	VEC(uint32_t) departures; /* of each CPU, by its number: how often it went offline */
 	uint32_t changes;
-	/* By the last look. A CPU that came back in between went, and is online. */
+	/* By the last look. A CPU that came back in between has gone offline, and is online. */
 	parse_ints went, came;
 };
 

@@ -19,8 +19,8 @@ struct refusal {
 };
 
 /*
- * Sets the error text and returns refusal->error, but -EOPNOTSUPP for every way in which an event
- * can be missing here. Opens and closes scratch copies of the event to find the option at fault.
+ * Sets the error text and returns refusal->error, but -EOPNOTSUPP if the event does not exist on
+ * this system. Opens and closes copies of the event to find the option that causes it.
  */
 int open_error_refusal(const struct refusal *refusal);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The kernel returns EACCES or EPERM for missing privileges, seccomp filters, security modules and
- * subsystems with checks of their own. A cause is reported only with evidence for it: a setting, a
+ * subsystems with their own checks. A cause is reported only with evidence for it: a setting, a
  * capability, or another event that can be opened.
  *
  * Source: perf_event_open() and perf_copy_attr() in kernel/events/core.c, perf_trace_event_perm()

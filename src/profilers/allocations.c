@@ -15,7 +15,7 @@ struct event {
 	const char *name;
 	uint32_t number;
 	struct attar_expr *ptr, *size; /* NULL: it has none */
-	/* The address of the probe; NULL: it is none. */
+	/* The address of the probe; NULL: not a probe. */
 	const struct attar_field *probe;
 	bool is_program; /* emitted by a program */
 	bool stacks;

@@ -44,7 +44,7 @@ int allocations_add(struct allocations *a, struct attar_run *run, attar_event_fn
 	attar_event_fn *on_free);
 
 /*
- * What an alloc event says. Returns 1 and the allocation; 0: there is none (yet); or a negative
+ * Reads an alloc event. Returns 1 and the allocation; 0: there is none (yet); or a negative
  * errno; likewise allocations_end().
  */
 int allocations_take(struct allocations *a, struct attar_run *run, const struct attar_event *ev,

@@ -367,7 +367,7 @@ static void breakpoint_close(void *self)
 
 static const struct attar_option options[] = {
 	ATTAR_LIST(T, addresses, 0, "address", "ADDRESS",
-		"ADDRESS[/1|2|4|8][:rwx], also as a word of its own: a number, SYMBOL of the "
+		"ADDRESS[/1|2|4|8][:rwx], also without the option: a number, SYMBOL of the "
 		"kernel or of the program of -p, or SYMBOL@FILE, with +OFFSET; 4 bytes and w by "
 		"default"),
 	ATTAR_TEXT(T, filter, 0, "filter", "EXPR",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a profiler knows about each of its events, such as compiled attributes, by source.
+ * The data of a profiler about each of its events, such as compiled attributes, by source.
  *
  *	struct by_source sums = {.size = sizeof(struct sum), .learn = learn_sum};
  *

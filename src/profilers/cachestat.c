@@ -2,7 +2,7 @@
 /*
  * cachestat: hits and misses of the page cache, from how often the kernel calls four functions.
  * Pages are marked as accessed by reads and writes, and added to the cache after a miss; buffers
- * and pages become dirty by writes, whose accesses and additions are no reads.
+ * and pages become dirty by writes, whose accesses and additions are not reads.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -158,8 +158,8 @@ static void expr_close(void *self)
 static const struct attar_option options[] = {
 	ATTAR_LIST(T, texts, 'e', "event", "EVENTS", "events with the fields of the expression",
 		.complete = "event"),
-	ATTAR_TEXT(T, text, 0, "expression", "EXPRESSION",
-		"the expression, also as a word of its own"),
+	ATTAR_TEXT(
+		T, text, 0, "expression", "EXPRESSION", "the expression, also without the option"),
 	{0}};
 
 static const struct attar_example examples[] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the functions of the kernel in a stack say about it: why a thread waits, or what it does on
- * a CPU. Each location is resolved once.
+ * What is known of a stack by the functions of the kernel in it: why a thread waits, or what it
+ * does on a CPU. Each location is resolved once.
  */
 #ifndef PROFILERS_FRAMES_H
 #define PROFILERS_FRAMES_H
@@ -38,7 +38,7 @@ enum frame_mark frames_mark(struct frames *frames, attar_location location);
 /* The name of the system call of a FRAME_SYSCALL location: "read". Valid until the next call. */
 const char *frames_syscall(struct frames *frames, attar_location location);
 
-/* What is known of the kernel's part of a stack, n locations with the innermost first. */
+/* The state of a thread by the kernel's part of a stack: n locations, the innermost first. */
 struct frame_summary {
 	enum frame_mark waits;  /* the innermost mark of waiting */
 	enum frame_mark runs;   /* the innermost of FRAME_SPIN to FRAME_IRQ */

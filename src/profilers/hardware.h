@@ -5,7 +5,7 @@
 
 #include "attar/run.h"
 
-/* Whether the CPUs have a PMU that attar knows: cycles are counted. */
+/* Whether the CPUs have a PMU that attar supports: cycles are counted. */
 bool hardware_has_pmu(void);
 
 /* Whether the file exists below /sys/bus/event_source/devices, such as "ibs_op". */

@@ -223,8 +223,8 @@ static const struct attar_option options[] = {
 	ATTAR_COUNT(struct hrtimer, freq, 'F', "freq", "HZ", "samples per second", .min = 1,
 		.max = 100000),
 	ATTAR_TEXT(struct hrtimer, condition, 0, "condition", "EXPR",
-		"print samples for which this is true: names of events, and period in ns; a word "
-		"without a dash is the condition, too"),
+		"print samples for which this is true: names of events, and period in ns; an "
+		"argument without a dash is also the condition"),
 	ATTAR_FLAG(struct hrtimer, graph, 'g', "call-graph", "with stacks"), {0}};
 
 static const struct attar_example examples[] = {

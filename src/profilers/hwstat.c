@@ -44,7 +44,7 @@ static const struct table llcstat = {
 	{"{LLC-loads,LLC-load-misses}", "{LLC-stores,LLC-store-misses}", NULL}, of_llcstat};
 
 /*
- * The L3 caches of AMD have a PMU of their own; its events are those of AMD's manuals (PPR). Until
+ * The L3 caches of AMD have a separate PMU; its events are those of AMD's manuals (PPR). Until
  * Zen 3 it adds a 16th of the cycles that misses take. Zen 3 wants all types of requests.
  */
 #define AMD_L3 "amd_l3/event=0x04,umask=0xff/", "amd_l3/event=0x04,umask=0x01/"

@@ -112,9 +112,9 @@ static void columns(struct attar_section *lines)
 }
 
 /*
- * The side band of the stream has names and mappings too: those of the own event are taken. Kernel
- * symbols are only requested by the side band: if two events of a CPU request them, the kernel
- * writes the second record with a wrong size (seen on 6.18).
+ * The side band of the stream has names and mappings too: those of the profiler's own event are
+ * used. Kernel symbols are only requested by the side band: if two events of a CPU request them,
+ * the kernel writes the second record with a wrong size (seen on 6.18).
  */
 static int on_record(struct attar_run *run, void *self, const struct attar_event *ev)
 {

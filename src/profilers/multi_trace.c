@@ -61,7 +61,7 @@ const struct trace_event *trace_first(const struct multi_trace *m)
 	return NULL;
 }
 
-/* Pairs are made by key: a number and a name are never equal, nor a CPU and a field. */
+/* Pairs are matched by key: a number never equals a name, and a CPU never equals a field. */
 static int check_key(const struct multi_trace *m, const struct trace_event *e)
 {
 	const struct trace_event *first = trace_first(m);

@@ -82,7 +82,7 @@ static struct attar_keyrow *find_node(struct nested_trace *t, const struct neste
 	return row;
 }
 
-/* With --perins the calls of a key have a node of their own above them. */
+/* With --perins, a separate node is above the calls of each key. */
 static int begin_key(
 	struct nested_trace *t, const struct attar_event *ev, struct nested_open_calls *open)
 {
@@ -150,7 +150,7 @@ static int show(struct attar_run *run, struct nested_trace *t, const struct atta
 	return 0;
 }
 
-/* Calls of a key that is an expression have a track of their own. */
+/* Calls of a key that is an expression have a separate track. */
 static int add_span(struct attar_run *run, const struct nested_trace *t,
 	const struct nested_event *e, const struct attar_event *ev, const struct attar_keyrow *open,
 	const struct nested_call *call)

@@ -394,7 +394,8 @@ static const struct attar_example examples[] = {
 	{"offcpu -p 1234 --duration 10s -o off.html",
 		"where a process waits, and what wakes it up"},
 	{"offcpu --flame-graph off.folded -- make", "blocked time of a command as folded stacks"},
-	{"offcpu -D --than 10ms", "waits for disks and the like that are longer than 10 ms"}, {0}};
+	{"offcpu -D --than 10ms", "waits for disks and other devices that are longer than 10 ms"},
+	{0}};
 
 const struct attar_profiler profiler_offcpu = {
 	.name = "offcpu",

@@ -15,7 +15,7 @@ enum {
 	KEYS_MAX = 16384,
 	FAULTS_PERIOD = 100,
 	ERRNO_MAX = 4095,
-	RESTART_MIN = 512, /* numbers of the kernel for itself: ERESTARTSYS and the like */
+	RESTART_MIN = 512, /* numbers that only the kernel uses, such as ERESTARTSYS */
 	RESTART_MAX = 531,
 	NS_PER_S = 1000000000,
 	NS_PER_MS = 1000000,
@@ -42,8 +42,8 @@ static enum overview_part part_of(enum thread_state state)
 }
 
 /*
- * Waits that are longer are those of an idle thread, in doubt. In a whole system there are always
- * some that look for work now and then.
+ * Waits that are longer are those of an idle thread, in doubt. In a whole system, some idle threads
+ * always wake up now and then.
  */
 static bool is_long(const struct overview *o, const struct thread_segment *segment)
 {
@@ -211,7 +211,7 @@ static void group_of(struct overview *o, const struct attar_thread *thread,
 	strncpy(ret_group->comm, thread->comm, THREAD_COMM_BYTES - 1);
 }
 
-/* Samples of cycles have no time of their own. */
+/* Samples of cycles have no duration. */
 static uint64_t weight_of(
 	const struct overview *o, const struct attar_run *run, const struct attar_event *ev)
 {

@@ -159,7 +159,7 @@ struct overview_finding {
 	double value, limit; /* as numbers, with a unit of the finding */
 	char value_text[32], limit_text[32];
 	char evidence[FINDING_TEXT_BYTES];
-	char command[128]; /* that digs deeper */
+	char command[128]; /* that shows more details */
 };
 
 enum { FINDINGS_MAX = 24 };

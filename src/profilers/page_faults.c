@@ -193,7 +193,7 @@ static int page_faults_report(
 
 /* ---- life ---- */
 
-/* Faults by their software events; mappings of data need records of their own. */
+/* Faults by their software events; mappings of data need separate records. */
 static int add_sources(struct attar_run *run, struct page_faults *p)
 {
 	struct perf_event_attr fault = {.type = PERF_TYPE_SOFTWARE,

@@ -175,8 +175,8 @@ static int choose_event(const struct attar_run *run, char *text, size_t size)
 
 	if (cpu.vendor == HARDWARE_OTHER)
 		return attar_fail(-EOPNOTSUPP,
-			"%s needs an Intel or AMD CPU: others have no split locks, or no event of "
-			"them that attar knows; set one with --event",
+			"%s needs an Intel or AMD CPU: others have no split locks, or no event for "
+			"them that attar supports; set one with --event",
 			attar_run_profiler(run)->name);
 	snprintf(text, size, "%s/%s/", pmu,
 		cpu.vendor == HARDWARE_AMD ? "event=0x25,umask=0x01" : intel_event(cpu.model));
@@ -216,7 +216,7 @@ static int add_recorded(struct attar_run *run, const struct split_lock *s)
 }
 
 #if defined(__x86_64__)
-/* In a process of its own, since the kernel may be set to kill it for this. */
+/* In a child process, since the kernel may be configured to kill it for this. */
 static void lock_for_ever(void)
 {
 	static _Alignas(LINE) char lines[2 * LINE];
@@ -297,14 +297,14 @@ static const struct attar_option options[] = {
 	ATTAR_FLAG(T, graph, 'g', "call-graph", "with stacks"),
 	ATTAR_FLAG(T, perins, 0, "perins", "counts of each CPU"),
 	ATTAR_TEXT(T, event, 'e', "event", "EVENT",
-		"the event of split locks on a CPU that attar does not know",
+		"the event of split locks on a CPU that attar does not support",
 		ATTAR_COMPLETE("event")),
 	{0}};
 
 static const struct attar_example examples[] = {
 	{"split-lock -i 1s", "how often, and by which code"},
 	{"split-lock -T 1000 -G -i 1s", "those of virtual machines"},
-	{"split-lock --test -d 5s", "whether they are noticed on this machine"}, {0}};
+	{"split-lock --test -d 5s", "whether they are detected on this machine"}, {0}};
 
 const struct attar_profiler profiler_split_lock = {
 	.name = "split-lock",

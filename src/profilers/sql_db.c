@@ -253,7 +253,7 @@ static void point(const struct sql_db *db, const char *query, char *ret_text, si
 		snprintf(ret_text, max, "\n    %.*s\n    %*s^", (int)n, query, at, "");
 }
 
-/* Where the query comes from. */
+/* The origin of the query. */
 static const char *what(const struct sql_db *db)
 {
 	return db->opts.is_prompt ? "query" : "--query";

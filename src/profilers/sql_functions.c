@@ -152,7 +152,7 @@ struct address_function {
 	size_t (*text)(const unsigned char *bytes, size_t n, char *ret_text);
 };
 
-/* NULL for what is no such address. */
+/* NULL for other values. */
 static void call_address(sqlite3_context *context, int argc, sqlite3_value **argv)
 {
 	const struct address_function *function = sqlite3_user_data(context);

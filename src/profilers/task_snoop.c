@@ -452,7 +452,7 @@ static int exitsnoop_open(struct attar_run *run, void *self)
 	const struct attar_pairs_opts ends = {.size = sizeof(ends),
 		.policy = ATTAR_PAIRS_FIRST,
 		.payload_size = sizeof(struct end)};
-	int r = attar_run_select_tasks(run); /* others send signals to them */
+	int r = attar_run_select_tasks(run); /* other threads send signals to them */
 
 	if (r == 0)
 		r = attar_run_keep_own(run);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The time that threads run, wait for a CPU, and wait for other reasons, from context switches and
- * wakeups of the whole system. The stack at which a thread is switched out tells the reason.
+ * wakeups of the whole system. The stack at which a thread is switched out shows the reason.
  */
 #ifndef PROFILERS_THREAD_TIMES_H
 #define PROFILERS_THREAD_TIMES_H
@@ -19,7 +19,7 @@ enum thread_state {
 	THREAD_SLEEP,     /* waits for a time */
 	THREAD_PEER,      /* waits for another program */
 	THREAD_BLOCKED,   /* waits for something else */
-	THREAD_CONDITION, /* waits for a condition of its own program */
+	THREAD_CONDITION, /* waits for a condition of the same program */
 	THREAD_WORK,      /* waits for something to do */
 	THREAD_STATES,
 };

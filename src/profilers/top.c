@@ -215,7 +215,7 @@ static bool has_names(const struct top *top)
 	return has && !top->only_comm;
 }
 
-/* Events can appear during the run, with formats of their own. */
+/* Events can appear during the run, with other formats. */
 static int learn_new(struct attar_run *run, struct top *top)
 {
 	uint32_t n = attar_run_sources(run);

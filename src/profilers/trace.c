@@ -162,8 +162,7 @@ static int on_event(struct attar_run *run, void *self, const struct attar_event 
 }
 
 /*
- * Whether lines name kernel functions: by a print format (%pS and the like), or for the sampled
- * address.
+ * Whether lines name kernel functions: by a print format (such as %pS), or for the sampled address.
  */
 static bool names_kernel(const struct attar_event_spec *spec)
 {

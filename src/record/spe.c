@@ -104,7 +104,7 @@ static size_t read_packet(const struct attar_spe *spe, struct packet *ret)
 	return head + size;
 }
 
-/* Bits 0 to 55 are the address; bit 55 says to which half of the address space it belongs. */
+/* Bits 0 to 55 are the address; bit 55 selects the half of the address space. */
 static uint64_t address(uint64_t payload)
 {
 	return (uint64_t)((int64_t)(payload << 8) >> 8);
@@ -132,7 +132,10 @@ static void set_counter(struct attar_spe_sample *s, const struct packet *p)
 	s->has |= (uint32_t)ATTAR_SPE_LATENCY << p->index;
 }
 
-/* Bit 0 of a load or store: it is a store; bits 2 to 4 say more if bit 1 is set and 5 to 7 not. */
+/*
+ * Bit 0 of a load or store: it is a store; bits 2 to 4 have more if bit 1 is set and bits 5 to 7
+ * are clear.
+ */
 static void set_operation(struct attar_spe_sample *s, const struct packet *p)
 {
 	uint8_t bits = (uint8_t)p->payload;

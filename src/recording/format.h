@@ -72,7 +72,7 @@ enum data_feature {
 
 /*
  * Of RECORD_EVENT_UPDATE. The second one is attar's own: further ids of the event, u64 each, in a
- * pipe, whose events are described before its data. Others ignore types that they do not know.
+ * pipe, whose events are described before its data. Other readers ignore unknown types.
  */
 enum { EVENT_UPDATE_NAME = 2, EVENT_UPDATE_IDS = 0x61740001 };
 

@@ -28,7 +28,7 @@ enum {
 };
 
 /*
- * Appends what is known of the locations, in the format of the feature. symbols has resolved them,
+ * Appends the names of the locations, in the format of the feature. symbols has resolved them,
  * and unwound the stacks. Returns 0 or -ENOMEM.
  */
 int names_encode(struct attar_symbols *symbols, const attar_location *locations, size_t n,

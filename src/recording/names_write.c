@@ -76,7 +76,7 @@ static void put_cfi(const struct cfi_table *table, struct buf *b)
 
 /* ---- locations ---- */
 
-/* Returns the number of frames that were added: none if they say no more than the symbol does. */
+/* Returns the number of frames that were added: none if they add nothing to the symbol. */
 static uint32_t put_frames(struct encoder *e, attar_location location, struct buf *b)
 {
 	struct attar_frame frames[FRAMES_MAX];
@@ -100,14 +100,14 @@ static void put_place(
 {
 	struct attar_symbol symbol;
 	bool named = attar_symbols_resolve(e->symbols, location, &symbol) == 0;
-	bool apart = symbol.kind == ATTAR_DSO_IS_KERNEL || symbol.kind == ATTAR_DSO_IS_JIT;
+	bool is_separate = symbol.kind == ATTAR_DSO_IS_KERNEL || symbol.kind == ATTAR_DSO_IS_JIT;
 
 	writer_put_u64(b, location & PLACE_OFFSET);
 	writer_put_u64(b, named ? symbol.start : 0);
 	writer_put_u64(b, named ? symbol.size : 0);
 	writer_put_u64(b, named ? symbol.offset : 0);
 	put_text(e, named ? symbol.mangled : NULL, b);
-	put_text(e, apart ? symbol.dso : NULL, b);
+	put_text(e, is_separate ? symbol.dso : NULL, b);
 	writer_put_u32(b, frame);
 	writer_put_u32(b, frames);
 }

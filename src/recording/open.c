@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Opening and closing of recordings, and what is known of them. */
+/* Opening and closing of recordings, and their descriptions. */
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>

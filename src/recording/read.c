@@ -342,7 +342,7 @@ static int inflate_more(struct recording *r)
 	return STEP_DONE;
 }
 
-/* Says what is missing when the input is at its end. */
+/* Reports what is missing at the end of the input. */
 static void finish(struct recording *r)
 {
 	uint64_t end = r->raw.offset + (r->raw.chunk ? feed_len(&r->raw) : 0);

@@ -54,7 +54,7 @@ struct recording_text {
 	size_t len;
 };
 
-/* What a recording says about the machine and the run. Strings are NULL if unknown. */
+/* The data of a recording about the machine and the run. Strings are NULL if unknown. */
 struct recording_facts {
 	const char *hostname, *release, *arch;
 	const char *version; /* of the tool that made the recording */

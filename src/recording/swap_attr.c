@@ -4,7 +4,7 @@
 
 #include "record/uapi.h"
 
-/* Bytes of each number in the order of the struct; 0 ends. Flags are handled apart. */
+/* Bytes of each number in the order of the struct; 0 ends. Flags are handled separately. */
 static const uint8_t sizes[] = {
 	4, 4, 8, 8, 8, 8, 8 /* flags */, 4, 4, 8, 8, 8, 8, 4, 4, 8, 4, 2, 2, 4, 4, 8, 8, 8, 0};
 

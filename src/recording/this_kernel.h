@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The running kernel: what a recording says about it, and whether a recording is from it. */
+/* The running kernel: its data in a recording, and whether a recording is from it. */
 #ifndef RECORDING_THIS_KERNEL_H
 #define RECORDING_THIS_KERNEL_H
 
@@ -17,7 +17,7 @@ bool this_kernel_recorded(const struct recording *r, const char **ret_why);
 /* Whether the recording was made on this host, or on another one of this name. */
 bool this_host_recorded(const struct recording *r);
 
-/* Whether the recording does not say that it was made on another architecture. */
+/* False if the recording has the name of another architecture. */
 bool this_arch_recorded(const struct recording *r);
 
 #endif

@@ -80,7 +80,7 @@ static int read_systems(struct recording *r, struct cursor *c)
 	return 0;
 }
 
-/* Returns the version, 0 if it is none. The numbers that follow have the recorded byte order. */
+/* Returns the version, 0 if there is none. The numbers that follow have the recorded byte order. */
 static unsigned read_version(struct recording *r, struct cursor *c)
 {
 	const char *start = cursor_bytes(c, sizeof(magic)), *version, *order;

@@ -137,8 +137,8 @@ void writer_trim_attrs(struct recording_writer *w)
 /* ---- features as records ---- */
 
 /*
- * What is not known yet, or cannot be a record: perf takes the padding behind the topology for part
- * of it.
+ * Features that are not known yet, or cannot be a record: perf treats the padding behind the
+ * topology as part of it.
  */
 static bool is_record(enum data_feature feature)
 {
@@ -149,7 +149,7 @@ static bool is_record(enum data_feature feature)
 
 /*
  * Without a record for the end: its number would have to be the one after the last feature that the
- * reading perf knows.
+ * reading perf supports.
  */
 static void put_feature_records(struct recording_writer *w, struct buf *b)
 {

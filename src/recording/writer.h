@@ -39,7 +39,7 @@ struct recording_writer_opts {
 	uint64_t wall_ns;
 	/*
 	 * recording_writer_round() says that a file is full when it has this size in bytes; 0:
-	 * never. With rotate, recording_writer_rotate() then goes on in a new one, and keeps the
+	 * never. With rotate, recording_writer_rotate() then continues in a new one, and keeps the
 	 * last `rotate` files as PATH.1 (the newest) and so on.
 	 */
 	uint64_t max_bytes;

@@ -478,7 +478,7 @@ static int add_tree(struct clickhouse *ch, struct attar_section *s, uint64_t int
 
 /* ---- reports ---- */
 
-/* A batch of event lines is not a report of its own. */
+/* A batch of event lines is not a separate report. */
 static bool is_batch(const struct attar_report *report)
 {
 	report_each_section (report, it)

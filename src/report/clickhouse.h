@@ -83,7 +83,7 @@ struct table_insert {
 	char *table, *insert;
 };
 
-/* What is known about the tables on the server. */
+/* The state of the tables on the server. */
 struct tables {
 	bool is_checked; /* attar_schema has our version */
 	VEC(struct table_insert) known;
@@ -180,14 +180,14 @@ uint64_t sender_losses(struct sender *s);
 
 const struct clickhouse_url *sender_url(const struct sender *s);
 
-/* Logs what the thread has to say. */
+/* Logs the messages of the thread. */
 void sender_turn(struct sender *s);
 
 /* Sends all rows, or writes them to the spool, within the timeout. */
 void sender_finish(struct sender *s);
 void sender_get_delivery(struct sender *s, struct attar_delivery *ret_delivery);
 
-/* Finishes, and logs the sums unless it is to be quiet. Returns NULL. */
+/* Finishes, and logs the sums unless quiet is set. Returns NULL. */
 struct sender *sender_free(struct sender *s);
 
 #endif

@@ -30,11 +30,11 @@ struct sender {
 	struct tables tables;
 	uint64_t retry_at;  /* base_now(); 0: the last attempt did not fail */
 	uint64_t retry_s;   /* the pause before it */
-	bool may_be_stored; /* the last failure left it open what the server did */
-	struct buf failure;  /* the last one that was logged; "": the last attempt did not fail */
-	struct buf drops;    /* the last reason that was logged */
-	struct buf trouble;  /* with the spool, that was logged */
-	struct map spooled;  /* numbers of this run's batches in the spool -> rows */
+	bool may_be_stored; /* after the last failure, it is unknown what the server did */
+	struct buf failure; /* the last one that was logged; "": the last attempt did not fail */
+	struct buf drops;   /* the last reason that was logged */
+	struct buf trouble; /* with the spool, that was logged */
+	struct map spooled; /* numbers of this run's batches in the spool -> rows */
 
 	pthread_t thread;
 	bool is_running;
@@ -266,8 +266,8 @@ static int ask(struct sender *s, const struct batch *batch, uint64_t *ret_rows)
 		*ret_rows = strtoull(end, &end, 10);
 	return strcmp(end, "\n") == 0 && isdigit((unsigned char)end[-1])
 		       ? 0
-		       : attar_fail(TRANSPORT_UNKNOWN,
-				 "the server did not answer as ClickHouse does");
+		       : attar_fail(
+				 TRANSPORT_UNKNOWN, "the server did not answer as ClickHouse does");
 }
 
 /* Frees a batch of which so many rows are stored, and the others dropped. */
@@ -390,7 +390,7 @@ static void note_failure(struct sender *s, int e)
 	s->retry_s = s->retry_s ? MIN(s->retry_s * 2, (uint64_t)BACKOFF_MAX_S) : 1;
 	s->retry_at = base_now() + s->retry_s * SECOND_NS;
 	s->may_be_stored = e != TRANSPORT_AWAY;
-	tables_forget(&s->tables); /* another server may answer next time */
+	tables_forget(&s->tables); /* another server may answer the next time */
 	pthread_mutex_lock(&s->lock);
 	say_once(s, &s->failure, buf_text(&text));
 	pthread_mutex_unlock(&s->lock);
@@ -405,8 +405,8 @@ static void note_success(struct sender *s)
 }
 
 /*
- * A server that stood still may execute a request that it has received when it goes on: there is a
- * second after the failure before it is asked whether it has.
+ * A server that was stopped executes the requests that it has received when it continues: wait a
+ * second after the failure before asking whether the batch is stored.
  */
 static void wait_before_asking(struct sender *s)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Batches on the disk, each in a file of its own, which is renamed when it is complete. Names begin
+ * Batches on the disk, each in a separate file, which is renamed when it is complete. Names begin
  * with the time of the batch, so that they sort by age; the process that holds the lock of the
  * directory sends them. docs/fleet.md describes the format.
  */
@@ -299,7 +299,7 @@ static bool ends_in(const char *name, const char *end)
 	return n > len && n < NAME_BYTES && !strcmp(name + n - len, end);
 }
 
-/* A file that its writer did not finish: nobody holds its lock, and has not just created it. */
+/* A file that its writer did not finish: no process holds its lock or has just created it. */
 static void clean_unfinished(struct spool *spool, const char *name)
 {
 	int fd _cleanup_close_ = openat(spool->folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Requests to ClickHouse by libcurl, which is loaded when it is used. Each request has a connection
- * of its own: libcurl repeats a request on a connection that turns out to be closed, and so would
- * store rows twice that a server stored just before it was killed. Bodies are sent after the
- * server has answered "100 Continue", so that one that does not run gets none.
+ * Requests to ClickHouse by libcurl, which is loaded when it is used. Each request has a separate
+ * connection: libcurl repeats a request on a connection that turns out to be closed, and would thus
+ * store rows twice if the server was killed just after it had stored them. Bodies are sent after
+ * the server has answered "100 Continue", so that one that does not run gets none.
  */
 #include "report/clickhouse.h"
 

@@ -79,7 +79,8 @@ static int parse_moment(const char *value, uint64_t *ret_ns)
 		attar_error_clear();
 	if (!seconds || seconds >= SECONDS_MAX)
 		return attar_fail(-EINVAL,
-			"'%s' is no time: write seconds since 1970, or 2026-11-20T12:00:00 (UTC)",
+			"'%s' is not a time: write seconds since 1970, or 2026-11-20T12:00:00 "
+			"(UTC)",
 			CLIP(value));
 	*ret_ns = seconds * 1000000000;
 	return 0;
@@ -142,7 +143,7 @@ static int set_parameters(struct clickhouse_url *url, const char *text)
 static int fail_password(void)
 {
 	return attar_fail(-EINVAL,
-		"the address of ClickHouse has a password, which everybody can see in the list of "
+		"the address of ClickHouse has a password, which all users can see in the list of "
 		"processes" ATTAR_FIX "set CLICKHOUSE_PASSWORD, or use ?password_file=FILE");
 }
 

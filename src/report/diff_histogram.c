@@ -71,7 +71,7 @@ int diff_histogram(struct diff *d, const struct attar_section *like)
 				distribution_quantile(&of[side], shares[i]));
 			c.error[side] = quantile_error(&of[side], shares[i]);
 		}
-		diff_judge(d, &c, unit, ARRAY_SIZE(shares), true);
+		diff_set_confidence(d, &c, unit, ARRAY_SIZE(shares), true);
 		diff_add_change(table, &c);
 		buf_char(&title, 'p');
 		quantile_name(&title, shares[i]);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Shared by the parts of the comparison: diff_table.c, diff_histogram.c and diff_stack.c compare
- * sections of one kind; diff_rows.c matches rows, diff_files.c files; diff_statistics.c judges
- * changes, diff_change.c writes them; diff_tree.c joins call trees.
+ * sections of one kind; diff_rows.c matches rows, diff_files.c files; diff_statistics.c computes
+ * the confidence of changes, diff_change.c writes them; diff_tree.c joins call trees.
  */
 #ifndef REPORT_DIFF_PARTS_H
 #define REPORT_DIFF_PARTS_H
@@ -68,7 +68,7 @@ int diff_tree(struct diff *d, const struct attar_section *like);
 
 /* ---- rows ---- */
 
-/* True if the column tells rows apart; its texts are part of their keys. */
+/* True if the column distinguishes rows; its texts are part of their keys. */
 bool diff_is_label(const struct attar_section *s, size_t column);
 
 /* Finds files of code that differ only by their directory, and says so. Returns 0 or -ENOMEM. */
@@ -99,10 +99,11 @@ void diff_measure(const struct column_diff *c, size_t row, int side);
 double diff_share_error(double share, double samples);
 
 /*
- * Sets the confidence that both values differ, as one of n comparisons, and counts the change if
- * it is significant and is_judged: it may matter.
+ * Sets the confidence that both values differ, as one of n comparisons. is_comparable: counts the
+ * change if it is significant.
  */
-void diff_judge(struct diff *d, struct change *c, enum attar_unit unit, size_t n, bool is_judged);
+void diff_set_confidence(
+	struct diff *d, struct change *c, enum attar_unit unit, size_t n, bool is_comparable);
 
 /* ---- changes ---- */
 

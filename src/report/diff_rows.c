@@ -22,7 +22,10 @@ static int column_of(const struct attar_section *s, const char *name)
 	return -1;
 }
 
-/* Texts and identifiers tell rows apart, but not those of processes and threads: they differ. */
+/*
+ * Texts and identifiers distinguish rows, except those of processes and threads, which differ in
+ * each run.
+ */
 bool diff_is_label(const struct attar_section *s, size_t column)
 {
 	const struct column *c = &s->columns.at[column];
@@ -74,7 +77,7 @@ static double *values_of(struct column_diff *c, uint32_t key)
 	return &c->values.at[c->values.n - width];
 }
 
-/* Rows that only pids tell apart are added, if they are amounts. */
+/* Rows that differ only in their pids are added, if they are amounts. */
 static void add_value(double *to, double value)
 {
 	if (!isnan(value))

@@ -103,7 +103,7 @@ int diff_stacks(struct diff *d, const struct attar_section *like)
 
 		for (int side = BEFORE; side < SIDES; side++)
 			share_of(&w, it, side, like->unit, &c);
-		diff_judge(d, &c, ATTAR_UNIT_PERCENT, w.all.n, true);
+		diff_set_confidence(d, &c, ATTAR_UNIT_PERCENT, w.all.n, true);
 		if (e == 0)
 			e = vec_push(&changes, c);
 	}

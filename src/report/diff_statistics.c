@@ -104,7 +104,8 @@ static double relative(enum attar_unit unit, double before, double after)
 	return before ? 100 * (after - before) / fabs(before) : INFINITY;
 }
 
-void diff_judge(struct diff *d, struct change *c, enum attar_unit unit, size_t n, bool is_judged)
+void diff_set_confidence(
+	struct diff *d, struct change *c, enum attar_unit unit, size_t n, bool is_comparable)
 {
 	double error = hypot(c->error[BEFORE], c->error[AFTER]);
 	double difference = c->value[AFTER] - c->value[BEFORE], chance;
@@ -115,7 +116,7 @@ void diff_judge(struct diff *d, struct change *c, enum attar_unit unit, size_t n
 		return;
 	chance = error > 0 ? erfc(fabs(difference) / error / M_SQRT2) : difference != 0 ? 0 : 1;
 	c->confidence = fmax(0, 1 - chance * (double)n);
-	if (!is_judged || c->confidence < d->opts->confidence || difference == 0)
+	if (!is_comparable || c->confidence < d->opts->confidence || difference == 0)
 		return;
 	d->result.significant++;
 	if (d->opts->fail_above >= 0 && fabs(c->by) > d->opts->fail_above * 100)

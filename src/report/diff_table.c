@@ -29,7 +29,7 @@ static void write_column(struct diff *d, struct column_diff *c, const struct att
 	}
 }
 
-/* The column with the numbers of samples that shares are of. */
+/* The column with the numbers of samples from which shares are computed. */
 static const char *basis_of(const struct attar_section *s, enum attar_unit unit)
 {
 	for (size_t i = 0; i < s->columns.n && unit == ATTAR_UNIT_PERCENT; i++)
@@ -38,7 +38,7 @@ static const char *basis_of(const struct attar_section *s, enum attar_unit unit)
 	return NULL;
 }
 
-/* Whether shares are compared, which say more than the number of samples that they are of. */
+/* Whether shares are compared instead of the numbers of samples from which they are computed. */
 static bool is_basis(const struct attar_section *s, const char *column)
 {
 	for (size_t i = 0; i < s->columns.n; i++) {
@@ -67,7 +67,8 @@ static int compare_column(struct diff *d, const struct attar_section *like, size
 	for (size_t i = 0; i < c.changes.n; i++) {
 		diff_measure(&c, i, BEFORE);
 		diff_measure(&c, i, AFTER);
-		diff_judge(d, &c.changes.at[i], c.unit, c.changes.n, !is_basis(like, c.column));
+		diff_set_confidence(
+			d, &c.changes.at[i], c.unit, c.changes.n, !is_basis(like, c.column));
 	}
 	diff_sort(c.changes.at, c.changes.n);
 	write_column(d, &c, like);

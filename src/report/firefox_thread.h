@@ -32,7 +32,7 @@ struct firefox_sample {
 	double time; /* ms since the report began */
 };
 
-/* A task of the tree, and tables of its own. */
+/* A task of the tree, and its tables. */
 struct firefox_thread {
 	struct attar_section *tree; /* NULL: markers only */
 	uint32_t root;

@@ -155,7 +155,7 @@ static bool is_known(
 	return find_like(parts[part].report, section) != section;
 }
 
-/* Hosts send all sections that a program may want, also empty ones. */
+/* Hosts send all sections that an output may need, also empty ones. */
 static bool is_empty(const fleet_sections *all)
 {
 	vec_each (all, it)

@@ -16,9 +16,9 @@ typedef VEC(struct fleet_section) fleet_sections;
 
 /* ---- fleet_rules.c ---- */
 
-/* What becomes of a column when rows are merged. */
+/* How a column is merged. */
 enum fleet_rule {
-	FLEET_KEY, /* tells rows apart */
+	FLEET_KEY, /* distinguishes rows */
 	FLEET_SUM,
 	FLEET_LEAST,
 	FLEET_MOST,

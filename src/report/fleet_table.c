@@ -45,7 +45,7 @@ static void merged_done(struct merged *m)
 
 /* ---- rows ---- */
 
-/* The labels of a row, each with its length, so that no two of them are taken for others. */
+/* The labels of a row, each with its length, so that different labels have different texts. */
 static int key_of(struct merged *m, const struct merged_row *from, uint32_t *ret_key)
 {
 	struct buf key _cleanup_(buf_done) = {0};

@@ -45,7 +45,7 @@ static void add_member(struct buf *b, const char *name, const char *text)
 	buf_char(b, ',');
 }
 
-/* scale NULL: the cell has a unit of its own. */
+/* scale NULL: the cell has its own unit. */
 static void add_number(
 	struct buf *b, enum attar_unit unit, const struct number_scale *scale, struct cell cell)
 {

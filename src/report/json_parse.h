@@ -41,7 +41,7 @@ void json_skip(struct json_parser *p);
 
 /*
  * Steps to the next element of an array, or member of an object, after its bracket. *first is true
- * before the first one. False: it was the last one, or the text is no JSON.
+ * before the first one. False: it was the last one, or the text is not JSON.
  */
 bool json_next(struct json_parser *p, char close, bool *first);
 bool json_next_member(struct json_parser *p, bool *first, struct buf *key);

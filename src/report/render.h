@@ -20,8 +20,8 @@ struct render_format {
 	bool draws_fields; /* cells of kind CELL_FIELDS; otherwise they are expanded before */
 
 	/*
-	 * For sinks with a scheme: connects to r->address, and what it has to log, and to do at the
-	 * end, see attar_renderer_turn() and attar_renderer_get_delivery(). NULL: nothing.
+	 * For sinks with a scheme: connects to r->address; logs its messages; and finishes at the
+	 * end, see attar_renderer_turn() and attar_renderer_get_delivery(). NULL: nothing to do.
 	 */
 	int (*open)(struct attar_renderer *r);
 	void (*turn)(struct attar_renderer *r);

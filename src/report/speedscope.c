@@ -93,7 +93,7 @@ static const char *unit_of(enum attar_unit unit)
 	return unit == ATTAR_UNIT_NS ? "nanoseconds" : unit == ATTAR_UNIT_BYTES ? "bytes" : "none";
 }
 
-/* The nodes with a weight of their own in the order of a walk: the heaviest first. */
+/* The nodes with a self weight in the order of a walk: the heaviest first. */
 static int list_leaves(struct attar_section *tree, uint32_t *leaves, size_t *ret_n, size_t *ret_max)
 {
 	struct tree_walk walk _cleanup_(tree_walk_done) = {0};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Databases for SQLite: a table for each section, a row in "reports" for each report, and stacks of
- * event lines in a table of their own. Each report is one transaction. PRAGMA user_version is the
- * version of the tables, which docs/exports.md describes.
+ * Databases for SQLite: a table for each section, a row in "reports" for each report, and a
+ * separate table for the stacks of event lines. Each report is one transaction. PRAGMA user_version
+ * is the version of the tables, which docs/exports.md describes.
  */
 #include "report/sqlite.h"
 
@@ -225,7 +225,7 @@ static void bind_notes(sqlite3_stmt *statement, const struct attar_notes *notes)
 	sqlite3_bind_int64(statement, 11, (int64_t)notes->self_rss);
 }
 
-/* A batch of event lines is not a report of its own. */
+/* A batch of event lines is not a separate report. */
 static bool is_batch(const struct attar_report *report)
 {
 	report_each_section (report, it)

@@ -74,7 +74,7 @@ static int path_of(struct attar_renderer *r, struct buf *path)
 	return buf_failed(path) ? base_oom() : 0;
 }
 
-/* What a killed run has left would be added to the new database. */
+/* Files left by a killed run would be added to the new database. */
 static void remove_journals(const char *path)
 {
 	static const char *const suffixes[] = {"-wal", "-shm", "-journal"};

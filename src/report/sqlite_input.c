@@ -8,8 +8,8 @@
 #include "base/buf.h"
 
 /*
- * As URI. A file without a log is not being written: SQLite need not create the files in which
- * readers and writers meet, which it may have no right to.
+ * As URI. A file without a log is not being written: SQLite need not create the files that
+ * coordinate readers and writers, for which it may lack permission.
  */
 static int add_uri(struct buf *uri, const char *path)
 {

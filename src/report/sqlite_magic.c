@@ -14,7 +14,7 @@ bool sqlite_is_database(const char *path)
 	bool is;
 	int fd;
 
-	/* Opening a FIFO would release its writer, which would end before the recording is read. */
+	/* Opening a FIFO would unblock its writer, which would end before the recording is read. */
 	if (stat(path, &st) != 0 || !S_ISREG(st.st_mode))
 		return false;
 	fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);

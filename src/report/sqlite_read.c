@@ -337,7 +337,7 @@ static int read_all(struct reader *r)
 	return e;
 }
 
-/* Gives the reports away, or frees them after a failure. */
+/* Passes the reports to the caller, or frees them after a failure. */
 static int give(struct reader *r, int e, int (*take)(void *, struct attar_report *), void *ctx)
 {
 	vec_each (&r->reports, it) {

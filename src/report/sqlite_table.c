@@ -106,7 +106,7 @@ static void bind(sqlite3_stmt *statement, int at, const char *text)
 	sqlite3_bind_text(statement, at, text, -1, SQLITE_STATIC);
 }
 
-/* What the names of the table and its columns do not tell. */
+/* What the names of the table and its columns do not contain. */
 static int describe(struct database *db, const struct attar_section *s, const char *table)
 {
 	int e;

@@ -35,7 +35,7 @@ const struct tree_code *tree_code_of(const struct attar_section *tree, uint32_t 
 void tree_set_source(struct attar_section *tree, uint32_t node, const char *function,
 	const char *file, unsigned line, bool inlined);
 
-/* What was set for a node, or NULL. The same as tree_task_of(). */
+/* The value that was set for a node, or NULL. Call it as tree_task_of(). */
 const struct tree_source *tree_source_of(
 	const struct attar_section *tree, uint32_t node, size_t *at);
 

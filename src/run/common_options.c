@@ -38,7 +38,7 @@ const struct attar_option common_stack_options[] = {
 		"user stacks by frame pointers: fp (default); by call frame information: dwarf, or "
 		"dwarf,BYTES of stack to copy; auto; --call-graph METHOD is the same with -g"),
 	ATTAR_FLAG(T, inline_functions, 0, "inline",
-		"show functions that the compiler inlined as functions of their own"),
+		"show functions that the compiler inlined as separate functions"),
 	ATTAR_FLAG(T, lines, 0, "lines", "distinguish the source lines of a function"),
 	ATTAR_FLAG(T, exclude_host, 'G', "exclude-host", "only samples of guests"),
 	ATTAR_FLAG(T, exclude_guest, 0, "exclude-guest", "no samples of guests"),
@@ -110,7 +110,7 @@ const struct attar_option common_input_options[] = {
 
 const struct attar_option common_peer_options[] = {
 	ATTAR_TEXT(T, push, 0, "push", "ADDRESS",
-		"give the events to others, which pull them: PORT, HOST:PORT, unix:PATH, "
+		"send the events to other attars, which pull them: PORT, HOST:PORT, unix:PATH, "
 		"vsock:CID:PORT, or the path of a file or device"),
 	ATTAR_LIST(T, pulls, 0, "pull", "ADDRESS",
 		"analyse the events that another attar pushes there, instead of those of this "

@@ -52,6 +52,7 @@ int attar_run_open_database(const struct attar_run *run, struct sqlite3 **ret_db
 	CHECK_ARG(run, "run");
 	CHECK_ARG(ret_db, "ret_db");
 	if (!run->has_database)
-		return attar_fail(-EINVAL, "attar_run_open_database(): the input is no database");
+		return attar_fail(
+			-EINVAL, "attar_run_open_database(): the input is not a database");
 	return sqlite_open_input(run->opts.input, ret_db);
 }

@@ -24,7 +24,7 @@ static int no_emitter(const struct attar_event_spec *spec)
 			buf_printf(&names, "%s%s", names.len ? ", " : "", (*p)->name);
 	return attar_spec_error(spec, spec->column,
 		attar_fail(-EOPNOTSUPP,
-			"the profiler '%s' has no events of its own; those with are: %s",
+			"the profiler '%s' does not emit events; those that do are: %s",
 			spec->profiler, buf_text(&names)));
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Profilers as events: profile/-F 500 -g/. Such a profiler has a run of its own for its options and
+ * Profilers as events: profile/-F 500 -g/. Such a profiler has a separate run for its options and
  * state, which is never started; the sources that its open() requests become sources of the run.
  */
 #ifndef RUN_EMITTERS_H

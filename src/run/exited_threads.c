@@ -23,10 +23,10 @@
 #include "run/run.h"
 #include "stream/taskname.h"
 
-/* Further threads are counted with their creators: nobody reads a longer table. */
+/* Further threads are counted with their creators: a longer table is not useful. */
 enum { THREADS_MAX = 1 << 16 };
 
-/* Logs why the threads that are created during the run have no counts of their own. */
+/* Logs why the threads that are created during the run have no separate counts. */
 static void note_threads(const struct attar_run *run)
 {
 	if (exited_threads_reported(run) || run->opts.tids || run->replay)

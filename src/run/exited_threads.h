@@ -26,9 +26,9 @@ struct threads {
 	VEC(struct ended_thread) ended; /* in the order of exit */
 	struct map by_tid;              /* tid -> index in ended of its latest user */
 	struct map instances;           /* event id -> counter number << 32 | instance */
-	struct map watched;             /* tid -> 1: threads with counters of their own */
+	struct map watched;             /* tid -> 1: threads with their own counters */
 	struct map running;             /* tid of a running thread -> tid of its starter */
-	struct map mixed;     /* tid -> 1: starters of a thread without a count of its own */
+	struct map mixed;     /* tid -> 1: starters of a thread without a separate count */
 	struct map unwatched; /* tid -> 1: watched threads with attar_process.unwatched */
 	bool too_many;
 	bool has_losses; /* records were lost: any thread may be mixed */
@@ -88,7 +88,7 @@ int threads_keep_comm(struct attar_run *run, pid_t tid, const char *comm);
 /* Reads the names of the watched threads, for run_comm(). */
 int threads_remember_comms(struct attar_run *run);
 
-/* Adds a remark to the report: how many threads have no counts of their own. */
+/* Adds a remark to the report: how many threads have no separate counts. */
 void threads_remark(const struct attar_run *run, struct attar_report *report);
 
 #endif

@@ -49,7 +49,7 @@ static size_t printable(const char *text, size_t n)
 	return n;
 }
 
-/* What an expression reads of a program is not what was there at the time of the event. */
+/* What an expression reads from a program may have changed since the event. */
 static void note_late_read(struct attar_run *run, const struct attar_expr_record *record)
 {
 	uint64_t now = base_now();

@@ -12,7 +12,7 @@ struct filter_choice;
 void run_expr_opts(struct attar_run *run, struct attar_expr_opts *opts);
 
 /*
- * Decides how the filter of an event of the kernel runs, or of a recording: see filter_choose().
+ * Decides how the filter of an event of the kernel, or of a recording, runs: see filter_choose().
  * Without a filter or format, the choice stays as it is. An error text shows the place in the event
  * string.
  */

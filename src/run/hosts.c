@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The events of other hosts: who they are, and the merge. */
+/* The events of other hosts: the hosts, and the merge. */
 #include "run/hosts.h"
 
 #include <poll.h>
@@ -8,7 +8,7 @@
 #include "run/run.h"
 #include "stream/stream.h"
 
-/* Who sends nothing for so long, not even times, is not waited for. */
+/* A host that has sent nothing for so long, not even times, is not waited for. */
 enum { SILENT_MS = 2000 };
 
 bool hosts_are_over(const struct attar_run *run)
@@ -157,7 +157,7 @@ static struct run_host *oldest(const struct run_hosts *hosts, uint64_t *ret_time
 	return first;
 }
 
-/* Reads from those who may have an older event. */
+/* Reads from the hosts that may have an older event. */
 static int read_all(struct attar_run *run)
 {
 	struct run_hosts *hosts = &run->hosts;
@@ -182,7 +182,7 @@ static bool is_silent(const struct run_host *h)
 	return base_now() - receiver_heard(receiver) > SILENT_MS * UINT64_C(1000000);
 }
 
-/* Whether somebody may still send an event from before `time`. */
+/* Whether a host may still send an event from before `time`. */
 static bool must_wait(const struct run_hosts *hosts, uint64_t time)
 {
 	if (!hosts->has_live && hosts->live_reached < time)

@@ -3,7 +3,7 @@
  * Events of other hosts in a live run: the attribute pull= of events, and several --pull. (A single
  * --pull takes the place of --input, see run/pull.h.)
  *
- * Each address has a run of its own, the reader, which is never started: it has the recording that
+ * Each address has a separate run, the reader, which is never started: it has the recording that
  * is pushed there, with its formats and processes. Its samples are given to sources of the run,
  * which have no counter. The events of all hosts and of this one are merged by time: that of this
  * machine's clock, from which the clocks of the others differ as measured when they were connected.
@@ -52,7 +52,7 @@ bool hosts_concern(const struct attar_run *run, const char *events);
 /* As attar_run_events() for such a list. */
 int hosts_add_events(struct attar_run *run, const char *events, bool stacks, attar_event_fn *fn);
 
-/* -EINVAL: the profiler cannot tell the events of one host from those of another. */
+/* -EINVAL: the profiler cannot distinguish the events of one host from those of another. */
 int hosts_check_profiler(const struct attar_run *run);
 
 /* -EINVAL: options that conflict with events of others. */

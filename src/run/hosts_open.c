@@ -70,7 +70,7 @@ int hosts_check_profiler(const struct attar_run *run)
 	if (run->profiler->uses & ATTAR_TELLS_HOSTS)
 		return 0;
 	return attar_fail(-EINVAL,
-		"'%s' cannot tell the events of several hosts apart" ATTAR_FIX
+		"'%s' cannot distinguish the events of several hosts" ATTAR_FIX
 		"use 'attar trace', one --pull without pull=, or 'attar fleet'",
 		run->profiler->name);
 }
@@ -208,7 +208,8 @@ static int add_spec(
 
 	if (spec->kind == ATTAR_EVENT_PROFILER || attar_spec_get_option(spec, "push"))
 		return attar_fail(-EINVAL,
-			"'%s': events of other hosts (pull=) are neither profilers nor pushed on",
+			"'%s': events of other hosts (pull=) cannot be profilers, and cannot be "
+			"pushed",
 			CLIP(spec->name));
 	run_stack_attr(&run->opts, stacks, spec, &attr);
 	event_sample_attr(spec, &attr);

@@ -479,7 +479,7 @@ static int start(struct attar_run *run)
 	int r;
 
 	select_await_command(run);
-	r = push_listen(run); /* can wait for a peer, which is no time of the run */
+	r = push_listen(run); /* can wait for a peer, which is not part of the run's time */
 	if (r < 0)
 		return r;
 	clock_start(&run->clock);
@@ -538,7 +538,7 @@ static int next_round(struct attar_run *run)
 	return r < 0 ? r : 1;
 }
 
-/* When memory runs out, there may be none for the sentence. */
+/* When memory runs out, there may be none for the text. */
 static int failed(int r)
 {
 	return r < 0 && !*attar_error() ? attar_fail(r, "%s", strerror(-r)) : r;

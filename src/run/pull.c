@@ -63,8 +63,8 @@ void pull_remark(const struct attar_run *run, struct attar_report *report)
 		return;
 	receiver_get_clock(run->pull.receiver, &clock);
 	if (clock.error == UINT64_MAX)
-		attar_report_remark(report, "the difference of the clock of %s was not measured",
-			run->opts.pull);
+		attar_report_remark(
+			report, "the offset of the clock of %s was not measured", run->opts.pull);
 	else
 		attar_report_remark(report, "the clock of %s at %s is known to %.3f us",
 			receiver_host(run->pull.receiver), run->opts.pull,

@@ -160,7 +160,7 @@ static int wait_for_client(struct attar_run *run)
 			return r;
 		if (poll(fds, ARRAY_SIZE(fds), WAIT_MS) > 0 && fds[1].revents)
 			return attar_fail(-ECANCELED,
-				"stopped while waiting for somebody to pull events from %s",
+				"stopped while waiting for a connection that pulls events from %s",
 				CLIP(run->push.address));
 	}
 }
@@ -186,7 +186,8 @@ int push_listen(struct attar_run *run)
 		r = stream_watch(run->stream, peer_sender_fd(run->push.sender));
 	if (r < 0 || !run->recorder.wanted)
 		return r;
-	log_note("events are pushed when somebody pulls them from %s", CLIP(run->push.address));
+	log_note("events are pushed as soon as another attar pulls them from %s",
+		CLIP(run->push.address));
 	return wait_for_client(run);
 }
 
@@ -270,7 +271,7 @@ static int tell_time(struct attar_run *run)
 	return r;
 }
 
-/* Whoever pulls delivers a round when some others have followed. */
+/* A peer delivers a round when some others have followed. */
 static int end_rounds(struct attar_run *run)
 {
 	struct peer_sender_client *client;
@@ -349,7 +350,7 @@ int push_end(struct attar_run *run)
 	return r;
 }
 
-/* What is said of each of the totals, if there were some. */
+/* The message for each of the totals that is not 0. */
 void push_remark(const struct attar_run *run, struct attar_report *report)
 {
 	const struct run_push *push = &run->push;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * --push, and the attribute push= of events: gives the records of a live run to whoever pulls them,
- * beside what the run does with them. Each of them is written a recording of its own, in the format
- * of a pipe, that begins with formats, names and mappings; see peer/sender.h.
+ * --push, and the attribute push= of events: sends the records of a live run to each peer that
+ * pulls them, while the run also processes them. Each peer receives a separate recording, in the
+ * format of a pipe, that begins with formats, names and mappings; see peer/sender.h.
  *
- * record gives the bytes of its rings; other profilers give the records that they were delivered.
+ * record sends the bytes of its rings; other profilers send the records that were delivered to
+ * them.
  */
 #ifndef RUN_PUSH_H
 #define RUN_PUSH_H
@@ -35,16 +36,16 @@ struct run_push {
 /* Whether the source is pushed, by push= or --push. 0, or -EINVAL with another address. */
 int push_add_source(struct attar_run *run, struct source *s);
 
-/* Before events are enabled: listens. A run that only pushes waits for the first to pull. */
+/* Before events are enabled: listens. A run that only pushes waits for the first peer. */
 int push_listen(struct attar_run *run);
 
 /* Between rounds: takes new connections, and sends what waits. */
 int push_turn(struct attar_run *run);
 
-/* Gives a record. */
+/* Sends a record. */
 void push_record(struct attar_run *run, const struct perf_event_header *header);
 
-/* Gives a part of a ring: all its records first, then its bytes. */
+/* Sends a part of a ring: all its records first, then its bytes. */
 void push_note(struct attar_run *run, const struct perf_event_header *header);
 /* An id that an event may not have yet. */
 void push_id(struct attar_run *run, size_t event, uint64_t id);
@@ -53,7 +54,7 @@ void push_bytes(struct attar_run *run, const void *bytes, size_t n);
 /* All records up to now were given. */
 int push_round(struct attar_run *run);
 
-/* No more records follow. Waits until those who pull have them, unless they do not read. */
+/* No more records follow. Waits until the peers have received them, unless they do not read. */
 int push_end(struct attar_run *run);
 
 /* What record has pushed. */

@@ -138,7 +138,7 @@ int recorder_begin(struct attar_run *run)
 		.max_bytes = recorder->opts.max_bytes,
 		.rotate = (unsigned)recorder->opts.rotate,
 		.pids = run->target->tids.at,
-		/* Records of a command tell its own name and mappings at its exec. */
+		/* The records of a command have its name and mappings from its exec on. */
 		.n_pids = tasks && !run->target->by_exec ? run->target->tids.n : 0,
 		.all_processes = !tasks,
 	};
@@ -154,7 +154,7 @@ int recorder_begin(struct attar_run *run)
 
 /* ---- records ---- */
 
-/* A CPU that comes online has new ids, for the file and for those who pull. */
+/* A CPU that comes online has new ids, for the file and for peers. */
 static int add_new_ids(struct attar_run *run)
 {
 	struct run_recorder *recorder = &run->recorder;
@@ -183,7 +183,7 @@ static int end_round(struct run_recorder *recorder, const struct attar_stream *s
 	return r == 0 ? recording_writer_rotate(recorder->writer) : r;
 }
 
-/* Gives the records of a ring to the file and to those who pull. Returns 1 if there were some. */
+/* Writes the records of a ring to the file and to peers. Returns 1 if there were some. */
 static int write_ring(struct attar_run *run, struct attar_ring *ring)
 {
 	struct recording_writer *w = run->recorder.writer;
@@ -266,7 +266,7 @@ int recorder_end(struct attar_run *run)
 	return r == 0 && recorder->opts.portable ? portable_add_all(recorder, run->symbols) : r;
 }
 
-/* A recording of a failed run stays without names. */
+/* No names are added to the recording of a failed run. */
 void recorder_done(struct attar_run *run)
 {
 	run->recorder.opts.portable = false;

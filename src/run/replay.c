@@ -178,7 +178,7 @@ static int add_by_name(
 	return r;
 }
 
-/* Adds the events of a part of a list that this machine knows, too; -ENOENT: it does not. */
+/* Adds the events of a part of a list that exist on this machine, too; -ENOENT: they do not. */
 static int add_known(struct attar_run *run, struct list *list, const char *text, size_t n)
 {
 	char *part _cleanup_free_ = strndup(text, n);
@@ -209,7 +209,7 @@ static int add_part(struct attar_run *run, struct list *list, const char *text, 
 }
 
 /*
- * Looks up names that only the recording knows, such as those of a PMU that this machine lacks.
+ * Looks up names that only the recording has, such as those of a PMU that this machine lacks.
  * Others may be beside them, such as tracepoints.
  */
 static int parse_by_name(

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Options that drop samples: by what each of them says (--exclude_pid, flags of tracepoints), and
+ * Options that drop samples: by the contents of each (--exclude_pid, flags of tracepoints), and
  * by a BPF program in the kernel (--prio, --nr_running_min, flags of other events ...).
  */
 #ifndef RUN_SAMPLE_FILTER_H
@@ -24,7 +24,7 @@ struct sample_filter {
 int sample_filter_open(struct attar_run *run);
 void sample_filter_done(struct sample_filter *filter);
 
-/* Whether the events of a source say what the options need; otherwise -EOPNOTSUPP. */
+/* Whether the events of a source have the data that the options need; otherwise -EOPNOTSUPP. */
 int sample_filter_check(const struct attar_run *run, const struct source *s);
 
 /* Applies the options to a counter of the source that was opened. 0 or a negative errno. */

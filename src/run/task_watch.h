@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a run that only counts has to know about its tasks: whether the kernel disabled events
- * because a process executed a set-user-ID program, and with per-thread counts which threads are
- * created and exit. It is read from the side-band records of a dummy event on the same tasks, in
- * rings of their own. A run that samples learns it from its stream.
+ * The state of its tasks that a run which only counts must track: whether the kernel disabled
+ * events because a process executed a set-user-ID program, and with per-thread counts which threads
+ * are created and exit. It is read from the side-band records of a dummy event on the same tasks,
+ * in separate rings. A run that samples gets this from its stream.
  */
 #ifndef RUN_TASK_WATCH_H
 #define RUN_TASK_WATCH_H

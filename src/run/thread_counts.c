@@ -55,7 +55,7 @@ static void split_count(struct attar_run *run, size_t event, pid_t tid, struct a
 }
 
 /*
- * Moves counts that cannot be assigned to a thread to a row of their own; the sum is unchanged.
+ * Moves counts that cannot be assigned to a thread to a separate row; the sum is unchanged.
  */
 static int split_unassigned(struct attar_run *run, struct count_table *t)
 {

@@ -10,7 +10,7 @@
 
 /*
  * Adds rows for threads that were created during the run and have exited. Counts of unknown threads
- * are moved from the count of their creator to a row of their own: the sum of all rows is the total
+ * are moved from the count of their creator to a separate row: the sum of all rows is the total
  * count. 0 or -ENOMEM.
  */
 int thread_counts_fill(struct attar_run *run, struct count_table *t);

@@ -98,7 +98,7 @@ int timer_open(struct attar_run *run, struct source *s, const struct perf_event_
 	return r;
 }
 
-/* The position of a recorded event among the counted ones; -1: it is none of them. */
+/* The position of a recorded event among the counted ones; -1: it is not one of them. */
 static int position(const struct run_timer *timer, const struct recording_event *event)
 {
 	for (size_t i = 0; i < timer->n; i++)

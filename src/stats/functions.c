@@ -16,7 +16,7 @@ void functions_done(struct functions *f)
 	intern_done(&f->texts);
 	vec_done(&f->all);
 	map_done(&f->by_location);
-	map_done(&f->apart);
+	map_done(&f->separate);
 	map_done(&f->at);
 	vec_done(&f->numbers);
 	map_done(&f->by_name);
@@ -99,11 +99,11 @@ static const char *build_id_of(
 static int lookup(struct functions *f, attar_location location)
 {
 	struct attar_symbol sym;
-	uint64_t *apart = map_get(&f->apart, location);
+	uint64_t *separate = map_get(&f->separate, location);
 	bool named, in_file;
 
-	if (apart)
-		return (int)*apart;
+	if (separate)
+		return (int)*separate;
 	named = attar_symbols_resolve(f->symbols, location, &sym) == 0;
 	in_file = sym.kind == ATTAR_DSO_IS_FILE || sym.kind == ATTAR_DSO_IS_VDSO;
 	return enter(f, (struct function){.name = named ? sym.name : "[unknown]",
@@ -179,7 +179,10 @@ static int add_functions(struct functions *f, attar_location location, attar_loc
 	return r;
 }
 
-/* No code of user space or a file has it, and all code of the kernel. */
+/*
+ * Clear in locations of user code and of files, and set in those of the kernel: with this bit
+ * inverted, a value is not a location.
+ */
 #define CALLER_BIT (1ULL << 47)
 
 int functions_with_lines(
@@ -205,18 +208,18 @@ int functions_no_stack(struct functions *f)
 	return enter(f, (struct function){.name = "[no stack]", .dso = "[unknown]"});
 }
 
-int functions_set_apart(struct functions *f, attar_location location)
+int functions_separate(struct functions *f, attar_location location)
 {
 	enum attar_dso_kind kind;
 	const char *dso = attar_symbols_dso(f->symbols, location, &kind);
 	char name[LOCATION_TEXT_MAX];
 	int number;
 
-	if (f->apart.n >= FUNCTIONS_APART_MAX)
+	if (f->separate.n >= FUNCTIONS_SEPARATE_MAX)
 		return 0;
 	location_text(f->symbols, location, name);
 	number = enter(f, (struct function){.name = name, .dso = dso, .kind = kind});
-	if (number < 0 || map_put(&f->apart, location, (uint64_t)number) < 0)
+	if (number < 0 || map_put(&f->separate, location, (uint64_t)number) < 0)
 		return base_oom();
 	return map_put(&f->by_location, location, (uint64_t)number);
 }

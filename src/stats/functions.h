@@ -4,11 +4,11 @@
  * one. Symbols are resolved when a report is drawn.
  *
  * All locations of a binary without a symbol share one function, "[unknown]", unless
- * functions_set_apart() gave a location its own: "MODULE+0xOFFSET", the offset in the file.
+ * functions_separate() gave a location its own: "MODULE+0xOFFSET", the offset in the file.
  *
  * Bounds: FUNCTIONS_LOCATIONS_MAX locations are cached, then the cache is emptied; at most
- * FUNCTIONS_APART_MAX locations without a symbol get their own function; names are bounded by the
- * symbol cache.
+ * FUNCTIONS_SEPARATE_MAX locations without a symbol get their own function; names are bounded by
+ * the symbol cache.
  */
 #ifndef STATS_FUNCTIONS_H
 #define STATS_FUNCTIONS_H
@@ -21,7 +21,7 @@
 
 enum {
 	FUNCTIONS_LOCATIONS_MAX = 1 << 18,
-	FUNCTIONS_APART_MAX = 4096,
+	FUNCTIONS_SEPARATE_MAX = 4096,
 	FUNCTIONS_INLINED_MAX = 64, /* functions of a location */
 };
 
@@ -36,7 +36,7 @@ struct function {
 	unsigned line;
 	bool inlined;
 	bool named;
-	bool mixed; /* all locations of a binary without a symbol; they can be set apart */
+	bool mixed; /* all locations of a binary without a symbol; they can be separated */
 };
 
 enum { LOCATION_TEXT_MAX = 288 };
@@ -54,7 +54,7 @@ struct functions {
 	const char *kernel_build_id; /* hexadecimal; "": unknown; NULL: not read yet */
 	VEC(struct function) all;
 	struct map by_location; /* location -> number; emptied when full */
-	struct map apart;       /* location without a symbol -> its own number */
+	struct map separate;    /* location without a symbol -> its own number */
 	struct map at;          /* location -> index in numbers */
 	VEC(uint32_t) numbers;  /* of the functions at a location, after their number */
 	uint32_t one;           /* the number of the only function, for functions_at() */
@@ -105,6 +105,6 @@ int functions_no_stack(struct functions *f);
  * Gives a location of a mixed function its own number from here on. Returns 0, also if there are
  * too many; or -ENOMEM.
  */
-int functions_set_apart(struct functions *f, attar_location location);
+int functions_separate(struct functions *f, attar_location location);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What reports show of histograms, tables and pairs, the same for all profilers. */
+/* Common sections and remarks of reports about histograms, tables and pairs. */
 #include "attar/stats.h"
 
 #include "base/buf.h"

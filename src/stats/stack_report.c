@@ -93,7 +93,7 @@ static int weigh_nameless(
 	return r;
 }
 
-/* Makes the hot addresses functions of their own, before weights are summed by function. */
+/* Makes the hot addresses separate functions, before weights are summed by function. */
 static int set_hot_apart(struct stack_report *sr)
 {
 	uint64_t whole = sr->samples->total - sr->idle;
@@ -106,7 +106,7 @@ static int set_hot_apart(struct stack_report *sr)
 	}
 	vec_each (&p.all, it)
 		if (r == 0 && it->weight * 1000 >= whole * HOT_PER_THOUSAND)
-			r = functions_set_apart(sr->functions, it->location);
+			r = functions_separate(sr->functions, it->location);
 	vec_done(&p.all);
 	map_done(&p.index);
 	return r;

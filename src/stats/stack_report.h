@@ -25,9 +25,9 @@ struct stack_report {
 /*
  * Computes unresolved, idle and others. Without no_table adds the table "functions": self, total,
  * weight, comm, dso, symbol; by self, then total. with_total: stacks were taken. An address of a
- * file without a name that at least 0.5% of the weight ran in or went through has a row of its own;
- * what is left of a file without a name is its "[unknown]". 0 or -ENOMEM, as for the tree below,
- * which is to be asked for after the table.
+ * file without a name that at least 0.5% of the weight ran in or went through has a separate row;
+ * the rest of a file without a name is its "[unknown]". 0 or -ENOMEM, as for the tree below, which
+ * must be added after the table.
  */
 int stack_report_table(struct stack_report *sr, struct attar_report *report, bool with_total);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a run knows about the stacks of a profiler: where they are in the tree of a report. */
+/* The stacks of a profiler in a run: where they are in the tree of a report. */
 #ifndef STATS_WEIGHTED_STACKS_H
 #define STATS_WEIGHTED_STACKS_H
 

@@ -30,7 +30,7 @@ bool stream_take_final_loss(struct attar_stream *s, uint32_t counter)
 
 /*
  * The counts are exact, also in a file that begins after a loss that its first LOST record reports.
- * A damaged recording may lack some. LOST records do not tell which events lost records.
+ * A damaged recording may lack some. LOST records do not show which events lost records.
  */
 static uint64_t lost_in_recording(const struct attar_stream *s)
 {

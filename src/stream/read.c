@@ -19,7 +19,7 @@ enum { SHM_THREADS_MAX = 1 << 18 }; /* threads in the table above which program 
 
 /*
  * A loss lies between the record before it and itself. It is delivered at its begin, so that a
- * profiler knows of it before the events of other CPUs in the same time.
+ * profiler receives it before the events of other CPUs in the same time.
  */
 static __attribute__((noinline)) uint64_t time_of_loss(const struct cursor *c)
 {

@@ -234,7 +234,7 @@ static inline void set_equal_fields(struct attar_stream *s, const struct sample_
 	}
 }
 
-/* -1: the record at the front is no sample of the run. */
+/* -1: the record at the front is not a sample of the run. */
 enum { SAME, CHANGED, OTHER = -1 };
 
 /* Compares the size of samples with that of the record at the front, and adapts it. */

@@ -25,7 +25,7 @@ struct account {
 	uint64_t since; /* ns: samples from this time on are compared */
 	bool unfit;     /* they cannot be compared */
 	bool defers;    /* its samples may have deferred user call chains */
-	bool is_unused; /* of a recording: nobody uses its samples, and their losses do not count */
+	bool is_unused; /* of a recording: its samples and losses are not used */
 };
 
 struct attar_stream {
@@ -91,7 +91,7 @@ struct attar_stream {
 	uint64_t shm_source_horizon;         /* ns: all its events up to this time are visible */
 	uint64_t shm_source_since;           /* the same in the previous round */
 	uint64_t shm_source_lost;
-	bool full_reported; /* the log says that programs have more threads than the limit */
+	bool full_reported; /* it was logged that programs have more threads than the limit */
 };
 
 /*
@@ -139,9 +139,9 @@ static inline uint64_t difference_or_0(uint64_t a, uint64_t b)
 bool stream_counts_losses(const struct attar_stream *s);
 
 /*
- * Takes the record of a recording's end that says how many records the counter's event lost.
- * Returns whether other records did not report all of them, and sets the record's count to the
- * rest.
+ * Takes the record of a recording's end that has the number of records that the counter's event
+ * lost. Returns whether other records did not report all of them, and sets the record's count to
+ * the rest.
  */
 bool stream_take_final_loss(struct attar_stream *s, uint32_t counter);
 
@@ -151,10 +151,12 @@ static inline void stream_leave_out(struct attar_stream *s, size_t counter)
 	s->accounts[counter].is_unused = true;
 }
 
-/* With each record that is no sample; is_loss: it is a LOST record. Reads names again if needed. */
+/*
+ * With each record other than a sample; is_loss: it is a LOST record. Reads names again if needed.
+ */
 void stream_renew_names(struct attar_stream *s, bool is_loss);
 
-/* Whether a record says that others were lost. */
+/* Whether a record reports that others were lost. */
 static inline bool stream_is_loss(const struct perf_event_header *header)
 {
 	return header->type == PERF_RECORD_LOST || header->type == PERF_RECORD_LOST_SAMPLES;

@@ -327,7 +327,7 @@ static void take_tuple(struct reader *r)
 	buf_char(r->out, ')');
 }
 
-/* Types of one letter and what follows. False: it is none of them. */
+/* Types of one letter and what follows. False: another type. */
 static bool take_composed(struct reader *r)
 {
 	const char *digits;

@@ -17,7 +17,7 @@ enum {
 
 /*
  * Appends a demangled name; parameters: with those of functions, as "f(int)". Returns false, and
- * appends nothing, if it is no name of D or exceeds a limit.
+ * appends nothing, if it is not a name of D or exceeds a limit.
  */
 bool demangle_d(const char *mangled, bool parameters, struct buf *ret_text);
 

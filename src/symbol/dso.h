@@ -74,7 +74,7 @@ struct dso {
 	uint64_t source_used;         /* when it was last used */
 	uint64_t source_units;        /* read when the limit was last checked */
 	struct jit jit;               /* of kind ATTAR_DSO_IS_JIT */
-	struct stored_module *stored; /* what a recording has of it, borrowed; NULL: nothing */
+	struct stored_module *stored; /* its names in a recording, borrowed; NULL: none */
 };
 
 struct dsos {

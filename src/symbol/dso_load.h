@@ -10,7 +10,7 @@
  * Reads the symbols of a DSO whose file is open (or whose image was copied), once: from its own
  * symbol table, else from its debug file, else from .gnu_debugdata and the dynamic symbol table.
  * Returns 0; or a negative errno with an error text, and the DSO is DSO_LOST. debug_path: see
- * struct attar_symbols_opts. server: downloads a debug file that is not found there; NULL: nobody.
+ * struct attar_symbols_opts. server: downloads a debug file that is not found there; NULL: none.
  */
 int dso_load(struct dso *dso, const char *debug_path, struct debuginfod *server);
 

@@ -209,7 +209,7 @@ int dso_open_path(int root, const char *path, int flags)
 		return handle < 0 ? -errno : handle;
 	}
 	handle = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
-	/* EPERM: from a seccomp filter that does not know the call. */
+	/* EPERM: from a seccomp filter that does not include the call. */
 	if (handle < 0 && (errno == ENOSYS || errno == EPERM))
 		handle = TEMP_FAILURE_RETRY(
 			openat(root, path + strspn(path, "/"), O_PATH | O_NOFOLLOW | O_CLOEXEC));

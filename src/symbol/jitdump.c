@@ -278,7 +278,7 @@ static bool take_line(struct window *w, struct source_line *ret_line)
 
 /*
  * The line of the highest address up to this one. False: there is none; or a line is of other code,
- * so that the record is malformed: V8 11.3 writes paths of another length than it says. V8 adds to
+ * so that the record is malformed: V8 11.3 writes paths of another length than declared. V8 adds to
  * each address the size of the header of the ELF file that perf inject writes around the code.
  */
 static bool find_line(struct window *w, uint64_t n, const struct code_load *load, uint64_t address,

@@ -30,7 +30,7 @@ static int64_t sysctl(const char *path)
 
 /*
  * Addresses are visible with CAP_SYSLOG, or to all users if kptr_restrict is 0 and
- * perf_event_paranoid allows it. Only settings that hide them are to be changed.
+ * perf_event_paranoid allows it. Suggest only changes of settings that hide them.
  */
 static void note_hidden(const struct kernel *kernel)
 {

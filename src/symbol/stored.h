@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names, source lines and call frame information that a recording brought along, for the locations
- * in it. They have precedence over the files of this machine, so that a report is the same where
- * the files are missing. Files are only read for locations that are not stored.
+ * Names, source lines and call frame information that a recording contains, for its locations. They
+ * have precedence over the files of this machine, so that a report is the same where the files are
+ * missing. Files are only read for locations that are not stored.
  *
  *	struct stored *stored = stored_new();
  *	struct stored_module *module = stored_add(stored, &key);
@@ -53,7 +53,7 @@ struct stored_module *stored_add(struct stored *stored, const struct dso_key *ke
 /* The module of a DSO; NULL: there is none. */
 struct stored_module *stored_match(const struct stored *stored, const struct dso *dso);
 
-/* What is known of an offset in a module, which may be NULL; NULL: nothing. */
+/* The names at an offset in a module, which may be NULL; NULL: none. */
 const struct stored_place *stored_find(const struct stored_module *module, uint64_t offset);
 
 #endif

@@ -445,11 +445,11 @@ static int resolve_jit(struct attar_symbols *symbols, unsigned number, struct ds
 
 void symbols_load(struct attar_symbols *symbols, struct dso *dso)
 {
-	struct dso_search nobody = {.key = &dso->key};
+	struct dso_search no_server = {.key = &dso->key};
 
 	if (dso->state == DSO_LOADED)
 		return;
-	open_dso(symbols, dso, &nobody);
+	open_dso(symbols, dso, &no_server);
 	load(symbols, dso, &symbols->debuginfod);
 }
 

@@ -67,13 +67,13 @@ const char *symbols_plain_name(struct attar_symbols *symbols, const char *raw);
 /* Reads the symbols of a file, if they are not read yet. */
 void symbols_load(struct attar_symbols *symbols, struct dso *dso);
 
-/* Prefers what a recording brought along; symbols owns stored from now on. Once. */
+/* Prefers the names in a recording; symbols owns stored from now on. Once. */
 void symbols_set_stored(struct attar_symbols *symbols, struct stored *stored);
 
 /* Whether symbols_set_stored() was called. */
 bool symbols_are_stored(const struct attar_symbols *symbols);
 
-/* Finds what a recording brought along for a DSO. */
+/* Finds the names in a recording for a DSO. */
 void symbols_use_stored(struct attar_symbols *symbols, struct dso *dso);
 
 /* Sets the symbol, whose other members are set, from a place. Returns 0; -ENOENT: no name. */

@@ -51,7 +51,7 @@ int tracefs_format(struct tracefs *tracefs, const char *system, const char *name
 	const struct attar_format **ret_format);
 
 /*
- * From now on, knows the formats of a recording only: those added by tracefs_add_format(), from the
+ * From now on, has only the formats of a recording: those added by tracefs_add_format(), from the
  * text of a format file.
  */
 void tracefs_set_recorded(struct tracefs *tracefs);

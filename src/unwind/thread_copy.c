@@ -29,7 +29,7 @@ static uint64_t now(void)
 
 /* ---- stop and continue ---- */
 
-/* Who traces a thread; 0: nobody; -1: there is no such thread, or it has exited. */
+/* The process that traces a thread; 0: none; -1: there is no such thread, or it has exited. */
 static long tracer_of(pid_t tid)
 {
 	static const char word[] = "TracerPid:\t";

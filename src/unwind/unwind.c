@@ -93,7 +93,7 @@ static bool apply(struct unwinder *u, const struct cfi_table *table, struct cfi_
 
 	switch ((enum cfi_how)rule.how) {
 	case CFI_AT_CFA:
-		/* Compilers do not say that an epilogue has restored a register. */
+		/* Compilers do not declare that an epilogue has restored a register. */
 		if (unlikely(address < u->stack_start)) {
 			*ret_value = u->frame.reg[rule.reg];
 			return u->frame.known >> rule.reg & 1;

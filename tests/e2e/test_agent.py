@@ -117,7 +117,7 @@ def test_valid_configuration(tmp_path):
     ('[cpu]\nfreq = 3\n', "2: no such key 'freq'"),
     (EMPTY + EMPTY, "3: there is already a section 'count' in line 1"),
     ('[Cpu]\n', '1: .*lower-case'),
-    ('[cpu\n', '1: .*the head of a section'),
+    ('[cpu\n', '1: .*a section header'),
     ('[cpu]\nrun\n', '2: .*KEY = VALUE'),
     ('[agent]\nmax-cpu = lots\n' + EMPTY, '2: max-cpu: .*percentage'),
     ('[agent]\nmax-cpus = 1\n' + EMPTY, "2: .*did you mean 'max-cpu'"),

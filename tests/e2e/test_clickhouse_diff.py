@@ -79,7 +79,7 @@ def test_services_and_profilers_are_told_apart(stored):
 
 @pytest.mark.parametrize('parameters, reason', [
     ('', 'add ?from=TIME'),
-    ('&from=yesterday', "'yesterday' is no time"),
+    ('&from=yesterday', "'yesterday' is not a time"),
     ('&from=1&to=5', 'no reports of this time are stored'),
 ], ids=['none', 'no time', 'empty'])
 def test_ranges_that_cannot_be_read(server, tmp_path, parameters, reason):  # noqa: F811

@@ -109,7 +109,7 @@ def test_only_if_asked_for(stripped, server, tmp_path):
 
 
 def test_unknown_to_the_server(server, tmp_path):
-    """A file that the server does not have is no error and no message."""
+    """A file that the server does not have causes neither an error nor a message."""
     other = tmp_path / 'other'
     subprocess.run(['objcopy', '--strip-all', workload('lines8020'), other], check=True)
     env = {'DEBUGINFOD_URLS': server, 'DEBUGINFOD_CACHE_PATH': str(tmp_path / 'cache')}

@@ -239,7 +239,7 @@ def test_a_pid_namespace_is_a_container():
 
 
 def test_user_namespace_gives_no_privileges(program, sysctl):
-    """Its root has all capabilities there, but none in the initial namespace; setcap is no fix."""
+    """Its root has capabilities there, but none in the initial namespace; setcap is not a fix."""
     sysctl('kernel.perf_event_paranoid', 2)
     if not has('unshare') or run('-Ur', 'true', program='unshare').returncode:
         pytest.skip('user namespaces are not available')

@@ -144,7 +144,7 @@ event cpu/mem-loads/ sampled
     ('profile/-F 0/', 2, 'profile: --freq: 0 is too small'),
     ('profile/-X/', 2, 'profile: no such option -X'),
     ('profile/word/', 2, "'word' is not an option"),
-    ('top/-e sched:sched_switch/', 4, "the profiler 'top' has no events of its own; those with "
+    ('top/-e sched:sched_switch/', 4, "the profiler 'top' does not emit events; those that do "
      'are: breakpoint, hrtimer, ldlat-loads, ldlat-stores, profile'),
 ])
 def test_refused_profilers(script, event, status, sentence):

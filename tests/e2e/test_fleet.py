@@ -322,8 +322,8 @@ GREETING = 'echo attar-fleet 1 x; for i in 1 2 3 4 5 6 7 8; do read l; echo cloc
 
 
 @pytest.mark.parametrize('says, reason', [
-    ('exec cat /dev/urandom', 'does not speak|too long|no report'),
-    ('exec yes x', 'does not speak'),
+    ('exec cat /dev/urandom', 'does not follow|too long|not a report'),
+    ('exec yes x', 'does not follow'),
     ('exec tr "\\0" a </dev/zero', 'too long'),
     ('echo attar-fleet 9 x; cat', 'another version'),
     ('echo attar-fleet 1 x; exec sleep 100', 'within --timeout'),

@@ -164,10 +164,10 @@ def test_an_expression_of_another_host(host):
 
 
 @pytest.mark.parametrize('args, reason', [
-    (['profile', '--pull', 'unix:/a', '--pull', 'unix:/b'], "'profile' cannot tell"),
-    (['top', '-e', pulled('unix:/a')], "'top' cannot tell"),
+    (['profile', '--pull', 'unix:/a', '--pull', 'unix:/b'], "'profile' cannot distinguish"),
+    (['top', '-e', pulled('unix:/a')], "'top' cannot distinguish"),
     (['stat', '-e', pulled('unix:/a')], 'pull= is for events of'),
-    (['trace', '-e', f'{ENTER}//pull="unix:/a"/push="unix:/b"/'], 'nobody pushes events'),
+    (['trace', '-e', f'{ENTER}//pull="unix:/a"/push="unix:/b"/'], 'no attar pushes events'),
     (['trace', '-e', ENTER, '--pull', 'nonsense:x', '--pull', 'unix:/b'], 'nonsense'),
 ], ids=['sampler', 'keys', 'counts', 'nobody', 'address'])
 def test_what_cannot_be_is_refused(args, reason):

@@ -171,7 +171,7 @@ def test_a_sparse_file_of_10_gb(tmp_path):
 
 
 def test_a_recording_that_is_continued_by_10_gb_of_zeros(tmp_path):
-    """Zeros are no records: reading ends at the first one."""
+    """Zeros are not records: reading ends at the first one."""
     data = small()
     path = sparse(tmp_path / 'x.data', data.bytes)
     rows, remarks, _ = read(trace(path))

@@ -28,7 +28,7 @@ def values(found, name='accesses'):
 
 
 def test_loads(tmp_path):
-    """A load of 2 cycles is below the default of --ldlat, and other operations are no loads."""
+    """A load of 2 cycles is below the default of --ldlat, and other operations are not loads."""
     found = of_script(tmp_path, SCRIPT, 'ldlat-loads')
     assert values(found) == [(RAM, 1, 300, 300, 300, 300, 300),
                              ('load, L1 hit', 2, 10, 4, 5, 6, 6)]

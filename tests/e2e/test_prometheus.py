@@ -247,7 +247,7 @@ def test_tls(root, listening, tmp_path):
      "--listen: '127.0.0.1:99999' is not PORT, ADDRESS:PORT or [ADDRESS]:PORT"),
     (['-i', '1s', '--listen', '0.0.0.0:0'], 2,
      "--listen: '0.0.0.0:0' can be reached from other computers: use TLS (--listen-cert, "
-     '--listen-key) and --listen-token-file, or allow everybody to read it (--insecure)'),
+     '--listen-key) and --listen-token-file, or allow all users to read it (--insecure)'),
     (['-i', '1s', '--listen', '0', '--listen-cert', 'x'], 2,
      'TLS needs both: --listen-cert FILE and --listen-key FILE'),
     (['-i', '1s', '--insecure'], 2,

@@ -146,7 +146,7 @@ def test_what_a_full_disk_does_not_take_is_counted(spawn, tmp_path):
 
 
 class Client(threading.Thread):
-    """Somebody who pulls: the bytes of all frames, and the samples of the last."""
+    """A peer that pulls: the bytes of all frames, and the samples of the last."""
 
     def __init__(self, path):
         super().__init__(daemon=True)
@@ -225,8 +225,8 @@ def test_what_a_stopped_peer_does_not_read_is_counted(push, gate, spawn, tmp_pat
 
 def test_losses_after_the_last_record_arrive(push, spawn, tmp_path):
     """
-    The kernel tells a loss in a ring with the ring's next record: here none follows, since the side
-    that pushes stands still until the program has made its calls.
+    The kernel reports a loss in a ring with the ring's next record. None follows here, since the
+    side that pushes is stopped until the program has made its calls.
     """
     calls, made, end = 100000, tmp_path / 'made', tmp_path / 'end'
     where, go = f'unix:{tmp_path}/socket', tmp_path / 'go'
@@ -329,7 +329,7 @@ def test_data_that_nobody_asked_for_is_refused(tmp_path, kind):
     frames = [frame(kind, b'PERFILE2' * 9000, 1, 1)]
     frames += [frame(PONG, bytes(1 << 18), n) for n in range(2, 10)]
     thread = serve(tmp_path / 'socket', frames, one_way=0)
-    assert 'it sent data before it was asked to' in pull(f'unix:{tmp_path}/socket', status=1)
+    assert 'it sent data before START' in pull(f'unix:{tmp_path}/socket', status=1)
     thread.join(30)
 
 
@@ -342,7 +342,7 @@ def unknown_frames():
 
 def test_other_frames_do_not_replace_data(tmp_path):
     serve(tmp_path / 'socket', unknown_frames())
-    assert 'it sends frames that are no data' in pull(f'unix:{tmp_path}/socket', status=1)
+    assert 'it sends frames other than data' in pull(f'unix:{tmp_path}/socket', status=1)
 
 
 def test_a_greeting_without_end_can_be_stopped(spawn, tmp_path):

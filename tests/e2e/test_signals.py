@@ -203,7 +203,7 @@ def test_opening_shows_progress_and_can_be_interrupted(spawn, tmp_path):
 
 
 def test_stopped_while_tracepoints_are_looked_up(root, spawn):
-    """That is no error in the names of the events: they are not mentioned."""
+    """That is not an error in the names of the events: they are not mentioned."""
     process = spawn(ATTAR, 'stat', '-e', ','.join(['syscalls:*'] * 100), stderr=subprocess.PIPE,
                     text=True)
     wait_until(lambda: in_status(process.pid, 'SigCgt', signal.SIGINT), 'it handles signals')

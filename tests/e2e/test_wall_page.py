@@ -88,7 +88,7 @@ def test_states_and_waker(tmp_path):
 
 @pytest.mark.quick
 def test_waker_before_the_switch(tmp_path):
-    """A thread may be woken up while it is being switched out. Interrupts are no thread."""
+    """A thread may be woken up while it is being switched out. Interrupts are not threads."""
     begin = '1.000 0 0/0 swapper sched:sched_switch next_pid=100\n'
     text = '''1.020 1 200/201 server sched:sched_waking stack=0xc1 pid=100
 1.030 0 100/100 worker sched:sched_switch stack=0xb1 prev_pid=100 prev_state=1

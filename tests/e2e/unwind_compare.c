@@ -31,7 +31,7 @@ struct result {
 	uint64_t stacks[KINDS], ends[KINDS][4], frames, equal_frames;
 };
 
-/* libdw's stacks may end with an address that is no code; the frames before it. */
+/* libdw's stacks may end with an address that is not code; the frames before it. */
 static size_t frames_in_code(struct attar_address_space *space, const uint64_t *addresses, size_t n)
 {
 	size_t i = 0;

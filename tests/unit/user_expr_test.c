@@ -634,7 +634,7 @@ static const struct {
 	{"zzzzzzzz", "the fields are comm, pid, prio", 0},
 	{"pid +", "expected an operand", 5},
 	{"(pid", "expected ')'", 4},
-	{"pid)", "this parenthesis has no partner", 3},
+	{"pid)", "this parenthesis is not closed, or not opened", 3},
 	{"pid 5", "expected an operator", 4},
 	{"\"abc", "missing closing quote", 0},
 	{"pid = 5", "expressions cannot change values: use == to compare", 4},
