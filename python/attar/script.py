@@ -27,7 +27,7 @@ usage: attar python [OPTIONS] [--] SCRIPT [ARGUMENTS] [-- COMMAND]
 
 Functions of the script, all optional:
   sys__event(event)       for each event sys:event; other characters of a name become _
-  __sample__(event)       for each event without a function of its own
+  __sample__(event)       for each event without its own function
   __init__()              before the first event
   __interval__()          at each interval (-i)
   __lost__(start, end)    events were lost in this period, ns of CLOCK_MONOTONIC
@@ -155,12 +155,12 @@ def __print_stat__(indent):
 def {function_of(kind.name)}(event):
     """{kind.name}. Every event has _name, _time, _realtime, _pid, _tid, _comm, _cpu, _period,
     _ip, _addr, _stack (-g), _text, _asdict(), print()."""
-{fields or '    # it has no fields of its own'}
+{fields or '    # it has no fields'}
     event.print()''')
     print('''
 
 def __sample__(event):
-    """Each event without a function of its own."""
+    """Each event without its own function."""
     event.print()''')
 
 
