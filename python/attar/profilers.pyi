@@ -474,8 +474,8 @@ class _hrtimer:
         period: _Time = ...,
         # samples per second
         freq: int = ...,
-        # print samples for which this is true: names of events, and period in ns; a word without
-        # a dash is the condition, too
+        # print samples for which this is true: names of events, and period in ns; an argument
+        # without a dash is also the condition
         condition: _Text = ...,
         # with stacks
         call_graph: bool = ...,
@@ -1377,7 +1377,7 @@ class _split_lock:
         call_graph: bool = ...,
         # counts of each CPU
         perins: bool = ...,
-        # the event of split locks on a CPU that attar does not know
+        # the event of split locks on a CPU that attar does not support
         event: _Text = ...,
         exclude_host: bool = ..., exclude_user: bool = ..., exclude_kernel: bool = ...,
         user_callchain: bool = ..., kernel_callchain: bool = ..., unwind: _Text = ...,
