@@ -328,9 +328,9 @@ GREETING = 'echo attar-fleet 1 x; for i in 1 2 3 4 5 6 7 8; do read l; echo cloc
     ('echo attar-fleet 9 x; cat', 'another version'),
     ('echo attar-fleet 1 x; exec sleep 100', 'within --timeout'),
     (GREETING + 'echo started 5; exec tr "\\0" "{" </dev/zero', 'too long'),
-    (GREETING + 'echo started 5; echo "{}"; cat', 'no report'),
+    (GREETING + 'echo started 5; echo "{}"; cat', 'not a report'),
     (GREETING + 'echo started 5; echo "{\\"schema\\":\\"attar/1\\",\\"sections\\":[[[["; cat',
-     'no report'),
+     'not a report'),
     (GREETING + """echo started 5; python3 -c "print('{\\"schema\\":\\"attar/1\\",\\"sections\\":['
         + '{\\"name\\":\\"x\\",\\"kind\\":\\"table\\",\\"columns\\":['
         + ','.join(['{\\"name\\":\\"a\\",\\"unit\\":\\"count\\"}'] * 10000)
