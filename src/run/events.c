@@ -216,6 +216,8 @@ void run_close_source(struct source *s)
 	else
 		attar_counter_close(s->counter);
 	s->counter = NULL;
+	s->is_shared = s->is_stopped = false;
+	s->next_shared = 0;
 }
 
 void source_free(struct source *s)

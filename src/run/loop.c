@@ -32,6 +32,8 @@ static int deliver(struct attar_run *run, struct attar_event *ev)
 			return replay_deliver(run, ev);
 		s = &run->sources.list.at[ev->counter];
 
+		if (unlikely(s->next_shared))
+			return shared_deliver(run, ev->counter, ev);
 		if (unlikely(s->usdt || s->keep))
 			return run_user_deliver(run, s, ev);
 		if (unlikely(s->timer != NULL) && timer_take_counts(run, s->timer, ev) < 0)

@@ -145,7 +145,7 @@ static int open_sources(struct attar_run *run)
 
 	run->opening.shown = base_now() + PROGRESS_NS;
 	vec_each (&run->sources.list, s) {
-		if (s->host)
+		if (s->host || shared_is_open(run, s))
 			continue;
 		r = run_opening(run, (size_t)(s - run->sources.list.at));
 		if (r < 0)
@@ -167,6 +167,7 @@ static int open_events(struct attar_run *run)
 	if (r < 0)
 		return r;
 	run_sources_drop(run);
+	shared_link(run);
 	return counts_open(run);
 }
 
@@ -202,15 +203,14 @@ static bool has_live_sources(const struct attar_run *run)
 	return false;
 }
 
-/* Events of other hosts are among the sources, but not among the counters of the stream. */
+/* Events of other hosts and those that share a counter have none in the stream. */
 static void number_counters(struct attar_run *run)
 {
 	size_t n = 0;
 
 	vec_each (&run->sources.list, s)
-		if (!s->host)
+		if (s->counter)
 			run->stream->numbers[n++] = (uint32_t)(s - run->sources.list.at);
-	run->stream->has_added = true;
 }
 
 /* Samples without user addresses: mappings of processes are not needed. */
@@ -234,7 +234,7 @@ static int open_stream(struct attar_run *run)
 	int r = 0;
 
 	vec_each (&run->sources.list, s) {
-		if (s->host)
+		if (!s->counter)
 			continue;
 		opts.lazy_maps &= has_no_addresses(s->counter);
 		if (vec_push(&counters, s->counter) < 0)
@@ -251,7 +251,7 @@ static int open_stream(struct attar_run *run)
 		r = attar_stream_live(
 			run->target, counters.at, counters.n, run->symbols, &opts, &run->stream);
 	vec_done(&counters);
-	if (r == 0 && run->stream && hosts_are_used(&run->hosts))
+	if (r == 0 && run->stream)
 		number_counters(run);
 	return r;
 }

@@ -240,9 +240,9 @@ int attar_run_source_enable(struct attar_run *run, uint32_t i, bool on)
 
 	struct source *s = i < run->sources.list.n ? &run->sources.list.at[i] : NULL;
 
-	if (!s || !s->counter)
+	if (!s || !shared_counter(run, s))
 		return attar_fail(-EINVAL, "attar_run_source_enable(): source %u is not open", i);
-	return on ? attar_counter_enable(s->counter) : attar_counter_disable(s->counter);
+	return shared_enable(run, s, on);
 }
 
 enum attar_target_kind attar_run_target_kind(const struct attar_run *run)

@@ -29,6 +29,7 @@
 #include "run/replay.h"
 #include "run/sample_filter.h"
 #include "run/select.h"
+#include "run/shared.h"
 #include "run/sources.h"
 #include "run/spans.h"
 #include "run/starters.h"

@@ -120,7 +120,7 @@ static int link_cookie(struct deferred_callchains *d, int32_t i)
 	return 0;
 }
 
-static int copy(struct held *h, const struct attar_event *ev)
+static int copy(struct held *h, const struct attar_event *ev, uint32_t layout)
 {
 	size_t words = ev->record->size / sizeof(uint64_t);
 
@@ -132,6 +132,7 @@ static int copy(struct held *h, const struct attar_event *ev)
 	h->cookie = ev->record->sample.callchain[ev->record->sample.callchain_nr - 1];
 	h->time = ev->time;
 	h->counter = ev->counter;
+	h->layout = layout;
 	h->next = NONE;
 	return 0;
 }
@@ -144,7 +145,8 @@ static void put_back_taken(struct deferred_callchains *d)
 	d->taken = NONE;
 }
 
-int deferred_callchain_hold(struct deferred_callchains *d, const struct attar_event *ev)
+int deferred_callchain_hold(
+	struct deferred_callchains *d, const struct attar_event *ev, uint32_t layout)
 {
 	int32_t i;
 
@@ -154,7 +156,7 @@ int deferred_callchain_hold(struct deferred_callchains *d, const struct attar_ev
 	if (d->free.n == 1) /* one stays free for a sample that is ready before the next */
 		deferred_callchain_give_up(d);
 	i = d->free.at[d->free.n - 1];
-	if (copy(&d->slots[i], ev) < 0 || link_cookie(d, i) < 0)
+	if (copy(&d->slots[i], ev, layout) < 0 || link_cookie(d, i) < 0)
 		return base_oom();
 	d->free.n--;
 	add_waiting(d, i);
@@ -225,7 +227,7 @@ int deferred_callchain_take(struct deferred_callchains *d, const struct attar_la
 	if (h->next < 0)
 		d->ready.last = NONE;
 	r = attar_record_parse(
-		&layouts[h->counter], h->record.at, h->record.n * sizeof(uint64_t), rec);
+		&layouts[h->layout], h->record.at, h->record.n * sizeof(uint64_t), rec);
 	if (r == 0 && h->user.n)
 		r = stitch(d, h, &rec->sample);
 	ev->record = rec;

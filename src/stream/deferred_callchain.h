@@ -19,6 +19,7 @@ struct held {
 	uint64_t cookie;
 	uint64_t time;        /* of the event */
 	uint32_t counter;     /* of the event */
+	uint32_t layout;      /* of its sample: see deferred_callchain_hold() */
 	int32_t older, newer; /* neighbors in the waiting list */
 	int32_t next;         /* with the same cookie; once ready: in delivery order */
 	VEC(uint64_t) record; /* a copy; its memory is reused */
@@ -51,10 +52,12 @@ static inline bool deferred_callchain_concerns(const struct attar_sample *s)
 }
 
 /*
- * Copies the event's sample. If the table is full, the oldest waiting sample becomes ready without
+ * Copies the event's sample; layout is the number of its layout in the array that is given to
+ * deferred_callchain_take(). If the table is full, the oldest waiting sample becomes ready without
  * its user stack. Returns 0 or -ENOMEM.
  */
-int deferred_callchain_hold(struct deferred_callchains *d, const struct attar_event *ev);
+int deferred_callchain_hold(
+	struct deferred_callchains *d, const struct attar_event *ev, uint32_t layout);
 
 /*
  * Makes the samples that wait for the cookie of this CALLCHAIN_DEFERRED record ready. Returns 0;
@@ -71,9 +74,9 @@ static inline bool deferred_callchain_is_ready(const struct deferred_callchains 
 }
 
 /*
- * Takes the next ready sample and parses it into rec with the layout of its counter
- * (layouts[ev->counter]); sets the event's time and counter. Both borrow from d until the next call
- * of a function of this header. Returns 1; 0 if none is ready; or -ENOMEM.
+ * Takes the next ready sample and parses it into rec with its layout; sets the event's time and
+ * counter. Both borrow from d until the next call of a function of this header. Returns 1; 0 if
+ * none is ready; or -ENOMEM.
  */
 int deferred_callchain_take(struct deferred_callchains *d, const struct attar_layout *layouts,
 	struct attar_record *rec, struct attar_event *ev);

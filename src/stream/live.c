@@ -390,7 +390,6 @@ int attar_stream_add(struct attar_stream *s, struct attar_counter *counter, uint
 	s->numbers[i] = number;
 	s->accounts[i] =
 		(struct account){.defers = counter->whole.flags & UAPI_ATTR_DEFER_CALLCHAIN};
-	s->has_added = true;
 	r = rings_redirect(s->rings, s->n_rings, counter, 0);
 	vec_each (&counter->fds, it)
 		if (r == 0 && map_put(&s->ids, counter_id(it), i) < 0)

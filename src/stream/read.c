@@ -248,6 +248,7 @@ static int dispatch(struct attar_stream *s, struct cursor *c, struct attar_event
 	if (unlikely(c->time < s->delivered))
 		(*(stream_is_loss(c->header) ? &s->stats.late_losses : &s->stats.disordered))++;
 	s->delivered = MAX(s->delivered, c->time);
+	s->record_counter = counter;
 	*ev = (struct attar_event){.record = rec,
 		.time = s->delivered,
 		.counter = s->numbers[counter],
@@ -257,7 +258,7 @@ static int dispatch(struct attar_stream *s, struct cursor *c, struct attar_event
 		if (!fill_sample(s, ev))
 			return 0;
 		return unlikely(deferred_callchain_concerns(&rec->sample))
-			       ? deferred_callchain_hold(&s->defer, ev)
+			       ? deferred_callchain_hold(&s->defer, ev, counter)
 			       : 1;
 	}
 	if (rec->type == PERF_RECORD_CALLCHAIN_DEFERRED_)
@@ -443,7 +444,7 @@ static int next_of_round(struct attar_stream *s, struct attar_event *ret_event)
 		r = dispatch(s, c, ret_event);
 		s->front_done = true;
 		if (r > 0)
-			sample_run_begin(s, c, ret_event->counter);
+			sample_run_begin(s, c);
 		if (r)
 			return r;
 	}

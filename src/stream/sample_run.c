@@ -110,7 +110,7 @@ static inline __attribute__((always_inline)) int fill_event(
 	s->stats.samples++;
 	*ev = (struct attar_event){.record = rec,
 		.time = time,
-		.counter = run->like.counter,
+		.counter = run->like.number,
 		.cpu = (uint32_t)cpu,
 		.thread = &s->procs.of_task->pub};
 	return 1;
@@ -194,7 +194,7 @@ static int next_any(struct attar_stream *s, struct attar_event *ev)
 	s->stats.samples++;
 	*ev = (struct attar_event){.record = rec,
 		.time = rec->time,
-		.counter = run->like.counter,
+		.counter = run->like.number,
 		.cpu = rec->cpu,
 		.thread = &s->procs.of_task->pub};
 	return 1;
@@ -268,8 +268,8 @@ static inline int adapt_size(struct sample_run *run)
  */
 static bool is_eligible(const struct attar_stream *s, uint32_t counter)
 {
-	return !s->shm_source && !s->has_added && !s->accounts[counter].defers &&
-	       !(s->events && stream_events_concern(s->events, counter));
+	return !s->shm_source && !s->accounts[counter].defers &&
+	       !(s->events && stream_events_concern(s->events, s->numbers[counter]));
 }
 
 /* Samples of several counters are of one run if they have the same fields. */
@@ -301,6 +301,7 @@ static inline int adapt_id(struct attar_stream *s, struct sample_run *run)
 				return OTHER;
 			count_run(s, s->run);
 			run->like.counter = counter;
+			run->like.number = s->numbers[counter];
 		}
 	}
 	run->like.id = id;
@@ -504,9 +505,10 @@ static bool set_fields(
 	return true;
 }
 
-void sample_run_begin(struct attar_stream *s, struct cursor *c, uint32_t counter)
+void sample_run_begin(struct attar_stream *s, struct cursor *c)
 {
 	const struct attar_record *rec = &s->record;
+	const uint32_t counter = s->record_counter;
 	struct sample_run *run = &c->run;
 
 	if (rec->type != PERF_RECORD_SAMPLE || s->delivered < s->start_time ||
@@ -515,6 +517,7 @@ void sample_run_begin(struct attar_stream *s, struct cursor *c, uint32_t counter
 	run->before = (struct sample_pattern){0};
 	set_bytes(run, c);
 	run->like.counter = counter;
+	run->like.number = s->numbers[counter];
 	run->like.id = rec->id;
 	run->like.raw = rec->sample.raw_size;
 	run->like.same = (uint64_t)rec->size << 48 | rec->type;

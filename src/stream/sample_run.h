@@ -25,8 +25,9 @@ typedef int stream_next_fn(struct attar_stream *s, struct attar_event *ret_event
 struct sample_pattern {
 	uint64_t same; /* type and size in the header, see RUN_SAME */
 	uint64_t id;
-	uint32_t raw; /* bytes of raw data, if there is no call chain */
-	uint32_t counter;
+	uint32_t raw;     /* bytes of raw data, if there is no call chain */
+	uint32_t counter; /* index */
+	uint32_t number;  /* of it: attar_event.counter */
 };
 
 /* The run of a cursor. */
@@ -49,7 +50,7 @@ struct sample_run {
  * fields only. The run lasts at most to the end of the written bytes, the wraparound of the ring,
  * or the point where space is to be released.
  */
-void sample_run_begin(struct attar_stream *s, struct cursor *c, uint32_t counter);
+void sample_run_begin(struct attar_stream *s, struct cursor *c);
 
 /* Updates ring and cursor to the end of the current run, if there is one. */
 void sample_run_end(struct attar_stream *s);

@@ -37,7 +37,6 @@ struct attar_stream {
 	struct attar_layout *layouts;    /* one for each counter */
 	uint32_t *numbers;               /* of each counter: attar_event.counter */
 	struct account *accounts;        /* one for each counter */
-	bool has_added;                  /* numbers may differ from indexes */
 	size_t n_counters;
 	struct attar_ring **rings;
 	size_t n_rings;
@@ -54,6 +53,7 @@ struct attar_stream {
 	struct procs procs;
 	struct deferred_callchains defer;
 	struct attar_record record; /* being delivered */
+	uint32_t record_counter;    /* the index of its counter */
 	struct attar_stream_stats stats;
 	uint64_t lost_recorded; /* according to LOST records of sampled events */
 	uint64_t lost_side;     /* according to LOST records of the side-band event */

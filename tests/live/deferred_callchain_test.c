@@ -96,7 +96,8 @@ static void hold(struct deferred_callchains *d, const struct attar_layout *layou
 	assert_int_equal(attar_record_parse(layout, w.words, w.n * 8, &rec), 0);
 	assert_true(deferred_callchain_concerns(&rec.sample));
 	assert_int_equal(deferred_callchain_hold(d,
-				 &(struct attar_event){.record = &rec, .time = time, .counter = 0}),
+				 &(struct attar_event){.record = &rec, .time = time, .counter = 0},
+				 0),
 		0);
 }
 

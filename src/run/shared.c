@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+#include "run/shared.h"
+
+#include "run/run.h"
+
+/* Each sample of one counter is one of the run, whatever its source. */
+static bool can_share(const struct attar_run *run, const struct source *s)
+{
+	return s->spec && s->spec->kind != ATTAR_EVENT_USER && s->attr.sample_period == 1 &&
+	       !s->attr.freq && !s->usdt && !s->timer && !s->host && !s->pushes &&
+	       !s->is_fallback_allowed && !run->recorder.wanted && !run->flight.is_on &&
+	       !run->push.address;
+}
+
+static bool is_same_text(const char *a, const char *b)
+{
+	return a && b ? !strcmp(a, b) : a == b;
+}
+
+static bool is_same_event(const struct source *a, const struct source *b)
+{
+	const struct counter_cpus cpus = run_only_cpus(source_spec(a)),
+				  others = run_only_cpus(source_spec(b));
+
+	return !memcmp(&a->attr, &b->attr, sizeof(a->attr)) && is_same_text(a->filter, b->filter) &&
+	       cpus.n == others.n &&
+	       (!cpus.n || !memcmp(cpus.at, others.at, cpus.n * sizeof(*cpus.at)));
+}
+
+/* The source whose counter s can use; NULL: none. */
+static struct source *owner_of(const struct attar_run *run, const struct source *s)
+{
+	if (!can_share(run, s))
+		return NULL;
+	for (struct source *it = run->sources.list.at; it < s; it++)
+		if (it->counter && can_share(run, it) && is_same_event(it, s))
+			return it;
+	return NULL;
+}
+
+bool shared_is_open(const struct attar_run *run, const struct source *s)
+{
+	return owner_of(run, s) != NULL;
+}
+
+void shared_link(struct attar_run *run)
+{
+	vec_each (&run->sources.list, s) {
+		struct source *last = s->counter ? NULL : owner_of(run, s);
+
+		if (!last)
+			continue;
+		s->owner = (uint32_t)(last - run->sources.list.at);
+		s->is_shared = true;
+		while (last->next_shared)
+			last = &run->sources.list.at[last->next_shared];
+		last->next_shared = (uint32_t)(s - run->sources.list.at);
+	}
+}
+
+static uint32_t owner_number(const struct attar_run *run, const struct source *s)
+{
+	return s->is_shared ? s->owner : (uint32_t)(s - run->sources.list.at);
+}
+
+struct attar_counter *shared_counter(const struct attar_run *run, const struct source *s)
+{
+	return run->sources.list.at[owner_number(run, s)].counter;
+}
+
+static int deliver_to(struct attar_run *run, struct source *s, struct attar_event *ev)
+{
+	if (s->is_stopped)
+		return 0;
+	ev->counter = (uint32_t)(s - run->sources.list.at);
+	if (s->keep)
+		return run_user_deliver(run, s, ev);
+	run->notes.delivered++;
+	ev->fields = s->fields;
+	return s->fn(run, run->self, ev);
+}
+
+int shared_deliver(struct attar_run *run, uint32_t number, struct attar_event *ev)
+{
+	const uint64_t delivered = run->notes.delivered, dropped = run->notes.dropped;
+	bool is_used;
+	int r;
+
+	if (run->overhead.selects)
+		overhead_count(run, ev);
+	do {
+		r = deliver_to(run, &run->sources.list.at[number], ev);
+		number = run->sources.list.at[number].next_shared;
+	} while (r >= 0 && number);
+	is_used = run->notes.delivered > delivered;
+	run->notes.delivered = delivered + is_used;
+	run->notes.dropped = dropped + !is_used;
+	return r;
+}
+
+int shared_enable(struct attar_run *run, struct source *s, bool on)
+{
+	const struct source *it = &run->sources.list.at[owner_number(run, s)];
+	bool any = false;
+
+	s->is_stopped = !on;
+	for (;; it = &run->sources.list.at[it->next_shared]) {
+		any |= !it->is_stopped;
+		if (!it->next_shared)
+			break;
+	}
+	return (any ? attar_counter_enable : attar_counter_disable)(shared_counter(run, s));
+}

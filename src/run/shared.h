@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Sources of the same event, such as sched:sched_switch as start and as end of pairs, share one
+ * counter: the kernel writes each event once, and it is delivered to each of these sources, with
+ * its number, fields and filter in attar.
+ *
+ * The first of them has the counter and is the head of a list of the others.
+ */
+#ifndef RUN_SHARED_H
+#define RUN_SHARED_H
+
+#include "run/sources.h"
+
+/* Whether a source that is being opened uses the counter of an earlier one. */
+bool shared_is_open(const struct attar_run *run, const struct source *s);
+
+/* When all sources are open: makes the lists. */
+void shared_link(struct attar_run *run);
+
+/* The counter that a source uses; NULL: it is not open. */
+struct attar_counter *shared_counter(const struct attar_run *run, const struct source *s);
+
+/*
+ * Delivers a sample to the source with this number and the others of its list. In the notes it is
+ * one event: delivered if one of them takes it.
+ */
+int shared_deliver(struct attar_run *run, uint32_t number, struct attar_event *ev);
+
+/* As attar_run_source_enable(), of an open source: stops the counter when all its sources are. */
+int shared_enable(struct attar_run *run, struct source *s, bool on);
+
+#endif
