@@ -100,6 +100,13 @@ ATTAR_API struct attar_state *attar_states_set_u64(
 	struct attar_states *states, uint64_t key, uint32_t state, const struct attar_stamp *at);
 
 /*
+ * As attar_states_set(), of an object that attar_states_get() has returned, without looking it up
+ * again. Returns 0; -ENOMEM: the segment that ends was not added.
+ */
+ATTAR_API int attar_state_change(struct attar_states *states, struct attar_state *state,
+	uint32_t to, const struct attar_stamp *at);
+
+/*
  * Sets the key under which the segments of an object are added, from the present one on: at most
  * opts.group_max bytes, longer ones are cut. Before, and without opts.group_max, it is the key of
  * the object. Called per event: does not check its arguments.

@@ -46,6 +46,11 @@ struct attar_process {
 	bool scanned; /* its mappings were read from /proc, or copied from its parent */
 	/* still runs, but the kernel ended its events at the exec of a set-user-ID program */
 	bool unwatched;
+	/*
+	 * When it began, ns on the clock of the events: from the record of its fork, or from /proc,
+	 * which is exact to 10 ms. 0: unknown.
+	 */
+	uint64_t started;
 };
 
 /* A thread. */
@@ -61,6 +66,7 @@ struct attar_thread {
 	uint64_t
 		serial; /* number of the thread in order of appearance; unlike a tid never reused */
 	uint64_t comm_hash; /* hash of comm, so that tables need not compute it */
+	uint64_t started;   /* as attar_process.started */
 };
 
 /* attar_event.counter of records that were not written by a counter of the caller. */

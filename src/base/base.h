@@ -79,6 +79,9 @@ uint64_t base_oom_count(void);
 /* CLOCK_MONOTONIC in ns. */
 uint64_t base_now(void);
 
+/* CLOCK_BOOTTIME in ns: CLOCK_MONOTONIC and the time for which the system was suspended. */
+uint64_t base_now_boot(void);
+
 /* CLOCK_MONOTONIC_COARSE in ns: the time of the last tick (1 to 10 ms ago), but cheaper. */
 uint64_t base_now_coarse(void);
 

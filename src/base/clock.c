@@ -16,6 +16,11 @@ uint64_t base_now(void)
 	return read_clock(CLOCK_MONOTONIC);
 }
 
+uint64_t base_now_boot(void)
+{
+	return read_clock(CLOCK_BOOTTIME);
+}
+
 uint64_t base_now_coarse(void)
 {
 	return read_clock(CLOCK_MONOTONIC_COARSE);

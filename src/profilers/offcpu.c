@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernel_names.h"
 #include "keys.h"
 #include "wakers.h"
 
@@ -360,6 +361,8 @@ static int offcpu_open(struct attar_run *run, void *self)
 		r = attar_run_input(run, &switches);
 	if (r == 0)
 		r = attar_run_input(run, o->with_waker ? &wakings_with_stacks : &wakings);
+	if (r == 0 && o->with_waker)
+		kernel_names_read(run); /* for the entries of interrupts */
 	o->separator = attar_symbols_label(attar_run_symbols(run), "-- woken up by");
 	return r == 0 ? open_tables(o, attar_run_symbols(run)) : r;
 }

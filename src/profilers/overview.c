@@ -484,7 +484,6 @@ static int open_names(struct attar_run *run, struct overview *o)
 	const struct attar_expr_opts opts = {
 		.size = sizeof(opts), .n_variables = 1, .variables = &variable};
 	struct attar_symbols *symbols = attar_run_symbols(run);
-	struct attar_symbol symbol;
 
 	for (int i = 0; i < PARTS; i++) {
 		char label[64] = "[";
@@ -492,9 +491,6 @@ static int open_names(struct attar_run *run, struct overview *o)
 		strcat(strncat(label, overview_part_names[i], sizeof(label) - 3), "]");
 		o->labels[i] = attar_symbols_label(symbols, label);
 	}
-	/* reads the names of the kernel before the first event, not after it */
-	if (attar_run_is_live(run))
-		attar_symbols_resolve(symbols, attar_location_kernel(UINT64_MAX), &symbol);
 	return attar_run_expr(run, 0, "syscall_name(number)", &opts, &o->syscall_name);
 }
 

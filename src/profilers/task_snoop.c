@@ -17,7 +17,7 @@ enum { ARGS_BYTES = 1024 };
 #define GENERATED (UINT64_C(1) << 41)
 
 struct task_snoop {
-	const char *name;     /* patterns; NULL: all */
+	const char *name; /* patterns; NULL: all */
 	bool fails, threads;
 	uint64_t seen, failed; /* in the interval */
 	uint64_t whole, whole_failed;
@@ -116,8 +116,8 @@ static ssize_t read_proc(int64_t pid, const char *name, char *ret_text, size_t m
 }
 
 /* The arguments, while the process still runs the program; the first one is its name. */
-static void add_arguments(struct attar_run *run, struct attar_section *lines, int64_t pid,
-	const char *comm)
+static void add_arguments(
+	struct attar_run *run, struct attar_section *lines, int64_t pid, const char *comm)
 {
 	char text[ARGS_BYTES], now[64] = "", *args;
 	ssize_t n = attar_run_is_live(run) ? read_proc(pid, "cmdline", text, sizeof(text)) : -1;
@@ -234,8 +234,7 @@ static void exit_columns(struct attar_section *lines)
 
 static struct attar_stamp stamp_of(const struct attar_event *ev)
 {
-	return (struct attar_stamp){
-		.time = ev->time, .task = ATTAR_NO_TASK, .cpu = (int)ev->cpu};
+	return (struct attar_stamp){.time = ev->time, .task = ATTAR_NO_TASK, .cpu = (int)ev->cpu};
 }
 
 static void note_end(
@@ -270,8 +269,7 @@ static int on_exit_thread(struct attar_run *run, void *self, const struct attar_
 	uint64_t key = pid_of(ev) | OF_THREAD;
 
 	attar_pairs_drop(s->ends, &key, sizeof(key));
-	note_end(s, ev, key,
-		&(struct end){.status = (int)(attar_arg_u64(ev, ERROR_CODE) & 0xff)});
+	note_end(s, ev, key, &(struct end){.status = (int)(attar_arg_u64(ev, ERROR_CODE) & 0xff)});
 	return 0;
 }
 
@@ -310,8 +308,7 @@ static int on_generate(struct attar_run *run, void *self, const struct attar_eve
 {
 	struct task_snoop *s = self;
 	struct end end = {.status = (int)attar_arg_i64(ev, SIG), .is_signal = true};
-	const struct attar_thread *thread =
-		attar_run_thread(run, (pid_t)attar_arg_i64(ev, TARGET));
+	const struct attar_thread *thread = attar_run_thread(run, (pid_t)attar_arg_i64(ev, TARGET));
 	uint64_t key;
 
 	if (!thread || !is_fatal(end.status))
@@ -349,8 +346,9 @@ static void add_end(struct attar_section *lines, const struct end *end)
 	attar_cell_text(lines, text);
 }
 
+/* birth 0: unknown */
 static int print_exit(struct attar_run *run, const struct attar_event *ev, pid_t tid,
-	const struct attar_start *birth, const struct end *end)
+	uint64_t birth, const struct end *end)
 {
 	struct attar_section *lines = attar_run_lines(run, "exits", exit_columns);
 
@@ -362,8 +360,8 @@ static int print_exit(struct attar_run *run, const struct attar_event *ev, pid_t
 	add_number(lines, ev->thread->process->pid);
 	add_number(lines, parent_of(ev));
 	add_number(lines, tid);
-	if (birth)
-		attar_cell_u64(lines, ev->time - birth->time);
+	if (birth && birth <= ev->time)
+		attar_cell_u64(lines, ev->time - birth);
 	else
 		attar_cell_none(lines);
 	add_end(lines, end);
@@ -390,6 +388,18 @@ static bool take_end(struct task_snoop *s, const struct attar_event *ev, struct 
 	return has;
 }
 
+/* When the thread began, with --threads, or its process; 0: unknown. */
+static uint64_t take_birth(struct task_snoop *s, const struct attar_event *ev, pid_t tid)
+{
+	struct attar_stamp at = stamp_of(ev);
+	const struct attar_start *birth =
+		attar_pairs_end_u64(s->births, s->threads ? (uint64_t)tid : pid_of(ev), &at);
+
+	if (birth)
+		return birth->time;
+	return s->threads ? ev->thread->started : ev->thread->process->started;
+}
+
 enum { EXIT_PID, GROUP_DEAD };
 
 static int on_exit_task(struct attar_run *run, void *self, const struct attar_event *ev)
@@ -399,14 +409,13 @@ static int on_exit_task(struct attar_run *run, void *self, const struct attar_ev
 	pid_t tid = (pid_t)attar_arg_i64(ev, EXIT_PID), pid = ev->thread->process->pid;
 	bool is_last =
 		attar_arg_exists(ev, GROUP_DEAD) ? attar_arg_u64(ev, GROUP_DEAD) : tid == pid;
-	const struct attar_start *birth;
+	uint64_t birth;
 	struct end how;
 	const struct end *end = NULL;
 
 	if (!is_last && !s->threads)
 		return 0;
-	birth = attar_pairs_end_u64(
-		s->births, (uint64_t)(s->threads ? tid : pid), &at);
+	birth = take_birth(s, ev, tid);
 	if (is_last && take_end(s, ev, &how))
 		end = &how;
 	attar_pairs_end_u64(s->ends, pid_of(ev) | GENERATED, &at);
@@ -434,9 +443,7 @@ static const struct attar_input exits[] = {
 		.fields = {"error_code"},
 		.on_event = on_exit_group},
 	{.event = "syscalls:sys_enter_exit", .fields = {"error_code"}, .on_event = on_exit_thread},
-	{.event = "signal:signal_deliver",
-		.fields = {"sig", "sa_handler"},
-		.on_event = on_signal},
+	{.event = "signal:signal_deliver", .fields = {"sig", "sa_handler"}, .on_event = on_signal},
 	{.event = "signal:signal_generate/result==0/",
 		.fields = {"sig", "pid"},
 		.on_event = on_generate},
@@ -482,8 +489,7 @@ static const struct attar_option exit_options[] = {
 		"only those that fail: with another status than 0, or by a signal"),
 	ATTAR_JOINED(struct task_snoop, name, 'n', "name", "NAMES",
 		"only these names, separated by commas; * and ? match"),
-	ATTAR_FLAG(struct task_snoop, threads, 0, "threads", "also threads of processes"),
-	{0}};
+	ATTAR_FLAG(struct task_snoop, threads, 0, "threads", "also threads of processes"), {0}};
 
 static const struct attar_example exit_examples[] = {
 	{"exitsnoop", "every process that ends, until Ctrl-C"},

@@ -93,14 +93,17 @@ static void set_group(struct task_state *ts, struct attar_run *run, struct attar
 	const struct attar_thread *thread;
 	char group[GROUP_BYTES] = "";
 	uint64_t id = (uint64_t)tid;
+	size_t size = sizeof(id); /* a key of 8 bytes is found fastest */
 
 	if (ts->per_process && (thread = attar_run_thread(run, tid)))
 		id = (uint64_t)thread->process->pid;
 	if (ts->per_thread || ts->per_process)
 		memcpy(group, &id, sizeof(id));
-	if (ts->per_thread || ts->per_comm)
+	if (ts->per_thread || ts->per_comm) {
 		memcpy(group + sizeof(id), task->comm, COMM_BYTES);
-	attar_state_set_group(ts->states, state, group, sizeof(group));
+		size = sizeof(group);
+	}
+	attar_state_set_group(ts->states, state, group, size);
 }
 
 static bool is_selected(const struct task_state *ts, const struct attar_run *run,
@@ -200,14 +203,17 @@ static int end_segment(struct task_state *ts, struct attar_run *run, struct atta
 	return r == 0 ? add_span(run, state, thread, ev, stack) : r;
 }
 
-/* Changes the state of a task; NULL: out of memory. */
-static struct attar_state *change(
-	struct task_state *ts, pid_t tid, uint32_t state, const struct attar_event *ev)
+static struct attar_stamp stamp_of(const struct attar_event *ev)
 {
-	const struct attar_stamp at = {
-		.time = ev->time, .task = ATTAR_NO_TASK, .cpu = (int)ev->cpu};
+	return (struct attar_stamp){.time = ev->time, .task = ATTAR_NO_TASK, .cpu = (int)ev->cpu};
+}
 
-	return attar_states_set_u64(ts->states, (uint64_t)tid, state, &at);
+static int change(
+	struct task_state *ts, struct attar_state *state, uint32_t to, const struct attar_event *ev)
+{
+	const struct attar_stamp at = stamp_of(ev);
+
+	return attar_state_change(ts->states, state, to, &at);
 }
 
 /* Finds or adds a task. Returns 1; 0: it is not selected; -ENOMEM. */
@@ -216,9 +222,10 @@ static int find_task(struct task_state *ts, struct attar_run *run, pid_t tid,
 {
 	uint64_t key = (uint64_t)tid;
 	struct attar_state *state = attar_states_get(ts->states, &key, sizeof(key));
+	const struct attar_stamp at = stamp_of(ev);
 
 	if (!state)
-		state = change(ts, tid, ATTAR_NO_STATE, ev);
+		state = attar_states_set_u64(ts->states, key, ATTAR_NO_STATE, &at);
 	if (!state)
 		return -ENOMEM;
 	check_task(ts, run, state, tid, ev, comm_field);
@@ -240,15 +247,14 @@ static int switch_out(struct task_state *ts, struct attar_run *run, const struct
 
 	if (r <= 0)
 		return r;
-	state = change(ts, tid, has_exited(prev_state) ? ATTAR_NO_STATE : sleep_of(prev_state), ev);
-	if (!state)
-		return -ENOMEM;
-	r = end_segment(ts, run, state, tid, ev);
+	r = change(ts, state, has_exited(prev_state) ? ATTAR_NO_STATE : sleep_of(prev_state), ev);
+	if (r == 0)
+		r = end_segment(ts, run, state, tid, ev);
 	task = state->value;
 	if (ts->graph)
 		task->depth = (uint16_t)attar_event_stack(ev, task->stack, DEPTH_MAX);
 	if (has_exited(prev_state)) {
-		const struct attar_stamp at = {.time = ev->time, .task = ATTAR_NO_TASK};
+		const struct attar_stamp at = stamp_of(ev);
 		uint64_t key = (uint64_t)tid;
 
 		attar_states_exit(ts->states, &key, sizeof(key), &at);
@@ -268,10 +274,8 @@ static int on_switch(struct attar_run *run, void *self, const struct attar_event
 	r = find_task(ts, run, next, ev, NEXT_COMM, &state);
 	if (r <= 0)
 		return r;
-	state = change(ts, next, R, ev);
-	if (!state)
-		return -ENOMEM;
-	return end_segment(ts, run, state, next, ev);
+	r = change(ts, state, R, ev);
+	return r < 0 ? r : end_segment(ts, run, state, next, ev);
 }
 
 enum { PID, COMM };
@@ -286,10 +290,8 @@ static int on_wakeup(struct attar_run *run, void *self, const struct attar_event
 
 	if (r <= 0 || state->state == R || state->state == RD)
 		return r < 0 ? r : 0;
-	state = change(ts, tid, RD, ev);
-	if (!state)
-		return -ENOMEM;
-	return end_segment(ts, run, state, tid, ev);
+	r = change(ts, state, RD, ev);
+	return r < 0 ? r : end_segment(ts, run, state, tid, ev);
 }
 
 static int on_lost(struct attar_run *run, void *self, const struct attar_event *ev)

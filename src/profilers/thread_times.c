@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernel_names.h"
 #include "registers.h"
 
 enum { GROUPS_MAX = 16384, CPUS_MAX = 8192 };
@@ -457,6 +458,7 @@ int thread_times_open(struct attar_run *run, struct thread_times *times)
 		r = attar_run_inputs(run, inputs);
 	if (r < 0)
 		return r;
+	kernel_names_read(run);
 	times->frames = frames_new(attar_run_symbols(run));
 	return times->frames ? attar_states_new(&opts, &times->states) : -ENOMEM;
 }

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "attar/run.h"
+#include "kernel_names.h"
 #include "samplefields.h"
 
 enum { DEPTH_MAX = 512, FIELDS_MAX = 4096 };
@@ -176,15 +177,6 @@ static bool names_kernel(const struct attar_event_spec *spec)
 	return false;
 }
 
-/* Reads the kernel symbols now, not when the first event arrives. */
-static void read_kernel_names(struct attar_run *run)
-{
-	struct attar_symbol symbol;
-
-	attar_symbols_resolve(attar_run_symbols(run), attar_location_kernel(UINT64_MAX), &symbol);
-	attar_error_clear();
-}
-
 static int trace_open(struct attar_run *run, void *self)
 {
 	struct trace *t = self;
@@ -202,9 +194,8 @@ static int trace_open(struct attar_run *run, void *self)
 	}
 	if (r == 0 && !stacks)
 		r = attar_run_check_no_tree(run);
-	/* Other users may get user code only: they read the names when an event needs one. */
-	if (r == 0 && names && geteuid() == 0)
-		read_kernel_names(run);
+	if (r == 0 && names)
+		kernel_names_read(run);
 	if (r == 0 && (t->overwrite || t->dump_when))
 		r = attar_run_overwrite(run, t->dump_when);
 	if (r == 0 && stacks && (attar_run_wants_tree(run) || attar_run_wants_spans(run)))

@@ -238,14 +238,28 @@ static void begin_segment(
 	s->stats.open++;
 }
 
-static inline struct attar_state *set(struct attar_states *s, const struct keyed_key *key,
-	uint32_t state, const struct attar_stamp *at)
+static inline int change(
+	struct attar_states *s, struct object *o, uint32_t state, const struct attar_stamp *at)
 {
-	struct object *o = keyed_find(&s->keyed, key);
 	int r;
 
 	if (state >= s->opts.states)
 		state = ATTAR_NO_STATE;
+	drop_if_lost(s, o);
+	make_newest(s, o);
+	o->state.ended = ATTAR_NO_STATE;
+	if (o->state.state == state && state != ATTAR_NO_STATE && at->time >= o->state.since)
+		return 0;
+	r = end_segment(s, o, at->time);
+	begin_segment(s, o, state, at);
+	return r;
+}
+
+static inline struct attar_state *set(struct attar_states *s, const struct keyed_key *key,
+	uint32_t state, const struct attar_stamp *at)
+{
+	struct object *o = keyed_find(&s->keyed, key);
+
 	if (unlikely(!o)) {
 		o = new_object(s, key);
 		if (!o)
@@ -253,14 +267,7 @@ static inline struct attar_state *set(struct attar_states *s, const struct keyed
 	} else {
 		check_task(s, o, at);
 	}
-	drop_if_lost(s, o);
-	make_newest(s, o);
-	o->state.ended = ATTAR_NO_STATE;
-	if (o->state.state == state && state != ATTAR_NO_STATE && at->time >= o->state.since)
-		return &o->state;
-	r = end_segment(s, o, at->time);
-	begin_segment(s, o, state, at);
-	return r < 0 ? NULL : &o->state;
+	return change(s, o, state, at) < 0 ? NULL : &o->state;
 }
 
 struct attar_state *attar_states_set(struct attar_states *states, const void *key, size_t key_size,
@@ -277,6 +284,15 @@ struct attar_state *attar_states_set_u64(
 	struct keyed_key k = keyed_number(&key);
 
 	return set(states, &k, state, at);
+}
+
+int attar_state_change(struct attar_states *states, struct attar_state *state, uint32_t to,
+	const struct attar_stamp *at)
+{
+	struct object *o = (struct object *)state;
+
+	check_task(states, o, at);
+	return change(states, o, to, at);
 }
 
 void attar_state_set_group(struct attar_states *states, struct attar_state *state,

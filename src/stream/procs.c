@@ -71,18 +71,19 @@ static struct comm *comm_unknown(const char *text)
 }
 
 /* NULL if the thread has exited. */
-static struct comm *read_comm(const struct procs *p, pid_t pid, pid_t tid)
+static struct comm *read_comm(
+	const struct procs *p, pid_t pid, pid_t tid, struct task_facts *ret_facts)
 {
 	struct buf b _cleanup_(buf_done) = {0};
 
-	if (!p->live || taskname_read(pid, tid, &b) < 0)
+	if (!p->live || taskname_read(pid, tid, &b, ret_facts) < 0)
 		return NULL;
 	return comm_new(b.data, b.len);
 }
 
-/* The name of a new thread, owned by the caller; NULL if out of memory. */
-static struct comm *comm_of(
-	const struct procs *p, pid_t pid, pid_t tid, const struct process *process)
+/* The name of a new thread, owned by the caller; NULL if out of memory. Facts: if known. */
+static struct comm *comm_of(const struct procs *p, pid_t pid, pid_t tid,
+	const struct process *process, struct task_facts *ret_facts)
 {
 	struct comm *comm;
 
@@ -90,7 +91,7 @@ static struct comm *comm_of(
 		return comm_of_text("swapper");
 	if (tid < 0)
 		return comm_unknown("[exiting]");
-	comm = read_comm(p, pid, tid);
+	comm = read_comm(p, pid, tid, ret_facts);
 	if (!comm && process->comm)
 		comm = comm_ref(process->comm);
 	return comm ? comm : comm_unknown("[unknown]");
@@ -263,9 +264,23 @@ static pid_t number_in_status(pid_t tid, const char *key)
 	return (pid_t)strtol(line + strlen(key), NULL, 10);
 }
 
+static void take_facts(const struct procs *p, struct thread *t, const struct task_facts *facts)
+{
+	struct attar_process *process = t->pub.process;
+
+	if (pid_here(p, process->pid) <= 0)
+		return;
+	t->pub.started = facts->started;
+	if (t->pub.tid == process->pid)
+		process->started = facts->started;
+	if (!process->parent)
+		process->parent = facts->parent;
+}
+
 static struct thread *enter_thread(struct procs *p, pid_t pid, pid_t tid)
 {
 	struct thread *t = procs_get(p, tid);
+	struct task_facts facts = {0};
 	struct process *process;
 	struct comm *comm;
 
@@ -281,12 +296,12 @@ static struct thread *enter_thread(struct procs *p, pid_t pid, pid_t tid)
 		process->is_unread = p->live && p->lazy_maps;
 		if (p->live && !p->lazy_maps)
 			procs_scan(process);
-		if (p->live && pid_here(p, pid) > 0)
-			process->pub.parent = number_in_status(pid, "\nPPid:");
 	}
-	comm = comm_of(p, pid, tid, process);
+	comm = comm_of(p, pid, tid, process, &facts);
 	t = thread_new(p, process, tid, comm);
 	comm_unref(comm);
+	if (t)
+		take_facts(p, t, &facts);
 	return t;
 }
 
@@ -309,7 +324,7 @@ static void renew_thread(struct procs *p, struct thread *t)
 	t->renewals = p->renewals;
 	if (t->pub.exited || t->pub.tid <= 0)
 		return;
-	comm = read_comm(p, process->pub.pid, t->pub.tid);
+	comm = read_comm(p, process->pub.pid, t->pub.tid, NULL);
 	if (!comm) /* it has exited meanwhile */
 		return;
 	name_thread(t, comm);
@@ -409,9 +424,9 @@ static int apply_mmap(struct procs *p, const struct attar_record *rec)
 	return attar_address_space_map(t->pub.process->space, &mapping);
 }
 
-static int apply_fork(struct procs *p, const struct attar_task *f)
+static int apply_fork(struct procs *p, const struct attar_task *f, uint64_t time)
 {
-	struct thread *old, *parent;
+	struct thread *old, *parent, *new;
 	struct process *process;
 
 	if (f->tid == f->ptid) /* both are 0: the task is outside our PID namespace */
@@ -431,10 +446,15 @@ static int apply_fork(struct procs *p, const struct attar_task *f)
 		if (!process)
 			return base_oom();
 		process->pub.parent = (pid_t)f->ppid;
+		process->pub.started = time;
 		process->pub.scanned = !((struct process *)parent->pub.process)->is_unread;
 		process->is_unread = !process->pub.scanned;
 	}
-	return thread_new(p, process, (pid_t)f->tid, parent->comm) ? 0 : base_oom();
+	new = thread_new(p, process, (pid_t)f->tid, parent->comm);
+	if (!new)
+		return base_oom();
+	new->pub.started = time;
+	return 0;
 }
 
 /*
@@ -489,7 +509,7 @@ int procs_apply(struct procs *p, const struct attar_record *rec)
 	case PERF_RECORD_MMAP2:
 		return apply_mmap(p, rec);
 	case PERF_RECORD_FORK:
-		return apply_fork(p, &rec->task);
+		return apply_fork(p, &rec->task, rec->time);
 	case PERF_RECORD_EXIT:
 		return apply_exit(p, &rec->task);
 	case PERF_RECORD_LOST:

@@ -2,10 +2,11 @@
 #include "stream/taskname.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 #include "base/file.h"
 
-enum { COMM_FILE_MAX = 256, STAT_FILE_MAX = 4096 };
+enum { STAT_FILE_MAX = 4096 };
 
 /*
  * "kworker/0:1+events" is working on events, "kworker/u8:2-flush" last worked on flush
@@ -32,52 +33,57 @@ size_t taskname_length(const char *shown, uint64_t flags)
 	return MIN(length, (size_t)TASKNAME_MAX);
 }
 
-/* The task's flags; 0 also if it has exited. */
-static uint64_t flags_of(const char *directory)
+/* A time in ticks since the boot includes suspension, which CLOCK_MONOTONIC does not count. */
+static uint64_t monotonic_of(unsigned long long ticks)
 {
-	struct buf b _cleanup_(buf_done) = {0};
-	unsigned long long flags = 0;
-	const char *end;
-	char path[96];
-	int r;
+	uint64_t now = base_now(), suspended = base_now_boot() - now,
+		 time = ticks * (1000000000ULL / (uint64_t)sysconf(_SC_CLK_TCK));
 
-	snprintf(path, sizeof(path), "%s/stat", directory);
-	r = file_read(path, STAT_FILE_MAX, &b);
-	if (r < 0) {
-		if (r != -ENOMEM)
-			attar_error_clear();
-		return 0;
-	}
-	end = strrchr(buf_text(&b), ')');
-	/* state, ppid, pgrp, session, tty, tpgid, flags */
-	if (!end || sscanf(end + 1, " %*c %*d %*d %*d %*d %*d %llu", &flags) != 1)
-		return 0;
-	return flags;
+	return time > suspended ? time - suspended : 0;
 }
 
-int taskname_read(pid_t pid, pid_t tid, struct buf *b)
+/* Takes the text of /proc/PID/stat apart: "PID (name) state ppid ...". */
+static int take_stat(struct buf *b, struct task_facts *ret_facts)
 {
-	char directory[64], path[96];
+	char *name = strchr(buf_text(b), '('), *end = strrchr(buf_text(b), ')');
+	unsigned long long flags, start;
+	int parent;
+	size_t n;
+
+	/*
+	 * state, ppid, pgrp, session, tty, tpgid, flags, 4 counts of faults, 4 times, priority,
+	 * nice, threads, itrealvalue, starttime
+	 */
+	if (!name || !end || end < ++name ||
+		sscanf(end + 1,
+			" %*c %d %*d %*d %*d %*d %llu %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d "
+			"%*d %llu",
+			&parent, &flags, &start) != 3)
+		return -ESRCH;
+	if (ret_facts)
+		*ret_facts = (struct task_facts){parent, monotonic_of(start)};
+	*end = '\0';
+	n = (size_t)(end - name);
+	memmove(b->data, name, n + 1);
+	b->len = n;
+	if (n > TASKNAME_MAX || strpbrk(b->data, "+-"))
+		b->len = taskname_length(b->data, flags);
+	b->data[b->len] = '\0';
+	return 0;
+}
+
+int taskname_read(pid_t pid, pid_t tid, struct buf *b, struct task_facts *ret_facts)
+{
+	char path[64];
 	int r;
 
 	buf_reset(b);
 	if (pid)
-		snprintf(directory, sizeof(directory), "/proc/%d/task/%d", pid, tid);
+		snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, tid);
 	else
-		snprintf(directory, sizeof(directory), "/proc/%d", tid);
-	snprintf(path, sizeof(path), "%s/comm", directory);
-	r = file_read(path, COMM_FILE_MAX, b);
-	if (r == 0 && !b->len)
-		r = -ESRCH;
-	if (r < 0) {
-		if (r != -ENOMEM)
-			attar_error_clear();
-		return r;
-	}
-	b->data[--b->len] = '\0'; /* the newline */
-	if (b->len > TASKNAME_MAX || strpbrk(b->data, "+-")) {
-		b->len = taskname_length(b->data, flags_of(directory));
-		b->data[b->len] = '\0';
-	}
-	return 0;
+		snprintf(path, sizeof(path), "/proc/%d/stat", tid);
+	r = file_read(path, STAT_FILE_MAX, b);
+	if (r < 0 && r != -ENOMEM)
+		attar_error_clear();
+	return r < 0 ? r : take_stat(b, ret_facts);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names of tasks from /proc, as they appear in the kernel's records. For workers, /proc appends
- * their current work ("kworker/0:1-events"), and it shows longer names of other kernel threads; the
- * task's own name, as in records and tracepoints, is "kworker/0:1" and has at most 15 bytes.
+ * What /proc/TID/stat says about tasks. Names are as they appear in the kernel's records: for
+ * workers, /proc appends their current work ("kworker/0:1-events"), and it shows longer names of
+ * other kernel threads; the task's own name, as in records and tracepoints, is "kworker/0:1" and
+ * has at most 15 bytes.
  */
 #ifndef STREAM_TASKNAME_H
 #define STREAM_TASKNAME_H
@@ -21,10 +22,17 @@ enum { TASKNAME_WORKER = 0x20, TASKNAME_KERNEL_THREAD = 0x200000 };
  */
 size_t taskname_length(const char *shown, uint64_t flags);
 
+/* What else the file says. */
+struct task_facts {
+	pid_t parent;     /* of its process; 0: none here */
+	uint64_t started; /* ns, CLOCK_MONOTONIC; exact to 10 ms */
+};
+
 /*
  * Sets b to the name of thread tid of process pid; pid 0: unknown, tid is then looked up as
- * /proc/TID. Returns a negative errno, without an error text, if the thread has exited.
+ * /proc/TID. ret_facts may be NULL. Returns a negative errno, without an error text, if the thread
+ * has exited.
  */
-int taskname_read(pid_t pid, pid_t tid, struct buf *b);
+int taskname_read(pid_t pid, pid_t tid, struct buf *b, struct task_facts *ret_facts);
 
 #endif

@@ -59,6 +59,28 @@ static void expect(
 	assert_int_equal(row ? row->interval.sums[state] : 0, time);
 }
 
+/* A change of an object that was looked up is one by its key. */
+static void test_change_of_a_known_object(void **state)
+{
+	const struct attar_stamp at = {130, ATTAR_NO_TASK, 0};
+	struct attar_states *s = new_states((struct attar_states_opts){0});
+	uint64_t key = 7;
+	struct attar_state *object;
+
+	set(s, key, RUN, 100);
+	object = attar_states_get(s, &key, sizeof(key));
+	assert_non_null(object);
+	assert_int_equal(attar_state_change(s, object, SLEEP, &at), 0);
+	assert_int_equal(object->ended, RUN);
+	assert_int_equal(object->duration, 30);
+	assert_int_equal(object->state, SLEEP);
+	set(s, key, RUN, 150);
+	expect(s, key, RUN, 1, 30);
+	expect(s, key, SLEEP, 1, 20);
+	stats_of(s);
+	attar_states_free(s);
+}
+
 /* A program that runs 3 ns and sleeps 20 ns, ten times. */
 static void test_ten_sleeps(void **state)
 {
@@ -415,6 +437,7 @@ static void test_options_out_of_range(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_change_of_a_known_object),
 		cmocka_unit_test(test_ten_sleeps),
 		cmocka_unit_test(test_the_same_state_continues),
 		cmocka_unit_test(test_groups),

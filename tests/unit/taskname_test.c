@@ -50,12 +50,12 @@ static void test_name_of_this_process(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		assert_int_equal(prctl(PR_SET_NAME, names[i]), 0);
-		assert_int_equal(taskname_read(getpid(), getpid(), &b), 0);
+		assert_int_equal(taskname_read(getpid(), getpid(), &b, NULL), 0);
 		assert_string_equal(buf_text(&b), names[i]);
-		assert_int_equal(taskname_read(0, getpid(), &b), 0);
+		assert_int_equal(taskname_read(0, getpid(), &b, NULL), 0);
 		assert_string_equal(buf_text(&b), names[i]);
 	}
-	assert_true(taskname_read(0, 1 << 30, &b) < 0);
+	assert_true(taskname_read(0, 1 << 30, &b, NULL) < 0);
 }
 
 int main(void)
