@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Debug information: the input is the contents of the sections of an ELF file, each after its
- * size (16 bits); the last takes the rest. Addresses are looked up, and a unit in the index of a
- * package.
+ * size (16 bits); the last takes the rest. Addresses are looked up, also as those of a relocatable
+ * file whose symbols and relocations are the input too, and a unit in the index of a package.
  */
 #include <elf.h>
 
@@ -20,7 +20,8 @@ static const char names[] = "\0.debug_info\0.debug_abbrev\0.debug_line\0.debug_s
 
 struct image {
 	Elf64_Ehdr header;
-	Elf64_Shdr sections[SECTIONS + 3]; /* an empty one, those of the input, names, an index */
+	/* an empty one, those of the input, names, an index, and those of relocatable() */
+	Elf64_Shdr sections[SECTIONS + 3 + 4];
 	char names[sizeof(names)];
 	uint8_t data[DATA_MAX];
 };
@@ -67,10 +68,32 @@ static void make(struct image *image, const uint8_t *data, size_t size)
 	}
 }
 
+/* Code, symbols, and relocations of .debug_info and .debug_line. */
+static void relocatable(struct image *image, size_t size)
+{
+	Elf64_Shdr *more = image->sections + SECTIONS + 3;
+	const Elf64_Shdr table = {.sh_offset = offsetof(struct image, data), .sh_size = size};
+
+	image->header.e_type = ET_REL;
+	image->header.e_shnum += 4;
+	image->sections[SECTIONS + 1].sh_type = SHT_STRTAB;
+	more[0] = (Elf64_Shdr){
+		.sh_type = SHT_NOBITS, .sh_flags = SHF_ALLOC | SHF_EXECINSTR, .sh_size = 0x1000};
+	more[1] = more[2] = more[3] = table;
+	more[1].sh_type = SHT_SYMTAB;
+	more[1].sh_entsize = sizeof(Elf64_Sym);
+	more[1].sh_link = SECTIONS + 1;
+	more[2].sh_type = SHT_RELA;
+	more[3].sh_type = SHT_REL;
+	more[2].sh_link = more[3].sh_link = SECTIONS + 4;
+	more[2].sh_info = 1;
+	more[3].sh_info = 3;
+}
+
 static void look_up(const struct byte_source *source)
 {
 	static const uint64_t addresses[] = {0, 1, 0x1000, 0x1010, 0x1100, 0x1160, 0x1200, 0x1300,
-		0x401000, 0x401126, 0x401200, UINT32_MAX, UINT64_MAX};
+		0x401000, 0x401126, 0x401200, ELF_PLACE, UINT32_MAX, UINT64_MAX};
 	struct intern strings = {0};
 	struct debug_info_options options = {.source = *source, .strings = &strings};
 	struct debug_frame frames[FRAMES];
@@ -103,6 +126,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (debug_file_init(&file, &source, true) >= 0)
 		package_find(&file, 0x1234, &unit);
 	debug_file_done(&file);
+	relocatable(image, size);
+	look_up(&source);
 	free(image);
 	attar_error_clear();
 	return 0;

@@ -188,8 +188,9 @@ ATTAR_API int attar_symbols_file(
 	struct attar_symbols *symbols, const char *path, attar_location *ret_file);
 
 /*
- * The location of a virtual address of a file, as in its symbol table. file is from
- * attar_symbols_file(). Returns 0, or -ENOENT if no segment of the file contains the address.
+ * The location of a virtual address of a file, as in its symbol table. In a relocatable file (.o,
+ * .ko), which has none, addresses are offsets in .text, which the other sections with code follow.
+ * file is from attar_symbols_file(). Returns 0, or -ENOENT if the file has no code or data there.
  */
 ATTAR_API int attar_symbols_vaddr(struct attar_symbols *symbols, attar_location file,
 	uint64_t vaddr, attar_location *ret_location);

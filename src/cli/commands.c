@@ -59,7 +59,8 @@ static const struct command_option usdt_options[] = {
 };
 
 static const struct command_option symbols_options[] = {
-	{"FILE", "a binary, shared library or vmlinux; addresses are those of its symbol table"},
+	{"FILE", "a binary, shared library or vmlinux; addresses are those of its symbol table, in "
+		 "a .o or .ko file offsets in .text"},
 	{"ADDRESS...",
 		"hexadecimal; without any, addresses are read from standard input, one per line"},
 	{"-p PID", "addresses of the memory of this process (or of the kernel) instead of a file"},

@@ -3,7 +3,7 @@
 
 #include "dwarf/decompress.h"
 
-enum { PACKED_MAX = 1 << 30 }; /* bytes of a decompressed section */
+enum { PACKED_MAX = 1 << 30 }; /* bytes of a decompressed or relocated section */
 
 static const char *const names[DEBUG_SECTIONS] = {
 	[DEBUG_INFO] = "info",
@@ -62,7 +62,7 @@ static bool read_old_header(const struct elf *elf, struct debug_section *section
 
 static void add_section(struct debug_file *file, const struct elf_section *from, bool split)
 {
-	struct debug_section section = {.offset = from->offset, .size = from->size};
+	struct debug_section section = {.offset = from->offset, .size = from->size, .from = from};
 	const struct elf *elf = &file->elf;
 	bool old, ok = true;
 	int id = section_id(elf->section_names + from->name, split, &old);
@@ -80,6 +80,20 @@ static void add_section(struct debug_file *file, const struct elf_section *from,
 		file->sections[id] = section;
 }
 
+/* Relocations of a section that was added. */
+static void add_relocations(struct debug_file *file, const struct elf_section *from)
+{
+	const struct elf_section *target;
+
+	if ((from->type != SHT_RELA && from->type != SHT_REL) || !from->size ||
+		from->info >= file->elf.sections.n)
+		return;
+	target = &file->elf.sections.at[from->info];
+	for (int i = 0; i < DEBUG_SECTIONS; i++)
+		if (file->sections[i].from == target && file->sections[i].size <= PACKED_MAX)
+			file->sections[i].relocations = from;
+}
+
 int debug_file_init(struct debug_file *file, const struct byte_source *source, bool split)
 {
 	int r;
@@ -93,6 +107,9 @@ int debug_file_init(struct debug_file *file, const struct byte_source *source, b
 	vec_each (&file->elf.sections, section)
 		if (section->name < file->elf.section_names_size)
 			add_section(file, section, split);
+	if (file->elf.relocatable)
+		vec_each (&file->elf.sections, section)
+			add_relocations(file, section);
 	return 0;
 }
 
@@ -106,25 +123,40 @@ void debug_file_done(struct debug_file *file)
 		for (int j = 0; j < DEBUG_BLOCKS; j++)
 			free(section->blocks[j].bytes);
 	}
+	vec_done(&file->values.list);
 	elf_done(&file->elf);
 	if (file->fd >= 0)
 		close(file->fd);
 	*file = (struct debug_file){.fd = -1};
 }
 
+static int read_packed(
+	const struct debug_file *file, const struct debug_section *section, uint8_t *bytes)
+{
+	uint8_t *packed _cleanup_free_ = malloc(section->packed);
+	int r;
+
+	if (!packed)
+		return base_oom();
+	r = byte_source_read(&file->elf.source, section->offset, packed, section->packed);
+	return r < 0 ? r
+		     : decompress(section->method, packed, section->packed, bytes, section->size);
+}
+
 static int unpack(struct debug_file *file, struct debug_section *section)
 {
-	uint8_t *packed _cleanup_free_ = malloc(section->packed ?: 1);
 	uint8_t *bytes _cleanup_free_ = malloc(section->size);
 	int r;
 
-	if (!packed || !bytes)
+	if (!bytes)
 		return base_oom();
-	r = byte_source_read(&file->elf.source, section->offset, packed, section->packed);
-	if (r >= 0)
-		r = decompress(section->method, packed, section->packed, bytes, section->size);
+	r = section->packed
+		    ? read_packed(file, section, bytes)
+		    : byte_source_read(&file->elf.source, section->offset, bytes, section->size);
+	if (r >= 0 && section->relocations)
+		r = relocate(&file->elf, section->relocations, &file->values, bytes, section->size);
 	if (r < 0) {
-		log_debug("cannot decompress a section of debug information");
+		log_debug("cannot read a section of debug information");
 		section->size = 0; /* as if there were none */
 		return -ENODATA;
 	}
@@ -135,7 +167,7 @@ static int unpack(struct debug_file *file, struct debug_section *section)
 static bool contains(
 	struct debug_file *file, struct debug_section *section, uint64_t offset, uint64_t n)
 {
-	if (section->packed && !section->bytes && section->size)
+	if ((section->packed || section->relocations) && !section->bytes && section->size)
 		unpack(file, section);
 	return offset <= section->size && n <= section->size - offset;
 }

@@ -3,12 +3,13 @@
  * The sections of a file with debug information: a binary, its debug file, a dwz file (DWARF 5,
  * section 7.3.6), a .dwo file or a .dwp package (7.3.2, 7.3.5). They are read with pread() in
  * blocks of which few are kept, so that a file of any size needs little memory; compressed sections
- * are decompressed as a whole when they are first used.
+ * are decompressed, those of relocatable files relocated, as a whole when they are first used.
  */
 #ifndef DWARF_DEBUG_FILE_H
 #define DWARF_DEBUG_FILE_H
 
 #include "base/buf.h"
+#include "dwarf/relocate.h"
 #include "elf/elf.h"
 
 enum debug_section_id {
@@ -37,7 +38,9 @@ struct debug_section {
 	uint64_t size;   /* bytes, decompressed; 0: there is none */
 	uint64_t packed; /* bytes in the file of a compressed section; 0: not compressed */
 	uint32_t method; /* ELFCOMPRESS_* of a compressed section */
-	uint8_t *bytes;  /* of a compressed section, once used */
+	const struct elf_section *from;        /* the section of the file */
+	const struct elf_section *relocations; /* NULL: none */
+	uint8_t *bytes;                        /* of a compressed or relocated section, once used */
 	struct {
 		uint64_t number; /* of the block, plus 1; 0: none */
 		uint8_t *bytes;
@@ -49,6 +52,7 @@ struct debug_file {
 	struct elf elf;
 	int fd; /* owned; -1: the source is memory */
 	struct debug_section sections[DEBUG_SECTIONS];
+	struct relocation_values values; /* of symbols */
 };
 
 /*

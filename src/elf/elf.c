@@ -11,7 +11,7 @@ enum { MAX_SECTION_NAMES = 1 << 20, MAX_NOTES = 64 << 10, MAX_DYNAMIC = 1024 };
 struct header {
 	uint64_t phoff, shoff;
 	uint32_t phnum, shnum, shstrndx;
-	uint16_t phentsize, shentsize;
+	uint16_t phentsize, shentsize, type;
 };
 
 #define HEADER_OF(e)                                                                               \
@@ -19,7 +19,7 @@ struct header {
 	{                                                                                          \
 		.phoff = (e).e_phoff, .shoff = (e).e_shoff, .phnum = (e).e_phnum,                  \
 		.shnum = (e).e_shnum, .shstrndx = (e).e_shstrndx, .phentsize = (e).e_phentsize,    \
-		.shentsize = (e).e_shentsize                                                       \
+		.shentsize = (e).e_shentsize, .type = (e).e_type                                   \
 	}
 
 #define SEGMENT_OF(p)                                                                              \
@@ -33,8 +33,9 @@ struct header {
 	(struct elf_section)                                                                       \
 	{                                                                                          \
 		.name = (s).sh_name, .type = (s).sh_type, .link = (s).sh_link,                     \
-		.flags = (s).sh_flags, .addr = (s).sh_addr, .offset = (s).sh_offset,               \
-		.size = (s).sh_size, .entsize = (s).sh_entsize                                     \
+		.info = (s).sh_info, .flags = (s).sh_flags, .addr = (s).sh_addr,                   \
+		.offset = (s).sh_offset, .size = (s).sh_size, .entsize = (s).sh_entsize,           \
+		.align = (s).sh_addralign                                                          \
 	}
 
 static int read_header(struct elf *elf, struct header *ret_header)
@@ -58,6 +59,7 @@ static int read_header(struct elf *elf, struct header *ret_header)
 		return attar_fail(-ENOEXEC, "ELF file with a truncated header");
 	elf->machine = elf->is64 ? e.e64.e_machine : e.e32.e_machine;
 	*ret_header = elf->is64 ? HEADER_OF(e.e64) : HEADER_OF(e.e32);
+	elf->relocatable = ret_header->type == ET_REL;
 	return 0;
 }
 
@@ -249,6 +251,8 @@ int elf_init(struct elf *elf, const struct byte_source *source)
 		r = read_segments(elf, &h);
 	if (r >= 0)
 		r = read_sections(elf, &h);
+	if (r >= 0 && elf->relocatable)
+		r = elf_place(elf);
 	if (r >= 0 && !elf->sections.n)
 		r = sections_from_dynamic(elf);
 	if (r < 0)

@@ -20,13 +20,13 @@ struct elf_segment {
 };
 
 struct elf_section {
-	uint32_t name, type, link;
-	uint64_t flags, addr, offset, size, entsize;
+	uint32_t name, type, link, info;
+	uint64_t flags, addr, offset, size, entsize, align;
 };
 
 struct elf {
 	struct byte_source source;
-	bool is64;
+	bool is64, relocatable; /* relocatable: a .o or .ko file, see elf_place() */
 	uint16_t machine;
 	VEC(struct elf_segment) segments;
 	VEC(struct elf_section) sections; /* synthesized from PT_DYNAMIC if the file has none */
@@ -39,6 +39,15 @@ struct elf {
  */
 int elf_init(struct elf *elf, const struct byte_source *source);
 void elf_done(struct elf *elf);
+
+/*
+ * The code of a relocatable file (gABI, ET_REL) has no addresses before it is linked. elf_init()
+ * gives it some: .text starts at ELF_PLACE, the other sections with code follow in their order,
+ * each with a segment. All else is at 0, where debug information has what was discarded.
+ */
+enum { ELF_PLACE = 1 << 20 };
+
+int elf_place(struct elf *elf);
 
 /* Returns the first section with this name or type, or NULL. */
 const struct elf_section *elf_section_named(const struct elf *elf, const char *name);

@@ -36,8 +36,11 @@ static int each_of_block(const struct elf *elf, const uint8_t *block, size_t n,
 		bool old = versions[i] & 0x8000; /* VERSYM_HIDDEN */
 		struct elf_symbol s = elf->is64 ? SYMBOL_OF(((const Elf64_Sym *)block)[i], old)
 						: SYMBOL_OF(((const Elf32_Sym *)block)[i], old);
-		int r = fn(ctx, &s);
+		int r;
 
+		if (elf->relocatable && s.section < elf->sections.n)
+			s.value += elf->sections.at[s.section].addr;
+		r = fn(ctx, &s);
 		if (r)
 			return r;
 	}

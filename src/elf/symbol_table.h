@@ -10,9 +10,9 @@ enum { ELF_MAX_SYMBOLS = 8 << 20 }; /* of one table; further ones are ignored */
 struct elf_symbol {
 	uint32_t name; /* offset in the strings of the table */
 	uint16_t section;
-	uint8_t type, bind; /* STT_*, STB_* */
-	bool old;           /* a non-default version, not used by new links */
-	uint64_t value, size;
+	uint8_t type, bind;   /* STT_*, STB_* */
+	bool old;             /* a non-default version, not used by new links */
+	uint64_t value, size; /* value: in a relocatable file, as elf_place() placed it */
 };
 
 /* Called for each symbol; a nonzero return value ends the iteration and is returned. */

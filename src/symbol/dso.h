@@ -63,6 +63,7 @@ struct dso {
 	uint8_t *image;   /* vdso: the copied ELF image, owned */
 	size_t image_size;
 	VEC(struct elf_segment) segments; /* PT_LOAD, once loaded */
+	uint64_t placed;                  /* see ELF_PLACE, of a relocatable file; else 0 */
 	uint8_t build_id_size;            /* of the file that was loaded; 0: none */
 	uint8_t build_id[ELF_MAX_BUILD_ID];
 	struct symtab table;

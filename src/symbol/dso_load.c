@@ -124,6 +124,7 @@ static int load_elf(struct dso *dso, const struct elf *elf, const struct debug_s
 	int r = check_build(dso, elf);
 
 	dso->build_id_size = (uint8_t)elf_build_id(elf, dso->build_id);
+	dso->placed = elf->relocatable ? ELF_PLACE : 0;
 	if (r >= 0)
 		r = keep_segments(dso, elf);
 	if (r >= 0)

@@ -76,19 +76,22 @@ static size_t file_frames(
 	return n;
 }
 
-/* Those at an address of the kernel itself; the files of modules are not linked to addresses. */
+/* Those at an address of the kernel itself or of a module. */
 static size_t kernel_frames(struct attar_symbols *symbols, const struct attar_symbol *symbol,
 	struct debug_frame *frames)
 {
-	struct dso *vmlinux;
-	uint64_t slide;
+	uint64_t address = symbol->start + symbol->offset, slide = 0;
+	struct dso *dso;
 
-	if (!symbol->name || strcmp(symbol->dso, "[kernel.kallsyms]") != 0)
+	if (!symbol->name)
 		return 0;
-	vmlinux = vmlinux_of(symbols, &slide);
-	if (!vmlinux)
-		return 0;
-	return file_frames(symbols, vmlinux, symbol->start + symbol->offset - slide, frames);
+	if (strcmp(symbol->dso, "[kernel.kallsyms]") == 0) {
+		dso = vmlinux_of(symbols, &slide);
+		address -= slide;
+	} else {
+		dso = kernel_module_of(symbols, symbol->dso, &address);
+	}
+	return dso ? file_frames(symbols, dso, address, frames) : 0;
 }
 
 static size_t stored_frames(
@@ -283,6 +286,7 @@ int attar_symbols_vaddr(struct attar_symbols *symbols, attar_location file, uint
 	struct dso *dso = dsos_get(&symbols->dsos, attar_location_dso(file));
 
 	symbols_load(symbols, dso);
+	vaddr += dso->placed;
 	vec_each (&dso->segments, segment) {
 		if (vaddr < segment->vaddr || vaddr - segment->vaddr >= segment->filesz)
 			continue;

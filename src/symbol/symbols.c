@@ -61,6 +61,7 @@ struct attar_symbols *attar_symbols_free(struct attar_symbols *symbols)
 	if (!symbols)
 		return NULL;
 	kernel_done(&symbols->kernel);
+	kernel_modules_done(&symbols->modules);
 	dsos_done(&symbols->dsos);
 	string_pool_done(&symbols->names);
 	intern_done(&symbols->labels);

@@ -7,6 +7,7 @@
 #include "symbol/debuginfod.h"
 #include "symbol/dso.h"
 #include "symbol/kernel.h"
+#include "symbol/kernel_module.h"
 #include "symbol/dso_open.h"
 #include "symbol/source.h"
 #include "symbol/stored.h"
@@ -19,6 +20,7 @@ struct unwind_cache;
 struct attar_symbols {
 	struct kernel kernel;
 	struct vmlinux vmlinux;
+	struct kernel_modules modules;
 	struct dsos dsos;
 	struct string_pool names;
 	struct map symbols; /* DSO number << 48 | index in its table, to address of the name */

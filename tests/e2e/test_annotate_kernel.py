@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""attar annotate of kernel functions: lines from a vmlinux, instructions from it or /proc/kcore."""
+"""
+attar annotate of kernel functions: lines from a vmlinux or the file of a module, instructions from
+a vmlinux or /proc/kcore.
+"""
 import json
 import os
 import re
@@ -155,3 +158,40 @@ print(hex(rows[0][2]), hex(rows[-1][2] + 1))' >{out}/range &&
     ours.pop(rows[-1]['address'])  # padding, cut at the next function
     for address, name in ours.items():  # suffixes of sizes differ
         assert name.startswith(theirs[address]) or theirs[address].startswith(name), hex(address)
+
+
+MODULE = Path(guest.VM / 'modules/turns.c')
+
+
+def line_of(comment):
+    lines = MODULE.read_text().splitlines()
+    return 1 + next(i for i, line in enumerate(lines) if comment in line)
+
+
+@pytest.mark.guest('debian')
+def test_lines_of_a_module(tmp_path):
+    """The time of a module is in its hot line, inlined at the hot call."""
+    module = guest.output_of('module', 'turns')
+    out = tmp_path / 'out'
+    out.mkdir()
+    take = "sh -c 'echo 3000 >/sys/module/turns/parameters/ms'"
+    ended = guest.run('debian', 'sh', '-c', f'''
+        mkdir -p /tmp/debug/lib/modules/$(uname -r)/extra &&
+        cp {module} /tmp/debug/lib/modules/$(uname -r)/extra &&
+        mount --bind /tmp/debug /usr/lib/debug && insmod {module} &&
+        {ATTAR} profile --inline --lines {' '.join(SAMPLING)} -o {out}/profile.json -- {take} &&
+        {ATTAR} annotate spend {' '.join(SAMPLING)} -o {out}/annotate.json -- {take}''',
+        share=[out], cwd=guest.ROOT)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    functions = scripts.rows(json.loads((out / 'profile.json').read_text()), 'functions')
+    hot = f'once turns.c:{line_of("the hot line")} (inlined)'
+    [row] = [row for row in functions if row['symbol'] == hot]
+    samples = sum(row['samples'] for row in functions)
+    assert row['dso'] == '[turns]' and row['samples'] > 0.7 * samples > 50
+    report = json.loads((out / 'annotate.json').read_text())
+    files = [s['name'] for s in report['sections'] if s['name'].startswith('lines of spend in ')]
+    lines = {(file.rsplit('/')[-1], row['line']): row['samples']
+             for file in files for row in scripts.rows(report, file)}
+    [function] = scripts.rows(report, 'functions')
+    assert lines['turns.c', line_of('the hot line')] > 0.7 * function['samples'] > 50
+    assert sum(lines.values()) == function['samples'] and 'not known' not in remarks(report)

@@ -181,6 +181,56 @@ def test_code_far_above_another_segment(tmp_path):
         assert run('symbols', program, address).stdout.split()[1].startswith(f'{name}+0x0')
 
 
+OBJECTS = {
+    'gcc': ('gcc', '-g', '-ffunction-sections'),
+    'gcc-dwarf3': ('gcc', '-gdwarf-3', '-gstrict-dwarf'),
+    'gcc-zlib': ('gcc', '-gdwarf-4', '-gz=zlib'),
+    'gcc-split': ('gcc', '-g', '-gsplit-dwarf'),
+    'clang': ('clang', '-g'),
+    'g++': ('g++', '-g'),
+    'arm64': ('aarch64-linux-gnu-gcc', '-g'),
+}
+
+
+def code_of(relocatable):
+    """Where attar symbols has functions: .text at 0, then the other sections with code."""
+    text = subprocess.run(['readelf', '-SW', relocatable], capture_output=True, text=True).stdout
+    code = [(m[2] != '.text', int(m[1]), int(m[3], 16), int(m[4])) for m in re.finditer(
+        r'\[ *(\d+)\] (\S+) +PROGBITS +\w+ \w+ (\w+) \w+ +\S*X\S* +\d+ +\d+ +(\d+)', text)]
+    at, end = {}, 0
+    for _, number, size, align in sorted(code):
+        at[number] = -(-end // align) * align
+        end = at[number] + size
+    names = subprocess.run(['readelf', '-sW', relocatable], capture_output=True, text=True).stdout
+    return {m[4]: (at[int(m[3])] + int(m[1], 16), int(m[2])) for m in re.finditer(
+        r': (\w+) +(\d+) FUNC +\S+ +\S+ +(\d+) (\S+)', names)}
+
+
+@pytest.mark.parametrize('kind', OBJECTS)
+def test_relocatable_file(kind, tmp_path):
+    """Before and after a program is linked, the code of each function has the same lines."""
+    compiler, *flags = OBJECTS[kind]
+    need(compiler)
+    source = SOURCE if kind == 'g++' else ROOT / 'tests/workloads/inlines.c'
+    part, program = tmp_path / 'part.o', tmp_path / 'program'
+    do(compiler, '-O2', *flags, '-c', source, '-o', part, cwd=tmp_path)
+    do(compiler, '-nostdlib', '-static', '-Wl,--unresolved-symbols=ignore-all,-e,0', part, '-o',
+       program, cwd=tmp_path)
+    before = code_of(part)
+    names = subprocess.run(['readelf', '-sW', program], capture_output=True, text=True).stdout
+    after = {m[2]: int(m[1], 16) for m in re.finditer(
+        r': (\w+) +\d+ FUNC +\S+ +\S+ +\d+ (\S+)', names)}
+    ours, theirs = [], []
+    for name, (start, size) in before.items():
+        ours += range(start, start + size)
+        theirs += range(after[name], after[name] + size)
+    found = answers(symbols(part, ours, '--style=llvm', '--no-demangle'))
+    assert len(found) == len(ours) > 100 and max(len(a) for a in found) >= 6
+    names = aliases(program)
+    for at, mine, linked in zip(ours, found, llvm(program, theirs)):
+        assert plain(mine, names) == plain(linked, names), hex(at)
+
+
 @pytest.mark.quick
 def test_large_program():
     """attar itself."""
