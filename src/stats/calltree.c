@@ -28,6 +28,12 @@ uint32_t calltree_turn(struct calltree *t, size_t depth, uint32_t key)
 	return node;
 }
 
+void calltree_reset(struct calltree *t)
+{
+	t->path.n = t->nodes.n = 0;
+	map_reset(&t->children);
+}
+
 void calltree_done(struct calltree *t)
 {
 	vec_done(&t->path);

@@ -42,6 +42,7 @@ static inline uint32_t calltree_enter(struct calltree *t, size_t depth, uint32_t
 	return calltree_turn(t, depth, key);
 }
 
+void calltree_reset(struct calltree *t);
 void calltree_done(struct calltree *t);
 
 #endif

@@ -51,6 +51,7 @@ static int enter(struct functions *f, struct function fn)
 		return (int)*found;
 	if (vec_push(&f->all, fn) < 0 || map_put(&f->by_name, key, f->all.n - 1) < 0)
 		return base_oom();
+	f->has_mixed |= fn.mixed;
 	return (int)(f->all.n - 1);
 }
 
@@ -219,7 +220,10 @@ int functions_separate(struct functions *f, attar_location location)
 		return 0;
 	location_text(f->symbols, location, name);
 	number = enter(f, (struct function){.name = name, .dso = dso, .kind = kind});
-	if (number < 0 || map_put(&f->separate, location, (uint64_t)number) < 0)
+	if (number < 0 || map_put(&f->separate, location, (uint64_t)number) < 0 ||
+		map_put(&f->by_location, location, (uint64_t)number) < 0)
 		return base_oom();
-	return map_put(&f->by_location, location, (uint64_t)number);
+	map_remove(&f->at, location);
+	map_remove(&f->at, location ^ CALLER_BIT);
+	return 1;
 }

@@ -58,6 +58,7 @@ struct functions {
 	struct map at;          /* location -> index in numbers */
 	VEC(uint32_t) numbers;  /* of the functions at a location, after their number */
 	uint32_t one;           /* the number of the only function, for functions_at() */
+	bool has_mixed;         /* one of all is mixed */
 	struct map by_name;     /* name and dso, hashed by their interned addresses -> number */
 };
 
@@ -102,8 +103,8 @@ static inline int functions_at(
 int functions_no_stack(struct functions *f);
 
 /*
- * Gives a location of a mixed function its own number from here on. Returns 0, also if there are
- * too many; or -ENOMEM.
+ * Gives a location of a mixed function its own number from here on. Returns 1; 0 if there are too
+ * many; or -ENOMEM.
  */
 int functions_separate(struct functions *f, attar_location location);
 

@@ -75,14 +75,17 @@ int samples_add(struct samples *s, uint32_t task, uint32_t stack, uint64_t weigh
 		found = map_get(&s->weights, key);
 		weight += found ? *found : 0;
 	}
-	return map_put(&s->weights, key, weight) < 0 ? base_oom() : 0;
+	if ((!found && vec_push(&s->keys, key) < 0) || map_put(&s->weights, key, weight) < 0)
+		return base_oom();
+	return 0;
 }
 
 int samples_merge(struct samples *to, const struct samples *from)
 {
 	to->refused += from->refused;
-	map_each (&from->weights, it) {
-		int r = samples_add(to, (uint32_t)(it->key >> 32), (uint32_t)it->key, it->value);
+	vec_each (&from->keys, key) {
+		int r = samples_add(
+			to, (uint32_t)(*key >> 32), (uint32_t)*key, samples_weight(from, *key));
 
 		if (r < 0)
 			return r;
@@ -90,14 +93,31 @@ int samples_merge(struct samples *to, const struct samples *from)
 	return 0;
 }
 
+int samples_move(struct samples *to, struct samples *from)
+{
+	struct samples empty = *to;
+	int r = 0;
+
+	if (to->keys.n) {
+		r = samples_merge(to, from);
+		samples_reset(from);
+	} else {
+		*to = *from;
+		*from = empty;
+	}
+	return r;
+}
+
 void samples_reset(struct samples *s)
 {
 	map_reset(&s->weights);
+	s->keys.n = 0;
 	s->total = s->refused = 0;
 }
 
 void samples_done(struct samples *s)
 {
 	map_done(&s->weights);
+	vec_done(&s->keys);
 	s->total = s->refused = 0;
 }

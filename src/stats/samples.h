@@ -44,13 +44,26 @@ uint32_t stack_space_task(struct stack_space *space, const struct attar_thread *
 
 struct samples {
 	struct map weights; /* task << 32 | stack -> weight */
+	VEC(uint64_t) keys; /* of weights, the first one added first */
 	uint64_t total;
 	uint64_t refused; /* part of total without a stack because of SAMPLES_PAIRS_MAX */
 };
 
 int samples_add(struct samples *s, uint32_t task, uint32_t stack, uint64_t weight);
 int samples_merge(struct samples *to, const struct samples *from);
+
+/* Merges and empties from. */
+int samples_move(struct samples *to, struct samples *from);
 void samples_reset(struct samples *s);
+
+/* The weight of a key; 0 if there is none. */
+static inline uint64_t samples_weight(const struct samples *s, uint64_t key)
+{
+	const uint64_t *found = map_get(&s->weights, key);
+
+	return found ? *found : 0;
+}
+
 void samples_done(struct samples *s);
 
 #endif

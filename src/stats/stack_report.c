@@ -93,23 +93,26 @@ static int weigh_nameless(
 	return r;
 }
 
-/* Makes the hot addresses separate functions, before weights are summed by function. */
-static int set_hot_apart(struct stack_report *sr)
+/* Makes the hot addresses separate functions. Returns how many, or -ENOMEM. */
+static int separate_hot(struct stack_report *sr)
 {
 	uint64_t whole = sr->samples->total - sr->idle;
 	struct nameless_locations p = {0};
-	int r = 0;
+	int r = 0, n = 0;
 
-	map_each (&sr->samples->weights, it) {
-		if (r == 0 && !is_idle(sr, it->key))
-			r = weigh_nameless(sr, &p, (uint32_t)it->key, it->value);
+	vec_each (&sr->samples->keys, key) {
+		if (r == 0 && !is_idle(sr, *key))
+			r = weigh_nameless(
+				sr, &p, (uint32_t)*key, samples_weight(sr->samples, *key));
 	}
 	vec_each (&p.all, it)
-		if (r == 0 && it->weight * 1000 >= whole * HOT_PER_THOUSAND)
+		if (r >= 0 && it->weight * 1000 >= whole * HOT_PER_THOUSAND) {
 			r = functions_separate(sr->functions, it->location);
+			n += r;
+		}
 	vec_done(&p.all);
 	map_done(&p.index);
-	return r;
+	return r < 0 ? r : n;
 }
 
 /* ---- the tree of stacks ---- */
@@ -117,40 +120,86 @@ static int set_hot_apart(struct stack_report *sr)
 /* Keys of the tree: a function's number, or a task's with this bit set. */
 #define TASK_KEY 0x80000000u
 
-static int add_stack(struct stack_report *sr, uint32_t task, uint32_t stack, uint64_t weight)
+/* Where the tree was entered for a stack: what the next one has in common with it is known. */
+struct entered {
+	const uint64_t *locations; /* innermost first */
+	size_t n;
+	VEC(size_t) depths; /* of the tree after each location, outermost first; [0]: of the task */
+};
+
+/* How many outer locations are the same as before; not the innermost, which is no caller. */
+static size_t common_callers(const struct entered *before, const uint64_t *locations, size_t n)
 {
-	size_t n, depth = 0;
-	const uint64_t *locations = stacks_locations(&sr->space->stacks, stack, &n);
-	uint32_t node = calltree_enter(&sr->tree, depth++, task | TASK_KEY);
+	size_t same = 0, max = MIN(n, before->n);
 
-	while (n-- > 0 && node != CALLTREE_ROOT) {
-		const uint32_t *numbers;
-		int count = functions_at(sr->functions, locations[n], n > 0, &numbers);
+	while (same + 1 < max && locations[n - 1 - same] == before->locations[before->n - 1 - same])
+		same++;
+	return same;
+}
 
-		if (count < 0)
-			return base_oom();
-		while (count-- > 0 && node != CALLTREE_ROOT)
-			node = calltree_enter(&sr->tree, depth++, numbers[count]);
-	}
+/* Enters the location's functions, below the depth that was entered last. Returns the node. */
+static uint32_t enter_location(
+	struct stack_report *sr, struct entered *e, attar_location location, bool caller)
+{
+	size_t depth = e->depths.at[e->depths.n - 1];
+	uint32_t node = sr->tree.path.at[depth - 1].node;
+	const uint32_t *numbers;
+	int count = functions_at(sr->functions, location, caller, &numbers);
+
+	if (count < 0)
+		return CALLTREE_ROOT;
+	while (count-- > 0 && node != CALLTREE_ROOT)
+		node = calltree_enter(&sr->tree, depth++, numbers[count]);
+	return vec_push(&e->depths, depth) < 0 ? CALLTREE_ROOT : node;
+}
+
+static int add_stack(struct stack_report *sr, struct entered *e, uint64_t key)
+{
+	size_t n, same = 0;
+	const uint64_t *locations = stacks_locations(&sr->space->stacks, (uint32_t)key, &n);
+	uint32_t task = (uint32_t)(key >> 32) | TASK_KEY, node;
+
+	if (e->depths.n && sr->tree.path.at[0].key == task)
+		same = common_callers(e, locations, n);
+	else if (calltree_enter(&sr->tree, 0, task) == CALLTREE_ROOT ||
+		 (!e->depths.n && vec_push(&e->depths, 1) < 0))
+		return base_oom();
+	e->depths.n = same + 1;
+	node = sr->tree.path.at[e->depths.at[same] - 1].node;
+	for (size_t i = n - same; i-- > 0 && node != CALLTREE_ROOT;)
+		node = enter_location(sr, e, locations[i], i > 0);
 	if (node == CALLTREE_ROOT)
 		return base_oom();
-	sr->tree.nodes.at[node].self += weight;
-	return sr->nodes ? map_put(sr->nodes, (uint64_t)task << 32 | stack, node) : 0;
+	e->locations = locations;
+	e->n = n;
+	sr->tree.nodes.at[node].self += samples_weight(sr->samples, key);
+	return sr->nodes ? map_put(sr->nodes, key, node) : 0;
 }
 
 static int add_stacks(struct stack_report *sr)
 {
+	struct entered e = {0};
 	int r = 0;
 
-	map_each (&sr->samples->weights, it) {
-		uint32_t task = (uint32_t)(it->key >> 32);
-
-		if (r < 0 || is_idle(sr, it->key))
-			continue;
-		sr->others += task == TASKS_OTHER ? it->value : 0;
-		r = add_stack(sr, task, (uint32_t)it->key, it->value);
-	}
+	vec_each (&sr->samples->keys, key)
+		if (r == 0 && !is_idle(sr, *key))
+			r = add_stack(sr, &e, *key);
+	vec_done(&e.depths);
 	return r;
+}
+
+/* Hot addresses are found when others are known to have no name: stacks are then added again. */
+static int make_tree(struct stack_report *sr)
+{
+	int r = add_stacks(sr), separated;
+
+	if (r < 0 || !sr->functions->has_mixed)
+		return r;
+	separated = separate_hot(sr);
+	if (separated <= 0)
+		return separated;
+	calltree_reset(&sr->tree);
+	return add_stacks(sr);
 }
 
 /* ---- the table ---- */
@@ -277,18 +326,26 @@ static void write_table(
 	}
 }
 
+/* The weight that is not shown, and that of tasks without a name of their own. */
+static void add_up(struct stack_report *sr)
+{
+	sr->idle = sr->others = 0;
+	vec_each (&sr->samples->keys, key) {
+		if (is_idle(sr, *key))
+			sr->idle += samples_weight(sr->samples, *key);
+		else if (*key >> 32 == TASKS_OTHER)
+			sr->others += samples_weight(sr->samples, *key);
+	}
+}
+
 int stack_report_table(struct stack_report *sr, struct attar_report *report, bool with_total)
 {
 	struct rows rows = {0};
 	uint64_t busy;
 	int r;
 
-	sr->idle = sr->others = 0;
-	map_each (&sr->samples->weights, it)
-		sr->idle += is_idle(sr, it->key) ? it->value : 0;
-	r = set_hot_apart(sr);
-	if (r == 0)
-		r = add_stacks(sr);
+	add_up(sr);
+	r = make_tree(sr);
 	if (r == 0)
 		r = add_rows(sr, &rows);
 	if (r == 0) {

@@ -138,7 +138,8 @@ int attar_stacks_report(struct attar_stacks *stacks, struct attar_report *report
 	sr.unit = o.unit ? o.unit : ATTAR_UNIT_COUNT;
 	sr.nodes = stacks->keeps_nodes && scope == ATTAR_SCOPE_WHOLE ? &stacks->nodes : NULL;
 	map_reset(&stacks->nodes);
-	r = samples_merge(&stacks->whole, &stacks->interval);
+	r = scope == ATTAR_SCOPE_WHOLE ? samples_move(&stacks->whole, &stacks->interval)
+				       : samples_merge(&stacks->whole, &stacks->interval);
 	if (r == 0)
 		r = stack_report_table(&sr, report, true);
 	if (r == 0 && o.tree)

@@ -22,7 +22,7 @@ static attar_location locate(
 	const struct attar_event *ev, enum attar_code_context context, uint64_t ip)
 {
 	if (context != ATTAR_CONTEXT_KERNEL)
-		return attar_thread_locate(ev->thread, ip);
+		return address_space_locate(space_of(ev->thread), ip);
 	return ev->thread->process->space->foreign_kernel
 		       ? (ip & 0xffffffffffff) /* ATTAR_DSO_UNKNOWN */
 		       : attar_location_kernel(ip);

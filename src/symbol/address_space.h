@@ -33,4 +33,14 @@ struct attar_address_space {
 	bool foreign_kernel;         /* its kernel is not the one whose names are known */
 };
 
+/* attar_address_space_locate(), quick for an address in the mapping of the one before. */
+static inline attar_location address_space_locate(struct attar_address_space *space, uint64_t ip)
+{
+	const struct range *range = space->last;
+
+	if (unlikely(!range || ip - range->start >= range->len || !range->settled))
+		return attar_address_space_locate(space, ip);
+	return (uint64_t)range->dso << 48 | ((ip - range->start + range->pgoff) & PLACE_OFFSET);
+}
+
 #endif

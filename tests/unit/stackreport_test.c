@@ -120,6 +120,49 @@ static void test_hot_addresses_are_listed_separately(void **state)
 	expect(tree, "folded", stacks);
 }
 
+enum { CALLS = 3, DEPTH = 4, STACKS = CALLS * CALLS * CALLS * CALLS };
+
+/* Stack i calls by the digits of i, of which the last i % (DEPTH + 1) are left out. */
+static size_t make_stack(unsigned i, uint64_t ips[DEPTH], char *text, size_t size)
+{
+	size_t n = DEPTH - i % (DEPTH + 1), used = 0;
+
+	for (size_t depth = 0; depth < n; depth++, i /= CALLS) {
+		ips[n - 1 - depth] = 0x400000 + i % CALLS;
+		used += (size_t)snprintf(text + used, size - used, ";libx.so.6+0x100%u", i % CALLS);
+	}
+	return n;
+}
+
+/* In any order, each stack has its weight: also parts of others, and those that differ early. */
+static void test_stacks_keep_their_weights(void **state)
+{
+	static char want[STACKS][128];
+	const char *lines[STACKS + 1] = {0};
+	struct attar_report *tree = attar_report_new("tree");
+	struct profiled *p = *state;
+	size_t n_lines = 0;
+
+	for (unsigned i = 0; i < STACKS; i++) {
+		uint64_t ips[DEPTH];
+		unsigned number = i * 7 % STACKS, weight = 0;
+		char text[100] = "", other[100];
+
+		add(p, ips, make_stack(number, ips, text, sizeof(text)), 1 + number);
+		for (unsigned j = 0; j < STACKS; j++) {
+			*other = '\0';
+			make_stack(j, ips, other, sizeof(other));
+			weight += strcmp(text, other) ? 0 : 1 + j;
+		}
+		snprintf(want[i], sizeof(want[i]), "task%s %u\n", *text ? text : ";[no stack]",
+			weight);
+		if (*text)
+			lines[n_lines++] = want[i];
+	}
+	report_of(p, tree, true);
+	expect(tree, "folded", lines);
+}
+
 /* The name of an address does not change between reports; an address without a file has none. */
 static void test_separate_addresses_stay_separate(void **state)
 {
@@ -176,6 +219,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(test_hot_addresses_are_listed_separately),
+		CASE(test_stacks_keep_their_weights),
 		CASE(test_separate_addresses_stay_separate),
 		CASE(test_lines_show_every_address),
 	};

@@ -71,22 +71,40 @@ static void test_bound_is_counted(void **state)
 	stacks_done(&s);
 }
 
-static void test_intervals_add_up(void **state)
+static void merge_and_reset(struct samples *to, struct samples *from)
+{
+	assert_int_equal(samples_merge(to, from), 0);
+	samples_reset(from);
+}
+
+static void move(struct samples *to, struct samples *from)
+{
+	assert_int_equal(samples_move(to, from), 0);
+}
+
+static void add_intervals(void (*merge)(struct samples *, struct samples *))
 {
 	struct samples whole = {0}, interval = {0};
 
 	for (int round = 0; round < 3; round++) {
 		assert_int_equal(samples_add(&interval, 1, 7, 2), 0);
 		assert_int_equal(samples_add(&interval, 1, 8 + (uint32_t)round, 1), 0);
-		assert_int_equal(samples_merge(&whole, &interval), 0);
-		samples_reset(&interval);
+		merge(&whole, &interval);
 		assert_int_equal(interval.total, 0);
+		assert_int_equal(interval.keys.n, 0);
 	}
 	assert_int_equal(whole.total, 9);
+	assert_int_equal(whole.keys.n, 4);
 	assert_int_equal(*map_get(&whole.weights, 1ULL << 32 | 7), 6);
 	assert_int_equal(*map_get(&whole.weights, 1ULL << 32 | 9), 1);
 	samples_done(&whole);
 	samples_done(&interval);
+}
+
+static void test_intervals_add_up(void **state)
+{
+	add_intervals(merge_and_reset);
+	add_intervals(move);
 }
 
 static void name(struct attar_thread *thread, const char *comm)
