@@ -1,14 +1,25 @@
 # SPDX-License-Identifier: MIT
-"""A profile of 100,000 stacks for pprof, compared with perf report printing them.
+"""Results for other tools: a profile for pprof, and metrics by HTTP.
+
+pprof: 100,000 stacks, compared with perf report printing them.
 
 The recording has one sample of each of 100,000 different stacks of 16 functions of attar itself: a
 call tree whose innermost six functions call one of seven each. Ours is reading it and writing the
 profile (-o x.pb.gz), the peer is reading it and printing all call chains (perf report --stdio -g
 graph,0). Both are CPU time.
+
+Metrics: a client gets /metrics with at least 200 series, one connection for each request, while the
+results of each second replace those before. The time is that of the client, from the connection to
+the last byte: the median of 50 requests, and the slowest one.
 """
+import contextlib
+import http.client
 import os
+import shutil
+import statistics
 import struct
 import subprocess
+import time
 
 STACKS = 100000
 DEPTH = 16
@@ -63,5 +74,56 @@ def compare_pprof(bench):
         cpu.add(ours['cpu'], theirs['cpu'])
 
 
+EVENTS = ['switch', 'waking', 'wakeup', 'wakeup_new', 'stat_runtime', 'migrate_task',
+          'process_fork', 'process_exec', 'process_exit', 'process_free']
+TASKS = 24
+SERIES, REQUESTS = 200, 50
+
+
+@contextlib.contextmanager
+def started(*command, **kwargs):
+    process = subprocess.Popen([str(c) for c in command], stdin=subprocess.DEVNULL,
+                               stdout=subprocess.DEVNULL, **kwargs)
+    try:
+        yield process
+    finally:
+        process.terminate()
+        process.wait(60)
+
+
+def get_metrics(port):
+    """The number of series, and the time that it took to get them, in ms."""
+    begin = time.perf_counter()
+    connection = http.client.HTTPConnection('127.0.0.1', port, timeout=30)
+    connection.request('GET', '/metrics')
+    lines = connection.getresponse().read().decode().splitlines()
+    connection.close()
+    return sum(not line.startswith('#') for line in lines), (time.perf_counter() - begin) * 1000
+
+
+def serve_metrics(bench):
+    """Each row of the table is a name of a process, each event a column."""
+    usual = bench.limit(f'/metrics with {SERIES} series', 'ms', 5)
+    slowest = bench.limit('/metrics, slowest request', 'ms', None)
+    events = [word for event in EVENTS for word in ('-e', f'sched:sched_{event}')]
+    with contextlib.ExitStack() as stack:
+        for i in range(TASKS):
+            path = bench.scratch / f'task{i}'
+            path.symlink_to(shutil.which('sh'))
+            stack.enter_context(started(path, '-c', 'while sleep 0.2; do :; done'))
+        server = stack.enter_context(started(
+            bench.attar, 'top', '-i', '1s', '--listen', '0', *events, stderr=subprocess.PIPE,
+            text=True))
+        port = int(next(line for line in server.stderr if 'listening on' in line)
+                   .partition('127.0.0.1:')[2].split('/')[0])
+        while get_metrics(port)[0] < SERIES:
+            time.sleep(0.1)
+        for _ in bench.rounds():
+            times = [get_metrics(port)[1] for _ in range(REQUESTS)]
+            usual.add(statistics.median(times))
+            slowest.add(max(times))
+
+
 def run(bench):
     compare_pprof(bench)
+    serve_metrics(bench)
