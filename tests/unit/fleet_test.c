@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The report of several hosts: how columns, histograms, trees and notes are merged. */
-#include "unit.h"
+#include "drawing.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "attar/merge.h"
 
@@ -128,6 +127,61 @@ static void test_shares(void **state)
 	attar_report_free(b);
 }
 
+/* Columns whose numbers cannot be added: of two threads of one name, a ratio of 0.5 and one of 2. */
+static const char *const ratios[] = {
+	"ratio", "IPC", "hit rate", "p99", "median latency", "avg", "cycles per miss", "stddev"};
+
+static struct attar_report *threads_with_ratios(void)
+{
+	struct attar_report *report = attar_report_new("p");
+	struct attar_section *t = attar_report_table(report, "threads");
+
+	attar_section_column(t, "comm", ATTAR_UNIT_TEXT);
+	attar_section_column(t, "tid", ATTAR_UNIT_ID);
+	attar_section_column(t, "calls", ATTAR_UNIT_COUNT);
+	for (size_t i = 0; i < sizeof(ratios) / sizeof(*ratios); i++)
+		attar_section_column(t, ratios[i], ATTAR_UNIT_COUNT);
+	for (unsigned tid = 1; tid <= 2; tid++) {
+		attar_section_row(t);
+		attar_cell_text(t, "worker");
+		attar_cell_u64(t, tid);
+		attar_cell_u64(t, 100 * tid);
+		for (size_t i = 0; i < sizeof(ratios) / sizeof(*ratios); i++)
+			attar_cell_double(t, tid == 1 ? 0.5 : 2);
+	}
+	return report;
+}
+
+static void test_ratios_are_not_added(void **state)
+{
+	struct attar_report *a = threads_with_ratios(), *b = threads_with_ratios();
+	struct attar_report *out = merged(a, b, false);
+	const struct attar_section *t = attar_report_find_section(out, "threads");
+	char *text, *value;
+
+	assert_int_equal(attar_section_get_rows(t), 1);
+	assert_int_equal(number(t, 0, "calls"), 600);
+	for (size_t i = 0; i < sizeof(ratios) / sizeof(*ratios); i++)
+		assert_false(has_column(t, ratios[i]));
+	text = draw_one("prometheus", (struct attar_render_opts){0}, a);
+	assert_non_null(strstr(text, "attar_p_threads_calls{comm=\"worker\"} 300\n"));
+	for (size_t i = 0; i < sizeof(ratios) / sizeof(*ratios); i++) {
+		char sample[64] = "attar_p_threads_";
+
+		strcat(sample, ratios[i]);
+		for (value = sample; *value; value++)
+			*value = *value == ' '                    ? '_'
+				 : *value >= 'A' && *value <= 'Z' ? *value | 32
+								  : *value;
+		strcat(sample, "{comm=\"worker\"} 2\n");
+		if (!strstr(text, sample))
+			fail_msg("'%s' is not in:\n%s", sample, text);
+	}
+	free(text);
+	attar_report_free(out);
+	attar_report_free(b);
+}
+
 static struct attar_report *single(uint64_t time)
 {
 	struct attar_report *report = attar_report_new("p");
@@ -220,6 +274,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_shares),
+		cmocka_unit_test(test_ratios_are_not_added),
 		cmocka_unit_test(test_lines_are_in_the_order_of_one_clock),
 		cmocka_unit_test(test_histograms_and_trees),
 	};
