@@ -271,7 +271,7 @@ static int read_tables(struct reader *r)
 		prefix.len, buf_text(&prefix));
 	e = buf_failed(&query) ? base_oom() : each_row(r, buf_text(&query), 1, &names, take_name);
 	vec_each (&names, name)
-		if (e == 0)
+		if (e == 0 && !strncmp(*name, buf_text(&prefix), prefix.len))
 			e = read_table(r, *name, prefix.len);
 	vec_done(&names);
 	return e;
@@ -396,7 +396,7 @@ static int take_sample(struct reader *r, void *ctx, const struct field *fields)
 	char task[32];
 
 	r->tree = tree_of(r, fields);
-	if (!r->tree)
+	if (!r->tree || r->tree->report->fault)
 		return 0;
 	if (*text(&fields[COMM]) || pid) {
 		snprintf(task, sizeof(task), "%u/%s", pid, text(&fields[TID]));
@@ -502,7 +502,7 @@ static int read_reports(struct reader *r)
 static int read_histograms(struct reader *r)
 {
 	static const struct {
-		const char *table, *columns;
+		const char *table, *columns; /* sorted by the first of them */
 		size_t n;
 		int (*take)(struct reader *, void *, const struct field *);
 	} all[] = {
@@ -517,8 +517,9 @@ static int read_histograms(struct reader *r)
 		bool has;
 
 		e = has_table(r, all[i].table, &has);
-		buf_printf(&query, "SELECT report, name, unit, %s FROM %s WHERE %s ORDER BY report",
-			all[i].columns, all[i].table, buf_text(&r->filter));
+		buf_printf(&query,
+			"SELECT report, name, unit, %s FROM %s WHERE %s ORDER BY report, name, %s",
+			all[i].columns, all[i].table, buf_text(&r->filter), all[i].columns);
 		if (e == 0 && buf_failed(&query))
 			e = base_oom();
 		if (e == 0 && has)
@@ -571,6 +572,12 @@ int clickhouse_read(
 	struct reader r _cleanup_(reader_done) = {0};
 	int e = read_all(&r, address);
 
+	vec_each (&r.reports, report)
+		if (e == 0 && (*report)->fault)
+			e = (*report)->error == -ENOMEM
+				    ? base_oom()
+				    : attar_fail(-EBADMSG, "what %s returned is no report: %s",
+					      r.url.name, (*report)->fault);
 	vec_each (&r.reports, report) {
 		if (e == 0)
 			e = MIN(take(ctx, *report), 0);
