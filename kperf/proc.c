@@ -158,7 +158,8 @@ int ProcDataRead(int pid, struct ProcData **data, unsigned *n)
 
 	kp_begin();
 	if (!data || !n)
-		return kp_fail(LIBPERF_ERR_NULL_POINTER, "ProcDataRead(): data or numData is NULL");
+		return kp_fail(
+			LIBPERF_ERR_PROC_DATA_NULL, "ProcDataRead(): data or numData is NULL");
 	*data = NULL;
 	*n = 0;
 	snprintf(path, sizeof(path), "/proc/%d", pid);

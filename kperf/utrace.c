@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls of functions of programs, and their returns: uprobes and uretprobes. */
+/* Calls of functions of programs and of the kernel, and their returns. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,37 +72,81 @@ static int check_attr(const struct UTraceAttr *attr)
 	return kp_check_lists(&lists);
 }
 
-/* "uprobe:FUNCTION@"MODULE"" and its return; a function that the file does not have is left out. */
+/* Functions of the kernel and its modules have one of these as their file. */
+static bool is_kernel(const char *module)
+{
+	static const char *const names[] = {"[kernel]", "kernel", "vmlinux"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(module, names[i]) == 0)
+			return true;
+	return false;
+}
+
+/* "uprobe:FUNCTION@"FILE"", "kretprobe:FUNCTION"; NULL: out of memory. The caller frees it. */
+static char *make_probe(const struct SymbolSource *source, bool is_ret)
+{
+	const char *ret = is_ret ? "ret" : "";
+	char *text;
+	int n = is_kernel(source->moduleName)
+			? asprintf(&text, "k%sprobe:%s", ret, source->symbolName)
+			: asprintf(&text, "u%sprobe:%s@\"%s\"", ret, source->symbolName,
+				  source->moduleName);
+
+	return n < 0 ? NULL : text;
+}
+
+/* The file and the function exist. False: it is left out, with a warning. */
+static bool is_function(struct kp_task *task, const struct SymbolSource *source, const char *entry)
+{
+	bool kernel = is_kernel(source->moduleName);
+	struct attar_event_list *list;
+	struct elf_file file = {0};
+	int r = kernel ? SUCCESS : elf_file_read(source->moduleName, &file);
+	bool is_readable = r == SUCCESS;
+
+	elf_file_done(&file);
+	if (is_readable && attar_event_list_parse(task->origin->catalog, entry, &list) == 0) {
+		attar_event_list_free(list);
+		return true;
+	}
+	kp_warn(kernel ? LIBPERF_WARN_UTRACE_KERNEL_FAILED : LIBPERF_WARN_UTRACE_ELF_SCAN_FAILED,
+		"%s of %s is left out: %s", source->symbolName, source->moduleName,
+		is_readable ? attar_error() : Perror());
+	return false;
+}
+
+/* The names of a probe of the function's entry and of one of its return. */
 static int add_function(struct kp_task *task, struct utrace *u, const struct SymbolSource *source,
 	char **names, size_t *n_names)
 {
-	struct attar_event_list *list;
-	struct elf_file file;
-	char *entry;
-	int r = elf_file_read(source->moduleName, &file);
+	char *entry = make_probe(source, false), *ret = make_probe(source, true);
 
-	elf_file_done(&file);
-	if (r == SUCCESS &&
-		asprintf(&entry, "uprobe:%s@\"%s\"", source->symbolName, source->moduleName) < 0)
-		return kp_fail(COMMON_ERR_NOMEM, "out of memory");
-	if (r != SUCCESS || attar_event_list_parse(task->origin->catalog, entry, &list) < 0) {
-		kp_warn(LIBPERF_WARN_UTRACE_ELF_SCAN_FAILED, "%s of %s is left out: %s",
-			source->symbolName, source->moduleName,
-			r == SUCCESS ? attar_error() : Perror());
-		if (r == SUCCESS)
-			free(entry);
-		return SUCCESS;
+	if (!entry || !ret || !is_function(task, source, entry)) {
+		int r = entry && ret ? SUCCESS : kp_fail(COMMON_ERR_NOMEM, "out of memory");
+
+		free(entry);
+		free(ret);
+		return r;
 	}
-	attar_event_list_free(list);
-	names[*n_names] = entry;
-	if (asprintf(&names[*n_names + 1], "uretprobe:%s@\"%s\"", source->symbolName,
-		    source->moduleName) < 0)
-		return kp_fail(COMMON_ERR_NOMEM, "out of memory");
-	*n_names += 2;
+	names[(*n_names)++] = entry;
+	names[(*n_names)++] = ret;
 	u->modules[u->n_functions] = kp_origin_text(task->origin, source->moduleName);
 	u->functions[u->n_functions] = kp_origin_text(task->origin, source->symbolName);
 	u->n_functions++;
 	return SUCCESS;
+}
+
+/* None of the functions is left. */
+static int fail_functions(const struct UTraceAttr *attr)
+{
+	bool kernel = true;
+
+	for (unsigned i = 0; i < attr->numSym; i++)
+		kernel &= is_kernel(attr->symSrc[i].moduleName);
+	return kp_fail(
+		kernel ? LIBPERF_ERR_KERNEL_TRACE_FAILED : LIBPERF_ERR_UTRACE_ELF_SCAN_FAILED,
+		"none of the functions can be traced: see the warning");
 }
 
 static int open_names(
@@ -117,8 +161,7 @@ static int open_names(
 	int r;
 
 	if (n_names == 0)
-		return kp_fail(LIBPERF_ERR_UTRACE_ELF_SCAN_FAILED,
-			"none of the functions can be traced: see the warning");
+		return fail_functions(attr);
 	r = kp_open_target(task, &pmu);
 	if (r == SUCCESS && kp_open_events(task, &pmu) != SUCCESS)
 		r = kp_fail(LIBPERF_ERR_UTRACE_PROBE_REGISTER_FAILED, "%s", attar_error());

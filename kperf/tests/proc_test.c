@@ -194,8 +194,8 @@ static void bad_calls(void **state)
 	struct ProcData *data;
 	unsigned n;
 
-	assert_int_equal(ProcDataRead(0, NULL, &n), LIBPERF_ERR_NULL_POINTER);
-	assert_int_equal(ProcDataRead(0, &data, NULL), LIBPERF_ERR_NULL_POINTER);
+	assert_int_equal(ProcDataRead(0, NULL, &n), LIBPERF_ERR_PROC_DATA_NULL);
+	assert_int_equal(ProcDataRead(0, &data, NULL), LIBPERF_ERR_PROC_DATA_NULL);
 	assert_int_equal(ProcDataRead(-4, &data, &n), LIBPERF_ERR_INVALID_PID);
 	assert_int_equal(ProcDataRead(0x7ffffff, &data, &n), LIBPERF_ERR_INVALID_PID);
 	test_error_is(LIBPERF_ERR_INVALID_PID);

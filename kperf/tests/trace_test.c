@@ -123,6 +123,44 @@ static void calls_of_a_function(void **state)
 	UTraceDataFree(data);
 }
 
+#ifdef __x86_64__
+#define KERNEL_GETPPID "__x64_sys_getppid"
+#else
+#define KERNEL_GETPPID "__arm64_sys_getppid"
+#endif
+
+/* Also beside a function that the kernel does not have. Not every kernel has kprobes. */
+static void calls_in_the_kernel(void **state)
+{
+	struct SymbolSource sources[] = {
+		{"[kernel]", KERNEL_GETPPID}, {"vmlinux", "no_such_function"}};
+	int pids[] = {getpid()}, pd, n, returns = 0;
+	struct UTraceAttr attr = {.symSrc = sources, .numSym = 2, .pidList = pids, .numPid = 1};
+	struct UTraceData *data;
+
+	test_need_root();
+	pd = UTraceOpen(&attr);
+	assert_int_equal(GetWarn(), LIBPERF_WARN_UTRACE_KERNEL_FAILED);
+	if (pd < 0) {
+		test_error_is(LIBPERF_ERR_KERNEL_TRACE_FAILED);
+		assert_non_null(strstr(GetWarnMsg(), KERNEL_GETPPID));
+		skip();
+	}
+	assert_int_equal(UTraceEnable(pd), SUCCESS);
+	test_getppid(25);
+	assert_int_equal(UTraceDisable(pd), SUCCESS);
+	n = UTraceRead(pd, &data);
+	UTraceClose(pd);
+	assert_int_equal(n, 50);
+	for (int i = 0; i < n; i++) {
+		assert_string_equal(data[i].func, KERNEL_GETPPID);
+		assert_string_equal(data[i].module, "[kernel]");
+		returns += data[i].isRet;
+	}
+	assert_int_equal(returns, 25);
+	UTraceDataFree(data);
+}
+
 static void bad_functions(void **state)
 {
 	struct SymbolSource none = {own_path(), "no_such_function"}, file = {"/no/such", "f"};
@@ -136,6 +174,12 @@ static void bad_functions(void **state)
 	attr.symSrc = &file;
 	assert_int_equal(UTraceOpen(&attr), -1);
 	test_error_is(LIBPERF_ERR_UTRACE_ELF_SCAN_FAILED);
+	none.moduleName = "kernel";
+	attr.symSrc = &none;
+	assert_int_equal(UTraceOpen(&attr), -1);
+	test_error_is(LIBPERF_ERR_KERNEL_TRACE_FAILED);
+	assert_int_equal(GetWarn(), LIBPERF_WARN_UTRACE_KERNEL_FAILED);
+	assert_non_null(strstr(GetWarnMsg(), "no_such_function"));
 	attr.fetchG = 1;
 	assert_int_equal(UTraceOpen(&attr), -1);
 	test_error_is(LIBPERF_ERR_KERNEL_NOT_SUPPORT);
@@ -179,6 +223,7 @@ int main(void)
 		cmocka_unit_test(bad_attributes_of_traces),
 		cmocka_unit_test(names_of_system_calls),
 		cmocka_unit_test(calls_of_a_function),
+		cmocka_unit_test(calls_in_the_kernel),
 		cmocka_unit_test(bad_functions),
 		cmocka_unit_test(bad_files),
 	};
