@@ -65,8 +65,8 @@ ATTAR_API const char *attar_version(void);
  * negated), for use as: return attar_fail(-ENOENT, "no tracepoint '%s'", name);
  *
  * ATTAR_FIX in fmt separates what failed and why from how to fix it, and reads ": " in the text:
- * attar_fail(-EINVAL, "a database needs a file" ATTAR_FIX "use -o FILE.db"). A text that contains
- * that of the former failure keeps its fix.
+ * attar_fail(-EINVAL, "a database needs a file" ATTAR_FIX "use -o FILE.db"). A ';' before it
+ * replaces the ':'. A text that contains that of the former failure keeps its fix.
  */
 #define ATTAR_FIX "\x1f"
 ATTAR_API int attar_fail(int code, const char *fmt, ...) ATTAR_PRINTF(2, 3);
@@ -86,8 +86,8 @@ ATTAR_API int attar_context(int code, const char *fmt, ...) ATTAR_PRINTF(2, 3);
 ATTAR_API const char *attar_error(void);
 
 /*
- * The parts of attar_error(): what failed and why, without the ": " before the fix and what follows
- * it; and the fix, "" if the text has none that is marked. Borrowed like attar_error().
+ * The parts of attar_error(): what failed and why, without the ": " or "; " before the fix and what
+ * follows it; and the fix, "" if the text has none that is marked. Borrowed like attar_error().
  */
 ATTAR_API const char *attar_error_reason(void);
 ATTAR_API const char *attar_error_fix(void);

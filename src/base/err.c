@@ -17,13 +17,15 @@ static int negative(int code)
 }
 
 /*
- * Formats the text with ": " for the separator. Returns the length of what is before it; SIZE_MAX:
- * the format has none. The separator is searched in the format, since arguments may have one, too.
+ * Formats the text with ": " for the separator, or "; " if a ';' precedes it. Returns the length of
+ * what is before it; SIZE_MAX: the format has none. The separator is searched in the format, since
+ * arguments may have one, too.
  */
 static size_t format_text(char text[TEXT_MAX], const char *fmt, va_list args)
 {
 	const char *separator = fmt ? strstr(fmt, ATTAR_FIX) : NULL;
 	char reason[TEXT_MAX], whole[TEXT_MAX];
+	bool semicolon;
 	va_list again;
 	int n;
 
@@ -31,8 +33,10 @@ static size_t format_text(char text[TEXT_MAX], const char *fmt, va_list args)
 		vsnprintf(text, TEXT_MAX, fmt ? fmt : "", args);
 		return SIZE_MAX;
 	}
-	snprintf(reason, sizeof(reason), "%.*s", (int)(separator - fmt), fmt);
-	snprintf(whole, sizeof(whole), "%s: %s", reason, separator + strlen(ATTAR_FIX));
+	semicolon = separator > fmt && separator[-1] == ';';
+	snprintf(reason, sizeof(reason), "%.*s", (int)(separator - fmt) - semicolon, fmt);
+	snprintf(whole, sizeof(whole), "%s%s%s", reason, semicolon ? "; " : ": ",
+		separator + strlen(ATTAR_FIX));
 	va_copy(again, args);
 	n = vsnprintf(text, TEXT_MAX, reason, again);
 	va_end(again);

@@ -75,7 +75,8 @@ static int parse_arguments(struct agent *a, struct arguments *args, int argc, ch
 	}
 	if (args->path)
 		return 0;
-	return attar_fail(-EINVAL, "attar agent needs its configuration: -c /etc/attar/agent.conf");
+	return attar_fail(-EINVAL,
+		"attar agent needs its configuration" ATTAR_FIX "-c /etc/attar/agent.conf");
 }
 
 /* An option of the command line replaces the key of the file. */

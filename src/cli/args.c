@@ -64,7 +64,8 @@ int args_parse(struct attar_run *run, int argc, char **argv, struct args *ret_ar
 		}
 		if (arg[0] != '-' || !arg[1])
 			return attar_fail(-EINVAL,
-				"'%s' is not an option; put a command to run after --: -- %s ...",
+				"'%s' is not an option;" ATTAR_FIX
+				"put a command to run after --: -- %s ...",
 				CLIP(arg), CLIP(arg));
 		r = attar_run_set_word(run, arg, argv[i + 1]);
 		if (r < 0)

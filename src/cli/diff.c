@@ -117,7 +117,8 @@ static int parse(struct comparison *c, int argc, char **argv)
 		}
 	}
 	if (r == 0 && !c->paths[1])
-		r = attar_fail(-EINVAL, "diff needs two results: attar diff BEFORE AFTER");
+		r = attar_fail(
+			-EINVAL, "diff needs two results" ATTAR_FIX "attar diff BEFORE AFTER");
 	return r;
 }
 

@@ -142,7 +142,8 @@ int command_doctor(int argc, char **argv)
 	int status;
 
 	if (argc > 1 + json) {
-		attar_fail(-EINVAL, "doctor: invalid argument '%s': the only option is --json",
+		attar_fail(-EINVAL,
+			"doctor: invalid argument '%s'" ATTAR_FIX "the only option is --json",
 			CLIP(argv[1 + json]));
 		return report_error(STATUS_USAGE);
 	}

@@ -157,7 +157,7 @@ static int check_outputs(const struct fleet *f)
 				CLIP(out->path ?: "stdout"), out->sink->name);
 		if (out->sink->whole_run && intervals)
 			return attar_fail(-EINVAL,
-				"'%s': %s has one report of the whole run: leave out -i",
+				"'%s': %s has one report of the whole run" ATTAR_FIX "leave out -i",
 				CLIP(out->path ?: "stdout"), out->sink->name);
 	}
 	return 0;

@@ -30,8 +30,8 @@ static int add_host(struct fleet_args *args, const char *name, size_t n)
 	for (const char *c = host; *c; c++)
 		if ((unsigned char)*c <= ' ' || *c == 0x7f)
 			return attar_fail(-EINVAL,
-				"--hosts: '%s' has a blank or a control character: separate hosts "
-				"with commas",
+				"--hosts: '%s' has a blank or a control character" ATTAR_FIX
+				"separate hosts with commas",
 				CLIP(host));
 	for (size_t i = 0; i + 1 < args->hosts.n; i++)
 		if (!strcmp(args->hosts.at[i], host))
@@ -165,7 +165,8 @@ static int take_word(struct fleet *f, char **words)
 	if (words[0][0] != '-' || !words[0][1]) {
 		if (!operand)
 			return attar_fail(-EINVAL,
-				"'%s' is not an option; put a command to run after --: -- %s ...",
+				"'%s' is not an option;" ATTAR_FIX
+				"put a command to run after --: -- %s ...",
 				CLIP(words[0]), CLIP(words[0]));
 		add_word(f, words[0]);
 		r = attar_run_set(f->run, operand, words[0]);
@@ -252,11 +253,11 @@ int fleet_args_parse(struct fleet *f, int argc, char **argv, struct fleet_args *
 	if (args->serve)
 		return 0;
 	if (!args->hosts.n)
-		return attar_fail(
-			-EINVAL, "fleet needs hosts: attar fleet -H host1,host2 profile -d 10s");
+		return attar_fail(-EINVAL,
+			"fleet needs hosts" ATTAR_FIX "attar fleet -H host1,host2 profile -d 10s");
 	if (i == argc)
 		return attar_fail(-EINVAL,
-			"fleet needs a profiler: attar fleet -H %s profile -d 10s",
+			"fleet needs a profiler" ATTAR_FIX "attar fleet -H %s profile -d 10s",
 			CLIP(args->hosts.at[0]));
 	args->profiler = argv[i];
 	return take_profiler(f, argv + i);

@@ -69,7 +69,8 @@ static int parse(struct kcore *k, int argc, char **argv)
 			r = take_word(k, arg);
 	}
 	if (r == 0 && !k->place)
-		r = attar_fail(-EINVAL, "kcore needs an address: attar kcore ADDRESS|SYMBOL [N]");
+		r = attar_fail(-EINVAL,
+			"kcore needs an address" ATTAR_FIX "attar kcore ADDRESS|SYMBOL [N]");
 	return r;
 }
 
@@ -111,8 +112,9 @@ static int open_core(const struct kcore *k, struct core *core)
 	if (r < 0)
 		close_core(core);
 	if (r == -ENOENT && !k->file)
-		return attar_fail(-EOPNOTSUPP, "this kernel has no /proc/kcore: it needs "
-					       "CONFIG_PROC_KCORE; --file reads a memory dump");
+		return attar_fail(-EOPNOTSUPP,
+			"this kernel has no /proc/kcore: it needs CONFIG_PROC_KCORE;" ATTAR_FIX
+			"--file reads a memory dump");
 	if (r == -EPERM || r == -EACCES)
 		return attar_fail(r,
 			"cannot read %s" ATTAR_FIX "run as root, without kernel lockdown",

@@ -216,10 +216,11 @@ static int nothing(const struct list *l)
 		attar_fail(l->unreadable, "%s", l->unreadable_text);
 		return report_error(status_of(l->unreadable));
 	}
-	attar_fail(-ENOENT, "no event matches '%s'%s", CLIP(l->pattern),
-		l->verbose
-			? ""
-			: "; 'attar list -v' also shows events that this system does not support");
+	attar_fail(-ENOENT,
+		l->verbose ? "no event matches '%s'"
+			   : "no event matches '%s';" ATTAR_FIX
+			     "'attar list -v' also shows events that this system does not support",
+		CLIP(l->pattern));
 	return report_error(STATUS_FAILED);
 }
 
@@ -270,7 +271,8 @@ static int parse(struct list *l, int argc, char **argv)
 			l->names = true;
 		else if (argv[i][0] == '-')
 			return attar_fail(-EINVAL,
-				"list: unknown option '%s': the options are -v, --json and --names",
+				"list: unknown option '%s'" ATTAR_FIX
+				"the options are -v, --json and --names",
 				CLIP(argv[i]));
 		else if (l->pattern)
 			return attar_fail(-EINVAL,

@@ -138,7 +138,8 @@ int main(int argc, char **argv)
 	if (command)
 		return run_command(command, argc - 1, argv + 1);
 	if (argv[1][0] == '-') {
-		attar_fail(-EINVAL, "a profiler is expected before '%s': attar -h lists them",
+		attar_fail(-EINVAL,
+			"a profiler is expected before '%s'" ATTAR_FIX "attar -h lists them",
 			CLIP(argv[1]));
 		return report_error(STATUS_USAGE);
 	}

@@ -339,10 +339,12 @@ static int start(struct server *s)
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (s->daemon)
 		return 0;
-	return attar_fail(-EIO, tls ? "--listen: the server did not start: check that the "
-				      "certificate and the key are valid PEM files, and that the "
-				      "key is that of the certificate"
-				    : "--listen: the server did not start");
+	if (!tls)
+		return attar_fail(-EIO, "--listen: the server did not start");
+	return attar_fail(-EIO,
+		"--listen: the server did not start" ATTAR_FIX
+		"check that the certificate and the key are valid PEM files, and that the key is "
+		"that of the certificate");
 }
 
 static void log_address(const struct server *s)
@@ -423,8 +425,9 @@ struct server *server_free(struct server *s)
 
 int server_start(const struct server_opts *opts, struct server **ret_server)
 {
-	return attar_fail(-EOPNOTSUPP, "--listen is not available: this attar was built without "
-				       "libmicrohttpd (package libmicrohttpd-dev)");
+	return attar_fail(-EOPNOTSUPP,
+		"--listen is not available: this attar was built without libmicrohttpd" ATTAR_FIX
+		"install libmicrohttpd-dev, and build it again");
 }
 
 int server_publish(struct server *s, size_t page, const char *text, size_t n)

@@ -101,8 +101,8 @@ static int parse(struct stack *s, int argc, char **argv)
 		i++;
 	}
 	if (!s->pid && !s->tid)
-		return attar_fail(
-			-EINVAL, "stack needs a process or thread: attar stack -p PID|-t TID");
+		return attar_fail(-EINVAL,
+			"stack needs a process or thread" ATTAR_FIX "attar stack -p PID|-t TID");
 	return 0;
 }
 

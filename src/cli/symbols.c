@@ -92,7 +92,7 @@ static int parse(struct lookup *l, int argc, char **argv)
 			r = take_word(l, arg);
 	}
 	if (r == 0 && !l->file && !l->pid)
-		r = attar_fail(-EINVAL, "symbols needs a file or -p: "
+		r = attar_fail(-EINVAL, "symbols needs a file or -p" ATTAR_FIX
 					"attar symbols FILE|-p PID [ADDRESS...]");
 	return r;
 }

@@ -83,7 +83,8 @@ int command_usdt(int argc, char **argv)
 	if (!strcmp(verb, "list"))
 		return list(text && *text ? text : NULL, json);
 	if (strcmp(verb, "add") != 0 && strcmp(verb, "del") != 0)
-		r = attar_fail(-EINVAL, "usdt needs a command: attar usdt add, del or list");
+		r = attar_fail(
+			-EINVAL, "usdt needs a command" ATTAR_FIX "attar usdt add, del or list");
 	else if (!text || !*text)
 		r = attar_fail(-EINVAL, "attar usdt %s needs the name of a probe", verb);
 	else

@@ -72,7 +72,8 @@ static int find_in_kernel(
 	if (!r)
 		return attar_fail(-ENOENT,
 			"the kernel has no symbol '%s' (names of variables need "
-			"CONFIG_KALLSYMS_ALL); for one of a program use -p PID or SYMBOL@FILE",
+			"CONFIG_KALLSYMS_ALL);" ATTAR_FIX
+			"for one of a program use -p PID or SYMBOL@FILE",
 			CLIP(place->symbol));
 	if (!s.address)
 		return attar_fail(-EACCES, "the kernel hides its addresses" ATTAR_FIX

@@ -180,7 +180,8 @@ int probe_find_file(const char *name, char **ret_path)
 	if (!strchr(name, '/') && !is_file(name)) {
 		if (!search_in(libraries, name, path) &&
 			!search_in(programs ? programs : "", name, path))
-			return attar_fail(-ENOENT, "no program or library '%s': specify its path",
+			return attar_fail(-ENOENT,
+				"no program or library '%s'" ATTAR_FIX "specify its path",
 				CLIP(name));
 		name = path;
 	}

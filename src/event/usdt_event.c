@@ -164,15 +164,16 @@ static int none_found(const struct search *s, const struct attar_catalog *catalo
 	const struct usdt_request *q = s->request;
 
 	if (q->file)
-		return attar_fail(-ENOENT, "%s has no USDT probe '%s:%s': see attar list usdt:FILE",
+		return attar_fail(-ENOENT,
+			"%s has no USDT probe '%s:%s'" ATTAR_FIX "see attar list usdt:FILE",
 			CLIP(q->file), CLIP(q->provider), CLIP(q->name));
 	if (!catalog->program && !catalog->pids)
 		return attar_fail(-EINVAL,
 			"'%s:%s' requires a file (usdt:FILE:PROVIDER:NAME), a command or -p PID",
 			CLIP(q->provider), CLIP(q->name));
 	return attar_fail(-ENOENT,
-		"no USDT probe '%s:%s' in %zu file%s of the %s%s: name the file, as in "
-		"usdt:FILE:PROVIDER:NAME",
+		"no USDT probe '%s:%s' in %zu file%s of the %s%s" ATTAR_FIX
+		"name the file, as in usdt:FILE:PROVIDER:NAME",
 		CLIP(q->provider), CLIP(q->name), s->files.n, s->files.n == 1 ? "" : "s",
 		catalog->program ? "command" : "processes",
 		catalog->program ? " (its libraries are not searched)" : "");

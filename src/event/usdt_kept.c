@@ -68,7 +68,8 @@ static int write_line(const char *text)
 		return attar_fail(-EOPNOTSUPP, "this kernel does not support uprobes "
 					       "(CONFIG_UPROBE_EVENTS is not set)");
 	if (r == -EACCES || r == -EPERM)
-		return attar_fail(-EACCES, "writing %s requires root", path);
+		return attar_fail(
+			-EACCES, "writing %s is not allowed" ATTAR_FIX "run as root", path);
 	if (r == -EBUSY)
 		return attar_fail(
 			r, "the tracepoint is in use: %.*s", (int)strcspn(text, "\n"), text);
@@ -255,8 +256,8 @@ static int add_address(const struct request *q)
 	int r;
 
 	if (!strcmp(q->provider, "*"))
-		return attar_fail(-EINVAL, "a name is needed: PROVIDER:NAME@%s@%s", CLIP(q->path),
-			CLIP(q->address));
+		return attar_fail(-EINVAL, "a name is needed" ATTAR_FIX "PROVIDER:NAME@%s@%s",
+			CLIP(q->path), CLIP(q->address));
 	if (isdigit((unsigned char)*q->address)) {
 		r = parse_u64(q->address, &offset);
 	} else {
@@ -307,7 +308,7 @@ int attar_usdt_add(const char *text, attar_usdt_added_fn *fn, void *ctx)
 		r = usdt_table_add(&table, q.path, q.provider, q.name);
 		if (r == 0 && !table.locations.n)
 			r = attar_fail(-ENOENT,
-				"%s has no USDT probe '%s:%s': see attar list usdt:FILE",
+				"%s has no USDT probe '%s:%s'" ATTAR_FIX "see attar list usdt:FILE",
 				CLIP(q.path), CLIP(q.provider), CLIP(q.name));
 		usdt_table_sort(&table);
 		if (r == 0)

@@ -108,8 +108,8 @@ static int none_found(const struct search *search)
 		return attar_fail(search->error, "%s", search->sentence);
 	if (search->of->program)
 		return attar_fail(-ENOENT,
-			"%s has no USDT probe 'perfume:%s' (its libraries were not searched: to "
-			"include them, start it first and watch it with -p)",
+			"%s has no USDT probe 'perfume:%s', and its libraries were not "
+			"searched" ATTAR_FIX "to include them, start it first and watch it with -p",
 			search->of->program, CLIP(name));
 	return attar_fail(-ENOENT,
 		"no watched program has the USDT probe 'perfume:%s' (%zu files searched)" ATTAR_FIX

@@ -141,8 +141,10 @@ int address_parse(const char *option, const char *text, struct address *ret_addr
 	int r;
 
 #ifndef HAVE_ZLIB
-	return attar_fail(
-		-EOPNOTSUPP, "%s is not available: this attar was built without zlib", option);
+	return attar_fail(-EOPNOTSUPP,
+		"%s is not available: this attar was built without zlib" ATTAR_FIX
+		"install zlib1g-dev, and build it again",
+		option);
 #endif
 	if (!strncmp(text, "vsock:", 6))
 		r = parse_vsock(text + 6, &a);

@@ -94,8 +94,9 @@ static int load(struct library *gnutls)
 static int bad_key(const char *path)
 {
 	return attar_fail(-EINVAL,
-		"%s does not contain a key: it needs one line of %d to %d hexadecimal digits, such "
-		"as that of 'openssl rand -hex 32'",
+		"%s does not contain a key" ATTAR_FIX
+		"write one line of %d to %d hexadecimal digits, such as that of 'openssl rand -hex "
+		"32'",
 		CLIP(path), 2 * KEY_MIN, 2 * KEY_MAX);
 }
 
@@ -329,8 +330,8 @@ bool tls_wants_write(const struct tls *t)
 static int not_built(void)
 {
 	return attar_fail(-EOPNOTSUPP,
-		"TLS is not available: this attar was built without GnuTLS (package "
-		"libgnutls28-dev)");
+		"TLS is not available: this attar was built without GnuTLS" ATTAR_FIX
+		"install libgnutls28-dev, and build it again");
 }
 
 int tls_keys_new(const struct tls_files *files, bool is_server, struct tls_keys **ret_keys)

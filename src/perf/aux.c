@@ -22,8 +22,8 @@ static int refused(const struct attar_ring *ring, int error, size_t bytes)
 	if (error == EOPNOTSUPP)
 		return attar_fail(-error,
 			"no AUX area for the ring of CPU %d: the PMU of its first counter has "
-			"none; open a counter of a tracing PMU (Intel PT, Arm SPE, CoreSight) "
-			"first",
+			"none;" ATTAR_FIX
+			"open a counter of a tracing PMU (Intel PT, Arm SPE, CoreSight) first",
 			ring->cpu);
 	if (error == EPERM || error == ENOMEM) {
 		struct buf why _cleanup_(buf_done) = {0};
@@ -175,8 +175,9 @@ int attar_aux_read(
 			attar_record_name(record->type));
 	if (aux->snapshot)
 		return attar_fail(-EINVAL,
-			"the AUX area is a snapshot area: read it with attar_aux_snapshot(), since "
-			"the data of a record may be overwritten");
+			"the AUX area is a snapshot area" ATTAR_FIX
+			"read it with attar_aux_snapshot(), since the data of a record may be "
+			"overwritten");
 	why = missing(aux, offset, size);
 	if (why)
 		return attar_fail(-EBADMSG, "invalid AUX record of %llu bytes at %llu: %s",
@@ -220,8 +221,8 @@ int attar_aux_snapshot(struct attar_aux *aux, struct attar_aux_data *ret_data)
 	size_t size = has_wrapped(aux, head) ? aux->size : (size_t)head;
 
 	if (!aux->snapshot)
-		return attar_fail(-EINVAL,
-			"not a snapshot area: read the data of AUX records with attar_aux_read()");
+		return attar_fail(-EINVAL, "not a snapshot area" ATTAR_FIX
+					   "read the data of AUX records with attar_aux_read()");
 	*ret_data = span(aux, head - size, size);
 	ret_data->overwritten = true;
 	return 0;

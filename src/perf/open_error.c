@@ -33,8 +33,8 @@ static int open_error_no_hardware(const struct refusal *r)
 			CLIP(r->event));
 	return attar_fail(-EOPNOTSUPP,
 		"'%s' is not available: no hardware performance counters found (a virtual machine "
-		"without a PMU, or an event that this CPU does not support); use a software event "
-		"such as cpu-clock",
+		"without a PMU, or an event that this CPU does not support);" ATTAR_FIX
+		"use a software event such as cpu-clock",
 		CLIP(r->event));
 }
 
@@ -46,8 +46,8 @@ static int open_error_no_pmu_event(const struct refusal *r)
 	rights_find_pmu(&pmu, r->attr->attr.type);
 	if (!pmu.len)
 		return attar_fail(-EOPNOTSUPP,
-			"'%s' is not available: this system has no PMU of type %u (see "
-			"/sys/bus/event_source/devices)",
+			"'%s' is not available: this system has no PMU of type %u" ATTAR_FIX
+			"see /sys/bus/event_source/devices",
 			CLIP(r->event), r->attr->attr.type);
 	if (!strcmp(pmu.data, "uprobe") || !strcmp(pmu.data, "kprobe"))
 		return attar_fail(-ENOENT,
@@ -93,8 +93,8 @@ static int open_error_no_cgroup(const struct refusal *r)
 	if (is_perf_event_in_v1())
 		return attar_fail(-EOPNOTSUPP,
 			"'%s' cannot be monitored in this control group: the perf_event controller "
-			"is bound to a v1 hierarchy that does not contain the group; run mount -t "
-			"cgroup -o perf_event none DIRECTORY and use a group below it",
+			"is bound to a v1 hierarchy that does not contain the group;" ATTAR_FIX
+			"run mount -t cgroup -o perf_event none DIRECTORY and use a group below it",
 			CLIP(r->event));
 	return attar_fail(r->error,
 		"'%s' cannot be monitored in the control group: it was removed, or it has no "
@@ -233,8 +233,8 @@ static int open_error_option(const struct refusal *r)
 	if (r->leader && attr_bisect_try(r, r->attr) == 0)
 		return attar_fail(r->error,
 			"'%s' cannot join the group of '%s': the group cannot be scheduled as a "
-			"whole (too few hardware counters, or incompatible PMUs); use a smaller "
-			"group",
+			"whole (too few hardware counters, or incompatible PMUs);" ATTAR_FIX
+			"use a smaller group",
 			CLIP(r->event), CLIP(r->leader));
 	if (lacks_user_stack_rule(r))
 		return attar_fail(r->error,
@@ -287,8 +287,8 @@ static int open_error_files(const struct refusal *r)
 			r->error, "cannot open '%s': %s", CLIP(r->event), limit_open_error(ENFILE));
 	return attar_fail(r->error,
 		"'%s' exceeds the limit of %llu open files: %zu event%s in %zu instance%s (CPUs x "
-		"threads or control groups) and other files need up to %llu in total: %s, or "
-		"monitor fewer CPUs (-C) or threads (-t)",
+		"threads or control groups) and other files need up to %llu in total" ATTAR_FIX
+		"%s, or monitor fewer CPUs (-C) or threads (-t)",
 		CLIP(r->event), (unsigned long long)limit, r->events, r->events == 1 ? "" : "s",
 		r->instances, r->instances == 1 ? "" : "s", (unsigned long long)needed,
 		limit_raise_files(needed));
@@ -301,8 +301,10 @@ static int open_error_stack_depth(const struct refusal *r)
 	kernel_ask(&k);
 	return attar_fail(r->error,
 		"'%s' requests stacks of %u frames (attr.sample_max_stack), but sysctl "
-		"kernel.perf_event_max_stack allows %lld",
-		CLIP(r->event), r->attr->attr.sample_max_stack, (long long)k.max_stack);
+		"kernel.perf_event_max_stack allows %lld" ATTAR_FIX
+		"request fewer, or run sysctl kernel.perf_event_max_stack=%u as root",
+		CLIP(r->event), r->attr->attr.sample_max_stack, (long long)k.max_stack,
+		r->attr->attr.sample_max_stack);
 }
 
 /* The kernel lowers the limit automatically when interrupts take too long. */
@@ -315,7 +317,8 @@ static int open_error_rate(const struct refusal *r)
 		return open_error_option(r);
 	return attar_fail(r->error,
 		"'%s': %llu samples per second (attr.sample_freq) exceed the current limit of %lld "
-		"(sysctl kernel.perf_event_max_sample_rate)",
+		"(sysctl kernel.perf_event_max_sample_rate)" ATTAR_FIX
+		"request fewer, or raise the limit as root",
 		CLIP(r->event), (unsigned long long)r->attr->attr.sample_freq, (long long)limit);
 }
 

@@ -114,7 +114,7 @@ static int look_forward(struct attar_ring *r, uint64_t head)
 	r->seen = head;
 	return attar_fail(-ESTALE,
 		"the ring of CPU %d has wrapped since the last read, so the start of its records "
-		"is unknown: read it more often, or use attr.write_backward (Linux 4.7)",
+		"is unknown" ATTAR_FIX "read it more often, or use attr.write_backward (Linux 4.7)",
 		r->cpu);
 }
 

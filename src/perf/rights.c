@@ -175,17 +175,17 @@ bool rights_refused_by_seccomp(void)
 	return rights_has_seccomp_filter() && is_call_blocked();
 }
 
-/* ---- causes; each returns false if it does not apply ---- */
+/* ---- causes, with ATTAR_FIX before the fix; each returns false if it does not apply ---- */
 
 static bool add_seccomp(struct buf *b)
 {
 	if (!rights_refused_by_seccomp())
 		return false;
 	buf_printf(b,
-		"a seccomp filter blocks perf_event_open(2) for this process%s: run it with a "
-		"filter that allows the system call (docker run --cap-add PERFMON, or "
-		"--security-opt seccomp=FILE)",
-		in_container() ? "(default in containers)" : "");
+		"a seccomp filter blocks perf_event_open(2) for this process%s" ATTAR_FIX
+		"run it with a filter that allows the system call (docker run --cap-add PERFMON, "
+		"or --security-opt seccomp=FILE)",
+		in_container() ? " (default in containers)" : "");
 	return true;
 }
 
@@ -195,19 +195,21 @@ static bool add_special(struct buf *b, const struct refusal *r, const struct ker
 	const struct perf_event_attr *attr = &r->attr->attr;
 
 	if (attr->type == PERF_TYPE_BREAKPOINT && !k->sys_admin && (int64_t)attr->bp_addr < 0) {
-		buf_str(b, "breakpoints on kernel addresses require CAP_SYS_ADMIN; run as root");
+		buf_str(b, "breakpoints on kernel addresses require CAP_SYS_ADMIN;" ATTAR_FIX
+			   "run as root");
 		return true;
 	}
 	if (!k->sys_admin && is_probe(r, "uprobe")) {
-		buf_str(b, "uprobes require CAP_SYS_ADMIN (on some kernels since 5.8 CAP_PERFMON), "
-			   "regardless of kernel.perf_event_paranoid; run as root, or: ");
+		buf_str(b,
+			"uprobes require CAP_SYS_ADMIN (on some kernels since 5.8 CAP_PERFMON), "
+			"regardless of kernel.perf_event_paranoid;" ATTAR_FIX "run as root, or: ");
 		capabilities_add_setcap(b);
 		return true;
 	}
 	if (!k->perfmon && is_probe(r, "kprobe")) {
 		buf_str(b,
 			"probes require CAP_PERFMON (CAP_SYS_ADMIN before Linux 5.8), regardless "
-			"of kernel.perf_event_paranoid; run as root, or: ");
+			"of kernel.perf_event_paranoid;" ATTAR_FIX "run as root, or: ");
 		capabilities_add_setcap(b);
 		return true;
 	}
@@ -221,7 +223,9 @@ static bool add_other_user(struct buf *b, const struct refusal *r, const struct 
 	if (k->sys_ptrace || !is_other_user(r->instance.pid, &undumpable) ||
 		!is_instance_refused(r))
 		return false;
-	buf_printf(b, "%s; run as root%s, or give this program CAP_PERFMON and CAP_SYS_PTRACE",
+	buf_printf(b,
+		"%s;" ATTAR_FIX
+		"run as root%s, or give this program CAP_PERFMON and CAP_SYS_PTRACE",
 		undumpable ? "the process is not dumpable (as setuid programs are) and cannot be "
 			     "traced by its own user"
 			   : "the process belongs to another user",
@@ -242,7 +246,7 @@ static bool add_option_at_fault(struct buf *b, const struct refusal *r)
 		return false;
 	buf_printf(b,
 		"%s (%s) requires CAP_PERFMON, or kernel.perf_event_paranoid below 2 if it reports "
-		"only addresses; run as root, do not use it, or run: ",
+		"only addresses;" ATTAR_FIX "run as root, do not use it, or run: ",
 		f->option, f->what);
 	capabilities_add_setcap(b);
 	return true;
@@ -264,14 +268,15 @@ static void add_level(struct buf *b, const struct kernel *k, int needed)
 	if (k->user_namespace) {
 		buf_printf(b,
 			"kernel.perf_event_paranoid is %lld, and even root lacks CAP_PERFMON in a "
-			"user namespace (rootless container); run as root outside the container, "
-			"or run there: sysctl kernel.perf_event_paranoid=%d",
+			"user namespace (rootless container);" ATTAR_FIX
+			"run as root outside the container, or run there: "
+			"sysctl kernel.perf_event_paranoid=%d",
 			(long long)k->paranoid, needed);
 		return;
 	}
 	buf_printf(b,
-		"kernel.perf_event_paranoid is %lld and this process lacks CAP_PERFMON; run as "
-		"root, or run: ",
+		"kernel.perf_event_paranoid is %lld and this process lacks CAP_PERFMON;" ATTAR_FIX
+		"run as root, or run: ",
 		(long long)k->paranoid);
 	capabilities_add_setcap(b);
 	buf_printf(b, ", or: sysctl kernel.perf_event_paranoid=%d", needed);
@@ -289,8 +294,9 @@ static bool add_paranoid(struct buf *b, const struct refusal *r, const struct ke
 			return false;
 		buf_printf(b,
 			"kernel.perf_event_paranoid is %lld, which requires CAP_PERFMON for all "
-			"events; run as root, or run: sysctl kernel.perf_event_paranoid=2 (own "
-			"processes, user code), =-1 (everything)",
+			"events;" ATTAR_FIX
+			"run as root, or run: sysctl kernel.perf_event_paranoid=2 (own processes, "
+			"user code), =-1 (everything)",
 			(long long)k->paranoid);
 		return true;
 	}
@@ -309,8 +315,8 @@ static bool add_lockdown(struct buf *b, const struct refusal *r)
 	if (!is_locked_down() || (!registers && !is_probe(r, "kprobe")))
 		return false;
 	buf_printf(b,
-		"the kernel is locked down (confidentiality), which forbids %s: boot with "
-		"lockdown=integrity",
+		"the kernel is locked down (confidentiality), which forbids %s" ATTAR_FIX
+		"boot with lockdown=integrity",
 		registers ? "PERF_SAMPLE_REGS_INTR (registers at the interrupt)" : "kprobes");
 	return true;
 }
@@ -325,7 +331,7 @@ static void add_unexplained(struct buf *b, const struct refusal *r, const struct
 	if (module)
 		buf_printf(b,
 			"kernel.perf_event_paranoid and the capabilities of this process allow it, "
-			"but %s is active and may deny it: see its log",
+			"but %s is active and may deny it" ATTAR_FIX "see its log",
 			module);
 	else if (refused_alone && attr->type == PERF_TYPE_TRACEPOINT &&
 		 attr->config == FTRACE_FUNCTION)
@@ -357,6 +363,20 @@ static void add_reason(struct buf *b, const struct refusal *r)
 	add_unexplained(b, r, &k);
 }
 
+/* The text has at most one ATTAR_FIX, which separates reason and fix. */
+static int fail_with(int error, const char *text)
+{
+	const char *fix = strstr(text, ATTAR_FIX);
+	int reason = fix ? (int)(fix - text) : 0;
+
+	if (!fix)
+		return attar_fail(error, "%s", text);
+	fix += strlen(ATTAR_FIX);
+	return text[reason - 1] == ';'
+		       ? attar_fail(error, "%.*s;" ATTAR_FIX "%s", reason - 1, text, fix)
+		       : attar_fail(error, "%.*s" ATTAR_FIX "%s", reason, text, fix);
+}
+
 int rights_explain(const struct refusal *r)
 {
 	struct buf b _cleanup_(buf_done) = {0};
@@ -371,5 +391,5 @@ int rights_explain(const struct refusal *r)
 	else
 		buf_printf(&b, "system-wide on CPU %d: ", r->instance.cpu);
 	add_reason(&b, r);
-	return attar_fail(r->error, "%s", buf_text(&b));
+	return fail_with(r->error, buf_text(&b));
 }

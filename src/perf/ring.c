@@ -75,10 +75,12 @@ static int map_failed(int error, const struct attar_ring *r, size_t bytes)
 		ring_add_limit(&why, error, bytes);
 	else
 		buf_str(&why, strerror(-error));
-	return attar_fail(error, "cannot map a ring of %zu KiB for %s %d: %s%s", bytes / 1024,
-		any ? "thread" : "CPU", any ? r->tid : r->cpu,
-		buf_failed(&why) ? strerror(-error) : buf_text(&why),
-		error == -EPERM ? "; end other profilers, or raise one of them" : "");
+	return attar_fail(error,
+		error == -EPERM ? "cannot map a ring of %zu KiB for %s %d: %s;" ATTAR_FIX
+				  "end other profilers, or raise one of them"
+				: "cannot map a ring of %zu KiB for %s %d: %s",
+		bytes / 1024, any ? "thread" : "CPU", any ? r->tid : r->cpu,
+		buf_failed(&why) ? strerror(-error) : buf_text(&why));
 }
 
 /* Maps all rings, or none and reports which one failed. */
@@ -199,8 +201,8 @@ static int check_inherited(const struct attar_target *t, struct attar_counter *c
 	for (size_t i = 0; t->any_cpu && i < n; i++)
 		if (c[i]->attr.inherit)
 			return attar_fail(-EINVAL,
-				"'%s' cannot have a ring: it is inherited and opened on any CPU; "
-				"use only one of attr.inherit and any_cpu",
+				"'%s' cannot have a ring: it is inherited and opened on any "
+				"CPU;" ATTAR_FIX "use only one of attr.inherit and any_cpu",
 				CLIP(c[i]->name));
 	return 0;
 }

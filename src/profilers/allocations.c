@@ -137,8 +137,9 @@ int allocations_add(struct allocations *a, struct attar_run *run, attar_event_fn
 	int r = attar_run_keep_own(run);
 
 	if (!a->alloc.n || !a->free.n)
-		return attar_fail(-EINVAL, "the events of allocations and of frees are needed: "
-					   "--alloc kmem:kmalloc --free kmem:kfree");
+		return attar_fail(-EINVAL,
+			"the events of allocations and of frees are needed" ATTAR_FIX
+			"--alloc kmem:kmalloc --free kmem:kfree");
 	a->allocs = (struct by_source){
 		.size = sizeof(struct event), .learn = learn_alloc, .forget = forget};
 	a->frees = (struct by_source){

@@ -77,17 +77,19 @@ static int device_number(const char *name, uint32_t *ret_dev)
 	snprintf(path, sizeof(path), "%s%s", *name == '/' ? "" : "/dev/", name);
 	if (stat(path, &st) < 0)
 		return attar_fail(-ENODEV,
-			"--device: no block device '%s' (%s): 'lsblk' lists the devices", name,
-			strerror(errno));
+			"--device: no block device '%s' (%s)" ATTAR_FIX "'lsblk' lists the devices",
+			name, strerror(errno));
 	if (!S_ISBLK(st.st_mode))
 		return attar_fail(-EINVAL,
-			"--device: '%s' is not a block device: 'lsblk' lists the devices", name);
+			"--device: '%s' is not a block device" ATTAR_FIX
+			"'lsblk' lists the devices",
+			name);
 	*ret_dev = major(st.st_rdev) << MINOR_BITS | minor(st.st_rdev);
 	sysfs_path(*ret_dev, "/partition", path);
 	if (access(path, F_OK) == 0)
 		return attar_fail(-EINVAL,
-			"--device: '%s' is a partition, but requests are those of a whole disk: "
-			"name the disk",
+			"--device: '%s' is a partition, but requests are those of a whole "
+			"disk" ATTAR_FIX "name the disk",
 			name);
 	return 0;
 }
@@ -101,7 +103,7 @@ static int parse_devices(struct block *block)
 
 		if (block->n_devs == sizeof(block->dev) / sizeof(*block->dev))
 			return attar_fail(-E2BIG,
-				"--device: at most %zu devices: leave it out for all",
+				"--device: at most %zu devices" ATTAR_FIX "leave it out for all",
 				block->n_devs);
 		snprintf(name, sizeof(name), "%.*s", (int)n, p);
 		r = device_number(name, &block->dev[block->n_devs++]);

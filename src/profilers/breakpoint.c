@@ -335,10 +335,10 @@ static int breakpoint_open(struct attar_run *run, void *self)
 		.value_size = sizeof(struct code),
 		.keys_max = KEYS_MAX};
 	struct breakpoint *b = self;
-	int r = b->addresses.n
-			? 0
-			: attar_fail(-EINVAL, "breakpoint needs an address: attar breakpoint "
-					      "ADDRESS[/1|2|4|8][:rwx], or SYMBOL");
+	int r = b->addresses.n ? 0
+			       : attar_fail(-EINVAL,
+					 "breakpoint needs an address" ATTAR_FIX
+					 "attar breakpoint ADDRESS[/1|2|4|8][:rwx], or SYMBOL");
 
 	b->graph |= attar_run_wants_tree(run);
 	for (size_t i = 0; r == 0 && i < b->addresses.n; i++)

@@ -139,8 +139,8 @@ static int expr_open(struct attar_run *run, void *self)
 	int r = 0;
 
 	if (!x->texts.n || !x->text)
-		return attar_fail(-EINVAL, "expr needs an event and an expression: attar expr -e "
-					   "sched:sched_wakeup 'prio < 10'");
+		return attar_fail(-EINVAL, "expr needs an event and an expression" ATTAR_FIX
+					   "attar expr -e sched:sched_wakeup 'prio < 10'");
 	x->events =
 		(struct by_source){.size = sizeof(struct event), .learn = learn, .forget = forget};
 	for (size_t i = 0; r == 0 && i < x->texts.n; i++)

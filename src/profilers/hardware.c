@@ -34,8 +34,8 @@ int hardware_require_pmu(const struct attar_run *run)
 	if (!attar_run_is_live(run) || hardware_has_pmu())
 		return 0;
 	return attar_fail(-EOPNOTSUPP,
-		"%s needs CPUs with hardware counters (a PMU), and this machine has none: a "
-		"virtual machine has them if its host gives it a virtual PMU",
+		"%s needs CPUs with hardware counters (a PMU), and this machine has none" ATTAR_FIX
+		"a virtual machine has them if its host gives it a virtual PMU",
 		attar_run_profiler(run)->name);
 }
 

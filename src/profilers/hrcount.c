@@ -128,7 +128,7 @@ static int hrcount_open(struct attar_run *run, void *self)
 	int r;
 
 	if (!h->events)
-		return attar_fail(-EINVAL, "hrcount needs an event: -e EVENT");
+		return attar_fail(-EINVAL, "hrcount needs an event" ATTAR_FIX "-e EVENT");
 	if (attar_run_interval(run) / h->period >= BUCKETS_MAX)
 		return attar_fail(-ERANGE, "--interval has more than %d periods of --period",
 			BUCKETS_MAX);

@@ -196,7 +196,8 @@ static int choose_event(const struct attar_run *run, const struct ldlat *l, char
 	if (l->op == PERF_MEM_OP_LOAD && hardware_has(path))
 		return attar_fail(-EOPNOTSUPP,
 			"%s cannot sample loads on this CPU: its event mem-loads needs the leader "
-			"mem-loads-aux; 'perf mem record' writes a recording for --input",
+			"mem-loads-aux;" ATTAR_FIX
+			"'perf mem record' writes a recording for --input",
 			attar_run_profiler(run)->name);
 	if (l->op == PERF_MEM_OP_LOAD)
 		snprintf(latency, sizeof(latency), ",ldlat=%llu", (unsigned long long)l->ldlat);

@@ -357,8 +357,9 @@ static int open_inputs(struct attar_run *run, const struct locks *l)
 		r = attar_run_inputs(run, futex_inputs);
 	if (r == 0 && !attar_run_sources(run) && !attar_run_is_live(run))
 		return attar_fail(-EINVAL,
-			"the recording has no events of locks: record lock:contention_begin, "
-			"syscalls:sys_enter_futex and syscalls:sys_exit_futex");
+			"the recording has no events of locks" ATTAR_FIX
+			"record lock:contention_begin, syscalls:sys_enter_futex and "
+			"syscalls:sys_exit_futex");
 	if (r == 0 && !attar_run_sources(run))
 		return attar_fail(-EOPNOTSUPP, "this kernel has no events of %s",
 			l->futex_only ? "system calls (CONFIG_FTRACE_SYSCALLS)"

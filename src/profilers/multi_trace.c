@@ -70,7 +70,8 @@ static int check_key(const struct multi_trace *m, const struct trace_event *e)
 		(first->key_kind == e->key_kind && keys_are_alike(first->key, e->key)))
 		return 0;
 	return attar_fail(-EINVAL,
-		"the keys of '%s' and '%s' have different types; set key= of each event, or -k",
+		"the keys of '%s' and '%s' have different types;" ATTAR_FIX
+		"set key= of each event, or -k",
 		first->name, e->name);
 }
 
@@ -82,8 +83,8 @@ static int check_task(const struct multi_trace *m, const struct trace_event *e)
 			attar_expr_get_column(e->key, 0)->kind == ATTAR_EXPR_NUMBER))
 		return 0;
 	return attar_fail(-EINVAL,
-		"--tasks: the key of '%s' is not the ID of a thread; set key= of the event to the "
-		"field with the ID, for example key=pid",
+		"--tasks: the key of '%s' is not the ID of a thread;" ATTAR_FIX
+		"set key= of the event to the field with the ID, for example key=pid",
 		e->name);
 }
 

@@ -280,7 +280,7 @@ static int find_impl(struct nested_trace *t)
 static int add_functions_of(struct attar_run *run, struct nested_trace *t)
 {
 	int r = t->texts.n ? 0
-			   : attar_fail(-EINVAL, "nested-trace needs an entry and an exit: "
+			   : attar_fail(-EINVAL, "nested-trace needs an entry and an exit" ATTAR_FIX
 						 "-e irq:softirq_entry,irq:softirq_exit");
 
 	for (size_t i = 0; r == 0 && i < t->texts.n; i++) {
@@ -305,8 +305,8 @@ static int check_keys(const struct nested_trace *t)
 	for (uint32_t i = 1; (e = by_source_at(&t->events, i)); i++)
 		if (!keys_are_alike(first->key, e->key))
 			return attar_fail(-EINVAL,
-				"the keys of '%s' and '%s' have different types; set key= of each "
-				"event, or -k",
+				"the keys of '%s' and '%s' have different types;" ATTAR_FIX
+				"set key= of each event, or -k",
 				first->name, e->name);
 	return 0;
 }

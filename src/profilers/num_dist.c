@@ -63,7 +63,8 @@ static int learn(struct attar_run *run, void *self, uint32_t source, void *event
 	e->name = attar_run_source_name(run, source);
 	if (!num)
 		return attar_fail(-EINVAL,
-			"'%s' has no attribute num=EXPRESSION, the number to count: %s//num=FIELD/",
+			"'%s' has no attribute num=EXPRESSION, the number to count" ATTAR_FIX
+			"%s//num=FIELD/",
 			e->name, e->name);
 	r = attar_run_expr(run, source, num->value, &opts, &e->num);
 	if (r < 0)
@@ -245,7 +246,8 @@ static int num_dist_open(struct attar_run *run, void *self)
 		.keys_max = KEYS_MAX,
 		.rank = SUM_THAN};
 	int r = d->texts.n ? 0
-			   : attar_fail(-EINVAL, "num-dist needs an event: -e EVENT//num=FIELD/");
+			   : attar_fail(-EINVAL,
+				     "num-dist needs an event" ATTAR_FIX "-e EVENT//num=FIELD/");
 
 	d->events =
 		(struct by_source){.size = sizeof(struct event), .learn = learn, .forget = forget};

@@ -176,7 +176,7 @@ static int choose_event(const struct attar_run *run, char *text, size_t size)
 	if (cpu.vendor == HARDWARE_OTHER)
 		return attar_fail(-EOPNOTSUPP,
 			"%s needs an Intel or AMD CPU: others have no split locks, or no event for "
-			"them that attar supports; set one with --event",
+			"them that attar supports;" ATTAR_FIX "set one with --event",
 			attar_run_profiler(run)->name);
 	snprintf(text, size, "%s/%s/", pmu,
 		cpu.vendor == HARDWARE_AMD ? "event=0x25,umask=0x01" : intel_event(cpu.model));

@@ -345,9 +345,10 @@ static int sql_open(struct attar_run *run, void *self)
 	if (s->prompt)
 		attar_run_expect_queries(run);
 	if (!s->query && !s->output2 && !s->prompt)
-		return attar_fail(-EINVAL, "sql needs a query: attar sql -e sched:sched_wakeup "
-					   "--query 'SELECT comm, count(*) FROM sched_wakeup "
-					   "GROUP BY comm'");
+		return attar_fail(-EINVAL,
+			"sql needs a query" ATTAR_FIX
+			"attar sql -e sched:sched_wakeup --query 'SELECT comm, count(*) FROM "
+			"sched_wakeup GROUP BY comm'");
 	if (attar_run_has_database(run))
 		return check_database(run, s);
 	s->store.bytes_max = s->window;

@@ -612,8 +612,8 @@ static int find_columns(sqlite3_stmt *a, sqlite3_stmt *b, int **ret_columns)
 		if (at == n_other) {
 			free(columns);
 			return attar_fail(-EINVAL,
-				"--verify: '*' includes 'stack' and 'text' in ordinary tables: "
-				"name the columns in place of '*'");
+				"--verify: '*' includes 'stack' and 'text' in ordinary "
+				"tables" ATTAR_FIX "name the columns in place of '*'");
 		}
 		columns[i] = at;
 	}

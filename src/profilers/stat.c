@@ -55,7 +55,8 @@ static int use_period(struct attar_run *run, struct stat *s)
 {
 	if (attar_run_interval(run))
 		return attar_fail(-EINVAL,
-			"--period already prints a line for each period: leave out --interval");
+			"--period already prints a line for each period" ATTAR_FIX
+			"leave out --interval");
 	if (s->repeat)
 		return attar_fail(-EINVAL, "--period conflicts with --repeat");
 	s->line = true;

@@ -52,9 +52,8 @@ static int open_directory(struct recording *r)
 	snprintf(path, sizeof(path), "%s/data.0", r->path);
 	if (!access(path, F_OK))
 		return attar_fail(-ENOTSUP,
-			"%s was recorded with 'perf record --threads', which is not supported: "
-			"record "
-			"it without --threads",
+			"%s was recorded with 'perf record --threads', which is not "
+			"supported" ATTAR_FIX "record it without --threads",
 			CLIP(r->path));
 	snprintf(path, sizeof(path), "%s/data", r->path);
 	fd = open(path, O_RDONLY | O_CLOEXEC);

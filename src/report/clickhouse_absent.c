@@ -5,8 +5,9 @@
 
 static int open_database(struct attar_renderer *r)
 {
-	return attar_fail(-EINVAL, "ClickHouse is not available: this attar was built without "
-				   "libcurl (package libcurl4-openssl-dev) or zlib (zlib1g-dev)");
+	return attar_fail(-EINVAL,
+		"ClickHouse is not available: this attar was built without libcurl or "
+		"zlib" ATTAR_FIX "install libcurl4-openssl-dev and zlib1g-dev, and build it again");
 }
 
 int clickhouse_read(

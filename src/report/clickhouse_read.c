@@ -127,7 +127,8 @@ static int take_report(struct reader *r, void *ctx, const struct field *fields)
 	}
 	if (r->profiler && strcmp(r->profiler, profiler) != 0)
 		return attar_fail(-EINVAL,
-			"it has reports of '%s' and of '%s': choose one with profiler=NAME",
+			"it has reports of '%s' and of '%s'" ATTAR_FIX
+			"choose one with profiler=NAME",
 			CLIP(r->profiler), CLIP(profiler));
 	r->profiler = profiler;
 	attar_report_span(report, number(&fields[2]), number(&fields[3]));
@@ -534,7 +535,8 @@ static int read_all(struct reader *r, const char *address)
 	int e = clickhouse_url_parse(address, &r->url);
 
 	if (e == 0 && !r->url.from)
-		e = attar_fail(-EINVAL, "add ?from=TIME, the begin of what is to be compared");
+		e = attar_fail(-EINVAL, "the address has no range of time" ATTAR_FIX
+					"add ?from=TIME, the begin of what is to be compared");
 	if (e == 0 && !r->url.to)
 		r->url.to = (uint64_t)DAYS_MAX * 86400 * NS;
 	if (e == 0)

@@ -146,8 +146,8 @@ int tables_check(struct tables *t, struct transport *transport)
 			TRANSPORT_UNKNOWN, "the server did not answer as ClickHouse does");
 	if (version > TABLES_VERSION)
 		return attar_fail(TRANSPORT_REFUSED,
-			"the tables have version %lu, and this attar writes version %d: update "
-			"attar, or use another database",
+			"the tables have version %lu, and this attar writes version %d" ATTAR_FIX
+			"update attar, or use another database",
 			version, TABLES_VERSION);
 	buf_printf(&insert, "INSERT INTO attar_schema VALUES (today(), %d)", TABLES_VERSION);
 	if (version < TABLES_VERSION)

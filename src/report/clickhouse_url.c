@@ -79,8 +79,8 @@ static int parse_moment(const char *value, uint64_t *ret_ns)
 		attar_error_clear();
 	if (!seconds || seconds >= SECONDS_MAX)
 		return attar_fail(-EINVAL,
-			"'%s' is not a time: write seconds since 1970, or 2026-11-20T12:00:00 "
-			"(UTC)",
+			"'%s' is not a time" ATTAR_FIX
+			"write seconds since 1970, or 2026-11-20T12:00:00 (UTC)",
 			CLIP(value));
 	*ret_ns = seconds * 1000000000;
 	return 0;

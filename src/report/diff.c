@@ -63,8 +63,8 @@ static int compare_all(struct diff *d)
 	if (e < 0)
 		return base_oom();
 	if (!compared)
-		return attar_fail(-EINVAL, "the two results have no section in common: compare "
-					   "results of the same profiler");
+		return attar_fail(-EINVAL, "the two results have no section in common" ATTAR_FIX
+					   "compare results of the same profiler");
 	return 0;
 }
 

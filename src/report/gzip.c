@@ -45,8 +45,9 @@ int gzip(struct buf *out, const void *bytes, size_t n)
 
 int gzip(struct buf *out, const void *bytes, size_t n)
 {
-	return attar_fail(-EOPNOTSUPP, "compressed output is not available: this attar was built "
-				       "without zlib (package zlib1g-dev)");
+	return attar_fail(-EOPNOTSUPP,
+		"compressed output is not available: this attar was built without zlib" ATTAR_FIX
+		"install zlib1g-dev, and build it again");
 }
 
 #endif

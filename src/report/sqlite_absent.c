@@ -4,8 +4,9 @@
 
 static int draw(struct attar_renderer *r, const struct attar_report *report)
 {
-	return attar_fail(-EINVAL, "databases are not available: this attar was built without "
-				   "SQLite (package libsqlite3-dev)");
+	return attar_fail(-EINVAL,
+		"databases are not available: this attar was built without SQLite" ATTAR_FIX
+		"install libsqlite3-dev, and build it again");
 }
 
 const struct render_format render_sqlite = {

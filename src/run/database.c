@@ -22,7 +22,8 @@ int run_database_open(struct attar_run *run)
 
 	if (!(run->profiler->uses & ATTAR_USES_DATABASE))
 		return attar_fail(-EINVAL,
-			"'%s' is a database, not a recording: query it with attar sql --input FILE",
+			"'%s' is a database, not a recording" ATTAR_FIX
+			"query it with attar sql --input FILE",
 			CLIP(run->opts.input));
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
 		if (all[i].is_set)

@@ -31,8 +31,8 @@ static int refuse_profilers(const struct attar_run *run, const struct attar_even
 		if (list->at[i].kind == ATTAR_EVENT_PROFILER)
 			return attar_spec_error(&list->at[i], list->at[i].column,
 				attar_fail(-EOPNOTSUPP,
-					"%s: the profiler '%s' cannot be an event here; it can in "
-					"'attar trace'",
+					"%s: the profiler '%s' cannot be an event here;" ATTAR_FIX
+					"it can in 'attar trace'",
 					run->profiler->name, list->at[i].profiler));
 	return 0;
 }
@@ -332,7 +332,8 @@ int attar_run_event_list(
 		return r;
 	if (!run->replay)
 		return attar_fail(-EINVAL,
-			"%s needs an event, such as -e sched:sched_switch; 'attar list' shows all",
+			"%s needs an event, such as -e sched:sched_switch;" ATTAR_FIX
+			"'attar list' shows all",
 			run->profiler->name);
 	r = replay_name_events(run, &names);
 	return r < 0 ? r : attar_run_events(run, buf_text(&names), stacks, fn);

@@ -222,8 +222,8 @@ static int refuse_unregistered(const struct attar_event_spec *spec, const char *
 {
 	return attar_fail(-EINVAL,
 		"no program has registered the event '%s' yet: '%s' cannot be computed, because "
-		"the fields of the event are unknown; start the program before attar, not as its "
-		"command, or use 'attar trace'",
+		"the fields of the event are unknown;" ATTAR_FIX
+		"start the program before attar, not as its command, or use 'attar trace'",
 		CLIP(spec->name), CLIP(text));
 }
 

@@ -560,8 +560,8 @@ static int begin(struct attar_run *run, const struct attar_run_hooks *hooks, con
 {
 	if (run->phase != RUN_NEW)
 		return attar_fail(-EINVAL,
-			"%s(): the run has already been started; create a new one with "
-			"attar_run_new()",
+			"%s(): the run has already been started;" ATTAR_FIX
+			"create a new one with attar_run_new()",
 			function);
 
 	/* see run/recorded_names.h */

@@ -135,7 +135,7 @@ int attar_run_repeat(struct attar_run *run, uint64_t n)
 	CHECK_OPENING(run);
 
 	if (!run->command.argv)
-		return attar_fail(-EINVAL, "--repeat needs a command: -- COMMAND");
+		return attar_fail(-EINVAL, "--repeat needs a command" ATTAR_FIX "-- COMMAND");
 	if (run->opts.interval || run->opts.duration)
 		return attar_fail(-EINVAL, "--repeat conflicts with --interval and --duration");
 	run->command.rounds = n;

@@ -191,7 +191,8 @@ int sample_filter_check(const struct attar_run *run, const struct source *s)
 			"--%s selects by data that a recording does not have", filter->by_bpf);
 	if (filter->by_bpf && !can)
 		return attar_fail(-EOPNOTSUPP,
-			"--%s: a BPF program of '%s' would also drop it for its other users; "
+			"--%s: a BPF program of '%s' would also drop it for its other "
+			"users;" ATTAR_FIX
 			"filter on its fields instead, such as sched:sched_switch/prev_prio<100/",
 			filter->by_bpf, CLIP(s->name));
 	if (!flags || flags_of(s))

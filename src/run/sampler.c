@@ -14,7 +14,8 @@ static int check_freq(const struct common_opts *o)
 		return 0;
 	return attar_fail(-ERANGE,
 		"--freq: %llu is more than the %lld samples per second that the kernel allows "
-		"(kernel.perf_event_max_sample_rate)",
+		"(kernel.perf_event_max_sample_rate)" ATTAR_FIX
+		"use fewer, or raise the limit as root with sysctl",
 		(unsigned long long)o->freq, (long long)k->max_sample_rate);
 }
 

@@ -114,8 +114,8 @@ static int check_counter(const char *function, const struct attar_counter *c)
 	if ((c->attr.sample_type & NEEDED) == NEEDED && c->attr.sample_id_all)
 		return 0;
 	return attar_fail(-EINVAL,
-		"%s(): '%s' lacks what a stream needs: call attar_stream_attr() with its "
-		"attributes before attar_counter_open()",
+		"%s(): '%s' lacks what a stream needs" ATTAR_FIX
+		"call attar_stream_attr() with its attributes before attar_counter_open()",
 		function, c->name);
 }
 
@@ -318,7 +318,8 @@ int attar_stream_start(struct attar_stream *s)
 
 	if (s->started || s->stopped)
 		return attar_fail(-EINVAL,
-			"attar_stream_start(): the stream was already %s; create another one",
+			"attar_stream_start(): the stream was already %s;" ATTAR_FIX
+			"create another one",
 			s->stopped ? "stopped" : "started");
 	s->started = true;
 	if (s->replay)

@@ -522,8 +522,8 @@ int attar_stream_snapshot(struct attar_stream *s)
 	int r;
 
 	if (s->frozen)
-		return attar_fail(
-			-EBUSY, "a snapshot is still being delivered: read it to its end");
+		return attar_fail(-EBUSY,
+			"a snapshot is still being delivered" ATTAR_FIX "read it to its end");
 	sample_run_end(s);
 	if (s->front_done)
 		pass_front(s, merge_first(&s->merge));

@@ -95,13 +95,15 @@ int maps_read(pid_t pid, maps_fn *fn, void *ctx)
 		return base_oom();
 	snprintf(name, sizeof(name), "/proc/%d/maps", pid);
 	fd = TEMP_FAILURE_RETRY(open(name, O_RDONLY | O_CLOEXEC));
+	if (fd < 0 && (errno == EACCES || errno == EPERM))
+		return attar_fail(-errno,
+			"cannot read the mappings of process %d: %s" ATTAR_FIX
+			"run as root, or as the user of the process",
+			pid, strerror(errno));
 	if (fd < 0)
 		return attar_fail(errno == ENOENT ? -ESRCH : -errno,
-			"cannot read the mappings of process %d: %s%s", pid,
-			errno == ENOENT ? "no such process" : limit_open_error(errno),
-			errno == EACCES || errno == EPERM
-				? ": run as root, or as the user of the process"
-				: "");
+			"cannot read the mappings of process %d: %s", pid,
+			errno == ENOENT ? "no such process" : limit_open_error(errno));
 	for (;;) {
 		ssize_t got = read(fd, chunk + kept, READ_BYTES - kept), used;
 

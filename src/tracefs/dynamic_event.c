@@ -142,7 +142,9 @@ static int explain(struct tracefs *tracefs, const struct probe *probe, int r)
 			"this kernel does not support %s (CONFIG_%s_EVENTS is not set)",
 			probe->user ? "uprobes" : "kprobes", probe->user ? "UPROBE" : "KPROBE");
 	if (r == -EACCES || r == -EPERM)
-		return attar_fail(-EACCES, "cannot create probes: writing %s requires root", path);
+		return attar_fail(-EACCES,
+			"cannot create probes: %s may not be written" ATTAR_FIX "run as root",
+			path);
 	last_error(tracefs, text);
 	snprintf(place, sizeof(place), "0x%llx", (unsigned long long)probe->offset);
 	return attar_fail(r, "the kernel refuses to probe '%s' (%s)%s",

@@ -168,8 +168,8 @@ int tracefs_find(const char *proc, char **ret_path)
 		return r;
 	if (!kernel_has_tracefs(proc))
 		return no_tracefs();
-	return attar_fail(
-		-ENODEV, "tracefs is not mounted, so tracepoint names cannot be resolved: " MOUNT);
+	return attar_fail(-ENODEV,
+		"tracefs is not mounted, so tracepoint names cannot be resolved" ATTAR_FIX MOUNT);
 }
 
 static int mount_standard(void)
@@ -183,7 +183,8 @@ static int mount_standard(void)
 	if (errno == ENODEV)
 		return no_tracefs();
 	return attar_fail(-errno,
-		"tracefs is not mounted and cannot be mounted here (%s): as root, " MOUNT,
+		"tracefs is not mounted and cannot be mounted here (%s)" ATTAR_FIX
+		"as root, " MOUNT,
 		strerror(errno));
 }
 
@@ -320,9 +321,11 @@ int tracefs_unknown(struct tracefs *tracefs, const char *system, const char *nam
 	if (s.best)
 		return attar_fail(-ENOENT, "no tracepoint '%s'" ATTAR_FIX "did you mean '%s'?",
 			CLIP(full), s.best);
+	if (has_system && !tracefs->recorded)
+		return attar_fail(-ENOENT, "no tracepoint '%s'" ATTAR_FIX "see 'attar list %s:*'",
+			CLIP(full), CLIP(system));
 	return attar_fail(-ENOENT,
 		tracefs->recorded ? "the recording has no tracepoint '%s'"
-		: has_system      ? "no tracepoint '%s': see 'attar list %s:*'"
 				  : "no tracepoint '%s': this kernel has no system '%s'",
 		CLIP(full), CLIP(system));
 }

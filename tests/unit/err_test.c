@@ -21,6 +21,10 @@ static void test_fix_is_apart(void **state)
 	assert_int_equal(
 		attar_fail(EINVAL, "%s: no file" ATTAR_FIX "use -o %s", "a: b", "x"), -EINVAL);
 	assert_error("a: b: no file: use -o x", "a: b: no file", "use -o x");
+	attar_fail(-EINVAL, "%s not open;" ATTAR_FIX "use -o %s", "a;", "x");
+	assert_error("a; not open; use -o x", "a; not open", "use -o x");
+	attar_context(-EINVAL, "--%s", "input");
+	assert_error("--input: a; not open; use -o x", "--input: a; not open", "use -o x");
 	attar_fail(-EINVAL, "no fix is marked: use %d", 1);
 	assert_error("no fix is marked: use 1", "no fix is marked: use 1", "");
 	attar_fail(-EINVAL, "'%s'" ATTAR_FIX "use 1", "\x1f: use 1");
