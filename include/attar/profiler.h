@@ -294,7 +294,8 @@ ATTAR_API int attar_run_is_cpu_selected(struct attar_run *run, int cpu);
 
 /*
  * Also delivers events that happen in threads of this process: a context switch from it to another
- * thread is one. The profiler must not cause events for each event. Only from open().
+ * thread is one. The profiler must not cause events for each event. Only from open(). So does an
+ * option --pids or --tids with this process or one of its threads.
  */
 ATTAR_API int attar_run_keep_own(struct attar_run *run);
 

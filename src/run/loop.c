@@ -551,6 +551,7 @@ static int open_profiler(struct attar_run *run)
 	int r;
 
 	run->opening.by_profiler = true;
+	select_keep_named(run);
 	r = run->profiler->open(run, run->self);
 	run->opening.by_profiler = false;
 	return r;

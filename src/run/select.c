@@ -3,6 +3,7 @@
  * Profilers of tasks whose events happen in other tasks, such as wakeups: events of the whole
  * system are delivered, and --pids, --tids and the command select tasks in the profiler.
  */
+#include <stdio.h>
 #include <time.h>
 
 #include "base/check.h"
@@ -58,6 +59,29 @@ int attar_run_keep_own(struct attar_run *run)
 
 	run->select.keeps_own = true;
 	return 0;
+}
+
+static bool is_own_thread(int tid)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d", tid);
+	return access(path, F_OK) == 0;
+}
+
+/* A wrong list is reported when the target is made. */
+void select_keep_named(struct attar_run *run)
+{
+	parse_ints ids = {0};
+
+	if (run->opts.pids && parse_list(run->opts.pids, PID_MAX, &ids) == 0)
+		vec_each (&ids, pid)
+			run->select.keeps_own |= *pid == getpid();
+	vec_done(&ids);
+	if (run->opts.tids && parse_list(run->opts.tids, PID_MAX, &ids) == 0)
+		vec_each (&ids, tid)
+			run->select.keeps_own |= is_own_thread(*tid);
+	vec_done(&ids);
 }
 
 struct attar_thread *attar_run_thread(const struct attar_run *run, pid_t tid)

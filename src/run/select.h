@@ -22,6 +22,9 @@ struct run_select {
 /* Makes the threads of the selected processes known to the stream, before their first event. */
 void select_learn(struct attar_run *run);
 
+/* A program that names itself or its threads in --pids or --tids asks for its own events. */
+void select_keep_named(struct attar_run *run);
+
 /*
  * Waits until the command waits for its start: how it gets there is not a part of it. For profilers
  * of tasks, whose events are those of the whole system from the start on.

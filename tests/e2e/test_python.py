@@ -238,6 +238,26 @@ def test_an_array_of_equal_rows_is_not_copied(tmp_path):
     assert found == [True, 5050]
 
 
+def test_a_program_gets_its_own_events_if_it_names_itself():
+    own, pids = value_of('''
+        import os, threading
+
+        stop = threading.Event()
+        def call():
+            while not stop.wait(0.001):
+                os.getppid()
+
+        thread = threading.Thread(target=call)
+        thread.start()
+        events = attar.events('raw_syscalls:sys_enter', pids=[os.getpid()], duration=30)
+        pids = sorted({event._pid for _, event in zip(range(20), events)})
+        stop.set()
+        thread.join()
+        print(json.dumps([os.getpid(), pids]))
+    ''')
+    assert pids == [own]
+
+
 @pytest.mark.parametrize('mode', ['iterate', 'arrays'])
 def test_events_of_a_python_program_arrive(mode):
     emitter = '''
