@@ -4,6 +4,7 @@
 #define BASE_BASE_H
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -69,6 +70,12 @@ enum { CLIP_TEXT_MAX = 80, CLIP_BYTES = CLIP_TEXT_MAX + 4 };
 #define CLIP(text)      base_clip((char[CLIP_BYTES]){0}, (text), SIZE_MAX)
 #define CLIP_N(text, n) base_clip((char[CLIP_BYTES]){0}, (text), (n))
 const char *base_clip(char clipped[CLIP_BYTES], const char *text, size_t n);
+
+/* attar_fail() with the list of arguments. */
+int base_vfail(int code, const char *fmt, va_list args) ATTAR_PRINTF(2, 0);
+
+/* attar_fail() with a text that was made before, and in which ATTAR_FIX may be. */
+int base_fail_text(int code, const char *text);
 
 /* Sets the error text "out of memory"; returns -ENOMEM. */
 int base_oom(void);

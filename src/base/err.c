@@ -54,16 +54,12 @@ static void set_fix(const char *text, size_t len)
 		len < TEXT_MAX && from < strlen(text) ? text + from : "");
 }
 
-int attar_fail(int code, const char *fmt, ...)
+int base_vfail(int code, const char *fmt, va_list args)
 {
 	char text[TEXT_MAX]; /* separate: an argument may be the old error text */
 	const char *old;
-	va_list args;
-	size_t len;
+	size_t len = format_text(text, fmt, args);
 
-	va_start(args, fmt);
-	len = format_text(text, fmt, args);
-	va_end(args);
 	old = *error_text ? strstr(text, error_text) : NULL;
 	if (len == SIZE_MAX && *error_fix && old)
 		reason_len += (size_t)(old - text);
@@ -71,6 +67,29 @@ int attar_fail(int code, const char *fmt, ...)
 		set_fix(text, len);
 	memcpy(error_text, text, sizeof(text));
 	return negative(code);
+}
+
+int attar_fail(int code, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	code = base_vfail(code, fmt, args);
+	va_end(args);
+	return code;
+}
+
+int base_fail_text(int code, const char *text)
+{
+	const char *fix = strstr(text, ATTAR_FIX);
+	int n = fix ? (int)(fix - text) : 0;
+
+	if (!fix)
+		return attar_fail(code, "%s", text);
+	fix += strlen(ATTAR_FIX);
+	return n > 0 && text[n - 1] == ';'
+		       ? attar_fail(code, "%.*s;" ATTAR_FIX "%s", n - 1, text, fix)
+		       : attar_fail(code, "%.*s" ATTAR_FIX "%s", n, text, fix);
 }
 
 int attar_context(int code, const char *fmt, ...)

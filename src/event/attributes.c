@@ -113,9 +113,10 @@ static int unknown(struct parser *parser, const struct attar_event_option *optio
 			buf_printf(&names, "%s%s", i ? ", " : "", attributes[i].name);
 	}
 	if (s.best)
-		return bad_option(parser, option, "no attribute '%s': did you mean '%s'?",
-			CLIP(option->name), s.best);
-	return bad_option(parser, option, "no attribute '%s': the attributes are %s",
+		return bad_option(parser, option,
+			"no attribute '%s'" ATTAR_FIX "did you mean '%s'?", CLIP(option->name),
+			s.best);
+	return bad_option(parser, option, "no attribute '%s'" ATTAR_FIX "the attributes are %s",
 		CLIP(option->name), buf_text(&names));
 }
 
@@ -165,10 +166,11 @@ int attribute_check(struct parser *parser, const struct attar_event_option *opti
 		return parser_fail(parser, parser->text + option->column - 1, -EOPNOTSUPP,
 			"the attribute %s is not supported yet", a->name);
 	if (!a->value && option->value)
-		return bad_option(parser, option, "%s has no value: write %s", a->name, a->name);
-	if (a->value && (!option->value || !*option->value))
 		return bad_option(
-			parser, option, "%s needs a value: %s=%s", a->name, a->name, a->value);
+			parser, option, "%s has no value" ATTAR_FIX "write %s", a->name, a->name);
+	if (a->value && (!option->value || !*option->value))
+		return bad_option(parser, option, "%s needs a value" ATTAR_FIX "%s=%s", a->name,
+			a->name, a->value);
 	return check_value(parser, option, a->form);
 }
 

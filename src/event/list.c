@@ -129,10 +129,7 @@ int parser_context(struct parser *parser, const char *at, int code)
 
 int parser_vfail(struct parser *parser, const char *at, int code, const char *fmt, va_list args)
 {
-	char text[1024];
-
-	vsnprintf(text, sizeof(text), fmt, args);
-	return parser_context(parser, at, attar_fail(code, "%s", text));
+	return parser_context(parser, at, base_vfail(code, fmt, args));
 }
 
 int parser_fail(struct parser *parser, const char *at, int code, const char *fmt, ...)

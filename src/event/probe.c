@@ -117,8 +117,8 @@ static int read_file(struct parser *parser, struct probe *probe)
 
 	if (*parser->p != '@')
 		return parser_fail(parser, parser->p, -EINVAL,
-			"missing file: the syntax is uprobe:function@FILE or "
-			"uprobe:function@\"FILE\"");
+			"missing file" ATTAR_FIX
+			"the syntax is uprobe:function@FILE or uprobe:function@\"FILE\"");
 	quote = *at == '"' || *at == '\'' ? *at : 0;
 	end = quote ? quote_close(at, NULL) : path_end(at);
 	if (!end)
@@ -126,8 +126,8 @@ static int read_file(struct parser *parser, struct probe *probe)
 	at += quote != 0;
 	if (end == at)
 		return parser_fail(parser, at, -EINVAL,
-			"missing file: the syntax is uprobe:function@FILE or "
-			"uprobe:function@\"FILE\"");
+			"missing file" ATTAR_FIX
+			"the syntax is uprobe:function@FILE or uprobe:function@\"FILE\"");
 	probe->file = quote ? list_own(parser->list, quote_text(at - 1, end))
 			    : list_text(parser->list, at, (size_t)(end - at));
 	parser->p = end + (quote != 0);
@@ -230,8 +230,11 @@ static int find_kernel(struct parser *parser, const char *at, const struct probe
 	name = name ? name + 1 : probe->func;
 	if (!name || kernel_has_function(parser->catalog, name, best))
 		return 0;
-	return parser_fail(parser, at, -ENOENT, "the kernel has no function '%s'%s%s%s", CLIP(name),
-		best[0] ? ": did you mean '" : "", best, best[0] ? "'?" : "");
+	if (!best[0])
+		return parser_fail(
+			parser, at, -ENOENT, "the kernel has no function '%s'", CLIP(name));
+	return parser_fail(parser, at, -ENOENT,
+		"the kernel has no function '%s'" ATTAR_FIX "did you mean '%s'?", CLIP(name), best);
 }
 
 /* ---- the event ---- */

@@ -159,7 +159,8 @@ int simple_event_unknown(struct parser *parser, const char *word, size_t n)
 		suggest_offer(&s, cache[i]);
 	offer_pmus(&s, parser->catalog, &words);
 	if (s.best)
-		return parser_fail(parser, word, -ENOENT, "no event '%s': did you mean '%s'?",
-			CLIP(text), s.best);
-	return parser_fail(parser, word, -ENOENT, "no event '%s': see 'attar list'", CLIP(text));
+		return parser_fail(parser, word, -ENOENT,
+			"no event '%s'" ATTAR_FIX "did you mean '%s'?", CLIP(text), s.best);
+	return parser_fail(
+		parser, word, -ENOENT, "no event '%s'" ATTAR_FIX "see 'attar list'", CLIP(text));
 }

@@ -86,7 +86,7 @@ static const char *next_event(const char *at, const char *end)
 static int missing_slash(struct parser *parser, const char *at)
 {
 	return parser_fail(parser, at, -EINVAL,
-		"missing closing '/': the syntax is EVENT/FILTER/ATTRIBUTE/.../");
+		"missing closing '/'" ATTAR_FIX "the syntax is EVENT/FILTER/ATTRIBUTE/.../");
 }
 
 /* Finds the end of the part at `at`; *ret_next is after its slash. */
@@ -128,7 +128,8 @@ static int add_option(struct parser *parser, const char *at, const char *end, op
 
 	if (at == end)
 		return parser_fail(parser, at, -EINVAL,
-			"empty attribute: remove a '/' or insert an attribute such as stack");
+			"empty attribute" ATTAR_FIX
+			"remove a '/' or insert an attribute such as stack");
 	r = read_option(parser, at, end, &option);
 	if (r == 0)
 		r = attribute_check_repeated(parser, options->at, options->n, &option);

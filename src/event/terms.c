@@ -58,7 +58,7 @@ static int read_terms(struct parser *parser, term_list *ret_terms)
 		end = list_find(at, ",/");
 		if (!end)
 			return parser_fail(parser, open, -EINVAL,
-				"missing closing '/': the syntax is pmu/term=1,.../");
+				"missing closing '/'" ATTAR_FIX "the syntax is pmu/term=1,.../");
 		parser->p = end;
 		if (at == end && *end == '/' && !ret_terms->n)
 			break;
@@ -264,9 +264,14 @@ static int unknown_term(struct build *b, const struct term *term)
 		suggest_offer(&s, option_names[i]);
 	for (size_t i = 0; (name = attar_event_attribute(i, &value)); i++)
 		suggest_offer(&s, name);
-	return bad_term(b, term, -ENOENT, "%s%s has no event or term '%s'%s%s%s",
+	if (!s.best)
+		return bad_term(b, term, -ENOENT, "%s%s has no event or term '%s'",
+			b->pmu ? "PMU " : "a generic event", b->pmu ? b->pmu->name : "",
+			CLIP(term->name));
+	return bad_term(b, term, -ENOENT,
+		"%s%s has no event or term '%s'" ATTAR_FIX "did you mean '%s'?",
 		b->pmu ? "PMU " : "a generic event", b->pmu ? b->pmu->name : "", CLIP(term->name),
-		s.best ? ": did you mean '" : "", s.best ? s.best : "", s.best ? "'?" : "");
+		s.best);
 }
 
 /*
@@ -399,8 +404,8 @@ static int build(struct build *b, const char *word, size_t word_n, const char *t
 			r = put_term(b, term);
 	if (r == 0 && b->field && b->spec.type != (b->pmu ? b->pmu->pub.type : 0))
 		r = bad_term(b, b->field, -EINVAL,
-			"'%s' cannot be combined with a generic event: use the PMU's raw terms "
-			"instead",
+			"'%s' cannot be combined with a generic event" ATTAR_FIX
+			"use the PMU's raw terms instead",
 			CLIP(b->field->name));
 	if (r == 0 && b->missing)
 		r = parser_fail(b->parser, b->parser->event, -EINVAL, "%s/%.*s/ needs %s=VALUE",
@@ -432,9 +437,9 @@ static int unknown_pmu(struct parser *parser, const char *name)
 		suggest_offer(&s, (*pmu)->name);
 	if (s.best)
 		return parser_fail(parser, parser->event, -ENOENT,
-			"no PMU '%s': did you mean '%s'?", CLIP(name), s.best);
+			"no PMU '%s'" ATTAR_FIX "did you mean '%s'?", CLIP(name), s.best);
 	return parser_fail(parser, parser->event, -EOPNOTSUPP,
-		"this machine has no PMU '%s': see 'attar list'", CLIP(name));
+		"this machine has no PMU '%s'" ATTAR_FIX "see 'attar list'", CLIP(name));
 }
 
 /* cycles/period=1000/ on hybrid CPUs: cpu_core/cycles,period=1000/ and so on for each core PMU. */

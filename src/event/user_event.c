@@ -65,7 +65,7 @@ static int transport_of(struct parser *parser, const char *word, enum attar_tran
 			return 0;
 		}
 	return parser_fail(parser, parser->event, -EINVAL,
-		"'%s' is not a transport: use kernel, shm or usdt", CLIP(word));
+		"'%s' is not a transport" ATTAR_FIX "use kernel, shm or usdt", CLIP(word));
 }
 
 /* It may also be in the position of the filter. */

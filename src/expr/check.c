@@ -207,9 +207,10 @@ static bool is_number(struct expr_parser *p, int32_t index)
 {
 	if (!p->dialect->is_strict || !is_bytes(p, index))
 		return true;
-	expr_fail(p, node_at(p, index)->type.is_text
-			     ? "text is not a number: compare it with ==, != or ~"
-			     : "an array is not a number: use one of its elements, as in a[0]");
+	expr_fail(p, node_at(p, index)->type.is_text ? "text is not a number" ATTAR_FIX
+						       "compare it with ==, != or ~"
+						     : "an array is not a number" ATTAR_FIX
+						       "use one of its elements, as in a[0]");
 	return false;
 }
 

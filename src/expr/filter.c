@@ -289,9 +289,9 @@ static int failure(const struct expr_parser *p)
 		return no_field(p);
 	if (!p->reason)
 		return base_oom();
-	return attar_fail(-EINVAL, "filter '%s' of '%s:%s', column %zu: %s", CLIP(p->text),
-		CLIP(p->format->system), CLIP(p->format->name), (size_t)(p->at - p->text) + 1,
-		p->reason);
+	base_fail_text(-EINVAL, p->reason);
+	return attar_context(-EINVAL, "filter '%s' of '%s:%s', column %zu", CLIP(p->text),
+		CLIP(p->format->system), CLIP(p->format->name), (size_t)(p->at - p->text) + 1);
 }
 
 int filter_parse(const char *text, const struct attar_format *format, struct filter **ret_filter)

@@ -379,7 +379,7 @@ static bool changes_value(struct expr_parser *p)
 	if (!p->dialect->is_strict)
 		return false;
 	if (is_assignment(p->p))
-		expr_fail(p, "expressions cannot change values: use == to compare");
+		expr_fail(p, "expressions cannot change values" ATTAR_FIX "use == to compare");
 	else if (!strncmp(p->p, "++", 2) || !strncmp(p->p, "--", 2))
 		expr_fail(p, "expressions cannot change values");
 	else

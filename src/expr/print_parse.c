@@ -34,7 +34,8 @@ static bool argument(struct source *s, char conversion, int32_t *ret_node)
 	is_bytes = expr_node(p->expr, *ret_node)->type.kind == EXPR_CLASS_BYTES;
 	p->mark = start;
 	if (expr_node(p->expr, *ret_node)->type.kind == EXPR_CLASS_REAL)
-		expr_fail(p, "floating-point numbers cannot be printed: cast them, as in (long)");
+		expr_fail(p, "floating-point numbers cannot be printed" ATTAR_FIX
+			     "cast them, as in (long)");
 	else if (conversion == 's' && !expr_node(p->expr, *ret_node)->type.is_text)
 		expr_fail(p, "%s prints text, but this is not text");
 	else if (conversion != 's' && conversion != 'p' && is_bytes)

@@ -15,7 +15,7 @@ static void put_fields(struct buf *b, const struct attar_expr *e)
 {
 	const struct attar_format *f = e->format;
 
-	buf_str(b, f ? "; the fields are " : "; the variables are ");
+	buf_str(b, f ? ";" ATTAR_FIX "the fields are " : ";" ATTAR_FIX "the variables are ");
 	for (size_t i = 0, n = 0; f && i < f->n_fields; i++)
 		if (!f->fields[i].is_common)
 			buf_printf(b, "%s%s", n++ ? ", " : "", f->fields[i].name);
@@ -38,7 +38,7 @@ static void put_names(struct buf *b, const struct expr_parser *p)
 	if (s.best)
 		buf_printf(b, ", did you mean '%s'?", s.best);
 	else if (p->at[n + strspn(p->at + n, " ")] == '(')
-		buf_str(b, "; docs/expressions.md lists the functions");
+		buf_str(b, ";" ATTAR_FIX "docs/expressions.md lists the functions");
 	else if (e->format || e->variables.n)
 		put_fields(b, e);
 }
@@ -57,7 +57,7 @@ static int failure(const struct expr_parser *p)
 		put_names(&reason, p);
 	if (buf_failed(&reason))
 		return base_oom();
-	r = attar_fail(p->is_forbidden ? -EPERM : -EINVAL, "%s", buf_text(&reason));
+	r = base_fail_text(p->is_forbidden ? -EPERM : -EINVAL, buf_text(&reason));
 	if (!p->user->opts.ret_column)
 		return excerpt_append(p->user->text, column, r);
 	*p->user->opts.ret_column = (unsigned)column;

@@ -249,7 +249,7 @@ static int32_t size_of_value(struct expr_parser *p, int32_t index)
 	field = node->op == EXPR_BYTES ? &p->expr->fields.at[node->field] : NULL;
 	if (field && field->place == ATTAR_FIELD_FIXED)
 		return expr_add_integer(p, field->size, 64, false);
-	return expr_fail(p, "its size differs between records: use len()");
+	return expr_fail(p, "its size differs between records" ATTAR_FIX "use len()");
 }
 
 static int32_t size_of(struct expr_parser *p)

@@ -363,20 +363,6 @@ static void add_reason(struct buf *b, const struct refusal *r)
 	add_unexplained(b, r, &k);
 }
 
-/* The text has at most one ATTAR_FIX, which separates reason and fix. */
-static int fail_with(int error, const char *text)
-{
-	const char *fix = strstr(text, ATTAR_FIX);
-	int reason = fix ? (int)(fix - text) : 0;
-
-	if (!fix)
-		return attar_fail(error, "%s", text);
-	fix += strlen(ATTAR_FIX);
-	return text[reason - 1] == ';'
-		       ? attar_fail(error, "%.*s;" ATTAR_FIX "%s", reason - 1, text, fix)
-		       : attar_fail(error, "%.*s" ATTAR_FIX "%s", reason, text, fix);
-}
-
 int rights_explain(const struct refusal *r)
 {
 	struct buf b _cleanup_(buf_done) = {0};
@@ -391,5 +377,5 @@ int rights_explain(const struct refusal *r)
 	else
 		buf_printf(&b, "system-wide on CPU %d: ", r->instance.cpu);
 	add_reason(&b, r);
-	return fail_with(r->error, buf_text(&b));
+	return base_fail_text(r->error, buf_text(&b));
 }
