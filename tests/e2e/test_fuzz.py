@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+import builds
 from command import BUILD, ROOT, has
 
 # Input from the kernel, or from users with the largest grammars.
@@ -25,17 +26,13 @@ def built():
     build = BUILD.parent / f'{BUILD.name}-fuzz'
     if not has('clang'):
         pytest.skip('clang is not installed')
-    if not (build / 'build.ninja').exists():
-        done = subprocess.run(['meson', 'setup', str(build), str(ROOT), '-Dfuzz=true',
-                               '-Dtests=disabled',
-                               '-Db_sanitize=address,undefined', '-Db_lundef=false'],
-                              env={**os.environ, 'CC': 'clang'}, capture_output=True, text=True,
-                              check=False)
-        if done.returncode and 'fuzzer' in done.stdout + done.stderr:
-            pytest.skip("clang's libFuzzer (package libclang-rt-14-dev) is not installed")
-        assert done.returncode == 0, done.stdout + done.stderr
-    done = subprocess.run(['ninja', '-C', str(build), *(f'fuzz/fuzz_{t}' for t in TARGETS)],
-                          capture_output=True, text=True, check=False)
+    failed = builds.setup(build, '-Dfuzz=true', '-Dtests=disabled',
+                          '-Db_sanitize=address,undefined', '-Db_lundef=false',
+                          CC=' '.join(builds.cached('clang')))
+    if failed and 'fuzzer' in failed:
+        pytest.skip("clang's libFuzzer (package libclang-rt-14-dev) is not installed")
+    assert not failed, failed
+    done = builds.run('ninja', '-C', build, *(f'fuzz/fuzz_{t}' for t in TARGETS))
     if 'libclang_rt.fuzzer' in done.stdout:
         pytest.skip("clang's libFuzzer (package libclang-rt-14-dev) is not installed")
     assert done.returncode == 0, done.stdout

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import builds
 import guest
 from command import ATTAR, BUILD, ROOT, has, run, share_is
 from faults import sanitized
@@ -154,7 +155,7 @@ def packages(tmp_path_factory):
     # what is tested is the packages: without optimization, they are built sooner
     done = subprocess.run([ROOT / 'tools/deb', folder], capture_output=True, text=True,
                           stdin=subprocess.DEVNULL, timeout=1800,
-                          env={**os.environ, 'DEB_BUILD_OPTIONS': 'noopt'})
+                          env=builds.environment(DEB_BUILD_OPTIONS='noopt'))
     assert done.returncode == 0, done.stderr[-3000:]
     for deb in folder.glob('*.deb'):
         subprocess.run(['dpkg', '-x', deb, folder / 'root'], check=True)

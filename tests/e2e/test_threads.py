@@ -7,7 +7,8 @@ import subprocess
 
 import pytest
 
-from command import BUILD, ROOT
+import builds
+from command import BUILD
 
 TESTS = ['live_threads', 'live_stream_run', 'unit_ring', 'unit_procs', 'perfume_probe',
          'perfume_event',
@@ -23,14 +24,10 @@ def folder(test):
 def built():
     """Build with the sanitizer in a folder next to the tested build."""
     build = BUILD.parent / f'{BUILD.name}-thread'
-    if not (build / 'build.ninja').exists():
-        done = subprocess.run(['meson', 'setup', str(build), str(ROOT), '-Db_sanitize=thread',
-                               '-Db_lundef=false'],
-                              capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
-    done = subprocess.run(['ninja', '-C', str(build), 'perfume/tests/libplugin.so',
-                           *(f'{folder(test)}/{test}' for test in TESTS)], capture_output=True,
-                          text=True, check=False)
+    failed = builds.setup(build, '-Db_sanitize=thread', '-Db_lundef=false')
+    assert not failed, failed
+    done = builds.run('ninja', '-C', build, 'perfume/tests/libplugin.so',
+                      *(f'{folder(test)}/{test}' for test in TESTS))
     if 'cannot find -ltsan' in done.stdout or 'libtsan' in done.stdout:
         pytest.skip('the compiler has no ThreadSanitizer')
     assert done.returncode == 0, done.stdout

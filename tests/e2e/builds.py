@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: MIT
+"""
+Builds that tests make in folders next to the tested one. With ccache, if it is installed, a compiler
+runs for changed files only, also in a new folder.
+"""
+import os
+import subprocess
+from pathlib import Path
+
+from command import ROOT, has
+
+CACHE = Path(os.environ.get('XDG_CACHE_HOME') or Path.home() / '.cache') / 'attar'
+
+
+def environment(**more):
+    """The caller's environment with the cache of compiled files. meson finds ccache by itself."""
+    return {'CCACHE_DIR': str(CACHE / 'ccache'), 'CCACHE_MAXSIZE': '1G', **os.environ, **more}
+
+
+def cached(compiler):
+    """The words of a compiler that is chosen by name, for which meson does not look for ccache."""
+    return ['ccache', compiler] if has('ccache') else [compiler]
+
+
+def run(*command, **more):
+    """Return the finished command, with both outputs in `stdout`."""
+    return subprocess.run(command, cwd=ROOT, env=environment(**more), stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+
+
+def setup(build, *options, **more):
+    """Set up the folder if it is new; return the messages of meson if it fails."""
+    if (build / 'build.ninja').exists():
+        return None
+    done = run('meson', 'setup', build, ROOT, *options, **more)
+    return done.stdout if done.returncode else None
