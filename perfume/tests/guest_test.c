@@ -618,7 +618,7 @@ static void *write_until_stopped(void *probe)
 	return NULL;
 }
 
-/* Each toggle waits for grace periods of an emulated kernel: TOGGLES=10000 takes minutes. */
+/* Each toggle waits for grace periods of an emulated kernel: TOGGLES=1000 takes a minute. */
 static void threads_write_while_a_listener_comes_and_goes(void **state)
 {
 	const char *toggles_text = getenv("TOGGLES");

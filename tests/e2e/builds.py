@@ -13,8 +13,12 @@ CACHE = Path(os.environ.get('XDG_CACHE_HOME') or Path.home() / '.cache') / 'atta
 
 
 def environment(**more):
-    """The caller's environment with the cache of compiled files. meson finds ccache by itself."""
-    return {'CCACHE_DIR': str(CACHE / 'ccache'), 'CCACHE_MAXSIZE': '1G', **os.environ, **more}
+    """
+    The caller's environment with the cache of compiled files. meson finds ccache by itself. Files
+    are the same in every folder, except for the folder that debug information names.
+    """
+    return {'CCACHE_DIR': str(CACHE / 'ccache'), 'CCACHE_MAXSIZE': '1G', 'CCACHE_NOHASHDIR': '1',
+            **os.environ, **more}
 
 
 def cached(compiler):

@@ -26,8 +26,8 @@ EXCLUSIVE = {'sysctl', 'busy_cpus', 'open_dir'}
 # Guests that are only downloaded come first; the other kernels are being built meanwhile.
 KERNELS = ['debian', 'debian5', 'arm64', 'debian7', 'x86', 'statuspage']
 # Groups that take a minute or more, the longest first, when nothing has to be built.
-LONG_GROUPS = ['packages', 'test_fuzz', 'debian5', 'debian', 'arm64', 'test_packaging',
-               'test_symbols_command', 'debian7', 'hardware']
+LONG_GROUPS = ['packages', 'test_fuzz', 'debian', 'x86', 'arm64', 'debian5', 'test_packaging',
+               'test_symbols_command', 'debian7']
 
 
 def kernel_of(item):
@@ -43,12 +43,12 @@ def is_exclusive(item):
 
 
 def group_of(item):
-    """Return the group of tests that run one after another in one worker, or None."""
+    """Return the group of the test; those of a group run one after another in one worker."""
     mark = item.get_closest_marker('xdist_group')
     if mark:
         return mark.args[0]
     if kernel_of(item):
-        return None
+        return kernel_of(item)  # these share a boot
     if is_exclusive(item):
         return 'exclusive'
     return item.module.__name__.rpartition('.')[2]  # these share fixtures of their module
@@ -74,17 +74,17 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if not command.ATTAR.exists():
             item.add_marker(pytest.mark.skip(reason=f'{command.ATTAR} is not built'))
-        group = group_of(item)
-        if group:
-            item.add_marker(pytest.mark.xdist_group(group))
+        item.add_marker(pytest.mark.xdist_group(group_of(item)))
     cached = guest.kernels_are_cached(KERNELS)
     items.sort(key=lambda item: rank(item, cached))
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item):
-    """guest.run() refuses to boot in a test without the mark, which orders the tests."""
+    """Guests refuse to boot in a test without the mark, which orders the tests."""
     guest.kernel = kernel_of(item)
+    if guest.server and guest.server.name != guest.kernel:
+        guest.end()
 
 
 def pytest_runtest_logreport(report):
@@ -101,6 +101,15 @@ def pytest_configure(config):
         if signal.getsignal(number) == signal.SIG_IGN:
             signal.signal(number, signal.default_int_handler if number == signal.SIGINT
                           else signal.SIG_DFL)
+
+
+@pytest.fixture(scope='session', autouse=True)
+def guests(tmp_path_factory):
+    """The folders of tests, which a guest may write; the guest is switched off at the end."""
+    guest.folder = tmp_path_factory.getbasetemp()
+    guest.folder.chmod(0o711)  # for users in the guest; its parent is private
+    yield
+    guest.end()
 
 
 @pytest.fixture

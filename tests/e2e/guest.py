@@ -1,19 +1,24 @@
 # SPDX-License-Identifier: MIT
 """Run commands in guests: other kernels with the machine's own files. See tests/vm/README.md."""
 import fcntl
-import os
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-VM = ROOT / 'tests/vm'
-NOT_HERE = 77
+import builds
+from guest_server import NOT_HERE, VM, Server
 
-# The guest for which the running test is marked (set by conftest.py).
+ROOT = Path(__file__).resolve().parents[2]
+HANGS_AFTER_S = 900  # several guests share the machine's CPUs with other tests
+
+# Set by conftest.py: the guest for which the running test is marked, and the folder in which pytest
+# makes folders for tests.
 kernel = None
+folder = None
+# The guest that runs, if any.
+server = None
 
 
 def output_of(script, *args):
@@ -37,7 +42,7 @@ def old_perf():
     Return a script that runs the perf of Debian 11 (5.10), with its libraries; skip the test if the
     packages cannot be fetched.
     """
-    cache = Path(os.environ.get('XDG_CACHE_HOME') or Path.home() / '.cache') / 'attar/perf-5.10'
+    cache = builds.CACHE / 'perf-5.10'
     cache.mkdir(parents=True, exist_ok=True)
     with open(cache / '.lock', 'w') as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # tests run in parallel
@@ -76,24 +81,28 @@ def make_cross_build(sysroot, build):
     for tool in ('aarch64-linux-gnu-gcc', 'meson', 'ninja'):
         if not shutil.which(tool):
             pytest.skip(f'{tool} is not installed, which is needed to build for arm64')
-    if not (build / 'build.ninja').exists():
-        done('meson', 'setup', build, '--cross-file', ROOT / 'cross/aarch64.ini',
-             '--cross-file', sysroot / 'meson.ini')
+    compilers = build / 'compilers.ini'
+    if not compilers.exists():  # meson sets up the folder again after a change
+        compilers.write_text(f"[binaries]\nc = {builds.cached('aarch64-linux-gnu-gcc')}\n"
+                             f"cpp = {builds.cached('aarch64-linux-gnu-g++')}\n")
+    failed = builds.setup(build, *(word for file in (
+        ROOT / 'cross/aarch64.ini', sysroot / 'meson.ini', compilers)
+        for word in ('--cross-file', file)))
+    assert not failed, failed
     done('ninja', '-j2', '-C', build)
 
 
 def done(*command):
-    ended = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True,
-                           text=True)
-    assert ended.returncode == 0, ended.stdout + ended.stderr
+    ended = builds.run(*command)
+    assert ended.returncode == 0, ended.stdout
 
 
-def run(name, *command, timeout=300, share=(), port=None, **kwargs):
+def boot(name, *command, timeout=HANGS_AFTER_S, share=(), port=None, **kwargs):
     """
-    Return the finished command with its output as text. `share`: folders that it may write; `port`:
-    the socket of a serial port.
+    Boot the guest for this command only; return the finished command with its output as text.
+    `share`: folders that it may write; `port`: the socket of a serial port.
     """
-    assert name == kernel, f'mark the test with @pytest.mark.guest({name!r})'
+    check_mark(name)
     shares = [word for folder in share for word in ('--share', folder)]
     shares += ['--port', port] if port else []
     done = subprocess.run(
@@ -103,3 +112,29 @@ def run(name, *command, timeout=300, share=(), port=None, **kwargs):
     if done.returncode == NOT_HERE:
         pytest.skip(done.stderr.strip().removeprefix('vm: '))
     return done
+
+
+def check_mark(name):
+    assert name == kernel, f'mark the test with @pytest.mark.guest({name!r})'
+
+
+def run(name, *command, timeout=HANGS_AFTER_S, cwd=None):
+    """
+    Return the finished command with its output as text. One boot runs the commands of several
+    tests: it begins with the first one and ends with the last one of the guest's group, or when a
+    command fails to end. The command may write in the folders that pytest makes for tests.
+    """
+    global server
+    check_mark(name)
+    if server and not server.runs(name):
+        end()
+    server = server or Server(name, folder)
+    return server.run([str(word) for word in command], timeout, cwd or Path.cwd())
+
+
+def end():
+    """Switch off the guest that runs."""
+    global server
+    if server:
+        server.end()
+    server = None

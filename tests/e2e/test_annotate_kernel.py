@@ -142,7 +142,7 @@ rows = next(t for t in s if t["name"].startswith("instructions of"))["rows"]
 print(hex(rows[0][2]), hex(rows[-1][2] + 1))' >{out}/range &&
         read -r from to <{out}/range &&
         objdump -d --no-show-raw-insn --start-address=$from --stop-address=$to /proc/kcore \\
-            >{out}/objdump''', share=[out])
+            >{out}/objdump''')
     assert ended.returncode == 0, ended.stdout + ended.stderr
     report = json.loads((out / 'report.json').read_text())
     [function] = scripts.rows(report, 'functions')

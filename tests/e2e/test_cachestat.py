@@ -101,7 +101,7 @@ def test_a_file_that_is_read_once_cold_and_nine_times_warm(kernel):
     for k, n in zip(KERNELS, ['swap_read_folio', 'swap_readpage'])])
 def test_pages_that_are_read_from_swap(kernel, name):
     found, absent = in_guest(kernel, '''
-        mkswap /dev/ram0 >/dev/null && swapon /dev/ram0
+        mkswap -f /dev/ram0 >/dev/null 2>&1 && swapon /dev/ram0
         echo 0 >/proc/sys/vm/page-cluster''',
         'swapin', '-e', f'kprobe:{name}', '--format', 'json', '--', workload('swapped'), '500')
     row, = [row for row in rows(found, 'top') if 'swapped' in row.values()]

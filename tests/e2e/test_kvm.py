@@ -254,7 +254,7 @@ class TestInAGuest:
                          f'{workload("kvmexits")} {IO} {PAGES} {MMIO}')
         lines.append(f'{BUILD}/src/cli/attar bpf:kvm_exit --threshold 20ms -q '
                      f'-o {folder}/split.json -- {workload("kvmexits")} {IO} 1 1 {SLEEPS}')
-        ended = guest.run('debian', 'sh', '-ec', '\n'.join(lines), share=[folder])
+        ended = guest.run('debian', 'sh', '-ec', '\n'.join(lines))
         assert ended.returncode == 0, ended.stderr
         assert ended.stdout.count(f'io {IO} mmio {MMIO}\n') == 3
         return lambda name: json.loads((folder / f'{name}.json').read_text())

@@ -129,12 +129,8 @@ def build(folder, name, source):
 @pytest.mark.guest('statuspage')
 def test_events_on_kernels_with_a_status_page(tmp_path):
     """These kernels print the payload of user events as hexadecimal digits."""
-    target = BUILD / 'early-of-test'
-    shutil.copy(build(tmp_path, 'early', EARLY), target)
-    try:
-        done = guest.run('statuspage', 'sh', '-c', f'{target}; cat /sys/kernel/tracing/trace')
-    finally:
-        os.unlink(target)
+    early = build(tmp_path, 'early', EARLY)
+    done = guest.run('statuspage', 'sh', '-c', f'{early}; cat /sys/kernel/tracing/trace')
     assert done.returncode == 0, (done.stdout, done.stderr)
     lines = done.stdout.splitlines()
     assert lines[:6] == ['status page of bits (Linux 6.0 to 6.3)', 'registered 0 1', 'off 0 0',
@@ -162,16 +158,11 @@ def test_self_describing_events_are_decoded(root, shop):
 
 @pytest.mark.guest('x86')
 def test_self_describing_events_are_decoded_in_the_guest(shop):
-    target = BUILD / 'shop-of-test'
-    shutil.copy(shop, target)
     script = f'''
-        {target} & shop=$!
+        {shop} & shop=$!
         until [ -e /sys/kernel/tracing/events/user_events/Shop_L4K2a ]; do :; done
         {ATTAR} trace -e user_events:Shop_L2K1Gshops,user_events:Shop_L4K2a -p $shop'''
-    try:
-        done = guest.run('x86', 'sh', '-c', script)
-    finally:
-        os.unlink(target)
+    done = guest.run('x86', 'sh', '-c', script)
     assert done.returncode == 0, done.stderr
     for line in ORDERS:
         assert line in done.stdout, (done.stdout, done.stderr)

@@ -28,7 +28,7 @@ def test_the_host_pulls_from_a_guest(spawn, tmp_path):
               f'until [ -e {go} ]; do sleep 0.1; done; exec {workload("flood")} {CALLS}\'')
 
     def boot():
-        ended.append(guest.run('x86', 'sh', '-c', script, share=[tmp_path], port=port,
+        ended.append(guest.boot('x86', 'sh', '-c', script, share=[tmp_path], port=port,
                                timeout=120))
     thread = threading.Thread(target=boot, daemon=True)
     thread.start()

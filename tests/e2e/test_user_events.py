@@ -606,7 +606,10 @@ def test_attar_may_start_before_the_kernel_has_the_event(root):
 
 @pytest.mark.guest('x86')
 def test_cgroup_option_selects_programs(root):
-    """Of two programs that share their memory, only the one in the group is shown."""
+    """
+    Of two programs that share their memory, only the one in the group is shown. In a boot of its
+    own, because a kernel keeps a hierarchy that has groups.
+    """
     script = f"""
         mkdir /tmp/groups && mount -t cgroup -o perf_event none /tmp/groups && mkdir /tmp/groups/inside || exit 1
         export PERFUME_RING=1
@@ -616,7 +619,7 @@ def test_cgroup_option_selects_programs(root):
         {ATTAR} trace -q -o /tmp/c.json --cgroups inside -N 50 -e user_events:e2e_tick/transport=shm/
         kill $inside $outside
         echo "== $inside"; cat /tmp/c.json"""
-    done = guest.run('x86', 'sh', '-c', script)
+    done = guest.boot('x86', 'sh', '-c', script)
     assert done.returncode == 0, done.stderr
     inside = re.search(r'^== (\d+)$', done.stdout, re.M)[1]
     rows, _ = lines_of(done.stdout, inside)

@@ -11,39 +11,49 @@ import guest
 HERE = guest.ROOT / 'tests/vm'
 
 
+WORDS = ['', 'two words', "it's", '$HOME `id` "quoted"', 'new\nline', '*']
+
+
+@pytest.fixture(scope='module')
+def passed(tmp_path_factory):
+    """One boot: return the shared folder in which the command ran, and the finished command."""
+    folder = tmp_path_factory.mktemp('passed')
+    (folder / 'seen').write_text('by the guest')
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv('ATTAR_TEST_WORD', "a 'b' $c")
+        return folder, guest.boot('x86', 'sh', '-c', f'''
+            pwd; cat seen; echo; echo "$ATTAR_TEST_WORD"; printf "<%s>" "$@"; echo; echo ==
+            echo kept >"{folder}/result"; ! echo lost 2>&- >"{HERE}/result" || exit 1
+            seq 100000; echo "to stderr" >/dev/stderr; exit 7''', 'sh', *WORDS, cwd=folder,
+            share=[folder])
+
+
 @pytest.mark.guest('x86')
-def test_exit_status_and_output_are_passed_on():
-    done = guest.run('x86', 'sh', '-c', 'seq 100000; echo "to stderr" >/dev/stderr; exit 7')
+def test_exit_status_and_output_are_passed_on(passed):
+    _, done = passed
     assert done.returncode == 7
-    assert done.stdout == ''.join(f'{i}\n' for i in range(1, 100001))
+    assert done.stdout.split('==\n')[1] == ''.join(f'{i}\n' for i in range(1, 100001))
     assert done.stderr == 'to stderr\n'
 
 
 @pytest.mark.guest('x86')
-def test_arguments_environment_and_folder_are_passed_on(tmp_path, monkeypatch):
-    words = ['', 'two words', "it's", '$HOME `id` "quoted"', 'new\nline', '*']
-    monkeypatch.setenv('ATTAR_TEST_WORD', "a 'b' $c")
-    (tmp_path / 'seen').write_text('by the guest')
-    done = guest.run('x86', 'sh', '-c',
-                     'pwd; cat seen; echo; echo "$ATTAR_TEST_WORD"; printf "<%s>" "$@"', 'sh',
-                     *words, cwd=tmp_path)
-    assert done.stdout == f"{tmp_path}\nby the guest\na 'b' $c\n" + ''.join(f'<{w}>' for w in words)
+def test_arguments_environment_and_folder_are_passed_on(passed):
+    folder, done = passed
+    assert done.stdout.split('==\n')[0] == \
+        f"{folder}\nby the guest\na 'b' $c\n" + ''.join(f'<{w}>' for w in WORDS) + '\n'
 
 
 @pytest.mark.guest('x86')
-def test_only_shared_folders_are_writable(tmp_path):
-    done = guest.run('x86', 'sh', '-c',
-                     f'echo kept >"{tmp_path}/result"; ! echo lost 2>&- >"{HERE}/result"',
-                     share=[tmp_path])
-    assert (done.returncode, done.stderr) == (0, '')
-    assert (tmp_path / 'result').read_text() == 'kept\n'
+def test_only_shared_folders_are_writable(passed):
+    folder, _ = passed
+    assert (folder / 'result').read_text() == 'kept\n'
     assert not (HERE / 'result').exists()
 
 
 @pytest.mark.guest('x86')
 def test_hanging_guest_is_killed():
     begin = time.monotonic()
-    done = guest.run('x86', 'sleep', 1000, timeout=6)
+    done = guest.boot('x86', 'sleep', 1000, timeout=6)
     assert done.returncode == 124
     assert 'vm: the x86 guest was killed after 6 s' in done.stderr
     assert 6 <= time.monotonic() - begin < 30
@@ -51,7 +61,7 @@ def test_hanging_guest_is_killed():
 
 @pytest.mark.guest('x86')
 def test_panic_is_reported():
-    done = guest.run('x86', 'sh', '-c', 'echo c >/proc/sysrq-trigger; sleep 100')
+    done = guest.boot('x86', 'sh', '-c', 'echo c >/proc/sysrq-trigger; sleep 100')
     assert done.returncode == 125
     assert 'the kernel of the x86 guest died: Kernel panic - not syncing: sysrq triggered crash' in \
         done.stderr
@@ -59,7 +69,7 @@ def test_panic_is_reported():
 
 @pytest.mark.guest('x86')
 def test_missing_command_has_status_127():
-    done = guest.run('x86', 'no-such-command')
+    done = guest.boot('x86', 'no-such-command')
     assert done.returncode == 127
     assert 'no-such-command' in done.stderr
 
@@ -67,8 +77,38 @@ def test_missing_command_has_status_127():
 @pytest.mark.guest('x86')
 def test_background_processes_do_not_delay_power_off():
     begin = time.monotonic()
-    assert guest.run('x86', 'sh', '-c', 'sleep 1000 & echo done').stdout == 'done\n'
+    assert guest.boot('x86', 'sh', '-c', 'sleep 1000 & echo done').stdout == 'done\n'
     assert time.monotonic() - begin < 60
+
+
+@pytest.mark.guest('x86')
+def test_commands_in_one_boot_do_not_see_each_other(tmp_path):
+    """Processes, files, mounts and settings of a command are gone when the next one runs."""
+    def state():
+        script = ('cat /proc/sys/kernel/perf_event_paranoid /sys/devices/system/cpu/online; '
+                  'ls /tmp /dev/shm; grep -c /mnt /proc/mounts; ps -e | grep -c sleep; '
+                  'cat /sys/kernel/tracing/dynamic_events')
+        return guest.run('x86', 'sh', '-c', script).stdout
+
+    before = state()
+    done = guest.run('x86', 'sh', '-c', '''
+        echo 4 >/proc/sys/kernel/perf_event_paranoid; echo 0 >/sys/devices/system/cpu/cpu1/online
+        touch /tmp/left /dev/shm/left; mount -t tmpfs none /mnt; setsid sleep 1000 &
+        echo p:left do_exit >/sys/kernel/tracing/dynamic_events
+        pwd; echo kept >result; echo "to stderr" >/dev/stderr; exit 7''', cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (7, f'{tmp_path}\n', 'to stderr\n')
+    assert (tmp_path / 'result').read_text() == 'kept\n'
+    assert state() == before
+
+
+@pytest.mark.guest('x86')
+def test_a_crash_fails_one_of_the_commands_in_a_boot():
+    done = guest.run('x86', 'sh', '-c', 'echo c >/proc/sysrq-trigger; sleep 100')
+    assert done.returncode == 125
+    assert 'Kernel panic - not syncing: sysrq triggered crash' in done.stderr
+    done = guest.run('x86', 'sleep', 1000, timeout=30)
+    assert done.returncode == 124 and 'was not finished after 30 s' in done.stderr
+    assert guest.run('x86', 'echo', 'after').stdout == 'after\n'
 
 
 def test_wrong_usage_and_unavailable_guest(tmp_path):
@@ -157,6 +197,6 @@ def test_arm64_counts_exactly(tmp_path):
 @pytest.mark.skipif(not shutil.which('shellcheck'), reason='no shellcheck here')
 def test_scripts_pass_shellcheck():
     scripts = ['arm64-sysroot', 'fetch', 'init', 'initrd-init', 'kernel', 'load', 'prepare',
-               'units']
+               'serve', 'units']
     done = subprocess.run(['shellcheck', *scripts], cwd=HERE, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
