@@ -29,7 +29,7 @@ MISTAKES = [
     (['profile', '-F', '0'], USAGE, r'attar: --freq: 0 is too small: the minimum is 1'),
     (['profile', '-F', '10000000'], USAGE,
      r'attar: --freq: 10000000 is more than the \d+ samples per second that the kernel allows '
-     r'\(kernel.perf_event_max_sample_rate\)'),
+     r'\(kernel.perf_event_max_sample_rate\): use fewer, or raise the limit as root with sysctl'),
     (['profile', '-F', 'fast'], USAGE, r"attar: --freq: 'fast' is not a number"),
     (['profile', '-F'], USAGE, r'attar: --freq needs a value: --freq HZ'),
     (['profile', '-C', '9999'], USAGE, r'attar: no such CPU: 9999 \(this system has CPUs 0-\d+\)'),
