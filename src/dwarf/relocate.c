@@ -29,7 +29,7 @@ static unsigned size_of(uint16_t machine, uint32_t type)
 	}
 }
 
-/* The value as the supplements define it: S + A. Without an addend of its own, the bytes have it. */
+/* The value as the supplements define it: S + A. If the record has no addend, the bytes have it. */
 static void apply(
 	const struct relocation *r, bool has_addend, unsigned size, uint64_t value, uint8_t *bytes)
 {

@@ -127,7 +127,7 @@ static void test_shares(void **state)
 	attar_report_free(b);
 }
 
-/* Columns whose numbers cannot be added: of two threads of one name, a ratio of 0.5 and one of 2. */
+/* Columns whose numbers cannot be added: two threads of one name with ratios of 0.5 and 2. */
 static const char *const ratios[] = {
 	"ratio", "IPC", "hit rate", "p99", "median latency", "avg", "cycles per miss", "stddev"};
 
