@@ -98,7 +98,7 @@ class TestScripts:
         lines, counts = attar('exitsnoop', EXITS)
         assert [(r['comm'], r['pid'], r['tid'], r['age'], r['exit']) for r in lines] == [
             ('a', 100, 100, 2 * MS, '3'), ('b', 200, 200, None, 'SIGSEGV'),
-            ('c', 300, 300, None, '0'), ('d', 400, 400, None, 'SIGHUP')]
+            ('c', 300, 300, None, '0'), ('d', 400, 400, 40 * MS, 'SIGHUP')]
         assert lines[0]['ppid'] == 1
         assert counts == (4, 3)
 
