@@ -48,6 +48,7 @@ static int add_event(struct attar_run *run, struct multi_trace *m, uint32_t sour
 	*e = (struct trace_event){.spec = attar_run_source_spec(run, source), .stage = stage};
 	e->name = e->spec->name;
 	r = compile_key(run, m, source, e);
+	e->field = e->key ? attar_expr_get_field(e->key) : NULL;
 	if (r == 0)
 		r = keys_compile(run, source, "comm", NULL, ATTAR_EXPR_KEY, &e->comm);
 	return r < 0 ? r : keys_compile(run, source, "role", NULL, ATTAR_EXPR_CONDITION, &e->role);
@@ -222,11 +223,28 @@ static uint64_t thread_key(const struct attar_event *ev)
 	return ev->thread->tid ? ev->thread->serial : UINT64_C(1) << 63 | ev->cpu;
 }
 
+/* The key if it is a field of the record; false: it is not. */
+static bool field_key(
+	const struct trace_event *e, const struct attar_event *ev, struct key_bytes *ret_key)
+{
+	const struct attar_sample *s = &ev->record->sample;
+	uint64_t number;
+
+	if (!e->field || (size_t)e->field->offset + e->field->size > s->raw_size)
+		return false;
+	number = attar_field_u64(e->field, s->raw, s->raw_size);
+	memcpy(ret_key->bytes, &number, sizeof(number));
+	ret_key->size = sizeof(number);
+	return true;
+}
+
 bool trace_key(const struct trace_event *e, const struct attar_event *ev,
 	const struct attar_expr_record *record, struct key_bytes *ret_key)
 {
 	uint64_t number;
 
+	if (field_key(e, ev, ret_key))
+		return true;
 	if (e->key_kind == KEY_EXPR) {
 		ret_key->size =
 			attar_expr_key(e->key, record, ret_key->bytes, sizeof(ret_key->bytes));

@@ -38,8 +38,9 @@ struct trace_event {
 	uint32_t stage;
 	unsigned roles; /* allowed by the stage; 0: only shown by --detail */
 	enum key_kind key_kind;
-	struct attar_expr *key, *role; /* NULL: none */
-	struct attar_expr *comm;       /* the name under which pairs are added up; NULL: the key */
+	struct attar_expr *key, *role;   /* NULL: none */
+	const struct attar_field *field; /* that the key is; NULL: it is computed */
+	struct attar_expr *comm; /* the name under which pairs are added up; NULL: the key */
 };
 
 /* Stored with a start. */
