@@ -32,7 +32,7 @@ static const struct attribute attributes[] = {
 	{"alias", "NAME", FORM_VALUE},
 	{"cpus", "LIST", FORM_CPUS},
 	{"key", "EXPRESSION", FORM_VALUE},
-	{"printkey", "EXPRESSION", FORM_VALUE},
+	{"printkey", "[HEADING:]EXPRESSION", FORM_VALUE},
 	{"role", "EXPRESSION", FORM_VALUE},
 	{"untraced", NULL, FORM_NONE},
 	{"optional", NULL, FORM_NONE},

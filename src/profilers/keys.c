@@ -19,7 +19,10 @@ int keys_compile(struct attar_run *run, uint32_t source, const char *name, const
 		.n_variables = sees_key,
 		.variables = &key};
 	const char *text = option ? option->value : otherwise;
+	char heading[KEYS_NAME_BYTES];
 
+	if (text && sees_key)
+		text = keys_column(text, heading);
 	return text ? attar_run_expr(run, source, text, &opts, ret_expr) : 0;
 }
 

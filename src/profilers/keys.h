@@ -7,7 +7,8 @@
 
 /*
  * Compiles the expression of an attribute of source i, or `otherwise` if the event does not have
- * the attribute; NULL in *ret_expr: it has neither. printkey= sees only the variable `key`.
+ * the attribute; NULL in *ret_expr: it has neither. printkey= sees only the variable `key`, and may
+ * begin with the heading of its column, see keys_column().
  */
 int keys_compile(struct attar_run *run, uint32_t source, const char *name, const char *otherwise,
 	unsigned flags, struct attar_expr **ret_expr);

@@ -378,6 +378,16 @@ static int on_event(struct attar_run *run, void *self, const struct attar_event 
 
 /* ---- reporting ---- */
 
+/* The heading of printkey=, or "key". */
+static void add_printed_column(const struct event *e, struct attar_section *table)
+{
+	const struct attar_event_option *option = attar_spec_get_option(e->spec, "printkey");
+	char name[KEYS_NAME_BYTES];
+	bool is_named = keys_column(option->value, name) != option->value;
+
+	attar_section_column(table, is_named ? name : "key", ATTAR_UNIT_TEXT);
+}
+
 static void add_headings(const struct top *top, struct attar_section *table)
 {
 	const struct event *first = &top->of[0];
@@ -387,7 +397,7 @@ static void add_headings(const struct top *top, struct attar_section *table)
 	else if (!first->key)
 		attar_section_column(table, "tid", ATTAR_UNIT_ID);
 	else if (first->print)
-		attar_section_column(table, "key", ATTAR_UNIT_TEXT);
+		add_printed_column(first, table);
 	else
 		keys_add_columns(table, first->key);
 	for (size_t i = 0; i < top->n_columns; i++)
@@ -508,7 +518,8 @@ static int top_report(
 	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
 {
 	struct top *top = self;
-	struct attar_section *table = attar_report_table(report, "top");
+	struct attar_section *table =
+		attar_report_table(report, attar_run_profiler(run)->name); /* of the preset */
 	int r = attar_keytable_end_interval(top->table);
 	struct attar_keyrow **rows;
 	size_t n;

@@ -51,7 +51,7 @@ def test_swapin(tmp_path):
     text = 'event probe:swap_read_folio\n' + ''.join(
         f'1.{i:09d} 0 {7 + i % 3 // 2}/{7 + i % 3 // 2} c{i % 3 // 2} probe:swap_read_folio\n'
         for i in range(9))
-    found = rows(of_script(tmp_path, text, 'swapin', '-e', 'probe:swap_read_folio'), 'top')
+    found = rows(of_script(tmp_path, text, 'swapin', '-e', 'probe:swap_read_folio'), 'swapin')
     assert sorted(value for row in found for name, value in row.items()
                   if name == 'probe:swap_read_folio') == [3, 6]
 
@@ -104,6 +104,6 @@ def test_pages_that_are_read_from_swap(kernel, name):
         mkswap -f /dev/ram0 >/dev/null 2>&1 && swapon /dev/ram0
         echo 0 >/proc/sys/vm/page-cluster''',
         'swapin', '-e', f'kprobe:{name}', '--format', 'json', '--', workload('swapped'), '500')
-    row, = [row for row in rows(found, 'top') if 'swapped' in row.values()]
+    row, = [row for row in rows(found, 'swapin') if 'swapped' in row.values()]
     assert absent == 500
     assert 500 in row.values()

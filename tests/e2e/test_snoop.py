@@ -247,7 +247,7 @@ def test_netqtop():
     for _ in range(30):
         to.sendto(bytes(100), to.getsockname())
     '''
-    found = lines(run('netqtop', '--format', 'json', *python(program)), 'top')
+    found = lines(run('netqtop', '--format', 'json', *python(program)), 'netqtop')
     lo = next(r for r in found if r['name'] == 'lo')
     assert lo['tx_packets'] == 30 and lo['tx_bytes'] == 30 * (100 + 8 + 20 + 14)
     assert lo['rx_packets'] == 30
@@ -272,8 +272,8 @@ def test_fileslower():
 @pytest.mark.usefixtures('root')
 def test_syscount():
     program = 'import os\nfor _ in range(300): os.getppid()\n'
-    found = lines(run('syscount', '--format', 'json', *python(program)), 'top')
-    assert next(r for r in found if r['key'] == 'getppid')['count'] == 300
+    found = lines(run('syscount', '--format', 'json', *python(program)), 'syscount')
+    assert next(r for r in found if r['syscall'] == 'getppid')['count'] == 300
 
 
 @pytest.mark.usefixtures('root')

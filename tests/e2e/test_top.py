@@ -42,6 +42,11 @@ def test_names_of_keys():
     assert rows[0] == {'key': 'getppid', 'raw_syscalls:sys_enter': CALLS}
 
 
+def test_heading_of_keys():
+    rows, _ = top('-e', 'raw_syscalls:sys_enter//key=id/printkey=call:syscall_name(key)/', *FLOOD)
+    assert rows[0] == {'call': 'getppid', 'raw_syscalls:sys_enter': CALLS}
+
+
 def test_printf_of_keys():
     rows, _ = top('-e', 'raw_syscalls:sys_enter//key=id/printkey=printf("<%d>",key)/', *FLOOD)
     assert re.fullmatch(r'<\d+>', rows[0]['key'])
