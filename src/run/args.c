@@ -29,11 +29,15 @@ static bool takes_value(const struct attar_option *o)
 	return o && !o->implied && o->type != ATTAR_OPTION_FLAG && o->type != ATTAR_OPTION_SWITCH;
 }
 
-/* -g takes no value, but --call-graph takes the method that perf's option has as its next word. */
-static bool takes_next(const struct attar_option *o, const char *next)
+/*
+ * -g takes no value, but --call-graph takes the method that perf's option has as its next word. In
+ * profilers with an operand, another word is that.
+ */
+static bool takes_next(const struct attar_run *run, const struct attar_option *o, const char *next)
 {
-	return takes_value(o) ||
-	       (o && next && !strcmp(o->name, "call-graph") && user_stacks_is_method(next));
+	if (!o || !next || strcmp(o->name, "call-graph") != 0)
+		return takes_value(o);
+	return user_stacks_is_method(next) || (next[0] != '-' && !run->profiler->operand);
 }
 
 /* These return the number of words used, or a negative errno. */
@@ -47,7 +51,7 @@ static int set_long(struct attar_run *run, const char *word, const char *next)
 
 	if (!name)
 		return base_oom();
-	separate = !equals && takes_next(find_name(run, name), next);
+	separate = !equals && takes_next(run, find_name(run, name), next);
 	r = attar_run_set(run, name, equals ? equals + 1 : separate ? next : NULL);
 	return r < 0 ? r : 1 + separate;
 }

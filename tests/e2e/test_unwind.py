@@ -136,3 +136,10 @@ def test_unknown_methods(method):
     ended = run('profile', '-g', '--unwind', method, '-d', '1ms')
     assert ended.returncode == 2
     assert 'the methods are fp' in ended.stderr
+
+
+@pytest.mark.parametrize('words', [('xyz',), ('xyz', '--', 'true')])
+def test_unknown_words_after_call_graph(words):
+    ended = run('profile', '--call-graph', *words)
+    assert ended.returncode == 2
+    assert '--unwind xyz: the methods are fp (frame pointers), dwarf' in ended.stderr
