@@ -226,7 +226,7 @@ static void counts_processes_that_are_created(void **state)
 	PmuClose(pd);
 }
 
-static void new_processes_have_rows_of_their_own(void **state)
+static void new_processes_have_separate_rows(void **state)
 {
 	struct PmuData *data;
 	struct test_attr test;
@@ -566,7 +566,7 @@ int main(void)
 		cmocka_unit_test(counts_each_cpu),
 		cmocka_unit_test(a_group_is_read_together),
 		cmocka_unit_test(counts_processes_that_are_created),
-		cmocka_unit_test(new_processes_have_rows_of_their_own),
+		cmocka_unit_test(new_processes_have_separate_rows),
 		cmocka_unit_test(tasks_of_two_threads),
 		cmocka_unit_test(a_hundred_tasks),
 		cmocka_unit_test(a_collection_counts_its_time),

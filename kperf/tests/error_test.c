@@ -467,7 +467,7 @@ static void a_number_of_tasks_is_the_most(void **state)
 		PmuClose(pds[--n]);
 }
 
-static void data_of_nobody(void **state)
+static void foreign_data_is_refused(void **state)
 {
 	struct PmuData mine = {0}, *list = NULL;
 	char path[] = "/no/such/folder/file";
@@ -635,7 +635,7 @@ int main(void)
 		cmocka_unit_test(mappings_outside_of_memory),
 		cmocka_unit_test(descriptors_of_no_task),
 		cmocka_unit_test(a_number_of_tasks_is_the_most),
-		cmocka_unit_test(data_of_nobody),
+		cmocka_unit_test(foreign_data_is_refused),
 		cmocka_unit_test(lists),
 		cmocka_unit_test(metrics_of_devices),
 		cmocka_unit_test(frequencies),

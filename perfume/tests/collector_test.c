@@ -104,7 +104,7 @@ static void a_forked_child_is_read_too(void **state)
 	perfume_collector_free(collector);
 }
 
-static void a_fork_in_the_middle_of_a_record_does_no_harm(void **state)
+static void a_fork_in_the_middle_of_a_record_keeps_the_ring_valid(void **state)
 {
 	struct program program = start("forking_in_handlers", 200, NULL);
 	struct perfume_collector *collector = collector_for("ring_*", program.pid);
@@ -493,7 +493,7 @@ int main(void)
 		CASE(a_short_program_is_read_from_its_first_event),
 		CASE(requests_reach_programs_that_start_later),
 		CASE(a_forked_child_is_read_too),
-		CASE(a_fork_in_the_middle_of_a_record_does_no_harm),
+		CASE(a_fork_in_the_middle_of_a_record_keeps_the_ring_valid),
 		CASE(a_program_is_read_after_an_exec),
 		CASE(payloads_of_every_length_arrive_or_are_refused),
 		CASE(events_of_each_thread_are_in_order),

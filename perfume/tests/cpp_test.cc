@@ -56,7 +56,7 @@ static void a_string_may_be_of_any_sort(void **)
 	shop::perfume_event_cpp_order.target = PERFUME_NO_TARGET;
 }
 
-static void what_nobody_listens_to_is_not_evaluated(void **)
+static void arguments_are_not_evaluated_without_a_listener(void **)
 {
 	int evaluated = 0;
 
@@ -81,7 +81,7 @@ int main()
 {
 	const CMUnitTest tests[] = {
 		cmocka_unit_test(a_string_may_be_of_any_sort),
-		cmocka_unit_test(what_nobody_listens_to_is_not_evaluated),
+		cmocka_unit_test(arguments_are_not_evaluated_without_a_listener),
 		cmocka_unit_test(the_dynamic_interface_is_the_same),
 	};
 

@@ -203,7 +203,7 @@ static void a_too_long_payload_is_refused(void **state)
 }
 
 /* On kernels before 6.4 the word permanently says to check the status page. */
-static void the_status_page_is_used_if_the_word_says_so(void **state)
+static void the_status_page_is_used_if_the_word_is_set(void **state)
 {
 	static uint8_t page[4096];
 	struct perfume_event *event = &perfume_event_order_placed;
@@ -265,7 +265,7 @@ int main(void)
 		cmocka_unit_test(dynamic_fields_follow_in_their_order),
 		cmocka_unit_test(twenty_fields_fit),
 		cmocka_unit_test(a_too_long_payload_is_refused),
-		cmocka_unit_test(the_status_page_is_used_if_the_word_says_so),
+		cmocka_unit_test(the_status_page_is_used_if_the_word_is_set),
 		cmocka_unit_test(two_source_files_must_agree_on_the_fields),
 	};
 

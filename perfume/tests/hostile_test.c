@@ -101,7 +101,7 @@ static void an_invalid_area_is_refused(void **state)
  * Random corruption of every kind while the collector reads: it terminates, does not crash and
  * stays within bounds.
  */
-static void a_forged_area_does_no_harm(void **state)
+static void a_corrupt_area_is_harmless(void **state)
 {
 	static const uint64_t odd[] = {0, 1, 8, 15, 16, 0xffff, 0x10000, 0x7fffffff, 0xffffffff,
 		1ULL << 32, 1ULL << 63, UINT64_MAX, FORGED_RING, FORGED_RING - 8, 4096};
@@ -275,7 +275,7 @@ static int count_one(void *n, const struct perfume_registered *registered)
 	return 0;
 }
 
-static void memory_that_never_arrives_blocks_nobody(void **state)
+static void memory_that_never_arrives_blocks_no_collector(void **state)
 {
 	struct perfume_collector *collector = collector_for("forged", -1);
 	struct timespec before, after;
@@ -472,7 +472,7 @@ static void a_lock_on_the_request_file_blocks_no_collector(void **state)
 }
 
 /* A user who may write to the area overwrites all of it. The program continues. */
-static void a_scribbling_collector_does_no_harm(void **state)
+static void a_collector_that_overwrites_the_area_is_harmless(void **state)
 {
 	struct program program = start("sixty_four_threads", 1, NULL);
 	struct perfume_collector *collector = collector_for("ring_tick", program.pid);
@@ -498,15 +498,15 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(an_invalid_area_is_refused),
-		CASE(a_forged_area_does_no_harm),
+		CASE(a_corrupt_area_is_harmless),
 		CASE(a_record_from_the_future_gets_the_current_time),
-		CASE(memory_that_never_arrives_blocks_nobody),
+		CASE(memory_that_never_arrives_blocks_no_collector),
 		CASE(a_lock_left_by_a_killed_collector_is_released),
 		CASE(a_lost_slot_is_not_shared),
 		CASE(a_collector_is_not_taken_for_a_program),
 		CASE(nothing_is_sent_to_another_user),
 		CASE(a_lock_on_the_request_file_blocks_no_collector),
-		CASE(a_scribbling_collector_does_no_harm),
+		CASE(a_collector_that_overwrites_the_area_is_harmless),
 	};
 
 	live_alone();

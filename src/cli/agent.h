@@ -49,7 +49,7 @@ struct agent_metrics_text {
 };
 int agent_metrics_merge(struct buf *out, struct agent_metrics_text *texts, size_t n);
 
-/* ---- agent_rights.c ---- */
+/* ---- agent_privileges.c ---- */
 
 /*
  * Changes to the user, if one is given, and gives up all capabilities but those that profilers need

@@ -8,7 +8,7 @@
 #include "base/base.h"
 #include "base/buf.h"
 #include "cli/cli.h"
-#include "cli/closer.h"
+#include "cli/background_close.h"
 #include "cli/commands.h"
 #include "cli/control.h"
 #include "cli/outputs.h"
@@ -242,7 +242,7 @@ int command_profiler(int argc, char **argv)
 	free(args.events);
 	signals_release();
 	if (attar_run_slow_closes(s.run) > SLOW_CLOSES_MAX)
-		closer_start();
+		background_close_start();
 	attar_run_free(s.run);
 	if (s.interrupted)
 		signals_raise();

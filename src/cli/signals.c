@@ -4,7 +4,7 @@
 #include <signal.h>
 
 #include "base/base.h"
-#include "cli/closer.h"
+#include "cli/background_close.h"
 
 enum { SAME_REQUEST_NS = 500000000 };
 
@@ -39,7 +39,7 @@ static bool is_same_request(int number, const siginfo_t *info)
 /* The handled signals are blocked here: the default action takes effect on return. */
 static void end_now(int number)
 {
-	closer_start();
+	background_close_start();
 	signal(number, SIG_DFL);
 	raise(number);
 }

@@ -14,7 +14,7 @@
 #include "perf/capabilities.h"
 #include "perf/kernel.h"
 #include "perf/open.h"
-#include "perf/rights.h"
+#include "perf/permission_error.h"
 
 #define MOUNT_PROC "mount -t proc proc /proc, as root"
 #define MOUNT_SYS  "mount -t sysfs sysfs /sys, as root"
@@ -69,7 +69,7 @@ static bool is_not_mounted(struct finding *f, const char *where, const char *rem
 
 static int try_own_code(void)
 {
-	return rights_try_own_code(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK);
+	return permission_try_own_code(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK);
 }
 
 /* The cause, as far as it is known, of a refusal by kernel.perf_event_paranoid or an LSM. */
@@ -85,7 +85,7 @@ static void add_refusal(struct finding *f, int error)
 		.instance = {.pid = 0, .cpu = -1}};
 	const struct kernel *k = kernel_get();
 
-	rights_explain(&refusal);
+	permission_error_explain(&refusal);
 	found(f, ATTAR_CHECK_BLOCKED, attar_error());
 	if (k->perfmon || k->paranoid <= 2) {
 		buf_str(&f->remedy, "allow perf events in the policy of the security module");
@@ -103,7 +103,7 @@ static void check_perf(struct finding *f)
 		found(f, ATTAR_CHECK_READY, "perf_event_open(2) works");
 		return;
 	}
-	if (rights_refused_by_seccomp()) {
+	if (permission_refused_by_seccomp()) {
 		found(f, ATTAR_CHECK_BLOCKED, "a seccomp filter refuses perf_event_open(2)");
 		buf_str(&f->remedy,
 			"docker run --cap-add PERFMON, or --security-opt seccomp=FILE with a "
@@ -171,9 +171,9 @@ static void check_system_wide(struct finding *f)
 
 static void check_seccomp(struct finding *f)
 {
-	if (!rights_has_seccomp_filter()) {
+	if (!permission_has_seccomp_filter()) {
 		found(f, ATTAR_CHECK_READY, "no filter");
-	} else if (!rights_refused_by_seccomp()) {
+	} else if (!permission_refused_by_seccomp()) {
 		found(f, ATTAR_CHECK_READY, "a filter is active and allows perf_event_open(2)");
 	} else {
 		found(f, ATTAR_CHECK_BLOCKED, "a filter refuses perf_event_open(2)");

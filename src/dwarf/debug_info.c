@@ -3,7 +3,7 @@
 
 #include "dwarf/constants.h"
 #include "dwarf/line_table.h"
-#include "dwarf/naming.h"
+#include "dwarf/function_name.h"
 #include "dwarf/scopes.h"
 #include "dwarf/split.h"
 #include "dwarf/unit_index.h"

@@ -2,7 +2,7 @@
 #include "dwarf/scopes.h"
 
 #include "dwarf/constants.h"
-#include "dwarf/naming.h"
+#include "dwarf/function_name.h"
 #include "dwarf/ranges.h"
 
 enum { SCOPES_MAX = 1 << 26 };

@@ -25,7 +25,7 @@ struct counter_fd {
 	int cgroup;  /* index, -1: none */
 	uint64_t id; /* the kernel's; 0: not read yet, see counter_id() */
 	struct counter_base base;
-	/* For CPUs that go offline and online, see cpus.c. */
+	/* For CPUs that go offline and online, see counter_hotplug.c. */
 	uint32_t departures; /* how often the CPU had gone offline when the fd was opened */
 	bool gone;           /* the CPU is offline: base holds its count, negated */
 	bool fresh;          /* reopened, but not enabled yet */

@@ -16,13 +16,13 @@
 #include "perf/attr_bisect.h"
 #include "perf/kernel.h"
 #include "perf/open.h"
-#include "perf/rights.h"
+#include "perf/permission_error.h"
 
 /* ---- missing events ---- */
 
 static bool has_cycles(void)
 {
-	return rights_try_own_code(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES) == 0;
+	return permission_try_own_code(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES) == 0;
 }
 
 static int open_error_no_hardware(const struct refusal *r)
@@ -43,7 +43,7 @@ static int open_error_no_pmu_event(const struct refusal *r)
 {
 	struct buf pmu _cleanup_(buf_done) = {0};
 
-	rights_find_pmu(&pmu, r->attr->attr.type);
+	permission_find_pmu(&pmu, r->attr->attr.type);
 	if (!pmu.len)
 		return attar_fail(-EOPNOTSUPP,
 			"'%s' is not available: this system has no PMU of type %u" ATTAR_FIX
@@ -355,7 +355,7 @@ int open_error_refusal(const struct refusal *r)
 	switch (-r->error) {
 	case EACCES:
 	case EPERM:
-		return rights_explain(r);
+		return permission_error_explain(r);
 	case ENOENT:
 		return open_error_missing(r);
 	case ENODEV:

@@ -7,7 +7,7 @@
 #define PROFILERS_OVERVIEW_H
 
 #include "attar/run.h"
-#include "duty.h"
+#include "duty_cycle.h"
 #include "system_stat.h"
 #include "thread_times.h"
 

@@ -7,7 +7,7 @@
 #define PROFILERS_THREAD_TIMES_H
 
 #include "attar/run.h"
-#include "frames.h"
+#include "kernel_frames.h"
 
 enum { THREAD_COMM_BYTES = 16, THREAD_DEPTH_MAX = 64 };
 

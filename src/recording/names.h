@@ -15,7 +15,7 @@
 
 #include "base/buf.h"
 #include "recording/recording.h"
-#include "symbol/stored.h"
+#include "symbol/stored_symbols.h"
 
 #define NAMES_MAGIC 0x73656d616e727461ULL /* "atrnames" on a little-endian machine */
 

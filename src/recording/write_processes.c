@@ -8,7 +8,7 @@
 
 #include "base/file.h"
 #include "base/proc.h"
-#include "recording/this_kernel.h"
+#include "recording/running_kernel.h"
 #include "recording/writer_internal.h"
 #include "symbol/maps.h"
 
@@ -74,10 +74,10 @@ static void put_kernel_map(
  */
 static void put_kernel(const struct synthesis *s)
 {
-	uint64_t start = this_kernel_address("_text"), end = this_kernel_address("_etext");
+	uint64_t start = running_kernel_address("_text"), end = running_kernel_address("_etext");
 
 	if (!start)
-		start = this_kernel_address("_stext");
+		start = running_kernel_address("_stext");
 	if (start && end > start)
 		put_kernel_map(s, start, end - start, start, "[kernel.kallsyms]_text");
 }

@@ -17,7 +17,7 @@
 #include "run/count_cpus.h"
 #include "run/expressions.h"
 #include "event/kernel_filter.h"
-#include "event/leftout.h"
+#include "event/skipped_events.h"
 #include "run/run.h"
 
 enum { MEMBERS_MAX = 256 };
@@ -236,7 +236,7 @@ static int open_members(struct attar_run *run, struct counted *c, size_t n)
 		r = set_filters(run, c, n);
 		is_mistake = r == -EINVAL;
 	}
-	if (r < 0 && leftout_may(c->pub.spec, r)) {
+	if (r < 0 && skipped_events_allows(c->pub.spec, r)) {
 		c->group = attar_group_close(c->group);
 		c->is_left_out = true;
 		return r;
@@ -258,7 +258,7 @@ static size_t group_size(const counted_list *list, size_t first)
 static int open_groups(struct attar_run *run)
 {
 	counted_list *list = &run->counts.list;
-	struct leftout left = {0};
+	struct skipped_events left = {0};
 	int r = 0, ended;
 
 	for (size_t i = 0, n; i < list->n && r == 0; i += n) {
@@ -266,9 +266,9 @@ static int open_groups(struct attar_run *run)
 		r = run_opening(run, run->sources.list.n + i);
 		if (r == 0)
 			r = open_members(run, &list->at[i], n);
-		r = leftout_take(&left, list->at[i].pub.spec, r);
+		r = skipped_events_add(&left, list->at[i].pub.spec, r);
 	}
-	ended = leftout_end(&left);
+	ended = skipped_events_end(&left);
 	return r < 0 ? r : ended;
 }
 
@@ -299,7 +299,7 @@ int counts_open(struct attar_run *run)
 		note_refused(list);
 	r = threads_open(run);
 	if (r == 0)
-		r = starters_open(run);
+		r = creator_counts_open(run);
 	return r == 0 ? threads_remember_comms(run) : r;
 }
 
@@ -320,7 +320,7 @@ static void close_one(struct counted *c)
 
 int counts_close(struct attar_run *run)
 {
-	starters_close(run);
+	creator_counts_close(run);
 	vec_each (&run->counts.list, c) {
 		if (c->group && run_stop_asked(run))
 			return attar_fail(-ECANCELED, "stopped while events were being closed");
@@ -331,7 +331,7 @@ int counts_close(struct attar_run *run)
 
 void counts_done(struct attar_run *run)
 {
-	starters_close(run);
+	creator_counts_close(run);
 	vec_each (&run->counts.list, c)
 		close_one(c);
 	vec_done(&run->counts.list);
@@ -349,7 +349,7 @@ int counts_enable(struct attar_run *run)
 	vec_each (&run->counts.list, c)
 		if (c->group && r == 0)
 			r = attar_group_enable(c->group);
-	return r == 0 ? starters_enable(run) : r;
+	return r == 0 ? creator_counts_enable(run) : r;
 }
 
 int counts_disable(struct attar_run *run)
@@ -359,7 +359,7 @@ int counts_disable(struct attar_run *run)
 	vec_each (&run->counts.list, c)
 		if (c->group && r == 0)
 			r = attar_group_disable(c->group);
-	return r == 0 ? starters_disable(run) : r;
+	return r == 0 ? creator_counts_disable(run) : r;
 }
 
 /* The members c[0..n) at one instance. */

@@ -19,7 +19,7 @@ struct counted {
 	struct recorded_count recorded; /* of --input */
 	char *refused;
 	bool leads;
-	bool is_left_out; /* matched by a pattern and refused: see event/leftout.h */
+	bool is_left_out; /* matched by a pattern and refused: see event/skipped_events.h */
 };
 
 typedef VEC(struct counted) counted_list;

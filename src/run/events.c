@@ -98,7 +98,7 @@ static int choose_filter(struct attar_run *run, struct source *s)
 	if (spec->kind == ATTAR_EVENT_USER || run->replay)
 		return 0; /* not in the kernel: filtered in user space */
 	r = run_choose_filter(run, spec, &choice);
-	if (r == -EINVAL && spec->pattern) /* it may be left out: see event/leftout.h */
+	if (r == -EINVAL && spec->pattern) /* it may be left out: see event/skipped_events.h */
 		return own_filter(s, spec->filter);
 	if (r < 0)
 		return r;

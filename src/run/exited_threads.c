@@ -160,10 +160,10 @@ static struct counted *instance_of(struct attar_run *run, uint64_t id, size_t *r
 }
 
 /* *ret_ended is NULL, without an error, if the table is full. */
-static int add_ended(struct attar_run *run, pid_t tid, pid_t starter, const char *comm,
+static int add_ended(struct attar_run *run, pid_t tid, pid_t creator, const char *comm,
 	struct ended_thread **ret_ended)
 {
-	struct ended_thread e = {.tid = tid, .starter = starter};
+	struct ended_thread e = {.tid = tid, .creator = creator};
 	struct threads *t = &run->threads;
 
 	*ret_ended = NULL;
@@ -191,34 +191,34 @@ static int add_ended(struct attar_run *run, pid_t tid, pid_t starter, const char
 
 static int on_fork_record(struct attar_run *run, const struct attar_record *rec)
 {
-	pid_t starter = task_watch_starter(run, rec->id);
+	pid_t creator = task_watch_creator(run, rec->id);
 	uint32_t tid = rec->task.tid;
 
-	if (starter < 0 || map_get(&run->threads.watched, tid))
+	if (creator < 0 || map_get(&run->threads.watched, tid))
 		return 0;
-	return map_put(&run->threads.running, tid, (uint64_t)starter) < 0 ? base_oom() : 0;
+	return map_put(&run->threads.running, tid, (uint64_t)creator) < 0 ? base_oom() : 0;
 }
 
-/* The thread that last had the tid, if it belongs to the starter. */
-static struct ended_thread *find_ended(struct attar_run *run, pid_t tid, pid_t starter)
+/* The thread that last had the tid, if it belongs to the creator. */
+static struct ended_thread *find_ended(struct attar_run *run, pid_t tid, pid_t creator)
 {
 	const uint64_t *at = map_get(&run->threads.by_tid, (uint64_t)tid);
 	struct ended_thread *ended = at ? &run->threads.ended.at[*at] : NULL;
 
-	return ended && ended->starter == starter ? ended : NULL;
+	return ended && ended->creator == creator ? ended : NULL;
 }
 
 /* Its READ records are in other rings, and may have been handled before. */
 static int note_created_exit(
-	struct attar_run *run, pid_t tid, pid_t starter, const struct attar_thread *thread)
+	struct attar_run *run, pid_t tid, pid_t creator, const struct attar_thread *thread)
 {
-	struct ended_thread *ended = find_ended(run, tid, starter);
+	struct ended_thread *ended = find_ended(run, tid, creator);
 	const char *comm = thread ? thread->comm : "";
 	int r = 0;
 
 	map_remove(&run->threads.running, (uint64_t)tid);
 	if (!ended || ended->exited)
-		r = add_ended(run, tid, starter, comm, &ended);
+		r = add_ended(run, tid, creator, comm, &ended);
 	else if (!(ended->comm = intern_text(&run->texts, comm)))
 		r = base_oom();
 	if (r < 0 || !ended)
@@ -231,17 +231,17 @@ static int note_created_exit(
 /* A watched thread keeps its name for the report; any other was created during the run. */
 static int on_exit_record(struct attar_run *run, const struct attar_event *ev)
 {
-	pid_t tid = (pid_t)ev->record->task.tid, starter = task_watch_starter(run, ev->record->id);
+	pid_t tid = (pid_t)ev->record->task.tid, creator = task_watch_creator(run, ev->record->id);
 	bool unwatched = ev->thread && ev->thread->process->unwatched;
 
-	if (starter < 0)
+	if (creator < 0)
 		return 0;
 	if (map_get(&run->threads.watched, (uint64_t)tid)) {
 		if (unwatched && map_put(&run->threads.unwatched, (uint64_t)tid, 1) < 0)
 			return base_oom();
 		return ev->thread ? threads_keep_comm(run, tid, ev->thread->comm) : 0;
 	}
-	return note_created_exit(run, tid, starter, ev->thread);
+	return note_created_exit(run, tid, creator, ev->thread);
 }
 
 bool run_is_unwatched(const struct attar_run *run, pid_t tid)
@@ -271,7 +271,7 @@ static bool find_value(const struct attar_record *rec, struct attar_value *ret_v
 /* Handles a READ record: the thread's own count in one of its creator's instances. */
 static int take_count(struct attar_run *run, const struct attar_event *ev)
 {
-	pid_t tid = (pid_t)ev->record->read.tid, starter;
+	pid_t tid = (pid_t)ev->record->read.tid, creator;
 	struct ended_thread *ended;
 	struct attar_value value;
 	struct counted *c;
@@ -280,11 +280,11 @@ static int take_count(struct attar_run *run, const struct attar_event *ev)
 	c = instance_of(run, ev->record->id, &instance);
 	if (!c || !find_value(ev->record, &value))
 		return 0;
-	starter = attar_counter_instance_at(c->pub.counter, instance).tid;
-	ended = find_ended(run, tid, starter);
+	creator = attar_counter_instance_at(c->pub.counter, instance).tid;
+	ended = find_ended(run, tid, creator);
 	if (!ended) {
 		const char *comm = run_comm(run, tid);
-		int r = add_ended(run, tid, starter, comm ? comm : "", &ended);
+		int r = add_ended(run, tid, creator, comm ? comm : "", &ended);
 
 		if (r < 0 || !ended)
 			return r;
@@ -338,7 +338,7 @@ bool run_is_complete(const struct attar_run *run, const struct ended_thread *end
 	if (!c || ended->parts[i] == run->target->cpus.n)
 		return true;
 	for (size_t instance = 0; instance < attar_counter_instances(c); instance++)
-		expected += attar_counter_instance_at(c, instance).tid == ended->starter;
+		expected += attar_counter_instance_at(c, instance).tid == ended->creator;
 	return ended->parts[i] >= expected;
 }
 
@@ -359,7 +359,7 @@ int threads_settle(struct attar_run *run)
 		if (map_put(&t->mixed, it->value, 1) < 0)
 			return base_oom();
 	vec_each (&t->ended, it)
-		if (!has_all(run, it) && map_put(&t->mixed, (uint64_t)it->starter, 1) < 0)
+		if (!has_all(run, it) && map_put(&t->mixed, (uint64_t)it->creator, 1) < 0)
 			return base_oom();
 	return 0;
 }

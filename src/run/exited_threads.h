@@ -10,10 +10,10 @@
 /* A thread that has exited. */
 struct ended_thread {
 	pid_t tid;
-	pid_t starter;              /* the watched thread in whose counters it was counted */
+	pid_t creator;              /* the watched thread in whose counters it was counted */
 	const char *comm;           /* last known name; "": none. Borrowed from the run */
 	bool exited;                /* its EXIT record was handled */
-	bool reported;              /* false: its count is included in its starter's */
+	bool reported;              /* false: its count is included in its creator's */
 	bool unwatched;             /* it is still running: see attar_process.unwatched */
 	struct attar_value *values; /* its own, one for each of the run's counters */
 	uint32_t *parts;            /* for each value: number of CPUs that reported it so far */
@@ -27,8 +27,8 @@ struct threads {
 	struct map by_tid;              /* tid -> index in ended of its latest user */
 	struct map instances;           /* event id -> counter number << 32 | instance */
 	struct map watched;             /* tid -> 1: threads with their own counters */
-	struct map running;             /* tid of a running thread -> tid of its starter */
-	struct map mixed;     /* tid -> 1: starters of a thread without a separate count */
+	struct map running;             /* tid of a running thread -> tid of its creator */
+	struct map mixed;     /* tid -> 1: creators of a thread without a separate count */
 	struct map unwatched; /* tid -> 1: watched threads with attar_process.unwatched */
 	bool too_many;
 	bool has_losses; /* records were lost: any thread may be mixed */
@@ -59,7 +59,7 @@ bool run_is_mixed(const struct attar_run *run, pid_t tid);
 
 /*
  * Whether all parts of the exited thread's value of counter number i have been reported; otherwise
- * its starter's value includes the rest.
+ * its creator's value includes the rest.
  */
 bool run_is_complete(const struct attar_run *run, const struct ended_thread *ended, size_t i);
 

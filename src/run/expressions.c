@@ -7,7 +7,7 @@
 #include "base/check.h"
 #include "base/opts.h"
 #include "expr/filter.h"
-#include "recording/this_kernel.h"
+#include "recording/running_kernel.h"
 #include "run/run.h"
 #include "stream/expr_names.h"
 #include "stream/stream.h"

@@ -6,7 +6,7 @@
 #include "perf/counter.h"
 #include "perf/target.h"
 #include "event/kernel_filter.h"
-#include "event/leftout.h"
+#include "event/skipped_events.h"
 #include "run/run.h"
 #include "stream/stream.h"
 
@@ -140,7 +140,7 @@ static int close_events(struct attar_run *run)
 
 static int open_sources(struct attar_run *run)
 {
-	struct leftout left = {0};
+	struct skipped_events left = {0};
 	int r = 0, ended;
 
 	run->opening.shown = base_now() + PROGRESS_NS;
@@ -151,12 +151,12 @@ static int open_sources(struct attar_run *run)
 		if (r < 0)
 			break;
 		r = run_open_source(run, s);
-		s->is_left_out = r < 0 && leftout_may(s->spec, r);
-		r = leftout_take(&left, s->spec, r);
+		s->is_left_out = r < 0 && skipped_events_allows(s->spec, r);
+		r = skipped_events_add(&left, s->spec, r);
 		if (r < 0)
 			break;
 	}
-	ended = leftout_end(&left);
+	ended = skipped_events_end(&left);
 	return r < 0 ? r : ended;
 }
 

@@ -2,7 +2,7 @@
 #include "run/recorded_names.h"
 
 #include "recording/names.h"
-#include "recording/this_kernel.h"
+#include "recording/running_kernel.h"
 #include "run/run.h"
 #include "symbol/symbols.h"
 
@@ -24,7 +24,7 @@ int recorded_names_open(struct attar_run *run)
 		symbols_set_stored(run->symbols, stored);
 		return 0;
 	}
-	names->same_build = this_kernel_recorded(run->replay->recording, &names->why);
+	names->same_build = running_kernel_is_recorded(run->replay->recording, &names->why);
 	if (names->same_build)
 		names->why = "does not say where the code of the kernel was";
 	return 0;
@@ -36,7 +36,7 @@ int recorded_names_open(struct attar_run *run)
  */
 static bool is_at(const char *symbol, uint64_t address)
 {
-	uint64_t here = this_kernel_address(symbol);
+	uint64_t here = running_kernel_address(symbol);
 
 	return !here || here == address;
 }

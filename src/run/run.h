@@ -32,7 +32,7 @@
 #include "run/shared.h"
 #include "run/sources.h"
 #include "run/spans.h"
-#include "run/starters.h"
+#include "run/creator_counts.h"
 #include "run/stop.h"
 #include "run/task_watch.h"
 #include "run/user_stacks.h"
@@ -95,7 +95,7 @@ struct attar_run {
 	/* What is counted. */
 	struct counts counts;
 	struct threads threads;
-	struct starters starters;
+	struct creator_counts creators;
 	struct task_watch tasks;
 
 	/* The loop and its results. */

@@ -25,7 +25,7 @@ struct source {
 	struct usdt *usdt;    /* converts its records; NULL: they are delivered unchanged */
 	struct filter *keep;  /* applied in user space; NULL: every sample is kept */
 	struct filter *spare; /* replaces all but our own part of filter if the kernel rejects it */
-	bool is_left_out;     /* matched by a pattern and refused: see event/leftout.h */
+	bool is_left_out;     /* matched by a pattern and refused: see event/skipped_events.h */
 	const struct attar_input *input; /* the fields that the profiler wants; NULL: none */
 	const struct attar_field *fields[ATTAR_INPUT_FIELDS]; /* as bound: attar_event.fields */
 	struct run_timer *timer;                              /* NULL: not a timer */

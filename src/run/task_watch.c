@@ -63,7 +63,7 @@ static int note_starters(struct task_watch *w)
 	for (size_t i = 0; i < attar_counter_instances(w->counter); i++) {
 		struct attar_counter_instance at = attar_counter_instance_at(w->counter, i);
 
-		if (map_put(&w->starters, at.id, (uint64_t)at.tid) < 0)
+		if (map_put(&w->creators, at.id, (uint64_t)at.tid) < 0)
 			return base_oom();
 	}
 	return 0;
@@ -107,7 +107,7 @@ static void drop(struct task_watch *w)
 	w->stream = attar_stream_free(w->stream);
 	w->counter = attar_counter_close(w->counter);
 	w->target = attar_target_free(w->target);
-	map_done(&w->starters);
+	map_done(&w->creators);
 }
 
 size_t task_watch_files(const struct attar_run *run)
@@ -157,9 +157,9 @@ int task_watch_stop(struct attar_run *run)
 	return task_watch_drain(run);
 }
 
-pid_t task_watch_starter(const struct attar_run *run, uint64_t id)
+pid_t task_watch_creator(const struct attar_run *run, uint64_t id)
 {
-	const uint64_t *tid = map_get(&run->tasks.starters, id);
+	const uint64_t *tid = map_get(&run->tasks.creators, id);
 
 	return tid ? (pid_t)*tid : -1;
 }

@@ -16,7 +16,7 @@ struct task_watch {
 	struct attar_target *target;
 	struct attar_counter *counter;
 	struct attar_stream *stream;
-	struct map starters; /* id of an instance of counter -> tid of its watched thread */
+	struct map creators; /* id of an instance of counter -> tid of its watched thread */
 	uint64_t before;     /* such processes in earlier runs of the command */
 	uint64_t created;    /* processes created by watched ones, in all runs */
 };
@@ -38,7 +38,7 @@ int task_watch_drain(struct attar_run *run);
 int task_watch_stop(struct attar_run *run);
 
 /* The watched thread whose records, and those of its new threads, have the id; -1: none. */
-pid_t task_watch_starter(const struct attar_run *run, uint64_t id);
+pid_t task_watch_creator(const struct attar_run *run, uint64_t id);
 
 /* To be called before the run's streams are freed. */
 void task_watch_close(struct attar_run *run);

@@ -42,7 +42,7 @@ static void split_count(struct attar_run *run, size_t event, pid_t tid, struct a
 
 	if (!others.raw)
 		return;
-	if (starters_read(run, event, tid, &own)) {
+	if (creator_counts_read(run, event, tid, &own)) {
 		if (own.raw >= others.raw)
 			return;
 		others = attar_value_since(&others, &own);

@@ -8,7 +8,7 @@
 
 #include "attar/pairs.h"
 #include "stats/keyed.h"
-#include "stats/windows.h"
+#include "stats/loss_windows.h"
 
 enum { PAIRS_TASK_BITS = 10, PAIRS_TASKS = 1 << PAIRS_TASK_BITS };
 

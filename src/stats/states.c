@@ -5,7 +5,7 @@
 #include "base/check.h"
 #include "base/opts.h"
 #include "stats/keyed.h"
-#include "stats/windows.h"
+#include "stats/loss_windows.h"
 
 enum { KEYS_DEFAULT = 1 << 16, GROUPS_DEFAULT = 1 << 14, KEYS_MIN = 8, KEYS_LIMIT = 1 << 24 };
 enum { STATES_MAX = 32, VALUE_MAX = 1 << 16 };

@@ -3,7 +3,7 @@
 #include "base/base.h"
 #include "base/limit.h"
 #include "event/kernel_filter.h"
-#include "event/leftout.h"
+#include "event/skipped_events.h"
 #include "event/sample_attr.h"
 #include "perf/counter.h"
 #include "perf/target.h"
@@ -90,7 +90,7 @@ int event_source_open(struct stream_events *e, struct event_source *s)
 /* Events of patterns that are refused are left out. */
 int events_open(struct stream_events *e)
 {
-	struct leftout left = {0};
+	struct skipped_events left = {0};
 	size_t n = 0;
 	int r = 0, ended;
 
@@ -98,11 +98,11 @@ int events_open(struct stream_events *e)
 	e->target->files_later = target_instances(e->target) + LIMIT_STREAM_FILES;
 	vec_each (&e->sources, s) {
 		e->target->events_open = (size_t)(s - e->sources.at);
-		r = leftout_take(&left, s->spec, event_source_open(e, s));
+		r = skipped_events_add(&left, s->spec, event_source_open(e, s));
 		if (r < 0)
 			break;
 	}
-	ended = leftout_end(&left);
+	ended = skipped_events_end(&left);
 	if (r < 0 || ended < 0)
 		return r < 0 ? r : ended;
 	vec_each (&e->sources, s) {

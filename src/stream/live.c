@@ -10,7 +10,7 @@
 #include "base/limit.h"
 #include "base/opts.h"
 #include "perf/counter.h"
-#include "perf/cpus.h"
+#include "perf/counter_hotplug.h"
 #include "perf/attach_threads.h"
 #include "perf/kernel.h"
 #include "perf/ring.h"
@@ -430,7 +430,7 @@ int stream_follow_cpus(struct attar_stream *s)
 	if (s->stopped || s->frozen || time - s->cpus_checked < POLL_MS * 1000000ULL)
 		return 0;
 	s->cpus_checked = time;
-	r = cpus_follow(s->target, s->counters, s->n_counters, &s->rings, &s->n_rings);
+	r = counter_hotplug_follow(s->target, s->counters, s->n_counters, &s->rings, &s->n_rings);
 	added = s->n_rings > before ? add_cursors(s, before) : 0;
 	if (r > 0)
 		r = index_ids(s);

@@ -5,7 +5,7 @@
 #include "record/record.h"
 #include "record/uapi.h"
 #include "recording/format.h"
-#include "recording/this_kernel.h"
+#include "recording/running_kernel.h"
 #include "stream/stream.h"
 
 /* Records in no order at all would give one sequence each. */

@@ -10,7 +10,7 @@
 #include "symbol/kernel_module.h"
 #include "symbol/dso_open.h"
 #include "symbol/source.h"
-#include "symbol/stored.h"
+#include "symbol/stored_symbols.h"
 #include "symbol/string_pool.h"
 #include "symbol/vmlinux.h"
 

@@ -216,7 +216,7 @@ def test_reload(agent):
     a.end()
 
 
-def test_service_manager_is_told(agent, tmp_path):
+def test_service_manager_is_notified(agent, tmp_path):
     """READY, WATCHDOG, RELOADING and STOPPING, as the datagrams of sd_notify(3)."""
     notices = []
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:

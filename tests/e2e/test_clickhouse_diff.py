@@ -63,7 +63,7 @@ def test_one_side_in_a_file(stored):
     assert differences(paths[0], ranges[1]) == differences(*paths)
 
 
-def test_services_and_profilers_are_told_apart(stored):
+def test_services_and_profilers_are_distinguished(stored):
     paths, ranges = stored('profile', service='shop')
     stored('histograms', service='bank')
     done = run('diff', *ranges)

@@ -84,7 +84,7 @@ def test_a_line_of_a_pipe_is_a_marker(attar):
     stop(process)
 
 
-def test_standard_input_of_a_command_is_its_own(root):
+def test_standard_input_of_a_command_is_not_read(root):
     done = run('-c', f"printf 'one\\ntwo\\n' | {ATTAR} stat -q -e cpu-clock -- cat", program='sh')
     assert done.stdout == 'one\ntwo\n', done.stderr
 

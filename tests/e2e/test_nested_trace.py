@@ -56,7 +56,7 @@ def test_folded(tmp_path):
 
 
 @pytest.mark.quick
-def test_keys_are_apart(tmp_path):
+def test_keys_are_separate(tmp_path):
     """Two requests overlap on a CPU: by id each has its own tree, by CPU they would be mixed."""
     text = DECLARED + '''1.1 0 7/7 w f:a_entry id=1
 1.2 0 7/8 v f:a_entry id=2

@@ -278,7 +278,7 @@ def test_port_in_use():
                            'one, or end the program that uses it\n')
 
 
-def test_everybody_may_read_with_insecure(root, listening):
+def test_all_users_may_read_with_insecure(root, listening):
     port = listening('--insecure', address='0.0.0.0:0', expect='http://0.0.0.0')
     assert get(port, '/healthz')[0] == 200
 

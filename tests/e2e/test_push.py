@@ -303,7 +303,7 @@ def serve(path, bytes_, one_way=1):
     return thread
 
 
-def test_a_recording_that_is_cut_says_so(push, tmp_path):
+def test_a_truncated_recording_is_reported(push, tmp_path):
     whole = tmp_path / 'events'
     said(push(str(whole)))
     kept = whole.read_bytes()
@@ -324,7 +324,7 @@ def test_a_recording_that_is_cut_says_so(push, tmp_path):
 
 
 @pytest.mark.parametrize('kind', [DATA, END])
-def test_data_that_nobody_asked_for_is_refused(tmp_path, kind):
+def test_data_before_start_is_refused(tmp_path, kind):
     """What follows would overwrite it."""
     frames = [frame(kind, b'PERFILE2' * 9000, 1, 1)]
     frames += [frame(PONG, bytes(1 << 18), n) for n in range(2, 10)]
@@ -382,7 +382,7 @@ def test_other_machines_need_tls(push, tmp_path):
     assert 'is another machine: use TLS' in pull('192.0.2.1:9', status=2)
 
 
-def test_a_wrong_key_lets_nobody_in(push, tmp_path):
+def test_a_wrong_key_is_refused(push, tmp_path):
     where = f'127.0.0.1:{free_port()}'
     for name, digit in ('right', '1'), ('wrong', '2'):
         (tmp_path / name).write_text(digit * 64)

@@ -316,7 +316,7 @@ def test_notebooks_show_graphs_and_tables(tmp_path):
     assert 'heavy' in text and 'samples seen' in text
 
 
-def test_intervals_are_reports_of_their_own():
+def test_intervals_are_separate_reports():
     found = value_of(f'''
         with attar.top('syscalls:sys_enter_getppid', interval=0.005, command={CALLS}) as run:
             reports = [sum(sum(v for k, v in row.items() if 'getppid' in k.lower())
@@ -326,7 +326,7 @@ def test_intervals_are_reports_of_their_own():
     assert len(found) >= 2 and sum(found) == 5000
 
 
-def test_reason_and_fix_of_an_error_are_apart(script):
+def test_reason_and_fix_of_an_error_are_separate(script):
     found = value_of('''
         import pickle
         found = []
@@ -348,7 +348,7 @@ def test_reason_and_fix_of_an_error_are_apart(script):
 
 # ---- life ----
 
-def test_what_is_closed_says_so(script):
+def test_closed_objects_are_reported(script):
     found = value_of('''
         def error(f):
             try:

@@ -614,7 +614,7 @@ def test_events_that_a_program_registers():
     assert found == [[[1000, 499500, -999]]]
 
 
-def test_fields_that_nobody_registers():
+def test_fields_of_an_unregistered_event():
     ended = run('sql', '-q', '-d', '100ms', '-e', 'user_events:e2e_nobody', '--query',
                 'SELECT sum(id) FROM e2e_nobody')
     assert ended.returncode == 2

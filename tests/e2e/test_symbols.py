@@ -180,7 +180,7 @@ LIES = {
 
 
 @pytest.mark.parametrize('lie', LIES)
-def test_wrong_section_headers_do_no_harm(tmp_path, lie):
+def test_wrong_section_headers_are_harmless(tmp_path, lie):
     """The kernel runs it, because it reads program headers only."""
     image = bytearray(Path(workload('split7030')).read_bytes())
     LIES[lie](image)

@@ -14,7 +14,7 @@ static void assert_error(const char *text, const char *reason, const char *fix)
 	assert_string_equal(attar_error_fix(), fix);
 }
 
-static void test_fix_is_apart(void **state)
+static void test_fix_is_separate(void **state)
 {
 	attar_error_clear();
 	assert_error("", "", "");
@@ -33,7 +33,7 @@ static void test_fix_is_apart(void **state)
 	assert_error("", "", "");
 }
 
-static void test_fix_survives_what_is_added(void **state)
+static void test_fix_is_kept_with_added_context(void **state)
 {
 	attar_fail(-EINVAL, "no attribute 'stak'" ATTAR_FIX "did you mean '%s'?", "stack");
 	attar_context(-EINVAL, "--%s", "event");
@@ -62,8 +62,8 @@ static void test_long_texts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_fix_is_apart),
-		cmocka_unit_test(test_fix_survives_what_is_added),
+		cmocka_unit_test(test_fix_is_separate),
+		cmocka_unit_test(test_fix_is_kept_with_added_context),
 		cmocka_unit_test(test_long_texts),
 	};
 

@@ -13,7 +13,7 @@
 #include "run/run.h"
 #include "run/thread_counts.h"
 
-enum { STARTER = 100, EVENT_ID = 10, WATCH_ID = 20 };
+enum { CREATOR = 100, EVENT_ID = 10, WATCH_ID = 20 };
 
 struct fixture {
 	struct attar_run run;
@@ -30,11 +30,11 @@ static int setup(void **state)
 
 	for (uint64_t cpu = 0; cpu < 2; cpu++) {
 		f->fds[cpu] = (struct counter_fd){
-			.fd = -1, .cpu = (int)cpu, .tid = STARTER, .id = EVENT_ID + cpu};
+			.fd = -1, .cpu = (int)cpu, .tid = CREATOR, .id = EVENT_ID + cpu};
 		map_put(&f->run.threads.instances, EVENT_ID + cpu, cpu);
-		map_put(&f->run.tasks.starters, WATCH_ID + cpu, STARTER);
+		map_put(&f->run.tasks.creators, WATCH_ID + cpu, CREATOR);
 	}
-	map_put(&f->run.threads.watched, STARTER, 1);
+	map_put(&f->run.threads.watched, CREATOR, 1);
 	f->counter.fds.at = f->fds;
 	f->counter.fds.n = 2;
 	f->counter.every_cpu = true;
@@ -56,7 +56,7 @@ static int teardown(void **state)
 
 	attar_report_free(f->report);
 	threads_done(&f->run);
-	map_done(&f->run.tasks.starters);
+	map_done(&f->run.tasks.creators);
 	intern_done(&f->run.texts);
 	free(f);
 	return 0;
@@ -65,7 +65,7 @@ static int teardown(void **state)
 static void note_task(struct fixture *f, uint32_t type, uint32_t tid)
 {
 	struct attar_record record = {
-		.type = type, .id = WATCH_ID, .task = {.pid = STARTER, .tid = tid}};
+		.type = type, .id = WATCH_ID, .task = {.pid = CREATOR, .tid = tid}};
 	struct attar_event event = {.record = &record};
 
 	assert_int_equal(threads_note_task(&f->run, &event), 0);
@@ -130,7 +130,7 @@ static void test_complete_counts_have_no_remark(void **state)
 	report_count(f, 201, 1, 4);
 	exit_thread(f, 201);
 	assert_string_equal(remarks(f), "");
-	assert_false(run_is_mixed(&f->run, STARTER));
+	assert_false(run_is_mixed(&f->run, CREATOR));
 	assert_row(f, 7, ATTAR_QUALITY_EXACT);
 }
 
@@ -145,7 +145,7 @@ static void test_a_missing_part_is_remarked(void **state)
 		"1 exited thread has only part of its own counts: the kernel did not report the "
 		"rest, as can happen when threads exit on several CPUs at the same time; it is in "
 		"the row '[unassigned]'\n");
-	assert_true(run_is_mixed(&f->run, STARTER));
+	assert_true(run_is_mixed(&f->run, CREATOR));
 	assert_row(f, 3, ATTAR_QUALITY_PARTIAL);
 }
 
@@ -171,7 +171,7 @@ static void test_missing_counts_are_remarked(void **state)
 	assert_string_equal(remarks(f),
 		"1 exited thread has no counts of its own: this kernel does not report them (a bug "
 		"of many kernels from 5.13 to 6.19); they are in the row '[unassigned]'\n");
-	assert_true(run_is_mixed(&f->run, STARTER));
+	assert_true(run_is_mixed(&f->run, CREATOR));
 }
 
 static void test_running_threads_are_remarked(void **state)
@@ -183,7 +183,7 @@ static void test_running_threads_are_remarked(void **state)
 	assert_string_equal(remarks(f),
 		"2 threads that were created during the run are still running: their counts are in "
 		"the row '[unassigned]'\n");
-	assert_true(run_is_mixed(&f->run, STARTER));
+	assert_true(run_is_mixed(&f->run, CREATOR));
 }
 
 int main(void)

@@ -3,8 +3,8 @@
  * Limits what a measurement costs: while attar uses more than its share of a CPU, the sources that
  * are expensive are paused.
  */
-#ifndef PROFILERS_DUTY_H
-#define PROFILERS_DUTY_H
+#ifndef PROFILERS_DUTY_CYCLE_H
+#define PROFILERS_DUTY_CYCLE_H
 
 #include "attar/run.h"
 

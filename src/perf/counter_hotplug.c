@@ -5,7 +5,7 @@
  * that the new counts are added to it. The CPU has already run for a moment by then, so the count
  * has quality PARTIAL from then on.
  */
-#include "perf/cpus.h"
+#include "perf/counter_hotplug.h"
 
 #include <sys/ioctl.h>
 
@@ -275,7 +275,7 @@ static int look(struct attar_target *t)
 	return r;
 }
 
-int cpus_follow(struct attar_target *t, struct attar_counter *const *counters, size_t n,
+int counter_hotplug_follow(struct attar_target *t, struct attar_counter *const *counters, size_t n,
 	struct attar_ring ***rings, size_t *n_rings)
 {
 	bool changed = false;
@@ -307,5 +307,5 @@ int attar_target_follow_cpus(
 	CHECK_OWN(target, "target");
 	CHECK_ARG(counters || !n, "counters");
 
-	return cpus_follow(target, counters, n, NULL, NULL);
+	return counter_hotplug_follow(target, counters, n, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "recording/this_kernel.h"
+#include "recording/running_kernel.h"
 
 #include <stdio.h>
 #include <sys/utsname.h>
@@ -7,7 +7,7 @@
 #include "elf/kernel_notes.h"
 
 /* Lines are "ffffffff81000000 T _text". Of 100,000 lines only the wanted one is parsed. */
-uint64_t this_kernel_address(const char *symbol)
+uint64_t running_kernel_address(const char *symbol)
 {
 	FILE *file = fopen("/proc/kallsyms", "re");
 	size_t n = strlen(symbol);
@@ -64,7 +64,7 @@ bool this_arch_recorded(const struct recording *r)
 	return !facts->arch || uname(&names) < 0 || !strcmp(names.machine, facts->arch);
 }
 
-bool this_kernel_recorded(const struct recording *r, const char **ret_why)
+bool running_kernel_is_recorded(const struct recording *r, const char **ret_why)
 {
 	const struct recording_facts *facts = recording_get_facts(r);
 	const struct recording_build_id *id = kernel_id(r);

@@ -9,8 +9,8 @@
  *	stored_add_place(module, &place);		// all, in any order
  *	symbols_set_stored(symbols, stored);		// which owns it from now on
  */
-#ifndef SYMBOL_STORED_H
-#define SYMBOL_STORED_H
+#ifndef SYMBOL_STORED_SYMBOLS_H
+#define SYMBOL_STORED_SYMBOLS_H
 
 #include "base/intern.h"
 #include "symbol/dso.h"

@@ -4,13 +4,13 @@
  * takes about 30 ms, one after the other, also when a process exits. A child that shares the
  * descriptors and outlives the parent closes them in the background.
  */
-#ifndef CLI_CLOSER_H
-#define CLI_CLOSER_H
+#ifndef CLI_BACKGROUND_CLOSE_H
+#define CLI_BACKGROUND_CLOSE_H
 
 /*
  * Starts the child; call right before this process exits. If that fails, this process waits itself.
  * Async-signal-safe.
  */
-void closer_start(void);
+void background_close_start(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "stats/windows.h"
+#include "stats/loss_windows.h"
 
 enum { CPUS_MAX = 1 << 16 };
 

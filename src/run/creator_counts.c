@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "run/starters.h"
+#include "run/creator_counts.h"
 
 #include "base/buf.h"
 #include "perf/counter.h"
@@ -20,7 +20,7 @@ static int open_target(struct attar_run *run)
 	if (buf_failed(&tids))
 		return base_oom();
 	opts.tids = buf_text(&tids);
-	return attar_target_new(&opts, &run->starters.target);
+	return attar_target_new(&opts, &run->creators.target);
 }
 
 /* A group member is counted only while its whole group is. */
@@ -51,7 +51,7 @@ static struct attar_counter *open_one(struct attar_run *run, const struct counte
 	if (!c->counter || waits_for_hardware(c->counter))
 		return NULL;
 	fill_attr(c->counter, &attr);
-	r = attar_counter_open(run->starters.target, &attr.attr, c->pub.name, 0, &own);
+	r = attar_counter_open(run->creators.target, &attr.attr, c->pub.name, 0, &own);
 	if (r == 0 && c->pub.spec->filter)
 		r = attar_counter_filter(own, c->pub.spec->filter);
 	if (r == 0)
@@ -60,11 +60,11 @@ static struct attar_counter *open_one(struct attar_run *run, const struct counte
 	return attar_counter_close(own);
 }
 
-int starters_open(struct attar_run *run)
+int creator_counts_open(struct attar_run *run)
 {
-	struct starters *s = &run->starters;
+	struct creator_counts *s = &run->creators;
 
-	starters_close(run);
+	creator_counts_close(run);
 	if (!exited_threads_reported(run))
 		return 0;
 	if (open_target(run) < 0) {
@@ -82,9 +82,9 @@ int starters_open(struct attar_run *run)
 	return 0;
 }
 
-void starters_close(struct attar_run *run)
+void creator_counts_close(struct attar_run *run)
 {
-	struct starters *s = &run->starters;
+	struct creator_counts *s = &run->creators;
 
 	vec_each (&s->counters, c)
 		attar_counter_close(*c);
@@ -92,30 +92,30 @@ void starters_close(struct attar_run *run)
 	s->target = attar_target_free(s->target);
 }
 
-int starters_enable(struct attar_run *run)
+int creator_counts_enable(struct attar_run *run)
 {
 	int r = 0;
 
-	vec_each (&run->starters.counters, c)
+	vec_each (&run->creators.counters, c)
 		if (*c && r == 0)
 			r = attar_counter_enable(*c);
 	return r;
 }
 
-int starters_disable(struct attar_run *run)
+int creator_counts_disable(struct attar_run *run)
 {
 	int r = 0;
 
-	vec_each (&run->starters.counters, c)
+	vec_each (&run->creators.counters, c)
 		if (*c && r == 0)
 			r = attar_counter_disable(*c);
 	return r;
 }
 
-bool starters_read(struct attar_run *run, size_t i, pid_t tid, struct attar_value *ret_value)
+bool creator_counts_read(struct attar_run *run, size_t i, pid_t tid, struct attar_value *ret_value)
 {
 	struct attar_counter *c =
-		i < run->starters.counters.n ? run->starters.counters.at[i] : NULL;
+		i < run->creators.counters.n ? run->creators.counters.at[i] : NULL;
 
 	for (size_t i_instance = 0; c && i_instance < attar_counter_instances(c); i_instance++)
 		if (attar_counter_instance_at(c, i_instance).tid == tid)

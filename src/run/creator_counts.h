@@ -6,24 +6,24 @@
  * inherited, provides their own count in that case. There are too few hardware counters for this:
  * for hardware events the own count is then unknown.
  */
-#ifndef RUN_STARTERS_H
-#define RUN_STARTERS_H
+#ifndef RUN_CREATOR_COUNTS_H
+#define RUN_CREATOR_COUNTS_H
 
 #include "attar/run.h"
 #include "base/vec.h"
 
-struct starters {
+struct creator_counts {
 	struct attar_target *target;          /* the watched threads; NULL: no per-thread counts */
 	VEC(struct attar_counter *) counters; /* one for each of the run's counts; may be NULL */
 };
 
 /* To be called after the run's counters are open. Skips what cannot be opened. 0 or -ENOMEM. */
-int starters_open(struct attar_run *run);
-void starters_close(struct attar_run *run);
-int starters_enable(struct attar_run *run);
-int starters_disable(struct attar_run *run);
+int creator_counts_open(struct attar_run *run);
+void creator_counts_close(struct attar_run *run);
+int creator_counts_enable(struct attar_run *run);
+int creator_counts_disable(struct attar_run *run);
 
 /* The watched thread's own count of counter number i; false: unknown. */
-bool starters_read(struct attar_run *run, size_t i, pid_t tid, struct attar_value *ret_value);
+bool creator_counts_read(struct attar_run *run, size_t i, pid_t tid, struct attar_value *ret_value);
 
 #endif

@@ -3,8 +3,8 @@
  * The attributes of a function's entry that determine its name (DWARF 5, sections 2.15, 2.22 and
  * 3.3.8.1): texts, and the entry that it refers to.
  */
-#ifndef DWARF_NAMING_H
-#define DWARF_NAMING_H
+#ifndef DWARF_FUNCTION_NAME_H
+#define DWARF_FUNCTION_NAME_H
 
 #include "base/vec.h"
 #include "dwarf/unit.h"

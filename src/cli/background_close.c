@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/closer.h"
+#include "cli/background_close.h"
 
 #include <signal.h>
 #include <sys/prctl.h>
@@ -25,7 +25,7 @@ static void release_files(void)
 		_exit(1);
 }
 
-void closer_start(void)
+void background_close_start(void)
 {
 	pid_t parent = getpid();
 	sigset_t all, former;

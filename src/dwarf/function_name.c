@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "dwarf/naming.h"
+#include "dwarf/function_name.h"
 
 #include "dwarf/constants.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "duty.h"
+#include "duty_cycle.h"
 
 #include <time.h>
 

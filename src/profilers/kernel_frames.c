@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "frames.h"
+#include "kernel_frames.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* The running kernel: its data in a recording, and whether a recording is from it. */
-#ifndef RECORDING_THIS_KERNEL_H
-#define RECORDING_THIS_KERNEL_H
+#ifndef RECORDING_RUNNING_KERNEL_H
+#define RECORDING_RUNNING_KERNEL_H
 
 #include "recording/recording.h"
 
 /* The address of a symbol, from /proc/kallsyms; 0: hidden or unknown. */
-uint64_t this_kernel_address(const char *symbol);
+uint64_t running_kernel_address(const char *symbol);
 
 /*
  * Whether the recording was made by this build of the kernel: by build id, otherwise by release and
  * host. If not, *ret_why is a clause, such as "was recorded by another kernel", without a subject.
  */
-bool this_kernel_recorded(const struct recording *r, const char **ret_why);
+bool running_kernel_is_recorded(const struct recording *r, const char **ret_why);
 
 /* Whether the recording was made on this host, or on another one of this name. */
 bool this_host_recorded(const struct recording *r);

@@ -10,8 +10,8 @@
  *		drop();
  *	windows_done(&w);
  */
-#ifndef STATS_WINDOWS_H
-#define STATS_WINDOWS_H
+#ifndef STATS_LOSS_WINDOWS_H
+#define STATS_LOSS_WINDOWS_H
 
 #include "base/vec.h"
 

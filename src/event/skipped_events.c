@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "event/leftout.h"
+#include "event/skipped_events.h"
 
 #include <stdio.h>
 
@@ -7,21 +7,21 @@
 
 enum { NAMED_MAX = 5 };
 
-bool leftout_may(const struct attar_event_spec *spec, int error)
+bool skipped_events_allows(const struct attar_event_spec *spec, int error)
 {
 	return spec && spec->pattern && spec->group < 0 && !spec->user_event &&
 	       (error == -EACCES || error == -EPERM || error == -EINVAL || error == -ENOENT ||
 		       error == -ENODEV || error == -EOPNOTSUPP || error == -EBUSY);
 }
 
-static void forget(struct leftout *l)
+static void forget(struct skipped_events *l)
 {
 	free(l->why);
 	free(l->names);
-	*l = (struct leftout){0};
+	*l = (struct skipped_events){0};
 }
 
-static int add_name(struct leftout *l, const char *name)
+static int add_name(struct skipped_events *l, const char *name)
 {
 	char *names;
 
@@ -39,7 +39,7 @@ static int add_name(struct leftout *l, const char *name)
 }
 
 /* An event that is refused. */
-static int leave(struct leftout *l, const struct attar_event_spec *spec, int error)
+static int leave(struct skipped_events *l, const struct attar_event_spec *spec, int error)
 {
 	int r = 0;
 
@@ -55,21 +55,21 @@ static int leave(struct leftout *l, const struct attar_event_spec *spec, int err
 	return r;
 }
 
-int leftout_take(struct leftout *l, const struct attar_event_spec *spec, int r)
+int skipped_events_add(struct skipped_events *l, const struct attar_event_spec *spec, int r)
 {
 	int ended = 0;
 
 	if (!spec || spec->pattern != l->pattern)
-		ended = leftout_end(l);
+		ended = skipped_events_end(l);
 	if (ended < 0)
 		return ended;
 	if (spec)
 		l->pattern = spec->pattern;
 	l->matched++;
-	return r < 0 && leftout_may(spec, r) ? leave(l, spec, r) : r;
+	return r < 0 && skipped_events_allows(spec, r) ? leave(l, spec, r) : r;
 }
 
-int leftout_end(struct leftout *l)
+int skipped_events_end(struct skipped_events *l)
 {
 	int r = 0;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "symbol/stored.h"
+#include "symbol/stored_symbols.h"
 
 #include "symbol/symbols.h"
 

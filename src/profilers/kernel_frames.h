@@ -3,8 +3,8 @@
  * What is known of a stack by the functions of the kernel in it: why a thread waits, or what it
  * does on a CPU. Each location is resolved once.
  */
-#ifndef PROFILERS_FRAMES_H
-#define PROFILERS_FRAMES_H
+#ifndef PROFILERS_KERNEL_FRAMES_H
+#define PROFILERS_KERNEL_FRAMES_H
 
 #include "attar/symbol.h"
 

@@ -7,7 +7,7 @@
  * Source: perf_event_open() and perf_copy_attr() in kernel/events/core.c, perf_trace_event_perm()
  * in kernel/trace/trace_event_perf.c, hw_breakpoint_parse() in kernel/events/hw_breakpoint.c.
  */
-#include "perf/rights.h"
+#include "perf/permission_error.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -27,7 +27,7 @@ enum { FTRACE_FUNCTION = 1 };
 
 /* ---- trying other events ---- */
 
-int rights_try_own_code(uint32_t type, uint64_t config)
+int permission_try_own_code(uint32_t type, uint64_t config)
 {
 	union uapi_attr attr = {.attr = {.type = type,
 					.config = config,
@@ -51,7 +51,7 @@ static bool is_refusal(int error)
  */
 static bool is_everything_refused(void)
 {
-	return is_refusal(rights_try_own_code(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY));
+	return is_refusal(permission_try_own_code(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY));
 }
 
 /* True if a dummy event is refused on the same instance, too. */
@@ -86,7 +86,7 @@ static bool is_call_blocked(void)
 
 /* ---- system state ---- */
 
-bool rights_has_seccomp_filter(void)
+bool permission_has_seccomp_filter(void)
 {
 	struct buf b _cleanup_(buf_done) = {0};
 
@@ -142,7 +142,7 @@ static bool is_other_user(pid_t pid, bool *ret_undumpable)
 	return true;
 }
 
-void rights_find_pmu(struct buf *b, uint32_t type)
+void permission_find_pmu(struct buf *b, uint32_t type)
 {
 	static const char devices[] = "/sys/bus/event_source/devices";
 	struct dirent *entry;
@@ -166,20 +166,20 @@ static bool is_probe(const struct refusal *r, const char *which)
 
 	if (r->attr->attr.type < PERF_TYPE_MAX)
 		return false;
-	rights_find_pmu(&pmu, r->attr->attr.type);
+	permission_find_pmu(&pmu, r->attr->attr.type);
 	return !strcmp(buf_text(&pmu), which);
 }
 
-bool rights_refused_by_seccomp(void)
+bool permission_refused_by_seccomp(void)
 {
-	return rights_has_seccomp_filter() && is_call_blocked();
+	return permission_has_seccomp_filter() && is_call_blocked();
 }
 
 /* ---- causes, with ATTAR_FIX before the fix; each returns false if it does not apply ---- */
 
 static bool add_seccomp(struct buf *b)
 {
-	if (!rights_refused_by_seccomp())
+	if (!permission_refused_by_seccomp())
 		return false;
 	buf_printf(b,
 		"a seccomp filter blocks perf_event_open(2) for this process%s" ATTAR_FIX
@@ -363,7 +363,7 @@ static void add_reason(struct buf *b, const struct refusal *r)
 	add_unexplained(b, r, &k);
 }
 
-int rights_explain(const struct refusal *r)
+int permission_error_explain(const struct refusal *r)
 {
 	struct buf b _cleanup_(buf_done) = {0};
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Why the kernel refused an event with EACCES or EPERM. */
-#ifndef PERF_RIGHTS_H
-#define PERF_RIGHTS_H
+#ifndef PERF_PERMISSION_ERROR_H
+#define PERF_PERMISSION_ERROR_H
 
 #include "base/buf.h"
 #include "perf/open_error.h"
@@ -10,17 +10,17 @@
  * Sets the error text and returns refusal->error. Opens and closes scratch events to find the
  * cause.
  */
-int rights_explain(const struct refusal *refusal);
+int permission_error_explain(const struct refusal *refusal);
 
 /* 0, or a negative errno: whether this thread's own user code can be watched with the event. */
-int rights_try_own_code(uint32_t type, uint64_t config);
+int permission_try_own_code(uint32_t type, uint64_t config);
 
-bool rights_has_seccomp_filter(void);
+bool permission_has_seccomp_filter(void);
 
 /* Whether a seccomp filter refuses every perf_event_open(2) of this thread. */
-bool rights_refused_by_seccomp(void);
+bool permission_refused_by_seccomp(void);
 
 /* The name of the PMU of that type in sysfs; "" if there is none. */
-void rights_find_pmu(struct buf *b, uint32_t type);
+void permission_find_pmu(struct buf *b, uint32_t type);
 
 #endif
