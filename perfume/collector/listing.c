@@ -56,7 +56,7 @@ static int read_words(const void *ctx)
 	return 0;
 }
 
-static int tell(const struct perfume_collector *c, const struct words *words, uint32_t i,
+static int list_event(const struct perfume_collector *c, const struct words *words, uint32_t i,
 	perfume_registered_fn *fn, void *ctx)
 {
 	const struct writer *writer = words->writer;
@@ -87,7 +87,7 @@ int perfume_collector_each(struct perfume_collector *c, perfume_registered_fn *f
 		if (words.writer->mem >= 0 && words.writer->n_events && !words.writer->gone)
 			perfume_helper_process(read_words, &words);
 		for (i = 0; i < words.writer->n_events && !words.writer->gone && !result; i++)
-			result = tell(c, &words, i, fn, ctx);
+			result = list_event(c, &words, i, fn, ctx);
 	}
 	munmap(words.at, n);
 	return result;

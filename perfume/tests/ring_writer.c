@@ -24,7 +24,7 @@ PERFUME_EVENT(ring_ordered, (u64, i))
 
 static unsigned long n;
 
-static void say(const char *word, unsigned long number)
+static void print_number(const char *word, unsigned long number)
 {
 	printf("%s %lu\n", word, number);
 	fflush(stdout);
@@ -34,7 +34,7 @@ static void wait_for_listener(void)
 {
 	int ms;
 
-	say("ready", (unsigned long)getpid());
+	print_number("ready", (unsigned long)getpid());
 	for (ms = 0; !perfume_ring_tick_enabled(); ms++) {
 		if (ms > 60000)
 			exit(1);
@@ -173,8 +173,8 @@ static void interrupted(void)
 		perfume_ring_tick(i, ~i);
 	n = 1;
 	pthread_join(other, NULL);
-	say("handled", (unsigned long)handled);
-	say("ticked", i);
+	print_number("handled", (unsigned long)handled);
+	print_number("ticked", i);
 }
 
 static void forking(void)
@@ -290,7 +290,7 @@ static void lengths(void)
 		usleep(1000);
 	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
 		refused += perfume_write_payload(probe, payload, sizes[i]) < 0;
-	say("refused", refused);
+	print_number("refused", refused);
 	perfume_free(ctx);
 }
 
@@ -307,7 +307,7 @@ static void plugins(void)
 		written += call((uint32_t)i) > 0;
 		dlclose(plugin);
 	}
-	say("written", written);
+	print_number("written", written);
 }
 
 /* Names that are only known at run time. */
@@ -327,7 +327,7 @@ static void dynamic(void)
 		usleep(1000);
 	for (i = 0; i < n; i++)
 		written += perfume_write(probes[i], &i, sizeof(i)) == 8;
-	say("written", written);
+	print_number("written", written);
 	perfume_free(ctx);
 	free(probes);
 }
@@ -367,7 +367,7 @@ static void until_left(void)
 		perfume_ring_tick(n, ~n);
 		usleep(1000);
 	}
-	say("left", 0);
+	print_number("left", 0);
 	wait_for_listener();
 	perfume_ring_tick(77, ~77UL);
 }
@@ -391,7 +391,7 @@ int main(int argc, char **argv)
 	for (i = 0; i < sizeof(modes) / sizeof(modes[0]); i++)
 		if (argc > 1 && !strcmp(argv[1], modes[i].name)) {
 			modes[i].run();
-			say("done", n);
+			print_number("done", n);
 			return 0;
 		}
 	return 2;

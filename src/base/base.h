@@ -92,6 +92,9 @@ uint64_t base_now_boot(void);
 /* CLOCK_MONOTONIC_COARSE in ns: the time of the last tick (1 to 10 ms ago), but cheaper. */
 uint64_t base_now_coarse(void);
 
+/* ns since 1970. */
+uint64_t base_realtime(void);
+
 /*
  * FNV-1a of n bytes, continued from h: BASE_HASH_START or the hash of the preceding bytes. The low
  * bits are mixed poorly; use base_hash64() to mix them.

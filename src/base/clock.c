@@ -25,3 +25,8 @@ uint64_t base_now_coarse(void)
 {
 	return read_clock(CLOCK_MONOTONIC_COARSE);
 }
+
+uint64_t base_realtime(void)
+{
+	return read_clock(CLOCK_REALTIME);
+}

@@ -188,6 +188,11 @@ void escape_json_string(struct buf *b, const char *text, size_t n)
 	buf_char(b, '"');
 }
 
+void escape_json_text(struct buf *b, const char *text)
+{
+	escape_json_string(b, text, strlen(text));
+}
+
 /* A sign that starts a number does not start a formula. */
 static bool is_formula(const char *text, size_t n)
 {

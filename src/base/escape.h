@@ -25,6 +25,9 @@ void escape_json(struct buf *b, const char *text, size_t n);
 /* The same with the quotes around it. */
 void escape_json_string(struct buf *b, const char *text, size_t n);
 
+/* The same for a text that ends with a NUL. */
+void escape_json_text(struct buf *b, const char *text);
+
 /* The number of bytes at the start that escape_json() does not change. */
 size_t escape_plain_json(const char *text, size_t n);
 

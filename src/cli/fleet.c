@@ -5,7 +5,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
-#include <time.h>
 
 #include "base/escape.h"
 #include "cli/cli.h"
@@ -65,15 +64,12 @@ static void poll_hosts(struct fleet *f, struct pollfd *fds)
 /* Agrees on a full second. Hosts that are not ready by then have failed. */
 static void start(struct fleet *f)
 {
-	struct timespec now;
-	uint64_t ns, error = 0;
+	uint64_t error = 0, ns;
 
 	vec_each (&f->hosts, h)
 		if (h->state == FLEET_READY)
 			error = MAX(error, h->error_ns);
-	clock_gettime(CLOCK_REALTIME, &now);
-	ns = (uint64_t)now.tv_sec * FLEET_SECOND + (uint64_t)now.tv_nsec;
-	ns = ROUND_UP(ns + START_AHEAD + 2 * error, FLEET_SECOND);
+	ns = ROUND_UP(base_realtime() + START_AHEAD + 2 * error, FLEET_SECOND);
 	vec_each (&f->hosts, h)
 		if (h->state == FLEET_READY)
 			fleet_host_run(h, ns);

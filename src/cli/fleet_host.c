@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdarg.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #include "base/escape.h"
 #include "base/words.h"
@@ -22,14 +21,6 @@ enum {
 	COLUMNS_MAX = 2048, /* of a section */
 	READS_MAX = 64,     /* at a turn, so that each host has its turn */
 };
-
-static uint64_t now_real(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (uint64_t)now.tv_sec * FLEET_SECOND + (uint64_t)now.tv_nsec;
-}
 
 /* ---- its end ---- */
 
@@ -186,7 +177,7 @@ void fleet_host_start(struct fleet_host *h, const char *name, const struct fleet
 static void ask_clock(struct fleet_host *h)
 {
 	buf_str(&h->to_host, "clock\n");
-	h->asked = now_real();
+	h->asked = base_realtime();
 	fleet_host_write(h);
 }
 
@@ -258,7 +249,7 @@ void fleet_host_write(struct fleet_host *h)
 
 static void take_clock(struct fleet_host *h, uint64_t time)
 {
-	uint64_t now = now_real(), trip = now - h->asked;
+	uint64_t now = base_realtime(), trip = now - h->asked;
 
 	if (!h->asked || now < h->asked)
 		trip = UINT64_MAX - 1; /* the local clock was set back meanwhile */

@@ -2,8 +2,6 @@
 /* The reports of all hosts as one, with a table of the hosts. */
 #include "attar/merge.h"
 
-#include <time.h>
-
 #include "cli/cli.h"
 #include "cli/fleet.h"
 
@@ -131,12 +129,8 @@ static void set_span(const part_list *parts, struct attar_report *report)
 		time = MAX(time, one_time - (uint64_t)part->offset);
 		interval = MAX(interval, one_interval);
 	}
-	if (!parts->n) {
-		struct timespec now;
-
-		clock_gettime(CLOCK_REALTIME, &now);
-		time = (uint64_t)now.tv_sec * FLEET_SECOND + (uint64_t)now.tv_nsec;
-	}
+	if (!parts->n)
+		time = base_realtime();
 	attar_report_span(report, time, interval);
 }
 

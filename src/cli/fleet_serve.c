@@ -34,15 +34,7 @@ struct serve {
 	int signals;      /* signalfd */
 };
 
-static uint64_t now_real(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (uint64_t)now.tv_sec * FLEET_SECOND + (uint64_t)now.tv_nsec;
-}
-
-static void say(const char *what, uint64_t number)
+static void send_line(const char *what, uint64_t number)
 {
 	char line[LINE_BYTES];
 	int n = snprintf(line, sizeof(line), "%s %llu\n", what, (unsigned long long)number);
@@ -103,7 +95,7 @@ static int start(struct serve *s)
 		return attar_fail(-errno, "cannot start the profiler: %s", strerror(errno));
 	}
 	setpgid(s->child, s->child);
-	say("started", now_real());
+	send_line("started", base_realtime());
 	return 0;
 }
 
@@ -136,7 +128,7 @@ static int take_line(struct serve *s, const char *line)
 	unsigned long long time, n;
 
 	if (!strcmp(line, "clock")) {
-		say("clock", now_real());
+		send_line("clock", base_realtime());
 	} else if (!strcmp(line, "stop")) {
 		stop(s);
 	} else if (!s->start && sscanf(line, "run %llu %llu", &time, &n) == 2 && time && n &&
@@ -213,7 +205,7 @@ static int read_requests(struct serve *s)
 /* How long to wait for the next action, ms. */
 static int wait_ms(const struct serve *s)
 {
-	uint64_t now = now_real(), left;
+	uint64_t now = base_realtime(), left;
 
 	if (s->stopping)
 		return 100;
@@ -229,7 +221,7 @@ static int start_if_due(struct serve *s)
 	struct timespec due = {.tv_sec = (time_t)(s->start / FLEET_SECOND),
 		.tv_nsec = (long)(s->start % FLEET_SECOND)};
 
-	if (!s->words || s->child || s->stopping || now_real() + 2 * SPIN_NS < s->start)
+	if (!s->words || s->child || s->stopping || base_realtime() + 2 * SPIN_NS < s->start)
 		return 0;
 	clock_nanosleep(CLOCK_REALTIME, TIMER_ABSTIME, &due, NULL);
 	return start(s);
@@ -275,7 +267,7 @@ static int serve(struct serve *s)
 	}
 	if (s->child && s->stopping) /* what its command has left */
 		kill(-s->child, SIGKILL);
-	say("\nended", (uint64_t)status);
+	send_line("\nended", (uint64_t)status);
 	return status;
 }
 

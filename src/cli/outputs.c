@@ -222,7 +222,7 @@ static int begin_rotated(const struct outputs *o, struct output *out, const char
 			"--rotate-every: '%s' can have one report" ATTAR_FIX
 			"use the same time for -i and --rotate-every",
 			CLIP(pattern));
-	out->drawn_at = rotation_now();
+	out->drawn_at = base_realtime();
 	return r == 0 ? open_rotated(out, out->drawn_at) : r;
 }
 
@@ -449,7 +449,7 @@ static int failed_rotation(struct outputs *o)
 /* Ends the file if its time is over; formats with one report have a file for each interval. */
 static int rotate(struct outputs *o, struct output *out)
 {
-	uint64_t now = rotation_now(), begun = out->sink->whole_run ? out->drawn_at : now;
+	uint64_t now = base_realtime(), begun = out->sink->whole_run ? out->drawn_at : now;
 	int r;
 
 	out->drawn_at = now;

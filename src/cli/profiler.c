@@ -7,8 +7,8 @@
 
 #include "base/base.h"
 #include "base/buf.h"
-#include "cli/cli.h"
 #include "cli/background_close.h"
+#include "cli/cli.h"
 #include "cli/commands.h"
 #include "cli/control.h"
 #include "cli/outputs.h"

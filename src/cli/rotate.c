@@ -31,14 +31,6 @@ static void files_done(files *all)
 
 /* ---- names ---- */
 
-uint64_t rotation_now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_REALTIME, &t);
-	return (uint64_t)t.tv_sec * SECOND + (uint64_t)t.tv_nsec;
-}
-
 bool rotation_is_due(const struct rotation *r, uint64_t now)
 {
 	return r->is_full || r->begun / r->period != now / r->period;
@@ -104,7 +96,7 @@ static int check_conversions(const char *pattern)
 int rotation_check(const struct rotation *r)
 {
 	char *now _cleanup_free_ = NULL, *next _cleanup_free_ = NULL;
-	uint64_t time = rotation_now();
+	uint64_t time = base_realtime();
 	int error = check_conversions(r->pattern);
 
 	if (error < 0)

@@ -7,7 +7,7 @@
  *
  *     struct rotation rotation = {.pattern = path, .period = period, .max_bytes = quota};
  *     r = rotation_check(&rotation);
- *     r = rotation_open(&rotation, rotation_now(), &file);
+ *     r = rotation_open(&rotation, base_realtime(), &file);
  *     ... (before each report) if (rotation_is_due(&rotation, now)) close the file, open the next
  *     ... (after each report) rotation_keep(&rotation, file)
  *     rotation_done(&rotation);
@@ -36,9 +36,6 @@ struct rotation {
  * names of consecutive files differ. Returns 0, -EINVAL or -ENOMEM, with an error text.
  */
 int rotation_check(const struct rotation *rotation);
-
-/* The time of day in ns since 1970. */
-uint64_t rotation_now(void);
 
 /* Whether a report at this time belongs to another file. Files begin at multiples of the period. */
 bool rotation_is_due(const struct rotation *rotation, uint64_t now);

@@ -2,8 +2,8 @@
 #include "dwarf/debug_info.h"
 
 #include "dwarf/constants.h"
-#include "dwarf/line_table.h"
 #include "dwarf/function_name.h"
+#include "dwarf/line_table.h"
 #include "dwarf/scopes.h"
 #include "dwarf/split.h"
 #include "dwarf/unit_index.h"

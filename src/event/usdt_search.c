@@ -95,7 +95,7 @@ static int look_at_process(struct search *search, pid_t pid)
 	return usdt_each_file(pid, look_at_file, search);
 }
 
-static int look_at_other(void *ctx, pid_t pid)
+static int search_other(void *ctx, pid_t pid)
 {
 	return pid == getpid() ? 0 : look_at_process(ctx, pid);
 }
@@ -125,7 +125,7 @@ int usdt_search(const struct usdt_search *of)
 	if (of->program)
 		r = usdt_program_file(of->program, look_at_file, &search);
 	else if (!of->n_pids)
-		r = proc_each_process(look_at_other, &search);
+		r = proc_each_process(search_other, &search);
 	for (size_t i = 0; r == 0 && i < of->n_pids; i++)
 		r = look_at_process(&search, of->pids[i]);
 	r = r < 0 || search.n_sites ? MIN(r, 0) : none_found(&search);

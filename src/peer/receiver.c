@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <sys/stat.h>
 #include <termios.h>
-#include <time.h>
 
 #include "base/escape.h"
 #include "peer/frame.h"
@@ -100,14 +99,6 @@ static void acknowledge(struct receiver *r)
 
 /* ---- from the sender ---- */
 
-static uint64_t wall_now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
-
 static void take_hello(struct receiver *r, const struct frame *frame)
 {
 	uint64_t there, wall;
@@ -119,7 +110,7 @@ static void take_hello(struct receiver *r, const struct frame *frame)
 	r->is_one_way = frame_get_u64(frame->payload) & 1;
 	there = frame_get_u64(frame->payload + 8);
 	wall = frame_get_u64(frame->payload + 16);
-	r->clock.ahead = (int64_t)((there - wall) - (base_now() - wall_now()));
+	r->clock.ahead = (int64_t)((there - wall) - (base_now() - base_realtime()));
 	n = MIN(frame->len - HELLO_NUMBERS, sizeof(r->host) - 1);
 	memcpy(r->host, frame->payload + HELLO_NUMBERS, n);
 	for (size_t i = 0; i < n; i++) /* it is shown as a name */

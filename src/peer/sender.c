@@ -7,7 +7,6 @@
 #include <sys/epoll.h>
 #include <sys/stat.h>
 #include <termios.h>
-#include <time.h>
 
 #include "base/vec.h"
 #include "peer/frame.h"
@@ -110,13 +109,11 @@ static void put_hello(struct peer_sender_client *c)
 {
 	char host[HOST_MAX] = "";
 	struct buf payload _cleanup_(buf_done) = {0};
-	struct timespec wall;
 
 	gethostname(host, sizeof(host) - 1);
-	clock_gettime(CLOCK_REALTIME, &wall);
 	frame_put_u64(&payload, !c->link.is_socket);
 	frame_put_u64(&payload, base_now());
-	frame_put_u64(&payload, (uint64_t)wall.tv_sec * 1000000000 + (uint64_t)wall.tv_nsec);
+	frame_put_u64(&payload, base_realtime());
 	buf_str(&payload, host);
 	if (!buf_failed(&payload))
 		put(c, FRAME_HELLO, payload.data, payload.len);
@@ -510,7 +507,7 @@ int peer_sender_end_round(
 	return queue(s, c, round->samples);
 }
 
-int peer_sender_tell_time(struct sender *s, struct peer_sender_client *c, uint64_t time)
+int peer_sender_send_time(struct sender *s, struct peer_sender_client *c, uint64_t time)
 {
 	struct buf payload _cleanup_(buf_done) = {0};
 

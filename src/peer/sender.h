@@ -95,7 +95,7 @@ int peer_sender_end_round(struct sender *sender, struct peer_sender_client *clie
  * Notifies a client that later rounds have no event from before `time`, ns of CLOCK_MONOTONIC,
  * unless it has not read what was sent before. 0 or -ENOMEM.
  */
-int peer_sender_tell_time(struct sender *sender, struct peer_sender_client *client, uint64_t time);
+int peer_sender_send_time(struct sender *sender, struct peer_sender_client *client, uint64_t time);
 
 /*
  * Ends the data of all clients, and waits for those that read until they have confirmed everything.

@@ -55,7 +55,7 @@ static int cpus_possible(void)
 	return atoi(last ? last + 1 : buf_text(&b)) + 1;
 }
 
-void kernel_ask(struct kernel *k)
+void kernel_read_settings(struct kernel *k)
 {
 	struct utsname name = {0};
 	int major = 0, minor = 0;
@@ -80,15 +80,15 @@ void kernel_ask(struct kernel *k)
 
 static struct kernel cached;
 
-static void ask(void)
+static void read_settings(void)
 {
-	kernel_ask(&cached);
+	kernel_read_settings(&cached);
 }
 
 const struct kernel *kernel_get(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	pthread_once(&once, ask);
+	pthread_once(&once, read_settings);
 	return &cached;
 }

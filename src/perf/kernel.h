@@ -28,6 +28,6 @@ struct kernel {
 const struct kernel *kernel_get(void);
 
 /* Reads it again: settings change, and a process may drop privileges. */
-void kernel_ask(struct kernel *ret_kernel);
+void kernel_read_settings(struct kernel *ret_kernel);
 
 #endif

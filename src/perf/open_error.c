@@ -298,7 +298,7 @@ static int open_error_stack_depth(const struct refusal *r)
 {
 	struct kernel k;
 
-	kernel_ask(&k);
+	kernel_read_settings(&k);
 	return attar_fail(r->error,
 		"'%s' requests stacks of %u frames (attr.sample_max_stack), but sysctl "
 		"kernel.perf_event_max_stack allows %lld" ATTAR_FIX

@@ -353,7 +353,7 @@ static void add_reason(struct buf *b, const struct refusal *r)
 	bool task = r->instance.pid >= 0 && !(r->instance.flags & PERF_FLAG_PID_CGROUP);
 	struct kernel k;
 
-	kernel_ask(&k);
+	kernel_read_settings(&k);
 	if (add_seccomp(b) || add_special(b, r, &k))
 		return;
 	if (r->instance.pid > 0 && task && add_other_user(b, r, &k))

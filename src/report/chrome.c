@@ -27,13 +27,6 @@ struct chrome {
 	size_t depth;
 };
 
-static void add_string(struct buf *b, const char *text)
-{
-	buf_char(b, '"');
-	escape_json(b, text, strlen(text));
-	buf_char(b, '"');
-}
-
 /* Microseconds. A span may have begun before the report. */
 static void add_us(struct buf *b, const char *key, int64_t ns)
 {
@@ -64,7 +57,7 @@ static void add_name(
 {
 	begin_event(c, "M", row);
 	buf_printf(&c->r->out, ",\"name\":\"%s\",\"args\":{\"name\":", what);
-	add_string(&c->r->out, name);
+	escape_json_text(&c->r->out, name);
 	buf_str(&c->r->out, "}}");
 }
 
@@ -102,12 +95,12 @@ static void add_stack(struct chrome *c, uint32_t node)
 static void add_waker(struct buf *b, const struct span_row *row)
 {
 	buf_str(b, ",\"waker\":");
-	add_string(b, row->waker);
+	escape_json_text(b, row->waker);
 	if (row->waker_tid)
 		buf_printf(b, ",\"waker_tid\":%u", row->waker_tid);
 	if (*row->waker_stack) {
 		buf_str(b, ",\"waker_stack\":");
-		add_string(b, row->waker_stack);
+		escape_json_text(b, row->waker_stack);
 	}
 }
 
@@ -118,7 +111,7 @@ static void add_args(struct chrome *c, const struct span_row *row)
 	buf_printf(b, ",\"args\":{\"cpu\":%lld", (long long)row->cpu);
 	if (*row->detail) {
 		buf_str(b, ",\"detail\":");
-		add_string(b, row->detail);
+		escape_json_text(b, row->detail);
 	}
 	if (row->has_node && c->trees)
 		add_stack(c, row->node);
@@ -130,9 +123,9 @@ static void add_args(struct chrome *c, const struct span_row *row)
 static void add_identity(struct chrome *c, const struct span_row *row)
 {
 	buf_str(&c->r->out, ",\"name\":");
-	add_string(&c->r->out, row->name);
+	escape_json_text(&c->r->out, row->name);
 	buf_str(&c->r->out, ",\"cat\":");
-	add_string(&c->r->out, row->category);
+	escape_json_text(&c->r->out, row->category);
 }
 
 /* Whether it is within the spans that are open, or begins after their end. */
@@ -215,7 +208,7 @@ static void add_tail(struct chrome *c)
 	buf_str(b,
 		"\n],\"displayTimeUnit\":\"ns\",\"otherData\":{\"exporter\":\"attar " ATTAR_VERSION
 		"\",\"command\":");
-	add_string(b, c->r->command ? c->r->command : report_text(report, report->profiler));
+	escape_json_text(b, c->r->command ? c->r->command : report_text(report, report->profiler));
 	buf_printf(b, ",\"startTime\":\"%llu\",\"remarks\":\"", (unsigned long long)c->began);
 	for (size_t i = 0; i < report->remarks.n; i++) {
 		const char *text = report_text(report, report->remarks.at[i]);

@@ -2,7 +2,6 @@
 #include "report/clickhouse_batch.h"
 
 #include <sys/random.h>
-#include <time.h>
 
 uint64_t batch_random(void)
 {
@@ -17,7 +16,6 @@ uint64_t batch_random(void)
 struct batch *batch_new(const char *table, uint16_t date)
 {
 	struct batch *batch = calloc(1, sizeof(*batch));
-	struct timespec now;
 
 	if (batch)
 		batch->table = strdup(table);
@@ -25,8 +23,7 @@ struct batch *batch_new(const char *table, uint16_t date)
 		base_oom();
 		return batch_free(batch);
 	}
-	clock_gettime(CLOCK_REALTIME, &now);
-	batch->created = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	batch->created = base_realtime();
 	batch->began = base_now();
 	batch->id = batch_random();
 	batch->date = date;

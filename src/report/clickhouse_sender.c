@@ -54,20 +54,20 @@ struct sender {
 
 /* ---- messages and counts: with the lock ---- */
 
-static void say(struct sender *s, const char *text)
+static void log_line(struct sender *s, const char *text)
 {
 	if (s->messages.len + strlen(text) < MESSAGES_MAX)
 		buf_printf(&s->messages, "%s\n", text);
 }
 
 /* What differs from the last text of its kind. */
-static void say_once(struct sender *s, struct buf *last, const char *text)
+static void log_once(struct sender *s, struct buf *last, const char *text)
 {
 	if (last->len && !strcmp(buf_text(last), text))
 		return;
 	buf_reset(last);
 	buf_str(last, text);
-	say(s, text);
+	log_line(s, text);
 }
 
 /* Each reason once. */
@@ -78,7 +78,7 @@ static void drop(struct sender *s, uint64_t rows, const char *why)
 	s->counts.dropped += rows;
 	s->losses++;
 	buf_printf(&text, "%s: rows are dropped: %s", s->url.name, why);
-	say_once(s, &s->drops, buf_text(&text));
+	log_once(s, &s->drops, buf_text(&text));
 }
 
 /* Rows of the spool that are not in the counts of this run. */
@@ -89,7 +89,7 @@ static void drop_foreign(struct sender *s, uint64_t rows, const char *why)
 	s->losses++;
 	buf_printf(&text, "%s: %llu rows of another run are dropped: %s", s->url.name,
 		(unsigned long long)rows, why);
-	say(s, buf_text(&text));
+	log_line(s, buf_text(&text));
 }
 
 static void drop_batch(struct sender *s, struct batch *batch, const char *why)
@@ -192,7 +192,7 @@ static void count_damaged(struct sender *s)
 		s->url.name, (unsigned long long)files, spool_path(s->spool),
 		(unsigned long long)rows);
 	pthread_mutex_lock(&s->lock);
-	say(s, buf_text(&text));
+	log_line(s, buf_text(&text));
 	pthread_mutex_unlock(&s->lock);
 }
 
@@ -246,7 +246,7 @@ static bool turn(void *ctx)
 /* ---- sending: without the lock ---- */
 
 /* Whether a batch that was sent before is stored: *ret_rows of it. */
-static int ask(struct sender *s, const struct batch *batch, uint64_t *ret_rows)
+static int query_stored(struct sender *s, const struct batch *batch, uint64_t *ret_rows)
 {
 	struct buf sql _cleanup_(buf_done) = {0}, answer _cleanup_(buf_done) = {0};
 	char *end;
@@ -313,7 +313,7 @@ static int send_batch(struct sender *s, struct batch *batch)
 	int e = tables_prepare(&s->tables, s->transport, batch->table, &insert);
 
 	if (e == 0 && (batch->may_be_stored || batch->is_spooled))
-		e = ask(s, batch, &rows);
+		e = query_stored(s, batch, &rows);
 	if (e < 0)
 		return e;
 	if (!rows) {
@@ -338,7 +338,7 @@ static struct batch *take_spooled(struct sender *s)
 		buf_printf(&text, "%s: %s", s->url.name, attar_error());
 		attar_error_clear();
 		pthread_mutex_lock(&s->lock);
-		say_once(s, &s->trouble, buf_text(&text));
+		log_once(s, &s->trouble, buf_text(&text));
 		pthread_mutex_unlock(&s->lock);
 	}
 	count_damaged(s);
@@ -392,7 +392,7 @@ static void note_failure(struct sender *s, int e)
 	s->may_be_stored = e != TRANSPORT_AWAY;
 	tables_forget(&s->tables); /* another server may answer the next time */
 	pthread_mutex_lock(&s->lock);
-	say_once(s, &s->failure, buf_text(&text));
+	log_once(s, &s->failure, buf_text(&text));
 	pthread_mutex_unlock(&s->lock);
 }
 

@@ -73,13 +73,6 @@ int firefox_thread_add_node(struct firefox_thread *t, uint32_t number,
 
 /* ---- JSON ---- */
 
-static void add_string(struct buf *b, const char *text)
-{
-	buf_char(b, '"');
-	escape_json(b, text, strlen(text));
-	buf_char(b, '"');
-}
-
 typedef void add_value(struct buf *b, const struct firefox_thread *t, size_t i);
 
 /* "name":[...], */
@@ -184,7 +177,7 @@ static void module_name(struct buf *b, const struct firefox_thread *t, size_t i)
 
 static void string(struct buf *b, const struct firefox_thread *t, size_t i)
 {
-	add_string(b, intern_get(&t->strings, (uint32_t)i));
+	escape_json_text(b, intern_get(&t->strings, (uint32_t)i));
 }
 
 static void sample_stack(struct buf *b, const struct firefox_thread *t, size_t i)
@@ -271,9 +264,9 @@ void firefox_thread_begin(struct buf *b, const char *name, uint32_t pid, uint32_
 	buf_str(b, "{\"processType\":\"default\",\"processStartupTime\":0,"
 		   "\"processShutdownTime\":null,\"registerTime\":0,\"unregisterTime\":null,"
 		   "\"pausedRanges\":[],\"isMainThread\":false,\"name\":");
-	add_string(b, name);
+	escape_json_text(b, name);
 	buf_str(b, ",\"processName\":");
-	add_string(b, name);
+	escape_json_text(b, name);
 	buf_printf(b, ",\"pid\":\"%u\",\"tid\":%u,", pid, tid ? tid : pid);
 }
 

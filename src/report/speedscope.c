@@ -21,13 +21,6 @@ static void frames_done(struct frames *f)
 	vec_done(&f->of);
 }
 
-static void add_string(struct buf *b, const char *text)
-{
-	buf_char(b, '"');
-	escape_json(b, text, strlen(text));
-	buf_char(b, '"');
-}
-
 /* A node's function; its file is that of the source, or else the binary. */
 static void add_frame(struct buf *b, const struct attar_section *tree, const struct tree_node *node,
 	const struct tree_source *source)
@@ -36,10 +29,10 @@ static void add_frame(struct buf *b, const struct attar_section *tree, const str
 	uint32_t file = source && source->file ? source->file : node->module;
 
 	buf_str(b, "{\"name\":");
-	add_string(b, *name ? name : "[unknown]");
+	escape_json_text(b, *name ? name : "[unknown]");
 	if (file) {
 		buf_str(b, ",\"file\":");
-		add_string(b, section_text(tree, file));
+		escape_json_text(b, section_text(tree, file));
 	}
 	if (source && source->line)
 		buf_printf(b, ",\"line\":%u", source->line);
@@ -112,7 +105,7 @@ static int list_leaves(struct attar_section *tree, uint32_t *leaves, size_t *ret
 static void add_profile_head(struct attar_renderer *r, const struct attar_section *tree)
 {
 	buf_str(&r->out, "{\"type\":\"sampled\",\"name\":");
-	add_string(&r->out, section_text(tree, tree->weight ? tree->weight : tree->name));
+	escape_json_text(&r->out, section_text(tree, tree->weight ? tree->weight : tree->name));
 	buf_printf(&r->out, ",\"unit\":\"%s\",\"startValue\":0,\"endValue\":%llu,\"samples\":[",
 		unit_of(tree->unit), (unsigned long long)tree->whole);
 }
@@ -185,7 +178,7 @@ static int draw(struct attar_renderer *r, const struct attar_report *report)
 	buf_str(&r->out, "]},\"profiles\":[");
 	e = add_profiles(r, report, &frames);
 	buf_str(&r->out, "],\"exporter\":\"attar " ATTAR_VERSION "\",\"name\":");
-	add_string(&r->out, r->command ? r->command : report_text(report, report->profiler));
+	escape_json_text(&r->out, r->command ? r->command : report_text(report, report->profiler));
 	buf_str(&r->out, "}\n");
 	render_log_notes(r, report);
 	return e;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "run/clock.h"
 
-#include <time.h>
 #include <unistd.h>
 #if defined(__x86_64__) || defined(__i386__)
 #include <cpuid.h>
@@ -192,11 +191,8 @@ uint64_t run_now(const struct attar_run *run)
 
 void clock_start(struct run_clock *c)
 {
-	struct timespec real;
-
 	clock_start_at(c, base_now());
-	clock_gettime(CLOCK_REALTIME, &real);
-	c->realtime_offset = (uint64_t)real.tv_sec * 1000000000 + (uint64_t)real.tv_nsec - c->began;
+	c->realtime_offset = base_realtime() - c->began;
 }
 
 uint64_t run_wall_time(const struct attar_run *run, uint64_t time)

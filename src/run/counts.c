@@ -11,13 +11,13 @@
 #include "base/buf.h"
 #include "base/check.h"
 #include "base/file.h"
+#include "event/kernel_filter.h"
+#include "event/skipped_events.h"
 #include "perf/group.h"
 #include "perf/target.h"
 #include "record/uapi.h"
 #include "run/count_cpus.h"
 #include "run/expressions.h"
-#include "event/kernel_filter.h"
-#include "event/skipped_events.h"
 #include "run/run.h"
 
 enum { MEMBERS_MAX = 256 };

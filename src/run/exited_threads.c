@@ -17,8 +17,8 @@
 #include "run/exited_threads.h"
 
 #include "base/buf.h"
-#include "perf/kernel.h"
 #include "perf/counter_read.h"
+#include "perf/kernel.h"
 #include "perf/target.h"
 #include "run/run.h"
 #include "stream/taskname.h"

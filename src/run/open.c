@@ -3,10 +3,10 @@
 
 #include "base/buf.h"
 #include "base/limit.h"
-#include "perf/counter.h"
-#include "perf/target.h"
 #include "event/kernel_filter.h"
 #include "event/skipped_events.h"
+#include "perf/counter.h"
+#include "perf/target.h"
 #include "run/run.h"
 #include "stream/stream.h"
 

@@ -267,7 +267,7 @@ static int tell_time(struct attar_run *run)
 
 	*oldest = base_now();
 	for (size_t i = 0; time && r == 0 && (client = client_at(run, i)); i++)
-		r = peer_sender_tell_time(run->push.sender, client, time);
+		r = peer_sender_send_time(run->push.sender, client, time);
 	return r;
 }
 

@@ -2,21 +2,12 @@
 #include "symbol/debuginfod.h"
 
 #include <dlfcn.h>
-#include <time.h>
 
 #include "base/log.h"
 
 enum { REPORT_SECONDS = 2 };
 
 static const uint64_t second = 1000000000; /* ns */
-
-static uint64_t now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * second + (uint64_t)t.tv_nsec;
-}
 
 /* The functions of libdebuginfod that are only needed to create a client. */
 struct setup {
@@ -57,7 +48,7 @@ bool debuginfod_cancel(struct debuginfod *d)
 static int on_progress(struct debuginfod_client *client, long done, long all)
 {
 	struct debuginfod *d = object_of(client);
-	uint64_t t = now();
+	uint64_t t = base_now();
 
 	if (!d || t - d->began > d->left || is_cancelled(d))
 		return 1;
@@ -131,11 +122,11 @@ int debuginfod_open(struct debuginfod *d, const char *binary, const uint8_t *id,
 	if (!id_size || !is_ready(d))
 		return -ENOENT;
 	d->binary = binary;
-	d->began = d->reported = now();
+	d->began = d->reported = base_now();
 	__atomic_store_n(&d->is_running, true, __ATOMIC_RELAXED);
 	fd = d->find(d->client, id, (int)id_size, NULL);
 	__atomic_store_n(&d->is_running, false, __ATOMIC_RELAXED);
-	spent = now() - d->began;
+	spent = base_now() - d->began;
 	d->left -= MIN(spent, d->left);
 	if (fd < 0 && (fd != -ENOENT || is_cancelled(d)))
 		give_up(d, -fd);

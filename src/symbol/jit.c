@@ -61,7 +61,7 @@ static bool look_at_process(struct jit *jit)
 }
 
 /* Exactly one link: another user could have hard-linked a file to this name. */
-static bool trusted(const struct jit *jit, const struct stat *st)
+static bool is_trusted(const struct jit *jit, const struct stat *st)
 {
 	uid_t owner = jit->inner ? jit->uid : geteuid();
 
@@ -77,7 +77,7 @@ static int open_trusted(const struct jit *jit, int root, const char *path)
 
 	if (handle < 0)
 		return handle;
-	if (fstat(handle, &st) < 0 || !trusted(jit, &st)) {
+	if (fstat(handle, &st) < 0 || !is_trusted(jit, &st)) {
 		log_debug(
 			"%s is ignored: not a regular file owned by the process's user or by root",
 			path);

@@ -19,14 +19,6 @@ enum { PAGE = 4096, PAGES_MAX = 1024, STATUS_MAX = 1 << 16, SPINS = 200 };
 
 static const uint64_t stop_within = 1000000000; /* ns */
 
-static uint64_t now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 /* ---- stop and continue ---- */
 
 /* The process that traces a thread; 0: none; -1: there is no such thread, or it has exited. */
@@ -81,14 +73,14 @@ static void wait_a_little(unsigned tries)
  */
 static int stop(pid_t tid, int *ret_signal)
 {
-	uint64_t end = now() + stop_within;
+	uint64_t end = base_now() + stop_within;
 	int status;
 
 	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) < 0)
 		return explain_refusal(tid, errno);
 	if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) < 0)
 		return explain_refusal(tid, errno);
-	for (unsigned tries = 0; now() < end; tries++) {
+	for (unsigned tries = 0; base_now() < end; tries++) {
 		pid_t got = waitpid(tid, &status, __WALL | WNOHANG);
 
 		if (got < 0 && errno != EINTR)
@@ -235,13 +227,13 @@ int attar_thread_copy_take(pid_t tid, size_t stack_max, struct attar_thread_copy
 	r = make_room(copy, stack_max);
 	if (r < 0)
 		return r;
-	began = now();
+	began = base_now();
 	r = stop(tid, &signal);
 	if (r < 0)
 		return r;
 	r = copy_stopped(tid, machine, stack_max, copy);
 	resume(tid, signal);
-	copy->stopped = now() - began;
+	copy->stopped = base_now() - began;
 	return r;
 }
 

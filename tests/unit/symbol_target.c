@@ -23,7 +23,7 @@ FUNCTION(__attribute__((noinline)), target_global)
 FUNCTION(__attribute__((noinline, weak)), target_weak)
 FUNCTION(__attribute__((noinline)), _ZN6target6methodEi)
 
-static void tell(const char *name, int (*function)(int))
+static void print_function(const char *name, int (*function)(int))
 {
 	printf("%s %lx\n", name, (unsigned long)(uintptr_t)function);
 }
@@ -32,10 +32,10 @@ int main(void)
 {
 	char c;
 
-	tell("target_local", target_local);
-	tell("target_global", target_global);
-	tell("target_weak", target_weak);
-	tell("target::method", _ZN6target6methodEi);
+	print_function("target_local", target_local);
+	print_function("target_global", target_global);
+	print_function("target_weak", target_weak);
+	print_function("target::method", _ZN6target6methodEi);
 	puts(".");
 	fflush(stdout);
 	while (read(0, &c, 1) > 0)

@@ -28,7 +28,7 @@ PERFUME_EVENT(e2e_tick, (u64, i))
 
 static unsigned long n = 1;
 
-static void say(const char *word, unsigned long number)
+static void print_number(const char *word, unsigned long number)
 {
 	printf("%s %lu\n", word, number);
 	fflush(stdout);
@@ -57,7 +57,7 @@ static void blind(void)
 		snprintf(symbol, sizeof(symbol), "S%lu", i);
 		perfume_e2e_order(i, (double)i + 0.25, symbol, -(int32_t)i, lots, 2, i % 2);
 	}
-	say("written", n);
+	print_number("written", n);
 }
 
 static void once(void)
@@ -112,7 +112,7 @@ static void flood(void)
 		pthread_create(&threads[i], NULL, ticks, NULL);
 	for (int i = 0; i < 2; i++)
 		pthread_join(threads[i], NULL);
-	say("written", 2 * n);
+	print_number("written", 2 * n);
 }
 
 static void named(const char *name)
@@ -124,7 +124,7 @@ static void named(const char *name)
 	for (int ms = 0; probe && !perfume_probe_enabled(probe) && ms < 60000; ms++)
 		nap();
 	perfume_write(probe, &answer, sizeof(answer));
-	say("written", 1);
+	print_number("written", 1);
 	perfume_free(ctx);
 }
 
@@ -133,7 +133,7 @@ int main(int argc, char **argv)
 	const char *mode = argc > 1 ? argv[1] : "once", *word = argc > 2 ? argv[2] : "1";
 
 	n = strtoul(word, NULL, 10);
-	say("ready", (unsigned long)getpid());
+	print_number("ready", (unsigned long)getpid());
 	if (!strcmp(mode, "once"))
 		once();
 	else if (!strcmp(mode, "late"))
