@@ -73,7 +73,7 @@ static struct perfume_probe *probe_of(const char *fields)
 	return probe;
 }
 
-/* Frees all probes and waits until the event is gone. */
+/* Frees all probes and waits until the event is removed. */
 static void start_anew(void)
 {
 	teardown(NULL);

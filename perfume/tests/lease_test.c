@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: CC0-1.0 */
 /*
  * Collectors that do not renew their lease: a program disables their events after three seconds.
- * These tests only wait, so they are a program of their own, which runs in parallel with others.
+ * These tests only wait, so they are a separate program, which runs in parallel with others.
  */
 #include "rings.h"
 

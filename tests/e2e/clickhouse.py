@@ -51,7 +51,7 @@ def free_ports(n):
 
 
 class Server:
-    """A server of its own, with the database "perf"."""
+    """A separate server, with the database "perf"."""
 
     def __init__(self, path, ports=None, shards=()):
         self.path, self.process = path, None

@@ -88,7 +88,7 @@ def pytest_runtest_setup(item):
 
 
 def pytest_runtest_logreport(report):
-    """Print a failure at once, so that a run that is aborted has reported it."""
+    """Print a failure immediately, so that an aborted run has reported it."""
     if report.failed:
         print(f'\nFAILED {report.nodeid} ({report.when})', file=sys.__stderr__, flush=True)
 

@@ -23,7 +23,7 @@ def hierarchies():
 
 def in_v2():
     """
-    Whether v2 has the perf_event controller: a v1 hierarchy keeps it until its last group is gone.
+    Whether v2 has the perf_event controller: v1 keeps it until its last group is removed.
     """
     return re.search(r'^perf_event\t0\t', Path('/proc/cgroups').read_text(), re.M)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""attar agent: its configuration, its processes, its limits, and what it tells systemd."""
+"""attar agent: its configuration, its processes, its limits, and its messages to systemd."""
 import calendar
 import os
 import re

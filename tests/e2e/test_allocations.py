@@ -178,7 +178,7 @@ def test_hot_spots_of_a_program():
 @pytest.mark.usefixtures('root')
 def test_kernel_allocations_are_matched():
     """
-    An eventfd has an object of its own, which is freed when its last descriptor is closed; new
+    An eventfd has a separate object, which is freed when its last descriptor is closed; new
     kernels end the events of a task before they close its files.
     """
     code = 'import os\nfor i in range(300): os.close(os.eventfd(0))\n' \

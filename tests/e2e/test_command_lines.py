@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """
 The command lines of perf-prof's documentation run with attar. command_lines.txt has them, and what
-each prints, or the reason why it cannot run. Those that watch the system for as long as one likes
+each prints, or the reason why it cannot run. Those that watch the system without a time limit
 are ended by --duration.
 """
 import re

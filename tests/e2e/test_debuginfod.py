@@ -30,7 +30,7 @@ def free_port():
 
 @pytest.fixture
 def stripped(tmp_path):
-    """A program of its own build id without symbols, and its debug file in another folder."""
+    """A program with a new build id and without symbols; its debug file is in another folder."""
     need('gcc', 'objcopy')
     served = tmp_path / 'served'
     served.mkdir()
@@ -62,7 +62,7 @@ def has(url):
 
 @pytest.fixture
 def server(stripped, tmp_path):
-    """The server's address, when it knows the file."""
+    """The server's address, when it has the file."""
     need('debuginfod')
     _, program, served = stripped
     port = free_port()
@@ -72,7 +72,7 @@ def server(stripped, tmp_path):
         url = f'http://127.0.0.1:{port}'
         try:
             wait_until(lambda: has(f'{url}/buildid/{build_id(program)}/debuginfo'),
-                       'the server knows the file', 60)
+                       'the server has the file', 60)
             yield url
         finally:
             process.terminate()

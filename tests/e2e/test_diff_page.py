@@ -22,7 +22,7 @@ def tree(path, pid, weights):
 
 
 def test_red_has_grown_and_blue_has_shrunk(browser, tmp_path):  # noqa: F811
-    """The pids of both sides differ; a function that is gone is not drawn."""
+    """The pids of both sides differ; a function that no longer exists is not drawn."""
     before = tree(tmp_path / 'a.json', 7, {'grown': 200, 'shrunk': 600, 'same': 100, 'gone': 100})
     after = tree(tmp_path / 'b.json', 8, {'grown': 1200, 'shrunk': 500, 'same': 200, 'new': 100})
     done = run('diff', '-o', tmp_path / 'x.html', before, after)

@@ -341,7 +341,7 @@ GREETING = 'echo attar-fleet 1 x; for i in 1 2 3 4 5 6 7 8; do read l; echo cloc
     (r'printf "\033[31mred\033[0m\n" >&2; exit 1', r'\\x1b\[31mred'),
 ])
 def test_hostile_host(tmp_path, says, reason):
-    """A program in place of ssh says what it likes."""
+    """A program in place of ssh prints arbitrary text."""
     peer = tmp_path / 'ssh'
     peer.write_text(f'#!/bin/sh\n{says}\n')
     peer.chmod(0o755)

@@ -135,7 +135,7 @@ echo 0 >{CPU}; $attar profile -F 99 -d 300ms -o offline.json; $attar profile -C 
 
 @pytest.mark.guest('x86')
 def test_cpu_that_comes_online_in_a_pipe(tmp_path):
-    """Its events have other ids then, which a pipe tells before them."""
+    """Its events then have other ids, which a pipe has before them."""
     calls = f'taskset -c 1 {workload("flood")}'
     shell('x86', tmp_path, f'''
 $attar record -q -a -e syscalls:sys_enter_getppid -o - -- sh -c 'exec >/dev/null

@@ -136,7 +136,7 @@ def test_answers_follow_their_calls(host, spawn, tmp_path):
 
 
 def test_a_silent_host_does_not_delay_others(host, gate, spawn, tmp_path):  # noqa: F811
-    """It stands still: what others do is shown after 2 seconds."""
+    """It is stopped: events of others are shown after 2 seconds."""
     one, first = host('one', *gate.command(2000))
     trace = Trace(spawn, tmp_path, '-e', pulled(one), '-e', f'{ENTER}/id==110 && comm=="flood"/',
                   ' '.join(map(str, gate.command(1000))))

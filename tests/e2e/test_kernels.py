@@ -242,7 +242,7 @@ def recording(boot, version, name):
 
 
 def frame(line):
-    """Return address, file and function of a frame. perf knows the recorded kernel's modules."""
+    """Return address, file and function of a frame. perf has the recorded kernel's modules."""
     address, symbol, dso = re.fullmatch(r'([0-9a-f]+) (.*) \((.*)\)', line.strip()).groups()
     return int(address, 16), '[kernel]' if int(address, 16) >> 63 else dso, symbol
 
@@ -258,8 +258,8 @@ def frames(lines):
 def addresses(events, modulo=1 << 64):
     """
     Return the events in order of time; modulo: of addresses of user code. A thread that is within
-    execve() has a new name, and its user code is that of the program before, of which attar knows
-    no mappings any more: only its kernel frames are returned.
+    execve() has a new name, and its user code is that of the program before, whose mappings attar
+    no longer has: only its kernel frames are returned.
     """
     exec_of = {tid: (comm, time) for comm, tid, time, event, _ in events
                if event == 'sched:sched_process_exec'}

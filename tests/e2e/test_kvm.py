@@ -37,7 +37,7 @@ TWO = EXITS + f'''wall 1700000000
 
 
 def printed(tmp_path, script, name, *args):
-    """Return the lines of single events, which are reports of their own."""
+    """Return the lines of single events, which are separate reports."""
     path = tmp_path / 'test.script'
     path.write_text('# attar script\n' + script)
     ended = run(args[0], '--format', 'json', '--input', path, *args[1:])
@@ -98,7 +98,7 @@ class TestExits:
             'IO_INSTRUCTION': 1, 'EPT_VIOLATION': 1, 'io': 1}
 
     def test_arm64(self, tmp_path):
-        """An exception class if the exit is a trap (2), otherwise an interrupt and the like."""
+        """An exception class if the exit is a trap (2), otherwise another reason."""
         script = '''event kvm:kvm_exit ret:s32 esr_ec:u32 vcpu_pc:u64
 event kvm:kvm_entry vcpu_pc:u64
 1.0000 0 9/9 vcpu kvm:kvm_exit ret=2 esr_ec=0x24 vcpu_pc=0xffff800008000000

@@ -74,7 +74,7 @@ def test_every_event_arrives_once(push, pull):
 
 def test_a_cut_in_the_middle_of_a_frame(push, pull, gate, network, tmp_path):  # noqa: F811
     """
-    The side that pulls stands still, so that frames fill the sockets; then the cable is plugged
+    The side that pulls is stopped, so that frames fill the sockets; then the cable is plugged
     out. What is not received is counted on both sides, and nothing arrives twice.
     """
     made, out = tmp_path / 'made', tmp_path / 'out'

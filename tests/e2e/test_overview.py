@@ -208,7 +208,7 @@ def test_ten_seconds_by_default():
     assert section(report('overview', '-d', '0.2'), 'time')
 
 
-# ---- a system of its own ----
+# ---- a separate system ----
 
 @pytest.mark.guest('x86')
 def test_system_with_one_reason_and_without(tmp_path):

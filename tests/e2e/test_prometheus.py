@@ -74,7 +74,7 @@ def test_values_of_a_table(tmp_path):
 
 
 def test_rows_beyond_the_bound_are_other(tmp_path):
-    """Rows that only pids tell apart are one; what is added and what is not."""
+    """Rows that differ only in their pids are one; which columns are added."""
     script, path = tmp_path / 'test.script', tmp_path / 'x.prom'
     events = [f'1.{i:03} 0 {i + 1}/{i + 1} t{i // 2} sched:sched_wakeup pid={i}'
               for i in range(100)]

@@ -361,7 +361,7 @@ def test_a_greeting_without_end_can_be_stopped(spawn, tmp_path):
 
 
 def test_only_a_socket_is_replaced(push, tmp_path):
-    """A socket that nobody listens on is left over; other files are somebody's."""
+    """A socket without a listener is left over; other files are in use."""
     path = tmp_path / 'passwd'
     path.write_text('root')
     refused = run('record', '-e', GETPPID, '--push', f'unix:{path}', '--', 'true')

@@ -132,7 +132,7 @@ def test_stubs_have_every_option():
 
 
 def test_types_of_a_program(tmp_path):
-    """A type checker knows options and results."""
+    """A type checker finds options and results."""
     if not has('mypy'):
         pytest.skip('mypy is not installed')
     shutil.copytree(ROOT / 'python/attar', tmp_path / 'attar')

@@ -29,7 +29,7 @@ def test_profile_on_old_kernels(version):
 
 @pytest.mark.parametrize('version', OLD)
 def test_trace_on_old_kernels(version):
-    """Events are in time order, also if the kernel has no clock that attar knows."""
+    """Events are in time order, also if the kernel has no clock that attar supports."""
     done = with_fault('kernel', 'trace', '-e', 'page-faults', '--', workload('faults1000'),
                       kernel=version)
     assert done.returncode == 0, done.stderr
@@ -156,7 +156,7 @@ def test_fifth_breakpoint_is_refused():
 @pytest.mark.parametrize('arguments', [('-d', '100ms'), ('--', 'true')], ids=['system', 'command'])
 @pytest.mark.parametrize('profiler', ['stat', 'trace'])
 def test_kprobe_without_kprobes(profiler, arguments):
-    """A feature that the kernel lacks is not supported, whatever is to be watched."""
+    """A feature that the kernel lacks is not supported for any target."""
     if os.path.exists('/sys/kernel/tracing/kprobe_events'):
         pytest.skip('this kernel has kprobes')
     for event in 'kprobe:do_exit', 'kretprobe:do_exit':

@@ -20,7 +20,7 @@ def example(name):
 
 
 def test_flight_recorder_has_the_last_events():
-    """The last of 701 pages touched one after another, without a gap; older ones are gone."""
+    """The last of 701 pages that are touched in order, without a gap; older ones are lost."""
     out = example('07-flight-recorder')
     pages = [int(n) for n in re.findall(r'first touch of page (\d+)', out)]
     times = [int(n) for n in re.findall(r'^(\d+) first touch', out, re.M)]

@@ -45,7 +45,7 @@ def report(ended):
 
 @pytest.fixture(name='machine')
 def fixture_machine(tmp_path):
-    """machine(...) runs attar on a machine with six CPUs, in a mount namespace of its own."""
+    """machine(...) runs attar on a machine with six CPUs, in a separate mount namespace."""
     cpus = tmp_path / 'cpu'
     for cpu in range(6):
         for index, (level, kind, shared) in enumerate((

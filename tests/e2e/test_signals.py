@@ -245,7 +245,7 @@ def test_sigterm_ends_the_command_too(spawn):
     assert len(children) == 1
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=20)
-    wait_until(lambda: not Path(f'/proc/{children[0]}').exists(), 'the command is gone')
+    wait_until(lambda: not Path(f'/proc/{children[0]}').exists(), 'the command has exited')
 
 
 def test_duration_ends_the_command():

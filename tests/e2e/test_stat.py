@@ -132,7 +132,7 @@ def test_breakpoint_agrees_with_perf(needs_perf, held, spawn, tmp_path):
     assert list(expected.values()) == [23]
 
 
-def tell(file, line):
+def write_line(file, line):
     fd = os.open(file, os.O_WRONLY | os.O_APPEND)
     os.write(fd, line.encode() + b'\n')
     os.close(fd)
@@ -147,7 +147,7 @@ def test_uprobe_agrees_with_perf(needs_perf, held, spawn, tmp_path):
     if not probes.exists():
         pytest.skip('this kernel has no uprobes in tracefs')
     group = f'attar_test_{os.getpid()}'
-    tell(probes, f'p:{group}/dive {name}:{offset:#x}')
+    write_line(probes, f'p:{group}/dive {name}:{offset:#x}')
     try:
         ours, theirs = tmp_path / 'ours.json', tmp_path / 'theirs.csv'
         target = held(name, 50, 5)
@@ -164,7 +164,7 @@ def test_uprobe_agrees_with_perf(needs_perf, held, spawn, tmp_path):
         assert [row['value'] for row in rows(json.loads(ours.read_text()))] == [250, 250]
         assert f'250;;{group}:dive' in theirs.read_text()
     finally:
-        tell(probes, f'-:{group}/dive')
+        write_line(probes, f'-:{group}/dive')
 
 
 @pytest.mark.parametrize('runs, calls', [('%s', 10000), ('sh -c "%s 100 3; %s 50 1"', 350)])
@@ -329,7 +329,7 @@ GETPPID = f"raw_syscalls:sys_enter/id=={ {'x86_64': 110, 'aarch64': 173}[os.unam
 
 def needs_counts_of_exited_threads(report):
     if tuple(int(n) for n in os.uname().release.split('.')[:2]) < (6, 12) or \
-            'this kernel does not tell' in ''.join(report.get('remarks', [])):
+            'this kernel does not report' in ''.join(report.get('remarks', [])):
         pytest.skip('this kernel does not report the counts of exited threads')
 
 
@@ -398,7 +398,7 @@ def finish(attar):
 
 
 def test_threads_with_lost_records_are_unassigned(held, tmp_path):
-    """Their counts are in a row of their own, not in that of the thread that started them."""
+    """Their counts are in a separate row, not in that of the thread that started them."""
     target = held('taskset', '-c', min(os.sched_getaffinity(0)), workload('threadcalls'), 6000, 7)
     table, text = tmp_path / 'out.csv', tmp_path / 'out.txt'
     attar = watch_calls(target, '--format', 'json', '-o', table, '-o', text)

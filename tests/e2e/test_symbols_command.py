@@ -26,7 +26,7 @@ def do(*command, cwd=None):
 
 
 def build(folder, compiler, *flags, name='shapes'):
-    """Compile shapes.cc in a folder of its own and return the program."""
+    """Compile shapes.cc in a separate folder and return the program."""
     need(compiler)
     folder.mkdir(exist_ok=True)
     do(compiler, '-O2', *flags, '-c', SOURCE, '-o', f'{name}.o', cwd=folder)

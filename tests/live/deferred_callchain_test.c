@@ -414,7 +414,7 @@ static __attribute__((noinline)) int touch(size_t page)
 	return ((volatile char *)area)[page * 4096] = 1;
 }
 
-/* A section of its own, whose bounds the linker defines. */
+/* A separate section, whose bounds the linker defines. */
 static __attribute__((section("descend_code"), noinline)) int descend(int depth, size_t page);
 extern const char __start_descend_code[], __stop_descend_code[];
 static int (*volatile call)(int, size_t) = descend; /* the compiler makes no copies of it */

@@ -238,7 +238,7 @@ static void test_reads_eight_counters_with_one_system_call(void **state)
 	attar_target_free(target);
 }
 
-/* On every CPU: each instance is a group of its own, and the values are the sums of all. */
+/* On every CPU: each instance is a separate group, and the values are the sums of all. */
 static void test_sums_groups_over_cpus(void **state)
 {
 	struct attar_target_opts opts = {.size = sizeof(opts)};

@@ -79,7 +79,7 @@ static size_t drain(struct attar_stream *stream, const char *area, size_t pages)
 	return n;
 }
 
-/* Reads until reading, which allocates memory for new things, causes no events of its own. */
+/* Reads until reading, which allocates memory for new things, causes no further events. */
 static void settle(struct attar_stream *stream)
 {
 	struct attar_event ev;

@@ -58,7 +58,9 @@ static struct attar_target *this_process(void)
 	return target;
 }
 
-/* Returns how many of n forked threads, from the newest back, the target knows after attaching. */
+/*
+ * Returns how many of n forked threads, from the newest back, the target contains after attaching.
+ */
 static size_t known_of(struct fake_ring *p, uint32_t n)
 {
 	struct attar_counter counter = {.enabled = true}, *c = &counter;

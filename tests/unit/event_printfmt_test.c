@@ -126,7 +126,7 @@ static void test_numbers(void **state)
 	expect("\"\\x41\\102\\t\\\"%d\", 1", "AB\t\"1");
 }
 
-/* Numbers of fields have a path of their own; a sum is evaluated and formatted by printf. */
+/* Numbers of fields have a fast path; a sum is evaluated and formatted by printf. */
 static void test_numbers_of_fields(void **state)
 {
 	static const char *const fields[] = {"byte", "small", "number", "big", "flags", "error",

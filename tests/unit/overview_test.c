@@ -177,7 +177,7 @@ static void test_counts(void **state)
 		f->sums.counts[cases[i].count]--;
 		assert_false(finds(f, cases[i].name));
 	}
-	f->sums.counts[COUNT_FAULTS] = UINT32_MAX; /* has no limit of its own: its time has */
+	f->sums.counts[COUNT_FAULTS] = UINT32_MAX; /* has no limit: its time has one */
 	find(f);
 	assert_int_equal(f->n, 0);
 }

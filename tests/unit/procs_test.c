@@ -180,7 +180,7 @@ static void test_samples_after_exit(void **state)
 		task(f, PERF_RECORD_FORK, 2000000 + i, 2000000 + i, 1000001, 1000001);
 		task(f, PERF_RECORD_EXIT, 2000000 + i, 2000000 + i, 1000001, 1000001);
 	}
-	t = procs_thread(&f->procs, 1000002, 1000002); /* by now it is forgotten */
+	t = procs_thread(&f->procs, 1000002, 1000002); /* by now it was removed */
 	assert_string_equal(t->pub.comm, "[unknown]");
 	assert_int_equal(f->procs.n_dead, PROCS_DEAD_MAX);
 }

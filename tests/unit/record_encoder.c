@@ -171,7 +171,7 @@ static void put_sample_head(struct encoder *e, const struct attar_record *rec, u
 		put64(e, rec->sample.period);
 }
 
-/* From the counts to the stack: most have a length of their own. */
+/* From the counts to the stack: most have their own length. */
 static void put_sample_stacks(struct encoder *e, const struct attar_sample *s, uint64_t type)
 {
 	if (type & PERF_SAMPLE_READ)

@@ -14,7 +14,7 @@ static void visit_text(visit_fn *visit, void *ctx, const char *text)
 
 static void visit_read(visit_fn *visit, void *ctx, const struct attar_read *read)
 {
-	/* Only attar_read_at() knows the position of the last value: reading it must be safe. */
+	/* Only attar_read_at() computes the position of the last value: reading it must be safe. */
 	struct attar_read_value last = attar_read_at(read, read->nr ? read->nr - 1 : 0);
 
 	visit(ctx, read->words, read->words ? 8 : 0);

@@ -180,7 +180,7 @@ static void put_feature(struct file_builder *f, enum data_feature feature)
 		put_u64(f, 1700000000000000000);
 		put_u64(f, 123);
 		break;
-	default: /* one that no reader knows */
+	default: /* one that no reader supports */
 		put_string(f, "what is this?");
 	}
 }

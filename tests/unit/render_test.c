@@ -100,7 +100,7 @@ static void test_sinks_draw_what_they_declare(void **state)
 			fclose(f);
 			if ((*sink)->sections & 1u << kind) {
 				assert_int_equal(r, 0);
-				/* metrics have buckets of their own */
+				/* metrics have other buckets */
 				assert_true(strstr(text, "known") || strstr(text, "3737") ||
 					    strstr(text, "3,737") ||
 					    ((*sink)->replaces && strstr(text, "_bucket{")));

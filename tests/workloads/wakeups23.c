@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Truth: the thread named "sleeper" is woken exactly COUNT (23) times from a read() of a pipe, by
- * the thread named "waker", which waits each time until it sleeps. It ends by itself, so that no
- * signal wakes it once more.
+ * the thread named "waker", which waits each time until it sleeps. It ends without a signal, so
+ * that no signal wakes it once more.
  */
 #include <pthread.h>
 #include <string.h>
@@ -26,7 +26,7 @@ static void *sleeper(void *unused)
 	return NULL;
 }
 
-/* The state letter after the comm in /proc/self/task/TID/stat; 0 if the thread is gone. */
+/* The state letter after the comm in /proc/self/task/TID/stat; 0 if the thread has exited. */
 static char state(pid_t tid)
 {
 	char path[64], text[512] = "", *after;

@@ -20,8 +20,8 @@
 
 /*
  * One iteration is a multiplication that depends on the previous one: 3 to 5 cycles on any machine,
- * whatever the alignment. Inlined, so that the time is the caller's own. 1,000,000 iterations are 1
- * to 2 ms.
+ * whatever the alignment. Inlined, so that the time is that of the caller. 1,000,000 iterations are
+ * 1 to 2 ms.
  */
 static inline __attribute__((always_inline)) void turns(uint64_t n)
 {
