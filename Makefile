@@ -14,7 +14,7 @@
 #   make uninstall  removes what install put there
 #   make clean      removes every build directory
 #
-# SANITIZE=address,undefined and CC=clang build in directories of their own.
+# SANITIZE=address,undefined and CC=clang build in separate directories.
 
 PREFIX ?= /usr/local
 DESTDIR ?=

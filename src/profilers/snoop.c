@@ -102,7 +102,7 @@ static void forget(void *event)
 
 static void no_columns(struct attar_section *lines)
 {
-	(void)lines; /* add_columns() adds them, which knows the events */
+	(void)lines; /* add_columns() adds them, which has the events */
 }
 
 static void add_event_columns(struct attar_section *lines, const struct event *e)

@@ -242,7 +242,7 @@ static void list_tables(struct sql_db *db, char *ret_text, size_t max)
 	}
 }
 
-/* The query on one line, and a caret under the place if SQLite knows it. */
+/* The query on one line, and a caret under the place if SQLite reports it. */
 static void point(const struct sql_db *db, const char *query, char *ret_text, size_t max)
 {
 	int at = sqlite3_error_offset(db->sqlite);
