@@ -371,7 +371,7 @@ ATTAR_API int attar_counter_read_at(
  * thread (target .self and .any_cpu, not inherited), while it is on a hardware counter that the CPU
  * lets user code read (x86-64: /sys/bus/event_source/devices/cpu/rdpmc; arm64:
  * kernel.perf_user_access and ATTAR_COUNTER_SELF_READ). Otherwise it uses read(2);
- * ret_value->by_self_read is true if they were used.
+ * ret_value->by_self_read is true if no system call was made.
  */
 ATTAR_API int attar_counter_read_self(struct attar_counter *counter, struct attar_value *ret_value);
 

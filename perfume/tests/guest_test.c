@@ -176,7 +176,7 @@ static void a_persistent_event_stays(void **state)
 	assert_false(event_exists(NAME "_stays"));
 }
 
-static void an_event_goes_with_its_last_probe(void **state)
+static void an_event_is_removed_with_its_last_probe(void **state)
 {
 	struct perfume_probe *probe = probe_u32();
 
@@ -619,7 +619,7 @@ static void *write_until_stopped(void *probe)
 }
 
 /* Each toggle waits for grace periods of an emulated kernel: TOGGLES=1000 takes a minute. */
-static void threads_write_while_a_listener_comes_and_goes(void **state)
+static void threads_write_while_listeners_attach_and_detach(void **state)
 {
 	const char *toggles_text = getenv("TOGGLES");
 	int i, toggles = toggles_text ? atoi(toggles_text) : 1000;
@@ -661,7 +661,7 @@ int main(void)
 		CASE(registering_twice_gives_two_probes_of_one_event),
 		CASE(an_event_with_other_fields_is_refused_with_the_reason),
 		CASE(a_persistent_event_stays),
-		CASE(an_event_goes_with_its_last_probe),
+		CASE(an_event_is_removed_with_its_last_probe),
 		CASE(a_probe_follows_its_listeners),
 		CASE(the_last_listener_leaving_is_ebadf),
 		CASE(errors_of_the_kernel_are_distinguished),
@@ -679,7 +679,7 @@ int main(void)
 		CASE(descriptors_closed_by_the_program_are_opened_again),
 		CASE(freed_probes_leave_no_pointer_in_the_kernel),
 		CASE(a_plugin_leaves_no_pointer_in_the_kernel),
-		CASE(threads_write_while_a_listener_comes_and_goes),
+		CASE(threads_write_while_listeners_attach_and_detach),
 		CASE(thirty_two_thousand_events_are_registered),
 	};
 

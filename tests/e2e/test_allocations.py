@@ -192,7 +192,7 @@ def test_kernel_allocations_are_matched():
 
 
 @pytest.mark.usefixtures('root')
-def test_a_signal_reports_and_the_run_goes_on(tmp_path):
+def test_a_signal_reports_and_the_run_continues(tmp_path):
     out = tmp_path / 'out'
     with out.open('w') as stdout, subprocess.Popen(
             [ATTAR, 'kmemleak', '--format', 'json', *EVENTS, '-m', '256'], stdout=stdout,

@@ -88,7 +88,7 @@ def test_columns_with_another_type(server, tmp_path, events):
     assert stored_pids(server) == list(range(10))
 
 
-def test_newer_tables_are_left_alone(server, tmp_path, events):
+def test_newer_tables_are_not_changed(server, tmp_path, events):
     trace(events(5), server.url(tmp_path / 'spool'))
     server.ask('INSERT INTO attar_schema VALUES (today(), 9)', 'perf')
     done = trace(events(5), server.url(tmp_path / 'spool'))

@@ -46,7 +46,7 @@ def test_server_is_killed_in_the_middle(server, tmp_path, events, spawn):
 
 
 @pytest.mark.parametrize('wait', ['short', 'long'])
-def test_server_stands_still(server, tmp_path, events, spawn, wait):
+def test_server_is_stopped(server, tmp_path, events, spawn, wait):
     """It may store what it received when it goes on: nothing is stored twice."""
     url = server.url(tmp_path / 'spool', timeout='1s')
     trace(events(5), url)

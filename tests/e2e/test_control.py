@@ -56,7 +56,7 @@ def test_sigusr1_requests_a_report(attar):
     assert whole['notes']['seen'] >= first['notes']['seen'] + second['notes']['seen']
 
 
-def test_sigusr2_prints_the_state_and_the_run_goes_on(attar):
+def test_sigusr2_prints_the_state_and_the_run_continues(attar):
     process = attar('profile', '--format', 'json', '-e', 'cpu-clock', '-m', 16)
     process.send_signal(signal.SIGWINCH)
     process.send_signal(signal.SIGUSR2)

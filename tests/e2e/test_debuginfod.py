@@ -100,7 +100,7 @@ def test_names_and_lines(stripped, server, tmp_path):
     assert symbols(program, whole, tmp_path, DEBUGINFOD_URLS=server).stdout == expected
 
 
-def test_only_if_asked_for(stripped, server, tmp_path):
+def test_only_if_requested(stripped, server, tmp_path):
     whole, program, _ = stripped
     for variables in ({}, {'DEBUGINFOD_URLS': ''}):
         done = symbols(program, whole, tmp_path, **variables)

@@ -187,7 +187,7 @@ def test_refusals(tmp_path, args, sentence):
     assert sentence in ended.stderr
 
 
-def test_what_is_no_recording(tmp_path):
+def test_what_is_not_a_recording(tmp_path):
     empty, text = tmp_path / 'empty', tmp_path / 'text'
     empty.write_bytes(b'')
     text.write_text('hello\n' * 100)

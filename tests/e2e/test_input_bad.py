@@ -188,7 +188,7 @@ def test_a_recording_that_is_continued_by_10_gb_of_zeros(tmp_path):
     (Recording(events=()).bytes, 'the recording has no events'),
 ], ids=['empty', 'a byte', 'text', 'half a header', 'no events'])
 @pytest.mark.parametrize('kind', ['file', 'fifo'])
-def test_what_is_no_recording(tmp_path, kind, content, sentence):
+def test_what_is_not_a_recording(tmp_path, kind, content, sentence):
     path = tmp_path / 'x.data'
     if kind == 'fifo':
         os.mkfifo(path)

@@ -133,7 +133,7 @@ def test_a_file_has_every_event(push, tmp_path):
     assert counts(pull(where)) == (CALLS, 0, {'flood': CALLS})
 
 
-def test_what_a_full_disk_does_not_take_is_counted(spawn, tmp_path):
+def test_samples_that_a_full_disk_refuses_are_counted(spawn, tmp_path):
     """Without SIGXFSZ, which Python ignores, write(2) fails at the limit."""
     pushing = spawn('prlimit', f'--fsize={128 << 10}', ATTAR, 'record', '-m', '1024', '-e', GETPPID,
                     '--push', tmp_path / 'events', '--', workload('flood'), CALLS,

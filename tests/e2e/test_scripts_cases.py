@@ -241,7 +241,7 @@ def test_events_before_the_name_of_their_thread(tmp_path):
     assert [(r['time'], r['comm']) for r in found] == [(1, '[unknown]'), (3, 'late')]
 
 
-def test_a_cpu_comes_and_goes(script):
+def test_a_cpu_goes_offline_and_online(script):
     """CPU 5 has events only from 2 s to 3 s; its number is that of its events."""
     lines = [f'{1 + i / 4} 0 1/1 x a:b' for i in range(12)]
     lines += [f'{2 + i / 4} 5 2/2 y a:b' for i in range(4)]
