@@ -27,7 +27,7 @@ EXCLUSIVE = {'sysctl', 'busy_cpus', 'open_dir'}
 KERNELS = ['debian', 'debian5', 'arm64', 'debian7', 'x86', 'statuspage']
 # Groups that take a minute or more, the longest first, when nothing has to be built.
 LONG_GROUPS = ['packages', 'test_fuzz', 'debian', 'x86', 'arm64', 'debian5', 'test_packaging',
-               'test_symbols_command', 'debian7']
+               'test_symbols_command', 'debian7', 'hardware']
 
 
 def kernel_of(item):

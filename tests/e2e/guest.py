@@ -126,6 +126,8 @@ def run(name, *command, timeout=HANGS_AFTER_S, cwd=None):
     """
     global server
     check_mark(name)
+    if name == 'arm64':  # its counts are exact, so they do not depend on earlier commands
+        return boot(name, *command, timeout=timeout, share=[folder], cwd=cwd)
     if server and not server.runs(name):
         end()
     server = server or Server(name, folder)

@@ -7,7 +7,7 @@ import pytest
 import guest
 from command import Profile
 
-pytestmark = pytest.mark.guest('arm64')
+pytestmark = [pytest.mark.guest('arm64'), pytest.mark.xdist_group('hardware')]  # one boot for all
 
 LOOPS = [1, 1000001, 10000001]
 PERIOD = 1000003
