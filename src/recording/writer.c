@@ -178,6 +178,8 @@ int recording_writer_add_lost(
 	uint32_t number = (uint32_t)cpu;
 	char trailer[64] = {0}, *end;
 
+	if (w->pipe && w->events.at[event].n_ids)
+		id = w->events.at[event].ids[0]; /* which the header has */
 	attar_layout_init(&layout, &w->events.at[event].attr.attr);
 	end = trailer + layout.trailer_size;
 	if (layout.back_id > 0)

@@ -159,6 +159,7 @@ static int add_new_ids(struct attar_run *run)
 {
 	struct run_recorder *recorder = &run->recorder;
 	const struct attar_stream *stream = run->stream;
+	bool is_late = recorder->known_ids > 0;
 	int r = 0;
 
 	if (likely(stream->ids.n == recorder->known_ids))
@@ -166,6 +167,8 @@ static int add_new_ids(struct attar_run *run)
 	recorder->known_ids = stream->ids.n;
 	for (size_t i = 0; i < stream->n_counters; i++)
 		vec_each (&stream->counters[i]->fds, fd) {
+			if (r == 0)
+				r = late_ids_add(&recorder->ids, i, counter_id(fd), is_late);
 			if (r == 0 && recorder->writer)
 				r = recording_writer_add_id(recorder->writer, i, counter_id(fd));
 			push_id(run, i, counter_id(fd));
@@ -183,18 +186,29 @@ static int end_round(struct run_recorder *recorder, const struct attar_stream *s
 	return r == 0 ? recording_writer_rotate(recorder->writer) : r;
 }
 
+static int give_bytes(struct attar_run *run, const void *bytes, size_t n)
+{
+	struct recording_writer *w = run->recorder.writer;
+
+	push_bytes(run, bytes, n);
+	return w ? recording_writer_write(w, bytes, n) : 0;
+}
+
 /* Writes the records of a ring to the file and to peers. Returns 1 if there were some. */
 static int write_ring(struct attar_run *run, struct attar_ring *ring)
 {
 	struct recording_writer *w = run->recorder.writer;
+	struct buf copies _cleanup_(buf_done) = {0};
 	const struct perf_event_header *header;
 	uint64_t start;
 	size_t len, first;
-	int r = 0;
+	int r;
 
 	attar_ring_begin(ring);
 	start = ring->tail;
 	while ((header = ring_take(ring))) {
+		if (unlikely(run->recorder.ids.any))
+			late_ids_copy(&run->recorder.ids, header, &copies);
 		if (w)
 			recording_writer_note(w, header);
 		push_note(run, header);
@@ -203,13 +217,13 @@ static int write_ring(struct attar_run *run, struct attar_ring *ring)
 	if (!len)
 		return 0;
 	first = MIN(len, ring->size - (start & (ring->size - 1)));
-	if (w)
-		r = recording_writer_write(w, ring_at(ring, start), first);
-	if (r == 0 && w && first < len)
-		r = recording_writer_write(w, ring->data, len - first);
-	push_bytes(run, ring_at(ring, start), first);
-	if (first < len)
-		push_bytes(run, ring->data, len - first);
+	if (copies.len || buf_failed(&copies)) {
+		r = buf_failed(&copies) ? base_oom() : give_bytes(run, copies.data, copies.len);
+	} else {
+		r = give_bytes(run, ring_at(ring, start), first);
+		if (r == 0 && first < len)
+			r = give_bytes(run, ring->data, len - first);
+	}
 	attar_ring_end(ring);
 	return r == 0 ? 1 : r;
 }
@@ -272,4 +286,5 @@ void recorder_done(struct attar_run *run)
 	run->recorder.opts.portable = false;
 	(void)recorder_end(run);
 	map_done(&run->recorder.lost);
+	late_ids_done(&run->recorder.ids);
 }

@@ -9,9 +9,11 @@
 #include "attar/run.h"
 #include "base/map.h"
 #include "recording/writer.h"
+#include "run/late_ids.h"
 
 struct run_recorder {
 	size_t known_ids;                    /* of the stream, that the writer has */
+	struct late_ids ids;
 	bool wanted;                         /* attar_run_record() was called */
 	struct attar_run_record_opts opts;   /* texts are the run's */
 	struct recording_writer *writer;     /* NULL: not opened yet, or closed */

@@ -135,19 +135,22 @@ echo 0 >{CPU}; $attar profile -F 99 -d 300ms -o offline.json; $attar profile -C 
 
 @pytest.mark.guest('x86')
 def test_cpu_that_comes_online_in_a_pipe(tmp_path):
-    """Its events then have other ids, which a pipe has before them."""
+    """Its events have other ids then; perf would end at the first record with one."""
     calls = f'taskset -c 1 {workload("flood")}'
     shell('x86', tmp_path, f'''
 $attar record -q -a -e syscalls:sys_enter_getppid -o - -- sh -c 'exec >/dev/null
     {calls} 1000; echo 0 >{CPU}; sleep 0.3; echo 1 >{CPU}
-    for i in $(seq 20); do sleep 0.2; {calls} 100; done' |
+    for i in $(seq 20); do sleep 0.2; {calls} 100; done' | tee x.pipe |
     $attar trace -q -e syscalls:sys_enter_getppid --input - --format json -o calls.json
+perf script -i - <x.pipe >script.txt
 ''')
     rows = [dict(zip((c['name'] for c in section['columns']), row))
             for line in (tmp_path / 'calls.json').read_text().splitlines()
             for section in json.loads(line)['sections'] for row in section['rows']]
     cpus = [row['cpu'] for row in rows if row['comm'] == 'flood']
     assert set(cpus) == {1} and 1000 < len(cpus) <= 3000
+    script = (tmp_path / 'script.txt').read_text()
+    assert script.count('getppid') == len(rows)
 
 
 # ---- threads that start during a run ----
