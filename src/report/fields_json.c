@@ -17,7 +17,8 @@ struct json_field {
 	const struct attar_field *field;
 	struct attar_number_type type;
 	bool has_numbers;
-	bool is_fixed; /* an integer, or a list of integers, at a fixed offset */
+	bool is_fixed; /* integers at a fixed offset */
+	uint32_t n;    /* of them */
 	uint32_t prefix, prefix_len;
 	uint32_t recent, n_recent; /* the newest texts of its first numbers */
 };
@@ -42,18 +43,13 @@ static bool is_fixed(const struct json_field *f)
 	       f->type.size && f->type.size <= 8 && !(f->type.size & (f->type.size - 1));
 }
 
-/* Bytes of the numbers of a field at a fixed offset. */
-static size_t fixed_len(const struct json_field *f)
-{
-	return f->type.is_array ? f->field->size / f->type.size * f->type.size : f->type.size;
-}
-
 enum { RECENT_NUMBERS = 8 /* of a list */ };
 
 static int add_recent(struct json_fields *fields, struct json_field *f)
 {
+	f->n = f->type.is_array ? f->field->size / f->type.size : 1;
 	f->recent = (uint32_t)fields->recent.n;
-	f->n_recent = (uint32_t)MIN(fixed_len(f) / f->type.size, (size_t)RECENT_NUMBERS);
+	f->n_recent = MIN(f->n, (uint32_t)RECENT_NUMBERS);
 	for (uint32_t i = 0; i < f->n_recent; i++)
 		if (!vec_add(&fields->recent))
 			return -ENOMEM;
@@ -169,7 +165,7 @@ static void add_fixed(struct buf *b, const struct json_field *f, const char *pre
 	size_t prefix_len, struct recent_text *recent, const struct fields *fields)
 {
 	const char *at = (const char *)fields->raw + f->field->offset;
-	size_t n = fixed_len(f) / f->type.size;
+	uint32_t n = f->n;
 	char *to;
 
 	if (!buf_reserve(b, prefix_len + n * (DIGITS_MAX + 1) + RECENT_TEXT_MAX + 1))
@@ -177,7 +173,7 @@ static void add_fixed(struct buf *b, const struct json_field *f, const char *pre
 	to = b->data + b->len;
 	base_copy_short(to, prefix, prefix_len);
 	to += prefix_len;
-	for (size_t i = 0; i < n; i++, at += f->type.size) {
+	for (uint32_t i = 0; i < n; i++, at += f->type.size) {
 		uint64_t value = load_integer(&f->type, at);
 
 		if (i)

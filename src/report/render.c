@@ -13,7 +13,7 @@
 #include "report/number.h"
 #include "report/width.h"
 
-enum { SPILL_SIZE = 64 * 1024 };
+enum { SPILL_SIZE = 256 * 1024 };
 
 static int copy(const char *text, char **ret_copy)
 {
