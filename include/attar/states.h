@@ -101,7 +101,8 @@ ATTAR_API struct attar_state *attar_states_set_u64(
 
 /*
  * As attar_states_set(), of an object that attar_states_get() has returned, without looking it up
- * again. Returns 0; -ENOMEM: the segment that ends was not added.
+ * again. Called per event: does not check its arguments. Returns 0; -ENOMEM: the segment that ends
+ * was not added.
  */
 ATTAR_API int attar_state_change(struct attar_states *states, struct attar_state *state,
 	uint32_t to, const struct attar_stamp *at);
