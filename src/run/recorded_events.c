@@ -105,10 +105,11 @@ static int add_loss(struct recording_writer *w, size_t event, const struct attar
 	uint64_t id = counter_id(fd), n = new_losses(counter, fd, earlier), *before;
 	int r;
 
-	if (!n)
+	before = map_get(earlier, id);
+	/* a LOST record of this file may report what an earlier file has counted: 0 says so */
+	if (!n && !before)
 		return 0;
 	r = w ? recording_writer_add_lost(w, event, id, fd->cpu, n) : 0;
-	before = map_get(earlier, id);
 	return r == 0 ? map_put(earlier, id, n + (before ? *before : 0)) : r;
 }
 

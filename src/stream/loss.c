@@ -20,6 +20,7 @@ bool stream_take_final_loss(struct attar_stream *s, uint32_t counter)
 	uint64_t known = MAX(s->lost_recorded, counted_at_end(s)), now;
 	bool is_side_band = replay_is_side_band(s, counter);
 
+	s->has_final_losses = true;
 	*(is_side_band ? &s->lost_side : &s->lost_counted) += s->record.lost.lost;
 	if (!is_side_band && s->accounts[counter].is_unused)
 		s->lost_unused += s->record.lost.lost;
@@ -38,7 +39,7 @@ static uint64_t lost_in_recording(const struct attar_stream *s)
 	uint64_t lost = s->lost_counted;
 
 	recording_get_stats(s->replay->recording, &stats);
-	if (!counted_at_end(s))
+	if (!s->has_final_losses)
 		return s->lost_recorded;
 	if (stats.damage)
 		lost = MAX(lost, difference_or_0(s->lost_recorded, s->lost_side));

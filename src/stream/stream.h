@@ -60,6 +60,7 @@ struct attar_stream {
 	uint64_t lost_in_pmu;   /* according to LOST_SAMPLES records: lost before the ring */
 	uint64_t lost_counted;  /* of a recording: of sampled events, as counted at its end */
 	uint64_t lost_unused;   /* those of them of events that are not used */
+	bool has_final_losses;  /* the recording has such counts, even if they are 0 */
 	struct {
 		uint64_t lost;       /* side-band records before the latest renewal */
 		uint64_t not_before; /* ns: the time of the next renewal */

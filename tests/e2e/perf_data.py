@@ -4,7 +4,7 @@ import struct
 
 MAGIC = 0x32454c4946524550 # PERFILE2
 RECORD_MMAP, RECORD_LOST, RECORD_COMM, RECORD_EXIT, RECORD_FORK, RECORD_SAMPLE = 1, 2, 3, 4, 7, 9
-RECORD_ATTR, RECORD_FINISHED_ROUND = 64, 68
+RECORD_LOST_SAMPLES, RECORD_ATTR, RECORD_FINISHED_ROUND = 13, 64, 68
 SAMPLE_TYPE = 0x1 | 0x2 | 0x4 | 0x40 | 0x80 | 0x100 # IP, TID, TIME, ID, CPU, PERIOD
 FREQ, SAMPLE_ID_ALL = 1 << 10, 1 << 18
 SOFTWARE, CPU_CLOCK, PAGE_FAULTS, SWITCHES = 1, 0, 2, 3
@@ -60,6 +60,10 @@ class Recording:
     def lost(self, time, lost, *, cpu=0, number=7):
         self.record(RECORD_LOST, self.pack('QQ', number, lost) +
                     self.trailer(100, 100, time, number, cpu), 0)
+
+    def lost_samples(self, lost, *, number=7):
+        """What an event has lost in the whole file: without a time."""
+        self.record(RECORD_LOST_SAMPLES, self.pack('Q', lost) + self.trailer(0, 0, 0, number, 0), 0)
 
     def round(self):
         self.record(RECORD_FINISHED_ROUND, b'', 0)

@@ -189,7 +189,7 @@ def test_lines_of_a_module(tmp_path):
     assert of_module[hot] > 0.7 * sum(of_module.values()) > 50
     report = json.loads((out / 'annotate.json').read_text())
     files = [s['name'] for s in report['sections'] if s['name'].startswith('lines of spend in ')]
-    lines = {(file.rsplit('/')[-1], row['line']): row['samples']
+    lines = {(file.rsplit('/')[-1], row['line']): row['samples'] or 0
              for file in files for row in scripts.rows(report, file)}
     [function] = scripts.rows(report, 'functions')
     assert lines['turns.c', line_of('the hot line')] > 0.7 * function['samples'] > 50

@@ -11,6 +11,7 @@ import pytest
 
 from command import ATTAR, comm_of, is_sampling, perf, run, wait_until, workload
 from faults import with_fault
+from perf_data import Recording
 
 pytestmark = pytest.mark.usefixtures('root')
 
@@ -86,9 +87,9 @@ def test_names_after_a_loss(spawn, tmp_path):
     assert {('split7030', 'heavy'), ('split7030', 'light')} <= found
 
 
-def losses_of(data):
-    """Return the notes of a report on a recording's calls of getppid."""
-    done = run('top', '--format', 'json', '--input', data, '-e', GETPPID)
+def losses_of(data, event=GETPPID):
+    """Return the notes of a report on a recording's events."""
+    done = run('top', '--format', 'json', '--input', data, '-e', event)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)['notes']
 
@@ -136,6 +137,19 @@ def test_files_of_a_rotated_recording_have_their_own_losses(tmp_path):
     notes = [losses_of(file) for file in tmp_path.glob('x.data*')]
     assert len(notes) > 1
     assert sum(n['seen'] + n['lost'] for n in notes) == CALLS
+
+
+@pytest.mark.parametrize('counted, lost', [(None, 40), (0, 0), (3, 3)])
+def test_counts_at_the_end_replace_records_of_losses(tmp_path, counted, lost):
+    """The first LOST record of a rotated file may report what the file before it has counted."""
+    recording = Recording()
+    recording.lost(1000, 40)
+    recording.sample(1000)
+    if counted is not None:
+        recording.lost_samples(counted)
+    recording.round()
+    notes = losses_of(recording.write(tmp_path / 'x.data'), 'cpu-clock')
+    assert (notes['seen'], notes['lost']) == (1, lost)
 
 
 def test_seen_and_lost_add_up_to_all_calls(tmp_path):
