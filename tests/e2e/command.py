@@ -55,6 +55,16 @@ def is_sampling(process):
     return 'anon_inode:[perf_event]' in Path(f'/proc/{process.pid}/maps').read_text()
 
 
+# poll, epoll_wait, ppoll and epoll_pwait
+WAITING_CALLS = {'x86_64': {7, 232, 271, 281}, 'aarch64': {22, 73}}[os.uname().machine]
+
+
+def is_waiting(process):
+    """Return whether a started attar has enabled its events and waits for the first one."""
+    call = Path(f'/proc/{process.pid}/syscall').read_text().split()[0]
+    return is_sampling(process) and call.isdigit() and int(call) in WAITING_CALLS
+
+
 class Profile:
     """The JSON report of a run of attar profile."""
 

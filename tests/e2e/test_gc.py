@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from command import ATTAR, is_sampling, run, wait_until
+from command import ATTAR, is_waiting, run, wait_until
 from scripts import report, rows
 
 POSTGRES = Path('/usr/lib/postgresql/15/bin/postgres')
@@ -36,7 +36,7 @@ def test_collections_of_a_program():
             attar = subprocess.Popen(
                 [ATTAR, 'gc', '--format', 'json', '-p', str(program.pid), '-N', '100',
                  '-d', '60'], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
-            wait_until(lambda: is_sampling(attar), 'attar samples')
+            wait_until(lambda: is_waiting(attar), 'attar waits for events')
             program.stdin.write(b'\n')
             program.stdin.flush()
             found = json.loads(attar.communicate(timeout=90)[0].splitlines()[-1])
