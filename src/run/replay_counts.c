@@ -161,7 +161,7 @@ static int take(struct counted *c, int cpu, pid_t tid, uint64_t id, const struct
 	return r;
 }
 
-/* The counted event with this id, which a pipe may have told late. NULL: none. */
+/* The counted event with this id, which a pipe may describe late. NULL: none. */
 static struct counted *counted_by_id(const struct attar_run *run, uint64_t id)
 {
 	int index = recording_find(run->replay->recording, id);

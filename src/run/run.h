@@ -30,7 +30,7 @@
 #include "run/requests.h"
 #include "run/sample_filter.h"
 #include "run/select.h"
-#include "run/shared.h"
+#include "run/shared_counter.h"
 #include "run/sources.h"
 #include "run/spans.h"
 #include "run/stop.h"

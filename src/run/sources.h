@@ -41,7 +41,7 @@ struct source {
 	struct attar_event_spec *shown; /* the same: for the run's profiler, instead of spec */
 	const struct run_host *host;    /* whose event it is; NULL: this machine's */
 	bool only_unshared; /* with usdt: only samples of processes in run->user.unshared count */
-	/* See run/shared.h. */
+	/* See run/shared_counter.h. */
 	bool is_shared;       /* it uses the counter of the source `owner` */
 	bool is_stopped;      /* by attar_run_source_enable() */
 	uint32_t owner;       /* its number */

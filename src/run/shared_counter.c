@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "run/shared.h"
+#include "run/shared_counter.h"
 
 #include "run/run.h"
 

@@ -6,8 +6,8 @@
  *
  * The first of them has the counter and is the head of a list of the others.
  */
-#ifndef RUN_SHARED_H
-#define RUN_SHARED_H
+#ifndef RUN_SHARED_COUNTER_H
+#define RUN_SHARED_COUNTER_H
 
 #include "run/sources.h"
 
