@@ -61,6 +61,22 @@ int kernel_file_try_release(const struct kernel_file *wanted, const char *root, 
 	return kernel_file_try(wanted, &path);
 }
 
+int kernel_file_try_debug_path(const struct attar_symbols *symbols,
+	const struct kernel_file *wanted,
+	int (*try_root)(const struct kernel_file *wanted, const char *root, size_t n))
+{
+	int fd = -ENOENT;
+
+	for (const char *p = symbols->debug_path; fd < 0 && *p; p += strspn(p, ":")) {
+		size_t n = strcspn(p, ":");
+
+		if (n)
+			fd = try_root(wanted, p, n);
+		p += n;
+	}
+	return fd;
+}
+
 int kernel_file_download(struct attar_symbols *symbols, const struct kernel_file *wanted)
 {
 	return check(wanted,

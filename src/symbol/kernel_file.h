@@ -30,6 +30,14 @@ int kernel_file_try_id(const struct kernel_file *wanted, const char *root, size_
 int kernel_file_try_release(const struct kernel_file *wanted, const char *root, size_t n,
 	const char *before, const char *after);
 
+/*
+ * Calls try_root() with each folder of the debug path, and its length in bytes, until one returns
+ * an fd. Returns it, or -ENOENT.
+ */
+int kernel_file_try_debug_path(const struct attar_symbols *symbols,
+	const struct kernel_file *wanted,
+	int (*try_root)(const struct kernel_file *wanted, const char *root, size_t n));
+
 /* Asks the servers of DEBUGINFOD_URLS. */
 int kernel_file_download(struct attar_symbols *symbols, const struct kernel_file *wanted);
 

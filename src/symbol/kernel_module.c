@@ -62,19 +62,17 @@ static int try_folders(const struct kernel_file *wanted, const char *root, size_
 	return fd;
 }
 
+static int try_root(const struct kernel_file *wanted, const char *root, size_t n)
+{
+	int fd = kernel_file_try_id(wanted, root, n);
+
+	return fd < 0 ? try_folders(wanted, root, n) : fd;
+}
+
 static int find_file(struct attar_symbols *symbols, const struct kernel_file *wanted)
 {
-	int fd = -ENOENT;
+	int fd = kernel_file_try_debug_path(symbols, wanted, try_root);
 
-	for (const char *p = symbols->debug_path; fd < 0 && *p; p += strspn(p, ":")) {
-		size_t n = strcspn(p, ":");
-
-		if (n)
-			fd = kernel_file_try_id(wanted, p, n);
-		if (n && fd < 0)
-			fd = try_folders(wanted, p, n);
-		p += n;
-	}
 	if (fd < 0)
 		fd = try_folders(wanted, "", 0);
 	return fd < 0 ? kernel_file_download(symbols, wanted) : fd;

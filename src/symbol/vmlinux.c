@@ -29,15 +29,8 @@ static int try_root(const struct kernel_file *wanted, const char *root, size_t n
 
 static int find_file(struct attar_symbols *symbols, const struct kernel_file *wanted)
 {
-	int fd = -ENOENT;
+	int fd = kernel_file_try_debug_path(symbols, wanted, try_root);
 
-	for (const char *p = symbols->debug_path; fd < 0 && *p; p += strspn(p, ":")) {
-		size_t n = strcspn(p, ":");
-
-		if (n)
-			fd = try_root(wanted, p, n);
-		p += n;
-	}
 	if (fd < 0)
 		fd = kernel_file_try_release(wanted, "", 0, "/lib/modules/", "/build/vmlinux");
 	if (fd < 0)
