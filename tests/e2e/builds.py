@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """
-Builds that tests make in folders next to the tested one. With ccache, if it is installed, a compiler
-runs for changed files only, also in a new folder.
+Builds that tests make in folders next to the tested one. If ccache is installed, only changed files
+are compiled, also in a new folder.
 """
 import os
 import subprocess
