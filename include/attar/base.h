@@ -73,7 +73,7 @@ ATTAR_API int attar_fail(int code, const char *fmt, ...) ATTAR_PRINTF(2, 3);
 
 /*
  * Prepends context to the error text of the calling thread ("context: cause") and returns code as a
- * negative errno.
+ * negative errno. What follows ATTAR_FIX in fmt becomes the fix, unless the cause has one.
  */
 ATTAR_API int attar_context(int code, const char *fmt, ...) ATTAR_PRINTF(2, 3);
 

@@ -94,17 +94,24 @@ int base_fail_text(int code, const char *text)
 
 int attar_context(int code, const char *fmt, ...)
 {
-	char text[TEXT_MAX];
+	char text[TEXT_MAX], fix[TEXT_MAX] = "";
 	va_list args;
-	size_t n;
+	size_t n, len;
 
 	va_start(args, fmt);
-	vsnprintf(text, sizeof(text), fmt, args);
+	len = format_text(text, fmt, args);
 	va_end(args);
-	n = strlen(text);
+	n = MIN(len, strlen(text));
+	if (len < strlen(text) && !*error_fix)
+		memcpy(fix, text + len, strlen(text + len) + 1);
 	snprintf(text + n, sizeof(text) - n, ": %s", error_text);
-	memcpy(error_text, text, sizeof(text));
 	reason_len += n + strlen(": ");
+	if (*fix) {
+		n = strlen(text);
+		snprintf(text + n, sizeof(text) - n, "%s", fix);
+		set_fix(text, n);
+	}
+	memcpy(error_text, text, sizeof(text));
 	return negative(code);
 }
 

@@ -36,7 +36,7 @@ int file_read(const char *path, size_t max, struct buf *b)
 		TEMP_FAILURE_RETRY(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
 
 	if (fd < 0)
-		return attar_fail(-errno, "cannot open %s: %s", path, limit_open_error(errno));
+		return limit_fail_open(errno, "cannot open %s", path);
 	return file_read_fd(fd, path, max, b);
 }
 

@@ -31,18 +31,22 @@ const char *limit_raise_files(uint64_t needed)
 	return text;
 }
 
-const char *limit_open_error(int error)
+int limit_fail_open(int error, const char *fmt, ...)
 {
-	char remedy[128];
-	uint64_t limit;
+	uint64_t limit = limit_open_files();
+	char what[1024];
+	va_list args;
 
+	va_start(args, fmt);
+	vsnprintf(what, sizeof(what), fmt, args);
+	va_end(args);
 	if (error == ENFILE)
-		return "the system's limit of open files is reached: raise sysctl fs.file-max";
+		return attar_fail(-error,
+			"%s: the system's limit of open files is reached" ATTAR_FIX
+			"raise sysctl fs.file-max",
+			what);
 	if (error != EMFILE)
-		return strerror(error);
-	limit = limit_open_files();
-	snprintf(remedy, sizeof(remedy), "%s", limit_raise_files(MAX(2 * limit, (uint64_t)1024)));
-	snprintf(text, sizeof(text), "the limit of %llu open files is reached: %s",
-		(unsigned long long)limit, remedy);
-	return text;
+		return attar_fail(-error, "%s: %s", what, strerror(error));
+	return attar_fail(-error, "%s: the limit of %llu open files is reached" ATTAR_FIX "%s",
+		what, (unsigned long long)limit, limit_raise_files(MAX(2 * limit, (uint64_t)1024)));
 }

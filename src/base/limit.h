@@ -15,10 +15,10 @@ enum { LIMIT_SPARE_FILES = 1, LIMIT_STREAM_FILES = 3 };
 uint64_t limit_open_files(void);
 
 /*
- * Describes an open(2) error: strerror(error), or for EMFILE and ENFILE the limit and how to raise
- * it. Borrowed until the thread's next call.
+ * Fails with an error of open(2) and "fmt: reason": strerror(error), or for EMFILE and ENFILE the
+ * limit, with how to raise it as the fix. Returns -error.
  */
-const char *limit_open_error(int error);
+int limit_fail_open(int error, const char *fmt, ...) ATTAR_PRINTF(2, 3);
 
 /*
  * "run ulimit -n NEEDED", and " as root" if the hard limit is lower. Borrowed until the thread's

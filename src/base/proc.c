@@ -25,7 +25,7 @@ static bool is_number(const char *name, int *ret_number)
 
 static int failed(const char *path, int error)
 {
-	return attar_fail(-error, "cannot list %s: %s", path, limit_open_error(error));
+	return limit_fail_open(error, "cannot list %s", path);
 }
 
 static int each_number(const char *path, proc_fn *fn, void *ctx)

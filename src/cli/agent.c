@@ -40,7 +40,7 @@ static int take_key(struct agent *a, const char *word, const char *next)
 		return attar_fail(-EINVAL, "unknown option '--%s'", CLIP(word));
 	snprintf(key, sizeof(key), "%.*s", (int)n, word);
 	if (!value)
-		return attar_fail(-EINVAL, "--%s needs a value", key);
+		return attar_fail(-EINVAL, "--%s needs a value" ATTAR_FIX "--%s VALUE", key, key);
 	if (agent_config_set(&a->options, key, value) < 0)
 		return attar_context(-EINVAL, "option");
 	return word[n] ? 1 : 2;
@@ -54,7 +54,9 @@ static int take_word(struct agent *a, struct arguments *args, const char *word, 
 	}
 	if (!strcmp(word, "-c") || !strcmp(word, "--config")) {
 		args->path = next;
-		return next ? 2 : attar_fail(-EINVAL, "%s needs a file", word);
+		return next ? 2
+			    : attar_fail(
+				      -EINVAL, "%s needs a file" ATTAR_FIX "%s FILE", word, word);
 	}
 	if (strncmp(word, "--", 2) != 0)
 		return attar_fail(-EINVAL,

@@ -60,7 +60,7 @@ static int take_path(struct comparison *c, const char *path)
 static int take_option(struct comparison *c, const char *option, const char *value)
 {
 	if (!value)
-		return attar_fail(-EINVAL, "%s needs a value", option);
+		return attar_fail(-EINVAL, "%s needs a value" ATTAR_FIX "%s VALUE", option, option);
 	if (!strcmp(option, "--fail-above"))
 		return take_percent(option, value, &c->opts.fail_above);
 	if (!strcmp(option, "--confidence"))

@@ -142,7 +142,7 @@ static int take_option(struct fleet *f, struct fleet_args *args, char *word, con
 			"'attar help fleet' lists them; options of a profiler follow its name",
 			CLIP(word));
 	if (!equals && !next)
-		return attar_fail(-EINVAL, "%s needs a value", word);
+		return attar_fail(-EINVAL, "%s needs a value" ATTAR_FIX "%s VALUE", word, word);
 	r = set_option(f, args, word, equals ? equals + 1 : next);
 	return r < 0 ? r : 1 + !equals;
 }

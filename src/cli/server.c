@@ -249,8 +249,8 @@ static int open_socket(struct server *s, const struct addrinfo *info, const char
 static int check_access(const struct server_opts *opts, bool loopback)
 {
 	if (!opts->certificate != !opts->key)
-		return attar_fail(
-			-EINVAL, "TLS needs both: --listen-cert FILE and --listen-key FILE");
+		return attar_fail(-EINVAL, "TLS needs a certificate and its key" ATTAR_FIX
+					   "give both --listen-cert FILE and --listen-key FILE");
 	if (loopback || opts->insecure || (opts->certificate && opts->token_file))
 		return 0;
 	return attar_fail(-EINVAL,

@@ -86,7 +86,10 @@ int command_usdt(int argc, char **argv)
 		r = attar_fail(
 			-EINVAL, "usdt needs a command" ATTAR_FIX "attar usdt add, del or list");
 	else if (!text || !*text)
-		r = attar_fail(-EINVAL, "attar usdt %s needs the name of a probe", verb);
+		r = attar_fail(-EINVAL,
+			"attar usdt %s needs the name of a probe" ATTAR_FIX
+			"'attar usdt list FILE' lists them",
+			verb);
 	else
 		r = !strcmp(verb, "add") ? attar_usdt_add(text, print_name, NULL)
 					 : delete_added(text);

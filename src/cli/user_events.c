@@ -186,7 +186,7 @@ static int count_programs(struct user_events *u, uint64_t end)
 	int r = perfume_collector_new(&options, &collector);
 
 	if (r < 0)
-		return attar_fail(r, "cannot listen to programs: %s", limit_open_error(-r));
+		return limit_fail_open(-r, "cannot listen to programs");
 	r = perfume_collector_scan(collector);
 	for (uint64_t now = 0; r >= 0 && now < end && !signals_taken(); now = base_now()) {
 		struct pollfd fd = {.fd = perfume_collector_fd(collector), .events = POLLIN};

@@ -12,8 +12,7 @@ int elf_file_open(struct elf_file *file, const char *path)
 	/* O_NONBLOCK: do not block if path is a FIFO. */
 	file->fd = TEMP_FAILURE_RETRY(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
 	if (file->fd < 0)
-		return attar_fail(
-			-errno, "cannot open %s: %s", CLIP(path), limit_open_error(errno));
+		return limit_fail_open(errno, "cannot open %s", CLIP(path));
 	r = byte_source_file(file->fd, &source);
 	if (r == 0)
 		r = elf_init(&file->elf, &source);

@@ -75,8 +75,7 @@ int kallsyms_each(const char *path, kallsyms_line_fn *fn, void *ctx)
 	if (!chunk)
 		return base_oom();
 	if (fd < 0)
-		return attar_fail(
-			-errno, "cannot open %s: %s", CLIP(path), limit_open_error(errno));
+		return limit_fail_open(errno, "cannot open %s", CLIP(path));
 	while (r == 0) {
 		ssize_t got = TEMP_FAILURE_RETRY(read(fd, chunk + kept, READ_BYTES - kept));
 

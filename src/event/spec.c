@@ -65,7 +65,7 @@ static int letters_after(struct parser *parser, struct letters *ret_letters)
 	bad = modifier_unknown(at + colon, n);
 	if (bad)
 		return parser_fail(parser, bad, -EINVAL,
-			"'%c' is not a modifier: use one of " MODIFIER_LETTERS
+			"'%c' is not a modifier" ATTAR_FIX "use one of " MODIFIER_LETTERS
 			" (u user, k kernel, p precise ...)",
 			*bad);
 	if (colon && !n)
@@ -190,8 +190,8 @@ static int late_parts(struct parser *parser, const struct letters *letters)
 	struct parts parts;
 	int r;
 
-	if (*parser->p != '/' || !letters->n || memchr(parser->event, '/',
-							(size_t)(letters->at - parser->event)))
+	if (*parser->p != '/' || !letters->n ||
+		memchr(parser->event, '/', (size_t)(letters->at - parser->event)))
 		return 0;
 	if (parser->event + n + 1 == letters->at && simple_event_generic(parser->event, n, &like)) {
 		list->specs.n = list->letters.n = first;

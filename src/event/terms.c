@@ -408,8 +408,9 @@ static int build(struct build *b, const char *word, size_t word_n, const char *t
 			"use the PMU's raw terms instead",
 			CLIP(b->field->name));
 	if (r == 0 && b->missing)
-		r = parser_fail(b->parser, b->parser->event, -EINVAL, "%s/%.*s/ needs %s=VALUE",
-			b->pmu->name, (int)n, text, b->missing);
+		r = parser_fail(b->parser, b->parser->event, -EINVAL,
+			"%s/%.*s/ needs a value of '%s'" ATTAR_FIX "%s=VALUE", b->pmu->name, (int)n,
+			text, b->missing, b->missing);
 	if (r == 0)
 		r = name_spec(b, word, word_n, text, n);
 	if (r == 0)

@@ -33,8 +33,7 @@ int userevent_each(const pid_t *pids, size_t n_pids, perfume_registered_fn *fn, 
 	int r = perfume_collector_new(&options, &collector);
 
 	if (r < 0)
-		return attar_fail(
-			r, "cannot search for events of programs: %s", limit_open_error(-r));
+		return limit_fail_open(-r, "cannot search for events of programs");
 	r = perfume_collector_scan(collector);
 	if (r >= 0)
 		r = perfume_collector_each(collector, fn, ctx);

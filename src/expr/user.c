@@ -23,7 +23,7 @@ static void put_fields(struct buf *b, const struct attar_expr *e)
 		buf_printf(b, "%s%s", i ? ", " : "", e->variables.at[i].name);
 }
 
-/* "no such field 'x', did you mean 'y'?" */
+/* "no such field 'x': did you mean 'y'?" */
 static void put_names(struct buf *b, const struct expr_parser *p)
 {
 	const struct attar_expr *e = p->user;
@@ -36,7 +36,7 @@ static void put_names(struct buf *b, const struct expr_parser *p)
 	buf_printf(b, " '%s'", word);
 	user_suggest(e, &s);
 	if (s.best)
-		buf_printf(b, ", did you mean '%s'?", s.best);
+		buf_printf(b, ATTAR_FIX "did you mean '%s'?", s.best);
 	else if (p->at[n + strspn(p->at + n, " ")] == '(')
 		buf_str(b, ";" ATTAR_FIX "docs/expressions.md lists the functions");
 	else if (e->format || e->variables.n)
@@ -97,15 +97,16 @@ static void blank_comments(char *p)
 static const char *refusal(const struct attar_expr *e, const struct expr_type *type)
 {
 	if (type->kind == EXPR_CLASS_REAL)
-		return "a floating-point number cannot be the value: cast it, as in (long)";
+		return "a floating-point number cannot be the value" ATTAR_FIX
+		       "cast it, as in (long)";
 	if (e->opts.flags & ATTAR_EXPR_CONDITION && type->kind != EXPR_CLASS_NUMBER)
-		return type->is_text ? "the value must be a number, but this is text: compare it "
-				       "with ==, != or ~"
-				     : "the value must be a number, but this is an array: use an "
-				       "element, as in a[0]";
+		return type->is_text ? "the value must be a number, but this is text" ATTAR_FIX
+				       "compare it with ==, != or ~"
+				     : "the value must be a number, but this is an array" ATTAR_FIX
+				       "use an element, as in a[0]";
 	if (e->opts.flags & ATTAR_EXPR_KEY && type->kind != EXPR_CLASS_NUMBER && !type->is_text)
-		return "an array or struct cannot be a key: use an element, as in a[0], or its "
-		       "bytes as a number, as in *(int *)a";
+		return "an array or struct cannot be a key" ATTAR_FIX
+		       "use an element, as in a[0], or its bytes as a number, as in *(int *)a";
 	return NULL;
 }
 

@@ -171,7 +171,8 @@ static int use_certificates(struct tls_keys *keys, const struct tls_files *files
 
 	if (!files->certificate || !files->key || !files->ca)
 		return attar_fail(-EINVAL,
-			"TLS needs --peer-psk, or all of --peer-cert, --peer-key and --peer-ca");
+			"TLS needs a shared key or a certificate" ATTAR_FIX
+			"give --peer-psk, or all of --peer-cert, --peer-key and --peer-ca");
 	if (gnutls->certificate_allocate_credentials(&keys->certificates) < 0)
 		return base_oom();
 	e = gnutls->certificate_set_x509_trust_file(

@@ -59,8 +59,8 @@ static const char *branches(const struct perf_event_attr *a)
 		return "attr.branch_sample_type has unknown bits set";
 	return a->branch_sample_type & ~(uint64_t)BRANCH_PRIVILEGES
 		       ? NULL
-		       : "attr.branch_sample_type sets privilege levels but no branch types: add "
-			 "PERF_SAMPLE_BRANCH_ANY for all branches";
+		       : "attr.branch_sample_type sets privilege levels but no branch "
+			 "types" ATTAR_FIX "add PERF_SAMPLE_BRANCH_ANY for all branches";
 }
 
 static const char *signals(const struct perf_event_attr *a)
@@ -114,7 +114,8 @@ static const char *breakpoint_kind(const struct perf_event_attr *a)
 {
 #if defined(__x86_64__)
 	if (a->bp_type == HW_BREAKPOINT_R)
-		return "attr.bp_type: x86 has no read-only breakpoints; use HW_BREAKPOINT_RW";
+		return "attr.bp_type: x86 has no read-only breakpoints;" ATTAR_FIX
+		       "use HW_BREAKPOINT_RW";
 	if (a->bp_type == HW_BREAKPOINT_X && a->bp_len != sizeof(long))
 		return "attr.bp_len of an execution breakpoint must be sizeof(long) on x86-64";
 	if (a->bp_len & (a->bp_len - 1) || a->bp_len > 8)
@@ -156,7 +157,7 @@ int attr_check(const char *event, const union uapi_attr *attr)
 		const char *wrong = rules[i](&attr->attr);
 
 		if (wrong)
-			return attar_fail(-EINVAL, "'%s': %s", CLIP(event), wrong);
+			return attar_context(base_fail_text(-EINVAL, wrong), "'%s'", CLIP(event));
 	}
 	return 0;
 }

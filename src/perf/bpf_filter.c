@@ -196,11 +196,11 @@ static int load(const struct program *p, int *ret_fd)
 		return 0;
 	}
 	if (errno == EPERM || errno == EACCES)
-		return attar_fail(-EPERM,
-			"not permitted to load a BPF program" ATTAR_FIX
-			"run as root, or with CAP_BPF and CAP_PERFMON");
+		return attar_fail(-EPERM, "not permitted to load a BPF program" ATTAR_FIX
+					  "run as root, or with CAP_BPF and CAP_PERFMON");
 	return attar_fail(errno == ENOSYS || errno == EINVAL ? -EOPNOTSUPP : -errno,
-		"the kernel refuses a BPF program, which needs Linux 5.5: %s", strerror(errno));
+		"the kernel refuses a BPF program: %s" ATTAR_FIX "use Linux 5.5 or newer",
+		strerror(errno));
 }
 
 int bpf_filter_load(const struct bpf_filter *filter, int *ret_fd)

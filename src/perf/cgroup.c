@@ -40,9 +40,8 @@ static int find_root(struct buf *ret_root)
 		}
 	}
 	if (!ret_root->len)
-		return attar_fail(-ENOENT,
-			"no control group hierarchy is mounted" ATTAR_FIX
-			"mount -t cgroup2 none /sys/fs/cgroup");
+		return attar_fail(-ENOENT, "no control group hierarchy is mounted" ATTAR_FIX
+					   "mount -t cgroup2 none /sys/fs/cgroup");
 	return buf_failed(ret_root) ? base_oom() : 0;
 }
 
@@ -68,8 +67,7 @@ static int open_one(struct attar_target *t, const char *path, size_t root_len)
 		return 0;
 	fd = TEMP_FAILURE_RETRY(open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 	if (fd < 0)
-		return attar_fail(-errno, "cannot open the control group %s: %s", path,
-			limit_open_error(errno));
+		return limit_fail_open(errno, "cannot open the control group %s", path);
 	path += root_len + strspn(path + root_len, "/");
 	r = add(t, fd, *path ? path : "/");
 	if (r < 0)

@@ -75,13 +75,12 @@ int command_fork(struct command *c, char *const *argv, const struct command_setu
 
 	/* Sockets: writing to a pipe without a reader would raise SIGPIPE. */
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, go) < 0)
-		return attar_fail(
-			-errno, "cannot create a socket pair: %s", limit_open_error(errno));
+		return limit_fail_open(errno, "cannot create a socket pair");
 	if (pipe2(failure, O_CLOEXEC) < 0) {
 		int error = errno;
 
 		close(go[0]), close(go[1]);
-		return attar_fail(-error, "cannot create a pipe: %s", limit_open_error(error));
+		return limit_fail_open(error, "cannot create a pipe");
 	}
 	pid = fork();
 	if (pid == 0) {

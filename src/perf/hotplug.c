@@ -16,8 +16,8 @@ int hotplug_online(parse_ints *ret_cpus)
 	int r = file_read("/sys/devices/system/cpu/online", 65536, &b);
 
 	if (r < 0)
-		return attar_context(
-			r, "the CPUs are unknown (mount -t sysfs sysfs /sys, as root)");
+		return attar_context(r,
+			"the CPUs are unknown" ATTAR_FIX "run mount -t sysfs sysfs /sys, as root");
 	return parse_list(buf_text(&b), kernel_get()->cpus_possible, ret_cpus);
 }
 

@@ -283,8 +283,7 @@ static int open_error_files(const struct refusal *r)
 	uint64_t limit = limit_open_files(), needed = limit + r->files_left + LIMIT_SPARE_FILES;
 
 	if (r->error == -ENFILE)
-		return attar_fail(
-			r->error, "cannot open '%s': %s", CLIP(r->event), limit_open_error(ENFILE));
+		return limit_fail_open(ENFILE, "cannot open '%s'", CLIP(r->event));
 	return attar_fail(r->error,
 		"'%s' exceeds the limit of %llu open files: %zu event%s in %zu instance%s (CPUs x "
 		"threads or control groups) and other files need up to %llu in total" ATTAR_FIX
@@ -328,7 +327,9 @@ static int open_error_no_slot(const struct refusal *r)
 		return attar_fail(r->error, "cannot open '%s': %s (its PMU has no free counter)",
 			CLIP(r->event), strerror(ENOSPC));
 	return attar_fail(r->error,
-		"'%s' needs a hardware breakpoint, and all are in use (most CPUs have four)",
+		"'%s' needs a hardware breakpoint, and all are in use (most CPUs have "
+		"four)" ATTAR_FIX
+		"end other users of breakpoints, such as debuggers, or name fewer",
 		CLIP(r->event));
 }
 

@@ -95,8 +95,7 @@ static int add_threads(struct attar_target *t, pid_t pid)
 
 	if (r >= 0 || r == -ENOENT || r == -ESRCH || r == -ENOMEM || r == -ECANCELED)
 		return r;
-	return attar_fail(
-		r, "cannot list the threads of process %d: %s", pid, limit_open_error(-r));
+	return limit_fail_open(-r, "cannot list the threads of process %d", pid);
 }
 
 int target_rescan(struct attar_target *t)
@@ -132,8 +131,7 @@ static int watch_end(struct attar_target *t, pid_t pid)
 	if (t->epoll_fd < 0)
 		t->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (t->epoll_fd < 0 || epoll_ctl(t->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0)
-		return attar_fail(-errno, "cannot wait for the exit of process %d: %s", pid,
-			limit_open_error(errno));
+		return limit_fail_open(errno, "cannot wait for the exit of process %d", pid);
 	return 0;
 }
 
@@ -395,8 +393,7 @@ int target_end_with(struct attar_target *t, const parse_ints *ids, const char *w
 	for (size_t i = 0; r == 0 && i < ids->n; i++) {
 		if (!target_is_running(ids->at[i]))
 			return attar_fail(-ESRCH, "no such %s: %d", what, ids->at[i]);
-		r = vec_push(&t->ends_with, ids->at[i]) < 0 ? base_oom()
-							      : watch_end(t, ids->at[i]);
+		r = vec_push(&t->ends_with, ids->at[i]) < 0 ? base_oom() : watch_end(t, ids->at[i]);
 	}
 	return r;
 }

@@ -207,7 +207,9 @@ static int bpf_kvm_exit_open(struct attar_run *run, void *self)
 	int r = attar_run_select_tasks(run);
 
 	if (r == 0 && b->detail && !b->perins)
-		return attar_fail(-EINVAL, "--detail needs --perins");
+		return attar_fail(-EINVAL,
+			"--detail shows threads of processes, which are not separate without "
+			"--perins" ATTAR_FIX "add --perins");
 	b->exits.by = !b->perins ? KVM_BY_REASON : b->detail ? KVM_BY_THREAD : KVM_BY_PROCESS;
 	b->exits.begins = on_begin;
 	b->exits.ends = on_end;

@@ -340,7 +340,9 @@ static int kvmmmu_open(struct attar_run *run, void *self)
 	int r = attar_run_inputs(run, pages);
 
 	if (r == 0 && k->events.n && !k->detail)
-		r = attar_fail(-EINVAL, "--event needs --detail, which prints the events");
+		r = attar_fail(-EINVAL,
+			"--event has no effect without --detail, which prints the events" ATTAR_FIX
+			"add --detail");
 	if (r == 0 && k->spte)
 		r = attar_run_input(run, &spte);
 	if (r == 0 && k->mmio)

@@ -210,7 +210,9 @@ static int choose_event(const struct attar_run *run, const struct ldlat *l, char
 	if (!hardware_has("ibs_op"))
 		return attar_fail(-EOPNOTSUPP,
 			"%s needs an Intel CPU with PEBS (event %s) or an AMD CPU with IBS (PMU "
-			"ibs_op), and this machine has neither: most virtual machines lack both",
+			"ibs_op), and this machine has neither: most virtual machines lack "
+			"both;" ATTAR_FIX
+			"'perf mem record' on such a machine writes a recording for --input",
 			attar_run_profiler(run)->name, name);
 	*ret_period = ((l->trigger ? l->trigger : IBS_PERIOD) + IBS_UNIT - 1) / IBS_UNIT * IBS_UNIT;
 	snprintf(text, size, "ibs_op/cnt_ctl=1/");

@@ -153,8 +153,8 @@ static int events_open(struct attar_run *run, struct multi_trace *m)
 		return r;
 	if (m->n_stages < 2 && !(m->cycle && m->n_stages))
 		return attar_fail(-EINVAL,
-			"multi-trace needs two options -e, for the start and the end of pairs; "
-			"or one -e and --cycle");
+			"multi-trace needs events for the start and the end of pairs" ATTAR_FIX
+			"give two options -e, or one and --cycle");
 	for (uint32_t i = 0; r == 0 && i < m->n_events; i++) {
 		m->events[i].roles = roles_of(m, &m->events[i]);
 		r = check_key(m, &m->events[i]);

@@ -103,7 +103,8 @@ int detail_open(struct multi_trace *m)
 	if (!m->detail_text)
 		return 0;
 	if (m->impl != &trace_impl_delay)
-		return attar_fail(-EINVAL, "--detail needs --impl delay");
+		return attar_fail(-EINVAL,
+			"only --impl delay has --detail" ATTAR_FIX "remove one of the two options");
 	d = m->detail = calloc(1, sizeof(*d));
 	if (!d)
 		return -ENOMEM;

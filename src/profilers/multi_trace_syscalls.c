@@ -150,8 +150,9 @@ static int refuse_options(const struct multi_trace *m)
 					   "command select threads already");
 	if (m->texts.n && m->texts.n != 2)
 		return attar_fail(-EINVAL,
-			"--impl syscalls needs two options -e, such as -e raw_syscalls:sys_enter "
-			"-e raw_syscalls:sys_exit (the default)");
+			"--impl syscalls needs an event for the entry and one for the "
+			"exit" ATTAR_FIX
+			"give no -e, or two: -e raw_syscalls:sys_enter -e raw_syscalls:sys_exit");
 	return 0;
 }
 

@@ -28,7 +28,8 @@ static int learn(struct attar_run *run, void *self, uint32_t source, void *event
 	if (number >= 2 * t->texts.n)
 		return attar_fail(-EINVAL,
 			"'%s' appeared during the run: nested-trace needs to "
-			"know entry and exit before",
+			"know entry and exit before" ATTAR_FIX
+			"start it again, now that the event exists",
 			e->name);
 	e->function = number / 2;
 	e->is_exit = number % 2;

@@ -282,8 +282,8 @@ static int check_columns(struct by_source *stage)
 			same = keys_are_alike(e->columns[c].value, first->columns[c].value);
 		if (!same)
 			return attar_fail(-EINVAL,
-				"the events of an -e need the same number and types of column= and "
-				"key=");
+				"the events of an -e differ in the number or types of column= and "
+				"key=" ATTAR_FIX "give each event the same ones");
 	}
 	if (!first)
 		return attar_fail(-ENOENT, "this system has none of the events of an -e");
@@ -312,7 +312,8 @@ static int snoop_open(struct attar_run *run, void *self)
 
 	if (!s->texts.n || s->texts.n > 2)
 		return attar_fail(-EINVAL,
-			"snoop needs -e EVENTS, or twice, for the start and the end of pairs");
+			"snoop needs events" ATTAR_FIX
+			"give one option -e, or two for the start and the end of pairs");
 	for (size_t i = 0; r == 0 && i < s->texts.n; i++)
 		r = open_stage(s, run, i);
 	if (r < 0 || s->texts.n == 1)

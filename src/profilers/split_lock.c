@@ -244,7 +244,8 @@ static int start_tester(struct split_lock *s)
 #else
 static int start_tester(struct split_lock *s)
 {
-	return attar_fail(-EOPNOTSUPP, "--test needs an x86 CPU");
+	return attar_fail(
+		-EOPNOTSUPP, "--test: this CPU has no split locks" ATTAR_FIX "run it on x86");
 }
 #endif
 

@@ -340,8 +340,8 @@ static int sql_open(struct attar_run *run, void *self)
 	if (!s->query && !s->output2 && !attar_run_is_live(run))
 		s->prompt |= isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
 	if (s->prompt && (s->query || attar_run_is_live(run)))
-		return attar_fail(
-			-EINVAL, "--prompt needs a recording, --input FILE, and no --query");
+		return attar_fail(-EINVAL, "--prompt needs a recording and no --query" ATTAR_FIX
+					   "give --input FILE without --query");
 	if (s->prompt)
 		attar_run_expect_queries(run);
 	if (!s->query && !s->output2 && !s->prompt)

@@ -71,7 +71,9 @@ static int stat_open(struct attar_run *run, void *self)
 	if (r == 0 && s->period)
 		r = use_period(run, s);
 	if (r == 0 && s->line && !attar_run_interval(run))
-		r = attar_fail(-EINVAL, "--line needs --interval: it prints one line per interval");
+		r = attar_fail(-EINVAL,
+			"--line prints one line per interval, and there are none" ATTAR_FIX
+			"add --interval");
 	if (r == 0 && s->repeat)
 		r = attar_run_repeat(run, s->repeat);
 	if (r == 0 && !s->events.n)

@@ -191,7 +191,9 @@ static int learn(struct attar_run *run, struct top *top, uint32_t source)
 		r = keys_compile(run, source, "printkey", NULL, 0, &e->print);
 	set_plain(top, e);
 	if (r == 0 && e->print && !is_number(e->key))
-		return attar_fail(-EINVAL, "'%s': printkey= needs a key that is one number",
+		return attar_fail(-EINVAL,
+			"'%s': printkey= formats a number, and the key is not one" ATTAR_FIX
+			"set key= to one number",
 			attar_run_source_name(run, source));
 	return r;
 }

@@ -271,8 +271,7 @@ int names_put(const char *path, const struct buf *bytes)
 			CLIP(path), bytes->len, RECORDING_FEATURE_MAX);
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	if (fd < 0)
-		return attar_fail(
-			-errno, "cannot open %s: %s", CLIP(path), limit_open_error(errno));
+		return limit_fail_open(errno, "cannot open %s", CLIP(path));
 	errno = 0;
 	r = put(fd, bytes);
 	if (close(fd) < 0 && r == 0)

@@ -40,7 +40,7 @@ const char *recording_keep(struct recording *r, const char *text)
 
 static int denied(const char *path, int r)
 {
-	return attar_fail(r, "cannot open %s: %s", CLIP(path), limit_open_error(-r));
+	return limit_fail_open(-r, "cannot open %s", CLIP(path));
 }
 
 /* The data file of a directory written by perf record --kcore. */

@@ -338,7 +338,7 @@ static int take_task(struct script *s, const struct moment *at, uint32_t type)
 
 	if (type == PERF_RECORD_FORK)
 		r = s->n == 6 ? parse_task(s, s->words[5], &pid, &tid)
-			      : bad(s, "fork needs the new task: fork PID/TID");
+			      : bad(s, "fork needs the new task" ATTAR_FIX "fork PID/TID");
 	if (r < 0)
 		return r;
 	start_record(s, type);
@@ -358,7 +358,7 @@ static int take_lost(struct script *s, const struct moment *at)
 	uint64_t lost = s->n == 6 ? strtoull(s->words[5], &end, 10) : 0;
 
 	if (!lost || *end)
-		return bad(s, "lost needs the number of events: lost N");
+		return bad(s, "lost needs the number of events" ATTAR_FIX "lost N");
 	start_record(s, PERF_RECORD_LOST);
 	put_u64(&s->record, s->events.at[0].id);
 	put_u64(&s->record, lost);

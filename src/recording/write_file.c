@@ -47,8 +47,7 @@ static int open_output(struct recording_writer *w)
 		return attar_fail(-errno, "cannot replace %s: %s", CLIP(w->name), strerror(errno));
 	w->fd = open(w->opts.path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	if (w->fd < 0 || fstat(w->fd, &st) < 0)
-		return attar_fail(
-			-errno, "cannot create %s: %s", CLIP(w->name), limit_open_error(errno));
+		return limit_fail_open(errno, "cannot create %s", CLIP(w->name));
 	w->owns_fd = true;
 	w->pipe = S_ISFIFO(st.st_mode);
 	return 0;

@@ -316,6 +316,7 @@ int attar_run_set(struct attar_run *run, const char *name, const char *value)
 	if (!value)
 		value = o->implied;
 	if (!value)
-		return attar_fail(-EINVAL, "--%s needs a value: --%s %s", name, name, o->value);
+		return attar_fail(
+			-EINVAL, "--%s needs a value" ATTAR_FIX "--%s %s", name, name, o->value);
 	return set_value(run, o, member, value);
 }

@@ -27,8 +27,8 @@ int overhead_open(struct attar_run *run)
 	overhead->selects = overhead->cpus.n || overhead->pids.n;
 	if (r == 0 && overhead->selects && !o->sampling_limit)
 		r = attar_fail(-EINVAL,
-			"--perfeval-cpus and --perfeval-pids need --sampling-limit, "
-			"which they restrict");
+			"--perfeval-cpus and --perfeval-pids restrict --sampling-limit, and there "
+			"is none" ATTAR_FIX "add --sampling-limit");
 	return r;
 }
 

@@ -13,8 +13,7 @@ enum { TURN_NS = 100000000 }; /* how long a ring below its watermark may wait */
 
 static int fail_open(void)
 {
-	return attar_fail(
-		-errno, "cannot open a descriptor for the run: %s", limit_open_error(errno));
+	return limit_fail_open(errno, "cannot open a descriptor for the run");
 }
 
 static int add(int epoll, int fd)

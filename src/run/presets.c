@@ -169,7 +169,7 @@ static int complete(struct preset *p)
 	struct attar_profiler own = p->pub;
 
 	if (!own.name || !is_name(own.name))
-		return bad(p, "name: '%s': use lower-case letters, digits and -",
+		return bad(p, "name: '%s'" ATTAR_FIX "use lower-case letters, digits and -",
 			own.name ? own.name : "");
 	if (!own.summary)
 		return bad(p, "no 'summary'");

@@ -91,7 +91,9 @@ int attar_run_record(struct attar_run *run, const struct attar_run_record_opts *
 		return attar_fail(-EINVAL, "--portable: names are added to a finished file, which "
 					   "a pipe is not" ATTAR_FIX "give a file with --output");
 	if (recorder->opts.rotate && !recorder->opts.max_bytes)
-		return attar_fail(-EINVAL, "--rotate needs --max-size, the size of each file");
+		return attar_fail(-EINVAL,
+			"--rotate begins a new file at a size, and there is none" ATTAR_FIX
+			"add --max-size");
 	recorder->wanted = true;
 	if (recorder->opts.freq)
 		run->opts.freq = recorder->opts.freq;

@@ -12,7 +12,7 @@ int stop_init(struct run_stop *stop)
 	stop->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (stop->fd >= 0)
 		return 0;
-	return attar_fail(-errno, "cannot open an eventfd: %s", limit_open_error(errno));
+	return limit_fail_open(errno, "cannot open an eventfd");
 }
 
 void stop_done(struct run_stop *stop)

@@ -88,7 +88,7 @@ static int make_cursors(struct attar_stream *s)
 
 	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (s->epoll_fd < 0)
-		return attar_fail(-errno, "cannot poll for events: %s", limit_open_error(errno));
+		return limit_fail_open(errno, "cannot poll for events");
 	r = add_cursors(s, 0);
 	if (r == 0)
 		r = stream_watch_target(s);

@@ -112,8 +112,9 @@ int attar_shm_source_new(
 	if (r < 0)
 		return r;
 	if (!o.patterns || !o.on_new_event)
-		return attar_fail(-EINVAL, "an shm_source needs patterns of event names (\"*\": "
-					   "all) and on_new_event");
+		return attar_fail(-EINVAL,
+			"an shm_source needs patterns of event names and "
+			"on_new_event" ATTAR_FIX "set both; the pattern \"*\" is all");
 	CHECK_ARG(o.pids || !o.n_pids, "opts->pids");
 	CHECK_ARG(o.tids || !o.n_tids, "opts->tids");
 	shm_source = calloc(1, sizeof(*shm_source));

@@ -100,18 +100,18 @@ int maps_read(pid_t pid, maps_fn *fn, void *ctx)
 			"cannot read the mappings of process %d: %s" ATTAR_FIX
 			"run as root, or as the user of the process",
 			pid, strerror(errno));
+	if (fd < 0 && errno == ENOENT)
+		return attar_fail(
+			-ESRCH, "cannot read the mappings of process %d: no such process", pid);
 	if (fd < 0)
-		return attar_fail(errno == ENOENT ? -ESRCH : -errno,
-			"cannot read the mappings of process %d: %s", pid,
-			errno == ENOENT ? "no such process" : limit_open_error(errno));
+		return limit_fail_open(errno, "cannot read the mappings of process %d", pid);
 	for (;;) {
 		ssize_t got = read(fd, chunk + kept, READ_BYTES - kept), used;
 
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got < 0)
-			return attar_fail(
-				-errno, "cannot read %s: %s", name, limit_open_error(errno));
+			return limit_fail_open(errno, "cannot read %s", name);
 		if (got == 0)
 			return 0;
 		used = each_line(chunk, kept + (size_t)got, fn, ctx);

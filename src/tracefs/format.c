@@ -444,7 +444,9 @@ int attar_format_need(
 	}
 	for (size_t i = 0; i < format->n_fields; i++)
 		suggest_offer(&s, format->fields[i].name);
-	return attar_fail(-ENOENT, "%s:%s has no field '%s'%s%s%s", format->system, format->name,
-		CLIP(name), s.best ? ": did you mean '" : "", s.best ? s.best : "",
-		s.best ? "'?" : "");
+	if (s.best)
+		return attar_fail(-ENOENT, "%s:%s has no field '%s'" ATTAR_FIX "did you mean '%s'?",
+			format->system, format->name, CLIP(name), s.best);
+	return attar_fail(
+		-ENOENT, "%s:%s has no field '%s'", format->system, format->name, CLIP(name));
 }

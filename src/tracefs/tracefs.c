@@ -53,7 +53,7 @@ bool tracefs_name_ok(const char *name)
 int tracefs_denied(int r, const char *path)
 {
 	if (r != -EACCES && r != -EPERM)
-		return attar_fail(r, "cannot open %s: %s", path, limit_open_error(-r));
+		return limit_fail_open(-r, "cannot open %s", path);
 	return attar_fail(-EACCES,
 		"no permission to read tracefs (%s: %s)" ATTAR_FIX
 		"run as root, or let a group read it (as root): mount -o "

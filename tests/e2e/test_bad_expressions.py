@@ -32,7 +32,7 @@ TEXT_AND_NUMBER = ('one side is text and the other a number: both must be of the
     ('trace', 'id==1 || foo(id)/', 'foo',
      "no such function 'foo'; docs/expressions.md lists the functions"),
     ('trace', 'id==1 || ksymbl(id)=="x"/', 'ksymbl',
-     "no such function 'ksymbl', did you mean 'ksymbol'?"),
+     "no such function 'ksymbl': did you mean 'ksymbol'?"),
 ])
 def test_refused_with_the_place(profiler, attributes, place, sentence):
     event = f'{EVENT}/{attributes}'

@@ -119,8 +119,8 @@ def test_the_sampling_limit_ends_the_run(root):
     assert 'ended by' not in done.stderr
     done = run(*args[:-1], '--perfeval-cpus', 0, *command)
     assert done.returncode == 2
-    assert done.stderr == ('attar: --perfeval-cpus and --perfeval-pids need --sampling-limit, '
-                           'which they restrict\n')
+    assert done.stderr == ('attar: --perfeval-cpus and --perfeval-pids restrict --sampling-limit, '
+                           'and there is none: add --sampling-limit\n')
 
 
 def test_options_that_are_always_so_are_accepted(root):

@@ -179,7 +179,7 @@ def test_a_signal_shows_the_newest_events(tmp_path):
 
 @pytest.mark.quick
 @pytest.mark.parametrize('args, sentence', [
-    (('-e', SEEKS, '--dump-when', 'offst==1'), "no such field or variable 'offst', did you mean "
+    (('-e', SEEKS, '--dump-when', 'offst==1'), "no such field or variable 'offst': did you mean "
      "'offset'?"),
     (('-e', 'page-faults', '--dump-when', 'offset==1'), 'no event has fields'),
     (('-e', SEEKS, '--dump-when', 'offset=='), 'the condition'),

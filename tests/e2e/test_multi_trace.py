@@ -355,9 +355,10 @@ def test_detail_of_long_pairs_only(recording):
 # ---- bad options ----
 
 @pytest.mark.parametrize('args, sentence', [
-    ([], 'needs two options -e'),
-    (['-e', 'sched:sched_switch'], 'needs two options -e'),
-    (['-e', 'sched:sched_switch', '-e', 'sched:sched_wakeup//untraced/'], 'needs two options -e'),
+    ([], 'give two options -e, or one and --cycle'),
+    (['-e', 'sched:sched_switch'], 'give two options -e, or one and --cycle'),
+    (['-e', 'sched:sched_switch', '-e', 'sched:sched_wakeup//untraced/'],
+     'give two options -e, or one and --cycle'),
     (['--impl', 'nothing', '-e', 'sched:sched_switch'], "'nothing' is not one of delay, pair"),
     (['-e', 'sched:sched_switch//key=prev_comm/', '-e', 'sched:sched_wakeup//key=pid/'],
      'have different types'),
@@ -366,11 +367,11 @@ def test_detail_of_long_pairs_only(recording):
     (['-e', 'sched:sched_switch', '-e', 'sched:sched_wakeup', '-k', 'prev_pid'],
      "no such field or variable 'prev_pid'"),
     (['-e', 'sched:sched_switch', '-e', 'sched:sched_wakeup//role=prio+/'], 'role'),
-    (['--impl', 'syscalls', '-e', 'raw_syscalls:sys_enter'], 'needs two options -e'),
+    (['--impl', 'syscalls', '-e', 'raw_syscalls:sys_enter'], 'give no -e, or two: '),
     (['--impl', 'syscalls', '-e', 'sched:sched_switch', '-e', 'raw_syscalls:sys_exit'],
      "'sched:sched_switch' has no field"),
     (['--impl', 'syscalls', '-k', 'id'], 'conflicts with -k'),
-    (['--impl', 'syscalls', '--detail'], '--detail needs --impl delay'),
+    (['--impl', 'syscalls', '--detail'], 'only --impl delay has --detail'),
     (['-e', 'sched:sched_switch', '-e', 'sched:sched_wakeup', '--detail=samebus'],
      "'samebus' is not one of -TIME, +TIME, samecpu"),
     (['--impl', 'syscalls', '--cycle'], 'conflicts with --cycle'),

@@ -249,7 +249,7 @@ def test_tls(root, listening, tmp_path):
      "--listen: '0.0.0.0:0' can be reached from other computers: use TLS (--listen-cert, "
      '--listen-key) and --listen-token-file, or allow all users to read it (--insecure)'),
     (['-i', '1s', '--listen', '0', '--listen-cert', 'x'], 2,
-     'TLS needs both: --listen-cert FILE and --listen-key FILE'),
+     'TLS needs a certificate and its key: give both --listen-cert FILE and --listen-key FILE'),
     (['-i', '1s', '--insecure'], 2,
      '--listen-token-file, --listen-cert, --listen-key and --insecure are for --listen '
      'ADDRESS:PORT'),

@@ -346,6 +346,33 @@ def test_reason_and_fix_of_an_error_are_separate(script):
     assert other[0] == other[1] and other[2] == '' and '/etc/passwd' in other[0]
 
 
+def test_refused_options_have_a_fix():
+    found = value_of('''
+        import resource
+        found = []
+        def fail(call):
+            try:
+                found.append(call())
+            except attar.Error as e:
+                found.append([str(e), e.reason, e.fix])
+        fail(lambda: attar.stat(line=True).report())
+        fail(lambda: attar.record(rotate=2).report())
+        fail(lambda: attar.snoop().report())
+        fail(lambda: attar.multi_trace('sched:sched_switch').report())
+        fail(lambda: list(attar.events('sched:sched_wakeup/priu<3/')))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir('/proc/self/fd')) - 1, 4096))
+        fail(lambda: list(attar.events('sched:sched_wakeup')))
+        print(json.dumps(found))
+    ''')
+    assert [fix for _, _, fix in found[:-1]] == [
+        'add --interval', 'add --max-size',
+        'give one option -e, or two for the start and the end of pairs',
+        'give two options -e, or one and --cycle', "did you mean 'prio'?"]
+    assert found[-1][2] == 'run ulimit -n 1024'
+    for text, reason, fix in found:
+        assert text.startswith(f'{reason}: {fix}') and '\x1f' not in text
+
+
 # ---- life ----
 
 def test_closed_objects_are_reported(script):

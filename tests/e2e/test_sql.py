@@ -470,7 +470,8 @@ def test_prompt_on_a_terminal(script):
 def test_prompt_needs_a_recording_and_no_query(script, args):
     ended = run('sql', '--prompt', *args, *(['--input', script] if '--query' in args else []))
     assert ended.returncode == 2
-    assert ended.stderr == ('attar: --prompt needs a recording, --input FILE, and no --query\n')
+    assert ended.stderr == ('attar: --prompt needs a recording and no --query: '
+                            'give --input FILE without --query\n')
 
 
 ENDLESS = 'WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT %s FROM c'

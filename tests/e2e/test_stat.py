@@ -595,7 +595,7 @@ def test_unsupported_event_does_not_affect_others():
     (['-r', '3'], 2, '--repeat needs a command: -- COMMAND'),
     (['-r', '3', '-i', '100', '--', 'true'], 2,
      '--repeat conflicts with --interval and --duration'),
-    (['--line', '--', 'true'], 2, '--line needs --interval'),
+    (['--line', '--', 'true'], 2, 'add --interval'),
     (['--per-cpu', '--per-socket', '-d', '1s'], 2, 'are mutually exclusive'),
     (['--per-thread', '-r', '2', '--', 'true'], 2, '--per-thread conflicts with --repeat'),
     (['-m', '8', '--', 'true'], 2, "no such option -m: 'attar stat -h' lists them"),

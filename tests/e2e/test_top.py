@@ -130,7 +130,7 @@ def test_many_keys_are_bounded():
     (['-e', 'sched:sched_switch', '-k', 'foo'], "no such field or variable 'foo'"),
     (['-e', 'sched:sched_switch//key=prev_pid+/'], 'key'),
     (['-e', 'sched:sched_switch//top-by=prev_comm/'], 'top-by'),
-    (['-e', 'sched:sched_switch//key=prev_comm/printkey=key/'], 'needs a key that is one number'),
+    (['-e', 'sched:sched_switch//key=prev_comm/printkey=key/'], 'set key= to one number'),
     (['-e', 'sched:sched_switch//key=prev_pid/,sched:sched_wakeup//key=comm/'],
      'have different types'),
 ])

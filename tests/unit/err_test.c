@@ -6,6 +6,7 @@
 
 #include "base/base.h"
 #include "base/excerpt.h"
+#include "base/limit.h"
 
 static void assert_error(const char *text, const char *reason, const char *fix)
 {
@@ -44,6 +45,37 @@ static void test_fix_is_kept_with_added_context(void **state)
 	assert_error("other failure", "other failure", "");
 }
 
+static void test_fix_in_context(void **state)
+{
+	attar_fail(-ENOENT, "cannot open %s", "/sys/cpus");
+	assert_int_equal(attar_context(-ENOENT, "the CPUs of '%s' are unknown" ATTAR_FIX "mount %s",
+				 "x", "/sys"),
+		-ENOENT);
+	assert_error("the CPUs of 'x' are unknown: cannot open /sys/cpus: mount /sys",
+		"the CPUs of 'x' are unknown: cannot open /sys/cpus", "mount /sys");
+	attar_context(-ENOENT, "a;" ATTAR_FIX "use b");
+	assert_error("a: the CPUs of 'x' are unknown: cannot open /sys/cpus: mount /sys",
+		"a: the CPUs of 'x' are unknown: cannot open /sys/cpus", "mount /sys");
+	attar_fail(-EINVAL, "no such word");
+	attar_context(-EINVAL, "'%s';" ATTAR_FIX "use b", "\x1f");
+	assert_error("'\x1f': no such word; use b", "'\x1f': no such word", "use b");
+}
+
+static void test_limits_of_files(void **state)
+{
+	assert_int_equal(limit_fail_open(ENFILE, "cannot open %s", "x"), -ENFILE);
+	assert_error("cannot open x: the system's limit of open files is reached: raise sysctl "
+		     "fs.file-max",
+		"cannot open x: the system's limit of open files is reached",
+		"raise sysctl fs.file-max");
+	assert_int_equal(limit_fail_open(EMFILE, "cannot open %s", "x"), -EMFILE);
+	assert_int_equal(strncmp(attar_error_fix(), "run ulimit -n ", strlen("run ulimit -n ")), 0);
+	assert_null(strstr(attar_error_reason(), "ulimit"));
+	assert_int_equal(limit_fail_open(ENOENT, "cannot open %s", "x"), -ENOENT);
+	assert_error("cannot open x: No such file or directory",
+		"cannot open x: No such file or directory", "");
+}
+
 static void test_long_texts(void **state)
 {
 	static char text[4096];
@@ -64,6 +96,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_fix_is_separate),
 		cmocka_unit_test(test_fix_is_kept_with_added_context),
+		cmocka_unit_test(test_fix_in_context),
+		cmocka_unit_test(test_limits_of_files),
 		cmocka_unit_test(test_long_texts),
 	};
 

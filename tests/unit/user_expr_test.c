@@ -627,9 +627,9 @@ static const struct {
 	int column;
 } errors[] = {
 	{"", "expected an operand", 0},
-	{"pid > 10 && cmm == \"x\"", "no such field or variable 'cmm', did you mean 'comm'?", 12},
+	{"pid > 10 && cmm == \"x\"", "no such field or variable 'cmm': did you mean 'comm'?", 12},
 	{"pidd", "did you mean 'pid'?", 0},
-	{"ksymbl(ip)", "no such function 'ksymbl', did you mean 'ksymbol'?", 0},
+	{"ksymbl(ip)", "no such function 'ksymbl': did you mean 'ksymbol'?", 0},
 	{"foo (ip)", "no such function 'foo'; docs/expressions.md lists the functions", 0},
 	{"zzzzzzzz", "the fields are comm, pid, prio", 0},
 	{"pid +", "expected an operand", 5},
@@ -706,7 +706,7 @@ static void test_error_column(void **state)
 	assert_int_equal(attar_expr_new("pid + pidd", format, &opts, &e), -EINVAL);
 	assert_int_equal(column, 7);
 	assert_string_equal(
-		attar_error(), "key: no such field or variable 'pidd', did you mean 'pid'?");
+		attar_error(), "key: no such field or variable 'pidd': did you mean 'pid'?");
 	assert_int_equal(attar_expr_new("pid", format, &opts, &e), 0);
 	assert_int_equal(column, 0);
 	attar_expr_free(e);
