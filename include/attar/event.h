@@ -287,6 +287,14 @@ ATTAR_API const struct attar_event_option *attar_spec_get_option(
 	const struct attar_event_spec *spec, const char *name);
 
 /*
+ * The expression in the value of an attribute of the form "EXPRESSION", "[NAME:]EXPRESSION" or
+ * "FIELD", such as that of key= or top-by=; *ret_name_len: bytes of NAME at the start of the value,
+ * 0: there is none. NULL for other attributes. Borrowed from the list.
+ */
+ATTAR_API const char *attar_event_option_expr(
+	const struct attar_event_option *option, size_t *ret_name_len);
+
+/*
  * The name of attribute i that events may have, NULL after the last. *ret_value is the form of its
  * value, such as "EXPRESSION"; NULL if it has none. Both are static.
  */

@@ -200,6 +200,30 @@ const struct attar_event_option *attar_spec_get_option(
 	return NULL;
 }
 
+/* The bytes of NAME in "[NAME:]EXPRESSION"; a number is the first operand of ?: instead. */
+static size_t heading_len(const char *text)
+{
+	size_t n = strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-");
+
+	return n && text[n] == ':' && strcspn(text, "0123456789-") ? n : 0;
+}
+
+const char *attar_event_option_expr(const struct attar_event_option *option, size_t *ret_name_len)
+{
+	CHECK_ARG_OR(option, "option", NULL);
+	CHECK_ARG_OR(ret_name_len, "ret_name_len", NULL);
+
+	const struct attribute *a = find(option->name);
+	bool is_expr = a && a->value && option->value &&
+		       (!strcmp(a->value, "FIELD") || strstr(a->value, "EXPRESSION"));
+	size_t n = is_expr && *a->value == '[' ? heading_len(option->value) : 0;
+
+	if (!is_expr)
+		return NULL;
+	*ret_name_len = n;
+	return option->value + (n ? n + 1 : 0);
+}
+
 static int set_cpus(struct list *list, struct attar_event_spec *spec, const char *value)
 {
 	parse_ints cpus = {0};

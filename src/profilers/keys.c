@@ -18,21 +18,19 @@ int keys_compile(struct attar_run *run, uint32_t source, const char *name, const
 		.what = name,
 		.n_variables = sees_key,
 		.variables = &key};
-	const char *text = option ? option->value : otherwise;
-	char heading[KEYS_NAME_BYTES];
+	size_t heading;
+	const char *text = option ? attar_event_option_expr(option, &heading) : otherwise;
 
-	if (text && sees_key)
-		text = keys_column(text, heading);
 	return text ? attar_run_expr(run, source, text, &opts, ret_expr) : 0;
 }
 
-const char *keys_column(const char *text, char name[KEYS_NAME_BYTES])
+const char *keys_column(const struct attar_event_option *option, char name[KEYS_NAME_BYTES])
 {
-	size_t n = strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-");
-	bool is_named = n && text[n] == ':' && strcspn(text, "0123456789-");
+	size_t n = 0;
+	const char *text = attar_event_option_expr(option, &n);
 
-	snprintf(name, KEYS_NAME_BYTES, "%.*s", is_named ? (int)n : KEYS_NAME_BYTES - 1, text);
-	return is_named ? text + n + 1 : text;
+	snprintf(name, KEYS_NAME_BYTES, "%.*s", n ? (int)n : KEYS_NAME_BYTES - 1, option->value);
+	return text;
 }
 
 bool keys_are_alike(const struct attar_expr *a, const struct attar_expr *b)

@@ -16,10 +16,10 @@ int keys_compile(struct attar_run *run, uint32_t source, const char *name, const
 enum { KEYS_NAME_BYTES = 64 };
 
 /*
- * The value of an attribute "NAME:EXPRESSION", or the expression alone, which then is the name too.
- * Copies the name, cut if it is long, and returns the expression.
+ * The expression of an attribute "[NAME:]EXPRESSION". Copies the name, cut if it is long; without
+ * one, the expression is the name too.
  */
-const char *keys_column(const char *text, char name[KEYS_NAME_BYTES]);
+const char *keys_column(const struct attar_event_option *option, char name[KEYS_NAME_BYTES]);
 
 /* Whether two keys, or NULL, can be equal: a number and a text never are. */
 bool keys_are_alike(const struct attar_expr *a, const struct attar_expr *b);

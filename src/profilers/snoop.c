@@ -51,7 +51,8 @@ struct snoop {
 
 /* ---- events ---- */
 
-static int add_column(struct attar_run *run, uint32_t source, struct event *e, const char *text)
+static int add_column(struct attar_run *run, uint32_t source, struct event *e,
+	const struct attar_event_option *option)
 {
 	const struct attar_expr_opts opts = {
 		.size = sizeof(opts), .flags = ATTAR_EXPR_KEY, .what = "column"};
@@ -61,12 +62,12 @@ static int add_column(struct attar_run *run, uint32_t source, struct event *e, c
 	if (e->n == COLUMNS_MAX)
 		return attar_fail(-E2BIG, "'%s' has more than %d attributes column=",
 			attar_run_source_name(run, source), COLUMNS_MAX);
-	r = attar_run_expr(run, source, keys_column(text, column->name), &opts, &column->value);
+	r = attar_run_expr(run, source, keys_column(option, column->name), &opts, &column->value);
 	if (r < 0)
 		return r;
 	e->n++;
 	if (attar_expr_columns(column->value) != 1)
-		return attar_fail(-EINVAL, "column=%s: a column is one value", text);
+		return attar_fail(-EINVAL, "column=%s: a column is one value", option->value);
 	return 0;
 }
 
@@ -79,7 +80,7 @@ static int learn(struct attar_run *run, void *self, uint32_t source, void *event
 
 	for (size_t i = 0; r == 0 && spec && i < spec->n_options; i++)
 		if (!strcmp(spec->options[i].name, "column"))
-			r = add_column(run, source, e, spec->options[i].value);
+			r = add_column(run, source, e, &spec->options[i]);
 	if (r == 0)
 		r = keys_compile(
 			run, source, "key", s->key ? s->key : "_tid", ATTAR_EXPR_KEY, &e->key);

@@ -120,7 +120,7 @@ static int add_sum(struct attar_run *run, struct top *top, uint32_t source,
 	} else if (strcmp(option->name, "top-by") && strcmp(option->name, "top-add")) {
 		return 0;
 	}
-	text = keys_column(option->value, name);
+	text = keys_column(option, name);
 	r = attar_run_expr(run, source, text, &opts, &sum);
 	return r < 0 ? r : add_column(top, &top->of[source], name, text != option->value, sum);
 }
@@ -385,7 +385,7 @@ static void add_printed_column(const struct event *e, struct attar_section *tabl
 {
 	const struct attar_event_option *option = attar_spec_get_option(e->spec, "printkey");
 	char name[KEYS_NAME_BYTES];
-	bool is_named = keys_column(option->value, name) != option->value;
+	bool is_named = keys_column(option, name) != option->value;
 
 	attar_section_column(table, is_named ? name : "key", ATTAR_UNIT_TEXT);
 }

@@ -34,6 +34,8 @@ int source_set_actions(struct attar_run *run, struct source *s)
 	/* the fields of a program's event are known when it appears */
 	if (exec && (spec->kind != ATTAR_EVENT_USER || spec->format))
 		r = set_exec(run, s, exec->value);
+	if (r == 0 && spec)
+		r = run_check_attributes(run, spec);
 	if (r == 0)
 		r = flight_set_condition(run, s);
 	if (s->fn != source_act && (s->exec || s->triggers || s->pushes || s->emitter ||

@@ -79,6 +79,8 @@ int run_parse_events(
 		r = refuse_pulled(run, *ret_list);
 	if (r == 0 && (r = refuse_profilers(run, *ret_list)) < 0)
 		return attar_context(r, "--event");
+	for (size_t i = 0; r == 0 && i < (*ret_list)->n; i++)
+		r = run_check_attributes(run, &(*ret_list)->at[i]);
 	return r;
 }
 

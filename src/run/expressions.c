@@ -177,12 +177,14 @@ bool run_keeps(const struct filter *filter, const struct attar_event *ev)
 	return filter_keeps(filter, &record);
 }
 
-/* The attribute of the event that has this text as value; NULL: the text has another origin. */
+/* The attribute of the event whose expression is this text; NULL: the text has another origin. */
 static const struct attar_event_option *find_origin(
 	const struct attar_event_spec *spec, const char *text)
 {
+	size_t name;
+
 	for (size_t i = 0; spec && i < spec->n_options; i++)
-		if (spec->options[i].value == text)
+		if (attar_event_option_expr(&spec->options[i], &name) == text)
 			return &spec->options[i];
 	return NULL;
 }
@@ -208,7 +210,8 @@ static int new_expr(const char *text, const struct attar_event_spec *spec,
 		opts->ret_column = &column;
 	r = attar_expr_new(text, spec && !opts->n_variables ? spec->format : NULL, opts, ret_expr);
 	if (r < 0 && column)
-		return attar_spec_error(spec, origin->value_column + column - 1, r);
+		return attar_spec_error(spec,
+			origin->value_column + (unsigned)(text - origin->value) + column - 1, r);
 	return r;
 }
 
@@ -245,4 +248,45 @@ int attar_run_expr(struct attar_run *run, uint32_t source, const char *text,
 	if (r == -EINVAL && is_unregistered(spec))
 		return refuse_unregistered(spec, text);
 	return r < 0 ? attar_context(r, "%s", attar_run_source_name(run, source)) : 0;
+}
+
+/* The flags with which profilers compile the expression of an attribute. */
+static unsigned flags_of(const char *attribute)
+{
+	if (!strcmp(attribute, "key") || !strcmp(attribute, "comm") || !strcmp(attribute, "column"))
+		return ATTAR_EXPR_KEY;
+	return strcmp(attribute, "printkey") && strcmp(attribute, "index") &&
+			       strcmp(attribute, "exec")
+		       ? ATTAR_EXPR_CONDITION
+		       : 0;
+}
+
+static int check_attribute(struct attar_run *run, const struct attar_event_spec *spec,
+	const struct attar_event_option *option)
+{
+	static const struct attar_expr_variable key = {.name = "key", .is_signed = true};
+	struct attar_expr_opts opts = {.flags = flags_of(option->name),
+		.what = option->name,
+		.n_variables = !strcmp(option->name, "printkey"),
+		.variables = &key};
+	size_t name;
+	const char *text = attar_event_option_expr(option, &name);
+	struct attar_expr *expr = NULL;
+	int r = 0;
+
+	if (text) {
+		run_expr_opts(run, &opts);
+		r = new_expr(text, spec, &opts, &expr);
+	}
+	attar_expr_free(expr);
+	return r < 0 ? attar_context(r, "%s", CLIP(spec->name)) : 0;
+}
+
+int run_check_attributes(struct attar_run *run, const struct attar_event_spec *spec)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < spec->n_options && !is_unregistered(spec); i++)
+		r = check_attribute(run, spec, &spec->options[i]);
+	return r;
 }

@@ -12,6 +12,12 @@ struct filter_choice;
 void run_expr_opts(struct attar_run *run, struct attar_expr_opts *opts);
 
 /*
+ * Whether the expressions of all attributes of an event are valid for its fields, also those that
+ * the profiler does not use. The fields of an event that no program has registered are unknown: 0.
+ */
+int run_check_attributes(struct attar_run *run, const struct attar_event_spec *spec);
+
+/*
  * Decides how the filter of an event of the kernel, or of a recording, runs: see filter_choose().
  * Without a filter or format, the choice stays as it is. An error text shows the place in the event
  * string.

@@ -177,6 +177,37 @@ static void test_other_kinds(void **state)
 	attar_event_list_free(list);
 }
 
+static void test_expressions_of_attributes(void **state)
+{
+	static const struct {
+		const char *name, *value, *expr;
+		size_t name_len;
+	} cases[] = {
+		{"key", "a:b", "a:b",
+			0}, /* only values of the form [NAME:]EXPRESSION have a name */
+		{"index", "pid", "pid", 0},
+		{"top-by", "bytes", "bytes", 0},
+		{"top-by", "KB-1:bytes/1024", "bytes/1024", 4},
+		{"printkey", "1:2", "1:2", 0},
+		{"column", "-1:2", "-1:2", 0},
+		{"column", "a ? b:c", "a ? b:c", 0},
+		{"alias", "x", NULL, 7},
+		{"stack", NULL, NULL, 7},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		const struct attar_event_option option = {cases[i].name, cases[i].value};
+		size_t name_len = 7;
+		const char *expr = attar_event_option_expr(&option, &name_len);
+
+		if (cases[i].expr)
+			assert_string_equal(expr, cases[i].expr);
+		else
+			assert_null(expr);
+		assert_int_equal(name_len, cases[i].name_len);
+	}
+}
+
 static void test_letters_before_attributes(void **state)
 {
 	struct attar_event_list *list =
@@ -337,6 +368,7 @@ int main(void)
 		cmocka_unit_test(test_every_name),
 		cmocka_unit_test(test_missing_slash),
 		cmocka_unit_test(test_other_kinds),
+		cmocka_unit_test(test_expressions_of_attributes),
 		cmocka_unit_test(test_letters_before_attributes),
 		cmocka_unit_test(test_profilers),
 		cmocka_unit_test(test_bad_attributes),
