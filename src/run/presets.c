@@ -178,6 +178,8 @@ static int complete(struct preset *p)
 	if (!strcmp(p->words[0], own.name))
 		return bad(p, "run: '%s' runs itself", own.name);
 	base = find_builtin(p->words[0]);
+	if (!base && is_taken(p->words[0]))
+		return bad(p, "run: '%s' is a preset" ATTAR_FIX "write what it runs", p->words[0]);
 	if (!base)
 		return bad(p, "run: no such profiler '%s'", p->words[0]);
 	p->pub = *base;
