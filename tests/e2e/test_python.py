@@ -117,8 +117,10 @@ def test_filters_of_counted_events():
 
 
 def test_shares_of_a_profile_are_those_of_the_program():
+    """Of its user time: interrupts of a busy disk can take a tenth of its CPU time."""
     found = value_of(f'''
-        with attar.profile(freq=997, stacks=True, command=[{workload('split7030')!r}]) as run:
+        with attar.profile(freq=997, stacks=True, exclude_kernel=True,
+                           command=[{workload('split7030')!r}]) as run:
             for report in run:
                 print(json.dumps([report['functions'].dicts(), report['stacks'].dicts(),
                                   report.notes]))
@@ -126,8 +128,9 @@ def test_shares_of_a_profile_are_those_of_the_program():
     functions, nodes, notes = found
     own = {f['symbol']: f['samples'] for f in functions if f['comm'] == 'split7030'}
     whole = sum(f['samples'] for f in functions)
-    share_is(own['heavy'], whole, 0.7, slack=0.02)
-    share_is(own['light'], whole, 0.3, slack=0.02)
+    print(*functions, sep='\n')  # shown if the test fails
+    share_is(own['heavy'], whole, 0.7)
+    share_is(own['light'], whole, 0.3)
     assert notes['seen'] == whole == sum(node['self'] for node in nodes)
     assert 0 <= notes['unresolved'] < 0.5
 
