@@ -108,7 +108,7 @@ struct holder {
 static int read_source(enum ProcSource number, int pid, struct ProcData *ret, struct holder *holder)
 {
 	const struct source *source = &sources[number];
-	struct proc_parser p = {.entry_size = source->size};
+	struct proc_parser p = {.entry_size = source->size, .pid = pid};
 	char path[PATH_MAX];
 	FILE *file = NULL;
 

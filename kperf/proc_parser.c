@@ -139,11 +139,21 @@ void proc_words(struct proc_parser *p, char *line, char **const *words, size_t n
 
 char *proc_read_all(FILE *file, size_t *ret_n)
 {
-	char *text = NULL;
-	size_t size = 0;
-	ssize_t n = getdelim(&text, &size, EOF, file); /* 0xff: no file of text has it */
+	char *text = NULL, *larger;
+	size_t n = 0, size = 4096, got;
 
-	*ret_n = n > 0 ? (size_t)n : 0;
+	do {
+		larger = realloc(text, size * 2);
+		if (!larger)
+			break;
+		text = larger;
+		size *= 2;
+		got = fread(text + n, 1, size - 1 - n, file);
+		n += got;
+	} while (got > 0);
+	if (text)
+		text[n] = '\0';
+	*ret_n = n;
 	return text;
 }
 

@@ -176,8 +176,13 @@ static void count_fd(struct proc_parser *p, const char *name, const char *path)
 
 void proc_fd_folder(struct proc_parser *p, const char *folder)
 {
-	if (proc_add_entry(p))
-		proc_each_name(p, folder, count_fd);
+	struct ProcPidFdEntry *e = proc_add_entry(p);
+
+	if (!e)
+		return;
+	proc_each_name(p, folder, count_fd);
+	if (p->pid == getpid() && e->fdCount > 0)
+		e->fdCount--; /* that of the folder */
 }
 
 static void add_task(struct proc_parser *p, const char *name, const char *path)

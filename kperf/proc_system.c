@@ -161,6 +161,7 @@ void proc_softirqs_line(struct proc_parser *p, char *line)
 	e->perCpu = proc_numbers(p, colon + 1, &e->numCpus);
 }
 
+/* "domain0 00000003 1 2 3"; in version 17 of the file "domain0 MC 00000003 1 2 3". */
 static void schedstat_domain(struct proc_parser *p, char *line)
 {
 	struct ProcSchedstatEntry *e = proc_last_entry(p);
@@ -168,7 +169,8 @@ static void schedstat_domain(struct proc_parser *p, char *line)
 	char mask[1024] = "";
 	int id = 0, used = 0;
 
-	if (!e || sscanf(line, "domain%d %1023s%n", &id, mask, &used) != 2)
+	if (!e || (sscanf(line, "domain%d %*1[A-Z]%*s %1023s%n", &id, mask, &used) != 2 &&
+			  sscanf(line, "domain%d %1023s%n", &id, mask, &used) != 2))
 		return;
 	domains = proc_grow(p, e->domains, e->numDomains, sizeof(*domains));
 	if (!domains)
@@ -259,6 +261,20 @@ void proc_filesystems_line(struct proc_parser *p, char *line)
 	e->fsType = proc_trimmed(p, e->nodev ? line + 5 : line);
 }
 
+/* The text behind a label, up to the next label or the end. */
+static char *labelled(struct proc_parser *p, const char *line, const char *label, const char *next)
+{
+	const char *from = strstr(line, label), *end;
+	char text[128];
+
+	if (!from)
+		return proc_text(p, "");
+	from += strlen(label);
+	end = next ? strstr(from, next) : NULL;
+	snprintf(text, sizeof(text), "%.*s", end ? (int)(end - from) : (int)sizeof(text), from);
+	return proc_trimmed(p, text);
+}
+
 void proc_scsi_line(struct proc_parser *p, char *line)
 {
 	char a[64] = "", b[64] = "", c[64] = "", d[64] = "";
@@ -271,10 +287,10 @@ void proc_scsi_line(struct proc_parser *p, char *line)
 				.channel = proc_text(p, b),
 				.id = proc_text(p, c),
 				.lun = proc_text(p, d)};
-	} else if (e && sscanf(line, " Vendor: %63[^M]Model: %63[^R]Rev: %63s", a, b, c) >= 2) {
-		e->vendor = proc_trimmed(p, a);
-		e->model = proc_trimmed(p, b);
-		e->rev = proc_text(p, c);
+	} else if (e && strstr(line, "Vendor:")) {
+		e->vendor = labelled(p, line, "Vendor:", "Model:");
+		e->model = labelled(p, line, "Model:", "Rev:");
+		e->rev = labelled(p, line, "Rev:", NULL);
 	} else if (e && sscanf(line, " Type: %63s ANSI SCSI revision: %63s", a, b) >= 1) {
 		e->type = proc_text(p, a);
 		e->ansiScsiRevision = proc_text(p, b);
