@@ -3,8 +3,9 @@
 
 `perf bench sched pipe` passes a byte back and forth between two processes, which are woken up and
 switch with each of a fixed number of messages. attar watches it with runqlat, task-state and
-offcpu; the peers record switches and wakeups into a file and report on that. The tool's CPU time
-is that of all its processes without the watched command, whose CPU time is compared as well: what
+offcpu; the peers record switches and wakeups of the whole system, as attar does, into a file and
+report on that: the events that end a block happen in other tasks. The tool's CPU time is that of
+all its processes without the watched command, whose CPU time is compared as well: what
 the kernel and the tool do in its context.
 
 Three profilers are compared with scripts of bpftrace for the same events: runqlat with the same
@@ -164,12 +165,12 @@ def peers_of(perf, data):
     """Of each profiler: what records, what reports on it, and the name of both."""
     sched = [perf, 'sched', 'record', '-q', '-m', '4M', '-o', data]
     latency = [perf, 'sched', '-i', data, 'latency']
-    switches = [perf, 'record', '-q', '-g', '-m', '4M', '-e',
-                'sched:sched_switch,sched:sched_wakeup', '-o', data]
+    switches = [perf, 'record', '-q', '-a', '-g', '-m', '4M', '-e',
+                'sched:sched_switch,sched:sched_waking', '-o', data]
     return {
         'runqlat': (sched, latency, 'perf sched record + latency'),
         'task-state': (sched, latency, 'perf sched record + latency'),
-        'offcpu': (switches, [perf, 'script', '-i', data], 'perf record + perf script'),
+        'offcpu': (switches, [perf, 'script', '-i', data], 'perf record -a + perf script'),
     }
 
 

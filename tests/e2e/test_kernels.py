@@ -8,32 +8,16 @@ import subprocess
 import pytest
 
 import guest
+import unit_tests
 from command import BUILD, Profile, has, perf, run, share_is
 
 KERNELS = ['debian', 'debian5', 'debian7', 'arm64']
 pytestmark = pytest.mark.guest
-# Under emulation a second takes a minute: on x86-64 only tests of the running kernel are repeated,
-# and on arm64 all but those that take seconds on a real machine.
-LIVE = ('live_aux', 'live_deferred', 'live_overwrite', 'live_perf', 'live_stream')
-READ_THE_KERNEL = ('unit_event_format', 'unit_event_probe', 'unit_kallsyms', 'unit_procs',
-                   'unit_symbol_process')
-TAKE_LONG = ('address_space', 'debugfile')
-# Formatting of values is the same on every architecture.
-PLAIN_TEXT = ('csv', 'folded', 'html', 'options', 'opts', 'render', 'suggest', 'text', 'tree')
-# Compares its lines with those of the kernel's own trace, which fall out of step in a slow guest.
-IN_STEP = ('event_print',)
 
 
 def build_for(kernel):
     """Return the build directory whose programs run there."""
     return guest.cross_build() if kernel == 'arm64' else BUILD
-
-
-def is_for(kernel, program):
-    if kernel == 'arm64':
-        name = program.partition('_')[2]
-        return not name.startswith(TAKE_LONG + IN_STEP + PLAIN_TEXT)
-    return program.startswith(LIVE + READ_THE_KERNEL)
 
 
 PROFILE = """
@@ -106,12 +90,10 @@ class Boot:
         self.ended = guest.run(kernel, 'sh', '-c', script, cwd=out, timeout=1800)
 
     def unit_tests(self):
-        found = sorted(path for pattern in ('unit/unit_*', 'live/live_*')
-                       for path in (self.build / 'tests').glob(pattern) if path.is_file())
-        self.tests = [path for path in found if is_for(self.kernel, path.name)]
+        self.tests = unit_tests.for_guest(self.build, self.kernel)
         # counts are exact only under -icount, where the tests of hardware counters run
         icount = 'ATTAR_ICOUNT=1' if self.kernel == 'arm64' else ''
-        return f'ATTAR_TEST_SHARE=10 {icount} {guest.VM}/units {" ".join(map(str, self.tests))}'
+        return f'{unit_tests.SHARE} {icount} {guest.VM}/units {" ".join(map(str, self.tests))}'
 
     def section(self, name):
         """Check that the section ran, and return its output."""
