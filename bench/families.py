@@ -2,11 +2,12 @@
 """Profilers of the scheduler, memory and disks beside the tools that one would take otherwise.
 
 `perf bench sched pipe` passes a byte back and forth between two processes, which are woken up and
-switch with each of a fixed number of messages. attar watches it with runqlat, task-state and
-offcpu; the peers record switches and wakeups of the whole system, as attar does, into a file and
-report on that: the events that end a block happen in other tasks. The tool's CPU time is that of
-all its processes without the watched command, whose CPU time is compared as well: what
-the kernel and the tool do in its context.
+switch with each of a fixed number of messages. It runs on one CPU: on two, its CPU time differs by
+a factor of three, depending on where the scheduler places the processes. attar watches it with
+runqlat, task-state and offcpu; the peers record switches and wakeups of the whole system, as attar
+does, into a file and report on that: the events that end a block happen in other tasks. The tool's
+CPU time is that of all its processes without the watched command, whose CPU time is compared as
+well: what the kernel and the tool do in its context.
 
 Three profilers are compared with scripts of bpftrace for the same events: runqlat with the same
 messages, kmemleak with a command that starts 300 processes, blktrace with 20,000 direct reads of a
@@ -177,7 +178,8 @@ def peers_of(perf, data):
 def run(bench):
     perf, data = bench.peer('perf'), bench.scratch / 'perf.data'
     messages = MESSAGES // 10 if bench.quick else MESSAGES
-    pipe = [perf, 'bench', '-f', 'simple', 'sched', 'pipe', '-l', messages]
+    last = str(max(os.sched_getaffinity(0)))
+    pipe = ['taskset', '-c', last, perf, 'bench', '-f', 'simple', 'sched', 'pipe', '-l', messages]
     peers = peers_of(perf, data)
     lines = {name: (bench.compare(f'{name}: CPU', 's', peer, 0.1),
                     bench.compare(f'{name}: CPU of the command', 's', peer, 1.05),
