@@ -128,8 +128,8 @@ static struct run *use(PyObject *self)
 	if (!run->run)
 		return (void *)native_raise_text(EBADF, "the run was closed");
 	if (run->is_busy)
-		return (void *)native_raise_text(
-			EBUSY, "the run is in use by another thread: let one thread read it");
+		return (void *)native_raise(attar_fail(-EBUSY,
+			"the run is in use by another thread" ATTAR_FIX "let one thread read it"));
 	return run;
 }
 

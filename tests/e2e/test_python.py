@@ -441,6 +441,32 @@ def test_other_threads_run_while_one_waits():
     assert found == 'closed'
 
 
+def test_a_run_is_read_by_one_thread():
+    """close() is refused while another thread waits, which then ends with stop()."""
+    found = value_of('''
+        import threading
+        events = attar.events('sched:sched_process_exec/pid==-1/')
+        events.__enter__()
+        found = []
+        waiter = threading.Thread(target=lambda: found.append(list(events)))
+        waiter.start()
+        while not found:
+            try:
+                events.notes
+            except attar.Error as e:
+                found.append([e.reason, e.fix])
+        try:
+            events.close()
+        except attar.Error as e:
+            found.append(e.errno)
+        events.stop()
+        waiter.join()
+        events.close()
+        print(json.dumps(found))
+    ''')
+    assert found == [['the run is in use by another thread', 'let one thread read it'], 16, []]
+
+
 def test_an_exception_in_the_loop_closes_everything():
     found = value_of('''
         def rings():

@@ -46,6 +46,11 @@ def test_contents_of_the_wheel(wheel):
     assert names == sources | {'attar/_attar.abi3.so'}
     version = re.search(r"version: '([^']*)'", (ROOT / 'meson.build').read_text())[1]
     assert re.fullmatch(rf'attar-{version}-cp39-abi3-linux_\w+\.whl', wheel.name)
+    folder = f'attar-{version}.dist-info'
+    assert zipfile.ZipFile(wheel).read(f'{folder}/LICENSE') == (ROOT / 'LICENSE').read_bytes()
+    metadata = zipfile.ZipFile(wheel).read(f'{folder}/METADATA').decode().splitlines()
+    assert {'Name: attar', f'Version: {version}', 'License: MIT', 'Requires-Python: >=3.9',
+            'Classifier: Typing :: Typed', 'License-File: LICENSE'} <= set(metadata)
 
 
 def test_installed_in_a_virtual_environment(wheel, tmp_path):
