@@ -1,22 +1,95 @@
 # SPDX-License-Identifier: MIT
 """Hardware counters in a guest where every instruction is one cycle and is counted exactly."""
 import json
+import subprocess
 
 import pytest
 
 import guest
-from command import Profile
+from command import ROOT, Profile
 
 pytestmark = [pytest.mark.guest('arm64'), pytest.mark.xdist_group('hardware')]  # one boot for all
 
 LOOPS = [1, 1000001, 10000001]
 PERIOD = 1000003
 
+# The example of libkperf's README, with a loop of known length in place of its sleep.
+KPERF = r'''
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include "pmu.h"
+
+int main(int argc, char **argv)
+{
+    int pidList[1];
+    pidList[0] = getpid();
+    char *evtList[2];
+    evtList[0] = "cycles";
+    evtList[1] = "instructions";
+    PmuAttr attr = {0};
+    attr.evtList = evtList;
+    attr.numEvt = 2;
+    attr.pidList = pidList;
+    attr.numPid = 1;
+    attr.excludeKernel = 1;
+    int pd = PmuOpen(COUNTING, &attr);
+    for (int i = 1; i < argc; i++) {
+        unsigned long n = strtoul(argv[i], NULL, 10);
+        PmuEnable(pd);
+        __asm__ volatile("1: subs %0, %0, #1\n\tb.ne 1b" : "+r"(n) : : "cc");
+        PmuDisable(pd);
+        PmuData *data = NULL;
+        int len = PmuRead(pd, &data);
+        printf("%s", argv[i]);
+        for (int j = 0; j < len; ++j)
+            printf(" %s %lu", data[j].evt, data[j].count);
+        printf("\n");
+        PmuDataFree(data);
+    }
+    PmuClose(pd);
+    return 0;
+}
+'''
+
+# The same in Python: a program is counted from its exec on.
+KPERF_PYTHON = '''
+import ctypes, subprocess, sys
+build, turns = sys.argv[1:3]
+sys.path.insert(0, build + '/python')
+ctypes.CDLL(build + '/kperf/libkperf.so')
+import kperf
+for n in sys.argv[3:]:
+    with subprocess.Popen(['sh', '-c', 'echo; read go; exec "$0" "$1"', turns, n],
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        child.stdout.read(1)  # its own exec is over
+        pd = kperf.open(kperf.PmuTaskType.COUNTING, kperf.PmuAttr(
+            evtList=['r8', 'cycles'], pidList=[child.pid], excludeKernel=True, enableOnExec=True))
+        child.stdin.write(b'\\n')
+        child.stdin.close()
+        child.wait()
+    print(n, *(f'{data.evt} {data.count}' for data in kperf.read(pd).iter))
+    kperf.close(pd)
+'''
+
 
 def rows(path, name='counts'):
     report = json.loads(path.read_text())
     section = next(s for s in report['sections'] if s['name'] == name)
     return [dict(zip([c['name'] for c in section['columns']], row)) for row in section['rows']]
+
+
+def kperf_commands(folder, build, turns):
+    """Build the program; return the commands that count in C and in Python."""
+    (folder / 'kperf.c').write_text(KPERF)
+    (folder / 'kperf.py').write_text(KPERF_PYTHON)
+    subprocess.run(['aarch64-linux-gnu-gcc', f'--sysroot={guest.output_of("arm64-sysroot")}', '-O1',
+                    '-o', folder / 'kperf', folder / 'kperf.c', f'-I{ROOT}/kperf',
+                    f'-L{build}/kperf', '-lkperf', f'-Wl,-rpath,{build}/kperf:{build}/src',
+                    f'-Wl,-rpath-link,{build}/src'], check=True)
+    loops = ' '.join(map(str, LOOPS))
+    return [f'{folder}/kperf {loops} >{folder}/kperf.out',
+            f'python3 {folder}/kperf.py {build} {turns} {loops} >{folder}/python.out']
 
 
 @pytest.fixture(scope='module')
@@ -37,7 +110,7 @@ def out(tmp_path_factory):
               "50000000"]
     lines += [f'{turns} 1000000000000 & spinner=$!',
               *(f'{attar} hwstat -q -o {folder}/hwstat{n}.json -- {turns} {n}' for n in LOOPS),
-              'kill $spinner']
+              'kill $spinner', *kperf_commands(folder, build, turns)]
     ended = guest.run('arm64', 'sh', '-c', '\n'.join(lines))
     assert ended.returncode == 0, ended.stderr
     return folder
@@ -94,3 +167,21 @@ def test_cycles_of_a_cpu(out):
         assert 0.99 * time < found['cycles'] <= time
         assert found['cycles'] > 2 * n
         assert rows(out / f'hwstat{n}.json', 'total')[0]['cycles'] == found['cycles']
+
+
+@pytest.mark.parametrize('language', ['kperf', 'python'])
+def test_libkperf_counts_exactly(out, language):
+    """The loop is all that differs between the counts."""
+    counts = [line.split() for line in (out / f'{language}.out').read_text().splitlines()]
+    assert [int(words[0]) for words in counts] == LOOPS
+    names = ['cycles', 'instructions'] if language == 'kperf' else ['r8', 'cycles']
+    short, *longer = ([int(number) for number in words[2::2]] for words in counts)
+    for words in counts:
+        assert words[1::2] == names
+    for n, found in zip(LOOPS[1:], longer):
+        more = [value - first for value, first in zip(found, short)]
+        # start and end of a program differ by a few branches; its first call looks up a name
+        assert more == pytest.approx([2 * (n - LOOPS[0])] * 2, abs=2000)
+    if language == 'kperf':
+        more = [value - first for value, first in zip(longer[1], longer[0])]
+        assert more == [2 * (LOOPS[2] - LOOPS[1])] * 2
