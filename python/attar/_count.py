@@ -45,19 +45,19 @@ class Counters:
     def __exit__(self, *_: Any) -> None:
         self.close()
 
-    def enable(self):
+    def enable(self) -> None:
         """Start counting; what was counted before remains."""
         self._counters.enable()
 
-    def disable(self):
+    def disable(self) -> None:
         """Stop counting."""
         self._counters.disable()
 
-    def reset(self):
+    def reset(self) -> None:
         """Set all counts to 0."""
         self._counters.reset()
 
-    def close(self):
+    def close(self) -> None:
         """Stop counting and keep the counts."""
         if self._read is None:
             self._counters.disable()

@@ -101,14 +101,14 @@ class Event:
             raise TypeError(f'{self.name}: {name} has {len(data)} bytes; at most 65535 fit')
         return data
 
-    def close(self):
+    def close(self) -> None:
         """Remove the event."""
         self._probe.close()
 
     def __enter__(self) -> 'Event':
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: Any) -> None:
         self.close()
 
     def __repr__(self):

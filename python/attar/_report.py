@@ -55,7 +55,7 @@ class Section:
         return [row[at] for row in self.rows()]
 
     @property
-    def summary(self):
+    def summary(self) -> Optional[tuple[Any, ...]]:
         """Of a histogram: (count, sum, min, max), or None."""
         return self._report.summary(self._number)[0]
 
@@ -64,7 +64,7 @@ class Section:
         """Of a histogram: values by share; 0.5 is the median."""
         return self._report.summary(self._number)[1]
 
-    def to_pandas(self):
+    def to_pandas(self) -> Any:
         """The rows as a pandas.DataFrame; needs pandas."""
         import pandas
         return pandas.DataFrame(self.rows(), columns=self.columns)
@@ -72,10 +72,10 @@ class Section:
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return iter(self.dicts())
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.rows())
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<attar.Section '{self.name}': {self.kind}, {len(self)} rows>"
 
     def _repr_html_(self) -> str:
@@ -106,13 +106,13 @@ class Report:
         raise KeyError(f"the report has no section '{name}': it has "
                        f"{', '.join(s.name for s in self.sections) or 'none'}")
 
-    def __contains__(self, name):
+    def __contains__(self, name: object) -> bool:
         return any(section.name == name for section in self.sections)
 
     def __iter__(self) -> Iterator[Section]:
         return iter(self.sections)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.sections)
 
     def render(self, sink: str = 'text', *, title: Optional[str] = None,
@@ -128,14 +128,14 @@ class Report:
         """The report as the command's JSON, see docs/json.md."""
         return json.loads(self.render('json'))
 
-    def to_pandas(self, section=None):
+    def to_pandas(self, section: Optional[str] = None) -> Any:
         """A section (default: the first) as a pandas.DataFrame; needs pandas."""
         return (self[section] if section is not None else self.sections[0]).to_pandas()
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.render('text')
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<attar.Report of {self.profiler}: {[s.name for s in self.sections]}>"
 
     def _repr_html_(self) -> str:

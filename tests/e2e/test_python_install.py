@@ -151,12 +151,21 @@ for event in attar.events('sched:sched_switch', duration=1):
     reveal_type(event)
 reveal_type(attar.open('x.data').profile(stacks=True))
 reveal_type(attar.count('page-faults').value)
+report.to_pandas(), report['functions'].to_pandas(), len(report), 'functions' in report
+with attar.count('page-faults') as counters:
+    counters.disable()
+    counters.reset()
+    counters.enable()
+    counters.close()
+with attar.Event('order_placed', id='u64') as order_placed:
+    order_placed(id=1)
+    order_placed.close()
 attar.profile(frequ=1)
 attar.profile(freq='often')
 ''')
-    done = subprocess.run(['mypy', '--ignore-missing-imports', '--cache-dir', tmp_path / 'cache',
-                           'program.py'], cwd=tmp_path, text=True, capture_output=True,
-                          timeout=300)
+    done = subprocess.run(['mypy', '--strict', '--ignore-missing-imports',
+                           '--cache-dir', tmp_path / 'cache', 'program.py'], cwd=tmp_path,
+                           text=True, capture_output=True, timeout=300)
     lines = [line for line in done.stdout.splitlines() if line.startswith('program.py')]
     assert re.findall(r'Revealed type is "([^"]*)"', '\n'.join(lines)) == [
         'attar._report.Report', 'builtins.list[builtins.dict[builtins.str, Any]]',
