@@ -61,7 +61,7 @@ class CommandLine:
             at = rest.index('--')
             rest, self.command = rest[:at], rest[at + 1:]
             if not self.command:
-                raise Usage("a command is expected after '--'")
+                raise Usage("expected a command after '--'")
         self.arguments = rest
 
     def _take_options(self, words):

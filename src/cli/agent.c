@@ -60,8 +60,8 @@ static int take_word(struct agent *a, struct arguments *args, const char *word, 
 	}
 	if (strncmp(word, "--", 2) != 0)
 		return attar_fail(-EINVAL,
-			"'%s': attar agent takes -c FILE, --check and keys of [agent] such as "
-			"--max-cpu 1%%",
+			"'%s': attar agent accepts -c FILE, --check, and the keys of [agent], such "
+			"as --max-cpu 1%%",
 			CLIP(word));
 	return take_key(a, word + 2, next);
 }
@@ -78,7 +78,7 @@ static int parse_arguments(struct agent *a, struct arguments *args, int argc, ch
 	if (args->path)
 		return 0;
 	return attar_fail(-EINVAL,
-		"attar agent needs its configuration" ATTAR_FIX "-c /etc/attar/agent.conf");
+		"attar agent requires a configuration file" ATTAR_FIX "-c /etc/attar/agent.conf");
 }
 
 /* An option of the command line replaces the key of the file. */
@@ -321,13 +321,13 @@ static void reload(struct agent *a)
 		a->config = config;
 		a->reloads++;
 		a->check_due = 0;
-		log_note("the configuration was read again: %zu profilers", config.sections.n);
+		log_note("the configuration was reloaded: %zu profilers", config.sections.n);
 		r = adopt_sections(a, &config);
 		if (r < 0)
 			log_warn("%s", attar_error());
 	} else {
 		a->failed_reloads++;
-		log_warn("the new configuration is invalid, the former one is kept: %s",
+		log_warn("the new configuration is invalid, the old one stays in effect: %s",
 			attar_error());
 		agent_config_done(&config);
 	}
@@ -504,7 +504,7 @@ int command_agent(int argc, char **argv)
 	} else {
 		start_due(&a);
 		a.watchdog_ns = agent_notify_watchdog();
-		log_note("%zu profilers of %s are started", a.children.n, a.path);
+		log_note("starting %zu profilers of %s", a.children.n, a.path);
 		agent_notify("READY=1");
 		run_until_stopped(&a);
 	}

@@ -165,7 +165,7 @@ static void execute(char **words, int log, pid_t agent)
 
 static void failed_to_start(struct agent_child *c, const char *what)
 {
-	log_warn("[%s] cannot be started: %s: %s", c->name, what, strerror(errno));
+	log_warn("[%s] cannot start: %s: %s", c->name, what, strerror(errno));
 	c->failures++;
 	c->state = AGENT_WAITS;
 	c->due = base_now() + c->backoff;
@@ -221,7 +221,7 @@ void agent_child_hurry(struct agent_child *c)
 {
 	if (!c->pid || !c->kill_at || base_now() < c->kill_at)
 		return;
-	log_warn("[%s] did not end within 10 s and is killed", c->name);
+	log_warn("[%s] did not exit within 10 s: killing it", c->name);
 	kill(c->pid, SIGKILL);
 	c->kill_at = base_now() + PATIENCE;
 }
@@ -267,12 +267,12 @@ void agent_child_read_log(struct agent_child *c)
 static void describe(char *text, size_t size, const struct agent_child *c, int status)
 {
 	if (WIFSIGNALED(status))
-		snprintf(text, size, "ended by SIG%s", sigabbrev_np(WTERMSIG(status)) ?: "?");
+		snprintf(text, size, "was killed by SIG%s", sigabbrev_np(WTERMSIG(status)) ?: "?");
 	else if (WEXITSTATUS(status))
 		snprintf(text, size, "failed with status %d%s%s", WEXITSTATUS(status),
 			*c->reason ? ": " : "", c->reason);
 	else
-		snprintf(text, size, "ended by itself");
+		snprintf(text, size, "exited");
 }
 
 /* One that ran for longer than the longest wait has recovered. */
@@ -285,7 +285,7 @@ static void plan_restart(struct agent_child *c, int status)
 	c->failures++;
 	c->due = base_now() + c->backoff;
 	describe(text, sizeof(text), c, status);
-	log_warn("[%s] %s; it is started again in %llu s", c->name, text,
+	log_warn("[%s] %s; restarting in %llu s", c->name, text,
 		(unsigned long long)(c->backoff / SECOND));
 	c->backoff = MIN(2 * c->backoff, BACKOFF_MAX);
 }

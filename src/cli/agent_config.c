@@ -158,7 +158,7 @@ static int check_outputs(const struct output_options *options)
 	for (size_t i = 0; i < options->outputs.n; i++)
 		if (!attar_sink_of_path(options->outputs.at[i]))
 			return attar_fail(-EINVAL,
-				"-o: the extension of '%s' does not name a format" ATTAR_FIX
+				"-o: unknown extension in '%s'" ATTAR_FIX
 				"'attar help profile' lists them",
 				CLIP(options->outputs.at[i]));
 	return 0;
@@ -176,18 +176,17 @@ static int check_words(char **words, int n)
 		return r;
 	if (records(attar_run_profiler(run)))
 		r = attar_fail(-EINVAL,
-			"'%s' writes a recording, which grows without end" ATTAR_FIX
+			"'%s' writes a recording, which grows without a limit" ATTAR_FIX
 			"use a profiler with reports",
 			words[0]);
 	if (r == 0)
 		r = args_parse(run, n, words, &args);
 	if (r == 0 && (args.help || args.version || args.events))
-		r = attar_fail(-EINVAL,
-			"help and version are for the command line" ATTAR_FIX "remove them");
+		r = attar_fail(
+			-EINVAL, "help and version are not profilers" ATTAR_FIX "remove them");
 	else if (r == 0 && args.command)
-		r = attar_fail(-EINVAL,
-			"a command after -- ends" ATTAR_FIX
-			"use -p PID, or no target for the whole system");
+		r = attar_fail(-EINVAL, "a command after -- exits" ATTAR_FIX
+					"use -p PID, or no target for the whole system");
 	else if (r == 0 && reads_recording(words))
 		r = attar_fail(-EINVAL, "--input reads a recording" ATTAR_FIX "remove it");
 	else if (r == 0 && !attar_run_interval(run))
@@ -212,7 +211,8 @@ static int split(struct reader *r, struct agent_section *s)
 	if (n == 0)
 		return bad(r, s->run_line, "run: the command line is empty: add a profiler");
 	if (n > 0 && !strcmp(s->words[0], "attar"))
-		return bad(r, s->run_line, "run: begin with the profiler, without 'attar'");
+		return bad(r, s->run_line,
+			"run: begin with the name of the profiler, without 'attar'");
 	if (n > 0)
 		n = check_words(s->words, n);
 	return n < 0 ? attar_context(-EINVAL, "%s:%u: run", r->path, s->run_line) : 0;
@@ -235,7 +235,7 @@ static int check_sections(struct reader *r)
 	}
 	if (!r->config->sections.n)
 		return attar_fail(-EINVAL,
-			"%s: there is no profiler" ATTAR_FIX
+			"%s: no section has a profiler" ATTAR_FIX
 			"add a section such as [cpu] with a line run = profile -F 19 -g -i 10s",
 			r->path);
 	return 0;
@@ -270,8 +270,8 @@ static int take_head(struct reader *r, char *text)
 	vec_each (&r->config->sections, s)
 		if (!strcmp(s->name, text))
 			return bad(r, r->line,
-				"there is already a section '%s' in line %u: use another name",
-				text, s->line);
+				"section '%s' already exists in line %u: use another name", text,
+				s->line);
 	if (r->config->sections.n == AGENT_SECTIONS_MAX)
 		return bad(r, r->line, "more than %d sections", AGENT_SECTIONS_MAX);
 	r->section = vec_add(&r->config->sections);
@@ -286,11 +286,10 @@ static int take_run(struct reader *r, const char *key, const char *value)
 {
 	if (strcmp(key, "run") != 0)
 		return bad(r, r->line,
-			"no such key '%s': the section of a profiler has the key run, with a "
-			"command line",
-			CLIP(key));
+			"no such key '%s': a profiler's section only has the key run", CLIP(key));
 	if (r->section->run)
-		return bad(r, r->line, "run is already in line %u: use a section for each profiler",
+		return bad(r, r->line,
+			"run was already set in line %u: use a section for each profiler",
 			r->section->run_line);
 	r->section->run_line = r->line;
 	r->section->run = strdup(value);
@@ -327,7 +326,8 @@ static int take_line(struct reader *r, char *line)
 	if (r->section)
 		return take_run(r, key, value);
 	if (!r->in_agent)
-		return bad(r, r->line, "'%s' is in no section: begin one with [NAME]", CLIP(key));
+		return bad(
+			r, r->line, "'%s' is outside a section: begin one with [NAME]", CLIP(key));
 	if (agent_config_set(r->config, key, value) < 0)
 		return attar_context(-EINVAL, "%s:%u", r->path, r->line);
 	return 0;
@@ -364,7 +364,7 @@ int agent_config_read(const char *path, struct agent_config *c)
 	if (e < 0)
 		return attar_context(e, "the configuration cannot be read");
 	if (text.len && memchr(text.data, '\0', text.len))
-		return attar_fail(-EINVAL, "%s: this is not a text file", path);
+		return attar_fail(-EINVAL, "%s: not a text file", path);
 	if (text.len)
 		e = take_lines(&r, text.data);
 	return e < 0 ? e : check_sections(&r);

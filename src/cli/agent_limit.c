@@ -92,7 +92,7 @@ static void pause_child(struct agent *a, struct agent_child *c, const char *what
 {
 	take_step(a, c, AGENT_PAUSE);
 	c->state = AGENT_PAUSED;
-	log_warn("[%s] is paused: %s is above the limit (%s)", c->name, what, limit);
+	log_warn("[%s] paused: %s is above the limit (%s)", c->name, what, limit);
 }
 
 static void reduce_cpu(struct agent *a)
@@ -103,7 +103,7 @@ static void reduce_cpu(struct agent *a)
 	if (c) {
 		take_step(a, c, AGENT_LOWER);
 		c->halved++;
-		log_warn("[%s] is lowered to %llu Hz (-F %llu is configured): %.2f%% of a CPU is "
+		log_warn("[%s] lowered to %llu Hz (-F %llu is configured): %.2f%% of a CPU is "
 			 "used, max-cpu is %.2f%%",
 			c->name, (unsigned long long)agent_child_freq(c),
 			(unsigned long long)c->freq, a->cpu * 100, a->config.max_cpu * 100);
@@ -123,7 +123,7 @@ static void reduce_memory(struct agent *a)
 		return;
 	}
 	take_step(a, c, AGENT_LOWER);
-	log_warn("[%s] is started again to free memory: %llu MiB are used, max-memory is %llu MiB",
+	log_warn("[%s] restarted to free memory: %llu MiB are used, max-memory is %llu MiB",
 		c->name, (unsigned long long)(a->rss >> 20),
 		(unsigned long long)(a->config.max_memory >> 20));
 }
@@ -138,7 +138,7 @@ static void raise_cpu(struct agent *a)
 		take_step(a, c, AGENT_RESUME);
 		c->state = AGENT_WAITS;
 		c->due = 0;
-		log_note("[%s] is started again after its pause", c->name);
+		log_note("[%s] resumed", c->name);
 		return;
 	}
 	vec_each (&a->children, it) {
@@ -148,8 +148,8 @@ static void raise_cpu(struct agent *a)
 			continue;
 		take_step(a, c, AGENT_RAISE);
 		c->halved--;
-		log_note("[%s] is raised to %llu Hz", c->name,
-			(unsigned long long)agent_child_freq(c));
+		log_note(
+			"[%s] raised to %llu Hz", c->name, (unsigned long long)agent_child_freq(c));
 		return;
 	}
 }

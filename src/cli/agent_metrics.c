@@ -171,18 +171,17 @@ static void write_children(struct buf *b, const struct agent *a)
 	} all[] = {
 		{"attar_agent_profiler_running", "gauge", "Whether the profiler runs.", runs},
 		{"attar_agent_profiler_paused", "gauge",
-			"Whether the profiler is stopped to keep within a limit.", is_paused},
-		{"attar_agent_profiler_starts_total", "counter", "How often it was started.",
-			starts},
+			"Whether the profiler is paused because of a limit.", is_paused},
+		{"attar_agent_profiler_starts_total", "counter", "Starts of the profiler.", starts},
 		{"attar_agent_profiler_failures_total", "counter",
-			"How often it ended without a request of the agent.", failures},
-		{"attar_agent_profiler_cpu_seconds_total", "counter", "CPU time of its processes.",
+			"Exits of the profiler that the agent did not request.", failures},
+		{"attar_agent_profiler_cpu_seconds_total", "counter", "CPU time of the profiler.",
 			cpu_seconds},
 		{"attar_agent_profiler_memory_bytes", "gauge", "Resident memory.", memory},
 		{"attar_agent_profiler_frequency_hertz", "gauge",
-			"The frequency of its samples; 0: it has no -F.", frequency},
+			"The current sampling frequency; 0: no -F.", frequency},
 		{"attar_agent_profiler_configured_frequency_hertz", "gauge",
-			"The frequency in its command line.", frequency_configured},
+			"The sampling frequency in the configuration.", frequency_configured},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
@@ -202,7 +201,7 @@ static void write_steps(struct buf *b, const struct agent *a)
 		[AGENT_RAISE] = "raise",
 		[AGENT_RESUME] = "resume"};
 
-	head(b, name, "counter", "Steps that were taken because of max-cpu and max-memory.");
+	head(b, name, "counter", "Steps taken because of max-cpu and max-memory.");
 	vec_each (&a->children, c)
 		for (size_t i = 0; !(*c)->removed && i < ARRAY_SIZE(names); i++)
 			buf_printf(b, "%s{section=\"%s\",step=\"%s\"} %llu\n", name, (*c)->name,
@@ -211,7 +210,7 @@ static void write_steps(struct buf *b, const struct agent *a)
 
 static void write_own(struct buf *b, const struct agent *a)
 {
-	head(b, "attar_agent_info", "gauge", "The agent that is running.");
+	head(b, "attar_agent_info", "gauge", "The version of the agent.");
 	buf_printf(b, "attar_agent_info{version=\"%s\"} 1\n", attar_version());
 	single(b, "attar_agent_cpu_ratio", "gauge",
 		"CPU time of all processes between the last two checks, as a share of one CPU.",
@@ -221,10 +220,10 @@ static void write_own(struct buf *b, const struct agent *a)
 	single(b, "attar_agent_max_cpu_ratio", "gauge", "The limit; 0: none.", a->config.max_cpu);
 	single(b, "attar_agent_max_memory_bytes", "gauge", "The limit; 0: none.",
 		(double)a->config.max_memory);
-	single(b, "attar_agent_reloads_total", "counter", "Configurations that were loaded.",
+	single(b, "attar_agent_reloads_total", "counter", "Configurations loaded.",
 		(double)a->reloads);
 	single(b, "attar_agent_failed_reloads_total", "counter",
-		"Configurations that were invalid; the former one was kept.",
+		"Invalid configurations, for which the old one was kept.",
 		(double)a->failed_reloads);
 	write_children(b, a);
 	write_steps(b, a);

@@ -108,7 +108,7 @@ static int find_user(const char *name, uid_t *ret_uid, gid_t *ret_gid)
 	}
 	return found ? 0
 		     : attar_fail(-ENOENT,
-			       "user: there is no '%s' in /etc/passwd" ATTAR_FIX
+			       "user: '%s' is not in /etc/passwd" ATTAR_FIX
 			       "create it, for example with adduser --system --no-create-home %s",
 			       CLIP(name), CLIP(name));
 }
@@ -136,7 +136,7 @@ static int change_user(const char *name)
 	if (prctl(PR_SET_KEEPCAPS, 1L) < 0 || setgroups(0, NULL) < 0 ||
 		setresgid(gid, gid, gid) < 0 || setresuid(uid, uid, uid) < 0)
 		return attar_fail(-EPERM,
-			"user: cannot become '%s': %s" ATTAR_FIX
+			"user: cannot switch to '%s': %s" ATTAR_FIX
 			"start the agent as root, or as that user",
 			CLIP(name), strerror(errno));
 	return 0;

@@ -40,7 +40,7 @@ int args_parse(struct attar_run *run, int argc, char **argv, struct args *ret_ar
 
 		if (!strcmp(arg, "--")) {
 			if (i + 1 == argc)
-				return attar_fail(-EINVAL, "a command is expected after --");
+				return attar_fail(-EINVAL, "expected a command after --");
 			args.command = argv + i + 1;
 			break;
 		}

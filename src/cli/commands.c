@@ -34,10 +34,11 @@ static const struct command_option user_events_options[] = {
 };
 
 static const struct command_option kcore_options[] = {
-	{"ADDRESS|SYMBOL", "where to read: a number, or a variable or function, with +OFFSET"},
-	{"N", "how many values (default 1); with --string: at most this many characters (256)"},
+	{"ADDRESS|SYMBOL",
+		"the address: a number, or a variable or function, optionally with +OFFSET"},
+	{"N", "the number of values (default 1); with --string: the maximum length (default 256)"},
 	{"-1, -2, -4, -8", "the size of a value in bytes (default 8)"},
-	{"--string", "read text up to its NUL"},
+	{"--string", "read a string up to its NUL"},
 	{"--symbols", "also show the symbol that each value points to"},
 	{"--file FILE", "read this memory dump (ELF) instead of /proc/kcore"},
 	{"--json", "print a report in JSON"},
@@ -47,14 +48,14 @@ static const struct command_option kcore_options[] = {
 static const struct command_option usdt_options[] = {
 	{"add [PROVIDER:NAME@]FILE[@ADDRESS] [ARGUMENTS]",
 		"create tracepoints PROVIDER:NAME for the USDT probes in a program or library, "
-		"which "
-		"stay until they are deleted; * and ? match. With ADDRESS (a number, or FUNCTION"
+		"which persist until they are deleted; * and ? match. With ADDRESS (a number, or "
+		"FUNCTION"
 		"[+OFFSET]), only at this location. ARGUMENTS are as in a probe's note (-4@%edi "
 		"8@16(%rsp)), or as the kernel reads them (name=%di:s32)"},
 	{"del PROVIDER:NAME", "delete these tracepoints; * and ? match"},
 	{"list [FILE[:PROVIDER[:NAME]]]",
-		"list the probes in a file; without a file: those that were added"},
-	{"--json", "list as a report in JSON"},
+		"list the probes in a file; without a file: the added tracepoints"},
+	{"--json", "print a report in JSON"},
 	{0},
 };
 
@@ -64,22 +65,23 @@ static const struct command_option symbols_options[] = {
 	{"ADDRESS...",
 		"hexadecimal; without any, addresses are read from standard input, one per line"},
 	{"-p PID", "addresses of the memory of this process (or of the kernel) instead of a file"},
-	{"--no-inlines", "do not list the functions that others were inlined into"},
+	{"--no-inlines",
+		"print only the innermost function, not the functions it was inlined into"},
 	{"--no-demangle", "print linkage names of C++ and Rust"},
-	{"--style=llvm", "print as llvm-symbolizer does (and read numbers without 0x as decimal, "
-			 "as it does)"},
+	{"--style=llvm", "accept input and print output as llvm-symbolizer does (numbers without "
+			 "0x are decimal)"},
 	{"--json", "print a report in JSON"},
 	{0},
 };
 
 static const struct command_option python_options[] = {
 	{"-e, --event EVENT",
-		"the events; may be repeated; with --input: all of the recording by default"},
-	{"-g, --call-graph", "with call stacks"},
+		"the events; may be repeated; default with --input: all events of the recording"},
+	{"-g, --call-graph", "record call stacks"},
 	{"SCRIPT [ARGUMENTS]",
 		"a file or module of Python; its function sys__event(event) is called for each "
 		"event sys:event, __sample__(event) for others"},
-	{"-- COMMAND", "run this command, and end with it"},
+	{"-- COMMAND", "run this command, and exit when it does"},
 	{"help", "(instead of SCRIPT) print a script with all fields of the events"},
 	{"(others)", "-p, -t, -C, -i, -d, -N, -m, --input and the other common options of "
 		     "'attar trace'"},
@@ -87,10 +89,9 @@ static const struct command_option python_options[] = {
 };
 
 static const struct command_option stack_options[] = {
-	{"-p PID", "all threads of this process"},
-	{"-t TID", "only this thread"},
-	{"-k, --kernel",
-		"begin with the functions of the kernel in which a thread waits (as root)"},
+	{"-p PID", "show all threads of this process"},
+	{"-t TID", "show only this thread"},
+	{"-k, --kernel", "also show the kernel functions in which a thread waits (as root)"},
 	{"--inline", "list inlined functions"},
 	{"--lines", "show source lines"},
 	{"--bytes SIZE", "copy at most this much of each stack (default 1M)"},
@@ -100,19 +101,17 @@ static const struct command_option stack_options[] = {
 };
 
 static const struct command_option diff_options[] = {
-	{"BEFORE AFTER",
-		"results in JSON (-o FILE.json), one line for each interval, databases (-o "
-		"FILE.db), or recordings, whose profiles are compared; the exit status is 2 if "
-		"they cannot be"},
+	{"BEFORE AFTER", "results in JSON (-o FILE.json), databases (-o FILE.db), or recordings, "
+			 "whose profiles are compared; exit status 2: an error"},
 	{"--fail-above PCT",
-		"exit with status 1 if a significant change is larger than this share of the value "
-		"before; for values in percent: larger than this number of percentage points"},
-	{"--confidence PCT", "changes are significant from this confidence on (default 99)"},
+		"exit with status 1 if a significant change is larger than this percentage of the "
+		"value before, or than this number of percentage points for values in percent"},
+	{"--confidence PCT", "the minimum confidence of significant changes (default 99)"},
 	{"-o, --output FILE",
 		"also write the differences to FILE, in the format given by its extension; may be "
 		"repeated"},
 	{"--format NAME", "format of stdout"},
-	{"--folded FILE", "write folded stacks with the weights of both, for other tools"},
+	{"--folded FILE", "write folded stacks with both weights, for other tools"},
 	{0},
 };
 
@@ -120,7 +119,7 @@ static const struct command_option agent_options[] = {
 	{"-c, --config FILE",
 		"a section [agent] with the keys below, and one for each profiler with its command "
 		"line: run = profile -F 19 -g -i 10s"},
-	{"--check", "check the configuration and start nothing; exit status 2: it is invalid"},
+	{"--check", "check the configuration, but start nothing; exit status 2: it is invalid"},
 	{"--listen [ADDRESS:]PORT",
 		"serve the metrics of all profilers and of the agent at /metrics"},
 	{"--listen-token-file, --listen-cert, --listen-key FILE, --insecure yes",
@@ -129,27 +128,25 @@ static const struct command_option agent_options[] = {
 	{"--max-cpu PCT", "use at most this share of one CPU: frequencies are lowered, then "
 			  "profilers paused"},
 	{"--max-memory SIZE", "use at most this much memory"},
-	{"--limit-interval TIME", "how often the limits are applied (default 1m)"},
+	{"--limit-interval TIME", "how often the limits are checked (default 1m)"},
 	{"--user NAME", "run as this user, with the capabilities that profilers need"},
-	{"--capabilities LIST", "also keep these: cap_bpf, cap_sys_admin, cap_dac_override"},
+	{"--capabilities LIST",
+		"also keep these capabilities: cap_bpf, cap_sys_admin, cap_dac_override"},
 	{0},
 };
 
 static const struct command_option fleet_options[] = {
-	{"-H, --hosts HOST,...", "the hosts, as arguments of ssh: names, USER@HOST, or hosts of "
-				 "its configuration; may be repeated"},
+	{"-H, --hosts HOST,...", "the hosts, as for ssh: names, USER@HOST, or hosts of its "
+				 "configuration; may be repeated"},
 	{"PROFILER [OPTIONS] [-- COMMAND]",
-		"what runs on each of them, with the options of the profiler; those for output, "
-		"such as -o, --format and --rows, are for the merged report here"},
-	{"--by-host", "merge nothing: show which host each row, histogram and stack is of"},
-	{"--ssh CMD", "the command of ssh, such as 'ssh -F FILE -p 2222' (default ssh)"},
-	{"--attar PATH", "attar on the hosts (default: attar in the PATH there)"},
-	{"--copy FILE",
-		"copy this program, a static attar, to hosts that have none; it is deleted at the "
-		"end"},
-	{"--timeout TIME",
-		"how long hosts may take to be ready, to send what others have sent, and to end "
-		"after Ctrl-C (default 20s)"},
+		"the profiler to run on each host, with its options; output options such as -o, "
+		"--format and --rows apply to the merged report"},
+	{"--by-host", "do not merge: show the host of each row, histogram and stack"},
+	{"--ssh CMD", "the ssh command, such as 'ssh -F FILE -p 2222' (default ssh)"},
+	{"--attar PATH", "the path of attar on the hosts (default: attar in the PATH there)"},
+	{"--copy FILE", "copy this static attar to hosts that have none; it is deleted at the end"},
+	{"--timeout TIME", "how long a host may take to get ready, to send a report that others "
+			   "have sent, and to end after Ctrl-C (default 20s)"},
 	{0},
 };
 
@@ -174,10 +171,10 @@ const struct command commands[] = {
 		stack_options, command_stack, "pid"},
 	{"diff", "[OPTIONS] BEFORE AFTER", "compare two results of a profiler", diff_options,
 		command_diff, "file"},
-	{"agent", "-c FILE [--check] [OPTIONS]", "run profilers for months, as a service",
+	{"agent", "-c FILE [--check] [OPTIONS]", "run profilers permanently, as a service",
 		agent_options, command_agent, "file"},
 	{"fleet", "-H HOST,... [OPTIONS] PROFILER [OPTIONS] [-- COMMAND]",
-		"run a profiler on several hosts, and merge their reports", fleet_options,
+		"run a profiler on several hosts and merge their reports", fleet_options,
 		command_fleet, "name"},
 	{"usdt", "add|del|list ...", "create tracepoints for the USDT probes of programs",
 		usdt_options, command_usdt},

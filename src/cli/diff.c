@@ -52,7 +52,7 @@ static int take_path(struct comparison *c, const char *path)
 {
 	if (c->paths[1])
 		return attar_fail(
-			-EINVAL, "diff compares two results, and '%s' is a third one", CLIP(path));
+			-EINVAL, "diff compares two results, but '%s' is a third one", CLIP(path));
 	c->paths[c->paths[0] != NULL] = path;
 	return 0;
 }
@@ -118,7 +118,7 @@ static int parse(struct comparison *c, int argc, char **argv)
 	}
 	if (r == 0 && !c->paths[1])
 		r = attar_fail(
-			-EINVAL, "diff needs two results" ATTAR_FIX "attar diff BEFORE AFTER");
+			-EINVAL, "diff requires two results" ATTAR_FIX "attar diff BEFORE AFTER");
 	return r;
 }
 
@@ -148,7 +148,7 @@ static int read_output(const char *const *argv, struct buf *text)
 		return attar_fail(-EIO, "cannot wait for attar: %s", strerror(errno));
 	if (r == 0 && status != 0)
 		return attar_fail(-EBADMSG,
-			"cannot make a profile of it" ATTAR_FIX
+			"cannot create a profile from it" ATTAR_FIX
 			"write a report with 'attar PROFILER --input FILE -o FILE.json' and "
 			"compare that");
 	return r;
@@ -252,7 +252,7 @@ static int read_result(struct side *side, const char *path)
 	if (r == 0)
 		r = read_text(side, path);
 	if (r >= 0 && !side->reports.n)
-		r = attar_fail(-EBADMSG, "it has no table, histogram or call tree to compare");
+		r = attar_fail(-EBADMSG, "it has no table, histogram or call tree");
 	return r < 0 ? attar_context(r, "cannot read '%s'", CLIP(path)) : 0;
 }
 
@@ -270,7 +270,7 @@ static int write_report(const struct attar_report *report, const char *sink, con
 	if (!path)
 		console_fit(&opts);
 	opts.max_rows = ROWS;
-	opts.rows_hint = "-o FILE.csv has all";
+	opts.rows_hint = "-o FILE.csv shows all";
 	r = attar_renderer_new(sink, file, &opts, &renderer);
 	if (r == 0)
 		r = attar_renderer_draw(renderer, report);
@@ -338,10 +338,11 @@ static void add_remarks(const struct comparison *c, const struct attar_diff_resu
 			side ? "after" : "before", c->sides[side].reports.n,
 			PLURAL_S(c->sides[side].reports.n), (double)ns * 1e-9, c->paths[side]);
 	}
-	attar_report_remark(report, "changes that are significant with a confidence of %g%%: %llu",
+	attar_report_remark(report, "significant changes, with a confidence of at least %g%%: %llu",
 		c->opts.confidence * 100, (unsigned long long)result->significant);
 	if (c->opts.fail_above >= 0)
-		attar_report_remark(report, "of them larger than --fail-above %g%%: %llu",
+		attar_report_remark(report,
+			"significant changes larger than --fail-above %g%%: %llu",
 			c->opts.fail_above * 100, (unsigned long long)result->beyond);
 }
 

@@ -60,7 +60,7 @@ static int tracepoint(struct buf *b, const struct attar_event_spec *spec)
 	if (!name)
 		return base_oom();
 	if (spec->kind == ATTAR_EVENT_USER)
-		buf_printf(b, "%s (event of a program, delivered through shared memory)\n", name);
+		buf_printf(b, "%s (event of a program, through shared memory)\n", name);
 	else
 		buf_printf(b, "%s (id %llu)\n", name, (unsigned long long)format->id);
 	for (size_t i = 0; i < format->n_fields; i++)

@@ -148,12 +148,13 @@ static int check_outputs(const struct fleet *f)
 	vec_each (&f->outputs.all, out) {
 		if (out->sink->sections == 1 << ATTAR_SECTION_SPANS)
 			return attar_fail(-EINVAL,
-				"'%s': %s needs time lines, which are not merged" ATTAR_FIX
+				"'%s': %s output needs time lines, which cannot be merged" ATTAR_FIX
 				"use it on one host",
 				CLIP(out->path ?: "stdout"), out->sink->name);
 		if (out->sink->whole_run && intervals)
 			return attar_fail(-EINVAL,
-				"'%s': %s has one report of the whole run" ATTAR_FIX "leave out -i",
+				"'%s': %s output has a single report of the whole run" ATTAR_FIX
+				"leave out -i",
 				CLIP(out->path ?: "stdout"), out->sink->name);
 	}
 	return 0;

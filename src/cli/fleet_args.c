@@ -26,7 +26,7 @@ static int add_host(struct fleet_args *args, const char *name, size_t n)
 		return base_oom();
 	}
 	if (!n || *host == '-')
-		return attar_fail(-EINVAL, "--hosts: '%s' is not the name of a host", CLIP(host));
+		return attar_fail(-EINVAL, "--hosts: '%s' is not a host name", CLIP(host));
 	for (const char *c = host; *c; c++)
 		if ((unsigned char)*c <= ' ' || *c == 0x7f)
 			return attar_fail(-EINVAL,
@@ -77,7 +77,7 @@ static int set_copy(struct fleet *f, const char *path)
 	if (f->order.copy_fd < 0 || fstat(f->order.copy_fd, &st) < 0)
 		return attar_fail(-EINVAL, "--copy: '%s': %s", CLIP(path), strerror(errno));
 	if (!S_ISREG(st.st_mode) || !st.st_size)
-		return attar_fail(-EINVAL, "--copy: '%s' is not a program", CLIP(path));
+		return attar_fail(-EINVAL, "--copy: '%s' is not an executable file", CLIP(path));
 	f->order.copy = path;
 	f->order.copy_size = (uint64_t)st.st_size;
 	return 0;
@@ -214,7 +214,7 @@ static int new_run(struct fleet *f, const char *profiler)
 	}
 	if (r == 0 && output_options_has_own(attar_run_profiler(f->run)))
 		return attar_fail(-EINVAL,
-			"'attar %s' writes a file on its host instead of a report: hosts have "
+			"'attar %s' writes a file on each host instead of a report, so there is "
 			"nothing to merge",
 			profiler);
 	return r;
@@ -235,7 +235,7 @@ static int take_profiler(struct fleet *f, char **words)
 	add_format(f);
 	f->order.has_command = *words != NULL;
 	if (*words && !words[1])
-		return attar_fail(-EINVAL, "a command is expected after --");
+		return attar_fail(-EINVAL, "expected a command after --");
 	for (; *words; words++)
 		add_word(f, *words);
 	return buf_failed(&f->order.words) ? base_oom() : attar_run_set_preset(f->run);
@@ -253,11 +253,11 @@ int fleet_args_parse(struct fleet *f, int argc, char **argv, struct fleet_args *
 	if (args->serve)
 		return 0;
 	if (!args->hosts.n)
-		return attar_fail(-EINVAL,
-			"fleet needs hosts" ATTAR_FIX "attar fleet -H host1,host2 profile -d 10s");
+		return attar_fail(-EINVAL, "fleet requires hosts" ATTAR_FIX
+					   "attar fleet -H host1,host2 profile -d 10s");
 	if (i == argc)
 		return attar_fail(-EINVAL,
-			"fleet needs a profiler" ATTAR_FIX "attar fleet -H %s profile -d 10s",
+			"fleet requires a profiler" ATTAR_FIX "attar fleet -H %s profile -d 10s",
 			CLIP(args->hosts.at[0]));
 	args->profiler = argv[i];
 	return take_profiler(f, argv + i);

@@ -219,7 +219,7 @@ static void fill_copy(struct fleet_host *h)
 		(off_t)h->copied);
 
 	if (n <= 0) {
-		refuse(h, "the file of --copy cannot be read, or has become shorter");
+		refuse(h, "the file of --copy cannot be read, or was truncated");
 		return;
 	}
 	buf_add(&h->to_host, bytes, (size_t)n);
@@ -267,8 +267,8 @@ static void take_clock(struct fleet_host *h, uint64_t time)
 static void take_greeting(struct fleet_host *h, const char *version)
 {
 	if (atoi(version) != FLEET_PROTOCOL)
-		refuse(h, "its attar has another version of the protocol: install the same one, "
-			  "or use --attar PATH");
+		refuse(h, "its attar has another version of the protocol: install the same version "
+			  "of attar, or use --attar PATH");
 	else if (!h->clocks && !h->asked)
 		ask_clock(h);
 }
@@ -276,8 +276,8 @@ static void take_greeting(struct fleet_host *h, const char *version)
 static void take_missing(struct fleet_host *h)
 {
 	if (!h->order->copy || h->copied)
-		refuse(h, "attar is not installed there: --copy FILE copies a static one for this "
-			  "run, --attar PATH names another place");
+		refuse(h, "attar is not installed there: use --copy FILE to copy a static one for "
+			  "this run, or --attar PATH if it is not in PATH");
 	else if (h->state == FLEET_CONNECTS)
 		h->state = FLEET_COPIES;
 }
@@ -302,7 +302,7 @@ static int take_report(struct fleet_host *h, const char *line, size_t n)
 	if (r < 0) {
 		attar_error_clear();
 		refuse(h, r == -ENOMEM ? "no memory for its report"
-				       : "what it sent is not a report of attar");
+				       : "it sent something that is not a report of attar");
 		return r;
 	}
 	if (is_too_wide(report)) {
@@ -471,16 +471,16 @@ static void explain_failure(struct fleet_host *h, int status)
 
 	memcpy(last, h->reason, sizeof(last));
 	if (!h->has_ended && h->has_started)
-		explain(h, "the connection ended before the profiler did%s%s",
+		explain(h, "the connection was closed before the profiler ended%s%s",
 			*last ? "; its last message: " : "", last);
 	else if (*last)
 		return;
 	else if (h->has_ended)
-		explain(h, "attar ended with status %d", h->status);
+		explain(h, "attar exited with status %d", h->status);
 	else if (WIFSIGNALED(status))
-		explain(h, "ssh was ended by SIG%s", sigabbrev_np(WTERMSIG(status)) ?: "?");
+		explain(h, "ssh was killed by SIG%s", sigabbrev_np(WTERMSIG(status)) ?: "?");
 	else
-		explain(h, "ssh ended with status %d", WEXITSTATUS(status));
+		explain(h, "ssh exited with status %d", WEXITSTATUS(status));
 }
 
 static void conclude(struct fleet_host *h, int status)
@@ -490,7 +490,7 @@ static void conclude(struct fleet_host *h, int status)
 	if (failed)
 		explain_failure(h, status);
 	else if (h->status)
-		explain(h, "the command ended with status %d", h->status);
+		explain(h, "the command exited with status %d", h->status);
 	else
 		h->reason[0] = '\0';
 	end(h, failed ? FLEET_FAILED : FLEET_ENDED);

@@ -54,7 +54,7 @@ static void add_hosts(const struct fleet *f, struct attar_report *report)
 		add_host(table, h);
 		if (h->skipped)
 			attar_report_remark(report,
-				"%s: %llu reports came too late and are left out", h->name,
+				"%s: %llu reports were too late and are left out", h->name,
 				(unsigned long long)h->skipped);
 	}
 }

@@ -155,7 +155,9 @@ static int take_words(struct serve *s)
 		return base_oom();
 	memcpy(s->words, s->in.data, s->n_words);
 	drop(&s->in, s->n_words);
-	return s->words[s->n_words - 1] ? attar_fail(-EPROTO, "attar fleet: words without end") : 0;
+	return s->words[s->n_words - 1]
+		       ? attar_fail(-EPROTO, "attar fleet: a command line is not terminated")
+		       : 0;
 }
 
 static int take_input(struct serve *s)

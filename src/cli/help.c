@@ -20,17 +20,17 @@ static const struct {
 	const char *group, *question;
 } groups[] = {
 	{"Overview", "it is slow: where do I look first?"},
-	{"CPU", "where does the CPU time go?"},
+	{"CPU", "where is CPU time spent?"},
 	{"Scheduling", "what do tasks wait for, and where do they run?"},
 	{"Processes", "which programs start and end?"},
-	{"Locks", "which locks are waited for?"},
-	{"System calls", "which are made, and which are slow or fail?"},
-	{"Disks and files", "what is read and written, and how long does it take?"},
-	{"Network", "who is connected, and what goes wrong?"},
-	{"Memory", "who allocates it, and what happens when it runs short?"},
+	{"Locks", "which locks do threads wait for?"},
+	{"System calls", "which system calls are frequent, slow or fail?"},
+	{"Disks and files", "which files and disks are used, and how long does it take?"},
+	{"Network", "which connections exist, and what is retransmitted?"},
+	{"Memory", "which code allocates memory, and what happens when it is low?"},
 	{"Interrupts and timers", "what interrupts the CPUs, and for how long?"},
-	{"Virtual machines", "why do guests stop running, and for how long?"},
-	{"Counting", "how often does something happen?"},
+	{"Virtual machines", "why do guests exit, and for how long?"},
+	{"Counting", "how often do events happen?"},
 	{"Events", "which events happen, one by one, by key, or in pairs?"},
 };
 

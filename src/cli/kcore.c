@@ -38,7 +38,7 @@ static int take_word(struct kcore *k, const char *word)
 		return attar_fail(-EINVAL, "unexpected argument '%s'", CLIP(word));
 	if (parse_u64(word, &k->n) < 0 || !k->n || k->n > VALUES_MAX) {
 		attar_error_clear();
-		return attar_fail(-EINVAL, "'%s' is not a number of values from 1 to %d",
+		return attar_fail(-EINVAL, "the number of values must be 1 to %d, not '%s'",
 			CLIP(word), VALUES_MAX);
 	}
 	return 0;
@@ -70,7 +70,7 @@ static int parse(struct kcore *k, int argc, char **argv)
 	}
 	if (r == 0 && !k->place)
 		r = attar_fail(-EINVAL,
-			"kcore needs an address" ATTAR_FIX "attar kcore ADDRESS|SYMBOL [N]");
+			"kcore requires an address" ATTAR_FIX "attar kcore ADDRESS|SYMBOL [N]");
 	return r;
 }
 
@@ -113,7 +113,7 @@ static int open_core(const struct kcore *k, struct core *core)
 		close_core(core);
 	if (r == -ENOENT && !k->file)
 		return attar_fail(-EOPNOTSUPP,
-			"this kernel has no /proc/kcore: it needs CONFIG_PROC_KCORE;" ATTAR_FIX
+			"/proc/kcore does not exist: the kernel lacks CONFIG_PROC_KCORE;" ATTAR_FIX
 			"--file reads a memory dump");
 	if (r == -EPERM || r == -EACCES)
 		return attar_fail(r,

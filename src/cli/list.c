@@ -130,7 +130,7 @@ static int add_pmu_event(void *ctx, const struct attar_pmu_event *event)
 	if (*event->unit)
 		buf_printf(&about, ", in %s", event->unit);
 	if (p->pmu->system_wide)
-		buf_str(&about, ", counts a device: system-wide only");
+		buf_str(&about, ", device event: system-wide only");
 	add(p->list, name, buf_text(&about), NULL);
 	return 0;
 }
@@ -276,8 +276,8 @@ static int parse(struct list *l, int argc, char **argv)
 				CLIP(argv[i]));
 		else if (l->pattern)
 			return attar_fail(-EINVAL,
-				"list takes one pattern, not two ('%s' and '%s')", CLIP(l->pattern),
-				CLIP(argv[i]));
+				"list accepts one pattern, not two ('%s' and '%s')",
+				CLIP(l->pattern), CLIP(argv[i]));
 		else
 			l->pattern = argv[i];
 	}

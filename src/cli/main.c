@@ -79,13 +79,13 @@ static int print_build(void)
 {
 	static const struct {
 		const char *what, *names;
-	} lists[] = {{"linked", ATTAR_LINKED}, {"loaded when they are needed", ATTAR_LOADED},
-		{"left out", ATTAR_LEFT_OUT}};
+	} lists[] = {{"linked", ATTAR_LINKED}, {"loaded on demand", ATTAR_LOADED},
+		{"missing", ATTAR_LEFT_OUT}};
 	struct buf b _cleanup_(buf_done) = {0};
 
 	buf_printf(&b, "attar %s\n", attar_version());
 #ifdef ATTAR_STATIC
-	buf_str(&b, "static: needs no shared library, and can load none\n");
+	buf_str(&b, "static: cannot load shared libraries\n");
 #endif
 	for (size_t i = 0; i < ARRAY_SIZE(lists); i++)
 		if (*lists[i].names)
@@ -139,7 +139,7 @@ int main(int argc, char **argv)
 		return run_command(command, argc - 1, argv + 1);
 	if (argv[1][0] == '-') {
 		attar_fail(-EINVAL,
-			"a profiler is expected before '%s'" ATTAR_FIX "attar -h lists them",
+			"expected a profiler before '%s'" ATTAR_FIX "attar -h lists them",
 			CLIP(argv[1]));
 		return report_error(STATUS_USAGE);
 	}

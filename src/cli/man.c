@@ -16,21 +16,19 @@
 	"SIGTERM."
 
 #define SIGNALS                                                                                    \
-	".SH SIGNALS\nThe first SIGINT, SIGTERM, SIGHUP or SIGQUIT ends the run, and the report "  \
-	"is "                                                                                      \
-	"printed. A second one ends attar at once. Signals within half a second, or the same "     \
+	".SH SIGNALS\nThe first SIGINT, SIGTERM, SIGHUP or SIGQUIT ends the run and prints the "   \
+	"report. A second one ends attar immediately. Signals within half a second, or the same "  \
 	"signal again from the same process, count as one, because \\fBtimeout\\fR(1) sends its "  \
 	"signal to its child and then to the process group. SIGINT and SIGTERM are handled even "  \
-	"if they were ignored when attar was started, as SIGINT is by a script that ends a "       \
-	"command line with \\fB&\\fR; an ignored SIGHUP or SIGQUIT stays ignored. A command "      \
-	"after "                                                                                   \
-	"\\fB\\-\\-\\fR ignores what attar was started to ignore. The kernel takes about 30 ms "   \
-	"to "                                                                                      \
-	"close a tracepoint; for more than 16, a process named attar-closing waits for that in "   \
-	"the background.\n.PP\nSIGUSR1 requests a report of the time since the previous one, "     \
-	"SIGUSR2 prints the state of the run on stderr: events, losses, rings, caches, memory. "   \
-	"A line on standard input, if it is a pipe or socket and no command inherits it, "         \
-	"requests a report and is a marker in it. SIGWINCH fits the output to the terminal.\n"
+	"if they were ignored when attar was started, as SIGINT is in background commands "        \
+	"(\\fB&\\fR) of scripts; an ignored SIGHUP or SIGQUIT stays ignored. A command after "     \
+	"\\fB\\-\\-\\fR inherits the ignored signals. The kernel takes about 30 ms to close a "    \
+	"tracepoint; for more than 16, a process named attar-closing does this in the "            \
+	"background.\n.PP\nSIGUSR1 requests a report of the time since the previous one, SIGUSR2 " \
+	"prints the state of the run on stderr: events, losses, rings, caches, memory. If "        \
+	"standard input is a pipe or socket that no command inherits, each line on it requests a " \
+	"report, in which it is shown as a marker. SIGWINCH adapts the output to the size of the " \
+	"terminal.\n"
 
 /* Escapes a line of text for roff; `x` and **x** become bold. */
 static void roff_text(struct buf *b, const char *text, size_t n)

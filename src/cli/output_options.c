@@ -14,32 +14,31 @@ enum { OUTPUT, ROTATE, KEEP, FORMAT, FLAME_GRAPH = 0 };
 static const struct attar_option output_options[] = {
 	[OUTPUT] = ATTAR_LIST(T, outputs, 'o', "output", "FILE", NULL, .complete = "file"),
 	[ROTATE] = ATTAR_TIME(T, rotate_ns, 0, "rotate-every", "TIME",
-		"with -i: begin new files of -o each TIME; their names have %Y %m %d %H %M %S "
-		"(UTC)",
+		"with -i: begin new files of -o every TIME; use %Y %m %d %H %M %S (UTC) in their "
+		"names",
 		.bare = 1000000000, .min = 1000000),
 	[KEEP] = ATTAR_SIZE(T, keep_bytes, 0, "rotate-keep", "SIZE",
-		"--rotate-every: delete the oldest files of a name when all are larger than SIZE"),
+		"--rotate-every: delete the oldest files when their total size exceeds SIZE"),
 	[FORMAT] = ATTAR_TEXT(T, format, 0, "format", "NAME", NULL, .complete = "format"),
 	ATTAR_COUNT(
 		T, rows, 0, "rows", "N", "print at most N rows of a table (default 40; 0: all)"),
 	ATTAR_COUNT(T, spans, 0, "spans", "N",
-		"time lines have at most N pairs, states and events (default 200000)"),
+		"maximum number of pairs, states and events in time lines (default 200000)"),
 	ATTAR_FLAG(T, verbose, 'v', "verbose", "print more detail on stderr"),
 	ATTAR_FLAG(T, quiet, 'q', "quiet",
-		"print no tables, progress or remarks: only write the files of -o, and errors"),
+		"print only errors: no tables, progress or remarks on the terminal; write the "
+		"files of -o"),
 	ATTAR_TEXT(T, listen, 0, "listen", "ADDRESS",
-		"with -i: an HTTP server shows the newest results, as a page at / and for "
-		"Prometheus at /metrics; ADDRESS is [HOST:]PORT, without HOST only programs of "
-		"this computer can connect"),
+		"with -i: serve the newest results by HTTP, as a page at / and for Prometheus at "
+		"/metrics; ADDRESS is [HOST:]PORT; without HOST, only local programs can connect"),
 	ATTAR_TEXT(T, listen_token_file, 0, "listen-token-file", "FILE",
-		"--listen: answer only requests that have the first line of FILE as bearer token",
-		.complete = "file"),
+		"--listen: require the first line of FILE as bearer token", .complete = "file"),
 	ATTAR_TEXT(T, listen_cert, 0, "listen-cert", "FILE",
 		"--listen: use TLS with this certificate (PEM)", .complete = "file"),
 	ATTAR_TEXT(T, listen_key, 0, "listen-key", "FILE",
 		"--listen: the private key of the certificate (PEM)", .complete = "file"),
 	ATTAR_FLAG(T, insecure, 0, "insecure",
-		"--listen: allow addresses other than loopback without TLS and a token"),
+		"--listen: allow addresses other than loopback without TLS and token"),
 	{0}};
 
 static const struct attar_option tree_options[] = {

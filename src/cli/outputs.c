@@ -181,8 +181,7 @@ static int check_sink(const struct attar_profiler *profiler, const struct attar_
 {
 	if (draws_spans_only(sink) && !(profiler->uses & ATTAR_GIVES_SPANS))
 		return attar_fail(-EINVAL,
-			"%s output needs the times of single pairs, states or events, which "
-			"'attar %s' does not produce" ATTAR_FIX
+			"%s output needs time lines, which 'attar %s' does not produce" ATTAR_FIX
 			"use multi-trace, nested-trace, task-state, wall or trace",
 			sink->name, profiler->name);
 	if (sink->sections & ~(unsigned)(1 << ATTAR_SECTION_TREE | 1 << ATTAR_SECTION_SPANS) ||
@@ -219,7 +218,7 @@ static int begin_rotated(const struct outputs *o, struct output *out, const char
 	r = rotation_check(&out->rotation);
 	if (r == 0 && out->sink->whole_run && period != attar_run_interval(o->run))
 		return attar_fail(-EINVAL,
-			"--rotate-every: '%s' can have one report" ATTAR_FIX
+			"--rotate-every: '%s' can only contain one report" ATTAR_FIX
 			"use the same time for -i and --rotate-every",
 			CLIP(pattern));
 	out->drawn_at = base_realtime();
@@ -252,7 +251,7 @@ static int unknown_extension(const char *path)
 		if (sinks[i]->extension)
 			buf_printf(&list, "%s.%s", i ? ", " : "", sinks[i]->extension);
 	return attar_fail(-EINVAL,
-		"--output: the extension of '%s' does not name a format" ATTAR_FIX
+		"--output: unknown extension in '%s'" ATTAR_FIX
 		"use %s or an address, clickhouse://HOST/DATABASE",
 		CLIP(path), buf_text(&list));
 }
@@ -310,12 +309,12 @@ static int check_rotation(const struct outputs *o)
 	const struct output_options *c = o->options;
 
 	if (c->keep_bytes && !c->rotate_ns)
-		return attar_fail(-EINVAL, "--rotate-keep is for --rotate-every TIME");
+		return attar_fail(-EINVAL, "--rotate-keep requires --rotate-every TIME");
 	if (c->rotate_ns && !c->outputs.n && !c->flame_graphs.n)
-		return attar_fail(-EINVAL, "--rotate-every is for files" ATTAR_FIX "add -o FILE");
+		return attar_fail(-EINVAL, "--rotate-every requires files" ATTAR_FIX "add -o FILE");
 	if (c->rotate_ns && !attar_run_interval(o->run))
-		return attar_fail(-EINVAL,
-			"--rotate-every begins files after intervals" ATTAR_FIX "add -i TIME");
+		return attar_fail(
+			-EINVAL, "--rotate-every requires intervals" ATTAR_FIX "add -i TIME");
 	return 0;
 }
 

@@ -81,13 +81,13 @@ static int check_conversions(const char *pattern)
 	for (const char *p = strchr(pattern, '%'); p; p = strchr(p + 2, '%')) {
 		if (!p[1] || !strchr("YmdHMS%", p[1]))
 			return attar_fail(-EINVAL,
-				"--rotate-every: '%s': names have %%Y, %%m, %%d, %%H, %%M, %%S, "
-				"and %%%% for %%",
+				"--rotate-every: '%s': names can contain %%Y, %%m, %%d, %%H, %%M, "
+				"%%S, and %%%% for %%",
 				CLIP(pattern));
 		if (p < part)
 			return attar_fail(-EINVAL,
-				"--rotate-every: '%s': only the name of the file can have the "
-				"time, not that of a directory",
+				"--rotate-every: '%s': only the file name can contain the time, "
+				"not a directory",
 				CLIP(pattern));
 	}
 	return 0;
@@ -108,7 +108,7 @@ int rotation_check(const struct rotation *r)
 	if (strcmp(now, next) != 0)
 		return 0;
 	return attar_fail(-EINVAL,
-		"--rotate-every: '%s' names the next file like this one" ATTAR_FIX
+		"--rotate-every: '%s' has the same name for the next file" ATTAR_FIX
 		"add the time to it, for example %%Y%%m%%d-%%H%%M%%S",
 		CLIP(r->pattern));
 }

@@ -119,7 +119,7 @@ static enum MHD_Result answer_page(
 			page->text.len);
 	else
 		done = answer_text(s, connection, MHD_HTTP_SERVICE_UNAVAILABLE,
-			"The first interval is not over yet.\n");
+			"The first interval has not ended yet.\n");
 	pthread_mutex_unlock(&s->lock);
 	return done;
 }
@@ -187,7 +187,7 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
 
 	if (!is_allowed(s, connection))
 		return answer_text(
-			s, connection, MHD_HTTP_UNAUTHORIZED, "A valid token is needed.\n");
+			s, connection, MHD_HTTP_UNAUTHORIZED, "A valid token is required.\n");
 	if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
 		return answer_text(s, connection, MHD_HTTP_METHOD_NOT_ALLOWED, "Use GET.\n");
 	if (!strcmp(url, "/healthz"))
@@ -240,7 +240,7 @@ static int open_socket(struct server *s, const struct addrinfo *info, const char
 	if (errno == EADDRINUSE)
 		return attar_fail(-EIO,
 			"--listen: the port of '%s' is in use" ATTAR_FIX
-			"choose another one, or end the program that uses it",
+			"choose another port, or stop the program that uses it",
 			CLIP(address));
 	return attar_fail(
 		-EIO, "--listen: cannot listen on '%s': %s", CLIP(address), strerror(errno));
@@ -254,9 +254,10 @@ static int check_access(const struct server_opts *opts, bool loopback)
 	if (loopback || opts->insecure || (opts->certificate && opts->token_file))
 		return 0;
 	return attar_fail(-EINVAL,
-		"--listen: '%s' can be reached from other computers" ATTAR_FIX
+		"--listen: '%s' can be reached from other machines" ATTAR_FIX
 		"use TLS (--listen-cert, "
-		"--listen-key) and --listen-token-file, or allow all users to read it (--insecure)",
+		"--listen-key) and --listen-token-file, or let everybody read the results "
+		"(--insecure)",
 		CLIP(opts->address));
 }
 
@@ -341,10 +342,9 @@ static int start(struct server *s)
 		return 0;
 	if (!tls)
 		return attar_fail(-EIO, "--listen: the server did not start");
-	return attar_fail(-EIO,
-		"--listen: the server did not start" ATTAR_FIX
-		"check that the certificate and the key are valid PEM files, and that the key is "
-		"that of the certificate");
+	return attar_fail(-EIO, "--listen: the server did not start" ATTAR_FIX
+				"check that the certificate and the key are valid PEM files, and "
+				"that the key belongs to the certificate");
 }
 
 static void log_address(const struct server *s)
@@ -427,7 +427,7 @@ int server_start(const struct server_opts *opts, struct server **ret_server)
 {
 	return attar_fail(-EOPNOTSUPP,
 		"--listen is not available: this attar was built without libmicrohttpd" ATTAR_FIX
-		"install libmicrohttpd-dev, and build it again");
+		"install libmicrohttpd-dev and rebuild attar");
 }
 
 int server_publish(struct server *s, size_t page, const char *text, size_t n)

@@ -79,14 +79,14 @@ int site_open(struct site *site, const struct output_options *options, const cha
 
 	if (!options->listen) {
 		if (opts.token_file || opts.certificate || opts.key || opts.insecure)
-			return attar_fail(-EINVAL,
-				"--listen-token-file, --listen-cert, --listen-key and --insecure "
-				"are for --listen ADDRESS:PORT");
+			return attar_fail(
+				-EINVAL, "--listen-token-file, --listen-cert, --listen-key and "
+					 "--insecure require --listen ADDRESS:PORT");
 		return 0;
 	}
 	if (!has_intervals)
-		return attar_fail(-EINVAL, "--listen shows the results of intervals" ATTAR_FIX
-					   "add -i TIME, for example -i 10s");
+		return attar_fail(-EINVAL,
+			"--listen requires intervals" ATTAR_FIX "add -i TIME, for example -i 10s");
 	site->command = command;
 	return start(site, &opts);
 }

@@ -37,7 +37,7 @@ static int take_id(const char *text, const char *what, int *ret_id)
 
 	if (parse_u64(text, &id) < 0 || !id || id > INT32_MAX) {
 		attar_error_clear();
-		return attar_fail(-EINVAL, "'%s' is not the id of a %s", CLIP(text), what);
+		return attar_fail(-EINVAL, "'%s' is not a %s ID", CLIP(text), what);
 	}
 	*ret_id = (int)id;
 	return 0;
@@ -102,7 +102,7 @@ static int parse(struct stack *s, int argc, char **argv)
 	}
 	if (!s->pid && !s->tid)
 		return attar_fail(-EINVAL,
-			"stack needs a process or thread" ATTAR_FIX "attar stack -p PID|-t TID");
+			"stack requires a process or thread" ATTAR_FIX "attar stack -p PID|-t TID");
 	return 0;
 }
 
@@ -215,7 +215,7 @@ static const char *end_text(enum attar_unwind_end end)
 {
 	switch (end) {
 	case ATTAR_UNWIND_TRUNCATED:
-		return "the stack is deeper than what was copied: copy more with --bytes";
+		return "the stack is deeper than the copied part: copy more with --bytes";
 	case ATTAR_UNWIND_LIMIT:
 		return "the stack has more frames than are shown";
 	case ATTAR_UNWIND_LOST:
@@ -324,7 +324,7 @@ static int show(struct stack *s)
 	for (size_t i = 0; r == 0 && i < s->tids.n; i++)
 		r = show_thread(s, s->tids.at[i]);
 	if (r == 0 && !s->shown)
-		r = attar_fail(-ESRCH, "process %d has ended", s->pid);
+		r = attar_fail(-ESRCH, "process %d has exited", s->pid);
 	return r;
 }
 

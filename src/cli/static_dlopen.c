@@ -24,7 +24,7 @@ int dlclose(void *library)
 
 char *dlerror(void)
 {
-	static char text[] = "this attar is static and loads no libraries";
+	static char text[] = "this attar is static and cannot load libraries";
 
 	return text;
 }

@@ -43,7 +43,7 @@ static int take_pid(struct lookup *l, const char *text)
 
 	if (parse_u64(text, &pid) < 0 || !pid || pid > INT32_MAX) {
 		attar_error_clear();
-		return attar_fail(-EINVAL, "'%s' is not the id of a process", CLIP(text));
+		return attar_fail(-EINVAL, "'%s' is not a process ID", CLIP(text));
 	}
 	l->pid = (int)pid;
 	return 0;
@@ -92,7 +92,7 @@ static int parse(struct lookup *l, int argc, char **argv)
 			r = take_word(l, arg);
 	}
 	if (r == 0 && !l->file && !l->pid)
-		r = attar_fail(-EINVAL, "symbols needs a file or -p" ATTAR_FIX
+		r = attar_fail(-EINVAL, "symbols requires a file or -p" ATTAR_FIX
 					"attar symbols FILE|-p PID [ADDRESS...]");
 	return r;
 }

@@ -84,10 +84,10 @@ int command_usdt(int argc, char **argv)
 		return list(text && *text ? text : NULL, json);
 	if (strcmp(verb, "add") != 0 && strcmp(verb, "del") != 0)
 		r = attar_fail(
-			-EINVAL, "usdt needs a command" ATTAR_FIX "attar usdt add, del or list");
+			-EINVAL, "usdt requires a command" ATTAR_FIX "attar usdt add, del or list");
 	else if (!text || !*text)
 		r = attar_fail(-EINVAL,
-			"attar usdt %s needs the name of a probe" ATTAR_FIX
+			"attar usdt %s requires the name of a probe" ATTAR_FIX
 			"'attar usdt list FILE' lists them",
 			verb);
 	else

@@ -153,7 +153,8 @@ static int add_registered(void *ctx, const struct perfume_registered *event)
 		listeners_name(&u->listeners, event->listeners[i], &row->listeners);
 	}
 	if (probes)
-		buf_printf(&row->listeners, "%s%u by USDT", row->listeners.len ? ", " : "", probes);
+		buf_printf(&row->listeners, "%s%u through USDT", row->listeners.len ? ", " : "",
+			probes);
 	return 0;
 }
 
@@ -304,7 +305,7 @@ static void report_none(const struct user_events *u)
 	log_note("no program has registered an event%s%s%s%s", u->pattern ? " that matches '" : "",
 		u->pattern ? CLIP(u->pattern) : "", u->pattern ? "'" : "",
 		u->kernel_has_none
-			? " in shared memory (libperfume), and this kernel has no user_events"
+			? " in shared memory (libperfume), and this kernel lacks user_events"
 			: ", neither with the kernel nor in shared memory");
 }
 
@@ -371,8 +372,8 @@ static int watch(int argc, char **argv)
 static int invalid_argument(const char *word)
 {
 	attar_fail(-EINVAL,
-		"user-events: invalid argument '%s': it takes a part of a name, -d TIME, --json, "
-		"or watch NAME",
+		"user-events: invalid argument '%s'" ATTAR_FIX
+		"use part of a name, -d TIME, --json, or watch NAME",
 		CLIP(word));
 	return report_error(STATUS_USAGE);
 }

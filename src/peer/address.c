@@ -143,7 +143,7 @@ int address_parse(const char *option, const char *text, struct address *ret_addr
 #ifndef HAVE_ZLIB
 	return attar_fail(-EOPNOTSUPP,
 		"%s is not available: this attar was built without zlib" ATTAR_FIX
-		"install zlib1g-dev, and build it again",
+		"install zlib1g-dev and rebuild attar",
 		option);
 #endif
 	if (!strncmp(text, "vsock:", 6))
@@ -232,7 +232,7 @@ static int listen_failed(const char *option, const struct address *a, int error)
 	if (error == EADDRINUSE)
 		return attar_fail(-error,
 			"%s: '%s' is in use" ATTAR_FIX
-			"choose another one, or end the program that uses it",
+			"choose another address, or stop the program that uses it",
 			option, CLIP(a->text));
 	return attar_fail(
 		-error, "%s: cannot listen on '%s': %s", option, CLIP(a->text), strerror(error));

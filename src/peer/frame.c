@@ -75,7 +75,7 @@ static int check_header(const char *bytes, size_t len)
 			"use the same attar on both sides",
 			(unsigned char)bytes[AT_VERSION], FRAME_VERSION);
 	if (len > FRAME_PAYLOAD_MAX)
-		return attar_fail(-EBADMSG, "a frame has %zu bytes: it is damaged", len);
+		return attar_fail(-EBADMSG, "a frame of %zu bytes is corrupted", len);
 	return 0;
 }
 
@@ -86,7 +86,7 @@ ssize_t frame_get(const char *bytes, size_t n, uint64_t sequence, struct frame *
 	int r;
 
 	if (n && memcmp(bytes, MAGIC, MIN(n, strlen(MAGIC))) != 0)
-		return attar_fail(-EBADMSG, "the bytes are not those of attar's frames");
+		return attar_fail(-EBADMSG, "the data are not frames of attar");
 	if (n < FRAME_HEADER)
 		return 0;
 	len = (size_t)get_number(bytes + AT_LENGTH, 4);

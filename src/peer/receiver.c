@@ -178,7 +178,7 @@ static ssize_t fill(struct receiver *r)
 		r->heard = base_now();
 	} else if (n == 0)
 		damaged(r, r->in.len ? "it ends in the middle of a frame"
-				     : "it ends early, as if the other side was killed");
+				     : "it ends early, as if the sender was killed");
 	else if (n != -EAGAIN)
 		damaged(r, n == -EPROTO ? attar_error() : strerror((int)-n));
 	return n < 0 && n != -EAGAIN ? 0 : n;
@@ -251,7 +251,7 @@ static int wait_for(struct receiver *r, const unsigned *pongs, unsigned until)
 		if (ret < 0)
 			return ret;
 		if (base_now() > deadline)
-			return attar_fail(-ETIMEDOUT, "%s: %s does not answer", r->opts.option,
+			return attar_fail(-ETIMEDOUT, "%s: %s does not respond", r->opts.option,
 				CLIP(r->opts.address));
 		fds[0].events = link_events(&r->link, r->out.len > 0);
 		if (poll(fds, ARRAY_SIZE(fds), wait) > 0 && fds[1].revents)

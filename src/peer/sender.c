@@ -220,7 +220,7 @@ static int take_frame(struct sender *s, struct peer_sender_client *c, const stru
 		 frame->samples == c->samples)
 		c->acknowledged = c->samples, end(s, c);
 	else if (frame->type <= FRAME_TIME)
-		return attar_fail(-EBADMSG, "a frame is not expected");
+		return attar_fail(-EBADMSG, "it sent an unexpected frame");
 	return 0;
 }
 

@@ -95,8 +95,8 @@ static int bad_key(const char *path)
 {
 	return attar_fail(-EINVAL,
 		"%s does not contain a key" ATTAR_FIX
-		"write one line of %d to %d hexadecimal digits, such as that of 'openssl rand -hex "
-		"32'",
+		"write one line of %d to %d hexadecimal digits, such as the output of 'openssl "
+		"rand -hex 32'",
 		CLIP(path), 2 * KEY_MIN, 2 * KEY_MAX);
 }
 
@@ -172,7 +172,7 @@ static int use_certificates(struct tls_keys *keys, const struct tls_files *files
 	if (!files->certificate || !files->key || !files->ca)
 		return attar_fail(-EINVAL,
 			"TLS needs a shared key or a certificate" ATTAR_FIX
-			"give --peer-psk, or all of --peer-cert, --peer-key and --peer-ca");
+			"use --peer-psk, or --peer-cert, --peer-key and --peer-ca");
 	if (gnutls->certificate_allocate_credentials(&keys->certificates) < 0)
 		return base_oom();
 	e = gnutls->certificate_set_x509_trust_file(
@@ -332,7 +332,7 @@ static int not_built(void)
 {
 	return attar_fail(-EOPNOTSUPP,
 		"TLS is not available: this attar was built without GnuTLS" ATTAR_FIX
-		"install libgnutls28-dev, and build it again");
+		"install libgnutls28-dev and rebuild attar");
 }
 
 int tls_keys_new(const struct tls_files *files, bool is_server, struct tls_keys **ret_keys)

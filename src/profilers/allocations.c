@@ -138,7 +138,7 @@ int allocations_add(struct allocations *a, struct attar_run *run, attar_event_fn
 
 	if (!a->alloc.n || !a->free.n)
 		return attar_fail(-EINVAL,
-			"the events of allocations and of frees are needed" ATTAR_FIX
+			"events of allocations and of frees are required" ATTAR_FIX
 			"--alloc kmem:kmalloc --free kmem:kfree");
 	a->allocs = (struct by_source){
 		.size = sizeof(struct event), .learn = learn_alloc, .forget = forget};
@@ -321,13 +321,13 @@ void allocations_add_remarks(const struct allocations *a, struct attar_report *r
 	attar_pairs_get_stats(a->open, &stats);
 	if (stats.unpaired[ATTAR_UNPAIRED_EVICTED])
 		attar_report_remark(report,
-			"%" PRIu64 " of the oldest allocations were forgotten, because more than "
-			"%" PRIu64 " were not freed: --allocations N remembers more",
+			"%" PRIu64 " of the oldest allocations were dropped, because more than "
+			"%" PRIu64 " were outstanding: use a larger --allocations",
 			stats.unpaired[ATTAR_UNPAIRED_EVICTED], a->max);
 	remark(report, stats.unpaired[ATTAR_UNPAIRED_LOST],
-		"allocations were forgotten, because their free may be among the lost events");
+		"allocations were dropped, because their free may be among the lost events");
 	remark(report, stats.unpaired[ATTAR_UNPAIRED_REPLACED],
-		"addresses were allocated again without a free in between");
+		"addresses were allocated again without a free");
 	remark(report, stats.unpaired[ATTAR_UNPAIRED_END] + stats.unpaired[ATTAR_UNPAIRED_END_LOST],
 		"frees of addresses that were allocated before the start, by other events, or that "
 		"were freed twice");
@@ -335,7 +335,7 @@ void allocations_add_remarks(const struct allocations *a, struct attar_report *r
 		"allocations have no stack, because the table of stacks is full");
 	attar_pairs_get_stats(a->calls, &stats);
 	remark(report, stats.unpaired[ATTAR_UNPAIRED_END],
-		"returns of calls that began before the start: their sizes are unknown");
+		"allocations whose calls began before the start: their sizes are unknown");
 }
 
 void allocations_done(struct allocations *a)

@@ -264,16 +264,15 @@ static const struct attar_option options[] = {
 	ATTAR_LIST(T, symbols, 0, "symbol", "SYMBOL",
 		"this function, by its name or linkage name; can be repeated"),
 	ATTAR_FLAG(T, instructions, 0, "instructions",
-		"also each instruction (with libcapstone); without debug information always"),
+		"also show instructions (requires libcapstone); implied without debug information"),
 	ATTAR_COUNT(T, top, 0, "top", "N",
-		"without SYMBOL: the number of functions, the hottest first (default 1)",
-		ATTAR_MIN(1)),
+		"without SYMBOL: show the N hottest functions (default 1)", ATTAR_MIN(1)),
 	{0}};
 
 static const struct attar_example examples[] = {
 	{"annotate heavy -- ./program",
 		"the source lines of a function, with their share of its time"},
-	{"annotate --top 3 -p 1234 -d 10s", "those of the three hottest functions of a process"},
+	{"annotate --top 3 -p 1234 -d 10s", "the three hottest functions of a process"},
 	{"annotate heavy --instructions --input perf.data",
 		"also the instructions, from a recording"},
 	{"annotate heavy -o heavy.html -- ./program", "as an HTML page"}, {0}};
@@ -281,7 +280,7 @@ static const struct attar_example examples[] = {
 const struct attar_profiler profiler_annotate = {
 	.name = "annotate",
 	.group = "CPU",
-	.summary = "which source lines and instructions of a function take the time, by sampling",
+	.summary = "source lines and instructions of a function that take the time, by sampling",
 	.uses = ATTAR_USES_SAMPLING | ATTAR_USES_STACKS | ATTAR_USES_RINGS,
 	.needs = "perf events, whole system, hardware counters, kernel names",
 	.self_size = sizeof(struct annotate),

@@ -300,25 +300,25 @@ static void remark_no_lines(const struct annotated_function *f, struct attar_rep
 
 	if (f->kind != ATTAR_DSO_IS_KERNEL || uname(&names) < 0)
 		attar_report_remark(report,
-			"%s has no debug information: its source lines are not known (build it "
-			"with -g, or install its debug file)",
+			"%s has no debug information: its source lines are unknown (build it with "
+			"-g, or install its debug file)",
 			f->name);
 	else if (strcmp(f->dso, "[bpf]") == 0)
 		attar_report_remark(report,
-			"%s is code of a BPF program: source lines are known of the kernel and its "
-			"modules",
+			"%s is a BPF program: source lines are only available for the kernel and "
+			"its modules",
 			f->name);
 	else if (strcmp(f->dso, "[kernel.kallsyms]") != 0)
 		attar_report_remark(report,
-			"the source lines of %s are not known: no file of the module %s with debug "
+			"the source lines of %s are unknown: no file of the module %s with debug "
 			"information was found (run as root, and install it below "
 			"/usr/lib/debug/lib/modules/%s, on Debian with the package "
 			"linux-image-%s-dbg, or set DEBUGINFOD_URLS)",
 			f->name, f->dso, names.release, names.release);
 	else
 		attar_report_remark(report,
-			"the source lines of %s are not known: no vmlinux with debug information "
-			"of this kernel was found (install it as "
+			"the source lines of %s are unknown: no vmlinux with debug information for "
+			"this kernel was found (install it as "
 			"/usr/lib/debug/boot/vmlinux-%s, on Debian with the package "
 			"linux-image-%s-dbg, or set DEBUGINFOD_URLS)",
 			f->name, names.release, names.release);

@@ -245,10 +245,10 @@ static const struct attar_example biolatency_examples[] = {
 
 static const struct attar_example biosnoop_examples[] = {
 	{"biosnoop -d /dev/sda", "the requests of a disk"},
-	{"biosnoop --than 10ms", "those that take longer than 10 ms"}, {0}};
+	{"biosnoop --than 10ms", "requests that take longer than 10 ms"}, {0}};
 
 static const struct attar_example bitesize_examples[] = {
-	{"bitesize --duration 10s", "of all requests in 10 seconds"}, {0}};
+	{"bitesize --duration 10s", "all requests in ten seconds"}, {0}};
 
 #define BIO                                                                                        \
 	.group = "Disks and files", .needs = "perf events, whole system, tracefs!",                \

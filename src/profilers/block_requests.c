@@ -88,8 +88,8 @@ static int device_number(const char *name, uint32_t *ret_dev)
 	sysfs_path(*ret_dev, "/partition", path);
 	if (access(path, F_OK) == 0)
 		return attar_fail(-EINVAL,
-			"--device: '%s' is a partition, but requests are those of a whole "
-			"disk" ATTAR_FIX "name the disk",
+			"--device: '%s' is a partition, but requests are counted for whole "
+			"disks" ATTAR_FIX "name the disk",
 			name);
 	return 0;
 }
@@ -349,7 +349,8 @@ void block_add_remarks(const struct block *block, struct attar_report *report)
 	attar_states_get_stats(block->states, &stats);
 	if (block->unknown)
 		attar_report_remark(report,
-			"completed requests that had begun before the measurement, or unseen: %llu",
+			"completed requests whose start was missed, or before the measurement: "
+			"%llu",
 			(unsigned long long)block->unknown);
 	if (stats.lost)
 		attar_report_remark(report,

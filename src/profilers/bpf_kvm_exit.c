@@ -207,9 +207,8 @@ static int bpf_kvm_exit_open(struct attar_run *run, void *self)
 	int r = attar_run_select_tasks(run);
 
 	if (r == 0 && b->detail && !b->perins)
-		return attar_fail(-EINVAL,
-			"--detail shows threads of processes, which are not separate without "
-			"--perins" ATTAR_FIX "add --perins");
+		return attar_fail(-EINVAL, "--detail requires --perins, because it splits "
+					   "processes into threads" ATTAR_FIX "add --perins");
 	b->exits.by = !b->perins ? KVM_BY_REASON : b->detail ? KVM_BY_THREAD : KVM_BY_PROCESS;
 	b->exits.begins = on_begin;
 	b->exits.ends = on_end;
@@ -248,11 +247,11 @@ static const struct attar_option options[] = {
 		"leave out exits that are shorter: nanoseconds, or with a unit (default 1ms)",
 		ATTAR_BARE(1)),
 	ATTAR_TIME(T, than, 0, "than", "TIME",
-		"print exits that take longer, those by HLT if their run delay is longer: "
-		"nanoseconds, or with a unit",
+		"print exits that take longer, exits by HLT if their run delay does: nanoseconds, "
+		"or with a unit",
 		ATTAR_BARE(1)),
-	ATTAR_FLAG(T, perins, 0, "perins", "separate processes"),
-	ATTAR_FLAG(T, detail, 0, "detail", "with --perins: separate vCPU threads"),
+	ATTAR_FLAG(T, perins, 0, "perins", "show each process separately"),
+	ATTAR_FLAG(T, detail, 0, "detail", "with --perins: show each vCPU thread separately"),
 	ATTAR_TEXT(T, output2, 0, "output2", "FILE",
 		"append the longest exit of each process to this file with each report",
 		ATTAR_COMPLETE("file")),

@@ -281,9 +281,8 @@ static int breakpoint_report(
 	}
 	if (b->unknown)
 		attar_report_remark(report,
-			"the value of %" PRIu64
-			" writes is not known: of kernel code, or of instructions such as those "
-			"with vector registers",
+			"the value of %" PRIu64 " writes is unknown: they are by kernel code, or "
+						"by instructions that attar does not decode",
 			b->unknown);
 	if (skipped)
 		attar_report_remark(report, "%" PRIu64 " hits did not pass --filter", skipped);
@@ -371,19 +370,23 @@ static const struct attar_option options[] = {
 		"kernel or of the program of -p, or SYMBOL@FILE, with +OFFSET; 4 bytes and w by "
 		"default"),
 	ATTAR_TEXT(T, filter, 0, "filter", "EXPR",
-		"only hits for which this is true: of data, the new value, old and address"),
-	ATTAR_FLAG(T, graph, 'g', "call-graph", "the stack of each hit, and a tree of all"), {0}};
+		"only hits for which this expression on data (the new value), old and address is "
+		"true"),
+	ATTAR_FLAG(T, graph, 'g', "call-graph",
+		"show the stack of each hit, and a tree of all stacks"),
+	{0}};
 
 static const struct attar_example examples[] = {
-	{"breakpoint counter/8:w -p 1234", "who writes a variable of a process, and which value"},
+	{"breakpoint counter/8:w -p 1234",
+		"the code that writes a variable of a process, and the values"},
 	{"breakpoint counter/8 -p 1234 --filter 'data > 100 && old <= 100'",
-		"when it becomes larger than 100"},
-	{"breakpoint schedule:x -g -d 1s", "who calls a kernel function"}, {0}};
+		"writes that raise it above 100"},
+	{"breakpoint schedule:x -g -d 1s", "the callers of a kernel function"}, {0}};
 
 const struct attar_profiler profiler_breakpoint = {
 	.name = "breakpoint",
 	.group = "Events",
-	.summary = "who reads, writes or executes an address, and which value is written",
+	.summary = "code that reads, writes or executes an address, and the values written",
 	.uses = ATTAR_USES_STACKS | ATTAR_USES_RINGS | ATTAR_GIVES_TREE,
 	.needs = "perf events, whole system",
 	.self_size = sizeof(struct breakpoint),

@@ -171,7 +171,7 @@ static int cachestat_report(
 static const struct attar_option options[] = {{0}};
 
 static const struct attar_example examples[] = {{"cachestat -i 1s", "each second, until Ctrl-C"},
-	{"cachestat -- tar cf /dev/null .", "while a command runs, of the whole system"}, {0}};
+	{"cachestat -- tar cf /dev/null .", "the whole system while a command runs"}, {0}};
 
 const struct attar_profiler profiler_cachestat = {
 	.name = "cachestat",

@@ -69,7 +69,7 @@ static int read_times(struct cpu_util *u)
 		take_line(u, line);
 	free(line);
 	fclose(file);
-	return u->n ? 0 : attar_fail(-EOPNOTSUPP, "/proc/stat has no times of CPUs");
+	return u->n ? 0 : attar_fail(-EOPNOTSUPP, "/proc/stat contains no CPU times");
 }
 
 /* Counters of idle CPUs can go back a little when the kernel corrects them. */
@@ -233,7 +233,7 @@ static const struct attar_example examples[] = {
 const struct attar_profiler profiler_cpu_util = {
 	.name = "cpu-util",
 	.group = "CPU",
-	.summary = "the time of each CPU in user code, system, interrupts, guests and idle",
+	.summary = "time that each CPU spends in user code, system, interrupts, guests and idle",
 	.self_size = sizeof(struct cpu_util),
 	.options = options,
 	.examples = examples,

@@ -144,10 +144,11 @@ static int event_care_report(
 	free(rows);
 	if (c->latest)
 		attar_report_remark(report,
-			"the event that was most out of order was %.3f us older than one before it",
+			"the maximum delay of an event that was out of order was %.3f us",
 			(double)c->latest / 1000);
 	if (c->longest)
-		attar_report_remark(report, "the longest period of a loss was %.3f us",
+		attar_report_remark(report,
+			"the longest period in which events were lost was %.3f us",
 			(double)c->longest / 1000);
 	return 0;
 }
@@ -182,18 +183,18 @@ static void event_care_close(void *self)
 
 static const struct attar_option options[] = {
 	ATTAR_LIST(T, texts, 'e', "event", "EVENTS", "events to check", .complete = "event"),
-	ATTAR_FLAG(T, graph, 'g', "call-graph", "take stacks too, which makes events larger"), {0}};
+	ATTAR_FLAG(T, graph, 'g', "call-graph", "also record stacks, which makes events larger"),
+	{0}};
 
 static const struct attar_example examples[] = {
 	{"event-care -e sched:sched_switch -m 4 -d 10s",
-		"whether a ring of 4 pages for each CPU is enough for the context switches"},
-	{"event-care --input perf.data -e sched:sched_switch", "what a recording lost, and when"},
-	{0}};
+		"check whether rings of 4 pages per CPU are large enough for context switches"},
+	{"event-care --input perf.data -e sched:sched_switch", "the losses of a recording"}, {0}};
 
 const struct attar_profiler profiler_event_care = {
 	.name = "event-care",
 	.group = "Events",
-	.summary = "check that events arrive: how many are lost or out of order, by CPU",
+	.summary = "check that events arrive: numbers of lost and out-of-order events by CPU",
 	.uses = ATTAR_USES_STACKS | ATTAR_USES_RINGS,
 	.needs = "perf events, whole system, tracefs",
 	.self_size = sizeof(struct event_care),

@@ -158,15 +158,15 @@ static void expr_close(void *self)
 static const struct attar_option options[] = {
 	ATTAR_LIST(T, texts, 'e', "event", "EVENTS", "events with the fields of the expression",
 		.complete = "event"),
-	ATTAR_TEXT(
-		T, text, 0, "expression", "EXPRESSION", "the expression, also without the option"),
+	ATTAR_TEXT(T, text, 0, "expression", "EXPRESSION",
+		"the expression; can also be given as an argument"),
 	{0}};
 
 static const struct attar_example examples[] = {
 	{"expr -e sched:sched_wakeup 'prio < 10 && comm ~ \"k*\"'",
 		"the value for the next five events, and the compiled form"},
 	{"expr -e sched:sched_switch -N 100 'printf(\"%s>%s\", prev_comm, next_comm)'",
-		"what an expression prints, for 100 events"},
+		"the output of an expression for 100 events"},
 	{0}};
 
 static const char *const preset[] = {"-N", "5", NULL};
@@ -174,7 +174,7 @@ static const char *const preset[] = {"-N", "5", NULL};
 const struct attar_profiler profiler_expr = {
 	.name = "expr",
 	.group = "Events",
-	.summary = "try an expression on the fields of events, and show its compiled form",
+	.summary = "test an expression on the fields of events, and show its compiled form",
 	.uses = ATTAR_USES_RINGS,
 	.needs = "perf events, whole system, tracefs",
 	.self_size = sizeof(struct expr_profiler),

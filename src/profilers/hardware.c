@@ -35,7 +35,7 @@ int hardware_require_pmu(const struct attar_run *run)
 		return 0;
 	return attar_fail(-EOPNOTSUPP,
 		"%s needs CPUs with hardware counters (a PMU), and this machine has none" ATTAR_FIX
-		"a virtual machine has them if its host gives it a virtual PMU",
+		"for a virtual machine, enable a virtual PMU on the host",
 		attar_run_profiler(run)->name);
 }
 

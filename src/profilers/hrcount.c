@@ -128,10 +128,10 @@ static int hrcount_open(struct attar_run *run, void *self)
 	int r;
 
 	if (!h->events)
-		return attar_fail(-EINVAL, "hrcount needs an event" ATTAR_FIX "-e EVENT");
+		return attar_fail(-EINVAL, "hrcount requires an event" ATTAR_FIX "-e EVENT");
 	if (attar_run_interval(run) / h->period >= BUCKETS_MAX)
-		return attar_fail(-ERANGE, "--interval has more than %d periods of --period",
-			BUCKETS_MAX);
+		return attar_fail(
+			-ERANGE, "--interval has more than %d periods of --period", BUCKETS_MAX);
 	r = attar_run_timer(run, &timer);
 	while (r == 0 && attar_run_timer_spec(run, 0, h->n))
 		h->n++;
@@ -153,12 +153,13 @@ static const struct attar_option options[] = {
 	ATTAR_JOINED(struct hrcount, events, 'e', "event", "EVENTS",
 		"count these events, separated by commas; may be repeated", .complete = "event"),
 	ATTAR_TIME(struct hrcount, period, 0, "period", "TIME",
-		"length of the periods: nanoseconds, or with a unit: 500us (default 10ms)",
-		.bare = 1, .min = 10000),
-	ATTAR_FLAG(struct hrcount, per_cpu, 0, "perins", "each CPU separately"), {0}};
+		"length of a period: nanoseconds, or with a unit: 500us (default 10ms)", .bare = 1,
+		.min = 10000),
+	ATTAR_FLAG(struct hrcount, per_cpu, 0, "perins", "show each CPU separately"), {0}};
 
 static const struct attar_example examples[] = {
-	{"hrcount -e sched:sched_switch --period 1ms -i 50ms", "how switches cluster within 50 ms"},
+	{"hrcount -e sched:sched_switch --period 1ms -i 50ms",
+		"bursts of context switches within 50 ms"},
 	{"hrcount -e irq:softirq_entry,page-faults --period 10ms --perins -d 1s",
 		"soft interrupts and page faults of each CPU in steps of 10 ms"},
 	{0}};
@@ -166,7 +167,7 @@ static const struct attar_example examples[] = {
 const struct attar_profiler profiler_hrcount = {
 	.name = "hrcount",
 	.group = "Counting",
-	.summary = "how events are distributed over time, in periods of down to 10 us",
+	.summary = "distribution of events over time, in periods from 10 us",
 	.uses = ATTAR_USES_RINGS,
 	.needs = "perf events, whole system, tracefs",
 	.self_size = sizeof(struct hrcount),

@@ -223,21 +223,21 @@ static const struct attar_option options[] = {
 	ATTAR_COUNT(struct hrtimer, freq, 'F', "freq", "HZ", "samples per second", .min = 1,
 		.max = 100000),
 	ATTAR_TEXT(struct hrtimer, condition, 0, "condition", "EXPR",
-		"print samples for which this is true: names of events, and period in ns; an "
-		"argument without a dash is also the condition"),
-	ATTAR_FLAG(struct hrtimer, graph, 'g', "call-graph", "with stacks"), {0}};
+		"print samples for which this expression on the counts of events and period (ns) "
+		"is true; can also be given as an argument"),
+	ATTAR_FLAG(struct hrtimer, graph, 'g', "call-graph", "show stacks"), {0}};
 
 static const struct attar_example examples[] = {
 	{"hrtimer -e sched:sched_switch -C 0 --period 50ms -g 'sched_switch==0'",
-		"what CPU 0 does when it has not switched tasks for 50 ms"},
+		"the code on CPU 0 when it has not switched tasks for 50 ms"},
 	{"hrtimer -e irq:softirq_entry -F 100 'softirq_entry>1000' -g --flame-graph irq.html",
-		"where CPUs are when there are many soft interrupts"},
-	{"hrtimer --period 1ms 'period>2000000'", "samples that are late"}, {0}};
+		"the code on CPUs with many soft interrupts"},
+	{"hrtimer --period 1ms 'period>2000000'", "samples that are delayed"}, {0}};
 
 const struct attar_profiler profiler_hrtimer = {
 	.name = "hrtimer",
 	.group = "Interrupts and timers",
-	.summary = "sample a CPU if a condition on what happened since the last sample is true",
+	.summary = "sample a CPU when a condition on the events since its last sample is true",
 	.uses = ATTAR_USES_STACKS | ATTAR_USES_RINGS | ATTAR_GIVES_TREE,
 	.needs = "perf events, whole system!, tracefs",
 	.self_size = sizeof(struct hrtimer),

@@ -228,7 +228,7 @@ static int tlbstat_open(struct attar_run *run, void *self)
 
 static const struct attar_option options[] = {
 	ATTAR_FLAG(struct hwstat, exclude_host, 'G', "exclude-host",
-		"count only while guests of KVM run"),
+		"count only while KVM guests run"),
 	{0}};
 
 #define EXAMPLES(name_, what_)                                                                     \

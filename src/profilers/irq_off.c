@@ -166,15 +166,15 @@ static const struct attar_option options[] = {
 		"time between the expiries of the timer: nanoseconds, or with a unit (default 1ms)",
 		.bare = 1, .min = 10000),
 	ATTAR_TIME(struct irq_off, than, 0, "than", "TIME",
-		"report timers that are later: nanoseconds, or with a unit: 500us (default 1ms)",
+		"report longer delays: nanoseconds, or with a unit: 500us (default 1ms)",
 		.bare = 1),
 	ATTAR_FLAG(struct irq_off, graph, 'g', "call-graph",
-		"with the stacks at which interrupts were enabled again"),
+		"show the stacks that enable interrupts again"),
 	{0}};
 
 static const struct attar_example examples[] = {
-	{"irq-off --than 2ms -g", "who disables interrupts for more than 2 ms"},
-	{"irq-off --period 10ms --than 20ms -C 0-3 -i 1s", "at little cost, on these CPUs"}, {0}};
+	{"irq-off --than 2ms -g", "code that disables interrupts for more than 2 ms"},
+	{"irq-off --period 10ms --than 20ms -C 0-3 -i 1s", "four CPUs, at little cost"}, {0}};
 
 const struct attar_profiler profiler_irq_off = {
 	.name = "irq-off",

@@ -233,23 +233,23 @@ static const struct attar_option options[] = {
 		.complete = "event"),
 	ATTAR_LIST(T, allocations.free, 0, "free", "EVENTS",
 		"events that free memory; attribute: ptr= (field ptr)", .complete = "event"),
-	ATTAR_FLAG(T, by_comm, 0, "comm", "a row for each name of a thread"),
-	ATTAR_TIME(T, than, 0, "than", "TIME", "only allocations that are older", .bare = 1),
+	ATTAR_FLAG(T, by_comm, 0, "comm", "a row for each thread name"),
+	ATTAR_TIME(T, than, 0, "than", "TIME", "only older allocations", .bare = 1),
 	ATTAR_COUNT(T, allocations.max, 0, "allocations", "N",
-		"remember at most this many allocations that were not freed (default 262,144)",
-		.min = 8, .max = 1 << 24),
+		"maximum number of outstanding allocations (default 262,144)", .min = 8,
+		.max = 1 << 24),
 	ATTAR_FLAG(T, allocations.graph, 'g', "call-graph", "the stacks of all allocations"), {0}};
 
 static const struct attar_example examples[] = {
 	{"kmemleak --alloc kmem:kmalloc --free kmem:kfree -g",
-		"what the kernel allocates and does not free, until Ctrl-C"},
+		"memory that the kernel allocates and does not free, until Ctrl-C"},
 	{"kmemleak --alloc kmem:kmalloc//ptr=ptr/size=bytes_alloc/stack/ "
 	 "--free kmem:kfree//ptr=ptr/ --than 10s --comm",
-		"the same, older than 10 seconds, by thread name"},
+		"only memory older than ten seconds, by thread name"},
 	{"kmemleak -g --alloc 'uprobe:malloc@libc.so.6//args=(bytes=$arg1)/size=bytes/' "
 	 "--alloc 'uretprobe:malloc@libc.so.6//args=(ptr=$retval)/' "
 	 "--free 'uprobe:free@libc.so.6//args=(ptr=$arg1)/' -- ./program",
-		"what a program allocates with malloc() and does not free"},
+		"memory that a program allocates with malloc() and does not free"},
 	{0}};
 
 const struct attar_profiler profiler_kmemleak = {

@@ -200,7 +200,7 @@ static int take_events(struct kmemprof *k)
 		return 0;
 	if (k->texts.n != 2 || alloc->n || freed->n)
 		return attar_fail(-EINVAL,
-			"kmemprof needs two options -e, for allocations and for frees" ATTAR_FIX
+			"kmemprof requires two options -e, for allocations and for frees" ATTAR_FIX
 			"-e kmem:kmalloc -e kmem:kfree");
 	*alloc = (struct attar_texts){.at = &k->texts.at[0], .n = 1};
 	*freed = (struct attar_texts){.at = &k->texts.at[1], .n = 1};
@@ -265,13 +265,13 @@ static const struct attar_option options[] = {
 	ATTAR_TEXT(T, allocations.key, 'k', "key", "EXPR",
 		"the address in events without ptr= (default: field ptr)"),
 	ATTAR_COUNT(T, allocations.max, 0, "allocations", "N",
-		"remember at most this many allocations that were not freed (default 262,144)",
-		.min = 8, .max = 1 << 24),
+		"maximum number of outstanding allocations (default 262,144)", .min = 8,
+		.max = 1 << 24),
 	ATTAR_FLAG(T, allocations.graph, 'g', "call-graph", "the stacks of all allocations"), {0}};
 
 static const struct attar_example examples[] = {
 	{"kmemprof -e kmem:kmalloc -e kmem:kfree -g -i 1s",
-		"the stacks that allocate most kernel memory, each second"},
+		"the stacks that allocate the most kernel memory, each second"},
 	{"kmemprof -e kmem:kmalloc//stack/ -e kmem:kfree --flame-graph alloc.html -d 10s",
 		"a flame graph of the allocated bytes"},
 	{0}};
@@ -279,7 +279,7 @@ static const struct attar_example examples[] = {
 const struct attar_profiler profiler_kmemprof = {
 	.name = "kmemprof",
 	.group = "Memory",
-	.summary = "which stacks allocate most memory, and how long it is used",
+	.summary = "stacks that allocate the most memory, and how long it is used",
 	.uses = ATTAR_USES_STACKS | ATTAR_USES_RINGS | ATTAR_GIVES_TREE,
 	.needs = "perf events, whole system, tracefs",
 	.self_size = sizeof(struct kmemprof),

@@ -98,14 +98,14 @@ static const struct attar_option options[] = {
 
 static const struct attar_example examples[] = {
 	{"kvm-exit -p 1234 -i 1s", "the exits of a virtual machine, each second"},
-	{"kvm-exit -p 1234 --than 1ms --perins", "by vCPU, and each exit longer than 1 ms"},
+	{"kvm-exit -p 1234 --than 1ms --perins", "exits by vCPU, and each exit longer than 1 ms"},
 	{"kvm-exit --filter 'exit_reason==48' -d 10s", "EPT violations of all machines (Intel)"},
 	{0}};
 
 const struct attar_profiler profiler_kvm_exit = {
 	.name = "kvm-exit",
 	.group = "Virtual machines",
-	.summary = "time of the exits of KVM guests, by reason",
+	.summary = "duration of KVM guest exits, by reason",
 	.uses = ATTAR_USES_RINGS | ATTAR_REDRAWS | ATTAR_GIVES_SPANS,
 	.needs = "perf events, whole system, tracefs!",
 	.self_size = sizeof(struct kvm_exit_state),

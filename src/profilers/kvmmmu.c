@@ -363,8 +363,8 @@ static void kvmmmu_close(void *self)
 }
 
 static const struct attar_option options[] = {
-	ATTAR_FLAG(struct kvmmmu, spte, 0, "spte", "also the memory that is mapped"),
-	ATTAR_FLAG(struct kvmmmu, mmio, 0, "mmio", "also addresses that are marked as MMIO"),
+	ATTAR_FLAG(struct kvmmmu, spte, 0, "spte", "also show the memory that is mapped"),
+	ATTAR_FLAG(struct kvmmmu, mmio, 0, "mmio", "also show addresses that are marked as MMIO"),
 	ATTAR_FLAG(struct kvmmmu, detail, 0, "detail", "print each event"),
 	ATTAR_LIST(struct kvmmmu, events, 'e', "event", "EVENTS",
 		"with --detail: also print these events, such as kvm:kvm_page_fault",
@@ -372,7 +372,7 @@ static const struct attar_option options[] = {
 	{0}};
 
 static const struct attar_example examples[] = {
-	{"kvmmmu --spte --mmio -p 1234 -i 1s", "what is mapped for a virtual machine, each second"},
+	{"kvmmmu --spte --mmio -p 1234 -i 1s", "the mappings of a virtual machine, each second"},
 	{"kvmmmu --detail -e kvm:kvm_page_fault -d 5s", "each page table and page fault"}, {0}};
 
 const struct attar_profiler profiler_kvmmmu = {

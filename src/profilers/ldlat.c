@@ -275,11 +275,11 @@ static void ldlat_close(void *self)
 		ATTAR_COUNT(T, than, 0, "than", "CYCLES",                                          \
 			"print samples that take more cycles, with address and code"),             \
 		ATTAR_FLAG(T, perins, 0, "perins",                                                 \
-			"separate CPUs, or with -p, -t or a command threads"),                     \
-		ATTAR_FLAG(T, exclude_host, 'G', "exclude-host",                                   \
-			"sample only while guests of KVM run"),                                    \
+			"show each CPU separately, or each thread with -p, -t or a command"),      \
+		ATTAR_FLAG(                                                                        \
+			T, exclude_host, 'G', "exclude-host", "sample only while KVM guests run"), \
 		ATTAR_FLAG(T, exclude_guest, 0, "exclude-guest",                                   \
-			"do not sample while guests of KVM run")
+			"do not sample while KVM guests run")
 
 static void ldlat_defaults(void *self)
 {
@@ -295,7 +295,7 @@ static const struct attar_option options_of_loads[] = {
 static const struct attar_option options_of_stores[] = {COMMON_OPTIONS("store"), {0}};
 
 static const struct attar_example examples_of_loads[] = {
-	{"ldlat-loads -C 0 -i 1s", "from where loads of a CPU get their data, each second"},
+	{"ldlat-loads -C 0 -i 1s", "the data sources of a CPU's loads, each second"},
 	{"ldlat-loads -p 1234 --ldlat 10 --than 100", "slow loads of a process"}, {0}};
 static const struct attar_example examples_of_stores[] = {
 	{"ldlat-stores -C 0 -i 1s", "stores of a CPU, each second"}, {0}};

@@ -357,11 +357,11 @@ static int open_inputs(struct attar_run *run, const struct locks *l)
 		r = attar_run_inputs(run, futex_inputs);
 	if (r == 0 && !attar_run_sources(run) && !attar_run_is_live(run))
 		return attar_fail(-EINVAL,
-			"the recording has no events of locks" ATTAR_FIX
+			"the recording has no lock events" ATTAR_FIX
 			"record lock:contention_begin, syscalls:sys_enter_futex and "
 			"syscalls:sys_exit_futex");
 	if (r == 0 && !attar_run_sources(run))
-		return attar_fail(-EOPNOTSUPP, "this kernel has no events of %s",
+		return attar_fail(-EOPNOTSUPP, "this kernel has no events for %s",
 			l->futex_only ? "system calls (CONFIG_FTRACE_SYSCALLS)"
 				      : "locks: lock:contention_begin needs Linux 5.19");
 	return r;
@@ -403,7 +403,7 @@ static void locks_close(void *self)
 }
 
 static const struct attar_option options[] = {
-	ATTAR_FLAG(struct locks, kernel_only, 0, "kernel", "only locks of the kernel"),
+	ATTAR_FLAG(struct locks, kernel_only, 0, "kernel", "only kernel locks"),
 	ATTAR_FLAG(struct locks, futex_only, 0, "futex", "only futexes of programs"),
 	ATTAR_TIME(struct locks, than, 0, "than", "TIME",
 		"only waits of at least this time, and print each: nanoseconds, or a unit: 4ms",
@@ -412,13 +412,13 @@ static const struct attar_option options[] = {
 
 static const struct attar_example examples[] = {
 	{"locks -p 1234 --duration 10s", "locks that a process waits for"},
-	{"locks --kernel -o locks.html", "locks of the kernel, with a flame graph"},
+	{"locks --kernel -o locks.html", "kernel locks, with a flame graph"},
 	{"locks --futex --than 10ms -- make", "long waits of a command"}, {0}};
 
 const struct attar_profiler profiler_locks = {
 	.name = "locks",
 	.group = "Locks",
-	.summary = "time that threads wait for locks of the kernel and for futexes",
+	.summary = "time that threads wait for kernel locks and futexes",
 	.uses = ATTAR_USES_RINGS | ATTAR_USES_STACKS | ATTAR_GIVES_TREE,
 	.needs = "perf events, tracefs!",
 	.self_size = sizeof(struct locks),

@@ -221,12 +221,13 @@ static const struct attar_option options[] = {
 
 static const struct attar_example examples[] = {{"misc", "all records, until Ctrl-C"},
 	{"misc --records bpf,ksymbol", "BPF programs that are loaded and unloaded"},
-	{"misc --records mmap -- ls", "what a command maps"}, {0}};
+	{"misc --records mmap -- ls", "the mappings of a command"}, {0}};
 
 const struct attar_profiler profiler_misc = {
 	.name = "misc",
 	.group = "Events",
-	.summary = "print new kernel symbols, BPF programs, cgroups, changed code, names, mappings",
+	.summary =
+		"print changes of kernel symbols, BPF programs, cgroups, code, names and mappings",
 	.uses = ATTAR_USES_RINGS,
 	.needs = "perf events, whole system",
 	.self_size = sizeof(struct misc),

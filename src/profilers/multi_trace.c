@@ -84,7 +84,7 @@ static int check_task(const struct multi_trace *m, const struct trace_event *e)
 			attar_expr_get_column(e->key, 0)->kind == ATTAR_EXPR_NUMBER))
 		return 0;
 	return attar_fail(-EINVAL,
-		"--tasks: the key of '%s' is not the ID of a thread;" ATTAR_FIX
+		"--tasks: the key of '%s' is not a thread ID;" ATTAR_FIX
 		"set key= of the event to the field with the ID, for example key=pid",
 		e->name);
 }
@@ -367,11 +367,11 @@ static const struct attar_option options[] = {
 		"attributes: key, comm, role, untraced, alias",
 		.complete = "event"),
 	ATTAR_TEXT(T, key, 'k', "key", "EXPR",
-		"relate events by this expression on their fields (default: by thread with -p, -t "
+		"match events by this expression on their fields (default: by thread with -p, -t "
 		"or a command, otherwise by CPU)"),
 	ATTAR_TEXT(T, impl_name, 0, "impl", "NAME",
-		"what to report: delay (time between start and end, default), pair (numbers of "
-		"pairs and of unpaired events), syscalls (system calls)"),
+		"the report: delay (time between start and end, default), pair (numbers of pairs "
+		"and unpaired events), syscalls (system calls)"),
 	ATTAR_TIME(T, than, 0, "than", "TIME", "also count pairs that take longer", .bare = 1),
 	ATTAR_TIME(T, only_than, 0, "only-than", "TIME", "ignore pairs that do not take longer",
 		.bare = 1),
@@ -380,25 +380,25 @@ static const struct attar_option options[] = {
 		"write time and latency of each pair to FILE-START-END.lat, in ns",
 		.complete = "file"),
 	ATTAR_TEXT(T, detail_text, 0, "detail", "LIST",
-		"print each pair (with --than or --lower: those beyond) and the events between: "
-		"-TIME and +TIME add events before and after it; samecpu, samepid, sametid, "
-		"samekey select; hide<TIME leaves out what follows sooner",
+		"print each pair (with --than or --lower: those beyond the limit) and the events "
+		"in between; -TIME and +TIME: also events before and after it; samecpu, samepid, "
+		"sametid, samekey: only these; hide<TIME: omit events that follow within TIME",
 		.implied = "all"),
 	ATTAR_FLAG(T, perins, 0, "perins",
 		"a row for each key, or for each name of comm= of the starts"),
-	ATTAR_FLAG(T, hist, 0, "hist", "also show the distribution of all times as a histogram"),
+	ATTAR_FLAG(T, hist, 0, "hist", "also show a histogram of all times"),
 	ATTAR_FLAG(T, tasks, 0, "tasks",
-		"keys are the IDs of threads: -p, -t and a command select the keys, and events are "
-		"those of the whole system"),
+		"keys are thread IDs: -p, -t and a command select keys, and events of the whole "
+		"system are watched"),
 	ATTAR_FLAG(
 		T, cycle, 0, "cycle", "events of the last stage also start pairs with the first"),
 	{0}};
 
 static const struct attar_example examples[] = {
 	{"multi-trace -e irq:softirq_entry -e irq:softirq_exit -i 1s",
-		"how long software interrupts take"},
+		"the duration of soft interrupts"},
 	{"multi-trace -e sched:sched_wakeup//key=pid/ -e sched:sched_switch//key=next_pid/ -d 5s",
-		"how long tasks wait for a CPU after they are woken"},
+		"how long tasks wait for a CPU after a wakeup"},
 	{"multi-trace --impl syscalls --perins -p 1234", "system calls of a process, by thread"},
 	{0}};
 

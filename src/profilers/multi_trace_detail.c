@@ -104,7 +104,7 @@ int detail_open(struct multi_trace *m)
 		return 0;
 	if (m->impl != &trace_impl_delay)
 		return attar_fail(-EINVAL,
-			"only --impl delay has --detail" ATTAR_FIX "remove one of the two options");
+			"--detail requires --impl delay" ATTAR_FIX "remove one of the two options");
 	d = m->detail = calloc(1, sizeof(*d));
 	if (!d)
 		return -ENOMEM;
@@ -446,7 +446,7 @@ void detail_add_remark(const struct multi_trace *m, struct attar_report *report)
 {
 	if (m->detail && m->detail->dropped)
 		attar_report_remark(report,
-			"--detail: %llu events of printed pairs were not among the newest %d "
-			"events that are kept",
+			"--detail: %llu events of printed pairs are missing, because only the "
+			"newest %d events are kept",
 			(unsigned long long)m->detail->dropped, KEPT_MAX);
 }

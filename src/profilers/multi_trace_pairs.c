@@ -468,7 +468,7 @@ void pairs_add_remarks(struct multi_trace *m, struct attar_report *report, enum 
 			(unsigned long long)absent, (unsigned long long)by_zero);
 	if (m->unknown_threads)
 		attar_report_remark(report,
-			"%llu events of exiting threads, whose number is unknown, were not matched",
+			"%llu events of exiting threads, whose ID is unknown, were not matched",
 			(unsigned long long)m->unknown_threads);
 }
 

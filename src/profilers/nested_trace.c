@@ -27,9 +27,8 @@ static int learn(struct attar_run *run, void *self, uint32_t source, void *event
 	e->name = attar_run_source_name(run, source);
 	if (number >= 2 * t->texts.n)
 		return attar_fail(-EINVAL,
-			"'%s' appeared during the run: nested-trace needs to "
-			"know entry and exit before" ATTAR_FIX
-			"start it again, now that the event exists",
+			"'%s' appeared during the run, but nested-trace must know entry and exit "
+			"at the start" ATTAR_FIX "start it again",
 			e->name);
 	e->function = number / 2;
 	e->is_exit = number % 2;
@@ -290,8 +289,8 @@ static int add_functions_of(struct attar_run *run, struct nested_trace *t)
 		r = attar_run_events(run, t->texts.at[i], false, on_event);
 		if (r == 0 && attar_run_sources(run) - first != 2)
 			r = attar_fail(-EINVAL,
-				"-e '%s' has %u events: an entry and an exit are needed, "
-				"separated by a comma",
+				"-e '%s' has %u events: give an entry and an exit, separated by a "
+				"comma",
 				t->texts.at[i], attar_run_sources(run) - first);
 		if (r == 0)
 			r = by_source_learn(&t->events, run, t, first);
@@ -368,14 +367,14 @@ static void nested_trace_defaults(void *self)
 
 static const struct attar_option options[] = {
 	ATTAR_LIST(T, texts, 'e', "event", "ENTRY,EXIT",
-		"the entry and the exit of a function; repeat it for other functions; attributes: "
+		"the entry and the exit of a function; repeat it for each function; attributes: "
 		"key, alias",
 		.complete = "event"),
 	ATTAR_TEXT(T, key, 'k', "key", "EXPR",
-		"calls with the same value are within each other (default: by thread with -p, -t "
+		"calls with the same value can be nested (default: by thread with -p, -t "
 		"or a command, otherwise by CPU)"),
 	ATTAR_TEXT(T, impl_name, 0, "impl", "NAME",
-		"what to report: call-delay (call tree with times, default), call (call tree with "
+		"the report: call-delay (call tree with times, default), call (call tree with "
 		"counts), delay (times by function)"),
 	ATTAR_TIME(T, than, 0, "than", "TIME", "also count calls that take longer", .bare = 1),
 	ATTAR_FLAG(T, perins, 0, "perins", "a call tree for each key"),
@@ -389,7 +388,7 @@ static const struct attar_option options[] = {
 static const struct attar_example examples[] = {
 	{"nested-trace -e irq:softirq_entry,irq:softirq_exit "
 	 "-e timer:timer_expire_entry,timer:timer_expire_exit -i 1s",
-		"software interrupts and the timers that expire in them"},
+		"soft interrupts and the timers that expire in them"},
 	{"nested-trace -e 'uprobe:parse@./server,uretprobe:parse@./server' "
 	 "-e 'uprobe:read_line@./server,uretprobe:read_line@./server' -p 1234",
 		"the call tree of two functions of a program"},
@@ -398,7 +397,8 @@ static const struct attar_example examples[] = {
 const struct attar_profiler profiler_nested_trace = {
 	.name = "nested-trace",
 	.group = "Events",
-	.summary = "the call tree of functions with entry and exit events: how often, how long",
+	.summary =
+		"call tree of functions with entry and exit events: number of calls and duration",
 	.uses = ATTAR_USES_RINGS | ATTAR_GIVES_TREE | ATTAR_GIVES_SPANS,
 	.needs = "perf events, whole system, tracefs",
 	.self_size = sizeof(struct nested_trace),

@@ -232,9 +232,9 @@ int nested_trace_report(
 	else if (r == 0)
 		r = add_tree(run, t, report, table, scope);
 	remark(report, count_open(t), "calls have not returned yet");
-	remark(report, t->uncalled, "exits have no entry: it was before the start, or not seen");
-	remark(report, t->unreturned, "calls have no exit: the calls around them have returned");
-	remark(report, t->deep, "entries were not followed: more than 64 calls within each other");
+	remark(report, t->uncalled, "exits have no entry: it was before the start, or missed");
+	remark(report, t->unreturned, "calls have no exit: their callers have returned");
+	remark(report, t->deep, "entries were ignored: more than 64 calls were nested");
 	remark(report, t->lost, "calls were dropped, because events were lost meanwhile");
 	attar_report_evicted(report, t->open, "keys");
 	attar_report_evicted(report, t->nodes, "calls");

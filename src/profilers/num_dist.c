@@ -292,16 +292,16 @@ static const struct attar_option options[] = {
 		"write the time (ns) and number of each event to FILE-EVENT.lat",
 		.complete = "file"),
 	ATTAR_FLAG(T, graph, 'g', "call-graph",
-		"the stacks of the events, with --than of those with larger numbers"),
+		"show the stacks of the events, with --than only for larger numbers"),
 	{0}};
 
 static const struct attar_example examples[] = {
 	{"num-dist -e 'sched:sched_stat_runtime//num=runtime/' -i 1s",
-		"how long tasks run at a time, in ns"},
+		"how long tasks run without interruption, in ns"},
 	{"num-dist -e 'syscalls:sys_enter_write//num=count/' --perins -p 1234",
 		"the sizes of a process's writes, by thread"},
 	{"num-dist -e 'block:block_rq_issue//num=bytes/' --than 131072 -g -d 10s",
-		"the sizes of I/O requests, and who issues the large ones"},
+		"the sizes of I/O requests, and the stacks of the large ones"},
 	{0}};
 
 const struct attar_profiler profiler_num_dist = {

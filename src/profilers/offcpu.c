@@ -306,7 +306,7 @@ static int offcpu_report(
 			"blocks left out because events were lost during them: %llu",
 			(unsigned long long)stats.lost);
 	if (o->endless)
-		attar_report_remark(report, "blocks left out because their end was not seen: %llu",
+		attar_report_remark(report, "blocks left out because their end was missed: %llu",
 			(unsigned long long)o->endless);
 	attar_report_evicted(report, o->threads, "threads");
 	return r == 0 ? report_stacks(o, run, report, scope) : r;
@@ -387,15 +387,13 @@ static const struct attar_option options[] = {
 	ATTAR_FLAG(struct offcpu, uninterruptible, 'D', "uninterruptible",
 		"only uninterruptible sleeps (D), such as waiting for a disk"),
 	ATTAR_SWITCH(struct offcpu, with_waker, "waker",
-		"add the stack of what woke up the task to each stack (default)"),
+		"append the stack of the waker to each stack (default)"),
 	ATTAR_TIME(struct offcpu, than, 0, "than", "TIME",
-		"only blocks that are longer, and print each: nanoseconds, or with a unit: 4ms",
-		.bare = 1),
+		"only longer blocks, and print each: nanoseconds, or with a unit: 4ms", .bare = 1),
 	{0}};
 
 static const struct attar_example examples[] = {
-	{"offcpu -p 1234 --duration 10s -o off.html",
-		"where a process waits, and what wakes it up"},
+	{"offcpu -p 1234 --duration 10s -o off.html", "where a process waits, and its wakers"},
 	{"offcpu --flame-graph off.folded -- make", "blocked time of a command as folded stacks"},
 	{"offcpu -D --than 10ms", "waits for disks and other devices that are longer than 10 ms"},
 	{0}};

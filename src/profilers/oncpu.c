@@ -23,7 +23,7 @@ struct oncpu {
 
 	bool by_thread, prios[PRIOS];
 	int64_t current[CPUS_MAX]; /* 1 + the thread that runs on the CPU; 0: unknown */
-	uint64_t no_begin; /* runs of unknown begin */
+	uint64_t no_begin;         /* runs of unknown begin */
 	struct attar_states *states;
 };
 
@@ -315,9 +315,9 @@ static const struct attar_option options[] = {
 	ATTAR_JOINED(struct oncpu, filter, 0, "filter", "NAMES",
 		"only threads with these names, separated by commas; * and ? match"),
 	ATTAR_TEXT(struct oncpu, prio, 0, "prio", "LIST",
-		"only threads with these priorities of the kernel: 0-98 real time, 100-139 normal"),
-	ATTAR_FLAG(struct oncpu, only_comm, 0, "only-comm", "by name instead of thread"),
-	ATTAR_FLAG(struct oncpu, detail, 0, "detail", "also show how often and how long at a time"),
+		"only threads with these kernel priorities: 0-98 real time, 100-139 normal"),
+	ATTAR_FLAG(struct oncpu, only_comm, 0, "only-comm", "add up threads with the same name"),
+	ATTAR_FLAG(struct oncpu, detail, 0, "detail", "also show the number and length of runs"),
 	{0}};
 
 static const struct attar_example examples[] = {
@@ -329,7 +329,7 @@ static const struct attar_example examples[] = {
 const struct attar_profiler profiler_oncpu = {
 	.name = "oncpu",
 	.group = "CPU",
-	.summary = "which tasks run on a CPU, and on which CPUs a thread runs",
+	.summary = "tasks that run on each CPU, and CPUs on which each thread runs",
 	.uses = ATTAR_USES_RINGS,
 	.needs = "perf events, whole system, tracefs!",
 	.self_size = sizeof(struct oncpu),

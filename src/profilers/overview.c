@@ -539,21 +539,21 @@ static void overview_close(void *self)
 
 static const struct attar_option options[] = {
 	ATTAR_FLAG(struct overview, no_errors, 0, "no-errors",
-		"do not count failing system calls: that makes all system calls a little slower"),
+		"do not count failing system calls, which makes all system calls a little slower"),
 	{0}};
 
 static const struct attar_example examples[] = {
-	{"overview", "ten seconds of the system: where the time goes, and what looks wrong"},
+	{"overview", "ten seconds of the system: where the time goes, and suspicious values"},
 	{"overview -p 1234 -d 30s", "a process and its children, for half a minute"},
 	{"overview -- make", "a command, until it ends"},
-	{"overview -o slow.html", "as a page, with a flame graph of all time"}, {0}};
+	{"overview -o slow.html", "an HTML page, with a flame graph of all time"}, {0}};
 
 static const char *const preset[] = {"--freq=99", NULL};
 
 const struct attar_profiler profiler_overview = {
 	.name = "overview",
 	.group = "Overview",
-	.summary = "where the time goes, what is beyond a limit, and where to look next",
+	.summary = "where the time goes, values beyond a limit, and the command to run next",
 	.uses = ATTAR_USES_SAMPLING | ATTAR_USES_RINGS | ATTAR_USES_STACKS | ATTAR_GIVES_TREE,
 	.needs = "perf events, whole system, tracefs!, kernel names",
 	.self_size = sizeof(struct overview),

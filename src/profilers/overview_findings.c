@@ -82,10 +82,10 @@ static const struct {
 	const char *command;
 } of_parts[ACTIVE_PARTS] = {
 	[PART_USER] = {"runs its own code", "profile -g"},
-	[PART_KERNEL] = {"runs code of the kernel, in system calls", "profile -g --exclude-user"},
+	[PART_KERNEL] = {"runs kernel code, in system calls", "profile -g --exclude-user"},
 	[PART_FAULT] = {"handles page faults", "page-faults -g"},
 	[PART_IRQ] = {"is interrupted", "profile -g --exclude-user"},
-	[PART_SPIN] = {"spins on locks of the kernel", "locks --kernel"},
+	[PART_SPIN] = {"spins on kernel locks", "locks --kernel"},
 	[PART_READY] = {"waits for a CPU", "rundelay"},
 	[PART_DISK] = {"waits for disks", "offcpu -D"},
 	[PART_LOCK] = {"waits for locks", "locks"},
@@ -252,9 +252,9 @@ size_t overview_find(
 	check_rate(&findings, "major faults", COUNT_MAJOR, MAJOR_FAULTS,
 		"page faults read from a disk", "page-faults");
 	check_rate(&findings, "migrations", COUNT_MIGRATIONS, MIGRATIONS,
-		"times a thread continued on another CPU", "sched-migrate --detail");
+		"times a thread moved to another CPU", "sched-migrate --detail");
 	check_rate(&findings, "failing calls", COUNT_ERRORS, ERRORS,
-		"system calls failed, without those that are to be repeated", "syscalls");
+		"system calls failed, except those that programs repeat", "syscalls");
 	check_rate(&findings, "context switches", COUNT_SWITCHES, (double)SWITCHES * cpus,
 		"context switches", "cpudist");
 	check_system(&findings);

@@ -329,9 +329,9 @@ static void add_remarks(const struct overview_sums *sums, struct attar_report *r
 	attar_states_get_stats(sums->overview->times.states, &stats);
 	if (sums->scale > 1)
 		attar_report_remark(report,
-			"to use little CPU time, attar watched context switches, block I/O and "
-			"failing calls for %.0f %% of the time only; their times and counts are "
-			"estimates for all of it",
+			"to limit its CPU time, attar watched context switches, block I/O and "
+			"failing calls for only %.0f %% of the time; their times and counts are "
+			"estimates",
 			100 / sums->scale);
 	if (stats.lost && sums->scale <= 1)
 		attar_report_remark(report,

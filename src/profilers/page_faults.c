@@ -254,20 +254,21 @@ static void page_faults_close(void *self)
 #define T struct page_faults
 
 static const struct attar_option options[] = {
-	ATTAR_FLAG(T, graph, 'g', "call-graph", "the stacks of the faults"),
+	ATTAR_FLAG(T, graph, 'g', "call-graph", "show the stacks of the faults"),
 	ATTAR_FLAG(T, detail, 0, "detail",
-		"print each fault, with the registers in user code, and its stack with -g"),
+		"print each fault with the user registers, with -g also its stack"),
 	{0}};
 
 static const struct attar_example examples[] = {
 	{"page-faults -i 1s", "the faults of all processes by mapping, each second"},
-	{"page-faults -g --flame-graph faults.html -p 1234", "where a process faults"},
+	{"page-faults -g --flame-graph faults.html -p 1234",
+		"the code of a process that causes faults"},
 	{"page-faults --detail -- ls", "each fault of a command, with its registers"}, {0}};
 
 const struct attar_profiler profiler_page_faults = {
 	.name = "page-faults",
 	.group = "Memory",
-	.summary = "which processes fault on which files and other mappings, and where",
+	.summary = "page faults by process and mapping, and the code that causes them",
 	.uses = ATTAR_USES_STACKS | ATTAR_USES_RINGS | ATTAR_GIVES_TREE,
 	.needs = "perf events, whole system",
 	.self_size = sizeof(struct page_faults),

@@ -119,13 +119,13 @@ static const struct attar_option options[] = {
 	{0}};
 
 static const struct attar_example examples[] = {
-	{"percpu-stat -i 1s", "what happens on each CPU, each second"},
-	{"percpu-stat --syscalls -C 0-3 -- make", "on these CPUs while a command runs"}, {0}};
+	{"percpu-stat -i 1s", "counts for each CPU, each second"},
+	{"percpu-stat --syscalls -C 0-3 -- make", "four CPUs while a command runs"}, {0}};
 
 const struct attar_profiler profiler_percpu_stat = {
 	.name = "percpu-stat",
 	.group = "Counting",
-	.summary = "what happens on each CPU: switches, faults, interrupts, timers, I/O",
+	.summary = "counts for each CPU: switches, faults, interrupts, timers, I/O",
 	.uses = ATTAR_USES_INPUT,
 	.needs = "perf events, whole system, tracefs!",
 	.self_size = sizeof(struct percpu_stat),

@@ -162,8 +162,8 @@ static const struct attar_option options[] = {
 	ATTAR_FLAG(struct profile, print_samples, 0, "print-samples",
 		"print every sample as it arrives, with its stack if -g is given"),
 	ATTAR_PERCENT(struct profile, min_busy, 0, "min-busy", "PCT",
-		"only count samples of a CPU while it is busy for more than this share of a "
-		"second"),
+		"only count samples of a CPU in seconds in which it is busy for more than this "
+		"share"),
 	ATTAR_FLAG(struct profile, print_samples, 0, "each", NULL),
 	ATTAR_PERCENT(struct profile, min_busy, 0, "than", "PCT", NULL), {0}};
 
@@ -180,7 +180,7 @@ static const struct attar_example examples[] = {
 const struct attar_profiler profiler_profile = {
 	.name = "profile",
 	.group = "CPU",
-	.summary = "where the CPU time goes: hottest functions and stacks, by sampling",
+	.summary = "where CPU time is spent: hottest functions and stacks, by sampling",
 	.uses = ATTAR_USES_SAMPLING | ATTAR_USES_STACKS | ATTAR_USES_RINGS | ATTAR_GIVES_TREE,
 	.needs = "perf events, whole system, hardware counters, kernel names",
 	.self_size = sizeof(struct profile),

@@ -45,7 +45,7 @@ static const struct relation relations[] = {
 	{HC, CACHE(DTLB, WRITE) | CACHE_MISS, CACHE(DTLB, WRITE), 100, "% of data TLB stores"},
 	{HC, CACHE(ITLB, READ) | CACHE_MISS, CACHE(ITLB, READ), 100, "% of instruction TLB loads"},
 	{HC, CACHE(BPU, READ) | CACHE_MISS, CACHE(BPU, READ), 100, "% of branch predictions"},
-	{HC, CACHE(NODE, READ) | CACHE_MISS, CACHE(NODE, READ), 100, "% of loads of own memory"},
+	{HC, CACHE(NODE, READ) | CACHE_MISS, CACHE(NODE, READ), 100, "% of local memory loads"},
 };
 
 /* Counted under the same conditions: same PMU and same privilege levels. */

@@ -58,9 +58,8 @@ static int record_report(
 	attar_cell_u64(table, recorded.files);
 	attar_cell_text(table, recorded.path);
 	if (recorded.is_full)
-		attar_report_remark(report,
-			"the recording reached --max-size and ended; --rotate N continues in new "
-			"files");
+		attar_report_remark(report, "the recording reached --max-size and ended; use "
+					    "--rotate N to continue in new files");
 	return 0;
 }
 
@@ -79,16 +78,16 @@ static const struct attar_option options[] = {
 		"a pipe",
 		.complete = "file"),
 	ATTAR_SIZE(T, max_size, 0, "max-size", "SIZE",
-		"end the recording when the file has this size: 64K, 100M, 1G; what the ring "
-		"buffers hold (-m) may be more",
+		"end the recording when the file has this size: 64K, 100M, 1G; it may exceed this "
+		"by the contents of the ring buffers (-m)",
 		.min = 1),
 	ATTAR_COUNT(T, rotate, 0, "rotate", "N",
 		"with --max-size: continue in a new file, and keep N full ones as FILE.1 (the "
 		"newest), FILE.2, ...",
 		.min = 1, .max = 1000),
 	ATTAR_FLAG(T, portable, 0, "portable",
-		"add the names of functions and their lines, to read the file on a machine without "
-		"the binaries"),
+		"add function names and source lines, for reports on machines without the "
+		"binaries"),
 	ATTAR_FLAG(T, compress, 'z', "compress", "compress the records with zstd"),
 	{0},
 };
@@ -98,8 +97,9 @@ static const struct attar_example examples[] = {
 	{"record -e sched:sched_switch -a -d 10s -o switches.data",
 		"all context switches of ten seconds"},
 	{"profile --input perf.data", "analyse a recording"},
-	{"record -g --portable -o x.data -- ./program", "to be analysed on another machine"},
-	{"record -e 'sched:*' --push 9100", "give the events to 'attar trace --pull 9100'"},
+	{"record -g --portable -o x.data -- ./program",
+		"a recording to analyse on another machine"},
+	{"record -e 'sched:*' --push 9100", "send the events to 'attar trace --pull 9100'"},
 	{"record -e 'sched:*' -z --max-size 100M --rotate 5",
 		"keep the newest events, in six files of 100 MiB"},
 	{0},
@@ -108,7 +108,7 @@ static const struct attar_example examples[] = {
 const struct attar_profiler profiler_record = {
 	.name = "record",
 	.group = "Events",
-	.summary = "write events to a perf.data file, to analyse them later",
+	.summary = "write events to a perf.data file for later analysis",
 	.uses = ATTAR_USES_STACKS | ATTAR_USES_RINGS,
 	.needs = "perf events, whole system, tracefs",
 	.self_size = sizeof(struct record),

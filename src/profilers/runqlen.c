@@ -223,16 +223,16 @@ static void runqlen_close(void *self)
 static const struct attar_option options[] = {
 	ATTAR_COUNT(struct runqlen, freq, 'F', "freq", "HZ",
 		"samples of each CPU per second (default 99)", .min = 1, .max = 100000),
-	ATTAR_FLAG(struct runqlen, per_cpu, 0, "perins", "each CPU separately"), {0}};
+	ATTAR_FLAG(struct runqlen, per_cpu, 0, "perins", "show each CPU separately"), {0}};
 
 static const struct attar_example examples[] = {
 	{"runqlen -d 10s", "how many tasks wait for a CPU, over ten seconds"},
-	{"runqlen --perins -i 1s", "for each CPU, each second"}, {0}};
+	{"runqlen --perins -i 1s", "the queue of each CPU, each second"}, {0}};
 
 const struct attar_profiler profiler_runqlen = {
 	.name = "runqlen",
 	.group = "Scheduling",
-	.summary = "how many tasks wait for a CPU, by sampling",
+	.summary = "number of tasks that wait for a CPU, by sampling",
 	.uses = ATTAR_USES_RINGS,
 	.needs = "perf events, whole system, tracefs!",
 	.self_size = sizeof(struct runqlen),

@@ -150,8 +150,8 @@ static int sched_migrate_report(
 	add_sums(total, sums);
 	if (sums[UNKNOWN])
 		attar_report_remark(report,
-			"migrations between CPUs whose caches are not in sysfs, left out of the "
-			"shares: %llu",
+			"migrations between CPUs without cache information in sysfs, omitted from "
+			"the shares: %llu",
 			(unsigned long long)sums[UNKNOWN]);
 	if (r == 0 && m->detail) {
 		table = attar_report_table(report, "cpus");
@@ -214,22 +214,22 @@ static void sched_migrate_close(void *self)
 static const struct attar_option options[] = {
 	ATTAR_TEXT(struct sched_migrate, filter, 0, "filter", "FILTER",
 		"only migrations that pass this filter: 'prio<100', 'orig_cpu==0'"),
-	ATTAR_FLAG(struct sched_migrate, detail, 0, "detail", "also show the CPUs, from and to"),
+	ATTAR_FLAG(struct sched_migrate, detail, 0, "detail", "also show source and target CPUs"),
 	ATTAR_FLAG(struct sched_migrate, graph, 'g', "call-graph",
-		"also show the stacks in which tasks are moved"),
+		"also show the stacks that move tasks"),
 	{0}};
 
 static const struct attar_example examples[] = {
-	{"sched-migrate -i 1s", "the tasks that are moved most often, each second"},
+	{"sched-migrate -i 1s", "the most frequently moved tasks, each second"},
 	{"sched-migrate --detail -p 1234", "the CPUs between which a process is moved"},
 	{"sched-migrate -g --flame-graph migrate.html --filter 'comm==\"java\"'",
-		"why tasks of a name are moved"},
+		"stacks that move tasks with this name"},
 	{0}};
 
 const struct attar_profiler profiler_sched_migrate = {
 	.name = "sched-migrate",
 	.group = "Scheduling",
-	.summary = "how often tasks move between CPUs, and whether they keep their caches",
+	.summary = "migrations of tasks between CPUs, and whether they keep their caches",
 	.uses = ATTAR_USES_RINGS | ATTAR_GIVES_TREE,
 	.needs = "perf events, whole system, tracefs!",
 	.self_size = sizeof(struct sched_migrate),

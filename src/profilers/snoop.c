@@ -60,14 +60,15 @@ static int add_column(struct attar_run *run, uint32_t source, struct event *e,
 	int r;
 
 	if (e->n == COLUMNS_MAX)
-		return attar_fail(-E2BIG, "'%s' has more than %d attributes column=",
+		return attar_fail(-E2BIG, "'%s' has more than %d column= attributes",
 			attar_run_source_name(run, source), COLUMNS_MAX);
 	r = attar_run_expr(run, source, keys_column(option, column->name), &opts, &column->value);
 	if (r < 0)
 		return r;
 	e->n++;
 	if (attar_expr_columns(column->value) != 1)
-		return attar_fail(-EINVAL, "column=%s: a column is one value", option->value);
+		return attar_fail(
+			-EINVAL, "column=%s: a column must be a single value", option->value);
 	return 0;
 }
 
@@ -283,11 +284,11 @@ static int check_columns(struct by_source *stage)
 			same = keys_are_alike(e->columns[c].value, first->columns[c].value);
 		if (!same)
 			return attar_fail(-EINVAL,
-				"the events of an -e differ in the number or types of column= and "
+				"the events of one -e differ in the number or types of column= and "
 				"key=" ATTAR_FIX "give each event the same ones");
 	}
 	if (!first)
-		return attar_fail(-ENOENT, "this system has none of the events of an -e");
+		return attar_fail(-ENOENT, "this system has none of the events of one -e");
 	return 0;
 }
 
@@ -313,7 +314,7 @@ static int snoop_open(struct attar_run *run, void *self)
 
 	if (!s->texts.n || s->texts.n > 2)
 		return attar_fail(-EINVAL,
-			"snoop needs events" ATTAR_FIX
+			"snoop requires events" ATTAR_FIX
 			"give one option -e, or two for the start and the end of pairs");
 	for (size_t i = 0; r == 0 && i < s->texts.n; i++)
 		r = open_stage(s, run, i);
@@ -338,16 +339,17 @@ static const struct attar_option options[] = {
 		"print the attributes column=NAME:EXPR of these events; the second -e ends pairs",
 		.complete = "event"),
 	ATTAR_TEXT(struct snoop, key, 'k', "key", "EXPR",
-		"what the events of a pair have in common (default: the thread)"),
+		"match the events of a pair by this expression (default: by thread)"),
 	ATTAR_FLAG(struct snoop, failed, 'x', "failed",
-		"only events, or ends of pairs, whose field 'ret' is negative"),
+		"only failed system calls: events, or ends of pairs, with a negative field 'ret'"),
 	ATTAR_TIME(struct snoop, than, 0, "than", "TIME",
 		"only pairs that take at least this time: nanoseconds, or with a unit: 4ms",
 		.bare = 1),
 	{0}};
 
 static const struct attar_example examples[] = {
-	{"snoop -e 'sched:sched_process_exec//column=FILE:filename/'", "programs that are run"},
+	{"snoop -e 'sched:sched_process_exec//column=FILE:filename/'",
+		"programs that are executed"},
 	{"snoop -e 'syscalls:sys_enter_read//column=FD:fd/' -e "
 	 "'syscalls:sys_exit_read//column=BYTES:ret/' --than 10ms",
 		"slow reads"},
@@ -356,7 +358,7 @@ static const struct attar_example examples[] = {
 const struct attar_profiler profiler_snoop = {
 	.name = "snoop",
 	.group = "Events",
-	.summary = "print values of events, or of pairs of events, as columns",
+	.summary = "print chosen values of events or pairs of events as columns",
 	.uses = ATTAR_USES_RINGS,
 	.needs = "perf events, whole system, tracefs",
 	.self_size = sizeof(struct snoop),

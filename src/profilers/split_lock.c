@@ -175,8 +175,8 @@ static int choose_event(const struct attar_run *run, char *text, size_t size)
 
 	if (cpu.vendor == HARDWARE_OTHER)
 		return attar_fail(-EOPNOTSUPP,
-			"%s needs an Intel or AMD CPU: others have no split locks, or no event for "
-			"them that attar supports;" ATTAR_FIX "set one with --event",
+			"%s needs an Intel or AMD CPU: attar knows no split lock event for "
+			"others;" ATTAR_FIX "set one with --event",
 			attar_run_profiler(run)->name);
 	snprintf(text, size, "%s/%s/", pmu,
 		cpu.vendor == HARDWARE_AMD ? "event=0x25,umask=0x01" : intel_event(cpu.model));
@@ -293,24 +293,23 @@ static const struct attar_option options[] = {
 	ATTAR_COUNT(T, trigger, 'T', "trigger", "N", "sample every Nth split lock (default 1000)",
 		ATTAR_MIN(1)),
 	ATTAR_FLAG(T, test, 0, "test",
-		"also make about 100,000 split locks per second, which slows the machine down"),
-	ATTAR_FLAG(T, exclude_host, 'G', "exclude-host", "only those of guests of KVM"),
-	ATTAR_FLAG(T, graph, 'g', "call-graph", "with stacks"),
-	ATTAR_FLAG(T, perins, 0, "perins", "counts of each CPU"),
+		"also cause about 100,000 split locks per second, which slows down the machine"),
+	ATTAR_FLAG(T, exclude_host, 'G', "exclude-host", "only split locks of KVM guests"),
+	ATTAR_FLAG(T, graph, 'g', "call-graph", "show stacks"),
+	ATTAR_FLAG(T, perins, 0, "perins", "show the counts of each CPU"),
 	ATTAR_TEXT(T, event, 'e', "event", "EVENT",
-		"the event of split locks on a CPU that attar does not support",
-		ATTAR_COMPLETE("event")),
+		"the split lock event, for CPUs that attar does not know", ATTAR_COMPLETE("event")),
 	{0}};
 
 static const struct attar_example examples[] = {
-	{"split-lock -i 1s", "how often, and by which code"},
-	{"split-lock -T 1000 -G -i 1s", "those of virtual machines"},
-	{"split-lock --test -d 5s", "whether they are detected on this machine"}, {0}};
+	{"split-lock -i 1s", "the number of split locks, and the code that causes them"},
+	{"split-lock -T 1000 -G -i 1s", "split locks of virtual machines"},
+	{"split-lock --test -d 5s", "test the detection on this machine"}, {0}};
 
 const struct attar_profiler profiler_split_lock = {
 	.name = "split-lock",
 	.group = "CPU",
-	.summary = "atomic instructions across two cache lines, which stop all CPUs",
+	.summary = "atomic instructions that span two cache lines, which stall all CPUs",
 	.uses = ATTAR_USES_STACKS | ATTAR_USES_RINGS | ATTAR_GIVES_TREE,
 	.needs = "perf events, whole system, hardware counters!",
 	.self_size = sizeof(struct split_lock),

@@ -228,7 +228,7 @@ static int check_database(struct attar_run *run, struct sql *s)
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		if (all[i].is_set)
 			return attar_fail(
-				-EINVAL, "--input of a database conflicts with %s", all[i].name);
+				-EINVAL, "--input with a database conflicts with %s", all[i].name);
 	r = open_db(run, s, NULL, false, &db);
 	if (r == 0) {
 		r = s->query ? sql_db_check(db, s->query) : 0;
@@ -280,7 +280,7 @@ static int verify(
 	r = sql_db_compare(db, stored, s->query);
 	sql_db_free(stored);
 	if (r == 0)
-		attar_report_remark(report, "verified: ordinary tables give the same results");
+		attar_report_remark(report, "verified: the results equal those of ordinary tables");
 	return r;
 }
 
@@ -380,7 +380,7 @@ static int sql_report(
 	int r = 0;
 
 	if (scope == ATTAR_SCOPE_WHOLE && attar_run_interval(run)) {
-		attar_report_remark(report, "the queries were about each interval");
+		attar_report_remark(report, "the queries were executed for each interval");
 		return 0;
 	}
 	if (s->query)
@@ -396,12 +396,12 @@ static int sql_report(
 	sql_db_free(db);
 	if (r == 0 && s->store.dropped)
 		attar_report_remark(report,
-			"%" PRIu64 " events were dropped for newer ones: --window is %" PRIu64
+			"%" PRIu64 " of the oldest events were dropped: --window is %" PRIu64
 			" bytes",
 			s->store.dropped, s->window);
 	if (r == 0 && s->stacks && attar_stack_table_refused(s->stacks))
 		attar_report_remark(report,
-			"%" PRIu64 " stacks are missing: too many different ones",
+			"%" PRIu64 " stacks are missing: the table of stacks is full",
 			attar_stack_table_refused(s->stacks));
 	for (size_t i = 0; scope == ATTAR_SCOPE_INTERVAL && i < s->n; i++)
 		forget_events(s, s->tables[i]);
@@ -422,7 +422,8 @@ static int sql_query(
 		sql_db_tables(db, text[1] == 's', report);
 	else if (*text == '.')
 		r = attar_fail(-EINVAL,
-			"there is no command '%.32s'; there are .tables, .schema and .quit", text);
+			"unknown command '%.32s': the commands are .tables, .schema and .quit",
+			text);
 	else
 		r = sql_db_run(db, text, report);
 	sql_db_free(db);
@@ -446,22 +447,21 @@ static void sql_close(void *self)
 
 static const struct attar_option options[] = {
 	ATTAR_LIST(
-		T, events, 'e', "event", "EVENTS", "events that are tables", .complete = "event"),
+		T, events, 'e', "event", "EVENTS", "events to use as tables", .complete = "event"),
 	ATTAR_FLAG(T, graph, 'g', "call-graph",
-		"keep the stack of each event (implied by 'stack' in a query)"),
-	ATTAR_TEXT(T, query, 0, "query", "SQL", "statements, separated by semicolons"),
-	ATTAR_SIZE(T, window, 0, "window", "SIZE", "memory for events; the oldest ones are dropped",
-		.min = 1 << 20),
+		"store the stack of each event (implied by 'stack' in a query)"),
+	ATTAR_TEXT(T, query, 0, "query", "SQL", "SQL statements, separated by semicolons"),
+	ATTAR_SIZE(T, window, 0, "window", "SIZE",
+		"memory for events; beyond that, the oldest are dropped", .min = 1 << 20),
 	ATTAR_TIME(T, timeout, 0, "timeout", "TIME", "interrupt queries after this time",
 		.bare = 1000000000, .min = 1),
-	ATTAR_TEXT(T, output2, 0, "output2", "FILE", "also store the tables in a database file",
+	ATTAR_TEXT(T, output2, 0, "output2", "FILE", "also write the tables to a database file",
 		.complete = "file"),
 	ATTAR_FLAG(T, prompt, 0, "prompt",
 		"read queries from standard input; implied on a terminal without a query"),
-	ATTAR_FLAG(
-		T, explain, 0, "explain", "also show what the kernel filters and what SQLite does"),
-	ATTAR_FLAG(T, verify, 0, "verify", "compare the results with those of ordinary tables"),
-	{0}};
+	ATTAR_FLAG(T, explain, 0, "explain",
+		"also show filters of the kernel and query plans of SQLite"),
+	ATTAR_FLAG(T, verify, 0, "verify", "verify the results with ordinary tables"), {0}};
 
 static const struct attar_example examples[] = {
 	{"sql -e sched:sched_wakeup --query 'SELECT comm, count(*) FROM sched_wakeup GROUP BY 1'",
@@ -472,8 +472,7 @@ static const struct attar_example examples[] = {
 		"the most frequent system calls of each second"},
 	{"sql --input perf.data --output2 events.db",
 		"the events of a recording as a database for sqlite3"},
-	{"sql --input delay.db --query 'SELECT * FROM reports'",
-		"results that were stored with -o delay.db"},
+	{"sql --input delay.db --query 'SELECT * FROM reports'", "results stored with -o delay.db"},
 	{0}};
 
 const struct attar_profiler profiler_sql = {

@@ -7,7 +7,7 @@
 int sql_db_new(struct attar_run *run, const struct sql_db_opts *opts, struct sql_db **ret_db)
 {
 	return attar_fail(-EOPNOTSUPP, "this attar was built without SQLite" ATTAR_FIX
-				       "install libsqlite3-dev and build it again");
+				       "install libsqlite3-dev and rebuild attar");
 }
 
 struct sql_db *sql_db_free(struct sql_db *db)

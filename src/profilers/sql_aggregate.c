@@ -80,8 +80,8 @@ static int check_bytes(const struct sql_aggregate *a, size_t bytes)
 	if (bytes <= a->bytes_max)
 		return 0;
 	return attar_fail(-E2BIG,
-		"--query: more than %zu groups in statement %u: --window, which is %" PRIu64
-		" bytes, limits their memory",
+		"--query: more than %zu groups in statement %u: their memory is limited by "
+		"--window, which is %" PRIu64 " bytes",
 		a->n, a->number, a->bytes_max);
 }
 

@@ -277,7 +277,7 @@ static int refuse(struct sql_db *db, const char *query)
 		refused = "changing a table";
 	if (refused)
 		return attar_fail(-EINVAL,
-			"%s: %s is not allowed: queries only read (SELECT, WITH, EXPLAIN)",
+			"%s: %s is not allowed: queries are read-only (SELECT, WITH, EXPLAIN)",
 			what(db), refused);
 	point(db, query, place, sizeof(place));
 	if (!strncmp(message, "no such table", 13) || !strncmp(message, "no such column", 14)) {
@@ -591,7 +591,7 @@ static bool equal_cells(sqlite3_stmt *a, int i, sqlite3_stmt *b, int j)
 static int differ(unsigned long long row)
 {
 	return attar_fail(-EBADMSG,
-		"--verify: row %llu of the result differs from that of ordinary tables", row);
+		"--verify: row %llu of the result differs from the result of ordinary tables", row);
 }
 
 /*

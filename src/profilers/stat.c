@@ -72,7 +72,7 @@ static int stat_open(struct attar_run *run, void *self)
 		r = use_period(run, s);
 	if (r == 0 && s->line && !attar_run_interval(run))
 		r = attar_fail(-EINVAL,
-			"--line prints one line per interval, and there are none" ATTAR_FIX
+			"--line prints one line per interval, so it requires --interval" ATTAR_FIX
 			"add --interval");
 	if (r == 0 && s->repeat)
 		r = attar_run_repeat(run, s->repeat);
@@ -413,15 +413,15 @@ static const struct attar_example examples[] = {
 	{"stat -r 10 -- ./bench", "means and deviations of ten runs"},
 	{"stat -d 5s --per-cpu", "the whole system for five seconds, per CPU"},
 	{"stat -e '{cycles,instructions}:u,page-faults' -p 1234 -i 1s",
-		"one process, every second; the group makes the IPC exact"},
+		"one process, every second; the group counts both events at the same time"},
 	{"stat -e sched:sched_switch,irq:softirq_entry --period 10ms -d 1s",
-		"how events are distributed over time, in steps of 10 ms"},
+		"the distribution of events over time, in steps of 10 ms"},
 	{0}};
 
 const struct attar_profiler profiler_stat = {
 	.name = "stat",
 	.group = "Counting",
-	.summary = "how often events happen, and ratios between them: IPC, GHz, miss rates",
+	.summary = "counts of events and their ratios: IPC, GHz, miss rates",
 	.uses = ATTAR_USES_INPUT,
 	.needs = "perf events, whole system, hardware counters",
 	.self_size = sizeof(struct stat),

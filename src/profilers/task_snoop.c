@@ -197,14 +197,14 @@ static int execsnoop_report(
 }
 
 static const struct attar_option exec_options[] = {
-	ATTAR_FLAG(struct task_snoop, fails, 'x', "fails", "also print those that fail"),
+	ATTAR_FLAG(struct task_snoop, fails, 'x', "fails", "also print failed attempts"),
 	ATTAR_JOINED(struct task_snoop, name, 'n', "name", "NAMES",
 		"only these names, separated by commas; * and ? match"),
 	{0}};
 
 static const struct attar_example exec_examples[] = {
 	{"execsnoop", "every program that is started, until Ctrl-C"},
-	{"execsnoop -x -- make", "the programs that a command starts, or fails to"}, {0}};
+	{"execsnoop -x -- make", "the programs that a command starts or fails to start"}, {0}};
 
 const struct attar_profiler profiler_execsnoop = {
 	.name = "execsnoop",
@@ -486,19 +486,20 @@ static void exitsnoop_close(void *self)
 
 static const struct attar_option exit_options[] = {
 	ATTAR_FLAG(struct task_snoop, fails, 'x', "fails",
-		"only those that fail: with another status than 0, or by a signal"),
+		"only failures: a status other than 0, or killed by a signal"),
 	ATTAR_JOINED(struct task_snoop, name, 'n', "name", "NAMES",
 		"only these names, separated by commas; * and ? match"),
-	ATTAR_FLAG(struct task_snoop, threads, 0, "threads", "also threads of processes"), {0}};
+	ATTAR_FLAG(struct task_snoop, threads, 0, "threads", "also print each thread that exits"),
+	{0}};
 
 static const struct attar_example exit_examples[] = {
-	{"exitsnoop", "every process that ends, until Ctrl-C"},
-	{"exitsnoop -x", "those that fail or are killed"}, {0}};
+	{"exitsnoop", "every process that exits, until Ctrl-C"},
+	{"exitsnoop -x", "processes that fail or are killed"}, {0}};
 
 const struct attar_profiler profiler_exitsnoop = {
 	.name = "exitsnoop",
 	.group = "Processes",
-	.summary = "print each process that ends, with its age and exit status",
+	.summary = "print each process that exits, with its age and exit status",
 	.uses = ATTAR_USES_RINGS,
 	.needs = "perf events, whole system, tracefs!",
 	.self_size = sizeof(struct task_snoop),

@@ -454,29 +454,31 @@ static void task_state_close(void *self)
 #define OPTIONS struct task_state
 
 static const struct attar_option options[] = {
-	ATTAR_FLAG(OPTIONS, sleeping, 'S', "interruptible", "only sleeping (S)"),
-	ATTAR_FLAG(OPTIONS, uninterruptible, 'D', "uninterruptible", "only uninterruptible (D)"),
-	ATTAR_FLAG(OPTIONS, no_interruptible, 0, "no-interruptible", "all but sleeping (S)"),
-	ATTAR_FLAG(OPTIONS, per_thread, 0, "perins", "by thread"),
-	ATTAR_FLAG(OPTIONS, per_process, 0, "per-process", "by process"),
-	ATTAR_FLAG(OPTIONS, per_comm, 0, "per-comm", "by name"),
+	ATTAR_FLAG(OPTIONS, sleeping, 'S', "interruptible", "only interruptible sleeps (S)"),
+	ATTAR_FLAG(OPTIONS, uninterruptible, 'D', "uninterruptible",
+		"only uninterruptible sleeps (D)"),
+	ATTAR_FLAG(OPTIONS, no_interruptible, 0, "no-interruptible",
+		"all states except interruptible sleeps (S)"),
+	ATTAR_FLAG(OPTIONS, per_thread, 0, "perins", "show each thread"),
+	ATTAR_FLAG(OPTIONS, per_process, 0, "per-process", "show each process"),
+	ATTAR_FLAG(OPTIONS, per_comm, 0, "per-comm", "show each name"),
 	ATTAR_JOINED(OPTIONS, filter, 0, "filter", "NAMES",
 		"only threads with these names, separated by commas; * and ? match"),
 	ATTAR_TIME(OPTIONS, than, 0, "than", "TIME",
-		"print each segment that is longer: nanoseconds, or with a unit: 4ms", .bare = 1),
+		"print longer segments: nanoseconds, or with a unit: 4ms", .bare = 1),
 	ATTAR_FLAG(OPTIONS, graph, 'g', "call-graph",
-		"time not running by the stack at which the task was switched out"),
+		"show time not running by the stack at which the task was switched out"),
 	{0}};
 
 static const struct attar_example examples[] = {
-	{"task-state -i 1s", "what the tasks of the system do, each second"},
+	{"task-state -i 1s", "the states of all tasks of the system, each second"},
 	{"task-state --perins -- make", "each thread of a command"},
 	{"task-state -p 1234 -SD --than 20ms -g", "long sleeps of a process, with stacks"}, {0}};
 
 const struct attar_profiler profiler_task_state = {
 	.name = "task-state",
 	.group = "Scheduling",
-	.summary = "time of tasks running, waiting for a CPU, and sleeping",
+	.summary = "time that tasks run, wait for a CPU, and sleep",
 	.uses = ATTAR_USES_RINGS | ATTAR_GIVES_TREE | ATTAR_GIVES_SPANS,
 	.needs = "perf events, whole system, tracefs!",
 	.self_size = sizeof(struct task_state),

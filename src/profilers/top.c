@@ -192,7 +192,7 @@ static int learn(struct attar_run *run, struct top *top, uint32_t source)
 	set_plain(top, e);
 	if (r == 0 && e->print && !is_number(e->key))
 		return attar_fail(-EINVAL,
-			"'%s': printkey= formats a number, and the key is not one" ATTAR_FIX
+			"'%s': printkey= requires a key that is a number" ATTAR_FIX
 			"set key= to one number",
 			attar_run_source_name(run, source));
 	return r;
@@ -586,11 +586,11 @@ static const struct attar_option options[] = {
 		"count these events; attributes: key, comm, top-by, top-add, printkey, alias",
 		.complete = "event"),
 	ATTAR_TEXT(T, key, 'k', "key", "EXPR",
-		"count by this expression on the fields (default: by thread)"),
+		"count by the value of this expression on the fields (default: by thread)"),
 	ATTAR_FLAG(T, only_comm, 0, "only-comm", "count by name instead of key"), {0}};
 
 static const struct attar_example examples[] = {
-	{"top -e raw_syscalls:sys_enter -i 1s", "threads that make most system calls"},
+	{"top -e raw_syscalls:sys_enter -i 1s", "threads that make the most system calls"},
 	{"top -e raw_syscalls:sys_enter//key=id/printkey='syscall_name(key)'/ -- ls",
 		"system calls of a command"},
 	{"top -e 'sched:sched_stat_runtime//top-by=runtime/' --only-comm -i 1s",

@@ -230,11 +230,11 @@ static const struct attar_option options[] = {
 		.complete = "event"),
 	ATTAR_FLAG(struct trace, graph, 'g', "call-graph", "print the stack of each event"),
 	ATTAR_FLAG(struct trace, overwrite, 0, "overwrite",
-		"flight recorder: print only the newest events that the ring buffers (-m) hold, at "
-		"the end and on SIGUSR1"),
-	ATTAR_TEXT(struct trace, dump_when, 0, "dump-when", "FILTER",
-		"flight recorder: print them when an event passes this filter on its fields, and "
+		"flight recorder: print the newest events in the ring buffers (-m) at the end and "
 		"on SIGUSR1"),
+	ATTAR_TEXT(struct trace, dump_when, 0, "dump-when", "FILTER",
+		"flight recorder: print the newest events when an event passes this filter, and on "
+		"SIGUSR1"),
 	{0},
 };
 
@@ -247,18 +247,18 @@ static const struct attar_example examples[] = {
 	{"trace -e uprobe:malloc@libc.so.6 -g -- ls",
 		"each call of a library function, with its stack"},
 	{"trace -e sched:sched_switch --dump-when 'next_comm==\"bash\"' -m 16",
-		"the context switches before each one to a shell"},
+		"the context switches before each switch to a shell"},
 	{"trace -e page-faults -g -- true", "each page fault of a command, with its stack"},
 	{"trace -e 'sched:sched_switch,profile/-F 500 -g/' -p 1234",
-		"context switches of a process, and between them samples of what it does"},
-	{"trace -e sched:sched_switch help", "the fields of an event, and example commands"},
+		"context switches of a process, and samples of its code between them"},
+	{"trace -e sched:sched_switch help", "the fields of an event, and examples"},
 	{0},
 };
 
 const struct attar_profiler profiler_trace = {
 	.name = "trace",
 	.group = "Events",
-	.summary = "print events as they occur, in order of time, with their fields",
+	.summary = "print events with their fields as they occur, in time order",
 	.uses = ATTAR_TELLS_HOSTS | ATTAR_USES_STACKS | ATTAR_USES_RINGS | ATTAR_GIVES_TREE |
 		ATTAR_GIVES_SPANS,
 	.needs = "perf events, whole system, tracefs",

@@ -224,18 +224,18 @@ static void wall_defaults(void *self)
 
 static const struct attar_option options[] = {
 	ATTAR_SWITCH(struct wall, with_waker, "waker",
-		"show on a time line what woke up each thread, and its stack (default)"),
+		"show wakers and their stacks on time lines (default)"),
 	{0}};
 
 static const struct attar_example examples[] = {
 	{"wall -p 1234 --duration 10s -o wall.html",
-		"what a process does, as a flame graph and a time line"},
+		"the activity of a process, as a flame graph and a time line"},
 	{"wall -- make", "all threads of a command"}, {0}};
 
 const struct attar_profiler profiler_wall = {
 	.name = "wall",
 	.group = "Scheduling",
-	.summary = "what threads do all the time: running, waiting for a CPU, blocked, idle",
+	.summary = "what threads do, on and off the CPU: running, waiting for a CPU, blocked, idle",
 	.uses = ATTAR_USES_SAMPLING | ATTAR_USES_RINGS | ATTAR_USES_STACKS | ATTAR_GIVES_TREE |
 		ATTAR_GIVES_SPANS | ATTAR_GIVES_STATES,
 	.needs = "perf events, whole system, tracefs!",

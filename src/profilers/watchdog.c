@@ -216,21 +216,22 @@ static const struct attar_option options[] = {
 	ATTAR_COUNT(struct watchdog, freq, 'F', "freq", "HZ",
 		"check each CPU this many times per second (default 10)", .min = 1, .max = 10000),
 	ATTAR_TIME(struct watchdog, than, 0, "than", "TIME",
-		"report CPUs that are stuck for longer: nanoseconds, or with a unit (default half "
+		"report CPUs that are stuck longer than this: nanoseconds, or with a unit (default "
+		"half "
 		"of the kernel's limits)",
 		.bare = 1),
-	ATTAR_FLAG(struct watchdog, graph, 'g', "call-graph", "with the stacks of soft lockups"),
+	ATTAR_FLAG(struct watchdog, graph, 'g', "call-graph", "show the stacks of soft lockups"),
 	{0}};
 
 static const struct attar_example examples[] = {
-	{"watchdog -F 1 -g", "CPUs that the kernel is going to report as locked up"},
+	{"watchdog -F 1 -g", "CPUs that the kernel is about to report as locked up"},
 	{"watchdog --than 500ms -g", "kernel code that keeps a CPU for more than half a second"},
 	{0}};
 
 const struct attar_profiler profiler_watchdog = {
 	.name = "watchdog",
 	.group = "Interrupts and timers",
-	.summary = "predict soft and hard lockups before the kernel reports them",
+	.summary = "report CPUs that are about to lock up, before the kernel does",
 	.uses = ATTAR_USES_RINGS,
 	.needs = "perf events, whole system!",
 	.self_size = sizeof(struct watchdog),

@@ -585,9 +585,8 @@ static int open_clickhouse(struct attar_renderer *r)
 		return base_oom();
 	e = clickhouse_url_parse(r->address, &url);
 	if (e == 0 && (url.from || url.to || url.profiler))
-		e = attar_fail(-EINVAL,
-			"the parameters from, to and profiler of ClickHouse are those of 'attar "
-			"diff'");
+		e = attar_fail(-EINVAL, "the parameters from, to and profiler of ClickHouse are "
+					"only for 'attar diff'");
 	if (e < 0) {
 		clickhouse_url_done(&url);
 		return e;

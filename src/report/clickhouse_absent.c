@@ -7,7 +7,7 @@ static int open_database(struct attar_renderer *r)
 {
 	return attar_fail(-EINVAL,
 		"ClickHouse is not available: this attar was built without libcurl or "
-		"zlib" ATTAR_FIX "install libcurl4-openssl-dev and zlib1g-dev, and build it again");
+		"zlib" ATTAR_FIX "install libcurl4-openssl-dev and zlib1g-dev, and rebuild attar");
 }
 
 int clickhouse_read(

@@ -127,7 +127,7 @@ static int take_report(struct reader *r, void *ctx, const struct field *fields)
 	}
 	if (r->profiler && strcmp(r->profiler, profiler) != 0)
 		return attar_fail(-EINVAL,
-			"it has reports of '%s' and of '%s'" ATTAR_FIX
+			"it contains reports of '%s' and '%s'" ATTAR_FIX
 			"choose one with profiler=NAME",
 			CLIP(r->profiler), CLIP(profiler));
 	r->profiler = profiler;
@@ -496,7 +496,7 @@ static int read_reports(struct reader *r)
 	if (e == 0 && has)
 		e = each_row(r, buf_text(&query), 6, NULL, take_report);
 	if (e == 0 && !r->reports.n)
-		e = attar_fail(-EBADMSG, "no reports of this time are stored");
+		e = attar_fail(-EBADMSG, "no reports in this range of time");
 	return e;
 }
 
@@ -535,8 +535,8 @@ static int read_all(struct reader *r, const char *address)
 	int e = clickhouse_url_parse(address, &r->url);
 
 	if (e == 0 && !r->url.from)
-		e = attar_fail(-EINVAL, "the address has no range of time" ATTAR_FIX
-					"add ?from=TIME, the begin of what is to be compared");
+		e = attar_fail(
+			-EINVAL, "the address has no range of time" ATTAR_FIX "add ?from=TIME");
 	if (e == 0 && !r->url.to)
 		r->url.to = (uint64_t)DAYS_MAX * 86400 * NS;
 	if (e == 0)
@@ -578,7 +578,7 @@ int clickhouse_read(
 		if (e == 0 && (*report)->fault)
 			e = (*report)->error == -ENOMEM
 				    ? base_oom()
-				    : attar_fail(-EBADMSG, "what %s returned is no report: %s",
+				    : attar_fail(-EBADMSG, "%s did not return a report: %s",
 					      r.url.name, (*report)->fault);
 	vec_each (&r.reports, report) {
 		if (e == 0)

@@ -187,8 +187,7 @@ static void count_damaged(struct sender *s)
 	if (!files)
 		return;
 	buf_printf(&text,
-		"%s: %llu damaged files of the spool %s were removed, with %llu rows that are "
-		"known of",
+		"%s: %llu damaged files of the spool %s were removed, with at least %llu rows",
 		s->url.name, (unsigned long long)files, spool_path(s->spool),
 		(unsigned long long)rows);
 	pthread_mutex_lock(&s->lock);
@@ -199,8 +198,7 @@ static void count_damaged(struct sender *s)
 /* Takes over the batch. */
 static void spool_batch(struct sender *s, struct batch *batch)
 {
-	int e = s->spool ? spool_put(s->spool, batch)
-			 : attar_fail(-ENOENT, "there is no spool for them");
+	int e = s->spool ? spool_put(s->spool, batch) : attar_fail(-ENOENT, "there is no spool");
 
 	pthread_mutex_lock(&s->lock);
 	if (e < 0) {
@@ -261,13 +259,13 @@ static int query_stored(struct sender *s, const struct batch *batch, uint64_t *r
 	if (e < 0)
 		return e;
 	if (strtoull(buf_text(&answer), &end, 10) || end == buf_text(&answer) || *end != '\t')
-		return attar_fail(TRANSPORT_UNKNOWN, "the server still stores a batch");
+		return attar_fail(TRANSPORT_UNKNOWN, "the server is still storing a batch");
 	if (isdigit((unsigned char)*++end))
 		*ret_rows = strtoull(end, &end, 10);
 	return strcmp(end, "\n") == 0 && isdigit((unsigned char)end[-1])
 		       ? 0
-		       : attar_fail(
-				 TRANSPORT_UNKNOWN, "the server did not answer as ClickHouse does");
+		       : attar_fail(TRANSPORT_UNKNOWN,
+				 "the response of the server is not one of ClickHouse");
 }
 
 /* Frees a batch of which so many rows are stored, and the others dropped. */

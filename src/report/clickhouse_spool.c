@@ -62,7 +62,7 @@ static int default_path(struct buf *path)
 		buf_printf(path, "%s/.local/state/attar", home);
 	else
 		return attar_fail(-EINVAL,
-			"there is no directory for rows that wait for the server" ATTAR_FIX
+			"no directory is known for rows that wait for the server" ATTAR_FIX
 			"set XDG_STATE_HOME, or use ?spool=DIRECTORY");
 	return 0;
 }
@@ -94,8 +94,8 @@ static int check_owner(const struct spool *spool)
 		return attar_fail(-EIO, "cannot read '%s': %s", CLIP(spool->path), strerror(errno));
 	if (st.st_uid != geteuid() || st.st_mode & 077)
 		return attar_fail(-EIO,
-			"the spool '%s' is also accessible to others" ATTAR_FIX
-			"use a directory of your own, ?spool=DIRECTORY, or chmod 700",
+			"the spool '%s' is accessible to other users" ATTAR_FIX
+			"use another directory (?spool=DIRECTORY), or chmod 700",
 			CLIP(spool->path));
 	return 0;
 }

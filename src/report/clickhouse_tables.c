@@ -143,7 +143,7 @@ int tables_check(struct tables *t, struct transport *transport)
 	version = strtoul(buf_text(&answer), &end, 10);
 	if (end == buf_text(&answer) || strcmp(end, "\n") != 0)
 		return attar_fail(
-			TRANSPORT_UNKNOWN, "the server did not answer as ClickHouse does");
+			TRANSPORT_UNKNOWN, "the response of the server is not one of ClickHouse");
 	if (version > TABLES_VERSION)
 		return attar_fail(TRANSPORT_REFUSED,
 			"the tables have version %lu, and this attar writes version %d" ATTAR_FIX

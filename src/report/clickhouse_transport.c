@@ -138,7 +138,8 @@ static int add_headers(struct transport *t)
 
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
 		if (strpbrk(texts[i], "\r\n"))
-			return attar_fail(-EINVAL, "ClickHouse: user and password are one line");
+			return attar_fail(-EINVAL,
+				"ClickHouse: user and password must not contain line breaks");
 	if (*t->url->user)
 		e = add_header(t, "X-ClickHouse-User", t->url->user);
 	if (e == 0 && *t->url->password)
@@ -246,7 +247,7 @@ static int refused(struct transport *t, long status)
 	t->exception = 0;
 	if (sscanf(text, "Code: %u", &t->exception) != 1)
 		return attar_fail(TRANSPORT_REFUSED,
-			"'%s' answered with status %ld, and not as ClickHouse does", t->url->base,
+			"'%s' responded with status %ld, but is not ClickHouse", t->url->base,
 			status);
 	text = found ? found + strlen(mark) : text;
 	end = strstr(text, ", e.what()");
@@ -254,7 +255,8 @@ static int refused(struct transport *t, long status)
 	switch (t->exception) {
 	case 81: /* UNKNOWN_DATABASE */
 		return attar_fail(TRANSPORT_REFUSED,
-			"there is no database '%s' on %s" ATTAR_FIX "create it, CREATE DATABASE %s",
+			"database '%s' does not exist on %s" ATTAR_FIX
+			"create it, CREATE DATABASE %s",
 			t->url->database, t->url->base, t->url->database);
 	case 192: /* UNKNOWN_USER */
 	case 193: /* WRONG_PASSWORD */
@@ -275,14 +277,15 @@ static int failed(struct transport *t, CURLcode code)
 
 	if (t->is_too_long && t->answer_max > ANSWER_MAX)
 		return attar_fail(TRANSPORT_UNKNOWN,
-			"%s answers with more than %zu MiB" ATTAR_FIX "choose a shorter time",
+			"the response of %s exceeds %zu MiB" ATTAR_FIX
+			"choose a shorter range of time",
 			t->url->base, t->answer_max >> 20);
 	if (code == CURLE_COULDNT_CONNECT || code == CURLE_COULDNT_RESOLVE_HOST)
-		return attar_fail(TRANSPORT_AWAY, "no connection to %s: %s", t->url->base, text);
+		return attar_fail(TRANSPORT_AWAY, "cannot connect to %s: %s", t->url->base, text);
 	if (code == CURLE_OPERATION_TIMEDOUT || code == CURLE_ABORTED_BY_CALLBACK)
-		return attar_fail(TRANSPORT_UNKNOWN, "%s did not answer in time", t->url->base);
-	return attar_fail(
-		TRANSPORT_UNKNOWN, "%s did not answer as ClickHouse does: %s", t->url->base, text);
+		return attar_fail(TRANSPORT_UNKNOWN, "%s did not respond in time", t->url->base);
+	return attar_fail(TRANSPORT_UNKNOWN, "the response of %s is not one of ClickHouse: %s",
+		t->url->base, text);
 }
 
 static int set_address(struct transport *t, uint64_t id)

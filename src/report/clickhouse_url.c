@@ -142,9 +142,9 @@ static int set_parameters(struct clickhouse_url *url, const char *text)
 
 static int fail_password(void)
 {
-	return attar_fail(-EINVAL,
-		"the address of ClickHouse has a password, which all users can see in the list of "
-		"processes" ATTAR_FIX "set CLICKHOUSE_PASSWORD, or use ?password_file=FILE");
+	return attar_fail(-EINVAL, "the address of ClickHouse contains a password, which all users "
+				   "can see in the list of processes" ATTAR_FIX
+				   "set CLICKHOUSE_PASSWORD, or use ?password_file=FILE");
 }
 
 /* What is before an '@' can be a password, which is not printed. */
@@ -155,7 +155,7 @@ static int fail(const char *text)
 	if (colon && strchr(colon, '@'))
 		return fail_password();
 	return attar_fail(-EINVAL,
-		"'%s' is not an address of ClickHouse" ATTAR_FIX
+		"'%s' is not a ClickHouse address" ATTAR_FIX
 		"use clickhouse://USER@HOST:8123/DATABASE",
 		CLIP(text));
 }
@@ -229,6 +229,6 @@ int clickhouse_url_parse(const char *text, struct clickhouse_url *ret)
 	if (e == 0)
 		e = split(ret, text);
 	if (e == 0 && !ret->timeout_ns)
-		e = attar_fail(-EINVAL, "parameter 'timeout': it must be longer than 0");
+		e = attar_fail(-EINVAL, "parameter 'timeout': must not be 0");
 	return e;
 }

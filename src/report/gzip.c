@@ -47,7 +47,7 @@ int gzip(struct buf *out, const void *bytes, size_t n)
 {
 	return attar_fail(-EOPNOTSUPP,
 		"compressed output is not available: this attar was built without zlib" ATTAR_FIX
-		"install zlib1g-dev, and build it again");
+		"install zlib1g-dev and rebuild attar");
 }
 
 #endif

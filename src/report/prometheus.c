@@ -42,24 +42,24 @@ static void draw_notes(struct attar_renderer *r, const struct attar_report *repo
 	const struct counters *t = &((struct metrics *)r->state)->totals;
 
 	draw_counter(r, "attar_reports", "Reports since the start.", t->reports);
-	draw_gauge(r, "attar_report_time_seconds", "When the newest report ended, since 1970.",
+	draw_gauge(r, "attar_report_time_seconds", "End of the newest report, since 1970.",
 		(double)report->time * 1e-9, ATTAR_UNIT_NS);
-	draw_gauge(r, "attar_interval_seconds", "The time that the newest report covers.",
+	draw_gauge(r, "attar_interval_seconds", "Duration of the newest report.",
 		(double)report->interval_ns * 1e-9, ATTAR_UNIT_NS);
 	if (!report->has_notes)
 		return;
 	draw_counter(r, "attar_events_seen", "Events that reached the profiler.", t->seen);
-	draw_counter(r, "attar_events_lost", "Events that the kernel could not store.", t->lost);
+	draw_counter(r, "attar_events_lost", "Events that the kernel dropped.", t->lost);
 	draw_counter(r, "attar_events_missing",
 		"Events that the kernel counted but did not deliver.", t->missing);
 	draw_counter(r, "attar_side_band_lost", "Lost records of names and mappings.",
 		t->lost_side_band);
 	draw_counter(
-		r, "attar_throttled", "How often the kernel throttled an event.", t->throttled);
+		r, "attar_throttled", "Times that the kernel throttled an event.", t->throttled);
 	if (isfinite(report->notes.self_cpu))
 		draw_gauge(r, "attar_self_cpu_ratio", "CPU time of attar, as a share of one CPU.",
 			report->notes.self_cpu, ATTAR_UNIT_PERCENT);
-	draw_gauge(r, "attar_self_memory_bytes", "The most memory that attar has used.",
+	draw_gauge(r, "attar_self_memory_bytes", "Peak resident memory of attar.",
 		(double)report->notes.self_rss, ATTAR_UNIT_BYTES);
 }
 
@@ -71,7 +71,7 @@ static void draw_info(struct attar_renderer *r, const struct attar_report *repor
 	metrics_add_label(&labels, "profiler", report_text(report, report->profiler));
 	metrics_add_label(&labels, "version", ATTAR_VERSION);
 	metrics_add_head(r, open ? "attar" : "attar_info", open ? "info" : "gauge",
-		"The profiler that is running.", ATTAR_UNIT_COUNT);
+		"The profiler and its version.", ATTAR_UNIT_COUNT);
 	metrics_add_sample(&r->out, "attar_info", &labels, 1);
 }
 

@@ -135,7 +135,7 @@ static void draw_column(struct attar_renderer *r, const struct table *t, size_t 
 	bool changed;
 
 	metrics_add_name(&name, s->report, section_text(s, s->name), title, c->unit);
-	buf_printf(&help, "Of the newest interval: %s of %s.", title, section_text(s, s->name));
+	buf_printf(&help, "Newest interval: %s of %s.", title, section_text(s, s->name));
 	changed = metrics_make_unique(r->state, &name);
 	metrics_add_head(
 		r, buf_text(&name), "gauge", buf_text(&help), changed ? ATTAR_UNIT_COUNT : c->unit);

@@ -245,10 +245,10 @@ int attar_renderer_draw(struct attar_renderer *r, const struct attar_report *rep
 	int n;
 
 	if (report->fault)
-		return attar_fail(report->error, "the report is not complete: %s", report->fault);
+		return attar_fail(report->error, "the report is incomplete: %s", report->fault);
 	if (r->format->sink.whole_run && r->drawn)
 		return attar_fail(-EINVAL,
-			"%s output holds the report of one whole run and was already drawn",
+			"%s output has a single report of the whole run, which was already written",
 			r->format->sink.name);
 	c = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
 	if (!c)
@@ -278,7 +278,7 @@ int attar_renderer_draw_noted(struct attar_renderer *r, const struct attar_repor
 int render_no_stacks(const struct attar_renderer *r, const struct attar_report *report)
 {
 	return attar_fail(-EINVAL,
-		"%s output needs call stacks, and '%s' recorded none" ATTAR_FIX "try -g",
+		"%s output needs call stacks, but '%s' recorded none" ATTAR_FIX "try -g",
 		r->format->sink.name, CLIP(report_text(report, report->profiler)));
 }
 

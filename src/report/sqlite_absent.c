@@ -6,7 +6,7 @@ static int draw(struct attar_renderer *r, const struct attar_report *report)
 {
 	return attar_fail(-EINVAL,
 		"databases are not available: this attar was built without SQLite" ATTAR_FIX
-		"install libsqlite3-dev, and build it again");
+		"install libsqlite3-dev and rebuild attar");
 }
 
 const struct render_format render_sqlite = {

@@ -9,7 +9,7 @@ int sqlite_open_input(const char *path, struct sqlite3 **ret_db)
 {
 	return attar_fail(-EOPNOTSUPP,
 		"cannot read the database '%s': this attar was built without SQLite" ATTAR_FIX
-		"install libsqlite3-dev and build it again",
+		"install libsqlite3-dev and rebuild attar",
 		CLIP(path));
 }
 

@@ -63,7 +63,8 @@ static int check_table(const struct reader *r, const char *name)
 	if (found == SQLITE_ROW)
 		return 0;
 	return attar_fail(-EBADMSG,
-		"the database has no table '%s': it is not one of attar -o, or of an older version",
+		"the database has no table '%s': it was not written by 'attar -o', or by an older "
+		"version",
 		CLIP(name));
 }
 
@@ -346,7 +347,7 @@ static int give(struct reader *r, int e, int (*take)(void *, struct attar_report
 		if (e == 0 && report->error == -ENOMEM)
 			e = base_oom();
 		else if (e == 0 && report->fault)
-			e = attar_fail(-EBADMSG, "it is damaged: %s", report->fault);
+			e = attar_fail(-EBADMSG, "it is corrupted: %s", report->fault);
 		if (e == 0)
 			e = MIN(take(ctx, report), 0);
 		else

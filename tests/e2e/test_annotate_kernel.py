@@ -121,7 +121,7 @@ def test_vmlinux_of_another_kernel(tmp_path, monkeypatch):
     make_vmlinux(tmp_path / 'work', debug / f'boot/vmlinux-{release}', start - stext)
     report = annotate(debug, name)
     said = remarks(report)
-    assert f'the source lines of {name} are not known: no vmlinux' in said
+    assert f'the source lines of {name} are unknown: no vmlinux' in said
     assert f'/usr/lib/debug/boot/vmlinux-{release}' in said
     assert all(row['line'] is None for row in scripts.rows(report, f'instructions of {name}'))
     if not Path('/proc/kcore').exists():
@@ -193,4 +193,4 @@ def test_lines_of_a_module(tmp_path):
              for file in files for row in scripts.rows(report, file)}
     [function] = scripts.rows(report, 'functions')
     assert lines['turns.c', line_of('the hot line')] > 0.7 * function['samples'] > 50
-    assert sum(lines.values()) == function['samples'] and 'not known' not in remarks(report)
+    assert sum(lines.values()) == function['samples'] and 'are unknown' not in remarks(report)

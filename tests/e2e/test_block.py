@@ -166,7 +166,7 @@ def test_losses_and_requests_from_before(script):
     assert any('events were lost' in r for r in found['remarks'])
     end = READ.strip().splitlines()[-1] + '\n'
     found = reports('blktrace', '--input', script(end))[-1]
-    assert any('had begun before the measurement, or unseen: 1' in r for r in found['remarks'])
+    assert any('whose start was missed, or before the measurement: 1' in r for r in found['remarks'])
 
 
 @pytest.mark.parametrize('device, sentence', [

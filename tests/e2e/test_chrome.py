@@ -155,5 +155,5 @@ def test_nested_functions(tmp_path):
 def test_profilers_without_times(tmp_path):
     done = run('stat', '-o', 'x.trace.json', '-d', '1', cwd=tmp_path)
     assert done.returncode == 2
-    assert "times of single pairs, states or events, which 'attar stat'" in done.stderr
+    assert "needs time lines, which 'attar stat'" in done.stderr
     assert not list(tmp_path.iterdir())

@@ -68,19 +68,19 @@ def test_services_and_profilers_are_distinguished(stored):
     stored('histograms', service='bank')
     done = run('diff', *ranges)
     assert done.returncode != 0
-    assert "it has reports of 'profile' and of 'runqlat'" in done.stderr \
-        or "it has reports of 'runqlat' and of 'profile'" in done.stderr
+    assert "it contains reports of 'profile' and 'runqlat'" in done.stderr \
+        or "it contains reports of 'runqlat' and 'profile'" in done.stderr
     assert differences(*(f'{r}&profiler=profile' for r in ranges)) == differences(*paths)
     assert differences(*(f'{r}&service=shop' for r in ranges)) == differences(*paths)
     done = run('diff', *(f"{r}&service=it's" for r in ranges))
     assert done.returncode != 0
-    assert 'no reports of this time are stored' in done.stderr
+    assert 'no reports in this range of time' in done.stderr
 
 
 @pytest.mark.parametrize('parameters, reason', [
     ('', 'add ?from=TIME'),
     ('&from=yesterday', "'yesterday' is not a time"),
-    ('&from=1&to=5', 'no reports of this time are stored'),
+    ('&from=1&to=5', 'no reports in this range of time'),
 ], ids=['none', 'no time', 'empty'])
 def test_ranges_that_cannot_be_read(server, tmp_path, parameters, reason):  # noqa: F811
     where = server.url(tmp_path / 'spool') + parameters

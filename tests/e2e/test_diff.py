@@ -57,7 +57,7 @@ def test_shares(tmp_path):
                         rel_tol=1e-6)
     count = {row['symbol']: row for row in found['functions: samples']}['light']
     assert math.isclose(count['change'], 100 * (260 - 300) / 300)
-    assert remarks[2] == 'changes that are significant with a confidence of 99%: 0'
+    assert remarks[2] == 'significant changes, with a confidence of at least 99%:  0'
 
 
 @pytest.mark.quick
@@ -224,7 +224,7 @@ def test_rates_are_not_judged_as_counts(tmp_path):
     assert [row['confidence'] for row in found['counts: ratio']] == [None] * 3
     confidence = {row['event']: row['confidence'] for row in found['counts: value']}
     assert confidence['page-faults'] == 0 and confidence['calls'] > 99.9
-    assert 'changes that are significant with a confidence of 99%: 1' in remarks
+    assert 'significant changes, with a confidence of at least 99%:  1' in remarks
 
 
 @pytest.mark.parametrize('kind', ['reports', 'recording'])
@@ -253,15 +253,15 @@ def test_other_outputs(tmp_path):
 
 
 @pytest.mark.parametrize('words, sentence', [
-    ([], 'diff needs two results: attar diff BEFORE AFTER'),
-    (['a', 'b', 'c'], "diff compares two results, and 'c' is a third one"),
+    ([], 'diff requires two results: attar diff BEFORE AFTER'),
+    (['a', 'b', 'c'], "diff compares two results, but 'c' is a third one"),
     (['--fail-above', 'much', 'a', 'b'], "--fail-above: 'much' is not a percentage"),
     (['--fail-above'], '--fail-above needs a value'),
     (['--fast', 'a', 'b'], "no such option '--fast': 'attar help diff' lists them"),
     (['-o', 'x.pdf', 'a', 'b'], "-o: the extension of 'x.pdf' does not name a format"),
     (['/no/such', '/no/such'], "cannot read '/no/such': "),
     (['/dev/null', '/dev/null'],
-     "cannot read '/dev/null': it has no table, histogram or call tree to compare"),
+     "cannot read '/dev/null': it has no table, histogram or call tree"),
     (['/etc/passwd', '/etc/passwd'], "cannot read '/etc/passwd': line 1: it is not a report of "
                                      'attar in JSON (schema attar/1)'),
 ])

@@ -234,8 +234,8 @@ def test_path_of_attar_is_quoted(hosts, tmp_path):  # noqa: F811
 @pytest.mark.parametrize('args, message', [
     (['profile'], 'needs hosts'),
     (['-H', 'one'], 'needs a profiler'),
-    (['-H', '-oProxyCommand=x', 'profile'], 'not the name of a host'),
-    (['-H', 'one,,two', 'profile'], 'not the name of a host'),
+    (['-H', '-oProxyCommand=x', 'profile'], 'is not a host name'),
+    (['-H', 'one,,two', 'profile'], 'is not a host name'),
     (['-H', 'a b', 'profile'], 'blank'),
     (['-H', 'one,one', 'profile'], 'twice'),
     (['-H', 'one', '--frob', 'profile'], "no such option '--frob'"),

@@ -66,8 +66,8 @@ def test_symbols(tmp_path):
 
 
 @pytest.mark.parametrize('args, status, sentence', [
-    ([], 2, 'kcore needs an address: '),
-    (['0x1', 'x'], 2, "'x' is not a number of values"),
+    ([], 2, 'kcore requires an address: '),
+    (['0x1', 'x'], 2, "the number of values must be 1 to "),
     (['0x1', '--nope'], 2, "no such option '--nope'"),
     (['--file', '/nonexistent', '0x1'], 1, 'cannot read /nonexistent'),
 ])

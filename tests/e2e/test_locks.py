@@ -86,7 +86,7 @@ def test_mutex_of_known_times():
 @pytest.mark.quick
 def test_profilers_are_grouped_by_question():
     listed, overview = run('list', 'profilers').stdout, run().stdout
-    assert 'CPU: where does the CPU time go?\n  annotate' in listed
+    assert 'CPU: where is CPU time spent?\n  annotate' in listed
     assert listed in overview
     names = run('list', '-n', 'profilers')
     for name in ('locks', 'offcpu', 'opensnoop', 'trace'):

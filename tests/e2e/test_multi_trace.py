@@ -371,7 +371,7 @@ def test_detail_of_long_pairs_only(recording):
     (['--impl', 'syscalls', '-e', 'sched:sched_switch', '-e', 'raw_syscalls:sys_exit'],
      "'sched:sched_switch' has no field"),
     (['--impl', 'syscalls', '-k', 'id'], 'conflicts with -k'),
-    (['--impl', 'syscalls', '--detail'], 'only --impl delay has --detail'),
+    (['--impl', 'syscalls', '--detail'], '--detail requires --impl delay'),
     (['-e', 'sched:sched_switch', '-e', 'sched:sched_wakeup', '--detail=samebus'],
      "'samebus' is not one of -TIME, +TIME, samecpu"),
     (['--impl', 'syscalls', '--cycle'], 'conflicts with --cycle'),

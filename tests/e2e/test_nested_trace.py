@@ -87,7 +87,7 @@ def test_missing_and_lost_events(tmp_path):
     found = of_script(tmp_path, text, 'nested-trace', *EVENTS)
     assert tree(found) == [(0, 'a', 1)]
     assert {'1 calls have not returned yet', '2 exits have no entry: it was before the start, '
-            'or not seen', '1 calls have no exit: the calls around them have returned',
+            'or missed', '1 calls have no exit: their callers have returned',
             '1 calls were dropped, because events were lost meanwhile'} <= set(found['remarks'])
 
 
@@ -132,7 +132,7 @@ def test_three_functions_of_a_program():
 @pytest.mark.usefixtures('root')
 @pytest.mark.parametrize('args, sentence', [
     ([], 'nested-trace needs an entry and an exit'),
-    (['-e', 'irq:softirq_entry'], 'has 1 events: an entry and an exit are needed'),
+    (['-e', 'irq:softirq_entry'], 'has 1 events: give an entry and an exit'),
     (['-e', 'irq:softirq_entry,irq:softirq_exit', '--impl', 'pair'],
      "'pair' is not one of delay, call, call-delay"),
     (['-e', 'irq:softirq_entry,irq:softirq_exit', '-k', 'foo'], "variable 'foo'"),

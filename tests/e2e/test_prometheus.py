@@ -240,18 +240,18 @@ def test_tls(root, listening, tmp_path):
 
 @pytest.mark.parametrize('words, status, sentence', [
     (['--listen', '0'], 2,
-     '--listen shows the results of intervals: add -i TIME, for example -i 10s'),
+     '--listen requires intervals:  add -i TIME, for example -i 10s'),
     (['-i', '1s', '--listen', 'http'], 2,
      "--listen: 'http' is not PORT, ADDRESS:PORT or [ADDRESS]:PORT"),
     (['-i', '1s', '--listen', '127.0.0.1:99999'], 2,
      "--listen: '127.0.0.1:99999' is not PORT, ADDRESS:PORT or [ADDRESS]:PORT"),
     (['-i', '1s', '--listen', '0.0.0.0:0'], 2,
-     "--listen: '0.0.0.0:0' can be reached from other computers: use TLS (--listen-cert, "
-     '--listen-key) and --listen-token-file, or allow all users to read it (--insecure)'),
+     "--listen: '0.0.0.0:0' can be reached from other machines: use TLS (--listen-cert, "
+     '--listen-key) and --listen-token-file, or let everybody read the results (--insecure)'),
     (['-i', '1s', '--listen', '0', '--listen-cert', 'x'], 2,
      'TLS needs a certificate and its key: give both --listen-cert FILE and --listen-key FILE'),
     (['-i', '1s', '--insecure'], 2,
-     '--listen-token-file, --listen-cert, --listen-key and --insecure are for --listen '
+     '--listen-token-file, --listen-cert, --listen-key and --insecure require --listen '
      'ADDRESS:PORT'),
     (['-i', '1s', '--listen', '0', '--listen-token-file', '/no/such'], 1,
      "--listen-token-file: cannot open /no/such: No such file or directory"),
@@ -261,7 +261,7 @@ def test_tls(root, listening, tmp_path):
      '--listen-cert and --listen-key: the file is empty'),
     (['-i', '1s', '--listen', '0', '--listen-cert', '/etc/passwd', '--listen-key', '/etc/passwd'],
      1, '--listen: the server did not start: check that the certificate and the key are valid PEM '
-     'files, and that the key is that of the certificate'),
+     'files, and that the key belongs to the certificate'),
 ])
 def test_refusals(words, status, sentence):
     done = run('profile', *words, '-d', '1s')
@@ -275,7 +275,7 @@ def test_port_in_use():
         done = run('profile', '-i', '1s', '--listen', address, '-d', '1s')
     assert done.returncode == 1
     assert done.stderr == (f"attar: --listen: the port of '{address}' is in use: choose another "
-                           'one, or end the program that uses it\n')
+                           'port, or stop the program that uses it\n')
 
 
 def test_all_users_may_read_with_insecure(root, listening):

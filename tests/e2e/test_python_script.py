@@ -183,7 +183,7 @@ def test_a_script_with_an_interpreter_line(tmp_path):
     (['--input', 'test.script', '/nowhere.py'], 2, "there is no script or module '/nowhere.py'"),
     (['--input', 'test.script', 'nowhere'], 2, "there is no script or module 'nowhere'"),
     (['--input', '/nowhere', 'good.py'], 1, '/nowhere'),
-    (['--input', 'test.script', 'good.py', '--'], 2, "a command is expected after '--'"),
+    (['--input', 'test.script', 'good.py', '--'], 2, "expected a command after '--'"),
     (['--input', 'test.script', 'empty.py'], 2,
      'the script has no function for the events: define'),
     (['--input', 'test.script', 'typo.py'], 0,

@@ -170,7 +170,7 @@ def test_events_out_of_order_are_counted(tmp_path):
     assert [(r['cpu'], r['events'], r['out of order']) for r in rows(report, 'events')] == [
         (0, 10, 0), (1, 2, 2)]
     assert report['remarks'][:2] == [
-        'the event that was most out of order was 0.390 us older than one before it',
+        'the maximum delay of an event that was out of order was 0.390 us',
         '2 records arrived after newer ones had been delivered, and got the time of these']
 
 

@@ -334,7 +334,7 @@ def test_many_groups_are_limited_by_the_window(tmp_path):
     assert found == [[i, 1] for i in range(30000)]
     ended = run('sql', '--input', path, '--window', '1M', '--query', text)
     assert ended.returncode == 1
-    assert 'groups in statement 1: --window, which is 1048576 bytes' in ended.stderr
+    assert 'groups in statement 1: their memory is limited by --window, which is 1048576 bytes' in ended.stderr
 
 
 def test_groups_of_each_interval(tmp_path):
@@ -360,8 +360,8 @@ def test_largest_unsigned_numbers_are_negative_in_sql(tmp_path):
 def test_verify_fails_if_results_differ(script):
     ended = run('sql', '--input', script, '--verify', '--query', 'SELECT random()')
     assert ended.returncode == 1
-    assert ended.stderr == ('attar: --verify: row 1 of the result differs from that of ordinary '
-                            'tables\n')
+    assert ended.stderr == ('attar: --verify: row 1 of the result differs from the result of '
+                            'ordinary tables\n')
 
 
 def test_all_columns_with_others(script):
@@ -439,7 +439,7 @@ def test_prompt(script, tmp_path):
 @pytest.mark.parametrize('text, words', [
     ('SELEC 1;\nSELECT 1;\n', 'attar: query: near "SELEC": syntax error\n    SELEC 1;\n    ^\n'),
     ('DELETE FROM sched_wakeup;', 'attar: query: changing a table is not allowed'),
-    ('.foo\n', "attar: there is no command '.foo'; there are .tables, .schema and .quit\n")])
+    ('.foo\n', "attar: unknown command '.foo': the commands are .tables, .schema and .quit\n")])
 def test_the_first_error_ends_a_prompt_without_terminal(script, tmp_path, text, words):
     ended = prompt(tmp_path, script, text)
     assert ended.returncode == 2

@@ -161,9 +161,9 @@ def test_exited_process():
 
 
 @pytest.mark.parametrize('args, status, text', [
-    ((), 2, 'stack needs a process or thread: attar stack -p PID|-t TID'),
-    (('-p', '0'), 2, "'0' is not the id of a process"),
-    (('-p', 'x'), 2, "'x' is not the id of a process"),
+    ((), 2, 'stack requires a process or thread: attar stack -p PID|-t TID'),
+    (('-p', '0'), 2, "'0' is not a process ID"),
+    (('-p', 'x'), 2, "'x' is not a process ID"),
     (('-p',), 2, "no such option '-p', or its value is missing"),
     (('-p', '1', '--bytes', '2G'), 2, '--bytes 2G: use a size from 1 to 1G'),
     (('--fast',), 2, "no such option '--fast'"),

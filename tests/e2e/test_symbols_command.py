@@ -306,7 +306,7 @@ def test_process():
 
 @pytest.mark.quick
 @pytest.mark.parametrize('args,said', [
-    ((), 'symbols needs a file or -p: '),
+    ((), 'symbols requires a file or -p:  '),
     (('/nonexistent', '1'), 'cannot open /nonexistent'),
     (('/dev/null', '1'), 'is not an ELF file'),
     ((SOURCE, '1'), 'is not an ELF file'),
@@ -314,7 +314,7 @@ def test_process():
     ((ATTAR, '10000000000000000'), 'is not a hexadecimal address'),
     (('--style=x', ATTAR), "no such style 'x'"),
     (('--nothing', ATTAR), "no such option '--nothing'"),
-    (('-p', '0', '1'), "'0' is not the id of a process"),
+    (('-p', '0', '1'), "'0' is not a process ID"),
     (('-p', '999999999', '1'), '999999999'),
 ])
 def test_bad_input(args, said):

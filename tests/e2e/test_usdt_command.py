@@ -70,8 +70,8 @@ def test_arguments_in_both_forms(program):
 
 
 @pytest.mark.parametrize('args, sentence', [
-    ([], 'usdt needs a command: attar usdt add, del or list'),
-    (['add'], 'needs the name of a probe'),
+    ([], 'usdt requires a command: attar usdt add, del or list'),
+    (['add'], 'requires the name of a probe'),
     (['add', '/nonexistent'], '/nonexistent'),
     (['add', '/bin/true'], "has no USDT probe '*:*'"),
     (['add', 'a:b@/bin/true@nosuchfunction'], 'nosuchfunction'),

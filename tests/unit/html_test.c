@@ -102,7 +102,7 @@ static void test_one_page_one_report(void **state)
 	assert_int_equal(attar_renderer_draw(renderer, report), 0);
 	assert_true(attar_renderer_draw(renderer, report) < 0);
 	assert_string_equal(attar_error(),
-		"html output holds the report of one whole run and was already drawn");
+		"html output has a single report of the whole run, which was already written");
 	attar_renderer_free(renderer);
 	attar_report_free(report);
 	fclose(f);

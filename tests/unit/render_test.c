@@ -396,7 +396,7 @@ static void test_misuse_is_reported(void **state)
 		attar_cell_text(attar_report_table(report, "later"), "ignored");
 		assert_int_equal(attar_renderer_new("text", stdout, &plain, &renderer), 0);
 		assert_int_equal(attar_renderer_draw(renderer, report), -EINVAL);
-		snprintf(sentence, sizeof(sentence), "the report is not complete: %s",
+		snprintf(sentence, sizeof(sentence), "the report is incomplete: %s",
 			misuses[i].sentence);
 		assert_string_equal(attar_error(), sentence);
 		attar_renderer_free(renderer);
