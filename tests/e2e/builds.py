@@ -22,7 +22,7 @@ def environment(**more):
 
 
 def cached(compiler):
-    """The words of a compiler that is chosen by name, for which meson does not look for ccache."""
+    """The compiler command with ccache: meson does not look for ccache if the compiler is given."""
     return ['ccache', compiler] if has('ccache') else [compiler]
 
 

@@ -36,7 +36,7 @@ USERS = '''<yandex><profiles><default/></profiles><quotas><default/></quotas><us
 
 
 def free_ports(n):
-    """Return ports that the kernel does not give to connections meanwhile."""
+    """Return free ports outside the range from which the kernel chooses ports for connections."""
     end = int(Path('/proc/sys/net/ipv4/ip_local_port_range').read_text().split()[0])
     ports = []
     with contextlib.ExitStack() as stack:
@@ -115,7 +115,7 @@ class Server:
 
 @contextlib.contextmanager
 def servers(folder, n):
-    """Yield n running servers, of which each has all as the shards of the cluster "fleet"."""
+    """Yield n running servers, each of which knows all as shards of the cluster "fleet"."""
     if not has('clickhouse-server'):
         pytest.skip('clickhouse-server (package clickhouse-server) is not installed')
     ports = free_ports(2 * n)

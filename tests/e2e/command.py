@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get('ATTAR_BUILD', ROOT / 'build')).resolve()
 ATTAR = BUILD / 'src/cli/attar'
 NOBODY = 65534
-# For targets that never end: the number of samples to take, however long a busy machine needs.
+# For targets that never end: the number of samples after which to stop, on busy machines too.
 ENOUGH = ('-N', 400, '-d', '30s')
 
 

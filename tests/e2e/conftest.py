@@ -81,7 +81,9 @@ def pytest_collection_modifyitems(items):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item):
-    """Guests refuse to boot in a test without the mark, which orders the tests."""
+    """Guests refuse to boot in a test without the mark, because the mark defines the order of
+    tests.
+    """
     guest.kernel = kernel_of(item)
     if guest.server and guest.server.name != guest.kernel:
         guest.end()

@@ -57,7 +57,7 @@ def answers(port):
 
 class Hosts:
     """
-    The hosts one and two, and three, at whose port nobody listens: on loopback, or in the
+    The hosts one and two, and three, whose port has no listener: on loopback, or in the
     namespaces of a network.
     """
 

@@ -17,12 +17,14 @@ HANGS_AFTER_S = 900  # several guests share the machine's CPUs with other tests
 # makes folders for tests.
 kernel = None
 folder = None
-# The guest that runs, if any.
+# The running guest, if any.
 server = None
 
 
 def output_of(script, *args):
-    """Return the output of a script of tests/vm; skip the test if the script cannot do its work."""
+    """Return the output of a script of tests/vm; skip the test if the script reports that it cannot
+    run here.
+    """
     done = subprocess.run([VM / script, *args], capture_output=True, text=True,
                           stdin=subprocess.DEVNULL)
     if done.returncode == NOT_HERE:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Two network namespaces as two hosts, with a cable between them."""
+"""Two network namespaces that act as two hosts, connected by a veth pair."""
 import contextlib
 import os
 import shutil
@@ -23,16 +23,16 @@ class Network:
         self.spaces = {name: f'attar-{os.getpid()}-{name}' for name in NAMES}
 
     def on(self, name, *command):
-        """The words of a command that runs on a host, with the name of that host."""
+        """The command line that runs a command on a host, under the host's name."""
         return ['ip', 'netns', 'exec', self.spaces[name], 'unshare', '--uts', 'sh', '-c',
                 'hostname "$0" && exec "$@"', name, *map(str, command)]
 
     def cable(self, state):
-        """Plug it in ('up') or out ('down') at host one."""
+        """Set the link of host one 'up' or 'down'."""
         ip('-n', self.spaces['one'], 'link', 'set', 'cable', state)
 
     def answers(self, name, port):
-        """Whether a process of a host listens at a port."""
+        """Whether a process on a host listens at a port."""
         listening = subprocess.run(['ss', '-N', self.spaces[name], '-Hltn', f'sport = :{port}'],
                                    check=True, capture_output=True, timeout=30)
         return bool(listening.stdout)
@@ -49,7 +49,7 @@ class Network:
             ip('-n', self.spaces[name], 'link', 'set', 'cable', 'up')
 
     def remove(self):
-        """The namespaces end with the last process in them, but the cable at once."""
+        """Delete the link immediately; the namespaces end with the last process in them."""
         ip('-n', self.spaces['one'], 'link', 'delete', 'cable', check=False)
         for name in NAMES:
             ip('netns', 'delete', self.spaces[name], check=False)

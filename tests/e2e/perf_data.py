@@ -27,7 +27,7 @@ class Recording:
 
     def attr(self, config, number, *, freq=0):
         """freq: the samples per second, for which the kernel varies the period."""
-        # the other order also numbers the bits of a byte from the other end
+        # big-endian machines also number the bits of a bit-field from the other end
         flags = (SAMPLE_ID_ALL | (FREQ if freq else 0)).to_bytes(8, 'little')
         if self.order == '>':
             flags = bytes(int(f'{b:08b}'[::-1], 2) for b in flags)

@@ -123,7 +123,8 @@ def test_valid_configuration(tmp_path):
     ('[agent]\nmax-cpus = 1\n' + EMPTY, "2: .*did you mean 'max-cpu'"),
     ('[agent]\nmax-memory = x\n' + EMPTY, '2: max-memory: .*x'),
     ('[agent]\nlisten =\n' + EMPTY, '2: listen: the value is missing'),
-    ('[agent]\nuser = nobody-at-all\n' + EMPTY, 'user: 'nobody-at-all' is not in /etc/passwd.*adduser'),
+    ('[agent]\nuser = nobody-at-all\n' + EMPTY,
+     "user: 'nobody-at-all' is not in /etc/passwd.*adduser"),
     ('[agent]\ncapabilities = cap_fly\n' + EMPTY, 'capabilities: .*cap_fly.*choose from'),
 ])
 def test_invalid_configuration(tmp_path, text, message):
@@ -145,7 +146,7 @@ def test_hostile_configuration(tmp_path):
 
 
 def test_metrics_of_two_profilers_are_one(agent, tmp_path):
-    """In a file and by HTTP; nothing remains of an agent that has ended."""
+    """In a file and by HTTP; an agent that has exited leaves no files behind."""
     a = agent('[agent]\nlisten = 0\n[faults]\nrun = stat -e page-faults -i 200ms\n'
               '[switches]\nrun = top -e sched:sched_switch -i 200ms\n'
               f'    -o {tmp_path}/switches.csv\n', env={**os.environ, 'TMPDIR': str(tmp_path)})
@@ -186,7 +187,7 @@ def test_profiler_that_dies_is_started_again(agent):
 
 
 def test_waits_longer_after_each_failure(agent):
-    """The reason is what the profiler printed; others are not disturbed."""
+    """The reason is the profiler's message; other profilers keep running."""
     a = agent(EMPTY + '[bad]\nrun = stat -i 1s -o /nonexistent/x.csv\n')
     a.wait_log(r'\[bad\] failed with status 1: cannot write ./nonexistent/x.csv.*again in 1 s')
     a.wait_log(r'\[bad\] failed with status 1: .*again in 2 s')
@@ -197,7 +198,9 @@ def test_waits_longer_after_each_failure(agent):
 
 
 def test_reload(agent):
-    """A changed section is another process, an unchanged one stays, a broken file is refused."""
+    """A changed section is restarted, an unchanged one keeps its process, an invalid file is
+    refused.
+    """
     a = agent(EMPTY + '[other]\nrun = stat -e page-faults -i 200ms\n')
     for section in ('count', 'other'):
         a.wait_reports(section)
@@ -298,7 +301,7 @@ def capabilities(text):
 
 
 def test_rights(agent, open_dir):
-    """Another user, few capabilities, none to be gained; events of the kernel are seen."""
+    """Another user, few capabilities, no way to gain others; kernel events are recorded."""
     own = re.search(r'CapBnd:\t(.*)', Path('/proc/self/status').read_text())[1]
     if len(NEEDED & capabilities(own)) < 5:
         pytest.skip('this machine does not give the capabilities of profilers')
@@ -325,8 +328,8 @@ def test_rights(agent, open_dir):
 
 def test_a_month(agent, tmp_path):
     """
-    A clock that makes 30 days of 12 seconds: files of each hour within a quota, a file with
-    metrics of bounded size, and memory that does not grow.
+    A clock on which 12 seconds are 30 days: hourly files within a quota, a metrics file of
+    bounded size, and memory that does not grow.
     """
     if sanitized():
         pytest.skip('a preloaded clock does not work with sanitizers')

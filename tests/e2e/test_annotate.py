@@ -144,7 +144,7 @@ def code_of(program, function):
     (CPU_CLOCK, 997, 'samples', [2, 1]),
 ])
 def test_samples_are_weighed_as_by_profile(tmp_path, event, freq, unit, weights):
-    """At a frequency, a sample of an event that is not a clock stands for as many as its period."""
+    """With a frequency, the weight of a sample is its period, unless the event is a clock."""
     if not shutil.which('nm'):
         pytest.skip('nm is not installed')
     address, segment = code_of(workload('lines8020'), 'mix')

@@ -19,7 +19,7 @@ from command import ATTAR
 pytestmark = pytest.mark.usefixtures('root')
 
 KERNEL = '[kernel.kallsyms]'
-LINKED_AT = 0xffffffff92000000  # other than any kernel is linked at: the difference must not matter
+LINKED_AT = 0xffffffff92000000  # differs from the link address of any kernel, and must not matter
 BYTES, LINES = 16, 2048         # of code in each line; lines of the function
 EMPTY = ('dd', 'if=/dev/zero', 'of=/dev/null', 'bs=1', 'count=300000', 'status=none')
 SAMPLING = ('-e', 'cpu-clock:k', '-F', '997')
@@ -39,7 +39,7 @@ def annotate(debug, *args):
 
 
 def build_id():
-    """That of the running kernel: the note of type 3 of the owner GNU."""
+    """The build id of the running kernel: the note of type 3 of the owner GNU."""
     notes = Path('/sys/kernel/notes')
     found = re.search(rb'\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0(.{20})',
                       notes.read_bytes() if notes.exists() else b'', re.S)
@@ -49,7 +49,7 @@ def build_id():
 
 
 def hottest(debug):
-    """The function of the kernel itself with most samples, its address, and that of _stext."""
+    """The function of vmlinux with most samples, its address, and the address of _stext."""
     names = scripts.rows(annotate(debug, '--top', 20), 'functions')
     name = next(row['symbol'] for row in names if row['dso'] == KERNEL)
     at = {}

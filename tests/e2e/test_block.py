@@ -80,7 +80,7 @@ def statistics(device):
 
 
 def test_direct_writes_are_requests(loop):
-    """As many as the kernel's own counts say."""
+    """The number equals the kernel's own counts."""
     before = statistics(loop)
     found = command_reports('blktrace', '-d', loop, command=writes_to(loop))[-1]
     done = [b - a for a, b in zip(before, statistics(loop))]
@@ -140,8 +140,8 @@ def test_other_devices_are_left_out(script):
 @pytest.mark.quick
 def test_merged_requests(script):
     """
-    A bio put before a request moves its first sector; a request that is appended to another is no
-    request any more; a completion of a part leaves the rest.
+    A bio put before a request moves its first sector; a request that is merged into another
+    disappears; a partial completion leaves the rest.
     """
     text = f'''
 1.000000 0 7/7 a block:block_getrq {DEV} sector=16 nr_sector=8 rwbs=W comm=a
@@ -166,7 +166,8 @@ def test_losses_and_requests_from_before(script):
     assert any('events were lost' in r for r in found['remarks'])
     end = READ.strip().splitlines()[-1] + '\n'
     found = reports('blktrace', '--input', script(end))[-1]
-    assert any('whose start was missed, or before the measurement: 1' in r for r in found['remarks'])
+    assert any('whose start was missed, or before the measurement: 1' in r
+               for r in found['remarks'])
 
 
 @pytest.mark.parametrize('device, sentence', [

@@ -13,7 +13,7 @@ NS = 1000  # in a microsecond
 
 
 def check_format(trace):
-    """The facts of the format: required members, slices within each other, pairs of b and e."""
+    """Check the format: required members, nested slices, pairs of b and e."""
     open_slices, asynchronous, names = {}, {}, {}
     for event in trace['traceEvents']:
         track = event['pid'], event['tid']
@@ -141,7 +141,7 @@ def test_ten_sleeps(load, tmp_path):  # noqa: F811
 
 @pytest.mark.usefixtures('root')
 def test_nested_functions(tmp_path):
-    """Slices that check_format() found within each other are as many as the calls."""
+    """There are as many nested slices (see check_format()) as calls."""
     program = workload('nested')
     events = [word for f in ('outer', 'middle', 'inner') for word in (
         '-e', f'uprobe:{f}@"{program}"//alias={f}/,uretprobe:{f}@"{program}"')]

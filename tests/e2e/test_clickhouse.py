@@ -79,7 +79,9 @@ def test_rows_of_every_kind_of_section(root, server, tmp_path, words):
 
 
 def test_columns_with_another_type(server, tmp_path, events):
-    """A table that exists gets the columns that it lacks; equal names of other types a number."""
+    """Missing columns are added to an existing table; a column of another type gets a numbered
+    name.
+    """
     server.ask('CREATE TABLE attar_trace_events (date Date, time UInt64, tid String)'
                ' ENGINE = MergeTree PARTITION BY date ORDER BY time', 'perf')
     assert sums(trace(events(10), server.url(tmp_path / 'spool')))[1] > 0
@@ -98,7 +100,7 @@ def test_newer_tables_are_not_changed(server, tmp_path, events):
 
 
 def test_server_is_restarted_during_a_run(root, server, tmp_path, spawn):
-    """Intervals go on while it is away, and are stored when it is back: each once."""
+    """Intervals continue while the server is down, and are stored once when it is back."""
     path = tmp_path / 'x.json'
     with open(tmp_path / 'stderr', 'w+') as stderr:
         process = spawn(ATTAR, 'stat', '-i', '50ms', '-o', path, '-o',

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""-o clickhouse://: what becomes of rows that a server does not store: counted, and never twice."""
+"""-o clickhouse://: rows that a server does not store are counted, and none is stored twice."""
 import contextlib
 import json
 import signal
@@ -31,7 +31,8 @@ def test_server_is_away_for_the_whole_run(server, tmp_path, events):
 
 
 def test_server_is_killed_in_the_middle(server, tmp_path, events, spawn):
-    """All rows are stored once, however far the server was; also those of a former run."""
+    """All rows are stored once, including those of an earlier run, wherever the server was killed.
+    """
     n, url = 150_000, server.url(tmp_path / 'spool')
     with open(tmp_path / 'stderr', 'w+') as stderr:
         process = spawn(ATTAR, 'trace', '-q', '-e', 'sched:sched_wakeup', '--input', events(n),
@@ -47,7 +48,7 @@ def test_server_is_killed_in_the_middle(server, tmp_path, events, spawn):
 
 @pytest.mark.parametrize('wait', ['short', 'long'])
 def test_server_is_stopped(server, tmp_path, events, spawn, wait):
-    """It may store what it received when it goes on: nothing is stored twice."""
+    """When it continues, it may store what it had received: nothing is stored twice."""
     url = server.url(tmp_path / 'spool', timeout='1s')
     trace(events(5), url)
     server.process.send_signal(signal.SIGSTOP)
@@ -155,7 +156,7 @@ ANSWERS = {
 
 @pytest.mark.parametrize('kind', ANSWERS)
 def test_other_servers(tmp_path, events, kind):
-    """A clear sentence, and the run goes on."""
+    """An error message, and the run continues."""
     answer, text = ANSWERS[kind]
     with socket.create_server(('127.0.0.1', 0)) as listener, contextlib.ExitStack() as stack:
         def serve():

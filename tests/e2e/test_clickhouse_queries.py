@@ -7,7 +7,7 @@ from clickhouse import server, the_server  # noqa: F401 (fixtures)
 from command import ROOT, run
 
 STACKS = {1: ['heavy', 'work', 'main'], 2: ['light', 'work', 'main'], 3: ['light', 'idle', 'main']}
-# (host, hour, stack, value): heavy and light are 70 and 30 % before 12:00, and 50 % each later.
+# (host, hour, stack, value): heavy and light have 70 and 30 % before 12:00, and 50 % each after it.
 SAMPLES = [('host1', 10, 1, 70), ('host1', 10, 2, 30), ('host2', 10, 1, 70), ('host2', 10, 2, 30),
            ('host1', 13, 1, 60), ('host1', 13, 2, 40), ('host2', 13, 1, 40), ('host2', 13, 2, 50),
            ('host2', 13, 3, 10)]
@@ -60,7 +60,7 @@ def fill(server):
 
 
 def test_queries_of_the_page(root, server, tmp_path):
-    """Each has the answer that follows from the rows. attar creates the tables, with its rows."""
+    """Each query has the result that follows from the rows. attar creates the tables."""
     url = server.url(tmp_path / 'spool')
     assert run('profile', '-q', '-F', 997, '-g', '-d', '2s', '-o', url, '--', 'sh', '-c',
                'while :; do :; done').returncode in (0, 143)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What can be requested of a run that goes on: reports, markers, its state; limits of itself."""
+"""Requests to a running attar: reports, markers, its state; options that limit attar itself."""
 import json
 import platform
 import re
@@ -207,7 +207,7 @@ int main(int argc, char **argv)
 def test_times_are_those_that_the_program_reads(root, tmp_path, clock):
     """Each event is between the two readings of the clock around it."""
     (tmp_path / 'reads.c').write_text(READS)
-    # Without sanitizers: that of leaks calls getppid() too.
+    # Without sanitizers: the leak sanitizer calls getppid() too.
     subprocess.run(['cc', '-o', tmp_path / 'reads', tmp_path / 'reads.c'], check=True)
     done = run('trace', '-q', clock, '-e', 'syscalls:sys_enter_getppid', '-o', tmp_path / 'x.json',
                '--', tmp_path / 'reads', *(['tsc'] if clock == '--tsc' else []))

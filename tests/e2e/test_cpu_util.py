@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""attar cpu-util: the times of /proc/stat, real ones and those of another machine."""
+"""attar cpu-util: the times in /proc/stat, of this machine and simulated ones."""
 import json
 import os
 import re
@@ -59,7 +59,7 @@ print(open("/proc/stat").read())
 
 
 def test_equals_proc_stat(tmp_path):
-    """The report covers more than what the command sees, and less than what the test sees."""
+    """The report covers more time than the command's reads, and less than the test's reads."""
     out = tmp_path / 'util.json'
     with open('/proc/stat', encoding='ascii') as file:
         first = stat(file.read())

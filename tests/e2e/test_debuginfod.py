@@ -118,7 +118,7 @@ def test_unknown_to_the_server(server, tmp_path):
 
 
 def test_no_answer(stripped, tmp_path):
-    """A server that says nothing: one message, and what is known without it."""
+    """A server that does not respond: one message, and the result without it."""
     need('debuginfod')
     whole, program, _ = stripped
     with socket.socket() as silent:

@@ -229,7 +229,7 @@ def test_rates_are_not_judged_as_counts(tmp_path):
 
 @pytest.mark.parametrize('kind', ['reports', 'recording'])
 def test_fifo(spawn, tmp_path, kind):
-    """Its writer is waited for, between its lines too. A recording would have to be read twice."""
+    """attar waits for its writer, even between lines. A recording would have to be read twice."""
     path, fifo = result(tmp_path / 'a.json', [{'heavy': 700, 'light': 300}]), tmp_path / 'fifo'
     os.mkfifo(fifo)
     line = '# attar script' if kind == 'recording' else path.read_text().strip()

@@ -98,7 +98,7 @@ def test_uprobes_are_not_ready_if_they_are_refused(program, sysctl):
 
 
 def test_profilers_that_cannot_run_are_blocked(program, sysctl):
-    """What doctor calls BLOCKED fails, and what it does not call so runs."""
+    """Profilers that doctor reports as BLOCKED fail, and all others run."""
     sysctl('kernel.perf_event_paranoid', 2)
     root, user = examine(run('doctor', '--json')), examine(as_user(program))
     for name in ('hwstat', 'llcstat', 'tlbstat', 'split-lock', 'ldlat-loads', 'ldlat-stores'):

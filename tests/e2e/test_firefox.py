@@ -62,7 +62,7 @@ def test_states_are_markers(load, tmp_path):
 
 
 def test_events_are_markers(load, tmp_path):
-    """Also without stacks. What the time line has no room for is in the samples anyway."""
+    """Also without stacks. Events beyond --spans are only in the samples."""
     script, path = tmp_path / 'test.script', tmp_path / 'x.json.gz'
     script.write_text('# attar script\nevent f:a stack id:u32\n' + ''.join(
         f'1.{i} 0 7/7 w f:a stack=0xa1 id={i}\n' for i in range(5)))

@@ -168,7 +168,7 @@ def test_intervals_of_hosts_are_merged(hosts):  # noqa: F811
 
 
 def test_failed_hosts_are_rows(hosts):  # noqa: F811
-    """One that refuses, and one with attar; the merged report has the other one."""
+    """A host that refuses the connection, and one without attar: the report has the other host."""
     done = hosts.fleet('one,three', '--attar', ATTAR, 'num-dist', *WRITES, '--format', 'json',
                        *SIZES)
     report, = reports(done, status=1)

@@ -142,7 +142,8 @@ os.read(go, 1)
 
 
 def test_a_condition_that_attar_evaluates(tmp_path):
-    """The kernel's filters do not calculate: lines wait in the buffer, and no event is missing."""
+    """The kernel's filters cannot do arithmetic: lines wait in the buffer, and no event is missing.
+    """
     recorder = Recorder(tmp_path / 'out.json', '--dump-when', f'offset+1=={MARKER + 1}')
     recorder.go()
     assert recorder.dumps() == [list(range(FIRST, MARKER + 1))]
@@ -200,7 +201,7 @@ def test_recordings_are_not_overwritten(tmp_path):
 
 
 def test_a_condition_in_a_recording(tmp_path):
-    """What happened on all CPUs before each event with the condition; nothing after the last."""
+    """The events on all CPUs before each event with the condition; nothing after the last one."""
     script = tmp_path / 'x.script'
     script.write_text('# attar script\nevent a:b c:int\nevent a:d e:int\n' + ''.join(
         f'{i}.0 {i % 3} 1/1 x a:{"bd"[i % 2]} {"ce"[i % 2]}={i}\n' for i in range(1, 10)))

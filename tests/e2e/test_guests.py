@@ -67,7 +67,7 @@ def test_debian_refuses_everything_at_3(tmp_path):
 @pytest.mark.parametrize('kernel', ['x86', 'debian7'])
 @pytest.mark.guest
 def test_user_code_with_stacks_at_2(tmp_path, kernel):
-    """What users may always do; kernels differ in the call chains that they allow."""
+    """This is always permitted to users; kernels differ in the call chains that they allow."""
     done = shell(kernel, tmp_path,
                  f'cp $attar {workload("split7030")} .; echo 2 '
                  '>/proc/sys/kernel/perf_event_paranoid; '

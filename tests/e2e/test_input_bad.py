@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Recordings that are cut, damaged or none: what can be read is, the rest is said."""
+"""Truncated, damaged and invalid recordings: readable parts are read, the rest is reported."""
 import json
 import os
 import random
@@ -32,7 +32,7 @@ def read(ended):
 
 
 def is_one_sentence(ended, path):
-    """A failed run says why, in one line that names the file; a long name is shortened."""
+    """A failed run prints one line with the file and the reason; a long name is shortened."""
     return (ended.stdout == '' and ended.stderr.count('\n') == 1
             and str(path)[:60] in ended.stderr and ended.stderr.startswith('attar: '))
 
@@ -84,7 +84,9 @@ def test_a_pipe_that_is_cut_anywhere(tmp_path):
 
 
 def are_among(found, times):
-    """Whether these are some of the times by another clock: that of the wall is at the end."""
+    """Whether these are some of the times by another clock: the wall clock is at the end of the
+    file.
+    """
     known = set(times)
     return not found or any(first + found[-1] - found[0] in known and
                             {first + t - found[0] for t in found} <= known for first in times)
@@ -92,7 +94,7 @@ def are_among(found, times):
 
 @pytest.mark.parametrize('tool', ['perf', 'attar'])
 def test_a_file_that_is_cut_anywhere(tmp_path, tool, root):
-    """The names of tracepoints are at the end: without them an event is not known."""
+    """The names of tracepoints are at the end of the file: without them, events are unknown."""
     if tool == 'perf' and subprocess.run(['which', 'perf'], stdout=subprocess.DEVNULL).returncode:
         pytest.skip('perf is not installed')
     whole_path, path = tmp_path / 'whole.data', tmp_path / 'cut.data'

@@ -137,7 +137,7 @@ def test_a_call_at_the_end_of_a_kernel_function(tmp_path):
 
 
 def test_recording_without_a_header(tmp_path):
-    """What names the kernel is at the end of the file."""
+    """The identification of the kernel is at the end of the file."""
     path = tmp_path / 'x.data'
     attar_record(path, '-F', '997', '-g', command=[workload('flood'), '300000'])
     whole = path.read_bytes()

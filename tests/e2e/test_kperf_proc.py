@@ -112,7 +112,7 @@ def dumped(dump, pid):
 
 
 def is_between(word, first, last):
-    """A number that grows or changes meanwhile; another word is the same."""
+    """A number may change meanwhile; any other word must be the same."""
     try:
         low, high = sorted((float(first), float(last)))
         return low <= float(word) <= high
@@ -121,7 +121,7 @@ def is_between(word, first, last):
 
 
 def difference(before, lines, after):
-    """What is not as in the file, which was read before and after; '' for nothing."""
+    """The difference to the file, which was read before and after; '' for none."""
     if not len(before) == len(lines) == len(after):
         return f'{len(before)}, then {len(lines)}, then {len(after)} lines'
     for first, line, last in zip(before, lines, after):

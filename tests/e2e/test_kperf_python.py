@@ -64,7 +64,7 @@ def own_count(data):
 
 
 def data_of(kperf, kind, command, **attributes):
-    """What is read of a command's whole life."""
+    """The data of a command from its exec to its end."""
     with subprocess.Popen([sys.executable, '-c', 'import os, sys; sys.stdin.read(1); '
                            'os.execv(sys.argv[1], sys.argv[1:])', *command],
                           stdin=subprocess.PIPE) as process:

@@ -47,7 +47,7 @@ def check_irqs(found):
 
 
 def check_lockup(found, kind, column, reported, held):
-    """It is reported after half of the kernel's limit, once; and the CPU is free afterwards."""
+    """It is reported once, after half of the kernel's limit; then the CPU recovers."""
     (line,) = lines(found, 'lockups')
     assert (line['lockup'], line['cpu']) == (kind, 1)
     assert reported <= line['since'] < held

@@ -112,7 +112,7 @@ def test_run_delays_of_wakeups():
 @pytest.mark.usefixtures('busy_cpus')
 def test_sleeps_from_switch_to_switch(tmp_path):
     """
-    Of a thread that is never preempted, with a name that no other has. Some kernels omit one switch
+    For a thread that is never preempted and has a unique name. Some kernels omit one switch
     in hundreds, for perf too: the sleep before it is then replaced by the next one.
     """
     program = tmp_path / f'sleeps{os.getpid()}'
@@ -179,7 +179,7 @@ def test_unpaired_are_reported():
 
 
 def test_exit_drops_starts():
-    """What a thread has begun when it exits is not paired with events of later threads."""
+    """A start of an exiting thread is not paired with events of later threads."""
     found = report('--impl', 'pair', '-e', 'syscalls:sys_enter_exit',
                    '-e', 'syscalls:sys_exit_exit', '--', workload('threads2'))
     assert rows(found) == []

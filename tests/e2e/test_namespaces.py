@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Events between two network namespaces: a real TCP connection, which can be cut."""
+"""Events between two network namespaces: a real TCP connection, which can be interrupted."""
 import json
 import re
 import signal
@@ -74,8 +74,8 @@ def test_every_event_arrives_once(push, pull):
 
 def test_a_cut_in_the_middle_of_a_frame(push, pull, gate, network, tmp_path):  # noqa: F811
     """
-    The side that pulls is stopped, so that frames fill the sockets; then the cable is plugged
-    out. What is not received is counted on both sides, and nothing arrives twice.
+    The receiver is stopped, so that frames fill the sockets; then the link goes down. Samples
+    that are not received are counted on both sides, and none arrives twice.
     """
     made, out = tmp_path / 'made', tmp_path / 'out'
     calls = ' '.join(map(str, gate.command(CALLS)))

@@ -49,7 +49,8 @@ def fixture_script(script):
 @pytest.mark.quick
 class TestScripts:
     def test_tasks_of_each_cpu(self, script):
-        """The first switch shows what ran since the start; the last run ends with the report."""
+        """The first switch shows which task ran since the start; the last run ends with the report.
+        """
         found = reports('--input', script())[-1]
         assert [(r['cpu'], r['tid'], r['comm'], r['time']) for r in rows(found, 'oncpu')] == [
             (0, 100, 'a', 200 * MS), (0, 201, 'b', 50 * MS), (1, 200, 'b', 190 * MS + 3),

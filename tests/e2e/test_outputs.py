@@ -67,7 +67,7 @@ def test_file_is_replaced_only_by_a_result(tmp_path):
 
 
 def test_file_is_emptied_before_events_are_enabled(root, tmp_path):
-    """To empty a large file takes time, in which rings would overflow."""
+    """Truncating a large file takes time, in which rings would overflow."""
     out = tmp_path / 'x.json'
     out.write_text('old' * 1000)
     done = run('trace', '-q', '-o', out, '-e', 'sched:sched_process_exec', '--', 'sh', '-c',

@@ -82,7 +82,7 @@ class TestScripts:
             'failing calls': 3}
 
     def test_system_calls_by_errors(self, tmp_path):
-        """EAGAIN is an error but no failure; numbers of the kernel for itself are neither."""
+        """EAGAIN is an error but not a failure; the kernel's internal error numbers are neither."""
         found = of_script(tmp_path, SCRIPT, 'overview', '-p', 100)
         assert sorted((r['errors'], r['mostly']) for r in rows(found, 'system calls')) == [
             (1, 'EAGAIN'), (3, 'ENOENT')]
@@ -109,7 +109,7 @@ class TestScripts:
         assert second == {'[user', '[kernel]', '[run', '[disk]'}
 
     def test_loss(self, tmp_path):
-        """What began before the loss and ends after it is left out."""
+        """States that begin before the loss and end after it are left out."""
         lost = SCRIPT.replace('1.300 0', '1.250 0 100/100 worker lost 5\n1.300 0')
         found = of_script(tmp_path, lost, 'overview', '-p', 100)
         times = {r['time spent']: r['time'] for r in rows(found, 'time')}
@@ -166,7 +166,7 @@ def test_first_finding_is_the_reason(tmp_path, reason):
 
 @pytest.mark.usefixtures('root')
 def test_a_running_process(tmp_path):
-    """A process that waits before attar starts, and goes on to do so."""
+    """A process that already waits when attar starts, and continues to wait."""
     with subprocess.Popen(['/usr/bin/python3', '-c', '''
 import sys, threading, time
 def nap():
@@ -213,8 +213,8 @@ def test_ten_seconds_by_default():
 @pytest.mark.guest('x86')
 def test_system_with_one_reason_and_without(tmp_path):
     """
-    In a guest that nobody else uses: an idle system has no finding, others the right one. Without
-    CAP_SYS_NICE, for kernel threads would wait for a program that takes precedence.
+    In a guest that runs nothing else: an idle system has no finding, others the right one.
+    Without CAP_SYS_NICE, because kernel threads would wait for a program with higher priority.
     """
     script = f'''
 sleep 2

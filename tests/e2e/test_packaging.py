@@ -35,7 +35,8 @@ def test_unit_is_valid(unit):
 
 
 def test_unit_is_hardened(unit):
-    """The exposure that systemd computes is at most 3.1 of 10: the rest is what profilers need."""
+    """The exposure that systemd computes is at most 3.1 of 10; profilers need the remaining rights.
+    """
     done = subprocess.run(['systemd-analyze', 'security', '--offline=yes', '--threshold=31', unit],
                           capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr
@@ -100,7 +101,7 @@ def test_static_program_needs_no_library(static):
 
 
 def test_static_program_loads_no_library(static):
-    """Not even one of this machine, whose C library is the one that is linked."""
+    """Not even one of this machine, which has the same C library."""
     done = run('stat', '-i', '1s', '-d', '1s', '--listen', '0', program=static)
     assert done.returncode == 4, done.stderr
     assert 'needs the library libmicrohttpd' in done.stderr

@@ -33,7 +33,7 @@ def test_a_thousand_pages_of_a_file(tmp_path):
 
 
 def test_all_faults_have_a_mapping():
-    """The program, the C library, the stack and so on: each fault has its place."""
+    """Each fault is in a mapping: the program, the C library, the stack and so on."""
     found = report('page-faults', '--', workload('faults1000'), 10)
     table = rows(found, 'page faults')
     assert {'anonymous', 'file', 'stack'} <= {r['mapping'] for r in table}

@@ -26,7 +26,7 @@ show()
 
 
 def values(text):
-    """What the kernel has counted: totals, and soft interrupts by CPU."""
+    """The kernel's counts: totals, and soft interrupts by CPU."""
     found = {}
     for line in text.splitlines():
         words = line.split()
@@ -48,7 +48,7 @@ def table(report, name):
 
 
 def test_counts_of_proc(tmp_path):
-    """More than between the reads of the command, and less than between those of the test."""
+    """More than between the command's reads, and less than between the test's reads."""
     out = tmp_path / 'stat.json'
     first = proc()
     ended = run('percpu-stat', '--syscalls', '-o', out, '--', sys.executable, '-c', PROGRAM)

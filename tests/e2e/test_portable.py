@@ -160,7 +160,7 @@ def names_of(data):
 
 
 def test_malformed_names(tmp_path):
-    """Each of the first numbers of the names too large, and names that are cut at any byte."""
+    """Each of the first numbers of the names is too large, and the names are truncated anywhere."""
     data = record(tmp_path / 'x.data', '--call-graph=dwarf,512', command=[workload('nofp'), 20])
     offset, size, entry = names_of(data)
     whole = data.read_bytes()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Without root: permitted events are shown, others are reported with the smallest fix."""
+"""Without root: permitted events are shown, others are reported with the least invasive fix."""
 import json
 import os
 import re
@@ -148,7 +148,7 @@ def test_setuid_program_is_reported(nobody, setuid_program, sysctl):
 @pytest.mark.parametrize('command', ['profile', 'trace', 'stat'])
 @pytest.mark.parametrize('who', ['nobody', 'root'])
 def test_setuid_program_is_reported_by_each_command(command, who, nobody, setuid_program, sysctl):
-    """However short the program runs, and also if root watches, whose events end as well."""
+    """Even if the program is short-lived, and even for root, whose events end as well."""
     sysctl('kernel.perf_event_paranoid', 2)
     script = f'{nobody.folder}/split7030 1; {setuid_program} 1; true'
     become = ['setpriv', '--reuid', NOBODY, '--regid', NOBODY, '--clear-groups']

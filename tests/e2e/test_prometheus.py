@@ -300,7 +300,7 @@ def query(port, text):
 
 
 def test_prometheus_scrapes_and_answers_a_quantile(root, listening, spawn, tmp_path):
-    """The count that it has is that of the first reports; its quantile lies in their bucket."""
+    """The count is that of the first reports; the quantile lies in their bucket."""
     if not has('prometheus'):
         pytest.skip('prometheus is not installed')
     out = tmp_path / 'x.json'

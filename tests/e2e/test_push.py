@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""--push and --pull: events that one attar gives to another arrive once, or are counted as lost."""
+"""--push and --pull: events sent from one attar to another arrive once, or are counted as lost."""
 import contextlib
 import fcntl
 import json
@@ -34,7 +34,7 @@ def frame(kind, payload=b'', sequence=0, samples=0, version=1):
 
 
 def free_port():
-    """One that the kernel gives to nobody else."""
+    """A port that the kernel does not assign to others."""
     first = int(Path('/proc/sys/net/ipv4/ip_local_port_range').read_text().split()[0])
     for port in random.sample(range(max(1024, first - 20000), first), 100):
         with socket.socket() as s, contextlib.suppress(OSError):
@@ -80,7 +80,7 @@ def push(spawn):
 
 @pytest.fixture
 def gate(tmp_path):
-    """A program that makes its calls when the lock is closed."""
+    """A gate whose command makes its calls when open() is called."""
     with open(tmp_path / 'gate', 'w', encoding='ascii') as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield Gate(lock)
@@ -193,8 +193,8 @@ def test_several_can_pull(push, gate, tmp_path):
 
 def test_what_a_stopped_peer_does_not_read_is_counted(push, gate, spawn, tmp_path):
     """
-    sent = received + lost, where the queue of 8 MiB and the socket overflow. The program ends when
-    the peer reads again: attar waits some seconds only for one that does not.
+    sent = received + lost when the queue of 8 MiB and the socket overflow. The program exits
+    when the peer reads again, because attar waits only some seconds for a peer that does not read.
     """
     calls = 300000
     where, begun, made = f'unix:{tmp_path}/socket', tmp_path / 'begun', tmp_path / 'made'
@@ -225,8 +225,8 @@ def test_what_a_stopped_peer_does_not_read_is_counted(push, gate, spawn, tmp_pat
 
 def test_losses_after_the_last_record_arrive(push, spawn, tmp_path):
     """
-    The kernel reports a loss in a ring with the ring's next record. None follows here, since the
-    side that pushes is stopped until the program has made its calls.
+    The kernel reports a loss in a ring with the ring's next record. None follows here, because
+    the sender is stopped until the program has made its calls.
     """
     calls, made, end = 100000, tmp_path / 'made', tmp_path / 'end'
     where, go = f'unix:{tmp_path}/socket', tmp_path / 'go'
@@ -325,7 +325,7 @@ def test_a_truncated_recording_is_reported(push, tmp_path):
 
 @pytest.mark.parametrize('kind', [DATA, END])
 def test_data_before_start_is_refused(tmp_path, kind):
-    """What follows would overwrite it."""
+    """The following data would overwrite it."""
     frames = [frame(kind, b'PERFILE2' * 9000, 1, 1)]
     frames += [frame(PONG, bytes(1 << 18), n) for n in range(2, 10)]
     thread = serve(tmp_path / 'socket', frames, one_way=0)
@@ -394,7 +394,7 @@ def test_a_wrong_key_is_refused(push, tmp_path):
 
 @pytest.fixture
 def certificates(tmp_path):
-    """Two sides with certificates of one authority, and one of another."""
+    """Two peers with certificates of one authority, and one with a certificate of another."""
     if not has('openssl'):
         pytest.skip('openssl is not installed')
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A guest pushes its events to a port of virtio-serial; the host pulls them at its other end."""
+"""A guest pushes its events to a virtio-serial port; the host pulls them from its other end."""
 import json
 import subprocess
 import threading

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The Python package: what it counts and reads is compared with known numbers."""
+"""The Python package: counts and events are compared with known numbers."""
 import json
 import re
 import signal

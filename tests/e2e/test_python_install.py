@@ -90,7 +90,7 @@ def test_the_module_uses_the_stable_interface_only():
 
 
 def test_all_symbols_are_of_the_limited_interface():
-    """What the module needs is declared by the headers for the interface of CPython 3.9."""
+    """All its symbols are declared by the headers of the limited API of CPython 3.9."""
     include = sysconfig.get_path('include', vars={'installed_base': '/usr'})
     if not Path(include, 'Python.h').exists():
         pytest.skip('there is no Python.h (package python3-dev)')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""attar python: the functions of a script are called for each event of it."""
+"""attar python: the functions of a script are called for its events."""
 import json
 import os
 import re
@@ -104,7 +104,7 @@ def sched__sched_wakeup(event):
 
 
 def test_events_lost_after_an_error_are_counted(tmp_path):
-    """The command goes on after the failure, until its events no longer fit."""
+    """The command continues after the failure, until its events no longer fit."""
     os.mkfifo(tmp_path / 'fifo')
     calls = ('import os, sys\nfor i in range(20000): os.getppid()\n'
              'open(sys.argv[1], "w").write("x")')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Files that follow each other (--rotate-every), and their quota (--rotate-keep)."""
+"""File rotation (--rotate-every) and its quota (--rotate-keep)."""
 import gzip
 import json
 import re
@@ -35,7 +35,7 @@ def test_every_interval_is_in_one_file(tmp_path):
 
 
 def test_a_quota_deletes_the_oldest_of_this_name(tmp_path):
-    """Also those of an earlier run, but no others; what remains is the newest."""
+    """Including those of an earlier run, but no others; the newest ones remain."""
     old, other = tmp_path / 'x-20200101-00.json', tmp_path / 'x-20200101-0.json'
     own = tmp_path / 'xx-20200101-00.json'
     for path in (old, other, own):
@@ -70,7 +70,8 @@ def test_formats_with_one_report_have_a_file_for_each(tmp_path):
 
 
 def test_a_file_that_exists_is_kept(tmp_path):
-    """Of a former run, or of this one before the clock was set back; a link is not followed."""
+    """From an earlier run, or from this one before the clock was set back; a link is not followed.
+    """
     year = time.gmtime().tm_year
     target = tmp_path / 'target'
     target.write_text('before')
@@ -87,7 +88,7 @@ def test_a_file_that_exists_is_kept(tmp_path):
 
 
 def test_a_full_disk_leaves_no_empty_files(root, tmp_path):
-    """The agent starts a profiler again and again: each time it would leave one."""
+    """The agent restarts a profiler repeatedly, and each start would leave a file."""
     run_twice = f'{ATTAR} stat -e page-faults -i 50ms -d 300ms -q --rotate-every 9000h ' \
         f'-o {tmp_path}/x-%Y.json; ' * 2
     script = f'mount -t tmpfs -o size=16k none {tmp_path} && ' \
@@ -103,9 +104,10 @@ def test_a_full_disk_leaves_no_empty_files(root, tmp_path):
      "'x-%H.json' is specified by two options"),
     (['--rotate-every', '1h', '-i', '1s'], 'is for files: add -o'),
     (['-o', 'x.json', '--rotate-every', '1h', '-i', '1s'], 'has the same name for the next file'),
-    (['-o', 'x-%Y.json', '--rotate-every', '1h', '-i', '1s'], 'has the same name for the next file'),
+    (['-o', 'x-%Y.json', '--rotate-every', '1h', '-i', '1s'],
+     'has the same name for the next file'),
     (['-o', 'x-%q.json', '--rotate-every', '1h', '-i', '1s'], 'names have %Y'),
-    (['-o', 'x-%', '--rotate-every', '1h', '-i', '1s'], 'unknown extension in 'x-%''),
+    (['-o', 'x-%', '--rotate-every', '1h', '-i', '1s'], "unknown extension in 'x-%'"),
     (['-o', '%H/x.json', '--rotate-every', '1h', '-i', '1s'], 'only the file name'),
     (['-o', 'x-%H.html', '--rotate-every', '1h', '-i', '1s'], 'use the same time for -i'),
     (['-o', 'x-%H.json', '--rotate-every', '1h'], 'add -i'),

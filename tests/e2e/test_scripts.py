@@ -58,7 +58,7 @@ def test_lost_events_drop_what_they_may_have_changed(script):
 
 
 def test_lines_out_of_order_are_sorted(script):
-    """As the rings of two CPUs, and an NMI that reports late."""
+    """Like the rings of two CPUs, and an NMI whose record is late."""
     lines = SLEEPER.strip().splitlines()
     shuffled = [lines[2], lines[0], lines[4], lines[1], lines[3]]
     assert states(script(SCHED + '\n'.join(shuffled)))[0] == states(script(SCHED + SLEEPER))[0]

@@ -112,7 +112,7 @@ def test_a_loss_of_one_cpu_with_the_cpu_as_key(script):
 # ---- order ----
 
 def test_records_of_an_nmi_are_late(tmp_path):
-    """An NMI interrupts the writing of a record: its own, earlier one follows a later one."""
+    """An NMI interrupts the writing of a record: its own, older record follows a newer one."""
     data = Recording()
     for time in (100, 300, 200, 250, 400, 399):
         data.sample(time)
@@ -200,7 +200,7 @@ def test_the_clock_steps_back(script):
 
 
 def test_a_step_beyond_all_rounds(tmp_path):
-    """Events that are older than all that is waited for are delivered, at the newest time."""
+    """Events that are older than the horizon are delivered with the newest time."""
     data = Recording()
     for i in range(8):
         data.sample(1000 + i)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Events that are given several times: the kernel writes each once, every use of it has it."""
+"""Events that are requested several times: the kernel writes each once, and every user gets it."""
 import collections
 import json
 import os
@@ -61,7 +61,7 @@ def test_each_use_has_each_event(root, tmp_path):
 
 @pytest.mark.parametrize('other, are_seen', [(f'id*2!={2 * GETPPID}', True), ('id*2==1', False)])
 def test_each_use_has_its_own_filter(root, tmp_path, other, are_seen):
-    """Filters that attar applies: an event that no use takes is not seen."""
+    """Filters that attar applies: an event that passes no filter is not counted as seen."""
     out = tmp_path / 'out.json'
     first = f'{CALLS}/id*2=={2 * GETPPID}/alias=parent/'
     done = run('trace', '-q', '-o', out, '-e', f'{first},{CALLS}/{other}/alias=others/',

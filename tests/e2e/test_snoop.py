@@ -231,7 +231,7 @@ def test_tcpconnect():
 
 @pytest.mark.usefixtures('root')
 def test_tcplife():
-    """Of ten connections, the side that closes last ends at once; the other may wait a minute."""
+    """Ten connections: the side that closes last ends immediately; the other may wait a minute."""
     found = of_preset('tcplife', *python(CONNECT))
     assert len(found) >= 10
     assert {r['LADDR'] for r in found} == {r['RADDR'] for r in found} == {'127.0.0.1'}

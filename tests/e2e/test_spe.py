@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Samples of Arm SPE at random: attar decodes what perf, on the same bytes, does."""
+"""Random samples of Arm SPE: attar decodes the same bytes as perf does."""
 import random
 import re
 import struct
@@ -49,7 +49,7 @@ def address(number):
 
 
 def add(sample, text):
-    """Add what perf says about a packet."""
+    """Add perf's description of a packet."""
     kind, *words = text.split()
     if kind == 'PC':
         sample.update(pc=address(int(words[0], 16)), level=int(words[1][2:]))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Profiles for speedscope, against the schema that comes with it."""
+"""Profiles for speedscope, checked with its own schema."""
 import json
 from collections import Counter
 

@@ -190,7 +190,7 @@ def test_explain_lists_the_columns_that_are_read(script):
 
 
 def kept(*args):
-    """By table: who filters, and which events are kept."""
+    """By table: whether the kernel or attar filters, and which events are kept."""
     section = [s for s in report('--explain', *args)['sections'] if s['name'] == 'events']
     return {row[0]: tuple(row[1:]) for row in section[0]['rows']}
 
@@ -334,7 +334,8 @@ def test_many_groups_are_limited_by_the_window(tmp_path):
     assert found == [[i, 1] for i in range(30000)]
     ended = run('sql', '--input', path, '--window', '1M', '--query', text)
     assert ended.returncode == 1
-    assert 'groups in statement 1: their memory is limited by --window, which is 1048576 bytes' in ended.stderr
+    assert ('groups in statement 1: their memory is limited by --window, which is 1048576 bytes'
+            in ended.stderr)
 
 
 def test_groups_of_each_interval(tmp_path):

@@ -115,7 +115,7 @@ def on_small_disk(where, used, *args):
     return done, done.stdout.split()
 
 
-# With 200 KiB in use even SQLite's index of its log has no room.
+# With 200 KiB in use, not even SQLite's index of its log fits.
 @pytest.mark.parametrize('used', [0, 120, 160, 180, 192, 200])
 @pytest.mark.parametrize('how', [['trace', '-q', '-o', 'x.db'],
                                  ['sql', '-q', '-e', 'sched:sched_wakeup', '--output2', 'x.db']],

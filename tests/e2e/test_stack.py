@@ -23,7 +23,7 @@ HANDLER = ['disturb', 'handler']
 
 @pytest.fixture
 def waiting():
-    """The program, when all its threads are where they stay."""
+    """The program, when all its threads have reached their final functions."""
     with subprocess.Popen([workload('waiting')], stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE, text=True) as program:
         assert program.stdout.readline() == 'ready\n'
@@ -64,7 +64,7 @@ def test_known_stacks(waiting):
     assert after[after.index('disturb'):][:2] == HANDLER
     assert found['diver'].count('descend') == 5001
     assert found['diver'][5002] == 'diver'
-    # they go on: nothing is stopped or traced
+    # they continue: nothing is stopped or traced
     for state in states(waiting.pid):
         assert re.search(r'^TracerPid:\t0$', state, re.M)
         assert not re.search(r'^State:\t[tT]', state, re.M)
@@ -134,7 +134,7 @@ def test_stopped_process(waiting):
 
 
 def test_killed_while_a_thread_is_stopped(waiting):
-    """The kernel detaches from the thread, which goes on."""
+    """The kernel detaches from the thread, which continues."""
     threads = len(states(waiting.pid))
     with subprocess.Popen([ATTAR, 'stack', '-p', str(waiting.pid)], stdout=subprocess.DEVNULL,
                           stderr=subprocess.DEVNULL, env=environment('calls', hold=1)) as attar:
@@ -152,7 +152,7 @@ def test_killed_while_a_thread_is_stopped(waiting):
 
 
 def test_exited_process():
-    """A process that its parent has not waited for is not said to need permission."""
+    """For a zombie, the message does not claim that permission is missing."""
     with subprocess.Popen(['true']) as process:
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         done = run('stack', '-p', process.pid)

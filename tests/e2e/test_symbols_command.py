@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""attar symbols beside llvm-symbolizer, on programs with debug information of several kinds."""
+"""attar symbols compared with llvm-symbolizer, on programs with several kinds of debug information.
+"""
 import json
 import os
 import random
@@ -83,7 +84,8 @@ def plain(answer, names):
 
 
 def compare(program, most=4000):
-    """Every answer is that of llvm-symbolizer; return the longest chain of inlined functions."""
+    """Every answer equals that of llvm-symbolizer; return the longest chain of inlined functions.
+    """
     wanted = addresses(program, most)
     ours = answers(symbols(program, wanted, '--style=llvm', '--no-demangle'))
     names = aliases(program)
@@ -142,7 +144,7 @@ def test_dwo_of_another_build(tmp_path):
 
 @pytest.mark.parametrize('flags', [('-gdwarf-4',), ('-gdwarf-5',)])
 def test_dwz(flags, tmp_path):
-    """What dwz moves to another place or file is found there."""
+    """Debug information that dwz moves to another place or file is found there."""
     need('dwz')
     programs = [build(tmp_path / n, 'g++', *flags) for n in 'abc']
     before = symbols(programs[0], addresses(programs[0]), '--style=llvm')

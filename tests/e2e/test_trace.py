@@ -51,7 +51,7 @@ def test_each_system_call_is_traced_once(trace):
 
 
 def test_events_are_in_the_interval_of_their_time(root, tmp_path):
-    """To print 20,000 rows takes longer than an interval; they stay in their own all the same."""
+    """Printing 20,000 rows takes longer than an interval, but each row is in its own interval."""
     out = tmp_path / 'out.json'
     done = run('trace', '-q', '-m', 4096, '-i', '20ms', '-e', 'page-faults', '-o', out, '--',
                workload('faults1000'), 20000)

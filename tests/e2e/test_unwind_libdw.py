@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """
-User stacks of programs without frame pointers beside libdw's, from the same registers and stacks.
+User stacks of programs without frame pointers compared with libdw's, from the same registers and
+stacks.
 
 ATTAR_STACKS is the number of samples of each program (default 400): 2500 make the 20,000 of
 docs/unwinding.md.

@@ -10,7 +10,7 @@ import pytest
 from command import run, wait_until, workload
 
 STATES = ('running', 'ready', 'disk', 'lock', 'sleep', 'peer', 'blocked', 'condition', 'work')
-LARGE = ('-m', 4096)  # rings: a loss leaves out what it may have affected
+LARGE = ('-m', 4096)  # large rings: segments that a loss may have affected would be left out
 
 SCRIPT = '''# attar script
 event sched:sched_switch stack prev_comm:char[16] prev_pid:pid_t prev_prio:int prev_state:s64 \
@@ -140,7 +140,7 @@ def test_stopped_thread_is_blocked():
 
 @pytest.mark.usefixtures('root')
 def test_process_that_was_stopped_before(spawn):
-    """Nothing happens to it: its state is read from /proc."""
+    """It causes no events: its state is read from /proc."""
     process = spawn('sleep', '100')
     process.send_signal(signal.SIGSTOP)
     wait_until(lambda: ') T ' in Path(f'/proc/{process.pid}/stat').read_text(), 'it is stopped')

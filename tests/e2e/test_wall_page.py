@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The time line of attar wall: the states in the page, and what a user of it sees."""
+"""The time line of attar wall: the states in the page, and how the page shows them."""
 import json
 
 import pytest
@@ -74,7 +74,7 @@ def lanes(page):
 
 @pytest.mark.quick
 def test_states_and_waker(tmp_path):
-    """To the nanosecond; the waker is that of the block that it ended."""
+    """Exact to the nanosecond; each block has the waker that ended it."""
     waker = ['server', 200, 201, '[unknown]+0xc1']
     assert lanes(page_of(tmp_path, HEAD + BODY)) == {
         (100, 100): [(0, 30 * MS, 'running', 0, None), (30 * MS, 20 * MS, 'blocked', -1, waker),
