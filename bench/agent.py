@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""attar agent beside perf record, both sampling all CPUs at 19 Hz with stacks.
+"""attar agent compared with perf record, both sampling all CPUs at 19 Hz with stacks.
 
 The agent runs `profile -F 19 -g -i 10s`, analyses in memory and writes a file with metrics; perf
-record writes a file, which still has to be read. Both run for the same time on the same machine,
-with whatever else runs there. The CPU time is that of all their processes, from start to end: the
-start, with the names of the kernel, is a large part of it in such a short time.
+record writes a file, which must still be analysed. Both run for the same time on the same machine,
+with the same other load. The CPU time is that of all their processes from start to end; in such a
+short time, the start, which reads the kernel's symbols, is a large part of it.
 """
 
 SECONDS = 30

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The cost of an event in histograms, tables by key, pairs and states.
 
-bench_stats measures each in a loop: a hot key is always the same one, the others are 1000 keys in
-random order; cold keys are a million in a table of 4096, which evicts them all the time.
+bench_stats measures each in a loop: a hot key is always the same, other keys are 1000 in random
+order; cold keys are a million in a table of 4096, which constantly evicts them.
 """
 import subprocess
 

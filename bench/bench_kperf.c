@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The cost of libkperf's interface beside bare system calls, as JSON; see kperf.py. */
+/* The cost of libkperf's interface and of bare system calls, as JSON; see kperf.py. */
 #include <linux/perf_event.h>
 #include <stdbool.h>
 #include <string.h>

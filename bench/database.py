@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Rows into ClickHouse: attar's sink beside clickhouse-client inserting the same rows from a file.
+"""Rows into ClickHouse: attar's sink compared with clickhouse-client, which inserts the same rows.
 
-Ours (bench/clickhouse_rows.c) draws reports of event lines on the sink and ends when the server has
-stored all rows; the time includes making them. The peer inserts the rows that ours has stored, from
-a file of RowBinary, into the same table, which is emptied before. The server, of Debian, runs on
-this machine and takes most of the time of both: the wall time is what a user waits for, and the CPU
-time is that of attar and of clickhouse-client alone.
+Ours (bench/clickhouse_rows.c) writes reports of event lines to the sink and exits when the server
+has stored all rows; the time includes creating them. The peer inserts the same rows from a
+RowBinary file into the same table, which is emptied before. The server, of Debian, runs on this
+machine and takes most of the time of both: the wall time is what a user observes, and the CPU time
+is that of attar and clickhouse-client only.
 """
 import contextlib
 import subprocess

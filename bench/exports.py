@@ -9,8 +9,8 @@ profile (-o x.pb.gz), the peer is reading it and printing all call chains (perf 
 graph,0). Both are CPU time.
 
 Metrics: a client gets /metrics with at least 200 series, one connection for each request, while the
-results of each second replace those before. The time is that of the client, from the connection to
-the last byte: the median of 50 requests, and the slowest one.
+results of each second replace the previous ones. The time is that of the client, from the
+connection to the last byte: the median of 50 requests, and the slowest one.
 """
 import contextlib
 import http.client

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""Profilers of the scheduler, memory and disks beside the tools that one would take otherwise.
+"""Profilers of the scheduler, memory and disks compared with other tools for the same questions.
 
 `perf bench sched pipe` passes a byte back and forth between two processes, which are woken up and
 switch with each of a fixed number of messages. It runs on one CPU: on two, its CPU time differs by
 a factor of three, depending on where the scheduler places the processes. attar watches it with
 runqlat, task-state and offcpu; the peers record switches and wakeups of the whole system, as attar
-does, into a file and report on that: the events that end a block happen in other tasks. The tool's
-CPU time is that of all its processes without the watched command, whose CPU time is compared as
-well: what the kernel and the tool do in its context.
+does, to a file, and report on it: the events that end a block happen in other tasks. The tool's CPU
+time is that of all its processes without the watched command. The command's CPU time, which
+includes the work of the kernel and the tool in its context, is compared as well.
 
 Three profilers are compared with scripts of bpftrace for the same events: runqlat with the same
 messages, kmemleak with a command that starts 300 processes, blktrace with 20,000 direct reads of a
@@ -17,7 +17,7 @@ of the command: the sum of both is compared too. These rows have no goal: compil
 
 The share of a CPU that `attar overview` needs is measured for ten seconds: of a process that makes
 20,000 system calls per second and one that sleeps 1,000 times per second, and of the whole system,
-on which they and what else there is run.
+on which they and all other programs run.
 """
 import contextlib
 import json
@@ -71,7 +71,7 @@ END { clear(@got); clear(@inserted); clear(@issued); }
 
 
 def watched(bench, *tool, command):
-    """The CPU time of a tool without the command that it runs, and that of the command."""
+    """The CPU time of a tool without its command, and that of the command."""
     inner = bench.scratch / 'command.json'
     all_of_it = bench.cost(*tool, '--', bench.tool('cost'), inner, *command)
     cost = json.loads(inner.read_text())
@@ -118,7 +118,7 @@ def loop_device(bench):
 
 
 class Script:
-    """Lines of a profiler beside a script of bpftrace."""
+    """Rows that compare a profiler with a script of bpftrace."""
 
     def __init__(self, bench, words, script, command):
         self.bench, self.words, self.script, self.command = bench, words, script, command
@@ -148,7 +148,7 @@ def scripts(bench, pipe, device):
 
 
 def overview(bench, is_system):
-    """The share of a CPU that the profiler needs, as it says itself, in percent."""
+    """The share of a CPU that the profiler reports for itself, in percent."""
     out = bench.scratch / 'overview.json'
     load = [subprocess.Popen([bench.tool('paced'), bench.scratch / 'calls', '1000000', '20000']),
             subprocess.Popen([sys.executable, '-c', SLEEPS])]
@@ -163,7 +163,7 @@ def overview(bench, is_system):
 
 
 def peers_of(perf, data):
-    """Of each profiler: what records, what reports on it, and the name of both."""
+    """For each profiler: the recorder, the reporter, and the name of both."""
     sched = [perf, 'sched', 'record', '-q', '-m', '4M', '-o', data]
     latency = [perf, 'sched', '-i', data, 'latency']
     switches = [perf, 'record', '-q', '-a', '-g', '-m', '4M', '-e',

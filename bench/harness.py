@@ -103,7 +103,7 @@ class Bench:
         return name
 
     def real_time(self):
-        """What to put before a command so that other processes do not keep it from a CPU."""
+        """The prefix that gives a command real-time priority over other processes."""
         return [self.peer('chrt'), '-f', 20] if os.geteuid() == 0 else []
 
     def start(self, *command, stdout=subprocess.DEVNULL):

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * names FILE [bsearch]: names of random addresses of the code of a file: each once, which reads
- * what is new, and then TURNS times in random order, which is measured. By attar_symbols_resolve()
- * or by bsearch(3) over the same table of functions, whose names are an array beside it. Prints
- * JSON: names of one turn, and the CPU time of a turn in ns.
+ * names FILE [bsearch]: names of random addresses of the code of a file: each once to fill the
+ * caches, and then TURNS times in random order, which is measured. By attar_symbols_resolve() or by
+ * bsearch(3) over the same table of functions, whose names are an array beside it. Prints JSON:
+ * names of one turn, and the CPU time of a turn in ns.
  */
 #include <stdio.h>
 #include <stdlib.h>

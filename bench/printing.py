@@ -6,7 +6,7 @@ fields. The CPU time of the tools is that of all their processes without the pro
 program calls as fast as it can, with rings that hold all events. Then it makes 500,000 calls per
 second for two seconds, with rings of 4 MiB; lost are the events that are not in the output. Then
 program and tool have real-time priority, to exclude effects of other processes. The output file of
-the run before exists then: attar empties it before events are enabled.
+the previous run exists then: attar truncates it before events are enabled.
 """
 import json
 

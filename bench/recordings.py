@@ -3,7 +3,7 @@
 
 tests/workloads/write_recording.c writes a million samples with raw data, of two CPUs and 16
 threads, with the fields that perf record and attar record request. Ours is the library's stream of
-the file (bench/decode_recording.c): decoded, in order of time, with threads. The peer reads the
+the file (bench/decode_recording.c): decoded, in time order, with threads. The peer reads the
 same bytes with read(2) and steps from record to record. Both are CPU time. Instructions are those
 in user space, counted by callgrind, which does not depend on the load of the machine.
 
@@ -27,7 +27,7 @@ def write(bench, events, layout):
 
 
 def instructions(bench, events, *command):
-    """User-space instructions per event; the start of the program is in them."""
+    """User-space instructions per event, including the start of the program."""
     done = subprocess.run(['valgrind', '--tool=callgrind', '--callgrind-out-file=/dev/null',
                            *map(str, command)], capture_output=True, text=True, check=True)
     return int(re.search(r'Collected : (\d+)', done.stderr)[1]) / events

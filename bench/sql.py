@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Queries on events: attar sql beside inserting the same rows into SQLite and querying them.
+"""Queries on events: attar sql compared with inserting the same rows into SQLite and querying them.
 
 16 threads make ten million getppid() calls, which are recorded. Ours is `attar sql` on the
 recording; the peer (bench/sql_insert.c) reads it with the same library, inserts each event with one

@@ -4,8 +4,8 @@
 The binary is attar itself. All programs read the same addresses, in random order, from standard
 input and print the same answers. Time is the CPU time of the process; memory is its peak.
 
-Names alone are looked up by bench/names.c, warm and in random order, beside bsearch(3) over the
-same table of functions. Both take names that were read before.
+Names alone are looked up by bench/names.c, warm and in random order, compared with bsearch(3) in
+the same table of functions. Both use names that were read before.
 """
 import random
 import re

@@ -4,10 +4,10 @@ libunwind.
 
 perf record --call-graph dwarf records Python, whose stacks have about 17 frames, without frame
 pointers. bench/unwind_recording.c unwinds the stack of each sample a hundred times from the same
-registers and the same 16 KiB of stack, after a first time that reads what is new, by attar, by
-libdw and by libunwind with its cache. The frames of all are counted: libdw ends stacks a little
-earlier. CPU of a sample is that of the whole command, with reading binaries and symbols: attar
-profile, and perf script, which both unwind each stack once.
+registers and the same 16 KiB of stack, after a first time that fills the caches, with attar, libdw,
+and libunwind with its cache. The frames of all are counted: libdw ends stacks a little earlier. CPU
+of a sample is that of the whole command, with reading binaries and symbols: attar profile, and perf
+script, which both unwind each stack once.
 """
 import subprocess
 

@@ -62,7 +62,7 @@ static int take(void *ctx, struct attar_report *report)
 
 	if (attar_renderer_new("json", ctx, NULL, &renderer) < 0 ||
 		attar_renderer_draw(renderer, report) < 0)
-		abort(); /* what was taken is whole */
+		abort(); /* the accepted data are complete */
 	attar_renderer_free(renderer);
 	attar_report_free(report);
 	return 0;

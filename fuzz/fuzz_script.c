@@ -26,7 +26,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	if (recording_open(path, &recording) < 0)
-		abort(); /* what was compiled can be read */
+		abort(); /* the compiled recording can be read */
 	while (recording_next(recording, &part) > 0)
 		recording_release(recording, &part);
 	recording_close(recording);

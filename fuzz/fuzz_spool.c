@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The spool of rows for ClickHouse with a file of arbitrary bytes: as it is, and with the magic
- * number, sizes and checksums that its bytes should have, so that what they protect is reached. The
- * file is a whole batch, or is counted as damaged.
+ * number, sizes and checksums that its bytes should have, so that the code behind these checks is
+ * reached. The file is a whole batch, or is counted as damaged.
  */
 #include <fcntl.h>
 #include <stdio.h>

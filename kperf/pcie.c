@@ -103,7 +103,7 @@ void kp_bdfs_done(struct kp_bdfs *bdfs)
 
 /* ---- PCIe ---- */
 
-/* Firmware that does not tell the range of root ports: all of the bus. */
+/* Firmware that does not report the range of root ports: the whole bus. */
 static int read_core(const struct search *search, const char *pmu, struct core *ret)
 {
 	char folder[PATH_MAX];

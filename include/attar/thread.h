@@ -2,8 +2,8 @@
 /*
  * attar/thread.h - the stacks of running threads.
  *
- * A thread is stopped, its registers and the top of its stack are copied, and it goes on; the copy
- * is unwound afterwards:
+ * A thread is stopped, its registers and the top of its stack are copied, and it continues; the
+ * copy is unwound afterwards:
  *
  *	struct attar_thread_copy copy = {0};
  *	attar_thread_copy_take(tid, 0, &copy);

@@ -83,7 +83,7 @@ static void put_pcie(void)
 	put_file(pmu, "bdf_max", "0x167f");
 }
 
-/* Two root ports of the PMU, one behind which there is a switch; then what it does not count. */
+/* Two root ports of the PMU, one of them with a switch; then devices that it does not count. */
 static void put_devices(void)
 {
 	put_class("0000:16:08.0", "0x060400");

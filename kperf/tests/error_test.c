@@ -357,7 +357,7 @@ static void without_the_kernel(void **state)
 	as_nobody(the_kernel_is_excluded);
 }
 
-/* A process of another user exists: what is missing is the permission. */
+/* A process of another user exists: the error is a missing permission. */
 static bool a_foreign_process_exists(void)
 {
 	struct test_attr test;

@@ -400,7 +400,7 @@ static void handlers_of(const int *signals, size_t n, struct sigaction *ret)
 		sigaction(signals[i], NULL, &ret[i]);
 }
 
-/* Signal handlers stay those of the host, also while files are read for names and lines. */
+/* The host's signal handlers are unchanged, even while files are read for names and lines. */
 static void handlers_are_unchanged(void **state)
 {
 	const int signals[] = {SIGSEGV, SIGABRT, SIGBUS, SIGIO, SIGCHLD};

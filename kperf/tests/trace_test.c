@@ -129,7 +129,7 @@ static void calls_of_a_function(void **state)
 #define KERNEL_GETPPID "__arm64_sys_getppid"
 #endif
 
-/* Also beside a function that the kernel does not have. Not every kernel has kprobes. */
+/* Also together with a function that the kernel lacks. Not every kernel has kprobes. */
 static void calls_in_the_kernel(void **state)
 {
 	struct SymbolSource sources[] = {

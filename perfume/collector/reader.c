@@ -42,7 +42,7 @@ static uint64_t ticks_to_ns(struct perfume_collector *c, uint64_t ticks)
 	const double year = 3e16;
 	double since;
 
-	/* A rate requires two clock readings that are some time apart. */
+	/* A rate requires two clock readings with some time in between. */
 	while (!(c->clock.ns_per_tick > 0))
 		perfume_clock_update(c);
 	since = (double)(int64_t)(ticks - c->clock.ticks) * c->clock.ns_per_tick;

@@ -256,7 +256,9 @@ static void a_full_ring_keeps_the_newest_and_counts_the_rest(void **state)
 	/* 1 MiB holds 32768 records of 32 bytes, of which a sixteenth is not trusted. */
 	assert_in_range(stats.read, 1 << 14, 1 << 16);
 	assert_int_equal(got.last_i, 999999);
-	/* What was read is what was written last, except perhaps for the first chunk. */
+	/*
+	 * The events that were read are the last ones written, except perhaps for the first chunk.
+	 */
 	assert_true(got.n_wrong_sequence <= 2);
 	end_of(&program);
 	expect_balance(collector);

@@ -366,7 +366,7 @@ static PyObject *take_reports(PyObject *self, PyObject *unused)
 	return list;
 }
 
-/* Events of programs become sources while the run goes on. */
+/* Events of programs become sources during the run. */
 static int add_kinds(struct run *run)
 {
 	for (uint32_t i = (uint32_t)PyList_Size(run->kinds); i < attar_run_sources(run->run); i++) {

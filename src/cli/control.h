@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Requests while a run goes on: SIGUSR2, SIGWINCH, and lines on standard input. */
+/* Requests during a run: SIGUSR2, SIGWINCH, and lines on standard input. */
 #ifndef CLI_CONTROL_H
 #define CLI_CONTROL_H
 

@@ -54,7 +54,7 @@ static int on_begin(void *self, const struct attar_event *ev)
 
 enum { PREV_PID, PREV_STATE, NEXT_PID };
 
-/* The lowest bits are 0 for a task that could go on running. */
+/* The lowest bits are 0 for a task that is still runnable. */
 static int on_switch(struct attar_run *run, void *self, const struct attar_event *ev)
 {
 	const struct bpf_kvm_exit *b = self;

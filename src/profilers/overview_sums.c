@@ -173,7 +173,7 @@ static int by_active(const void *a, const void *b)
 	return (x->all < y->all) - (x->all > y->all);
 }
 
-/* Whether enough goes on that threads which wait long are just not needed. */
+/* Whether the processes are so busy that threads that wait long have nothing to do. */
 static bool is_busy(const struct overview_sums *sums, struct attar_keyrow *const *rows, size_t n)
 {
 	uint64_t busy = 0;

@@ -53,7 +53,7 @@ static int wait_for(struct runqlen *q, const struct attar_event *ev, uint64_t ti
 	const struct attar_stamp at = {.time = ev->time, .task = ATTAR_NO_TASK};
 	struct attar_state *task = find(q, tid);
 
-	/* A task can be woken up before it was switched out: it goes on running. */
+	/* A task can be woken up before it is switched out: it continues to run. */
 	if (!tid || cpu >= CPUS_MAX || q->running[cpu] == tid)
 		return 0;
 	if (task)

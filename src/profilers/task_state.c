@@ -280,7 +280,7 @@ static int on_switch(struct attar_run *run, void *self, const struct attar_event
 
 enum { PID, COMM };
 
-/* A task that is woken up before it was switched out goes on running. */
+/* A task that is woken up before it is switched out continues to run. */
 static int on_wakeup(struct attar_run *run, void *self, const struct attar_event *ev)
 {
 	struct task_state *ts = self;

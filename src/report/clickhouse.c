@@ -142,7 +142,7 @@ static void describe(struct rows *rows, const struct attar_section *s, size_t ti
 	}
 }
 
-/* Positions in what is stored apart from the cells. */
+/* Positions in data that are stored separately from the cells. */
 struct position {
 	size_t detail, named;
 };

@@ -84,7 +84,7 @@ static int64_t stack_of(
 	return id;
 }
 
-/* Positions in what is stored apart from the cells. */
+/* Positions in data that are stored separately from the cells. */
 struct position {
 	size_t detail, named;
 };

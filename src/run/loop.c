@@ -339,7 +339,10 @@ static uint64_t earliest(uint64_t end, uint64_t tick)
 	return end ? MIN(end, tick) : tick;
 }
 
-/* The stream, new events, counts and the interval that is due. 1: the run goes on; 0: enough. */
+/*
+ * The stream, new events, counts and the interval that is due. 1: the run continues; 0: it should
+ * end.
+ */
 static int work(struct attar_run *run)
 {
 	uint64_t now = base_now();
@@ -390,7 +393,7 @@ static int turn_replay(struct attar_run *run, int timeout_ms)
 	return !enough(run) && !stream_drained(run->stream);
 }
 
-/* Waits for work and does it. 1: the run goes on; 0: it is over. */
+/* Waits for work and does it. 1: the run continues; 0: it has ended. */
 static int turn(struct attar_run *run, int timeout_ms)
 {
 	uint64_t end, now;

@@ -111,8 +111,8 @@ static int make_room(struct attar_stream *s)
 }
 
 /*
- * Whether a sequence goes on in the next round: its end is followed by the end of the round and by
- * a record that is not older. A loss begins another one, see time_before().
+ * Whether a sequence continues in the next round: its end is followed by the end of the round and
+ * by a record that is not older. A loss begins another one, see time_before().
  */
 static bool goes_on(const struct attar_stream *s, const struct cursor *c,
 	const struct replay_part *part, const char *from, uint64_t time)

@@ -245,7 +245,8 @@ static inline int adapt_size(struct sample_run *run)
 	if (unlikely(left < sizeof(first)))
 		return OTHER;
 	first = word_at(run, 0);
-	if (unlikely(first == ROUND_END && left > 8)) { /* a sequence can go on in the next round */
+	if (unlikely(first == ROUND_END &&
+		     left > 8)) { /* a sequence can continue in the next round */
 		run->at += 8;
 		left -= 8;
 		first = word_at(run, 0);

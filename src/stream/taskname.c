@@ -42,7 +42,7 @@ static uint64_t monotonic_of(unsigned long long ticks)
 	return time > suspended ? time - suspended : 0;
 }
 
-/* Takes the text of /proc/PID/stat apart: "PID (name) state ppid ...". */
+/* Parses the text of /proc/PID/stat: "PID (name) state ppid ...". */
 static int take_stat(struct buf *b, struct task_facts *ret_facts)
 {
 	char *name = strchr(buf_text(b), '('), *end = strrchr(buf_text(b), ')');

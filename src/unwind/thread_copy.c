@@ -68,8 +68,8 @@ static void wait_a_little(unsigned tries)
 }
 
 /*
- * Stops the thread. *ret_signal is one that arrived at that moment, to be delivered when it goes
- * on; 0: none.
+ * Stops the thread. *ret_signal is a signal that arrived at that moment, to be delivered when the
+ * thread continues; 0: none.
  */
 static int stop(pid_t tid, int *ret_signal)
 {

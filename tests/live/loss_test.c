@@ -134,7 +134,7 @@ static void test_normal_streams_miss_nothing(void **state)
 	}
 }
 
-/* It was enabled long before the stream: what it counted then is not missing. */
+/* It was enabled long before the stream: events that it counted before are not missing. */
 static void test_counts_from_before_the_start_are_not_missing(void **state)
 {
 	struct attar_stream_stats stats;

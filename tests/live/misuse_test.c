@@ -156,7 +156,7 @@ static int broken(void *ctx, const struct attar_report *report, enum attar_scope
 	return -EPIPE;
 }
 
-/* The reason is that of the hook, not of a failure that was handled before. */
+/* The reason comes from the hook, not from an earlier failure that was handled. */
 static void test_failing_hook(void **state)
 {
 	struct attar_run_hooks hooks = {.size = sizeof(hooks), .report = broken};

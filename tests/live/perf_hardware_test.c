@@ -73,7 +73,7 @@ static uint64_t count_turns(struct attar_counter *c, uint64_t turns)
 	return v.value;
 }
 
-/* The constant part is that of one iteration; each further iteration adds two instructions. */
+/* The constant part includes one iteration; each further iteration adds two instructions. */
 static void test_counts_instructions(void **state)
 {
 	struct attar_target *target = live_self();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the writer writes is what the reader reads: files, pipes, compressed, full, unfinished. */
+/* The reader reads exactly what the writer writes: files, pipes, compressed, full, unfinished. */
 #include "unit.h"
 
 #include <fcntl.h>
