@@ -15,7 +15,7 @@
 
 #include "cli/agent_notify.h"
 #include "cli/cli.h"
-#include "cli/replace.h"
+#include "cli/atomic_file.h"
 
 #define SECOND        UINT64_C(1000000000)
 #define METRICS_STALE (10 * SECOND) /* the agent's own metrics are at most so old */

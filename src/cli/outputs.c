@@ -7,7 +7,7 @@
 #include "base/base.h"
 #include "base/memory.h"
 #include "cli/cli.h"
-#include "cli/replace.h"
+#include "cli/atomic_file.h"
 
 static int open_file(struct output *out, const char *path)
 {
@@ -340,8 +340,8 @@ int outputs_open(struct outputs *o, const struct attar_run *run,
 	for (size_t i = 0; r == 0 && i < options->flame_graphs.n; i++)
 		r = add_flame_graph(o, options->flame_graphs.at[i], &opts);
 	if (r == 0)
-		r = site_open(&o->site, options, command_line, opts.time_frames);
-	o->want_tree |= o->site.server != NULL;
+		r = report_server_open(&o->served, options, command_line, opts.time_frames);
+	o->want_tree |= o->served.server != NULL;
 	return r;
 }
 
@@ -618,8 +618,8 @@ int outputs_draw(struct outputs *o, const struct attar_report *report, enum atta
 		if (kind == DATABASES && has_notes)
 			note_unstored(o, &notes, scope, o->has_ended);
 	}
-	if (o->site.server && scope == ATTAR_SCOPE_INTERVAL && !lines && result == 0)
-		result = site_draw(&o->site, report);
+	if (o->served.server && scope == ATTAR_SCOPE_INTERVAL && !lines && result == 0)
+		result = report_server_draw(&o->served, report);
 	return result;
 }
 
@@ -655,7 +655,7 @@ int outputs_close(struct outputs *o)
 	int result = printer_close(&o->printer);
 
 	keys_close(&o->keys);
-	site_close(&o->site);
+	report_server_close(&o->served);
 	if (result < 0 && result != -EPIPE)
 		result = failed(o, &(struct output){0}, result);
 	report_missed(o);

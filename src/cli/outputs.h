@@ -13,7 +13,7 @@
 #include "cli/output_options.h"
 #include "cli/printer.h"
 #include "cli/rotate.h"
-#include "cli/site.h"
+#include "cli/report_server.h"
 
 struct drawn {
 	char *target; /* the file to be replaced, see replace_target() */
@@ -51,7 +51,7 @@ struct outputs {
 	struct keys keys;     /* if redraws */
 	bool live;            /* rings are filling: drop output if the reader of stdout stalls */
 	struct printer printer;
-	struct site site;                      /* --listen */
+	struct report_server served;           /* --listen */
 	uint64_t lines_missed, reports_missed; /* dropped because of that reader */
 	uint64_t lines_noted, reports_noted;   /* of these, already mentioned in its reports */
 	struct buf failure;                    /* that has not been reported yet */

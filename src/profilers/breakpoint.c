@@ -12,7 +12,7 @@
 #include "attar/keytable.h"
 #include "attar/run.h"
 #include "registers.h"
-#include "stores.h"
+#include "store_value.h"
 
 enum { PLACES_MAX = 64, DEPTH_MAX = 512, KEYS_MAX = 1 << 16 };
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "multi_trace.h"
-#include "samplefields.h"
+#include "sample_fields.h"
 
 enum {
 	KEPT_MAX = 1 << 16, /* events */

@@ -6,7 +6,7 @@
 
 #include "attar/run.h"
 #include "kernel_names.h"
-#include "samplefields.h"
+#include "sample_fields.h"
 
 enum { DEPTH_MAX = 512, FIELDS_MAX = 4096 };
 

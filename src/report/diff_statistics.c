@@ -2,7 +2,7 @@
 /* The values on both sides with their standard errors, and the confidence of a change. */
 #include <math.h>
 
-#include "report/amounts.h"
+#include "report/column_amount.h"
 #include "report/diff_parts.h"
 
 /* The mean over the intervals of a side, and its standard error from their spread. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* How the columns of a table are merged: by their units, and by their names where units differ. */
-#include "report/amounts.h"
+#include "report/column_amount.h"
 #include "report/fleet_parts.h"
 #include "report/model.h"
 

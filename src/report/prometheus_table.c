@@ -2,7 +2,7 @@
 /* Tables and time series as gauges; pids and tids are left out. */
 #include <math.h>
 
-#include "report/amounts.h"
+#include "report/column_amount.h"
 #include "report/number.h"
 #include "report/prometheus.h"
 

@@ -21,7 +21,7 @@
 #include "perf/kernel.h"
 #include "perf/target.h"
 #include "run/run.h"
-#include "stream/taskname.h"
+#include "stream/task_name.h"
 
 /* Further threads are counted with their creators: a longer table is not useful. */
 enum { THREADS_MAX = 1 << 16 };
@@ -115,7 +115,7 @@ static int remember_comm(struct attar_run *run, pid_t tid)
 {
 	struct buf b _cleanup_(buf_done) = {0};
 
-	return taskname_read(0, tid, &b, NULL) < 0 ? 0 : threads_keep_comm(run, tid, buf_text(&b));
+	return task_name_read(0, tid, &b, NULL) < 0 ? 0 : threads_keep_comm(run, tid, buf_text(&b));
 }
 
 /* Before its exec, the command still has the name of this process. */

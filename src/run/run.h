@@ -29,7 +29,7 @@
 #include "run/replay.h"
 #include "run/requests.h"
 #include "run/sample_filter.h"
-#include "run/select.h"
+#include "run/task_select.h"
 #include "run/shared_counter.h"
 #include "run/sources.h"
 #include "run/spans.h"

@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/proc.h"
-#include "stream/taskname.h"
+#include "stream/task_name.h"
 #include "symbol/address_space.h"
 
 void procs_init(struct procs *p, struct attar_symbols *symbols, bool live)
@@ -76,7 +76,7 @@ static struct comm *read_comm(
 {
 	struct buf b _cleanup_(buf_done) = {0};
 
-	if (!p->live || taskname_read(pid, tid, &b, ret_facts) < 0)
+	if (!p->live || task_name_read(pid, tid, &b, ret_facts) < 0)
 		return NULL;
 	return comm_new(b.data, b.len);
 }

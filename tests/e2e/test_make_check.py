@@ -7,7 +7,7 @@ from test_install import make, prefix  # noqa: F401
 
 # A test of each kind with this word in its name.
 WORD = 'name'
-STATIC, UNIT, END_TO_END = ('perfume defines no foreign names', 'taskname',
+STATIC, UNIT, END_TO_END = ('perfume defines no foreign names', 'task_name',
                             'test_scripts: test_trace_prints_times_fields_and_names')
 
 

@@ -6,7 +6,7 @@ READ_THE_KERNEL = {'unit_event_format', 'unit_event_probe', 'unit_kallsyms', 'un
                    'unit_symbol_process'}
 # User-mode emulation has no perf events, and does not emulate /proc and signal frames exactly.
 NEED_A_GUEST = READ_THE_KERNEL | {'unit_maps', 'unit_proc', 'unit_recording_writer', 'unit_symtab',
-                                  'unit_taskname', 'unit_unwind'}
+                                  'unit_task_name', 'unit_unwind'}
 # debugfile runs objcopy, which knows the machine's own architecture only. event_print compares
 # lines with those of the kernel's own trace, which fall out of step in a slow guest.
 NOT_ON_ARM64 = {'unit_debugfile', 'unit_event_print'}

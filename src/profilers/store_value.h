@@ -4,8 +4,8 @@
  * breakpoint is reported after the instruction, so the instruction that ends there is searched
  * backwards; the address that it writes to must be the one of the breakpoint.
  */
-#ifndef PROFILERS_STORES_H
-#define PROFILERS_STORES_H
+#ifndef PROFILERS_STORE_VALUE_H
+#define PROFILERS_STORE_VALUE_H
 
 #include "attar/record.h"
 

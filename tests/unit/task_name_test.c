@@ -6,19 +6,19 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "stream/taskname.h"
+#include "stream/task_name.h"
 
 static void is_named(const char *shown, uint64_t flags, const char *name)
 {
 	char own[64];
 
-	snprintf(own, sizeof(own), "%.*s", (int)taskname_length(shown, flags), shown);
+	snprintf(own, sizeof(own), "%.*s", (int)task_name_length(shown, flags), shown);
 	assert_string_equal(own, name);
 }
 
 static void test_kernel_workers(void **state)
 {
-	const uint64_t worker = TASKNAME_WORKER | TASKNAME_KERNEL_THREAD;
+	const uint64_t worker = TASK_NAME_WORKER | TASK_NAME_KERNEL_THREAD;
 
 	is_named("kworker/0:1", worker, "kworker/0:1");
 	is_named("kworker/0:1-events_power_efficient", worker, "kworker/0:1");
@@ -33,8 +33,8 @@ static void test_kernel_workers(void **state)
 
 static void test_other_kernel_threads(void **state)
 {
-	is_named("irq/24-aerdrv", TASKNAME_KERNEL_THREAD, "irq/24-aerdrv");
-	is_named("rcu_tasks_trace_kthread", TASKNAME_KERNEL_THREAD, "rcu_tasks_trace");
+	is_named("irq/24-aerdrv", TASK_NAME_KERNEL_THREAD, "irq/24-aerdrv");
+	is_named("rcu_tasks_trace_kthread", TASK_NAME_KERNEL_THREAD, "rcu_tasks_trace");
 }
 
 static void test_processes_keep_their_names(void **state)
@@ -50,12 +50,12 @@ static void test_name_of_this_process(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		assert_int_equal(prctl(PR_SET_NAME, names[i]), 0);
-		assert_int_equal(taskname_read(getpid(), getpid(), &b, NULL), 0);
+		assert_int_equal(task_name_read(getpid(), getpid(), &b, NULL), 0);
 		assert_string_equal(buf_text(&b), names[i]);
-		assert_int_equal(taskname_read(0, getpid(), &b, NULL), 0);
+		assert_int_equal(task_name_read(0, getpid(), &b, NULL), 0);
 		assert_string_equal(buf_text(&b), names[i]);
 	}
-	assert_true(taskname_read(0, 1 << 30, &b, NULL) < 0);
+	assert_true(task_name_read(0, 1 << 30, &b, NULL) < 0);
 }
 
 int main(void)

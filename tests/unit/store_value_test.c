@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "profilers/registers.h"
-#include "profilers/stores.h"
+#include "profilers/store_value.h"
 
 #if defined(__x86_64__)
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "stream/taskname.h"
+#include "stream/task_name.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -22,15 +22,15 @@ static size_t worker_length(const char *shown)
 	return strcspn(shown, numbered ? "+-" : "+");
 }
 
-size_t taskname_length(const char *shown, uint64_t flags)
+size_t task_name_length(const char *shown, uint64_t flags)
 {
 	size_t length = strlen(shown);
 
-	if (!(flags & TASKNAME_KERNEL_THREAD))
+	if (!(flags & TASK_NAME_KERNEL_THREAD))
 		return length;
-	if (flags & TASKNAME_WORKER)
+	if (flags & TASK_NAME_WORKER)
 		length = worker_length(shown);
-	return MIN(length, (size_t)TASKNAME_MAX);
+	return MIN(length, (size_t)TASK_NAME_MAX);
 }
 
 /* A time in ticks since the boot includes suspension, which CLOCK_MONOTONIC does not count. */
@@ -66,13 +66,13 @@ static int take_stat(struct buf *b, struct task_facts *ret_facts)
 	n = (size_t)(end - name);
 	memmove(b->data, name, n + 1);
 	b->len = n;
-	if (n > TASKNAME_MAX || strpbrk(b->data, "+-"))
-		b->len = taskname_length(b->data, flags);
+	if (n > TASK_NAME_MAX || strpbrk(b->data, "+-"))
+		b->len = task_name_length(b->data, flags);
 	b->data[b->len] = '\0';
 	return 0;
 }
 
-int taskname_read(pid_t pid, pid_t tid, struct buf *b, struct task_facts *ret_facts)
+int task_name_read(pid_t pid, pid_t tid, struct buf *b, struct task_facts *ret_facts)
 {
 	char path[64];
 	int r;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What the name of a column says about its numbers, of those units that sums and others share. */
-#ifndef REPORT_AMOUNTS_H
-#define REPORT_AMOUNTS_H
+#ifndef REPORT_COLUMN_AMOUNT_H
+#define REPORT_COLUMN_AMOUNT_H
 
 #include "base/base.h"
 

@@ -3,7 +3,7 @@
  * Instructions that write memory (Intel 64 and IA-32 Architectures Software Developer's Manual,
  * volume 2): mov, add, or, and, sub, xor, inc, dec, not, neg, cmpxchg.
  */
-#include "stores.h"
+#include "store_value.h"
 
 #include <string.h>
 

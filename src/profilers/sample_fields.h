@@ -2,8 +2,8 @@
 /*
  * The output fields of an event without a format: data address, IP with its symbol, period.
  */
-#ifndef PROFILERS_SAMPLEFIELDS_H
-#define PROFILERS_SAMPLEFIELDS_H
+#ifndef PROFILERS_SAMPLE_FIELDS_H
+#define PROFILERS_SAMPLE_FIELDS_H
 
 #include "attar/run.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Files that are replaced as a whole, so that a reader never sees a part of one. */
-#ifndef CLI_REPLACE_H
-#define CLI_REPLACE_H
+#ifndef CLI_ATOMIC_FILE_H
+#define CLI_ATOMIC_FILE_H
 
 #include <stddef.h>
 

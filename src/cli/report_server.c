@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/site.h"
+#include "cli/report_server.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 #include "base/base.h"
 
-struct site_page {
+struct report_server_page {
 	const struct attar_sink *sink;
 	struct attar_renderer *renderer; /* NULL: of a whole run, made for each report */
 	FILE *file;                      /* in memory: text, size */
@@ -24,18 +24,18 @@ static const char *path_of(const struct attar_sink *sink)
 	return strncmp(sink->media_type, "text/html", 9) == 0 ? "/" : NULL;
 }
 
-static int make_renderer(struct site *site, struct site_page *page)
+static int make_renderer(struct report_server *served, struct report_server_page *page)
 {
-	const struct attar_render_opts opts = {.size = sizeof(opts), .command = site->command};
+	const struct attar_render_opts opts = {.size = sizeof(opts), .command = served->command};
 
 	return attar_renderer_new(page->sink->name, page->file, &opts, &page->renderer);
 }
 
-static int add_page(struct site *site, const struct attar_sink *sink)
+static int add_page(struct report_server *served, const struct attar_sink *sink)
 {
-	struct site_page *page = calloc(1, sizeof(*page));
+	struct report_server_page *page = calloc(1, sizeof(*page));
 
-	if (!page || vec_push(&site->pages, page) < 0) {
+	if (!page || vec_push(&served->pages, page) < 0) {
 		free(page);
 		return base_oom();
 	}
@@ -43,10 +43,10 @@ static int add_page(struct site *site, const struct attar_sink *sink)
 	page->file = open_memstream(&page->text, &page->size);
 	if (!page->file)
 		return base_oom();
-	return sink->whole_run ? 0 : make_renderer(site, page);
+	return sink->whole_run ? 0 : make_renderer(served, page);
 }
 
-static int start(struct site *site, struct server_opts *opts)
+static int start(struct report_server *served, struct server_opts *opts)
 {
 	VEC(struct server_page) pages = {0};
 	int r = 0;
@@ -56,20 +56,20 @@ static int start(struct site *site, struct server_opts *opts)
 
 		if (!path)
 			continue;
-		r = add_page(site, *sink);
+		r = add_page(served, *sink);
 		if (r == 0)
 			r = vec_push(&pages, ((struct server_page){path, (*sink)->media_type}));
 	}
 	opts->pages = pages.at;
 	opts->n_pages = pages.n;
 	if (r == 0)
-		r = server_start(opts, &site->server);
+		r = server_start(opts, &served->server);
 	vec_done(&pages);
 	return r;
 }
 
-int site_open(struct site *site, const struct output_options *options, const char *command,
-	bool has_intervals)
+int report_server_open(struct report_server *served, const struct output_options *options,
+	const char *command, bool has_intervals)
 {
 	struct server_opts opts = {.address = options->listen,
 		.token_file = options->listen_token_file,
@@ -79,22 +79,22 @@ int site_open(struct site *site, const struct output_options *options, const cha
 
 	if (!options->listen) {
 		if (opts.token_file || opts.certificate || opts.key || opts.insecure)
-			return attar_fail(
-				-EINVAL, "--listen-token-file, --listen-cert, --listen-key and "
-					 "--insecure require --listen ADDRESS:PORT");
+			return attar_fail(-EINVAL,
+				"--listen-token-file, --listen-cert, --listen-key and "
+				"--insecure require --listen ADDRESS:PORT");
 		return 0;
 	}
 	if (!has_intervals)
 		return attar_fail(-EINVAL,
 			"--listen requires intervals" ATTAR_FIX "add -i TIME, for example -i 10s");
-	site->command = command;
-	return start(site, &opts);
+	served->command = command;
+	return start(served, &opts);
 }
 
-static int draw_page(struct site *site, size_t i, const struct attar_report *report)
+static int draw_page(struct report_server *served, size_t i, const struct attar_report *report)
 {
-	struct site_page *page = site->pages.at[i];
-	int r = page->renderer ? 0 : make_renderer(site, page);
+	struct report_server_page *page = served->pages.at[i];
+	int r = page->renderer ? 0 : make_renderer(served, page);
 
 	if (r < 0)
 		return r;
@@ -104,28 +104,28 @@ static int draw_page(struct site *site, size_t i, const struct attar_report *rep
 		page->renderer = attar_renderer_free(page->renderer);
 	if (r == 0 && fflush(page->file) != 0)
 		r = -errno;
-	return r == 0 ? server_publish(site->server, i, page->text, page->size) : r;
+	return r == 0 ? server_publish(served->server, i, page->text, page->size) : r;
 }
 
-int site_draw(struct site *site, const struct attar_report *report)
+int report_server_draw(struct report_server *served, const struct attar_report *report)
 {
 	int r = 0;
 
-	for (size_t i = 0; i < site->pages.n && r == 0; i++)
-		r = draw_page(site, i, report);
+	for (size_t i = 0; i < served->pages.n && r == 0; i++)
+		r = draw_page(served, i, report);
 	return r;
 }
 
-void site_close(struct site *site)
+void report_server_close(struct report_server *served)
 {
-	server_free(site->server);
-	vec_each (&site->pages, page) {
+	server_free(served->server);
+	vec_each (&served->pages, page) {
 		attar_renderer_free((*page)->renderer);
 		if ((*page)->file)
 			fclose((*page)->file);
 		free((*page)->text);
 		free(*page);
 	}
-	vec_done(&site->pages);
-	*site = (struct site){0};
+	vec_done(&served->pages);
+	*served = (struct report_server){0};
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "samplefields.h"
+#include "sample_fields.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "report/amounts.h"
+#include "report/column_amount.h"
 
 bool amount_is_one_of(const char *word, const char *const *words)
 {

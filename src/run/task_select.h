@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef RUN_SELECT_H
-#define RUN_SELECT_H
+#ifndef RUN_TASK_SELECT_H
+#define RUN_TASK_SELECT_H
 
 #include "base/parse.h"
 

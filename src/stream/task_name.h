@@ -5,22 +5,22 @@
  * other kernel threads; the task's own name, as in records and tracepoints, is "kworker/0:1" and
  * has at most 15 bytes.
  */
-#ifndef STREAM_TASKNAME_H
-#define STREAM_TASKNAME_H
+#ifndef STREAM_TASK_NAME_H
+#define STREAM_TASK_NAME_H
 
 #include "base/buf.h"
 
 /* Maximum length of a task's name in bytes (TASK_COMM_LEN - 1). */
-enum { TASKNAME_MAX = 15 };
+enum { TASK_NAME_MAX = 15 };
 
 /* Flags of a task in /proc/PID/stat (PF_* of linux/sched.h). */
-enum { TASKNAME_WORKER = 0x20, TASKNAME_KERNEL_THREAD = 0x200000 };
+enum { TASK_NAME_WORKER = 0x20, TASK_NAME_KERNEL_THREAD = 0x200000 };
 
 /*
  * The number of bytes of the name shown by /proc that are the task's own name. All, unless it is a
  * kernel thread.
  */
-size_t taskname_length(const char *shown, uint64_t flags);
+size_t task_name_length(const char *shown, uint64_t flags);
 
 /* What else the file says. */
 struct task_facts {
@@ -33,6 +33,6 @@ struct task_facts {
  * /proc/TID. ret_facts may be NULL. Returns a negative errno, without an error text, if the thread
  * has exited.
  */
-int taskname_read(pid_t pid, pid_t tid, struct buf *b, struct task_facts *ret_facts);
+int task_name_read(pid_t pid, pid_t tid, struct buf *b, struct task_facts *ret_facts);
 
 #endif
