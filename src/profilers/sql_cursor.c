@@ -26,3 +26,9 @@ int sql_cursor_free_table(sqlite3_vtab *table)
 	free(table);
 	return SQLITE_OK;
 }
+
+int sql_cursor_update(sqlite3_vtab *table, int n, sqlite3_value **values, sqlite3_int64 *ret_number)
+{
+	(void)table, (void)n, (void)values, (void)ret_number;
+	return SQLITE_READONLY;
+}

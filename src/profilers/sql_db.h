@@ -102,6 +102,13 @@ int sql_cursor_new(size_t size, sqlite3_vtab_cursor **ret_cursor);
 int sql_cursor_free(sqlite3_vtab_cursor *cursor);
 int sql_cursor_free_table(sqlite3_vtab *table);
 
+/*
+ * Never changes a table. With this callback SQLite asks the authorizer about a change, which
+ * refuses it by its name; without it, SQLite refuses the change itself, with a text but no code.
+ */
+int sql_cursor_update(
+	sqlite3_vtab *table, int n, sqlite3_value **values, sqlite3_int64 *ret_number);
+
 /* ---- sql_table.c ---- */
 
 /* Adds the module "attar", whose argument is the number of the table. */

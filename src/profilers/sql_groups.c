@@ -213,7 +213,8 @@ int sql_groups_register(struct sql_db *db)
 		.xNext = on_next,
 		.xEof = on_eof,
 		.xColumn = on_column,
-		.xRowid = on_rowid};
+		.xRowid = on_rowid,
+		.xUpdate = sql_cursor_update};
 	int r = sqlite3_create_module(db->sqlite, "attar_groups", &module, db);
 
 	for (size_t i = 0; i < db->opts.n_tables; i++)

@@ -458,7 +458,8 @@ int sql_table_register(struct sql_db *db)
 		.xNext = on_next,
 		.xEof = on_eof,
 		.xColumn = on_column,
-		.xRowid = on_rowid};
+		.xRowid = on_rowid,
+		.xUpdate = sql_cursor_update};
 
 	return sqlite3_create_module(db->sqlite, "attar", &module, db);
 }

@@ -401,9 +401,10 @@ def test_stored_tables(script, tmp_path):
     ('SELEC', 'syntax error\n    SELEC\n    ^'),
     ('SELECT missing FROM sched_wakeup', 'no such column: missing; the tables are sched_wakeup('),
     ('SELECT 1 FROM orders', 'no such table: orders; the tables are sched_wakeup('),
-    ('DELETE FROM sched_wakeup', 'is not allowed: queries only read'),
-    ('INSERT INTO sched_wakeup(prio) VALUES (1)', 'is not allowed: queries only read'),
-    ('CREATE TABLE t(a)', 'is not allowed: queries only read'),
+    ('DELETE FROM sched_wakeup', 'DELETE is not allowed: queries are read-only'),
+    ('UPDATE sched_wakeup SET prio = 1', 'UPDATE is not allowed: queries are read-only'),
+    ('INSERT INTO sched_wakeup(prio) VALUES (1)', 'INSERT is not allowed: queries are read-only'),
+    ('CREATE TABLE t(a)', 'is not allowed: queries are read-only'),
     ('DROP TABLE sched_wakeup', ': a change of the schema is not allowed'),
     ("ATTACH '/tmp/attar-sql-test.db' AS other", 'ATTACH is not allowed'),
     ('PRAGMA user_version = 3', 'PRAGMA is not allowed'),
@@ -439,7 +440,7 @@ def test_prompt(script, tmp_path):
 
 @pytest.mark.parametrize('text, words', [
     ('SELEC 1;\nSELECT 1;\n', 'attar: query: near "SELEC": syntax error\n    SELEC 1;\n    ^\n'),
-    ('DELETE FROM sched_wakeup;', 'attar: query: changing a table is not allowed'),
+    ('DELETE FROM sched_wakeup;', 'attar: query: DELETE is not allowed'),
     ('.foo\n', "attar: unknown command '.foo': the commands are .tables, .schema and .quit\n")])
 def test_the_first_error_ends_a_prompt_without_terminal(script, tmp_path, text, words):
     ended = prompt(tmp_path, script, text)

@@ -104,7 +104,7 @@ def test_database_of_a_folder_that_cannot_be_written(root, open_dir):
 
 @pytest.mark.parametrize('query, message', [
     ('DELETE FROM t', 'DELETE is not allowed'),
-    ('CREATE TABLE u(a)', 'is not allowed: queries only read'),
+    ('CREATE TABLE u(a)', 'is not allowed: queries are read-only'),
     ("ATTACH 'y.db' AS y", 'ATTACH is not allowed'),
     ('PRAGMA trusted_schema = ON', 'PRAGMA is not allowed'),
     ("SELECT load_extension('x')", 'not authorized'),
