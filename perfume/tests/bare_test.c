@@ -339,38 +339,16 @@ static void an_event_matches_itself_only(void **state)
 
 static void every_type_has_a_print_format(void **state)
 {
-	static const struct {
-		const char *type, *print;
-	} types[] = {
-		{"__rel_loc char[]", "\"data=%s\", __get_rel_str(data)"},
-		{"__data_loc char[]", "\"data=%s\", __get_str(data)"},
-		{"s64", "\"data=%lld\", REC->data"},
-		{"u64", "\"data=%llu\", REC->data"},
-		{"s32", "\"data=%d\", REC->data"},
-		{"u32", "\"data=%u\", REC->data"},
-		{"int", "\"data=%d\", REC->data"},
-		{"unsigned int", "\"data=%u\", REC->data"},
-		{"s16", "\"data=%d\", REC->data"},
-		{"u16", "\"data=%u\", REC->data"},
-		{"short", "\"data=%d\", REC->data"},
-		{"unsigned short", "\"data=%u\", REC->data"},
-		{"s8", "\"data=%d\", REC->data"},
-		{"u8", "\"data=%u\", REC->data"},
-		{"char", "\"data=%d\", REC->data"},
-		{"unsigned char", "\"data=%u\", REC->data"},
-		{"char[4]", "\"data=%s\", REC->data"},
-	};
 	char command[256], expected[256];
 	const char *format;
-	size_t i;
 
-	for (i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
-		snprintf(command, sizeof(command), NAME " %s data", types[i].type);
+	for (const struct print_format *type = print_formats; type->type; type++) {
+		snprintf(command, sizeof(command), NAME " %s data", type->type);
 		assert_int_equal(reg(0, command, NULL), 0);
-		snprintf(expected, sizeof(expected), "print fmt: %s\n", types[i].print);
+		snprintf(expected, sizeof(expected), "print fmt: %s\n", type->print);
 		format = text_of(TRACEFS "events/user_events/" NAME "/format");
 		if (!strstr(format, expected))
-			fail_msg("%s: %s", types[i].type, strstr(format, "print fmt"));
+			fail_msg("%s: %s", type->type, strstr(format, "print fmt"));
 		unreg(&word, 0);
 		close(fd);
 		fd = open(DATA_FILE, O_WRONLY | O_CLOEXEC);

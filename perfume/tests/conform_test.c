@@ -165,38 +165,16 @@ static void dynamic_fields_must_lie_inside_and_end_with_nul(void **state)
 
 static void every_type_has_a_print_format(void **state)
 {
-	static const struct {
-		const char *type, *print;
-	} types[] = {
-		{"__rel_loc char[]", "\"data=%s\", __get_rel_str(data)"},
-		{"__data_loc char[]", "\"data=%s\", __get_str(data)"},
-		{"s64", "\"data=%lld\", REC->data"},
-		{"u64", "\"data=%llu\", REC->data"},
-		{"s32", "\"data=%d\", REC->data"},
-		{"u32", "\"data=%u\", REC->data"},
-		{"int", "\"data=%d\", REC->data"},
-		{"unsigned int", "\"data=%u\", REC->data"},
-		{"s16", "\"data=%d\", REC->data"},
-		{"u16", "\"data=%u\", REC->data"},
-		{"short", "\"data=%d\", REC->data"},
-		{"unsigned short", "\"data=%u\", REC->data"},
-		{"s8", "\"data=%d\", REC->data"},
-		{"u8", "\"data=%u\", REC->data"},
-		{"char", "\"data=%d\", REC->data"},
-		{"unsigned char", "\"data=%u\", REC->data"},
-		{"char[4]", "\"data=%s\", REC->data"},
-	};
 	char text[256];
 	const char *format;
-	size_t i;
 
-	for (i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
-		snprintf(text, sizeof(text), "%s data", types[i].type);
+	for (const struct print_format *type = print_formats; type->type; type++) {
+		snprintf(text, sizeof(text), "%s data", type->type);
 		probe_of(text);
-		snprintf(text, sizeof(text), "print fmt: %s\n", types[i].print);
+		snprintf(text, sizeof(text), "print fmt: %s\n", type->print);
 		format = text_of(TRACEFS "events/user_events/" NAME "/format");
 		if (!strstr(format, text))
-			fail_msg("%s: %s", types[i].type, strstr(format, "print fmt"));
+			fail_msg("%s: %s", type->type, strstr(format, "print fmt"));
 		start_anew();
 	}
 }

@@ -113,6 +113,32 @@ static inline int event_exists(const char *event)
 	return !access(path, F_OK);
 }
 
+/* How the kernel prints a field of each type. */
+struct print_format {
+	const char *type, *print;
+};
+
+static const struct print_format print_formats[] __attribute__((unused)) = {
+	{"__rel_loc char[]", "\"data=%s\", __get_rel_str(data)"},
+	{"__data_loc char[]", "\"data=%s\", __get_str(data)"},
+	{"s64", "\"data=%lld\", REC->data"},
+	{"u64", "\"data=%llu\", REC->data"},
+	{"s32", "\"data=%d\", REC->data"},
+	{"u32", "\"data=%u\", REC->data"},
+	{"int", "\"data=%d\", REC->data"},
+	{"unsigned int", "\"data=%u\", REC->data"},
+	{"s16", "\"data=%d\", REC->data"},
+	{"u16", "\"data=%u\", REC->data"},
+	{"short", "\"data=%d\", REC->data"},
+	{"unsigned short", "\"data=%u\", REC->data"},
+	{"s8", "\"data=%d\", REC->data"},
+	{"u8", "\"data=%u\", REC->data"},
+	{"char", "\"data=%d\", REC->data"},
+	{"unsigned char", "\"data=%u\", REC->data"},
+	{"char[4]", "\"data=%s\", REC->data"},
+	{0},
+};
+
 /* Returns the folder in events/user_events_multi whose format has this field, or "". */
 static inline const char *multi_folder(const char *name, const char *field)
 {

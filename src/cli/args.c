@@ -82,3 +82,13 @@ int args_parse(struct attar_run *run, int argc, char **argv, struct args *ret_ar
 	*ret_args = args;
 	return attar_run_set_preset(run);
 }
+
+char *args_join(int argc, char **argv)
+{
+	struct buf b = {0};
+
+	buf_str(&b, "attar");
+	for (int i = 0; i < argc; i++)
+		buf_printf(&b, " %s", argv[i]);
+	return buf_take(&b);
+}

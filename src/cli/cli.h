@@ -56,6 +56,9 @@ struct args {
  */
 int args_parse(struct attar_run *run, int argc, char **argv, struct args *ret_args);
 
+/* "attar" and the arguments, separated by spaces. To be freed; NULL if out of memory. */
+char *args_join(int argc, char **argv);
+
 /* ---- help.c and man.c: append text generated from the profiler descriptors ---- */
 
 struct command;

@@ -168,16 +168,6 @@ static int status_of_hosts(const struct fleet *f)
 	return STATUS_OK;
 }
 
-static char *join(int argc, char **argv)
-{
-	struct buf b = {0};
-
-	buf_str(&b, "attar");
-	for (int i = 0; i < argc; i++)
-		buf_printf(&b, " %s", argv[i]);
-	return buf_take(&b);
-}
-
 static int run(struct fleet *f, const struct fleet_args *args, const char *line)
 {
 	int status = STATUS_OK, closed;
@@ -220,7 +210,7 @@ int command_fleet(int argc, char **argv)
 	struct fleet f = {.order = {.ssh = "ssh", .attar = "attar", .copy_fd = -1},
 		.timeout = 20 * FLEET_SECOND};
 	struct fleet_args args = {0};
-	char *line _cleanup_free_ = join(argc, argv);
+	char *line _cleanup_free_ = args_join(argc, argv);
 	int status, r = fleet_args_parse(&f, argc, argv, &args);
 
 	if (r < 0)

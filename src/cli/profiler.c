@@ -111,16 +111,6 @@ static void prepare_command(void *ctx)
 		dup2(STDERR_FILENO, STDOUT_FILENO);
 }
 
-static char *join(int argc, char **argv)
-{
-	struct buf b = {0};
-
-	buf_str(&b, "attar");
-	for (int i = 0; i < argc; i++)
-		buf_printf(&b, " %s", argv[i]);
-	return buf_take(&b);
-}
-
 static int finish(struct session *s, int r)
 {
 	int closed = outputs_close(&s->outputs), command = attar_run_command_status(s->run);
@@ -220,7 +210,7 @@ int command_profiler(int argc, char **argv)
 {
 	struct session s = {0};
 	struct args args = {0};
-	char *line _cleanup_free_ = join(argc, argv);
+	char *line _cleanup_free_ = args_join(argc, argv);
 	int status, r = output_options_run_new(argv[0], &s.options, &s.run);
 
 	if (r < 0)

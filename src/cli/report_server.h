@@ -15,8 +15,8 @@ struct report_server {
 };
 
 /* Starts the server if the options ask for it. Returns 0 or a negative errno. */
-int report_server_open(struct report_server *served, const struct output_options *options, const char *command,
-	bool has_intervals);
+int report_server_open(struct report_server *served, const struct output_options *options,
+	const char *command, bool has_intervals);
 
 /* Draws the pages of a report of an interval. Returns 0 or a negative errno. */
 int report_server_draw(struct report_server *served, const struct attar_report *report);

@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 #include "expr/check.h"
+#include "failing.h"
 
 static const char text[] = "name: all\nID: 1\nformat:\n"
 			   "\tfield:u8 byte;\toffset:0;\tsize:1;\tsigned:0;\n"
@@ -34,32 +35,6 @@ static struct record {
 	INT64_MIN, "comm"};
 
 static struct attar_format *format;
-static size_t allocations;
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *at, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *at, size_t size);
-
-void *__wrap_malloc(size_t size)
-{
-	allocations++;
-	return __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-	allocations++;
-	return __real_calloc(n, size);
-}
-
-void *__wrap_realloc(void *at, size_t size)
-{
-	allocations++;
-	return __real_realloc(at, size);
-}
 
 static int parse_format(void **state)
 {
@@ -113,10 +88,10 @@ static uint64_t value_of(const char *line, size_t size, struct expr_run *ret_run
 	if (root < 0)
 		fail_msg("%s: %s", line, parser.reason);
 	run.raw = memcpy(raw, &record, size);
-	before = allocations;
+	before = failing_calls;
 	value = expr_number(&run, root);
 	assert_int_equal(expr_is_true(&run, root), value || expr_eval(&run, root).bytes);
-	assert_int_equal(allocations, before);
+	assert_int_equal(failing_calls, before);
 	free(raw);
 	expr_done(&expr);
 	*ret_run = run;
@@ -161,15 +136,19 @@ typedef int32_t s32;
 typedef uint64_t u64;
 typedef int64_t s64;
 
+/* The fields of the record as variables of C. */
+#define FIELDS_OF_RECORD                                                                           \
+	u8 byte = record.byte;                                                                     \
+	s8 small = record.small;                                                                   \
+	s16 half = record.half;                                                                    \
+	int number = record.number;                                                                \
+	u64 big = record.big;                                                                      \
+	u32 word = record.word;                                                                    \
+	long wide = record.wide
+
 static void test_operators_as_in_c(void **state)
 {
-	u8 byte = record.byte;
-	s8 small = record.small;
-	s16 half = record.half;
-	int number = record.number;
-	u64 big = record.big;
-	u32 word = record.word;
-	long wide = record.wide;
+	FIELDS_OF_RECORD;
 
 	SAME(1 + 2 * 3 - 4 / 3 % 2);
 	SAME(byte + small);
@@ -217,13 +196,7 @@ static void test_operators_as_in_c(void **state)
 
 static void test_comparisons_as_in_c(void **state)
 {
-	u8 byte = record.byte;
-	s8 small = record.small;
-	s16 half = record.half;
-	int number = record.number;
-	u64 big = record.big;
-	u32 word = record.word;
-	long wide = record.wide;
+	FIELDS_OF_RECORD;
 
 #define COMPARED(a_, b_)                                                                           \
 	do {                                                                                       \

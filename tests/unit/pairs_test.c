@@ -8,13 +8,7 @@
 #include "attar/pairs.h"
 #include "base/base.h"
 #include "failing.h"
-
-static uint64_t seed = 23;
-
-static uint64_t random_below(uint64_t n)
-{
-	return base_hash64(seed++) % n;
-}
+#include "random.h"
 
 static struct attar_pairs *new_pairs(struct attar_pairs_opts o)
 {

@@ -8,15 +8,9 @@
 #include "attar/states.h"
 #include "base/base.h"
 #include "failing.h"
+#include "random.h"
 
 enum { RUN, SLEEP, WAIT, STATES };
-
-static uint64_t seed = 23;
-
-static uint64_t random_below(uint64_t n)
-{
-	return base_hash64(seed++) % n;
-}
 
 static struct attar_states *new_states(struct attar_states_opts o)
 {
