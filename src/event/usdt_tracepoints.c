@@ -231,7 +231,7 @@ static int add_location(const struct request *q, const char *provider, const cha
 		r = each_event(compare, &f);
 	if (r == 0 && f.found)
 		r = attar_fail(-EEXIST,
-			"%s:%s exists already" ATTAR_FIX "'attar usdt del %s:%s' deletes it", group,
+			"%s:%s already exists" ATTAR_FIX "'attar usdt del %s:%s' deletes it", group,
 			strchr(f.name, '/') + 1, group, strchr(f.name, '/') + 1);
 	buf_printf(&line, "p:%s %s:0x%llx", f.name, path, (unsigned long long)offset);
 	if (ref)
@@ -256,7 +256,7 @@ static int add_address(const struct request *q)
 	int r;
 
 	if (!strcmp(q->provider, "*"))
-		return attar_fail(-EINVAL, "a name is needed" ATTAR_FIX "PROVIDER:NAME@%s@%s",
+		return attar_fail(-EINVAL, "a name is required" ATTAR_FIX "PROVIDER:NAME@%s@%s",
 			CLIP(q->path), CLIP(q->address));
 	if (isdigit((unsigned char)*q->address)) {
 		r = parse_u64(q->address, &offset);

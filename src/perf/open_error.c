@@ -329,7 +329,7 @@ static int open_error_no_slot(const struct refusal *r)
 	return attar_fail(r->error,
 		"'%s' needs a hardware breakpoint, and all are in use (most CPUs have "
 		"four)" ATTAR_FIX
-		"end other users of breakpoints, such as debuggers, or name fewer",
+		"stop other users of breakpoints, such as debuggers, or request fewer",
 		CLIP(r->event));
 }
 

@@ -77,7 +77,7 @@ static int map_failed(int error, const struct attar_ring *r, size_t bytes)
 		buf_str(&why, strerror(-error));
 	return attar_fail(error,
 		error == -EPERM ? "cannot map a ring of %zu KiB for %s %d: %s;" ATTAR_FIX
-				  "end other profilers, or raise one of them"
+				  "stop other profilers, or raise one of these limits"
 				: "cannot map a ring of %zu KiB for %s %d: %s",
 		bytes / 1024, any ? "thread" : "CPU", any ? r->tid : r->cpu,
 		buf_failed(&why) ? strerror(-error) : buf_text(&why));

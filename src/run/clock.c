@@ -128,8 +128,8 @@ static int refuse_kvmclock(void)
 
 	if (access(dir, F_OK) < 0)
 		return attar_fail(-EOPNOTSUPP,
-			"--kvmclock: there is no %s: debugfs is not mounted, or this machine runs "
-			"no guests",
+			"--kvmclock: %s does not exist: debugfs is not mounted, or this machine "
+			"runs no guests",
 			dir);
 	return attar_fail(-EOPNOTSUPP,
 		"--kvmclock: times of a guest's clock are not supported; --tsc and --clock-offset "

@@ -43,12 +43,11 @@ const struct attar_option common_stack_options[] = {
 	ATTAR_FLAG(T, exclude_host, 'G', "exclude-host", "only samples of guests"),
 	ATTAR_FLAG(T, exclude_guest, 0, "exclude-guest", "no samples of guests"),
 	ATTAR_JOINED(T, exclude_pid, 0, "exclude_pid", "LIST",
-		"no samples of these processes; may be repeated", .complete = "pid"),
+		"exclude samples of these processes; may be repeated", .complete = "pid"),
 	ATTAR_TEXT(T, irqs_disabled, 0, "irqs_disabled", "0|1",
 		"only samples with interrupts disabled; =0: enabled", .implied = "1"),
 	ATTAR_TEXT(T, tif_need_resched, 0, "tif_need_resched", "0|1",
-		"only tracepoints that happen while the task is to be switched; =0: others",
-		.implied = "1"),
+		"only tracepoints while the task is to be rescheduled; =0: others", .implied = "1"),
 	ATTAR_TEXT(T, nr_running_min, 0, "nr_running_min", "N",
 		"no samples while fewer tasks run or wait on the CPU"),
 	ATTAR_TEXT(T, nr_running_max, 0, "nr_running_max", "N",
@@ -57,7 +56,7 @@ const struct attar_option common_stack_options[] = {
 		"only tasks of these policies: normal, fifo, rr, batch, idle, deadline, or "
 		"numbers"),
 	ATTAR_TEXT(T, prio, 0, "prio", "LIST",
-		"only tasks with these priorities of the kernel: 0-98 real time, 100-139 normal"),
+		"only tasks with these kernel priorities: 0-98 real time, 100-139 normal"),
 	{0}};
 
 const struct attar_option common_run_options[] = {
@@ -110,21 +109,21 @@ const struct attar_option common_input_options[] = {
 
 const struct attar_option common_peer_options[] = {
 	ATTAR_TEXT(T, push, 0, "push", "ADDRESS",
-		"send the events to other attars, which pull them: PORT, HOST:PORT, unix:PATH, "
+		"send the events to other attars that pull from this address: PORT, HOST:PORT, "
+		"unix:PATH, "
 		"vsock:CID:PORT, or the path of a file or device"),
 	ATTAR_LIST(T, pulls, 0, "pull", "ADDRESS",
-		"analyse the events that another attar pushes there, instead of those of this "
-		"system; may be repeated, to merge those of several hosts"),
+		"analyse events that another attar pushes to this address, instead of local "
+		"events; may be repeated to merge several hosts"),
 	ATTAR_TEXT(T, peer_psk, 0, "peer-psk", "FILE",
-		"TLS for --push and --pull with the key in FILE, which both sides have",
+		"use TLS for --push and --pull, with the pre-shared key in FILE",
 		.complete = "file"),
 	ATTAR_TEXT(T, peer_cert, 0, "peer-cert", "FILE",
-		"TLS with certificates: that of this side, in PEM", .complete = "file"),
+		"use TLS for --push and --pull, with this certificate (PEM)", .complete = "file"),
 	ATTAR_TEXT(T, peer_key, 0, "peer-key", "FILE", "the private key of --peer-cert",
 		.complete = "file"),
 	ATTAR_TEXT(T, peer_ca, 0, "peer-ca", "FILE",
-		"the authority that has signed the certificate of the other side",
-		.complete = "file"),
+		"the authority that signed the certificate of the other side", .complete = "file"),
 	{0}};
 
 void common_defaults(struct common_opts *opts)

@@ -118,8 +118,7 @@ static int watch_cpus(struct attar_run *run, const struct attar_run *emitter)
 	if (!emitter->select.watches_cpus || run->replay)
 		return 0;
 	if (!run_watches_system(run))
-		return attar_fail(-EINVAL,
-			"%s watches CPUs, whatever runs on them" ATTAR_FIX "add --all-cpus",
+		return attar_fail(-EINVAL, "%s watches CPUs, not tasks" ATTAR_FIX "add --all-cpus",
 			emitter->profiler->name);
 	run->select.watches_cpus = true;
 	return 0;

@@ -133,8 +133,8 @@ static void order_remarks(struct attar_run *run, const struct attar_stream_stats
 			(unsigned long long)disordered, PLURAL_S(disordered));
 	if (losses && run->profiler->lost)
 		attar_report_remark(report,
-			"%llu loss%s reported late: what ended on other CPUs meanwhile is counted, "
-			"and may be wrong",
+			"%llu loss%s reported late: results that ended on other CPUs meanwhile are "
+			"counted, and may be wrong",
 			(unsigned long long)losses, losses == 1 ? " was" : "es were");
 }
 
@@ -160,8 +160,8 @@ static void twice_remark(const struct attar_run *run, struct attar_report *repor
 			continue;
 		attar_report_remark(report,
 			"this kernel also delivers '%s' to the task that it concerns: if both "
-			"tasks are watched, it is seen twice; -a with a filter on its fields, "
-			"and 'attar stat', have each once",
+			"tasks are watched, it is seen twice; use -a with a filter on its fields, "
+			"or 'attar stat'",
 			s->name);
 		return;
 	}

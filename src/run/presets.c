@@ -86,8 +86,8 @@ static int take_line(struct preset *p, char *line)
 	else if (!strcmp(line, "example"))
 		return take_example(p, value);
 	else
-		return bad(
-			p, "no such key '%s': there are name, group, summary, run, example", line);
+		return bad(p, "no such key '%s': the keys are name, group, summary, run, example",
+			line);
 	return 0;
 }
 
@@ -174,12 +174,13 @@ static int complete(struct preset *p)
 	if (!own.summary)
 		return bad(p, "no 'summary'");
 	if (is_taken(own.name))
-		return bad(p, "there is already a profiler '%s'", own.name);
+		return bad(p, "profiler '%s' already exists", own.name);
 	if (!strcmp(p->words[0], own.name))
 		return bad(p, "run: '%s' runs itself", own.name);
 	base = find_builtin(p->words[0]);
 	if (!base && is_taken(p->words[0]))
-		return bad(p, "run: '%s' is a preset" ATTAR_FIX "write what it runs", p->words[0]);
+		return bad(p, "run: '%s' is a preset" ATTAR_FIX "use the profiler that it runs",
+			p->words[0]);
 	if (!base)
 		return bad(p, "run: no such profiler '%s'", p->words[0]);
 	p->pub = *base;

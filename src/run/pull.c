@@ -66,7 +66,7 @@ void pull_remark(const struct attar_run *run, struct attar_report *report)
 		attar_report_remark(
 			report, "the offset of the clock of %s was not measured", run->opts.pull);
 	else
-		attar_report_remark(report, "the clock of %s at %s is known to %.3f us",
+		attar_report_remark(report, "the clock offset of %s at %s has an error of %.3f us",
 			receiver_host(run->pull.receiver), run->opts.pull,
 			(double)clock.error / 1e3);
 }

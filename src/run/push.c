@@ -160,7 +160,7 @@ static int wait_for_client(struct attar_run *run)
 			return r;
 		if (poll(fds, ARRAY_SIZE(fds), WAIT_MS) > 0 && fds[1].revents)
 			return attar_fail(-ECANCELED,
-				"stopped while waiting for a connection that pulls events from %s",
+				"stopped while waiting for an attar that pulls events from %s",
 				CLIP(run->push.address));
 	}
 }
@@ -374,8 +374,8 @@ void push_remark(const struct attar_run *run, struct attar_report *report)
 			(unsigned long long)push->cut);
 	if (push->unacknowledged)
 		attar_report_remark(report,
-			"%llu pushed samples were not confirmed: how many of them arrived is "
-			"unknown",
+			"%llu pushed samples were not acknowledged: it is unknown how many of them "
+			"arrived",
 			(unsigned long long)push->unacknowledged);
 	if (push->refused)
 		attar_report_remark(report,

@@ -44,8 +44,7 @@ int attar_run_watch_cpus(struct attar_run *run)
 
 	if (option && !run->replay)
 		return attar_fail(-EINVAL,
-			"%s watches CPUs, whatever runs on them" ATTAR_FIX
-			"use --cpus instead of %s",
+			"%s watches CPUs, not tasks" ATTAR_FIX "use --cpus instead of %s",
 			run->profiler->name, option);
 	run->opts.all_cpus = true;
 	run->select.watches_cpus = true;

@@ -126,7 +126,7 @@ def test_answers_follow_their_calls(host, spawn, tmp_path):
     calls, answers = ([row['time'] for row in rows if row['host'] == name]
                       for name in ('one', 'two'))
     assert len(calls) == len(answers) == TURNS
-    errors = [float(re.search(r'is known to ([0-9.]+) us', remark)[1])
+    errors = [float(re.search(r'has an error of ([0-9.]+) us', remark)[1])
               for remark in last['remarks']]
     assert len(errors) == 2
     slack = 1000 * sum(errors) + 2

@@ -68,7 +68,8 @@ def test_every_event_arrives_once(push, pull):
     names = [c['name'] for c in report['sections'][0]['columns']]
     assert dict(zip(names, row))['raw_syscalls:sys_enter'] == 5000
     assert (report['notes']['seen'], report['notes']['lost']) == (5000, 0)
-    assert 'the clock of one at 192.0.2.1:9100 is known to' in ' '.join(report['remarks'])
+    assert ('the clock offset of one at 192.0.2.1:9100 has an error of'
+            in ' '.join(report['remarks']))
     assert '5000 samples were pushed to 1 peers' in said(pushing)
 
 
@@ -96,7 +97,7 @@ def test_a_cut_in_the_middle_of_a_frame(push, pull, gate, network, tmp_path):  #
         events += [row for section in last['sections'] for row in section['rows']]
     taken = number(r'(\d+) samples were pushed', pushed)
     lost = number(r'(\d+) pushed samples were lost', pushed)
-    unconfirmed = number(r'(\d+) pushed samples were not confirmed', pushed)
+    unconfirmed = number(r'(\d+) pushed samples were not acknowledged', pushed)
     assert taken + number(r'([\d,]+) lost', pushed) == CALLS
     received = len(events)
     assert taken - lost - unconfirmed <= received < taken - lost

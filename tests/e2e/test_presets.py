@@ -67,8 +67,9 @@ def test_users_directory(presets):
 @pytest.mark.parametrize('text, sentence', [
     ('name: a\nsummary: x\nrun: a -e x\n', "'a' runs itself"),
     ('name: a\nsummary: x\nrun: nothing\n', "no such profiler 'nothing'"),
-    ('name: a\nsummary: x\nrun: syscalls\n', "'syscalls' is a preset: write what it runs"),
-    ('name: top\nsummary: x\nrun: stat\n', "there is already a profiler 'top'"),
+    ('name: a\nsummary: x\nrun: syscalls\n',
+     "'syscalls' is a preset: use the profiler that it runs"),
+    ('name: top\nsummary: x\nrun: stat\n', "profiler 'top' already exists"),
     ('name: A B\nsummary: x\nrun: stat\n', 'use lower-case letters'),
     ('summary: x\nrun: stat\n', 'use lower-case letters'),
     ('name: a\nrun: stat\n', "no 'summary'"),

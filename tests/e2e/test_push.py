@@ -142,7 +142,7 @@ def test_samples_that_a_full_disk_refuses_are_counted(spawn, tmp_path):
     out = said(pushing)
     assert 'File too large' in out
     pushed = int(re.search(r'(\d+) samples were pushed', out)[1])
-    assert 0 < int(re.search(r'(\d+) pushed samples were not confirmed', out)[1]) <= pushed
+    assert 0 < int(re.search(r'(\d+) pushed samples were not acknowledged', out)[1]) <= pushed
 
 
 class Client(threading.Thread):
@@ -183,7 +183,7 @@ def test_several_can_pull(push, gate, tmp_path):
     gate.open()
     out = said(pushing)
     assert f'{2 * CALLS} samples were pushed to 2 peers' in out
-    assert 'not confirmed' not in out
+    assert 'not acknowledged' not in out
     for number, client in enumerate(clients):
         client.join(30)
         assert client.samples == CALLS

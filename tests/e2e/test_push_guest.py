@@ -50,4 +50,4 @@ def test_the_host_pulls_from_a_guest(spawn, tmp_path):
     assert comms.count('flood') == CALLS
     assert reports[-1]['notes']['lost'] == 0
     assert f'{len(rows)} samples were pushed to 1 peers' in done.stdout
-    assert 'not confirmed' not in done.stdout
+    assert 'not acknowledged' not in done.stdout

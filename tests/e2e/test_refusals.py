@@ -150,8 +150,8 @@ def test_fifth_breakpoint_is_refused():
     done = run('trace', '-e', events, '--', 'true')
     assert done.returncode == FAILED
     assert re.fullmatch(r"attar: 'mem:0x601020:w' needs a hardware breakpoint, and all are in use "
-                        r'\(most CPUs have four\): end other users of breakpoints, such as '
-                        r'debuggers, or name fewer', messages_of(done)[-1]), done.stderr
+                        r'\(most CPUs have four\): stop other users of breakpoints, such as '
+                        r'debuggers, or request fewer', messages_of(done)[-1]), done.stderr
 
 
 @pytest.mark.parametrize('arguments', [('-d', '100ms'), ('--', 'true')], ids=['system', 'command'])

@@ -75,7 +75,7 @@ def test_arguments_in_both_forms(program):
     (['add', '/nonexistent'], '/nonexistent'),
     (['add', '/bin/true'], "has no USDT probe '*:*'"),
     (['add', 'a:b@/bin/true@nosuchfunction'], 'nosuchfunction'),
-    (['add', '/bin/true@0x10'], 'a name is needed'),
+    (['add', '/bin/true@0x10'], 'a name is required'),
     (['add', 'a:b@/bin/true@0x1000', '-4@nothing'], "cannot fetch 'nothing'"),
     (['del', 'nosuch:probe'], "no tracepoint 'nosuch:probe' was added"),
     (['del', 'nosuch'], "'nosuch' is not PROVIDER:NAME"),
@@ -90,4 +90,4 @@ def test_twice(program):
     usdt('add', f'shop:done@{program}')
     ended = run('usdt', 'add', f'shop:done@{program}')
     assert ended.returncode == 1
-    assert "shop:done exists already: 'attar usdt del shop:done' deletes it" in ended.stderr
+    assert "shop:done already exists: 'attar usdt del shop:done' deletes it" in ended.stderr
