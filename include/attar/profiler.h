@@ -92,8 +92,9 @@ struct attar_profiler {
 	/*
 	 * As an event of another profiler, profile/-F 500/: open() requests the events as usual,
 	 * and emits() is called for each of them instead of their functions. 1: the event is also
-	 * one for the other profiler; 0: it is not; or a negative errno. lost(), report() and the
-	 * other functions are not called. NULL: the profiler cannot be an event.
+	 * one for the other profiler; 0: it is not; or a negative errno. Of the other functions,
+	 * only lost(), exited(), record() and close() are called. NULL: the profiler cannot be an
+	 * event.
 	 */
 	attar_event_fn *emits;
 	/*

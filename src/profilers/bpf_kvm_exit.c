@@ -120,6 +120,8 @@ static int on_end(struct attar_run *run, void *self, const struct attar_event *e
 	struct attar_keyrow *row, *process;
 	uint64_t delay;
 
+	if (attar_run_emits(run))
+		return latency >= b->threshold && !kvm_exit_is_idle(exit);
 	if (!vcpu)
 		return 0;
 	vcpu->is_out = false;
@@ -204,17 +206,20 @@ static int bpf_kvm_exit_open(struct attar_run *run, void *self)
 	const struct attar_keytable_opts longest = {
 		.size = sizeof(longest), .hists = 1, .keys_max = VCPUS_MAX};
 	struct bpf_kvm_exit *b = self;
-	int r = attar_run_select_tasks(run);
+	bool emits = attar_run_emits(run); /* exits, without what happens in them */
+	int r = emits ? 0 : attar_run_select_tasks(run);
 
 	if (r == 0 && b->detail && !b->perins)
 		return attar_fail(-EINVAL, "--detail requires --perins, because it splits "
 					   "processes into threads" ATTAR_FIX "add --perins");
 	b->exits.by = !b->perins ? KVM_BY_REASON : b->detail ? KVM_BY_THREAD : KVM_BY_PROCESS;
-	b->exits.begins = on_begin;
+	b->exits.begins = emits ? NULL : on_begin;
 	b->exits.ends = on_end;
-	b->exits.selects = true;
+	b->exits.selects = !emits;
 	if (r == 0)
 		r = kvm_exits_open(run, &b->exits, SUMS);
+	if (emits)
+		return r;
 	if (r == 0)
 		r = attar_run_inputs(run, sched);
 	if (r == 0)
@@ -278,4 +283,5 @@ const struct attar_profiler profiler_bpf_kvm_exit = {
 	.ended = kvm_exits_ended,
 	.report = bpf_kvm_exit_report,
 	.close = bpf_kvm_exit_close,
+	.emits = kvm_exits_emits,
 };

@@ -65,6 +65,14 @@ static int add_late(
 	return 0;
 }
 
+/* As an event of another profiler: a timer that was late. */
+static int irq_off_emits(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	struct irq_off *o = self;
+
+	return ev->cpu < CPUS_MAX && delay_of(o, ev) > o->than;
+}
+
 static int on_timer(struct attar_run *run, void *self, const struct attar_event *ev)
 {
 	struct irq_off *o = self;
@@ -190,4 +198,5 @@ const struct attar_profiler profiler_irq_off = {
 	.lost = on_lost,
 	.report = irq_off_report,
 	.close = irq_off_close,
+	.emits = irq_off_emits,
 };

@@ -27,19 +27,27 @@ static int add_span(struct attar_run *run, const struct kvm_exits *k, const stru
 	return attar_run_add_span(run, &span);
 }
 
+static bool is_slow(const struct kvm_exit_state *s, const struct kvm_exit *exit, uint64_t latency)
+{
+	return latency > s->than && !kvm_exit_is_idle(exit);
+}
+
 static int on_end(struct attar_run *run, void *self, const struct attar_event *ev,
 	const struct kvm_exit *exit, uint64_t latency)
 {
 	struct kvm_exit_state *s = self;
-	struct attar_keyrow *row = kvm_exits_add(&s->exits, ev->thread, exit, latency);
 	struct attar_section *lines;
+	struct attar_keyrow *row;
 
+	if (attar_run_emits(run))
+		return !s->than || is_slow(s, exit, latency);
+	row = kvm_exits_add(&s->exits, ev->thread, exit, latency);
 	if (!row)
 		return -ENOMEM;
 	row->interval.sums[IN_KERNEL] += exit->address >> 63;
 	if (attar_run_wants_spans(run) && add_span(run, &s->exits, ev, exit) < 0)
 		return -ENOMEM;
-	if (!s->than || latency <= s->than || kvm_exit_is_idle(exit) || !attar_run_wants_lines(run))
+	if (!s->than || !is_slow(s, exit, latency) || !attar_run_wants_lines(run))
 		return 0;
 	lines = attar_run_lines(run, "slow exits", kvm_exit_line_columns);
 	if (!lines)
@@ -117,4 +125,5 @@ const struct attar_profiler profiler_kvm_exit = {
 	.ended = kvm_exits_ended,
 	.report = kvm_exit_report,
 	.close = kvm_exit_close,
+	.emits = kvm_exits_emits,
 };

@@ -80,6 +80,12 @@ static int on_entry(struct attar_run *run, void *self, const struct attar_event 
 	return r == 0 ? k->ends(run, self, ev, start->payload, latency) : r;
 }
 
+/* The event of an exit is the entry after it. */
+int kvm_exits_emits(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	return ev->counter == 0 ? on_exit_event(run, self, ev) : on_entry(run, self, ev);
+}
+
 int kvm_exits_lost(struct attar_run *run, void *self, const struct attar_event *ev)
 {
 	const struct kvm_exits *k = self;
@@ -300,7 +306,7 @@ int kvm_exits_open(struct attar_run *run, struct kvm_exits *k, size_t n_sums)
 		.value_size = sizeof(struct row_label)};
 	int r = make_inputs(k);
 
-	for (size_t i = 0; r == 0 && i < 2; i++)
+	for (size_t i = 0; r == 0 && i < 2; i++) /* see kvm_exits_emits() */
 		r = attar_run_input(run, &k->inputs[i]);
 	if (r == 0)
 		r = attar_run_expr(run, 0, "exit_reason_str(isa, reason)", &names, &k->name);

@@ -3,8 +3,8 @@
  * Exits of KVM guests, from kvm:kvm_exit to kvm:kvm_entry of the same thread, and tables of them by
  * reason, and by thread or process.
  *
- *	struct kvm_exits must be the first member of the profiler's state: kvm_exits_lost() and
- *	kvm_exits_exited() are functions of its descriptor.
+ *	struct kvm_exits must be the first member of the profiler's state: kvm_exits_lost(),
+ *	kvm_exits_exited() and kvm_exits_emits() are functions of its descriptor.
  */
 #ifndef PROFILERS_KVM_EXITS_H
 #define PROFILERS_KVM_EXITS_H
@@ -35,6 +35,7 @@ struct kvm_exits {
 	bool selects; /* events of all tasks are delivered: attar_run_select_tasks() */
 	/* An exit begins; may be NULL. */
 	int (*begins)(void *self, const struct attar_event *ev);
+	/* An exit ends; as an event of another profiler: 1 if it is one. */
 	int (*ends)(struct attar_run *run, void *self, const struct attar_event *ev,
 		const struct kvm_exit *exit, uint64_t latency);
 
@@ -50,7 +51,7 @@ struct kvm_exits {
 int kvm_exits_open(struct attar_run *run, struct kvm_exits *k, size_t n_sums);
 void kvm_exits_close(struct kvm_exits *k);
 
-attar_event_fn kvm_exits_lost, kvm_exits_exited;
+attar_event_fn kvm_exits_lost, kvm_exits_exited, kvm_exits_emits;
 
 /* The end of the run. */
 int kvm_exits_ended(struct attar_run *run, void *self);

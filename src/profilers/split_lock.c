@@ -82,6 +82,12 @@ static int on_sample(struct attar_run *run, void *self, const struct attar_event
 	return attar_run_wants_lines(run) ? add_line(run, ev, locations, depth) : 0;
 }
 
+/* As events of another profiler: all samples. */
+static int split_lock_emits(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	return 1;
+}
+
 /* ---- report ---- */
 
 /* The counts of CPUs; without --perins their sum. */
@@ -198,9 +204,10 @@ static int add_event(struct attar_run *run, const struct split_lock *s)
 		r = choose_event(run, text, sizeof(text));
 	snprintf(counted, sizeof(counted), s->exclude_host ? "{%s}:G" : "%s", text);
 	if (r == 0)
-		r = attar_run_count_by(run, ATTAR_COUNT_BY_CPU);
-	if (r == 0)
 		r = hardware_add_source(run, text, &sampling, on_sample);
+	if (r < 0 || attar_run_emits(run))
+		return r;
+	r = attar_run_count_by(run, ATTAR_COUNT_BY_CPU);
 	return r == 0 ? attar_run_count(run, counted) : r;
 }
 
@@ -208,10 +215,11 @@ static int add_event(struct attar_run *run, const struct split_lock *s)
 static int add_recorded(struct attar_run *run, const struct split_lock *s)
 {
 	const struct attar_texts all = {.at = (const char **)&s->event, .n = s->event ? 1 : 0};
-	int r = attar_run_count_by(run, ATTAR_COUNT_BY_CPU);
+	int r = attar_run_event_list(run, &all, s->graph, on_sample);
 
-	if (r == 0)
-		r = attar_run_event_list(run, &all, s->graph, on_sample);
+	if (r < 0 || attar_run_emits(run))
+		return r;
+	r = attar_run_count_by(run, ATTAR_COUNT_BY_CPU);
 	return r == 0 && s->event ? attar_run_count(run, s->event) : r;
 }
 
@@ -319,4 +327,5 @@ const struct attar_profiler profiler_split_lock = {
 	.open = split_lock_open,
 	.report = split_lock_report,
 	.close = split_lock_close,
+	.emits = split_lock_emits,
 };

@@ -82,21 +82,36 @@ static bool is_in_kernel(const struct attar_event *ev)
 	return (ev->record->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL;
 }
 
-static int check_soft(struct attar_run *run, struct watchdog *w, const struct attar_event *ev)
+/* Whether a soft lockup of the CPU is to be shown, and for how long it has been stuck. */
+static bool is_soft(struct watchdog *w, const struct attar_event *ev, uint64_t *ret_stuck)
 {
 	struct cpu *cpu = &w->cpus[ev->cpu];
-	uint64_t stuck;
 
 	if (!cpu->alive || ev->counts[0] || !ev->thread->tid || !is_in_kernel(ev)) {
 		cpu->alive = ev->time;
 		cpu->soft = 0;
 	}
-	stuck = ev->time - cpu->alive;
-	if (stuck > cpu->longest_soft)
-		cpu->longest_soft = stuck;
-	if (!is_due(stuck, w->soft_limit, &cpu->soft))
+	*ret_stuck = ev->time - cpu->alive;
+	if (*ret_stuck > cpu->longest_soft)
+		cpu->longest_soft = *ret_stuck;
+	return is_due(*ret_stuck, w->soft_limit, &cpu->soft);
+}
+
+static int check_soft(struct attar_run *run, struct watchdog *w, const struct attar_event *ev)
+{
+	uint64_t stuck;
+
+	if (!is_soft(w, ev, &stuck))
 		return 0;
 	return add_line(run, ev->time, "soft", ev->cpu, stuck, w->soft_kernel, ev);
+}
+
+/* As an event of another profiler. A CPU with a hard lockup has no samples. */
+static int watchdog_emits(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	uint64_t stuck;
+
+	return ev->cpu < CPUS_MAX && is_soft(self, ev, &stuck);
 }
 
 /* Timers of a CPU that goes offline do not fire either. */
@@ -240,4 +255,5 @@ const struct attar_profiler profiler_watchdog = {
 	.open = watchdog_open,
 	.lost = on_lost,
 	.report = watchdog_report,
+	.emits = watchdog_emits,
 };

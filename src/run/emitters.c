@@ -221,6 +221,13 @@ int emitter_add(
 	return r;
 }
 
+/* What changes while the run is open. */
+static void lend_clock(const struct attar_run *run, struct attar_run *own)
+{
+	own->stream = run->stream;
+	own->clock = run->clock;
+}
+
 int emitter_emits(struct attar_run *run, const struct source *s, const struct attar_event *event)
 {
 	struct attar_run *own = s->emitter->run;
@@ -228,9 +235,21 @@ int emitter_emits(struct attar_run *run, const struct source *s, const struct at
 
 	emitted.counter = s->emitted;
 	emitted.fields = own->sources.list.at[s->emitted].fields;
-	own->stream = run->stream;
-	own->clock = run->clock;
+	lend_clock(run, own);
 	return own->profiler->emits(own, own->self, &emitted);
+}
+
+int emitters_tell(struct attar_run *run, const struct attar_event *event)
+{
+	int r = 0;
+
+	vec_each (&run->emitters, e) {
+		if (r < 0)
+			break;
+		lend_clock(run, (*e)->run);
+		r = run_tell_profiler((*e)->run, event);
+	}
+	return r;
 }
 
 void emitters_free(struct attar_run *run)

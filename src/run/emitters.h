@@ -24,6 +24,9 @@ int emitter_add(struct attar_run *run, const struct attar_event_spec *spec, bool
  */
 int emitter_emits(struct attar_run *run, const struct source *s, const struct attar_event *event);
 
+/* Tells their profilers about a record that is not a sample. 0 or a negative errno. */
+int emitters_tell(struct attar_run *run, const struct attar_event *event);
+
 /* Frees them; the sources of the run must have been freed. */
 void emitters_free(struct attar_run *run);
 

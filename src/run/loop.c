@@ -21,8 +21,28 @@ static bool enough(const struct attar_run *run)
 	return run->opts.count && run->notes.delivered >= run->opts.count;
 }
 
+int run_tell_profiler(struct attar_run *run, const struct attar_event *ev)
+{
+	const struct attar_profiler *profiler = run->profiler;
+	int r = profiler->record ? profiler->record(run, run->self, ev) : 0;
+
+	if (r < 0)
+		return r;
+	switch (ev->record->type) {
+	case PERF_RECORD_LOST:
+	case PERF_RECORD_LOST_SAMPLES:
+		return profiler->lost ? profiler->lost(run, run->self, ev) : 0;
+	case PERF_RECORD_EXIT:
+		return profiler->exited ? profiler->exited(run, run->self, ev) : 0;
+	default:
+		return 0;
+	}
+}
+
 static int deliver(struct attar_run *run, struct attar_event *ev)
 {
+	int r;
+
 	if (unlikely(run->hosts.current != NULL))
 		return hosts_deliver(run, ev);
 	if (likely(ev->record->type == PERF_RECORD_SAMPLE)) {
@@ -49,19 +69,10 @@ static int deliver(struct attar_run *run, struct attar_event *ev)
 		recorded_names_see(run, ev->record);
 	if (run->replay && ev->record->type == PERF_RECORD_READ && run->counts.list.n)
 		return replay_counts_take(run, ev);
-	if (run->profiler->record) {
-		int r = run->profiler->record(run, run->self, ev);
-
-		if (r < 0)
-			return r;
-	}
-	if ((ev->record->type == PERF_RECORD_LOST ||
-		    ev->record->type == PERF_RECORD_LOST_SAMPLES) &&
-		run->profiler->lost)
-		return run->profiler->lost(run, run->self, ev);
-	if (ev->record->type == PERF_RECORD_EXIT && run->profiler->exited)
-		return run->profiler->exited(run, run->self, ev);
-	return run->threads.instances.n ? threads_take_count(run, ev) : 0;
+	r = run_tell_profiler(run, ev);
+	if (r >= 0 && unlikely(run->emitters.n))
+		r = emitters_tell(run, ev);
+	return r >= 0 && run->threads.instances.n ? threads_take_count(run, ev) : r;
 }
 
 /* ---- reporting ---- */

@@ -115,6 +115,9 @@ bool run_watches_system(const struct attar_run *run);
 /* Reports the time since the previous report, as an event that is being delivered requests. */
 int run_report_now(struct attar_run *run, uint64_t time);
 
+/* Calls the functions of the profiler for a record that is not a sample. 0 or a negative errno. */
+int run_tell_profiler(struct attar_run *run, const struct attar_event *ev);
+
 /* Whether kernel addresses of its events are of another boot: this machine has no names of them. */
 bool run_kernel_is_foreign(const struct attar_run *run);
 

@@ -139,13 +139,98 @@ event cpu/mem-loads/ sampled
 
 
 @pytest.mark.quick
+def test_late_timers(tmp_path):
+    """irq-off's events are the late samples; after a loss it is not known which are late."""
+    path = tmp_path / 'timer.script'
+    path.write_text('''# attar script
+event a:b n:u8
+event cpu-clock
+1.000 0 1/1 x cpu-clock
+1.010 0 1/1 x cpu-clock
+1.025 0 1/1 x cpu-clock
+1.030 0 1/1 x cpu-clock
+1.035 0 2/2 y a:b n=7
+1.045 1 2/2 y cpu-clock
+1.050 0 1/1 x lost 1
+1.060 0 1/1 x cpu-clock
+1.070 0 1/1 x cpu-clock
+1.083 0 3/3 z cpu-clock
+''')
+    found = rows(reports('trace', '-e', 'a:b,irq-off/--period 10ms --than 2ms/', '--input', path),
+                 'events')
+    assert [(r['time'], r['comm'], r['event']) for r in found] == [
+        (1_025_000_000, 'x', 'irq-off'), (1_035_000_000, 'y', 'a:b'),
+        (1_083_000_000, 'z', 'irq-off')]
+
+
+@pytest.mark.quick
+def test_soft_lockups(tmp_path):
+    """watchdog's events are the samples that it would show: after 2 s, and after twice that."""
+    path = tmp_path / 'timer.script'
+    path.write_text('# attar script\nevent context-switches\n'
+                    'event cpu-clock stack counts=context-switches\n' + ''.join(
+        f'{i} 0 7/7 x cpu-clock counts=5 stack=0xffffffff81000000\n' for i in range(1, 12)))
+    found = rows(reports('trace', '-e', 'watchdog/-F 1 --than 2s/', '--input', path), 'events')
+    assert [(r['time'], r['event']) for r in found] == [
+        (4_000_000_000, 'watchdog'), (7_000_000_000, 'watchdog')]
+
+
+@pytest.mark.quick
+def test_split_locks(tmp_path):
+    path = tmp_path / 'locks.script'
+    path.write_text('''# attar script
+event a:b n:u8
+event sq_misc.split_lock sampled
+1.0 0 7/7 a sq_misc.split_lock period=1000
+1.1 0 8/8 b a:b
+1.2 0 7/7 a sq_misc.split_lock period=1000
+''')
+    found = rows(reports('trace', '-e', 'a:b,split-lock/-e sq_misc.split_lock/', '--input', path),
+                 'events')
+    assert [(r['event'], r['comm']) for r in found] == [
+        ('split-lock', 'a'), ('a:b', 'b'), ('split-lock', 'a')]
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize('event, times', [
+    ('kvm-exit', [20, 60, 2015, 2021, 4000]), ('kvm-exit/--than 10us/', [60, 4000]),
+    ("kvm-exit/--than 10us --filter 'vcpu_id==1'/", []),
+    ('bpf:kvm_exit/--threshold 30us/', [60, 4000]), ('bpf:kvm_exit//', [4000])])
+def test_long_exits_of_guests(tmp_path, event, times):
+    """The event is the entry after the exit, with its fields. A thread that exits has none."""
+    path = tmp_path / 'kvm.script'
+    path.write_text('''# attar script
+event kvm:kvm_exit exit_reason:u32 guest_rip:u64 isa:u32 vcpu_id:u32
+event kvm:kvm_entry vcpu_id:u32
+0.000010 0 100/101 CPU0 kvm:kvm_exit isa=1 exit_reason=30
+0.000015 1 100/102 CPU1 kvm:kvm_exit isa=1 exit_reason=12 vcpu_id=1
+0.000020 0 100/101 CPU0 kvm:kvm_entry
+0.000030 0 100/101 CPU0 kvm:kvm_exit isa=1 exit_reason=30
+0.000060 0 100/101 CPU0 kvm:kvm_entry vcpu_id=7
+0.002015 1 100/102 CPU1 kvm:kvm_entry vcpu_id=1
+0.002020 1 100/102 CPU1 kvm:kvm_exit isa=2 exit_reason=0x7b vcpu_id=1
+0.002021 1 100/102 CPU1 kvm:kvm_entry vcpu_id=1
+0.002030 1 100/102 CPU1 kvm:kvm_exit isa=1 exit_reason=30
+0.002040 1 100/102 CPU1 exit
+0.002100 0 100/101 CPU0 kvm:kvm_exit isa=1 exit_reason=30
+0.003100 1 100/102 CPU1 kvm:kvm_entry vcpu_id=1
+0.004000 0 100/101 CPU0 kvm:kvm_entry
+''')
+    found = rows(reports('trace', '-e', event, '--input', path), 'events')
+    assert [r['time'] for r in found] == [1000 * time for time in times]
+    assert {r['event'] for r in found} <= {event.partition('/')[0]}
+    assert [r['values']['vcpu_id'] for r in found if r['time'] == 60_000] == [7] * (60 in times)
+
+
+@pytest.mark.quick
 @pytest.mark.parametrize('event, status, sentence', [
     ('profile/-d 3/', 2, '--duration is not an option of an event, but of the whole command'),
     ('profile/-F 0/', 2, 'profile: --freq: 0 is too small'),
     ('profile/-X/', 2, 'profile: no such option -X'),
     ('profile/word/', 2, "'word' is not an option"),
     ('top/-e sched:sched_switch/', 4, "the profiler 'top' does not emit events; those that do "
-     'are: breakpoint, hrtimer, ldlat-loads, ldlat-stores, profile'),
+     'are: bpf:kvm_exit, breakpoint, hrtimer, irq-off, kvm-exit, ldlat-loads, ldlat-stores, '
+     'profile, split-lock, watchdog'),
 ])
 def test_refused_profilers(script, event, status, sentence):
     done = run('trace', '-e', f'sched:sched_switch,{event}', '--input', script)
