@@ -50,7 +50,7 @@ static void free_path(void *ctx, struct attar_keyrow *row)
 	*(char **)row->value = NULL;
 }
 
-int mappings_init(struct mappings *m)
+int mappings_init(struct mappings *m, bool is_live)
 {
 	const struct attar_keytable_opts processes = {.size = sizeof(processes),
 		.sums = 1,
@@ -65,6 +65,7 @@ int mappings_init(struct mappings *m)
 		.on_remove = free_path};
 	int r = attar_keytable_new(&processes, &m->processes);
 
+	m->is_live = is_live;
 	return r < 0 ? r : attar_keytable_new(&paths, &m->paths);
 }
 
@@ -228,11 +229,14 @@ int mappings_record(struct mappings *m, const struct attar_event *ev)
 			p->n = 0;
 		return p ? 0 : -ENOMEM;
 	}
-	if (record->type != PERF_RECORD_MMAP2 || (int32_t)record->mmap.pid <= 0)
+	if ((record->type != PERF_RECORD_MMAP && record->type != PERF_RECORD_MMAP2) ||
+		(int32_t)record->mmap.pid <= 0)
 		return 0;
 	p = process(m, record->mmap.pid);
 	return p ? add_path(m, p, record->mmap.addr, record->mmap.addr + record->mmap.len,
-			   record->mmap.flags & 1 /* MAP_SHARED */, record->mmap.filename)
+			   record->type == PERF_RECORD_MMAP2 &&
+				   record->mmap.flags & 1 /* MAP_SHARED */,
+			   record->mmap.filename)
 		 : -ENOMEM;
 }
 
@@ -255,7 +259,7 @@ const struct mapping *mappings_find(
 	if (!p || found || (p->scanned && p->missed == page))
 		return found;
 	p->missed = page;
-	if (scan(m, p, of->pid) < 0)
+	if (m->is_live && scan(m, p, of->pid) < 0)
 		return NULL;
 	found = lookup(p, address);
 	if (!found && of->parent && !p->n) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The mappings of processes, also of data: what an address of a process belongs to. They come from
- * /proc/PID/maps when a process is first asked for, and then from MMAP2 records.
+ * /proc/PID/maps when a process is first asked for, and then from MMAP2 records; those of a
+ * recording only from its records.
  *
  *	mappings_record(&mappings, ev);
  *	mapping = mappings_find(&mappings, ev->thread, address);
@@ -34,9 +35,10 @@ struct process_mappings;
 struct mappings {
 	struct attar_keytable *processes; /* by pid: struct process_mappings * */
 	struct attar_keytable *paths;
+	bool is_live; /* processes are those of /proc */
 };
 
-int mappings_init(struct mappings *m);
+int mappings_init(struct mappings *m, bool is_live);
 void mappings_done(struct mappings *m);
 
 /* Applies a MMAP2 record or the COMM record of an exec; ignores others. Returns 0 or -ENOMEM. */

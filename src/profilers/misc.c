@@ -29,6 +29,14 @@ struct misc {
 
 /* ---- records ---- */
 
+/* The part that fits: a recording can have up to 64 KiB of code. */
+static void add_text(char *text, const char *more)
+{
+	size_t at = strlen(text);
+
+	snprintf(text + at, TEXT_BYTES - at, "%s", more);
+}
+
 static void add_bytes(char *text, const uint8_t *bytes, size_t n)
 {
 	size_t at = strlen(text);
@@ -61,9 +69,9 @@ static void poke_text(struct attar_run *run, const struct attar_record_text_poke
 {
 	snprintf(text, TEXT_BYTES, "addr=0x%" PRIx64, poke->addr);
 	add_symbol(run, poke->addr, text);
-	strcat(text, " old=");
+	add_text(text, " old=");
 	add_bytes(text, poke->old_bytes, poke->old_len);
-	strcat(text, " new=");
+	add_text(text, " new=");
 	add_bytes(text, poke->new_bytes, poke->new_len);
 }
 
@@ -114,8 +122,15 @@ static void columns(struct attar_section *lines)
 /*
  * The side band of the stream has names and mappings too: those of the profiler's own event are
  * used. Kernel symbols are only requested by the side band: if two events of a CPU request them,
- * the kernel writes the second record with a wrong size (seen on 6.18).
+ * the kernel writes the second record with a wrong size (seen on 6.18). Of a recording, all are.
  */
+static bool is_duplicate(const struct attar_run *run, const struct attar_event *ev)
+{
+	bool is_side_band = ev->counter == ATTAR_NO_COUNTER;
+
+	return attar_run_is_live(run) && is_side_band != (ev->record->type == PERF_RECORD_KSYMBOL);
+}
+
 static int on_record(struct attar_run *run, void *self, const struct attar_event *ev)
 {
 	struct misc *m = self;
@@ -125,8 +140,7 @@ static int on_record(struct attar_run *run, void *self, const struct attar_event
 
 	while (i < KINDS && kinds[i].type != ev->record->type)
 		i++;
-	if (i == KINDS || !m->wanted[i] ||
-		(ev->counter == ATTAR_NO_COUNTER) != (ev->record->type == PERF_RECORD_KSYMBOL))
+	if (i == KINDS || !m->wanted[i] || is_duplicate(run, ev))
 		return 0;
 	m->counts[i]++;
 	m->recent[i]++;
@@ -190,6 +204,7 @@ static int ignore(struct attar_run *run, void *self, const struct attar_event *e
 
 static int misc_open(struct attar_run *run, void *self)
 {
+	const struct attar_texts all = {0};
 	struct misc *m = self;
 	int r = choose(m);
 	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
@@ -206,7 +221,12 @@ static int misc_open(struct attar_run *run, void *self)
 		.mmap_data = m->wanted[5],
 		.mmap2 = m->wanted[5]};
 
-	return r < 0 ? r : attar_run_source(run, "records", &attr, ignore);
+	if (r < 0)
+		return r;
+	if (!attar_run_is_live(run) && attar_run_event_list(run, &all, false, ignore) == 0)
+		return 0;
+	attar_error_clear(); /* a recording of nothing but records */
+	return attar_run_source(run, "records", &attr, ignore);
 }
 
 static void misc_defaults(void *self)

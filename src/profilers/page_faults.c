@@ -224,6 +224,24 @@ static int add_sources(struct attar_run *run, struct page_faults *p)
 	return r < 0 ? r : attar_run_source(run, "mappings", &maps, on_fault);
 }
 
+/* A recording has some of these events; page-faults are both kinds. */
+static int add_recorded(struct attar_run *run, struct page_faults *p)
+{
+	struct attar_input faults = {.event = "major-faults",
+		.on_event = on_fault,
+		.stacks = p->graph,
+		.optional = true};
+	int r = attar_run_input(run, &faults);
+
+	p->major = r == 0 && attar_run_sources(run) ? 0 : UINT32_MAX;
+	faults.event = "minor-faults";
+	if (r == 0)
+		r = attar_run_input(run, &faults);
+	faults.event = "page-faults";
+	faults.optional = false;
+	return r == 0 && !attar_run_sources(run) ? attar_run_input(run, &faults) : r;
+}
+
 static int page_faults_open(struct attar_run *run, void *self)
 {
 	const struct attar_keytable_opts opts = {.size = sizeof(opts),
@@ -232,13 +250,14 @@ static int page_faults_open(struct attar_run *run, void *self)
 		.key_max = sizeof(struct key),
 		.keys_max = KEYS_MAX};
 	struct page_faults *p = self;
-	int r = mappings_init(&p->mappings);
+	bool is_live = attar_run_is_live(run);
+	int r = mappings_init(&p->mappings, is_live);
 
+	p->graph |= attar_run_wants_tree(run);
 	if (r == 0)
-		r = add_sources(run, p);
+		r = is_live ? add_sources(run, p) : add_recorded(run, p);
 	if (r == 0)
 		r = attar_keytable_new(&opts, &p->table);
-	p->graph |= attar_run_wants_tree(run);
 	return r < 0 || !p->graph ? r : attar_stacks_new(attar_run_symbols(run), &p->stacks);
 }
 

@@ -150,7 +150,10 @@ static void set_attr(struct script_event *e, unsigned number)
 		.sample_period = 1,
 		.sample_type = SAMPLE | e->attr.sample_type | (e->system ? PERF_SAMPLE_RAW : 0) |
 			       (e->stack ? PERF_SAMPLE_CALLCHAIN : 0) |
-			       (e->is_memory ? MEMORY_SAMPLE : 0),
+			       (e->is_memory ? MEMORY_SAMPLE : 0) |
+			       (e->registers ? PERF_SAMPLE_REGS_USER | PERF_SAMPLE_REGS_INTR : 0),
+		.sample_regs_user = e->registers,
+		.sample_regs_intr = e->registers,
 		.read_format = e->attr.read_format,
 		.sample_id_all = 1,
 		.use_clockid = 1,
@@ -193,6 +196,22 @@ static const char *add_counted(const struct script *s, struct script_event *e, c
 	return NULL;
 }
 
+/* registers=N,N: samples have these, by their numbers in the kernel's asm/perf_regs.h. */
+static const char *add_registers(struct script_event *e, const char *numbers)
+{
+	while (*numbers) {
+		char *end;
+		unsigned long number = strtoul(numbers, &end, 10);
+
+		if (end == numbers || (*end && *end != ',') || number >= 64 ||
+			e->registers >> number)
+			return "the syntax is registers=N,N..., numbers below 64 that increase";
+		e->registers |= UINT64_C(1) << number;
+		numbers = end + (*end == ',');
+	}
+	return NULL;
+}
+
 /* event NAME counted: READ records have its counts; event NAME sampled: of memory accesses. */
 static bool is_declared(const struct script *s, const char *how)
 {
@@ -224,6 +243,8 @@ static int take_event(struct script *s)
 			e.stack = true;
 		else if (!colon && !strncmp(s->words[i], "counts=", 7))
 			why = add_counted(s, &e, s->words[i] + 7);
+		else if (e.is_memory && !strncmp(s->words[i], "registers=", 10))
+			why = add_registers(&e, s->words[i] + 10);
 		else
 			why = script_add_field(&e, s->words[i]);
 	}
@@ -277,9 +298,10 @@ static void put_u64(struct buf *b, uint64_t value)
 	buf_add(b, &value, sizeof(value));
 }
 
-static void start_record(struct script *s, uint32_t type)
+static void start_record(struct script *s, uint32_t type, uint16_t misc)
 {
-	const struct perf_event_header header = {.type = type, .misc = PERF_RECORD_MISC_USER};
+	const struct perf_event_header header = {
+		.type = type, .misc = PERF_RECORD_MISC_USER | misc};
 
 	buf_reset(&s->record);
 	buf_add(&s->record, &header, sizeof(header));
@@ -312,18 +334,18 @@ static int write_with_id(struct script *s, const struct moment *at, uint64_t id)
 	return write_record(s);
 }
 
-/* A COMM record when the thread's name is new. */
-static int name_task(struct script *s, const struct moment *at, const char *comm)
+/* A COMM record when the thread's name is new, or at an exec. */
+static int name_task(struct script *s, const struct moment *at, const char *comm, bool is_exec)
 {
 	char text[COMM_BYTES] = "";
 	uint64_t hash = base_hash_bytes(BASE_HASH_START, comm, strlen(comm)), *known;
 
 	known = map_get(&s->comms, at->tid);
-	if (known && *known == hash)
+	if (known && *known == hash && !is_exec)
 		return 0;
 	if (map_put(&s->comms, at->tid, hash) < 0)
 		return base_oom();
-	start_record(s, PERF_RECORD_COMM);
+	start_record(s, PERF_RECORD_COMM, is_exec ? PERF_RECORD_MISC_COMM_EXEC : 0);
 	put_u32(&s->record, at->pid);
 	put_u32(&s->record, at->tid);
 	memcpy(text, comm, MIN(strlen(comm), (size_t)COMM_BYTES - 1));
@@ -341,7 +363,7 @@ static int take_task(struct script *s, const struct moment *at, uint32_t type)
 			      : bad(s, "fork needs the new task" ATTAR_FIX "fork PID/TID");
 	if (r < 0)
 		return r;
-	start_record(s, type);
+	start_record(s, type, 0);
 	put_u32(&s->record, pid);
 	put_u32(&s->record, at->pid);
 	put_u32(&s->record, tid);
@@ -359,7 +381,7 @@ static int take_lost(struct script *s, const struct moment *at)
 
 	if (!lost || *end)
 		return bad(s, "lost needs the number of events" ATTAR_FIX "lost N");
-	start_record(s, PERF_RECORD_LOST);
+	start_record(s, PERF_RECORD_LOST, 0);
 	put_u64(&s->record, s->events.at[0].id);
 	put_u64(&s->record, lost);
 	return write_with_id(s, at, s->events.at[0].id);
@@ -460,6 +482,24 @@ static int put_counts(struct script *s, const struct script_event *e, const char
 	return text ? bad(s, "counts= has more values than the event") : 0;
 }
 
+/* registers=VALUE,VALUE: one for each that was declared; those at the end can be missing. */
+static int put_registers(struct script *s, const struct script_event *e)
+{
+	const char *text = value_of(s, "registers");
+
+	put_u64(&s->record, PERF_SAMPLE_REGS_ABI_64);
+	for (uint64_t left = e->registers; left; left &= left - 1) {
+		char *end;
+		uint64_t value = text ? strtoull(text, &end, 0) : 0;
+
+		if (text && (end == text || (*end && *end != ',')))
+			return bad(s, "the syntax of registers is registers=VALUE,VALUE...");
+		put_u64(&s->record, value);
+		text = text && *end ? end + 1 : NULL;
+	}
+	return text ? bad(s, "registers= has more values than the event") : 0;
+}
+
 static int take_sample(struct script *s, const struct script_event *e, const struct moment *at)
 {
 	const char *stack = value_of(s, "stack"), *period = value_of(s, "period");
@@ -469,7 +509,7 @@ static int take_sample(struct script *s, const struct script_event *e, const str
 
 	if (stack && !e->stack)
 		return bad(s, "'%s' was declared without stack", CLIP(e->name));
-	start_record(s, PERF_RECORD_SAMPLE);
+	start_record(s, PERF_RECORD_SAMPLE, 0);
 	if (is_of_kernel(ip))
 		((struct perf_event_header *)(void *)b->data)->misc = PERF_RECORD_MISC_KERNEL;
 	put_u64(b, e->id);
@@ -488,11 +528,16 @@ static int take_sample(struct script *s, const struct script_event *e, const str
 		r = put_stack(s, stack);
 	if (r == 0 && e->system)
 		r = put_raw(s, e, at);
+	if (r == 0 && e->registers) /* of user code */
+		r = put_registers(s, e);
 	if (e->is_memory) {
 		put_u64(b, number_of(s, "weight"));
 		put_u64(b, number_of(s, "data_src"));
-		put_u64(b, number_of(s, "phys"));
 	}
+	if (r == 0 && e->registers) /* of the interrupted code */
+		r = put_registers(s, e);
+	if (e->is_memory)
+		put_u64(b, number_of(s, "phys"));
 	return r == 0 ? write_record(s) : r;
 }
 
@@ -510,7 +555,7 @@ static int put_count(struct script *s, const struct moment *at, const char *word
 		return bad(s, "'%s' is not NAME=N of an event declared with counted", CLIP(word));
 	if (end == equals + 1 || *end)
 		return bad(s, "'%s': the count is not a number", CLIP(word));
-	start_record(s, PERF_RECORD_READ);
+	start_record(s, PERF_RECORD_READ, 0);
 	put_u32(&s->record, at->pid);
 	put_u32(&s->record, at->tid);
 	put_u64(&s->record, value);
@@ -535,11 +580,26 @@ static int take_count(struct script *s, const struct moment *at)
 	return r;
 }
 
-/* TIME CPU PID/TID COMM EVENT FIELD=VALUE..., or fork, exit, lost or count in place of EVENT */
+/* mmap and others: see script_record.c. */
+static int take_other(struct script *s, const struct moment *at, const struct script_record *kind)
+{
+	const struct script_task of = {.pid = at->pid, .tid = at->tid};
+	const char *why;
+
+	if (s->n - 5 != kind->n_words)
+		return bad(s, "the syntax is: %s", kind->syntax);
+	start_record(s, kind->type, 0);
+	why = kind->put(&of, s->words + 5, &s->record);
+	return why ? bad(s, "%s", why) : write_with_id(s, at, s->events.at[0].id);
+}
+
+/* TIME CPU PID/TID COMM EVENT FIELD=VALUE..., or fork, exec, mmap... in place of EVENT */
 static int take_record(struct script *s)
 {
+	const struct script_record *kind;
 	const struct script_event *e;
 	struct moment at = {0};
+	bool is_exec;
 	char *end;
 	int r = s->n < 5 ? bad(s, "the syntax of a record is TIME CPU PID/TID COMM EVENT ...")
 			 : begin(s);
@@ -552,9 +612,10 @@ static int take_record(struct script *s)
 	if (end == s->words[1] || *end)
 		return bad(s, "'%s' is not the number of a CPU", CLIP(s->words[1]));
 	r = parse_task(s, s->words[2], &at.pid, &at.tid);
+	is_exec = !strcmp(s->words[4], "exec");
 	if (r == 0)
-		r = name_task(s, &at, s->words[3]);
-	if (r < 0)
+		r = name_task(s, &at, s->words[3], is_exec);
+	if (r < 0 || is_exec)
 		return r;
 	if (!strcmp(s->words[4], "fork"))
 		return take_task(s, &at, PERF_RECORD_FORK);
@@ -564,6 +625,9 @@ static int take_record(struct script *s)
 		return take_lost(s, &at);
 	if (!strcmp(s->words[4], "count"))
 		return take_count(s, &at);
+	kind = script_record_find(s->words[4]);
+	if (kind)
+		return take_other(s, &at, kind);
 	e = find_event(s, s->words[4], strlen(s->words[4]));
 	if (e)
 		return take_sample(s, e, &at);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* An event of a script: its fields, their places in the raw bytes, and its format as text. */
+/*
+ * An event of a script: its fields, their places in the raw bytes, and its format as text. Records
+ * of a script that are not of events.
+ */
 #ifndef RECORDING_SCRIPT_INTERNAL_H
 #define RECORDING_SCRIPT_INTERNAL_H
 
@@ -28,7 +31,8 @@ struct script_event {
 	uint64_t id;
 	bool stack;
 	bool is_counted, is_memory; /* declared with counted, sampled */
-	VEC(uint64_t) counted; /* ids of the events whose counts its samples have */
+	VEC(uint64_t) counted;      /* ids of the events whose counts its samples have */
+	uint64_t registers;         /* PERF_SAMPLE_REGS_USER and _INTR: the mask */
 	VEC(struct script_field) fields;
 	size_t size;       /* bytes of the raw record without strings */
 	struct buf format; /* the text of its format file */
@@ -44,5 +48,22 @@ int script_make_format(struct script_event *event, unsigned number);
 const char *script_set_field(const struct script_event *event, struct buf *raw, const char *word);
 
 void script_event_done(struct script_event *event);
+
+struct script_task {
+	uint32_t pid, tid;
+};
+
+/* A kind of record with the number of words after its name. */
+struct script_record {
+	const char *name;
+	uint32_t type;
+	size_t n_words;
+	const char *syntax;
+	/* Adds the body to the record, which begins with its header. NULL, or why not. */
+	const char *(*put)(const struct script_task *of, char *const *words, struct buf *record);
+};
+
+/* mmap, ksymbol, bpf, cgroup, text-poke; NULL: there is no such record. */
+const struct script_record *script_record_find(const char *name);
 
 #endif
