@@ -9,7 +9,8 @@
 #include "cli/cli.h"
 #include "cli/atomic_file.h"
 
-static int open_file(struct output *out, const char *path)
+/* is_slow: it may be slower than the rings, which must be read meanwhile. */
+static int open_file(struct output *out, const char *path, bool is_slow)
 {
 	int fd, error;
 
@@ -17,7 +18,9 @@ static int open_file(struct output *out, const char *path)
 	out->created = access(path, F_OK) < 0;
 	fd = TEMP_FAILURE_RETRY(open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
 	error = errno;
-	if (fd >= 0 && (out->file = fdopen(fd, "w")))
+	if (fd >= 0)
+		out->file = is_slow ? file_writer_open(fd, &out->writer) : fdopen(fd, "w");
+	if (out->file)
 		return 0;
 	if (fd >= 0)
 		close(fd);
@@ -57,6 +60,13 @@ static int close_file(struct output *out)
 	return r;
 }
 
+static int descriptor_of(const struct output *out)
+{
+	return !out->path    ? STDOUT_FILENO
+	       : out->writer ? file_writer_fd(out->writer)
+			     : fileno(out->file);
+}
+
 /* Outputs may share a terminal or a pipe; in a file they would overwrite each other. */
 static void identify(struct output *out)
 {
@@ -66,7 +76,7 @@ static void identify(struct output *out)
 	if (out->memory)
 		r = stat(out->memory->target, &st);
 	else
-		r = fstat(out->path ? fileno(out->file) : STDOUT_FILENO, &st);
+		r = fstat(descriptor_of(out), &st);
 	out->is_special = r == 0 && !S_ISREG(st.st_mode);
 	if (r < 0 || out->is_special)
 		return;
@@ -229,6 +239,8 @@ static int add_file(struct outputs *o, const char *path, const struct attar_sink
 	const struct attar_render_opts *opts)
 {
 	struct attar_render_opts with_address = *opts;
+	bool is_slow = draws_lines(sink) && !sink->whole_run && !sink->is_binary &&
+		       attar_run_is_live(o->run);
 	struct output out = {.sink = sink};
 	int r = check_sink(o->profiler, sink);
 
@@ -238,7 +250,8 @@ static int add_file(struct outputs *o, const char *path, const struct attar_sink
 	if (r == 0 && sink->replaces)
 		r = open_memory(&out, path);
 	else if (r == 0)
-		r = o->options->rotate_ns ? begin_rotated(o, &out, path) : open_file(&out, path);
+		r = o->options->rotate_ns ? begin_rotated(o, &out, path)
+					  : open_file(&out, path, is_slow);
 	return r < 0 ? r : add(o, &out, opts);
 }
 
@@ -333,7 +346,7 @@ int outputs_open(struct outputs *o, const struct attar_run *run,
 	r = check_rotation(o);
 	if (r < 0)
 		return r;
-	printer_open(&o->printer);
+	printer_open(&o->printer, attar_run_is_live(run));
 	r = add_stdout(o, options, &opts);
 	for (size_t i = 0; r == 0 && i < options->outputs.n; i++)
 		r = add_output(o, options->outputs.at[i], &opts);
@@ -350,7 +363,7 @@ static int empty(struct output *out)
 {
 	if (out->is_empty || !out->path || !out->file || out->memory)
 		return 0;
-	if (ftruncate(fileno(out->file), 0) < 0 && errno != EINVAL)
+	if (ftruncate(descriptor_of(out), 0) < 0 && errno != EINVAL)
 		return -errno;
 	out->is_empty = true;
 	return 0;
@@ -509,6 +522,14 @@ static int draw_printed(struct outputs *o, struct output *out, const struct draw
 	o->lines_noted = o->lines_missed;
 	o->reports_noted = o->reports_missed;
 	return draw(o, out, &(struct drawing){d->report, &notes});
+}
+
+bool outputs_are_ready(struct outputs *o)
+{
+	vec_each (&o->all, out)
+		if (out->writer && !file_writer_is_ready(out->writer))
+			return false;
+	return printer_is_ready(&o->printer);
 }
 
 bool outputs_remain(const struct outputs *o)

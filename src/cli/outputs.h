@@ -9,6 +9,7 @@
 #include "attar/run.h"
 #include "base/buf.h"
 #include "base/vec.h"
+#include "cli/file_writer.h"
 #include "cli/keys.h"
 #include "cli/output_options.h"
 #include "cli/printer.h"
@@ -22,10 +23,11 @@ struct drawn {
 };
 
 struct output {
-	const char *path;         /* borrowed; NULL: stdout */
-	FILE *file;               /* NULL: path is an address */
-	struct rotation rotation; /* of files that follow each other; path is the current one */
-	uint64_t drawn_at;        /* ns since 1970, if rotated: when the last report was drawn */
+	const char *path;           /* borrowed; NULL: stdout */
+	FILE *file;                 /* NULL: path is an address */
+	struct file_writer *writer; /* of file, if lines are written during the run; or NULL */
+	struct rotation rotation;   /* of files that follow each other; path is the current one */
+	uint64_t drawn_at;          /* ns since 1970, if rotated: when the last report was drawn */
 	struct drawn *memory; /* file is in memory, and replaces that of path; NULL: it is not */
 	dev_t device;         /* of a regular file */
 	ino_t inode;          /* 0: not a regular file */
@@ -78,6 +80,9 @@ void outputs_resize(struct outputs *o);
 
 /* Logs the messages of databases. */
 void outputs_turn(struct outputs *o);
+
+/* True if stdout and files have accepted most of the text: batches of lines need not wait. */
+bool outputs_are_ready(struct outputs *o);
 
 /* True if an output has not failed. */
 bool outputs_remain(const struct outputs *outputs);

@@ -99,41 +99,75 @@ static int reopen(int fd)
 	return open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 }
 
-void printer_open(struct printer *p)
+static bool is_regular(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+static FILE *open_by_thread(struct printer *p)
+{
+	int fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
+	FILE *file = fd < 0 ? NULL : file_writer_open(fd, &p->writer);
+
+	if (!file && fd >= 0)
+		close(fd);
+	return file;
+}
+
+static FILE *open_without_blocking(struct printer *p)
 {
 	cookie_io_functions_t functions = {.write = take};
-	FILE *file;
+	FILE *file = fopencookie(p, "w", functions);
+
+	if (file)
+		setvbuf(file, NULL, _IONBF, 0);
+	else
+		close(p->fd);
+	return file;
+}
+
+void printer_open(struct printer *p, bool is_live)
+{
+	FILE *file = NULL;
 
 	*p = (struct printer){.fd = reopen(STDOUT_FILENO)};
-	if (p->fd < 0)
+	if (p->fd >= 0)
+		file = open_without_blocking(p);
+	else if (is_live && is_regular(STDOUT_FILENO))
+		file = open_by_thread(p);
+	if (!file)
 		return;
-	file = fopencookie(p, "w", functions);
-	if (!file) {
-		close(p->fd);
-		return;
-	}
-	setvbuf(file, NULL, _IONBF, 0);
 	p->former = stdout;
 	stdout = file;
 }
 
+/* Whether text of a pipe or terminal waits here. */
+static bool has_text(const struct printer *p)
+{
+	return p->former && !p->writer;
+}
+
 bool printer_has_room(struct printer *p)
 {
-	if (p->former && unsent(p) > WAITING_MAX)
+	if (has_text(p) && unsent(p) > WAITING_MAX)
 		push(p, WAITING_MAX, p->stalled ? 0 : PATIENCE_MS);
-	return !p->former || unsent(p) <= WAITING_MAX;
+	return !has_text(p) || unsent(p) <= WAITING_MAX;
 }
 
 bool printer_is_ready(struct printer *p)
 {
-	if (p->former && unsent(p) > WAITING_MAX / 2)
+	if (p->writer)
+		return file_writer_is_ready(p->writer);
+	if (has_text(p) && unsent(p) > WAITING_MAX / 2)
 		push(p, 0, 0);
-	return !p->former || unsent(p) <= WAITING_MAX / 2;
+	return !has_text(p) || unsent(p) <= WAITING_MAX / 2;
 }
 
 void printer_push(struct printer *p)
 {
-	if (p->former)
+	if (has_text(p))
 		push(p, 0, 0);
 }
 
@@ -147,11 +181,15 @@ int printer_close(struct printer *p)
 	if (!p->former)
 		return 0;
 	printer_wait(p);
-	push(p, 0, 0);
-	fclose(stdout);
+	if (!p->writer)
+		push(p, 0, 0);
+	if (fclose(stdout) != 0 && p->writer)
+		p->error = -errno;
+	p->writer = NULL;
 	stdout = p->former;
 	p->former = NULL;
-	close(p->fd);
+	if (p->fd >= 0)
+		close(p->fd);
 	buf_done(&p->waiting);
 	return p->error;
 }

@@ -5,12 +5,13 @@
  * buffered up to a limit; half way, the caller keeps lines in the run's buffer, and beyond it,
  * drops output.
  *
- *	printer_open(&p);            stdout no longer blocks
+ *	printer_open(&p, is_live);   stdout no longer blocks
  *	printer_has_room(&p)         before each report or batch of lines: print it?
  *	printer_push(&p);            regularly: writes buffered text
  *	printer_close(&p);           waits for the reader without limit
  *
- * Regular files, and descriptors that cannot be reopened, are written directly.
+ * During a live run, a thread writes to a regular file, and nothing is dropped. Descriptors that
+ * cannot be reopened are written directly.
  */
 #ifndef CLI_PRINTER_H
 #define CLI_PRINTER_H
@@ -18,10 +19,12 @@
 #include <stdio.h>
 
 #include "base/buf.h"
+#include "cli/file_writer.h"
 
 struct printer {
-	FILE *former; /* the original stdout; NULL: stdout is unchanged */
-	int fd;       /* the same pipe or terminal, reopened with O_NONBLOCK */
+	FILE *former;               /* the original stdout; NULL: stdout is unchanged */
+	struct file_writer *writer; /* of a regular file, to which nothing below applies; or NULL */
+	int fd;                     /* the same pipe or terminal, reopened with O_NONBLOCK */
 	struct buf waiting;
 	size_t sent;  /* bytes of waiting already written */
 	bool stalled; /* a wait for the reader timed out, and nothing was written since */
@@ -29,7 +32,7 @@ struct printer {
 	int error;    /* negative errno of a failed write */
 };
 
-void printer_open(struct printer *p);
+void printer_open(struct printer *p, bool is_live);
 
 /* True if the buffer has space; waits briefly for a slow reader unless it has stalled. */
 bool printer_has_room(struct printer *p);

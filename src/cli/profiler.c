@@ -56,7 +56,7 @@ static bool is_ready(void *ctx)
 {
 	struct session *s = ctx;
 
-	return !is_live(s->run) || printer_is_ready(&s->outputs.printer);
+	return !is_live(s->run) || outputs_are_ready(&s->outputs);
 }
 
 static void begin(void *ctx)

@@ -353,6 +353,24 @@ def test_lines_wait_for_a_slow_reader(root, tmp_path, source):
     assert len(re.findall(' flood .* syscalls:sys_enter_getppid', text.read_text())) == FLOOD
 
 
+def test_lines_wait_for_a_slow_file(root, tmp_path):
+    """A FIFO that is not read stands for a stalled disk. The rings hold half of the events."""
+    calls = 400000
+    fifo, go, text, over = (tmp_path / name for name in ('x.csv', 'go', 'text', 'over'))
+    os.mkfifo(fifo)
+    os.mkfifo(go)
+    with subprocess.Popen(['sh', '-c', f'exec 3<{fifo}; read _ <{go}; exec cat <&3 >{text}']), \
+            subprocess.Popen([ATTAR, 'trace', '-q', '-m', '4096', '--buffer', '256M', '-e',
+                              'syscalls:sys_enter_getppid', '-o', fifo, '--', 'sh', '-c',
+                              f'{workload("flood")} {calls} >/dev/null; : >{over}'],
+                             stderr=subprocess.PIPE, text=True) as attar:
+        wait_until(over.exists, 'the program has made all calls, and no line was read')
+        go.write_text('go\n')
+        errors = attar.communicate(timeout=60)[1]
+    assert (attar.returncode, errors) == (0, '')
+    assert text.read_text().count(',flood,') == calls
+
+
 def test_stopped_terminal_does_not_block_rings(spawn):
     """After Ctrl-S the rings are still read; after Ctrl-Q all output appears."""
     import fcntl
