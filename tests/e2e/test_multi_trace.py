@@ -352,6 +352,41 @@ def test_detail_of_long_pairs_only(recording):
     assert len(pairs) == sum(r['than'] for r in rows(found))
 
 
+# ---- losses ----
+
+CALLS, FIRST = 200000, 1 << 40
+SEEKS = f'''
+import os
+file = os.memfd_create('x')
+for i in range({FIRST}, {FIRST + CALLS}):
+    os.lseek(file, i, os.SEEK_SET)
+'''
+
+
+def test_pairs_in_an_overrun_are_dropped():
+    """
+    lseek() returns its argument, so that a pair of events of two calls can be recognized: there is
+    none, although most events are lost.
+    """
+    ended = run('multi-trace', '--format', 'json', '-m', 1, '-e', 'syscalls:sys_enter_lseek',
+                '-e', 'syscalls:sys_exit_lseek', '--detail', '--', '/usr/bin/python3', '-S', '-c',
+                SEEKS)
+    assert ended.returncode == 0, ended.stderr
+    found = [json.loads(line) for line in ended.stdout.splitlines()]
+    lines = [row for part in found[:-1] for row in rows(part, 'detail')]
+    offsets = {r['pair']: int(re.search('offset: (0x[0-9a-f]+)', r['fields'])[1], 16)
+               for r in lines if r['part'] == 'start'}
+    results = {r['pair']: int(r['fields'], 16) for r in lines if r['part'] == 'end'}
+    pairs = [(offset, results[n]) for n, offset in offsets.items()
+             if FIRST <= offset < FIRST + CALLS]
+    notes, remarks = found[-1]['notes'], ' '.join(found[-1]['remarks'])
+    assert 0 < len(pairs) < CALLS and notes['lost'] > 0
+    assert [pair for pair in pairs if pair[0] != pair[1]] == []
+    unpaired = sum(map(int, re.findall(r'(\d+) (?:start|end)s? of', remarks)))
+    assert notes['seen'] == 2 * rows(found[-1])[0]['calls'] + unpaired
+    assert re.search(r'\d+ open while events were lost', remarks)
+
+
 # ---- bad options ----
 
 @pytest.mark.parametrize('args, sentence', [

@@ -87,6 +87,15 @@ def test_invalid_presets_are_left_out(tmp_path, text, sentence):
     assert ended.stderr.count('\n') == 1
 
 
+def test_a_preset_that_names_itself(tmp_path):
+    (tmp_path / 'own.preset').write_text('name: own\nsummary: x\nrun: own -i 1s\n')
+    ended = attar(tmp_path, 'own')
+    assert (ended.returncode, ended.stdout) == (2, '')
+    note, error = ended.stderr.splitlines()
+    assert note.startswith(f"attar: {tmp_path}/own.preset: ") and "'own' runs itself" in note
+    assert error.startswith("attar: unknown profiler or command 'own'")
+
+
 def test_option_that_the_profiler_lacks(tmp_path):
     (tmp_path / 'bad.preset').write_text('name: bad\nsummary: x\nrun: stat --nonsense\n')
     ended = attar(tmp_path, 'bad')
