@@ -82,7 +82,7 @@ static void show_status(struct attar_run *run)
 	fflush(stderr);
 }
 
-void control_turn(struct attar_run *run, struct outputs *outputs)
+int control_turn(struct attar_run *run, struct outputs *outputs)
 {
 	unsigned asked = signals_asked();
 
@@ -91,4 +91,5 @@ void control_turn(struct attar_run *run, struct outputs *outputs)
 	if (asked & SIGNALS_RESIZED)
 		outputs_resize(outputs);
 	read_lines(run);
+	return asked & SIGNALS_REOPEN ? outputs_reopen(outputs) : 0;
 }

@@ -12,7 +12,7 @@
  */
 void control_begin(bool reads_stdin);
 
-/* To be called at each turn of the run. */
-void control_turn(struct attar_run *run, struct outputs *outputs);
+/* To be called at each turn of the run. 0, or the errno of a file that cannot be opened again. */
+int control_turn(struct attar_run *run, struct outputs *outputs);
 
 #endif

@@ -458,6 +458,21 @@ static int failed_rotation(struct outputs *o)
 	return -EIO;
 }
 
+/* What follows is drawn in another file. */
+static int end_file(struct outputs *o, struct output *out)
+{
+	out->renderer = attar_renderer_free(out->renderer);
+	out->writer = NULL;
+	return fclose(TAKE_PTR(out->file)) == 0 ? 0 : failed(o, out, -errno);
+}
+
+static int begin_renderer(struct outputs *o, struct output *out)
+{
+	int r = attar_renderer_new(out->sink->name, out->file, &o->opts, &out->renderer);
+
+	return r < 0 ? failed(o, out, r) : 0;
+}
+
 /* Ends the file if its time is over; formats with one report have a file for each interval. */
 static int rotate(struct outputs *o, struct output *out)
 {
@@ -467,14 +482,11 @@ static int rotate(struct outputs *o, struct output *out)
 	out->drawn_at = now;
 	if (!out->drawn || (!out->sink->whole_run && !rotation_is_due(&out->rotation, now)))
 		return 0;
-	out->renderer = attar_renderer_free(out->renderer);
-	if (fclose(TAKE_PTR(out->file)) != 0)
-		return failed(o, out, -errno);
-	r = open_rotated(out, begun);
+	r = end_file(o, out);
 	if (r < 0)
-		return failed_rotation(o);
-	r = attar_renderer_new(out->sink->name, out->file, &o->opts, &out->renderer);
-	return r < 0 ? failed(o, out, r) : 0;
+		return r;
+	r = open_rotated(out, begun);
+	return r < 0 ? failed_rotation(o) : begin_renderer(o, out);
 }
 
 static int draw_rotated(struct outputs *o, struct output *out, const struct drawing *d)
@@ -488,6 +500,47 @@ static int draw_rotated(struct outputs *o, struct output *out, const struct draw
 	if (r < 0)
 		return failed(o, out, r);
 	return rotation_keep(&out->rotation, out->file) < 0 ? failed_rotation(o) : 0;
+}
+
+/* Whether the path of a file that grows names another file, or none. */
+static bool is_moved(const struct output *out)
+{
+	struct stat st;
+
+	if (!out->inode || !out->file || out->failed || out->memory || out->rotation.pattern ||
+		out->sink->whole_run || out->sink->is_binary)
+		return false;
+	return stat(out->path, &st) < 0 || st.st_dev != out->device || st.st_ino != out->inode;
+}
+
+static int reopen(struct outputs *o, struct output *out)
+{
+	bool was_slow = out->writer;
+	int r = end_file(o, out);
+
+	if (r < 0)
+		return r;
+	out->is_empty = out->drawn = false;
+	r = open_file(out, out->path, was_slow);
+	if (r < 0) {
+		keep_failure(o);
+		return r;
+	}
+	identify(out);
+	return begin_renderer(o, out);
+}
+
+int outputs_reopen(struct outputs *o)
+{
+	int result = 0;
+
+	vec_each (&o->all, out) {
+		int r = out->path && is_moved(out) ? reopen(o, out) : 0;
+
+		out->failed |= r < 0;
+		result = result < 0 ? result : r;
+	}
+	return result;
 }
 
 static int draw(struct outputs *o, struct output *out, const struct drawing *d)

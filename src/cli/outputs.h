@@ -75,6 +75,12 @@ int outputs_open(struct outputs *o, const struct attar_run *run,
  */
 void outputs_empty(struct outputs *o);
 
+/*
+ * Creates files that were moved or removed again, for later reports. Returns 0, or the errno of the
+ * first one for which that failed.
+ */
+int outputs_reopen(struct outputs *o);
+
 /* Fits the output on stdout to the size of the terminal. */
 void outputs_resize(struct outputs *o);
 

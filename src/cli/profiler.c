@@ -67,6 +67,16 @@ static void begin(void *ctx)
 }
 
 /* A failed output ends the run; the others receive the results so far. */
+static void end_if_failed(struct session *s, int r)
+{
+	if (r == 0)
+		return;
+	if (r != -EPIPE)
+		s->status = report_error(status_of(r));
+	buf_reset(&s->outputs.failure);
+	attar_run_stop(s->run);
+}
+
 static int take_report(void *ctx, const struct attar_report *report, enum attar_scope scope)
 {
 	struct session *s = ctx;
@@ -79,12 +89,9 @@ static int take_report(void *ctx, const struct attar_report *report, enum attar_
 	s->outputs.live = is_live(s->run);
 	s->outputs.has_ended = attar_run_ended(s->run);
 	r = outputs_draw(&s->outputs, report, scope, attar_run_interval(s->run) != 0);
-	if (r == 0 || !outputs_remain(&s->outputs))
+	if (!outputs_remain(&s->outputs))
 		return r;
-	if (r != -EPIPE)
-		s->status = report_error(status_of(r));
-	buf_reset(&s->outputs.failure);
-	attar_run_stop(s->run);
+	end_if_failed(s, r);
 	return 0;
 }
 
@@ -94,7 +101,7 @@ static void take_turn(void *ctx)
 
 	printer_push(&s->outputs.printer);
 	outputs_turn(&s->outputs);
-	control_turn(s->run, &s->outputs);
+	end_if_failed(s, control_turn(s->run, &s->outputs));
 	if (signals_taken()) /* a second one ends the process at once */
 		keys_close(&s->outputs.keys);
 	if (keys_read(&s->outputs.keys))

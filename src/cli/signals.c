@@ -72,9 +72,10 @@ static void on_request(int number)
 {
 	int error = errno;
 
-	if (number == SIGUSR1 && state.run)
+	if (number == SIGUSR1 && state.run) {
 		attar_run_request_report(state.run);
-	else if (number == SIGUSR2)
+		__atomic_fetch_or(&state.asked, SIGNALS_REOPEN, __ATOMIC_RELAXED);
+	} else if (number == SIGUSR2)
 		__atomic_fetch_or(&state.asked, SIGNALS_STATUS, __ATOMIC_RELAXED);
 	else if (number == SIGWINCH)
 		__atomic_fetch_or(&state.asked, SIGNALS_RESIZED, __ATOMIC_RELAXED);

@@ -33,6 +33,7 @@ void signals_take_downloads(struct attar_symbols *symbols);
 enum {
 	SIGNALS_STATUS = 1,  /* SIGUSR2: print the state of the run */
 	SIGNALS_RESIZED = 2, /* SIGWINCH: the terminal has another size */
+	SIGNALS_REOPEN = 4,  /* SIGUSR1: files may have been moved */
 };
 
 /* The requests since the last call. */

@@ -56,6 +56,43 @@ def test_sigusr1_requests_a_report(attar):
     assert whole['notes']['seen'] >= first['notes']['seen'] + second['notes']['seen']
 
 
+def reports_in(*paths):
+    lines = [line for path in paths for line in path.read_text().splitlines()]
+    return [json.loads(line) for line in lines]
+
+
+@pytest.mark.parametrize('profiler', ['profile', 'trace'])
+def test_sigusr1_creates_a_moved_file_again(attar, tmp_path, profiler):
+    """Each report is in one of the files, which are whole; the last one is in the new file."""
+    path, moved = tmp_path / 'x.json', tmp_path / 'x.json.1'
+    process = attar(profiler, '-q', '-e', 'cpu-clock', '-o', path)
+    process.send_signal(signal.SIGUSR1)
+    wait_until(lambda: path.stat().st_size, 'the first report')
+    path.rename(moved)
+    process.send_signal(signal.SIGUSR1)
+    wait_until(path.exists, 'the new file')
+    process.send_signal(signal.SIGUSR1)
+    wait_until(lambda: path.stat().st_size, 'a report in the new file')
+    stop(process)
+    found = reports_in(moved, path)
+    seen = reports_in(path)[-1]['notes']['seen']
+    if profiler == 'trace':
+        assert sum(len(s['rows']) for r in found for s in r['sections']) == seen > 0
+    else:
+        assert len(reports_in(moved)) >= 1
+
+
+def test_sigusr1_with_a_folder_in_place_of_the_file(attar, tmp_path):
+    path = tmp_path / 'x.json'
+    process = attar('profile', '-q', '-e', 'cpu-clock', '-o', path)
+    path.unlink()
+    path.mkdir()
+    process.send_signal(signal.SIGUSR1)
+    _, errors = process.communicate(timeout=30)
+    assert (process.returncode, errors) == (
+        1, f"attar: cannot write '{path}': Is a directory\n")
+
+
 def test_sigusr2_prints_the_state_and_the_run_continues(attar):
     process = attar('profile', '--format', 'json', '-e', 'cpu-clock', '-m', 16)
     process.send_signal(signal.SIGWINCH)
