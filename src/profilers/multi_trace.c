@@ -79,7 +79,7 @@ static int check_key(const struct multi_trace *m, const struct trace_event *e)
 /* --tasks compares keys with the IDs of the selected threads. */
 static int check_task(const struct multi_trace *m, const struct trace_event *e)
 {
-	if (!m->selects || e->spec->untraced ||
+	if ((!m->selects && !m->filter) || e->spec->untraced ||
 		(e->key_kind == KEY_EXPR && attar_expr_columns(e->key) == 1 &&
 			attar_expr_get_column(e->key, 0)->kind == ATTAR_EXPR_NUMBER))
 		return 0;
@@ -276,6 +276,11 @@ static int multi_trace_open(struct attar_run *run, void *self)
 	struct multi_trace *m = self;
 	int r = find_impl(m);
 
+	if (r == 0 && m->filter && !m->tasks)
+		return attar_fail(-EINVAL,
+			"--filter selects keys that are the IDs of threads" ATTAR_FIX
+			"add --tasks, or a filter to the events, as in "
+			"'sched:sched_wakeup/comm~\"java*\"/'");
 	if (r == 0 && m->impl->open)
 		r = m->impl->open(run, m);
 	else if (r == 0)
@@ -390,6 +395,8 @@ static const struct attar_option options[] = {
 	ATTAR_FLAG(T, tasks, 0, "tasks",
 		"keys are thread IDs: -p, -t and a command select keys, and events of the whole "
 		"system are watched"),
+	ATTAR_JOINED(T, filter, 0, "filter", "NAMES",
+		"with --tasks: only threads with these names, separated by commas; * and ? match"),
 	ATTAR_FLAG(
 		T, cycle, 0, "cycle", "events of the last stage also start pairs with the first"),
 	{0}};

@@ -73,7 +73,7 @@ struct trace_impl {
 struct multi_trace {
 	/* options */
 	struct attar_texts texts;
-	const char *key, *impl_name, *heatmap_path, *detail_text;
+	const char *key, *impl_name, *heatmap_path, *detail_text, *filter;
 	uint64_t than, only_than, lower;
 	bool perins, cycle, hist, tasks;
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "keys.h"
+#include "list_options.h"
 #include "multi_trace.h"
 
 enum { STEP_BYTES = 256 };
@@ -138,11 +139,13 @@ static bool is_selected(
 	const struct attar_thread *thread;
 	uint64_t tid;
 
-	if (!m->selects)
+	if (!m->selects && !m->filter)
 		return true;
 	memcpy(&tid, key->bytes, sizeof(tid));
 	thread = attar_run_thread(run, (pid_t)tid);
-	return thread && attar_run_is_selected(run, thread);
+	if (!thread || (m->filter && !names_match(m->filter, thread->comm)))
+		return false;
+	return !m->selects || attar_run_is_selected(run, thread);
 }
 
 /* An event first ends a pair with the stage before, then starts one. */

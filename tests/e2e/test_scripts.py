@@ -57,6 +57,31 @@ def test_lost_events_drop_what_they_may_have_changed(script):
     assert any('events were lost' in r for r in whole['remarks'])
 
 
+TWO_TASKS = '''
+1.000000000 0 100/100 worker sched:sched_switch prev_pid=100 prev_state=1
+1.000000001 0 200/200 python3 sched:sched_switch prev_pid=200 prev_state=1
+1.000000010 0 9/9 waker sched:sched_wakeup pid=100
+1.000000020 0 9/9 waker sched:sched_wakeup pid=200
+1.000000035 0 9/9 waker sched:sched_switch prev_pid=9 prev_state=1 next_pid=100
+1.000000060 1 8/8 other sched:sched_switch prev_pid=8 prev_state=1 next_pid=200
+'''
+
+
+@pytest.mark.parametrize('names, calls, total', [
+    ([], 2, 65), (['--filter', 'worker'], 1, 25), (['--filter', 'java,pyth*'], 1, 40),
+    (['--filter', 'p*', '--filter', 'w*'], 2, 65), (['--filter', 'nothing'], 0, 0),
+    (['--filter', 'p*', '-p', '100'], 0, 0)])
+def test_delays_of_named_tasks(script, names, calls, total):
+    found = rows(report('rundelay', script(SCHED + TWO_TASKS), *names), 'pairs')
+    assert (sum(r['calls'] for r in found), sum(r['total'] for r in found)) == (calls, total)
+
+
+def test_names_need_keys_that_are_threads():
+    done = run('multi-trace', '-e', 'a:b', '-e', 'a:c', '--filter', 'x')
+    assert done.returncode == 2
+    assert '--filter selects keys that are the IDs of threads: add --tasks' in done.stderr
+
+
 def test_lines_out_of_order_are_sorted(script):
     """Like the rings of two CPUs, and an NMI whose record is late."""
     lines = SLEEPER.strip().splitlines()
