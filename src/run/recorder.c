@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/opts.h"
+#include "event/sample_attr.h"
 #include "perf/counter.h"
 #include "perf/ring.h"
 #include "perf/target.h"
@@ -41,13 +42,12 @@ static int add_event(struct attar_run *run, const struct attar_event_spec *spec)
 	if (r < 0)
 		return r;
 	run_stack_attr(&run->opts, run->recorder.opts.stacks, spec, &attr);
+	event_sample_attr(spec, &attr);
 	if (is_tracepoint(spec))
 		attr.sample_type |= PERF_SAMPLE_RAW;
 	/* Each sample is one event: 8 bytes less in each record. */
 	if (is_tracepoint(spec) && !spec->period && !spec->freq)
 		attr.sample_type &= ~(uint64_t)PERF_SAMPLE_PERIOD;
-	if (spec->kind == ATTAR_EVENT_BREAKPOINT || spec->precise_ip)
-		attr.sample_type |= PERF_SAMPLE_ADDR;
 	if (is_tracepoint(spec) || spec->kind == ATTAR_EVENT_BREAKPOINT) {
 		attr.sample_period = 1;
 	} else {

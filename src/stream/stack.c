@@ -42,12 +42,14 @@ size_t attar_event_stack(const struct attar_event *ev, attar_location *locations
 {
 	const struct attar_sample *s = &ev->record->sample;
 	struct attar_callchain chain;
+	bool has_user = false;
 	uint64_t ip;
 	size_t n = 0;
 
 	attar_callchain_init(&chain, s->callchain, s->callchain_nr, ev->record->misc);
 	while (n < max && attar_callchain_next(&chain, &ip)) {
-		if (s->regs_user.nr && chain.context != ATTAR_CONTEXT_KERNEL)
+		has_user |= chain.context != ATTAR_CONTEXT_KERNEL;
+		if (has_user && s->regs_user.nr && s->stack)
 			break;
 		/* A return address is after the call, which may be the end of its function. */
 		if (n && chain.context == ATTAR_CONTEXT_KERNEL)
@@ -58,7 +60,8 @@ size_t attar_event_stack(const struct attar_event *ev, attar_location *locations
 			break;
 		n++;
 	}
-	if (s->regs_user.nr && n < max)
+	/* registers alone are those of the innermost function */
+	if (s->regs_user.nr && (s->stack || !has_user) && n < max)
 		n = unwind(ev, locations, n, max);
 	/* an event from shared memory has no address */
 	if (!n && max && (s->ip || ev->record->cpu != UINT32_MAX))

@@ -43,9 +43,11 @@ def test_all_faults_have_a_mapping():
 
 
 def test_stacks():
+    """With the functions that called touch(), although samples have registers too."""
     found = report('page-faults', '-g', '--', workload('faults1000'), 500)
-    touched = [n for path, n in stacks(found).items() if 'touch' in path]
-    assert sum(touched) == 500
+    touched = {path: n for path, n in stacks(found).items() if path[-1] == 'touch'}
+    assert sum(touched.values()) == 500
+    assert all(len(path) > 2 for path in touched), touched
 
 
 def test_each_fault_with_registers():
@@ -61,6 +63,18 @@ def test_each_fault_with_registers():
         registers = dict(word.split('=') for word in fault['registers'].split())
         assert fault['address'] in registers.values()
         assert int(registers['sp'], 16) % 8 == 0
+
+
+def test_a_recording(tmp_path):
+    """It has the addresses of faults, and mappings of code only."""
+    path = tmp_path / 'x.data'
+    ended = run('record', '-q', '-e', 'page-faults/period=1/', '-o', path, '--',
+                workload('faults1000'), 1000)
+    assert ended.returncode == 0, ended.stderr
+    found = rows(report('page-faults', '--input', path), 'page faults')
+    row = next(r for r in found if r['mapping'] == 'unknown')
+    assert row['faults'] >= 1000 and row['to'] - row['from'] >= 999 * PAGE
+    assert any(r['mapping'] == 'file' and r['file'].endswith('/faults1000') for r in found)
 
 
 def test_a_running_process():
