@@ -55,14 +55,15 @@ static struct StackAsm *parse_line(char *line, const char *function, unsigned lo
 		return NULL;
 	new->asmCode = calloc(1, sizeof(*new->asmCode));
 	new->funcName = strdup(function);
-	if (!new->asmCode || !new->funcName) {
+	if (new->asmCode)
+		new->asmCode->code = strdup(line);
+	if (!new->asmCode || !new->asmCode->code || !new->funcName) {
 		FreeAsmStack(new);
 		return NULL;
 	}
 	new->funcStartAddr = function_at;
 	new->functFileOffset = address - function_at;
 	new->asmCode->addr = address;
-	new->asmCode->code = strdup(line);
 	return new;
 }
 
@@ -112,6 +113,27 @@ struct StackAsm *SymResolverAsmCode(const char *path, unsigned long start, unsig
 		kp_fail(LIBSYM_ERR_CMD_OPERATE_FAILED,
 			"objdump (package binutils) shows no code at 0x%lx of %s", start, path);
 	return code;
+}
+
+int GetAsmCodeByAddr(const char *path, unsigned long start, unsigned long end, char **ret_text)
+{
+	struct StackAsm *code;
+	size_t size;
+	FILE *text;
+
+	kp_begin();
+	if (!ret_text)
+		return kp_fail(LIBPERF_ERR_NULL_POINTER, "GetAsmCodeByAddr(): asmCode is NULL");
+	code = SymResolverAsmCode(path, start, end);
+	if (!code)
+		return Perrorno();
+	text = open_memstream(ret_text, &size);
+	for (const struct StackAsm *at = code; text && at; at = at->next)
+		fprintf(text, "%lx:\t%s\n", at->asmCode->addr, at->asmCode->code);
+	FreeAsmStack(code);
+	if (!text || fclose(text) != 0)
+		return kp_fail(COMMON_ERR_NOMEM, "out of memory");
+	return SUCCESS;
 }
 
 void FreeAsmStack(struct StackAsm *code)

@@ -57,7 +57,7 @@ SIZE(CpuTopology, 12);
 AT(BranchSampleRecord, misPred, 24);
 SIZE(BranchSampleRecord, 32);
 
-AT4(PmuDataExt, event, 16, lat, 24, source, 26, branchRecords, 8);
+AT5(PmuDataExt, event, 16, lat, 24, source, 26, op, 28, branchRecords, 8);
 SIZE(PmuDataExt, 32);
 
 SIZE(SampleRawData, 8);
@@ -93,9 +93,9 @@ AT2(ProcData, filePath, 16, stat, 24);
 SIZE(ProcData, 32);
 SIZE(ProcField, 16);
 
-AT7(Symbol, module, 8, fileName, 32, lineNum, 40, offset, 48, codeMapEndAddr, 56, codeMapAddr, 64,
-	mntPoint, 72);
-SIZE(Symbol, 80);
+AT8(Symbol, module, 8, fileName, 32, lineNum, 40, offset, 48, codeMapEndAddr, 56, codeMapAddr, 64,
+	firstLine, 72, mntPoint, 80);
+SIZE(Symbol, 88);
 AT(Stack, next, 8);
 SIZE(Stack, 64);
 _Static_assert(_Alignof(struct Stack) == 64, "Stack");

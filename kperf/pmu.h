@@ -191,6 +191,15 @@ enum HIP_DATA_SOURCE {
 	HIP_L1 = 18,
 };
 
+/* What an SPE sample's load or store was; its other operations have none of these bits. */
+enum SpeLdStOpType {
+	SPE_OP_LD = 1 << 16,
+	SPE_OP_ST = 1 << 17,
+	SPE_OP_ATOMIC = 1 << 18,
+	SPE_OP_EXCL = 1 << 19, /* exclusive */
+	SPE_OP_AR = 1 << 20,   /* acquire or release */
+};
+
 struct BranchSampleRecord {
 	unsigned long fromAddr;
 	unsigned long toAddr;
@@ -206,6 +215,7 @@ struct PmuDataExt {
 			unsigned long event;  /* bits of enum SPE_EVENTS */
 			unsigned short lat;   /* cycles from dispatch to completion */
 			unsigned short source;
+			unsigned op; /* bits of enum SpeLdStOpType */
 		};
 		struct { /* of branchSampleFilter; newest branch first */
 			unsigned long nr;
@@ -346,7 +356,7 @@ enum PmuDeviceMetric {
 	PMU_PCIE_RX_MRD_LAT, /* nanoseconds of a request, behind one root port */
 	PMU_PCIE_RX_MWR_LAT,
 	PMU_PCIE_TX_MRD_LAT,
-	PMU_SMMU_TRAN, /* transactions of one device */
+	PMU_SMMU_TRAN,      /* transactions of one device */
 	PMU_HHA_CROSS_NUMA, /* share (0 to 1) of each node's operations that come from another */
 	PMU_HHA_CROSS_SOCKET
 };

@@ -253,6 +253,7 @@ static int add_row(struct reading *reading, const struct found *found)
 		.event = found->sample.events,
 		.lat = found->sample.latency,
 		.source = found->sample.source,
+		.op = found->sample.access * SPE_OP_LD,
 	};
 	row->evt = reading->spe->name;
 	row->ts = found->ts;

@@ -36,6 +36,20 @@ static void set_line(struct Symbol *symbol, const struct attar_frame *found)
 	symbol->lineNum = found->line;
 }
 
+/* The line at which the function that has the code begins; 0: unknown. */
+static unsigned first_line(
+	struct attar_symbols *symbols, const struct kp_frame *frame, const struct Symbol *symbol)
+{
+	attar_location start = frame->location - (symbol->offset - frame->caller);
+	struct attar_frame found[KP_MOST_INLINED];
+	size_t n;
+
+	if (symbol->symbolName == unknown)
+		return 0;
+	n = (size_t)attar_symbols_frames(symbols, start, found, KP_MOST_INLINED);
+	return n <= KP_MOST_INLINED ? found[n - 1].line : 0;
+}
+
 void kp_symbol_line(
 	struct attar_symbols *symbols, const struct kp_frame *frame, struct Symbol *symbol)
 {
@@ -45,6 +59,7 @@ void kp_symbol_line(
 		return;
 	attar_symbols_frames(symbols, frame->location, &found, 1);
 	set_line(symbol, &found);
+	symbol->firstLine = first_line(symbols, frame, symbol);
 }
 
 size_t kp_symbols_fill(struct attar_symbols *symbols, const struct kp_frame *frame,
@@ -63,6 +78,7 @@ size_t kp_symbols_fill(struct attar_symbols *symbols, const struct kp_frame *fra
 		ret[i] = ret[0];
 		set_line(&ret[i], &found[i]);
 	}
+	ret[n - 1].firstLine = first_line(symbols, frame, &ret[n - 1]);
 	for (size_t i = 0; i + 1 < n; i++) {
 		ret[i].symbolName = found[i].name ? (char *)found[i].name : unknown;
 		ret[i].mangleName = found[i].mangled ? (char *)found[i].mangled : unknown;

@@ -26,6 +26,7 @@ struct Symbol {
 	unsigned long offset;         /* bytes from the start of the function */
 	unsigned long codeMapEndAddr; /* end of the function, as an address in its file */
 	unsigned long codeMapAddr;    /* addr, as an address in its file */
+	unsigned int firstLine;       /* at which the function begins; 0: unknown, or inlined */
 	char *mntPoint;               /* mount point; NULL */
 };
 
@@ -98,6 +99,13 @@ struct Symbol *SymResolverMapCodeAddr(const char *moduleName, unsigned long star
 /* The machine code of a range of a file, disassembled by objdump(1). Free: FreeAsmStack(). */
 struct StackAsm *SymResolverAsmCode(
 	const char *moduleName, unsigned long startAddr, unsigned long endAddr);
+
+/*
+ * The same as text, a line "address:\tinstruction" for each instruction, to be freed with free(3).
+ * SUCCESS or an error code.
+ */
+int GetAsmCodeByAddr(
+	const char *moduleName, unsigned long startAddr, unsigned long endAddr, char **asmCode);
 
 void FreeSymbolPtr(struct Symbol *symbol);
 void FreeModuleData(int pid);

@@ -54,4 +54,11 @@ void test_need_root(void);
 /* Fails unless the thread's last call has this error, with a sentence. */
 void test_error_is(int code);
 
+/* The same, if the call returns the code. */
+#define test_returns(call, code)                                                                   \
+	do {                                                                                       \
+		assert_int_equal(call, code);                                                      \
+		test_error_is(code);                                                               \
+	} while (0)
+
 #endif

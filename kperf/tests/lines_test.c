@@ -32,6 +32,12 @@ static void is_at(const struct Symbol *symbol, const char *function, unsigned li
 	assert_in_range(symbol->lineNum, line, last);
 }
 
+/* outer() begins there; of inlined functions it is unknown. */
+static void begins(const struct Symbol *outer_symbol)
+{
+	assert_in_range(outer_symbol->firstLine, OUTER, OUTER + 1);
+}
+
 /* Samples of 300 ms in outer(). Returns their number. */
 static int sampled(enum SymbolMode mode, struct PmuData **ret_data)
 {
@@ -65,6 +71,8 @@ static int with_lines(const struct PmuData *data, int n)
 		is_at(stack->symbol, "inner", INNER, INNER + 1);
 		assert_ptr_equal(stack->next->prev, stack);
 		is_at(stack->next->symbol, "outer", CALL, CALL);
+		begins(stack->next->symbol);
+		assert_int_equal(stack->symbol->firstLine, 0);
 		assert_int_equal(stack->next->symbol->addr, stack->symbol->addr);
 		assert_string_equal(stack->next->next->symbol->symbolName, "sampled");
 	}
@@ -115,11 +123,16 @@ static void lines_of_addresses(void **state)
 	assert_int_equal(SymResolverRecordModuleNoDwarf(getpid()), SUCCESS);
 	symbol = SymResolverMapAddr(getpid(), address);
 	assert_null(symbol->fileName);
+	assert_int_equal(symbol->firstLine, 0);
 	FreeSymbolPtr(symbol);
 	assert_int_equal(SymResolverRecordModule(getpid()), SUCCESS);
 	symbol = SymResolverMapAddr(getpid(), address);
 	is_at(symbol, "outer", OUTER, OUTER + 1);
+	begins(symbol);
 	in_file = symbol->codeMapAddr;
+	FreeSymbolPtr(symbol);
+	symbol = SymResolverMapAddr(getpid(), address + 4);
+	begins(symbol);
 	FreeSymbolPtr(symbol);
 	symbol = SymResolverMapCodeAddr("/proc/self/exe", in_file);
 	is_at(symbol, "outer", OUTER, OUTER + 1);

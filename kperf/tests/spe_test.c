@@ -161,6 +161,7 @@ static void rows_have_all_members(void **state)
 	assert_int_equal(rows[1].ext->pa, 0x812345678);
 	assert_int_equal(rows[1].ext->event, SPE_EV_RETIRED | SPE_EV_L1D_ACCESS | SPE_EV_LLC_MISS);
 	assert_int_equal(rows[1].ext->source, HIP_L3_HITM);
+	assert_int_equal(rows[1].ext->op, SPE_OP_LD);
 	assert_int_equal(rows[1].pid, getpid());
 	assert_int_equal(rows[1].tid, getpid());
 	assert_int_equal(rows[1].cpu, CPU);

@@ -123,13 +123,36 @@ static void addresses_of_the_kernel(void **state)
 	SymResolverDestroy();
 }
 
+/* A line for each instruction. */
+static void is_text_of(const struct StackAsm *code, const struct Symbol *symbol)
+{
+	char *text = NULL, line[256];
+	const char *at;
+
+	assert_int_equal(
+		GetAsmCodeByAddr(own_path(), symbol->codeMapAddr, symbol->codeMapEndAddr, &text),
+		SUCCESS);
+	at = text;
+	for (; code; code = code->next, at += strlen(line)) {
+		snprintf(
+			line, sizeof(line), "%lx:\t%s\n", code->asmCode->addr, code->asmCode->code);
+		assert_int_equal(strncmp(at, line, strlen(line)), 0);
+	}
+	assert_string_equal(at, "");
+	free(text);
+}
+
 static void code_as_text(void **state)
 {
 	struct StackAsm *code;
 	struct Symbol *symbol;
+	char *text = NULL;
 
 	assert_null(SymResolverAsmCode(own_path(), 8, 8));
 	test_error_is(LIBSYM_ERR_START_SMALLER_END);
+	test_returns(GetAsmCodeByAddr(own_path(), 8, 8, &text), LIBSYM_ERR_START_SMALLER_END);
+	test_returns(GetAsmCodeByAddr(own_path(), 8, 9, NULL), LIBPERF_ERR_NULL_POINTER);
+	assert_null(text);
 	if (system("objdump --version >/dev/null 2>&1") != 0)
 		skip();
 	SymResolverRecordModule(getpid());
@@ -141,6 +164,7 @@ static void code_as_text(void **state)
 	assert_int_equal(code->funcStartAddr, symbol->codeMapAddr);
 	assert_true(code->next && code->next->asmCode->addr > code->asmCode->addr);
 	assert_true(strlen(code->asmCode->code) > 2);
+	is_text_of(code, symbol);
 	FreeAsmStack(code);
 	FreeSymbolPtr(symbol);
 	assert_null(SymResolverAsmCode(own_path(), 1UL << 40, (1UL << 40) + 16));
@@ -152,17 +176,17 @@ static void bad_files(void **state)
 {
 	char *id = NULL;
 
-	assert_int_equal(SymResolverRecordElf("/no/such/file"), LIBSYM_ERR_OPEN_FILE_FAILED);
-	assert_int_equal(SymResolverRecordElf(NULL), LIBSYM_ERR_OPEN_FILE_FAILED);
-	assert_int_equal(SymResolverRecordElf("/"), LIBSYM_ERR_FILE_NOT_RGE);
-	assert_int_equal(SymResolverRecordElf("/etc/passwd"), LIBSYM_ERR_ELFIN_FOMAT_FAILED);
+	test_returns(SymResolverRecordElf("/no/such/file"), LIBSYM_ERR_OPEN_FILE_FAILED);
+	test_returns(SymResolverRecordElf(NULL), LIBSYM_ERR_OPEN_FILE_FAILED);
+	test_returns(SymResolverRecordElf("/"), LIBSYM_ERR_FILE_NOT_RGE);
+	test_returns(SymResolverRecordElf("/etc/passwd"), LIBSYM_ERR_ELFIN_FOMAT_FAILED);
 	assert_int_equal(SymResolverRecordElf(own_path()), SUCCESS);
-	assert_int_equal(SymResolverRecordDwarf("/bin/true"), LIBSYM_ERR_DWARF_FORMAT_FAILED);
-	assert_int_equal(SymGetBuildId("/etc/passwd", &id), LIBSYM_ERR_ELFIN_FOMAT_FAILED);
-	assert_int_equal(SymGetBuildId(own_path(), NULL), LIBPERF_ERR_NULL_POINTER);
-	assert_int_equal(SymResolverRecordModule(0), LIBSYM_ERR_PARAM_PID_INVALID);
-	assert_int_equal(SymResolverRecordModule(0x7ffffff), LIBSYM_ERR_NOT_FIND_PID);
-	assert_int_equal(SymResolverUpdateModule(-1, own_path(), 0), LIBSYM_ERR_PARAM_PID_INVALID);
+	test_returns(SymResolverRecordDwarf("/bin/true"), LIBSYM_ERR_DWARF_FORMAT_FAILED);
+	test_returns(SymGetBuildId("/etc/passwd", &id), LIBSYM_ERR_ELFIN_FOMAT_FAILED);
+	test_returns(SymGetBuildId(own_path(), NULL), LIBPERF_ERR_NULL_POINTER);
+	test_returns(SymResolverRecordModule(0), LIBSYM_ERR_PARAM_PID_INVALID);
+	test_returns(SymResolverRecordModule(0x7ffffff), LIBSYM_ERR_NOT_FIND_PID);
+	test_returns(SymResolverUpdateModule(-1, own_path(), 0), LIBSYM_ERR_PARAM_PID_INVALID);
 	if (SymGetBuildId(own_path(), &id) == SUCCESS) {
 		assert_int_equal(strlen(id), 40);
 		assert_int_equal(strspn(id, "0123456789abcdef"), 40);

@@ -21,7 +21,7 @@ from .attributes import (EvtAttr, PmuAttr, PmuDeviceAttr, PmuHwMetricAttr, PmuTr
                          SymbolSource, UTraceAttr, c_attributes, c_text, device_attributes)
 from .constants import (BranchSampleFilter, PmuBdfType, PmuDeviceMetric, PmuEventType, PmuHwMetric,
                         PmuMetricMode, PmuTaskType, PmuTraceType, SpeEvent, SpeEventFilter,
-                        SpeFilter, SymbolMode)
+                        SpeFilter, SpeLdStOpType, SymbolMode)
 from .data import (BranchRecords, CpuTopology, DdrDataStructure, ImplBranchRecord, ImplPmuData,
                    ImplPmuDeviceData, ImplPmuTraceData, ImplUTraceData, PmuCpuFreqDetail, PmuData,
                    PmuDataExt, PmuDeviceData, PmuTraceData, SampleRawData, SampleRawField,
@@ -32,16 +32,16 @@ __all__ = [
     'ImplBranchRecord', 'ImplPmuData', 'ImplPmuDeviceData', 'ImplPmuTraceData', 'ImplUTraceData',
     'PmuAttr', 'PmuBdfType', 'PmuCpuFreqDetail', 'PmuData', 'PmuDataExt', 'PmuDeviceAttr',
     'PmuDeviceData', 'PmuDeviceMetric', 'PmuEventType', 'PmuHwMetric', 'PmuHwMetricAttr',
-    'PmuMetricMode', 'PmuTaskType', 'PmuTraceAttr', 'PmuTraceData', 'PmuTraceType',
-    'SampleRawData', 'SampleRawField', 'SpeEvent', 'SpeEventFilter', 'SpeFilter', 'SymbolMode',
+    'PmuMetricMode', 'PmuTaskType', 'PmuTraceAttr', 'PmuTraceData', 'PmuTraceType', 'SampleRawData',
+    'SampleRawField', 'SpeEvent', 'SpeEventFilter', 'SpeFilter', 'SpeLdStOpType', 'SymbolMode',
     'SymbolSource', 'UTraceAttr', 'UTraceData', 'begin_write', 'close', 'close_cpu_freq_sampling',
     'device_bdf_list', 'device_open', 'disable', 'dump', 'enable', 'end_write', 'error', 'errorno',
     'event_list', 'exit', 'get_cluster_core', 'get_cpu_freq', 'get_device_metric', 'get_field',
-    'get_field_exp', 'get_numa_core', 'get_warn', 'get_warn_msg', 'open',
-    'open_cpu_freq_sampling', 'pmu_open_with_hw_metric', 'read', 'read_cpu_freq_detail',
-    'resolvePmuDataSymbol', 'stop', 'sys_call_func_list', 'trace_close', 'trace_disable',
-    'trace_enable', 'trace_open', 'trace_read', 'u_trace_close', 'u_trace_disable',
-    'u_trace_enable', 'u_trace_open', 'u_trace_read', 'write_data']
+    'get_field_exp', 'get_numa_core', 'get_warn', 'get_warn_msg', 'open', 'open_cpu_freq_sampling',
+    'pmu_open_with_hw_metric', 'read', 'read_cpu_freq_detail', 'resolvePmuDataSymbol', 'stop',
+    'sys_call_func_list', 'trace_close', 'trace_disable', 'trace_enable', 'trace_open',
+    'trace_read', 'u_trace_close', 'u_trace_disable', 'u_trace_enable', 'u_trace_open',
+    'u_trace_read', 'write_data']
 
 # ---- errors ----
 
@@ -231,8 +231,8 @@ def trace_read(pd):
     return data
 
 
-def sys_call_func_list():
-    """An iterator of the names of system calls."""
+def sys_call_func_list(trace_type=PmuTraceType.TRACE_SYS_CALL):
+    """An iterator of the names of system calls, the only kind of trace."""
     return text_list('PmuSysCallFuncList')
 
 

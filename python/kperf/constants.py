@@ -73,6 +73,14 @@ class SpeEvent(IntFlag):
     SPE_EV_EMPTY_PRED = 1 << 18
 
 
+class SpeLdStOpType(IntFlag):
+    SPE_OP_LD = 1 << 16
+    SPE_OP_ST = 1 << 17
+    SPE_OP_ATOMIC = 1 << 18
+    SPE_OP_EXCL = 1 << 19
+    SPE_OP_AR = 1 << 20
+
+
 BranchSampleFilter = bits('BranchSampleFilter', '''
     KPERF_SAMPLE_BRANCH_USER KPERF_SAMPLE_BRANCH_KERNEL KPERF_SAMPLE_BRANCH_HV
     KPERF_SAMPLE_BRANCH_ANY KPERF_SAMPLE_BRANCH_ANY_CALL KPERF_SAMPLE_BRANCH_ANY_RETURN

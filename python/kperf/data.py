@@ -5,12 +5,20 @@ An element keeps the memory of its array, which is freed with the last object th
 free() only empties the array. Data stays valid when its task is closed.
 """
 import ctypes
+import functools
 from ctypes import POINTER, c_char_p, c_double, c_int, c_int64, c_uint, c_ulong, c_void_p
 
 from ksym import Stack
 from ksym._library import function, pointed, text
 
 from .constants import PmuDeviceMetric, PmuMetricMode
+
+
+class _Elements(map):
+    """An iterator that programs may also call: both data.iter and data.iter()."""
+
+    def __call__(self):
+        return self
 
 
 class CpuTopology(ctypes.Structure):
@@ -54,14 +62,14 @@ class BranchRecords:
         return self.len
 
     def __iter__(self):
-        return map(self._records.__getitem__, range(self.len))
+        return _Elements(self._records.__getitem__, range(self.len))
 
     iter = property(__iter__)
 
 
 class _Spe(ctypes.Structure):
     _fields_ = [('pa', c_ulong), ('va', c_ulong), ('event', c_ulong), ('lat', ctypes.c_ushort),
-                ('source', ctypes.c_ushort)]
+                ('source', ctypes.c_ushort), ('op', c_uint)]
 
 
 class _Branches(ctypes.Structure):
@@ -180,7 +188,7 @@ class _Data(ctypes._Pointer):
     __hash__ = object.__hash__
 
     def __iter__(self):
-        return (_item(self, at) for at in range(len(self)))
+        return _Elements(functools.partial(_item, self), range(len(self)))
 
     def __getitem__(self, at):
         return _item(self, range(len(self))[at])

@@ -20,7 +20,8 @@ class Symbol(ctypes.Structure):
                 ('_symbolName', ctypes.c_char_p), ('_mangleName', ctypes.c_char_p),
                 ('_fileName', ctypes.c_char_p), ('lineNum', ctypes.c_uint),
                 ('offset', ctypes.c_ulong), ('codeMapEndAddr', ctypes.c_ulong),
-                ('codeMapAddr', ctypes.c_ulong), ('_mntPoint', ctypes.c_char_p)]
+                ('codeMapAddr', ctypes.c_ulong), ('firstLine', ctypes.c_uint),
+                ('_mntPoint', ctypes.c_char_p)]
     count = 0
 
     module = property(lambda self: text(self._module))
