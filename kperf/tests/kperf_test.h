@@ -51,7 +51,8 @@ int test_open(enum PmuTaskType type, struct test_attr *test);
 /* Skips the test unless it runs as root. */
 void test_need_root(void);
 
-/* Fails unless the thread's last call has this error, with a sentence. */
+/* Whether the thread's last call has this error, with its message; and a test of this. */
+bool test_has_error(int code);
 void test_error_is(int code);
 
 /* The same, if the call returns the code. */

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Files of /proc: entries compared with the files and with system calls. */
 #include <fcntl.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/utsname.h>
+#include <sys/wait.h>
 
 #include "kperf_test.h"
 
@@ -197,12 +200,40 @@ static void bad_calls(void **state)
 	struct ProcData *data;
 	unsigned n;
 
-	assert_int_equal(ProcDataRead(0, NULL, &n), LIBPERF_ERR_PROC_DATA_NULL);
-	assert_int_equal(ProcDataRead(0, &data, NULL), LIBPERF_ERR_PROC_DATA_NULL);
-	assert_int_equal(ProcDataRead(-4, &data, &n), LIBPERF_ERR_INVALID_PID);
-	assert_int_equal(ProcDataRead(0x7ffffff, &data, &n), LIBPERF_ERR_INVALID_PID);
-	test_error_is(LIBPERF_ERR_INVALID_PID);
+	test_returns(ProcDataRead(0, NULL, &n), LIBPERF_ERR_PROC_DATA_NULL);
+	test_returns(ProcDataRead(0, &data, NULL), LIBPERF_ERR_PROC_DATA_NULL);
+	test_returns(ProcDataRead(-4, &data, &n), LIBPERF_ERR_INVALID_PID);
+	test_returns(ProcDataRead(0x7ffffff, &data, &n), LIBPERF_ERR_INVALID_PID);
 	assert_null(data);
+}
+
+/* In a child process without files of /proc, each of which is left out. */
+static bool files_are_left_out(void)
+{
+	struct ProcData *data;
+	unsigned n;
+
+	if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+		mount("tmpfs", "/proc", "tmpfs", 0, NULL) != 0) {
+		print_message("no file system can be mounted here: %m\n");
+		return true;
+	}
+	return ProcDataRead(0, &data, &n) == SUCCESS && n == 0 &&
+	       GetWarn() == LIBPERF_WARN_FAIL_GET_PROC &&
+	       strstr(GetWarnMsg(), "/proc/stat is left out: No such file or directory");
+}
+
+static void an_empty_proc(void **state)
+{
+	pid_t child;
+	int status;
+
+	test_need_root();
+	child = fork();
+	if (child == 0)
+		_exit(!files_are_left_out());
+	waitpid(child, &status, 0);
+	assert_int_equal(status, 0);
 }
 
 int main(void)
@@ -216,6 +247,7 @@ int main(void)
 		cmocka_unit_test(identity_of_a_process),
 		cmocka_unit_test(memory_and_files_of_a_process),
 		cmocka_unit_test(bad_calls),
+		cmocka_unit_test(an_empty_proc),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

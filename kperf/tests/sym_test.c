@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The resolver of symbol.h, on this program. */
+#include <elf.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+
 #include "kperf_test.h"
 
 static char *own_path(void)
@@ -172,6 +177,42 @@ static void code_as_text(void **state)
 	SymResolverDestroy();
 }
 
+/* It has nothing but its header. */
+static void a_file_without_build_id(void)
+{
+	Elf64_Ehdr header = {.e_ident = ELFMAG, .e_phentsize = sizeof(Elf64_Phdr)};
+	char path[] = "/tmp/kperf-XXXXXX", *id = NULL;
+	int fd = mkstemp(path);
+
+	header.e_ident[EI_CLASS] = ELFCLASS64;
+	assert_int_equal(write(fd, &header, sizeof(header)), sizeof(header));
+	close(fd);
+	test_returns(SymGetBuildId(path, &id), LIBSYM_ERR_READ_BUILDID);
+	unlink(path);
+}
+
+/* In a child process without /proc/kallsyms. */
+static void a_hidden_kernel(void **state)
+{
+	pid_t child;
+	int status;
+
+	test_need_root();
+	child = fork();
+	if (child == 0) {
+		if (unshare(CLONE_NEWNS) != 0 ||
+			mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+			mount("tmpfs", "/proc", "tmpfs", 0, NULL) != 0) {
+			print_message("no file system can be mounted here: %m\n");
+			_exit(0);
+		}
+		_exit(SymResolverRecordKernel() != LIBSYM_ERR_KALLSYMS_INVALID ||
+			!test_has_error(LIBSYM_ERR_KALLSYMS_INVALID));
+	}
+	waitpid(child, &status, 0);
+	assert_int_equal(status, 0);
+}
+
 static void bad_files(void **state)
 {
 	char *id = NULL;
@@ -194,6 +235,7 @@ static void bad_files(void **state)
 	} else {
 		test_error_is(LIBSYM_ERR_READ_BUILDID);
 	}
+	a_file_without_build_id();
 	SymResolverDestroy();
 	SymResolverDestroy();
 }
@@ -208,6 +250,7 @@ int main(void)
 		cmocka_unit_test(addresses_of_the_kernel),
 		cmocka_unit_test(code_as_text),
 		cmocka_unit_test(bad_files),
+		cmocka_unit_test(a_hidden_kernel),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -55,7 +55,7 @@ static void bad_attributes_of_traces(void **state)
 	test_error_is(LIBPERF_ERR_INVALID_TRACE_TYPE);
 	assert_int_equal(PmuTraceRead(99, &data), -1);
 	test_error_is(LIBPERF_ERR_INVALID_PD);
-	assert_int_equal(PmuTraceEnable(99), LIBPERF_ERR_INVALID_PD);
+	test_returns(PmuTraceEnable(99), LIBPERF_ERR_INVALID_PD);
 	attr.funcs = NULL;
 	assert_int_equal(PmuTraceOpen(TRACE_SYS_CALL, &attr), -1);
 	test_error_is(LIBPERF_ERR_INVALID_SYSCALL_FUN);
@@ -204,13 +204,13 @@ static void bad_files(void **state)
 	assert_null(PmuBeginWrite("/dev/null", &attr, 0));
 	test_error_is(LIBPERF_ERR_NOT_SUPPORT_PMU_FILE);
 	attr.numEvt = 1;
-	assert_int_equal(PmuWriteData(NULL, &mine, 1), LIBPERF_ERR_INVALID_PMU_FILE);
-	assert_int_equal(PmuWriteData(garbage, &mine, 1), LIBPERF_ERR_INVALID_PMU_FILE);
+	test_returns(PmuWriteData(NULL, &mine, 1), LIBPERF_ERR_INVALID_PMU_FILE);
+	test_returns(PmuWriteData(garbage, &mine, 1), LIBPERF_ERR_INVALID_PMU_FILE);
 	PmuEndWrite(NULL);
 	test_error_is(LIBPERF_ERR_INVALID_PMU_FILE);
 	file = PmuBeginWrite("/dev/null", &attr, 0);
 	assert_non_null(file);
-	assert_int_equal(PmuWriteData(file, &mine, 1), LIBPERF_ERR_INVALID_PMU_DATA);
+	test_returns(PmuWriteData(file, &mine, 1), LIBPERF_ERR_INVALID_PMU_DATA);
 	assert_int_equal(PmuWriteData(file, NULL, 0), SUCCESS);
 	PmuEndWrite(file);
 	assert_int_equal(Perrorno(), SUCCESS);

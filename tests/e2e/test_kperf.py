@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from command import BUILD, ROOT, compiler, has, run
+from command import BUILD, ROOT, compiler, has, run, workload
 from faults import sanitized
 
 HEADERS = ('pmu.h', 'symbol.h', 'pcerrc.h', 'proc_data_types.h')
@@ -115,6 +115,179 @@ int main(int argc, char **argv)
 '''
 
 
+# The page faults of a command from its exec on.
+COMMAND = '''
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "pmu.h"
+#include "pcerrc.h"
+
+int main(int argc, char **argv)
+{
+    char event[] = "page-faults", *events[] = {event}, byte;
+    int go[2], pids[1];
+    PmuAttr attr;
+    PmuData *data = NULL;
+
+    if (argc < 2 || pipe(go) != 0)
+        return 1;
+    pids[0] = fork();
+    if (pids[0] == 0) {
+        if (read(go[0], &byte, 1) == 1)
+            execv(argv[1], argv + 1);
+        _exit(1);
+    }
+    memset(&attr, 0, sizeof(attr));
+    attr.evtList = events;
+    attr.numEvt = 1;
+    attr.pidList = pids;
+    attr.numPid = 1;
+    attr.enableOnExec = 1;
+    int pd = PmuOpen(COUNTING, &attr);
+    if (pd == -1 || write(go[1], "x", 1) != 1) {
+        printf("%s\\n", Perror());
+        return 1;
+    }
+    waitpid(pids[0], NULL, 0);
+    for (int i = 0, len = PmuRead(pd, &data); i < len; ++i)
+        printf("%llu\\n", (unsigned long long)data[i].count);
+    PmuDataFree(data);
+    PmuClose(pd);
+    return 0;
+}
+'''
+
+
+# Tasks of each kind, of two threads at the same time, and 100 tasks; what they return is freed.
+KINDS = '''
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include "pmu.h"
+#include "pcerrc.h"
+#include "symbol.h"
+
+static PmuAttr attributes(char **events, int *pids)
+{
+    PmuAttr attr = {0};
+    attr.evtList = events;
+    attr.numEvt = 1;
+    attr.pidList = pids;
+    attr.numPid = 1;
+    return attr;
+}
+
+static void must(int is_true, const char *what)
+{
+    if (is_true)
+        return;
+    printf("%s: %d %s\\n", what, Perrorno(), Perror());
+    exit(1);
+}
+
+static void calls(void)
+{
+    for (int i = 0; i < 50; i++)
+        getppid();
+}
+
+static void sample(enum SymbolMode mode, const char *path)
+{
+    char *events[] = {"syscalls:sys_enter_getppid"};
+    int pids[] = {getpid()};
+    PmuAttr attr = attributes(events, pids);
+    PmuData *data, *all = NULL;
+
+    attr.symbolMode = mode;
+    attr.callStack = 1;
+    int pd = PmuOpen(SAMPLING, &attr);
+    must(pd > 0 && PmuEnable(pd) == 0, "sample");
+    calls();
+    int n = PmuRead(pd, &data);
+    must(n >= 50 && PmuAppendData(data, &all) == n && PmuAppendData(data, &all) == 2 * n, "append");
+    PmuDataFree(data);
+    must(ResolvePmuDataSymbol(all) == 0 && all[n].stack, "resolve");
+    must(PmuGetFieldExp(all[0].rawData, "__syscall_nr") != NULL, "field");
+    PmuFile file = PmuBeginWrite(path, &attr, 0);
+    must(file && PmuWriteData(file, all, 2 * n) == 0, "write");
+    PmuEndWrite(file);
+    PmuClose(pd);
+    PmuDataFree(all);
+}
+
+static void trace(void)
+{
+    const char *funcs[] = {"getppid"};
+    int pids[] = {getpid()};
+    PmuTraceAttr attr = {.funcs = funcs, .numFuncs = 1, .pidList = pids, .numPid = 1};
+    PmuTraceData *data;
+    int pd = PmuTraceOpen(TRACE_SYS_CALL, &attr);
+    must(pd > 0 && PmuTraceEnable(pd) == 0, "trace");
+    calls();
+    must(PmuTraceRead(pd, &data) == 50, "calls");
+    PmuTraceClose(pd);
+    PmuTraceDataFree(data);
+}
+
+static void resolve(void)
+{
+    char *id = NULL;
+    must(SymResolverRecordModule(getpid()) == 0, "module");
+    struct Symbol *symbol = SymResolverMapAddr(getpid(), (unsigned long)calls);
+    must(symbol != NULL, "symbol");
+    FreeSymbolPtr(symbol);
+    if (SymGetBuildId("/proc/self/exe", &id) == 0)
+        free(id);
+    SymResolverDestroy();
+}
+
+static void *count(void *arg)
+{
+    char *events[] = {"page-faults"};
+    int pids[] = {getpid()}, pds[50];
+    PmuAttr attr = attributes(events, pids);
+    PmuData *data;
+
+    attr.includeNewFork = arg != NULL;
+    for (int i = 0; i < 50; i++) {
+        pds[i] = PmuOpen(COUNTING, &attr);
+        must(pds[i] > 0 && PmuEnable(pds[i]) == 0, "count");
+        attr.includeNewFork = 0;
+    }
+    for (int i = 0; i < 50; i++) {
+        must(PmuRead(pds[i], &data) > 0, "read");
+        PmuClose(pds[i]);
+        PmuDataFree(data);
+    }
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    struct ProcData *files;
+    pthread_t thread;
+    unsigned n;
+
+    must(pthread_create(&thread, NULL, count, NULL) == 0, "thread");
+    count(argv);
+    pthread_join(thread, NULL);
+    if (geteuid() == 0) {
+        sample(NO_SYMBOL_RESOLVE, argv[1]);
+        sample(RESOLVE_ELF_DWARF, argv[1]);
+        trace();
+    }
+    resolve();
+    must(ProcDataRead(getpid(), &files, &n) == 0, "files");
+    ProcDataFree(files, n);
+    must(PmuOpen(COUNTING, NULL) == -1 && *Perror(), "error");
+    return 0;
+}
+'''
+
+
 def build(folder, text, language='c', flags=(), libraries=('-lkperf', '-lsym')):
     """Compile a program against the built library, which has both of its names."""
     if sanitized():
@@ -142,6 +315,19 @@ def test_the_example_counts_exactly(tmp_path, language):
                                                 '-Wno-missing-field-initializers'])
     done = subprocess.run([program], capture_output=True, text=True, check=True)
     assert done.stdout == 'page-faults 1000\n'
+
+
+@pytest.mark.usefixtures('needs_perf')
+@pytest.mark.parametrize('language', ['c', 'c++'])
+def test_a_command_agrees_with_perf_stat(tmp_path, language):
+    program = build(tmp_path, COMMAND, language)
+    command = [workload('faults1000')]
+    done = subprocess.run(['perf', 'stat', '-x,', '-e', 'page-faults', '--', *command],
+                          capture_output=True, text=True, check=True)
+    theirs = int(done.stderr.split(',')[0])
+    done = subprocess.run([program, *command], capture_output=True, text=True, check=True)
+    assert theirs >= 1000
+    assert abs(int(done.stdout) - theirs) <= 20  # where the loader puts the libraries
 
 
 @pytest.mark.parametrize('standard', ['c11', 'gnu17', 'c++11', 'c++20'])
@@ -174,6 +360,31 @@ def test_exports_what_headers_declare_and_nothing_else():
     assert exported == declared
 
 
+def codes_that_do_not_occur():
+    """Those of docs/kperf.md: errors, and warnings."""
+    text = (ROOT / 'docs/kperf.md').read_text().split('## Codes that do not occur')[1]
+    errors, warnings = set(), set()
+    for row in re.findall(r'^\| ([^|]*\d[^|]*) \|', text.split('\n## ')[0], re.M):
+        for kind, part in zip((errors, warnings), row.partition('warning')[::2]):
+            for first, last in re.findall(r'(\d+)(?: to (\d+))?', part):
+                kind.update(range(int(first), int(last or first) + 1))
+    return errors, warnings
+
+
+def test_each_code_is_returned_and_tested_or_explained():
+    header = (ROOT / 'kperf/pcerrc.h').read_text()
+    code, tests = (''.join(path.read_text() for path in (ROOT / 'kperf').glob(pattern))
+                   for pattern in ('*.c', 'tests/*.c'))
+    for kind, explained in zip(('ERR', 'WARN'), codes_that_do_not_occur()):
+        names = dict(re.findall(rf'#define (\w+_{kind}_\w+)\s+(\d+|LIBSYM_ERR_BASE)', header))
+        base = names.pop('LIBSYM_ERR_BASE', None)
+        numbers = {name: int(base if value == 'LIBSYM_ERR_BASE' else value)
+                   for name, value in names.items()}
+        returned = {name for name in numbers if re.search(rf'\b{name}\b', code)}
+        assert {n for name, n in numbers.items() if name not in returned} == explained
+        assert [name for name in returned if not re.search(rf'\b{name}\b', tests)] == []
+
+
 def test_includes_public_headers_only():
     own = {path.name for path in (ROOT / 'kperf').glob('*.h')} | {'syscall_list.inc'}
     for path in (ROOT / 'kperf').glob('*.[ch]'):
@@ -181,13 +392,14 @@ def test_includes_public_headers_only():
             assert header in own or (ROOT / 'include' / header).exists(), (path.name, header)
 
 
-def test_no_memory_is_lost_or_misused(tmp_path):
+@pytest.mark.parametrize('text', [COUNT, KINDS], ids=['count', 'kinds'])
+def test_no_memory_is_lost_or_misused(tmp_path, text):
     if not has('valgrind'):
         pytest.skip('valgrind is not installed')
-    program = build(tmp_path, COUNT)
-    done = subprocess.run(['valgrind', '-q', '--leak-check=full', '--error-exitcode=99', program],
-                          capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    program = build(tmp_path, text, flags=['-pthread'])
+    done = subprocess.run(['valgrind', '-q', '--leak-check=full', '--error-exitcode=99', program,
+                           tmp_path / 'x.data'], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr + done.stdout
 
 
 def test_a_written_file_is_a_recording(tmp_path):
