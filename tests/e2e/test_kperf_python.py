@@ -175,6 +175,7 @@ def test_names_of_events(kperf):
     events = list(kperf.event_list(kperf.PmuEventType.CORE_EVENT))
     assert 'page-faults' in events and 'cpu-clock' in events
     assert {'read', 'write', 'openat'} <= set(kperf.sys_call_func_list())
+    assert 'read' in kperf.sys_call_func_list(kperf.PmuTraceType.TRACE_SYS_CALL)
 
 
 def test_cpus(kperf):
@@ -361,6 +362,7 @@ def test_data_outlives_its_task_and_its_array(kperf):
     kperf.close(pd)
     assert own_count(data) >= FAULTS
     row = data[0]
+    assert len(list(data.iter())) == len(list(data.iter)) == len(data)
     data.free()
     data.free()
     assert len(data) == 0 and list(data.iter) == []

@@ -408,6 +408,44 @@ def test_closed_objects_are_reported(script):
                      + ['the counters were closed', 'the event was closed'], 42, 'a longer text']
 
 
+def test_a_loop_may_close_its_run(script):
+    """What was read is delivered, then the loop fails; after stop() it ends."""
+    found = value_of('''
+        import asyncio
+        def loop(things, end):
+            seen = []
+            try:
+                for thing in things:
+                    seen.append(type(thing).__name__)
+                    end()
+            except attar.Error as e:
+                seen.append(str(e))
+            return seen
+
+        async def read(events):
+            return [events.close() async for event in events]
+
+        path, found = sys.argv[1], []
+        events = attar.events(input=path)
+        found.append(loop(events, events.close))
+        events = attar.events(input=path)
+        found.append(loop(events.batches(), events.close))
+        run = attar.trace(input=path)
+        found.append(loop(run, run.close))
+        events = attar.events('sched:sched_switch')
+        found.append(len(loop(events, events.stop)) > 0)
+        events.close()
+        try:
+            asyncio.run(read(attar.events(input=path)))
+        except attar.Error as e:
+            found.append(str(e))
+        print(json.dumps(found))
+    ''', script)
+    closed = 'the run was closed'
+    assert found == [['TraceEvent'] * 4 + [closed], ['Batch', closed], ['Report', closed], True,
+                     closed]
+
+
 def test_ctrl_c_ends_a_wait():
     process = start('''
         import attar
