@@ -209,7 +209,8 @@ static int split(struct reader *r, struct agent_section *s)
 		return base_oom();
 	n = words_split(s->copy, s->words, AGENT_WORDS_MAX);
 	if (n == 0)
-		return bad(r, s->run_line, "run: the command line is empty: add a profiler");
+		return bad(r, s->run_line,
+			"run: the command line is empty" ATTAR_FIX "add a profiler");
 	if (n > 0 && !strcmp(s->words[0], "attar"))
 		return bad(r, s->run_line,
 			"run: begin with the name of the profiler, without 'attar'");
@@ -225,8 +226,8 @@ static int check_sections(struct reader *r)
 	vec_each (&r->config->sections, s) {
 		if (!s->run)
 			e = bad(r, s->line,
-				"section '%s' has no command line: add a line such as run = "
-				"profile -F 19 -g -i 10s",
+				"section '%s' has no command line" ATTAR_FIX
+				"add a line such as run = profile -F 19 -g -i 10s",
 				s->name);
 		else
 			e = split(r, s);
@@ -264,14 +265,15 @@ static int take_head(struct reader *r, char *text)
 		return 0;
 	if (!is_name(text))
 		return bad(r, r->line,
-			"'%s' is not a section name: use at most %d lower-case letters, digits, "
-			"- and _",
+			"'%s' is not a section name" ATTAR_FIX
+			"use at most %d lower-case letters, digits, - and _",
 			CLIP(text), AGENT_NAME_MAX);
 	vec_each (&r->config->sections, s)
 		if (!strcmp(s->name, text))
 			return bad(r, r->line,
-				"section '%s' already exists in line %u: use another name", text,
-				s->line);
+				"section '%s' already exists in line %u" ATTAR_FIX
+				"use another name",
+				text, s->line);
 	if (r->config->sections.n == AGENT_SECTIONS_MAX)
 		return bad(r, r->line, "more than %d sections", AGENT_SECTIONS_MAX);
 	r->section = vec_add(&r->config->sections);
@@ -289,7 +291,8 @@ static int take_run(struct reader *r, const char *key, const char *value)
 			"no such key '%s': a profiler's section only has the key run", CLIP(key));
 	if (r->section->run)
 		return bad(r, r->line,
-			"run was already set in line %u: use a section for each profiler",
+			"run was already set in line %u" ATTAR_FIX
+			"use a section for each profiler",
 			r->section->run_line);
 	r->section->run_line = r->line;
 	r->section->run = strdup(value);
@@ -326,8 +329,8 @@ static int take_line(struct reader *r, char *line)
 	if (r->section)
 		return take_run(r, key, value);
 	if (!r->in_agent)
-		return bad(
-			r, r->line, "'%s' is outside a section: begin one with [NAME]", CLIP(key));
+		return bad(r, r->line,
+			"'%s' is outside a section" ATTAR_FIX "begin one with [NAME]", CLIP(key));
 	if (agent_config_set(r->config, key, value) < 0)
 		return attar_context(-EINVAL, "%s:%u", r->path, r->line);
 	return 0;

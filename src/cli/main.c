@@ -60,7 +60,9 @@ int command_completion(int argc, char **argv)
 
 	if (argc < 2 || !complete_script(&b, argv[1])) {
 		attar_fail(-EINVAL,
-			"completion: specify bash, zsh or fish, as in: attar completion bash");
+			"completion: '%s' is not a shell" ATTAR_FIX
+			"specify bash, zsh or fish, as in: attar completion bash",
+			argc < 2 ? "" : CLIP(argv[1]));
 		return report_error(STATUS_USAGE);
 	}
 	return print_buf(&b);

@@ -286,7 +286,8 @@ static const char *refuses_system(const struct attar_expr_opts *opts)
 {
 	return opts->flags & ATTAR_EXPR_ALLOW_EXEC
 		       ? NULL
-		       : "system() runs a command for each event: allow it with --allow-exec";
+		       : "system() runs a command for each event" ATTAR_FIX
+			 "allow it with --allow-exec";
 }
 
 static const char *refuses_fd_name(const struct attar_expr_opts *opts)

@@ -621,7 +621,8 @@ int attar_run_step(struct attar_run *run, int timeout_ms)
 {
 	CHECK_OWN(run, "run");
 	if (run->phase == RUN_NEW)
-		return attar_fail(-EINVAL, "attar_run_step(): call attar_run_start() first");
+		return attar_fail(-EINVAL, "attar_run_step(): the run was not started" ATTAR_FIX
+					   "call attar_run_start() first");
 
 	int r = run->phase == RUN_STARTED ? turn(run, timeout_ms) : 0;
 
@@ -637,7 +638,8 @@ int attar_run_report(
 	CHECK_BELOW(scope, "scope", ATTAR_SCOPE_WHOLE + 1);
 	CHECK_ARG(ret_report, "ret_report");
 	if (run->phase == RUN_NEW)
-		return attar_fail(-EINVAL, "attar_run_report(): call attar_run_start() first");
+		return attar_fail(-EINVAL, "attar_run_report(): the run was not started" ATTAR_FIX
+					   "call attar_run_start() first");
 
 	uint64_t until = run->clock.ended ? run->clock.ended : run_now(run);
 

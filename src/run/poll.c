@@ -66,7 +66,8 @@ int attar_run_fd(struct attar_run *run)
 	if (p->epoll >= 0)
 		return p->epoll;
 	if (run->phase != RUN_STARTED)
-		return attar_fail(-EINVAL, "attar_run_fd(): call attar_run_start() first");
+		return attar_fail(-EINVAL, "attar_run_fd(): the run was not started" ATTAR_FIX
+					   "call attar_run_start() first");
 	if (run->command.rounds > 1)
 		return attar_fail(-EINVAL, "attar_run_fd(): not with repeated runs of a command");
 	p->always = run->replay && recording_fd(run->replay->recording) < 0;

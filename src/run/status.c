@@ -101,7 +101,8 @@ int attar_run_status(struct attar_run *run, struct attar_report **ret_report)
 	CHECK_OWN(run, "run");
 	CHECK_ARG(ret_report, "ret_report");
 	if (run->phase == RUN_NEW)
-		return attar_fail(-EINVAL, "attar_run_status(): call attar_run_start() first");
+		return attar_fail(-EINVAL, "attar_run_status(): the run was not started" ATTAR_FIX
+					   "call attar_run_start() first");
 
 	struct attar_report *report = attar_report_new("status");
 	uint64_t now = run_now(run);

@@ -376,8 +376,9 @@ int attar_stream_add(struct attar_stream *s, struct attar_counter *counter, uint
 	if (s->stopped)
 		return attar_fail(-EINVAL, "attar_stream_add(): the stream was already stopped");
 	if (s->in_round)
-		return attar_fail(-EBUSY, "attar_stream_add(): call attar_stream_next() until it "
-					  "returns 0 first");
+		return attar_fail(-EBUSY,
+			"attar_stream_add(): a round of events is being read" ATTAR_FIX
+			"call attar_stream_next() until it returns 0 first");
 	r = grow(s);
 	if (r < 0)
 		return r;

@@ -210,6 +210,10 @@ static void test_invalid_arguments_are_refused(void **state)
 	assert_non_null(strstr(attar_error(), "scope is 99"));
 	assert_int_equal(attar_run_from(&nameless, &other), -EINVAL);
 	assert_non_null(strstr(attar_error(), "name is empty"));
+	assert_int_equal(attar_run_from(&counting, &other), 0);
+	assert_int_equal(attar_run_step(other, 0), -EINVAL);
+	assert_string_equal(attar_error_fix(), "call attar_run_start() first");
+	attar_run_free(other);
 	attar_run_free(run);
 	close(fd);
 	free(script);
