@@ -18,6 +18,9 @@
  * - Event lines are listed in the same way, in the order of their times.
  * - Histograms are added bucket by bucket; quantiles are those of the sum.
  * - Call trees are added stack by stack. Tasks of one name are one.
+ * - Time lines have the tracks of all hosts, named "host: thread", in the times of one clock; pids
+ *   of the second host are increased by 10,000,000, of the third by 20,000,000, and so on. Time
+ *   series have the labels of all hosts, "host: label".
  * - Notes are sums; the peak memory is that of the host with most.
  */
 #ifndef ATTAR_MERGE_H

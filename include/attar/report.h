@@ -265,8 +265,8 @@ ATTAR_API struct attar_section *attar_report_spans(struct attar_report *report, 
 
 /*
  * Reads one report, a line of `attar --format json`, of n bytes. Fields and sections of a later
- * version are skipped; named values of rows, time series and time lines are not read. Returns 0,
- * -ENOMEM, or -EBADMSG with an error text for any other text. The caller frees the report.
+ * version are skipped; named values of rows are not read. Returns 0, -ENOMEM, or -EBADMSG with an
+ * error text for any other text. The caller frees the report.
  */
 ATTAR_API int attar_report_read_json(const char *text, size_t n, struct attar_report **ret_report);
 
@@ -413,6 +413,7 @@ struct attar_render_opts {
 	 * 0 shows all"; copied; NULL: not said.
 	 */
 	const char *rows_hint;
+	bool time_lines; /* json: also draw time lines */
 };
 
 /* An output format, and what it can show. */

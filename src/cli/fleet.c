@@ -140,23 +140,16 @@ static int go(struct fleet *f, const struct fleet_args *args)
 
 /* ---- the command ---- */
 
-/* What the outputs need and the JSON of hosts does not contain. */
 static int check_outputs(const struct fleet *f)
 {
 	bool intervals = attar_run_interval(f->run) != 0;
 
-	vec_each (&f->outputs.all, out) {
-		if (out->sink->sections == 1 << ATTAR_SECTION_SPANS)
-			return attar_fail(-EINVAL,
-				"'%s': %s output needs time lines, which cannot be merged" ATTAR_FIX
-				"use it on one host",
-				CLIP(out->path ?: "stdout"), out->sink->name);
+	vec_each (&f->outputs.all, out)
 		if (out->sink->whole_run && intervals)
 			return attar_fail(-EINVAL,
 				"'%s': %s output has a single report of the whole run" ATTAR_FIX
 				"leave out -i",
 				CLIP(out->path ?: "stdout"), out->sink->name);
-	}
 	return 0;
 }
 

@@ -181,25 +181,52 @@ static int take_word(struct fleet *f, char **words)
 	return r;
 }
 
-/* What makes the hosts send what the outputs here need. */
+/* What the outputs here need of the hosts. */
+struct needs {
+	bool trees, spans, states;
+};
+
+static void add_needs(struct needs *needs, const struct attar_sink *sink)
+{
+	if (!sink)
+		return;
+	needs->trees |= sink->wants_trees;
+	needs->spans |= sink->wants_spans;
+	needs->states |= sink->wants_states;
+}
+
+static struct needs needs_of(const struct output_options *options)
+{
+	struct needs needs = {.trees = options->flame_graphs.n > 0, .spans = options->time_lines};
+
+	if (options->format)
+		add_needs(&needs, attar_sink_find(options->format));
+	for (size_t i = 0; i < options->outputs.n; i++)
+		add_needs(&needs, attar_sink_of_path(options->outputs.at[i]));
+	for (size_t i = 0; i < options->flame_graphs.n; i++)
+		add_needs(&needs, attar_sink_of_path(options->flame_graphs.at[i]));
+	return needs;
+}
+
+/* What makes the hosts send it. */
 static void add_format(struct fleet *f)
 {
-	bool gives_trees = attar_run_profiler(f->run)->uses & ATTAR_GIVES_TREE;
-	bool wants_trees = f->options.flame_graphs.n > 0;
-	const struct attar_sink *stdout_sink =
-		f->options.format ? attar_sink_find(f->options.format) : NULL;
+	unsigned gives = attar_run_profiler(f->run)->uses;
+	struct needs needs = needs_of(&f->options);
+	char spans[32];
 
-	for (size_t i = 0; i < f->options.outputs.n; i++) {
-		const struct attar_sink *sink = attar_sink_of_path(f->options.outputs.at[i]);
-
-		wants_trees |= sink && sink->wants_trees;
-	}
-	wants_trees |= stdout_sink && stdout_sink->wants_trees;
 	add_word(f, "--format");
 	add_word(f, "json");
-	if (gives_trees && wants_trees) {
+	if (gives & ATTAR_GIVES_TREE && needs.trees) {
 		add_word(f, "--flame-graph");
 		add_word(f, "/dev/null");
+	}
+	if ((needs.spans && gives & ATTAR_GIVES_SPANS) ||
+		(needs.states && gives & ATTAR_GIVES_STATES)) {
+		snprintf(spans, sizeof(spans), "%llu", (unsigned long long)f->options.spans);
+		add_word(f, "--time-lines");
+		add_word(f, "--spans");
+		add_word(f, spans);
 	}
 }
 

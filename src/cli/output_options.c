@@ -24,6 +24,8 @@ static const struct attar_option output_options[] = {
 		T, rows, 0, "rows", "N", "print at most N rows of a table (default 40; 0: all)"),
 	ATTAR_COUNT(T, spans, 0, "spans", "N",
 		"maximum number of pairs, states and events in time lines (default 200000)"),
+	ATTAR_FLAG(T, time_lines, 0, "time-lines",
+		"add time lines, with each pair, state and event, to JSON"),
 	ATTAR_FLAG(T, verbose, 'v', "verbose", "print more detail on stderr"),
 	ATTAR_FLAG(T, quiet, 'q', "quiet",
 		"print only errors: no tables, progress or remarks on the terminal; write the "

@@ -14,9 +14,10 @@ struct output_options {
 	uint64_t keep_bytes; /* of all files of one name; 0: no quota */
 	uint64_t rows;       /* of a table on stdout; 0: all */
 	uint64_t spans;      /* of a time line */
+	bool time_lines;     /* in JSON */
 	bool verbose, quiet;
 
-	struct attar_option output_table[14], tree_table[2]; /* descriptions of the options */
+	struct attar_option output_table[15], tree_table[2]; /* descriptions of the options */
 	char output_help[384], format_help[256], flame_graph_help[256];
 };
 

@@ -186,14 +186,22 @@ static int add(struct outputs *o, struct output *out, const struct attar_render_
 	return 0;
 }
 
+static int no_spans(const struct attar_profiler *profiler, const char *what)
+{
+	return attar_fail(-EINVAL,
+		"%s needs time lines, which 'attar %s' does not "
+		"produce" ATTAR_FIX "use multi-trace, nested-trace, task-state, wall or trace",
+		what, profiler->name);
+}
+
 /* Rejects a sink for which the profiler has no data, before the run and before creating a file. */
 static int check_sink(const struct attar_profiler *profiler, const struct attar_sink *sink)
 {
+	char what[64];
+
+	snprintf(what, sizeof(what), "%s output", sink->name);
 	if (draws_spans_only(sink) && !(profiler->uses & ATTAR_GIVES_SPANS))
-		return attar_fail(-EINVAL,
-			"%s output needs time lines, which 'attar %s' does not produce" ATTAR_FIX
-			"use multi-trace, nested-trace, task-state, wall or trace",
-			sink->name, profiler->name);
+		return no_spans(profiler, what);
 	if (sink->sections & ~(unsigned)(1 << ATTAR_SECTION_TREE | 1 << ATTAR_SECTION_SPANS) ||
 		profiler->uses & ATTAR_GIVES_TREE ||
 		(sink->wants_spans && profiler->uses & ATTAR_GIVES_SPANS))
@@ -317,6 +325,14 @@ static int add_stdout(
 	return r < 0 ? r : add(o, &out, &opts);
 }
 
+static int want_time_lines(struct outputs *o)
+{
+	if (!(o->profiler->uses & ATTAR_GIVES_SPANS))
+		return no_spans(o->profiler, "--time-lines");
+	o->want_spans = true;
+	return 0;
+}
+
 static int check_rotation(const struct outputs *o)
 {
 	const struct output_options *c = o->options;
@@ -336,7 +352,8 @@ int outputs_open(struct outputs *o, const struct attar_run *run,
 {
 	struct attar_render_opts opts = {.size = sizeof(opts),
 		.command = command_line,
-		.time_frames = attar_run_interval(run) != 0};
+		.time_frames = attar_run_interval(run) != 0,
+		.time_lines = options->time_lines};
 	int r;
 
 	o->profiler = attar_run_profiler(run);
@@ -348,6 +365,8 @@ int outputs_open(struct outputs *o, const struct attar_run *run,
 		return r;
 	printer_open(&o->printer, attar_run_is_live(run));
 	r = add_stdout(o, options, &opts);
+	if (r == 0 && options->time_lines)
+		r = want_time_lines(o);
 	for (size_t i = 0; r == 0 && i < options->outputs.n; i++)
 		r = add_output(o, options->outputs.at[i], &opts);
 	for (size_t i = 0; r == 0 && i < options->flame_graphs.n; i++)

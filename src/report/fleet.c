@@ -88,6 +88,14 @@ static int list_histograms(const fleet_sections *all, struct attar_report *out)
 
 /* ---- sections ---- */
 
+struct merging {
+	const struct attar_merge_part *parts;
+	size_t n;
+	bool by_host;
+	struct attar_report *out;
+	fleet_nodes nodes; /* of the first tree */
+};
+
 static int merge_rows(const fleet_sections *all, bool by_host, struct attar_report *out)
 {
 	bool is_lines = all->at[0].section->kind == ATTAR_SECTION_EVENTS;
@@ -102,22 +110,43 @@ static int merge_rows(const fleet_sections *all, bool by_host, struct attar_repo
 	return r;
 }
 
-static int merge(const fleet_sections *all, bool by_host, struct attar_report *out)
+static const struct attar_section *first_tree(const struct attar_report *report)
+{
+	report_each_section (report, it)
+		if ((*it)->kind == ATTAR_SECTION_TREE)
+			return *it;
+	return NULL;
+}
+
+/* Time lines refer to the first tree of their report. */
+static int merge_trees(struct merging *m, const fleet_sections *all)
+{
+	bool is_first = !first_tree(m->out);
+
+	vec_each (all, it)
+		is_first &= first_tree(it->section->report) == it->section;
+	return fleet_merge_trees(all, m->by_host, m->out, is_first ? &m->nodes : NULL);
+}
+
+static int merge(struct merging *m, const fleet_sections *all)
 {
 	const struct attar_section *like = all->at[0].section;
 
 	switch (like->kind) {
 	case ATTAR_SECTION_TABLE:
 	case ATTAR_SECTION_EVENTS:
-		return merge_rows(all, by_host, out);
+		return merge_rows(all, m->by_host, m->out);
 	case ATTAR_SECTION_HISTOGRAM:
-		return by_host ? list_histograms(all, out)
-			       : merge_histograms(all, section_text(like, like->name), out);
+		return m->by_host ? list_histograms(all, m->out)
+				  : merge_histograms(all, section_text(like, like->name), m->out);
 	case ATTAR_SECTION_TREE:
-		return fleet_merge_trees(all, by_host, out);
-	default:
-		return 0;
+		return merge_trees(m, all);
+	case ATTAR_SECTION_TIME_SERIES:
+		return fleet_merge_series(all, m->out);
+	case ATTAR_SECTION_SPANS:
+		return fleet_merge_spans(all, &m->nodes, m->out);
 	}
+	return 0;
 }
 
 static const struct attar_section *find_like(
@@ -164,22 +193,36 @@ static bool is_empty(const fleet_sections *all)
 	return true;
 }
 
-static int merge_sections(
-	const struct attar_merge_part *parts, size_t n, bool by_host, struct attar_report *out)
+/* Those that are time lines, or the others. */
+static int merge_sections(struct merging *m, bool spans)
 {
 	int r = 0;
 
-	for (size_t i = 0; i < n; i++)
-		report_each_section (parts[i].report, it) {
+	for (size_t i = 0; i < m->n; i++)
+		report_each_section (m->parts[i].report, it) {
 			fleet_sections all = {0};
 
-			if (r < 0 || is_known(parts, i, *it))
+			if (r < 0 || ((*it)->kind == ATTAR_SECTION_SPANS) != spans ||
+				is_known(m->parts, i, *it))
 				continue;
-			r = gather(parts, n, i, *it, &all);
-			if (r == 0 && (!is_empty(&all) || !out->sections.n))
-				r = merge(&all, by_host, out);
+			r = gather(m->parts, m->n, i, *it, &all);
+			if (r == 0 && (!is_empty(&all) || !m->out->sections.n || spans))
+				r = merge(m, &all);
 			vec_done(&all);
 		}
+	return r;
+}
+
+/* Time lines come last: they need the nodes of the merged tree. */
+static int merge_all(struct merging *m)
+{
+	int r = merge_sections(m, false);
+
+	if (r == 0)
+		r = merge_sections(m, true);
+	vec_each (&m->nodes, it)
+		free(it->of);
+	vec_done(&m->nodes);
 	return r;
 }
 
@@ -241,7 +284,8 @@ int attar_merge(
 	for (size_t i = 0; i < n; i++)
 		CHECK_ARG(parts[i].host && parts[i].report, "parts");
 
-	int r = merge_sections(parts, n, by_host, out);
+	struct merging m = {parts, n, by_host, out, {0}};
+	int r = merge_all(&m);
 
 	merge_remarks(parts, n, out);
 	merge_notes(parts, n, out);

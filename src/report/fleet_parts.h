@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Shared by the parts of attar_merge(): fleet_table.c, fleet_rules.c and fleet_tree.c. */
+/* Shared by the parts of attar_merge(): fleet_*.c. */
 #ifndef REPORT_FLEET_PARTS_H
 #define REPORT_FLEET_PARTS_H
 
@@ -44,12 +44,25 @@ int fleet_column_in(const struct attar_section *s, const struct fleet_column *co
 /* Whether rows can be merged, and not only be listed. */
 bool fleet_can_merge(const fleet_columns *columns);
 
+/* The nodes of the merged tree that those of the first tree of a host's report are. */
+struct fleet_nodes_of {
+	const struct attar_report *report;
+	uint32_t *of; /* owned */
+	size_t n;
+};
+typedef VEC(struct fleet_nodes_of) fleet_nodes;
+
 /* ---- sections: they add to out, and return 0 or -ENOMEM ---- */
 
 int fleet_merge_table(
 	const fleet_sections *all, const fleet_columns *columns, struct attar_report *out);
 int fleet_list_rows(
 	const fleet_sections *all, const fleet_columns *columns, struct attar_report *out);
-int fleet_merge_trees(const fleet_sections *all, bool by_host, struct attar_report *out);
+/* ret_nodes: for each host; NULL: not needed. */
+int fleet_merge_trees(
+	const fleet_sections *all, bool by_host, struct attar_report *out, fleet_nodes *ret_nodes);
+int fleet_merge_spans(
+	const fleet_sections *all, const fleet_nodes *nodes, struct attar_report *out);
+int fleet_merge_series(const fleet_sections *all, struct attar_report *out);
 
 #endif

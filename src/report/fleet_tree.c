@@ -43,7 +43,17 @@ static int add_node(struct joined *j, const struct attar_section *tree,
 	return vec_push(&j->of, number);
 }
 
-int fleet_merge_trees(const fleet_sections *all, bool by_host, struct attar_report *out)
+/* Moves the nodes to the list of all hosts. */
+static int keep_nodes(struct joined *j, const struct attar_report *report, fleet_nodes *nodes)
+{
+	if (vec_push(nodes, (struct fleet_nodes_of){report, j->of.at, j->of.n}) < 0)
+		return -ENOMEM;
+	j->of = (__typeof__(j->of)){0};
+	return 0;
+}
+
+int fleet_merge_trees(
+	const fleet_sections *all, bool by_host, struct attar_report *out, fleet_nodes *ret_nodes)
 {
 	const struct attar_section *like = all->at[0].section;
 	struct joined j = {
@@ -60,6 +70,8 @@ int fleet_merge_trees(const fleet_sections *all, bool by_host, struct attar_repo
 		vec_each (&it->section->nodes, node)
 			if (r == 0)
 				r = add_node(&j, it->section, node, root);
+		if (ret_nodes && r == 0)
+			r = keep_nodes(&j, it->section->report, ret_nodes);
 	}
 	map_done(&j.index);
 	vec_done(&j.of);

@@ -264,7 +264,55 @@ static enum attar_unit unit_of_column(const struct section_read *s, const char *
 	return ATTAR_UNIT_COUNT;
 }
 
-/* Time series and time lines are not read. */
+/* The column of a time line with this name; their number if there is none. */
+static size_t span_column(const struct section_read *s, const char *name)
+{
+	size_t i = 0, n = attar_section_get_columns(s->section);
+
+	while (i < n && strcmp(attar_section_get_column(s->section, i, NULL), name) != 0)
+		i++;
+	return i;
+}
+
+/* The columns exist: each has the cell of its name. */
+static void read_span(struct json_parser *p, struct section_read *s)
+{
+	size_t n = attar_section_get_columns(s->section);
+	struct buf texts[ATTAR_SPAN_WAKER_STACK + 1] = {0};
+	struct attar_cell cells[ATTAR_SPAN_WAKER_STACK + 1] = {{ATTAR_CELL_NONE}};
+	bool first = true;
+
+	for (size_t i = 0; json_next(p, ']', &first); i++) {
+		size_t to = i < s->columns.n ? span_column(s, s->columns.at[i].name) : n;
+
+		if (to < n)
+			cells[to] = json_read_cell(p, &texts[to]);
+		else
+			json_skip(p);
+	}
+	attar_section_row(s->section);
+	for (size_t i = 0; i < n; i++) {
+		add_cell(s->section, cells[i]);
+		buf_done(&texts[i]);
+	}
+}
+
+/* The first column, "time", exists. */
+static bool is_series(const struct section_read *s)
+{
+	return s->columns.n && !strcmp(s->columns.at[0].name, "time") &&
+	       (s->columns.at[0].unit == ATTAR_UNIT_TIME ||
+		       s->columns.at[0].unit == ATTAR_UNIT_CLOCK);
+}
+
+static void add_columns(struct section_read *s, size_t from)
+{
+	for (size_t i = from; i < s->columns.n; i++)
+		if (s->columns.at[i].unit >= 0)
+			attar_section_column(s->section, s->columns.at[i].name,
+				(enum attar_unit)s->columns.at[i].unit);
+}
+
 static void build_section(
 	struct json_parser *p, struct section_read *s, struct attar_report *report)
 {
@@ -283,11 +331,15 @@ static void build_section(
 	} else if (!strcmp(kind, "table") || !strcmp(kind, "events")) {
 		s->section = *kind == 't' ? attar_report_table(report, name)
 					  : attar_report_events(report, name);
-		vec_each (&s->columns, it)
-			if (it->unit >= 0)
-				attar_section_column(
-					s->section, it->name, (enum attar_unit)it->unit);
+		add_columns(s, 0);
 		read_rows(p, s, read_row);
+	} else if (!strcmp(kind, "time-series") && is_series(s)) {
+		s->section = attar_report_time_series(report, name);
+		add_columns(s, 1);
+		read_rows(p, s, read_row);
+	} else if (!strcmp(kind, "spans")) {
+		s->section = attar_report_spans(report, name);
+		read_rows(p, s, read_span);
 	}
 }
 

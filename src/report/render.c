@@ -178,11 +178,13 @@ static int write_failed(int error)
 static int leave_out_spans(const struct attar_renderer *r, const struct attar_report *report,
 	struct attar_report *ret_shown)
 {
+	bool draws_spans = r->format->sink.sections & RENDER_SPANS ||
+			   (r->format == &render_json && r->opts.time_lines);
+
 	*ret_shown = *report;
 	ret_shown->sections = (__typeof__(report->sections)){0};
 	report_each_section (report, it)
-		if (((*it)->kind != ATTAR_SECTION_SPANS ||
-			    r->format->sink.sections & RENDER_SPANS) &&
+		if (((*it)->kind != ATTAR_SECTION_SPANS || draws_spans) &&
 			vec_push(&ret_shown->sections, *it) < 0)
 			return base_oom();
 	return 0;

@@ -30,7 +30,8 @@ static void read_row(const struct attar_section *s, uint32_t at, struct span_row
 		.waker = text_of(s, at, ATTAR_SPAN_WAKER),
 		.waker_stack = text_of(s, at, ATTAR_SPAN_WAKER_STACK)};
 	number_of(s, at, ATTAR_SPAN_TIME, &row->time);
-	number_of(s, at, ATTAR_SPAN_DURATION, &row->duration);
+	number_of(s, at, ATTAR_SPAN_DURATION, &number);
+	row->duration = MIN(number, UINT64_MAX - row->time);
 	row->has_thread = number_of(s, at, ATTAR_SPAN_TID, &number);
 	row->tid = (uint32_t)number;
 	number_of(s, at, ATTAR_SPAN_PID, &number);

@@ -119,7 +119,7 @@ static int make_pieces(struct state_pieces *p, size_t max)
 	for (uint64_t step = length / RESOLUTIONS + 1; n > max; step *= 2) {
 		p->resolution = step;
 		n = divide(p, step, false);
-		if (step > length)
+		if (step > length || step > UINT64_MAX / 2)
 			break;
 	}
 	if (vec_reserve(&p->all, n) < 0)

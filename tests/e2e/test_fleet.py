@@ -8,6 +8,8 @@ import signal
 import stat
 import subprocess
 import time
+import urllib.error
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -115,6 +117,65 @@ def test_call_trees_are_sums(hosts, tmp_path):  # noqa: F811
     hosts.fleet('one,two', '--by-host', *args, '-o', each, *command)
     nodes = section(json.loads(each.read_text()), 'stacks')
     assert {n['name'] for n in nodes if n['parent'] in (-1, None)} == {'one', 'two'}
+
+
+def spans_of(path):
+    """The events of a Chrome trace by the name of their thread, and the ids of the processes."""
+    events = json.loads(path.read_text())['traceEvents']
+    names = {(e['pid'], e['tid']): e['args']['name'] for e in events if e['name'] == 'thread_name'}
+    found = {}
+    for e in events:
+        if e['ph'] != 'M':
+            found.setdefault(names[e['pid'], e['tid']], []).append(e)
+    return found
+
+
+def test_time_lines_have_the_threads_of_all_hosts(hosts, tmp_path):  # noqa: F811
+    """Each write is an instant, with its stack, in a thread of its host."""
+    trace, page = tmp_path / 'x.trace.json', tmp_path / 'x.html'
+    done = hosts.fleet('one,two', '--attar', ATTAR, 'trace', '-g', '-q', '-e',
+                       'syscalls:sys_enter_write', '-o', trace, '--', workload('sizes1000'), 5)
+    assert done.returncode == 0, done.stderr
+    found = spans_of(trace)
+    assert sorted(found) == ['one: sizes1000', 'two: sizes1000']
+    for events in found.values():
+        assert len(events) == 5 and len({e['pid'] for e in events}) == 1
+        assert all(e['args']['stack'].startswith('write < ') for e in events), events[0]
+    pids = {name: events[0]['pid'] for name, events in found.items()}
+    assert pids['one: sizes1000'] < 10 ** 7 < pids['two: sizes1000']
+    done = hosts.fleet('one,two', '--attar', ATTAR, 'trace', '-q', '--spans', '3', '-e',
+                       'syscalls:sys_enter_write', '-o', trace, '--', workload('sizes1000'), 5)
+    assert done.returncode == 0, done.stderr
+    assert [len(events) for events in spans_of(trace).values()] == [3, 3]
+    assert re.search(r'one: the time line has the first 3 .*; 2 later ones', trace.read_text())
+    done = hosts.fleet('one,two', '--attar', ATTAR, 'wall', '-q', '-o', page, '--',
+                       workload('split7030'), 200)
+    assert done.returncode == 0, done.stderr
+    assert re.search(r'"states":\[\{.*"one: split7030".*"two: split7030"', page.read_text(), re.S)
+
+
+def test_results_of_hosts_are_served(hosts, spawn):  # noqa: F811
+    """--listen: the sum of what both hosts count, interval by interval."""
+    process = spawn(ATTAR, 'fleet', '-H', 'one,two', '--ssh', hosts.ssh(), '--attar', ATTAR, 'stat',
+                    '-e', 'page-faults', '-i', '200ms', '--listen', '0', '--', 'sh', '-c',
+                    f'while :; do {shlex.quote(workload("faults1000"))}; done',
+                    stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    port = int(re.search(r':(\d+)', next(line for line in process.stderr
+                                         if 'listening on' in line))[1])
+
+    def metric(pattern):
+        try:
+            with urllib.request.urlopen(f'http://127.0.0.1:{port}/metrics') as answer:
+                return re.findall(pattern, answer.read().decode(), re.M)
+        except urllib.error.HTTPError:  # before the first interval
+            return []
+
+    hosts_seen = r'^attar_stat_hosts_reports\{host="(\w+)".*\} [1-9]'
+    wait_until(lambda: {'one', 'two'} <= set(metric(hosts_seen)), 'both hosts are served')
+    with urllib.request.urlopen(f'http://127.0.0.1:{port}/') as answer:
+        assert 'page-faults' in answer.read().decode()
+    process.send_signal(signal.SIGINT)
+    assert process.wait(60) in (0, 1)
 
 
 def test_event_lines_have_a_host(hosts):  # noqa: F811

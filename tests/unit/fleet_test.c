@@ -269,6 +269,180 @@ static void test_histograms_and_trees(void **state)
 	attar_report_free(b);
 }
 
+/* A state of thread 7 that ends in the stack of `leaf`, and a track without a thread. */
+static struct attar_report *time_line(const char *leaf)
+{
+	struct attar_report *report = attar_report_new("p");
+	struct attar_section *t = attar_report_tree(report, "stacks", ATTAR_UNIT_COUNT);
+	struct attar_section *s = attar_report_spans(report, "time line");
+	uint32_t root = attar_tree_node(t, ATTAR_TREE_ROOT, ATTAR_FRAME_TASK, "comm", NULL, 0);
+	uint32_t node = attar_tree_node(t, root, ATTAR_FRAME_USER, leaf, "prog", 1);
+
+	attar_section_row(s);
+	attar_cell_u64(s, 1000);
+	attar_cell_u64(s, 50);
+	attar_cell_u64(s, 7);
+	attar_cell_u64(s, 7);
+	attar_cell_text(s, "comm");
+	attar_cell_none(s);
+	attar_cell_text(s, "state");
+	attar_cell_text(s, "sleeping");
+	attar_cell_u64(s, node);
+	attar_section_row(s);
+	attar_cell_u64(s, 2000);
+	attar_cell_u64(s, 0);
+	attar_cell_none(s);
+	attar_cell_none(s);
+	attar_cell_text(s, "CPU 3");
+	return report;
+}
+
+static struct attar_cell span_cell(
+	const struct attar_section *s, size_t row, enum attar_span_column column)
+{
+	return attar_section_get_cell(s, row, column);
+}
+
+/* The report as a host sends it. */
+static struct attar_report *through_json(struct attar_report *report)
+{
+	char *text = draw_one("json", (struct attar_render_opts){.time_lines = true}, report);
+	struct attar_report *again;
+
+	assert_int_equal(attar_report_read_json(text, strlen(text), &again), 0);
+	free(text);
+	return again;
+}
+
+static void test_time_lines(void **state)
+{
+	struct attar_report *a = through_json(time_line("f")), *b = through_json(time_line("g"));
+
+	for (int by_host = 0; by_host < 2; by_host++) {
+		struct attar_report *out = merged(a, b, by_host);
+		const struct attar_section *s = attar_report_find_section(out, "time line");
+		const struct attar_section *t = attar_report_find_section(out, "stacks");
+
+		assert_int_equal(attar_section_get_rows(s), 4);
+		for (size_t host = 0; host < 2; host++) {
+			size_t row = 2 * host;
+			struct attar_node node;
+
+			assert_int_equal(span_cell(s, row, ATTAR_SPAN_TIME).u64, 1000 - 100 * host);
+			assert_int_equal(span_cell(s, row, ATTAR_SPAN_DURATION).u64, 50);
+			assert_int_equal(
+				span_cell(s, row, ATTAR_SPAN_TID).u64, 7 + 10000000 * host);
+			assert_string_equal(span_cell(s, row, ATTAR_SPAN_THREAD).text,
+				host ? "b: comm" : "a: comm");
+			assert_string_equal(span_cell(s, row, ATTAR_SPAN_NAME).text, "sleeping");
+			assert_int_equal(
+				attar_tree_get_node(
+					t, (uint32_t)span_cell(s, row, ATTAR_SPAN_NODE).u64, &node),
+				0);
+			assert_string_equal(node.name, host ? "g" : "f");
+			assert_int_equal(
+				span_cell(s, row + 1, ATTAR_SPAN_PID).kind, ATTAR_CELL_NONE);
+			assert_int_equal(
+				span_cell(s, row + 1, ATTAR_SPAN_NODE).kind, ATTAR_CELL_NONE);
+			assert_string_equal(span_cell(s, row + 1, ATTAR_SPAN_THREAD).text,
+				host ? "b: CPU 3" : "a: CPU 3");
+		}
+		attar_report_free(out);
+	}
+	attar_report_free(a);
+	attar_report_free(b);
+}
+
+static struct attar_report *series(uint64_t first)
+{
+	struct attar_report *report = attar_report_new("p");
+	struct attar_section *s = attar_report_time_series(report, "load");
+
+	attar_section_column(s, "cpu 0", ATTAR_UNIT_COUNT);
+	attar_section_column(s, "cpu 1", ATTAR_UNIT_PERCENT);
+	for (uint64_t i = 0; i < 2; i++) {
+		attar_time_series_point(s, first + 1000 * i);
+		attar_cell_u64(s, i);
+		attar_cell_double(s, 0.5);
+	}
+	return report;
+}
+
+/* Points of host b are 100 ns earlier in the clock of the merged report: 900, 1000, 1900, 2000. */
+static void test_time_series(void **state)
+{
+	struct attar_report *a = through_json(series(1000)), *b = through_json(series(1000));
+	struct attar_report *out = merged(a, b, false);
+	const struct attar_section *s = attar_report_find_section(out, "load");
+
+	assert_int_equal(attar_section_get_kind(s), ATTAR_SECTION_TIME_SERIES);
+	assert_int_equal(attar_section_get_columns(s), 5);
+	assert_string_equal(attar_section_get_column(s, 4, NULL), "b: cpu 1");
+	assert_int_equal(attar_section_get_rows(s), 4);
+	for (size_t row = 0; row < 4; row++) {
+		static const uint64_t times[] = {900, 1000, 1900, 2000};
+		bool is_b = row % 2 == 0;
+
+		assert_int_equal(attar_section_get_cell(s, row, 0).u64, times[row]);
+		assert_int_equal(attar_section_get_cell(s, row, is_b ? 3 : 1).u64, row / 2);
+		assert_true(attar_section_get_cell(s, row, is_b ? 4 : 2).real == 0.5);
+		assert_int_equal(
+			attar_section_get_cell(s, row, is_b ? 1 : 3).kind, ATTAR_CELL_NONE);
+	}
+	attar_report_free(out);
+	attar_report_free(a);
+	attar_report_free(b);
+}
+
+static void draw_in_all_formats(const struct attar_report *report)
+{
+	static const char *const sinks[] = {"chrome", "html", "firefox", "json"};
+	struct attar_render_opts opts = {.size = sizeof(opts), .time_lines = true};
+
+	for (size_t i = 0; i < sizeof(sinks) / sizeof(sinks[0]); i++) {
+		FILE *file = fopen("/dev/null", "w");
+		struct attar_renderer *renderer;
+
+		assert_int_equal(attar_renderer_new(sinks[i], file, &opts, &renderer), 0);
+		assert_int_equal(attar_renderer_draw(renderer, report), 0);
+		attar_renderer_free(renderer);
+		fclose(file);
+	}
+}
+
+/* What a host that is not trusted may send. */
+static void test_time_lines_of_bad_hosts(void **state)
+{
+	enum { N_ROWS = 4 };
+	static const char *const rows[N_ROWS] = {
+		"[]",
+		"[18446744073709551615,18446744073709551615,1,1,\"x\",0,\"state\",\"s\",99,1]",
+		"[null,\"x\",-1,1.5,7,{},[1],true,-9]",
+		"[0,9223372036854775807,1,1,\"y\",0,\"state\",\"s\",4294967296,1]",
+	};
+
+	for (size_t i = 0; i < N_ROWS; i++) {
+		struct attar_report *report, *out;
+		char text[2048];
+
+		snprintf(text, sizeof(text),
+			"{\"schema\":\"attar/1\",\"profiler\":\"p\",\"sections\":[{\"name\":"
+			"\"stacks\",\"kind\":\"tree\",\"columns\":[],\"rows\":[]},{\"name\":\"t\","
+			"\"kind\":\"spans\",\"columns\":[%s],\"rows\":[%s,%s]}]}",
+			"{\"name\":\"time\"},{\"name\":\"duration\"},{\"name\":\"pid\"},{\"name\":"
+			"\"tid\"},{\"name\":\"thread\"},{\"name\":\"cpu\"},{\"name\":\"category\"},"
+			"{\"name\":\"name\"},{\"name\":\"node\"},{\"name\":\"weight\"}",
+			rows[i], rows[(i + 1) % N_ROWS]);
+		assert_int_equal(attar_report_read_json(text, strlen(text), &report), 0);
+		out = merged(report, report, false);
+		assert_int_equal(attar_section_get_rows(attar_report_find_section(out, "t")), 4);
+		draw_in_all_formats(report);
+		draw_in_all_formats(out);
+		attar_report_free(out);
+		attar_report_free(report);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -277,6 +451,9 @@ int main(void)
 		cmocka_unit_test(test_ratios_are_not_added),
 		cmocka_unit_test(test_lines_are_in_the_order_of_one_clock),
 		cmocka_unit_test(test_histograms_and_trees),
+		cmocka_unit_test(test_time_lines),
+		cmocka_unit_test(test_time_series),
+		cmocka_unit_test(test_time_lines_of_bad_hosts),
 	};
 
 	return cmocka_run_group_tests_name("fleet", tests, NULL, NULL);
