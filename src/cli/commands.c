@@ -138,6 +138,8 @@ static const struct command_option agent_options[] = {
 static const struct command_option fleet_options[] = {
 	{"-H, --hosts HOST,...", "the hosts, as for ssh: names, USER@HOST, or hosts of its "
 				 "configuration; may be repeated"},
+	{"--pull ADDRESS", "an address to which a host pushes its events (--push), which are "
+			   "analysed here; may be repeated"},
 	{"PROFILER [OPTIONS] [-- COMMAND]",
 		"the profiler to run on each host, with its options; output options such as -o, "
 		"--format and --rows apply to the merged report"},

@@ -123,12 +123,15 @@ static void follow_all(struct fleet *f, struct pollfd *fds)
 
 static int go(struct fleet *f, const struct fleet_args *args)
 {
-	struct pollfd *fds _cleanup_free_ = calloc(args->hosts.n * PIPES, sizeof(*fds));
+	size_t n = args->hosts.n + args->pulls.n;
+	struct pollfd *fds _cleanup_free_ = calloc(n * PIPES, sizeof(*fds));
 
-	if (!fds || vec_reserve(&f->hosts, args->hosts.n) < 0)
+	if (!fds || vec_reserve(&f->hosts, n) < 0)
 		return base_oom();
 	vec_each (&args->hosts, name)
-		fleet_host_start(vec_add(&f->hosts), *name, &f->order);
+		fleet_host_start(vec_add(&f->hosts), *name, false, &f->order);
+	vec_each (&args->pulls, address)
+		fleet_host_start(vec_add(&f->hosts), *address, true, &f->order);
 	connect_all(f, fds);
 	if (!signals_taken())
 		start(f);
@@ -192,6 +195,9 @@ static void done(struct fleet *f, struct fleet_args *args)
 	vec_each (&args->hosts, name)
 		free(*name);
 	vec_done(&args->hosts);
+	vec_each (&args->pulls, address)
+		free(*address);
+	vec_done(&args->pulls);
 	buf_done(&f->order.words);
 	if (f->order.copy_fd >= 0)
 		close(f->order.copy_fd);

@@ -2,7 +2,7 @@
 /*
  * attar fleet: one profiler on several hosts, as one report. For each host, ssh starts `attar fleet
  * --serve` there (fleet_serve.c), which starts the profiler at the agreed time and ends it when its
- * standard input ends.
+ * standard input ends. For each address of --pull, this is a process on this machine.
  *
  * The protocol has lines on both pipes of ssh. From this command:
  *
@@ -61,6 +61,7 @@ enum fleet_state {
 
 struct fleet_host {
 	const char *name; /* borrowed */
+	bool is_pulled;   /* name is the address that it pushes to */
 	const struct fleet_order *order;
 	enum fleet_state state;
 	char reason[512];
@@ -86,8 +87,9 @@ struct fleet_host {
 
 /* ---- fleet_host.c ---- */
 
-/* Starts ssh. A failure is the state of the host. */
-void fleet_host_start(struct fleet_host *h, const char *name, const struct fleet_order *order);
+/* Starts ssh, or the process that pulls. A failure is the state of the host. */
+void fleet_host_start(
+	struct fleet_host *h, const char *name, bool is_pulled, const struct fleet_order *order);
 
 /* True while the host may send something. */
 static inline bool fleet_host_is_live(const struct fleet_host *h)
@@ -140,6 +142,7 @@ int fleet_report_turn(struct fleet *f, bool end);
 
 struct fleet_args {
 	VEC(char *) hosts;    /* owned */
+	VEC(char *) pulls;    /* addresses; owned */
 	const char *profiler; /* NULL: none */
 	bool serve;
 };

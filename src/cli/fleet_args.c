@@ -56,6 +56,22 @@ static int add_hosts(struct fleet_args *args, const char *list)
 	}
 }
 
+static int add_pull(struct fleet_args *args, const char *address)
+{
+	char *copy = strdup(address);
+
+	if (!copy || vec_push(&args->pulls, copy) < 0) {
+		free(copy);
+		return base_oom();
+	}
+	for (size_t i = 0; i + 1 < args->pulls.n; i++)
+		if (!strcmp(args->pulls.at[i], address))
+			return attar_fail(-EINVAL, "--pull: '%s' is given twice", CLIP(address));
+	if (args->pulls.n > FLEET_HOSTS_MAX)
+		return attar_fail(-E2BIG, "--pull: more than %d addresses", FLEET_HOSTS_MAX);
+	return 0;
+}
+
 static int set_ssh(struct fleet *f, const char *value)
 {
 	char *copy _cleanup_free_ = strdup(value), *words[SSH_WORDS_MAX + 1];
@@ -97,6 +113,8 @@ static int set_option(
 {
 	if (!strcmp(option, "-H") || !strcmp(option, "--hosts"))
 		return add_hosts(args, value);
+	if (!strcmp(option, "--pull"))
+		return add_pull(args, value);
 	if (!strcmp(option, "--ssh"))
 		return set_ssh(f, value);
 	if (!strcmp(option, "--copy"))
@@ -112,7 +130,7 @@ static int set_option(
 static bool has_value(const char *option)
 {
 	static const char *const names[] = {
-		"-H", "--hosts", "--ssh", "--copy", "--timeout", "--attar"};
+		"-H", "--hosts", "--pull", "--ssh", "--copy", "--timeout", "--attar"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (!strcmp(option, names[i]))
@@ -279,13 +297,19 @@ int fleet_args_parse(struct fleet *f, int argc, char **argv, struct fleet_args *
 	}
 	if (args->serve)
 		return 0;
-	if (!args->hosts.n)
+	if (!args->hosts.n && !args->pulls.n)
 		return attar_fail(-EINVAL, "fleet requires hosts" ATTAR_FIX
 					   "attar fleet -H host1,host2 profile -d 10s");
 	if (i == argc)
 		return attar_fail(-EINVAL,
-			"fleet requires a profiler" ATTAR_FIX "attar fleet -H %s profile -d 10s",
-			CLIP(args->hosts.at[0]));
+			"fleet requires a profiler" ATTAR_FIX "attar fleet %s %s profile -d 10s",
+			args->hosts.n ? "-H" : "--pull",
+			CLIP(args->hosts.n ? args->hosts.at[0] : args->pulls.at[0]));
 	args->profiler = argv[i];
-	return take_profiler(f, argv + i);
+	r = take_profiler(f, argv + i);
+	if (r == 0 && args->pulls.n && f->order.has_command)
+		return attar_fail(-EINVAL,
+			"no command can run on hosts that push (--pull)" ATTAR_FIX
+			"run it there: attar record --push ADDRESS -- COMMAND");
+	return r;
 }

@@ -141,32 +141,48 @@ static int spawn(struct fleet_host *h, char *const *argv)
 	return 0;
 }
 
-void fleet_host_start(struct fleet_host *h, const char *name, const struct fleet_order *order)
+static int start_ssh(struct fleet_host *h)
 {
 	static const char *const options[] = {"-T", "-a", "-x", "-o", "BatchMode=yes", "-o",
 		"ServerAliveInterval=5", "-o", "ServerAliveCountMax=3", "--"};
 	char *words[SSH_WORDS_MAX + ARRAY_SIZE(options) + 3] = {0};
 	struct buf command _cleanup_(buf_done) = {0};
-	char *ssh _cleanup_free_ = strdup(order->ssh);
-	int n, r = -ENOMEM;
+	char *ssh _cleanup_free_ = strdup(h->order->ssh);
+	int n;
+
+	remote_command(&command, h->order);
+	if (!ssh || buf_failed(&command))
+		return -ENOMEM;
+	n = words_split(ssh, words, SSH_WORDS_MAX); /* checked by fleet_args_parse() */
+	for (size_t i = 0; i < ARRAY_SIZE(options); i++)
+		words[n++] = (char *)(uintptr_t)options[i];
+	words[n++] = (char *)(uintptr_t)h->name;
+	words[n] = command.data;
+	return spawn(h, words);
+}
+
+static int start_here(struct fleet_host *h)
+{
+	static const char *const words[] = {"/proc/self/exe", "fleet", "--serve", NULL};
+
+	return spawn(h, (char *const *)(uintptr_t)words);
+}
+
+void fleet_host_start(
+	struct fleet_host *h, const char *name, bool is_pulled, const struct fleet_order *order)
+{
+	int r;
 
 	*h = (struct fleet_host){.name = name,
+		.is_pulled = is_pulled,
 		.order = order,
 		.in = -1,
 		.out = -1,
 		.err = -1,
 		.error_ns = UINT64_MAX};
-	remote_command(&command, order);
-	if (ssh && !buf_failed(&command)) {
-		n = words_split(ssh, words, SSH_WORDS_MAX); /* checked by fleet_args_parse() */
-		for (size_t i = 0; i < ARRAY_SIZE(options); i++)
-			words[n++] = (char *)(uintptr_t)options[i];
-		words[n++] = (char *)(uintptr_t)name;
-		words[n] = command.data;
-		r = spawn(h, words);
-	}
+	r = is_pulled ? start_here(h) : start_ssh(h);
 	if (r < 0) {
-		explain(h, "cannot start ssh: %s", strerror(-r));
+		explain(h, "cannot start %s: %s", is_pulled ? "attar" : "ssh", strerror(-r));
 		end(h, FLEET_FAILED);
 		close_pipe(&h->err);
 	}
@@ -184,11 +200,17 @@ static void ask_clock(struct fleet_host *h)
 void fleet_host_run(struct fleet_host *h, uint64_t start)
 {
 	const struct buf *words = &h->order->words;
+	static const char option[] = "--pull";
+	size_t more = h->is_pulled ? sizeof(option) + strlen(h->name) + 1 : 0;
 
 	h->state = FLEET_RUNS;
 	h->start = start + (uint64_t)h->offset;
-	buf_printf(&h->to_host, "run %llu %zu\n", (unsigned long long)h->start, words->len);
+	buf_printf(&h->to_host, "run %llu %zu\n", (unsigned long long)h->start, words->len + more);
 	buf_add(&h->to_host, words->data, words->len);
+	if (h->is_pulled) {
+		buf_add(&h->to_host, option, sizeof(option));
+		buf_add(&h->to_host, h->name, strlen(h->name) + 1);
+	}
 	fleet_host_write(h);
 }
 

@@ -23,7 +23,7 @@ static void add_host(struct attar_section *table, const struct fleet_host *h)
 	attar_cell_u64(table, h->n_reports);
 	attar_cell_u64(table, h->seen);
 	attar_cell_u64(table, h->lost);
-	if (h->error_ns == UINT64_MAX) {
+	if (h->error_ns == UINT64_MAX || h->is_pulled) {
 		attar_cell_none(table);
 		attar_cell_none(table);
 	} else {

@@ -71,8 +71,8 @@ int hosts_check_profiler(const struct attar_run *run)
 		return 0;
 	return attar_fail(-EINVAL,
 		"'%s' cannot distinguish the events of several hosts" ATTAR_FIX
-		"use 'attar trace', one --pull without pull=, or 'attar fleet'",
-		run->profiler->name);
+		"use 'attar trace', or 'attar fleet --pull ADDRESS --pull ADDRESS %s'",
+		run->profiler->name, run->profiler->name);
 }
 
 /* ---- connecting ---- */

@@ -163,13 +163,65 @@ def test_an_expression_of_another_host(host):
     assert sum(' one ' in line and ' call ' in line for line in lines) == 100
 
 
+def table(report, name):
+    section = next(s for s in report['sections'] if s['name'] == name)
+    return [dict(zip([c['name'] for c in section['columns']], row)) for row in section['rows']]
+
+
+def pulling(*addresses):
+    return ['fleet', *(word for address in addresses for word in ('--pull', address))]
+
+
+def test_any_profiler_of_two_hosts(host):
+    """Each host is analysed by itself, and the results are added."""
+    one, first = host('one', workload('flood'), 2000)
+    two, second = host('two', workload('flood'), 3000)
+    done = run(*pulling(one, two), 'top', '-e', f'{ENTER}//key=id/', '--format', 'json')
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout.splitlines()[-1])
+    row, = [row for row in table(report, report['sections'][0]['name']) if 110 in row.values()]
+    assert 5000 in row.values(), row
+    assert report['notes']['seen'] == 5000 and report['notes']['lost'] == 0
+    hosts = table(report, 'hosts')
+    assert [(h['host'], h['state'], h['seen'], h['clock offset']) for h in hosts] == [
+        (one, 'ended', 2000, None), (two, 'ended', 3000, None)]
+    assert any(r.startswith(f'{one}: the clock of one at ') for r in report['remarks'])
+    for pushing, calls in (first, 2000), (second, 3000):
+        assert f'{calls} samples were pushed to 1 peers' in pushing.communicate(timeout=60)[0]
+
+
+def test_two_hosts_by_host(host):
+    one, _ = host('one', workload('flood'), 2000)
+    two, _ = host('two', workload('flood'), 3000)
+    done = run(*pulling(one, two), '--by-host', 'top', '-e', f'{ENTER}//key=id/', '--format',
+               'json')
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout.splitlines()[-1])
+    rows = {row['host']: row for row in table(report, report['sections'][0]['name'])
+            if 110 in row.values()}
+    assert 2000 in rows[one].values() and 3000 in rows[two].values()
+
+
+def test_a_host_that_pushes_nothing_is_a_row(host, tmp_path):
+    one, _ = host('one', workload('flood'), 100)
+    nobody = f'unix:{tmp_path}/nobody'
+    done = run(*pulling(one, nobody), 'top', '-e', f'{ENTER}//key=id/', '--format', 'json')
+    report = json.loads(done.stdout.splitlines()[-1])
+    states = {h['host']: (h['state'], h['reason']) for h in table(report, 'hosts')}
+    assert done.returncode == 1 and report['notes']['seen'] == 100
+    assert states[one] == ('ended', '')
+    assert states[nobody][0] == 'failed' and 'no attar pushes events' in states[nobody][1]
+
+
 @pytest.mark.parametrize('args, reason', [
     (['profile', '--pull', 'unix:/a', '--pull', 'unix:/b'], "'profile' cannot distinguish"),
     (['top', '-e', pulled('unix:/a')], "'top' cannot distinguish"),
     (['stat', '-e', pulled('unix:/a')], 'pull= is for events of'),
     (['trace', '-e', f'{ENTER}//pull="unix:/a"/push="unix:/b"/'], 'no attar pushes events'),
     (['trace', '-e', ENTER, '--pull', 'nonsense:x', '--pull', 'unix:/b'], 'nonsense'),
-], ids=['sampler', 'keys', 'counts', 'nobody', 'address'])
+    ([*pulling('unix:/a', 'unix:/a'), 'top'], "--pull: 'unix:/a' is given twice"),
+    ([*pulling('unix:/a'), 'stat', '--', 'true'], 'no command can run on hosts that push'),
+], ids=['sampler', 'keys', 'counts', 'nobody', 'address', 'twice', 'command'])
 def test_what_cannot_be_is_refused(args, reason):
     done = run(*args)
     assert done.returncode != 0
