@@ -379,18 +379,16 @@ static void counts_from_the_exec_on(void **state)
 	close(go[1]);
 }
 
-/* The root of a hierarchy with the controller perf_event, mounted for this test; static. */
-static char *cgroup_mount(void)
+/* The root of a hierarchy with the controller perf_event, mounted for this test. */
+static void cgroup_mount(char *root, unsigned version)
 {
-	static char root[] = "/tmp/kperf-cgroups-XXXXXX";
-
 	assert_non_null(mkdtemp(root));
-	if (mount("none", root, "cgroup", 0, "perf_event") == 0)
-		return root;
+	if (version == 1 ? mount("none", root, "cgroup", 0, "perf_event") == 0
+			 : mount("none", root, "cgroup2", 0, NULL) == 0)
+		return;
 	print_message("a hierarchy of control groups cannot be mounted: %m\n");
 	rmdir(root);
 	skip();
-	return NULL;
 }
 
 static bool controller_is_bound(void)
@@ -407,9 +405,9 @@ static bool controller_is_bound(void)
 }
 
 /* The kernel releases the controller with a delay, and only if no group is left at the unmount. */
-static void cgroup_unmount(const char *root)
+static void cgroup_unmount(const char *root, unsigned version)
 {
-	for (int turn = 0; turn < 20; turn++) {
+	for (int turn = 0; version == 1 && turn < 20; turn++) {
 		umount2(root, 0);
 		for (int i = 0; i < 20 && controller_is_bound(); i++)
 			usleep(50000);
@@ -434,10 +432,10 @@ static void cgroup_remove(const char *path)
 	assert_int_equal(r, 0);
 }
 
-static void counts_a_control_group(void **state)
+static void counts_a_group_of(unsigned version)
 {
 	char name[64], path[256], procs[300], *names[] = {name};
-	char *root;
+	char root[] = "/tmp/kperf-cgroups-XXXXXX";
 	struct PmuData *data;
 	struct test_attr test;
 	struct child child;
@@ -446,7 +444,7 @@ static void counts_a_control_group(void **state)
 	int pd, n;
 
 	test_need_root();
-	root = cgroup_mount();
+	cgroup_mount(root, version);
 	snprintf(name, sizeof(name), "kperf-test-%d", getpid());
 	snprintf(path, sizeof(path), "%s/%s", root, name);
 	snprintf(procs, sizeof(procs), "%s/cgroup.procs", path);
@@ -468,7 +466,7 @@ static void counts_a_control_group(void **state)
 	PmuClose(pd);
 	child_end(&child);
 	cgroup_remove(path);
-	cgroup_unmount(root);
+	cgroup_unmount(root, version);
 	assert_int_equal(n, sysconf(_SC_NPROCESSORS_ONLN));
 	for (int i = 0; i < n; i++) {
 		sum += data[i].count;
@@ -476,6 +474,21 @@ static void counts_a_control_group(void **state)
 	}
 	PmuDataFree(data);
 	assert_int_equal(sum, 300);
+}
+
+/* The controller is in one hierarchy at a time: in that of version 2 unless version 1 has it. */
+static void counts_a_control_group(void **state)
+{
+	counts_a_group_of(1);
+}
+
+static void counts_a_control_group_v2(void **state)
+{
+	if (controller_is_bound()) {
+		print_message("perf_event is in a hierarchy of version 1\n");
+		skip();
+	}
+	counts_a_group_of(2);
 }
 
 static void counts_the_calling_thread(void **state)
@@ -572,6 +585,7 @@ int main(void)
 		cmocka_unit_test(a_collection_counts_its_time),
 		cmocka_unit_test(counts_from_the_exec_on),
 		cmocka_unit_test(counts_a_control_group),
+		cmocka_unit_test(counts_a_control_group_v2),
 		cmocka_unit_test(counts_the_calling_thread),
 		cmocka_unit_test(without_bpf_programs),
 		cmocka_unit_test(the_waiting_thread_waits),
