@@ -8,24 +8,22 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "asm.h"
 #include "elf_file.h"
 #include "error.h"
 #include "symbol.h"
 
 extern char **environ;
 
-/* Starts objdump; its output is *ret_out. 0: it cannot be started. */
-static pid_t start_objdump(const char *path, unsigned long start, unsigned long end, FILE **ret_out)
+/* Starts objdump with two options; its output is *ret_out. 0: it cannot be started. */
+static pid_t start_objdump(const char *path, const char *from, const char *to, FILE **ret_out)
 {
-	char from[64], to[64];
 	const char *const argv[] = {
 		"objdump", "-d", "--no-show-raw-insn", from, to, "--", path, NULL};
 	posix_spawn_file_actions_t actions;
 	pid_t pid = 0;
 	int ends[2], r;
 
-	snprintf(from, sizeof(from), "--start-address=0x%lx", start);
-	snprintf(to, sizeof(to), "--stop-address=0x%lx", end);
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return 0;
 	posix_spawn_file_actions_init(&actions);
@@ -86,12 +84,59 @@ static struct StackAsm *parse(FILE *out)
 	return first;
 }
 
-struct StackAsm *SymResolverAsmCode(const char *path, unsigned long start, unsigned long end)
+/* NULL: objdump shows no code. */
+static struct StackAsm *disassemble(const char *path, const char *from, const char *to)
 {
 	struct StackAsm *code = NULL;
-	struct elf_file file;
 	FILE *out = NULL;
-	pid_t pid;
+	pid_t pid = start_objdump(path, from, to, &out);
+
+	if (out) {
+		code = parse(out);
+		fclose(out);
+	}
+	if (pid > 0)
+		waitpid(pid, NULL, 0);
+	return code;
+}
+
+static bool is_return(const char *instruction)
+{
+	static const char *const prefixes[] = {"repz ", "bnd "};
+
+	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
+		if (strncmp(instruction, prefixes[i], strlen(prefixes[i])) == 0)
+			instruction += strlen(prefixes[i]);
+	return strncmp(instruction, "ret", 3) == 0;
+}
+
+size_t kp_asm_returns(const char *path, const char *function, unsigned long **ret_offsets)
+{
+	struct StackAsm *code = NULL;
+	size_t n = 0;
+	char *option;
+
+	*ret_offsets = NULL;
+	if (asprintf(&option, "--disassemble=%s", function) >= 0) {
+		code = disassemble(path, option, "-w");
+		free(option);
+	}
+	for (const struct StackAsm *at = code; at; at = at->next)
+		n += is_return(at->asmCode->code);
+	*ret_offsets = n ? calloc(n, sizeof(**ret_offsets)) : NULL;
+	n = 0;
+	for (const struct StackAsm *at = code; *ret_offsets && at; at = at->next)
+		if (is_return(at->asmCode->code))
+			(*ret_offsets)[n++] = at->functFileOffset;
+	FreeAsmStack(code);
+	return n;
+}
+
+struct StackAsm *SymResolverAsmCode(const char *path, unsigned long start, unsigned long end)
+{
+	struct StackAsm *code;
+	struct elf_file file;
+	char from[64], to[64];
 
 	kp_begin();
 	if (start >= end) {
@@ -102,13 +147,9 @@ struct StackAsm *SymResolverAsmCode(const char *path, unsigned long start, unsig
 	if (elf_file_read(path, &file) != SUCCESS)
 		return NULL;
 	elf_file_done(&file);
-	pid = start_objdump(path, start, end, &out);
-	if (out) {
-		code = parse(out);
-		fclose(out);
-	}
-	if (pid > 0)
-		waitpid(pid, NULL, 0);
+	snprintf(from, sizeof(from), "--start-address=0x%lx", start);
+	snprintf(to, sizeof(to), "--stop-address=0x%lx", end);
+	code = disassemble(path, from, to);
 	if (!code)
 		kp_fail(LIBSYM_ERR_CMD_OPERATE_FAILED,
 			"objdump (package binutils) shows no code at 0x%lx of %s", start, path);

@@ -39,8 +39,8 @@ static void read_notes(const unsigned char *notes, uint64_t size, struct elf_fil
 	}
 }
 
-/* Whether there is a section of source lines. */
-static bool has_lines(const unsigned char *bytes, uint64_t size, const Elf64_Ehdr *header)
+static bool has_section(
+	const unsigned char *bytes, uint64_t size, const Elf64_Ehdr *header, const char *wanted)
 {
 	Elf64_Shdr names, section;
 	uint64_t at = header->e_shoff;
@@ -50,13 +50,11 @@ static bool has_lines(const unsigned char *bytes, uint64_t size, const Elf64_Ehd
 		return false;
 	memcpy(&names, bytes + at + header->e_shstrndx * sizeof(names), sizeof(names));
 	for (unsigned i = 0; i < header->e_shnum; i++) {
-		static const char wanted[] = ".debug_line";
-
 		memcpy(&section, bytes + at + i * sizeof(section), sizeof(section));
 		if (is_within(names.sh_offset, names.sh_size, size) &&
-			is_within(section.sh_name, sizeof(wanted), names.sh_size) &&
-			memcmp(bytes + names.sh_offset + section.sh_name, wanted, sizeof(wanted)) ==
-				0)
+			is_within(section.sh_name, strlen(wanted) + 1, names.sh_size) &&
+			memcmp(bytes + names.sh_offset + section.sh_name, wanted,
+				strlen(wanted) + 1) == 0)
 			return true;
 	}
 	return false;
@@ -74,7 +72,8 @@ static bool read_segments(const unsigned char *bytes, uint64_t size, struct elf_
 		header.e_phentsize != sizeof(Elf64_Phdr) ||
 		!is_within(header.e_phoff, (uint64_t)header.e_phnum * sizeof(Elf64_Phdr), size))
 		return false;
-	ret->has_lines = has_lines(bytes, size, &header);
+	ret->has_lines = has_section(bytes, size, &header, ".debug_line");
+	ret->is_go = has_section(bytes, size, &header, ".gopclntab");
 	ret->segments = calloc(header.e_phnum + 1U, sizeof(*ret->segments));
 	for (unsigned i = 0; ret->segments && i < header.e_phnum; i++) {
 		Elf64_Phdr segment;

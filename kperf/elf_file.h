@@ -18,6 +18,7 @@ struct elf_file {
 	unsigned char build_id[64];
 	size_t build_id_size; /* 0: none */
 	bool has_lines;       /* a section .debug_line */
+	bool is_go;           /* made by the compiler of Go */
 };
 
 /* Returns SUCCESS, or the code of the failed call. Free it with elf_file_done(). */

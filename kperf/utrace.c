@@ -5,34 +5,44 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "asm.h"
 #include "elf_file.h"
 #include "error.h"
 #include "trace.h"
 
 enum { MOST_FUNCTIONS = 1 << 12 };
 
+/* Where a function begins, or one of the places where it returns; the number is its counter's. */
+struct probe {
+	const char *module, *function; /* of the origin */
+	bool is_ret;
+};
+
 struct utrace {
 	struct kp_rows rows; /* struct UTraceData */
-	size_t n_functions;
-	const char **modules, **functions; /* of the origin */
+	size_t n, room;
+	struct probe *probes;
+	char **names; /* of their events */
 };
 
 static void free_utrace(void *own)
 {
 	struct utrace *u = own;
 
-	free(u->modules);
-	free(u->functions);
+	for (size_t i = 0; i < u->n; i++)
+		free(u->names[i]);
+	free(u->names);
+	free(u->probes);
 	free(u->rows.array);
 	free(u);
 }
 
-/* Each function is two events: its entry, then its return. */
 static int add_event(void *ctx, const struct attar_event *event, struct kp_list *memory)
 {
 	struct utrace *u = ctx;
 	struct UTraceData *row = kp_rows_add(&u->rows);
 	const char *comm = kp_rows_comm(memory, event);
+	const struct probe *probe = &u->probes[event->counter];
 
 	if (!row || !comm)
 		return -ENOMEM;
@@ -42,9 +52,9 @@ static int add_event(void *ctx, const struct attar_event *event, struct kp_list 
 		.tid = event->thread->tid,
 		.cpu = (int)event->cpu,
 		.timestamp = (int64_t)event->time,
-		.module = u->modules[event->counter / 2],
-		.func = u->functions[event->counter / 2],
-		.isRet = event->counter % 2,
+		.module = probe->module,
+		.func = probe->function,
+		.isRet = probe->is_ret,
 	};
 	return 0;
 }
@@ -84,20 +94,68 @@ static bool is_kernel(const char *module)
 }
 
 /* "uprobe:FUNCTION@"FILE"", "kretprobe:FUNCTION"; NULL: out of memory. The caller frees it. */
-static char *make_probe(const struct SymbolSource *source, bool is_ret)
+static char *make_probe(const struct SymbolSource *source, const char *ret, unsigned long offset)
 {
-	const char *ret = is_ret ? "ret" : "";
 	char *text;
 	int n = is_kernel(source->moduleName)
 			? asprintf(&text, "k%sprobe:%s", ret, source->symbolName)
-			: asprintf(&text, "u%sprobe:%s@\"%s\"", ret, source->symbolName,
-				  source->moduleName);
+		: offset ? asprintf(&text, "uprobe:%s+0x%lx@\"%s\"", source->symbolName, offset,
+				   source->moduleName)
+			 : asprintf(&text, "u%sprobe:%s@\"%s\"", ret, source->symbolName,
+				   source->moduleName);
 
 	return n < 0 ? NULL : text;
 }
 
+/* Takes the text. */
+static int add_probe(struct kp_task *task, struct utrace *u, const struct SymbolSource *source,
+	char *text, bool is_ret)
+{
+	size_t room = u->room ? u->room * 2 : 16;
+	struct probe *probes = u->probes;
+	char **names = u->names;
+
+	if (text && u->n == u->room) {
+		probes = reallocarray(u->probes, room, sizeof(*probes));
+		u->probes = probes ? probes : u->probes;
+		names = probes ? reallocarray(u->names, room, sizeof(*names)) : NULL;
+		u->names = names ? names : u->names;
+		u->room = names ? room : u->room;
+	}
+	if (!text || u->n == u->room) {
+		free(text);
+		return kp_fail(COMMON_ERR_NOMEM, "out of memory");
+	}
+	names[u->n] = text;
+	probes[u->n++] = (struct probe){kp_origin_text(task->origin, source->moduleName),
+		kp_origin_text(task->origin, source->symbolName), is_ret};
+	return SUCCESS;
+}
+
+/*
+ * A return probe replaces the return address, which a Go program does not allow: it moves stacks,
+ * and reads them. There, each instruction that returns has a probe.
+ */
+static int add_returns_of_go(
+	struct kp_task *task, struct utrace *u, const struct SymbolSource *source)
+{
+	unsigned long *offsets;
+	size_t n = kp_asm_returns(source->moduleName, source->symbolName, &offsets);
+	int r = SUCCESS;
+
+	if (n == 0)
+		kp_warn(LIBPERF_WARN_UTRACE_ELF_SCAN_FAILED,
+			"returns of %s of %s are left out: objdump (package binutils) finds none",
+			source->symbolName, source->moduleName);
+	for (size_t i = 0; i < n && r == SUCCESS; i++)
+		r = add_probe(task, u, source, make_probe(source, "", offsets[i]), true);
+	free(offsets);
+	return r;
+}
+
 /* The file and the function exist. False: it is left out, with a warning. */
-static bool is_function(struct kp_task *task, const struct SymbolSource *source, const char *entry)
+static bool is_function(
+	struct kp_task *task, const struct SymbolSource *source, const char *entry, bool *ret_is_go)
 {
 	bool kernel = is_kernel(source->moduleName);
 	struct attar_event_list *list;
@@ -105,6 +163,7 @@ static bool is_function(struct kp_task *task, const struct SymbolSource *source,
 	int r = kernel ? SUCCESS : elf_file_read(source->moduleName, &file);
 	bool is_readable = r == SUCCESS;
 
+	*ret_is_go = file.is_go;
 	elf_file_done(&file);
 	if (is_readable && attar_event_list_parse(task->origin->catalog, entry, &list) == 0) {
 		attar_event_list_free(list);
@@ -116,25 +175,22 @@ static bool is_function(struct kp_task *task, const struct SymbolSource *source,
 	return false;
 }
 
-/* The names of a probe of the function's entry and of one of its return. */
-static int add_function(struct kp_task *task, struct utrace *u, const struct SymbolSource *source,
-	char **names, size_t *n_names)
+static int add_function(struct kp_task *task, struct utrace *u, const struct SymbolSource *source)
 {
-	char *entry = make_probe(source, false), *ret = make_probe(source, true);
+	char *entry = make_probe(source, "", 0);
+	bool is_go;
+	int r;
 
-	if (!entry || !ret || !is_function(task, source, entry)) {
-		int r = entry && ret ? SUCCESS : kp_fail(COMMON_ERR_NOMEM, "out of memory");
-
+	if (!entry)
+		return kp_fail(COMMON_ERR_NOMEM, "out of memory");
+	if (!is_function(task, source, entry, &is_go)) {
 		free(entry);
-		free(ret);
-		return r;
+		return SUCCESS;
 	}
-	names[(*n_names)++] = entry;
-	names[(*n_names)++] = ret;
-	u->modules[u->n_functions] = kp_origin_text(task->origin, source->moduleName);
-	u->functions[u->n_functions] = kp_origin_text(task->origin, source->symbolName);
-	u->n_functions++;
-	return SUCCESS;
+	r = add_probe(task, u, source, entry, false);
+	if (r == SUCCESS && is_go)
+		return add_returns_of_go(task, u, source);
+	return r == SUCCESS ? add_probe(task, u, source, make_probe(source, "ret", 0), true) : r;
 }
 
 /* None of the functions is left. */
@@ -149,23 +205,22 @@ static int fail_functions(const struct UTraceAttr *attr)
 		"none of the functions can be traced: see the warning");
 }
 
-static int open_names(
-	struct kp_task *task, const struct UTraceAttr *attr, char **names, size_t n_names)
+static int open_probes(struct kp_task *task, struct utrace *u, const struct UTraceAttr *attr)
 {
-	const struct PmuAttr pmu = {.evtList = names,
-		.numEvt = (unsigned)n_names,
+	const struct PmuAttr pmu = {.evtList = u->names,
+		.numEvt = (unsigned)u->n,
 		.pidList = attr->pidList,
 		.numPid = attr->numPid,
 		.cpuList = attr->cpuList,
 		.numCpu = attr->numCpu};
 	int r;
 
-	if (n_names == 0)
+	if (u->n == 0)
 		return fail_functions(attr);
 	r = kp_open_target(task, &pmu);
 	if (r == SUCCESS && kp_open_events(task, &pmu) != SUCCESS)
 		r = kp_fail(LIBPERF_ERR_UTRACE_PROBE_REGISTER_FAILED, "%s", attar_error());
-	if (r == SUCCESS && task->n_counters != n_names)
+	if (r == SUCCESS && task->n_counters != u->n)
 		r = kp_fail(LIBPERF_ERR_UTRACE_PROBE_REGISTER_FAILED,
 			"the kernel refuses a probe: %s", GetWarnMsg());
 	return r;
@@ -174,29 +229,20 @@ static int open_names(
 static int open_trace(struct kp_task *task, const void *of_kind)
 {
 	const struct UTraceAttr *attr = of_kind;
-	char **names = calloc(attr->numSym * 2, sizeof(*names));
 	struct utrace *u = calloc(1, sizeof(*u));
-	size_t n_names = 0;
 	int r = SUCCESS;
 
+	if (!u)
+		return kp_fail(COMMON_ERR_NOMEM, "out of memory");
+	u->rows.row_size = sizeof(struct UTraceData);
 	task->own = u;
-	task->free_own = u ? free_utrace : NULL;
-	if (u) {
-		u->rows.row_size = sizeof(struct UTraceData);
-		u->modules = calloc(attr->numSym, sizeof(*u->modules));
-		u->functions = calloc(attr->numSym, sizeof(*u->functions));
-	}
-	if (!names || !u || !u->modules || !u->functions)
-		r = kp_fail(COMMON_ERR_NOMEM, "out of memory");
+	task->free_own = free_utrace;
 	pthread_mutex_lock(&task->origin->lock);
 	for (unsigned i = 0; i < attr->numSym && r == SUCCESS; i++)
-		r = add_function(task, u, &attr->symSrc[i], names, &n_names);
+		r = add_function(task, u, &attr->symSrc[i]);
 	if (r == SUCCESS)
-		r = open_names(task, attr, names, n_names);
+		r = open_probes(task, u, attr);
 	pthread_mutex_unlock(&task->origin->lock);
-	for (size_t i = 0; names && i < attr->numSym * 2; i++)
-		free(names[i]);
-	free(names);
 	return r == SUCCESS ? kp_sample_open(task) : r;
 }
 

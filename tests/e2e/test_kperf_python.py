@@ -12,7 +12,8 @@ from collections import defaultdict
 
 import pytest
 
-from command import BUILD, ROOT, comm_of, compiler, cpu_seconds, run, wait_until, workload
+from command import (BUILD, ROOT, comm_of, compiler, cpu_seconds, has, run, wait_until,
+                     workload)
 from faults import sanitized
 
 PAGE = mmap.PAGESIZE
@@ -283,6 +284,87 @@ def test_functions_of_programs(kperf):
     kperf.u_trace_close(pd)
     assert sum(d.isRet for d in data) == 50 and len(data) == 100
     assert {(d.func, d.module) for d in data} == {('getppid', libc)}
+
+
+# grow() needs more stack than a goroutine begins with: its stack moves between call and return.
+GO = '''
+package main
+
+import "fmt"
+
+//go:noinline
+func grow(n int) int {
+	var a [256]int
+	if n == 0 {
+		return a[0]
+	}
+	a[n%256] = n
+	return grow(n-1) + a[n%256]
+}
+
+func main() {
+	var line string
+	fmt.Println("ready")
+	fmt.Scanln(&line)
+	done := make(chan int)
+	go func() { done <- grow(1000) }()
+	fmt.Println(<-done)
+}
+'''
+CPP = '''
+#include <cstdio>
+namespace shop { __attribute__((noinline)) int order(int n) { return std::printf("%d\\n", n); } }
+int main() { std::puts("ready"); std::fflush(stdout); std::getchar();
+             for (int i = 0; i < 20; i++) shop::order(i); }
+'''
+
+
+def traced(kperf, program, function):
+    """The calls and returns of a function in a program, and what it prints."""
+    with subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          text=True) as process:
+        assert process.stdout.readline() == 'ready\n'
+        pd = kperf.u_trace_open(kperf.UTraceAttr(
+            symSrc=[kperf.SymbolSource(str(program), function)], pidList=[process.pid]))
+        assert pd > 0, kperf.error()
+        assert kperf.get_warn() == 0, kperf.get_warn_msg()
+        kperf.u_trace_enable(pd)
+        out, _ = process.communicate('\n', timeout=60)
+        assert process.returncode == 0
+    data = list(kperf.u_trace_read(pd))
+    kperf.u_trace_close(pd)
+    return data, out
+
+
+@pytest.mark.usefixtures('root')
+def test_functions_of_go_programs(kperf, tmp_path):
+    """Their returns too, without damage to the stack that moves meanwhile."""
+    if not has('go') or not has('objdump'):
+        pytest.skip('go (package golang-go) or objdump (package binutils) is not installed')
+    (tmp_path / 'grow.go').write_text(GO)
+    subprocess.run(['go', 'build', '-o', 'grow', 'grow.go'], cwd=tmp_path, check=True,
+                   env={**os.environ, 'CGO_ENABLED': '0', 'GO111MODULE': 'off', 'GOFLAGS': '',
+                        'GOCACHE': str(tmp_path / 'cache')})
+    data, out = traced(kperf, tmp_path / 'grow', 'main.grow')
+    assert out == f'{sum(range(1001))}\n'
+    assert [d.isRet for d in data].count(1) == 1001
+    # a function begins again after its stack has moved
+    assert [d.isRet for d in data].count(0) >= 1001
+    assert data[0].isRet == 0 and data[-1].isRet == 1
+    assert {d.func for d in data} == {'main.grow'}
+
+
+@pytest.mark.usefixtures('root')
+def test_functions_of_cpp_programs(kperf, tmp_path):
+    compile_with, *more = compiler()
+    compile_with = compile_with.replace('gcc', 'g++').replace('clang', 'clang++')
+    if not has(compile_with):
+        pytest.skip(f'{compile_with} is not installed')
+    (tmp_path / 'shop.cc').write_text(CPP)
+    subprocess.run([compile_with, *more, '-o', tmp_path / 'shop', tmp_path / 'shop.cc'], check=True)
+    data, out = traced(kperf, tmp_path / 'shop', '_ZN4shop5orderEi')
+    assert out.split() == [str(i) for i in range(20)]
+    assert [d.isRet for d in data] == [0, 1] * 20
 
 
 def test_recordings(kperf, tmp_path):
