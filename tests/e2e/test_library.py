@@ -157,7 +157,7 @@ def test_streams_by_name_filter_events_of_programs():
     assert counts['user_events:e2e_order'] == 7
 
 
-@pytest.mark.parametrize('name', ['attar', 'perfume'])
+@pytest.mark.parametrize('name', ['attar', 'perfume', 'kperf'])
 def test_abi_equals_the_recorded_one(name):
     if not has('abidiff'):
         pytest.skip('abidiff (package abigail-tools) is not installed')
