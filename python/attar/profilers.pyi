@@ -17,14 +17,14 @@ _Command = Union[str, Sequence[Union[str, PathLike[str]]]]
 def find(name: str) -> Callable[..., Run]: ...
 
 class _annotate:
-    """Which source lines and instructions of a function take the time, by sampling."""
+    """Source lines and instructions of a function that take the time, by sampling."""
     def __call__(
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # this function, by its name or linkage name; can be repeated
         symbol: _Texts = ...,
-        # also each instruction (with libcapstone); without debug information always
+        # also show instructions (requires libcapstone); implied without debug information
         instructions: bool = ...,
-        # without SYMBOL: the number of functions, the hottest first (default 1)
+        # without SYMBOL: show the N hottest functions (default 1)
         top: int = ...,
         freq: int = ..., event: _Texts = ..., exclude_user: bool = ..., exclude_kernel: bool = ...,
         user_callchain: bool = ..., kernel_callchain: bool = ..., unwind: _Text = ...,
@@ -99,7 +99,7 @@ class _bitesize:
 bitesize: _bitesize
 
 class _blktrace:
-    """Time of block device requests, from stage to stage."""
+    """Time that block device requests spend in each stage."""
     def __call__(
         self, *, command: _Command = ..., stacks: bool = ...,
         # only these block devices: /dev/sda, sda or 8:0; default: all
@@ -122,12 +122,12 @@ class _bpf_kvm_exit:
         self, *, command: _Command = ..., stacks: bool = ...,
         # leave out exits that are shorter: nanoseconds, or with a unit (default 1ms)
         threshold: _Time = ...,
-        # print exits that take longer, those by HLT if their run delay is longer: nanoseconds, or
-        # with a unit
+        # print exits that take longer, exits by HLT if their run delay does: nanoseconds, or with
+        # a unit
         than: _Time = ...,
-        # separate processes
+        # show each process separately
         perins: bool = ...,
-        # with --perins: separate vCPU threads
+        # with --perins: show each vCPU thread separately
         detail: bool = ...,
         # append the longest exit of each process to this file with each report
         output2: _Text = ...,
@@ -142,15 +142,15 @@ class _bpf_kvm_exit:
 bpf_kvm_exit: _bpf_kvm_exit
 
 class _breakpoint:
-    """Who reads, writes or executes an address, and which value is written."""
+    """Code that reads, writes or executes an address, and the values written."""
     def __call__(
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # ADDRESS[/1|2|4|8][:rwx], also without the option: a number, SYMBOL of the kernel or of
         # the program of -p, or SYMBOL@FILE, with +OFFSET; 4 bytes and w by default
         address: _Texts = ...,
-        # only hits for which this is true: of data, the new value, old and address
+        # only hits for which this expression on data (the new value), old and address is true
         filter: _Text = ...,
-        # the stack of each hit, and a tree of all
+        # show the stack of each hit, and a tree of all stacks
         call_graph: bool = ...,
         exclude_user: bool = ..., exclude_kernel: bool = ..., user_callchain: bool = ...,
         kernel_callchain: bool = ..., unwind: _Text = ..., inline: bool = ..., lines: bool = ...,
@@ -180,7 +180,7 @@ class _cachestat:
 cachestat: _cachestat
 
 class _cpu_util:
-    """The time of each CPU in user code, system, interrupts, guests and idle."""
+    """Time that each CPU spends in user code, system, interrupts, guests and idle."""
     def __call__(
         self, *, command: _Command = ..., stacks: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
@@ -190,17 +190,17 @@ class _cpu_util:
 cpu_util: _cpu_util
 
 class _cpudist:
-    """Histogram of the time that tasks run on a CPU at a time."""
+    """How long tasks run on a CPU without interruption, as a histogram."""
     def __call__(
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # events of one stage, separated by commas; repeat it for the next stage; attributes: key,
         # comm, role, untraced, alias
         event: _Texts = ...,
-        # relate events by this expression on their fields (default: by thread with -p, -t or a
+        # match events by this expression on their fields (default: by thread with -p, -t or a
         # command, otherwise by CPU)
         key: _Text = ...,
-        # what to report: delay (time between start and end, default), pair (numbers of pairs and
-        # of unpaired events), syscalls (system calls)
+        # the report: delay (time between start and end, default), pair (numbers of pairs and
+        # unpaired events), syscalls (system calls)
         impl: _Text = ...,
         # also count pairs that take longer
         than: _Time = ...,
@@ -210,16 +210,16 @@ class _cpudist:
         lower: _Time = ...,
         # write time and latency of each pair to FILE-START-END.lat, in ns
         heatmap: _Text = ...,
-        # print each pair (with --than or --lower: those beyond) and the events between: -TIME and
-        # +TIME add events before and after it; samecpu, samepid, sametid, samekey select;
-        # hide<TIME leaves out what follows sooner
+        # print each pair (with --than or --lower: those beyond the limit) and the events in
+        # between; -TIME and +TIME: also events before and after it; samecpu, samepid, sametid,
+        # samekey: only these; hide<TIME: omit events that follow within TIME
         detail: Union[_Text, bool] = ...,
         # a row for each key, or for each name of comm= of the starts
         perins: bool = ...,
-        # also show the distribution of all times as a histogram
+        # also show a histogram of all times
         hist: bool = ...,
-        # keys are the IDs of threads: -p, -t and a command select the keys, and events are those
-        # of the whole system
+        # keys are thread IDs: -p, -t and a command select keys, and events of the whole system
+        # are watched
         tasks: bool = ...,
         # events of the last stage also start pairs with the first
         cycle: bool = ...,
@@ -234,14 +234,14 @@ class _cpudist:
 cpudist: _cpudist
 
 class _drsnoop:
-    """Print each time that a task has to reclaim memory itself."""
+    """Print each direct reclaim of memory by a task."""
     def __call__(
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # print the attributes column=NAME:EXPR of these events; the second -e ends pairs
         event: _Texts = ...,
-        # what the events of a pair have in common (default: the thread)
+        # match the events of a pair by this expression (default: by thread)
         key: _Text = ...,
-        # only events, or ends of pairs, whose field 'ret' is negative
+        # only failed system calls: events, or ends of pairs, with a negative field 'ret'
         failed: bool = ...,
         # only pairs that take at least this time: nanoseconds, or with a unit: 4ms
         than: _Time = ...,
@@ -256,12 +256,12 @@ class _drsnoop:
 drsnoop: _drsnoop
 
 class _event_care:
-    """Check that events arrive: how many are lost or out of order, by CPU."""
+    """Check that events arrive: numbers of lost and out-of-order events by CPU."""
     def __call__(
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # events to check
         event: _Texts = ...,
-        # take stacks too, which makes events larger
+        # also record stacks, which makes events larger
         call_graph: bool = ...,
         exclude_user: bool = ..., exclude_kernel: bool = ..., user_callchain: bool = ...,
         kernel_callchain: bool = ..., unwind: _Text = ..., inline: bool = ..., lines: bool = ...,
@@ -282,7 +282,7 @@ class _execsnoop:
     """Print each program that is started."""
     def __call__(
         self, *, command: _Command = ..., stacks: bool = ...,
-        # also print those that fail
+        # also print failed attempts
         fails: bool = ...,
         # only these names, separated by commas; * and ? match
         name: _Texts = ...,
@@ -297,14 +297,14 @@ class _execsnoop:
 execsnoop: _execsnoop
 
 class _exitsnoop:
-    """Print each process that ends, with its age and exit status."""
+    """Print each process that exits, with its age and exit status."""
     def __call__(
         self, *, command: _Command = ..., stacks: bool = ...,
-        # only those that fail: with another status than 0, or by a signal
+        # only failures: a status other than 0, or killed by a signal
         fails: bool = ...,
         # only these names, separated by commas; * and ? match
         name: _Texts = ...,
-        # also threads of processes
+        # also print each thread that exits
         threads: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
@@ -317,12 +317,12 @@ class _exitsnoop:
 exitsnoop: _exitsnoop
 
 class _expr:
-    """Try an expression on the fields of events, and show its compiled form."""
+    """Test an expression on the fields of events, and show its compiled form."""
     def __call__(
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # events with the fields of the expression
         event: _Texts = ...,
-        # the expression, also without the option
+        # the expression; can also be given as an argument
         expression: _Text = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
@@ -340,9 +340,9 @@ class _fileslower:
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # print the attributes column=NAME:EXPR of these events; the second -e ends pairs
         event: _Texts = ...,
-        # what the events of a pair have in common (default: the thread)
+        # match the events of a pair by this expression (default: by thread)
         key: _Text = ...,
-        # only events, or ends of pairs, whose field 'ret' is negative
+        # only failed system calls: events, or ends of pairs, with a negative field 'ret'
         failed: bool = ...,
         # only pairs that take at least this time: nanoseconds, or with a unit: 4ms
         than: _Time = ...,
@@ -357,17 +357,17 @@ class _fileslower:
 fileslower: _fileslower
 
 class _gc:
-    """How long garbage collections of Python programs take, as a histogram."""
+    """Duration of garbage collections in Python programs, as a histogram."""
     def __call__(
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # events of one stage, separated by commas; repeat it for the next stage; attributes: key,
         # comm, role, untraced, alias
         event: _Texts = ...,
-        # relate events by this expression on their fields (default: by thread with -p, -t or a
+        # match events by this expression on their fields (default: by thread with -p, -t or a
         # command, otherwise by CPU)
         key: _Text = ...,
-        # what to report: delay (time between start and end, default), pair (numbers of pairs and
-        # of unpaired events), syscalls (system calls)
+        # the report: delay (time between start and end, default), pair (numbers of pairs and
+        # unpaired events), syscalls (system calls)
         impl: _Text = ...,
         # also count pairs that take longer
         than: _Time = ...,
@@ -377,16 +377,16 @@ class _gc:
         lower: _Time = ...,
         # write time and latency of each pair to FILE-START-END.lat, in ns
         heatmap: _Text = ...,
-        # print each pair (with --than or --lower: those beyond) and the events between: -TIME and
-        # +TIME add events before and after it; samecpu, samepid, sametid, samekey select;
-        # hide<TIME leaves out what follows sooner
+        # print each pair (with --than or --lower: those beyond the limit) and the events in
+        # between; -TIME and +TIME: also events before and after it; samecpu, samepid, sametid,
+        # samekey: only these; hide<TIME: omit events that follow within TIME
         detail: Union[_Text, bool] = ...,
         # a row for each key, or for each name of comm= of the starts
         perins: bool = ...,
-        # also show the distribution of all times as a histogram
+        # also show a histogram of all times
         hist: bool = ...,
-        # keys are the IDs of threads: -p, -t and a command select the keys, and events are those
-        # of the whole system
+        # keys are thread IDs: -p, -t and a command select keys, and events of the whole system
+        # are watched
         tasks: bool = ...,
         # events of the last stage also start pairs with the first
         cycle: bool = ...,
@@ -401,17 +401,17 @@ class _gc:
 gc: _gc
 
 class _hardirqs:
-    """Time in interrupt handlers of devices, by handler."""
+    """Time in device interrupt handlers, by handler."""
     def __call__(
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # events of one stage, separated by commas; repeat it for the next stage; attributes: key,
         # comm, role, untraced, alias
         event: _Texts = ...,
-        # relate events by this expression on their fields (default: by thread with -p, -t or a
+        # match events by this expression on their fields (default: by thread with -p, -t or a
         # command, otherwise by CPU)
         key: _Text = ...,
-        # what to report: delay (time between start and end, default), pair (numbers of pairs and
-        # of unpaired events), syscalls (system calls)
+        # the report: delay (time between start and end, default), pair (numbers of pairs and
+        # unpaired events), syscalls (system calls)
         impl: _Text = ...,
         # also count pairs that take longer
         than: _Time = ...,
@@ -421,16 +421,16 @@ class _hardirqs:
         lower: _Time = ...,
         # write time and latency of each pair to FILE-START-END.lat, in ns
         heatmap: _Text = ...,
-        # print each pair (with --than or --lower: those beyond) and the events between: -TIME and
-        # +TIME add events before and after it; samecpu, samepid, sametid, samekey select;
-        # hide<TIME leaves out what follows sooner
+        # print each pair (with --than or --lower: those beyond the limit) and the events in
+        # between; -TIME and +TIME: also events before and after it; samecpu, samepid, sametid,
+        # samekey: only these; hide<TIME: omit events that follow within TIME
         detail: Union[_Text, bool] = ...,
         # a row for each key, or for each name of comm= of the starts
         perins: bool = ...,
-        # also show the distribution of all times as a histogram
+        # also show a histogram of all times
         hist: bool = ...,
-        # keys are the IDs of threads: -p, -t and a command select the keys, and events are those
-        # of the whole system
+        # keys are thread IDs: -p, -t and a command select keys, and events of the whole system
+        # are watched
         tasks: bool = ...,
         # events of the last stage also start pairs with the first
         cycle: bool = ...,
@@ -445,14 +445,14 @@ class _hardirqs:
 hardirqs: _hardirqs
 
 class _hrcount:
-    """How events are distributed over time, in periods of down to 10 us."""
+    """Distribution of events over time, in periods from 10 us."""
     def __call__(
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # count these events, separated by commas; may be repeated
         event: _Texts = ...,
-        # length of the periods: nanoseconds, or with a unit: 500us (default 10ms)
+        # length of a period: nanoseconds, or with a unit: 500us (default 10ms)
         period: _Time = ...,
-        # each CPU separately
+        # show each CPU separately
         perins: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
@@ -465,7 +465,7 @@ class _hrcount:
 hrcount: _hrcount
 
 class _hrtimer:
-    """Sample a CPU if a condition on what happened since the last sample is true."""
+    """Sample a CPU when a condition on the events since its last sample is true."""
     def __call__(
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # count these events between two samples of a CPU; may be repeated
@@ -474,10 +474,10 @@ class _hrtimer:
         period: _Time = ...,
         # samples per second
         freq: int = ...,
-        # print samples for which this is true: names of events, and period in ns; an argument
-        # without a dash is also the condition
+        # print samples for which this expression on the counts of events and period (ns) is true;
+        # can also be given as an argument
         condition: _Text = ...,
-        # with stacks
+        # show stacks
         call_graph: bool = ...,
         exclude_user: bool = ..., exclude_kernel: bool = ..., user_callchain: bool = ...,
         kernel_callchain: bool = ..., unwind: _Text = ..., inline: bool = ..., lines: bool = ...,
@@ -498,7 +498,7 @@ class _hwstat:
     """Cycles, instructions and IPC of each CPU."""
     def __call__(
         self, *, command: _Command = ..., stacks: bool = ...,
-        # count only while guests of KVM run
+        # count only while KVM guests run
         exclude_host: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
@@ -514,9 +514,9 @@ class _irq_off:
         self, *, command: _Command = ..., stacks: bool = ...,
         # time between the expiries of the timer: nanoseconds, or with a unit (default 1ms)
         period: _Time = ...,
-        # report timers that are later: nanoseconds, or with a unit: 500us (default 1ms)
+        # report longer delays: nanoseconds, or with a unit: 500us (default 1ms)
         than: _Time = ...,
-        # with the stacks at which interrupts were enabled again
+        # show the stacks that enable interrupts again
         call_graph: bool = ...,
         exclude_user: bool = ..., exclude_kernel: bool = ..., user_callchain: bool = ...,
         kernel_callchain: bool = ..., unwind: _Text = ..., inline: bool = ..., lines: bool = ...,
@@ -542,11 +542,11 @@ class _kmemleak:
         alloc: _Texts = ...,
         # events that free memory; attribute: ptr= (field ptr)
         free: _Texts = ...,
-        # a row for each name of a thread
+        # a row for each thread name
         comm: bool = ...,
-        # only allocations that are older
+        # only older allocations
         than: _Time = ...,
-        # remember at most this many allocations that were not freed (default 262,144)
+        # maximum number of outstanding allocations (default 262,144)
         allocations: int = ...,
         # the stacks of all allocations
         call_graph: bool = ...,
@@ -566,7 +566,7 @@ class _kmemleak:
 kmemleak: _kmemleak
 
 class _kmemprof:
-    """Which stacks allocate most memory, and how long it is used."""
+    """Stacks that allocate the most memory, and how long it is used."""
     def __call__(
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # the first: events that allocate memory; the second: events that free it; attributes:
@@ -578,7 +578,7 @@ class _kmemprof:
         free: _Texts = ...,
         # the address in events without ptr= (default: field ptr)
         key: _Text = ...,
-        # remember at most this many allocations that were not freed (default 262,144)
+        # maximum number of outstanding allocations (default 262,144)
         allocations: int = ...,
         # the stacks of all allocations
         call_graph: bool = ...,
@@ -598,7 +598,7 @@ class _kmemprof:
 kmemprof: _kmemprof
 
 class _kvm_exit:
-    """Time of the exits of KVM guests, by reason."""
+    """Duration of KVM guest exits, by reason."""
     def __call__(
         self, *, command: _Command = ..., stacks: bool = ...,
         # a row for each vCPU thread
@@ -623,9 +623,9 @@ class _kvmmmu:
     """Page tables of KVM guests, and the memory that they map."""
     def __call__(
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
-        # also the memory that is mapped
+        # also show the memory that is mapped
         spte: bool = ...,
-        # also addresses that are marked as MMIO
+        # also show addresses that are marked as MMIO
         mmio: bool = ...,
         # print each event
         detail: bool = ...,
@@ -651,11 +651,11 @@ class _ldlat_loads:
         trigger: int = ...,
         # print samples that take more cycles, with address and code
         than: int = ...,
-        # separate CPUs, or with -p, -t or a command threads
+        # show each CPU separately, or each thread with -p, -t or a command
         perins: bool = ...,
-        # sample only while guests of KVM run
+        # sample only while KVM guests run
         exclude_host: bool = ...,
-        # do not sample while guests of KVM run
+        # do not sample while KVM guests run
         exclude_guest: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
@@ -675,11 +675,11 @@ class _ldlat_stores:
         trigger: int = ...,
         # print samples that take more cycles, with address and code
         than: int = ...,
-        # separate CPUs, or with -p, -t or a command threads
+        # show each CPU separately, or each thread with -p, -t or a command
         perins: bool = ...,
-        # sample only while guests of KVM run
+        # sample only while KVM guests run
         exclude_host: bool = ...,
-        # do not sample while guests of KVM run
+        # do not sample while KVM guests run
         exclude_guest: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
@@ -695,7 +695,7 @@ class _llcstat:
     """Hits and misses of the last-level caches."""
     def __call__(
         self, *, command: _Command = ..., stacks: bool = ...,
-        # count only while guests of KVM run
+        # count only while KVM guests run
         exclude_host: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
@@ -706,10 +706,10 @@ class _llcstat:
 llcstat: _llcstat
 
 class _locks:
-    """Time that threads wait for locks of the kernel and for futexes."""
+    """Time that threads wait for kernel locks and futexes."""
     def __call__(
         self, *, command: _Command = ..., stacks: bool = ...,
-        # only locks of the kernel
+        # only kernel locks
         kernel: bool = ...,
         # only futexes of programs
         futex: bool = ...,
@@ -731,7 +731,7 @@ class _locks:
 locks: _locks
 
 class _misc:
-    """Print new kernel symbols, BPF programs, cgroups, changed code, names, mappings."""
+    """Print changes of kernel symbols, BPF programs, cgroups, code, names and mappings."""
     def __call__(
         self, *, command: _Command = ..., stacks: bool = ...,
         # only these: ksymbol, bpf, cgroup, text-poke, comm, mmap
@@ -752,9 +752,9 @@ class _mountsnoop:
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # print the attributes column=NAME:EXPR of these events; the second -e ends pairs
         event: _Texts = ...,
-        # what the events of a pair have in common (default: the thread)
+        # match the events of a pair by this expression (default: by thread)
         key: _Text = ...,
-        # only events, or ends of pairs, whose field 'ret' is negative
+        # only failed system calls: events, or ends of pairs, with a negative field 'ret'
         failed: bool = ...,
         # only pairs that take at least this time: nanoseconds, or with a unit: 4ms
         than: _Time = ...,
@@ -775,11 +775,11 @@ class _multi_trace:
         # events of one stage, separated by commas; repeat it for the next stage; attributes: key,
         # comm, role, untraced, alias
         event: _Texts = ...,
-        # relate events by this expression on their fields (default: by thread with -p, -t or a
+        # match events by this expression on their fields (default: by thread with -p, -t or a
         # command, otherwise by CPU)
         key: _Text = ...,
-        # what to report: delay (time between start and end, default), pair (numbers of pairs and
-        # of unpaired events), syscalls (system calls)
+        # the report: delay (time between start and end, default), pair (numbers of pairs and
+        # unpaired events), syscalls (system calls)
         impl: _Text = ...,
         # also count pairs that take longer
         than: _Time = ...,
@@ -789,16 +789,16 @@ class _multi_trace:
         lower: _Time = ...,
         # write time and latency of each pair to FILE-START-END.lat, in ns
         heatmap: _Text = ...,
-        # print each pair (with --than or --lower: those beyond) and the events between: -TIME and
-        # +TIME add events before and after it; samecpu, samepid, sametid, samekey select;
-        # hide<TIME leaves out what follows sooner
+        # print each pair (with --than or --lower: those beyond the limit) and the events in
+        # between; -TIME and +TIME: also events before and after it; samecpu, samepid, sametid,
+        # samekey: only these; hide<TIME: omit events that follow within TIME
         detail: Union[_Text, bool] = ...,
         # a row for each key, or for each name of comm= of the starts
         perins: bool = ...,
-        # also show the distribution of all times as a histogram
+        # also show a histogram of all times
         hist: bool = ...,
-        # keys are the IDs of threads: -p, -t and a command select the keys, and events are those
-        # of the whole system
+        # keys are thread IDs: -p, -t and a command select keys, and events of the whole system
+        # are watched
         tasks: bool = ...,
         # events of the last stage also start pairs with the first
         cycle: bool = ...,
@@ -813,17 +813,17 @@ class _multi_trace:
 multi_trace: _multi_trace
 
 class _nested_trace:
-    """The call tree of functions with entry and exit events: how often, how long."""
+    """Call tree of functions with entry and exit events: number of calls and duration."""
     def __call__(
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
-        # the entry and the exit of a function; repeat it for other functions; attributes: key,
+        # the entry and the exit of a function; repeat it for each function; attributes: key,
         # alias
         event: _Texts = ...,
-        # calls with the same value are within each other (default: by thread with -p, -t or a
-        # command, otherwise by CPU)
+        # calls with the same value can be nested (default: by thread with -p, -t or a command,
+        # otherwise by CPU)
         key: _Text = ...,
-        # what to report: call-delay (call tree with times, default), call (call tree with
-        # counts), delay (times by function)
+        # the report: call-delay (call tree with times, default), call (call tree with counts),
+        # delay (times by function)
         impl: _Text = ...,
         # also count calls that take longer
         than: _Time = ...,
@@ -844,12 +844,12 @@ class _nested_trace:
 nested_trace: _nested_trace
 
 class _netqtop:
-    """Count packets and bytes of each queue of network devices."""
+    """Count packets and bytes of each network device queue."""
     def __call__(
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # count these events; attributes: key, comm, top-by, top-add, printkey, alias
         event: _Texts = ...,
-        # count by this expression on the fields (default: by thread)
+        # count by the value of this expression on the fields (default: by thread)
         key: _Text = ...,
         # count by name instead of key
         only_comm: bool = ...,
@@ -875,7 +875,7 @@ class _num_dist:
         perins: bool = ...,
         # write the time (ns) and number of each event to FILE-EVENT.lat
         heatmap: _Text = ...,
-        # the stacks of the events, with --than of those with larger numbers
+        # show the stacks of the events, with --than only for larger numbers
         call_graph: bool = ...,
         exclude_user: bool = ..., exclude_kernel: bool = ..., user_callchain: bool = ...,
         kernel_callchain: bool = ..., unwind: _Text = ..., inline: bool = ..., lines: bool = ...,
@@ -898,9 +898,9 @@ class _offcpu:
         self, *, command: _Command = ..., stacks: bool = ...,
         # only uninterruptible sleeps (D), such as waiting for a disk
         uninterruptible: bool = ...,
-        # add the stack of what woke up the task to each stack (default)
+        # append the stack of the waker to each stack (default)
         waker: bool = ...,
-        # only blocks that are longer, and print each: nanoseconds, or with a unit: 4ms
+        # only longer blocks, and print each: nanoseconds, or with a unit: 4ms
         than: _Time = ...,
         exclude_user: bool = ..., exclude_kernel: bool = ..., user_callchain: bool = ...,
         kernel_callchain: bool = ..., unwind: _Text = ..., inline: bool = ..., lines: bool = ...,
@@ -918,16 +918,16 @@ class _offcpu:
 offcpu: _offcpu
 
 class _oncpu:
-    """Which tasks run on a CPU, and on which CPUs a thread runs."""
+    """Tasks that run on each CPU, and CPUs on which each thread runs."""
     def __call__(
         self, *, command: _Command = ..., stacks: bool = ...,
         # only threads with these names, separated by commas; * and ? match
         filter: _Texts = ...,
-        # only threads with these priorities of the kernel: 0-98 real time, 100-139 normal
+        # only threads with these kernel priorities: 0-98 real time, 100-139 normal
         prio: _Text = ...,
-        # by name instead of thread
+        # add up threads with the same name
         only_comm: bool = ...,
-        # also show how often and how long at a time
+        # also show the number and length of runs
         detail: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
@@ -940,14 +940,14 @@ class _oncpu:
 oncpu: _oncpu
 
 class _oomkill:
-    """Print each process that the kernel kills for lack of memory."""
+    """Print each process that the OOM killer kills."""
     def __call__(
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # print the attributes column=NAME:EXPR of these events; the second -e ends pairs
         event: _Texts = ...,
-        # what the events of a pair have in common (default: the thread)
+        # match the events of a pair by this expression (default: by thread)
         key: _Text = ...,
-        # only events, or ends of pairs, whose field 'ret' is negative
+        # only failed system calls: events, or ends of pairs, with a negative field 'ret'
         failed: bool = ...,
         # only pairs that take at least this time: nanoseconds, or with a unit: 4ms
         than: _Time = ...,
@@ -967,9 +967,9 @@ class _opensnoop:
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # print the attributes column=NAME:EXPR of these events; the second -e ends pairs
         event: _Texts = ...,
-        # what the events of a pair have in common (default: the thread)
+        # match the events of a pair by this expression (default: by thread)
         key: _Text = ...,
-        # only events, or ends of pairs, whose field 'ret' is negative
+        # only failed system calls: events, or ends of pairs, with a negative field 'ret'
         failed: bool = ...,
         # only pairs that take at least this time: nanoseconds, or with a unit: 4ms
         than: _Time = ...,
@@ -984,10 +984,10 @@ class _opensnoop:
 opensnoop: _opensnoop
 
 class _overview:
-    """Where the time goes, what is beyond a limit, and where to look next."""
+    """Where the time goes, values beyond a limit, and the command to run next."""
     def __call__(
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
-        # do not count failing system calls: that makes all system calls a little slower
+        # do not count failing system calls, which makes all system calls a little slower
         no_errors: bool = ...,
         freq: int = ..., event: _Texts = ..., exclude_user: bool = ..., exclude_kernel: bool = ...,
         user_callchain: bool = ..., kernel_callchain: bool = ..., unwind: _Text = ...,
@@ -1006,12 +1006,12 @@ class _overview:
 overview: _overview
 
 class _page_faults:
-    """Which processes fault on which files and other mappings, and where."""
+    """Page faults by process and mapping, and the code that causes them."""
     def __call__(
         self, *, command: _Command = ..., stacks: bool = ...,
-        # the stacks of the faults
+        # show the stacks of the faults
         call_graph: bool = ...,
-        # print each fault, with the registers in user code, and its stack with -g
+        # print each fault with the user registers, with -g also its stack
         detail: bool = ...,
         exclude_user: bool = ..., exclude_kernel: bool = ..., user_callchain: bool = ...,
         kernel_callchain: bool = ..., unwind: _Text = ..., inline: bool = ..., lines: bool = ...,
@@ -1029,7 +1029,7 @@ class _page_faults:
 page_faults: _page_faults
 
 class _percpu_stat:
-    """What happens on each CPU: switches, faults, interrupts, timers, I/O."""
+    """Counts for each CPU: switches, faults, interrupts, timers, I/O."""
     def __call__(
         self, *, command: _Command = ..., stacks: bool = ...,
         # also count system calls, which makes each of them a little slower
@@ -1043,14 +1043,14 @@ class _percpu_stat:
 percpu_stat: _percpu_stat
 
 class _profile:
-    """Where the CPU time goes: hottest functions and stacks, by sampling."""
+    """Where CPU time is spent: hottest functions and stacks, by sampling."""
     def __call__(
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # show the hottest stacks as a tree
         call_graph: bool = ...,
         # print every sample as it arrives, with its stack if -g is given
         print_samples: bool = ...,
-        # only count samples of a CPU while it is busy for more than this share of a second
+        # only count samples of a CPU in seconds in which it is busy for more than this share
         min_busy: float = ...,
         freq: int = ..., event: _Texts = ..., exclude_user: bool = ..., exclude_kernel: bool = ...,
         user_callchain: bool = ..., kernel_callchain: bool = ..., unwind: _Text = ...,
@@ -1069,17 +1069,17 @@ class _profile:
 profile: _profile
 
 class _query:
-    """How long queries of PostgreSQL take, as a histogram."""
+    """Duration of PostgreSQL queries, as a histogram."""
     def __call__(
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # events of one stage, separated by commas; repeat it for the next stage; attributes: key,
         # comm, role, untraced, alias
         event: _Texts = ...,
-        # relate events by this expression on their fields (default: by thread with -p, -t or a
+        # match events by this expression on their fields (default: by thread with -p, -t or a
         # command, otherwise by CPU)
         key: _Text = ...,
-        # what to report: delay (time between start and end, default), pair (numbers of pairs and
-        # of unpaired events), syscalls (system calls)
+        # the report: delay (time between start and end, default), pair (numbers of pairs and
+        # unpaired events), syscalls (system calls)
         impl: _Text = ...,
         # also count pairs that take longer
         than: _Time = ...,
@@ -1089,16 +1089,16 @@ class _query:
         lower: _Time = ...,
         # write time and latency of each pair to FILE-START-END.lat, in ns
         heatmap: _Text = ...,
-        # print each pair (with --than or --lower: those beyond) and the events between: -TIME and
-        # +TIME add events before and after it; samecpu, samepid, sametid, samekey select;
-        # hide<TIME leaves out what follows sooner
+        # print each pair (with --than or --lower: those beyond the limit) and the events in
+        # between; -TIME and +TIME: also events before and after it; samecpu, samepid, sametid,
+        # samekey: only these; hide<TIME: omit events that follow within TIME
         detail: Union[_Text, bool] = ...,
         # a row for each key, or for each name of comm= of the starts
         perins: bool = ...,
-        # also show the distribution of all times as a histogram
+        # also show a histogram of all times
         hist: bool = ...,
-        # keys are the IDs of threads: -p, -t and a command select the keys, and events are those
-        # of the whole system
+        # keys are thread IDs: -p, -t and a command select keys, and events of the whole system
+        # are watched
         tasks: bool = ...,
         # events of the last stage also start pairs with the first
         cycle: bool = ...,
@@ -1113,7 +1113,7 @@ class _query:
 query: _query
 
 class _record:
-    """Write events to a perf.data file, to analyse them later."""
+    """Write events to a perf.data file for later analysis."""
     def __call__(
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # record these events (default cycles, or cpu-clock without a PMU); may be repeated
@@ -1125,14 +1125,13 @@ class _record:
         call_graph: bool = ...,
         # write to FILE (default perf.data, or none with --push); -: to standard output, as a pipe
         output: _Text = ...,
-        # end the recording when the file has this size: 64K, 100M, 1G; what the ring buffers hold
-        # (-m) may be more
+        # end the recording when the file has this size: 64K, 100M, 1G; it may exceed this by the
+        # contents of the ring buffers (-m)
         max_size: _Size = ...,
         # with --max-size: continue in a new file, and keep N full ones as FILE.1 (the newest),
         # FILE.2, ...
         rotate: int = ...,
-        # add the names of functions and their lines, to read the file on a machine without the
-        # binaries
+        # add function names and source lines, for reports on machines without the binaries
         portable: bool = ...,
         # compress the records with zstd
         compress: bool = ...,
@@ -1158,11 +1157,11 @@ class _rundelay:
         # events of one stage, separated by commas; repeat it for the next stage; attributes: key,
         # comm, role, untraced, alias
         event: _Texts = ...,
-        # relate events by this expression on their fields (default: by thread with -p, -t or a
+        # match events by this expression on their fields (default: by thread with -p, -t or a
         # command, otherwise by CPU)
         key: _Text = ...,
-        # what to report: delay (time between start and end, default), pair (numbers of pairs and
-        # of unpaired events), syscalls (system calls)
+        # the report: delay (time between start and end, default), pair (numbers of pairs and
+        # unpaired events), syscalls (system calls)
         impl: _Text = ...,
         # also count pairs that take longer
         than: _Time = ...,
@@ -1172,16 +1171,16 @@ class _rundelay:
         lower: _Time = ...,
         # write time and latency of each pair to FILE-START-END.lat, in ns
         heatmap: _Text = ...,
-        # print each pair (with --than or --lower: those beyond) and the events between: -TIME and
-        # +TIME add events before and after it; samecpu, samepid, sametid, samekey select;
-        # hide<TIME leaves out what follows sooner
+        # print each pair (with --than or --lower: those beyond the limit) and the events in
+        # between; -TIME and +TIME: also events before and after it; samecpu, samepid, sametid,
+        # samekey: only these; hide<TIME: omit events that follow within TIME
         detail: Union[_Text, bool] = ...,
         # a row for each key, or for each name of comm= of the starts
         perins: bool = ...,
-        # also show the distribution of all times as a histogram
+        # also show a histogram of all times
         hist: bool = ...,
-        # keys are the IDs of threads: -p, -t and a command select the keys, and events are those
-        # of the whole system
+        # keys are thread IDs: -p, -t and a command select keys, and events of the whole system
+        # are watched
         tasks: bool = ...,
         # events of the last stage also start pairs with the first
         cycle: bool = ...,
@@ -1202,11 +1201,11 @@ class _runqlat:
         # events of one stage, separated by commas; repeat it for the next stage; attributes: key,
         # comm, role, untraced, alias
         event: _Texts = ...,
-        # relate events by this expression on their fields (default: by thread with -p, -t or a
+        # match events by this expression on their fields (default: by thread with -p, -t or a
         # command, otherwise by CPU)
         key: _Text = ...,
-        # what to report: delay (time between start and end, default), pair (numbers of pairs and
-        # of unpaired events), syscalls (system calls)
+        # the report: delay (time between start and end, default), pair (numbers of pairs and
+        # unpaired events), syscalls (system calls)
         impl: _Text = ...,
         # also count pairs that take longer
         than: _Time = ...,
@@ -1216,16 +1215,16 @@ class _runqlat:
         lower: _Time = ...,
         # write time and latency of each pair to FILE-START-END.lat, in ns
         heatmap: _Text = ...,
-        # print each pair (with --than or --lower: those beyond) and the events between: -TIME and
-        # +TIME add events before and after it; samecpu, samepid, sametid, samekey select;
-        # hide<TIME leaves out what follows sooner
+        # print each pair (with --than or --lower: those beyond the limit) and the events in
+        # between; -TIME and +TIME: also events before and after it; samecpu, samepid, sametid,
+        # samekey: only these; hide<TIME: omit events that follow within TIME
         detail: Union[_Text, bool] = ...,
         # a row for each key, or for each name of comm= of the starts
         perins: bool = ...,
-        # also show the distribution of all times as a histogram
+        # also show a histogram of all times
         hist: bool = ...,
-        # keys are the IDs of threads: -p, -t and a command select the keys, and events are those
-        # of the whole system
+        # keys are thread IDs: -p, -t and a command select keys, and events of the whole system
+        # are watched
         tasks: bool = ...,
         # events of the last stage also start pairs with the first
         cycle: bool = ...,
@@ -1240,12 +1239,12 @@ class _runqlat:
 runqlat: _runqlat
 
 class _runqlen:
-    """How many tasks wait for a CPU, by sampling."""
+    """Number of tasks that wait for a CPU, by sampling."""
     def __call__(
         self, *, command: _Command = ..., stacks: bool = ...,
         # samples of each CPU per second (default 99)
         freq: int = ...,
-        # each CPU separately
+        # show each CPU separately
         perins: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
@@ -1258,14 +1257,14 @@ class _runqlen:
 runqlen: _runqlen
 
 class _sched_migrate:
-    """How often tasks move between CPUs, and whether they keep their caches."""
+    """Migrations of tasks between CPUs, and whether they keep their caches."""
     def __call__(
         self, *, command: _Command = ..., stacks: bool = ...,
         # only migrations that pass this filter: 'prio<100', 'orig_cpu==0'
         filter: _Text = ...,
-        # also show the CPUs, from and to
+        # also show source and target CPUs
         detail: bool = ...,
-        # also show the stacks in which tasks are moved
+        # also show the stacks that move tasks
         call_graph: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
@@ -1283,9 +1282,9 @@ class _signals:
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # print the attributes column=NAME:EXPR of these events; the second -e ends pairs
         event: _Texts = ...,
-        # what the events of a pair have in common (default: the thread)
+        # match the events of a pair by this expression (default: by thread)
         key: _Text = ...,
-        # only events, or ends of pairs, whose field 'ret' is negative
+        # only failed system calls: events, or ends of pairs, with a negative field 'ret'
         failed: bool = ...,
         # only pairs that take at least this time: nanoseconds, or with a unit: 4ms
         than: _Time = ...,
@@ -1300,14 +1299,14 @@ class _signals:
 signals: _signals
 
 class _snoop:
-    """Print values of events, or of pairs of events, as columns."""
+    """Print chosen values of events or pairs of events as columns."""
     def __call__(
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # print the attributes column=NAME:EXPR of these events; the second -e ends pairs
         event: _Texts = ...,
-        # what the events of a pair have in common (default: the thread)
+        # match the events of a pair by this expression (default: by thread)
         key: _Text = ...,
-        # only events, or ends of pairs, whose field 'ret' is negative
+        # only failed system calls: events, or ends of pairs, with a negative field 'ret'
         failed: bool = ...,
         # only pairs that take at least this time: nanoseconds, or with a unit: 4ms
         than: _Time = ...,
@@ -1328,11 +1327,11 @@ class _softirqs:
         # events of one stage, separated by commas; repeat it for the next stage; attributes: key,
         # comm, role, untraced, alias
         event: _Texts = ...,
-        # relate events by this expression on their fields (default: by thread with -p, -t or a
+        # match events by this expression on their fields (default: by thread with -p, -t or a
         # command, otherwise by CPU)
         key: _Text = ...,
-        # what to report: delay (time between start and end, default), pair (numbers of pairs and
-        # of unpaired events), syscalls (system calls)
+        # the report: delay (time between start and end, default), pair (numbers of pairs and
+        # unpaired events), syscalls (system calls)
         impl: _Text = ...,
         # also count pairs that take longer
         than: _Time = ...,
@@ -1342,16 +1341,16 @@ class _softirqs:
         lower: _Time = ...,
         # write time and latency of each pair to FILE-START-END.lat, in ns
         heatmap: _Text = ...,
-        # print each pair (with --than or --lower: those beyond) and the events between: -TIME and
-        # +TIME add events before and after it; samecpu, samepid, sametid, samekey select;
-        # hide<TIME leaves out what follows sooner
+        # print each pair (with --than or --lower: those beyond the limit) and the events in
+        # between; -TIME and +TIME: also events before and after it; samecpu, samepid, sametid,
+        # samekey: only these; hide<TIME: omit events that follow within TIME
         detail: Union[_Text, bool] = ...,
         # a row for each key, or for each name of comm= of the starts
         perins: bool = ...,
-        # also show the distribution of all times as a histogram
+        # also show a histogram of all times
         hist: bool = ...,
-        # keys are the IDs of threads: -p, -t and a command select the keys, and events are those
-        # of the whole system
+        # keys are thread IDs: -p, -t and a command select keys, and events of the whole system
+        # are watched
         tasks: bool = ...,
         # events of the last stage also start pairs with the first
         cycle: bool = ...,
@@ -1366,18 +1365,18 @@ class _softirqs:
 softirqs: _softirqs
 
 class _split_lock:
-    """Atomic instructions across two cache lines, which stop all CPUs."""
+    """Atomic instructions that span two cache lines, which stall all CPUs."""
     def __call__(
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # sample every Nth split lock (default 1000)
         trigger: int = ...,
-        # also make about 100,000 split locks per second, which slows the machine down
+        # also cause about 100,000 split locks per second, which slows down the machine
         test: bool = ...,
-        # with stacks
+        # show stacks
         call_graph: bool = ...,
-        # counts of each CPU
+        # show the counts of each CPU
         perins: bool = ...,
-        # the event of split locks on a CPU that attar does not support
+        # the split lock event, for CPUs that attar does not know
         event: _Text = ...,
         exclude_host: bool = ..., exclude_user: bool = ..., exclude_kernel: bool = ...,
         user_callchain: bool = ..., kernel_callchain: bool = ..., unwind: _Text = ...,
@@ -1399,23 +1398,23 @@ class _sql:
     """Query events with SQL."""
     def __call__(
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
-        # events that are tables
+        # events to use as tables
         event: _Texts = ...,
-        # keep the stack of each event (implied by 'stack' in a query)
+        # store the stack of each event (implied by 'stack' in a query)
         call_graph: bool = ...,
-        # statements, separated by semicolons
+        # SQL statements, separated by semicolons
         query: _Text = ...,
-        # memory for events; the oldest ones are dropped
+        # memory for events; beyond that, the oldest are dropped
         window: _Size = ...,
         # interrupt queries after this time
         timeout: _Time = ...,
-        # also store the tables in a database file
+        # also write the tables to a database file
         output2: _Text = ...,
         # read queries from standard input; implied on a terminal without a query
         prompt: bool = ...,
-        # also show what the kernel filters and what SQLite does
+        # also show filters of the kernel and query plans of SQLite
         explain: bool = ...,
-        # compare the results with those of ordinary tables
+        # verify the results with ordinary tables
         verify: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
@@ -1428,7 +1427,7 @@ class _sql:
 sql: _sql
 
 class _stat:
-    """How often events happen, and ratios between them: IPC, GHz, miss rates."""
+    """Counts of events and their ratios: IPC, GHz, miss rates."""
     def __call__(
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # count these events, separated by commas; {a,b} is a group (default: a standard set); may
@@ -1457,14 +1456,14 @@ class _stat:
 stat: _stat
 
 class _statsnoop:
-    """Print each file whose status programs ask for."""
+    """Print each call that reads the status of a file."""
     def __call__(
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # print the attributes column=NAME:EXPR of these events; the second -e ends pairs
         event: _Texts = ...,
-        # what the events of a pair have in common (default: the thread)
+        # match the events of a pair by this expression (default: by thread)
         key: _Text = ...,
-        # only events, or ends of pairs, whose field 'ret' is negative
+        # only failed system calls: events, or ends of pairs, with a negative field 'ret'
         failed: bool = ...,
         # only pairs that take at least this time: nanoseconds, or with a unit: 4ms
         than: _Time = ...,
@@ -1484,7 +1483,7 @@ class _swapin:
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # count these events; attributes: key, comm, top-by, top-add, printkey, alias
         event: _Texts = ...,
-        # count by this expression on the fields (default: by thread)
+        # count by the value of this expression on the fields (default: by thread)
         key: _Text = ...,
         # count by name instead of key
         only_comm: bool = ...,
@@ -1499,17 +1498,17 @@ class _swapin:
 swapin: _swapin
 
 class _syscalls:
-    """Latency and errors of system calls."""
+    """Duration and errors of system calls."""
     def __call__(
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # events of one stage, separated by commas; repeat it for the next stage; attributes: key,
         # comm, role, untraced, alias
         event: _Texts = ...,
-        # relate events by this expression on their fields (default: by thread with -p, -t or a
+        # match events by this expression on their fields (default: by thread with -p, -t or a
         # command, otherwise by CPU)
         key: _Text = ...,
-        # what to report: delay (time between start and end, default), pair (numbers of pairs and
-        # of unpaired events), syscalls (system calls)
+        # the report: delay (time between start and end, default), pair (numbers of pairs and
+        # unpaired events), syscalls (system calls)
         impl: _Text = ...,
         # also count pairs that take longer
         than: _Time = ...,
@@ -1519,16 +1518,16 @@ class _syscalls:
         lower: _Time = ...,
         # write time and latency of each pair to FILE-START-END.lat, in ns
         heatmap: _Text = ...,
-        # print each pair (with --than or --lower: those beyond) and the events between: -TIME and
-        # +TIME add events before and after it; samecpu, samepid, sametid, samekey select;
-        # hide<TIME leaves out what follows sooner
+        # print each pair (with --than or --lower: those beyond the limit) and the events in
+        # between; -TIME and +TIME: also events before and after it; samecpu, samepid, sametid,
+        # samekey: only these; hide<TIME: omit events that follow within TIME
         detail: Union[_Text, bool] = ...,
         # a row for each key, or for each name of comm= of the starts
         perins: bool = ...,
-        # also show the distribution of all times as a histogram
+        # also show a histogram of all times
         hist: bool = ...,
-        # keys are the IDs of threads: -p, -t and a command select the keys, and events are those
-        # of the whole system
+        # keys are thread IDs: -p, -t and a command select keys, and events of the whole system
+        # are watched
         tasks: bool = ...,
         # events of the last stage also start pairs with the first
         cycle: bool = ...,
@@ -1548,7 +1547,7 @@ class _syscount:
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # count these events; attributes: key, comm, top-by, top-add, printkey, alias
         event: _Texts = ...,
-        # count by this expression on the fields (default: by thread)
+        # count by the value of this expression on the fields (default: by thread)
         key: _Text = ...,
         # count by name instead of key
         only_comm: bool = ...,
@@ -1563,26 +1562,26 @@ class _syscount:
 syscount: _syscount
 
 class _task_state:
-    """Time of tasks running, waiting for a CPU, and sleeping."""
+    """Time that tasks run, wait for a CPU, and sleep."""
     def __call__(
         self, *, command: _Command = ..., stacks: bool = ...,
-        # only sleeping (S)
+        # only interruptible sleeps (S)
         interruptible: bool = ...,
-        # only uninterruptible (D)
+        # only uninterruptible sleeps (D)
         uninterruptible: bool = ...,
-        # all but sleeping (S)
+        # all states except interruptible sleeps (S)
         no_interruptible: bool = ...,
-        # by thread
+        # show each thread
         perins: bool = ...,
-        # by process
+        # show each process
         per_process: bool = ...,
-        # by name
+        # show each name
         per_comm: bool = ...,
         # only threads with these names, separated by commas; * and ? match
         filter: _Texts = ...,
-        # print each segment that is longer: nanoseconds, or with a unit: 4ms
+        # print longer segments: nanoseconds, or with a unit: 4ms
         than: _Time = ...,
-        # time not running by the stack at which the task was switched out
+        # show time not running by the stack at which the task was switched out
         call_graph: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
@@ -1595,14 +1594,14 @@ class _task_state:
 task_state: _task_state
 
 class _tcpconnect:
-    """Print each TCP connection that programs open."""
+    """Print each outgoing TCP connection."""
     def __call__(
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # print the attributes column=NAME:EXPR of these events; the second -e ends pairs
         event: _Texts = ...,
-        # what the events of a pair have in common (default: the thread)
+        # match the events of a pair by this expression (default: by thread)
         key: _Text = ...,
-        # only events, or ends of pairs, whose field 'ret' is negative
+        # only failed system calls: events, or ends of pairs, with a negative field 'ret'
         failed: bool = ...,
         # only pairs that take at least this time: nanoseconds, or with a unit: 4ms
         than: _Time = ...,
@@ -1622,9 +1621,9 @@ class _tcplife:
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # print the attributes column=NAME:EXPR of these events; the second -e ends pairs
         event: _Texts = ...,
-        # what the events of a pair have in common (default: the thread)
+        # match the events of a pair by this expression (default: by thread)
         key: _Text = ...,
-        # only events, or ends of pairs, whose field 'ret' is negative
+        # only failed system calls: events, or ends of pairs, with a negative field 'ret'
         failed: bool = ...,
         # only pairs that take at least this time: nanoseconds, or with a unit: 4ms
         than: _Time = ...,
@@ -1644,9 +1643,9 @@ class _tcpretrans:
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # print the attributes column=NAME:EXPR of these events; the second -e ends pairs
         event: _Texts = ...,
-        # what the events of a pair have in common (default: the thread)
+        # match the events of a pair by this expression (default: by thread)
         key: _Text = ...,
-        # only events, or ends of pairs, whose field 'ret' is negative
+        # only failed system calls: events, or ends of pairs, with a negative field 'ret'
         failed: bool = ...,
         # only pairs that take at least this time: nanoseconds, or with a unit: 4ms
         than: _Time = ...,
@@ -1664,7 +1663,7 @@ class _tlbstat:
     """Hits and misses of each CPU's data TLB."""
     def __call__(
         self, *, command: _Command = ..., stacks: bool = ...,
-        # count only while guests of KVM run
+        # count only while KVM guests run
         exclude_host: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
@@ -1680,7 +1679,7 @@ class _top:
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # count these events; attributes: key, comm, top-by, top-add, printkey, alias
         event: _Texts = ...,
-        # count by this expression on the fields (default: by thread)
+        # count by the value of this expression on the fields (default: by thread)
         key: _Text = ...,
         # count by name instead of key
         only_comm: bool = ...,
@@ -1695,7 +1694,7 @@ class _top:
 top: _top
 
 class _trace:
-    """Print events as they occur, in order of time, with their fields."""
+    """Print events with their fields as they occur, in time order."""
     def __call__(
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # events to print, separated by commas, * and ? match; may be repeated:
@@ -1704,10 +1703,10 @@ class _trace:
         event: _Texts = ...,
         # print the stack of each event
         call_graph: bool = ...,
-        # flight recorder: print only the newest events that the ring buffers (-m) hold, at the
-        # end and on SIGUSR1
+        # flight recorder: print the newest events in the ring buffers (-m) at the end and on
+        # SIGUSR1
         overwrite: bool = ...,
-        # flight recorder: print them when an event passes this filter on its fields, and on
+        # flight recorder: print the newest events when an event passes this filter, and on
         # SIGUSR1
         dump_when: _Text = ...,
         exclude_user: bool = ..., exclude_kernel: bool = ..., user_callchain: bool = ...,
@@ -1726,10 +1725,10 @@ class _trace:
 trace: _trace
 
 class _wall:
-    """What threads do all the time: running, waiting for a CPU, blocked, idle."""
+    """What threads do, on and off the CPU: running, waiting for a CPU, blocked, idle."""
     def __call__(
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
-        # show on a time line what woke up each thread, and its stack (default)
+        # show wakers and their stacks on time lines (default)
         waker: bool = ...,
         freq: int = ..., event: _Texts = ..., exclude_user: bool = ..., exclude_kernel: bool = ...,
         user_callchain: bool = ..., kernel_callchain: bool = ..., unwind: _Text = ...,
@@ -1748,15 +1747,15 @@ class _wall:
 wall: _wall
 
 class _watchdog:
-    """Predict soft and hard lockups before the kernel reports them."""
+    """Report CPUs that are about to lock up, before the kernel does."""
     def __call__(
         self, *, command: _Command = ..., stacks: bool = ...,
         # check each CPU this many times per second (default 10)
         freq: int = ...,
-        # report CPUs that are stuck for longer: nanoseconds, or with a unit (default half of the
-        # kernel's limits)
+        # report CPUs that are stuck longer than this: nanoseconds, or with a unit (default half
+        # of the kernel's limits)
         than: _Time = ...,
-        # with the stacks of soft lockups
+        # show the stacks of soft lockups
         call_graph: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,

@@ -207,7 +207,7 @@ def test_reload(agent):
     before = a.pids()
     a.config.write_text(EMPTY + '[other]\nrun = sat\n')
     a.process.send_signal(signal.SIGHUP)
-    a.wait_log('invalid, the old one stays in effect:  .*agent.conf:4: run: .*sat')
+    a.wait_log('invalid, the old one stays in effect: .*agent.conf:4: run: .*sat')
     assert a.pids() == before
     a.config.write_text(EMPTY + '[third]\nrun = stat -e page-faults -i 100ms\n')
     a.process.send_signal(signal.SIGHUP)

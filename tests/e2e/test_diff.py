@@ -57,7 +57,7 @@ def test_shares(tmp_path):
                         rel_tol=1e-6)
     count = {row['symbol']: row for row in found['functions: samples']}['light']
     assert math.isclose(count['change'], 100 * (260 - 300) / 300)
-    assert remarks[2] == 'significant changes, with a confidence of at least 99%:  0'
+    assert remarks[2] == 'significant changes, with a confidence of at least 99%: 0'
 
 
 @pytest.mark.quick
@@ -224,7 +224,7 @@ def test_rates_are_not_judged_as_counts(tmp_path):
     assert [row['confidence'] for row in found['counts: ratio']] == [None] * 3
     confidence = {row['event']: row['confidence'] for row in found['counts: value']}
     assert confidence['page-faults'] == 0 and confidence['calls'] > 99.9
-    assert 'significant changes, with a confidence of at least 99%:  1' in remarks
+    assert 'significant changes, with a confidence of at least 99%: 1' in remarks
 
 
 @pytest.mark.parametrize('kind', ['reports', 'recording'])

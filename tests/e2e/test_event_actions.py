@@ -276,7 +276,7 @@ def test_timers_of_each_cpu(root):
     assert 0 < len(found) <= 101 * os.cpu_count()
     done = run('trace', '-e', 'hrtimer/--period 10ms/', '--', 'true')
     assert done.returncode == 2
-    assert 'hrtimer watches CPUs, not tasks:  add --all-cpus' in done.stderr
+    assert 'hrtimer watches CPUs, not tasks: add --all-cpus' in done.stderr
 
 
 # ---- exec= ----

@@ -127,4 +127,4 @@ def test_keys_that_are_no_threads():
     ended = run('multi-trace', '--tasks', '-p', os.getpid(), '-e', 'sched:sched_wakeup//key=comm/',
                 '-e', 'sched:sched_switch//key=next_comm/')
     assert ended.returncode == 2
-    assert "--tasks: the key of 'sched:sched_wakeup' is not the ID of a thread" in ended.stderr
+    assert "--tasks: the key of 'sched:sched_wakeup' is not a thread ID" in ended.stderr

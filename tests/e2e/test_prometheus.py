@@ -240,7 +240,7 @@ def test_tls(root, listening, tmp_path):
 
 @pytest.mark.parametrize('words, status, sentence', [
     (['--listen', '0'], 2,
-     '--listen requires intervals:  add -i TIME, for example -i 10s'),
+     '--listen requires intervals: add -i TIME, for example -i 10s'),
     (['-i', '1s', '--listen', 'http'], 2,
      "--listen: 'http' is not PORT, ADDRESS:PORT or [ADDRESS]:PORT"),
     (['-i', '1s', '--listen', '127.0.0.1:99999'], 2,

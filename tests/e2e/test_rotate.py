@@ -102,16 +102,16 @@ def test_a_full_disk_leaves_no_empty_files(root, tmp_path):
 @pytest.mark.parametrize('words, message', [
     (['-o', 'x-%H.json', '-o', 'x-%H.json', '--rotate-every', '1h', '-i', '1s'],
      "'x-%H.json' is specified by two options"),
-    (['--rotate-every', '1h', '-i', '1s'], 'is for files: add -o'),
+    (['--rotate-every', '1h', '-i', '1s'], 'requires files: add -o'),
     (['-o', 'x.json', '--rotate-every', '1h', '-i', '1s'], 'has the same name for the next file'),
     (['-o', 'x-%Y.json', '--rotate-every', '1h', '-i', '1s'],
      'has the same name for the next file'),
-    (['-o', 'x-%q.json', '--rotate-every', '1h', '-i', '1s'], 'names have %Y'),
+    (['-o', 'x-%q.json', '--rotate-every', '1h', '-i', '1s'], 'names can contain %Y'),
     (['-o', 'x-%', '--rotate-every', '1h', '-i', '1s'], "unknown extension in 'x-%'"),
     (['-o', '%H/x.json', '--rotate-every', '1h', '-i', '1s'], 'only the file name'),
     (['-o', 'x-%H.html', '--rotate-every', '1h', '-i', '1s'], 'use the same time for -i'),
     (['-o', 'x-%H.json', '--rotate-every', '1h'], 'add -i'),
-    (['-o', 'x-%H.json', '--rotate-keep', '1M', '-i', '1s'], '--rotate-keep is for --rotate-every'),
+    (['-o', 'x-%H.json', '--rotate-keep', '1M', '-i', '1s'], '--rotate-keep requires --rotate-every'),
 ])
 def test_refusals(tmp_path, words, message):
     done = run('stat', '-d', '100ms', *words, cwd=tmp_path)

@@ -308,7 +308,7 @@ def test_process():
 
 @pytest.mark.quick
 @pytest.mark.parametrize('args,said', [
-    ((), 'symbols requires a file or -p:  '),
+    ((), 'symbols requires a file or -p: '),
     (('/nonexistent', '1'), 'cannot open /nonexistent'),
     (('/dev/null', '1'), 'is not an ELF file'),
     ((SOURCE, '1'), 'is not an ELF file'),

@@ -70,7 +70,7 @@ MISTAKES = [
     (['profile', '-g=3'], USAGE, r"attar: no such option -=: 'attar profile -h' lists them"),
     (['profile', '--print-samples=fp'], USAGE, r'attar: --print-samples takes no value'),
     (['profile', '-o', 'x.pdf', '-d', '1'], USAGE,
-     r"attar: --output: unknown extension in 'x.pdf':  use \.txt, \.json, "
+     r"attar: --output: unknown extension in 'x.pdf': use \.txt, \.json, "
      r"\.csv, \.folded, \.html, \.pb\.gz, \.speedscope\.json, \.json\.gz, "
      r"\.trace\.json, \.db, \.prom, \.om or an address, clickhouse://HOST/DATABASE"),
     (['profile', '--format', 'jsn', '-d', '1'], USAGE,
