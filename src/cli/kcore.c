@@ -39,7 +39,7 @@ static int take_word(struct kcore *k, const char *word)
 	if (parse_u64(word, &k->n) < 0 || !k->n || k->n > VALUES_MAX) {
 		attar_error_clear();
 		return attar_fail(-EINVAL, "the number of values must be 1 to %d, not '%s'",
-			CLIP(word), VALUES_MAX);
+			VALUES_MAX, CLIP(word));
 	}
 	return 0;
 }

@@ -111,7 +111,8 @@ def test_a_full_disk_leaves_no_empty_files(root, tmp_path):
     (['-o', '%H/x.json', '--rotate-every', '1h', '-i', '1s'], 'only the file name'),
     (['-o', 'x-%H.html', '--rotate-every', '1h', '-i', '1s'], 'use the same time for -i'),
     (['-o', 'x-%H.json', '--rotate-every', '1h'], 'add -i'),
-    (['-o', 'x-%H.json', '--rotate-keep', '1M', '-i', '1s'], '--rotate-keep requires --rotate-every'),
+    (['-o', 'x-%H.json', '--rotate-keep', '1M', '-i', '1s'],
+     '--rotate-keep requires --rotate-every'),
 ])
 def test_refusals(tmp_path, words, message):
     done = run('stat', '-d', '100ms', *words, cwd=tmp_path)
