@@ -103,7 +103,8 @@ struct attar_sample {
 	uint32_t stack_size; /* bytes actually copied by the kernel (dyn_size) */
 	uint32_t aux_size;
 	/* Number of undecoded bytes at the end of the record, after registers of an unknown ABI. */
-	uint32_t rest_size;
+	uint16_t rest_size;
+	bool branch_calls; /* the branches are a call stack: PERF_SAMPLE_BRANCH_CALL_STACK */
 	const struct perf_branch_entry *branches;
 	const uint64_t *branch_counters; /* branch_nr entries, or NULL */
 	const void *stack;

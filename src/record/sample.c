@@ -79,6 +79,7 @@ static int take_branches(struct state *s)
 		return record_bad(s->header, "the counters of %llu branches do not fit",
 			(unsigned long long)*nr);
 	s->sample->branch_nr = (uint32_t)*nr;
+	s->sample->branch_calls = type & PERF_SAMPLE_BRANCH_CALL_STACK;
 	s->sample->branches = (const struct perf_branch_entry *)entries;
 	s->sample->branch_counters = (const uint64_t *)counters;
 	return 0;
@@ -241,7 +242,7 @@ static int take_any(struct state *s)
 	if (rc == 0)
 		rc = type & PERF_SAMPLE_BRANCH_STACK ? take_branches_and_tail(s) : take_tail(s);
 	if (s->cut)
-		s->sample->rest_size = (uint32_t)(record_left(&s->c) * sizeof(*s->c.at));
+		s->sample->rest_size = (uint16_t)(record_left(&s->c) * sizeof(*s->c.at));
 	return rc;
 }
 

@@ -77,10 +77,12 @@ int run_open_source(struct attar_run *run, struct source *s)
 	r = s->timer ? timer_open(run, s, &attr)
 		     : counter_open_on(run->target, run_only_cpus(source_spec(s)), &attr, s->name,
 			       ATTAR_COUNTER_DEGRADE, &s->counter);
-	if (r == -EOPNOTSUPP && s->is_fallback_allowed) {
+	if (r == -EOPNOTSUPP && s->is_fallback_allowed && !run->user_stacks.by_lbr) {
 		fall_back_to_clock(s);
 		return run_open_source(run, s);
 	}
+	if (r < 0)
+		r = user_stacks_refused(run, s->name, r);
 	if (r == 0)
 		r = set_filter(s);
 	if (r == 0)

@@ -14,16 +14,9 @@ static int bad_method(const char *text)
 {
 	return attar_fail(-EINVAL,
 		"--unwind %s: the methods are fp (frame pointers), dwarf (call frame information), "
-		"dwarf,BYTES with the bytes of stack to copy, a multiple of 8 up to %d, and auto",
+		"dwarf,BYTES with the bytes of stack to copy, a multiple of 8 up to %d, lbr (last "
+		"branch records), and auto",
 		CLIP(text), ATTAR_UNWIND_STACK_MAX);
-}
-
-static int refuse_lbr(void)
-{
-	return attar_fail(-EOPNOTSUPP,
-		"--unwind lbr: attar takes no stacks from the last branch records of a CPU, which "
-		"hold 8 to 32 callers and exist on Intel's only" ATTAR_FIX
-		"use dwarf, which has all callers");
 }
 
 static int parse_bytes(const char *text, const char *digits, uint32_t *ret_bytes)
@@ -61,8 +54,10 @@ int user_stacks_prepare(struct attar_run *run)
 		return 0;
 	if (!strcmp(text, "auto"))
 		return prepare_auto(&run->user_stacks);
-	if (!strcmp(text, "lbr"))
-		return refuse_lbr();
+	if (!strcmp(text, "lbr")) {
+		run->user_stacks.by_lbr = true;
+		return 0;
+	}
 	if (!user_stacks_is_method(text))
 		return bad_method(text);
 	run->user_stacks.by_cfi = true;
@@ -82,12 +77,52 @@ void user_stacks_show(struct attar_run *run)
 	symbols->show_lines = run->opts.lines;
 }
 
+/* The kernel's call chain stays: it has the innermost address, and the part of the kernel. */
+static int set_lbr(struct perf_event_attr *attr)
+{
+	if (attr->exclude_user)
+		return 0;
+	attr->sample_type |= PERF_SAMPLE_BRANCH_STACK;
+	attr->branch_sample_type = PERF_SAMPLE_BRANCH_USER | PERF_SAMPLE_BRANCH_CALL_STACK |
+				   PERF_SAMPLE_BRANCH_NO_FLAGS | PERF_SAMPLE_BRANCH_NO_CYCLES;
+	return 0;
+}
+
 int user_stacks_set_attr(const struct attar_run *run, struct perf_event_attr *attr)
 {
-	if (!run->user_stacks.by_cfi || !(attr->sample_type & PERF_SAMPLE_CALLCHAIN) ||
-		attr->exclude_callchain_user)
+	if (!(attr->sample_type & PERF_SAMPLE_CALLCHAIN) || attr->exclude_callchain_user)
 		return 0;
-	return attar_unwind_attr(attr, run->user_stacks.bytes);
+	if (run->user_stacks.by_lbr)
+		return set_lbr(attr);
+	return run->user_stacks.by_cfi ? attar_unwind_attr(attr, run->user_stacks.bytes) : 0;
+}
+
+int user_stacks_refused(const struct attar_run *run, const char *event, int error)
+{
+	if (!run->user_stacks.by_lbr || error != -EOPNOTSUPP)
+		return error;
+	return attar_fail(error,
+		"'%s' has no stacks from last branch records (--unwind lbr): hardware events of "
+		"Intel's CPUs since Haswell have them, in few virtual machines, software events "
+		"and tracepoints have none" ATTAR_FIX "use --unwind dwarf",
+		CLIP(event));
+}
+
+/* CPUs have 8, 16 or 32 records: any other number of callers is that of the stack. */
+static void remark_branches(const struct branch_stacks *stacks, struct attar_report *report)
+{
+	if (!stacks->n)
+		return;
+	if (stacks->most == 8 || stacks->most == 16 || stacks->most == 32)
+		attar_report_remark(report,
+			"user stacks from last branch records: %llu, of which %llu have %u "
+			"callers: if the CPU has no more records, outer callers are missing",
+			(unsigned long long)stacks->n, (unsigned long long)stacks->n_most,
+			stacks->most);
+	else
+		attar_report_remark(report,
+			"user stacks from last branch records: %llu, with up to %u callers",
+			(unsigned long long)stacks->n, stacks->most);
 }
 
 void user_stacks_remark(const struct attar_run *run, struct attar_report *report)
@@ -95,6 +130,7 @@ void user_stacks_remark(const struct attar_run *run, struct attar_report *report
 	struct attar_unwind_stats stats;
 	const struct attar_symbols *symbols = attar_run_symbols((struct attar_run *)run);
 
+	remark_branches(&symbols->branch_stacks, report);
 	attar_unwind_get_stats(symbols, &stats);
 	if (run->user_stacks.is_auto)
 		attar_report_remark(report,

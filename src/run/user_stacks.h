@@ -8,6 +8,7 @@
 struct run_user_stacks {
 	bool by_cfi;    /* --unwind dwarf, or auto where it is supported */
 	bool is_auto;   /* --unwind auto */
+	bool by_lbr;    /* --unwind lbr */
 	uint32_t bytes; /* of the stack to copy; 0: the default */
 };
 
@@ -17,11 +18,17 @@ void user_stacks_show(struct attar_run *run);
 /* Whether a word is a METHOD of --unwind, so that it may follow --call-graph as a separate word. */
 bool user_stacks_is_method(const char *word);
 
-/* Reads --unwind. Returns 0, -EINVAL or -EOPNOTSUPP. Call it before anything is opened. */
+/* Reads --unwind. Returns 0 or -EINVAL. Call it before anything is opened. */
 int user_stacks_prepare(struct attar_run *run);
 
 /* Changes the attributes of an event with stacks accordingly. Returns 0 or -EOPNOTSUPP. */
 int user_stacks_set_attr(const struct attar_run *run, struct perf_event_attr *attr);
+
+/*
+ * After an event could not be opened: the error, with the reason if it is that the machine has no
+ * last branch records.
+ */
+int user_stacks_refused(const struct attar_run *run, const char *event, int error);
 
 /* Adds remarks about incomplete stacks. */
 void user_stacks_remark(const struct attar_run *run, struct attar_report *report);

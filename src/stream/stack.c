@@ -3,6 +3,7 @@
 #include "attar/unwind.h"
 #include "stream/procs.h"
 #include "symbol/address_space.h"
+#include "symbol/symbols.h"
 
 static struct attar_address_space *space_of(const struct attar_thread *thread)
 {
@@ -38,30 +39,72 @@ static size_t unwind(const struct attar_event *ev, attar_location *locations, si
 	return n + attar_unwind(space_of(ev->thread), &input, locations + n, max - n, NULL);
 }
 
+static bool is_code(attar_location location)
+{
+	return attar_location_dso(location) != ATTAR_DSO_UNKNOWN;
+}
+
+static void count_branches(struct branch_stacks *stacks, uint32_t callers)
+{
+	if (callers > stacks->most) {
+		stacks->most = callers;
+		stacks->n_most = 0;
+	}
+	stacks->n_most += callers == stacks->most;
+	stacks->n++;
+}
+
+/*
+ * The user part from a call stack of last branch records, after n locations of the kernel part:
+ * the address in user code, 0 if the call chain has none, then the call of each open function.
+ */
+static size_t add_branches(
+	const struct attar_event *ev, uint64_t ip, attar_location *locations, size_t n, size_t max)
+{
+	const struct attar_sample *s = &ev->record->sample;
+	struct attar_address_space *space = space_of(ev->thread);
+	uint32_t callers = 0;
+
+	if (n < max) /* without an address, the newest call tells the function */
+		locations[n++] = address_space_locate(space, ip ?: s->branches[0].to);
+	for (; callers < s->branch_nr && n < max; callers++, n++) {
+		locations[n] = address_space_locate(space, s->branches[callers].from);
+		if (!is_code(locations[n]))
+			break;
+	}
+	count_branches(&space->symbols->branch_stacks, callers);
+	return n;
+}
+
 size_t attar_event_stack(const struct attar_event *ev, attar_location *locations, size_t max)
 {
 	const struct attar_sample *s = &ev->record->sample;
+	bool by_branches = s->branch_calls && s->branch_nr;
+	bool is_user_apart = by_branches || (s->regs_user.nr && s->stack);
 	struct attar_callchain chain;
 	bool has_user = false;
-	uint64_t ip;
+	uint64_t ip, user_ip = 0;
 	size_t n = 0;
 
 	attar_callchain_init(&chain, s->callchain, s->callchain_nr, ev->record->misc);
 	while (n < max && attar_callchain_next(&chain, &ip)) {
 		has_user |= chain.context != ATTAR_CONTEXT_KERNEL;
-		if (has_user && s->regs_user.nr && s->stack)
+		if (has_user && is_user_apart) {
+			user_ip = ip;
 			break;
+		}
 		/* A return address is after the call, which may be the end of its function. */
 		if (n && chain.context == ATTAR_CONTEXT_KERNEL)
 			ip--;
 		locations[n] = locate(ev, chain.context, ip);
-		if (n && chain.context != ATTAR_CONTEXT_KERNEL &&
-			attar_location_dso(locations[n]) == ATTAR_DSO_UNKNOWN)
+		if (n && chain.context != ATTAR_CONTEXT_KERNEL && !is_code(locations[n]))
 			break;
 		n++;
 	}
 	/* registers alone are those of the innermost function */
-	if (s->regs_user.nr && (s->stack || !has_user) && n < max)
+	if (by_branches)
+		n = add_branches(ev, user_ip, locations, n, max);
+	else if (s->regs_user.nr && (s->stack || !has_user) && n < max)
 		n = unwind(ev, locations, n, max);
 	/* an event from shared memory has no address */
 	if (!n && max && (s->ip || ev->record->cpu != UINT32_MAX))

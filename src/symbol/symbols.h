@@ -17,6 +17,13 @@
 /* Rules for addresses that stacks go through often. */
 struct unwind_cache;
 
+/* Stacks from last branch records. */
+struct branch_stacks {
+	uint64_t n;
+	uint64_t n_most; /* with the most callers */
+	uint32_t most;   /* callers of one stack */
+};
+
 struct attar_symbols {
 	struct kernel kernel;
 	struct vmlinux vmlinux;
@@ -40,6 +47,7 @@ struct attar_symbols {
 	bool show_inlined, show_lines;     /* in stacks of reports */
 	struct stored *stored;             /* names of a recording; NULL: none */
 	struct unwind_cache *unwind_cache; /* memory of the unwinder, freed with the cache; NULL */
+	struct branch_stacks branch_stacks;
 };
 
 /*

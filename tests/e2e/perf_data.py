@@ -6,8 +6,11 @@ MAGIC = 0x32454c4946524550 # PERFILE2
 RECORD_MMAP, RECORD_LOST, RECORD_COMM, RECORD_EXIT, RECORD_FORK, RECORD_SAMPLE = 1, 2, 3, 4, 7, 9
 RECORD_LOST_SAMPLES, RECORD_ATTR, RECORD_FINISHED_ROUND = 13, 64, 68
 SAMPLE_TYPE = 0x1 | 0x2 | 0x4 | 0x40 | 0x80 | 0x100 # IP, TID, TIME, ID, CPU, PERIOD
+SAMPLE_CALLCHAIN, SAMPLE_BRANCHES = 0x20, 0x800
 FREQ, SAMPLE_ID_ALL = 1 << 10, 1 << 18
+HARDWARE, CYCLES = 0, 0
 SOFTWARE, CPU_CLOCK, PAGE_FAULTS, SWITCHES = 1, 0, 2, 3
+BRANCH_HW_INDEX = 1 << 17
 
 
 class Recording:
@@ -25,13 +28,14 @@ class Recording:
     def record(self, kind, body, misc=2):
         self.bytes += self.pack('IHH', kind, misc, 8 + len(body)) + body
 
-    def attr(self, config, number, *, freq=0):
+    def attr(self, config, number, *, freq=0, kind=SOFTWARE, fields=SAMPLE_TYPE, branches=0):
         """freq: the samples per second, for which the kernel varies the period."""
         # big-endian machines also number the bits of a bit-field from the other end
         flags = (SAMPLE_ID_ALL | (FREQ if freq else 0)).to_bytes(8, 'little')
         if self.order == '>':
             flags = bytes(int(f'{b:08b}'[::-1], 2) for b in flags)
-        body = self.pack('IIQQQQ', SOFTWARE, 112, config, freq or 1, SAMPLE_TYPE, 0) + flags
+        body = self.pack('IIQQQQ', kind, 112, config, freq or 1, fields, 0) + flags
+        body += self.pack('QQQQ', 0, 0, 0, branches)
         body = body.ljust(112, b'\0')
         self.record(RECORD_ATTR, body + self.pack('Q', number), 0)
 
@@ -39,9 +43,15 @@ class Recording:
         return self.pack('IIQQII', pid, tid, time, number, cpu, 0)
 
     def sample(self, time, *, pid=100, tid=100, cpu=0, number=7, ip=0x401000,
-               period=1):
-        self.record(RECORD_SAMPLE, self.pack('QIIQQIIQ', ip, pid, tid, time, number, cpu, 0,
-                                             period))
+               period=1, chain=None, branches=None, hw_index=0):
+        """chain: with SAMPLE_CALLCHAIN; branches: (from, to) of each, with BRANCH_HW_INDEX."""
+        body = self.pack('QIIQQIIQ', ip, pid, tid, time, number, cpu, 0, period)
+        if chain is not None:
+            body += self.pack(f'{1 + len(chain)}Q', len(chain), *chain)
+        if branches is not None:
+            body += self.pack('QQ', len(branches), hw_index)
+            body += b''.join(self.pack('QQQ', *branch, 0) for branch in branches)
+        self.record(RECORD_SAMPLE, body)
 
     @staticmethod
     def text(value):

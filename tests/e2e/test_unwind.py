@@ -124,13 +124,6 @@ def test_spellings_of_dwarf(tmp_path, spelling):
     check(folded(out))
 
 
-@pytest.mark.parametrize('profiler', ['profile', 'record', 'trace', 'page-faults', 'hrtimer'])
-def test_lbr_is_refused(profiler):
-    ended = run(profiler, '--call-graph', 'lbr', '-d', '1ms')
-    assert ended.returncode == 4
-    assert 'attar takes no stacks from the last branch records' in ended.stderr
-
-
 @pytest.mark.parametrize('method', ['dwarf,', 'dwarf,12', 'dwarf,65536', 'dwarf,x'])
 def test_unknown_methods(method):
     ended = run('profile', '-g', '--unwind', method, '-d', '1ms')

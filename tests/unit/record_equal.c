@@ -61,6 +61,7 @@ static void same_sample(
 	SAME_BYTES(raw, want->raw_size);
 	SAME(rest_size);
 	SAME(branch_nr);
+	SAME(branch_calls);
 	SAME(branch_hw_idx);
 	SAME_BYTES(branches, want->branch_nr * sizeof(*want->branches));
 	assert_int_equal(got->branch_counters != NULL, want->branch_counters != NULL);

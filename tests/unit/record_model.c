@@ -81,6 +81,7 @@ static void fill_branches(struct model *m, struct attar_sample *s)
 
 	s->branch_nr = (uint32_t)model_below(m, 5);
 	s->branches = (struct perf_branch_entry *)words(m, s->branch_nr * 3);
+	s->branch_calls = type & PERF_SAMPLE_BRANCH_CALL_STACK;
 	m->without_hw_idx = s->branch_nr == 0 && model_below(m, 2);
 	if ((type & PERF_SAMPLE_BRANCH_HW_INDEX) && !m->without_hw_idx)
 		s->branch_hw_idx = model_next(m);
@@ -272,7 +273,8 @@ void model_attr(uint64_t seed, uint64_t sample_type, struct perf_event_attr *ret
 	*ret_attr = (struct perf_event_attr){
 		.sample_type = sample_type,
 		.read_format = model_below(&m, 32),
-		.branch_sample_type = PERF_SAMPLE_BRANCH_ANY |
+		.branch_sample_type = (model_below(&m, 2) ? PERF_SAMPLE_BRANCH_CALL_STACK
+							  : PERF_SAMPLE_BRANCH_ANY) |
 				      (model_below(&m, 2) ? PERF_SAMPLE_BRANCH_HW_INDEX : 0) |
 				      (model_below(&m, 2) ? PERF_SAMPLE_BRANCH_COUNTERS_ : 0),
 		.sample_regs_user = model_next(&m) & model_next(&m),
