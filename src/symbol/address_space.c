@@ -5,6 +5,8 @@
 #include "symbol/maps.h"
 #include "symbol/symbols.h"
 
+enum { HUGE_PAGE = 2 << 20 }; /* bytes */
+
 struct attar_address_space *attar_address_space_new(struct attar_symbols *symbols, pid_t pid)
 {
 	CHECK_ARG_OR(symbols, "symbols", NULL);
@@ -282,6 +284,54 @@ static uint16_t special_dso(struct attar_address_space *space, const struct atta
 	return dsos_intern(&space->symbols->dsos, &key);
 }
 
+/* ---- code in huge pages ---- */
+
+/*
+ * Programs copy their code to huge pages (node --use-largepages): anonymous memory replaces whole
+ * huge pages of a mapping, and still has the code of its file.
+ */
+static bool replaces_code(const struct attar_address_space *space, const struct range *new)
+{
+	size_t i = first_after(space->ranges, new->start);
+	const struct range *old;
+
+	if (!space->ranges || i == space->ranges->n || new->start % HUGE_PAGE ||
+		new->len % HUGE_PAGE)
+		return false;
+	old = &space->ranges->at[i];
+	return old->start <= new->start &&last_of(old) >= last_of(new) &&
+	       !old->memfd &&dsos_get(&space->symbols->dsos, old->dso)->key.kind ==
+		       ATTAR_DSO_IS_FILE;
+}
+
+static bool continues(const struct range *a, const struct range *b)
+{
+	return a->start + a->len == b->start;
+}
+
+/* The same in /proc/PID/maps: anonymous memory in a hole of a file's mapping, which begins again at
+ * start. */
+static void fill_hole(struct attar_address_space *space, uint64_t start)
+{
+	size_t i = first_after(space->ranges, start);
+	struct range *before, *hole, *after;
+
+	if (i < 2 || !space->jit)
+		return;
+	after = &space->ranges->at[i];
+	hole = after - 1;
+	before = after - 2;
+	if (hole->dso != space->jit || before->dso != after->dso || !continues(before, hole) ||
+		!continues(hole, after) ||
+		before->start - before->pgoff != after->start - after->pgoff)
+		return;
+	dsos_ref(&space->symbols->dsos, before->dso);
+	dsos_unref(&space->symbols->dsos, hole->dso);
+	hole->dso = before->dso;
+	hole->pgoff = before->pgoff + before->len;
+	hole->settled = hole->memfd = false;
+}
+
 int attar_address_space_map(struct attar_address_space *space, const struct attar_mapping *mapping)
 {
 	CHECK_ARG(space, "space");
@@ -298,6 +348,8 @@ int attar_address_space_map(struct attar_address_space *space, const struct atta
 	if (jitdump_is_path(path))
 		set_jitdump(space, path);
 	if (is_anonymous(path)) {
+		if (replaces_code(space, &range))
+			return 0;
 		range.dso = jit_dso(space);
 		range.pgoff = range.start;
 		range.memfd = starts_with(path, "/memfd:");
@@ -310,6 +362,8 @@ int attar_address_space_map(struct attar_address_space *space, const struct atta
 	dsos_ref(&space->symbols->dsos, range.dso);
 	r = insert(space, &range);
 	dsos_unref(&space->symbols->dsos, range.dso);
+	if (r == 0)
+		fill_hole(space, range.start);
 	return r;
 }
 

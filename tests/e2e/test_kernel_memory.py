@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """attar kcore on a dump with known contents; attar misc with a known BPF program and mappings."""
 import csv
-import ctypes
 import json
 import os
 import signal
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import bpf_program
 from command import ATTAR, run
 from scripts import wait_until_running
 
@@ -93,17 +93,6 @@ def test_a_kernel_without_kcore():
     assert '/proc/kcore does not exist: the kernel lacks' in ended.stderr
 
 
-def load_bpf_program():
-    """Load "return 0" as a socket filter; return its descriptor, or the negative errno."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    code = ctypes.create_string_buffer(struct.pack('<QQ', 0xb7, 0x95))
-    text = ctypes.create_string_buffer(b'GPL')
-    attr = struct.pack('<IIQQIIQII16s', 1, 2, ctypes.addressof(code), ctypes.addressof(text), 0, 0,
-                       0, 0, 0, b'attar_test')
-    fd = libc.syscall({'x86_64': 321, 'aarch64': 280}[os.uname().machine], 5, attr, len(attr))
-    return fd if fd >= 0 else -ctypes.get_errno()
-
-
 def misc(action, *args):
     """Return the records that attar misc prints while the action runs."""
     with subprocess.Popen([ATTAR, 'misc', '--format', 'csv', *args], stdin=subprocess.DEVNULL,
@@ -119,11 +108,11 @@ def misc(action, *args):
 
 @pytest.mark.usefixtures('root')
 def test_a_bpf_program_appears():
-    fd = load_bpf_program()
+    fd = bpf_program.load()
     if fd < 0:
         pytest.skip(f'no BPF programs here: {os.strerror(-fd)}')
     os.close(fd)
-    records = misc(lambda: os.close(load_bpf_program()), '--records', 'bpf,ksymbol')
+    records = misc(lambda: os.close(bpf_program.load()), '--records', 'bpf,ksymbol')
     loads = [r['fields'] for r in records if r['record'] == 'bpf']
     assert [text.split()[0] for text in loads][:1] == ['load']
     number = loads[0].split()[1]

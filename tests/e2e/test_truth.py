@@ -2,11 +2,16 @@
 """attar profile on workloads with a known profile, stated in the first comment of
 tests/workloads/*.c."""
 import json
+import os
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
-from command import Profile, profile, run, share_is, workload
+import bpf_program
+from command import ENOUGH, Profile, profile, run, share_is, workload
 from faults import sanitized
 
 
@@ -101,6 +106,41 @@ def test_library_loaded_later_has_names():
     share_is(found.own('plugin_hot', dso='plugin.so'), found.samples, 1, slack=0.01)
 
 
+def test_libraries_that_are_unloaded_have_names():
+    """Two libraries take turns at the same address."""
+    found = profile('--exclude-kernel', command=[workload('dlcloses'), workload('plugin.so'),
+                                                 workload('plugin_b.so')])
+    assert int(found.stdout) > 50, 'the libraries were loaded to different addresses'
+    share_is(found.own('plugin_hot', dso='plugin.so'), found.samples, 0.7, slack=0.01)
+    share_is(found.own('plugin_hot', dso='plugin_b.so'), found.samples, 0.3, slack=0.01)
+
+
+def test_a_child_that_executes_nothing_has_names():
+    """It has the mappings of its parent, for which the kernel writes no records."""
+    found = profile('--exclude-kernel', command=[workload('forked')])
+    share_is(found.own('child_heavy'), found.samples, 0.7, slack=0.01)
+    share_is(found.own('child_light'), found.samples, 0.3, slack=0.01)
+
+
+@pytest.mark.parametrize('how', ['started', 'running', 'recorded'])
+def test_code_in_huge_pages_has_names(how, spawn, tmp_path):
+    """The program has replaced a part of its code by a copy in anonymous memory."""
+    program, args = workload('hugetext'), ['--exclude-kernel']
+    if how == 'running':
+        process = spawn(program, 1000000, stdout=subprocess.PIPE)
+        assert process.stdout.readline() == b'ready\n'
+        found = profile(*args, '-p', process.pid, *ENOUGH)
+    elif how == 'recorded':
+        data = tmp_path / 'x.data'
+        done = run('record', '-q', '-F', 997, *args, '-o', data, '--', program)
+        assert done.returncode == 0, done.stderr
+        found = profile('--input', data)
+    else:
+        found = profile(*args, command=[program])
+    share_is(found.own('inside', dso='hugetext'), found.samples, 0.7, slack=0.01)
+    share_is(found.own('outside', dso='hugetext'), found.samples, 0.3, slack=0.01)
+
+
 def test_equal_names_in_two_files_stay_separate():
     command = ['sh', '-c', f'{workload("twin_a")} 4500 & {workload("twin_b")} 1500; wait']
     found = profile('--exclude-kernel', command=command)
@@ -119,6 +159,27 @@ def test_kernel_functions_are_named():
     assert found.notes['unresolved'] < 0.01
     names = {f['symbol'] for f in found.functions}
     assert any('getppid' in n for n in names), names
+
+
+@pytest.mark.usefixtures('root')
+@pytest.mark.parametrize('how', ['started', 'running'])
+def test_bpf_programs_are_named(how, spawn):
+    """One that is loaded during the run by its KSYMBOL record, one before by /proc/kallsyms."""
+    program = bpf_program.load()
+    if program < 0:
+        pytest.skip(f'no BPF programs here: {os.strerror(-program)}')
+    os.close(program)
+    if Path('/proc/sys/net/core/bpf_jit_enable').read_text().strip() == '0':
+        pytest.skip('BPF programs are interpreted here')
+    command = [sys.executable, bpf_program.__file__]
+    if how == 'running':
+        process = spawn(*command, stdout=subprocess.PIPE)
+        assert process.stdout.readline() == b'ready\n'
+        found = profile('--exclude-user', '-p', process.pid, *ENOUGH)
+    else:
+        found = profile('--exclude-user', *ENOUGH, command=command)
+    inside = found.own(re.compile('bpf_prog_[0-9a-f]+_attar_test'), dso=re.compile(r'\[bpf\]'))
+    assert inside > 0.5 * found.samples
 
 
 def test_intervals_add_up():

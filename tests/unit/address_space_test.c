@@ -254,6 +254,63 @@ static void test_untouched_binaries_are_forgotten(void **state)
 	attar_symbols_free(symbols);
 }
 
+/* A mapping, and that its 16th byte is at an offset of a file, or of anonymous memory (0). */
+static void expect(struct attar_address_space *space, uint64_t start, uint64_t len,
+	const char *path, uint64_t pgoff, uint64_t offset)
+{
+	struct attar_mapping mapping = {.start = start, .len = len, .pgoff = pgoff, .path = path};
+	attar_location location;
+	enum attar_dso_kind kind;
+
+	if (path)
+		assert_int_equal(attar_address_space_map(space, &mapping), 0);
+	location = attar_address_space_locate(space, start + 16);
+	attar_symbols_dso(space->symbols, location, &kind);
+	assert_int_equal(kind, offset ? ATTAR_DSO_IS_FILE : ATTAR_DSO_IS_JIT);
+	assert_int_equal(location & 0xffffffffffff, offset ? offset + 16 : start + 16);
+}
+
+enum { MIB = 1 << 20 };
+
+/* As the kernel reports it: the anonymous memory after the file that it replaces a part of. */
+static void test_code_copied_to_huge_pages(void **state)
+{
+	struct attar_symbols *symbols = fresh(0);
+	struct attar_address_space *space = attar_address_space_new(symbols, 1 << 30);
+
+	(void)state;
+	expect(space, 0x400000, 16 * MIB, "/nowhere/1", 0x1000, 0x1000);
+	expect(space, 0x800000, 4 * MIB, "//anon", 0, 0x401000);
+	expect(space, 0xc00000, 2 * MIB, "/anon_hugepage (deleted)", 0, 0x801000);
+	expect(space, 0x1000000, 1 * MIB, "//anon", 0, 0); /* not a huge page */
+	expect(space, 0x1200000, 4 * MIB, "//anon", 0, 0); /* more than the file's mapping */
+	expect(space, 0x2000000, 2 * MIB, "//anon", 0, 0); /* elsewhere */
+	expect(space, 0x2000000, 2 * MIB, "[anon]", 0, 0); /* over anonymous memory */
+	attar_address_space_free(space);
+	attar_symbols_free(symbols);
+}
+
+/* As in /proc/PID/maps: a hole in the mapping of the file. */
+static void test_code_copied_before_the_scan(void **state)
+{
+	struct attar_symbols *symbols = fresh(0);
+	struct attar_address_space *space = attar_address_space_new(symbols, 1 << 30);
+
+	(void)state;
+	expect(space, 0x400000, 4 * MIB, "/nowhere/1", 0x1000, 0x1000);
+	expect(space, 0x800000, 2 * MIB, "", 0, 0);
+	expect(space, 0xa00000, 1 * MIB, "/nowhere/1", 0x601000, 0x601000);
+	expect(space, 0x800000, 0, NULL, 0, 0x401000); /* now it is known whose hole it is */
+	expect(space, 0xb00000, 1 * MIB, "", 0, 0);
+	expect(space, 0xc00000, 1 * MIB, "/nowhere/2", 0x801000, 0x801000);
+	expect(space, 0xb00000, 0, NULL, 0, 0); /* between two files */
+	expect(space, 0xd00000, 1 * MIB, "", 0, 0);
+	expect(space, 0xe00000, 1 * MIB, "/nowhere/2", 0x1000, 0x1000);
+	expect(space, 0xd00000, 0, NULL, 0, 0); /* between two mappings of a file */
+	attar_address_space_free(space);
+	attar_symbols_free(symbols);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -263,6 +320,8 @@ int main(void)
 		cmocka_unit_test(test_edges),
 		cmocka_unit_test(test_bounds),
 		cmocka_unit_test(test_untouched_binaries_are_forgotten),
+		cmocka_unit_test(test_code_copied_to_huge_pages),
+		cmocka_unit_test(test_code_copied_before_the_scan),
 	};
 
 	return cmocka_run_group_tests_name("space", tests, NULL, NULL);
