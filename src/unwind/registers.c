@@ -27,6 +27,7 @@ static const struct unwind_machine x86_64 = {
 	.pc = 16,
 	.address_mask = UINT64_MAX,
 	.sampled = 0xff01ff, /* ax to ip, r8 to r15 */
+	.python_frame = 8,   /* sub $8,%rsp; call *%rcx; add $8,%rsp; ret */
 };
 
 /* x0 to x30 and sp have the same numbers in both. */
@@ -53,6 +54,11 @@ const struct unwind_machine *unwind_machine_native(void)
 #else
 	return NULL;
 #endif
+}
+
+const struct unwind_machine *unwind_machine_of(uint16_t elf)
+{
+	return elf == x86_64.elf ? &x86_64 : elf == arm64.elf ? &arm64 : NULL;
 }
 
 static void take(struct unwind_frame *frame, unsigned perf_number, uint64_t value)

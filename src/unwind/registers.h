@@ -28,10 +28,18 @@ struct unwind_machine {
 	 * pc; 0: call frame information describes it.
 	 */
 	uint16_t signal_frame;
+	/*
+	 * Offset from sp to the return address in the code through which Python 3.12 and later call
+	 * a function (-X perf; Python/asm_trampoline.S); 0: it keeps a frame pointer.
+	 */
+	uint16_t python_frame;
 };
 
 /* That of this build; NULL: it is not supported. */
 const struct unwind_machine *unwind_machine_native(void);
+
+/* That of an EM_* number; NULL: it is not supported. */
+const struct unwind_machine *unwind_machine_of(uint16_t elf);
 
 /* Sets the frame from sampled registers. False if they are not those of a 64-bit program. */
 bool unwind_frame_init(struct unwind_frame *frame, const struct attar_regs *regs);

@@ -15,6 +15,7 @@ struct cached {
 	const struct cfi_table *table;
 	const struct cfi_rules *rules; /* NULL: no CFI */
 	bool is_sigreturn; /* no CFI, called by the kernel's return from a signal handler */
+	bool is_python;    /* no CFI, calls a function of Python */
 	/*
 	 * The common rules: the CFA is a register and an offset, and this mask of registers, with
 	 * the return address, is saved between CFA + lowest and CFA + lowest + bytes. 0: others.
@@ -256,6 +257,22 @@ static int step_signal(struct unwinder *u, enum attar_unwind_end *ret_end)
 	return !read_word(u, saved + 8 * (f->machine->sp + 1U), &f->pc);
 }
 
+/* ---- one frame by the layout of code that calls a function of Python ---- */
+
+static int step_python(struct unwinder *u, enum attar_unwind_end *ret_end)
+{
+	struct unwind_frame *f = &u->frame;
+	uint64_t sp = f->reg[f->machine->sp];
+
+	if (f->reg[f->machine->fp] == sp) /* of a later version, which keeps a frame pointer */
+		return step_fp(u, ret_end);
+	*ret_end = ATTAR_UNWIND_LOST;
+	if (!read_word(u, sp + f->machine->python_frame, &f->pc))
+		return 1;
+	f->reg[f->machine->sp] = sp + f->machine->python_frame + 8;
+	return 0;
+}
+
 /* ---- a stack ---- */
 
 /* The trampoline begins at the return address of the handler, one byte after the location. */
@@ -268,6 +285,20 @@ static bool is_sigreturn(struct unwinder *u, attar_location location)
 	       !strcmp(symbol.name, "__kernel_rt_sigreturn");
 }
 
+/* Python describes it in its perf map: "py::NAME:FILE". */
+static bool is_python(struct unwinder *u, attar_location location)
+{
+	struct attar_symbol symbol;
+	enum attar_dso_kind kind;
+
+	if (!u->frame.machine->python_frame)
+		return false;
+	(void)attar_symbols_dso(u->space->symbols, location, &kind);
+	return kind == ATTAR_DSO_IS_JIT &&
+	       attar_symbols_resolve(u->space->symbols, location, &symbol) == 0 &&
+	       !strncmp(symbol.name, "py::", 4);
+}
+
 static const struct cached *look_up(struct unwinder *u, attar_location location)
 {
 	struct cached *c = &u->cache->at[location * 0x9e3779b97f4a7c15ULL >> (64 - CACHE_BITS)];
@@ -278,6 +309,7 @@ static const struct cached *look_up(struct unwinder *u, attar_location location)
 	c->table = symbols_cfi(u->space, location);
 	c->rules = cfi_table_find(c->table, location & PLACE_OFFSET);
 	c->is_sigreturn = !c->rules && is_sigreturn(u, location);
+	c->is_python = !c->rules && is_python(u, location);
 	find_saved(c, u->frame.machine->sp);
 	return c;
 }
@@ -295,7 +327,9 @@ static int step(struct unwinder *u, const struct cached *code, enum attar_unwind
 	}
 	if (code->rules)
 		return step_cfi(u, code->table, code->rules, ret_end);
-	return code->is_sigreturn ? step_signal(u, ret_end) : step_fp(u, ret_end);
+	if (code->is_sigreturn)
+		return step_signal(u, ret_end);
+	return code->is_python ? step_python(u, ret_end) : step_fp(u, ret_end);
 }
 
 static size_t walk(
@@ -329,8 +363,9 @@ static size_t walk(
 				*ret_end = ATTAR_UNWIND_TRUNCATED;
 			return n;
 		}
-		*(code->rules || code->is_sigreturn ? &u->cache->stats.cfi_frames
-						    : &u->cache->stats.fp_frames) += 1;
+		*(code->rules || code->is_sigreturn || code->is_python
+				? &u->cache->stats.cfi_frames
+				: &u->cache->stats.fp_frames) += 1;
 		/* A caller is above, but for a leaf function and a signal on another stack. */
 		if (u->frame.reg[u->frame.machine->sp] <= sp && !was_exact && !is_exact) {
 			*ret_end = ATTAR_UNWIND_LOST;
