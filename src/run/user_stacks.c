@@ -3,6 +3,7 @@
 
 #include "attar/unwind.h"
 #include "base/parse.h"
+#include "perf/target.h"
 #include "run/run.h"
 #include "symbol/symbols.h"
 
@@ -88,12 +89,39 @@ static int set_lbr(struct perf_event_attr *attr)
 	return 0;
 }
 
-int user_stacks_set_attr(const struct attar_run *run, struct perf_event_attr *attr)
+/*
+ * Running processes whose modules all keep frame pointers need no copies of stacks. Modules of a
+ * command, and of the processes of a whole system, are not known yet.
+ */
+static int choose(struct attar_run *run)
 {
+	struct run_user_stacks *stacks = &run->user_stacks;
+	const struct attar_target *target = run->target;
+	int r;
+
+	if (!stacks->is_auto || !stacks->by_cfi || stacks->is_chosen || target->by_exec ||
+		attar_target_kind_of(target) != ATTAR_TARGET_TASKS)
+		return 0;
+	r = frame_pointers_find(attar_run_symbols(run),
+		target->pids.n ? &target->pids : &target->tids, &stacks->frame_pointers);
+	if (r < 0)
+		return r;
+	stacks->is_chosen = stacks->frame_pointers.modules || stacks->frame_pointers.without;
+	stacks->by_cfi = !stacks->is_chosen || stacks->frame_pointers.without;
+	return 0;
+}
+
+int user_stacks_set_attr(struct attar_run *run, struct perf_event_attr *attr)
+{
+	int r;
+
 	if (!(attr->sample_type & PERF_SAMPLE_CALLCHAIN) || attr->exclude_callchain_user)
 		return 0;
 	if (run->user_stacks.by_lbr)
 		return set_lbr(attr);
+	r = choose(run);
+	if (r < 0)
+		return r;
 	return run->user_stacks.by_cfi ? attar_unwind_attr(attr, run->user_stacks.bytes) : 0;
 }
 
@@ -125,6 +153,28 @@ static void remark_branches(const struct branch_stacks *stacks, struct attar_rep
 			(unsigned long long)stacks->n, stacks->most);
 }
 
+static void remark_auto(const struct run_user_stacks *stacks,
+	const struct attar_unwind_stats *stats, struct attar_report *report)
+{
+	const struct frame_pointers *found = &stacks->frame_pointers;
+
+	if (!stacks->by_cfi && stacks->is_chosen) {
+		attar_report_remark(report,
+			"user stacks by frame pointers, which all %zu modules of the processes "
+			"keep",
+			found->modules);
+		return;
+	}
+	if (stacks->is_chosen)
+		attar_report_remark(report,
+			"user stacks by call frame information: %s keeps no frame pointers",
+			found->without);
+	attar_report_remark(report,
+		"callers in user code: %llu by call frame information, %llu by frame pointers, in "
+		"code that has none",
+		(unsigned long long)stats->cfi_frames, (unsigned long long)stats->fp_frames);
+}
+
 void user_stacks_remark(const struct attar_run *run, struct attar_report *report)
 {
 	struct attar_unwind_stats stats;
@@ -133,10 +183,7 @@ void user_stacks_remark(const struct attar_run *run, struct attar_report *report
 	remark_branches(&symbols->branch_stacks, report);
 	attar_unwind_get_stats(symbols, &stats);
 	if (run->user_stacks.is_auto)
-		attar_report_remark(report,
-			"callers in user code: %llu by call frame information, %llu by frame "
-			"pointers, in code that has none",
-			(unsigned long long)stats.cfi_frames, (unsigned long long)stats.fp_frames);
+		remark_auto(&run->user_stacks, &stats, report);
 	if (stats.by_end[ATTAR_UNWIND_TRUNCATED])
 		attar_report_remark(report,
 			"user stacks cut because they are deeper than the copied %u bytes: %llu of "

@@ -4,10 +4,13 @@
 #define RUN_USER_STACKS_H
 
 #include "attar/run.h"
+#include "unwind/frame_pointers.h"
 
 struct run_user_stacks {
 	bool by_cfi;    /* --unwind dwarf, or auto where it is supported */
 	bool is_auto;   /* --unwind auto */
+	bool is_chosen; /* auto: according to the modules of the processes */
+	struct frame_pointers frame_pointers; /* of these modules */
 	bool by_lbr;    /* --unwind lbr */
 	uint32_t bytes; /* of the stack to copy; 0: the default */
 };
@@ -21,8 +24,11 @@ bool user_stacks_is_method(const char *word);
 /* Reads --unwind. Returns 0 or -EINVAL. Call it before anything is opened. */
 int user_stacks_prepare(struct attar_run *run);
 
-/* Changes the attributes of an event with stacks accordingly. Returns 0 or -EOPNOTSUPP. */
-int user_stacks_set_attr(const struct attar_run *run, struct perf_event_attr *attr);
+/*
+ * Changes the attributes of an event with stacks accordingly. The target is known. Returns 0,
+ * -EOPNOTSUPP or -ENOMEM.
+ */
+int user_stacks_set_attr(struct attar_run *run, struct perf_event_attr *attr);
 
 /*
  * After an event could not be opened: the error, with the reason if it is that the machine has no

@@ -2,10 +2,11 @@
 """User stacks of programs without frame pointers: the whole call tree, live and recorded."""
 import re
 import subprocess
+from pathlib import Path
 
 import pytest
 
-from command import ATTAR, run, workload
+from command import ENOUGH, run, workload
 
 pytestmark = pytest.mark.usefixtures('root')
 
@@ -112,6 +113,30 @@ def test_auto(tmp_path, spelling):
     check(folded(out))
     found = re.search(r'callers in user code: (\d+) by call frame information, (\d+) by frame',
                       ended.stdout)
+    assert int(found[1]) > 1000
+
+
+def test_auto_without_copies(spawn, tmp_path):
+    """All modules of the process keep frame pointers: the kernel takes the stacks."""
+    process, out = spawn(workload('fponly')), tmp_path / 'x.folded'
+    ended = run('profile', '--exclude-kernel', '--call-graph', 'auto', '-p', process.pid, *ENOUGH,
+                '--flame-graph', out)
+    assert ended.returncode == 0, ended.stderr
+    assert 'user stacks by frame pointers, which all 1 modules of the processes keep' in \
+        ended.stdout
+    assert 'by call frame information' not in ended.stdout
+    stacks = {line.rsplit(' ', 1)[0] for line in out.read_text().splitlines()}
+    assert stacks == {'fponly;_start;work;outer;inner'}
+
+
+def test_auto_names_what_keeps_no_frame_pointers(spawn):
+    process = spawn(workload('nofp'), 100000)
+    ended = run('profile', '--call-graph', 'auto', '-p', process.pid, *ENOUGH)
+    assert ended.returncode == 0, ended.stderr
+    found = re.search(r'user stacks by call frame information: (\S+) keeps no frame pointers',
+                      ended.stdout)
+    assert Path(found[1]).name.startswith(('nofp', 'libc', 'ld-'))
+    found = re.search(r'callers in user code: (\d+) by call frame information', ended.stdout)
     assert int(found[1]) > 1000
 
 

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* Whether code keeps frame pointers, by its call frame information. */
+#ifndef UNWIND_FRAME_POINTERS_H
+#define UNWIND_FRAME_POINTERS_H
+
+#include "attar/symbol.h"
+#include "base/parse.h"
+#include "dwarf/cfi_table.h"
+
+/* Whether nearly all code of a binary that can have callers keeps them. */
+bool cfi_keeps_frame_pointers(const struct cfi_table *table);
+
+struct frame_pointers {
+	size_t modules;      /* that keep them */
+	const char *without; /* path of one that does not, borrowed from the symbols; NULL: none */
+};
+
+/*
+ * Looks at the modules of processes, until one does not keep frame pointers. Those without call
+ * frame information do not count: unwinding them needs frame pointers in any case. Returns 0 or
+ * -ENOMEM.
+ */
+int frame_pointers_find(
+	struct attar_symbols *symbols, const parse_ints *pids, struct frame_pointers *ret_found);
+
+#endif
