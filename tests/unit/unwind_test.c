@@ -3,6 +3,7 @@
  * Stacks from registers and a copy of the stack, compared with those of the compiler's own
  * unwinder: both start from the state in which a signal interrupted a thread.
  */
+#include "failing.h"
 #include "unit.h"
 
 #include <errno.h>
@@ -140,6 +141,23 @@ static void test_recursion(void **state)
 		recurse(depth);
 		compare();
 	}
+}
+
+/* Whose code is known. */
+static void test_a_stack_takes_no_memory(void **state)
+{
+	attar_location ours[DEPTH];
+	size_t before, n;
+
+	(void)state;
+	recurse(30);
+	n = unwind(copied_bytes, ours, NULL);
+	assert_true(n > 30);
+	before = failing_calls;
+	assert_true(before > 0);
+	for (int i = 0; i < 1000; i++)
+		assert_int_equal(unwind(copied_bytes, ours, NULL), n);
+	assert_int_equal(failing_calls, before);
 }
 
 /* Through a function of the C library, which keeps no frame pointers. */
@@ -295,6 +313,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_recursion),
+		cmocka_unit_test(test_a_stack_takes_no_memory),
 		cmocka_unit_test(test_callback),
 		cmocka_unit_test(test_signal_frame),
 		cmocka_unit_test(test_any_instruction),
