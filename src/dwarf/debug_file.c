@@ -69,6 +69,9 @@ static void add_section(struct debug_file *file, const struct elf_section *from,
 
 	if (id < 0 || file->sections[id].size || from->type == SHT_NOBITS)
 		return;
+	/* An object has one more .debug_info for each type (-fdebug-types-section): without code. */
+	if (elf->relocatable && from->flags & SHF_GROUP)
+		return;
 	if (from->offset > elf->source.size || from->size > elf->source.size - from->offset)
 		return;
 	if (from->flags & SHF_COMPRESSED)

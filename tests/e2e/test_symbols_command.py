@@ -190,6 +190,7 @@ OBJECTS = {
     'gcc-split': ('gcc', '-g', '-gsplit-dwarf'),
     'clang': ('clang', '-g'),
     'g++': ('g++', '-g'),
+    'g++-types': ('g++', '-gdwarf-5', '-fdebug-types-section'),
     'arm64': ('aarch64-linux-gnu-gcc', '-g'),
 }
 
@@ -213,7 +214,7 @@ def test_relocatable_file(kind, tmp_path):
     """Before and after a program is linked, the code of each function has the same lines."""
     compiler, *flags = OBJECTS[kind]
     need(compiler)
-    source = SOURCE if kind == 'g++' else ROOT / 'tests/workloads/inlines.c'
+    source = SOURCE if compiler == 'g++' else ROOT / 'tests/workloads/inlines.c'
     part, program = tmp_path / 'part.o', tmp_path / 'program'
     do(compiler, '-O2', *flags, '-c', source, '-o', part, cwd=tmp_path)
     do(compiler, '-nostdlib', '-static', '-Wl,--unresolved-symbols=ignore-all,-e,0', part, '-o',
