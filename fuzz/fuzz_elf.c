@@ -6,7 +6,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void look_everywhere(const struct dso *dso)
+static void look_everywhere(struct dso *dso)
 {
 	struct buf name _cleanup_(buf_done) = {0};
 	uint64_t vaddr;

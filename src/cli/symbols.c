@@ -10,14 +10,21 @@
 #include "cli/frame_line.h"
 #include "cli/signals.h"
 
-enum { BATCH_MAX = 1 << 16, INPUT_BYTES = 1 << 16, NAME_BYTES = 8 << 10 };
+enum {
+	BATCH_MAX = 1 << 16, /* addresses */
+	INPUT_BYTES = 1 << 20,
+	OUTPUT_BYTES = 1 << 16,
+	ANSWERS_MAX = 1 << 30, /* bytes of the answers of a batch */
+	NAME_BYTES = 8 << 10,
+};
 
 struct query {
 	uint64_t address;
-	attar_location location;
-	char *word;        /* owned: what is not an address; NULL: it is one */
-	uint32_t first, n; /* its lines */
+	char *word;      /* owned: what is not an address; NULL: it is one */
+	size_t first, n; /* with json its lines, otherwise its part of the answers, in bytes */
 };
+
+typedef VEC(struct frame_line) frame_lines;
 
 struct lookup {
 	const char *file;
@@ -29,7 +36,11 @@ struct lookup {
 	attar_location start; /* of the file */
 	VEC(struct query) queries;
 	VEC(attar_location) locations;
-	VEC(struct frame_line) lines;
+	frame_lines lines; /* with json of all answers, otherwise of one */
+	/* Answers as text are made in the order of addresses, and printed in that of the queries. */
+	struct buf answers;
+	frame_lines last_lines;      /* of the last answer with lines */
+	struct query last;           /* ... and its text; n 0: none */
 	struct attar_section *table; /* with json */
 	struct buf out;
 	int failed; /* a negative errno */
@@ -99,15 +110,34 @@ static int parse(struct lookup *l, int argc, char **argv)
 
 /* ---- addresses ---- */
 
+/* Takes hexadecimal digits. Returns what follows them; NULL: there are none, or too many. */
+static const char *take_digits(const char *word, uint64_t *ret_address)
+{
+	const char *at = word;
+	uint64_t address = 0;
+	int digit;
+
+	for (; (digit = parse_hex_digit(*at)) >= 0 && !(address >> 60); at++)
+		address = address << 4 | (unsigned)digit;
+	*ret_address = address;
+	return at == word || digit >= 0 ? NULL : at;
+}
+
 /* Hexadecimal; as llvm-symbolizer, a number without 0x is decimal. */
 static bool take_address(const struct lookup *l, const char *word, uint64_t *ret_address)
 {
+	bool hex = word[0] == '0' && (word[1] | 0x20) == 'x';
+	const char *after;
 	char *end;
 
+	if (hex || !l->llvm) {
+		after = take_digits(word + 2 * hex, ret_address);
+		return after && !*after;
+	}
 	if (parse_hex_digit(word[0]) < 0)
 		return false;
 	errno = 0;
-	*ret_address = strtoull(word, &end, l->llvm ? 0 : 16);
+	*ret_address = strtoull(word, &end, 0);
 	return !*end && !errno;
 }
 
@@ -126,41 +156,21 @@ static attar_location locate(const struct lookup *l, uint64_t address)
 /* Adds an address. Returns 0, -EINVAL or -ENOMEM. */
 static int add_query(struct lookup *l, const char *word)
 {
+	attar_location location = 0;
 	struct query query = {0};
 
-	if (!take_address(l, word, &query.address)) {
+	if (take_address(l, word, &query.address)) {
+		location = locate(l, query.address);
+	} else {
 		if (!l->llvm)
 			return attar_fail(-EINVAL, "'%s' is not a hexadecimal address", CLIP(word));
 		query.word = strdup(word); /* it is repeated */
 		if (!query.word)
 			return base_oom();
 	}
-	query.location = query.word ? 0 : locate(l, query.address);
-	if (vec_push(&l->queries, query) == 0 && vec_push(&l->locations, query.location) == 0)
+	if (vec_push(&l->queries, query) == 0 && vec_push(&l->locations, location) == 0)
 		return 0;
 	return -ENOMEM;
-}
-
-static void on_frames(void *ctx, size_t index, const struct attar_frame *frames, size_t n)
-{
-	struct lookup *l = ctx;
-	struct query *query = &l->queries.at[index];
-
-	query->first = (uint32_t)l->lines.n;
-	query->n = (uint32_t)(l->no_inlines ? 1 : n);
-	for (size_t i = 0; i < n; i++) {
-		/*
-		 * Without inlined functions: the line in the innermost one, the name of the last.
-		 */
-		const struct attar_frame *named = l->no_inlines ? &frames[n - 1] : &frames[i];
-		struct frame_line line = frame_line_of(&frames[i]);
-
-		line.name = named->name;
-		line.mangled = named->mangled;
-		line.inlined &= !l->no_inlines;
-		if (i < query->n && vec_push(&l->lines, line) < 0)
-			l->failed = -ENOMEM;
-	}
 }
 
 /* ---- output ---- */
@@ -171,17 +181,15 @@ static void add_text(struct buf *b, const char *text)
 }
 
 /* "0x1234 inner at file.c:3:1", then "       inlined into outer+0x14 at file.c:9:2". */
-static void print_query(struct lookup *l, const struct query *query)
+static void write_query(struct lookup *l, const struct query *query)
 {
-	struct buf *b = &l->out;
+	struct buf *b = &l->answers;
 	size_t start = b->len, width;
 
 	buf_printf(b, "0x%llx", (unsigned long long)query->address);
 	width = b->len - start;
-	for (uint32_t i = 0; i < query->n; i++) {
-		const struct frame_line *line = &l->lines.at[query->first + i];
-
-		if (i)
+	vec_each (&l->lines, line) {
+		if (line > l->lines.at)
 			buf_printf(b, "%*s inlined into", (int)width, "");
 		buf_char(b, ' ');
 		frame_line_text(b, line, l->mangled);
@@ -192,19 +200,12 @@ static void print_query(struct lookup *l, const struct query *query)
 }
 
 /* "function\nfile:line:column\n" for each frame, then an empty line. */
-static void print_llvm(struct lookup *l, const struct query *query)
+static void write_llvm(struct lookup *l)
 {
 	char name[NAME_BYTES];
-	struct buf *b = &l->out;
+	struct buf *b = &l->answers;
 
-	if (query->word) {
-		add_text(b, query->word);
-		buf_char(b, '\n');
-		return;
-	}
-	for (uint32_t i = 0; i < query->n; i++) {
-		const struct frame_line *line = &l->lines.at[query->first + i];
-
+	vec_each (&l->lines, line) {
 		if (!l->mangled && line->mangled &&
 			attar_symbol_demangle(line->mangled, name, sizeof(name)) > 0)
 			add_text(b, name);
@@ -221,9 +222,88 @@ static void print_llvm(struct lookup *l, const struct query *query)
 	buf_char(b, '\n');
 }
 
+/* Whether both are printed alike by write_llvm(). Names and paths are interned. */
+static bool same_lines(const frame_lines *a, const frame_lines *b)
+{
+	bool same = a->n == b->n;
+
+	for (size_t i = 0; same && i < a->n; i++) {
+		const struct frame_line *x = &a->at[i], *y = &b->at[i];
+
+		same = x->mangled == y->mangled && x->file == y->file && x->line == y->line &&
+		       x->column == y->column;
+	}
+	return same;
+}
+
+/* Without inlined functions: the line in the innermost one, the name of the last. */
+static void add_lines(struct lookup *l, const struct attar_frame *frames, size_t n)
+{
+	for (size_t i = 0; i < (l->no_inlines ? 1 : n); i++) {
+		const struct attar_frame *named = l->no_inlines ? &frames[n - 1] : &frames[i];
+		struct frame_line line = frame_line_of(&frames[i]);
+
+		line.name = named->name;
+		line.mangled = named->mangled;
+		line.inlined &= !l->no_inlines;
+		if (vec_push(&l->lines, line) < 0)
+			l->failed = -ENOMEM;
+	}
+}
+
+static void keep_lines(struct lookup *l)
+{
+	frame_lines lines = l->last_lines;
+
+	l->last_lines = l->lines;
+	l->lines = lines;
+}
+
+/* Makes the text of an answer; takes that of the last one if it is the same. */
+static void write_answer(
+	struct lookup *l, struct query *query, const struct attar_frame *frames, size_t n)
+{
+	query->first = l->answers.len;
+	if (query->word)
+		return;
+	if (query->first > ANSWERS_MAX) {
+		l->failed = attar_fail(
+			-E2BIG, "the answers are too long" ATTAR_FIX "ask for fewer addresses");
+		return;
+	}
+	l->lines.n = 0;
+	add_lines(l, frames, n);
+	if (l->llvm && l->last.n && same_lines(&l->lines, &l->last_lines)) {
+		query->first = l->last.first;
+		query->n = l->last.n;
+		return;
+	}
+	if (l->llvm)
+		write_llvm(l);
+	else
+		write_query(l, query);
+	query->n = l->answers.len - query->first;
+	l->last = *query;
+	keep_lines(l);
+}
+
+static void on_frames(void *ctx, size_t index, const struct attar_frame *frames, size_t n)
+{
+	struct lookup *l = ctx;
+	struct query *query = &l->queries.at[index];
+
+	if (!l->table) {
+		write_answer(l, query, frames, n);
+		return;
+	}
+	query->first = l->lines.n;
+	add_lines(l, frames, n);
+	query->n = l->lines.n - query->first;
+}
+
 static void add_rows(struct lookup *l, const struct query *query)
 {
-	for (uint32_t i = 0; i < query->n; i++) {
+	for (size_t i = 0; i < query->n; i++) {
 		attar_section_row(l->table);
 		attar_cell_u64(l->table, query->address);
 		frame_line_cells(l->table, &l->lines.at[query->first + i], l->mangled);
@@ -236,6 +316,19 @@ static void add_columns(struct attar_section *table)
 	frame_line_columns(table);
 }
 
+static void print_text(struct lookup *l, const struct query *query)
+{
+	if (query->word) {
+		add_text(&l->out, query->word);
+		buf_char(&l->out, '\n');
+	}
+	buf_add(&l->out, buf_text(&l->answers) + query->first, query->n);
+	if (l->out.len < OUTPUT_BYTES)
+		return;
+	fwrite(l->out.data, 1, l->out.len, stdout);
+	buf_reset(&l->out);
+}
+
 /* Resolves and prints the addresses so far. */
 static int flush(struct lookup *l)
 {
@@ -244,16 +337,17 @@ static int flush(struct lookup *l)
 
 	if (r == 0)
 		r = l->failed;
+	if (buf_failed(&l->answers))
+		r = base_oom();
 	vec_each (&l->queries, query) {
 		if (r == 0 && l->table)
 			add_rows(l, query);
-		else if (r == 0 && l->llvm)
-			print_llvm(l, query);
 		else if (r == 0)
-			print_query(l, query);
+			print_text(l, query);
 		free(query->word);
 	}
-	l->queries.n = l->locations.n = l->lines.n = 0;
+	l->queries.n = l->locations.n = l->lines.n = l->last.n = 0;
+	buf_reset(&l->answers);
 	if (buf_failed(&l->out))
 		return base_oom();
 	if (l->out.len)
@@ -265,10 +359,20 @@ static int flush(struct lookup *l)
 
 /* ---- input ---- */
 
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r';
+}
+
 static int take_line(struct lookup *l, char *line)
 {
-	line += strspn(line, " \t\r");
-	line[strcspn(line, " \t\r")] = '\0';
+	char *end;
+
+	while (is_blank(*line))
+		line++;
+	for (end = line; *end && !is_blank(*end); end++)
+		;
+	*end = '\0';
 	return *line ? add_query(l, line) : 0;
 }
 
@@ -352,7 +456,9 @@ static void lookup_done(struct lookup *l)
 	vec_done(&l->queries);
 	vec_done(&l->locations);
 	vec_done(&l->lines);
+	vec_done(&l->last_lines);
 	vec_done(&l->words);
+	buf_done(&l->answers);
 	buf_done(&l->out);
 	attar_address_space_free(l->space);
 	attar_symbols_free(l->symbols);

@@ -3,7 +3,7 @@
 
 #include "dwarf/constants.h"
 
-enum { FORMATS_MAX = 16, OPCODES_MAX = 256 };
+enum { FORMATS_MAX = 16, OPCODES_MAX = 256, NEAR_ROWS = 4 };
 
 /* A row with its whole address, and the sequence that it belongs to. */
 struct sequence {
@@ -428,21 +428,36 @@ void line_table_done(struct line_table *table)
 	*table = (struct line_table){0};
 }
 
-const struct line_row *line_table_find(const struct line_table *table, uint64_t address)
+/* The row with a start; the one found last and those behind it are tried first. */
+static size_t row_of(const struct line_table *table, uint32_t start)
 {
-	const struct line_row *low = table->rows.at;
-	size_t n = table->rows.n;
-	uint64_t start = address - table->base;
+	const struct line_row *rows = table->rows.at;
+	size_t low = table->last, n = table->rows.n;
 
-	if (!n || address < table->base || start > UINT32_MAX)
-		return NULL;
-	while (n > 1) { /* low->start <= start */
+	if (rows[low].start <= start)
+		for (size_t end = MIN(n, low + NEAR_ROWS); low + 1 < end; low++)
+			if (start < rows[low + 1].start)
+				return low;
+	low = 0;
+	while (n > 1) { /* rows[low].start <= start */
 		size_t half = n / 2;
 
-		low = low[half].start <= start ? low + half : low;
+		low = rows[low + half].start <= start ? low + half : low;
 		n -= half;
 	}
-	return low->file == LINE_NO_FILE ? NULL : low;
+	return low;
+}
+
+const struct line_row *line_table_find(struct line_table *table, uint64_t address)
+{
+	uint64_t start = address - table->base;
+	const struct line_row *row;
+
+	if (!table->rows.n || address < table->base || start > UINT32_MAX)
+		return NULL;
+	table->last = row_of(table, (uint32_t)start);
+	row = &table->rows.at[table->last];
+	return row->file == LINE_NO_FILE ? NULL : row;
 }
 
 static void join(struct buf *path, const char *directory)

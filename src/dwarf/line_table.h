@@ -30,6 +30,7 @@ struct line_file {
 struct line_table {
 	uint64_t base; /* the lowest address */
 	VEC(struct line_row) rows;
+	size_t last;                         /* index of the row that was found last */
 	VEC(struct line_file) files;         /* by number */
 	VEC(struct debug_value) directories; /* by number */
 	uint8_t version;
@@ -43,7 +44,7 @@ int line_table_read(const struct debug_unit *unit, struct line_table *ret_table)
 void line_table_done(struct line_table *table);
 
 /* The row of an address, or NULL. */
-const struct line_row *line_table_find(const struct line_table *table, uint64_t address);
+const struct line_row *line_table_find(struct line_table *table, uint64_t address);
 
 /*
  * Appends the path of a file as the compiler was given it, below its directory and that of the

@@ -5,7 +5,7 @@
 #include "dwarf/function_name.h"
 #include "dwarf/ranges.h"
 
-enum { SCOPES_MAX = 1 << 26 };
+enum { SCOPES_MAX = 1 << 26, NEAR_RANGES = 4 };
 
 /* Code of a function. */
 struct piece {
@@ -297,21 +297,34 @@ void scope_table_done(struct scope_table *table)
 	*table = (struct scope_table){0};
 }
 
-uint32_t scope_table_find(const struct scope_table *table, uint64_t address)
+/* The range with a start; the one found last and those behind it are tried first. */
+static size_t range_of(const struct scope_table *table, uint32_t start)
 {
-	const struct scope_start *low = table->starts.at;
-	size_t n = table->starts.n;
-	uint64_t start = address - table->base;
+	const struct scope_start *starts = table->starts.at;
+	size_t low = table->last, n = table->starts.n;
 
-	if (!n || address < table->base || start > UINT32_MAX)
-		return 0;
-	while (n > 1) { /* low->start <= start */
+	if (starts[low].start <= start)
+		for (size_t end = MIN(n, low + NEAR_RANGES); low + 1 < end; low++)
+			if (start < starts[low + 1].start)
+				return low;
+	low = 0;
+	while (n > 1) { /* starts[low].start <= start */
 		size_t half = n / 2;
 
-		low = low[half].start <= start ? low + half : low;
+		low = starts[low + half].start <= start ? low + half : low;
 		n -= half;
 	}
-	return low->scope;
+	return low;
+}
+
+uint32_t scope_table_find(struct scope_table *table, uint64_t address)
+{
+	uint64_t start = address - table->base;
+
+	if (!table->starts.n || address < table->base || start > UINT32_MAX)
+		return 0;
+	table->last = range_of(table, (uint32_t)start);
+	return table->starts.at[table->last].scope;
 }
 
 size_t scope_table_memory(const struct scope_table *table)

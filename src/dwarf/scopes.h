@@ -33,6 +33,7 @@ struct scope_table {
 	uint64_t base;
 	VEC(struct scope) scopes; /* [0] is unused */
 	VEC(struct scope_start) starts;
+	size_t last; /* index of the start that was found last */
 };
 
 /*
@@ -44,7 +45,7 @@ int scope_table_read(const struct debug_unit *unit, const struct abbrevs *abbrev
 void scope_table_done(struct scope_table *table);
 
 /* The number of the innermost function at an address; 0: none. */
-uint32_t scope_table_find(const struct scope_table *table, uint64_t address);
+uint32_t scope_table_find(struct scope_table *table, uint64_t address);
 
 size_t scope_table_memory(const struct scope_table *table);
 

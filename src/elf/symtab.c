@@ -5,7 +5,6 @@
 #include "elf/symbol_table.h"
 
 enum {
-	NAME_STEP = 256,  /* bytes read at a time */
 	MAX_ALIASES = 16, /* limit of aliases compared to find the plainest name */
 	MAX_NESTED = 64,  /* limit of nested symbols skipped to find the enclosing one */
 };
@@ -300,24 +299,58 @@ uint64_t symtab_start(const struct symtab *table, size_t index)
 	return table->base + table->entries.at[index].low;
 }
 
-static int read_name(const struct symtab *table, const struct symtab_entry *entry, struct buf *name)
+/* The names around an offset, read from the file. */
+static const struct symtab_window *window_at(struct symtab_strings *strings, uint64_t at)
 {
-	const struct symtab_strings *strings = &table->strings[entry->table];
+	struct symtab_window *w = strings->window;
+	uint64_t end = strings->source.size, start = at & ~(uint64_t)(sizeof(w->bytes) - 1);
+
+	if (w && at - w->at < w->n)
+		return w;
+	if (!w)
+		w = strings->window = calloc(1, sizeof(*w));
+	if (!w || strings->offset >= end || at >= end - strings->offset)
+		return NULL;
+	w->n = (size_t)MIN(sizeof(w->bytes), MIN(strings->size, end - strings->offset) - start);
+	w->at = start;
+	if (byte_source_read(&strings->source, strings->offset + start, w->bytes, w->n) == 0)
+		return w;
+	w->n = 0;
+	return NULL;
+}
+
+/* The bytes of a name from an offset on, as far as they are in memory. */
+static const char *bytes_at(struct symtab_strings *strings, uint64_t at, size_t *ret_n)
+{
+	const struct byte_source *source = &strings->source;
+	const struct symtab_window *w;
+	uint64_t offset = strings->offset + at;
+
+	if (source->memory) {
+		*ret_n = (size_t)MIN(
+			strings->size - at, offset < source->size ? source->size - offset : 0);
+		return *ret_n ? (const char *)source->memory + offset : NULL;
+	}
+	w = window_at(strings, at);
+	*ret_n = w ? (size_t)(w->at + w->n - at) : 0;
+	return w ? w->bytes + (at - w->at) : NULL;
+}
+
+static int read_name(struct symtab *table, const struct symtab_entry *entry, struct buf *name)
+{
+	struct symtab_strings *strings = &table->strings[entry->table];
 	size_t start = name->len;
 
 	for (uint64_t at = entry->name;
 		at < strings->size && name->len - start < SYMTAB_MAX_NAME;) {
-		char step[NAME_STEP];
-		size_t n = MIN((uint64_t)sizeof(step), strings->size - at), len;
+		size_t n, len;
+		const char *bytes = bytes_at(strings, at, &n);
 
-		if (byte_source_read(&strings->source, strings->offset + at, step, n) < 0) {
-			/* The file may end here: read byte by byte up to the end. */
-			n = 1;
-			if (byte_source_read(&strings->source, strings->offset + at, step, n) < 0)
-				break;
-		}
-		len = strnlen(step, n);
-		buf_add(name, step, len);
+		if (!bytes)
+			break;
+		n = MIN(n, SYMTAB_MAX_NAME - (name->len - start));
+		len = strnlen(bytes, n);
+		buf_add(name, bytes, len);
 		if (len < n)
 			break;
 		at += n;
@@ -349,7 +382,7 @@ static bool is_plainer(const char *a, const char *b)
 	return odd_a != odd_b ? odd_a < odd_b : strlen(a) > strlen(b);
 }
 
-int symtab_name(const struct symtab *table, size_t index, struct buf *name)
+int symtab_name(struct symtab *table, size_t index, struct buf *name)
 {
 	struct buf best _cleanup_(buf_done) = {0}, other _cleanup_(buf_done) = {0};
 	const struct symtab_entry *at = table->entries.at;
@@ -391,6 +424,8 @@ int symtab_keep_names(struct symtab *table)
 			n = 0;
 		strings->source =
 			(struct byte_source){.fd = -1, .memory = strings->owned, .size = n};
+		free(strings->window);
+		strings->window = NULL;
 		strings->offset = 0;
 		strings->size = n;
 	}
@@ -399,8 +434,10 @@ int symtab_keep_names(struct symtab *table)
 
 void symtab_done(struct symtab *table)
 {
-	for (unsigned i = 0; i < table->tables; i++)
+	for (unsigned i = 0; i < table->tables; i++) {
 		free(table->strings[i].owned);
+		free(table->strings[i].window);
+	}
 	vec_done(&table->entries);
 	*table = (struct symtab){0};
 }

@@ -30,9 +30,17 @@ struct symtab_entry {
 	uint32_t rank : 4;  /* lower is better */
 };
 
+/* A part of the names in a file: those of neighbours are mostly beside each other. */
+struct symtab_window {
+	uint64_t at;
+	size_t n; /* 0: nothing was read */
+	char bytes[4 << 10];
+};
+
 struct symtab_strings {
 	struct byte_source source;
 	uint64_t offset, size;
+	struct symtab_window *window; /* owned; NULL until a name is read */
 	uint8_t *owned;     /* the strings if copied to memory: source refers to it */
 	const char *suffix; /* suffix of each name: static, or NULL */
 };
@@ -67,7 +75,7 @@ bool symtab_find(const struct symtab *table, uint64_t vaddr, size_t *ret_index);
  * Appends the plainest name among the aliases of a symbol to name. Returns 0, or -ENODATA if it
  * cannot be read.
  */
-int symtab_name(const struct symtab *table, size_t index, struct buf *name);
+int symtab_name(struct symtab *table, size_t index, struct buf *name);
 
 uint64_t symtab_start(const struct symtab *table, size_t index);
 

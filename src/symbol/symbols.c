@@ -353,7 +353,7 @@ const char *symbols_plain_name(struct attar_symbols *symbols, const char *raw)
 	uint64_t *known;
 	const char *name;
 
-	if (raw[0] != '_' && version_at(raw) == strlen(raw))
+	if (raw[0] != '_' && !strchr(raw, '@'))
 		return raw;
 	known = map_get(&symbols->plain, (uintptr_t)raw);
 	if (known)
@@ -385,18 +385,25 @@ static int resolve_kernel(
 
 /* The name of a symbol, read from the file on first use. */
 static const char *raw_name(
-	struct attar_symbols *symbols, unsigned number, const struct symtab *table, size_t index)
+	struct attar_symbols *symbols, unsigned number, struct symtab *table, size_t index)
 {
-	uint64_t key = (uint64_t)number << 48 | index, *known = map_get(&symbols->symbols, key);
+	uint64_t key = (uint64_t)number << 48 | index, *known;
 	struct buf name _cleanup_(buf_done) = {0};
 	const char *raw = NULL;
 
+	if (key == symbols->last_key)
+		return symbols->last_name;
+	known = map_get(&symbols->symbols, key);
 	if (known)
-		return (const char *)(uintptr_t)*known;
-	if (symtab_name(table, index, &name) == 0)
+		raw = (const char *)(uintptr_t)*known;
+	else if (symtab_name(table, index, &name) == 0)
 		raw = string_pool_add(&symbols->names, name.data, name.len);
-	if (raw)
+	if (raw && !known)
 		map_put(&symbols->symbols, key, (uintptr_t)raw);
+	if (raw) {
+		symbols->last_key = key;
+		symbols->last_name = raw;
+	}
 	return raw;
 }
 

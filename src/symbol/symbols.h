@@ -32,6 +32,8 @@ struct attar_symbols {
 	struct string_pool names;
 	struct map symbols; /* DSO number << 48 | index in its table, to address of the name */
 	struct map plain;   /* address of a mangled name to the demangled name */
+	uint64_t last_key;  /* in `symbols`, of the name that was looked up last; 0: none */
+	const char *last_name;
 	char *debug_path, *kallsyms_path;
 	unsigned max_open, open; /* open files of DSOs and debug symbols: limit and number */
 	unsigned jits;           /* perf-PID.map files kept open */

@@ -35,7 +35,7 @@ static void load(struct table *t, const char *path, uint32_t type)
 }
 
 /* Whether name is one of the table's names for the symbol at index. */
-static bool has_name(const struct symtab *symtab, size_t index, const char *name)
+static bool has_name(struct symtab *symtab, size_t index, const char *name)
 {
 	struct buf best _cleanup_(buf_done) = {0};
 
@@ -47,7 +47,7 @@ static bool has_name(const struct symtab *symtab, size_t index, const char *name
  * Checks that every function listed by nm has the same start in the table and covers its last byte,
  * and that the table returns one of the names of an address. Returns the number of functions.
  */
-static unsigned agree(const struct symtab *symtab, const char *path, const char *option)
+static unsigned agree(struct symtab *symtab, const char *path, const char *option)
 {
 	unsigned long address, size, last = 0;
 	char command[512], type, name[4096];
