@@ -63,6 +63,25 @@ static int read_attributes(struct abbrevs *a, struct cursor *c, struct abbrev *a
 	return 0;
 }
 
+/* Finds the runs of attributes of equal sizes, the last one first. */
+static void find_runs(struct abbrevs *a, const struct abbrev *abbrev)
+{
+	const struct abbrev_attribute *next = NULL;
+
+	for (uint32_t i = abbrev->n; i--;) {
+		struct abbrev_attribute *at = &a->attributes.at[abbrev->first + i];
+		int size = size_of(a, at->form);
+
+		if (size >= 0) {
+			bool joins = next && next->run && next->run < UINT8_MAX;
+
+			at->run = (uint8_t)(1 + (joins ? next->run : 0));
+			at->run_bytes = (uint16_t)(size + (joins ? next->run_bytes : 0));
+		}
+		next = at;
+	}
+}
+
 /* Codes are 1, 2, 3... in the tables of all compilers, but need not be. */
 static int add(struct abbrevs *a, uint64_t code, const struct abbrev *abbrev)
 {
@@ -92,8 +111,10 @@ static int parse(struct abbrevs *a, struct cursor *c)
 		abbrev.tag = (uint16_t)cursor_uleb(c);
 		abbrev.children = cursor_u8(c);
 		r = read_attributes(a, c, &abbrev);
-		if (r >= 0 && !c->failed)
-			r = add(a, code, &abbrev);
+		if (r < 0 || c->failed)
+			break;
+		find_runs(a, &abbrev);
+		r = add(a, code, &abbrev);
 	}
 	return r;
 }

@@ -93,10 +93,13 @@ static inline uint64_t cursor_leb(struct cursor *c, unsigned *ret_bits)
 	return value;
 }
 
+/* Nearly all numbers have one byte. */
 static inline uint64_t cursor_uleb(struct cursor *c)
 {
 	unsigned bits;
 
+	if (likely(c->at < c->end && *c->at < 0x80))
+		return *c->at++;
 	return cursor_leb(c, &bits);
 }
 

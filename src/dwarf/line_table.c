@@ -19,6 +19,10 @@ struct program {
 	uint8_t min_length, opcode_base, line_range;
 	int8_t line_base;
 	uint8_t operands[OPCODES_MAX];
+	struct { /* what a special opcode adds: divisions take long */
+		uint8_t operations;
+		int16_t line;
+	} special[OPCODES_MAX];
 	/* the state machine */
 	uint64_t address;
 	uint32_t line, file, column;
@@ -276,14 +280,22 @@ static int standard(struct program *p, uint8_t opcode)
 	return 0;
 }
 
+static void find_special(struct program *p)
+{
+	for (int opcode = p->opcode_base; p->line_range && opcode < OPCODES_MAX; opcode++) {
+		int adjusted = opcode - p->opcode_base;
+
+		p->special[opcode].operations = (uint8_t)(adjusted / p->line_range);
+		p->special[opcode].line = (int16_t)(p->line_base + adjusted % p->line_range);
+	}
+}
+
 static int special(struct program *p, uint8_t opcode)
 {
-	uint8_t adjusted = (uint8_t)(opcode - p->opcode_base);
-
 	if (!p->line_range)
 		return -EBADMSG;
-	advance(p, adjusted / p->line_range);
-	p->line += (uint32_t)(p->line_base + adjusted % p->line_range);
+	advance(p, p->special[opcode].operations);
+	p->line += (uint32_t)p->special[opcode].line;
 	return add_row(p, false);
 }
 
@@ -293,6 +305,7 @@ static int run(struct program *p)
 	int r = 0;
 
 	reset(p);
+	find_special(p);
 	while (r >= 0 && c->at < c->end && !c->failed) {
 		uint8_t opcode = cursor_u8(c);
 

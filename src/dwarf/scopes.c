@@ -110,21 +110,36 @@ static bool has_no_functions(const struct walk *w, unsigned tag)
 	       (w->unit->is_c && (tag == DW_TAG_structure_type || tag == DW_TAG_union_type));
 }
 
-/* Goes on behind an entry, or if it has no functions behind its children. */
-static bool skip(struct walk *w, const struct abbrev *abbrev, bool *ret_whole)
+/* Goes on behind the attributes of an entry. */
+static bool skip_attributes(struct walk *w, const struct abbrev *abbrev)
 {
-	bool whole = abbrev->children && has_no_functions(w, abbrev->tag);
+	const struct abbrev_attribute *a = &w->abbrevs->attributes.at[abbrev->first];
 	struct debug_value value;
 
-	*ret_whole = false;
-	if (abbrev->size >= 0 && !whole)
+	if (abbrev->size >= 0)
 		return cursor_take(&w->reader.c, (uint64_t)abbrev->size);
+	for (uint32_t i = 0; i < abbrev->n;) {
+		bool run = a[i].run;
+
+		if (!(run ? cursor_take(&w->reader.c, a[i].run_bytes) != NULL
+			  : debug_value_take(w->unit, &w->reader, &a[i].form, 0, &value)))
+			return false;
+		i += run ? a[i].run : 1;
+	}
+	return true;
+}
+
+/* Goes on behind the children of an entry, if it says where that is; else behind its attributes. */
+static bool skip_children(struct walk *w, const struct abbrev *abbrev, bool *ret_whole)
+{
+	struct debug_value value;
+
 	for (uint32_t i = 0; i < abbrev->n; i++) {
 		const struct abbrev_attribute *a = &w->abbrevs->attributes.at[abbrev->first + i];
 
 		if (!debug_value_take(w->unit, &w->reader, &a->form, a->implicit, &value))
 			return false;
-		if (whole && a->name == DW_AT_sibling && value.class == DEBUG_REF &&
+		if (a->name == DW_AT_sibling && value.class == DEBUG_REF &&
 			value.u > debug_reader_offset(&w->reader) && value.u <= w->unit->end) {
 			w->reader.c.at = w->reader.start + (value.u - w->reader.offset);
 			*ret_whole = true;
@@ -132,6 +147,15 @@ static bool skip(struct walk *w, const struct abbrev *abbrev, bool *ret_whole)
 		}
 	}
 	return true;
+}
+
+/* Goes on behind an entry, or if it has no functions behind its children. */
+static bool skip(struct walk *w, const struct abbrev *abbrev, bool *ret_whole)
+{
+	*ret_whole = false;
+	return abbrev->children && has_no_functions(w, abbrev->tag)
+		       ? skip_children(w, abbrev, ret_whole)
+		       : skip_attributes(w, abbrev);
 }
 
 /* Takes one entry. Returns 1 if more follow, 0 at the end, or an errno. */

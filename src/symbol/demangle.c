@@ -109,7 +109,7 @@ bool demangle(const char *mangled, struct buf *ret_plain)
 
 bool demangle_whole(const char *mangled, struct buf *ret_text)
 {
-	size_t n = strcspn(mangled, ".");
+	size_t n = mangled[0] == '_' ? strcspn(mangled, ".") : 0;
 	char *core _cleanup_free_ = is_mangled(mangled) ? strndup(mangled, n) : NULL;
 	struct unfolding u = {.plain = ret_text, .start = ret_text->len, .options = WHOLE};
 
