@@ -40,6 +40,7 @@ struct debug_info {
 		names; /* from entry (bit 63: of the dwz file), or string (bit 62), to its number */
 	struct map by_unit; /* from offset of the unit to struct tables, owned */
 	struct tables *last;
+	uint64_t end; /* see debug_info_end() */
 	uint64_t clock;
 	struct debug_info_stats stats;
 };
@@ -388,6 +389,25 @@ static const char *path_of(struct debug_info *info, struct tables *tables, uint6
 
 /* ---- look-ups ---- */
 
+/* Where a row or a function that was found ends; 0: it is not known. */
+static uint64_t end_of_tables(const struct tables *tables, uint64_t vaddr)
+{
+	const struct line_table *lines = &tables->lines;
+	const struct scope_table *scopes = &tables->scopes;
+	uint64_t line, scope;
+
+	if (lines->last + 1 >= lines->rows.n || scopes->last + 1 >= scopes->starts.n)
+		return 0;
+	line = lines->base + lines->rows.at[lines->last + 1].start;
+	scope = scopes->base + scopes->starts.at[scopes->last + 1].start;
+	return vaddr < lines->base || vaddr < scopes->base ? 0 : MIN(line, scope);
+}
+
+uint64_t debug_info_end(const struct debug_info *info)
+{
+	return info->end;
+}
+
 size_t debug_info_find(
 	struct debug_info *info, uint64_t vaddr, struct debug_frame *frames, size_t max)
 {
@@ -398,10 +418,13 @@ size_t debug_info_find(
 	uint32_t number;
 	size_t n = 0;
 
+	info->end = 0;
 	if (!tables)
 		return 0;
 	row = line_table_find(&tables->lines, vaddr);
 	number = scope_table_find(&tables->scopes, vaddr);
+	info->end = end_of_tables(tables, vaddr);
+	info->end = MIN(info->end, info->index.end);
 	if (!row && !number)
 		return 0;
 	if (row) {

@@ -57,6 +57,12 @@ void debug_info_close(struct debug_info *info);
 size_t debug_info_find(
 	struct debug_info *info, uint64_t vaddr, struct debug_frame *frames, size_t max);
 
+/*
+ * The code from the address that was looked up last to this one has the same functions and lines;
+ * 0: that is not known.
+ */
+uint64_t debug_info_end(const struct debug_info *info);
+
 void debug_info_get_stats(const struct debug_info *info, struct debug_info_stats *ret_stats);
 
 #endif

@@ -374,6 +374,12 @@ static uint64_t unit_of(struct unit_starts *starts, uint64_t address)
 	return low->unit;
 }
 
+/* The start that follows the one that unit_of() has found. */
+static uint64_t end_of(const struct unit_starts *starts)
+{
+	return starts->last + 1 < starts->list.n ? starts->list.at[starts->last + 1].start : 0;
+}
+
 struct debug_unit *unit_index_find(struct unit_index *index, uint64_t address)
 {
 	struct debug_unit *unit;
@@ -382,10 +388,12 @@ struct debug_unit *unit_index_find(struct unit_index *index, uint64_t address)
 	if (!index->aranges.read)
 		read_aranges(index);
 	offset = unit_of(&index->aranges, address);
+	index->end = end_of(&index->aranges);
 	if (offset == NO_UNIT) {
 		if (!index->ranges.read)
 			read_ranges(index);
 		offset = unit_of(&index->ranges, address);
+		index->end = 0; /* both lists would have to agree */
 	}
 	if (offset == NO_UNIT)
 		return NULL;

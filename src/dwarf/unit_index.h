@@ -28,12 +28,16 @@ struct unit_index {
 	struct map units;                /* from offset to struct debug_unit, owned */
 	VEC(struct debug_unit *) sorted; /* all units by offset, once `listed` */
 	bool listed;
+	uint64_t end; /* the code from the address found last up to this one is the same unit's */
 	struct abbrevs abbrevs[ABBREVS_KEPT];
 };
 
 void unit_index_done(struct unit_index *index);
 
-/* The unit of the code at an address, or NULL. Its root entry was read. Owned by the index. */
+/*
+ * The unit of the code at an address, or NULL. Its root entry was read. Owned by the index. Sets
+ * `end`.
+ */
 struct debug_unit *unit_index_find(struct unit_index *index, uint64_t address);
 
 /* The unit that contains an offset of .debug_info, or NULL. Its root entry was read. */

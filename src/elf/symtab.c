@@ -294,6 +294,17 @@ bool symtab_find(const struct symtab *table, uint64_t vaddr, size_t *ret_index)
 	return false;
 }
 
+uint64_t symtab_end(const struct symtab *table, size_t index, uint64_t vaddr)
+{
+	const struct symtab_entry *at = table->entries.at;
+	uint64_t end = table->base + at[index].low + at[index].size;
+
+	for (; index < table->entries.n; index++)
+		if (table->base + at[index].low > vaddr)
+			return MIN(end, table->base + at[index].low);
+	return end;
+}
+
 uint64_t symtab_start(const struct symtab *table, size_t index)
 {
 	return table->base + table->entries.at[index].low;

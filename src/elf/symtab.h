@@ -79,6 +79,9 @@ int symtab_name(struct symtab *table, size_t index, struct buf *name);
 
 uint64_t symtab_start(const struct symtab *table, size_t index);
 
+/* Up to where symtab_find() finds the symbol of an address that it has found, at least. */
+uint64_t symtab_end(const struct symtab *table, size_t index, uint64_t vaddr);
+
 /* The memory of the table, in bytes. */
 size_t symtab_bytes(const struct symtab *table);
 

@@ -189,6 +189,33 @@ static struct place *sorted(struct place *places, size_t n)
 	return places;
 }
 
+/*
+ * The location up to which all code has the frames of this one, except for the offset, that were
+ * just found; 0: that is not known.
+ */
+static attar_location end_of_frames(const struct attar_symbols *symbols, attar_location location)
+{
+	const struct dso *dso = dsos_get(&symbols->dsos, attar_location_dso(location));
+	uint64_t number = attar_location_dso(location), offset = location & PLACE_OFFSET;
+	uint64_t vaddr, end, past;
+
+	if (dso->key.kind != ATTAR_DSO_IS_FILE || dso->stored || !dso->source ||
+		symbols->last_key >> 48 != number || symbols->last_location != location ||
+		!elf_vaddr(dso->segments.at, dso->segments.n, offset, &vaddr))
+		return 0;
+	end = debug_info_end(dso->source);
+	if (end <= dso->source_bias)
+		return 0;
+	end -= dso->source_bias;
+	past = symtab_end(&dso->table, symbols->last_key & PLACE_OFFSET, vaddr);
+	end = MIN(end, past);
+	if (end <= vaddr ||
+		!elf_vaddr(dso->segments.at, dso->segments.n, offset + (end - vaddr) - 1, &past) ||
+		past != end - 1)
+		return 0;
+	return location + (end - vaddr);
+}
+
 int attar_symbols_frames_batch(struct attar_symbols *symbols, const attar_location *locations,
 	size_t n, attar_frames_fn *fn, void *ctx)
 {
@@ -198,6 +225,7 @@ int attar_symbols_frames_batch(struct attar_symbols *symbols, const attar_locati
 
 	struct place *places _cleanup_free_ = malloc((n ?: 1) * sizeof(*places));
 	struct attar_frame frames[BATCH_FRAMES];
+	attar_location end = 0;
 	int count = 0;
 
 	if (!places)
@@ -206,9 +234,16 @@ int attar_symbols_frames_batch(struct attar_symbols *symbols, const attar_locati
 		places[i] = (struct place){.location = locations[i], .index = i};
 	places = sorted(places, n);
 	for (size_t i = 0; i < n; i++) {
-		if (!i || places[i].location != places[i - 1].location)
-			count = attar_symbols_frames(
-				symbols, places[i].location, frames, BATCH_FRAMES);
+		attar_location location = places[i].location;
+		uint64_t past = i ? location - places[i - 1].location : 0;
+
+		if (i && (!past || location < end)) {
+			for (int j = 0; j < count && j < BATCH_FRAMES; j++)
+				frames[j].offset += past;
+		} else {
+			count = attar_symbols_frames(symbols, location, frames, BATCH_FRAMES);
+			end = end_of_frames(symbols, location);
+		}
 		fn(ctx, places[i].index, frames, (size_t)count);
 	}
 	return 0;

@@ -473,9 +473,11 @@ static int resolve_file(struct attar_symbols *symbols, unsigned number, struct d
 		return -ENOENT;
 	if (!symtab_find(&dso->table, vaddr, &index))
 		return -ENOENT;
+	symbols->last_location = 0;
 	raw = raw_name(symbols, number, &dso->table, index);
 	if (!raw)
 		return -ENOENT;
+	symbols->last_location = (uint64_t)number << 48 | symbol->offset;
 	symbol->mangled = raw;
 	symbol->name = symbols_plain_name(symbols, raw);
 	symbol->start = symtab_start(&dso->table, index);

@@ -34,6 +34,7 @@ struct attar_symbols {
 	struct map plain;   /* address of a mangled name to the demangled name */
 	uint64_t last_key;  /* in `symbols`, of the name that was looked up last; 0: none */
 	const char *last_name;
+	attar_location last_location; /* of a file, whose name was looked up last */
 	char *debug_path, *kallsyms_path;
 	unsigned max_open, open; /* open files of DSOs and debug symbols: limit and number */
 	unsigned jits;           /* perf-PID.map files kept open */
