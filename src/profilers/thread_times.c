@@ -41,6 +41,13 @@ static struct attar_stamp stamp(const struct attar_event *ev)
 
 /* ---- time ---- */
 
+static struct attar_state *state_of(struct thread_times *times, pid_t tid)
+{
+	uint64_t key = (uint64_t)tid;
+
+	return attar_states_get(times->states, &key, sizeof(key));
+}
+
 static int give(struct attar_run *run, struct thread_times *times, struct thread_segment *segment)
 {
 	if (!times->segment || !segment->thread || segment->to <= segment->from)
@@ -67,6 +74,22 @@ static void set_group(struct thread_times *times, struct attar_state *state,
 	attar_state_set_group(times->states, state, group, sizeof(*group));
 }
 
+/* A segment that ends has the name that the thread has now, as for segment(). */
+static struct attar_state *set_state(struct thread_times *times, const struct attar_thread *thread,
+	uint32_t to, const struct attar_stamp *at, bool is_kernel_thread)
+{
+	struct attar_state *state = state_of(times, thread->tid);
+
+	if (state) {
+		set_group(times, state, thread, is_kernel_thread);
+		return attar_state_change(times->states, state, to, at) < 0 ? NULL : state;
+	}
+	state = attar_states_set_u64(times->states, (uint64_t)thread->tid, to, at);
+	if (state)
+		set_group(times, state, thread, is_kernel_thread);
+	return state;
+}
+
 /* Changes the state of a selected thread. Returns 1 and its block; 0: it is not selected. */
 static int change(struct attar_run *run, struct thread_times *times, pid_t tid, uint32_t to,
 	const struct attar_stamp *at, bool is_kernel_thread, struct thread_block **ret_block)
@@ -79,7 +102,7 @@ static int change(struct attar_run *run, struct thread_times *times, pid_t tid, 
 
 	if (!thread || !attar_run_is_selected(run, thread))
 		return 0;
-	state = attar_states_set_u64(times->states, (uint64_t)tid, to, at);
+	state = set_state(times, thread, to, at, is_kernel_thread);
 	if (!state)
 		return -ENOMEM;
 	block = state->value;
@@ -92,11 +115,32 @@ static int change(struct attar_run *run, struct thread_times *times, pid_t tid, 
 			segment.from = block->divided;
 		r = give(run, times, &segment);
 	}
-	set_group(times, state, thread, is_kernel_thread);
 	if (state->since == at->time) /* otherwise it was in the same state before */
 		block->since = block->divided = at->time;
 	*ret_block = block;
 	return r < 0 ? r : 1;
+}
+
+/* Gives the time of the present state up to `until`; the rest follows. */
+static int divide(struct attar_run *run, struct thread_times *times, struct attar_state *state,
+	uint64_t until)
+{
+	struct thread_block *block = state->value;
+	struct thread_segment segment = {.block = block,
+		.state = state->state,
+		.since = block->since,
+		.from = block->divided,
+		.to = until};
+	int r;
+
+	if (state->state == ATTAR_NO_STATE || until <= block->divided)
+		return 0;
+	segment.thread = attar_run_thread(run, block->group.tid);
+	if (segment.thread)
+		set_group(times, state, segment.thread, false);
+	r = give(run, times, &segment);
+	block->divided = until;
+	return r;
 }
 
 /* ---- why a thread was switched out ---- */
@@ -255,13 +299,6 @@ static int32_t *current_of(struct thread_times *times, uint32_t cpu)
 	return &more[cpu];
 }
 
-static struct attar_state *state_of(struct thread_times *times, pid_t tid)
-{
-	uint64_t key = (uint64_t)tid;
-
-	return attar_states_get(times->states, &key, sizeof(key));
-}
-
 /* The first that is seen of a CPU after a loss: tid has run there since the end of the loss. */
 static int set_running_since_loss(
 	struct attar_run *run, struct thread_times *times, const struct attar_event *ev, pid_t tid)
@@ -336,6 +373,26 @@ static int on_wakeup(struct attar_run *run, void *self, const struct attar_event
 	return r < 0 ? r : 0;
 }
 
+/* An exec, too. The thread still has the old name, to which the time before belongs. */
+static int on_rename(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	struct thread_times *times = self;
+	struct attar_state *state = state_of(times, (pid_t)attar_arg_i64(ev, PID));
+	struct attar_stamp at = {.time = ev->time};
+	uint32_t now;
+	int r;
+
+	if (!state || state->state == ATTAR_NO_STATE)
+		return 0;
+	now = state->state;
+	at.task = state->task;
+	at.cpu = state->cpu;
+	r = divide(run, times, state, ev->time);
+	if (r == 0)
+		r = attar_state_change(times->states, state, ATTAR_NO_STATE, &at);
+	return r == 0 ? attar_state_change(times->states, state, now, &at) : r;
+}
+
 int thread_times_runs(
 	struct attar_run *run, struct thread_times *times, const struct attar_event *ev)
 {
@@ -402,20 +459,8 @@ int thread_times_divide(struct attar_run *run, struct thread_times *times, uint6
 	struct attar_state *state = NULL;
 	int r = 0;
 
-	while (r == 0 && (state = attar_states_next(times->states, state))) {
-		struct thread_block *block = state->value;
-		struct thread_segment segment = {.block = block,
-			.state = state->state,
-			.since = block->since,
-			.from = block->divided,
-			.to = until};
-
-		if (state->state == ATTAR_NO_STATE || until <= block->divided)
-			continue;
-		segment.thread = attar_run_thread(run, block->group.tid);
-		r = give(run, times, &segment);
-		block->divided = until;
-	}
+	while (r == 0 && (state = attar_states_next(times->states, state)))
+		r = divide(run, times, state, until);
 	return r == 0 ? attar_states_close(times->states, until) : r;
 }
 
@@ -443,7 +488,12 @@ int thread_times_open(struct attar_run *run, struct thread_times *times)
 			.on_event = on_switch,
 			.stacks = true},
 		{.event = "sched:sched_wakeup", .fields = {"pid"}, .on_event = on_wakeup},
-		{.event = "sched:sched_wakeup_new", .fields = {"pid"}, .on_event = on_wakeup}, {0}};
+		{.event = "sched:sched_wakeup_new", .fields = {"pid"}, .on_event = on_wakeup},
+		{.event = "task:task_rename",
+			.fields = {"pid"},
+			.on_event = on_rename,
+			.optional = true},
+		{0}};
 	const struct attar_states_opts opts = {.size = sizeof(opts),
 		.states = THREAD_STATES,
 		.value_size = times->block_size ?: sizeof(struct thread_block),

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: MIT
 """attar wall: the time of threads in each state adds up."""
 import json
+import os
 import signal
 import subprocess
 from pathlib import Path
 
 import pytest
 
+import scripts
 from command import run, wait_until, workload
 
 STATES = ('running', 'ready', 'disk', 'lock', 'sleep', 'peer', 'blocked', 'condition', 'work')
@@ -56,6 +58,34 @@ def test_time_of_each_state(tmp_path):
         by_state[state] = by_state.get(state, 0) + int(weight)
     assert by_state == {'[running]': 60_000_000, '[waiting for a CPU]': 20_000_000,
                         '[blocked]': 20_000_000}
+
+
+RENAMED = SCRIPT[:SCRIPT.index('1.000 0 100')] + '''event task:task_rename pid:pid_t
+1.000 0 100/100 sh fork 100/101
+1.000 0 0/0 swapper sched:sched_switch next_pid=100
+1.010 0 100/100 sh task:task_rename pid=100
+1.030 0 100/100 program sched:sched_switch prev_pid=100 prev_state=1
+1.040 0 0/0 swapper sched:sched_wakeup pid=100
+1.060 0 0/0 swapper sched:sched_switch next_pid=100
+1.070 0 100/100 other sched:sched_switch prev_pid=100 prev_state=1
+'''
+
+
+@pytest.mark.quick
+def test_time_belongs_to_the_name_of_then(tmp_path):
+    """In the table and in the tree. Without the event of a change, to the name of the end."""
+    script, folded = tmp_path / 'test.script', tmp_path / 'wall.folded'
+    for text, times in ((RENAMED, {'sh': 10, 'program': 50, 'other': 10}),
+                        (RENAMED.replace('task:task_rename', 'sched:nothing'),
+                         {'program': 60, 'other': 10})):
+        script.write_text(text)
+        found = {r['comm']: r['time'] / 10**6 for r in report('-o', folded, '--input', script)}
+        assert found == times
+        shown = {}
+        for line in folded.read_text().splitlines():
+            name = line.split(';')[0].split(' ')[0]
+            shown[name] = shown.get(name, 0) + int(line.split()[-1]) / 10**6
+        assert shown == times
 
 
 @pytest.mark.quick
@@ -136,6 +166,29 @@ def test_stopped_thread_is_blocked():
     found = next(r for r in rows if r['comm'] == 'sleep')
     assert found['blocked'] / 100 * found['time'] >= 0.6e9
     assert found['work'] == 0
+
+
+@pytest.mark.usefixtures('root')
+def test_execs_in_the_table_and_in_the_tree(tmp_path):
+    """A process that is five programs, one after the other."""
+    programs = ['first', 'second', 'third', 'fourth', 'fifth']
+    text = '#!/bin/sh\nfor i in 1 2 3 4 5 6 7 8 9; do :; done\n'
+    for name, then in zip(programs, [*programs[1:], 'sleep']):
+        (tmp_path / name).write_text(text + f'exec {then} 0.1\n')
+        (tmp_path / name).chmod(0o755)
+    out = tmp_path / 'wall.json'
+    ended = run('wall', '-q', *LARGE, '-o', out, '--', 'first',
+                env=os.environ | {'PATH': f'{tmp_path}:{os.environ["PATH"]}'})
+    assert ended.returncode == 0, ended.stderr
+    found = json.loads(out.read_text())
+    table, shown = {}, {}
+    for row in scripts.rows(found, 'threads'):
+        table[row['comm']] = table.get(row['comm'], 0) + row['time']
+    for path, time in scripts.stacks(found).items():
+        name = path[0].split(' ')[0]
+        shown[name] = shown.get(name, 0) + time
+    assert shown == table
+    assert {*programs, 'sleep'} <= set(table)
 
 
 @pytest.mark.usefixtures('root')
