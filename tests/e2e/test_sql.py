@@ -555,6 +555,26 @@ def test_live_events_of_a_command():
     assert rows == [[700, 7, 'threadcalls']]
 
 
+@pytest.mark.usefixtures('root', 'needs_perf')
+def test_sums_equal_those_of_perf_stat(tmp_path):
+    """perf counts the same run of a program that seeks to 1, 2 ... 2000."""
+    seeks, faults = 'syscalls:sys_enter_lseek', 'page-faults'
+    counts, out = tmp_path / 'perf.csv', tmp_path / 'sql.json'
+    program = ('import os\nzero = os.open("/dev/zero", os.O_RDONLY)\n'
+               'for i in range(1, 2001): os.lseek(zero, i, i % 2)')
+    queries = ("SELECT sum(period), count(*) FROM sys_enter_lseek WHERE comm LIKE 'python%';"
+               "SELECT sum(period) FROM page_faults WHERE comm LIKE 'python%'")
+    events = ('-e', f'{seeks},{faults}')
+    done = run('sql', '-q', '-m', 1024, '-o', out, *events, '--query', queries, '--', 'perf',
+               'stat', '-x', ';', '-o', counts, *events, '--', sys.executable, '-S', '-c', program)
+    assert done.returncode == 0, done.stderr
+    found = [s['rows'][0] for s in json.loads(out.read_text())['sections']]
+    theirs = {line.split(';')[2]: int(line.split(';')[0])
+              for line in counts.read_text().splitlines() if ';' in line}
+    assert found[0] == [theirs[seeks], theirs[seeks]]
+    assert found[0][0] >= 2000 and found[1] == [theirs[faults]]
+
+
 @pytest.mark.usefixtures('root')
 def test_the_kernel_drops_what_the_query_does_not_need():
     """Only the 700 calls of getppid reach attar, as many as stat counts, of all system calls."""
