@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from command import run
+from command import ATTAR, run
 
 US = 1000
 
@@ -126,3 +126,48 @@ def test_counts_of_proc_softirqs(tmp_path):
         # One of each CPU can have begun before the first event, or end after the last one.
         assert after[name] - before[name] - 2 - unseen <= calls, name
         assert calls <= last[name] - first[name] + 2, name
+
+
+def hardirqs(text):
+    """The interrupts of devices by the name of their handler."""
+    cpus, found = text.partition(':')[0].count('CPU'), {}
+    for words in map(str.split, text.splitlines()):
+        if words[1:] and words[0].endswith(':') and words[0][:-1].isdigit():
+            found[words[-1]] = found.get(words[-1], 0) + sum(map(int, words[1:cpus + 1]))
+    return found
+
+
+WRITES = '''
+import os, sys
+print(open("/proc/interrupts").read())
+print("----")
+fd = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT)
+for i in range(50):
+    os.write(fd, b"x")
+    os.fsync(fd)
+print(open("/proc/interrupts").read())
+'''
+
+
+@pytest.mark.usefixtures('root')
+def test_counts_of_proc_interrupts(tmp_path):
+    """A disk interrupts after each of 50 writes, if it is not polled; /tmp may be memory."""
+    file, out = ATTAR.parent / 'hardirqs.tmp', tmp_path / 'hardirqs.json'
+    first = hardirqs(Path('/proc/interrupts').read_text())
+    ended = run('hardirqs', '-a', '-m', '1024', '-o', out, '--', sys.executable, '-c', WRITES,
+                file)
+    file.unlink()
+    last = hardirqs(Path('/proc/interrupts').read_text())
+    assert ended.returncode == 0, ended.stderr
+    before, after = (hardirqs(text) for text in ended.stdout.split('----')[:2])
+    found = json.loads(out.read_text())
+    table = next(s for s in found['sections'] if s['name'] == 'pairs')
+    rows = [dict(zip([c['name'] for c in table['columns']], row)) for row in table['rows']]
+    calls = {name: sum(r['calls'] for r in rows if r['comm'] == name) for name in last}
+    unseen = found['notes'].get('missing', 0) + found['notes']['lost']
+    # One of each CPU can have begun before the first event, or end after the last one.
+    for name, count in calls.items():
+        assert after[name] - before[name] - 2 - unseen <= count, name
+        assert count <= last[name] - first[name] + 2, name
+    if not any(calls.values()):
+        pytest.skip('no device interrupted this machine')
