@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* breakpoint: who reads, writes or executes an address, and which value is written. */
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -11,6 +12,7 @@
 
 #include "attar/keytable.h"
 #include "attar/run.h"
+#include "mappings.h"
 #include "registers.h"
 #include "store_value.h"
 
@@ -21,6 +23,7 @@ struct place {
 	const char *text; /* as written */
 	uint64_t address;
 	unsigned len, access; /* bytes; HW_BREAKPOINT_R ... */
+	bool is_mapped;       /* of a symbol, or a process was seen that has mapped it */
 	struct attar_expr *filter;
 	uint64_t hits, recent, skipped;
 };
@@ -81,6 +84,38 @@ static int take_access(char *text, struct place *p)
 	return 0;
 }
 
+static bool is_of_kernel(const struct place *p)
+{
+	return (int64_t)p->address < 0;
+}
+
+/*
+ * The mappings of the kernel are known if it has /proc/kcore, though some of them have holes. Those
+ * of a command are not known yet.
+ */
+static int check_mapped(struct attar_run *run, struct place *p)
+{
+	uint8_t byte;
+	int fd;
+
+	p->is_mapped = !isdigit((unsigned char)*p->text);
+	if (p->is_mapped)
+		return 0;
+	if (!is_of_kernel(p)) {
+		p->is_mapped = !attar_run_command_pid(run) && mappings_any(p->address);
+		return 0;
+	}
+	fd = open("/proc/kcore", O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	close(fd);
+	if (attar_symbols_code(
+		    attar_run_symbols(run), attar_location_kernel(p->address), &byte, 1, NULL) == 0)
+		return 0;
+	attar_error_clear();
+	return attar_fail(-EFAULT, "address 0x%" PRIx64 " is not mapped in the kernel", p->address);
+}
+
 static int take_place(struct attar_run *run, struct breakpoint *b, const char *text)
 {
 	struct place *p = &b->places[b->n_places];
@@ -98,6 +133,8 @@ static int take_place(struct attar_run *run, struct breakpoint *b, const char *t
 	if (r == 0 && p->access != HW_BREAKPOINT_X && p->address % p->len)
 		r = attar_fail(-EINVAL, "'%s': address 0x%" PRIx64 " is not a multiple of %u bytes",
 			text, p->address, p->len);
+	if (r == 0)
+		r = check_mapped(run, p);
 	free(copy);
 	b->n_places += r == 0;
 	return r == -ENOENT ? -EINVAL : r;
@@ -107,18 +144,27 @@ static int take_place(struct attar_run *run, struct breakpoint *b, const char *t
 
 static struct value *value_of(struct breakpoint *b, uint32_t place, const struct attar_event *ev)
 {
-	bool is_kernel = (int64_t)b->places[place].address < 0;
-	uint64_t key = (uint64_t)place << 32 | (is_kernel ? 0 : ev->record->pid);
+	bool is_shared = is_of_kernel(&b->places[place]);
+	uint64_t key = (uint64_t)place << 32 | (is_shared ? 0 : ev->record->pid);
 	struct attar_keyrow *row = attar_keytable_at_u64(b->values, key);
 
 	return row ? row->value : NULL;
 }
 
-/* Reads the code before an address of a file, once. */
+static attar_location locate(const struct attar_event *ev)
+{
+	uint64_t ip = ev->record->sample.ip;
+
+	if ((ev->record->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL)
+		return attar_location_kernel(ip);
+	return attar_thread_locate(ev->thread, ip);
+}
+
+/* Reads the code before an address of a file or of the kernel, once. */
 static const struct code *code_before(
 	struct attar_run *run, struct breakpoint *b, const struct attar_event *ev)
 {
-	attar_location location = attar_thread_locate(ev->thread, ev->record->sample.ip);
+	attar_location location = locate(ev);
 	struct attar_keyrow *row = attar_keytable_at_u64(b->codes, location);
 	struct code *code = row ? row->value : NULL;
 
@@ -142,8 +188,7 @@ static bool find_value(struct attar_run *run, struct breakpoint *b, const struct
 		.old = before->value};
 	const struct code *code;
 
-	if (p->access == HW_BREAKPOINT_X ||
-		(ev->record->misc & PERF_RECORD_MISC_CPUMODE_MASK) != PERF_RECORD_MISC_USER)
+	if (p->access == HW_BREAKPOINT_X)
 		return false;
 	code = code_before(run, b, ev);
 	if (code && store_value(code->bytes, code->n, ev->record->sample.ip,
@@ -255,7 +300,30 @@ static int on_hit(struct attar_run *run, void *self, const struct attar_event *e
 	return r < 0 || !b->stacks ? r : attar_stacks_add(b->stacks, ev->thread, locations, n, 1);
 }
 
+/* A process maps the address during the run. */
+static int on_record(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	const struct attar_record *r = ev->record;
+	struct breakpoint *b = self;
+
+	if (r->type != PERF_RECORD_MMAP2)
+		return 0;
+	for (uint32_t i = 0; i < b->n_places; i++)
+		b->places[i].is_mapped |= b->places[i].address - r->mmap.addr < r->mmap.len;
+	return 0;
+}
+
 /* ---- reports ---- */
+
+static void remark_unmapped(struct attar_report *report, const struct place *p)
+{
+	if (p->hits || p->skipped || p->is_mapped)
+		return;
+	attar_report_remark(report,
+		is_of_kernel(p) ? "no hits of %s: it is not known whether the kernel has mapped it"
+				: "no hits of %s: no process was seen that has mapped it",
+		p->text);
+}
 
 static int breakpoint_report(
 	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
@@ -278,11 +346,12 @@ static int breakpoint_report(
 		attar_cell_u64(table, scope == ATTAR_SCOPE_WHOLE ? p->hits : p->recent);
 		p->recent = 0;
 		skipped += p->skipped;
+		remark_unmapped(report, p);
 	}
 	if (b->unknown)
 		attar_report_remark(report,
-			"the value of %" PRIu64 " writes is unknown: they are by kernel code, or "
-						"by instructions that attar does not decode",
+			"the value of %" PRIu64 " writes is unknown: their code cannot be read, or "
+			"attar does not decode the instructions",
 			b->unknown);
 	if (skipped)
 		attar_report_remark(report, "%" PRIu64 " hits did not pass --filter", skipped);
@@ -323,6 +392,21 @@ static int add_source(struct attar_run *run, struct breakpoint *b, uint32_t i)
 	return r < 0 ? r : add_filter(run, b, i);
 }
 
+/* The mappings of processes: those of data, too. */
+static int add_mappings(struct attar_run *run)
+{
+	const struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
+		.sample_type = PERF_SAMPLE_IP,
+		.config = PERF_COUNT_SW_DUMMY,
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
+		.mmap = 1,
+		.mmap_data = 1,
+		.mmap2 = 1};
+
+	return attar_run_source(run, "mappings", &attr, on_hit);
+}
+
 static int breakpoint_open(struct attar_run *run, void *self)
 {
 	const struct attar_keytable_opts values = {.size = sizeof(values),
@@ -334,6 +418,7 @@ static int breakpoint_open(struct attar_run *run, void *self)
 		.value_size = sizeof(struct code),
 		.keys_max = KEYS_MAX};
 	struct breakpoint *b = self;
+	bool wants_mappings = false;
 	int r = b->addresses.n ? 0
 			       : attar_fail(-EINVAL,
 					 "breakpoint needs an address" ATTAR_FIX
@@ -344,6 +429,10 @@ static int breakpoint_open(struct attar_run *run, void *self)
 		r = take_place(run, b, b->addresses.at[i]);
 	for (uint32_t i = 0; r == 0 && i < b->n_places; i++)
 		r = add_source(run, b, i);
+	for (uint32_t i = 0; i < b->n_places; i++)
+		wants_mappings |= !b->places[i].is_mapped && !is_of_kernel(&b->places[i]);
+	if (r == 0 && wants_mappings)
+		r = add_mappings(run);
 	if (r == 0)
 		r = attar_keytable_new(&values, &b->values);
 	if (r == 0)
@@ -393,6 +482,7 @@ const struct attar_profiler profiler_breakpoint = {
 	.options = options,
 	.examples = examples,
 	.open = breakpoint_open,
+	.record = on_record,
 	.report = breakpoint_report,
 	.close = breakpoint_close,
 	.emits = breakpoint_emits,

@@ -2,6 +2,7 @@
 #include "mappings.h"
 
 #include <errno.h>
+#include <glob.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -268,5 +269,32 @@ const struct mapping *mappings_find(
 
 		found = row ? lookup(row->value, address) : NULL;
 	}
+	return found;
+}
+
+static bool maps_have(const char *path, uint64_t address)
+{
+	char line[PATH_BYTES + 128];
+	uint64_t start, end;
+	bool found = false;
+	FILE *file = fopen(path, "re");
+
+	while (file && !found && fgets(line, sizeof(line), file))
+		found = sscanf(line, "%" SCNx64 "-%" SCNx64, &start, &end) == 2 &&
+			address >= start && address < end;
+	if (file)
+		fclose(file);
+	return found;
+}
+
+bool mappings_any(uint64_t address)
+{
+	glob_t paths;
+	bool found = false;
+
+	if (glob("/proc/[0-9]*/maps", GLOB_NOSORT, NULL, &paths) == 0)
+		for (size_t i = 0; i < paths.gl_pathc && !found; i++)
+			found = maps_have(paths.gl_pathv[i], address);
+	globfree(&paths);
 	return found;
 }

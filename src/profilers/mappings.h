@@ -51,6 +51,9 @@ int mappings_record(struct mappings *m, const struct attar_event *ev);
 const struct mapping *mappings_find(
 	struct mappings *m, const struct attar_thread *thread, uint64_t address);
 
+/* Whether any process has mapped an address of user space now. */
+bool mappings_any(uint64_t address);
+
 /* "file", "anonymous" and so on; a static string. */
 const char *mapping_kind_name(enum mapping_kind kind);
 

@@ -8,8 +8,9 @@ import subprocess
 
 import pytest
 
+import guest
 from command import ATTAR, run, workload
-from scripts import lines_of_csv, wait_until_running
+from scripts import lines_of_csv, report, rows, wait_until_running
 
 pytestmark = pytest.mark.usefixtures('root')
 
@@ -66,22 +67,22 @@ def test_filter_on_data():
 @pytest.mark.skipif(not X86, reason='values are known on x86-64 only')
 def test_hits_are_events_of_others():
     event = 'breakpoint/"counter/8:w" --filter "data > 100 && data <= 123"/key=_tid/'
-    report = json.loads(watch('-e', event, profiler='top', style='json').splitlines()[-1])
-    table = next(s for s in report['sections'] if s['name'] == 'top')
+    found = json.loads(watch('-e', event, profiler='top', style='json').splitlines()[-1])
+    table = next(s for s in found['sections'] if s['name'] == 'top')
     assert [row[1] for row in table['rows']] == [23]
 
 
 def test_hits_are_counted():
-    report = json.loads(watch('counter/8:w', style='json').splitlines()[-1])
-    table = next(s for s in report['sections'] if s['name'] == 'breakpoints')
+    found = json.loads(watch('counter/8:w', style='json').splitlines()[-1])
+    table = next(s for s in found['sections'] if s['name'] == 'breakpoints')
     assert table['rows'][0][0] == 'counter/8:w' and table['rows'][0][2] == 1010
 
 
 def test_execution_and_stacks():
-    report = json.loads(watch('store:x', '-g', style='json', count=50).splitlines()[-1])
-    table = next(s for s in report['sections'] if s['name'] == 'breakpoints')
+    found = json.loads(watch('store:x', '-g', style='json', count=50).splitlines()[-1])
+    table = next(s for s in found['sections'] if s['name'] == 'breakpoints')
     assert table['rows'][0][2] == 50
-    tree = next(s for s in report['sections'] if s['name'] == 'stacks')
+    tree = next(s for s in found['sections'] if s['name'] == 'stacks')
     assert 'store' in {row[2] for row in tree['rows']}
 
 
@@ -115,3 +116,53 @@ def test_an_unmapped_address():
         target.stdin.close()
     assert ended.returncode == 1
     assert f'address 0x1000 is not mapped in process {target.pid}' in ended.stderr
+
+
+@pytest.mark.parametrize('args', [['-d', '100ms'], ['--', 'true']], ids=['system', 'command'])
+def test_an_address_that_no_process_maps(args):
+    """Some process may map it during the run, so this is no error at the start."""
+    found = report('breakpoint', '0x1000/8', *args)
+    assert 'no hits of 0x1000/8: no process was seen that has mapped it' in found['remarks']
+    assert [row['hits'] for row in rows(found, 'breakpoints')] == [0]
+
+
+PLACE = 0x10000000
+MAPS = f'''
+import ctypes
+libc = ctypes.CDLL(None)
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_size_t]
+libc.mmap.restype = ctypes.c_void_p
+assert libc.mmap({PLACE}, 4096, 3, 0x100022, -1, 0) == {PLACE}  # MAP_FIXED_NOREPLACE
+'''
+
+
+def test_an_address_that_the_command_maps():
+    """Written three times, and not at all: then there are no hits, and no remark either."""
+    for writes in (3, 0):
+        code = MAPS + f'for i in range({writes}): ctypes.c_long.from_address({PLACE}).value = 7\n'
+        found = report('breakpoint', f'{PLACE:#x}/8', '--', '/usr/bin/python3', '-S', '-c', code)
+        assert [row['hits'] for row in rows(found, 'breakpoints')] == [writes]
+        assert not [r for r in found.get('remarks', []) if 'mapped' in r]
+
+
+# ---- the kernel ----
+
+MODULE = '/sys/module/writes/parameters/count'
+
+
+@pytest.mark.guest('debian')
+def test_values_of_a_variable_of_the_kernel(tmp_path):
+    """The code is that of a module, read from /proc/kcore."""
+    module = guest.output_of('module', 'writes')
+    ended = guest.run('debian', 'sh', '-c', f'''[ -e {MODULE} ] || insmod {module}
+        {ATTAR} breakpoint attar_written/8 -a -m 512 -q -o {tmp_path}/x.json -- \\
+            sh -c "echo 1000 >{MODULE}"
+        {ATTAR} breakpoint 0xffff0000deadbee8/8 -a -d 100ms''', cwd=guest.ROOT)
+    assert ended.returncode == 1
+    assert 'address 0xffff0000deadbee8 is not mapped in the kernel' in ended.stderr
+    reports = [json.loads(line) for line in (tmp_path / 'x.json').read_text().splitlines()]
+    found = [row for r in reports for s in r['sections'] if s['name'] == 'hits'
+             for row in rows(r, 'hits')]
+    assert [hit['new'] for hit in found] == [*range(1, 1001), *range(1005, 1055, 5)]
+    assert [hit['old'] for hit in found] == [None, *range(1, 1001), *range(1005, 1050, 5)]
+    assert 'remarks' not in reports[-1]
