@@ -93,8 +93,8 @@ def calls(*names, fields):
         f'1.1 0 5/5 a syscalls:sys_exit_{names[0]} ret=0\n')
 
 
-SOCKETS = ('event sock:inet_sock_set_state skaddr:u64 oldstate:int newstate:int sport:u16 dport:u16 '
-           'family:u16 protocol:u16 saddr_v6:char[16] daddr_v6:char[16]\n'
+SOCKETS = ('event sock:inet_sock_set_state skaddr:u64 oldstate:int newstate:int sport:u16 '
+           'dport:u16 family:u16 protocol:u16 saddr_v6:char[16] daddr_v6:char[16]\n'
            '1.0 0 5/5 a sock:inet_sock_set_state skaddr=1 newstate=2 protocol=6 family=2\n'
            '1.1 0 5/5 a sock:inet_sock_set_state skaddr=1 newstate=7 protocol=6 family=2\n')
 # What those read that need hardware, KVM or kprobes, which this machine may not have.
