@@ -29,11 +29,13 @@ struct event {
 	struct column columns[COLUMNS_MAX];
 	size_t n;
 	struct attar_expr *key, *failed; /* failed NULL: it has no field ret */
+	struct attar_expr *role;         /* NULL: it starts or ends a pair */
 };
 
 /* Stored with a start. */
 struct started {
 	int32_t tid;
+	bool is_selected; /* by --tasks */
 	char comm[COMM_BYTES];
 	uint16_t len[COLUMNS_MAX];
 	char bytes[]; /* of the values, one after the other */
@@ -43,10 +45,12 @@ struct snoop {
 	struct attar_texts texts;
 	const char *key;
 	uint64_t than;
-	bool failed;
+	bool failed, tasks;
 
 	struct by_source stages[2];
 	struct attar_pairs *pairs; /* NULL: one stage */
+	size_t payload_size;
+	struct started *copy; /* of a payload */
 };
 
 /* ---- events ---- */
@@ -85,6 +89,8 @@ static int learn(struct attar_run *run, void *self, uint32_t source, void *event
 	if (r == 0)
 		r = keys_compile(
 			run, source, "key", s->key ? s->key : "_tid", ATTAR_EXPR_KEY, &e->key);
+	if (r == 0)
+		r = keys_compile(run, source, "role", NULL, ATTAR_EXPR_CONDITION, &e->role);
 	if (r == 0 && s->failed && attar_run_expr(run, source, "ret<0", NULL, &e->failed) < 0)
 		attar_error_clear(); /* it has no such field */
 	return r;
@@ -98,6 +104,7 @@ static void forget(void *event)
 		attar_expr_free(e->columns[i].value);
 	attar_expr_free(e->key);
 	attar_expr_free(e->failed);
+	attar_expr_free(e->role);
 }
 
 /* ---- lines ---- */
@@ -162,8 +169,39 @@ static void add_values(
 
 /* ---- pairs ---- */
 
-static int start(struct snoop *s, const struct event *e, const struct attar_event *ev,
-	const struct attar_expr_record *record)
+static void set_thread(struct attar_run *run, struct started *started, const struct attar_event *ev)
+{
+	started->is_selected = attar_run_is_selected(run, ev->thread);
+	started->tid = ev->thread ? ev->thread->tid : 0;
+	snprintf(started->comm, COMM_BYTES, "%s", ev->thread ? ev->thread->comm : "");
+}
+
+/* Neither a start nor an end: the open pair of the key is of the thread of this event. */
+static int take_thread(struct snoop *s, struct attar_run *run, const struct event *e,
+	const struct attar_event *ev, const struct attar_expr_record *record)
+{
+	const struct attar_stamp at = attar_event_get_stamp(ev);
+	char key[ATTAR_EXPR_KEY_MAX];
+	size_t n = attar_expr_key(e->key, record, key, sizeof(key));
+	const struct attar_start *begun;
+	struct attar_stamp since;
+	struct attar_start *again;
+
+	n = n < ATTAR_KEY_MAX ? n : ATTAR_KEY_MAX;
+	begun = attar_pairs_end(s->pairs, key, n, &at);
+	if (!begun)
+		return 0;
+	since = (struct attar_stamp){.time = begun->time, .task = begun->task, .cpu = begun->cpu};
+	memcpy(s->copy, begun->payload, s->payload_size);
+	set_thread(run, s->copy, ev);
+	again = attar_pairs_start(s->pairs, key, n, &since);
+	if (again)
+		memcpy(again->payload, s->copy, s->payload_size);
+	return 0;
+}
+
+static int start(struct snoop *s, struct attar_run *run, const struct event *e,
+	const struct attar_event *ev, const struct attar_expr_record *record)
 {
 	const struct attar_stamp at = attar_event_get_stamp(ev);
 	char key[ATTAR_EXPR_KEY_MAX];
@@ -174,8 +212,7 @@ static int start(struct snoop *s, const struct event *e, const struct attar_even
 
 	if (!started)
 		return 0;
-	started->tid = ev->thread ? ev->thread->tid : 0;
-	snprintf(started->comm, COMM_BYTES, "%s", ev->thread ? ev->thread->comm : "");
+	set_thread(run, started, ev);
 	for (size_t i = 0; i < e->n; i++) {
 		started->len[i] = (uint16_t)attar_expr_key(
 			e->columns[i].value, record, started->bytes + len, VALUE_BYTES);
@@ -197,6 +234,8 @@ static int end(struct snoop *s, struct attar_run *run, struct event *e,
 	struct attar_section *lines;
 
 	if (!started || at.time - begun->time < s->than)
+		return 0;
+	if (s->tasks && !started->is_selected)
 		return 0;
 	if (s->failed && !(e->failed && attar_expr_number(e->failed, record)))
 		return 0;
@@ -222,8 +261,10 @@ static int on_start(struct attar_run *run, void *self, const struct attar_event 
 	if (r < 0)
 		return r;
 	attar_event_get_expr_record(ev, &record);
+	if (s->pairs && e->role && !attar_expr_is_true(e->role, &record))
+		return take_thread(s, run, e, ev, &record);
 	if (s->pairs)
-		return start(s, e, ev, &record);
+		return start(s, run, e, ev, &record);
 	if (s->failed && !(e->failed && attar_expr_number(e->failed, &record)))
 		return 0;
 	lines = new_line(s, run, ev, ev->thread ? ev->thread->comm : "", record.tid);
@@ -316,13 +357,20 @@ static int snoop_open(struct attar_run *run, void *self)
 		return attar_fail(-EINVAL,
 			"snoop requires events" ATTAR_FIX
 			"give one option -e, or two for the start and the end of pairs");
+	if (s->tasks && s->texts.n == 1)
+		return attar_fail(-EINVAL,
+			"--tasks is for pairs" ATTAR_FIX "give a second option -e for their ends");
+	if (s->tasks)
+		r = attar_run_select_tasks(run);
 	for (size_t i = 0; r == 0 && i < s->texts.n; i++)
 		r = open_stage(s, run, i);
 	if (r < 0 || s->texts.n == 1)
 		return r;
-	opts.payload_size = sizeof(struct started) +
-			    (((struct event *)by_source_at(&s->stages[0], 0))->n + 1) * VALUE_BYTES;
-	return attar_pairs_new(&opts, &s->pairs);
+	s->payload_size = sizeof(struct started) +
+			  (((struct event *)by_source_at(&s->stages[0], 0))->n + 1) * VALUE_BYTES;
+	s->copy = malloc(s->payload_size);
+	opts.payload_size = s->payload_size;
+	return s->copy ? attar_pairs_new(&opts, &s->pairs) : -ENOMEM;
 }
 
 static void snoop_close(void *self)
@@ -332,6 +380,7 @@ static void snoop_close(void *self)
 	by_source_done(&s->stages[0]);
 	by_source_done(&s->stages[1]);
 	attar_pairs_free(s->pairs);
+	free(s->copy);
 }
 
 static const struct attar_option options[] = {
@@ -345,6 +394,9 @@ static const struct attar_option options[] = {
 	ATTAR_TIME(struct snoop, than, 0, "than", "TIME",
 		"only pairs that take at least this time: nanoseconds, or with a unit: 4ms",
 		.bare = 1),
+	ATTAR_FLAG(struct snoop, tasks, 0, "tasks",
+		"-p, -t and a command select pairs by their thread, and events are those of the "
+		"whole system"),
 	{0}};
 
 static const struct attar_example examples[] = {

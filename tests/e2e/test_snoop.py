@@ -71,6 +71,46 @@ def test_selections(script):
 
 
 @pytest.mark.quick
+def test_thread_of_another_event(tmp_path):
+    """An event with role=0 neither starts nor ends a pair, and has no effect without one."""
+    path = tmp_path / 'role.script'
+    path.write_text('''# attar script
+event a:change n:u32 state:u32 what:string
+1.0 0 5/5 idle a:change n=1 state=1 what=first
+1.1 0 6/6 idle a:change n=2 state=1 what=second
+1.2 1 7/7 owner a:change n=2 state=2
+1.3 1 8/8 nobody a:change n=3 state=2
+1.4 0 9/9 idle a:change n=1 state=3
+1.5 0 9/9 idle a:change n=2 state=3
+1.6 0 9/9 idle a:change n=3 state=3
+''')
+    found = snoop('-e', 'a:change/state==1/column=what/,a:change/state==2/role=0/column=what/',
+                  '-e', 'a:change/state==3/column=n/', '-k', 'n', '--input', path)
+    assert [(r['comm'], r['tid'], r['what'], r['n'], r['duration']) for r in found] == [
+        ('idle', 5, 'first', 1, 400_000_000), ('owner', 7, 'second', 2, 400_000_000)]
+
+
+@pytest.mark.quick
+def test_pairs_that_end_in_other_tasks(tmp_path):
+    """--tasks selects by the thread of the start; without it, the ends are those of other tasks."""
+    path = tmp_path / 'tasks.script'
+    path.write_text('''# attar script
+event a:open n:u32
+event a:close n:u32
+1.0 0 5/5 opener a:open n=1
+1.1 0 6/6 other a:open n=2
+1.2 1 0/0 idle a:close n=1
+1.3 1 0/0 idle a:close n=2
+''')
+    pair = ('-e', 'a:open', '-e', 'a:close//column=n/', '-k', 'n', '--input', path)
+    assert [(r['comm'], r['n']) for r in snoop(*pair, '--tasks', '-p', 5)] == [('opener', 1)]
+    assert [r['n'] for r in snoop(*pair, '--tasks')] == [1, 2]
+    assert snoop(*pair, '-p', 5) == []
+    ended = run('snoop', '-e', 'a:open', '--tasks', '--input', path)
+    assert ended.returncode == 2 and '--tasks is for pairs' in ended.stderr
+
+
+@pytest.mark.quick
 def test_losses_drop_starts(script):
     script.write_text(script.read_text().replace(
         '1.000001000 0', '1.000000900 0 5/5 prog lost 1\n1.000001000 0'))
@@ -238,6 +278,37 @@ def test_tcplife():
     assert all(r['duration'] > 0 for r in found)
 
 
+SERVED = '''
+    import os, socket
+    server = socket.socket()
+    server.bind(('127.0.0.1', 0))
+    server.listen(20)
+    if not os.fork():
+        open('/proc/self/comm', 'w').write('server')
+        for _ in range(10):
+            connection = server.accept()[0]
+            connection.recv(1)
+            connection.close()
+        os._exit(0)
+    for _ in range(10):
+        socket.create_connection(server.getsockname()).close()
+    os.wait()
+    print(server.getsockname()[1], flush=True)
+    '''
+
+
+@pytest.mark.usefixtures('root')
+def test_tcplife_of_accepted_connections(tmp_path):
+    """They are of the process that closes them, though the handshake ended in the other one."""
+    out = tmp_path / 'life.json'
+    ended = run('tcplife', '-q', '-o', out, *python(SERVED))
+    port = int(ended.stdout)
+    found = lines(subprocess.CompletedProcess([], ended.returncode, out.read_text(), ended.stderr))
+    accepted = [r['comm'] for r in found if r['LPORT'] == port and r['RPORT']]
+    assert accepted == ['server'] * 10
+    assert 'server' not in {r['comm'] for r in found if r['RPORT'] == port}
+
+
 @pytest.mark.usefixtures('root')
 def test_netqtop():
     program = '''
@@ -277,10 +348,30 @@ def test_syscount():
 
 
 @pytest.mark.usefixtures('root')
-@pytest.mark.parametrize('preset', ['oomkill', 'drsnoop', 'tcpretrans', 'mountsnoop'])
+@pytest.mark.parametrize('preset', ['oomkill', 'drsnoop', 'tcpretrans'])
 def test_presets_open_their_events(preset):
     ended = run(preset, '-d', '100ms')
     assert ended.returncode == 0, ended.stderr
+
+
+@pytest.mark.usefixtures('root')
+def test_mountsnoop(tmp_path):
+    """
+    Five file systems are mounted and unmounted; a sixth has no such type. Before, unshare makes the
+    mounts private.
+    """
+    program = f'''
+    import ctypes
+    libc = ctypes.CDLL(None)
+    where = {str(tmp_path).encode()}
+    for _ in range(5):
+        assert libc.mount(b'attar-test', where, b'tmpfs', 0, 0) == 0
+        assert libc.umount2(where, 0) == 0
+    libc.mount(b'attar-test', where, b'nosuchtype', 0, 0)
+    '''
+    found = of_preset('mountsnoop', '--', 'unshare', '-m', *python(program)[1:])[1:]
+    assert [(r['CALL'], r['ERR']) for r in found] == [
+        ('mount', ''), ('umount', '')] * 5 + [('mount', 'ENODEV')]
 
 
 @pytest.mark.quick
