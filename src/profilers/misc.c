@@ -207,6 +207,8 @@ static int misc_open(struct attar_run *run, void *self)
 	const struct attar_texts all = {0};
 	struct misc *m = self;
 	int r = choose(m);
+	/* the kernel writes records of cgroups only to events that request others, too */
+	bool wants_names = m->wanted[4] || m->wanted[2];
 	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
 		.config = PERF_COUNT_SW_DUMMY,
 		.sample_type = PERF_SAMPLE_IP, /* as other events of a stream have */
@@ -215,8 +217,8 @@ static int misc_open(struct attar_run *run, void *self)
 		.bpf_event = m->wanted[1],
 		.cgroup = m->wanted[2],
 		.text_poke = m->wanted[3],
-		.comm = m->wanted[4],
-		.comm_exec = m->wanted[4],
+		.comm = wants_names,
+		.comm_exec = wants_names,
 		.mmap = m->wanted[5],
 		.mmap_data = m->wanted[5],
 		.mmap2 = m->wanted[5]};
