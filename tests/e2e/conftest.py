@@ -146,6 +146,18 @@ def sdt():
 
 
 @pytest.fixture
+def loop(root, tmp_path):
+    """A loop device of 8 MiB."""
+    if not command.has('losetup') or not os.path.exists('/dev/loop-control'):
+        pytest.skip('this system has no loop devices')
+    image = tmp_path / 'disk'
+    image.write_bytes(bytes(8 << 20))
+    device = subprocess.check_output(['losetup', '-f', '--show', image], text=True).strip()
+    yield device
+    subprocess.run(['losetup', '-d', device], check=True)
+
+
+@pytest.fixture
 def sysctl(root):
     """sysctl('kernel.x', 3) sets a value for the duration of the test."""
     before = {}

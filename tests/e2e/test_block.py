@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """blktrace, biolatency, biosnoop, bitesize: a loop device, and scripts."""
 import json
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -31,17 +29,6 @@ READ = f'''
 @pytest.fixture(name='script')
 def fixture_script(script):
     return lambda text: script(SCRIPT + text)
-
-
-@pytest.fixture(name='loop')
-def fixture_loop(root, tmp_path):  # pylint: disable=unused-argument
-    if not shutil.which('losetup') or not Path('/dev/loop-control').exists():
-        pytest.skip('this system has no loop devices')
-    image = tmp_path / 'disk'
-    image.write_bytes(bytes(8 << 20))
-    device = subprocess.check_output(['losetup', '-f', '--show', image], text=True).strip()
-    yield device
-    subprocess.run(['losetup', '-d', device], check=True)
 
 
 def rows(section):
