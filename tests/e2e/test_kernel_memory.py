@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import bpf_program
+import guest
 from command import ATTAR, run
 from scripts import wait_until_running
 
@@ -93,6 +94,31 @@ def test_a_kernel_without_kcore():
     assert '/proc/kcore does not exist: the kernel lacks' in ended.stderr
 
 
+@pytest.mark.guest('debian')
+def test_jiffies_of_a_kernel():
+    """Read twice: it grows with the time between, by CONFIG_HZ (250) in a second."""
+    ended = guest.run('debian', 'sh', '-ec', f'''
+        {ATTAR} kcore --json jiffies
+        cut -d" " -f1 /proc/uptime
+        sleep 2
+        {ATTAR} kcore --json jiffies
+        cut -d" " -f1 /proc/uptime
+        {ATTAR} kcore --json --string linux_banner
+        cat /proc/version
+        {ATTAR} kcore 0x1000 && exit 1
+        {ATTAR} kcore 0xffff0000deadbee8 && exit 1
+        true''')
+    assert ended.returncode == 0, ended.stderr
+    lines = ended.stdout.splitlines()
+    (_, first, _), (_, second, _), (_, banner) = [
+        json.loads(lines[i])['sections'][0]['rows'][0] for i in (0, 2, 4)]
+    ticks = 250 * (float(lines[3]) - float(lines[1]))
+    assert second - first == pytest.approx(ticks, abs=100)
+    assert second - first >= 2 * 250
+    assert banner.strip() == lines[5]
+    assert ended.stderr.count('is not in the memory of the kernel') == 2
+
+
 def misc(action, *args):
     """Return the records that attar misc prints while the action runs."""
     with subprocess.Popen([ATTAR, 'misc', '--format', 'csv', *args], stdin=subprocess.DEVNULL,
@@ -101,7 +127,7 @@ def misc(action, *args):
         action()
         process.send_signal(signal.SIGINT)
         text = first + process.communicate()[0]
-    kinds = ('ksymbol', 'bpf', 'comm', 'mmap')
+    kinds = ('ksymbol', 'bpf', 'comm', 'mmap', 'cgroup', 'text-poke')
     return [{'record': r[3], 'fields': r[4]} for r in csv.reader(text.splitlines())
             if len(r) == 5 and r[3] in kinds]
 
@@ -120,6 +146,41 @@ def test_a_bpf_program_appears():
     if Path('/proc/sys/net/core/bpf_jit_enable').read_text().strip() != '0':
         names = [r['fields'] for r in records if r['record'] == 'ksymbol']
         assert any(t.startswith('register ') and t.endswith('_attar_test') for t in names)
+
+
+def test_new_control_groups(cgroup):
+    """Of the hierarchy that perf_event is in: the unified one, unless v1 has it."""
+    child = cgroup / 'a child'
+    try:
+        records = misc(child.mkdir, '--records', 'cgroup')
+    finally:
+        child.rmdir()
+    paths = [r['fields'].split(' path=')[1] for r in records]
+    assert [p.rpartition('/')[2] for p in paths if p.endswith('/a child')] == ['a child']
+
+
+@pytest.mark.guest('debian')
+def test_changed_code(tmp_path):
+    """
+    Statistics of the scheduler are behind jumps, or jumped over, which are changed when they are
+    switched on, and changed back.
+    """
+    switch = '/proc/sys/kernel/sched_schedstats'
+    ended = guest.run('debian', 'sh', '-c', f'''
+        {ATTAR} misc --records text-poke -q -o {tmp_path}/x.json -- \\
+            sh -c "echo 1 >{switch}; echo 0 >{switch}"''')
+    assert ended.returncode == 0, ended.stderr
+    reports = [json.loads(line) for line in (tmp_path / 'x.json').read_text().splitlines()]
+    pokes = {}
+    for text in (row[4] for r in reports[:-1] for s in r['sections'] for row in s['rows']):
+        fields = dict(word.split('=', 1) for word in text.split() if '=' in word)
+        pokes.setdefault(fields['addr'], []).append((fields['old'], fields['new']))
+    assert len(pokes) > 10
+    for change, back in pokes.values():
+        nop, jump = sorted(change, key=lambda code: code[:2] in ('eb', 'e9'))
+        assert nop in ('6690', '0f1f440000') and jump[:2] in ('eb', 'e9')
+        assert back == change[::-1]
+    assert reports[-1]['sections'][-1]['rows'] == [['text-poke', 2 * len(pokes)]]
 
 
 @pytest.mark.usefixtures('root')
