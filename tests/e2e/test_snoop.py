@@ -3,13 +3,16 @@
 import json
 import os
 import re
+import shlex
+import signal
 import subprocess
 import sys
 import textwrap
 
 import pytest
 
-from command import run
+import guest
+from command import ATTAR, run
 from test_loss import while_stopped
 
 SCRIPT = '''# attar script
@@ -372,6 +375,65 @@ def test_mountsnoop(tmp_path):
     found = of_preset('mountsnoop', '--', 'unshare', '-m', *python(program)[1:])[1:]
     assert [(r['CALL'], r['ERR']) for r in found] == [
         ('mount', ''), ('umount', '')] * 5 + [('mount', 'ENODEV')]
+
+
+@pytest.mark.guest('debian')
+def test_a_process_that_the_kernel_kills(tmp_path):
+    """It uses more memory than its control group has."""
+    program = 'print(flush=True)\nparts = []\nwhile True: parts.append(bytearray(b"x") * (4 << 20))'
+    ended = guest.run('debian', 'sh', '-c', f'''
+        mkdir /tmp/groups && mount -t cgroup2 none /tmp/groups &&
+            echo +memory >/tmp/groups/cgroup.subtree_control && mkdir /tmp/groups/small &&
+            echo 64M >/tmp/groups/small/memory.max || exit 99
+        {ATTAR} oomkill -q -o {tmp_path}/x.json -- \\
+            sh -c 'echo $$ >/tmp/groups/small/cgroup.procs; echo $$; exec "$@"' sh \\
+            {sys.executable} -I -S -c {shlex.quote(program)}
+        echo $?
+        rmdir /tmp/groups/small; umount /tmp/groups''')
+    victim, status = map(int, ended.stdout.split())
+    assert status == 128 + signal.SIGKILL, ended.stderr
+    found = lines(subprocess.CompletedProcess([], 0, (tmp_path / 'x.json').read_text(), ''))
+    assert [(r['VICTIM'], r['NAME'][:6], r['tid']) for r in found] == [(victim, 'python', victim)]
+
+
+RETRANSMITS = '''
+import socket, subprocess
+server = socket.socket()
+server.bind(('127.0.0.1', 7000))
+server.listen(1)
+client = socket.create_connection(('127.0.0.1', 7000))
+accepted = server.accept()[0]
+client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+subprocess.run('tc qdisc add dev lo root netem loss 20% seed 1 || '
+               'tc qdisc add dev lo root netem loss 20%', shell=True, check=True)
+def retransmitted():
+    head, values = [l.split() for l in open('/proc/net/snmp') if l.startswith('Tcp:')]
+    return int(values[head.index('RetransSegs')])
+before = retransmitted()
+for _ in range(100):
+    client.send(b'x')
+    accepted.recv(1)
+print(retransmitted() - before, flush=True)
+subprocess.run('tc qdisc del dev lo root', shell=True, check=True)
+'''
+
+
+@pytest.mark.guest('debian')
+def test_tcpretrans_of_a_network_with_losses(tmp_path):
+    """As many as the kernel counts, of 100 segments of a byte, of which a fifth is lost."""
+    (tmp_path / 'program.py').write_text(RETRANSMITS)
+    ended = guest.run('debian', 'sh', '-ec', f'''
+        {guest.VM}/load sch_netem
+        ip link set lo up
+        {ATTAR} tcpretrans -a -q -o {tmp_path}/x.json -- \\
+            {sys.executable} -I -S {tmp_path}/program.py''')
+    assert ended.returncode == 0, ended.stderr
+    found = lines(subprocess.CompletedProcess([], 0, (tmp_path / 'x.json').read_text(), ''))
+    assert int(ended.stdout) > 5
+    assert len(found) == int(ended.stdout)
+    assert {(r['SADDR'], r['DADDR'], r['STATE']) for r in found} == {
+        ('127.0.0.1', '127.0.0.1', 'ESTABLISHED')}
+    assert all(7000 in (r['SPORT'], r['DPORT']) for r in found)
 
 
 @pytest.mark.quick
