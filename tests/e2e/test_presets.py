@@ -103,6 +103,12 @@ def test_option_that_the_profiler_lacks(tmp_path):
     assert 'preset bad' in ended.stderr and 'nonsense' in ended.stderr
 
 
+def test_option_that_a_preset_of_attar_lacks():
+    ended = run('opensnoop', '--nonsense')
+    assert ended.returncode == 2
+    assert 'opensnoop' in ended.stderr and '--nonsense' in ended.stderr
+
+
 def test_syscalls():
     """A preset of attar: 10,000 calls of a known system call."""
     _, found = rows(run('syscalls', '-m', '1024', '--format', 'json', '--', workload('flood'),
