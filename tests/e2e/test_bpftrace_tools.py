@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: MIT
+"""
+Presets beside the tools of bpftrace that they are named after, which run the same program at the
+same time: `attar TOOL -- bpftrace -c PROGRAM TOOL.bt`.
+"""
+import json
+import re
+import shutil
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import guest
+from command import ATTAR, run
+
+pytestmark = pytest.mark.usefixtures('root')
+
+TOOLS = Path('/usr/sbin')
+WRITES_PID = 'import os, sys, time\nopen(sys.argv[2], "w").write(str(os.getpid()))\n'
+
+
+def both(tmp_path, name, program, *args, tool=None):
+    """
+    Run attar's preset around the tool, which runs a program in Python. Return the rows of attar by
+    section, the lines of the tool, and the program's pid.
+    """
+    path = TOOLS / f'{tool or name}.bt'
+    if not shutil.which('bpftrace') or not path.exists():
+        pytest.skip(f'{path} (package bpftrace) is not installed')
+    script, out, copy = (tmp_path / n for n in ('program.py', 'attar.json', 'tool.bt'))
+    # the header needs others, which kernels with BTF provide; preempted tasks have another bit
+    copy.write_text(path.read_text().replace('#include <linux/sched.h>', '').replace(
+        'args->prev_state == TASK_RUNNING', '(args->prev_state & 0xff) == 0').replace(
+            'if ($ns)', 'if ($ns && args->next_comm == "wakeup-test")'))
+    script.write_text(WRITES_PID + program)
+    ended = run(name, '-q', '-m', 1024, '-o', out, *args, '--', 'bpftrace', '-c',
+                f'{sys.executable} -I -S {script} {out} {tmp_path}/pid', copy)
+    if ended.returncode:
+        pytest.skip(f'bpftrace does not work here: {ended.stderr.strip()[-200:]}')
+    return sections(out), ended.stdout.splitlines(), int((tmp_path / 'pid').read_text())
+
+
+def sections(path):
+    found = {}
+    for line in path.read_text().splitlines():
+        for s in json.loads(line)['sections']:
+            names = [c['name'] for c in s['columns']]
+            found.setdefault(s['name'], []).extend(dict(zip(names, row)) for row in s['rows'])
+    return found
+
+
+def words(lines, pid):
+    """The words of the tool's lines that begin with this pid."""
+    return [w for w in map(str.split, lines) if w[:1] == [str(pid)]]
+
+
+OPENS = '''
+for i in range(50):
+    try:
+        os.close(os.open('/nonexistent' if i % 10 == 0 else '/dev/null', os.O_RDONLY))
+    except OSError:
+        pass
+'''
+
+
+def test_opensnoop(tmp_path):
+    """Each file that the program and its interpreter open: the descriptor and the error."""
+    found, lines, pid = both(tmp_path, 'opensnoop', OPENS)
+    theirs = [(int(fd), int(error)) for _, _, fd, error, *_ in words(lines, pid)]
+    names = {0: '', 2: 'ENOENT', 25: 'ENOTTY', 20: 'ENOTDIR', 13: 'EACCES'}
+    assert len(theirs) > 50 and {error for _, error in theirs} >= {0, 2}
+    assert [(r['FD'], r['ERR']) for r in found['events'] if r['tid'] == pid] == [
+        (fd, names[error]) for fd, error in theirs]
+
+
+# attar reads the paths when it receives the events: the program waits for that.
+STATS = '''
+for i in range(20):
+    try: os.statvfs(b'/' if i % 4 else b'/nonexistent')
+    except OSError: pass
+end = time.monotonic() + 20
+while open(sys.argv[1]).read().count('"/nonexistent"') < 5 and time.monotonic() < end:
+    time.sleep(0.01)
+'''
+
+
+def test_statsnoop(tmp_path):
+    """The tool leaves out newfstatat, which glibc uses for stat()."""
+    found, lines, pid = both(tmp_path, 'statsnoop', STATS)
+    theirs = Counter(int(error) for _, _, error, *path in words(lines, pid)
+                     if path in (['/'], ['/nonexistent']))
+    assert theirs == {0: 15, 2: 5}
+    ours = [r for r in found['events'] if r['tid'] == pid and r['PATH'] in ('/', '/nonexistent')]
+    failed = [r for r in ours if r['ERR'] == 'ENOENT']
+    assert (len(ours) - len(failed), len(failed)) == (15, 5)
+
+
+EXECS = '''
+for i in range(20):
+    subprocess.run(['/bin/echo', f'attar-test-{i}'], stdout=subprocess.DEVNULL)
+'''
+
+
+def test_execsnoop(tmp_path):
+    """The tool shows attempts: none fails here. Arguments are absent if attar read them late."""
+    found, lines, _ = both(tmp_path, 'execsnoop', EXECS)
+    theirs = [line.split(None, 2)[1:] for line in lines if '/bin/echo attar-test-' in line]
+    ours = [r for r in next(iter(found.values())) if r['file'] == '/bin/echo']
+    assert [str(r['pid']) for r in ours] == [pid for pid, _ in theirs]
+    assert [r['result'] for r in ours] == ['ok'] * 20
+    for row, (_, text) in zip(ours, theirs):
+        assert row['arguments'] in (None, text.removeprefix('/bin/echo '))
+
+
+SIGNALS = '''
+import signal
+signal.signal(signal.SIGUSR1, lambda *a: None)
+for _ in range(20): os.kill(os.getpid(), signal.SIGUSR1)
+'''
+
+
+def test_signals(tmp_path):
+    found, lines, pid = both(tmp_path, 'signals', SIGNALS, tool='killsnoop')
+    theirs = [(int(w[4]), int(w[5])) for w in map(str.split, lines)
+              if len(w) == 6 and w[1] == str(pid) and w[3] == '10']
+    assert theirs == [(pid, 0)] * 20
+    assert [(r['TPID'], r['RESULT']) for r in found['events']
+            if r['tid'] == pid and r['SIGNAL'] == 'SIGUSR1'] == theirs
+
+
+CALLS = 'for _ in range(123456): os.getppid()\n'
+
+
+def test_syscount(tmp_path):
+    """The tool shows the ten most frequent ones, and those of other programs, which are few."""
+    found, lines, _ = both(tmp_path, 'syscount', CALLS)
+    theirs, = [int(line.split()[1]) for line in lines if line.startswith('@syscall[110]:')]
+    ours, = [r['count'] for r in found['syscount'] if r['syscall'] == 'getppid']
+    assert 123456 <= ours <= theirs < 125000
+
+
+def histogram(lines):
+    """The counts of "[8K, 16K)   12 |@@@ |" by the lower bound."""
+    unit = {'': 1, 'K': 1 << 10, 'M': 1 << 20, 'G': 1 << 30}
+    found = {}
+    for line in lines:
+        bucket = re.match(r'[\[(](\d*)([KMG]?)[,\]].*?(\d+) \|', line)
+        if bucket:
+            found[int(bucket[1] or 0) * unit[bucket[2]]] = int(bucket[3])
+    return found
+
+
+WAKEUPS = '''
+open('/proc/self/comm', 'w').write('wakeup-test')
+pipes = [os.pipe(), os.pipe()]
+if not os.fork():
+    while os.read(pipes[0][0], 1) == b'x': os.write(pipes[1][1], b'y')
+    os._exit(0)
+for _ in range(20000):
+    os.write(pipes[0][1], b'x')
+    os.read(pipes[1][0], 1)
+os.write(pipes[0][1], b'z')
+os.wait()
+'''
+
+
+def test_runqlat(tmp_path):
+    """
+    Two processes that wake each other up, by name in the tool, and by pid in attar. The numbers of
+    the tool are microseconds in buckets of powers of two.
+    """
+    found, lines, pid = both(tmp_path, 'runqlat', WAKEUPS, '--perins')
+    theirs = histogram(lines)
+    rows = [r for r in found['pairs'] if pid <= r['pid'] <= pid + 50]
+    calls = sum(r['calls'] for r in rows)
+    assert sum(theirs.values()) > 40000
+    assert sum(theirs.values()) == pytest.approx(calls, abs=20)
+    most = max(rows, key=lambda r: r['calls'])
+    below = sum(n for at, n in theirs.items() if 2 * at <= most['p50'] / 1000)
+    assert below < 0.7 * calls
+    assert sum(n for at, n in theirs.items() if at <= most['p50'] / 1000) > 0.3 * calls
+
+
+def test_bitesize(tmp_path, loop):
+    program = f'''
+import mmap
+fd = os.open({loop!r}, os.O_WRONLY | os.O_DIRECT)
+page = mmap.mmap(-1, 65536)
+for size, n in ((4096, 100), (65536, 10)):
+    for _ in range(n): os.write(fd, memoryview(page)[:size])
+'''
+    found, lines, _ = both(tmp_path, 'bitesize', program, '-d', loop)
+    at = next(i for i, line in enumerate(lines) if line.startswith('@[python'))
+    theirs = histogram(lines[at:next((i for i in range(at + 1, len(lines))
+                                      if lines[i].startswith('@')), len(lines))])
+    ours = {r['low']: r['count'] for name, rows in found.items() if name.startswith('python')
+            for r in rows if r['count']}
+    assert ours == {4096: 100, 65536: 10}
+    assert theirs[4096] >= 100 and theirs[65536] >= 10
+
+
+# ---- tools that need kprobes ----
+
+CONNECTIONS = '''
+import os, socket
+server = socket.socket()
+server.bind(('127.0.0.1', 7000))
+server.listen(20)
+if not os.fork():
+    open('/proc/self/comm', 'w').write('server')
+    for _ in range(10):
+        connection = server.accept()[0]
+        connection.recv(1)
+        connection.close()
+    os._exit(0)
+for _ in range(10): socket.create_connection(('127.0.0.1', 7000)).close()
+os.wait()
+'''
+
+IN_GUEST = ('tcpconnect', 'tcplife')
+
+
+@pytest.mark.guest('debian')
+class TestInAGuest:
+    @pytest.fixture(scope='class')
+    def out(self, tmp_path_factory):
+        """out(name) returns the rows of attar by section, and the lines of the tool."""
+        if not shutil.which('bpftrace'):
+            pytest.skip('bpftrace is not installed')
+        folder = tmp_path_factory.mktemp('tools')
+        (folder / 'program.py').write_text(CONNECTIONS)
+        commands = ['ip link set lo up']
+        for name in IN_GUEST:
+            commands.append(
+                f"{ATTAR} {name} -q -m 1024 -o {folder}/{name}.json -- bpftrace -c "
+                f"'{sys.executable} -I -S {folder}/program.py' {TOOLS}/{name}.bt >{folder}/{name}")
+        ended = guest.run('debian', 'sh', '-ec', '\n'.join(commands))
+        assert ended.returncode == 0, ended.stderr
+        return lambda name: (sections(folder / f'{name}.json'),
+                             (folder / name).read_text().splitlines())
+
+    def test_tcpconnect(self, out):
+        found, lines = out('tcpconnect')
+        theirs = [(int(w[1]), w[5], int(w[6])) for w in map(str.split, lines)
+                  if len(w) == 7 and w[2].startswith('python')]
+        assert len(theirs) == 10
+        assert [(r['tid'], r['DADDR'], r['DPORT']) for r in found['events']] == theirs
+
+    def test_tcplife(self, out):
+        """
+        The process, the ports and the duration of both ends of each connection. The program of the
+        tool runs before attar's event, and may take some time in an emulated guest.
+        """
+        found, lines = out('tcplife')
+        theirs = {(int(w[3]), int(w[5])): (w[1], int(w[0]), int(w[8]))
+                  for w in map(str.split, lines) if len(w) == 9 and '7000' in (w[3], w[5])}
+        ours = {(r['LPORT'], r['RPORT']): (r['comm'], r['tid'], r['duration'] / 10**6)
+                for r in found['events'] if 7000 in (r['LPORT'], r['RPORT'])}
+        assert len(theirs) == 20 and ours.keys() == theirs.keys()
+        assert {key: line[:2] for key, line in ours.items()} == {
+            key: line[:2] for key, line in theirs.items()}
+        later = sorted(ours[key][2] - theirs[key][2] for key in theirs)
+        assert later[0] > -1 and later[len(later) // 2] < 5
