@@ -221,6 +221,8 @@ class _cpudist:
         # keys are thread IDs: -p, -t and a command select keys, and events of the whole system
         # are watched
         tasks: bool = ...,
+        # with --tasks: only threads with these names, separated by commas; * and ? match
+        filter: _Texts = ...,
         # events of the last stage also start pairs with the first
         cycle: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
@@ -394,6 +396,8 @@ class _gc:
         # keys are thread IDs: -p, -t and a command select keys, and events of the whole system
         # are watched
         tasks: bool = ...,
+        # with --tasks: only threads with these names, separated by commas; * and ? match
+        filter: _Texts = ...,
         # events of the last stage also start pairs with the first
         cycle: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
@@ -438,6 +442,8 @@ class _hardirqs:
         # keys are thread IDs: -p, -t and a command select keys, and events of the whole system
         # are watched
         tasks: bool = ...,
+        # with --tasks: only threads with these names, separated by commas; * and ? match
+        filter: _Texts = ...,
         # events of the last stage also start pairs with the first
         cycle: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
@@ -809,6 +815,8 @@ class _multi_trace:
         # keys are thread IDs: -p, -t and a command select keys, and events of the whole system
         # are watched
         tasks: bool = ...,
+        # with --tasks: only threads with these names, separated by commas; * and ? match
+        filter: _Texts = ...,
         # events of the last stage also start pairs with the first
         cycle: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
@@ -1115,6 +1123,8 @@ class _query:
         # keys are thread IDs: -p, -t and a command select keys, and events of the whole system
         # are watched
         tasks: bool = ...,
+        # with --tasks: only threads with these names, separated by commas; * and ? match
+        filter: _Texts = ...,
         # events of the last stage also start pairs with the first
         cycle: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
@@ -1197,6 +1207,8 @@ class _rundelay:
         # keys are thread IDs: -p, -t and a command select keys, and events of the whole system
         # are watched
         tasks: bool = ...,
+        # with --tasks: only threads with these names, separated by commas; * and ? match
+        filter: _Texts = ...,
         # events of the last stage also start pairs with the first
         cycle: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
@@ -1241,6 +1253,8 @@ class _runqlat:
         # keys are thread IDs: -p, -t and a command select keys, and events of the whole system
         # are watched
         tasks: bool = ...,
+        # with --tasks: only threads with these names, separated by commas; * and ? match
+        filter: _Texts = ...,
         # events of the last stage also start pairs with the first
         cycle: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
@@ -1373,6 +1387,8 @@ class _softirqs:
         # keys are thread IDs: -p, -t and a command select keys, and events of the whole system
         # are watched
         tasks: bool = ...,
+        # with --tasks: only threads with these names, separated by commas; * and ? match
+        filter: _Texts = ...,
         # events of the last stage also start pairs with the first
         cycle: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
@@ -1553,6 +1569,8 @@ class _syscalls:
         # keys are thread IDs: -p, -t and a command select keys, and events of the whole system
         # are watched
         tasks: bool = ...,
+        # with --tasks: only threads with these names, separated by commas; * and ? match
+        filter: _Texts = ...,
         # events of the last stage also start pairs with the first
         cycle: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,

@@ -37,7 +37,7 @@ struct lookup {
 	VEC(struct query) queries;
 	VEC(attar_location) locations;
 	frame_lines lines; /* with json of all answers, otherwise of one */
-	/* Answers as text are made in the order of addresses, and printed in that of the queries. */
+	/* Answers are made in the order of addresses, and printed in that of the queries. */
 	struct buf answers;
 	frame_lines last_lines;      /* of the last answer with lines */
 	struct query last;           /* ... and its text; n 0: none */

@@ -69,7 +69,7 @@ static void add_section(struct debug_file *file, const struct elf_section *from,
 
 	if (id < 0 || file->sections[id].size || from->type == SHT_NOBITS)
 		return;
-	/* An object has one more .debug_info for each type (-fdebug-types-section): without code. */
+	/* An object has a .debug_info without code for each type (-fdebug-types-section). */
 	if (elf->relocatable && from->flags & SHF_GROUP)
 		return;
 	if (from->offset > elf->source.size || from->size > elf->source.size - from->offset)

@@ -33,8 +33,9 @@ CALLS = ['Outer.attar_outer', 'attar_middle', 'attar_inner']
 
 def works(python):
     try:
-        done = subprocess.run([python, '-X', 'perf', '-c', 'import sys; print(sys.version_info[:2])'],
-                              capture_output=True, text=True, timeout=30, check=False)
+        done = subprocess.run(
+            [python, '-X', 'perf', '-c', 'import sys; print(sys.version_info[:2])'],
+            capture_output=True, text=True, timeout=30, check=False)
     except OSError:
         return False
     return done.returncode == 0 and done.stdout.startswith('(3, ') and int(done.stdout[4:-2]) >= 12
