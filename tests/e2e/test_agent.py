@@ -101,19 +101,19 @@ def test_valid_configuration(tmp_path):
 
 @pytest.mark.quick
 @pytest.mark.parametrize('text, message', [
-    ('', 'there is no profiler'),
-    ('run = stat\n', '1: .run. is in no section'),
+    ('', 'no section has a profiler'),
+    ('run = stat\n', '1: .run. is outside a section'),
     ('[cpu]\n\nrun = stat\n', r'3: run: reports need an interval: add -i'),
     ('[cpu]\n', r"1: section 'cpu' has no command line"),
     ('[cpu]\nrun =\n', '2: run: the command line is empty'),
     ('[cpu]\nrun = stta -i 1s\n', "2: run: unknown profiler|2: run: .*'stat'"),
     ('[cpu]\nrun = profile\n    -g\n    -F nine\n    -i 1s\n', '2: run: .*nine'),
     ('[cpu]\nrun = stat -e "x\n', '2: run: missing "'),
-    ('[cpu]\nrun = stat -i 1s -- ls\n', '2: run: a command after -- ends'),
+    ('[cpu]\nrun = stat -i 1s -- ls\n', '2: run: a command after -- exits'),
     ('[cpu]\nrun = record -o x\n', "2: run: 'record' writes a recording"),
     ('[cpu]\nrun = profile --input x -i 1s\n', '2: run: --input'),
-    ('[cpu]\nrun = stat -i 1s -o x.none\n', "2: run: -o: the extension of 'x.none'"),
-    ('[cpu]\nrun = attar stat -i 1s\n', "2: run: begin with the profiler"),
+    ('[cpu]\nrun = stat -i 1s -o x.none\n', "2: run: -o: unknown extension in 'x.none'"),
+    ('[cpu]\nrun = attar stat -i 1s\n', "2: run: begin with the name of the profiler"),
     ('[cpu]\nfreq = 3\n', "2: no such key 'freq'"),
     (EMPTY + EMPTY, "3: section 'count' already exists in line 1"),
     ('[Cpu]\n', '1: .*lower-case'),
@@ -189,8 +189,8 @@ def test_profiler_that_dies_is_started_again(agent):
 def test_waits_longer_after_each_failure(agent):
     """The reason is the profiler's message; other profilers keep running."""
     a = agent(EMPTY + '[bad]\nrun = stat -i 1s -o /nonexistent/x.csv\n')
-    a.wait_log(r'\[bad\] failed with status 1: cannot write ./nonexistent/x.csv.*again in 1 s')
-    a.wait_log(r'\[bad\] failed with status 1: .*again in 2 s')
+    a.wait_log(r'\[bad\] failed with status 1: cannot write ./nonexistent/x.csv.*restarting in 1 s')
+    a.wait_log(r'\[bad\] failed with status 1: .*restarting in 2 s')
     a.wait_reports('count', 2)
     assert a.value('profiler_starts_total', 'count') == 1
     a.wait_for(lambda: a.value('profiler_failures_total', 'bad') >= 2, 'two failures')
@@ -254,7 +254,7 @@ def test_service_manager_is_notified(agent, tmp_path):
 def test_frequency_is_lowered_before_a_profiler_is_paused(agent):
     a = agent('[agent]\nmax-cpu = 0.001%\nlimit-interval = 1s\n'
               '[cpu]\nrun = profile -F 4 -i 500ms\n')
-    a.wait_log(r'\[cpu\] is paused')
+    a.wait_log(r'\[cpu\] paused')
     log = a.log()
     steps = [log.index(text) for text in ('[cpu] lowered to 2 Hz (-F 4 is configured)',
                                           '[cpu] lowered to 1 Hz', '[cpu] paused')]
@@ -291,7 +291,7 @@ def test_step_is_taken_back(agent):
 
 def test_memory_is_limited(agent):
     a = agent('[agent]\nmax-memory = 1M\nlimit-interval = 1s\n' + EMPTY)
-    a.wait_log(r'\[count\] is paused: the memory is above the limit \(max-memory\)')
+    a.wait_log(r'\[count\] paused: the memory is above the limit \(max-memory\)')
     a.wait_for(lambda: not a.pids(), 'its end')
     a.end()
 

@@ -293,8 +293,8 @@ def test_path_of_attar_is_quoted(hosts, tmp_path):  # noqa: F811
 
 
 @pytest.mark.parametrize('args, message', [
-    (['profile'], 'needs hosts'),
-    (['-H', 'one'], 'needs a profiler'),
+    (['profile'], 'requires hosts'),
+    (['-H', 'one'], 'requires a profiler'),
     (['-H', '-oProxyCommand=x', 'profile'], 'is not a host name'),
     (['-H', 'one,,two', 'profile'], 'is not a host name'),
     (['-H', 'a b', 'profile'], 'blank'),
@@ -375,7 +375,7 @@ def test_host_killed_in_the_middle(hosts, spawn):  # noqa: F811
     rows = host_rows(json.loads(out.splitlines()[-1]))
     assert rows['one']['state'] == 'ended'
     assert rows['two']['state'] == 'failed'
-    assert 'connection ended' in rows['two']['reason']
+    assert 'connection was closed' in rows['two']['reason']
     wait_until(lambda: not processes_with(mark), 'all processes on the hosts ended', seconds=60)
 
 

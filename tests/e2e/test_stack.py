@@ -157,7 +157,7 @@ def test_exited_process():
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         done = run('stack', '-p', process.pid)
     assert done.returncode == 1
-    assert f'process {process.pid} has ended' in done.stderr
+    assert f'process {process.pid} has exited' in done.stderr
 
 
 @pytest.mark.parametrize('args, status, text', [
