@@ -82,7 +82,7 @@ static void add_stack(struct chrome *c, uint32_t node)
 		const struct tree_node *n = &c->trees->nodes.at[node];
 		const char *name = section_text(c->trees, n->name);
 
-		if (n->parent == ATTAR_TREE_ROOT || n->kind == ATTAR_FRAME_TASK) /* the thread */
+		if (n->parent == ATTAR_TREE_ROOT) /* the thread, or its host */
 			break;
 		buf_str(b, separator);
 		escape_json(b, name, strlen(name));
