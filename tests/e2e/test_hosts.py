@@ -185,7 +185,7 @@ def test_any_profiler_of_two_hosts(host):
     hosts = table(report, 'hosts')
     assert [(h['host'], h['state'], h['seen'], h['clock offset']) for h in hosts] == [
         (one, 'ended', 2000, None), (two, 'ended', 3000, None)]
-    assert any(r.startswith(f'{one}: the clock of one at ') for r in report['remarks'])
+    assert any(r.startswith(f'{one}: the clock offset of one at ') for r in report['remarks'])
     for pushing, calls in (first, 2000), (second, 3000):
         assert f'{calls} samples were pushed to 1 peers' in pushing.communicate(timeout=60)[0]
 
