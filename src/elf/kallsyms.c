@@ -8,6 +8,7 @@ enum {
 	MAX_NAMES = 256 << 20, /* bytes; must fit kallsyms_symbol.name */
 	NO_CODE = 3,           /* rank of an end marker */
 	PAGE = 4096,
+	BPF_PACK = 2 << 20, /* bytes that BPF programs share, since Linux 5.18 */
 };
 
 /* Returns the rank, lower is better (see the header), or -1 if the symbol is not code. */
@@ -197,9 +198,15 @@ static void finish_region(struct kallsyms *list, struct kallsyms_region *region)
 		}
 		region->n = n;
 	}
-	/* The size of the last symbol is unknown: extend it to the end of the next page. */
+	/*
+	 * The size of the last symbol is unknown: extend it to the end of the next page. BPF programs
+	 * may be larger, and end within their pack.
+	 */
 	last = region->high | at[region->n - 1].low;
-	region->end = (last & ~(uint64_t)(PAGE - 1)) + 2 * PAGE;
+	if (!strcmp(list->names.data + region->owner, "[bpf]"))
+		region->end = (last & ~(uint64_t)(BPF_PACK - 1)) + BPF_PACK;
+	else
+		region->end = (last & ~(uint64_t)(PAGE - 1)) + 2 * PAGE;
 	if (region->end < last)
 		region->end = UINT64_MAX;
 }

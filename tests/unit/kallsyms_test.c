@@ -52,6 +52,7 @@ static void test_fixture(void **state)
 	check(&list, 0xffffffffc0203000, "first", "[ext4]", 0);
 	check(&list, 0xffffffffc0203085, "second_global", "[ext4]", 5);
 	check(&list, 0xffffffffc0300010, "bpf_prog_6deef7357e7b4530", "[bpf]", 0x10);
+	check(&list, 0xffffffffc0303000, "bpf_prog_6deef7357e7b4530", "[bpf]", 0x3000);
 	assert_false(kallsyms_find(&list, 0xffffffffc0400000, &hit));
 	assert_false(kallsyms_find(&list, 0, &hit));
 	kallsyms_done(&list);
