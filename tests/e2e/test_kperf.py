@@ -360,9 +360,9 @@ def test_exports_what_headers_declare_and_nothing_else():
     assert exported == declared
 
 
-def codes_that_do_not_occur():
+def codes_never_returned():
     """Those of docs/kperf.md: errors, and warnings."""
-    text = (ROOT / 'docs/kperf.md').read_text().split('## Codes that do not occur')[1]
+    text = (ROOT / 'docs/kperf.md').read_text().split('## Codes that are never returned')[1]
     errors, warnings = set(), set()
     for row in re.findall(r'^\| ([^|]*\d[^|]*) \|', text.split('\n## ')[0], re.M):
         for kind, part in zip((errors, warnings), row.partition('warning')[::2]):
@@ -375,7 +375,7 @@ def test_each_code_is_returned_and_tested_or_explained():
     header = (ROOT / 'kperf/pcerrc.h').read_text()
     code, tests = (''.join(path.read_text() for path in (ROOT / 'kperf').glob(pattern))
                    for pattern in ('*.c', 'tests/*.c'))
-    for kind, explained in zip(('ERR', 'WARN'), codes_that_do_not_occur()):
+    for kind, explained in zip(('ERR', 'WARN'), codes_never_returned()):
         names = dict(re.findall(rf'#define (\w+_{kind}_\w+)\s+(\d+|LIBSYM_ERR_BASE)', header))
         base = names.pop('LIBSYM_ERR_BASE', None)
         numbers = {name: int(base if value == 'LIBSYM_ERR_BASE' else value)

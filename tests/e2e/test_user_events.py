@@ -376,7 +376,7 @@ def test_usdt_leaves_nothing_in_tracefs(uprobes, spawn, emitter, trace):
         before = file.read()
     words = ['-p', program.pid, '-e', 'user_events:e2e_tick/transport=usdt/']
     attar = spawn(ATTAR, 'trace', '-q', *words)
-    wait_until(lambda: listeners(program.pid) == '1 by USDT', 'the semaphore is raised')
+    wait_until(lambda: listeners(program.pid) == '1 through USDT', 'the semaphore is raised')
     attar.send_signal(signal.SIGKILL)
     attar.wait()
     wait_until(lambda: not listeners(program.pid), 'the semaphore is down')
