@@ -98,7 +98,7 @@ static int biosnoop_completed(struct attar_run *run, void *self, const struct at
 	attar_section_row(lines);
 	attar_cell_u64(lines, attar_run_realtime(run, ev->time));
 	attar_cell_text(lines, request->comm);
-	attar_cell_u64(lines, (uint64_t)request->tid);
+	attar_cell_i64(lines, request->tid);
 	attar_cell_text(lines, block_name(request->dev, name));
 	attar_cell_text(lines, request->type);
 	attar_cell_u64(lines, request->sector);

@@ -109,7 +109,7 @@ void keys_text(const struct attar_expr *key, const void *bytes, size_t n, char *
 void keys_add_thread(struct attar_section *table, const struct attar_keyrow *row)
 {
 	if (row->key)
-		attar_cell_u64(table, row->number);
+		attar_cell_i64(table, (pid_t)row->number); /* -1: exiting */
 	else
 		attar_cell_none(table);
 	attar_cell_text(table, row->key ? row->value : "[others]");

@@ -95,7 +95,7 @@ static void add_line(struct attar_run *run, const struct attar_event *ev, const 
 	attar_section_row(lines);
 	attar_cell_u64(lines, attar_run_realtime(run, ev->time));
 	attar_cell_text(lines, wait->label.comm);
-	attar_cell_u64(lines, (uint64_t)ev->record->tid);
+	attar_cell_i64(lines, (pid_t)ev->record->tid);
 	attar_cell_text(lines, wait->label.type);
 	attar_cell_u64(lines, wait->lock.address);
 	attar_cell_u64(lines, duration);

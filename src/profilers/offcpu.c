@@ -92,7 +92,7 @@ static void add_line(struct attar_run *run, const struct attar_event *ev, pid_t 
 	attar_section_row(lines);
 	attar_cell_u64(lines, attar_run_realtime(run, ev->time));
 	attar_cell_text(lines, task->comm);
-	attar_cell_u64(lines, (uint64_t)tid);
+	attar_cell_i64(lines, tid);
 	attar_cell_u64(lines, duration);
 	attar_cell_text(lines, waker->comm);
 	attar_row_stack(lines, attar_run_symbols(run), chain, n);

@@ -174,7 +174,7 @@ static void add_time(const struct report *d, struct attar_section *table, uint64
 static void add_task(const struct report *d, struct attar_section *table, const struct group *group)
 {
 	if (!d->o->only_comm)
-		attar_cell_u64(table, group->tid);
+		attar_cell_i64(table, (pid_t)group->tid);
 	attar_cell_text(table, group->comm);
 }
 

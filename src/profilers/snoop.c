@@ -153,7 +153,7 @@ static struct attar_section *new_line(const struct snoop *s, struct attar_run *r
 	attar_section_row(lines);
 	attar_cell_u64(lines, attar_run_realtime(run, ev->time));
 	attar_cell_text(lines, comm);
-	attar_cell_u64(lines, (uint64_t)tid);
+	attar_cell_i64(lines, tid);
 	return lines;
 }
 

@@ -156,7 +156,7 @@ static void add_line(const struct task_state *ts, struct attar_run *run,
 	attar_section_row(lines);
 	attar_cell_u64(lines, attar_run_realtime(run, ev->time));
 	attar_cell_text(lines, task->comm);
-	attar_cell_u64(lines, (uint64_t)tid);
+	attar_cell_i64(lines, tid);
 	attar_cell_u64(lines, ev->cpu);
 	attar_cell_text(lines, names[state->ended].name);
 	attar_cell_u64(lines, state->duration);

@@ -438,7 +438,7 @@ static void add_key(struct attar_run *run, const struct top *top, struct attar_s
 	if (top->only_comm) {
 		keys_add_text(table, row->key, row->key_size);
 	} else if (!e->key) {
-		attar_cell_u64(table, row->number);
+		attar_cell_i64(table, (pid_t)row->number); /* -1: exiting */
 	} else if (e->print) {
 		add_printed(run, table, e->print, row->number);
 	} else {

@@ -62,7 +62,7 @@ static int add_line(struct attar_run *run, uint64_t time, const char *kind, uint
 	if (!ev)
 		return 0;
 	attar_cell_text(lines, ev->thread->comm);
-	attar_cell_u64(lines, (uint64_t)ev->thread->tid);
+	attar_cell_i64(lines, ev->thread->tid);
 	attar_row_stack(lines, attar_run_symbols(run), locations,
 		attar_event_stack(ev, locations, DEPTH_MAX));
 	return 0;

@@ -31,6 +31,15 @@ def test_counts_by_thread():
     assert notes['seen'] == CALLS
 
 
+def test_exiting_threads():
+    """Their last switch has no valid tid: perf shows -1, too."""
+    code = 'import threading as t\nfor i in range(20): x = t.Thread(); x.start(); x.join()'
+    rows, _ = top('-a', '-e', 'sched:sched_switch', '--rows', '0', '--', '/usr/bin/python3', '-S',
+                  '-c', code)
+    exiting, = [r for r in rows if r['comm'] == '[exiting]']
+    assert exiting['tid'] == -1 and exiting['sched:sched_switch'] >= 20
+
+
 def test_key_of_an_option():
     rows, _ = top('-e', 'raw_syscalls:sys_enter', '-k', 'id', *FLOOD)
     assert rows[0]['raw_syscalls:sys_enter'] == CALLS
