@@ -30,10 +30,11 @@ struct attar_layout {
 	uint64_t sample_type;
 	uint64_t read_format;
 	uint64_t branch_sample_type;
-	uint64_t regs_user; /* mask */
-	uint64_t regs_intr; /* mask */
+	uint64_t regs_user;    /* mask */
+	uint64_t regs_intr;    /* mask */
 	uint64_t fixed_period; /* of samples without PERF_SAMPLE_PERIOD; 0: it varies */
 	bool sample_id_all;
+	bool build_id; /* of mappings; the kernel's flag of a record can be that of another event */
 	/*
 	 * Offsets from the start of the record, -1 when the field is absent. Fields of a SAMPLE ...
 	 */

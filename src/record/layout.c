@@ -76,6 +76,7 @@ void attar_layout_init(struct attar_layout *layout, const struct perf_event_attr
 		.regs_user = attr->sample_regs_user,
 		.regs_intr = attr->sample_regs_intr,
 		.sample_id_all = attr->sample_id_all,
+		.build_id = attr->build_id,
 		.back_tid = -1,
 		.back_time = -1,
 		.back_id = -1,

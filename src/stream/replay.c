@@ -272,6 +272,17 @@ static bool defers(const struct perf_event_attr *attr)
 }
 
 /* Takes over events that the stream does not know yet. */
+/* Synthesized mappings have no id of their event: they have build ids if one of the events has. */
+static void share_build_ids(struct attar_stream *s, size_t n)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < n; i++)
+		any |= s->layouts[i].build_id;
+	for (size_t i = 0; i < n; i++)
+		s->layouts[i].build_id = any;
+}
+
 static int take_events(struct attar_stream *s)
 {
 	size_t n = recording_n_events(s->replay->recording);
@@ -287,6 +298,8 @@ static int take_events(struct attar_stream *s)
 			r = map_put(&s->ids, event->ids[k], i) < 0 ? base_oom() : 0;
 		s->replay->same_layout &= has_time_at_same_offset(&s->layouts[i], &s->layouts[0]);
 	}
+	if (r == 0 && n > s->n_counters)
+		share_build_ids(s, n);
 	if (r == 0)
 		s->n_counters = n;
 	return r;

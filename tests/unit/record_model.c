@@ -160,7 +160,7 @@ static void fill_mmap(struct model *m, struct attar_mmap *map, bool two)
 		return;
 	map->prot = next32(m);
 	map->flags = next32(m);
-	if (m->rec.misc & PERF_RECORD_MISC_MMAP_BUILD_ID) {
+	if (m->attr.build_id && m->rec.misc & PERF_RECORD_MISC_MMAP_BUILD_ID) {
 		map->build_id_size = (uint8_t)model_below(m, 21);
 		memcpy(map->build_id, words(m, 3), map->build_id_size);
 	} else {
@@ -280,5 +280,6 @@ void model_attr(uint64_t seed, uint64_t sample_type, struct perf_event_attr *ret
 		.sample_regs_user = model_next(&m) & model_next(&m),
 		.sample_regs_intr = model_next(&m) & model_next(&m),
 		.sample_id_all = model_below(&m, 2),
+		.build_id = model_below(&m, 2),
 	};
 }

@@ -124,6 +124,41 @@ static void test_map_with_build_id(void **state)
 	assert_string_equal(rec.mmap.filename, "/bin");
 }
 
+/* Events without build ids have the flag if the kernel has just written one of another event. */
+static void test_map_with_the_flag_of_another_event(void **state)
+{
+	const uint64_t words[] = {HEADER(PERF_RECORD_MMAP2, PERF_RECORD_MISC_MMAP_BUILD_ID, 14),
+		PAIR(100, 101), 0x400000, 0x1000, 0x2000, PAIR(254, 0), 99, 7, PAIR(5, 2),
+		0x0000006e69622f, TRAILER};
+	struct attar_record rec;
+
+	parse_with_trailer(words, &rec);
+	assert_true(rec.mmap.has_ino);
+	assert_int_equal(rec.mmap.maj, 254);
+	assert_int_equal(rec.mmap.min, 0);
+	assert_int_equal(rec.mmap.ino, 99);
+	assert_int_equal(rec.mmap.ino_generation, 7);
+	assert_int_equal(rec.mmap.build_id_size, 0);
+}
+
+static void test_map_with_short_build_id(void **state)
+{
+	const uint64_t words[] = {HEADER(PERF_RECORD_MMAP2, PERF_RECORD_MISC_MMAP_BUILD_ID, 14),
+		PAIR(100, 101), 0x400000, 0x1000, 0x2000, PAIR(8, 0x04030201), 0x08070605, 0,
+		PAIR(5, 2), 0x6e69622f, TRAILER};
+	struct perf_event_attr with_build_ids = attr;
+	struct attar_layout layout;
+	struct attar_record rec;
+
+	with_build_ids.build_id = 1;
+	attar_layout_init(&layout, &with_build_ids);
+	assert_int_equal(attar_record_parse(&layout, words, sizeof(words), &rec), 0);
+	assert_false(rec.mmap.has_ino);
+	assert_int_equal(rec.mmap.build_id_size, 8);
+	for (int i = 0; i < 8; i++)
+		assert_int_equal(rec.mmap.build_id[i], i + 1);
+}
+
 static void test_tasks(void **state)
 {
 	const uint64_t comm[] = {HEADER(PERF_RECORD_COMM, PERF_RECORD_MISC_COMM_EXEC, 7),
@@ -337,6 +372,8 @@ int main(void)
 		cmocka_unit_test(test_sample),
 		cmocka_unit_test(test_map),
 		cmocka_unit_test(test_map_with_build_id),
+		cmocka_unit_test(test_map_with_the_flag_of_another_event),
+		cmocka_unit_test(test_map_with_short_build_id),
 		cmocka_unit_test(test_tasks),
 		cmocka_unit_test(test_losses),
 		cmocka_unit_test(test_malformed_messages),
