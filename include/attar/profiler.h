@@ -574,6 +574,13 @@ ATTAR_API const struct attar_profiler *attar_run_profiler(const struct attar_run
 ATTAR_API bool attar_run_is_live(const struct attar_run *run);
 
 /*
+ * The process that reads the rings, whose samples are left out unless attar_run_keep_own() was
+ * called: this process; with --input or --pull, the one of attar that recorded. Its pid is in the
+ * data of a recording: call this when events arrive. 0: unknown, such as of a recording of perf.
+ */
+ATTAR_API pid_t attar_run_own_pid(const struct attar_run *run);
+
+/*
  * Whether the input is a database of SQLite 3, for profilers with ATTAR_USES_DATABASE. There are no
  * events then: the run ends at once, with one report.
  */

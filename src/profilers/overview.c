@@ -128,9 +128,9 @@ static int add_wait(struct overview *o, const struct thread_segment *segment, ui
 	return r;
 }
 
-static bool is_own(const struct overview *o, const struct attar_thread *thread)
+static bool is_own(const struct attar_run *run, const struct attar_thread *thread)
 {
-	return thread->process && thread->process->pid == o->own_pid;
+	return thread->process && thread->process->pid == attar_run_own_pid(run);
 }
 
 static int on_segment(struct attar_run *run, void *self, const struct thread_segment *segment)
@@ -141,7 +141,7 @@ static int on_segment(struct attar_run *run, void *self, const struct thread_seg
 	struct attar_keyrow *row;
 	int r = 0;
 
-	if (is_own(o, segment->thread))
+	if (is_own(run, segment->thread))
 		return 0;
 	row = attar_keytable_at(o->threads, &block->group, sizeof(block->group));
 	if (!row)
@@ -244,7 +244,7 @@ static int on_sample(struct attar_run *run, void *self, const struct attar_event
 		o->cpus = ev->cpu + 1;
 	r = is_watched(o, ev->time) ? thread_times_runs(run, &o->times, ev) : 0;
 	if (r < 0 || ev->thread->tid <= 0 || !attar_run_is_selected(run, ev->thread) ||
-		is_own(o, ev->thread))
+		is_own(run, ev->thread))
 		return r;
 	n = attar_event_stack(ev, stack, THREAD_DEPTH_MAX);
 	frames_read(o->times.frames, stack, n, &frames);
@@ -280,7 +280,7 @@ static int on_fault(struct attar_run *run, void *self, const struct attar_event 
 {
 	struct overview *o = self;
 
-	if (!attar_run_is_selected(run, ev->thread) || is_own(o, ev->thread))
+	if (!attar_run_is_selected(run, ev->thread) || is_own(run, ev->thread))
 		return 0;
 	return count(o, COUNT_FAULTS, ev->record->sample.period);
 }
@@ -289,7 +289,7 @@ static int on_major(struct attar_run *run, void *self, const struct attar_event 
 {
 	struct overview *o = self;
 
-	if (!attar_run_is_selected(run, ev->thread) || is_own(o, ev->thread))
+	if (!attar_run_is_selected(run, ev->thread) || is_own(run, ev->thread))
 		return 0;
 	return count(o, COUNT_MAJOR, ev->record->sample.period);
 }
@@ -310,7 +310,7 @@ static int on_failed(struct attar_run *run, void *self, const struct attar_event
 
 	if (key.error < 1 || key.error > ERRNO_MAX ||
 		(key.error >= RESTART_MIN && key.error <= RESTART_MAX) ||
-		!attar_run_is_selected(run, ev->thread) || is_own(o, ev->thread))
+		!attar_run_is_selected(run, ev->thread) || is_own(run, ev->thread))
 		return 0;
 	row = attar_keytable_at(o->errors, &key, sizeof(key));
 	if (!row)
@@ -501,7 +501,6 @@ static int overview_open(struct attar_run *run, void *self)
 
 	o->times.segment = on_segment;
 	o->duty.share = cpu_share;
-	o->own_pid = attar_run_is_live(run) ? getpid() : 0;
 	r = open_events(run, o);
 	if (r == 0)
 		r = open_faults(run);

@@ -79,7 +79,6 @@ struct overview {
 	struct duty duty;
 	struct system_stat began, last, now;
 	uint32_t sampler; /* number of its source */
-	pid_t own_pid;    /* 0: none, a recording */
 	uint64_t watched_before, switches_before, migrations_before;
 	unsigned cpus; /* that had events */
 	bool has_selection;

@@ -25,13 +25,18 @@ static int read_attr_record(struct recording *r, struct cursor c)
 	return recording_add_event(r, attr, size, c);
 }
 
-/* Names of events of PMUs, which their attributes do not contain; and late ids. */
+/*
+ * Names of events of PMUs, which their attributes do not contain; late ids; and whose recording it
+ * is.
+ */
 static int read_update(struct recording *r, struct cursor c)
 {
 	uint64_t type = cursor_u64(&c), id = cursor_u64(&c);
 	int index = recording_find(r, id);
 	const char *name;
 
+	if (type == EVENT_UPDATE_RECORDER)
+		r->facts.recorder = (pid_t)cursor_u64(&c);
 	if (index < 0)
 		return 0;
 	if (type == EVENT_UPDATE_IDS)

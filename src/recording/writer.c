@@ -3,6 +3,7 @@
 #include "recording/writer.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 #include "recording/write_file.h"
 #include "recording/writer_internal.h"
@@ -60,15 +61,20 @@ int recording_writer_add_event(
 }
 
 /* The event is named by an id that it has. */
+static void put_update(struct buf *b, uint64_t type, const struct writer_event *e, uint64_t value)
+{
+	writer_put_header(
+		b, RECORD_EVENT_UPDATE, 0, sizeof(struct perf_event_header) + 3 * sizeof(uint64_t));
+	writer_put_u64(b, type);
+	writer_put_u64(b, e->ids[0]);
+	writer_put_u64(b, value);
+}
+
 static int write_late_id(struct recording_writer *w, const struct writer_event *e, uint64_t id)
 {
 	struct buf record _cleanup_(buf_done) = {0};
 
-	writer_put_header(&record, RECORD_EVENT_UPDATE, 0,
-		sizeof(struct perf_event_header) + 3 * sizeof(uint64_t));
-	writer_put_u64(&record, EVENT_UPDATE_IDS);
-	writer_put_u64(&record, e->ids[0]);
-	writer_put_u64(&record, id);
+	put_update(&record, EVENT_UPDATE_IDS, e, id);
 	return buf_failed(&record) ? base_oom()
 				   : recording_writer_write(w, record.data, record.len);
 }
@@ -89,13 +95,22 @@ int recording_writer_add_id(struct recording_writer *w, size_t event, uint64_t i
 	return w->pipe && w->begun && e->n_ids > 1 ? write_late_id(w, e, id) : 0;
 }
 
+/* Readers leave out the samples of this process, unless they need all. */
+static void put_recorder(struct recording_writer *w)
+{
+	if (w->events.n && w->events.at[0].n_ids)
+		put_update(&w->out, EVENT_UPDATE_RECORDER, &w->events.at[0], (uint64_t)getpid());
+}
+
 /* The features precede the data in a pipe, and follow them in a file. */
 static int begin_file(struct recording_writer *w)
 {
 	int r = w->pipe ? writer_begin_pipe(w) : writer_begin_file(w);
 
-	if (r == 0 && !w->opts.is_script)
+	if (r == 0 && !w->opts.is_script) {
+		put_recorder(w);
 		r = writer_put_processes(w, &w->out);
+	}
 	if (r == 0 && buf_failed(&w->out))
 		r = base_oom();
 	return r == 0 ? writer_flush(w) : r;

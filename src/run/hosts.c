@@ -45,8 +45,10 @@ int hosts_check(const struct attar_run *run)
 
 static int start(struct run_host *h, uint64_t number)
 {
-	int r = replay_start(h->reader);
+	int r;
 
+	h->reader->select.keeps_own = h->run->select.keeps_own;
+	r = replay_start(h->reader);
 	if (r < 0)
 		return r;
 	h->reader->stream->procs.foreign_kernel = true;

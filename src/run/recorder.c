@@ -95,6 +95,10 @@ int attar_run_record(struct attar_run *run, const struct attar_run_record_opts *
 			"--rotate begins a new file at a size, and there is none" ATTAR_FIX
 			"add --max-size");
 	recorder->wanted = true;
+	/* They can concern other tasks. Who reads the recording knows whether it needs them. */
+	r = attar_run_keep_own(run);
+	if (r < 0)
+		return r;
 	if (recorder->opts.freq)
 		run->opts.freq = recorder->opts.freq;
 	if (!recorder->opts.events)

@@ -411,6 +411,8 @@ int replay_start(struct attar_run *run)
 		event->is_plain = is_plain(run, event);
 	if (r == 0)
 		r = stream_replay(replay->recording, run->symbols, &run->stream);
+	if (r == 0)
+		run->stream->replay->skips_recorder = !run->select.keeps_own;
 	for (size_t i = 0; r == 0 && i < replay->events.n; i++)
 		if (!replay->events.at[i].numbers.n)
 			stream_leave_out(run->stream, i);

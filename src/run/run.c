@@ -254,6 +254,13 @@ enum attar_target_kind attar_run_target_kind(const struct attar_run *run)
 	return run_watches_system(run) ? ATTAR_TARGET_SYSTEM : ATTAR_TARGET_TASKS;
 }
 
+pid_t attar_run_own_pid(const struct attar_run *run)
+{
+	CHECK_ARG_OR(run, "run", 0);
+
+	return run->replay ? recording_get_facts(run->replay->recording)->recorder : getpid();
+}
+
 bool attar_run_is_live(const struct attar_run *run)
 {
 	CHECK_ARG_OR(run, "run", true);

@@ -68,11 +68,15 @@ static bool is_own_thread(int tid)
 	return access(path, F_OK) == 0;
 }
 
-/* A wrong list is reported when the target is made. */
+/*
+ * A wrong list is reported when the target is made. Of a recording, the samples of tasks that are
+ * not named are dropped anyway.
+ */
 void select_keep_named(struct attar_run *run)
 {
 	parse_ints ids = {0};
 
+	run->select.keeps_own |= run->opts.input && (run->opts.pids || run->opts.tids);
 	if (run->opts.pids && parse_list(run->opts.pids, PID_MAX, &ids) == 0)
 		vec_each (&ids, pid)
 			run->select.keeps_own |= *pid == getpid();

@@ -352,6 +352,11 @@ static int read_parts(struct attar_stream *s)
 	return r;
 }
 
+static pid_t recorder_of(const struct recording *recording)
+{
+	return recording_get_facts(recording)->recorder ?: NO_PID;
+}
+
 int replay_read_round(struct attar_stream *s)
 {
 	struct cursor **heap;
@@ -362,6 +367,8 @@ int replay_read_round(struct attar_stream *s)
 	r = read_parts(s);
 	if (r < 0 && r != -EAGAIN)
 		return r;
+	if (s->replay->skips_recorder)
+		s->skipped_pid = recorder_of(s->replay->recording);
 	s->replay->is_at_end = r == 0;
 	if (s->replay->heap_room < s->n_cursors || !s->merge.heap) {
 		heap = reallocarray(s->merge.heap, s->replay->cursors_room + 1, sizeof(*heap));

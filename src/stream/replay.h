@@ -40,6 +40,7 @@ struct replay {
 	struct replay_part *unused;     /* to be used again */
 	bool same_layout;               /* all events have their times at the same offsets */
 	bool is_at_end;                 /* no part follows */
+	bool skips_recorder;            /* samples of the process that recorded are left out */
 	uint64_t newest[REPLAY_ROUNDS]; /* ns: up to each of the last rounds, by round modulo */
 	size_t rounds;                  /* that were read; small ones are read together */
 	uint64_t ended[2]; /* ns: the newest time of each of the recording's last rounds */

@@ -80,7 +80,7 @@ struct attar_stream {
 	bool started, stopped, has_clock;
 	bool frozen;       /* a snapshot is being delivered */
 	bool fd_given;     /* the caller polls the fd itself */
-	pid_t skipped_pid; /* its samples are not delivered: this process, or NO_PID */
+	pid_t skipped_pid; /* its samples are not delivered: the one that reads rings, or NO_PID */
 	/* The fast path through samples of one event, see stream/sample_run.h. */
 	stream_next_fn *next; /* what attar_stream_next() does */
 	struct cursor *run;   /* whose run is followed; NULL: none */

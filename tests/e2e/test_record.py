@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """attar record: files that perf and attar read, with every event exactly once."""
+import json
 import os
 import re
 import signal
@@ -168,3 +169,49 @@ def test_refused(tmp_path, args, status, message):
     assert done.returncode in (status, 2), done.stderr
     assert message in done.stderr
     assert Path('/dev/full').is_char_device()
+
+
+def switches(path):
+    """Return the switches as (pid, cpu, from, to), in order of time."""
+    lines = perf('script', '--ns', '-i', path, '-F', 'pid,cpu,event,trace').splitlines()
+    pattern = re.compile(r'^ *(-?\d+) +\[(\d+)\].* prev_pid=(\d+) .* next_pid=(\d+) ')
+    return [tuple(map(int, found.groups())) for found in map(pattern.search, lines) if found]
+
+
+@pytest.fixture(scope='module')
+def all_switches(tmp_path_factory):
+    """A recording of all CPUs, and the process that made it."""
+    data = tmp_path_factory.mktemp('switches') / 'x.data'
+    started = sampling(data, '-a', '-m', '1024', '-e', 'sched:sched_switch')
+    wait_until(lambda: data.exists() and data.stat().st_size > 100000, 'records are written')
+    started.send_signal(signal.SIGINT)
+    assert started.communicate(timeout=30) == ('', '')
+    assert started.returncode == 0
+    return data, started.pid
+
+
+def test_switches_of_the_recorder_are_recorded(all_switches):
+    """A switch to it is followed by the switch from it to another thread, on the same CPU."""
+    data, pid = all_switches
+    running = {}
+    for _, cpu, before, after in switches(data):
+        assert running.get(cpu) != pid or before == pid
+        running[cpu] = after
+    assert pid in [before for _, _, before, _ in switches(data)]
+
+
+def seen(*args):
+    ended = run(*args, '--format', 'json')
+    assert ended.returncode == 0, ended.stderr
+    return json.loads(ended.stdout)['notes']['seen']
+
+
+def test_readers_leave_out_the_recorder(all_switches):
+    """As live: top counts no events in attar's threads unless it is told to, oncpu needs them."""
+    data, pid = all_switches
+    all_of_them = switches(data)
+    own = sum(process == pid for process, *_ in all_of_them)
+    top = ['top', '--input', data, '-e', 'sched:sched_switch']
+    assert own and seen(*top) == len(all_of_them) - own
+    assert seen(*top, '-p', pid) == own
+    assert seen('oncpu', '--input', data) == len(all_of_them)
