@@ -396,7 +396,11 @@ struct attar_run_record_opts {
 	/* perf.data file, replaced if it exists; "-": standard output; NULL: none, with --push */
 	const char *path;
 	const char *events; /* as for attar_run_events(); NULL: CPU sampling */
-	uint64_t freq;      /* samples per second where not each event is one; 0: the run's */
+	/*
+	 * Samples per second of software and hardware events; 0: each occurrence of software events
+	 * other than clocks, and the frequency of the run for the others.
+	 */
+	uint64_t freq;
 	bool stacks;        /* with call chains */
 	bool compress;      /* with zstd */
 	uint64_t max_bytes; /* end the run when the file has this size; 0: no limit */

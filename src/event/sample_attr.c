@@ -10,6 +10,14 @@ static bool has_no_user_stack(const struct attar_event_spec *spec)
 	       !strcmp(spec->format->name, "function");
 }
 
+bool event_is_page_fault(const struct attar_event_spec *spec)
+{
+	return spec->kind == ATTAR_EVENT_SOFTWARE &&
+	       (spec->config == PERF_COUNT_SW_PAGE_FAULTS ||
+		       spec->config == PERF_COUNT_SW_PAGE_FAULTS_MIN ||
+		       spec->config == PERF_COUNT_SW_PAGE_FAULTS_MAJ);
+}
+
 /*
  * Whether samples of the event have a data address: page faults, breakpoints and precise hardware
  * samples do. Others would report 0.
@@ -18,18 +26,10 @@ static bool carries_address(const struct attar_event_spec *spec)
 {
 	if (spec->kind == ATTAR_EVENT_BREAKPOINT || spec->precise_ip)
 		return true;
-	if (spec->kind != ATTAR_EVENT_SOFTWARE)
-		return false;
-	switch (spec->config) {
-	case PERF_COUNT_SW_PAGE_FAULTS:
-	case PERF_COUNT_SW_PAGE_FAULTS_MIN:
-	case PERF_COUNT_SW_PAGE_FAULTS_MAJ:
-	case PERF_COUNT_SW_ALIGNMENT_FAULTS:
-	case PERF_COUNT_SW_EMULATION_FAULTS:
-		return true;
-	default:
-		return false;
-	}
+	return event_is_page_fault(spec) ||
+	       (spec->kind == ATTAR_EVENT_SOFTWARE &&
+		       (spec->config == PERF_COUNT_SW_ALIGNMENT_FAULTS ||
+			       spec->config == PERF_COUNT_SW_EMULATION_FAULTS));
 }
 
 void event_sample_attr(const struct attar_event_spec *spec, struct perf_event_attr *attr)

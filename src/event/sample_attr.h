@@ -11,6 +11,8 @@
  */
 void event_sample_attr(const struct attar_event_spec *spec, struct perf_event_attr *attr);
 
+bool event_is_page_fault(const struct attar_event_spec *spec);
+
 /*
  * Whether a sample for each occurrence makes sense. Clocks and hardware events advance all the
  * time: with a period of 1 they would only produce interrupts.

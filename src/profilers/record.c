@@ -2,8 +2,6 @@
 /* record: writes events to a perf.data file, for perf and for --input of other profilers. */
 #include "attar/run.h"
 
-enum { DEFAULT_FREQ = 997 };
-
 struct record {
 	const char *events;
 	uint64_t freq;
@@ -11,13 +9,6 @@ struct record {
 	const char *output;
 	uint64_t max_size, rotate;
 };
-
-static void record_defaults(void *self)
-{
-	struct record *r = self;
-
-	r->freq = DEFAULT_FREQ;
-}
 
 static int record_open(struct attar_run *run, void *self)
 {
@@ -70,7 +61,7 @@ static const struct attar_option options[] = {
 		.complete = "event"),
 	ATTAR_COUNT(T, freq, 'F', "freq", "HZ",
 		"samples per second on each CPU, for events other than tracepoints, probes and "
-		"breakpoints (default 997)",
+		"breakpoints (default 997 for clocks and hardware events)",
 		.min = 1),
 	ATTAR_FLAG(T, graph, 'g', "call-graph", "record call stacks"),
 	ATTAR_TEXT(T, output, 'o', "output", "FILE",
@@ -114,7 +105,6 @@ const struct attar_profiler profiler_record = {
 	.self_size = sizeof(struct record),
 	.options = options,
 	.examples = examples,
-	.defaults = record_defaults,
 	.open = record_open,
 	.report = record_report,
 };

@@ -5,6 +5,7 @@
  * task.
  */
 #include <stdio.h>
+#include <sys/mman.h>
 
 #include "base/file.h"
 #include "base/proc.h"
@@ -18,6 +19,7 @@ struct synthesis {
 	struct recording_writer *w;
 	struct buf *b;
 	pid_t pid;
+	bool data;       /* also mappings of data */
 	struct map done; /* pids */
 };
 
@@ -107,10 +109,13 @@ static int put_mapping(void *ctx, const struct attar_mapping *m, bool executable
 {
 	const struct synthesis *s = ctx;
 	const char *path = *m->path ? m->path : "//anon";
+	uint16_t misc = PERF_RECORD_MISC_USER;
 
-	if (!executable)
+	if (!executable && !s->data)
 		return 0;
-	put_header(s, PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER, 64, path);
+	if (!executable)
+		misc |= PERF_RECORD_MISC_MMAP_DATA;
+	put_header(s, PERF_RECORD_MMAP2, misc, 64, path);
 	writer_put_u32(s->b, (uint32_t)s->pid);
 	writer_put_u32(s->b, (uint32_t)s->pid);
 	writer_put_u64(s->b, m->start);
@@ -120,11 +125,12 @@ static int put_mapping(void *ctx, const struct attar_mapping *m, bool executable
 	writer_put_u32(s->b, m->min);
 	writer_put_u64(s->b, m->ino);
 	writer_put_u64(s->b, 0); /* generation */
-	writer_put_u32(s->b, 5); /* PROT_READ | PROT_EXEC */
-	writer_put_u32(s->b, 2); /* MAP_PRIVATE */
+	writer_put_u32(s->b, executable ? PROT_READ | PROT_EXEC : PROT_READ | PROT_WRITE);
+	writer_put_u32(s->b, MAP_PRIVATE);
 	put_text(s->b, path);
 	put_trailer(s);
-	writer_add_file(s->w, path);
+	if (executable)
+		writer_add_file(s->w, path);
 	return 0;
 }
 
@@ -216,6 +222,8 @@ int writer_put_processes(struct recording_writer *w, struct buf *b)
 	struct synthesis s = {.w = w, .b = b};
 	int r;
 
+	vec_each (&w->events, event)
+		s.data |= event->attr.attr.mmap_data;
 	put_kernel(&s);
 	put_modules(&s);
 	r = w->opts.all_processes && !w->opts.n_pids ? proc_each_process(put_process, &s)

@@ -132,6 +132,11 @@ static void note_map(
 		writer_add_file(w, path);
 }
 
+static bool is_map(const struct perf_event_header *header)
+{
+	return header->type == PERF_RECORD_MMAP || header->type == PERF_RECORD_MMAP2;
+}
+
 void recording_writer_note(struct recording_writer *w, const struct perf_event_header *header)
 {
 	uint64_t time, lost;
@@ -144,6 +149,8 @@ void recording_writer_note(struct recording_writer *w, const struct perf_event_h
 			w->last_time = time;
 		if (unlikely(time < w->first_time || !w->first_time))
 			w->first_time = time;
+	} else if (is_map(header) && header->misc & PERF_RECORD_MISC_MMAP_DATA) {
+		return; /* such files have no build ids */
 	} else if (header->type == PERF_RECORD_MMAP2) {
 		note_map(w, header, 72);
 	} else if (header->type == PERF_RECORD_MMAP) {

@@ -33,7 +33,22 @@ static bool is_tracepoint(const struct attar_event_spec *spec)
 	       spec->kind == ATTAR_EVENT_USER;
 }
 
-/* Tracepoints, probes and breakpoints are recorded each time, others by frequency. */
+/* Clocks and hardware events are sampled by frequency, others too if there is a frequency. */
+static bool is_recorded_each(
+	const struct run_recorder *recorder, const struct attar_event_spec *spec)
+{
+	return event_is_each(spec) && !(spec->kind == ATTAR_EVENT_SOFTWARE && recorder->opts.freq);
+}
+
+/* They say what the addresses of page faults belong to; one event has them. */
+static bool has_data_mappings(const struct attar_run *run)
+{
+	vec_each (&run->sources.list, s)
+		if (s->attr.mmap_data)
+			return true;
+	return false;
+}
+
 static int add_event(struct attar_run *run, const struct attar_event_spec *spec)
 {
 	struct perf_event_attr attr = {0};
@@ -48,7 +63,8 @@ static int add_event(struct attar_run *run, const struct attar_event_spec *spec)
 	/* Each sample is one event: 8 bytes less in each record. */
 	if (is_tracepoint(spec) && !spec->period && !spec->freq)
 		attr.sample_type &= ~(uint64_t)PERF_SAMPLE_PERIOD;
-	if (is_tracepoint(spec) || spec->kind == ATTAR_EVENT_BREAKPOINT) {
+	attr.mmap_data = event_is_page_fault(spec) && !has_data_mappings(run);
+	if (is_recorded_each(&run->recorder, spec)) {
 		attr.sample_period = 1;
 	} else {
 		attr.freq = 1;

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from command import ATTAR, run, workload
+from command import ATTAR, run, wait_until, workload
 from scripts import report, rows, stacks, wait_until_running
 
 pytestmark = pytest.mark.usefixtures('root')
@@ -65,16 +65,49 @@ def test_each_fault_with_registers():
         assert int(registers['sp'], 16) % 8 == 0
 
 
-def test_a_recording(tmp_path):
-    """It has the addresses of faults, and mappings of code only."""
+@pytest.mark.parametrize('events', ['page-faults', 'minor-faults', 'minor-faults,major-faults'])
+def test_a_recording(events, tmp_path):
+    """It has each fault, its address, and the mappings of data."""
     path = tmp_path / 'x.data'
-    ended = run('record', '-q', '-e', 'page-faults/period=1/', '-o', path, '--',
-                workload('faults1000'), 1000)
+    ended = run('record', '-q', '-e', events, '-o', path, '--', workload('faults1000'), 1000)
     assert ended.returncode == 0, ended.stderr
     found = rows(report('page-faults', '--input', path), 'page faults')
-    row = next(r for r in found if r['mapping'] == 'unknown')
-    assert row['faults'] >= 1000 and row['to'] - row['from'] >= 999 * PAGE
+    row = found[0]
+    assert (row['comm'], row['mapping'], row['file']) == ('faults1000', 'anonymous', '')
+    assert row['faults'] == 1000 + (row['to'] - row['from'] + 1 > 1000 * PAGE)
     assert any(r['mapping'] == 'file' and r['file'].endswith('/faults1000') for r in found)
+
+
+def test_a_recording_of_a_running_process(tmp_path):
+    """The file has the mappings that existed at its start."""
+    path = tmp_path / 'x.data'
+    code = f'''import mmap, sys
+area = mmap.mmap(-1, 300 * {PAGE}, mmap.MAP_PRIVATE)
+area.madvise(mmap.MADV_NOHUGEPAGE)
+print(flush=True)
+sys.stdin.readline()
+for i in range(300): area[i * {PAGE}] = 1
+'''
+    with subprocess.Popen(['/usr/bin/python3', '-S', '-c', code], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, text=True) as target:
+        target.stdout.readline()
+        with subprocess.Popen([ATTAR, 'record', '-q', '-e', 'page-faults', '-o', path, '-p',
+                               str(target.pid)], stdin=subprocess.DEVNULL) as process:
+            wait_until(lambda: path.exists() and path.stat().st_size, 'it records')
+            target.communicate('\n')
+    assert process.returncode == 0
+    found = rows(report('page-faults', '--input', path), 'page faults')
+    assert max(r['faults'] for r in found
+               if r['mapping'] in ('anonymous', 'shared memory')) >= 300
+
+
+@pytest.mark.parametrize('option', [['-e', 'page-faults', '-F', '100'],
+                                    ['-e', 'page-faults/freq=100/']], ids=['option', 'attribute'])
+def test_recorded_by_frequency(option, tmp_path):
+    path = tmp_path / 'x.data'
+    ended = run('record', '-q', *option, '-o', path, '--', workload('faults1000'), 1000)
+    assert ended.returncode == 0, ended.stderr
+    assert report('page-faults', '--input', path)['notes']['seen'] < 500
 
 
 def test_a_running_process():
