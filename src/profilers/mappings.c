@@ -15,6 +15,7 @@ enum { PROCESSES_MAX = 4096, PATHS_MAX = 1 << 16, PATH_BYTES = 4096, MAPPINGS_MA
 struct process_mappings {
 	struct mapping *at; /* sorted, without overlaps */
 	size_t n, room;
+	uint64_t execs;
 	uint64_t missed; /* the page of the last address that /proc does not have either */
 	bool scanned;
 };
@@ -219,16 +220,44 @@ static int scan(struct mappings *m, struct process_mappings *p, pid_t pid)
 	return r;
 }
 
+/* A new process has the mappings of its parent. */
+static int inherit(struct mappings *m, const struct attar_record *record)
+{
+	struct process_mappings *p = process(m, record->task.pid);
+	const struct attar_keyrow *row =
+		attar_keytable_find(m->processes, &(uint64_t){record->task.ppid}, 8);
+	const struct process_mappings *parent = row ? row->value : NULL;
+	struct mapping *copy;
+
+	if (!p)
+		return -ENOMEM;
+	p->n = 0;
+	p->scanned = false;
+	if (!parent || !parent->n)
+		return 0;
+	copy = realloc(p->at, parent->n * sizeof(*copy));
+	if (!copy)
+		return -ENOMEM;
+	memcpy(copy, parent->at, parent->n * sizeof(*copy));
+	p->at = copy;
+	p->n = p->room = parent->n;
+	return 0;
+}
+
 int mappings_record(struct mappings *m, const struct attar_event *ev)
 {
 	const struct attar_record *record = ev->record;
 	struct process_mappings *p;
 
+	if (record->type == PERF_RECORD_FORK)
+		return record->task.pid == record->task.ppid ? 0 : inherit(m, record);
 	if (record->type == PERF_RECORD_COMM && record->comm.exec) {
 		p = process(m, record->comm.pid);
-		if (p)
-			p->n = 0;
-		return p ? 0 : -ENOMEM;
+		if (!p)
+			return -ENOMEM;
+		p->n = 0;
+		p->execs++;
+		return 0;
 	}
 	if ((record->type != PERF_RECORD_MMAP && record->type != PERF_RECORD_MMAP2) ||
 		(int32_t)record->mmap.pid <= 0)
@@ -270,6 +299,14 @@ const struct mapping *mappings_find(
 		found = row ? lookup(row->value, address) : NULL;
 	}
 	return found;
+}
+
+uint64_t mappings_execs(const struct mappings *m, const struct attar_thread *thread)
+{
+	const struct attar_keyrow *row =
+		attar_keytable_find(m->processes, &(uint64_t){(uint64_t)thread->process->pid}, 8);
+
+	return row ? ((const struct process_mappings *)row->value)->execs : 0;
 }
 
 static bool maps_have(const char *path, uint64_t address)

@@ -41,7 +41,7 @@ struct mappings {
 int mappings_init(struct mappings *m, bool is_live);
 void mappings_done(struct mappings *m);
 
-/* Applies a MMAP2 record or the COMM record of an exec; ignores others. Returns 0 or -ENOMEM. */
+/* Applies an MMAP2, FORK or exec record; ignores others. Returns 0 or -ENOMEM. */
 int mappings_record(struct mappings *m, const struct attar_event *ev);
 
 /*
@@ -50,6 +50,9 @@ int mappings_record(struct mappings *m, const struct attar_event *ev);
  */
 const struct mapping *mappings_find(
 	struct mappings *m, const struct attar_thread *thread, uint64_t address);
+
+/* Tells apart the programs that the process has executed one after the other. */
+uint64_t mappings_execs(const struct mappings *m, const struct attar_thread *thread);
 
 /* Whether any process has mapped an address of user space now. */
 bool mappings_any(uint64_t address);

@@ -18,6 +18,7 @@ enum { STACK_BELOW = 1 << 16, STACK_ABOVE = 8 << 20 };
 /* What the faults of a row have in common. */
 struct key {
 	uint64_t process; /* pid */
+	uint64_t execs;   /* of the process: each program has its own rows */
 	uint64_t kind;
 	uint64_t start; /* of a mapping without a file */
 	const char *path;
@@ -92,6 +93,7 @@ static int show(struct attar_run *run, struct page_faults *p, const struct attar
 static int count(struct page_faults *p, const struct attar_event *ev, const struct mapping *mapping)
 {
 	const struct key key = {.process = (uint64_t)ev->thread->process->pid,
+		.execs = mappings_execs(&p->mappings, ev->thread),
 		.kind = mapping->kind,
 		.start = mapping->kind == MAPPING_FILE ? 0 : mapping->start,
 		.path = mapping->path};

@@ -138,3 +138,20 @@ sys.stdin.readline()
     found = json.loads(text.splitlines()[-1])
     assert max(r['faults'] for r in rows(found, 'page faults')
                if r['mapping'] in ('anonymous', 'shared memory')) >= 300
+
+
+@pytest.mark.parametrize('recorded', [False, True], ids=['live', 'recorded'])
+def test_programs_of_one_process(recorded, tmp_path):
+    """The shell executes the program: each has its own rows and its own address space."""
+    path = tmp_path / 'x.data'
+    command = ['--', 'sh', '-c', f'exec {workload("faults1000")} 200']
+    if recorded:
+        ended = run('record', '-q', '-e', 'page-faults', '-o', path, *command)
+        assert ended.returncode == 0, ended.stderr
+        command = ['--input', path]
+    table = rows(report('page-faults', *command), 'page faults')
+    assert len({r['pid'] for r in table}) == 1
+    libraries = {r['comm']: r for r in table if r['file'].endswith('/libc.so.6')}
+    assert set(libraries) == {'sh', 'faults1000'}
+    assert all(r['to'] - r['from'] < 1 << 24 for r in libraries.values()), libraries
+    assert max(r['faults'] for r in table if r['comm'] == 'sh') < 200
