@@ -15,6 +15,17 @@ pytestmark = pytest.mark.usefixtures('root')
 
 PAGE = mmap.PAGESIZE
 
+# A program that touches 300 pages after a line of input.
+TOUCHER = ['/usr/bin/python3', '-S', '-c', f'''import mmap, sys
+area = mmap.mmap(-1, 300 * {PAGE}, mmap.MAP_PRIVATE)
+area.madvise(mmap.MADV_NOHUGEPAGE)
+print(flush=True)
+sys.stdin.readline()
+for i in range(300): area[i * {PAGE}] = 1
+print(flush=True)
+sys.stdin.readline()
+''']
+
 
 def test_a_thousand_anonymous_pages():
     found = report('page-faults', '--', workload('faults1000'), 1000)
@@ -81,21 +92,17 @@ def test_a_recording(events, tmp_path):
 def test_a_recording_of_a_running_process(tmp_path):
     """The file has the mappings that existed at its start."""
     path = tmp_path / 'x.data'
-    code = f'''import mmap, sys
-area = mmap.mmap(-1, 300 * {PAGE}, mmap.MAP_PRIVATE)
-area.madvise(mmap.MADV_NOHUGEPAGE)
-print(flush=True)
-sys.stdin.readline()
-for i in range(300): area[i * {PAGE}] = 1
-'''
-    with subprocess.Popen(['/usr/bin/python3', '-S', '-c', code], stdin=subprocess.PIPE,
-                          stdout=subprocess.PIPE, text=True) as target:
+    with subprocess.Popen(TOUCHER, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          text=True) as target:
         target.stdout.readline()
         with subprocess.Popen([ATTAR, 'record', '-q', '-e', 'page-faults', '-o', path, '-p',
                                str(target.pid)], stdin=subprocess.DEVNULL) as process:
             wait_until(lambda: path.exists() and path.stat().st_size, 'it records')
-            target.communicate('\n')
-    assert process.returncode == 0
+            target.stdin.write('\n')
+            target.stdin.flush()
+            target.stdout.readline()
+            process.send_signal(signal.SIGINT)
+        target.communicate('\n')
     found = rows(report('page-faults', '--input', path), 'page faults')
     assert max(r['faults'] for r in found
                if r['mapping'] in ('anonymous', 'shared memory')) >= 300
@@ -112,17 +119,8 @@ def test_recorded_by_frequency(option, tmp_path):
 
 def test_a_running_process():
     """Its mappings are read from /proc."""
-    code = f'''import mmap, sys
-area = mmap.mmap(-1, 300 * {PAGE}, mmap.MAP_PRIVATE)
-area.madvise(mmap.MADV_NOHUGEPAGE)
-print(flush=True)
-sys.stdin.readline()
-for i in range(300): area[i * {PAGE}] = 1
-print(flush=True)
-sys.stdin.readline()
-'''
-    with subprocess.Popen(['/usr/bin/python3', '-S', '-c', code], stdin=subprocess.PIPE,
-                          stdout=subprocess.PIPE, text=True) as target:
+    with subprocess.Popen(TOUCHER, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          text=True) as target:
         target.stdout.readline()
         with subprocess.Popen([ATTAR, 'page-faults', '-p', str(target.pid), '--format', 'json'],
                               stdout=subprocess.PIPE, text=True,
