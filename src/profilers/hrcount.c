@@ -132,6 +132,9 @@ static int hrcount_open(struct attar_run *run, void *self)
 	if (attar_run_interval(run) / h->period >= BUCKETS_MAX)
 		return attar_fail(
 			-ERANGE, "--interval has more than %d periods of --period", BUCKETS_MAX);
+	if (attar_run_interval(run) && attar_run_interval(run) < h->period)
+		return attar_fail(-ERANGE,
+			"--interval is shorter than --period" ATTAR_FIX "use a shorter --period");
 	r = attar_run_timer(run, &timer);
 	while (r == 0 && attar_run_timer_spec(run, 0, h->n))
 		h->n++;

@@ -18,7 +18,8 @@ struct run_clock {
 	uint64_t first_began;                 /* start of the first run of the command */
 	uint64_t began;                       /* start of this run of the command */
 	uint64_t interval_began;              /* end of the previous report */
-	uint64_t tick;                        /* end of the current interval; UINT64_MAX: none */
+	uint64_t tick;                        /* when the interval is reported; UINT64_MAX: never */
+	uint64_t delay;                       /* of tick after the end of the interval */
 	uint64_t progress;                    /* when the progress is shown next */
 	uint64_t recent;                      /* length of the interval being reported */
 	uint64_t until;                       /* end of the time being reported */

@@ -140,13 +140,16 @@ static uint64_t duration_end(const struct attar_run *run)
 	return run->opts.duration ? run->clock.began + run->opts.duration : 0;
 }
 
-/* The last interval ends with the run. A recording ends by the time of its events. */
-static void set_tick(struct attar_run *run, uint64_t tick)
+/*
+ * The interval ends at `until`, and the last one with the run. A recording ends by the time of its
+ * events.
+ */
+static void set_tick(struct attar_run *run, uint64_t until)
 {
 	uint64_t end = duration_end(run);
 
-	if (run->opts.interval && (!end || tick < end))
-		run->clock.tick = tick;
+	if (run->opts.interval && (!end || until < end))
+		run->clock.tick = until + run->clock.delay;
 	else
 		run->clock.tick = run->replay && end ? end : UINT64_MAX;
 }
@@ -157,8 +160,8 @@ static void set_tick(struct attar_run *run, uint64_t tick)
  */
 static int report_interval(struct attar_run *run, uint64_t time)
 {
-	uint64_t interval = run->opts.interval,
-		 passed = run->clock.tick + (time - run->clock.tick) / interval * interval;
+	uint64_t interval = run->opts.interval, tick = run->clock.tick,
+		 passed = tick - run->clock.delay + (time - tick) / interval * interval;
 	int r = lines_close(run);
 
 	if (r == 0)

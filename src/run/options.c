@@ -158,6 +158,16 @@ static int unknown(struct attar_run *run, const char *name)
 		CLIP(name), run->profiler->name);
 }
 
+/* Minimum times are whole milliseconds or microseconds. */
+static int too_short(const struct attar_option *o, const char *value)
+{
+	bool is_ms = o->min % 1000000 == 0;
+
+	return attar_fail(-ERANGE, "--%s: %s is too short: the minimum is %llu%s", o->name,
+		CLIP(value), (unsigned long long)o->min / (is_ms ? 1000000 : 1000),
+		is_ms ? "ms" : "us");
+}
+
 static int set_number(const struct attar_option *o, const char *value, uint64_t *member)
 {
 	uint64_t number = 0;
@@ -173,8 +183,7 @@ static int set_number(const struct attar_option *o, const char *value, uint64_t 
 				CLIP(value), (unsigned long long)o->min,
 				(unsigned long long)o->max);
 		if (o->type == ATTAR_OPTION_TIME)
-			return attar_fail(-ERANGE, "--%s: %s is too short: the minimum is 1ms",
-				o->name, CLIP(value));
+			return too_short(o, value);
 		return attar_fail(-ERANGE, "--%s: %s is too small: the minimum is %llu", o->name,
 			CLIP(value), (unsigned long long)o->min);
 	}

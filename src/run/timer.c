@@ -57,6 +57,8 @@ int attar_run_timer(struct attar_run *run, const struct attar_timer *t)
 	run->sources.list.at[run->sources.list.n - 1].timer = timer;
 	r = list_events(run, t->events, timer);
 	timer->counts = calloc(timer->n + 1, sizeof(*timer->counts));
+	if (timer->n) /* a sample soon after the end of an interval has counts of that interval */
+		run->clock.delay = MAX(run->clock.delay, t->period / 2);
 	return r == 0 && !timer->counts ? base_oom() : r;
 }
 

@@ -148,11 +148,25 @@ event cpu-clock counts=sched:sched_switch,irq:softirq_entry
     def test_cpus_and_intervals(self, attar):
         ended = attar('hrcount', self.SCRIPT, *self.EVENTS, '--perins', '-i', '20ms')
         assert reports(ended, 'counts') == [
-            [(0, 0, 3, 0), (0, 1, 1, 5)],
-            [(0, 0, 7, 1), (0, 1, 0, 0)], [(0, 1, 100, 0)]]
+            [(0, 0, 3, 0), (0, 1, 1, 5), (10 * MS, 0, 0, 0), (10 * MS, 1, 0, 0)],
+            [(0, 0, 7, 1), (10 * MS, 1, 100, 0)]]
+
+    def test_last_period_of_an_interval(self, attar):
+        """Its sample comes soon after the end of the interval, and belongs to it."""
+        script = 'event sched:sched_switch\nevent cpu-clock counts=sched:sched_switch\n' + ''.join(
+            f'{2 + i * 0.01:.4f} 0 0/0 idle cpu-clock counts={7 * i}\n' for i in range(10))
+        script = script.replace('2.0000 0', '1.9990 0')
+        ended = attar('hrcount', script, '-e', 'sched:sched_switch', '--period', '10ms',
+                      '-i', '30ms')
+        assert reports(ended, 'counts') == [
+            [(0, 7), (10 * MS, 7), (20 * MS, 7)]] * 3
 
     @pytest.mark.parametrize('args, sentence', [
-        ([], 'needs an event'),
+        ([], 'requires an event'),
+        (['-e', 'page-faults', '--period', '10ms', '-i', '5ms'],
+         '--interval is shorter than --period'),
+        (['-e', 'page-faults', '--period', '9us'], '--period: 9us is too short: the minimum is '
+                                                   '10us'),
         (['-e', 'page-faults', '--period', '10us', '-i', '100s'], '--period')])
     def test_refusals(self, args, sentence):
         ended = run('hrcount', *args)
