@@ -86,12 +86,24 @@ static bool matches(const char *names, const char *name)
 	return false;
 }
 
-/* "__x64_sys_read", "__arm64_sys_read", "__se_sys_read", "__do_sys_read": "read"; or NULL. */
+/*
+ * "__x64_sys_read", "__arm64_sys_read", "__se_sys_read", "__do_sys_read": "read"; or NULL. These
+ * often end with a jump to another function, "ksys_read", and are not in the stack then.
+ */
 static const char *syscall_of(const char *name)
 {
-	static const char *const prefixes[] = {
-		"__x64_sys_", "__arm64_sys_", "__ia32_sys_", "__se_sys_", "__do_sys_"};
+	static const char *const prefixes[] = {"__x64_sys_", "__arm64_sys_", "__ia32_sys_",
+		"__se_sys_", "__do_sys_", "ksys_", "__sys_"};
+	static const struct {
+		const char *function, *syscall;
+	} others[] = {{"ksys_mmap_pgoff", "mmap"}, {"ksys_fadvise64_64", "fadvise64"},
+		{"do_sys_open", "openat"}, {"do_sys_openat2", "openat"}, {"do_readv", "readv"},
+		{"do_writev", "writev"}, {"do_preadv", "preadv"}, {"do_pwritev", "pwritev"}};
 
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+		if (!strncmp(name, others[i].function, strcspn(name, ".")) &&
+			strlen(others[i].function) == strcspn(name, "."))
+			return others[i].syscall;
 	for (size_t i = 0; i < sizeof(prefixes) / sizeof(*prefixes); i++)
 		if (!strncmp(name, prefixes[i], strlen(prefixes[i])))
 			return name + strlen(prefixes[i]);
