@@ -140,22 +140,52 @@ static void help_column(struct buf *b, size_t used, const char *text)
 	fill(b, text, OPTION_COLUMN);
 }
 
-static void option_line(struct buf *b, const struct attar_option *o)
+/* The value that a preset gives to an option; NULL: none. */
+static const char *preset_value(const struct attar_profiler *profiler, const struct attar_option *o)
 {
-	size_t before = b->len;
+	size_t n = strlen(o->name);
 
-	buf_str(b, "  ");
-	option_name(b, o);
-	help_column(b, b->len - before, o->help);
+	for (const char *const *word = profiler->preset; word && *word; word++) {
+		const char *w = *word;
+
+		if (w[0] == '-' && w[1] && w[1] == o->letter && !w[2])
+			return word[1];
+		if (strncmp(w, "--", 2) != 0 || strncmp(w + 2, o->name, n) != 0)
+			continue;
+		if (w[n + 2] == '=')
+			return w + n + 3;
+		if (!w[n + 2])
+			return word[1];
+	}
+	return NULL;
 }
 
-static void options(struct buf *b, const struct attar_run *run)
+/* The help of an option, with the profiler's own default. */
+static void option_line(
+	struct buf *b, const struct attar_profiler *profiler, const struct attar_option *o)
+{
+	struct buf text _cleanup_(buf_done) = {0};
+	const char *value = preset_value(profiler, o), *standard = strstr(o->help, "(default ");
+	size_t before = b->len;
+
+	if (value && standard)
+		buf_printf(&text, "%.*s(default %s%s", (int)(standard - o->help), o->help, value,
+			standard + strcspn(standard, ")"));
+	else
+		buf_str(&text, o->help);
+	buf_str(b, "  ");
+	option_name(b, o);
+	help_column(b, b->len - before, buf_text(&text));
+}
+
+static void options(
+	struct buf *b, const struct attar_run *run, const struct attar_profiler *profiler)
 {
 	for (const struct attar_option_group *g = attar_run_option_groups(run); g->title; g++) {
 		buf_printf(b, "\n%s\n", g->title);
 		for (const struct attar_option *o = g->options; o->name; o++)
 			if (o->help)
-				option_line(b, o);
+				option_line(b, profiler, o);
 	}
 }
 
@@ -175,7 +205,7 @@ void help_profiler(
 	buf_printf(b, "attar %s - %s\n\nUsage: attar %s [OPTIONS]%s%s%s [-- COMMAND ARGS...]\n",
 		profiler->name, profiler->summary, profiler->name, *operand ? " [" : "", operand,
 		*operand ? "]" : "");
-	options(b, run);
+	options(b, run, profiler);
 	buf_str(b, "  -h, --help                      show this help\n");
 	if (profiler->examples)
 		buf_str(b, "\nExamples\n");

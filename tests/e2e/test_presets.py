@@ -109,6 +109,12 @@ def test_option_that_a_preset_of_attar_lacks():
     assert 'opensnoop' in ended.stderr and '--nonsense' in ended.stderr
 
 
+@pytest.mark.parametrize('name, pages', [('opensnoop', 32), ('snoop', 128)])
+def test_help_shows_the_default_of_the_preset(name, pages):
+    text = ' '.join(run(name, '-h').stdout.split())
+    assert f'in pages of 4 KiB (default {pages})' in text
+
+
 def test_syscalls():
     """A preset of attar: 10,000 calls of a known system call."""
     _, found = rows(run('syscalls', '-m', '1024', '--format', 'json', '--', workload('flood'),
