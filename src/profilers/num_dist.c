@@ -43,6 +43,7 @@ struct num_dist {
 	bool by_thread; /* instances are threads */
 	bool has_stacks;
 	uint64_t negative; /* numbers below 0 */
+	bool is_beyond;    /* a total is, of the report's rows */
 	struct attar_keytable *table;
 	struct attar_stacks *stacks;
 	struct heatmap *heatmap;
@@ -147,14 +148,15 @@ static void add_columns(const struct num_dist *d, struct attar_section *table)
 		attar_section_column(table, "than", ATTAR_UNIT_COUNT);
 }
 
-static void add_row(const struct num_dist *d, struct attar_section *table,
-	const struct attar_keyrow *row, enum attar_scope scope)
+static void add_row(struct num_dist *d, struct attar_section *table, const struct attar_keyrow *row,
+	enum attar_scope scope)
 {
 	const struct attar_keysums *sums = attar_keyrow_sums(row, scope);
 	const struct label *label = row->value;
 	struct key key;
 
 	memcpy(&key, row->key, sizeof(key));
+	d->is_beyond |= sums->hists[0].sum_high > 0;
 	attar_section_row(table);
 	if (d->perins)
 		attar_cell_i64(table, label->id);
@@ -193,6 +195,8 @@ static void add_remarks(const struct num_dist *d, struct attar_report *report)
 	if (d->negative)
 		attar_report_remark(
 			report, "%" PRIu64 " negative numbers are not counted", d->negative);
+	if (d->is_beyond)
+		attar_report_remark(report, "totals above 2^64 - 1 are shown as 2^64 - 1");
 	for (uint32_t i = 0; (e = by_source_at(&d->events, i)); i++) {
 		attar_expr_get_faults(e->num, &faults);
 		absent += faults.absent;
@@ -222,6 +226,7 @@ static int num_dist_report(
 	if (r < 0)
 		return r;
 	add_columns(d, table);
+	d->is_beyond = false;
 	for (size_t i = 0; i < n; i++)
 		add_row(d, table, rows[i], scope);
 	free(rows);

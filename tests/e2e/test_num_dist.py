@@ -72,6 +72,15 @@ def test_negative_numbers_are_not_counted(tmp_path):
 
 
 @pytest.mark.quick
+@pytest.mark.parametrize('n', [2, 3])
+def test_totals_beyond_64_bits_are_remarked(tmp_path, n):
+    found = of_script(tmp_path, script([2 ** 63 - 1] * n), 'num-dist', '-e', 'demo:read//num=size/')
+    row, = rows(found, 'numbers')
+    assert (row['total'], row['max']) == (min(n * (2 ** 63 - 1), 2 ** 64 - 1), 2 ** 63 - 1)
+    assert ('totals above 2^64 - 1 are shown as 2^64 - 1' in found.get('remarks', [])) == (n == 3)
+
+
+@pytest.mark.quick
 def test_stacks_of_large_numbers(tmp_path):
     text = DECLARED + '''1.1 0 7/7 reader demo:read size=10 stack=0xffffffff81000010
 1.2 0 7/7 reader demo:read size=20 stack=0xffffffff81000020
