@@ -331,7 +331,7 @@ static void add_remarks(const struct overview_sums *sums, struct attar_report *r
 		attar_report_remark(report,
 			"to limit its CPU time, attar watched context switches, block I/O and "
 			"failing calls for only %.0f %% of the time; their times and counts are "
-			"estimates",
+			"estimates, and too small where watching slows a program down",
 			100 / sums->scale);
 	if (stats.lost && sums->scale <= 1)
 		attar_report_remark(report,

@@ -12,6 +12,7 @@ from scripts import of_script, report, rows, section
 pytestmark = pytest.mark.exclusive
 
 MS = 1_000_000
+FAILING = 1_000_000
 
 EVENTS = '''event cpu-clock stack
 event sched:sched_switch stack prev_comm:char[16] prev_pid:pid_t prev_prio:int prev_state:s64 \
@@ -173,6 +174,21 @@ def test_a_call_whose_function_jumps_to_another():
     assert call['on CPU'] > 20 * MS
 
 
+@pytest.mark.usefixtures('root')
+def test_estimates_of_frequent_calls():
+    """Watching a failing call makes it slower, so that more of them are made during pauses."""
+    program = f"""
+import os
+for _ in range({FAILING}):
+    try: os.close(-1)
+    except OSError: pass"""
+    found = report('overview', '--', '/usr/bin/python3', '-I', '-S', '-c', program)
+    call, = (r for r in rows(found, 'system calls') if r['syscall'] == 'close')
+    assert call['mostly'] == 'EBADF'
+    assert any('too small where watching slows a program down' in r for r in found['remarks'])
+
+
+@pytest.mark.usefixtures('root')
 def test_a_running_process(tmp_path):
     """A process that already waits when attar starts, and continues to wait."""
     with subprocess.Popen(['/usr/bin/python3', '-c', '''
