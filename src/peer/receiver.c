@@ -33,7 +33,7 @@ struct receiver {
 	size_t data_len;
 	uint64_t in_sequence, out_sequence;
 	uint64_t samples, acknowledged;
-	bool greeted, is_one_way, started, ended;
+	bool greeted, is_one_way, started, has_data, ended;
 	unsigned idle_frames; /* since the last data or time */
 	unsigned reads;       /* in this turn */
 	unsigned pongs;
@@ -41,8 +41,8 @@ struct receiver {
 	struct receiver_clock clock;
 	uint64_t since; /* see receiver_since() */
 	uint64_t heard;
-	bool is_damaged;
-	char damage[256];
+	bool is_damaged, is_closed; /* closed: by the sender */
+	char why[256], damage[320];
 };
 
 static void damaged(struct receiver *r, const char *why)
@@ -50,8 +50,17 @@ static void damaged(struct receiver *r, const char *why)
 	if (r->is_damaged)
 		return;
 	r->is_damaged = true;
-	snprintf(r->damage, sizeof(r->damage), "%s: events after %llu samples are missing", why,
-		(unsigned long long)r->samples);
+	snprintf(r->why, sizeof(r->why), "%s", why);
+	snprintf(r->damage, sizeof(r->damage), "%s: events after %llu sample%s are missing", r->why,
+		(unsigned long long)r->samples, PLURAL_S(r->samples));
+}
+
+/* The sender was about to end when this side connected. */
+static void ended_before(struct receiver *r)
+{
+	r->is_damaged = true;
+	snprintf(r->why, sizeof(r->why), "it has ended, and has no more events");
+	snprintf(r->damage, sizeof(r->damage), "%s", r->why);
 }
 
 /* ---- to the sender ---- */
@@ -144,11 +153,12 @@ static void take_frame(struct receiver *r, const struct frame *frame)
 		take_hello(r, frame);
 	} else if (frame->type == FRAME_PONG) {
 		take_pong(r, frame);
-	} else if (!r->started && (frame->type == FRAME_DATA || frame->type == FRAME_END)) {
+	} else if (!r->started && frame->type == FRAME_DATA) {
 		damaged(r, "it sent data before START");
 	} else if (frame->type == FRAME_DATA) {
 		r->data = frame->payload;
 		r->data_len = frame->len;
+		r->has_data = true;
 		r->idle_frames = frame->len ? 0 : r->idle_frames;
 		r->samples = frame->samples;
 	} else if (frame->type == FRAME_TIME && frame->len == 8) {
@@ -158,6 +168,8 @@ static void take_frame(struct receiver *r, const struct frame *frame)
 		r->ended = true;
 		if (r->link.is_socket && !r->is_one_way)
 			put(r, FRAME_END, NULL, 0);
+		if (r->link.is_socket && !r->has_data)
+			ended_before(r);
 	}
 }
 
@@ -176,12 +188,21 @@ static ssize_t fill(struct receiver *r)
 	if (n > 0) {
 		r->in.len += (size_t)n;
 		r->heard = base_now();
-	} else if (n == 0)
-		damaged(r, r->in.len ? "it ends in the middle of a frame"
-				     : "it ends early, as if the sender was killed");
-	else if (n != -EAGAIN)
-		damaged(r, n == -EPROTO ? attar_error() : strerror((int)-n));
-	return n < 0 && n != -EAGAIN ? 0 : n;
+	}
+	if (n > 0 || n == -EAGAIN)
+		return n;
+	r->is_closed = n == 0 || n == -ECONNRESET || n == -EPIPE;
+	damaged(r, n == -EPROTO ? attar_error()
+		   : n < 0      ? strerror((int)-n)
+		   : r->in.len  ? "it ends in the middle of a frame"
+				: "it ends early, as if the sender was killed");
+	return 0;
+}
+
+static bool is_tls_unexpected(const struct receiver *r)
+{
+	return r->link.is_socket && !r->link.tls && !r->in_sequence &&
+	       tls_is_spoken(buf_text(&r->in) + r->in_at, r->in.len - r->in_at);
 }
 
 /* Takes the next frame. 1; 0: there are no more; -EAGAIN; -ENOMEM. */
@@ -191,6 +212,11 @@ static int next_frame(struct receiver *r)
 	ssize_t n;
 
 	for (;;) {
+		if (is_tls_unexpected(r)) {
+			tls_only_there();
+			damaged(r, attar_error());
+			return 0;
+		}
 		n = frame_get(
 			buf_text(&r->in) + r->in_at, r->in.len - r->in_at, r->in_sequence, &frame);
 		if (n < 0) {
@@ -233,6 +259,22 @@ ssize_t receiver_read(struct receiver *r, void *bytes, size_t room)
 
 /* ---- opening ---- */
 
+static int not_a_sender(const struct receiver *r)
+{
+	const char *option = r->opts.option, *address = r->opts.address;
+
+	if (r->ended || ((r->link.tls || is_tls_unexpected(r)) && !r->greeted))
+		return attar_fail(-EBADMSG, "%s: %s: %s", option, CLIP(address), r->why);
+	if (r->is_closed && !r->greeted)
+		return attar_fail(-EBADMSG,
+			"%s: %s closed the connection without a greeting" ATTAR_FIX
+			"if it has not just ended, give both sides the same --peer-psk file, or "
+			"none",
+			option, CLIP(address));
+	return attar_fail(
+		-EBADMSG, "%s: %s does not push events: %s", option, CLIP(address), r->damage);
+}
+
 /* Reads frames until *counter has reached a value. */
 static int wait_for(struct receiver *r, const unsigned *pongs, unsigned until)
 {
@@ -244,8 +286,7 @@ static int wait_for(struct receiver *r, const unsigned *pongs, unsigned until)
 
 		r->reads = 0;
 		if (r->is_damaged)
-			return attar_fail(-EBADMSG, "%s: %s does not push events: %s",
-				r->opts.option, CLIP(r->opts.address), r->damage);
+			return not_a_sender(r);
 		if (ret >= 0 || ret == -EAGAIN)
 			ret = flush(r);
 		if (ret < 0)
@@ -280,8 +321,11 @@ static int greet(struct receiver *r)
 }
 
 /* Names the side that refused, if that is why it failed. */
-static int not_greeted(const struct receiver *r, int ret)
+static int not_greeted(struct receiver *r, int ret)
 {
+	r->is_closed |= ret == -EPIPE || ret == -ECONNRESET;
+	if (ret < 0 && r->is_closed && !r->is_damaged)
+		return not_a_sender(r);
 	if (ret >= 0 || ret == -ECANCELED || ret == -ENOMEM || ret == -EBADMSG || ret == -ETIMEDOUT)
 		return ret;
 	if (!*attar_error())

@@ -53,7 +53,6 @@ struct sender {
 	uint64_t paused_until; /* 0: the listener is watched */
 	VEC(struct peer_sender_client *) clients;
 	struct peer_sender_stats stats;
-	bool reported; /* the log says why a connection was refused */
 };
 
 /* ---- the listener ---- */
@@ -137,10 +136,11 @@ static void end(struct sender *s, struct peer_sender_client *c)
 
 static void refuse(struct sender *s, struct peer_sender_client *c, const char *why)
 {
-	if (!s->reported)
+	if (!*s->stats.refusal) {
 		log_note("%s: a connection to %s was closed: %s", s->opts.option,
 			CLIP(s->opts.address), why);
-	s->reported = true;
+		snprintf(s->stats.refusal, sizeof(s->stats.refusal), "%s", why);
+	}
 	end(s, c);
 }
 
@@ -163,20 +163,21 @@ static int accept_one(struct sender *s)
 {
 	int fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	struct peer_sender_client *c;
+	bool is_full;
 
 	if (fd < 0) {
 		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
 			stop_listening(s);
 		return 0;
 	}
-	if (s->clients.n >= SENDER_CLIENTS) {
-		close(fd);
-		s->stats.refused++;
-		return 1;
-	}
+	is_full = s->clients.n >= SENDER_CLIENTS;
 	c = add(s, fd, true);
 	if (!c)
 		return -ENOMEM;
+	if (is_full) {
+		refuse(s, c, "there are 16 peers, and no more are allowed");
+		return 1;
+	}
 	address_keep_alive(&s->address, fd);
 	if (!s->keys && !address_is_own(&s->address, fd))
 		refuse(s, c, "it belongs to another user or virtual machine");
@@ -210,10 +211,12 @@ static int take_frame(struct sender *s, struct peer_sender_client *c, const stru
 		return attar_fail(-EBADMSG, "its first frame is not a HELLO");
 	if (frame->type == FRAME_HELLO && frame->sequence == 0)
 		put_hello(c);
-	else if (frame->type == FRAME_PING && frame->len == 8 && c->state == CLIENT_NEW)
+	else if (frame->type == FRAME_PING && frame->len == 8 && c->state != CLIENT_STARTED)
 		pong(c, frame);
 	else if (frame->type == FRAME_START && c->state == CLIENT_NEW)
 		start(s, c);
+	else if (frame->type == FRAME_START && c->state == CLIENT_ENDING)
+		return 0; /* it crosses END */
 	else if (frame->type == FRAME_ACK && frame->samples <= c->samples)
 		c->acknowledged = MAX(c->acknowledged, frame->samples);
 	else if (frame->type == FRAME_END && c->state == CLIENT_ENDING &&
@@ -231,6 +234,8 @@ static int take_frames(struct sender *s, struct peer_sender_client *c)
 	ssize_t n;
 	int r = 0;
 
+	if (!c->link.tls && !c->in_sequence && tls_is_spoken(buf_text(&c->in), c->in.len))
+		return tls_only_there();
 	while (r == 0 && (n = frame_get(buf_text(&c->in) + used, c->in.len - used, c->in_sequence,
 				  &frame)) > 0) {
 		c->in_sequence++;
@@ -248,7 +253,7 @@ static int take_frames(struct sender *s, struct peer_sender_client *c)
 static void failed(struct sender *s, struct peer_sender_client *c)
 {
 	if (c->state == CLIENT_NEW)
-		refuse(s, c, *attar_error() ? attar_error() : "it was reset");
+		refuse(s, c, *attar_error() ? attar_error() : "the other side closed it");
 	else
 		end(s, c);
 	attar_error_clear();
@@ -525,9 +530,10 @@ int peer_sender_send_time(struct sender *s, struct peer_sender_client *c, uint64
 
 /* ---- the end ---- */
 
+/* A connection that has not started receives an END, too: it was not refused. */
 static void end_data(struct sender *s, struct peer_sender_client *c)
 {
-	if (c->state != CLIENT_STARTED)
+	if (c->state != CLIENT_STARTED && c->state != CLIENT_NEW)
 		return;
 	if (c->lost)
 		put_loss(s, c, &c->round);
@@ -536,6 +542,12 @@ static void end_data(struct sender *s, struct peer_sender_client *c)
 	c->state = CLIENT_ENDING;
 	write_client(s, c);
 	watch(s, c);
+}
+
+static void end_all_data(struct sender *s)
+{
+	vec_each (&s->clients, c)
+		end_data(s, *c);
 }
 
 /* Whether a client still has something to read, or to confirm. */
@@ -559,10 +571,9 @@ int peer_sender_finish(struct sender *s, int stop)
 {
 	struct pollfd fds[] = {{.fd = s->epoll, .events = POLLIN}, {.fd = stop, .events = POLLIN}};
 	uint64_t last = 0, sum, deadline = base_now() + 5 * (uint64_t)IDLE_NS;
-	int r = 0;
+	int r = peer_sender_turn(s);
 
-	vec_each (&s->clients, c)
-		end_data(s, *c);
+	end_all_data(s);
 	while (r == 0 && is_busy(s, &sum) && base_now() < deadline) {
 		if (sum != last)
 			deadline = base_now() + 5 * (uint64_t)IDLE_NS;
@@ -570,6 +581,7 @@ int peer_sender_finish(struct sender *s, int stop)
 		if (poll(fds, ARRAY_SIZE(fds), FINISH_TURN_MS) > 0 && fds[1].revents)
 			break;
 		r = peer_sender_turn(s);
+		end_all_data(s);
 	}
 	vec_each (&s->clients, c)
 		if ((*c)->state == CLIENT_ENDING)

@@ -29,11 +29,12 @@ struct peer_sender_opts {
 };
 
 struct peer_sender_stats {
-	uint64_t clients; /* that have started */
-	uint64_t refused; /* connections that were closed before, since they were not from attar */
-	uint64_t cut;     /* clients that ended their connection early */
-	uint64_t samples; /* sent to clients, including those that were lost */
-	uint64_t lost;    /* samples dropped since the client's queue was full */
+	uint64_t clients;        /* that have started */
+	uint64_t refused;        /* connections that were closed before */
+	char refusal[192];       /* why the first of them was */
+	uint64_t cut;            /* clients that ended their connection early */
+	uint64_t samples;        /* sent to clients, including those that were lost */
+	uint64_t lost;           /* samples dropped since the client's queue was full */
 	uint64_t unacknowledged; /* samples sent that no client has confirmed, at the end */
 	uint64_t lost_records;   /* other records that were dropped */
 };

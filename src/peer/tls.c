@@ -9,6 +9,20 @@ bool tls_is_wanted(const struct tls_files *files)
 	return files->psk || files->certificate || files->key || files->ca;
 }
 
+/* The header of a record: its type and version 3.x, see RFC 8446, section 5.1. */
+bool tls_is_spoken(const char *bytes, size_t n)
+{
+	enum { ALERT = 21, HANDSHAKE = 22 };
+
+	return n >= 2 && (bytes[0] == ALERT || bytes[0] == HANDSHAKE) && bytes[1] == 3;
+}
+
+int tls_only_there(void)
+{
+	return attar_fail(-EBADMSG, "the other side uses TLS, this one does not" ATTAR_FIX
+				    "give both sides the same --peer-psk file, or none");
+}
+
 #ifdef HAVE_GNUTLS
 
 #include <dlfcn.h>
@@ -32,6 +46,7 @@ enum { FILE_MAX = 1 << 16, KEY_MIN = 16, KEY_MAX = 64 };
 	F(record_send)                                                                             \
 	F(record_recv)                                                                             \
 	F(record_get_direction)                                                                    \
+	F(alert_send_appropriate)                                                                  \
 	F(strerror)                                                                                \
 	F(error_is_fatal)                                                                          \
 	F(psk_allocate_server_credentials)                                                         \
@@ -287,12 +302,36 @@ static ssize_t result(const struct tls *t, ssize_t e)
 	return attar_fail(-EPROTO, "TLS: %s", t->keys->gnutls.strerror((int)e));
 }
 
+/* The fix, as GnuTLS does not say which side lacks what. */
+static int not_authenticated(const struct tls *t, int e)
+{
+	const char *why = t->keys->gnutls.strerror(e);
+
+	return t->keys->n_key
+		       ? attar_fail(-EPROTO,
+				 "TLS failed, as with different keys (%s)" ATTAR_FIX
+				 "give both sides the same --peer-psk file",
+				 why)
+		       : attar_fail(-EPROTO,
+				 "TLS failed, as with certificates of different authorities "
+				 "(%s)" ATTAR_FIX
+				 "give both sides certificates that the --peer-ca of the other has "
+				 "signed",
+				 why);
+}
+
 int tls_handshake(struct tls *t)
 {
-	int r = t->is_ready ? 0 : (int)result(t, t->keys->gnutls.handshake(t->session));
+	const struct library *gnutls = &t->keys->gnutls;
+	int e = t->is_ready ? 0 : gnutls->handshake(t->session);
 
-	t->is_ready = r == 0;
-	return r;
+	t->is_ready = e >= 0;
+	if (e >= 0)
+		return 0;
+	if (!gnutls->error_is_fatal(e))
+		return -EAGAIN;
+	gnutls->alert_send_appropriate(t->session, e);
+	return not_authenticated(t, e);
 }
 
 ssize_t tls_read(struct tls *t, void *bytes, size_t n)

@@ -17,6 +17,12 @@ struct tls_files {
 struct tls_keys;
 struct tls;
 
+/* Whether the first bytes of a connection are an alert or a handshake of TLS. */
+bool tls_is_spoken(const char *bytes, size_t n);
+
+/* Sets the error text for a side that does not expect them. Returns -EBADMSG. */
+int tls_only_there(void);
+
 /* Whether any of the files was given. */
 bool tls_is_wanted(const struct tls_files *files);
 

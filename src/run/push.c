@@ -328,7 +328,6 @@ static void end_writers(struct attar_run *run)
 int push_end(struct attar_run *run)
 {
 	struct peer_sender_client *client;
-	struct peer_sender_stats stats;
 	int r = push_round(run);
 
 	if (!run->push.sender || r < 0)
@@ -338,14 +337,11 @@ int push_end(struct attar_run *run)
 			r = put_losses(run, client);
 	end_writers(run);
 	r = peer_sender_finish(run->push.sender, run->stop.seen ? -1 : run->stop.fd);
-	peer_sender_get_stats(run->push.sender, &stats);
-	run->push.clients = stats.clients;
-	run->push.refused = stats.refused;
-	run->push.cut = stats.cut;
-	run->push.samples = stats.samples;
-	run->push.lost = stats.lost;
-	run->push.unacknowledged = stats.unacknowledged;
-	run->push.lost_records = stats.lost_records;
+	run->push.sent = calloc(1, sizeof(*run->push.sent));
+	if (run->push.sent)
+		peer_sender_get_stats(run->push.sender, run->push.sent);
+	else if (r == 0)
+		r = base_oom();
 	run->push.sender = peer_sender_free(run->push.sender);
 	return r;
 }
@@ -353,34 +349,33 @@ int push_end(struct attar_run *run)
 /* The message for each of the totals that is not 0. */
 void push_remark(const struct attar_run *run, struct attar_report *report)
 {
-	const struct run_push *push = &run->push;
+	const struct peer_sender_stats *sent = run->push.sent;
 
-	if (!push->address || !run->clock.ended)
+	if (!sent)
 		return;
-	attar_report_remark(report, "%llu samples were pushed to %llu peers at %s",
-		(unsigned long long)push->samples, (unsigned long long)push->clients,
-		push->address);
-	if (push->lost)
+	attar_report_remark(report, "%llu sample%s pushed to %llu peer%s at %s",
+		(unsigned long long)sent->samples, sent->samples == 1 ? " was" : "s were",
+		(unsigned long long)sent->clients, PLURAL_S(sent->clients), run->push.address);
+	if (sent->lost)
 		attar_report_remark(report,
-			"%llu pushed samples were lost, because a peer did not read them fast "
-			"enough",
-			(unsigned long long)push->lost);
-	if (push->lost_records)
+			"%llu pushed sample%s lost, because a peer did not read fast enough",
+			(unsigned long long)sent->lost, sent->lost == 1 ? " was" : "s were");
+	if (sent->lost_records)
 		attar_report_remark(report,
-			"names and mappings of %llu rounds were lost for the same reason",
-			(unsigned long long)push->lost_records);
-	if (push->cut)
-		attar_report_remark(report, "%llu peers closed the connection before the end",
-			(unsigned long long)push->cut);
-	if (push->unacknowledged)
+			"names and mappings of %llu round%s were lost for the same reason",
+			(unsigned long long)sent->lost_records, PLURAL_S(sent->lost_records));
+	if (sent->cut)
+		attar_report_remark(report, "%llu peer%s closed the connection before the end",
+			(unsigned long long)sent->cut, PLURAL_S(sent->cut));
+	if (sent->unacknowledged)
 		attar_report_remark(report,
-			"%llu pushed samples were not acknowledged: it is unknown how many of them "
-			"arrived",
-			(unsigned long long)push->unacknowledged);
-	if (push->refused)
-		attar_report_remark(report,
-			"%llu connections were refused, since they were not from attar",
-			(unsigned long long)push->refused);
+			"%llu pushed sample%s not acknowledged: it is unknown how many arrived",
+			(unsigned long long)sent->unacknowledged,
+			sent->unacknowledged == 1 ? " was" : "s were");
+	if (sent->refused)
+		attar_report_remark(report, "%llu connection%s refused: %s",
+			(unsigned long long)sent->refused, sent->refused == 1 ? " was" : "s were",
+			sent->refusal);
 }
 
 void push_get_recorded(const struct attar_run *run, struct recording_writer_stats *ret_stats)
@@ -390,6 +385,8 @@ void push_get_recorded(const struct attar_run *run, struct recording_writer_stat
 
 void push_done(struct attar_run *run)
 {
+	free(run->push.sent);
+	run->push.sent = NULL;
 	if (!run->push.sender)
 		return;
 	end_writers(run);

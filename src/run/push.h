@@ -16,6 +16,7 @@
 #include "recording/writer.h"
 #include "stream/replay.h"
 
+struct peer_sender_stats;
 struct sender;
 struct source;
 
@@ -29,8 +30,7 @@ struct run_push {
 	uint64_t rounds;               /* that have ended */
 	uint64_t ended[REPLAY_ROUNDS]; /* ns: when, by round modulo */
 	struct recording_writer_stats stats; /* of the client that has seen most */
-	uint64_t clients, refused, cut, samples, lost, unacknowledged,
-		lost_records; /* at the end */
+	struct peer_sender_stats *sent;      /* owned; NULL before the end */
 };
 
 /* Whether the source is pushed, by push= or --push. 0, or -EINVAL with another address. */

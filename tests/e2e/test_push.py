@@ -124,7 +124,8 @@ def test_every_event_arrives_once(push, address):
     where, options = address
     pushing = push(where, *options)
     assert counts(pull(where, *options)) == (CALLS, 0, {'flood': CALLS})
-    assert f'{CALLS} samples were pushed to 1 peers' in said(pushing)
+    out = said(pushing)
+    assert f'{CALLS} samples were pushed to 1 peer at {where}' in out
 
 
 def test_a_file_has_every_event(push, tmp_path):
@@ -270,7 +271,7 @@ def test_garbage_is_refused(push, tmp_path, bytes_):
         while s.recv(4096):  # until attar closes it
             pass
     assert counts(pull(where))[2] == {'flood': CALLS}
-    assert '1 connections were refused' in said(pushing)
+    assert '1 connection was refused: ' in said(pushing)
 
 
 def test_a_peer_that_leaves_in_the_middle_is_counted(push, gate, tmp_path):
@@ -280,7 +281,22 @@ def test_a_peer_that_leaves_in_the_middle_is_counted(push, gate, tmp_path):
         assert s.recv(100).startswith(b'ATFR')
     gate.open()
     out = said(pushing)
-    assert '1 peers closed the connection before the end' in out
+    assert '1 peer closed the connection before the end' in out
+
+
+def test_a_peer_that_connects_at_the_end_is_told(push, tmp_path):
+    """The first peer keeps the sender waiting for its END."""
+    where = f'unix:{tmp_path}/socket'
+    pushing = push(where)
+    with connect(tmp_path / 'socket') as s:
+        s.sendall(frame(HELLO) + frame(START, sequence=1))
+        got = b''
+        while not frame_is_last(got):
+            got += s.recv(1 << 20)
+        assert f'{where}: it has ended, and has no more events' in pull(where, status=1)
+        s.sendall(frame(END, sequence=2, samples=struct.unpack_from('<Q', got, len(got) - 8)[0]))
+    out = said(pushing)
+    assert 'pushed to 1 peer' in out and 'refused' not in out
 
 
 def serve(path, bytes_, one_way=1):
@@ -323,10 +339,9 @@ def test_a_truncated_recording_is_reported(push, tmp_path):
     assert 'the checksum of a frame is wrong' in ' '.join(report['remarks'])
 
 
-@pytest.mark.parametrize('kind', [DATA, END])
-def test_data_before_start_is_refused(tmp_path, kind):
+def test_data_before_start_is_refused(tmp_path):
     """The following data would overwrite it."""
-    frames = [frame(kind, b'PERFILE2' * 9000, 1, 1)]
+    frames = [frame(DATA, b'PERFILE2' * 9000, 1, 1)]
     frames += [frame(PONG, bytes(1 << 18), n) for n in range(2, 10)]
     thread = serve(tmp_path / 'socket', frames, one_way=0)
     assert 'it sent data before START' in pull(f'unix:{tmp_path}/socket', status=1)
@@ -382,14 +397,21 @@ def test_other_machines_need_tls(push, tmp_path):
     assert 'is another machine: use TLS' in pull('192.0.2.1:9', status=2)
 
 
-def test_a_wrong_key_is_refused(push, tmp_path):
+@pytest.mark.parametrize('here, there', [('1', '2'), ('1', None), (None, '1')],
+                         ids=['other', 'none', 'unexpected'])
+def test_a_wrong_key_is_refused(push, tmp_path, here, there):
+    """Both sides say how to set it right."""
     where = f'127.0.0.1:{free_port()}'
-    for name, digit in ('right', '1'), ('wrong', '2'):
-        (tmp_path / name).write_text(digit * 64)
-    pushing = push(where, '--peer-psk', tmp_path / 'right')
-    assert where in pull(where, '--peer-psk', tmp_path / 'wrong', status=1)
-    assert counts(pull(where, '--peer-psk', tmp_path / 'right'))[0] == CALLS
-    assert 'connections were refused' in said(pushing)
+
+    def key(digit):
+        (tmp_path / f'{digit}').write_text(f'{digit}' * 64)
+        return ['--peer-psk', tmp_path / digit] if digit else []
+    pushing = push(where, *key(here))
+    refused = pull(where, *key(there), status=1)
+    assert where in refused and 'give both sides the same --peer-psk file' in refused
+    assert counts(pull(where, *key(here)))[0] == CALLS
+    assert re.search('1 connection was refused: .*give both sides the same --peer-psk file',
+                     said(pushing))
 
 
 @pytest.fixture
