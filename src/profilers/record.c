@@ -31,6 +31,8 @@ static int record_open(struct attar_run *run, void *self)
 static int record_report(
 	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
 {
+	const struct record *r = self;
+	bool has_file = r->output || !attar_run_pushes(run);
 	struct attar_run_recorded recorded;
 	struct attar_section *table;
 
@@ -39,15 +41,19 @@ static int record_report(
 	table = attar_report_table(report, "recording");
 	attar_section_column(table, "samples", ATTAR_UNIT_COUNT);
 	attar_section_column(table, "records", ATTAR_UNIT_COUNT);
-	attar_section_column(table, "size", ATTAR_UNIT_BYTES);
-	attar_section_column(table, "files", ATTAR_UNIT_COUNT);
-	attar_section_column(table, "file", ATTAR_UNIT_TEXT);
+	if (has_file) {
+		attar_section_column(table, "size", ATTAR_UNIT_BYTES);
+		attar_section_column(table, "files", ATTAR_UNIT_COUNT);
+		attar_section_column(table, "file", ATTAR_UNIT_TEXT);
+	}
 	attar_section_row(table);
 	attar_cell_u64(table, recorded.samples);
 	attar_cell_u64(table, recorded.records);
-	attar_cell_u64(table, recorded.file_bytes);
-	attar_cell_u64(table, recorded.files);
-	attar_cell_text(table, recorded.path);
+	if (has_file) {
+		attar_cell_u64(table, recorded.file_bytes);
+		attar_cell_u64(table, recorded.files);
+		attar_cell_text(table, recorded.path);
+	}
 	if (recorded.is_full)
 		attar_report_remark(report, "the recording reached --max-size and ended; use "
 					    "--rotate N to continue in new files");

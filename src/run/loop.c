@@ -511,7 +511,7 @@ static int start(struct attar_run *run)
 	if (r == 0)
 		r = recorder_begin(run);
 	if (r == 0)
-		r = push_turn(run);
+		r = push_start(run);
 	return r == 0 ? attar_target_start(run->target) : r;
 }
 

@@ -22,9 +22,10 @@ enum {
 
 /* What is written for one client. */
 struct pushed {
-	struct recording_writer *writer;
+	struct recording_writer *writer; /* NULL: it begins after this round */
 	uint64_t samples; /* that the writer had seen at the end of the previous round */
-	struct map lost;  /* by the kernel before it began, by id */
+	struct map lost;  /* by the kernel before it connected, by id */
+	VEC(pid_t) tids;  /* whose processes existed before it began */
 };
 
 bool attar_run_pushes(const struct attar_run *run)
@@ -59,11 +60,56 @@ int push_add_source(struct attar_run *run, struct source *s)
 	return 0;
 }
 
+/* ---- the tasks that exist ---- */
+
+/* Those of a command have their names and mappings in records from its exec on. */
+static int add_targets(struct attar_run *run)
+{
+	const struct attar_target *target = run->target;
+	int r = 0;
+
+	run->push.follows = attar_run_target_kind(run) == ATTAR_TARGET_TASKS;
+	if (!run->push.follows || target->by_exec)
+		return 0;
+	for (size_t i = 0; r == 0 && i < target->tids.n; i++)
+		r = map_put(&run->push.tasks, (uint64_t)target->tids.at[i], 1);
+	return r;
+}
+
+/*
+ * A client that connects later is told of the processes that were created meanwhile. Those that
+ * have ended unnoticed are omitted then, as /proc does not have them.
+ */
+static int follow(struct attar_run *run, const struct perf_event_header *header)
+{
+	const uint32_t *body = (const uint32_t *)(header + 1);
+
+	switch (header->type) {
+	case PERF_RECORD_COMM: /* pid, tid */
+		return map_put(&run->push.tasks, body[1], 1);
+	case PERF_RECORD_FORK: /* pid, ppid, tid */
+		return map_put(&run->push.tasks, body[2], 1);
+	case PERF_RECORD_EXIT:
+		map_remove(&run->push.tasks, body[2]);
+		return 0;
+	default:
+		return 0;
+	}
+}
+
 /* ---- clients ---- */
 
 static struct peer_sender_client *client_at(const struct attar_run *run, size_t i)
 {
 	return run->push.sender ? peer_sender_client(run->push.sender, i) : NULL;
+}
+
+/* NULL: the client has not begun. */
+static struct recording_writer *writer_of(const struct peer_sender_client *client)
+{
+	const struct pushed *p = peer_sender_client_get(client);
+
+	return p ? p->writer : NULL;
 }
 
 static void sink(void *ctx, const void *bytes, size_t n)
@@ -75,42 +121,80 @@ static struct pushed *free_pushed(struct pushed *p)
 {
 	if (p && p->writer)
 		recording_writer_close(p->writer);
-	if (p)
+	if (p) {
 		map_done(&p->lost);
+		vec_done(&p->tids);
+	}
 	free(p);
 	return NULL;
 }
 
-/* Begins the recording of a client: events, formats, names and mappings. */
+/* The records of a command that has begun may be lost. */
+static int list_tasks(const struct attar_run *run, struct pushed *p)
+{
+	const struct command *command = &run->target->command;
+
+	if (run->target->by_exec && !command_is_held(command) &&
+		vec_push(&p->tids, command->pid) < 0)
+		return base_oom();
+	map_each (&run->push.tasks, task)
+		if (vec_push(&p->tids, (pid_t)task->key) < 0)
+			return base_oom();
+	return 0;
+}
+
+/* Begins the recording of a client: events, formats, names and mappings of this time. */
 static int begin(struct attar_run *run, struct peer_sender_client *client)
 {
-	bool tasks = attar_run_target_kind(run) == ATTAR_TARGET_TASKS;
-	const struct recording_writer_opts opts = {
+	struct pushed *p = peer_sender_client_get(client);
+	struct recording_writer_opts opts = {
 		.sink = sink,
 		.ctx = client,
 		.path = run->push.address,
 		.clockid = CLOCK_MONOTONIC,
-		.pids = run->target->tids.at,
-		.n_pids = tasks && !run->target->by_exec ? run->target->tids.n : 0,
-		.all_processes = !tasks,
+		.all_processes = attar_run_target_kind(run) != ATTAR_TARGET_TASKS,
 	};
-	struct pushed *p = calloc(1, sizeof(*p));
-	int r = p ? recording_writer_open(&opts, &p->writer) : base_oom();
+	int r = list_tasks(run, p);
 
+	opts.pids = p->tids.at;
+	opts.n_pids = p->tids.n;
+	if (r == 0)
+		r = recording_writer_open(&opts, &p->writer);
 	if (r == 0)
 		r = recorded_events_add(run, p->writer);
 	if (r == 0)
 		r = recording_writer_begin(p->writer);
-	if (r == 0)
-		r = recorded_losses_begin(run->stream, &p->lost);
-	if (r == 0)
-		r = peer_sender_end_preamble(run->push.sender, client);
-	if (r < 0) {
-		free_pushed(p);
-		return r;
+	return r == 0 ? peer_sender_end_preamble(run->push.sender, client) : r;
+}
+
+/*
+ * What the rings have lost up to now is not the loss of a new client. What they contain may be from
+ * before such a loss, so that a client begins when they have been read.
+ */
+static int take_new(struct attar_run *run)
+{
+	struct peer_sender_client *client;
+	int r = 0;
+
+	while (r == 0 && (client = peer_sender_take_new(run->push.sender))) {
+		struct pushed *p = calloc(1, sizeof(*p));
+
+		peer_sender_client_set(client, p);
+		r = p ? recorded_losses_begin(run->stream, &p->lost) : base_oom();
 	}
-	peer_sender_client_set(client, p);
-	return 0;
+	return r;
+}
+
+static int begin_new(struct attar_run *run)
+{
+	struct peer_sender_client *client;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && (client = client_at(run, i)); i++) {
+		if (!writer_of(client))
+			r = begin(run, client);
+	}
+	return r;
 }
 
 /* Forgets those whose connection is over. */
@@ -130,17 +214,20 @@ static void drop_over(struct attar_run *run)
 
 int push_turn(struct attar_run *run)
 {
-	struct sender *sender = run->push.sender;
-	struct peer_sender_client *client;
 	int r;
 
-	if (!sender)
+	if (!run->push.sender)
 		return 0;
-	r = peer_sender_turn(sender);
+	r = peer_sender_turn(run->push.sender);
 	drop_over(run);
-	while (r == 0 && (client = peer_sender_take_new(sender)))
-		r = begin(run, client);
-	return r;
+	return r == 0 ? take_new(run) : r;
+}
+
+int push_start(struct attar_run *run)
+{
+	int r = push_turn(run);
+
+	return r == 0 ? begin_new(run) : r;
 }
 
 /* ---- listening ---- */
@@ -184,6 +271,8 @@ int push_listen(struct attar_run *run)
 	r = peer_sender_new(&opts, &run->push.sender);
 	if (r == 0)
 		r = stream_watch(run->stream, peer_sender_fd(run->push.sender));
+	if (r == 0)
+		r = add_targets(run);
 	if (r < 0 || !run->recorder.wanted)
 		return r;
 	log_note("events are pushed as soon as another attar pulls them from %s",
@@ -197,10 +286,14 @@ void push_note(struct attar_run *run, const struct perf_event_header *header)
 {
 	struct peer_sender_client *client;
 
+	if (unlikely(header->type != PERF_RECORD_SAMPLE) && run->push.follows)
+		(void)follow(run, header); /* without memory, names are missing */
 	for (size_t i = 0; (client = client_at(run, i)); i++) {
-		struct pushed *p = peer_sender_client_get(client);
+		struct recording_writer *w = writer_of(client);
 
-		recording_writer_note(p->writer, header);
+		if (!w)
+			continue;
+		recording_writer_note(w, header);
 		run->push.taken++;
 	}
 }
@@ -210,9 +303,10 @@ void push_id(struct attar_run *run, size_t event, uint64_t id)
 	struct peer_sender_client *client;
 
 	for (size_t i = 0; (client = client_at(run, i)); i++) {
-		struct pushed *p = peer_sender_client_get(client);
+		struct recording_writer *w = writer_of(client);
 
-		recording_writer_add_id(p->writer, event, id);
+		if (w)
+			recording_writer_add_id(w, event, id);
 	}
 }
 
@@ -221,9 +315,10 @@ void push_bytes(struct attar_run *run, const void *bytes, size_t n)
 	struct peer_sender_client *client;
 
 	for (size_t i = 0; (client = client_at(run, i)); i++) {
-		struct pushed *p = peer_sender_client_get(client);
+		struct recording_writer *w = writer_of(client);
 
-		recording_writer_write(p->writer, bytes, n);
+		if (w)
+			recording_writer_write(w, bytes, n);
 	}
 }
 
@@ -282,7 +377,7 @@ static int end_rounds(struct attar_run *run)
 	if (run->push.quiet > QUIET_ROUNDS)
 		return 0;
 	for (size_t i = 0; (client = client_at(run, i)); i++)
-		if (r == 0)
+		if (r == 0 && writer_of(client))
 			r = end_round(run, client);
 	return r;
 }
@@ -294,7 +389,9 @@ int push_round(struct attar_run *run)
 	if (likely(!run->push.sender))
 		return 0;
 	r = end_rounds(run);
-	return r == 0 ? tell_time(run) : r;
+	if (r == 0)
+		r = tell_time(run);
+	return r == 0 ? begin_new(run) : r;
 }
 
 /* ---- the end ---- */
@@ -385,6 +482,7 @@ void push_get_recorded(const struct attar_run *run, struct recording_writer_stat
 
 void push_done(struct attar_run *run)
 {
+	map_done(&run->push.tasks);
 	free(run->push.sent);
 	run->push.sent = NULL;
 	if (!run->push.sender)

@@ -13,6 +13,7 @@
 #include <linux/perf_event.h>
 
 #include "attar/run.h"
+#include "base/map.h"
 #include "recording/writer.h"
 #include "stream/replay.h"
 
@@ -28,6 +29,8 @@ struct run_push {
 	unsigned quiet;                /* rounds without a record */
 	uint64_t taken;                /* records of this round */
 	uint64_t rounds;               /* that have ended */
+	bool follows;                  /* the tasks of a target, not all of the machine */
+	struct map tasks;              /* tid -> 1: of the target, while they exist */
 	uint64_t ended[REPLAY_ROUNDS]; /* ns: when, by round modulo */
 	struct recording_writer_stats stats; /* of the client that has seen most */
 	struct peer_sender_stats *sent;      /* owned; NULL before the end */
@@ -39,7 +42,10 @@ int push_add_source(struct attar_run *run, struct source *s);
 /* Before events are enabled: listens. A run that only pushes waits for the first peer. */
 int push_listen(struct attar_run *run);
 
-/* Between rounds: takes new connections, and sends what waits. */
+/* Before the command begins: the peers that have connected receive all records. */
+int push_start(struct attar_run *run);
+
+/* Before a round: takes new connections, and sends what waits. */
 int push_turn(struct attar_run *run);
 
 /* Sends a record. */
@@ -51,7 +57,7 @@ void push_note(struct attar_run *run, const struct perf_event_header *header);
 void push_id(struct attar_run *run, size_t event, uint64_t id);
 void push_bytes(struct attar_run *run, const void *bytes, size_t n);
 
-/* All records up to now were given. */
+/* All records up to now were given: new connections receive the later ones. */
 int push_round(struct attar_run *run);
 
 /* No more records follow. Waits until the peers have received them, unless they do not read. */

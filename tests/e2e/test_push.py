@@ -126,6 +126,28 @@ def test_every_event_arrives_once(push, address):
     assert counts(pull(where, *options)) == (CALLS, 0, {'flood': CALLS})
     out = said(pushing)
     assert f'{CALLS} samples were pushed to 1 peer at {where}' in out
+    assert 'file' not in out
+
+
+def test_a_peer_that_connects_later_has_the_names(push, tmp_path):
+    """Of a program that was started after the first one had connected."""
+    fifo = tmp_path / 'fifo'
+    os.mkfifo(fifo)
+    pushing = push(f'unix:{tmp_path}/socket', event='raw_syscalls:sys_enter/id==0 && comm=="cat"/',
+                   command=['sh', '-c', f'cat {fifo} >/dev/null; true'])
+    clients = [Client(tmp_path / 'socket')]
+    with open(fifo, 'w', encoding='ascii') as end:  # cat has opened it
+        wait_until(lambda: any(samples for _, samples in clients[0].frames()), 'its records')
+        clients.append(Client(tmp_path / 'socket'))
+        wait_until(lambda: clients[1].has_data, 'its start')
+        end.write('x')
+    said(pushing)
+    for number, client in enumerate(clients):
+        client.join(30)
+        (tmp_path / f'{number}').write_bytes(client.bytes)
+    first, later = (counts(pull(tmp_path / f'{number}')) for number in range(2))
+    assert first[2].keys() == later[2].keys() == {'cat'}
+    assert 1 <= later[0] < first[0]
 
 
 def test_a_file_has_every_event(push, tmp_path):
@@ -152,6 +174,7 @@ class Client(threading.Thread):
     def __init__(self, path):
         super().__init__(daemon=True)
         self.socket, self.bytes, self.samples, self.has_data = connect(path), b'', None, False
+        self.has_begun = False
         self.start()
 
     def frames(self):
@@ -165,6 +188,7 @@ class Client(threading.Thread):
 
     def run(self):
         self.socket.sendall(frame(HELLO) + frame(START, sequence=1))
+        self.has_begun = True
         while got := self.socket.recv(1 << 20):
             self.bytes += got
             self.has_data = self.has_data or any(kind == DATA for kind, _ in self.frames())
@@ -248,6 +272,38 @@ def test_losses_after_the_last_record_arrive(push, spawn, tmp_path):
     out = said(pushing)
     assert int(re.search(r'([\d,]+) lost', out)[1].replace(',', '')) == lost > 0
     assert got + lost == calls
+
+
+def test_a_peer_has_no_samples_from_before_a_loss_that_it_does_not_know(push, tmp_path):
+    """
+    The ring has overflowed when the second peer connects: what it has lost and what it contains
+    are of the first peer only.
+    """
+    fifos = go, more, end = [tmp_path / name for name in ('go', 'more', 'end')]
+    for path in fifos:
+        os.mkfifo(path)
+    made, flood = tmp_path / 'made', workload('flood')
+    pushing = push(f'unix:{tmp_path}/socket', pages=1,
+                   event='raw_syscalls:sys_enter/id==110 && comm=="flood"/',
+                   command=['sh', '-c', f'read l <{go}; {flood} 100000; touch {made}; '
+                                        f'read l <{more}; {flood} 1000; read l <{end}'])
+    clients = [Client(tmp_path / 'socket')]
+    with open(go, 'w', encoding='ascii') as begin:
+        pushing.send_signal(signal.SIGSTOP)
+        begin.write('\n')
+    wait_until(made.exists, 'all calls', 60)
+    clients.append(Client(tmp_path / 'socket'))
+    wait_until(lambda: clients[1].has_begun, 'a connection')
+    pushing.send_signal(signal.SIGCONT)
+    wait_until(lambda: clients[1].has_data, 'its start')
+    more.write_text('\n')
+    end.write_text('\n')
+    said(pushing)
+    for client, calls in zip(clients, (101000, 1000)):
+        client.join(30)
+        (tmp_path / 'events').write_bytes(client.bytes)
+        got, lost, _ = counts(pull(tmp_path / 'events'))
+        assert got + lost == calls
 
 
 def connect(path):
