@@ -255,6 +255,10 @@ static int add_file(struct outputs *o, const char *path, const struct attar_sink
 	with_address.address = out.path = path;
 	if (sink->scheme)
 		return r < 0 ? r : add(o, &out, &with_address);
+	if (r == 0 && !o->options->rotate_ns && rotation_has_time(path))
+		log_warn("'%s' is the whole name of a file: add --rotate-every TIME to have the "
+			 "time in it",
+			CLIP(path));
 	if (r == 0 && sink->replaces)
 		r = open_memory(&out, path);
 	else if (r == 0)
@@ -347,6 +351,11 @@ static int check_rotation(const struct outputs *o)
 	return 0;
 }
 
+static int64_t realtime_offset(void)
+{
+	return (int64_t)(base_realtime() - base_now());
+}
+
 int outputs_open(struct outputs *o, const struct attar_run *run,
 	const struct output_options *options, const char *command_line)
 {
@@ -360,6 +369,7 @@ int outputs_open(struct outputs *o, const struct attar_run *run,
 	o->opts = opts;
 	o->run = run;
 	o->options = options;
+	o->realtime_offset = realtime_offset();
 	r = check_rotation(o);
 	if (r < 0)
 		return r;
@@ -492,14 +502,35 @@ static int begin_renderer(struct outputs *o, struct output *out)
 	return r < 0 ? failed(o, out, r) : 0;
 }
 
-/* Ends the file if its time is over; formats with one report have a file for each interval. */
-static int rotate(struct outputs *o, struct output *out)
+/*
+ * When the interval of a report began, by the clock as it is set now: the times of reports do not
+ * follow a change. Lines of the interval can have been drawn before. The times of a recording are
+ * of another day.
+ */
+static uint64_t begin_of(
+	const struct outputs *o, struct output *out, const struct attar_report *report)
 {
-	uint64_t now = base_realtime(), begun = out->sink->whole_run ? out->drawn_at : now;
+	uint64_t end, interval, drawn_at = out->drawn_at;
+
+	if (!attar_run_is_live(o->run)) {
+		out->drawn_at = base_realtime();
+		return drawn_at;
+	}
+	attar_report_get_span(report, &end, &interval);
+	out->drawn_at = MAX(drawn_at, end - interval);
+	return out->drawn_at + (uint64_t)(realtime_offset() - o->realtime_offset);
+}
+
+/*
+ * Ends the file if the interval of the report is of another one; formats with one report have a
+ * file for each interval.
+ */
+static int rotate(struct outputs *o, struct output *out, const struct attar_report *report)
+{
+	uint64_t begun = begin_of(o, out, report);
 	int r;
 
-	out->drawn_at = now;
-	if (!out->drawn || (!out->sink->whole_run && !rotation_is_due(&out->rotation, now)))
+	if (!out->drawn || (!out->sink->whole_run && !rotation_is_due(&out->rotation, begun)))
 		return 0;
 	r = end_file(o, out);
 	if (r < 0)
@@ -510,7 +541,7 @@ static int rotate(struct outputs *o, struct output *out)
 
 static int draw_rotated(struct outputs *o, struct output *out, const struct drawing *d)
 {
-	int r = rotate(o, out);
+	int r = rotate(o, out, d->report);
 
 	if (r < 0)
 		return r;

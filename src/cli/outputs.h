@@ -27,7 +27,7 @@ struct output {
 	FILE *file;                 /* NULL: path is an address */
 	struct file_writer *writer; /* of file, if lines are written during the run; or NULL */
 	struct rotation rotation;   /* of files that follow each other; path is the current one */
-	uint64_t drawn_at;          /* ns since 1970, if rotated: when the last report was drawn */
+	uint64_t drawn_at;          /* ns since 1970, if rotated: of what was drawn last */
 	struct drawn *memory; /* file is in memory, and replaces that of path; NULL: it is not */
 	dev_t device;         /* of a regular file */
 	ino_t inode;          /* 0: not a regular file */
@@ -46,6 +46,7 @@ struct outputs {
 	VEC(struct output) all;
 	struct attar_render_opts opts;        /* of files; texts are borrowed */
 	const struct output_options *options; /* borrowed */
+	int64_t realtime_offset;              /* ns: CLOCK_REALTIME minus CLOCK_MONOTONIC before */
 	bool want_whole, want_tree, need_tree, want_values, want_spans;
 	bool data_on_stdout;  /* in a format for programs: keep the command's output out of it */
 	bool notes_on_stderr; /* notes of reports on stdout, if the format cannot contain them */

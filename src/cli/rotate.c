@@ -31,9 +31,9 @@ static void files_done(files *all)
 
 /* ---- names ---- */
 
-bool rotation_is_due(const struct rotation *r, uint64_t now)
+bool rotation_is_due(const struct rotation *r, uint64_t begun)
 {
-	return r->is_full || r->begun / r->period != now / r->period;
+	return r->is_full || r->begun / r->period != begun / r->period;
 }
 
 static const char *last_part(const char *path)
@@ -72,6 +72,14 @@ static char *make_name(const char *pattern, uint64_t time, unsigned number)
 			buf_printf(&b, ".%u", number);
 	}
 	return buf_take(&b);
+}
+
+bool rotation_has_time(const char *pattern)
+{
+	for (const char *p = strchr(pattern, '%'); p && p[1]; p = strchr(p + 2, '%'))
+		if (strchr("YmdHMS", p[1]))
+			return true;
+	return false;
 }
 
 static int check_conversions(const char *pattern)

@@ -8,7 +8,8 @@
  *     struct rotation rotation = {.pattern = path, .period = period, .max_bytes = quota};
  *     r = rotation_check(&rotation);
  *     r = rotation_open(&rotation, base_realtime(), &file);
- *     ... (before each report) if (rotation_is_due(&rotation, now)) close the file, open the next
+ *     ... (before each report) if (rotation_is_due(&rotation, begun)) close the file, open
+ *         the next
  *     ... (after each report) rotation_keep(&rotation, file)
  *     rotation_done(&rotation);
  */
@@ -37,8 +38,14 @@ struct rotation {
  */
 int rotation_check(const struct rotation *rotation);
 
-/* Whether a report at this time belongs to another file. Files begin at multiples of the period. */
-bool rotation_is_due(const struct rotation *rotation, uint64_t now);
+/* Whether a name has one of the conversions of a time. */
+bool rotation_has_time(const char *pattern);
+
+/*
+ * Whether an interval that began at this time belongs to another file. Files begin at multiples of
+ * the period.
+ */
+bool rotation_is_due(const struct rotation *rotation, uint64_t begun);
 
 /*
  * Creates the file of a time. *ret_file is owned by the caller. Returns 0, or -EIO or -ENOMEM with

@@ -69,6 +69,28 @@ def test_formats_with_one_report_have_a_file_for_each(tmp_path):
     assert all(gzip.decompress(path.read_bytes()) for path in files)
 
 
+def test_files_of_an_interval_have_the_time_of_its_begin(tmp_path):
+    """In formats with one report as in those with several."""
+    suffixes = '.pb.gz', '.csv', '.json'
+    names = [word for suffix in suffixes for word in ('-o', tmp_path / f'x-%H%M%S{suffix}')]
+    done = run('profile', '-F', 99, '-i', '1s', '-d', '4s', '-q', *names, '--rotate-every', '1s')
+    assert done.returncode == 0, done.stderr
+    times = [{path.name[:-len(suffix)] for path in tmp_path.glob(f'*{suffix}')}
+             for suffix in suffixes]
+    assert times[0] == times[1] == times[2] and len(times[0]) >= 3
+    for path in sorted(tmp_path.glob('*.json'))[1:]:
+        report, = reports(path)
+        begun = (report['time'] - report['interval_ns']) // 10**9
+        assert path.name == time.strftime('x-%H%M%S.json', time.gmtime(begun))
+
+
+def test_a_name_with_a_time_without_rotation_is_remarked(tmp_path):
+    done = run('stat', '-e', 'page-faults', '-d', '100ms', '-q', '-o', tmp_path / 'x-%S.json')
+    assert done.returncode == 0
+    assert 'x-%S.json' in done.stderr and 'add --rotate-every' in done.stderr
+    assert (tmp_path / 'x-%S.json').exists()
+
+
 def test_a_file_that_exists_is_kept(tmp_path):
     """From an earlier run, or from this one before the clock was set back; a link is not followed.
     """
