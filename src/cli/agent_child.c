@@ -237,7 +237,8 @@ static void log_one(struct agent_child *c)
 		text += sizeof(program) - 1;
 	if (*text) {
 		log_note("[%s] %s", c->name, text);
-		snprintf(c->reason, sizeof(c->reason), "%s", text);
+		if (*text != ' ') /* below a message, a place in a text is shown */
+			snprintf(c->reason, sizeof(c->reason), "%s", text);
 	}
 	buf_reset(&c->line);
 }

@@ -197,6 +197,12 @@ def test_waits_longer_after_each_failure(agent):
     a.end()
 
 
+def test_a_reason_is_a_message_not_the_place_that_it_marks(agent):
+    a = agent(EMPTY + '[bad]\nrun = trace -e nosuch:event -i 1s\n')
+    a.wait_log(r"\[bad\] failed with status 2: .*'nosuch:event'.*; restarting in 1 s")
+    a.end()
+
+
 def test_reload(agent):
     """A changed section is restarted, an unchanged one keeps its process, an invalid file is
     refused.
