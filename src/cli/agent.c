@@ -321,7 +321,8 @@ static void reload(struct agent *a)
 		a->config = config;
 		a->reloads++;
 		a->check_due = 0;
-		log_note("the configuration was reloaded: %zu profilers", config.sections.n);
+		log_note("the configuration was reloaded: %zu profiler%s", config.sections.n,
+			PLURAL_S(config.sections.n));
 		r = adopt_sections(a, &config);
 		if (r < 0)
 			log_warn("%s", attar_error());
@@ -504,7 +505,8 @@ int command_agent(int argc, char **argv)
 	} else {
 		start_due(&a);
 		a.watchdog_ns = agent_notify_watchdog();
-		log_note("starting %zu profilers of %s", a.children.n, a.path);
+		log_note("starting %zu profiler%s of %s", a.children.n, PLURAL_S(a.children.n),
+			a.path);
 		agent_notify("READY=1");
 		run_until_stopped(&a);
 	}

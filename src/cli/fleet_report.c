@@ -53,9 +53,9 @@ static void add_hosts(const struct fleet *f, struct attar_report *report)
 	vec_each (&f->hosts, h) {
 		add_host(table, h);
 		if (h->skipped)
-			attar_report_remark(report,
-				"%s: %llu reports were too late and are left out", h->name,
-				(unsigned long long)h->skipped);
+			attar_report_remark(report, "%s: %llu report%s too late and left out",
+				h->name, (unsigned long long)h->skipped,
+				h->skipped == 1 ? " was" : "s were");
 	}
 }
 

@@ -757,13 +757,13 @@ static void report_missed(const struct outputs *o)
 		reports -= o->reports_noted;
 	}
 	if (lines)
-		log_warn("the reader of stdout was too slow: %llu lines were not printed; use a "
+		log_warn("the reader of stdout was too slow: %llu line%s not printed; use a "
 			 "larger --buffer, or -o FILE for all lines",
-			(unsigned long long)lines);
+			(unsigned long long)lines, lines == 1 ? " was" : "s were");
 	if (reports)
-		log_warn("the reader of stdout was too slow: the reports of %llu intervals were "
+		log_warn("the reader of stdout was too slow: the reports of %llu interval%s were "
 			 "not printed",
-			(unsigned long long)reports);
+			(unsigned long long)reports, PLURAL_S(reports));
 }
 
 /* A full disk must not collect empty files of the restarts of an agent. */

@@ -294,8 +294,9 @@ static void fill(struct user_events *u, struct attar_report *report)
 	}
 	if (u->lost)
 		attar_report_remark(report,
-			"%llu events of programs were overwritten before they were counted",
-			(unsigned long long)u->lost);
+			"%llu event%s of programs %s overwritten before being counted",
+			(unsigned long long)u->lost, PLURAL_S(u->lost),
+			u->lost == 1 ? "was" : "were");
 }
 
 static void report_none(const struct user_events *u)

@@ -112,9 +112,9 @@ static int none_found(const struct search *search)
 			"searched" ATTAR_FIX "to include them, start it first and watch it with -p",
 			search->of->program, CLIP(name));
 	return attar_fail(-ENOENT,
-		"no watched program has the USDT probe 'perfume:%s' (%zu files searched)" ATTAR_FIX
+		"no watched program has the USDT probe 'perfume:%s' (%zu file%s searched)" ATTAR_FIX
 		"start it first, or let attar start it: -- COMMAND",
-		CLIP(name), search->n_files);
+		CLIP(name), search->n_files, PLURAL_S(search->n_files));
 }
 
 int usdt_search(const struct usdt_search *of)

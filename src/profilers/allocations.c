@@ -321,9 +321,10 @@ void allocations_add_remarks(const struct allocations *a, struct attar_report *r
 	attar_pairs_get_stats(a->open, &stats);
 	if (stats.unpaired[ATTAR_UNPAIRED_EVICTED])
 		attar_report_remark(report,
-			"%" PRIu64 " of the oldest allocations were dropped, because more than "
+			"%" PRIu64 " of the oldest allocations %s dropped, because more than "
 			"%" PRIu64 " were outstanding: use a larger --allocations",
-			stats.unpaired[ATTAR_UNPAIRED_EVICTED], a->max);
+			stats.unpaired[ATTAR_UNPAIRED_EVICTED],
+			stats.unpaired[ATTAR_UNPAIRED_EVICTED] == 1 ? "was" : "were", a->max);
 	remark(report, stats.unpaired[ATTAR_UNPAIRED_LOST],
 		"allocations were dropped, because their free may be among the lost events");
 	remark(report, stats.unpaired[ATTAR_UNPAIRED_REPLACED],

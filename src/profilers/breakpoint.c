@@ -350,11 +350,12 @@ static int breakpoint_report(
 	}
 	if (b->unknown)
 		attar_report_remark(report,
-			"the value of %" PRIu64 " writes is unknown: their code cannot be read, or "
-			"attar does not decode the instructions",
-			b->unknown);
+			"the value of %" PRIu64 " write%s is unknown: their code cannot be read, "
+			"or attar does not decode the instructions",
+			b->unknown, b->unknown == 1 ? "" : "s");
 	if (skipped)
-		attar_report_remark(report, "%" PRIu64 " hits did not pass --filter", skipped);
+		attar_report_remark(report, "%" PRIu64 " hit%s did not pass --filter", skipped,
+			skipped == 1 ? "" : "s");
 	return attar_run_stacks(run, report, b->stacks, scope, &opts);
 }
 

@@ -124,11 +124,13 @@ static int expr_report(
 		attar_expr_get_faults(e->expr, &faults);
 		if (faults.absent || faults.by_zero || faults.unresolved || faults.cut)
 			attar_report_remark(report,
-				"%s: %" PRIu64 " absent fields, %" PRIu64
-				" divisions by zero, %" PRIu64 " addresses and threads without a "
-				"name, %" PRIu64 " texts cut off",
-				e->name, faults.absent, faults.by_zero, faults.unresolved,
-				faults.cut);
+				"%s: %" PRIu64 " absent field%s, %" PRIu64
+				" division%s by zero, %" PRIu64
+				" without a name (addresses and threads), %" PRIu64
+				" text%s cut off",
+				e->name, faults.absent, faults.absent == 1 ? "" : "s",
+				faults.by_zero, faults.by_zero == 1 ? "" : "s", faults.unresolved,
+				faults.cut, faults.cut == 1 ? "" : "s");
 	}
 	return 0;
 }

@@ -103,9 +103,9 @@ static int hrcount_report(
 	free(rows);
 	if (h->beyond)
 		attar_report_remark(report,
-			"left out %llu samples after the first %d periods: use -i or a longer "
+			"left out %llu sample%s after the first %d periods: use -i or a longer "
 			"--period",
-			(unsigned long long)h->beyond, BUCKETS_MAX);
+			(unsigned long long)h->beyond, h->beyond == 1 ? "" : "s", BUCKETS_MAX);
 	h->start = attar_run_until(run);
 	return 0;
 }

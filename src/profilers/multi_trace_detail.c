@@ -444,9 +444,12 @@ int detail_flush(struct attar_run *run, struct multi_trace *m, uint64_t time)
 
 void detail_add_remark(const struct multi_trace *m, struct attar_report *report)
 {
-	if (m->detail && m->detail->dropped)
+	uint64_t dropped = m->detail ? m->detail->dropped : 0;
+
+	if (dropped)
 		attar_report_remark(report,
-			"--detail: %llu events of printed pairs are missing, because only the "
-			"newest %d events are kept",
-			(unsigned long long)m->detail->dropped, KEPT_MAX);
+			"--detail: %llu event%s of printed pairs %s missing, because only the "
+			"newest %d are kept",
+			(unsigned long long)dropped, dropped == 1 ? "" : "s",
+			dropped == 1 ? "is" : "are", KEPT_MAX);
 }

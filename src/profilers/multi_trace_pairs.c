@@ -467,12 +467,14 @@ void pairs_add_remarks(struct multi_trace *m, struct attar_report *report, enum 
 	if (absent || by_zero)
 		attar_report_remark(report,
 			"key= and role= that could not be computed count as 0: %llu with an absent "
-			"field, %llu divisions by zero",
-			(unsigned long long)absent, (unsigned long long)by_zero);
+			"field, %llu division%s by zero",
+			(unsigned long long)absent, (unsigned long long)by_zero,
+			by_zero == 1 ? "" : "s");
 	if (m->unknown_threads)
 		attar_report_remark(report,
-			"%llu events of exiting threads, whose ID is unknown, were not matched",
-			(unsigned long long)m->unknown_threads);
+			"%llu event%s of exiting threads, whose ID is unknown, %s not matched",
+			(unsigned long long)m->unknown_threads, m->unknown_threads == 1 ? "" : "s",
+			m->unknown_threads == 1 ? "was" : "were");
 }
 
 const struct trace_impl trace_impl_delay = {.name = "delay", .report = report_delay};

@@ -284,14 +284,15 @@ static int add_functions_of(struct attar_run *run, struct nested_trace *t)
 						 "-e irq:softirq_entry,irq:softirq_exit");
 
 	for (size_t i = 0; r == 0 && i < t->texts.n; i++) {
-		uint32_t first = attar_run_sources(run);
+		uint32_t first = attar_run_sources(run), n;
 
 		r = attar_run_events(run, t->texts.at[i], false, on_event);
-		if (r == 0 && attar_run_sources(run) - first != 2)
+		n = attar_run_sources(run) - first;
+		if (r == 0 && n != 2)
 			r = attar_fail(-EINVAL,
-				"-e '%s' has %u events: give an entry and an exit, separated by a "
+				"-e '%s' has %u event%s: give an entry and an exit, separated by a "
 				"comma",
-				t->texts.at[i], attar_run_sources(run) - first);
+				t->texts.at[i], n, n == 1 ? "" : "s");
 		if (r == 0)
 			r = by_source_learn(&t->events, run, t, first);
 	}

@@ -193,8 +193,8 @@ static void add_remarks(const struct num_dist *d, struct attar_report *report)
 
 	attar_report_evicted(report, d->table, d->by_thread ? "threads" : "CPUs");
 	if (d->negative)
-		attar_report_remark(
-			report, "%" PRIu64 " negative numbers are not counted", d->negative);
+		attar_report_remark(report, "%" PRIu64 " negative number%s not counted",
+			d->negative, d->negative == 1 ? " is" : "s are");
 	if (d->is_beyond)
 		attar_report_remark(report, "totals above 2^64 - 1 are shown as 2^64 - 1");
 	for (uint32_t i = 0; (e = by_source_at(&d->events, i)); i++) {
@@ -205,8 +205,8 @@ static void add_remarks(const struct num_dist *d, struct attar_report *report)
 	if (absent || by_zero)
 		attar_report_remark(report,
 			"numbers that could not be computed count as 0: %" PRIu64
-			" with an absent field, %" PRIu64 " divisions by zero",
-			absent, by_zero);
+			" with an absent field, %" PRIu64 " division%s by zero",
+			absent, by_zero, by_zero == 1 ? "" : "s");
 }
 
 static const struct attar_stacks_opts by_values = {

@@ -377,6 +377,7 @@ static int sql_report(
 {
 	struct sql *s = self;
 	struct sql_db *db = NULL;
+	uint64_t refused;
 	int r = 0;
 
 	if (scope == ATTAR_SCOPE_WHOLE && attar_run_interval(run)) {
@@ -394,15 +395,16 @@ static int sql_report(
 	if (r == 0 && s->output2)
 		r = store_tables(run, s, report);
 	sql_db_free(db);
+	refused = s->stacks ? attar_stack_table_refused(s->stacks) : 0;
 	if (r == 0 && s->store.dropped)
 		attar_report_remark(report,
-			"%" PRIu64 " of the oldest events were dropped: --window is %" PRIu64
+			"%" PRIu64 " of the oldest events %s dropped: --window is %" PRIu64
 			" bytes",
-			s->store.dropped, s->window);
-	if (r == 0 && s->stacks && attar_stack_table_refused(s->stacks))
+			s->store.dropped, s->store.dropped == 1 ? "was" : "were", s->window);
+	if (r == 0 && refused)
 		attar_report_remark(report,
-			"%" PRIu64 " stacks are missing: the table of stacks is full",
-			attar_stack_table_refused(s->stacks));
+			"%" PRIu64 " stack%s missing: the table of stacks is full", refused,
+			refused == 1 ? " is" : "s are");
 	for (size_t i = 0; scope == ATTAR_SCOPE_INTERVAL && i < s->n; i++)
 		forget_events(s, s->tables[i]);
 	return r;

@@ -512,8 +512,9 @@ static void add_remarks(const struct top *top, struct attar_report *report)
 	if (absent || by_zero)
 		attar_report_remark(report,
 			"keys that could not be computed count as 0: %llu with an absent field, "
-			"%llu divisions by zero",
-			(unsigned long long)absent, (unsigned long long)by_zero);
+			"%llu division%s by zero",
+			(unsigned long long)absent, (unsigned long long)by_zero,
+			by_zero == 1 ? "" : "s");
 }
 
 static int top_report(

@@ -211,9 +211,9 @@ void run_fill_notes(struct attar_run *run, struct attar_report *report, enum att
 			"out of memory during the run: names, stacks or counts may be missing");
 	if (!run->sources.list.n && stats.lost)
 		attar_report_remark(report,
-			"%llu records were lost: threads whose exit record was lost have no row of "
+			"%llu record%s lost: threads whose exit record was lost have no row of "
 			"their own; their counts are in the row '[unassigned]'",
-			(unsigned long long)stats.lost);
+			(unsigned long long)stats.lost, stats.lost == 1 ? " was" : "s were");
 	threads_remark(run, report);
 	task_watch_remark(run, report);
 	replay_remark(run, report);
@@ -221,8 +221,8 @@ void run_fill_notes(struct attar_run *run, struct attar_report *report, enum att
 	push_remark(run, report);
 	user_stacks_remark(run, report);
 	if (stats.malformed)
-		attar_report_remark(report, "%llu records could not be parsed",
-			(unsigned long long)stats.malformed);
+		attar_report_remark(report, "%llu record%s could not be parsed",
+			(unsigned long long)stats.malformed, PLURAL_S(stats.malformed));
 }
 
 void notes_warn(struct attar_run *run)

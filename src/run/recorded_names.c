@@ -67,8 +67,9 @@ void recorded_names_remark(const struct attar_run *run, struct attar_report *rep
 	if (!replaced)
 		return;
 	attar_symbols_get_stats(run->symbols, &stats);
-	attar_report_remark(report,
-		"%llu files are not those that were recorded, such as %s: their functions have no "
-		"names",
-		(unsigned long long)stats.files_replaced, replaced);
+	attar_report_remark(report, "%llu file%s recorded, such as %s: the functions have no names",
+		(unsigned long long)stats.files_replaced,
+		stats.files_replaced == 1 ? " is not the one that was"
+					  : "s are not those that were",
+		replaced);
 }

@@ -518,8 +518,9 @@ void replay_remark(const struct attar_run *run, struct attar_report *report)
 	if (stats.damage)
 		attar_report_remark(report, "%s is damaged: %s", run->opts.input, stats.damage);
 	if (stats.malformed)
-		attar_report_remark(report, "%llu records of %s are invalid and were skipped",
-			(unsigned long long)stats.malformed, run->opts.input);
+		attar_report_remark(report, "%llu invalid record%s of %s skipped",
+			(unsigned long long)stats.malformed, PLURAL_S(stats.malformed),
+			run->opts.input);
 	if (!replay_has_date(run))
 		attar_report_remark(report,
 			"%s does not say when it was made: times are those of its clock",

@@ -100,9 +100,9 @@ static void remark_bounds(const struct attar_stacks *stacks, const struct stack_
 	attar_symbols_get_stats(stacks->functions.symbols, &symbols);
 	if (symbols.dsos_refused)
 		attar_report_remark(report,
-			"the table of binaries is full: addresses in %llu mappings are shown "
+			"the table of binaries is full: addresses in %llu mapping%s are shown "
 			"without names",
-			(unsigned long long)symbols.dsos_refused);
+			(unsigned long long)symbols.dsos_refused, PLURAL_S(symbols.dsos_refused));
 	if (stackless)
 		attar_report_remark(report,
 			"the table of stacks is full: %llu %s are counted without a stack",

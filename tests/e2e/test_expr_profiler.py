@@ -46,7 +46,7 @@ def test_compiled_form(tmp_path):
 @pytest.mark.quick
 def test_faults_are_remarked(tmp_path):
     found = of_script(tmp_path, TICKS, 'expr', '-e', 'demo:tick', '10 / (n + 1)')
-    assert any('1 divisions by zero' in r for r in found['remarks'])
+    assert any('1 division by zero' in r for r in found['remarks'])
 
 
 @pytest.mark.quick

@@ -155,7 +155,7 @@ def test_a_sample_that_is_too_short(tmp_path):
     data.sample(1001)
     rows, remarks, _ = read(trace(data.write(tmp_path / 'x.data')))
     assert [r['time'] for r in rows] == [1000, 1001]
-    assert '1 records could not be parsed' in remarks
+    assert '1 record could not be parsed' in remarks
 
 
 def sparse(path, start=b''):
