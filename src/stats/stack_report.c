@@ -374,6 +374,16 @@ static enum attar_frame_kind frame_kind(const struct function *fn)
 					       : ATTAR_FRAME_USER;
 }
 
+/* The function that has the code of a node: those that were inlined are part of their parent's. */
+static const struct function *code_of(struct stack_report *sr, const struct calltree_node *node)
+{
+	const struct function *all = sr->functions->all.at;
+
+	while (all[node->key].inlined && !(sr->tree.nodes.at[node->parent].key & TASK_KEY))
+		node = &sr->tree.nodes.at[node->parent];
+	return &all[node->key];
+}
+
 static void write_node(
 	struct stack_report *sr, struct attar_section *out, const struct calltree_node *node)
 {
@@ -388,12 +398,13 @@ static void write_node(
 			attar_tree_task(out, number, (uint32_t)task->pid, (uint32_t)task->tid);
 	} else {
 		const struct function *fn = &sr->functions->all.at[node->key];
+		const struct function *code = code_of(sr, node);
 
 		uint32_t number = attar_tree_node(out, parent, frame_kind(fn), fn->name,
 			*fn->dso ? fn->dso : NULL, node->self);
 
-		if (fn->address)
-			attar_tree_code(out, number, fn->address, fn->build_id, 0);
+		if (code->address)
+			attar_tree_code(out, number, code->address, code->build_id, 0);
 		if (fn->file || fn->inlined)
 			tree_set_source(out, number, fn->plain, fn->file, fn->line, fn->inlined);
 	}

@@ -88,6 +88,22 @@ def test_lines_inlined_functions_and_build_ids(tmp_path):
     assert int(theirs['main'][1]) >= 0.99 * found.samples
 
 
+def test_inlined_functions_have_the_address_of_their_code(tmp_path):
+    """turns() is inlined into heavy() and light(), which have 70 % and 30 %."""
+    path, program = tmp_path / 'x.pb.gz', workload('split7030')
+    found = profile('--exclude-kernel', '--inline', '-o', path, command=[program])
+    names = subprocess.check_output(['nm', program], text=True)
+    raw = pprof('-raw', path)
+    locations = {m[1]: (m[3], m[2]) for m in re.finditer(
+        r'^ +(\d+): 0x(\w+) M=\d+ turns .*\n +(\w+) ', raw, re.M)}
+    for function, share in ('heavy', 0.7), ('light', 0.3):
+        address = int(re.search(rf'^(\w+) t {function}$', names, re.M)[1], 16)
+        [number] = [n for n, (name, _) in locations.items() if name == function]
+        assert int(locations[number][1], 16) == address, raw
+        share_is(sum(int(m[1]) for m in re.finditer(rf'^ +(\d+): {number} ', raw, re.M)),
+                 found.samples, share)
+
+
 def test_losses_and_remarks_are_comments(tmp_path):
     path = tmp_path / 'x.pb.gz'
     profile('-o', path, command=[workload('split7030')])
