@@ -45,8 +45,8 @@ struct attar_thread_copy {
  * there is no such thread (any more); -EPERM without permission, or if the thread is traced by
  * another program; -EBUSY if it does not stop within a second, because it waits for a device
  * without accepting signals: the kernel then keeps it attached to the calling thread, and lets it
- * go on when that one exits; -EOPNOTSUPP for 32-bit programs and on other architectures; -EINVAL;
- * -ENOMEM.
+ * go on when that one exits; -EOPNOTSUPP for threads of the kernel, for 32-bit programs and on
+ * other architectures; -EINVAL; -ENOMEM.
  */
 ATTAR_API int attar_thread_copy_take(pid_t tid, size_t stack_max, struct attar_thread_copy *copy);
 

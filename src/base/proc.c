@@ -74,20 +74,41 @@ int proc_each_fd(pid_t pid, proc_fn *fn, void *ctx)
 	return each_number(path, fn, ctx);
 }
 
-char proc_state(pid_t pid)
+enum { STAT_BYTES = 512, KERNEL_THREAD = 0x00200000 /* PF_KTHREAD */ };
+
+/* The fields of /proc/PID/stat after the name, from the state on; NULL: it does not exist. */
+static const char *read_stat(pid_t pid, char text[STAT_BYTES])
 {
-	char path[32], text[512];
 	const char *end;
+	char path[32];
 	size_t n;
 	FILE *file;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
 	file = fopen(path, "re");
 	if (!file)
-		return 0;
-	n = fread(text, 1, sizeof(text) - 1, file);
+		return NULL;
+	n = fread(text, 1, STAT_BYTES - 1, file);
 	fclose(file);
 	text[n] = '\0';
 	end = strrchr(text, ')'); /* of the name, which may contain others */
-	return end && end[1] ? end[2] : 0;
+	return end && end[1] ? end + 2 : NULL;
+}
+
+char proc_state(pid_t pid)
+{
+	char text[STAT_BYTES];
+	const char *fields = read_stat(pid, text);
+
+	return fields ? *fields : 0;
+}
+
+bool proc_is_kernel_thread(pid_t tid)
+{
+	char text[STAT_BYTES];
+	const char *fields = read_stat(tid, text);
+	unsigned flags;
+
+	return fields && sscanf(fields, "%*c %*d %*d %*d %*d %*d %u", &flags) == 1 &&
+	       flags & KERNEL_THREAD;
 }

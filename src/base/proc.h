@@ -23,4 +23,7 @@ int proc_each_fd(pid_t pid, proc_fn *fn, void *ctx);
 /* The state letter of a process in /proc/PID/stat, as 'S'; 0: it does not exist. */
 char proc_state(pid_t pid);
 
+/* Whether a thread belongs to the kernel. */
+bool proc_is_kernel_thread(pid_t tid);
+
 #endif

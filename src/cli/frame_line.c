@@ -72,13 +72,22 @@ static void text_cell(struct attar_section *table, const char *text)
 		attar_cell_none(table);
 }
 
+/* Lines and columns begin at 1; 0: unknown. */
+static void number_cell(struct attar_section *table, uint32_t number)
+{
+	if (number)
+		attar_cell_u64(table, number);
+	else
+		attar_cell_none(table);
+}
+
 void frame_line_cells(struct attar_section *table, const struct frame_line *line, bool mangled)
 {
 	text_cell(table, name_of(line, mangled));
 	attar_cell_u64(table, line->offset);
 	attar_cell_text(table, line->inlined ? "yes" : "no");
 	text_cell(table, line->file);
-	attar_cell_u64(table, line->line);
-	attar_cell_u64(table, line->column);
+	number_cell(table, line->line);
+	number_cell(table, line->column);
 	attar_cell_text(table, line->module);
 }

@@ -143,8 +143,10 @@ static void show_location(struct stack *s, int tid, attar_location location)
 			line.line = frames[0].line;
 			line.column = frames[0].column;
 		}
-		if (!s->lines)
+		if (!s->lines) {
 			line.file = NULL;
+			line.line = line.column = 0;
+		}
 		show_frame(s, tid, &line);
 	}
 	if (!n) {
@@ -352,6 +354,7 @@ int command_stack(int argc, char **argv)
 	}
 	if (s->json) {
 		report = attar_report_new("stack");
+		attar_report_span(report, base_realtime(), 0);
 		add_tables(s, report);
 	}
 	r = show(s);

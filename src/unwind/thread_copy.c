@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/check.h"
 #include "base/file.h"
+#include "base/proc.h"
 #include "unwind/registers.h"
 
 enum { PAGE = 4096, PAGES_MAX = 1024, STATUS_MAX = 1 << 16, SPINS = 200 };
@@ -50,6 +51,11 @@ static int explain_refusal(pid_t tid, int error)
 		return attar_fail(-EPERM,
 			"cannot stop thread %d: process %ld traces it, such as a debugger", tid,
 			tracer);
+	if (proc_is_kernel_thread(tid))
+		return attar_fail(-EOPNOTSUPP,
+			"thread %d is a kernel thread, which has no user stack" ATTAR_FIX
+			"root can read its kernel stack in /proc/%d/stack",
+			tid, tid);
 	if (error == EPERM)
 		return attar_fail(-EPERM,
 			"no permission to stop thread %d" ATTAR_FIX

@@ -6,6 +6,7 @@ import re
 import shutil
 import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -158,6 +159,27 @@ def test_exited_process():
         done = run('stack', '-p', process.pid)
     assert done.returncode == 1
     assert f'process {process.pid} has exited' in done.stderr
+
+
+@pytest.mark.usefixtures('root')
+def test_kernel_thread():
+    kthreadd = int(subprocess.check_output(['pgrep', '-x', 'kthreadd']))
+    done = run('stack', '-p', kthreadd)
+    assert (done.returncode, done.stdout) == (4, '')
+    assert done.stderr == (
+        f'attar: thread {kthreadd} is a kernel thread, which has no user stack: root can read its '
+        f'kernel stack in /proc/{kthreadd}/stack\n')
+
+
+@pytest.mark.parametrize('args', [(), ('--inline',)])
+def test_json_without_lines(waiting, args):
+    before = time.time_ns()
+    report = json.loads(run('stack', '-p', waiting.pid, '--json', *args).stdout)
+    assert before <= report['time'] <= time.time_ns()
+    frames = next(s for s in report['sections'] if s['name'] == 'frames')
+    names = [c['name'] for c in frames['columns']]
+    rows = [dict(zip(names, row)) for row in frames['rows']]
+    assert rows and {(r['file'], r['line'], r['column']) for r in rows} == {(None, None, None)}
 
 
 @pytest.mark.parametrize('args, status, text', [
