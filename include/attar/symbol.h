@@ -182,7 +182,7 @@ ATTAR_API int attar_symbols_frames_batch(struct attar_symbols *symbols,
 /*
  * Opens an ELF file that need not be mapped by a process: the location of its first byte. Returns
  * 0; -ENOENT, -EACCES or another errno of open(2); -ENOEXEC if it is not an ELF file of this
- * machine; -ENOSPC if the table of DSOs is full; -ENOMEM.
+ * machine; -EBADMSG if it is truncated; -ENOSPC if the table of DSOs is full; -ENOMEM.
  */
 ATTAR_API int attar_symbols_file(
 	struct attar_symbols *symbols, const char *path, attar_location *ret_file);

@@ -20,7 +20,7 @@ enum {
 
 struct query {
 	uint64_t address;
-	char *word;      /* owned: what is not an address; NULL: it is one */
+	char *word;      /* owned: what is not an address, and is repeated; NULL: it is one */
 	size_t first, n; /* with json its lines, otherwise its part of the answers, in bytes */
 };
 
@@ -43,7 +43,9 @@ struct lookup {
 	struct query last;           /* ... and its text; n 0: none */
 	struct attar_section *table; /* with json */
 	struct buf out;
-	int failed; /* a negative errno */
+	char *refused;    /* owned: the first line that is not an address; NULL: none */
+	size_t n_refused; /* such lines */
+	int failed;       /* a negative errno */
 };
 
 /* ---- arguments ---- */
@@ -80,12 +82,17 @@ static int take_word(struct lookup *l, const char *word)
 
 static int parse(struct lookup *l, int argc, char **argv)
 {
+	bool options = true;
 	int r = 0;
 
 	for (int i = 1; r == 0 && i < argc; i++) {
 		const char *arg = argv[i];
 
-		if (!strcmp(arg, "-p") && i + 1 < argc)
+		if (!options)
+			r = take_word(l, arg);
+		else if (!strcmp(arg, "--"))
+			options = false;
+		else if (!strcmp(arg, "-p") && i + 1 < argc)
 			r = take_pid(l, argv[++i]);
 		else if (!strncmp(arg, "--style=", 8))
 			r = take_style(l, arg + 8);
@@ -153,24 +160,35 @@ static attar_location locate(const struct lookup *l, uint64_t address)
 	return address & 0xffffffffffffULL; /* of ATTAR_DSO_UNKNOWN */
 }
 
-/* Adds an address. Returns 0, -EINVAL or -ENOMEM. */
+/* A word that is not an address. Lines of the input are repeated, and the others are answered. */
+static int add_word(struct lookup *l, const char *word, struct query *query)
+{
+	if (!l->llvm && l->words.n)
+		return attar_fail(-EINVAL, "'%s' is not a hexadecimal address", CLIP(word));
+	query->word = strdup(word);
+	if (!l->llvm && l->n_refused++ == 0)
+		l->refused = strdup(word);
+	return query->word && (l->refused || !l->n_refused) ? 0 : base_oom();
+}
+
+/* Returns 0, -EINVAL or -ENOMEM. */
 static int add_query(struct lookup *l, const char *word)
 {
 	attar_location location = 0;
 	struct query query = {0};
+	int r = 0;
 
-	if (take_address(l, word, &query.address)) {
+	if (take_address(l, word, &query.address))
 		location = locate(l, query.address);
-	} else {
-		if (!l->llvm)
-			return attar_fail(-EINVAL, "'%s' is not a hexadecimal address", CLIP(word));
-		query.word = strdup(word); /* it is repeated */
-		if (!query.word)
-			return base_oom();
-	}
-	if (vec_push(&l->queries, query) == 0 && vec_push(&l->locations, location) == 0)
-		return 0;
-	return -ENOMEM;
+	else
+		r = add_word(l, word, &query);
+	if (r == 0)
+		r = vec_push(&l->locations, location);
+	if (r == 0)
+		r = vec_push(&l->queries, query);
+	if (r < 0)
+		free(query.word);
+	return r;
 }
 
 /* ---- output ---- */
@@ -296,6 +314,8 @@ static void on_frames(void *ctx, size_t index, const struct attar_frame *frames,
 		write_answer(l, query, frames, n);
 		return;
 	}
+	if (query->word)
+		return;
 	query->first = l->lines.n;
 	add_lines(l, frames, n);
 	query->n = l->lines.n - query->first;
@@ -449,6 +469,18 @@ static int open_target(struct lookup *l)
 	return l->space ? attar_address_space_scan(l->space) : base_oom();
 }
 
+/* What the run has printed, and whether it took all lines. */
+static int end(const struct lookup *l, const struct attar_report *report)
+{
+	int status = report ? print_report(report, true, true) : print_end();
+
+	if (!l->n_refused || status != STATUS_OK)
+		return status;
+	attar_fail(-EINVAL, "lines that are not hexadecimal addresses: %zu, first '%s'",
+		l->n_refused, CLIP(l->refused));
+	return report_error(STATUS_FAILED);
+}
+
 static void lookup_done(struct lookup *l)
 {
 	vec_each (&l->queries, query)
@@ -460,6 +492,7 @@ static void lookup_done(struct lookup *l)
 	vec_done(&l->words);
 	buf_done(&l->answers);
 	buf_done(&l->out);
+	free(l->refused);
 	attar_address_space_free(l->space);
 	attar_symbols_free(l->symbols);
 }
@@ -476,6 +509,7 @@ int command_symbols(int argc, char **argv)
 	}
 	if (l.json) {
 		report = attar_report_new("symbols");
+		attar_report_span(report, base_realtime(), 0);
 		l.table = attar_report_table(report, "addresses");
 		add_columns(l.table);
 	}
@@ -483,9 +517,9 @@ int command_symbols(int argc, char **argv)
 	if (r == 0)
 		r = answer(&l);
 	if (r < 0)
-		status = report_error(r == -EINVAL || r == -ENOENT ? STATUS_USAGE : status_of(r));
+		status = report_error(status_of(r));
 	else
-		status = l.json ? print_report(report, true, true) : print_end();
+		status = end(&l, report);
 	attar_report_free(report);
 	signals_release();
 	lookup_done(&l);

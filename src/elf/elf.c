@@ -149,6 +149,8 @@ static int read_sections(struct elf *elf, const struct header *h)
 
 	if (!h->shoff || h->shentsize != size)
 		return 0;
+	if (__builtin_add_overflow(h->shoff, h->shnum * size, &elf->end))
+		elf->end = UINT64_MAX;
 	r = count_sections(elf, h, &n, &names);
 	if (r < 0 || !n || n > ELF_MAX_SECTIONS)
 		return r;

@@ -28,6 +28,7 @@ struct elf {
 	struct byte_source source;
 	bool is64, relocatable; /* relocatable: a .o or .ko file, see elf_place() */
 	uint16_t machine;
+	uint64_t end; /* of the section headers, even if the file is shorter; 0: it has none */
 	VEC(struct elf_segment) segments;
 	VEC(struct elf_section) sections; /* synthesized from PT_DYNAMIC if the file has none */
 	char *section_names;              /* NUL-terminated */

@@ -277,9 +277,17 @@ static int identify(const char *path, struct dso_key *key)
 	if (r < 0)
 		return r;
 	r = fstat(file.fd, &st) < 0 ? -errno : 0;
+	if (r < 0)
+		attar_fail(r, "cannot read %s: %s", CLIP(path), strerror(-r));
+	else if (file.elf.end > file.elf.source.size)
+		r = attar_fail(-EBADMSG,
+			"cannot read %s: it is truncated: its section headers would end at byte "
+			"%llu, but it has only %llu bytes",
+			CLIP(path), (unsigned long long)file.elf.end,
+			(unsigned long long)file.elf.source.size);
 	elf_file_close(&file);
 	if (r < 0)
-		return attar_fail(r, "cannot read %s: %s", CLIP(path), strerror(-r));
+		return r;
 	key->dev = (uint64_t)major(st.st_dev) << 32 | minor(st.st_dev);
 	key->ino = st.st_ino;
 	return 0;

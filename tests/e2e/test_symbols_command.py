@@ -7,6 +7,7 @@ import random
 import re
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -308,23 +309,66 @@ def test_process():
 
 
 @pytest.mark.quick
-@pytest.mark.parametrize('args,said', [
-    ((), 'symbols requires a file or -p: '),
-    (('/nonexistent', '1'), 'cannot open /nonexistent'),
-    (('/dev/null', '1'), 'is not an ELF file'),
-    ((SOURCE, '1'), 'is not an ELF file'),
-    ((ATTAR, 'main'), "'main' is not a hexadecimal address"),
-    ((ATTAR, '10000000000000000'), 'is not a hexadecimal address'),
-    (('--style=x', ATTAR), "no such style 'x'"),
-    (('--nothing', ATTAR), "no such option '--nothing'"),
-    (('-p', '0', '1'), "'0' is not a process ID"),
-    (('-p', '999999999', '1'), '999999999'),
+@pytest.mark.parametrize('args,status,said', [
+    ((), 2, 'symbols requires a file or -p: '),
+    (('/nonexistent', '1'), 1, 'cannot open /nonexistent'),
+    (('/dev/null', '1'), 1, 'is not an ELF file'),
+    ((SOURCE, '1'), 1, 'is not an ELF file'),
+    ((ATTAR, 'main'), 2, "'main' is not a hexadecimal address"),
+    ((ATTAR, '10000000000000000'), 2, 'is not a hexadecimal address'),
+    (('--style=x', ATTAR), 2, "no such style 'x'"),
+    (('--nothing', ATTAR), 2, "no such option '--nothing'"),
+    (('-p', '0', '1'), 2, "'0' is not a process ID"),
+    (('-p', '999999999', '1'), 1, '999999999'),
 ])
-def test_bad_input(args, said):
+def test_bad_input(args, status, said):
     done = run('symbols', *args)
-    assert done.returncode in (1, 2)
+    assert done.returncode == status
     assert done.stdout == ''
     assert len(done.stderr.splitlines()) == 1 and said in done.stderr, done.stderr
+
+
+@pytest.mark.quick
+def test_lines_that_are_not_addresses_are_repeated(tmp_path):
+    """As llvm-symbolizer does; the others are answered."""
+    program, address = known(tmp_path)
+    alone = run('symbols', program, f'{address:x}').stdout
+    done = run('symbols', program, stdin=None, input=f'{address:x}\nfoo\n{address:x}\nbar\n')
+    assert done.stdout == f'{alone}foo\n{alone}bar\n'
+    assert done.returncode == 1
+    assert done.stderr == "attar: lines that are not hexadecimal addresses: 2, first 'foo'\n"
+    done = run('symbols', '--json', program, stdin=None, input=f'foo\n{address:x}\n')
+    assert len(json.loads(done.stdout)['sections'][0]['rows']) == 4
+    assert done.returncode == 1 and "first 'foo'" in done.stderr
+
+
+@pytest.mark.quick
+def test_end_of_options(tmp_path):
+    program, address = known(tmp_path)
+    assert (run('symbols', program, '--', f'{address:x}').stdout
+            == run('symbols', program, f'{address:x}').stdout != '')
+
+
+@pytest.mark.quick
+def test_truncated_file(tmp_path):
+    whole = ATTAR.read_bytes()
+    end = int.from_bytes(whole[40:48], 'little') + 64 * int.from_bytes(whole[60:62], 'little')
+    path = tmp_path / 'short'
+    path.write_bytes(whole[:3000])
+    done = run('symbols', path, '1000')
+    assert (done.returncode, done.stdout) == (1, '')
+    assert done.stderr == (f'attar: cannot read {path}: it is truncated: its section headers would '
+                           f'end at byte {end}, but it has only 3000 bytes\n')
+
+
+@pytest.mark.quick
+def test_unknown_lines_are_null_in_json():
+    done = run('symbols', '--json', ATTAR, '0')
+    report = json.loads(done.stdout)
+    names = [c['name'] for c in report['sections'][0]['columns']]
+    [row] = [dict(zip(names, r)) for r in report['sections'][0]['rows']]
+    assert [row[n] for n in ('file', 'line', 'column')] == [None] * 3
+    assert abs(report['time'] / 1e9 - time.time()) < 60
 
 
 def test_d_like_cxxfilt():
