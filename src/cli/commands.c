@@ -106,7 +106,8 @@ static const struct command_option diff_options[] = {
 	{"--fail-above PCT",
 		"exit with status 1 if a significant change is larger than this percentage of the "
 		"value before, or than this number of percentage points for values in percent"},
-	{"--confidence PCT", "the minimum confidence of significant changes (default 99)"},
+	{"--confidence PCT",
+		"the minimum confidence of significant changes, from 50 to below 100 (default 99)"},
 	{"-o, --output FILE",
 		"also write the differences to FILE, in the format given by its extension; may be "
 		"repeated"},

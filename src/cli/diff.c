@@ -48,6 +48,18 @@ static int take_percent(const char *option, const char *text, double *ret_share)
 	return 0;
 }
 
+/* Above 100% nothing would be significant; 0.99 is most likely a share instead of a percentage. */
+static int take_confidence(struct comparison *c, const char *text)
+{
+	int r = take_percent("--confidence", text, &c->opts.confidence);
+
+	if (r == 0 && !(c->opts.confidence >= 0.5 && c->opts.confidence < 1))
+		r = attar_fail(-EINVAL,
+			"--confidence %s" ATTAR_FIX "use a percentage from 50 to below 100",
+			CLIP(text));
+	return r;
+}
+
 static int take_path(struct comparison *c, const char *path)
 {
 	if (c->paths[1])
@@ -64,7 +76,7 @@ static int take_option(struct comparison *c, const char *option, const char *val
 	if (!strcmp(option, "--fail-above"))
 		return take_percent(option, value, &c->opts.fail_above);
 	if (!strcmp(option, "--confidence"))
-		return take_percent(option, value, &c->opts.confidence);
+		return take_confidence(c, value);
 	if (!strcmp(option, "--folded")) {
 		c->folded = value;
 		return 0;

@@ -100,6 +100,25 @@ def test_threshold(tmp_path, heavy, limit, status):
     assert (remarks[-1].split()[-1] != '0') == bool(status)
 
 
+def test_numbers_of_samples_are_not_significant(tmp_path):
+    """They have a confidence, but depend on the length of the measurement."""
+    before = result(tmp_path / 'a.json', [{'heavy': 700, 'light': 300}])
+    after = result(tmp_path / 'b.json', [{'heavy': 7000, 'light': 3000}])
+    found, remarks = diff('--fail-above', '1%', before, after)
+    assert [row['confidence'] > 99 for row in found['functions: samples']] == [True, True]
+    assert remarks[2] == 'significant changes, with a confidence of at least 99%: 0'
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize('confidence', ['200', '100', '0.99', '49.9%', 'high'])
+def test_impossible_confidence(confidence):
+    done = run('diff', '--confidence', confidence, '--fail-above', '5', 'a.json', 'b.json')
+    assert (done.returncode, done.stdout) == (2, '')
+    assert done.stderr in (
+        f'attar: --confidence {confidence}: use a percentage from 50 to below 100\n',
+        f"attar: --confidence: '{confidence}' is not a percentage\n")
+
+
 def test_few_samples_are_not_significant(tmp_path):
     """Of 10 samples 7 or 5: chance makes such a difference in a third of all cases."""
     a = result(tmp_path / 'a.json', [{'heavy': 7, 'light': 3}])
