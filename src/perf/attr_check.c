@@ -120,7 +120,7 @@ static const char *breakpoint_kind(const struct perf_event_attr *a)
 		return "attr.bp_len of an execution breakpoint must be sizeof(long) on x86-64";
 	if (a->bp_len & (a->bp_len - 1) || a->bp_len > 8)
 		return "attr.bp_len must be 1, 2, 4 or 8 bytes on x86";
-	if (a->bp_len && a->bp_addr % a->bp_len)
+	if (a->bp_type != HW_BREAKPOINT_X && a->bp_addr % a->bp_len)
 		return "the address of a breakpoint (attr.bp_addr) must be a multiple of its "
 		       "length (attr.bp_len)";
 #else

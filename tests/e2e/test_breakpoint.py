@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 import signal
 import subprocess
 
@@ -49,6 +50,18 @@ def test_each_value_is_right():
     assert [number(h['new']) for h in found] == [*range(1, 1001), *range(1005, 1055, 5)]
     assert [number(h['old']) for h in found] == [None, *range(1, 1001), *range(1005, 1050, 5)]
     assert all(' store+0x' in h['detail'] for h in found[:1000])
+
+
+@pytest.mark.skipif(not X86, reason='instructions of arm64 are aligned')
+def test_code_at_any_address():
+    """The second instruction of store(), at an address that is no multiple of 8."""
+    code = subprocess.run(['objdump', '-d', '--no-show-raw-insn', '--disassemble=store',
+                           workload('writes1000')], capture_output=True, text=True,
+                          check=True).stdout
+    start, second = [int(a, 16) for a in re.findall(r'^ +(\w+):\t', code, re.M)[:2]]
+    assert second % 8
+    place = f'store+{second - start}:x'
+    assert len(hits(watch(place))) == 1000
 
 
 @pytest.mark.skipif(not X86, reason='values are known on x86-64 only')
