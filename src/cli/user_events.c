@@ -391,8 +391,12 @@ int command_user_events(int argc, char **argv)
 		if (!strcmp(argv[i], "--json"))
 			json = true;
 		else if (!strcmp(argv[i], "-d") || !strcmp(argv[i], "--duration")) {
-			if (++i == argc || parse_time(argv[i], 1000000000, &duration_ns) < 0)
-				return invalid_argument(i < argc ? argv[i] : argv[i - 1]);
+			if (++i == argc)
+				return invalid_argument(argv[i - 1]);
+			if (parse_time(argv[i], 1000000000, &duration_ns) < 0) {
+				attar_context(-EINVAL, "user-events: %s", argv[i - 1]);
+				return report_error(STATUS_USAGE);
+			}
 		} else if (argv[i][0] == '-' || !strcmp(argv[i], "watch") || pattern)
 			return invalid_argument(argv[i]);
 		else

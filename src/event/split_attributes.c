@@ -45,9 +45,11 @@ static int read_option(struct parser *parser, const char *at, const char *end,
 	name_end = at;
 	while (at < end && isspace((unsigned char)*at))
 		at++;
-	if (name_end == name || (at < end && *at != '='))
+	if (name_end == name || isdigit((unsigned char)*name) || (at < end && *at != '=') ||
+		(end - at > 1 && at[1] == '='))
 		return parser_fail(parser, name, -EINVAL,
-			"'%s' is not an attribute such as stack or alias=x",
+			"'%s' is not an attribute such as stack or alias=x" ATTAR_FIX
+			"a filter with a '/' needs parentheses, as in EVENT/(a/b)>1/",
 			CLIP_N(name, (size_t)(end - name)));
 	option.name = list_text(parser->list, name, (size_t)(name_end - name));
 	if (!option.name)

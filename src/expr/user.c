@@ -23,6 +23,12 @@ static void put_fields(struct buf *b, const struct attar_expr *e)
 		buf_printf(b, "%s%s", i ? ", " : "", e->variables.at[i].name);
 }
 
+/* Fields that the kernel's filters have of every event. */
+static bool is_of_kernel(const char *word)
+{
+	return !strcasecmp(word, "comm") || !strcasecmp(word, "cpu");
+}
+
 /* "no such field 'x': did you mean 'y'?" */
 static void put_names(struct buf *b, const struct expr_parser *p)
 {
@@ -35,7 +41,10 @@ static void put_names(struct buf *b, const struct expr_parser *p)
 	word[n] = '\0';
 	buf_printf(b, " '%s'", word);
 	user_suggest(e, &s);
-	if (s.best)
+	if (e->format && is_of_kernel(word))
+		buf_printf(b, ", which only filters that the kernel applies have" ATTAR_FIX "%s",
+			strcasecmp(word, "comm") ? "use --cpus" : "use comm_get(common_pid)");
+	else if (s.best)
 		buf_printf(b, ATTAR_FIX "did you mean '%s'?", s.best);
 	else if (p->at[n + strspn(p->at + n, " ")] == '(')
 		buf_str(b, ";" ATTAR_FIX "docs/expressions.md lists the functions");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "block_requests.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,6 +76,11 @@ static int device_number(const char *name, uint32_t *ret_dev)
 		return 0;
 	}
 	snprintf(path, sizeof(path), "%s%s", *name == '/' ? "" : "/dev/", name);
+	if (stat(path, &st) < 0 && isdigit((unsigned char)*name))
+		return attar_fail(-ENODEV,
+			"--device: no block device '%s' (%s)" ATTAR_FIX
+			"the option of a time is --duration",
+			name, strerror(errno));
 	if (stat(path, &st) < 0)
 		return attar_fail(-ENODEV,
 			"--device: no block device '%s' (%s)" ATTAR_FIX "'lsblk' lists the devices",

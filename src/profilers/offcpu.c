@@ -44,6 +44,7 @@ struct offcpu {
 	attar_location separator;
 	struct wakers wakers;
 	uint64_t endless; /* blocks whose end was not seen */
+	bool has_ended;   /* one whose end was */
 };
 
 /* ---- blocks ---- */
@@ -151,6 +152,7 @@ static int end_block(struct offcpu *o, struct attar_run *run, const struct attar
 
 	if (!state || state->state != BLOCKED)
 		return 0;
+	o->has_ended = true;
 	state = attar_states_set_u64(o->states, key, ATTAR_NO_STATE, &at);
 	if (!state)
 		return -ENOMEM;
@@ -306,8 +308,11 @@ static int offcpu_report(
 			"blocks left out because events were lost during them: %llu",
 			(unsigned long long)stats.lost);
 	if (o->endless)
-		attar_report_remark(report, "blocks left out because their end was missed: %llu",
-			(unsigned long long)o->endless);
+		attar_report_remark(report, "blocks left out because their end was missed: %llu%s",
+			(unsigned long long)o->endless,
+			o->has_ended || attar_run_is_live(run)
+				? ""
+				: "; use recordings of the whole system (attar record -a)");
 	attar_report_evicted(report, o->threads, "threads");
 	return r == 0 ? report_stacks(o, run, report, scope) : r;
 }

@@ -6,8 +6,9 @@ static bool is_inside(struct recording *r, const struct data_section *section, c
 {
 	if (section->offset <= r->file_size && section->size <= r->file_size - section->offset)
 		return true;
-	recording_damage(r, "its %s would be at byte %llu, but it has only %llu bytes", what,
-		(unsigned long long)section->offset, (unsigned long long)r->file_size);
+	recording_damage(r, "its %s would have %llu bytes at byte %llu, but it has only %llu bytes",
+		what, (unsigned long long)section->size, (unsigned long long)section->offset,
+		(unsigned long long)r->file_size);
 	return false;
 }
 

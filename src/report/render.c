@@ -280,7 +280,8 @@ int attar_renderer_draw_noted(struct attar_renderer *r, const struct attar_repor
 int render_no_stacks(const struct attar_renderer *r, const struct attar_report *report)
 {
 	return attar_fail(-EINVAL,
-		"%s output needs call stacks, but '%s' recorded none" ATTAR_FIX "try -g",
+		"%s output needs call stacks, but '%s' recorded none" ATTAR_FIX
+		"use -g, in Python stacks=True",
 		r->format->sink.name, CLIP(report_text(report, report->profiler)));
 }
 

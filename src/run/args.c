@@ -3,6 +3,8 @@
  * Options as words of a command line: -x, -xVALUE, -x VALUE, flags bundled as -gv, --name VALUE,
  * --name=VALUE, --no-name. The option tables define whether an option takes a value.
  */
+#include <ctype.h>
+
 #include "base/check.h"
 #include "run/run.h"
 
@@ -62,6 +64,11 @@ static int set_letters(struct attar_run *run, const char *word, const char *next
 		const struct attar_option *o = find_letter(run, *p);
 		int r;
 
+		if (!o && run->profiler->operand && isdigit((unsigned char)*p))
+			return attar_fail(-ENOENT,
+				"no such option -%c" ATTAR_FIX
+				"put a blank before an %s that begins with a minus: ' -%s'",
+				*p, run->profiler->operand, CLIP(p));
 		if (!o)
 			return attar_fail(-ENOENT,
 				"no such option -%c" ATTAR_FIX "'attar %s -h' lists them", *p,

@@ -104,6 +104,17 @@ static bool exists(struct attar_run *run, const char *event)
 	return false;
 }
 
+/* The user has not named the event. */
+static int not_recorded(struct attar_run *run, const char *event)
+{
+	size_t n = strcspn(event, "/");
+
+	return attar_fail(-ENOENT,
+		"the recording has no event '%s', which '%s' needs" ATTAR_FIX
+		"record it, too: attar record -e %s",
+		CLIP_N(event, n), run->profiler->name, CLIP_N(event, n));
+}
+
 int attar_run_input(struct attar_run *run, const struct attar_input *input)
 {
 	CHECK_OWN(run, "run");
@@ -120,6 +131,8 @@ int attar_run_input(struct attar_run *run, const struct attar_input *input)
 	run->sources.input = input;
 	r = attar_run_events(run, input->event, input->stacks, input->on_event);
 	run->sources.input = NULL;
+	if (r < 0 && run->replay && !exists(run, input->event))
+		return not_recorded(run, input->event);
 	for (size_t i = first; r == 0 && i < run->sources.list.n; i++) {
 		struct source *s = &run->sources.list.at[i];
 

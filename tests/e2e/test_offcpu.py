@@ -51,6 +51,16 @@ def test_blocks_to_the_nanosecond(script):
 
 
 @pytest.mark.quick
+def test_recording_of_one_thread(script):
+    """Without the switches of other threads, no block has an end."""
+    leaves = [line for line in BLOCK.splitlines(True) if ' 100/100 ' in line]
+    [report] = reports('--input', script(''.join(leaves)))
+    assert rows(report, 'threads') == []
+    assert ('blocks left out because their end was missed: 1; use recordings of the whole system '
+            '(attar record -a)') in report['remarks']
+
+
+@pytest.mark.quick
 def test_stacks_end_with_the_waker(script, tmp_path):
     folded = tmp_path / 'off.folded'
     assert run('offcpu', '-o', folded, '--input', script(BLOCK)).returncode == 0

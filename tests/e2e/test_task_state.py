@@ -130,6 +130,20 @@ def times_of(text):
     return found
 
 
+@pytest.mark.quick
+def test_recording_lacks_an_event(script):
+    done = run('task-state', '--input', script(
+        '# attar script\n'
+        'event sched:sched_switch prev_comm:char[16] prev_pid:pid_t prev_prio:int prev_state:s64 '
+        'next_comm:char[16] next_pid:pid_t next_prio:int\n'
+        'event sched:sched_wakeup comm:char[16] pid:pid_t prio:int target_cpu:int\n'
+        '1.0 0 1/1 a sched:sched_wakeup comm=b pid=2\n'))
+    assert (done.returncode, done.stdout) == (1, '')
+    assert done.stderr == (
+        "attar: the recording has no event 'sched:sched_wakeup_new', which 'task-state' needs: "
+        'record it, too: attar record -e sched:sched_wakeup_new\n')
+
+
 @pytest.mark.usefixtures('needs_perf')
 def test_recording_equals_perf_script(tmp_path):
     """Count and total of each state of each thread, computed from perf script independently."""

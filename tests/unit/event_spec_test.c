@@ -324,7 +324,8 @@ static void test_parts(void **state)
 		"column 19: missing closing '/': the syntax is "
 		"EVENT/FILTER/ATTRIBUTE/.../");
 	refuse("sched:sched_wakeup//9<x/", -EINVAL,
-		"column 21: '9<x' is not an attribute such as stack or alias=x");
+		"column 21: '9<x' is not an attribute such as stack or alias=x: a filter with a "
+		"'/' needs parentheses, as in EVENT/(a/b)>1/");
 }
 
 /* Encodings for other CPUs: libpfm4 returns them on request. */

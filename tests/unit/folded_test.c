@@ -46,8 +46,9 @@ static void test_a_report_without_stacks_is_refused(void **state)
 
 	assert_int_equal(attar_renderer_new("folded", stdout, &opts, &renderer), 0);
 	assert_int_equal(attar_renderer_draw(renderer, report), -EINVAL);
-	assert_string_equal(
-		attar_error(), "folded output needs call stacks, but 'top' recorded none: try -g");
+	assert_string_equal(attar_error(),
+		"folded output needs call stacks, but 'top' recorded none: use -g, in Python "
+		"stacks=True");
 	attar_report_tree(report, "stacks", ATTAR_UNIT_COUNT);
 	assert_int_equal(attar_renderer_draw(renderer, report), 0);
 	attar_renderer_free(renderer);
