@@ -1144,7 +1144,7 @@ class _record:
         # record these events (default cycles, or cpu-clock without a PMU); may be repeated
         event: _Texts = ...,
         # samples per second on each CPU, for events other than tracepoints, probes and
-        # breakpoints (default 997)
+        # breakpoints (default 997 for clocks and hardware events)
         freq: int = ...,
         # record call stacks
         call_graph: bool = ...,

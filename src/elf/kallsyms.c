@@ -199,8 +199,8 @@ static void finish_region(struct kallsyms *list, struct kallsyms_region *region)
 		region->n = n;
 	}
 	/*
-	 * The size of the last symbol is unknown: extend it to the end of the next page. BPF programs
-	 * may be larger, and end within their pack.
+	 * The size of the last symbol is unknown: extend it to the end of the next page. BPF
+	 * programs may be larger, and end within their pack.
 	 */
 	last = region->high | at[region->n - 1].low;
 	if (!strcmp(list->names.data + region->owner, "[bpf]"))

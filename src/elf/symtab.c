@@ -315,6 +315,7 @@ static const struct symtab_window *window_at(struct symtab_strings *strings, uin
 {
 	struct symtab_window *w = strings->window;
 	uint64_t end = strings->source.size, start = at & ~(uint64_t)(sizeof(w->bytes) - 1);
+	uint64_t room;
 
 	if (w && at - w->at < w->n)
 		return w;
@@ -322,7 +323,8 @@ static const struct symtab_window *window_at(struct symtab_strings *strings, uin
 		w = strings->window = calloc(1, sizeof(*w));
 	if (!w || strings->offset >= end || at >= end - strings->offset)
 		return NULL;
-	w->n = (size_t)MIN(sizeof(w->bytes), MIN(strings->size, end - strings->offset) - start);
+	room = MIN(strings->size, end - strings->offset) - start;
+	w->n = (size_t)MIN(sizeof(w->bytes), room);
 	w->at = start;
 	if (byte_source_read(&strings->source, strings->offset + start, w->bytes, w->n) == 0)
 		return w;
