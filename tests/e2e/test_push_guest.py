@@ -49,5 +49,5 @@ def test_the_host_pulls_from_a_guest(spawn, tmp_path):
     comms = [row[1] for row in rows]
     assert comms.count('flood') == CALLS
     assert reports[-1]['notes']['lost'] == 0
-    assert f'{len(rows)} samples were pushed to 1 peers' in done.stdout
+    assert f'{len(rows)} samples were pushed to 1 peer' in done.stdout
     assert 'not acknowledged' not in done.stdout
