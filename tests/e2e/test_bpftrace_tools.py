@@ -51,6 +51,11 @@ def sections(path):
     return found
 
 
+def lost(path):
+    return sum((json.loads(line).get('notes') or {}).get('lost', 0)
+               for line in path.read_text().splitlines())
+
+
 def words(lines, pid):
     """The words of the tool's lines that begin with this pid."""
     return [w for w in map(str.split, lines) if w[:1] == [str(pid)]]
@@ -139,7 +144,8 @@ def test_syscount(tmp_path):
     found, lines, _ = both(tmp_path, 'syscount', CALLS)
     theirs, = [int(line.split()[1]) for line in lines if line.startswith('@syscall[110]:')]
     ours, = [r['count'] for r in found['syscount'] if r['syscall'] == 'getppid']
-    assert 123456 <= ours <= theirs < 125000
+    assert 123456 <= ours < 123456 + 10  # bpftrace itself calls it, too
+    assert theirs >= 123456
 
 
 def histogram(lines):
@@ -171,19 +177,21 @@ os.wait()
 def test_runqlat(tmp_path):
     """
     Two processes that wake each other up, by name in the tool, and by pid in attar. The numbers of
-    the tool are microseconds in buckets of powers of two.
+    the tool are microseconds in buckets of powers of two. It counts in the kernel; attar may lose
+    events of other tests on a busy machine.
     """
     found, lines, pid = both(tmp_path, 'runqlat', WAKEUPS, '--perins')
     theirs = histogram(lines)
     pids = pid, int((tmp_path / 'pid.child').read_text())
     rows = [r for r in found['pairs'] if r['pid'] in pids]
-    calls = sum(r['calls'] for r in rows)
-    assert sum(theirs.values()) > 6000
-    assert sum(theirs.values()) == pytest.approx(calls, abs=20)
+    calls, total = sum(r['calls'] for r in rows), sum(theirs.values())
+    assert total > 6000
+    assert calls <= total + 20
+    if not lost(tmp_path / 'attar.json'):
+        assert calls >= total - 20
     most = max(rows, key=lambda r: r['calls'])
-    below = sum(n for at, n in theirs.items() if 2 * at <= most['p50'] / 1000)
-    assert below < 0.7 * calls
-    assert sum(n for at, n in theirs.items() if at <= most['p50'] / 1000) > 0.3 * calls
+    assert sum(n for at, n in theirs.items() if 2 * at <= most['p50'] / 1000) < 0.7 * total
+    assert sum(n for at, n in theirs.items() if at <= most['p50'] / 1000) > 0.3 * total
 
 
 def test_bitesize(tmp_path, loop):
