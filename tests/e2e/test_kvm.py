@@ -235,7 +235,7 @@ def test_without_kvm(tmp_path, profiler, event):
     path = tmp_path / 'test.script'
     path.write_text('# attar script\n' + SCHED)
     ended = run(profiler, '--input', path)
-    assert ended.returncode == 2 and event in ended.stderr
+    assert ended.returncode == 1 and event in ended.stderr
 
 
 IO, PAGES, MMIO, SLEEPS = 1000, 100, 10, 5
