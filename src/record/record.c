@@ -84,20 +84,14 @@ static int parse_mmap(const struct attar_layout *layout, struct body *b, struct 
 	return text(b, "file name", &rec->mmap.filename);
 }
 
-/*
- * When an event of another program has attr.build_id, the kernel leaves the flag of its record set
- * in those that it writes for further events (seen on 6.18): perf_event_mmap_output(). `perf
- * inject` adds build ids to recordings of events without the attribute. The first word is then the
- * size of an id, otherwise the major number of a device: 16 and 20 are those of old CD-ROM drives.
- */
-static bool has_build_id(
-	const struct attar_layout *layout, const struct body *b, const struct attar_record *rec)
+bool record_has_build_id(const struct attar_layout *layout, uint16_t misc, const void *word)
 {
-	struct body ahead = *b;
-	uint32_t first = u32(&ahead);
+	static const uint8_t zeros[3];
+	const uint8_t *size = word;
 
-	return rec->misc & PERF_RECORD_MISC_MMAP_BUILD_ID &&
-	       (layout->build_id || first == 16 || first == 20);
+	return misc & PERF_RECORD_MISC_MMAP_BUILD_ID &&
+	       (layout->build_id ||
+		       ((*size == 16 || *size == 20) && !memcmp(size + 1, zeros, sizeof(zeros))));
 }
 
 static int parse_mmap2(const struct attar_layout *layout, struct body *b, struct attar_record *rec)
@@ -105,7 +99,7 @@ static int parse_mmap2(const struct attar_layout *layout, struct body *b, struct
 	struct attar_mmap *m = &rec->mmap;
 
 	mmap_common(b, m);
-	if (has_build_id(layout, b, rec)) {
+	if (record_has_build_id(layout, rec->misc, b->at)) {
 		m->build_id_size =
 			*(const uint8_t *)skip(b, 4); /* followed by three reserved bytes */
 		if (m->build_id_size > sizeof(m->build_id))

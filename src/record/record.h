@@ -52,6 +52,17 @@ int record_odd(
 int record_other(const struct attar_layout *layout, const struct perf_event_header *header,
 	struct attar_record *rec);
 
+/*
+ * Whether an MMAP2 record with this misc has a build id; word is the one after pgoff, in the byte
+ * order of the record: the size of the id, or the major number of a device.
+ *
+ * When an event of another program has attr.build_id, the kernel leaves the flag of its record set
+ * in those that it writes for further events (seen on 6.18): perf_event_mmap_output(). `perf
+ * inject` adds build ids to recordings of events without the attribute. The size is then that of an
+ * id: 16 and 20 are also the major numbers of old CD-ROM drives.
+ */
+bool record_has_build_id(const struct attar_layout *layout, uint16_t misc, const void *word);
+
 /* Advances the cursor past a read_format block. Returns false if the block exceeds the record. */
 bool record_read(uint64_t read_format, struct record_cursor *c, struct attar_read *ret_read);
 

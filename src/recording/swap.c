@@ -219,6 +219,16 @@ static void swap_trailer(const struct attar_layout *layout, char *end)
 		exchange_halves(end - layout->back_cpu);
 }
 
+/* The word that decides it follows the process, thread, address, length and offset. */
+static bool is_with_build_id(
+	const struct attar_layout *layout, const struct perf_event_header *header)
+{
+	size_t offset = sizeof(*header) + 2 * sizeof(uint32_t) + 3 * sizeof(uint64_t);
+
+	return header->size >= offset + sizeof(uint32_t) &&
+	       record_has_build_id(layout, header->misc, (const char *)header + offset);
+}
+
 bool swap_record(const struct attar_layout *layout, const struct attar_format *format, void *record)
 {
 	struct perf_event_header *header = record;
@@ -230,10 +240,10 @@ bool swap_record(const struct attar_layout *layout, const struct attar_format *f
 	shape = header->type < ARRAY_SIZE(shapes) ? shapes[header->type] : NULL;
 	if (!shape)
 		return true; /* of unknown meaning */
-	if (header->type == PERF_RECORD_MMAP2 && (header->misc & PERF_RECORD_MISC_MMAP_BUILD_ID))
-		shape = mmap2_build_id;
 	if (header->size < sizeof(*header) + layout->trailer_size)
 		return false;
+	if (header->type == PERF_RECORD_MMAP2 && is_with_build_id(layout, header))
+		shape = mmap2_build_id;
 	swap_trailer(layout, end);
 	return swap_shape(shape, (char *)(header + 1), end - layout->trailer_size);
 }
