@@ -168,14 +168,16 @@ static void option_line(
 	const char *value = preset_value(profiler, o), *standard = strstr(o->help, "(default ");
 	size_t before = b->len;
 
-	if (value && standard)
-		buf_printf(&text, "%.*s(default %s%s", (int)(standard - o->help), o->help, value,
-			standard + strcspn(standard, ")"));
-	else
-		buf_str(&text, o->help);
 	buf_str(b, "  ");
 	option_name(b, o);
+	if (!value || !standard) {
+		help_column(b, b->len - before, o->help);
+		return;
+	}
+	buf_printf(&text, "%.*s(default %s%s", (int)(standard - o->help), o->help, value,
+		standard + strcspn(standard, ")"));
 	help_column(b, b->len - before, buf_text(&text));
+	b->failed |= buf_failed(&text);
 }
 
 static void options(

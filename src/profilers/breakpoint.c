@@ -435,7 +435,7 @@ static int breakpoint_open(struct attar_run *run, void *self)
 		r = add_source(run, b, i);
 	for (uint32_t i = 0; i < b->n_places; i++)
 		wants_mappings |= !b->places[i].is_mapped && !is_of_kernel(&b->places[i]);
-	if (r == 0 && wants_mappings)
+	if (r == 0 && wants_mappings && attar_run_is_live(run))
 		r = add_mappings(run);
 	if (r == 0)
 		r = attar_keytable_new(&values, &b->values);

@@ -77,7 +77,8 @@ def test_shared_caches(machine):
     assert sorted(rows(found, 'cpus')) == [
         (0, 1, 1, 100, 100), (1, 2, 1, 0, 100), (2, 4, 1, 0, 0), (4, 9, 1, None, None),
         (5, 4, 1, 100, 100)]
-    assert any('not in sysfs' in r and r.endswith(': 1') for r in found['remarks'])
+    assert any('without cache information in sysfs' in r and r.endswith(': 1')
+               for r in found['remarks'])
 
 
 def test_filter_and_tasks_are_those_that_move(machine):

@@ -131,7 +131,7 @@ def test_optional_events(script):
 @pytest.mark.quick
 @pytest.mark.parametrize('args, sentence', [
     ([], 'snoop requires events: give one option -e'),
-    (['-e', 'a:b//column={n,s}/'], 'a column is one value'),
+    (['-e', 'a:b//column={n,s}/'], 'a column must be a single value'),
     (['-e', 'a:b//column=nn/'], "no such field"),
     (['-e', 'a:b//column=n/,syscalls:sys_exit_openat/'], 'differ in the number or types'),
 ])
