@@ -349,7 +349,7 @@ def test_a_peer_that_connects_at_the_end_is_told(push, tmp_path):
         got = b''
         while not frame_is_last(got):
             got += s.recv(1 << 20)
-        assert f'{where}: it has ended, and has no more events' in pull(where, status=1)
+        assert ': it has ended, and has no more events' in pull(where, status=1)
         s.sendall(frame(END, sequence=2, samples=struct.unpack_from('<Q', got, len(got) - 8)[0]))
     out = said(pushing)
     assert 'pushed to 1 peer' in out and 'refused' not in out

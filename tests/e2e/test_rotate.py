@@ -85,9 +85,9 @@ def test_files_of_an_interval_have_the_time_of_its_begin(tmp_path):
 
 
 def test_a_name_with_a_time_without_rotation_is_remarked(tmp_path):
-    done = run('stat', '-e', 'page-faults', '-d', '100ms', '-q', '-o', tmp_path / 'x-%S.json')
+    done = run('stat', '-e', 'page-faults', '-d', '100ms', '-q', '-o', 'x-%S.json', cwd=tmp_path)
     assert done.returncode == 0
-    assert 'x-%S.json' in done.stderr and 'add --rotate-every' in done.stderr
+    assert "'x-%S.json'" in done.stderr and 'add --rotate-every' in done.stderr
     assert (tmp_path / 'x-%S.json').exists()
 
 
