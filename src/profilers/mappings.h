@@ -51,7 +51,7 @@ int mappings_record(struct mappings *m, const struct attar_event *ev);
 const struct mapping *mappings_find(
 	struct mappings *m, const struct attar_thread *thread, uint64_t address);
 
-/* Tells apart the programs that the process has executed one after the other. */
+/* The number of programs that the process has executed so far: distinguishes them. */
 uint64_t mappings_execs(const struct mappings *m, const struct attar_thread *thread);
 
 /* Whether any process has mapped an address of user space now. */

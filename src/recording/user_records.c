@@ -26,8 +26,8 @@ static int read_attr_record(struct recording *r, struct cursor c)
 }
 
 /*
- * Names of events of PMUs, which their attributes do not contain; late ids; and whose recording it
- * is.
+ * Names of events of PMUs, which their attributes do not contain; late ids; and the process that
+ * recorded.
  */
 static int read_update(struct recording *r, struct cursor c)
 {

@@ -77,8 +77,8 @@ static int add_targets(struct attar_run *run)
 }
 
 /*
- * A client that connects later is told of the processes that were created meanwhile. Those that
- * have ended unnoticed are omitted then, as /proc does not have them.
+ * A client that connects later receives the processes that were created meanwhile, except those
+ * that have exited: /proc no longer has them.
  */
 static int follow(struct attar_run *run, const struct perf_event_header *header)
 {

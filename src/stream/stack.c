@@ -65,7 +65,7 @@ static size_t add_branches(
 	struct attar_address_space *space = space_of(ev->thread);
 	uint32_t callers = 0;
 
-	if (n < max) /* without an address, the newest call tells the function */
+	if (n < max) /* without an address: the target of the newest call */
 		locations[n++] = address_space_locate(space, ip ?: s->branches[0].to);
 	for (; callers < s->branch_nr && n < max; callers++, n++) {
 		locations[n] = address_space_locate(space, s->branches[callers].from);
