@@ -60,13 +60,14 @@ def words(line):
 
 def settings(path):
     """The files of a folder of /proc/sys: 'PATH NAME VALUE'."""
-    for file in Path(path).iterdir():
-        if file.is_file() and file.stat().st_mode & 0o400:
-            try:
-                with open(file, errors='surrogateescape') as opened:
-                    yield f'{file} {file.name} {opened.readline()}'
-            except OSError:
-                continue
+    with os.scandir(path) as files:  # stays open, as in the library: file-nr counts it
+        for file in files:
+            if file.is_file() and file.stat().st_mode & 0o400:
+                try:
+                    with open(file, errors='surrogateescape') as opened:
+                        yield f'{file.path} {file.name} {opened.readline()}'
+                except OSError:
+                    continue
 
 
 def expected(source, path):
