@@ -58,12 +58,19 @@ deb:
 demo: all
 	@$(ATTAR) profile -F 997 -g -d 3s -o demo.html -- $(BUILD)/tests/workloads/demo
 
-# Packages that only tests need may be missing: those tests are then skipped, with the reason.
-# Meson caches what it did not find. Clear that cache if the directory was set up without cmocka.
+# Packages that only tests or benchmarks need may be missing: those are then skipped, with the
+# reason. Meson caches what it did not find. Clear that cache if the directory was set up without.
 test-packages:
 	@tools/need build
 	@tools/need test || true
-	@if [ -f $(BUILD)/build.ninja ] && ! grep -q unit_map $(BUILD)/build.ninja; then \
+	$(call clear-cache-without,unit_map)
+
+bench-packages:
+	@tools/need build
+	@tools/need bench || true
+	$(call clear-cache-without,bench_papi)
+
+clear-cache-without = @if [ -f $(BUILD)/build.ninja ] && ! grep -q $(1) $(BUILD)/build.ninja; then \
 		meson configure --clearcache $(BUILD) && rm -f $(BUILD)/.options; \
 	fi
 
@@ -75,9 +82,8 @@ test: test-packages configure
 check: all
 	@tests/run --fast $(if $(K),-k $(K)) $(BUILD)
 
-bench: all
-	@tools/need bench || true
-	@ninja -C $(BUILD) bench-peers
+bench: bench-packages configure
+	@ninja -C $(BUILD) all bench-peers
 	@bench/run --build $(BUILD)
 
 install: all
@@ -98,4 +104,4 @@ uninstall: all
 clean:
 	rm -rf build build-* demo.html demo.folded
 
-.PHONY: all static deb configure demo test-packages test check bench install uninstall clean
+.PHONY: all static deb configure demo test-packages test check bench-packages bench install uninstall clean
