@@ -125,4 +125,10 @@ int command_python(int argc, char **argv);
 int command_help(int argc, char **argv);
 int command_completion(int argc, char **argv);
 
+/*
+ * The command line of attar fleet for that of a profiler with several --pull: argc + 1 words. NULL
+ * if it has none of them. The caller frees it.
+ */
+char **fleet_words(int argc, char **argv);
+
 #endif

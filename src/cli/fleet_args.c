@@ -286,6 +286,35 @@ static int take_profiler(struct fleet *f, char **words)
 	return buf_failed(&f->order.words) ? base_oom() : attar_run_set_preset(f->run);
 }
 
+/* Returns the number of words of a --pull; 0: it is something else. */
+static int pull_words(char **words)
+{
+	return !strcmp(words[0], "--pull") && words[1] ? 2 : !strncmp(words[0], "--pull=", 7);
+}
+
+char **fleet_words(int argc, char **argv)
+{
+	char **words = calloc((size_t)argc + 2, sizeof(*words));
+	int n = 1, pulls = 0, end = 0;
+
+	while (end < argc && strcmp(argv[end], "--"))
+		end++;
+	for (int i = 1; words && i < end; i += pull_words(argv + i) ?: 1) {
+		for (int k = 0; k < pull_words(argv + i); k++)
+			words[n++] = argv[i + k];
+		pulls += pull_words(argv + i) != 0;
+	}
+	if (pulls < 2) {
+		free(words);
+		return NULL;
+	}
+	words[0] = (char *)"fleet";
+	for (int i = 0; i < argc; i += (i < end ? pull_words(argv + i) : 0) ?: 1)
+		if (i >= end || !pull_words(argv + i))
+			words[n++] = argv[i];
+	return words;
+}
+
 int fleet_args_parse(struct fleet *f, int argc, char **argv, struct fleet_args *args)
 {
 	int i = 1, r;

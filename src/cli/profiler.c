@@ -213,15 +213,27 @@ static int print_event_help(struct session *s, const char *events, int argc, cha
 	return print_buf(&b);
 }
 
+/* Whether several --pull are those of attar fleet. */
+static bool merges_hosts(const struct attar_profiler *profiler)
+{
+	return profiler->uses & (ATTAR_USES_RINGS | ATTAR_USES_INPUT) &&
+	       !(profiler->uses & ATTAR_TELLS_HOSTS);
+}
+
 int command_profiler(int argc, char **argv)
 {
 	struct session s = {0};
 	struct args args = {0};
 	char *line _cleanup_free_ = args_join(argc, argv);
+	char **words _cleanup_free_ = fleet_words(argc, argv);
 	int status, r = output_options_run_new(argv[0], &s.options, &s.run);
 
 	if (r < 0)
 		return r == -ENOENT ? command_unknown(argv[0]) : report_error(STATUS_FAILED);
+	if (words && merges_hosts(attar_run_profiler(s.run))) {
+		attar_run_free(s.run);
+		return command_fleet(argc + 1, words);
+	}
 	r = args_parse(s.run, argc, argv, &args);
 	if (r < 0)
 		status = report_error(r == -ENOMEM ? STATUS_FAILED : STATUS_USAGE);

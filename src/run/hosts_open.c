@@ -71,7 +71,7 @@ int hosts_check_profiler(const struct attar_run *run)
 		return 0;
 	return attar_fail(-EINVAL,
 		"'%s' cannot distinguish the events of several hosts" ATTAR_FIX
-		"use 'attar trace', or 'attar fleet --pull ADDRESS --pull ADDRESS %s'",
+		"use 'attar trace', or 'attar %s --pull ADDRESS --pull ADDRESS' without pull=",
 		run->profiler->name, run->profiler->name);
 }
 

@@ -190,6 +190,27 @@ def test_any_profiler_of_two_hosts(host):
         assert f'{calls} samples were pushed to 1 peer' in pushing.communicate(timeout=60)[0]
 
 
+@pytest.mark.parametrize('words', [
+    ['top', '-e', f'{ENTER}//key=id/'], ['num-dist', '-e', f'{ENTER}//num=id/'],
+    ['profile', '-e', ENTER], ['syscount']], ids=lambda words: words[0])
+def test_several_pulls_of_a_profiler(host, words):
+    """As attar fleet: each host by itself, and the sum of both."""
+    one, _ = host('one', workload('flood'), 2000)
+    two, _ = host('two', workload('flood'), 3000)
+    done = run(*words, '--pull', one, f'--pull={two}', '--format', 'json')
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout.splitlines()[-1])
+    assert [(h['host'], h['state'], h['seen']) for h in table(report, 'hosts')] == [
+        (one, 'ended', 2000), (two, 'ended', 3000)]
+    results, = (s for s in report['sections'] if s['name'] != 'hosts' and s['kind'] == 'table')
+    assert any(5000 in row for row in results['rows']), results
+
+
+def test_several_pulls_of_a_profiler_without_events():
+    done = run('cpu-util', '--pull', 'unix:/a', '--pull', 'unix:/b')
+    assert done.returncode == 2 and 'no such option --pull' in done.stderr
+
+
 def test_two_hosts_by_host(host):
     one, _ = host('one', workload('flood'), 2000)
     two, _ = host('two', workload('flood'), 3000)
@@ -214,14 +235,15 @@ def test_a_host_that_pushes_nothing_is_a_row(host, tmp_path):
 
 
 @pytest.mark.parametrize('args, reason', [
-    (['profile', '--pull', 'unix:/a', '--pull', 'unix:/b'], "'profile' cannot distinguish"),
+    (['profile', '--pull', 'unix:/a', '--pull', 'unix:/a'], "'unix:/a' is given twice"),
+    (['record', '--pull', 'unix:/a', '--pull', 'unix:/b'], 'nothing to merge'),
     (['top', '-e', pulled('unix:/a')], "'top' cannot distinguish"),
     (['stat', '-e', pulled('unix:/a')], 'pull= is for events of'),
     (['trace', '-e', f'{ENTER}//pull="unix:/a"/push="unix:/b"/'], 'no attar pushes events'),
     (['trace', '-e', ENTER, '--pull', 'nonsense:x', '--pull', 'unix:/b'], 'nonsense'),
     ([*pulling('unix:/a', 'unix:/a'), 'top'], "--pull: 'unix:/a' is given twice"),
     ([*pulling('unix:/a'), 'stat', '--', 'true'], 'no command can run on hosts that push'),
-], ids=['sampler', 'keys', 'counts', 'nobody', 'address', 'twice', 'command'])
+], ids=['sampler', 'recorder', 'keys', 'counts', 'nobody', 'address', 'twice', 'command'])
 def test_what_cannot_be_is_refused(args, reason):
     done = run(*args)
     assert done.returncode != 0
