@@ -416,6 +416,12 @@ ATTAR_API size_t attar_stream_get_missing(
 ATTAR_API attar_location attar_thread_locate(struct attar_thread *thread, uint64_t ip);
 
 /*
+ * The location of the sampled address: in the kernel of the event's host, or in its process. 0 if
+ * the sample has none. Reads no symbols.
+ */
+ATTAR_API attar_location attar_event_location(const struct attar_event *event);
+
+/*
  * The stack of a sample as locations, innermost frame first: the kernel part of its call chain,
  * then the user part; without a call chain only the sampled address. The user part is that of a
  * call stack of branches, if the sample has one, or unwound from registers and stack, or that of

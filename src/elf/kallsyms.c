@@ -35,15 +35,6 @@ static bool starts_with(const struct kallsyms_line *line, const char *prefix)
 }
 
 /*
- * Symbols that are not functions: padding before each function (x86 with CONFIG_FUNCTION_PADDING,
- * since 6.2) and arm64 mapping symbols.
- */
-static bool is_noise(const struct kallsyms_line *line)
-{
-	return starts_with(line, "__pfx_") || line->name[0] == '$';
-}
-
-/*
  * Orders names of the same address by plainness: names for other ABIs and early copies come last.
  */
 static int plainness(const char *name, size_t n)
@@ -168,7 +159,7 @@ static int add_line(void *ctx, const struct kallsyms_line *line)
 		return 0;
 	if (rank < 0)
 		return add_end(list, line);
-	return is_noise(line) ? 0 : add_code(list, line, rank);
+	return kallsyms_is_noise(line) ? 0 : add_code(list, line, rank);
 }
 
 static int by_low(const void *a, const void *b)

@@ -8,6 +8,14 @@
 
 enum { READ_BYTES = 64 << 10 }; /* exceeds the longest line */
 
+bool kallsyms_is_noise(const struct kallsyms_line *line)
+{
+	static const char padding[] = "__pfx_";
+
+	return line->name[0] == '$' ||
+	       (line->name_len >= strlen(padding) && !memcmp(line->name, padding, strlen(padding)));
+}
+
 static bool is_blank(char c)
 {
 	return c == ' ' || c == '\t';

@@ -16,6 +16,17 @@ struct kallsyms_line {
 	size_t name_len, owner_len;
 };
 
+static inline bool kallsyms_is_code(const struct kallsyms_line *line)
+{
+	return line->type && strchr("tTwW", line->type);
+}
+
+/*
+ * Whether a symbol of code is not a function: padding before each function (x86 with
+ * CONFIG_FUNCTION_PADDING, since 6.2) and arm64 mapping symbols.
+ */
+bool kallsyms_is_noise(const struct kallsyms_line *line);
+
 /* Called for each line with a symbol; a nonzero return value ends the iteration and is returned. */
 typedef int kallsyms_line_fn(void *ctx, const struct kallsyms_line *line);
 

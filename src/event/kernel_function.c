@@ -18,17 +18,12 @@ struct search {
 	char *best; /* NAME_SIZE bytes */
 };
 
-static bool is_code(const struct kallsyms_line *line)
-{
-	return strchr("tTwW", line->type) != NULL;
-}
-
 /* Returns 1 if this is the function. */
 static int compare(void *ctx, const struct kallsyms_line *line)
 {
 	struct search *s = ctx;
 
-	if (!is_code(line))
+	if (!kallsyms_is_code(line))
 		return 0;
 	s->any = true;
 	return line->name_len == s->len && !memcmp(line->name, s->name, s->len);
@@ -40,7 +35,7 @@ static int suggest(void *ctx, const struct kallsyms_line *line)
 	const char *before = s->near.best;
 	char name[NAME_SIZE];
 
-	if (!is_code(line) || line->name_len >= sizeof(name))
+	if (!kallsyms_is_code(line) || line->name_len >= sizeof(name))
 		return 0;
 	memcpy(name, line->name, line->name_len);
 	name[line->name_len] = '\0';

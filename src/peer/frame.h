@@ -25,6 +25,8 @@
  *	END          sender     none: no DATA follow
  *	TIME         sender     8 bytes, CLOCK_MONOTONIC of the sender, ns: later DATA have no
  *				older events. Sent about 10 times a second, also without events
+ *	SYMBOLS      sender     the next bytes of the names of its kernel's functions
+ *				(peer/symbol_list.h), before the first DATA
  *
  * The receiver connects and sends HELLO, some PINGs, and START. The sender answers with HELLO and
  * PONGs, then sends DATA; it closes a connection that does not send START in time, or that sends
@@ -52,6 +54,7 @@ enum frame_type {
 	FRAME_ACK,
 	FRAME_END,
 	FRAME_TIME,
+	FRAME_SYMBOLS,
 };
 
 struct frame {

@@ -10,6 +10,7 @@
 #include "base/escape.h"
 #include "peer/frame.h"
 #include "peer/link.h"
+#include "peer/symbol_list.h"
 
 enum {
 	PINGS = 8,
@@ -27,7 +28,7 @@ struct receiver {
 	struct tls_keys *keys; /* NULL: no TLS */
 	struct link link;
 	bool is_file;
-	struct buf in, out;
+	struct buf in, out, symbols;
 	size_t in_at;
 	const char *data; /* of the frame that is being read, in `in` */
 	size_t data_len;
@@ -146,6 +147,15 @@ static void take_pong(struct receiver *r, const struct frame *frame)
 	r->clock.ahead = (int64_t)(there - (sent + (now - sent) / 2));
 }
 
+/* They are read once, with the first data. */
+static void take_symbols(struct receiver *r, const struct frame *frame)
+{
+	if (r->has_data || r->symbols.len + frame->len > SYMBOL_LIST_MAX)
+		damaged(r, "its names of kernel functions are too many, or late");
+	else
+		buf_add(&r->symbols, frame->payload, frame->len);
+}
+
 static void take_frame(struct receiver *r, const struct frame *frame)
 {
 	r->idle_frames++;
@@ -164,6 +174,8 @@ static void take_frame(struct receiver *r, const struct frame *frame)
 	} else if (frame->type == FRAME_TIME && frame->len == 8) {
 		r->since = MAX(r->since, frame_get_u64(frame->payload));
 		r->idle_frames = 0; /* many of them can wait for a receiver that was stopped */
+	} else if (frame->type == FRAME_SYMBOLS) {
+		take_symbols(r, frame);
 	} else if (frame->type == FRAME_END) {
 		r->ended = true;
 		if (r->link.is_socket && !r->is_one_way)
@@ -411,6 +423,7 @@ struct receiver *receiver_free(struct receiver *r)
 	tls_keys_free(r->keys);
 	buf_done(&r->in);
 	buf_done(&r->out);
+	buf_done(&r->symbols);
 	free(r);
 	return NULL;
 }
@@ -428,6 +441,12 @@ const char *receiver_damage(const struct receiver *r)
 uint64_t receiver_since(const struct receiver *r)
 {
 	return r->since;
+}
+
+const char *receiver_symbols(const struct receiver *r, size_t *ret_n)
+{
+	*ret_n = r->symbols.len;
+	return buf_text(&r->symbols);
 }
 
 uint64_t receiver_heard(const struct receiver *r)

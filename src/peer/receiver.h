@@ -50,6 +50,12 @@ const char *receiver_damage(const struct receiver *receiver);
  */
 uint64_t receiver_since(const struct receiver *receiver);
 
+/*
+ * The names of the sender's kernel functions (peer/symbol_list.h), once data were read: *ret_n is 0
+ * if it has none. Borrowed.
+ */
+const char *receiver_symbols(const struct receiver *receiver, size_t *ret_n);
+
 /* When the sender has sent something, ns on this clock. */
 uint64_t receiver_heard(const struct receiver *receiver);
 

@@ -222,7 +222,7 @@ static int take_frame(struct sender *s, struct peer_sender_client *c, const stru
 	else if (frame->type == FRAME_END && c->state == CLIENT_ENDING &&
 		 frame->samples == c->samples)
 		c->acknowledged = c->samples, end(s, c);
-	else if (frame->type <= FRAME_TIME)
+	else if (frame->type <= FRAME_SYMBOLS)
 		return attar_fail(-EBADMSG, "it sent an unexpected frame");
 	return 0;
 }
@@ -416,6 +416,13 @@ static int queue(struct sender *s, struct peer_sender_client *c, uint64_t sample
 int peer_sender_end_preamble(struct sender *s, struct peer_sender_client *c)
 {
 	return c->state == CLIENT_STARTED ? queue(s, c, 0) : 0;
+}
+
+int peer_sender_send_symbols(struct peer_sender_client *c, const void *symbols, size_t n)
+{
+	for (size_t at = 0; c->state == CLIENT_STARTED && at < n; at += DATA_MAX)
+		put(c, FRAME_SYMBOLS, (const char *)symbols + at, MIN(n - at, (size_t)DATA_MAX));
+	return buf_failed(&c->out) ? base_oom() : 0;
 }
 
 /* The fields behind a record, see perf_event_open(2): sample_id. */

@@ -74,6 +74,11 @@ uint64_t peer_sender_client_lost(const struct peer_sender_client *client);
 bool peer_sender_client_is_over(const struct peer_sender_client *client);
 void peer_sender_drop_client(struct sender *sender, struct peer_sender_client *client);
 
+/*
+ * Before the first bytes: the names of the kernel's functions (peer/symbol_list.h). 0 or -ENOMEM.
+ */
+int peer_sender_send_symbols(struct peer_sender_client *client, const void *symbols, size_t n);
+
 /* Adds bytes to the round of a client. */
 void peer_sender_write(struct peer_sender_client *client, const void *bytes, size_t n);
 

@@ -8,25 +8,19 @@ void sample_fields_get(const struct attar_event *ev, const struct perf_event_att
 	struct sample_fields *ret_fields)
 {
 	const struct attar_sample *s = &ev->record->sample;
-	unsigned mode = ev->record->misc & PERF_RECORD_MISC_CPUMODE_MASK;
 
 	*ret_fields = (struct sample_fields){.addr = s->addr,
 		.ip = s->ip,
 		.period = s->period,
 		.has_addr = attr->sample_type & PERF_SAMPLE_ADDR,
-		.is_located = s->ip &&
-			      (mode == PERF_RECORD_MISC_KERNEL || mode == PERF_RECORD_MISC_USER)};
-	if (ret_fields->is_located)
-		ret_fields->location = mode == PERF_RECORD_MISC_KERNEL
-					       ? attar_location_kernel(s->ip)
-					       : attar_thread_locate(ev->thread, s->ip);
+		.location = attar_event_location(ev)};
 }
 
 /* Resolves the sampled IP; false if it has no symbol or DSO. */
 static bool find_symbol(
 	struct attar_run *run, const struct sample_fields *fields, struct attar_symbol *ret_symbol)
 {
-	if (!fields->is_located)
+	if (!fields->location)
 		return false;
 	return attar_symbols_resolve(attar_run_symbols(run), fields->location, ret_symbol) == 0 ||
 	       attar_location_dso(fields->location) != ATTAR_DSO_UNKNOWN;

@@ -12,7 +12,6 @@ struct sample_fields {
 	uint64_t addr, ip, period;
 	attar_location location; /* of ip */
 	bool has_addr;
-	bool is_located; /* location is valid: ip is not that of a guest or hypervisor */
 };
 
 /* Reads no symbols. */

@@ -19,9 +19,7 @@ static size_t kernel_symbol(void *ctx, const struct attar_expr_record *record, u
 {
 	struct attar_run *run = ctx;
 
-	if (run_kernel_is_foreign(run))
-		return 0;
-	return expr_name_kernel(run->symbols, number, ret_text, max);
+	return expr_name_code(run->symbols, run_kernel_location(run, number), ret_text, max);
 }
 
 static size_t user_symbol(void *ctx, const struct attar_expr_record *record, uint64_t number,

@@ -51,7 +51,7 @@ static int start(struct run_host *h, uint64_t number)
 	r = replay_start(h->reader);
 	if (r < 0)
 		return r;
-	h->reader->stream->procs.foreign_kernel = true;
+	h->reader->stream->procs.kernel = h->reader->replay->names.kernel;
 	/* serial numbers of threads are unique in a run */
 	h->reader->stream->procs.serial = (number + 1) << 40;
 	vec_each (&h->numbers, it)
@@ -100,7 +100,8 @@ static void take(struct run_host *h, const struct attar_event *ev)
 
 	if (ev->record->type != PERF_RECORD_SAMPLE) {
 		recorded_names_see(h->reader, ev->record);
-		procs->foreign_kernel &= !h->reader->replay->names.same_boot;
+		if (h->reader->replay->names.same_boot && !procs->kernel)
+			procs->kernel = ATTAR_DSO_KERNEL;
 	}
 	h->front = *ev;
 	h->record = *ev->record;

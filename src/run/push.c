@@ -8,6 +8,7 @@
 #include "base/vec.h"
 #include "event/kernel_filter.h"
 #include "peer/sender.h"
+#include "peer/symbol_list.h"
 #include "perf/counter.h"
 #include "perf/target.h"
 #include "run/run.h"
@@ -156,6 +157,8 @@ static int begin(struct attar_run *run, struct peer_sender_client *client)
 	};
 	int r = list_tasks(run, p);
 
+	if (r == 0)
+		r = peer_sender_send_symbols(client, run->push.symbols.data, run->push.symbols.len);
 	opts.pids = p->tids.at;
 	opts.n_pids = p->tids.n;
 	if (r == 0)
@@ -252,6 +255,19 @@ static int wait_for_client(struct attar_run *run)
 	}
 }
 
+/* Read once, before the first peer connects. Without permission, peers have no names. */
+static int read_symbols(struct attar_run *run)
+{
+	int r = symbol_list_pack("/proc/kallsyms", &run->push.symbols);
+
+	if (r == -ENOMEM)
+		return r;
+	if (r < 0)
+		log_debug("names of kernel functions are not pushed: %s", attar_error());
+	attar_error_clear();
+	return 0;
+}
+
 int push_listen(struct attar_run *run)
 {
 	const struct peer_sender_opts opts = {.option = "--push",
@@ -273,6 +289,8 @@ int push_listen(struct attar_run *run)
 		r = stream_watch(run->stream, peer_sender_fd(run->push.sender));
 	if (r == 0)
 		r = add_targets(run);
+	if (r == 0)
+		r = read_symbols(run);
 	if (r < 0 || !run->recorder.wanted)
 		return r;
 	log_note("events are pushed as soon as another attar pulls them from %s",
@@ -483,6 +501,7 @@ void push_get_recorded(const struct attar_run *run, struct recording_writer_stat
 void push_done(struct attar_run *run)
 {
 	map_done(&run->push.tasks);
+	buf_done(&run->push.symbols);
 	free(run->push.sent);
 	run->push.sent = NULL;
 	if (!run->push.sender)

@@ -13,6 +13,7 @@
 #include <linux/perf_event.h>
 
 #include "attar/run.h"
+#include "base/buf.h"
 #include "base/map.h"
 #include "recording/writer.h"
 #include "stream/replay.h"
@@ -24,6 +25,7 @@ struct source;
 struct run_push {
 	const char *address;           /* of --push or push=; NULL: nothing is pushed */
 	struct sender *sender;         /* NULL: none, or at its end */
+	struct buf symbols;            /* the names of the kernel's functions, packed */
 	bool is_all;                   /* samples of all events, not only of those with push= */
 	bool is_open;                  /* records are taken */
 	unsigned quiet;                /* rounds without a record */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "run/recorded_names.h"
 
+#include "peer/receiver.h"
+#include "peer/symbol_list.h"
 #include "recording/names.h"
 #include "recording/running_kernel.h"
 #include "run/run.h"
@@ -8,11 +10,41 @@
 
 #define KERNEL_TEXT "[kernel.kallsyms]_" /* and the symbol at pgoff: _text or _stext */
 
+/* A run of several hosts has the names of each kernel. */
+static int take_names(struct attar_run *run, const char *text, size_t n)
+{
+	uint16_t *kernel = &run->replay->names.kernel;
+
+	if (run->reads_for)
+		return symbols_add_kernel(run->symbols, text, n, kernel);
+	*kernel = ATTAR_DSO_KERNEL;
+	return symbols_set_kernel(run->symbols, text, n);
+}
+
+/* The names that a sender has of its kernel. */
+static int take_sent(struct attar_run *run)
+{
+	struct buf text _cleanup_(buf_done) = {0};
+	size_t n = 0;
+	const char *packed = run->pull.receiver ? receiver_symbols(run->pull.receiver, &n) : NULL;
+	int r;
+
+	if (!n)
+		return 0;
+	r = symbol_list_unpack(packed, n, &text);
+	if (r == 0)
+		r = take_names(run, buf_text(&text), text.len);
+	return r < 0 ? attar_context(r, "%s", CLIP(run->opts.input)) : 0;
+}
+
 int recorded_names_open(struct attar_run *run)
 {
 	struct recorded_names *names = &run->replay->names;
 	struct stored *stored;
-	int r = names_read(run->replay->recording, &stored);
+	int r = take_sent(run);
+
+	if (r == 0)
+		r = names_read(run->replay->recording, &stored);
 
 	if (r < 0)
 		return r;
@@ -25,6 +57,9 @@ int recorded_names_open(struct attar_run *run)
 		return 0;
 	}
 	names->same_build = running_kernel_is_recorded(run->replay->recording, &names->why);
+	if (run->pull.receiver && !names->same_build)
+		names->why = "is of another kernel, and sends none: it cannot read its "
+			     "/proc/kallsyms";
 	if (names->same_build)
 		names->why = "does not say where the code of the kernel was";
 	return 0;

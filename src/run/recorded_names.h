@@ -13,6 +13,7 @@ struct recorded_names {
 	bool same_build; /* the kernel's */
 	bool same_boot;  /* its code is at the recorded addresses */
 	const char *why; /* a clause without a subject; NULL: they have names */
+	uint16_t kernel; /* the DSO of the names that another host has sent; 0: none */
 };
 
 /* After the recording was opened. Returns 0 or -ENOMEM. */

@@ -6,6 +6,7 @@
 #include "run/actions.h"
 #include "run/run.h"
 #include "stream/stream.h"
+#include "symbol/dso.h"
 
 enum { INTERVAL_MIN_NS = 1000000 };
 
@@ -343,9 +344,11 @@ static const char *module_of(struct attar_run *run, const char *dso)
 	return intern_bytes(&run->texts, dso + 1, n - 2);
 }
 
-bool run_kernel_is_foreign(const struct attar_run *run)
+attar_location run_kernel_location(const struct attar_run *run, uint64_t address)
 {
-	return run->reads_for && run->stream && run->stream->procs.foreign_kernel;
+	uint16_t kernel = run->stream ? run->stream->procs.kernel : ATTAR_DSO_KERNEL;
+
+	return (uint64_t)kernel << 48 | (address & PLACE_OFFSET);
 }
 
 /*
@@ -358,8 +361,8 @@ static bool name_function(void *ctx, uint64_t address, struct attar_kernel_name 
 	struct attar_symbols *symbols = attar_run_symbols(run);
 	struct attar_symbol symbol;
 
-	if ((int64_t)address >= 0 || !symbols || run_kernel_is_foreign(run) ||
-		attar_symbols_resolve(symbols, attar_location_kernel(address), &symbol) < 0)
+	if ((int64_t)address >= 0 || !symbols ||
+		attar_symbols_resolve(symbols, run_kernel_location(run, address), &symbol) < 0)
 		return false;
 	*ret_name = (struct attar_kernel_name){.name = symbol.mangled,
 		.module = module_of(run, symbol.dso),

@@ -118,8 +118,8 @@ int run_report_now(struct attar_run *run, uint64_t time);
 /* Calls the functions of the profiler for a record that is not a sample. 0 or a negative errno. */
 int run_tell_profiler(struct attar_run *run, const struct attar_event *ev);
 
-/* Whether kernel addresses of its events are of another boot: this machine has no names of them. */
-bool run_kernel_is_foreign(const struct attar_run *run);
+/* The location of a kernel address in its events, which can be those of another host. */
+attar_location run_kernel_location(const struct attar_run *run, uint64_t address);
 
 /* Calls the report hook, if there is one. */
 int run_give_report(struct attar_run *run, const struct attar_report *out, enum attar_scope scope);

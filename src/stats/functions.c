@@ -92,7 +92,10 @@ static const char *build_id_of(
 	size_t n;
 
 	if (sym->kind == ATTAR_DSO_IS_KERNEL)
-		return strcmp(sym->dso, "[kernel.kallsyms]") ? NULL : kernel_build_id(f);
+		return attar_location_dso(location) != ATTAR_DSO_KERNEL ||
+				       strcmp(sym->dso, "[kernel.kallsyms]")
+			       ? NULL
+			       : kernel_build_id(f);
 	n = symbols_build_id(f->symbols, location, &id);
 	return n ? hex_text(f, id, n) : NULL;
 }

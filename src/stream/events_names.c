@@ -8,7 +8,7 @@ static size_t ksymbol(void *ctx, const struct attar_expr_record *record, uint64_
 {
 	struct stream_events *e = ctx;
 
-	return expr_name_kernel(e->symbols, number, ret_text, max);
+	return expr_name_code(e->symbols, attar_location_kernel(number), ret_text, max);
 }
 
 static size_t usymbol(void *ctx, const struct attar_expr_record *record, uint64_t number,

@@ -13,7 +13,8 @@ size_t expr_name_copy(const char *name, char *ret_text, size_t max)
 	return n;
 }
 
-static size_t at(struct attar_symbols *symbols, attar_location location, char *ret_text, size_t max)
+size_t expr_name_code(
+	struct attar_symbols *symbols, attar_location location, char *ret_text, size_t max)
 {
 	struct attar_symbol symbol;
 
@@ -22,17 +23,13 @@ static size_t at(struct attar_symbols *symbols, attar_location location, char *r
 	return expr_name_copy(symbol.name, ret_text, max);
 }
 
-size_t expr_name_kernel(struct attar_symbols *symbols, uint64_t address, char *ret_text, size_t max)
-{
-	return at(symbols, attar_location_kernel(address), ret_text, max);
-}
-
 size_t expr_name_user(struct attar_symbols *symbols, const struct attar_stream *stream, pid_t tid,
 	uint64_t address, char *ret_text, size_t max)
 {
 	struct attar_thread *thread = stream ? stream_thread(stream, tid) : NULL;
 
-	return thread ? at(symbols, attar_thread_locate(thread, address), ret_text, max) : 0;
+	return thread ? expr_name_code(symbols, attar_thread_locate(thread, address), ret_text, max)
+		      : 0;
 }
 
 size_t expr_name_comm(const struct attar_stream *stream, pid_t tid, char *ret_text, size_t max)

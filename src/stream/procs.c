@@ -9,10 +9,14 @@
 #include "base/proc.h"
 #include "stream/task_name.h"
 #include "symbol/address_space.h"
+#include "symbol/symbols.h"
 
 void procs_init(struct procs *p, struct attar_symbols *symbols, bool live)
 {
-	*p = (struct procs){.symbols = symbols, .live = live, .sweep_at = PROCS_SWEEP};
+	*p = (struct procs){.symbols = symbols,
+		.live = live,
+		.sweep_at = PROCS_SWEEP,
+		.kernel = ATTAR_DSO_KERNEL};
 	p->dead_end = &p->dead;
 }
 
@@ -130,7 +134,7 @@ static struct process *process_new(struct procs *p, pid_t pid, struct attar_addr
 	}
 	process->pub.pid = pid;
 	process->pub.space = space;
-	space->foreign_kernel = p->foreign_kernel;
+	space->kernel = p->kernel;
 	return process;
 }
 
@@ -516,11 +520,11 @@ int procs_apply(struct procs *p, const struct attar_record *rec)
 		p->losses++;
 		return 0;
 	case PERF_RECORD_KSYMBOL:
-		if (p->foreign_kernel)
-			return 0;
-		return attar_symbols_ksymbol(p->symbols, rec->ksymbol.addr, rec->ksymbol.len,
-			rec->ksymbol.name,
-			rec->ksymbol.flags & PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER);
+		if (p->kernel == ATTAR_DSO_UNKNOWN ||
+			(rec->ksymbol.flags & PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER))
+			return 0; /* earlier stacks may still refer to it */
+		return symbols_add_ksymbol(p->symbols, p->kernel, rec->ksymbol.addr,
+			rec->ksymbol.len, rec->ksymbol.name);
 	default:
 		return 0;
 	}

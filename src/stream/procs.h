@@ -52,7 +52,7 @@ struct procs {
 	struct build_ids *build_ids; /* of a recording; borrowed; NULL: live */
 	bool live;                   /* /proc may be read */
 	bool elsewhere;              /* the processes are not those of this machine */
-	bool foreign_kernel;         /* kernel code has no names here: it is of another boot */
+	uint16_t kernel;             /* see attar_address_space */
 	bool by_task;                /* events belong to tasks, not to CPUs */
 	bool lazy_maps;              /* see attar_stream_opts */
 	bool maps;                   /* each exec and each mapping of code writes a record */

@@ -22,11 +22,20 @@ attar_location attar_thread_locate(struct attar_thread *thread, uint64_t ip)
 static attar_location locate(
 	const struct attar_event *ev, enum attar_code_context context, uint64_t ip)
 {
-	if (context != ATTAR_CONTEXT_KERNEL)
-		return address_space_locate(space_of(ev->thread), ip);
-	return ev->thread->process->space->foreign_kernel
-		       ? (ip & 0xffffffffffff) /* ATTAR_DSO_UNKNOWN */
-		       : attar_location_kernel(ip);
+	return context == ATTAR_CONTEXT_KERNEL
+		       ? address_space_kernel(ev->thread->process->space, ip)
+		       : address_space_locate(space_of(ev->thread), ip);
+}
+
+attar_location attar_event_location(const struct attar_event *ev)
+{
+	const struct attar_sample *s = &ev->record->sample;
+	unsigned mode = ev->record->misc & PERF_RECORD_MISC_CPUMODE_MASK;
+
+	if (!s->ip || (mode != PERF_RECORD_MISC_KERNEL && mode != PERF_RECORD_MISC_USER))
+		return 0;
+	return locate(ev,
+		mode == PERF_RECORD_MISC_KERNEL ? ATTAR_CONTEXT_KERNEL : ATTAR_CONTEXT_USER, s->ip);
 }
 
 /* The user part from registers and stack, after n locations of the kernel part. */

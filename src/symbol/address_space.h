@@ -30,7 +30,7 @@ struct attar_address_space {
 	struct range *last;          /* range of the previous lookup; points into ranges, or NULL */
 	pid_t pids[DSO_SEARCH_PIDS]; /* itself, then its ancestors; 0: none */
 	uint16_t jit;                /* the DSO of its anonymous memory; 0: none yet */
-	bool foreign_kernel;         /* its kernel is not the one whose names are known */
+	uint16_t kernel; /* the DSO of its kernel; ATTAR_DSO_UNKNOWN: one without names */
 };
 
 /* attar_address_space_locate(), quick for an address in the mapping of the one before. */
@@ -41,6 +41,13 @@ static inline attar_location address_space_locate(struct attar_address_space *sp
 	if (unlikely(!range || ip - range->start >= range->len || !range->settled))
 		return attar_address_space_locate(space, ip);
 	return (uint64_t)range->dso << 48 | ((ip - range->start + range->pgoff) & PLACE_OFFSET);
+}
+
+/* The location of a kernel address. */
+static inline attar_location address_space_kernel(
+	const struct attar_address_space *space, uint64_t ip)
+{
+	return (uint64_t)space->kernel << 48 | (ip & PLACE_OFFSET);
 }
 
 #endif

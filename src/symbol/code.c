@@ -46,13 +46,14 @@ static int read_memory(uint64_t address, struct code *code)
 	return fd < 0 ? -errno : read_elf(fd, address, true, code);
 }
 
-static int read_kernel(struct attar_symbols *symbols, uint64_t address, struct code *code)
+static int read_kernel(
+	struct attar_symbols *symbols, const struct dso *kernel, uint64_t offset, struct code *code)
 {
 	const struct dso *vmlinux;
-	uint64_t slide;
+	uint64_t address = kernel_address(offset), slide;
 	int r;
 
-	if (!symbols->kernel.path)
+	if (!symbols->kernel.path || kernel->kernel)
 		return attar_fail(-ENOENT, "it is code of another kernel than the running one");
 	r = read_memory(address, code);
 	if (r == 0)
@@ -78,7 +79,7 @@ int attar_symbols_code(struct attar_symbols *symbols, attar_location location, v
 	int r = -ENOENT;
 
 	if (dso->key.kind == ATTAR_DSO_IS_KERNEL)
-		r = read_kernel(symbols, kernel_address(offset), &code);
+		r = read_kernel(symbols, dso, offset, &code);
 	else if (dso->key.kind == ATTAR_DSO_IS_FILE)
 		r = read_file(dso, offset, false, &code);
 	if (r < 0 && dso->key.kind != ATTAR_DSO_IS_KERNEL)

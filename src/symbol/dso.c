@@ -49,6 +49,9 @@ static void dso_done(struct dso *dso)
 	cfi_table_done(&dso->cfi);
 	debug_info_close(dso->source);
 	jit_done(&dso->jit);
+	if (dso->kernel)
+		kernel_done(dso->kernel);
+	free(dso->kernel);
 	free((char *)dso->key.path);
 }
 

@@ -16,6 +16,7 @@
 #include "dwarf/debug_info.h"
 #include "elf/symtab.h"
 #include "symbol/jit.h"
+#include "symbol/kernel.h"
 
 enum { DSO_MAX = 65000, DSO_MAX_TRIES = 8 };
 
@@ -31,7 +32,11 @@ struct stored_module;
 
 struct dso_key {
 	enum attar_dso_kind kind;
-	uint32_t owner;      /* JIT memory: its address space; vdso: ELF class, 32 or 64; else 0 */
+	/*
+	 * JIT memory: its address space; vdso: ELF class, 32 or 64; the kernel of another host: its
+	 * number; else 0
+	 */
+	uint32_t owner;
 	uint64_t dev, ino;   /* major << 32 | minor; 0, 0: unknown */
 	uint32_t generation; /* of the inode; 0: unknown */
 	uint8_t build_id_size;
@@ -75,6 +80,7 @@ struct dso {
 	uint64_t source_used;         /* when it was last used */
 	uint64_t source_units;        /* read when the limit was last checked */
 	struct jit jit;               /* of kind ATTAR_DSO_IS_JIT */
+	struct kernel *kernel;        /* of another host, owned; NULL: none */
 	struct stored_module *stored; /* its names in a recording, borrowed; NULL: none */
 };
 

@@ -72,7 +72,7 @@ static bool load_more(struct kernel *kernel)
 {
 	unsigned n = kernel->n;
 
-	kernel->refused |= !kernel->path;
+	kernel->refused |= !kernel->path && !kernel->n;
 	if (!kernel->path || kernel->n == KERNEL_MAX_LISTS)
 		return false;
 	if (kernel->tried) {
@@ -174,6 +174,18 @@ int kernel_add(struct kernel *kernel, uint64_t start, uint32_t len, const char *
 		(kernel->late.n - last) * sizeof(*kernel->late.at));
 	kernel->late.n -= last - first - 1;
 	return 0;
+}
+
+int kernel_add_list(struct kernel *kernel, const char *kallsyms, size_t n)
+{
+	struct kallsyms *list = &kernel->lists[kernel->n];
+	int r = kallsyms_parse(list, kallsyms, n);
+
+	if (r < 0)
+		kallsyms_done(list);
+	else
+		kernel->n++;
+	return r;
 }
 
 void kernel_done(struct kernel *kernel)

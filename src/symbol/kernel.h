@@ -42,6 +42,10 @@ bool kernel_find(struct kernel *kernel, uint64_t address, struct kernel_hit *ret
  * -EINVAL: empty or overflowing range; -ENOSPC: too many symbols; -ENOMEM.
  */
 int kernel_add(struct kernel *kernel, uint64_t start, uint32_t len, const char *name);
+
+/* Adds the names in a text as of kallsyms. Returns 0, or a negative errno with an error text. */
+int kernel_add_list(struct kernel *kernel, const char *kallsyms, size_t n);
+
 void kernel_done(struct kernel *kernel);
 
 #endif

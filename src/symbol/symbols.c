@@ -134,6 +134,33 @@ void symbols_allow_kernel(struct attar_symbols *symbols)
 	symbols->kernel.path = symbols->kallsyms_path;
 }
 
+int symbols_set_kernel(struct attar_symbols *symbols, const char *kallsyms, size_t n)
+{
+	return kernel_add_list(&symbols->kernel, kallsyms, n);
+}
+
+int symbols_add_kernel(
+	struct attar_symbols *symbols, const char *kallsyms, size_t n, uint16_t *ret_dso)
+{
+	const struct dso_key key = {.kind = ATTAR_DSO_IS_KERNEL,
+		.owner = (uint32_t)symbols->dsos.at.n,
+		.path = "[kernel.kallsyms]"};
+	struct dso *dso;
+
+	*ret_dso = dsos_intern(&symbols->dsos, &key);
+	if (*ret_dso < DSO_FIXED) /* no numbers are left */
+		return 0;
+	dso = dsos_get(&symbols->dsos, *ret_dso);
+	dso->kept = true;
+	dso->kernel = calloc(1, sizeof(*dso->kernel));
+	return dso->kernel ? kernel_add_list(dso->kernel, kallsyms, n) : base_oom();
+}
+
+static struct kernel *kernel_of(struct attar_symbols *symbols, const struct dso *dso)
+{
+	return dso->kernel ?: &symbols->kernel;
+}
+
 static bool is_replaced(const struct dso *dso)
 {
 	return dso->key.kind == ATTAR_DSO_IS_FILE && dso->state == DSO_LOST && dso->stale;
@@ -367,12 +394,12 @@ const char *symbols_plain_name(struct attar_symbols *symbols, const char *raw)
 }
 
 static int resolve_kernel(
-	struct attar_symbols *symbols, uint64_t offset, struct attar_symbol *symbol)
+	struct attar_symbols *symbols, const struct dso *dso, struct attar_symbol *symbol)
 {
-	uint64_t address = kernel_address(offset);
+	uint64_t address = kernel_address(symbol->offset);
 	struct kernel_hit hit;
 
-	if (!kernel_find(&symbols->kernel, address, &hit))
+	if (!kernel_find(kernel_of(symbols, dso), address, &hit))
 		return -ENOENT;
 	symbol->mangled = hit.name;
 	symbol->name = symbols_plain_name(symbols, hit.name);
@@ -542,7 +569,7 @@ int attar_symbols_resolve(
 		return stored_resolve(symbols, place, ret_symbol);
 	switch (dso->key.kind) {
 	case ATTAR_DSO_IS_KERNEL:
-		return resolve_kernel(symbols, ret_symbol->offset, ret_symbol);
+		return resolve_kernel(symbols, dso, ret_symbol);
 	case ATTAR_DSO_IS_FILE:
 	case ATTAR_DSO_IS_VDSO:
 		return resolve_file(symbols, number, dso, ret_symbol);
@@ -570,19 +597,23 @@ const char *attar_symbols_dso(
 	return shown_path(dso);
 }
 
+int symbols_add_ksymbol(struct attar_symbols *symbols, uint16_t dso, uint64_t address, uint32_t len,
+	const char *name)
+{
+	struct kernel *kernel = kernel_of(symbols, dsos_get(&symbols->dsos, dso));
+	const char *copy = string_pool_add(&symbols->names, name, strlen(name));
+
+	return copy ? kernel_add(kernel, address, len, copy) : base_oom();
+}
+
 int attar_symbols_ksymbol(struct attar_symbols *symbols, uint64_t addr, uint32_t len,
 	const char *name, bool unregister)
 {
 	CHECK_ARG(symbols, "symbols");
 	CHECK_ARG(name, "name");
 
-	const char *copy;
-
 	/* Keep the symbol: earlier stacks may still refer to it. */
-	if (unregister)
-		return 0;
-	copy = string_pool_add(&symbols->names, name, strlen(name));
-	return copy ? kernel_add(&symbols->kernel, addr, len, copy) : base_oom();
+	return unregister ? 0 : symbols_add_ksymbol(symbols, ATTAR_DSO_KERNEL, addr, len, name);
 }
 
 static void count_source(const struct dso *dso, struct attar_symbols_stats *stats)

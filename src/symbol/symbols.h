@@ -46,7 +46,7 @@ struct attar_symbols {
 	struct intern labels;
 	struct symbol_sources sources;
 	struct debuginfod debuginfod;
-	struct attar_symbols *beside; /* atomic: cancelled with this one; NULL: none */
+	struct attar_symbols *beside;      /* atomic: cancelled with this one; NULL: none */
 	bool show_inlined, show_lines;     /* in stacks of reports */
 	struct stored *stored;             /* names of a recording; NULL: none */
 	struct unwind_cache *unwind_cache; /* memory of the unwinder, freed with the cache; NULL */
@@ -70,6 +70,20 @@ const struct cfi_table *symbols_cfi(
 
 /* Undoes attar_symbols_opts.no_kernel: the addresses are those of the running kernel. */
 void symbols_allow_kernel(struct attar_symbols *symbols);
+
+/*
+ * Gives the kernel the names in the text of a kallsyms file, in place of those of this machine.
+ * Returns 0, or a negative errno with an error text.
+ */
+int symbols_set_kernel(struct attar_symbols *symbols, const char *kallsyms, size_t n);
+
+/* Adds the kernel of another host, with such a text. *ret_dso: the number of its code. */
+int symbols_add_kernel(
+	struct attar_symbols *symbols, const char *kallsyms, size_t n, uint16_t *ret_dso);
+
+/* attar_symbols_ksymbol() for the kernel with this number. */
+int symbols_add_ksymbol(struct attar_symbols *symbols, uint16_t dso, uint64_t address, uint32_t len,
+	const char *name);
 
 /* The path of a file that is not read since it was replaced; NULL: there is none. */
 const char *symbols_replaced_file(const struct attar_symbols *symbols);

@@ -156,9 +156,14 @@ def test_a_file_has_every_event(push, tmp_path):
     assert counts(pull(where)) == (CALLS, 0, {'flood': CALLS})
 
 
-def test_samples_that_a_full_disk_refuses_are_counted(spawn, tmp_path):
-    """Without SIGXFSZ, which Python ignores, write(2) fails at the limit."""
-    pushing = spawn('prlimit', f'--fsize={128 << 10}', ATTAR, 'record', '-m', '1024', '-e', GETPPID,
+def test_samples_that_a_full_disk_refuses_are_counted(push, spawn, tmp_path):
+    """
+    Without SIGXFSZ, which Python ignores, write(2) fails at the limit. There is room for the names
+    of the kernel's functions and for some samples.
+    """
+    said(push(f'{tmp_path}/one', command=[workload('flood'), 1]))
+    room = (tmp_path / 'one').stat().st_size + (64 << 10)
+    pushing = spawn('prlimit', f'--fsize={room}', ATTAR, 'record', '-m', '1024', '-e', GETPPID,
                     '--push', tmp_path / 'events', '--', workload('flood'), CALLS,
                     restore_signals=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                     text=True)
