@@ -61,6 +61,7 @@ enum { FILE_MAX = 1 << 16, KEY_MIN = 16, KEY_MAX = 64 };
 	F(certificate_set_x509_key_file)                                                           \
 	F(certificate_server_set_request)                                                          \
 	F(session_set_ptr)                                                                         \
+	F(session_get_verify_cert_status)                                                          \
 	F(session_set_verify_cert)
 
 struct library {
@@ -306,7 +307,15 @@ static ssize_t result(const struct tls *t, ssize_t e)
 static int not_authenticated(const struct tls *t, int e)
 {
 	const char *why = t->keys->gnutls.strerror(e);
+	unsigned status = t->keys->n_key || e != GNUTLS_E_CERTIFICATE_VERIFICATION_ERROR
+				  ? 0
+				  : t->keys->gnutls.session_get_verify_cert_status(t->session);
 
+	if (status & (GNUTLS_CERT_EXPIRED | GNUTLS_CERT_NOT_ACTIVATED))
+		return attar_fail(-EPROTO,
+			"TLS failed: the certificate of the other side %s" ATTAR_FIX
+			"renew it, or set the clock of this machine",
+			status & GNUTLS_CERT_EXPIRED ? "has expired" : "is not valid yet");
 	return t->keys->n_key
 		       ? attar_fail(-EPROTO,
 				 "TLS failed, as with different keys (%s)" ATTAR_FIX

@@ -477,7 +477,10 @@ def test_a_wrong_key_is_refused(push, tmp_path, here, there):
 
 @pytest.fixture
 def certificates(tmp_path):
-    """Two peers with certificates of one authority, and one with a certificate of another."""
+    """
+    Two peers with certificates of one authority, one with a certificate of another, and one whose
+    certificate has expired.
+    """
     if not has('openssl'):
         pytest.skip('openssl is not installed')
 
@@ -488,11 +491,11 @@ def certificates(tmp_path):
         openssl('req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes',
                 '-keyout', f'{ca}.key', '-out', f'{ca}.pem', '-subj', f'/CN={ca}', '-days', 2)
     (tmp_path / 'ext').write_text('subjectAltName=IP:127.0.0.1,DNS:localhost\n')
-    for name, ca in ('a', 'ca'), ('b', 'ca'), ('c', 'other'):
+    for name, ca, days in ('a', 'ca', 2), ('b', 'ca', 2), ('c', 'other', 2), ('old', 'ca', -1):
         openssl('req', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-keyout',
                 f'{name}.key', '-out', f'{name}.csr', '-subj', f'/CN={name}')
         openssl('x509', '-req', '-in', f'{name}.csr', '-CA', f'{ca}.pem', '-CAkey', f'{ca}.key',
-                '-CAcreateserial', '-out', f'{name}.pem', '-days', 2, '-extfile', 'ext')
+                '-CAcreateserial', '-out', f'{name}.pem', '-days', days, '-extfile', 'ext')
     return lambda name: ['--peer-cert', tmp_path / f'{name}.pem', '--peer-key',
                          tmp_path / f'{name}.key', '--peer-ca', tmp_path / 'ca.pem']
 
@@ -503,6 +506,20 @@ def test_certificates(push, certificates):
     assert pull(where, *certificates('c'), status=1)
     assert counts(pull(where, *certificates('b')))[0] == CALLS
     said(pushing)
+
+
+def test_an_expired_certificate_is_refused(push, certificates):
+    """On either side. The sender then serves a peer with a valid one."""
+    where = f'127.0.0.1:{free_port()}'
+    pushing = push(where, *certificates('a'))
+    assert pull(where, *certificates('old'), status=1)
+    assert counts(pull(where, *certificates('b')))[0] == CALLS
+    assert re.search('1 connection was refused: .*expired', said(pushing))
+    where = f'127.0.0.1:{free_port()}'
+    pushing = push(where, *certificates('old'))
+    assert 'expired' in pull(where, *certificates('b'), status=1)
+    pushing.send_signal(signal.SIGINT)
+    pushing.communicate(timeout=60)
 
 
 def test_an_event_with_the_attribute_is_pushed_and_shown(spawn, gate, tmp_path):
