@@ -39,6 +39,7 @@ enum attar_uses {
 	ATTAR_GIVES_SPANS = 64,    /* provides a time line on request, see attar_run_add_span() */
 	ATTAR_GIVES_STATES = 256,  /* its time line has one state of each thread at a time */
 	ATTAR_TELLS_HOSTS = 512,   /* events of several hosts: see attar_run_source_host() */
+	ATTAR_GIVES_TIMES = 1024,  /* its time line, on request, has the times of samples only */
 };
 
 typedef int attar_event_fn(struct attar_run *run, void *self, const struct attar_event *event);

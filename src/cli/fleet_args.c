@@ -239,7 +239,7 @@ static void add_format(struct fleet *f)
 		add_word(f, "--flame-graph");
 		add_word(f, "/dev/null");
 	}
-	if ((needs.spans && gives & ATTAR_GIVES_SPANS) ||
+	if ((needs.spans && gives & (ATTAR_GIVES_SPANS | ATTAR_GIVES_TIMES)) ||
 		(needs.states && gives & ATTAR_GIVES_STATES)) {
 		snprintf(spans, sizeof(spans), "%llu", (unsigned long long)f->options.spans);
 		add_word(f, "--time-lines");

@@ -331,7 +331,7 @@ static int add_stdout(
 
 static int want_time_lines(struct outputs *o)
 {
-	if (!(o->profiler->uses & ATTAR_GIVES_SPANS))
+	if (!(o->profiler->uses & (ATTAR_GIVES_SPANS | ATTAR_GIVES_TIMES)))
 		return no_spans(o->profiler, "--time-lines");
 	o->want_spans = true;
 	return 0;

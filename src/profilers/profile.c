@@ -181,7 +181,8 @@ const struct attar_profiler profiler_profile = {
 	.name = "profile",
 	.group = "CPU",
 	.summary = "where CPU time is spent: hottest functions and stacks, by sampling",
-	.uses = ATTAR_USES_SAMPLING | ATTAR_USES_STACKS | ATTAR_USES_RINGS | ATTAR_GIVES_TREE,
+	.uses = ATTAR_USES_SAMPLING | ATTAR_USES_STACKS | ATTAR_USES_RINGS | ATTAR_GIVES_TREE |
+		ATTAR_GIVES_TIMES,
 	.needs = "perf events, whole system, hardware counters, kernel names",
 	.self_size = sizeof(struct profile),
 	.options = options,

@@ -89,6 +89,22 @@ def test_times_of_samples(tmp_path):
     assert len(set(times)) == len(times)
 
 
+def test_each_thread_has_its_samples(tmp_path):
+    """Of one process: the thread "three" has three times the samples of "one"."""
+    path = tmp_path / 'x.json.gz'
+    found = profile('--exclude-kernel', '-o', path, command=[workload('threads2')])
+    threads = {t['name']: t for t in json.loads(gzip.decompress(path.read_bytes()))['threads']
+               if t['samples']['length'] > 10}
+    assert set(threads) == {'one', 'three'}
+    assert len({t['pid'] for t in threads.values()}) == 1
+    counts = {name: sum(t['samples']['weight']) for name, t in threads.items()}
+    assert found.samples - 20 < sum(counts.values()) <= found.samples
+    share_is(counts['three'], sum(counts.values()), 0.75)
+    for t in threads.values():
+        times = t['samples']['time']
+        assert times == sorted(times) and times[-1] - times[0] > 100
+
+
 def test_lines(tmp_path):
     path = tmp_path / 'x.json.gz'
     profile('--exclude-kernel', '--inline', '--lines', '-o', path,

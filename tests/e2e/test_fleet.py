@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """attar fleet: real ssh to servers on loopback; each host runs programs with a known result."""
+import gzip
 import json
 import os
 import re
@@ -15,8 +16,10 @@ from pathlib import Path
 import pytest
 
 import faults
-from command import ATTAR, BUILD, run, wait_until, workload
+from command import ATTAR, BUILD, run, share_is, wait_until, workload
+from firefox import load  # noqa: F401 (fixture)
 from fleet_hosts import hosts  # noqa: F401 (fixture)
+from test_firefox import functions
 
 WRITES = ['-e', 'syscalls:sys_enter_write//num=count/']
 # Writes of 1 to 100 bytes on host one, and of 1 to 1000 bytes on host two.
@@ -152,6 +155,25 @@ def test_time_lines_have_the_threads_of_all_hosts(hosts, tmp_path):  # noqa: F81
                        workload('split7030'), 200)
     assert done.returncode == 0, done.stderr
     assert re.search(r'"states":\[\{.*"one: split7030".*"two: split7030"', page.read_text(), re.S)
+
+
+def test_samples_of_all_hosts_have_their_times(hosts, load, tmp_path):  # noqa: F811
+    """In a profile for the Firefox Profiler: a thread for each thread of each host."""
+    path = tmp_path / 'x.json.gz'
+    done = hosts.fleet('one,two', '--attar', ATTAR, 'profile', '-F', 499, '-q', '--exclude-kernel',
+                       '--format', 'json', '-o', path, '--', workload('split7030'), 1000)
+    report, = reports(done)
+    threads = json.loads(gzip.decompress(path.read_bytes()))['threads']
+    assert sorted(t['name'] for t in threads) == ['one: split7030', 'two: split7030']
+    samples = sum(r['samples'] for r in section(report, 'functions'))
+    assert sum(sum(t['samples']['weight']) for t in threads) == samples > 200
+    for t in threads:
+        times = t['samples']['time']
+        assert len(times) > 100 and times == sorted(times) and len(set(times)) == len(times)
+    load(path)
+    found = functions(load.ask('thread', 'functions', '--limit', '0', '--thread', 't-0'))
+    other = functions(load.ask('thread', 'functions', '--limit', '0', '--thread', 't-1'))
+    share_is(found['heavy'][0] + other['heavy'][0], samples, 0.7)
 
 
 def test_results_of_hosts_are_served(hosts, spawn):  # noqa: F811
