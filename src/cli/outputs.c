@@ -351,11 +351,6 @@ static int check_rotation(const struct outputs *o)
 	return 0;
 }
 
-static int64_t realtime_offset(void)
-{
-	return (int64_t)(base_realtime() - base_now());
-}
-
 int outputs_open(struct outputs *o, const struct attar_run *run,
 	const struct output_options *options, const char *command_line)
 {
@@ -369,7 +364,6 @@ int outputs_open(struct outputs *o, const struct attar_run *run,
 	o->opts = opts;
 	o->run = run;
 	o->options = options;
-	o->realtime_offset = realtime_offset();
 	r = check_rotation(o);
 	if (r < 0)
 		return r;
@@ -503,22 +497,21 @@ static int begin_renderer(struct outputs *o, struct output *out)
 }
 
 /*
- * When the interval of a report began, by the clock as it is set now: the times of reports do not
- * follow a change. Lines of the interval can have been drawn before. The times of a recording are
- * of another day.
+ * When the interval of a report began. Lines of the interval can have been drawn before, unless the
+ * clock was set back since. The times of a recording are of another day.
  */
 static uint64_t begin_of(
 	const struct outputs *o, struct output *out, const struct attar_report *report)
 {
-	uint64_t end, interval, drawn_at = out->drawn_at;
+	uint64_t end, interval, drawn_at = out->drawn_at, now = base_realtime();
 
 	if (!attar_run_is_live(o->run)) {
-		out->drawn_at = base_realtime();
+		out->drawn_at = now;
 		return drawn_at;
 	}
 	attar_report_get_span(report, &end, &interval);
-	out->drawn_at = MAX(drawn_at, end - interval);
-	return out->drawn_at + (uint64_t)(realtime_offset() - o->realtime_offset);
+	out->drawn_at = drawn_at > now ? end - interval : MAX(drawn_at, end - interval);
+	return out->drawn_at;
 }
 
 /*

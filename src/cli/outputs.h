@@ -46,7 +46,6 @@ struct outputs {
 	VEC(struct output) all;
 	struct attar_render_opts opts;        /* of files; texts are borrowed */
 	const struct output_options *options; /* borrowed */
-	int64_t realtime_offset;              /* ns: CLOCK_REALTIME minus CLOCK_MONOTONIC before */
 	bool want_whole, want_tree, need_tree, want_values, want_spans;
 	bool data_on_stdout;  /* in a format for programs: keep the command's output out of it */
 	bool notes_on_stderr; /* notes of reports on stdout, if the format cannot contain them */

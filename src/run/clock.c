@@ -15,7 +15,8 @@
 
 enum {
 	PAIR_TRIES = 8,
-	PAIR_NS = 1000000, /* between two pairs */
+	PAIR_NS = 1000000,  /* between two pairs */
+	STEP_NS = 10000000, /* less is the error of reading both clocks */
 };
 
 /* ---- the TSC ---- */
@@ -193,6 +194,15 @@ void clock_start(struct run_clock *c)
 {
 	clock_start_at(c, base_now());
 	c->realtime_offset = base_realtime() - c->began;
+}
+
+void clock_follow(struct run_clock *c)
+{
+	uint64_t before = base_now(), offset = base_realtime() - before;
+	int64_t step = (int64_t)(offset - c->realtime_offset);
+
+	if ((step > STEP_NS || step < -STEP_NS) && base_now() - before < STEP_NS / 10)
+		c->realtime_offset = offset;
 }
 
 uint64_t run_wall_time(const struct attar_run *run, uint64_t time)

@@ -45,7 +45,13 @@ uint64_t run_wall_time(const struct attar_run *run, uint64_t time);
 /* Starts the clock of a run of the command. */
 void clock_start(struct run_clock *c);
 
-/* The same for a recording, whose first sample has this time. */
+/*
+ * Follows the time of day after it was set, or after the machine was suspended, which
+ * CLOCK_MONOTONIC does not count. Times of later reports and lines are by the new one.
+ */
+void clock_follow(struct run_clock *c);
+
+/* The same as clock_start() for a recording, whose first sample has this time. */
 void clock_start_at(struct run_clock *c, uint64_t time);
 
 /* Now, by the clock of the events. */

@@ -362,6 +362,8 @@ static int work(struct attar_run *run)
 	uint64_t now = base_now();
 	int r = task_watch_drain(run);
 
+	if (!run->replay)
+		clock_follow(&run->clock);
 	if (r == 0)
 		r = drain(run);
 	if (r < 0 || enough(run))

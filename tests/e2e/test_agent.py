@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """attar agent: its configuration, its processes, its limits, and its messages to systemd."""
 import calendar
+import json
 import os
 import re
 import signal
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from clickhouse import server, the_server  # noqa: F401 (fixtures)
 from command import ATTAR, BUILD, NOBODY, has, run, wait_until
 from faults import sanitized
 
@@ -300,6 +302,78 @@ def test_memory_is_limited(agent):
     a.wait_log(r'\[count\] paused: the memory is above the limit \(max-memory\)')
     a.wait_for(lambda: not a.pids(), 'its end')
     a.end()
+
+
+@pytest.mark.parametrize('step', [-3600, 86400])
+def test_the_clock_is_set_during_a_run(agent, tmp_path, step):
+    """Each interval is reported once, and from then on by the new time."""
+    if sanitized():
+        pytest.skip('a preloaded clock does not work with sanitizers')
+    out, by = tmp_path / 'x.json', tmp_path / 'step'
+    a = agent(f'[count]\nrun = stat -e page-faults -i 100ms\n    -o {out}\n',
+              env={**os.environ, 'LD_PRELOAD': str(BUILD / 'tests/faults/fault_clock.so'),
+                   'FAULT_CLOCK_STEP': str(by)})
+
+    def found():
+        lines = out.read_text().splitlines() if out.exists() else []
+        return [json.loads(line) for line in lines if line.endswith('}')]
+
+    a.wait_for(lambda: len(found()) > 10, 'reports')
+    (tmp_path / 'new').write_text(str(step))
+    (tmp_path / 'new').rename(by)
+    before, set_at = len(found()), time.time()
+    a.wait_for(lambda: len(found()) > before + 10, 'reports after the step')
+    assert a.value('profiler_failures_total', 'count') == 0, a.log()
+    a.end()
+    ends = [(r['time'] - r['interval_ns'], r['time']) for r in found()]
+    jumps = [begin - end for (_, end), (begin, _) in zip(ends, ends[1:])]
+    far = [jump for jump in jumps if abs(jump) > 10 ** 9]
+    assert len(far) == 1 and abs(far[0] - step * 10 ** 9) < 10 ** 9, far
+    assert all(abs(jump) < 20 * 10 ** 6 for jump in jumps if jump not in far), jumps
+    assert abs(ends[-1][1] / 1e9 - step - set_at) < 60
+
+
+def stored(server, service):
+    """The times of the reports of a service in the database."""
+    return [int(row[0]) for row in server.rows(
+        f"SELECT time FROM attar_reports WHERE service = '{service}' ORDER BY time")]
+
+
+def test_two_agents_on_one_host(root, spawn, server, tmp_path):  # noqa: F811
+    """
+    They share a spool, which drains while the server is killed and started again: each report of
+    both is stored once.
+    """
+    agents, spool = {}, tmp_path / 'spool'
+    for name in 'one', 'two':
+        (tmp_path / name).mkdir()
+        url = server.url(spool, service=name, timeout='60s')
+        agents[name] = Agent(spawn, tmp_path / name, '[count]\nrun = stat -e page-faults -i 50ms\n'
+                             f'    -o {tmp_path}/{name}.json -o "{url}"\n')
+
+    def times(name):
+        path = tmp_path / f'{name}.json'
+        lines = path.read_text().splitlines() if path.exists() else []
+        return [json.loads(line)['time'] for line in lines if line.endswith('}')]
+
+    def wait_for_reports(more):
+        before = {name: len(times(name)) for name in agents}
+        for name, a in agents.items():
+            a.wait_for(lambda: len(times(name)) >= before[name] + more, f'reports of {name}')
+
+    wait_for_reports(20)
+    for _ in range(2):  # the second time, while what waits is being sent
+        server.kill()
+        wait_for_reports(20)
+        server.start()
+        agents['one'].wait_for(lambda: server.count('attar_reports') > 20, 'rows')
+    for a in agents.values():
+        a.end()
+    trace_one = run('stat', '-e', 'page-faults', '-o', server.url(spool, service='last'), '--',
+                    'true')
+    assert re.search(' stored, 0 dropped', trace_one.stderr), trace_one.stderr
+    for name in agents:
+        assert stored(server, name) == times(name)
 
 
 def capabilities(text):

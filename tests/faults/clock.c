@@ -6,8 +6,10 @@
  *     FAULT_CLOCK=N        CLOCK_REALTIME passes N times as fast
  *     FAULT_CLOCK_START=S  since S, in seconds since 1970
  *     FAULT_CLOCK_AHEAD=S  CLOCK_REALTIME is S seconds ahead; sleeping until a time of it works
+ *     FAULT_CLOCK_STEP=PATH  the same, of the number in a file that a test writes meanwhile
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -18,6 +20,7 @@
 #define SECOND INT64_C(1000000000)
 
 static int64_t factor, start, ahead;
+static const char *step;
 
 __attribute__((constructor)) static void begin(void)
 {
@@ -25,8 +28,23 @@ __attribute__((constructor)) static void begin(void)
 	const char *a = getenv("FAULT_CLOCK_AHEAD");
 
 	ahead = a ? strtoll(a, NULL, 10) * SECOND : 0;
-	factor = n ? strtoll(n, NULL, 10) : ahead != 0;
+	step = getenv("FAULT_CLOCK_STEP");
+	factor = n ? strtoll(n, NULL, 10) : ahead || step;
 	start = s ? strtoll(s, NULL, 10) * SECOND : 0;
+}
+
+/* Seconds; 0: the file does not exist. */
+static int64_t read_step(void)
+{
+	char text[32] = "";
+	int fd = step ? open(step, O_RDONLY | O_CLOEXEC) : -1;
+
+	if (fd < 0)
+		return 0;
+	if (read(fd, text, sizeof(text) - 1) < 0)
+		text[0] = '\0';
+	close(fd);
+	return strtoll(text, NULL, 10);
 }
 
 EXPORT int clock_gettime(clockid_t clock, struct timespec *t)
@@ -36,7 +54,8 @@ EXPORT int clock_gettime(clockid_t clock, struct timespec *t)
 
 	if (r < 0 || clock != CLOCK_REALTIME || !factor)
 		return r;
-	now = start + (t->tv_sec * SECOND + t->tv_nsec - start) * factor + ahead;
+	now = start + (t->tv_sec * SECOND + t->tv_nsec - start) * factor + ahead +
+	      read_step() * SECOND;
 	t->tv_sec = now / SECOND;
 	t->tv_nsec = now % SECOND;
 	return 0;
