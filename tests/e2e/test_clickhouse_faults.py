@@ -78,6 +78,30 @@ def test_quota_of_the_spool(server, tmp_path, events):
     assert sums(trace(events(1, start=5000), url))[4] == waiting
 
 
+def test_full_disk_of_the_spool(root, server, tmp_path, events):
+    """What it has room for is stored later; the rest is counted."""
+    server.kill()
+    spool = tmp_path / 'spool'
+    spool.mkdir()
+    url = server.url(spool)
+    script = ('mount -t tmpfs -o size=64k none "$1" && shift && "$@"; r=$?; '
+              'cp -a "$0"/. "$0.kept" && exit $r')
+    done = run('--mount', 'sh', '-c', script, spool, spool, ATTAR, 'trace', '-e',
+               'sched:sched_wakeup', '--format', 'json', '--input', events(5000), '-o', url,
+               program='unshare')
+    assert done.returncode == 0, done.stderr
+    assert 'No space left on device' in done.stderr
+    rows, stored, dropped, waiting, _ = sums(done)
+    assert stored == 0 and dropped > 0
+    assert json.loads(done.stdout.splitlines()[-1])['notes']['unstored'] == dropped
+    spool.rmdir()
+    (tmp_path / 'spool.kept').rename(spool)
+    server.start()
+    assert sums(trace(events(1, start=5000), url))[4] == waiting
+    pids = stored_pids(server)
+    assert len(set(pids)) == len(pids)
+
+
 @pytest.mark.parametrize('kind', ['cut', 'flipped', 'empty', 'garbage', 'table', 'unfinished'])
 def test_damaged_files_of_the_spool(server, tmp_path, events, kind):
     """Each is removed and counted; the others are stored."""

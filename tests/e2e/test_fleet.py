@@ -433,3 +433,54 @@ def test_hostile_host(tmp_path, says, reason):
     row = host_rows(reports(done, status=1)[-1])['x']
     assert row['state'] in ('failed', 'timed out')
     assert re.search(reason, row['reason']), row
+
+
+PEER = f'''#!/usr/bin/python3
+"""A host whose report has a time series, by a clock that is ahead."""
+import json, sys, time
+host = sys.argv[1]
+ahead = {{'one': 0, 'two': 3600}}[host] * 10 ** 9
+print('attar-fleet 1 x', flush=True)
+while not (line := sys.stdin.readline()).startswith('run '):
+    print('clock', time.time_ns() + ahead, flush=True)
+_, start, n = line.split()
+sys.stdin.read(int(n))
+start = int(start)
+time.sleep(max(0, (start - ahead - time.time_ns()) / 1e9))
+print('started', time.time_ns() + ahead)
+step = 10 ** 6 * (2 if host == 'one' else 3)
+rows = [[start + i * step, i, None if i == 1 else i * 12.5] for i in range(4)]
+print(json.dumps({{'schema': 'attar/1', 'version': 'x', 'profiler': 'stat',
+                  'time': start + 10 ** 9, 'interval_ns': 10 ** 9, 'remarks': [], 'sections': [
+                      {{'name': 'load', 'kind': 'time-series', 'columns': [
+                          {{'name': 'time', 'unit': 'time'}}, {{'name': 'tasks', 'unit': 'count'}},
+                          {{'name': 'share', 'unit': 'percent'}}], 'rows': rows}}]}}))
+print('ended 0', flush=True)
+'''
+
+
+def test_time_series_of_hosts_are_in_one_clock(tmp_path):
+    """The labels of each host are columns, and its times are those of the local clock."""
+    peer, out = tmp_path / 'ssh', tmp_path / 'x.csv'
+    peer.write_text(PEER.replace('sys.argv[1]', "next(w for w in sys.argv if w in ('one', 'two'))"))
+    peer.chmod(0o755)
+    before = time.time_ns()
+    done = run('fleet', '-H', 'one,two', '--ssh', peer, 'stat', '--format', 'json', '-o', out)
+    report, = reports(done)
+    rows = section(report, 'load')
+    first = min(row['time'] for row in rows)
+    assert before < first < time.time_ns()
+    errors = {row['host']: row['clock error'] for row in section(report, 'hosts')}
+    seen = {'one': [], 'two': []}
+    for row in rows:
+        assert row['time'] >= first
+        for host, values in seen.items():
+            if row[f'{host}: tasks'] is not None:
+                values.append((row['time'], row[f'{host}: tasks'], row[f'{host}: share']))
+    assert [row['time'] for row in rows] == sorted(row['time'] for row in rows)
+    for host, step in ('one', 2e6), ('two', 3e6):
+        values = seen[host]
+        assert [value[1:] for value in values] == [(0, 0), (1, None), (2, 25), (3, 37.5)]
+        assert [value[0] - values[0][0] for value in values] == [0, step, 2 * step, 3 * step]
+    assert abs(seen['one'][0][0] - seen['two'][0][0]) <= sum(errors.values()) + 2000
+    assert len(out.read_text().splitlines()) > 8

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Metrics: files and --listen, as the real promtool and Prometheus read them."""
+import contextlib
 import http.client
 import json
 import math
@@ -205,6 +206,23 @@ def test_pages(root, listening):
     before = metrics(get(port, '/metrics')[2])['attar_reports_total']
     wait_until(lambda: metrics(get(port, '/metrics')[2])['attar_reports_total'] > before,
                'the next interval')
+    listening.process.send_signal(signal.SIGINT)
+    assert listening.process.wait(30) == 0
+
+
+def test_clients_that_never_read(root, listening):
+    """They keep neither the profiler nor other clients waiting."""
+    port = listening()
+    wait_until(lambda: get(port, '/metrics')[0] == 200, 'the first interval')
+    with contextlib.ExitStack() as stack:
+        for _ in range(50):
+            s = stack.enter_context(socket.create_connection(('127.0.0.1', port)))
+            s.setblocking(False)
+            with contextlib.suppress(BlockingIOError, ConnectionError):
+                s.sendall(b'GET / HTTP/1.1\r\nHost: x\r\n\r\n' * 1000)
+        before = metrics(get(port, '/metrics')[2])['attar_reports_total']
+        wait_until(lambda: metrics(get(port, '/metrics')[2])['attar_reports_total'] > before + 3,
+                   'further intervals')
     listening.process.send_signal(signal.SIGINT)
     assert listening.process.wait(30) == 0
 
