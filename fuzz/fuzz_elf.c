@@ -11,6 +11,7 @@ static void look_everywhere(struct dso *dso)
 	struct buf name _cleanup_(buf_done) = {0};
 	uint64_t vaddr;
 	size_t index;
+	bool read;
 
 	for (size_t i = 0; i < dso->table.entries.n && i < 256; i++) {
 		buf_reset(&name);
@@ -22,7 +23,7 @@ static void look_everywhere(struct dso *dso)
 	}
 	for (uint64_t offset = 0; offset < 4096; offset += 64)
 		if (elf_vaddr(dso->segments.at, dso->segments.n, offset, &vaddr))
-			symtab_find(&dso->table, vaddr, &index);
+			dso_find(dso, vaddr, &index, &read);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -42,6 +43,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	dso.image_size = size;
 	dso.state = DSO_OPEN;
 	dso_load(&dso, "/nowhere", NULL);
+	look_everywhere(&dso);
+	dso_read_all(&dso);
 	look_everywhere(&dso);
 	dso_close(&dso);
 	look_everywhere(&dso);

@@ -72,7 +72,8 @@ static int read_values(const struct elf *elf, const struct elf_section *relocati
 	if (values->read || relocations->link >= elf->sections.n)
 		return 0;
 	values->read = true;
-	return elf_symbol_each(elf, &elf->sections.at[relocations->link], take_value, values);
+	return elf_symbol_each(
+		elf, &elf->sections.at[relocations->link], ELF_ALL, take_value, values);
 }
 
 static size_t entry_size(const struct elf *elf, bool has_addend)

@@ -66,7 +66,7 @@ static int search_table(struct search *s, const struct elf *elf, const struct el
 		return r == -ENOMEM ? r : 0;
 	s->strings = names;
 	s->strings_size = strings->size;
-	return elf_symbol_each(elf, section, compare_symbol, s);
+	return elf_symbol_each(elf, section, ELF_ALL, compare_symbol, s);
 }
 
 /* Returns 1 if found. */

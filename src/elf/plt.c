@@ -69,6 +69,7 @@ static uint32_t name_of(const struct elf *elf, const struct stubs *s, uint64_t i
 
 int plt_add(struct symtab *table, const struct elf *elf)
 {
+	const struct elf_range range = symtab_range(table);
 	struct stubs s = {0};
 
 	if (table->tables == SYMTAB_MAX_TABLES || !find(elf, &s))
@@ -81,8 +82,11 @@ int plt_add(struct symtab *table, const struct elf *elf)
 		.suffix = "@plt"};
 	for (uint64_t i = 0; i < s.n && table->entries.n < SYMTAB_MAX_SYMBOLS; i++) {
 		uint64_t low = s.code->addr + s.header + i * s.stub - table->base;
-		uint32_t name = name_of(elf, &s, i);
+		uint32_t name;
 
+		if (!elf_range_has(&range, table->base + low, s.stub))
+			continue;
+		name = name_of(elf, &s, i);
 		if (!name || name >= 1u << 30 || low > UINT32_MAX)
 			continue;
 		if (vec_push(&table->entries, (struct symtab_entry){

@@ -28,28 +28,44 @@ const struct elf_section *elf_symbol_strings(
 	return strings->type == SHT_STRTAB ? strings : NULL;
 }
 
-/* Calls fn for n symbols; versions has one word per symbol. */
+/* What is wanted of a table. */
+struct wanted {
+	struct elf_range range;
+	elf_symbol_fn *fn;
+	void *ctx;
+};
+
+/* Calls the function for n symbols; versions has one word per symbol. */
 static int each_of_block(const struct elf *elf, const uint8_t *block, size_t n,
-	const uint16_t *versions, elf_symbol_fn *fn, void *ctx)
+	const uint16_t *versions, const struct wanted *wanted)
 {
+	const Elf64_Sym *plain = elf->is64 && !elf->relocatable ? (const Elf64_Sym *)block : NULL;
+
 	for (size_t i = 0; i < n; i++) {
 		bool old = versions[i] & 0x8000; /* VERSYM_HIDDEN */
-		struct elf_symbol s = elf->is64 ? SYMBOL_OF(((const Elf64_Sym *)block)[i], old)
-						: SYMBOL_OF(((const Elf32_Sym *)block)[i], old);
+		struct elf_symbol s;
 		int r;
 
+		/* Most are outside: this is known before they are decoded. */
+		if (plain && !elf_range_has(&wanted->range, plain[i].st_value, plain[i].st_size))
+			continue;
+		s = elf->is64 ? SYMBOL_OF(((const Elf64_Sym *)block)[i], old)
+			      : SYMBOL_OF(((const Elf32_Sym *)block)[i], old);
 		if (elf->relocatable && s.section < elf->sections.n)
 			s.value += elf->sections.at[s.section].addr;
-		r = fn(ctx, &s);
+		if (!elf_range_has(&wanted->range, s.value, s.size))
+			continue;
+		r = wanted->fn(wanted->ctx, &s);
 		if (r)
 			return r;
 	}
 	return 0;
 }
 
-int elf_symbol_each(
-	const struct elf *elf, const struct elf_section *section, elf_symbol_fn *fn, void *ctx)
+int elf_symbol_each(const struct elf *elf, const struct elf_section *section,
+	struct elf_range range, elf_symbol_fn *fn, void *ctx)
 {
+	const struct wanted wanted = {.range = range, .fn = fn, .ctx = ctx};
 	const struct byte_source *source = &elf->source;
 	const struct elf_section *versions = elf_section_typed(elf, SHT_GNU_versym);
 	size_t size = symbol_size(elf);
@@ -72,7 +88,7 @@ int elf_symbol_each(
 			break;
 		if (section->type == SHT_DYNSYM && versions && versions->size / 2 >= i + some)
 			byte_source_read(source, versions->offset + i * 2, version, some * 2);
-		r = each_of_block(elf, block, some, version, fn, ctx);
+		r = each_of_block(elf, block, some, version, &wanted);
 	}
 	return r;
 }

@@ -15,6 +15,12 @@ struct elf_symbol {
 	uint64_t value, size; /* value: in a relocatable file, as elf_place() placed it */
 };
 
+struct elf_range {
+	uint64_t first, last; /* addresses */
+};
+
+#define ELF_ALL ((struct elf_range){.last = UINT64_MAX})
+
 /* Called for each symbol; a nonzero return value ends the iteration and is returned. */
 typedef int elf_symbol_fn(void *ctx, const struct elf_symbol *symbol);
 
@@ -25,11 +31,17 @@ typedef int elf_symbol_fn(void *ctx, const struct elf_symbol *symbol);
 const struct elf_section *elf_symbol_strings(
 	const struct elf *elf, const struct elf_section *section);
 
+/* Whether a symbol has addresses in the range, or starts there. */
+static inline bool elf_range_has(const struct elf_range *range, uint64_t start, uint64_t size)
+{
+	return start <= range->last && (start >= range->first || size > range->first - start);
+}
+
 /*
- * Reads the table in blocks and skips symbols outside the file. Returns 0, the nonzero value
- * returned by fn, or -ENOMEM.
+ * Reads the table in blocks and skips symbols outside the file or the range. Returns 0, the nonzero
+ * value returned by fn, or -ENOMEM.
  */
-int elf_symbol_each(
-	const struct elf *elf, const struct elf_section *section, elf_symbol_fn *fn, void *ctx);
+int elf_symbol_each(const struct elf *elf, const struct elf_section *section,
+	struct elf_range range, elf_symbol_fn *fn, void *ctx);
 
 #endif

@@ -7,6 +7,8 @@
 enum {
 	MAX_ALIASES = 16, /* limit of aliases compared to find the plainest name */
 	MAX_NESTED = 64,  /* limit of nested symbols skipped to find the enclosing one */
+	NEAR = 4,         /* symbols behind the last one that are tried first */
+	PART = 32 << 10,  /* bytes before and behind an address whose symbols a part has */
 };
 
 /* Bits of a rank. Weak names are not ranked lower: "write" is one, an alias of "__write". */
@@ -24,6 +26,7 @@ struct adding {
 	struct symtab *table;
 	const struct elf *elf;
 	uint64_t bias;
+	size_t max;                    /* entries of the table */
 	unsigned strings;              /* index in table->strings */
 	uint32_t marker_name, no_name; /* names checked last: a mapping symbol, another name */
 };
@@ -100,7 +103,7 @@ static int add_symbol(void *ctx, const struct elf_symbol *s)
 	int rank = rank_of(a->elf, s);
 	uint64_t low = s->value + a->bias - table->base, size;
 
-	if (table->entries.n >= SYMTAB_MAX_SYMBOLS)
+	if (table->entries.n >= a->max)
 		return 1;
 	if (rank < 0 || low > UINT32_MAX || s->name >= 1u << 30)
 		return 0;
@@ -128,11 +131,26 @@ uint64_t symtab_base(const struct elf *elf, uint64_t bias)
 	return low == UINT64_MAX ? 0 : low;
 }
 
-int symtab_add(struct symtab *table, const struct elf *elf, const struct elf_section *section,
-	uint64_t bias)
+void symtab_set_part(struct symtab *table, uint64_t vaddr)
+{
+	table->is_part = true;
+	table->covered = (struct elf_range){.first = UINT64_MAX};
+	table->near.first = vaddr - MIN(vaddr, (uint64_t)PART);
+	table->near.last = vaddr + MIN(UINT64_MAX - vaddr, (uint64_t)PART);
+}
+
+struct elf_range symtab_range(const struct symtab *table)
+{
+	return table->is_part ? table->near : ELF_ALL;
+}
+
+static int add_section(struct symtab *table, const struct elf *elf,
+	const struct elf_section *section, uint64_t bias, size_t max)
 {
 	const struct elf_section *strings = elf_symbol_strings(elf, section);
-	struct adding a = {.table = table, .elf = elf, .bias = bias, .strings = table->tables};
+	struct adding a = {
+		.table = table, .elf = elf, .bias = bias, .max = max, .strings = table->tables};
+	struct elf_range range = symtab_range(table);
 	int r;
 
 	if (!strings || table->tables == SYMTAB_MAX_TABLES)
@@ -141,8 +159,27 @@ int symtab_add(struct symtab *table, const struct elf *elf, const struct elf_sec
 		table->base = symtab_base(elf, bias);
 	table->strings[table->tables++] = (struct symtab_strings){
 		.source = elf->source, .offset = strings->offset, .size = strings->size};
-	r = elf_symbol_each(elf, section, add_symbol, &a);
+	if (range.first >= bias && range.last != UINT64_MAX) /* as addresses of this file */
+		range = (struct elf_range){.first = range.first - bias, .last = range.last - bias};
+	else
+		range = ELF_ALL;
+	r = elf_symbol_each(elf, section, range, add_symbol, &a);
 	return MIN(r, 0);
+}
+
+int symtab_add(struct symtab *table, const struct elf *elf, const struct elf_section *section,
+	uint64_t bias)
+{
+	return add_section(table, elf, section, bias, SYMTAB_MAX_SYMBOLS);
+}
+
+bool symtab_has_functions(const struct elf *elf, const struct elf_section *section)
+{
+	struct symtab first = {0};
+	bool found = add_section(&first, elf, section, 0, 1) >= 0 && first.entries.n;
+
+	symtab_done(&first);
+	return found;
 }
 
 static int by_address(const void *a, const void *b)
@@ -225,6 +262,32 @@ static void give_back_room(struct symtab *table)
 	}
 }
 
+/*
+ * The symbol of an address depends on the last one before it and the first one behind it, and on
+ * symbols that contain it. A part has all of these between two of the symbols that it has read.
+ */
+static void find_covered(struct symtab *table)
+{
+	const struct symtab_entry *first = NULL, *last = NULL;
+
+	vec_each (&table->entries, entry) {
+		uint64_t start = table->base + entry->low;
+
+		if (start < table->near.first || start > table->near.last)
+			continue;
+		first = first ?: entry;
+		last = entry;
+	}
+	if (first && first != last)
+		table->covered = (struct elf_range){
+			.first = table->base + first->low, .last = table->base + last->low - 1};
+}
+
+bool symtab_covers(const struct symtab *table, uint64_t vaddr)
+{
+	return !table->is_part || (vaddr >= table->covered.first && vaddr <= table->covered.last);
+}
+
 void symtab_finish(struct symtab *table)
 {
 	struct symtab_entry *at;
@@ -234,6 +297,8 @@ void symtab_finish(struct symtab *table)
 		return;
 	sort(table);
 	prune(table);
+	if (table->is_part)
+		find_covered(table);
 	give_back_room(table);
 	at = table->entries.at;
 	for (size_t i = table->entries.n; i--;) {
@@ -254,23 +319,34 @@ size_t symtab_bytes(const struct symtab *table)
 	return bytes;
 }
 
-/* Returns the last entry at or below low, or n if there is none. */
-static size_t last_below(const struct symtab *table, uint32_t low)
+/*
+ * Returns the last entry at or below low, or n if there is none. Those behind the one that was found
+ * last are tried first.
+ */
+static size_t last_below(struct symtab *table, uint32_t low)
 {
-	size_t first = 0, end = table->entries.n;
+	const struct symtab_entry *at = table->entries.at;
+	size_t first = table->last, end = table->entries.n;
 
+	if (first < end && at[first].low <= low)
+		for (size_t near = MIN(end, first + NEAR); first < near; first++)
+			if (first + 1 == end || low < at[first + 1].low)
+				return table->last = first;
+	first = 0;
 	while (first < end) {
 		size_t middle = first + (end - first) / 2;
 
-		if (table->entries.at[middle].low <= low)
+		if (at[middle].low <= low)
 			first = middle + 1;
 		else
 			end = middle;
 	}
-	return first ? first - 1 : table->entries.n;
+	if (!first)
+		return table->entries.n;
+	return table->last = first - 1;
 }
 
-bool symtab_find(const struct symtab *table, uint64_t vaddr, size_t *ret_index)
+bool symtab_find(struct symtab *table, uint64_t vaddr, size_t *ret_index)
 {
 	const struct symtab_entry *at = table->entries.at;
 	uint64_t low = vaddr - table->base;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The function symbols of one ELF file as a sorted index of 12 bytes each. Names are read from the
- * file on demand (few are ever needed), or copied to memory before the file is closed.
+ * file on demand (few are ever needed), or copied to memory before the file is closed. For few
+ * addresses, a table of the symbols around one is read in a fraction of the time.
  *
  *	struct symtab table = {0};
  *	symtab_add(&table, &elf, elf_section_typed(&elf, SHT_SYMTAB), 0);
@@ -13,7 +14,7 @@
 #define ELF_SYMTAB_H
 
 #include "base/buf.h"
-#include "elf/elf.h"
+#include "elf/symbol_table.h"
 
 enum {
 	SYMTAB_MAX_SYMBOLS = 4 << 20,  /* functions per file; further ones are ignored */
@@ -41,8 +42,8 @@ struct symtab_strings {
 	struct byte_source source;
 	uint64_t offset, size;
 	struct symtab_window *window; /* owned; NULL until a name is read */
-	uint8_t *owned;     /* the strings if copied to memory: source refers to it */
-	const char *suffix; /* suffix of each name: static, or NULL */
+	uint8_t *owned;               /* the strings if copied to memory: source refers to it */
+	const char *suffix;           /* suffix of each name: static, or NULL */
 };
 
 struct symtab {
@@ -50,6 +51,10 @@ struct symtab {
 	VEC(struct symtab_entry) entries;
 	struct symtab_strings strings[SYMTAB_MAX_TABLES];
 	unsigned tables;
+	size_t last; /* index of the symbol that was found last */
+	bool is_part;
+	struct elf_range near;    /* of a part: the addresses whose symbols are read */
+	struct elf_range covered; /* of a part, once finished: the addresses that it can name */
 };
 
 /*
@@ -60,6 +65,15 @@ struct symtab {
 int symtab_add(struct symtab *table, const struct elf *elf, const struct elf_section *section,
 	uint64_t bias);
 
+/* Whether a symbol table section has functions. */
+bool symtab_has_functions(const struct elf *elf, const struct elf_section *section);
+
+/* Makes a new table a part: only the symbols around an address are added to it. */
+void symtab_set_part(struct symtab *table, uint64_t vaddr);
+
+/* The addresses that a table is to name: all, or of a part those around its address. */
+struct elf_range symtab_range(const struct symtab *table);
+
 /* The base of entries: the lowest address of loaded code. */
 uint64_t symtab_base(const struct elf *elf, uint64_t bias);
 
@@ -68,8 +82,11 @@ uint64_t symtab_base(const struct elf *elf, uint64_t bias);
  */
 void symtab_finish(struct symtab *table);
 
+/* Whether symtab_find() is valid for an address: a part that was read around another may not be. */
+bool symtab_covers(const struct symtab *table, uint64_t vaddr);
+
 /* Finds the innermost symbol that contains vaddr; among aliases the first. */
-bool symtab_find(const struct symtab *table, uint64_t vaddr, size_t *ret_index);
+bool symtab_find(struct symtab *table, uint64_t vaddr, size_t *ret_index);
 
 /*
  * Appends the plainest name among the aliases of a symbol to name. Returns 0, or -ENODATA if it

@@ -48,11 +48,14 @@ enum { DSO_FIXED = ATTAR_DSO_FULL + 1 }; /* numbers that always exist */
 
 enum dso_state {
 	DSO_NEW,    /* no location refers to it, or its symbols were dropped */
-	DSO_OPEN,   /* file is open, symbols are not read */
-	DSO_LOADED, /* index is built; the file may still be open for names */
+	DSO_OPEN,   /* file is open, where its symbols are is not known */
+	DSO_LOADED, /* symbols can be looked up; the file may still be open for them */
 	DSO_LOST,   /* file could not be opened (`tries` attempts) or read */
 	DSO_FREE,   /* number is unused */
 };
+
+/* Where the symbols are that were not read yet, or of which a part was read. */
+enum dso_unread { DSO_UNREAD_NONE, DSO_UNREAD_FILE, DSO_UNREAD_DEBUG_FILE };
 
 struct dso {
 	struct dso_key key; /* path owned */
@@ -71,7 +74,9 @@ struct dso {
 	uint64_t placed;                  /* see ELF_PLACE, of a relocatable file; else 0 */
 	uint8_t build_id_size;            /* of the file that was loaded; 0: none */
 	uint8_t build_id[ELF_MAX_BUILD_ID];
-	struct symtab table;
+	struct symtab table; /* dso_find() reads more of it if `unread` */
+	enum dso_unread unread;
+	uint8_t parts; /* how often a part of it was read */
 	bool cfi_read; /* cfi was read, or cannot be */
 	struct cfi_table cfi;
 	struct debug_info *source;    /* lines and inlined functions, owned; NULL: not open */
@@ -114,7 +119,7 @@ static inline struct dso *dsos_get(const struct dsos *dsos, unsigned number)
 void dsos_ref(struct dsos *dsos, unsigned number);
 void dsos_unref(struct dsos *dsos, unsigned number);
 
-/* Closes its files, after reading the remaining names into memory. */
+/* Closes its files, after reading the remaining names of the table into memory. */
 void dso_close(struct dso *dso);
 
 #endif

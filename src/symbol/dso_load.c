@@ -7,6 +7,8 @@
 #include "elf/plt.h"
 #include "symbol/debugfile.h"
 
+enum { PARTS_MAX = 4 }; /* reading one takes about a tenth of the time of all symbols */
+
 static const struct elf_segment *first_load(const struct elf *elf)
 {
 	vec_each (&elf->segments, segment)
@@ -46,20 +48,36 @@ static int open_debugfile(
 		.server = where->server});
 }
 
-static int add_debugfile(struct dso *dso, const struct elf *elf, const struct debug_search *where)
+/* Opens the debug file of a binary, for as long as its dso->debug_fd is open. */
+static int init_debug_elf(const struct dso *dso, struct elf *debug)
 {
 	struct byte_source source;
+
+	return dso->debug_fd >= 0 && byte_source_file(dso->debug_fd, &source) >= 0 &&
+			       elf_init(debug, &source) >= 0
+		       ? 0
+		       : -ENOENT;
+}
+
+static bool has_functions(const struct elf *elf)
+{
+	const struct elf_section *section = elf_section_typed(elf, SHT_SYMTAB);
+
+	return section && symtab_has_functions(elf, section);
+}
+
+static bool has_debugfile(struct dso *dso, const struct elf *elf, const struct debug_search *where)
+{
 	struct elf debug;
-	int r;
+	bool found;
 
 	if (dso->debug_fd < 0 && !dso->image)
 		dso->debug_fd = open_debugfile(dso, elf, where, AT_FDCWD);
-	if (dso->debug_fd < 0 || byte_source_file(dso->debug_fd, &source) < 0 ||
-		elf_init(&debug, &source) < 0)
-		return 0;
-	r = add_typed(&dso->table, &debug, SHT_SYMTAB, dso_bias(elf, &debug));
+	if (init_debug_elf(dso, &debug) < 0)
+		return false;
+	found = has_functions(&debug);
 	elf_done(&debug);
-	return r;
+	return found;
 }
 
 /* .gnu_debugdata has the functions that are not in the dynamic symbol table. */
@@ -82,19 +100,92 @@ static int add_unpacked(struct symtab *table, const struct elf *elf)
 	return r < 0 ? r : symtab_keep_names(table);
 }
 
-static int add_symbols(struct dso *dso, const struct elf *elf, const struct debug_search *where)
+/* The functions of a binary without a symbol table. */
+static int add_others(struct symtab *table, const struct elf *elf)
 {
-	struct symtab *table = &dso->table;
-	int r = add_typed(table, elf, SHT_SYMTAB, 0);
+	int r = add_unpacked(table, elf);
 
-	if (r >= 0 && !table->entries.n)
-		r = add_debugfile(dso, elf, where);
-	if (r >= 0 && !table->entries.n) {
-		r = add_unpacked(table, elf);
-		if (r >= 0)
-			r = add_typed(table, elf, SHT_DYNSYM, 0);
-	}
+	if (r >= 0)
+		r = add_typed(table, elf, SHT_DYNSYM, 0);
 	return r < 0 ? r : plt_add(table, elf);
+}
+
+static int find_symbols(struct dso *dso, const struct elf *elf, const struct debug_search *where)
+{
+	int r;
+
+	dso->parts = 0;
+	dso->unread = has_functions(elf)               ? DSO_UNREAD_FILE
+		      : has_debugfile(dso, elf, where) ? DSO_UNREAD_DEBUG_FILE
+						       : DSO_UNREAD_NONE;
+	if (dso->unread)
+		return 0;
+	r = add_others(&dso->table, elf);
+	if (r >= 0)
+		symtab_finish(&dso->table);
+	return r;
+}
+
+static int add_debugfile(struct dso *dso, const struct elf *elf)
+{
+	struct elf debug;
+	int r;
+
+	if (init_debug_elf(dso, &debug) < 0)
+		return 0;
+	r = add_typed(&dso->table, &debug, SHT_SYMTAB, dso_bias(elf, &debug));
+	elf_done(&debug);
+	return r;
+}
+
+/* Adds the symbols that find_symbols() has found. */
+static int add_symbols(struct dso *dso)
+{
+	struct byte_source source = {.fd = -1, .memory = dso->image, .size = dso->image_size};
+	struct elf elf = {0};
+	int r = dso->image ? 0 : byte_source_file(dso->fd, &source);
+
+	if (r >= 0)
+		r = elf_init(&elf, &source);
+	if (r >= 0)
+		r = dso->unread == DSO_UNREAD_FILE ? add_typed(&dso->table, &elf, SHT_SYMTAB, 0)
+						   : add_debugfile(dso, &elf);
+	if (r >= 0)
+		r = plt_add(&dso->table, &elf);
+	elf_done(&elf);
+	return r;
+}
+
+/* Reads the table again: a part around an address, or all. */
+static void read_table(struct dso *dso, const uint64_t *around)
+{
+	symtab_done(&dso->table);
+	if (around)
+		symtab_set_part(&dso->table, *around);
+	if (add_symbols(dso) < 0) {
+		log_debug("cannot read symbols of %s: %s", dso->key.path, attar_error());
+		attar_error_clear();
+	}
+	symtab_finish(&dso->table);
+}
+
+void dso_read_all(struct dso *dso)
+{
+	if (dso->unread)
+		read_table(dso, NULL);
+	dso->unread = DSO_UNREAD_NONE;
+}
+
+bool dso_find(struct dso *dso, uint64_t vaddr, size_t *ret_index, bool *ret_read)
+{
+	*ret_read = dso->unread && (!dso->parts || !symtab_covers(&dso->table, vaddr));
+	if (*ret_read && dso->parts < PARTS_MAX) {
+		dso->parts++;
+		read_table(dso, &vaddr);
+	}
+	if (*ret_read && !symtab_covers(&dso->table, vaddr))
+		dso_read_all(dso);
+	return symtab_find(&dso->table, vaddr, ret_index);
 }
 
 static int keep_segments(struct dso *dso, const struct elf *elf)
@@ -127,12 +218,7 @@ static int load_elf(struct dso *dso, const struct elf *elf, const struct debug_s
 	dso->placed = elf->relocatable ? ELF_PLACE : 0;
 	if (r >= 0)
 		r = keep_segments(dso, elf);
-	if (r >= 0)
-		r = add_symbols(dso, elf, where);
-	if (r < 0)
-		return r;
-	symtab_finish(&dso->table);
-	return 0;
+	return r < 0 ? r : find_symbols(dso, elf, where);
 }
 
 int dso_load(struct dso *dso, const char *debug_path, struct debuginfod *server)
@@ -152,7 +238,7 @@ int dso_load(struct dso *dso, const char *debug_path, struct debuginfod *server)
 		dso->tries = DSO_MAX_TRIES;
 		dso->stale = r == -ESTALE;
 	}
-	if (r < 0 || !dso->table.entries.n) {
+	if (r < 0 || (!dso->unread && !dso->table.entries.n)) {
 		symtab_done(&dso->table);
 		dso_close(dso);
 	}

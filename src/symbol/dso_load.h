@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Builds the function index of an open binary from its available symbol tables. */
+/* Reads the functions of an open binary from its available symbol tables. */
 #ifndef SYMBOL_DSO_LOAD_H
 #define SYMBOL_DSO_LOAD_H
 
@@ -7,12 +7,22 @@
 #include "symbol/dso.h"
 
 /*
- * Reads the symbols of a DSO whose file is open (or whose image was copied), once: from its own
- * symbol table, else from its debug file, else from .gnu_debugdata and the dynamic symbol table.
+ * Finds the symbols of a DSO whose file is open (or whose image was copied), once: in its own
+ * symbol table, else in its debug file, else in .gnu_debugdata and the dynamic symbol table.
  * Returns 0; or a negative errno with an error text, and the DSO is DSO_LOST. debug_path: see
  * struct attar_symbols_opts. server: downloads a debug file that is not found there; NULL: none.
  */
 int dso_load(struct dso *dso, const char *debug_path, struct debuginfod *server);
+
+/*
+ * Finds the symbol of an address in dso->table. For the first addresses the symbols around them are
+ * read, then all: sorting a large table takes longer than a few look-ups. Sets *ret_read if the
+ * table was read, which may have changed its size.
+ */
+bool dso_find(struct dso *dso, uint64_t vaddr, size_t *ret_index, bool *ret_read);
+
+/* Reads all symbols, if they are not read yet. */
+void dso_read_all(struct dso *dso);
 
 /*
  * Reads the call frame information of a DSO, once: from its open file or copied image, otherwise

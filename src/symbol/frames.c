@@ -209,7 +209,7 @@ static attar_location end_of_frames(const struct attar_symbols *symbols, attar_l
 	if (end <= dso->source_bias)
 		return 0;
 	end -= dso->source_bias;
-	past = symtab_end(&dso->table, symbols->last_key & PLACE_OFFSET, vaddr);
+	past = symtab_end(&dso->table, symbols->last_index, vaddr);
 	end = MIN(end, past);
 	if (end <= vaddr ||
 		!elf_vaddr(dso->segments.at, dso->segments.n, offset + (end - vaddr) - 1, &past) ||

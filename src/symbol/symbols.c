@@ -189,6 +189,7 @@ static void drop_symbols(struct attar_symbols *symbols, struct dso *dso)
 	}
 	symbols->open -= files_of(dso);
 	symtab_done(&dso->table);
+	dso->unread = DSO_UNREAD_NONE;
 	vec_done(&dso->segments);
 	dso_close(dso);
 	dso->state = DSO_NEW;
@@ -254,6 +255,7 @@ static void make_room(struct attar_symbols *symbols)
 		load(symbols, dso, NULL);
 		if (!files_of(dso))
 			continue;
+		dso_read_all(dso);
 		symbols->open -= files_of(dso);
 		dso_close(dso);
 		limit_bytes(symbols, dso);
@@ -412,26 +414,39 @@ static int resolve_kernel(
 
 /* The name of a symbol, read from the file on first use. */
 static const char *raw_name(
-	struct attar_symbols *symbols, unsigned number, struct symtab *table, size_t index)
+	struct attar_symbols *symbols, uint64_t key, struct symtab *table, size_t index)
 {
-	uint64_t key = (uint64_t)number << 48 | index, *known;
 	struct buf name _cleanup_(buf_done) = {0};
+	uint64_t *known = map_get(&symbols->symbols, key);
 	const char *raw = NULL;
 
-	if (key == symbols->last_key)
-		return symbols->last_name;
-	known = map_get(&symbols->symbols, key);
 	if (known)
-		raw = (const char *)(uintptr_t)*known;
-	else if (symtab_name(table, index, &name) == 0)
+		return (const char *)(uintptr_t)*known;
+	if (symtab_name(table, index, &name) == 0)
 		raw = string_pool_add(&symbols->names, name.data, name.len);
-	if (raw && !known)
+	if (raw)
 		map_put(&symbols->symbols, key, (uintptr_t)raw);
-	if (raw) {
+	return raw;
+}
+
+/* Sets both names of a symbol. Addresses are mostly looked up in their order. */
+static bool set_names(struct attar_symbols *symbols, unsigned number, struct symtab *table,
+	size_t index, struct attar_symbol *symbol)
+{
+	uint64_t key = (uint64_t)number << 48 | table->entries.at[index].low;
+
+	if (key != symbols->last_key) {
+		const char *raw = raw_name(symbols, key, table, index);
+
+		if (!raw)
+			return false;
 		symbols->last_key = key;
 		symbols->last_name = raw;
+		symbols->last_plain = symbols_plain_name(symbols, raw);
 	}
-	return raw;
+	symbol->mangled = symbols->last_name;
+	symbol->name = symbols->last_plain;
+	return true;
 }
 
 /*
@@ -493,20 +508,21 @@ static int resolve_file(struct attar_symbols *symbols, unsigned number, struct d
 {
 	uint64_t vaddr;
 	size_t index;
-	const char *raw;
+	bool found, read;
 
 	symbols_load(symbols, dso);
 	if (!elf_vaddr(dso->segments.at, dso->segments.n, symbol->offset, &vaddr))
 		return -ENOENT;
-	if (!symtab_find(&dso->table, vaddr, &index))
+	found = dso_find(dso, vaddr, &index, &read);
+	if (read)
+		limit_bytes(symbols, dso);
+	if (!found)
 		return -ENOENT;
 	symbols->last_location = 0;
-	raw = raw_name(symbols, number, &dso->table, index);
-	if (!raw)
+	if (!set_names(symbols, number, &dso->table, index, symbol))
 		return -ENOENT;
 	symbols->last_location = (uint64_t)number << 48 | symbol->offset;
-	symbol->mangled = raw;
-	symbol->name = symbols_plain_name(symbols, raw);
+	symbols->last_index = index;
 	symbol->start = symtab_start(&dso->table, index);
 	symbol->size = dso->table.entries.at[index].size;
 	symbol->offset = vaddr - symbol->start;

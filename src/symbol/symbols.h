@@ -30,11 +30,12 @@ struct attar_symbols {
 	struct kernel_modules modules;
 	struct dsos dsos;
 	struct string_pool names;
-	struct map symbols; /* DSO number << 48 | index in its table, to address of the name */
+	struct map symbols; /* DSO number << 48 | symtab_entry.low, to address of the name */
 	struct map plain;   /* address of a mangled name to the demangled name */
 	uint64_t last_key;  /* in `symbols`, of the name that was looked up last; 0: none */
-	const char *last_name;
+	const char *last_name, *last_plain;
 	attar_location last_location; /* of a file, whose name was looked up last */
+	size_t last_index;            /* of its symbol, in the table of the file */
 	char *debug_path, *kallsyms_path;
 	unsigned max_open, open; /* open files of DSOs and debug symbols: limit and number */
 	unsigned jits;           /* perf-PID.map files kept open */

@@ -70,13 +70,13 @@ static bool named(const struct place *p)
 		.debug_fd = -1,
 		.state = DSO_OPEN};
 	struct buf name _cleanup_(buf_done) = {0};
-	bool found = false;
+	bool found = false, read;
 	size_t index;
 
 	dso.fd = open(p->program, O_RDONLY);
 	assert_true(dso.fd >= 0);
 	assert_int_equal(dso_load(&dso, p->root, NULL), 0);
-	if (symtab_find(&dso.table, p->vaddr + 1, &index)) {
+	if (dso_find(&dso, p->vaddr + 1, &index, &read)) {
 		assert_int_equal(symtab_start(&dso.table, index), p->vaddr);
 		assert_int_equal(symtab_name(&dso.table, index, &name), 0);
 		assert_string_equal(name.data, "target_local");

@@ -16,7 +16,8 @@ struct table {
 	int fd;
 };
 
-static void load(struct table *t, const char *path, uint32_t type)
+/* around: NULL: all symbols. */
+static void load(struct table *t, const char *path, uint32_t type, const uint64_t *around)
 {
 	const struct elf_section *section;
 	struct byte_source source;
@@ -29,6 +30,8 @@ static void load(struct table *t, const char *path, uint32_t type)
 	assert_int_equal(elf_init(&elf, &source), 0);
 	section = elf_section_typed(&elf, type);
 	assert_non_null(section);
+	if (around)
+		symtab_set_part(&t->symtab, *around);
 	assert_int_equal(symtab_add(&t->symtab, &elf, section, 0), 0);
 	symtab_finish(&t->symtab);
 	elf_done(&elf);
@@ -84,7 +87,7 @@ static void check(const char *path, uint32_t type, const char *option, unsigned 
 {
 	struct table t;
 
-	load(&t, path, type);
+	load(&t, path, type, NULL);
 	assert_true(agree(&t.symtab, path, option) >= at_least);
 	assert_int_equal(symtab_keep_names(&t.symtab), 0);
 	close(t.fd); /* names must be available without the file */
@@ -114,12 +117,71 @@ static void test_bash_dynsym(void **state)
 	check("/bin/bash", SHT_DYNSYM, "-D", 1000);
 }
 
+/* The answer of a part at an address is that of the whole table. */
+static void agree_at(struct symtab *part, struct symtab *whole, uint64_t vaddr)
+{
+	struct buf name _cleanup_(buf_done) = {0};
+	size_t i, j;
+	bool found = symtab_find(whole, vaddr, &j);
+
+	assert_int_equal(symtab_find(part, vaddr, &i), found);
+	if (!found)
+		return;
+	assert_int_equal(symtab_start(part, i), symtab_start(whole, j));
+	assert_int_equal(part->entries.at[i].size, whole->entries.at[j].size);
+	assert_int_equal(symtab_end(part, i, vaddr), symtab_end(whole, j, vaddr));
+	assert_int_equal(symtab_name(part, i, &name), 0);
+	assert_true(has_name(whole, j, name.data));
+}
+
+/* Parts around addresses in all of the code, at all addresses around which they are valid. */
+static void check_parts(const char *path, uint32_t type)
+{
+	enum { STEPS = 300 };
+	struct table whole;
+	uint64_t first, last, covers = 0;
+
+	load(&whole, path, type, NULL);
+	assert_true(whole.symtab.entries.n > 100);
+	first = symtab_start(&whole.symtab, 0);
+	last = symtab_start(&whole.symtab, whole.symtab.entries.n - 1) + 100;
+	for (int step = 0; step <= STEPS; step++) {
+		uint64_t vaddr = first + (last - first) * (uint64_t)step / STEPS;
+		struct table part;
+
+		load(&part, path, type, &vaddr);
+		covers += symtab_covers(&part.symtab, vaddr);
+		if (part.symtab.covered.first <= part.symtab.covered.last) {
+			agree_at(&part.symtab, &whole.symtab, part.symtab.covered.first);
+			agree_at(&part.symtab, &whole.symtab, part.symtab.covered.last);
+			assert_false(symtab_covers(&part.symtab, part.symtab.covered.last + 1));
+		}
+		for (uint64_t at = vaddr - MIN(vaddr, 2000UL); at < vaddr + 2000; at += 7)
+			if (symtab_covers(&part.symtab, at))
+				agree_at(&part.symtab, &whole.symtab, at);
+		symtab_done(&part.symtab);
+		close(part.fd);
+	}
+	assert_true(covers > STEPS / 2);
+	symtab_done(&whole.symtab);
+	close(whole.fd);
+}
+
+static void test_parts(void **state)
+{
+	const char *path = child_path("../../src/libattar.so");
+
+	check_parts("/bin/bash", SHT_DYNSYM);
+	if (access(path, R_OK) == 0)
+		check_parts(path, SHT_SYMTAB);
+}
+
 static struct symtab_entry entry(uint32_t low, uint32_t size, unsigned rank)
 {
 	return (struct symtab_entry){.low = low, .size = size & 0xfffffff, .rank = rank & 15};
 }
 
-static void find(const struct symtab *table, uint64_t vaddr, int64_t start)
+static void find(struct symtab *table, uint64_t vaddr, int64_t start)
 {
 	size_t index;
 
@@ -167,6 +229,7 @@ int main(void)
 		cmocka_unit_test(test_own_symtab),
 		cmocka_unit_test(test_library_symtab),
 		cmocka_unit_test(test_bash_dynsym),
+		cmocka_unit_test(test_parts),
 		cmocka_unit_test(test_nesting),
 	};
 
