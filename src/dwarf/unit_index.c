@@ -5,7 +5,11 @@
 #include "dwarf/ranges.h"
 #include "dwarf/scopes.h"
 
-enum { ARANGES_MAX = 1 << 30, PIECES_MAX = 1 << 26 };
+enum {
+	ARANGES_MAX = 1 << 30,
+	PIECES_MAX = 1 << 26,
+	SCANS_MAX = 4, /* sorting takes longer than these */
+};
 
 #define NO_UNIT UINT64_MAX
 
@@ -14,8 +18,17 @@ struct piece {
 	uint64_t start, end, unit;
 };
 
+/* The code around an address: what a table of all pieces would have. */
+struct scan {
+	uint64_t address;
+	struct piece found; /* the last one that starts before or at the address */
+	uint64_t end;       /* of the code up to there */
+	uint64_t next;      /* where the next one starts; UINT64_MAX: there is none */
+};
+
 struct pieces {
 	VEC(struct piece) list;
+	struct scan *scan; /* NULL: all are put into the list */
 };
 
 /* ---- abbreviations ---- */
@@ -202,11 +215,33 @@ static void sort_pieces(struct pieces *pieces, struct unit_starts *starts)
 	vec_done(&pieces->list);
 }
 
+static void scan_piece(struct scan *scan, const struct piece *piece)
+{
+	if (piece->start > scan->address) {
+		scan->next = MIN(scan->next, piece->start);
+		return;
+	}
+	if (by_start(&scan->found, piece) <= 0)
+		scan->found = *piece;
+	scan->end = MAX(scan->end, piece->end);
+}
+
 static int add_piece(struct pieces *pieces, uint64_t start, uint64_t end, uint64_t unit)
 {
+	const struct piece piece = {.start = start, .end = end, .unit = unit};
+
+	if (pieces->scan) {
+		scan_piece(pieces->scan, &piece);
+		return 0;
+	}
 	if (pieces->list.n >= PIECES_MAX)
 		return 0;
-	return vec_push(&pieces->list, (struct piece){.start = start, .end = end, .unit = unit});
+	return vec_push(&pieces->list, piece);
+}
+
+static inline uint64_t take_address(struct cursor *c, uint8_t size)
+{
+	return size == 8 ? cursor_number(c, 8) : cursor_number(c, 4);
 }
 
 /* Takes the addresses of one unit of .debug_aranges. */
@@ -228,7 +263,7 @@ static int take_set(struct pieces *pieces, struct debug_reader *reader, uint8_t 
 	pad = ROUND_UP(used, 2u * size) - used;
 	cursor_take(c, pad);
 	while (r >= 0 && !c->failed) {
-		uint64_t start = cursor_number(c, size), n = cursor_number(c, size);
+		uint64_t start = take_address(c, size), n = take_address(c, size);
 
 		if (c->failed || (!start && !n))
 			break;
@@ -278,6 +313,19 @@ static int read_sets(struct debug_file *file, struct pieces *pieces)
 	reader.start = reader.c.at = bytes;
 	reader.c.end = bytes + n;
 	return take_sets(pieces, &reader);
+}
+
+/* Looks for the unit of an address without a table. Sets `end`. */
+static uint64_t scan_aranges(struct unit_index *index, uint64_t address)
+{
+	struct scan scan = {.address = address, .found.unit = NO_UNIT, .next = UINT64_MAX};
+	struct pieces pieces = {.scan = &scan};
+
+	index->scans++;
+	if (read_sets(index->file, &pieces) < 0 || scan.end <= address)
+		return NO_UNIT;
+	index->end = MIN(scan.end, scan.next);
+	return scan.found.unit;
 }
 
 static void read_aranges(struct unit_index *index)
@@ -383,12 +431,16 @@ static uint64_t end_of(const struct unit_starts *starts)
 struct debug_unit *unit_index_find(struct unit_index *index, uint64_t address)
 {
 	struct debug_unit *unit;
-	uint64_t offset;
+	uint64_t offset = NO_UNIT;
 
-	if (!index->aranges.read)
-		read_aranges(index);
-	offset = unit_of(&index->aranges, address);
-	index->end = end_of(&index->aranges);
+	if (!index->aranges.read && index->scans < SCANS_MAX)
+		offset = scan_aranges(index, address);
+	if (offset == NO_UNIT) {
+		if (!index->aranges.read)
+			read_aranges(index);
+		offset = unit_of(&index->aranges, address);
+		index->end = end_of(&index->aranges);
+	}
 	if (offset == NO_UNIT) {
 		if (!index->ranges.read)
 			read_ranges(index);

@@ -25,6 +25,7 @@ struct unit_starts {
 struct unit_index {
 	struct debug_file *file; /* borrowed */
 	struct unit_starts aranges, ranges;
+	unsigned scans;                  /* of .debug_aranges, before it is read into a table */
 	struct map units;                /* from offset to struct debug_unit, owned */
 	VEC(struct debug_unit *) sorted; /* all units by offset, once `listed` */
 	bool listed;

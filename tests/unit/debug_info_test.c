@@ -66,6 +66,37 @@ static void test_no_code(void **state)
 	debug_info_close(info);
 }
 
+/* The first look-ups search .debug_aranges, later ones a table of it: the answers are equal. */
+static void test_first_lookups(void **state)
+{
+	enum { WARM = 8, ADDRESSES = 200 };
+	struct debug_info *warm = open_self(0);
+	uint64_t here = vaddr_of(outer()), there = vaddr_of((uintptr_t)decompress);
+	uint64_t start = MIN(here, there) - 1000, end = MAX(here, there) + 1000;
+	struct debug_frame frames[FRAMES], first[FRAMES];
+	unsigned known = 0;
+
+	for (uint64_t i = 0; i < WARM; i++)
+		debug_info_find(warm, here + i, frames, FRAMES);
+	for (uint64_t i = 0; i < ADDRESSES; i++) {
+		struct debug_info *fresh = open_self(0);
+		uint64_t vaddr = start + (end - start) * i / ADDRESSES;
+		size_t n = debug_info_find(warm, vaddr, frames, FRAMES);
+
+		assert_int_equal(debug_info_find(fresh, vaddr, first, FRAMES), n);
+		for (size_t j = 0; j < MIN(n, (size_t)FRAMES); j++) {
+			assert_ptr_equal(first[j].function, frames[j].function); /* interned */
+			assert_ptr_equal(first[j].file, frames[j].file);
+			assert_int_equal(first[j].line, frames[j].line);
+		}
+		assert_true(debug_info_end(fresh) <= debug_info_end(warm));
+		known += n > 0;
+		debug_info_close(fresh);
+	}
+	assert_true(known > ADDRESSES / 4);
+	debug_info_close(warm);
+}
+
 /* Units are read again after they were dropped, with the same answers. */
 static void test_limit_of_memory(void **state)
 {
@@ -214,6 +245,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_inlined_functions),
 		cmocka_unit_test(test_no_code),
+		cmocka_unit_test(test_first_lookups),
 		cmocka_unit_test(test_limit_of_memory),
 		cmocka_unit_test(test_truncated_files),
 		cmocka_unit_test(test_damaged_files),
