@@ -20,6 +20,7 @@ void functions_done(struct functions *f)
 	map_done(&f->at);
 	vec_done(&f->numbers);
 	map_done(&f->by_name);
+	map_done(&f->by_address);
 }
 
 void location_text(
@@ -33,7 +34,15 @@ void location_text(
 		(unsigned long long)location & 0xffffffffffffULL);
 }
 
-/* The number of the function with this name in this DSO; adds a new one. */
+static int add(struct functions *f, const struct function *fn, struct map *map, uint64_t key)
+{
+	if (vec_push(&f->all, *fn) < 0 || map_put(map, key, f->all.n - 1) < 0)
+		return base_oom();
+	f->has_mixed |= fn->mixed;
+	return (int)(f->all.n - 1);
+}
+
+/* The number of the function with this name and address in this DSO; adds a new one. */
 static int enter(struct functions *f, struct function fn)
 {
 	uint64_t key, *found;
@@ -47,12 +56,14 @@ static int enter(struct functions *f, struct function fn)
 		return base_oom();
 	key = base_hash64((uintptr_t)fn.name) ^ (uintptr_t)fn.dso;
 	found = map_get(&f->by_name, key);
-	if (found)
-		return (int)*found;
-	if (vec_push(&f->all, fn) < 0 || map_put(&f->by_name, key, f->all.n - 1) < 0)
-		return base_oom();
-	f->has_mixed |= fn.mixed;
-	return (int)(f->all.n - 1);
+	fn.row = found ? (uint32_t)*found : (uint32_t)f->all.n;
+	if (!found)
+		return add(f, &fn, &f->by_name, key);
+	if (f->all.at[fn.row].address == fn.address || fn.kind == ATTAR_DSO_IS_JIT)
+		return (int)fn.row;
+	key = base_hash64(key ^ base_hash64(fn.address));
+	found = map_get(&f->by_address, key);
+	return found ? (int)*found : add(f, &fn, &f->by_address, key);
 }
 
 /* Bytes as hexadecimal digits; NULL if there are none. */

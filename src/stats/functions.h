@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Functions and their small numbers: all locations in the same function of the same binary share
- * one. Symbols are resolved when a report is drawn.
+ * one. Symbols are resolved when a report is drawn. Static functions of one name are different
+ * functions with one row in tables; code of a JIT compiler at another address is the same function.
  *
  * All locations of a binary without a symbol share one function, "[unknown]", unless
  * functions_separate() gave a location its own: "MODULE+0xOFFSET", the offset in the file.
@@ -31,6 +32,7 @@ struct function {
 	const char *build_id; /* of the DSO, hexadecimal; NULL: unknown */
 	uint64_t address;     /* of the symbol, in its ELF file or of the kernel; 0: no symbol */
 	enum attar_dso_kind kind;
+	uint32_t row;      /* the number of the first function with this name and dso */
 	const char *plain; /* the name without line and "(inlined)"; NULL: the same */
 	const char *file;  /* of the source line that is part of the name; NULL: none */
 	unsigned line;
@@ -59,7 +61,8 @@ struct functions {
 	VEC(uint32_t) numbers;  /* of the functions at a location, after their number */
 	uint32_t one;           /* the number of the only function, for functions_at() */
 	bool has_mixed;         /* one of all is mixed */
-	struct map by_name;     /* name and dso, hashed by their interned addresses -> number */
+	struct map by_name; /* name and dso, hashed by their interned addresses -> first number */
+	struct map by_address; /* the same and the address -> number of each further function */
 };
 
 void functions_init(struct functions *f, struct attar_symbols *symbols);

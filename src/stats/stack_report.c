@@ -248,16 +248,18 @@ static int add_node(struct stack_report *sr, struct rows *rows, uint32_t number,
 {
 	const struct calltree_node *nodes = sr->tree.nodes.at, *node = &nodes[number],
 				   *outer = node;
+	const struct function *all = sr->functions->all.at;
 	bool nested = false; /* recursion counts once */
 	const char *comm;
 
 	while (!(outer->key & TASK_KEY)) {
 		outer = &nodes[outer->parent];
-		nested |= outer->key == node->key;
+		nested |= !(outer->key & TASK_KEY) && all[outer->key].row == all[node->key].row;
 	}
 	comm = sr->space->tasks.at[outer->key & ~TASK_KEY].comm;
 	if (outer != node)
-		return add_to_row(sr, rows, comm, (int)node->key, node->self, nested ? 0 : total);
+		return add_to_row(
+			sr, rows, comm, (int)all[node->key].row, node->self, nested ? 0 : total);
 	if (!node->self)
 		return 0;
 	return add_to_row(

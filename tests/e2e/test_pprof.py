@@ -104,6 +104,25 @@ def test_inlined_functions_have_the_address_of_their_code(tmp_path):
                  found.samples, share)
 
 
+def test_static_functions_of_one_name_have_their_addresses(tmp_path):
+    """Two functions work(), which have 70 % and 30 %; the table and the report add them up."""
+    path, program = tmp_path / 'x.pb.gz', workload('namesakes')
+    found = profile('--exclude-kernel', '-o', path, command=[program])
+    names = subprocess.check_output(['nm', program], text=True)
+    wanted = {int(address, 16) for address in re.findall(r'^(\w+) t work$', names, re.M)}
+    assert len(wanted) == 2
+    raw = pprof('-raw', path)
+    locations = {m[1]: int(m[2], 16) for m in re.finditer(
+        r'^ +(\d+): 0x(\w+) M=\d+ work ', raw, re.M)}
+    assert set(locations.values()) == wanted, raw
+    counts = sorted(sum(int(m[1]) for m in re.finditer(rf'^ +(\d+): {number} ', raw, re.M))
+                    for number in locations)
+    share_is(counts[1], found.samples, 0.7)
+    share_is(counts[0], found.samples, 0.3)
+    assert [f['samples'] for f in found.functions if f['symbol'] == 'work'] == [sum(counts)]
+    assert int(top(path)['work'][0]) == sum(counts)
+
+
 def test_losses_and_remarks_are_comments(tmp_path):
     path = tmp_path / 'x.pb.gz'
     profile('-o', path, command=[workload('split7030')])
