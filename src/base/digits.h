@@ -66,6 +66,11 @@ static inline char *digits_u64(char *to, uint64_t n)
 		*to = (char)('0' + n);
 		return to + 1;
 	}
+	if (n < 100) {
+		*to = (char)('0' + n / 10);
+		to[1] = (char)('0' + n % 10);
+		return to + 2;
+	}
 	if (n < DIGITS_WORD)
 		return digits_padded(to, n, digits_of(n));
 	if (above >= DIGITS_WORD) {

@@ -26,6 +26,14 @@ struct query {
 
 typedef VEC(struct frame_line) frame_lines;
 
+/* Where in the answers a name or a path was written last: neighbours have the same. */
+struct piece {
+	const char *text;
+	size_t at, n;
+};
+
+enum { PIECES = 64 };
+
 struct lookup {
 	const char *file;
 	int pid; /* 0: a file */
@@ -39,6 +47,7 @@ struct lookup {
 	frame_lines lines; /* with json of all answers, otherwise of one */
 	/* Answers are made in the order of addresses, and printed in that of the queries. */
 	struct buf answers;
+	struct piece names[PIECES], files[PIECES];
 	frame_lines last_lines;      /* of the last answer with lines */
 	struct query last;           /* ... and its text; n 0: none */
 	struct attar_section *table; /* with json */
@@ -217,21 +226,70 @@ static void write_query(struct lookup *l, const struct query *query)
 	}
 }
 
+static void add_name(struct lookup *l, const char *mangled)
+{
+	char name[NAME_BYTES];
+
+	if (!l->mangled && attar_symbol_demangle(mangled, name, sizeof(name)) > 0)
+		add_text(&l->answers, name);
+	else
+		add_text(&l->answers, mangled);
+}
+
+static struct piece *piece_of(struct piece *pieces, const char *text)
+{
+	return &pieces[base_hash64((uintptr_t)text) % PIECES];
+}
+
+/* Appends the text of a piece again. False: it was not written yet. */
+static bool add_piece(struct lookup *l, const struct piece *piece, const char *text)
+{
+	struct buf *b = &l->answers;
+
+	if (piece->text != text)
+		return false;
+	if (buf_reserve(b, piece->n))
+		buf_add(b, b->data + piece->at, piece->n);
+	return true;
+}
+
+static void keep_piece(struct lookup *l, struct piece *piece, const char *text, size_t start)
+{
+	*piece = (struct piece){.text = text, .at = start, .n = l->answers.len - start};
+}
+
+static void write_name(struct lookup *l, const char *mangled)
+{
+	struct piece *piece = piece_of(l->names, mangled);
+	size_t start = l->answers.len;
+
+	if (add_piece(l, piece, mangled))
+		return;
+	add_name(l, mangled);
+	buf_char(&l->answers, '\n');
+	keep_piece(l, piece, mangled, start);
+}
+
+static void write_file(struct lookup *l, const char *file)
+{
+	struct piece *piece = piece_of(l->files, file);
+	size_t start = l->answers.len;
+
+	if (add_piece(l, piece, file))
+		return;
+	add_text(&l->answers, file);
+	buf_char(&l->answers, ':');
+	keep_piece(l, piece, file, start);
+}
+
 /* "function\nfile:line:column\n" for each frame, then an empty line. */
 static void write_llvm(struct lookup *l)
 {
-	char name[NAME_BYTES];
 	struct buf *b = &l->answers;
 
 	vec_each (&l->lines, line) {
-		if (!l->mangled && line->mangled &&
-			attar_symbol_demangle(line->mangled, name, sizeof(name)) > 0)
-			add_text(b, name);
-		else
-			add_text(b, line->mangled ?: "??");
-		buf_char(b, '\n');
-		add_text(b, line->file ?: "??");
-		buf_char(b, ':');
+		write_name(l, line->mangled ?: "??");
+		write_file(l, line->file ?: "??");
 		buf_u64(b, line->line);
 		buf_char(b, ':');
 		buf_u64(b, line->column);
@@ -368,6 +426,8 @@ static int flush(struct lookup *l)
 	}
 	l->queries.n = l->locations.n = l->lines.n = l->last.n = 0;
 	buf_reset(&l->answers);
+	memset(l->names, 0, sizeof(l->names));
+	memset(l->files, 0, sizeof(l->files));
 	if (buf_failed(&l->out))
 		return base_oom();
 	if (l->out.len)

@@ -47,6 +47,8 @@ static int read_attributes(struct abbrevs *a, struct cursor *c, struct abbrev *a
 		};
 		int size = size_of(a, attribute.form);
 
+		attribute.run = size >= 0; /* see find_runs() */
+		attribute.run_bytes = attribute.run ? (uint16_t)size : 0;
 		if (!name && !form)
 			break;
 		if (form == DW_FORM_implicit_const)
@@ -63,21 +65,42 @@ static int read_attributes(struct abbrevs *a, struct cursor *c, struct abbrev *a
 	return 0;
 }
 
+/* The numbers below 128 of the attributes whose values scope_table_read() takes, as bits. */
+static const uint64_t of_functions[] = {
+	1ULL << DW_AT_name | 1ULL << DW_AT_low_pc | 1ULL << DW_AT_high_pc |
+		1ULL << DW_AT_abstract_origin,
+	1ULL << (DW_AT_specification - 64) | 1ULL << (DW_AT_ranges - 64) |
+		1ULL << (DW_AT_call_column - 64) | 1ULL << (DW_AT_call_file - 64) |
+		1ULL << (DW_AT_call_line - 64) | 1ULL << (DW_AT_linkage_name - 64),
+};
+
+static bool describes_function(unsigned name)
+{
+	return name < 128 ? of_functions[name / 64] >> (name % 64) & 1
+			  : name == DW_AT_MIPS_linkage_name;
+}
+
+static void join(uint8_t *run, uint16_t *bytes, unsigned size, uint8_t next, uint16_t next_bytes)
+{
+	bool joins = next && next < UINT8_MAX;
+
+	*run = (uint8_t)(1 + (joins ? next : 0));
+	*bytes = (uint16_t)(size + (joins ? next_bytes : 0U));
+}
+
 /* Finds the runs of attributes of equal sizes, the last one first. */
 static void find_runs(struct abbrevs *a, const struct abbrev *abbrev)
 {
-	const struct abbrev_attribute *next = NULL;
+	const struct abbrev_attribute none = {0}, *next = &none;
 
 	for (uint32_t i = abbrev->n; i--;) {
 		struct abbrev_attribute *at = &a->attributes.at[abbrev->first + i];
-		int size = size_of(a, at->form);
+		unsigned size = at->run_bytes; /* of this one alone */
 
-		if (size >= 0) {
-			bool joins = next && next->run && next->run < UINT8_MAX;
-
-			at->run = (uint8_t)(1 + (joins ? next->run : 0));
-			at->run_bytes = (uint16_t)(size + (joins ? next->run_bytes : 0));
-		}
+		if (at->run && !describes_function(at->name))
+			join(&at->skip, &at->skip_bytes, size, next->skip, next->skip_bytes);
+		if (at->run)
+			join(&at->run, &at->run_bytes, size, next->run, next->run_bytes);
 		next = at;
 	}
 }

@@ -15,6 +15,9 @@ struct abbrev_attribute {
 	/* The attributes from this one on that have the same size in all entries of the unit. */
 	uint8_t run;
 	uint16_t run_bytes;
+	/* Those of them before the next one that describes the code or the name of a function. */
+	uint8_t skip;
+	uint16_t skip_bytes;
 	int64_t implicit; /* of DW_FORM_implicit_const */
 };
 

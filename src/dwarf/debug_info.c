@@ -375,15 +375,20 @@ static const char *scope_name(struct debug_info *info, struct tables *tables, st
 	return scope->name ? intern_get(info->options.strings, scope->name) : NULL;
 }
 
-static const char *path_of(struct debug_info *info, struct tables *tables, uint64_t file)
+static void read_path(struct debug_info *info, struct tables *tables, uint64_t file)
 {
 	struct buf path _cleanup_(buf_done) = {0};
 
+	if (line_table_path(&tables->lines, tables->unit, alt_file(info), file, &path))
+		tables->paths[file] = intern_name(info, &path);
+}
+
+static const char *path_of(struct debug_info *info, struct tables *tables, uint64_t file)
+{
 	if (file >= tables->lines.files.n)
 		return NULL;
-	if (!tables->paths[file] &&
-		line_table_path(&tables->lines, tables->unit, alt_file(info), file, &path))
-		tables->paths[file] = intern_name(info, &path);
+	if (!tables->paths[file])
+		read_path(info, tables, file);
 	return tables->paths[file] ? intern_get(info->options.strings, tables->paths[file]) : NULL;
 }
 

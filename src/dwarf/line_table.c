@@ -3,7 +3,12 @@
 
 #include "dwarf/constants.h"
 
-enum { FORMATS_MAX = 16, OPCODES_MAX = 256, NEAR_ROWS = 4 };
+enum {
+	FORMATS_MAX = 16,
+	OPCODES_MAX = 256,
+	NEAR_ROWS = 4,
+	ROW_BYTES = 4, /* of the program, for most rows at least */
+};
 
 /* A row with its whole address, and the sequence that it belongs to. */
 struct sequence {
@@ -302,8 +307,11 @@ static int special(struct program *p, uint8_t opcode)
 static int run(struct program *p)
 {
 	struct cursor *c = &p->reader.c;
-	int r = 0;
+	size_t rows = (size_t)(c->end - c->at) / ROW_BYTES;
+	int r = vec_reserve(&p->table->rows, rows);
 
+	if (r >= 0)
+		r = vec_reserve(&p->addresses, rows);
 	reset(p);
 	find_special(p);
 	while (r >= 0 && c->at < c->end && !c->failed) {

@@ -5,7 +5,11 @@
 #include "dwarf/function_name.h"
 #include "dwarf/ranges.h"
 
-enum { SCOPES_MAX = 1 << 26, NEAR_RANGES = 4 };
+enum {
+	SCOPES_MAX = 1 << 26,
+	NEAR_RANGES = 4,
+	FUNCTIONS_SOME = 256, /* of many units */
+};
 
 /* Code of a function. */
 struct piece {
@@ -93,6 +97,12 @@ static int64_t take_function(struct walk *w, const struct abbrev *abbrev, uint64
 		const struct abbrev_attribute *a = &w->abbrevs->attributes.at[abbrev->first + i];
 		struct debug_value value;
 
+		if (a->skip) {
+			if (!cursor_take(&w->reader.c, a->skip_bytes))
+				return -EBADMSG;
+			i += a->skip - 1U;
+			continue;
+		}
 		if (!debug_value_take(w->unit, &w->reader, &a->form, a->implicit, &value))
 			return -EBADMSG;
 		set(&scope, &extent, a->name, &value);
@@ -304,6 +314,10 @@ int scope_table_read(
 	w->reader = (struct debug_reader){
 		.c = {.at = bytes, .end = bytes + n}, .start = bytes, .offset = unit->root};
 	r = vec_push(&ret_table->scopes, (struct scope){0});
+	if (r >= 0)
+		r = vec_reserve(&w->pieces, FUNCTIONS_SOME);
+	if (r >= 0)
+		r = vec_reserve(&w->namings.list, FUNCTIONS_SOME);
 	if (r >= 0)
 		r = walk_unit(w);
 	vec_done(&w->pieces);

@@ -188,11 +188,14 @@ bool dso_find(struct dso *dso, uint64_t vaddr, size_t *ret_index, bool *ret_read
 	return symtab_find(&dso->table, vaddr, ret_index);
 }
 
+/* Executable segments first: most look-ups are of code. */
 static int keep_segments(struct dso *dso, const struct elf *elf)
 {
-	vec_each (&elf->segments, segment)
-		if (segment->type == PT_LOAD && vec_push(&dso->segments, *segment) < 0)
-			return base_oom();
+	for (int executable = 1; executable >= 0; executable--)
+		vec_each (&elf->segments, segment)
+			if (segment->type == PT_LOAD && !!(segment->flags & PF_X) == executable &&
+				vec_push(&dso->segments, *segment) < 0)
+				return base_oom();
 	return 0;
 }
 
