@@ -291,6 +291,17 @@ static void set_name(struct label *label, const struct event *e, const struct at
 	memcpy(label->comm, name.bytes, label->len);
 }
 
+/* Threads that have the same tid one after the other are different. */
+static uint64_t key_of_thread(const struct attar_thread *thread)
+{
+	return thread->serial << 32 | (uint32_t)thread->tid;
+}
+
+static pid_t tid_of(const struct attar_keyrow *row)
+{
+	return (pid_t)(uint32_t)row->number;
+}
+
 /* The row of the event's key, which is a thread unless key= says otherwise. */
 static struct attar_keyrow *find_row(struct top *top, const struct event *e,
 	const struct attar_event *ev, const struct attar_expr_record *record)
@@ -304,7 +315,7 @@ static struct attar_keyrow *find_row(struct top *top, const struct event *e,
 		return attar_keytable_at(top->table, label.comm, label.len);
 	}
 	if (!e->key)
-		return attar_keytable_at_u64(top->table, (uint64_t)ev->thread->tid);
+		return attar_keytable_at_u64(top->table, key_of_thread(ev->thread));
 	n = attar_expr_key(e->key, record, key, sizeof(key));
 	return attar_keytable_at(top->table, key, n < ATTAR_KEY_MAX ? n : ATTAR_KEY_MAX);
 }
@@ -334,11 +345,13 @@ static int count(struct top *top, const struct event *e, const struct attar_even
 static int count_plain(struct top *top, const struct event *e, const struct attar_event *ev)
 {
 	const struct attar_sample *s = &ev->record->sample;
-	uint64_t key = (uint64_t)ev->thread->tid;
+	uint64_t key;
 	struct attar_keyrow *row;
 	struct label *label;
 
-	if (e->field) {
+	if (!e->field) {
+		key = key_of_thread(ev->thread);
+	} else {
 		if ((size_t)e->field->offset + e->field->size > s->raw_size)
 			return count(top, e, ev);
 		key = attar_field_u64(e->field, s->raw, s->raw_size);
@@ -438,7 +451,7 @@ static void add_key(struct attar_run *run, const struct top *top, struct attar_s
 	if (top->only_comm) {
 		keys_add_text(table, row->key, row->key_size);
 	} else if (!e->key) {
-		attar_cell_i64(table, (pid_t)row->number); /* -1: exiting */
+		attar_cell_i64(table, tid_of(row)); /* -1: exiting */
 	} else if (e->print) {
 		add_printed(run, table, e->print, row->number);
 	} else {

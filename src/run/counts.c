@@ -338,6 +338,7 @@ void counts_done(struct attar_run *run)
 	threads_done(run);
 	count_rows_done(&run->counts.rows);
 	map_done(&run->threads.comms);
+	map_done(&run->threads.reused);
 }
 
 /* ---- while it runs ---- */

@@ -26,6 +26,9 @@
 /* Further threads are counted with their creators: a longer table is not useful. */
 enum { THREADS_MAX = 1 << 16 };
 
+/* The time at which a thread was started is exact to a tick of 10 ms, and is converted. */
+enum { START_ERROR_NS = 20000000 };
+
 /* Logs why the threads that are created during the run have no separate counts. */
 static void note_threads(const struct attar_run *run)
 {
@@ -92,13 +95,16 @@ void threads_done(struct attar_run *run)
 		free(it->parts);
 	}
 	vec_done(&t->ended);
+	vec_done(&t->pending);
+	map_done(&t->started);
 	map_done(&t->unwatched);
 	map_done(&t->running);
 	map_done(&t->mixed);
 	map_done(&t->by_tid);
 	map_done(&t->instances);
 	map_done(&t->watched);
-	t->too_many = t->has_losses = false;
+	t->known_until = 0;
+	t->too_many = t->has_losses = t->has_rest = false;
 }
 
 /* ---- thread names, kept after exit ---- */
@@ -111,11 +117,28 @@ int threads_keep_comm(struct attar_run *run, pid_t tid, const char *comm)
 	return 0;
 }
 
+/* Not the name of a later thread with the same tid. */
 static int remember_comm(struct attar_run *run, pid_t tid)
 {
 	struct buf b _cleanup_(buf_done) = {0};
+	struct task_facts facts;
+	const uint64_t *started;
 
-	return task_name_read(0, tid, &b, NULL) < 0 ? 0 : threads_keep_comm(run, tid, buf_text(&b));
+	if (task_name_read(0, tid, &b, &facts) < 0)
+		return 0;
+	started = map_get(&run->threads.started, (uint64_t)tid);
+	if (started && facts.started > *started + START_ERROR_NS)
+		return 0;
+	if (!started && map_put(&run->threads.started, (uint64_t)tid, facts.started) < 0)
+		return base_oom();
+	return threads_keep_comm(run, tid, buf_text(&b));
+}
+
+static bool has_exited(const struct attar_run *run, pid_t tid)
+{
+	const struct threads *t = &run->threads;
+
+	return t->instances.n && !map_get(&t->watched, (uint64_t)tid);
 }
 
 /* Before its exec, the command still has the name of this process. */
@@ -132,7 +155,8 @@ int threads_remember_comms(struct attar_run *run)
 	for (size_t i = 0; r == 0 && i < c->pub.n_instances; i++) {
 		pid_t tid = attar_counter_instance_at(c->pub.counter, i).tid;
 
-		if (tid < 0 || tid == last || (!run->clock.began && run->command.argv))
+		if (tid < 0 || tid == last || (!run->clock.began && run->command.argv) ||
+			has_exited(run, tid))
 			continue;
 		last = tid;
 		r = remember_comm(run, tid);
@@ -163,8 +187,10 @@ static struct counted *instance_of(struct attar_run *run, uint64_t id, size_t *r
 static int add_ended(struct attar_run *run, pid_t tid, pid_t creator, const char *comm,
 	struct ended_thread **ret_ended)
 {
-	struct ended_thread e = {.tid = tid, .creator = creator};
 	struct threads *t = &run->threads;
+	const uint64_t *previous = map_get(&t->by_tid, (uint64_t)tid);
+	struct ended_thread e = {
+		.tid = tid, .creator = creator, .previous = previous ? (uint32_t)*previous + 1 : 0};
 
 	*ret_ended = NULL;
 	if (t->ended.n >= THREADS_MAX) {
@@ -199,31 +225,32 @@ static int on_fork_record(struct attar_run *run, const struct attar_record *rec)
 	return map_put(&run->threads.running, tid, (uint64_t)creator) < 0 ? base_oom() : 0;
 }
 
-/* The thread that last had the tid, if it belongs to the creator. */
-static struct ended_thread *find_ended(struct attar_run *run, pid_t tid, pid_t creator)
+/*
+ * The thread of the creator that had the tid when the record was written, which is after the
+ * thread's EXIT record and before the tid is used again. NULL: its EXIT record was lost.
+ */
+static struct ended_thread *find_ended(
+	struct attar_run *run, pid_t tid, pid_t creator, uint64_t time)
 {
 	const uint64_t *at = map_get(&run->threads.by_tid, (uint64_t)tid);
 	struct ended_thread *ended = at ? &run->threads.ended.at[*at] : NULL;
 
+	while (ended && ended->exited_at > time)
+		ended = ended->previous ? &run->threads.ended.at[ended->previous - 1] : NULL;
 	return ended && ended->creator == creator ? ended : NULL;
 }
 
-/* Its READ records are in other rings, and may have been handled before. */
 static int note_created_exit(
-	struct attar_run *run, pid_t tid, pid_t creator, const struct attar_thread *thread)
+	struct attar_run *run, pid_t tid, pid_t creator, const struct attar_event *ev)
 {
-	struct ended_thread *ended = find_ended(run, tid, creator);
-	const char *comm = thread ? thread->comm : "";
-	int r = 0;
+	const struct attar_thread *thread = ev->thread;
+	struct ended_thread *ended;
+	int r = add_ended(run, tid, creator, thread ? thread->comm : "", &ended);
 
 	map_remove(&run->threads.running, (uint64_t)tid);
-	if (!ended || ended->exited)
-		r = add_ended(run, tid, creator, comm, &ended);
-	else if (!(ended->comm = intern_text(&run->texts, comm)))
-		r = base_oom();
 	if (r < 0 || !ended)
 		return r;
-	ended->exited = true;
+	ended->exited_at = ev->record->time;
 	ended->unwatched = thread && thread->process->unwatched;
 	return 0;
 }
@@ -237,11 +264,12 @@ static int on_exit_record(struct attar_run *run, const struct attar_event *ev)
 	if (creator < 0)
 		return 0;
 	if (map_get(&run->threads.watched, (uint64_t)tid)) {
+		map_remove(&run->threads.watched, (uint64_t)tid); /* the tid can be used again */
 		if (unwatched && map_put(&run->threads.unwatched, (uint64_t)tid, 1) < 0)
 			return base_oom();
 		return ev->thread ? threads_keep_comm(run, tid, ev->thread->comm) : 0;
 	}
-	return note_created_exit(run, tid, creator, ev->thread);
+	return note_created_exit(run, tid, creator, ev);
 }
 
 bool run_is_unwatched(const struct attar_run *run, pid_t tid)
@@ -268,31 +296,56 @@ static bool find_value(const struct attar_record *rec, struct attar_value *ret_v
 	return false;
 }
 
-/* Handles a READ record: the thread's own count in one of its creator's instances. */
-static int take_count(struct attar_run *run, const struct attar_event *ev)
+/* The thread's own count in one of its creator's instances. */
+static int take_count(struct attar_run *run, const struct thread_count *count)
 {
-	pid_t tid = (pid_t)ev->record->read.tid, creator;
-	struct ended_thread *ended;
-	struct attar_value value;
-	struct counted *c;
 	size_t instance;
+	struct counted *c = instance_of(run, count->id, &instance);
+	pid_t creator = attar_counter_instance_at(c->pub.counter, instance).tid;
+	struct ended_thread *ended = find_ended(run, count->tid, creator, count->time);
 
-	c = instance_of(run, ev->record->id, &instance);
-	if (!c || !find_value(ev->record, &value))
-		return 0;
-	creator = attar_counter_instance_at(c->pub.counter, instance).tid;
-	ended = find_ended(run, tid, creator);
 	if (!ended) {
-		const char *comm = run_comm(run, tid);
-		int r = add_ended(run, tid, creator, comm ? comm : "", &ended);
+		int r = add_ended(run, count->tid, creator, "", &ended);
 
 		if (r < 0 || !ended)
 			return r;
 	}
 	ended->reported = true;
 	ended->parts[c - run->counts.list.at]++;
-	counter_take_out(c->counter, instance, &value, &ended->values[c - run->counts.list.at]);
+	counter_take_out(
+		c->counter, instance, &count->value, &ended->values[c - run->counts.list.at]);
 	return 0;
+}
+
+/* READ and EXIT records are in different rings. */
+static int on_read_record(struct attar_run *run, const struct attar_event *ev)
+{
+	struct thread_count count = {
+		.time = ev->record->time, .id = ev->record->id, .tid = (pid_t)ev->record->read.tid};
+	size_t instance;
+
+	if (!instance_of(run, count.id, &instance) || !find_value(ev->record, &count.value))
+		return 0;
+	if (count.time <= run->threads.known_until)
+		return take_count(run, &count);
+	return vec_push(&run->threads.pending, count) < 0 ? base_oom() : 0;
+}
+
+int threads_know(struct attar_run *run, uint64_t time)
+{
+	struct threads *t = &run->threads;
+	size_t waiting = 0;
+	int r = 0;
+
+	t->known_until = time;
+	vec_each (&t->pending, count) {
+		if (count->time > time)
+			t->pending.at[waiting++] = *count;
+		else if (r == 0)
+			r = take_count(run, count);
+	}
+	t->pending.n = waiting;
+	return r;
 }
 
 int threads_note_task(struct attar_run *run, const struct attar_event *ev)
@@ -306,7 +359,7 @@ int threads_note_task(struct attar_run *run, const struct attar_event *ev)
 
 int threads_take_count(struct attar_run *run, const struct attar_event *ev)
 {
-	return ev->record->type == PERF_RECORD_READ ? take_count(run, ev) : 0;
+	return ev->record->type == PERF_RECORD_READ ? on_read_record(run, ev) : 0;
 }
 
 const struct ended_thread *run_ended_thread(const struct attar_run *run, size_t i)
@@ -369,12 +422,18 @@ bool run_is_mixed(const struct attar_run *run, pid_t tid)
 	return run->threads.has_losses || map_get(&run->threads.mixed, (uint64_t)tid);
 }
 
+const char *threads_rest(const struct attar_run *run)
+{
+	return run->threads.has_rest ? "in the row '[unassigned]'" : run->replay ? "missing" : "0";
+}
+
 /*
  * From 5.13 to 6.19 most kernels drop the record of a thread's count; fixed in 7.0 and stable ones.
  */
 void threads_remark(const struct attar_run *run, struct attar_report *report)
 {
 	const struct threads *t = &run->threads;
+	const char *place = threads_rest(run);
 	size_t unreported = 0, partly = 0;
 
 	vec_each (&t->ended, it) {
@@ -386,23 +445,21 @@ void threads_remark(const struct attar_run *run, struct attar_report *report)
 	if (unreported)
 		attar_report_remark(report,
 			"%zu exited %s of %s own: this kernel does not report them (a bug of many "
-			"kernels from 5.13 to 6.19); they are in the row '[unassigned]'",
+			"kernels from 5.13 to 6.19); they are %s",
 			unreported,
 			unreported == 1 ? "thread has no counts" : "threads have no counts",
-			unreported == 1 ? "its" : "their");
+			unreported == 1 ? "its" : "their", place);
 	if (partly)
 		attar_report_remark(report,
 			"%zu exited %s own counts: the kernel did not report the rest, as can "
-			"happen when threads exit on several CPUs at the same time; it is in the "
-			"row '[unassigned]'",
+			"happen when threads exit on several CPUs at the same time; it is %s",
 			partly,
 			partly == 1 ? "thread has only part of its"
-				    : "threads have only part of their");
+				    : "threads have only part of their",
+			place);
 	if (t->running.n)
-		attar_report_remark(report,
-			"%zu %s still running: %s counts are in the row '[unassigned]'",
-			t->running.n,
+		attar_report_remark(report, "%zu %s still running: %s counts are %s", t->running.n,
 			t->running.n == 1 ? "thread that was created during the run is"
 					  : "threads that were created during the run are",
-			t->running.n == 1 ? "its" : "their");
+			t->running.n == 1 ? "its" : "their", place);
 }

@@ -12,11 +12,19 @@ struct ended_thread {
 	pid_t tid;
 	pid_t creator;              /* the watched thread in whose counters it was counted */
 	const char *comm;           /* last known name; "": none. Borrowed from the run */
-	bool exited;                /* its EXIT record was handled */
 	bool reported;              /* false: its count is included in its creator's */
 	bool unwatched;             /* it is still running: see attar_process.unwatched */
 	struct attar_value *values; /* its own, one for each of the run's counters */
 	uint32_t *parts;            /* for each value: number of CPUs that reported it so far */
+	uint64_t exited_at;         /* ns; 0: its EXIT record was lost */
+	uint32_t previous; /* 1 + the index of an earlier thread with the same tid; 0: none */
+};
+
+/* A READ record: it is handled when all earlier FORK and EXIT records are known. */
+struct thread_count {
+	uint64_t time, id;
+	pid_t tid;
+	struct attar_value value;
 };
 
 struct threads {
@@ -25,12 +33,17 @@ struct threads {
 		comms; /* tid -> its last known name, in the run's texts; kept by threads_done() */
 	VEC(struct ended_thread) ended; /* in the order of exit */
 	struct map by_tid;              /* tid -> index in ended of its latest user */
-	struct map instances;           /* event id -> counter number << 32 | instance */
-	struct map watched;             /* tid -> 1: threads with their own counters */
-	struct map running;             /* tid of a running thread -> tid of its creator */
+	struct map started;             /* tid -> when the watched thread was started, ns */
+	struct map reused; /* of a recording: number of a row -> tid that another row has, too */
+	VEC(struct thread_count) pending;
+	uint64_t known_until; /* ns: FORK and EXIT records up to this time are known */
+	struct map instances; /* event id -> counter number << 32 | instance */
+	struct map watched;   /* tid -> 1: threads with their own counters that have not exited */
+	struct map running;   /* tid of a running thread -> tid of its creator */
 	struct map mixed;     /* tid -> 1: creators of a thread without a separate count */
 	struct map unwatched; /* tid -> 1: watched threads with attar_process.unwatched */
 	bool too_many;
+	bool has_rest;   /* the counts have a row '[unassigned]' */
 	bool has_losses; /* records were lost: any thread may be mixed */
 };
 
@@ -82,11 +95,17 @@ int threads_note_task(struct attar_run *run, const struct attar_event *ev);
 /* Handles READ records of the counters; ignores others. */
 int threads_take_count(struct attar_run *run, const struct attar_event *ev);
 
+/* All FORK and EXIT records up to this time have been handled. */
+int threads_know(struct attar_run *run, uint64_t time);
+
 /* Sets the name of a thread, for run_comm(). 0 or -ENOMEM. */
 int threads_keep_comm(struct attar_run *run, pid_t tid, const char *comm);
 
 /* Reads the names of the watched threads, for run_comm(). */
 int threads_remember_comms(struct attar_run *run);
+
+/* Where the counts are that belong to no thread of the report: "they are %s". */
+const char *threads_rest(const struct attar_run *run);
 
 /* Adds a remark to the report: how many threads have no separate counts. */
 void threads_remark(const struct attar_run *run, struct attar_report *report);

@@ -212,8 +212,9 @@ void run_fill_notes(struct attar_run *run, struct attar_report *report, enum att
 	if (!run->sources.list.n && stats.lost)
 		attar_report_remark(report,
 			"%llu record%s lost: threads whose exit record was lost have no row of "
-			"their own; their counts are in the row '[unassigned]'",
-			(unsigned long long)stats.lost, stats.lost == 1 ? " was" : "s were");
+			"their own; their counts are %s",
+			(unsigned long long)stats.lost, stats.lost == 1 ? " was" : "s were",
+			threads_rest(run));
 	threads_remark(run, report);
 	task_watch_remark(run, report);
 	replay_remark(run, report);

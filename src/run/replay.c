@@ -96,6 +96,7 @@ void replay_close(struct attar_run *run)
 	vec_done(&replay->tids);
 	vec_done(&replay->cpus);
 	map_done(&replay->counts);
+	map_done(&replay->rows);
 	recording_close(replay->recording);
 	pull_close(run);
 	free(replay);

@@ -4,6 +4,7 @@
 #include "perf/counter.h"
 #include "perf/value.h"
 #include "run/run.h"
+#include "run/thread_counts.h"
 
 /* The kernel writes the counts of such events only. */
 static bool has_counts(const struct recording_event *event)
@@ -128,13 +129,13 @@ static int replace(struct map *parts, uint64_t key, uint64_t now, uint64_t *sum)
 }
 
 /*
- * Of the thread, or without one of the CPU: that on which a thread exits does not matter. An event
+ * Of the thread's row, or without one of the CPU: that on which it exits does not matter. An event
  * that was opened on each CPU has a part of a thread's count, and of its time, for each.
  */
-static int take(struct counted *c, int cpu, pid_t tid, uint64_t id, const struct attar_read *read,
+static int take(struct counted *c, int cpu, int row, uint64_t id, const struct attar_read *read,
 	uint64_t raw)
 {
-	uint32_t whose = tid < 0 ? ~(uint32_t)cpu : (uint32_t)tid;
+	uint32_t whose = row < 0 ? ~(uint32_t)cpu : (uint32_t)row;
 	const uint64_t *at = map_get(&c->recorded.instances, whose);
 	size_t instance = at ? *at : c->pub.n_instances;
 	uint64_t part = id << 32 | whose;
@@ -144,7 +145,7 @@ static int take(struct counted *c, int cpu, pid_t tid, uint64_t id, const struct
 	if (!at) {
 		r = map_put(&c->recorded.instances, whose, instance);
 		if (r == 0)
-			r = add_instance(c, cpu, tid);
+			r = add_instance(c, cpu, row);
 	}
 	if (r < 0)
 		return r;
@@ -170,23 +171,40 @@ static struct counted *counted_by_id(const struct attar_run *run, uint64_t id)
 	return number ? &run->counts.list.at[*number] : NULL;
 }
 
+/* *ret_row: the thread's tid, or another number if it is the row of an earlier thread. */
+static int find_row(struct attar_run *run, const struct attar_thread *thread, int *ret_row)
+{
+	struct map *rows = &run->replay->rows;
+	const uint64_t *row = map_get(rows, thread->serial);
+	int r = 0;
+
+	*ret_row = row ? (int)*row : thread->tid;
+	if (!row && run_comm(run, thread->tid))
+		r = thread_counts_reuse(run, thread->tid, ret_row);
+	if (r == 0 && !row && map_put(rows, thread->serial, (uint64_t)*ret_row) < 0)
+		r = base_oom();
+	return r == 0 ? threads_keep_comm(run, *ret_row, thread->comm) : r;
+}
+
 int replay_counts_take(struct attar_run *run, const struct attar_event *ev)
 {
 	const struct attar_record_read *read = &ev->record->read;
 	const struct attar_thread *thread = attar_run_thread(run, (pid_t)read->tid);
-	pid_t tid = (int32_t)read->tid > 0 ? (pid_t)read->tid : -1;
-	int cpu = tid < 0 ? (int)ev->cpu : -1, r = 0;
+	int row = (int32_t)read->tid > 0 ? (int)read->tid : -1, r = 0;
+	int cpu = row < 0 ? (int)ev->cpu : -1;
 
 	if (!replay_is_wanted(run, ev))
 		return 0;
+	if (row > 0 && thread)
+		r = find_row(run, thread, &row);
 	for (uint32_t i = 0; r == 0 && i < read->values.nr; i++) {
 		struct attar_read_value one = attar_read_at(&read->values, i);
 		struct counted *c = counted_by_id(run, one.id);
 
 		if (c)
-			r = take(c, cpu, tid, one.id, &read->values, one.value);
+			r = take(c, cpu, row, one.id, &read->values, one.value);
 	}
-	return r == 0 && tid >= 0 && thread ? threads_keep_comm(run, tid, thread->comm) : r;
+	return r;
 }
 
 void replay_counts_read(struct attar_run *run)

@@ -145,9 +145,10 @@ int task_watch_drain(struct attar_run *run)
 	while (r == 0 && run->tasks.stream && attar_stream_next(run->tasks.stream, &ev) > 0) {
 		run->tasks.created += ev.record->type == PERF_RECORD_FORK &&
 				      ev.record->task.pid != ev.record->task.ppid;
-		r = run->threads.watched.n ? threads_note_task(run, &ev) : 0;
+		r = run->threads.instances.n ? threads_note_task(run, &ev) : 0;
 	}
-	return r;
+	return r == 0 && run->tasks.stream ? threads_know(run, stream_horizon(run->tasks.stream))
+					   : r;
 }
 
 int task_watch_stop(struct attar_run *run)

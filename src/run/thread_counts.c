@@ -5,8 +5,11 @@
 
 #include "run/run.h"
 
-/* Keys of exited threads are above all tids; the last key is for counts of unknown threads. */
-enum { ENDED_FIRST = 1 << 24, UNASSIGNED = INT_MAX };
+/*
+ * Keys of exited threads, and those of recorded threads whose tid is already a key, are above all
+ * tids; the last key is for counts of unknown threads.
+ */
+enum { ENDED_FIRST = 1 << 24, REUSED_FIRST = 1 << 25, UNASSIGNED = INT_MAX };
 
 /* Adds the counts of exited threads that were created during the run. */
 static int fill_ended(struct attar_run *run, struct count_table *t)
@@ -80,6 +83,7 @@ static int split_unassigned(struct attar_run *run, struct count_table *t)
 		if (v->quality < ATTAR_QUALITY_PARTIAL)
 			v->quality = ATTAR_QUALITY_PARTIAL;
 	}
+	run->threads.has_rest = any;
 	if (!any)
 		count_table_drop_last(t);
 	return 0;
@@ -134,13 +138,24 @@ bool thread_counts_is_unassigned(int number)
 	return number == UNASSIGNED;
 }
 
+int thread_counts_reuse(struct attar_run *run, pid_t tid, int *ret_number)
+{
+	struct map *reused = &run->threads.reused;
+
+	*ret_number = REUSED_FIRST + (int)reused->n;
+	return map_put(reused, (uint64_t)*ret_number, (uint64_t)tid) < 0 ? base_oom() : 0;
+}
+
 pid_t thread_counts_name(const struct attar_run *run, int number, const char **ret_comm)
 {
 	const struct ended_thread *ended =
 		number < ENDED_FIRST ? NULL : run_ended_thread(run, (size_t)(number - ENDED_FIRST));
+	const uint64_t *reused = map_get(&run->threads.reused, (uint64_t)number);
 
 	*ret_comm = number == UNASSIGNED ? "[unassigned]"
 		    : ended              ? ended->comm
 					 : run_comm(run, number);
+	if (reused)
+		return (pid_t)*reused;
 	return number == UNASSIGNED ? 0 : ended ? ended->tid : number;
 }

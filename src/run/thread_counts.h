@@ -27,6 +27,9 @@ void thread_counts_mark(const struct attar_run *run, struct count_table *t, bool
  */
 pid_t thread_counts_name(const struct attar_run *run, int number, const char **ret_comm);
 
+/* Sets *ret_number to the key of another thread with a tid that is a key already. 0 or -ENOMEM. */
+int thread_counts_reuse(struct attar_run *run, pid_t tid, int *ret_number);
+
 /* Whether it is the number of the row [unassigned], which is always the last key of a table. */
 bool thread_counts_is_unassigned(int number);
 

@@ -558,6 +558,11 @@ uint64_t stream_time(const struct attar_stream *s)
 	return s->delivered;
 }
 
+uint64_t stream_horizon(const struct attar_stream *s)
+{
+	return s->horizon;
+}
+
 bool stream_drained(const struct attar_stream *s)
 {
 	return s->drained;

@@ -172,6 +172,9 @@ uint64_t stream_snapshot_since(const struct attar_stream *s);
 /* The time of the newest event delivered, ns. */
 uint64_t stream_time(const struct attar_stream *s);
 
+/* Between rounds: all records up to this time have been delivered, ns. */
+uint64_t stream_horizon(const struct attar_stream *s);
+
 /* Whether a stopped stream, or a recording, has no more events. */
 bool stream_drained(const struct attar_stream *s);
 

@@ -134,6 +134,26 @@ event cycles counted
         assert [(r['comm'], r['tid'], r['value']) for r in rows(found, 'counts')] == [
             ('main', 100, 9), ('child', 101, 7)]
 
+    def test_threads_with_the_same_tid(self, tmp_path):
+        """Two rows; the sum has both."""
+        script = self.SCRIPT + '''1.5 1 100/101 child exit
+1.6 1 100/100 main fork 100/101
+1.7 1 100/101 second count page-faults=20
+1.8 1 100/101 second count page-faults=30
+'''
+        found = of_script(tmp_path, script, 'stat', '-e', 'page-faults', '--per-thread')
+        assert [(r['comm'], r['tid'], r['value']) for r in rows(found, 'counts')] == [
+            ('main', 100, 9), ('child', 101, 7), ('second', 101, 30)]
+        found = of_script(tmp_path, script, 'stat', '-e', 'page-faults')
+        assert [r['value'] for r in rows(found, 'counts')] == [46]
+
+    def test_remarks_name_only_existing_rows(self, tmp_path):
+        """A recording has no row of counts that belong to no thread."""
+        found = of_script(tmp_path, self.SCRIPT + '1.5 0 100/100 main lost 3\n', 'stat', '-e',
+                          'page-faults', '--per-thread')
+        assert not any('[unassigned]' in remark for remark in found['remarks'])
+        assert any('their counts are missing' in remark for remark in found['remarks'])
+
     def test_missing_events_are_not_supported(self, tmp_path):
         found = of_script(tmp_path, self.SCRIPT, 'stat', '-e', 'cycles,instructions')
         assert [(r['value'], r['quality']) for r in rows(found, 'counts')] == [

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import hierarchy
+import reused_pid
 from command import ATTAR, as_nobody, comm_of, run, wait_until, workload
 
 pytestmark = pytest.mark.usefixtures('root')
@@ -351,6 +352,14 @@ def test_threads_of_a_command_are_counted_separately(events, pinned):
     assert sum(row['value'] for row in found if row['comm'] == 'sh') < 5
     assert {row['quality'] for row in rows(report)
             if row['event'] != 'task-clock'} <= {'exact', 'idle'}
+
+
+def test_programs_with_the_same_pid(tmp_path):
+    found = reused_pid.report(tmp_path, 'stat', '--per-thread', '-e', GETPPID)
+    needs_counts_of_exited_threads(found)
+    assert sorted((row['tid'], row['comm'], row['value']) for row in rows(found)
+                  if row['comm'] in reused_pid.CALLS) == [
+        (reused_pid.PID, name, calls) for name, calls in reused_pid.CALLS.items()]
 
 
 def test_threads_have_names_if_the_first_event_is_refused():

@@ -7,7 +7,10 @@ from collections import Counter
 
 import pytest
 
+import reused_pid
 from command import perf, run, workload
+from scripts import of_script
+from scripts import rows as rows_of
 
 pytestmark = pytest.mark.usefixtures('root')
 
@@ -38,6 +41,35 @@ def test_exiting_threads():
                   '-c', code)
     exiting, = [r for r in rows if r['comm'] == '[exiting]']
     assert exiting['tid'] == -1 and exiting['sched:sched_switch'] >= 20
+
+
+def test_programs_with_the_same_tid(tmp_path):
+    found = reused_pid.report(tmp_path, 'top', '-e', 'syscalls:sys_enter_getppid')
+    assert {(r['tid'], r['comm'], r['syscalls:sys_enter_getppid'])
+            for r in rows_of(found, 'top')} == {
+        (reused_pid.PID, name, calls) for name, calls in reused_pid.CALLS.items()}
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize('attribute', ['', '//top-by=n:2*(n>0)/'])
+def test_recorded_programs_with_the_same_tid(tmp_path, attribute):
+    """A program that executes another one is the same thread, and has its newest name."""
+    found = of_script(tmp_path, '''event a:b n:int
+1.0 0 100/100 shell fork 100/101
+1.1 0 101/101 first a:b n=1
+1.2 0 101/101 first a:b n=1
+1.3 0 101/101 first exit
+1.4 0 100/100 shell fork 100/101
+1.5 1 101/101 shell a:b n=1
+1.6 1 101/101 second exec
+1.7 1 101/101 second a:b n=1
+1.8 1 101/101 second a:b n=1
+1.9 0 100/100 shell a:b n=1
+''', 'top', '-e', f'a:b{attribute}')
+    times = 2 if attribute else 1
+    name = 'n' if attribute else 'a:b'
+    assert [(r['tid'], r['comm'], r[name]) for r in rows_of(found, 'top')] == [
+        (101, 'second', 3 * times), (101, 'first', 2 * times), (100, 'shell', times)]
 
 
 def test_key_of_an_option():
