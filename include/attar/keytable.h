@@ -58,7 +58,7 @@ struct attar_keyrow {
 	const void *key;               /* NULL: the row of attar_keytable_others() */
 	size_t key_size;               /* bytes */
 	uint64_t number;               /* a key of 8 bytes as a number; otherwise undefined */
-	struct attar_keysums interval; /* add to these */
+	struct attar_keysums interval; /* add to these, see also attar_keysum_add() */
 	struct attar_keysums whole;    /* up to the last attar_keytable_end_interval() */
 	void *value;                   /* opts.value_size bytes, aligned to 8; new rows: zeroed */
 };
@@ -68,6 +68,30 @@ static inline const struct attar_keysums *attar_keyrow_sums(
 	const struct attar_keyrow *row, enum attar_scope scope)
 {
 	return scope == ATTAR_SCOPE_WHOLE ? &row->whole : &row->interval;
+}
+
+/* Whether a sum is at a limit of uint64_t, or with is_signed of int64_t: it may be beyond. */
+static inline bool attar_keysum_is_limit(uint64_t sum, bool is_signed)
+{
+	return is_signed ? sum == INT64_MAX || sum == (uint64_t)INT64_MAX + 1 : sum == UINT64_MAX;
+}
+
+/* Adds to a sum, which stays at the limit that it reaches. */
+static inline void attar_keysum_add(uint64_t *sum, uint64_t value, bool is_signed)
+{
+	uint64_t before = *sum;
+	int64_t unused;
+
+	*sum += value;
+	if (attar_keysum_is_limit(before, is_signed))
+		*sum = before;
+	else if (attar_keysum_is_limit(value, is_signed))
+		*sum = value;
+	else if (is_signed ? __builtin_add_overflow((int64_t)before, (int64_t)value, &unused)
+			   : *sum < before)
+		*sum = !is_signed           ? UINT64_MAX
+		       : (int64_t)value < 0 ? (uint64_t)INT64_MAX + 1
+					    : INT64_MAX;
 }
 
 /*
@@ -90,7 +114,7 @@ struct attar_keytable_opts {
 	size_t rank;
 	attar_keyrow_fn *on_remove; /* NULL: none */
 	void *ctx;
-	uint64_t signed_sums; /* bit i: sum i is an int64_t, which matters for its order */
+	uint64_t signed_sums; /* bit i: sum i is an int64_t, which matters for order and limits */
 };
 
 /*
@@ -130,9 +154,10 @@ ATTAR_API struct attar_keyrow *attar_keytable_next(
 ATTAR_API size_t attar_keytable_keys(const struct attar_keytable *table);
 
 /*
- * Ends an interval: adds its sums and histograms to those of the whole run. Reports then read
- * either; the next attar_keytable_at() clears those of the interval, and frees the histograms of
- * keys that had no values in it. Returns 0; -ENOMEM: the sums of the whole run are incomplete.
+ * Ends an interval: adds its sums, by attar_keysum_add(), and histograms to those of the whole run.
+ * Reports then read either; the next attar_keytable_at() clears those of the interval and frees the
+ * histograms of keys that had no values in it. Returns 0; -ENOMEM: the sums of the whole run are
+ * incomplete.
  */
 ATTAR_API int attar_keytable_end_interval(struct attar_keytable *table);
 

@@ -20,6 +20,7 @@ struct column {
 	char name[KEYS_NAME_BYTES];
 	const char *text;
 	struct attar_expr *sum; /* NULL: counts events */
+	bool is_signed;         /* the sum is an int64_t */
 	bool is_refused;        /* the kernel refused the event: not shown */
 	const char *user_event; /* NULL: none; programs can register one several times */
 	/* Its sum: that of the first column with the same NAME: or event of programs. */
@@ -58,6 +59,7 @@ struct top {
 	bool has_by;      /* rank is that of a top-by */
 	uint32_t n_ready; /* sources with their final numbers; 0: no event was delivered */
 	bool has_names;   /* rows have a name besides their key */
+	bool has_limits;  /* a sum of the report's rows is at the limit of 64 bits */
 	struct attar_keytable *table;
 };
 
@@ -99,6 +101,7 @@ static int add_column(struct top *top, const struct event *e, const char *name, 
 	top->columns[top->n_columns].at = at;
 	top->columns[top->n_columns].user_event = e->spec ? e->spec->user_event : NULL;
 	top->columns[top->n_columns].sum = sum;
+	top->columns[top->n_columns].is_signed = sum && attar_expr_get_column(sum, 0)->is_signed;
 	snprintf(top->columns[top->n_columns++].name, KEYS_NAME_BYTES, "%s", name);
 	return 0;
 }
@@ -320,6 +323,14 @@ static struct attar_keyrow *find_row(struct top *top, const struct event *e,
 	return attar_keytable_at(top->table, key, n < ATTAR_KEY_MAX ? n : ATTAR_KEY_MAX);
 }
 
+static void add_to_sum(const struct top *top, struct attar_keyrow *row, const struct column *c,
+	const struct attar_expr_record *record)
+{
+	uint64_t n = c->sum ? attar_expr_number(c->sum, record) : 1;
+
+	attar_keysum_add(&row->interval.sums[c->at], n, top->columns[c->at].is_signed);
+}
+
 /* Events with any attributes. */
 static int count(struct top *top, const struct event *e, const struct attar_event *ev)
 {
@@ -332,8 +343,7 @@ static int count(struct top *top, const struct event *e, const struct attar_even
 	if (!row)
 		return -ENOMEM;
 	for (size_t i = e->first; i < e->first + e->n; i++)
-		row->interval.sums[top->columns[i].at] +=
-			top->columns[i].sum ? attar_expr_number(top->columns[i].sum, &record) : 1;
+		add_to_sum(top, row, &top->columns[i], &record);
 	label = row->value;
 	if (top->has_names && (e->comm || !label->len || label->hash != ev->thread->comm_hash))
 		set_name(label, e, ev, &record);
@@ -475,20 +485,17 @@ static void add_key_of_others(const struct top *top, struct attar_section *table
 	}
 }
 
-static bool is_signed(const struct column *c)
+static void add_sum_cell(
+	struct top *top, struct attar_section *table, const struct column *c, uint64_t sum)
 {
-	return c->sum && attar_expr_get_column(c->sum, 0)->is_signed;
-}
-
-static void add_sum_cell(struct attar_section *table, const struct column *c, uint64_t sum)
-{
-	if (is_signed(c))
+	top->has_limits |= attar_keysum_is_limit(sum, c->is_signed);
+	if (c->is_signed)
 		attar_cell_i64(table, (int64_t)sum);
 	else
 		attar_cell_u64(table, sum);
 }
 
-static void add_row(struct attar_run *run, const struct top *top, struct attar_section *table,
+static void add_row(struct attar_run *run, struct top *top, struct attar_section *table,
 	const struct attar_keyrow *row, enum attar_scope scope)
 {
 	const struct attar_keysums *sums = attar_keyrow_sums(row, scope);
@@ -501,7 +508,7 @@ static void add_row(struct attar_run *run, const struct top *top, struct attar_s
 		add_key_of_others(top, table);
 	for (size_t i = 0; i < top->n_columns; i++)
 		if (is_shown(top, i))
-			add_sum_cell(table, &top->columns[i], sums->sums[i]);
+			add_sum_cell(top, table, &top->columns[i], sums->sums[i]);
 	if (!top->has_names)
 		return;
 	if (row->key)
@@ -516,6 +523,10 @@ static void add_remarks(const struct top *top, struct attar_report *report)
 	uint64_t absent = 0, by_zero = 0;
 
 	attar_report_evicted(report, top->table, "keys");
+	if (top->has_limits)
+		attar_report_remark(report,
+			"sums that do not fit into 64 bits are shown as the nearest number that "
+			"does");
 	for (uint32_t i = 0; i < top->n_of; i++)
 		if (top->of[i].key) {
 			attar_expr_get_faults(top->of[i].key, &faults);
@@ -547,6 +558,7 @@ static int top_report(
 	if (r < 0)
 		return r;
 	add_headings(top, table);
+	top->has_limits = false;
 	for (size_t i = 0; i < n; i++)
 		add_row(run, top, table, rows[i], scope);
 	free(rows);
@@ -577,7 +589,7 @@ static int top_open(struct attar_run *run, void *self)
 	opts.sums = top->columns_max;
 	opts.rank = top->rank;
 	for (size_t i = 0; i < top->n_columns; i++)
-		opts.signed_sums |= (uint64_t)is_signed(&top->columns[i]) << i;
+		opts.signed_sums |= (uint64_t)top->columns[i].is_signed << i;
 	return attar_keytable_new(&opts, &top->table);
 }
 

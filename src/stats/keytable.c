@@ -136,7 +136,7 @@ void keytable_begin_interval(struct attar_keytable *t)
 static int end_interval(const struct attar_keytable *t, struct attar_keyrow *row)
 {
 	for (size_t i = 0; i < t->opts.sums; i++)
-		row->whole.sums[i] += row->interval.sums[i];
+		keytable_add(t, i, &row->whole.sums[i], row->interval.sums[i]);
 	for (size_t i = 0; i < t->opts.hists; i++) {
 		int r = attar_hist_merge(&row->whole.hists[i], &row->interval.hists[i]);
 

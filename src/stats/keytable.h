@@ -35,4 +35,11 @@ static inline bool keytable_is_signed(const struct attar_keytable *t, size_t sum
 	return t->opts.signed_sums >> sum & 1;
 }
 
+/* Adds to sum number i of a row. */
+static inline void keytable_add(
+	const struct attar_keytable *t, size_t i, uint64_t *sum, uint64_t value)
+{
+	attar_keysum_add(sum, value, keytable_is_signed(t, i));
+}
+
 #endif

@@ -12,7 +12,8 @@ static uint64_t weight(const struct attar_keytable *t, const struct attar_keyrow
 
 	if (!t->opts.sums)
 		return t->opts.hists ? row->whole.hists[0].count + row->interval.hists[0].count : 0;
-	sum = row->whole.sums[t->opts.rank] + row->interval.sums[t->opts.rank];
+	sum = row->whole.sums[t->opts.rank];
+	keytable_add(t, t->opts.rank, &sum, row->interval.sums[t->opts.rank]);
 	return keytable_is_signed(t, t->opts.rank) && (int64_t)sum < 0 ? 0 : sum;
 }
 
@@ -54,8 +55,10 @@ static int evict_row(struct attar_keytable *t, struct attar_keyrow *row)
 			return r;
 		attar_hist_done(hist);
 	}
-	for (size_t i = 0; i < 2 * t->opts.sums; i++)
-		t->others->interval.sums[i] += row->interval.sums[i];
+	for (size_t i = 0; i < t->opts.sums; i++) {
+		keytable_add(t, i, &t->others->interval.sums[i], row->interval.sums[i]);
+		keytable_add(t, i, &t->others->whole.sums[i], row->whole.sums[i]);
+	}
 	if (t->opts.on_remove)
 		t->opts.on_remove(t->opts.ctx, row);
 	if (*keytable_hot(t, row->number) == row)
@@ -98,7 +101,7 @@ static int add_sums(
 			return r;
 	}
 	for (size_t i = 0; i < t->opts.sums; i++)
-		to->sums[i] += from->sums[i];
+		keytable_add(t, i, &to->sums[i], from->sums[i]);
 	return 0;
 }
 

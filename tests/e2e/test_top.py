@@ -108,6 +108,23 @@ def test_negative_sums():
     assert values[0] > 0 > values[-1]
 
 
+@pytest.mark.quick
+@pytest.mark.parametrize('fields, sums, is_beyond', [
+    ('n:u64', (2**63 - 1, 2**63 - 1), False),
+    ('n:u64', (2**63 - 1, 2**63 - 1, 2**63 - 1), True),
+    ('n:s64', (2**62, 2**62 - 2), False),
+    ('n:s64', (2**62, 2**62, -1), True),
+    ('n:s64', (-2**62, -2**62, -1, 5), True),
+])
+def test_sums_beyond_64_bits(tmp_path, fields, sums, is_beyond):
+    """They stay at the limit that they reach first."""
+    lines = ''.join(f'{i + 1} 0 1/1 x a:b n={n}\n' for i, n in enumerate(sums))
+    found = of_script(tmp_path, f'event a:b {fields}\n{lines}', 'top', '-e', 'a:b//top-by=n/')
+    least, most = (0, 2**64 - 1) if 'u64' in fields else (-2**63, 2**63 - 1)
+    assert rows_of(found, 'top')[0]['n'] == max(least, min(most, sum(sums[:3])))
+    assert is_beyond == any('do not fit into 64 bits' in r for r in found.get('remarks', []))
+
+
 def test_sorted_by_top_by():
     rows, _ = top('-e', 'raw_syscalls:sys_enter//key=id/top-add=1/top-by=1000000-id/', *FLOOD)
     values = [r['1000000-id'] for r in rows]

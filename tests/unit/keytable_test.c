@@ -320,6 +320,41 @@ static void test_out_of_memory(void **state)
 	}
 }
 
+/* Sums stay at the limit that they reach, also those of the whole run and of all others. */
+static void test_sums_have_limits(void **state)
+{
+	struct attar_keytable *t = new_table((struct attar_keytable_opts){
+		.sums = 2, .keys_max = 8, .rank = 1, .signed_sums = 1 << 1});
+	const uint64_t least = (uint64_t)INT64_MAX + 1;
+	uint64_t sum;
+
+	for (uint64_t key = 0; key < 8; key++) {
+		struct attar_keyrow *row = attar_keytable_at_u64(t, key);
+
+		attar_keysum_add(&row->interval.sums[0], UINT64_MAX / 4 * 3, false);
+		attar_keysum_add(&row->interval.sums[1], least / 4 * 5, true);
+	}
+	assert_int_equal(attar_keytable_end_interval(t), 0);
+	for (uint64_t key = 0; key < 8; key++) {
+		attar_keytable_at_u64(t, key)->interval.sums[0] = UINT64_MAX / 4 * 3;
+		attar_keytable_at_u64(t, key)->interval.sums[1] = least / 4 * 5;
+	}
+	assert_int_equal(attar_keytable_end_interval(t), 0);
+	assert_int_equal(attar_keytable_at_u64(t, 7)->whole.sums[0], UINT64_MAX);
+	assert_int_equal(attar_keytable_at_u64(t, 7)->whole.sums[1], least);
+	for (uint64_t key = 8; !evicted(t); key++)
+		assert_non_null(attar_keytable_at_u64(t, key));
+	assert_int_equal(attar_keytable_others(t)->whole.sums[0], UINT64_MAX);
+	assert_int_equal(attar_keytable_others(t)->whole.sums[1], least);
+	sum = least;
+	attar_keysum_add(&sum, 5, true);
+	assert_int_equal(sum, least);
+	sum = INT64_MAX - 1;
+	attar_keysum_add(&sum, 1, true);
+	assert_int_equal(sum, INT64_MAX);
+	attar_keytable_free(t);
+}
+
 static void test_options_out_of_range(void **state)
 {
 	struct attar_keytable_opts o = {.size = sizeof(o), .key_max = ATTAR_KEY_MAX + 1};
@@ -348,6 +383,7 @@ int main(void)
 		cmocka_unit_test(test_merging),
 		cmocka_unit_test(test_reset),
 		cmocka_unit_test(test_out_of_memory),
+		cmocka_unit_test(test_sums_have_limits),
 		cmocka_unit_test(test_options_out_of_range),
 	};
 
