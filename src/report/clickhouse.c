@@ -7,6 +7,7 @@
 
 #include "base/map.h"
 #include "report/fields.h"
+#include "report/number.h"
 #include "report/tree.h"
 
 enum { STACKS_MAX = 1 << 20 /* whose hashes are kept */ };
@@ -283,7 +284,7 @@ static int add_quantiles(struct clickhouse *ch, const struct attar_section *s)
 		if (!b)
 			return base_oom();
 		row_double(b, s->quantiles.at[i].share);
-		row_double(b, s->quantiles.at[i].value);
+		row_double(b, number_value(s->quantiles.at[i].value));
 		rows_end(&rows);
 	}
 	return 0;
@@ -303,9 +304,9 @@ static int add_summary(struct clickhouse *ch, const struct attar_section *s)
 	if (!b)
 		return base_oom();
 	row_u64(b, s->summary.count);
-	row_double(b, s->summary.sum);
-	row_double(b, s->summary.min);
-	row_double(b, s->summary.max);
+	row_double(b, number_value(s->summary.sum));
+	row_double(b, number_value(s->summary.min));
+	row_double(b, number_value(s->summary.max));
 	rows_end(&rows);
 	return 0;
 }

@@ -5,6 +5,7 @@
 #include "report/diff_parts.h"
 #include "report/distribution.h"
 #include "report/model.h"
+#include "report/number.h"
 
 static int gather(const struct attar_diff_side *side, const char *name, struct distribution *ret)
 {
@@ -30,7 +31,7 @@ static double exact_quantile(
 
 	for (size_t i = 0; s && i < s->quantiles.n; i++)
 		if (s->quantiles.at[i].share == share)
-			return s->quantiles.at[i].value;
+			return number_value(s->quantiles.at[i].value);
 	return otherwise;
 }
 

@@ -7,34 +7,56 @@
 #include "report/distribution.h"
 #include "report/fleet_parts.h"
 #include "report/model.h"
+#include "report/number.h"
 
 /* ---- histograms ---- */
+
+static struct cell smaller(struct cell a, struct cell b)
+{
+	return number_value(b) < number_value(a) ? b : a;
+}
+
+static struct cell larger(struct cell a, struct cell b)
+{
+	return number_value(b) > number_value(a) ? b : a;
+}
+
+/* Exact as long as it fits. */
+static struct cell sum_of(struct cell a, struct cell b)
+{
+	struct cell sum = {.kind = CELL_U64};
+
+	if (a.kind == CELL_U64 && b.kind == CELL_U64 &&
+		!__builtin_add_overflow(a.u64, b.u64, &sum.u64))
+		return sum;
+	return cell_double(number_value(a) + number_value(b));
+}
 
 /* A quantile is known if each host has it. */
 static void add_quantiles(
 	struct attar_section *to, const fleet_sections *all, const struct distribution *d)
 {
 	vec_each (&all->at[0].section->quantiles, quantile) {
-		double value = distribution_quantile(d, quantile->share);
+		struct cell value = cell_double(distribution_quantile(d, quantile->share));
 		size_t n = 0;
 
 		vec_each (all, it)
 			vec_each (&it->section->quantiles, other)
 				n += other->share == quantile->share;
-		if (n != all->n || !isfinite(value))
+		if (n != all->n || !isfinite(value.real))
 			continue;
 		if (n == 1) /* exact */
 			value = quantile->value;
 		if (to->summary.is_set)
-			value = fmin(fmax(value, to->summary.min), to->summary.max);
-		attar_histogram_quantile(to, quantile->share, value);
+			value = smaller(larger(value, to->summary.min), to->summary.max);
+		histogram_add_quantile(to, quantile->share, value);
 	}
 }
 
 /* Empty histograms have no summary. */
 static void add_summary(struct attar_section *to, const fleet_sections *all)
 {
-	struct summary sum = {0};
+	struct summary sum = {.sum = cell_u64(0)};
 
 	vec_each (all, it) {
 		const struct summary *one = &it->section->summary;
@@ -43,15 +65,15 @@ static void add_summary(struct attar_section *to, const fleet_sections *all)
 			return;
 		if (!one->is_set || !one->count)
 			continue;
-		sum.min = sum.is_set ? fmin(sum.min, one->min) : one->min;
-		sum.max = sum.is_set ? fmax(sum.max, one->max) : one->max;
+		sum.min = sum.is_set ? smaller(sum.min, one->min) : one->min;
+		sum.max = sum.is_set ? larger(sum.max, one->max) : one->max;
 		sum.is_set = true;
-		sum.sum += one->sum;
+		sum.sum = sum_of(sum.sum, one->sum);
 		if (__builtin_add_overflow(sum.count, one->count, &sum.count))
 			sum.count = UINT64_MAX;
 	}
 	if (sum.is_set)
-		attar_histogram_summary(to, sum.count, sum.sum, sum.min, sum.max);
+		histogram_set_summary(to, &sum);
 }
 
 static int merge_histograms(const fleet_sections *all, const char *name, struct attar_report *out)

@@ -336,11 +336,11 @@ static void add_summary(struct buf *b, const struct attar_section *s)
 		buf_str(b, ",\"summary\":{\"count\":");
 		buf_u64(b, all->count);
 		buf_str(b, ",\"sum\":");
-		add_double(b, all->sum);
+		add_cell(b, s, all->sum);
 		buf_str(b, ",\"min\":");
-		add_double(b, all->min);
+		add_cell(b, s, all->min);
 		buf_str(b, ",\"max\":");
-		add_double(b, all->max);
+		add_cell(b, s, all->max);
 		buf_char(b, '}');
 	}
 	if (!s->quantiles.n)
@@ -350,7 +350,7 @@ static void add_summary(struct buf *b, const struct attar_section *s)
 		buf_printf(b, "%s{\"share\":", i ? "," : "");
 		add_double(b, s->quantiles.at[i].share);
 		buf_str(b, ",\"value\":");
-		add_double(b, s->quantiles.at[i].value);
+		add_cell(b, s, s->quantiles.at[i].value);
 		buf_char(b, '}');
 	}
 	buf_char(b, ']');

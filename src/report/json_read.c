@@ -8,9 +8,10 @@
 #include "report/json_parse.h"
 #include "report/model.h"
 
-static double read_number(struct json_parser *p, struct buf *text)
+static struct cell exact(struct attar_cell cell)
 {
-	return attar_cell_get_double(json_read_cell(p, text));
+	return cell.kind == ATTAR_CELL_U64 ? cell_u64(cell.u64)
+					   : cell_double(attar_cell_get_double(cell));
 }
 
 static uint64_t whole(struct attar_cell cell)
@@ -210,26 +211,24 @@ static void read_rows(struct json_parser *p, struct section_read *s,
 static void read_summary(struct json_parser *p, struct section_read *s)
 {
 	struct buf key _cleanup_(buf_done) = {0};
-	double sum = 0, min = 0, max = 0;
-	uint64_t count = 0;
+	struct summary summary = {true, 0, cell_u64(0), cell_u64(0), cell_u64(0)};
 	bool first = true;
 
 	p->at = s->summary_at;
 	json_expect(p, '{');
 	while (json_next_member(p, &first, &key)) {
 		struct attar_cell cell = json_read_cell(p, &s->text);
-		double value = attar_cell_get_double(cell);
 
 		if (!strcmp(buf_text(&key), "count"))
-			count = whole(cell);
+			summary.count = whole(cell);
 		else if (!strcmp(buf_text(&key), "sum"))
-			sum = value;
+			summary.sum = exact(cell);
 		else if (!strcmp(buf_text(&key), "min"))
-			min = value;
+			summary.min = exact(cell);
 		else if (!strcmp(buf_text(&key), "max"))
-			max = value;
+			summary.max = exact(cell);
 	}
-	attar_histogram_summary(s->section, count, sum, min, max);
+	histogram_set_summary(s->section, &summary);
 }
 
 static void read_quantiles(struct json_parser *p, struct section_read *s)
@@ -240,19 +239,20 @@ static void read_quantiles(struct json_parser *p, struct section_read *s)
 	p->at = s->quantiles_at;
 	json_expect(p, '[');
 	while (json_next(p, ']', &first)) {
-		double share = 0, value = 0;
+		struct cell value = cell_u64(0);
 		bool first_member = true;
+		double share = 0;
 
 		json_expect(p, '{');
 		while (json_next_member(p, &first_member, &key)) {
-			double number = read_number(p, &s->text);
+			struct attar_cell cell = json_read_cell(p, &s->text);
 
 			if (!strcmp(buf_text(&key), "share"))
-				share = number;
+				share = attar_cell_get_double(cell);
 			else if (!strcmp(buf_text(&key), "value"))
-				value = number;
+				value = exact(cell);
 		}
-		attar_histogram_quantile(s->section, share, value);
+		histogram_add_quantile(s->section, share, value);
 	}
 }
 

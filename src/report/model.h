@@ -88,14 +88,14 @@ struct tree_source {
 
 struct quantile {
 	double share; /* 0..1 */
-	double value;
+	struct cell value;
 };
 
 /* All values of a histogram, see attar_histogram_summary(). */
 struct summary {
 	bool is_set;
 	uint64_t count;
-	double sum, min, max;
+	struct cell sum, min, max;
 };
 
 struct attar_section {
@@ -193,6 +193,20 @@ static inline void section_fill(struct attar_section *section, struct cell cell)
 	section->values.at[at] = cell.bits;
 	section->filled++;
 }
+
+static inline struct cell cell_u64(uint64_t value)
+{
+	return (struct cell){CELL_U64, .u64 = value};
+}
+
+static inline struct cell cell_double(double value)
+{
+	return (struct cell){CELL_DOUBLE, .real = value};
+}
+
+/* As the functions of attar/report.h; integers are exact. */
+void histogram_set_summary(struct attar_section *histogram, const struct summary *summary);
+void histogram_add_quantile(struct attar_section *histogram, double share, struct cell value);
 
 static inline struct cell section_cell(
 	const struct attar_section *section, uint32_t row, size_t column)

@@ -27,11 +27,8 @@ void attar_histogram_bucket(
 	attar_cell_u64(histogram, count);
 }
 
-void attar_histogram_summary(
-	struct attar_section *histogram, uint64_t count, double sum, double min, double max)
+void histogram_set_summary(struct attar_section *histogram, const struct summary *summary)
 {
-	CHECK_ARG_OR(histogram, "histogram", );
-
 	struct attar_report *report = histogram->report;
 
 	if (report->fault)
@@ -39,13 +36,20 @@ void attar_histogram_summary(
 	if (histogram->kind != ATTAR_SECTION_HISTOGRAM)
 		report_set_failed(report, "a summary was set for a section without buckets");
 	else
-		histogram->summary = (struct summary){true, count, sum, min, max};
+		histogram->summary = *summary;
 }
 
-void attar_histogram_quantile(struct attar_section *histogram, double share, double value)
+void attar_histogram_summary(
+	struct attar_section *histogram, uint64_t count, double sum, double min, double max)
 {
 	CHECK_ARG_OR(histogram, "histogram", );
 
+	histogram_set_summary(histogram, &(struct summary){true, count, cell_double(sum),
+						 cell_double(min), cell_double(max)});
+}
+
+void histogram_add_quantile(struct attar_section *histogram, double share, struct cell value)
+{
 	struct attar_report *report = histogram->report;
 	size_t n = histogram->quantiles.n;
 
@@ -59,6 +63,13 @@ void attar_histogram_quantile(struct attar_section *histogram, double share, dou
 			report, "the quantiles of a histogram are not in ascending order");
 	else if (vec_push(&histogram->quantiles, (struct quantile){share, value}) < 0)
 		report_set_out_of_memory(report);
+}
+
+void attar_histogram_quantile(struct attar_section *histogram, double share, double value)
+{
+	CHECK_ARG_OR(histogram, "histogram", );
+
+	histogram_add_quantile(histogram, share, cell_double(value));
 }
 
 struct attar_section *attar_report_time_series(struct attar_report *report, const char *name)

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "report/fields.h"
+#include "report/number.h"
 #include "report/tree.h"
 
 const char *attar_report_get_profiler(const struct attar_report *report)
@@ -227,9 +228,9 @@ int attar_histogram_get_summary(
 	if (!histogram->summary.is_set)
 		return attar_fail(-ENOENT, "the section has no summary");
 	*ret_summary = (struct attar_summary){.count = histogram->summary.count,
-		.sum = histogram->summary.sum,
-		.min = histogram->summary.min,
-		.max = histogram->summary.max};
+		.sum = number_value(histogram->summary.sum),
+		.min = number_value(histogram->summary.min),
+		.max = number_value(histogram->summary.max)};
 	return 0;
 }
 
@@ -243,7 +244,7 @@ int attar_histogram_get_quantile(
 	if (i >= histogram->quantiles.n)
 		return attar_fail(-ENOENT, "the section has %zu quantiles", histogram->quantiles.n);
 	*ret_share = histogram->quantiles.at[i].share;
-	*ret_value = histogram->quantiles.at[i].value;
+	*ret_value = number_value(histogram->quantiles.at[i].value);
 	return 0;
 }
 

@@ -69,7 +69,7 @@ int metrics_add_histogram(struct metrics *m, const struct attar_section *s)
 		sum += (low + high) / 2 * (double)n;
 	}
 	h->count += counted;
-	h->sum += s->summary.is_set ? s->summary.sum : sum;
+	h->sum += s->summary.is_set ? number_value(s->summary.sum) : sum;
 	return 0;
 }
 

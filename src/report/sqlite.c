@@ -4,6 +4,7 @@
  * separate table for the stacks of event lines. Each report is one transaction. PRAGMA user_version
  * is the version of the tables, which docs/exports.md describes.
  */
+#include "report/number.h"
 #include "report/sqlite.h"
 
 #include "base/escape.h"
@@ -197,16 +198,16 @@ static int add_histogram(struct database *db, const struct attar_section *s)
 	for (size_t i = 0; i < s->quantiles.n && e == 0; i++) {
 		bind_histogram(db, db->quantile, s);
 		sqlite3_bind_double(db->quantile, 4, s->quantiles.at[i].share);
-		sqlite3_bind_double(db->quantile, 5, s->quantiles.at[i].value);
+		sqlite3_bind_double(db->quantile, 5, number_value(s->quantiles.at[i].value));
 		e = database_insert(db, db->quantile);
 	}
 	if (!s->summary.is_set || e < 0)
 		return e;
 	bind_histogram(db, db->summary, s);
 	sqlite3_bind_int64(db->summary, 4, (int64_t)s->summary.count);
-	sqlite3_bind_double(db->summary, 5, s->summary.sum);
-	sqlite3_bind_double(db->summary, 6, s->summary.min);
-	sqlite3_bind_double(db->summary, 7, s->summary.max);
+	sqlite3_bind_double(db->summary, 5, number_value(s->summary.sum));
+	sqlite3_bind_double(db->summary, 6, number_value(s->summary.min));
+	sqlite3_bind_double(db->summary, 7, number_value(s->summary.max));
 	return database_insert(db, db->summary);
 }
 

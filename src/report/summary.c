@@ -3,10 +3,10 @@
 #include "report/number.h"
 #include "report/render.h"
 
-static void add_value(struct buf *b, const char *name, enum attar_unit unit, double value)
+static void add_value(struct buf *b, const char *name, enum attar_unit unit, struct cell value)
 {
 	buf_printf(b, "%s%s ", b->len ? ", " : "", name);
-	number_cell(b, unit, (struct cell){CELL_DOUBLE, .real = value});
+	number_cell(b, unit, value);
 }
 
 void render_summary(struct buf *b, const struct attar_section *s)
@@ -20,7 +20,8 @@ void render_summary(struct buf *b, const struct attar_section *s)
 	}
 	if (s->summary.is_set && s->summary.count) {
 		add_value(b, "min", unit, s->summary.min);
-		add_value(b, "mean", unit, s->summary.sum / (double)s->summary.count);
+		add_value(b, "mean", unit,
+			cell_double(number_value(s->summary.sum) / (double)s->summary.count));
 	}
 	for (size_t i = 0; i < s->quantiles.n; i++) {
 		buf_reset(&name);

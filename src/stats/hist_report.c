@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 #include "base/check.h"
+#include "report/model.h"
 
 static const double shares[] = {0.5, 0.95, 0.99, 0.999};
 
@@ -44,6 +45,13 @@ void attar_cell_hist(struct attar_section *section, const struct attar_hist *his
 	attar_cell_u64(section, hist->max);
 }
 
+/* Exact as long as it fits into 64 bits. */
+static struct cell sum_of(const struct attar_hist *hist)
+{
+	return hist->sum_high ? cell_double((double)hist->sum_high * 0x1p64 + (double)hist->sum)
+			      : cell_u64(hist->sum);
+}
+
 struct attar_section *attar_report_hist(struct attar_report *report, const char *name,
 	enum attar_unit unit, const struct attar_hist *hist)
 {
@@ -51,7 +59,8 @@ struct attar_section *attar_report_hist(struct attar_report *report, const char 
 	CHECK_ARG_OR(hist, "hist", NULL);
 
 	struct attar_section *section = attar_report_histogram(report, name, unit);
-	double sum = (double)hist->sum_high * 0x1p64 + (double)hist->sum;
+	struct summary summary = {
+		true, hist->count, sum_of(hist), cell_u64(hist->min), cell_u64(hist->max)};
 	struct attar_hist_bucket bucket = {0};
 	uint64_t values[ARRAY_SIZE(shares)];
 
@@ -60,10 +69,10 @@ struct attar_section *attar_report_hist(struct attar_report *report, const char 
 	while (attar_hist_next_power(hist, &bucket))
 		attar_histogram_bucket(
 			section, (double)bucket.low, (double)bucket.last + 1, bucket.count);
-	attar_histogram_summary(section, hist->count, sum, (double)hist->min, (double)hist->max);
+	histogram_set_summary(section, &summary);
 	attar_hist_quantiles(hist, shares, ARRAY_SIZE(shares), values);
 	for (size_t i = 0; i < ARRAY_SIZE(shares); i++)
-		attar_histogram_quantile(section, shares[i], (double)values[i]);
+		histogram_add_quantile(section, shares[i], cell_u64(values[i]));
 	return section;
 }
 
@@ -112,7 +121,8 @@ void attar_report_evicted(
 	attar_keytable_get_stats(table, &stats);
 	if (stats.evicted)
 		attar_report_remark(report,
-			"the table of %s is full: %llu with small values were added to one row "
+			"the table of %s is full: %llu with small values %s added to one row "
 			"for all others",
-			name, (unsigned long long)stats.evicted);
+			name, (unsigned long long)stats.evicted,
+			stats.evicted == 1 ? "was" : "were");
 }

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 """attar num-dist: exact numbers from a script, and the sizes of known system calls."""
+import json
+
 import pytest
 
 from command import run, workload
@@ -78,6 +80,21 @@ def test_totals_beyond_64_bits_are_remarked(tmp_path, n):
     row, = rows(found, 'numbers')
     assert (row['total'], row['max']) == (min(n * (2 ** 63 - 1), 2 ** 64 - 1), 2 ** 63 - 1)
     assert ('totals above 2^64 - 1 are shown as 2^64 - 1' in found.get('remarks', [])) == (n == 3)
+
+
+@pytest.mark.quick
+def test_large_numbers_are_exact(tmp_path):
+    """In JSON and in text, of numbers that no double has."""
+    path = tmp_path / 'test.script'
+    low, high = 2**53 + 1, 2**62 + 1
+    path.write_text('# attar script\n' + script([low, high]))
+    out = tmp_path / 'out.json'
+    ended = run('num-dist', '--input', path, '-e', 'demo:read//num=size/', '-o', out)
+    assert ended.returncode == 0, ended.stderr
+    histogram = section(json.loads(out.read_text()), 'demo:read')
+    assert histogram['summary'] == {'count': 2, 'sum': low + high, 'min': low, 'max': high}
+    assert histogram['quantiles'][-1] == {'share': 0.999, 'value': high}
+    assert f'min {low:,}, ' in ended.stdout and f'max {high:,}' in ended.stdout
 
 
 @pytest.mark.quick
