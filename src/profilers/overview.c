@@ -7,6 +7,7 @@
 #include "overview.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -296,16 +297,10 @@ static int on_major(struct attar_run *run, void *self, const struct attar_event 
 
 enum { CALL, RESULT };
 
-/* Results with which programs work as usual. */
-static bool is_expected(int64_t error)
-{
-	return error == EAGAIN || error == EINTR || error == ETIMEDOUT || error == EINPROGRESS;
-}
-
-static int on_failed(struct attar_run *run, void *self, const struct attar_event *ev)
+static int add_error(
+	struct attar_run *run, struct overview *o, const struct attar_event *ev, int sum)
 {
 	struct overview_error key = {attar_arg_u64(ev, CALL), -attar_arg_i64(ev, RESULT)};
-	struct overview *o = self;
 	struct attar_keyrow *row;
 
 	if (key.error < 1 || key.error > ERRNO_MAX ||
@@ -315,8 +310,28 @@ static int on_failed(struct attar_run *run, void *self, const struct attar_event
 	row = attar_keytable_at(o->errors, &key, sizeof(key));
 	if (!row)
 		return -ENOMEM;
-	row->interval.sums[0]++;
-	return is_expected(key.error) ? 0 : count(o, COUNT_ERRORS, 1);
+	row->interval.sums[sum]++;
+	return 0;
+}
+
+static int on_failed(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	struct overview *o = self;
+	int r = count(o, FAILED_SEEN, 1);
+
+	return r < 0 ? r : add_error(run, o, ev, ERROR_SEEN);
+}
+
+/* During pauses, samples show which calls fail; how many is counted. */
+static int on_failed_sample(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	struct overview *o = self;
+	int r;
+
+	if (is_watched(o, ev->time))
+		return 0;
+	r = count(o, FAILED_SAMPLES, 1);
+	return r < 0 ? r : add_error(run, o, ev, ERROR_SAMPLES);
 }
 
 enum { DEV, SECTOR };
@@ -406,16 +421,43 @@ static const struct attar_input failures = {.event = "raw_syscalls:sys_exit/ret<
 	.on_event = on_failed,
 	.optional = true};
 
+/*
+ * So few that they are never paused. The period is a prime, so that no pattern of calls repeats
+ * with it. With a frequency, the kernel's periods can be a thousand times too long.
+ */
+static const struct attar_input failure_samples = {
+	.event = "raw_syscalls:sys_exit/ret<0/period=4999/",
+	.fields = {"id", "ret"},
+	.on_event = on_failed_sample,
+	.optional = true};
+
+/* Without those of this process, which are not among the samples either. */
+static int count_failures(struct attar_run *run, struct overview *o)
+{
+	char text[96];
+
+	snprintf(text, sizeof(text), "raw_syscalls:sys_exit/ret<0 && common_pid!=%d/",
+		(int)getpid());
+	o->counts_errors = true;
+	return attar_run_count(run, text);
+}
+
 static int open_events(struct attar_run *run, struct overview *o)
 {
 	int r = thread_times_open(run, &o->times);
+	uint32_t n;
 
 	if (r == 0)
 		r = attar_run_inputs(run, requests);
+	n = attar_run_sources(run);
 	if (r == 0 && !o->no_errors)
 		r = attar_run_input(run, &failures);
 	if (r == 0)
 		duty_add(&o->duty, run, 0);
+	if (r == 0 && attar_run_is_live(run) && attar_run_sources(run) > n)
+		r = attar_run_input(run, &failure_samples);
+	if (r == 0 && attar_run_is_live(run) && attar_run_sources(run) > n)
+		r = count_failures(run, o);
 	o->sampler = attar_run_sources(run);
 	if (r == 0)
 		r = attar_run_sampler(run, true, on_sample);
@@ -470,7 +512,7 @@ static int open_tables(struct overview *o)
 	if (r == 0)
 		r = new_table(OVERVIEW_NAME_BYTES, CALL_SUMS, 0, &o->calls);
 	if (r == 0)
-		r = new_table(sizeof(struct overview_error), 1, 0, &o->errors);
+		r = new_table(sizeof(struct overview_error), ERROR_SUMS, 0, &o->errors);
 	if (r == 0)
 		r = new_table(sizeof(uint64_t), 0, 1, &o->latencies);
 	if (r == 0)

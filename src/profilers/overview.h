@@ -53,9 +53,19 @@ enum overview_count {
 	COUNT_MIGRATIONS,
 	COUNT_FAULTS,
 	COUNT_MAJOR,
-	COUNT_ERRORS,
+	COUNT_ERRORS, /* overview_sums.counts has it, overview.counts has what follows */
 	COUNTS,
+	/*
+	 * Failed calls of all tasks: seen; of the samples during pauses, their weights and number.
+	 */
+	FAILED_SEEN = COUNTS,
+	FAILED_WEIGHT,
+	FAILED_SAMPLES,
+	ALL_COUNTS,
 };
+
+/* Sums of overview.errors, likewise. */
+enum { ERROR_SEEN, ERROR_SAMPLES, ERROR_SUMS };
 
 enum { OVERVIEW_NAME_BYTES = 32 };
 
@@ -82,11 +92,12 @@ struct overview {
 	uint64_t watched_before, switches_before, migrations_before;
 	unsigned cpus; /* that had events */
 	bool has_selection;
+	bool counts_errors;               /* the run's counter 0 counts failed calls */
 	struct attar_keytable *threads;   /* by struct thread_group: THREAD_SUMS */
 	struct attar_keytable *places;    /* by struct overview_place: weights, ns */
 	struct attar_keytable *functions; /* the same, by the innermost location of samples */
 	struct attar_keytable *calls;     /* by name: CALL_SUMS */
-	struct attar_keytable *errors;    /* by struct overview_error: calls */
+	struct attar_keytable *errors;    /* by struct overview_error: ERROR_SUMS */
 	struct attar_keytable *latencies; /* by enum overview_latency: a histogram */
 	struct attar_keytable *counts;    /* by enum overview_count: a sum */
 	struct attar_pairs *requests;     /* of block devices, by device and sector */
@@ -117,7 +128,8 @@ struct overview_sums {
 	uint64_t active;                    /* of parts[] without PART_IDLE */
 	struct overview_process *processes; /* owned; the most active first */
 	size_t n_processes;
-	uint64_t counts[COUNTS];
+	uint64_t counts[ALL_COUNTS];
+	uint64_t unseen; /* failed calls that were counted only, during pauses */
 	const struct attar_hist *latencies[LATENCIES]; /* NULL: none */
 	struct system_change system;
 };
@@ -126,6 +138,9 @@ struct overview_sums {
 int overview_add_up(struct attar_run *run, struct overview *o, struct attar_report *report,
 	enum attar_scope scope, struct overview_sums *ret_sums);
 void overview_sums_done(struct overview_sums *sums);
+
+/* The number of failed calls with a key of overview.errors. */
+uint64_t overview_errors(const struct overview_sums *sums, const struct attar_keyrow *row);
 
 /* The process with the most of a part; NULL: none has any. */
 const struct overview_process *overview_top(

@@ -207,7 +207,7 @@ static void add_error(
 	const struct overview_sums *sums, struct calls *calls, const struct attar_keyrow *row)
 {
 	const struct overview_error *key = row->key;
-	uint64_t n = (uint64_t)((double)attar_keyrow_sums(row, sums->scope)->sums[0] * sums->scale);
+	uint64_t n = overview_errors(sums, row);
 	const struct attar_expr_value number = {.number = key->call};
 	const struct attar_expr_record record = {.variables = &number};
 	struct attar_expr_value text;
@@ -329,10 +329,16 @@ static void add_remarks(const struct overview_sums *sums, struct attar_report *r
 	attar_states_get_stats(sums->overview->times.states, &stats);
 	if (sums->scale > 1)
 		attar_report_remark(report,
-			"to limit its CPU time, attar watched context switches, block I/O and "
-			"failing calls for only %.0f %% of the time; their times and counts are "
-			"estimates, and too small where watching slows a program down",
+			"to limit its CPU time, attar watched context switches and block I/O for "
+			"only %.0f %% of the time; their times and counts are estimates, and too "
+			"small where watching slows a program down",
 			100 / sums->scale);
+	if (sums->unseen)
+		attar_report_remark(report,
+			"%llu failing %s counted and only sampled, to limit attar's CPU time: the "
+			"numbers of each system call are estimates",
+			(unsigned long long)sums->unseen,
+			sums->unseen == 1 ? "call was" : "calls were");
 	if (stats.lost && sums->scale <= 1)
 		attar_report_remark(report,
 			"times left out because events were lost during them: %llu",

@@ -30,6 +30,8 @@ static const struct {
 
 enum { N_WAITS = sizeof(waits) / sizeof(*waits) };
 
+enum { SAMPLES_MIN = 100 /* whose shares are used */ };
+
 /* ---- the whole ---- */
 
 static uint64_t scaled(const struct overview_sums *sums, uint64_t value)
@@ -69,17 +71,59 @@ static void read_counts(struct overview_sums *sums)
 {
 	const struct overview *o = sums->overview;
 
-	for (uint64_t i = 0; i < COUNTS; i++) {
+	for (uint64_t i = 0; i < ALL_COUNTS; i++) {
 		const struct attar_keyrow *row = attar_keytable_find(o->counts, &i, sizeof(i));
-		uint64_t n = row ? attar_keyrow_sums(row, sums->scope)->sums[0] : 0;
 
-		sums->counts[i] = i == COUNT_FAULTS || i == COUNT_MAJOR ? n : scaled(sums, n);
+		sums->counts[i] = row ? attar_keyrow_sums(row, sums->scope)->sums[0] : 0;
+		if (i == COUNT_SWITCHES || i == COUNT_MIGRATIONS)
+			sums->counts[i] = scaled(sums, sums->counts[i]);
 	}
 	for (uint64_t i = 0; i < LATENCIES; i++) {
 		const struct attar_keyrow *row = attar_keytable_find(o->latencies, &i, sizeof(i));
 
 		sums->latencies[i] = row ? &attar_keyrow_sums(row, sums->scope)->hists[0] : NULL;
 	}
+}
+
+/* ---- failed calls ---- */
+
+/* Results with which programs work as usual. */
+static bool is_expected(int64_t error)
+{
+	return error == EAGAIN || error == EINTR || error == ETIMEDOUT || error == EINPROGRESS;
+}
+
+/* The seen ones, and a part of the others: as in the samples, or if there are few, in the seen. */
+uint64_t overview_errors(const struct overview_sums *sums, const struct attar_keyrow *row)
+{
+	const uint64_t *of = attar_keyrow_sums(row, sums->scope)->sums;
+	bool by_samples = sums->counts[FAILED_SAMPLES] >= SAMPLES_MIN;
+	double part = (double)of[by_samples ? ERROR_SAMPLES : ERROR_SEEN];
+	double all = (double)sums->counts[by_samples ? FAILED_SAMPLES : FAILED_SEEN];
+
+	return of[ERROR_SEEN] + (all > 0 ? (uint64_t)((double)sums->unseen * part / all) : 0);
+}
+
+/* Without pauses, all were seen. */
+static int read_errors(struct overview_sums *sums)
+{
+	struct overview *o = sums->overview;
+	const struct attar_count_row *rows;
+	struct attar_keyrow *row = NULL;
+	uint64_t seen = sums->counts[FAILED_SEEN];
+	size_t n = 0;
+	int r = 0;
+
+	if (o->counts_errors && sums->scale > 1)
+		r = attar_run_count_rows(sums->run, sums->scope, &rows, &n);
+	if (r < 0)
+		return r;
+	if (n && rows->counts->sum.value > seen)
+		sums->unseen = rows->counts->sum.value - seen;
+	while ((row = attar_keytable_next(o->errors, row)))
+		if (!is_expected(((const struct overview_error *)row->key)->error))
+			sums->counts[COUNT_ERRORS] += overview_errors(sums, row);
+	return 0;
 }
 
 /* ---- processes ---- */
@@ -280,7 +324,8 @@ int overview_add_up(struct attar_run *run, struct overview *o, struct attar_repo
 		scope == ATTAR_SCOPE_WHOLE ? &o->began : &o->last, &o->now, ret_sums->elapsed);
 	o->last = o->now;
 	read_counts(ret_sums);
-	return read_threads(ret_sums);
+	r = read_errors(ret_sums);
+	return r < 0 ? r : read_threads(ret_sums);
 }
 
 void overview_sums_done(struct overview_sums *sums)
