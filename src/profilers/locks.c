@@ -10,6 +10,7 @@
 
 #include "attar/pairs.h"
 #include "attar/run.h"
+#include "sample_fields.h"
 
 enum { DEPTH_MAX = 64, COMM_BYTES = 16, KEYS_MAX = 16384, PEEK = 8 };
 
@@ -60,11 +61,16 @@ struct locks {
 
 /* ---- waits ---- */
 
-static void begin(struct attar_pairs *pairs, const struct attar_event *ev, const struct lock *lock,
-	const struct label *label)
+static int64_t tid_of(const struct attar_run *run, const struct attar_event *ev)
+{
+	return sample_tid(attar_run_source_spec(run, ev->counter), ev);
+}
+
+static void begin(const struct attar_run *run, struct attar_pairs *pairs,
+	const struct attar_event *ev, const struct lock *lock, const struct label *label)
 {
 	const struct attar_stamp at = attar_event_get_stamp(ev);
-	struct attar_start *start = attar_pairs_start_u64(pairs, ev->record->tid, &at);
+	struct attar_start *start = attar_pairs_start_u64(pairs, (uint64_t)tid_of(run, ev), &at);
 	struct wait *wait = start ? start->payload : NULL;
 
 	if (!wait)
@@ -95,7 +101,7 @@ static void add_line(struct attar_run *run, const struct attar_event *ev, const 
 	attar_section_row(lines);
 	attar_cell_u64(lines, attar_run_realtime(run, ev->time));
 	attar_cell_text(lines, wait->label.comm);
-	attar_cell_i64(lines, (pid_t)ev->record->tid);
+	sample_tid_cell(lines, tid_of(run, ev));
 	attar_cell_text(lines, wait->label.type);
 	attar_cell_u64(lines, wait->lock.address);
 	attar_cell_u64(lines, duration);
@@ -119,7 +125,8 @@ static int end(struct locks *l, struct attar_run *run, struct attar_pairs *pairs
 	const struct attar_event *ev, uint64_t address)
 {
 	const struct attar_stamp at = attar_event_get_stamp(ev);
-	const struct attar_start *start = attar_pairs_end_u64(pairs, ev->record->tid, &at);
+	int64_t tid = tid_of(run, ev);
+	const struct attar_start *start = attar_pairs_end_u64(pairs, (uint64_t)tid, &at);
 	const struct wait *wait = start ? start->payload : NULL;
 	struct attar_keyrow *row;
 	uint64_t duration = wait ? at.time - start->time : 0;
@@ -130,7 +137,7 @@ static int end(struct locks *l, struct attar_run *run, struct attar_pairs *pairs
 	if (!row)
 		return -ENOMEM;
 	row->interval.sums[0] += duration;
-	set_label(row->value, wait, (int64_t)ev->record->tid);
+	set_label(row->value, wait, tid);
 	if (l->than && attar_run_wants_lines(run))
 		add_line(run, ev, wait, duration);
 	if (attar_hist_add(&row->interval.hists[0], duration) < 0)
@@ -164,9 +171,8 @@ static int on_begin(struct attar_run *run, void *self, const struct attar_event 
 	const struct lock lock = {.address = attar_arg_u64(ev, ADDRESS)};
 	struct label label = {.type = ""};
 
-	(void)run;
 	name_type(attar_arg_u64(ev, FLAGS), label.type);
-	begin(l->kernel, ev, &lock, &label);
+	begin(run, l->kernel, ev, &lock, &label);
 	return 0;
 }
 
@@ -198,7 +204,6 @@ static int on_futex(struct attar_run *run, void *self, const struct attar_event 
 		.pid = ev->thread ? ev->thread->process->pid : -1};
 	struct label label = {.type = "futex"};
 
-	(void)run;
 	if (op == FUTEX_OP_WAKE || op == FUTEX_OP_WAKE_BITSET || op == FUTEX_OP_UNLOCK_PI)
 		return release(l, ev, &lock);
 	if (op == FUTEX_OP_LOCK_PI || op == FUTEX_OP_LOCK_PI2)
@@ -206,7 +211,7 @@ static int on_futex(struct attar_run *run, void *self, const struct attar_event 
 	else if (op != FUTEX_OP_WAIT && op != FUTEX_OP_WAIT_BITSET &&
 		 op != FUTEX_OP_WAIT_REQUEUE_PI)
 		return 0;
-	begin(l->futexes, ev, &lock, &label);
+	begin(run, l->futexes, ev, &lock, &label);
 	return 0;
 }
 

@@ -12,6 +12,7 @@
 #include "attar/run.h"
 #include "by_source.h"
 #include "keys.h"
+#include "sample_fields.h"
 
 enum {
 	COLUMNS_MAX = 12, /* of an event */
@@ -141,7 +142,7 @@ static void add_columns(const struct snoop *s, struct attar_section *lines)
 
 /* A line with its first cells; NULL: out of memory, or no output for lines. */
 static struct attar_section *new_line(const struct snoop *s, struct attar_run *run,
-	const struct attar_event *ev, const char *comm, int32_t tid)
+	const struct attar_event *ev, const char *comm, int64_t tid)
 {
 	struct attar_section *lines =
 		attar_run_wants_lines(run) ? attar_run_lines(run, "events", no_columns) : NULL;
@@ -153,7 +154,7 @@ static struct attar_section *new_line(const struct snoop *s, struct attar_run *r
 	attar_section_row(lines);
 	attar_cell_u64(lines, attar_run_realtime(run, ev->time));
 	attar_cell_text(lines, comm);
-	attar_cell_i64(lines, tid);
+	sample_tid_cell(lines, tid);
 	return lines;
 }
 
@@ -167,12 +168,17 @@ static void add_values(
 			attar_expr_key(e->columns[i].value, record, bytes, sizeof(bytes)));
 }
 
+static int64_t tid_of(const struct attar_run *run, const struct attar_event *ev)
+{
+	return sample_tid(attar_run_source_spec(run, ev->counter), ev);
+}
+
 /* ---- pairs ---- */
 
 static void set_thread(struct attar_run *run, struct started *started, const struct attar_event *ev)
 {
 	started->is_selected = attar_run_is_selected(run, ev->thread);
-	started->tid = ev->thread ? ev->thread->tid : 0;
+	started->tid = (int32_t)tid_of(run, ev);
 	snprintf(started->comm, COMM_BYTES, "%s", ev->thread ? ev->thread->comm : "");
 }
 
@@ -267,7 +273,7 @@ static int on_start(struct attar_run *run, void *self, const struct attar_event 
 		return start(s, run, e, ev, &record);
 	if (s->failed && !(e->failed && attar_expr_number(e->failed, &record)))
 		return 0;
-	lines = new_line(s, run, ev, ev->thread ? ev->thread->comm : "", record.tid);
+	lines = new_line(s, run, ev, ev->thread ? ev->thread->comm : "", tid_of(run, ev));
 	if (lines)
 		add_values(lines, e, &record);
 	return 0;

@@ -72,26 +72,6 @@ static void add_fields(struct attar_run *run, struct attar_section *lines,
 
 /* ---- lines ---- */
 
-/*
- * Samples of an exiting task have no valid tid; the tracepoint's common_pid field still has it.
- */
-static void tid_cell(struct attar_section *lines, const struct attar_event_spec *spec,
-	const struct attar_event *ev)
-{
-	const struct attar_sample *s = &ev->record->sample;
-	const struct attar_field *field = NULL;
-	int64_t tid = ev->thread->tid;
-
-	if (tid < 0 && spec->format && s->raw)
-		field = attar_format_field(spec->format, "common_pid");
-	if (field)
-		tid = attar_field_i64(field, s->raw, s->raw_size);
-	if (tid < 0)
-		attar_cell_none(lines);
-	else
-		attar_cell_u64(lines, (uint64_t)tid);
-}
-
 static int add_span(struct attar_run *run, const struct attar_event_spec *spec,
 	const struct attar_event *ev, uint64_t stack)
 {
@@ -147,7 +127,7 @@ static int on_event(struct attar_run *run, void *self, const struct attar_event 
 	if (t->has_hosts)
 		attar_cell_text(lines, attar_run_source_host(run, ev->counter));
 	attar_cell_text(lines, ev->thread->comm);
-	tid_cell(lines, spec, ev);
+	sample_tid_cell(lines, sample_tid(spec, ev));
 	if (ev->cpu == UINT32_MAX)
 		attar_cell_none(lines);
 	else

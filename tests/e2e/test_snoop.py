@@ -252,6 +252,22 @@ def test_signals():
     assert all(r['TPID'] == r['tid'] and r['RESULT'] == 0 for r in found)
 
 
+@pytest.mark.usefixtures('root')
+def test_exiting_threads_have_their_tid():
+    """The last switch of a thread is from itself; its sample has the tid -1."""
+    program = '''
+    import threading
+    for _ in range(20):
+        thread = threading.Thread()
+        thread.start()
+        thread.join()
+    '''
+    found = snoop('-a', '-m', 1024, '-e', 'sched:sched_switch/prev_pid!=0/column=PREV:prev_pid/',
+                  *python(program))
+    assert sum(r['comm'] == '[exiting]' for r in found) >= 20
+    assert all(r['tid'] == r['PREV'] for r in found)
+
+
 CONNECT = '''
     import socket
     server = socket.socket()
