@@ -2,20 +2,22 @@
 /*
  * A call tree as text, the heaviest stacks first:
  *
- *	100.00%  split (1234)
+ *	100.00%  split
  *	         main (split)
  *	 70.00%  +- hot
  *	         |  spin
  *	 29.50%  +- cold
  *
  * A node without visible siblings is shown directly below its parent; where the tree branches, each
- * branch is indented. A percentage is shown where it changes.
+ * branch is indented. A percentage is shown where it changes, and the tid of threads that have the
+ * same name.
  */
 #include "report/text.h"
 
 #include <math.h>
 
 #include "base/escape.h"
+#include "base/map.h"
 #include "report/number.h"
 #include "report/tree.h"
 #include "report/width.h"
@@ -33,6 +35,7 @@ struct drawing {
 	struct attar_renderer *r;
 	struct attar_section *s;
 	struct tree_order order;
+	struct map names; /* of threads: how many have it */
 	VEC(struct level) levels;
 	struct buf guides; /* "|  " or spaces for each branch above */
 	struct buf line;
@@ -46,6 +49,7 @@ struct drawing {
 static void drawing_done(struct drawing *d)
 {
 	tree_order_done(&d->order);
+	map_done(&d->names);
 	vec_done(&d->levels);
 	buf_done(&d->guides);
 	buf_done(&d->line);
@@ -54,6 +58,18 @@ static void drawing_done(struct drawing *d)
 static struct tree_node *node_of(struct drawing *d, uint32_t n)
 {
 	return &d->s->nodes.at[n];
+}
+
+static int count_names(struct drawing *d)
+{
+	vec_each (&d->s->tasks, task) {
+		uint32_t name = node_of(d, task->node)->name;
+		const uint64_t *n = map_get(&d->names, name);
+
+		if (task->tid && map_put(&d->names, name, n ? *n + 1 : 1) < 0)
+			return -ENOMEM;
+	}
+	return 0;
 }
 
 static int falling(const void *a, const void *b)
@@ -143,6 +159,23 @@ static void add_remarks(struct drawing *d, unsigned *used, const struct level *l
 	}
 }
 
+/* Which of several threads with the same name it is. */
+static void add_tid(struct drawing *d, unsigned *used, uint32_t n)
+{
+	const uint64_t *threads = map_get(&d->names, node_of(d, n)->name);
+	const struct tree_task *task;
+	size_t at = 0;
+
+	if (node_of(d, n)->kind != ATTAR_FRAME_TASK || !threads || *threads < 2)
+		return;
+	task = tree_task_of(d->s, n, &at);
+	if (!task || !task->tid)
+		return;
+	buf_reset(&d->line);
+	buf_printf(&d->line, " (tid %u)", task->tid);
+	text_add(d->r, used, TEXT_DIM, buf_text(&d->line));
+}
+
 static void end_line(struct drawing *d)
 {
 	struct buf *b = &d->r->out;
@@ -163,6 +196,7 @@ static void draw_node(struct drawing *d, const struct level *level, uint32_t n)
 	add_share(d, &used, node->total, !same);
 	add_guides(d, &used, level);
 	add_escaped(d, &used, TEXT_PLAIN, "", section_text(d->s, node->name), "");
+	add_tid(d, &used, n);
 	add_remarks(d, &used, level, n);
 	end_line(d);
 	d->drawn++;
@@ -311,6 +345,8 @@ int text_tree(struct attar_renderer *r, struct attar_section *s)
 	d.widest = !columns ? UINT32_MAX : columns > 48 ? columns - 32 : columns / 3;
 	d.cutoff = d.least = weight_of(s);
 	n = limit_rows(&d);
+	if (n == 0)
+		n = count_names(&d);
 	if (n == 0)
 		n = draw_levels(&d);
 	if (d.drawn == d.most)
