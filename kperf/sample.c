@@ -239,8 +239,9 @@ static void warn_of_losses(struct kp_task *task)
 	lost = stats.lost + stats.malformed;
 	if (lost > task->lost)
 		kp_warn(LIBPERF_WARN_DATA_LOST,
-			"%llu samples were lost: read more often, or take fewer samples",
-			(unsigned long long)(lost - task->lost));
+			"%llu sample%s lost: read more often, or take fewer samples",
+			(unsigned long long)(lost - task->lost),
+			lost - task->lost == 1 ? " was" : "s were");
 	task->lost = lost;
 }
 

@@ -179,9 +179,9 @@ static void warn_of_losses(struct kp_spe *spe)
 			(unsigned long long)spe->lost, (unsigned long long)spe->malformed);
 	else if (spe->unknown > 0)
 		kp_warn(LIBPERF_WARN_CTXID_LOST,
-			"%llu samples do not identify their thread: monitor processes "
-			"(pidList), or use a kernel with CONFIG_PID_IN_CONTEXTIDR",
-			(unsigned long long)spe->unknown);
+			"%llu sample%s not identify the thread: monitor processes (pidList), or "
+			"use a kernel with CONFIG_PID_IN_CONTEXTIDR",
+			(unsigned long long)spe->unknown, spe->unknown == 1 ? " does" : "s do");
 	spe->lost = spe->truncated = spe->collisions = spe->malformed = spe->unknown = 0;
 }
 

@@ -102,7 +102,7 @@ static void losses_are_a_warning_with_their_number(void **state)
 	PmuDisable(pd);
 	n = PmuRead(pd, &data);
 	assert_int_equal(GetWarn(), LIBPERF_WARN_DATA_LOST);
-	assert_int_equal(sscanf(GetWarnMsg(), "%u samples were lost", &lost), 1);
+	assert_int_equal(sscanf(GetWarnMsg(), "%u sample", &lost), 1);
 	assert_int_equal(lost + (unsigned)n, 200000);
 	PmuDataFree(data);
 	PmuClose(pd);

@@ -175,9 +175,9 @@ void console_progress(void *ctx, uint64_t elapsed_ns, uint64_t seen, uint64_t lo
 	char text[160];
 
 	snprintf(text, sizeof(text),
-		"%llu s, %llu events, %llu lost; press Ctrl-C to stop and print the report",
+		"%llu s, %llu event%s, %llu lost; press Ctrl-C to stop and print the report",
 		(unsigned long long)(elapsed_ns / 1000000000), (unsigned long long)seen,
-		(unsigned long long)lost);
+		PLURAL_S(seen), (unsigned long long)lost);
 	show_progress(text);
 }
 

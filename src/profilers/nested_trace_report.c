@@ -203,10 +203,10 @@ static int add_tree(struct attar_run *run, const struct nested_trace *t,
 	return 0;
 }
 
-static void remark(struct attar_report *report, uint64_t n, const char *what)
+static void remark(struct attar_report *report, uint64_t n, const char *one, const char *many)
 {
 	if (n)
-		attar_report_remark(report, "%" PRIu64 " %s", n, what);
+		attar_report_remark(report, "%" PRIu64 " %s", n, n == 1 ? one : many);
 }
 
 static uint64_t count_open(const struct nested_trace *t)
@@ -231,11 +231,15 @@ int nested_trace_report(
 		r = add_functions(t, table, scope);
 	else if (r == 0)
 		r = add_tree(run, t, report, table, scope);
-	remark(report, count_open(t), "calls have not returned yet");
-	remark(report, t->uncalled, "exits have no entry: it was before the start, or missed");
-	remark(report, t->unreturned, "calls have no exit: their callers have returned");
-	remark(report, t->deep, "entries were ignored: more than 64 calls were nested");
-	remark(report, t->lost, "calls were dropped, because events were lost meanwhile");
+	remark(report, count_open(t), "call has not returned yet", "calls have not returned yet");
+	remark(report, t->uncalled, "exit has no entry: it was before the start, or missed",
+		"exits have no entry: it was before the start, or missed");
+	remark(report, t->unreturned, "call has no exit: its caller has returned",
+		"calls have no exit: their callers have returned");
+	remark(report, t->deep, "entry was ignored: more than 64 calls were nested",
+		"entries were ignored: more than 64 calls were nested");
+	remark(report, t->lost, "call was dropped, because events were lost meanwhile",
+		"calls were dropped, because events were lost meanwhile");
 	attar_report_evicted(report, t->open, "keys");
 	attar_report_evicted(report, t->nodes, "calls");
 	return r;

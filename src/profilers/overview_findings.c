@@ -131,8 +131,8 @@ static size_t add_detail(
 			(double)attar_hist_quantile(run, 0.5) / NS_PER_MS,
 			(double)attar_hist_quantile(run, 0.99) / NS_PER_MS);
 	if (part == PART_DISK && block && block->count)
-		return append(text, n, "; %llu requests of %.1f ms at p50, %.1f ms at p99",
-			(unsigned long long)block->count,
+		return append(text, n, "; %llu request%s of %.1f ms at p50, %.1f ms at p99",
+			(unsigned long long)block->count, block->count == 1 ? "" : "s",
 			(double)attar_hist_quantile(block, 0.5) / NS_PER_MS,
 			(double)attar_hist_quantile(block, 0.99) / NS_PER_MS);
 	if (part == PART_FAULT)

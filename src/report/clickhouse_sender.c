@@ -87,8 +87,8 @@ static void drop_foreign(struct sender *s, uint64_t rows, const char *why)
 	struct buf text _cleanup_(buf_done) = {0};
 
 	s->losses++;
-	buf_printf(&text, "%s: %llu rows of another run are dropped: %s", s->url.name,
-		(unsigned long long)rows, why);
+	buf_printf(&text, "%s: %llu row%s of another run %s dropped: %s", s->url.name,
+		(unsigned long long)rows, PLURAL_S(rows), rows == 1 ? "is" : "are", why);
 	log_line(s, buf_text(&text));
 }
 
@@ -187,9 +187,9 @@ static void count_damaged(struct sender *s)
 	if (!files)
 		return;
 	buf_printf(&text,
-		"%s: %llu damaged files of the spool %s were removed, with at least %llu rows",
-		s->url.name, (unsigned long long)files, spool_path(s->spool),
-		(unsigned long long)rows);
+		"%s: %llu damaged file%s of the spool %s %s removed, with at least %llu row%s",
+		s->url.name, (unsigned long long)files, PLURAL_S(files), spool_path(s->spool),
+		files == 1 ? "was" : "were", (unsigned long long)rows, PLURAL_S(rows));
 	pthread_mutex_lock(&s->lock);
 	log_line(s, buf_text(&text));
 	pthread_mutex_unlock(&s->lock);
@@ -620,7 +620,7 @@ static void log_sums(struct sender *s)
 
 	buf_printf(&text, "%s: ", s->url.name);
 	buf_grouped(&text, c->rows);
-	buf_str(&text, " rows, ");
+	buf_printf(&text, " row%s, ", PLURAL_S(c->rows));
 	buf_grouped(&text, c->stored);
 	buf_str(&text, " stored, ");
 	buf_grouped(&text, c->dropped);
@@ -628,7 +628,8 @@ static void log_sums(struct sender *s)
 	if (c->waiting) {
 		buf_str(&text, ", ");
 		buf_grouped(&text, c->waiting);
-		buf_printf(&text, " wait in %s", spool_path(s->spool));
+		buf_printf(
+			&text, " wait%s in %s", c->waiting == 1 ? "s" : "", spool_path(s->spool));
 	}
 	if (c->drained) {
 		buf_str(&text, ", ");

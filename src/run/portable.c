@@ -131,8 +131,9 @@ static int add_to(struct collection *c, const char *path, struct recording *reco
 	if (r == 0)
 		r = names_encode(c->symbols, c->locations.at, c->locations.n, &bytes);
 	if (r == 0 && c->refused)
-		log_note("%s has names for %d addresses; %llu more were left out", path,
-			NAMES_LOCATIONS_MAX, (unsigned long long)c->refused);
+		log_note("%s has names for %d addresses; %llu more %s left out", path,
+			NAMES_LOCATIONS_MAX, (unsigned long long)c->refused,
+			c->refused == 1 ? "was" : "were");
 	return r == 0 ? names_put(path, &bytes) : r;
 }
 

@@ -194,9 +194,10 @@ static void remark_refused(const struct attar_run *run, struct attar_report *rep
 	else
 		buf_printf(&limit, "names and fields take at most %d MiB", MEBIBYTES_MAX);
 	attar_report_remark(report,
-		"the time line has the first %zu pairs, states and events; %llu later ones are "
-		"left out (%s)",
-		spans->all.n, (unsigned long long)spans->refused, buf_text(&limit));
+		"the time line has the first %zu pairs, states and events; %llu later %s left "
+		"out (%s)",
+		spans->all.n, (unsigned long long)spans->refused,
+		spans->refused == 1 ? "one is" : "ones are", buf_text(&limit));
 }
 
 void spans_report(struct attar_run *run, struct attar_report *report)

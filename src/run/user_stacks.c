@@ -149,8 +149,8 @@ static void remark_branches(const struct branch_stacks *stacks, struct attar_rep
 			stacks->most);
 	else
 		attar_report_remark(report,
-			"user stacks from last branch records: %llu, with up to %u callers",
-			(unsigned long long)stacks->n, stacks->most);
+			"user stacks from last branch records: %llu, with up to %u caller%s",
+			(unsigned long long)stacks->n, stacks->most, PLURAL_S(stacks->most));
 }
 
 static void remark_auto(const struct run_user_stacks *stacks,

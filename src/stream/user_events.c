@@ -280,7 +280,8 @@ static void say_waiting(const struct look *look)
 	char seen[64] = "found no events";
 
 	if (look->registered)
-		snprintf(seen, sizeof(seen), "found %zu other events", look->registered);
+		snprintf(seen, sizeof(seen), "found %zu other event%s", look->registered,
+			PLURAL_S(look->registered));
 	log_note(
 		"no program has registered the event '%s' yet%s%s%s; waiting. Looked in %s, and in "
 		"the shared memory of programs that use libperfume (%s there)",

@@ -17,8 +17,8 @@ import pytest
 from command import has, run, wait_until
 
 HEAD = '# attar script\nevent sched:sched_wakeup comm:char[16] pid:pid_t\n'
-SUMS = re.compile(r'([\d,]+) rows, ([\d,]+) stored, ([\d,]+) dropped'
-                  r'(?:, ([\d,]+) wait in ([^\s,]+))?(?:, ([\d,]+) of earlier runs stored)?')
+SUMS = re.compile(r'([\d,]+) rows?, ([\d,]+) stored, ([\d,]+) dropped'
+                  r'(?:, ([\d,]+) waits? in ([^\s,]+))?(?:, ([\d,]+) of earlier runs stored)?')
 CONFIG = '''<yandex>
 <logger><level>error</level><log>{path}/log</log><errorlog>{path}/errors</errorlog></logger>
 <http_port>{http}</http_port><tcp_port>{tcp}</tcp_port><listen_host>127.0.0.1</listen_host>

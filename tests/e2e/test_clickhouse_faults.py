@@ -131,9 +131,9 @@ def test_damaged_files_of_the_spool(server, tmp_path, events, kind):
     server.start()
     done = trace(events(1, start=3), server.url(tmp_path / 'spool'))
     assert sums(done)[1:4] == [sums(done)[0], 0, 0], 'the rows of this run are stored'
-    assert '1 damaged files of the spool' in done.stderr
+    assert '1 damaged file of the spool' in done.stderr
     known = 1 if kind in ('cut', 'flipped', 'unfinished') else 0
-    assert f'with at least {known} rows' in done.stderr
+    assert f'with at least {known} row' + ('s' if known != 1 else '') in done.stderr
     assert stored_pids(server) == [2, 3]
     assert not list((tmp_path / 'spool').rglob('*.[bp]a*'))
 

@@ -86,9 +86,9 @@ def test_missing_and_lost_events(tmp_path):
 '''
     found = of_script(tmp_path, text, 'nested-trace', *EVENTS)
     assert tree(found) == [(0, 'a', 1)]
-    assert {'1 calls have not returned yet', '2 exits have no entry: it was before the start, '
-            'or missed', '1 calls have no exit: their callers have returned',
-            '1 calls were dropped, because events were lost meanwhile'} <= set(found['remarks'])
+    assert {'1 call has not returned yet', '2 exits have no entry: it was before the start, '
+            'or missed', '1 call has no exit: its caller has returned',
+            '1 call was dropped, because events were lost meanwhile'} <= set(found['remarks'])
 
 
 @pytest.mark.quick
