@@ -320,8 +320,8 @@ size_t symtab_bytes(const struct symtab *table)
 }
 
 /*
- * Returns the last entry at or below low, or n if there is none. Those behind the one that was found
- * last are tried first.
+ * Returns the last entry at or below low, or n if there is none. Those behind the one that was
+ * found last are tried first.
  */
 static size_t last_below(struct symtab *table, uint32_t low)
 {
