@@ -9,32 +9,40 @@
 #include "cli/cli.h"
 #include "cli/atomic_file.h"
 
-/* is_slow: it may be slower than the rings, which must be read meanwhile. */
-static int open_file(struct output *out, const char *path, bool is_slow)
+/* Do not return errno: the exit status 3 is for permissions of events, not of files. */
+static int cannot_write(const struct output *out, int error)
 {
-	int fd, error;
+	return attar_fail(-EIO, "cannot write '%s': %s", CLIP(out->path), strerror(error));
+}
+
+/* What is drawn from now on goes to fd, which is taken over. */
+static int direct_to(struct output *out, int fd)
+{
+	if (out->writer) {
+		file_writer_continue(out->writer, fd); /* a failure is that of a later write, too */
+		return 0;
+	}
+	out->file = out->is_slow ? file_stream_open(fd, &out->writer) : fdopen(fd, "w");
+	return out->file ? 0 : cannot_write(out, errno);
+}
+
+static int open_file(struct output *out, const char *path)
+{
+	int fd;
 
 	out->path = path;
 	out->created = access(path, F_OK) < 0;
 	fd = TEMP_FAILURE_RETRY(open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
-	error = errno;
-	if (fd >= 0)
-		out->file = is_slow ? file_writer_open(fd, &out->writer) : fdopen(fd, "w");
-	if (out->file)
-		return 0;
-	if (fd >= 0)
-		close(fd);
-	/* Do not return errno: the exit status 3 is for permissions of events, not of files. */
-	return attar_fail(-EIO, "cannot write '%s': %s", CLIP(path), strerror(error));
+	return fd < 0 ? cannot_write(out, errno) : direct_to(out, fd);
 }
 
 static int open_memory(struct output *out, const char *path)
 {
 	int r = replace_check(path);
 
-	if (r < 0)
-		return attar_fail(-EIO, "cannot write '%s': %s", CLIP(path), strerror(-r));
 	out->path = path;
+	if (r < 0)
+		return cannot_write(out, -r);
 	out->memory = calloc(1, sizeof(*out->memory));
 	if (out->memory && (out->memory->target = replace_target(path)))
 		out->file = open_memstream(&out->memory->text, &out->memory->size);
@@ -215,14 +223,14 @@ static int check_sink(const struct attar_profiler *profiler, const struct attar_
 /* Opens the file for this time. */
 static int open_rotated(struct output *out, uint64_t time)
 {
-	int r = rotation_open(&out->rotation, time, &out->file);
+	int fd, r = rotation_open(&out->rotation, time, &fd);
 
 	if (r < 0)
 		return r;
 	out->path = out->rotation.name;
 	out->created = out->is_empty = true;
 	out->drawn = false;
-	return 0;
+	return direct_to(out, fd);
 }
 
 /* Files of a format that shows one report have one interval each. */
@@ -247,9 +255,9 @@ static int add_file(struct outputs *o, const char *path, const struct attar_sink
 	const struct attar_render_opts *opts)
 {
 	struct attar_render_opts with_address = *opts;
-	bool is_slow = draws_lines(sink) && !sink->whole_run && !sink->is_binary &&
-		       attar_run_is_live(o->run);
-	struct output out = {.sink = sink};
+	struct output out = {.sink = sink,
+		.is_slow = draws_lines(sink) && !sink->whole_run && !sink->is_binary &&
+			   attar_run_is_live(o->run)};
 	int r = check_sink(o->profiler, sink);
 
 	with_address.address = out.path = path;
@@ -262,8 +270,7 @@ static int add_file(struct outputs *o, const char *path, const struct attar_sink
 	if (r == 0 && sink->replaces)
 		r = open_memory(&out, path);
 	else if (r == 0)
-		r = o->options->rotate_ns ? begin_rotated(o, &out, path)
-					  : open_file(&out, path, is_slow);
+		r = o->options->rotate_ns ? begin_rotated(o, &out, path) : open_file(&out, path);
 	return r < 0 ? r : add(o, &out, opts);
 }
 
@@ -481,11 +488,12 @@ static int failed_rotation(struct outputs *o)
 	return -EIO;
 }
 
-/* What follows is drawn in another file. */
+/* What follows is drawn in another file. A thread that writes goes on with it. */
 static int end_file(struct outputs *o, struct output *out)
 {
 	out->renderer = attar_renderer_free(out->renderer);
-	out->writer = NULL;
+	if (out->writer)
+		return 0;
 	return fclose(TAKE_PTR(out->file)) == 0 ? 0 : failed(o, out, -errno);
 }
 
@@ -532,6 +540,20 @@ static int rotate(struct outputs *o, struct output *out, const struct attar_repo
 	return r < 0 ? failed_rotation(o) : begin_renderer(o, out);
 }
 
+/* Deletes old files over the quota, when the sizes of all but the current one are known. */
+static int keep_quota(struct outputs *o, struct output *out)
+{
+	struct stat st = {0};
+	uint64_t own;
+
+	if (!out->rotation.max_bytes || (out->writer && file_writer_has_steps(out->writer)))
+		return 0;
+	if (!out->writer && (fflush(out->file) != 0 || fstat(fileno(out->file), &st) < 0))
+		return failed(o, out, -errno);
+	own = out->writer ? file_writer_given(out->writer) : (uint64_t)st.st_size;
+	return rotation_keep(&out->rotation, own) < 0 ? failed_rotation(o) : 0;
+}
+
 static int draw_rotated(struct outputs *o, struct output *out, const struct drawing *d)
 {
 	int r = rotate(o, out, d->report);
@@ -540,9 +562,7 @@ static int draw_rotated(struct outputs *o, struct output *out, const struct draw
 		return r;
 	out->drawn = true;
 	r = render(out, d);
-	if (r < 0)
-		return failed(o, out, r);
-	return rotation_keep(&out->rotation, out->file) < 0 ? failed_rotation(o) : 0;
+	return r < 0 ? failed(o, out, r) : keep_quota(o, out);
 }
 
 /* Whether the path of a file that grows names another file, or none. */
@@ -558,13 +578,12 @@ static bool is_moved(const struct output *out)
 
 static int reopen(struct outputs *o, struct output *out)
 {
-	bool was_slow = out->writer;
 	int r = end_file(o, out);
 
 	if (r < 0)
 		return r;
 	out->is_empty = out->drawn = false;
-	r = open_file(out, out->path, was_slow);
+	r = open_file(out, out->path);
 	if (r < 0) {
 		keep_failure(o);
 		return r;
@@ -767,6 +786,14 @@ static bool has_nothing(const struct output *out)
 	return out->rotation.pattern && stat(out->path, &st) == 0 && st.st_size == 0;
 }
 
+/* A quota can have waited until former files were written. */
+static int end_rotation(struct outputs *o, struct output *out)
+{
+	bool is_behind = out->writer && out->rotation.pattern && !out->failed;
+
+	return is_behind && file_writer_wait(out->writer) == 0 ? keep_quota(o, out) : 0;
+}
+
 int outputs_close(struct outputs *o)
 {
 	int result = printer_close(&o->printer);
@@ -777,9 +804,10 @@ int outputs_close(struct outputs *o)
 		result = failed(o, &(struct output){0}, result);
 	report_missed(o);
 	vec_each (&o->all, out) {
-		int r = 0;
+		int r;
 
 		attar_renderer_free(out->renderer);
+		r = end_rotation(o, out);
 		if (out->path && close_file(out) != 0 && !out->failed)
 			r = failed(o, out, -errno);
 		if (out->path && out->created && (!out->drawn || has_nothing(out)))

@@ -9,7 +9,7 @@
 #include "attar/run.h"
 #include "base/buf.h"
 #include "base/vec.h"
-#include "cli/file_writer.h"
+#include "cli/file_stream.h"
 #include "cli/keys.h"
 #include "cli/output_options.h"
 #include "cli/printer.h"
@@ -25,7 +25,7 @@ struct drawn {
 struct output {
 	const char *path;           /* borrowed; NULL: stdout */
 	FILE *file;                 /* NULL: path is an address */
-	struct file_writer *writer; /* of file, if lines are written during the run; or NULL */
+	struct file_writer *writer; /* of file, if it is_slow; or NULL */
 	struct rotation rotation;   /* of files that follow each other; path is the current one */
 	uint64_t drawn_at;          /* ns since 1970, if rotated: of what was drawn last */
 	struct drawn *memory; /* file is in memory, and replaces that of path; NULL: it is not */
@@ -33,6 +33,7 @@ struct output {
 	ino_t inode;          /* 0: not a regular file */
 	struct attar_renderer *renderer;
 	const struct attar_sink *sink;
+	bool is_slow;    /* lines are written during the run, which a thread does */
 	bool is_special; /* a pipe or a device */
 	bool created;    /* the file did not exist before */
 	bool is_empty;   /* its former contents have been removed */

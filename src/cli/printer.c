@@ -109,11 +109,8 @@ static bool is_regular(int fd)
 static FILE *open_by_thread(struct printer *p)
 {
 	int fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
-	FILE *file = fd < 0 ? NULL : file_writer_open(fd, &p->writer);
 
-	if (!file && fd >= 0)
-		close(fd);
-	return file;
+	return fd < 0 ? NULL : file_stream_open(fd, &p->writer);
 }
 
 static FILE *open_without_blocking(struct printer *p)

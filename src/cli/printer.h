@@ -19,7 +19,7 @@
 #include <stdio.h>
 
 #include "base/buf.h"
-#include "cli/file_writer.h"
+#include "cli/file_stream.h"
 
 struct printer {
 	FILE *former;               /* the original stdout; NULL: stdout is unchanged */

@@ -143,7 +143,7 @@ static bool matches(const char *pattern, const char *name)
 	return digits && !strcmp(name + 1 + digits, rest);
 }
 
-int rotation_open(struct rotation *r, uint64_t time, FILE **ret_file)
+int rotation_open(struct rotation *r, uint64_t time, int *ret_fd)
 {
 	char *name = NULL;
 	int fd = -1, error = EEXIST;
@@ -156,13 +156,12 @@ int rotation_open(struct rotation *r, uint64_t time, FILE **ret_file)
 		fd = TEMP_FAILURE_RETRY(open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
 		error = errno;
 	}
-	if (fd < 0 || !(*ret_file = fdopen(fd, "w"))) {
+	if (fd < 0) {
 		attar_fail(-EIO, "cannot write '%s': %s", CLIP(name), strerror(error));
-		if (fd >= 0)
-			close(fd);
 		free(name);
 		return -EIO;
 	}
+	*ret_fd = fd;
 	free(r->name);
 	r->name = name;
 	r->begun = time;
@@ -259,16 +258,8 @@ static int delete_over_quota(struct rotation *r, uint64_t max_bytes)
 	return error;
 }
 
-int rotation_keep(struct rotation *r, FILE *file)
+int rotation_keep(struct rotation *r, uint64_t own)
 {
-	struct stat st;
-	uint64_t own;
-
-	if (!r->max_bytes)
-		return 0;
-	if (fflush(file) != 0 || fstat(fileno(file), &st) < 0)
-		return attar_fail(-EIO, "cannot write '%s': %s", CLIP(r->name), strerror(errno));
-	own = (uint64_t)st.st_size;
 	r->is_full = own >= r->max_bytes;
 	if (own + r->others <= r->max_bytes && r->begun == r->counted)
 		return 0;

@@ -7,10 +7,10 @@
  *
  *     struct rotation rotation = {.pattern = path, .period = period, .max_bytes = quota};
  *     r = rotation_check(&rotation);
- *     r = rotation_open(&rotation, base_realtime(), &file);
+ *     r = rotation_open(&rotation, base_realtime(), &fd);
  *     ... (before each report) if (rotation_is_due(&rotation, begun)) close the file, open
  *         the next
- *     ... (after each report) rotation_keep(&rotation, file)
+ *     ... (after each report) rotation_keep(&rotation, own)
  *     rotation_done(&rotation);
  */
 #ifndef CLI_ROTATE_H
@@ -18,7 +18,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 
 struct rotation {
 	const char *pattern; /* borrowed; NULL: one file, not rotated */
@@ -48,17 +47,17 @@ bool rotation_has_time(const char *pattern);
 bool rotation_is_due(const struct rotation *rotation, uint64_t begun);
 
 /*
- * Creates the file of a time. *ret_file is owned by the caller. Returns 0, or -EIO or -ENOMEM with
+ * Creates the file of a time. *ret_fd is owned by the caller. Returns 0, or -EIO or -ENOMEM with
  * an error text.
  */
-int rotation_open(struct rotation *rotation, uint64_t time, FILE **ret_file);
+int rotation_open(struct rotation *rotation, uint64_t time, int *ret_fd);
 
 /*
- * After a report was written to the current file: deletes the oldest files of the pattern, also
- * those of earlier runs, until all have at most max_bytes; never the current one. Returns 0, or
- * -EIO or -ENOMEM with the error text of the first failure.
+ * After a report was written to the current file, which has `own` bytes then: deletes the oldest
+ * files of the pattern, also those of earlier runs, until all have at most max_bytes; never the
+ * current one. Returns 0, or -EIO or -ENOMEM with the error text of the first failure.
  */
-int rotation_keep(struct rotation *rotation, FILE *file);
+int rotation_keep(struct rotation *rotation, uint64_t own);
 
 void rotation_done(struct rotation *rotation);
 

@@ -7,6 +7,7 @@
 #include "recording/write_file.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <time.h>
 
@@ -37,68 +38,73 @@ static uint64_t clock_ns(int clockid)
 
 /*
  * An existing recording is unlinked, so that a process that reads it keeps it. Devices and pipes
- * are written to.
+ * are written to. Returns a descriptor, or a negative errno with an error text.
  */
-static int open_output(struct recording_writer *w)
+static int create(const char *path, bool *ret_is_pipe)
 {
 	struct stat st;
+	int fd;
 
-	if (lstat(w->opts.path, &st) == 0 && S_ISREG(st.st_mode) && unlink(w->opts.path) < 0)
-		return attar_fail(-errno, "cannot replace %s: %s", CLIP(w->name), strerror(errno));
-	w->fd = open(w->opts.path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	if (w->fd < 0 || fstat(w->fd, &st) < 0)
-		return limit_fail_open(errno, "cannot create %s", CLIP(w->name));
-	w->owns_fd = true;
-	w->pipe = S_ISFIFO(st.st_mode);
-	return 0;
+	if (lstat(path, &st) == 0 && S_ISREG(st.st_mode) && unlink(path) < 0)
+		return attar_fail(-errno, "cannot replace %s: %s", CLIP(path), strerror(errno));
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return limit_fail_open(errno, "cannot create %s", CLIP(path));
+	*ret_is_pipe = S_ISFIFO(st.st_mode);
+	return fd;
 }
 
-int writer_create(struct recording_writer *w)
+static void begin_times(struct recording_writer *w)
 {
 	w->at = w->data_start = 0;
 	w->stats.files++;
 	w->clock_ns = w->opts.is_script ? 0 : clock_ns(w->opts.clockid);
 	w->wall_ns = w->opts.is_script ? w->opts.wall_ns : clock_ns(CLOCK_REALTIME);
-	if (w->pipe) {
-		w->fd = STDOUT_FILENO;
+}
+
+int writer_create(struct recording_writer *w)
+{
+	int fd;
+
+	begin_times(w);
+	if (w->opts.sink)
 		return 0;
-	}
-	return open_output(w);
+	fd = w->pipe ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0) : create(w->opts.path, &w->pipe);
+	if (fd < 0)
+		return w->pipe ? limit_fail_open(errno, "cannot write %s", w->name) : fd;
+	w->file = file_writer_new(fd, w->opts.buffer);
+	if (w->file)
+		return 0;
+	close(fd);
+	return base_oom();
 }
 
 static int write_failed(struct recording_writer *w, int error)
 {
+	const char *text;
+	struct file_written written = file_writer_done(w->file, &text);
+
 	w->failed = error;
+	if (text)
+		return attar_fail(error, "%s", text);
 	return attar_fail(error, "cannot write %s after %llu bytes: %s", CLIP(w->name),
-		(unsigned long long)w->at, strerror(-error));
+		(unsigned long long)written.at, strerror(-error));
 }
 
-int writer_write_all(struct recording_writer *w, const void *bytes, size_t len)
+static int add_bytes(struct recording_writer *w, const void *bytes, size_t len)
 {
-	const char *at = bytes;
+	int r = 0;
 
-	if (w->opts.sink) {
+	w->at += len;
+	w->stats.file_bytes += len;
+	if (w->file)
+		r = file_writer_add(w->file, bytes, len);
+	else
 		w->opts.sink(w->opts.ctx, bytes, len);
-		w->at += len;
-		w->stats.file_bytes += len;
-		return 0;
-	}
-	while (len) {
-		ssize_t n = write(w->fd, at, len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return write_failed(w, -errno);
-		w->at += (size_t)n;
-		w->stats.file_bytes += (size_t)n;
-		at += n;
-		len -= (size_t)n;
-	}
-	return 0;
+	return r < 0 ? write_failed(w, r) : 0;
 }
 
-int writer_flush(struct recording_writer *w)
+static int add_out(struct recording_writer *w)
 {
 	int r;
 
@@ -106,9 +112,25 @@ int writer_flush(struct recording_writer *w)
 		return w->failed;
 	if (buf_failed(&w->out))
 		return base_oom();
-	r = writer_write_all(w, w->out.data, w->out.len);
+	r = w->out.len ? add_bytes(w, w->out.data, w->out.len) : 0;
 	buf_reset(&w->out);
 	return r;
+}
+
+int writer_give(struct recording_writer *w, const void *bytes, size_t len)
+{
+	int r = add_out(w);
+
+	return r == 0 ? add_bytes(w, bytes, len) : r;
+}
+
+int writer_flush(struct recording_writer *w)
+{
+	int r = add_out(w);
+
+	if (r == 0 && w->file)
+		r = file_writer_push(w->file);
+	return r < 0 && !w->failed ? write_failed(w, r) : r;
 }
 
 void writer_trim_attrs(struct recording_writer *w)
@@ -200,11 +222,31 @@ static struct data_header header_of(const struct recording_writer *w)
 	return header;
 }
 
+static bool has_late_ids(const struct writer_event *event)
+{
+	return event->n_ids > event->n_early;
+}
+
+/* late_at: where the ids of events are that have got new ones since the header was written. */
+static void put_attrs(const struct recording_writer *w, uint64_t late_at, struct buf *b)
+{
+	uint64_t early_at = sizeof(struct data_header);
+
+	vec_each (&w->events, event) {
+		uint64_t *at = has_late_ids(event) ? &late_at : &early_at;
+		struct data_section ids = {*at, event->n_ids * sizeof(*event->ids)};
+
+		buf_add(b, &event->attr, w->attr_size);
+		buf_add(b, &ids, sizeof(ids));
+		early_at += event->n_early * sizeof(*event->ids);
+		late_at += has_late_ids(event) ? ids.size : 0;
+	}
+}
+
 /* The early features are dropped from a complete header. */
 int writer_begin_file(struct recording_writer *w)
 {
 	struct buf early _cleanup_(buf_done) = {0};
-	struct data_section ids = {.offset = sizeof(struct data_header)};
 	struct data_header header;
 
 	vec_each (&w->events, event)
@@ -219,12 +261,7 @@ int writer_begin_file(struct recording_writer *w)
 	buf_add(&w->out, &header, sizeof(header));
 	vec_each (&w->events, event)
 		buf_add(&w->out, event->ids, event->n_ids * sizeof(*event->ids));
-	vec_each (&w->events, event) {
-		ids.size = event->n_ids * sizeof(*event->ids);
-		buf_add(&w->out, &event->attr, w->attr_size);
-		buf_add(&w->out, &ids, sizeof(ids));
-		ids.offset += ids.size;
-	}
+	put_attrs(w, 0, &w->out);
 	buf_add(&w->out, early.data, early.len);
 	w->data_start = header.data.offset;
 	return writer_flush(w);
@@ -259,66 +296,160 @@ static int write_features(struct recording_writer *w, struct data_header *header
 	return writer_flush(w);
 }
 
-static bool has_late_ids(const struct writer_event *event)
-{
-	return event->n_ids > event->n_early;
-}
-
 /* Appends the ids of events that have got new ones since the header was written. */
-static int write_late_ids(struct recording_writer *w)
+static void put_late_ids(struct recording_writer *w)
 {
-	int r = 0;
-
 	vec_each (&w->events, event)
-		if (r == 0 && has_late_ids(event))
-			r = writer_write_all(w, event->ids, event->n_ids * sizeof(*event->ids));
-	return r;
+		if (has_late_ids(event))
+			buf_add(&w->out, event->ids, event->n_ids * sizeof(*event->ids));
 }
 
-/* Lets the header refer to these ids, which are at `offset`. */
-static int refer_to_late_ids(
-	struct recording_writer *w, const struct data_header *header, uint64_t offset)
-{
-	struct data_section ids = {.offset = offset};
-	uint64_t at = header->attrs.offset + w->attr_size;
+/* ---- the end of a file, by the thread that writes ---- */
 
-	vec_each (&w->events, event) {
-		ids.size = event->n_ids * sizeof(*event->ids);
-		if (has_late_ids(event)) {
-			if (pwrite(w->fd, &ids, sizeof(ids), (off_t)at) != sizeof(ids))
-				return write_failed(w, -errno);
-			ids.offset += ids.size;
-		}
-		at += header->attr_size;
+struct ending {
+	const char *path;
+	unsigned rotate; /* see recording_writer_opts; 0: no file follows */
+	struct data_header header;
+	struct data_section early; /* dropped from the header if the features were written */
+	uint64_t data_end;
+	struct buf attrs; /* with the final ids */
+};
+
+static void free_ending(struct ending *e)
+{
+	buf_done(&e->attrs);
+	free(e);
+}
+
+static int overwrite(int fd, const void *bytes, size_t n, uint64_t at)
+{
+	ssize_t done = pwrite(fd, bytes, n, (off_t)at);
+
+	return done == (ssize_t)n ? 0 : done < 0 ? -errno : -EIO;
+}
+
+/* On a full disk, the header, which exists, can still refer to the records that were written. */
+static void refer_to_data_only(struct ending *e, const struct file_written *written)
+{
+	uint64_t end = MIN(written->at, e->data_end);
+
+	memset(e->header.features, 0, sizeof(e->header.features));
+	e->header.event_types = e->early;
+	e->header.data.size = MAX(end, e->header.data.offset) - e->header.data.offset;
+	(void)!ftruncate(written->fd, (off_t)end);
+}
+
+static int complete(struct ending *e, struct file_written *written)
+{
+	int error = written->error, r;
+
+	if (!error)
+		error = overwrite(written->fd, e->attrs.data, e->attrs.len, e->header.attrs.offset);
+	if (error)
+		refer_to_data_only(e, written);
+	r = overwrite(written->fd, &e->header, sizeof(e->header), 0);
+	error = error ?: r;
+	if (close(written->fd) < 0 && !error)
+		error = -errno;
+	if (error && !written->error)
+		attar_fail(error, "cannot write %s after %llu bytes: %s", CLIP(e->path),
+			(unsigned long long)written->at, strerror(-error));
+	return error;
+}
+
+/* The full file becomes PATH.1, and so on; the oldest one is dropped. */
+static int rename_files(const struct ending *e)
+{
+	for (unsigned i = e->rotate; i > 0; i--) {
+		struct buf from _cleanup_(buf_done) = {0}, to _cleanup_(buf_done) = {0};
+
+		buf_str(&from, e->path);
+		if (i > 1)
+			buf_printf(&from, ".%u", i - 1);
+		buf_printf(&to, "%s.%u", e->path, i);
+		if (buf_failed(&from) || buf_failed(&to))
+			return base_oom();
+		if (rename(buf_text(&from), buf_text(&to)) < 0 && errno != ENOENT)
+			return attar_fail(-errno, "cannot rename %s to %s: %s", buf_text(&from),
+				buf_text(&to), strerror(errno));
 	}
 	return 0;
 }
 
-/* On a full disk the header, which exists, can still be completed. */
-static int finish_file(struct recording_writer *w)
+static int begin_next(const struct ending *e, struct file_written *written)
 {
-	struct data_header header = header_of(w);
-	const struct data_section early = header.event_types;
-	int r = writer_flush(w);
-	uint64_t end, late;
+	bool is_pipe;
+	int r = rename_files(e);
 
-	header.event_types = (struct data_section){0};
-	header.data.size = w->at - w->data_start;
-	end = w->at;
 	if (r == 0)
-		r = write_features(w, &header);
-	late = w->at;
-	if (r == 0)
-		r = write_late_ids(w);
-	if (r == 0)
-		r = refer_to_late_ids(w, &header, late);
-	if (r < 0) {
-		memset(header.features, 0, sizeof(header.features));
-		header.event_types = early;
-		(void)!ftruncate(w->fd, (off_t)end);
+		r = create(e->path, &is_pipe);
+	if (r < 0)
+		return r;
+	written->fd = r;
+	written->at = 0;
+	return 0;
+}
+
+/* A file of which nothing was written after an error does not exist. */
+static void end_file(void *ctx, struct file_written *written)
+{
+	struct ending *e = ctx;
+
+	if (written->fd >= 0) {
+		written->error = complete(e, written);
+		written->fd = -1;
 	}
-	if (pwrite(w->fd, &header, sizeof(header), 0) != sizeof(header) && r == 0)
-		r = write_failed(w, -errno);
+	if (e->rotate && !written->error)
+		written->error = begin_next(e, written);
+	free_ending(e);
+}
+
+/* Returns NULL with an error text: out of memory. */
+static struct ending *new_ending(struct recording_writer *w, unsigned rotate)
+{
+	struct ending *e = calloc(1, sizeof(*e));
+
+	if (!e) {
+		base_oom();
+		return NULL;
+	}
+	e->path = w->name;
+	e->rotate = rotate;
+	e->header = header_of(w);
+	e->early = e->header.event_types;
+	e->header.event_types = (struct data_section){0};
+	return e;
+}
+
+/* Lets the thread complete the file behind what was given to it, also after an error. */
+static int finish_file(struct recording_writer *w, unsigned rotate)
+{
+	struct ending *e = new_ending(w, rotate);
+	int r = e ? writer_flush(w) : -ENOMEM, error;
+
+	if (!e)
+		return r;
+	e->data_end = w->at;
+	e->header.data.size = w->at - w->data_start;
+	if (r == 0)
+		r = write_features(w, &e->header);
+	put_attrs(w, w->at, &e->attrs);
+	put_late_ids(w);
+	if (r == 0)
+		r = writer_flush(w);
+	if (buf_failed(&e->attrs)) {
+		free_ending(e);
+		return base_oom();
+	}
+	error = file_writer_then(w->file, end_file, e);
+	return error < 0 && r == 0 ? write_failed(w, error) : r;
+}
+
+int writer_rotate(struct recording_writer *w)
+{
+	int r = finish_file(w, w->opts.rotate);
+
+	begin_times(w);
 	return r;
 }
 
@@ -355,18 +486,27 @@ static int finish_pipe(struct recording_writer *w)
 	return writer_flush(w);
 }
 
+static int close_file(struct recording_writer *w)
+{
+	int error = file_writer_wait(w->file);
+	int r = error < 0 && !w->failed ? write_failed(w, error) : 0;
+
+	error = file_writer_free(TAKE_PTR(w->file));
+	if (error < 0 && !w->failed)
+		r = attar_fail(error, "cannot write %s: %s", CLIP(w->name), strerror(-error));
+	return r;
+}
+
 int writer_finish(struct recording_writer *w)
 {
-	int r = w->failed;
+	int r = w->failed, error = 0;
 
-	if (w->begun && w->fd >= 0) {
-		int finished = w->pipe ? finish_pipe(w) : finish_file(w);
-
-		r = r < 0 ? r : finished;
-	}
-	if (w->owns_fd && close(w->fd) < 0 && r == 0)
-		r = write_failed(w, -errno);
-	w->fd = -1;
-	w->owns_fd = false;
-	return r;
+	if (w->begun && (w->file || w->opts.sink))
+		error = w->pipe ? finish_pipe(w) : finish_file(w, 0);
+	w->begun = false;
+	r = r < 0 ? r : error;
+	if (!w->file)
+		return r;
+	error = close_file(w);
+	return r < 0 ? r : error;
 }

@@ -18,10 +18,16 @@ void writer_trim_attrs(struct recording_writer *w);
 int writer_begin_file(struct recording_writer *w);
 int writer_begin_pipe(struct recording_writer *w);
 
+/*
+ * Completes the file; the full file becomes PATH.1, and so on, the oldest one is dropped, and what
+ * follows is written to a new file. Returns 0 or a negative errno with an error text.
+ */
+int writer_rotate(struct recording_writer *w);
+
 /* Completes and closes the file. Returns the first error of writing, if there was one. */
 int writer_finish(struct recording_writer *w);
 
-/* Writes bytes behind those of earlier calls, without the buffer. */
-int writer_write_all(struct recording_writer *w, const void *bytes, size_t len);
+/* Writes bytes behind those of earlier calls, and behind those in w->out. */
+int writer_give(struct recording_writer *w, const void *bytes, size_t len);
 
 #endif

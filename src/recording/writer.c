@@ -2,13 +2,12 @@
 /* The life of a writer: events, records and rounds. write_file.c has the layout of the file. */
 #include "recording/writer.h"
 
-#include <stdio.h>
 #include <unistd.h>
 
 #include "recording/write_file.h"
 #include "recording/writer_internal.h"
 
-enum { BUFFER_BYTES = 256 << 10 }; /* smaller writes are collected up to this size */
+enum { PLAIN_BYTES = 256 << 10 }; /* that are compressed at once, or by a round */
 
 int recording_writer_open(
 	const struct recording_writer_opts *opts, struct recording_writer **ret_writer)
@@ -19,7 +18,6 @@ int recording_writer_open(
 	if (!w)
 		return base_oom();
 	w->opts = *opts;
-	w->fd = -1;
 	w->pipe = opts->sink || !strcmp(opts->path, "-");
 	w->name = w->pipe && !opts->sink ? "standard output" : opts->path;
 	r = opts->compress ? deflate_init(&w->deflater) : 0;
@@ -174,21 +172,11 @@ static int compress(struct recording_writer *w)
 
 int recording_writer_write(struct recording_writer *w, const void *bytes, size_t len)
 {
-	int r;
-
-	if (w->failed)
-		return w->failed;
 	w->stats.bytes += len;
-	if (w->deflater.stream) {
-		buf_add(&w->plain, bytes, len);
-		return w->plain.len < BUFFER_BYTES ? 0 : compress(w);
-	}
-	if (w->out.len + len < BUFFER_BYTES) {
-		buf_add(&w->out, bytes, len);
-		return buf_failed(&w->out) ? base_oom() : 0;
-	}
-	r = writer_flush(w);
-	return r == 0 ? writer_write_all(w, bytes, len) : r;
+	if (!w->deflater.stream)
+		return writer_give(w, bytes, len);
+	buf_add(&w->plain, bytes, len);
+	return w->plain.len < PLAIN_BYTES ? 0 : compress(w);
 }
 
 /* The trailer has zeros as its time and task. */
@@ -218,32 +206,17 @@ int recording_writer_add_lost(
 	return recording_writer_write(w, record.data, record.len);
 }
 
-/* The full file becomes PATH.1, and so on; the oldest one is dropped. */
 int recording_writer_rotate(struct recording_writer *w)
 {
 	int r;
 
 	if (!w->opts.rotate || w->pipe)
 		return 1;
-	r = recording_writer_finish(w);
-	if (r < 0)
-		return r;
-	for (unsigned i = w->opts.rotate; i > 0; i--) {
-		struct buf from _cleanup_(buf_done) = {0}, to _cleanup_(buf_done) = {0};
-
-		buf_str(&from, w->opts.path);
-		if (i > 1)
-			buf_printf(&from, ".%u", i - 1);
-		buf_printf(&to, "%s.%u", w->opts.path, i);
-		if (buf_failed(&from) || buf_failed(&to))
-			return base_oom();
-		if (rename(buf_text(&from), buf_text(&to)) < 0 && errno != ENOENT)
-			return attar_fail(-errno, "cannot rename %s to %s: %s", buf_text(&from),
-				buf_text(&to), strerror(errno));
-	}
+	r = compress(w);
+	if (r == 0)
+		r = writer_rotate(w);
 	w->first_time = w->last_time = 0;
 	deflate_restart(&w->deflater);
-	r = writer_create(w);
 	return r == 0 ? begin_file(w) : r;
 }
 

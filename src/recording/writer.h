@@ -13,7 +13,8 @@
  *	recording_writer_close(w);
  *
  * Records reach the file at each round, so a recording whose writer is killed can be read up to its
- * last round: only its features and build ids are missing. Errors name the file.
+ * last round: only its features and build ids are missing. Errors name the file; one of an earlier
+ * call can be returned by a later one.
  */
 #ifndef RECORDING_WRITER_H
 #define RECORDING_WRITER_H
@@ -28,9 +29,14 @@ struct recording_writer_opts {
 	void (*sink)(void *ctx, const void *bytes, size_t n);
 	void *ctx;
 	const char *path; /* "-": a pipe on standard output; borrowed until close */
-	bool compress;    /* with zstd */
-	bool portable;    /* reserves the entry of names in a file, see recording/names.h */
-	int clockid;      /* of the times in the records */
+	/*
+	 * A thread writes, and this many bytes wait for it at most: a slow disk does not delay the
+	 * caller before. 0: no thread.
+	 */
+	size_t buffer;
+	bool compress; /* with zstd */
+	bool portable; /* reserves the entry of names in a file, see recording/names.h */
+	int clockid;   /* of the times in the records */
 	/*
 	 * The records are not of this machine, about which nothing is written. Their time 0 was
 	 * wall_ns since 1970.

@@ -4,6 +4,7 @@
 #define RECORDING_WRITER_INTERNAL_H
 
 #include "base/buf.h"
+#include "base/file_writer.h"
 #include "base/map.h"
 #include "base/vec.h"
 #include "record/uapi.h"
@@ -27,21 +28,28 @@ struct writer_file {
 	char *path; /* owned */
 };
 
+/* Where the code of the running kernel is; 0: unknown. */
+struct writer_kernel {
+	bool is_known;
+	uint64_t start, end;
+};
+
 struct recording_writer {
 	struct recording_writer_opts opts;
-	const char *name; /* of the file, for messages */
-	int fd;
-	bool owns_fd, pipe, begun;
+	const char *name;         /* of the file, for messages */
+	struct file_writer *file; /* NULL: bytes go to the sink, or all is written */
+	bool pipe, begun;
 	int failed; /* the negative errno of the first failed write; 0: none */
 	VEC(struct writer_event) events;
 	uint32_t attr_size;         /* the same for all events */
 	struct attar_layout layout; /* of the first event: all have time and task at its place */
 	struct buf out;             /* to be written */
-	uint64_t at;                /* offset in the file of what out does not contain */
+	uint64_t at;                /* bytes that the file was given, without those in out */
 	uint64_t data_start;
 	uint64_t early_size; /* bytes of the early features, see write_file.c */
 	struct deflater deflater;
 	struct buf plain; /* to be compressed */
+	struct writer_kernel kernel;
 	VEC(struct writer_file) files;
 	struct map files_by_hash;
 	uint64_t first_time, last_time; /* ns; of samples; 0: none */
@@ -49,7 +57,7 @@ struct recording_writer {
 	struct recording_writer_stats stats;
 };
 
-/* Writes out what is buffered. Returns 0 or a negative errno with an error text. */
+/* Lets all be written that was given and what is in out. 0 or a negative errno with a text. */
 int writer_flush(struct recording_writer *w);
 
 /* Appends to the buffer in the format of perf.data. */

@@ -97,8 +97,8 @@ const struct attar_option common_ring_options[] = {
 	ATTAR_FLAG(T, allow_exec, 0, "allow-exec",
 		"allow system() in expressions, which runs shell commands"),
 	ATTAR_SIZE(T, buffer, 0, "buffer", "SIZE",
-		"memory for events that wait to be printed (default 16M); ring buffers are read "
-		"first",
+		"memory for events that wait to be printed or written (default 16M); ring buffers "
+		"are read first",
 		.min = 1 << 20),
 	{0}};
 

@@ -154,6 +154,7 @@ int recorder_begin(struct attar_run *run)
 	bool tasks = attar_run_target_kind(run) == ATTAR_TARGET_TASKS;
 	const struct recording_writer_opts opts = {
 		.path = recorder->opts.path,
+		.buffer = run->opts.buffer,
 		.compress = recorder->opts.compress,
 		.portable = recorder->opts.portable,
 		.clockid = CLOCK_MONOTONIC,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Writes the records of a run's rings to a perf.data file instead of delivering events. The bytes
- * go from the rings to the file as they are: nothing is decoded, ordered or copied.
+ * go from the rings to the thread that writes as they are: nothing is decoded or ordered.
  */
 #ifndef RUN_RECORDER_H
 #define RUN_RECORDER_H

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """attar record: files that perf and attar read, with every event exactly once."""
+import csv
 import json
 import os
 import re
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from command import ATTAR, comm_of, is_sampling, perf, run, wait_until, workload
+from faults import environment
 
 pytestmark = pytest.mark.usefixtures('root', 'needs_perf')
 
@@ -153,6 +155,92 @@ def test_disk_full(tmp_path):
         found = run('trace', '--format', 'csv', '--input', data, '-e', 'raw_syscalls:sys_enter')
         assert found.returncode == 0, found.stderr
         assert sum('NR 110 (' in line for line in found.stdout.splitlines()) > 5000
+    finally:
+        subprocess.run(['umount', tmpfs], check=True)
+
+
+def calls_in(*paths):
+    """Return the calls of the task that made the most: the shell that runs it calls, too."""
+    done = [run('trace', '--format', 'csv', '--input', path, '-e', GETPPID) for path in paths]
+    assert not any(one.returncode for one in done), [one.stderr for one in done]
+    tasks = Counter(row['tid'] for one in done for row in csv.DictReader(one.stdout.splitlines()))
+    return tasks.most_common(1)[0][1]
+
+
+def calls_by_perf(*paths):
+    return Counter(line for path in paths for line in script(path, 'tid')).most_common(1)[0][1]
+
+
+STALLED = 400000    # calls, of which a ring holds a third
+
+
+def stalled(out, over):
+    """Return the words of a recording of STALLED calls, after which the file `over` exists."""
+    return ['record', '-m', 4096, '--buffer', '256M', '-e', GETPPID, '-o', out, '--', 'sh', '-c',
+            f'{workload("flood")} {STALLED} >/dev/null; : >{over}']
+
+
+@pytest.mark.parametrize('compress', [[], ['-z']], ids=['plain', 'compressed'])
+@pytest.mark.parametrize('end', ['itself', 'SIGTERM'])
+def test_a_reader_that_stalls(spawn, tmp_path, end, compress):
+    """The pipe is not read before all calls were made: what waits for it is complete at the end,
+    also after SIGTERM."""
+    fifo, go, data, over = (tmp_path / name for name in ('fifo', 'go', 'x.data', 'over'))
+    os.mkfifo(fifo)
+    os.mkfifo(go)
+    reader = spawn('sh', '-c', f'exec 3<{fifo}; read _ <{go}; exec cat <&3 >{data}')
+    words = stalled(fifo, over)
+    if end == 'SIGTERM':
+        words[-1] += '; exec sleep 1000'
+    started = spawn(ATTAR, *words[:1], *compress, *words[1:], stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE, text=True)
+    wait_until(over.exists, 'the program has made all calls, and nothing was read')
+    if end == 'SIGTERM':
+        started.send_signal(signal.SIGTERM)
+    go.write_text('go\n')
+    output, errors = started.communicate(timeout=60)
+    assert (started.returncode, errors) == (143 if end == 'SIGTERM' else 0, ''), output
+    assert ' 0 lost' in output
+    assert reader.wait(60) == 0
+    assert calls_in(data) == STALLED == calls_by_perf(data)
+
+
+@pytest.mark.parametrize('rotate', [[], ['--max-size', '4M', '--rotate', '100']],
+                         ids=['one', 'rotated'])
+def test_a_disk_that_stalls(tmp_path, rotate):
+    """Also files that follow each other wait, and are complete."""
+    data, go, over = (tmp_path / name for name in ('x.data', 'go', 'over'))
+    os.mkfifo(go)
+    words = stalled(data, over)
+    with subprocess.Popen([ATTAR, *map(str, words[:1] + rotate + words[1:])],
+                          env=environment('calls', disk=go), stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True) as started:
+        wait_until(over.exists, 'the program has made all calls, and nothing was written')
+        assert data.stat().st_size == 0
+        go.write_text('go\n')
+        output, errors = started.communicate(timeout=60)
+    assert (started.returncode, errors) == (0, ''), output
+    assert ' 0 lost' in output
+    files = list(tmp_path.glob('x.data*'))
+    assert len(files) > 4 if rotate else files == [data]
+    assert calls_in(*files) == STALLED == calls_by_perf(*files)
+    assert all('hostname' in perf('report', '--header-only', '-i', path) for path in files)
+
+
+def test_disk_full_during_rotation(tmp_path):
+    """The last file that has records can be read, and no empty one follows."""
+    tmpfs = tmp_path / 'small'
+    tmpfs.mkdir()
+    subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=2m', 'tmpfs', tmpfs], check=True)
+    try:
+        data = tmpfs / 'x.data'
+        done = record(data, '-m', 1024, '-e', GETPPID, '--max-size', '700K', '--rotate', 100,
+                      command=[workload('flood'), 100000], status=1)
+        assert re.search(rf'cannot write {data} after \d+ bytes: No space left on device',
+                         done.stderr)
+        files = sorted(tmpfs.iterdir())
+        assert len(files) > 1 and all(path.stat().st_size for path in files)
+        assert calls_in(*files) > 5000
     finally:
         subprocess.run(['umount', tmpfs], check=True)
 

@@ -2,14 +2,15 @@
 """File rotation (--rotate-every) and its quota (--rotate-keep)."""
 import gzip
 import json
+import os
 import re
 import subprocess
 import time
 
 import pytest
 
-from command import ATTAR, run
-from faults import with_fault
+from command import ATTAR, run, wait_until, workload
+from faults import environment, with_fault
 
 # An hour in 50 ms.
 FAST = {'clock': 72000}
@@ -82,6 +83,33 @@ def test_files_of_an_interval_have_the_time_of_its_begin(tmp_path):
         report, = reports(path)
         begun = (report['time'] - report['interval_ns']) // 10**9
         assert path.name == time.strftime('x-%H%M%S.json', time.gmtime(begun))
+
+
+def test_lines_wait_for_a_disk_that_stalls(root, tmp_path):
+    """Files follow each other meanwhile, and nothing is lost."""
+    go, out, over = (tmp_path / name for name in ('go', 'out', 'over'))
+    os.mkfifo(go)
+    out.mkdir()
+    calls = f'''n=0
+        until [ $(ls {out} | wc -l) -ge 3 ] || [ $n -ge 3000 ]; do
+            {workload("flood")} 100 >/dev/null; n=$((n + 1))
+        done
+        echo $n >{over}.new; mv {over}.new {over}'''
+    with subprocess.Popen([ATTAR, 'trace', '-q', '--buffer', '256M', '-i', '1s',
+                           '--rotate-every', '1s', '--rotate-keep', '1G', '-e',
+                           'syscalls:sys_enter_getppid/comm=="flood"/', '-o',
+                           out / 'x-%M%S.csv', '--', 'sh', '-c', calls],
+                          env=environment('calls', disk=go), stderr=subprocess.PIPE,
+                          text=True) as attar:
+        wait_until(over.exists, 'there are three files')
+        files = list(out.iterdir())
+        assert len(files) >= 3 and not any(path.stat().st_size for path in files)
+        go.write_text('go\n')
+        errors = attar.communicate(timeout=60)[1]
+    assert (attar.returncode, errors) == (0, '')
+    lines = [path.read_text().count(',flood,') for path in out.iterdir()]
+    assert sum(lines) == int(over.read_text()) * 100
+    assert sum(n > 0 for n in lines) >= 3
 
 
 def test_a_name_with_a_time_without_rotation_is_remarked(tmp_path):

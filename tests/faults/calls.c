@@ -6,6 +6,8 @@
  *     FAULT_CALLS=SEED  one in four calls of open, read, write, poll, epoll_wait, ioctl, waitpid is
  *                       interrupted at once; one in four reads and writes of a file is short
  *     FAULT_STORM=HZ    signals at this rate, whose handler does nothing, without SA_RESTART
+ *     FAULT_DISK=FIFO   writes to regular files of the FIFO's file system wait until somebody writes
+ *                       to the FIFO, as if the disk stalled
  *     FAULT_HOLD=1      the program stops itself when it begins to read the memory of another one
  */
 #include <errno.h>
@@ -29,6 +31,7 @@
 
 static uint64_t state; /* 0: no fault */
 static bool is_held;
+static const char *disk; /* NULL: it does not stall, or no longer */
 
 static void ignore(int number)
 {
@@ -49,6 +52,7 @@ static __attribute__((constructor)) void begin(void)
 
 	unsetenv("LD_PRELOAD");
 	is_held = getenv("FAULT_HOLD");
+	disk = getenv("FAULT_DISK");
 	if (seed)
 		state = strtoull(seed, NULL, 10) * 2 + 1;
 	if (hz)
@@ -92,8 +96,25 @@ EXPORT ssize_t read(int fd, void *bytes, size_t n)
 	return interrupted() ? -1 : syscall(SYS_read, fd, bytes, less(fd, n));
 }
 
+static void wait_for_disk(int fd)
+{
+	struct stat file, fifo;
+	int gate;
+	char byte;
+
+	if (fstat(fd, &file) < 0 || !S_ISREG(file.st_mode) || stat(disk, &fifo) < 0 ||
+		file.st_dev != fifo.st_dev)
+		return;
+	gate = (int)syscall(SYS_openat, AT_FDCWD, disk, O_RDONLY);
+	syscall(SYS_read, gate, &byte, 1);
+	close(gate);
+	disk = NULL;
+}
+
 EXPORT ssize_t write(int fd, const void *bytes, size_t n)
 {
+	if (disk)
+		wait_for_disk(fd);
 	return interrupted() ? -1 : syscall(SYS_write, fd, bytes, less(fd, n));
 }
 

@@ -23,6 +23,7 @@ enum {
 
 static char folder[] = "/tmp/attar-writer-XXXXXX";
 static char path[64];
+static size_t buffer; /* of the thread that writes; 0: none */
 
 static const char format_text[] = "name: second\nID: 72\nformat:\n";
 
@@ -44,6 +45,20 @@ static int remove_folder(void **state)
 	}
 	return rmdir(folder);
 }
+
+static int with_thread(void **state)
+{
+	buffer = 1 << 20;
+	return 0;
+}
+
+static int without_thread(void **state)
+{
+	buffer = 0;
+	return 0;
+}
+
+#define by_thread(test) cmocka_unit_test_setup_teardown(test, with_thread, without_thread)
 
 static void add_events(struct recording_writer *w)
 {
@@ -113,6 +128,7 @@ static struct recording_writer *begin(struct recording_writer_opts opts)
 	struct recording_writer *w;
 
 	opts.path = opts.path ?: path;
+	opts.buffer = buffer;
 	opts.clockid = CLOCK_MONOTONIC;
 	if (recording_writer_open(&opts, &w) < 0)
 		fail_msg("%s", attar_error());
@@ -461,6 +477,13 @@ int main(void)
 		cmocka_unit_test(test_full),
 		cmocka_unit_test(test_disk_full),
 		cmocka_unit_test(test_bad_paths),
+		by_thread(test_file),
+		by_thread(test_late_ids),
+		by_thread(test_compressed),
+		by_thread(test_pipe),
+		by_thread(test_rotation),
+		by_thread(test_full),
+		by_thread(test_disk_full),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);

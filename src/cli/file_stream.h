@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A stream whose bytes a thread writes, see base/file_writer.h. Half way to the limit, the caller
+ * keeps lines in the run's buffer, and beyond it, writes wait.
+ *
+ *	file = file_stream_open(fd, &writer);
+ *	fwrite(..., file);             an error is that of an earlier write
+ *	file_writer_is_ready(writer)   before each batch of lines: write it?
+ *	fclose(file);                  waits until all is written; frees the writer, closes fd
+ */
+#ifndef CLI_FILE_STREAM_H
+#define CLI_FILE_STREAM_H
+
+#include <stdio.h>
+
+#include "base/file_writer.h"
+
+/* Takes over the descriptor. NULL with errno: there is none, and fd is closed. */
+FILE *file_stream_open(int fd, struct file_writer **ret_writer);
+
+#endif
