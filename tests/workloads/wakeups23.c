@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Truth: the thread named "sleeper" is woken exactly COUNT (23) times from a read() of a pipe, by
- * the thread named "waker", which waits each time until it sleeps. It ends without a signal, so
- * that no signal wakes it once more.
+ * the thread named "waker", and switched in after each of these: "waker" waits each time until it
+ * has been switched out. (A thread that is woken between its last check and the switch goes on
+ * without one, while /proc shows it as sleeping.) It ends without a signal, so that no signal wakes
+ * it once more.
  */
 #include <pthread.h>
 #include <string.h>
@@ -26,19 +28,21 @@ static void *sleeper(void *unused)
 	return NULL;
 }
 
-/* The state letter after the comm in /proc/self/task/TID/stat; 0 if the thread has exited. */
-static char state(pid_t tid)
+/* The system call in which the thread waits, switched out; -1: none; -2: the thread has exited. */
+static int waits_in(pid_t tid)
 {
-	char path[64], text[512] = "", *after;
+	char path[64];
+	int call = -1;
 	FILE *f;
 
-	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);
+	snprintf(path, sizeof(path), "/proc/self/task/%d/syscall", tid);
 	f = fopen(path, "r");
 	if (!f)
-		return 0;
-	after = fgets(text, sizeof(text), f) ? strrchr(text, ')') : NULL;
+		return -2;
+	if (fscanf(f, "%d", &call) != 1) /* "running" */
+		call = -1;
 	fclose(f);
-	return after && after[1] == ' ' ? after[2] : 0;
+	return call;
 }
 
 int main(int argc, char **argv)
@@ -50,12 +54,12 @@ int main(int argc, char **argv)
 	if (pipe(pipe_fd) || pthread_create(&thread, NULL, sleeper, NULL))
 		return 1;
 	for (uint64_t sent = 0; sent < count; sent++) {
-		while (!sleeper_tid || woken != sent || state(sleeper_tid) != 'S')
+		while (!sleeper_tid || woken != sent || waits_in(sleeper_tid) != SYS_read)
 			usleep(100);
 		if (write(pipe_fd[1], "x", 1) != 1)
 			return 1;
 	}
-	while (state(sleeper_tid))
+	while (waits_in(sleeper_tid) != -2)
 		usleep(100);
 	return 0;
 }
