@@ -121,39 +121,48 @@ static inline bool is_sample(uint64_t word, size_t offset, size_t left)
 	       size <= left;
 }
 
-/* Passes samples with their time at this offset. */
+/* `at` is behind samples of this size from `from` on. */
+static inline void note_last(struct scan *scan, const char *from, const char *at, size_t size)
+{
+	scan->at = at;
+	if (at != from)
+		scan->order.last = (uint32_t)(at - size - scan->start);
+}
+
+/*
+ * Passes samples with their time at this offset. The size is that of the sample before, compared
+ * with the one in the record: the next address need not wait until the record is loaded.
+ */
 static void pass_samples(struct recording *r, struct scan *scan, size_t offset)
 {
-	const char *at = scan->at, *end = scan->end, *last = scan->start + scan->order.last;
-	const char *stop = at; /* the last address at which a record of this size fits */
-	uint64_t last_time = scan->last, records = 0, equal = 0;
+	const char *at = scan->at, *end = scan->end, *from = at;
+	const char *stop = NULL; /* the last address at which a record of this size fits */
+	uint64_t last_time = scan->last, records = 0, equal = 0, time;
+	size_t size = 0;
 
-	while ((size_t)(end - at) >= sizeof(equal)) {
-		uint64_t word = word_at(at) & EQUAL_BITS, time;
-
-		if (unlikely(word != equal || at > stop)) {
-			if (!is_sample(word, offset, (size_t)(end - at)))
+	for (;; at += size) {
+		if (unlikely(at > stop || (word_at(at) & EQUAL_BITS) != equal)) {
+			note_last(scan, from, at, size);
+			if ((size_t)(end - at) < sizeof(equal) ||
+				!is_sample(word_at(at), offset, (size_t)(end - at)))
 				break;
-			equal = word;
-			stop = end - (word >> 48);
+			from = at;
+			equal = word_at(at) & EQUAL_BITS;
+			size = equal >> 48;
+			stop = end - size;
 		}
 		time = word_at(at + offset);
 		if (unlikely(time < last_time)) {
+			note_last(scan, from, at, size);
 			if (!time)
 				break;
-			scan->at = at;
 			scan->last = last_time;
-			scan->order.last = (uint32_t)(last - scan->start);
 			add_step(r, scan);
 		}
 		last_time = time;
-		last = at;
 		records++;
-		at += word >> 48;
 	}
-	scan->at = at;
 	scan->last = last_time;
-	scan->order.last = (uint32_t)(last - scan->start);
 	scan->records += records;
 }
 

@@ -105,7 +105,7 @@ static inline __attribute__((always_inline)) int fill_event(
 	rec->cpu = (uint32_t)cpu;
 	if (fixed & PERF_SAMPLE_PERIOD)
 		rec->sample.period = period;
-	run->at = (const char *)words + (first >> 48);
+	run->at += run->like.same >> 48; /* first >> 48, which would wait for the record */
 	s->delivered = time;
 	s->stats.samples++;
 	*ev = (struct attar_event){.record = rec,
