@@ -37,7 +37,7 @@ def end(processes):
 
 def library(name):
     """The path of a library that this process uses."""
-    found = re.search(rf'(/\S*/{name}\S*)$', Path('/proc/self/maps').read_text(), re.M)
+    found = re.search(rf'(/\S*/{name}\.so\S*)$', Path('/proc/self/maps').read_text(), re.M)
     return found[1]
 
 

@@ -39,10 +39,8 @@ struct state {
 	bool cfa_expression;
 	uint8_t cfa_reg;
 	int64_t cfa_offset;
-	struct {
-		enum cfi_how how;
-		int32_t value;
-	} rules[CFI_REGISTERS];
+	uint32_t changed; /* the registers whose rule is not CFI_SAME, as bits */
+	struct cfi_rule rules[CFI_REGISTERS];
 };
 
 struct program {
@@ -65,20 +63,18 @@ static int intern_rules(struct program *p)
 	union {
 		struct cfi_rules rules;
 		uint32_t words[2 + CFI_REGISTERS];
-	} u = {.words = {0}};
+	} u;
 
 	if (p->now.cfa_offset != (int32_t)p->now.cfa_offset)
 		return 0;
+	u.words[0] = u.words[1] = 0; /* also the bits between the members: rules are compared */
 	u.rules.cfa_reg = p->now.cfa_reg;
 	u.rules.cfa_expression = p->now.cfa_expression;
 	u.rules.cfa_offset = (int32_t)p->now.cfa_offset;
 	u.rules.return_reg = (uint8_t)p->cie->return_reg;
 	u.rules.is_signal = p->cie->is_signal;
-	for (unsigned i = 0; i < CFI_REGISTERS; i++)
-		if (p->now.rules[i].how != CFI_SAME)
-			u.rules.rules[u.rules.n++] = (struct cfi_rule){.reg = i,
-				.how = p->now.rules[i].how,
-				.value = p->now.rules[i].value};
+	for (uint32_t left = p->now.changed; left; left &= left - 1)
+		u.rules.rules[u.rules.n++] = p->now.rules[__builtin_ctz(left)];
 	return cfi_builder_rules(p->b, &u.rules);
 }
 
@@ -106,6 +102,16 @@ static int add_row(struct program *p, uint64_t to)
 
 /* ---- instructions ---- */
 
+static void set_changed(struct program *p, uint64_t reg)
+{
+	uint32_t bit = 1U << reg;
+
+	if (p->now.rules[reg].how == CFI_SAME)
+		p->now.changed &= ~bit;
+	else
+		p->now.changed |= bit;
+}
+
 /* Rules of registers that are not kept are ignored. */
 static void set_rule(struct program *p, uint64_t reg, enum cfi_how how, int64_t value)
 {
@@ -113,14 +119,17 @@ static void set_rule(struct program *p, uint64_t reg, enum cfi_how how, int64_t 
 		return;
 	if (value > VALUE_MAX || value < -VALUE_MAX)
 		how = CFI_UNDEFINED;
-	p->now.rules[reg].how = how;
-	p->now.rules[reg].value = how == CFI_UNDEFINED ? 0 : (int32_t)value;
+	p->now.rules[reg] = (struct cfi_rule){
+		.reg = reg & 63, .how = how, .value = how == CFI_UNDEFINED ? 0 : (int32_t)value};
+	set_changed(p, reg);
 }
 
 static void restore_rule(struct program *p, uint64_t reg)
 {
-	if (reg < CFI_REGISTERS)
-		p->now.rules[reg] = p->initial.rules[reg];
+	if (reg >= CFI_REGISTERS)
+		return;
+	p->now.rules[reg] = p->initial.rules[reg];
+	set_changed(p, reg);
 }
 
 static int take_expression(struct program *p, int *ret_number)

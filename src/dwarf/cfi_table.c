@@ -37,7 +37,12 @@ static const struct cfi_rules *rules_at(const struct cfi_table *table, uint32_t 
 
 static uint64_t hash_of(const struct cfi_rules *rules)
 {
-	return base_hash64(base_hash_bytes(0, rules, words_of(rules) * sizeof(uint32_t)));
+	const uint32_t *words = (const uint32_t *)rules;
+	uint64_t h = 0;
+
+	for (size_t i = 0, n = words_of(rules); i < n; i++)
+		h = (h ^ words[i]) * 0x100000001b3ULL;
+	return base_hash64(h);
 }
 
 /* The slot of these rules, or the free one where they belong. */
