@@ -47,9 +47,11 @@ struct attar_catalog_opts {
 	 */
 	const int *stop;
 	/*
-	 * The events are for tasks and what they create (perf_event_attr.inherit). Uprobes are then
-	 * events of tracefs if it can be written: a uprobe of the PMU counts nothing in a task that
-	 * inherited it (seen on 6.18).
+	 * The events are for tasks and what they create (perf_event_attr.inherit). Probes are then
+	 * events of tracefs: a uprobe of the PMU counts nothing in a task that inherited it (seen
+	 * on 6.18), and is used only if tracefs cannot be written; a kprobe of the PMU lets the
+	 * task's fork(2) fail with EFAULT (5.10 to 7.2), because the kernel reads the name of the
+	 * function from the memory of the task.
 	 */
 	bool inherited;
 	/*

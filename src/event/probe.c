@@ -406,9 +406,10 @@ static int add(struct parser *parser, const struct probe *probe, const char *end
 	struct attar_event_spec *spec;
 	int r;
 
-	if (probe->fetch) /* the PMU fetches nothing */
+	/* The PMU fetches nothing; and a task cannot fork while it has a kprobe of the PMU. */
+	if (probe->fetch || (!probe->user && parser->catalog->inherited))
 		r = by_tracefs(parser, probe);
-	else if (probe->user && parser->catalog->inherited)
+	else if (parser->catalog->inherited)
 		r = add_inherited(parser, probe, pmu);
 	else
 		r = pmu ? probe_add_by_pmu(parser, probe, pmu) : by_tracefs(parser, probe);

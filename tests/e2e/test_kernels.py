@@ -31,6 +31,7 @@ COMMANDS = """
 {attar} trace -e sched:sched_wakeup help >{out}/help
 {attar} stat -q -r 2 -o {out}/stat.json -e '{{page-faults,task-clock}},kprobe:do_exit,{probe},sched:sched_process_exec' -- {faults}
 {attar} stat -q --per-cpu -d 300ms -o {out}/cpus.json
+{attar} stat -q -o {out}/forks.json -e 'kprobe:do_exit' -- sh -c '/bin/true; /bin/true; exit 3' || [ $? = 3 ]
 {attar} trace -g -e 'kprobe:do_exit,{probe},sched:sched_process_exec' -- {faults} >{out}/trace
 {attar} user-events --json >{out}/user.json || true
 """
@@ -154,6 +155,8 @@ def test_every_command(boot):
     assert 1000 <= counts['page-faults']['value'] < 1200
     assert [counts[name]['value'] for name in ('kprobe', 'uprobe', 'sched')] == [1, 1, 1]
     assert {row['quality'] for row in counts.values()} == {'exact'}
+    exits, = table(tmp_path / 'forks.json', 'counts')
+    assert exits['value'] == 3, 'a shell and two programs that it starts'
     cpus = {row['cpu'] for row in table(tmp_path / 'cpus.json', 'counts')}
     assert cpus == ({0} if kernel == 'arm64' else {0, 1})
 
