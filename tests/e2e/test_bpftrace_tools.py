@@ -3,57 +3,31 @@
 Presets beside the tools of bpftrace that they are named after, which run the same program at the
 same time: `attar TOOL -- bpftrace -c PROGRAM TOOL.bt`.
 """
-import json
-import re
 import shutil
 import sys
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
+import bpftrace
 import guest
-from command import ATTAR, run
+from bpftrace import TOOLS, histogram, lost, sections
+from command import ATTAR
 
 pytestmark = pytest.mark.usefixtures('root')
 
-TOOLS = Path('/usr/sbin')
-WRITES_PID = 'import os, sys, time\nopen(sys.argv[2], "w").write(str(os.getpid()))\n'
 
 
 def both(tmp_path, name, program, *args, tool=None):
-    """
-    Run attar's preset around the tool, which runs a program in Python. Return the rows of attar by
-    section, the lines of the tool, and the program's pid.
-    """
+    """Run attar's preset around the tool; return what bpftrace.both() returns."""
     path = TOOLS / f'{tool or name}.bt'
-    if not shutil.which('bpftrace') or not path.exists():
+    if not path.exists():
         pytest.skip(f'{path} (package bpftrace) is not installed')
-    script, out, copy = (tmp_path / n for n in ('program.py', 'attar.json', 'tool.bt'))
     # the header needs others, which kernels with BTF provide; preempted tasks have another bit
-    copy.write_text(path.read_text().replace('#include <linux/sched.h>', '').replace(
+    script = path.read_text().replace('#include <linux/sched.h>', '').replace(
         'args->prev_state == TASK_RUNNING', '(args->prev_state & 0xff) == 0').replace(
-            'if ($ns)', 'if ($ns && args->next_comm == "wakeup-test")'))
-    script.write_text(WRITES_PID + program)
-    ended = run(name, '-q', '-m', 1024, '-o', out, *args, '--', 'bpftrace', '-c',
-                f'{sys.executable} -I -S {script} {out} {tmp_path}/pid', copy)
-    if ended.returncode:
-        pytest.skip(f'bpftrace does not work here: {ended.stderr.strip()[-200:]}')
-    return sections(out), ended.stdout.splitlines(), int((tmp_path / 'pid').read_text())
-
-
-def sections(path):
-    found = {}
-    for line in path.read_text().splitlines():
-        for s in json.loads(line)['sections']:
-            names = [c['name'] for c in s['columns']]
-            found.setdefault(s['name'], []).extend(dict(zip(names, row)) for row in s['rows'])
-    return found
-
-
-def lost(path):
-    return sum((json.loads(line).get('notes') or {}).get('lost', 0)
-               for line in path.read_text().splitlines())
+            'if ($ns)', 'if ($ns && args->next_comm == "wakeup-test")')
+    return bpftrace.both(tmp_path, name, program, script, *args)
 
 
 def words(lines, pid):
@@ -146,17 +120,6 @@ def test_syscount(tmp_path):
     ours, = [r['count'] for r in found['syscount'] if r['syscall'] == 'getppid']
     assert 123456 <= ours < 123456 + 10  # bpftrace itself calls it, too
     assert theirs >= 123456
-
-
-def histogram(lines):
-    """The counts of "[8K, 16K)   12 |@@@ |" by the lower bound."""
-    unit = {'': 1, 'K': 1 << 10, 'M': 1 << 20, 'G': 1 << 30}
-    found = {}
-    for line in lines:
-        bucket = re.match(r'[\[(](\d*)([KMG]?)[,\]].*?(\d+) \|', line)
-        if bucket:
-            found[int(bucket[1] or 0) * unit[bucket[2]]] = int(bucket[3])
-    return found
 
 
 WAKEUPS = '''
