@@ -110,6 +110,7 @@ def out(tmp_path_factory):
               "50000000"]
     lines += [f'{turns} 1000000000000 & spinner=$!',
               *(f'{attar} hwstat -q -o {folder}/hwstat{n}.json -- {turns} {n}' for n in LOOPS),
+              f'{attar} cpu-util -q -o {folder}/util.json -- {turns} 250000000',
               'kill $spinner', *kperf_commands(folder, build, turns)]
     ended = guest.run('arm64', 'sh', '-c', '\n'.join(lines))
     assert ended.returncode == 0, ended.stderr
@@ -167,6 +168,15 @@ def test_cycles_of_a_cpu(out):
         assert 0.99 * time < found['cycles'] <= time
         assert found['cycles'] > 2 * n
         assert rows(out / f'hwstat{n}.json', 'total')[0]['cycles'] == found['cycles']
+
+
+def test_cycles_beside_shares_of_time(out):
+    """The kernel's ticks of 10 ms are those of the clock that the cycles follow."""
+    (found,) = rows(out / 'util.json', 'cpus')
+    time = json.loads((out / 'util.json').read_text())['interval_ns']
+    assert 0.99 * time < found['cycles'] <= time
+    assert found['time'] == pytest.approx(time, abs=2e7)
+    assert found['user'] > 90 and found['idle'] == 0
 
 
 @pytest.mark.parametrize('language', ['kperf', 'python'])
