@@ -501,6 +501,12 @@ static int start(struct attar_run *run)
 
 	select_await_command(run);
 	r = push_listen(run); /* can wait for a peer, which is not part of the run's time */
+	if (r == 0 && run->stream)
+		r = stream_prepare(run->stream);
+	if (r == 0)
+		r = recorder_begin(run);
+	if (r == 0)
+		r = push_start(run);
 	if (r < 0)
 		return r;
 	clock_start(&run->clock);
@@ -510,10 +516,6 @@ static int start(struct attar_run *run)
 		r = counts_enable(run);
 	if (r == 0)
 		run_user_started(run);
-	if (r == 0)
-		r = recorder_begin(run);
-	if (r == 0)
-		r = push_start(run);
 	return r == 0 ? attar_target_start(run->target) : r;
 }
 

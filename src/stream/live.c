@@ -310,28 +310,42 @@ static bool exec_enables(const struct attar_target *t, const struct attar_counte
 	return t->by_exec && command_is_held(&t->command) && c->attr.enable_on_exec;
 }
 
+/* Side-band records are written from now on: tasks can change while they are read. */
+int stream_prepare(struct attar_stream *s)
+{
+	int r = 0;
+
+	if (s->prepared || s->replay)
+		return 0;
+	s->prepared = true;
+	for (size_t i = 0; i < s->n_counters && r == 0; i++)
+		r = missing_begin(s, i);
+	if (r == 0 && s->side != SIZE_MAX && !exec_enables(s->target, s->counters[s->side]))
+		r = attar_counter_enable(s->counters[s->side]);
+	return r < 0 ? r : scan_running(s);
+}
+
 int attar_stream_start(struct attar_stream *s)
 {
 	CHECK_OWN(s, "stream");
 
-	int r = 0;
+	int r;
 
 	if (s->started || s->stopped)
 		return attar_fail(-EINVAL,
 			"attar_stream_start(): the stream was already %s;" ATTAR_FIX
 			"create another one",
 			s->stopped ? "stopped" : "started");
+	r = stream_prepare(s);
 	s->started = true;
 	if (s->replay)
 		return 0;
-	for (size_t i = 0; i < s->n_counters && r == 0; i++)
-		r = missing_begin(s, i);
-	for (size_t i = s->n_counters; i-- > 0 && r == 0;) /* side-band records first */
-		if (!exec_enables(s->target, s->counters[i]))
+	for (size_t i = s->n_counters; i-- > 0 && r == 0;)
+		if (i != s->side && !exec_enables(s->target, s->counters[i]))
 			r = attar_counter_enable(s->counters[i]);
 	if (!s->target->by_exec && s->has_clock)
 		s->start_time = base_now();
-	return r < 0 ? r : scan_running(s);
+	return r;
 }
 
 int stream_grow(struct attar_stream *s, size_t n)

@@ -92,6 +92,7 @@ struct attar_stream {
 	uint64_t shm_source_horizon;         /* ns: all its events up to this time are visible */
 	uint64_t shm_source_since;           /* the same in the previous round */
 	uint64_t shm_source_lost;
+	bool prepared;      /* by stream_prepare() */
 	bool full_reported; /* it was logged that programs have more threads than the limit */
 };
 
@@ -103,6 +104,12 @@ struct attar_stream {
  */
 int sideband_open(struct attar_target *target, const struct attar_counter *first, bool overwritten,
 	struct attar_counter **ret_counter);
+
+/*
+ * The first part of attar_stream_start(), for callers that read facts of tasks before the events:
+ * enables side-band records, then reads the names of running tasks. Returns 0 or a negative errno.
+ */
+int stream_prepare(struct attar_stream *s);
 
 /*
  * Creates a stream of a recording, which is borrowed until the stream is freed. attar_event.counter

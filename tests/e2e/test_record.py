@@ -18,6 +18,7 @@ pytestmark = pytest.mark.usefixtures('root', 'needs_perf')
 
 CALLS = 5000
 GETPPID = 'raw_syscalls:sys_enter/id==110/'
+OPENAT = 257
 
 
 def record(path, *args, command=None, status=0):
@@ -79,6 +80,16 @@ def test_existing_processes_have_names(tmp_path):
     record(data, '-a', '-e', 'sched:sched_switch', '-N', 10)
     names = perf('script', '--show-task-events', '-i', data)
     assert f'PERF_RECORD_COMM: {comm_of(os.getpid())}:{os.getpid()}/{os.getpid()}' in names
+
+
+def test_names_are_read_before_events_are_enabled(tmp_path):
+    """Rings would fill up meanwhile. The files that attar opens to read them are not recorded."""
+    data = tmp_path / 'x.data'
+    started = sampling(data, '-a', '-m', '1024', '-e', f'raw_syscalls:sys_enter/id=={OPENAT}/',
+                       '-d', '300ms')
+    assert started.communicate(timeout=30) == ('', '')
+    opened = [int(pid) for pid in script(data, 'pid')].count(started.pid)
+    assert opened < sum(name.isdigit() for name in os.listdir('/proc'))
 
 
 def test_pipe_to_perf(tmp_path):
