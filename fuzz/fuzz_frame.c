@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * frame_get() on arbitrary bytes, as receiver and sender call it. Then the same bytes as payloads
- * of valid frames, which must be returned unchanged.
+ * of valid frames, which must be returned unchanged; and as the names of kernel functions that such
+ * frames carry.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "peer/frame.h"
+#include "peer/symbol_list.h"
 
 /* Copies to a block of exactly n bytes, so that the sanitizer detects reads beyond it. */
 static void decode(const uint8_t *data, size_t size)
@@ -54,10 +56,21 @@ static void encode(const uint8_t *data, size_t size)
 	buf_done(&out);
 }
 
+static void unpack(const uint8_t *data, size_t size)
+{
+	struct buf text = {0};
+
+	if (symbol_list_unpack(data, size, &text) == 0 && text.len > (size_t)65 << 20)
+		abort(); /* a small list can become a long text */
+	attar_error_clear();
+	buf_done(&text);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	decode(data, size);
 	encode(data, size);
+	unpack(data, size);
 	return 0;
 }
