@@ -15,13 +15,15 @@ enum {
 	BUCKETS = BUCKET_PAGES * BUCKETS_PER_PAGE,
 };
 
-/* The number of the bucket of a value, ascending by value. */
+/*
+ * The number of the bucket of a value, ascending by value. From 64 on, the bits that are left of
+ * the value are those of the place, and one that counts for a page.
+ */
 static inline uint32_t bucket_of(uint64_t value)
 {
-	uint32_t exponent = 63 - (uint32_t)__builtin_clzll(value | (BUCKETS_PER_PAGE / 2));
-	uint32_t page = exponent - (BUCKET_BITS - 1), shift = page ? page - 1 : 0;
+	uint32_t shift = 63 - BUCKET_BITS - (uint32_t)__builtin_clzll(value | BUCKETS_PER_PAGE);
 
-	return page * BUCKETS_PER_PAGE + ((value >> shift) & (BUCKETS_PER_PAGE - 1));
+	return shift * BUCKETS_PER_PAGE + (uint32_t)(value >> shift);
 }
 
 /* The lowest and the highest value of a bucket. */
