@@ -6,8 +6,8 @@
  *     FAULT_CALLS=SEED  one in four calls of open, read, write, poll, epoll_wait, ioctl, waitpid is
  *                       interrupted at once; one in four reads and writes of a file is short
  *     FAULT_STORM=HZ    signals at this rate, whose handler does nothing, without SA_RESTART
- *     FAULT_DISK=FIFO   writes to regular files of the FIFO's file system wait until somebody writes
- *                       to the FIFO, as if the disk stalled
+ *     FAULT_DISK=FIFO   writes to regular files of its file system wait until somebody writes to
+ *                       the FIFO, as if the disk stalled
  *     FAULT_HOLD=1      the program stops itself when it begins to read the memory of another one
  */
 #include <errno.h>
