@@ -58,21 +58,41 @@ static size_t function_span(const char *p, bool user)
 	return letters && modifier_unknown(p + n + 1, letters) ? n + 1 + letters : n;
 }
 
+/* "func": names of other languages have more characters, such as main.(*T).Get of Go. */
+static int read_quoted(struct parser *parser, struct probe *probe)
+{
+	const char *open = parser->p, *close = quote_close(open, NULL);
+
+	if (!close)
+		return parser_fail(parser, open, -EINVAL, "missing closing %c", *open);
+	probe->func = list_own(parser->list, quote_text(open, close));
+	parser->p = close + 1;
+	return probe->func ? 0 : base_oom();
+}
+
+static int read_name(struct parser *parser, struct probe *probe, size_t n)
+{
+	probe->func = list_text(parser->list, parser->p, n);
+	parser->p += n;
+	return probe->func ? 0 : base_oom();
+}
+
 /* func, func+off, or a number. */
 static int read_place(struct parser *parser, struct probe *probe)
 {
 	const char *at = parser->p;
+	bool is_quoted = probe->user && (*at == '"' || *at == '\'');
 	size_t n = function_span(at, probe->user);
+	int r;
 
-	if (!n)
+	if (!n && !is_quoted)
 		return parser_fail(parser, at, -EINVAL, "the syntax of a probe is %s",
 			probe->user ? "uprobe:function+offset@FILE" : "kprobe:function+offset");
 	if (isdigit((unsigned char)at[0]))
 		return number(parser, &probe->offset);
-	probe->func = list_text(parser->list, at, n);
-	if (!probe->func)
-		return base_oom();
-	parser->p += n;
+	r = is_quoted ? read_quoted(parser, probe) : read_name(parser, probe, n);
+	if (r < 0)
+		return r;
 	if (*parser->p != '+')
 		return 0;
 	parser->p++;

@@ -36,6 +36,11 @@ __attribute__((noinline)) int probed_function(int x)
 	return x + 1;
 }
 
+/* A second name of it, as Go has them. */
+#define METHOD "main.(*Map[...]).Get"
+__asm__(".globl \"" METHOD "\"\n.type \"" METHOD "\", %function\n"
+	".set \"" METHOD "\", probed_function\n");
+
 static struct attar_catalog *catalog(const char *sysfs)
 {
 	struct attar_catalog_opts opts = {.size = sizeof(opts), .sysfs = sysfs, .mount = true};
@@ -159,6 +164,41 @@ static void test_uprobes_by_pmu(void **state)
 	count_calls(&e[0]);
 	count_calls(&e[1]);
 	attar_event_list_free(list);
+	attar_catalog_free(c);
+}
+
+/* A name with other characters is in quotes. */
+static void test_quoted_functions(void **state)
+{
+	struct attar_catalog *c = catalog(NULL);
+	struct attar_event_list *list;
+	char text[4200];
+
+	need_uprobes(c, true);
+	snprintf(text, sizeof(text), "uprobe:\"" METHOD "\"@\"%s\"", self_path());
+	list = parse(c, "%s,uretprobe:'" METHOD "'+0@/proc/self/exe/__probe_func>0/stack/", text);
+	assert_int_equal(list->n, 2);
+	assert_string_equal(list->at[0].name, text);
+	assert_string_equal(list->at[0].format->name, METHOD);
+	assert_string_equal(list->at[1].filter, "__probe_func>0");
+	count_calls(&list->at[0]);
+	count_calls(&list->at[1]);
+	attar_event_list_free(list);
+	attar_catalog_free(c);
+}
+
+static void test_bad_quoted_functions(void **state)
+{
+	struct attar_catalog *c = catalog(NULL);
+	struct attar_event_list *list;
+
+	assert_int_equal(
+		attar_event_list_parse(c, "uprobe:\"main.(*T).Get@/bin/x", &list), -EINVAL);
+	assert_non_null(strstr(attar_error(), "missing closing \""));
+	assert_int_equal(
+		attar_event_list_parse(c, "uprobe:\"no.(*such)\"@/proc/self/exe", &list), -ENOENT);
+	assert_non_null(strstr(attar_error(), "no function 'no.(*such)' in"));
+	assert_int_equal(attar_event_list_parse(c, "kprobe:\"vfs_read\"", &list), -EINVAL);
 	attar_catalog_free(c);
 }
 
@@ -313,24 +353,22 @@ static void test_error_messages(void **state)
 		"uprobe:function@FILE or uprobe:function@\"FILE\"");
 	events_refuse(c, "uprobe:", -EINVAL,
 		"column 8: the syntax of a probe is uprobe:function+offset@FILE");
-	events_refuse(c, "kprobe:", -EINVAL,
-		"column 8: the syntax of a probe is kprobe:function+offset");
+	events_refuse(
+		c, "kprobe:", -EINVAL, "column 8: the syntax of a probe is kprobe:function+offset");
 	events_refuse(c, "uprobe:x@", -EINVAL,
 		"column 10: missing file: the syntax is "
 		"uprobe:function@FILE or uprobe:function@\"FILE\"");
 	events_refuse(c, "uprobe:x@/no/such/file", -ENOENT,
 		"column 8: cannot probe /no/such/file: No such file or directory");
 	events_refuse(c, "uprobe:x@\"/bin/ls", -EINVAL, "column 10: missing closing \"");
-	events_refuse(c, "uprobe:x@\"/bin/ls\"(5", -EINVAL,
-		"column 19: missing ')' for this '('");
+	events_refuse(c, "uprobe:x@\"/bin/ls\"(5", -EINVAL, "column 19: missing ')' for this '('");
 	events_refuse(c, "uprobe:x@\"/no/such\"", -ENOENT,
 		"column 8: cannot probe /no/such: No such file or directory");
 	events_refuse(c, "uprobe:x@nothing_is_called_so", -ENOENT,
 		"column 8: no program or library 'nothing_is_called_so': specify its path");
 	events_refuse(c, "uprobe:x@\"/etc/passwd\"", -ENOEXEC,
 		"column 8: /etc/passwd is not an ELF file");
-	events_refuse(
-		c, "uprobe:x@\"/etc\"", -EINVAL, "column 8: /etc is not a regular file");
+	events_refuse(c, "uprobe:x@\"/etc\"", -EINVAL, "column 8: /etc is not a regular file");
 	snprintf(text, sizeof(text), "cs,uprobe:probed_functoin@\"%s\"", self_path());
 	snprintf(want, sizeof(want),
 		"column 11: no function 'probed_functoin' in %s: did you mean "
@@ -388,8 +426,8 @@ static void test_kprobe(void **state)
 	events_refuse(c, "kprobe:do_nanosleeep", -ENOENT,
 		"column 8: the kernel has no function 'do_nanosleeep': did you mean "
 		"'do_nanosleep'?");
-	events_refuse(c, "kprobe:not_code", -ENOENT,
-		"column 8: the kernel has no function 'not_code'");
+	events_refuse(
+		c, "kprobe:not_code", -ENOENT, "column 8: the kernel has no function 'not_code'");
 	attar_catalog_free(c);
 }
 
@@ -451,6 +489,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_paths_without_quotes),
 		cmocka_unit_test(test_uprobes_by_pmu),
+		cmocka_unit_test(test_quoted_functions),
+		cmocka_unit_test(test_bad_quoted_functions),
 		cmocka_unit_test(test_semaphore),
 		cmocka_unit_test(test_uprobes_by_tracefs),
 		cmocka_unit_test(test_removed_file),
