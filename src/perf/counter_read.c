@@ -262,7 +262,9 @@ int attar_counter_read(struct attar_counter *c, struct attar_value *ret_value)
 	CHECK_ARG(c, "counter");
 	CHECK_ARG(ret_value, "ret_value");
 
-	return c->fds.n == 1 ? read_at(c, c->fds.at, ret_value) : read_sum(c, ret_value);
+	/* On a machine with one CPU, the part of a task is all of it. */
+	return c->fds.n == 1 && !is_part(c->fds.at) ? read_at(c, c->fds.at, ret_value)
+						    : read_sum(c, ret_value);
 }
 
 /* values[0..n) are the parts of one thread. */
