@@ -151,6 +151,13 @@ static const struct kp_thread *thread_of(const struct kp_task *task, pid_t tid)
 	return &all;
 }
 
+void kp_warn_not_counted(const struct kp_task *task, const struct kp_counter *c)
+{
+	kp_warn(LIBPERF_WARN_NOT_COUNTED,
+		"'%s' was not counted: other events use the counters of its PMU",
+		task->events[c->event].name);
+}
+
 void kp_count_set(struct PmuData *row, const struct attar_value *value)
 {
 	row->count = value->value;
@@ -196,6 +203,8 @@ static int add_rows(
 		struct attar_counter_instance instance;
 		struct PmuData *row;
 
+		if (value.quality == ATTAR_QUALITY_NOT_COUNTED)
+			kp_warn_not_counted(task, c);
 		if (is_sum && list->n > 0 &&
 			list->rows[list->n - 1].evt == task->events[c->event].name) {
 			row = &list->rows[list->n - 1];

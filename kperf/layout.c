@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The layout of structs, which programs and ctypes bindings built for libkperf rely on: the same on
- * x86-64 and arm64. Bit fields are in the order of their declaration.
+ * The layout of structs and the values of enumerations, which programs and ctypes bindings built
+ * for libkperf rely on: the same on x86-64 and arm64. The bits of bit fields are tested in
+ * tests/e2e/test_kperf.py. docs/kperf.md says of which version the layout is.
  */
 #include <stddef.h>
 
@@ -101,6 +102,31 @@ SIZE(Stack, 64);
 _Static_assert(_Alignof(struct Stack) == 64, "Stack");
 SIZE(StackAsm, 40);
 SIZE(AsmCode, 32);
+
+/* ---- values of enumerations: the last of each, and those that leave out numbers ---- */
+
+#define VALUE(name, value) _Static_assert((name) == (value), #name)
+
+VALUE(SPE_SAMPLING, 2);
+VALUE(ALL_EVENT, 3);
+VALUE(STORE_FILTER, 1UL << 34);
+VALUE(JITTER, 1UL << 16);
+VALUE(SPE_EVENT_MISPREDICTED, 0x80);
+VALUE(RESOLVE_DELAY_DWARF, 4);
+VALUE(KPERF_SAMPLE_BRANCH_TYPE_SAVE, 1 << 16);
+VALUE(SPE_EV_ALIGNMENT, 1 << 11);
+VALUE(SPE_EV_PARTIAL_PRED, 1 << 17);
+VALUE(SPE_FORWARD_HAZARD, 1 << 24);
+VALUE(SPE_STRUCTURE_HAZARD, 1 << 25);
+VALUE(HIP_REMOTE_MEM, 9);
+VALUE(HIP_NC_DEV, 13);
+VALUE(HIP_L1, 18);
+VALUE(SPE_OP_LD, 1 << 20);
+VALUE(SPE_OP_AR, 1 << 24);
+VALUE(PMU_HHA_CROSS_SOCKET, 15);
+VALUE(PMU_METRIC_CHANNEL, 5);
+VALUE(PMU_HWM_BRACH_LOADS_MISS, 1 << 8);
+VALUE(PROC_PID_TASK_STAT, 46);
 
 _Static_assert(sizeof(enum SpeFilter) == 8, "SpeFilter");
 _Static_assert(sizeof(enum SymbolMode) == 4, "SymbolMode");

@@ -161,6 +161,7 @@ extern "C" {
 #define LIBPERF_WARN_EVENT_DROPPED   1101 /* this machine does not have some of the events */
 #define LIBPERF_WARN_KERNEL_EXCLUDED 1102 /* without permission, user code only */
 #define LIBPERF_WARN_REPLACED        1103 /* another event or method is used, see the message */
+#define LIBPERF_WARN_NOT_COUNTED     1104 /* other events use the counters of the PMU */
 
 /*
  * The code of the calling thread's last call; SUCCESS if it succeeded. Functions that free data

@@ -171,9 +171,11 @@ enum SPE_EVENTS {
 	SPE_EV_ALIGNMENT = 1 << 11,
 	SPE_EV_PARTIAL_PRED = 1 << 17,
 	SPE_EV_EMPTY_PRED = 1 << 18,
+	SPE_FORWARD_HAZARD = 1 << 24, /* of HiSilicon CPUs, as the next one */
+	SPE_STRUCTURE_HAZARD = 1 << 25,
 };
 
-/* Data sources of HiSilicon CPUs. */
+/* Data sources of HiSilicon CPUs; other CPUs have other numbers. */
 enum HIP_DATA_SOURCE {
 	HIP_PEER_CPU = 0,
 	HIP_PEER_CPU_HITM = 1,
@@ -193,11 +195,11 @@ enum HIP_DATA_SOURCE {
 
 /* What an SPE sample's load or store was; its other operations have none of these bits. */
 enum SpeLdStOpType {
-	SPE_OP_LD = 1 << 16,
-	SPE_OP_ST = 1 << 17,
-	SPE_OP_ATOMIC = 1 << 18,
-	SPE_OP_EXCL = 1 << 19, /* exclusive */
-	SPE_OP_AR = 1 << 20,   /* acquire or release */
+	SPE_OP_LD = 1 << 20,
+	SPE_OP_ST = 1 << 21,
+	SPE_OP_ATOMIC = 1 << 22,
+	SPE_OP_EXCL = 1 << 23, /* exclusive */
+	SPE_OP_AR = 1 << 24,   /* acquire or release */
 };
 
 struct BranchSampleRecord {
@@ -210,12 +212,12 @@ struct BranchSampleRecord {
 
 struct PmuDataExt {
 	union {
-		struct {                      /* of SPE_SAMPLING */
-			unsigned long pa, va; /* physical and virtual address */
-			unsigned long event;  /* bits of enum SPE_EVENTS */
-			unsigned short lat;   /* cycles from dispatch to completion */
-			unsigned short source;
-			unsigned op; /* bits of enum SpeLdStOpType */
+		struct {                       /* of SPE_SAMPLING */
+			unsigned long pa, va;  /* physical and virtual address */
+			unsigned long event;   /* bits of enum SPE_EVENTS */
+			unsigned short lat;    /* cycles from dispatch to completion */
+			unsigned short source; /* enum HIP_DATA_SOURCE; 0xffff: none */
+			uint32_t op;           /* bits of enum SpeLdStOpType */
 		};
 		struct { /* of branchSampleFilter; newest branch first */
 			unsigned long nr;
@@ -304,7 +306,8 @@ void PmuExit(int pd);
 /*
  * The data since PmuEnable() or the previous PmuRead(). Returns the number of elements of *pmuData,
  * which the caller frees with PmuDataFree(); 0 and NULL: there is none; -1: an error. GetWarn() is
- * LIBPERF_WARN_DATA_LOST if samples were lost since then.
+ * LIBPERF_WARN_DATA_LOST if samples were lost since then, LIBPERF_WARN_NOT_COUNTED if an event was
+ * never on a counter of its PMU.
  */
 int PmuRead(int pd, struct PmuData **pmuData);
 
@@ -466,18 +469,18 @@ enum PmuHwMetric {
 	PMU_HWM_CACHE_MISS = 1 << 1,
 	PMU_HWM_L3_CACHE_MISS = 1 << 2,
 	PMU_HWM_L2D_CACHE_MISS = 1 << 3,
-	PMU_HWM_L1D_CACHE_MISS = 1 << 4,
-	PMU_HWM_L1I_CACHE_MISS = 1 << 5,
-	PMU_HWM_DTLB_MISS = 1 << 6,
-	PMU_HWM_ITLD_MISS = 1 << 7,
-	PMU_HWM_BRACH_MISS = 1 << 8,
+	PMU_HWM_L1_DCACHE_MISS = 1 << 4,
+	PMU_HWM_L1_ICACHE_LOAD_MISS = 1 << 5,
+	PMU_HWM_DTLB_LOAD_MISS = 1 << 6,
+	PMU_HWM_ITLD_LOAD_MISS = 1 << 7,
+	PMU_HWM_BRACH_LOADS_MISS = 1 << 8,
 };
 
 struct PmuHwMetricAttr {
 	unsigned long metric;     /* bits of enum PmuHwMetric */
 	unsigned *basePeriodList; /* one per bit */
 	double *thresholdList;    /* one per bit */
-	int pid;
+	unsigned pid;
 };
 
 /* Needs a kernel with CONFIG_HISILICON_HW_METRIC; otherwise LIBPERF_ERR_NOT_SUPPORT_HWMETRIC. */
@@ -487,7 +490,7 @@ int PmuOpenWithHWMetric(struct PmuHwMetricAttr *hwMetricAttr);
 
 struct SymbolSource {
 	char *moduleName; /* path of a program or library */
-	char *symbolName; /* a function in it */
+	char *symbolName; /* a function in its symbol table: "main.(*T).Method" */
 };
 
 struct UTraceAttr {
@@ -497,7 +500,7 @@ struct UTraceAttr {
 	unsigned numPid;
 	int *cpuList;
 	unsigned numCpu;
-	unsigned fetchG : 1; /* the goroutine of functions of Go programs */
+	unsigned fetchG : 1; /* of Go functions: the goroutine, as the address of its runtime.g */
 };
 
 /* A call of a function, or its return. */
@@ -507,7 +510,7 @@ struct UTraceData {
 	int tid;
 	int cpu;
 	int64_t timestamp; /* ns */
-	uint64_t gPtr;     /* 0: none */
+	uint64_t gPtr;     /* of fetchG; 0: none */
 	const char *module;
 	const char *func;
 	int isRet; /* 1: the function returns */

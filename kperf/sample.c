@@ -161,7 +161,7 @@ static struct kp_frames *frames_of(
 	return frames;
 }
 
-static int set_branches(
+int kp_sample_branches(
 	struct kp_list *list, const struct attar_sample *sample, struct PmuDataExt **ret_ext)
 {
 	struct PmuDataExt *ext = kp_list_alloc(list, sizeof(*ext));
@@ -208,7 +208,7 @@ static int add_sample(struct reading *reading, const struct attar_event *event)
 	row->period = sample->period;
 	if (c->format)
 		row->rawData = kp_raw_new(reading->list, c->format, sample->raw, sample->raw_size);
-	if (sample->branches && set_branches(reading->list, sample, &row->ext) < 0)
+	if (sample->branches && kp_sample_branches(reading->list, sample, &row->ext) < 0)
 		return -ENOMEM;
 	if (!row->comm || (c->format && !row->rawData))
 		return -ENOMEM;
@@ -245,6 +245,17 @@ static void warn_of_losses(struct kp_task *task)
 	task->lost = lost;
 }
 
+/* Without samples: because nothing happened, or because the events were never on a counter? */
+static void warn_if_not_counted(const struct kp_task *task)
+{
+	struct attar_value value;
+
+	for (size_t i = 0; i < task->n_counters; i++)
+		if (attar_counter_read(task->counters[i].counter, &value) == 0 &&
+			value.quality == ATTAR_QUALITY_NOT_COUNTED)
+			kp_warn_not_counted(task, &task->counters[i]);
+}
+
 int kp_sample_read(struct kp_task *task, struct kp_list *list)
 {
 	struct reading reading = {.task = task, .list = list};
@@ -258,6 +269,8 @@ int kp_sample_read(struct kp_task *task, struct kp_list *list)
 			break;
 	}
 	warn_of_losses(task);
+	if (r == 0 && list->n == 0)
+		warn_if_not_counted(task);
 	pthread_mutex_unlock(&task->origin->lock);
 	if (r < 0)
 		return kp_fail_errno(r, UNKNOWN_ERROR);

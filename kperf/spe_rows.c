@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The samples in the AUX areas of a task as rows. */
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -240,6 +241,19 @@ static int set_frame(struct reading *reading, const struct found *found)
 	return kp_list_set_frames(reading->list, reading->list->n - 1, frames);
 }
 
+/* No data source is not 0, which is one. */
+static unsigned short source_of(const struct attar_spe_sample *sample)
+{
+	return sample->has & ATTAR_SPE_SOURCE ? sample->source : USHRT_MAX;
+}
+
+/* The bits of both enumerations are in the same order. */
+static uint32_t operation_of(const struct attar_spe_sample *sample)
+{
+	_Static_assert(SPE_OP_AR == ATTAR_SPE_ACQUIRE_RELEASE * SPE_OP_LD, "SpeLdStOpType");
+	return sample->access * SPE_OP_LD;
+}
+
 static int add_row(struct reading *reading, const struct found *found)
 {
 	struct PmuDataExt *ext = kp_list_alloc(reading->list, sizeof(*ext));
@@ -252,8 +266,8 @@ static int add_row(struct reading *reading, const struct found *found)
 		.va = found->sample.va,
 		.event = found->sample.events,
 		.lat = found->sample.latency,
-		.source = found->sample.source,
-		.op = found->sample.access * SPE_OP_LD,
+		.source = source_of(&found->sample),
+		.op = operation_of(&found->sample),
 	};
 	row->evt = reading->spe->name;
 	row->ts = found->ts;

@@ -227,7 +227,7 @@ static int open_trace(struct kp_task *task, const void *of_kind)
 	s->enter_id = attar_format_field(task->counters[0].format, "id");
 	s->exit_id = attar_format_field(task->counters[1].format, "id");
 	if (!s->enter_id || !s->exit_id)
-		return kp_fail(LIBPERF_ERR_KERNEL_NOT_SUPPORT, "raw_syscalls has no field 'id'");
+		return kp_fail(LIBPERF_ERR_FIND_FIELD_LOSS, "raw_syscalls has no field 'id'");
 	return kp_sample_open(task);
 }
 

@@ -128,6 +128,7 @@ int kp_check_lists(const struct PmuAttr *attr);
 /* Counting: count.c. A value of the counter as a row; NULL: out of memory. */
 struct PmuData *kp_count_row(const struct kp_task *task, const struct kp_counter *counter,
 	const struct kp_thread *thread, int64_t ts, struct kp_list *list);
+void kp_warn_not_counted(const struct kp_task *task, const struct kp_counter *counter);
 void kp_count_set(struct PmuData *row, const struct attar_value *value);
 int kp_count_enable(struct kp_task *task);
 int kp_count_read(struct kp_task *task, struct kp_list *list);
@@ -139,6 +140,10 @@ void kp_sample_attr(const struct kp_task *task, const struct PmuAttr *attr,
 int kp_sample_open(struct kp_task *task);
 int kp_sample_enable(struct kp_task *task);
 int kp_sample_read(struct kp_task *task, struct kp_list *list);
+
+/* The branches of a sample. 0 or -ENOMEM. */
+int kp_sample_branches(
+	struct kp_list *list, const struct attar_sample *sample, struct PmuDataExt **ret_ext);
 
 /* Called for each sample of the task's counters; memory is of a new list. 0 or a negative errno. */
 typedef int kp_sample_fn(void *ctx, const struct attar_event *event, struct kp_list *memory);

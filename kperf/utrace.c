@@ -6,16 +6,30 @@
 #include <string.h>
 
 #include "asm.h"
+#include "attar/format.h"
 #include "elf_file.h"
 #include "error.h"
 #include "trace.h"
 
 enum { MOST_FUNCTIONS = 1 << 12 };
 
+/*
+ * The register with the runtime.g of the goroutine, in all of a Go function: R14 of the internal
+ * calling convention since Go 1.17 on x86-64, R28 on arm64 (src/cmd/compile/abi-internal.md).
+ */
+#if defined(__x86_64__)
+#define GOROUTINE "%r14"
+#elif defined(__aarch64__)
+#define GOROUTINE "%x28"
+#else
+#define GOROUTINE ""
+#endif
+
 /* Where a function begins, or one of the places where it returns; the number is its counter's. */
 struct probe {
 	const char *module, *function; /* of the origin */
 	bool is_ret;
+	const struct attar_field *g; /* of a Go function, with fetchG; else NULL */
 };
 
 struct utrace {
@@ -43,15 +57,18 @@ static int add_event(void *ctx, const struct attar_event *event, struct kp_list 
 	struct UTraceData *row = kp_rows_add(&u->rows);
 	const char *comm = kp_rows_comm(memory, event);
 	const struct probe *probe = &u->probes[event->counter];
+	const struct attar_sample *sample = &event->record->sample;
 
 	if (!row || !comm)
 		return -ENOMEM;
 	*row = (struct UTraceData){
-		.addr = event->record->sample.ip,
+		.addr = sample->ip,
 		.comm = comm,
 		.tid = event->thread->tid,
 		.cpu = (int)event->cpu,
 		.timestamp = (int64_t)event->time,
+		.gPtr = probe->g ? attar_field_u64_at(probe->g, sample->raw, sample->raw_size, 0)
+				 : 0,
 		.module = probe->module,
 		.func = probe->function,
 		.isRet = probe->is_ret,
@@ -72,13 +89,15 @@ static int check_attr(const struct UTraceAttr *attr)
 	for (unsigned i = 0; i < attr->numSym; i++) {
 		const struct SymbolSource *source = &attr->symSrc[i];
 
-		if (!source->moduleName || !source->symbolName || strchr(source->moduleName, '"'))
+		if (!source->moduleName || !source->symbolName || strchr(source->moduleName, '"') ||
+			strchr(source->symbolName, '"'))
 			return kp_fail(LIBPERF_ERR_UTRACE_ELF_SCAN_FAILED,
-				"symSrc: function %u has no module or name", i);
+				"symSrc: function %u has no module or name, or one with a quote",
+				i);
 	}
-	if (attr->fetchG)
-		return kp_fail(LIBPERF_ERR_KERNEL_NOT_SUPPORT,
-			"fetchG: the goroutine is not supported yet by this library");
+	if (attr->fetchG && !*GOROUTINE)
+		return kp_fail(LIBPERF_ERR_UTRACE_PROBE_REGISTER_FAILED,
+			"fetchG: probes know the goroutine on x86-64 and arm64 only");
 	return kp_check_lists(&lists);
 }
 
@@ -93,42 +112,55 @@ static bool is_kernel(const char *module)
 	return false;
 }
 
-/* "uprobe:FUNCTION@"FILE"", "kretprobe:FUNCTION"; NULL: out of memory. The caller frees it. */
-static char *make_probe(const struct SymbolSource *source, const char *ret, unsigned long offset)
+/* What is probed of a function. */
+struct place {
+	const struct SymbolSource *source;
+	const char *ret;      /* "ret": its return; "": an instruction of it */
+	unsigned long offset; /* of the instruction */
+	bool fetch_g;
+};
+
+/* uprobe:"FUNCTION"@"FILE", kretprobe:FUNCTION; NULL: out of memory. The caller frees it. */
+static char *make_probe(const struct place *place)
 {
+	const struct SymbolSource *source = place->source;
 	char *text;
 	int n = is_kernel(source->moduleName)
-			? asprintf(&text, "k%sprobe:%s", ret, source->symbolName)
-		: offset ? asprintf(&text, "uprobe:%s+0x%lx@\"%s\"", source->symbolName, offset,
-				   source->moduleName)
-			 : asprintf(&text, "u%sprobe:%s@\"%s\"", ret, source->symbolName,
-				   source->moduleName);
+			? asprintf(&text, "k%sprobe:%s", place->ret, source->symbolName)
+			: asprintf(&text, "u%sprobe:\"%s\"+%lu@\"%s\"%s", place->ret,
+				  source->symbolName, place->offset, source->moduleName,
+				  place->fetch_g ? "//args=(g=" GOROUTINE ")/" : "");
 
 	return n < 0 ? NULL : text;
 }
 
-/* Takes the text. */
-static int add_probe(struct kp_task *task, struct utrace *u, const struct SymbolSource *source,
-	char *text, bool is_ret)
+static int grow(struct utrace *u)
 {
 	size_t room = u->room ? u->room * 2 : 16;
-	struct probe *probes = u->probes;
-	char **names = u->names;
+	struct probe *probes = reallocarray(u->probes, room, sizeof(*probes));
+	char **names = probes ? reallocarray(u->names, room, sizeof(*names)) : NULL;
 
-	if (text && u->n == u->room) {
-		probes = reallocarray(u->probes, room, sizeof(*probes));
-		u->probes = probes ? probes : u->probes;
-		names = probes ? reallocarray(u->names, room, sizeof(*names)) : NULL;
-		u->names = names ? names : u->names;
-		u->room = names ? room : u->room;
-	}
-	if (!text || u->n == u->room) {
-		free(text);
+	u->probes = probes ? probes : u->probes;
+	u->names = names ? names : u->names;
+	u->room = names ? room : u->room;
+	return names ? SUCCESS : kp_fail(COMMON_ERR_NOMEM, "out of memory");
+}
+
+static int add_probe(struct kp_task *task, struct utrace *u, const struct place *place, bool is_ret)
+{
+	char *text;
+
+	if (u->n == u->room && grow(u) != SUCCESS)
+		return Perrorno();
+	text = make_probe(place);
+	if (!text)
 		return kp_fail(COMMON_ERR_NOMEM, "out of memory");
-	}
-	names[u->n] = text;
-	probes[u->n++] = (struct probe){kp_origin_text(task->origin, source->moduleName),
-		kp_origin_text(task->origin, source->symbolName), is_ret};
+	u->names[u->n] = text;
+	u->probes[u->n++] = (struct probe){
+		.module = kp_origin_text(task->origin, place->source->moduleName),
+		.function = kp_origin_text(task->origin, place->source->symbolName),
+		.is_ret = is_ret,
+	};
 	return SUCCESS;
 }
 
@@ -136,9 +168,9 @@ static int add_probe(struct kp_task *task, struct utrace *u, const struct Symbol
  * A return probe replaces the return address, which a Go program does not allow: it moves stacks,
  * and reads them. There, each instruction that returns has a probe.
  */
-static int add_returns_of_go(
-	struct kp_task *task, struct utrace *u, const struct SymbolSource *source)
+static int add_returns_of_go(struct kp_task *task, struct utrace *u, struct place *place)
 {
+	const struct SymbolSource *source = place->source;
 	unsigned long *offsets;
 	size_t n = kp_asm_returns(source->moduleName, source->symbolName, &offsets);
 	int r = SUCCESS;
@@ -147,50 +179,72 @@ static int add_returns_of_go(
 		kp_warn(LIBPERF_WARN_UTRACE_ELF_SCAN_FAILED,
 			"returns of %s of %s are left out: objdump (package binutils) finds none",
 			source->symbolName, source->moduleName);
-	for (size_t i = 0; i < n && r == SUCCESS; i++)
-		r = add_probe(task, u, source, make_probe(source, "", offsets[i]), true);
+	for (size_t i = 0; i < n && r == SUCCESS; i++) {
+		place->offset = offsets[i];
+		r = add_probe(task, u, place, true);
+	}
 	free(offsets);
 	return r;
 }
 
-/* The file and the function exist. False: it is left out, with a warning. */
-static bool is_function(
-	struct kp_task *task, const struct SymbolSource *source, const char *entry, bool *ret_is_go)
+static void warn_left_out(const struct SymbolSource *source, const char *reason)
 {
-	bool kernel = is_kernel(source->moduleName);
-	struct attar_event_list *list;
-	struct elf_file file = {0};
-	int r = kernel ? SUCCESS : elf_file_read(source->moduleName, &file);
-	bool is_readable = r == SUCCESS;
-
-	*ret_is_go = file.is_go;
-	elf_file_done(&file);
-	if (is_readable && attar_event_list_parse(task->origin->catalog, entry, &list) == 0) {
-		attar_event_list_free(list);
-		return true;
-	}
-	kp_warn(kernel ? LIBPERF_WARN_UTRACE_KERNEL_FAILED : LIBPERF_WARN_UTRACE_ELF_SCAN_FAILED,
-		"%s of %s is left out: %s", source->symbolName, source->moduleName,
-		is_readable ? attar_error() : Perror());
-	return false;
+	kp_warn(is_kernel(source->moduleName) ? LIBPERF_WARN_UTRACE_KERNEL_FAILED
+					      : LIBPERF_WARN_UTRACE_ELF_SCAN_FAILED,
+		"%s of %s is left out: %s", source->symbolName, source->moduleName, reason);
 }
 
-static int add_function(struct kp_task *task, struct utrace *u, const struct SymbolSource *source)
+/* False: the file cannot be read. */
+static bool read_file(const struct SymbolSource *source, bool *ret_is_go)
 {
-	char *entry = make_probe(source, "", 0);
+	struct elf_file file;
+
+	*ret_is_go = false;
+	if (is_kernel(source->moduleName))
+		return true;
+	if (elf_file_read(source->moduleName, &file) != SUCCESS) {
+		warn_left_out(source, Perror());
+		return false;
+	}
+	*ret_is_go = file.is_go;
+	elf_file_done(&file);
+	return true;
+}
+
+/* False: the function does not exist. */
+static bool is_function(struct kp_task *task, const struct place *place)
+{
+	struct attar_event_list *list;
+	char *text = make_probe(place);
+	int r = text ? attar_event_list_parse(task->origin->catalog, text, &list) : -ENOMEM;
+
+	free(text);
+	if (r == 0)
+		attar_event_list_free(list);
+	else
+		warn_left_out(place->source, r == -ENOMEM ? "out of memory" : attar_error());
+	return r == 0;
+}
+
+static int add_function(
+	struct kp_task *task, struct utrace *u, const struct SymbolSource *source, bool fetch_g)
+{
+	struct place place = {.source = source, .ret = ""};
 	bool is_go;
 	int r;
 
-	if (!entry)
-		return kp_fail(COMMON_ERR_NOMEM, "out of memory");
-	if (!is_function(task, source, entry, &is_go)) {
-		free(entry);
+	if (!read_file(source, &is_go))
 		return SUCCESS;
-	}
-	r = add_probe(task, u, source, entry, false);
-	if (r == SUCCESS && is_go)
-		return add_returns_of_go(task, u, source);
-	return r == SUCCESS ? add_probe(task, u, source, make_probe(source, "ret", 0), true) : r;
+	place.fetch_g = fetch_g && is_go;
+	if (!is_function(task, &place))
+		return SUCCESS;
+	r = add_probe(task, u, &place, false);
+	if (r != SUCCESS)
+		return r;
+	if (is_go)
+		return add_returns_of_go(task, u, &place);
+	place.ret = "ret";
+	return add_probe(task, u, &place, true);
 }
 
 /* None of the functions is left. */
@@ -223,6 +277,9 @@ static int open_probes(struct kp_task *task, struct utrace *u, const struct UTra
 	if (r == SUCCESS && task->n_counters != u->n)
 		r = kp_fail(LIBPERF_ERR_UTRACE_PROBE_REGISTER_FAILED,
 			"the kernel refuses a probe: %s", GetWarnMsg());
+	for (size_t i = 0; r == SUCCESS && i < u->n; i++)
+		if (task->counters[i].format)
+			u->probes[i].g = attar_format_field(task->counters[i].format, "g");
 	return r;
 }
 
@@ -239,7 +296,7 @@ static int open_trace(struct kp_task *task, const void *of_kind)
 	task->free_own = free_utrace;
 	pthread_mutex_lock(&task->origin->lock);
 	for (unsigned i = 0; i < attr->numSym && r == SUCCESS; i++)
-		r = add_function(task, u, &attr->symSrc[i]);
+		r = add_function(task, u, &attr->symSrc[i], attr->fetchG);
 	if (r == SUCCESS)
 		r = open_probes(task, u, attr);
 	pthread_mutex_unlock(&task->origin->lock);

@@ -159,6 +159,32 @@ static void a_group_is_read_together(void **state)
 	PmuClose(pd);
 }
 
+/* Each event has attributes of its own: the faults of test_fault() are in user code. */
+static void attributes_of_events(void **state)
+{
+	struct EvtAttr attrs[] = {
+		{.groupId = -1, .excludeUser = 1}, {.groupId = -1, .excludeKernel = 1}};
+	struct PmuData *data;
+	struct test_attr test;
+	int pd;
+
+	test_attr(&test, "page-faults");
+	test.events[1] = test.events[2] = "page-faults";
+	test.attr.numEvt = 3;
+	test.attr.numEvtAttr = 2;
+	test.attr.evtAttr = attrs;
+	pd = test_open(COUNTING, &test);
+	PmuEnable(pd);
+	test_fault(200);
+	PmuDisable(pd);
+	assert_int_equal(PmuRead(pd, &data), 3);
+	assert_true(data[0].count < 100);
+	test_faults_are(data[1].count, 200);
+	test_faults_are(data[2].count, 200);
+	PmuDataFree(data);
+	PmuClose(pd);
+}
+
 /* A child that waits for a byte, faults n times, calls getppid(2) as often, and waits again. */
 struct child {
 	pid_t pid;
@@ -578,6 +604,7 @@ int main(void)
 		cmocka_unit_test(counts_system_calls_of_a_tracepoint),
 		cmocka_unit_test(counts_each_cpu),
 		cmocka_unit_test(a_group_is_read_together),
+		cmocka_unit_test(attributes_of_events),
 		cmocka_unit_test(counts_processes_that_are_created),
 		cmocka_unit_test(new_processes_have_separate_rows),
 		cmocka_unit_test(tasks_of_two_threads),

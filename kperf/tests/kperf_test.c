@@ -39,7 +39,6 @@ static const struct {
 	{LIBPERF_ERR_DEVICE_BUSY, "already"},
 	{LIBPERF_ERR_DEVICE_INVAL, "breakpoint"},
 	{LIBPERF_ERR_FAIL_MMAP, "locked memory"},
-	{LIBPERF_ERR_KERNEL_NOT_SUPPORT, "fetchG"},
 	{LIBPERF_ERR_INVALID_PID, "no process"},
 	{LIBPERF_ERR_INVALID_TASK_TYPE, "type of task"},
 	{LIBPERF_ERR_INVALID_TIME, "PmuCollect"},

@@ -57,6 +57,37 @@ static void every_event_of_a_tracepoint(void **state)
 	PmuClose(pd);
 }
 
+/* Of two clocks, the second has a period of its own. */
+static void periods_of_events(void **state)
+{
+	struct EvtAttr attrs[] = {{.groupId = -1}, {.groupId = -1, .period = 10000000}};
+	struct PmuData *data;
+	struct test_attr test;
+	int pd, n, long_ones = 0;
+
+	test_attr(&test, "cpu-clock");
+	test.events[1] = "task-clock";
+	test.attr.numEvt = test.attr.numEvtAttr = 2;
+	test.attr.evtAttr = attrs;
+	test.attr.period = 1000000;
+	test.attr.excludeKernel = 1;
+	pd = test_open(SAMPLING, &test);
+	PmuEnable(pd);
+	test_burn(300);
+	PmuDisable(pd);
+	n = PmuRead(pd, &data);
+	for (int i = 0; i < n; i++) {
+		bool is_long = strcmp(data[i].evt, "task-clock") == 0;
+
+		assert_true(data[i].period >= (is_long ? 10000000 : 1000000));
+		long_ones += is_long;
+	}
+	assert_in_range(long_ones, 10, 31);
+	assert_true(n - long_ones > 5 * long_ones);
+	PmuDataFree(data);
+	PmuClose(pd);
+}
+
 static void data_outlives_its_task(void **state)
 {
 	struct SampleRawField *field;
@@ -496,6 +527,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_event_of_a_tracepoint),
+		cmocka_unit_test(periods_of_events),
 		cmocka_unit_test(data_outlives_its_task),
 		cmocka_unit_test(losses_are_a_warning_with_their_number),
 		cmocka_unit_test(fields_of_every_kind),

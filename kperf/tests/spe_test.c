@@ -172,6 +172,37 @@ static void rows_have_all_members(void **state)
 	finish(&f);
 }
 
+/* The payloads of operation packets: store, LDAXR, an atomic with acquire; not a load or store. */
+static void operations(void **state)
+{
+	static const struct {
+		uint8_t header, payload;
+		uint32_t op;
+	} known[] = {
+		{0x49, 0x01, SPE_OP_ST},
+		{0x49, 0x1a, SPE_OP_LD | SPE_OP_EXCL | SPE_OP_AR},
+		{0x49, 0x16, SPE_OP_LD | SPE_OP_ATOMIC | SPE_OP_AR},
+		{0x48, 0x00, 0},
+	};
+	enum { KNOWN = sizeof(known) / sizeof(known[0]) };
+	struct fake f;
+
+	start(&f);
+	for (size_t i = 0; i < KNOWN; i++) {
+		put_packet(&f, 0xb0, (uintptr_t)test_burn & (UINT64_MAX >> 8), 8);
+		put_packet(&f, known[i].header, known[i].payload, 1);
+		put_packet(&f, 0x71, i + 1, 8);
+	}
+	put_record(&f, 0, f.page->aux_head, 0);
+	assert_int_equal(read_rows(&f), SUCCESS);
+	assert_int_equal(f.list->n, KNOWN);
+	for (size_t i = 0; i < KNOWN; i++) {
+		assert_int_equal(f.list->rows[i].ext->op, known[i].op);
+		assert_int_equal(f.list->rows[i].ext->source, 0xffff); /* no such packet */
+	}
+	finish(&f);
+}
+
 /* On a CPU, the context packet identifies the thread; without one it is unknown, and counted. */
 static void threads_of_a_cpu(void **state)
 {
@@ -330,6 +361,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rows_have_all_members),
+		cmocka_unit_test(operations),
 		cmocka_unit_test(threads_of_a_cpu),
 		cmocka_unit_test(the_area_wraps_around),
 		cmocka_unit_test(losses_are_counted),

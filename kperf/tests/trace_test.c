@@ -93,7 +93,8 @@ static void calls_of_a_function(void **state)
 	struct SymbolSource sources[] = {
 		{own_path(), "test_getppid"}, {own_path(), "no_such_function"}};
 	int pids[] = {getpid()}, pd, n, returns = 0;
-	struct UTraceAttr attr = {.symSrc = sources, .numSym = 2, .pidList = pids, .numPid = 1};
+	struct UTraceAttr attr = {
+		.symSrc = sources, .numSym = 2, .pidList = pids, .numPid = 1, .fetchG = 1};
 	struct UTraceData *data;
 
 	test_need_root();
@@ -114,6 +115,7 @@ static void calls_of_a_function(void **state)
 		assert_string_equal(data[i].func, "test_getppid");
 		assert_string_equal(data[i].module, own_path());
 		assert_int_equal(data[i].tid, getpid());
+		assert_int_equal(data[i].gPtr, 0); /* this is not a Go program */
 		assert_true(i == 0 || data[i].timestamp >= data[i - 1].timestamp);
 		returns += data[i].isRet;
 		if (!data[i].isRet)
@@ -180,9 +182,10 @@ static void bad_functions(void **state)
 	test_error_is(LIBPERF_ERR_KERNEL_TRACE_FAILED);
 	assert_int_equal(GetWarn(), LIBPERF_WARN_UTRACE_KERNEL_FAILED);
 	assert_non_null(strstr(GetWarnMsg(), "no_such_function"));
-	attr.fetchG = 1;
+	none.symbolName = "a\"b";
 	assert_int_equal(UTraceOpen(&attr), -1);
-	test_error_is(LIBPERF_ERR_KERNEL_NOT_SUPPORT);
+	assert_int_equal(Perrorno(), LIBPERF_ERR_UTRACE_ELF_SCAN_FAILED);
+	assert_non_null(strstr(Perror(), "with a quote"));
 	assert_int_equal(UTraceRead(3, NULL), -1);
 	UTraceDataFree(NULL);
 	test_error_is(LIBPERF_ERR_NULL_POINTER); /* freeing keeps the error */

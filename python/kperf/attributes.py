@@ -237,7 +237,7 @@ def device_attributes(values):
 
 class _CPmuHwMetricAttr(ctypes.Structure):
     _fields_ = [('metric', c_ulong), ('basePeriodList', POINTER(c_uint)),
-                ('thresholdList', POINTER(c_double)), ('pid', c_int)]
+                ('thresholdList', POINTER(c_double)), ('pid', c_uint)]
 
 
 class PmuHwMetricAttr:
@@ -251,7 +251,7 @@ class PmuHwMetricAttr:
 
     def c_struct(self):
         c = _CPmuHwMetricAttr(metric=_c_number('metric', self.metric, c_ulong),
-                              pid=_c_number('pid', self.pid, c_int))
+                              pid=_c_number('pid', self.pid, c_uint))
         c.basePeriodList, _ = _numbers('basePeriodList', self.basePeriodList, c_uint)
         array, _ = _c_array('thresholdList', self.thresholdList, c_double,
                             lambda name, value, _: float(value))

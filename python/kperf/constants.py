@@ -71,14 +71,16 @@ class SpeEvent(IntFlag):
     SPE_EV_ALIGNMENT = 1 << 11
     SPE_EV_PARTIAL_PRED = 1 << 17
     SPE_EV_EMPTY_PRED = 1 << 18
+    SPE_FORWARD_HAZARD = 1 << 24
+    SPE_STRUCTURE_HAZARD = 1 << 25
 
 
 class SpeLdStOpType(IntFlag):
-    SPE_OP_LD = 1 << 16
-    SPE_OP_ST = 1 << 17
-    SPE_OP_ATOMIC = 1 << 18
-    SPE_OP_EXCL = 1 << 19
-    SPE_OP_AR = 1 << 20
+    SPE_OP_LD = 1 << 20
+    SPE_OP_ST = 1 << 21
+    SPE_OP_ATOMIC = 1 << 22
+    SPE_OP_EXCL = 1 << 23
+    SPE_OP_AR = 1 << 24
 
 
 BranchSampleFilter = bits('BranchSampleFilter', '''
@@ -112,6 +114,6 @@ PmuMetricMode = IntEnum('PmuMetricMode', '''
 
 PmuHwMetric = bits('PmuHwMetric', '''
     PMU_HWM_CPI PMU_HWM_CACHE_MISS PMU_HWM_L3_CACHE_MISS PMU_HWM_L2D_CACHE_MISS
-    PMU_HWM_L1D_CACHE_MISS PMU_HWM_L1I_CACHE_MISS PMU_HWM_DTLB_MISS PMU_HWM_ITLD_MISS
-    PMU_HWM_BRACH_MISS
+    PMU_HWM_L1_DCACHE_MISS PMU_HWM_L1_ICACHE_LOAD_MISS PMU_HWM_DTLB_LOAD_MISS
+    PMU_HWM_ITLD_LOAD_MISS PMU_HWM_BRACH_LOADS_MISS
 ''')

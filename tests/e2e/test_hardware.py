@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: MIT
 """Hardware counters in a guest where every instruction is one cycle and is counted exactly."""
 import json
+import re
 import subprocess
 
 import pytest
 
 import guest
+import kperf_readme
 from command import ROOT, Profile
 
 pytestmark = [pytest.mark.guest('arm64'), pytest.mark.xdist_group('hardware')]  # one boot for all
@@ -79,17 +81,29 @@ def rows(path, name='counts'):
     return [dict(zip([c['name'] for c in section['columns']], row)) for row in section['rows']]
 
 
-def kperf_commands(folder, build, turns):
-    """Build the program; return the commands that count in C and in Python."""
-    (folder / 'kperf.c').write_text(KPERF)
-    (folder / 'kperf.py').write_text(KPERF_PYTHON)
+def kperf_program(folder, name, text, build):
+    (folder / f'{name}.c').write_text(text)
     subprocess.run(['aarch64-linux-gnu-gcc', f'--sysroot={guest.output_of("arm64-sysroot")}', '-O1',
-                    '-o', folder / 'kperf', folder / 'kperf.c', f'-I{ROOT}/kperf',
+                    '-o', folder / name, folder / f'{name}.c', f'-I{ROOT}/kperf',
                     f'-L{build}/kperf', '-lkperf', f'-Wl,-rpath,{build}/kperf:{build}/src',
                     f'-Wl,-rpath-link,{build}/src'], check=True)
+
+
+def kperf_commands(folder, build, turns):
+    """Build the programs; return the commands that count in C and in Python."""
+    kperf_program(folder, 'kperf', KPERF, build)
+    kperf_program(folder, 'readme', kperf_readme.c_program(), build)
+    (folder / 'loops.py').write_text(KPERF_PYTHON)
+    (folder / 'readme.py').write_text(kperf_readme.PYTHON)
     loops = ' '.join(map(str, LOOPS))
+    python = f'LD_LIBRARY_PATH={build}/kperf:{build}/src PYTHONPATH={build}/python python3'
     return [f'{folder}/kperf {loops} >{folder}/kperf.out',
-            f'python3 {folder}/kperf.py {build} {turns} {loops} >{folder}/python.out']
+            f'python3 {folder}/loops.py {build} {turns} {loops} >{folder}/python.out',
+            'echo 1 >/proc/sys/kernel/perf_user_access',
+            f'CMOCKA_MESSAGE_OUTPUT=TAP {build}/kperf/tests/kperf_pmu >{folder}/pmu.out || true',
+            f'{turns} 1000000000000 & spinner=$!',
+            f'{folder}/readme $spinner >{folder}/readme.out',
+            f'{python} {folder}/readme.py >{folder}/readme.py.out', 'kill $spinner']
 
 
 @pytest.fixture(scope='module')
@@ -195,3 +209,26 @@ def test_libkperf_counts_exactly(out, language):
     if language == 'kperf':
         more = [value - first for value, first in zip(longer[1], longer[0])]
         assert more == [2 * (LOOPS[2] - LOOPS[1])] * 2
+
+
+def test_the_readme_of_libkperf(out):
+    """A second is a thousand million cycles, which a program that never sleeps has nearly all."""
+    row, length = (out / 'readme.out').read_text().splitlines()
+    name, pid, count = row.split()
+    assert (name, length) == ('cycles', '1') and int(pid) > 0
+    assert 0.9e9 < int(count) < 1.05e9
+    text = (out / 'readme.py.out').read_text()
+    counts = re.findall(r'^event: (\w+) count: (\d+)$', text, re.M)
+    assert [name for name, _ in counts] == ['r11', 'cycles'] * 3  # both count cycles
+    for _, count in counts:
+        assert 0.9e9 < int(count) < 1.5e9
+    assert 'event: page-faults\n' in text
+
+
+def test_counters_of_libkperf(out):
+    """kperf/tests/pmu_test.c, all of it: the guest has a PMU."""
+    text = (out / 'pmu.out').read_text()
+    assert re.findall(r'^(ok|not ok) \d+ - (\w+)(.*)$', text, re.M) == [
+        ('ok', name, '') for name in ('a_group_larger_than_the_pmu', 'more_events_than_counters',
+                                      'no_room_for_a_group', 'no_room_for_samples',
+                                      'without_system_calls')], text

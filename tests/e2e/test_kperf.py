@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 
+import kperf_readme
 from command import BUILD, ROOT, compiler, has, run, workload
 from faults import sanitized
 
@@ -317,6 +318,44 @@ def test_the_example_counts_exactly(tmp_path, language):
     assert done.stdout == 'page-faults 1000\n'
 
 
+@pytest.mark.parametrize('language', ['c', 'c++'])
+def test_the_readme_runs_unmodified(tmp_path, language):
+    """Its counts are compared in test_hardware.py; without a cycle counter no call crashes."""
+    program = build(tmp_path, kperf_readme.c_program(), language, ['-Wno-write-strings'])
+    done = subprocess.run([program, str(os.getpid())], capture_output=True, text=True, check=True)
+    *rows, length = done.stdout.splitlines()
+    assert len(rows) == max(int(length), 0) and done.stderr == ''
+    assert all(row.split()[:2] == ['cycles', str(os.getpid())] for row in rows)
+
+
+def exported():
+    out = subprocess.run(['nm', '-D', '--defined-only', LIBRARY], capture_output=True, text=True,
+                         check=True).stdout
+    return {line.split()[-1] for line in out.splitlines()}
+
+
+def test_a_program_linked_with_libkperf(tmp_path):
+    """It needs two libraries with the names of libkperf's; both are the built one."""
+    if sanitized():
+        pytest.skip('the library needs the sanitizers of its program')
+    (tmp_path / 'theirs').mkdir()
+    (tmp_path / 'ours').mkdir()
+    (tmp_path / 'theirs.c').write_text(''.join(f'void {name}(void) {{}}\n' for name in exported()))
+    for name in ('libkperf.so', 'libsym.so'):
+        subprocess.run([*compiler(), '-shared', '-fPIC', '-o', tmp_path / 'theirs' / name,
+                        f'-Wl,-soname,{name}', tmp_path / 'theirs.c'], check=True)
+        (tmp_path / 'ours' / name).symlink_to(LIBRARY)
+    (tmp_path / 'count.c').write_text(COUNT)
+    subprocess.run([*compiler(), '-o', tmp_path / 'count', tmp_path / 'count.c', f'-I{ROOT}/kperf',
+                    f'-L{tmp_path}/theirs', '-Wl,--no-as-needed', '-lkperf', '-lsym'], check=True)
+    needed = subprocess.run(['objdump', '-p', tmp_path / 'count'], capture_output=True, text=True,
+                            check=True).stdout
+    assert {'libkperf.so', 'libsym.so'} <= set(re.findall(r'NEEDED +(\S+)', needed))
+    done = subprocess.run([tmp_path / 'count'], capture_output=True, text=True, check=True,
+                          env={**os.environ, 'LD_LIBRARY_PATH': f'{tmp_path}/ours:{BUILD}/src'})
+    assert done.stdout == 'page-faults 1000\n'
+
+
 @pytest.mark.usefixtures('needs_perf')
 @pytest.mark.parametrize('language', ['c', 'c++'])
 def test_a_command_agrees_with_perf_stat(tmp_path, language):
@@ -349,15 +388,44 @@ def test_the_layout_is_that_of_arm64():
                     ROOT / 'kperf/layout.c'], check=True)
 
 
+# The bits of each struct in the order of libkperf's headers, with the byte of the first one.
+BITS = {
+    'EvtAttr': {8: ['excludeUser', 'excludeKernel']},
+    'PmuAttr': {64: ['useFreq', 'excludeUser', 'excludeKernel', 'excludeGuest', 'excludeHost'],
+                72: ['callStack', 'blockedSample'],
+                104: ['includeNewFork'],
+                132: ['enableUserAccess', 'enableBpf', 'enableHwMetric', 'enableOnExec',
+                      'perThread']},
+    'UTraceAttr': {44: ['fetchG']},
+}
+
+
+@pytest.mark.parametrize('prefix', ['', 'aarch64-linux-gnu-'])
+def test_bits_of_structs(tmp_path, prefix):
+    """The bytes of a struct with one bit set, as the compiler of the architecture writes them."""
+    if not has(f'{prefix}gcc') or not has(f'{prefix}objcopy'):
+        pytest.skip(f'{prefix}gcc or {prefix}objcopy is not installed')
+    bits = [(struct, name, 8 * byte + at) for struct, bytes_ in BITS.items()
+            for byte, names in bytes_.items() for at, name in enumerate(names)]
+    text = ''.join(f'const struct {struct} {struct}_{name} '
+                   f'__attribute__((section("s.{struct}.{name}"))) = {{.{name} = 1}};\n'
+                   for struct, name, _ in bits)
+    (tmp_path / 'bits.c').write_text(f'#include "pmu.h"\n{text}')
+    subprocess.run([f'{prefix}gcc', '-c', '-o', tmp_path / 'bits.o', tmp_path / 'bits.c',
+                    f'-I{ROOT}/kperf'], check=True)
+    for struct, name, bit in bits:
+        subprocess.run([f'{prefix}objcopy', '-O', 'binary', '-j', f's.{struct}.{name}',
+                        tmp_path / 'bits.o', tmp_path / 'bits.bin'], check=True)
+        found = int.from_bytes((tmp_path / 'bits.bin').read_bytes(), 'little')
+        assert found == 1 << bit, (struct, name)
+
+
 def test_exports_what_headers_declare_and_nothing_else():
-    out = subprocess.run(['nm', '-D', '--defined-only', LIBRARY], capture_output=True, text=True,
-                         check=True).stdout
-    exported = {line.split()[-1] for line in out.splitlines()}
     text = ''.join((ROOT / 'kperf' / header).read_text() for header in HEADERS)
     text = re.sub(r'/\*.*?\*/', '', text, flags=re.S)
     declared = set(re.findall(r'^[\w *]+?[ *](\w+)\([^;{]*\);', text, re.M))
     assert len(declared) > 60
-    assert exported == declared
+    assert exported() == declared
 
 
 def codes_never_returned():

@@ -12,6 +12,7 @@ from collections import defaultdict
 
 import pytest
 
+import kperf_readme
 from command import (BUILD, ROOT, comm_of, compiler, cpu_seconds, has, run, wait_until,
                      workload)
 from faults import sanitized
@@ -125,6 +126,21 @@ def test_the_example_counts_exactly():
     done = subprocess.run([sys.executable, '-c', COUNT], capture_output=True, text=True, check=True,
                           env={**os.environ, 'PYTHONPATH': str(BUILD / 'python')})
     assert done.stdout == 'event: page-faults count: 1000\nevent: minor-faults count: 1000\n' * 3
+
+
+def test_the_readme_runs_unmodified(kperf):
+    """Without a cycle counter it prints why, and goes on without rows."""
+    done = subprocess.run([sys.executable, '-c', kperf_readme.PYTHON], capture_output=True,
+                          text=True, check=True,
+                          env={**os.environ, 'PYTHONPATH': str(BUILD / 'python')})
+    rows = re.findall(r'^event: (r11|cycles) count: \d+$', done.stdout, re.M)
+    listed = set(re.findall(r'^event: (\S+)$', done.stdout, re.M))
+    assert done.stderr == '' and 'page-faults' in listed
+    assert listed == set(kperf.event_list(kperf.PmuEventType.CORE_EVENT))
+    if 'cpu-cycles' in listed:
+        assert rows == ['r11', 'cycles'] * 3
+    else:
+        assert rows == [] and re.match(r"1007\n.*'?cycles", done.stdout)
 
 
 def test_each_read_has_the_faults_since_the_last(kperf):
@@ -311,6 +327,57 @@ func main() {
 	fmt.Println(<-done)
 }
 '''
+# Three goroutines at the same time, each calls a method ten times and prints its runtime.g.
+GOROUTINES = {'main.go': '''
+package main
+
+import "fmt"
+
+type shop struct{ n int }
+
+//go:noinline
+func (s *shop) Order(n int) int {
+	s.n += n
+	return s.n
+}
+
+func getg() uintptr
+
+func order(done chan uintptr, end chan bool) {
+	s := new(shop)
+	for i := 0; i < 10; i++ {
+		s.Order(i)
+	}
+	done <- getg()
+	<-end
+}
+
+func main() {
+	var line string
+	fmt.Println("ready")
+	fmt.Scanln(&line)
+	done, end := make(chan uintptr), make(chan bool)
+	for i := 0; i < 3; i++ {
+		go order(done, end)
+	}
+	for i := 0; i < 3; i++ {
+		fmt.Println(<-done)
+	}
+	close(end)
+}
+''', 'g_amd64.s': '''
+#include "textflag.h"
+TEXT ·getg(SB), NOSPLIT, $0-8
+	MOVQ (TLS), AX
+	MOVQ AX, ret+0(FP)
+	RET
+''', 'g_arm64.s': '''
+#include "textflag.h"
+TEXT ·getg(SB), NOSPLIT, $0-8
+	MOVD g, R0
+	MOVD R0, ret+0(FP)
+	RET
+'''}
 CPP = '''
 #include <cstdio>
 namespace shop { __attribute__((noinline)) int order(int n) { return std::printf("%d\\n", n); } }
@@ -319,13 +386,25 @@ int main() { std::puts("ready"); std::fflush(stdout); std::getchar();
 '''
 
 
-def traced(kperf, program, function):
+def built_by_go(folder, sources):
+    if not has('go') or not has('objdump'):
+        pytest.skip('go (package golang-go) or objdump (package binutils) is not installed')
+    for name, text in sources.items():
+        (folder / name).write_text(text)
+    subprocess.run(['go', 'build', '-o', 'program', '.'], cwd=folder, check=True,
+                   env={**os.environ, 'CGO_ENABLED': '0', 'GO111MODULE': 'off', 'GOFLAGS': '',
+                        'GOCACHE': str(folder / 'cache')})
+    return folder / 'program'
+
+
+def traced(kperf, program, function, **attributes):
     """The calls and returns of a function in a program, and what it prints."""
     with subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                           text=True) as process:
         assert process.stdout.readline() == 'ready\n'
         pd = kperf.u_trace_open(kperf.UTraceAttr(
-            symSrc=[kperf.SymbolSource(str(program), function)], pidList=[process.pid]))
+            symSrc=[kperf.SymbolSource(str(program), function)], pidList=[process.pid],
+            **attributes))
         assert pd > 0, kperf.error()
         assert kperf.get_warn() == 0, kperf.get_warn_msg()
         kperf.u_trace_enable(pd)
@@ -339,19 +418,27 @@ def traced(kperf, program, function):
 @pytest.mark.usefixtures('root')
 def test_functions_of_go_programs(kperf, tmp_path):
     """Their returns too, without damage to the stack that moves meanwhile."""
-    if not has('go') or not has('objdump'):
-        pytest.skip('go (package golang-go) or objdump (package binutils) is not installed')
-    (tmp_path / 'grow.go').write_text(GO)
-    subprocess.run(['go', 'build', '-o', 'grow', 'grow.go'], cwd=tmp_path, check=True,
-                   env={**os.environ, 'CGO_ENABLED': '0', 'GO111MODULE': 'off', 'GOFLAGS': '',
-                        'GOCACHE': str(tmp_path / 'cache')})
-    data, out = traced(kperf, tmp_path / 'grow', 'main.grow')
+    data, out = traced(kperf, built_by_go(tmp_path, {'grow.go': GO}), 'main.grow')
     assert out == f'{sum(range(1001))}\n'
     assert [d.isRet for d in data].count(1) == 1001
     # a function begins again after its stack has moved
     assert [d.isRet for d in data].count(0) >= 1001
     assert data[0].isRet == 0 and data[-1].isRet == 1
-    assert {d.func for d in data} == {'main.grow'}
+    assert {d.func for d in data} == {'main.grow'} and {d.gPtr for d in data} == {0}
+
+
+@pytest.mark.usefixtures('root')
+def test_methods_and_goroutines_of_go_programs(kperf, tmp_path):
+    """Each call has the goroutine that made it, as the goroutines themselves know it."""
+    program = built_by_go(tmp_path, GOROUTINES)
+    data, out = traced(kperf, program, 'main.(*shop).Order', fetchG=True)
+    goroutines = [int(word) for word in out.split()]
+    assert len(set(goroutines)) == 3 and min(goroutines) > 0
+    found = [(d.gPtr, d.isRet) for d in data]
+    assert {g for g, _ in found} == set(goroutines)
+    for g in goroutines:
+        assert found.count((g, 1)) == 10 and found.count((g, 0)) >= 10
+    assert {d.func for d in data} == {'main.(*shop).Order'}
 
 
 @pytest.mark.usefixtures('root')
