@@ -64,7 +64,7 @@ def get_warn_msg():
 # ---- tasks ----
 
 _open = function('PmuOpen', c_int, c_int, c_void_p)
-_read = function('PmuRead', c_int, c_int, c_void_p)
+_read = function('PmuRead', c_int, c_int)  # a declared pointer is converted at each call
 _resolve = function('ResolvePmuDataSymbol', c_int, c_void_p)
 _dump = function('PmuDumpData', c_int, c_void_p, c_uint, c_char_p, c_int)
 
