@@ -172,3 +172,19 @@ def test_abi_equals_the_recorded_one(name):
                           text=True, check=False)
     assert done.returncode == 0, \
         f'{done.stdout}{done.stderr}\nif this change is intended, record it: tools/abi'
+
+
+@pytest.mark.parametrize('words, message', [
+    (['no-such-folder'], 'no no-such-folder/src/libattar.so: name a build directory'),
+    (['--wrong'], 'no --wrong/src/libattar.so: name a build directory'),
+    (['--check', 'vax'], "no library 'vax': attar, perfume or kperf"),
+    (['--check'], "no library ''")])
+def test_abi_with_wrong_arguments_changes_no_record(words, message):
+    def records():
+        return {path.name: path.read_bytes() for path in (ROOT / 'tests/abi').iterdir()}
+
+    before = records()
+    done = subprocess.run([ROOT / 'tools/abi', *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f'abi: {message}')
+    assert records() == before
