@@ -257,12 +257,22 @@ int SymResolverIncrUpdateModuleNoDwarf(int pid)
 	return record(pid, true, false);
 }
 
-/* Maps the executable segments of a file; its lowest segment is loaded at start. */
+/*
+ * Maps the executable segments of a file; its lowest segment is loaded at start. Files of mappings
+ * have absolute paths.
+ */
 static int map_file(struct process *p, const char *path, uint64_t start)
 {
 	struct elf_file file;
 	uint64_t base = UINT64_MAX;
+	char *absolute = NULL;
 	int r = elf_file_read(path, &file);
+
+	if (r == SUCCESS) {
+		absolute = realpath(path, NULL);
+		r = absolute ? SUCCESS
+			     : kp_fail(LIBSYM_ERR_OPEN_FILE_FAILED, "cannot open %s: %m", path);
+	}
 
 	for (size_t i = 0; r == SUCCESS && i < file.n; i++)
 		if (file.segments[i].address < base)
@@ -272,7 +282,7 @@ static int map_file(struct process *p, const char *path, uint64_t start)
 		const struct attar_mapping mapping = {.start = start + segment->address - base,
 			.len = segment->size,
 			.pgoff = segment->offset,
-			.path = path};
+			.path = absolute};
 
 		if (!segment->executable)
 			continue;
@@ -283,6 +293,7 @@ static int map_file(struct process *p, const char *path, uint64_t start)
 		else if (attar_address_space_map(p->space, &mapping) < 0)
 			r = kp_fail(LIBSYM_ERR_FILE_INVALID, "%s", attar_error());
 	}
+	free(absolute);
 	elf_file_done(&file);
 	return r;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The resolver of symbol.h, on this program. */
 #include <elf.h>
+#include <limits.h>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/wait.h>
@@ -59,6 +60,27 @@ static void stacks(void **state)
 	SymResolverDestroy();
 }
 
+static void addresses_of_a_relative_path(unsigned long address)
+{
+	char folder[PATH_MAX], path[PATH_MAX + 2], *slash;
+	struct Symbol *symbol;
+
+	strcpy(folder, own_path());
+	slash = strrchr(folder, '/');
+	*slash = '\0';
+	assert_int_equal(chdir(folder), 0);
+	sprintf(path, "./%s", slash + 1);
+	symbol = SymResolverMapCodeAddr(path, address);
+	assert_non_null(symbol);
+	assert_string_equal(symbol->symbolName, "test_fault");
+	assert_string_equal(symbol->module, own_path());
+	FreeSymbolPtr(symbol);
+	assert_int_equal(SymResolverUpdateModule(4000001, path, 0x7000000000), SUCCESS);
+	symbol = SymResolverMapAddr(4000001, 0x7000000000 + address);
+	assert_string_equal(symbol->symbolName, "test_fault");
+	FreeSymbolPtr(symbol);
+}
+
 static void addresses_of_a_file(void **state)
 {
 	unsigned long address;
@@ -75,6 +97,7 @@ static void addresses_of_a_file(void **state)
 	assert_int_equal(symbol->offset, 5);
 	FreeSymbolPtr(symbol);
 	FreeSymbolPtr(first);
+	addresses_of_a_relative_path(address);
 	assert_null(SymResolverMapCodeAddr(own_path(), 1UL << 40));
 	test_error_is(LIBSYM_ERR_MAP_CODE_FIND_ELF_FAILED);
 	assert_null(SymResolverMapCodeAddr("[kernel]", 5));
