@@ -193,34 +193,72 @@ static void subtract(struct kp_counter *c, size_t n)
 		attar_values_settle(c->counter, c->before);
 }
 
-/* The rows of a counter; `sum` of an event of several devices is one row for all. */
-static int add_rows(
-	struct kp_task *task, struct kp_counter *c, int64_t ts, bool is_sum, struct kp_list *list)
+static const char *cgroup_of(const struct kp_task *task, const struct attar_counter_instance *at)
 {
+	return at->cgroup >= 0 && (size_t)at->cgroup < task->n_cgroups ? task->cgroups[at->cgroup]
+								       : NULL;
+}
+
+/*
+ * An entry such as "sched:*" or "hisi_sccl1_ddrc/flux_rd/" stands for several events. Its rows are
+ * their sums: one for all devices, otherwise one for each CPU and thread. Returns the row of
+ * instance i among the n of the entry; these are in the order of the instances, unless some have
+ * ended. NULL: there is none yet.
+ */
+static struct PmuData *row_of_entry(const struct kp_task *task, const struct kp_counter *c,
+	size_t i, struct PmuData *rows, size_t n)
+{
+	const struct attar_counter_instance *at = &c->instances[i];
+	int tid = thread_of(task, at->tid)->tid;
+
+	if (task->events[c->event].specs->at[0].system_wide)
+		return n > 0 ? rows : NULL;
+	for (size_t tries = 0; tries < n; tries++) {
+		struct PmuData *row = &rows[(i + tries) % n];
+
+		if (row->cpu == at->cpu && row->tid == tid &&
+			row->cgroupName == cgroup_of(task, at))
+			return row;
+	}
+	return NULL;
+}
+
+static void add_count(struct PmuData *row, const struct attar_value *value)
+{
+	struct PmuData other;
+
+	kp_count_set(&other, value);
+	row->count += other.count;
+	if (row->countPercent < 0)
+		row->countPercent = other.countPercent;
+}
+
+/* The counts of a counter: new rows, or added to those of its entry from `first` on. */
+static int add_rows(
+	struct kp_task *task, struct kp_counter *c, int64_t ts, size_t first, struct kp_list *list)
+{
+	bool is_sum = task->events[c->event].specs->n > 1;
+
 	subtract(c, c->n);
 	for (size_t i = 0; i < c->n; i++) {
-		struct attar_value value = c->before[i], whole = {0};
-		struct attar_counter_instance instance;
-		struct PmuData *row;
+		const struct attar_counter_instance *at = &c->instances[i];
+		struct PmuData *row =
+			is_sum ? row_of_entry(task, c, i, &list->rows[first], list->n - first)
+			       : NULL;
 
-		if (value.quality == ATTAR_QUALITY_NOT_COUNTED)
+		if (c->before[i].quality == ATTAR_QUALITY_NOT_COUNTED)
 			kp_warn_not_counted(task, c);
-		if (is_sum && list->n > 0 &&
-			list->rows[list->n - 1].evt == task->events[c->event].name) {
-			row = &list->rows[list->n - 1];
-			attar_value_add(&whole, &value);
-			row->count += whole.value;
+		if (row) {
+			add_count(row, &c->before[i]);
 			continue;
 		}
-		instance = c->instances[i];
-		row = kp_count_row(task, c, thread_of(task, instance.tid), ts, list);
+		row = kp_count_row(task, c, thread_of(task, at->tid), ts, list);
 		if (!row)
 			return kp_fail(COMMON_ERR_NOMEM, "out of memory");
-		row->cpu = instance.cpu;
-		row->cpuTopo = kp_topology(instance.cpu);
-		if (instance.cgroup >= 0 && (size_t)instance.cgroup < task->n_cgroups)
-			row->cgroupName = task->cgroups[instance.cgroup];
-		kp_count_set(row, &value);
+		row->cpu = at->cpu;
+		row->cpuTopo = kp_topology(at->cpu);
+		row->cgroupName = cgroup_of(task, at);
+		kp_count_set(row, &c->before[i]);
 	}
 	keep_counts(c);
 	return SUCCESS;
@@ -251,10 +289,12 @@ int kp_count_read(struct kp_task *task, struct kp_list *list)
 
 	if (task->by_exec)
 		rename_threads(task);
-	for (unsigned event = 0; event < task->n_events && r == SUCCESS; event++)
+	for (unsigned event = 0; event < task->n_events && r == SUCCESS; event++) {
+		size_t first = list->n;
+
 		for (size_t i = 0; i < task->n_counters && r == SUCCESS; i++)
 			if (task->counters[i].event == event)
-				r = add_rows(task, &task->counters[i], ts,
-					task->events[event].specs->n > 1, list);
+				r = add_rows(task, &task->counters[i], ts, first, list);
+	}
 	return r == SUCCESS ? kp_forks_read(task->forks, ts, list) : r;
 }

@@ -101,6 +101,42 @@ static void counts_system_calls_of_a_tracepoint(void **state)
 	PmuClose(pd);
 }
 
+/* The first row of a pattern's sum has the calls of the CPU that the test runs on. */
+static void a_pattern_counts_each_cpu(void **state)
+{
+	struct PmuData *data;
+	struct test_attr test;
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	cpu_set_t old, set;
+	int pd, n;
+
+	test_need_root();
+	test_attr(&test, "syscalls:sys_*_getppid");
+	test.attr.numPid = 0;
+	sched_getaffinity(0, sizeof(old), &old);
+	pd = test_open(COUNTING, &test);
+	PmuEnable(pd);
+	for (int cpu = 0; cpu < cpus && cpu < 2; cpu++) {
+		CPU_ZERO(&set);
+		CPU_SET(cpu, &set);
+		sched_setaffinity(0, sizeof(set), &set);
+		test_getppid(1000 * (cpu + 1));
+	}
+	PmuDisable(pd);
+	sched_setaffinity(0, sizeof(old), &old);
+	n = PmuRead(pd, &data);
+	assert_int_equal(n, cpus);
+	for (int i = 0; i < n; i++) {
+		assert_string_equal(data[i].evt, "syscalls:sys_*_getppid");
+		assert_int_equal(data[i].cpu, i);
+		/* Each call is entered and returns; other processes make few. */
+		if (i < 2)
+			assert_in_range(data[i].count, 2000 * (i + 1), 2000 * (i + 1) + 200);
+	}
+	PmuDataFree(data);
+	PmuClose(pd);
+}
+
 static void counts_each_cpu(void **state)
 {
 	struct PmuData *data;
@@ -603,6 +639,7 @@ int main(void)
 		cmocka_unit_test(a_read_begins_at_the_previous_one),
 		cmocka_unit_test(counts_system_calls_of_a_tracepoint),
 		cmocka_unit_test(counts_each_cpu),
+		cmocka_unit_test(a_pattern_counts_each_cpu),
 		cmocka_unit_test(a_group_is_read_together),
 		cmocka_unit_test(attributes_of_events),
 		cmocka_unit_test(counts_processes_that_are_created),
