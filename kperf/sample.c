@@ -34,19 +34,24 @@ static bool is_counted_by_ones(const struct attar_event_spec *spec)
 	       spec->kind == ATTAR_EVENT_BREAKPOINT;
 }
 
+/* The period of the event's attributes, else that or the frequency of its name or of the task. */
 static void set_rate(const struct PmuAttr *attr, const struct EvtAttr *own,
 	const struct attar_event_spec *spec, struct perf_event_attr *ret)
 {
-	uint64_t period = own->period ? own->period : attr->useFreq ? 0 : attr->period;
+	bool has_own = own->period || spec->period || spec->freq;
+	uint64_t period = own->period ? own->period : spec->period, freq = period ? 0 : spec->freq;
 
-	if (period == 0 && attr->useFreq) {
-		ret->freq = 1;
-		ret->sample_freq = attr->freq;
-	} else if (period > 0 || is_counted_by_ones(spec)) {
-		ret->sample_period = period ? period : 1;
+	if (!has_own && attr->useFreq)
+		freq = attr->freq;
+	else if (!has_own)
+		period = attr->period;
+	if (!period && !freq && is_counted_by_ones(spec))
+		period = 1;
+	if (period) {
+		ret->sample_period = period;
 	} else {
 		ret->freq = 1;
-		ret->sample_freq = FREQUENCY;
+		ret->sample_freq = freq ? freq : FREQUENCY;
 	}
 }
 
@@ -55,7 +60,13 @@ void kp_sample_attr(const struct kp_task *task, const struct PmuAttr *attr,
 {
 	set_rate(attr, own, spec, ret);
 	attar_stream_attr(ret, false);
-	ret->sample_type |= PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD;
+	ret->sample_type |= PERF_SAMPLE_IP;
+	/*
+	 * With it the kernel ignores the period of these events and writes a sample for each
+	 * occurrence, with the weight of this occurrence: perf_swevent_event().
+	 */
+	if (ret->freq || ret->sample_period == 1 || !is_counted_by_ones(spec))
+		ret->sample_type |= PERF_SAMPLE_PERIOD;
 	if (task->stacks)
 		ret->sample_type |= PERF_SAMPLE_CALLCHAIN;
 	if (spec->format)

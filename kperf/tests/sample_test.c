@@ -88,6 +88,61 @@ static void periods_of_events(void **state)
 	PmuClose(pd);
 }
 
+/* The number of samples of 2,000 faults, each of which stands for `period` of them. */
+static int samples_of_faults(const char *event, unsigned period, unsigned own, unsigned expected)
+{
+	struct EvtAttr attr = {.groupId = -1, .period = own};
+	struct PmuData *data;
+	struct test_attr test;
+	int pd, n;
+
+	test_attr(&test, event);
+	test.attr.period = period;
+	test.attr.evtAttr = &attr;
+	test.attr.numEvtAttr = 1;
+	pd = test_open(SAMPLING, &test);
+	PmuEnable(pd);
+	test_fault(2000);
+	PmuDisable(pd);
+	n = PmuRead(pd, &data);
+	for (int i = 0; i < n; i++)
+		assert_int_equal(data[i].period, expected);
+	PmuDataFree(data);
+	PmuClose(pd);
+	return n * (int)expected;
+}
+
+/* The period of the event's attributes precedes that of its name, and this that of the task. */
+static void a_sample_for_each_period(void **state)
+{
+	test_faults_are(samples_of_faults("page-faults", 0, 0, 1), 2000);
+	test_faults_are(samples_of_faults("page-faults", 10, 0, 10), 2000);
+	test_faults_are(samples_of_faults("page-faults", 10, 20, 20), 2000);
+	test_faults_are(samples_of_faults("page-faults/period=40/", 10, 0, 40), 2000);
+	test_faults_are(samples_of_faults("page-faults/period=40/", 10, 50, 50), 2000);
+}
+
+static void a_sample_for_each_period_of_a_tracepoint(void **state)
+{
+	struct PmuData *data;
+	struct test_attr test;
+	int pd, n;
+
+	getppid_attr(&test);
+	test.events[0] = "syscalls:sys_enter_getppid";
+	test.attr.period = 10;
+	pd = test_open(SAMPLING, &test);
+	PmuEnable(pd);
+	test_getppid(1000);
+	PmuDisable(pd);
+	n = PmuRead(pd, &data);
+	assert_int_equal(n, 100);
+	assert_int_equal(data[0].period, 10);
+	assert_non_null(data[0].rawData);
+	PmuDataFree(data);
+	PmuClose(pd);
+}
+
 static void data_outlives_its_task(void **state)
 {
 	struct SampleRawField *field;
@@ -528,6 +583,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_event_of_a_tracepoint),
 		cmocka_unit_test(periods_of_events),
+		cmocka_unit_test(a_sample_for_each_period),
+		cmocka_unit_test(a_sample_for_each_period_of_a_tracepoint),
 		cmocka_unit_test(data_outlives_its_task),
 		cmocka_unit_test(losses_are_a_warning_with_their_number),
 		cmocka_unit_test(fields_of_every_kind),
