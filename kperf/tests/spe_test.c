@@ -296,7 +296,7 @@ static void losses_are_a_warning(void **state)
 	assert_int_equal(warning_of(&f, ""), SUCCESS);
 	put_load(&f, test_burn, 1, 1, 0);
 	put_record(&f, f.page->aux_tail, f.page->aux_head - f.page->aux_tail, 0);
-	assert_int_equal(warning_of(&f, "1 samples do not identify"), LIBPERF_WARN_CTXID_LOST);
+	assert_int_equal(warning_of(&f, "1 sample does not identify"), LIBPERF_WARN_CTXID_LOST);
 	assert_int_equal(f.list->n, 2);
 	finish(&f);
 }
