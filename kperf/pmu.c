@@ -14,16 +14,18 @@
 
 enum { SHORTEST_INTERVAL = 100 }; /* ms */
 
-static struct kp_origin *new_origin(const struct PmuAttr *attr)
+static struct kp_origin *new_origin(enum PmuTaskType type, const struct PmuAttr *attr)
 {
 	struct attar_catalog_opts opts = {
 		.size = sizeof(opts), .mount = true, .inherited = attr->numPid > 0};
 	struct kp_origin *origin = kp_origin_new(&opts);
 
-	if (!origin)
+	if (!origin) {
 		kp_fail(COMMON_ERR_NOMEM, "out of memory");
-	else
-		origin->mode = attr->symbolMode;
+		return NULL;
+	}
+	origin->type = type;
+	origin->mode = attr->symbolMode;
 	return origin;
 }
 
@@ -79,7 +81,7 @@ int kp_open(struct kp_origin *origin, enum PmuTaskType type, const struct PmuAtt
 
 static int open_with(enum PmuTaskType type, const struct PmuAttr *attr, enum kp_use use)
 {
-	struct kp_origin *origin = new_origin(attr);
+	struct kp_origin *origin = new_origin(type, attr);
 	int pd = origin ? kp_open(origin, type, attr, use) : -1;
 
 	kp_origin_unref(origin);

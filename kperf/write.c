@@ -19,6 +19,7 @@
 enum {
 	MAGIC_FILE = 0x6b706466,
 	MOST_FRAMES = 256,
+	COMM_SIZE = 16, /* of the kernel, with the 0 at the end */
 };
 
 struct section {
@@ -38,6 +39,12 @@ struct attr_entry {
 	struct section ids;
 };
 
+/* A thread, and its name in the file so far. */
+struct known {
+	int tid;
+	char comm[COMM_SIZE];
+};
+
 struct file {
 	unsigned magic; /* MAGIC_FILE */
 	FILE *out;
@@ -46,7 +53,7 @@ struct file {
 	struct attr_entry *attrs;
 	bool stacks;
 	uint64_t data_at, last_time;
-	int *known; /* processes whose mappings were written */
+	struct known *known;
 	size_t n_known;
 	bool failed;
 };
@@ -261,23 +268,35 @@ static void write_kernel(struct file *f, const struct PmuData *row)
 		"[kernel.kallsyms]_text", row);
 }
 
-static int on_new_thread(struct file *f, const struct PmuData *row)
+static void write_name(struct file *f, struct known *thread, const struct PmuData *row)
 {
 	const uint32_t ids[] = {(uint32_t)row->pid, (uint32_t)row->tid};
-	int *known;
+	const char *comm = row->comm ? row->comm : "";
+
+	if (strncmp(thread->comm, comm, COMM_SIZE - 1) == 0)
+		return;
+	snprintf(thread->comm, COMM_SIZE, "%s", comm);
+	write_text_record(f, PERF_RECORD_COMM, 0, ids, sizeof(ids), thread->comm, row);
+}
+
+/* What precedes the sample: the name of its thread, and mappings of a new process. */
+static int write_thread(struct file *f, const struct PmuData *row)
+{
+	struct known *known;
 
 	for (size_t i = 0; i < f->n_known; i++)
-		if (f->known[i] == row->tid)
+		if (f->known[i].tid == row->tid) {
+			write_name(f, &f->known[i], row);
 			return SUCCESS;
+		}
 	known = reallocarray(f->known, f->n_known + 1, sizeof(*known));
 	if (!known)
 		return kp_fail(COMMON_ERR_NOMEM, "out of memory");
 	if (f->n_known == 0)
 		write_kernel(f, row);
 	f->known = known;
-	known[f->n_known++] = row->tid;
-	write_text_record(
-		f, PERF_RECORD_COMM, 0, ids, sizeof(ids), row->comm ? row->comm : "", row);
+	known[f->n_known] = (struct known){.tid = row->tid};
+	write_name(f, &known[f->n_known++], row);
 	if (row->pid == row->tid || f->n_known == 1)
 		write_mappings(f, row);
 	return SUCCESS;
@@ -399,8 +418,12 @@ int PmuWriteData(PmuFile file, struct PmuData *rows, int len)
 		return kp_fail(LIBPERF_ERR_INVALID_PMU_DATA,
 			"PmuWriteData(): the data is not from "
 			"PmuRead(), or has fewer elements than len");
+	if (kp_list_origin(list)->type != SAMPLING)
+		return kp_fail(LIBPERF_ERR_NOT_SUPPORT_PMU_FILE,
+			"PmuWriteData(): the data is not of a "
+			"task of SAMPLING: files have samples");
 	for (int i = 0; i < len && r == SUCCESS; i++) {
-		r = on_new_thread(f, &rows[i]);
+		r = write_thread(f, &rows[i]);
 		if (r == SUCCESS)
 			r = write_sample(f, list, (size_t)i);
 	}

@@ -191,6 +191,20 @@ static void bad_functions(void **state)
 	test_error_is(LIBPERF_ERR_NULL_POINTER); /* freeing keeps the error */
 }
 
+static void counts_are_not_written(PmuFile file)
+{
+	struct PmuData *data;
+	struct test_attr test;
+	int pd;
+
+	test_attr(&test, "page-faults");
+	pd = test_open(COUNTING, &test);
+	assert_int_equal(PmuRead(pd, &data), 1);
+	test_returns(PmuWriteData(file, data, 1), LIBPERF_ERR_NOT_SUPPORT_PMU_FILE);
+	PmuDataFree(data);
+	PmuClose(pd);
+}
+
 static void bad_files(void **state)
 {
 	char event[] = "page-faults", *events[] = {event};
@@ -215,6 +229,7 @@ static void bad_files(void **state)
 	assert_non_null(file);
 	test_returns(PmuWriteData(file, &mine, 1), LIBPERF_ERR_INVALID_PMU_DATA);
 	assert_int_equal(PmuWriteData(file, NULL, 0), SUCCESS);
+	counts_are_not_written(file);
 	PmuEndWrite(file);
 	assert_int_equal(Perrorno(), SUCCESS);
 }
