@@ -30,12 +30,18 @@ static void dump_row(FILE *out, const struct PmuData *row, bool with_lines)
 
 int PmuDumpData(struct PmuData *rows, unsigned len, char *path, int with_lines)
 {
+	const struct kp_list *list;
 	FILE *out;
 	bool failed;
 
 	kp_begin();
 	if (!rows && len > 0)
 		return kp_error(LIBPERF_ERR_INVALID_PMU_DATA, "PmuDumpData(): pmuData is NULL");
+	list = rows ? kp_list_find(rows) : NULL; /* NULL: a part of an array */
+	if (list && len > list->n)
+		return kp_error(LIBPERF_ERR_INVALID_PMU_DATA,
+			"PmuDumpData(): the data has %zu elements, fewer than len, which is %u",
+			list->n, len);
 	out = path ? fopen(path, "ae") : NULL;
 	if (!out)
 		return kp_error(LIBPERF_ERR_PATH_INACCESSIBLE, "PmuDumpData(): cannot open %s: %m",

@@ -131,6 +131,8 @@ static void a_sample_for_each_period_of_a_tracepoint(void **state)
 	getppid_attr(&test);
 	test.events[0] = "syscalls:sys_enter_getppid";
 	test.attr.period = 10;
+	test.events[1] = "raw_syscalls:sys_enter/id==9999/"; /* a filter that nothing passes */
+	test.attr.numEvt = 2;
 	pd = test_open(SAMPLING, &test);
 	PmuEnable(pd);
 	test_getppid(1000);
@@ -336,6 +338,9 @@ static void dumped_data_is_text(void **state)
 	test_faults_are(n, 20);
 	assert_int_equal(PmuDumpData(data, (unsigned)n, path, 1), SUCCESS);
 	assert_int_equal(PmuDumpData(data, (unsigned)n, path, 0), SUCCESS);
+	assert_int_equal(PmuDumpData(data, (unsigned)n + 100000, path, 0), -1);
+	test_error_is(LIBPERF_ERR_INVALID_PMU_DATA);
+	assert_int_equal(PmuDumpData(data + 1, 1, "/dev/null", 0), SUCCESS);
 	snprintf(wanted, sizeof(wanted), "%s %d %d", data[0].comm, getpid(), getpid());
 	file = fdopen(fd, "r");
 	while (fgets(line, sizeof(line), file)) {
