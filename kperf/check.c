@@ -52,6 +52,22 @@ static int check_cpus(const struct PmuAttr *attr)
 	return SUCCESS;
 }
 
+/* Without user and kernel code nothing is left to monitor. */
+static int check_code(const struct PmuAttr *attr)
+{
+	for (unsigned i = 0; i < attr->numEvt; i++) {
+		const struct EvtAttr *own = i < attr->numEvtAttr ? &attr->evtAttr[i] : NULL;
+
+		if ((attr->excludeUser || (own && own->excludeUser)) &&
+			(attr->excludeKernel || (own && own->excludeKernel)))
+			return kp_fail(LIBPERF_ERR_INVALID_EVTATTR,
+				"'%s' has excludeUser and excludeKernel, of PmuAttr or EvtAttr: "
+				"nothing is left",
+				attr->evtList[i]);
+	}
+	return SUCCESS;
+}
+
 static int check_events(const struct PmuAttr *attr)
 {
 	if (attr->numEvt > MOST || (attr->numEvt > 0 && !attr->evtList))
@@ -67,7 +83,7 @@ static int check_events(const struct PmuAttr *attr)
 		return kp_fail(LIBPERF_ERR_INVALID_EVTATTR,
 			"numEvtAttr is %u, and there are %u events", attr->numEvtAttr,
 			attr->numEvt);
-	return SUCCESS;
+	return check_code(attr);
 }
 
 int kp_check_lists(const struct PmuAttr *attr)
@@ -201,4 +217,21 @@ int kp_check(enum PmuTaskType type, const struct PmuAttr *attr)
 	if (r == SUCCESS)
 		r = check_branches(type, attr);
 	return r == SUCCESS ? check_options(type, attr) : r;
+}
+
+void kp_warn_ignored(enum PmuTaskType type, const struct PmuAttr *attr)
+{
+	if (attr->enableBpf)
+		kp_warn(LIBPERF_WARN_REPLACED,
+			"enableBpf: events are counted by the kernel's perf, not by BPF programs");
+	if ((unsigned)attr->symbolMode > RESOLVE_DELAY_DWARF)
+		kp_warn(LIBPERF_WARN_IGNORED, "symbolMode %d is unknown: NO_SYMBOL_RESOLVE is used",
+			(int)attr->symbolMode);
+	if (type != SPE_SAMPLING && (attr->dataFilter || attr->evFilter || attr->minLatency))
+		kp_warn(LIBPERF_WARN_IGNORED,
+			"dataFilter, evFilter and minLatency are ignored: they are for tasks of "
+			"SPE_SAMPLING");
+	if (type != COUNTING && attr->includeNewFork)
+		kp_warn(LIBPERF_WARN_IGNORED,
+			"includeNewFork is ignored: it is for tasks of COUNTING");
 }

@@ -11,7 +11,10 @@
 #include "task.h"
 #include "topology.h"
 
-enum { MOST_MEMBERS = 512 }; /* of a group, see attar_group_open() */
+enum {
+	MOST_MEMBERS = 512,       /* of a group, see attar_group_open() */
+	NAMES_PERIOD = 100000000, /* ns, between reads of the names of processes */
+};
 
 /* The first line of a file of a thread in /proc, without its newline; "": it has ended. */
 static void read_line(pid_t tid, const char *name, const char *prefix, char *line, int size)
@@ -264,8 +267,8 @@ static int add_rows(
 	return SUCCESS;
 }
 
-/* A process that began with exec has another name than at the open. */
-static void rename_threads(struct kp_task *task)
+/* After an exec, a process has another name than at the open. Other threads do not exec. */
+static void rename_processes(struct kp_task *task)
 {
 	char line[64];
 
@@ -273,6 +276,8 @@ static void rename_threads(struct kp_task *task)
 		struct kp_thread *thread = &task->threads[i];
 		const char *name;
 
+		if (thread->tid != thread->pid)
+			continue;
 		read_line(thread->tid, "comm", "", line, sizeof(line));
 		if (!*line || strcmp(line, thread->comm) == 0)
 			continue;
@@ -287,8 +292,11 @@ int kp_count_read(struct kp_task *task, struct kp_list *list)
 	int64_t ts = now_ns();
 	int r = read_counts(task);
 
-	if (task->by_exec)
-		rename_threads(task);
+	/* Reading names takes longer than reading counts. */
+	if (task->by_exec || ts - task->renamed_at >= NAMES_PERIOD) {
+		rename_processes(task);
+		task->renamed_at = ts;
+	}
 	for (unsigned event = 0; event < task->n_events && r == SUCCESS; event++) {
 		size_t first = list->n;
 

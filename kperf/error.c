@@ -1,18 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "error.h"
 
 enum {
 	TEXT = 512,
 	KEPT = 11, /* texts of a thread, so that pointers from Perror() stay valid */
+	WARN_TEXT = 4 * TEXT,
+	WARN_END = 32, /* of it, kept for "; and N more" */
 };
 
 static _Thread_local struct {
 	int code, warn;
 	unsigned at;
-	char text[KEPT][TEXT], warn_text[TEXT];
+	char text[KEPT][TEXT];
+	unsigned omitted; /* warnings that the text has no room for */
+	size_t warned;    /* length of the text without their number */
+	char warn_text[WARN_TEXT], last_warn[TEXT];
 } state;
 
 void kp_begin(void)
@@ -72,14 +78,26 @@ int kp_fail_mmap(int errno_code)
 
 void kp_warn(int code, const char *fmt, ...)
 {
+	size_t room = WARN_TEXT - WARN_END;
+	char text[TEXT], *end;
 	va_list args;
 
-	if (state.warn != SUCCESS)
-		return;
+	if (state.warn == SUCCESS) {
+		state.warn = code;
+		state.warned = state.omitted = 0;
+		state.warn_text[0] = state.last_warn[0] = '\0';
+	}
 	va_start(args, fmt);
-	vsnprintf(state.warn_text, TEXT, fmt, args);
+	vsnprintf(text, TEXT, fmt, args);
 	va_end(args);
-	state.warn = code;
+	if (state.warn != code || strcmp(state.last_warn, text) == 0)
+		return;
+	strcpy(state.last_warn, text);
+	end = state.warn_text + state.warned;
+	if (state.omitted == 0 && state.warned + strlen(text) + 2 < room)
+		state.warned += (size_t)sprintf(end, "%s%s", state.warned > 0 ? "; " : "", text);
+	else
+		sprintf(end, "; and %u more", ++state.omitted);
 }
 
 int Perrorno(void)

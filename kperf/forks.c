@@ -46,6 +46,23 @@ static pid_t root_of(const struct kp_forks *f, pid_t parent)
 	return parent;
 }
 
+/* Counts nothing before it has its filter. */
+static void open_counter(const struct kp_forks *f, struct new_thread *new, size_t i)
+{
+	const struct kp_counter *c = &f->task->counters[i];
+	struct perf_event_attr attr = *attar_counter_attr(c->counter);
+
+	attr.inherit = 0;
+	attr.enable_on_exec = 0;
+	attr.disabled = !f->enabled || c->filter;
+	if (attar_counter_open(
+		    new->target, &attr, attar_counter_name(c->counter), 0, &new->counters[i]) < 0 ||
+		!c->filter)
+		return;
+	if (attar_counter_filter(new->counters[i], c->filter) == 0 && f->enabled)
+		attar_counter_enable(new->counters[i]);
+}
+
 /* A counter that the thread cannot have, because it has ended, stays NULL: its row has no count. */
 static void open_counters(struct kp_forks *f, struct new_thread *new)
 {
@@ -57,15 +74,8 @@ static void open_counters(struct kp_forks *f, struct new_thread *new)
 	snprintf(tid, sizeof(tid), "%d", new->thread.tid);
 	if (attar_target_new(&opts, &new->target) < 0)
 		return;
-	for (size_t i = 0; i < task->n_counters; i++) {
-		struct perf_event_attr attr = *attar_counter_attr(task->counters[i].counter);
-
-		attr.inherit = 0;
-		attr.enable_on_exec = 0;
-		attr.disabled = !f->enabled;
-		attar_counter_open(new->target, &attr,
-			attar_counter_name(task->counters[i].counter), 0, &new->counters[i]);
-	}
+	for (size_t i = 0; i < task->n_counters; i++)
+		open_counter(f, new, i);
 }
 
 /* The lock is held. */

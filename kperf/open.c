@@ -121,10 +121,15 @@ static int check_entry(const char *name, const struct attar_event_list *list)
 			return kp_fail(LIBPERF_ERR_INVALID_EVENT,
 				"evtList: '%s' is more than one event: use an entry for each",
 				name);
-		if (spec->kind == ATTAR_EVENT_USER || spec->kind == ATTAR_EVENT_PROFILER ||
-			spec->filter)
+		if (spec->kind == ATTAR_EVENT_USER)
 			return kp_fail(LIBPERF_ERR_INVALID_EVENT,
-				"evtList: '%s' is an event for libattar, not for libkperf", name);
+				"evtList: '%s' is not registered in the kernel: start the program "
+				"that emits it first; events in shared memory are for attar only",
+				name);
+		if (spec->kind == ATTAR_EVENT_PROFILER)
+			return kp_fail(LIBPERF_ERR_INVALID_EVENT,
+				"evtList: '%s' is a profiler, not an event: run it with attar",
+				name);
 	}
 	if (list->n == 0)
 		return kp_fail(LIBPERF_ERR_INVALID_EVENT, "evtList: there is no event '%s'", name);
@@ -235,14 +240,23 @@ static struct kp_counter *add_counter(struct kp_task *task, unsigned event,
 	struct kp_counter *c = &task->counters[task->n_counters++];
 	size_t n = attar_counter_instances(counter);
 
-	*c = (struct kp_counter){
-		.counter = counter, .event = event, .format = spec->format, .n = n};
+	*c = (struct kp_counter){.counter = counter,
+		.event = event,
+		.format = spec->format,
+		.filter = spec->filter,
+		.n = n};
 	c->instances = calloc(n, sizeof(*c->instances));
 	c->before = calloc(n, sizeof(*c->before));
 	c->now = calloc(n, sizeof(*c->now));
 	for (size_t i = 0; c->instances && i < n; i++)
 		c->instances[i] = attar_counter_instance_at(counter, i);
 	return c->instances && c->before && c->now ? c : NULL;
+}
+
+/* 0 or a negative errno. */
+static int set_filter(const struct kp_counter *c)
+{
+	return c->filter ? attar_counter_filter(c->counter, c->filter) : 0;
 }
 
 static void warn_if_reduced(
@@ -259,6 +273,14 @@ static void warn_if_reduced(
 static bool is_missing(int r)
 {
 	return r == -EOPNOTSUPP || r == -ENOENT || r == -ENODEV;
+}
+
+/* Of an event that the kernel refused. */
+static int code_of_event(const struct kp_event *event, int r)
+{
+	return is_missing(r) || (r == -EINVAL && event->specs->at[0].filter)
+		       ? LIBPERF_ERR_INVALID_EVENT
+		       : LIBPERF_ERR_DEVICE_INVAL;
 }
 
 static int open_spec(struct kp_task *task, const struct PmuAttr *attr, unsigned event,
@@ -282,7 +304,7 @@ static int open_spec(struct kp_task *task, const struct PmuAttr *attr, unsigned 
 	warn_if_reduced(name, counter, &pattr);
 	r = add_counter(task, event, spec, counter) ? 0 : -ENOMEM;
 	task->counters[task->n_counters - 1].target = device;
-	return r;
+	return r == 0 ? set_filter(&task->counters[task->n_counters - 1]) : r;
 }
 
 /* An event without a group. */
@@ -295,7 +317,7 @@ static int open_single(struct kp_task *task, const struct PmuAttr *attr, unsigne
 		r = open_spec(task, attr, event, &e->specs->at[i]);
 	if (r == 0)
 		return SUCCESS;
-	kp_fail_errno(r, is_missing(r) ? LIBPERF_ERR_INVALID_EVENT : LIBPERF_ERR_DEVICE_INVAL);
+	kp_fail_errno(r, code_of_event(e, r));
 	if (!is_missing(r))
 		return Perrorno();
 	kp_warn(LIBPERF_WARN_EVENT_DROPPED, "'%s' is left out: %s", e->name, attar_error());
@@ -342,8 +364,7 @@ static int open_members(struct kp_task *task, const struct PmuAttr *attr, const 
 		struct kp_counter *c = add_counter(task, members[i],
 			task->events[members[i]].specs->at, attar_group_counter(group, i));
 
-		if (!c)
-			r = -ENOMEM;
+		r = c ? set_filter(c) : -ENOMEM;
 		c = &task->counters[task->n_counters - 1];
 		c->group = group;
 		c->member = (unsigned)i;

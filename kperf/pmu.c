@@ -115,13 +115,6 @@ static int open_blocked(const struct PmuAttr *wanted)
 	return open_with(SAMPLING, &attr, KP_USE_BLOCKED);
 }
 
-static void warn_of_options(const struct PmuAttr *attr)
-{
-	if (attr->enableBpf)
-		kp_warn(LIBPERF_WARN_REPLACED,
-			"enableBpf: events are counted by the kernel's perf, not by BPF programs");
-}
-
 int PmuOpen(enum PmuTaskType type, struct PmuAttr *attr)
 {
 	int pd;
@@ -132,7 +125,7 @@ int PmuOpen(enum PmuTaskType type, struct PmuAttr *attr)
 	pd = attr->blockedSample && type == SAMPLING ? open_blocked(attr)
 						     : open_with(type, attr, KP_USE_EVENTS);
 	if (pd > 0) {
-		warn_of_options(attr);
+		kp_warn_ignored(type, attr);
 		kp_succeed();
 	}
 	return pd;

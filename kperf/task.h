@@ -37,7 +37,8 @@ struct kp_counter {
 	unsigned member;             /* of the group; the first one owns it */
 	unsigned event;              /* entry of evtList */
 	const struct attar_format *format;
-	size_t n; /* instances */
+	const char *filter; /* of a tracepoint, in the kernel's language; NULL: none */
+	size_t n;           /* instances */
 	struct attar_counter_instance *instances;
 	struct attar_value *before, *now; /* of each instance */
 };
@@ -64,6 +65,7 @@ struct kp_task {
 	size_t n_threads;
 	const char **cgroups; /* names */
 	size_t n_cgroups;
+	int64_t renamed_at; /* names of the threads were read, in ns; 0: at the open */
 	bool has_pids, by_exec, self_read, started;
 	bool of_metrics;        /* of PmuDeviceOpen(): groups of events of a device are possible */
 	struct kp_forks *forks; /* of includeNewFork; NULL: none */
@@ -124,6 +126,8 @@ char *kp_join_numbers(const int *numbers, size_t n);
 /* Whether the attributes are valid; otherwise the call has failed: check.c. */
 int kp_check(enum PmuTaskType type, const struct PmuAttr *attr);
 int kp_check_lists(const struct PmuAttr *attr);
+/* Warns of valid attributes that have no effect, or another one. */
+void kp_warn_ignored(enum PmuTaskType type, const struct PmuAttr *attr);
 
 /* Counting: count.c. A value of the counter as a row; NULL: out of memory. */
 struct PmuData *kp_count_row(const struct kp_task *task, const struct kp_counter *counter,

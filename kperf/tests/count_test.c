@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Counting: counts are known beforehand. */
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mount.h>
@@ -441,6 +442,75 @@ static void counts_from_the_exec_on(void **state)
 	close(go[1]);
 }
 
+/* The first name is that at the open. */
+static void names_of_executed_programs(void **state)
+{
+	char comm[16] = "", path[64];
+	struct PmuData *data;
+	struct test_attr test;
+	int go[2], pd;
+	FILE *file;
+	pid_t pid;
+	char byte;
+
+	assert_int_equal(pipe2(go, O_CLOEXEC), 0);
+	pid = fork();
+	if (pid == 0) {
+		if (read(go[0], &byte, 1) == 1)
+			execl("/bin/sleep", "sleep", "1000", NULL);
+		_exit(1);
+	}
+	test_attr(&test, "page-faults");
+	test.pids[0] = pid;
+	pd = test_open(COUNTING, &test);
+	PmuEnable(pd);
+	assert_int_equal(write(go[1], "", 1), 1);
+	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+	while (strcmp(comm, "sleep\n") != 0) {
+		file = fopen(path, "r");
+		fgets(comm, sizeof(comm), file);
+		fclose(file);
+	}
+	assert_int_equal(PmuRead(pd, &data), 1);
+	assert_string_equal(data[0].comm, "sleep");
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	PmuDataFree(data);
+	PmuClose(pd);
+	close(go[0]);
+	close(go[1]);
+}
+
+/* Also of the members of a group. */
+static void filters_of_tracepoints(void **state)
+{
+	struct EvtAttr attrs[3] = {{.groupId = -1}, {.groupId = 1}, {.groupId = 1}};
+	struct PmuData *data;
+	struct test_attr test;
+	int pd, n;
+
+	test_need_root();
+	test_attr(&test, "raw_syscalls:sys_enter/id==173||id==110/"); /* getppid: arm64, x86-64 */
+	test.events[1] = "raw_syscalls:sys_enter/id==173||id==110/";
+	test.events[2] = "raw_syscalls:sys_enter/id==9999/";
+	test.attr.numEvt = test.attr.numEvtAttr = 3;
+	test.attr.evtAttr = attrs;
+	pd = test_open(COUNTING, &test);
+	PmuEnable(pd);
+	test_getppid(1000);
+	PmuDisable(pd);
+	n = PmuRead(pd, &data);
+	assert_int_equal(n, 3);
+	assert_int_equal(data[0].count, 1000);
+	assert_int_equal(data[1].count, 1000);
+	assert_int_equal(data[2].count, 0);
+	PmuDataFree(data);
+	PmuClose(pd);
+	test_attr(&test, "raw_syscalls:sys_enter/no_such_field==1/");
+	assert_int_equal(PmuOpen(COUNTING, &test.attr), -1);
+	test_error_is(LIBPERF_ERR_INVALID_EVENT);
+}
+
 /* The root of a hierarchy with the controller perf_event, mounted for this test. */
 static void cgroup_mount(char *root, unsigned version)
 {
@@ -648,6 +718,8 @@ int main(void)
 		cmocka_unit_test(a_hundred_tasks),
 		cmocka_unit_test(a_collection_counts_its_time),
 		cmocka_unit_test(counts_from_the_exec_on),
+		cmocka_unit_test(names_of_executed_programs),
+		cmocka_unit_test(filters_of_tracepoints),
 		cmocka_unit_test(counts_a_control_group),
 		cmocka_unit_test(counts_a_control_group_v2),
 		cmocka_unit_test(counts_the_calling_thread),

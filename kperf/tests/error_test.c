@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Errors: each code that can be reached, with its sentence. */
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <sched.h>
 #include <sys/mount.h>
@@ -174,6 +175,82 @@ static void lists_without_tracefs(void **state)
 {
 	test_need_root();
 	in_a_child(lists_need_tracefs);
+}
+
+static void code_that_is_excluded(void **state)
+{
+	struct EvtAttr attrs[] = {{.groupId = -1}, {.groupId = -1, .excludeKernel = 1}};
+	struct test_attr test;
+
+	test_attr(&test, "page-faults");
+	test.attr.excludeUser = test.attr.excludeKernel = 1;
+	open_fails(COUNTING, &test, LIBPERF_ERR_INVALID_EVTATTR);
+	test.events[1] = "minor-faults";
+	test.attr.numEvt = test.attr.numEvtAttr = 2;
+	test.attr.evtAttr = attrs;
+	test.attr.excludeKernel = 0;
+	open_fails(COUNTING, &test, LIBPERF_ERR_INVALID_EVTATTR);
+	assert_non_null(strstr(Perror(), "'minor-faults'"));
+}
+
+static void opens_with_a_warning(enum PmuTaskType type, struct test_attr *test, const char *text)
+{
+	int pd = test_open(type, test);
+
+	assert_int_equal(GetWarn(), text ? LIBPERF_WARN_IGNORED : SUCCESS);
+	if (text)
+		assert_non_null(strstr(GetWarnMsg(), text));
+	PmuClose(pd);
+}
+
+static void attributes_that_are_ignored(void **state)
+{
+	struct test_attr test;
+
+	test_attr(&test, "page-faults");
+	test.attr.symbolMode = RESOLVE_DELAY_DWARF;
+	opens_with_a_warning(SAMPLING, &test, NULL);
+	test.attr.symbolMode = 9;
+	opens_with_a_warning(SAMPLING, &test, "symbolMode 9");
+	test_attr(&test, "page-faults");
+	test.attr.includeNewFork = 1;
+	opens_with_a_warning(COUNTING, &test, NULL);
+	opens_with_a_warning(SAMPLING, &test, "includeNewFork");
+	test_attr(&test, "page-faults");
+	test.attr.minLatency = 100;
+	opens_with_a_warning(SAMPLING, &test, "minLatency");
+	opens_with_a_warning(COUNTING, &test, "minLatency");
+	test.attr.minLatency = 0;
+	test.attr.dataFilter = LOAD_FILTER;
+	opens_with_a_warning(SAMPLING, &test, "dataFilter");
+}
+
+/* Each function that is left out, as long as there is room, and the number of the others. */
+static void warnings_name_all(void **state)
+{
+	struct SymbolSource sources[100];
+	char names[100][32], own[PATH_MAX] = "";
+	struct UTraceAttr attr = {.symSrc = sources, .numSym = 3};
+	const char *end;
+	unsigned named = 0;
+
+	assert_true(readlink("/proc/self/exe", own, sizeof(own) - 1) > 0);
+	for (int i = 0; i < 100; i++) {
+		snprintf(names[i], sizeof(names[i]), "no_function_%d", i);
+		sources[i] = (struct SymbolSource){own, names[i]};
+	}
+	assert_int_equal(UTraceOpen(&attr), -1);
+	for (int i = 0; i < 3; i++)
+		assert_non_null(strstr(GetWarnMsg(), names[i]));
+	assert_null(strstr(GetWarnMsg(), "more"));
+	attr.numSym = 100;
+	assert_int_equal(UTraceOpen(&attr), -1);
+	for (const char *at = GetWarnMsg(); (at = strstr(at, " is left out")); at++)
+		named++;
+	assert_in_range(named, 3, 99);
+	end = strstr(GetWarnMsg(), "; and ");
+	assert_non_null(end);
+	assert_int_equal(strtoul(end + strlen("; and "), NULL, 10), 100 - named);
 }
 
 static void attributes_of_options(void **state)
@@ -619,6 +696,9 @@ int main(void)
 		cmocka_unit_test(without_memory),
 		cmocka_unit_test(lists_without_descriptors),
 		cmocka_unit_test(lists_without_tracefs),
+		cmocka_unit_test(code_that_is_excluded),
+		cmocka_unit_test(attributes_that_are_ignored),
+		cmocka_unit_test(warnings_name_all),
 		cmocka_unit_test(attributes_of_options),
 		cmocka_unit_test(attributes_of_blocked_samples),
 		cmocka_unit_test(attributes_of_spe),
