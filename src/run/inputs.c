@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/check.h"
 #include "base/suggest.h"
+#include "run/needed_events.h"
 #include "run/run.h"
 
 /* Exceeds every record, so that its value is 0. */
@@ -80,41 +81,6 @@ void run_bind_late(struct source *s, const struct attar_input *input)
 	s->fn = ignore;
 }
 
-/*
- * Whether the tracepoint "system:name" exists, a filter may follow. Other events are only looked
- * for in recordings.
- */
-static bool exists(struct attar_run *run, const char *event)
-{
-	struct attar_catalog *catalog = attar_run_catalog(run);
-	const struct attar_format *format;
-	size_t n = strcspn(event, ":");
-	char system[128], name[128];
-
-	if (!event[n] && run->replay)
-		return replay_has_event(run, event);
-	if (!catalog || !event[n])
-		return true;
-	snprintf(system, sizeof(system), "%.*s", (int)n, event);
-	event += n + 1;
-	snprintf(name, sizeof(name), "%.*s", (int)strcspn(event, "/"), event);
-	if (attar_catalog_format(catalog, system, name, &format) != -ENOENT)
-		return true; /* other errors are those of opening it */
-	attar_error_clear();
-	return false;
-}
-
-/* The user has not named the event. */
-static int not_recorded(struct attar_run *run, const char *event)
-{
-	size_t n = strcspn(event, "/");
-
-	return attar_fail(-ENOENT,
-		"the recording has no event '%s', which '%s' needs" ATTAR_FIX
-		"record it, too: attar record -e %s",
-		CLIP_N(event, n), run->profiler->name, CLIP_N(event, n));
-}
-
 int attar_run_input(struct attar_run *run, const struct attar_input *input)
 {
 	CHECK_OWN(run, "run");
@@ -126,13 +92,13 @@ int attar_run_input(struct attar_run *run, const struct attar_input *input)
 	size_t first = run->sources.list.n;
 	int r;
 
-	if (input->optional && !exists(run, input->event))
+	if (input->optional && !needed_event_exists(run, input->event))
 		return 0;
 	run->sources.input = input;
 	r = attar_run_events(run, input->event, input->stacks, input->on_event);
 	run->sources.input = NULL;
-	if (r < 0 && run->replay && !exists(run, input->event))
-		return not_recorded(run, input->event);
+	if (r < 0 && run->replay)
+		r = needed_events_refused(run, input->event, r);
 	for (size_t i = first; r == 0 && i < run->sources.list.n; i++) {
 		struct source *s = &run->sources.list.at[i];
 

@@ -6,6 +6,7 @@
 #include "event/list.h"
 #include "run/expressions.h"
 #include "run/inputs.h"
+#include "run/needed_events.h"
 #include "run/run.h"
 #include "stream/stream.h"
 
@@ -242,7 +243,7 @@ static int parse_by_name(
 }
 
 /* The description of tracepoints is at the end of a file: a cut one lacks it. */
-static int not_parsed(const struct attar_run *run, int r)
+static int not_parsed(struct attar_run *run, const char *text, int r)
 {
 	struct recording_stats stats;
 
@@ -252,7 +253,8 @@ static int not_parsed(const struct attar_run *run, int r)
 	r = r == -ENOENT || r == -ENODEV ? -EINVAL : r;
 	if (stats.damage)
 		return attar_context(r, "%s is damaged (%s)", CLIP(run->opts.input), stats.damage);
-	return attar_context(r, "%s", CLIP(run->opts.input));
+	r = attar_context(r, "%s", CLIP(run->opts.input));
+	return needed_events_of_preset(run, text) ? needed_events_refused(run, text, r) : r;
 }
 
 int replay_parse_events(
@@ -266,7 +268,7 @@ int replay_parse_events(
 		if (by_name < 0 && by_name != -ENOMEM) /* to say what is wrong in all of it */
 			by_name = attar_event_list_parse(attar_run_catalog(run), text, &list);
 		if (by_name < 0)
-			return not_parsed(run, by_name);
+			return not_parsed(run, text, by_name);
 		attar_error_clear();
 	}
 	if (vec_push(&run->sources.lists, list) < 0) {
@@ -526,6 +528,7 @@ void replay_remark(const struct attar_run *run, struct attar_report *report)
 		attar_report_remark(report,
 			"%s does not say when it was made: times are those of its clock",
 			run->opts.input);
+	needed_events_remark(run, report);
 	recorded_names_remark(run, report);
 	pull_remark(run, report);
 }

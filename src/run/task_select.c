@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "base/proc.h"
 #include "perf/target.h"
+#include "run/needed_events.h"
 #include "run/run.h"
 #include "stream/procs.h"
 #include "stream/stream.h"
@@ -28,6 +29,7 @@ int attar_run_select_tasks(struct attar_run *run)
 	if (r < 0)
 		return attar_context(r, "--tids");
 	run->select.is_on = true;
+	needed_events_take_wakings(run);
 	return 0;
 }
 

@@ -55,10 +55,15 @@ static int remember(struct tracefs *tracefs, uint64_t key, struct attar_format *
 int tracefs_format(struct tracefs *tracefs, const char *system, const char *name,
 	const struct attar_format **ret_format)
 {
-	uint64_t key = hash_name(system, name), *index = map_get(&tracefs->formats_by_name, key);
+	const struct tracefs_alias *alias = &tracefs->alias;
 	struct attar_format *format;
+	uint64_t key, *index;
 	int r;
 
+	if (alias->name && !strcmp(system, alias->system) && !strcmp(name, alias->name))
+		name = alias->of;
+	key = hash_name(system, name);
+	index = map_get(&tracefs->formats_by_name, key);
 	if (!tracefs_name_ok(system) || !tracefs_name_ok(name))
 		return attar_fail(-EINVAL, "'%s:%s' is not a valid tracepoint name", CLIP(system),
 			CLIP(name));
@@ -89,4 +94,10 @@ int tracefs_add_format(struct tracefs *tracefs, const char *system, const char *
 	int r = attar_format_parse(system, text, len, &format);
 
 	return r < 0 ? r : remember(tracefs, hash_name(system, format->name), format);
+}
+
+void tracefs_set_alias(
+	struct tracefs *tracefs, const char *system, const char *name, const char *of)
+{
+	tracefs->alias = (struct tracefs_alias){system, name, of};
 }

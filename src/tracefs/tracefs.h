@@ -13,14 +13,20 @@ struct dynamic_event {
 	char *name;
 };
 
+/* Another name of a recorded tracepoint, see tracefs_set_alias(). */
+struct tracefs_alias {
+	const char *system, *name, *of;
+};
+
 /* All parts are read on first use. */
 struct tracefs {
-	unsigned process;   /* that created it, see base/check.h */
-	char *sysfs, *proc; /* owned */
-	char *path;         /* where it is mounted; NULL until found; owned */
-	bool mount;         /* mount tracefs if it is not mounted */
-	bool recorded;      /* formats are those of a recording; no file is read */
-	bool seen;          /* stale probes of other processes were removed */
+	unsigned process;           /* that created it, see base/check.h */
+	char *sysfs, *proc;         /* owned */
+	char *path;                 /* where it is mounted; NULL until found; owned */
+	bool mount;                 /* mount tracefs if it is not mounted */
+	bool recorded;              /* formats are those of a recording; no file is read */
+	bool seen;                  /* stale probes of other processes were removed */
+	struct tracefs_alias alias; /* of a recorded tracepoint; all NULL: none */
 	VEC(struct attar_format *) formats;
 	struct map formats_by_name; /* maps hash of "system:name" to index in formats */
 	char *dynamic_event_system; /* "attar_NS_PID_START"; NULL until the first event is created */
@@ -56,6 +62,13 @@ int tracefs_format(struct tracefs *tracefs, const char *system, const char *name
  */
 void tracefs_set_recorded(struct tracefs *tracefs);
 int tracefs_add_format(struct tracefs *tracefs, const char *system, const char *text, size_t len);
+
+/*
+ * The recorded tracepoint `of` is also found by `name`, but not by patterns and not in lists. The
+ * strings are borrowed.
+ */
+void tracefs_set_alias(
+	struct tracefs *tracefs, const char *system, const char *name, const char *of);
 
 /* Copies the text of a recorded printk_formats file. 0 or -ENOMEM. */
 int tracefs_set_strings(struct tracefs *tracefs, const char *text, size_t len);

@@ -76,6 +76,56 @@ def test_delays_of_named_tasks(script, names, calls, total):
     assert (sum(r['calls'] for r in found), sum(r['total'] for r in found)) == (calls, total)
 
 
+def wakings(text):
+    """The text with sched_waking instead of sched_wakeup, as perf sched records it."""
+    return (SCHED + text).replace('sched:sched_wakeup ', 'sched:sched_waking ')
+
+
+def test_wakings_are_wakeups(script):
+    """perf sched record has no sched_wakeup."""
+    found = report('rundelay', script(wakings(TWO_TASKS)))
+    assert [(r['start'], r['calls'], r['total']) for r in rows(found, 'pairs')] == [
+        ('sched:sched_wakeup', 2, 65)]
+    assert sum('has sched:sched_waking, not sched:sched_wakeup' in r
+               for r in found['remarks']) == 1
+    assert states(script(wakings(SLEEPER)))[0] == states(script(SCHED + SLEEPER))[0]
+
+
+def test_wakings_beside_wakeups_are_ignored(script):
+    both = SCHED + 'event sched:sched_waking pid:pid_t\n' + TWO_TASKS + \
+        '1.000000005 0 9/9 waker sched:sched_waking pid=100\n'
+    found = report('rundelay', script(both))
+    assert [(r['calls'], r['total']) for r in rows(found, 'pairs')] == [(2, 65)]
+    assert not any('sched_waking' in r for r in found.get('remarks', []))
+
+
+@pytest.mark.parametrize('profiler, args', [
+    ('runqlen', []), ('trace', ['-e', 'sched:sched_wakeup'])])
+def test_wakings_are_not_wakeups_on_a_cpu(script, profiler, args):
+    """The CPU of sched_waking is not the one that the task is put on."""
+    done = run(profiler, *args, '--input', script(wakings(TWO_TASKS)))
+    assert done.returncode != 0
+    assert "sched:sched_wakeup'" in done.stderr
+
+
+def test_each_waking_is_one_event_of_a_pattern(script):
+    found = report('multi-trace', script(wakings(TWO_TASKS)), '--tasks',
+                   '-e', 'sched:sched_wak*//key=pid/', '-e', 'sched:sched_switch//key=next_pid/')
+    assert [(r['start'], r['calls']) for r in rows(found, 'pairs')] == [('sched:sched_waking', 2)]
+
+
+@pytest.mark.parametrize('profiler, lacks', [
+    ('rundelay', 'sched:sched_wakeup'), ('runqlat', 'sched:sched_wakeup'),
+    ('signals', 'signal:signal_generate')])
+def test_presets_name_the_event_that_is_missing(script, profiler, lacks):
+    text = '# attar script\nevent a:b x:int\n1 0 1/1 a a:b x=1\n'
+    done = run(profiler, '--input', script(text))
+    assert (done.returncode, done.stdout) == (1, '')
+    assert done.stderr == (
+        f"attar: the recording has no event '{lacks}', which '{profiler}' needs: "
+        f'record it, too: attar record -e {lacks}\n')
+
+
 def test_names_need_keys_that_are_threads():
     done = run('multi-trace', '-e', 'a:b', '-e', 'a:c', '--filter', 'x')
     assert done.returncode == 2

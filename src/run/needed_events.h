@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* The events that a profiler needs, and that the user has not named. */
+#ifndef RUN_NEEDED_EVENTS_H
+#define RUN_NEEDED_EVENTS_H
+
+#include "attar/run.h"
+
+/*
+ * Whether the tracepoint "system:name" exists, a filter may follow. Other events are only looked
+ * for in recordings.
+ */
+bool needed_event_exists(struct attar_run *run, const char *event);
+
+/*
+ * To be called after the list of events, needed by the profiler, was refused with the error r. If
+ * the recording lacks one of them, says so instead. A negative errno.
+ */
+int needed_events_refused(struct attar_run *run, const char *list, int r);
+
+/* Whether the text is one of the preset's own. */
+bool needed_events_of_preset(const struct attar_run *run, const char *list);
+
+/*
+ * For profilers of tasks: a recording of perf sched has sched_waking instead of sched_wakeup. It
+ * names the woken task in the same fields, and is used for sched_wakeup then. Its CPU is another.
+ */
+void needed_events_take_wakings(struct attar_run *run);
+
+/* Says that sched_waking was used. */
+void needed_events_remark(const struct attar_run *run, struct attar_report *report);
+
+#endif
