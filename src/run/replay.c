@@ -10,7 +10,7 @@
 #include "run/run.h"
 #include "stream/stream.h"
 
-enum { PID_MAX = 4 << 20, CPU_MAX = 1 << 16 };
+enum { CPU_MAX = 1 << 16 };
 
 /* ---- opening ---- */
 
@@ -23,11 +23,11 @@ static int refuse_options(const struct attar_run *run)
 	return 0;
 }
 
-static int parse_filter(const char *name, const char *text, int max, parse_ints *ret_list)
+static int parse_cpus(struct attar_run *run)
 {
-	int r = text ? parse_list(text, max, ret_list) : 0;
+	int r = run->opts.cpus ? parse_list(run->opts.cpus, CPU_MAX, &run->replay->cpus) : 0;
 
-	return r < 0 ? attar_context(r, "%s", name) : 0;
+	return r < 0 ? attar_context(r, "--cpus") : 0;
 }
 
 /* The formats of the recording replace those of this system. */
@@ -74,11 +74,9 @@ int replay_open(struct attar_run *run)
 	r = run->opts.pull ? pull_open(run, &run->replay->recording)
 			   : recording_open(run->opts.input, &run->replay->recording);
 	if (r == 0)
-		r = parse_filter("--pids", run->opts.pids, PID_MAX, &run->replay->pids);
+		r = select_parse(run);
 	if (r == 0)
-		r = parse_filter("--tids", run->opts.tids, PID_MAX, &run->replay->tids);
-	if (r == 0)
-		r = parse_filter("--cpus", run->opts.cpus, CPU_MAX, &run->replay->cpus);
+		r = parse_cpus(run);
 	if (r == 0)
 		r = recorded_names_open(run);
 	return r == 0 ? take_formats(run) : r;
@@ -93,8 +91,6 @@ void replay_close(struct attar_run *run)
 	vec_each (&replay->events, it)
 		vec_done(&it->numbers);
 	vec_done(&replay->events);
-	vec_done(&replay->pids);
-	vec_done(&replay->tids);
 	vec_done(&replay->cpus);
 	map_done(&replay->counts);
 	map_done(&replay->rows);
@@ -391,7 +387,7 @@ static bool is_plain(const struct attar_run *run, const struct replay_sources *e
 	const struct source *s;
 
 	if (event->numbers.n != 1 || replay->cpus.n ||
-		(!run->select.is_on && (replay->pids.n || replay->tids.n)))
+		(!run->select.is_on && (run->select.pids.n || run->select.tids.n)))
 		return false;
 	s = &run->sources.list.at[event->numbers.at[0]];
 	return !s->keep && (!source_spec(s) || !source_spec(s)->n_only_cpus);
@@ -442,11 +438,9 @@ bool replay_is_wanted(const struct attar_run *run, const struct attar_event *ev)
 {
 	const struct run_replay *replay = run->replay;
 
-	if (run->select.is_on)
-		return !replay->cpus.n || parse_ints_have(&replay->cpus, (int)ev->cpu);
-	return (!replay->pids.n || parse_ints_have(&replay->pids, (int)ev->record->pid)) &&
-	       (!replay->tids.n || parse_ints_have(&replay->tids, (int)ev->record->tid)) &&
-	       (!replay->cpus.n || parse_ints_have(&replay->cpus, (int)ev->cpu));
+	if (replay->cpus.n && !parse_ints_have(&replay->cpus, (int)ev->cpu))
+		return false;
+	return run->select.is_on || attar_run_is_selected(run, ev->thread);
 }
 
 /* Whether the event is on the CPUs of the attribute cpus=. */

@@ -16,18 +16,25 @@
 
 enum { PID_MAX = 4 << 20, CPU_MAX = 1 << 16, GENERATIONS_MAX = 64, AWAIT_MS = 1000 };
 
-int attar_run_select_tasks(struct attar_run *run)
+int select_parse(struct attar_run *run)
 {
-	CHECK_OWN(run, "run");
-	CHECK_OPENING(run);
-
 	int r = run->opts.pids ? parse_list(run->opts.pids, PID_MAX, &run->select.pids) : 0;
 
 	if (r < 0)
 		return attar_context(r, "--pids");
 	r = run->opts.tids ? parse_list(run->opts.tids, PID_MAX, &run->select.tids) : 0;
+	return r < 0 ? attar_context(r, "--tids") : 0;
+}
+
+int attar_run_select_tasks(struct attar_run *run)
+{
+	CHECK_OWN(run, "run");
+	CHECK_OPENING(run);
+
+	int r = run->replay ? 0 : select_parse(run);
+
 	if (r < 0)
-		return attar_context(r, "--tids");
+		return r;
 	run->select.is_on = true;
 	needed_events_take_wakings(run);
 	return 0;
@@ -103,7 +110,10 @@ pid_t attar_run_command_pid(const struct attar_run *run)
 	return run->target && run->command.argv ? run->target->command.pid : 0;
 }
 
-/* --pids includes children that are created during the run. */
+/*
+ * --pids includes children that are created during the run. The records of processes that existed
+ * when a recording began have the time 0.
+ */
 static bool is_selected_process(const struct attar_run *run, const struct attar_process *process)
 {
 	pid_t command = attar_run_command_pid(run);
@@ -111,7 +121,9 @@ static bool is_selected_process(const struct attar_run *run, const struct attar_
 	for (int i = 0; process && i < GENERATIONS_MAX; i++) {
 		if (process->pid == command || parse_ints_have(&run->select.pids, process->pid))
 			return true;
-		process = process->parent ? stream_process(run->stream, process->parent) : NULL;
+		if (!process->parent || (run->replay && !process->started))
+			return false;
+		process = stream_process(run->stream, process->parent);
 	}
 	return false;
 }

@@ -8,9 +8,9 @@ struct attar_run;
 
 enum { SELECT_KNOWN = 64 };
 
-/* Tasks that the profiler selects from the events of the whole system. */
+/* Tasks that are selected from the events of the whole system, or of a recording. */
 struct run_select {
-	bool is_on;            /* attar_run_select_tasks() was called */
+	bool is_on;            /* by the profiler: attar_run_select_tasks() was called */
 	bool keeps_own;        /* attar_run_keep_own() was called */
 	bool watches_cpus;     /* attar_run_watch_cpus() was called */
 	parse_ints pids, tids; /* of --pids and --tids */
@@ -18,6 +18,9 @@ struct run_select {
 	/* Serials of selected threads + 1, by serial: a thread stays selected. 0: none. */
 	uint64_t known[SELECT_KNOWN];
 };
+
+/* Parses --pids and --tids. 0 or a negative errno. */
+int select_parse(struct attar_run *run);
 
 /* Makes the threads of the selected processes known to the stream, before their first event. */
 void select_learn(struct attar_run *run);

@@ -126,6 +126,39 @@ def test_presets_name_the_event_that_is_missing(script, profiler, lacks):
         f'record it, too: attar record -e {lacks}\n')
 
 
+CHILDREN = '''# attar script
+event a:b x:int
+0 0 10/10 sh fork 20/20
+1.0 0 10/10 sh a:b x=10
+1.0 0 10/10 sh fork 10/11
+1.1 0 20/20 old a:b x=20
+1.2 0 10/11 sh a:b x=11
+1.2 0 10/11 sh fork 30/30
+1.3 0 30/30 new a:b x=30
+1.3 0 30/30 new fork 40/40
+1.4 0 30/30 new exit
+1.5 0 40/40 newer a:b x=40
+1.6 0 9/9 other fork 50/50
+1.6 0 50/50 other a:b x=50
+'''
+
+
+@pytest.mark.parametrize('selection, expected', [
+    (['-p', '10'], [10, 11, 30, 40]), (['-p', '30'], [30, 40]), (['-t', '10'], [10]),
+    (['-t', '11'], [11]), (['-p', '30', '-t', '50'], [30, 40, 50]), (['-p', '99'], []),
+    ([], [10, 20, 11, 30, 40, 50])])
+def test_processes_with_their_new_children(script, selection, expected):
+    """As live: -p selects children that are created during the recording, not older ones."""
+    path = script(CHILDREN)
+    found = run('trace', '--format', 'json', '--input', path, '-e', 'a:b', *selection)
+    lines = [json.loads(line) for line in found.stdout.splitlines()[:-1]]
+    shown = [row[-1]['x'] for part in lines
+             for row in part['sections'][0]['rows']]
+    assert shown == expected
+    table = rows(report('top', path, '-e', 'a:b//top-by=x/', *selection), 'top')
+    assert sum(r['x'] for r in table) == sum(expected)
+
+
 def test_names_need_keys_that_are_threads():
     done = run('multi-trace', '-e', 'a:b', '-e', 'a:c', '--filter', 'x')
     assert done.returncode == 2
