@@ -205,6 +205,7 @@ void run_fill_notes(struct attar_run *run, struct attar_report *report, enum att
 	order_remarks(run, &stats, report, scope);
 	late_reads_remark(&run->notes, report);
 	twice_remark(run, report);
+	select_remark(run, report, scope);
 	flight_remark(run, report);
 	if (base_oom_count() > run->notes.ooms)
 		attar_report_remark(report,

@@ -55,9 +55,19 @@ int attar_run_watch_cpus(struct attar_run *run)
 		return attar_fail(-EINVAL,
 			"%s watches CPUs, not tasks" ATTAR_FIX "use --cpus instead of %s",
 			run->profiler->name, option);
+	run->select.exceeds_command |= run->command.argv && !o->all_cpus && !o->cpus;
 	run->opts.all_cpus = true;
 	run->select.watches_cpus = true;
 	return 0;
+}
+
+void select_remark(const struct attar_run *run, struct attar_report *report, enum attar_scope scope)
+{
+	if (run->select.exceeds_command && scope == ATTAR_SCOPE_WHOLE)
+		attar_report_remark(report,
+			"%s watches CPUs: it shows the whole system while the command runs, not "
+			"only the command",
+			run->profiler->name);
 }
 
 int attar_run_keep_own(struct attar_run *run)

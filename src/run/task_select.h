@@ -2,9 +2,8 @@
 #ifndef RUN_TASK_SELECT_H
 #define RUN_TASK_SELECT_H
 
+#include "attar/run.h"
 #include "base/parse.h"
-
-struct attar_run;
 
 enum { SELECT_KNOWN = 64 };
 
@@ -13,6 +12,7 @@ struct run_select {
 	bool is_on;            /* by the profiler: attar_run_select_tasks() was called */
 	bool keeps_own;        /* attar_run_keep_own() was called */
 	bool watches_cpus;     /* attar_run_watch_cpus() was called */
+	bool exceeds_command;  /* ... with a command, but neither --all-cpus nor --cpus */
 	parse_ints pids, tids; /* of --pids and --tids */
 	parse_ints cpus;       /* of --cpus, for attar_run_is_cpu_selected() */
 	/* Serials of selected threads + 1, by serial: a thread stays selected. 0: none. */
@@ -33,6 +33,10 @@ void select_keep_named(struct attar_run *run);
  * of tasks, whose events are those of the whole system from the start on.
  */
 void select_await_command(const struct attar_run *run);
+
+/* Says in the last report that it is not about the command only. */
+void select_remark(
+	const struct attar_run *run, struct attar_report *report, enum attar_scope scope);
 
 void select_done(struct run_select *select);
 

@@ -343,6 +343,23 @@ def test_profilers_of_tasks_end_with_them(spawn, profiler):
 
 
 @pytest.mark.usefixtures('root')
+@pytest.mark.parametrize('profiler', [
+    ['hrcount', '-e', 'raw_syscalls:sys_enter'], ['runqlen'], ['cpu-util'], ['percpu-stat']])
+def test_profilers_of_cpus_say_that_they_show_more_than_the_command(profiler):
+    def remarks(*args):
+        done = run(*profiler, '-q', '--format', 'json', *args)
+        assert done.returncode == 0, done.stderr
+        found = json.loads(done.stdout.splitlines()[-1]).get('remarks', [])
+        return [r for r in found if 'watches CPUs' in r]
+
+    assert remarks('--', 'true') == [
+        f'{profiler[0]} watches CPUs: it shows the whole system while the command runs, not only '
+        'the command']
+    assert remarks('-a', '--', 'true') == remarks('-C', '0', '--', 'true') == []
+    assert remarks('-d', '20ms') == []
+
+
+@pytest.mark.usefixtures('root')
 @pytest.mark.parametrize('option, what', [('-p', 'process'), ('-t', 'thread')])
 def test_selected_task_must_exist(option, what):
     ended = run('task-state', option, 3999999, '-d', '10s')
