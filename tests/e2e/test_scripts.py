@@ -126,6 +126,26 @@ def test_presets_name_the_event_that_is_missing(script, profiler, lacks):
         f'record it, too: attar record -e {lacks}\n')
 
 
+def test_folded_stacks_of_threads_are_merged(script, tmp_path):
+    """Of all threads and processes with this name; tools such as diff(1) need single lines."""
+    folded = tmp_path / 'x.folded'
+    text = '''# attar script
+event cpu-clock sampled stack
+0.5 0 7/7 prog mmap 0x400000 0x1000 0 r-xp /bin/none
+0.6 0 9/9 prog mmap 0x400000 0x1000 0 r-xp /bin/none
+1.0 0 7/7 prog cpu-clock stack=0x400010,0x400020
+1.1 0 7/8 prog cpu-clock stack=0x400010,0x400020
+1.2 0 7/8 prog cpu-clock stack=0x400010
+1.3 0 9/9 prog cpu-clock stack=0x400010,0x400020
+1.4 0 7/7 other cpu-clock stack=0x400010,0x400020
+'''
+    done = run('profile', '-q', '-g', '--input', script(text), '-o', folded)
+    assert done.returncode == 0, done.stderr
+    lines = [line.rsplit(' ', 1) for line in folded.read_text().splitlines()]
+    assert sorted((path.count(';'), path.partition(';')[0], int(n)) for path, n in lines) == [
+        (1, 'prog', 1), (2, 'other', 1), (2, 'prog', 3)]
+
+
 CHILDREN = '''# attar script
 event a:b x:int
 0 0 10/10 sh fork 20/20
