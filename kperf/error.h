@@ -27,7 +27,7 @@ int kp_fail_errno(int errno_code, int other);
 /* The same for rings of open counters: the permission that is missing is to lock memory. */
 int kp_fail_mmap(int errno_code);
 
-/* The call has a warning. The code of the first one is kept, and the texts of all with this code. */
+/* The call has a warning. The first one's code is kept, and the texts of all with this code. */
 void kp_warn(int code, const char *fmt, ...) ATTAR_PRINTF(2, 3);
 
 #endif
