@@ -330,6 +330,33 @@ int probe_add_by_pmu(struct parser *parser, const struct probe *probe, struct pm
 	return made_up_format(parser->list, probe, &spec->format);
 }
 
+static int not_recorded(struct parser *parser)
+{
+	struct buf names _cleanup_(buf_done) = {0};
+
+	vec_each (&parser->catalog->tracefs.formats, it)
+		buf_printf(&names, "%s%s:%s", names.len ? ", " : "", (*it)->system, (*it)->name);
+	return parser_fail(parser, parser->event, -ENOENT,
+		"the recording has no such probe; it has %s",
+		names.len ? buf_text(&names) : "none");
+}
+
+/* The recorded event for a probe of the function. */
+static int by_recording(struct parser *parser, const struct probe *probe)
+{
+	struct attar_event_spec *spec;
+	const struct attar_format *format;
+	size_t n = dynamic_event_find_recorded(&parser->catalog->tracefs, probe, &format);
+
+	if (n == 1)
+		return parser_add_format(parser, ATTAR_EVENT_PROBE, format, &spec);
+	if (n == 0)
+		return not_recorded(parser);
+	return parser_fail(parser, parser->event, -EINVAL,
+		"the recording has %zu probes of '%s'" ATTAR_FIX "name one, such as %s:%s", n,
+		CLIP(probe->func ? probe->func : "an address"), format->system, format->name);
+}
+
 static int by_tracefs(struct parser *parser, const struct probe *probe)
 {
 	const struct attar_format *format;
@@ -420,14 +447,24 @@ static int take_args(struct parser *parser, const struct parts *parts, struct pr
 	return 0;
 }
 
+static bool is_recorded(const struct parser *parser, const struct probe *probe)
+{
+	const struct attar_format *format;
+
+	return dynamic_event_find_recorded(&parser->catalog->tracefs, probe, &format) > 0;
+}
+
 static int add(struct parser *parser, const struct probe *probe, const char *end)
 {
 	struct pmu *pmu = pmu_match(parser->catalog, probe->user ? "uprobe" : "kprobe", 0);
 	struct attar_event_spec *spec;
 	int r;
 
+	if (is_recorded(parser, probe) ||
+		(parser->catalog->tracefs.recorded && (probe->fetch || !pmu)))
+		r = by_recording(parser, probe);
 	/* The PMU fetches nothing; and a task cannot fork while it has a kprobe of the PMU. */
-	if (probe->fetch || (!probe->user && parser->catalog->inherited))
+	else if (probe->fetch || (!probe->user && parser->catalog->inherited))
 		r = by_tracefs(parser, probe);
 	else if (parser->catalog->inherited)
 		r = add_inherited(parser, probe, pmu);
@@ -452,7 +489,7 @@ int probe_parse(struct parser *parser, const char *word, size_t n)
 	if (r == 0 && probe.ret && probe.func && probe.offset)
 		r = parser_fail(parser, at, -EINVAL, "a return probe cannot have an offset");
 	end = parser->p;
-	if (r == 0)
+	if (r == 0 && !parser->catalog->tracefs.recorded) /* what was probed is elsewhere */
 		r = probe.user ? find_user(parser, at, &probe) : find_kernel(parser, at, &probe);
 	if (r == 0)
 		r = parts_parse(parser, true, &parts);

@@ -86,15 +86,22 @@ static int own_system(struct tracefs *tracefs)
 	return 0;
 }
 
-/* Derives a C identifier from the function's name, unique in this process. */
+/* Derives a C identifier from the function's name. */
+static void stem_of(const struct probe *probe, char stem[STEM_MAX])
+{
+	size_t n = 0;
+
+	for (const char *p = probe->func ? probe->func : "at"; *p && n < STEM_MAX - 1; p++)
+		stem[n++] = isalnum((unsigned char)*p) ? *p : '_';
+	stem[n] = '\0';
+}
+
+/* The same, unique in this process. */
 static char *own_name(const struct tracefs *tracefs, const struct probe *probe)
 {
 	char stem[STEM_MAX], *name;
-	size_t n = 0;
 
-	for (const char *p = probe->func ? probe->func : "at"; *p && n < sizeof(stem) - 1; p++)
-		stem[n++] = isalnum((unsigned char)*p) ? *p : '_';
-	stem[n] = '\0';
+	stem_of(probe, stem);
 	return asprintf(&name, "%s_%p_%zu", stem, (void *)tracefs, tracefs->dynamic_events.n) < 0
 		       ? NULL
 		       : name;
@@ -193,6 +200,51 @@ int dynamic_event_create(struct tracefs *tracefs, const struct probe *probe,
 	*ret_system = tracefs->dynamic_event_system;
 	*ret_name = made.name;
 	return 0;
+}
+
+/* ---- events of recordings ---- */
+
+/* The length of the stem of a name that own_name() has made; 0: it has not. */
+static size_t stem_length(const struct attar_format *format)
+{
+	const char *digits = format->name;
+	unsigned long long at;
+	unsigned number;
+
+	if (strncmp(format->system, "attar_", strlen("attar_")) != 0)
+		return 0;
+	while ((digits = strstr(digits, "_0x"))) {
+		int end = 0;
+
+		if (sscanf(digits, "_%llx_%u%n", &at, &number, &end) == 2 && !digits[end])
+			return (size_t)(digits - format->name);
+		digits++;
+	}
+	return 0;
+}
+
+static bool is_return(const struct attar_format *format)
+{
+	return attar_format_field(format, "__probe_ret_ip") != NULL;
+}
+
+size_t dynamic_event_find_recorded(const struct tracefs *tracefs, const struct probe *probe,
+	const struct attar_format **ret_format)
+{
+	char stem[STEM_MAX];
+	size_t found = 0;
+
+	stem_of(probe, stem);
+	vec_each (&tracefs->formats, it) {
+		size_t n = stem_length(*it);
+
+		if (!tracefs->recorded || !n || n != strlen(stem) || memcmp((*it)->name, stem, n) ||
+			is_return(*it) != probe->ret)
+			continue;
+		*ret_format = *it;
+		found++;
+	}
+	return found;
 }
 
 /* ---- removal ---- */

@@ -30,6 +30,13 @@ int dynamic_event_create(struct tracefs *tracefs, const struct probe *probe,
  */
 int dynamic_event_append(struct tracefs *tracefs, const struct probe *probe, const char *name);
 
+/*
+ * Of a recording: the event that another process has created for a probe of this function; where it
+ * is, is not recorded. The number of such events.
+ */
+size_t dynamic_event_find_recorded(const struct tracefs *tracefs, const struct probe *probe,
+	const struct attar_format **ret_format);
+
 /* The first removes events created by this struct tracefs, the second those of exited processes. */
 void dynamic_event_remove_own(struct tracefs *tracefs);
 void dynamic_event_remove_stale(struct tracefs *tracefs);

@@ -118,6 +118,48 @@ def test_a_call_and_its_return_are_one_allocation(tmp_path):
     assert totals(found) == {'allocated': (2, 30), 'freed': (1, 20), 'leaked': (1, 10)}
 
 
+CALL, RETURN, FREE = (f'attar_e_20_30:{name}' for name in ('malloc_0x5a_0', 'malloc_0x5a_1',
+                                                           'free_0x5a_2'))
+PROBES = f'''event {CALL} __probe_ip:u64 n:u64
+event {RETURN} __probe_func:u64 __probe_ret_ip:u64 ptr:u64
+event {FREE} __probe_ip:u64 ptr:u64
+'''
+PROBED = f'''
+1.1 0 7/7 w {CALL} n=10
+1.2 1 7/8 v {CALL} n=20
+1.3 0 7/7 w {RETURN} ptr=1
+1.4 1 7/8 v {RETURN} ptr=2
+1.5 0 7/7 w {FREE} ptr=2
+'''
+LIBRARY = '"/no/such/library.so"'
+
+
+@pytest.mark.quick
+def test_probes_of_a_recording(tmp_path):
+    """The options that are used live; the probed file need not exist."""
+    found = of_script(tmp_path, PROBES + PROBED, 'kmemleak',
+                      '--alloc', f'uprobe:malloc@{LIBRARY}//args=(n=$arg1)/size=n/',
+                      '--alloc', f'uretprobe:malloc@{LIBRARY}//args=(ptr=$retval)/',
+                      '--free', f'uprobe:free@{LIBRARY}//args=(ptr=$arg1)/')
+    assert totals(found) == {'allocated': (2, 30), 'freed': (1, 20), 'leaked': (1, 10)}
+    assert rows(found, 'leaks')[0]['event'] == f'uretprobe:malloc@{LIBRARY}'
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize('event, text, why', [
+    ('uprobe:calloc@/bin/sh//args=(n=$arg1)/', '', f'no such probe; it has {CALL}, {RETURN}'),
+    ('uretprobe:free@/bin/sh', '', f"no event 'uretprobe:free@/bin/sh'; it has {CALL}, {RETURN}"),
+    ('uprobe:malloc@/bin/sh', f'event {CALL[:-1]}7 __probe_ip:u64\n',
+     f"the recording has 2 probes of 'malloc': name one, such as {CALL[:-1]}7")],
+    ids=['arguments', 'return', 'two'])
+def test_probes_that_a_recording_lacks(tmp_path, event, text, why):
+    path = tmp_path / 'test.script'
+    path.write_text('# attar script\n' + PROBES + text + PROBED)
+    done = run('trace', '--input', path, '-e', event)
+    assert done.returncode != 0
+    assert why in done.stderr
+
+
 @pytest.mark.quick
 def test_flame_graph(tmp_path):
     of_script(tmp_path, leaky(), 'kmemleak', *EVENTS, '-g', '--flame-graph', tmp_path / 'x.folded')
