@@ -70,28 +70,29 @@ static inline const struct attar_keysums *attar_keyrow_sums(
 	return scope == ATTAR_SCOPE_WHOLE ? &row->whole : &row->interval;
 }
 
+#define ATTAR_KEYSUM_MAX (UINT64_MAX >> 1)      /* INT64_MAX */
+#define ATTAR_KEYSUM_MIN (ATTAR_KEYSUM_MAX + 1) /* INT64_MIN */
+
 /* Whether a sum is at a limit of uint64_t, or with is_signed of int64_t: it may be beyond. */
 static inline bool attar_keysum_is_limit(uint64_t sum, bool is_signed)
 {
-	return is_signed ? sum == INT64_MAX || sum == (uint64_t)INT64_MAX + 1 : sum == UINT64_MAX;
+	return is_signed ? sum == ATTAR_KEYSUM_MAX || sum == ATTAR_KEYSUM_MIN : sum == UINT64_MAX;
 }
 
 /* Adds to a sum, which stays at the limit that it reaches. */
 static inline void attar_keysum_add(uint64_t *sum, uint64_t value, bool is_signed)
 {
-	uint64_t before = *sum;
-	int64_t unused;
+	uint64_t before = *sum, after = before + value;
 
-	*sum += value;
 	if (attar_keysum_is_limit(before, is_signed))
-		*sum = before;
-	else if (attar_keysum_is_limit(value, is_signed))
+		return;
+	*sum = after;
+	if (attar_keysum_is_limit(value, is_signed))
 		*sum = value;
-	else if (is_signed ? __builtin_add_overflow((int64_t)before, (int64_t)value, &unused)
-			   : *sum < before)
-		*sum = !is_signed           ? UINT64_MAX
-		       : (int64_t)value < 0 ? (uint64_t)INT64_MAX + 1
-					    : INT64_MAX;
+	else if (!is_signed && after < before)
+		*sum = UINT64_MAX;
+	else if (is_signed && ((before ^ after) & (value ^ after)) >> 63) /* it changed its sign */
+		*sum = value >> 63 ? ATTAR_KEYSUM_MIN : ATTAR_KEYSUM_MAX;
 }
 
 /*

@@ -129,7 +129,8 @@ static bool is_selected_process(const struct attar_run *run, const struct attar_
 	pid_t command = attar_run_command_pid(run);
 
 	for (int i = 0; process && i < GENERATIONS_MAX; i++) {
-		if (process->pid == command || parse_ints_have(&run->select.pids, process->pid))
+		if ((command && process->pid == command) ||
+			parse_ints_have(&run->select.pids, process->pid))
 			return true;
 		if (!process->parent || (run->replay && !process->started))
 			return false;

