@@ -126,7 +126,8 @@ struct PmuAttr {
 	enum SpeFilter dataFilter;
 	enum SpeEventFilter evFilter;
 	unsigned long minLatency;    /* of SPE samples, in cycles */
-	unsigned includeNewFork : 1; /* COUNTING: separate rows for new threads */
+	/* COUNTING: separate rows for new threads and processes; 0: in those of their creators */
+	unsigned includeNewFork : 1;
 	unsigned long branchSampleFilter;
 	char **cgroupNameList; /* below the root of the hierarchy; NULL: none */
 	unsigned numCgroup;
@@ -505,7 +506,7 @@ struct UTraceAttr {
 
 /* A call of a function, or its return. */
 struct UTraceData {
-	unsigned long addr;
+	unsigned long addr; /* the instruction pointer, in the memory of the process */
 	const char *comm;
 	int tid;
 	int cpu;
