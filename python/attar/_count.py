@@ -4,6 +4,7 @@ import os
 from typing import Any, Dict, List, NamedTuple, Tuple
 
 from . import _attar
+from ._error import checks_keywords
 from ._options import _text, _texts
 
 
@@ -95,6 +96,7 @@ def _joined(value):
     return None if value is None else os.fsencode(','.join(_texts(value)))
 
 
+@checks_keywords('count')
 def count(*events: str, pids: Any = None, tids: Any = None, cpus: Any = None,
           system: bool = False, thread: bool = False) -> Counters:
     """Count events while a block runs: of this process and all of its threads and children.

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Exceptions, and their suggestions."""
 import difflib
+import functools
+import inspect
 
 
 class Error(Exception):
@@ -28,6 +30,21 @@ def nearest(word, names):
     """Return ": did you mean '...'?" or ''."""
     near = difflib.get_close_matches(word, list(names), 1, 0.6)
     return f": did you mean '{near[0]}'?" if near else ''
+
+
+def checks_keywords(name):
+    """Decorate a function: unknown keywords are refused as those of profilers are."""
+    def decorate(function):
+        known = inspect.signature(function).parameters
+
+        @functools.wraps(function)
+        def call(*operands, **options):
+            for key in options:
+                if key not in known:
+                    raise TypeError(f"{name}() has no option '{key}'{nearest(key, known)}")
+            return function(*operands, **options)
+        return call
+    return decorate
 
 
 def no_field(event, fields, name):

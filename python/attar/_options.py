@@ -6,7 +6,7 @@ import keyword
 import os
 
 from . import _attar
-from ._error import nearest
+from ._error import Error, nearest
 
 
 class Option:
@@ -124,8 +124,16 @@ def to_words(function, options, given):
 
 
 def apply(run, words):
+    """Set the options; errors name the keyword argument, not the option of the command line."""
     for name, value in words:
-        run.set(os.fsencode(name), None if value is None else os.fsencode(value))
+        try:
+            run.set(os.fsencode(name), None if value is None else os.fsencode(value))
+        except Error as error:
+            option, key = f'--{name}: ', f'{keyword_of(name)}: '
+            if not str(error).startswith(option):
+                raise
+            reason = key + error.reason[len(option):]
+            raise Error(key + str(error)[len(option):], error.errno, reason, error.fix) from None
 
 
 def to_command(command):

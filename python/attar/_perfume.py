@@ -88,7 +88,16 @@ class Event:
         try:
             return self._format.pack(*values) + tail
         except struct.error as error:
-            raise TypeError(f'{self.name}: {error}') from None
+            raise TypeError(f'{self.name}: {self._wrong_value(values) or error}') from None
+
+    def _wrong_value(self, values):
+        """What is wrong with the first value that its field cannot have."""
+        for (name, kind), value in zip(self.fields.items(), values):
+            try:
+                struct.pack('<' + _NUMBERS.get(kind, 'I'), value)
+            except struct.error:
+                return f'{name} must be {kind}, not {value!r}'
+        return ''
 
     def _bytes(self, name, kind, value):
         if kind == 'str' and isinstance(value, str):

@@ -8,6 +8,7 @@ from typing import Any, Union
 
 from . import profilers
 from ._attar import TraceEvent
+from ._error import checks_keywords
 from ._run import Events, events
 
 
@@ -35,6 +36,7 @@ class Recording(profilers.OnRecordings):
         return f'<attar.Recording {self.path!r}>'
 
 
+@checks_keywords('open')
 def open_recording(path: Union[str, os.PathLike[str]]) -> Recording:
     """Open a recording that 'attar record' or 'perf record' wrote."""
     return Recording(path)

@@ -21,6 +21,7 @@ class _Driven:
         self._run = _attar.Run(profiler.encode() if profiler else None)
         self._started = self._over = False
         self._tree = False
+        self._status = None
         try:
             _options.apply(self._run, words)
             if command is not None:
@@ -54,7 +55,8 @@ class _Driven:
         self._run.stop()
 
     def close(self) -> None:
-        """End the run and free it. It cannot be used afterwards."""
+        """End the run and free it. Only its command_status can be used afterwards."""
+        self._status = self.command_status
         self._run.close()
 
     @property
@@ -64,7 +66,7 @@ class _Driven:
     @property
     def command_status(self) -> Optional[int]:
         """Exit status of the command as a shell has it; None before its end."""
-        return self._run.command_status
+        return self._status if self.closed else self._run.command_status
 
     def __repr__(self):
         state = 'closed' if self.closed else 'over' if self._over else \
@@ -88,9 +90,9 @@ class Run(_Driven):
     def _next_report(self):
         """The next report, None after the last."""
         while not self._waiting:
-            if self._last_taken:
+            if self._last_taken and not self.closed:
                 return None
-            if self._over:
+            if self._over or self.closed:
                 self._last_taken = True
                 self._waiting = [self._run.report(not self._run.interval)]
             else:
@@ -257,6 +259,9 @@ def events(*names: str, stacks: bool = False, command: Any = None, **options: An
     Fields are attributes of an event; those of its sample begin with _: _name, _time (ns of
     CLOCK_MONOTONIC), _realtime, _pid, _tid, _comm, _cpu, _stack, _text and others. Options are
     those of 'attar trace': pids, tids, cpus, cgroups, duration, count, mmap_pages, input, ...
+
+    Events are recorded from the first iteration on, or from the begin of a with block. Names that
+    do not exist are reported then.
     """
     known = _options.of_profiler(None)
     given = dict(options)
@@ -264,4 +269,6 @@ def events(*names: str, stacks: bool = False, command: Any = None, **options: An
         given['event'] = [*names, *(_options._texts(given['event']) if 'event' in given else [])]
     if stacks:
         given['call_graph'] = stacks
+    if not any(given.get(key) for key in ('event', 'input', 'pull')):
+        raise TypeError("events(): name an event, such as 'sched:sched_wakeup'")
     return Events(_options.to_words('events', known, given), command)

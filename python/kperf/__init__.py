@@ -68,11 +68,24 @@ _read = function('PmuRead', c_int, c_int)  # a declared pointer is converted at 
 _resolve = function('ResolvePmuDataSymbol', c_int, c_void_p)
 _dump = function('PmuDumpData', c_int, c_void_p, c_uint, c_char_p, c_int)
 
-enable = function('PmuEnable', c_int, c_int)
-disable = function('PmuDisable', c_int, c_int)
-stop = function('PmuStop', None, c_int)
-close = function('PmuClose', None, c_int)
-exit = function('PmuExit', None, c_int)
+
+def _of_task(name, result=None):
+    """A function whose only argument is the number of a task."""
+    call = function(name, result, c_int)
+
+    def checked(pd):
+        try:
+            return call(pd)
+        except ctypes.ArgumentError:
+            raise TypeError(f'pd: an integer is needed, not {type(pd).__name__}') from None
+    return checked
+
+
+enable = _of_task('PmuEnable', c_int)
+disable = _of_task('PmuDisable', c_int)
+stop = _of_task('PmuStop')
+close = _of_task('PmuClose')
+exit = _of_task('PmuExit')
 
 
 def _reference(struct):
@@ -214,9 +227,9 @@ def get_numa_core(numaId):
 _trace_open = function('PmuTraceOpen', c_int, c_int, c_void_p)
 _trace_read = function('PmuTraceRead', c_int, c_int, c_void_p)
 
-trace_enable = function('PmuTraceEnable', c_int, c_int)
-trace_disable = function('PmuTraceDisable', c_int, c_int)
-trace_close = function('PmuTraceClose', None, c_int)
+trace_enable = _of_task('PmuTraceEnable', c_int)
+trace_disable = _of_task('PmuTraceDisable', c_int)
+trace_close = _of_task('PmuTraceClose')
 
 
 def trace_open(trace_type, pmu_trace_attr):
@@ -241,9 +254,9 @@ def sys_call_func_list(trace_type=PmuTraceType.TRACE_SYS_CALL):
 _u_trace_open = function('UTraceOpen', c_int, c_void_p)
 _u_trace_read = function('UTraceRead', c_int, c_int, c_void_p)
 
-u_trace_enable = function('UTraceEnable', c_int, c_int)
-u_trace_disable = function('UTraceDisable', c_int, c_int)
-u_trace_close = function('UTraceClose', None, c_int)
+u_trace_enable = _of_task('UTraceEnable', c_int)
+u_trace_disable = _of_task('UTraceDisable', c_int)
+u_trace_close = _of_task('UTraceClose')
 
 
 def u_trace_open(u_trace_attr):

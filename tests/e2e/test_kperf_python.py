@@ -619,6 +619,8 @@ def test_bad_arguments(kperf):
                         (kperf.write_data, [None, None]), (kperf.enable, ['1'])):
         with pytest.raises((TypeError, ctypes.ArgumentError)):
             call(*wrong)
+    with pytest.raises(TypeError, match='pd: an integer is needed, not str'):
+        kperf.enable('x')
     with pytest.raises(TypeError):
         kperf.PmuAttr(noSuchAttribute=1)
 

@@ -273,6 +273,7 @@ assert n == 200, n
         command = [sys.executable, '-c', {emitter!r}]
         events = attar.events('user_events:py_order', command=command)
         rows = [[e.id, e.price, e.urgent, e.symbol, list(e.data)] for e in events]
+        events.close()
         print(json.dumps([rows, events.command_status]))
     ''')
     assert found == [[[i, i / 2, i % 2, 's' * i, [i]] for i in range(200)], 0]
@@ -562,9 +563,16 @@ def test_nothing_leaks_in_1000_runs(script):
     ("attar.profile(freq='often')",
      "TypeError: profile(): freq must be an integer of 0 or more, not 'often'"),
     ("attar.profile(freq=True)", "freq must be an integer of 0 or more, not True"),
-    ("attar.profile(freq=0)", "attar._error.Error: --freq"),
+    ("attar.profile(freq=0)", "attar._error.Error: freq"),
     ("attar.profile(duration=[])", "duration must be seconds, a timedelta, or text with a unit"),
-    ("attar.profile(duration='5x')", "attar._error.Error: --duration"),
+    ("attar.profile(duration='5x')", "attar._error.Error: duration: "),
+    ("attar.profile(duration='abc')", "attar._error.Error: duration: 'abc' is not a time"),
+    ("attar.events(duration=1)", "TypeError: events(): name an event, such as"),
+    ("attar.count('page-faults', pid=1)",
+     "TypeError: count() has no option 'pid': did you mean 'pids'?"),
+    ("attar.open('x', pth=1)", "TypeError: open() has no option 'pth': did you mean 'path'?"),
+    ("r = attar.profile(duration=0.01); r.report(); r.close(); list(r)", "the run was closed"),
+    ("r = attar.profile(duration=0.01); list(r); r.close(); list(r)", "the run was closed"),
     ("attar.profile(stacks=1)", "profile(): stacks must be True or False, not 1"),
     ("attar.profile(command=[])", "command is an empty list"),
     ("attar.profile(pids={1: object()}.values())", "pids must be text, or a list of texts"),
@@ -577,6 +585,7 @@ def test_nothing_leaks_in_1000_runs(script):
     ("attar.open('/etc/passwd').profile().report()", "attar._error.Error: "),
     ("attar.Event('x', id='u63')", "Event(): id has no type 'u63': did you mean 'u6"),
     ("attar.Event('a b')", "attar._error.Error: "),
+    ("attar.Event('a', x='u8', n='s8')._pack([3, 300])", "TypeError: a: n must be s8, not 300"),
     ("attar.events('sched:sched_wakeup', duratoin=1)", "did you mean 'duration'?"),
     ("list(attar.events('x\\0y'))", "ValueError: embedded null byte"),
     ("attar.Batch()", "objects of this type are made by attar only"),
