@@ -213,15 +213,28 @@ static int give_bytes(struct attar_run *run, const void *bytes, size_t n)
 {
 	struct recording_writer *w = run->recorder.writer;
 
+	if (!n)
+		return 0;
 	push_bytes(run, bytes, n);
 	return w ? recording_writer_write(w, bytes, n) : 0;
+}
+
+/* Takes one of the samples that are left. */
+static bool take_sample(struct run_recorder *recorder)
+{
+	if (!recorder->left)
+		return false;
+	recorder->left--;
+	return true;
 }
 
 /* Writes the records of a ring to the file and to peers. Returns 1 if there were some. */
 static int write_ring(struct attar_run *run, struct attar_ring *ring)
 {
-	struct recording_writer *w = run->recorder.writer;
+	struct run_recorder *recorder = &run->recorder;
+	struct recording_writer *w = recorder->writer;
 	struct buf copies _cleanup_(buf_done) = {0};
+	bool copied;
 	const struct perf_event_header *header;
 	uint64_t start;
 	size_t len, first;
@@ -229,9 +242,12 @@ static int write_ring(struct attar_run *run, struct attar_ring *ring)
 
 	attar_ring_begin(ring);
 	start = ring->tail;
+	copied = recorder->ids.any || recorder->left < (ring->head - start) / sizeof(*header);
 	while ((header = ring_take(ring))) {
-		if (unlikely(run->recorder.ids.any))
-			late_ids_copy(&run->recorder.ids, header, &copies);
+		if (header->type == PERF_RECORD_SAMPLE && !take_sample(recorder))
+			continue;
+		if (unlikely(copied))
+			late_ids_copy(&recorder->ids, header, &copies);
 		if (w)
 			recording_writer_note(w, header);
 		push_note(run, header);
@@ -240,7 +256,7 @@ static int write_ring(struct attar_run *run, struct attar_ring *ring)
 	if (!len)
 		return 0;
 	first = MIN(len, ring->size - (start & (ring->size - 1)));
-	if (copies.len || buf_failed(&copies)) {
+	if (copied) {
 		r = buf_failed(&copies) ? base_oom() : give_bytes(run, copies.data, copies.len);
 	} else {
 		r = give_bytes(run, ring_at(ring, start), first);
@@ -249,6 +265,14 @@ static int write_ring(struct attar_run *run, struct attar_ring *ring)
 	}
 	attar_ring_end(ring);
 	return r == 0 ? 1 : r;
+}
+
+/* What follows the last sample of --count has no samples, but names and mappings. */
+static uint64_t samples_left(const struct attar_run *run)
+{
+	uint64_t count = run->opts.count, delivered = run->notes.delivered;
+
+	return count ? count - MIN(count, delivered) : UINT64_MAX;
 }
 
 /* The file has all records; without one, what is pushed counts. */
@@ -270,6 +294,7 @@ int recorder_drain(struct attar_run *run)
 
 	if (recorder->full)
 		return r;
+	recorder->left = samples_left(run);
 	if (r >= 0)
 		r = push_turn(run);
 	if (r >= 0)

@@ -19,6 +19,7 @@ struct run_recorder {
 	struct recording_writer *writer;     /* NULL: not opened yet, or closed */
 	struct recording_writer_stats stats; /* final, after recorder_end() */
 	bool full;                           /* the limit was reached */
+	uint64_t left;                       /* samples until --count is reached, in this round */
 	struct map lost;                     /* by event id: losses that earlier files have */
 };
 

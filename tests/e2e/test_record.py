@@ -48,6 +48,17 @@ def test_each_event_is_recorded_once(tmp_path, options):
     assert sum(',flood,' in line for line in found.stdout.splitlines()) == CALLS
 
 
+@pytest.mark.parametrize('options', [[], ['-z'], ['-a']], ids=['plain', 'compressed', 'system'])
+def test_count_is_exact(tmp_path, options):
+    """The rings hold more samples than that. The last of them still has the names of tasks."""
+    data = tmp_path / 'x.data'
+    done = flood(data, '-N', 50, *options)
+    assert '50  ' in done.stdout
+    names = [line.split()[0] for line in script(data, 'comm,event') if line.strip()]
+    assert len(names) == 50
+    assert options == ['-a'] or set(names) == {'flood'}
+
+
 def test_perf_reads_the_header(tmp_path):
     data = tmp_path / 'x.data'
     flood(data)
