@@ -29,7 +29,7 @@ struct kp_origin {
 	const char *sysfs;      /* where the catalog's PMUs are from */
 	struct kp_bdfs bdfs[2]; /* of each enum PmuBdfType */
 	bool has_bdfs[2];       /* they were looked up */
-	enum PmuTaskType type; /* of the task */
+	enum PmuTaskType type;  /* of the task */
 	enum SymbolMode mode;
 	int exiting; /* atomic: PmuExit() was called */
 };

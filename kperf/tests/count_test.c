@@ -508,7 +508,8 @@ static void filters_of_tracepoints(void **state)
 	PmuClose(pd);
 	test_attr(&test, "raw_syscalls:sys_enter/no_such_field==1/");
 	assert_int_equal(PmuOpen(COUNTING, &test.attr), -1);
-	test_error_is(LIBPERF_ERR_INVALID_EVENT);
+	assert_int_equal(Perrorno(), LIBPERF_ERR_INVALID_EVENT);
+	assert_non_null(strstr(Perror(), "the filter 'no_such_field==1'"));
 }
 
 /* The root of a hierarchy with the controller perf_event, mounted for this test. */
