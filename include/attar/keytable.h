@@ -70,13 +70,17 @@ static inline const struct attar_keysums *attar_keyrow_sums(
 	return scope == ATTAR_SCOPE_WHOLE ? &row->whole : &row->interval;
 }
 
-#define ATTAR_KEYSUM_MAX (UINT64_MAX >> 1)      /* INT64_MAX */
-#define ATTAR_KEYSUM_MIN (ATTAR_KEYSUM_MAX + 1) /* INT64_MIN */
+/* A limit of int64_t, as sums are stored. */
+static inline uint64_t attar_keysum_limit(bool is_lowest)
+{
+	return is_lowest ? (UINT64_MAX >> 1) + 1 : UINT64_MAX >> 1;
+}
 
 /* Whether a sum is at a limit of uint64_t, or with is_signed of int64_t: it may be beyond. */
 static inline bool attar_keysum_is_limit(uint64_t sum, bool is_signed)
 {
-	return is_signed ? sum == ATTAR_KEYSUM_MAX || sum == ATTAR_KEYSUM_MIN : sum == UINT64_MAX;
+	return is_signed ? sum == attar_keysum_limit(false) || sum == attar_keysum_limit(true)
+			 : sum == UINT64_MAX;
 }
 
 /* Adds to a sum, which stays at the limit that it reaches. */
@@ -92,7 +96,7 @@ static inline void attar_keysum_add(uint64_t *sum, uint64_t value, bool is_signe
 	else if (!is_signed && after < before)
 		*sum = UINT64_MAX;
 	else if (is_signed && ((before ^ after) & (value ^ after)) >> 63) /* it changed its sign */
-		*sum = value >> 63 ? ATTAR_KEYSUM_MIN : ATTAR_KEYSUM_MAX;
+		*sum = attar_keysum_limit(value >> 63);
 }
 
 /*

@@ -3,6 +3,7 @@
 import difflib
 import functools
 import inspect
+from typing import Any, Callable, TypeVar, cast
 
 
 class Error(Exception):
@@ -32,18 +33,21 @@ def nearest(word, names):
     return f": did you mean '{near[0]}'?" if near else ''
 
 
-def checks_keywords(name):
+F = TypeVar('F', bound=Callable[..., Any])
+
+
+def checks_keywords(name: str) -> Callable[[F], F]:
     """Decorate a function: unknown keywords are refused as those of profilers are."""
-    def decorate(function):
+    def decorate(function: F) -> F:
         known = inspect.signature(function).parameters
 
         @functools.wraps(function)
-        def call(*operands, **options):
+        def call(*operands: Any, **options: Any) -> Any:
             for key in options:
                 if key not in known:
                     raise TypeError(f"{name}() has no option '{key}'{nearest(key, known)}")
             return function(*operands, **options)
-        return call
+        return cast(F, call)
     return decorate
 
 

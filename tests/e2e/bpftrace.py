@@ -42,8 +42,9 @@ def sections(path):
 
 
 def lost(path):
-    return sum((json.loads(line).get('notes') or {}).get('lost', 0)
-               for line in path.read_text().splitlines())
+    """Events that attar did not receive: full rings, or another program of the kernel ran."""
+    notes = [json.loads(line).get('notes') or {} for line in path.read_text().splitlines()]
+    return sum(n.get('lost', 0) + n.get('missing', 0) for n in notes)
 
 
 def maps(lines):
