@@ -600,22 +600,31 @@ static unsigned long written, refused;
 /* At low priority, so that the kernel's workers, on which each toggle waits, run first. */
 static void *write_until_stopped(void *probe)
 {
-	unsigned long mine = 0, mine_refused = 0;
+	unsigned long mine_refused = 0;
 
 	sched_setscheduler(0, SCHED_IDLE, &(struct sched_param){0});
 	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
 		int n = write_u32(probe, 1);
 
 		if (n == 4)
-			mine++;
+			__atomic_fetch_add(&written, 1, __ATOMIC_RELAXED);
 		else if (n != 0 && n != -EBADF)
 			mine_refused++;
 		if (!n)
 			sched_yield();
 	}
-	__atomic_fetch_add(&written, mine, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&refused, mine_refused, __ATOMIC_RELAXED);
 	return NULL;
+}
+
+/* Without it, they write only if a CPU is idle while the event is enabled. */
+static void let_them_write(void)
+{
+	const struct timespec moment = {.tv_nsec = 1000000};
+	unsigned long before = __atomic_load_n(&written, __ATOMIC_RELAXED);
+
+	while (__atomic_load_n(&written, __ATOMIC_RELAXED) == before)
+		nanosleep(&moment, NULL);
 }
 
 /* Each toggle waits for grace periods of an emulated kernel: TOGGLES=1000 takes a minute. */
@@ -637,6 +646,8 @@ static void threads_write_while_listeners_attach_and_detach(void **state)
 	sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){1});
 	for (i = 0; i < toggles; i++) {
 		assert_int_equal(listen_in_ftrace(NAME, 1), 0);
+		if (i % 50 == 0)
+			let_them_write();
 		assert_int_equal(listen_in_ftrace(NAME, 0), 0);
 	}
 	sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){0});
