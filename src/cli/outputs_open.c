@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/outputs_open.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "base/base.h"
+#include "base/memory.h"
+#include "cli/cli.h"
+#include "cli/atomic_file.h"
+
+/* Do not return errno: the exit status 3 is for permissions of events, not of files. */
+static int cannot_write(const struct output *out, int error)
+{
+	return attar_fail(-EIO, "cannot write '%s': %s", CLIP(out->path), strerror(error));
+}
+
+/* What is drawn from now on goes to fd, which is taken over. */
+static int direct_to(struct output *out, int fd)
+{
+	if (out->writer) {
+		file_writer_continue(out->writer, fd); /* a failure is that of a later write, too */
+		return 0;
+	}
+	out->file = out->is_slow ? file_stream_open(fd, &out->writer) : fdopen(fd, "w");
+	return out->file ? 0 : cannot_write(out, errno);
+}
+
+int output_open_file(struct output *out, const char *path)
+{
+	int fd;
+
+	out->path = path;
+	out->created = access(path, F_OK) < 0;
+	fd = TEMP_FAILURE_RETRY(open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
+	return fd < 0 ? cannot_write(out, errno) : direct_to(out, fd);
+}
+
+static int open_memory(struct output *out, const char *path)
+{
+	int r = replace_check(path);
+
+	out->path = path;
+	if (r < 0)
+		return cannot_write(out, -r);
+	out->memory = calloc(1, sizeof(*out->memory));
+	if (out->memory && (out->memory->target = replace_target(path)))
+		out->file = open_memstream(&out->memory->text, &out->memory->size);
+	if (out->file)
+		return 0;
+	if (out->memory)
+		free(out->memory->target);
+	free(out->memory);
+	return base_oom();
+}
+
+/* Closes the file of an output. Returns 0, or -1 with errno. */
+int output_close_file(struct output *out)
+{
+	int r = out->file ? fclose(out->file) : 0;
+
+	if (out->memory) {
+		free(out->memory->text);
+		free(out->memory->target);
+	}
+	free(out->memory);
+	out->memory = NULL;
+	return r;
+}
+
+int output_descriptor(const struct output *out)
+{
+	return !out->path    ? STDOUT_FILENO
+	       : out->writer ? file_writer_fd(out->writer)
+			     : fileno(out->file);
+}
+
+/* Outputs may share a terminal or a pipe; in a file they would overwrite each other. */
+void output_identify(struct output *out)
+{
+	struct stat st;
+	int r;
+
+	if (out->memory)
+		r = stat(out->memory->target, &st);
+	else
+		r = fstat(output_descriptor(out), &st);
+	out->is_special = r == 0 && !S_ISREG(st.st_mode);
+	if (r < 0 || out->is_special)
+		return;
+	out->device = st.st_dev;
+	out->inode = st.st_ino;
+}
+
+/* The file as the user wrote it. */
+static const char *name_of(const struct output *out)
+{
+	return out->rotation.pattern ? out->rotation.pattern : out->path;
+}
+
+/* A file that is replaced need not exist yet; those that are rotated do not exist before. */
+static bool is_same(const struct output *a, const struct output *b)
+{
+	if (a->rotation.pattern && b->rotation.pattern)
+		return !strcmp(a->rotation.pattern, b->rotation.pattern);
+	if (a->memory && b->memory && !strcmp(a->memory->target, b->memory->target))
+		return !a->is_special;
+	return a->inode && a->inode == b->inode && a->device == b->device;
+}
+
+static int check_unique(const struct outputs *o, const struct output *out)
+{
+	vec_each (&o->all, other) {
+		if (!is_same(other, out))
+			continue;
+		if (!other->path)
+			return attar_fail(-EINVAL,
+				"'%s' is also stdout" ATTAR_FIX
+				"use a separate file for each output",
+				CLIP(out->path));
+		if (!strcmp(name_of(other), name_of(out)))
+			return attar_fail(-EINVAL,
+				"'%s' is specified by two options" ATTAR_FIX
+				"use a separate file for each output",
+				CLIP(name_of(out)));
+		return attar_fail(-EINVAL,
+			"'%s' and '%s' are the same file" ATTAR_FIX
+			"use a separate file for each output",
+			CLIP(name_of(other)), CLIP(name_of(out)));
+	}
+	return 0;
+}
+
+static bool draws_trees_only(const struct attar_sink *sink)
+{
+	return sink->sections == 1 << ATTAR_SECTION_TREE;
+}
+
+static bool draws_spans_only(const struct attar_sink *sink)
+{
+	return sink->sections == 1 << ATTAR_SECTION_SPANS;
+}
+
+bool sink_draws_lines(const struct attar_sink *sink)
+{
+	return sink->sections & 1 << ATTAR_SECTION_EVENTS;
+}
+
+const struct attar_sink *sink_of_stacks(void)
+{
+	const struct attar_sink *const *sink = attar_sinks();
+
+	while (!draws_trees_only(*sink))
+		sink++;
+	return *sink;
+}
+
+const struct attar_sink *sink_of_flame_graph(void)
+{
+	const struct attar_sink *const *sink = attar_sinks();
+
+	while (!(*sink)->wants_trees || draws_trees_only(*sink))
+		sink++;
+	return *sink;
+}
+
+static int add(struct outputs *o, struct output *out, const struct attar_render_opts *opts)
+{
+	int r;
+
+	if (out->file)
+		output_identify(out);
+	r = check_unique(o, out);
+	if (r == 0)
+		r = attar_renderer_new(out->sink->name, out->file, opts, &out->renderer);
+	if (r == 0 && vec_push(&o->all, *out) < 0)
+		r = base_oom();
+	if (r < 0) {
+		attar_renderer_free(out->renderer);
+		if (out->path) {
+			output_close_file(out);
+			if (out->created)
+				unlink(out->path);
+		}
+		rotation_done(&out->rotation);
+		return r;
+	}
+	o->want_whole |= out->sink->whole_run && !out->rotation.pattern;
+	o->want_values |= out->sink->is_complete;
+	o->want_tree |= out->sink->wants_trees;
+	o->want_spans |= out->sink->wants_spans ||
+			 (out->sink->wants_states && o->profiler->uses & ATTAR_GIVES_STATES);
+	o->need_tree |= draws_trees_only(out->sink);
+	return 0;
+}
+
+static int no_spans(const struct attar_profiler *profiler, const char *what)
+{
+	return attar_fail(-EINVAL,
+		"%s needs time lines, which 'attar %s' does not "
+		"produce" ATTAR_FIX "use multi-trace, nested-trace, task-state, wall or trace",
+		what, profiler->name);
+}
+
+/* Rejects a sink for which the profiler has no data, before the run and before creating a file. */
+static int check_sink(const struct attar_profiler *profiler, const struct attar_sink *sink)
+{
+	char what[64];
+
+	snprintf(what, sizeof(what), "%s output", sink->name);
+	if (draws_spans_only(sink) && !(profiler->uses & ATTAR_GIVES_SPANS))
+		return no_spans(profiler, what);
+	if (sink->sections & ~(unsigned)(1 << ATTAR_SECTION_TREE | 1 << ATTAR_SECTION_SPANS) ||
+		profiler->uses & ATTAR_GIVES_TREE ||
+		(sink->wants_spans && profiler->uses & ATTAR_GIVES_SPANS))
+		return 0;
+	return attar_fail(-EINVAL,
+		"%s output needs aggregated stacks, which 'attar %s' does not produce" ATTAR_FIX
+		"use 'attar profile -e EVENT'",
+		sink->name, profiler->name);
+}
+
+/* Opens the file for this time. */
+int output_open_rotated(struct output *out, uint64_t time)
+{
+	int fd, r = rotation_open(&out->rotation, time, &fd);
+
+	if (r < 0)
+		return r;
+	out->path = out->rotation.name;
+	out->created = out->is_empty = true;
+	out->drawn = false;
+	return direct_to(out, fd);
+}
+
+/* Files of a format that shows one report have one interval each. */
+static int begin_rotated(const struct outputs *o, struct output *out, const char *pattern)
+{
+	uint64_t period = o->options->rotate_ns;
+	int r;
+
+	out->rotation = (struct rotation){
+		.pattern = pattern, .period = period, .max_bytes = o->options->keep_bytes};
+	r = rotation_check(&out->rotation);
+	if (r == 0 && out->sink->whole_run && period != attar_run_interval(o->run))
+		return attar_fail(-EINVAL,
+			"--rotate-every: '%s' can only contain one report" ATTAR_FIX
+			"use the same time for -i and --rotate-every",
+			CLIP(pattern));
+	out->drawn_at = base_realtime();
+	return r == 0 ? output_open_rotated(out, out->drawn_at) : r;
+}
+
+static int add_file(struct outputs *o, const char *path, const struct attar_sink *sink,
+	const struct attar_render_opts *opts)
+{
+	struct attar_render_opts with_address = *opts;
+	struct output out = {.sink = sink,
+		.is_slow = sink_draws_lines(sink) && !sink->whole_run && !sink->is_binary &&
+			   attar_run_is_live(o->run)};
+	int r = check_sink(o->profiler, sink);
+
+	with_address.address = out.path = path;
+	if (sink->scheme)
+		return r < 0 ? r : add(o, &out, &with_address);
+	if (r == 0 && !o->options->rotate_ns && rotation_has_time(path))
+		log_warn("'%s' is the whole name of a file: add --rotate-every TIME to have the "
+			 "time in it",
+			CLIP(path));
+	if (r == 0 && sink->replaces)
+		r = open_memory(&out, path);
+	else if (r == 0)
+		r = o->options->rotate_ns ? begin_rotated(o, &out, path)
+					  : output_open_file(&out, path);
+	return r < 0 ? r : add(o, &out, opts);
+}
+
+static int unknown_extension(const char *path)
+{
+	struct buf list _cleanup_(buf_done) = {0};
+	const struct attar_sink *const *sinks = attar_sinks();
+
+	for (size_t i = 0; sinks[i]; i++)
+		if (sinks[i]->extension)
+			buf_printf(&list, "%s.%s", i ? ", " : "", sinks[i]->extension);
+	return attar_fail(-EINVAL,
+		"--output: unknown extension in '%s'" ATTAR_FIX
+		"use %s or an address, clickhouse://HOST/DATABASE",
+		CLIP(path), buf_text(&list));
+}
+
+static int add_output(struct outputs *o, const char *path, const struct attar_render_opts *opts)
+{
+	const struct attar_sink *sink = attar_sink_of_path(path);
+
+	return sink ? add_file(o, path, sink, opts) : unknown_extension(path);
+}
+
+static int add_flame_graph(
+	struct outputs *o, const char *path, const struct attar_render_opts *opts)
+{
+	const struct attar_sink *sink = attar_sink_of_path(path);
+
+	return add_file(o, path, sink == sink_of_flame_graph() ? sink : sink_of_stacks(), opts);
+}
+
+static int add_stdout(
+	struct outputs *o, const struct output_options *c, const struct attar_render_opts *files)
+{
+	struct attar_render_opts opts = *files;
+	struct output out = {.file = stdout, .sink = attar_sinks()[0]};
+	int r;
+
+	if (c->quiet && !c->format)
+		return 0;
+	if (c->format)
+		out.sink = attar_sink_find(c->format);
+	if (!out.sink)
+		return -EINVAL;
+	if (out.sink->scheme)
+		return attar_fail(-EINVAL,
+			"--format: %s is a database" ATTAR_FIX "use -o %s://HOST/DATABASE",
+			out.sink->name, out.sink->scheme);
+	if (out.sink->is_binary && isatty(STDOUT_FILENO))
+		return attar_fail(-EINVAL,
+			"%s output is binary" ATTAR_FIX
+			"use -o FILE.%s, or redirect stdout to a file",
+			out.sink->name, out.sink->extension);
+	o->data_on_stdout = !out.sink->for_terminal;
+	o->notes_on_stderr = !c->quiet && !out.sink->has_notes;
+	console_fit(&opts);
+	opts.max_rows = (unsigned)c->rows;
+	opts.rows_hint = "--rows 0 shows all";
+	opts.redraw = o->redraws = out.sink->for_terminal && opts.time_frames &&
+				   o->profiler->uses & ATTAR_REDRAWS && console_redraws();
+	r = check_sink(o->profiler, out.sink);
+	return r < 0 ? r : add(o, &out, &opts);
+}
+
+static int want_time_lines(struct outputs *o)
+{
+	if (!(o->profiler->uses & (ATTAR_GIVES_SPANS | ATTAR_GIVES_TIMES)))
+		return no_spans(o->profiler, "--time-lines");
+	o->want_spans = true;
+	return 0;
+}
+
+static int check_rotation(const struct outputs *o)
+{
+	const struct output_options *c = o->options;
+
+	if (c->keep_bytes && !c->rotate_ns)
+		return attar_fail(-EINVAL, "--rotate-keep requires --rotate-every TIME");
+	if (c->rotate_ns && !c->outputs.n && !c->flame_graphs.n)
+		return attar_fail(-EINVAL, "--rotate-every requires files" ATTAR_FIX "add -o FILE");
+	if (c->rotate_ns && !attar_run_interval(o->run))
+		return attar_fail(
+			-EINVAL, "--rotate-every requires intervals" ATTAR_FIX "add -i TIME");
+	return 0;
+}
+
+int outputs_open(struct outputs *o, const struct attar_run *run,
+	const struct output_options *options, const char *command_line)
+{
+	struct attar_render_opts opts = {.size = sizeof(opts),
+		.command = command_line,
+		.time_frames = attar_run_interval(run) != 0,
+		.time_lines = options->time_lines};
+	int r;
+
+	o->profiler = attar_run_profiler(run);
+	o->opts = opts;
+	o->run = run;
+	o->options = options;
+	r = check_rotation(o);
+	if (r < 0)
+		return r;
+	printer_open(&o->printer, attar_run_is_live(run));
+	r = add_stdout(o, options, &opts);
+	if (r == 0 && options->time_lines)
+		r = want_time_lines(o);
+	for (size_t i = 0; r == 0 && i < options->outputs.n; i++)
+		r = add_output(o, options->outputs.at[i], &opts);
+	for (size_t i = 0; r == 0 && i < options->flame_graphs.n; i++)
+		r = add_flame_graph(o, options->flame_graphs.at[i], &opts);
+	if (r == 0)
+		r = report_server_open(&o->served, options, command_line, opts.time_frames);
+	o->want_tree |= o->served.server != NULL;
+	return r;
+}
