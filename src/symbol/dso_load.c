@@ -48,6 +48,14 @@ static int open_debugfile(
 		.server = where->server});
 }
 
+static int init_elf(const struct dso *dso, struct elf *elf)
+{
+	struct byte_source source = {.fd = -1, .memory = dso->image, .size = dso->image_size};
+	int r = dso->image ? 0 : byte_source_file(dso->fd, &source);
+
+	return r < 0 ? r : elf_init(elf, &source);
+}
+
 /* Opens the debug file of a binary, for as long as its dso->debug_fd is open. */
 static int init_debug_elf(const struct dso *dso, struct elf *debug)
 {
@@ -141,12 +149,9 @@ static int add_debugfile(struct dso *dso, const struct elf *elf)
 /* Adds the symbols that find_symbols() has found. */
 static int add_symbols(struct dso *dso)
 {
-	struct byte_source source = {.fd = -1, .memory = dso->image, .size = dso->image_size};
 	struct elf elf = {0};
-	int r = dso->image ? 0 : byte_source_file(dso->fd, &source);
+	int r = init_elf(dso, &elf);
 
-	if (r >= 0)
-		r = elf_init(&elf, &source);
 	if (r >= 0)
 		r = dso->unread == DSO_UNREAD_FILE ? add_typed(&dso->table, &elf, SHT_SYMTAB, 0)
 						   : add_debugfile(dso, &elf);
@@ -227,12 +232,9 @@ static int load_elf(struct dso *dso, const struct elf *elf, const struct debug_s
 int dso_load(struct dso *dso, const char *debug_path, struct debuginfod *server)
 {
 	const struct debug_search where = {.roots = debug_path, .server = server};
-	struct byte_source source = {.fd = -1, .memory = dso->image, .size = dso->image_size};
 	struct elf elf = {0};
-	int r = dso->image ? 0 : byte_source_file(dso->fd, &source);
+	int r = init_elf(dso, &elf);
 
-	if (r >= 0)
-		r = elf_init(&elf, &source);
 	if (r >= 0)
 		r = load_elf(dso, &elf, &where);
 	elf_done(&elf);
