@@ -92,10 +92,7 @@ static void counts_system_calls_of_a_tracepoint(void **state)
 	test.events[1] = "context-switches";
 	test.attr.numEvt = 2;
 	pd = test_open(COUNTING, &test);
-	PmuEnable(pd);
-	test_getppid(1234);
-	PmuDisable(pd);
-	n = PmuRead(pd, &data);
+	n = test_read_after(pd, test_getppid, 1234, &data);
 	assert_int_equal(n, 2);
 	assert_int_equal(sum_of(data, n, "syscalls:sys_enter_getppid"), 1234);
 	PmuDataFree(data);
@@ -149,10 +146,7 @@ static void counts_each_cpu(void **state)
 	test_attr(&test, "page-faults");
 	test.attr.numPid = 0;
 	pd = test_open(COUNTING, &test);
-	PmuEnable(pd);
-	test_fault(500);
-	PmuDisable(pd);
-	n = PmuRead(pd, &data);
+	n = test_read_after(pd, test_fault, 500, &data);
 	assert_int_equal(n, cpus);
 	for (int i = 0; i < n; i++) {
 		assert_int_equal(data[i].cpu, i);
@@ -178,10 +172,7 @@ static void a_group_is_read_together(void **state)
 	test.attr.numEvt = test.attr.numEvtAttr = 3;
 	test.attr.evtAttr = attrs;
 	pd = test_open(COUNTING, &test);
-	PmuEnable(pd);
-	test_fault(64);
-	PmuDisable(pd);
-	n = PmuRead(pd, &data);
+	n = test_read_after(pd, test_fault, 64, &data);
 	assert_int_equal(n, 3);
 	assert_string_equal(data[0].evt, "page-faults");
 	assert_int_equal(data[0].groupId, 7);
@@ -496,10 +487,7 @@ static void filters_of_tracepoints(void **state)
 	test.attr.numEvt = test.attr.numEvtAttr = 3;
 	test.attr.evtAttr = attrs;
 	pd = test_open(COUNTING, &test);
-	PmuEnable(pd);
-	test_getppid(1000);
-	PmuDisable(pd);
-	n = PmuRead(pd, &data);
+	n = test_read_after(pd, test_getppid, 1000, &data);
 	assert_int_equal(n, 3);
 	assert_int_equal(data[0].count, 1000);
 	assert_int_equal(data[1].count, 1000);

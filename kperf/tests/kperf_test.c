@@ -151,6 +151,14 @@ void test_getppid(size_t n)
 		syscall(SYS_getppid);
 }
 
+int test_read_after(int pd, void (*act)(size_t n), size_t n, struct PmuData **ret_data)
+{
+	PmuEnable(pd);
+	act(n);
+	PmuDisable(pd);
+	return PmuRead(pd, ret_data);
+}
+
 void test_attr(struct test_attr *test, const char *event)
 {
 	memset(test, 0, sizeof(*test));

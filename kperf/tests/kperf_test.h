@@ -34,6 +34,9 @@ void test_burn(int ms);
 /* Exactly n calls of getppid(2). */
 void test_getppid(size_t n);
 
+/* The rows of a task that was enabled while act(n) ran. Returns their number; free *ret_data. */
+int test_read_after(int pd, void (*act)(size_t n), size_t n, struct PmuData **ret_data);
+
 /* Attributes of one event for the calling process, and the arrays that they refer to. */
 struct test_attr {
 	struct PmuAttr attr;

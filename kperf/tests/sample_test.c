@@ -37,10 +37,7 @@ static void every_event_of_a_tracepoint(void **state)
 
 	getppid_attr(&test);
 	pd = test_open(SAMPLING, &test);
-	PmuEnable(pd);
-	test_getppid(1000);
-	PmuDisable(pd);
-	n = PmuRead(pd, &data);
+	n = test_read_after(pd, test_getppid, 1000, &data);
 	assert_int_equal(GetWarn(), SUCCESS);
 	assert_int_equal(getppids(data, n), 1000);
 	for (int i = 0; i < n; i++) {
@@ -101,10 +98,7 @@ static int samples_of_faults(const char *event, unsigned period, unsigned own, u
 	test.attr.evtAttr = &attr;
 	test.attr.numEvtAttr = 1;
 	pd = test_open(SAMPLING, &test);
-	PmuEnable(pd);
-	test_fault(2000);
-	PmuDisable(pd);
-	n = PmuRead(pd, &data);
+	n = test_read_after(pd, test_fault, 2000, &data);
 	for (int i = 0; i < n; i++)
 		assert_int_equal(data[i].period, expected);
 	PmuDataFree(data);
@@ -134,10 +128,7 @@ static void a_sample_for_each_period_of_a_tracepoint(void **state)
 	test.events[1] = "raw_syscalls:sys_enter/id==9999/"; /* a filter that nothing passes */
 	test.attr.numEvt = 2;
 	pd = test_open(SAMPLING, &test);
-	PmuEnable(pd);
-	test_getppid(1000);
-	PmuDisable(pd);
-	n = PmuRead(pd, &data);
+	n = test_read_after(pd, test_getppid, 1000, &data);
 	assert_int_equal(n, 100);
 	assert_int_equal(data[0].period, 10);
 	assert_non_null(data[0].rawData);
@@ -156,10 +147,7 @@ static void data_outlives_its_task(void **state)
 	test_attr(&other, "page-faults");
 	pd = test_open(SAMPLING, &test);
 	second = PmuOpen(COUNTING, &other.attr);
-	PmuEnable(pd);
-	test_getppid(10);
-	PmuDisable(pd);
-	n = PmuRead(pd, &data);
+	n = test_read_after(pd, test_getppid, 10, &data);
 	PmuClose(second);
 	PmuClose(pd);
 	assert_int_equal(getppids(data, n), 10);
@@ -185,10 +173,7 @@ static void losses_are_a_warning_with_their_number(void **state)
 	getppid_attr(&test);
 	test.events[0] = "syscalls:sys_enter_getppid";
 	pd = test_open(SAMPLING, &test);
-	PmuEnable(pd);
-	test_getppid(200000);
-	PmuDisable(pd);
-	n = PmuRead(pd, &data);
+	n = test_read_after(pd, test_getppid, 200000, &data);
 	assert_int_equal(GetWarn(), LIBPERF_WARN_DATA_LOST);
 	assert_int_equal(sscanf(GetWarnMsg(), "%u sample", &lost), 1);
 	assert_int_equal(lost + (unsigned)n, 200000);
@@ -331,10 +316,7 @@ static void dumped_data_is_text(void **state)
 	test_attr(&test, "page-faults");
 	test.attr.symbolMode = RESOLVE_ELF;
 	pd = test_open(SAMPLING, &test);
-	PmuEnable(pd);
-	test_fault(20);
-	PmuDisable(pd);
-	n = PmuRead(pd, &data);
+	n = test_read_after(pd, test_fault, 20, &data);
 	test_faults_are(n, 20);
 	assert_int_equal(PmuDumpData(data, (unsigned)n, path, 1), SUCCESS);
 	assert_int_equal(PmuDumpData(data, (unsigned)n, path, 0), SUCCESS);
