@@ -14,6 +14,22 @@ TOOLS = Path('/usr/sbin')
 WRITES_PID = 'import os, sys, time\nopen(sys.argv[2], "w").write(str(os.getpid()))\n'
 
 
+def turns(n, child=''):
+    """Two processes that wake each other up n times; the second one first runs the line `child`."""
+    return f'''
+pipes = [os.pipe(), os.pipe()]
+if not os.fork():
+    {child}
+    while os.read(pipes[0][0], 1) == b'x': os.write(pipes[1][1], b'y')
+    os._exit(0)
+for _ in range({n}):
+    os.write(pipes[0][1], b'x')
+    os.read(pipes[1][0], 1)
+os.write(pipes[0][1], b'z')
+os.wait()
+'''
+
+
 def both(tmp_path, name, program, script, *args):
     """
     Run `attar NAME -- bpftrace -c PROGRAM SCRIPT` with a program in Python. Return the rows of

@@ -21,16 +21,7 @@ pytestmark = pytest.mark.usefixtures('root')
 
 # ---- on this machine ----
 
-TURNS = '''
-pipes = [os.pipe(), os.pipe()]
-if not os.fork():
-    while os.read(pipes[0][0], 1) == b'x': os.write(pipes[1][1], b'y')
-    os._exit(0)
-for _ in range(20000):
-    os.write(pipes[0][1], b'x')
-    os.read(pipes[1][0], 1)
-os.write(pipes[0][1], b'z')
-os.wait()
+TURNS = bpftrace.turns(20000) + '''
 open(sys.argv[2] + '.schedstat', 'w').write(open('/proc/self/schedstat').read())
 '''
 ON_CPU = '''

@@ -122,19 +122,8 @@ def test_syscount(tmp_path):
     assert theirs >= 123456
 
 
-WAKEUPS = '''
-open('/proc/self/comm', 'w').write('wakeup-test')
-pipes = [os.pipe(), os.pipe()]
-if not os.fork():
-    open(sys.argv[2] + '.child', 'w').write(str(os.getpid()))
-    while os.read(pipes[0][0], 1) == b'x': os.write(pipes[1][1], b'y')
-    os._exit(0)
-for _ in range(3000):
-    os.write(pipes[0][1], b'x')
-    os.read(pipes[1][0], 1)
-os.write(pipes[0][1], b'z')
-os.wait()
-'''
+WAKEUPS = "open('/proc/self/comm', 'w').write('wakeup-test')" + bpftrace.turns(
+    3000, "open(sys.argv[2] + '.child', 'w').write(str(os.getpid()))")
 
 
 def test_runqlat(tmp_path):
