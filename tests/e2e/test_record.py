@@ -258,8 +258,8 @@ def test_disk_full_during_rotation(tmp_path):
         data = tmpfs / 'x.data'
         done = record(data, '-m', 1024, '-e', GETPPID, '--max-size', '700K', '--rotate', 100,
                       command=[workload('flood'), 100000], status=1)
-        assert re.search(rf'cannot write {data} after \d+ bytes: No space left on device',
-                         done.stderr)
+        assert re.search(r'cannot write \S+ after \d+ bytes: No space left on device',
+                         done.stderr)  # a long path is shortened
         files = sorted(tmpfs.iterdir())
         assert len(files) > 1 and all(path.stat().st_size for path in files)
         assert calls_in(*files) > 5000
