@@ -125,8 +125,10 @@ def test_auto_without_copies(spawn, tmp_path):
     assert 'user stacks by frame pointers, which all 1 modules of the processes keep' in \
         ended.stdout
     assert 'by call frame information' not in ended.stdout
-    stacks = {line.rsplit(' ', 1)[0] for line in out.read_text().splitlines()}
-    assert stacks == {'fponly;_start;work;outer;inner'}
+    lines = (line.rsplit(' ', 1) for line in out.read_text().splitlines())
+    stacks = {stack: int(n) for stack, n in lines}
+    # at the first instructions of a function, its caller is missing
+    assert stacks['fponly;_start;work;outer;inner'] >= 0.99 * sum(stacks.values())
 
 
 def test_auto_names_what_keeps_no_frame_pointers(spawn):
