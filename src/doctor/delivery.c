@@ -3,6 +3,9 @@
  * Checks whether the kernel delivers all samples that it counts: some kernels drop samples taken
  * while a CPU is idle. Counts wakeups in the context of the idle task only, and sleeps briefly on
  * each CPU until there were some there. A CPU that is busy all the time cannot be checked.
+ *
+ * On some CPUs of virtual machines, switches from the idle task are not even counted. Each wakeup of
+ * an idle CPU causes one.
  */
 #include <sched.h>
 #include <time.h>
@@ -20,8 +23,24 @@ struct probe {
 	struct attar_symbols *symbols;
 	struct attar_target *target;
 	struct attar_counter *counter;
+	struct attar_counter *switches; /* from the idle task */
 	struct attar_stream *stream;
 };
+
+static int open_switches(struct probe *p)
+{
+	struct perf_event_attr attr = {.size = sizeof(attr), .type = PERF_TYPE_TRACEPOINT};
+	const struct attar_format *format;
+	int r = attar_catalog_format(p->catalog, "sched", "sched_switch", &format);
+
+	if (r < 0)
+		return r;
+	attr.config = format->id;
+	r = attar_counter_open(p->target, &attr, "sched:sched_switch", 0, &p->switches);
+	if (r == 0)
+		r = attar_counter_filter(p->switches, "prev_pid == 0");
+	return r == 0 ? attar_counter_enable(p->switches) : r;
+}
 
 static int open_probe(struct probe *p)
 {
@@ -49,6 +68,8 @@ static int open_probe(struct probe *p)
 	if (r == 0)
 		r = attar_counter_filter(p->counter, "common_pid == 0");
 	if (r == 0)
+		r = open_switches(p);
+	if (r == 0)
 		r = attar_stream_live(p->target, &p->counter, 1, p->symbols, &opts, &p->stream);
 	return r == 0 ? attar_stream_start(p->stream) : r;
 }
@@ -56,6 +77,7 @@ static int open_probe(struct probe *p)
 static void close_probe(struct probe *p)
 {
 	attar_stream_free(p->stream);
+	attar_counter_close(p->switches);
 	attar_counter_close(p->counter);
 	attar_target_free(p->target);
 	attar_symbols_free(p->symbols);
@@ -73,6 +95,14 @@ static void sleep_on(int cpu)
 		return;
 	for (int i = 0; i < NAPS; i++)
 		nanosleep(&nap, NULL);
+}
+
+/* Whether no switch from the idle task was counted. Both counters have the same CPUs. */
+static bool lacks_switches(const struct probe *p, size_t instance)
+{
+	struct attar_value switches;
+
+	return attar_counter_read_at(p->switches, instance, &switches) == 0 && !switches.raw;
 }
 
 static bool is_checked(const struct probe *p, size_t instance)
@@ -135,35 +165,41 @@ static bool is_in(const struct attar_cpu_count *counts, size_t n, int cpu)
 	return n > 0;
 }
 
+static void add_cpus(struct finding *f, const char *what, struct buf *cpus, const char *remedy)
+{
+	if (!cpus->len)
+		return;
+	f->state = ATTAR_CHECK_DEGRADED;
+	buf_printf(&f->detail, "%s%s: %s", f->detail.len ? "; " : "", what, buf_text(cpus));
+	if (!f->remedy.len)
+		buf_str(&f->remedy, remedy);
+}
+
 static void report_cpus(struct finding *f, const struct probe *p,
 	const struct attar_cpu_count *missing, size_t n_missing)
 {
-	struct buf lossy _cleanup_(buf_done) = {0}, busy _cleanup_(buf_done) = {0};
+	struct buf lossy _cleanup_(buf_done) = {0}, blind _cleanup_(buf_done) = {0},
+			 busy _cleanup_(buf_done) = {0};
 
 	for (size_t i = 0; i < attar_counter_instances(p->counter); i++) {
 		int cpu = attar_counter_instance_at(p->counter, i).cpu;
+		bool is_missing = is_in(missing, n_missing, cpu), is_known = is_checked(p, i);
 
-		if (is_in(missing, n_missing, cpu))
+		if (is_missing)
 			add_cpu(&lossy, cpu);
-		else if (!is_checked(p, i))
+		if (is_known && lacks_switches(p, i))
+			add_cpu(&blind, cpu);
+		if (!is_missing && !is_known)
 			add_cpu(&busy, cpu);
 	}
-	if (lossy.len) {
-		f->state = ATTAR_CHECK_DEGRADED;
-		buf_printf(&f->detail,
-			"the kernel counts events on idle CPUs but does not deliver them: %s",
-			buf_text(&lossy));
-		buf_str(&f->remedy, "use 'attar stat', which counts all events");
-	} else if (!busy.len) {
+	add_cpus(f, "the kernel does not count switches from the idle task", &blind,
+		"reboot and check again; until then profilers of scheduling lack these switches");
+	add_cpus(f, "the kernel counts events on idle CPUs but does not deliver them", &lossy,
+		"use 'attar stat', which counts all events");
+	add_cpus(f, "not checked, because busy", &busy,
+		"run 'attar doctor' again while these CPUs are less busy");
+	if (!f->detail.len)
 		buf_str(&f->detail, "all events counted by the kernel were delivered");
-	}
-	if (busy.len)
-		buf_printf(&f->detail, "%snot checked, because busy: %s", lossy.len ? "; " : "",
-			buf_text(&busy));
-	if (busy.len && !lossy.len) {
-		f->state = ATTAR_CHECK_DEGRADED;
-		buf_str(&f->remedy, "run 'attar doctor' again while these CPUs are less busy");
-	}
 }
 
 static void add_open_remedy(struct buf *remedy)

@@ -4,12 +4,14 @@ import ctypes
 import errno
 import json
 import os
+import re
 import resource
 import struct
 import subprocess
 
 import pytest
 
+import scripts
 from command import ATTAR, NOBODY, cpu_seconds, has, run, wait_until
 from faults import sanitized, with_fault
 from test_json_schema import validator
@@ -219,6 +221,20 @@ def test_delivery_agrees_with_what_a_trace_misses(tmp_path):
         notes = json.loads(out.read_text().splitlines()[-1])['notes']
         missing = {one['cpu'] for one in notes['missing_by_cpu']}
         assert all(f'CPU {n}' in delivery() for n in missing), notes
+
+
+def test_delivery_agrees_with_counted_switches():
+    """Each sleep on an idle CPU is followed by a switch from the idle task."""
+    nap = 'import time\nfor _ in range(300): time.sleep(0.0005)'
+    for cpu in sorted(os.sched_getaffinity(0)):
+        found = scripts.report('stat', '-a', '--per-cpu', '-e', 'sched:sched_switch/prev_pid==0/',
+                               '-e', 'sched:sched_switch/next_pid==0/', '--', 'taskset', '-c',
+                               cpu, 'python3', '-S', '-c', nap)
+        left, entered = (row['value'] for row in scripts.rows(found, 'counts')
+                         if row['cpu'] == cpu)
+        blind = re.search(r'switches from the idle task: ([^;]*)', delivery())
+        if entered > 100 and min(left, entered - left) < 10:  # not a mixture
+            assert (f'CPU {cpu}' in (blind[1] if blind else '')) == (not left)
 
 
 def test_low_limit_on_open_files_is_reported():
