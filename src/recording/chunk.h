@@ -10,7 +10,7 @@
 
 enum {
 	/* Small enough to stay in a CPU's cache while it is filled and parsed. */
-	CHUNK_BYTES = 256 << 10,
+	CHUNK_BYTES = 128 << 10,
 	CHUNK_SPARE = 4, /* unused chunks that a pool keeps */
 };
 
