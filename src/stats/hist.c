@@ -110,7 +110,8 @@ int attar_hist_add_n(struct attar_hist *hist, uint64_t value, uint64_t n)
 int attar_hist_add(struct attar_hist *hist, uint64_t value)
 {
 	struct attar_hist_buckets *b = hist->buckets;
-	uint32_t bucket = bucket_of(value), at, *low;
+	uint32_t bucket = bucket_of(value), *low;
+	size_t at;
 
 	if (unlikely(!b))
 		return attar_hist_add_n(hist, value, 1);
@@ -122,9 +123,14 @@ int attar_hist_add(struct attar_hist *hist, uint64_t value)
 		return attar_hist_add_n(hist, value, 1);
 	++*low;
 	hist->count++;
-	hist->min = MIN(hist->min, value);
-	hist->max = MAX(hist->max, value);
-	add_sum(hist, value, 0);
+	hist->sum += value;
+	/* these are rare: a branch is faster than a store */
+	if (unlikely(hist->sum < value))
+		hist->sum_high++;
+	if (unlikely(value < hist->min))
+		hist->min = value;
+	if (unlikely(value > hist->max))
+		hist->max = value;
 	return 0;
 }
 
