@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Mangled names from malicious binaries: output length and time are bounded. */
-#include "symbol/demangle.h"
+#include "elf/demangle.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

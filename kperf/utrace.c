@@ -211,17 +211,6 @@ static bool read_file(const struct SymbolSource *source, bool *ret_is_go)
 	return true;
 }
 
-/* The fix of libattar has its own syntax of events. C++ functions are not found by source name. */
-static void warn_no_function(const struct SymbolSource *source)
-{
-	bool is_source_name = strstr(source->symbolName, "::") || strchr(source->symbolName, '(');
-	char reason[512];
-
-	snprintf(reason, sizeof(reason), "%s%s", attar_error_reason(),
-		is_source_name ? ": use the mangled name that nm(1) shows" : "");
-	warn_left_out(source, reason);
-}
-
 /* False: the function does not exist. */
 static bool is_function(struct kp_task *task, const struct place *place)
 {
@@ -235,7 +224,7 @@ static bool is_function(struct kp_task *task, const struct place *place)
 	else if (r == -ENOMEM)
 		warn_left_out(place->source, "out of memory");
 	else
-		warn_no_function(place->source);
+		warn_left_out(place->source, attar_error_reason());
 	return r == 0;
 }
 

@@ -88,6 +88,37 @@ static char *own_path(void)
 	return path;
 }
 
+/* As a C++ compiler names the function `call` of a namespace. */
+__attribute__((noinline)) static void call_of_cxx(int i) __asm__("_ZN4test4callEi");
+
+static void call_of_cxx(int i)
+{
+	test_getppid((size_t)i);
+}
+
+static void calls_of_a_cxx_function(void **state)
+{
+	struct SymbolSource source = {own_path(), "test::call"};
+	int pids[] = {getpid()}, pd;
+	struct UTraceAttr attr = {.symSrc = &source, .numSym = 1, .pidList = pids, .numPid = 1};
+	struct UTraceData *data;
+
+	test_need_root();
+	for (int i = 0; i < 2; i++) {
+		pd = UTraceOpen(&attr);
+		assert_true(pd > 0);
+		assert_int_equal(UTraceEnable(pd), SUCCESS);
+		for (int n = 0; n < 7; n++)
+			call_of_cxx(n);
+		assert_int_equal(UTraceDisable(pd), SUCCESS);
+		assert_int_equal(UTraceRead(pd, &data), 14);
+		assert_string_equal(data[0].func, source.symbolName);
+		UTraceDataFree(data);
+		UTraceClose(pd);
+		source.symbolName = "test::call(int)";
+	}
+}
+
 static void calls_of_a_function(void **state)
 {
 	struct SymbolSource sources[] = {
@@ -241,6 +272,7 @@ int main(void)
 		cmocka_unit_test(bad_attributes_of_traces),
 		cmocka_unit_test(names_of_system_calls),
 		cmocka_unit_test(calls_of_a_function),
+		cmocka_unit_test(calls_of_a_cxx_function),
 		cmocka_unit_test(calls_in_the_kernel),
 		cmocka_unit_test(bad_functions),
 		cmocka_unit_test(bad_files),

@@ -4,8 +4,8 @@
  * while a CPU is idle. Counts wakeups in the context of the idle task only, and sleeps briefly on
  * each CPU until there were some there. A CPU that is busy all the time cannot be checked.
  *
- * On some CPUs of virtual machines, switches from the idle task are not even counted. Each wakeup of
- * an idle CPU causes one.
+ * On some CPUs of virtual machines, switches from the idle task are not even counted. Each wakeup
+ * of an idle CPU causes one.
  */
 #include <sched.h>
 #include <time.h>

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "elf/function.h"
 
+#include <stdio.h>
+
 #include "base/suggest.h"
+#include "elf/demangle.h"
 #include "elf/symbol_table.h"
 
 enum { BEST_MAX = 256, NAMES_MAX = 256 << 20 };
@@ -14,6 +17,9 @@ struct search {
 	uint64_t vaddr;
 	struct suggest near;
 	char best[BEST_MAX];
+	elf_symbol_fn *compare;
+	bool is_found, is_ambiguous; /* by the demangled name */
+	struct buf text;
 };
 
 /* Names in .symtab may carry a version: "memcpy@@GLIBC_2.14". */
@@ -30,16 +36,23 @@ static bool is_wanted(const struct search *s, uint8_t type)
 	       (s->variables && type == STT_OBJECT);
 }
 
+/* The name of a symbol that can be the function; NULL: it cannot. */
+static const char *name_of(const struct search *s, const struct elf_symbol *symbol)
+{
+	if (symbol->section == SHN_UNDEF || !symbol->name || symbol->name >= s->strings_size ||
+		!is_wanted(s, symbol->type))
+		return NULL;
+	return s->strings + symbol->name;
+}
+
 /* Returns 1 if this is the function. */
 static int compare_symbol(void *ctx, const struct elf_symbol *symbol)
 {
 	struct search *s = ctx;
-	const char *before = s->near.best, *name;
+	const char *before = s->near.best, *name = name_of(s, symbol);
 
-	if (symbol->section == SHN_UNDEF || !symbol->name || symbol->name >= s->strings_size ||
-		!is_wanted(s, symbol->type))
+	if (!name)
 		return 0;
-	name = s->strings + symbol->name;
 	if (is_named(name, s->name)) {
 		s->vaddr = symbol->value;
 		return 1;
@@ -49,6 +62,29 @@ static int compare_symbol(void *ctx, const struct elf_symbol *symbol)
 	suggest_offer(&s->near, name);
 	if (s->near.best != before)
 		s->near.best = strcpy(s->best, name);
+	return 0;
+}
+
+static bool is_demangled(
+	struct search *s, const char *name, bool (*as)(const char *mangled, struct buf *ret_text))
+{
+	s->text.len = 0;
+	return as(name, &s->text) && !strcmp(buf_text(&s->text), s->name);
+}
+
+/* The name as in the source, with or without parameters. Looks at all symbols, for ambiguity. */
+static int compare_demangled(void *ctx, const struct elf_symbol *symbol)
+{
+	struct search *s = ctx;
+	const char *name = name_of(s, symbol);
+
+	if (!name || (s->is_found && s->vaddr == symbol->value) ||
+		!(is_demangled(s, name, demangle) || is_demangled(s, name, demangle_whole)))
+		return 0;
+	s->is_ambiguous |= s->is_found;
+	s->is_found = true;
+	s->vaddr = symbol->value;
+	snprintf(s->best, sizeof(s->best), "%s", name);
 	return 0;
 }
 
@@ -66,39 +102,56 @@ static int search_table(struct search *s, const struct elf *elf, const struct el
 		return r == -ENOMEM ? r : 0;
 	s->strings = names;
 	s->strings_size = strings->size;
-	return elf_symbol_each(elf, section, ELF_ALL, compare_symbol, s);
+	return elf_symbol_each(elf, section, ELF_ALL, s->compare, s);
 }
 
 /* Returns 1 if found. */
-static int search_tables(struct search *s, const struct elf *elf)
+static int search_tables(struct search *s, const struct elf *elf, elf_symbol_fn *compare)
 {
 	int r = 0;
 
+	s->compare = compare;
 	vec_each (&elf->sections, section)
 		if (r == 0 && (section->type == SHT_SYMTAB || section->type == SHT_DYNSYM))
 			r = search_table(s, elf, section);
 	return r;
 }
 
+/* By the name in the symbol table, otherwise by the one in the source. Returns 1 if found. */
+static int search(struct search *s, const struct elf *elf)
+{
+	int r = search_tables(s, elf, compare_symbol);
+
+	if (r == 0)
+		r = search_tables(s, elf, compare_demangled);
+	buf_done(&s->text);
+	return r == 0 ? s->is_found && !s->is_ambiguous : r;
+}
+
 bool elf_symbol_address(const struct elf *elf, const char *name, uint64_t *ret_vaddr)
 {
 	struct search s = {.name = name, .near.word = name, .variables = true};
 
-	if (search_tables(&s, elf) != 1)
+	if (search(&s, elf) != 1)
 		return false;
 	*ret_vaddr = s.vaddr;
 	return true;
 }
 
-static int search(const struct elf *elf, const char *path, const char *name, uint64_t *ret_offset)
+static int find(const struct elf *elf, const char *path, const char *name, uint64_t *ret_offset)
 {
 	struct search s = {.name = name, .near.word = name};
-	int r = search_tables(&s, elf);
+	int r = search(&s, elf);
 
 	if (r < 0)
 		return r;
 	if (r == 1 && elf_file_offset(elf, s.vaddr, ret_offset))
 		return 0;
+	if (s.is_ambiguous)
+		return attar_fail(-ENOENT,
+			"several functions in %s are named '%s'" ATTAR_FIX
+			"use the name in the symbol table, such as '%s'",
+			CLIP(path), CLIP(name), s.best);
 	if (s.near.best)
 		return attar_fail(-ENOENT, "no function '%s' in %s" ATTAR_FIX "did you mean '%s'?",
 			CLIP(name), CLIP(path), s.best);
@@ -115,7 +168,7 @@ int elf_function_offset(const char *path, const char *name, uint64_t *ret_offset
 
 	if (r < 0)
 		return r;
-	r = search(&file.elf, path, name, ret_offset);
+	r = find(&file.elf, path, name, ret_offset);
 	elf_file_close(&file);
 	return r;
 }

@@ -47,11 +47,16 @@ static int number(struct parser *parser, uint64_t *ret_value)
 	return parse_u64(text, ret_value) < 0 ? parser_context(parser, at, -EINVAL) : 0;
 }
 
-/* A module's function is module:function, but letters after a colon may also be modifiers. */
+/*
+ * Functions of programs may have a namespace: ns::f. A module's function is module:function, but
+ * letters after a colon may also be modifiers.
+ */
 static size_t function_span(const char *p, bool user)
 {
 	size_t n = symbol_span(p), letters;
 
+	while (user && n && p[n] == ':' && p[n + 1] == ':')
+		n += 2 + symbol_span(p + n + 2);
 	if (user || !n || p[n] != ':')
 		return n;
 	letters = symbol_span(p + n + 1);

@@ -7,7 +7,7 @@
 #include "base/check.h"
 #include "base/limit.h"
 #include "base/radix.h"
-#include "symbol/demangle.h"
+#include "elf/demangle.h"
 #include "symbol/symbols.h"
 
 enum { BATCH_FRAMES = 128 };

@@ -6,7 +6,7 @@
 #include "base/check.h"
 #include "base/opts.h"
 #include "symbol/address_space.h"
-#include "symbol/demangle.h"
+#include "elf/demangle.h"
 #include "symbol/dso_load.h"
 #include "symbol/vdso.h"
 

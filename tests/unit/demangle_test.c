@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "symbol/demangle.h"
+#include "elf/demangle.h"
 
 static void check(const char *mangled, const char *plain)
 {

@@ -3,12 +3,12 @@
  * Uses the demangler of libiberty (as c++filt and gdb do). Its callback interface does not
  * allocate, so it can be left with longjmp(3), which limits names that expand without bound.
  */
-#include "symbol/demangle.h"
+#include "elf/demangle.h"
 
 #include <libiberty/demangle.h>
 #include <setjmp.h>
 
-#include "symbol/demangle_d.h"
+#include "elf/demangle_d.h"
 
 enum {
 	WHOLE = DMGL_PARAMS | DMGL_ANSI,

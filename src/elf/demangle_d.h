@@ -4,8 +4,8 @@
  * demangler of libiberty allocates without a limit: a name of a few hundred bytes whose parts refer
  * to each other can have any length. This one ends at limits of steps, depth and output.
  */
-#ifndef SYMBOL_DEMANGLE_D_H
-#define SYMBOL_DEMANGLE_D_H
+#ifndef ELF_DEMANGLE_D_H
+#define ELF_DEMANGLE_D_H
 
 #include "base/buf.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Names of C++ (Itanium ABI), Rust (legacy and v0) and D demangled. */
-#ifndef SYMBOL_DEMANGLE_H
-#define SYMBOL_DEMANGLE_H
+#ifndef ELF_DEMANGLE_H
+#define ELF_DEMANGLE_H
 
 #include "base/buf.h"
 

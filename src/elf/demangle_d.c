@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "symbol/demangle_d.h"
+#include "elf/demangle_d.h"
 
 #include <ctype.h>
 #include <inttypes.h>
