@@ -218,7 +218,7 @@ void run_close_source(struct source *s)
 	else
 		attar_counter_close(s->counter);
 	s->counter = NULL;
-	s->is_shared = s->is_stopped = false;
+	s->is_shared = s->is_stopped = s->has_switches = false;
 	s->next_shared = 0;
 }
 

@@ -31,6 +31,7 @@ int run_tell_profiler(struct attar_run *run, const struct attar_event *ev)
 	switch (ev->record->type) {
 	case PERF_RECORD_LOST:
 	case PERF_RECORD_LOST_SAMPLES:
+		switch_check_forget(&run->switches, (int)ev->cpu);
 		return profiler->lost ? profiler->lost(run, run->self, ev) : 0;
 	case PERF_RECORD_EXIT:
 		return profiler->exited ? profiler->exited(run, run->self, ev) : 0;
@@ -52,6 +53,8 @@ static int deliver(struct attar_run *run, struct attar_event *ev)
 			return replay_deliver(run, ev);
 		s = &run->sources.list.at[ev->counter];
 
+		if (unlikely(s->has_switches))
+			switch_check_sample(run, ev);
 		if (unlikely(s->next_shared))
 			return shared_deliver(run, ev->counter, ev);
 		if (unlikely(s->usdt || s->keep))

@@ -202,6 +202,7 @@ void run_fill_notes(struct attar_run *run, struct attar_report *report, enum att
 	notes.buffer_peak = run->lines.peak;
 	attar_report_notes(report, &notes);
 	missing_remark(&notes, report);
+	switch_check_remark(run, report, scope);
 	order_remarks(run, &stats, report, scope);
 	late_reads_remark(&run->notes, report);
 	twice_remark(run, report);

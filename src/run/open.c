@@ -170,7 +170,8 @@ static int open_events(struct attar_run *run)
 		return r;
 	run_sources_drop(run);
 	shared_link(run);
-	return counts_open(run);
+	r = switch_check_open(run);
+	return r < 0 ? r : counts_open(run);
 }
 
 /* Without permission to watch the whole system, watch this user's processes and log a note. */

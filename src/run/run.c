@@ -115,6 +115,7 @@ struct attar_run *attar_run_free(struct attar_run *run)
 	run_poll_done(&run->poll);
 	stop_done(&run->stop);
 	overhead_done(&run->overhead);
+	switch_check_done(&run->switches);
 	free(run->self);
 	free(run);
 	return NULL;
@@ -243,6 +244,8 @@ int attar_run_source_enable(struct attar_run *run, uint32_t i, bool on)
 
 	if (!s || !shared_counter(run, s))
 		return attar_fail(-EINVAL, "attar_run_source_enable(): source %u is not open", i);
+	if (run->switches.cpus && i == run->switches.source)
+		switch_check_forget(&run->switches, -1);
 	return shared_enable(run, s, on);
 }
 

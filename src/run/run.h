@@ -34,6 +34,7 @@
 #include "run/sources.h"
 #include "run/spans.h"
 #include "run/stop.h"
+#include "run/switch_check.h"
 #include "run/task_watch.h"
 #include "run/user_sources.h"
 #include "run/user_stacks.h"
@@ -107,6 +108,7 @@ struct attar_run {
 	struct run_lines lines;
 	struct run_spans spans;
 	struct run_notes notes;
+	struct switch_check switches;
 };
 
 /* Whether the target is the whole system: no process, thread, cgroup or command was given. */

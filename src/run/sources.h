@@ -43,6 +43,7 @@ struct source {
 	bool only_unshared; /* with usdt: only samples of processes in run->user.unshared count */
 	/* See run/shared_counter.h. */
 	bool is_shared;       /* it uses the counter of the source `owner` */
+	bool has_switches;    /* see run/switch_check.h */
 	bool is_stopped;      /* by attar_run_source_enable() */
 	uint32_t owner;       /* its number */
 	uint32_t next_shared; /* the next source with the same counter; 0: none */

@@ -235,6 +235,11 @@ def test_delivery_agrees_with_counted_switches():
         blind = re.search(r'switches from the idle task: ([^;]*)', delivery())
         if entered > 100 and min(left, entered - left) < 10:  # not a mixture
             assert (f'CPU {cpu}' in (blind[1] if blind else '')) == (not left)
+        found = scripts.report('cpudist', '-a', '--', 'taskset', '-c', cpu, 'python3', '-S', '-c',
+                               nap)
+        remarks = [r for r in found['remarks'] if 'kernel did not report' in r]
+        if entered > 100 and min(left, entered - left) < 10:
+            assert any(f'CPU {cpu}' in r for r in remarks) == (not left)
 
 
 def test_low_limit_on_open_files_is_reported():

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+#include "run/switch_check.h"
+
+#include <unistd.h>
+
+#include "perf/target.h"
+#include "run/run.h"
+#include "stream/stream.h"
+
+enum { UNKNOWN = -1, CPUS_SHOWN = 8 };
+
+static const struct attar_field *pid_field(const struct attar_format *format, const char *name)
+{
+	const struct attar_field *field = attar_format_field(format, name);
+
+	return field && field->size == sizeof(pid_t) ? field : NULL;
+}
+
+/* Whether a source delivers all switches of its CPUs. */
+static bool is_complete(const struct source *s)
+{
+	const struct attar_event_spec *spec = s->spec;
+
+	return s->counter && spec && spec->kind == ATTAR_EVENT_TRACEPOINT && spec->format &&
+	       !strcmp(spec->format->system, "sched") &&
+	       !strcmp(spec->format->name, "sched_switch") && !spec->filter && !s->host &&
+	       s->attr.sample_period == 1 && !s->attr.freq && !s->attr.write_backward &&
+	       !s->attr.exclude_kernel && !s->attr.exclude_idle;
+}
+
+int switch_check_open(struct attar_run *run)
+{
+	struct switch_check *check = &run->switches;
+	long n = sysconf(_SC_NPROCESSORS_CONF);
+
+	switch_check_done(check);
+	if (run->replay || run->flight.is_on ||
+		attar_target_kind_of(run->target) != ATTAR_TARGET_SYSTEM || n <= 0)
+		return 0;
+	vec_each (&run->sources.list, s) {
+		const struct attar_field *prev, *next;
+
+		if (check->cpus || !is_complete(s))
+			continue;
+		prev = pid_field(s->spec->format, "prev_pid");
+		next = pid_field(s->spec->format, "next_pid");
+		if (!prev || !next)
+			continue;
+		check->cpus = calloc((size_t)n, sizeof(*check->cpus));
+		if (!check->cpus)
+			return base_oom();
+		check->n_cpus = (size_t)n;
+		check->source = (uint32_t)(s - run->sources.list.at);
+		check->prev = prev->offset;
+		check->next = next->offset;
+		s->has_switches = true;
+	}
+	switch_check_forget(check, -1);
+	return 0;
+}
+
+void switch_check_done(struct switch_check *check)
+{
+	free(check->cpus);
+	*check = (struct switch_check){0};
+}
+
+/* Whether the stream left out a switch from this task, since it is one of this process. */
+static bool is_left_out(const struct attar_run *run, pid_t task)
+{
+	const struct attar_thread *thread;
+	char path[64];
+
+	if (run->select.keeps_own)
+		return false;
+	thread = stream_thread(run->stream, task);
+	if (thread)
+		return thread->process->pid == getpid();
+	snprintf(path, sizeof(path), "/proc/self/task/%d", task);
+	return access(path, F_OK) == 0;
+}
+
+void switch_check_sample(struct attar_run *run, const struct attar_event *ev)
+{
+	struct switch_check *check = &run->switches;
+	const struct attar_sample *s = &ev->record->sample;
+	const char *raw = s->raw;
+	struct switch_cpu *cpu;
+	pid_t prev;
+
+	if (unlikely(ev->cpu >= check->n_cpus || !raw ||
+		     s->raw_size < MAX(check->prev, check->next) + sizeof(prev)))
+		return;
+	cpu = &check->cpus[ev->cpu];
+	memcpy(&prev, raw + check->prev, sizeof(prev));
+	if (unlikely(prev != cpu->task) && cpu->task != UNKNOWN && !is_left_out(run, cpu->task))
+		cpu->missing++;
+	memcpy(&cpu->task, raw + check->next, sizeof(cpu->task));
+}
+
+void switch_check_forget(struct switch_check *check, int cpu)
+{
+	for (size_t i = 0; i < check->n_cpus; i++)
+		if (cpu < 0 || i == (size_t)cpu)
+			check->cpus[i].task = UNKNOWN;
+}
+
+void switch_check_remark(struct attar_run *run, struct attar_report *report, enum attar_scope scope)
+{
+	struct switch_check *check = &run->switches;
+	struct buf cpus _cleanup_(buf_done) = {0};
+	uint64_t missing = 0, before = scope == ATTAR_SCOPE_INTERVAL ? check->reported : 0;
+	size_t shown = 0;
+
+	for (size_t i = 0; i < check->n_cpus; i++) {
+		missing += check->cpus[i].missing;
+		if (check->cpus[i].missing && shown++ < CPUS_SHOWN)
+			buf_printf(&cpus, "%sCPU %zu", cpus.len ? ", " : "", i);
+	}
+	if (scope == ATTAR_SCOPE_INTERVAL)
+		check->reported = missing;
+	if (missing > before)
+		attar_report_remark(report,
+			"the kernel did not report at least %llu switch%s between tasks (%s%s): "
+			"times that begin or end with them are wrong; see 'delivery' in 'attar "
+			"doctor'",
+			(unsigned long long)(missing - before), missing - before == 1 ? "" : "es",
+			buf_text(&cpus), shown > CPUS_SHOWN ? ", ..." : "");
+}
