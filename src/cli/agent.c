@@ -149,7 +149,7 @@ static int adopt_sections(struct agent *a, const struct agent_config *config)
 
 		if (find_child(a, s))
 			continue;
-		if (agent_child_new(s, a->directory, &c) < 0)
+		if (agent_child_new(s, a->directory.path, &c) < 0)
 			return -ENOMEM;
 		if (vec_push(&a->children, c) < 0) {
 			agent_child_free(c);
@@ -277,8 +277,7 @@ static void publish(struct agent *a)
 
 	if (!is_news(a))
 		return;
-	vec_each (&a->children, it)
-		agent_child_measure(*it);
+	agent_measure_memory(a);
 	agent_metrics_write(a, &text);
 	if (buf_failed(&text))
 		return;
@@ -412,24 +411,6 @@ static int open_signals(struct agent *a)
 	return a->signals >= 0 ? 0 : attar_fail(-errno, "signalfd: %s", strerror(errno));
 }
 
-/* systemd creates a directory for RuntimeDirectory=. */
-static int open_directory(struct agent *a)
-{
-	const char *given = getenv("RUNTIME_DIRECTORY"), *base = getenv("TMPDIR");
-
-	a->own_directory = !given;
-	if (given)
-		a->directory = strdup(given);
-	else if (asprintf(&a->directory, "%s/attar-agent-XXXXXX", base ? base : "/tmp") < 0)
-		a->directory = NULL;
-	if (!a->directory)
-		return base_oom();
-	if (given || mkdtemp(a->directory))
-		return 0;
-	return attar_fail(
-		-EIO, "cannot create '%s' for metrics: %s", CLIP(a->directory), strerror(errno));
-}
-
 /* Profilers need a descriptor for each CPU and event. */
 static void raise_file_limit(void)
 {
@@ -455,7 +436,7 @@ static int begin(struct agent *a)
 	if (r == 0)
 		r = open_server(a);
 	if (r == 0)
-		r = open_directory(a);
+		r = agent_directory_open(&a->directory);
 	if (r == 0)
 		r = adopt_sections(a, &a->config);
 	return r;
@@ -467,9 +448,7 @@ static void end(struct agent *a)
 		agent_child_free(*it);
 	vec_done(&a->children);
 	server_free(a->server);
-	if (a->directory && a->own_directory)
-		rmdir(a->directory);
-	free(a->directory);
+	agent_directory_close(&a->directory);
 	if (a->signals >= 0)
 		close(a->signals);
 	agent_config_done(&a->config);
@@ -489,7 +468,7 @@ static int print_check(const struct agent *a)
 
 int command_agent(int argc, char **argv)
 {
-	struct agent a = {.signals = -1, .calm_needed = 1};
+	struct agent a = {.signals = -1, .directory.lock = -1, .calm_needed = 1};
 	struct arguments args = {0};
 	int status = STATUS_OK, r = parse_arguments(&a, &args, argc, argv);
 

@@ -5,6 +5,7 @@
 
 #include "cli/agent_child.h"
 #include "cli/agent_config.h"
+#include "cli/agent_directory.h"
 #include "cli/server.h"
 
 struct agent {
@@ -13,17 +14,17 @@ struct agent {
 	struct agent_config config;
 	VEC(struct agent_child *) children;
 	struct server *server; /* NULL: no --listen */
-	char *directory;       /* of the files with metrics of the children */
-	bool own_directory;    /* the agent created it */
-	int signals;           /* signalfd */
+	struct agent_directory directory; /* of the files with metrics of the children */
+	int signals;                      /* signalfd */
 	bool stopping;
 	uint64_t reloads, failed_reloads;
 	uint64_t check_due, checked; /* ns: the next check of the limits, and the last one */
 	bool settling;               /* a step was taken: the check after it is skipped */
 	unsigned calm, calm_needed;  /* checks far below the limit; how many before a raise */
 	uint64_t own_ns;             /* CPU time of the agent itself at the last check */
+	bool has_cpu;                /* two checks were made */
 	double cpu;                  /* share of a CPU between the last two checks */
-	uint64_t rss;                /* bytes at the last check, all processes */
+	uint64_t rss;                /* bytes when last measured, all processes */
 	uint64_t watchdog_ns, watchdog_due;
 	/* when the metrics are checked, and when they are too old; what they were made from */
 	uint64_t metrics_due, metrics_stale, metrics_version;
@@ -33,6 +34,9 @@ struct agent {
 
 /* Measures all children and keeps them within the limits, if that is due. */
 void agent_limit_check(struct agent *agent);
+
+/* Measures all children, and the memory of all processes. */
+void agent_measure_memory(struct agent *agent);
 
 /* ---- agent_metrics.c ---- */
 

@@ -32,22 +32,30 @@ static uint64_t own_rss(void)
 	return self.rss;
 }
 
+void agent_measure_memory(struct agent *a)
+{
+	a->rss = own_rss();
+	vec_each (&a->children, it) {
+		agent_child_measure(*it);
+		a->rss += (*it)->rss;
+	}
+}
+
 static void measure(struct agent *a, uint64_t now)
 {
 	uint64_t own = own_cpu_ns(), used = own - a->own_ns;
 
 	a->own_ns = own;
-	a->rss = own_rss();
+	agent_measure_memory(a);
 	vec_each (&a->children, it) {
 		struct agent_child *c = *it;
 
-		agent_child_measure(c);
 		c->checks++;
 		c->used_ns = c->cpu_ns - c->checked_ns;
 		c->checked_ns = c->cpu_ns;
 		used += c->used_ns;
-		a->rss += c->rss;
 	}
+	a->has_cpu = true;
 	a->cpu = (double)used / (double)(now - a->checked);
 	a->checked = now;
 }

@@ -212,11 +212,13 @@ static void write_own(struct buf *b, const struct agent *a)
 {
 	head(b, "attar_agent_info", "gauge", "The version of the agent.");
 	buf_printf(b, "attar_agent_info{version=\"%s\"} 1\n", attar_version());
-	single(b, "attar_agent_cpu_ratio", "gauge",
-		"CPU time of all processes between the last two checks, as a share of one CPU.",
-		a->cpu);
-	single(b, "attar_agent_memory_bytes", "gauge",
-		"Resident memory of all processes at the last check.", (double)a->rss);
+	if (a->has_cpu)
+		single(b, "attar_agent_cpu_ratio", "gauge",
+			"CPU time of all processes between the last two checks, as a share of one "
+			"CPU.",
+			a->cpu);
+	single(b, "attar_agent_memory_bytes", "gauge", "Resident memory of all processes.",
+		(double)a->rss);
 	single(b, "attar_agent_max_cpu_ratio", "gauge", "The limit; 0: none.", a->config.max_cpu);
 	single(b, "attar_agent_max_memory_bytes", "gauge", "The limit; 0: none.",
 		(double)a->config.max_memory);

@@ -177,6 +177,50 @@ def test_metrics_of_two_profilers_are_one(agent, tmp_path):
     assert (tmp_path / 'switches.csv').stat().st_size
 
 
+def test_a_killed_agent_leaves_nothing_that_lasts(agent, tmp_path):
+    """The next agent removes its directory, and not that of an agent that runs."""
+    env = {**os.environ, 'TMPDIR': str(tmp_path)}
+    env.pop('RUNTIME_DIRECTORY', None)
+
+    def folders():
+        return set(tmp_path.glob('attar-agent-*'))
+
+    def start():
+        before = folders()
+        a = agent(EMPTY, env=env)
+        a.wait_reports('count')
+        new, = folders() - before
+        return a, new
+    killed, left = start()
+    profiler = killed.pids()['count']
+    killed.process.kill()
+    killed.process.wait()
+    killed.wait_for(lambda: not Path(f'/proc/{profiler}').exists(), 'the end of the profiler')
+    (left / 'old.prom').write_text('x')
+    killed.file.unlink()
+    first, kept = start()
+    assert folders() == {kept}
+    second, other = start()
+    assert folders() == {kept, other}
+    second.end()
+    first.end()
+    assert not folders()
+
+
+def test_metrics_are_true_before_the_first_check(agent):
+    """The memory is that of the processes; a share of CPU time needs two checks."""
+    a = agent('[agent]\nlimit-interval = 1h\n' + EMPTY)
+    a.wait_reports('count')
+    found = a.metrics()
+    assert 'attar_agent_cpu_ratio' not in found
+    of_profiler = found['attar_agent_profiler_memory_bytes{section="count"}']
+    assert found['attar_agent_memory_bytes'] > of_profiler > 1 << 20
+    a.end()
+    b = agent('[agent]\nlimit-interval = 1s\n' + EMPTY)
+    b.wait_for(lambda: b.metrics().get('attar_agent_cpu_ratio', 0) > 0, 'a check')
+    b.end()
+
+
 def test_profiler_that_dies_is_started_again(agent):
     a = agent(EMPTY)
     a.wait_reports('count')
