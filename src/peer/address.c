@@ -227,8 +227,30 @@ static int remove_stale(const char *option, const struct address *a)
 	return 0;
 }
 
+/* Modules of vsock: "vsock" itself, and one for each way to transport data. */
+static int no_vsock(const char *option, const struct address *a, int error)
+{
+	if (error == EAFNOSUPPORT)
+		return attar_fail(-error,
+			"%s: '%s': this kernel has no vsock" ATTAR_FIX "modprobe vsock", option,
+			CLIP(a->text));
+	return attar_fail(-error,
+		"%s: no machine with the CID %u can be reached" ATTAR_FIX
+		"use the CID of a virtual machine that runs, 2 for the host, or 1 for this "
+		"machine, and load the module vhost_vsock on a host, "
+		"vmw_vsock_virtio_transport in a virtual machine, vsock_loopback for CID 1",
+		option, a->cid);
+}
+
+static bool is_no_vsock(const struct address *a, int error)
+{
+	return a->kind == ADDRESS_VSOCK && (error == EAFNOSUPPORT || error == ENODEV);
+}
+
 static int listen_failed(const char *option, const struct address *a, int error)
 {
+	if (is_no_vsock(a, error))
+		return no_vsock(option, a, error);
 	if (error == EADDRINUSE)
 		return attar_fail(-error,
 			"%s: '%s' is in use" ATTAR_FIX
@@ -312,6 +334,12 @@ int address_connect(const char *option, const struct address *a, int stop)
 	socklen_t len = fill(a, &to);
 	int r;
 
+	if (a->kind == ADDRESS_VSOCK && a->cid == VMADDR_CID_ANY)
+		return attar_fail(-EINVAL,
+			"%s: '%s' has no CID" ATTAR_FIX
+			"vsock:CID:%u, with the CID of a virtual machine, 2 for the host, or 1 for "
+			"this machine",
+			option, CLIP(a->text), a->port);
 	for (int ms = 0; is_early(r = connect_once(&to, len, stop)) && ms < TRIES_MS; ms += TRY_MS)
 		if (poll(&stopped, 1, TRY_MS) > 0) {
 			r = -ECANCELED;
@@ -327,6 +355,8 @@ int address_connect(const char *option, const struct address *a, int stop)
 			setsockopt(r, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout, sizeof(timeout));
 		return r;
 	}
+	if (is_no_vsock(a, -r))
+		return no_vsock(option, a, -r);
 	if (is_early(r))
 		return attar_fail(r, "%s: no attar pushes events to '%s': %s", option,
 			CLIP(a->text), strerror(-r));

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: MIT
+"""--push and --pull over vsock, in a guest whose kernel has a loopback (CID 1)."""
+import json
+from pathlib import Path
+
+import pytest
+
+import guest
+from command import ATTAR, workload
+from test_push import counts
+
+pytestmark = pytest.mark.guest('debian')
+
+CALLS = 5000
+PEER = Path(__file__).with_name('vsock_peer.py')
+LOAD = 'tests/vm/load vsock_loopback && tests/vm/load vhost_vsock'
+PUSH = (f'{ATTAR} record -m 1024 -e raw_syscalls:sys_enter/id==110/ --push vsock:9100 %s '
+        f'-- {workload("flood")} {CALLS}')
+PULL = f'{ATTAR} top -q --format json -e raw_syscalls:sys_enter --pull vsock:1:9100'
+
+
+def in_guest(script):
+    return guest.run('debian', 'sh', '-c', script, cwd=guest.ROOT)
+
+
+def said(done):
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_every_event_arrives_once(tmp_path):
+    done = in_guest(f'{LOAD} && {{ {PUSH % ""} >{tmp_path}/pushed 2>&1 & }} && {PULL} && wait $!')
+    assert counts(json.loads(said(done))) == (CALLS, 0, {'flood': CALLS})
+    pushed = (tmp_path / 'pushed').read_text()
+    assert f'{CALLS} samples were pushed to 1 peer at vsock:9100' in pushed
+    assert 'refused' not in pushed and 'not acknowledged' not in pushed
+
+
+def test_others_are_refused(tmp_path):
+    """Another virtual machine, a program that sends garbage; then all events arrive once."""
+    done = in_guest(f'{LOAD} && {{ {PUSH % ""} >{tmp_path}/pushed 2>&1 & }} && python3 {PEER} 3 '
+                    f'9100 && python3 {PEER} 1 9100 GET / HTTP/1.1 Host: attar.example && {PULL} '
+                    '&& wait $!')
+    *ends, report = said(done).splitlines()
+    assert ends == ['closed', 'closed']
+    assert counts(json.loads(report)) == (CALLS, 0, {'flood': CALLS})
+    assert ('2 connections were refused: it belongs to another user or virtual machine'
+            in (tmp_path / 'pushed').read_text())
+
+
+def test_a_wrong_key_is_refused(tmp_path):
+    for digit in '12':
+        (tmp_path / digit).write_text(digit * 64)
+    done = in_guest(f'{LOAD} && {{ {PUSH % f"--peer-psk {tmp_path}/1"} >{tmp_path}/pushed 2>&1 & '
+                    f'}} && ! {PULL} --peer-psk {tmp_path}/2 && {PULL} --peer-psk {tmp_path}/1 && '
+                    'wait $!')
+    assert counts(json.loads(said(done))) == (CALLS, 0, {'flood': CALLS})
+    assert 'vsock:1:9100' in done.stderr
+    assert 'give both sides the same --peer-psk file' in done.stderr
+    assert '1 connection was refused' in (tmp_path / 'pushed').read_text()
+
+
+def test_what_is_missing_is_named():
+    """Without the modules, and without a listener: the fix is part of the message."""
+    unload = 'rmmod vhost_vsock vsock_loopback vmw_vsock_virtio_transport_common vsock'
+    done = in_guest(f'{LOAD} && {unload}; {PUSH % ""}; {PULL}; insmod $ATTAR_VM_MODULES/vsock.ko; '
+                    f'{PULL}; {LOAD}; {PULL}; {PULL.replace("vsock:1:", "vsock:")}')
+    push, pull, core, nobody, no_cid = done.stderr.splitlines()
+    assert "--push: 'vsock:9100': this kernel has no vsock: modprobe vsock" in push
+    assert "--pull: 'vsock:1:9100': this kernel has no vsock: modprobe vsock" in pull
+    assert 'no machine with the CID 1 can be reached: ' in core
+    assert 'vsock_loopback for CID 1' in core
+    assert "no attar pushes events to 'vsock:1:9100'" in nobody
+    assert "'vsock:9100' has no CID: vsock:CID:9100" in no_cid
