@@ -425,8 +425,7 @@ int peer_sender_send_symbols(struct peer_sender_client *c, const void *symbols, 
 	return buf_failed(&c->out) ? base_oom() : 0;
 }
 
-/* The fields behind a record, see perf_event_open(2): sample_id. */
-static void put_sample_id(struct buf *to, const struct peer_sender_round *round)
+void peer_sender_put_sample_id(struct buf *to, const struct peer_sender_round *round)
 {
 	const struct {
 		uint64_t bit, value;
@@ -450,7 +449,7 @@ static void put_loss(struct sender *s, struct peer_sender_client *c, struct buf 
 	struct buf tail _cleanup_(buf_done) = {0};
 	struct perf_event_header header = {.type = PERF_RECORD_LOST};
 
-	put_sample_id(&tail, &c->lost_round);
+	peer_sender_put_sample_id(&tail, &c->lost_round);
 	header.size = (uint16_t)(sizeof(header) + 16 + tail.len);
 	buf_add(to, &header, sizeof(header));
 	buf_add(to, &c->lost_round.id, 8);

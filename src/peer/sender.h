@@ -16,6 +16,7 @@
 
 #include <linux/perf_event.h>
 
+#include "base/buf.h"
 #include "peer/address.h"
 #include "peer/tls.h"
 
@@ -96,6 +97,9 @@ struct peer_sender_round {
 };
 int peer_sender_end_round(struct sender *sender, struct peer_sender_client *client,
 	const struct peer_sender_round *round);
+
+/* Appends the fields behind a record that is not a sample, see perf_event_open(2): sample_id. */
+void peer_sender_put_sample_id(struct buf *to, const struct peer_sender_round *round);
 
 /*
  * Notifies a client that later rounds have no event from before `time`, ns of CLOCK_MONOTONIC,

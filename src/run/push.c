@@ -148,6 +148,7 @@ static int list_tasks(const struct attar_run *run, struct pushed *p)
 static int begin(struct attar_run *run, struct peer_sender_client *client)
 {
 	struct pushed *p = peer_sender_client_get(client);
+	const struct buf *later = &run->push.modules.records;
 	struct recording_writer_opts opts = {
 		.sink = sink,
 		.ctx = client,
@@ -167,6 +168,8 @@ static int begin(struct attar_run *run, struct peer_sender_client *client)
 		r = recorded_events_add(run, p->writer);
 	if (r == 0)
 		r = recording_writer_begin(p->writer);
+	if (r == 0)
+		r = recording_writer_write(p->writer, later->data, later->len);
 	return r == 0 ? peer_sender_end_preamble(run->push.sender, client) : r;
 }
 
@@ -255,8 +258,8 @@ static int wait_for_client(struct attar_run *run)
 	}
 }
 
-/* Read once, before the first peer connects. Without permission, peers have no names. */
-static int read_symbols(struct attar_run *run)
+/* Without permission, peers have no names. */
+static int pack_symbols(struct attar_run *run)
 {
 	int r = symbol_list_pack("/proc/kallsyms", &run->push.symbols);
 
@@ -266,6 +269,17 @@ static int read_symbols(struct attar_run *run)
 		log_debug("names of kernel functions are not pushed: %s", attar_error());
 	attar_error_clear();
 	return 0;
+}
+
+/* Before the first peer connects. What is loaded from then on is announced. */
+static int read_symbols(struct attar_run *run)
+{
+	struct push_modules *modules = &run->push.modules;
+	int r = push_modules_open(modules);
+
+	if (r == 0 && modules->listens)
+		r = stream_watch(run->stream, modules->fd);
+	return r == 0 ? pack_symbols(run) : r;
 }
 
 int push_listen(struct attar_run *run)
@@ -384,6 +398,29 @@ static int tell_time(struct attar_run *run)
 	return r;
 }
 
+/*
+ * The names of functions of new modules are in effect from the time before which all events were
+ * sent, because the module may have run before it was announced.
+ */
+static int add_modules(struct attar_run *run)
+{
+	const struct attar_counter *first = run->stream->counters[0];
+	const struct buf *records = &run->push.modules.records;
+	const struct peer_sender_round round = {
+		.attr = &first->attr,
+		.id = first->fds.n ? counter_id(&first->fds.at[0]) : 0,
+		.time = run->push.ended[run->push.rounds % REPLAY_ROUNDS],
+	};
+	size_t before = records->len;
+	int r = push_modules_turn(&run->push.modules, &round);
+
+	if (r < 0 || records->len == before)
+		return r;
+	push_bytes(run, records->data + before, records->len - before);
+	run->push.taken++;
+	return 0;
+}
+
 /* A peer delivers a round when some others have followed. */
 static int end_rounds(struct attar_run *run)
 {
@@ -406,7 +443,9 @@ int push_round(struct attar_run *run)
 
 	if (likely(!run->push.sender))
 		return 0;
-	r = end_rounds(run);
+	r = add_modules(run);
+	if (r == 0)
+		r = end_rounds(run);
 	if (r == 0)
 		r = tell_time(run);
 	return r == 0 ? begin_new(run) : r;
@@ -502,6 +541,7 @@ void push_done(struct attar_run *run)
 {
 	map_done(&run->push.tasks);
 	buf_done(&run->push.symbols);
+	push_modules_done(&run->push.modules);
 	free(run->push.sent);
 	run->push.sent = NULL;
 	if (!run->push.sender)

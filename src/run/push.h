@@ -16,6 +16,7 @@
 #include "base/buf.h"
 #include "base/map.h"
 #include "recording/writer.h"
+#include "run/push_modules.h"
 #include "stream/replay.h"
 
 struct peer_sender_stats;
@@ -26,6 +27,7 @@ struct run_push {
 	const char *address;           /* of --push or push=; NULL: nothing is pushed */
 	struct sender *sender;         /* NULL: none, or at its end */
 	struct buf symbols;            /* the names of the kernel's functions, packed */
+	struct push_modules modules;   /* that are loaded later */
 	bool is_all;                   /* samples of all events, not only of those with push= */
 	bool is_open;                  /* records are taken */
 	unsigned quiet;                /* rounds without a record */

@@ -43,8 +43,8 @@ static void note_hidden(const struct kernel *kernel)
 		kernel->path, (int)kptr, (int)paranoid,
 		kptr > 1 ? "kptr_restrict=2 hides them from all users: set it to 1"
 			 : "run as root or with CAP_SYSLOG",
-		kptr || paranoid > 1 ? ", or set " : "", kptr ? "kernel.kptr_restrict=0" : "",
-		both, paranoid > 1 ? "kernel.perf_event_paranoid=1" : "");
+		kptr || paranoid > 1 ? ", or set " : "", kptr ? "kernel.kptr_restrict=0" : "", both,
+		paranoid > 1 ? "kernel.perf_event_paranoid=1" : "");
 }
 
 static void load(struct kernel *kernel)
@@ -116,7 +116,9 @@ static bool find_late(const struct kernel *kernel, uint64_t address, struct kern
 		return false;
 	*ret_hit = (struct kernel_hit){
 		.name = symbol->name,
-		.owner = strncmp(symbol->name, "bpf_", 4) ? "[kernel.kallsyms]" : "[bpf]",
+		.owner = symbol->owner                      ? symbol->owner
+			 : strncmp(symbol->name, "bpf_", 4) ? "[kernel.kallsyms]"
+							    : "[bpf]",
 		.start = symbol->start,
 		.size = symbol->len,
 	};
@@ -148,15 +150,16 @@ bool kernel_find(struct kernel *kernel, uint64_t address, struct kernel_hit *ret
 	return load_more(kernel) && find_listed(kernel, address, ret_hit);
 }
 
-int kernel_add(struct kernel *kernel, uint64_t start, uint32_t len, const char *name)
+int kernel_add(struct kernel *kernel, const struct kernel_symbol *symbol)
 {
+	uint64_t end = symbol->start + symbol->len;
 	size_t first, last;
 
-	if (!len || start + len < start)
-		return attar_fail(
-			-EINVAL, "kernel symbol '%s' is empty or its range overflows", CLIP(name));
-	first = last = late_index(kernel, start);
-	while (last < kernel->late.n && kernel->late.at[last].start < start + len)
+	if (end <= symbol->start)
+		return attar_fail(-EINVAL, "kernel symbol '%s' is empty or its range overflows",
+			CLIP(symbol->name));
+	first = last = late_index(kernel, symbol->start);
+	while (last < kernel->late.n && kernel->late.at[last].start < end)
 		last++;
 	if (first == last) {
 		if (kernel->late.n >= MAX_LATE)
@@ -169,7 +172,7 @@ int kernel_add(struct kernel *kernel, uint64_t start, uint32_t len, const char *
 			(kernel->late.n - first) * sizeof(*kernel->late.at));
 		kernel->late.n++;
 	}
-	kernel->late.at[first] = (struct kernel_symbol){start, len, name};
+	kernel->late.at[first] = *symbol;
 	memmove(kernel->late.at + first + 1, kernel->late.at + last,
 		(kernel->late.n - last) * sizeof(*kernel->late.at));
 	kernel->late.n -= last - first - 1;

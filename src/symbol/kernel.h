@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Kernel symbols: kallsyms, read on first use, and symbols added later (BPF).
+ * Kernel symbols: kallsyms, read on first use, and symbols added later (BPF, modules of a sender).
  */
 #ifndef SYMBOL_KERNEL_H
 #define SYMBOL_KERNEL_H
@@ -12,6 +12,7 @@ struct kernel_symbol { /* from PERF_RECORD_KSYMBOL */
 	uint64_t start;
 	uint32_t len; /* bytes */
 	const char *name;
+	const char *owner; /* a module's "[name]"; NULL: the kernel or BPF */
 };
 
 enum { KERNEL_MAX_LISTS = 4 };
@@ -38,10 +39,10 @@ struct kernel_hit {
 bool kernel_find(struct kernel *kernel, uint64_t address, struct kernel_hit *ret_hit);
 
 /*
- * Adds a symbol, replacing overlapping ones. name is borrowed until kernel_done(). Returns 0;
+ * Adds a symbol, replacing overlapping ones. Its texts are borrowed until kernel_done(). Returns 0;
  * -EINVAL: empty or overflowing range; -ENOSPC: too many symbols; -ENOMEM.
  */
-int kernel_add(struct kernel *kernel, uint64_t start, uint32_t len, const char *name);
+int kernel_add(struct kernel *kernel, const struct kernel_symbol *symbol);
 
 /* Adds the names in a text as of kallsyms. Returns 0, or a negative errno with an error text. */
 int kernel_add_list(struct kernel *kernel, const char *kallsyms, size_t n);

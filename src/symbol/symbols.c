@@ -617,9 +617,15 @@ int symbols_add_ksymbol(struct attar_symbols *symbols, uint16_t dso, uint64_t ad
 	const char *name)
 {
 	struct kernel *kernel = kernel_of(symbols, dsos_get(&symbols->dsos, dso));
-	const char *copy = string_pool_add(&symbols->names, name, strlen(name));
+	size_t n = strcspn(name, "\t");
+	const char *copy = string_pool_add(&symbols->names, name, n);
+	const char *owner = NULL;
 
-	return copy ? kernel_add(kernel, address, len, copy) : base_oom();
+	if (copy && name[n])
+		owner = string_pool_add(&symbols->names, name + n + 1, strlen(name + n + 1));
+	if (!copy || (name[n] && !owner))
+		return base_oom();
+	return kernel_add(kernel, &(struct kernel_symbol){address, len, copy, owner});
 }
 
 int attar_symbols_ksymbol(struct attar_symbols *symbols, uint64_t addr, uint32_t len,

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: MIT
+"""Functions of a module that is loaded while events are pushed have names at the receivers."""
+import json
+
+import pytest
+
+import guest
+from command import ATTAR
+
+# The receivers cannot read the names themselves. One is connected from the start, one since the
+# module was loaded.
+SCRIPT = '''
+set -e
+cd /tmp
+mkfifo load run
+here() {{ until eval "$1"; do sleep 0.1; done; }}
+{attar} record -a -g -F 97 -e cpu-clock --push unix:/tmp/events -- sh -c '
+    read x <load; insmod {module}; touch loaded
+    read x <run; echo 1000 >/sys/module/turns/parameters/ms' >{folder}/pushed 2>&1 &
+pull() {{
+    unshare --mount sh -c 'mount --bind /dev/null /proc/kallsyms && exec "$@"' sh {attar} profile \
+        -q -g --format json -e cpu-clock --pull unix:/tmp/events >{folder}/$1
+}}
+peers() {{ grep -c ' /tmp/events$' /proc/net/unix; }}
+pull first & first=$!
+here '[ "$(peers)" -ge 2 ]'
+echo >load
+here '[ -e loaded ]'
+pull second & second=$!
+here '[ "$(peers)" -ge 3 ]'
+echo >run
+wait $first
+wait $second
+rmmod turns
+'''
+
+
+@pytest.mark.guest('debian')
+def test_a_module_that_is_loaded_later(tmp_path):
+    module = guest.output_of('module', 'turns')
+    done = guest.run('debian', 'sh', '-c', SCRIPT.format(folder=tmp_path, attar=ATTAR,
+                                                         module=module))
+    assert done.returncode == 0, done.stderr
+    for name in 'first', 'second':
+        report = json.loads((tmp_path / name).read_text().splitlines()[-1])
+        tree = next(s for s in report['sections'] if s['kind'] == 'tree')
+        nodes = [dict(zip([c['name'] for c in tree['columns']], row)) for row in tree['rows']]
+        of_module = {n['name']: n['self'] for n in nodes if n['module'] == '[turns]'}
+        assert of_module.get('spend', 0) >= 20, (name, of_module)  # of about 97
+        assert not any('could not be ordered' in remark for remark in report['remarks'])
