@@ -99,14 +99,16 @@ def done(*command):
     assert ended.returncode == 0, ended.stdout
 
 
-def boot(name, *command, timeout=HANGS_AFTER_S, share=(), port=None, **kwargs):
+def boot(name, *command, timeout=HANGS_AFTER_S, share=(), port=None, forward=None, **kwargs):
     """
     Boot the guest for this command only; return the finished command with its output as text.
-    `share`: folders that it may write; `port`: the socket of a serial port.
+    `share`: folders that it may write; `port`: the socket of a serial port; `forward`: a TCP port
+    of this machine that is port 9100 of the guest.
     """
     check_mark(name)
     shares = [word for folder in share for word in ('--share', folder)]
     shares += ['--port', port] if port else []
+    shares += ['--forward', str(forward)] if forward else []
     done = subprocess.run(
         [VM / 'run', name, '--timeout', str(timeout), *shares, '--', *map(str, command)],
         stdin=subprocess.DEVNULL, capture_output=True, text=True, errors='surrogateescape',

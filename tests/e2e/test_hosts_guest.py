@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: MIT
+"""A guest is a host with another kernel and another clock: its events are in order with ours."""
+import re
+import sys
+import threading
+
+import pytest
+
+import guest
+from command import ATTAR, wait_until
+from test_hosts import ENTER, Trace
+from test_push import free_port
+
+TURNS = 200
+CALLS = f'{ENTER}/id==110 && comm=="player"/'
+# This machine begins each turn; the guest answers. Both call getppid(2) before they send.
+FIRST = f'''
+import os, socket, sys
+open('/proc/self/comm', 'w').write('player')
+s = socket.socket(socket.AF_UNIX)
+s.connect(sys.argv[1])
+for _ in range({TURNS}):
+    os.getppid()
+    s.sendall(b'x')
+    assert s.recv(1)
+'''
+SECOND = f'''
+import glob, os, time
+open('/proc/self/comm', 'w').write('player')
+fd = os.open(glob.glob('/dev/vport*p3')[0], os.O_RDWR)
+for _ in range({TURNS}):
+    while not os.read(fd, 1):
+        time.sleep(0.01)  # the other end is not connected yet
+    os.getppid()
+    os.write(fd, b'x')
+'''
+
+
+@pytest.fixture
+def pushing(tmp_path):
+    """The options to pull the calls of the second player, in a guest."""
+    key, log, port, ended = tmp_path / 'key', tmp_path / 'pushed', free_port(), []
+    key.write_text('0123456789abcdef' * 4 + '\n')
+    (tmp_path / 'second.py').write_text(SECOND)
+    script = ('tests/vm/load virtio_net && ip link set eth0 up && hostname there && '
+              'ip address add 10.0.2.15/24 dev eth0 && '
+              f'{ATTAR} record -e \'{CALLS}\' --push 10.0.2.15:9100 --peer-psk {key} -- '
+              f'python3 {tmp_path}/second.py >{log} 2>&1')
+
+    def boot():
+        ended.append(guest.boot('debian', 'sh', '-c', script, share=[tmp_path], timeout=600,
+                                port=tmp_path / 'port', forward=port, cwd=guest.ROOT))
+    thread = threading.Thread(target=boot, daemon=True)
+    thread.start()
+    wait_until(lambda: ended or (log.exists() and 'as soon as' in log.read_text()), 'the guest',
+               500)
+    assert not ended, (ended, log.exists() and log.read_text())
+    yield f'{ENTER}//pull="127.0.0.1:{port}"/', ['--peer-psk', key]
+    thread.join(60)
+    assert ended and ended[0].returncode == 0, ended
+    assert f'{TURNS} samples were pushed to 1 peer' in log.read_text()
+
+
+@pytest.mark.guest('debian')
+def test_answers_follow_their_calls(root, needs_perf, pushing, spawn, tmp_path):
+    """Two programs take turns, here and in the guest: within the error of the clock."""
+    pulled, options = pushing
+    (tmp_path / 'first.py').write_text(FIRST)
+    trace = Trace(spawn, tmp_path, '-e', pulled, '-e', CALLS, *options,
+                  f'{sys.executable} {tmp_path}/first.py {tmp_path}/port')
+    wait_until(lambda: len(trace.rows()) >= 2 * TURNS, 'all events', 100)
+    rows, last = trace.end()
+    there = [row['time'] for row in rows if row['host'] == 'there']
+    here = [row['time'] for row in rows if row['host'] != 'there']
+    assert len(here) == len(there) == TURNS
+    error, = (1000 * float(found[1]) for remark in last['remarks']
+              if (found := re.search(r'has an error of ([0-9.]+) us', remark)))
+    turns = list(zip(here, there))
+    assert all(answer > call - error for call, answer in turns)
+    assert all(call > answer - error for (_, answer), (call, _) in zip(turns, turns[1:]))
+    assert [row['time'] for row in rows] == sorted(row['time'] for row in rows)
