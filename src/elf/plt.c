@@ -1,12 +1,37 @@
 /* SPDX-License-Identifier: MIT */
 #include "elf/plt.h"
 
-enum { MAX_STUBS = 65536 };
+enum { MAX_STUBS = 65536, WINDOW = 4096 };
 
 struct stubs {
 	const struct elf_section *code, *relocations, *symbols, *strings;
 	uint64_t header, stub, n; /* bytes of the header and of one stub; number of stubs */
 };
+
+/* Bytes that were read: those needed next are mostly behind the last ones. */
+struct window {
+	uint64_t at;
+	size_t n;
+	uint8_t bytes[WINDOW];
+};
+
+static bool read_at(const struct elf *elf, struct window *w, uint64_t at, void *to, size_t n)
+{
+	uint64_t size = elf->source.size;
+
+	if (at > size || n > size - at)
+		return false;
+	if (at < w->at || at + n > w->at + w->n) {
+		w->at = at;
+		w->n = (size_t)MIN(size - at, (uint64_t)WINDOW);
+		if (byte_source_read(&elf->source, at, w->bytes, w->n) < 0) {
+			w->n = 0;
+			return false;
+		}
+	}
+	memcpy(to, w->bytes + (at - w->at), n);
+	return true;
+}
 
 static const struct elf_section *linked(const struct elf *elf, const struct elf_section *section)
 {
@@ -46,7 +71,8 @@ static bool find(const struct elf *elf, struct stubs *s)
 }
 
 /* The name of the symbol of relocation i: an offset in the strings, 0 for none. */
-static uint32_t name_of(const struct elf *elf, const struct stubs *s, uint64_t i)
+static uint32_t name_of(const struct elf *elf, const struct stubs *s, uint64_t i,
+	struct window *relocations, struct window *symbols)
 {
 	union {
 		Elf32_Rel r32;
@@ -56,13 +82,12 @@ static uint32_t name_of(const struct elf *elf, const struct stubs *s, uint64_t i
 	uint64_t symbol;
 	size_t size = elf->is64 ? sizeof(r.r64) : sizeof(r.r32);
 
-	if (byte_source_read(&elf->source, s->relocations->offset + i * size, &r, size) < 0)
+	if (!read_at(elf, relocations, s->relocations->offset + i * size, &r, size))
 		return 0;
 	symbol = elf->is64 ? ELF64_R_SYM(r.r64.r_info) : ELF32_R_SYM(r.r32.r_info);
 	/* st_name comes first in both classes. */
 	size = elf->is64 ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
-	if (!symbol ||
-		byte_source_read(&elf->source, s->symbols->offset + symbol * size, &name, 4) < 0)
+	if (!symbol || !read_at(elf, symbols, s->symbols->offset + symbol * size, &name, 4))
 		return 0;
 	return name;
 }
@@ -70,6 +95,7 @@ static uint32_t name_of(const struct elf *elf, const struct stubs *s, uint64_t i
 int plt_add(struct symtab *table, const struct elf *elf)
 {
 	const struct elf_range range = symtab_range(table);
+	struct window relocations = {0}, symbols = {0};
 	struct stubs s = {0};
 
 	if (table->tables == SYMTAB_MAX_TABLES || !find(elf, &s))
@@ -86,7 +112,7 @@ int plt_add(struct symtab *table, const struct elf *elf)
 
 		if (!elf_range_has(&range, table->base + low, s.stub))
 			continue;
-		name = name_of(elf, &s, i);
+		name = name_of(elf, &s, i, &relocations, &symbols);
 		if (!name || name >= 1u << 30 || low > UINT32_MAX)
 			continue;
 		if (vec_push(&table->entries, (struct symtab_entry){

@@ -5,10 +5,11 @@
 #include "elf/symbol_table.h"
 
 enum {
-	MAX_ALIASES = 16, /* limit of aliases compared to find the plainest name */
-	MAX_NESTED = 64,  /* limit of nested symbols skipped to find the enclosing one */
-	NEAR = 4,         /* symbols behind the last one that are tried first */
-	PART = 32 << 10,  /* bytes before and behind an address whose symbols a part has */
+	MAX_ALIASES = 16,    /* limit of aliases compared to find the plainest name */
+	MAX_NESTED = 64,     /* limit of nested symbols skipped to find the enclosing one */
+	NEAR = 4,            /* symbols behind the last one that are tried first */
+	WHOLE_MAX = 4 << 20, /* bytes of names that are read as a whole when many are needed */
+	PART = 32 << 10,     /* bytes before and behind an address whose symbols a part has */
 };
 
 /* Bits of a rank. Weak names are not ranked lower: "write" is one, an alias of "__write". */
@@ -386,6 +387,27 @@ uint64_t symtab_start(const struct symtab *table, size_t index)
 	return table->base + table->entries.at[index].low;
 }
 
+/* Copies the first n bytes of the names to memory, or all. */
+static int keep_strings(struct symtab_strings *strings, uint64_t n)
+{
+	if (strings->owned)
+		return 0;
+	n = MIN(strings->size, n);
+	n = strings->offset > strings->source.size ? 0
+						   : MIN(n, strings->source.size - strings->offset);
+	strings->owned = malloc(n ?: 1);
+	if (!strings->owned)
+		return base_oom();
+	if (byte_source_read(&strings->source, strings->offset, strings->owned, n) < 0)
+		n = 0;
+	strings->source = (struct byte_source){.fd = -1, .memory = strings->owned, .size = n};
+	free(strings->window);
+	strings->window = NULL;
+	strings->offset = 0;
+	strings->size = n;
+	return 0;
+}
+
 /* The names around an offset, read from the file. */
 static const struct symtab_window *window_at(struct symtab_strings *strings, uint64_t at)
 {
@@ -395,6 +417,7 @@ static const struct symtab_window *window_at(struct symtab_strings *strings, uin
 
 	if (w && at - w->at < w->n)
 		return w;
+	strings->windows++;
 	if (!w)
 		w = strings->window = calloc(1, sizeof(*w));
 	if (!w || strings->offset >= end || at >= end - strings->offset)
@@ -413,8 +436,13 @@ static const char *bytes_at(struct symtab_strings *strings, uint64_t at, size_t 
 {
 	const struct byte_source *source = &strings->source;
 	const struct symtab_window *w;
-	uint64_t offset = strings->offset + at;
+	uint64_t offset;
 
+	if (!source->memory && strings->size <= WHOLE_MAX &&
+		strings->windows > strings->size / sizeof(w->bytes) &&
+		keep_strings(strings, WHOLE_MAX) < 0)
+		attar_error_clear();
+	offset = strings->offset + at;
 	if (source->memory) {
 		*ret_n = (size_t)MIN(
 			strings->size - at, offset < source->size ? source->size - offset : 0);
@@ -496,28 +524,9 @@ int symtab_name(struct symtab *table, size_t index, struct buf *name)
 
 int symtab_keep_names(struct symtab *table)
 {
-	for (unsigned i = 0; i < table->tables; i++) {
-		struct symtab_strings *strings = &table->strings[i];
-		uint64_t n;
-
-		if (strings->owned)
-			continue;
-		n = MIN(strings->size, (uint64_t)SYMTAB_MAX_STRINGS);
-		n = strings->offset > strings->source.size
-			    ? 0
-			    : MIN(n, strings->source.size - strings->offset);
-		strings->owned = malloc(n ?: 1);
-		if (!strings->owned)
-			return base_oom();
-		if (byte_source_read(&strings->source, strings->offset, strings->owned, n) < 0)
-			n = 0;
-		strings->source =
-			(struct byte_source){.fd = -1, .memory = strings->owned, .size = n};
-		free(strings->window);
-		strings->window = NULL;
-		strings->offset = 0;
-		strings->size = n;
-	}
+	for (unsigned i = 0; i < table->tables; i++)
+		if (keep_strings(&table->strings[i], SYMTAB_MAX_STRINGS) < 0)
+			return -ENOMEM;
 	return 0;
 }
 

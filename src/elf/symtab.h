@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The function symbols of one ELF file as a sorted index of 12 bytes each. Names are read from the
- * file on demand (few are ever needed), or copied to memory before the file is closed. For few
+ * file on demand (few are ever needed), or copied to memory: before the file is closed, or when as
+ * many bytes were read as all of them have. For few
  * addresses, a table of the symbols around one is read in a fraction of the time.
  *
  *	struct symtab table = {0};
@@ -42,6 +43,7 @@ struct symtab_strings {
 	struct byte_source source;
 	uint64_t offset, size;
 	struct symtab_window *window; /* owned; NULL until a name is read */
+	uint64_t windows;             /* that were read */
 	uint8_t *owned;               /* the strings if copied to memory: source refers to it */
 	const char *suffix;           /* suffix of each name: static, or NULL */
 };
