@@ -457,6 +457,14 @@ size_t debug_info_find(
 	return n ?: 1;
 }
 
+uint64_t debug_info_unit(struct debug_info *info, uint64_t vaddr, uint64_t *ret_end)
+{
+	uint64_t unit = unit_index_offset(&info->index, vaddr);
+
+	*ret_end = info->index.end;
+	return unit;
+}
+
 void debug_info_get_stats(const struct debug_info *info, struct debug_info_stats *ret_stats)
 {
 	*ret_stats = info->stats;

@@ -58,6 +58,13 @@ size_t debug_info_find(
 	struct debug_info *info, uint64_t vaddr, struct debug_frame *frames, size_t max);
 
 /*
+ * The number of the unit of an address, which is not read; UINT64_MAX: none. The code up to
+ * *ret_end has the same. The linker sorts code by kind, so that of a unit is in several places:
+ * many addresses are looked up fastest by unit.
+ */
+uint64_t debug_info_unit(struct debug_info *info, uint64_t vaddr, uint64_t *ret_end);
+
+/*
  * The code from the address that was looked up last to this one has the same functions and lines;
  * 0: that is not known.
  */

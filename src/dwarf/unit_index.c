@@ -11,8 +11,6 @@ enum {
 	SCANS_MAX = 4, /* sorting takes longer than these */
 };
 
-#define NO_UNIT UINT64_MAX
-
 /* Code of a unit. */
 struct piece {
 	uint64_t start, end, unit;
@@ -422,15 +420,18 @@ static uint64_t unit_of(struct unit_starts *starts, uint64_t address)
 	return low->unit;
 }
 
-/* The start that follows the one that unit_of() has found. */
-static uint64_t end_of(const struct unit_starts *starts)
+/* The start that follows an address for which unit_of() was called; UINT64_MAX: there is none. */
+static uint64_t end_of(const struct unit_starts *starts, uint64_t address)
 {
-	return starts->last + 1 < starts->list.n ? starts->list.at[starts->last + 1].start : 0;
+	size_t n = starts->list.n, next = starts->last + 1;
+
+	if (n && address < starts->list.at[0].start)
+		return starts->list.at[0].start;
+	return next < n ? starts->list.at[next].start : UINT64_MAX;
 }
 
-struct debug_unit *unit_index_find(struct unit_index *index, uint64_t address)
+uint64_t unit_index_offset(struct unit_index *index, uint64_t address)
 {
-	struct debug_unit *unit;
 	uint64_t offset = NO_UNIT;
 
 	if (!index->aranges.read && index->scans < SCANS_MAX)
@@ -439,16 +440,21 @@ struct debug_unit *unit_index_find(struct unit_index *index, uint64_t address)
 		if (!index->aranges.read)
 			read_aranges(index);
 		offset = unit_of(&index->aranges, address);
-		index->end = end_of(&index->aranges);
+		index->end = end_of(&index->aranges, address);
 	}
 	if (offset == NO_UNIT) {
 		if (!index->ranges.read)
 			read_ranges(index);
 		offset = unit_of(&index->ranges, address);
-		index->end = 0; /* both lists would have to agree */
+		index->end = MIN(index->end, end_of(&index->ranges, address));
 	}
-	if (offset == NO_UNIT)
-		return NULL;
-	unit = unit_with_header(index, offset);
+	return offset;
+}
+
+struct debug_unit *unit_index_find(struct unit_index *index, uint64_t address)
+{
+	uint64_t offset = unit_index_offset(index, address);
+	struct debug_unit *unit = offset == NO_UNIT ? NULL : unit_with_header(index, offset);
+
 	return unit && read_root(index, unit) ? unit : NULL;
 }

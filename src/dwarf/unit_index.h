@@ -8,12 +8,14 @@
 
 #include "dwarf/unit.h"
 
+#define NO_UNIT UINT64_MAX
+
 enum { UNITS_MAX = 1 << 22, ABBREVS_KEPT = 32 };
 
 /* From an address on, code belongs to a unit. */
 struct unit_start {
 	uint64_t start;
-	uint64_t unit; /* offset in .debug_info; UINT64_MAX: of none */
+	uint64_t unit; /* offset in .debug_info; NO_UNIT: of none */
 };
 
 struct unit_starts {
@@ -34,6 +36,9 @@ struct unit_index {
 };
 
 void unit_index_done(struct unit_index *index);
+
+/* The offset of the unit of the code at an address, which is not read; NO_UNIT. Sets `end`. */
+uint64_t unit_index_offset(struct unit_index *index, uint64_t address);
 
 /*
  * The unit of the code at an address, or NULL. Its root entry was read. Owned by the index. Sets

@@ -218,6 +218,100 @@ static attar_location end_of_frames(const struct attar_symbols *symbols, attar_l
 	return location + (end - vaddr);
 }
 
+/* Places one after another whose code is in the same unit of debug information. */
+struct run {
+	uint64_t unit; /* of debug_info_unit() */
+	size_t first, n;
+};
+
+struct batch {
+	struct attar_symbols *symbols;
+	struct place *places;
+	VEC(struct run) runs; /* of one binary */
+	attar_frames_fn *fn;
+	void *ctx;
+};
+
+/* Calls fn for places in the order of their locations. */
+static void answer(const struct batch *b, size_t first, size_t n)
+{
+	struct attar_frame frames[BATCH_FRAMES];
+	attar_location last = 0, end = 0;
+	int count = 0;
+
+	for (size_t i = first; i < first + n; i++) {
+		attar_location location = b->places[i].location;
+
+		if (i > first && (location == last || location < end)) {
+			for (int j = 0; j < count && j < BATCH_FRAMES; j++)
+				frames[j].offset += location - last;
+		} else {
+			count = attar_symbols_frames(b->symbols, location, frames, BATCH_FRAMES);
+			end = end_of_frames(b->symbols, location);
+		}
+		last = location;
+		b->fn(b->ctx, b->places[i].index, frames, (size_t)count);
+	}
+}
+
+static int add_place(struct batch *b, size_t index, uint64_t unit)
+{
+	struct run *last = b->runs.n ? &b->runs.at[b->runs.n - 1] : NULL;
+
+	if (!last || last->unit != unit)
+		return vec_push(&b->runs, (struct run){.unit = unit, .first = index, .n = 1});
+	last->n++;
+	return 0;
+}
+
+/* Finds the runs of places in one binary. */
+static int find_runs(struct batch *b, size_t first, size_t n)
+{
+	struct dso *dso =
+		dsos_get(&b->symbols->dsos, attar_location_dso(b->places[first].location));
+	uint64_t unit = UINT64_MAX, end = 0, vaddr;
+	struct debug_info *info = NULL;
+	int r = 0;
+
+	if (dso->key.kind == ATTAR_DSO_IS_FILE && !dso->stored) {
+		symbols_load(b->symbols, dso);
+		info = source_of(b->symbols, dso);
+	}
+	b->runs.n = 0;
+	for (size_t i = first; r == 0 && i < first + n; i++) {
+		uint64_t offset = b->places[i].location & PLACE_OFFSET;
+
+		if (!info || !elf_vaddr(dso->segments.at, dso->segments.n, offset, &vaddr))
+			unit = UINT64_MAX;
+		else if (vaddr + dso->source_bias >= end)
+			unit = debug_info_unit(info, vaddr + dso->source_bias, &end);
+		r = add_place(b, i, unit);
+	}
+	return r;
+}
+
+static int by_unit(const void *a, const void *b)
+{
+	const struct run *x = a, *y = b;
+
+	if (x->unit != y->unit)
+		return x->unit < y->unit ? -1 : 1;
+	return x->first < y->first ? -1 : x->first > y->first;
+}
+
+/* Answers the places in one binary, unit by unit. */
+static int answer_binary(struct batch *b, size_t first, size_t n)
+{
+	int r = find_runs(b, first, n);
+
+	if (r < 0)
+		return r;
+	qsort(b->runs.at, b->runs.n, sizeof(*b->runs.at), by_unit);
+	vec_each (&b->runs, run)
+		answer(b, run->first, run->n);
+	return 0;
+}
+
 int attar_symbols_frames_batch(struct attar_symbols *symbols, const attar_location *locations,
 	size_t n, attar_frames_fn *fn, void *ctx)
 {
@@ -226,29 +320,24 @@ int attar_symbols_frames_batch(struct attar_symbols *symbols, const attar_locati
 	CHECK_ARG(fn, "fn");
 
 	struct place *places _cleanup_free_ = malloc((n ?: 1) * sizeof(*places));
-	struct attar_frame frames[BATCH_FRAMES];
-	attar_location end = 0;
-	int count = 0;
+	struct batch b = {.symbols = symbols, .fn = fn, .ctx = ctx};
+	int r = 0;
 
 	if (!places)
 		return base_oom();
 	for (size_t i = 0; i < n; i++)
 		places[i] = (struct place){.location = locations[i], .index = i};
-	places = sorted(places, n);
-	for (size_t i = 0; i < n; i++) {
-		attar_location location = places[i].location;
-		uint64_t past = i ? location - places[i - 1].location : 0;
+	b.places = places = sorted(places, n);
+	for (size_t i = 0, end; r == 0 && i < n; i = end) {
+		uint16_t dso = attar_location_dso(places[i].location);
 
-		if (i && (!past || location < end)) {
-			for (int j = 0; j < count && j < BATCH_FRAMES; j++)
-				frames[j].offset += past;
-		} else {
-			count = attar_symbols_frames(symbols, location, frames, BATCH_FRAMES);
-			end = end_of_frames(symbols, location);
-		}
-		fn(ctx, places[i].index, frames, (size_t)count);
+		for (end = i + 1; end < n; end++)
+			if (attar_location_dso(places[end].location) != dso)
+				break;
+		r = answer_binary(&b, i, end - i);
 	}
-	return 0;
+	vec_done(&b.runs);
+	return r;
 }
 
 ssize_t attar_symbol_demangle(const char *mangled, char *name, size_t size)

@@ -119,6 +119,40 @@ static void test_batch(void **state)
 	attar_symbols_free(symbols);
 }
 
+/* Code of this file behind that of all others. */
+__attribute__((noinline, section("behind_text"))) static uintptr_t behind(void)
+{
+	return (uintptr_t)behind;
+}
+
+static void count_name(void *ctx, size_t index, const struct attar_frame *frames, size_t n)
+{
+	static const char *const names[] = {"attar_symbols_new", "behind", "where"};
+
+	assert_string_equal(frames[n - 1].name, names[index]);
+	assert_non_null(frames[n - 1].file);
+	++*(int *)ctx;
+}
+
+/* With room for one source file, each is read once, also if the code of another is in between. */
+static void test_batch_by_unit(void **state)
+{
+	struct attar_symbols *symbols = new_symbols(1);
+	uintptr_t here = (uintptr_t)where + 1, other = (uintptr_t)attar_symbols_new + 1;
+	uintptr_t there = behind();
+	attar_location locations[] = {location_of(symbols, other), location_of(symbols, there),
+		location_of(symbols, here)};
+	struct attar_symbols_stats stats;
+	int n = 0;
+
+	assert_true(here < other && other < there);
+	assert_int_equal(attar_symbols_frames_batch(symbols, locations, 3, count_name, &n), 0);
+	assert_int_equal(n, 3);
+	attar_symbols_get_stats(symbols, &stats);
+	assert_int_equal(stats.sources_read, 2);
+	attar_symbols_free(symbols);
+}
+
 /* With room for one source file, two are read in turn, with the same answers. */
 static void test_limit(void **state)
 {
@@ -175,6 +209,7 @@ int main(void)
 		cmocka_unit_test(test_file),
 		cmocka_unit_test(test_process),
 		cmocka_unit_test(test_batch),
+		cmocka_unit_test(test_batch_by_unit),
 		cmocka_unit_test(test_limit),
 		cmocka_unit_test(test_bad_files),
 		cmocka_unit_test(test_demangle),
