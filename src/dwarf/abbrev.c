@@ -51,6 +51,11 @@ static int read_attributes(struct abbrevs *a, struct cursor *c, struct abbrev *a
 		attribute.run_bytes = attribute.run ? (uint16_t)size : 0;
 		if (!name && !form)
 			break;
+		if (name == DW_AT_declaration)
+			abbrev->declaration = true;
+		if (name == DW_AT_sibling && form == DW_FORM_ref4 && abbrev->size >= 0 &&
+			abbrev->size <= INT16_MAX)
+			abbrev->sibling = (int16_t)abbrev->size;
 		if (form == DW_FORM_implicit_const)
 			attribute.implicit = cursor_sleb(c);
 		if (a->attributes.n >= ABBREV_ATTRIBUTES_MAX)
@@ -127,7 +132,7 @@ static int parse(struct abbrevs *a, struct cursor *c)
 
 	while (r >= 0) {
 		uint64_t code = cursor_uleb(c);
-		struct abbrev abbrev = {0};
+		struct abbrev abbrev = {.sibling = -1};
 
 		if (!code || c->failed)
 			break;

@@ -24,6 +24,9 @@ struct abbrev_attribute {
 struct abbrev {
 	uint16_t tag;
 	bool children;
+	bool declaration; /* has DW_AT_declaration */
+	/* bytes before the 4 of DW_AT_sibling, if that is the same in all entries; -1: it is not */
+	int16_t sibling;
 	/* bytes of all attributes if that is the same in all entries of the unit; -1: it is not */
 	int32_t size;
 	uint32_t first, n; /* attributes */

@@ -4,6 +4,8 @@
 #define DWARF_CONSTANTS_H
 
 enum {
+	DW_TAG_array_type = 0x01,
+	DW_TAG_class_type = 0x02,
 	DW_TAG_enumeration_type = 0x04,
 	DW_TAG_compile_unit = 0x11,
 	DW_TAG_structure_type = 0x13,
@@ -11,7 +13,9 @@ enum {
 	DW_TAG_union_type = 0x17,
 	DW_TAG_inlined_subroutine = 0x1d,
 	DW_TAG_subprogram = 0x2e,
+	DW_TAG_call_site = 0x48,
 	DW_TAG_skeleton_unit = 0x4a,
+	DW_TAG_GNU_call_site = 0x4109,
 };
 
 enum {
@@ -23,6 +27,7 @@ enum {
 	DW_AT_language = 0x13,
 	DW_AT_comp_dir = 0x1b,
 	DW_AT_abstract_origin = 0x31,
+	DW_AT_declaration = 0x3c,
 	DW_AT_specification = 0x47,
 	DW_AT_ranges = 0x55,
 	DW_AT_call_column = 0x57,
@@ -43,9 +48,15 @@ enum {
 enum {
 	DW_LANG_C89 = 0x01,
 	DW_LANG_C = 0x02,
+	DW_LANG_C_plus_plus = 0x04,
 	DW_LANG_C99 = 0x0c,
+	DW_LANG_C_plus_plus_03 = 0x19,
+	DW_LANG_C_plus_plus_11 = 0x1a,
 	DW_LANG_C11 = 0x1d,
+	DW_LANG_C_plus_plus_14 = 0x21,
+	DW_LANG_C_plus_plus_17 = 0x2a,
 	DW_LANG_C17 = 0x2c,
+	DW_LANG_C_plus_plus_20 = 0x2b,
 };
 
 enum {

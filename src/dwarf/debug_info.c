@@ -12,7 +12,8 @@ enum {
 	TABLES_BYTES_MAX = 64 << 20,
 	NAMES_MAX = 1 << 20,     /* numbers of names kept by entry */
 	STRINGS_MAX = 192 << 20, /* bytes of names and paths */
-	ENTRY_BYTES = 4 << 10,   /* of the attributes of an entry */
+	ENTRY_SHORT = 128,       /* bytes of most entries at most */
+	ENTRY_BYTES = 4 << 10,   /* of the attributes of an entry, at most */
 	FRAMES_MAX = 1 << 10,    /* functions inlined into each other */
 	SPLIT_FILES_MAX = 16,    /* .dwo files that are open */
 };
@@ -228,29 +229,42 @@ static struct debug_file *alt_file(struct debug_info *info)
 
 /* ---- names ---- */
 
-static bool read_naming(struct debug_info *info, const struct debug_unit *unit, uint64_t offset,
-	struct naming *naming)
+/* Takes the attributes of an entry of which n bytes were read. False: it is longer. */
+static bool take_naming(const struct debug_unit *unit, const struct abbrevs *abbrevs,
+	struct debug_reader *reader, struct naming *naming)
 {
-	size_t n = (size_t)MIN(unit->end - offset, (uint64_t)ENTRY_BYTES);
-	const struct abbrevs *abbrevs = unit_index_abbrevs(&info->index, unit);
-	struct debug_reader reader = {.offset = offset};
-	const struct abbrev *abbrev;
+	const struct abbrev *abbrev = abbrevs_find(abbrevs, cursor_uleb(&reader->c));
 
-	*naming = (struct naming){0};
-	reader.start = reader.c.at = debug_file_view(unit->file, DEBUG_INFO, offset, n);
-	if (!reader.start || !abbrevs)
-		return false;
-	reader.c.end = reader.start + n;
-	abbrev = abbrevs_find(abbrevs, cursor_uleb(&reader.c));
 	for (uint32_t i = 0; abbrev && i < abbrev->n; i++) {
 		const struct abbrev_attribute *a = &abbrevs->attributes.at[abbrev->first + i];
 		struct debug_value value;
 
-		if (!debug_value_take(unit, &reader, &a->form, a->implicit, &value))
-			break; /* an entry that is longer than what was read */
+		if (!debug_value_take(unit, reader, &a->form, a->implicit, &value))
+			return false;
 		naming_take(naming, a->name, &value);
 	}
-	return abbrev;
+	return true;
+}
+
+static bool read_naming(struct debug_info *info, const struct debug_unit *unit, uint64_t offset,
+	struct naming *naming)
+{
+	const struct abbrevs *abbrevs = unit_index_abbrevs(&info->index, unit);
+	uint64_t rest = unit->end - offset;
+
+	*naming = (struct naming){0};
+	for (uint64_t n = ENTRY_SHORT; abbrevs; n = ENTRY_BYTES) {
+		struct debug_reader reader = {.offset = offset};
+
+		reader.start = reader.c.at =
+			debug_file_view(unit->file, DEBUG_INFO, offset, (size_t)MIN(rest, n));
+		if (!reader.start)
+			return false;
+		reader.c.end = reader.start + MIN(rest, n);
+		if (take_naming(unit, abbrevs, &reader, naming) || n >= MIN(rest, ENTRY_BYTES))
+			return true;
+	}
+	return false;
 }
 
 static uint32_t intern_name(struct debug_info *info, const struct buf *text)
@@ -361,8 +375,10 @@ static const char *scope_name(struct debug_info *info, struct tables *tables, st
 	if (scope->name_class) {
 		struct debug_value value = {.u = scope->name, .class = scope->name_class};
 
-		scope->name = name_of_value(info, unit, &value);
 		scope->name_class = DEBUG_NONE;
+		origin = unit_at(info, unit, &value);
+		scope->name = origin ? name_of_origin(info, origin, value.u)
+				     : name_of_value(info, unit, &value);
 	}
 	if (!scope->name && read_naming(info, unit, offset, &naming)) {
 		scope->name = text_of(info, unit, &naming.linkage);

@@ -8,7 +8,7 @@
 enum {
 	SCOPES_MAX = 1 << 26,
 	NEAR_RANGES = 4,
-	FUNCTIONS_SOME = 256, /* of many units */
+	PIECES_SOME = 256, /* of many units */
 };
 
 /* Code of a function. */
@@ -23,9 +23,9 @@ struct walk {
 	struct debug_reader reader;
 	struct scope_table *table;
 	VEC(struct piece) pieces;
-	struct namings namings;     /* of all functions */
 	struct debug_ranges ranges; /* of the current entry */
 	unsigned depth;
+	unsigned function; /* depth of the entries in the outermost open function; 0: none */
 	uint32_t enclosing
 		[SCOPES_DEPTH_MAX]; /* scopes of the `depth` open entries; others not set */
 };
@@ -88,8 +88,9 @@ static int64_t take_function(struct walk *w, const struct abbrev *abbrev, uint64
 {
 	struct scope scope = {.entry = (uint32_t)(entry - w->unit->offset),
 		.inlined = abbrev->tag == DW_TAG_inlined_subroutine};
-	struct naming naming = {.entry = entry};
 	struct debug_extent extent = {0};
+	const struct debug_value *name;
+	struct naming naming = {0};
 
 	if (scope.inlined && w->depth)
 		scope.parent = w->enclosing[w->depth - 1];
@@ -108,16 +109,36 @@ static int64_t take_function(struct walk *w, const struct abbrev *abbrev, uint64
 		set(&scope, &extent, a->name, &value);
 		naming_take(&naming, a->name, &value);
 	}
-	if (vec_push(&w->namings.list, naming) < 0)
-		return -ENOMEM;
+	name = naming_value(&naming);
+	if (name && name->u <= UINT32_MAX) {
+		scope.name = (uint32_t)name->u;
+		scope.name_class = (uint8_t)name->class;
+	}
 	return add_scope(w, &scope, &extent);
 }
 
-/* Types without functions. Most entries of a unit of C are members of structs. */
-static bool has_no_functions(const struct walk *w, unsigned tag)
+/*
+ * Entries without code. Most of a unit of C or C++ are members of types. Functions of a class of
+ * C++ are declared there and defined outside; gcc may define those of a class in a function there.
+ */
+static bool has_no_code(const struct walk *w, const struct abbrev *abbrev)
 {
-	return tag == DW_TAG_enumeration_type || tag == DW_TAG_subroutine_type ||
-	       (w->unit->is_c && (tag == DW_TAG_structure_type || tag == DW_TAG_union_type));
+	switch (abbrev->tag) {
+	case DW_TAG_subprogram:
+		return abbrev->declaration;
+	case DW_TAG_array_type:
+	case DW_TAG_call_site:
+	case DW_TAG_enumeration_type:
+	case DW_TAG_GNU_call_site:
+	case DW_TAG_subroutine_type:
+		return true;
+	case DW_TAG_class_type:
+	case DW_TAG_structure_type:
+	case DW_TAG_union_type:
+		return w->unit->is_c || (w->unit->is_cpp && !w->function);
+	default:
+		return false;
+	}
 }
 
 /* Goes on behind the attributes of an entry. */
@@ -139,19 +160,34 @@ static bool skip_attributes(struct walk *w, const struct abbrev *abbrev)
 	return true;
 }
 
+/* Goes on behind the children of an entry: its sibling is there. False: that is malformed. */
+static bool go_to(struct walk *w, uint64_t sibling)
+{
+	if (sibling <= debug_reader_offset(&w->reader) || sibling > w->unit->end)
+		return false;
+	w->reader.c.at = w->reader.start + (sibling - w->reader.offset);
+	return true;
+}
+
 /* Goes on behind the children of an entry, if it says where that is; else behind its attributes. */
 static bool skip_children(struct walk *w, const struct abbrev *abbrev, bool *ret_whole)
 {
 	struct debug_value value;
 
+	if (abbrev->sibling >= 0) {
+		struct cursor c = w->reader.c;
+
+		cursor_take(&c, (uint64_t)abbrev->sibling);
+		*ret_whole = go_to(w, w->unit->offset + cursor_number(&c, 4));
+		if (*ret_whole)
+			return true;
+	}
 	for (uint32_t i = 0; i < abbrev->n; i++) {
 		const struct abbrev_attribute *a = &w->abbrevs->attributes.at[abbrev->first + i];
 
 		if (!debug_value_take(w->unit, &w->reader, &a->form, a->implicit, &value))
 			return false;
-		if (a->name == DW_AT_sibling && value.class == DEBUG_REF &&
-			value.u > debug_reader_offset(&w->reader) && value.u <= w->unit->end) {
-			w->reader.c.at = w->reader.start + (value.u - w->reader.offset);
+		if (a->name == DW_AT_sibling && value.class == DEBUG_REF && go_to(w, value.u)) {
 			*ret_whole = true;
 			return true;
 		}
@@ -159,13 +195,9 @@ static bool skip_children(struct walk *w, const struct abbrev *abbrev, bool *ret
 	return true;
 }
 
-/* Goes on behind an entry, or if it has no functions behind its children. */
-static bool skip(struct walk *w, const struct abbrev *abbrev, bool *ret_whole)
+static bool is_function(const struct abbrev *abbrev)
 {
-	*ret_whole = false;
-	return abbrev->children && has_no_functions(w, abbrev->tag)
-		       ? skip_children(w, abbrev, ret_whole)
-		       : skip_attributes(w, abbrev);
+	return abbrev->tag == DW_TAG_subprogram || abbrev->tag == DW_TAG_inlined_subroutine;
 }
 
 /* Takes one entry. Returns 1 if more follow, 0 at the end, or an errno. */
@@ -173,21 +205,27 @@ static int take_entry(struct walk *w)
 {
 	uint64_t entry = debug_reader_offset(&w->reader), code = cursor_uleb(&w->reader.c);
 	const struct abbrev *abbrev;
-	bool whole = false;
+	bool whole = false, ok = true;
 	int64_t scope = w->depth ? w->enclosing[w->depth - 1] : 0;
 
 	if (!code) {
 		if (!w->depth)
 			return 0;
-		w->depth--;
+		if (w->depth-- == w->function)
+			w->function = 0;
 		return w->depth > 0;
 	}
 	abbrev = abbrevs_find(w->abbrevs, code);
 	if (!abbrev)
 		return -EBADMSG;
-	if (abbrev->tag == DW_TAG_subprogram || abbrev->tag == DW_TAG_inlined_subroutine)
+	if (has_no_code(w, abbrev))
+		ok = abbrev->children ? skip_children(w, abbrev, &whole)
+				      : skip_attributes(w, abbrev);
+	else if (is_function(abbrev))
 		scope = take_function(w, abbrev, entry);
-	else if (!skip(w, abbrev, &whole))
+	else
+		ok = skip_attributes(w, abbrev);
+	if (!ok)
 		return -EBADMSG;
 	if (scope < 0)
 		return (int)scope;
@@ -196,6 +234,8 @@ static int take_entry(struct walk *w)
 	if (w->depth == SCOPES_DEPTH_MAX)
 		return -EBADMSG;
 	w->enclosing[w->depth++] = (uint32_t)scope;
+	if (!w->function && is_function(abbrev))
+		w->function = w->depth;
 	return 1;
 }
 
@@ -267,27 +307,12 @@ static int flatten(struct walk *w)
 	return r;
 }
 
-/* Names are read when they are shown, without the entries. */
-static void find_names(struct walk *w)
-{
-	vec_each (&w->table->scopes, scope) {
-		const struct debug_value *value =
-			namings_find(&w->namings, w->unit->offset + scope->entry);
-
-		if (value && value->u <= UINT32_MAX) {
-			scope->name = (uint32_t)value->u;
-			scope->name_class = (uint8_t)value->class;
-		}
-	}
-}
-
 static int walk_unit(struct walk *w)
 {
 	int r = 1;
 
 	while (r > 0 && w->reader.c.at < w->reader.c.end)
 		r = take_entry(w);
-	find_names(w);
 	return r == -ENOMEM ? r : flatten(w);
 }
 
@@ -315,13 +340,10 @@ int scope_table_read(
 		.c = {.at = bytes, .end = bytes + n}, .start = bytes, .offset = unit->root};
 	r = vec_push(&ret_table->scopes, (struct scope){0});
 	if (r >= 0)
-		r = vec_reserve(&w->pieces, FUNCTIONS_SOME);
-	if (r >= 0)
-		r = vec_reserve(&w->namings.list, FUNCTIONS_SOME);
+		r = vec_reserve(&w->pieces, PIECES_SOME);
 	if (r >= 0)
 		r = walk_unit(w);
 	vec_done(&w->pieces);
-	vec_done(&w->namings.list);
 	vec_done(&w->ranges.list);
 	if (r < 0)
 		scope_table_done(ret_table);

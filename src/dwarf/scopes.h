@@ -14,8 +14,8 @@ struct scope {
 	uint32_t entry;  /* offset of its entry in the unit */
 	uint32_t parent; /* of an inlined function: that it was inlined into; 0: none */
 	/*
-	 * The value of the attribute with its name, of class name_class; if that is DEBUG_NONE, a
-	 * number that the owner of the table keeps, 0: not known yet.
+	 * The value of naming_value(), of class name_class; if that is DEBUG_NONE, a number that
+	 * the owner of the table keeps, 0: not known yet.
 	 */
 	uint32_t name;
 	uint32_t call_line, call_file;

@@ -164,6 +164,13 @@ static bool is_c(uint64_t language)
 	       language == DW_LANG_C11 || language == DW_LANG_C17;
 }
 
+static bool is_cpp(uint64_t language)
+{
+	return language == DW_LANG_C_plus_plus || language == DW_LANG_C_plus_plus_03 ||
+	       language == DW_LANG_C_plus_plus_11 || language == DW_LANG_C_plus_plus_14 ||
+	       language == DW_LANG_C_plus_plus_17 || language == DW_LANG_C_plus_plus_20;
+}
+
 static void set_root(struct debug_unit *unit, unsigned name, const struct debug_value *v,
 	struct debug_value *low)
 {
@@ -179,6 +186,7 @@ static void set_root(struct debug_unit *unit, unsigned name, const struct debug_
 		break;
 	case DW_AT_language:
 		unit->is_c = is_c(v->u);
+		unit->is_cpp = is_cpp(v->u);
 		break;
 	case DW_AT_stmt_list:
 		unit->lines = *v;

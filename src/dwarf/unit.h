@@ -25,7 +25,7 @@ struct debug_unit {
 	uint8_t version, address_size, offset_size, type;
 	/* of the root entry, once root_read */
 	bool root_read;
-	bool is_c; /* the language, of any version */
+	bool is_c, is_cpp; /* the language, of any version */
 	uint16_t tag;
 	uint64_t low_pc, str_offsets_base, addr_base, rnglists_base, gnu_ranges_base;
 	struct debug_value high_pc, ranges, lines, name, directory, dwo_name;
