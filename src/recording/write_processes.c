@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Records with the names and mappings of what existed before the recording: the kernel, its
- * modules, and processes. They have the form of the kernel's records, with zeros as their time and
- * task.
+ * Records with the names and mappings of what exists when a file begins: the kernel, its modules,
+ * and processes. The first file has what /proc says about processes, the ones that follow have what
+ * the records so far say.
  */
 #include <stdio.h>
 #include <sys/mman.h>
@@ -10,10 +10,11 @@
 #include "base/file.h"
 #include "base/proc.h"
 #include "recording/running_kernel.h"
+#include "recording/task_records.h"
 #include "recording/writer_internal.h"
 #include "symbol/maps.h"
 
-enum { MODULES_MAX = 1 << 20, STATUS_MAX = 16 << 10, PATH_BYTES_MAX = 4096, COMM_MAX = 256 };
+enum { MODULES_MAX = 1 << 20, STATUS_MAX = 16 << 10, COMM_MAX = 256 };
 
 struct synthesis {
 	struct recording_writer *w;
@@ -23,34 +24,10 @@ struct synthesis {
 	struct map done; /* pids */
 };
 
-/* Text with its NUL, padded to a multiple of 8 bytes. */
-static size_t padded_text(const char *text)
-{
-	return ROUND_UP(strnlen(text, PATH_BYTES_MAX - 1) + 1, (size_t)8);
-}
-
-static void put_text(struct buf *b, const char *text)
-{
-	static const char zeros[8];
-	size_t len = strnlen(text, PATH_BYTES_MAX - 1);
-
-	buf_add(b, text, len);
-	buf_add(b, zeros, padded_text(text) - len);
-}
-
-static void put_trailer(const struct synthesis *s)
-{
-	static const char zeros[64];
-
-	buf_add(s->b, zeros, s->w->layout.trailer_size);
-}
-
 static void put_header(
 	const struct synthesis *s, uint32_t type, uint16_t misc, size_t fixed, const char *text)
 {
-	size_t size = sizeof(struct perf_event_header) + fixed + s->w->layout.trailer_size;
-
-	writer_put_header(s->b, type, misc, size + (text ? padded_text(text) : 0));
+	task_records_put_header(&s->w->layout, s->b, type, misc, fixed, text);
 	s->w->stats.records++;
 }
 
@@ -65,8 +42,7 @@ static void put_kernel_map(
 	writer_put_u64(s->b, start);
 	writer_put_u64(s->b, len);
 	writer_put_u64(s->b, pgoff);
-	put_text(s->b, name);
-	put_trailer(s);
+	task_records_put_text(&s->w->layout, s->b, name);
 }
 
 /*
@@ -131,8 +107,7 @@ static int put_mapping(void *ctx, const struct attar_mapping *m, bool executable
 	writer_put_u64(s->b, 0); /* generation */
 	writer_put_u32(s->b, executable ? PROT_READ | PROT_EXEC : PROT_READ | PROT_WRITE);
 	writer_put_u32(s->b, MAP_PRIVATE);
-	put_text(s->b, path);
-	put_trailer(s);
+	task_records_put_text(&s->w->layout, s->b, path);
 	if (executable)
 		writer_add_file(s->w, path);
 	return 0;
@@ -140,13 +115,13 @@ static int put_mapping(void *ctx, const struct attar_mapping *m, bool executable
 
 static void put_fork(const struct synthesis *s, pid_t parent, pid_t tid, pid_t parent_tid)
 {
-	put_header(s, PERF_RECORD_FORK, 0, 24, NULL);
-	writer_put_u32(s->b, (uint32_t)s->pid);
-	writer_put_u32(s->b, (uint32_t)parent);
-	writer_put_u32(s->b, (uint32_t)tid);
-	writer_put_u32(s->b, (uint32_t)parent_tid);
-	writer_put_u64(s->b, 0);
-	put_trailer(s);
+	const struct attar_task fork = {.pid = (uint32_t)s->pid,
+		.ppid = (uint32_t)parent,
+		.tid = (uint32_t)tid,
+		.ptid = (uint32_t)parent_tid};
+
+	task_records_put_fork(&s->w->layout, s->b, &fork);
+	s->w->stats.records++;
 }
 
 static void put_comm(const struct synthesis *s, pid_t tid)
@@ -159,11 +134,8 @@ static void put_comm(const struct synthesis *s, pid_t tid)
 		return;
 	if (comm.data[comm.len - 1] == '\n')
 		comm.data[comm.len - 1] = '\0';
-	put_header(s, PERF_RECORD_COMM, 0, 8, comm.data);
-	writer_put_u32(s->b, (uint32_t)s->pid);
-	writer_put_u32(s->b, (uint32_t)tid);
-	put_text(s->b, comm.data);
-	put_trailer(s);
+	task_records_put_comm(&s->w->layout, s->b, s->pid, tid, comm.data);
+	s->w->stats.records++;
 }
 
 static int put_thread(void *ctx, int tid)
@@ -204,34 +176,58 @@ static int put_process(void *ctx, int pid)
 	return buf_failed(s->b) ? base_oom() : 0;
 }
 
-static int put_listed(struct synthesis *s)
+static int put_listed(struct synthesis *s, pid_t tid)
+{
+	pid_t pid = status_number(tid, "\nTgid:\t");
+	int r;
+
+	if (!pid || map_get(&s->done, (uint64_t)pid))
+		return 0;
+	r = map_put(&s->done, (uint64_t)pid, 1);
+	return r == 0 ? put_process(s, pid) : r;
+}
+
+/* What the system says. known: also these processes, whose records were followed. */
+static int put_running(struct synthesis *s, const struct map *known)
 {
 	const struct recording_writer_opts *opts = &s->w->opts;
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < opts->n_pids; i++) {
-		pid_t pid = status_number(opts->pids[i], "\nTgid:\t");
-
-		if (!pid || map_get(&s->done, (uint64_t)pid))
-			continue;
-		r = map_put(&s->done, (uint64_t)pid, 1);
+	if (opts->all_processes && !opts->n_pids)
+		return proc_each_process(put_process, s);
+	for (size_t i = 0; r == 0 && i < opts->n_pids; i++)
+		r = put_listed(s, opts->pids[i]);
+	map_each (known, it)
 		if (r == 0)
-			r = put_process(s, pid);
-	}
+			r = put_listed(s, (pid_t)it->key);
 	return r;
 }
 
-int writer_put_processes(struct recording_writer *w, struct buf *b)
+/* After a loss of records, what was followed may be wrong. */
+static int follow_running(struct synthesis *s, struct live_tasks *tasks)
+{
+	size_t from = s->b->len;
+	int r = put_running(s, &tasks->processes);
+
+	live_tasks_reset(tasks);
+	if (!buf_failed(s->b) && s->w->opts.rotate)
+		live_tasks_apply(tasks, s->b->data + from, s->b->len - from);
+	return r;
+}
+
+int writer_put_tasks(struct recording_writer *w, struct buf *b)
 {
 	struct synthesis s = {.w = w, .b = b};
-	int r;
+	int r = 0;
 
 	vec_each (&w->events, event)
 		s.data |= event->attr.attr.mmap_data;
 	put_kernel(&s);
 	put_modules(&s);
-	r = w->opts.all_processes && !w->opts.n_pids ? proc_each_process(put_process, &s)
-						     : put_listed(&s);
+	if (w->stats.files == 1 || w->tasks.is_stale)
+		r = follow_running(&s, &w->tasks);
+	else
+		w->stats.records += live_tasks_put(&w->tasks, b);
 	map_done(&s.done);
 	return r == -ENOMEM || buf_failed(b) ? -ENOMEM : 0;
 }

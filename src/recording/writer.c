@@ -107,7 +107,7 @@ static int begin_file(struct recording_writer *w)
 
 	if (r == 0 && !w->opts.is_script) {
 		put_recorder(w);
-		r = writer_put_processes(w, &w->out);
+		r = writer_put_tasks(w, &w->out);
 	}
 	if (r == 0 && buf_failed(&w->out))
 		r = base_oom();
@@ -117,6 +117,7 @@ static int begin_file(struct recording_writer *w)
 int recording_writer_begin(struct recording_writer *w)
 {
 	writer_trim_attrs(w);
+	live_tasks_init(&w->tasks, &w->layout);
 	w->begun = true;
 	return begin_file(w);
 }
@@ -135,11 +136,19 @@ static bool is_map(const struct perf_event_header *header)
 	return header->type == PERF_RECORD_MMAP || header->type == PERF_RECORD_MMAP2;
 }
 
+/* By event; before Linux 6.0 a LOST record can be about any of them. */
+static bool counts_losses(const struct recording_writer *w)
+{
+	return w->events.n && w->events.at[0].attr.attr.read_format & PERF_FORMAT_LOST_;
+}
+
 void recording_writer_note(struct recording_writer *w, const struct perf_event_header *header)
 {
 	uint64_t time, lost;
 
 	w->stats.records++;
+	if (w->opts.rotate)
+		live_tasks_note(&w->tasks, header);
 	if (header->type == PERF_RECORD_SAMPLE) {
 		time = attar_record_time(&w->layout, header);
 		w->stats.samples++;
@@ -156,6 +165,7 @@ void recording_writer_note(struct recording_writer *w, const struct perf_event_h
 	} else if (header->type == PERF_RECORD_LOST && header->size >= 24) {
 		memcpy(&lost, (const char *)header + 16, sizeof(lost));
 		w->stats.lost += lost;
+		w->tasks.is_stale |= !counts_losses(w);
 	}
 }
 
@@ -203,6 +213,7 @@ int recording_writer_add_lost(
 	if (buf_failed(&record))
 		return base_oom();
 	w->stats.records++;
+	w->tasks.is_stale |= n && w->events.at[event].attr.attr.task;
 	return recording_writer_write(w, record.data, record.len);
 }
 
@@ -227,6 +238,8 @@ int recording_writer_round(struct recording_writer *w)
 	if (w->failed)
 		return w->failed;
 	r = compress(w);
+	if (r == 0)
+		r = live_tasks_round(&w->tasks);
 	if (r < 0)
 		return r;
 	writer_put_header(&w->out, RECORD_FINISHED_ROUND, 0, sizeof(struct perf_event_header));
@@ -266,6 +279,7 @@ int recording_writer_close(struct recording_writer *w)
 	vec_done(&w->events);
 	vec_done(&w->files);
 	map_done(&w->files_by_hash);
+	live_tasks_done(&w->tasks);
 	buf_done(&w->out);
 	buf_done(&w->plain);
 	free(w);

@@ -10,6 +10,7 @@
 #include "record/uapi.h"
 #include "recording/deflate.h"
 #include "recording/format.h"
+#include "recording/live_tasks.h"
 #include "recording/writer.h"
 
 struct writer_event {
@@ -52,6 +53,7 @@ struct recording_writer {
 	struct writer_kernel kernel;
 	VEC(struct writer_file) files;
 	struct map files_by_hash;
+	struct live_tasks tasks;        /* with opts.rotate */
 	uint64_t first_time, last_time; /* ns; of samples; 0: none */
 	uint64_t wall_ns, clock_ns;     /* the same moment, at the start */
 	struct recording_writer_stats stats;
@@ -74,7 +76,7 @@ void writer_put_feature(const struct recording_writer *w, enum data_feature feat
 void writer_put_tracing_data(const struct recording_writer *w, struct buf *b);
 
 /* Appends records with the names and mappings of the kernel and of processes. */
-int writer_put_processes(struct recording_writer *w, struct buf *b);
+int writer_put_tasks(struct recording_writer *w, struct buf *b);
 
 /* Remembers that code of this file was mapped. */
 void writer_add_file(struct recording_writer *w, const char *path);

@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 from collections import Counter
@@ -161,6 +162,43 @@ def test_max_size_and_rotation(tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == ['x.data', 'x.data.1', 'x.data.2']
     for path in tmp_path.iterdir():
         perf('script', '-i', path, '-F', 'time')
+
+
+def names_and_functions(path):
+    """How many samples have the name, and how many of these have main() or what calls it."""
+    samples, functions = Counter(), Counter()
+    for line in script(path, 'comm,ip,sym'):
+        words = line.split()
+        if len(words) == 1:
+            name, = words
+            samples[name] += 1
+        elif words and 'main' in words[1]:
+            functions[name] += 1
+    return samples, functions
+
+
+@pytest.mark.parametrize('options', [[], ['-z'], ['-a']], ids=['plain', 'compressed', 'system'])
+def test_each_rotated_file_names_all_tasks(tmp_path, options):
+    """Also tasks that the command started while an earlier file was written."""
+    data, names = tmp_path / 'x.data', ['one', 'two', 'three']
+    for name in names:
+        shutil.copy(workload('flood'), tmp_path / name)
+    calls = ' '.join(f'{tmp_path / name} 20000 &' for name in names)
+    record(data, '-g', '-m', 1024, '-e', GETPPID, '--max-size',
+           '64K' if '-z' in options else '512K', '--rotate', 999, *options,
+           command=['sh', '-c', f'{calls} wait'])
+    files = list(tmp_path.glob('x.data*'))
+    assert len(files) > 2
+    all_samples = Counter()
+    for path in files:
+        samples, functions = names_and_functions(path)
+        assert not any(name.startswith(':') for name in samples), path  # unknown
+        samples = Counter({name: samples[name] for name in names if name in samples})
+        assert {name: functions[name] for name in samples} == samples, path
+        rows = run('trace', '--format', 'csv', '--input', path, '-e', 'raw_syscalls:sys_enter')
+        assert {name: rows.stdout.count(f',{name},') for name in samples} == samples, path
+        all_samples += samples
+    assert all_samples == dict.fromkeys(names, 20000)
 
 
 def test_disk_full(tmp_path):

@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "base/base.h"
+#include "record/uapi.h"
 #include "recording/recording.h"
 #include "recording/writer.h"
 
@@ -67,7 +68,9 @@ static void add_events(struct recording_writer *w)
 		.size = sizeof(first),
 		.config = PERF_COUNT_SW_CPU_CLOCK,
 		.sample_type = TYPE,
-		.sample_id_all = 1};
+		.read_format = PERF_FORMAT_LOST_,
+		.sample_id_all = 1,
+		.task = 1};
 	const struct perf_event_attr second = {.type = PERF_TYPE_TRACEPOINT,
 		.size = sizeof(second),
 		.config = 72,
@@ -411,6 +414,52 @@ static void test_rotation(void **state)
 	assert_int_equal(access(file, F_OK), -1);
 }
 
+/* A record that gives this process another name, and nothing else for three rounds. */
+static void rename_process(struct recording_writer *w)
+{
+	struct {
+		struct perf_event_header header;
+		uint32_t pid, tid;
+		char comm[8];
+		uint32_t by_pid, by_tid;
+		uint64_t time, id;
+	} record = {.header = {.type = PERF_RECORD_COMM, .size = sizeof(record)},
+		.pid = (uint32_t)getpid(),
+		.tid = (uint32_t)getpid(),
+		.comm = "other",
+		.time = 1,
+		.id = 11};
+
+	recording_writer_note(w, &record.header);
+	assert_int_equal(recording_writer_write(w, &record, sizeof(record)), 0);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(recording_writer_round(w), 0);
+}
+
+/* The newest file has the name that the records said, or after a loss of them, the true one. */
+static void check_newest_name(uint64_t lost, bool has_own)
+{
+	const pid_t pid = getpid();
+	struct recording_writer *w = begin((struct recording_writer_opts){
+		.max_bytes = 1 << 20, .rotate = 1, .pids = &pid, .n_pids = 1});
+	struct seen seen;
+
+	rename_process(w);
+	assert_int_equal(recording_writer_add_lost(w, 1, 21, -1, 1), 0); /* samples */
+	assert_int_equal(recording_writer_add_lost(w, 0, 11, -1, lost), 0);
+	assert_int_equal(recording_writer_rotate(w), 0);
+	assert_int_equal(recording_writer_close(w), 0);
+	recording_close(read_all(path, &seen));
+	assert_int_equal(seen.comms, 1);
+	assert_int_equal(seen.own_comm, has_own);
+}
+
+static void test_names_after_rotation(void **state)
+{
+	check_newest_name(0, false);
+	check_newest_name(1, true);
+}
+
 static void test_full(void **state)
 {
 	struct recording_writer *w = begin((struct recording_writer_opts){.max_bytes = 1 << 20});
@@ -474,6 +523,7 @@ int main(void)
 		cmocka_unit_test(test_pipe),
 		cmocka_unit_test(test_unfinished),
 		cmocka_unit_test(test_rotation),
+		cmocka_unit_test(test_names_after_rotation),
 		cmocka_unit_test(test_full),
 		cmocka_unit_test(test_disk_full),
 		cmocka_unit_test(test_bad_paths),
