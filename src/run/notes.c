@@ -76,7 +76,9 @@ static void fill_seen(struct attar_run *run, const struct attar_stream_stats *st
 			      run->notes.is_event_pending;
 	notes->lost = stats->lost;
 	/* Before Linux 6.0, only records of the rings say what was lost. */
-	if (run->recorder.wanted && run->stream && !stream_counts_losses(run->stream))
+	if (recorder_has_all(run))
+		notes->lost = run->recorder.stats.lost;
+	else if (run->recorder.wanted && run->stream && !stream_counts_losses(run->stream))
 		notes->lost = MAX(stats->lost, run->recorder.stats.lost);
 	notes->lost_side_band = stats->lost_side_band;
 	notes->throttled = stats->throttled;

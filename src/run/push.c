@@ -462,7 +462,7 @@ static int put_losses(struct attar_run *run, struct peer_sender_client *client)
 	struct pushed *p = peer_sender_client_get(client);
 	const struct attar_counter *first = run->stream->counters[0];
 	uint64_t dropped = peer_sender_client_lost(client);
-	int r = recorded_losses_add(p->writer, run->stream, &p->lost);
+	int r = recorder_add_losses(run, p->writer, &p->lost);
 
 	if (r < 0 || !dropped || !first->fds.n)
 		return r;

@@ -111,6 +111,7 @@ int attar_run_record(struct attar_run *run, const struct attar_run_record_opts *
 			"--rotate begins a new file at a size, and there is none" ATTAR_FIX
 			"add --max-size");
 	recorder->wanted = true;
+	recorder->left = UINT64_MAX;
 	/* They can concern other tasks. Who reads the recording knows whether it needs them. */
 	r = attar_run_keep_own(run);
 	if (r < 0)
@@ -199,16 +200,6 @@ static int add_new_ids(struct attar_run *run)
 	return r;
 }
 
-static int end_round(struct run_recorder *recorder, const struct attar_stream *stream)
-{
-	int r = recording_writer_round(recorder->writer);
-
-	if (r <= 0 || !recorder->opts.rotate)
-		return r;
-	r = recorded_losses_add(recorder->writer, stream, &recorder->lost);
-	return r == 0 ? recording_writer_rotate(recorder->writer) : r;
-}
-
 static int give_bytes(struct attar_run *run, const void *bytes, size_t n)
 {
 	struct recording_writer *w = run->recorder.writer;
@@ -217,6 +208,19 @@ static int give_bytes(struct attar_run *run, const void *bytes, size_t n)
 		return 0;
 	push_bytes(run, bytes, n);
 	return w ? recording_writer_write(w, bytes, n) : 0;
+}
+
+bool recorder_has_all(const struct attar_run *run)
+{
+	const struct run_recorder *recorder = &run->recorder;
+
+	return recorder->wanted && run->opts.count && !recorder->left;
+}
+
+/* What the kernel has counted includes what was lost after the last sample. */
+int recorder_add_losses(struct attar_run *run, struct recording_writer *w, struct map *earlier)
+{
+	return recorder_has_all(run) ? 0 : recorded_losses_add(w, run->stream, earlier);
 }
 
 /* Takes one of the samples that are left. */
@@ -245,6 +249,8 @@ static int write_ring(struct attar_run *run, struct attar_ring *ring)
 	copied = recorder->ids.any || recorder->left < (ring->head - start) / sizeof(*header);
 	while ((header = ring_take(ring))) {
 		if (header->type == PERF_RECORD_SAMPLE && !take_sample(recorder))
+			continue;
+		if (header->type == PERF_RECORD_LOST && !recorder->left)
 			continue;
 		if (unlikely(copied))
 			late_ids_copy(&recorder->ids, header, &copies);
@@ -285,6 +291,17 @@ static void count(struct attar_run *run)
 	run->notes.delivered = run->recorder.stats.samples;
 }
 
+static int end_round(struct attar_run *run)
+{
+	struct run_recorder *recorder = &run->recorder;
+	int r = recording_writer_round(recorder->writer);
+
+	if (r <= 0 || !recorder->opts.rotate)
+		return r;
+	r = recorder_add_losses(run, recorder->writer, &recorder->lost);
+	return r == 0 ? recording_writer_rotate(recorder->writer) : r;
+}
+
 int recorder_drain(struct attar_run *run)
 {
 	struct run_recorder *recorder = &run->recorder;
@@ -306,7 +323,7 @@ int recorder_drain(struct attar_run *run)
 	if (r >= 0)
 		r = push_round(run);
 	if (r >= 0)
-		r = any && recorder->writer ? end_round(recorder, stream) : 0;
+		r = any && recorder->writer ? end_round(run) : 0;
 	recorder->full = r > 0;
 	count(run);
 	return MIN(r, 0);
@@ -319,7 +336,7 @@ int recorder_end(struct attar_run *run)
 
 	if (!recorder->writer)
 		return 0;
-	r = run->stream ? recorded_losses_add(recorder->writer, run->stream, &recorder->lost) : 0;
+	r = run->stream ? recorder_add_losses(run, recorder->writer, &recorder->lost) : 0;
 	finished = recording_writer_finish(recorder->writer);
 	r = finished < 0 ? finished : r;
 	recording_writer_get_stats(recorder->writer, &recorder->stats);

@@ -12,7 +12,7 @@
 #include "run/late_ids.h"
 
 struct run_recorder {
-	size_t known_ids;                    /* of the stream, that the writer has */
+	size_t known_ids; /* of the stream, that the writer has */
 	struct late_ids ids;
 	bool wanted;                         /* attar_run_record() was called */
 	struct attar_run_record_opts opts;   /* texts are the run's */
@@ -31,6 +31,12 @@ int recorder_drain(struct attar_run *run);
 
 /* Completes the file. */
 int recorder_end(struct attar_run *run);
+
+/* True after the last sample of --count: what was lost later is no loss of the recording. */
+bool recorder_has_all(const struct attar_run *run);
+
+/* recorded_losses_add(), unless the recording has all its samples: its records say what it lost. */
+int recorder_add_losses(struct attar_run *run, struct recording_writer *w, struct map *earlier);
 
 void recorder_done(struct attar_run *run);
 

@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -137,6 +138,36 @@ def test_files_of_a_rotated_recording_have_their_own_losses(tmp_path):
     notes = [losses_of(file) for file in tmp_path.glob('x.data*')]
     assert len(notes) > 1
     assert sum(n['seen'] + n['lost'] for n in notes) == CALLS
+
+
+def test_a_count_is_reached_before_the_first_loss(spawn, tmp_path):
+    """The rings hold more samples than that, then some are lost."""
+    data = tmp_path / 'x.data'
+    while_stopped(spawn, data, 'record', '-m', 8, '-N', 50, '-e', GETPPID,
+                  command=(workload('flood'), CALLS))
+    notes = losses_of(data)
+    assert (notes['seen'], notes['lost']) == (50, 0)
+
+
+@pytest.mark.parametrize('options', [[], ['-z'], ['--max-size', '64K', '--rotate', 999]],
+                         ids=['plain', 'compressed', 'rotated'])
+def test_losses_after_the_last_sample_of_a_count_do_not_count(tmp_path, options):
+    """The last sample is of the call whose number is that of all samples and losses before it."""
+    data, event = tmp_path / 'x.data', 'syscalls:sys_enter_lseek/offset>=1000000&&whence==0/'
+    calls = 'import os\nwith open("/dev/zero") as f:\n' \
+        ' for i in range(200000): os.lseek(f.fileno(), 1000001 + i, os.SEEK_SET)'
+    done = run('record', '-m', 8, '-N', 3000, '-e', event, '--format', 'json', '-o', data,
+               *options, '--', 'taskset', '-c', 0, sys.executable, '-c', calls)
+    assert done.returncode == 0, done.stderr
+    notes = json.loads(done.stdout)['notes']
+    last = run('trace', '--input', data, '-e', event.partition('/')[0], '--format', 'csv')
+    offset = int(re.findall(r'offset: (\w+)', last.stdout)[-1], 16)
+    assert notes['seen'] == 3000
+    assert notes['seen'] + notes['lost'] == offset - 1000000
+    files = [losses_of(path, event.partition('/')[0]) for path in tmp_path.glob('x.data*')]
+    assert sum(file['seen'] for file in files) == 3000
+    if not options or options == ['-z']:
+        assert files[0]['lost'] == notes['lost']
 
 
 @pytest.mark.parametrize('counted, lost', [(None, 40), (0, 0), (3, 3)])
