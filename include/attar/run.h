@@ -58,6 +58,12 @@ struct attar_run_hooks {
 	 * events; 0: none.
 	 */
 	uint64_t want_spans;
+	/*
+	 * Called about ten times per second while a recording waits for the reader of its pipe,
+	 * which has taken nothing for stalled_ns; also in attar_run_free(). True: the recording
+	 * fails with -ETIMEDOUT. NULL: it waits without limit.
+	 */
+	bool (*give_up)(void *ctx, uint64_t stalled_ns);
 };
 
 /*

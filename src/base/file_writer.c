@@ -2,9 +2,12 @@
 /* A queue of blocks of bytes, and of steps between them. */
 #include "base/file_writer.h"
 
+#include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <time.h>
 
 #include "base/base.h"
 
@@ -27,7 +30,10 @@ struct file_writer {
 	size_t limit;
 	pthread_t thread;
 	bool is_tried, is_started; /* the thread, at the first write */
-	pthread_mutex_t lock;      /* of all that follows */
+	struct patience patience;
+	uint64_t taken_at;    /* ns: when the reader of a pipe took something; atomic */
+	bool is_over;         /* the patience; atomic */
+	pthread_mutex_t lock; /* of all that follows */
 	pthread_cond_t work, done;
 	struct block *first, *last; /* NULL: the queue is empty */
 	struct block *spare;
@@ -41,17 +47,51 @@ struct file_writer {
 
 /* ---- writing ---- */
 
-static void write_bytes(const struct block *b, struct file_written *written)
+static uint64_t stalled_ns(struct file_writer *w)
 {
+	return base_now() - __atomic_load_n(&w->taken_at, __ATOMIC_RELAXED);
+}
+
+/* Asks whether to wait on; only the caller's thread does. */
+static bool is_over(struct file_writer *w)
+{
+	if (patience_is_over(&w->patience, stalled_ns(w)))
+		__atomic_store_n(&w->is_over, true, __ATOMIC_RELAXED);
+	return __atomic_load_n(&w->is_over, __ATOMIC_RELAXED);
+}
+
+/* Returns 0 if the reader may take more, or an error. */
+static int await_reader(struct file_writer *w, int fd)
+{
+	struct pollfd pipe = {.fd = fd, .events = POLLOUT};
+	bool over = w->is_started ? __atomic_load_n(&w->is_over, __ATOMIC_RELAXED) : is_over(w);
+
+	if (over)
+		return -ETIMEDOUT;
+	return poll(&pipe, 1, PATIENCE_STEP_MS) < 0 && errno != EINTR ? -errno : 0;
+}
+
+static void reader_takes(struct file_writer *w)
+{
+	if (w->patience.is_over)
+		__atomic_store_n(&w->taken_at, base_now(), __ATOMIC_RELAXED);
+}
+
+static void write_bytes(struct file_writer *w, const struct block *b, struct file_written *written)
+{
+	reader_takes(w); /* it had nothing to take before */
 	for (size_t at = 0; at < b->len && !written->error;) {
 		ssize_t n = write(written->fd, b->bytes + at, b->len - at);
 
-		if (n < 0 && errno != EINTR)
+		if (n < 0 && errno == EAGAIN)
+			written->error = await_reader(w, written->fd);
+		else if (n < 0 && errno != EINTR)
 			written->error = -errno;
-		if (n > 0) {
-			at += (size_t)n;
-			written->at += (uint64_t)n;
-		}
+		if (n <= 0)
+			continue;
+		at += (size_t)n;
+		written->at += (uint64_t)n;
+		reader_takes(w);
 	}
 }
 
@@ -101,7 +141,7 @@ static void work_on_first(struct file_writer *w)
 	if (b->step)
 		text = run_step(b, &written);
 	else
-		write_bytes(b, &written);
+		write_bytes(w, b, &written);
 	pthread_mutex_lock(&w->lock);
 	w->is_busy = false;
 	written.error = w->written.error ?: written.error;
@@ -200,12 +240,29 @@ static struct block *new_block(struct file_writer *w)
 	return b;
 }
 
+/* Waits for something that the thread has done, or until the patience is over. */
+static void await_thread(struct file_writer *w)
+{
+	struct timespec until;
+
+	if (!w->patience.is_over) {
+		pthread_cond_wait(&w->done, &w->lock);
+		return;
+	}
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_nsec += PATIENCE_STEP_MS * 1000000;
+	until.tv_sec += until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	pthread_cond_timedwait(&w->done, &w->lock, &until);
+	(void)is_over(w);
+}
+
 /* Waits until n further bytes are within the limit; a block is always accepted. */
 static void await_room(struct file_writer *w, size_t n)
 {
 	while (w->is_started && w->waiting && w->waiting + n > w->limit) {
 		push(w);
-		pthread_cond_wait(&w->done, &w->lock);
+		await_thread(w);
 	}
 }
 
@@ -261,7 +318,7 @@ int file_writer_wait(struct file_writer *w)
 	pthread_mutex_lock(&w->lock);
 	push(w);
 	while (w->first || w->is_busy)
-		pthread_cond_wait(&w->done, &w->lock);
+		await_thread(w);
 	error = w->written.error;
 	pthread_mutex_unlock(&w->lock);
 	return error;
@@ -325,6 +382,16 @@ static void stop(struct file_writer *w)
 
 /* ---- life and questions ---- */
 
+static void init_done(struct file_writer *w)
+{
+	pthread_condattr_t attr;
+
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&w->done, &attr);
+	pthread_condattr_destroy(&attr);
+}
+
 struct file_writer *file_writer_new(int fd, size_t limit)
 {
 	struct file_writer *w = calloc(1, sizeof(*w));
@@ -335,8 +402,18 @@ struct file_writer *file_writer_new(int fd, size_t limit)
 	w->limit = limit;
 	pthread_mutex_init(&w->lock, NULL);
 	pthread_cond_init(&w->work, NULL);
-	pthread_cond_init(&w->done, NULL);
+	init_done(w);
 	return w;
+}
+
+void file_writer_set_patience(struct file_writer *w, struct patience patience)
+{
+	int flags = fcntl(w->fd, F_GETFL);
+
+	if (flags < 0 || fcntl(w->fd, F_SETFL, flags | O_NONBLOCK) < 0)
+		return;
+	w->patience = patience;
+	w->taken_at = base_now();
 }
 
 int file_writer_free(struct file_writer *w)
@@ -368,6 +445,16 @@ int file_writer_fd(const struct file_writer *w)
 uint64_t file_writer_given(const struct file_writer *w)
 {
 	return w->given;
+}
+
+uint64_t file_writer_unwritten(struct file_writer *w)
+{
+	uint64_t unwritten;
+
+	pthread_mutex_lock(&w->lock);
+	unwritten = w->given - w->written.at;
+	pthread_mutex_unlock(&w->lock);
+	return unwritten;
 }
 
 bool file_writer_is_ready(struct file_writer *w)

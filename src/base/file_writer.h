@@ -19,6 +19,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/patience.h"
+
 struct file_writer;
 
 /* What the thread has done. */
@@ -30,6 +32,12 @@ struct file_written {
 
 /* Takes over fd. limit: bytes that wait at most; 0: no thread. NULL: out of memory; fd remains. */
 struct file_writer *file_writer_new(int fd, size_t limit);
+
+/*
+ * fd is a pipe: waits for its reader end when the patience is over, with the error -ETIMEDOUT. Sets
+ * O_NONBLOCK, so the caller has opened fd itself. To be called first.
+ */
+void file_writer_set_patience(struct file_writer *w, struct patience patience);
 
 /* Copies the bytes. Returns 0 or the negative errno of the first failure. */
 int file_writer_add(struct file_writer *w, const void *bytes, size_t n);
@@ -54,6 +62,9 @@ int file_writer_wait(struct file_writer *w);
 /* The file that receives further bytes, unless steps replaced it, and how many it was given. */
 int file_writer_fd(const struct file_writer *w);
 uint64_t file_writer_given(const struct file_writer *w);
+
+/* Bytes that were given to a pipe and are not written. */
+uint64_t file_writer_unwritten(struct file_writer *w);
 
 /* Whether at most half of the limit waits. */
 bool file_writer_is_ready(struct file_writer *w);

@@ -40,3 +40,12 @@ FILE *file_stream_open(int fd, struct file_writer **ret_writer)
 	errno = ENOMEM;
 	return NULL;
 }
+
+FILE *file_stream_open_pipe(int fd, struct patience patience, struct file_writer **ret_writer)
+{
+	FILE *file = file_stream_open(fd, ret_writer);
+
+	if (file)
+		file_writer_set_patience(*ret_writer, patience);
+	return file;
+}

@@ -60,6 +60,14 @@ static void keep_failure(struct outputs *o)
 	o->failure = text;
 }
 
+/* Bytes that the reader of a pipe did not take before the wait for it ended. */
+static uint64_t unwritten(const struct outputs *o, const struct output *out)
+{
+	if (!out->path)
+		return printer_unwritten(&o->printer);
+	return out->writer ? file_writer_unwritten(out->writer) : 0;
+}
+
 /* Reports a failed write by its errno, and a renderer's error by its own text. */
 static int failed(struct outputs *o, const struct output *out, int error)
 {
@@ -68,7 +76,10 @@ static int failed(struct outputs *o, const struct output *out, int error)
 
 	if (error == -EPIPE)
 		return error;
-	if (error == -EINVAL || error == -ENOMEM)
+	if (error == -ETIMEDOUT)
+		attar_fail(-EIO, "cannot write %s%s%s: its reader did not take the last %llu bytes",
+			quote, name, quote, (unsigned long long)unwritten(o, out));
+	else if (error == -EINVAL || error == -ENOMEM)
 		attar_context(-EIO, "cannot write %s%s%s", quote, name, quote);
 	else
 		attar_fail(
@@ -430,6 +441,10 @@ int outputs_close(struct outputs *o)
 
 		attar_renderer_free(out->renderer);
 		r = end_rotation(o, out);
+		if (out->writer && file_writer_wait(out->writer) == -ETIMEDOUT && !out->failed) {
+			r = failed(o, out, -ETIMEDOUT);
+			out->failed = true;
+		}
 		if (out->path && output_close_file(out) != 0 && !out->failed)
 			r = failed(o, out, -errno);
 		if (out->path && out->created && (!out->drawn || has_nothing(out)))

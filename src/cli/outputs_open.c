@@ -8,11 +8,21 @@
 #include "base/memory.h"
 #include "cli/cli.h"
 #include "cli/atomic_file.h"
+#include "cli/signals.h"
 
 /* Do not return errno: the exit status 3 is for permissions of events, not of files. */
 static int cannot_write(const struct output *out, int error)
 {
 	return attar_fail(-EIO, "cannot write '%s': %s", CLIP(out->path), strerror(error));
+}
+
+static FILE *open_stream(struct output *out, int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode))
+		return file_stream_open_pipe(fd, out->patience, &out->writer);
+	return out->is_slow ? file_stream_open(fd, &out->writer) : fdopen(fd, "w");
 }
 
 /* What is drawn from now on goes to fd, which is taken over. */
@@ -22,7 +32,7 @@ static int direct_to(struct output *out, int fd)
 		file_writer_continue(out->writer, fd); /* a failure is that of a later write, too */
 		return 0;
 	}
-	out->file = out->is_slow ? file_stream_open(fd, &out->writer) : fdopen(fd, "w");
+	out->file = open_stream(out, fd);
 	return out->file ? 0 : cannot_write(out, errno);
 }
 
@@ -256,6 +266,7 @@ static int add_file(struct outputs *o, const char *path, const struct attar_sink
 {
 	struct attar_render_opts with_address = *opts;
 	struct output out = {.sink = sink,
+		.patience = {signals_give_up, NULL},
 		.is_slow = sink_draws_lines(sink) && !sink->whole_run && !sink->is_binary &&
 			   attar_run_is_live(o->run)};
 	int r = check_sink(o->profiler, sink);
@@ -375,7 +386,7 @@ int outputs_open(struct outputs *o, const struct attar_run *run,
 	r = check_rotation(o);
 	if (r < 0)
 		return r;
-	printer_open(&o->printer, attar_run_is_live(run));
+	printer_open(&o->printer, attar_run_is_live(run), (struct patience){signals_give_up, NULL});
 	r = add_stdout(o, options, &opts);
 	if (r == 0 && options->time_lines)
 		r = want_time_lines(o);

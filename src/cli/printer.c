@@ -22,15 +22,28 @@ static size_t unsent(const struct printer *p)
 	return p->waiting.len - p->sent;
 }
 
+/* Waits until the reader accepts data, or the patience is over, which is an error. */
+static bool await_patiently(struct printer *p, struct pollfd *fd)
+{
+	while (poll(fd, 1, PATIENCE_STEP_MS) == 0) {
+		if (!patience_is_over(&p->patience, base_now() - p->taken_at))
+			continue;
+		p->error = -ETIMEDOUT;
+		p->unwritten = unsent(p);
+		return false;
+	}
+	return true;
+}
+
 /* Waits until the reader accepts data. False: timeout. */
 static bool await_reader(struct printer *p, int64_t until_ms)
 {
 	struct pollfd fd = {.fd = p->fd, .events = POLLOUT};
-	int64_t left = p->patient ? -1 : until_ms - now_ms();
+	int64_t left = until_ms - now_ms();
 
-	if (!p->patient && left <= 0)
-		return false;
-	return poll(&fd, 1, (int)left) != 0;
+	if (p->patient)
+		return await_patiently(p, &fd);
+	return left > 0 && poll(&fd, 1, (int)left) != 0;
 }
 
 /* Writes until at most `rest` bytes are left, or until the timeout. */
@@ -38,17 +51,19 @@ static void push(struct printer *p, size_t rest, int patience_ms)
 {
 	int64_t until = now_ms() + patience_ms;
 
+	p->taken_at = base_now();
 	while (!p->error && unsent(p) > rest) {
 		ssize_t n = write(p->fd, p->waiting.data + p->sent, unsent(p));
 
 		if (n > 0) {
 			p->sent += (size_t)n;
+			p->taken_at = base_now();
 			p->stalled = false;
 		} else if (n < 0 && errno != EAGAIN && errno != EINTR) {
 			p->error = -errno;
 		} else if (n < 0 && errno == EAGAIN && !await_reader(p, until)) {
 			p->stalled |= patience_ms > 0;
-			return;
+			break;
 		}
 	}
 	if (p->error || !unsent(p)) {
@@ -125,11 +140,11 @@ static FILE *open_without_blocking(struct printer *p)
 	return file;
 }
 
-void printer_open(struct printer *p, bool is_live)
+void printer_open(struct printer *p, bool is_live, struct patience patience)
 {
 	FILE *file = NULL;
 
-	*p = (struct printer){.fd = reopen(STDOUT_FILENO)};
+	*p = (struct printer){.fd = reopen(STDOUT_FILENO), .patience = patience};
 	if (p->fd >= 0)
 		file = open_without_blocking(p);
 	else if (is_live && is_regular(STDOUT_FILENO))
@@ -189,4 +204,9 @@ int printer_close(struct printer *p)
 		close(p->fd);
 	buf_done(&p->waiting);
 	return p->error;
+}
+
+size_t printer_unwritten(const struct printer *p)
+{
+	return p->unwritten;
 }

@@ -167,7 +167,8 @@ static int go(struct session *s, char *const *command, const char *line)
 		.ready = is_ready,
 		.opening = console_opening,
 		.opened = begin,
-		.prepare = prepare_command};
+		.prepare = prepare_command,
+		.give_up = signals_give_up};
 	int r = outputs_open(&s->outputs, s->run, &s->options, line);
 
 	if (r < 0) {
@@ -253,7 +254,7 @@ int command_profiler(int argc, char **argv)
 	if (attar_run_slow_closes(s.run) > SLOW_CLOSES_MAX)
 		background_close_start();
 	attar_run_free(s.run);
-	if (s.interrupted)
+	if (s.interrupted || signals_hurried())
 		signals_raise();
 	return status;
 }

@@ -5,8 +5,11 @@
 
 #include "base/base.h"
 #include "cli/background_close.h"
+#include "base/patience.h"
 
 enum { SAME_REQUEST_NS = 500000000 };
+
+static const uint64_t PATIENCE_NS = 10000000000, RECENT_NS = 1000000000;
 
 static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 static const int requests[] = {SIGUSR1, SIGUSR2, SIGWINCH};
@@ -16,8 +19,11 @@ static struct {
 	struct attar_symbols *volatile symbols; /* of a command without a run */
 	volatile sig_atomic_t number;           /* of the first signal; 0: none */
 	unsigned asked;                         /* atomic: see signals_asked() */
-	pid_t sender;       /* its sender; 0: the kernel, or an unknown process */
-	uint64_t time;      /* ns, time of the first signal */
+	pid_t sender;                     /* its sender; 0: the kernel, or an unknown process */
+	uint64_t time;                    /* ns, time of the first signal */
+	volatile sig_atomic_t by_process; /* the first one was sent, not typed at the terminal */
+	volatile uint64_t waits_at;       /* ns, when signals_give_up() was called; 0: never */
+	volatile sig_atomic_t hurried;    /* the signal that ended waits for readers; 0: none */
 	bool ignored[NSIG]; /* signals that attar handles although they were ignored at its start */
 } state;
 
@@ -49,6 +55,15 @@ static bool cancel_download(void)
 	return attar_symbols_cancel(state.run ? attar_run_symbols(state.run) : state.symbols);
 }
 
+/* Ends a wait for a reader. False: there is none. */
+static bool hurry(int number)
+{
+	if (!state.waits_at || base_now() - state.waits_at > RECENT_NS)
+		return false;
+	state.hurried = number;
+	return true;
+}
+
 static void on_signal(int number, siginfo_t *info, void *context)
 {
 	int error = errno;
@@ -57,12 +72,13 @@ static void on_signal(int number, siginfo_t *info, void *context)
 	if (!state.number) {
 		state.sender = sender_of(info);
 		state.time = base_now();
+		state.by_process = info->si_code <= 0;
 		state.number = number;
 		if (state.run)
 			attar_run_stop(state.run);
 		if (!cancel_download() && state.symbols)
 			end_now(number);
-	} else if (!is_same_request(number, info) && !cancel_download()) {
+	} else if (!is_same_request(number, info) && !cancel_download() && !hurry(number)) {
 		end_now(number);
 	}
 	errno = error;
@@ -155,6 +171,17 @@ int signals_taken(void)
 	return state.number;
 }
 
+bool signals_give_up(void *ctx, uint64_t stalled_ns)
+{
+	uint64_t now = base_now();
+
+	(void)ctx;
+	state.waits_at = now;
+	if (state.hurried)
+		return true;
+	return state.number && state.by_process && MIN(stalled_ns, now - state.time) >= PATIENCE_NS;
+}
+
 void signals_restore_ignored(void)
 {
 	for (int number = 1; number < NSIG; number++)
@@ -164,8 +191,15 @@ void signals_restore_ignored(void)
 
 void signals_raise(void)
 {
-	if (!state.number)
+	int number = state.hurried ?: state.number;
+
+	if (!number)
 		return;
-	signal(state.number, SIG_DFL);
-	raise(state.number);
+	signal(number, SIG_DFL);
+	raise(number);
+}
+
+bool signals_hurried(void)
+{
+	return state.hurried;
 }

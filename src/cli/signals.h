@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Signals that end a run, and those that request something of it. The first SIGINT, SIGTERM, SIGHUP
- * or SIGQUIT stops it and prints its report; a second one ends the process at once. A signal during
- * the download of a debug file ends the download instead, so that no part of the file remains.
+ * or SIGQUIT stops it and prints its report; a second one ends the process at once, or a wait for
+ * the reader of a pipe, with an error. After a signal from the terminal, such a wait has no limit
+ * of its own, since the reader may be a pager. A signal during the download of a debug file ends the
+ * download instead, so that no part of the file remains.
  *
  * Two signals are one request if they come within half a second, or if one process sends the same
  * signal again: timeout(1) signals its child and then the process group.
@@ -46,11 +48,20 @@ void signals_release(void);
 int signals_taken(void);
 
 /*
+ * Whether to give up a wait for the reader of a pipe, see base/patience.h: after a second signal,
+ * or when it has taken nothing for 10 seconds after one that a process has sent.
+ */
+bool signals_give_up(void *ctx, uint64_t stalled_ns);
+
+/*
  * In a forked child: ignores the signals that were ignored when attar started. Async-signal-safe.
  */
 void signals_restore_ignored(void);
 
-/* Ends the process with the received signal, if any. */
+/* Whether a second signal ended a wait for a reader. */
+bool signals_hurried(void);
+
+/* Ends the process with the received signal, if any: the one that was obeyed. */
 void signals_raise(void);
 
 #endif

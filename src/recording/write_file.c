@@ -62,21 +62,41 @@ static void begin_times(struct recording_writer *w)
 	w->wall_ns = w->opts.is_script ? w->opts.wall_ns : clock_ns(CLOCK_REALTIME);
 }
 
+/*
+ * Standard output, reopened if it is a pipe: O_NONBLOCK is a flag of the open file description,
+ * which other processes share. Returns a descriptor, or -1 with errno.
+ */
+static int open_stdout(bool *ret_is_own_pipe)
+{
+	struct stat st;
+	int fd = -1;
+
+	if (fstat(STDOUT_FILENO, &st) == 0 && S_ISFIFO(st.st_mode))
+		fd = open("/proc/self/fd/1", O_WRONLY | O_CLOEXEC);
+	*ret_is_own_pipe = fd >= 0;
+	return fd < 0 ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0) : fd;
+}
+
 int writer_create(struct recording_writer *w)
 {
+	bool is_own_pipe = false;
 	int fd;
 
 	begin_times(w);
 	if (w->opts.sink)
 		return 0;
-	fd = w->pipe ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0) : create(w->opts.path, &w->pipe);
+	fd = w->pipe ? open_stdout(&is_own_pipe) : create(w->opts.path, &is_own_pipe);
 	if (fd < 0)
 		return w->pipe ? limit_fail_open(errno, "cannot write %s", w->name) : fd;
+	w->pipe |= is_own_pipe;
 	w->file = file_writer_new(fd, w->opts.buffer);
-	if (w->file)
-		return 0;
-	close(fd);
-	return base_oom();
+	if (!w->file) {
+		close(fd);
+		return base_oom();
+	}
+	if (is_own_pipe)
+		file_writer_set_patience(w->file, w->opts.patience);
+	return 0;
 }
 
 static int write_failed(struct recording_writer *w, int error)
@@ -87,6 +107,11 @@ static int write_failed(struct recording_writer *w, int error)
 	w->failed = error;
 	if (text)
 		return attar_fail(error, "%s", text);
+	if (error == -ETIMEDOUT)
+		return attar_fail(error,
+			"cannot write %s after %llu bytes: its reader did not take %llu more",
+			CLIP(w->name), (unsigned long long)written.at,
+			(unsigned long long)file_writer_unwritten(w->file));
 	return attar_fail(error, "cannot write %s after %llu bytes: %s", CLIP(w->name),
 		(unsigned long long)written.at, strerror(-error));
 }

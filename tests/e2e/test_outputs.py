@@ -4,12 +4,14 @@ import json
 import os
 import pty
 import re
+import signal
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
-from command import ATTAR, Profile, has, run, share_is, wait_until, workload
+from command import ATTAR, Profile, has, is_sampling, run, share_is, wait_until, workload
 from faults import sanitized
 
 pytestmark = pytest.mark.quick
@@ -369,6 +371,76 @@ def test_lines_wait_for_a_slow_file(root, tmp_path):
         errors = attar.communicate(timeout=60)[1]
     assert (attar.returncode, errors) == (0, '')
     assert text.read_text().count(',flood,') == calls
+
+
+FUTEX = {'x86_64': '202', 'aarch64': '98'}[os.uname().machine]
+
+
+def calls_of(process):
+    return Path(f'/proc/{process.pid}/syscall').read_text().split()[0]
+
+
+@pytest.fixture
+def unread_pipe():
+    """Open a FIFO, or a pipe, whose reader takes nothing."""
+    descriptors = []
+
+    def make(path=None):
+        if path:
+            os.mkfifo(path)
+            descriptors.append(os.open(path, os.O_RDONLY | os.O_NONBLOCK))
+            return path
+        descriptors.extend(os.pipe())
+        return descriptors[-1]
+
+    yield make
+    for fd in descriptors:
+        os.close(fd)
+
+
+@pytest.mark.slow
+def test_a_signal_ends_waits_for_readers(root, spawn, tmp_path, unread_pipe):
+    """SIGTERM ends attar when the reader has taken nothing for ten seconds."""
+    events = '-a', '-e', 'raw_syscalls:sys_enter'
+    unwritten = r'reader did not take (?:the last )?([1-9]\d+)'
+    commands = {  # all write more than a pipe holds
+        'x.csv': ['trace', *events], 'x.html': ['profile', '-g', '-a'],
+        'x.data': ['record', *events], '-': ['record', *events],
+        None: ['trace', *events, '--format', 'json'],
+    }
+    started = {}
+    for name, command in commands.items():
+        stdout = subprocess.DEVNULL if name and name != '-' else unread_pipe()
+        out = ['-o', name if name == '-' else unread_pipe(tmp_path / name)] if name else []
+        started[name] = spawn(ATTAR, *command, '-q', *out, stdout=stdout, stderr=subprocess.PIPE,
+                              text=True)
+    for process in started.values():
+        wait_until(lambda started=process: is_sampling(started), 'it samples')
+    for _ in range(30000):
+        os.getppid()
+    for process in started.values():
+        process.terminate()
+    for name, process in started.items():
+        errors = process.communicate(timeout=60)[1]
+        assert process.returncode == 1 and re.search(unwritten, errors), (name, errors)
+
+
+def test_a_second_signal_ends_a_wait_for_a_reader(root, spawn, tmp_path, unread_pipe):
+    process = spawn(ATTAR, 'trace', '-q', '-e', 'syscalls:sys_enter_getppid', '-o',
+                    unread_pipe(tmp_path / 'x.csv'), '--', workload('flood'), 20000,
+                    stderr=subprocess.PIPE, text=True)
+    wait_until(lambda: calls_of(process) == FUTEX, 'it waits for the thread that writes')
+    process.send_signal(signal.SIGHUP)  # the kernel delivers it first: its number is lower
+
+    def interrupted():
+        process.send_signal(signal.SIGINT)
+        return process.poll() is not None
+
+    wait_until(interrupted, 'it has ended')
+    errors = process.communicate()[1]
+    assert process.returncode == -signal.SIGINT
+    assert re.search(r"cannot write '.*x.csv': its reader did not take the last [1-9]\d+ bytes",
+                     errors), errors
 
 
 def test_stopped_terminal_does_not_block_rings(spawn):

@@ -129,6 +129,38 @@ static void test_reader_that_stalls(void **state)
 	free(reader.got);
 }
 
+static bool is_over(void *ctx, uint64_t stalled_ns)
+{
+	int *left = ctx;
+
+	assert_true(stalled_ns < 60000000000);
+	return --*left < 0;
+}
+
+/* A wait for a reader that takes nothing ends when the patience is over; what is left is known. */
+static void test_patience(void **state)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(limits); i++) {
+		int fds[2], left = 2;
+		struct file_writer *w;
+		uint64_t unwritten;
+		char *got = malloc(TOTAL);
+
+		assert_int_equal(pipe(fds), 0);
+		w = file_writer_new(fds[1], limits[i]);
+		file_writer_set_patience(w, (struct patience){is_over, &left});
+		file_writer_add(w, pattern, TOTAL);
+		assert_int_equal(file_writer_wait(w), -ETIMEDOUT);
+		assert_int_equal(file_writer_add(w, "x", 1), -ETIMEDOUT);
+		assert_true(left < 0);
+		unwritten = file_writer_unwritten(w);
+		assert_int_equal(file_writer_free(w), -ETIMEDOUT);
+		assert_int_equal(read(fds[0], got, TOTAL), TOTAL + 1 - unwritten);
+		close(fds[0]);
+		free(got);
+	}
+}
+
 static void note_error(void *ctx, struct file_written *written)
 {
 	int *seen = ctx;
@@ -210,6 +242,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_order),
 		cmocka_unit_test(test_reader_that_stalls),
+		cmocka_unit_test(test_patience),
 		cmocka_unit_test(test_full_disk),
 		cmocka_unit_test(test_files_follow_each_other),
 		cmocka_unit_test(test_step_that_fails),
