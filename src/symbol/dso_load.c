@@ -193,13 +193,25 @@ bool dso_find(struct dso *dso, uint64_t vaddr, size_t *ret_index, bool *ret_read
 	return symtab_find(&dso->table, vaddr, ret_index);
 }
 
+/* A separate debug file has no code: places beyond its end stand for the addresses. */
+static struct elf_segment with_places(const struct elf *elf, const struct elf_segment *segment)
+{
+	struct elf_segment placed = *segment;
+
+	if (!placed.filesz && placed.flags & PF_X) {
+		placed.offset = elf->source.size + placed.vaddr - symtab_base(elf, 0);
+		placed.filesz = placed.memsz;
+	}
+	return placed;
+}
+
 /* Executable segments first: most look-ups are of code. */
 static int keep_segments(struct dso *dso, const struct elf *elf)
 {
 	for (int executable = 1; executable >= 0; executable--)
 		vec_each (&elf->segments, segment)
 			if (segment->type == PT_LOAD && !!(segment->flags & PF_X) == executable &&
-				vec_push(&dso->segments, *segment) < 0)
+				vec_push(&dso->segments, with_places(elf, segment)) < 0)
 				return base_oom();
 	return 0;
 }

@@ -422,10 +422,12 @@ int attar_symbols_vaddr(struct attar_symbols *symbols, attar_location file, uint
 	symbols_load(symbols, dso);
 	vaddr += dso->placed;
 	vec_each (&dso->segments, segment) {
-		if (vaddr < segment->vaddr || vaddr - segment->vaddr >= segment->filesz)
+		uint64_t place = segment->offset + (vaddr - segment->vaddr);
+
+		if (vaddr < segment->vaddr || vaddr - segment->vaddr >= segment->filesz ||
+			place > PLACE_OFFSET)
 			continue;
-		*ret_location =
-			(file & ~PLACE_OFFSET) | (segment->offset + (vaddr - segment->vaddr));
+		*ret_location = (file & ~PLACE_OFFSET) | place;
 		return 0;
 	}
 	return -ENOENT;

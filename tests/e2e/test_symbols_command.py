@@ -164,6 +164,8 @@ def test_separate_debug_file(tmp_path):
     do('objcopy', '--only-keep-debug', program, f'{program}.debug')
     do('objcopy', '--strip-debug', f'--add-gnu-debuglink={program}.debug', program)
     assert symbols(program, addresses(program), '--style=llvm') == before
+    # The debug file alone answers, too.
+    assert symbols(f'{program}.debug', addresses(program), '--style=llvm') == before
     os.unlink(f'{program}.debug')
     assert symbols(program, addresses(program), '--style=llvm') != before
 
