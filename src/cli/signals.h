@@ -3,8 +3,8 @@
  * Signals that end a run, and those that request something of it. The first SIGINT, SIGTERM, SIGHUP
  * or SIGQUIT stops it and prints its report; a second one ends the process at once, or a wait for
  * the reader of a pipe, with an error. After a signal from the terminal, such a wait has no limit
- * of its own, since the reader may be a pager. A signal during the download of a debug file ends the
- * download instead, so that no part of the file remains.
+ * of its own, since the reader may be a pager. A signal during the download of a debug file ends
+ * the download instead, so that no part of the file remains.
  *
  * Two signals are one request if they come within half a second, or if one process sends the same
  * signal again: timeout(1) signals its child and then the process group.
