@@ -12,6 +12,7 @@
 #include "perf/counter.h"
 #include "perf/target.h"
 #include "run/run.h"
+#include "run/shared_counter.h"
 #include "stream/stream.h"
 
 enum {
@@ -59,6 +60,17 @@ int push_add_source(struct attar_run *run, struct source *s)
 	run->push.address = address;
 	s->pushes = true;
 	return 0;
+}
+
+/*
+ * Of several sources of one event, such as sched:sched_switch as start and as end of pairs, the
+ * first is pushed: a receiver would take each occurrence for several.
+ */
+static void push_events_once(struct attar_run *run)
+{
+	vec_each (&run->sources.list, s)
+		for (const struct source *it = run->sources.list.at; s->pushes && it < s; it++)
+			s->pushes = !it->pushes || !shared_is_same_event(it, s);
 }
 
 /* ---- the tasks that exist ---- */
@@ -298,6 +310,7 @@ int push_listen(struct attar_run *run)
 		return 0;
 	if (run->command.rounds > 1)
 		return attar_fail(-EINVAL, "--push conflicts with repeated runs of a command");
+	push_events_once(run);
 	r = peer_sender_new(&opts, &run->push.sender);
 	if (r == 0)
 		r = stream_watch(run->stream, peer_sender_fd(run->push.sender));

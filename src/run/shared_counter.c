@@ -17,7 +17,7 @@ static bool is_same_text(const char *a, const char *b)
 	return a && b ? !strcmp(a, b) : a == b;
 }
 
-static bool is_same_event(const struct source *a, const struct source *b)
+bool shared_is_same_event(const struct source *a, const struct source *b)
 {
 	const struct counter_cpus cpus = run_only_cpus(source_spec(a)),
 				  others = run_only_cpus(source_spec(b));
@@ -33,7 +33,7 @@ static struct source *owner_of(const struct attar_run *run, const struct source 
 	if (!can_share(run, s))
 		return NULL;
 	for (struct source *it = run->sources.list.at; it < s; it++)
-		if (it->counter && can_share(run, it) && is_same_event(it, s))
+		if (it->counter && can_share(run, it) && shared_is_same_event(it, s))
 			return it;
 	return NULL;
 }

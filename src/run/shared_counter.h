@@ -11,6 +11,9 @@
 
 #include "run/sources.h"
 
+/* Whether the kernel writes the same records for both, which can be different in attar. */
+bool shared_is_same_event(const struct source *a, const struct source *b);
+
 /* Whether a source that is being opened uses the counter of an earlier one. */
 bool shared_is_open(const struct attar_run *run, const struct source *s);
 

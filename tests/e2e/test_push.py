@@ -173,6 +173,20 @@ def test_samples_that_a_full_disk_refuses_are_counted(push, spawn, tmp_path):
     assert 0 < int(re.search(r'(\d+) pushed samples were not acknowledged', out)[1]) <= pushed
 
 
+def test_an_event_that_a_profiler_uses_twice_is_pushed_once(tmp_path):
+    """Such as sched:sched_switch, the start and the end of pairs of runqlat."""
+    where = f'{tmp_path}/events'
+    both = f'{GETPPID[:-1]}/alias=one/,{GETPPID[:-1]}/alias=two/'
+    done = run('top', '-m', '1024', '--format', 'json', '-e', both, '--push', where, '--',
+               workload('flood'), CALLS)
+    assert done.returncode == 0, done.stderr
+    here = json.loads(done.stdout)['sections'][0]
+    names = [c['name'] for c in here['columns']]
+    row, = (dict(zip(names, row)) for row in here['rows'])
+    assert row['one'] == row['two'] == CALLS
+    assert counts(pull(where)) == (CALLS, 0, {'flood': CALLS})
+
+
 class Client(threading.Thread):
     """A peer that pulls: the bytes of all frames, and the samples of the last."""
 
