@@ -69,8 +69,10 @@ int push_add_source(struct attar_run *run, struct source *s)
 static void push_events_once(struct attar_run *run)
 {
 	vec_each (&run->sources.list, s)
-		for (const struct source *it = run->sources.list.at; s->pushes && it < s; it++)
-			s->pushes = !it->pushes || !shared_is_same_event(it, s);
+		for (struct source *it = s + 1; it < run->sources.list.at + run->sources.list.n;
+			it++)
+			if (s->pushes && shared_is_same_event(s, it))
+				it->pushes = false;
 }
 
 /* ---- the tasks that exist ---- */

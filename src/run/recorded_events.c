@@ -74,14 +74,23 @@ static int add_counter(struct attar_run *run, struct recording_writer *w, const 
 	return recording_writer_add_event(w, &event);
 }
 
+/* The counters of sources come first. NULL: another counter. */
+static const struct source *source_of(const struct attar_run *run, size_t number)
+{
+	const struct attar_stream *stream = run->stream;
+	size_t i = stream->numbers[number];
+	const struct source *s = i < run->sources.list.n ? &run->sources.list.at[i] : NULL;
+
+	return s && s->counter == stream->counters[number] ? s : NULL;
+}
+
 int recorded_events_add(struct attar_run *run, struct recording_writer *w)
 {
 	const struct attar_stream *stream = run->stream;
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < stream->n_counters; i++)
-		r = add_counter(run, w, i < run->sources.list.n ? &run->sources.list.at[i] : NULL,
-			stream->counters[i]);
+		r = add_counter(run, w, source_of(run, i), stream->counters[i]);
 	return r;
 }
 

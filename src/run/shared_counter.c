@@ -7,9 +7,8 @@
 static bool can_share(const struct attar_run *run, const struct source *s)
 {
 	return s->spec && s->spec->kind != ATTAR_EVENT_USER && s->attr.sample_period == 1 &&
-	       !s->attr.freq && !s->usdt && !s->timer && !s->host && !s->pushes &&
-	       !s->is_fallback_allowed && !run->recorder.wanted && !run->flight.is_on &&
-	       !run->push.address;
+	       !s->attr.freq && !s->usdt && !s->timer && !s->host && !s->is_fallback_allowed &&
+	       !run->recorder.wanted && !run->flight.is_on;
 }
 
 static bool is_same_text(const char *a, const char *b)
@@ -22,8 +21,8 @@ bool shared_is_same_event(const struct source *a, const struct source *b)
 	const struct counter_cpus cpus = run_only_cpus(source_spec(a)),
 				  others = run_only_cpus(source_spec(b));
 
-	return !memcmp(&a->attr, &b->attr, sizeof(a->attr)) && is_same_text(a->filter, b->filter) &&
-	       cpus.n == others.n &&
+	return a->pushes == b->pushes && !memcmp(&a->attr, &b->attr, sizeof(a->attr)) &&
+	       is_same_text(a->filter, b->filter) && cpus.n == others.n &&
 	       (!cpus.n || !memcmp(cpus.at, others.at, cpus.n * sizeof(*cpus.at)));
 }
 

@@ -188,16 +188,16 @@ def test_a_killed_agent_leaves_nothing_that_lasts(agent, tmp_path):
     def start():
         before = folders()
         a = agent(EMPTY, env=env)
-        a.wait_reports('count')
+        a.wait_for(lambda: folders() - before, 'its directory')
         new, = folders() - before
         return a, new
     killed, left = start()
+    killed.wait_reports('count')
     profiler = killed.pids()['count']
     killed.process.kill()
     killed.process.wait()
     killed.wait_for(lambda: not Path(f'/proc/{profiler}').exists(), 'the end of the profiler')
     (left / 'old.prom').write_text('x')
-    killed.file.unlink()
     first, kept = start()
     assert folders() == {kept}
     second, other = start()

@@ -187,6 +187,18 @@ def test_an_event_that_a_profiler_uses_twice_is_pushed_once(tmp_path):
     assert counts(pull(where)) == (CALLS, 0, {'flood': CALLS})
 
 
+def test_pairs_are_the_same_here_and_there(tmp_path):
+    where, results = f'{tmp_path}/events', []
+    for args in (['-m', '1024', '-d', '500ms', '--push', where], ['--pull', where]):
+        done = run('runqlat', '--format', 'json', *args)
+        assert done.returncode == 0, done.stderr
+        report = json.loads(done.stdout)
+        assert report['notes']['lost'] == 0
+        results.append((report['sections'], report['notes']['seen'],
+                        [text for text in report['remarks'] if 'not part of a pair' in text]))
+    assert results[0] == results[1] and results[0][1] > 0
+
+
 class Client(threading.Thread):
     """A peer that pulls: the bytes of all frames, and the samples of the last."""
 
