@@ -16,7 +16,8 @@
  *	24      8      samples in the DATA frames up to the end of this one
  *
  *	type         from       payload
- *	HELLO        both       name of the host
+ *	HELLO        both       name of the host; of the sender, after 24 bytes: bits of enum
+ *				frame_hello, CLOCK_MONOTONIC and CLOCK_REALTIME, ns
  *	PING         receiver   8 bytes, which PONG returns
  *	PONG         sender     the bytes of PING; CLOCK_MONOTONIC of the sender, ns
  *	START        receiver   none: the sender may send DATA
@@ -30,9 +31,12 @@
  *
  * The receiver connects and sends HELLO, some PINGs, and START. The sender answers with HELLO and
  * PONGs, then sends DATA; it closes a connection that does not send START in time, or that sends
- * PINGs without reading the PONGs. In a file or device, DATA follow HELLO at once. Samples that the
- * sender drops because the receiver is slow are reported by a LOST record in the DATA, as the
- * kernel reports those of its rings.
+ * PINGs without reading the PONGs. A sender with HELLO_PONGS also answers PINGs after START, unless
+ * data wait for the receiver: these show how the clocks drift apart.
+ *
+ * In a file or device, DATA follow HELLO at once. Samples that the sender drops because the
+ * receiver is slow are reported by a LOST record in the DATA, as the kernel reports those of its
+ * rings.
  */
 #ifndef PEER_FRAME_H
 #define PEER_FRAME_H
@@ -55,6 +59,12 @@ enum frame_type {
 	FRAME_END,
 	FRAME_TIME,
 	FRAME_SYMBOLS,
+};
+
+/* Bits of the first number in the HELLO of a sender. Its others are its clocks. */
+enum frame_hello {
+	HELLO_ONE_WAY = 1, /* a file or device */
+	HELLO_PONGS = 2,   /* answers PINGs after START */
 };
 
 struct frame {

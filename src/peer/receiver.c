@@ -14,6 +14,8 @@
 
 enum {
 	PINGS = 8,
+	WINDOW = 4,          /* PONGs after START, of which the best counts */
+	PING_NS = 200000000, /* between PINGs after START */
 	READ_BYTES = 256 << 10,
 	GREETING_MS = 10000, /* until a sender has answered */
 	HELLO_NUMBERS = 24,  /* bytes */
@@ -34,12 +36,16 @@ struct receiver {
 	size_t data_len;
 	uint64_t in_sequence, out_sequence;
 	uint64_t samples, acknowledged;
-	bool greeted, is_one_way, started, has_data, ended;
+	bool greeted, is_one_way, answers, started, has_data, ended;
 	unsigned idle_frames; /* since the last data or time */
 	unsigned reads;       /* in this turn */
 	unsigned pongs;
 	char host[HOST_MAX];
 	struct receiver_clock clock;
+	uint64_t first_error;        /* of clock, at the start */
+	struct receiver_clock later; /* the best measurement of this window */
+	unsigned in_window;
+	uint64_t pinged;
 	uint64_t since; /* see receiver_since() */
 	uint64_t heard;
 	bool is_damaged, is_closed; /* closed: by the sender */
@@ -98,6 +104,16 @@ static int ping(struct receiver *r)
 	return buf_failed(&payload) ? base_oom() : put(r, FRAME_PING, payload.data, payload.len);
 }
 
+static void ping_again(struct receiver *r)
+{
+	uint64_t now = base_now();
+
+	if (!r->answers || !r->started || now - r->pinged < PING_NS || flush(r) < 0 || r->out.len)
+		return;
+	r->pinged = now;
+	ping(r);
+}
+
 /* What could not be sent before goes first; one confirmation covers those before it. */
 static void acknowledge(struct receiver *r)
 {
@@ -117,7 +133,8 @@ static void take_hello(struct receiver *r, const struct frame *frame)
 	r->greeted = true;
 	if (frame->len < HELLO_NUMBERS)
 		return;
-	r->is_one_way = frame_get_u64(frame->payload) & 1;
+	r->is_one_way = frame_get_u64(frame->payload) & HELLO_ONE_WAY;
+	r->answers = frame_get_u64(frame->payload) & HELLO_PONGS;
 	there = frame_get_u64(frame->payload + 8);
 	wall = frame_get_u64(frame->payload + 16);
 	r->clock.ahead = (int64_t)((there - wall) - (base_now() - base_realtime()));
@@ -128,9 +145,26 @@ static void take_hello(struct receiver *r, const struct frame *frame)
 			r->host[i] = '?';
 }
 
+/*
+ * Events are converted with the offset of the start: what the clocks have drifted apart since then
+ * is part of its error. A measurement that took long, because data waited on either side, shows a
+ * large drift only.
+ */
+static void end_window(struct receiver *r)
+{
+	int64_t ahead = r->later.ahead - r->clock.ahead;
+	uint64_t drift = (uint64_t)(ahead < 0 ? -ahead : ahead), error = r->later.error;
+
+	if (error <= 2 * r->first_error || drift > error + r->first_error)
+		r->clock.error = MAX(r->clock.error, drift + error);
+	r->later.error = UINT64_MAX;
+	r->in_window = 0;
+}
+
 /* The sender's clock was read between the two times of ours. */
 static void take_pong(struct receiver *r, const struct frame *frame)
 {
+	struct receiver_clock *clock = r->started ? &r->later : &r->clock;
 	uint64_t now = base_now(), sent, there, error;
 
 	r->pongs++;
@@ -141,10 +175,12 @@ static void take_pong(struct receiver *r, const struct frame *frame)
 	if (sent > now)
 		return;
 	error = (now - sent) / 2 + 1;
-	if (error >= r->clock.error)
-		return;
-	r->clock.error = error;
-	r->clock.ahead = (int64_t)(there - (sent + (now - sent) / 2));
+	if (error < clock->error) {
+		clock->error = error;
+		clock->ahead = (int64_t)(there - (sent + (now - sent) / 2));
+	}
+	if (r->started && ++r->in_window == WINDOW)
+		end_window(r);
 }
 
 /* They are read once, with the first data. */
@@ -252,6 +288,8 @@ ssize_t receiver_read(struct receiver *r, void *bytes, size_t room)
 	size_t n;
 
 	r->reads = 0;
+	if (!r->ended && !r->is_damaged)
+		ping_again(r);
 	while (!r->data_len) {
 		int ret = r->ended || r->is_damaged ? 0 : next_frame(r);
 
@@ -329,6 +367,7 @@ static int greet(struct receiver *r)
 			ret = wait_for(r, &r->pongs, i);
 	}
 	r->started = ret == 0;
+	r->first_error = r->clock.error;
 	return ret == 0 && !r->is_one_way ? put(r, FRAME_START, NULL, 0) : ret;
 }
 
@@ -403,7 +442,7 @@ int receiver_new(const struct receiver_opts *opts, struct receiver **ret_receive
 		return base_oom();
 	r->opts = *opts;
 	r->link.fd = -1;
-	r->clock.error = UINT64_MAX;
+	r->clock.error = r->later.error = UINT64_MAX;
 	ret = address_parse(opts->option, opts->address, &r->address);
 	if (ret == 0)
 		ret = r->address.kind == ADDRESS_PATH ? open_path(r) : open_socket(r);

@@ -23,8 +23,12 @@ struct receiver_opts {
 
 /* The clock of the sender: its CLOCK_MONOTONIC is that of this machine plus `ahead`. */
 struct receiver_clock {
-	int64_t ahead;  /* ns */
-	uint64_t error; /* ns: the maximum error of `ahead`; UINT64_MAX: unknown, from the dates */
+	int64_t ahead; /* ns */
+	/*
+	 * ns: the maximum error of `ahead`, which is measured at the start, until now; UINT64_MAX:
+	 * unknown, from the dates.
+	 */
+	uint64_t error;
 };
 
 struct receiver;

@@ -110,7 +110,7 @@ static void put_hello(struct peer_sender_client *c)
 	struct buf payload _cleanup_(buf_done) = {0};
 
 	gethostname(host, sizeof(host) - 1);
-	frame_put_u64(&payload, !c->link.is_socket);
+	frame_put_u64(&payload, c->link.is_socket ? HELLO_PONGS : HELLO_ONE_WAY);
 	frame_put_u64(&payload, base_now());
 	frame_put_u64(&payload, base_realtime());
 	buf_str(&payload, host);
@@ -188,10 +188,13 @@ static int accept_one(struct sender *s)
 
 /* ---- what clients send ---- */
 
+/* After START, a PONG that has to wait for data would measure nothing. */
 static void pong(struct peer_sender_client *c, const struct frame *frame)
 {
 	struct buf payload _cleanup_(buf_done) = {0};
 
+	if (c->state == CLIENT_STARTED && c->out.len - c->out_at > INPUT_MAX)
+		return;
 	buf_add(&payload, frame->payload, 8);
 	frame_put_u64(&payload, base_now());
 	if (!buf_failed(&payload))
@@ -211,7 +214,7 @@ static int take_frame(struct sender *s, struct peer_sender_client *c, const stru
 		return attar_fail(-EBADMSG, "its first frame is not a HELLO");
 	if (frame->type == FRAME_HELLO && frame->sequence == 0)
 		put_hello(c);
-	else if (frame->type == FRAME_PING && frame->len == 8 && c->state != CLIENT_STARTED)
+	else if (frame->type == FRAME_PING && frame->len == 8)
 		pong(c, frame);
 	else if (frame->type == FRAME_START && c->state == CLIENT_NEW)
 		start(s, c);

@@ -24,6 +24,25 @@ for _ in range({TURNS}):
     s.sendall(b'x')
     assert s.recv(1)
 '''
+# Lets the clock of the guest run faster for some time, and writes how far it is ahead. Receivers
+# then have some time to see it.
+DRIFT = '''
+import ctypes, struct, sys, time
+TICK, AT, USUAL_US = 0x4000, 88, 10000  # adjtimex(2)
+def set_tick(us):
+    timex = ctypes.create_string_buffer(208)
+    struct.pack_into('<I', timex, 0, TICK)
+    struct.pack_into('<q', timex, AT, us)
+    assert ctypes.CDLL(None).adjtimex(timex) >= 0
+def ahead():
+    return time.clock_gettime(time.CLOCK_MONOTONIC) - time.clock_gettime(time.CLOCK_MONOTONIC_RAW)
+before = ahead()
+set_tick(USUAL_US * 102 // 100)
+time.sleep(3)
+set_tick(USUAL_US)
+time.sleep(3)
+open(sys.argv[1], 'w').write(str(ahead() - before))
+'''
 SECOND = f'''
 import glob, os, time
 open('/proc/self/comm', 'w').write('player')
@@ -36,16 +55,22 @@ for _ in range({TURNS}):
 '''
 
 
+@pytest.fixture(params=[False, True], ids=['steady', 'drifting'])
+def drifts(request):
+    """Whether the clock of the guest is too fast for some time."""
+    return request.param
+
+
 @pytest.fixture
-def pushing(tmp_path):
+def pushing(tmp_path, drifts):
     """The options to pull the calls of the second player, in a guest."""
     key, log, port, ended = tmp_path / 'key', tmp_path / 'pushed', free_port(), []
     key.write_text('0123456789abcdef' * 4 + '\n')
-    (tmp_path / 'second.py').write_text(SECOND)
+    (tmp_path / 'second.py').write_text((DRIFT if drifts else '') + SECOND)
     script = ('tests/vm/load virtio_net && ip link set eth0 up && hostname there && '
               'ip address add 10.0.2.15/24 dev eth0 && '
               f'{ATTAR} record -e \'{CALLS}\' --push 10.0.2.15:9100 --peer-psk {key} -- '
-              f'python3 {tmp_path}/second.py >{log} 2>&1')
+              f'python3 {tmp_path}/second.py {tmp_path}/drift >{log} 2>&1')
 
     def boot():
         ended.append(guest.boot('debian', 'sh', '-c', script, share=[tmp_path], timeout=600,
@@ -62,8 +87,11 @@ def pushing(tmp_path):
 
 
 @pytest.mark.guest('debian')
-def test_answers_follow_their_calls(root, needs_perf, pushing, spawn, tmp_path):
-    """Two programs take turns, here and in the guest: within the error of the clock."""
+def test_answers_follow_their_calls(root, needs_perf, drifts, pushing, spawn, tmp_path):
+    """
+    Two programs take turns, here and in the guest: within the error of the clock, which includes
+    what the clocks drift apart after the connection.
+    """
     pulled, options = pushing
     (tmp_path / 'first.py').write_text(FIRST)
     trace = Trace(spawn, tmp_path, '-e', pulled, '-e', CALLS, *options,
@@ -75,6 +103,8 @@ def test_answers_follow_their_calls(root, needs_perf, pushing, spawn, tmp_path):
     assert len(here) == len(there) == TURNS
     error, = (1000 * float(found[1]) for remark in last['remarks']
               if (found := re.search(r'has an error of ([0-9.]+) us', remark)))
+    if drifts:
+        assert error > 0.9e9 * float((tmp_path / 'drift').read_text()) > 40e6
     turns = list(zip(here, there))
     assert all(answer > call - error for call, answer in turns)
     assert all(call > answer - error for (_, answer), (call, _) in zip(turns, turns[1:]))
