@@ -16,6 +16,7 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/vec.h"
+#include "base/whole_file.h"
 #include "cli/cli.h"
 
 enum { RESULT_MAX = 1 << 30, ROWS = 20, REPORT_STATUS_CHANGED = STATUS_FAILED };
@@ -270,28 +271,80 @@ static int read_result(struct side *side, const char *path)
 
 /* ---- output ---- */
 
-static int write_report(const struct attar_report *report, const char *sink, const char *path)
+/* A file that the results replace when they are complete. */
+struct result_file {
+	struct whole_file whole;
+	FILE *file;
+};
+
+static int open_result(struct result_file *result, const char *path, bool needs_name)
 {
-	struct attar_render_opts opts = {.size = sizeof(opts)};
+	int fd = whole_file_begin(&result->whole, path, needs_name);
+
+	if (fd < 0)
+		return fd;
+	result->file = fdopen(fd, "w");
+	if (result->file)
+		return 0;
+	whole_file_finish(&result->whole, fd, false);
+	close(fd);
+	return -ENOMEM;
+}
+
+/* r: of the writes before. */
+static int close_result(struct result_file *result, int r)
+{
+	int error;
+
+	if (fflush(result->file) != 0 && r == 0)
+		r = -errno;
+	error = whole_file_finish(&result->whole, fileno(result->file), r == 0);
+	fclose(result->file);
+	return r < 0 ? r : error;
+}
+
+static int draw_report(const struct attar_report *report, const char *sink, FILE *file,
+	struct attar_render_opts *opts)
+{
 	struct attar_renderer *renderer = NULL;
-	FILE *file = path ? fopen(path, "we") : stdout;
 	int r;
 
-	if (!file)
-		return attar_fail(-EIO, "cannot write '%s': %s", CLIP(path), strerror(errno));
-	if (!path)
-		console_fit(&opts);
-	opts.max_rows = ROWS;
-	opts.rows_hint = "-o FILE.csv shows all";
-	r = attar_renderer_new(sink, file, &opts, &renderer);
+	opts->max_rows = ROWS;
+	opts->rows_hint = "-o FILE.csv shows all";
+	r = attar_renderer_new(sink, file, opts, &renderer);
 	if (r == 0)
 		r = attar_renderer_draw(renderer, report);
 	attar_renderer_free(renderer);
-	if (path && fclose(file) != 0 && r == 0)
-		r = attar_fail(-EIO, "%s", strerror(errno));
-	if (r < 0 && path)
-		attar_context(r, "cannot write '%s'", CLIP(path));
 	return r;
+}
+
+static int print_result(const struct attar_report *report, const char *sink)
+{
+	struct attar_render_opts opts = {.size = sizeof(opts)};
+
+	console_fit(&opts);
+	return draw_report(report, sink, stdout, &opts);
+}
+
+static int cannot_write(const char *path, int error)
+{
+	return attar_fail(-EIO, "cannot write '%s': %s", CLIP(path), strerror(-error));
+}
+
+static int write_report(const struct attar_report *report, const char *path)
+{
+	const struct attar_sink *sink = attar_sink_of_path(path);
+	struct attar_render_opts opts = {.size = sizeof(opts)};
+	struct result_file result = {0};
+	int r = open_result(&result, path, sink->is_binary && !sink->whole_run), drawn;
+
+	if (r < 0)
+		return cannot_write(path, r);
+	drawn = draw_report(report, sink->name, result.file, &opts);
+	r = close_result(&result, drawn);
+	if (drawn < 0)
+		return attar_context(drawn, "cannot write '%s'", CLIP(path));
+	return r < 0 ? cannot_write(path, r) : 0;
 }
 
 static struct attar_diff_side reports_of(const struct comparison *c, int side)
@@ -304,14 +357,12 @@ static struct attar_diff_side reports_of(const struct comparison *c, int side)
 static int write_folded(const struct comparison *c)
 {
 	const struct attar_diff_side before = reports_of(c, 0), after = reports_of(c, 1);
-	FILE *file = fopen(c->folded, "we");
-	int r = file ? attar_diff_folded(&before, &after, file) : -errno;
+	struct result_file result = {0};
+	int r = open_result(&result, c->folded, false);
 
-	if (file)
-		fclose(file);
-	if (r < 0 && r != -ENOMEM)
-		return attar_fail(-EIO, "cannot write '%s': %s", CLIP(c->folded), strerror(-r));
-	return r;
+	if (r == 0)
+		r = close_result(&result, attar_diff_folded(&before, &after, result.file));
+	return r < 0 && r != -ENOMEM ? cannot_write(c->folded, r) : r;
 }
 
 /* Whether an output draws trees best. */
@@ -326,13 +377,13 @@ static bool wants_trees(const struct comparison *c)
 static int write_all(const struct comparison *c, const struct attar_report *report)
 {
 	const char *sink = c->format ?: attar_sinks()[0]->name;
-	int r = write_report(report, sink, NULL);
+	int r = print_result(report, sink);
 
 	if (r == -EPIPE)
 		r = 0;
 	vec_each (&c->outputs, path)
 		if (r == 0)
-			r = write_report(report, attar_sink_of_path(*path)->name, *path);
+			r = write_report(report, *path);
 	return r == 0 && c->folded ? write_folded(c) : r;
 }
 

@@ -10,11 +10,22 @@
 #include "cli/atomic_file.h"
 #include "cli/outputs_open.h"
 
+static void truncate_file(void *ctx, struct file_written *written)
+{
+	(void)ctx;
+	if (ftruncate(written->fd, 0) < 0 && errno != EINVAL)
+		written->error = -errno;
+}
+
 /* Returns 0 or a negative errno. Pipes and devices have nothing to remove. */
 static int empty(struct output *out)
 {
 	if (out->is_empty || !out->path || !out->file || out->memory)
 		return 0;
+	if (out->writer) {
+		out->is_empty = true;
+		return file_writer_then(out->writer, truncate_file, NULL);
+	}
 	if (ftruncate(output_descriptor(out), 0) < 0 && errno != EINVAL)
 		return -errno;
 	out->is_empty = true;
@@ -24,7 +35,7 @@ static int empty(struct output *out)
 void outputs_empty(struct outputs *o)
 {
 	vec_each (&o->all, out)
-		if (!out->sink->whole_run)
+		if (!out->sink->whole_run && attar_run_interval(o->run))
 			empty(out); /* the first write reports a failure */
 }
 
@@ -92,6 +103,7 @@ static int failed(struct outputs *o, const struct output *out, int error)
 struct drawing {
 	const struct attar_report *report;
 	const struct attar_notes *notes;
+	bool is_whole; /* of a whole run, without lines of events before */
 };
 
 static int render(struct output *out, const struct drawing *d)
@@ -238,12 +250,61 @@ int outputs_reopen(struct outputs *o)
 	return result;
 }
 
+/* The report is the first and last one of a regular file, which it replaces. */
+static bool is_replaced(const struct output *out, const struct drawing *d)
+{
+	return d->is_whole && out->inode && !out->drawn && !out->memory && out->path;
+}
+
+/* What is drawn goes to a new file, which replaces the former one when the output is closed. */
+static int begin_whole(struct outputs *o, struct output *out)
+{
+	bool needs_name = out->sink->is_binary && !out->sink->whole_run;
+	int fd = whole_file_begin(&out->whole, out->path, needs_name), r;
+
+	if (fd < 0)
+		return failed(o, out, fd);
+	out->is_empty = true;
+	out->is_replaced = out->whole.target != NULL;
+	r = end_file(o, out);
+	if (r < 0)
+		close(fd);
+	else
+		r = output_direct_to(out, fd);
+	return r < 0 ? r : begin_renderer(o, out);
+}
+
+/* 0 or a negative errno: the former file remains then. */
+static int end_whole(struct outputs *o, struct output *out)
+{
+	int r = out->failed ? 0 : out->writer ? file_writer_wait(out->writer) : 0;
+
+	if (!out->failed && !out->writer && fflush(out->file) != 0)
+		r = -errno;
+	if (out->whole.target && (out->writer || out->file)) {
+		int error = whole_file_finish(
+			&out->whole, output_descriptor(out), !out->failed && r == 0);
+
+		r = r < 0 ? r : error;
+	}
+	if (r == 0)
+		return 0;
+	r = failed(o, out, r);
+	out->failed = true;
+	return r;
+}
+
 static int draw(struct outputs *o, struct output *out, const struct drawing *d)
 {
 	int r;
 
 	if (out->rotation.pattern)
 		return draw_rotated(o, out, d);
+	if (is_replaced(out, d)) {
+		r = begin_whole(o, out);
+		if (r < 0)
+			return r;
+	}
 	r = empty(out);
 	if (r < 0)
 		return failed(o, out, r);
@@ -269,7 +330,7 @@ static int draw_printed(struct outputs *o, struct output *out, const struct draw
 	notes.self_rss = memory_peak(); /* files have been drawn */
 	o->lines_noted = o->lines_missed;
 	o->reports_noted = o->reports_missed;
-	return draw(o, out, &(struct drawing){d->report, &notes});
+	return draw(o, out, &(struct drawing){d->report, &notes, d->is_whole});
 }
 
 bool outputs_are_ready(struct outputs *o)
@@ -374,8 +435,9 @@ int outputs_draw(struct outputs *o, const struct attar_report *report, enum atta
 {
 	struct attar_notes notes;
 	bool has_notes = attar_report_get_notes(report, &notes) == 0;
-	const struct drawing d = {report, has_notes ? &notes : NULL};
 	uint64_t lines = count_lines(report);
+	const struct drawing d = {
+		report, has_notes ? &notes : NULL, scope == ATTAR_SCOPE_WHOLE && !lines};
 	int result = 0;
 
 	if (!o->live)
@@ -419,6 +481,13 @@ static bool has_nothing(const struct output *out)
 	return out->rotation.pattern && stat(out->path, &st) == 0 && st.st_size == 0;
 }
 
+/* An empty file, created to see whether it can be written, that is to be removed. */
+static bool is_unused(const struct output *out)
+{
+	return out->path && out->created &&
+	       (!out->drawn || has_nothing(out) || (out->is_replaced && out->failed));
+}
+
 /* A quota can have waited until former files were written. */
 static int end_rotation(struct outputs *o, struct output *out)
 {
@@ -441,13 +510,11 @@ int outputs_close(struct outputs *o)
 
 		attar_renderer_free(out->renderer);
 		r = end_rotation(o, out);
-		if (out->writer && file_writer_wait(out->writer) == -ETIMEDOUT && !out->failed) {
-			r = failed(o, out, -ETIMEDOUT);
-			out->failed = true;
-		}
+		if (out->path && out->file && !out->memory && r == 0)
+			r = end_whole(o, out);
 		if (out->path && output_close_file(out) != 0 && !out->failed)
 			r = failed(o, out, -errno);
-		if (out->path && out->created && (!out->drawn || has_nothing(out)))
+		if (is_unused(out))
 			unlink(out->path);
 		rotation_done(&out->rotation);
 		result = result < 0 ? result : r;

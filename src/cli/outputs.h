@@ -9,6 +9,7 @@
 #include "attar/run.h"
 #include "base/buf.h"
 #include "base/vec.h"
+#include "base/whole_file.h"
 #include "cli/file_stream.h"
 #include "cli/keys.h"
 #include "cli/output_options.h"
@@ -29,15 +30,17 @@ struct output {
 	struct patience patience;   /* with the reader of a pipe */
 	struct rotation rotation;   /* of files that follow each other; path is the current one */
 	uint64_t drawn_at;          /* ns since 1970, if rotated: of what was drawn last */
+	struct whole_file whole;    /* file replaces that of path at the end */
 	struct drawn *memory; /* file is in memory, and replaces that of path; NULL: it is not */
 	dev_t device;         /* of a regular file */
 	ino_t inode;          /* 0: not a regular file */
 	struct attar_renderer *renderer;
 	const struct attar_sink *sink;
-	bool is_slow;    /* lines are written during the run, which a thread does */
-	bool is_special; /* a pipe or a device */
-	bool created;    /* the file did not exist before */
-	bool is_empty;   /* its former contents have been removed */
+	bool is_slow;     /* lines are written during the run, which a thread does */
+	bool is_special;  /* a pipe or a device */
+	bool created;     /* the file did not exist before */
+	bool is_replaced; /* by whole */
+	bool is_empty;    /* its former contents have been removed */
 	bool drawn;
 	bool failed; /* it receives no further reports */
 };
@@ -72,8 +75,9 @@ int outputs_open(struct outputs *o, const struct attar_run *run,
 	const struct output_options *options, const char *command_line);
 
 /*
- * Truncates the files that are written during the run: to remove a large file from the cache takes
- * time, in which rings would overflow if it were done at the first write, as it is for others.
+ * Truncates the files that have reports of intervals: to remove a large file from the cache takes
+ * time, in which rings would overflow if it were done at the first write. Others are replaced by
+ * their only report, or a thread truncates them before their first line.
  */
 void outputs_empty(struct outputs *o);
 

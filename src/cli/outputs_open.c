@@ -25,8 +25,7 @@ static FILE *open_stream(struct output *out, int fd)
 	return out->is_slow ? file_stream_open(fd, &out->writer) : fdopen(fd, "w");
 }
 
-/* What is drawn from now on goes to fd, which is taken over. */
-static int direct_to(struct output *out, int fd)
+int output_direct_to(struct output *out, int fd)
 {
 	if (out->writer) {
 		file_writer_continue(out->writer, fd); /* a failure is that of a later write, too */
@@ -43,7 +42,7 @@ int output_open_file(struct output *out, const char *path)
 	out->path = path;
 	out->created = access(path, F_OK) < 0;
 	fd = TEMP_FAILURE_RETRY(open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
-	return fd < 0 ? cannot_write(out, errno) : direct_to(out, fd);
+	return fd < 0 ? cannot_write(out, errno) : output_direct_to(out, fd);
 }
 
 static int open_memory(struct output *out, const char *path)
@@ -240,7 +239,7 @@ int output_open_rotated(struct output *out, uint64_t time)
 	out->path = out->rotation.name;
 	out->created = out->is_empty = true;
 	out->drawn = false;
-	return direct_to(out, fd);
+	return output_direct_to(out, fd);
 }
 
 /* Files of a format that shows one report have one interval each. */

@@ -14,6 +14,9 @@ int output_open_file(struct output *out, const char *path);
 /* The same for the file of this time, which is new. */
 int output_open_rotated(struct output *out, uint64_t time);
 
+/* What is drawn from now on goes to fd, which is taken over. Returns 0, or -EIO as above. */
+int output_direct_to(struct output *out, int fd);
+
 /* Returns 0, or EOF with errno. */
 int output_close_file(struct output *out);
 

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from command import has, profile, run, workload
+from command import ATTAR, has, profile, run, workload
 from test_wall import SCRIPT
 
 
@@ -312,3 +312,16 @@ def test_truncated_and_hostile_results(tmp_path):
         assert done.returncode in (0, 2), done
     found, _ = diff(good, good)
     assert {row['symbol'] for row in found['functions: self']} == {'he"a\\vy', 'li\u2028ght'}
+
+
+def test_a_full_disk_leaves_the_former_result(tmp_path, root):
+    a = result(tmp_path / 'a.json', [{f'function{i}': 7 for i in range(3000)}])
+    b = result(tmp_path / 'b.json', [{f'function{i}': 8 for i in range(3000)}])
+    where = tmp_path / 'small'
+    where.mkdir()
+    out = where / 'x.html'
+    script = f'mount -t tmpfs -o size=16k none {where} && echo former >{out} && ' \
+        f'{ATTAR} diff {a} {b} -o {out} >/dev/null; echo $?; ls {where}; cat {out}'
+    done = run('-m', 'sh', '-c', script, program='unshare')
+    assert done.stdout.split() == ['2', out.name, 'former'], done.stderr
+    assert f"cannot write '{out}': cannot write the report: No space left on device" in done.stderr

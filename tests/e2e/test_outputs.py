@@ -69,14 +69,26 @@ def test_file_is_replaced_only_by_a_result(tmp_path):
 
 
 def test_file_is_emptied_before_events_are_enabled(root, tmp_path):
-    """Truncating a large file takes time, in which rings would overflow."""
+    """
+    Truncating a large file takes time, in which rings would overflow. Without intervals, a thread
+    does it.
+    """
     out = tmp_path / 'x.json'
     out.write_text('old' * 1000)
-    done = run('trace', '-q', '-o', out, '-e', 'sched:sched_process_exec', '--', 'sh', '-c',
-               f'stat -c %s {out} > {tmp_path}/size')
+    done = run('trace', '-q', '-i', '1h', '-o', out, '-e', 'sched:sched_process_exec', '--', 'sh',
+               '-c', f'stat -c %s {out} > {tmp_path}/size')
     assert done.returncode == 0, done.stderr
     assert (tmp_path / 'size').read_text() == '0\n'
     assert out.read_text().startswith('{"schema"')
+
+
+def test_lines_replace_former_contents(root, tmp_path):
+    out = tmp_path / 'x.json'
+    out.write_text('old' * 1000)
+    done = run('trace', '-q', '-o', out, '-e', 'sched:sched_process_exec', '--', 'true')
+    assert done.returncode == 0, done.stderr
+    text = out.read_text()
+    assert text.startswith('{"schema"') and 'oldold' not in text and 'sched_process_exec' in text
 
 
 WITHOUT_STACKS = {
@@ -193,6 +205,48 @@ def test_full_disk_is_reported(tmp_path, root):
     assert done.returncode == 1
     assert done.stderr.strip().splitlines()[-1] == \
         f"attar: cannot write '{where}/x.html': No space left on device"
+
+
+RESULTS = 'x.json', 'x.html', 'x.db', 'x.csv', 'x.txt', 'x.folded', 'x.pb.gz'
+
+
+@pytest.mark.parametrize('name', RESULTS)
+def test_a_full_disk_leaves_the_former_result(tmp_path, root, name):
+    """It is not truncated, and nothing else is left; a file that did not exist does not."""
+    if not has('unshare'):
+        pytest.skip('unshare (package util-linux) is not installed')
+    where = tmp_path / 'small'
+    where.mkdir()
+    script = f'mount -t tmpfs -o size=64k none {where} && cd {where} && ' \
+        f'head -c 57344 /dev/zero >full && echo former >{name} && ' \
+        f'{ATTAR} profile -q -g -a -d 500ms -o {name} -o new-{name}; ' \
+        f'echo $?; ls; cat {name}'
+    done = run('-m', 'sh', '-c', script, program='unshare')
+    assert done.stdout.split() == ['1', 'full', name, 'former'], done.stderr
+    assert f"cannot write '{name}': No space left on device" in done.stderr
+
+
+def test_a_result_keeps_owner_mode_and_names(tmp_path, root):
+    """Also through a link; what has a second name is written in place."""
+    for name in RESULTS:
+        path = tmp_path / name
+        path.write_text('former')
+        os.chown(path, 1234, 1234)
+        path.chmod(0o640)
+        (tmp_path / f'link-{name}').symlink_to(name)
+    (tmp_path / 'second').hardlink_to(tmp_path / 'x.html')
+    inode = (tmp_path / 'x.json').stat().st_ino
+    names = [word for name in RESULTS for word in ('-o', tmp_path / f'link-{name}')]
+    done = run('profile', '-q', '-g', '-a', '-d', '100ms', *names)
+    assert done.returncode == 0, done.stderr
+    for name in RESULTS:
+        assert (tmp_path / f'link-{name}').is_symlink()
+        found = (tmp_path / name).stat()
+        assert (found.st_uid, found.st_gid, found.st_mode & 0o777) == (1234, 1234, 0o640)
+        assert (tmp_path / name).read_bytes() != b'former'
+    assert (tmp_path / 'second').samefile(tmp_path / 'x.html')
+    assert (tmp_path / 'x.json').stat().st_ino != inode
+    assert len(list(tmp_path.iterdir())) == 2 * len(RESULTS) + 1
 
 
 def test_each_output_on_a_full_disk_is_reported(tmp_path, root):
