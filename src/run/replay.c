@@ -507,21 +507,22 @@ int replay_deliver(struct attar_run *run, struct attar_event *ev)
 
 void replay_remark(const struct attar_run *run, struct attar_report *report)
 {
+	const char *name = run->opts.input;
 	struct recording_stats stats;
 
 	if (!run->replay)
 		return;
+	if (name && !strcmp(name, "-"))
+		name = "standard input";
 	recording_get_stats(run->replay->recording, &stats);
 	if (stats.damage)
-		attar_report_remark(report, "%s is damaged: %s", run->opts.input, stats.damage);
+		attar_report_remark(report, "%s is damaged: %s", name, stats.damage);
 	if (stats.malformed)
 		attar_report_remark(report, "%llu invalid record%s of %s skipped",
-			(unsigned long long)stats.malformed, PLURAL_S(stats.malformed),
-			run->opts.input);
+			(unsigned long long)stats.malformed, PLURAL_S(stats.malformed), name);
 	if (!replay_has_date(run))
 		attar_report_remark(report,
-			"%s does not say when it was made: times are those of its clock",
-			run->opts.input);
+			"%s does not say when it was made: times are those of its clock", name);
 	needed_events_remark(run, report);
 	recorded_names_remark(run, report);
 	pull_remark(run, report);

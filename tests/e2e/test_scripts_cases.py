@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from command import run
+from command import ATTAR, run
 from perf_data import CPU_CLOCK, SWITCHES, Recording
 
 pytestmark = pytest.mark.quick
@@ -226,6 +226,10 @@ def test_times_of_a_recording_without_a_date(tmp_path):
                                       'csv').stdout
     lines = run('trace', '-e', 'cpu-clock', '--input', path).stdout.splitlines()
     assert [line.split()[0] for line in lines if 'cpu-clock' in line] == ['8231.000000007']
+    with path.open('rb') as file:
+        piped = subprocess.run([ATTAR, 'top', '-e', 'cpu-clock', '--input', '-'], stdin=file,
+                               capture_output=True, text=True, check=True)
+    assert 'standard input does not say when it was made' in piped.stdout
 
 
 # ---- tasks and CPUs ----
