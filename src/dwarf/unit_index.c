@@ -19,7 +19,7 @@ struct piece {
 /* The code around an address: what a table of all pieces would have. */
 struct scan {
 	uint64_t address;
-	struct piece found; /* the last one that starts before or at the address */
+	struct piece found; /* of those that start last before or at the address, the first unit */
 	uint64_t end;       /* of the code up to there */
 	uint64_t next;      /* where the next one starts; UINT64_MAX: there is none */
 };
@@ -181,13 +181,15 @@ static int put(struct unit_starts *starts, uint64_t start, uint64_t unit)
 {
 	size_t n = starts->list.n;
 
-	if (n && starts->list.at[n - 1].start == start) {
-		starts->list.at[n - 1].unit = unit;
-		return 0;
-	}
 	if (n && starts->list.at[n - 1].unit == unit)
 		return 0;
 	return vec_push(&starts->list, (struct unit_start){.start = start, .unit = unit});
+}
+
+/* Of code that several units have, the linker keeps that of the first one. */
+static bool is_copy(const struct pieces *pieces, const struct piece *piece)
+{
+	return piece > pieces->list.at && piece->start == piece[-1].start;
 }
 
 static void sort_pieces(struct pieces *pieces, struct unit_starts *starts)
@@ -200,7 +202,7 @@ static void sort_pieces(struct pieces *pieces, struct unit_starts *starts)
 	vec_each (&pieces->list, piece) {
 		if (piece->start > end && starts->list.n)
 			r = put(starts, end, NO_UNIT);
-		if (r >= 0)
+		if (r >= 0 && !is_copy(pieces, piece))
 			r = put(starts, piece->start, piece->unit);
 		if (r < 0)
 			break;
@@ -219,7 +221,8 @@ static void scan_piece(struct scan *scan, const struct piece *piece)
 		scan->next = MIN(scan->next, piece->start);
 		return;
 	}
-	if (by_start(&scan->found, piece) <= 0)
+	if (scan->found.unit == NO_UNIT || piece->start > scan->found.start ||
+		(piece->start == scan->found.start && piece->unit < scan->found.unit))
 		scan->found = *piece;
 	scan->end = MAX(scan->end, piece->end);
 }

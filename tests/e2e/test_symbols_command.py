@@ -170,6 +170,28 @@ def test_separate_debug_file(tmp_path):
     assert symbols(program, addresses(program), '--style=llvm') != before
 
 
+@pytest.mark.parametrize('compiler', ['g++', 'clang++'])
+def test_code_that_several_units_have(compiler, tmp_path):
+    """The linker keeps the first copy of a function, and lets both units describe it."""
+    need(compiler)
+    for unit, line in (('a', 100), ('b', 200)):
+        (tmp_path / f'{unit}.cc').write_text(
+            f'# {line} "shared.h"\n'
+            'template <int N> __attribute__((noinline)) int shared(volatile int *p)'
+            '{ return *p * N; }\n'
+            f'int {unit}(volatile int *p) {{ return shared<3>(p); }}\n')
+        do(compiler, '-O2', '-g', '-c', f'{unit}.cc', cwd=tmp_path)
+    (tmp_path / 'main.cc').write_text('int a(volatile int *), b(volatile int *);\n'
+                                      'int main(int n, char **) { return a(&n) + b(&n); }\n')
+    for first, second, line in (('a', 'b', 100), ('b', 'a', 200)):
+        do(compiler, 'main.cc', f'{first}.o', f'{second}.o', '-o', 'both', cwd=tmp_path)
+        nm = subprocess.run(['nm', tmp_path / 'both'], capture_output=True, text=True).stdout
+        start = int(re.search(r'(\w+) W _Z6sharedILi3E', nm)[1], 16)
+        for wanted in ([start], [start] * 9):  # a few addresses are looked up otherwise
+            for answer in answers(symbols(tmp_path / 'both', wanted, '--style=llvm')):
+                assert re.search(rf'/shared.h:{line}:', answer[1])
+
+
 def test_code_far_above_another_segment(tmp_path):
     """As in vmlinux: variables of each CPU at 0, code at the end of the address space."""
     need('gcc')
