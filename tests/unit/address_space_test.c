@@ -67,7 +67,7 @@ static void test_overlaps(void **state)
 	struct truth truth = {0}, before;
 	uint64_t seed = 5;
 
-	for (int round = 0; round < 300; round++) {
+	for (int round = 0; round < (int)unit_rounds(300); round++) {
 		unsigned start, len;
 
 		seed = base_hash64(seed + (unsigned)round);
@@ -140,11 +140,12 @@ static void test_memory_without_a_file(void **state)
 	struct attar_mapping page = {.len = 0x1000, .path = ""};
 	struct attar_symbols *symbols = fresh(0);
 	struct attar_address_space *space = attar_address_space_new(symbols, 1);
+	uint64_t pages = unit_rounds(100000);
 	enum attar_dso_kind kind;
 	attar_location location;
 
-	for (uint64_t i = 0; i < 100000; i++) {
-		page.start = 0x10000000 + i * 37 % 100000 * 0x1000;
+	for (uint64_t i = 0; i < pages; i++) {
+		page.start = 0x10000000 + i * 37 % pages * 0x1000;
 		assert_int_equal(attar_address_space_map(space, &page), 0);
 	}
 	assert_int_equal(space->ranges->n, 1);
