@@ -232,11 +232,11 @@ def frame(line):
 
 
 def frames(lines):
-    """Return the frames without those at the end that are in no mapping."""
-    found = [frame(line) for line in lines]
-    while found and found[-1][1] == '[unknown]':
-        found.pop()
-    return found
+    """
+    Return the frames before the first one that is in no mapping. attar ends a stack there; perf
+    continues, and what follows may be in a mapping by chance: the vdso's address on the stack.
+    """
+    return list(itertools.takewhile(lambda found: found[1] != '[unknown]', map(frame, lines)))
 
 
 def addresses(events, modulo=1 << 64):
