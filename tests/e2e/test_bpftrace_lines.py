@@ -299,7 +299,8 @@ class TestInAGuest:
         ours = [(r['tid'], r['ORDER'], r['PAGES'], r['duration'])
                 for r in sections(out).get('events', [])]
         assert len(theirs) >= 5
-        assert [row[:3] for row in ours] == [row[:3] for row in theirs]
+        # bpftrace prints lines of different CPUs in any order: khugepaged may reclaim, too
+        assert sorted(row[:3] for row in ours) == sorted(row[:3] for row in theirs)
         # the program of bpftrace runs before attar's event at the start, and at the end
         assert sum(row[3] for row in ours) == pytest.approx(
             sum(row[3] for row in theirs), rel=0.4)
