@@ -430,6 +430,7 @@ struct attar_sink {
 	bool replaces;         /* a report replaces the previous one: replace the whole file */
 	bool wants_spans;      /* is made for time lines: they should be in the report */
 	bool wants_states;     /* the same, if they have states of threads (ATTAR_GIVES_STATES) */
+	bool needs_file;       /* writes to a regular file only */
 	/* of its output, with parameters: "text/html; charset=utf-8" */
 	const char *media_type;
 	const char *scheme; /* writes to an address, "clickhouse://...", and no file; or NULL */

@@ -112,3 +112,10 @@ bool proc_is_kernel_thread(pid_t tid)
 	return fields && sscanf(fields, "%*c %*d %*d %*d %*d %*d %u", &flags) == 1 &&
 	       flags & KERNEL_THREAD;
 }
+
+const char *proc_access_fix(void)
+{
+	return geteuid() ? "run as root, or as the user of the process"
+			 : "run with CAP_SYS_PTRACE, outside of containers and security modules "
+			   "that restrict root";
+}

@@ -26,4 +26,7 @@ char proc_state(pid_t pid);
 /* Whether a thread belongs to the kernel. */
 bool proc_is_kernel_thread(pid_t tid);
 
+/* What to do if another process may not be read or traced; a static string. */
+const char *proc_access_fix(void);
+
 #endif

@@ -7,6 +7,7 @@
 #include "cli/cli.h"
 #include "cli/commands.h"
 #include "cli/output_options.h"
+#include "cli/outputs.h"
 
 typedef void option_fn(
 	struct buf *b, const struct attar_profiler *profiler, const struct attar_option *o);
@@ -75,7 +76,7 @@ static void add_action(struct buf *b, const char *text)
 			continue;
 		}
 		for (const struct attar_sink *const *sink = attar_sinks(); *sink; sink++)
-			if ((*sink)->extension)
+			if (sink_fits_stdout(*sink))
 				buf_printf(b, "%s%s", sink == attar_sinks() ? "" : " ",
 					(*sink)->name);
 	}

@@ -18,6 +18,7 @@
 #include "base/vec.h"
 #include "base/whole_file.h"
 #include "cli/cli.h"
+#include "cli/outputs.h"
 
 enum { RESULT_MAX = 1 << 30, ROWS = 20, REPORT_STATUS_CHANGED = STATUS_FAILED };
 
@@ -84,7 +85,7 @@ static int take_option(struct comparison *c, const char *option, const char *val
 	}
 	if (!strcmp(option, "--format")) {
 		c->format = value;
-		return attar_sink_find(value) ? 0 : -EINVAL;
+		return sink_of_stdout(value) ? 0 : -EINVAL;
 	}
 	if (!attar_sink_of_path(value))
 		return attar_fail(

@@ -50,13 +50,13 @@ static const struct attar_option tree_options[] = {
 
 static void list_sinks(struct buf *names, struct buf *extensions)
 {
-	const char *comma = "";
-
-	for (const struct attar_sink *const *sink = attar_sinks(); *sink; sink++, comma = ", ")
-		if ((*sink)->extension) {
-			buf_printf(names, "%s%s", comma, (*sink)->name);
-			buf_printf(extensions, "%s%s", comma, (*sink)->extension);
-		}
+	for (const struct attar_sink *const *sink = attar_sinks(); *sink; sink++) {
+		if (sink_fits_stdout(*sink))
+			buf_printf(names, "%s%s", names->len ? ", " : "", (*sink)->name);
+		if ((*sink)->extension)
+			buf_printf(extensions, "%s%s", extensions->len ? ", " : "",
+				(*sink)->extension);
+	}
 }
 
 /* Lists the sinks in the help of opts, a copy of the tables. */

@@ -70,6 +70,12 @@ struct outputs {
 const struct attar_sink *sink_of_flame_graph(void);
 const struct attar_sink *sink_of_stacks(void);
 
+/* Whether a sink can write to stdout. */
+bool sink_fits_stdout(const struct attar_sink *sink);
+
+/* The sink of --format NAME. NULL, with an error text: there is none, or it is a database. */
+const struct attar_sink *sink_of_stdout(const char *name);
+
 /* Opens the outputs that the options name. Files keep their contents until the run has begun. */
 int outputs_open(struct outputs *o, const struct attar_run *run,
 	const struct output_options *options, const char *command_line);

@@ -173,6 +173,27 @@ const struct attar_sink *sink_of_flame_graph(void)
 	return *sink;
 }
 
+bool sink_fits_stdout(const struct attar_sink *sink)
+{
+	return !sink->scheme && !sink->needs_file;
+}
+
+const struct attar_sink *sink_of_stdout(const char *name)
+{
+	const struct attar_sink *sink = attar_sink_find(name);
+
+	if (!sink || sink_fits_stdout(sink))
+		return sink;
+	if (sink->scheme)
+		attar_fail(-EINVAL,
+			"--format: %s is a database" ATTAR_FIX "use -o %s://HOST/DATABASE",
+			sink->name, sink->scheme);
+	else
+		attar_fail(-EINVAL, "--format: %s is a database" ATTAR_FIX "use -o FILE.%s",
+			sink->name, sink->extension);
+	return NULL;
+}
+
 static int add(struct outputs *o, struct output *out, const struct attar_render_opts *opts)
 {
 	int r;
@@ -324,13 +345,9 @@ static int add_stdout(
 	if (c->quiet && !c->format)
 		return 0;
 	if (c->format)
-		out.sink = attar_sink_find(c->format);
+		out.sink = sink_of_stdout(c->format);
 	if (!out.sink)
 		return -EINVAL;
-	if (out.sink->scheme)
-		return attar_fail(-EINVAL,
-			"--format: %s is a database" ATTAR_FIX "use -o %s://HOST/DATABASE",
-			out.sink->name, out.sink->scheme);
 	if (out.sink->is_binary && isatty(STDOUT_FILENO))
 		return attar_fail(-EINVAL,
 			"%s output is binary" ATTAR_FIX

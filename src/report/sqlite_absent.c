@@ -14,6 +14,7 @@ const struct render_format render_sqlite = {
 		.extension = "db",
 		.media_type = "application/vnd.sqlite3",
 		.sections = RENDER_ALL,
-		.is_binary = true},
+		.is_binary = true,
+		.needs_file = true},
 	.draw = draw,
 };

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/limit.h"
+#include "base/proc.h"
 
 enum { READ_BYTES = 32 << 10 }; /* more than a path can take, every byte of it escaped */
 
@@ -97,9 +98,8 @@ int maps_read(pid_t pid, maps_fn *fn, void *ctx)
 	fd = TEMP_FAILURE_RETRY(open(name, O_RDONLY | O_CLOEXEC));
 	if (fd < 0 && (errno == EACCES || errno == EPERM))
 		return attar_fail(-errno,
-			"cannot read the mappings of process %d: %s" ATTAR_FIX
-			"run as root, or as the user of the process",
-			pid, strerror(errno));
+			"cannot read the mappings of process %d: %s" ATTAR_FIX "%s", pid,
+			strerror(errno), proc_access_fix());
 	if (fd < 0 && errno == ENOENT)
 		return attar_fail(
 			-ESRCH, "cannot read the mappings of process %d: no such process", pid);

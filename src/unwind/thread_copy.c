@@ -59,9 +59,8 @@ static int explain_refusal(pid_t tid, int error)
 	if (error == EPERM)
 		return attar_fail(-EPERM,
 			"no permission to stop thread %d" ATTAR_FIX
-			"run as root; your own processes also "
-			"with sysctl kernel.yama.ptrace_scope=0",
-			tid);
+			"%s; your own processes also with sysctl kernel.yama.ptrace_scope=0",
+			tid, proc_access_fix());
 	return attar_fail(-error, "cannot stop thread %d: %s", tid, strerror(error));
 }
 

@@ -135,3 +135,12 @@ def test_needs_a_file(tmp_path):
     (tmp_path / 'x.db').symlink_to('/dev/null')
     done = run('profile', '-q', '-o', 'x.db', '--', 'true', cwd=tmp_path)
     assert done.returncode == 1 and 'a database needs a file: use -o FILE.db' in done.stderr
+
+
+@pytest.mark.parametrize('command', [('profile', '--format', 'sqlite', '--', 'true'),
+                                     ('diff', '--format', 'sqlite', 'a.json', 'b.json')])
+def test_is_refused_on_stdout(command):
+    done = run(*command)
+    assert done.returncode == 2
+    assert '--format: sqlite is a database: use -o FILE.db' in done.stderr
+    assert 'sqlite' not in run(command[0], '--help').stdout.split('--format')[1].split('\n  ')[0]
