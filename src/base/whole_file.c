@@ -42,7 +42,8 @@ static int open_unnamed(const struct whole_file *f)
 	if (slash)
 		slash[slash == folder] = '\0';
 	if (folder)
-		fd = open(slash ? folder : ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
+		fd = TEMP_FAILURE_RETRY(
+			open(slash ? folder : ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666));
 	free(folder);
 	return fd;
 }
@@ -54,7 +55,8 @@ static int open_named(struct whole_file *f)
 	for (int i = 0; i < TRIES && fd < 0; i++) {
 		if (!name_temporary(f, i))
 			return -1;
-		fd = open(f->temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+		fd = TEMP_FAILURE_RETRY(
+			open(f->temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
 		if (fd < 0 && errno != EEXIST)
 			return -1;
 	}
@@ -70,9 +72,9 @@ static bool become(int fd, const struct stat *former)
 	if (fstat(fd, &st) < 0)
 		return false;
 	if ((st.st_uid != former->st_uid || st.st_gid != former->st_gid) &&
-		fchown(fd, former->st_uid, former->st_gid) < 0)
+		TEMP_FAILURE_RETRY(fchown(fd, former->st_uid, former->st_gid)) < 0)
 		return false;
-	return fchmod(fd, former->st_mode & 07777) == 0;
+	return TEMP_FAILURE_RETRY(fchmod(fd, former->st_mode & 07777)) == 0;
 }
 
 static void drop(struct whole_file *f, int fd)
@@ -121,7 +123,8 @@ static int link_unnamed(struct whole_file *f, int fd)
 	for (int i = 0; i < TRIES; i++) {
 		if (!name_temporary(f, i))
 			return -ENOMEM;
-		if (linkat(AT_FDCWD, source, AT_FDCWD, f->temporary, AT_SYMLINK_FOLLOW) == 0) {
+		if (TEMP_FAILURE_RETRY(linkat(
+			    AT_FDCWD, source, AT_FDCWD, f->temporary, AT_SYMLINK_FOLLOW)) == 0) {
 			f->is_named = true;
 			return 0;
 		}
@@ -139,7 +142,7 @@ int whole_file_finish(struct whole_file *f, int fd, bool is_complete)
 		return 0;
 	if (is_complete && !f->is_named)
 		r = link_unnamed(f, fd);
-	if (is_complete && r == 0 && rename(f->temporary, f->target) < 0)
+	if (is_complete && r == 0 && TEMP_FAILURE_RETRY(rename(f->temporary, f->target)) < 0)
 		r = -errno;
 	if (f->is_named && (!is_complete || r < 0))
 		unlink(f->temporary);
