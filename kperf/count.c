@@ -188,11 +188,11 @@ struct PmuData *kp_count_row(const struct kp_task *task, const struct kp_counter
 }
 
 /* What was counted since `before`, in place of it. */
-static void subtract(struct kp_counter *c, size_t n)
+static void subtract(struct kp_counter *c)
 {
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < c->n; i++)
 		c->before[i] = attar_value_since(&c->now[i], &c->before[i]);
-	if (n > 1)
+	if (c->n > 1)
 		attar_values_settle(c->counter, c->before);
 }
 
@@ -226,7 +226,7 @@ static struct PmuData *row_of_entry(const struct kp_task *task, const struct kp_
 	return NULL;
 }
 
-static void add_count(struct PmuData *row, const struct attar_value *value)
+void kp_count_add(struct PmuData *row, const struct attar_value *value)
 {
 	struct PmuData other;
 
@@ -242,7 +242,6 @@ static int add_rows(
 {
 	bool is_sum = task->events[c->event].specs->n > 1;
 
-	subtract(c, c->n);
 	for (size_t i = 0; i < c->n; i++) {
 		const struct attar_counter_instance *at = &c->instances[i];
 		struct PmuData *row =
@@ -252,7 +251,7 @@ static int add_rows(
 		if (c->before[i].quality == ATTAR_QUALITY_NOT_COUNTED)
 			kp_warn_not_counted(task, c);
 		if (row) {
-			add_count(row, &c->before[i]);
+			kp_count_add(row, &c->before[i]);
 			continue;
 		}
 		row = kp_count_row(task, c, thread_of(task, at->tid), ts, list);
@@ -281,7 +280,9 @@ static void rename_processes(struct kp_task *task)
 		read_line(thread->tid, "comm", "", line, sizeof(line));
 		if (!*line || strcmp(line, thread->comm) == 0)
 			continue;
+		pthread_mutex_lock(&task->origin->lock);
 		name = kp_origin_text(task->origin, line);
+		pthread_mutex_unlock(&task->origin->lock);
 		if (name)
 			thread->comm = name;
 	}
@@ -290,13 +291,19 @@ static void rename_processes(struct kp_task *task)
 int kp_count_read(struct kp_task *task, struct kp_list *list)
 {
 	int64_t ts = now_ns();
-	int r = read_counts(task);
+	int r;
 
+	kp_forks_read(task->forks);
+	r = read_counts(task);
 	/* Reading names takes longer than reading counts. */
 	if (task->by_exec || ts - task->renamed_at >= NAMES_PERIOD) {
 		rename_processes(task);
 		task->renamed_at = ts;
 	}
+	for (size_t i = 0; i < task->n_counters && r == SUCCESS; i++)
+		subtract(&task->counters[i]);
+	if (r == SUCCESS)
+		kp_forks_take(task->forks);
 	for (unsigned event = 0; event < task->n_events && r == SUCCESS; event++) {
 		size_t first = list->n;
 
@@ -304,5 +311,5 @@ int kp_count_read(struct kp_task *task, struct kp_list *list)
 			if (task->counters[i].event == event)
 				r = add_rows(task, &task->counters[i], ts, first, list);
 	}
-	return r == SUCCESS ? kp_forks_read(task->forks, ts, list) : r;
+	return r == SUCCESS ? kp_forks_rows(task->forks, ts, list) : r;
 }

@@ -44,6 +44,13 @@ static bool is_any_cpu(const struct kp_task *task, const struct PmuAttr *attr)
 	return task->type == COUNTING && (attr->numCpu == 0 || attr->cpuList[0] == -1);
 }
 
+char *kp_target_cpus(const struct kp_task *task, const struct PmuAttr *attr)
+{
+	return attr->numCpu > 0 && !is_any_cpu(task, attr)
+		       ? kp_join_numbers(attr->cpuList, attr->numCpu)
+		       : NULL;
+}
+
 /* The code of a target that could not be created. */
 static int target_code(const struct PmuAttr *attr, int r)
 {
@@ -68,7 +75,7 @@ static int keep_cgroups(struct kp_task *task, size_t n)
 int kp_open_target(struct kp_task *task, const struct PmuAttr *attr)
 {
 	bool any = is_any_cpu(task, attr), self = attr->enableUserAccess;
-	char *cpus = attr->numCpu > 0 && !any ? kp_join_numbers(attr->cpuList, attr->numCpu) : NULL;
+	char *cpus = kp_target_cpus(task, attr);
 	char *pids =
 		attr->numPid > 0 && !self ? kp_join_numbers(attr->pidList, attr->numPid) : NULL;
 	char *cgroups =

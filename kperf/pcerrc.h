@@ -163,6 +163,7 @@ extern "C" {
 #define LIBPERF_WARN_REPLACED        1103 /* another event or method is used, see the message */
 #define LIBPERF_WARN_NOT_COUNTED     1104 /* other events use the counters of the PMU */
 #define LIBPERF_WARN_IGNORED         1105 /* an attribute has no effect, see the message */
+#define LIBPERF_WARN_TOO_MANY_FD     1106 /* new threads have no rows, see the message */
 
 /*
  * The code of the calling thread's last call; SUCCESS if it succeeded. Functions that free data

@@ -120,6 +120,9 @@ pid_t kp_thread_names(pid_t tid, char *ret_comm, size_t size);
 int kp_thread_read(struct kp_origin *origin, pid_t tid, struct kp_thread *ret_thread);
 int kp_open_target(struct kp_task *task, const struct PmuAttr *attr);
 
+/* The CPUs of cpuList that processes are counted on, see kp_join_numbers(); NULL: any. */
+char *kp_target_cpus(const struct kp_task *task, const struct PmuAttr *attr);
+
 /* "1,2,3"; NULL if out of memory. The caller frees it. */
 char *kp_join_numbers(const int *numbers, size_t n);
 
@@ -134,6 +137,7 @@ struct PmuData *kp_count_row(const struct kp_task *task, const struct kp_counter
 	const struct kp_thread *thread, int64_t ts, struct kp_list *list);
 void kp_warn_not_counted(const struct kp_task *task, const struct kp_counter *counter);
 void kp_count_set(struct PmuData *row, const struct attar_value *value);
+void kp_count_add(struct PmuData *row, const struct attar_value *value);
 int kp_count_enable(struct kp_task *task);
 int kp_count_read(struct kp_task *task, struct kp_list *list);
 
