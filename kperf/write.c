@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Samples as a perf.data file: header, attributes with ids, and records COMM, MMAP2 and SAMPLE.
+ * Samples as a perf.data file: header, attributes with ids, records COMM, MMAP2 and SAMPLE, and the
+ * formats of tracepoints.
  *
  * Format: tools/perf/Documentation/perf.data-file-format.txt of the kernel.
  */
@@ -15,9 +16,11 @@
 #include "data.h"
 #include "error.h"
 #include "symbol.h"
+#include "tracing_data.h"
 
 enum {
 	MAGIC_FILE = 0x6b706466,
+	FEATURE_TRACING_DATA = 1,
 	MOST_FRAMES = 256,
 	COMM_SIZE = 16, /* of the kernel, with the 0 at the end */
 };
@@ -53,6 +56,8 @@ struct file {
 	struct attr_entry *attrs;
 	bool stacks;
 	uint64_t data_at, last_time;
+	char *tracing; /* the formats of its tracepoints; NULL: it has none */
+	size_t tracing_size;
 	struct known *known;
 	size_t n_known;
 	bool failed;
@@ -70,6 +75,7 @@ static void free_file(struct file *f)
 	free(f->names);
 	free(f->attrs);
 	free(f->known);
+	free(f->tracing);
 	if (f->out)
 		fclose(f->out);
 	f->magic = 0;
@@ -78,11 +84,25 @@ static void free_file(struct file *f)
 
 /* ---- the header ---- */
 
-static int set_attrs(struct file *f, const struct PmuAttr *attr)
+static void set_attr(struct file *f, struct perf_event_attr *to, const struct PmuAttr *attr)
 {
-	struct attar_catalog_opts opts = {.size = sizeof(opts), .mount = true};
-	struct attar_catalog *catalog;
-	int r = attar_catalog_new(&opts, &catalog);
+	to->freq = attr->useFreq;
+	to->sample_period = attr->period;
+	to->sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
+			  PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD |
+			  (f->stacks ? PERF_SAMPLE_CALLCHAIN : 0) |
+			  (to->type == PERF_TYPE_TRACEPOINT ? PERF_SAMPLE_RAW : 0) |
+			  (attr->branchSampleFilter ? PERF_SAMPLE_BRANCH_STACK : 0);
+	to->branch_sample_type = attr->branchSampleFilter;
+	to->read_format = PERF_FORMAT_ID;
+	to->sample_id_all = to->mmap = to->mmap2 = to->comm = to->task = 1;
+}
+
+/* Sets the attributes of all events, and appends the formats of tracepoints. */
+static int set_attrs(struct file *f, struct attar_catalog *catalog, const struct PmuAttr *attr,
+	const struct attar_format **formats, size_t *n_formats)
+{
+	int r = 0;
 
 	for (unsigned i = 0; i < f->n_events && r == 0; i++) {
 		struct perf_event_attr *to = &f->attrs[i].attr;
@@ -90,20 +110,34 @@ static int set_attrs(struct file *f, const struct PmuAttr *attr)
 
 		r = attar_event_list_parse(catalog, attr->evtList[i], &list);
 		if (r < 0)
-			break;
+			return r;
 		r = attar_event_spec_attr(&list->at[0], to, sizeof(*to));
+		set_attr(f, to, attr);
+		if (to->type == PERF_TYPE_TRACEPOINT && list->at[0].format)
+			formats[(*n_formats)++] = list->at[0].format;
 		attar_event_list_free(list);
-		to->freq = attr->useFreq;
-		to->sample_period = attr->period;
-		to->sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
-				  PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD |
-				  (f->stacks ? PERF_SAMPLE_CALLCHAIN : 0) |
-				  (attr->branchSampleFilter ? PERF_SAMPLE_BRANCH_STACK : 0);
-		to->branch_sample_type = attr->branchSampleFilter;
-		to->read_format = PERF_FORMAT_ID;
-		to->sample_id_all = to->mmap = to->mmap2 = to->comm = to->task = 1;
 	}
+	return r;
+}
+
+/* Looks up the events: their attributes, and the formats of tracepoints. */
+static int find_events(struct file *f, const struct PmuAttr *attr)
+{
+	struct attar_catalog_opts opts = {.size = sizeof(opts), .mount = true};
+	const struct attar_format **formats = calloc(f->n_events, sizeof(*formats));
+	struct attar_catalog *catalog = NULL;
+	size_t n = 0;
+	int r;
+
+	if (!formats)
+		return kp_fail(COMMON_ERR_NOMEM, "out of memory");
+	r = attar_catalog_new(&opts, &catalog);
+	if (r == 0)
+		r = set_attrs(f, catalog, attr, formats, &n);
+	if (r >= 0)
+		r = kp_tracing_data(catalog, formats, n, &f->tracing, &f->tracing_size);
 	attar_catalog_free(catalog);
+	free(formats);
 	return r < 0 ? kp_fail_errno(r, LIBPERF_ERR_INVALID_EVENT) : SUCCESS;
 }
 
@@ -121,6 +155,7 @@ static void write_header(struct file *f, uint64_t data_size)
 		.size = sizeof(header),
 		.attr_size = sizeof(struct attr_entry),
 		.attrs = {attrs_at, f->n_events * sizeof(struct attr_entry)},
+		.features = {f->tracing ? 1 << FEATURE_TRACING_DATA : 0},
 	};
 
 	f->data_at = attrs_at + header.attrs.size;
@@ -134,6 +169,17 @@ static void write_header(struct file *f, uint64_t data_size)
 		f->attrs[i].ids = (struct section){ids_at + i * sizeof(id), sizeof(id)};
 	}
 	write_bytes(f, f->attrs, f->n_events * sizeof(*f->attrs));
+}
+
+/* After the data: where the formats of tracepoints are, and these. */
+static void write_features(struct file *f, uint64_t at)
+{
+	const struct section section = {at + sizeof(section), f->tracing_size};
+
+	if (!f->tracing)
+		return;
+	write_bytes(f, &section, sizeof(section));
+	write_bytes(f, f->tracing, f->tracing_size);
 }
 
 static int check_write(const char *path, const struct PmuAttr *attr)
@@ -163,7 +209,7 @@ PmuFile PmuBeginWrite(const char *path, const struct PmuAttr *attr, const int ad
 	}
 	if (!f || !f->names || !f->attrs) {
 		kp_fail(COMMON_ERR_NOMEM, "out of memory");
-	} else if (set_attrs(f, attr) == SUCCESS) {
+	} else if (find_events(f, attr) == SUCCESS) {
 		for (unsigned i = 0; i < f->n_events; i++)
 			f->names[i] = strdup(attr->evtList[i]);
 		f->out = fopen(path, "we");
@@ -340,6 +386,30 @@ static void write_branches(struct file *f, const struct PmuDataExt *ext)
 	}
 }
 
+/* The bytes of a tracepoint's record; NULL: it has none. */
+static const struct kp_raw *raw_of(const struct PmuData *row)
+{
+	return row->rawData ? (const void *)(row->rawData->data - sizeof(struct kp_raw)) : NULL;
+}
+
+/* With its length in front, a multiple of 8 bytes, as the kernel writes it. */
+static size_t raw_room(const struct kp_raw *raw)
+{
+	return (sizeof(uint32_t) + (raw ? raw->size : 0) + 7) & ~(size_t)7;
+}
+
+static void write_raw(struct file *f, const struct kp_raw *raw)
+{
+	const char zeros[8] = "";
+	uint32_t size = (uint32_t)(raw_room(raw) - sizeof(size));
+	size_t used = raw ? raw->size : 0;
+
+	write_bytes(f, &size, sizeof(size));
+	if (raw)
+		write_bytes(f, raw->bytes, used);
+	write_bytes(f, zeros, size - used);
+}
+
 static int event_of(const struct file *f, const struct PmuData *row)
 {
 	for (unsigned i = 0; row->evt && i < f->n_events; i++)
@@ -351,7 +421,8 @@ static int event_of(const struct file *f, const struct PmuData *row)
 static int write_sample(struct file *f, const struct kp_list *list, size_t i)
 {
 	const struct PmuData *row = &list->rows[i];
-	bool kernel, branches = f->attrs[0].attr.sample_type & PERF_SAMPLE_BRANCH_STACK;
+	const struct kp_raw *raw = raw_of(row);
+	bool kernel, branches = f->attrs[0].attr.sample_type & PERF_SAMPLE_BRANCH_STACK, is_traced;
 	uint64_t ips[MOST_FRAMES + 2], n = chain_of(list, i, &kernel, ips, MOST_FRAMES + 2);
 	int event = event_of(f, row);
 	struct {
@@ -375,7 +446,9 @@ static int write_sample(struct file *f, const struct kp_list *list, size_t i)
 			"PmuWriteData(): '%s' is not an event of the file",
 			row->evt ? row->evt : "NULL");
 	fields.id = id_of((unsigned)event);
+	is_traced = f->attrs[event].attr.sample_type & PERF_SAMPLE_RAW;
 	header.size += f->stacks ? (uint16_t)((n + 1) * sizeof(n)) : 0;
+	header.size += is_traced ? (uint16_t)raw_room(raw) : 0;
 	if (branches)
 		header.size += (uint16_t)(8 + (row->ext ? row->ext->nr : 0) *
 						      sizeof(struct perf_branch_entry));
@@ -385,6 +458,8 @@ static int write_sample(struct file *f, const struct kp_list *list, size_t i)
 		write_bytes(f, &n, sizeof(n));
 		write_bytes(f, ips, n * sizeof(n));
 	}
+	if (is_traced)
+		write_raw(f, raw);
 	if (branches)
 		write_branches(f, row->ext);
 	return SUCCESS;
@@ -442,6 +517,8 @@ void PmuEndWrite(PmuFile file)
 	if (!f)
 		return;
 	end = ftello(f->out);
+	if (end > 0)
+		write_features(f, (uint64_t)end);
 	write_header(f, end > 0 ? (uint64_t)end - f->data_at : 0);
 	if (f->failed || fflush(f->out) != 0)
 		kp_fail(COMMON_ERR_WRITE, "cannot write to the file: %m");

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 import kperf_readme
-from command import BUILD, ROOT, compiler, has, run, workload
+from command import BUILD, ROOT, compiler, has, perf, run, workload
 from faults import sanitized
 
 HEADERS = ('pmu.h', 'symbol.h', 'pcerrc.h', 'proc_data_types.h')
@@ -329,6 +329,93 @@ def test_the_readme_runs_unmodified(tmp_path, language):
     *rows, length = done.stdout.splitlines()
     assert len(rows) == max(int(length), 0) and done.stderr == ''
     assert all(row.split()[:2] == ['cycles', str(os.getpid())] for row in rows)
+
+
+# Samples of tracepoints and of page faults in a file; prints the fields of the tracepoints.
+WRITE_TRACEPOINTS = '''
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "pmu.h"
+#include "pcerrc.h"
+
+static void must(int is_true, const char *what)
+{
+    if (is_true)
+        return;
+    printf("%s: %d %s\\n", what, Perrorno(), Perror());
+    exit(1);
+}
+
+int main(int argc, char **argv)
+{
+    char *events[] = {"syscalls:sys_enter_lseek", "syscalls:sys_exit_lseek", "page-faults"};
+    int pids[] = {getpid()};
+    PmuAttr attr = {0};
+    PmuData *data;
+
+    attr.evtList = events;
+    attr.numEvt = 3;
+    attr.pidList = pids;
+    attr.numPid = 1;
+    attr.period = 1;
+    attr.callStack = argc > 2;
+    int pd = PmuOpen(SAMPLING, &attr);
+    must(pd > 0 && PmuEnable(pd) == 0, "sample");
+    for (long i = 0; i < 20; i++)
+        syscall(SYS_lseek, -1, 1000 + i, 2);
+    char *pages = mmap(NULL, 30 * 4096, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    must(pages != MAP_FAILED && madvise(pages, 30 * 4096, MADV_NOHUGEPAGE) == 0, "map");
+    for (int i = 0; i < 30; i++)
+        pages[i * 4096] = 1;
+    must(PmuDisable(pd) == 0, "disable");
+    int n = PmuRead(pd, &data);
+    PmuFile file = PmuBeginWrite(argv[1], &attr, 0);
+    must(n > 0 && file && PmuWriteData(file, data, n) == 0, "write");
+    PmuEndWrite(file);
+    must(Perrorno() == 0, "end");
+    for (int i = 0; i < n; i++) {
+        long offset = 0;
+        if (data[i].rawData && PmuGetField(data[i].rawData, "offset", &offset, 8) == 0)
+            printf("%s offset: 0x%08lx\\n", data[i].evt, offset);
+        else if (data[i].rawData &&
+                 PmuGetField(data[i].rawData, "ret", &offset, 8) == 0)
+            printf("%s 0x%lx\\n", data[i].evt, offset);
+        else
+            printf("%s\\n", data[i].evt);
+    }
+    return 0;
+}
+'''
+
+
+@pytest.mark.parametrize('stacks', [[], ['stacks']], ids=['plain', 'stacks'])
+def test_perf_and_attar_read_tracepoints_of_a_written_file(root, needs_perf, tmp_path, stacks):
+    """Their fields are those that the program has; samples of other events are readable, too."""
+    program, data = build(tmp_path, WRITE_TRACEPOINTS), tmp_path / 'x.data'
+    done = subprocess.run([program, data, *stacks], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    rows = done.stdout.splitlines()
+    entries = [f'offset: 0x{1000 + i:08x}' for i in range(20)]
+    of_enter = [row for row in rows if row.startswith('syscalls:sys_enter_lseek')]
+    assert of_enter == [f'syscalls:sys_enter_lseek {entry}' for entry in entries]
+    assert sum(row.startswith('syscalls:sys_exit_lseek 0xff') for row in rows) == 20
+    faults = rows.count('page-faults')
+    assert faults >= 30 and len(rows) == faults + 40
+
+    lines = perf('script', '-i', data, '-F', 'event,trace').splitlines()
+    assert re.findall(r'offset: 0x\w+', '\n'.join(lines)) == entries
+    returned = [row.split()[1] for row in rows if 'sys_exit' in row]
+    assert [line.split()[1] for line in lines if 'sys_exit_lseek' in line] == returned
+    assert sum('page-faults' in line for line in lines) == faults
+    names = [line.removesuffix(':HG') for line in perf('evlist', '-i', data).splitlines()[:3]]
+    assert names == ['syscalls:sys_enter_lseek', 'syscalls:sys_exit_lseek', 'page-faults']
+    shown = run('trace', '--input', data, '--format', 'csv')
+    assert shown.returncode == 0, shown.stderr
+    assert re.findall(r'offset: 0x\w+', shown.stdout) == entries
 
 
 def exported():
