@@ -134,7 +134,7 @@ struct PmuAttr {
 	unsigned enableUserAccess : 1; /* count the calling thread without system calls */
 	unsigned enableBpf : 1;
 	unsigned enableHwMetric : 1;
-	unsigned enableOnExec : 1; /* begins at the exec of the process */
+	unsigned enableOnExec : 1; /* begins at the exec of the process, or at PmuEnable() */
 	unsigned perThread : 1;    /* one descriptor per thread, not per thread and CPU */
 };
 

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "error.h"
+#include "handles.h"
 #include "pmu.h"
 #include "proc.h"
 
@@ -151,6 +152,15 @@ static bool is_of_process(enum ProcSource source)
 	return source >= PROC_PID_STAT;
 }
 
+/* path: may have %d for the pid. */
+static void warn_left_out(const char *path, int pid, int error)
+{
+	char name[PATH_MAX];
+
+	snprintf(name, sizeof(name), path, pid);
+	kp_warn(LIBPERF_WARN_FAIL_GET_PROC, "%s is left out: %s", name, strerror(-error));
+}
+
 int ProcDataRead(int pid, struct ProcData **data, unsigned *n)
 {
 	struct ProcData *all;
@@ -166,8 +176,10 @@ int ProcDataRead(int pid, struct ProcData **data, unsigned *n)
 	if (pid < 0 || (pid > 0 && access(path, F_OK) < 0))
 		return kp_fail(LIBPERF_ERR_INVALID_PID, "there is no process %d", pid);
 	all = calloc(1, MAX_PROC_SOURCE * (sizeof(*all) + sizeof(struct holder)));
-	if (!all)
+	if (!all || !kp_handle_add(all)) {
+		free(all);
 		return kp_fail(COMMON_ERR_NOMEM, "out of memory");
+	}
 	for (int source = 0; source < MAX_PROC_SOURCE; source++) {
 		struct ProcData one;
 		int r;
@@ -178,8 +190,7 @@ int ProcDataRead(int pid, struct ProcData **data, unsigned *n)
 		if (r == 0)
 			all[(*n)++] = one;
 		else
-			kp_warn(LIBPERF_WARN_FAIL_GET_PROC, "%s is left out: %s",
-				sources[source].path, strerror(-r));
+			warn_left_out(sources[source].path, pid, r);
 	}
 	*data = all;
 	return SUCCESS;
@@ -187,7 +198,15 @@ int ProcDataRead(int pid, struct ProcData **data, unsigned *n)
 
 void ProcDataFree(struct ProcData *data, unsigned n)
 {
-	for (unsigned i = 0; data && i < n && i < MAX_PROC_SOURCE; i++) {
+	if (!data)
+		return;
+	if (!kp_handle_remove(data)) {
+		kp_fail(LIBPERF_ERR_INVALID_PMU_DATA,
+			"ProcDataFree(): this is not data of ProcDataRead(), or it is already "
+			"freed");
+		return;
+	}
+	for (unsigned i = 0; i < n && i < MAX_PROC_SOURCE; i++) {
 		proc_blocks_free(holders_of(data)[i].blocks);
 		free(holders_of(data)[i].entries);
 	}

@@ -10,7 +10,7 @@
 
 enum {
 	SLOTS = 1024,
-	GENERATIONS = 1 << 20,
+	GENERATIONS = (1 << 20) - 1, /* of a slot, from 1 on: pds are positive */
 };
 
 static struct {
@@ -92,7 +92,7 @@ int kp_task_add(struct kp_task *task)
 	while (slot < SLOTS && table[slot].task)
 		slot++;
 	if (slot < SLOTS) {
-		table[slot].generation = (table[slot].generation + 1) % GENERATIONS;
+		table[slot].generation = table[slot].generation % GENERATIONS + 1;
 		table[slot].task = task;
 		task->pd = (int)((table[slot].generation - 1) * SLOTS + slot + 1);
 	}

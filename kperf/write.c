@@ -15,11 +15,11 @@
 #include "attar/event.h"
 #include "data.h"
 #include "error.h"
+#include "handles.h"
 #include "symbol.h"
 #include "tracing_data.h"
 
 enum {
-	MAGIC_FILE = 0x6b706466,
 	FEATURE_TRACING_DATA = 1,
 	MOST_FRAMES = 256,
 	COMM_SIZE = 16, /* of the kernel, with the 0 at the end */
@@ -49,7 +49,6 @@ struct known {
 };
 
 struct file {
-	unsigned magic; /* MAGIC_FILE */
 	FILE *out;
 	unsigned n_events;
 	char **names;
@@ -78,7 +77,6 @@ static void free_file(struct file *f)
 	free(f->tracing);
 	if (f->out)
 		fclose(f->out);
-	f->magic = 0;
 	free(f);
 }
 
@@ -201,7 +199,6 @@ PmuFile PmuBeginWrite(const char *path, const struct PmuAttr *attr, const int ad
 		return NULL;
 	f = calloc(1, sizeof(*f));
 	if (f) {
-		f->magic = MAGIC_FILE;
 		f->names = calloc(attr->numEvt, sizeof(*f->names));
 		f->attrs = calloc(attr->numEvt, sizeof(*f->attrs));
 		f->n_events = attr->numEvt;
@@ -215,6 +212,11 @@ PmuFile PmuBeginWrite(const char *path, const struct PmuAttr *attr, const int ad
 		f->out = fopen(path, "we");
 		if (!f->out)
 			kp_fail(LIBPERF_ERR_OPEN_INVALID_FILE, "cannot open %s: %m", path);
+	}
+	if (f && f->out && !kp_handle_add(f)) {
+		kp_fail(COMMON_ERR_NOMEM, "out of memory");
+		fclose(f->out);
+		f->out = NULL;
 	}
 	if (f && !f->out) {
 		free_file(f);
@@ -469,10 +471,10 @@ static struct file *check_file(PmuFile file, const char *function)
 {
 	struct file *f = file;
 
-	if (f && f->magic == MAGIC_FILE)
+	if (f && kp_handle_exists(f))
 		return f;
-	kp_fail(LIBPERF_ERR_INVALID_PMU_FILE, "%s(): this is not a file of PmuBeginWrite()",
-		function);
+	kp_fail(LIBPERF_ERR_INVALID_PMU_FILE,
+		"%s(): this is not a file of PmuBeginWrite(), or it has ended", function);
 	return NULL;
 }
 
@@ -514,7 +516,7 @@ void PmuEndWrite(PmuFile file)
 
 	kp_begin();
 	f = check_file(file, "PmuEndWrite");
-	if (!f)
+	if (!f || !kp_handle_remove(f))
 		return;
 	end = ftello(f->out);
 	if (end > 0)

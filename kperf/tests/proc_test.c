@@ -59,6 +59,9 @@ static void cpus_and_interrupts(void **state)
 	assert_true(source_of(data, n, PROC_INTERRUPTS)->numEntries > 3);
 	ProcDataFree(data, n);
 	ProcDataFree(NULL, 0);
+	assert_int_equal(Perrorno(), SUCCESS);
+	ProcDataFree(data, n);
+	test_error_is(LIBPERF_ERR_INVALID_PMU_DATA);
 }
 
 static void memory(void **state)

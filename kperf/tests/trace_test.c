@@ -263,6 +263,9 @@ static void bad_files(void **state)
 	counts_are_not_written(file);
 	PmuEndWrite(file);
 	assert_int_equal(Perrorno(), SUCCESS);
+	PmuEndWrite(file);
+	test_error_is(LIBPERF_ERR_INVALID_PMU_FILE);
+	test_returns(PmuWriteData(file, &mine, 1), LIBPERF_ERR_INVALID_PMU_FILE);
 }
 
 int main(void)
