@@ -4,6 +4,7 @@ import json
 import math
 import os
 import random
+import re
 
 import pytest
 
@@ -324,4 +325,6 @@ def test_a_full_disk_leaves_the_former_result(tmp_path, root):
         f'{ATTAR} diff {a} {b} -o {out} >/dev/null; echo $?; ls {where}; cat {out}'
     done = run('-m', 'sh', '-c', script, program='unshare')
     assert done.stdout.split() == ['2', out.name, 'former'], done.stderr
-    assert f"cannot write '{out}': cannot write the report: No space left on device" in done.stderr
+    # a long path is shortened
+    assert re.search(r"cannot write '\S+': cannot write the report: No space left on device",
+                     done.stderr)
