@@ -87,6 +87,7 @@ int run_parse_events(
 /* Excludes this process: printing an event would cause further events. */
 static int own_filter(struct source *s, const char *filter)
 {
+	s->is_filtered = filter;
 	return kernel_filter_text(s->spec, filter, s->keeps_own, &s->filter);
 }
 

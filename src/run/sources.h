@@ -18,7 +18,8 @@ struct source {
 	char *name;
 	struct perf_event_attr attr;
 	attar_event_fn *fn;
-	char *filter; /* applied by the kernel; NULL: none */
+	char *filter;     /* applied by the kernel; NULL: none */
+	bool is_filtered; /* the filter excludes more than this process */
 	struct attar_counter *counter;
 	const struct attar_event_spec *spec; /* borrowed from one of the run's lists; NULL: none */
 	bool is_fallback_allowed;            /* cpu-clock may replace it */
@@ -43,10 +44,10 @@ struct source {
 	bool only_unshared; /* with usdt: only samples of processes in run->user.unshared count */
 	/* See run/shared_counter.h. */
 	bool is_shared;       /* it uses the counter of the source `owner` */
-	bool has_switches;    /* see run/switch_check.h */
 	bool is_stopped;      /* by attar_run_source_enable() */
 	uint32_t owner;       /* its number */
 	uint32_t next_shared; /* the next source with the same counter; 0: none */
+	bool has_switches;    /* see run/switch_check.h */
 };
 
 struct sources {

@@ -23,7 +23,7 @@ static bool is_complete(const struct source *s)
 
 	return s->counter && spec && spec->kind == ATTAR_EVENT_TRACEPOINT && spec->format &&
 	       !strcmp(spec->format->system, "sched") &&
-	       !strcmp(spec->format->name, "sched_switch") && !spec->filter && !s->host &&
+	       !strcmp(spec->format->name, "sched_switch") && !s->is_filtered && !s->host &&
 	       s->attr.sample_period == 1 && !s->attr.freq && !s->attr.write_backward &&
 	       !s->attr.exclude_kernel && !s->attr.exclude_idle;
 }
