@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: MIT
 """Where results are written, and what happens when they cannot be."""
+import fcntl
 import json
 import os
 import pty
 import re
 import signal
+import struct
 import subprocess
+import termios
 import time
 from pathlib import Path
 
@@ -217,9 +220,12 @@ def test_a_full_disk_leaves_the_former_result(tmp_path, root, name):
         pytest.skip('unshare (package util-linux) is not installed')
     where = tmp_path / 'small'
     where.mkdir()
+    events = tmp_path / 'events.script'
+    events.write_text('# attar script\nevent cpu-clock stack\n' + ''.join(
+        f'1.{i:06} 0 {i}/{i} program{i} cpu-clock stack={i:#x}\n' for i in range(1, 3000)))
     script = f'mount -t tmpfs -o size=64k none {where} && cd {where} && ' \
         f'head -c 57344 /dev/zero >full && echo former >{name} && ' \
-        f'{ATTAR} profile -q -g -a -d 500ms -o {name} -o new-{name}; ' \
+        f'{ATTAR} profile -q -g --rows 0 --input {events} -o {name} -o new-{name}; ' \
         f'echo $?; ls; cat {name}'
     done = run('-m', 'sh', '-c', script, program='unshare')
     assert done.stdout.split() == ['1', 'full', name, 'former'], done.stderr
@@ -442,14 +448,21 @@ def unread_pipe():
     def make(path=None):
         if path:
             os.mkfifo(path)
-            descriptors.append(os.open(path, os.O_RDONLY | os.O_NONBLOCK))
+            make.readers.append(os.open(path, os.O_RDONLY | os.O_NONBLOCK))
             return path
-        descriptors.extend(os.pipe())
-        return descriptors[-1]
+        reader, writer = os.pipe()
+        make.readers.append(reader)
+        descriptors.append(writer)
+        return writer
 
+    make.readers = []
     yield make
-    for fd in descriptors:
+    for fd in descriptors + make.readers:
         os.close(fd)
+
+
+def waiting_bytes(reader):
+    return struct.unpack('i', fcntl.ioctl(reader, termios.FIONREAD, bytes(4)))[0]
 
 
 @pytest.mark.slow
@@ -470,8 +483,14 @@ def test_a_signal_ends_waits_for_readers(root, spawn, tmp_path, unread_pipe):
                               text=True)
     for process in started.values():
         wait_until(lambda started=process: is_sampling(started), 'it samples')
-    for _ in range(30000):
-        os.getppid()
+    readers = [r for r, name in zip(unread_pipe.readers, commands) if name != 'x.html']
+
+    def are_full():
+        for _ in range(3000):
+            os.getppid()
+        return all(waiting_bytes(reader) > 60000 for reader in readers)
+
+    wait_until(are_full, 'all pipes are full')
     for process in started.values():
         process.terminate()
     for name, process in started.items():
