@@ -29,11 +29,11 @@ struct file_writer {
 	uint64_t given;
 	size_t limit;
 	pthread_t thread;
-	bool is_tried, is_started; /* the thread, at the first write */
-	struct patience patience;
-	uint64_t taken_at;    /* ns: when the reader of a pipe took something; atomic */
-	bool is_over;         /* the patience; atomic */
-	pthread_mutex_t lock; /* of all that follows */
+	bool is_tried, is_started;    /* the thread, at the first write */
+	struct wait_limit wait_limit; /* for the reader of a pipe */
+	uint64_t taken_at;            /* ns: when the reader of a pipe took something; atomic */
+	bool gave_up;                 /* the wait limit was reached; atomic */
+	pthread_mutex_t lock;         /* of all that follows */
 	pthread_cond_t work, done;
 	struct block *first, *last; /* NULL: the queue is empty */
 	struct block *spare;
@@ -52,28 +52,28 @@ static uint64_t stalled_ns(struct file_writer *w)
 	return base_now() - __atomic_load_n(&w->taken_at, __ATOMIC_RELAXED);
 }
 
-/* Asks whether to wait on; only the caller's thread does. */
-static bool is_over(struct file_writer *w)
+/* Checks the limit, which only the caller's thread does. */
+static bool gives_up(struct file_writer *w)
 {
-	if (patience_is_over(&w->patience, stalled_ns(w)))
-		__atomic_store_n(&w->is_over, true, __ATOMIC_RELAXED);
-	return __atomic_load_n(&w->is_over, __ATOMIC_RELAXED);
+	if (wait_limit_reached(&w->wait_limit, stalled_ns(w)))
+		__atomic_store_n(&w->gave_up, true, __ATOMIC_RELAXED);
+	return __atomic_load_n(&w->gave_up, __ATOMIC_RELAXED);
 }
 
 /* Returns 0 if the reader may take more, or an error. */
 static int await_reader(struct file_writer *w, int fd)
 {
 	struct pollfd pipe = {.fd = fd, .events = POLLOUT};
-	bool over = w->is_started ? __atomic_load_n(&w->is_over, __ATOMIC_RELAXED) : is_over(w);
+	bool reached = w->is_started ? __atomic_load_n(&w->gave_up, __ATOMIC_RELAXED) : gives_up(w);
 
-	if (over)
+	if (reached)
 		return -ETIMEDOUT;
-	return poll(&pipe, 1, PATIENCE_STEP_MS) < 0 && errno != EINTR ? -errno : 0;
+	return poll(&pipe, 1, WAIT_STEP_MS) < 0 && errno != EINTR ? -errno : 0;
 }
 
 static void reader_takes(struct file_writer *w)
 {
-	if (w->patience.is_over)
+	if (w->wait_limit.is_reached)
 		__atomic_store_n(&w->taken_at, base_now(), __ATOMIC_RELAXED);
 }
 
@@ -240,21 +240,21 @@ static struct block *new_block(struct file_writer *w)
 	return b;
 }
 
-/* Waits for something that the thread has done, or until the patience is over. */
+/* Waits for something that the thread has done, or until the limit is reached. */
 static void await_thread(struct file_writer *w)
 {
 	struct timespec until;
 
-	if (!w->patience.is_over) {
+	if (!w->wait_limit.is_reached) {
 		pthread_cond_wait(&w->done, &w->lock);
 		return;
 	}
 	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_nsec += PATIENCE_STEP_MS * 1000000;
+	until.tv_nsec += WAIT_STEP_MS * 1000000;
 	until.tv_sec += until.tv_nsec / 1000000000;
 	until.tv_nsec %= 1000000000;
 	pthread_cond_timedwait(&w->done, &w->lock, &until);
-	(void)is_over(w);
+	(void)gives_up(w);
 }
 
 /* Waits until n further bytes are within the limit; a block is always accepted. */
@@ -406,13 +406,13 @@ struct file_writer *file_writer_new(int fd, size_t limit)
 	return w;
 }
 
-void file_writer_set_patience(struct file_writer *w, struct patience patience)
+void file_writer_set_wait_limit(struct file_writer *w, struct wait_limit limit)
 {
 	int flags = fcntl(w->fd, F_GETFL);
 
 	if (flags < 0 || fcntl(w->fd, F_SETFL, flags | O_NONBLOCK) < 0)
 		return;
-	w->patience = patience;
+	w->wait_limit = limit;
 	w->taken_at = base_now();
 }
 

@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/patience.h"
+#include "base/wait_limit.h"
 
 struct file_writer;
 
@@ -34,10 +34,10 @@ struct file_written {
 struct file_writer *file_writer_new(int fd, size_t limit);
 
 /*
- * fd is a pipe: waits for its reader end when the patience is over, with the error -ETIMEDOUT. Sets
- * O_NONBLOCK, so the caller has opened fd itself. To be called first.
+ * For a pipe: limits the waits for its reader, which then fail with -ETIMEDOUT. Sets O_NONBLOCK, so
+ * the caller must have opened fd itself. Call it before anything is written.
  */
-void file_writer_set_patience(struct file_writer *w, struct patience patience);
+void file_writer_set_wait_limit(struct file_writer *w, struct wait_limit limit);
 
 /* Copies the bytes. Returns 0 or the negative errno of the first failure. */
 int file_writer_add(struct file_writer *w, const void *bytes, size_t n);

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who waits for the reader of a pipe asks this every PATIENCE_STEP_MS whether to go on. stalled_ns:
- * since the reader took something, or since the wait began. True: give up, with -ETIMEDOUT.
+ * A limit of the time to wait for the reader of a pipe. While waiting, call wait_limit_reached()
+ * every WAIT_STEP_MS; if it is true, stop with -ETIMEDOUT.
  */
-#ifndef BASE_PATIENCE_H
-#define BASE_PATIENCE_H
+#ifndef BASE_WAIT_LIMIT_H
+#define BASE_WAIT_LIMIT_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { PATIENCE_STEP_MS = 100 };
+enum { WAIT_STEP_MS = 100 };
 
-struct patience {
-	bool (*is_over)(void *ctx, uint64_t stalled_ns); /* NULL: wait without limit */
+struct wait_limit {
+	/* stalled_ns: since the reader last read, or since the wait began; NULL: no limit */
+	bool (*is_reached)(void *ctx, uint64_t stalled_ns);
 	void *ctx;
 };
 
-static inline bool patience_is_over(const struct patience *p, uint64_t stalled_ns)
+static inline bool wait_limit_reached(const struct wait_limit *limit, uint64_t stalled_ns)
 {
-	return p->is_over && p->is_over(p->ctx, stalled_ns);
+	return limit->is_reached && limit->is_reached(limit->ctx, stalled_ns);
 }
 
 #endif

@@ -41,11 +41,11 @@ FILE *file_stream_open(int fd, struct file_writer **ret_writer)
 	return NULL;
 }
 
-FILE *file_stream_open_pipe(int fd, struct patience patience, struct file_writer **ret_writer)
+FILE *file_stream_open_pipe(int fd, struct wait_limit limit, struct file_writer **ret_writer)
 {
 	FILE *file = file_stream_open(fd, ret_writer);
 
 	if (file)
-		file_writer_set_patience(*ret_writer, patience);
+		file_writer_set_wait_limit(*ret_writer, limit);
 	return file;
 }

@@ -18,7 +18,7 @@
 /* Takes over the descriptor. NULL with errno: there is none, and fd is closed. */
 FILE *file_stream_open(int fd, struct file_writer **ret_writer);
 
-/* The same for a pipe that the caller has opened, see file_writer_set_patience(). */
-FILE *file_stream_open_pipe(int fd, struct patience patience, struct file_writer **ret_writer);
+/* The same for a pipe that the caller has opened, see file_writer_set_wait_limit(). */
+FILE *file_stream_open_pipe(int fd, struct wait_limit limit, struct file_writer **ret_writer);
 
 #endif

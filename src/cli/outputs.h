@@ -27,7 +27,7 @@ struct output {
 	const char *path;           /* borrowed; NULL: stdout */
 	FILE *file;                 /* NULL: path is an address */
 	struct file_writer *writer; /* of file, if it is_slow or a pipe; or NULL */
-	struct patience patience;   /* with the reader of a pipe */
+	struct wait_limit limit;    /* of waits for the reader of a pipe */
 	struct rotation rotation;   /* of files that follow each other; path is the current one */
 	uint64_t drawn_at;          /* ns since 1970, if rotated: of what was drawn last */
 	struct whole_file whole;    /* file replaces that of path at the end */

@@ -21,7 +21,7 @@ static FILE *open_stream(struct output *out, int fd)
 	struct stat st;
 
 	if (fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode))
-		return file_stream_open_pipe(fd, out->patience, &out->writer);
+		return file_stream_open_pipe(fd, out->limit, &out->writer);
 	return out->is_slow ? file_stream_open(fd, &out->writer) : fdopen(fd, "w");
 }
 
@@ -286,7 +286,7 @@ static int add_file(struct outputs *o, const char *path, const struct attar_sink
 {
 	struct attar_render_opts with_address = *opts;
 	struct output out = {.sink = sink,
-		.patience = {signals_give_up, NULL},
+		.limit = {signals_give_up, NULL},
 		.is_slow = sink_draws_lines(sink) && !sink->whole_run && !sink->is_binary &&
 			   attar_run_is_live(o->run)};
 	int r = check_sink(o->profiler, sink);
@@ -402,7 +402,8 @@ int outputs_open(struct outputs *o, const struct attar_run *run,
 	r = check_rotation(o);
 	if (r < 0)
 		return r;
-	printer_open(&o->printer, attar_run_is_live(run), (struct patience){signals_give_up, NULL});
+	printer_open(
+		&o->printer, attar_run_is_live(run), (struct wait_limit){signals_give_up, NULL});
 	r = add_stdout(o, options, &opts);
 	if (r == 0 && options->time_lines)
 		r = want_time_lines(o);

@@ -22,11 +22,11 @@ static size_t unsent(const struct printer *p)
 	return p->waiting.len - p->sent;
 }
 
-/* Waits until the reader accepts data, or the patience is over, which is an error. */
-static bool await_patiently(struct printer *p, struct pollfd *fd)
+/* Waits until the reader accepts data, or the limit is reached, which is an error. */
+static bool await_with_limit(struct printer *p, struct pollfd *fd)
 {
-	while (poll(fd, 1, PATIENCE_STEP_MS) == 0) {
-		if (!patience_is_over(&p->patience, base_now() - p->taken_at))
+	while (poll(fd, 1, WAIT_STEP_MS) == 0) {
+		if (!wait_limit_reached(&p->limit, base_now() - p->taken_at))
 			continue;
 		p->error = -ETIMEDOUT;
 		p->unwritten = unsent(p);
@@ -41,15 +41,15 @@ static bool await_reader(struct printer *p, int64_t until_ms)
 	struct pollfd fd = {.fd = p->fd, .events = POLLOUT};
 	int64_t left = until_ms - now_ms();
 
-	if (p->patient)
-		return await_patiently(p, &fd);
+	if (p->waits)
+		return await_with_limit(p, &fd);
 	return left > 0 && poll(&fd, 1, (int)left) != 0;
 }
 
 /* Writes until at most `rest` bytes are left, or until the timeout. */
-static void push(struct printer *p, size_t rest, int patience_ms)
+static void push(struct printer *p, size_t rest, int timeout_ms)
 {
-	int64_t until = now_ms() + patience_ms;
+	int64_t until = now_ms() + timeout_ms;
 
 	p->taken_at = base_now();
 	while (!p->error && unsent(p) > rest) {
@@ -62,7 +62,7 @@ static void push(struct printer *p, size_t rest, int patience_ms)
 		} else if (n < 0 && errno != EAGAIN && errno != EINTR) {
 			p->error = -errno;
 		} else if (n < 0 && errno == EAGAIN && !await_reader(p, until)) {
-			p->stalled |= patience_ms > 0;
+			p->stalled |= timeout_ms > 0;
 			break;
 		}
 	}
@@ -92,7 +92,7 @@ static ssize_t take(void *cookie, const char *text, size_t n)
 		buf_add(&p->waiting, text, n);
 	if (buf_failed(&p->waiting))
 		p->error = -ENOMEM;
-	push(p, 0, p->patient ? -1 : 0);
+	push(p, 0, p->waits ? -1 : 0);
 	if (!p->error)
 		return (ssize_t)n;
 	errno = -p->error;
@@ -140,11 +140,11 @@ static FILE *open_without_blocking(struct printer *p)
 	return file;
 }
 
-void printer_open(struct printer *p, bool is_live, struct patience patience)
+void printer_open(struct printer *p, bool is_live, struct wait_limit limit)
 {
 	FILE *file = NULL;
 
-	*p = (struct printer){.fd = reopen(STDOUT_FILENO), .patience = patience};
+	*p = (struct printer){.fd = reopen(STDOUT_FILENO), .limit = limit};
 	if (p->fd >= 0)
 		file = open_without_blocking(p);
 	else if (is_live && is_regular(STDOUT_FILENO))
@@ -185,7 +185,7 @@ void printer_push(struct printer *p)
 
 void printer_wait(struct printer *p)
 {
-	p->patient = true;
+	p->waits = true;
 }
 
 int printer_close(struct printer *p)

@@ -5,10 +5,10 @@
  * buffered up to a limit; half way, the caller keeps lines in the run's buffer, and beyond it,
  * drops output.
  *
- *	printer_open(&p, is_live, patience);   stdout no longer blocks
+ *	printer_open(&p, is_live, limit);   stdout no longer blocks
  *	printer_has_room(&p)         before each report or batch of lines: print it?
  *	printer_push(&p);            regularly: writes buffered text
- *	printer_close(&p);           waits for the reader as long as the patience allows
+ *	printer_close(&p);           waits for the reader, at most up to the limit
  *
  * During a live run, a thread writes to a regular file, and nothing is dropped. Descriptors that
  * cannot be reopened are written directly.
@@ -28,14 +28,14 @@ struct printer {
 	struct buf waiting;
 	size_t sent;  /* bytes of waiting already written */
 	bool stalled; /* a wait for the reader timed out, and nothing was written since */
-	bool patient; /* writes wait for the reader */
-	int error;    /* negative errno of a failed write; -ETIMEDOUT: the patience is over */
-	struct patience patience; /* with the reader */
-	uint64_t taken_at;        /* ns: when it took something */
-	size_t unwritten;         /* bytes, when the patience was over */
+	bool waits;   /* writes wait for the reader */
+	int error;    /* negative errno of a failed write; -ETIMEDOUT: the limit was reached */
+	struct wait_limit limit; /* of waits for the reader */
+	uint64_t taken_at;       /* ns: when it took something */
+	size_t unwritten;        /* bytes, when the limit was reached */
 };
 
-void printer_open(struct printer *p, bool is_live, struct patience patience);
+void printer_open(struct printer *p, bool is_live, struct wait_limit limit);
 
 /* True if the buffer has space; waits briefly for a slow reader unless it has stalled. */
 bool printer_has_room(struct printer *p);

@@ -254,7 +254,7 @@ int command_profiler(int argc, char **argv)
 	if (attar_run_slow_closes(s.run) > SLOW_CLOSES_MAX)
 		background_close_start();
 	attar_run_free(s.run);
-	if (s.interrupted || signals_hurried())
+	if (s.interrupted || signals_ended_wait())
 		signals_raise();
 	return status;
 }

@@ -4,12 +4,12 @@
 #include <signal.h>
 
 #include "base/base.h"
+#include "base/wait_limit.h"
 #include "cli/background_close.h"
-#include "base/patience.h"
 
 enum { SAME_REQUEST_NS = 500000000 };
 
-static const uint64_t PATIENCE_NS = 10000000000, RECENT_NS = 1000000000;
+static const uint64_t WAIT_LIMIT_NS = 10000000000, RECENT_NS = 1000000000;
 
 static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 static const int requests[] = {SIGUSR1, SIGUSR2, SIGWINCH};
@@ -23,7 +23,7 @@ static struct {
 	uint64_t time;                    /* ns, time of the first signal */
 	volatile sig_atomic_t by_process; /* the first one was sent, not typed at the terminal */
 	volatile uint64_t waits_at;       /* ns, when signals_give_up() was called; 0: never */
-	volatile sig_atomic_t hurried;    /* the signal that ended waits for readers; 0: none */
+	volatile sig_atomic_t ended_wait; /* the signal that ended waits for readers; 0: none */
 	bool ignored[NSIG]; /* signals that attar handles although they were ignored at its start */
 } state;
 
@@ -56,11 +56,11 @@ static bool cancel_download(void)
 }
 
 /* Ends a wait for a reader. False: there is none. */
-static bool hurry(int number)
+static bool end_wait(int number)
 {
 	if (!state.waits_at || base_now() - state.waits_at > RECENT_NS)
 		return false;
-	state.hurried = number;
+	state.ended_wait = number;
 	return true;
 }
 
@@ -78,7 +78,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
 			attar_run_stop(state.run);
 		if (!cancel_download() && state.symbols)
 			end_now(number);
-	} else if (!is_same_request(number, info) && !cancel_download() && !hurry(number)) {
+	} else if (!is_same_request(number, info) && !cancel_download() && !end_wait(number)) {
 		end_now(number);
 	}
 	errno = error;
@@ -177,9 +177,10 @@ bool signals_give_up(void *ctx, uint64_t stalled_ns)
 
 	(void)ctx;
 	state.waits_at = now;
-	if (state.hurried)
+	if (state.ended_wait)
 		return true;
-	return state.number && state.by_process && MIN(stalled_ns, now - state.time) >= PATIENCE_NS;
+	return state.number && state.by_process &&
+	       MIN(stalled_ns, now - state.time) >= WAIT_LIMIT_NS;
 }
 
 void signals_restore_ignored(void)
@@ -191,7 +192,7 @@ void signals_restore_ignored(void)
 
 void signals_raise(void)
 {
-	int number = state.hurried ?: state.number;
+	int number = state.ended_wait ?: state.number;
 
 	if (!number)
 		return;
@@ -199,7 +200,7 @@ void signals_raise(void)
 	raise(number);
 }
 
-bool signals_hurried(void)
+bool signals_ended_wait(void)
 {
-	return state.hurried;
+	return state.ended_wait;
 }

@@ -48,7 +48,7 @@ void signals_release(void);
 int signals_taken(void);
 
 /*
- * Whether to give up a wait for the reader of a pipe, see base/patience.h: after a second signal,
+ * Whether to give up a wait for the reader of a pipe, see base/wait_limit.h: after a second signal,
  * or when it has taken nothing for 10 seconds after one that a process has sent.
  */
 bool signals_give_up(void *ctx, uint64_t stalled_ns);
@@ -59,9 +59,9 @@ bool signals_give_up(void *ctx, uint64_t stalled_ns);
 void signals_restore_ignored(void);
 
 /* Whether a second signal ended a wait for a reader. */
-bool signals_hurried(void);
+bool signals_ended_wait(void);
 
-/* Ends the process with the received signal, if any: the one that was obeyed. */
+/* Ends the process with the signal that ended the run or the last wait, if there is one. */
 void signals_raise(void);
 
 #endif

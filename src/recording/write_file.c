@@ -95,7 +95,7 @@ int writer_create(struct recording_writer *w)
 		return base_oom();
 	}
 	if (is_own_pipe)
-		file_writer_set_patience(w->file, w->opts.patience);
+		file_writer_set_wait_limit(w->file, w->opts.limit);
 	return 0;
 }
 

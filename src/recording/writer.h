@@ -21,7 +21,7 @@
 
 #include "attar/record.h"
 #include "base/base.h"
-#include "base/patience.h"
+#include "base/wait_limit.h"
 
 struct recording_writer_opts {
 	/*
@@ -35,10 +35,10 @@ struct recording_writer_opts {
 	 * caller before. 0: no thread.
 	 */
 	size_t buffer;
-	struct patience patience; /* with the reader of a pipe */
-	bool compress;            /* with zstd */
-	bool portable;            /* reserves the entry of names in a file, see recording/names.h */
-	int clockid;              /* of the times in the records */
+	struct wait_limit limit; /* of waits for the reader of a pipe */
+	bool compress;           /* with zstd */
+	bool portable;           /* reserves the entry of names in a file, see recording/names.h */
+	int clockid;             /* of the times in the records */
 	/*
 	 * The records are not of this machine, about which nothing is written. Their time 0 was
 	 * wall_ns since 1970.

@@ -156,7 +156,7 @@ int recorder_begin(struct attar_run *run)
 	const struct recording_writer_opts opts = {
 		.path = recorder->opts.path,
 		.buffer = run->opts.buffer,
-		.patience = {run->hooks.give_up, run->hooks.ctx},
+		.limit = {run->hooks.give_up, run->hooks.ctx},
 		.compress = recorder->opts.compress,
 		.portable = recorder->opts.portable,
 		.clockid = CLOCK_MONOTONIC,

@@ -5,8 +5,8 @@
 
 #include "base/check.h"
 #include "base/opts.h"
-#include "symbol/address_space.h"
 #include "elf/demangle.h"
+#include "symbol/address_space.h"
 #include "symbol/dso_load.h"
 #include "symbol/vdso.h"
 

@@ -137,8 +137,8 @@ static bool is_over(void *ctx, uint64_t stalled_ns)
 	return --*left < 0;
 }
 
-/* A wait for a reader that takes nothing ends when the patience is over; what is left is known. */
-static void test_patience(void **state)
+/* A wait for a reader that takes nothing ends at the limit; what is left is known. */
+static void test_wait_limit(void **state)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(limits); i++) {
 		int fds[2], left = 2;
@@ -148,7 +148,7 @@ static void test_patience(void **state)
 
 		assert_int_equal(pipe(fds), 0);
 		w = file_writer_new(fds[1], limits[i]);
-		file_writer_set_patience(w, (struct patience){is_over, &left});
+		file_writer_set_wait_limit(w, (struct wait_limit){is_over, &left});
 		file_writer_add(w, pattern, TOTAL);
 		assert_int_equal(file_writer_wait(w), -ETIMEDOUT);
 		assert_int_equal(file_writer_add(w, "x", 1), -ETIMEDOUT);
@@ -242,7 +242,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_order),
 		cmocka_unit_test(test_reader_that_stalls),
-		cmocka_unit_test(test_patience),
+		cmocka_unit_test(test_wait_limit),
 		cmocka_unit_test(test_full_disk),
 		cmocka_unit_test(test_files_follow_each_other),
 		cmocka_unit_test(test_step_that_fails),
