@@ -58,9 +58,11 @@ def sections(path):
 
 
 def lost(path):
-    """Events that attar did not receive: full rings, or another program of the kernel ran."""
-    notes = [json.loads(line).get('notes') or {} for line in path.read_text().splitlines()]
-    return sum(n.get('lost', 0) + n.get('missing', 0) for n in notes)
+    """Whether attar did not receive events: full rings, or the kernel does not report them."""
+    reports = [json.loads(line) for line in path.read_text().splitlines()]
+    notes = [report.get('notes') or {} for report in reports]
+    return any(n.get('lost') or n.get('missing') for n in notes) or any(
+        'kernel did not report' in str(report.get('remarks')) for report in reports)
 
 
 def maps(lines):

@@ -37,7 +37,6 @@ END { clear(@since); }
 '''
 
 
-@pytest.mark.usefixtures('busy_cpus')
 def test_cpudist(tmp_path):
     """
     How often and how long a program ran: beside a script, and the scheduler's statistics, which
