@@ -6,6 +6,8 @@
  */
 #include "perf/counter_read.h"
 
+#include <time.h>
+
 #include "base/check.h"
 #include "perf/group.h"
 #include "perf/value.h"
@@ -14,6 +16,7 @@
  * Maximum words of a counter without a group: number of members, value, enabled, running, id, lost.
  */
 enum { WORDS_ALONE = 6 };
+enum { EXIT_PAUSES = 1000, EXIT_PAUSE_NS = 50000 }; /* for a thread that is exiting */
 
 /* True for an instance that counts a thread on one of its CPUs. */
 static bool is_part(const struct counter_fd *it)
@@ -120,22 +123,41 @@ static inline __attribute__((always_inline)) bool parse_block(
 	return b->nr <= n && b->nr * b->stride <= n;
 }
 
-/* The group may have unknown additional members: reads again with a larger buffer. */
-static __attribute__((cold, noinline)) ssize_t read_more(
-	const struct attar_counter *c, const struct counter_fd *it, const uint64_t **ret_words)
+/*
+ * Handles an error of read(2); 0: read again. ENOSPC: the group may have unknown additional members,
+ * and needs a larger buffer. ECHILD: a thread that inherited the group is exiting, and has only a
+ * part of it at this moment.
+ */
+static int handle_read_error(
+	const struct attar_counter *c, const struct counter_fd *it, unsigned tries)
+{
+	const struct timespec pause = {.tv_nsec = EXIT_PAUSE_NS};
+
+	if (errno == ENOSPC && c->group)
+		return group_grow(c->group);
+	if (errno != ECHILD || tries >= EXIT_PAUSES)
+		return failed(c, it, -errno);
+	nanosleep(&pause, NULL);
+	return 0;
+}
+
+static __attribute__((cold, noinline)) ssize_t read_again(const struct attar_counter *c,
+	const struct counter_fd *it, uint64_t *alone, const uint64_t **ret_words)
 {
 	struct attar_group *g = c->group;
 	ssize_t n;
 
-	do {
-		int r = errno == ENOSPC && g ? group_grow(g) : failed(c, it, -errno);
+	for (unsigned tries = 0;; tries++) {
+		int r = handle_read_error(c, it, tries);
 
 		if (r < 0)
 			return r;
-		n = TEMP_FAILURE_RETRY(read(it->fd, g->words, g->n_words * sizeof(*g->words)));
-	} while (n < 0);
-	*ret_words = g->words;
-	return n;
+		*ret_words = g ? g->words : alone;
+		n = TEMP_FAILURE_RETRY(read(it->fd, g ? g->words : alone,
+			(g ? g->n_words : WORDS_ALONE) * sizeof(*alone)));
+		if (n >= 0)
+			return n;
+	}
 }
 
 /*
@@ -152,7 +174,7 @@ static inline __attribute__((always_inline)) int read_block(const struct attar_c
 	ssize_t n = TEMP_FAILURE_RETRY(read(it->fd, into, size));
 
 	if (unlikely(n < 0))
-		n = read_more(c, it, &words);
+		n = read_again(c, it, alone, &words);
 	if (unlikely(n <= 0))
 		return (int)n;
 	if (!parse_block(c->attr.read_format, words, (size_t)n / sizeof(*words), ret_block))
