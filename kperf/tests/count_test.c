@@ -216,53 +216,11 @@ static void attributes_of_events(void **state)
 	PmuClose(pd);
 }
 
-/* A child that waits for a byte, faults n times, calls getppid(2) as often, and waits again. */
-struct child {
-	pid_t pid;
-	int go[2], done[2];
-};
-
-static void child_start(struct child *child, size_t faults)
-{
-	char byte;
-
-	assert_int_equal(pipe(child->go) + pipe(child->done), 0);
-	child->pid = fork();
-	if (child->pid == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL); /* of a test that fails */
-		if (read(child->go[0], &byte, 1) == 1) {
-			test_fault(faults);
-			test_getppid(faults);
-		}
-		if (write(child->done[1], "", 1) == 1 && read(child->go[0], &byte, 1) < 0)
-			_exit(1);
-		_exit(0);
-	}
-}
-
-static void child_work(struct child *child)
-{
-	char byte;
-
-	assert_int_equal(write(child->go[1], "", 1), 1);
-	assert_int_equal(read(child->done[0], &byte, 1), 1);
-}
-
-static void child_end(struct child *child)
-{
-	assert_int_equal(write(child->go[1], "", 1), 1);
-	waitpid(child->pid, NULL, 0);
-	for (int i = 0; i < 2; i++) {
-		close(child->go[i]);
-		close(child->done[i]);
-	}
-}
-
 static void counts_processes_that_are_created(void **state)
 {
 	struct PmuData *data;
 	struct test_attr test;
-	struct child child;
+	struct test_child child;
 	int pd, n;
 
 	test_attr(&test, "syscalls:sys_enter_getppid");
@@ -280,262 +238,6 @@ static void counts_processes_that_are_created(void **state)
 	assert_int_equal(n, 1);
 	assert_int_equal(data[0].count, 500);
 	PmuDataFree(data);
-	PmuClose(pd);
-}
-
-static void new_processes_have_separate_rows(void **state)
-{
-	struct PmuData *data;
-	struct test_attr test;
-	struct child child;
-	uint64_t own = 0, all = 0;
-	int pd, n;
-
-	test_need_root();
-	test_attr(&test, "syscalls:sys_enter_getppid");
-	test.attr.includeNewFork = 1;
-	pd = test_open(COUNTING, &test);
-	PmuEnable(pd);
-	child_start(&child, 1000);
-	/* The row exists once the thread that waits for forks has run. */
-	for (bool seen = false; !seen;) {
-		n = PmuRead(pd, &data);
-		for (int i = 0; i < n; i++)
-			seen |= data[i].tid == child.pid;
-		PmuDataFree(data);
-	}
-	child_work(&child);
-	PmuDisable(pd);
-	n = PmuRead(pd, &data);
-	assert_int_equal(n, 2);
-	for (int i = 0; i < n; i++) {
-		all += data[i].count;
-		if (data[i].tid == child.pid)
-			own = data[i].count;
-	}
-	assert_int_equal(own, 1000);
-	assert_int_equal(all, 1000);
-	PmuDataFree(data);
-	child_end(&child);
-	PmuClose(pd);
-}
-
-static void *calls(void *arg)
-{
-	test_getppid(10);
-	return arg;
-}
-
-/* Each process calls getppid(2) 10 times, and so do a child and a thread of it. */
-static void create_processes(size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		pthread_t thread;
-
-		if (fork() > 0)
-			continue;
-		test_getppid(10);
-		if (fork() == 0) {
-			test_getppid(10);
-			_exit(0);
-		}
-		if (pthread_create(&thread, NULL, calls, NULL) == 0)
-			pthread_join(thread, NULL);
-		wait(NULL);
-		_exit(0);
-	}
-	while (wait(NULL) > 0)
-		;
-}
-
-/* The sums of a task for a child that creates n processes while it is read all the time. */
-struct sums {
-	uint64_t all, of_new; /* of_new: in rows of new threads */
-	int rows_at_end;
-};
-
-static void add_sums(int pd, pid_t root, const struct test_attr *test, struct sums *sums)
-{
-	struct PmuData *data;
-	int n = PmuRead(pd, &data);
-
-	assert_true(n > 0);
-	for (int i = 0; i < n; i++) {
-		bool listed = test->attr.numCpu == 0 ? data[i].cpu == -1 : false;
-
-		for (unsigned cpu = 0; cpu < test->attr.numCpu; cpu++)
-			listed |= data[i].cpu == test->attr.cpuList[cpu];
-		assert_true(listed);
-		if (strcmp(data[i].evt, "syscalls:sys_enter_getppid") != 0)
-			continue;
-		sums->all += data[i].count;
-		sums->of_new += data[i].tid == root ? 0 : data[i].count;
-	}
-	sums->rows_at_end = n;
-	PmuDataFree(data);
-}
-
-static struct sums sums_of_new_processes(struct test_attr *test, size_t n)
-{
-	struct sums sums = {0};
-	int go[2], pd;
-	pid_t pid;
-	char byte;
-
-	assert_int_equal(pipe(go), 0);
-	pid = fork();
-	if (pid == 0) {
-		close(go[1]);
-		if (read(go[0], &byte, 1) == 1)
-			create_processes(n);
-		_exit(0);
-	}
-	test->pids[0] = pid;
-	test->attr.includeNewFork = 1;
-	pd = test_open(COUNTING, test);
-	assert_int_equal(PmuEnable(pd), SUCCESS);
-	assert_int_equal(write(go[1], "", 1), 1);
-	while (waitpid(pid, NULL, WNOHANG) == 0)
-		add_sums(pd, pid, test, &sums);
-	add_sums(pd, pid, test, &sums);
-	add_sums(pd, pid, test, &sums); /* without rows of threads that have ended */
-	PmuClose(pd);
-	close(go[0]);
-	close(go[1]);
-	return sums;
-}
-
-static void counts_of_new_processes_are_exact(void **state)
-{
-	int n_cpus = (int)sysconf(_SC_NPROCESSORS_ONLN), cpus[2] = {0, 1};
-	struct EvtAttr group[2] = {{.groupId = 3}, {.groupId = 3}};
-
-	test_need_root();
-	for (int mode = 0; mode < 4; mode++) {
-		struct test_attr test;
-		struct sums sums;
-
-		test_attr(&test, "syscalls:sys_enter_getppid");
-		test.events[1] = "page-faults";
-		test.attr.numEvt = 2;
-		if (mode & 1) {
-			test.attr.cpuList = cpus;
-			test.attr.numCpu = n_cpus > 1 ? 2 : 1;
-		}
-		if (mode & 2) {
-			test.attr.evtAttr = group;
-			test.attr.numEvtAttr = 2;
-		}
-		sums = sums_of_new_processes(&test, 100);
-		if (!(mode & 1) || n_cpus <= 2)
-			assert_int_equal(sums.all, 3000);
-		assert_in_range(sums.of_new, 1, 3000);
-		assert_int_equal(sums.rows_at_end, mode & 1 ? 2 * test.attr.numCpu : 2);
-	}
-}
-
-static int open_files(void)
-{
-	int n = 0;
-	DIR *dir = opendir("/proc/self/fd");
-
-	while (readdir(dir))
-		n++;
-	closedir(dir);
-	return n;
-}
-
-static void calls_on_cpu_1(size_t n)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(1, &set);
-	sched_setaffinity(0, sizeof(set), &set);
-	test_getppid(n);
-}
-
-/* Processes that the test creates itself: each has rows at once, and no descriptors at its end. */
-static void new_processes_are_counted_on_the_cpus_of_the_task(void **state)
-{
-	int cpus[] = {0, 1}, pd, before;
-	struct test_attr test;
-	struct PmuData *data;
-
-	test_need_root();
-	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
-		skip();
-	for (int n_cpus = 1; n_cpus <= 2; n_cpus++) {
-		uint64_t of_cpu[2] = {0, 0};
-
-		test_attr(&test, "syscalls:sys_enter_getppid");
-		test.attr.cpuList = cpus;
-		test.attr.numCpu = (unsigned)n_cpus;
-		test.attr.includeNewFork = 1;
-		pd = test_open(COUNTING, &test);
-		PmuEnable(pd);
-		before = open_files();
-		for (int i = 0; i < 20; i++) {
-			if (fork() == 0) {
-				calls_on_cpu_1(10);
-				_exit(0);
-			}
-			wait(NULL);
-		}
-		for (int i = 0, n = PmuRead(pd, &data); i < n; i++)
-			of_cpu[data[i].cpu] += data[i].count;
-		assert_int_equal(of_cpu[0], 0);
-		assert_int_equal(of_cpu[1], n_cpus == 2 ? 200 : 0);
-		assert_int_equal(open_files(), before);
-		PmuDataFree(data);
-		assert_int_equal(PmuRead(pd, &data), n_cpus);
-		PmuDataFree(data);
-		PmuClose(pd);
-	}
-}
-
-/* Without descriptors for new processes, sums are exact, too. */
-static void new_processes_at_the_limit_of_files(void **state)
-{
-	struct rlimit limit, low;
-	struct PmuData *data;
-	struct test_attr test;
-	uint64_t all = 0, of_new = 0;
-	bool warned = false;
-	pid_t pid;
-	int pd;
-
-	test_need_root();
-	test_attr(&test, "syscalls:sys_enter_getppid");
-	test.attr.includeNewFork = 1;
-	pd = test_open(COUNTING, &test);
-	PmuEnable(pd);
-	getrlimit(RLIMIT_NOFILE, &limit);
-	low = (struct rlimit){.rlim_cur = 3, .rlim_max = limit.rlim_max};
-	setrlimit(RLIMIT_NOFILE, &low);
-	pid = fork();
-	if (pid == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		test_getppid(50);
-		pause();
-	}
-	while (all < 50) {
-		int n = PmuRead(pd, &data);
-
-		warned |= GetWarn() == LIBPERF_WARN_TOO_MANY_FD &&
-			  strstr(GetWarnMsg(), "RLIMIT_NOFILE");
-		for (int i = 0; i < n; i++) {
-			all += data[i].count;
-			of_new += data[i].tid == pid ? data[i].count : 0;
-		}
-		PmuDataFree(data);
-	}
-	setrlimit(RLIMIT_NOFILE, &limit);
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
-	assert_int_equal(all, 50);
-	assert_int_equal(of_new, 0);
-	assert_true(warned);
 	PmuClose(pd);
 }
 
@@ -610,10 +312,10 @@ static void a_collection_counts_its_time(void **state)
 {
 	struct PmuData *data;
 	struct test_attr test;
-	struct child child;
+	struct test_child child;
 	int pd;
 
-	child_start(&child, 200);
+	test_child_start(&child, 200);
 	test_attr(&test, "page-faults");
 	test.pids[0] = child.pid;
 	pd = test_open(COUNTING, &test);
@@ -781,7 +483,7 @@ static void counts_a_group_of(unsigned version)
 	char root[] = "/tmp/kperf-cgroups-XXXXXX";
 	struct PmuData *data;
 	struct test_attr test;
-	struct child child;
+	struct test_child child;
 	uint64_t sum = 0;
 	FILE *file;
 	int pd, n;
@@ -792,7 +494,7 @@ static void counts_a_group_of(unsigned version)
 	snprintf(path, sizeof(path), "%s/%s", root, name);
 	snprintf(procs, sizeof(procs), "%s/cgroup.procs", path);
 	assert_int_equal(mkdir(path, 0755), 0);
-	child_start(&child, 300);
+	test_child_start(&child, 300);
 	file = fopen(procs, "w");
 	if (file)
 		fprintf(file, "%d\n", child.pid);
@@ -803,11 +505,11 @@ static void counts_a_group_of(unsigned version)
 	test.attr.numCgroup = 1;
 	pd = PmuOpen(COUNTING, &test.attr);
 	PmuEnable(pd);
-	child_work(&child);
+	test_child_work(&child);
 	PmuDisable(pd);
 	n = PmuRead(pd, &data);
 	PmuClose(pd);
-	child_end(&child);
+	test_child_end(&child);
 	cgroup_remove(path);
 	cgroup_unmount(root, version);
 	assert_int_equal(n, sysconf(_SC_NPROCESSORS_ONLN));
@@ -878,41 +580,6 @@ static void without_bpf_programs(void **state)
 	PmuClose(pd);
 }
 
-/* CPU time of the process's threads but the first, in ticks. */
-static unsigned long time_of_others(void)
-{
-	struct ProcData *data;
-	unsigned long ticks = 0;
-	unsigned n;
-
-	assert_int_equal(ProcDataRead(getpid(), &data, &n), SUCCESS);
-	for (unsigned i = 0; i < n; i++)
-		for (unsigned at = 0;
-			data[i].source == PROC_PID_TASK_STAT && at < data[i].numEntries; at++)
-			if (data[i].pidTaskStat[at].pid != getpid())
-				ticks += data[i].pidTaskStat[at].utime +
-					 data[i].pidTaskStat[at].stime;
-	ProcDataFree(data, n);
-	return ticks;
-}
-
-/* The thread of includeNewFork waits: it uses no CPU time while nothing is created. */
-static void the_waiting_thread_waits(void **state)
-{
-	struct test_attr test;
-	unsigned long before;
-	int pd;
-
-	test_attr(&test, "page-faults");
-	test.attr.includeNewFork = 1;
-	pd = test_open(COUNTING, &test);
-	PmuEnable(pd);
-	before = time_of_others();
-	test_burn(300); /* 30 ticks */
-	assert_in_range(time_of_others(), before, before + 2);
-	PmuClose(pd);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -924,10 +591,6 @@ int main(void)
 		cmocka_unit_test(a_group_is_read_together),
 		cmocka_unit_test(attributes_of_events),
 		cmocka_unit_test(counts_processes_that_are_created),
-		cmocka_unit_test(new_processes_have_separate_rows),
-		cmocka_unit_test(counts_of_new_processes_are_exact),
-		cmocka_unit_test(new_processes_are_counted_on_the_cpus_of_the_task),
-		cmocka_unit_test(new_processes_at_the_limit_of_files),
 		cmocka_unit_test(tasks_of_two_threads),
 		cmocka_unit_test(a_hundred_tasks),
 		cmocka_unit_test(a_collection_counts_its_time),
@@ -938,7 +601,6 @@ int main(void)
 		cmocka_unit_test(counts_a_control_group_v2),
 		cmocka_unit_test(counts_the_calling_thread),
 		cmocka_unit_test(without_bpf_programs),
-		cmocka_unit_test(the_waiting_thread_waits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

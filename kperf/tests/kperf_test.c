@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 
 #include "kperf_test.h"
@@ -196,5 +199,41 @@ void test_need_root(void)
 	if (geteuid() != 0) {
 		print_message("needs root\n");
 		skip();
+	}
+}
+
+void test_child_start(struct test_child *child, size_t n)
+{
+	char byte;
+
+	assert_int_equal(pipe(child->go) + pipe(child->done), 0);
+	child->pid = fork();
+	if (child->pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL); /* of a test that fails */
+		if (read(child->go[0], &byte, 1) == 1) {
+			test_fault(n);
+			test_getppid(n);
+		}
+		if (write(child->done[1], "", 1) == 1 && read(child->go[0], &byte, 1) < 0)
+			_exit(1);
+		_exit(0);
+	}
+}
+
+void test_child_work(struct test_child *child)
+{
+	char byte;
+
+	assert_int_equal(write(child->go[1], "", 1), 1);
+	assert_int_equal(read(child->done[0], &byte, 1), 1);
+}
+
+void test_child_end(struct test_child *child)
+{
+	assert_int_equal(write(child->go[1], "", 1), 1);
+	waitpid(child->pid, NULL, 0);
+	for (int i = 0; i < 2; i++) {
+		close(child->go[i]);
+		close(child->done[i]);
 	}
 }

@@ -65,4 +65,16 @@ void test_error_is(int code);
 		test_error_is(code);                                                               \
 	} while (0)
 
+/* A child that waits for a byte, faults n times, calls getppid(2) as often, and waits again. */
+struct test_child {
+	pid_t pid;
+	int go[2], done[2];
+};
+
+void test_child_start(struct test_child *child, size_t n);
+
+/* Returns when it has worked. */
+void test_child_work(struct test_child *child);
+void test_child_end(struct test_child *child);
+
 #endif
