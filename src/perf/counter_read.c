@@ -124,9 +124,9 @@ static inline __attribute__((always_inline)) bool parse_block(
 }
 
 /*
- * Handles an error of read(2); 0: read again. ENOSPC: the group may have unknown additional members,
- * and needs a larger buffer. ECHILD: a thread that inherited the group is exiting, and has only a
- * part of it at this moment.
+ * Handles an error of read(2); 0: read again. ENOSPC: the group may have unknown additional
+ * members, and needs a larger buffer. ECHILD: a thread that inherited the group is exiting, and
+ * has only a part of it at this moment.
  */
 static int handle_read_error(
 	const struct attar_counter *c, const struct counter_fd *it, unsigned tries)
