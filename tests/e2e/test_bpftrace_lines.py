@@ -175,10 +175,9 @@ kprobe:mark_buffer_dirty /comm == "readpages"/ { @buffers = count(); }
 tracepoint:writeback:writeback_dirty_folio /comm == "readpages"/ { @dirtied = count(); }
 '''
 
-# Without -a, attar watches the command and its children only.
+# Other tasks, such as khugepaged and bpftrace itself, may reclaim memory, too.
 RECLAIMS = '''
-tracepoint:vmscan:mm_vmscan_direct_reclaim_begin /comm == "khugepaged"/ { @others = count(); }
-tracepoint:vmscan:mm_vmscan_direct_reclaim_begin /comm != "khugepaged"/ {
+tracepoint:vmscan:mm_vmscan_direct_reclaim_begin /comm == "greedy"/ {
     @since[tid] = nsecs; @order[tid] = args->order;
 }
 tracepoint:vmscan:mm_vmscan_direct_reclaim_end /@since[tid]/ {
@@ -190,6 +189,7 @@ END { clear(@since); clear(@order); }
 
 # Huge pages, of all memory: the task itself reclaims the page cache for them.
 GREEDY = '''
+open('/proc/self/comm', 'w').write('greedy')
 all = int(open('/proc/meminfo').readline().split()[1]) // 2048
 for n in all, 0: open('/proc/sys/vm/nr_hugepages', 'w').write(str(n))
 '''
@@ -286,7 +286,7 @@ class TestInAGuest:
         assert hits - 10 <= row['hits'] <= hits + 1500
 
     def test_drsnoop(self, tmp_path, beside):
-        """Each direct reclaim, whose number the kernel counts, too."""
+        """Each direct reclaim of a program; the kernel counts at least as many."""
         script, program, out = (tmp_path / n for n in ('tool.bt', 'program.py', 'attar.json'))
         script.write_text(RECLAIMS)
         program.write_text(GREEDY)
@@ -300,13 +300,10 @@ class TestInAGuest:
         theirs = [tuple(map(int, line.split()[1:])) for line in lines
                   if line.startswith('reclaim ')]
         ours = [(r['tid'], r['ORDER'], r['PAGES'], r['duration'])
-                for r in sections(out).get('events', [])]
+                for r in sections(out).get('events', []) if r['comm'] == 'greedy']
         assert len(theirs) >= 5
-        others = sum(int(line.split()[1]) for line in lines if line.startswith('@others:'))
-        # bpftrace, which may reclaim memory, too, prints lines of different CPUs in any order
-        assert sorted(row[:3] for row in ours) == sorted(row[:3] for row in theirs)
+        assert [row[:3] for row in ours] == [row[:3] for row in theirs]
         # the program of bpftrace runs before attar's event at the start, and at the end
         assert sum(row[3] for row in ours) == pytest.approx(
             sum(row[3] for row in theirs), rel=0.4)
-        reclaims = sum(stalls[half:]) - sum(stalls[:half]) - others
-        assert len(ours) <= reclaims <= len(ours) + 5
+        assert len(ours) <= sum(stalls[half:]) - sum(stalls[:half])
