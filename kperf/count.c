@@ -129,7 +129,7 @@ int kp_count_enable(struct kp_task *task)
 		keep_counts(c);
 		if (c->group && c->member > 0)
 			continue;
-		failed = c->group ? attar_group_enable(c->group) : attar_counter_enable(c->counter);
+		failed = attar_counter_resume(c->counter);
 		if (failed < 0)
 			r = kp_fail(LIBPERF_ERR_FAILED_PMU_ENABLE, "%s", attar_error());
 	}
@@ -164,7 +164,7 @@ void kp_warn_not_counted(const struct kp_task *task, const struct kp_counter *c)
 void kp_count_set(struct PmuData *row, const struct attar_value *value)
 {
 	row->count = value->value;
-	row->countPercent = value->value > 0 && value->time_enabled > 0
+	row->countPercent = value->time_running > 0
 				    ? (double)value->time_running / (double)value->time_enabled
 				    : -1;
 }

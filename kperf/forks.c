@@ -109,23 +109,34 @@ static int make_parts(const struct kp_counter *c, pid_t root, struct own_counter
 	return own->parts ? 0 : -ENOMEM;
 }
 
+/* Whether the thread that a new one descends from waits for the exec of enableOnExec. */
+static bool root_waits(const struct kp_counter *c, pid_t root)
+{
+	size_t i = 0;
+
+	while (i < c->n && c->instances[i].tid != root)
+		i++;
+	return attar_counter_waits_for_exec(c->counter, i);
+}
+
 /* Counts nothing before it has its filter. */
 static int open_counter(
 	const struct kp_forks *f, struct new_thread *new, size_t i, struct own_counter *own)
 {
 	const struct kp_counter *c = &f->task->counters[i];
 	struct perf_event_attr attr = *attar_counter_attr(c->counter);
+	bool counts = f->enabled && !root_waits(c, new->root);
 	int r;
 
 	attr.inherit = 0;
-	attr.disabled = !f->enabled || c->filter;
+	attr.disabled = !counts || c->filter;
 	r = attar_counter_open(
 		new->target, &attr, attar_counter_name(c->counter), 0, &own->counter);
 	if (r == 0)
 		r = make_parts(c, new->root, own);
 	if (r == 0 && c->filter) {
 		r = attar_counter_filter(own->counter, c->filter);
-		if (r == 0 && f->enabled)
+		if (r == 0 && counts)
 			attar_counter_enable(own->counter);
 	}
 	if (r < 0)
@@ -360,6 +371,7 @@ int kp_forks_open(struct kp_task *task, const struct PmuAttr *attr)
 		return kp_fail(COMMON_ERR_NOMEM, "out of memory");
 	task->forks = f;
 	f->task = task;
+	f->enabled = task->by_exec;
 	pthread_mutex_init(&f->lock, NULL);
 	f->stop_fd = eventfd(0, EFD_CLOEXEC);
 	f->cpus = kp_target_cpus(task, attr);
@@ -408,7 +420,7 @@ static void switch_thread(struct new_thread *new, size_t n, bool on)
 		for (size_t at = 0; on && at < own->n; at++)
 			own->parts[at].pending = (struct attar_value){0};
 		if (own->counter && on)
-			attar_counter_enable(own->counter);
+			attar_counter_resume(own->counter);
 		else if (own->counter)
 			attar_counter_disable(own->counter);
 	}

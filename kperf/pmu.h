@@ -134,7 +134,11 @@ struct PmuAttr {
 	unsigned enableUserAccess : 1; /* count the calling thread without system calls */
 	unsigned enableBpf : 1;
 	unsigned enableHwMetric : 1;
-	unsigned enableOnExec : 1; /* begins at the exec of the process, or at PmuEnable() */
+	/*
+	 * Begins at the exec of each process, without PmuEnable(). This and PmuCollect() resume after
+	 * PmuDisable() what has begun.
+	 */
+	unsigned enableOnExec : 1;
 	unsigned perThread : 1;    /* one descriptor per thread, not per thread and CPU */
 };
 
@@ -252,7 +256,7 @@ struct PmuData {
 	const char *comm;
 	uint64_t period; /* of SAMPLING */
 	uint64_t count;  /* of COUNTING, scaled if the event was multiplexed */
-	/* share (0 to 1) of the enabled time that the event was on a counter; -1: no count */
+	/* share (0 to 1) of the enabled time that the event was on a counter; -1: it never was */
 	double countPercent;
 	struct PmuDataExt *ext; /* NULL: none */
 	struct SampleRawData *rawData;

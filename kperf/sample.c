@@ -105,7 +105,7 @@ int kp_sample_enable(struct kp_task *task)
 		task->started = r == 0;
 	} else {
 		for (size_t i = 0; i < task->n_counters && r == 0; i++)
-			r = attar_counter_enable(task->counters[i].counter);
+			r = attar_counter_resume(task->counters[i].counter);
 	}
 	return r < 0 ? kp_fail(LIBPERF_ERR_FAILED_PMU_ENABLE, "%s", attar_error()) : SUCCESS;
 }

@@ -205,6 +205,15 @@ ATTAR_API int attar_counter_enable(struct attar_counter *counter);
 ATTAR_API int attar_counter_disable(struct attar_counter *counter);
 
 /*
+ * Like attar_counter_enable(), except that instances of attr.enable_on_exec that have not been
+ * enabled yet continue to wait for the exec. Not safe in signal handlers.
+ */
+ATTAR_API int attar_counter_resume(struct attar_counter *counter);
+
+/* Whether an instance has attr.enable_on_exec and has not been enabled yet. */
+ATTAR_API bool attar_counter_waits_for_exec(const struct attar_counter *counter, size_t instance);
+
+/*
  * Enables or disables all events opened by the calling thread, through libattar or not, with one
  * system call (prctl(2)); events opened by other threads are unaffected. Each event is switched
  * separately: groups are not kept together. 0 or a negative errno.

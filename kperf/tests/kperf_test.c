@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -218,6 +219,29 @@ void test_child_start(struct test_child *child, size_t n)
 			_exit(1);
 		_exit(0);
 	}
+}
+
+void test_child_start_exec(struct test_child *child, size_t n, const char *script)
+{
+	char byte;
+
+	assert_int_equal(pipe2(child->go, O_CLOEXEC), 0);
+	child->pid = fork();
+	if (child->pid != 0)
+		return;
+	if (read(child->go[0], &byte, 1) != 1)
+		_exit(1);
+	test_fault(n);
+	test_getppid(n);
+	execl("/bin/sh", "sh", "-c", script, NULL);
+	_exit(1);
+}
+
+void test_child_exec(struct test_child *child)
+{
+	assert_int_equal(write(child->go[1], "", 1), 1);
+	close(child->go[0]);
+	close(child->go[1]);
 }
 
 void test_child_work(struct test_child *child)

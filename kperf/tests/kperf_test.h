@@ -77,4 +77,11 @@ void test_child_start(struct test_child *child, size_t n);
 void test_child_work(struct test_child *child);
 void test_child_end(struct test_child *child);
 
+/*
+ * A child that waits for test_child_exec(), faults n times, calls getppid(2) as often, and executes
+ * a script of sh.
+ */
+void test_child_start_exec(struct test_child *child, size_t n, const char *script);
+void test_child_exec(struct test_child *child);
+
 #endif

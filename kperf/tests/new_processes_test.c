@@ -47,6 +47,61 @@ static void new_processes_have_separate_rows(void **state)
 	PmuClose(pd);
 }
 
+/* Whether the process has stopped itself. */
+static bool has_stopped(pid_t pid)
+{
+	char path[64], line[256] = "";
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	file = fopen(path, "r");
+	if (!file)
+		return false;
+	fgets(line, sizeof(line), file);
+	fclose(file);
+	return strstr(line, ") T ");
+}
+
+/*
+ * They count from the exec of their parent on, without PmuEnable(). sh calls getppid(2) once: the
+ * program itself, its child, and the child after its exec, which has its own counter by then.
+ */
+static void processes_of_an_executed_program(void **state)
+{
+	struct PmuData *data;
+	struct test_attr test;
+	struct test_child child;
+	uint64_t all = 0, own = 0;
+	pid_t new = -1;
+	int pd;
+
+	test_need_root();
+	test_attr(&test, "syscalls:sys_enter_getppid");
+	test_child_start_exec(&child, 1000, "/bin/sh -c 'kill -STOP $$; exec /bin/sh -c :' & wait");
+	test.pids[0] = child.pid;
+	test.attr.enableOnExec = test.attr.includeNewFork = 1;
+	pd = test_open(COUNTING, &test);
+	test_child_exec(&child);
+	for (bool ended = false; !ended;) {
+		int n;
+
+		ended = waitpid(child.pid, NULL, WNOHANG) == child.pid;
+		n = PmuRead(pd, &data);
+		for (int i = 0; i < n; i++) {
+			if (data[i].tid != child.pid)
+				new = data[i].tid;
+			all += data[i].count;
+			own += data[i].tid == new ? data[i].count : 0;
+		}
+		PmuDataFree(data);
+		if (new > 0 && has_stopped(new))
+			kill(new, SIGCONT);
+	}
+	assert_int_equal(all, 3);
+	assert_in_range(own, 1, 2);
+	PmuClose(pd);
+}
+
 static void *calls(void *arg)
 {
 	test_getppid(10);
@@ -305,6 +360,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(new_processes_have_separate_rows),
+		cmocka_unit_test(processes_of_an_executed_program),
 		cmocka_unit_test(counts_of_new_processes_are_exact),
 		cmocka_unit_test(new_processes_are_counted_on_the_cpus_of_the_task),
 		cmocka_unit_test(new_processes_at_the_limit_of_files),

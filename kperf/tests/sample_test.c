@@ -393,35 +393,31 @@ static void samples_of_a_program_from_its_exec_on(void **state)
 {
 	struct PmuData *data;
 	struct test_attr test;
-	int go[2], pd, n, right = 0;
-	pid_t pid;
-	char byte;
+	struct test_child child;
+	int pd, n, right;
 
-	assert_int_equal(pipe(go), 0);
-	pid = fork();
-	if (pid == 0) {
-		if (read(go[0], &byte, 1) == 1)
-			execl("/bin/sh", "sh", "-c",
-				"i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done", NULL);
-		_exit(1);
+	for (int enables = 0; enables < 2; enables++) {
+		test_child_start_exec(
+			&child, 200000, "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done");
+		test_attr(&test, "cpu-clock");
+		test.pids[0] = child.pid;
+		test.attr.period = 1000000;
+		test.attr.enableOnExec = 1;
+		test.attr.symbolMode = RESOLVE_ELF;
+		pd = test_open(SAMPLING, &test);
+		if (enables)
+			assert_int_equal(PmuEnable(pd), SUCCESS);
+		test_child_exec(&child);
+		waitpid(child.pid, NULL, 0);
+		n = PmuRead(pd, &data);
+		assert_true(n > 10);
+		right = 0;
+		for (int i = 0; i < n; i++)
+			right += strcmp(data[i].comm, "sh") == 0 && data[i].pid == child.pid;
+		assert_true(right >= n - 2);
+		PmuDataFree(data);
+		PmuClose(pd);
 	}
-	test_attr(&test, "cpu-clock");
-	test.pids[0] = pid;
-	test.attr.period = 1000000;
-	test.attr.enableOnExec = 1;
-	test.attr.symbolMode = RESOLVE_ELF;
-	pd = test_open(SAMPLING, &test);
-	assert_int_equal(write(go[1], "", 1), 1);
-	waitpid(pid, NULL, 0);
-	n = PmuRead(pd, &data);
-	assert_true(n > 10);
-	for (int i = 0; i < n; i++)
-		right += strcmp(data[i].comm, "sh") == 0 && data[i].pid == pid;
-	assert_true(right >= n - 2);
-	PmuDataFree(data);
-	PmuClose(pd);
-	close(go[0]);
-	close(go[1]);
 }
 
 static void per_thread(void **state)

@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "perf/counter.h"
+#include "perf/counter_read.h"
 #include "perf/group.h"
 #include "record/uapi.h"
 
@@ -29,13 +30,14 @@ struct request {
 	const void *argument;
 	const char *what, *invalid, *exists, *unsupported;
 	bool is_eperm_invalid; /* EPERM means EINVAL */
+	bool leave_waiting;    /* not for instances that wait for an exec */
 };
 
 /* Ignores ESRCH: the thread exited. */
 static int each_instance(const struct attar_counter *c, const struct request *o)
 {
 	vec_each (&c->fds, it) {
-		if (it->gone)
+		if (it->gone || (o->leave_waiting && counter_waits_for_exec(c, it)))
 			continue;
 		if (TEMP_FAILURE_RETRY(ioctl(it->fd, o->request, o->argument)) >= 0 ||
 			errno == ESRCH)
@@ -62,6 +64,15 @@ int attar_counter_enable(struct attar_counter *c)
 
 	c->enabled = true;
 	return each_instance(c, &(struct request){PERF_EVENT_IOC_ENABLE, NULL, "enable"});
+}
+
+int attar_counter_resume(struct attar_counter *c)
+{
+	CHECK_OWN(c, "counter");
+
+	c->enabled = true;
+	return each_instance(
+		c, &(struct request){PERF_EVENT_IOC_ENABLE, NULL, "enable", .leave_waiting = true});
 }
 
 int attar_counter_disable(struct attar_counter *c)

@@ -252,6 +252,36 @@ int counter_read_fd(
 	return read_at(c, it, ret_value);
 }
 
+/*
+ * Compares the kernel's time, not that since the last reset. The words of the group may be in use
+ * by another thread.
+ */
+bool counter_waits_for_exec(const struct attar_counter *c, const struct counter_fd *it)
+{
+	size_t size = (c->group ? c->group->n_words : WORDS_ALONE) * sizeof(uint64_t);
+	struct block block;
+	uint64_t *words;
+	bool waits;
+	ssize_t n;
+
+	if (!c->attr.enable_on_exec || it->gone)
+		return false;
+	words = malloc(size);
+	n = words ? TEMP_FAILURE_RETRY(read(it->fd, words, size)) : 0;
+	waits = n > 0 &&
+		parse_block(c->attr.read_format, words, (size_t)n / sizeof(*words), &block) &&
+		block.time_enabled == 0;
+	free(words);
+	return waits;
+}
+
+bool attar_counter_waits_for_exec(const struct attar_counter *c, size_t instance)
+{
+	CHECK_ARG_OR(c, "counter", false);
+
+	return instance < c->fds.n && counter_waits_for_exec(c, &c->fds.at[instance]);
+}
+
 int attar_counter_read_at(struct attar_counter *c, size_t instance, struct attar_value *ret_value)
 {
 	CHECK_ARG(c, "counter");

@@ -16,6 +16,9 @@ struct counter_read_sum {
 void counter_read_finish(
 	const struct attar_counter *c, const struct counter_fd *it, struct attar_value *v);
 
+/* Whether the instance waits for the exec that enables it (attr.enable_on_exec). */
+bool counter_waits_for_exec(const struct attar_counter *c, const struct counter_fd *it);
+
 /*
  * Subtracts the counts of an exited thread in one instance (PERF_RECORD_READ: raw, times, lost)
  * from the counter, and adds them to sum, which has its counts in other instances.

@@ -342,7 +342,8 @@ int attar_stream_start(struct attar_stream *s)
 		return 0;
 	for (size_t i = s->n_counters; i-- > 0 && r == 0;)
 		if (i != s->side && !exec_enables(s->target, s->counters[i]))
-			r = attar_counter_enable(s->counters[i]);
+			r = (s->target->by_exec ? attar_counter_enable
+						: attar_counter_resume)(s->counters[i]);
 	if (!s->target->by_exec && s->has_clock)
 		s->start_time = base_now();
 	return r;
