@@ -196,7 +196,7 @@ static void subtract(struct kp_counter *c)
 		attar_values_settle(c->counter, c->before);
 }
 
-static const char *cgroup_of(const struct kp_task *task, const struct attar_counter_instance *at)
+const char *kp_cgroup_of(const struct kp_task *task, const struct attar_counter_instance *at)
 {
 	return at->cgroup >= 0 && (size_t)at->cgroup < task->n_cgroups ? task->cgroups[at->cgroup]
 								       : NULL;
@@ -220,7 +220,7 @@ static struct PmuData *row_of_entry(const struct kp_task *task, const struct kp_
 		struct PmuData *row = &rows[(i + tries) % n];
 
 		if (row->cpu == at->cpu && row->tid == tid &&
-			row->cgroupName == cgroup_of(task, at))
+			row->cgroupName == kp_cgroup_of(task, at))
 			return row;
 	}
 	return NULL;
@@ -259,7 +259,7 @@ static int add_rows(
 			return kp_fail(COMMON_ERR_NOMEM, "out of memory");
 		row->cpu = at->cpu;
 		row->cpuTopo = kp_topology(at->cpu);
-		row->cgroupName = cgroup_of(task, at);
+		row->cgroupName = kp_cgroup_of(task, at);
 		kp_count_set(row, &c->before[i]);
 	}
 	keep_counts(c);

@@ -125,7 +125,7 @@ struct PmuAttr {
 	unsigned blockedSample : 1; /* also sample the time off the CPU; evtList is NULL */
 	enum SpeFilter dataFilter;
 	enum SpeEventFilter evFilter;
-	unsigned long minLatency;    /* of SPE samples, in cycles */
+	unsigned long minLatency; /* of SPE samples, in cycles */
 	/* COUNTING: separate rows for new threads and processes; 0: in those of their creators */
 	unsigned includeNewFork : 1;
 	unsigned long branchSampleFilter;
@@ -135,11 +135,11 @@ struct PmuAttr {
 	unsigned enableBpf : 1;
 	unsigned enableHwMetric : 1;
 	/*
-	 * Begins at the exec of each process, without PmuEnable(). This and PmuCollect() resume after
-	 * PmuDisable() what has begun.
+	 * Begins at the exec of each process, without PmuEnable(). After PmuDisable(), PmuEnable()
+	 * and PmuCollect() resume what has begun.
 	 */
 	unsigned enableOnExec : 1;
-	unsigned perThread : 1;    /* one descriptor per thread, not per thread and CPU */
+	unsigned perThread : 1; /* one descriptor per thread, not per thread and CPU */
 };
 
 enum PmuTraceType {

@@ -199,6 +199,18 @@ int kp_sample_branches(
 	return 0;
 }
 
+/* The control group whose event wrote the sample. */
+static const char *cgroup_of_sample(
+	const struct kp_task *task, const struct kp_counter *c, const struct attar_event *event)
+{
+	if (task->n_cgroups == 0)
+		return NULL;
+	for (size_t i = 0; i < c->n; i++)
+		if (c->instances[i].id == event->record->id)
+			return kp_cgroup_of(task, &c->instances[i]);
+	return NULL;
+}
+
 static int add_sample(struct reading *reading, const struct attar_event *event)
 {
 	struct kp_task *task = reading->task;
@@ -217,6 +229,7 @@ static int add_sample(struct reading *reading, const struct attar_event *event)
 	row->cpuTopo = kp_topology(row->cpu);
 	row->comm = copy_comm(reading, event->thread);
 	row->period = sample->period;
+	row->cgroupName = cgroup_of_sample(task, c, event);
 	if (c->format)
 		row->rawData = kp_raw_new(reading->list, c->format, sample->raw, sample->raw_size);
 	if (sample->branches && kp_sample_branches(reading->list, sample, &row->ext) < 0)

@@ -136,6 +136,8 @@ void kp_warn_ignored(enum PmuTaskType type, const struct PmuAttr *attr);
 struct PmuData *kp_count_row(const struct kp_task *task, const struct kp_counter *counter,
 	const struct kp_thread *thread, int64_t ts, struct kp_list *list);
 void kp_warn_not_counted(const struct kp_task *task, const struct kp_counter *counter);
+/* The control group of an instance, NULL: none. */
+const char *kp_cgroup_of(const struct kp_task *task, const struct attar_counter_instance *instance);
 void kp_count_set(struct PmuData *row, const struct attar_value *value);
 void kp_count_add(struct PmuData *row, const struct attar_value *value);
 int kp_count_enable(struct kp_task *task);

@@ -338,8 +338,8 @@ ATTAR_API bool attar_stream_defer(struct perf_event_attr *attr);
  * Enables the counters, then reads the running processes from /proc. If the target is a command,
  * call this before attar_target_start(): counters opened with attr.enable_on_exec are enabled by
  * the exec of the command, all others by this call, so that they also count what the child does
- * before its exec. Counters of processes are enabled as by attar_counter_resume(). -EINVAL: the stream was already started or stopped; otherwise as
- * attar_counter_enable(), or -ENOMEM.
+ * before its exec. Counters of processes are enabled as by attar_counter_resume(). -EINVAL: the
+ * stream was already started or stopped; otherwise as attar_counter_enable(), or -ENOMEM.
  */
 ATTAR_API int attar_stream_start(struct attar_stream *stream);
 

@@ -507,48 +507,104 @@ static void cgroup_remove(const char *path)
 	assert_int_equal(r, 0);
 }
 
-static void counts_a_group_of(unsigned version)
-{
-	char name[64], path[256], procs[300], *names[] = {name};
-	char root[] = "/tmp/kperf-cgroups-XXXXXX";
-	struct PmuData *data;
-	struct test_attr test;
+/* Two groups in a new hierarchy, and a child in the second one that calls getppid(2) 300 times. */
+struct groups {
+	char root[32], names[2][64], *list[2];
+	unsigned version;
 	struct test_child child;
-	uint64_t sum = 0;
-	FILE *file;
-	int pd, n;
+};
 
-	test_need_root();
-	cgroup_mount(root, version);
-	snprintf(name, sizeof(name), "kperf-test-%d", getpid());
-	snprintf(path, sizeof(path), "%s/%s", root, name);
-	snprintf(procs, sizeof(procs), "%s/cgroup.procs", path);
-	assert_int_equal(mkdir(path, 0755), 0);
-	test_child_start(&child, 300);
-	file = fopen(procs, "w");
+static void groups_create(struct groups *groups, unsigned version)
+{
+	char path[256];
+	FILE *file;
+
+	*groups = (struct groups){.root = "/tmp/kperf-cgroups-XXXXXX", .version = version};
+	cgroup_mount(groups->root, version);
+	for (int i = 0; i < 2; i++) {
+		groups->list[i] = groups->names[i];
+		snprintf(groups->names[i], sizeof(groups->names[i]), "kperf-test-%d-%d", i,
+			getpid());
+		snprintf(path, sizeof(path), "%s/%s", groups->root, groups->names[i]);
+		assert_int_equal(mkdir(path, 0755), 0);
+	}
+	test_child_start(&groups->child, 300);
+	strcat(path, "/cgroup.procs");
+	file = fopen(path, "w");
 	if (file)
-		fprintf(file, "%d\n", child.pid);
+		fprintf(file, "%d\n", groups->child.pid);
 	assert_true(file && fclose(file) == 0);
+}
+
+static void groups_remove(struct groups *groups)
+{
+	char path[256];
+
+	test_child_end(&groups->child);
+	for (int i = 0; i < 2; i++) {
+		snprintf(path, sizeof(path), "%s/%s", groups->root, groups->names[i]);
+		cgroup_remove(path);
+	}
+	cgroup_unmount(groups->root, groups->version);
+}
+
+/* The rows of a task for the groups, while the child works. */
+static int read_groups(
+	enum PmuTaskType type, struct groups *groups, unsigned n, struct PmuData **ret_data)
+{
+	struct test_attr test;
+	int pd, rows;
+
 	test_attr(&test, "syscalls:sys_enter_getppid");
 	test.attr.numPid = 0;
-	test.attr.cgroupNameList = names;
-	test.attr.numCgroup = 1;
-	pd = PmuOpen(COUNTING, &test.attr);
+	test.attr.cgroupNameList = &groups->list[2 - n];
+	test.attr.numCgroup = n;
+	test.attr.period = 1;
+	pd = PmuOpen(type, &test.attr);
 	PmuEnable(pd);
-	test_child_work(&child);
+	test_child_work(&groups->child);
 	PmuDisable(pd);
-	n = PmuRead(pd, &data);
+	rows = PmuRead(pd, ret_data);
 	PmuClose(pd);
-	test_child_end(&child);
-	cgroup_remove(path);
-	cgroup_unmount(root, version);
+	return rows;
+}
+
+static void counts_a_group_of(unsigned version)
+{
+	struct groups groups;
+	struct PmuData *data;
+	uint64_t sum = 0;
+	int n;
+
+	test_need_root();
+	groups_create(&groups, version);
+	n = read_groups(COUNTING, &groups, 1, &data);
+	groups_remove(&groups);
 	assert_int_equal(n, sysconf(_SC_NPROCESSORS_ONLN));
 	for (int i = 0; i < n; i++) {
 		sum += data[i].count;
-		assert_string_equal(data[i].cgroupName, name);
+		assert_string_equal(data[i].cgroupName, groups.names[1]);
 	}
 	PmuDataFree(data);
 	assert_int_equal(sum, 300);
+}
+
+static void samples_of_control_groups(void **state)
+{
+	struct groups groups;
+	struct PmuData *data;
+	int n;
+
+	test_need_root();
+	groups_create(&groups, 1);
+	n = read_groups(SAMPLING, &groups, 2, &data);
+	groups_remove(&groups);
+	assert_int_equal(n, 300);
+	for (int i = 0; i < n; i++) {
+		assert_string_equal(data[i].cgroupName, groups.names[1]);
+		assert_int_equal(data[i].tid, groups.child.pid);
+	}
+	PmuDataFree(data);
 }
 
 /* The controller is in one hierarchy at a time: in that of version 2 unless version 1 has it. */
@@ -629,6 +685,7 @@ int main(void)
 		cmocka_unit_test(filters_of_tracepoints),
 		cmocka_unit_test(counts_a_control_group),
 		cmocka_unit_test(counts_a_control_group_v2),
+		cmocka_unit_test(samples_of_control_groups),
 		cmocka_unit_test(counts_the_calling_thread),
 		cmocka_unit_test(without_bpf_programs),
 	};

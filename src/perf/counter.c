@@ -154,14 +154,20 @@ bool counter_covers(const struct attar_counter *c, int cpu)
 	return !c->only.n || parse_ints_have(&c->only, cpu);
 }
 
-static struct instance instance_at(const struct attar_target *t, size_t i)
+static size_t count_instances(const struct attar_counter *c, const struct attar_target *t)
+{
+	return c->every_task ? t->cpus.n : target_instances(t);
+}
+
+static struct instance instance_at(
+	const struct attar_counter *c, const struct attar_target *t, size_t i)
 {
 	size_t who = i / t->cpus.n;
 	struct instance p = {.pid = -1, .cpu = t->cpus.at[i % t->cpus.n], .group_fd = -1};
 
 	if (t->kind == ATTAR_TARGET_TASKS)
 		p.pid = t->tids.at[who];
-	if (t->kind == ATTAR_TARGET_CGROUPS) {
+	if (t->kind == ATTAR_TARGET_CGROUPS && !c->every_task) {
 		p.pid = t->cgroups.at[who];
 		p.flags = PERF_FLAG_PID_CGROUP;
 	}
@@ -188,7 +194,7 @@ static int explain(struct attar_counter *const *all, size_t n, const struct atta
 		.attr = &c->whole,
 		.instance = *p,
 		.events = MAX(t->events, n),
-		.instances = target_instances(t)};
+		.instances = count_instances(c, t)};
 
 	refusal.files_left =
 		(refusal.events - MIN(t->events_open, refusal.events)) * refusal.instances +
@@ -249,7 +255,7 @@ static bool vanished(const struct attar_target *t, int error)
 static int open_instance(struct attar_counter *const *c, size_t n, const struct attar_target *t,
 	size_t i, unsigned flags, struct attar_counter **ret_failed)
 {
-	struct instance p = instance_at(t, i);
+	struct instance p = instance_at(c[0], t, i);
 	int r = 0;
 
 	for (size_t m = 0; m < n; m++) {
@@ -276,8 +282,8 @@ int counters_open_instances(struct attar_counter *const *c, size_t n, const stru
 	size_t last = 0;
 	int gone = 0;
 
-	for (size_t i = first; i < target_instances(t); i++) {
-		struct instance p = instance_at(t, i);
+	for (size_t i = first; i < count_instances(c[0], t); i++) {
+		struct instance p = instance_at(c[0], t, i);
 		int r;
 
 		if (!counter_covers(c[0], p.cpu))
@@ -296,7 +302,7 @@ int counters_open_instances(struct attar_counter *const *c, size_t n, const stru
 		}
 	}
 	if (!c[0]->fds.n && failed) {
-		struct instance p = instance_at(t, last);
+		struct instance p = instance_at(c[0], t, last);
 
 		return explain(c, n, t, failed, &p, gone);
 	}
@@ -321,9 +327,10 @@ int counter_open_on(struct attar_target *target, struct counter_cpus cpus,
 
 	if (r < 0)
 		return r;
+	c->every_task = target->kind == ATTAR_TARGET_CGROUPS && flags & COUNTER_EVERY_TASK;
 	r = counter_restrict(c, target, cpus);
 	if (r == 0)
-		r = counters_open_instances(&c, 1, target, 0, flags);
+		r = counters_open_instances(&c, 1, target, 0, flags & ~COUNTER_EVERY_TASK);
 	if (r < 0) {
 		counter_free(c);
 		return r;

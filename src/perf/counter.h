@@ -42,6 +42,7 @@ struct attar_counter {
 	VEC(struct counter_fd) fds;
 	bool shares; /* a hardware event, may be multiplexed: running < enabled is an estimate */
 	bool one_core_kind; /* counts on one of several types of cores, see perf/hybrid.h */
+	bool every_task;    /* not only of the control groups of its target */
 	bool every_cpu;     /* its instances of a task cover all CPUs */
 	parse_ints only;    /* the CPUs of the target that it is opened on; none: all */
 	bool enabled;
@@ -68,9 +69,12 @@ struct counter_cpus {
 	size_t n;
 };
 
+/* In addition to enum attar_counter_flags: all tasks, also if the target is control groups. */
+#define COUNTER_EVERY_TASK (1U << 31)
+
 /*
- * Like attar_counter_open(), only on the given CPUs of the target, which is not one of any CPU.
- * -EINVAL: the target has none of them.
+ * Like attar_counter_open(), only on the given CPUs of the target, which is not one of any CPU if
+ * there are some. -EINVAL: the target has none of them.
  */
 int counter_open_on(struct attar_target *target, struct counter_cpus cpus,
 	const struct perf_event_attr *attr, const char *name, unsigned flags,

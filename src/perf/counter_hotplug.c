@@ -159,8 +159,8 @@ static bool has_instance(const struct attar_counter *c, int cpu, int cgroup)
 /* Adds CPUs that did not exist when the target was created. */
 static int append_all(const struct team *team, const struct attar_target *t)
 {
-	int first = t->kind == ATTAR_TARGET_CGROUPS ? 0 : -1;
-	int end = t->kind == ATTAR_TARGET_CGROUPS ? (int)t->cgroups.n : 0;
+	bool in_groups = t->kind == ATTAR_TARGET_CGROUPS && !team->members[0]->every_task;
+	int first = in_groups ? 0 : -1, end = in_groups ? (int)t->cgroups.n : 0;
 
 	vec_each (&t->cpus, cpu)
 		for (int cgroup = first; cgroup < end; cgroup++) {

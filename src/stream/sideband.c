@@ -3,6 +3,9 @@
  * The event that writes side-band records (names, mappings, forks and exits). It is a dummy event,
  * which never produces a sample. The kernel counts lost records per event, so losses of this event
  * are side-band records and losses of all others are samples.
+ *
+ * If the target is control groups, it is opened for all tasks: a task that enters a group was
+ * created, named and has mapped its code outside of it.
  */
 #include "perf/counter.h"
 #include "perf/target.h"
@@ -43,8 +46,8 @@ int sideband_open(struct attar_target *target, const struct attar_counter *first
 	if (first)
 		follow_first(&attr, first);
 	attr.write_backward = overwritten && first && first->attr.write_backward;
-	r = attar_counter_open(
-		target, &attr, "side-band records", ATTAR_COUNTER_DEGRADE, ret_counter);
+	r = counter_open_on(target, (struct counter_cpus){0}, &attr, "side-band records",
+		ATTAR_COUNTER_DEGRADE | COUNTER_EVERY_TASK, ret_counter);
 	if (r != -ESRCH)
 		return r;
 	attar_error_clear(); /* all watched tasks have exited: no records to write */

@@ -172,6 +172,23 @@ def test_only_the_given_cgroup_is_watched(cgroup, spawn):
     inside.wait()
 
 
+def test_process_that_enters_a_cgroup_has_its_name_and_code(cgroup):
+    """It was created, named and has mapped its code before, outside of the group."""
+    enter = f"""
+import os
+with open('{cgroup}/cgroup.procs', 'w') as procs:
+    procs.write(str(os.getpid()))
+for _ in range(100):
+    os.getppid()
+"""
+    done = run('trace', '-g', '-e', 'syscalls:sys_enter_getppid', '--cgroups', cgroup.name,
+               '--', '/usr/bin/python3', '-c', enter)
+    lines = [line.split() for line in done.stdout.splitlines()]
+    events = [line for line in lines if 'syscalls:sys_enter_getppid' in line]
+    assert [line[1] for line in events] == ['python3'] * 100
+    assert sum(line[1].startswith('getppid+') for line in lines if len(line) > 1) == 100
+
+
 def test_run_survives_the_removal_of_its_cgroup(cgroup, spawn):
     process = spawn(ATTAR, 'profile', '-q', '--cgroups', cgroup.name, '-d', '1500ms',
                     stderr=subprocess.PIPE, text=True)
