@@ -434,6 +434,7 @@ int attar_stream_stop(struct attar_stream *s)
 		r = r < 0 ? r : disabled;
 	}
 	s->stopped = true;
+	s->stop_time = s->has_clock ? base_now() : s->newest;
 	return r;
 }
 

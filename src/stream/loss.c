@@ -2,6 +2,7 @@
 /* Lost records of a stream. */
 #include "base/check.h"
 #include "perf/counter.h"
+#include "perf/ring.h"
 #include "stream/stream.h"
 
 enum { RENEWAL_NS = 1000000000 };
@@ -78,6 +79,38 @@ bool stream_counts_losses(const struct attar_stream *s)
 		if (!(s->counters[i]->attr.read_format & PERF_FORMAT_LOST_))
 			return false;
 	return s->counters != NULL;
+}
+
+/* Of all events that write to the ring. */
+static uint64_t counted_in_ring(const struct attar_stream *s, const struct attar_ring *ring)
+{
+	struct attar_value value;
+	uint64_t lost = 0;
+
+	for (size_t i = 0; i < s->n_counters; i++)
+		vec_each (&s->counters[i]->fds, it)
+			if (ring_serves(ring, s->counters[i], it) &&
+				counter_read_fd(s->counters[i], it, &value) == 0)
+				lost += value.lost;
+	return lost;
+}
+
+bool stream_has_final_loss(const struct attar_stream *s, struct cursor *c)
+{
+	uint64_t lost;
+
+	if (c->ring->overwritten || !stream_counts_losses(s))
+		return false;
+	lost = counted_in_ring(s, c->ring);
+	if (lost <= c->lost)
+		return false;
+	c->final_loss.header =
+		(struct perf_event_header){.type = PERF_RECORD_LOST, .size = sizeof(*c->header)};
+	c->final_loss.lost = lost - c->lost;
+	c->lost = lost;
+	c->header = &c->final_loss.header;
+	c->time = MAX(c->passed_time, s->start_time);
+	return true;
 }
 
 static void fill_losses(

@@ -46,7 +46,7 @@ static inline bool advance(struct attar_stream *s, struct cursor *c)
 		return advance_replay(s, c);
 	c->header = ring_take(c->ring);
 	if (!c->header)
-		return false;
+		return s->last_round && stream_has_final_loss(s, c);
 	if (unlikely(c->ring->tail > c->give_back)) {
 		attar_ring_release(c->ring);
 		c->give_back = c->ring->tail + c->ring->size / 4;
@@ -63,12 +63,12 @@ static inline bool advance(struct attar_stream *s, struct cursor *c)
 static void push_cursors(struct attar_stream *s)
 {
 	s->merge.n = 0;
+	s->last_round = s->stopped;
 	for (size_t i = 0; i < s->n_cursors; i++)
 		if (s->cursors[i].header || s->cursors[i].run.is_parked ||
 			advance(s, &s->cursors[i]))
 			merge_push(&s->merge, &s->cursors[i]);
 	s->in_round = true;
-	s->last_round = s->stopped;
 }
 
 static int begin_replay_round(struct attar_stream *s)
@@ -174,7 +174,7 @@ static bool fill_sample(struct attar_stream *s, struct attar_event *ev)
  * false if the loss is known already.
  */
 static bool fill_lost(
-	struct attar_stream *s, const struct cursor *c, uint32_t counter, struct attar_event *ev)
+	struct attar_stream *s, struct cursor *c, uint32_t counter, struct attar_event *ev)
 {
 	ev->lost_from = c->passed_time;
 	ev->lost_to = MAX(s->record.time, c->time);
@@ -182,13 +182,34 @@ static bool fill_lost(
 		ev->lost_to = MAX(s->newest, c->time);
 		return stream_take_final_loss(s, counter);
 	}
-	if (s->record.type == PERF_RECORD_LOST_SAMPLES)
+	if (s->record.type == PERF_RECORD_LOST_SAMPLES) {
 		s->lost_in_pmu += s->record.lost.lost;
-	else if (stream_counter_of(s, s->record.lost.id) == s->side)
-		s->lost_side += s->record.lost.lost;
-	else
-		s->lost_recorded += s->record.lost.lost;
+		return true;
+	}
+	c->lost += s->record.lost.lost;
+	*(stream_counter_of(s, s->record.lost.id) == s->side ? &s->lost_side : &s->lost_recorded) +=
+		s->record.lost.lost;
 	return true;
+}
+
+/* What the ring lost after its last record, which no record of the kernel reports. */
+static __attribute__((noinline)) int deliver_final_loss(
+	struct attar_stream *s, const struct cursor *c, struct attar_event *ev)
+{
+	s->delivered = MAX(s->delivered, c->time);
+	s->record = (struct attar_record){.type = PERF_RECORD_LOST,
+		.pid = UINT32_MAX,
+		.tid = UINT32_MAX,
+		.cpu = (uint32_t)c->ring->cpu,
+		.time = s->stop_time,
+		.lost = {.lost = c->final_loss.lost}};
+	*ev = (struct attar_event){.record = &s->record,
+		.time = s->delivered,
+		.counter = s->numbers[0],
+		.cpu = s->record.cpu,
+		.lost_from = c->time,
+		.lost_to = MAX(s->stop_time, c->time)};
+	return 1;
 }
 
 /*
@@ -235,10 +256,13 @@ static struct attar_thread *known_thread(const struct attar_stream *s, uint32_t 
  */
 static int dispatch(struct attar_stream *s, struct cursor *c, struct attar_event *ev)
 {
-	uint32_t counter = layout_of(s, c->header);
 	struct attar_record *rec = &s->record;
+	uint32_t counter;
 	int r;
 
+	if (unlikely(c->header == &c->final_loss.header))
+		return deliver_final_loss(s, c, ev);
+	counter = layout_of(s, c->header);
 	if (unlikely(counter == NO_COUNTER || attar_record_parse(&s->layouts[counter], c->header,
 						      c->header->size, rec) < 0)) {
 		s->stats.malformed++;

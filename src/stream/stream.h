@@ -71,6 +71,7 @@ struct attar_stream {
 	uint64_t delivered;    /* ns: the newest time delivered */
 	uint64_t cpus_checked; /* ns: time of the last check for new CPUs */
 	uint64_t start_time;   /* ns: samples from before it are early */
+	uint64_t stop_time;    /* ns */
 	bool in_round;
 	bool last_round; /* the round began after the stop: there are no later records */
 	bool drained;    /* the last round is over */
@@ -145,6 +146,13 @@ static inline uint64_t difference_or_0(uint64_t a, uint64_t b)
 
 /* Whether the kernel counts the lost records of each event (PERF_FORMAT_LOST). */
 bool stream_counts_losses(const struct attar_stream *s);
+
+/*
+ * The kernel reports a loss with the next record of the ring. If there is none until the stop, this
+ * makes a header for it the front of the cursor, whose ring has no more records. False: nothing was
+ * lost after them.
+ */
+bool stream_has_final_loss(const struct attar_stream *s, struct cursor *c);
 
 /*
  * Takes the record of a recording's end that has the number of records that the counter's event

@@ -20,6 +20,7 @@ enum { RING = 4096 };
 /* What was delivered. */
 struct seen {
 	uint64_t samples, renames, lost_records;
+	uint64_t lost; /* according to the records */
 };
 
 static void watch(struct calls *w, bool exits, bool track, bool keep_own)
@@ -37,7 +38,11 @@ static void read_all(struct calls *w, struct seen *seen)
 	while (attar_stream_next(w->stream, &ev) > 0) {
 		seen->samples += ev.record->type == PERF_RECORD_SAMPLE;
 		seen->renames += ev.record->type == PERF_RECORD_COMM;
-		seen->lost_records += ev.record->type == PERF_RECORD_LOST;
+		if (ev.record->type != PERF_RECORD_LOST)
+			continue;
+		seen->lost_records++;
+		seen->lost += ev.record->lost.lost;
+		assert_true(ev.lost_from > 0 && ev.lost_from <= ev.lost_to);
 	}
 }
 
@@ -85,7 +90,30 @@ static void test_lost_samples_and_side_band_are_counted_separately(void **state)
 	assert_true(stats.lost > 0 && stats.lost_side_band > 0);
 	assert_int_equal(seen.samples + stats.lost, 20 * 100);
 	assert_int_equal(seen.renames + stats.lost_side_band, 20 * 70);
+	assert_int_equal(seen.lost, stats.lost + stats.lost_side_band);
 	assert_int_equal(stats.missing, 0);
+	calls_unwatch(&w);
+}
+
+/* The kernel writes no record of a loss that is the last event of a ring. */
+static void test_losses_at_the_end_have_a_record(void **state)
+{
+	struct attar_stream_stats stats;
+	struct seen seen = {0};
+	struct calls w;
+
+	watch(&w, false, false, true);
+	if (!(w.counters[0]->attr.read_format & PERF_FORMAT_LOST_)) {
+		calls_unwatch(&w);
+		live_skip("counts of lost records require Linux 6.0");
+	}
+	live_getppid(1000);
+	stats = finish(&w, &seen);
+	assert_int_equal(seen.samples + seen.lost, 1000);
+	assert_int_equal(seen.lost_records, 1);
+	assert_int_equal(seen.lost, stats.lost);
+	read_all(&w, &seen);
+	assert_int_equal(seen.lost_records, 1);
 	calls_unwatch(&w);
 }
 
@@ -244,6 +272,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lost_samples_and_side_band_are_counted_separately),
+		cmocka_unit_test(test_losses_at_the_end_have_a_record),
 		cmocka_unit_test(test_events_counted_but_not_delivered_are_missing),
 		cmocka_unit_test(test_normal_streams_miss_nothing),
 		cmocka_unit_test(test_counts_from_before_the_start_are_not_missing),
