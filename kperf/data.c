@@ -330,6 +330,11 @@ struct SampleRawData *kp_raw_new(
 	return data;
 }
 
+const struct kp_raw *kp_raw_of(const struct PmuData *row)
+{
+	return row->rawData ? (const void *)(row->rawData->data - sizeof(struct kp_raw)) : NULL;
+}
+
 /* ---- the interface ---- */
 
 void PmuDataFree(struct PmuData *rows)

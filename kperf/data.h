@@ -111,6 +111,9 @@ struct kp_raw {
 };
 #define KP_RAW_MAGIC UINT64_C(0x6b70657266726177)
 
+/* The bytes of a tracepoint's record; NULL: it has none. */
+const struct kp_raw *kp_raw_of(const struct PmuData *row);
+
 /* A copy of a tracepoint's record; NULL if out of memory. */
 struct SampleRawData *kp_raw_new(
 	struct kp_list *list, const struct attar_format *format, const void *bytes, size_t size);

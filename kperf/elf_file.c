@@ -99,9 +99,10 @@ int elf_file_read(const char *path, struct elf_file *ret)
 	int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
 
 	memset(ret, 0, sizeof(*ret));
+	if (!path)
+		return kp_fail(LIBSYM_ERR_OPEN_FILE_FAILED, "the name of the file is NULL");
 	if (fd < 0)
-		return kp_fail(LIBSYM_ERR_OPEN_FILE_FAILED, "cannot open %s: %m",
-			path ? path : "the file NULL");
+		return kp_fail(LIBSYM_ERR_OPEN_FILE_FAILED, "cannot open %s: %m", path);
 	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
 		close(fd);
 		return kp_fail(LIBSYM_ERR_FILE_NOT_RGE, "%s is not a regular file", path);

@@ -174,17 +174,31 @@ static int parse_name(
 	return other < 0 ? Perrorno() : SUCCESS;
 }
 
+int kp_event_parse(
+	struct attar_catalog *catalog, const char *name, struct attar_event_list **ret_list)
+{
+	struct attar_event_list *list;
+	int r = parse_name(catalog, name, &list);
+
+	if (r != SUCCESS)
+		return r;
+	r = check_entry(name, list);
+	if (r == SUCCESS)
+		*ret_list = list;
+	else
+		attar_event_list_free(list);
+	return r;
+}
+
 /* The lock of the origin is held. */
 static int parse_event(struct kp_task *task, const char *name, struct kp_event *ret_event)
 {
 	struct attar_event_list *list;
-	int r = parse_name(task->origin->catalog, name, &list);
+	int r = kp_event_parse(task->origin->catalog, name, &list);
 
 	if (r != SUCCESS)
 		return r;
 	r = keep_list(task->origin, list);
-	if (r == SUCCESS)
-		r = check_entry(name, list);
 	if (r != SUCCESS)
 		return r;
 	ret_event->name = kp_origin_text(task->origin, name);

@@ -34,8 +34,7 @@ static bool is_counted_by_ones(const struct attar_event_spec *spec)
 	       spec->kind == ATTAR_EVENT_BREAKPOINT;
 }
 
-/* The period of the event's attributes, else that or the frequency of its name or of the task. */
-static void set_rate(const struct PmuAttr *attr, const struct EvtAttr *own,
+void kp_sample_rate(const struct PmuAttr *attr, const struct EvtAttr *own,
 	const struct attar_event_spec *spec, struct perf_event_attr *ret)
 {
 	bool has_own = own->period || spec->period || spec->freq;
@@ -58,7 +57,7 @@ static void set_rate(const struct PmuAttr *attr, const struct EvtAttr *own,
 void kp_sample_attr(const struct kp_task *task, const struct PmuAttr *attr,
 	const struct EvtAttr *own, const struct attar_event_spec *spec, struct perf_event_attr *ret)
 {
-	set_rate(attr, own, spec, ret);
+	kp_sample_rate(attr, own, spec, ret);
 	attar_stream_attr(ret, false);
 	ret->sample_type |= PERF_SAMPLE_IP;
 	/*

@@ -118,6 +118,9 @@ int kp_open_events(struct kp_task *task, const struct PmuAttr *attr);
 pid_t kp_thread_names(pid_t tid, char *ret_comm, size_t size);
 /* The same as one. */
 int kp_thread_read(struct kp_origin *origin, pid_t tid, struct kp_thread *ret_thread);
+/* Parses an entry of evtList. SUCCESS with a list to be freed, or the code of the failed call. */
+int kp_event_parse(
+	struct attar_catalog *catalog, const char *name, struct attar_event_list **ret_list);
 int kp_open_target(struct kp_task *task, const struct PmuAttr *attr);
 
 /* The CPUs of cpuList that processes are counted on, see kp_join_numbers(); NULL: any. */
@@ -143,7 +146,12 @@ void kp_count_add(struct PmuData *row, const struct attar_value *value);
 int kp_count_enable(struct kp_task *task);
 int kp_count_read(struct kp_task *task, struct kp_list *list);
 
-/* Sampling: sample.c. */
+/*
+ * Sampling: sample.c. The period of the event's attributes, else that or the frequency of its name
+ * or of the task.
+ */
+void kp_sample_rate(const struct PmuAttr *attr, const struct EvtAttr *own,
+	const struct attar_event_spec *spec, struct perf_event_attr *ret_attr);
 void kp_sample_attr(const struct kp_task *task, const struct PmuAttr *attr,
 	const struct EvtAttr *own, const struct attar_event_spec *spec,
 	struct perf_event_attr *ret_attr);

@@ -12,12 +12,11 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "attar/event.h"
 #include "data.h"
 #include "error.h"
 #include "handles.h"
 #include "symbol.h"
-#include "tracing_data.h"
+#include "write_events.h"
 
 enum {
 	FEATURE_TRACING_DATA = 1,
@@ -50,13 +49,9 @@ struct known {
 
 struct file {
 	FILE *out;
-	unsigned n_events;
-	char **names;
-	struct attr_entry *attrs;
+	struct kp_file_events events;
 	bool stacks;
 	uint64_t data_at, last_time;
-	char *tracing; /* the formats of its tracepoints; NULL: it has none */
-	size_t tracing_size;
 	struct known *known;
 	size_t n_known;
 	bool failed;
@@ -69,12 +64,8 @@ static void write_bytes(struct file *f, const void *bytes, size_t size)
 
 static void free_file(struct file *f)
 {
-	for (unsigned i = 0; i < f->n_events && f->names; i++)
-		free(f->names[i]);
-	free(f->names);
-	free(f->attrs);
+	kp_file_events_done(&f->events);
 	free(f->known);
-	free(f->tracing);
 	if (f->out)
 		fclose(f->out);
 	free(f);
@@ -82,102 +73,51 @@ static void free_file(struct file *f)
 
 /* ---- the header ---- */
 
-static void set_attr(struct file *f, struct perf_event_attr *to, const struct PmuAttr *attr)
-{
-	to->freq = attr->useFreq;
-	to->sample_period = attr->period;
-	to->sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
-			  PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD |
-			  (f->stacks ? PERF_SAMPLE_CALLCHAIN : 0) |
-			  (to->type == PERF_TYPE_TRACEPOINT ? PERF_SAMPLE_RAW : 0) |
-			  (attr->branchSampleFilter ? PERF_SAMPLE_BRANCH_STACK : 0);
-	to->branch_sample_type = attr->branchSampleFilter;
-	to->read_format = PERF_FORMAT_ID;
-	to->sample_id_all = to->mmap = to->mmap2 = to->comm = to->task = 1;
-}
-
-/* Sets the attributes of all events, and appends the formats of tracepoints. */
-static int set_attrs(struct file *f, struct attar_catalog *catalog, const struct PmuAttr *attr,
-	const struct attar_format **formats, size_t *n_formats)
-{
-	int r = 0;
-
-	for (unsigned i = 0; i < f->n_events && r == 0; i++) {
-		struct perf_event_attr *to = &f->attrs[i].attr;
-		struct attar_event_list *list;
-
-		r = attar_event_list_parse(catalog, attr->evtList[i], &list);
-		if (r < 0)
-			return r;
-		r = attar_event_spec_attr(&list->at[0], to, sizeof(*to));
-		set_attr(f, to, attr);
-		if (to->type == PERF_TYPE_TRACEPOINT && list->at[0].format)
-			formats[(*n_formats)++] = list->at[0].format;
-		attar_event_list_free(list);
-	}
-	return r;
-}
-
-/* Looks up the events: their attributes, and the formats of tracepoints. */
-static int find_events(struct file *f, const struct PmuAttr *attr)
-{
-	struct attar_catalog_opts opts = {.size = sizeof(opts), .mount = true};
-	const struct attar_format **formats = calloc(f->n_events, sizeof(*formats));
-	struct attar_catalog *catalog = NULL;
-	size_t n = 0;
-	int r;
-
-	if (!formats)
-		return kp_fail(COMMON_ERR_NOMEM, "out of memory");
-	r = attar_catalog_new(&opts, &catalog);
-	if (r == 0)
-		r = set_attrs(f, catalog, attr, formats, &n);
-	if (r >= 0)
-		r = kp_tracing_data(catalog, formats, n, &f->tracing, &f->tracing_size);
-	attar_catalog_free(catalog);
-	free(formats);
-	return r < 0 ? kp_fail_errno(r, LIBPERF_ERR_INVALID_EVENT) : SUCCESS;
-}
-
 /* The id of event i. */
-static uint64_t id_of(unsigned i)
+static uint64_t id_of(size_t i)
 {
 	return i + 1;
 }
 
 static void write_header(struct file *f, uint64_t data_size)
 {
-	uint64_t ids_at = sizeof(struct header), attrs_at = ids_at + f->n_events * sizeof(uint64_t);
+	const struct kp_file_events *events = &f->events;
+	uint64_t ids_at = sizeof(struct header), attrs_at = ids_at + events->n * sizeof(uint64_t);
 	struct header header = {
 		.magic = "PERFILE2",
 		.size = sizeof(header),
 		.attr_size = sizeof(struct attr_entry),
-		.attrs = {attrs_at, f->n_events * sizeof(struct attr_entry)},
-		.features = {f->tracing ? 1 << FEATURE_TRACING_DATA : 0},
+		.attrs = {attrs_at, events->n * sizeof(struct attr_entry)},
+		.features = {events->tracing ? 1 << FEATURE_TRACING_DATA : 0},
 	};
 
 	f->data_at = attrs_at + header.attrs.size;
 	header.data = (struct section){f->data_at, data_size};
 	rewind(f->out);
 	write_bytes(f, &header, sizeof(header));
-	for (unsigned i = 0; i < f->n_events; i++) {
+	for (size_t i = 0; i < events->n; i++) {
 		uint64_t id = id_of(i);
 
 		write_bytes(f, &id, sizeof(id));
-		f->attrs[i].ids = (struct section){ids_at + i * sizeof(id), sizeof(id)};
 	}
-	write_bytes(f, f->attrs, f->n_events * sizeof(*f->attrs));
+	for (size_t i = 0; i < events->n; i++) {
+		const struct attr_entry entry = {
+			events->at[i].attr, {ids_at + i * sizeof(uint64_t), sizeof(uint64_t)}};
+
+		write_bytes(f, &entry, sizeof(entry));
+	}
 }
 
 /* After the data: where the formats of tracepoints are, and these. */
 static void write_features(struct file *f, uint64_t at)
 {
-	const struct section section = {at + sizeof(section), f->tracing_size};
+	const struct kp_file_events *events = &f->events;
+	const struct section section = {at + sizeof(section), events->tracing_size};
 
-	if (!f->tracing)
+	if (!events->tracing)
 		return;
 	write_bytes(f, &section, sizeof(section));
-	write_bytes(f, f->tracing, f->tracing_size);
+	write_bytes(f, events->tracing, events->tracing_size);
 }
 
 static int check_write(const char *path, const struct PmuAttr *attr)
@@ -198,17 +138,10 @@ PmuFile PmuBeginWrite(const char *path, const struct PmuAttr *attr, const int ad
 	if (check_write(path, attr) != SUCCESS)
 		return NULL;
 	f = calloc(1, sizeof(*f));
-	if (f) {
-		f->names = calloc(attr->numEvt, sizeof(*f->names));
-		f->attrs = calloc(attr->numEvt, sizeof(*f->attrs));
-		f->n_events = attr->numEvt;
-		f->stacks = attr->callStack;
-	}
-	if (!f || !f->names || !f->attrs) {
+	if (!f) {
 		kp_fail(COMMON_ERR_NOMEM, "out of memory");
-	} else if (find_events(f, attr) == SUCCESS) {
-		for (unsigned i = 0; i < f->n_events; i++)
-			f->names[i] = strdup(attr->evtList[i]);
+	} else if (kp_file_events_find(&f->events, attr) == SUCCESS) {
+		f->stacks = attr->callStack;
 		f->out = fopen(path, "we");
 		if (!f->out)
 			kp_fail(LIBPERF_ERR_OPEN_INVALID_FILE, "cannot open %s: %m", path);
@@ -388,12 +321,6 @@ static void write_branches(struct file *f, const struct PmuDataExt *ext)
 	}
 }
 
-/* The bytes of a tracepoint's record; NULL: it has none. */
-static const struct kp_raw *raw_of(const struct PmuData *row)
-{
-	return row->rawData ? (const void *)(row->rawData->data - sizeof(struct kp_raw)) : NULL;
-}
-
 /* With its length in front, a multiple of 8 bytes, as the kernel writes it. */
 static size_t raw_room(const struct kp_raw *raw)
 {
@@ -412,21 +339,14 @@ static void write_raw(struct file *f, const struct kp_raw *raw)
 	write_bytes(f, zeros, size - used);
 }
 
-static int event_of(const struct file *f, const struct PmuData *row)
-{
-	for (unsigned i = 0; row->evt && i < f->n_events; i++)
-		if (strcmp(f->names[i], row->evt) == 0)
-			return (int)i;
-	return -1;
-}
-
 static int write_sample(struct file *f, const struct kp_list *list, size_t i)
 {
 	const struct PmuData *row = &list->rows[i];
-	const struct kp_raw *raw = raw_of(row);
-	bool kernel, branches = f->attrs[0].attr.sample_type & PERF_SAMPLE_BRANCH_STACK, is_traced;
+	const struct kp_raw *raw = kp_raw_of(row);
+	bool kernel, branches = f->events.at[0].attr.sample_type & PERF_SAMPLE_BRANCH_STACK,
+		     is_traced;
 	uint64_t ips[MOST_FRAMES + 2], n = chain_of(list, i, &kernel, ips, MOST_FRAMES + 2);
-	int event = event_of(f, row);
+	int event = kp_file_events_index(&f->events, row);
 	struct {
 		uint64_t id, ip;
 		uint32_t pid, tid;
@@ -447,8 +367,8 @@ static int write_sample(struct file *f, const struct kp_list *list, size_t i)
 		return kp_fail(LIBPERF_ERR_INVALID_PMU_DATA,
 			"PmuWriteData(): '%s' is not an event of the file",
 			row->evt ? row->evt : "NULL");
-	fields.id = id_of((unsigned)event);
-	is_traced = f->attrs[event].attr.sample_type & PERF_SAMPLE_RAW;
+	fields.id = id_of((size_t)event);
+	is_traced = f->events.at[event].attr.sample_type & PERF_SAMPLE_RAW;
 	header.size += f->stacks ? (uint16_t)((n + 1) * sizeof(n)) : 0;
 	header.size += is_traced ? (uint16_t)raw_room(raw) : 0;
 	if (branches)

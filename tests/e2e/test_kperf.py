@@ -418,6 +418,21 @@ def test_perf_and_attar_read_tracepoints_of_a_written_file(root, needs_perf, tmp
     assert re.findall(r'offset: 0x\w+', shown.stdout) == entries
 
 
+def test_pattern_of_tracepoints_in_a_written_file(root, needs_perf, tmp_path):
+    """Each event of the pattern has its own format and name."""
+    source = WRITE_TRACEPOINTS.replace(
+        '"syscalls:sys_enter_lseek", "syscalls:sys_exit_lseek"', '"syscalls:sys_*_lseek"')
+    program, data = build(tmp_path, source.replace('numEvt = 3', 'numEvt = 2')), tmp_path / 'x.data'
+    subprocess.run([program, data], capture_output=True, check=True)
+    lines = perf('script', '-i', data, '-F', 'event,trace').splitlines()
+    offsets = re.findall(r'sys_enter_lseek:.* offset: 0x(\w+)', '\n'.join(lines))
+    assert [int(offset, 16) for offset in offsets] == list(range(1000, 1020))
+    assert sum('sys_exit_lseek: 0xff' in line for line in lines) == 20
+    attrs = perf('evlist', '-v', '-i', data)
+    assert len(re.findall(r'sample_period.*?: 1,', attrs)) == 3
+
+
+
 def exported():
     out = subprocess.run(['nm', '-D', '--defined-only', LIBRARY], capture_output=True, text=True,
                          check=True).stdout
