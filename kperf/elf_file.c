@@ -100,7 +100,7 @@ int elf_file_read(const char *path, struct elf_file *ret)
 
 	memset(ret, 0, sizeof(*ret));
 	if (!path)
-		return kp_fail(LIBSYM_ERR_OPEN_FILE_FAILED, "the name of the file is NULL");
+		return kp_fail(LIBSYM_ERR_OPEN_FILE_FAILED, "cannot open a file: its name is NULL");
 	if (fd < 0)
 		return kp_fail(LIBSYM_ERR_OPEN_FILE_FAILED, "cannot open %s: %m", path);
 	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
