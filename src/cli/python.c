@@ -3,6 +3,7 @@
  * attar python: calls the functions of a script for each event. The script is run by Python itself,
  * through the package attar, so that neither the command nor libattar is linked with libpython.
  */
+#include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -59,6 +60,7 @@ int command_python(int argc, char **argv)
 	for (int i = 1; i < argc; i++)
 		words[n++] = argv[i];
 	signals_restore_ignored();
+	signal(SIGUSR2, SIG_IGN); /* until the interpreter handles it */
 	execvp(python, (char *const *)words);
 	error = errno;
 	attar_fail(-error,

@@ -144,6 +144,18 @@ def __exit__(): print('exit', flush=True)
     assert (process.returncode, out, err) == (0, 'exit\n', '')
 
 
+def test_print_stat_signal_before_the_interpreter_is_ready(tmp_path):
+    """It has nothing to print yet, and does not end the command."""
+    interpreter = tmp_path / 'interpreter'
+    interpreter.write_text(f'#!/bin/sh\nkill -USR2 $$\nexec {PYTHON} "$@"\n')
+    interpreter.chmod(0o755)
+    script = tmp_path / 'script.py'
+    script.write_text("def __init__(): print('ready')\n")
+    done = run('python', '-e', 'page-faults', '-d', '10ms', script,
+               env=environment() | {'ATTAR_PYTHON': str(interpreter)})
+    assert (done.returncode, done.stdout) == (0, 'ready\n'), done.stderr
+
+
 def handles(pid, number):
     with open(f'/proc/{pid}/status', encoding='ascii') as status:
         caught = next(line for line in status if line.startswith('SigCgt:'))
