@@ -10,18 +10,25 @@
 #include "base/escape.h"
 #include "peer/frame.h"
 #include "peer/link.h"
+#include "peer/offset.h"
 #include "peer/symbol_list.h"
 
 enum {
 	PINGS = 8,
-	WINDOW = 4,          /* PONGs after START, of which the best counts */
-	PING_NS = 200000000, /* between PINGs after START */
+	PINGS_LATER = 4,        /* after START, one after another, of which the best counts */
+	MEASURE_NS = 500000000, /* between these */
 	READ_BYTES = 256 << 10,
 	GREETING_MS = 10000, /* until a sender has answered */
 	HELLO_NUMBERS = 24,  /* bytes */
 	HOST_MAX = 256,
 	FRAMES_MAX = 1000, /* without data or a time, in turn */
 	READS_MAX = 16,    /* of READ_BYTES in turn, without data */
+};
+
+/* The sender's clock is ahead by this when it shows `time`, ns. */
+struct measurement {
+	uint64_t time, error;
+	int64_t ahead;
 };
 
 struct receiver {
@@ -41,12 +48,11 @@ struct receiver {
 	unsigned reads;       /* in this turn */
 	unsigned pongs;
 	char host[HOST_MAX];
-	struct receiver_clock clock;
-	uint64_t first_error;        /* of clock, at the start */
-	struct receiver_clock later; /* the best measurement of this window */
-	unsigned in_window;
-	uint64_t pinged;
-	uint64_t since; /* see receiver_since() */
+	struct offset offset;
+	struct measurement best; /* at the start, or the newest one */
+	unsigned pongs_later;    /* of the newest measurement */
+	uint64_t measured;       /* when it began */
+	uint64_t since;          /* see receiver_since() */
 	uint64_t heard;
 	bool is_damaged, is_closed; /* closed: by the sender */
 	char why[256], damage[320];
@@ -104,14 +110,30 @@ static int ping(struct receiver *r)
 	return buf_failed(&payload) ? base_oom() : put(r, FRAME_PING, payload.data, payload.len);
 }
 
-static void ping_again(struct receiver *r)
+static void end_measurement(struct receiver *r)
+{
+	if (r->pongs_later)
+		offset_follow(&r->offset, r->best.time, r->best.ahead, r->best.error);
+	r->best.error = UINT64_MAX;
+	r->pongs_later = 0;
+}
+
+static void ping_later(struct receiver *r)
+{
+	if (flush(r) == 0 && !r->out.len)
+		ping(r);
+}
+
+/* Begins the next measurement. The one before has ended, unless answers to it are missing. */
+static void measure_again(struct receiver *r)
 {
 	uint64_t now = base_now();
 
-	if (!r->answers || !r->started || now - r->pinged < PING_NS || flush(r) < 0 || r->out.len)
+	if (!r->answers || !r->started || now - r->measured < MEASURE_NS)
 		return;
-	r->pinged = now;
-	ping(r);
+	end_measurement(r);
+	r->measured = now;
+	ping_later(r);
 }
 
 /* What could not be sent before goes first; one confirmation covers those before it. */
@@ -137,7 +159,8 @@ static void take_hello(struct receiver *r, const struct frame *frame)
 	r->answers = frame_get_u64(frame->payload) & HELLO_PONGS;
 	there = frame_get_u64(frame->payload + 8);
 	wall = frame_get_u64(frame->payload + 16);
-	r->clock.ahead = (int64_t)((there - wall) - (base_now() - base_realtime()));
+	offset_start(
+		&r->offset, (int64_t)((there - wall) - (base_now() - base_realtime())), UINT64_MAX);
 	n = MIN(frame->len - HELLO_NUMBERS, sizeof(r->host) - 1);
 	memcpy(r->host, frame->payload + HELLO_NUMBERS, n);
 	for (size_t i = 0; i < n; i++) /* it is shown as a name */
@@ -145,26 +168,9 @@ static void take_hello(struct receiver *r, const struct frame *frame)
 			r->host[i] = '?';
 }
 
-/*
- * Events are converted with the offset of the start: what the clocks have drifted apart since then
- * is part of its error. A measurement that took long, because data waited on either side, shows a
- * large drift only.
- */
-static void end_window(struct receiver *r)
-{
-	int64_t ahead = r->later.ahead - r->clock.ahead;
-	uint64_t drift = (uint64_t)(ahead < 0 ? -ahead : ahead), error = r->later.error;
-
-	if (error <= 2 * r->first_error || drift > error + r->first_error)
-		r->clock.error = MAX(r->clock.error, drift + error);
-	r->later.error = UINT64_MAX;
-	r->in_window = 0;
-}
-
 /* The sender's clock was read between the two times of ours. */
 static void take_pong(struct receiver *r, const struct frame *frame)
 {
-	struct receiver_clock *clock = r->started ? &r->later : &r->clock;
 	uint64_t now = base_now(), sent, there, error;
 
 	r->pongs++;
@@ -175,12 +181,15 @@ static void take_pong(struct receiver *r, const struct frame *frame)
 	if (sent > now)
 		return;
 	error = (now - sent) / 2 + 1;
-	if (error < clock->error) {
-		clock->error = error;
-		clock->ahead = (int64_t)(there - (sent + (now - sent) / 2));
-	}
-	if (r->started && ++r->in_window == WINDOW)
-		end_window(r);
+	if (error < r->best.error)
+		r->best = (struct measurement){
+			there, error, (int64_t)(there - (sent + (now - sent) / 2))};
+	if (!r->started)
+		return;
+	if (++r->pongs_later < PINGS_LATER)
+		ping_later(r);
+	else
+		end_measurement(r);
 }
 
 /* They are read once, with the first data. */
@@ -289,7 +298,7 @@ ssize_t receiver_read(struct receiver *r, void *bytes, size_t room)
 
 	r->reads = 0;
 	if (!r->ended && !r->is_damaged)
-		ping_again(r);
+		measure_again(r);
 	while (!r->data_len) {
 		int ret = r->ended || r->is_damaged ? 0 : next_frame(r);
 
@@ -367,7 +376,10 @@ static int greet(struct receiver *r)
 			ret = wait_for(r, &r->pongs, i);
 	}
 	r->started = ret == 0;
-	r->first_error = r->clock.error;
+	if (r->best.error != UINT64_MAX)
+		offset_start(&r->offset, r->best.ahead, r->best.error);
+	r->best.error = UINT64_MAX;
+	r->measured = base_now();
 	return ret == 0 && !r->is_one_way ? put(r, FRAME_START, NULL, 0) : ret;
 }
 
@@ -442,7 +454,8 @@ int receiver_new(const struct receiver_opts *opts, struct receiver **ret_receive
 		return base_oom();
 	r->opts = *opts;
 	r->link.fd = -1;
-	r->clock.error = r->later.error = UINT64_MAX;
+	r->best.error = UINT64_MAX;
+	offset_start(&r->offset, 0, UINT64_MAX);
 	ret = address_parse(opts->option, opts->address, &r->address);
 	if (ret == 0)
 		ret = r->address.kind == ADDRESS_PATH ? open_path(r) : open_socket(r);
@@ -498,7 +511,12 @@ const char *receiver_host(const struct receiver *r)
 	return r->host;
 }
 
-void receiver_get_clock(const struct receiver *r, struct receiver_clock *ret_clock)
+uint64_t receiver_here(const struct receiver *r, uint64_t time)
 {
-	*ret_clock = r->clock;
+	return offset_here(&r->offset, time);
+}
+
+uint64_t receiver_clock_error(const struct receiver *r)
+{
+	return r->offset.error;
 }

@@ -21,16 +21,6 @@ struct receiver_opts {
 	int stop; /* as for address_connect() */
 };
 
-/* The clock of the sender: its CLOCK_MONOTONIC is that of this machine plus `ahead`. */
-struct receiver_clock {
-	int64_t ahead; /* ns */
-	/*
-	 * ns: the maximum error of `ahead`, which is measured at the start, until now; UINT64_MAX:
-	 * unknown, from the dates.
-	 */
-	uint64_t error;
-};
-
 struct receiver;
 
 /*
@@ -66,6 +56,13 @@ uint64_t receiver_heard(const struct receiver *receiver);
 /* The name of the sender's host. */
 const char *receiver_host(const struct receiver *receiver);
 
-void receiver_get_clock(const struct receiver *receiver, struct receiver_clock *ret_clock);
+/*
+ * A time of the sender's CLOCK_MONOTONIC by that of this machine. The clocks are compared again and
+ * again, and a drift is corrected; times that were converted before do not change.
+ */
+uint64_t receiver_here(const struct receiver *receiver, uint64_t time);
+
+/* ns: the maximum error of these times until now; UINT64_MAX: unknown, they are from the dates. */
+uint64_t receiver_clock_error(const struct receiver *receiver);
 
 #endif

@@ -85,13 +85,7 @@ int hosts_stop(struct attar_run *run)
 /* A time of the host by this machine's clock. 0 and UINT64_MAX stay. */
 static uint64_t here(const struct run_host *h, uint64_t time)
 {
-	int64_t ahead = h->ahead;
-
-	if (!time || time == UINT64_MAX)
-		return time;
-	if (ahead > 0)
-		return time > (uint64_t)ahead ? time - (uint64_t)ahead : 1;
-	return time + (0 - (uint64_t)ahead);
+	return time && time != UINT64_MAX ? receiver_here(h->reader->pull.receiver, time) : time;
 }
 
 static void take(struct run_host *h, const struct attar_event *ev)

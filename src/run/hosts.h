@@ -6,7 +6,7 @@
  * Each address has a separate run, the reader, which is never started: it has the recording that
  * is pushed there, with its formats and processes. Its samples are given to sources of the run,
  * which have no counter. The events of all hosts and of this one are merged by time: that of this
- * machine's clock, from which the clocks of the others differ as measured when they were connected.
+ * machine's clock, with which the clocks of the others are compared all the time.
  *
  * An event is delivered when every host that is not silent has said that no older one follows.
  */
@@ -21,7 +21,6 @@ struct run_host {
 	struct attar_run *reader;   /* owned; NULL: not connected */
 	const char *address;        /* borrowed from the reader's texts */
 	const char *name;           /* of the host, or its address if another one has this name */
-	int64_t ahead;              /* ns: its clock, compared with this machine's */
 	VEC(uint32_t) numbers;      /* of the run's sources, by source of the reader */
 	struct attar_event front;   /* the next event, by this machine's clock */
 	struct attar_record record; /* of front */

@@ -114,7 +114,6 @@ static void borrow(struct attar_run *reader, struct attar_run *run, const char *
 
 static int connect_host(struct attar_run *run, struct run_host *h, const char *address)
 {
-	struct receiver_clock clock;
 	int r;
 
 	h->run = run;
@@ -128,8 +127,6 @@ static int connect_host(struct attar_run *run, struct run_host *h, const char *a
 	r = replay_open(h->reader);
 	if (r < 0)
 		return r;
-	receiver_get_clock(h->reader->pull.receiver, &clock);
-	h->ahead = clock.ahead;
 	return name_host(run, h);
 }
 

@@ -57,16 +57,15 @@ void pull_close(struct attar_run *run)
 
 void pull_remark(const struct attar_run *run, struct attar_report *report)
 {
-	struct receiver_clock clock;
+	uint64_t error;
 
 	if (!run->pull.receiver || !run->clock.ended)
 		return;
-	receiver_get_clock(run->pull.receiver, &clock);
-	if (clock.error == UINT64_MAX)
+	error = receiver_clock_error(run->pull.receiver);
+	if (error == UINT64_MAX)
 		attar_report_remark(
 			report, "the offset of the clock of %s was not measured", run->opts.pull);
 	else
 		attar_report_remark(report, "the clock offset of %s at %s has an error of %.3f us",
-			receiver_host(run->pull.receiver), run->opts.pull,
-			(double)clock.error / 1e3);
+			receiver_host(run->pull.receiver), run->opts.pull, (double)error / 1e3);
 }
