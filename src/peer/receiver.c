@@ -407,6 +407,13 @@ static int open_path(struct receiver *r)
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return attar_fail(-errno, "%s: cannot open '%s': %s", r->opts.option, CLIP(path),
 			strerror(errno));
+	if (S_ISDIR(st.st_mode)) {
+		close(fd);
+		return attar_fail(-EISDIR,
+			"%s: '%s' is a directory" ATTAR_FIX
+			"write the path of a file or device that attar has pushed to",
+			r->opts.option, CLIP(path));
+	}
 	if (tcgetattr(fd, &tty) == 0) {
 		cfmakeraw(&tty);
 		tcsetattr(fd, TCSANOW, &tty);

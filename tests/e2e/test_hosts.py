@@ -238,12 +238,14 @@ def test_a_host_that_pushes_nothing_is_a_row(host, tmp_path):
     (['profile', '--pull', 'unix:/a', '--pull', 'unix:/a'], "'unix:/a' is given twice"),
     (['record', '--pull', 'unix:/a', '--pull', 'unix:/b'], 'nothing to merge'),
     (['top', '-e', pulled('unix:/a')], "'top' cannot distinguish"),
+    (['top', '-e', ENTER, '--pull', '/tmp'], "--pull: '/tmp' is a directory: write the path of"),
     (['stat', '-e', pulled('unix:/a')], 'pull= is for events of'),
     (['trace', '-e', f'{ENTER}//pull="unix:/a"/push="unix:/b"/'], 'no attar pushes events'),
     (['trace', '-e', ENTER, '--pull', 'nonsense:x', '--pull', 'unix:/b'], 'nonsense'),
     ([*pulling('unix:/a', 'unix:/a'), 'top'], "--pull: 'unix:/a' is given twice"),
     ([*pulling('unix:/a'), 'stat', '--', 'true'], 'no command can run on hosts that push'),
-], ids=['sampler', 'recorder', 'keys', 'counts', 'nobody', 'address', 'twice', 'command'])
+], ids=['sampler', 'recorder', 'keys', 'directory', 'counts', 'nobody', 'address', 'twice',
+        'command'])
 def test_what_cannot_be_is_refused(args, reason):
     done = run(*args)
     assert done.returncode != 0
