@@ -15,7 +15,6 @@ struct histogram {
 	char *name;
 	enum attar_unit unit;
 	uint64_t counts[METRICS_POWERS + 1]; /* of the last: beyond all bounds */
-	uint64_t count;
 	double sum;
 };
 

@@ -51,10 +51,16 @@ static double shift_of(enum attar_unit unit)
 	return unit == ATTAR_UNIT_NS ? 1 : ldexp(1, FIRST_POWER);
 }
 
+/* Counts of another host may be any numbers: buckets never decrease. */
+static void add_count(uint64_t *sum, uint64_t n)
+{
+	if (__builtin_add_overflow(*sum, n, sum))
+		*sum = UINT64_MAX;
+}
+
 int metrics_add_histogram(struct metrics *m, const struct attar_section *s)
 {
 	struct histogram *h = histogram_of(m, s);
-	uint64_t counted = 0;
 	double sum = 0;
 
 	if (!h)
@@ -64,12 +70,12 @@ int metrics_add_histogram(struct metrics *m, const struct attar_section *s)
 		double high = number_value(section_cell(s, row, 1));
 		uint64_t n = section_cell(s, row, 2).u64;
 
-		h->counts[bucket_of(high * shift_of(h->unit))] += n;
-		counted += n;
+		add_count(&h->counts[bucket_of(high * shift_of(h->unit))], n);
 		sum += (low + high) / 2 * (double)n;
 	}
-	h->count += counted;
-	h->sum += s->summary.is_set ? number_value(s->summary.sum) : sum;
+	if (s->summary.is_set)
+		sum = number_value(s->summary.sum);
+	h->sum += isnan(sum) ? 0 : sum;
 	return 0;
 }
 
@@ -81,17 +87,18 @@ static void draw_histogram(struct attar_renderer *r, const char *name, const str
 
 	metrics_add_label(&label, "of", h->name);
 	for (size_t i = 0; i < METRICS_POWERS; i++) {
-		below += h->counts[i];
+		add_count(&below, h->counts[i]);
 		buf_printf(&r->out, "%s_bucket{%s,le=\"", name, buf_text(&label));
 		number_double(&r->out, ldexp(1, (int)i + FIRST_POWER) / shift_of(h->unit) * scale);
 		buf_printf(&r->out, "\"} %llu\n", (unsigned long long)below);
 	}
+	add_count(&below, h->counts[METRICS_POWERS]);
 	buf_printf(&r->out, "%s_bucket{%s,le=\"+Inf\"} %llu\n", name, buf_text(&label),
-		(unsigned long long)h->count);
+		(unsigned long long)below);
 	buf_printf(&r->out, "%s_sum{%s} ", name, buf_text(&label));
 	metrics_add_value(&r->out, h->sum * scale);
-	buf_printf(&r->out, "%s_count{%s} %llu\n", name, buf_text(&label),
-		(unsigned long long)h->count);
+	buf_printf(
+		&r->out, "%s_count{%s} %llu\n", name, buf_text(&label), (unsigned long long)below);
 }
 
 void metrics_histograms(

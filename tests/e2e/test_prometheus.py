@@ -47,10 +47,13 @@ def check(text):
     assert done.returncode == 0 and not done.stderr, done.stderr
 
 
-@pytest.mark.parametrize('words', [
+PROFILERS = pytest.mark.parametrize('words', [
     ['profile', '-g'], ['stat'], ['top', '-e', 'sched:sched_switch'], ['runqlat'], ['rundelay'],
     ['percpu-stat', '-i', '100ms'], ['task-state'], ['wall'], ['page-faults'], ['syscalls']],
     ids=lambda words: words[0])
+
+
+@PROFILERS
 def test_promtool_accepts_the_metrics(root, tmp_path, words):
     path = tmp_path / 'x.prom'
     done = run(*words, '-q', '-d', '300ms', '-o', path)
@@ -60,6 +63,25 @@ def test_promtool_accepts_the_metrics(root, tmp_path, words):
     assert metrics(text)[
         f'attar_info{{profiler="{words[0]}",version="{run("--version").stdout.split()[1]}"}}'] == 1
     assert not re.search(r'[{,]p?t?id="', text)
+
+
+def openmetrics(text):
+    """Return the names of samples and their values, as the reference parser of OpenMetrics does."""
+    parser = pytest.importorskip('prometheus_client.openmetrics.parser')
+    return sorted((sample.name, sample.value)
+                  for family in parser.text_string_to_metric_families(text)
+                  for sample in family.samples)
+
+
+@PROFILERS
+def test_the_parser_of_openmetrics_accepts_the_metrics(root, tmp_path, words):
+    """It finds the same samples as in the other format."""
+    done = run(*words, '-q', '-d', '300ms', '-o', tmp_path / 'x.om', '-o', tmp_path / 'x.prom')
+    assert done.returncode == 0, done.stderr
+    found = openmetrics((tmp_path / 'x.om').read_text())
+    assert len(found) > 5
+    assert found == sorted((name.partition('{')[0], value) for name, value
+                           in metrics((tmp_path / 'x.prom').read_text()).items())
 
 
 def test_values_of_a_table(tmp_path):
@@ -103,7 +125,10 @@ def test_hostile_names(tmp_path):
     assert r'comm="a\\b} 1 x"' in path.read_text()
 
 
-@pytest.mark.parametrize('kind', ['hostile', 'tables', *(f'random {i}' for i in range(1, 9))])
+KINDS = ['hostile', 'tables', *(f'random {i}' for i in range(1, 9))]
+
+
+@pytest.mark.parametrize('kind', KINDS)
 def test_any_report_is_valid(kind):
     """Names that are equal but for other characters than letters, and hostile help texts."""
     if not has('promtool'):
@@ -116,6 +141,14 @@ def test_any_report_is_valid(kind):
     # 3: it is valid, but names, which are random, have parts that look like units.
     assert checked.returncode in (0, 3), checked.stderr
     metrics(done.stdout)
+
+
+@pytest.mark.parametrize('kind', KINDS)
+def test_any_report_is_valid_openmetrics(kind):
+    word, _, number = kind.partition(' ')
+    done = subprocess.run([BUILD / 'tests/e2e/report_demo', word, 'openmetrics', number or '1'],
+                          capture_output=True, text=True, check=True, timeout=60)
+    assert openmetrics(done.stdout)
 
 
 def test_histogram_of_known_times(tmp_path):
@@ -195,7 +228,7 @@ def test_pages(root, listening):
     assert (status, kind) == (200, 'text/plain; version=0.0.4; charset=utf-8')
     check(text)
     status, kind, text = get(port, '/metrics', Accept='application/openmetrics-text; version=1.0.0')
-    assert kind.startswith('application/openmetrics-text') and text.endswith('# EOF\n')
+    assert kind.startswith('application/openmetrics-text') and openmetrics(text)
     status, kind, text = get(port, '/')
     assert (status, kind) == (200, 'text/html; charset=utf-8')
     assert text.startswith('<!doctype html>')
@@ -333,6 +366,9 @@ def test_prometheus_scrapes_and_answers_a_quantile(root, listening, spawn, tmp_p
     wait_until(lambda: any(float(r['value'][1]) > 50 for r in query(port, f'{name}_count')),
                '50 values in Prometheus', seconds=60)
     assert query(port, 'up')[0]['value'][1] == '1'
+    url = f'http://127.0.0.1:{port}/api/v1/metadata?metric=attar'
+    with urllib.request.urlopen(url, timeout=30) as answer:  # it asks for OpenMetrics, which has:
+        assert json.load(answer)['data']['attar'][0]['type'] == 'info'
     listening.process.send_signal(signal.SIGINT)
     assert listening.process.wait(30) == 0
     wait_until(lambda: query(port, 'up') and query(port, 'up')[0]['value'][1] == '0',
