@@ -4,6 +4,7 @@ import contextlib
 import json
 import signal
 import socket
+import subprocess
 import threading
 
 import pytest
@@ -44,6 +45,60 @@ def test_server_is_killed_in_the_middle(server, tmp_path, events, spawn):
     server.start()
     assert sums(trace(events(1, start=n), url))[2:4] == [0, 0]
     assert stored_pids(server) == list(range(n + 1))
+
+
+def start_trace(spawn, script, url):
+    """The same as trace(), in the background."""
+    return spawn(ATTAR, 'trace', '-e', 'sched:sched_wakeup', '--format', 'json', '--input', script,
+                 '-o', url, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+
+
+def ended(process):
+    """A process of start_trace(), when it has ended."""
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    return subprocess.CompletedProcess(process.args, 0, '', err)
+
+
+def test_one_of_two_servers_is_killed_in_the_middle(tmp_path, events, spawn):
+    """The Distributed table has each row that was not dropped once."""
+    n, per_host = 150_000, '''
+        SELECT host, count(), uniqExact(visitParamExtractInt(values, 'pid'))
+        FROM fleet_events GROUP BY host ORDER BY host'''
+    with clickhouse.servers(tmp_path, 2) as (killed, other):
+        runs = [start_trace(spawn, events(n), server.url(
+            tmp_path / f'spool{i}', host=f'host{i}', quota='1M'))
+                for i, server in enumerate((killed, other))]
+        wait_until(lambda: 'attar_trace_events' in killed.ask('SHOW TABLES', 'perf')
+                   or runs[0].poll() is not None, 'rows are being stored')
+        killed.kill()
+        (rows, stored, dropped, waiting, _), others = (sums(ended(run)) for run in runs)
+        assert rows == others[1] and dropped > 0 and waiting > 0
+        killed.start()
+        last = sums(trace(events(1, start=n), killed.url(tmp_path / 'spool0', host='host0')))
+        assert last[4] == waiting
+        other.ask('CREATE TABLE fleet_events AS attar_trace_events ENGINE ='
+                  ' Distributed(fleet, perf, attar_trace_events)', 'perf')
+        reports = rows - n  # they are rows of another table
+        found = [[int(word) for word in row[1:]] for row in other.rows(per_host)]
+        assert found[1] == [n, n]
+        assert found[0][0] == found[0][1]
+        assert n + 1 - dropped <= found[0][0] <= n + 1 - dropped + reports
+
+
+def test_server_is_killed_while_the_spool_drains(server, tmp_path, events, spawn):
+    n, url = 150_000, server.url(tmp_path / 'spool')
+    server.kill()
+    assert sums(trace(events(n), url))[3] > n
+    server.start()
+    process = start_trace(spawn, events(1, start=n), url)
+    wait_until(lambda: 'attar_trace_events' in server.ask('SHOW TABLES', 'perf')
+               and server.count('attar_trace_events'), 'a batch is stored')
+    server.kill()
+    waiting = sums(ended(process))[3]
+    server.start()
+    assert sums(trace(events(1, start=n + 1), url))[4] >= waiting > 0
+    assert stored_pids(server) == list(range(n + 2))
 
 
 @pytest.mark.parametrize('wait', ['short', 'long'])
