@@ -14,7 +14,7 @@ import urllib.request
 
 import pytest
 
-from command import ATTAR, BUILD, has, profile, run, wait_until, workload
+from command import ATTAR, BUILD, has, profile, run, share_is, wait_until, workload
 
 # One wait of 1 ms, and one of 100 ms.
 WAITS = '''# attar script
@@ -350,18 +350,43 @@ def query(port, text):
         return []
 
 
-def test_prometheus_scrapes_and_answers_a_quantile(root, listening, spawn, tmp_path):
-    """The count is that of the first reports; the quantile lies in their bucket."""
+@pytest.fixture
+def scraping(spawn, tmp_path):
+    """Start a Prometheus that scrapes a port, and return its own."""
     if not has('prometheus'):
         pytest.skip('prometheus is not installed')
+
+    def start(source):
+        port = free_port()
+        (tmp_path / 'p.yml').write_text(
+            'global: {scrape_interval: 200ms, scrape_timeout: 200ms}\n'
+            'scrape_configs: [{job_name: attar, static_configs: [{targets: '
+            f"['127.0.0.1:{source}']}}]}}]\n")
+        spawn('prometheus', f'--config.file={tmp_path}/p.yml',
+              f'--storage.tsdb.path={tmp_path}/data', f'--web.listen-address=127.0.0.1:{port}',
+              stderr=subprocess.DEVNULL)
+        return port
+    return start
+
+
+def test_prometheus_has_the_shares(root, spawn, scraping):
+    """70 % and 30 %, of an interval of 500 samples at least."""
+    attar = spawn(ATTAR, 'profile', '--exclude-kernel', '-F', '997', '-i', '2s', '--listen', '0',
+                  '--', workload('split7030'), 20000, stdout=subprocess.DEVNULL,
+                  stderr=subprocess.PIPE, text=True)
+    line = next(line for line in attar.stderr if 'listening on' in line)
+    port = scraping(re.search(r':(\d+)/$', line)[1])
+    name = 'attar_profile_functions_samples{comm="split7030"}'
+    wait_until(lambda: len(query(port, name)) >= 2 and sum(
+        float(r['value'][1]) for r in query(port, name)) > 500, 'a profile', seconds=60)
+    samples = {r['metric']['symbol']: float(r['value'][1]) for r in query(port, name)}
+    share_is(samples['heavy'], sum(samples.values()), 0.7)
+
+
+def test_prometheus_scrapes_and_answers_a_quantile(root, listening, scraping, tmp_path):
+    """The count is that of the first reports; the quantile lies in their bucket."""
     out = tmp_path / 'x.json'
-    source, port = listening('-o', out), free_port()
-    (tmp_path / 'p.yml').write_text(
-        'global: {scrape_interval: 200ms, scrape_timeout: 200ms}\n'
-        'scrape_configs: [{job_name: attar, static_configs: [{targets: '
-        f"['127.0.0.1:{source}']}}]}}]\n")
-    spawn('prometheus', f'--config.file={tmp_path}/p.yml', f'--storage.tsdb.path={tmp_path}/data',
-          f'--web.listen-address=127.0.0.1:{port}', stderr=subprocess.DEVNULL)
+    port = scraping(listening('-o', out))
     name = 'attar_runqlat_distribution_seconds'
     wait_until(lambda: any(float(r['value'][1]) > 50 for r in query(port, f'{name}_count')),
                '50 values in Prometheus', seconds=60)
