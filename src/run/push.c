@@ -291,7 +291,7 @@ static int read_symbols(struct attar_run *run)
 	struct push_modules *modules = &run->push.modules;
 	int r = push_modules_open(modules);
 
-	if (r == 0 && modules->listens)
+	if (r == 0 && modules->fd >= 0)
 		r = stream_watch(run->stream, modules->fd);
 	return r == 0 ? pack_symbols(run) : r;
 }

@@ -9,7 +9,12 @@
 #include "elf/kallsyms.h"
 #include "peer/sender.h"
 
-enum { MODULES_MAX = 4 << 20 /* bytes of /proc/modules */, MESSAGE_MAX = 8192, KERNEL_GROUP = 1 };
+enum {
+	MODULES_MAX = 4 << 20, /* bytes of /proc/modules */
+	LOOK_NS = 1000000000,
+	MESSAGE_MAX = 8192,
+	KERNEL_GROUP = 1,
+};
 
 /* ---- which modules are new ---- */
 
@@ -41,6 +46,7 @@ static int take_modules(struct push_modules *m, struct buf *new)
 	if (r == -ENOMEM)
 		return r;
 	attar_error_clear();
+	m->looked = base_now();
 	for (const char *line = buf_text(&text); *line;) {
 		size_t n = strcspn(line, "\n");
 		uint64_t key = hash_of_line(line, up_to_address(line, n));
@@ -130,7 +136,7 @@ static int open_netlink(void)
 		fd = -1;
 	}
 	if (fd < 0)
-		log_debug("names of new modules are not pushed: netlink: %s", strerror(errno));
+		log_debug("new modules are noticed late: netlink: %s", strerror(errno));
 	return fd;
 }
 
@@ -156,8 +162,8 @@ int push_modules_open(struct push_modules *m)
 	struct buf new _cleanup_(buf_done) = {0};
 
 	m->fd = open_netlink();
-	m->listens = m->fd >= 0;
-	return m->listens ? take_modules(m, &new) : 0;
+	m->is_open = true;
+	return take_modules(m, &new);
 }
 
 int push_modules_turn(struct push_modules *m, const struct peer_sender_round *round)
@@ -165,7 +171,7 @@ int push_modules_turn(struct push_modules *m, const struct peer_sender_round *ro
 	struct buf new _cleanup_(buf_done) = {0};
 	int r;
 
-	if (!m->listens || !is_announced(m->fd))
+	if (!m->is_open || (!is_announced(m->fd) && base_now() - m->looked < LOOK_NS))
 		return 0;
 	r = take_modules(m, &new);
 	return r == 0 && new.len ? put_functions(m, buf_text(&new), round) : r;
@@ -173,9 +179,9 @@ int push_modules_turn(struct push_modules *m, const struct peer_sender_round *ro
 
 void push_modules_done(struct push_modules *m)
 {
-	if (m->listens)
+	if (m->is_open && m->fd >= 0)
 		close(m->fd);
-	m->listens = false;
+	m->is_open = false;
 	map_done(&m->known);
 	buf_done(&m->records);
 }

@@ -35,6 +35,13 @@ rmmod turns
 '''
 
 
+def spent(report):
+    """The samples of the module's function."""
+    tree = next(s for s in report['sections'] if s['kind'] == 'tree')
+    nodes = [dict(zip([c['name'] for c in tree['columns']], row)) for row in tree['rows']]
+    return sum(n['self'] for n in nodes if (n['module'], n['name']) == ('[turns]', 'spend'))
+
+
 @pytest.mark.guest('debian')
 def test_a_module_that_is_loaded_later(tmp_path):
     module = guest.output_of('module', 'turns')
@@ -43,8 +50,29 @@ def test_a_module_that_is_loaded_later(tmp_path):
     assert done.returncode == 0, done.stderr
     for name in 'first', 'second':
         report = json.loads((tmp_path / name).read_text().splitlines()[-1])
-        tree = next(s for s in report['sections'] if s['kind'] == 'tree')
-        nodes = [dict(zip([c['name'] for c in tree['columns']], row)) for row in tree['rows']]
-        of_module = {n['name']: n['self'] for n in nodes if n['module'] == '[turns]'}
-        assert of_module.get('spend', 0) >= 20, (name, of_module)  # of about 97
+        assert spent(report) >= 20, name  # of about 97
         assert not any('could not be ordered' in remark for remark in report['remarks'])
+
+
+# The initialization of the module takes 8 seconds, of which each second is a report.
+SLOW = '''
+cd /tmp
+{attar} record -a -g -F 97 -e cpu-clock --push unix:/tmp/events -- \
+    insmod {module} ms=8000 >{folder}/pushed 2>&1 &
+until grep -q ' /tmp/events$' /proc/net/unix; do sleep 0.1; done
+unshare --mount sh -c 'mount --bind /dev/null /proc/kallsyms && exec "$@"' sh {attar} profile \
+    -q -g -i 1s --format json -e cpu-clock --pull unix:/tmp/events >{folder}/reports
+wait
+rmmod turns
+'''
+
+
+@pytest.mark.guest('debian')
+def test_a_module_whose_initialization_is_slow(tmp_path):
+    """Its functions have names while it is being initialized."""
+    done = guest.run('debian', 'sh', '-c', SLOW.format(
+        folder=tmp_path, attar=ATTAR, module=guest.output_of('module', 'turns')))
+    assert done.returncode == 0, done.stderr
+    reports = [json.loads(line) for line in (tmp_path / 'reports').read_text().splitlines()]
+    named = [spent(report) for report in reports]
+    assert sum(n > 0 for n in named) >= 4, named
