@@ -84,8 +84,9 @@ const struct attar_option common_ring_options[] = {
 	ATTAR_COUNT(T, count, 'N', "count", "N", "stop after N events", .min = 1),
 	ATTAR_COUNT(T, count, 0, "exit-N", "N", NULL, .min = 1),
 	ATTAR_COUNT(T, mmap_pages, 'm', "mmap-pages", "N",
-		"size of each CPU's ring buffer in pages of 4 KiB (default 128)", .min = 1,
-		.max = 1 << 16),
+		"size of each CPU's ring buffer in pages of 4 KiB (default 128, with copies of "
+		"stacks 512)",
+		.min = 1, .max = 1 << 16),
 	ATTAR_PERCENT(T, watermark, 0, "watermark", "PCT",
 		"wake up when a ring buffer is this full: 1 to 100 (default 25)", .min = 1),
 	ATTAR_COUNT(T, sampling_limit, 0, "sampling-limit", "N",
@@ -131,7 +132,6 @@ void common_defaults(struct common_opts *opts)
 {
 	opts->freq = 997;
 	opts->user_callchain = opts->kernel_callchain = -1;
-	opts->mmap_pages = RUN_DEFAULT_PAGES;
 	opts->buffer = 16 << 20;
 	opts->watermark = 25; /* at 50, rings overflow on a busy machine */
 }

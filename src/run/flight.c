@@ -206,7 +206,7 @@ int attar_run_overwrite(struct attar_run *run, const char *when)
 
 size_t flight_ring_bytes(const struct attar_run *run)
 {
-	return run->opts.mmap_pages * RUN_PAGE_BYTES + (run->flight.is_waiting ? SPARE_BYTES : 0);
+	return run->ring_pages * RUN_PAGE_BYTES + (run->flight.is_waiting ? SPARE_BYTES : 0);
 }
 
 void flight_remark(struct attar_run *run, struct attar_report *report)

@@ -9,6 +9,7 @@
 enum {
 	RUN_PAGE_BYTES = 4096,   /* the unit of -m, whatever the size of the machine's pages */
 	RUN_DEFAULT_PAGES = 128, /* of each ring */
+	RUN_STACK_PAGES = 512,   /* the same, if samples have copies of stacks */
 };
 
 /* The options that all profilers share, see common_options.c. */
@@ -36,7 +37,7 @@ struct common_opts {
 	uint64_t interval, duration; /* ns */
 	uint64_t count;              /* events, 0: no limit */
 	/* ring buffers */
-	uint64_t mmap_pages;
+	uint64_t mmap_pages; /* 0: the default */
 	uint64_t buffer;  /* bytes of events that wait to be printed */
 	double watermark; /* percent of a ring */
 	/* attar itself */

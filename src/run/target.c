@@ -51,7 +51,7 @@ bool run_watches_system(const struct attar_run *run)
 }
 
 /* Rings that take most of the memory would push out what is measured. */
-static int check_ring_memory(const struct attar_run *run)
+static int choose_ring_pages(struct attar_run *run)
 {
 	uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
 	uint64_t pages = run->opts.mmap_pages, most;
@@ -60,6 +60,9 @@ static int check_ring_memory(const struct attar_run *run)
 
 	most = memory / 4 / RUN_PAGE_BYTES / (rings + !rings);
 	most = MAX(most, (uint64_t)RUN_DEFAULT_PAGES);
+	if (!pages && run->user_stacks.by_cfi && most >= RUN_STACK_PAGES)
+		pages = RUN_STACK_PAGES;
+	run->ring_pages = pages ?: RUN_DEFAULT_PAGES;
 	if (!run->sources.list.n || pages <= most)
 		return 0;
 	return attar_fail(-ERANGE,
@@ -107,5 +110,5 @@ int run_open_target(struct attar_run *run, bool own)
 		r = target_end_with(run->target, &run->select.pids, "process");
 	if (r == 0 && run->select.is_on)
 		r = target_end_with(run->target, &run->select.tids, "thread");
-	return r == 0 ? check_ring_memory(run) : r;
+	return r == 0 ? choose_ring_pages(run) : r;
 }

@@ -133,6 +133,24 @@ def test_rings_larger_than_a_quarter_of_the_memory():
                            f"quarter of this machine's memory: use at most {most} pages\n")
 
 
+def ring_sizes(pid):
+    """The sizes of a process' rings in bytes, without the page that precedes each."""
+    mapped = re.findall(r'(?m)^(\w+)-(\w+) .*\[perf_event\]', Path(f'/proc/{pid}/maps').read_text())
+    return {int(end, 16) - int(start, 16) - os.sysconf('SC_PAGESIZE') for start, end in mapped}
+
+
+@pytest.mark.parametrize('options, pages', [
+    (('-g',), 128), (('--call-graph', 'dwarf'), 512), (('--call-graph', 'dwarf', '-m', '64'), 64)],
+    ids=['frame pointers', 'copies of stacks', 'as requested'])
+def test_rings_are_larger_for_copies_of_stacks(spawn, options, pages):
+    process = spawn(ATTAR, 'profile', '-q', '-C', '0', *options, stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL)
+    wait_until(lambda: is_sampling(process), 'it samples')
+    if os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGESIZE') // 4096 < 4 * 512:
+        pytest.skip('larger rings exceed a quarter of the memory')
+    assert ring_sizes(process.pid) == {pages * 4096}
+
+
 LIMITED = {
     'trace': ('-e', 'page-faults', '-d', '100ms'),
     'profile': ('-e', 'cpu-clock', '-d', '100ms'),
