@@ -71,8 +71,10 @@ static const char *hex_text(struct functions *f, const uint8_t *bytes, size_t n)
 {
 	char text[2 * 20 + 1] = "";
 
-	for (size_t i = 0; i < MIN(n, (size_t)20); i++)
-		snprintf(text + 2 * i, 3, "%02x", bytes[i]);
+	for (size_t i = 0; i < MIN(n, (size_t)20); i++) {
+		text[2 * i] = "0123456789abcdef"[bytes[i] >> 4];
+		text[2 * i + 1] = "0123456789abcdef"[bytes[i] & 15];
+	}
 	return n ? intern_text(&f->texts, text) : NULL;
 }
 
@@ -115,19 +117,23 @@ static int lookup(struct functions *f, attar_location location)
 {
 	struct attar_symbol sym;
 	uint64_t *separate = map_get(&f->separate, location);
+	size_t before = f->all.n;
 	bool named, in_file;
+	int number;
 
 	if (separate)
 		return (int)*separate;
 	named = attar_symbols_resolve(f->symbols, location, &sym) == 0;
 	in_file = sym.kind == ATTAR_DSO_IS_FILE || sym.kind == ATTAR_DSO_IS_VDSO;
-	return enter(f, (struct function){.name = named ? sym.name : "[unknown]",
-				.dso = sym.dso,
-				.build_id = named ? build_id_of(f, location, &sym) : NULL,
-				.address = named ? sym.start : 0,
-				.kind = sym.kind,
-				.named = named,
-				.mixed = !named && in_file});
+	number = enter(f, (struct function){.name = named ? sym.name : "[unknown]",
+				  .dso = sym.dso,
+				  .address = named ? sym.start : 0,
+				  .kind = sym.kind,
+				  .named = named,
+				  .mixed = !named && in_file});
+	if (named && number >= (int)before)
+		f->all.at[number].build_id = build_id_of(f, location, &sym);
+	return number;
 }
 
 int functions_enter(struct functions *f, attar_location location)
