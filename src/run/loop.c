@@ -9,6 +9,7 @@
 #include "run/database.h"
 #include "run/run.h"
 #include "stream/stream.h"
+#include "symbol/symbols.h"
 
 /* ---- delivering ---- */
 
@@ -602,6 +603,8 @@ static int begin(struct attar_run *run, const struct attar_run_hooks *hooks, con
 	run->phase = RUN_ENDED; /* until it has started */
 	r = attar_symbols_new(run->opts.input ? &nameless : NULL, &run->symbols);
 	notes_begin(&run->notes);
+	if (r == 0)
+		symbols_cache_kernel(run->symbols);
 	if (r == 0)
 		r = clock_check(run);
 	if (r == 0)

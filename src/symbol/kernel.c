@@ -2,22 +2,32 @@
 #include "symbol/kernel.h"
 
 #include "base/file.h"
+#include "symbol/kernel_cache.h"
 
 enum { MAX_LATE = 65536, MAX_MODULES = 4 << 20 /* bytes of /proc/modules */ };
 
 #define CHECK_NS 1000000000ULL /* modules are not looked for more often */
 
-/* A hash of the names of loaded modules. */
+/* Reference counts and users change without the code: "ext4 1003520 2 loop, Live 0xffff..." */
+static bool is_of_code(unsigned column)
+{
+	return column != 2 && column != 3;
+}
+
+/* A hash of the loaded modules, their sizes, states and addresses. */
 static uint64_t loaded_modules(void)
 {
 	struct buf text _cleanup_(buf_done) = {0};
 	uint64_t hash = 0;
+	unsigned column = 0;
 
 	if (file_read("/proc/modules", MAX_MODULES, &text) < 0)
 		return 0;
-	for (const char *p = buf_text(&text); *p; p += strcspn(p, "\n"), p += *p == '\n')
-		for (const char *c = p; *c && *c != ' '; c++)
+	for (const char *c = buf_text(&text); *c; c++) {
+		if (is_of_code(column))
 			hash = base_hash64(hash ^ (unsigned char)*c);
+		column = *c == '\n' ? 0 : column + (*c == ' ');
+	}
 	return hash;
 }
 
@@ -47,11 +57,33 @@ static void note_hidden(const struct kernel *kernel)
 		paranoid > 1 ? "kernel.perf_event_paranoid=1" : "");
 }
 
+/* Takes the cached functions, for which kallsyms is not read. */
+static bool load_cached(struct kernel *kernel)
+{
+	const struct kernel_cache_key key = {kernel->path, loaded_modules()};
+
+	kernel->modules = key.modules;
+	kernel->is_cached =
+		kernel->cache && kernel_cache_read(kernel->cache, &key, &kernel->lists[kernel->n]);
+	kernel->n += kernel->is_cached;
+	return kernel->is_cached;
+}
+
+static void store(const struct kernel *kernel)
+{
+	const struct kernel_cache_key key = {kernel->path, loaded_modules()};
+
+	if (kernel->cache && key.modules == kernel->modules)
+		kernel_cache_write(kernel->cache, &key, &kernel->lists[kernel->n - 1]);
+}
+
 static void load(struct kernel *kernel)
 {
 	struct kallsyms *list = &kernel->lists[kernel->n];
+	bool was_cached = kernel->is_cached;
 	int r;
 
+	kernel->is_cached = false;
 	kernel->modules = loaded_modules();
 	r = kallsyms_read(list, kernel->path);
 	if (r == -EACCES && list->lines)
@@ -62,11 +94,14 @@ static void load(struct kernel *kernel)
 		kallsyms_done(list);
 	else
 		kernel->n++;
+	if (r == 0 && !was_cached)
+		store(kernel);
 }
 
 /*
- * Reads kallsyms on first use. If an address is not found later, modules may have been loaded:
- * kallsyms is then read again, and old lists are kept for symbols of unloaded modules.
+ * Reads kallsyms on first use, or before it the cache, which lacks some functions. If an address is
+ * not found later, modules may have been loaded: kallsyms is then read again, and old lists are
+ * kept for symbols of unloaded modules.
  */
 static bool load_more(struct kernel *kernel)
 {
@@ -75,7 +110,11 @@ static bool load_more(struct kernel *kernel)
 	kernel->refused |= !kernel->path && !kernel->n;
 	if (!kernel->path || kernel->n == KERNEL_MAX_LISTS)
 		return false;
-	if (kernel->tried) {
+	if (!kernel->tried && load_cached(kernel)) {
+		kernel->tried = true;
+		return true;
+	}
+	if (kernel->tried && !kernel->is_cached) {
 		if (!kernel->n || base_now_coarse() - kernel->checked_ns < CHECK_NS)
 			return false;
 		kernel->checked_ns = base_now_coarse();
@@ -147,7 +186,10 @@ bool kernel_find(struct kernel *kernel, uint64_t address, struct kernel_hit *ret
 {
 	if (find_late(kernel, address, ret_hit) || find_listed(kernel, address, ret_hit))
 		return true;
-	return load_more(kernel) && find_listed(kernel, address, ret_hit);
+	while (load_more(kernel))
+		if (find_listed(kernel, address, ret_hit))
+			return true;
+	return false;
 }
 
 int kernel_add(struct kernel *kernel, const struct kernel_symbol *symbol)

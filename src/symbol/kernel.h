@@ -15,16 +15,18 @@ struct kernel_symbol { /* from PERF_RECORD_KSYMBOL */
 	const char *owner; /* a module's "[name]"; NULL: the kernel or BPF */
 };
 
-enum { KERNEL_MAX_LISTS = 4 };
+enum { KERNEL_MAX_LISTS = 5 };
 
 struct kernel {
-	const char *path; /* of kallsyms; NULL: never read; borrowed */
+	const char *path;  /* of kallsyms; NULL: never read; borrowed */
+	const char *cache; /* directory, see symbol/kernel_cache.h; NULL: none; borrowed */
 	/* oldest first; read again after modules were loaded */
 	struct kallsyms lists[KERNEL_MAX_LISTS];
 	unsigned n;
 	bool tried;                     /* read, with or without success */
 	bool refused;                   /* an address was looked up without a path */
-	uint64_t modules;               /* hash of the names of modules loaded at the last read */
+	bool is_cached;                 /* the only list is from the cache: it is not complete */
+	uint64_t modules;               /* hash of the modules that were loaded at the last read */
 	uint64_t checked_ns;            /* time of the last check for new modules */
 	VEC(struct kernel_symbol) late; /* sorted by start, disjoint */
 };

@@ -129,6 +129,11 @@ const struct cfi_table *symbols_cfi(
 	return &dso->cfi;
 }
 
+void symbols_cache_kernel(struct attar_symbols *symbols)
+{
+	symbols->kernel.cache = geteuid() == 0 ? "/run/attar" : NULL;
+}
+
 void symbols_allow_kernel(struct attar_symbols *symbols)
 {
 	symbols->kernel.path = symbols->kallsyms_path;

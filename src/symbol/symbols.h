@@ -69,6 +69,9 @@ size_t symbols_build_id(
 const struct cfi_table *symbols_cfi(
 	const struct attar_address_space *space, attar_location location);
 
+/* Reads the functions of the running kernel from the cache of the system, for root. */
+void symbols_cache_kernel(struct attar_symbols *symbols);
+
 /* Undoes attar_symbols_opts.no_kernel: the addresses are those of the running kernel. */
 void symbols_allow_kernel(struct attar_symbols *symbols);
 
