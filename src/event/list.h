@@ -116,6 +116,12 @@ int parts_apply(struct parser *parser, const struct parts *parts);
 int group_make(struct parser *parser, size_t first);
 
 /*
+ * A probe with the name that it has in the recording. Returns 1, 0 if the text does not begin with
+ * such a name, or a negative errno.
+ */
+int recorded_probe_parse(struct parser *parser);
+
+/*
  * Parsers for event kinds with their own grammar; parser->p is after "system:" or "mem:".
  */
 int tracepoint_parse(struct parser *parser, const char *system, size_t n);

@@ -339,8 +339,10 @@ static int not_recorded(struct parser *parser)
 {
 	struct buf names _cleanup_(buf_done) = {0};
 
-	vec_each (&parser->catalog->tracefs.formats, it)
-		buf_printf(&names, "%s%s:%s", names.len ? ", " : "", (*it)->system, (*it)->name);
+	vec_each (&parser->catalog->tracefs.formats, it) {
+		buf_str(&names, names.len ? ", " : "");
+		tracefs_put_name(&parser->catalog->tracefs, *it, &names);
+	}
 	return parser_fail(parser, parser->event, -ENOENT,
 		"the recording has no such probe; it has %s",
 		names.len ? buf_text(&names) : "none");
@@ -349,6 +351,7 @@ static int not_recorded(struct parser *parser)
 /* The recorded event for a probe of the function. */
 static int by_recording(struct parser *parser, const struct probe *probe)
 {
+	struct buf name _cleanup_(buf_done) = {0};
 	struct attar_event_spec *spec;
 	const struct attar_format *format;
 	size_t n = dynamic_event_find_recorded(&parser->catalog->tracefs, probe, &format);
@@ -357,9 +360,10 @@ static int by_recording(struct parser *parser, const struct probe *probe)
 		return parser_add_format(parser, ATTAR_EVENT_PROBE, format, &spec);
 	if (n == 0)
 		return not_recorded(parser);
+	tracefs_put_name(&parser->catalog->tracefs, format, &name);
 	return parser_fail(parser, parser->event, -EINVAL,
-		"the recording has %zu probes of '%s'" ATTAR_FIX "name one, such as %s:%s", n,
-		CLIP(probe->func ? probe->func : "an address"), format->system, format->name);
+		"the recording has %zu probes of '%s'" ATTAR_FIX "name one, such as %s", n,
+		CLIP(probe->func ? probe->func : "an address"), buf_text(&name));
 }
 
 static int by_tracefs(struct parser *parser, const struct probe *probe)

@@ -160,6 +160,9 @@ static int event_body(struct parser *parser)
 	char next = word[n];
 	int r;
 
+	r = recorded_probe_parse(parser);
+	if (r != 0)
+		return r < 0 ? r : 0;
 	if (!n && !next)
 		return parser_fail(parser, word, -EINVAL, "expected an event at the end");
 	if (!n && next != ':')

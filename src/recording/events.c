@@ -148,6 +148,7 @@ static int complete_tracepoint(struct recording *r, struct event_entry *entry)
 	traced = find_traced(r, entry->event.attr.config);
 	if (!traced)
 		return 0;
+	entry->event.system = traced->system;
 	entry->event.format_text = traced->text.at;
 	entry->event.format_len = traced->text.len;
 	parse_format(r, entry, traced->system);

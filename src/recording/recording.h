@@ -30,12 +30,14 @@
 #include "attar/record.h"
 #include "base/base.h"
 
-/* Borrowed from the recording until it is closed; name and format_text can change in a pipe. */
+/* Borrowed from the recording until it is closed; name, system and format_text can change in
+ * a pipe. */
 struct recording_event {
 	const char *name; /* "sched:sched_switch", "cycles:u"; never NULL */
 	struct perf_event_attr attr;
 	const uint64_t *ids; /* can be NULL if n_ids is 0: all records are of this event */
 	size_t n_ids;
+	const char *system;      /* of the tracepoint; NULL if format_text is */
 	const char *format_text; /* format file of tracefs, not NUL-terminated; NULL: none */
 	size_t format_len;
 };
@@ -62,7 +64,7 @@ struct recording_facts {
 	const char *cmdline; /* arguments separated by spaces */
 	uint32_t cpus_online, cpus_available;
 	uint64_t memory; /* bytes */
-	pid_t recorder; /* the process of attar that made it, once data were read; 0: unknown */
+	pid_t recorder;  /* the process of attar that made it, once data were read; 0: unknown */
 	/* Time of the first and last sample in ns, from the header; 0: unknown. */
 	uint64_t first_time, last_time;
 	uint64_t clock_resolution; /* ns; 0: unknown */

@@ -42,12 +42,23 @@ void recorded_events_done(struct attar_run *run)
 	vec_done(&run->recorded_formats);
 }
 
-/* The name that perf uses: that of the tracepoint, not of the text that requested it. */
 static const char *name_of(const struct source *s, const struct attar_counter *counter)
 {
 	return s                                             ? s->name
 	       : counter->attr.config == PERF_COUNT_SW_DUMMY ? "dummy:u"
 							     : counter->name;
+}
+
+/* A probe's name in tracefs is made up, but two with different arguments can be given one name. */
+static bool has_given_name(const struct attar_run *run, const struct source *s)
+{
+	if (s->spec->kind != ATTAR_EVENT_PROBE)
+		return false;
+	vec_each (&run->sources.list, other)
+		if (shared_counter(run, other) != shared_counter(run, s) &&
+			!strcmp(other->name, s->name))
+			return false;
+	return true;
 }
 
 static int add_counter(struct attar_run *run, struct recording_writer *w, const struct source *s,
@@ -66,7 +77,8 @@ static int add_counter(struct attar_run *run, struct recording_writer *w, const 
 	event.ids = ids;
 	if (format && counter->attr.type == PERF_TYPE_TRACEPOINT) {
 		snprintf(name, sizeof(name), "%s:%s", format->system, format->name);
-		event.name = name;
+		if (!has_given_name(run, s))
+			event.name = name; /* as perf calls it, not the text that requested it */
 		event.format_text = read_format(run, format);
 		event.format_len = event.format_text ? strlen(event.format_text) : 0;
 		event.system = event.format_text ? format->system : NULL;

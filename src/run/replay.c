@@ -43,16 +43,11 @@ static int take_formats(struct attar_run *run)
 	tracefs_set_recorded(&catalog->tracefs);
 	for (size_t i = 0; r >= 0 && i < recording_n_events(recording); i++) {
 		const struct recording_event *event = recording_get_event(recording, i);
-		const char *colon = strchr(event->name, ':');
-		char *system;
 
-		if (!event->format_text || !colon)
+		if (!event->format_text)
 			continue;
-		system = strndup(event->name, (size_t)(colon - event->name));
-		r = system ? tracefs_add_format(&catalog->tracefs, system, event->format_text,
-				     event->format_len)
-			   : base_oom();
-		free(system);
+		r = tracefs_add_format(&catalog->tracefs, event->system, event->name,
+			event->format_text, event->format_len);
 		if (r < 0)
 			attar_context(
 				r, "%s: the event '%s'", CLIP(run->opts.input), CLIP(event->name));

@@ -88,12 +88,58 @@ void tracefs_set_recorded(struct tracefs *tracefs)
 	tracefs->strings_read = true;
 }
 
-int tracefs_add_format(struct tracefs *tracefs, const char *system, const char *text, size_t len)
+static bool is_named(const struct attar_format *format, const char *name)
 {
+	size_t n = strlen(format->system);
+
+	return !strncmp(name, format->system, n) && name[n] == ':' &&
+	       !strcmp(name + n + 1, format->name);
+}
+
+int tracefs_add_format(
+	struct tracefs *tracefs, const char *system, const char *name, const char *text, size_t len)
+{
+	struct recorded_probe probe = {0};
 	struct attar_format *format;
 	int r = attar_format_parse(system, text, len, &format);
 
-	return r < 0 ? r : remember(tracefs, hash_name(system, format->name), format);
+	if (r == 0)
+		r = remember(tracefs, hash_name(system, format->name), format);
+	if (r < 0 || is_named(format, name))
+		return r;
+	probe.format = format;
+	probe.name = strdup(name);
+	if (!probe.name || vec_push(&tracefs->recorded_probes, probe) < 0) {
+		free(probe.name);
+		return base_oom();
+	}
+	return 0;
+}
+
+const struct attar_format *tracefs_recorded_probe(
+	const struct tracefs *tracefs, const char *text, size_t *ret_len)
+{
+	vec_each (&tracefs->recorded_probes, probe) {
+		size_t n = strlen(probe->name);
+
+		if (strncmp(text, probe->name, n) != 0 || !strchr(",/{} \t\n", text[n]))
+			continue;
+		*ret_len = n;
+		return probe->format;
+	}
+	return NULL;
+}
+
+void tracefs_put_name(
+	const struct tracefs *tracefs, const struct attar_format *format, struct buf *b)
+{
+	vec_each (&tracefs->recorded_probes, probe) {
+		if (probe->format == format) {
+			buf_str(b, probe->name);
+			return;
+		}
+	}
+	buf_printf(b, "%s:%s", format->system, format->name);
 }
 
 void tracefs_set_alias(

@@ -4,6 +4,7 @@
 #define TRACEFS_TRACEFS_H
 
 #include "attar/format.h"
+#include "base/buf.h"
 #include "base/map.h"
 #include "tracefs/dir.h"
 
@@ -11,6 +12,12 @@
 struct dynamic_event {
 	bool user;
 	char *name;
+};
+
+/* An event of a recording with another name than system:name, such as uprobe:f@"file". */
+struct recorded_probe {
+	char *name;
+	const struct attar_format *format;
 };
 
 /* Another name of a recorded tracepoint, see tracefs_set_alias(). */
@@ -28,6 +35,7 @@ struct tracefs {
 	bool seen;                  /* stale probes of other processes were removed */
 	struct tracefs_alias alias; /* of a recorded tracepoint; all NULL: none */
 	VEC(struct attar_format *) formats;
+	VEC(struct recorded_probe) recorded_probes;
 	struct map formats_by_name; /* maps hash of "system:name" to index in formats */
 	char *dynamic_event_system; /* "attar_NS_PID_START"; NULL until the first event is created */
 	VEC(struct dynamic_event) dynamic_events;
@@ -58,10 +66,19 @@ int tracefs_format(struct tracefs *tracefs, const char *system, const char *name
 
 /*
  * From now on, has only the formats of a recording: those added by tracefs_add_format(), from the
- * text of a format file.
+ * text of a format file. `name` is that of the event in the recording.
  */
 void tracefs_set_recorded(struct tracefs *tracefs);
-int tracefs_add_format(struct tracefs *tracefs, const char *system, const char *text, size_t len);
+int tracefs_add_format(struct tracefs *tracefs, const char *system, const char *name,
+	const char *text, size_t len);
+
+/* The recorded probe with whose name the text begins, and the length of the name; NULL: none. */
+const struct attar_format *tracefs_recorded_probe(
+	const struct tracefs *tracefs, const char *text, size_t *ret_len);
+
+/* Adds the name of a recorded event: that of the recording, or system:name. */
+void tracefs_put_name(
+	const struct tracefs *tracefs, const struct attar_format *format, struct buf *b);
 
 /*
  * The recorded tracepoint `of` is also found by `name`, but not by patterns and not in lists. The

@@ -104,6 +104,30 @@ def test_names_are_read_before_events_are_enabled(tmp_path):
     assert opened < sum(name.isdigit() for name in os.listdir('/proc'))
 
 
+def events_of(*words):
+    found = run('trace', '--format', 'csv', *words).stdout.splitlines()
+    return Counter(row['event'] for row in csv.DictReader(found))
+
+
+@pytest.mark.skipif(not Path('/sys/kernel/tracing/uprobe_events').exists(),
+                    reason='this kernel has no uprobes')
+def test_probes_have_the_names_that_were_given(tmp_path):
+    """Two with one name, which differ in their arguments, have those of tracefs."""
+    data, command = tmp_path / 'x.data', ['--', workload('nested'), 100]
+    inner, outer, middle = (f'uprobe:{name}@"{workload("nested")}"'
+                            for name in ('inner', 'outer', 'middle'))
+    events = f'{inner},{outer}//args=(n=$arg1)/,sched:sched_process_exit'
+    truth = {inner: 700, outer: 100, 'sched:sched_process_exit': 1}
+    assert events_of('-e', events, *command) == truth
+    events += f',{middle},{middle}//args=(n=$arg1)/'
+    record(data, '-e', events, command=command[1:])
+    assert Counter(line.strip()[:-1] for line in script(data, 'event')).items() >= truth.items()
+    found = events_of('--input', data)
+    made_up = [name for name in found if re.match(r'attar_\w+:middle_0x', name)]
+    assert found == truth | dict.fromkeys(made_up, 300) and len(made_up) == 2
+    assert events_of('--input', data, '-e', f'{outer},{inner}') == {inner: 700, outer: 100}
+
+
 def test_pipe_to_perf(tmp_path):
     line = (f'{ATTAR} record -o - -m 1024 -e {GETPPID} -- {workload("flood")} {CALLS} '
             f'| perf script -i - -F comm')

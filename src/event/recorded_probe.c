@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* Probes by the name that they have in a recording, such as uprobe:f@"file". */
+#include "event/list.h"
+#include "tracefs/tracefs.h"
+
+int recorded_probe_parse(struct parser *parser)
+{
+	size_t n;
+	const struct attar_format *format =
+		tracefs_recorded_probe(&parser->catalog->tracefs, parser->p, &n);
+	struct attar_event_spec *spec;
+	struct parts parts;
+	int r;
+
+	if (!format)
+		return 0;
+	r = parser_add_format(parser, ATTAR_EVENT_PROBE, format, &spec);
+	if (r < 0)
+		return r;
+	spec->name = list_text(parser->list, parser->p, n);
+	if (!spec->name)
+		return base_oom();
+	parser->p += n;
+	r = parts_parse(parser, true, &parts);
+	if (r == 0)
+		r = parts_apply(parser, &parts);
+	return r < 0 ? r : 1;
+}
