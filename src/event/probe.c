@@ -335,7 +335,7 @@ int probe_add_by_pmu(struct parser *parser, const struct probe *probe, struct pm
 	return made_up_format(parser->list, probe, &spec->format);
 }
 
-static int not_recorded(struct parser *parser)
+int probe_not_recorded(struct parser *parser)
 {
 	struct buf names _cleanup_(buf_done) = {0};
 
@@ -359,7 +359,7 @@ static int by_recording(struct parser *parser, const struct probe *probe)
 	if (n == 1)
 		return parser_add_format(parser, ATTAR_EVENT_PROBE, format, &spec);
 	if (n == 0)
-		return not_recorded(parser);
+		return probe_not_recorded(parser);
 	tracefs_put_name(&parser->catalog->tracefs, format, &name);
 	return parser_fail(parser, parser->event, -EINVAL,
 		"the recording has %zu probes of '%s'" ATTAR_FIX "name one, such as %s", n,

@@ -10,6 +10,9 @@
 /* "kprobe:", "kretprobe:", "uprobe:", "uretprobe:" with parser->p after the colon. */
 int probe_parse(struct parser *parser, const char *word, size_t n);
 
+/* Fails and lists the events of the recording. */
+int probe_not_recorded(struct parser *parser);
+
 /* True if word is one of these four. */
 bool probe_word(const char *word, size_t n);
 

@@ -307,8 +307,9 @@ static int add_parts(struct parser *parser, const struct usdt_request *request, 
 	struct parts parts;
 	int r = parts_parse(parser, true, &parts);
 
-	if (r == 0)
-		r = find_and_add(parser, request, end);
+	if (r == 0) /* recorded_probe_parse() finds those of a recording */
+		r = parser->catalog->tracefs.recorded ? probe_not_recorded(parser)
+						      : find_and_add(parser, request, end);
 	return r == 0 ? parts_apply(parser, &parts) : r;
 }
 

@@ -31,8 +31,10 @@ int attar_run_count(struct attar_run *run, const char *text)
 	CHECK_OPENING(run);
 
 	const struct attar_event_list *list;
-	int r;
+	int r = run->replay ? replay_counts_check(run) : 0;
 
+	if (r < 0)
+		return r;
 	if (run->replay)
 		run->replay->counts_wanted = true;
 	r = run_parse_events(run, text, &list);

@@ -9,6 +9,19 @@
 #define WAKEUP "sched:sched_wakeup"
 #define WAKING "sched:sched_waking"
 
+static bool is_usdt(const char *event)
+{
+	return !strncmp(event, "usdt:", strlen("usdt:"));
+}
+
+/* Of an event without its filter and attributes; the file of a USDT probe has slashes. */
+static size_t name_length(const char *event)
+{
+	const char *colon = is_usdt(event) ? strrchr(event, ':') : NULL;
+
+	return colon ? (size_t)(colon - event) + strcspn(colon, "/") : strcspn(event, "/");
+}
+
 bool needed_event_exists(struct attar_run *run, const char *event)
 {
 	struct attar_catalog *catalog = attar_run_catalog(run);
@@ -16,8 +29,8 @@ bool needed_event_exists(struct attar_run *run, const char *event)
 	size_t n = strcspn(event, ":/");
 	char system[128], name[128];
 
-	if (event[n] != ':' && run->replay)
-		return replay_has_event(run, event);
+	if (run->replay && (event[n] != ':' || is_usdt(event)))
+		return replay_has_event(run, event, name_length(event));
 	if (!catalog || event[n] != ':')
 		return true;
 	snprintf(system, sizeof(system), "%.*s", (int)n, event);
@@ -31,7 +44,7 @@ bool needed_event_exists(struct attar_run *run, const char *event)
 
 static int not_recorded(const struct attar_run *run, const char *event)
 {
-	size_t n = strcspn(event, "/");
+	size_t n = name_length(event);
 
 	return attar_fail(-ENOENT,
 		"the recording has no event '%s', which '%s' needs" ATTAR_FIX
@@ -67,14 +80,15 @@ void needed_events_take_wakings(struct attar_run *run)
 {
 	struct attar_catalog *catalog = attar_run_catalog(run);
 
-	if (catalog && run->replay && !replay_has_event(run, WAKEUP))
+	if (catalog && run->replay && !replay_has_event(run, WAKEUP, strlen(WAKEUP)))
 		tracefs_set_alias(&catalog->tracefs, "sched", "sched_wakeup", "sched_waking");
 }
 
 void needed_events_remark(const struct attar_run *run, struct attar_report *report)
 {
 	vec_each (&run->sources.list, s)
-		if (run->replay && !strcmp(s->name, WAKEUP) && !replay_has_event(run, WAKEUP)) {
+		if (run->replay && !strcmp(s->name, WAKEUP) &&
+			!replay_has_event(run, WAKEUP, strlen(WAKEUP))) {
 			attar_report_remark(report,
 				"the recording has " WAKING ", not " WAKEUP
 				": a wait for a CPU begins when a task is being woken, "

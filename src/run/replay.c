@@ -309,10 +309,9 @@ static void add_names(const struct attar_run *run, const char *separator, struct
 				recording_get_event(recording, i)->name);
 }
 
-bool replay_has_event(const struct attar_run *run, const char *name)
+bool replay_has_event(const struct attar_run *run, const char *name, size_t n)
 {
 	const struct recording *recording = run->replay->recording;
-	size_t n = strcspn(name, "/");
 
 	for (size_t i = 0; i < recording_n_events(recording); i++)
 		if (is_named(recording_get_event(recording, i), name, n))

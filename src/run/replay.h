@@ -38,8 +38,8 @@ void replay_close(struct attar_run *run);
 int replay_parse_events(
 	struct attar_run *run, const char *text, const struct attar_event_list **ret_list);
 
-/* Whether the recording has an event of this name; a slash and what follows do not count. */
-bool replay_has_event(const struct attar_run *run, const char *name);
+/* Whether the recording has an event of this name of n bytes. */
+bool replay_has_event(const struct attar_run *run, const char *name, size_t n);
 
 /* Appends the names of all events, separated by commas. -EINVAL: there are none. -ENOMEM. */
 int replay_name_events(const struct attar_run *run, struct buf *names);

@@ -63,6 +63,17 @@ static bool any_counts(const struct recording *recording)
 	return false;
 }
 
+int replay_counts_check(const struct attar_run *run)
+{
+	return any_counts(run->replay->recording)
+		       ? 0
+		       : attar_fail(-EOPNOTSUPP,
+				 "%s cannot read a recording: the kernel counts, and this "
+				 "recording has samples only (perf record -s adds the counts of "
+				 "threads)",
+				 run->profiler->name);
+}
+
 int replay_counts_connect(struct attar_run *run)
 {
 	counted_list *list = &run->counts.list;
@@ -71,11 +82,6 @@ int replay_counts_connect(struct attar_run *run)
 
 	if (!list->n)
 		return 0;
-	if (!any_counts(run->replay->recording))
-		return attar_fail(-EOPNOTSUPP,
-			"%s cannot read a recording: the kernel counts, and this recording has "
-			"samples only (perf record -s adds the counts of threads)",
-			run->profiler->name);
 	for (size_t i = 0; r == 0 && i < list->n; i++) {
 		size_t index = find(run, &list->at[i]);
 

@@ -20,10 +20,10 @@ struct recorded_count {
 
 void recorded_count_done(struct recorded_count *recorded);
 
-/*
- * Connects the counted events with those of the recording. -EOPNOTSUPP: it has no counts; -EINVAL:
- * not of these events.
- */
+/* -EOPNOTSUPP with an error text: the recording has no counts. */
+int replay_counts_check(const struct attar_run *run);
+
+/* Connects the counted events with those of the recording. -EINVAL: it has none of them. */
 int replay_counts_connect(struct attar_run *run);
 
 /* Takes the counts of a READ record. 0 or -ENOMEM. */

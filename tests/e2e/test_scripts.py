@@ -116,7 +116,8 @@ def test_each_waking_is_one_event_of_a_pattern(script):
 
 @pytest.mark.parametrize('profiler, lacks', [
     ('rundelay', 'sched:sched_wakeup'), ('runqlat', 'sched:sched_wakeup'),
-    ('signals', 'signal:signal_generate')])
+    ('signals', 'signal:signal_generate'),
+    ('gc', 'usdt:/usr/bin/python3:python:gc__start')])
 def test_presets_name_the_event_that_is_missing(script, profiler, lacks):
     text = '# attar script\nevent a:b x:int\n1 0 1/1 a a:b x=1\n'
     done = run(profiler, '--input', script(text))
@@ -124,6 +125,23 @@ def test_presets_name_the_event_that_is_missing(script, profiler, lacks):
     assert done.stderr == (
         f"attar: the recording has no event '{lacks}', which '{profiler}' needs: "
         f'record it, too: attar record -e {lacks}\n')
+
+
+@pytest.mark.parametrize('words', [['percpu-stat', '--syscalls'], ['cachestat'], ['stat']])
+def test_counts_are_not_in_recordings_of_samples(script, words):
+    """That is the reason, not the lack of an event whose name the user has not typed."""
+    done = run(*words, '--input', script('# attar script\nevent a:b x:int\n1 0 1/1 a a:b x=1\n'))
+    assert (done.returncode, done.stdout) == (4, '')
+    assert done.stderr.startswith(f'attar: {words[0]} cannot read a recording: the kernel counts')
+
+
+def test_a_usdt_probe_that_was_not_recorded(script):
+    """Whether this machine has it does not matter."""
+    text = '# attar script\nevent a:b x:int\n1 0 1/1 a a:b x=1\n'
+    done = run('trace', '-e', 'usdt:/usr/bin/python3:python:gc__start', '--input', script(text))
+    assert (done.returncode, done.stdout) == (2, '')
+    assert 'the recording has no such probe; it has a:b\n' in done.stderr
+    assert len(done.stderr.splitlines()) == 3
 
 
 def test_folded_stacks_of_threads_are_merged(script, tmp_path):
