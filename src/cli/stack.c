@@ -126,9 +126,32 @@ static void show_frame(struct stack *s, int tid, const struct frame_line *line)
 	buf_char(&s->out, '\n');
 }
 
-/* The functions at a location: only the one that has the code, without --inline. */
-static void show_location(struct stack *s, int tid, attar_location location)
+/*
+ * Whether the frame of a signal is at a location: the trampoline to which the handler returns. No
+ * call ends at the first byte of a function.
+ */
+static bool is_signal(struct stack *s, attar_location location)
 {
+	struct attar_symbol symbol;
+
+	if (attar_symbols_resolve(s->symbols, location, &symbol) == 0)
+		return symbol.offset == 0;
+	attar_error_clear();
+	return false;
+}
+
+/* Whether a frame returns to one byte after its location: callers are located in the call. */
+static bool is_caller(struct stack *s, size_t number)
+{
+	return number && !is_signal(s, s->locations[number]) &&
+	       (number == 1 || !is_signal(s, s->locations[number - 1]));
+}
+
+/* The functions of a frame: only the one that has the code, without --inline. */
+static void show_location(struct stack *s, int tid, size_t number)
+{
+	attar_location location = s->locations[number];
+	unsigned after_call = is_caller(s, number);
 	struct attar_frame frames[INLINED_MAX];
 	int n = s->inlined || s->lines
 			? attar_symbols_frames(s->symbols, location, frames, INLINED_MAX)
@@ -138,6 +161,7 @@ static void show_location(struct stack *s, int tid, attar_location location)
 	for (int i = s->inlined || !n ? 0 : n - 1; i < n; i++) {
 		struct frame_line line = frame_line_of(&frames[i]);
 
+		line.offset += after_call;
 		if (!s->inlined) { /* its line is that of the innermost function */
 			line.file = frames[0].file;
 			line.line = frames[0].line;
@@ -158,7 +182,7 @@ static void show_location(struct stack *s, int tid, attar_location location)
 			&(struct frame_line){.name = symbol.name,
 				.mangled = symbol.mangled,
 				.module = symbol.dso,
-				.offset = symbol.offset});
+				.offset = symbol.offset + after_call});
 	}
 }
 
@@ -277,7 +301,7 @@ static int show_thread(struct stack *s, int tid)
 		return r;
 	n = attar_unwind(s->space, &s->copy.input, s->locations, LOCATIONS_MAX, &end);
 	for (size_t i = 0; i < n; i++)
-		show_location(s, tid, s->locations[i]);
+		show_location(s, tid, i);
 	end_thread(s, tid, end);
 	return 0;
 }

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from command import ATTAR, run, workload
+from command import ATTAR, run, wait_until, workload
 from faults import environment
 
 NAMES = {
@@ -22,12 +22,18 @@ NAMES = {
 HANDLER = ['disturb', 'handler']
 
 
+def are_at_rest(pid):
+    """Whether all threads but the spinner sleep."""
+    return all(re.search(r'^(Name:\tspinner$|State:\tS)', s, re.M) for s in states(pid))
+
+
 @pytest.fixture
 def waiting():
     """The program, when all its threads have reached their final functions."""
     with subprocess.Popen([workload('waiting')], stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE, text=True) as program:
         assert program.stdout.readline() == 'ready\n'
+        wait_until(lambda: are_at_rest(program.pid), 'the threads to sleep')
         yield program
         program.stdin.close()
 
@@ -123,6 +129,30 @@ def test_as_eu_stack(waiting):
         assert frames == [same.get(f, f) for f in theirs[tid]]
         compared += len(frames)
     assert compared > 5000
+
+
+def test_offsets_are_those_of_return_addresses(waiting):
+    """As eu-stack and perf show them; the name is that of the call, one byte before."""
+    if not shutil.which('eu-stack'):
+        pytest.skip('eu-stack is not installed')
+    program = workload('waiting')
+    starts = {f[2]: int(f[0], 16) for f in map(str.split, subprocess.check_output(
+        ['nm', program], text=True).splitlines()) if len(f) == 3}
+    maps = Path(f'/proc/{waiting.pid}/maps').read_text().splitlines()
+    base = int(next(line for line in maps if line.endswith(program)).split('-')[0], 16)
+    text = subprocess.run(['eu-stack', '-n', '0', '-p', str(waiting.pid)], capture_output=True,
+                          text=True, check=True, timeout=60).stdout
+    theirs = [(found[2], int(found[1], 16) - base - starts[found[2]]) for found in
+              re.finditer(r'^#\d+ +0x([0-9a-f]+)(?: - 1)? +(\w+)$', text, re.M)
+              if found[2] in starts]
+    done = run('stack', '-p', waiting.pid, '--bytes', '4M')
+    ours = [(found[1], int(found[2], 16)) for found in
+            re.finditer(r'^  #\d+ +(\w+)\+0x([0-9a-f]+) \((.*)\)$', done.stdout, re.M)
+            if found[3] == program]
+    moving = ('spin', 'turn_wheel')
+    ours, theirs = ([frame for frame in frames if frame[0] not in moving]
+                    for frames in (ours, theirs))
+    assert len(ours) > 5000 and ours == theirs
 
 
 def test_stopped_process(waiting):
