@@ -438,6 +438,32 @@ static uint64_t shown_address(attar_location location)
 	return (uint64_t)((int64_t)(location << 16) >> 16);
 }
 
+static bool is_kernel(attar_location location)
+{
+	return attar_location_dso(location) == ATTAR_DSO_KERNEL;
+}
+
+/* The trampoline to which a signal's handler returns: no call ends at the start of a function. */
+static bool is_signal(struct attar_symbols *symbols, attar_location location)
+{
+	struct attar_symbol sym;
+
+	return attar_symbols_resolve(symbols, location, &sym) == 0 && !sym.offset;
+}
+
+/*
+ * Whether location i is that of a call, one byte before the return address that is shown: those of
+ * callers in the kernel and of unwound user stacks, see attar_event_stack().
+ */
+static bool is_in_call(struct attar_symbols *symbols, const attar_location *locations, size_t i)
+{
+	if (!i || is_kernel(locations[i]))
+		return i && is_kernel(locations[i - 1]);
+	return symbols->unwind_cache && !is_kernel(locations[i - 1]) &&
+	       !is_signal(symbols, locations[i]) &&
+	       (i == 1 || !is_signal(symbols, locations[i - 1]));
+}
+
 /* " at FILE:LINE", if lines are shown. */
 static void add_line(
 	const struct attar_symbols *symbols, const struct attar_frame *frame, struct buf *line)
@@ -486,6 +512,7 @@ void attar_row_stack(struct attar_section *section, struct attar_symbols *symbol
 
 	for (size_t i = 0; i < n; i++) {
 		struct attar_symbol sym;
+		unsigned after_call = is_in_call(symbols, locations, i);
 		bool named = attar_symbols_resolve(symbols, locations[i], &sym) == 0;
 		int count;
 
@@ -496,11 +523,13 @@ void attar_row_stack(struct attar_section *section, struct attar_symbols *symbol
 		count = source_frames(symbols, locations[i], i > 0, frames);
 		add_inlined(section, symbols, frames, count);
 		buf_reset(&line);
-		buf_printf(&line, "%16llx ", (unsigned long long)shown_address(locations[i]));
+		buf_printf(&line, "%16llx ",
+			(unsigned long long)shown_address(locations[i] + after_call));
 		if (named) {
-			buf_printf(&line, "%s+0x%llx", sym.name, (unsigned long long)sym.offset);
+			buf_printf(&line, "%s+0x%llx", sym.name,
+				(unsigned long long)sym.offset + after_call);
 		} else if (sym.kind == ATTAR_DSO_IS_FILE || sym.kind == ATTAR_DSO_IS_VDSO) {
-			location_text(symbols, locations[i], text);
+			location_text(symbols, locations[i] + after_call, text);
 			buf_str(&line, text);
 		} else {
 			buf_str(&line, "[unknown]");

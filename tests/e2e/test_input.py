@@ -124,6 +124,28 @@ def test_profile_has_the_samples_of_perf_report(tmp_path):
     assert sum(ours.values()) == sum(theirs.values())
 
 
+def after_call(address, name):
+    place, _, offset = name.rpartition('+0x')
+    return f'{int(address, 16) + 1:x}', f'{place}+{int(offset, 16) + 1:#x}'
+
+
+@pytest.mark.parametrize('graph', ['fp', 'dwarf'])
+def test_lines_of_stacks_are_those_of_perf_script(tmp_path, graph):
+    """Return addresses and their offsets; of unwound stacks, perf shows the byte before."""
+    data = record(tmp_path / 'perf.data', '--call-graph', graph, '-e', 'sched:sched_process_exit',
+                  command=('chain5', '1'))
+    lines = perf('script', '--no-inline', '-i', data, '-F', 'ip,sym,symoff,dso').splitlines()
+    theirs = [tuple(line.split()[:2]) for line in lines if line.strip()]
+    ours = [tuple(line.split()[:2]) for row in rows(data, '-g') for line in row['detail']]
+    user = next(i for i, (address, _) in enumerate(theirs) if not address.startswith('ffff'))
+    if graph == 'dwarf':
+        theirs[user + 1:] = [after_call(*frame) for frame in theirs[user + 1:]]
+    assert user > 4 and len(ours) > user + (graph == 'dwarf')
+    assert [address for address, _ in ours] == [address for address, _ in theirs][:len(ours)]
+    different = [pair for pair in zip(ours, theirs) if pair[0] != pair[1]]
+    assert len(different) <= 1, different  # one address can have two names
+
+
 def test_same_report_each_time(tmp_path):
     data = record(tmp_path / 'perf.data', '-F', '997', '-g', '-e', 'cpu-clock',
                   command=('split7030',))

@@ -274,17 +274,12 @@ def functions(events):
 
 def in_call(stack):
     """
-    Return frames of perf script as attar shows them: callers in the kernel are in the call, a byte
-    before the return address. One at the start of a function has no name then.
+    Return frames of perf script without the names that attar does not show: callers in the kernel
+    are named by the call, a byte before the return address.
     """
-    found = stack[:1]
-    for address, dso, symbol in stack[1:]:
-        if dso == '[kernel]':
-            name, plus, offset = symbol.rpartition('+')
-            offset = int(offset, 16) - 1 if plus else -1
-            address, symbol = address - 1, f'{name}+{offset:#x}' if offset >= 0 else ''
-        found.append((address, dso, symbol))
-    return found
+    return stack[:1] + [
+        (address, dso, '' if dso == '[kernel]' and symbol.partition('+')[2] in ('', '0x0')
+         else symbol) for address, dso, symbol in stack[1:]]
 
 
 def of_perf(data, program):
