@@ -7,67 +7,9 @@
 #include "report/render.h"
 
 #include "base/escape.h"
-#include "base/map.h"
 #include "report/number.h"
 #include "report/tree.h"
-
-/* ---- equal stacks ---- */
-
-/* Merges nodes that look alike, such as those of the threads of a program. */
-struct merging {
-	const struct attar_section *from;
-	struct attar_section to; /* with the strings of the same report */
-	struct map index;        /* hash of parent, name and mark -> node of `to` */
-	VEC(uint32_t) of;        /* the node of `to` of each node of `from` */
-};
-
-static void merging_done(struct merging *m)
-{
-	vec_done(&m->to.nodes);
-	map_done(&m->index);
-	vec_done(&m->of);
-}
-
-static const char *mark_of(unsigned kind)
-{
-	return kind == ATTAR_FRAME_KERNEL    ? "_[k]"
-	       : kind == ATTAR_FRAME_INLINED ? "_[i]"
-	       : kind == ATTAR_FRAME_JIT     ? "_[j]"
-					     : "";
-}
-
-static int merge_node(struct merging *m, struct tree_node node)
-{
-	uint64_t hash, *found, *self;
-	uint32_t number = (uint32_t)m->to.nodes.n;
-
-	if (node.parent != ATTAR_TREE_ROOT)
-		node.parent = m->of.at[node.parent];
-	hash = base_hash64((uint64_t)node.parent << 32 | node.name) ^
-	       base_hash64((uintptr_t)mark_of(node.kind));
-	found = map_get(&m->index, hash);
-	if (!found)
-		return vec_push(&m->of, number) < 0 || vec_push(&m->to.nodes, node) < 0
-			       ? -ENOMEM
-			       : map_put(&m->index, hash, number);
-	self = &m->to.nodes.at[*found].self;
-	if (__builtin_add_overflow(*self, node.self, self))
-		*self = UINT64_MAX;
-	return vec_push(&m->of, (uint32_t)*found);
-}
-
-static int merge(struct merging *m)
-{
-	int r = 0;
-
-	m->to.report = m->from->report;
-	vec_each (&m->from->nodes, node)
-		if (r == 0)
-			r = merge_node(m, *node);
-	return r < 0 ? base_oom() : 0;
-}
-
-/* ---- lines ---- */
+#include "report/tree_merge.h"
 
 /* The frames from the root to a node, as text with the length at each depth. */
 struct path {
@@ -99,7 +41,7 @@ static int path_add(
 	p->text.len = depth ? p->ends.at[depth - 1] : 0;
 	if (depth)
 		buf_char(&p->text, ';');
-	add_frame(&p->text, section_text(s, node->name), mark_of(node->kind));
+	add_frame(&p->text, section_text(s, node->name), tree_suffix(node->kind));
 	if (buf_failed(&p->text) || vec_push(&p->ends, p->text.len) < 0)
 		return base_oom();
 	return 0;
@@ -116,12 +58,12 @@ static void time_frames(struct attar_renderer *r, const struct attar_report *rep
 
 static int draw_tree(struct attar_renderer *r, const struct attar_section *tree, const char *before)
 {
-	struct merging merging _cleanup_(merging_done) = {.from = tree};
-	struct attar_section *s = &merging.to;
+	struct tree_merge merged _cleanup_(tree_merge_done) = {0};
+	struct attar_section *s = &merged.tree;
 	struct tree_walk walk _cleanup_(tree_walk_done) = {0};
 	struct path path _cleanup_(path_done) = {0};
 	uint32_t n, depth;
-	int error = merge(&merging);
+	int error = tree_merge(&merged, tree, TREE_MERGE_FOLDED);
 
 	if (error == 0)
 		error = tree_walk_init(&walk, s);

@@ -58,6 +58,6 @@ bool text_continues(struct attar_renderer *r, const struct attar_section *s,
 void text_replace_screen(struct attar_renderer *r);
 
 /* Returns 0, or -ENOMEM with an error text. */
-int text_tree(struct attar_renderer *r, struct attar_section *s);
+int text_tree(struct attar_renderer *r, struct attar_section *section);
 
 #endif

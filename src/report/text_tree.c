@@ -9,17 +9,17 @@
  *	 29.50%  +- cold
  *
  * A node without visible siblings is shown directly below its parent; where the tree branches, each
- * branch is indented. A percentage is shown where it changes, and the tid of threads that have the
- * same name.
+ * branch is indented. A percentage is shown where it changes. Threads or processes with the same
+ * name are one node, with their number.
  */
 #include "report/text.h"
 
 #include <math.h>
 
 #include "base/escape.h"
-#include "base/map.h"
 #include "report/number.h"
 #include "report/tree.h"
+#include "report/tree_merge.h"
 #include "report/width.h"
 
 /* Siblings being drawn: children[at] to children[shown - 1] are visible. */
@@ -31,11 +31,17 @@ struct level {
 	uint64_t rest; /* total weight of the hidden ones; 0: below the cut-off */
 };
 
+/* The tasks that a node stands for. */
+struct members {
+	uint32_t n;
+	bool has_threads; /* they are not all processes */
+};
+
 struct drawing {
 	struct attar_renderer *r;
 	struct attar_section *s;
 	struct tree_order order;
-	struct map names; /* of threads: how many have it */
+	VEC(struct members) members; /* of each node */
 	VEC(struct level) levels;
 	struct buf guides; /* "|  " or spaces for each branch above */
 	struct buf line;
@@ -49,7 +55,7 @@ struct drawing {
 static void drawing_done(struct drawing *d)
 {
 	tree_order_done(&d->order);
-	map_done(&d->names);
+	vec_done(&d->members);
 	vec_done(&d->levels);
 	buf_done(&d->guides);
 	buf_done(&d->line);
@@ -60,14 +66,17 @@ static struct tree_node *node_of(struct drawing *d, uint32_t n)
 	return &d->s->nodes.at[n];
 }
 
-static int count_names(struct drawing *d)
+static int count_members(
+	struct drawing *d, const struct attar_section *section, const struct tree_merge *merged)
 {
-	vec_each (&d->s->tasks, task) {
-		uint32_t name = node_of(d, task->node)->name;
-		const uint64_t *n = map_get(&d->names, name);
+	for (size_t i = 0; i < d->s->nodes.n; i++)
+		if (vec_push(&d->members, (struct members){0}) < 0)
+			return base_oom();
+	vec_each (&section->tasks, task) {
+		struct members *m = &d->members.at[merged->of.at[task->node]];
 
-		if (task->tid && map_put(&d->names, name, n ? *n + 1 : 1) < 0)
-			return -ENOMEM;
+		m->n++;
+		m->has_threads |= task->tid != 0;
 	}
 	return 0;
 }
@@ -159,20 +168,17 @@ static void add_remarks(struct drawing *d, unsigned *used, const struct level *l
 	}
 }
 
-/* Which of several threads with the same name it is. */
-static void add_tid(struct drawing *d, unsigned *used, uint32_t n)
+/* How many threads or processes with the name it is. */
+static void add_members(struct drawing *d, unsigned *used, uint32_t n)
 {
-	const uint64_t *threads = map_get(&d->names, node_of(d, n)->name);
-	const struct tree_task *task;
-	size_t at = 0;
+	const struct members *m = &d->members.at[n];
 
-	if (node_of(d, n)->kind != ATTAR_FRAME_TASK || !threads || *threads < 2)
-		return;
-	task = tree_task_of(d->s, n, &at);
-	if (!task || !task->tid)
+	if (m->n < 2)
 		return;
 	buf_reset(&d->line);
-	buf_printf(&d->line, " (tid %u)", task->tid);
+	buf_str(&d->line, " (");
+	buf_grouped(&d->line, m->n);
+	buf_str(&d->line, m->has_threads ? " threads)" : " processes)");
 	text_add(d->r, used, TEXT_DIM, buf_text(&d->line));
 }
 
@@ -196,7 +202,7 @@ static void draw_node(struct drawing *d, const struct level *level, uint32_t n)
 	add_share(d, &used, node->total, !same);
 	add_guides(d, &used, level);
 	add_escaped(d, &used, TEXT_PLAIN, "", section_text(d->s, node->name), "");
-	add_tid(d, &used, n);
+	add_members(d, &used, n);
 	add_remarks(d, &used, level, n);
 	end_line(d);
 	d->drawn++;
@@ -328,12 +334,16 @@ static void draw_heading(struct drawing *d)
 	text_heading(d->r, section_text(s, s->name), buf_text(&d->line));
 }
 
-int text_tree(struct attar_renderer *r, struct attar_section *s)
+int text_tree(struct attar_renderer *r, struct attar_section *section)
 {
+	struct tree_merge merged _cleanup_(tree_merge_done) = {0};
+	struct attar_section *s = &merged.tree;
 	struct drawing d _cleanup_(drawing_done) = {.r = r, .s = s};
 	unsigned columns = r->opts.columns, used = 0;
-	int n = tree_order_init(&d.order, s);
+	int n = tree_merge(&merged, section, TREE_MERGE_EXACT);
 
+	if (n == 0)
+		n = tree_order_init(&d.order, s);
 	if (n < 0)
 		return n;
 	draw_heading(&d);
@@ -346,7 +356,7 @@ int text_tree(struct attar_renderer *r, struct attar_section *s)
 	d.cutoff = d.least = weight_of(s);
 	n = limit_rows(&d);
 	if (n == 0)
-		n = count_names(&d);
+		n = count_members(&d, section, &merged);
 	if (n == 0)
 		n = draw_levels(&d);
 	if (d.drawn == d.most)

@@ -164,6 +164,23 @@ event cpu-clock sampled stack
         (1, 'prog', 1), (2, 'other', 1), (2, 'prog', 3)]
 
 
+def test_threads_are_merged_in_the_text_of_a_tree(script):
+    """As in folded stacks. A branch that only one of them has is one of the node."""
+    text = '''# attar script
+event cpu-clock sampled stack
+0.5 0 7/7 prog mmap 0x400000 0x1000 0 r-xp /bin/none
+1.0 0 7/7 prog cpu-clock stack=0x400010,0x400020
+1.1 0 7/8 prog cpu-clock stack=0x400010,0x400020
+1.2 0 7/9 prog cpu-clock stack=0x400030,0x400020
+1.3 0 7/9 other cpu-clock stack=0x400010,0x400020
+'''
+    shown = run('profile', '-g', '--input', script(text)).stdout
+    tree = shown.partition('\nstacks')[2].partition('\n\n')[0].splitlines()[1:]
+    assert [line.strip() for line in tree if line.strip()] == [
+        '75.00%  prog (3 threads)', 'none+0x20 (none)', '50.00%  +- none+0x10',
+        '25.00%  +- none+0x30', '25.00%  other', 'none+0x20 (none)', 'none+0x10']
+
+
 CHILDREN = '''# attar script
 event a:b x:int
 0 0 10/10 sh fork 20/20
