@@ -91,6 +91,7 @@ static int authorize(
 {
 	struct sql_db *db = ctx;
 
+	db->is_parsed = true;
 	if (action == SQLITE_READ)
 		note_read(db, a, b);
 	if (action == SQLITE_SELECT || action == SQLITE_READ || action == SQLITE_FUNCTION ||
@@ -242,6 +243,20 @@ static void list_tables(struct sql_db *db, char *ret_text, size_t max)
 	}
 }
 
+/*
+ * Whether an error can be about the name of a table or column, for which SQLite has no code: names
+ * are looked up after a statement was parsed, and SQLite reports no place for those of tables.
+ */
+static bool may_be_name(const struct sql_db *db, const char *query)
+{
+	int at = sqlite3_error_offset(db->sqlite);
+
+	if (sqlite3_errcode(db->sqlite) != SQLITE_ERROR || !db->is_parsed)
+		return false;
+	/* a function is followed by its arguments */
+	return at < 0 || query[at + (int)strcspn(query + at, "(),; \t\n")] != '(';
+}
+
 /* The query on one line, and a caret under the place if SQLite reports it. */
 static void point(const struct sql_db *db, const char *query, char *ret_text, size_t max)
 {
@@ -257,6 +272,18 @@ static void point(const struct sql_db *db, const char *query, char *ret_text, si
 static const char *what(const struct sql_db *db)
 {
 	return db->opts.is_prompt ? "query" : "--query";
+}
+
+static int prepare(
+	struct sql_db *db, const char *query, sqlite3_stmt **ret_statement, const char **ret_end)
+{
+	int code;
+
+	db->is_parsed = false;
+	code = sqlite3_prepare_v2(db->sqlite, query, -1, ret_statement, ret_end);
+	if (code == SQLITE_OK) /* later errors are not about names */
+		db->is_parsed = false;
+	return code;
 }
 
 static int refuse(struct sql_db *db, const char *query)
@@ -277,11 +304,7 @@ static int refuse(struct sql_db *db, const char *query)
 			"%s: %s is not allowed: queries are read-only (SELECT, WITH, EXPLAIN)",
 			what(db), refused);
 	point(db, query, place, sizeof(place));
-	/*
-	 * SQLite has no code for an unknown name, and no offset if it is that of a table. The text
-	 * only decides whether the names are listed as well.
-	 */
-	if (!strncmp(message, "no such table", 13) || !strncmp(message, "no such column", 14)) {
+	if (may_be_name(db, query)) {
 		list_tables(db, tables, sizeof(tables));
 		return attar_fail(
 			-EINVAL, "%s: %s; the tables are %s%s", what(db), message, tables, place);
@@ -337,7 +360,7 @@ int sql_db_next(struct sql_db *db, const char **text, sqlite3_stmt **ret_stateme
 	*ret_statement = NULL;
 	db->refused = NULL;
 	while (*query) {
-		if (sqlite3_prepare_v2(db->sqlite, query, -1, ret_statement, text) != SQLITE_OK)
+		if (prepare(db, query, ret_statement, text) != SQLITE_OK)
 			return refuse(db, query);
 		if (*ret_statement)
 			return 1;
@@ -477,7 +500,7 @@ static int prepare_on_groups(struct sql_db *db, unsigned number, sqlite3_stmt **
 	*ret_statement = NULL;
 	if (!query)
 		return 0;
-	if (sqlite3_prepare_v2(db->sqlite, query, -1, ret_statement, NULL) != SQLITE_OK)
+	if (prepare(db, query, ret_statement, NULL) != SQLITE_OK)
 		return refuse(db, query);
 	return 1;
 }
@@ -526,7 +549,7 @@ static int add_plan(struct sql_db *db, const char *query, size_t len, struct att
 	attar_section_column(table, "SQLite", ATTAR_UNIT_TEXT);
 	if (!text)
 		return attar_fail(-ENOMEM, "out of memory");
-	if (sqlite3_prepare_v2(db->sqlite, text, -1, &plan, NULL) != SQLITE_OK)
+	if (prepare(db, text, &plan, NULL) != SQLITE_OK)
 		r = refuse(db, text);
 	while (r == 0 && sqlite3_step(plan) == SQLITE_ROW) {
 		unsigned id = (unsigned)sqlite3_column_int(plan, ID) % STEPS_MAX;

@@ -14,6 +14,7 @@ struct sql_db {
 	uint64_t deadline;   /* of the query, ns; 0: none */
 	bool was_stopped;    /* the run, before the query: it does not interrupt this one */
 	const char *refused; /* what the authorizer refused; NULL: nothing */
+	bool is_parsed;      /* while a statement is prepared: it has no syntax error */
 	struct sql_scan *scans;
 	struct sql_aggregate *candidate; /* whose query is being checked; borrowed */
 	char **stacks;                   /* the text of each stack, by number; NULL: not made yet */
