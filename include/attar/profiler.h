@@ -13,6 +13,8 @@
 #ifndef ATTAR_PROFILER_H
 #define ATTAR_PROFILER_H
 
+#include <stdio.h>
+
 #include "attar/event.h"
 #include "attar/expr.h"
 #include "attar/option.h"
@@ -653,6 +655,14 @@ ATTAR_API bool attar_run_wants_lines(const struct attar_run *run);
 
 /* True if an output draws a time line. Otherwise a profiler does not call attar_run_add_span(). */
 ATTAR_API bool attar_run_wants_spans(const struct attar_run *run);
+
+/*
+ * Opens a file for results that are no reports, such as those of --heatmap. The run owns it: after
+ * ended() it is closed, and replaces an existing file, which remains if the run fails. A file that
+ * is not regular is written in place. option begins the error text. Returns 0 or a negative errno.
+ */
+ATTAR_API int attar_run_file(
+	struct attar_run *run, const char *option, const char *path, FILE **ret_file);
 
 /* What ended a state of a thread, by waking it up. Borrowed for the call. */
 struct attar_waker {

@@ -9,23 +9,20 @@
 enum { FILES_MAX = 64, PATH_BYTES = 4096 };
 
 struct heatmap {
+	struct attar_run *run;
 	const char *path;
 	struct {
-		FILE *file;
+		FILE *file; /* owned by the run */
 		const char *name, *other;
 	} files[FILES_MAX];
 	size_t n;
 };
 
-static int fail(const char *path)
-{
-	return attar_fail(-errno, "--heatmap: cannot write '%s': %s", path, strerror(errno));
-}
-
 static int open_file(struct heatmap *h, const char *name, const char *other, FILE **ret_file)
 {
 	size_t prefix = strlen(h->path);
 	char path[PATH_BYTES];
+	int r;
 
 	if (h->n == FILES_MAX)
 		return attar_fail(-E2BIG, "--heatmap: more than %d files", FILES_MAX);
@@ -33,9 +30,9 @@ static int open_file(struct heatmap *h, const char *name, const char *other, FIL
 		other ? other : "");
 	for (char *c = path + prefix; *c; c++)
 		*c = *c == '/' ? '_' : *c;
-	*ret_file = fopen(path, "we");
-	if (!*ret_file)
-		return fail(path);
+	r = attar_run_file(h->run, "--heatmap", path, ret_file);
+	if (r < 0)
+		return r;
 	h->files[h->n].file = *ret_file;
 	h->files[h->n].name = name;
 	h->files[h->n++].other = other;
@@ -47,7 +44,7 @@ static bool equal(const char *a, const char *b)
 	return a == b || (a && b && !strcmp(a, b));
 }
 
-int heatmap_new(const char *path, struct heatmap **ret_heatmap)
+int heatmap_new(struct attar_run *run, const char *path, struct heatmap **ret_heatmap)
 {
 	struct heatmap *h = NULL;
 
@@ -57,6 +54,7 @@ int heatmap_new(const char *path, struct heatmap **ret_heatmap)
 		h = calloc(1, sizeof(*h));
 		if (!h)
 			return -ENOMEM;
+		h->run = run;
 		h->path = path;
 	}
 	*ret_heatmap = h;
@@ -77,25 +75,12 @@ int heatmap_add(
 	if (r < 0)
 		return r;
 	if (fprintf(file, "%llu %llu\n", (unsigned long long)time, (unsigned long long)value) < 0)
-		return fail(h->path);
+		return attar_fail(-errno, "--heatmap: cannot write '%s-%s.lat': %s", h->path, name,
+			strerror(errno));
 	return 0;
-}
-
-int heatmap_end(struct heatmap *h)
-{
-	int r = 0;
-
-	for (size_t i = 0; h && i < h->n; i++)
-		if (fclose(h->files[i].file) && r == 0)
-			r = fail(h->path);
-	if (h)
-		h->n = 0;
-	return r;
 }
 
 void heatmap_free(struct heatmap *h)
 {
-	for (size_t i = 0; h && i < h->n; i++)
-		fclose(h->files[i].file);
 	free(h);
 }

@@ -3,12 +3,15 @@
 #ifndef PROFILERS_HEATMAP_H
 #define PROFILERS_HEATMAP_H
 
-#include "attar/base.h"
+#include "attar/profiler.h"
 
 struct heatmap;
 
-/* path NULL: *ret_heatmap is NULL. path is borrowed until heatmap_free(). */
-int heatmap_new(const char *path, struct heatmap **ret_heatmap);
+/*
+ * path NULL: *ret_heatmap is NULL. path is borrowed until heatmap_free(). The files replace existing
+ * ones after the profiler's ended().
+ */
+int heatmap_new(struct attar_run *run, const char *path, struct heatmap **ret_heatmap);
 
 /*
  * Adds "TIME VALUE" (ns) to the file PATH-NAME.lat, or PATH-NAME-OTHER.lat unless other is NULL.
@@ -16,9 +19,6 @@ int heatmap_new(const char *path, struct heatmap **ret_heatmap);
  */
 int heatmap_add(struct heatmap *heatmap, const char *name, const char *other, uint64_t time,
 	uint64_t value);
-
-/* Closes the files at the end of the run; an error: they lack something. Accepts NULL. */
-int heatmap_end(struct heatmap *heatmap);
 
 /* Accepts NULL. */
 void heatmap_free(struct heatmap *heatmap);

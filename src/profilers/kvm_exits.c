@@ -111,7 +111,7 @@ int kvm_exits_ended(struct attar_run *run, void *self)
 
 	(void)run;
 	attar_pairs_close(k->pairs);
-	return heatmap_end(k->heatmap);
+	return 0;
 }
 
 bool kvm_exit_is_idle(const struct kvm_exit *exit)
@@ -313,7 +313,7 @@ int kvm_exits_open(struct attar_run *run, struct kvm_exits *k, size_t n_sums)
 	if (r == 0)
 		r = attar_pairs_new(&pairs, &k->pairs);
 	if (r == 0)
-		r = heatmap_new(k->heatmap_path, &k->heatmap);
+		r = heatmap_new(run, k->heatmap_path, &k->heatmap);
 	return r == 0 ? attar_keytable_new(&table, &k->table) : r;
 }
 

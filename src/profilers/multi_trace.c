@@ -286,7 +286,7 @@ static int multi_trace_open(struct attar_run *run, void *self)
 	else if (r == 0)
 		r = events_open(run, m);
 	if (r == 0)
-		r = heatmap_new(m->heatmap_path, &m->heatmap);
+		r = heatmap_new(run, m->heatmap_path, &m->heatmap);
 	if (r == 0)
 		r = detail_open(m);
 	return r < 0 ? r : pairs_open(m);
@@ -324,7 +324,7 @@ static int multi_trace_ended(struct attar_run *run, void *self)
 		attar_pairs_close(m->steps[i]);
 	if (m->detail)
 		r = detail_flush(run, m, UINT64_MAX);
-	return r < 0 ? r : heatmap_end(m->heatmap);
+	return r;
 }
 
 static int multi_trace_report(

@@ -338,15 +338,10 @@ static int nested_trace_open(struct attar_run *run, void *self)
 	if (r == 0)
 		r = check_keys(t);
 	if (r == 0)
-		r = heatmap_new(t->heatmap_path, &t->heatmap);
+		r = heatmap_new(run, t->heatmap_path, &t->heatmap);
 	if (r == 0)
 		r = attar_keytable_new(&open, &t->open);
 	return r < 0 ? r : attar_keytable_new(&nodes, &t->nodes);
-}
-
-static int nested_trace_ended(struct attar_run *run, void *self)
-{
-	return heatmap_end(((struct nested_trace *)self)->heatmap);
 }
 
 static void nested_trace_close(void *self)
@@ -409,7 +404,6 @@ const struct attar_profiler profiler_nested_trace = {
 	.open = nested_trace_open,
 	.lost = on_lost,
 	.exited = on_exited,
-	.ended = nested_trace_ended,
 	.report = nested_trace_report,
 	.close = nested_trace_close,
 };

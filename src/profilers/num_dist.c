@@ -263,14 +263,9 @@ static int num_dist_open(struct attar_run *run, void *self)
 	if (r == 0)
 		r = attar_stacks_new(attar_run_symbols(run), &d->stacks);
 	if (r == 0)
-		r = heatmap_new(d->heatmap_path, &d->heatmap);
+		r = heatmap_new(run, d->heatmap_path, &d->heatmap);
 	d->by_thread = attar_run_target_kind(run) == ATTAR_TARGET_TASKS;
 	return r < 0 ? r : attar_keytable_new(&opts, &d->table);
-}
-
-static int num_dist_ended(struct attar_run *run, void *self)
-{
-	return heatmap_end(((struct num_dist *)self)->heatmap);
 }
 
 static void num_dist_close(void *self)
@@ -319,7 +314,6 @@ const struct attar_profiler profiler_num_dist = {
 	.options = options,
 	.examples = examples,
 	.open = num_dist_open,
-	.ended = num_dist_ended,
 	.report = num_dist_report,
 	.close = num_dist_close,
 };

@@ -453,6 +453,8 @@ static int finish_replay(struct attar_run *run, int r)
 	if (r == 0 && run->profiler->ended)
 		r = run->profiler->ended(run, run->self);
 	if (r == 0)
+		r = result_files_finish(&run->result_files);
+	if (r == 0)
 		r = actions_end(run);
 	return r < 0 ? r : lines_show(run);
 }
@@ -496,6 +498,8 @@ static int finish(struct attar_run *run)
 		r = count_rows_add_run(run);
 	if (r == 0 && run->profiler->ended)
 		r = run->profiler->ended(run, run->self);
+	if (r == 0)
+		r = result_files_finish(&run->result_files);
 	return r;
 }
 

@@ -32,6 +32,7 @@
 #include "run/task_select.h"
 #include "run/shared_counter.h"
 #include "run/sources.h"
+#include "run/result_files.h"
 #include "run/spans.h"
 #include "run/stop.h"
 #include "run/switch_check.h"
@@ -108,6 +109,7 @@ struct attar_run {
 	struct run_clock clock;
 	struct run_lines lines;
 	struct run_spans spans;
+	result_files result_files;
 	struct run_notes notes;
 	struct switch_check switches;
 };

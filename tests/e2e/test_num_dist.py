@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from command import run, workload
+from command import ATTAR, has, run, workload
 from scripts import of_script, report, rows, section, stacks
 
 DECLARED = 'event demo:read size:u64 back:s64 stack\n'
@@ -113,6 +113,25 @@ def test_heatmap(tmp_path):
               'demo:read//num=size/')
     lines = (tmp_path / 'heat-demo:read.lat').read_text().split()
     assert lines == ['1000000000', '5', '1000000001', '6']
+
+
+@pytest.mark.usefixtures('root')
+def test_a_full_disk_leaves_the_former_heatmap(tmp_path):
+    """It is replaced when the new one is complete, and nothing else is left."""
+    if not has('unshare'):
+        pytest.skip('unshare (package util-linux) is not installed')
+    events, where = tmp_path / 'events.script', tmp_path / 'small'
+    events.write_text('# attar script\n' + script(range(20000)))
+    where.mkdir()
+    for kilobytes, status, size in (64, 1, 7), (1024, 0, None):
+        words = f'mount -t tmpfs -o size={kilobytes}k none {where} && cd {where} && ' \
+            f'echo former >heat-demo:read.lat && {ATTAR} num-dist -q --input {events} ' \
+            '--heatmap heat -e demo:read//num=size/; echo $?; stat -c %s *'
+        done = run('-m', 'sh', '-c', words, program='unshare')
+        assert done.stdout.split()[:2] == [str(status), str(size or len(''.join(
+            f'{10**9 + i} {i}\n' for i in range(20000))))], done.stderr
+    done = run('-m', 'sh', '-c', words.replace('1024k', '64k'), program='unshare')
+    assert "--heatmap: cannot write 'heat-demo:read.lat': No space left on device" in done.stderr
 
 
 @pytest.mark.usefixtures('root')

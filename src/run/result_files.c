@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+#include "run/result_files.h"
+
+#include "attar/profiler.h"
+#include "base/base.h"
+#include "base/check.h"
+#include "run/run.h"
+
+static int failed(const char *option, const char *path, int error)
+{
+	return attar_fail(-error, "%s: cannot write '%s': %s", option, CLIP(path), strerror(error));
+}
+
+/* Returns 0 or an errno. */
+static int close_file(struct result_file *f, bool is_complete)
+{
+	int error = 0, r;
+
+	if (is_complete && fflush(f->file))
+		error = errno;
+	r = whole_file_finish(&f->whole, fileno(f->file), is_complete && !error);
+	if (fclose(f->file) && !error)
+		error = errno;
+	return error ? error : -r;
+}
+
+static void free_names(struct result_file *f)
+{
+	free(f->option);
+	free(f->path);
+}
+
+int result_files_finish(result_files *files)
+{
+	int r = 0;
+
+	vec_each (files, f) {
+		int error = close_file(f, r == 0);
+
+		if (error && r == 0)
+			r = failed(f->option, f->path, error);
+		free_names(f);
+	}
+	vec_done(files);
+	return r;
+}
+
+void result_files_done(result_files *files)
+{
+	vec_each (files, f) {
+		close_file(f, false);
+		free_names(f);
+	}
+	vec_done(files);
+}
+
+int attar_run_file(struct attar_run *run, const char *option, const char *path, FILE **ret_file)
+{
+	CHECK_OWN(run, "run");
+	CHECK_ARG(option, "option");
+	CHECK_ARG(path, "path");
+	CHECK_ARG(ret_file, "ret_file");
+
+	struct result_file f = {.option = strdup(option), .path = strdup(path)};
+	int fd = f.option && f.path ? whole_file_begin(&f.whole, path, false) : -ENOMEM;
+
+	if (fd >= 0)
+		f.file = fdopen(fd, "w");
+	if (f.file && vec_push(&run->result_files, f) == 0) {
+		*ret_file = f.file;
+		return 0;
+	}
+	if (f.file)
+		close_file(&f, false);
+	free_names(&f);
+	return fd < 0 && fd != -ENOMEM ? failed(option, path, -fd) : base_oom();
+}
