@@ -8,8 +8,8 @@
 struct heatmap;
 
 /*
- * path NULL: *ret_heatmap is NULL. path is borrowed until heatmap_free(). The files replace existing
- * ones after the profiler's ended().
+ * path NULL: *ret_heatmap is NULL. path is borrowed until heatmap_free(). The files replace
+ * existing ones after the profiler's ended().
  */
 int heatmap_new(struct attar_run *run, const char *path, struct heatmap **ret_heatmap);
 

@@ -431,6 +431,16 @@ static const struct attar_input failure_samples = {
 	.on_event = on_failed_sample,
 	.optional = true};
 
+/* Counts one of enum overview_count, also during pauses. */
+static int count_event(struct attar_run *run, struct overview *o, int what, const char *event)
+{
+	int r = attar_run_count(run, event);
+
+	if (r == 0)
+		o->counters[what] = ++o->n_counters;
+	return r;
+}
+
 /* Without those of this process, which are not among the samples either. */
 static int count_failures(struct attar_run *run, struct overview *o)
 {
@@ -438,8 +448,19 @@ static int count_failures(struct attar_run *run, struct overview *o)
 
 	snprintf(text, sizeof(text), "raw_syscalls:sys_exit/ret<0 && common_pid!=%d/",
 		(int)getpid());
-	o->counts_errors = true;
-	return attar_run_count(run, text);
+	return count_event(run, o, COUNT_ERRORS, text);
+}
+
+/* Those of threads: a CPU that leaves its idle task has not switched between them. */
+static int count_switches(struct attar_run *run, struct overview *o)
+{
+	int r = attar_run_is_live(run)
+			? count_event(run, o, COUNT_SWITCHES, "sched:sched_switch/prev_pid!=0/")
+			: 0;
+
+	return r == 0 && attar_run_is_live(run)
+		       ? count_event(run, o, COUNT_MIGRATIONS, "cpu-migrations")
+		       : r;
 }
 
 static int open_events(struct attar_run *run, struct overview *o)
@@ -447,6 +468,8 @@ static int open_events(struct attar_run *run, struct overview *o)
 	int r = thread_times_open(run, &o->times);
 	uint32_t n;
 
+	if (r == 0)
+		r = count_switches(run, o);
 	if (r == 0)
 		r = attar_run_inputs(run, requests);
 	n = attar_run_sources(run);

@@ -61,6 +61,7 @@ enum overview_count {
 	FAILED_SEEN = COUNTS,
 	FAILED_WEIGHT,
 	FAILED_SAMPLES,
+	SWITCHES_SEEN, /* of all tasks */
 	ALL_COUNTS,
 };
 
@@ -89,10 +90,11 @@ struct overview {
 	struct duty duty;
 	struct system_stat began, last, now;
 	uint32_t sampler; /* number of its source */
-	uint64_t watched_before, switches_before, migrations_before;
+	uint64_t watched_before, switches_before, migrations_before, all_switches_before;
 	unsigned cpus; /* that had events */
 	bool has_selection;
-	bool counts_errors;               /* the run's counter 0 counts failed calls */
+	/* The run's counter of each, from 1; 0: none. */
+	unsigned counters[COUNTS], n_counters;
 	struct attar_keytable *threads;   /* by struct thread_group: THREAD_SUMS */
 	struct attar_keytable *places;    /* by struct overview_place: weights, ns */
 	struct attar_keytable *functions; /* the same, by the innermost location of samples */
@@ -123,11 +125,12 @@ struct overview_sums {
 	struct attar_run *run;
 	enum attar_scope scope;
 	uint64_t elapsed; /* ns */
-	double scale;     /* by which times and counts of switches were multiplied */
+	double scale;     /* by which times were multiplied */
 	uint64_t parts[PARTS];
 	uint64_t active;                    /* of parts[] without PART_IDLE */
 	struct overview_process *processes; /* owned; the most active first */
 	size_t n_processes;
+	const struct attar_count *counters; /* of the run; NULL: there were no pauses */
 	uint64_t counts[ALL_COUNTS];
 	uint64_t unseen; /* failed calls that were counted only, during pauses */
 	const struct attar_hist *latencies[LATENCIES]; /* NULL: none */

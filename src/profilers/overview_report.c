@@ -330,8 +330,8 @@ static void add_remarks(const struct overview_sums *sums, struct attar_report *r
 	if (sums->scale > 1)
 		attar_report_remark(report,
 			"to limit its CPU time, attar watched context switches and block I/O for "
-			"only %.0f %% of the time; their times and counts are estimates, and too "
-			"small where watching slows a program down",
+			"only %.0f %% of the time; times are estimates, and too small where "
+			"watching slows a program down",
 			100 / sums->scale);
 	if (sums->unseen)
 		attar_report_remark(report,

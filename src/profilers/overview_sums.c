@@ -50,21 +50,64 @@ static int end_interval(struct overview *o)
 	return r;
 }
 
-/* Counts of the thread times, which are totals, become counts of the interval. */
-static int take_counts(struct overview *o)
+/* Adds what a total of the thread times has grown by. */
+static int take_count(struct overview *o, int what, uint64_t total, uint64_t *before)
 {
-	struct attar_keyrow *row = attar_keytable_at_u64(o->counts, COUNT_SWITCHES);
+	struct attar_keyrow *row = attar_keytable_at_u64(o->counts, (uint64_t)what);
 
 	if (!row)
 		return -ENOMEM;
-	row->interval.sums[0] += o->times.switches - o->switches_before;
-	row = attar_keytable_at_u64(o->counts, COUNT_MIGRATIONS);
-	if (!row)
-		return -ENOMEM;
-	row->interval.sums[0] += o->times.migrations - o->migrations_before;
-	o->switches_before = o->times.switches;
-	o->migrations_before = o->times.migrations;
+	row->interval.sums[0] += total - *before;
+	*before = total;
 	return 0;
+}
+
+static int take_counts(struct overview *o)
+{
+	const struct thread_times *times = &o->times;
+	int r = take_count(o, COUNT_SWITCHES, times->switches, &o->switches_before);
+
+	if (r == 0)
+		r = take_count(o, COUNT_MIGRATIONS, times->migrations, &o->migrations_before);
+	return r < 0 ? r
+		     : take_count(o, SWITCHES_SEEN, times->all_switches, &o->all_switches_before);
+}
+
+/* What the kernel counted, also during pauses. Without pauses, all was seen: 0. */
+static uint64_t counted(const struct overview_sums *sums, int what)
+{
+	unsigned number = sums->overview->counters[what];
+
+	return number && sums->counters ? sums->counters[number - 1].sum.value : 0;
+}
+
+static int read_counters(struct overview_sums *sums)
+{
+	const struct attar_count_row *rows;
+	size_t n = 0;
+	int r = 0;
+
+	if (sums->overview->n_counters && sums->scale > 1)
+		r = attar_run_count_rows(sums->run, sums->scope, &rows, &n);
+	sums->counters = r == 0 && n ? rows->counts : NULL;
+	return r;
+}
+
+/*
+ * The kernel counts the switches and migrations of all tasks. Selected ones have the share of them
+ * that they had while they were watched.
+ */
+static void complete_switches(struct overview_sums *sums)
+{
+	uint64_t seen = sums->counts[SWITCHES_SEEN], all = counted(sums, COUNT_SWITCHES);
+	bool is_all = !sums->overview->has_selection;
+
+	if (!all || !seen || all <= seen)
+		return;
+	for (int i = COUNT_SWITCHES; i <= COUNT_MIGRATIONS; i++)
+		sums->counts[i] =
+			is_all ? counted(sums, i)
+			       : (uint64_t)((double)sums->counts[i] * (double)all / (double)seen);
 }
 
 static void read_counts(struct overview_sums *sums)
@@ -75,9 +118,8 @@ static void read_counts(struct overview_sums *sums)
 		const struct attar_keyrow *row = attar_keytable_find(o->counts, &i, sizeof(i));
 
 		sums->counts[i] = row ? attar_keyrow_sums(row, sums->scope)->sums[0] : 0;
-		if (i == COUNT_SWITCHES || i == COUNT_MIGRATIONS)
-			sums->counts[i] = scaled(sums, sums->counts[i]);
 	}
+	complete_switches(sums);
 	for (uint64_t i = 0; i < LATENCIES; i++) {
 		const struct attar_keyrow *row = attar_keytable_find(o->latencies, &i, sizeof(i));
 
@@ -104,26 +146,16 @@ uint64_t overview_errors(const struct overview_sums *sums, const struct attar_ke
 	return of[ERROR_SEEN] + (all > 0 ? (uint64_t)((double)sums->unseen * part / all) : 0);
 }
 
-/* Without pauses, all were seen. */
-static int read_errors(struct overview_sums *sums)
+static void read_errors(struct overview_sums *sums)
 {
 	struct overview *o = sums->overview;
-	const struct attar_count_row *rows;
 	struct attar_keyrow *row = NULL;
-	uint64_t seen = sums->counts[FAILED_SEEN];
-	size_t n = 0;
-	int r = 0;
+	uint64_t seen = sums->counts[FAILED_SEEN], all = counted(sums, COUNT_ERRORS);
 
-	if (o->counts_errors && sums->scale > 1)
-		r = attar_run_count_rows(sums->run, sums->scope, &rows, &n);
-	if (r < 0)
-		return r;
-	if (n && rows->counts->sum.value > seen)
-		sums->unseen = rows->counts->sum.value - seen;
+	sums->unseen = all > seen ? all - seen : 0;
 	while ((row = attar_keytable_next(o->errors, row)))
 		if (!is_expected(((const struct overview_error *)row->key)->error))
 			sums->counts[COUNT_ERRORS] += overview_errors(sums, row);
-	return 0;
 }
 
 /* ---- processes ---- */
@@ -323,9 +355,12 @@ int overview_add_up(struct attar_run *run, struct overview *o, struct attar_repo
 	ret_sums->system = system_stat_change(
 		scope == ATTAR_SCOPE_WHOLE ? &o->began : &o->last, &o->now, ret_sums->elapsed);
 	o->last = o->now;
+	r = read_counters(ret_sums);
+	if (r < 0)
+		return r;
 	read_counts(ret_sums);
-	r = read_errors(ret_sums);
-	return r < 0 ? r : read_threads(ret_sums);
+	read_errors(ret_sums);
+	return read_threads(ret_sums);
 }
 
 void overview_sums_done(struct overview_sums *sums)

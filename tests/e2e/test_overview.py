@@ -13,6 +13,7 @@ pytestmark = pytest.mark.exclusive
 
 MS = 1_000_000
 FAILING = 2_000_000
+PINGS = 200000
 
 EVENTS = '''event cpu-clock stack
 event sched:sched_switch stack prev_comm:char[16] prev_pid:pid_t prev_prio:int prev_state:s64 \
@@ -172,6 +173,45 @@ def test_a_call_whose_function_jumps_to_another():
     found = report('overview', '--', '/usr/bin/python3', '-I', '-S', '-c', program)
     call, = (r for r in rows(found, 'system calls') if r['syscall'] == 'read')
     assert call['on CPU'] > 20 * MS
+
+
+PING_PONG = f"""
+import os, resource, sys
+def switches(): # of all CPUs, also those of idle tasks
+    return int(open('/proc/stat').read().partition('ctxt ')[2].split()[0])
+before = switches()
+os.sched_setaffinity(0, {{min(os.sched_getaffinity(0))}})
+a, b = os.pipe(), os.pipe()
+if not os.fork():
+    os.close(b[0]); os.close(a[1])
+    while os.read(a[0], 1): os.write(b[1], b'x')
+    os._exit(0)
+os.close(a[0]); os.close(b[1])
+for i in range({PINGS}):
+    os.write(a[1], b'x'); os.read(b[0], 1)
+os.close(a[1]); os.wait()
+used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+open(sys.argv[1], 'w').write(
+    f'{{sum(u.ru_nvcsw + u.ru_nivcsw for u in used)}} {{switches() - before}}')"""
+
+
+@pytest.mark.usefixtures('root')
+@pytest.mark.parametrize('words', [[], ['-a']], ids=['command', 'system'])
+def test_switches_are_counted_during_pauses(tmp_path, words):
+    """
+    Two programs wake each other on one CPU. A command has a share of the count of all tasks; its
+    share was at most as large while it was watched, which makes its switches slower.
+    """
+    found = report('overview', *words, '--', '/usr/bin/python3', '-I', '-S', '-c', PING_PONG,
+                   tmp_path / 'truth')
+    own, system = map(int, (tmp_path / 'truth').read_text().split())
+    switches, = (r['count'] for r in rows(found, 'counts') if r['what'] == 'context switches')
+    assert own >= 2 * PINGS
+    assert any('times are estimates' in r for r in found['remarks'])
+    if words:
+        assert own <= switches <= 1.05 * system
+    else:
+        assert own - 2 * (system - own) <= switches <= 1.02 * own
 
 
 @pytest.mark.usefixtures('root')
