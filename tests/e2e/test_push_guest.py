@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A guest pushes its events to a virtio-serial port; the host pulls them from its other end."""
+"""A guest pushes its events to a virtio-serial port, whose other end is on the host, or a file."""
 import json
 import subprocess
 import threading
@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import guest
-from command import ATTAR, wait_until, workload
+from command import ATTAR, BUILD, wait_until, workload
+from test_push import counts, pull
 
 CALLS = 1000
 GETPPID = 'raw_syscalls:sys_enter/id==110/'
@@ -70,6 +71,20 @@ def test_the_host_pulls_from_a_guest(spawn, tmp_path):
     printed = pushing.end()
     assert f'{len(rows)} samples were pushed to 1 peer' in printed
     assert 'not acknowledged' not in printed
+
+
+@pytest.mark.parametrize('kernel, getppid', [
+    pytest.param('debian', 110, marks=pytest.mark.guest('debian')),
+    pytest.param('arm64', 173, marks=pytest.mark.guest('arm64'))])
+def test_a_file_of_a_guest(tmp_path, kernel, getppid):
+    """Of another kernel, also of another architecture: names and fields are those of the guest."""
+    build = guest.cross_build() if kernel == 'arm64' else BUILD
+    done = guest.run(kernel, build / 'src/cli/attar', 'record', '-m', '1024', '-e',
+                     f'raw_syscalls:sys_enter/id=={getppid}/', '--push', tmp_path / 'events', '--',
+                     build / 'tests/workloads/flood', CALLS, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert f'{CALLS} samples were pushed to 1 peer' in done.stdout + done.stderr
+    assert counts(pull(tmp_path / 'events')) == (CALLS, 0, {'flood': CALLS})
 
 
 @pytest.mark.guest('x86')
