@@ -8,9 +8,12 @@ from pathlib import Path
 import pytest
 
 import builds
+from command import BUILD
 from guest_server import NOT_HERE, VM, Server
 
 ROOT = Path(__file__).resolve().parents[2]
+# To be put before a command in a guest: it has the sockets that the unit of the agent allows.
+AS_AGENT = f'python3 {ROOT}/tests/e2e/families.py {BUILD}/packaging/attar-agent.service'
 HANGS_AFTER_S = 900  # several guests share the machine's CPUs with other tests
 
 # Set by conftest.py: the guest for which the running test is marked, and the folder in which pytest

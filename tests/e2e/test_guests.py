@@ -118,6 +118,21 @@ wait $profile; wait $stat
         (tmp_path / 'stat.json').read_text().startswith('{"schema":"attar/1"')
 
 
+@pytest.mark.guest('debian')
+@pytest.mark.parametrize('prefix', ['', guest.AS_AGENT], ids=['by hand', 'agent'])
+def test_a_cpu_that_returns_before_attar_looks(tmp_path, prefix):
+    """It is watched again, since it was announced by netlink, which the agent's unit allows."""
+    shell('debian', tmp_path, f'''
+{prefix} $attar profile -F 997 --exclude-kernel -d 6s -o profile.json & profile=$!
+until grep -q perf_event /proc/$profile/maps; do sleep 0.1; done
+kill -STOP $profile; echo 0 >{CPU}; echo 1 >{CPU}; kill -CONT $profile
+taskset -c 1 {workload("split7030")} 1000000 &
+wait $profile
+''')
+    profile = found(tmp_path / 'profile.json')
+    assert profile.own(comm='split7030') > 0
+
+
 @pytest.mark.guest('x86')
 def test_cpu_goes_offline_and_online_repeatedly(tmp_path):
     shell('x86', tmp_path, f'''

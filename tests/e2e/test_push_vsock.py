@@ -28,8 +28,13 @@ def said(done):
     return done.stdout
 
 
-def test_every_event_arrives_once(tmp_path):
-    done = in_guest(f'{LOAD} && {{ {PUSH % ""} >{tmp_path}/pushed 2>&1 & }} && {PULL} && wait $!')
+@pytest.mark.parametrize('sender', ['', guest.AS_AGENT], ids=['by hand', 'agent'])
+def test_every_event_arrives_once(tmp_path, sender):
+    """Also with the sockets of the agent's unit."""
+    push = f'{sender} {PUSH % ""}'
+    listens = f'until grep -q "as soon as" {tmp_path}/pushed; do sleep 0.1; done'
+    done = in_guest(f'{LOAD} && {{ {push} >{tmp_path}/pushed 2>&1 & }} && {listens} && {PULL} && '
+                    'wait $!')
     assert counts(json.loads(said(done))) == (CALLS, 0, {'flood': CALLS})
     pushed = (tmp_path / 'pushed').read_text()
     assert f'{CALLS} samples were pushed to 1 peer at vsock:9100' in pushed
