@@ -64,6 +64,12 @@ struct frame {
 	bool inlined;      /* its location includes that of its parent */
 };
 
+/* Texts of the tree, and the number of their mapping. */
+struct module {
+	uint32_t name, build_id;
+	uint64_t mapping;
+};
+
 struct pprof {
 	struct attar_section *tree;
 	size_t type, types; /* the number of the tree, and of all trees */
@@ -73,6 +79,9 @@ struct pprof {
 	struct map mappings, functions, locations; /* what identifies one -> its number */
 	VEC(struct line) lines;                    /* of location n: n - 1 */
 	VEC(struct frame) frames;                  /* of the tree's nodes */
+	struct buf labels;                         /* of the task at labels_root */
+	uint32_t labels_root;
+	struct module module; /* the newest one */
 	int error;
 };
 
@@ -88,6 +97,7 @@ static void pprof_done(struct pprof *p)
 	map_done(&p->locations);
 	vec_done(&p->lines);
 	vec_done(&p->frames);
+	buf_done(&p->labels);
 }
 
 /* The number of a string; 0 for NULL and "". */
@@ -132,6 +142,20 @@ static uint64_t mapping_of(struct pprof *p, const char *module, const char *buil
 	protobuf_number(&p->message, MAPPING_HAS_INLINED, has_sources);
 	protobuf_message(&p->out, PROFILE_MAPPING, &p->message);
 	return id;
+}
+
+/* Most nodes have the module of the one before. */
+static uint64_t mapping_of_node(
+	struct pprof *p, const struct tree_node *node, const struct tree_code *code)
+{
+	struct module *m = &p->module;
+	uint32_t build_id = code ? code->build_id : 0;
+
+	if (!m->mapping || m->name != node->module || m->build_id != build_id)
+		*m = (struct module){node->module, build_id,
+			mapping_of(p, section_text(p->tree, node->module),
+				code ? section_text(p->tree, build_id) : NULL)};
+	return m->mapping;
 }
 
 /*
@@ -213,10 +237,7 @@ static uint64_t location_of_node(
 	if (source && source->inlined && node->parent != ATTAR_TREE_ROOT)
 		line.caller = p->frames.at[node->parent].location;
 	*ret_inlined = line.caller != 0;
-	return location_of(p,
-		mapping_of(p, section_text(tree, node->module),
-			code ? section_text(tree, code->build_id) : NULL),
-		code ? code->address : 0, &line);
+	return location_of(p, mapping_of_node(p, node, code), code ? code->address : 0, &line);
 }
 
 static bool is_task_root(const struct tree_node *node)
@@ -272,14 +293,16 @@ static void add_label(struct pprof *p, const char *key, const char *text, uint64
 	protobuf_number(&p->part, LABEL_KEY, string_of(p, key));
 	protobuf_number(&p->part, LABEL_STRING, string_of(p, text));
 	protobuf_number(&p->part, LABEL_NUMBER, number);
-	protobuf_message(&p->message, SAMPLE_LABEL, &p->part);
+	protobuf_message(&p->labels, SAMPLE_LABEL, &p->part);
 }
 
-static void add_task(struct pprof *p, uint32_t root)
+static void set_labels(struct pprof *p, uint32_t root)
 {
 	const struct tree_node *node = &p->tree->nodes.at[root];
 	const struct tree_task key = {.node = root}, *task = NULL;
 
+	buf_reset(&p->labels);
+	p->labels_root = root;
 	if (!is_task_root(node))
 		return;
 	if (p->tree->tasks.n)
@@ -318,7 +341,9 @@ static void add_sample(struct pprof *p, uint32_t leaf)
 		protobuf_varint(&p->packed,
 			i == p->type ? MIN(p->tree->nodes.at[leaf].self, (uint64_t)INT64_MAX) : 0);
 	protobuf_message(&p->message, SAMPLE_VALUE, &p->packed);
-	add_task(p, p->frames.at[leaf].root);
+	if (p->labels_root != p->frames.at[leaf].root)
+		set_labels(p, p->frames.at[leaf].root);
+	buf_add(&p->message, p->labels.data, p->labels.len);
 	protobuf_message(&p->out, PROFILE_SAMPLE, &p->message);
 }
 
@@ -327,6 +352,8 @@ static int add_tree(struct pprof *p, struct attar_section *tree)
 	int r;
 
 	p->tree = tree;
+	p->labels_root = ATTAR_TREE_ROOT;
+	p->module = (struct module){0};
 	tree_sum(tree);
 	add_program(p);
 	r = add_frames(p);
