@@ -442,7 +442,7 @@ static int draw(struct attar_renderer *r, const struct attar_report *report)
 	buf_str(&p.json, "]}");
 	if (e < 0 || buf_failed(&p.json))
 		return base_oom();
-	e = gzip(&r->out, p.json.data, p.json.len);
+	e = gzip(&r->out, p.json.data, p.json.len, GZIP_SMALL);
 	render_log_notes(r, report);
 	return e;
 }

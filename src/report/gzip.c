@@ -23,12 +23,12 @@ static int deflate_piece(z_stream *z, struct buf *out, bool last)
 	return 0;
 }
 
-int gzip(struct buf *out, const void *bytes, size_t n)
+int gzip(struct buf *out, const void *bytes, size_t n, enum gzip_level level)
 {
 	z_stream z = {0};
 	int r;
 
-	if (deflateInit2(&z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, WINDOW_BITS + GZIP_HEADER,
+	if (deflateInit2(&z, level, Z_DEFLATED, WINDOW_BITS + GZIP_HEADER,
 		    MEMORY_LEVEL, Z_DEFAULT_STRATEGY) != Z_OK)
 		return base_oom();
 	z.next_in = (Bytef *)bytes;
@@ -43,7 +43,7 @@ int gzip(struct buf *out, const void *bytes, size_t n)
 
 #else
 
-int gzip(struct buf *out, const void *bytes, size_t n)
+int gzip(struct buf *out, const void *bytes, size_t n, enum gzip_level level)
 {
 	return attar_fail(-EOPNOTSUPP,
 		"compressed output is not available: this attar was built without zlib" ATTAR_FIX

@@ -79,6 +79,7 @@ struct pprof {
 	struct map mappings, functions, locations; /* what identifies one -> its number */
 	VEC(struct line) lines;                    /* of location n: n - 1 */
 	VEC(struct frame) frames;                  /* of the tree's nodes */
+	struct map names;                          /* texts of the tree -> functions */
 	struct buf labels;                         /* of the task at labels_root */
 	uint32_t labels_root;
 	struct module module; /* the newest one */
@@ -95,6 +96,7 @@ static void pprof_done(struct pprof *p)
 	map_done(&p->mappings);
 	map_done(&p->functions);
 	map_done(&p->locations);
+	map_done(&p->names);
 	vec_done(&p->lines);
 	vec_done(&p->frames);
 	buf_done(&p->labels);
@@ -177,6 +179,19 @@ static uint64_t function_of(struct pprof *p, const char *name, const char *file)
 	return id;
 }
 
+/* That of a text of the tree, without a file. */
+static uint64_t function_of_name(struct pprof *p, uint32_t name)
+{
+	uint64_t key = (uint64_t)name + 1, *found = map_get(&p->names, key), id;
+
+	if (found)
+		return *found;
+	id = function_of(p, section_text(p->tree, name), NULL);
+	if (map_put(&p->names, key, id) < 0)
+		p->error = -ENOMEM;
+	return id;
+}
+
 /* The lines of a location: that of its inlined function first, then those that it is in. */
 static void add_location(
 	struct pprof *p, uint64_t id, uint64_t mapping, uint64_t address, struct line line)
@@ -229,11 +244,11 @@ static uint64_t location_of_node(
 	const struct tree_node *node = &tree->nodes.at[number];
 	const struct tree_code *code = tree_code_of(tree, number, &at->code);
 	const struct tree_source *source = tree_source_of(tree, number, &at->source);
-	const char *name = section_text(tree, source ? source->function : node->name);
 	struct line line = {.number = source ? source->line : 0};
 
-	line.function = function_of(
-		p, name, source && source->file ? section_text(tree, source->file) : NULL);
+	line.function = source ? function_of(p, section_text(tree, source->function),
+					 source->file ? section_text(tree, source->file) : NULL)
+			       : function_of_name(p, node->name);
 	if (source && source->inlined && node->parent != ATTAR_TREE_ROOT)
 		line.caller = p->frames.at[node->parent].location;
 	*ret_inlined = line.caller != 0;
@@ -354,6 +369,7 @@ static int add_tree(struct pprof *p, struct attar_section *tree)
 	p->tree = tree;
 	p->labels_root = ATTAR_TREE_ROOT;
 	p->module = (struct module){0};
+	map_done(&p->names);
 	tree_sum(tree);
 	add_program(p);
 	r = add_frames(p);
@@ -446,7 +462,7 @@ static int draw(struct attar_renderer *r, const struct attar_report *report)
 	struct pprof p _cleanup_(pprof_done) = {0};
 	int e = add_profile(&p, r, report);
 
-	return e < 0 ? e : gzip(&r->out, p.out.data, p.out.len);
+	return e < 0 ? e : gzip(&r->out, p.out.data, p.out.len, GZIP_FAST);
 }
 
 const struct render_format render_pprof = {
