@@ -39,7 +39,9 @@ struct state {
 	bool cfa_expression;
 	uint8_t cfa_reg;
 	int64_t cfa_offset;
-	uint32_t changed; /* the registers whose rule is not CFI_SAME, as bits */
+	uint8_t n;        /* registers whose rule is not CFI_SAME */
+	uint32_t changed; /* the same registers, as bits */
+	uint64_t hash;    /* the sum of cfi_rule_hash() of their rules */
 	struct cfi_rule rules[CFI_REGISTERS];
 };
 
@@ -64,6 +66,7 @@ static int intern_rules(struct program *p)
 		struct cfi_rules rules;
 		uint32_t words[2 + CFI_REGISTERS];
 	} u;
+	int number;
 
 	if (p->now.cfa_offset != (int32_t)p->now.cfa_offset)
 		return 0;
@@ -73,8 +76,12 @@ static int intern_rules(struct program *p)
 	u.rules.cfa_offset = (int32_t)p->now.cfa_offset;
 	u.rules.return_reg = (uint8_t)p->cie->return_reg;
 	u.rules.is_signal = p->cie->is_signal;
-	for (uint32_t left = p->now.changed; left; left &= left - 1)
-		u.rules.rules[u.rules.n++] = p->now.rules[__builtin_ctz(left)];
+	u.rules.n = p->now.n;
+	number = cfi_builder_find(p->b, &u.rules, p->now.hash, p->now.rules);
+	if (likely(number))
+		return number;
+	for (uint32_t i = 0, left = p->now.changed; left; left &= left - 1)
+		u.rules.rules[i++] = p->now.rules[__builtin_ctz(left)];
 	return cfi_builder_rules(p->b, &u.rules);
 }
 
@@ -102,14 +109,21 @@ static int add_row(struct program *p, uint64_t to)
 
 /* ---- instructions ---- */
 
-static void set_changed(struct program *p, uint64_t reg)
+static void assign(struct state *now, uint64_t reg, struct cfi_rule rule)
 {
 	uint32_t bit = 1U << reg;
 
-	if (p->now.rules[reg].how == CFI_SAME)
-		p->now.changed &= ~bit;
-	else
-		p->now.changed |= bit;
+	if (now->changed & bit) {
+		now->changed &= ~bit;
+		now->hash -= cfi_rule_hash(now->rules[reg]);
+		now->n--;
+	}
+	now->rules[reg] = rule;
+	if (rule.how == CFI_SAME)
+		return;
+	now->changed |= bit;
+	now->hash += cfi_rule_hash(rule);
+	now->n++;
 }
 
 /* Rules of registers that are not kept are ignored. */
@@ -119,17 +133,16 @@ static void set_rule(struct program *p, uint64_t reg, enum cfi_how how, int64_t 
 		return;
 	if (value > VALUE_MAX || value < -VALUE_MAX)
 		how = CFI_UNDEFINED;
-	p->now.rules[reg] = (struct cfi_rule){
-		.reg = reg & 63, .how = how, .value = how == CFI_UNDEFINED ? 0 : (int32_t)value};
-	set_changed(p, reg);
+	assign(&p->now, reg,
+		(struct cfi_rule){.reg = reg & 63,
+			.how = how,
+			.value = how == CFI_UNDEFINED ? 0 : (int32_t)value});
 }
 
 static void restore_rule(struct program *p, uint64_t reg)
 {
-	if (reg >= CFI_REGISTERS)
-		return;
-	p->now.rules[reg] = p->initial.rules[reg];
-	set_changed(p, reg);
+	if (reg < CFI_REGISTERS)
+		assign(&p->now, reg, p->initial.rules[reg]);
 }
 
 static int take_expression(struct program *p, int *ret_number)

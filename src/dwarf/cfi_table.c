@@ -35,14 +35,22 @@ static const struct cfi_rules *rules_at(const struct cfi_table *table, uint32_t 
 	return (const struct cfi_rules *)&table->words.at[table->at.at[number]];
 }
 
+/* What precedes the array of rules. */
+static uint64_t head_of(const struct cfi_rules *rules)
+{
+	uint64_t head;
+
+	memcpy(&head, rules, sizeof(head));
+	return head;
+}
+
 static uint64_t hash_of(const struct cfi_rules *rules)
 {
-	const uint32_t *words = (const uint32_t *)rules;
-	uint64_t h = 0;
+	uint64_t sum = 0;
 
-	for (size_t i = 0, n = words_of(rules); i < n; i++)
-		h = (h ^ words[i]) * 0x100000001b3ULL;
-	return base_hash64(h);
+	for (size_t i = 0; i < rules->n; i++)
+		sum += cfi_rule_hash(rules->rules[i]);
+	return base_hash64(head_of(rules) + sum);
 }
 
 /* The slot of these rules, or the free one where they belong. */
@@ -71,6 +79,32 @@ static int grow_slots(struct cfi_builder *b)
 	b->n_slots = n;
 	for (uint32_t i = 1; i < b->table->at.n; i++)
 		*slot_of(b, rules_at(b->table, i)) = i;
+	return 0;
+}
+
+static bool same_rules(const struct cfi_rules *rules, const struct cfi_rule *of_register)
+{
+	for (size_t i = 0; i < rules->n; i++)
+		if (memcmp(&rules->rules[i], &of_register[rules->rules[i].reg],
+			    sizeof(struct cfi_rule)) != 0)
+			return false;
+	return true;
+}
+
+int cfi_builder_find(const struct cfi_builder *b, const struct cfi_rules *rules, uint64_t sum,
+	const struct cfi_rule *of_register)
+{
+	uint64_t head = head_of(rules);
+	size_t mask = b->n_slots - 1, i = base_hash64(head + sum) & mask;
+
+	if (!b->n_slots)
+		return 0;
+	for (; b->slots[i]; i = (i + 1) & mask) {
+		const struct cfi_rules *other = rules_at(b->table, b->slots[i]);
+
+		if (head_of(other) == head && same_rules(other, of_register))
+			return (int)b->slots[i];
+	}
 	return 0;
 }
 

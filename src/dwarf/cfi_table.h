@@ -112,6 +112,22 @@ struct cfi_builder {
 	size_t n_slots;  /* a power of two, or 0 */
 };
 
+/* The hash of rules is made of the sum of these, which is updated when one of them changes. */
+static inline uint64_t cfi_rule_hash(struct cfi_rule rule)
+{
+	uint32_t word;
+
+	memcpy(&word, &rule, sizeof(word));
+	return base_hash64(word);
+}
+
+/*
+ * The number of rules that were added before, given all but their array, the sum of
+ * cfi_rule_hash(), and the rule of each register. Returns 0 if they are new.
+ */
+int cfi_builder_find(const struct cfi_builder *b, const struct cfi_rules *rules, uint64_t sum,
+	const struct cfi_rule *of_register);
+
 /*
  * The number of these rules, which are added if new. Returns it, at least 1; 0 if there are too
  * many; -ENOMEM.
