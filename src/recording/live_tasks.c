@@ -261,6 +261,36 @@ static void apply_exit(struct live_tasks *t, const struct attar_task *e)
 		failed(t);
 }
 
+/* ---- symbols ---- */
+
+static void forget_symbol(struct live_tasks *t, uint64_t address)
+{
+	uint64_t *entry = map_get(&t->symbols, address);
+
+	if (!entry)
+		return;
+	record_unref((struct live_record *)(uintptr_t)*entry);
+	map_remove(&t->symbols, address);
+}
+
+static void apply_symbol(struct live_tasks *t, const struct attar_record_ksymbol *symbol,
+	const struct perf_event_header *header)
+{
+	struct live_record *record;
+
+	forget_symbol(t, symbol->addr);
+	if ((symbol->flags & PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER) ||
+		t->symbols.n >= LIVE_SYMBOLS_MAX)
+		return;
+	record = record_new(header);
+	if (record && map_put(&t->symbols, symbol->addr, (uintptr_t)record) == 0)
+		return;
+	free(record);
+	failed(t);
+}
+
+/* ---- records ---- */
+
 static void apply(struct live_tasks *t, const struct perf_event_header *header)
 {
 	struct attar_record rec;
@@ -277,6 +307,8 @@ static void apply(struct live_tasks *t, const struct perf_event_header *header)
 		apply_fork(t, &rec.task);
 	else if (rec.type == PERF_RECORD_EXIT)
 		apply_exit(t, &rec.task);
+	else if (rec.type == PERF_RECORD_KSYMBOL)
+		apply_symbol(t, &rec.ksymbol, header);
 }
 
 void live_tasks_apply(struct live_tasks *t, const void *bytes, size_t len)
@@ -291,18 +323,18 @@ void live_tasks_apply(struct live_tasks *t, const void *bytes, size_t len)
 
 /* ---- rounds ---- */
 
-static bool concerns_tasks(const struct perf_event_header *header)
+static bool is_repeated(const struct perf_event_header *header)
 {
 	return header->type == PERF_RECORD_COMM || header->type == PERF_RECORD_MMAP ||
 	       header->type == PERF_RECORD_MMAP2 || header->type == PERF_RECORD_FORK ||
-	       header->type == PERF_RECORD_EXIT;
+	       header->type == PERF_RECORD_EXIT || header->type == PERF_RECORD_KSYMBOL;
 }
 
 void live_tasks_note(struct live_tasks *t, const struct perf_event_header *header)
 {
 	struct waiting_record record = {.at = t->bytes.len};
 
-	if (!concerns_tasks(header))
+	if (!is_repeated(header))
 		return;
 	record.time = attar_record_time(&t->layout, header);
 	t->newest = MAX(t->newest, record.time);
@@ -382,15 +414,22 @@ int live_tasks_round(struct live_tasks *t)
 
 /* ---- the next file ---- */
 
+static void put_record(const struct live_tasks *t, struct buf *b, const struct live_record *record)
+{
+	static const char zeros[64];
+	size_t trailer = t->layout.trailer_size;
+
+	buf_add(b, &record->header, record->header.size - trailer);
+	buf_add(b, zeros, trailer);
+}
+
 static void put_mapping(const struct live_tasks *t, struct buf *b, const struct live_process *p,
 	const struct live_record *record)
 {
-	static const char zeros[64];
-	size_t at = b->len, trailer = t->layout.trailer_size, size = record->header.size;
+	size_t at = b->len;
 	const uint32_t task[] = {(uint32_t)p->pid, (uint32_t)p->pid};
 
-	buf_add(b, &record->header, size - trailer);
-	buf_add(b, zeros, trailer);
+	put_record(t, b, record);
 	if (!buf_failed(b))
 		memcpy(b->data + at + sizeof(record->header), task, sizeof(task));
 }
@@ -415,8 +454,10 @@ static size_t put_thread(
 /* First threads come first, and mappings last: a process does not inherit those of another. */
 size_t live_tasks_put(const struct live_tasks *t, struct buf *b)
 {
-	size_t n = t->waiting.n;
+	size_t n = t->waiting.n + t->symbols.n;
 
+	map_each (&t->symbols, it)
+		put_record(t, b, (void *)(uintptr_t)it->value);
 	for (int is_first = 1; is_first >= 0; is_first--)
 		map_each (&t->threads, it) {
 			const struct live_thread *thread = (void *)(uintptr_t)it->value;
@@ -456,6 +497,9 @@ void live_tasks_reset(struct live_tasks *t)
 void live_tasks_done(struct live_tasks *t)
 {
 	live_tasks_reset(t);
+	map_each (&t->symbols, it)
+		record_unref((void *)(uintptr_t)it->value);
+	map_done(&t->symbols);
 	vec_done(&t->ended);
 	vec_done(&t->waiting);
 	buf_done(&t->bytes);

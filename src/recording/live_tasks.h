@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The tasks that run while a recording is written to files that follow each other: their names and
- * mappings, according to the records that were written. The next file repeats them, so that each
- * file can be read alone.
+ * mappings, and the kernel's symbols that appeared, such as those of BPF programs, according to the
+ * records that were written. The next file repeats them, so that each file can be read alone.
  *
  * Records are given in the order of the rings. Those of a round are applied in the order of their
  * times, up to the newest time of the round before, since later rounds have newer ones only. The
  * others wait, and the next file has them as they are.
  *
  * Bounds: the running threads and those that ended in the last two rounds, 65,536 mappings of a
- * process, and the records of two rounds.
+ * process, 65,536 symbols, and the records of two rounds.
  */
 #ifndef RECORDING_LIVE_TASKS_H
 #define RECORDING_LIVE_TASKS_H
@@ -19,7 +19,7 @@
 #include "base/map.h"
 #include "base/vec.h"
 
-enum { LIVE_MAPPINGS_MAX = 65536 };
+enum { LIVE_MAPPINGS_MAX = 65536, LIVE_SYMBOLS_MAX = 65536 };
 
 /* Up to a NUL; the kernel's names have up to 15 bytes, those of workers up to 63. */
 struct live_name {
@@ -64,6 +64,7 @@ struct live_tasks {
 	struct attar_layout layout; /* of the records */
 	struct map threads;         /* tid -> struct live_thread * */
 	struct map processes;       /* pid -> struct live_process * */
+	struct map symbols;         /* address -> struct live_record * */
 	VEC(struct live_ended) ended;
 	struct buf bytes; /* of the records that wait */
 	VEC(struct waiting_record) waiting;
@@ -78,7 +79,7 @@ struct live_tasks {
 void live_tasks_init(struct live_tasks *t, const struct attar_layout *layout);
 void live_tasks_done(struct live_tasks *t);
 
-/* Forgets all tasks, but not the records that wait. */
+/* Forgets all tasks, but not the symbols, nor the records that wait. */
 void live_tasks_reset(struct live_tasks *t);
 
 /* Takes a record of the current round; those that do not concern tasks are ignored. */
@@ -91,8 +92,8 @@ void live_tasks_apply(struct live_tasks *t, const void *bytes, size_t len);
 int live_tasks_round(struct live_tasks *t);
 
 /*
- * Appends records of all names and mappings, with zeros as their time and task, then those that
- * wait. Returns their number.
+ * Appends records of all symbols, names and mappings, with zeros as their time and task, then those
+ * that wait. Returns their number.
  */
 size_t live_tasks_put(const struct live_tasks *t, struct buf *b);
 

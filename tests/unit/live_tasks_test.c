@@ -86,6 +86,19 @@ static void map(uint64_t time, pid_t pid, uint64_t start, uint64_t len, const ch
 	note(&b, time);
 }
 
+static void symbol(uint64_t time, uint64_t address, bool ends, const char *name)
+{
+	struct buf b = {0};
+
+	task_records_put_header(&layout, &b, PERF_RECORD_KSYMBOL, 0, 16, name);
+	writer_put_u64(&b, address);
+	writer_put_u32(&b, 64);
+	writer_put_u32(&b, PERF_RECORD_KSYMBOL_TYPE_BPF |
+				   (ends ? PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER << 16 : 0));
+	task_records_put_text(&layout, &b, name);
+	note(&b, time);
+}
+
 static void end_round(void)
 {
 	assert_int_equal(live_tasks_round(&tasks), 0);
@@ -111,6 +124,9 @@ static void print(const struct attar_record *rec, char *text, size_t size)
 		snprintf(text, size, "%u maps %llx+%llx %s%s", rec->mmap.pid,
 			(unsigned long long)rec->mmap.addr, (unsigned long long)rec->mmap.len,
 			rec->mmap.filename, time);
+	else if (rec->type == PERF_RECORD_KSYMBOL)
+		snprintf(text, size, "%llx is %s%s", (unsigned long long)rec->ksymbol.addr,
+			rec->ksymbol.name, time);
 	else
 		snprintf(text, size, "%u %s %u/%u%s", rec->task.ppid,
 			rec->type == PERF_RECORD_FORK ? "forks" : "ends", rec->task.pid,
@@ -155,6 +171,23 @@ static void test_names(void **state)
 	settle();
 	assert_put("0 forks 100/100", "100/100 is sh", "100 forks 200/200", "200/200 is sh",
 		"200 forks 200/201", "200/201 is worker");
+}
+
+/* Those of BPF programs that have ended are not repeated. */
+static void test_symbols(void **state)
+{
+	symbol(1, 0xffff1000, false, "bpf_prog_a");
+	symbol(2, 0xffff2000, false, "bpf_prog_b");
+	symbol(3, 0xffff1000, true, "bpf_prog_a");
+	symbol(4, 0xffff3000, false, "bpf_prog_c");
+	symbol(5, 0xffff3000, true, "bpf_prog_c");
+	symbol(6, 0xffff3000, false, "bpf_prog_d");
+	settle();
+	assert_put("ffff2000 is bpf_prog_b", "ffff3000 is bpf_prog_d");
+	symbol(7, 0xffff2000, true, "bpf_prog_b");
+	live_tasks_reset(&tasks);
+	settle();
+	assert_put("ffff3000 is bpf_prog_d");
 }
 
 /* The ring of the child's CPU is read first. */
@@ -266,6 +299,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_names, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_symbols, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_order_of_times, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_newest_records_wait, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_end_of_a_thread, set_up, tear_down),
