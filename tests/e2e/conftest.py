@@ -222,7 +222,7 @@ def open_dir(tmp_path_factory):
 @pytest.fixture(params=['v2', 'v1'])
 def cgroup(request, root, tmp_path):
     """A new control group; for v1 in a hierarchy that is mounted for this test only."""
-    with contextlib.ExitStack() as stack:
+    with hierarchy.alone(), contextlib.ExitStack() as stack:
         where = hierarchy.hierarchies().get(request.param)
         if request.param == 'v2' and not (where and hierarchy.in_v2()):
             pytest.skip(

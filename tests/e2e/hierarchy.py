@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
 """The cgroup hierarchies that perf can use, of v1 and v2."""
 import contextlib
+import fcntl
 import re
 import subprocess
+import tempfile
 import time
 from pathlib import Path
 
@@ -19,6 +21,17 @@ def hierarchies():
         if kind == 'cgroup2':
             found['v2'] = Path(where)
     return found
+
+
+@contextlib.contextmanager
+def alone():
+    """
+    The perf_event controller is in one hierarchy of the machine: tests in other processes wait,
+    which would see a v1 hierarchy of this one, or have none of v2 meanwhile.
+    """
+    with open(Path(tempfile.gettempdir()) / 'attar-tests-hierarchy.lock', 'w') as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def in_v2():

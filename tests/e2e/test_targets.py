@@ -233,17 +233,19 @@ def test_run_ends_when_all_cgroups_are_removed(command, cgroup, spawn, request):
 @pytest.mark.parametrize('event', ['page-faults', 'sched:sched_switch'])
 def test_group_outside_the_v1_hierarchy(root, tmp_path, event):
     """v2 groups have no events while a v1 hierarchy, which is not visible here, has perf_event."""
-    found = hierarchy.hierarchies()
-    if 'v2' not in found or 'v1' in found:
-        pytest.skip('needs a v2 hierarchy, and none of v1 with perf_event')
-    group = found['v2'] / f'attar-{os.getpid()}'
-    group.mkdir()
-    try:
-        with hierarchy.v1_hierarchy(tmp_path):
-            done = run('-m', 'sh', '-c', f'umount {tmp_path} && exec {ATTAR} stat -e {event} '
-                                         f'-d 100ms --cgroups {group.name}', program='unshare')
-    finally:
-        hierarchy.remove(group)
+    with hierarchy.alone():
+        found = hierarchy.hierarchies()
+        if 'v2' not in found or 'v1' in found:
+            pytest.skip('needs a v2 hierarchy, and none of v1 with perf_event')
+        group = found['v2'] / f'attar-{os.getpid()}'
+        group.mkdir()
+        try:
+            with hierarchy.v1_hierarchy(tmp_path):
+                words = f'umount {tmp_path} && exec {ATTAR} stat -e {event} -d 100ms ' \
+                        f'--cgroups {group.name}'
+                done = run('-m', 'sh', '-c', words, program='unshare')
+        finally:
+            hierarchy.remove(group)
     assert done.returncode == 4, done.stderr
     assert done.stderr.startswith(
         f"attar: '{event}' cannot be monitored in this control group: the perf_event controller is "
