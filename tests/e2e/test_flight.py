@@ -7,6 +7,7 @@ import select
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -28,6 +29,23 @@ for i in range({FIRST}, {LAST} + 1):
 '''
 
 
+def dumps_in(out):
+    """
+    Return the offsets in each complete dump, of which the last report of the run is one, and the
+    remarks.
+    """
+    found, remarks = [[]], []
+    text = out.read_text() if out.exists() else ''
+    for line in text[:text.rfind('\n') + 1].splitlines():
+        report = json.loads(line)
+        remarks += report.get('remarks', [])
+        for section in report['sections']:
+            found[-1] += [row[-1]['offset'] for row in section['rows']]
+        if report['notes']:
+            found.append([])
+    return [dump for dump in found[:-1] if dump], remarks
+
+
 class Recorder:
     """attar trace with the program; go() lets it pass the marker."""
 
@@ -46,17 +64,8 @@ class Recorder:
         assert self.process.wait(60) == 0
 
     def dumps(self):
-        """Return the offsets in each complete dump; the last report of the run is one, too."""
-        found, self.remarks = [[]], []
-        text = self.out.read_text() if self.out.exists() else ''
-        for line in text[:text.rfind('\n') + 1].splitlines():
-            report = json.loads(line)
-            self.remarks += report.get('remarks', [])
-            for section in report['sections']:
-                found[-1] += [row[-1]['offset'] for row in section['rows']]
-            if report['notes']:
-                found.append([])
-        return [dump for dump in found[:-1] if dump]
+        found, self.remarks = dumps_in(self.out)
+        return found
 
 
 def wait_until_reads(parent, fd):
@@ -176,6 +185,32 @@ def test_a_signal_shows_the_newest_events(tmp_path):
     dumps = recorder.dumps()
     assert len(dumps) == 2
     is_newest(dumps[1], LAST)
+
+
+def test_a_line_on_stdin_shows_the_newest_events(tmp_path):
+    """It is attar's, not the program's, if attar has not started the program."""
+    out, (there, here), (gate, opened) = tmp_path / 'out.json', os.pipe(), os.pipe()
+    program = ['bash', '-c', f'read line <&{gate}; exec "$@"', 'bash', sys.executable, '-c',
+               PROGRAM, str(there)]
+    with subprocess.Popen(program, stdin=subprocess.DEVNULL, pass_fds=[there, gate]) as process, \
+            subprocess.Popen([ATTAR, 'trace', '-q', '-e', SEEKS, '-m', '1', '-o', out,
+                              '--overwrite', '-p', str(process.pid)], stdin=subprocess.PIPE,
+                             text=True) as attar:
+        wait_until(lambda: is_sampling(attar), 'rings')
+        os.write(opened, b'\n')
+        wait_until(lambda: Path(f'/proc/{process.pid}/syscall').read_text().split()[1:2] == [
+            hex(there)], 'the program waits')  # read(there)
+        attar.stdin.write('now\n')
+        attar.stdin.flush()
+        wait_until(lambda: dumps_in(out)[0], 'a dump')
+        dumps, remarks = dumps_in(out)
+        is_newest(dumps[0], MARKER)
+        assert 'marker: now' in remarks
+        os.write(here, b'x')
+        assert (process.wait(60), attar.wait(60)) == (0, 0)
+    is_newest(dumps_in(out)[0][1], LAST)
+    for fd in there, here, gate, opened:
+        os.close(fd)
 
 
 @pytest.mark.quick
