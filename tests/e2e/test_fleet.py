@@ -398,8 +398,7 @@ def test_nothing_remains_after_a_kill(hosts, spawn):  # noqa: F811
 def test_host_killed_in_the_middle(hosts, spawn):  # noqa: F811
     """The other host is in the report; the one whose connection is lost has a row."""
     mark = f'fleet-lost-{time.monotonic_ns()}'
-    process = endless(hosts, spawn, mark, '-i', '100ms')
-    assert process.stdout.readline()  # a report of both hosts
+    process = endless(hosts, spawn, mark)
     clients = [int(p) for p in Path(f'/proc/{process.pid}/task/{process.pid}/children')
                .read_text().split()]
     for pid in clients:
@@ -411,7 +410,8 @@ def test_host_killed_in_the_middle(hosts, spawn):  # noqa: F811
     rows = host_rows(json.loads(out.splitlines()[-1]))
     assert rows['one']['state'] == 'ended'
     assert rows['two']['state'] == 'failed'
-    assert 'connection was closed' in rows['two']['reason']
+    # the second, if ssh had not passed on yet that the profiler had started
+    assert re.search('connection was closed|ssh was killed by SIGKILL', rows['two']['reason'])
     wait_until(lambda: not processes_with(mark), 'all processes on the hosts ended', seconds=60)
 
 
