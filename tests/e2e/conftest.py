@@ -15,6 +15,10 @@ import guest
 import hierarchy
 
 
+# Keep the compiled tests in the build directory. To rewrite the assertions of all tests takes 6 s,
+# in each worker and each run.
+sys.pycache_prefix, sys.dont_write_bytecode = str(command.BUILD / 'pycache'), False
+
 MARKERS = [
     'guest(kernel): boots this guest (or the one that the parameter "kernel" names)',
     'exclusive: changes a setting of the machine, or is disturbed by other tests that measure it',
