@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "symbol_child.h"
 
+#include <fcntl.h>
+#include <ftw.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/sendfile.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -97,11 +100,46 @@ const char *child_directory(void)
 	return mkdtemp(directory);
 }
 
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *where)
+{
+	(void)st;
+	(void)type;
+	(void)where;
+	return remove(path);
+}
+
 void child_clean(void)
 {
 	if (directory[0])
-		child_shell("rm -rf '%s'", directory);
+		nftw(directory, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 	directory[0] = '\0';
+}
+
+static bool copy_all(int from, int to)
+{
+	ssize_t n;
+
+	do
+		n = sendfile(to, from, NULL, 1 << 20);
+	while (n > 0);
+	return n == 0;
+}
+
+bool child_copy(const char *name, int to)
+{
+	int from = open(child_path(name), O_RDONLY | O_CLOEXEC);
+	bool done = from >= 0 && to >= 0 && copy_all(from, to);
+
+	close(from);
+	return done;
+}
+
+bool child_copy_file(const char *name, const char *path)
+{
+	int to = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0755);
+	bool done = child_copy(name, to);
+
+	return close(to) == 0 && done;
 }
 
 bool child_shell(const char *fmt, ...)

@@ -127,8 +127,18 @@ static const char *copy(struct seen *seen, const char *name)
 	static char path[128];
 
 	snprintf(path, sizeof(path), "%s/%s", seen->directory, name);
-	assert_true(child_shell("cp '%s' '%s'", child_path("symbol_target"), path));
+	assert_true(child_copy_file("symbol_target", path));
 	return path;
+}
+
+/* Puts another file in the place of the program. */
+static void replace(const char *program, const char *name)
+{
+	char other[256];
+
+	snprintf(other, sizeof(other), "%s.new", program);
+	assert_true(child_copy_file(name, other));
+	assert_int_equal(rename(other, program), 0);
 }
 
 static void test_running_process(void **state)
@@ -166,7 +176,7 @@ static void test_exited_after_the_sample(void **state)
 	for (unsigned i = 0; i < seen->child.n; i++)
 		locations[i] = location(seen, i);
 	child_stop(&seen->child);
-	assert_true(child_shell("rm -r '%s'", seen->directory));
+	child_clean();
 	for (unsigned i = 0; i < seen->child.n; i++)
 		check_name(seen, i, locations[i]);
 }
@@ -202,8 +212,7 @@ static void test_replaced_while_running(void **state)
 
 	run(seen, program);
 	scan(seen);
-	assert_true(
-		child_shell("cp /bin/ls '%s.new' && mv '%s.new' '%s'", program, program, program));
+	replace(program, "unit_symbol_process");
 	check_names(seen);
 	assert_int_equal(stats(seen).files_replaced, 0);
 }
@@ -217,8 +226,7 @@ static void test_replaced_after_exit(void **state)
 	run(seen, program);
 	scan(seen);
 	child_stop(&seen->child);
-	assert_true(child_shell("cp '%s' '%s.new' && mv '%s.new' '%s'", child_path("symbol_target"),
-		program, program, program));
+	replace(program, "symbol_target");
 	check_nameless(seen);
 	assert_int_equal(stats(seen).files_replaced, 1);
 }
@@ -226,11 +234,13 @@ static void test_replaced_after_exit(void **state)
 static bool own_mounts(void *ctx)
 {
 	struct seen *seen = ctx;
+	char program[128];
 
+	snprintf(program, sizeof(program), "%s/hidden", seen->directory);
 	return unshare(CLONE_NEWNS) == 0 &&
 	       mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
 	       mount("tmpfs", seen->directory, "tmpfs", 0, NULL) == 0 &&
-	       child_shell("cp '%s' '%s/hidden'", child_path("symbol_target"), seen->directory);
+	       child_copy_file("symbol_target", program);
 }
 
 static bool run_hidden(struct seen *seen, child_prepare_fn *prepare, void *ctx)
@@ -328,7 +338,7 @@ static void test_few_open_files(void **state)
 	attar_location own, libc;
 
 	own = locate_exited(seen, &opts);
-	assert_true(child_shell("rm -r '%s'", seen->directory));
+	child_clean();
 	libc = scan_libc(seen);
 	check_name(seen, 0, own);
 	check_tsearch(seen, libc);
@@ -360,7 +370,7 @@ static void test_little_memory_for_symbols(void **state)
 		assert_int_equal(with_symbols(seen->symbols), 1);
 	}
 	assert_int_equal(stats(seen).files_read, 2);
-	assert_true(child_shell("rm -r '%s'", seen->directory));
+	child_clean();
 	assert_int_equal(attar_symbols_resolve(seen->symbols, own, &symbol), -ENOENT);
 	check_tsearch(seen, libc);
 }
@@ -395,14 +405,9 @@ enum { MEMFD = 77 };
 
 static bool copy_into_memory(void *ctx)
 {
-	char buffer[65536];
-	int from = open(child_path("symbol_target"), O_RDONLY), to = memfd_create("attar", 0);
-	ssize_t n;
+	int to = memfd_create("attar", 0);
 
-	while ((n = read(from, buffer, sizeof(buffer))) > 0)
-		if (write(to, buffer, (size_t)n) != n)
-			return false;
-	return dup2(to, MEMFD) == MEMFD;
+	return child_copy("symbol_target", to) && dup2(to, MEMFD) == MEMFD;
 }
 
 static void test_program_in_memory(void **state)
