@@ -91,27 +91,33 @@ static bool is_refused(int error)
 	return error == EACCES || error == EPERM || error == EROFS;
 }
 
-int whole_file_begin(struct whole_file *f, const char *path, bool named)
+static bool is_in_place(const char *path, const struct stat *st, bool is_atomic)
+{
+	return !S_ISREG(st->st_mode) ||
+	       (!is_atomic && (st->st_nlink > 1 || access(path, W_OK) < 0));
+}
+
+int whole_file_begin(struct whole_file *f, const char *path, unsigned flags)
 {
 	struct stat st;
-	bool exists = stat(path, &st) == 0;
+	bool exists = stat(path, &st) == 0, is_atomic = flags & WHOLE_FILE_ATOMIC;
 	int fd = -1, error;
 
 	*f = (struct whole_file){0};
-	if (exists && (!S_ISREG(st.st_mode) || st.st_nlink > 1 || access(path, W_OK) < 0))
+	if (exists && is_in_place(path, &st, is_atomic))
 		return open_in_place(path);
 	f->target = exists ? realpath(path, NULL) : strdup(path);
 	if (!f->target)
-		return open_in_place(path);
-	if (!named)
+		return is_atomic ? -errno : open_in_place(path);
+	if (!(flags & WHOLE_FILE_NAMED))
 		fd = open_unnamed(f);
 	if (fd < 0)
 		fd = open_named(f);
 	error = errno;
-	if (fd >= 0 && (!exists || become(fd, &st)))
+	if (fd >= 0 && (!exists || become(fd, &st) || is_atomic))
 		return fd;
 	drop(f, fd);
-	return fd >= 0 || is_refused(error) ? open_in_place(path) : -error;
+	return !is_atomic && (fd >= 0 || is_refused(error)) ? open_in_place(path) : -error;
 }
 
 /* Gives the file without a name one. */

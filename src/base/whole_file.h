@@ -4,7 +4,7 @@
  * remains. They are written to a file without a name in the same folder (O_TMPFILE), or to a
  * temporary one where the file system has none.
  *
- *	fd = whole_file_begin(&f, path, false);
+ *	fd = whole_file_begin(&f, path, 0);
  *	write(fd, ...);
  *	r = whole_file_finish(&f, fd, is_complete);
  *	close(fd);
@@ -23,11 +23,17 @@ struct whole_file {
 	bool is_named;   /* the temporary file exists under its name */
 };
 
+enum {
+	WHOLE_FILE_NAMED = 1,  /* the caller needs a name of the file that is written */
+	WHOLE_FILE_ATOMIC = 2, /* only pipes and devices are written in place: a reader never sees a
+				* part of a file */
+};
+
 /*
- * named: the caller needs a name of the file that is written. Returns a descriptor that the caller
- * closes, or a negative errno without an error text.
+ * Returns a descriptor that the caller closes, or a negative errno without an error text. flags:
+ * WHOLE_FILE_*.
  */
-int whole_file_begin(struct whole_file *f, const char *path, bool named);
+int whole_file_begin(struct whole_file *f, const char *path, unsigned flags);
 
 /*
  * Replaces the file if all was written, otherwise drops what was written, if it is not in place.

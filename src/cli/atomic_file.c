@@ -2,7 +2,6 @@
 #include "cli/atomic_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,8 +9,8 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "base/buf.h"
 #include "base/file.h"
+#include "base/whole_file.h"
 
 enum { LINKS_MAX = 40 };
 
@@ -58,41 +57,24 @@ static bool is_special(const char *path)
 	return stat(path, &st) == 0 && !S_ISREG(st.st_mode);
 }
 
-static int write_to(const char *path, int flags, const void *bytes, size_t n)
-{
-	int fd = TEMP_FAILURE_RETRY(open(path, O_WRONLY | O_CLOEXEC | flags, 0666)), r;
-
-	if (fd < 0)
-		return -errno;
-	r = file_write_all(fd, bytes, n);
-	if (close(fd) < 0 && r == 0)
-		r = -errno;
-	return r;
-}
-
 /* check: only whether it works. */
 static int replace(const char *path, const void *bytes, size_t n, bool check)
 {
-	struct buf temporary _cleanup_(buf_done) = {0};
-	char *target = replace_target(path);
-	int r;
+	char *target _cleanup_free_ = replace_target(path);
+	int fd _cleanup_close_ = -1;
+	struct whole_file file;
+	int r, finished;
 
 	if (!target)
 		return -ENOMEM;
-	buf_printf(&temporary, "%s.tmp", target);
-	if (buf_failed(&temporary)) {
-		r = -ENOMEM;
-	} else if (is_special(target)) {
-		r = check ? (access(target, W_OK) < 0 ? -errno : 0) : write_to(target, 0, bytes, n);
-	} else {
-		r = write_to(buf_text(&temporary), O_CREAT | O_TRUNC, bytes, n);
-		if (r == 0 && !check && rename(buf_text(&temporary), target) < 0)
-			r = -errno;
-		if (r < 0 || check)
-			unlink(buf_text(&temporary));
-	}
-	free(target);
-	return r;
+	if (check && is_special(target)) /* to open a pipe for writing waits for its reader */
+		return access(target, W_OK) < 0 ? -errno : 0;
+	fd = whole_file_begin(&file, target, WHOLE_FILE_ATOMIC);
+	if (fd < 0)
+		return fd;
+	r = file_write_all(fd, bytes, n);
+	finished = whole_file_finish(&file, fd, r == 0 && !check);
+	return r < 0 ? r : finished;
 }
 
 int replace_file(const char *path, const void *bytes, size_t n)

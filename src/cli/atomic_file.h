@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Files that are replaced as a whole, so that a reader never sees a part of one. */
+/* Metrics: files that are replaced at once, so that a reader never sees a part of one. */
 #ifndef CLI_ATOMIC_FILE_H
 #define CLI_ATOMIC_FILE_H
 
 #include <stddef.h>
 
 /*
- * Replaces the file by n bytes: they are written to FILE.tmp in the same folder, which is renamed.
- * Other files, such as a pipe, are written to instead. Returns 0 or a negative errno
- * without an error text; then the former file remains.
+ * Replaces the file by n bytes (see base/whole_file.h). Other files, such as a pipe, are written to
+ * instead. Returns 0 or a negative errno without an error text; then the former file remains.
  */
 int replace_file(const char *path, const void *bytes, size_t n);
 

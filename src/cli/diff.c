@@ -280,7 +280,7 @@ struct result_file {
 
 static int open_result(struct result_file *result, const char *path, bool needs_name)
 {
-	int fd = whole_file_begin(&result->whole, path, needs_name);
+	int fd = whole_file_begin(&result->whole, path, needs_name ? WHOLE_FILE_NAMED : 0);
 
 	if (fd < 0)
 		return fd;

@@ -260,7 +260,7 @@ static bool is_replaced(const struct output *out, const struct drawing *d)
 static int begin_whole(struct outputs *o, struct output *out)
 {
 	bool needs_name = out->sink->is_binary && !out->sink->whole_run;
-	int fd = whole_file_begin(&out->whole, out->path, needs_name), r;
+	int fd = whole_file_begin(&out->whole, out->path, needs_name ? WHOLE_FILE_NAMED : 0), r;
 
 	if (fd < 0)
 		return failed(o, out, fd);
