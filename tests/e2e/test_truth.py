@@ -16,7 +16,7 @@ from faults import sanitized
 
 
 def test_split_70_30():
-    found = profile('--exclude-kernel', command=[workload('split7030')])
+    found = profile('--exclude-kernel', command=[workload('split7030'), 5000])
     share_is(found.own('heavy'), found.samples, 0.7)
     share_is(found.own('light'), found.samples, 0.3)
     assert {f['dso'] for f in found.pick('heavy')} == {workload('split7030')}
@@ -50,7 +50,7 @@ def test_deep_recursion_counts_once(depth):
 
 
 def test_two_threads_by_weight():
-    found = profile('--exclude-kernel', command=[workload('threads2')])
+    found = profile('--exclude-kernel', command=[workload('threads2'), 4000])
     share_is(found.own('spin', comm='three'), found.samples, 0.75, slack=0.01)
     share_is(found.own('spin', comm='one'), found.samples, 0.25, slack=0.01)
     tasks = {stack[0].split()[0] for stack in found.stacks()}

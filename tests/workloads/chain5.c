@@ -36,7 +36,7 @@ static KEEP void one(void)
 
 int main(int argc, char **argv)
 {
-	for (uint64_t left = argument(argc, argv, 1, 4000); left; left--)
+	for (uint64_t left = argument(argc, argv, 1, 1600); left; left--)
 		one();
 	return 0;
 }

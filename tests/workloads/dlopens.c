@@ -14,7 +14,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "dlopens: %s\n", argc > 1 ? dlerror() : "which plugin?");
 		return 2;
 	}
-	for (uint64_t left = argument(argc, argv, 2, 4000); left; left--)
+	for (uint64_t left = argument(argc, argv, 2, 1600); left; left--)
 		hot(300000);
 	return 0;
 }

@@ -16,7 +16,7 @@ static KEEP void hostile_name(void)
 int main(int argc, char **argv)
 {
 	prctl(PR_SET_NAME, "\033]0;P\a\n,\"<b>\\\xff");
-	for (uint64_t left = argument(argc, argv, 1, 4000); left; left--)
+	for (uint64_t left = argument(argc, argv, 1, 1600); left; left--)
 		hostile_name();
 	return 0;
 }

@@ -40,7 +40,7 @@ int main(int argc, char **argv)
 		0x40);
 	fclose(map);
 
-	for (uint64_t left = argument(argc, argv, 1, 5000); left; left--) {
+	for (uint64_t left = argument(argc, argv, 1, 2000); left; left--) {
 		uint64_t n = 25000 * uneven(&seed);
 
 		((jitted)code)(7 * n);

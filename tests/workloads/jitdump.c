@@ -129,7 +129,7 @@ int main(int argc, char **argv)
 	__builtin___clear_cache(code, code + 3L * STEP);
 	if (write_dump(code) < 0)
 		return 1;
-	for (uint64_t left = argument(argc, argv, 1, 5000); left; left--) {
+	for (uint64_t left = argument(argc, argv, 1, 2000); left; left--) {
 		uint64_t n = 25000 * uneven(&seed);
 
 		((jitted)code)(7 * n);

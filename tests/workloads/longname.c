@@ -17,7 +17,7 @@ static KEEP void very_long(void)
 
 int main(int argc, char **argv)
 {
-	for (uint64_t left = argument(argc, argv, 1, 4000); left; left--)
+	for (uint64_t left = argument(argc, argv, 1, 1600); left; left--)
 		very_long();
 	return 0;
 }

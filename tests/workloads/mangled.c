@@ -37,7 +37,7 @@ int main(int argc, char **argv)
 {
 	uint64_t seed = 1;
 
-	for (uint64_t left = argument(argc, argv, 1, 5000); left; left--) {
+	for (uint64_t left = argument(argc, argv, 1, 2000); left; left--) {
 		uint64_t n = 20000 * uneven(&seed);
 
 		cxx(n);

@@ -34,7 +34,7 @@ int main(int argc, char **argv)
 {
 	pthread_t a, b;
 
-	cycles = argument(argc, argv, 1, 4000);
+	cycles = argument(argc, argv, 1, 1600);
 	if (pthread_create(&a, NULL, three, NULL) || pthread_create(&b, NULL, one, NULL))
 		return 1;
 	pthread_join(a, NULL);

@@ -12,7 +12,7 @@ static KEEP void twin(uint64_t n)
 
 int main(int argc, char **argv)
 {
-	for (uint64_t left = argument(argc, argv, 1, 4000); left; left--)
+	for (uint64_t left = argument(argc, argv, 1, 1600); left; left--)
 		twin(300000);
 	return 0;
 }
