@@ -192,10 +192,16 @@ def test_packages_can_be_used(packages, tmp_path):
 @pytest.mark.xdist_group('packages')
 @pytest.mark.slow
 def test_lintian_finds_nothing(packages):
-    """No error and no warning."""
+    """
+    No error and no warning. The 500 pages of libattar are left out of the check of manual pages,
+    which formats each: test_manual.py formats all pages, too.
+    """
     if not has('lintian'):
         pytest.skip('lintian is not installed')
-    done = subprocess.run(['lintian', '--allow-root', '--fail-on', 'error,warning',
-                           *packages.glob('*.changes')], capture_output=True, text=True,
-                          timeout=1200)
-    assert done.returncode == 0, done.stdout + done.stderr
+    pages = 'documentation/manual'
+    for words in (['--dont-check-part', pages, *packages.glob('*.changes')],
+                  ['--check-part', pages, *packages.glob('attar_*.deb'),
+                   *packages.glob('libperfume*.deb')]):
+        done = subprocess.run(['lintian', '--allow-root', '--fail-on', 'error,warning', *words],
+                              capture_output=True, text=True, timeout=1200)
+        assert done.returncode == 0, done.stdout + done.stderr
