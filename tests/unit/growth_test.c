@@ -30,7 +30,7 @@
 #ifdef SANITIZED
 enum { EARLY = 20000, LATE = 40000 }; /* mallinfo2() counts nothing there */
 #else
-enum { EARLY = 100000, LATE = 1000000 };
+enum { EARLY = 40000, LATE = 400000 };
 #endif
 
 enum {
