@@ -3,6 +3,7 @@
 import fcntl
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,10 @@ from command import BUILD
 from guest_server import NOT_HERE, VM, Server
 
 ROOT = Path(__file__).resolve().parents[2]
+# A script that chooses one, such as those of pyenv, takes seconds in a guest; so do packages.
+PYTHON = f'{sys.executable} -I -S'
 # To be put before a command in a guest: it has the sockets that the unit of the agent allows.
-AS_AGENT = f'python3 {ROOT}/tests/e2e/families.py {BUILD}/packaging/attar-agent.service'
+AS_AGENT = f'{PYTHON} {ROOT}/tests/e2e/families.py {BUILD}/packaging/attar-agent.service'
 HANGS_AFTER_S = 900  # several guests share the machine's CPUs with other tests
 
 # Set by conftest.py: the guest for which the running test is marked, and the folder in which pytest

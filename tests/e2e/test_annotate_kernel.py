@@ -137,7 +137,7 @@ def test_instructions_of_the_running_kernel(tmp_path):
     out.mkdir()
     ended = guest.run('x86', 'sh', '-c', f'''
         {ATTAR} annotate -o {out}/report.json {' '.join(SAMPLING)} -- {' '.join(EMPTY)} &&
-        python3 -c 'import json; s = json.load(open("{out}/report.json"))["sections"]
+        {guest.PYTHON} -c 'import json; s = json.load(open("{out}/report.json"))["sections"]
 rows = next(t for t in s if t["name"].startswith("instructions of"))["rows"]
 print(hex(rows[0][2]), hex(rows[-1][2] + 1))' >{out}/range &&
         read -r from to <{out}/range &&

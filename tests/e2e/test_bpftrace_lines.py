@@ -209,7 +209,7 @@ grep -q ext4 /proc/filesystems || tests/vm/load ext4
 [ -e /dev/loop-control ] || tests/vm/load loop
 truncate -s {mib + 50}M /tmp/disk.img && mkfs.ext4 -q -F -O ^has_journal /tmp/disk.img
 mkdir -p /tmp/disk && mount -o loop /tmp/disk.img /tmp/disk
-dd if=/dev/urandom of=/tmp/disk/file bs=1M count={mib} status=none
+dd if=/dev/zero of=/tmp/disk/file bs=1M count={mib} status=none
 umount /tmp/disk && mount -o loop /tmp/disk.img /tmp/disk && ls /tmp/disk >/dev/null
 '''
 
@@ -237,7 +237,7 @@ class TestInAGuest:
         copy.write_text(script.read_text().replace('profile:hz:99', 'profile:hz:99 /cpu == 0/'))
         program.write_text(SPIN)
         lines = beside(f"{ATTAR} runqlen -q --perins -F 99 -o {out} -- bpftrace -c "
-                       f"'{sys.executable} -I -S {program}' {copy}")
+                       f"'{guest.PYTHON} {program}' {copy}")
         theirs = bpftrace.histogram(lines)
         ours = {r['waiting']: r['samples'] for r in sections(out)['runqlen'] if r['cpu'] == 0}
         long = [sum(n for length, n in lengths.items() if length >= SPINNERS - 1)
@@ -293,7 +293,7 @@ class TestInAGuest:
         lines = beside(
             file(50), 'cat /tmp/disk/file >/dev/null', 'grep allocstall /proc/vmstat',
             f"{ATTAR} drsnoop -q -m 1024 -o {out} -- bpftrace -c "
-            f"'{sys.executable} -I -S {program}' {script}",
+            f"'{guest.PYTHON} {program}' {script}",
             'grep allocstall /proc/vmstat', 'umount /tmp/disk')
         stalls = [int(line.split()[1]) for line in lines if line.startswith('allocstall')]
         half = len(stalls) // 2

@@ -4,7 +4,6 @@ Presets beside the tools of bpftrace that they are named after, which run the sa
 same time: `attar TOOL -- bpftrace -c PROGRAM TOOL.bt`.
 """
 import shutil
-import sys
 from collections import Counter
 
 import pytest
@@ -197,7 +196,7 @@ class TestInAGuest:
         for name in IN_GUEST:
             commands.append(
                 f"{ATTAR} {name} -q -m 1024 -o {folder}/{name}.json -- bpftrace -c "
-                f"'{sys.executable} -I -S {folder}/program.py' {TOOLS}/{name}.bt >{folder}/{name}")
+                f"'{guest.PYTHON} {folder}/program.py' {TOOLS}/{name}.bt >{folder}/{name}")
         ended = guest.run('debian', 'sh', '-ec', '\n'.join(commands))
         assert ended.returncode == 0, ended.stderr
         return lambda name: (sections(folder / f'{name}.json'),

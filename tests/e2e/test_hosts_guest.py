@@ -70,7 +70,7 @@ def pushing(tmp_path, drifts):
     script = ('tests/vm/load virtio_net && ip link set eth0 up && hostname there && '
               'ip address add 10.0.2.15/24 dev eth0 && '
               f'{ATTAR} record -e \'{CALLS}\' --push 10.0.2.15:9100 --peer-psk {key} -- '
-              f'python3 {tmp_path}/second.py {tmp_path}/drift >{log} 2>&1')
+              f'{guest.PYTHON} {tmp_path}/second.py {tmp_path}/drift >{log} 2>&1')
 
     def boot():
         ended.append(guest.boot('debian', 'sh', '-c', script, share=[tmp_path], timeout=600,

@@ -12,7 +12,7 @@ from test_push import counts
 pytestmark = pytest.mark.guest('debian')
 
 CALLS = 5000
-PEER = Path(__file__).with_name('vsock_peer.py')
+CONNECT = f'{guest.PYTHON} {Path(__file__).with_name("vsock_peer.py")}'
 LOAD = 'tests/vm/load vsock_loopback && tests/vm/load vhost_vsock'
 PUSH = (f'{ATTAR} record -m 1024 -e raw_syscalls:sys_enter/id==110/ --push vsock:9100 %s '
         f'-- {workload("flood")} {CALLS}')
@@ -43,9 +43,8 @@ def test_every_event_arrives_once(tmp_path, sender):
 
 def test_others_are_refused(tmp_path):
     """Another virtual machine, a program that sends garbage; then all events arrive once."""
-    done = in_guest(f'{LOAD} && {{ {PUSH % ""} >{tmp_path}/pushed 2>&1 & }} && python3 {PEER} 3 '
-                    f'9100 && python3 {PEER} 1 9100 GET / HTTP/1.1 Host: attar.example && {PULL} '
-                    '&& wait $!')
+    done = in_guest(f'{LOAD} && {{ {PUSH % ""} >{tmp_path}/pushed 2>&1 & }} && {CONNECT} 3 9100 && '
+                    f'{CONNECT} 1 9100 GET / HTTP/1.1 Host: attar.example && {PULL} && wait $!')
     *ends, report = said(done).splitlines()
     assert ends == ['closed', 'closed']
     assert counts(json.loads(report)) == (CALLS, 0, {'flood': CALLS})
