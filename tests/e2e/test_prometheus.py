@@ -167,6 +167,18 @@ def test_histogram_of_known_times(tmp_path):
     assert (tmp_path / 'x.om').read_text().endswith('# EOF\n')
 
 
+def test_replaced_file_keeps_its_mode(tmp_path):
+    """It is another file, also if the former one may not be written."""
+    path = tmp_path / 'x.prom'
+    path.write_text('former')
+    path.chmod(0o440)
+    before = path.stat()
+    done = run('stat', '-q', '-e', 'page-faults', '-o', path, '--', 'true')
+    assert done.returncode == 0, done.stderr
+    assert 'attar_' in path.read_text() and path.stat().st_ino != before.st_ino
+    assert path.stat().st_mode == before.st_mode and list(tmp_path.iterdir()) == [path]
+
+
 def test_file_is_replaced_as_a_whole(spawn, tmp_path):
     """A reader sees complete files only, one for each interval; a link stays one."""
     (tmp_path / 'real.prom').write_text('old')
