@@ -213,8 +213,8 @@ static void remove_over(struct kp_forks *f)
 
 static void add_thread(struct kp_forks *f, const struct attar_task *fork)
 {
-	struct new_thread *threads = reallocarray(f->threads, f->n_threads + 1, sizeof(*threads)),
-			  new = {.root = root_of(f, (pid_t)fork->ptid)};
+	struct new_thread new = {.root = root_of(f, (pid_t)fork->ptid)};
+	struct new_thread *threads = reallocarray(f->threads, f->n_threads + 1, sizeof(*threads));
 	int r;
 
 	if (threads)
