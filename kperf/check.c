@@ -79,7 +79,10 @@ static int check_events(const struct PmuAttr *attr)
 		if (!attr->evtList[i] || !*attr->evtList[i])
 			return kp_fail(
 				LIBPERF_ERR_INVALID_EVENT, "evtList: event %u has no name", i);
-	if (attr->numEvtAttr > attr->numEvt || (attr->numEvtAttr > 0 && !attr->evtAttr))
+	if (attr->numEvtAttr > 0 && !attr->evtAttr)
+		return kp_fail(LIBPERF_ERR_INVALID_EVTATTR, "numEvtAttr is %u, but evtAttr is NULL",
+			attr->numEvtAttr);
+	if (attr->numEvtAttr > attr->numEvt)
 		return kp_fail(LIBPERF_ERR_INVALID_EVTATTR,
 			"numEvtAttr is %u, and there are %u events", attr->numEvtAttr,
 			attr->numEvt);

@@ -195,6 +195,8 @@ int PmuRead(int pd, struct PmuData **data)
 		return -1;
 	pthread_mutex_lock(&task->lock);
 	r = read_list(task, &list);
+	if (task->type == SAMPLING)
+		task->lost = kp_sample_warn(task);
 	pthread_mutex_unlock(&task->lock);
 	kp_task_put(task);
 	if (r != SUCCESS)
@@ -316,6 +318,14 @@ static int collect(struct kp_task *const *tasks, unsigned n, int ms, unsigned in
 	return r;
 }
 
+/* PmuRead() warns of the same losses again: it returns what is left. */
+static void warn_of_losses(struct kp_task *task)
+{
+	pthread_mutex_lock(&task->lock);
+	kp_sample_warn(task);
+	pthread_mutex_unlock(&task->lock);
+}
+
 static int collect_tasks(struct kp_task *const *tasks, unsigned n, int ms, unsigned interval)
 {
 	int r = SUCCESS;
@@ -334,6 +344,9 @@ static int collect_tasks(struct kp_task *const *tasks, unsigned n, int ms, unsig
 		r = collect(tasks, n, ms, interval);
 	for (unsigned i = 0; i < n && r == SUCCESS; i++)
 		r = disable(tasks[i]);
+	for (unsigned i = 0; i < n && r == SUCCESS; i++)
+		if (tasks[i]->type == SAMPLING)
+			warn_of_losses(tasks[i]);
 	return r;
 }
 

@@ -290,7 +290,10 @@ int PmuOpen(enum PmuTaskType collectType, struct PmuAttr *attr);
  */
 const char **PmuEventList(enum PmuEventType eventType, unsigned *numEvt);
 
-/* Start with counts of 0 and without samples, and stop. Return 0, or an error code. */
+/*
+ * Start and stop. Counts begin at 0; samples that were not read yet are kept. Return 0, or an error
+ * code.
+ */
 int PmuEnable(int pd);
 int PmuDisable(int pd);
 

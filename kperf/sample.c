@@ -224,7 +224,7 @@ static int add_sample(struct reading *reading, const struct attar_event *event)
 	row->pid = event->thread->process->pid;
 	row->tid = event->thread->tid;
 	row->cpu = (int)event->cpu;
-	row->groupId = -1;
+	row->groupId = task->events[c->event].attr.groupId;
 	row->cpuTopo = kp_topology(row->cpu);
 	row->comm = copy_comm(reading, event->thread);
 	row->period = sample->period;
@@ -252,8 +252,7 @@ static int add_event(struct reading *reading, const struct attar_event *event)
 	return r;
 }
 
-/* Losses since the previous warning. */
-static void warn_of_losses(struct kp_task *task)
+uint64_t kp_sample_warn(const struct kp_task *task)
 {
 	struct attar_stream_stats stats;
 	uint64_t lost;
@@ -265,7 +264,7 @@ static void warn_of_losses(struct kp_task *task)
 			"%llu sample%s lost: read more often, or take fewer samples",
 			(unsigned long long)(lost - task->lost),
 			lost - task->lost == 1 ? " was" : "s were");
-	task->lost = lost;
+	return lost;
 }
 
 /* Without samples: because nothing happened, or because the events were never on a counter? */
@@ -291,7 +290,6 @@ int kp_sample_read(struct kp_task *task, struct kp_list *list)
 		if (r < 0)
 			break;
 	}
-	warn_of_losses(task);
 	if (r == 0 && list->n == 0)
 		warn_if_not_counted(task);
 	pthread_mutex_unlock(&task->origin->lock);
@@ -315,7 +313,7 @@ int kp_sample_each(struct kp_task *task, kp_sample_fn *fn, void *ctx, struct kp_
 		if (event.record->type == PERF_RECORD_SAMPLE && event.counter < task->n_counters &&
 			(r = fn(ctx, &event, memory)) < 0)
 			break;
-	warn_of_losses(task);
+	task->lost = kp_sample_warn(task);
 	pthread_mutex_unlock(&task->origin->lock);
 	if (r == 0)
 		*ret_memory = memory;

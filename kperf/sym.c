@@ -201,6 +201,21 @@ int SymResolverRecordKernel(void)
 	return r;
 }
 
+/* The process is a zombie: it has no mappings. */
+static bool has_ended(int pid)
+{
+	char path[64], line[256] = "";
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	file = fopen(path, "re");
+	if (file && !fgets(line, sizeof(line), file))
+		*line = '\0';
+	if (file)
+		fclose(file);
+	return strstr(line, ") Z ");
+}
+
 static int scan(int pid, bool again, bool lines)
 {
 	struct process *p = find_process(pid);
@@ -216,10 +231,12 @@ static int scan(int pid, bool again, bool lines)
 		return Perrorno();
 	p->lines |= lines;
 	r = attar_address_space_scan(p->space);
-	if (r == 0)
+	if (r == 0 && !has_ended(pid))
 		return SUCCESS;
 	if (is_new)
 		forget_process(pid);
+	if (r == 0)
+		return kp_fail(LIBSYM_ERR_NOT_FIND_PID, "the process %d has ended", pid);
 	return kp_fail(r == -ESRCH ? LIBSYM_ERR_NOT_FIND_PID : LIBSYM_ERR_OPEN_FILE_FAILED, "%s",
 		attar_error());
 }

@@ -75,7 +75,7 @@ struct kp_task {
 	struct kp_list *pending;    /* read by PmuCollect() */
 	bool stacks;                /* callStack */
 	struct kp_blocked *blocked; /* of blockedSample; NULL: none */
-	uint64_t lost;              /* that GetWarn() has reported */
+	uint64_t lost;              /* until the previous PmuRead() */
 
 	int stop_fd; /* readable after PmuStop() */
 	void *own;   /* of the kind */
@@ -162,6 +162,9 @@ int kp_sample_read(struct kp_task *task, struct kp_list *list);
 /* The branches of a sample. 0 or -ENOMEM. */
 int kp_sample_branches(
 	struct kp_list *list, const struct attar_sample *sample, struct PmuDataExt **ret_ext);
+
+/* Warns of losses since the previous PmuRead(). Returns all losses of the task. */
+uint64_t kp_sample_warn(const struct kp_task *task);
 
 /* Called for each sample of the task's counters; memory is of a new list. 0 or a negative errno. */
 typedef int kp_sample_fn(void *ctx, const struct attar_event *event, struct kp_list *memory);

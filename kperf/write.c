@@ -16,6 +16,7 @@
 #include "error.h"
 #include "handles.h"
 #include "symbol.h"
+#include "write_code.h"
 #include "write_events.h"
 
 enum {
@@ -54,6 +55,7 @@ struct file {
 	uint64_t data_at, last_time;
 	struct known *known;
 	size_t n_known;
+	struct kp_code code;
 	bool failed;
 };
 
@@ -205,7 +207,7 @@ struct mmap_fields {
 	uint32_t prot, flags;
 };
 
-/* The code that a process has mapped, of /proc; none if it has ended. */
+/* The code that a process has mapped now, also without a file; none if it has ended. */
 static void write_mappings(struct file *f, const struct PmuData *row)
 {
 	char path[64], line[4500];
@@ -239,14 +241,36 @@ static void write_mappings(struct file *f, const struct PmuData *row)
 /* The kernel as one mapping, which readers resolve by their own kallsyms. */
 static void write_kernel(struct file *f, const struct PmuData *row)
 {
+	uint64_t text = kp_code_kernel_text(), start = text ? text : 0xffff000000000000;
 	const struct mmap_fields m = {.pid = UINT32_MAX,
-		.addr = 0xffff000000000000,
-		.len = 0x0000ffffffffffff,
-		.pgoff = 0xffff000000000000,
+		.addr = start,
+		.len = UINT64_MAX - start,
+		.pgoff = start,
 		.prot = PROT_EXEC};
 
 	write_text_record(f, PERF_RECORD_MMAP2, PERF_RECORD_MISC_KERNEL, &m, sizeof(m),
 		"[kernel.kallsyms]_text", row);
+}
+
+/* The code of the sample's stack that no earlier mapping has. */
+static void write_code(struct file *f, const struct PmuData *row, const struct kp_frames *frames)
+{
+	struct kp_code_mapping mapping;
+
+	for (size_t i = 0; frames && i < frames->n && i < MOST_FRAMES; i++) {
+		struct mmap_fields m = {.pid = (uint32_t)row->pid,
+			.tid = (uint32_t)row->pid,
+			.prot = PROT_READ | PROT_EXEC,
+			.flags = MAP_PRIVATE};
+
+		if (!kp_code_needs(&f->code, row->pid, frames, &frames->at[i], &mapping))
+			continue;
+		m.addr = mapping.start;
+		m.len = mapping.size;
+		m.pgoff = mapping.offset;
+		write_text_record(f, PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER, &m, sizeof(m),
+			mapping.path, row);
+	}
 }
 
 static void write_name(struct file *f, struct known *thread, const struct PmuData *row)
@@ -422,8 +446,12 @@ int PmuWriteData(PmuFile file, struct PmuData *rows, int len)
 	for (int i = 0; i < len && r == SUCCESS; i++) {
 		r = write_thread(f, &rows[i]);
 		if (r == SUCCESS)
+			write_code(f, &rows[i], kp_list_frames(list, (size_t)i));
+		if (r == SUCCESS)
 			r = write_sample(f, list, (size_t)i);
 	}
+	if (r == SUCCESS)
+		kp_succeed(); /* files of code that cannot be read are no error */
 	if (r == SUCCESS && f->failed)
 		r = kp_fail(COMMON_ERR_WRITE, "cannot write to the file: %m");
 	return r;

@@ -261,6 +261,9 @@ static void attributes_of_options(void **state)
 	struct test_attr test;
 
 	test_attr(&test, "page-faults");
+	test.attr.numEvtAttr = 1;
+	open_fails(COUNTING, &test, LIBPERF_ERR_INVALID_EVTATTR);
+	assert_non_null(strstr(Perror(), "evtAttr is NULL"));
 	test.attr.evtAttr = attrs;
 	test.attr.numEvtAttr = 2;
 	open_fails(COUNTING, &test, LIBPERF_ERR_INVALID_EVTATTR);

@@ -181,6 +181,40 @@ static void losses_are_a_warning_with_their_number(void **state)
 	PmuClose(pd);
 }
 
+/* Also if PmuCollect() has read the rings: one warning with the number of all of them. */
+static void losses_while_collecting(void **state)
+{
+	struct PmuData *data;
+	struct test_attr test;
+	unsigned lost, again;
+	int pd, n;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		raise(SIGSTOP);
+		test_getppid(200000);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, NULL, WUNTRACED), pid);
+	getppid_attr(&test);
+	test.events[0] = "syscalls:sys_enter_getppid";
+	test.pids[0] = pid;
+	pd = test_open(SAMPLING, &test);
+	PmuEnable(pd);
+	kill(pid, SIGCONT);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_int_equal(PmuCollect(pd, -1, 100), SUCCESS);
+	assert_int_equal(GetWarn(), LIBPERF_WARN_DATA_LOST);
+	assert_int_equal(sscanf(GetWarnMsg(), "%u", &lost), 1);
+	n = PmuRead(pd, &data);
+	assert_int_equal(GetWarn(), LIBPERF_WARN_DATA_LOST);
+	assert_int_equal(sscanf(GetWarnMsg(), "%u", &again), 1);
+	assert_int_equal(again, lost);
+	assert_int_equal((unsigned)n + lost, 200000);
+	PmuDataFree(data);
+	PmuClose(pd);
+}
+
 /* Samples of exec(2) of system("/bin/true"). Returns their number. */
 static int samples_of_exec(struct PmuData **ret_data)
 {
@@ -570,6 +604,7 @@ int main(void)
 		cmocka_unit_test(a_sample_for_each_period_of_a_tracepoint),
 		cmocka_unit_test(data_outlives_its_task),
 		cmocka_unit_test(losses_are_a_warning_with_their_number),
+		cmocka_unit_test(losses_while_collecting),
 		cmocka_unit_test(fields_of_every_kind),
 		cmocka_unit_test(symbols_at_once),
 		cmocka_unit_test(symbols_later),

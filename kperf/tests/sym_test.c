@@ -236,6 +236,18 @@ static void a_hidden_kernel(void **state)
 	assert_int_equal(status, 0);
 }
 
+static void a_zombie_has_no_modules(void)
+{
+	siginfo_t info;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(0);
+	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+	test_returns(SymResolverRecordModule(pid), LIBSYM_ERR_NOT_FIND_PID);
+	waitpid(pid, NULL, 0);
+}
+
 static void bad_files(void **state)
 {
 	char *id = NULL;
@@ -250,6 +262,7 @@ static void bad_files(void **state)
 	test_returns(SymGetBuildId(own_path(), NULL), LIBPERF_ERR_NULL_POINTER);
 	test_returns(SymResolverRecordModule(0), LIBSYM_ERR_PARAM_PID_INVALID);
 	test_returns(SymResolverRecordModule(0x7ffffff), LIBSYM_ERR_NOT_FIND_PID);
+	a_zombie_has_no_modules();
 	test_returns(SymResolverUpdateModule(-1, own_path(), 0), LIBSYM_ERR_PARAM_PID_INVALID);
 	if (SymGetBuildId(own_path(), &id) == SUCCESS) {
 		assert_int_equal(strlen(id), 40);

@@ -418,6 +418,63 @@ def test_perf_and_attar_read_tracepoints_of_a_written_file(root, needs_perf, tmp
     assert re.findall(r'offset: 0x\w+', shown.stdout) == entries
 
 
+# Samples of a command, which has ended when they are written to a file.
+WRITE_COMMAND = '''
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "pmu.h"
+#include "pcerrc.h"
+
+int main(int argc, char **argv)
+{
+    char *events[] = {"cpu-clock"}, byte;
+    int go[2], pids[1];
+    PmuAttr attr = {0};
+    PmuData *data;
+
+    if (argc < 3 || pipe(go) != 0)
+        return 1;
+    pids[0] = fork();
+    if (pids[0] == 0) {
+        if (read(go[0], &byte, 1) == 1)
+            execv(argv[2], argv + 2);
+        _exit(1);
+    }
+    attr.evtList = events;
+    attr.numEvt = 1;
+    attr.pidList = pids;
+    attr.numPid = 1;
+    attr.period = 1000000;
+    attr.enableOnExec = 1;
+    int pd = PmuOpen(SAMPLING, &attr);
+    if (pd < 0 || write(go[1], "x", 1) != 1)
+        return 1;
+    waitpid(pids[0], NULL, 0);
+    int n = PmuRead(pd, &data);
+    PmuFile file = PmuBeginWrite(argv[1], &attr, 0);
+    if (!file || PmuWriteData(file, data, n) != SUCCESS) {
+        printf("%s\\n", Perror());
+        return 1;
+    }
+    PmuEndWrite(file);
+    printf("%d\\n", n);
+    return 0;
+}
+'''
+
+
+def test_code_of_an_ended_process_in_a_written_file(needs_perf, tmp_path):
+    program, data = build(tmp_path, WRITE_COMMAND), tmp_path / 'x.data'
+    done = subprocess.run([program, data, workload('split7030'), '400'], capture_output=True,
+                          text=True, check=True)
+    lines = perf('script', '-i', data, '-F', 'ip,sym').splitlines()
+    assert len(lines) == int(done.stdout)
+    heavy, light = (sum(line.endswith(name) for line in lines) for name in ('heavy', 'light'))
+    assert heavy + light > 0.9 * len(lines) > 100
+    assert 0.6 < heavy / (heavy + light) < 0.8
+
+
 def test_pattern_of_tracepoints_in_a_written_file(root, needs_perf, tmp_path):
     """Each event of the pattern has its own format and name."""
     source = WRITE_TRACEPOINTS.replace(
