@@ -206,21 +206,29 @@ int PmuRead(int pd, struct PmuData **data)
 	return n;
 }
 
+/* closes: also a PmuCollect() that has not begun to wait. */
+static void stop(int pd, bool closes)
+{
+	struct kp_task *task = kp_task_get(pd, KP_KIND_PMU);
+
+	if (task && closes)
+		__atomic_store_n(&task->closing, 1, __ATOMIC_RELAXED);
+	if (task)
+		eventfd_write(task->stop_fd, 1);
+	kp_task_put(task);
+}
+
 void PmuClose(int pd)
 {
 	kp_begin();
+	stop(pd, true);
 	kp_task_remove(pd, KP_KIND_PMU);
 }
 
 void PmuStop(int pd)
 {
-	struct kp_task *task;
-
 	kp_begin();
-	task = kp_task_get(pd, KP_KIND_PMU);
-	if (task)
-		eventfd_write(task->stop_fd, 1);
-	kp_task_put(task);
+	stop(pd, false);
 }
 
 void PmuExit(int pd)
@@ -294,7 +302,8 @@ static int wait_for_stop(struct kp_task *const *tasks, unsigned n, int timeout_m
 	}
 	poll(fds, n * 2, timeout_ms);
 	for (unsigned i = 0; i < n; i++)
-		stopped |= fds[i].revents & POLLIN;
+		stopped |= (fds[i].revents & POLLIN) ||
+			   __atomic_load_n(&tasks[i]->closing, __ATOMIC_RELAXED);
 	free(fds);
 	return stopped;
 }

@@ -305,7 +305,7 @@ int PmuDisable(int pd);
 int PmuCollect(int pd, int milliseconds, unsigned interval);
 int PmuCollectV(int *pd, unsigned len, int milliseconds);
 
-/* Ends PmuCollect() of another thread. */
+/* Ends PmuCollect() of another thread. PmuClose() does so, too. */
 void PmuStop(int pd);
 
 /* Ends the resolution of symbols of the task; PmuRead() of another thread returns without names. */

@@ -78,6 +78,7 @@ struct kp_task {
 	uint64_t lost;              /* until the previous PmuRead() */
 
 	int stop_fd; /* readable after PmuStop() */
+	int closing; /* atomic: PmuClose() was called */
 	void *own;   /* of the kind */
 	void (*free_own)(void *own);
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Sampling: samples of known events. */
 #include <fcntl.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -454,6 +455,35 @@ static void samples_of_a_program_from_its_exec_on(void **state)
 	}
 }
 
+static void *collect(void *pd)
+{
+	return (void *)(intptr_t)PmuCollect(*(int *)pd, -1, 100);
+}
+
+/* Process 1 does not end. A PmuStop() before PmuCollect() has no effect. */
+static void other_threads_end_a_collection(void **state)
+{
+	void (*const ends[])(int pd) = {PmuStop, PmuClose};
+	struct test_attr test;
+
+	test_need_root();
+	for (int i = 0; i < 2; i++) {
+		pthread_t thread;
+		int pd;
+
+		test_attr(&test, "page-faults");
+		test.pids[0] = 1;
+		pd = test_open(SAMPLING, &test);
+		assert_int_equal(pthread_create(&thread, NULL, collect, &pd), 0);
+		do {
+			test_burn(20);
+			ends[i](pd);
+		} while (pthread_tryjoin_np(thread, NULL) != 0);
+		if (i == 0)
+			PmuClose(pd);
+	}
+}
+
 static void per_thread(void **state)
 {
 	struct PmuData *data;
@@ -612,6 +642,7 @@ int main(void)
 		cmocka_unit_test(dumped_data_is_text),
 		cmocka_unit_test(time_off_the_cpu),
 		cmocka_unit_test(samples_of_a_program_from_its_exec_on),
+		cmocka_unit_test(other_threads_end_a_collection),
 		cmocka_unit_test(per_thread),
 		cmocka_unit_test(a_collection_reads_while_it_waits),
 		cmocka_unit_test(the_host_is_unchanged),
