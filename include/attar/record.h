@@ -273,7 +273,7 @@ ATTAR_API const char *attar_record_name(uint32_t type);
 /*
  * The id of the event that wrote a record, for events with PERF_SAMPLE_IDENTIFIER that share a
  * ring: the first word of a SAMPLE, the last word of any other record. 0 if the record is too
- * short.
+ * short. Not for records that attar_record_end() concerns.
  */
 static inline uint64_t attar_record_identifier(const struct perf_event_header *header)
 {
@@ -286,6 +286,22 @@ static inline uint64_t attar_record_identifier(const struct perf_event_header *h
 }
 
 /*
+ * The end of the record's data, in bytes from its start. It is header->size, except for KSYMBOL,
+ * BPF_EVENT and TEXT_POKE: the kernel adds the size of the sample_id trailer to the size in their
+ * header once for each event that receives the record, so that later ones have unused bytes at the
+ * end (seen on 6.18). All bytes of the record must be readable.
+ */
+ATTAR_API size_t attar_record_end(
+	const struct attar_layout *layout, const struct perf_event_header *header);
+
+/* The same for other records than samples. */
+static inline size_t attar_record_trailer_end(
+	const struct attar_layout *layout, const struct perf_event_header *header)
+{
+	return header->type < PERF_RECORD_KSYMBOL ? header->size : attar_record_end(layout, header);
+}
+
+/*
  * The record's time in ns, without parsing the rest; 0 if it has none. All bytes of the record must
  * be readable.
  */
@@ -293,8 +309,10 @@ static inline uint64_t attar_record_time(
 	const struct attar_layout *layout, const struct perf_event_header *header)
 {
 	int offset = header->type == PERF_RECORD_SAMPLE ? layout->time
-		     : layout->back_time > 0            ? header->size - layout->back_time
-							: -1;
+		     : layout->back_time > 0
+			     ? ATTAR_CAST(int, attar_record_trailer_end(layout, header)) -
+				       layout->back_time
+			     : -1;
 	const void *bytes = header;
 
 	if (offset < ATTAR_CAST(int, sizeof(*header)) || offset + 8 > header->size)

@@ -335,6 +335,37 @@ static void read_trailer(
 		memcpy(&rec->cpu, end - layout->back_cpu, sizeof(rec->cpu));
 }
 
+size_t record_end(const struct attar_layout *layout, const struct perf_event_header *header,
+	const char *bytes)
+{
+	size_t fixed = sizeof(*header) + 16, end;
+	uint16_t lens[2];
+
+	if (header->size < fixed)
+		return header->size;
+	switch (header->type) {
+	case PERF_RECORD_KSYMBOL:
+		end = fixed + strnlen(bytes + fixed, header->size - fixed) + 1;
+		break;
+	case PERF_RECORD_BPF_EVENT:
+		end = fixed;
+		break;
+	case PERF_RECORD_TEXT_POKE:
+		memcpy(lens, bytes + 16, sizeof(lens));
+		end = 16 + sizeof(lens) + lens[0] + lens[1];
+		break;
+	default:
+		return header->size;
+	}
+	end = (end + 7) / 8 * 8 + layout->trailer_size;
+	return MIN(end, header->size);
+}
+
+size_t attar_record_end(const struct attar_layout *layout, const struct perf_event_header *header)
+{
+	return record_end(layout, header, (const char *)header);
+}
+
 int record_other(const struct attar_layout *layout, const struct perf_event_header *header,
 	struct attar_record *rec)
 {
@@ -351,8 +382,9 @@ int record_other(const struct attar_layout *layout, const struct perf_event_head
 	if (header->size < sizeof(*header) + kind->fixed + layout->trailer_size)
 		return record_bad(header, "its fixed-size fields take %zu bytes",
 			sizeof(*header) + kind->fixed + layout->trailer_size);
-	read_trailer(layout, bytes + header->size, rec);
-	body.end = bytes + header->size - layout->trailer_size;
+	body.end = bytes + attar_record_trailer_end(layout, header);
+	read_trailer(layout, body.end, rec);
+	body.end -= layout->trailer_size;
 	return kind->parse(layout, &body, rec);
 }
 

@@ -48,6 +48,10 @@ int record_bad(const struct perf_event_header *header, const char *fmt, ...) ATT
 int record_odd(
 	const struct attar_layout *layout, const void *bytes, size_t len, struct attar_record *rec);
 
+/* As attar_record_end(), of bytes that need not be aligned, and a copy of their header. */
+size_t record_end(const struct attar_layout *layout, const struct perf_event_header *header,
+	const char *bytes);
+
 /* Parses any record except SAMPLE; the header fields of rec are already set. */
 int record_other(const struct attar_layout *layout, const struct perf_event_header *header,
 	struct attar_record *rec);

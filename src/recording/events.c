@@ -189,8 +189,9 @@ int recording_find(const struct recording *r, uint64_t id)
 static uint64_t id_of(const struct attar_layout *layout, const struct perf_event_header *header)
 {
 	int offset = header->type == PERF_RECORD_SAMPLE ? layout->id
-		     : layout->back_id > 0              ? header->size - layout->back_id
-							: -1;
+		     : layout->back_id > 0
+			     ? (int)attar_record_trailer_end(layout, header) - layout->back_id
+			     : -1;
 	uint64_t id;
 
 	if (offset < (int)sizeof(*header) || offset + 8 > header->size)

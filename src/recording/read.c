@@ -10,6 +10,7 @@
  */
 #include <poll.h>
 
+#include "record/record.h"
 #include "recording/internal.h"
 
 /* Results of walk() and step(). */
@@ -170,8 +171,9 @@ static uint64_t unaligned_time(
 	const struct attar_layout *layout, const char *at, const struct perf_event_header *header)
 {
 	int offset = header->type == PERF_RECORD_SAMPLE ? layout->time
-		     : layout->back_time > 0            ? header->size - layout->back_time
-							: -1;
+		     : layout->back_time > 0
+			     ? (int)record_end(layout, header, at) - layout->back_time
+			     : -1;
 
 	return offset < (int)sizeof(*header) || offset + 8 > header->size ? 0
 									  : word_at(at + offset);

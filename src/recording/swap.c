@@ -235,6 +235,10 @@ bool swap_record(const struct attar_layout *layout, const struct attar_format *f
 	char *end = (char *)record + header->size;
 	const char *shape;
 
+	/* the lengths in TEXT_POKE are not swapped yet */
+	if (header->type != PERF_RECORD_TEXT_POKE)
+		end = (char *)record + record_end(layout, header, record);
+
 	if (header->type == PERF_RECORD_SAMPLE)
 		return swap_sample(layout, format, header);
 	shape = header->type < ARRAY_SIZE(shapes) ? shapes[header->type] : NULL;

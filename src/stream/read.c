@@ -225,6 +225,20 @@ static inline bool is_of_only_counter(
 	       s->counters[0]->attr.type == PERF_TYPE_SOFTWARE;
 }
 
+/* The id of the event that wrote the record. */
+static inline uint64_t identifier_of(
+	const struct attar_stream *s, const struct perf_event_header *header)
+{
+	const char *end = (const char *)header;
+	uint64_t id;
+
+	if (likely(header->type < PERF_RECORD_KSYMBOL))
+		return attar_record_identifier(header);
+	end += attar_record_end(&s->layouts[0], header);
+	memcpy(&id, end - sizeof(id), sizeof(id));
+	return id;
+}
+
 /* The counter whose layout the record has; NO_COUNTER: the event is not the stream's. */
 static inline uint32_t layout_of(struct attar_stream *s, const struct perf_event_header *header)
 {
@@ -232,7 +246,7 @@ static inline uint32_t layout_of(struct attar_stream *s, const struct perf_event
 
 	if (unlikely(s->replay))
 		return replay_layout(s, header);
-	counter = stream_counter_of(s, attar_record_identifier(header));
+	counter = stream_counter_of(s, identifier_of(s, header));
 	if (likely(counter != NO_COUNTER) || !s->n_counters)
 		return counter;
 	/*

@@ -12,7 +12,7 @@ import pytest
 
 import bpf_program
 import guest
-from command import ATTAR, run
+from command import ATTAR, is_sampling, run, wait_until
 from scripts import wait_until_running
 
 BASE = 0xffff888000000000
@@ -130,6 +130,31 @@ def misc(action, *args):
     kinds = ('ksymbol', 'bpf', 'comm', 'mmap', 'cgroup', 'text-poke')
     return [{'record': r[3], 'fields': r[4]} for r in csv.reader(text.splitlines())
             if len(r) == 5 and r[3] in kinds]
+
+
+@pytest.mark.usefixtures('root')
+def test_bpf_programs_are_loaded_beside_several_runs(spawn, tmp_path):
+    """The kernel writes a wrong size to the records of all events but the first."""
+    if bpf_program.load() < 0:
+        pytest.skip('no BPF programs here')
+    outputs = [tmp_path / f'{i}.json' for i in range(4)]
+    runs = [spawn(ATTAR, 'cpudist', '-a', '-q', '-i', '200ms', '-o', out) for out in outputs]
+    for process in runs:
+        wait_until(lambda p=process: is_sampling(p), 'rings are mapped')
+    for _ in range(10):
+        os.close(bpf_program.load())
+    loaded = [len(out.read_text().splitlines()) for out in outputs]
+    for out, before in zip(outputs, loaded):
+        wait_until(lambda o=out, n=before: len(o.read_text().splitlines()) > n + 3, 'it goes on')
+    for process in runs:
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 0
+    for out in outputs:
+        text = out.read_text()
+        assert 'could not be parsed' not in text
+        reports = [json.loads(line) for line in text.splitlines()]
+        assert all(0 < report['interval_ns'] < 10**10 for report in reports)
+        assert all(report['notes']['lost'] == 0 for report in reports)
 
 
 @pytest.mark.usefixtures('root')

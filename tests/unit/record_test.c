@@ -180,6 +180,39 @@ static void test_tasks(void **state)
 	assert_int_equal(rec.task.time, 4999);
 }
 
+/* The kernel's size includes the trailers of events that had the record before. */
+static void parse_longer(const uint64_t *words, struct attar_record *ret_rec)
+{
+	const struct perf_event_header *header = (const void *)words;
+	struct attar_layout layout;
+
+	attar_layout_init(&layout, &attr);
+	assert_int_equal(attar_record_parse(&layout, words, header->size, ret_rec), 0);
+	assert_int_equal(ret_rec->pid, 100);
+	assert_int_equal(ret_rec->time, 5000);
+	assert_int_equal(ret_rec->id, 77);
+	assert_int_equal(attar_record_time(&layout, header), 5000);
+	assert_int_equal(attar_record_end(&layout, header), header->size - 2 * 8);
+}
+
+static void test_records_with_unused_bytes(void **state)
+{
+	const uint64_t ksymbol[] = {HEADER(PERF_RECORD_KSYMBOL, 0, 11), 0xffffffff81000000,
+		PAIR(64, 1), 0x676f72705f667062 /* "bpf_prog" */, 0, TRAILER, 1, 2};
+	const uint64_t bpf[] = {
+		HEADER(PERF_RECORD_BPF_EVENT, 0, 9), PAIR(1, 42), 3, TRAILER, 1, 2};
+	const uint64_t poke[] = {HEADER(PERF_RECORD_TEXT_POKE, 0, 10), 0xffffffff81000000,
+		0x0000009000050005 /* 5 bytes become 5 others */, 0x909090, TRAILER, 1, 2};
+	struct attar_record rec;
+
+	parse_longer(ksymbol, &rec);
+	assert_string_equal(rec.ksymbol.name, "bpf_prog");
+	parse_longer(bpf, &rec);
+	assert_int_equal(rec.bpf_event.id, 42);
+	parse_longer(poke, &rec);
+	assert_int_equal(rec.text_poke.new_len, 5);
+}
+
 static void test_losses(void **state)
 {
 	const uint64_t lost[] = {HEADER(PERF_RECORD_LOST, 0, 7), 77, 12, TRAILER};
@@ -375,6 +408,7 @@ int main(void)
 		cmocka_unit_test(test_map_with_the_flag_of_another_event),
 		cmocka_unit_test(test_map_with_short_build_id),
 		cmocka_unit_test(test_tasks),
+		cmocka_unit_test(test_records_with_unused_bytes),
 		cmocka_unit_test(test_losses),
 		cmocka_unit_test(test_malformed_messages),
 		cmocka_unit_test(test_callchain_contexts),
