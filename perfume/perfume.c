@@ -251,6 +251,9 @@ static int event_write(
 /* Returns the enable word, or 0 if the event is disabled. */
 static uint32_t listeners(const struct perfume_event *event);
 
+/* The same, and 0 if the collectors that enabled the event have left without disabling it. */
+static uint32_t live_listeners(const struct perfume_event *event);
+
 /* ---- area.c and ring.c ---- */
 
 /* This process's state of the memory shared with collectors. Written with the lock held. */
@@ -284,6 +287,9 @@ static void rings_leave(void);
  */
 static __attribute__((noinline)) int ring_write(
 	struct perfume_event *event, const void *payload, size_t n);
+
+/* Whether a collector that is alive wants the event; otherwise disables it. No system call. */
+static int ring_listens(const struct perfume_event *event);
 
 static uint64_t now_ns(void); /* CLOCK_MONOTONIC */
 
@@ -976,6 +982,17 @@ static uint32_t listeners(const struct perfume_event *event)
 	if (likely(!word) || (word == PERFUME_WORD_STATUS && !kernel_listens(event, word)))
 		return 0;
 	return word;
+}
+
+static uint32_t live_listeners(const struct perfume_event *event)
+{
+	const uint32_t asked = PERFUME_WORD_RING | PERFUME_WORD_STATUS;
+	uint32_t word = listeners(event);
+
+	if (likely(!(word & PERFUME_WORD_RING)) || word & ~asked || ring_listens(event) ||
+		kernel_listens(event, word))
+		return word;
+	return 0;
 }
 
 /*
@@ -1777,7 +1794,7 @@ static void look(struct ring *ring, uint64_t now_ticks)
  * Removes exited collectors from `wanted` and returns the rest. If none remains, disables the
  * event, unless a collector is just being added: it sets `wanted` first, then the word.
  */
-static uint32_t drop(struct perfume_event *event, struct area_slot *slot, uint32_t dead)
+static uint32_t drop(const struct perfume_event *event, struct area_slot *slot, uint32_t dead)
 {
 	uint32_t wanted = __atomic_and_fetch(&slot->wanted, ~dead, __ATOMIC_SEQ_CST);
 	uint32_t *word = __atomic_load_n(&event->word, __ATOMIC_RELAXED);
@@ -1789,6 +1806,37 @@ static uint32_t drop(struct perfume_event *event, struct area_slot *slot, uint32
 			__atomic_fetch_or(word, PERFUME_WORD_RING, __ATOMIC_RELAXED);
 	}
 	return wanted & ~dead;
+}
+
+/* The coarse clock needs no system call. */
+static uint32_t with_valid_lease(uint32_t wanted)
+{
+	struct timespec coarse;
+	uint32_t alive = 0, k;
+	uint64_t now;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &coarse);
+	now = (uint64_t)coarse.tv_sec * 1000000000 + (uint64_t)coarse.tv_nsec;
+	for (k = 0; k < AREA_CLAIMS && wanted >> k; k++)
+		if (wanted >> k & 1 &&
+			__atomic_load_n(&shared.area->claims[k].lease, __ATOMIC_RELAXED) > now)
+			alive |= 1u << k;
+	return alive;
+}
+
+static int ring_listens(const struct perfume_event *event)
+{
+	uint32_t at = __atomic_load_n(&event->slot, __ATOMIC_RELAXED), wanted;
+	struct area_slot *slot;
+
+	if (!at)
+		return 0;
+	slot = &shared.area->slots[at - 1];
+	wanted = __atomic_load_n(&slot->wanted, __ATOMIC_ACQUIRE);
+	if (with_valid_lease(wanted))
+		return 1;
+	/* A child that has not reinitialized must not write to its parent's area. */
+	return home_get()->settled && drop(event, slot, wanted);
 }
 
 static int write_at_level(
@@ -2324,7 +2372,7 @@ int perfume_probe_flags(const struct perfume_probe *probe)
  */
 int perfume_probe_enabled(const struct perfume_probe *probe)
 {
-	return listeners(&probe->event) != 0;
+	return live_listeners(&probe->event) != 0;
 }
 
 int perfume_write_payload(struct perfume_probe *probe, const void *payload, size_t n)
@@ -2476,7 +2524,7 @@ void perfume_image_remove(struct perfume_entry **start, struct perfume_entry **s
 
 uint32_t perfume_event_enabled(const struct perfume_event *event)
 {
-	return listeners(event);
+	return live_listeners(event);
 }
 
 int perfume_event_error(const struct perfume_event *event)

@@ -133,7 +133,10 @@ PERFUME_API int perfume_deregister(struct perfume_ctx *ctx, struct perfume_probe
  */
 PERFUME_API void perfume_probe_free(struct perfume_probe *probe);
 
-/* Returns non-zero while a tracer has the event enabled. */
+/*
+ * Returns non-zero while a tracer has the event enabled. It is sufficient to poll: a collector of
+ * shared memory that has left is noticed at once, one that was killed after three seconds.
+ */
 PERFUME_API int perfume_probe_enabled(const struct perfume_probe *probe);
 
 /* Returns the flags accepted by the kernel: PERFUME_MULTI_FORMAT and PERFUME_PERSIST. */
@@ -527,7 +530,7 @@ struct perfume_text {
 	{                                                                                          \
 		uint32_t word = __atomic_load_n(&perfume_word_##event, __ATOMIC_RELAXED);          \
                                                                                                    \
-		if (__builtin_expect(word == PERFUME_WORD_STATUS, 0))                              \
+		if (__builtin_expect(word & (PERFUME_WORD_STATUS | PERFUME_WORD_RING), 0))         \
 			return perfume_event_enabled(&perfume_event_##event);                      \
 		return word;                                                                       \
 	}

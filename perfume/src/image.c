@@ -52,7 +52,7 @@ void perfume_image_remove(struct perfume_entry **start, struct perfume_entry **s
 
 uint32_t perfume_event_enabled(const struct perfume_event *event)
 {
-	return listeners(event);
+	return live_listeners(event);
 }
 
 int perfume_event_error(const struct perfume_event *event)

@@ -139,6 +139,9 @@ static int event_write(
 /* Returns the enable word, or 0 if the event is disabled. */
 static uint32_t listeners(const struct perfume_event *event);
 
+/* The same, and 0 if the collectors that enabled the event have left without disabling it. */
+static uint32_t live_listeners(const struct perfume_event *event);
+
 /* ---- area.c and ring.c ---- */
 
 /* This process's state of the memory shared with collectors. Written with the lock held. */
@@ -172,6 +175,9 @@ static void rings_leave(void);
  */
 static __attribute__((noinline)) int ring_write(
 	struct perfume_event *event, const void *payload, size_t n);
+
+/* Whether a collector that is alive wants the event; otherwise disables it. No system call. */
+static int ring_listens(const struct perfume_event *event);
 
 static uint64_t now_ns(void); /* CLOCK_MONOTONIC */
 

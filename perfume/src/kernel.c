@@ -287,6 +287,17 @@ static uint32_t listeners(const struct perfume_event *event)
 	return word;
 }
 
+static uint32_t live_listeners(const struct perfume_event *event)
+{
+	const uint32_t asked = PERFUME_WORD_RING | PERFUME_WORD_STATUS;
+	uint32_t word = listeners(event);
+
+	if (likely(!(word & PERFUME_WORD_RING)) || word & ~asked || ring_listens(event) ||
+		kernel_listens(event, word))
+		return word;
+	return 0;
+}
+
 /*
  * EBADF means that the event is disabled or that the descriptor was closed. Returns true if the
  * descriptor was reopened.

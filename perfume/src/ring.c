@@ -252,7 +252,7 @@ static void look(struct ring *ring, uint64_t now_ticks)
  * Removes exited collectors from `wanted` and returns the rest. If none remains, disables the
  * event, unless a collector is just being added: it sets `wanted` first, then the word.
  */
-static uint32_t drop(struct perfume_event *event, struct area_slot *slot, uint32_t dead)
+static uint32_t drop(const struct perfume_event *event, struct area_slot *slot, uint32_t dead)
 {
 	uint32_t wanted = __atomic_and_fetch(&slot->wanted, ~dead, __ATOMIC_SEQ_CST);
 	uint32_t *word = __atomic_load_n(&event->word, __ATOMIC_RELAXED);
@@ -264,6 +264,37 @@ static uint32_t drop(struct perfume_event *event, struct area_slot *slot, uint32
 			__atomic_fetch_or(word, PERFUME_WORD_RING, __ATOMIC_RELAXED);
 	}
 	return wanted & ~dead;
+}
+
+/* The coarse clock needs no system call. */
+static uint32_t with_valid_lease(uint32_t wanted)
+{
+	struct timespec coarse;
+	uint32_t alive = 0, k;
+	uint64_t now;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &coarse);
+	now = (uint64_t)coarse.tv_sec * 1000000000 + (uint64_t)coarse.tv_nsec;
+	for (k = 0; k < AREA_CLAIMS && wanted >> k; k++)
+		if (wanted >> k & 1 &&
+			__atomic_load_n(&shared.area->claims[k].lease, __ATOMIC_RELAXED) > now)
+			alive |= 1u << k;
+	return alive;
+}
+
+static int ring_listens(const struct perfume_event *event)
+{
+	uint32_t at = __atomic_load_n(&event->slot, __ATOMIC_RELAXED), wanted;
+	struct area_slot *slot;
+
+	if (!at)
+		return 0;
+	slot = &shared.area->slots[at - 1];
+	wanted = __atomic_load_n(&slot->wanted, __ATOMIC_ACQUIRE);
+	if (with_valid_lease(wanted))
+		return 1;
+	/* A child that has not reinitialized must not write to its parent's area. */
+	return home_get()->settled && drop(event, slot, wanted);
 }
 
 static int write_at_level(

@@ -7,7 +7,7 @@
 
 int perfume_probe_enabled(const struct perfume_probe *probe)
 {
-	return listeners(&probe->event) != 0;
+	return live_listeners(&probe->event) != 0;
 }
 
 int perfume_write_payload(struct perfume_probe *probe, const void *payload, size_t n)

@@ -360,6 +360,21 @@ static void a_collector_without_matching_events_counts_nothing(void **state)
 	perfume_collector_free(busy);
 }
 
+/* By a program that writes nothing, with events of macros and of names. */
+static void polling_notices_that_the_last_collector_left(void **state)
+{
+	struct program program = start("polling", 0, NULL);
+	struct perfume_collector *collector = collector_for("ring_*", program.pid);
+
+	await_word(&program, "ready");
+	perfume_collector_scan(collector);
+	await_word(&program, "heard");
+	perfume_collector_free(collector);
+	await_word(&program, "left");
+	await_word(&program, "left");
+	end_of(&program);
+}
+
 static void a_ninth_collector_is_refused(void **state)
 {
 	struct program program = start("until_left", 1, NULL);
@@ -507,6 +522,7 @@ int main(void)
 		CASE(a_stopped_writer_does_not_block_others),
 		CASE(two_collectors_read_the_same_events),
 		CASE(a_collector_without_matching_events_counts_nothing),
+		CASE(polling_notices_that_the_last_collector_left),
 		CASE(a_ninth_collector_is_refused),
 		CASE(events_are_toggled_while_64_threads_write),
 		CASE(a_plugin_is_enabled_each_time_it_is_loaded),

@@ -39,6 +39,25 @@ static void a_killed_collector_expires_with_its_lease(void **state)
 	perfume_collector_free(collector);
 }
 
+/* It keeps no event enabled in a program that only tests whether there is a listener. */
+static void polling_notices_a_killed_collector(void **state)
+{
+	struct program program = start("polling", 0, NULL);
+	pid_t pid;
+
+	await_word(&program, "ready");
+	pid = fork();
+	if (!pid) {
+		perfume_collector_scan(collector_for("ring_*", program.pid));
+		raise(SIGKILL);
+	}
+	waitpid(pid, NULL, 0);
+	await_word(&program, "heard");
+	await_word(&program, "left");
+	await_word(&program, "left");
+	end_of(&program);
+}
+
 static void a_stopped_collector_reports_disabled_events(void **state)
 {
 	struct program program = start("until_left", 5, NULL);
@@ -61,6 +80,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(a_killed_collector_expires_with_its_lease),
+		CASE(polling_notices_a_killed_collector),
 		CASE(a_stopped_collector_reports_disabled_events),
 	};
 

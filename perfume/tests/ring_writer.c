@@ -372,6 +372,42 @@ static void until_left(void)
 	perfume_ring_tick(77, ~77UL);
 }
 
+static void await_end(int (*enabled)(void), const char *word)
+{
+	int ms;
+
+	for (ms = 0; enabled() && ms < 30000; ms++)
+		usleep(1000);
+	print_number(enabled() ? "still" : word, 0);
+}
+
+static struct perfume_probe *polled;
+
+static int is_polled_enabled(void)
+{
+	return perfume_probe_enabled(polled);
+}
+
+static int is_tick_enabled(void)
+{
+	return perfume_ring_tick_enabled() != 0;
+}
+
+/* Writes nothing: only tests whether there is a listener, of both kinds of events. */
+static void polling(void)
+{
+	struct perfume_ctx *ctx = perfume_init(0);
+
+	polled = perfume_register(ctx, "ring_polled", NULL);
+	wait_for_listener();
+	while (!is_polled_enabled())
+		usleep(1000);
+	print_number("heard", 0);
+	await_end(is_tick_enabled, "left");
+	await_end(is_polled_enabled, "left");
+	perfume_free(ctx);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -384,7 +420,7 @@ int main(int argc, char **argv)
 		{"forking", forking}, {"forking_in_handlers", forking_in_handlers},
 		{"execing", execing}, {"lengths", lengths}, {"plugins", plugins},
 		{"dynamic", dynamic}, {"sixty_four_threads", sixty_four_threads},
-		{"until_left", until_left}};
+		{"until_left", until_left}, {"polling", polling}};
 	size_t i;
 
 	n = argc > 2 ? strtoul(argv[2], NULL, 10) : 1;
