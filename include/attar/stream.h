@@ -90,7 +90,10 @@ struct attar_event {
 	 * NULL.
 	 */
 	struct attar_thread *thread;
-	/* PERF_RECORD_LOST: the period in which records were lost on this CPU. */
+	/*
+	 * PERF_RECORD_LOST: the period in which records were lost on this CPU. record->lost.lost is
+	 * the number of samples; before Linux 6.0, side-band records may be included.
+	 */
 	uint64_t lost_from, lost_to; /* ns */
 	/* In a run: the fields of struct attar_input, for attar_arg_u64() and similar functions. */
 	const struct attar_field *const *fields;

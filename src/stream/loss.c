@@ -81,18 +81,35 @@ bool stream_counts_losses(const struct attar_stream *s)
 	return s->counters != NULL;
 }
 
-/* Of all events that write to the ring. */
-static uint64_t counted_in_ring(const struct attar_stream *s, const struct attar_ring *ring)
+/* What the events that write to the ring lost in it: side-band records, or samples. */
+static uint64_t lost_in_ring(
+	const struct attar_stream *s, const struct attar_ring *ring, bool side_band)
 {
 	struct attar_value value;
 	uint64_t lost = 0;
 
 	for (size_t i = 0; i < s->n_counters; i++)
 		vec_each (&s->counters[i]->fds, it)
-			if (ring_serves(ring, s->counters[i], it) &&
+			if ((i == s->side) == side_band && ring_serves(ring, s->counters[i], it) &&
 				counter_read_fd(s->counters[i], it, &value) == 0)
 				lost += value.lost;
 	return lost;
+}
+
+/*
+ * Losses that happened after the record was written may be among those that are subtracted: a later
+ * loss of the ring, or its final one, has the samples that are missing here.
+ */
+void stream_subtract_side_band(struct attar_stream *s, struct cursor *c)
+{
+	uint64_t *lost = &s->record.lost.lost, side_band = 0;
+
+	if (s->side != SIZE_MAX && stream_counts_losses(s))
+		side_band = difference_or_0(lost_in_ring(s, c->ring, true), c->lost_side);
+	side_band = MIN(side_band, *lost);
+	c->lost_side += side_band;
+	*lost -= side_band;
+	c->lost += *lost;
 }
 
 bool stream_has_final_loss(const struct attar_stream *s, struct cursor *c)
@@ -101,7 +118,7 @@ bool stream_has_final_loss(const struct attar_stream *s, struct cursor *c)
 
 	if (c->ring->overwritten || !stream_counts_losses(s))
 		return false;
-	lost = counted_in_ring(s, c->ring);
+	lost = lost_in_ring(s, c->ring, false);
 	if (lost <= c->lost)
 		return false;
 	c->final_loss.header =

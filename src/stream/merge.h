@@ -30,7 +30,8 @@ struct cursor {
 	struct counter_table *counts;           /* one for each counter; owned by the stream */
 	uint64_t strays;                        /* records of no counter */
 	uint64_t give_back; /* space is released once the ring's tail exceeds this */
-	uint64_t lost;      /* according to the ring's LOST records */
+	uint64_t lost;      /* samples, according to the losses that were delivered */
+	uint64_t lost_side; /* side-band records that were subtracted from LOST records */
 	struct {            /* after the last record of the ring, see stream_has_final_loss() */
 		struct perf_event_header header;
 		uint64_t lost;

@@ -171,7 +171,7 @@ static bool fill_sample(struct attar_stream *s, struct attar_event *ev)
 
 /*
  * The id is that of the event that wrote the next record, not of the one that lost records. Returns
- * false if the loss is known already.
+ * false if the loss is known already, or no sample was lost.
  */
 static bool fill_lost(
 	struct attar_stream *s, struct cursor *c, uint32_t counter, struct attar_event *ev)
@@ -186,10 +186,11 @@ static bool fill_lost(
 		s->lost_in_pmu += s->record.lost.lost;
 		return true;
 	}
-	c->lost += s->record.lost.lost;
 	*(stream_counter_of(s, s->record.lost.id) == s->side ? &s->lost_side : &s->lost_recorded) +=
 		s->record.lost.lost;
-	return true;
+	if (!s->replay)
+		stream_subtract_side_band(s, c);
+	return s->record.lost.lost > 0;
 }
 
 /* What the ring lost after its last record, which no record of the kernel reports. */
@@ -272,6 +273,7 @@ static int dispatch(struct attar_stream *s, struct cursor *c, struct attar_event
 {
 	struct attar_record *rec = &s->record;
 	uint32_t counter;
+	bool concerns;
 	int r;
 
 	if (unlikely(c->header == &c->final_loss.header))
@@ -301,9 +303,10 @@ static int dispatch(struct attar_stream *s, struct cursor *c, struct attar_event
 	}
 	if (rec->type == PERF_RECORD_CALLCHAIN_DEFERRED_)
 		return deferred_callchain_resume(&s->defer, rec);
-	if (stream_is_loss(c->header) && !fill_lost(s, c, counter, ev))
-		return 0;
+	concerns = !stream_is_loss(c->header) || fill_lost(s, c, counter, ev);
 	stream_renew_names(s, rec->type == PERF_RECORD_LOST);
+	if (!concerns)
+		return 0;
 	if (rec->type == PERF_RECORD_EXIT)
 		ev->thread = known_thread(s, rec->task.tid);
 	if (rec->type == PERF_RECORD_THROTTLE) {

@@ -147,10 +147,13 @@ static inline uint64_t difference_or_0(uint64_t a, uint64_t b)
 /* Whether the kernel counts the lost records of each event (PERF_FORMAT_LOST). */
 bool stream_counts_losses(const struct attar_stream *s);
 
+/* Leaves in a LOST record of the cursor's ring what was lost of samples. */
+void stream_subtract_side_band(struct attar_stream *s, struct cursor *c);
+
 /*
  * The kernel reports a loss with the next record of the ring. If there is none until the stop, this
- * makes a header for it the front of the cursor, whose ring has no more records. False: nothing was
- * lost after them.
+ * makes a header for it the front of the cursor, whose ring has no more records. False: no sample
+ * was lost after them.
  */
 bool stream_has_final_loss(const struct attar_stream *s, struct cursor *c);
 
