@@ -279,6 +279,20 @@ assert n == 200, n
     assert found == [[[i, i / 2, i % 2, 's' * i, [i]] for i in range(200)], 0]
 
 
+def test_events_of_programs_are_recorded_from_the_begin_of_a_block():
+    during, numbers, after = value_of('''
+        event = attar.Event('py_block', number='u64')
+        with attar.events('user_events:py_block', pids=[os.getpid()]) as events:
+            during = [event.enabled, sum(event(number=i) for i in range(100))]
+            events.stop()
+            numbers = [one.number for one in events]
+        after = [event.enabled, event(number=100)]
+        print(json.dumps([during, numbers, after]))
+    ''')
+    assert during == [True, 100] and numbers == [*range(100)]
+    assert after == [False, False]
+
+
 def blocks_of_code(path):
     """The indented blocks of a page, in order."""
     blocks, lines = [], []
