@@ -40,6 +40,7 @@ class _Driven:
         self._over = not self._run.step(milliseconds)
 
     def __enter__(self: _Self) -> _Self:
+        self._run.check()
         try:
             self._start()
         except BaseException:
@@ -138,9 +139,12 @@ class Events(_Driven):
             if not self._over:
                 self._step(milliseconds)
             batch = self._run.take_batch()
-            self._losses += [loss for _, loss in self._run.take_marks() if loss]
+            self._take_losses()
             if batch is not None or self._over or milliseconds >= 0:
                 return batch
+
+    def _take_losses(self):
+        self._losses += [loss for _, loss in self._run.take_marks() if loss]
 
     def marked_batches(self):
         """Iterate over (batch or (), marks): what happened before event number n of the batch.
@@ -152,10 +156,11 @@ class Events(_Driven):
             yield self._run.take_batch() or (), self._run.take_marks()
 
     def drain(self):
-        """After stop(): drop the events that are left, to know what was lost."""
+        """After stop(): drop the events that are left, for losses() and notes of all events."""
         while not self._over:
             self._step(0)
             self._run.take_batch()
+            self._take_losses()
 
     def batches(self) -> Iterator[Batch]:
         """Iterate over batches: the events of each reading of the rings."""
@@ -190,6 +195,7 @@ class Events(_Driven):
             if batch is not None:
                 for event in batch:
                     yield event
+                await asyncio.sleep(0)  # other tasks run also while events never end
             elif self._over:
                 return
             else:
@@ -200,15 +206,17 @@ class Events(_Driven):
         loop, ready = asyncio.get_running_loop(), asyncio.Event()
         fd = self._run.fd()
         loop.add_reader(fd, ready.set)
+        # Before Python 3.12, asyncio.wait_for() can take a cancellation for its timeout.
+        timer = loop.call_later(self.POLL_S, ready.set)
         try:
-            await asyncio.wait_for(ready.wait(), self.POLL_S)
-        except asyncio.TimeoutError:
-            pass
+            await ready.wait()
         finally:
+            timer.cancel()
             loop.remove_reader(fd)
 
     def losses(self) -> list[tuple[int, int, int, int]]:
         """Return (from, to, number, cpu) of each period, in ns, since the last call."""
+        self._take_losses()
         found, self._losses = self._losses, []
         return found
 

@@ -208,6 +208,13 @@ static void run_free(struct run *self)
 	Py_DECREF(type);
 }
 
+static PyObject *run_check(PyObject *self, PyObject *unused)
+{
+	if (!use(self))
+		return NULL;
+	Py_RETURN_NONE;
+}
+
 static PyObject *run_close(PyObject *self, PyObject *unused)
 {
 	struct run *run = (struct run *)self;
@@ -583,6 +590,7 @@ static PyMethodDef methods[] = {
 	METHOD("report", run_report, METH_VARARGS, "Makes a report."),
 	METHOD("stop", run_stop, METH_NOARGS, "Ends the run."),
 	METHOD("fd", run_fd, METH_NOARGS, "A descriptor that is readable when a step has work."),
+	METHOD("check", run_check, METH_NOARGS, "Fails if the run was closed or is in use."),
 	METHOD("close", run_close, METH_NOARGS, "Frees the run."), {NULL, NULL, 0, NULL}};
 
 static PyGetSetDef getters[] = {

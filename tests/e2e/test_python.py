@@ -57,6 +57,24 @@ with events:
     assert found == [5000, 5000, 0, 0]
 
 
+@pytest.mark.parametrize('end', ['list(events)', 'events.stop(); events.drain()'])
+def test_periods_of_losses_have_all_lost_events(end):
+    """The ring is read when the program has ended, whose side-band records it lost, too."""
+    seen, lost, periods = value_of(f'''
+        import subprocess
+        code = 'import os; input(); [os.getppid() for _ in range(5000)]'
+        program = subprocess.Popen([sys.executable, '-c', code], stdin=subprocess.PIPE)
+        name = 'syscalls:sys_enter_getppid'
+        with attar.events(name, pids=[program.pid], mmap_pages=2) as events:
+            program.communicate(b'go')
+            {end}
+            print(json.dumps([events.notes['seen'], events.notes['lost'], events.losses()]))
+    ''')
+    assert sum(number for _, _, number, _ in periods) == lost > 0
+    assert seen + lost == 5000
+    assert all(0 < begin <= end for begin, end, _, _ in periods)
+
+
 def test_page_faults_of_a_block_are_counted():
     if sanitized():
         pytest.skip('the shadow memory of the sanitizer faults too')
@@ -404,10 +422,13 @@ def test_closed_objects_are_reported(script):
         with attar.events(input=path) as events:
             kept = list(events)
         texts.append(error(lambda: next(events)))
+        texts.append(error(events.losses))
+        texts.append(error(events.__enter__))
         texts.append(error(lambda: kept[0]._stack))
         with attar.trace(input=path) as run:
             pass
         texts.append(error(run.report))
+        texts.append(error(run.__enter__))
         texts.append(error(run.stop))
         counters = attar.count('page-faults', thread=True)
         with counters:
@@ -419,7 +440,7 @@ def test_closed_objects_are_reported(script):
         run.close()
         print(json.dumps([texts, kept[0].pid, kept[1].name]))
     ''', script)
-    assert found == [['the run was closed'] * 4
+    assert found == [['the run was closed'] * 7
                      + ['the counters were closed', 'the event was closed'], 42, 'a longer text']
 
 
@@ -518,6 +539,57 @@ def test_a_run_is_read_by_one_thread():
         print(json.dumps(found))
     ''')
     assert found == [['the run is in use by another thread', 'let one thread read it'], 16, []]
+
+
+def test_a_task_that_waits_for_events_can_be_cancelled():
+    """Also in each turn of the event loop after the rings became readable."""
+    found = value_of('''
+        import asyncio
+
+        async def read(events):
+            async for event in events:
+                pass
+
+        async def cancel_after(turns):
+            with attar.events('sched:sched_process_exec/pid==-1/') as events:
+                task = asyncio.ensure_future(read(events))
+                await asyncio.sleep(0)
+                events.stop()
+                for _ in range(turns):
+                    await asyncio.sleep(0)
+                asked = task.cancel()
+                await asyncio.wait({task})
+                return asked, task.cancelled()
+
+        print(json.dumps([asyncio.run(cancel_after(turns)) for turns in range(10)]))
+    ''')
+    assert found[0] == [True, True] and found[-1] == [False, False]
+    assert all(asked == cancelled for asked, cancelled in found), found
+
+
+def test_other_tasks_run_while_each_reading_finds_events(script):
+    """The batch of the recording is returned 100 times."""
+    turns, seen = value_of('''
+        import asyncio
+
+        async def count(turns):
+            while True:
+                turns.append(1)
+                await asyncio.sleep(0)
+
+        async def main():
+            turns, events = [], attar.open(sys.argv[1]).events()
+            batches = 100 * [next(events.batches())]
+            events._next_batch = lambda milliseconds: batches.pop() if batches else None
+            events._over = True
+            counter = asyncio.ensure_future(count(turns))
+            seen = len([1 async for event in events])
+            counter.cancel()
+            return len(turns), seen
+
+        print(json.dumps(asyncio.run(main())))
+    ''', script)
+    assert seen == 400 and turns >= 99
 
 
 def test_an_exception_in_the_loop_closes_everything():
