@@ -12,6 +12,20 @@ _FLOATS = {'f32': 4, 'f64': 8}
 _TEXTS = {'str': 'char', 'bytes': 'u8'}
 
 
+_COMMON = ('common_type', 'common_flags', 'common_preempt_count', 'common_pid')
+
+
+def _check(name, fields):
+    if not isinstance(name, str):
+        raise TypeError(f'Event(): the name must be str, not {name!r}')
+    for field, kind in fields.items():
+        if kind not in _NUMBERS and kind not in _TEXTS:
+            raise TypeError(f"Event(): {field} has no type '{kind}'"
+                            f"{nearest(str(kind), [*_NUMBERS, *_TEXTS])}")
+        if field in _COMMON:
+            raise ValueError(f'Event(): {field} is a field of each event already: rename it')
+
+
 def _field(name, kind):
     """The field as the kernel declares it."""
     if kind in _FLOATS:
@@ -32,10 +46,7 @@ class Event:
     """
 
     def __init__(self, name: str, /, **fields: str) -> None:
-        for field, kind in fields.items():
-            if kind not in _NUMBERS and kind not in _TEXTS:
-                raise TypeError(f"Event(): {field} has no type '{kind}'"
-                                f"{nearest(str(kind), [*_NUMBERS, *_TEXTS])}")
+        _check(name, fields)
         self.name, self.fields = name, dict(fields)
         self._format = struct.Struct('<' + ''.join(_NUMBERS.get(k, 'I') for k in fields.values()))
         self._texts = [(i, list(fields)[i], kind) for i, kind in enumerate(fields.values())
@@ -54,7 +65,7 @@ class Event:
 
     @property
     def enabled(self) -> bool:
-        """Whether there is a listener."""
+        """Whether there is a listener. It may be polled: no system call is needed."""
         return self._probe.enabled
 
     def __call__(self, *values: Any, **named: Any) -> bool:
@@ -101,6 +112,9 @@ class Event:
 
     def _bytes(self, name, kind, value):
         if kind == 'str' and isinstance(value, str):
+            if '\0' in value:
+                raise ValueError(f'{self.name}: {name} has a null character, where a str ends: '
+                                 'use a field of the type bytes')
             data = value.encode('utf-8', 'surrogateescape') + b'\0'
         elif kind == 'bytes' and isinstance(value, (bytes, bytearray, memoryview)):
             data = bytes(value)
