@@ -508,25 +508,51 @@ void symbols_load(struct attar_symbols *symbols, struct dso *dso)
 	load(symbols, dso, &symbols->debuginfod);
 }
 
+/* The symbol that contains an address. */
+static bool find_in_file(
+	struct attar_symbols *symbols, struct dso *dso, uint64_t vaddr, size_t *ret_index)
+{
+	bool read, found = dso_find(dso, vaddr, ret_index, &read);
+
+	if (read)
+		limit_bytes(symbols, dso);
+	return found;
+}
+
+static bool is_trampoline(const char *name)
+{
+	return strstr(name, "sigreturn") || !strncmp(name, "__restore", 9);
+}
+
+/*
+ * The byte before the trampoline to which handlers of signals return belongs to it, as in its call
+ * frame information: stacks by frame pointers have it as the call of the handler.
+ */
 static int resolve_file(struct attar_symbols *symbols, unsigned number, struct dso *dso,
 	struct attar_symbol *symbol)
 {
+	bool is_before = false;
 	uint64_t vaddr;
 	size_t index;
-	bool found, read;
 
 	symbols_load(symbols, dso);
 	if (!elf_vaddr(dso->segments.at, dso->segments.n, symbol->offset, &vaddr))
 		return -ENOENT;
-	found = dso_find(dso, vaddr, &index, &read);
-	if (read)
-		limit_bytes(symbols, dso);
-	if (!found)
-		return -ENOENT;
 	symbols->last_location = 0;
+	if (!find_in_file(symbols, dso, vaddr, &index)) {
+		is_before = find_in_file(symbols, dso, ++vaddr, &index) &&
+			    symtab_start(&dso->table, index) == vaddr;
+		if (!is_before)
+			return -ENOENT;
+	}
 	if (!set_names(symbols, number, &dso->table, index, symbol))
 		return -ENOENT;
-	symbols->last_location = (uint64_t)number << 48 | symbol->offset;
+	if (is_before && !is_trampoline(symbol->name)) {
+		symbol->name = symbol->mangled = NULL;
+		return -ENOENT;
+	}
+	if (!is_before)
+		symbols->last_location = (uint64_t)number << 48 | symbol->offset;
 	symbols->last_index = index;
 	symbol->start = symtab_start(&dso->table, index);
 	symbol->size = dso->table.entries.at[index].size;
