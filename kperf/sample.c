@@ -123,21 +123,20 @@ static const char *copy_comm(struct reading *reading, const struct attar_thread 
 	return copy ? *known = memcpy(copy, thread->comm, size) : NULL;
 }
 
-static bool add_frame(struct kp_frames *frames, struct attar_thread *thread, uint64_t ip,
-	enum attar_code_context context)
+static bool add_frame(struct kp_frames *frames, struct attar_thread *thread,
+	const struct attar_callchain *chain, uint64_t ip)
 {
 	struct kp_frame *frame = &frames->at[frames->n];
 
 	*frame = (struct kp_frame){
 		.ip = ip,
-		.kernel = context == ATTAR_CONTEXT_KERNEL,
-		.caller = frames->n > 0,
+		.kernel = chain->context == ATTAR_CONTEXT_KERNEL,
+		.caller = chain->caller,
 	};
-	/* A return address may be the first one after its function. */
 	ip -= frame->caller;
 	frame->location =
 		frame->kernel ? attar_location_kernel(ip) : attar_thread_locate(thread, ip);
-	if (frame->caller && attar_location_dso(frame->location) == ATTAR_DSO_UNKNOWN)
+	if (frames->n && attar_location_dso(frame->location) == ATTAR_DSO_UNKNOWN)
 		return false; /* the frame pointer was not one */
 	frames->n++;
 	return true;
@@ -165,7 +164,7 @@ static struct kp_frames *frames_of(
 	while (frames->n < room && attar_callchain_next(&chain, &ip)) {
 		if (user_only && chain.context != ATTAR_CONTEXT_USER)
 			continue;
-		if (!add_frame(frames, event->thread, ip, chain.context))
+		if (!add_frame(frames, event->thread, &chain, ip))
 			break;
 	}
 	return frames;

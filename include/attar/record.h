@@ -352,6 +352,8 @@ struct attar_callchain {
 	enum attar_code_context
 		context; /* of the last address returned by attar_callchain_next() */
 	bool deferred; /* user frames follow in a CALLCHAIN_DEFERRED record with the same cookie */
+	bool caller;   /* the last address is a return address: the call is before it */
+	bool inside;   /* an address of this context was returned: the next is that of a caller */
 	uint64_t cookie; /* 0 unless deferred */
 };
 
@@ -369,7 +371,7 @@ static inline void attar_callchain_init(
 	chain->context = cpumode <= PERF_RECORD_MISC_GUEST_USER
 				 ? ATTAR_CAST(enum attar_code_context, cpumode)
 				 : ATTAR_CONTEXT_UNKNOWN;
-	chain->deferred = false;
+	chain->deferred = chain->caller = chain->inside = false;
 	chain->cookie = 0;
 }
 
@@ -377,7 +379,9 @@ static inline void attar_callchain_init(
 ATTAR_API enum attar_code_context attar_callchain_context(uint64_t marker) __attribute__((const));
 
 /*
- * Stores the next address in *ret_ip and its context in chain->context. Returns false at the end.
+ * Stores the next address in *ret_ip, its context in chain->context, and whether it is a return
+ * address in chain->caller: all are, except the first in the kernel and the first in user code. The
+ * call, one byte before, may be the end of another function. Returns false at the end.
  */
 static inline bool attar_callchain_next(struct attar_callchain *chain, uint64_t *ret_ip)
 {
@@ -386,8 +390,11 @@ static inline bool attar_callchain_next(struct attar_callchain *chain, uint64_t 
 
 		if (__builtin_expect(ip < ATTAR_CAST(uint64_t, PERF_CONTEXT_MAX), 1)) {
 			*ret_ip = ip;
+			chain->caller = chain->inside;
+			chain->inside = true;
 			return true;
 		}
+		chain->inside = false;
 		chain->context = ip == ATTAR_CAST(uint64_t, PERF_CONTEXT_USER) ? ATTAR_CONTEXT_USER
 				 : ip == ATTAR_CAST(uint64_t, PERF_CONTEXT_KERNEL)
 					 ? ATTAR_CONTEXT_KERNEL

@@ -90,7 +90,8 @@ ATTAR_API int attar_stacks_report(struct attar_stacks *stacks, struct attar_repo
 
 /*
  * Adds a detail line under the newest row of the section for each of n locations, innermost first:
- * "address symbol+offset (dso)".
+ * "address symbol+offset (dso)". Those of callers are in the call, as in attar_event_stack(); the
+ * address and offset shown are those of the return address.
  */
 ATTAR_API void attar_row_stack(struct attar_section *section, struct attar_symbols *symbols,
 	const attar_location *locations, size_t n);

@@ -428,9 +428,9 @@ ATTAR_API attar_location attar_event_location(const struct attar_event *event);
  * The stack of a sample as locations, innermost frame first: the kernel part of its call chain,
  * then the user part; without a call chain only the sampled address. The user part is that of a
  * call stack of branches, if the sample has one, or unwound from registers and stack, or that of
- * the call chain. Callers in the kernel are located in the call, one byte before the return
- * address. Writes at most max locations and returns their number. The stack ends before the first
- * caller that is outside all code (an invalid frame pointer).
+ * the call chain. Callers are located in the call, one byte before the return address. Writes at
+ * most max locations and returns their number. The stack ends before the first caller that is
+ * outside all code (an invalid frame pointer).
  */
 ATTAR_API size_t attar_event_stack(
 	const struct attar_event *event, attar_location *locations, size_t max);

@@ -33,14 +33,12 @@ static int add(struct collection *c, attar_location location)
 	return vec_push(&c->locations, location);
 }
 
-/* Options that show lines look up the call, one byte before; the unwinder, one byte after. */
-static int add_around(struct collection *c, attar_location location)
+/* The unwinder looks up the byte after the location of a signal. */
+static int add_frame(struct collection *c, attar_location location)
 {
 	enum attar_dso_kind kind;
 	int r = add(c, location);
 
-	if (r == 0 && location & PLACE_OFFSET)
-		r = add(c, location - 1);
 	(void)attar_symbols_dso(c->symbols, location, &kind);
 	return r == 0 && kind == ATTAR_DSO_IS_VDSO ? add(c, location + 1) : r;
 }
@@ -52,7 +50,7 @@ static int add_stack(struct collection *c, const struct attar_event *ev)
 	int r = 0;
 
 	for (size_t i = 0; i < n && r == 0; i++)
-		r = add_around(c, stack[i]);
+		r = add_frame(c, stack[i]);
 	return r;
 }
 

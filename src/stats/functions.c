@@ -187,11 +187,11 @@ static int add_number(struct functions *f, attar_location location, const struct
 	return number < 0 ? number : vec_push(&f->numbers, (uint32_t)number);
 }
 
-static int add_functions(struct functions *f, attar_location location, attar_location code)
+static int add_functions(struct functions *f, attar_location location)
 {
 	struct attar_frame frames[FUNCTIONS_INLINED_MAX];
 	bool all = f->symbols->show_inlined;
-	int n = attar_symbols_frames(f->symbols, code, frames, FUNCTIONS_INLINED_MAX), r;
+	int n = attar_symbols_frames(f->symbols, location, frames, FUNCTIONS_INLINED_MAX), r;
 
 	n = MIN(n, (int)FUNCTIONS_INLINED_MAX);
 	r = n < 0 ? n : vec_push(&f->numbers, (uint32_t)(all ? n : 1));
@@ -200,26 +200,13 @@ static int add_functions(struct functions *f, attar_location location, attar_loc
 	return r;
 }
 
-/*
- * Clear in locations of user code and of files, and set in those of the kernel: with this bit
- * inverted, a value is not a location.
- */
-#define CALLER_BIT (1ULL << 47)
-
-int functions_with_lines(
-	struct functions *f, attar_location location, bool caller, const uint32_t **ret_numbers)
+int functions_with_lines(struct functions *f, attar_location location, const uint32_t **ret_numbers)
 {
-	uint64_t key = location ^ (caller ? CALLER_BIT : 0);
-	const uint64_t *found = map_get(&f->at, key);
+	const uint64_t *found = map_get(&f->at, location);
 	size_t start = found ? *found : f->numbers.n;
-	attar_location code;
 
-	if (!found) {
-		/* Of a caller the call, not the line after it. */
-		code = location - (caller && location & 0xffffffffffffULL);
-		if (add_functions(f, location, code) < 0 || map_put(&f->at, key, start) < 0)
-			return -ENOMEM;
-	}
+	if (!found && (add_functions(f, location) < 0 || map_put(&f->at, location, start) < 0))
+		return -ENOMEM;
 	*ret_numbers = f->numbers.at + start + 1;
 	return (int)f->numbers.at[start];
 }
@@ -244,6 +231,5 @@ int functions_separate(struct functions *f, attar_location location)
 		map_put(&f->by_location, location, (uint64_t)number) < 0)
 		return base_oom();
 	map_remove(&f->at, location);
-	map_remove(&f->at, location ^ CALLER_BIT);
 	return 1;
 }

@@ -81,21 +81,20 @@ static inline int functions_of(struct functions *f, attar_location location)
 
 /* functions_at() for --inline and --lines. */
 int functions_with_lines(
-	struct functions *f, attar_location location, bool caller, const uint32_t **ret_numbers);
+	struct functions *f, attar_location location, const uint32_t **ret_numbers);
 
 /*
  * The functions at a location, the innermost first: one, or with --inline those that were inlined
- * and the one that they are in. A function and a source line are one function with --lines. caller:
- * the location follows a call. *ret_numbers is borrowed until the next call. Returns how many, or
- * -ENOMEM.
+ * and the one that they are in. A function and a source line are one function with --lines.
+ * *ret_numbers is borrowed until the next call. Returns how many, or -ENOMEM.
  */
 static inline int functions_at(
-	struct functions *f, attar_location location, bool caller, const uint32_t **ret_numbers)
+	struct functions *f, attar_location location, const uint32_t **ret_numbers)
 {
 	int number;
 
 	if (f->symbols->show_inlined || f->symbols->show_lines)
-		return functions_with_lines(f, location, caller, ret_numbers);
+		return functions_with_lines(f, location, ret_numbers);
 	number = functions_of(f, location);
 	f->one = (uint32_t)number;
 	*ret_numbers = &f->one;

@@ -138,13 +138,12 @@ static size_t common_callers(const struct entered *before, const uint64_t *locat
 }
 
 /* Enters the location's functions, below the depth that was entered last. Returns the node. */
-static uint32_t enter_location(
-	struct stack_report *sr, struct entered *e, attar_location location, bool caller)
+static uint32_t enter_location(struct stack_report *sr, struct entered *e, attar_location location)
 {
 	size_t depth = e->depths.at[e->depths.n - 1];
 	uint32_t node = sr->tree.path.at[depth - 1].node;
 	const uint32_t *numbers;
-	int count = functions_at(sr->functions, location, caller, &numbers);
+	int count = functions_at(sr->functions, location, &numbers);
 
 	if (count < 0)
 		return CALLTREE_ROOT;
@@ -167,7 +166,7 @@ static int add_stack(struct stack_report *sr, struct entered *e, uint64_t key)
 	e->depths.n = same + 1;
 	node = sr->tree.path.at[e->depths.at[same] - 1].node;
 	for (size_t i = n - same; i-- > 0 && node != CALLTREE_ROOT;)
-		node = enter_location(sr, e, locations[i], i > 0);
+		node = enter_location(sr, e, locations[i]);
 	if (node == CALLTREE_ROOT)
 		return base_oom();
 	e->locations = locations;
@@ -438,30 +437,29 @@ static uint64_t shown_address(attar_location location)
 	return (uint64_t)((int64_t)(location << 16) >> 16);
 }
 
-static bool is_kernel(attar_location location)
-{
-	return attar_location_dso(location) == ATTAR_DSO_KERNEL;
-}
-
-/* The trampoline to which a signal's handler returns: no call ends at the start of a function. */
-static bool is_signal(struct attar_symbols *symbols, attar_location location)
-{
-	struct attar_symbol sym;
-
-	return attar_symbols_resolve(symbols, location, &sym) == 0 && !sym.offset;
-}
+/* The frame before, nearer to the innermost one. */
+struct inner_frame {
+	bool exists, is_kernel, is_signal;
+};
 
 /*
- * Whether location i is that of a call, one byte before the return address that is shown: those of
- * callers in the kernel and of unwound user stacks, see attar_event_stack().
+ * The bytes from a location to the address that is shown. Callers are located one byte before the
+ * return address, see attar_event_stack(), but for user code that a signal interrupted, and calls
+ * in last branch records.
  */
-static bool is_in_call(struct attar_symbols *symbols, const attar_location *locations, size_t i)
+static unsigned bytes_to_return(const struct attar_symbols *symbols,
+	const struct attar_symbol *symbol, bool named, struct inner_frame *inner)
 {
-	if (!i || is_kernel(locations[i]))
-		return i && is_kernel(locations[i - 1]);
-	return symbols->unwind_cache && !is_kernel(locations[i - 1]) &&
-	       !is_signal(symbols, locations[i]) &&
-	       (i == 1 || !is_signal(symbols, locations[i - 1]));
+	const struct inner_frame before = *inner;
+	bool is_kernel = symbol->kind == ATTAR_DSO_IS_KERNEL;
+	bool is_caller = before.exists && before.is_kernel == is_kernel;
+
+	*inner = (struct inner_frame){.exists = true, .is_kernel = is_kernel};
+	if (is_kernel || !is_caller)
+		return is_caller;
+	/* its handler returns to a trampoline: no call ends at the start of a function */
+	inner->is_signal = symbols->unwind_cache && named && !symbol->offset;
+	return !inner->is_signal && !before.is_signal && !symbols->branch_stacks.n;
 }
 
 /* " at FILE:LINE", if lines are shown. */
@@ -486,16 +484,15 @@ static void add_inlined(struct attar_section *section, const struct attar_symbol
 	}
 }
 
-/* The functions and lines of a location; caller: it follows a call. Returns their number, or 0. */
-static int source_frames(struct attar_symbols *symbols, attar_location location, bool caller,
-	struct attar_frame *frames)
+/* The functions and lines of a location, if they are shown. Returns their number, or 0. */
+static int source_frames(
+	struct attar_symbols *symbols, attar_location location, struct attar_frame *frames)
 {
 	int n;
 
 	if (!symbols->show_inlined && !symbols->show_lines)
 		return 0;
-	n = attar_symbols_frames(symbols, location - (caller && location & 0xffffffffffffULL),
-		frames, FUNCTIONS_INLINED_MAX);
+	n = attar_symbols_frames(symbols, location, frames, FUNCTIONS_INLINED_MAX);
 	return MIN(n, (int)FUNCTIONS_INLINED_MAX);
 }
 
@@ -508,26 +505,28 @@ void attar_row_stack(struct attar_section *section, struct attar_symbols *symbol
 
 	struct attar_frame frames[FUNCTIONS_INLINED_MAX];
 	struct buf line _cleanup_(buf_done) = {0};
+	struct inner_frame inner = {.exists = false};
 	char text[LOCATION_TEXT_MAX];
 
 	for (size_t i = 0; i < n; i++) {
 		struct attar_symbol sym;
-		unsigned after_call = is_in_call(symbols, locations, i);
 		bool named = attar_symbols_resolve(symbols, locations[i], &sym) == 0;
+		unsigned after_call;
 		int count;
 
 		if (sym.kind == ATTAR_DSO_IS_LABEL) {
 			attar_row_detail(section, sym.name);
 			continue;
 		}
-		count = source_frames(symbols, locations[i], i > 0, frames);
+		after_call = bytes_to_return(symbols, &sym, named, &inner);
+		count = source_frames(symbols, locations[i], frames);
 		add_inlined(section, symbols, frames, count);
 		buf_reset(&line);
 		buf_printf(&line, "%16llx ",
 			(unsigned long long)shown_address(locations[i] + after_call));
 		if (named) {
 			buf_printf(&line, "%s+0x%llx", sym.name,
-				(unsigned long long)sym.offset + after_call);
+				sym.offset ? (unsigned long long)sym.offset + after_call : 0);
 		} else if (sym.kind == ATTAR_DSO_IS_FILE || sym.kind == ATTAR_DSO_IS_VDSO) {
 			location_text(symbols, locations[i] + after_call, text);
 			buf_str(&line, text);

@@ -105,10 +105,7 @@ size_t attar_event_stack(const struct attar_event *ev, attar_location *locations
 			user_ip = ip;
 			break;
 		}
-		/* A return address is after the call, which may be the end of its function. */
-		if (n && chain.context == ATTAR_CONTEXT_KERNEL)
-			ip--;
-		locations[n] = locate(ev, chain.context, ip);
+		locations[n] = locate(ev, chain.context, ip - chain.caller);
 		if (n && chain.context != ATTAR_CONTEXT_KERNEL && !is_code(locations[n]))
 			break;
 		n++;

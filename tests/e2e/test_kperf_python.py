@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 import threading
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 import pytest
 
@@ -89,7 +89,7 @@ def sampled(kperf, command, **attributes):
 COUNT = '''
 import mmap
 import os
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 import kperf
 
@@ -229,6 +229,18 @@ def test_samples_have_lines_and_inlined_functions(kperf):
     assert sum(lines.values()) > 0.9 * len(data) > 50
     share = lines[hot] / (lines[hot] + lines[cold])
     assert abs(share - 0.7) < 4.5 * (0.7 * 0.3 / len(data)) ** 0.5 + 0.01
+
+
+def test_the_caller_of_a_function_that_does_not_return(kperf):
+    """The call is the last instruction of stopping(); following() begins at the return address."""
+    data = sampled(kperf, [workload('noreturn'), '1000'], evtList=['cpu-clock'], sampleRate=1000,
+                   useFreq=True, excludeKernel=True, callStack=True,
+                   symbolMode=kperf.SymbolMode.RESOLVE_ELF)
+    stacks = [[s.symbolName for s in d.stack] for d in data.iter if d.stack]
+    callers = Counter(stack[stack.index('finish') + 1] for stack in stacks
+                      if 'finish' in stack[:-1])
+    assert len(stacks) > 50 and 'following' not in callers
+    assert callers['stopping'] > 0.9 * len(stacks)
 
 
 def test_names_after_the_read(kperf):

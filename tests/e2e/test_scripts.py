@@ -177,8 +177,8 @@ event cpu-clock sampled stack
     shown = run('profile', '-g', '--input', script(text)).stdout
     tree = shown.partition('\nstacks')[2].partition('\n\n')[0].splitlines()[1:]
     assert [line.strip() for line in tree if line.strip()] == [
-        '75.00%  prog (3 threads)', 'none+0x20 (none)', '50.00%  +- none+0x10',
-        '25.00%  +- none+0x30', '25.00%  other', 'none+0x20 (none)', 'none+0x10']
+        '75.00%  prog (3 threads)', 'none+0x1f (none)', '50.00%  +- none+0x10',
+        '25.00%  +- none+0x30', '25.00%  other', 'none+0x1f (none)', 'none+0x10']
 
 
 CHILDREN = '''# attar script

@@ -172,7 +172,7 @@ static void write_mmap(struct storm *s, uint32_t pid, uint64_t addr, const char 
 
 static void write_sample(struct storm *s, uint32_t pid, uint64_t ip)
 {
-	const uint64_t chain[] = {PERF_CONTEXT_USER, ip, CODE + ip % 512, CODE + ip % 7};
+	const uint64_t chain[] = {PERF_CONTEXT_USER, ip, CODE + 1 + ip % 512, CODE + 1 + ip % 7};
 	struct attar_record *rec = begin(s, PERF_RECORD_SAMPLE, pid);
 
 	rec->sample.ip = ip;

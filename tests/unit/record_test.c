@@ -362,11 +362,12 @@ static void test_callchain_contexts(void **state)
 	const struct {
 		uint64_t ip;
 		enum attar_code_context context;
+		bool caller;
 	} expected[] = {
 		{0x10, ATTAR_CONTEXT_GUEST_USER},
 		{0x20, ATTAR_CONTEXT_HV},
 		{0x30, ATTAR_CONTEXT_KERNEL},
-		{0x31, ATTAR_CONTEXT_KERNEL},
+		{0x31, ATTAR_CONTEXT_KERNEL, true},
 		{0x40, ATTAR_CONTEXT_GUEST_USER},
 		{0x50, ATTAR_CONTEXT_UNKNOWN},
 		{0x60, ATTAR_CONTEXT_USER},
@@ -379,6 +380,7 @@ static void test_callchain_contexts(void **state)
 		assert_true(attar_callchain_next(&chain, &ip));
 		assert_int_equal(ip, expected[i].ip);
 		assert_int_equal(chain.context, expected[i].context);
+		assert_int_equal(chain.caller, expected[i].caller);
 		assert_false(chain.deferred);
 	}
 	assert_false(attar_callchain_next(&chain, &ip));

@@ -204,7 +204,7 @@ static void test_lines_show_every_address(void **state)
 	};
 	struct profiled *p = *state;
 	attar_location locations[] = {attar_address_space_locate(p->space, 0x400000 + 0x9e3c1),
-		attar_address_space_locate(p->space, 0x7777)};
+		attar_address_space_locate(p->space, 0x7776)}; /* of the call */
 
 	attar_section_column(lines, "n", ATTAR_UNIT_COUNT);
 	attar_section_row(lines);
