@@ -42,6 +42,16 @@ struct label {
 	int64_t holder;             /* the last one for which a thread waited */
 };
 
+/*
+ * What waits for a lock. A thread that waits for one kernel lock can wait for another: the wait
+ * list of a mutex has a spinlock, and an interrupt takes its own.
+ */
+struct waiter {
+	uint64_t lock; /* 0: a futex, whose address is not known at the end */
+	int32_t tid;
+	int32_t cpu; /* of the idle task, which each CPU has */
+};
+
 /* Stored with the start of a wait. */
 struct wait {
 	struct lock lock;
@@ -54,7 +64,7 @@ struct locks {
 	uint64_t than; /* ns */
 	bool kernel_only, futex_only;
 
-	struct attar_pairs *kernel, *futexes; /* by thread */
+	struct attar_pairs *kernel, *futexes; /* by struct waiter */
 	struct attar_keytable *table;
 	struct attar_stacks *stacks;
 };
@@ -66,11 +76,20 @@ static int64_t tid_of(const struct attar_run *run, const struct attar_event *ev)
 	return sample_tid(attar_run_source_spec(run, ev->counter), ev);
 }
 
+static struct waiter waiter_of(
+	const struct attar_run *run, const struct attar_event *ev, uint64_t lock)
+{
+	int32_t tid = (int32_t)tid_of(run, ev);
+
+	return (struct waiter){.lock = lock, .tid = tid, .cpu = tid ? 0 : (int32_t)ev->cpu};
+}
+
 static void begin(const struct attar_run *run, struct attar_pairs *pairs,
 	const struct attar_event *ev, const struct lock *lock, const struct label *label)
 {
+	const struct waiter waiter = waiter_of(run, ev, lock->pid ? 0 : lock->address);
 	const struct attar_stamp at = attar_event_get_stamp(ev);
-	struct attar_start *start = attar_pairs_start_u64(pairs, (uint64_t)tid_of(run, ev), &at);
+	struct attar_start *start = attar_pairs_start(pairs, &waiter, sizeof(waiter), &at);
 	struct wait *wait = start ? start->payload : NULL;
 
 	if (!wait)
@@ -122,22 +141,22 @@ static void set_label(struct label *label, const struct wait *wait, int64_t tid)
 }
 
 static int end(struct locks *l, struct attar_run *run, struct attar_pairs *pairs,
-	const struct attar_event *ev, uint64_t address)
+	const struct attar_event *ev, uint64_t lock)
 {
+	const struct waiter waiter = waiter_of(run, ev, lock);
 	const struct attar_stamp at = attar_event_get_stamp(ev);
-	int64_t tid = tid_of(run, ev);
-	const struct attar_start *start = attar_pairs_end_u64(pairs, (uint64_t)tid, &at);
+	const struct attar_start *start = attar_pairs_end(pairs, &waiter, sizeof(waiter), &at);
 	const struct wait *wait = start ? start->payload : NULL;
 	struct attar_keyrow *row;
 	uint64_t duration = wait ? at.time - start->time : 0;
 
-	if (!wait || (address && address != wait->lock.address) || duration < l->than)
+	if (!wait || duration < l->than)
 		return 0;
 	row = attar_keytable_at(l->table, &wait->lock, sizeof(wait->lock));
 	if (!row)
 		return -ENOMEM;
 	row->interval.sums[0] += duration;
-	set_label(row->value, wait, tid);
+	set_label(row->value, wait, waiter.tid);
 	if (l->than && attar_run_wants_lines(run))
 		add_line(run, ev, wait, duration);
 	if (attar_hist_add(&row->interval.hists[0], duration) < 0)
@@ -156,7 +175,9 @@ static void name_type(uint64_t flags, char type[16])
 {
 	const char *kind = flags & 0x20 ? "mutex" : flags & 0x10 ? "percpu" : "lock";
 
-	if (flags & 0x1)
+	if (flags & 0x20)
+		flags = 0x20; /* also while it spins */
+	else if (flags & 0x1)
 		kind = flags & 0x6 ? "rwlock" : "spinlock";
 	else if (flags & 0x8)
 		kind = flags & 0x6 ? "rwlock-rt" : "rtmutex";
@@ -320,7 +341,8 @@ static int locks_report(
 	attar_section_hist_columns(table, ATTAR_UNIT_NS);
 	r = add_rows(l, run, table, scope);
 	attar_pairs_get_stats(l->kernel, &stats);
-	stats.unpaired[ATTAR_UNPAIRED_END] = 0; /* began before the measurement */
+	stats.unpaired[ATTAR_UNPAIRED_END] = 0;      /* began before the measurement */
+	stats.unpaired[ATTAR_UNPAIRED_REPEATED] = 0; /* of a mutex, that spins and then sleeps */
 	attar_report_unpaired(report, &stats, "waits for kernel locks");
 	attar_pairs_get_stats(l->futexes, &stats);
 	stats.unpaired[ATTAR_UNPAIRED_END] = 0; /* calls that do not wait */
@@ -375,8 +397,9 @@ static int open_inputs(struct attar_run *run, const struct locks *l)
 static int locks_open(struct attar_run *run, void *self)
 {
 	struct locks *l = self;
-	const struct attar_pairs_opts pairs = {
-		.size = sizeof(pairs), .payload_size = sizeof(struct wait)};
+	struct attar_pairs_opts pairs = {.size = sizeof(pairs),
+		.payload_size = sizeof(struct wait),
+		.key_max = sizeof(struct waiter)};
 	const struct attar_keytable_opts table = {.size = sizeof(table),
 		.sums = 1,
 		.hists = 1,
@@ -389,9 +412,10 @@ static int locks_open(struct attar_run *run, void *self)
 		return attar_fail(-EINVAL, "--kernel and --futex are mutually exclusive");
 	r = open_inputs(run, l);
 	if (r == 0)
-		r = attar_pairs_new(&pairs, &l->kernel);
-	if (r == 0)
 		r = attar_pairs_new(&pairs, &l->futexes);
+	pairs.policy = ATTAR_PAIRS_FIRST;
+	if (r == 0)
+		r = attar_pairs_new(&pairs, &l->kernel);
 	if (r == 0)
 		r = attar_keytable_new(&table, &l->table);
 	return r == 0 ? attar_stacks_new(attar_run_symbols(run), &l->stacks) : r;

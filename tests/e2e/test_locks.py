@@ -2,10 +2,11 @@
 """attar locks: waits of known number and length; attar list profilers."""
 import json
 import re
+from pathlib import Path
 
 import pytest
 
-from command import run, workload
+from command import ATTAR, perf, run, workload
 
 COUNT, MS = 5, 20
 SCRIPT = '''# attar script
@@ -85,6 +86,30 @@ def test_threads_with_the_same_name_and_stack(script):
     assert 'a' in shares and 'b' in shares
 
 
+@pytest.mark.quick
+def test_locks_inside_of_a_wait(script):
+    """A waiter takes the spinlock of the wait list; a mutex begins again when it stops spinning."""
+    text = SCRIPT[:SCRIPT.index('1.0')] + '''
+1.000000000 0 5/5 a lock:contention_begin lock_addr=4096 flags=4
+1.000000100 0 5/5 a lock:contention_begin lock_addr=4100 flags=1
+1.000000300 0 5/5 a lock:contention_end lock_addr=4100
+1.000001000 0 5/5 a lock:contention_end lock_addr=4096
+2.000000000 0 5/5 a lock:contention_begin lock_addr=8192 flags=33
+2.000000100 0 5/5 a lock:contention_begin lock_addr=8192 flags=32
+2.000000200 0 5/5 a lock:contention_begin lock_addr=8192 flags=33
+2.000000400 0 5/5 a lock:contention_end lock_addr=8192
+3.000000000 0 0/0 swapper lock:contention_begin lock_addr=64 flags=1
+3.000000100 1 0/0 swapper lock:contention_begin lock_addr=64 flags=1
+3.000000300 0 0/0 swapper lock:contention_end lock_addr=64
+3.000000600 1 0/0 swapper lock:contention_end lock_addr=64
+'''
+    report = reports('--kernel', '--input', script(text))[-1]
+    assert {(r['type'], r['lock'], r['count'], r['total']) for r in rows(report)} == {
+        ('rwsem:W', 4096, 1, 1000), ('spinlock', 4100, 1, 200), ('mutex', 8192, 1, 400),
+        ('spinlock', 64, 2, 800)}
+    assert not [remark for remark in report.get('remarks', []) if 'waits' in remark]
+
+
 @pytest.mark.usefixtures('root')
 def test_mutex_of_known_times():
     """The thread waits five times 20 ms; semaphores wait for less."""
@@ -95,6 +120,41 @@ def test_mutex_of_known_times():
     assert longest['holder'] == longest['pid']
     functions = {r['symbol']: r for r in rows(found, 'functions')}
     assert functions['waiter']['total'] > 50
+
+
+def waits(data, comm):
+    """Return {address: [number, sum in ns]} of waits of kernel locks in a recording of perf."""
+    began, found = {}, {}
+    for tid, seconds, ns, event, lock in re.findall(
+            rf'^ *{comm} +(\d+) +(\d+)\.(\d{{9}}): +lock:contention_(\w+): +0x(\w+)',
+            perf('script', '-i', data, '--ns', '-F', 'comm,tid,time,event,trace'), re.M):
+        key, time = (tid, int(lock, 16)), int(seconds + ns)
+        if event == 'begin':
+            began.setdefault(key, time)
+        elif key in began:
+            of_lock = found.setdefault(key[1], [0, 0])
+            of_lock[0] += 1
+            of_lock[1] += time - began.pop(key)
+    return found
+
+
+@pytest.mark.usefixtures('root', 'needs_perf')
+def test_the_lock_of_an_address_space(tmp_path):
+    """Its waits are those that perf records at the same time; in the recording, to the ns."""
+    if not Path('/sys/kernel/tracing/events/lock').exists():
+        pytest.skip('the kernel has no events of locks (Linux 5.19)')
+    data, live = tmp_path / 'perf.data', tmp_path / 'live.json'
+    perf('record', '-q', '-m', '8M', '-o', data, '-e', 'lock:contention_begin',
+         '-e', 'lock:contention_end', '--', ATTAR, 'locks', '--kernel', '-q', '-m', 4096, '-o',
+         live, '--', workload('maplocks'), 8, 20000)
+    truth, found = waits(data, 'maplocks'), rows(json.loads(live.read_text()))
+    lock, (count, total) = max(truth.items(), key=lambda item: item[1])
+    row = next(r for r in found if r['lock'] == lock)
+    assert row['count'] == count > 100 and row['type'].startswith('rwsem')
+    assert abs(row['total'] - total) < 0.05 * total
+    recorded = rows(reports('--kernel', '--input', data)[-1])
+    row = next(r for r in recorded if r['lock'] == lock)
+    assert [row['count'], row['total']] == waits(data, r'\S+')[lock]  # also of attar's start
 
 
 @pytest.mark.quick
