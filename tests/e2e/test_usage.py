@@ -124,6 +124,19 @@ def test_event_errors_show_the_place():
         f'    {" " * events.index("stak")}^']
 
 
+@pytest.mark.parametrize('profiler', ['trace', 'stat', 'multi-trace'])
+@pytest.mark.parametrize('events, reason', [
+    ('page-faults,sched:sched_switch/prev_comm=="x/,cs', 'missing closing quote for this "'),
+    ("cs,sched:sched_switch//alias='x/stack/", "missing closing quote for this '"),
+    ('sched:sched_switch//key=(prev_pid/2/', 'missing closing ) for this ('),
+    ('sched:sched_switch//key={prev_pid,prev_prio/', 'missing closing } for this {')])
+def test_what_is_not_closed_in_a_list_of_events(profiler, events, reason):
+    done = run(profiler, '-e', events, '--', 'true', timeout=20)
+    assert done.returncode == USAGE and done.stdout == ''
+    assert done.stderr.splitlines() == [
+        f'attar: --event: {reason}', f'    {events}', f'    {" " * events.index(reason[-1])}^']
+
+
 def test_no_arguments_lists_the_commands():
     done = run()
     assert 'profile' in done.stdout + done.stderr
