@@ -359,7 +359,7 @@ def printed_and_missed(form, text, errors):
 
 @pytest.mark.slow
 @pytest.mark.parametrize('form', ['text', 'json', 'csv'])
-def test_lines_missed_by_a_stalled_reader_are_counted(spawn, tmp_path, form):
+def test_lines_missed_by_a_stalled_reader_are_counted(root, spawn, tmp_path, form):
     """
     Lines that a slow reader of stdout misses are dropped there only, and counted: no ring loses
     events, a file has every sample, and printed and dropped lines add up to what was seen.
@@ -369,8 +369,8 @@ def test_lines_missed_by_a_stalled_reader_are_counted(spawn, tmp_path, form):
             'a sanitized attar prints so slowly that it hardly outruns a reader that stands')
     busy = spawn(workload('split7030'), 1000000)
     out, text = tmp_path / 'all.csv', tmp_path / 'text'
-    done = run('-c', f'{ATTAR} profile -F 20000 --print-samples -g -p {busy.pid} -N 40000 -d 100s '
-                     f'-o {out} --format {form} --buffer 1M | '
+    done = run('-c', f'{ATTAR} profile -F 20000 --print-samples -g -m 4096 -p {busy.pid} -N 40000 '
+                     f'-d 100s -o {out} --format {form} --buffer 1M | '
                      f'(until [ "$(stat -c %s {out})" -gt 6000000 ]; do sleep 0.1; done; cat '
                      f'>{text})', program='bash',
                timeout=120)
