@@ -230,7 +230,7 @@ PERFUME_API int perfume_refresh(void);
 #define PERFUME_EVENT(...)                                                                         \
 	PERFUME_EVENT_(PERFUME_COUNT(__VA_ARGS__), PERFUME_SOME(__VA_ARGS__), __VA_ARGS__, )
 
-#define PERFUME(event, ...) (perfume_##event##_enabled() ? (perfume_##event)(__VA_ARGS__) : 0)
+#define PERFUME(event, ...) (perfume_wanted_##event() ? (perfume_##event)(__VA_ARGS__) : 0)
 
 /*
  * Result of the event's registration: 0 or a negative errno; perfume_error then returns the reason.
@@ -525,6 +525,15 @@ struct perfume_text {
 	static __attribute__((destructor)) void perfume_leave_##event(void)                        \
 	{                                                                                          \
 		perfume_image_remove(__start_perfume_events, __stop_perfume_events);               \
+	}                                                                                          \
+	/* Before an emission, which itself notices that a collector has left. */                  \
+	static inline __attribute__((unused)) uint32_t perfume_wanted_##event(void)                \
+	{                                                                                          \
+		uint32_t word = __atomic_load_n(&perfume_word_##event, __ATOMIC_RELAXED);          \
+                                                                                                   \
+		if (__builtin_expect(word == PERFUME_WORD_STATUS, 0))                              \
+			return perfume_event_enabled(&perfume_event_##event);                      \
+		return word;                                                                       \
 	}                                                                                          \
 	static inline __attribute__((unused)) uint32_t perfume_##event##_enabled(void)             \
 	{                                                                                          \
