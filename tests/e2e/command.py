@@ -76,7 +76,7 @@ class Profile:
         self.stderr = done.stderr if done else ''
         self.stdout = done.stdout if done else ''
         self.functions = self.rows('functions')
-        self.samples = sum(f['samples'] for f in self.functions)
+        self.samples = sum(f.get('samples', 0) for f in self.functions)
 
     def rows(self, section):
         for s in self.report['sections']:

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: MIT
 """Databases for SQLite, as the real sqlite3 reads them."""
+import collections
 import json
+import re
 import subprocess
+from pathlib import Path
 
 import pytest
 
-from command import ATTAR, has, profile, run, share_is, workload
+from command import ATTAR, Profile, has, profile, run, share_is, workload
 from test_wall import SCRIPT
 
 pytestmark = pytest.mark.skipif(not has('sqlite3'), reason='sqlite3 is not installed')
@@ -17,11 +20,13 @@ wall 1700000000
 1.5 1 100/102 waker sched:sched_wakeup stack=0xa1,0xa2 comm="it's 1" pid=43
 '''
 
-FOLDED = '''
-WITH RECURSIVE paths(node, path) AS (
-  SELECT node, name FROM stacks WHERE parent IS NULL
-  UNION ALL SELECT s.node, path || ';' || s.name FROM stacks s JOIN paths p ON s.parent = p.node)
-SELECT path, self FROM paths JOIN stacks USING (node) WHERE self > 0'''
+DOCUMENT = Path(__file__).parents[2] / 'docs/exports.md'
+
+
+def folded(weight):
+    """Return the documented query for folded stacks, with this column as the weight."""
+    text = re.search(r'(?m)^ +WITH RECURSIVE paths(.|\n)*?;$', DOCUMENT.read_text()).group(0)
+    return re.sub(r'\bself\b', weight, text)
 
 
 def ask(path, query):
@@ -40,7 +45,7 @@ def test_equals_the_table_and_the_tree(tmp_path):
         name: f[name] for name in ('samples', 'comm', 'dso', 'symbol')}} for f in found.functions]
     heavy = ask(path, "SELECT sum(samples) AS n FROM functions WHERE symbol = 'heavy'")[0]['n']
     share_is(heavy, found.samples, 0.7)
-    assert {row['path']: row['self'] for row in ask(path, FOLDED)} == {
+    assert {row['path']: row['self'] for row in ask(path, folded('self'))} == {
         ';'.join(stack): n for stack, n in found.stacks().items()}
     report, = ask(path, 'SELECT * FROM reports')
     assert report['profiler'] == 'profile' and report['seen'] == found.notes['seen']
@@ -48,6 +53,29 @@ def test_equals_the_table_and_the_tree(tmp_path):
     assert ask(path, 'PRAGMA user_version') == [{'user_version': 1}]
     assert ask(path, 'PRAGMA integrity_check') == [{'integrity_check': 'ok'}]
     assert sorted(p.name for p in tmp_path.iterdir()) == ['x.db']
+
+
+@pytest.mark.parametrize('words, weight', [(['profile', '-g', '-i', '20ms'], 'self'),
+                                           (['wall', '-i', '20ms'], 'self_ns')],
+                         ids=['samples', 'times'])
+def test_documented_query_for_several_reports(tmp_path, words, weight):
+    """Folded stacks of all reports, each of which has its own nodes."""
+    script, path, out = tmp_path / 'test.script', tmp_path / 'x.db', tmp_path / 'x.json'
+    samples = ''.join(f'1.{i:03} 0 100/100 worker cpu-clock stack=0xa{i % 3},0xb{i % 2}\n'
+                      for i in range(11, 90, 7))
+    script.write_text('\n'.join(sorted((SCRIPT + samples).splitlines(),
+                                       key=lambda line: line if line[0] == '1' else '')) + '\n')
+    done = run(*words, '-q', '-o', path, '-o', out, '--input', script)
+    assert done.returncode == 0, done.stderr
+    found = Profile(out.read_text(), done)
+    assert len(found.reports) > 3
+    expected = collections.Counter()
+    for report in found.reports:
+        for stack, n in Profile(json.dumps(report), done).stacks().items():
+            expected[';'.join(stack)] += n
+    assert max(expected.values()) > 1
+    rows = ask(path, folded(weight))
+    assert {row['path']: row[weight] for row in rows} == expected and len(rows) == len(expected)
 
 
 def test_events_with_values_and_stacks(tmp_path):
