@@ -51,7 +51,8 @@ struct attar_diff_result {
 /*
  * Adds the differences to the report: for each table and each of its columns a table of the values
  * before and after, for histograms one of quantiles, for call trees one of stacks. Returns 0;
- * -EINVAL if the two results have no section in common; -ENOMEM.
+ * -EINVAL if the reports are of different profilers, or the two results have no section in common;
+ * -ENOMEM.
  */
 ATTAR_API int attar_diff(const struct attar_diff_side *before, const struct attar_diff_side *after,
 	const struct attar_diff_opts *opts, struct attar_report *out,

@@ -46,12 +46,34 @@ static int compare(struct diff *d, const struct attar_section *like)
 	}
 }
 
+/* Sections of other profilers may have the same name: a tree of samples and one of times. */
+static int check_profilers(const struct attar_diff_side sides[SIDES])
+{
+	const char *first = "";
+
+	for (int side = 0; side < SIDES; side++)
+		side_each (&sides[side], report) {
+			const char *name = report_text(*report, (*report)->profiler);
+
+			if (*first && *name && strcmp(first, name) != 0)
+				return attar_fail(-EINVAL,
+					"the results are of two profilers, '%s' and '%s'" ATTAR_FIX
+					"compare results of the same profiler",
+					CLIP(first), CLIP(name));
+			first = *name ? name : first;
+		}
+	return 0;
+}
+
 /* Compares each section of the reports before that the reports after have, too. */
 static int compare_all(struct diff *d)
 {
 	size_t compared = 0;
-	int e = diff_find_files(d);
+	int e;
 
+	if (check_profilers(d->sides) < 0)
+		return -EINVAL;
+	e = diff_find_files(d);
 	for (size_t i = 0; i < d->sides[BEFORE].n; i++)
 		report_each_section (d->sides[BEFORE].reports[i], it) {
 			if (e < 0 || is_known(&d->sides[BEFORE], i, *it) ||

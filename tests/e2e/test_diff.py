@@ -291,11 +291,31 @@ def test_refusals(words, sentence):
     assert done.stderr.startswith(f'attar: {sentence}'), done.stderr
 
 
-def test_results_of_other_profilers(tmp_path):
+def test_results_without_a_common_section(tmp_path):
     a = result(tmp_path / 'a.json', [{'heavy': 700}])
     b = histogram(tmp_path / 'b.json', [[1024, 2048, 9]], [])
+    b.write_text(b.read_text().replace('"runqlat"', '"profile"'))
     done = run('diff', a, b)
     assert done.returncode == 2 and 'no section in common' in done.stderr
+
+
+@pytest.mark.parametrize('kind', ['json', 'db', 'script'])
+def test_results_of_two_profilers(tmp_path, kind):
+    """Both have a table of functions and a call tree. A recording is of profile."""
+    script = tmp_path / 'x.script'
+    script.write_text(SCRIPT)
+    paths = [tmp_path / f'profile.{kind}', tmp_path / 'wall.json']
+    assert run('wall', '-q', '--input', script, '-o', paths[1]).returncode == 0
+    if kind == 'script':
+        script.rename(paths[0])
+    else:
+        assert run('profile', '-g', '-q', '--input', script, '-o', paths[0]).returncode == 0
+    for order in (paths, paths[::-1]):
+        done = run('diff', *order, '--fail-above', '5%')
+        names = [path.name.partition('.')[0] for path in order]
+        assert (done.returncode, done.stdout) == (2, '')
+        assert done.stderr == ("attar: the results are of two profilers, '{}' and '{}': compare "
+                               'results of the same profiler\n'.format(*names))
 
 
 def test_truncated_and_hostile_results(tmp_path):
