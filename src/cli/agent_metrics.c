@@ -144,7 +144,7 @@ static double failures(const struct agent_child *c)
 
 static double cpu_seconds(const struct agent_child *c)
 {
-	return (double)c->cpu_ns * 1e-9;
+	return (double)c->cpu_ns / 1e9;
 }
 
 static double memory(const struct agent_child *c)

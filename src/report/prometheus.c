@@ -43,9 +43,9 @@ static void draw_notes(struct attar_renderer *r, const struct attar_report *repo
 
 	draw_counter(r, "attar_reports", "Reports since the start.", t->reports);
 	draw_gauge(r, "attar_report_time_seconds", "End of the newest report, since 1970.",
-		(double)report->time * 1e-9, ATTAR_UNIT_NS);
+		metrics_scaled(ATTAR_UNIT_NS, (double)report->time), ATTAR_UNIT_NS);
 	draw_gauge(r, "attar_interval_seconds", "Duration of the newest report.",
-		(double)report->interval_ns * 1e-9, ATTAR_UNIT_NS);
+		metrics_scaled(ATTAR_UNIT_NS, (double)report->interval_ns), ATTAR_UNIT_NS);
 	if (!report->has_notes)
 		return;
 	draw_counter(r, "attar_events_seen", "Events that reached the profiler.", t->seen);

@@ -81,7 +81,6 @@ int metrics_add_histogram(struct metrics *m, const struct attar_section *s)
 
 static void draw_histogram(struct attar_renderer *r, const char *name, const struct histogram *h)
 {
-	double scale = metrics_scale(h->unit);
 	struct buf label _cleanup_(buf_done) = {0};
 	uint64_t below = 0;
 
@@ -89,14 +88,15 @@ static void draw_histogram(struct attar_renderer *r, const char *name, const str
 	for (size_t i = 0; i < METRICS_POWERS; i++) {
 		add_count(&below, h->counts[i]);
 		buf_printf(&r->out, "%s_bucket{%s,le=\"", name, buf_text(&label));
-		number_double(&r->out, ldexp(1, (int)i + FIRST_POWER) / shift_of(h->unit) * scale);
+		number_double(&r->out, metrics_scaled(h->unit,
+					       ldexp(1, (int)i + FIRST_POWER) / shift_of(h->unit)));
 		buf_printf(&r->out, "\"} %llu\n", (unsigned long long)below);
 	}
 	add_count(&below, h->counts[METRICS_POWERS]);
 	buf_printf(&r->out, "%s_bucket{%s,le=\"+Inf\"} %llu\n", name, buf_text(&label),
 		(unsigned long long)below);
 	buf_printf(&r->out, "%s_sum{%s} ", name, buf_text(&label));
-	metrics_add_value(&r->out, h->sum * scale);
+	metrics_add_value(&r->out, metrics_scaled(h->unit, h->sum));
 	buf_printf(
 		&r->out, "%s_count{%s} %llu\n", name, buf_text(&label), (unsigned long long)below);
 }

@@ -148,7 +148,7 @@ static void draw_column(struct attar_renderer *r, const struct table *t, size_t 
 					how, value, number_value(section_cell(s, row, column)));
 		if (!isnan(value))
 			metrics_add_sample(&r->out, buf_text(&name), &t->series.at[i].labels,
-				value * metrics_scale(c->unit));
+				metrics_scaled(c->unit, value));
 	}
 }
 
@@ -183,6 +183,6 @@ void metrics_time_series(struct attar_renderer *r, const struct attar_section *s
 		metrics_add_label(&label, "series", section_text(s, s->columns.at[i].name));
 		if (!isnan(value))
 			metrics_add_sample(
-				&r->out, buf_text(&name), &label, value * metrics_scale(unit));
+				&r->out, buf_text(&name), &label, metrics_scaled(unit, value));
 	}
 }

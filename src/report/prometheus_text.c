@@ -39,9 +39,9 @@ const char *metrics_suffix(enum attar_unit unit)
 	}
 }
 
-double metrics_scale(enum attar_unit unit)
+double metrics_scaled(enum attar_unit unit, double value)
 {
-	return unit == ATTAR_UNIT_NS ? 1e-9 : unit == ATTAR_UNIT_PERCENT ? 0.01 : 1;
+	return value / (unit == ATTAR_UNIT_NS ? 1e9 : unit == ATTAR_UNIT_PERCENT ? 100 : 1);
 }
 
 void metrics_add_name(struct buf *b, const struct attar_report *report, const char *section,

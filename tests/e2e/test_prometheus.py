@@ -11,6 +11,7 @@ import ssl
 import subprocess
 import urllib.parse
 import urllib.request
+from decimal import Decimal
 
 import pytest
 
@@ -165,6 +166,18 @@ def test_histogram_of_known_times(tmp_path):
     assert series[name + '_count{of="times"}'] == 2
     assert math.isclose(series[name + '_sum{of="times"}'], 0.101)
     assert (tmp_path / 'x.om').read_text().endswith('# EOF\n')
+
+
+def test_times_have_the_digits_of_their_nanoseconds(tmp_path):
+    """Also the bounds of buckets, which are powers of two."""
+    script, path, out = tmp_path / 'test.script', tmp_path / 'x.prom', tmp_path / 'x.json'
+    script.write_text(WAITS + '13.194407767 0 0/0 swapper sched:sched_wakeup pid=100\n')
+    done = run('runqlat', '-q', '-o', path, '-o', out, '--input', script)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(out.read_text())['interval_ns'] == 12194407767
+    assert 'attar_interval_seconds 12.194407767\n' in path.read_text()
+    bounds = [Decimal(text) * 10 ** 9 for text in re.findall(r'le="([\d.e-]+)"', path.read_text())]
+    assert bounds == [2 ** power for power in range(10, 47)]
 
 
 def test_replaced_file_keeps_its_mode(tmp_path):
