@@ -117,20 +117,27 @@ static int take_lines(struct fleet *f, part_list *ret_parts)
 	return r;
 }
 
-/* The time of the latest report by the clock of this host, and the longest interval. */
-static void set_span(const part_list *parts, struct attar_report *report)
+/*
+ * The end of the latest report by the clock of this host, and the longest interval. A whole run
+ * begins with the earliest report: time lines show nothing before.
+ */
+static void set_span(const part_list *parts, bool is_whole, struct attar_report *report)
 {
-	uint64_t time = 0, interval = 0;
+	uint64_t begin = UINT64_MAX, time = 0, interval = 0;
 
 	vec_each (parts, part) {
-		uint64_t one_time, one_interval;
+		uint64_t end, one_interval;
 
-		attar_report_get_span(part->report, &one_time, &one_interval);
-		time = MAX(time, one_time - (uint64_t)part->offset);
+		attar_report_get_span(part->report, &end, &one_interval);
+		end -= (uint64_t)part->offset;
+		begin = MIN(begin, end - MIN(one_interval, end));
+		time = MAX(time, end);
 		interval = MAX(interval, one_interval);
 	}
 	if (!parts->n)
 		time = base_realtime();
+	else if (is_whole)
+		interval = time - begin;
 	attar_report_span(report, time, interval);
 }
 
@@ -142,7 +149,7 @@ static int draw(struct fleet *f, const part_list *parts, bool lines)
 
 	if (!report)
 		return base_oom();
-	set_span(parts, report);
+	set_span(parts, !intervals && !lines, report);
 	r = attar_merge(parts->at, parts->n, f->by_host, report);
 	if (!lines) {
 		add_hosts(f, report);

@@ -498,3 +498,30 @@ def test_time_series_of_hosts_are_in_one_clock(tmp_path):
         assert [value[0] - values[0][0] for value in values] == [0, step, 2 * step, 3 * step]
     assert abs(seen['one'][0][0] - seen['two'][0][0]) <= sum(errors.values()) + 2000
     assert len(out.read_text().splitlines()) > 8
+
+
+SPANS = '''late = {'one': 0, 'two': 1500}[host] * 10 ** 6
+begin = start + late
+names = 'time duration pid tid thread cpu category name'.split()
+row = [begin + 10 ** 6, 5000, 7, 7, 'comm', 0, 'state', 'sleeping']
+print(json.dumps({'schema': 'attar/1', 'version': 'x', 'profiler': 'task-state',
+                  'time': begin + 10 ** 9, 'interval_ns': 10 ** 9, 'remarks': [], 'sections': [
+                      {'name': 'time line', 'kind': 'spans',
+                       'columns': [{'name': name} for name in names], 'rows': [row]}]}))
+'''
+
+
+def test_time_line_begins_with_the_first_host(tmp_path):
+    """The second host starts 1.5 s later and ends last."""
+    peer, trace, out = tmp_path / 'ssh', tmp_path / 'x.trace.json', tmp_path / 'x.json'
+    text = PEER.replace('sys.argv[1]', "next(w for w in sys.argv if w in ('one', 'two'))")
+    peer.write_text(text[:text.index('step =')] + SPANS + "print('ended 0', flush=True)\n")
+    peer.chmod(0o755)
+    done = run('fleet', '-H', 'one,two', '--ssh', peer, 'task-state', '-q', '-o', trace, '-o', out)
+    assert done.returncode == 0, done.stderr
+    report = json.loads(out.read_text())
+    error = sum(row['clock error'] for row in section(report, 'hosts')) + 2000
+    assert abs(report['interval_ns'] - 2.5e9) <= error
+    found = spans_of(trace)
+    starts = [found[f'{host}: comm'][0]['ts'] * 1000 for host in ('one', 'two')]
+    assert abs(starts[0] - 1e6) <= error and abs(starts[1] - 1501e6) <= error
