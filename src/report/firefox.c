@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Profiles for the Firefox Profiler, in version 49 of its processed format, which newer versions
- * read (docs-developer/CHANGELOG-formats.md in github.com/firefox-devtools/profiler). Each task at
- * the root of a call tree is a thread, or each thread of the time line with samples of it. A node
- * of the tree is a stack and a frame; a sample is a node with a weight. The time line has the times
- * of samples; without one, those of a task follow each other, each for its share of the time of the
- * report. Spans and events of the time line are markers.
+ * read (docs-developer/CHANGELOG-formats.md in github.com/firefox-devtools/profiler). Each thread
+ * of the time line is a thread, with its samples of all roots of a call tree: exec(2) gives a
+ * thread another name, and so another root. A root that no thread of the time line has is a thread
+ * by itself. A node of the tree is a stack and a frame; a sample is a node with a weight. The time
+ * line has the times of samples; without one, those of a thread follow each other, each for its
+ * share of the time of the report. Spans and events of the time line are markers.
  */
 #include "report/firefox_markers.h"
 #include "report/firefox_thread.h"
@@ -32,63 +33,73 @@ _Static_assert(ARRAY_SIZE(categories) == FIREFOX_STACK_CATEGORIES, "markers have
 
 /* ---- the nodes of a tree ---- */
 
-/* A tree's nodes by root: those of each follow each other. */
-struct by_root {
-	uint32_t *roots, *order, *local;
-	uint64_t *left;                     /* of the weight of each node: not drawn yet */
-	const struct tree_source **sources; /* of each node */
-	uint32_t *thread_of, thread;        /* the last thread that has a node; the newest one */
+struct root {
+	bool is_timed;   /* rows of the time line have samples of it */
+	uint64_t thread; /* of the weights that no row has, see struct timed */
+	double time;     /* ms: where the next of them is placed in a thread of its own */
 };
 
-static int compare_root(const void *a, const void *b, void *ctx)
-{
-	const uint32_t *roots = ctx, x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+struct nodes {
+	struct attar_section *tree;
+	uint32_t *root_of, *local;
+	struct root *roots;                 /* by number of their node */
+	uint64_t *left;                     /* of the weight of each node: not in a row */
+	const struct tree_source **sources; /* of each node */
+	uint32_t *thread_of, thread;        /* the last thread that has a node; the newest one */
+	VEC(uint32_t) listed;               /* of the newest thread */
+};
 
-	if (roots[x] != roots[y])
-		return roots[x] < roots[y] ? -1 : 1;
-	return x < y ? -1 : x > y;
-}
-
-static int order_by_root(struct by_root *o, const struct attar_section *tree)
+static int nodes_init(struct nodes *o, struct attar_section *tree)
 {
 	size_t n = tree->nodes.n, at = 0;
 
-	o->roots = calloc(n + 1, sizeof(*o->roots));
-	o->order = calloc(n + 1, sizeof(*o->order));
+	o->tree = tree;
+	o->root_of = calloc(n + 1, sizeof(*o->root_of));
 	o->local = calloc(n + 1, sizeof(*o->local));
+	o->roots = calloc(n + 1, sizeof(*o->roots));
 	o->left = calloc(n + 1, sizeof(*o->left));
 	o->sources = calloc(n + 1, sizeof(*o->sources));
 	o->thread_of = calloc(n + 1, sizeof(*o->thread_of));
-	if (!o->roots || !o->order || !o->local || !o->left || !o->sources || !o->thread_of)
+	if (!o->root_of || !o->local || !o->roots || !o->left || !o->sources || !o->thread_of)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t up = tree->nodes.at[i].parent;
 
-		o->roots[i] = up == ATTAR_TREE_ROOT ? i : o->roots[up];
-		o->order[i] = i;
+		o->root_of[i] = up == ATTAR_TREE_ROOT ? i : o->root_of[up];
 		o->left[i] = tree->nodes.at[i].self;
 		o->sources[i] = tree_source_of(tree, i, &at);
 	}
-	qsort_r(o->order, n, sizeof(*o->order), compare_root, o->roots);
 	return 0;
 }
 
-static void by_root_done(struct by_root *o)
+static void nodes_done(struct nodes *o)
 {
-	free(o->roots);
-	free(o->order);
+	free(o->root_of);
 	free(o->local);
+	free(o->roots);
 	free(o->left);
 	free(o->sources);
 	free(o->thread_of);
+	vec_done(&o->listed);
+}
+
+/* The task of a root; NULL: unknown. */
+static const struct tree_task *task_of(const struct nodes *o, uint32_t root)
+{
+	const struct attar_section *tree = o->tree;
+	const struct tree_task key = {.node = root};
+
+	return tree->tasks.n
+		       ? bsearch(&key, tree->tasks.at, tree->tasks.n, sizeof(key), tree_task_order)
+		       : NULL;
 }
 
 /* ---- the profile ---- */
 
 /* A sample: a row of the time line with a stack, or the weight of a node. */
 struct timed {
-	uint32_t node; /* of the tree */
-	uint32_t track;
+	uint32_t node;   /* of the tree */
+	uint64_t thread; /* a track; the number of tracks + that of a root: a thread of its own */
 	uint64_t weight;
 	double time; /* ms */
 };
@@ -98,6 +109,7 @@ struct track {
 	bool has_thread, is_drawn;
 	uint32_t pid, tid;
 	size_t first, n; /* its markers */
+	double time;     /* ms: where the next weight of a root without rows is placed */
 };
 
 struct profile {
@@ -106,8 +118,7 @@ struct profile {
 	uint64_t began; /* ns */
 	double duration_ms;
 	const struct attar_section *timed_tree; /* to whose nodes rows belong */
-	VEC(struct timed) timed;                /* sorted by root, track and time when drawn */
-	size_t timed_at;                        /* of the present root */
+	VEC(struct timed) timed;                /* sorted by thread and time when drawn */
 	struct span_rows rows;
 	VEC(struct track) tracks;
 	struct map track_of; /* pid << 32 | tid -> track */
@@ -183,191 +194,173 @@ static int end_thread(struct profile *p, struct firefox_thread *t, struct track 
 		has_markers ? track->n : 0, p->began);
 }
 
-/* ---- the threads of a root ---- */
+/* ---- the threads of a tree ---- */
 
-/* The nodes of one root. */
-struct root {
-	struct attar_section *tree;
-	struct by_root *o;
-	uint32_t node;     /* the root */
-	size_t first, end; /* in the order */
-};
+static int compare_numbers(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return x < y ? -1 : x > y;
+}
 
 /* The nodes on the stacks of the samples. */
-static int add_nodes(
-	const struct root *root, const struct timed *samples, size_t n, struct firefox_thread *t)
+static int list_nodes(struct nodes *o, const struct timed *samples, size_t n)
 {
-	struct by_root *o = root->o;
-	int e = 0;
-
+	o->listed.n = 0;
 	o->thread++;
 	for (size_t i = 0; i < n; i++)
-		for (uint32_t node = samples[i].node; o->thread_of[node] != o->thread;
-			node = root->tree->nodes.at[node].parent) {
+		for (uint32_t node = samples[i].node;
+			node != ATTAR_TREE_ROOT && o->thread_of[node] != o->thread;
+			node = o->tree->nodes.at[node].parent) {
 			o->thread_of[node] = o->thread;
-			if (node == root->node)
-				break;
+			if (vec_push(&o->listed, node) < 0)
+				return -ENOMEM;
 		}
-	for (size_t i = root->first; i < root->end && e == 0; i++) {
-		uint32_t number = o->order[i];
+	qsort(o->listed.at, o->listed.n, sizeof(*o->listed.at), compare_numbers);
+	return 0;
+}
 
-		if (o->thread_of[number] != o->thread)
-			continue;
-		o->local[number] = (uint32_t)t->nodes.n;
-		e = firefox_thread_add_node(t, number, o->sources[number], o->local);
+static int add_nodes(
+	struct nodes *o, const struct timed *samples, size_t n, struct firefox_thread *t)
+{
+	int e = list_nodes(o, samples, n);
+
+	vec_each (&o->listed, number) {
+		if (e < 0)
+			break;
+		o->local[*number] = (uint32_t)t->nodes.n;
+		e = firefox_thread_add_node(t, *number, o->sources[*number], o->local);
 	}
 	return e;
 }
 
-/* A thread with these samples, which is that of the track, or else the task of the root. */
-static int draw_thread(struct profile *p, const struct root *root, const struct timed *samples,
-	size_t n, struct track *track)
+/* The thread with these samples: a track, or one of the root that they have. */
+static int draw_thread(struct profile *p, struct nodes *o, const struct timed *samples, size_t n)
 {
-	struct firefox_thread t _cleanup_(firefox_thread_done) = {
-		.tree = root->tree, .root = root->node};
-	const struct tree_task key = {.node = root->node}, *task = NULL;
-	int e = add_nodes(root, samples, n, &t);
+	struct firefox_thread t _cleanup_(firefox_thread_done) = {.tree = o->tree};
+	struct track *track = samples->thread < p->tracks.n ? &p->tracks.at[samples->thread] : NULL;
+	uint32_t root = o->root_of[samples->node];
+	const struct tree_task *task = task_of(o, root);
+	int e = add_nodes(o, samples, n, &t);
 
 	for (size_t i = 0; i < n && e == 0; i++)
-		e = vec_push(&t.samples, (struct firefox_sample){root->o->local[samples[i].node],
+		e = vec_push(&t.samples, (struct firefox_sample){o->local[samples[i].node],
 						 samples[i].weight, samples[i].time});
 	if (e < 0)
 		return e;
 	separate(p);
-	if (track) {
+	if (track)
 		firefox_thread_begin(&p->json, track->name, track->pid, track->tid);
-		return end_thread(p, &t, track);
-	}
-	if (root->tree->tasks.n)
-		task = bsearch(&key, root->tree->tasks.at, root->tree->tasks.n, sizeof(key),
-			tree_task_order);
-	firefox_thread_begin(&p->json,
-		section_text(root->tree, root->tree->nodes.at[root->node].name),
-		task ? task->pid : 0, task ? task->tid : 0);
-	if (task) {
-		const uint64_t *number = map_get(&p->track_of, thread_key(task->pid, task->tid));
-
-		track = number ? &p->tracks.at[*number] : NULL;
-	}
+	else
+		firefox_thread_begin(&p->json, section_text(o->tree, o->tree->nodes.at[root].name),
+			task ? task->pid : 0, task ? task->tid : 0);
 	return end_thread(p, &t, track);
 }
 
-typedef VEC(struct timed) timed_samples;
+static uint64_t own_thread(const struct profile *p, uint32_t root)
+{
+	return p->tracks.n + (uint64_t)root;
+}
+
+/*
+ * The rows have weights of the nodes. What they do not have of a root is in the only thread that
+ * has rows of it, or else in one of its own. Nodes that the tree does not have are of a report that
+ * was not made by a run.
+ */
+static void take_rows(struct profile *p, struct nodes *o)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->timed.n && o->tree == p->timed_tree; i++) {
+		const struct timed row = p->timed.at[i];
+		uint32_t number;
+		struct root *root;
+
+		if (row.node >= o->tree->nodes.n)
+			continue;
+		number = o->root_of[row.node];
+		root = &o->roots[number];
+		o->left[row.node] -= MIN(o->left[row.node], row.weight);
+		root->thread = !root->is_timed || root->thread == row.thread
+				       ? row.thread
+				       : own_thread(p, number);
+		root->is_timed = true;
+		p->timed.at[n++] = row;
+	}
+	p->timed.n = n;
+}
+
+/* Roots without rows: in the track of their thread, or else in a thread of their own. */
+static void find_threads(struct profile *p, struct nodes *o)
+{
+	vec_each (&p->tracks, track)
+		track->time = 0;
+	for (uint32_t i = 0; i < o->tree->nodes.n; i++) {
+		const struct tree_task *task;
+		const uint64_t *track;
+
+		if (o->root_of[i] != i || o->roots[i].is_timed)
+			continue;
+		task = task_of(o, i);
+		track = task ? map_get(&p->track_of, thread_key(task->pid, task->tid)) : NULL;
+		o->roots[i].thread = track ? *track : own_thread(p, i);
+	}
+}
 
 /*
  * The weights that no row of the time line has: at the end of the report or, if the root has no
  * rows at all, one after the other, each for its share of the time of the report.
  */
-static int add_rest(
-	const struct profile *p, const struct root *root, bool is_timed, timed_samples *samples)
+static int add_rest(struct profile *p, struct nodes *o)
 {
-	double whole = (double)MAX(root->tree->whole, UINT64_C(1));
-	double time = is_timed ? p->duration_ms : 0;
+	double whole = (double)MAX(o->tree->whole, UINT64_C(1));
 
-	for (size_t i = root->first; i < root->end; i++) {
-		uint32_t node = root->o->order[i];
-		uint64_t left = root->o->left[node];
+	for (uint32_t i = 0; i < o->tree->nodes.n; i++) {
+		struct root *root = &o->roots[o->root_of[i]];
+		double *time =
+			root->thread < p->tracks.n ? &p->tracks.at[root->thread].time : &root->time;
 
-		if (left && vec_push(samples, (struct timed){node, 0, left, time}) < 0)
+		if (o->left[i] &&
+			vec_push(&p->timed, (struct timed){i, root->thread, o->left[i],
+						    root->is_timed ? p->duration_ms : *time}) < 0)
 			return -ENOMEM;
-		time += is_timed ? 0 : p->duration_ms / whole * (double)left;
+		*time += root->is_timed ? 0 : p->duration_ms / whole * (double)o->left[i];
 	}
 	return 0;
 }
 
-/* The samples of a track at position i of the time line, which has n of the root. */
-static size_t count_track(const struct timed *timed, size_t n)
-{
-	size_t i = 0;
-
-	while (i < n && timed[i].track == timed->track)
-		i++;
-	return i;
-}
-
-/* The rows of the root, from the present position on. */
-static size_t count_timed(const struct profile *p, const struct root *root)
-{
-	size_t n = 0;
-
-	if (root->tree != p->timed_tree)
-		return 0;
-	while (p->timed_at + n < p->timed.n &&
-		root->o->roots[p->timed.at[p->timed_at + n].node] == root->node)
-		n++;
-	return n;
-}
-
-/* A thread for each track; what they do not have belongs to the only one, or to another thread. */
-static int draw_threads_of(struct profile *p, const struct root *root)
-{
-	const struct timed *timed = p->timed.at + p->timed_at;
-	size_t n = count_timed(p, root), one = count_track(timed, n);
-	timed_samples samples = {0};
-	struct track *only = n && one == n ? &p->tracks.at[timed->track] : NULL;
-	int e = 0;
-
-	p->timed_at += n;
-	for (size_t i = 0; i < n && e == 0; i++) {
-		uint64_t *left = &root->o->left[timed[i].node];
-
-		*left -= MIN(*left, timed[i].weight);
-		if (only)
-			e = vec_push(&samples, timed[i]);
-	}
-	for (size_t i = 0; i < n && !only && e == 0; i += one) {
-		one = count_track(timed + i, n - i);
-		e = draw_thread(p, root, timed + i, one, &p->tracks.at[timed[i].track]);
-	}
-	if (e == 0)
-		e = add_rest(p, root, n > 0, &samples);
-	if (e == 0 && (samples.n || !n))
-		e = draw_thread(p, root, samples.at, samples.n, only);
-	vec_done(&samples);
-	return e;
-}
-
-static int compare_timed(const void *a, const void *b, void *ctx)
+static int compare_timed(const void *a, const void *b)
 {
 	const struct timed *x = a, *y = b;
-	const uint32_t *roots = ctx;
 
-	if (roots[x->node] != roots[y->node])
-		return roots[x->node] < roots[y->node] ? -1 : 1;
-	if (x->track != y->track)
-		return x->track < y->track ? -1 : 1;
+	if (x->thread != y->thread)
+		return x->thread < y->thread ? -1 : 1;
 	return x->time < y->time ? -1 : x->time > y->time;
-}
-
-/* Nodes that the tree does not have are of a report that was not made by a run. */
-static void sort_timed(struct profile *p, const struct by_root *o)
-{
-	size_t n = 0;
-
-	vec_each (&p->timed, it)
-		if (it->node < p->timed_tree->nodes.n)
-			p->timed.at[n++] = *it;
-	p->timed.n = n;
-	if (n)
-		qsort_r(p->timed.at, n, sizeof(*p->timed.at), compare_timed, o->roots);
 }
 
 static int draw_tree(struct profile *p, struct attar_section *tree)
 {
-	struct by_root o _cleanup_(by_root_done) = {0};
-	struct root root = {.tree = tree, .o = &o};
+	struct nodes o _cleanup_(nodes_done) = {0};
+	size_t n;
 	int e;
 
 	tree_sum(tree);
-	e = order_by_root(&o, tree);
-	if (e == 0 && tree == p->timed_tree)
-		sort_timed(p, &o);
-	for (; root.first < tree->nodes.n && e == 0; root.first = root.end) {
-		root.node = o.order[root.first];
-		while (root.end < tree->nodes.n && o.roots[o.order[root.end]] == root.node)
-			root.end++;
-		e = draw_threads_of(p, &root);
+	e = nodes_init(&o, tree);
+	if (e < 0)
+		return e;
+	take_rows(p, &o);
+	find_threads(p, &o);
+	e = add_rest(p, &o);
+	if (p->timed.n)
+		qsort(p->timed.at, p->timed.n, sizeof(*p->timed.at), compare_timed);
+	for (size_t i = 0; i < p->timed.n && e == 0; i += n) {
+		const struct timed *first = &p->timed.at[i];
+
+		for (n = 1; i + n < p->timed.n && first[n].thread == first->thread;)
+			n++;
+		e = draw_thread(p, &o, first, n);
 	}
+	p->timed.n = 0;
 	return e;
 }
 

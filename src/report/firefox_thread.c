@@ -64,7 +64,7 @@ int firefox_thread_add_node(struct firefox_thread *t, uint32_t number,
 {
 	const struct tree_node *node = &t->tree->nodes.at[number];
 	struct firefox_node new = {.number = number,
-		.parent = number == t->root ? -1 : (int64_t)local[node->parent],
+		.parent = node->parent == ATTAR_TREE_ROOT ? -1 : (int64_t)local[node->parent],
 		.source = source};
 	int e = function_of(t, node, &new, new.source ? new.source->file : 0);
 

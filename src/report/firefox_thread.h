@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A thread of a profile for the Firefox Profiler, in the format of report/firefox.c: the stacks of
- * a task as tables, its samples, and its rows of the time line as markers.
+ * a thread as tables, its samples, and its rows of the time line as markers.
  *
- *	struct firefox_thread t _cleanup_(firefox_thread_done) = {.tree = tree, .root = root};
+ *	struct firefox_thread t _cleanup_(firefox_thread_done) = {.tree = tree};
  *	firefox_thread_add_node(&t, ...) for each node, parents first
  *	vec_push(&t.samples, ...);
  *	firefox_thread_begin(b, name, pid, tid);
@@ -32,10 +32,9 @@ struct firefox_sample {
 	double time; /* ms since the report began */
 };
 
-/* A task of the tree, and its tables. */
+/* A thread with nodes of the tree, and its tables. */
 struct firefox_thread {
 	struct attar_section *tree; /* NULL: markers only */
-	uint32_t root;
 	VEC(struct firefox_node) nodes;
 	VEC(struct firefox_function) functions;
 	VEC(uint32_t) modules; /* strings */
@@ -47,7 +46,7 @@ struct firefox_thread {
 void firefox_thread_done(struct firefox_thread *t);
 
 /*
- * Adds a node of the tree below the root. local: the index in the thread of each node of the tree
+ * Adds a node of the tree. local: the index in the thread of each node of the tree
  * that was added. Returns 0 or -ENOMEM.
  */
 int firefox_thread_add_node(struct firefox_thread *t, uint32_t number,

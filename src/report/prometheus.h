@@ -33,7 +33,9 @@ struct metrics {
 /* The end of the names of metrics in this unit, "seconds"; NULL: they have none. */
 const char *metrics_suffix(enum attar_unit unit);
 
-/* The value in the unit of the suffix. A quotient has no more digits than needed; 1e-9 is inexact. */
+/*
+ * The value in the unit of the suffix. A quotient has no more digits than needed; 1e-9 is inexact.
+ */
 double metrics_scaled(enum attar_unit unit, double value);
 
 /*

@@ -7,7 +7,7 @@ import re
 from command import profile, run, share_is, workload
 from firefox import load  # noqa: F401, a fixture
 from test_source_lines import line_of
-from test_wall import SCRIPT
+from test_wall import RENAMED, SCRIPT
 
 
 def functions(text):
@@ -49,6 +49,24 @@ def test_threads_and_times(load, tmp_path):
     states = {name: sum(found.get(name, (0, 0))[1] for found in totals)
               for name in ('[running]', '[waiting for a CPU]', '[blocked]')}
     assert states == {'[running]': 60, '[waiting for a CPU]': 20, '[blocked]': 20}
+
+
+def test_thread_that_changes_its_name(tmp_path):
+    """One thread has the samples and the markers of all its names, as after exec(2)."""
+    script, path = tmp_path / 'test.script', tmp_path / 'x.json.gz'
+    script.write_text(RENAMED)
+    assert run('wall', '-q', '-o', path, '--input', script).returncode == 0
+    thread, = json.loads(gzip.decompress(path.read_bytes()))['threads']
+    assert (thread['name'], thread['pid'], thread['tid']) == ('other', '100', 100)
+    samples, markers = thread['samples'], thread['markers']
+    assert samples['time'] == sorted(samples['time']) and sum(samples['weight']) == 70
+    assert markers['length'] and sum(
+        end - start for start, end in zip(markers['startTime'], markers['endTime'])) == 70
+    names = thread['stringArray']
+    roots = {names[thread['funcTable']['name'][thread['frameTable']['func'][frame]]]
+             for frame, up in zip(thread['stackTable']['frame'], thread['stackTable']['prefix'])
+             if up is None}
+    assert roots == {'sh', 'program', 'other'}
 
 
 def test_states_are_markers(load, tmp_path):
