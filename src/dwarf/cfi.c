@@ -1,191 +1,42 @@
 /* SPDX-License-Identifier: MIT */
 #include "dwarf/cfi.h"
 
-#include "dwarf/cfi_program.h"
-#include "dwarf/decompress.h"
+#include "dwarf/cfi_frames.h"
 
-enum { SECTION_MAX = 256 << 20, FUNCTIONS_MAX = 1 << 22, ROWS_MAX = 1 << 25 };
+/*
+ * Making all rules costs about as much as finding single ones by instructions that have COST times
+ * the bytes of the section.
+ */
+enum { ROWS_MAX = 1 << 25, COST = 4 };
 
-/* A section of frame information. */
-struct frames {
-	const struct elf *elf;
-	struct cfi_builder *b;
-	struct cursor all;
-	const uint8_t *start;
-	uint64_t vaddr;     /* of the section */
-	bool is_eh;         /* .eh_frame */
-	struct cfi_cie cie; /* the last one */
-};
+/* ---- all functions ---- */
 
-/* An entry: a CIE, or the FDE of a function. */
-struct entry {
-	struct cursor c; /* after its id */
-	uint64_t cie;    /* offset of the CIE in the section */
-	bool is_cie;
-	uint8_t offset_size; /* 4, or 8 in the 64-bit format */
-};
-
-static uint64_t offset_of(const struct frames *f, const struct cursor *c)
+static struct cursor all_of(const struct cfi_frames *f)
 {
-	return (uint64_t)(c->at - f->start);
+	return (struct cursor){.at = f->bytes, .end = f->bytes + f->size};
 }
 
-static uint64_t vaddr_of(const struct frames *f, const struct cursor *c)
+static int add_function(struct cfi_frames *f, struct cfi_entry *e)
 {
-	return f->vaddr + offset_of(f, c);
+	struct cfi_code code;
+	int r = cfi_frames_code(f, e, &code);
+
+	return r < 0 ? r
+		     : cfi_program_run(&f->builder, code.cie, &code.instructions, code.vaddr,
+			       code.size, code.offset);
 }
 
-/* Takes the length and id of the next entry. False at the end of the section. */
-static bool take_entry(const struct frames *f, struct cursor *all, struct entry *e)
+static int add_functions(struct cfi_frames *f)
 {
-	uint64_t length = cursor_number(all, 4), id_at;
-	const uint8_t *body;
-
-	e->offset_size = 4;
-	if (length == UINT32_MAX) {
-		length = cursor_number(all, 8);
-		e->offset_size = 8;
-	}
-	if (all->failed || !length)
-		return false;
-	id_at = offset_of(f, all);
-	body = cursor_take(all, length);
-	if (!body)
-		return false;
-	e->c = (struct cursor){.at = body, .end = body + length};
-	if (f->is_eh) {
-		uint64_t back = cursor_number(&e->c, 4);
-
-		e->is_cie = !back;
-		e->cie = id_at - back;
-	} else {
-		e->cie = cursor_number(&e->c, e->offset_size);
-		e->is_cie = e->cie == (e->offset_size == 8 ? UINT64_MAX : UINT32_MAX);
-	}
-	return true;
-}
-
-/* "zRS", "zPLR", ...: each letter stands for data, whose size the z declares. */
-static bool take_augmentation(
-	const struct frames *f, struct cfi_cie *cie, struct cursor *c, const char *letters)
-{
-	uint64_t size = cursor_uleb(c);
-	const uint8_t *bytes = cursor_take(c, size);
-	struct cursor data;
-
-	if (!bytes)
-		return false;
-	data = (struct cursor){.at = bytes, .end = bytes + size};
-	cie->has_augmentation = true;
-	for (; *letters; letters++) {
-		uint8_t encoding;
-
-		switch (*letters) {
-		case 'R':
-			cie->pointer_encoding = cursor_u8(&data);
-			break;
-		case 'S':
-			cie->is_signal = true;
-			break;
-		case 'L':
-			cursor_u8(&data);
-			break;
-		case 'P':
-			encoding = cursor_u8(&data) & (uint8_t)~DW_EH_PE_indirect;
-			cursor_pointer(&data, encoding, vaddr_of(f, &data), cie->address_size);
-			break;
-		case 'B': /* return addresses are signed with key B */
-		case 'G':
-			break; /* memory tagging */
-		default:
-			return false;
-		}
-	}
-	return !data.failed;
-}
-
-static bool parse_cie(struct frames *f, struct entry *e, struct cfi_cie *cie)
-{
-	struct cursor *c = &e->c;
-	uint8_t version = cursor_u8(c);
-	const char *letters = (const char *)c->at;
-	const uint8_t *nul = memchr(c->at, 0, (size_t)(c->end - c->at));
-	bool ok = nul && (version == 1 || version == 3 || version == 4);
-
-	if (!ok)
-		return false;
-	c->at = nul + 1;
-	cie->pointer_encoding = DW_EH_PE_absptr;
-	cie->address_size = f->elf->is64 ? 8 : 4;
-	if (version == 4) {
-		cie->address_size = cursor_u8(c);
-		if (cursor_u8(c) || (cie->address_size != 8 && cie->address_size != 4))
-			return false;
-	}
-	cie->code_align = cursor_uleb(c);
-	cie->data_align = cursor_sleb(c);
-	cie->return_reg = version == 1 ? cursor_u8(c) : cursor_uleb(c);
-	if (*letters == 'z')
-		ok = take_augmentation(f, cie, c, letters + 1);
-	else
-		ok = !*letters;
-	cie->instructions = *c;
-	return ok && !c->failed && cie->return_reg < CFI_REGISTERS && cie->code_align;
-}
-
-/* Finds the CIE of a function. Most functions follow one of the same CIE. */
-static const struct cfi_cie *cie_at(struct frames *f, uint64_t offset)
-{
-	struct cursor at = {.at = f->start, .end = f->all.end};
-	struct entry e;
-
-	if (f->cie.offset == offset)
-		return &f->cie;
-	f->cie = (struct cfi_cie){.offset = UINT64_MAX};
-	if (!cursor_take(&at, offset) || !take_entry(f, &at, &e) || !e.is_cie ||
-		!parse_cie(f, &e, &f->cie))
-		return NULL;
-	f->cie.offset = offset;
-	return &f->cie;
-}
-
-static bool in_file(const struct elf *elf, uint64_t vaddr, uint64_t size, uint64_t *ret_offset)
-{
-	uint64_t last;
-
-	return size && vaddr + size > vaddr && elf_file_offset(elf, vaddr, ret_offset) &&
-	       elf_file_offset(elf, vaddr + size - 1, &last) && last - *ret_offset == size - 1 &&
-	       last < UINT32_MAX;
-}
-
-/* Adds a function. Returns 0, -EBADMSG or -ENOMEM. */
-static int add_function(struct frames *f, struct entry *e)
-{
-	const struct cfi_cie *cie = cie_at(f, e->cie);
-	struct cursor *c = &e->c;
-	uint64_t vaddr, size, offset;
-
-	if (!cie)
-		return -EBADMSG;
-	vaddr = cursor_pointer(c, cie->pointer_encoding, vaddr_of(f, c), cie->address_size);
-	size = cursor_pointer(c, cie->pointer_encoding & DW_EH_PE_format, 0, cie->address_size);
-	if (cie->has_augmentation)
-		cursor_take(c, cursor_uleb(c));
-	if (c->failed || !in_file(f->elf, vaddr, size, &offset))
-		return -EBADMSG;
-	return cfi_program_run(f->b, cie, c, vaddr, size, offset);
-}
-
-static int read_frames(struct frames *f)
-{
-	struct cfi_table *t = f->b->table;
-	struct entry e;
+	struct cfi_table *t = f->builder.table;
+	struct cursor all = all_of(f);
+	struct cfi_entry e;
 	int r = 0;
 
-	while (r != -ENOMEM && f->all.at < f->all.end && take_entry(f, &f->all, &e)) {
+	while (r != -ENOMEM && cfi_frames_take(f, &all, &e)) {
 		if (e.is_cie)
 			continue;
-		if (f->b->functions.n >= FUNCTIONS_MAX || f->b->rows.n >= ROWS_MAX) {
+		if (f->builder.functions.n >= CFI_FUNCTIONS_MAX || f->builder.rows.n >= ROWS_MAX) {
 			t->skipped++;
 			break;
 		}
@@ -196,52 +47,127 @@ static int read_frames(struct frames *f)
 	return r == -ENOMEM ? r : 0;
 }
 
-/* Appends no NUL. Returns 0; -ENODATA: it has no bytes, or cannot be decompressed; -ENOMEM. */
-static int read_packed(const struct elf *elf, const struct elf_section *section,
-	uint8_t **ret_bytes, uint64_t *ret_size)
+int cfi_complete(struct cfi_table *table)
 {
-	struct elf_section packed = *section;
-	uint8_t *from _cleanup_free_ = NULL, *bytes _cleanup_free_ = NULL;
-	uint64_t size = section->size;
-	uint32_t method;
+	struct cfi_frames *f = table->frames;
 	int r;
 
-	if (!decompress_header(elf, &packed.offset, &packed.size, &size, &method) || !size ||
-		size > SECTION_MAX)
-		return -ENODATA;
-	r = elf_section_read(elf, &packed, SECTION_MAX, &from);
+	if (!f)
+		return 0;
+	f->builder.table = table;
+	table->functions = table->skipped = 0;
+	r = add_functions(f);
+	if (r == 0 && f->builder.functions.n)
+		r = cfi_builder_finish(&f->builder);
+	f->builder.functions.n = f->builder.rows.n = 0;
 	if (r < 0)
 		return r;
-	bytes = malloc(size);
-	if (!bytes)
-		return base_oom();
-	if (decompress(method, from, packed.size, bytes, size) < 0)
-		return -ENODATA;
-	*ret_bytes = TAKE_PTR(bytes);
-	*ret_size = size;
+	cfi_frames_free(f);
+	table->frames = NULL;
 	return 0;
 }
 
-static int read_section(
-	struct cfi_builder *b, const struct elf *elf, const struct elf_section *section, bool is_eh)
-{
-	uint8_t *bytes _cleanup_free_ = NULL;
-	uint64_t size = section->size;
-	int r = section->flags & SHF_COMPRESSED
-			? read_packed(elf, section, &bytes, &size)
-			: elf_section_read(elf, section, SECTION_MAX, &bytes);
-	struct frames f = {.elf = elf,
-		.b = b,
-		.start = bytes,
-		.vaddr = section->addr,
-		.is_eh = is_eh,
-		.cie = {.offset = UINT64_MAX}};
+/* ---- the index of functions ---- */
 
-	if (r < 0)
-		return r == -ENOMEM ? r : 0;
-	f.all = (struct cursor){.at = bytes, .end = bytes + size};
-	return read_frames(&f);
+static int by_start(const void *a, const void *b)
+{
+	const struct cfi_place *x = a, *y = b;
+
+	return x->start != y->start ? (x->start > y->start) - (x->start < y->start)
+				    : (x->entry > y->entry) - (x->entry < y->entry);
 }
+
+/* Reads all entries. */
+static int find_functions(struct cfi_frames *f, size_t n)
+{
+	struct cursor all = all_of(f);
+	struct cfi_entry e;
+	struct cfi_code code;
+
+	if (vec_reserve(&f->places, n) < 0)
+		return base_oom();
+	for (const uint8_t *at = all.at; f->places.n < n && cfi_frames_take(f, &all, &e);
+		at = all.at)
+		if (!e.is_cie && cfi_frames_code(f, &e, &code) == 0)
+			f->places.at[f->places.n++] = (struct cfi_place){
+				.start = (uint32_t)code.offset, .entry = (uint32_t)(at - f->bytes)};
+	if (f->places.n)
+		qsort(f->places.at, f->places.n, sizeof(*f->places.at), by_start);
+	return 0;
+}
+
+/* The header that linkers write: a table of the addresses of functions and of their FDEs. */
+struct eh_frame_hdr {
+	uint8_t version, section_encoding, count_encoding, table_encoding;
+	int32_t section; /* relative to its own address */
+	uint32_t n;
+};
+
+/* An address in the header, which is relative to that, as an offset in a file. */
+static bool place_of_header(const struct cfi_frames *f, uint64_t header, struct cfi_place *place)
+{
+	uint64_t start = header + (uint64_t)(int64_t)(int32_t)place->start, offset;
+	uint64_t entry = header + (uint64_t)(int64_t)(int32_t)place->entry - f->vaddr;
+
+	if (entry >= f->size || !elf_file_offset(&f->elf, start, &offset) || offset > UINT32_MAX)
+		return false;
+	*place = (struct cfi_place){.start = (uint32_t)offset, .entry = (uint32_t)entry};
+	return true;
+}
+
+/* Reads the sorted table of the header if it has as many functions as the section. */
+static bool read_header(
+	struct cfi_frames *f, const struct elf *elf, const struct elf_segment *segment, size_t n)
+{
+	enum {
+		TABLE = DW_EH_PE_datarel | DW_EH_PE_sdata4,
+		SECTION = DW_EH_PE_pcrel | DW_EH_PE_sdata4
+	};
+	struct eh_frame_hdr header;
+	uint32_t before = 0;
+
+	if (segment->filesz < sizeof(header) + n * sizeof(struct cfi_place) ||
+		byte_source_read(&elf->source, segment->offset, &header, sizeof(header)) < 0 ||
+		header.version != 1 || header.section_encoding != SECTION ||
+		header.count_encoding != DW_EH_PE_udata4 || header.table_encoding != TABLE ||
+		segment->vaddr + 4 + (uint64_t)(int64_t)header.section != f->vaddr ||
+		header.n != n || vec_reserve(&f->places, n) < 0 ||
+		byte_source_read(&elf->source, segment->offset + sizeof(header), f->places.at,
+			n * sizeof(struct cfi_place)) < 0)
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		struct cfi_place *place = &f->places.at[i];
+
+		if (!place_of_header(f, segment->vaddr, place) || place->start < before)
+			return false;
+		before = place->start;
+	}
+	f->places.n = n;
+	return true;
+}
+
+static bool has_header(struct cfi_frames *f, const struct elf *elf, size_t n)
+{
+	vec_each (&elf->segments, segment)
+		if (f->is_eh && segment->type == PT_GNU_EH_FRAME)
+			return read_header(f, elf, segment, n);
+	return false;
+}
+
+static int make_index(struct cfi_frames *f, const struct elf *elf)
+{
+	struct cursor all = all_of(f);
+	struct cfi_entry e;
+	size_t n = 0;
+
+	while (n < CFI_FUNCTIONS_MAX && cfi_frames_take(f, &all, &e))
+		n += !e.is_cie;
+	if (f->is_eh) /* without section headers, it may be all that follows in the segment */
+		cfi_frames_shrink(f, (uint64_t)(all.at - f->bytes));
+	return !n || has_header(f, elf, n) ? 0 : find_functions(f, n);
+}
+
+/* ---- the binary ---- */
 
 /* A file without section headers: PT_GNU_EH_FRAME leads to the frames. */
 static bool find_by_segment(const struct elf *elf, struct elf_section *ret_section)
@@ -273,9 +199,25 @@ static bool find_by_segment(const struct elf *elf, struct elf_section *ret_secti
 	return false;
 }
 
-int cfi_read(const struct elf *elf, struct cfi_table *ret_table)
+/* Reads a section. Without functions, the table remains empty. */
+static int open_section(struct cfi_table *table, const struct elf *elf,
+	const struct elf_section *section, bool is_eh)
 {
-	struct cfi_builder b = {.table = ret_table};
+	struct cfi_frames *f = NULL;
+	int r = cfi_frames_read(elf, section, is_eh, &f);
+
+	if (r < 0)
+		return r == -ENOMEM ? r : 0;
+	r = make_index(f, elf);
+	if (r == 0 && f->places.n)
+		table->frames = f;
+	else
+		cfi_frames_free(f);
+	return r;
+}
+
+int cfi_open(const struct elf *elf, struct cfi_table *ret_table)
+{
 	const struct elf_section *section = elf_section_named(elf, ".eh_frame");
 	struct elf_section found;
 	int r = 0;
@@ -284,14 +226,78 @@ int cfi_read(const struct elf *elf, struct cfi_table *ret_table)
 	if (!section && find_by_segment(elf, &found))
 		section = &found;
 	if (section)
-		r = read_section(&b, elf, section, true);
+		r = open_section(ret_table, elf, section, true);
 	section = elf_section_named(elf, ".debug_frame");
-	if (r == 0 && section && !b.functions.n)
-		r = read_section(&b, elf, section, false);
-	if (r == 0 && b.functions.n)
-		r = cfi_builder_finish(&b);
-	cfi_builder_done(&b);
+	if (r == 0 && section && !ret_table->frames)
+		r = open_section(ret_table, elf, section, false);
+	return r;
+}
+
+int cfi_read(const struct elf *elf, struct cfi_table *ret_table)
+{
+	int r = cfi_open(elf, ret_table);
+
+	if (r == 0)
+		r = cfi_complete(ret_table);
 	if (r < 0)
 		cfi_table_done(ret_table);
 	return r;
+}
+
+/* ---- one function ---- */
+
+/* The last function that starts at or before an offset; of several, the first one. */
+static const struct cfi_place *place_at(const struct cfi_frames *f, uint64_t offset)
+{
+	const struct cfi_place *at = f->places.at;
+	size_t n = f->places.n;
+
+	if (offset < at->start)
+		return NULL;
+	while (n > 1) { /* at->start <= offset */
+		size_t half = n / 2;
+
+		at = at[half].start <= offset ? at + half : at;
+		n -= half;
+	}
+	while (at > f->places.at && at[-1].start == at->start)
+		at--;
+	return at;
+}
+
+/* The number of the rules, as that of cfi_program_find(). */
+static int make_rules(struct cfi_frames *f, uint64_t offset)
+{
+	const struct cfi_place *place = place_at(f, offset);
+	struct cursor at = all_of(f);
+	struct cfi_entry e;
+	struct cfi_code code;
+	const uint8_t *first;
+	int number;
+
+	if (!place || !cursor_take(&at, place->entry) || !cfi_frames_take(f, &at, &e) || e.is_cie ||
+		cfi_frames_code(f, &e, &code) < 0 || code.offset != place->start ||
+		offset - code.offset >= code.size)
+		return 0;
+	first = code.instructions.at;
+	number = cfi_program_find(&f->builder, code.cie, &code.instructions, code.vaddr, code.size,
+		code.vaddr + (offset - code.offset));
+	f->run += (uint64_t)(code.instructions.at - first);
+	return number;
+}
+
+const struct cfi_rules *cfi_find(struct cfi_table *table, uint64_t file_offset)
+{
+	struct cfi_frames *f = table->frames;
+	int number;
+
+	if (!f)
+		return cfi_table_find(table, file_offset);
+	f->builder.table = table;
+	number = make_rules(f, file_offset);
+	if (f->run / COST > f->size) {
+		f->run = 0;
+		cfi_complete(table);
+	}
+	return number > 0 ? cfi_table_rules(table, (size_t)number) : NULL;
 }

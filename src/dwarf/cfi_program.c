@@ -53,6 +53,8 @@ struct program {
 	int depth;
 	uint64_t vaddr, end; /* of the current row; of the function */
 	int64_t to_offset;   /* added to an address gives the file offset */
+	uint64_t wanted;     /* rows before that of this address are left out */
+	bool one, done;      /* only one row is wanted; it was added */
 	bool bad;
 	struct state remembered[REMEMBERED_MAX]; /* the first `depth`; others are not set */
 };
@@ -85,7 +87,7 @@ static int intern_rules(struct program *p)
 	return cfi_builder_rules(p->b, &u.rules);
 }
 
-/* Adds a row for [p->vaddr, to). */
+/* Adds a row for [p->vaddr, to) if it is wanted. */
 static int add_row(struct program *p, uint64_t to)
 {
 	int number;
@@ -96,6 +98,10 @@ static int add_row(struct program *p, uint64_t to)
 	}
 	if (to == p->vaddr)
 		return 0;
+	if (to <= p->wanted) {
+		p->vaddr = to;
+		return 0;
+	}
 	number = intern_rules(p);
 	if (number < 0)
 		return number;
@@ -104,6 +110,7 @@ static int add_row(struct program *p, uint64_t to)
 			    .rules = (uint16_t)number}) < 0)
 		return base_oom();
 	p->vaddr = to;
+	p->done = p->one;
 	return 0;
 }
 
@@ -375,10 +382,35 @@ static int run(struct program *p, const struct cursor *instructions)
 	int r = 0;
 
 	p->c = *instructions;
-	while (r == 0 && !p->bad && p->c.at < p->c.end)
+	while (r == 0 && !p->bad && !p->done && p->c.at < p->c.end)
 		r = run_one(p);
 	p->bad |= p->c.failed;
 	return r;
+}
+
+static void init(struct program *p, struct cfi_builder *b, const struct cfi_cie *cie,
+	uint64_t vaddr, uint64_t size)
+{
+	memset(p, 0, offsetof(struct program, remembered));
+	p->b = b;
+	p->cie = cie;
+	p->vaddr = vaddr;
+	p->end = vaddr + size;
+}
+
+/* Runs the instructions of the CIE and of a function. Returns 0, -EBADMSG or -ENOMEM. */
+static int run_function(struct program *p, const struct cursor *instructions)
+{
+	uint64_t vaddr = p->vaddr;
+	int r = run(p, &p->cie->instructions);
+
+	p->initial = p->now;
+	p->bad |= p->vaddr != vaddr; /* a CIE has no locations */
+	if (r == 0 && !p->bad)
+		r = run(p, instructions);
+	if (r == 0 && !p->bad && !p->done)
+		r = add_row(p, p->end);
+	return r < 0 ? r : p->bad ? -EBADMSG : 0;
 }
 
 int cfi_program_run(struct cfi_builder *b, const struct cfi_cie *cie,
@@ -390,23 +422,31 @@ int cfi_program_run(struct cfi_builder *b, const struct cfi_cie *cie,
 		.first = (uint32_t)b->rows.n};
 	int r;
 
-	memset(&p, 0, offsetof(struct program, remembered));
-	p.b = b;
-	p.cie = cie;
-	p.vaddr = vaddr;
-	p.end = vaddr + size;
+	init(&p, b, cie, vaddr, size);
 	p.to_offset = (int64_t)(file_offset - vaddr);
-	r = run(&p, &cie->instructions);
-	p.initial = p.now;
-	p.bad |= p.vaddr != vaddr; /* a CIE has no locations */
-	if (r == 0 && !p.bad)
-		r = run(&p, instructions);
-	if (r == 0 && !p.bad)
-		r = add_row(&p, p.end);
+	r = run_function(&p, instructions);
 	function.n = (uint32_t)b->rows.n - function.first;
-	if (r == 0 && !p.bad && vec_push(&b->functions, function) < 0)
+	if (r == 0 && vec_push(&b->functions, function) < 0)
 		r = base_oom();
-	if (r < 0 || p.bad)
+	if (r < 0)
 		b->rows.n = function.first;
-	return r < 0 ? r : p.bad ? -EBADMSG : 0;
+	return r;
+}
+
+int cfi_program_find(struct cfi_builder *b, const struct cfi_cie *cie, struct cursor *instructions,
+	uint64_t vaddr, uint64_t size, uint64_t address)
+{
+	struct program p;
+	size_t first = b->rows.n;
+	int r;
+
+	init(&p, b, cie, vaddr, size);
+	p.wanted = address;
+	p.one = true;
+	r = run_function(&p, instructions);
+	*instructions = p.c;
+	if (r == 0)
+		r = p.done ? b->rows.at[first].rules : -EBADMSG;
+	b->rows.n = first;
+	return r;
 }

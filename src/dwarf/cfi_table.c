@@ -3,24 +3,31 @@
 
 #include <stdlib.h>
 
+#include "dwarf/cfi_frames.h"
+
 enum { EXPRESSION_MAX = 512, EXPRESSIONS_MAX = 1 << 20, SAME_EXPRESSIONS = 64 };
 
 void cfi_table_done(struct cfi_table *table)
 {
 	free(table->starts);
 	free(table->rule_of);
-	vec_done(&table->words);
+	vec_each (&table->chunks, chunk)
+		free(*chunk);
+	vec_done(&table->chunks);
 	vec_done(&table->at);
 	vec_done(&table->expressions);
 	vec_done(&table->bytes);
+	cfi_frames_free(table->frames);
 	*table = (struct cfi_table){0};
 }
 
 size_t cfi_table_memory(const struct cfi_table *table)
 {
 	return table->n * (sizeof(*table->starts) + sizeof(*table->rule_of)) +
-	       table->words.size * sizeof(uint32_t) + table->at.size * sizeof(uint32_t) +
-	       table->expressions.size * sizeof(struct cfi_expression) + table->bytes.size;
+	       table->chunks.n * CFI_CHUNK_WORDS * sizeof(uint32_t) +
+	       table->at.size * sizeof(uint32_t) +
+	       table->expressions.size * sizeof(struct cfi_expression) + table->bytes.size +
+	       cfi_frames_memory(table->frames);
 }
 
 /* ---- distinct rules ---- */
@@ -28,11 +35,6 @@ size_t cfi_table_memory(const struct cfi_table *table)
 static size_t words_of(const struct cfi_rules *rules)
 {
 	return (sizeof(*rules) + rules->n * sizeof(struct cfi_rule)) / sizeof(uint32_t);
-}
-
-static const struct cfi_rules *rules_at(const struct cfi_table *table, uint32_t number)
-{
-	return (const struct cfi_rules *)&table->words.at[table->at.at[number]];
 }
 
 /* What precedes the array of rules. */
@@ -59,7 +61,7 @@ static uint32_t *slot_of(struct cfi_builder *b, const struct cfi_rules *rules)
 	size_t mask = b->n_slots - 1, i = hash_of(rules) & mask, n = words_of(rules);
 
 	for (; b->slots[i]; i = (i + 1) & mask) {
-		const struct cfi_rules *other = rules_at(b->table, b->slots[i]);
+		const struct cfi_rules *other = cfi_table_rules(b->table, b->slots[i]);
 
 		if (other->n == rules->n && !memcmp(other, rules, n * sizeof(uint32_t)))
 			break;
@@ -78,7 +80,7 @@ static int grow_slots(struct cfi_builder *b)
 	b->slots = slots;
 	b->n_slots = n;
 	for (uint32_t i = 1; i < b->table->at.n; i++)
-		*slot_of(b, rules_at(b->table, i)) = i;
+		*slot_of(b, cfi_table_rules(b->table, i)) = i;
 	return 0;
 }
 
@@ -100,11 +102,35 @@ int cfi_builder_find(const struct cfi_builder *b, const struct cfi_rules *rules,
 	if (!b->n_slots)
 		return 0;
 	for (; b->slots[i]; i = (i + 1) & mask) {
-		const struct cfi_rules *other = rules_at(b->table, b->slots[i]);
+		const struct cfi_rules *other = cfi_table_rules(b->table, b->slots[i]);
 
 		if (head_of(other) == head && same_rules(other, of_register))
 			return (int)b->slots[i];
 	}
+	return 0;
+}
+
+/* Copies rules to a chunk that has room for them. Returns 0 or -ENOMEM. */
+static int store(struct cfi_table *t, const struct cfi_rules *rules)
+{
+	uint32_t n = (uint32_t)words_of(rules), at = t->words;
+
+	if (at % CFI_CHUNK_WORDS + n > CFI_CHUNK_WORDS)
+		at += CFI_CHUNK_WORDS - at % CFI_CHUNK_WORDS;
+	if (vec_reserve(&t->chunks, 1) < 0 || vec_push(&t->at, at) < 0)
+		return base_oom();
+	if (at / CFI_CHUNK_WORDS == t->chunks.n) {
+		uint32_t *chunk = malloc(CFI_CHUNK_WORDS * sizeof(*chunk));
+
+		if (!chunk) {
+			t->at.n--;
+			return base_oom();
+		}
+		t->chunks.at[t->chunks.n++] = chunk;
+	}
+	memcpy(&t->chunks.at[at / CFI_CHUNK_WORDS][at % CFI_CHUNK_WORDS], rules,
+		n * sizeof(uint32_t));
+	t->words = at + n;
 	return 0;
 }
 
@@ -122,11 +148,8 @@ int cfi_builder_rules(struct cfi_builder *b, const struct cfi_rules *rules)
 		return (int)*slot;
 	if (t->at.n > CFI_RULES_MAX)
 		return 0;
-	if (vec_reserve(&t->words, words_of(rules)) < 0 ||
-		vec_push(&t->at, (uint32_t)t->words.n) < 0)
-		return base_oom();
-	memcpy(t->words.at + t->words.n, rules, words_of(rules) * sizeof(uint32_t));
-	t->words.n += words_of(rules);
+	if (store(t, rules) < 0)
+		return -ENOMEM;
 	return (int)(*slot = (uint32_t)t->at.n - 1);
 }
 
@@ -199,12 +222,14 @@ int cfi_builder_finish(struct cfi_builder *b)
 {
 	struct cfi_table *t = b->table;
 	size_t max = b->rows.n + b->functions.n + 1;
+	uint32_t *starts _cleanup_free_ = malloc(max * sizeof(*starts));
+	uint16_t *rule_of _cleanup_free_ = malloc(max * sizeof(*rule_of));
 	uint32_t end = 0;
 
-	t->starts = malloc(max * sizeof(*t->starts));
-	t->rule_of = malloc(max * sizeof(*t->rule_of));
-	if (!t->starts || !t->rule_of)
+	if (!starts || !rule_of)
 		return base_oom();
+	t->starts = TAKE_PTR(starts);
+	t->rule_of = TAKE_PTR(rule_of);
 	sort_functions(b);
 	vec_each (&b->functions, f) {
 		if (f->start < end) { /* two entries for the same code: the first one counts */

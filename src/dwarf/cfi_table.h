@@ -2,7 +2,8 @@
 /*
  * The call frame information of a binary, compiled into a compact table: for each range of code the
  * rules that compute the registers of the caller (DWARF 5, section 6.4). Equal rules are stored
- * once. The table is built by cfi_read() and is then constant.
+ * once, and do not move. The table is built by cfi_read() and is then constant; that of cfi_open()
+ * has the rules that were needed so far, and no ranges.
  *
  * Ranges are file offsets, so that a location (attar_location) is looked up as it is.
  */
@@ -14,7 +15,7 @@
 
 /* DWARF registers that rules are kept for: of x86-64 0 to 16 (the return address), of arm64 0 to
  * 31 (the stack pointer). Others, such as vector registers, are not needed to find callers. */
-enum { CFI_REGISTERS = 32, CFI_RULES_MAX = 65534 };
+enum { CFI_REGISTERS = 32, CFI_RULES_MAX = 65534, CFI_CHUNK_WORDS = 1024 };
 
 enum cfi_how {
 	CFI_SAME,          /* unchanged: not stored */
@@ -47,22 +48,35 @@ struct cfi_expression {
 	uint32_t offset, size; /* in `bytes` */
 };
 
+struct cfi_frames;
+
 struct cfi_table {
-	uint16_t machine;    /* EM_* */
-	uint32_t n;          /* ranges */
-	uint32_t *starts;    /* sorted file offsets; a range extends to the next */
-	uint16_t *rule_of;   /* number of its rules; 0: none */
-	VEC(uint32_t) words; /* struct cfi_rules, one after another */
-	VEC(uint32_t) at;    /* rules by number: index in words; [0] is unused */
+	uint16_t machine;       /* EM_* */
+	uint32_t n;             /* ranges */
+	uint32_t *starts;       /* sorted file offsets; a range extends to the next */
+	uint16_t *rule_of;      /* number of its rules; 0: none */
+	VEC(uint32_t *) chunks; /* CFI_CHUNK_WORDS each: struct cfi_rules, one after another */
+	uint32_t words;         /* used of the chunks */
+	VEC(uint32_t) at;       /* rules by number: index of the word; [0] is unused */
 	VEC(struct cfi_expression) expressions;
-	VEC(uint8_t) bytes; /* of the expressions */
-	uint32_t functions; /* FDEs read */
-	uint32_t skipped;   /* FDEs left out: malformed, overlapping, or too many rules */
+	VEC(uint8_t) bytes;        /* of the expressions */
+	uint32_t functions;        /* FDEs read */
+	uint32_t skipped;          /* FDEs left out: malformed, overlapping, or too many rules */
+	struct cfi_frames *frames; /* what the rules are made from; NULL: all were made */
 };
 
 void cfi_table_done(struct cfi_table *table);
 
-/* The rules for code at a file offset, or NULL. Borrowed from the table. */
+/* Rules by number, at least 1. */
+static inline const struct cfi_rules *cfi_table_rules(const struct cfi_table *table, size_t number)
+{
+	uint32_t at = table->at.at[number];
+
+	return (const struct cfi_rules *)&table->chunks
+		.at[at / CFI_CHUNK_WORDS][at % CFI_CHUNK_WORDS];
+}
+
+/* The rules for code at a file offset, or NULL. Borrowed from the table, which is complete. */
 static inline const struct cfi_rules *cfi_table_find(
 	const struct cfi_table *table, uint64_t file_offset)
 {
@@ -76,9 +90,7 @@ static inline const struct cfi_rules *cfi_table_find(
 		low = table->starts[low + half] <= file_offset ? low + half : low;
 		n -= half;
 	}
-	if (!table->rule_of[low])
-		return NULL;
-	return (const struct cfi_rules *)&table->words.at[table->at.at[table->rule_of[low]]];
+	return table->rule_of[low] ? cfi_table_rules(table, table->rule_of[low]) : NULL;
 }
 
 /* The bytes of an expression. */
@@ -137,7 +149,10 @@ int cfi_builder_rules(struct cfi_builder *b, const struct cfi_rules *rules);
 /* The number of an expression, which is copied. Returns it; -E2BIG; -ENOMEM. */
 int cfi_builder_expression(struct cfi_builder *b, const uint8_t *bytes, size_t n);
 
-/* Makes the table of the functions and rows. Returns 0 or -ENOMEM. Frees the builder's memory. */
+/*
+ * Makes the table of the functions and rows, and frees the builder's memory. Returns 0; -ENOMEM:
+ * the table and the builder are as before.
+ */
 int cfi_builder_finish(struct cfi_builder *b);
 
 void cfi_builder_done(struct cfi_builder *b);

@@ -27,6 +27,7 @@ enum {
 	DW_EH_PE_sdata8 = 0x0c,
 	DW_EH_PE_format = 0x0f,
 	DW_EH_PE_pcrel = 0x10,
+	DW_EH_PE_datarel = 0x30,
 	DW_EH_PE_base = 0x70,
 	DW_EH_PE_indirect = 0x80,
 	DW_EH_PE_omit = 0xff,

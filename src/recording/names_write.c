@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "base/limit.h"
+#include "dwarf/cfi.h"
 #include "elf/kernel_notes.h"
 #include "recording/internal.h"
 #include "recording/names.h"
@@ -66,7 +67,7 @@ static void put_cfi(const struct cfi_table *table, struct buf *b)
 	}
 	writer_put_u32(b, (uint32_t)table->at.n);
 	for (size_t i = 1; i < table->at.n; i++)
-		put_rules((const struct cfi_rules *)&table->words.at[table->at.at[i]], b);
+		put_rules(cfi_table_rules(table, i), b);
 	writer_put_u32(b, table->n);
 	for (uint32_t i = 0; i < table->n; i++) {
 		writer_put_u32(b, table->starts[i]);
@@ -144,7 +145,7 @@ static void put_file_id(struct encoder *e, attar_location location)
 static void put_module(struct encoder *e, const attar_location *locations, size_t n)
 {
 	struct buf frames _cleanup_(buf_done) = {0}, places _cleanup_(buf_done) = {0};
-	const struct dso *dso = dsos_get(&e->symbols->dsos, attar_location_dso(locations[0]));
+	struct dso *dso = dsos_get(&e->symbols->dsos, attar_location_dso(locations[0]));
 	enum attar_dso_kind kind;
 	uint32_t frame = 0;
 
@@ -161,6 +162,7 @@ static void put_module(struct encoder *e, const attar_location *locations, size_
 	writer_put_u32(&e->modules, dso->cfi_read);
 	buf_add(&e->modules, frames.data, frames.len);
 	buf_add(&e->modules, places.data, places.len);
+	e->failed |= cfi_complete(&dso->cfi) < 0;
 	if (dso->cfi_read)
 		put_cfi(&dso->cfi, &e->modules);
 	e->failed |= buf_failed(&frames) || buf_failed(&places);

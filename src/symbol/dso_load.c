@@ -278,7 +278,7 @@ void dso_load_cfi(struct dso *dso, int fd)
 	if (r >= 0)
 		r = check_build(dso, &elf);
 	if (r >= 0)
-		r = cfi_read(&elf, &dso->cfi);
+		r = cfi_open(&elf, &dso->cfi);
 	if (r < 0)
 		log_debug("cannot read the call frame information of %s: %s", dso->key.path,
 			attar_error());

@@ -103,8 +103,7 @@ size_t symbols_build_id(
 	return dso->build_id_size;
 }
 
-const struct cfi_table *symbols_cfi(
-	const struct attar_address_space *space, attar_location location)
+struct cfi_table *symbols_cfi(const struct attar_address_space *space, attar_location location)
 {
 	struct dso *dso = dsos_get(&space->symbols->dsos, attar_location_dso(location));
 	struct dso_search where = {.key = &dso->key};

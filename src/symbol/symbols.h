@@ -66,8 +66,7 @@ size_t symbols_build_id(
  * other memory. space is that of the location. Borrowed until the cache is freed, like the rules in
  * it: a DSO that a location refers to is kept.
  */
-const struct cfi_table *symbols_cfi(
-	const struct attar_address_space *space, attar_location location);
+struct cfi_table *symbols_cfi(const struct attar_address_space *space, attar_location location);
 
 /* Reads the functions of the running kernel from the cache of the system, for root. */
 void symbols_cache_kernel(struct attar_symbols *symbols);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "unwind/frame_pointers.h"
 
+#include "dwarf/cfi.h"
 #include "symbol/address_space.h"
 #include "symbol/symbols.h"
 #include "unwind/registers.h"
@@ -65,12 +66,13 @@ static int look_at(
 		attar_location at = attar_address_space_locate(space, space->ranges->at[i].start);
 		enum attar_dso_kind kind;
 		const char *path = attar_symbols_dso(symbols, at, &kind);
-		const struct cfi_table *table;
+		struct cfi_table *table;
 
 		if (kind != ATTAR_DSO_IS_FILE || map_get(seen, attar_location_dso(at)))
 			continue;
 		r = map_put(seen, attar_location_dso(at), 1);
 		table = symbols_cfi(space, at);
+		r = r == 0 ? cfi_complete(table) : r;
 		if (!table->n)
 			continue;
 		if (cfi_keeps_frame_pointers(table))

@@ -2,6 +2,7 @@
 #include "attar/unwind.h"
 
 #include "base/check.h"
+#include "dwarf/cfi.h"
 #include "dwarf/expression.h"
 #include "symbol/address_space.h"
 #include "symbol/symbols.h"
@@ -302,12 +303,14 @@ static bool is_python(struct unwinder *u, attar_location location)
 static const struct cached *look_up(struct unwinder *u, attar_location location)
 {
 	struct cached *c = &u->cache->at[location * 0x9e3779b97f4a7c15ULL >> (64 - CACHE_BITS)];
+	struct cfi_table *table;
 
 	if (likely(c->location == location))
 		return c;
 	c->location = location;
-	c->table = symbols_cfi(u->space, location);
-	c->rules = cfi_table_find(c->table, location & PLACE_OFFSET);
+	table = symbols_cfi(u->space, location);
+	c->table = table;
+	c->rules = cfi_find(table, location & PLACE_OFFSET);
 	c->is_sigreturn = !c->rules && is_sigreturn(u, location);
 	c->is_python = !c->rules && is_python(u, location);
 	find_saved(c, u->frame.machine->sp);
@@ -440,7 +443,7 @@ void attar_unwind_get_stats(
 	if (symbols->unwind_cache)
 		*ret_stats = symbols->unwind_cache->stats;
 	vec_each (&symbols->dsos.at, dso) {
-		ret_stats->cfi_binaries += (*dso)->cfi.n > 0;
+		ret_stats->cfi_binaries += (*dso)->cfi.n || (*dso)->cfi.frames;
 		ret_stats->cfi_bytes += cfi_table_memory(&(*dso)->cfi);
 	}
 }
