@@ -61,16 +61,18 @@ static bool look_at_process(struct jit *jit)
 }
 
 /* Exactly one link: another user could have hard-linked a file to this name. */
-static bool is_trusted(const struct jit *jit, const struct stat *st)
+static bool is_trusted(struct jit *jit, const struct stat *st)
 {
-	uid_t owner = jit->inner ? jit->uid : geteuid();
+	uid_t owner;
 
+	(void)look_at_process(jit); /* it may have changed its user */
+	owner = jit->inner ? jit->uid : geteuid();
 	return S_ISREG(st->st_mode) && (st->st_uid == owner || st->st_uid == 0) &&
 	       st->st_nlink == 1;
 }
 
 /* Opens a file as the process sees it. Returns an fd or a negative errno. */
-static int open_trusted(const struct jit *jit, int root, const char *path)
+static int open_trusted(struct jit *jit, int root, const char *path)
 {
 	int handle _cleanup_close_ = dso_open_path(root, path, O_NOFOLLOW);
 	struct stat st;
@@ -118,13 +120,13 @@ void jit_set_dump(struct jit *jit, const char *path)
 int jit_open(struct jit *jit)
 {
 	int root _cleanup_close_ = -1;
-	bool alive;
 
 	if (jit->dump_path ? jit->dump_fd >= 0 : jit->fd >= 0)
 		return 0;
-	alive = look_at_process(jit);
-	root = alive ? dso_open_root(jit->pid) : -1;
-	if (alive && root >= 0)
+	/* Mostly there is no file. What names it does not change, and /proc/PID/status is slow. */
+	if (jit->inner || look_at_process(jit))
+		root = dso_open_root(jit->pid);
+	if (root >= 0)
 		open_in(jit, root);
 	open_in(jit, AT_FDCWD);
 	return jit_is_open(jit) ? 0 : -ENOENT;

@@ -217,6 +217,25 @@ static void test_untrusted_map_is_ignored(void **state)
 	refuse(jitted, "another user's file");
 }
 
+/* The file belongs to the user that the process has now. */
+static void test_user_changes(void **state)
+{
+	struct jitted *jitted = *state;
+	struct attar_symbol symbol;
+	char name[16];
+
+	if (geteuid() != 0)
+		skip();
+	assert_string_equal(name_of(jitted, JIT_START + 0x105, &symbol), "");
+	assert_true(child_shell(
+		"echo '10000100 10 mine' > '%s' && chown 65534 '%s'", jitted->path, jitted->path));
+	assert_string_equal(name_of(jitted, JIT_START + 0x105, &symbol), "");
+	assert_int_equal(seteuid(65534), 0);
+	snprintf(name, sizeof(name), "%s", name_of(jitted, JIT_START + 0x105, &symbol));
+	assert_int_equal(seteuid(0), 0);
+	assert_string_equal(name, "mine");
+}
+
 static void test_sparse(void **state)
 {
 	struct jitted *jitted = *state;
@@ -235,6 +254,7 @@ int main(void)
 		cmocka_unit_test(test_missing_map),
 		CASE(test_own_map),
 		CASE(test_untrusted_map_is_ignored),
+		CASE(test_user_changes),
 		CASE(test_sparse),
 	};
 
