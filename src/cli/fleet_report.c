@@ -126,11 +126,12 @@ static void set_span(const part_list *parts, bool is_whole, struct attar_report 
 	uint64_t begin = UINT64_MAX, time = 0, interval = 0;
 
 	vec_each (parts, part) {
-		uint64_t end, one_interval;
+		uint64_t start, end, one_interval;
 
 		attar_report_get_span(part->report, &end, &one_interval);
 		end -= (uint64_t)part->offset;
-		begin = MIN(begin, end - MIN(one_interval, end));
+		start = end - MIN(one_interval, end);
+		begin = MIN(begin, start);
 		time = MAX(time, end);
 		interval = MAX(interval, one_interval);
 	}
