@@ -340,14 +340,15 @@ int attar_stream_start(struct attar_stream *s)
 	s->started = true;
 	if (s->replay)
 		return 0;
-	if (r == 0 && s->shm_source) /* programs enable their events before the first round */
-		r = shm_source_begin(s->shm_source, &s->shm_source_horizon);
 	for (size_t i = s->n_counters; i-- > 0 && r == 0;)
 		if (i != s->side && !exec_enables(s->target, s->counters[i]))
-			r = (s->target->by_exec ? attar_counter_enable
-						: attar_counter_resume)(s->counters[i]);
+			r = (s->target->by_exec ? attar_counter_enable : attar_counter_resume)(
+				s->counters[i]);
 	if (!s->target->by_exec && s->has_clock)
 		s->start_time = base_now();
+	/* Programs enable their events before the first round; all are from after the start. */
+	if (r == 0 && s->shm_source)
+		r = shm_source_begin(s->shm_source, &s->shm_source_horizon);
 	return r;
 }
 
