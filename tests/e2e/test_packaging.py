@@ -35,9 +35,10 @@ def test_unit_is_valid(unit):
 
 
 def test_unit_is_hardened(unit):
-    """The exposure that systemd computes is at most 3.1 of 10; profilers need the remaining rights.
+    """The exposure that systemd computes is at most 3.3 of 10; profilers need the remaining rights,
+    0.2 of them sockets of netlink and vsock.
     """
-    done = subprocess.run(['systemd-analyze', 'security', '--offline=yes', '--threshold=31', unit],
+    done = subprocess.run(['systemd-analyze', 'security', '--offline=yes', '--threshold=33', unit],
                           capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr
 
