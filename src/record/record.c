@@ -9,6 +9,8 @@
 
 #include <stdio.h>
 
+#include "base/check.h"
+
 /* A record's payload between header and trailer. */
 struct body {
 	const struct perf_event_header *header;
@@ -363,6 +365,9 @@ size_t record_end(const struct attar_layout *layout, const struct perf_event_hea
 
 size_t attar_record_end(const struct attar_layout *layout, const struct perf_event_header *header)
 {
+	CHECK_ARG_OR(layout, "layout", 0);
+	CHECK_ARG_OR(header, "header", 0);
+
 	return record_end(layout, header, (const char *)header);
 }
 
