@@ -5,11 +5,11 @@
  * linux/perf_event.h.
  */
 #include "record/record.h"
-#include "record/uapi.h"
 
 #include <stdio.h>
 
 #include "base/check.h"
+#include "record/uapi.h"
 
 /* A record's payload between header and trailer. */
 struct body {
