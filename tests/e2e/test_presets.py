@@ -112,7 +112,7 @@ def test_option_that_a_preset_of_attar_lacks():
 @pytest.mark.parametrize('name, pages', [('opensnoop', 32), ('snoop', 128)])
 def test_help_shows_the_default_of_the_preset(name, pages):
     text = ' '.join(run(name, '-h').stdout.split())
-    assert f'in pages of 4 KiB (default {pages})' in text
+    assert f'in pages of 4 KiB (default {pages}' in text
 
 
 def test_syscalls():
