@@ -55,7 +55,7 @@ def write_stacks(bench, path):
         for i in range(STACKS):
             chain = [BASE + addresses[depth * CALLS + (i // CALLS ** depth % CALLS
                                                        if depth < BRANCHES else 0)]
-                     for depth in range(DEPTH)]
+                     + (depth > 0) for depth in range(DEPTH)]  # callers: after the call
             out.write(record(9, 2, struct.pack(
                 f'<QIIQIIQQ{DEPTH + 1}Q', chain[0], 1000, 1000, 1000 + i, 0, 0, 1, DEPTH + 1,
                 2 ** 64 - 512, *chain)))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Building call trees. */
 #include "base/check.h"
-#include "report/model.h"
+#include "report/tree.h"
 
 struct attar_section *attar_report_tree(
 	struct attar_report *report, const char *name, enum attar_unit unit)
@@ -17,6 +17,20 @@ struct attar_section *attar_report_tree(
 	return section;
 }
 
+uint32_t tree_add_node(struct attar_section *tree, const struct tree_node *node)
+{
+	if (tree->report->fault)
+		return 0;
+	if (tree->kind != ATTAR_SECTION_TREE || tree->nodes.n >= ATTAR_TREE_ROOT ||
+		(node->parent != ATTAR_TREE_ROOT && node->parent >= tree->nodes.n)) {
+		report_set_failed(tree->report, "a tree node was added before its parent");
+		return 0;
+	}
+	if (vec_push(&tree->nodes, *node) < 0)
+		report_set_out_of_memory(tree->report);
+	return (uint32_t)tree->nodes.n - 1;
+}
+
 uint32_t attar_tree_node(struct attar_section *tree, uint32_t parent, enum attar_frame_kind kind,
 	const char *name, const char *module, uint64_t self)
 {
@@ -28,11 +42,6 @@ uint32_t attar_tree_node(struct attar_section *tree, uint32_t parent, enum attar
 
 	if (report->fault)
 		return 0;
-	if (tree->kind != ATTAR_SECTION_TREE || tree->nodes.n >= ATTAR_TREE_ROOT ||
-		(parent != ATTAR_TREE_ROOT && parent >= tree->nodes.n)) {
-		report_set_failed(report, "a tree node was added before its parent");
-		return 0;
-	}
 	if ((size_t)kind > ATTAR_FRAME_TASK) {
 		report_set_failed(report, "a tree node has an unknown kind");
 		return 0;
@@ -40,9 +49,9 @@ uint32_t attar_tree_node(struct attar_section *tree, uint32_t parent, enum attar
 	node.name = report_keep(report, name);
 	id = report_keep(report, module);
 	node.module = id & (TREE_MODULES - 1);
-	if (id >= TREE_MODULES || vec_push(&tree->nodes, node) < 0)
+	if (id >= TREE_MODULES)
 		report_set_out_of_memory(report);
-	return (uint32_t)tree->nodes.n - 1;
+	return tree_add_node(tree, &node);
 }
 
 void attar_tree_task(struct attar_section *tree, uint32_t node, uint32_t pid, uint32_t tid)
@@ -66,6 +75,16 @@ void attar_tree_cutoff(struct attar_section *tree, double share)
 	tree->cutoff = share;
 }
 
+void tree_add_code(struct attar_section *tree, const struct tree_code *code)
+{
+	if (tree->report->fault)
+		return;
+	if (code->node >= tree->nodes.n)
+		report_set_failed(tree->report, "code was set for a tree node that does not exist");
+	else if (vec_push(&tree->code, *code) < 0)
+		report_set_out_of_memory(tree->report);
+}
+
 void attar_tree_code(struct attar_section *tree, uint32_t node, uint64_t address,
 	const char *build_id, uint64_t first_time)
 {
@@ -74,13 +93,8 @@ void attar_tree_code(struct attar_section *tree, uint32_t node, uint64_t address
 	struct attar_report *report = tree->report;
 	struct tree_code code = {.node = node, .address = address, .first_time = first_time};
 
-	if (report->fault)
-		return;
 	code.build_id = report_keep(report, build_id);
 	if (build_id && (!*build_id || build_id[strspn(build_id, "0123456789abcdef")]))
 		report_set_failed(report, "a build ID is not a hexadecimal number");
-	else if (node >= tree->nodes.n)
-		report_set_failed(report, "code was set for a tree node that does not exist");
-	else if (vec_push(&tree->code, code) < 0)
-		report_set_out_of_memory(report);
+	tree_add_code(tree, &code);
 }

@@ -270,9 +270,12 @@ static void add_program(struct pprof *p)
 
 	for (uint32_t i = 0; i < tree->nodes.n; i++) {
 		const struct tree_node *node = &tree->nodes.at[i];
-		const char *module = section_text(tree, node->module);
+		const char *module;
 
-		if (*module != '/' || strstr(module, ".so") || (best && node->total <= best->total))
+		if (best && node->total <= best->total)
+			continue;
+		module = section_text(tree, node->module);
+		if (*module != '/' || strstr(module, ".so"))
 			continue;
 		const struct tree_code *code = tree_code_of(tree, i, &at);
 

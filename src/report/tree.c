@@ -22,12 +22,26 @@ int tree_code_order(const void *a, const void *b)
 	return (x->node > y->node) - (x->node < y->node);
 }
 
+/* They are mostly added with ascending nodes. */
+static void sort_records(
+	void *records, size_t n, size_t size, int order(const void *, const void *))
+{
+	const char *at = records;
+
+	for (size_t i = 1; i < n; i++, at += size)
+		if (order(at, at + size) > 0) {
+			qsort(records, n, size, order);
+			break;
+		}
+}
+
 static void sort(struct attar_section *tree)
 {
 	if (tree->sorted_tasks != tree->tasks.n)
-		qsort(tree->tasks.at, tree->tasks.n, sizeof(*tree->tasks.at), tree_task_order);
+		sort_records(
+			tree->tasks.at, tree->tasks.n, sizeof(*tree->tasks.at), tree_task_order);
 	if (tree->sorted_code != tree->code.n)
-		qsort(tree->code.at, tree->code.n, sizeof(*tree->code.at), tree_code_order);
+		sort_records(tree->code.at, tree->code.n, sizeof(*tree->code.at), tree_code_order);
 	tree->sorted_tasks = tree->tasks.n;
 	tree->sorted_code = tree->code.n;
 }

@@ -12,6 +12,10 @@
 
 #include "report/model.h"
 
+/* attar_tree_node() and attar_tree_code(), with texts that report_keep() returned. */
+uint32_t tree_add_node(struct attar_section *tree, const struct tree_node *node);
+void tree_add_code(struct attar_section *tree, const struct tree_code *code);
+
 /* Computes the totals (saturating) and sorts tasks and code, unless already done. */
 void tree_sum(struct attar_section *tree);
 

@@ -242,36 +242,60 @@ static int add_to_row(struct stack_report *sr, struct rows *rows, const char *co
 	return 0;
 }
 
-/* A stack without locations ends at its task. */
-static int add_node(struct stack_report *sr, struct rows *rows, uint32_t number, uint64_t total)
-{
-	const struct calltree_node *nodes = sr->tree.nodes.at, *node = &nodes[number],
-				   *outer = node;
-	const struct function *all = sr->functions->all.at;
-	bool nested = false; /* recursion counts once */
+/* What a node has from the nodes that it is below. */
+struct inherited {
 	const char *comm;
+	uint64_t rows; /* a bit for each row: a clear one is not among them */
+};
 
-	while (!(outer->key & TASK_KEY)) {
-		outer = &nodes[outer->parent];
-		nested |= !(outer->key & TASK_KEY) && all[outer->key].row == all[node->key].row;
+static uint64_t row_bit(uint32_t row)
+{
+	return (uint64_t)1 << (base_hash64(row) & 63);
+}
+
+/* Recursion counts once. */
+static bool is_nested(struct stack_report *sr, const struct calltree_node *node, uint32_t row)
+{
+	const struct calltree_node *nodes = sr->tree.nodes.at, *outer = &nodes[node->parent];
+
+	for (; !(outer->key & TASK_KEY); outer = &nodes[outer->parent])
+		if (sr->functions->all.at[outer->key].row == row)
+			return true;
+	return false;
+}
+
+/* Adds a node, after those that it is below; in is an array of all nodes. */
+static int add_node(struct stack_report *sr, struct rows *rows, struct inherited *in,
+	uint32_t number, uint64_t total)
+{
+	const struct calltree_node *node = &sr->tree.nodes.at[number];
+	struct inherited from;
+	uint32_t row;
+
+	if (node->key & TASK_KEY) {
+		in[number] =
+			(struct inherited){.comm = sr->space->tasks.at[node->key & ~TASK_KEY].comm};
+		if (!node->self) /* else a stack without locations, which ends at its task */
+			return 0;
+		return add_to_row(sr, rows, in[number].comm, functions_no_stack(sr->functions),
+			node->self, node->self);
 	}
-	comm = sr->space->tasks.at[outer->key & ~TASK_KEY].comm;
-	if (outer != node)
-		return add_to_row(
-			sr, rows, comm, (int)all[node->key].row, node->self, nested ? 0 : total);
-	if (!node->self)
-		return 0;
-	return add_to_row(
-		sr, rows, comm, functions_no_stack(sr->functions), node->self, node->self);
+	row = sr->functions->all.at[node->key].row;
+	from = in[node->parent];
+	in[number] = (struct inherited){from.comm, from.rows | row_bit(row)};
+	if (from.rows & row_bit(row) && is_nested(sr, node, row))
+		total = 0;
+	return add_to_row(sr, rows, from.comm, (int)row, node->self, total);
 }
 
 static int add_rows(struct stack_report *sr, struct rows *rows)
 {
 	size_t n = sr->tree.nodes.n;
 	uint64_t *totals = calloc(n + 1, sizeof(*totals));
-	int r = totals ? 0 : base_oom();
+	struct inherited *in = malloc((n + 1) * sizeof(*in));
+	int r = totals && in ? 0 : base_oom();
 
-	for (size_t i = totals ? n : 0; i-- > 0;) {
+	for (size_t i = r == 0 ? n : 0; i-- > 0;) {
 		const struct calltree_node *node = &sr->tree.nodes.at[i];
 
 		totals[i] += node->self;
@@ -279,8 +303,9 @@ static int add_rows(struct stack_report *sr, struct rows *rows)
 			totals[node->parent] += totals[i];
 	}
 	for (size_t i = 0; r == 0 && i < n; i++)
-		r = add_node(sr, rows, (uint32_t)i, totals[i]);
+		r = add_node(sr, rows, in, (uint32_t)i, totals[i]);
 	free(totals);
+	free(in);
 	return r;
 }
 
@@ -385,39 +410,73 @@ static const struct function *code_of(struct stack_report *sr, const struct call
 	return &all[node->key];
 }
 
-static void write_node(
-	struct stack_report *sr, struct attar_section *out, const struct calltree_node *node)
+/* The texts of a function, as the report keeps them: many nodes have the same. */
+struct kept_texts {
+	uint32_t name, module, build_id;
+	bool is_kept;
+};
+
+static const struct kept_texts *keep_texts(
+	struct attar_report *report, struct kept_texts *kept, const struct function *fn)
 {
-	uint32_t parent = node->parent == CALLTREE_ROOT ? ATTAR_TREE_ROOT : node->parent;
+	if (!kept->is_kept)
+		*kept = (struct kept_texts){.name = report_keep(report, fn->name),
+			.module = report_keep(report, fn->dso) & (TREE_MODULES - 1),
+			.build_id = report_keep(report, fn->build_id),
+			.is_kept = true};
+	return kept;
+}
 
-	if (node->key & TASK_KEY) {
-		const struct task *task = &sr->space->tasks.at[node->key & ~TASK_KEY];
-		uint32_t number = attar_tree_node(
-			out, parent, ATTAR_FRAME_TASK, task->comm, NULL, node->self);
+static void write_task(struct stack_report *sr, struct attar_section *out,
+	const struct calltree_node *node, uint32_t parent)
+{
+	const struct task *task = &sr->space->tasks.at[node->key & ~TASK_KEY];
+	uint32_t number =
+		attar_tree_node(out, parent, ATTAR_FRAME_TASK, task->comm, NULL, node->self);
 
-		if (task->pid >= 0) /* an exiting task has no valid pid and tid */
-			attar_tree_task(out, number, (uint32_t)task->pid, (uint32_t)task->tid);
-	} else {
-		const struct function *fn = &sr->functions->all.at[node->key];
-		const struct function *code = code_of(sr, node);
+	if (task->pid >= 0) /* an exiting task has no valid pid and tid */
+		attar_tree_task(out, number, (uint32_t)task->pid, (uint32_t)task->tid);
+}
 
-		uint32_t number = attar_tree_node(out, parent, frame_kind(fn), fn->name,
-			*fn->dso ? fn->dso : NULL, node->self);
+static void write_function(struct stack_report *sr, struct attar_section *out,
+	struct kept_texts *kept, const struct calltree_node *node, uint32_t parent)
+{
+	const struct function *all = sr->functions->all.at, *fn = &all[node->key];
+	const struct function *code = code_of(sr, node);
+	const struct kept_texts *texts = keep_texts(out->report, &kept[node->key], fn);
+	uint32_t number = tree_add_node(out, &(struct tree_node){.parent = parent,
+						     .name = texts->name,
+						     .module = texts->module,
+						     .kind = frame_kind(fn),
+						     .self = node->self});
 
-		if (code->address)
-			attar_tree_code(out, number, code->address, code->build_id, 0);
-		if (fn->file || fn->inlined)
-			tree_set_source(out, number, fn->plain, fn->file, fn->line, fn->inlined);
+	if (code->address) {
+		texts = keep_texts(out->report, &kept[code - all], code);
+		tree_add_code(out, &(struct tree_code){.node = number,
+					   .build_id = texts->build_id,
+					   .address = code->address});
 	}
+	if (fn->file || fn->inlined)
+		tree_set_source(out, number, fn->plain, fn->file, fn->line, fn->inlined);
 }
 
 int stack_report_tree(struct stack_report *sr, struct attar_report *report)
 {
 	struct attar_section *out = attar_report_tree(report, "stacks", sr->unit);
+	struct kept_texts *kept = calloc(sr->functions->all.n + 1, sizeof(*kept));
 
+	if (!kept)
+		return base_oom();
 	out->weight = report_keep(report, sr->weight);
-	vec_each (&sr->tree.nodes, node)
-		write_node(sr, out, node);
+	vec_each (&sr->tree.nodes, node) {
+		uint32_t parent = node->parent == CALLTREE_ROOT ? ATTAR_TREE_ROOT : node->parent;
+
+		if (node->key & TASK_KEY)
+			write_task(sr, out, node, parent);
+		else
+			write_function(sr, out, kept, node, parent);
+	}
+	free(kept);
 	return 0;
 }
 
