@@ -13,7 +13,7 @@ struct agent {
 	struct agent_config options; /* of the command line: these override the file */
 	struct agent_config config;
 	VEC(struct agent_child *) children;
-	struct server *server; /* NULL: no --listen */
+	struct server *server;            /* NULL: no --listen */
 	struct agent_directory directory; /* of the files with metrics of the children */
 	int signals;                      /* signalfd */
 	bool stopping;
@@ -24,6 +24,7 @@ struct agent {
 	uint64_t own_ns;             /* CPU time of the agent itself at the last check */
 	bool has_cpu;                /* two checks were made */
 	double cpu;                  /* share of a CPU between the last two checks */
+	double steady;               /* of that, without profilers that began or failed meanwhile */
 	uint64_t rss;                /* bytes when last measured, all processes */
 	uint64_t watchdog_ns, watchdog_due;
 	/* when the metrics are checked, and when they are too old; what they were made from */

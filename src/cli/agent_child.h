@@ -37,12 +37,13 @@ struct agent_child {
 	unsigned halved; /* how often the frequency was halved */
 
 	uint64_t starts, failures;
-	uint64_t cpu_ended_ns; /* of its processes that have ended */
-	uint64_t cpu_ns;       /* of all its processes, when last measured */
-	uint64_t checked_ns;   /* cpu_ns at the last check of the limits */
-	uint64_t used_ns;      /* in the time between the last two checks */
-	uint64_t rss;          /* bytes, when last measured */
-	uint64_t steps[4];     /* by enum agent_step */
+	uint64_t cpu_ended_ns;     /* of its processes that have ended */
+	uint64_t cpu_ns;           /* of all its processes, when last measured */
+	uint64_t checked_ns;       /* cpu_ns at the last check of the limits */
+	uint64_t used_ns;          /* in the time between the last two checks */
+	uint64_t checked_failures; /* at the last check */
+	uint64_t rss;              /* bytes, when last measured */
+	uint64_t steps[4];         /* by enum agent_step */
 };
 
 /* The steps by which the agent keeps within its limits. */

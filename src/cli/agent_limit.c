@@ -7,7 +7,9 @@
  * it has kept; if it was started less than three checks ago, it is paused.
  *
  * A step changes what the next check measures, because a profiler that starts reads the names of
- * the kernel: that check is skipped.
+ * the kernel: that check is skipped. For the same reason, the CPU time of a profiler does not count
+ * at the first check after its start, and when it has failed: no step on other profilers reduces
+ * it, and failures become rare, because the time until it is started again doubles.
  */
 #include <time.h>
 
@@ -41,22 +43,32 @@ void agent_measure_memory(struct agent *a)
 	}
 }
 
+/* Whether it was started or has failed since the last check. */
+static bool has_changed(struct agent_child *c)
+{
+	bool has_failed = c->failures != c->checked_failures;
+
+	c->checked_failures = c->failures;
+	return ++c->checks < 2 || has_failed;
+}
+
 static void measure(struct agent *a, uint64_t now)
 {
-	uint64_t own = own_cpu_ns(), used = own - a->own_ns;
+	uint64_t own = own_cpu_ns(), used = own - a->own_ns, steady = used;
 
 	a->own_ns = own;
 	agent_measure_memory(a);
 	vec_each (&a->children, it) {
 		struct agent_child *c = *it;
 
-		c->checks++;
 		c->used_ns = c->cpu_ns - c->checked_ns;
 		c->checked_ns = c->cpu_ns;
 		used += c->used_ns;
+		steady += has_changed(c) ? 0 : c->used_ns;
 	}
 	a->has_cpu = true;
 	a->cpu = (double)used / (double)(now - a->checked);
+	a->steady = (double)steady / (double)(now - a->checked);
 	a->checked = now;
 }
 
@@ -96,11 +108,10 @@ static void take_step(struct agent *a, struct agent_child *c, enum agent_step st
 	agent_child_stop(c);
 }
 
-static void pause_child(struct agent *a, struct agent_child *c, const char *what, const char *limit)
+static void pause_child(struct agent *a, struct agent_child *c)
 {
 	take_step(a, c, AGENT_PAUSE);
 	c->state = AGENT_PAUSED;
-	log_warn("[%s] paused: %s is above the limit (%s)", c->name, what, limit);
 }
 
 static void reduce_cpu(struct agent *a)
@@ -114,25 +125,29 @@ static void reduce_cpu(struct agent *a)
 		log_warn("[%s] lowered to %llu Hz (-F %llu is configured): %.2f%% of a CPU is "
 			 "used, max-cpu is %.2f%%",
 			c->name, (unsigned long long)agent_child_freq(c),
-			(unsigned long long)c->freq, a->cpu * 100, a->config.max_cpu * 100);
+			(unsigned long long)c->freq, a->steady * 100, a->config.max_cpu * 100);
 	} else if ((c = find_costly(a, false))) {
-		pause_child(a, c, "the CPU time, with all frequencies at their lowest,", "max-cpu");
+		pause_child(a, c);
+		log_warn("[%s] paused: %.2f%% of a CPU is used, max-cpu is %.2f%%, and no running "
+			 "profiler has a frequency above 1 Hz",
+			c->name, a->steady * 100, a->config.max_cpu * 100);
 	}
 }
 
 static void reduce_memory(struct agent *a)
 {
 	struct agent_child *c = find_largest(a);
+	bool is_new;
 
 	if (!c)
 		return;
-	if (c->checks < 3) {
-		pause_child(a, c, "the memory", "max-memory");
-		return;
-	}
-	take_step(a, c, AGENT_LOWER);
-	log_warn("[%s] restarted to free memory: %llu MiB are used, max-memory is %llu MiB",
-		c->name, (unsigned long long)(a->rss >> 20),
+	is_new = c->checks < 3;
+	if (is_new)
+		pause_child(a, c);
+	else
+		take_step(a, c, AGENT_LOWER);
+	log_warn("[%s] %s: %llu MiB are used, max-memory is %llu MiB", c->name,
+		is_new ? "paused" : "restarted to free memory", (unsigned long long)(a->rss >> 20),
 		(unsigned long long)(a->config.max_memory >> 20));
 }
 
@@ -166,13 +181,13 @@ static bool is_calm(const struct agent *a)
 {
 	const struct agent_config *c = &a->config;
 
-	return (c->max_cpu == 0 || a->cpu < CALM_SHARE * c->max_cpu) &&
+	return (c->max_cpu == 0 || a->steady < CALM_SHARE * c->max_cpu) &&
 	       (!c->max_memory || (double)a->rss < CALM_SHARE * (double)c->max_memory);
 }
 
 static void keep_within(struct agent *a)
 {
-	if (a->config.max_cpu > 0 && a->cpu > a->config.max_cpu)
+	if (a->config.max_cpu > 0 && a->steady > a->config.max_cpu)
 		reduce_cpu(a);
 	else if (a->config.max_memory && a->rss > a->config.max_memory)
 		reduce_memory(a);

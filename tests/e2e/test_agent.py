@@ -311,12 +311,30 @@ def test_frequency_is_lowered_before_a_profiler_is_paused(agent):
     steps = [log.index(text) for text in ('[cpu] lowered to 2 Hz (-F 4 is configured)',
                                           '[cpu] lowered to 1 Hz', '[cpu] paused')]
     assert steps == sorted(steps)
+    assert re.search(r'\[cpu\] paused: [\d.]+% of a CPU is used, max-cpu is 0\.00%, and no running '
+                     'profiler has a frequency above 1 Hz\n', log)
     a.wait_for(lambda: a.value('profiler_paused', 'cpu') == 1, 'paused')
     found = a.metrics()
     assert found['attar_agent_steps_total{section="cpu",step="lower"}'] == 2
     assert found['attar_agent_steps_total{section="cpu",step="pause"}'] == 1
     assert found['attar_agent_profiler_frequency_hertz{section="cpu"}'] == 1
     assert found['attar_agent_profiler_configured_frequency_hertz{section="cpu"}'] == 4
+    a.end()
+
+
+COUNT = ('WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < 700000) '
+         'SELECT count(*) FROM c')
+
+
+def test_profiler_that_fails_does_not_pause_others(agent):
+    """Each start of it needs more CPU time than the limit allows between two checks."""
+    a = agent('[agent]\nmax-cpu = 8%\nlimit-interval = 3s\n'
+              '[count]\nrun = stat -e page-faults -i 1s\n'
+              f'[bad]\nrun = sql -e page-faults -i 10s -d 10ms --query "{COUNT}"\n')
+    a.wait_for(lambda: (a.value('profiler_failures_total', 'bad') or 0) >= 4, 'four failures')
+    found = a.metrics()
+    assert found['attar_agent_profiler_cpu_seconds_total{section="bad"}'] / 4 > 0.08 * 3
+    assert 'paused' not in a.log() and a.value('profiler_paused', 'count') == 0
     a.end()
 
 
@@ -343,7 +361,7 @@ def test_step_is_taken_back(agent):
 
 def test_memory_is_limited(agent):
     a = agent('[agent]\nmax-memory = 1M\nlimit-interval = 1s\n' + EMPTY)
-    a.wait_log(r'\[count\] paused: the memory is above the limit \(max-memory\)')
+    a.wait_log(r'\[count\] paused: \d+ MiB are used, max-memory is 1 MiB\n')
     a.wait_for(lambda: not a.pids(), 'its end')
     a.end()
 
