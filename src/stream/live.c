@@ -293,13 +293,12 @@ static int scan_running(struct attar_stream *s)
 			return base_oom();
 		return 0;
 	}
-	vec_each (&s->target->tids, tid) {
-		int64_t pid = *tid;
+	/* The process of a single thread is unknown until its first sample. */
+	vec_each (&s->target->pids, pid) {
+		int r = procs_scan_threads(&s->procs, (pid_t)*pid);
 
-		/* The process of a single thread is unknown until its first sample. */
-		for (size_t i = 0; i < s->target->pids.n; i++)
-			if (s->target->pids.at[i] == pid)
-				procs_thread(&s->procs, (pid_t)pid, (pid_t)pid);
+		if (r == -ENOMEM)
+			return r;
 	}
 	return 0;
 }

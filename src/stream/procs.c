@@ -541,6 +541,27 @@ int procs_scan_all(struct procs *p)
 	return proc_each_process(scan_process, p);
 }
 
+struct threads_scan {
+	struct procs *procs;
+	pid_t pid;
+};
+
+static int scan_thread(void *ctx, pid_t tid)
+{
+	const struct threads_scan *scan = ctx;
+
+	procs_thread(scan->procs, scan->pid, tid);
+	return 0;
+}
+
+int procs_scan_threads(struct procs *p, pid_t pid)
+{
+	struct threads_scan scan = {p, pid};
+
+	scan_process(p, pid); /* the name of the process first */
+	return proc_each_thread(pid, scan_thread, &scan);
+}
+
 pid_t procs_pid_of(pid_t tid)
 {
 	return number_in_status(tid, "\nTgid:");

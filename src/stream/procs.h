@@ -114,4 +114,7 @@ void procs_scan(struct process *process);
 /* Adds all processes in /proc, with their mappings. */
 int procs_scan_all(struct procs *p);
 
+/* Adds a process with its threads: one may exit before its first event. As proc_each_thread(). */
+int procs_scan_threads(struct procs *p, pid_t pid);
+
 #endif

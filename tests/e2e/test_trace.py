@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from command import ATTAR, as_nobody, run, workload
+from command import ATTAR, as_nobody, is_waiting, run, wait_until, workload
 from faults import with_fault
 
 pytestmark = pytest.mark.quick
@@ -466,3 +466,33 @@ def test_user_code_needs_no_names_of_the_kernel(root, open_dir, sysctl):
     assert done.returncode == 0, done.stderr
     assert 'only user code is monitored' in done.stderr
     assert 'kernel functions are not resolved' not in done.stderr
+
+
+NAMED_THREAD = """
+import sys, threading
+ready = threading.Event()
+def named():
+    open('/proc/thread-self/comm', 'w').write('named')
+    ready.set()
+    sys.stdin.readline()
+threading.Thread(target=named).start()
+ready.wait()
+print('ready', flush=True)
+"""
+
+
+def test_thread_whose_first_event_is_its_exit_has_its_name(root, spawn, tmp_path):
+    """It existed before the run, and /proc has it no more when its event is read."""
+    out = tmp_path / 'out.json'
+    program = spawn('python3', '-c', NAMED_THREAD, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                    text=True)
+    program.stdout.readline()
+    attar = spawn(ATTAR, 'trace', '-q', '-i', '60s', '-e', 'sched:sched_process_exit', '-p',
+                  program.pid, '-o', out)
+    wait_until(lambda: is_waiting(attar), 'the start of attar')
+    program.communicate('\n')
+    assert attar.wait(timeout=30) == 0
+    rows = [dict(zip([c['name'] for c in s['columns']], row)) for line in
+            out.read_text().splitlines() for s in json.loads(line)['sections'] for row in s['rows']]
+    assert sorted((row['comm'], row['tid'] == program.pid) for row in rows) == \
+        [('named', False), ('python3', True)]
