@@ -175,34 +175,18 @@ int attar_run_is_cpu_selected(struct attar_run *run, int cpu)
 	return !run->opts.cpus || parse_ints_have(cpus, cpu);
 }
 
-struct learning {
-	struct attar_stream *stream;
-	pid_t pid;
-};
-
-static int learn(void *ctx, int tid)
-{
-	const struct learning *l = ctx;
-
-	stream_learn_thread(l->stream, l->pid, tid);
-	return 0;
-}
-
 /* Those that have ended meanwhile do not matter. */
 void select_learn(struct attar_run *run)
 {
-	struct learning l = {.stream = run->stream};
-
 	if (!run->stream || run->replay)
 		return;
-	vec_each (&run->select.pids, pid) {
-		l.pid = *pid;
-		proc_each_thread(*pid, learn, &l);
-	}
+	vec_each (&run->select.pids, pid)
+		stream_learn_process(run->stream, (pid_t)*pid);
 	vec_each (&run->select.tids, tid) {
-		l.pid = procs_pid_of(*tid);
-		if (l.pid)
-			learn(&l, *tid);
+		pid_t pid = procs_pid_of((pid_t)*tid);
+
+		if (pid)
+			stream_learn_thread(run->stream, pid, (pid_t)*tid);
 	}
 	attar_error_clear();
 }

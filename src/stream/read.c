@@ -614,6 +614,11 @@ void stream_learn_thread(struct attar_stream *s, pid_t pid, pid_t tid)
 	procs_thread(&s->procs, pid, tid);
 }
 
+void stream_learn_process(struct attar_stream *s, pid_t pid)
+{
+	procs_scan_threads(&s->procs, pid);
+}
+
 struct attar_thread *stream_thread(const struct attar_stream *s, pid_t tid)
 {
 	struct thread *t = procs_get(&s->procs, tid);

@@ -130,8 +130,12 @@ int missing_grow(struct attar_stream *s, size_t first_ring, size_t n_counters);
  */
 void missing_settle(struct attar_stream *s, bool losses_counted);
 
-/* Adds a running thread to the table, which otherwise begins with the first one of each process. */
+/*
+ * Add a running thread, or a process with all its threads, to the table, which otherwise begins
+ * with the first thread of each process.
+ */
 void stream_learn_thread(struct attar_stream *s, pid_t pid, pid_t tid);
+void stream_learn_process(struct attar_stream *s, pid_t pid);
 
 /* The thread with this id, running or recently exited; NULL: it is not in the table. */
 struct attar_thread *stream_thread(const struct attar_stream *s, pid_t tid);
