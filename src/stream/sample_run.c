@@ -105,54 +105,85 @@ static inline __attribute__((always_inline)) int fill_event(
 	rec->cpu = (uint32_t)cpu;
 	if (fixed & PERF_SAMPLE_PERIOD)
 		rec->sample.period = period;
-	run->at += run->like.same >> 48; /* first >> 48, which would wait for the record */
+	run->at += run->like->same >> 48; /* first >> 48, which would wait for the record */
+	run->like->arrived++;
 	s->delivered = time;
 	s->stats.samples++;
 	*ev = (struct attar_event){.record = rec,
 		.time = time,
-		.counter = run->like.number,
+		.counter = run->like->number,
 		.cpu = (uint32_t)cpu,
 		.thread = &s->procs.of_task->pub};
 	return 1;
 }
 
-/* Whether the record at the front is a sample like the one before, and the next in time. */
-static inline __attribute__((always_inline)) bool is_next(struct attar_stream *s,
-	const struct sample_run *run, unsigned id_at, unsigned time_at, unsigned task_at)
+static inline bool is_like(const struct sample_run *run, const struct sample_pattern *pattern,
+	const record_word *words, unsigned id_at)
 {
-	const record_word *words = (const record_word *)(const void *)run->at;
-	uint64_t time, task;
+	return run->at <= pattern->last && (words[0] & RUN_SAME) == pattern->same &&
+	       (!id_at || words[id_at] == pattern->id);
+}
 
-	if (unlikely(run->at > run->last) || unlikely((words[0] & RUN_SAME) != run->like.same) ||
-		unlikely(id_at && words[id_at] != run->like.id))
-		return false;
-	time = words[time_at];
+static inline void swap_patterns(struct sample_run *run)
+{
+	struct sample_pattern *like = run->before;
+
+	run->before = run->like;
+	run->like = like;
+}
+
+/* Whether the record at the front, whose pattern was found, is the next in time. */
+static inline __attribute__((always_inline)) bool is_next(
+	struct attar_stream *s, const record_word *words, unsigned time_at, unsigned task_at)
+{
+	uint64_t time = words[time_at], task = words[task_at];
+
 	if (unlikely(time < s->delivered || time > s->run_limit))
 		return false;
-	task = words[task_at];
 	return likely(task == s->procs.task && s->procs.of_task) || take_task(s, task);
 }
 
+/* What differs between the patterns of a run, see set_equal_fields(). */
+static inline __attribute__((always_inline)) void set_pattern_fields(
+	struct attar_stream *s, const struct sample_pattern *pattern, uint64_t fixed, bool chain)
+{
+	struct attar_record *rec = &s->record;
+
+	if (fixed & (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_ID))
+		rec->id = pattern->id;
+	if (!(fixed & PERF_SAMPLE_PERIOD))
+		rec->sample.period = s->layouts[pattern->counter].fixed_period;
+	if (!chain)
+		rec->sample.raw_size = pattern->raw;
+}
+
 /*
- * Takes the next record of the run if it is a sample like the one before, and the next in time.
- * Otherwise changes only s->record.
+ * Takes the next record of the run if it is a sample like the one before, or like the newest one of
+ * another event, as begin and end of something often take turns, and the next in time.
  */
 static inline __attribute__((always_inline)) int next_same(
 	struct attar_stream *s, struct attar_event *ev, uint64_t fixed, bool chain)
 {
 	uint64_t id = fixed & (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_ID);
-	const struct sample_run *run = &s->run->run;
-	const record_word *tail;
+	struct sample_run *run = &s->run->run;
+	const record_word *words = (const record_word *)(const void *)run->at, *tail;
+	unsigned id_at = id ? word_of(fixed, id) : 0;
 
-	if (unlikely(!is_next(s, run, id ? word_of(fixed, id) : 0, word_of(fixed, PERF_SAMPLE_TIME),
-		    word_of(fixed, PERF_SAMPLE_TID))))
+	if (!is_like(run, run->like, words, id_at)) {
+		if (unlikely(!is_like(run, run->before, words, id_at)))
+			return next_otherwise(s, ev);
+		swap_patterns(run);
+		set_pattern_fields(s, run->like, fixed, chain);
+	}
+	if (unlikely(!is_next(
+		    s, words, word_of(fixed, PERF_SAMPLE_TIME), word_of(fixed, PERF_SAMPLE_TID))))
 		return next_otherwise(s, ev);
-	tail = (const record_word *)(const void *)run->at + word_of(fixed, 0);
+	tail = words + word_of(fixed, 0);
 	if (chain) {
 		if (unlikely(!take_chain(s, run, tail)))
 			return next_otherwise(s, ev);
 	} else if (run->raw_at) {
-		if (unlikely((uint32_t)*tail != run->like.raw))
+		if (unlikely((uint32_t)*tail != run->like->raw))
 			return next_otherwise(s, ev);
 		s->record.sample.raw = (const char *)tail + 4;
 	}
@@ -180,21 +211,24 @@ static int next_any(struct attar_stream *s, struct attar_event *ev)
 {
 	struct sample_run *run = &s->run->run;
 	const struct perf_event_header *header = (const void *)run->at;
+	const record_word *words = (const record_word *)(const void *)run->at;
 	struct attar_record *rec = &s->record;
 
-	if (!is_next(s, run, run->id_at, run->time_at, run->task_at) ||
+	if (!is_like(run, run->like, words, run->id_at) ||
+		!is_next(s, words, run->time_at, run->task_at) ||
 		!sample_common(run->type, header, (header->size - run->min) / 8, rec))
 		return next_otherwise(s, ev);
 	if (!(run->type & PERF_SAMPLE_PERIOD))
-		rec->sample.period = s->layouts[run->like.counter].fixed_period;
+		rec->sample.period = s->layouts[run->like->counter].fixed_period;
 	memcpy(rec, header, sizeof(*header));
 	rec->header = header;
 	run->at += header->size;
+	run->like->arrived++;
 	s->delivered = rec->time;
 	s->stats.samples++;
 	*ev = (struct attar_event){.record = rec,
 		.time = rec->time,
-		.counter = run->like.number,
+		.counter = run->like->number,
 		.cpu = rec->cpu,
 		.thread = &s->procs.of_task->pub};
 	return 1;
@@ -220,47 +254,18 @@ static inline void set_equal_fields(struct attar_stream *s, const struct sample_
 
 	if (run->next == next_any)
 		return;
-	rec->id = run->id_at ? run->like.id : 0;
+	rec->id = run->id_at ? run->like->id : 0;
 	if (!(run->type & PERF_SAMPLE_PERIOD))
-		rec->sample.period = s->layouts[run->like.counter].fixed_period;
+		rec->sample.period = s->layouts[run->like->counter].fixed_period;
 	if (!(run->type & CHAIN)) {
 		rec->sample.callchain = NULL;
 		rec->sample.callchain_nr = 0;
-		rec->sample.raw_size = run->like.raw;
+		rec->sample.raw_size = run->like->raw;
 	}
 	if (!(run->type & DATA)) {
 		rec->sample.raw = NULL;
 		rec->sample.raw_size = 0;
 	}
-}
-
-/* -1: the record at the front is not a sample of the run. */
-enum { SAME, CHANGED, OTHER = -1 };
-
-/* Compares the size of samples with that of the record at the front, and adapts it. */
-static inline int adapt_size(struct sample_run *run)
-{
-	uint64_t left = (uint64_t)(run->end - run->at), first, size;
-
-	if (unlikely(left < sizeof(first)))
-		return OTHER;
-	first = word_at(run, 0);
-	if (unlikely(first == ROUND_END &&
-		     left > 8)) { /* a sequence can continue in the next round */
-		run->at += 8;
-		left -= 8;
-		first = word_at(run, 0);
-		if ((first & RUN_SAME) == run->like.same && run->at <= run->last)
-			return CHANGED;
-	}
-	if (likely((first & RUN_SAME) == run->like.same && run->at <= run->last))
-		return SAME;
-	size = first >> 48;
-	if ((uint32_t)first != PERF_RECORD_SAMPLE || size > left || size < run->min || size % 8)
-		return OTHER;
-	run->like.same = first & RUN_SAME;
-	run->last = run->end - size;
-	return CHANGED;
 }
 
 /*
@@ -279,92 +284,88 @@ static bool is_alike(const struct attar_stream *s, uint32_t counter, const struc
 	return s->layouts[counter].sample_type == run->type && is_eligible(s, counter);
 }
 
-static void count_run(struct attar_stream *s, struct cursor *c)
+static void count_pattern(struct cursor *c, struct sample_pattern *pattern)
 {
-	if (c->counts)
-		c->counts[c->run.like.counter].arrived += s->stats.samples - s->run_since;
-	s->run_since = s->stats.samples;
+	if (c->counts && pattern->same)
+		c->counts[pattern->counter].arrived += pattern->arrived;
+	pattern->arrived = 0;
 }
 
-/* The same for its id, and the counter that has it. */
-static inline int adapt_id(struct attar_stream *s, struct sample_run *run)
+static void count_run(struct cursor *c)
 {
-	uint32_t counter;
-	uint64_t id;
+	count_pattern(c, c->run.like);
+	count_pattern(c, c->run.before);
+}
 
-	if (!run->id_at || word_at(run, run->id_at) == run->like.id)
-		return SAME;
-	id = word_at(run, run->id_at);
-	if (needs_id(s)) {
+/*
+ * The pattern of the event of the record at the front, which may take the place of the older one;
+ * NULL: its samples are of another run.
+ */
+static inline struct sample_pattern *pattern_of_front(
+	struct attar_stream *s, struct sample_run *run)
+{
+	struct sample_pattern *before = run->before;
+	uint64_t id = run->id_at ? word_at(run, run->id_at) : 0;
+	uint32_t counter = run->like->counter;
+
+	if (!run->id_at || id == run->like->id)
+		return run->like;
+	if (before->same && id == before->id)
+		return before;
+	if (needs_id(s))
 		counter = stream_counter_of(s, id);
-		if (counter != run->like.counter) {
-			if (counter == NO_COUNTER || !is_alike(s, counter, run))
-				return OTHER;
-			count_run(s, s->run);
-			run->like.counter = counter;
-			run->like.number = s->numbers[counter];
-		}
-	}
-	run->like.id = id;
-	return CHANGED;
+	if (counter == NO_COUNTER || !is_alike(s, counter, run))
+		return NULL;
+	count_pattern(s->run, before);
+	*before = (struct sample_pattern){
+		.id = id, .counter = counter, .number = s->numbers[counter]};
+	return before;
 }
 
-/* The same for the size of its raw data, if there is no call chain. */
-static inline int adapt_raw(struct sample_run *run)
+/* A sequence can continue in the next round. */
+static inline bool skip_round_end(struct sample_run *run)
 {
-	uint64_t spare = ((word_at(run, 0) >> 48) - run->min) / 8;
-	uint32_t raw;
-
-	if (!run->raw_at)
-		return SAME;
-	raw = (uint32_t)word_at(run, run->raw_at);
-	if (raw % 8 != 4 || raw / 8 > spare)
-		return OTHER;
-	if (raw == run->like.raw)
-		return SAME;
-	run->like.raw = raw;
-	return CHANGED;
+	if (likely(run->end - run->at <= 8 || word_at(run, 0) != ROUND_END))
+		return false;
+	run->at += 8;
+	return true;
 }
 
+/* OTHER: the record at the front is not a sample of the run. */
+enum { SAME, CHANGED, OTHER };
+
+/* Adapts the patterns of the run to the record at the front. */
 static inline int adapt(struct attar_stream *s, struct sample_run *run)
 {
-	const struct sample_pattern before = run->like;
-	int size = adapt_size(run), id, raw;
+	bool is_skipped = skip_round_end(run);
+	uint64_t left = (uint64_t)(run->end - run->at), first, size;
+	struct sample_pattern *pattern;
+	uint32_t raw = 0;
 
-	if (size == OTHER)
+	if (unlikely(left < sizeof(first)))
 		return OTHER;
-	id = adapt_id(s, run);
-	raw = adapt_raw(run);
-	if (id == OTHER || raw == OTHER)
+	first = word_at(run, 0);
+	size = first >> 48;
+	if ((uint32_t)first != PERF_RECORD_SAMPLE || size > left || size < run->min || size % 8)
 		return OTHER;
-	if (id == CHANGED)
-		run->before = before;
-	if (id == CHANGED || raw == CHANGED)
-		set_equal_fields(s, run);
-	return size | id | raw;
-}
-
-/* Two events often take turns: begin and end of something. */
-static inline bool is_of_previous_pattern(const struct sample_run *run)
-{
-	const struct sample_pattern *b = &run->before;
-
-	return run->at <= run->end - (b->same >> 48) && b->same &&
-	       (word_at(run, 0) & RUN_SAME) == b->same &&
-	       (!run->id_at || word_at(run, run->id_at) == b->id) &&
-	       (!run->raw_at || (uint32_t)word_at(run, run->raw_at) == b->raw);
-}
-
-static inline void swap_patterns(struct attar_stream *s, struct sample_run *run)
-{
-	const struct sample_pattern like = run->before;
-
-	if (s->run->counts)
-		count_run(s, s->run);
-	run->before = run->like;
-	run->like = like;
-	run->last = run->end - (like.same >> 48);
+	if (run->raw_at) {
+		raw = (uint32_t)word_at(run, run->raw_at);
+		if (raw % 8 != 4 || raw / 8 > (size - run->min) / 8)
+			return OTHER;
+	}
+	pattern = pattern_of_front(s, run);
+	if (!pattern)
+		return OTHER;
+	if (!is_skipped && pattern == run->like && pattern->same == (first & RUN_SAME) &&
+		pattern->raw == raw)
+		return SAME;
+	pattern->same = first & RUN_SAME;
+	pattern->last = run->end - size;
+	pattern->raw = raw;
+	if (pattern != run->like)
+		swap_patterns(run);
 	set_equal_fields(s, run);
+	return CHANGED;
 }
 
 /* ---- several runs in turn ---- */
@@ -406,7 +407,7 @@ static bool switch_run(struct attar_stream *s, uint64_t time)
 	} else if (c->header) {
 		c->passed_time = c->time;
 	}
-	count_run(s, c);
+	count_run(c);
 	c->header = NULL;
 	c->time = time;
 	run->is_parked = true;
@@ -426,7 +427,7 @@ static bool switch_run(struct attar_stream *s, uint64_t time)
 	return true;
 }
 
-static __attribute__((noinline)) int next_changed(struct attar_stream *s, struct attar_event *ev)
+static __attribute__((noinline)) int next_otherwise(struct attar_stream *s, struct attar_event *ev)
 {
 	struct sample_run *run = &s->run->run;
 	int changed = adapt(s, run);
@@ -437,17 +438,7 @@ static __attribute__((noinline)) int next_changed(struct attar_stream *s, struct
 	time = word_at(run, run->time_at);
 	if (time > s->run_limit && time <= s->horizon)
 		changed = switch_run(s, time) ? CHANGED : SAME;
-	return changed ? s->next(s, ev) : stream_next_record(s, ev);
-}
-
-static __attribute__((noinline)) int next_otherwise(struct attar_stream *s, struct attar_event *ev)
-{
-	struct sample_run *run = &s->run->run;
-
-	if (!is_of_previous_pattern(run) || word_at(run, run->time_at) > s->run_limit)
-		return next_changed(s, ev);
-	swap_patterns(s, run);
-	return run->next(s, ev);
+	return changed == CHANGED ? s->next(s, ev) : stream_next_record(s, ev);
 }
 
 /* ---- begin and end ---- */
@@ -515,18 +506,19 @@ void sample_run_begin(struct attar_stream *s, struct cursor *c)
 	if (rec->type != PERF_RECORD_SAMPLE || s->delivered < s->start_time ||
 		!is_eligible(s, counter) || !set_fields(s, &s->layouts[counter], run))
 		return;
-	run->before = (struct sample_pattern){0};
 	set_bytes(run, c);
-	run->like.counter = counter;
-	run->like.number = s->numbers[counter];
-	run->like.id = rec->id;
-	run->like.raw = rec->sample.raw_size;
-	run->like.same = (uint64_t)rec->size << 48 | rec->type;
-	run->last = run->end - rec->size;
+	run->memory[0] = (struct sample_pattern){.same = (uint64_t)rec->size << 48 | rec->type,
+		.id = rec->id,
+		.last = run->end - rec->size,
+		.raw = run->raw_at ? rec->sample.raw_size : 0,
+		.counter = counter,
+		.number = s->numbers[counter]};
+	run->memory[1] = (struct sample_pattern){0};
+	run->like = &run->memory[0];
+	run->before = &run->memory[1];
 	s->run = c;
 	s->next = run->next;
 	s->run_limit = MIN(s->horizon, merge_second_time(&s->merge));
-	s->run_since = s->stats.samples;
 }
 
 void sample_run_end(struct attar_stream *s)
@@ -537,7 +529,7 @@ void sample_run_end(struct attar_stream *s)
 		return;
 	s->run = NULL;
 	s->next = stream_next_record;
-	count_run(s, c);
+	count_run(c);
 	if (c->run.at == c->run.from) {
 		c->run.is_parked = !c->header;
 		return;

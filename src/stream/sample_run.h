@@ -21,10 +21,12 @@ struct cursor;
 /* As attar_stream_next(). */
 typedef int stream_next_fn(struct attar_stream *s, struct attar_event *ret_event);
 
-/* What is equal in most samples of a run. */
+/* What is equal in most samples of an event in a run. */
 struct sample_pattern {
-	uint64_t same; /* type and size in the header, see RUN_SAME */
+	uint64_t same; /* type and size in the header, see RUN_SAME; 0: none yet */
 	uint64_t id;
+	const char *last; /* where the last such record that ends in the run can begin */
+	uint64_t arrived; /* samples that are not in the counts of the cursor yet */
 	uint32_t raw;     /* bytes of raw data, if there is no call chain */
 	uint32_t counter; /* index */
 	uint32_t number;  /* of it: attar_event.counter */
@@ -32,11 +34,11 @@ struct sample_pattern {
 
 /* The run of a cursor. */
 struct sample_run {
-	const char *at;   /* the next record */
-	const char *last; /* the last address at which a record like it ends before `end` */
-	struct sample_pattern like;   /* the newest sample */
-	struct sample_pattern before; /* the newest one of another event; zeroed: none */
-	uint64_t type;                /* sample_type */
+	const char *at;                  /* the next record */
+	struct sample_pattern *like;     /* that of the newest sample */
+	struct sample_pattern *before;   /* that of the newest one of another event */
+	struct sample_pattern memory[2]; /* of both */
+	uint64_t type;                   /* sample_type */
 	stream_next_fn *next;
 	const char *from, *end; /* from: up to here the cursor is up to date */
 	uint32_t min;           /* the smallest size of a sample, bytes */

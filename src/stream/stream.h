@@ -86,7 +86,6 @@ struct attar_stream {
 	stream_next_fn *next; /* what attar_stream_next() does */
 	struct cursor *run;   /* whose run is followed; NULL: none */
 	uint64_t run_limit;   /* ns: before this time no other ring has a record */
-	uint64_t run_since;   /* stats.samples when the run began */
 	int epoll_fd;
 	int caller_fd;                       /* in epoll_fd, from attar_stream_wait(); -1: none */
 	struct attar_shm_source *shm_source; /* NULL: none */
@@ -203,7 +202,13 @@ bool stream_drained(const struct attar_stream *s);
 /* Makes room in the arrays per counter for n counters. 0 or -ENOMEM. */
 int stream_grow(struct attar_stream *s, size_t n);
 
-/* attar_stream_next() without the fast path. */
+/* attar_stream_next() without its checks. */
+static inline int stream_next(struct attar_stream *s, struct attar_event *ret_event)
+{
+	return s->next(s, ret_event);
+}
+
+/* The same without the fast path. */
 stream_next_fn stream_next_record;
 
 /* The index of the counter that has the id, or NO_COUNTER. */
