@@ -41,7 +41,30 @@ int run_tell_profiler(struct attar_run *run, const struct attar_event *ev)
 	}
 }
 
-static int deliver(struct attar_run *run, struct attar_event *ev)
+/* To the event function, and nowhere else. */
+static inline int deliver_direct(
+	struct attar_run *run, const struct source *s, struct attar_event *ev)
+{
+	run->notes.delivered++;
+	ev->fields = s->fields;
+	return s->fn(run, run->self, ev);
+}
+
+/*
+ * Marks the sources whose samples need nothing but deliver_direct() in this round. False: there can
+ * be none, as the numbers of events are not those of sources.
+ */
+static bool mark_direct_sources(struct attar_run *run)
+{
+	if (run->replay || hosts_are_used(&run->hosts))
+		return false;
+	vec_each (&run->sources.list, s)
+		s->is_direct = !s->has_switches && !s->next_shared && !s->usdt && !s->keep &&
+			       !s->timer && !run->overhead.selects;
+	return true;
+}
+
+static __attribute__((noinline)) int deliver(struct attar_run *run, struct attar_event *ev)
 {
 	int r;
 
@@ -62,11 +85,9 @@ static int deliver(struct attar_run *run, struct attar_event *ev)
 			return run_user_deliver(run, s, ev);
 		if (unlikely(s->timer != NULL) && timer_take_counts(run, s->timer, ev) < 0)
 			return -ENOMEM;
-		run->notes.delivered++;
 		if (unlikely(run->overhead.selects))
 			overhead_count(run, ev);
-		ev->fields = s->fields;
-		return s->fn(run, run->self, ev);
+		return deliver_direct(run, s, ev);
 	}
 	push_record(run, ev->record->header);
 	if (run->replay)
@@ -238,9 +259,16 @@ static inline int next_event(struct attar_run *run, struct attar_event *ret_even
 						     : attar_stream_next(run->stream, ret_event);
 }
 
+static inline bool is_direct(const struct attar_run *run, const struct attar_event *ev)
+{
+	return ev->record->type == PERF_RECORD_SAMPLE &&
+	       run->sources.list.at[ev->counter].is_direct;
+}
+
 static int deliver_round(struct attar_run *run)
 {
 	const uint64_t limit = run->opts.count ? run->opts.count : UINT64_MAX;
+	const bool has_direct = mark_direct_sources(run);
 	struct attar_event ev;
 	int r = 0;
 
@@ -249,12 +277,15 @@ static int deliver_round(struct attar_run *run)
 		do {
 			if (unlikely(ev.time >= run->clock.tick))
 				break;
-			r = deliver(run, &ev);
+			r = likely(has_direct && is_direct(run, &ev))
+				    ? deliver_direct(run, &run->sources.list.at[ev.counter], &ev)
+				    : deliver(run, &ev);
 			if (r >= 0 && unlikely(run->lines.is_full))
 				r = lines_make_room(run);
 			if (r < 0 || unlikely(run->notes.delivered >= limit))
 				return MIN(r, 0);
-			r = next_event(run, &ev);
+			r = likely(has_direct) ? stream_next(run->stream, &ev)
+					       : next_event(run, &ev);
 		} while (r > 0);
 		if (r <= 0)
 			return r;

@@ -48,6 +48,7 @@ struct source {
 	uint32_t owner;       /* its number */
 	uint32_t next_shared; /* the next source with the same counter; 0: none */
 	bool has_switches;    /* see run/switch_check.h */
+	bool is_direct;       /* in this round: its samples go to fn only */
 };
 
 struct sources {

@@ -553,7 +553,7 @@ int attar_stream_next(struct attar_stream *s, struct attar_event *ret_event)
 {
 	if (unlikely(!s || !ret_event || !is_own_process(s)))
 		return refuse_next(s, ret_event);
-	return s->next(s, ret_event);
+	return stream_next(s, ret_event);
 }
 
 int attar_stream_snapshot(struct attar_stream *s)
