@@ -131,32 +131,23 @@ static int grow_slots(struct keyed *k)
 	return 0;
 }
 
-void *keyed_new(struct keyed *k, const struct keyed_key *key)
+int keyed_make_room(struct keyed *k)
 {
 	struct keyed_head *head;
-	void *entry;
 
 	if (keyed_is_full(k))
-		return NULL;
+		return -ENOMEM;
 	if ((!k->slots || k->n >= (k->mask + 1) / 2) && grow_slots(k) < 0)
-		return NULL;
-	if (!k->unused && k->begun == k->n_chunks * KEYED_CHUNK && add_chunk(k) < 0)
-		return NULL;
-	entry = keyed_at(k, k->unused ? k->unused - 1 : k->begun);
-	head = keyed_head(entry);
+		return -ENOMEM;
 	if (k->unused)
-		k->unused = (uint32_t)head->number;
-	else
-		head->index = k->begun++;
-	if (likely(key->size == sizeof(key->number)))
-		memcpy(keyed_bytes(k, entry), &key->number, sizeof(key->number));
-	else
-		memcpy(keyed_bytes(k, entry), key->bytes, key->size);
-	head->number = key->number;
-	head->key_size = (uint16_t)key->size;
-	head->used = true;
-	k->n++;
-	return entry;
+		return 0;
+	if (k->begun == k->n_chunks * KEYED_CHUNK && add_chunk(k) < 0)
+		return -ENOMEM;
+	head = keyed_head(keyed_at(k, k->begun));
+	head->index = k->begun++;
+	head->number = 0;
+	k->unused = head->index + 1;
+	return 0;
 }
 
 void keyed_link(struct keyed *k, void *entry)
@@ -176,20 +167,10 @@ static uint32_t slot_of(const struct keyed *k, const void *entry)
 	return i;
 }
 
-void keyed_relink(struct keyed *k, void *from, void *to)
-{
-	k->slots[slot_of(k, from)].entry = keyed_head(to)->index + 1;
-}
-
+/* Backward-shift deletion: moves later slots of the run that would no longer be found. */
 void keyed_unlink(struct keyed *k, void *entry)
 {
-	keyed_unlink_slot(k, slot_of(k, entry));
-}
-
-/* Backward-shift deletion: moves later slots of the run that would no longer be found. */
-void keyed_unlink_slot(struct keyed *k, uint32_t gap)
-{
-	uint32_t i;
+	uint32_t gap = slot_of(k, entry), i;
 
 	for (i = (gap + 1) & k->mask; k->slots[i].entry; i = (i + 1) & k->mask) {
 		uint32_t home = k->slots[i].hash & k->mask;

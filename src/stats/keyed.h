@@ -63,18 +63,12 @@ void keyed_done(struct keyed *k);
 /* Releases all entries; keeps the memory. */
 void keyed_reset(struct keyed *k);
 
-/*
- * Takes a free entry, whose contents are undefined, with a copy of the key; it is not found before
- * keyed_link(). NULL: out of memory, or keyed_is_full(). A key may have several entries of which
- * one is linked.
- */
-void *keyed_new(struct keyed *k, const struct keyed_key *key);
+/* Makes sure that there is a free entry. 0; -ENOMEM: out of memory, or keyed_is_full(). */
+int keyed_make_room(struct keyed *k);
 
-/* Makes an entry the one that is found by its key, or by that of an entry of the same key. */
+/* Makes an entry the one that is found by its key. */
 void keyed_link(struct keyed *k, void *entry);
-void keyed_relink(struct keyed *k, void *from, void *to);
 void keyed_unlink(struct keyed *k, void *entry);
-void keyed_unlink_slot(struct keyed *k, uint32_t slot);
 
 /* The first entry in use with at least that index, in order of the index; NULL if none. */
 void *keyed_from(const struct keyed *k, uint32_t index);
@@ -103,6 +97,12 @@ static inline void *keyed_bytes(const struct keyed *k, const void *entry)
 static inline bool keyed_is_full(const struct keyed *k)
 {
 	return k->n >= k->max;
+}
+
+/* Another entry needs memory. */
+static inline bool keyed_is_used_up(const struct keyed *k)
+{
+	return !k->unused && k->begun == k->n_chunks * KEYED_CHUNK;
 }
 
 static inline void *keyed_at(const struct keyed *k, uint32_t index)
@@ -162,9 +162,42 @@ static inline bool keyed_is(const struct keyed *k, const void *entry, const stru
 	       memcmp(keyed_bytes(k, entry), key->bytes, key->size) == 0;
 }
 
-/* The linked entry with that key and its slot, or NULL. */
-static inline void *keyed_find_slot(
-	const struct keyed *k, const struct keyed_key *key, uint32_t *ret_slot)
+/* Copies a key to an entry that is not linked. */
+static inline void keyed_set_key(const struct keyed *k, void *entry, const struct keyed_key *key)
+{
+	struct keyed_head *head = keyed_head(entry);
+
+	if (likely(key->size == sizeof(key->number)))
+		memcpy(keyed_bytes(k, entry), &key->number, sizeof(key->number));
+	else
+		memcpy(keyed_bytes(k, entry), key->bytes, key->size);
+	head->number = key->number;
+	head->key_size = (uint16_t)key->size;
+}
+
+/*
+ * Takes a free entry, whose contents are undefined, with a copy of the key; it is not found before
+ * keyed_link(). NULL: out of memory, or keyed_is_full(). A key may have several entries of which
+ * one is linked.
+ */
+static inline void *keyed_new(struct keyed *k, const struct keyed_key *key)
+{
+	struct keyed_head *head;
+	void *entry;
+
+	if (unlikely(!k->unused || k->n >= (k->mask + 1) / 2) && keyed_make_room(k) < 0)
+		return NULL;
+	entry = keyed_at(k, k->unused - 1);
+	head = keyed_head(entry);
+	k->unused = (uint32_t)head->number;
+	keyed_set_key(k, entry, key);
+	head->used = true;
+	k->n++;
+	return entry;
+}
+
+/* The linked entry with that key, or NULL. */
+static inline void *keyed_find(const struct keyed *k, const struct keyed_key *key)
 {
 	uint32_t hash = keyed_slot_hash(k, key->number);
 
@@ -174,19 +207,10 @@ static inline void *keyed_find_slot(
 		if (k->slots[i].hash == hash) {
 			void *entry = keyed_at(k, k->slots[i].entry - 1);
 
-			if (likely(keyed_is(k, entry, key))) {
-				*ret_slot = i;
+			if (likely(keyed_is(k, entry, key)))
 				return entry;
-			}
 		}
 	return NULL;
-}
-
-static inline void *keyed_find(const struct keyed *k, const struct keyed_key *key)
-{
-	uint32_t slot;
-
-	return keyed_find_slot(k, key, &slot);
 }
 
 #endif

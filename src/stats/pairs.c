@@ -21,10 +21,10 @@ static void drop_key(struct attar_pairs *p, struct open_start *top, enum attar_u
 }
 
 /* The top of the key's stack, or NULL; drops that of a task that has exited. */
-static inline struct open_start *find(struct attar_pairs *p, const struct keyed_key *key,
-	const struct attar_stamp *at, uint32_t *ret_slot)
+static inline struct open_start *find(
+	struct attar_pairs *p, const struct keyed_key *key, const struct attar_stamp *at)
 {
-	struct open_start *top = keyed_find_slot(&p->keyed, key, ret_slot);
+	struct open_start *top = pairs_find(p, key);
 
 	if (unlikely(top && is_reused(p, top, at))) {
 		drop_key(p, top, ATTAR_UNPAIRED_EXITED);
@@ -34,7 +34,7 @@ static inline struct open_start *find(struct attar_pairs *p, const struct keyed_
 }
 
 /* The reason not to open a start on top of `top`, or ATTAR_UNPAIRED_REASONS. */
-static enum attar_unpaired refuse(
+static inline enum attar_unpaired refuse(
 	const struct attar_pairs *p, struct open_start *top, const struct attar_stamp *at)
 {
 	if (unlikely(at->time < windows_end(&p->windows, at->cpu)))
@@ -49,61 +49,123 @@ static enum attar_unpaired refuse(
 	return ATTAR_UNPAIRED_REASONS;
 }
 
-static struct open_start *new_start(struct attar_pairs *p, const struct keyed_key *key)
+/* Releases one of the entries that are kept. */
+static void forget_one(struct attar_pairs *p)
 {
 	struct open_start *s;
 
-	if (unlikely(keyed_is_full(&p->keyed)))
-		pairs_drop(p, p->oldest, ATTAR_UNPAIRED_EVICTED);
-	s = keyed_new(&p->keyed, key);
-	if (unlikely(!s))
+	do {
+		s = p->recent[p->forgotten++ % PAIRS_RECENT];
+	} while (!s || !s->is_kept);
+	pairs_forget(p, s);
+}
+
+/* A start without time and payload, in the list of its task. */
+static __attribute__((noinline)) struct open_start *new_start(
+	struct attar_pairs *p, struct keyed_key key, uint64_t task)
+{
+	struct open_start *s;
+
+	if (p->n_kept && p->keyed.n >= PAIRS_RECENT && keyed_is_used_up(&p->keyed))
+		forget_one(p);
+	s = keyed_new(&p->keyed, &key);
+	if (unlikely(!s)) {
 		p->stats.unpaired[ATTAR_UNPAIRED_EVICTED]++;
+		return NULL;
+	}
+	memset(s, 0, sizeof(*s));
+	s->start.task = task;
+	s->start.key = keyed_bytes(&p->keyed, s);
+	s->start.key_size = key.size;
+	s->start.payload = s + 1;
+	if (task != ATTAR_NO_TASK)
+		pairs_insert_by_task(p, s);
 	return s;
 }
 
-static inline struct attar_start *start(
+/* The same of a kept entry, whose key and task can be others. */
+static inline void reuse(
+	struct attar_pairs *p, struct open_start *s, const struct keyed_key *key, uint64_t task)
+{
+	p->n_kept--;
+	s->is_kept = false;
+	if (unlikely(!keyed_is(&p->keyed, s, key))) {
+		keyed_set_key(&p->keyed, s, key);
+		s->start.key_size = key->size;
+	}
+	if (likely(s->start.task == task))
+		return;
+	if (s->start.task != ATTAR_NO_TASK)
+		pairs_remove_by_task(p, s);
+	s->start.task = task;
+	if (task != ATTAR_NO_TASK)
+		pairs_insert_by_task(p, s);
+}
+
+/* Opens a start for a key that has this top, NULL: none. */
+static inline __attribute__((always_inline)) struct open_start *open_start(
+	struct attar_pairs *p, const struct keyed_key *key, struct open_start *top, uint64_t task)
+{
+	struct open_start *s;
+
+	if (unlikely(pairs_open(p) >= p->opts.open_max)) {
+		pairs_drop(p, p->oldest, ATTAR_UNPAIRED_EVICTED);
+		top = pairs_find(p, key);
+	}
+	s = *pairs_recent(p, key->number);
+	if (likely(s && s->is_kept && !top)) {
+		reuse(p, s, key, task);
+		return s;
+	}
+	s = new_start(p, *key, task);
+	if (unlikely(!s))
+		return NULL;
+	if (top)
+		pairs_push(p, s, top);
+	pairs_set_top(p, s);
+	return s;
+}
+
+static inline __attribute__((always_inline)) struct attar_start *start(
 	struct attar_pairs *p, const struct keyed_key *key, const struct attar_stamp *at)
 {
-	uint32_t slot;
-	struct open_start *top = find(p, key, at, &slot), *s;
+	struct open_start *top = find(p, key, at), *s;
 	enum attar_unpaired reason = refuse(p, top, at);
+	size_t payload = p->keyed.size - sizeof(*s);
 
 	p->stats.starts++;
 	if (unlikely(reason != ATTAR_UNPAIRED_REASONS)) {
 		p->stats.unpaired[reason]++;
 		return NULL;
 	}
-	if (top && p->opts.policy == ATTAR_PAIRS_REPLACE)
+	if (top && p->opts.policy == ATTAR_PAIRS_REPLACE) {
 		pairs_drop(p, top, ATTAR_UNPAIRED_REPLACED);
-	s = new_start(p, key);
+		top = NULL;
+	}
+	s = open_start(p, key, top, at->task);
 	if (unlikely(!s))
 		return NULL;
 	s->start.time = at->time;
-	s->start.task = at->task;
 	s->start.cpu = at->cpu;
-	s->start.depth = 0;
-	s->start.key = keyed_bytes(&p->keyed, s);
-	s->start.key_size = key->size;
-	s->start.payload = s + 1;
-	s->below = s->above = NULL;
-	s->skipped = 0;
-	memset(s->start.payload, 0, p->keyed.size - sizeof(*s));
-	/* the eviction may have removed the top */
-	pairs_insert(p, s, top ? keyed_find(&p->keyed, key) : NULL);
+	if (payload == sizeof(uint64_t))
+		*(uint64_t *)s->start.payload = 0;
+	else
+		memset(s->start.payload, 0, payload);
+	pairs_insert_by_age(p, s);
 	return &s->start;
 }
 
-static const struct attar_start *no_start(struct attar_pairs *p, enum attar_unpaired reason)
+static __attribute__((noinline)) const struct attar_start *no_start(
+	struct attar_pairs *p, enum attar_unpaired reason)
 {
 	p->stats.unpaired[reason]++;
 	return NULL;
 }
 
-static inline const struct attar_start *end(
+static inline __attribute__((always_inline)) const struct attar_start *end(
 	struct attar_pairs *p, const struct keyed_key *key, const struct attar_stamp *at)
 {
-	uint32_t slot;
-	struct open_start *top = find(p, key, at, &slot);
+	struct open_start *top = find(p, key, at);
 
 	p->stats.ends++;
 	if (unlikely(!top))
@@ -118,12 +180,10 @@ static inline const struct attar_start *end(
 		return no_start(p, ATTAR_UNPAIRED_END_BACKWARD);
 	}
 	p->stats.pairs++;
-	if (unlikely(top->below)) {
+	if (unlikely(top->below || top->is_linked))
 		pairs_remove(p, top);
-	} else {
-		keyed_unlink_slot(&p->keyed, slot);
-		pairs_release(p, top);
-	}
+	else
+		pairs_keep(p, top);
 	return &top->start;
 }
 

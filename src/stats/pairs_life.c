@@ -62,7 +62,8 @@ int attar_pairs_new(const struct attar_pairs_opts *opts, struct attar_pairs **re
 		return base_oom();
 	p->opts = o;
 	p->windows.one_cpu = o.flags & ATTAR_PAIRS_ONE_CPU;
-	keyed_init(&p->keyed, sizeof(struct open_start) + o.payload_size, o.key_max, o.open_max);
+	keyed_init(&p->keyed, sizeof(struct open_start) + o.payload_size, o.key_max,
+		o.open_max + PAIRS_RECENT);
 	*ret_pairs = p;
 	return 0;
 }
@@ -101,7 +102,7 @@ void attar_pairs_exit(struct attar_pairs *pairs, uint64_t task)
 		return;
 	for (struct open_start *s = *pairs_tasks(pairs, task), *next; s; s = next) {
 		next = s->next;
-		if (s->start.task == task)
+		if (s->start.task == task && !s->is_kept)
 			pairs_drop(pairs, s, ATTAR_UNPAIRED_EXITED);
 	}
 }
@@ -112,7 +113,7 @@ size_t attar_pairs_drop(struct attar_pairs *pairs, const void *key, size_t key_s
 	CHECK_ARG_OR(key, "key", 0);
 
 	struct keyed_key k = keyed_key(&pairs->keyed, key, MIN(key_size, pairs->keyed.key_max));
-	struct open_start *s = keyed_find(&pairs->keyed, &k), *below;
+	struct open_start *s = pairs_find(pairs, &k), *below;
 	size_t n = 0;
 
 	for (; s; s = below, n++) {
@@ -147,7 +148,7 @@ void attar_pairs_get_stats(const struct attar_pairs *pairs, struct attar_pairs_s
 	CHECK_ARG_OR(ret_stats, "ret_stats", );
 
 	*ret_stats = pairs->stats;
-	ret_stats->open = pairs->keyed.n;
+	ret_stats->open = pairs_open(pairs);
 	ret_stats->memory = sizeof(*pairs) + keyed_memory(&pairs->keyed);
 }
 

@@ -2,12 +2,17 @@
 /* The stacks of open starts with the same key. */
 #include "stats/pairs.h"
 
+struct open_start *pairs_find_linked(struct attar_pairs *p, struct keyed_key key)
+{
+	return keyed_find(&p->keyed, &key);
+}
+
 void pairs_push(struct attar_pairs *p, struct open_start *s, struct open_start *below)
 {
 	s->below = below;
 	s->start.depth = below->start.depth + 1;
 	below->above = s;
-	keyed_relink(&p->keyed, below, s);
+	pairs_unset_top(p, below);
 }
 
 static void remove_by_key(struct attar_pairs *p, struct open_start *s)
@@ -16,10 +21,10 @@ static void remove_by_key(struct attar_pairs *p, struct open_start *s)
 		s->below->above = s->above;
 	if (s->above)
 		s->above->below = s->below;
-	else if (s->below)
-		keyed_relink(&p->keyed, s, s->below);
 	else
-		keyed_unlink(&p->keyed, s);
+		pairs_unset_top(p, s);
+	if (s->below && !s->above)
+		pairs_set_top(p, s->below);
 	for (struct open_start *above = s->above; above; above = above->above)
 		above->start.depth--;
 }
@@ -28,4 +33,13 @@ void pairs_remove(struct attar_pairs *p, struct open_start *s)
 {
 	remove_by_key(p, s);
 	pairs_release(p, s);
+}
+
+void pairs_forget(struct attar_pairs *p, struct open_start *s)
+{
+	p->n_kept--;
+	pairs_unset_top(p, s);
+	if (s->start.task != ATTAR_NO_TASK)
+		pairs_remove_by_task(p, s);
+	keyed_release(&p->keyed, s);
 }

@@ -5,10 +5,9 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "attar/pairs.h"
-#include "base/base.h"
 #include "failing.h"
 #include "random.h"
+#include "stats/pairs.h"
 
 static struct attar_pairs *new_pairs(struct attar_pairs_opts o)
 {
@@ -243,7 +242,7 @@ static void test_open_starts_are_listed_and_closed(void **state)
 
 /* ---- the model: a list of open starts in order of age ---- */
 
-enum { OPEN_MAX = 12, KEYS = 6, TASKS = 4, CPUS = 3, DEPTH = 3 };
+enum { OPEN_MAX = 12, KEYS = 14, TASKS = 4, CPUS = 3, DEPTH = 3 };
 
 struct model {
 	struct attar_pairs_opts opts;
@@ -393,13 +392,32 @@ static void check_model(const struct attar_pairs *p, const struct model *m)
 	check_sums(p);
 }
 
-static void step(struct attar_pairs *p, struct model *m, uint64_t time)
+/* Keys of which half have the same place among the recent ones. */
+static void choose_keys(struct attar_pairs *p, uint64_t keys[KEYS])
+{
+	uint64_t n = 0;
+
+	for (uint64_t key = 0; n < KEYS; key++)
+		if (n < KEYS / 2 || pairs_recent(p, key) == pairs_recent(p, 0))
+			keys[n++] = key;
+}
+
+static void model_drop(struct attar_pairs *p, struct model *m, uint64_t key)
+{
+	size_t depth, i = newest(m, key, &depth);
+
+	assert_int_equal(attar_pairs_drop(p, &key, sizeof(key)), depth);
+	for (; i != OPEN_MAX; i = newest(m, key, &depth))
+		drop_for(m, i, ATTAR_UNPAIRED_DROPPED);
+}
+
+static void step(struct attar_pairs *p, struct model *m, const uint64_t keys[KEYS], uint64_t time)
 {
 	/* some events arrive late */
 	struct attar_stamp at = {time - random_below(3), random_below(TASKS),
 				   (int)random_below(CPUS + 1) - 1},
 			   start = {0};
-	uint64_t key = random_below(KEYS), what = random_below(200);
+	uint64_t key = keys[random_below(KEYS)], what = random_below(205);
 
 	if (!at.task)
 		at.task = ATTAR_NO_TASK;
@@ -416,6 +434,8 @@ static void step(struct attar_pairs *p, struct model *m, uint64_t time)
 		for (size_t i = m->n; i--;)
 			if (at.task != ATTAR_NO_TASK && m->open[i].at.task == at.task)
 				drop_for(m, i, ATTAR_UNPAIRED_EXITED);
+	} else if (what < 202) {
+		model_drop(p, m, key);
 	} else if (m->n_lost < ARRAY_SIZE(m->lost)) {
 		uint64_t to = at.time + random_below(4);
 
@@ -432,9 +452,11 @@ static void test_agrees_with_a_list(void **state)
 					  .open_max = OPEN_MAX,
 					  .depth_max = DEPTH}};
 		struct attar_pairs *p = new_pairs(m.opts);
+		uint64_t keys[KEYS];
 
+		choose_keys(p, keys);
 		for (uint64_t time = 10; time < 300; time++) {
-			step(p, &m, time);
+			step(p, &m, keys, time);
 			check_model(p, &m);
 		}
 		attar_pairs_close(p);
