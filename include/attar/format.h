@@ -103,10 +103,11 @@ static inline uint64_t attar_field_u64(
 
 	if (start + field->size > size || field->kind != ATTAR_FIELD_NUMBER)
 		return 0;
-	switch (field->size) {
-	case 8:
+	if (field->size == 8) { /* the usual case */
 		memcpy(&u64, at, 8);
 		return u64;
+	}
+	switch (field->size) {
 	case 4:
 		memcpy(&u32, at, 4);
 		return field->is_signed ? ATTAR_CAST(uint64_t, ATTAR_CAST(int32_t, u32)) : u32;

@@ -119,7 +119,9 @@ static int on_event(struct attar_run *run, void *self, const struct attar_event 
 	uint64_t sequence = 0;
 	int r = trace_event_of(run, m, ev->counter, &e);
 
-	if (r == 0 && m->detail) {
+	if (r < 0)
+		return r;
+	if (m->detail) {
 		r = detail_flush(run, m, ev->time);
 		sequence = detail_keep(run, m, e, ev);
 	}
@@ -191,7 +193,7 @@ static int find_event(
 }
 
 /* Numbers of sources are final with the first event: refused events have been removed by then. */
-static int bind_sources(struct attar_run *run, struct multi_trace *m)
+int trace_bind_sources(struct attar_run *run, struct multi_trace *m)
 {
 	uint32_t n = attar_run_sources(run),
 		 *event_of = realloc(m->event_of, n * sizeof(*event_of));
@@ -202,16 +204,6 @@ static int bind_sources(struct attar_run *run, struct multi_trace *m)
 	m->event_of = event_of;
 	for (; r == 0 && m->n_sources < n; m->n_sources++)
 		r = find_event(run, m, m->n_sources, &event_of[m->n_sources]);
-	return r;
-}
-
-int trace_event_of(struct attar_run *run, struct multi_trace *m, uint32_t source,
-	const struct trace_event **ret_event)
-{
-	int r = source < m->n_sources ? 0 : bind_sources(run, m);
-
-	if (r == 0)
-		*ret_event = &m->events[m->event_of[source]];
 	return r;
 }
 

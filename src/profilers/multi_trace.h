@@ -65,6 +65,7 @@ struct multi_trace;
 /* What --impl selects. */
 struct trace_impl {
 	const char *name;
+	size_t start_size; /* bytes stored with a start */
 	int (*open)(struct attar_run *run, struct multi_trace *m);
 	int (*report)(struct attar_run *run, struct multi_trace *m, struct attar_report *report,
 		enum attar_scope scope);
@@ -101,9 +102,19 @@ extern const struct trace_impl trace_impl_delay, trace_impl_pair, trace_impl_sys
 
 /* ---- multi_trace.c ---- */
 
-/* The number in m->events of a source that the run delivers. */
-int trace_event_of(struct attar_run *run, struct multi_trace *m, uint32_t source,
-	const struct trace_event **ret_event);
+/* Learns the events of new sources. */
+int trace_bind_sources(struct attar_run *run, struct multi_trace *m);
+
+/* The event of a source that the run delivers. */
+static inline int trace_event_of(struct attar_run *run, struct multi_trace *m, uint32_t source,
+	const struct trace_event **ret_event)
+{
+	int r = source < m->n_sources ? 0 : trace_bind_sources(run, m);
+
+	if (r >= 0)
+		*ret_event = &m->events[m->event_of[source]];
+	return r;
+}
 
 /* The first event that can be part of a pair; NULL: none, as with system calls. */
 const struct trace_event *trace_first(const struct multi_trace *m);
@@ -125,7 +136,17 @@ int pairs_event(struct attar_run *run, struct multi_trace *m, const struct trace
 	const struct attar_event *ev, uint64_t sequence);
 
 /* Adds a latency to a row, which must have been found for this event. */
-int pairs_add(const struct multi_trace *m, struct attar_keyrow *row, uint64_t latency);
+static inline int pairs_add(const struct multi_trace *m, struct attar_keyrow *row, uint64_t latency)
+{
+	uint64_t *sums = row->interval.sums;
+
+	sums[SUM_TOTAL] += latency;
+	if (m->than && latency > m->than)
+		sums[SUM_THAN]++;
+	if (latency < m->lower)
+		sums[SUM_LOWER]++;
+	return attar_hist_add(&row->interval.hists[0], latency);
+}
 
 /* Sets who has the key. */
 void pairs_label(struct attar_keyrow *row, const struct attar_thread *thread);

@@ -22,16 +22,6 @@ static struct attar_keyrow *find_row(const struct multi_trace *m, struct key_byt
 		m->table, key->relation, size < ATTAR_KEY_MAX ? size : ATTAR_KEY_MAX);
 }
 
-int pairs_add(const struct multi_trace *m, struct attar_keyrow *row, uint64_t latency)
-{
-	uint64_t *sums = row->interval.sums;
-
-	sums[SUM_TOTAL] += latency;
-	sums[SUM_THAN] += m->than && latency > m->than;
-	sums[SUM_LOWER] += latency < m->lower;
-	return attar_hist_add(&row->interval.hists[0], latency);
-}
-
 void pairs_label(struct attar_keyrow *row, const struct attar_thread *thread)
 {
 	struct row_label *label = row->value;
@@ -209,7 +199,7 @@ int pairs_open(struct multi_trace *m)
 {
 	const struct attar_pairs_opts opts = {.size = sizeof(opts),
 		.flags = is_of_cpu(m) ? ATTAR_PAIRS_ONE_CPU : 0,
-		.payload_size = sizeof(struct start_data),
+		.payload_size = m->impl->start_size,
 		.key_max = longest_key(m)};
 	const struct attar_keytable_opts table = {.size = sizeof(table),
 		.sums = SUMS,
@@ -477,5 +467,7 @@ void pairs_add_remarks(struct multi_trace *m, struct attar_report *report, enum 
 			m->unknown_threads == 1 ? "was" : "were");
 }
 
-const struct trace_impl trace_impl_delay = {.name = "delay", .report = report_delay};
-const struct trace_impl trace_impl_pair = {.name = "pair", .report = report_pair};
+const struct trace_impl trace_impl_delay = {
+	.name = "delay", .start_size = sizeof(struct start_data), .report = report_delay};
+const struct trace_impl trace_impl_pair = {
+	.name = "pair", .start_size = sizeof(struct start_data), .report = report_pair};

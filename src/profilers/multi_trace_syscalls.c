@@ -66,11 +66,12 @@ static bool is_exec_of_command(struct multi_trace *m, uint64_t number)
 static struct attar_keyrow *find_row(
 	const struct multi_trace *m, const struct attar_event *ev, uint64_t number)
 {
-	const struct thread_call key = {ev->thread->serial, number};
 	struct attar_keyrow *row;
+	struct thread_call key;
 
 	if (!m->perins)
 		return attar_keytable_at_u64(m->table, number);
+	key = (struct thread_call){ev->thread->serial, number};
 	row = attar_keytable_at(m->table, &key, sizeof(key));
 	if (row)
 		pairs_label(row, ev->thread);
@@ -109,16 +110,27 @@ static int add_span(struct attar_run *run, const struct multi_trace *m,
 	return attar_run_add_span(run, &span);
 }
 
+/* For time lines and --heatmap. */
+static __attribute__((noinline)) int show_call(struct attar_run *run, const struct multi_trace *m,
+	const struct attar_event *ev, const struct attar_start *started, int64_t ret)
+{
+	int r = attar_run_wants_spans(run) ? add_span(run, m, ev, started, ret) : 0;
+
+	if (r < 0 || !m->heatmap)
+		return r;
+	return heatmap_add(m->heatmap, "syscalls", NULL, ev->time, ev->time - started->time);
+}
+
 static int on_exit_event(struct attar_run *run, void *self, const struct attar_event *ev)
 {
 	struct attar_stamp at = attar_event_get_stamp(ev);
 	int64_t ret = attar_arg_i64(ev, 0);
+	uint64_t number = attar_arg_u64(ev, 1);
 	const struct attar_start *started;
 	struct multi_trace *m = self;
 	struct attar_keyrow *row;
 
-	if (is_first_return(attar_arg_u64(ev, 1), ret) ||
-		is_exec_of_command(m, attar_arg_u64(ev, 1)))
+	if (is_first_return(number, ret) || is_exec_of_command(m, number))
 		return 0;
 	started = attar_pairs_end_u64(m->steps[0], at.task, &at);
 	if (!started || (m->only_than && at.time - started->time <= m->only_than))
@@ -126,11 +138,10 @@ static int on_exit_event(struct attar_run *run, void *self, const struct attar_e
 	row = find_row(m, ev, *(uint64_t *)started->payload);
 	if (!row)
 		return -ENOMEM;
-	row->interval.sums[SUM_ERRORS] += ret < 0 && ret >= -ERRNO_MAX;
-	if (attar_run_wants_spans(run) && add_span(run, m, ev, started, ret) < 0)
-		return -ENOMEM;
-	if (m->heatmap) {
-		int r = heatmap_add(m->heatmap, "syscalls", NULL, at.time, at.time - started->time);
+	if (ret < 0 && ret >= -ERRNO_MAX)
+		row->interval.sums[SUM_ERRORS]++;
+	if (m->heatmap || attar_run_wants_spans(run)) {
+		int r = show_call(run, m, ev, started, ret);
 
 		if (r < 0)
 			return r;
@@ -225,5 +236,7 @@ static int syscalls_report(struct attar_run *run, struct multi_trace *m,
 	return 0;
 }
 
-const struct trace_impl trace_impl_syscalls = {
-	.name = "syscalls", .open = syscalls_open, .report = syscalls_report};
+const struct trace_impl trace_impl_syscalls = {.name = "syscalls",
+	.start_size = sizeof(uint64_t),
+	.open = syscalls_open,
+	.report = syscalls_report};
