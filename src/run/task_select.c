@@ -120,10 +120,13 @@ pid_t attar_run_command_pid(const struct attar_run *run)
 	return run->target && run->command.argv ? run->target->command.pid : 0;
 }
 
-/*
- * --pids includes children that are created during the run. The records of processes that existed
- * when a recording began have the time 0.
- */
+/* The records of processes that existed when a recording began have the time 0. */
+static bool began_in_run(const struct attar_run *run, const struct attar_process *process)
+{
+	return process->started && process->started >= run->stream->start_time;
+}
+
+/* --pids includes children that are created during the run. */
 static bool is_selected_process(const struct attar_run *run, const struct attar_process *process)
 {
 	pid_t command = attar_run_command_pid(run);
@@ -132,7 +135,7 @@ static bool is_selected_process(const struct attar_run *run, const struct attar_
 		if ((command && process->pid == command) ||
 			parse_ints_have(&run->select.pids, process->pid))
 			return true;
-		if (!process->parent || (run->replay && !process->started))
+		if (!process->parent || !began_in_run(run, process))
 			return false;
 		process = stream_process(run->stream, process->parent);
 	}

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import hierarchy
 from command import (ATTAR, ENOUGH, Profile, comm_of, is_sampling, profile, run, share_is,
                      wait_until,
                      workload)
+from scripts import rows, wait_until_running
 
 
 def busy(spawn, name, *args, through=()):
@@ -92,6 +94,40 @@ def test_later_children_are_watched(spawn):
     found = profile('--exclude-kernel', '-p', process.pid, *ENOUGH)
     share_is(found.own('brief_fork', comm='storm-fork'), found.samples, 1, slack=0.05)
     assert found.samples > 100
+
+
+FORKS = """
+import os, sys, time
+def spin():
+    pid = os.fork()
+    if not pid:
+        while time.process_time() < 0.1 or not sys.argv[1:]: pass
+        os._exit(0)
+    return pid
+print(spin(), flush=True)
+sys.stdin.readline()
+sys.argv.append('end')
+print(later := spin(), flush=True)
+os.waitpid(later, 0)
+"""
+
+
+@pytest.mark.parametrize('profiler, table', [('oncpu', 'threads'), ('wall', 'threads'),
+                                             ('overview', 'processes')])
+def test_earlier_children_are_not_watched(profiler, table, spawn):
+    """By profilers that select tasks from the events of the whole system, either."""
+    process = spawn(sys.executable, '-c', FORKS, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                    text=True)
+    process.stdout.readline()
+    attar = spawn(ATTAR, profiler, '--format', 'json', '-p', process.pid, '-m', 1024, '-d', '20s',
+                  stdout=subprocess.PIPE, text=True)
+    wait_until_running(attar)
+    process.stdin.write('\n')
+    process.stdin.flush()
+    later = int(process.stdout.readline())
+    found = json.loads(attar.communicate(timeout=30)[0].splitlines()[-1])
+    task = 'tid' if table == 'threads' else 'pid'
+    assert {row[task] for row in rows(found, table)} == {process.pid, later}
 
 
 def test_later_threads_are_watched(spawn):
