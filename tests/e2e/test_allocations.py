@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
 """attar kmemleak and kmemprof: allocations of scripts, of a known program and of the kernel."""
+import json
 import signal
 import subprocess
 
 import pytest
 
 from command import ATTAR, run, wait_until, is_sampling, workload
-from scripts import of_script, report, rows
+from scripts import of_script, report, rows, wait_until_running
 
 DECLARED = '''event kmem:kmalloc ptr:u64 bytes_req:u64 bytes_alloc:u64 stack
 event kmem:kfree ptr:u64
@@ -231,6 +232,38 @@ def test_kernel_allocations_are_matched():
     made = [r for r in rows(found, 'stacks') if any('do_eventfd' in f for f in r['detail'][:2])]
     assert sum(r['objects'] for r in made) == 350
     assert sum(r['freed'] for r in made) in (300, 350)
+
+
+KEEPS_37 = """
+import os, sys
+print(flush=True)
+sys.stdin.readline()
+for i in range(500):
+    fd = os.eventfd(0)
+    if i % 13 or i >= 37 * 13: os.close(fd)
+print(flush=True)
+sys.stdin.readline()
+"""
+
+
+@pytest.mark.usefixtures('root')
+def test_the_kernel_leaks_37_of_500(spawn):
+    """With the options of perf-prof's README. The program keeps 37 of 500 eventfds."""
+    program = spawn('/usr/bin/python3', '-S', '-c', KEEPS_37, stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE)
+    program.stdout.readline()
+    attar = spawn(ATTAR, 'kmemleak', '--alloc', 'kmem:kmalloc//ptr=ptr/size=bytes_alloc/stack/',
+                  '--free', 'kmem:kfree//ptr=ptr/', '--order', '-m', 128, '-g', '--format', 'json',
+                  '-p', program.pid, stdout=subprocess.PIPE, text=True)
+    wait_until_running(attar)
+    program.stdin.write(b'\n')
+    program.stdin.flush()
+    program.stdout.readline()
+    attar.send_signal(signal.SIGINT)
+    found = json.loads(attar.communicate(timeout=60)[0].splitlines()[-1])
+    assert found['notes']['lost'] == 0
+    leak, = (r for r in rows(found, 'leaks') if any('do_eventfd' in f for f in r['detail'][:2]))
+    assert (leak['objects'], leak['bytes'] % 37, leak['event']) == (37, 0, 'kmem:kmalloc')
 
 
 @pytest.mark.usefixtures('root')
