@@ -163,6 +163,6 @@ def test_profilers_are_grouped_by_question():
     assert 'CPU: where is CPU time spent?\n  annotate' in listed
     assert listed in overview
     names = run('list', '--names', 'profilers').stdout.split()
-    for name in ('locks', 'offcpu', 'opensnoop', 'trace'):
-        assert f'\n  {name} ' in listed
-        assert name in names
+    assert sorted(re.findall(r'(?m)^  (\S+) ', listed)) == sorted(names)
+    assert {'locks', 'offcpu', 'opensnoop', 'trace'} < set(names)
+    assert all(group.splitlines()[0].endswith('?') for group in listed.split('\n\n')[1:])

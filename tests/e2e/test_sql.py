@@ -160,6 +160,17 @@ def test_symbolic_names_of_flags():
     assert rows == [['S', 'D']]
 
 
+@pytest.mark.usefixtures('root')
+def test_functions_of_the_kernel():
+    """Named as in /proc/kallsyms, at any address of their code; SQL has no unsigned numbers."""
+    with open('/proc/kallsyms', encoding='utf-8') as lines:
+        start = next(int(at, 16) for at, _, name, *_ in map(str.split, lines) if name == 'schedule')
+    rows, = answers('-e', 'sched:sched_switch', '-d', '10ms', '--query',
+                    f'SELECT ksymbol({start - 2 ** 64}), ksymbol({start + 4 - 2 ** 64}),'
+                    ' ksymbol(4096), ksymbol(NULL)')
+    assert rows == [['schedule', 'schedule', '0x1000', None]]
+
+
 def test_symbolic_of_an_unknown_field(script):
     ended = run('sql', '--input', script, '--query', "SELECT symbolic('prio', 3)")
     assert ended.returncode == 2
