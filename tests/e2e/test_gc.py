@@ -2,13 +2,15 @@
 """attar gc and query: as many collections and queries as programs make."""
 import json
 import os
+import re
+import shutil
 import subprocess
 import tempfile
 from pathlib import Path
 
 import pytest
 
-from command import ATTAR, is_waiting, run, wait_until
+from command import ATTAR, has, is_waiting, run, wait_until
 from scripts import report, rows
 
 POSTGRES = Path('/usr/lib/postgresql/15/bin/postgres')
@@ -49,6 +51,20 @@ def check_pairs(found, calls):
     row, = rows(found, 'pairs')
     assert row['calls'] == calls
     assert 0 < row['min'] <= row['p50'] <= row['max'] and row['total'] >= calls * row['min']
+
+
+@pytest.mark.usefixtures('root')
+def test_collections_of_ruby():
+    """With the command of the page: 50 collections, and none for the program's own needs."""
+    if not has('ruby'):
+        pytest.skip('ruby is not installed')
+    library = re.search(r'/\S*libruby\S*', run(shutil.which('ruby'), program='ldd').stdout)
+    file = library and library[0]
+    if not file or 'ruby:gc__mark__begin' not in run('usdt', 'list', file).stdout:
+        pytest.skip('ruby has no shared library with USDT probes')
+    check_pairs(report('gc', '-e', f'usdt:{file}:ruby:gc__mark__begin', '-e',
+                       f'usdt:{file}:ruby:gc__mark__end', '--', 'ruby', '--disable-gems', '-e',
+                       'GC.disable; 50.times { GC.start }'), 50)
 
 
 @pytest.mark.usefixtures('root')
