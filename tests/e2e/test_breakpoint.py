@@ -91,8 +91,26 @@ def test_hits_are_counted():
     assert table['rows'][0][0] == 'counter/8:w' and table['rows'][0][2] == 1010
 
 
-def test_execution_and_stacks():
-    found = json.loads(watch('store:x', '-g', style='json', count=50).splitlines()[-1])
+@pytest.mark.parametrize('place', ['counter/1:w', 'counter/2:w', 'counter/4:w', 'counter+1/1:w',
+                                   'counter+4/4:w'])
+def test_parts_of_a_variable_are_written_with_it(place):
+    """The CPU compares ranges of addresses, and all writes are of 8 bytes."""
+    found = json.loads(watch(place, style='json', count=100).splitlines()[-1])
+    assert [row['hits'] for row in rows(found, 'breakpoints')] == [110]
+
+
+def test_reads_are_hits_too():
+    """Of data that is written and read: the program reads `counter` only when it adds to it."""
+    found = json.loads(watch('counter/8:rw', style='json', count=100).splitlines()[-1])
+    assert 110 <= rows(found, 'breakpoints')[0]['hits'] <= 120
+
+
+def test_execution_and_stacks(tmp_path):
+    folded = tmp_path / 'break.folded'
+    found = json.loads(watch('store:x', '-g', '--flame-graph', folded, style='json',
+                             count=50).splitlines()[-1])
+    assert sum(int(line.split()[-1]) for line in folded.read_text().splitlines()
+               if line.split()[0].endswith(';store')) == 50
     table = next(s for s in found['sections'] if s['name'] == 'breakpoints')
     assert table['rows'][0][2] == 50
     tree = next(s for s in found['sections'] if s['name'] == 'stacks')

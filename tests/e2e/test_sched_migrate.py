@@ -86,11 +86,15 @@ def test_filter_and_tasks_are_those_that_move(machine):
     assert rows(machine('-p', '200'), 'tasks') == [(200, 'b', 2, 100, 100)]
 
 
-def test_stacks(machine):
-    found = machine('-g')
+def test_stacks(machine, tmp_path):
+    folded = tmp_path / 'migrate.folded'
+    found = machine('-g', '--flame-graph', folded)
     functions = next(s for s in found['sections'] if s['name'] == 'functions')
     assert 'migrations' in [c['name'] for c in functions['columns']]
     assert sum(row[2] for row in functions['rows']) == 5
+    weights = {line.split(';')[0]: int(line.split()[-1])
+               for line in folded.read_text().splitlines()}
+    assert weights == {'a': 4, 'b': 1}  # one moves b in the code of a
 
 
 def test_invalid_filter():
