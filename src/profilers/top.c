@@ -106,12 +106,16 @@ static int add_column(struct top *top, const struct event *e, const char *name, 
 	return 0;
 }
 
-/* A column for each top-by and top-add; rows are sorted by the first top-by. */
+/*
+ * A column for each top-by and top-add; rows are sorted by the first top-by. The first column of an
+ * event has its alias, if it has no NAME: of its own.
+ */
 static int add_sum(struct attar_run *run, struct top *top, uint32_t source,
 	const struct attar_event_option *option)
 {
 	const struct attar_expr_opts opts = {
 		.size = sizeof(opts), .flags = ATTAR_EXPR_CONDITION, .what = option->name};
+	const struct attar_event_spec *spec = top->of[source].spec;
 	char name[KEYS_NAME_BYTES];
 	const char *text;
 	struct attar_expr *sum;
@@ -124,6 +128,8 @@ static int add_sum(struct attar_run *run, struct top *top, uint32_t source,
 		return 0;
 	}
 	text = keys_column(option, name);
+	if (text == option->value && spec->alias && top->n_columns == top->of[source].first)
+		snprintf(name, sizeof(name), "%s", spec->alias);
 	r = attar_run_expr(run, source, text, &opts, &sum);
 	return r < 0 ? r : add_column(top, &top->of[source], name, text != option->value, sum);
 }

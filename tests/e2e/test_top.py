@@ -99,6 +99,15 @@ def test_sums():
     assert rows[0]['(_cpu>=0)*7'] == 7 * CALLS
 
 
+def test_alias_of_sums():
+    """It names the first sum of the event, unless that has a name of its own."""
+    event = 'syscalls:sys_enter_getppid//alias=sum/'
+    rows, _ = top('-e', f'{event}top-add=3/top-by=7/', *FLOOD)
+    assert rows[0] == {'tid': rows[0]['tid'], 'sum': 3 * CALLS, '7': 7 * CALLS, 'comm': 'flood'}
+    rows, _ = top('-e', f'{event}top-add=own:3/top-by=7/', *FLOOD)
+    assert (rows[0]['own'], rows[0]['7']) == (3 * CALLS, 7 * CALLS) and 'sum' not in rows[0]
+
+
 def test_negative_sums():
     """5 - number: the sums of higher numbers are negative, and are last."""
     rows, _ = top('-e', 'raw_syscalls:sys_enter//key=id/top-by=5-id/top-add=1/', *FLOOD)
