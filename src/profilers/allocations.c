@@ -47,12 +47,22 @@ static int compile(struct attar_run *run, uint32_t source, const char *attribute
 		run, source, attribute, field ? field->name : NULL, ATTAR_EXPR_CONDITION, ret_expr);
 }
 
+/* The attribute with the address: ptr=, or key= as in multi-trace. */
+static const char *address_of(const struct attar_event_spec *spec)
+{
+	bool has_key =
+		spec && !attar_spec_get_option(spec, "ptr") && attar_spec_get_option(spec, "key");
+
+	return has_key ? "key" : "ptr";
+}
+
 static int learn(
 	const struct allocations *a, struct attar_run *run, uint32_t source, struct event *e)
 {
 	const struct attar_event_spec *spec = attar_run_source_spec(run, source);
-	int r = a->key ? keys_compile(run, source, "ptr", a->key, ATTAR_EXPR_CONDITION, &e->ptr)
-		       : compile(run, source, "ptr", "ptr", NULL, &e->ptr);
+	const char *address = address_of(spec);
+	int r = a->key ? keys_compile(run, source, address, a->key, ATTAR_EXPR_CONDITION, &e->ptr)
+		       : compile(run, source, address, "ptr", NULL, &e->ptr);
 
 	e->name = attar_run_source_name(run, source);
 	e->probe = find_field(spec, "__probe_ip", "__probe_func");

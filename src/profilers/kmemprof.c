@@ -256,14 +256,14 @@ static void kmemprof_defaults(void *self)
 static const struct attar_option options[] = {
 	ATTAR_LIST(T, texts, 'e', "event", "EVENTS",
 		"the first: events that allocate memory; the second: events that free it; "
-		"attributes: ptr= (default: field ptr), size= (bytes_alloc), stack",
+		"attributes: ptr= or key= (default: field ptr), size= (bytes_alloc), stack",
 		.complete = "event"),
 	ATTAR_LIST(T, allocations.alloc, 0, "alloc", "EVENTS", "as the first -e; may be repeated",
 		.complete = "event"),
 	ATTAR_LIST(T, allocations.free, 0, "free", "EVENTS", "as the second -e; may be repeated",
 		.complete = "event"),
 	ATTAR_TEXT(T, allocations.key, 'k', "key", "EXPR",
-		"the address in events without ptr= (default: field ptr)"),
+		"the address in events without ptr= and key= (default: field ptr)"),
 	ATTAR_COUNT(T, allocations.max, 0, "allocations", "N",
 		"maximum number of outstanding allocations (default 262,144)", .min = 8,
 		.max = 1 << 24),

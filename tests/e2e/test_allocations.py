@@ -182,12 +182,16 @@ def test_hot_spots(tmp_path, events):
 
 
 @pytest.mark.quick
-def test_the_address_is_the_key_of_events_without_one(tmp_path):
+@pytest.mark.parametrize('words, drop', [
+    (['-k', 'page', '-e', 'a:get//size=4096<<order/'], 'a:put,a:drop//ptr=at/'),
+    (['-k', 'page', '-e', 'a:get//size=4096<<order/'], 'a:put,a:drop//key=at/'),
+    (['-e', 'a:get//size=(4096<<order)/key=page/'], 'a:put//key=page/,a:drop//ptr=at/key=at+1/'),
+])
+def test_the_address_is_the_key_of_events_without_one(tmp_path, words, drop):
     text = 'event a:get page:u64 order:u32\nevent a:put page:u64\nevent a:drop at:u64\n' \
         '1.1 0 7/7 w a:get page=5 order=1\n1.2 0 7/7 w a:get page=6 order=0\n' \
         '1.3 0 7/7 w a:put page=6\n1.4 0 7/7 w a:drop at=5\n'
-    found = of_script(tmp_path, text, 'kmemprof', '-k', 'page', '-e', 'a:get//size=4096<<order/',
-                      '-e', 'a:put,a:drop//ptr=at/')
+    found = of_script(tmp_path, text, 'kmemprof', *words, '-e', drop)
     total, = rows(found, 'allocations')
     assert (total['bytes'], total['freed bytes'], total['freed']) == (12288, 12288, 2)
 
