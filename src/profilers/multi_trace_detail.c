@@ -41,6 +41,7 @@ struct pair {
 struct detail {
 	uint64_t before, after, hide; /* ns */
 	bool same_cpu, same_pid, same_tid, same_key;
+	bool of_start, of_end; /* what these compare with; neither: both */
 	struct kept *kept;
 	char *bytes;
 	uint64_t n, written; /* events and bytes ever kept */
@@ -81,19 +82,23 @@ static bool is_word(const char *text, size_t n, const char *word)
 
 static bool parse_word(struct detail *d, const char *text, size_t n)
 {
+	const struct {
+		const char *word;
+		bool *flag;
+	} words[] = {{"samecpu", &d->same_cpu}, {"samepid", &d->same_pid},
+		{"sametid", &d->same_tid}, {"samekey", &d->same_key}, {"1", &d->of_start},
+		{"2", &d->of_end}};
+
 	if (n > 1 && *text == '-')
 		return parse_ns(text + 1, n - 1, &d->before);
 	if (n > 1 && *text == '+')
 		return parse_ns(text + 1, n - 1, &d->after);
 	if (n > 5 && !memcmp(text, "hide<", 5))
 		return parse_ns(text + 5, n - 5, &d->hide);
-	d->same_cpu |= is_word(text, n, "samecpu");
-	d->same_pid |= is_word(text, n, "samepid");
-	d->same_tid |= is_word(text, n, "sametid");
-	d->same_key |= is_word(text, n, "samekey");
-	return is_word(text, n, "samecpu") || is_word(text, n, "samepid") ||
-	       is_word(text, n, "sametid") || is_word(text, n, "samekey") ||
-	       is_word(text, n, "all");
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (is_word(text, n, words[i].word))
+			return *words[i].flag = true;
+	return is_word(text, n, "all");
 }
 
 int detail_open(struct multi_trace *m)
@@ -113,11 +118,15 @@ int detail_open(struct multi_trace *m)
 
 		if (!parse_word(d, text, n))
 			return attar_fail(-EINVAL,
-				"--detail: '%.*s' is not one of -TIME, +TIME, samecpu, samepid, "
-				"sametid, samekey, hide<TIME",
+				"--detail: '%.*s' is not one of -TIME, +TIME, 1, 2, samecpu, "
+				"samepid, sametid, samekey, hide<TIME",
 				(int)n, text);
 		text += n + (text[n] == ',');
 	}
+	if ((d->of_start || d->of_end) && !d->same_cpu && !d->same_pid && !d->same_tid)
+		return attar_fail(-EINVAL,
+			"--detail: 1 and 2 say with which event of the pair others are "
+			"compared" ATTAR_FIX "add samecpu, samepid or sametid");
 	d->kept = calloc(KEPT_MAX, sizeof(*d->kept));
 	d->bytes = malloc(BYTES);
 	return d->kept && d->bytes ? 0 : -ENOMEM;
@@ -297,9 +306,12 @@ typedef struct concerns concerns_fn(
 static bool is_same(const struct multi_trace *m, const struct kept *k, const struct kept *start,
 	const struct kept *end, concerns_fn *of)
 {
+	const struct detail *d = m->detail;
 	struct concerns a = of(m, start ? start : end, false), b = of(m, end, false),
 			c = of(m, k, true), pair = common(&a, &b);
 
+	if (d->of_start != d->of_end)
+		pair = d->of_start ? a : b;
 	return overlap(&pair, &c);
 }
 

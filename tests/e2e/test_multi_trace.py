@@ -408,7 +408,7 @@ def test_pairs_in_an_overrun_are_dropped():
     (['--impl', 'syscalls', '-k', 'id'], 'conflicts with -k'),
     (['--impl', 'syscalls', '--detail'], '--detail requires --impl delay'),
     (['-e', 'sched:sched_switch', '-e', 'sched:sched_wakeup', '--detail=samebus'],
-     "'samebus' is not one of -TIME, +TIME, samecpu"),
+     "'samebus' is not one of -TIME, +TIME, 1, 2, samecpu"),
     (['--impl', 'syscalls', '--cycle'], 'conflicts with --cycle'),
     (['--impl', 'syscalls', '--tasks'], 'conflicts with --tasks'),
     (['-e', 'sched:sched_switch', '-e', 'sched:sched_wakeup', '--than', 'soon'], '--than'),
