@@ -58,19 +58,24 @@ void put_sample(struct file_builder *f, uint64_t id, uint32_t tid, uint64_t time
 	put_u64(f, time);
 }
 
+static uint32_t attr_bytes(const struct file_builder *f)
+{
+	return f->attr_bytes ? f->attr_bytes : ATTR_BYTES;
+}
+
 void put_attr(struct file_builder *f, uint64_t config)
 {
 	uint64_t flags = 1ULL << 18; /* sample_id_all */
 
 	put_u32(f, PERF_TYPE_TRACEPOINT);
-	put_u32(f, ATTR_BYTES);
+	put_u32(f, attr_bytes(f));
 	put_u64(f, config);
 	put_u64(f, 1); /* sample_period */
 	put_u64(f, SAMPLE_TYPE);
 	put_u64(f, 0); /* read_format */
 	/* The first bit field is the highest bit of a big-endian word. */
 	put_u64(f, f->swapped ? 1ULL << (63 - 18) : flags);
-	put_zeros(f, ATTR_BYTES - 48);
+	put_zeros(f, attr_bytes(f) - 48);
 }
 
 static void put_format(struct file_builder *f, uint64_t config)
@@ -122,7 +127,7 @@ static void put_samples(struct file_builder *f, unsigned n)
 static void put_event_desc(struct file_builder *f)
 {
 	put_u32(f, 2);
-	put_u32(f, ATTR_BYTES);
+	put_u32(f, attr_bytes(f));
 	put_attr(f, 71);
 	put_u32(f, 2);
 	put_string(f, "test:first");
@@ -213,17 +218,18 @@ static void put_features(struct file_builder *f)
 
 void build_file(struct file_builder *f, unsigned n, uint64_t *ret_data)
 {
-	enum { HEADER = 104, IDS = HEADER, ATTRS = IDS + 24, DATA = ATTRS + 2 * (ATTR_BYTES + 16) };
+	enum { HEADER = 104, IDS = HEADER, ATTRS = IDS + 24 };
+	const uint64_t entry = attr_bytes(f) + 16, data = ATTRS + 2 * entry;
 	uint64_t bitmap[4] = {0};
 
 	for (size_t i = 0; i < ARRAY_SIZE(features); i++)
 		bitmap[features[i] / 64] |= 1ULL << features[i] % 64;
 	put_u64(f, PERF_DATA_MAGIC);
 	put_u64(f, HEADER);
-	put_u64(f, ATTR_BYTES + 16);
+	put_u64(f, entry);
 	put_u64(f, ATTRS);
-	put_u64(f, 2 * (ATTR_BYTES + 16));
-	put_u64(f, DATA);
+	put_u64(f, 2 * entry);
+	put_u64(f, data);
 	put_u64(f, n * SAMPLE_BYTES + n / 10 * 8);
 	put_zeros(f, 16);
 	for (size_t i = 0; i < 4; i++)
@@ -240,12 +246,12 @@ void build_file(struct file_builder *f, unsigned n, uint64_t *ret_data)
 	put_samples(f, n);
 	put_features(f);
 	if (ret_data)
-		*ret_data = DATA;
+		*ret_data = data;
 }
 
 static void put_feature_record(struct file_builder *f, enum data_feature feature)
 {
-	struct file_builder one = {.swapped = f->swapped};
+	struct file_builder one = {.swapped = f->swapped, .attr_bytes = f->attr_bytes};
 
 	put_feature(&one, feature);
 	put_zeros(&one, ROUND_UP(one.bytes.len, 8) - one.bytes.len);
@@ -261,11 +267,11 @@ void build_pipe(struct file_builder *f, unsigned n)
 
 	put_u64(f, PERF_DATA_MAGIC);
 	put_u64(f, DATA_PIPE_HEADER);
-	put_header(f, RECORD_ATTR, 0, 8 + ATTR_BYTES + 16);
+	put_header(f, RECORD_ATTR, 0, 8 + attr_bytes(f) + 16);
 	put_attr(f, 71);
 	put_u64(f, 1001);
 	put_u64(f, 1002);
-	put_header(f, RECORD_ATTR, 0, 8 + ATTR_BYTES + 8);
+	put_header(f, RECORD_ATTR, 0, 8 + attr_bytes(f) + 8);
 	put_attr(f, 72);
 	put_u64(f, 2001);
 	for (size_t i = 2; i < ARRAY_SIZE(features); i++)

@@ -16,6 +16,7 @@ struct file_builder {
 	struct buf bytes;
 	bool swapped; /* numbers of the other byte order */
 	bool pipe;
+	uint32_t attr_bytes; /* of a struct perf_event_attr; 0: ATTR_BYTES */
 };
 
 void put_u16(struct file_builder *f, uint16_t value);

@@ -140,10 +140,10 @@ static void check_whole(const char *path)
 	recording_close(r);
 }
 
-static void test_file_and_saved_pipe(void **state)
+static void check_kinds(uint32_t attr_bytes)
 {
 	for (unsigned i = 0; i < 4; i++) {
-		struct file_builder f = {.swapped = i & 1};
+		struct file_builder f = {.swapped = i & 1, .attr_bytes = attr_bytes};
 		int fd;
 
 		if (i & 2)
@@ -154,6 +154,23 @@ static void test_file_and_saved_pipe(void **state)
 		close(fd);
 		buf_done(&f.bytes);
 	}
+}
+
+static void test_file_and_saved_pipe(void **state)
+{
+	check_kinds(0);
+}
+
+/*
+ * struct perf_event_attr has grown: it had 64 bytes at first, 112 since Linux 4.1, 136 since 6.3.
+ * Newer ones are larger.
+ */
+static void test_attributes_of_each_release(void **state)
+{
+	static const uint32_t sizes[] = {64, 72, 80, 96, 104, 112, 120, 128, 136, 144, 200};
+
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++)
+		check_kinds(sizes[i]);
 }
 
 /* A pipe whose writer stops after each byte: never waits, and loses nothing. */
@@ -442,6 +459,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_file_and_saved_pipe),
+		cmocka_unit_test(test_attributes_of_each_release),
 		cmocka_unit_test(test_pipe_byte_by_byte),
 		cmocka_unit_test(test_truncated_anywhere),
 		cmocka_unit_test(test_truncated_pipe),
