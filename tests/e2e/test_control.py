@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Requests to a running attar: reports, markers, its state; options that limit attar itself."""
 import json
+import os
 import platform
 import re
 import signal
@@ -154,6 +155,13 @@ def test_the_sampling_limit_ends_the_run(root):
     done = run(*args, 500, '--perfeval-pids', 1, *command)
     assert done.returncode == 0
     assert 'ended by' not in done.stderr
+    here, other = sorted(os.sched_getaffinity(0))[0], os.cpu_count() - 1
+    pinned = ['--', 'taskset', '-c', here, *command[1:]]
+    done = run(*args, 500, '--perfeval-cpus', here, *pinned)
+    assert 'ended by --sampling-limit' in done.stderr
+    if other != here:
+        done = run(*args, 500, '--perfeval-cpus', other, *pinned)
+        assert (done.returncode, 'ended by' in done.stderr) == (0, False)
     done = run(*args[:-1], '--perfeval-cpus', 0, *command)
     assert done.returncode == 2
     assert done.stderr == ('attar: --perfeval-cpus and --perfeval-pids restrict --sampling-limit, '
