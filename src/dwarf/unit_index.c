@@ -117,8 +117,10 @@ static bool read_root(struct unit_index *index, struct debug_unit *unit)
 	return abbrevs && debug_unit_root(unit, abbrevs) >= 0;
 }
 
+/* Zeros are units of an unknown version: a file can have gigabytes of them at no cost. */
 static void list_units(struct unit_index *index)
 {
+	unsigned unknown = 0;
 	uint64_t offset = 0;
 
 	if (index->listed)
@@ -135,7 +137,8 @@ static void list_units(struct unit_index *index)
 			r = debug_unit_header(index->file, offset, &header);
 			unit = r < 0 ? NULL : keep(index, &header);
 		}
-		if (r < 0 && r != -EOPNOTSUPP)
+		unknown += r == -EOPNOTSUPP;
+		if ((r < 0 && r != -EOPNOTSUPP) || unknown > UNKNOWN_UNITS_MAX)
 			break;
 		offset = unit ? unit->end : header.end;
 		if (unit && vec_push(&index->sorted, unit) < 0)

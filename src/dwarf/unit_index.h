@@ -10,7 +10,7 @@
 
 #define NO_UNIT UINT64_MAX
 
-enum { UNITS_MAX = 1 << 22, ABBREVS_KEPT = 32 };
+enum { UNITS_MAX = 1 << 22, UNKNOWN_UNITS_MAX = 1 << 16, ABBREVS_KEPT = 32 };
 
 /* From an address on, code belongs to a unit. */
 struct unit_start {

@@ -6,6 +6,7 @@ import os
 import random
 import re
 import shutil
+import struct
 import subprocess
 import time
 from pathlib import Path
@@ -418,3 +419,98 @@ def test_d_like_cxxfilt():
     assert len(compared) > 800
     assert [mine for mine, _ in compared] == [name for _, name in compared]
     assert sum(mine.startswith('_D') for mine in ours) < 50
+
+
+# f() has two inlined calls: of the function "deep", and of one whose origins are a circle.
+CIRCULAR = '''
+	.text
+	.globl f
+	.type f, @function
+f:	nop
+1:	nop
+2:	ret
+3:	.size f, .-f
+	.section .note.GNU-stack,"",@progbits
+	.section .debug_abbrev,"",@progbits
+abbrev:	.byte 1,0x11,1, 0x11,1, 0x12,7, 0,0        /* compile unit: low_pc, high_pc */
+	.byte 2,0x2e,1, 0x31,0x13, 0x11,1, 0x12,7, 0,0  /* subprogram: origin, low_pc, high_pc */
+	.byte 3,0x1d,0, 0x31,0x13, 0x11,1, 0x12,7, 0,0  /* inlined: origin, low_pc, high_pc */
+	.byte 4,0x2e,0, 0x31,0x13, 0,0                  /* subprogram: origin */
+	.byte 5,0x2e,0, 3,8, 0,0                        /* subprogram: name */
+	.byte 6,0x13,1, 1,0x13, 0,0                     /* struct: sibling */
+	.byte 7,0x0d,0, 3,0x16, 0,0                     /* member: name of an indirect form */
+	.byte 0
+	.section .debug_info,"",@progbits
+info:	.long end - start
+start:	.short 4
+	.long abbrev
+	.byte 8
+	.byte 1; .quad f, 3b - f
+type:	.byte 6; .long SIBLING - info
+	.byte 7, FORM
+	.string "member"
+	.byte 0
+next:
+a:	.byte 4; .long b - info
+b:	.byte 4; .long a - info
+deep:	.byte 5; .string "deep"
+	.byte 2; .long a - info; .quad f, 3b - f
+	.byte 3; .long a - info; .quad f, 1b - f
+	.byte 3; .long deep - info; .quad 1b, 1
+	.byte 0, 0
+end:
+'''
+
+
+def with_code(folder, text, *flags):
+    (folder / 'part.S').write_text(text)
+    do('gcc', '-nostdlib', '-static', *flags, '-Wl,-e,f', '-o', 'program', 'part.S', cwd=folder)
+    names = subprocess.run(['nm', folder / 'program'], capture_output=True, text=True, check=True)
+    return folder / 'program', int(re.search(r'^(\w+) T f$', names.stdout, re.M)[1], 16)
+
+
+@pytest.mark.quick
+@pytest.mark.skipif(os.uname().machine != 'x86_64', reason='the code is that of x86-64')
+@pytest.mark.parametrize('sibling, form, is_read', [
+    ('next', '8', True), ('type', '8', True), ('info', '8', True),
+    ('next', '0x16, 0x16, 8', False), ('type', '0x16, 0x16, 8', False)])
+def test_circular_debug_information(sibling, form, is_read, tmp_path):
+    """Entries that refer to each other, or to themselves, end; a malformed unit is left out."""
+    need('gcc', 'nm')
+    text = CIRCULAR.replace('SIBLING', sibling).replace('FORM', form)
+    program, start = with_code(tmp_path, text)
+    lines = run('symbols', program, *(f'{start + n:x}' for n in range(3)), timeout=20).stdout
+    inlined = (['f', '         inlined into f+0x0'], ['deep', '         inlined into f+0x1'],
+               ['f+0x2'])
+    found = inlined if is_read else ([f'f+0x{n}'] for n in range(3))
+    assert lines.splitlines() == [line for n, chain in enumerate(found)
+                                  for line in (f'0x{start + n:x} {chain[0]}', *chain[1:])]
+
+
+HUGE = 8 << 30
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize('section', ['.debug_info', '.debug_abbrev', '.debug_line', '.debug_str',
+                                     '.debug_aranges', '.symtab', '.strtab', '.eh_frame'])
+def test_sections_of_8_gib(section, tmp_path):
+    """A sparse file: it is not read as a whole, and the memory for it is limited."""
+    need('gcc', 'prlimit')
+    program = tmp_path / 'huge'
+    do('gcc', '-g', ROOT / 'tests/workloads/inlines.c', '-o', program)
+    wanted = addresses(program, 20)
+    image = bytearray(program.read_bytes())
+    table, = struct.unpack_from('<Q', image, 40)
+    n, names = struct.unpack_from('<HH', image, 60)
+    names, = struct.unpack_from('<Q', image, table + 64 * names + 24)
+    for header in range(table, table + 64 * n, 64):
+        name = names + struct.unpack_from('<I', image, header)[0]
+        if image[name:image.index(0, name)].decode() == section:
+            struct.pack_into('<QQ', image, header + 24, 1 << 20, HUGE)
+    program.write_bytes(image)
+    os.truncate(program, (1 << 20) + HUGE)
+    done = run('--as=2147483648', '--cpu=2', ATTAR, 'symbols', program,
+               *(f'{a:x}' for a in wanted), program='prlimit')
+    assert done.returncode == 0, done.stderr
+    answered = re.findall(r'^0x(\w+) ', done.stdout, re.M)
+    assert [int(a, 16) for a in answered] == wanted
