@@ -64,8 +64,9 @@ static void damaged(struct receiver *r, const char *why)
 		return;
 	r->is_damaged = true;
 	snprintf(r->why, sizeof(r->why), "%s", why);
-	snprintf(r->damage, sizeof(r->damage), "%s: events after %llu sample%s are missing", r->why,
-		(unsigned long long)r->samples, PLURAL_S(r->samples));
+	/* of an incomplete batch, the samples of some CPUs may have arrived */
+	snprintf(r->damage, sizeof(r->damage), "%s: events after the first %llu are incomplete",
+		r->why, (unsigned long long)r->samples);
 }
 
 /* The sender was about to end when this side connected. */

@@ -122,7 +122,8 @@ static int irq_off_report(
 {
 	struct irq_off *o = self;
 	struct attar_section *table = attar_report_table(report, "irq-off");
-	const struct attar_stacks_opts opts = {.size = sizeof(opts), .weight = "ns"};
+	const struct attar_stacks_opts opts = {
+		.size = sizeof(opts), .weight = "delay", .unit = ATTAR_UNIT_NS};
 	struct attar_keyrow *row = NULL;
 	int r = attar_keytable_end_interval(o->cpus);
 

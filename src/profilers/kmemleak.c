@@ -147,7 +147,7 @@ static int add_groups(struct attar_run *run, const struct kmemleak *k, struct at
 }
 
 static const struct attar_stacks_opts by_bytes = {
-	.size = sizeof(by_bytes), .weight = "bytes", .tree = true};
+	.size = sizeof(by_bytes), .weight = "bytes", .unit = ATTAR_UNIT_BYTES, .tree = true};
 
 /* Leaks are what is open now, in the report of an interval too. */
 static int fill_report(struct attar_run *run, const struct kmemleak *k, struct attar_report *report,

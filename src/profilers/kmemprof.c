@@ -170,7 +170,7 @@ static int add_stacks(struct attar_run *run, const struct kmemprof *k, struct at
 }
 
 static const struct attar_stacks_opts by_bytes = {
-	.size = sizeof(by_bytes), .weight = "bytes", .tree = true};
+	.size = sizeof(by_bytes), .weight = "bytes", .unit = ATTAR_UNIT_BYTES, .tree = true};
 
 static int kmemprof_report(
 	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)

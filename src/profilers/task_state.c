@@ -367,7 +367,8 @@ static void add_remarks(const struct task_state *ts, struct attar_report *report
 	attar_report_evicted(report, attar_states_table(ts->states), "tasks");
 }
 
-static const struct attar_stacks_opts by_time = {.size = sizeof(by_time), .weight = "ns"};
+static const struct attar_stacks_opts by_time = {
+	.size = sizeof(by_time), .weight = "time", .unit = ATTAR_UNIT_NS};
 
 static int task_state_report(
 	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)

@@ -79,7 +79,8 @@ static void add_summary(struct attar_section *to, const fleet_sections *all)
 static int merge_histograms(const fleet_sections *all, const char *name, struct attar_report *out)
 {
 	struct distribution d _cleanup_(distribution_done) = {0};
-	struct attar_section *to = attar_report_histogram(out, name, all->at[0].section->unit);
+	enum attar_unit unit = all->at[0].section->columns.at[0].unit;
+	struct attar_section *to = attar_report_histogram(out, name, unit);
 	int r = 0;
 
 	vec_each (all, it)

@@ -61,7 +61,7 @@ class TestIrqOff:
     def test_threshold_and_stacks(self, attar):
         found = sections(attar('irq-off', self.SCRIPT, '--period', '10ms', '--than', '2ms', '-g'))
         assert len(found['late timers']) == 1
-        assert sum(r['ns'] for r in found['functions']) == 25 * MS + 5
+        assert sum(r['delay'] for r in found['functions']) == 25 * MS + 5
 
     def test_lost_samples_are_not_late(self, attar):
         script = self.SCRIPT.replace('1.045000005 0', '1.040000000 0 7/7 x lost 3\n1.045000005 0')

@@ -239,11 +239,16 @@ static void test_histograms_and_trees(void **state)
 	struct attar_report *out = merged(a, b, false);
 	const struct attar_section *h = attar_report_find_section(out, "latency");
 	const struct attar_section *t = attar_report_find_section(out, "stacks");
+	enum attar_unit unit = ATTAR_UNIT_TEXT;
 	struct attar_summary summary;
 	struct attar_notes notes;
 	struct attar_node node;
 
 	assert_int_equal(attar_section_get_rows(h), 3);
+	for (size_t i = 0; i < 2; i++) {
+		attar_section_get_column(h, i, &unit);
+		assert_int_equal(unit, ATTAR_UNIT_NS);
+	}
 	assert_int_equal(number(h, 0, "low"), 8);
 	assert_int_equal(number(h, 1, "count"), 5);
 	assert_true(attar_section_get_cell(h, 2, 2).u64 == UINT64_MAX - 1);
