@@ -60,8 +60,9 @@ static int choose_ring_pages(struct attar_run *run)
 
 	most = memory / 4 / RUN_PAGE_BYTES / (rings + !rings);
 	most = MAX(most, (uint64_t)RUN_DEFAULT_PAGES);
-	if (!pages && run->user_stacks.by_cfi && most >= RUN_STACK_PAGES)
-		pages = RUN_STACK_PAGES;
+	if (!pages && run->user_stacks.by_cfi)
+		for (pages = RUN_STACK_PAGES; pages > most;)
+			pages /= 2;
 	run->ring_pages = pages ?: RUN_DEFAULT_PAGES;
 	if (!run->sources.list.n || pages <= most)
 		return 0;
