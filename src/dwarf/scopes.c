@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "dwarf/scopes.h"
 
+#include "base/radix.h"
 #include "dwarf/constants.h"
 #include "dwarf/function_name.h"
 #include "dwarf/ranges.h"
@@ -282,6 +283,15 @@ static int end_pieces(struct scope_table *t, struct open_pieces *open, uint64_t 
 	return r;
 }
 
+/* By start, then scope: they were added in the order of their scopes. */
+static void sort_pieces(struct walk *w)
+{
+	struct piece *at = w->pieces.at;
+
+	w->pieces.at = radix_sort(at, w->pieces.n, sizeof(*at), sizeof(at->start), by_start);
+	w->pieces.size = w->pieces.n;
+}
+
 /* Makes disjoint ranges of nested ones. */
 static int flatten(struct walk *w)
 {
@@ -290,7 +300,7 @@ static int flatten(struct walk *w)
 
 	if (!w->pieces.n)
 		return 0;
-	qsort(w->pieces.at, w->pieces.n, sizeof(*w->pieces.at), by_start);
+	sort_pieces(w);
 	w->table->base = w->pieces.at[0].start;
 	vec_each (&w->pieces, piece) {
 		r = end_pieces(w->table, &open, piece->start);

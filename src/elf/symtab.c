@@ -192,8 +192,6 @@ static int by_address(const void *a, const void *b)
 	return (int)x->rank - (int)y->rank;
 }
 
-enum { RADIX_MIN = 4096 };
-
 /* Orders the entries of each address, which are few, by rank. */
 static void sort_ranks(struct symtab_entry *at, size_t n)
 {
@@ -207,29 +205,15 @@ static void sort_ranks(struct symtab_entry *at, size_t n)
 	}
 }
 
-static void sort_pass(const struct symtab_entry *from, struct symtab_entry *to, size_t n, int digit)
-{
-	radix_pass(from, to, n, sizeof(*from), sizeof(from->low), (unsigned)digit * RADIX_BITS);
-}
-
-/* By address, then rank. Large tables digit by digit, in a fraction of the time of qsort(3). */
+/* By address, then rank. */
 static void sort(struct symtab *table)
 {
-	struct symtab_entry *at = table->entries.at, *other = NULL;
+	struct symtab_entry *at = table->entries.at;
 	size_t n = table->entries.n;
 
-	if (n >= RADIX_MIN)
-		other = malloc(n * sizeof(*other));
-	if (!other) {
-		qsort(at, n, sizeof(*at), by_address);
-		return;
-	}
-	sort_pass(at, other, n, 0);
-	sort_pass(other, at, n, 1);
-	sort_pass(at, other, n, 2);
-	sort_ranks(other, n);
-	free(at);
-	table->entries.at = other;
+	at = radix_sort(at, n, sizeof(*at), sizeof(at->low), by_address);
+	sort_ranks(at, n);
+	table->entries.at = at;
 	table->entries.size = n;
 }
 

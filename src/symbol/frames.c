@@ -164,33 +164,6 @@ static int by_location(const void *a, const void *b)
 	return x->index < y->index ? -1 : x->index > y->index;
 }
 
-enum { RADIX_MIN = 1024 };
-
-/* By location, then index, in which order they are. Digits that are equal in all are left out. */
-static struct place *sorted(struct place *places, size_t n)
-{
-	struct place *other = n < RADIX_MIN ? NULL : malloc(n * sizeof(*other));
-	uint64_t different = 0;
-
-	if (!other) {
-		qsort(places, n, sizeof(*places), by_location);
-		return places;
-	}
-	for (size_t i = 1; i < n; i++)
-		different |= places[i].location ^ places[0].location;
-	for (unsigned shift = 0; shift < 64; shift += RADIX_BITS) {
-		struct place *from = places;
-
-		if (!(different >> shift & (RADIX_DIGITS - 1)))
-			continue;
-		radix_pass(from, other, n, sizeof(*from), sizeof(from->location), shift);
-		places = other;
-		other = from;
-	}
-	free(other);
-	return places;
-}
-
 /*
  * The location up to which all code has the frames of this one, except for the offset, that were
  * just found; 0: that is not known.
@@ -327,7 +300,8 @@ int attar_symbols_frames_batch(struct attar_symbols *symbols, const attar_locati
 		return base_oom();
 	for (size_t i = 0; i < n; i++)
 		places[i] = (struct place){.location = locations[i], .index = i};
-	b.places = places = sorted(places, n);
+	b.places = places =
+		radix_sort(places, n, sizeof(*places), sizeof(places->location), by_location);
 	for (size_t i = 0, end; r == 0 && i < n; i = end) {
 		uint16_t dso = attar_location_dso(places[i].location);
 
