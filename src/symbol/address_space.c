@@ -369,7 +369,7 @@ int attar_address_space_map(struct attar_address_space *space, const struct atta
 
 static int scan_one(void *ctx, const struct attar_mapping *mapping, bool executable)
 {
-	int r = executable ? attar_address_space_map(ctx, mapping) : 0;
+	int r = attar_address_space_map(ctx, mapping);
 
 	return r == -ENOMEM ? r : 0;
 }
@@ -378,7 +378,7 @@ int attar_address_space_scan(struct attar_address_space *space)
 {
 	CHECK_ARG(space, "space");
 
-	return maps_read(space->pids[0], scan_one, space);
+	return maps_read_code(space->pids[0], scan_one, space);
 }
 
 static bool holds_elf(const struct attar_address_space *space, const struct attar_mapping *m)

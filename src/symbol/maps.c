@@ -2,7 +2,9 @@
 #include "symbol/maps.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
 
 #include "base/limit.h"
 #include "base/proc.h"
@@ -85,15 +87,11 @@ static ssize_t each_line(char *text, size_t n, maps_fn *fn, void *ctx)
 	return p - text;
 }
 
-int maps_read(pid_t pid, maps_fn *fn, void *ctx)
+static int open_maps(pid_t pid)
 {
-	char *chunk _cleanup_free_ = malloc(READ_BYTES);
-	int fd _cleanup_close_ = -1;
 	char name[64];
-	size_t kept = 0;
+	int fd;
 
-	if (!chunk)
-		return base_oom();
 	snprintf(name, sizeof(name), "/proc/%d/maps", pid);
 	fd = TEMP_FAILURE_RETRY(open(name, O_RDONLY | O_CLOEXEC));
 	if (fd < 0 && (errno == EACCES || errno == EPERM))
@@ -105,13 +103,23 @@ int maps_read(pid_t pid, maps_fn *fn, void *ctx)
 			-ESRCH, "cannot read the mappings of process %d: no such process", pid);
 	if (fd < 0)
 		return limit_fail_open(errno, "cannot read the mappings of process %d", pid);
+	return fd;
+}
+
+static int read_lines(int fd, pid_t pid, maps_fn *fn, void *ctx)
+{
+	char *chunk _cleanup_free_ = malloc(READ_BYTES);
+	size_t kept = 0;
+
+	if (!chunk)
+		return base_oom();
 	for (;;) {
 		ssize_t got = read(fd, chunk + kept, READ_BYTES - kept), used;
 
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got < 0)
-			return limit_fail_open(errno, "cannot read %s", name);
+			return limit_fail_open(errno, "cannot read /proc/%d/maps", pid);
 		if (got == 0)
 			return 0;
 		used = each_line(chunk, kept + (size_t)got, fn, ctx);
@@ -119,7 +127,77 @@ int maps_read(pid_t pid, maps_fn *fn, void *ctx)
 			return (int)used;
 		kept += (size_t)got - (size_t)used;
 		if (kept == READ_BYTES) /* no line is that long */
-			return attar_fail(-EBADMSG, "%s is not a list of mappings", name);
+			return attar_fail(-EBADMSG, "/proc/%d/maps is not a list of mappings", pid);
 		memmove(chunk, chunk + used, kept);
 	}
+}
+
+int maps_read(pid_t pid, maps_fn *fn, void *ctx)
+{
+	int fd _cleanup_close_ = open_maps(pid);
+
+	return fd < 0 ? fd : read_lines(fd, pid, fn, ctx);
+}
+
+/* ---- executable mappings ---- */
+
+/* struct procmap_query of linux/fs.h, since Linux 6.11. */
+struct map_query {
+	uint64_t size, flags, address;
+	uint64_t start, end, protection, page_size, offset, inode;
+	uint32_t major, minor;
+	uint32_t name_size, build_id_size;
+	uint64_t name, build_id;
+};
+
+enum { EXECUTABLE = 0x04, OR_NEXT = 0x10 };
+
+#define MAP_QUERY _IOWR('f', 17, struct map_query)
+
+_Static_assert(sizeof(struct map_query) == 104, "the size in linux/fs.h");
+
+/* Calls fn for each executable mapping but [vsyscall]. 1: the kernel does not tell. */
+static int query_code(int fd, maps_fn *fn, void *ctx)
+{
+	char path[PATH_MAX];
+	struct map_query q = {
+		.size = sizeof(q), .flags = EXECUTABLE | OR_NEXT, .name = (uintptr_t)path};
+	int r = 0;
+
+	while (r >= 0) {
+		struct attar_mapping m;
+
+		q.name_size = sizeof(path);
+		if (TEMP_FAILURE_RETRY(ioctl(fd, MAP_QUERY, &q)) < 0) /* ESRCH: it has ended */
+			return errno != ENOENT && errno != ESRCH;
+		m = (struct attar_mapping){.start = q.start,
+			.len = q.end - q.start,
+			.pgoff = q.offset,
+			.maj = q.major,
+			.min = q.minor,
+			.ino = q.inode,
+			.path = q.name_size ? path : ""};
+		r = fn(ctx, &m, true);
+		q.address = q.end;
+	}
+	return r;
+}
+
+struct code {
+	maps_fn *fn;
+	void *ctx;
+};
+
+static int pass_code(void *ctx, const struct attar_mapping *mapping, bool executable)
+{
+	const struct code *code = ctx;
+
+	return executable ? code->fn(code->ctx, mapping, true) : 0;
+}
+
+int maps_read_code(pid_t pid, maps_fn *fn, void *ctx)
+{
+	int fd _cleanup_close_ = open_maps(pid), r = fd < 0 ? fd : query_code(fd, fn, ctx);
+
+	return r == 1 ? read_lines(fd, pid, pass_code, &(struct code){fn, ctx}) : r;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads /proc/PID/maps line by line (format: proc(5)). */
+/* Reads the mappings of a process from /proc/PID/maps (format: proc(5)). */
 #ifndef SYMBOL_MAPS_H
 #define SYMBOL_MAPS_H
 
@@ -19,5 +19,11 @@ bool maps_line(char *line, struct attar_mapping *ret_mapping, bool *ret_executab
  * Reads the whole file. Returns 0; -ESRCH if there is no such process; the negative result of fn.
  */
 int maps_read(pid_t pid, maps_fn *fn, void *ctx);
+
+/*
+ * Reads the executable mappings only, which Linux 6.11 and later find in a fraction of the time:
+ * most mappings have data.
+ */
+int maps_read_code(pid_t pid, maps_fn *fn, void *ctx);
 
 #endif

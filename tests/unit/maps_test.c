@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "symbol/maps.h"
 
 static bool line(const char *text, struct attar_mapping *m, bool *executable)
@@ -90,6 +91,39 @@ static void test_many(void **state)
 	munmap(pages, (size_t)PAGES * PAGE);
 }
 
+/* The executable mappings as text; [vsyscall] is the kernel's. */
+static int list(void *ctx, const struct attar_mapping *m, bool executable)
+{
+	if (executable && strcmp(m->path, "[vsyscall]") != 0)
+		buf_printf(ctx, "%llx+%llx at %llx of %x:%x %llu '%s'\n",
+			(unsigned long long)m->start, (unsigned long long)m->len,
+			(unsigned long long)m->pgoff, m->maj, m->min, (unsigned long long)m->ino,
+			m->path);
+	return 0;
+}
+
+/* Both ways to read them agree: code of files, the vdso, anonymous and deleted ones. */
+static void test_code(void **state)
+{
+	int fd = memfd_create("a\nb", MFD_CLOEXEC);
+	struct buf all _cleanup_(buf_done) = {0}, code _cleanup_(buf_done) = {0};
+	char *shared, *own = mmap(NULL, 4096, PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_return_code(ftruncate(fd, 3 * 4096), errno);
+	shared = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_SHARED, fd, 2 * 4096);
+	assert_true(own != MAP_FAILED && shared != MAP_FAILED);
+	assert_int_equal(maps_read(getpid(), list, &all), 0);
+	assert_int_equal(maps_read_code(getpid(), list, &code), 0);
+	assert_string_equal(buf_text(&code), buf_text(&all));
+	assert_non_null(strstr(buf_text(&code), "'[vdso]'\n"));
+	assert_non_null(strstr(buf_text(&code), " ''\n"));
+	assert_non_null(strstr(buf_text(&code), "+1000 at 2000 of "));
+	assert_non_null(strstr(buf_text(&code), "'/memfd:a\nb (deleted)'\n"));
+	munmap(own, 4096);
+	munmap(shared, 4096);
+	close(fd);
+}
+
 static int refuse(void *ctx, const struct attar_mapping *mapping, bool executable)
 {
 	return -ENOMEM;
@@ -98,6 +132,8 @@ static int refuse(void *ctx, const struct attar_mapping *mapping, bool executabl
 static void test_errors(void **state)
 {
 	assert_int_equal(maps_read(getpid(), refuse, NULL), -ENOMEM);
+	assert_int_equal(maps_read_code(getpid(), refuse, NULL), -ENOMEM);
+	assert_int_equal(maps_read_code(0x3fffffff, refuse, NULL), -ESRCH);
 	assert_int_equal(maps_read(0x3fffffff, refuse, NULL), -ESRCH);
 	assert_string_equal(
 		attar_error(), "cannot read the mappings of process 1073741823: no such process");
@@ -109,6 +145,7 @@ int main(void)
 		cmocka_unit_test(test_lines),
 		cmocka_unit_test(test_no_lines),
 		cmocka_unit_test(test_many),
+		cmocka_unit_test(test_code),
 		cmocka_unit_test(test_errors),
 	};
 
