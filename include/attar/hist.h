@@ -3,8 +3,8 @@
  * attar/hist.h - histograms of durations, sizes and other u64 values.
  *
  * A histogram counts values in log-linear buckets: 64 of equal width for each power of two. Values
- * below 128 are exact; larger ones, and quantiles, have a relative error of at most 1/128 (0.8 %).
- * Count, sum, minimum and maximum are exact.
+ * below 1,024 are exact; larger ones, and quantiles, have a relative error of at most 1/128
+ * (0.8 %). Count, sum, minimum and maximum are exact.
  *
  *	struct attar_hist hist = {0};
  *
@@ -14,10 +14,10 @@
  *		(unsigned long long)attar_hist_quantile(&hist, 0.99));
  *	attar_hist_done(&hist);
  *
- * Memory: 48 bytes without values; 64 bytes and 256 bytes for each power of two with values are
- * allocated as needed. Durations between 1 us and 1 ms take 2.8 KiB, all possible values 15 KiB,
- * and twice as much if a bucket has more than 2^32 - 1 values. Adding a value allocates only if it
- * is the first one of its power of two.
+ * Memory: 48 bytes without values; 88 bytes, and 256 bytes for each power of two with values, or
+ * for each 64 values below 1,024, are allocated as needed. Durations between 1 us and 1 ms take
+ * 2.8 KiB, all possible values 18 KiB, and twice as much if a bucket has more than 2^32 - 1 values.
+ * Adding a value allocates only if it is the first one of its range.
  */
 #ifndef ATTAR_HIST_H
 #define ATTAR_HIST_H
