@@ -94,7 +94,7 @@ static void test_every_mix_of_characters(void **state)
 {
 	static escape_fn *const escapes[] = {escape_text, escape_json, escape_html};
 
-	for (int round = 0; round < 20000; round++) {
+	for (size_t round = 0; round < unit_rounds(20000); round++) {
 		struct buf text = {0}, expected = {0}, escaped = {0};
 		size_t picks[40], n;
 
@@ -132,7 +132,7 @@ static void expect_csv(struct buf *b, const char *text, size_t n)
 
 static void test_every_csv_field(void **state)
 {
-	for (int round = 0; round < 20000; round++) {
+	for (size_t round = 0; round < unit_rounds(20000); round++) {
 		struct buf text = {0}, expected = {0}, escaped = {0};
 		size_t picks[40], n;
 

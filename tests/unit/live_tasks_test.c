@@ -267,10 +267,11 @@ static void test_mappings(void **state)
 /* Mappings that are replaced, and tasks that end, need no memory. */
 static void test_bounds(void **state)
 {
+	int rounds = (int)unit_rounds(100000);
 	char name[16];
 
 	comm(1, SHELL, SHELL, "sh", true);
-	for (int i = 0; i < 100000; i++) {
+	for (int i = 0; i < rounds; i++) {
 		snprintf(name, sizeof(name), "child %d", i % 7);
 		fork_of((uint64_t)i * 4 + 2, SHELL, CHILD + i);
 		comm((uint64_t)i * 4 + 3, CHILD + i, CHILD + i, name, true);

@@ -14,7 +14,9 @@
 #include "recording/recording.h"
 #include "stream/stream.h"
 
-enum { CPUS = 3, SAMPLES = 6000, TIDS = 40, FIRST_TIME = 1000, STEP = 10, EXITS = 97 };
+enum { CPUS = 3, TIDS = 40, FIRST_TIME = 1000, STEP = 10, EXITS = 97 };
+
+static uint64_t samples;
 
 /* What sample i is, computed from i. */
 struct expected {
@@ -167,8 +169,8 @@ static struct recording *open_recording(const struct mode *m)
 	put_u64(&f, DATA_PIPE_HEADER);
 	for (size_t i = 0; i < m->events; i++)
 		put_event(&f, m, i);
-	for (uint64_t from = 0, to; from < SAMPLES; from = to) {
-		to = MIN(from + 1 + number(from, 12) % 900, (uint64_t)SAMPLES);
+	for (uint64_t from = 0, to; from < samples; from = to) {
+		to = MIN(from + 1 + number(from, 12) % 900, samples);
 		put_round(&f, m, from, to);
 	}
 	assert_false(buf_failed(&f.bytes));
@@ -261,14 +263,14 @@ static void check(const struct mode *m)
 	struct attar_stream *stream;
 	uint64_t bad = 0;
 
-	for (uint64_t i = 0; i < SAMPLES; i++)
+	for (uint64_t i = 0; i < samples; i++)
 		bad += expect(m, i).is_bad;
 	assert_int_equal(attar_symbols_new(NULL, &symbols), 0);
 	assert_int_equal(stream_replay(recording, symbols, &stream), 0);
 	assert_int_equal(attar_stream_start(stream), 0);
-	assert_int_equal(read_all(m, stream), SAMPLES - bad);
+	assert_int_equal(read_all(m, stream), samples - bad);
 	attar_stream_get_stats(stream, &stats);
-	assert_int_equal(stats.samples, SAMPLES - bad);
+	assert_int_equal(stats.samples, samples - bad);
 	assert_int_equal(stats.malformed, bad);
 	assert_int_equal(stats.disordered, 0);
 	attar_stream_free(stream);
@@ -321,5 +323,6 @@ int main(void)
 		cmocka_unit_test(test_equal_samples),
 	};
 
+	samples = unit_rounds(6000);
 	return cmocka_run_group_tests_name("follow", tests, NULL, NULL);
 }
