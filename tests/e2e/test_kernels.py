@@ -21,7 +21,7 @@ def build_for(kernel):
 
 
 PROFILE = """
-{attar} profile -F 997 -g --exclude-kernel -o {out}/out.json -- {work}/split7030 2000
+{attar} profile -F 997 -g --exclude-kernel -o {out}/out.json -- {work}/split7030 800
 """
 
 COMMANDS = """
