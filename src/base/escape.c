@@ -157,6 +157,23 @@ void escape_text(struct buf *b, const char *text, size_t n)
 	}
 }
 
+static const char replacement[] = "\xef\xbf\xbd";
+
+void escape_utf8(struct buf *b, const char *text, size_t n)
+{
+	const unsigned char *p = (const unsigned char *)text;
+
+	for (size_t i = 0; i < n;) {
+		size_t len = utf8_length(p + i, n - i);
+
+		if (len)
+			buf_add(b, text + i, len);
+		else
+			buf_str(b, replacement);
+		i += MAX(len, (size_t)1);
+	}
+}
+
 void escape_json(struct buf *b, const char *text, size_t n)
 {
 	const unsigned char *p = (const unsigned char *)text;
@@ -170,7 +187,7 @@ void escape_json(struct buf *b, const char *text, size_t n)
 		len = utf8_length(p + i, n - i);
 
 		if (!len)
-			buf_str(b, "\xef\xbf\xbd");
+			buf_str(b, replacement);
 		else if (p[i] == '"' || p[i] == '\\')
 			buf_printf(b, "\\%c", p[i]);
 		else if (p[i] < 0x20 || p[i] == 0x7f)

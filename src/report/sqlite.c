@@ -13,22 +13,18 @@
 
 /* ---- rows ---- */
 
+/* An empty text is NULL. */
 static void bind_text(sqlite3_stmt *statement, int at, const char *text)
 {
 	if (*text)
-		sqlite3_bind_text(statement, at, text, -1, SQLITE_STATIC);
-}
-
-static void bind_buf(sqlite3_stmt *statement, int at, const struct buf *text)
-{
-	sqlite3_bind_text(statement, at, buf_text(text), (int)MIN(text->len, (size_t)INT32_MAX),
-		SQLITE_TRANSIENT);
+		database_bind_text(statement, at, text);
 }
 
 /* Unsigned numbers of more than 63 bits become negative. */
 static void bind_cell(
 	sqlite3_stmt *statement, int at, const struct attar_section *s, struct cell cell)
 {
+	struct buf valid _cleanup_(buf_done) = {0};
 	char text[FIELDS_TEXT_MAX];
 	struct fields fields;
 
@@ -43,12 +39,12 @@ static void bind_cell(
 		sqlite3_bind_double(statement, at, cell.real);
 		break;
 	case CELL_TEXT:
-		sqlite3_bind_text(statement, at, section_text(s, cell.text), -1, SQLITE_STATIC);
+		database_bind_text(statement, at, section_text(s, cell.text));
 		break;
 	case CELL_FIELDS:
 		fields = section_fields(s, cell);
-		sqlite3_bind_text(
-			statement, at, text, (int)fields_text(&fields, text), SQLITE_TRANSIENT);
+		escape_utf8(&valid, text, fields_text(&fields, text));
+		database_bind_buf(statement, at, &valid);
 		break;
 	}
 }
@@ -75,10 +71,10 @@ static int64_t stack_of(
 	}
 	if (!frames.len)
 		return 0;
-	bind_buf(db->add_stack, 1, &frames);
+	database_bind_buf(db->add_stack, 1, &frames);
 	if (database_insert(db, db->add_stack) < 0)
 		return -EIO;
-	bind_buf(db->get_stack, 1, &frames);
+	database_bind_buf(db->get_stack, 1, &frames);
 	if (sqlite3_step(db->get_stack) == SQLITE_ROW)
 		id = sqlite3_column_int64(db->get_stack, 0);
 	sqlite3_reset(db->get_stack);
@@ -101,7 +97,7 @@ static int bind_event(struct database *db, sqlite3_stmt *statement, const struct
 		return (int)stack;
 	if (s->named.n || s->has_record_values) {
 		render_values(&values, s, row, &at->named);
-		bind_buf(statement, column, &values);
+		database_bind_buf(statement, column, &values);
 	}
 	if (stack)
 		sqlite3_bind_int64(statement, column + 1, stack);

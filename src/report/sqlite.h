@@ -37,6 +37,13 @@ int database_prepare(struct database *db, const char *sql, sqlite3_stmt **ret_st
 int database_insert(struct database *db, sqlite3_stmt *statement);
 
 /*
+ * Bind a text that is valid until the row is inserted, in which invalid UTF-8, as names of
+ * processes and files can have it, becomes U+FFFD; and one that is copied as it is.
+ */
+void database_bind_text(sqlite3_stmt *statement, int at, const char *text);
+void database_bind_buf(sqlite3_stmt *statement, int at, const struct buf *text);
+
+/*
  * The INSERT of a section's table, owned by the database; the table is created for the first one.
  * Returns 0 or a negative errno with an error text.
  */

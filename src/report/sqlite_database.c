@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/escape.h"
+
 enum { SCHEMA_VERSION = 1 };
 
 static const char schema[] =
@@ -57,6 +59,25 @@ int database_insert(struct database *db, sqlite3_stmt *statement)
 	sqlite3_reset(statement);
 	sqlite3_clear_bindings(statement);
 	return code == SQLITE_DONE ? 0 : failed(db);
+}
+
+void database_bind_buf(sqlite3_stmt *statement, int at, const struct buf *text)
+{
+	sqlite3_bind_text(statement, at, buf_text(text), (int)MIN(text->len, (size_t)INT32_MAX),
+		SQLITE_TRANSIENT);
+}
+
+void database_bind_text(sqlite3_stmt *statement, int at, const char *text)
+{
+	struct buf valid _cleanup_(buf_done) = {0};
+	size_t n = strlen(text);
+
+	if (escape_plain(text, n) == n) {
+		sqlite3_bind_text(statement, at, text, (int)n, SQLITE_STATIC);
+		return;
+	}
+	escape_utf8(&valid, text, n);
+	database_bind_buf(statement, at, &valid);
 }
 
 static int path_of(struct attar_renderer *r, struct buf *path)

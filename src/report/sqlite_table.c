@@ -101,27 +101,22 @@ static bool is_name_free(struct database *db, const char *name)
 		       db->sqlite, NULL, name, NULL, NULL, NULL, NULL, NULL, NULL) != SQLITE_OK;
 }
 
-static void bind(sqlite3_stmt *statement, int at, const char *text)
-{
-	sqlite3_bind_text(statement, at, text, -1, SQLITE_STATIC);
-}
-
 /* What the names of the table and its columns do not contain. */
 static int describe(struct database *db, const struct attar_section *s, const char *table)
 {
 	int e;
 
-	bind(db->section, 1, table);
-	bind(db->section, 2, section_text(s, s->name));
-	bind(db->section, 3, section_kind_name(s->kind));
+	database_bind_text(db->section, 1, table);
+	database_bind_text(db->section, 2, section_text(s, s->name));
+	database_bind_text(db->section, 3, section_kind_name(s->kind));
 	if (s->kind == ATTAR_SECTION_TREE)
-		bind(db->section, 4, unit_name(s->unit));
+		database_bind_text(db->section, 4, unit_name(s->unit));
 	e = database_insert(db, db->section);
 	for (size_t i = 0; e == 0 && i < s->columns.n; i++) {
-		bind(db->column, 1, table);
+		database_bind_text(db->column, 1, table);
 		sqlite3_bind_int64(db->column, 2, (int64_t)i);
-		bind(db->column, 3, section_text(s, s->columns.at[i].name));
-		bind(db->column, 4, unit_name(s->columns.at[i].unit));
+		database_bind_text(db->column, 3, section_text(s, s->columns.at[i].name));
+		database_bind_text(db->column, 4, unit_name(s->columns.at[i].unit));
 		e = database_insert(db, db->column);
 	}
 	return e;

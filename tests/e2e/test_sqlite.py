@@ -2,7 +2,10 @@
 """Databases for SQLite, as the real sqlite3 reads them."""
 import collections
 import json
+import os
 import re
+import shutil
+import sqlite3
 import subprocess
 from pathlib import Path
 
@@ -131,6 +134,26 @@ def test_replaces_a_file_and_what_a_killed_run_has_left(tmp_path):
     profile('-o', path, command=['true'])
     names = {row['name'] for row in ask(path, 'SELECT name FROM sqlite_schema')}
     assert 'functions' in names and 'old' not in names
+
+
+def test_names_that_are_not_utf8(tmp_path):
+    """The bytes of a program's name that no text can have are U+FFFD, as in JSON."""
+    program = os.fsencode(tmp_path) + b'/\xff\xfe\xe6\xbcbad\xc3\xa4'
+    shutil.copy(workload('split7030'), program)
+    done = subprocess.run([ATTAR, 'profile', '-q', '-g', '--exclude-kernel', '-o', 'x.db', '-o',
+                           'x.json', '--', program, '300'], cwd=tmp_path, capture_output=True)
+    assert done.returncode == 0, done.stderr
+    with sqlite3.connect(tmp_path / 'x.db') as db:
+        names = {name for name, in db.execute('SELECT comm FROM functions')}
+        modules = {name for name, in db.execute('SELECT module FROM stacks')}
+    assert names == {'\ufffd\ufffd\ufffd\ufffdbad\u00e4'}
+    assert str(tmp_path / '\ufffd\ufffd\ufffd\ufffdbad\u00e4') in modules
+    done = run('diff', '--format', 'json', 'x.json', 'x.db', cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    for section in json.loads(done.stdout)['sections']:
+        columns = [column['name'] for column in section['columns']]
+        before, after = columns.index('before'), columns.index('after')
+        assert all(row[before] == row[after] for row in section['rows']), section
 
 
 def on_small_disk(where, used, *args):

@@ -53,6 +53,11 @@ static void test_invalid_utf8(void **state)
 		"b",
 		"a\ufffd\ufffd\ufffd"
 		"b");
+	assert_escaped(escape_utf8,
+		"\"a\n\xff\xe6\xbc"
+		"\u6f22",
+		"\"a\n\ufffd\ufffd\ufffd"
+		"\u6f22");
 }
 
 static void test_formats(void **state)
@@ -92,7 +97,7 @@ static void add_random_text(struct buf *b, size_t picks[], size_t *n)
 
 static void test_every_mix_of_characters(void **state)
 {
-	static escape_fn *const escapes[] = {escape_text, escape_json, escape_html};
+	static escape_fn *const escapes[] = {escape_text, escape_utf8, escape_json, escape_html};
 
 	for (size_t round = 0; round < unit_rounds(20000); round++) {
 		struct buf text = {0}, expected = {0}, escaped = {0};
