@@ -138,6 +138,7 @@ static char **list_words(const struct agent_child *c, char *freq)
 		words[n++] = (char *)"-F";
 		words[n++] = freq;
 	}
+	words[n++] = (char *)"--append"; /* a restart keeps earlier reports */
 	words[n++] = (char *)"-q";
 	words[n++] = (char *)"-o";
 	words[n++] = c->metrics;

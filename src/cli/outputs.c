@@ -253,7 +253,8 @@ int outputs_reopen(struct outputs *o)
 /* The report is the first and last one of a regular file, which it replaces. */
 static bool is_replaced(const struct output *out, const struct drawing *d)
 {
-	return d->is_whole && out->inode && !out->drawn && !out->memory && out->path;
+	return d->is_whole && out->inode && !out->drawn && !out->memory && out->path &&
+	       !out->appends;
 }
 
 /* What is drawn goes to a new file, which replaces the former one when the output is closed. */
@@ -516,6 +517,7 @@ int outputs_close(struct outputs *o)
 			r = failed(o, out, -errno);
 		if (is_unused(out))
 			unlink(out->path);
+		free(out->numbered);
 		rotation_done(&out->rotation);
 		result = result < 0 ? result : r;
 	}

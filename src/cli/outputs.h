@@ -28,6 +28,7 @@ struct output {
 	FILE *file;                 /* NULL: path is an address */
 	struct file_writer *writer; /* of file, if it is_slow or a pipe; or NULL */
 	struct wait_limit limit;    /* of waits for the reader of a pipe */
+	char *numbered;             /* path, if it is owned */
 	struct rotation rotation;   /* of files that follow each other; path is the current one */
 	uint64_t drawn_at;          /* ns since 1970, if rotated: of what was drawn last */
 	struct whole_file whole;    /* file replaces that of path at the end */
@@ -38,6 +39,7 @@ struct output {
 	const struct attar_sink *sink;
 	bool is_slow;     /* lines are written during the run, which a thread does */
 	bool is_special;  /* a pipe or a device */
+	bool appends;     /* the file keeps its contents */
 	bool created;     /* the file did not exist before */
 	bool is_replaced; /* by whole */
 	bool is_empty;    /* its former contents have been removed */

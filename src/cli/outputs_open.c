@@ -6,8 +6,9 @@
 
 #include "base/base.h"
 #include "base/memory.h"
-#include "cli/cli.h"
+#include "cli/append.h"
 #include "cli/atomic_file.h"
+#include "cli/cli.h"
 #include "cli/signals.h"
 
 /* Do not return errno: the exit status 3 is for permissions of events, not of files. */
@@ -41,7 +42,9 @@ int output_open_file(struct output *out, const char *path)
 
 	out->path = path;
 	out->created = access(path, F_OK) < 0;
-	fd = TEMP_FAILURE_RETRY(open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
+	fd = out->appends ? append_open(path, out->sink)
+			  : TEMP_FAILURE_RETRY(open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
+	out->is_empty |= out->appends;
 	return fd < 0 ? cannot_write(out, errno) : output_direct_to(out, fd);
 }
 
@@ -212,6 +215,7 @@ static int add(struct outputs *o, struct output *out, const struct attar_render_
 			if (out->created)
 				unlink(out->path);
 		}
+		free(out->numbered);
 		rotation_done(&out->rotation);
 		return r;
 	}
@@ -281,6 +285,25 @@ static int begin_rotated(const struct outputs *o, struct output *out, const char
 	return r == 0 ? output_open_rotated(out, out->drawn_at) : r;
 }
 
+/* --append: opens a file so that what it has remains. */
+static int open_kept(struct output *out, const char *path)
+{
+	out->appends = append_fits(out->sink);
+	if (out->appends)
+		return output_open_file(out, path);
+	out->numbered = append_name(path, out->sink);
+	return out->numbered ? output_open_file(out, out->numbered) : base_oom();
+}
+
+static int open_file(const struct outputs *o, struct output *out, const char *path)
+{
+	if (out->sink->replaces)
+		return open_memory(out, path);
+	if (o->options->rotate_ns)
+		return begin_rotated(o, out, path);
+	return o->options->append ? open_kept(out, path) : output_open_file(out, path);
+}
+
 static int add_file(struct outputs *o, const char *path, const struct attar_sink *sink,
 	const struct attar_render_opts *opts)
 {
@@ -298,11 +321,10 @@ static int add_file(struct outputs *o, const char *path, const struct attar_sink
 		log_warn("'%s' is the whole name of a file: add --rotate-every TIME to have the "
 			 "time in it",
 			CLIP(path));
-	if (r == 0 && sink->replaces)
-		r = open_memory(&out, path);
-	else if (r == 0)
-		r = o->options->rotate_ns ? begin_rotated(o, &out, path)
-					  : output_open_file(&out, path);
+	if (r == 0)
+		r = open_file(o, &out, path);
+	if (r < 0)
+		free(out.numbered);
 	return r < 0 ? r : add(o, &out, opts);
 }
 

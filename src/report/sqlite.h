@@ -19,7 +19,7 @@ struct table {
 struct database {
 	sqlite3 *sqlite;
 	sqlite3_stmt *report, *remark, *histogram, *quantile, *summary, *section, *column,
-		*add_stack, *get_stack;
+		*add_stack, *get_stack, *find_table;
 	VEC(struct table) tables;
 	int64_t id; /* of the current report; 0: it has event lines only */
 };

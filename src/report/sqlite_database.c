@@ -8,10 +8,10 @@
 
 #include "base/escape.h"
 
-enum { SCHEMA_VERSION = 1 };
+enum { SCHEMA_VERSION = 1 }; /* at the end of the schema, too */
 
 static const char schema[] =
-	"PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF;"
+	"BEGIN;"
 	"CREATE TABLE reports (id INTEGER PRIMARY KEY, profiler TEXT, time INTEGER,"
 	" interval_ns INTEGER, seen INTEGER, lost INTEGER, lost_side_band INTEGER,"
 	" missing INTEGER, throttled INTEGER, unresolved REAL, self_cpu REAL, self_rss INTEGER);"
@@ -25,7 +25,8 @@ static const char schema[] =
 	"CREATE TABLE sections (name TEXT PRIMARY KEY, section TEXT, kind TEXT, unit TEXT);"
 	"CREATE TABLE columns (section TEXT REFERENCES sections, number INTEGER, name TEXT,"
 	" unit TEXT);"
-	"CREATE TABLE event_stacks (id INTEGER PRIMARY KEY, frames TEXT UNIQUE);";
+	"CREATE TABLE event_stacks (id INTEGER PRIMARY KEY, frames TEXT UNIQUE);"
+	"PRAGMA user_version=1; COMMIT;";
 
 static int failed(struct database *db)
 {
@@ -124,6 +125,9 @@ static int prepare_all(struct database *db)
 		{"INSERT INTO columns VALUES (?,?,?,?)", &db->column},
 		{"INSERT OR IGNORE INTO event_stacks (frames) VALUES (?)", &db->add_stack},
 		{"SELECT id FROM event_stacks WHERE frames = ?", &db->get_stack},
+		{"SELECT 1 FROM sqlite_schema JOIN sections USING (name)"
+		 " WHERE name = ? AND sql = ? AND section = ?",
+			&db->find_table},
 	};
 	int e = 0;
 
@@ -174,6 +178,7 @@ void database_close(struct attar_renderer *r)
 	sqlite3_finalize(db->column);
 	sqlite3_finalize(db->add_stack);
 	sqlite3_finalize(db->get_stack);
+	sqlite3_finalize(db->find_table);
 	vec_each (&db->tables, table) {
 		free(table->section);
 		free(table->columns);
@@ -187,9 +192,49 @@ void database_close(struct attar_renderer *r)
 	r->state = NULL;
 }
 
+/* Reads a number. Returns 0 or a negative errno with an error text. */
+static int query(struct database *db, const char *sql, int64_t *ret_value)
+{
+	sqlite3_stmt *statement = NULL;
+	int e = database_prepare(db, sql, &statement);
+
+	if (e == 0)
+		e = sqlite3_step(statement) == SQLITE_ROW ? 0 : failed(db);
+	if (e == 0)
+		*ret_value = sqlite3_column_int64(statement, 0);
+	sqlite3_finalize(statement);
+	return e;
+}
+
+/* Creates the tables, or continues a database of an earlier run that has them. */
+static int begin_tables(struct database *db)
+{
+	int64_t version = 0;
+	int e = database_execute(db, "PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF;");
+
+	if (e == 0)
+		e = query(db, "PRAGMA user_version", &version);
+	if (e < 0 || version == SCHEMA_VERSION)
+		return e;
+	if (version)
+		return attar_fail(-EINVAL,
+			"the database has version %lld of the tables, not %d" ATTAR_FIX
+			"use another file",
+			(long long)version, SCHEMA_VERSION);
+	return database_execute(db, schema);
+}
+
+/* A file without contents is new: it was created or truncated. */
+static bool is_new(const struct attar_renderer *r)
+{
+	struct stat st;
+
+	return fstat(fileno(r->file), &st) == 0 && !st.st_size;
+}
+
 int database_open(struct attar_renderer *r)
 {
-	struct buf path _cleanup_(buf_done) = {0}, version _cleanup_(buf_done) = {0};
+	struct buf path _cleanup_(buf_done) = {0};
 	struct database *db;
 	int e = path_of(r, &path);
 
@@ -198,12 +243,10 @@ int database_open(struct attar_renderer *r)
 	r->state = db = calloc(1, sizeof(*db));
 	if (!db)
 		return base_oom();
-	remove_journals(buf_text(&path));
+	if (is_new(r))
+		remove_journals(buf_text(&path));
 	if (sqlite3_open_v2(buf_text(&path), &db->sqlite, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK)
 		return failed(db);
-	buf_printf(&version, "PRAGMA user_version=%d", SCHEMA_VERSION);
-	e = database_execute(db, schema);
-	if (e == 0)
-		e = database_execute(db, buf_text(&version));
+	e = begin_tables(db);
 	return e == 0 ? prepare_all(db) : e;
 }

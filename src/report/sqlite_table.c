@@ -122,23 +122,54 @@ static int describe(struct database *db, const struct attar_section *s, const ch
 	return e;
 }
 
+/* Whether the table exists, created by this statement for the same section of an earlier run. */
+static bool is_known(
+	struct database *db, const struct table *table, const char *name, const char *sql)
+{
+	bool found;
+
+	database_bind_text(db->find_table, 1, name);
+	database_bind_text(db->find_table, 2, sql);
+	database_bind_text(db->find_table, 3, table->section);
+	found = sqlite3_step(db->find_table) == SQLITE_ROW;
+	sqlite3_reset(db->find_table);
+	sqlite3_clear_bindings(db->find_table);
+	return found;
+}
+
+/*
+ * Finds a name for the table that is free, or that of the table of an earlier run. sql creates the
+ * table. Returns 0 or -ENOMEM.
+ */
+static int choose_name(struct database *db, const struct table *table, struct buf *name,
+	struct buf *sql, bool *ret_known)
+{
+	size_t length;
+
+	add_name(name, *table->section ? table->section : "section", ATTAR_UNIT_TEXT);
+	length = name->len;
+	for (unsigned i = 2;; i++) {
+		buf_reset(sql);
+		buf_printf(sql, "CREATE TABLE \"%s\" (%s)", buf_text(name), table->columns);
+		if (buf_failed(name) || buf_failed(sql))
+			return base_oom();
+		*ret_known = is_known(db, table, buf_text(name), buf_text(sql));
+		if (*ret_known || is_name_free(db, buf_text(name)))
+			return 0;
+		name->len = length;
+		buf_printf(name, "_%u", i);
+	}
+}
+
 static int create(struct database *db, const struct attar_section *s, struct table *table, size_t n)
 {
 	struct buf name _cleanup_(buf_done) = {0}, sql _cleanup_(buf_done) = {0};
-	size_t length;
-	int e;
+	bool known;
+	int e = choose_name(db, table, &name, &sql, &known);
 
-	add_name(&name, *table->section ? table->section : "section", ATTAR_UNIT_TEXT);
-	length = name.len;
-	for (unsigned i = 2; !is_name_free(db, buf_text(&name)) && !buf_failed(&name); i++) {
-		name.len = length;
-		buf_printf(&name, "_%u", i);
-	}
-	buf_printf(&sql, "CREATE TABLE \"%s\" (%s)", buf_text(&name), table->columns);
-	if (buf_failed(&name) || buf_failed(&sql))
-		return base_oom();
-	e = database_execute(db, buf_text(&sql));
-	if (e == 0)
+	if (e == 0 && !known)
+		e = database_execute(db, buf_text(&sql));
+	if (e == 0 && !known)
 		e = describe(db, s, buf_text(&name));
 	if (e < 0)
 		return e;

@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import socket
+import sqlite3
 import subprocess
 import time
 import urllib.request
@@ -230,6 +231,46 @@ def test_profiler_that_dies_is_started_again(agent):
     a.wait_reports('count')
     assert a.value('profiler_failures_total', 'count') == 1
     a.end()
+
+
+def test_restarts_keep_reports(agent, tmp_path):
+    """A profiler that is killed, one that is reloaded, and a new agent continue the files."""
+    text, fault = tmp_path / 'x.json', 'page-faults'
+    section = f'[x]\nrun = stat -e {{}} -i 200ms -o {tmp_path}/x.json -o {tmp_path}/x.csv ' \
+              f'-o {tmp_path}/x.db\n[tree]\nrun = profile -F 49 -g -i 200ms -o {tmp_path}/x.pb.gz\n'
+    a = agent(section.format(fault))
+    for n in range(3):
+        a.wait_reports('x')
+        a.wait_reports('tree')
+        before = text.read_bytes()
+        if n == 0:
+            os.kill(a.pids()['x'], signal.SIGKILL)
+            a.wait_for(lambda: a.value('profiler_starts_total', 'x') == 2, 'the second start')
+        elif n == 1:
+            a.config.write_text(section.format('minor-faults'))
+            a.process.send_signal(signal.SIGHUP)
+            a.wait_log(r'configuration was reloaded')
+        else:
+            a.end()
+            a.file.unlink()
+            a = agent(section.format(fault))
+        table = tmp_path / f'x.{n + 1}.csv'
+        a.wait_for(lambda: table.exists() and table.stat().st_size, f'a report in {table}')
+        assert text.read_bytes().startswith(before) and len(text.read_bytes()) > len(before)
+    a.wait_reports('tree')
+    a.end()
+    times = [json.loads(line)['time'] for line in text.read_text().splitlines()]
+    assert times == sorted(set(times)) and len(times) >= 4
+    tables = [(tmp_path / name).read_text().splitlines()
+              for name in ('x.csv', 'x.1.csv', 'x.2.csv', 'x.3.csv')]
+    assert all(table[0].startswith('time,') for table in tables)
+    assert not any(row.startswith('time,') for table in tables for row in table[1:])
+    with sqlite3.connect(tmp_path / 'x.db') as db:
+        assert [row for row, in db.execute('SELECT time FROM reports ORDER BY id')] == times
+        (table,), = db.execute('SELECT name FROM sections')
+        assert db.execute(f'SELECT count(DISTINCT report) FROM "{table}"').fetchone() == (
+            len(times),)
+    assert {path.name for path in tmp_path.glob('x*.pb.gz')} == {'x.pb.gz', 'x.1.pb.gz'}
 
 
 def test_waits_longer_after_each_failure(agent):

@@ -6,6 +6,7 @@ import os
 import pty
 import re
 import signal
+import sqlite3
 import struct
 import subprocess
 import termios
@@ -100,6 +101,51 @@ WITHOUT_STACKS = {
     ('trace', '-e', 'page-faults'): "'trace' has no call stacks for the output: add -g, or the "
                                     "attribute stack to an event",
 }
+
+
+def append(path):
+    return run('stat', '-q', '-e', 'page-faults', '-i', '50ms', '-d', '200ms', '--append', '-o',
+               path)
+
+
+def test_append_removes_an_incomplete_line(tmp_path):
+    """Also one longer than the blocks in which the end of the file is read."""
+    path, lines = tmp_path / 'x.json', '{"time":1}\n{"time":2}\n'
+    for cut in ('{"ti', 'x' * 10000):
+        path.write_text(lines + cut)
+        done = append(path)
+        assert done.returncode == 0
+        assert f"'{path}': removing the last line, which is incomplete" in done.stderr
+        assert path.read_text().startswith(lines)
+        assert [json.loads(line)['time'] for line in path.read_text().splitlines()][:2] == [1, 2]
+    assert not append(path).stderr
+
+
+def test_append_adds_numbers_to_names(tmp_path):
+    """Files without contents are used."""
+    path = tmp_path / 'a.b.csv'
+    (tmp_path / 'a.b.1.csv').touch()
+    for n in range(3):
+        assert append(path).returncode == 0
+    assert {p.name for p in tmp_path.iterdir()} == {'a.b.csv', 'a.b.1.csv', 'a.b.2.csv'}
+    assert all(p.read_text().count('time,') == 1 for p in tmp_path.iterdir())
+
+
+def test_append_does_not_replace_the_file_of_a_single_report(tmp_path):
+    path = tmp_path / 'x.json'
+    for n in (1, 2):
+        done = run('stat', '-q', '-e', 'page-faults', '--append', '-o', path, '--', 'true')
+        assert done.returncode == 0 and len(path.read_text().splitlines()) == n
+
+
+def test_append_refuses_a_database_of_another_version(tmp_path):
+    path = tmp_path / 'x.db'
+    assert append(path).returncode == 0
+    with sqlite3.connect(path) as db:
+        db.execute('PRAGMA user_version = 99')
+    done = append(path)
+    assert done.returncode == 1
+    assert 'has version 99 of the tables, not 1: use another file' in done.stderr
 
 
 @pytest.mark.parametrize('profiler', WITHOUT_STACKS, ids=lambda words: words[0])

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* --append: files of earlier runs keep their reports. */
+#ifndef CLI_APPEND_H
+#define CLI_APPEND_H
+
+#include "attar/report.h"
+
+/* Whether reports can follow those of another run in a file. If not, each run has a file. */
+bool append_fits(const struct attar_sink *sink);
+
+/*
+ * Opens a file, or creates it, to write behind its contents. The last line of a text is removed if
+ * it is incomplete, because the run before was killed. Returns a descriptor, or -1 with errno.
+ */
+int append_open(const char *path, const struct attar_sink *sink);
+
+/*
+ * The first name that has no contents: x.csv, x.1.csv, x.2.csv and so on. To be freed; NULL: out of
+ * memory.
+ */
+char *append_name(const char *path, const struct attar_sink *sink);
+
+#endif
