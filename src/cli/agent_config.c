@@ -8,6 +8,7 @@
 #include "base/parse.h"
 #include "base/suggest.h"
 #include "base/words.h"
+#include "cli/agent_files.h"
 #include "cli/cli.h"
 #include "cli/output_options.h"
 
@@ -21,6 +22,7 @@ struct reader {
 	unsigned line;
 	bool in_agent; /* section [agent] */
 	struct agent_section *section;
+	agent_files files;
 };
 
 #define bad(reader_, line_, fmt_, ...)                                                             \
@@ -153,20 +155,33 @@ static bool reads_recording(char **words)
 	return false;
 }
 
-static int check_outputs(const struct output_options *options)
+static int check_output(struct reader *r, const struct agent_section *s, const char *path)
 {
-	for (size_t i = 0; i < options->outputs.n; i++)
-		if (!attar_sink_of_path(options->outputs.at[i]))
-			return attar_fail(-EINVAL,
-				"-o: unknown extension in '%s'" ATTAR_FIX
-				"'attar help profile' lists them",
-				CLIP(options->outputs.at[i]));
-	return 0;
+	const struct attar_sink *sink = attar_sink_of_path(path);
+
+	if (!sink)
+		return attar_fail(-EINVAL,
+			"-o: unknown extension in '%s'" ATTAR_FIX "'attar help profile' lists them",
+			CLIP(path));
+	return sink->scheme ? 0 : agent_files_add(&r->files, s->name, path);
+}
+
+static int check_outputs(
+	struct reader *r, const struct agent_section *s, const struct output_options *options)
+{
+	int e = 0;
+
+	for (size_t i = 0; e == 0 && i < options->outputs.n; i++)
+		e = check_output(r, s, options->outputs.at[i]);
+	for (size_t i = 0; e == 0 && i < options->flame_graphs.n; i++)
+		e = agent_files_add(&r->files, s->name, options->flame_graphs.at[i]);
+	return e;
 }
 
 /* Parses the command line as attar itself does. */
-static int check_words(char **words, int n)
+static int check_words(struct reader *reader, const struct agent_section *s, int n)
 {
+	char **words = s->words;
 	struct output_options options;
 	struct args args = {0};
 	struct attar_run *run;
@@ -193,7 +208,7 @@ static int check_words(char **words, int n)
 		r = attar_fail(
 			-EINVAL, "reports need an interval" ATTAR_FIX "add -i, for example -i 10s");
 	else if (r == 0)
-		r = check_outputs(&options);
+		r = check_outputs(reader, s, &options);
 	free(args.events);
 	attar_run_free(run);
 	return r;
@@ -215,14 +230,17 @@ static int split(struct reader *r, struct agent_section *s)
 		return bad(r, s->run_line,
 			"run: begin with the name of the profiler, without 'attar'");
 	if (n > 0)
-		n = check_words(s->words, n);
+		n = check_words(r, s, n);
 	return n < 0 ? attar_context(-EINVAL, "%s:%u: run", r->path, s->run_line) : 0;
 }
 
 static int check_sections(struct reader *r)
 {
-	int e = 0;
+	const char *metrics = r->config->metrics;
+	int e = metrics ? agent_files_add(&r->files, "agent", metrics) : 0;
 
+	if (e < 0)
+		return e;
 	vec_each (&r->config->sections, s) {
 		if (!s->run)
 			e = bad(r, s->line,
@@ -370,7 +388,10 @@ int agent_config_read(const char *path, struct agent_config *c)
 		return attar_fail(-EINVAL, "%s: not a text file", path);
 	if (text.len)
 		e = take_lines(&r, text.data);
-	return e < 0 ? e : check_sections(&r);
+	if (e == 0)
+		e = check_sections(&r);
+	agent_files_done(&r.files);
+	return e;
 }
 
 void agent_config_done(struct agent_config *c)

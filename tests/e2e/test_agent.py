@@ -137,6 +137,33 @@ def test_invalid_configuration(tmp_path, text, message):
     assert re.search(rf'{re.escape(str(path))}.*({message})', done.stderr), done.stderr
 
 
+@pytest.mark.quick
+@pytest.mark.parametrize('first, second, message', [
+    ('x.json', 'x.json', "'x.json' is also a file of section 'a'"),
+    ('x.json', './x.json', "'./x.json' is the same file as 'x.json' of section 'a'"),
+    ('old.json', 'hard.json', "'hard.json' is the same file as 'old.json' of section 'a'"),
+    ('x-%H.json --rotate-every 1h', 'x-%H.json --rotate-every 1h', "'x-%H.json' is also a file"),
+    ('x.json -o ./x.json', 'y.json', "2: run: './x.json' is the same file as 'x.json'"),
+    ('m.prom', 'y.json', "2: run: 'm.prom' is also a file of section 'agent'"),
+])
+def test_file_of_two_sections_is_refused(tmp_path, first, second, message):
+    (tmp_path / 'old.json').touch()
+    (tmp_path / 'hard.json').hardlink_to(tmp_path / 'old.json')
+    path = write(tmp_path, f'[a]\nrun = stat -i 1s -o {first}\n[b]\nrun = profile -F 9 -i 1s '
+                           f'-o {second}\n[agent]\nmetrics = m.prom\n')
+    done = run('agent', '--check', '-c', path, cwd=tmp_path)
+    assert done.returncode == 2 and message in done.stderr
+    assert done.stderr.endswith('use a separate file for each output\n')
+
+
+def test_devices_and_databases_of_two_sections(tmp_path):
+    (tmp_path / 'null.json').symlink_to('/dev/null')
+    path = write(tmp_path, ''.join(
+        f'[{name}]\nrun = stat -i 1s -o null.json -o clickhouse://localhost/x\n' for name in 'ab'))
+    done = run('agent', '--check', '-c', path, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
 def test_hostile_configuration(tmp_path):
     path = tmp_path / 'agent.conf'
     for text in (b'\0[cpu]', b'[' * 100000, b'=' * 5000, b'[a]\nrun = ' + b'x ' * 5000,

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* The files that the sections of a configuration write: each belongs to one profiler. */
+#ifndef CLI_AGENT_FILES_H
+#define CLI_AGENT_FILES_H
+
+#include <sys/types.h>
+
+#include "base/vec.h"
+
+struct agent_file {
+	const char *section; /* borrowed */
+	char *path;
+	char *target; /* see replace_target() */
+	dev_t device;
+	ino_t inode; /* 0: the file does not exist */
+};
+
+typedef VEC(struct agent_file) agent_files;
+
+/*
+ * Adds a file of a section. Two profilers would mix their reports in one file: -EINVAL with an
+ * error text if another section, or the same one, has it already. Pipes and devices can be shared.
+ */
+int agent_files_add(agent_files *files, const char *section, const char *path);
+
+void agent_files_done(agent_files *files);
+
+#endif
