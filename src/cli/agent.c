@@ -107,9 +107,9 @@ static int add_options(const struct agent_config *options, struct agent_config *
 	return 0;
 }
 
-static int read_config(const struct agent *a, struct agent_config *config)
+static int read_config(const struct agent *a, enum agent_reading how, struct agent_config *config)
 {
-	int r = agent_config_read(a->path, config);
+	int r = agent_config_read(a->path, how, config);
 
 	if (r == 0)
 		r = add_options(&a->options, config);
@@ -313,7 +313,7 @@ static void reload(struct agent *a)
 	int r;
 
 	agent_notify_reloading();
-	r = read_config(a, &config);
+	r = read_config(a, AGENT_READS, &config);
 	if (r == 0) {
 		note_restart(&a->config, &config);
 		agent_config_done(&a->config);
@@ -474,7 +474,7 @@ int command_agent(int argc, char **argv)
 
 	a.path = args.path;
 	if (r == 0)
-		r = read_config(&a, &a.config);
+		r = read_config(&a, args.check ? AGENT_CHECKS : AGENT_READS, &a.config);
 	if (r < 0) {
 		status = report_error(STATUS_USAGE);
 	} else if (args.check) {

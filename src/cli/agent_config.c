@@ -21,12 +21,26 @@ struct reader {
 	const char *path;
 	unsigned line;
 	bool in_agent; /* section [agent] */
+	bool skips;    /* the header of the section is wrong */
 	struct agent_section *section;
 	agent_files files;
+	bool checks;     /* AGENT_CHECKS */
+	unsigned errors; /* that were printed */
 };
 
 #define bad(reader_, line_, fmt_, ...)                                                             \
 	attar_fail(-EINVAL, "%s:%u: " fmt_, (reader_)->path, (line_), ##__VA_ARGS__)
+
+/* Prints an error, to go on; or returns it. */
+static int keep_on(struct reader *r, int e)
+{
+	if (e >= 0 || e == -ENOMEM || !r->checks)
+		return e;
+	report_error(STATUS_USAGE);
+	attar_error_clear();
+	r->errors++;
+	return 0;
+}
 
 /* ---- values ---- */
 
@@ -158,12 +172,16 @@ static bool reads_recording(char **words)
 static int check_output(struct reader *r, const struct agent_section *s, const char *path)
 {
 	const struct attar_sink *sink = attar_sink_of_path(path);
+	int e;
 
 	if (!sink)
 		return attar_fail(-EINVAL,
 			"-o: unknown extension in '%s'" ATTAR_FIX "'attar help profile' lists them",
 			CLIP(path));
-	return sink->scheme ? 0 : agent_files_add(&r->files, s->name, path);
+	if (sink->scheme)
+		return 0;
+	e = agent_files_add(&r->files, s->name, path);
+	return e == 0 && r->checks ? agent_files_check_folder(path) : e;
 }
 
 static int check_outputs(
@@ -176,6 +194,25 @@ static int check_outputs(
 	for (size_t i = 0; e == 0 && i < options->flame_graphs.n; i++)
 		e = agent_files_add(&r->files, s->name, options->flame_graphs.at[i]);
 	return e;
+}
+
+/* Events of names that do not exist; others can need rights that the agent has. */
+static int check_events(struct attar_run *run, char *const *words)
+{
+	int e = 0;
+
+	for (; e != -ENOENT && *words; words++) {
+		const char *events = args_event(run, words[0], words[1]);
+		struct attar_event_list *list = NULL;
+
+		if (!events)
+			continue;
+		e = attar_event_list_parse(attar_run_catalog(run), events, &list);
+		attar_event_list_free(list);
+		if (e < 0 && e != -ENOENT)
+			attar_error_clear();
+	}
+	return e == -ENOENT ? e : 0;
 }
 
 /* Parses the command line as attar itself does. */
@@ -209,6 +246,8 @@ static int check_words(struct reader *reader, const struct agent_section *s, int
 			-EINVAL, "reports need an interval" ATTAR_FIX "add -i, for example -i 10s");
 	else if (r == 0)
 		r = check_outputs(reader, s, &options);
+	if (r == 0 && reader->checks)
+		r = check_events(run, words + 1);
 	free(args.events);
 	attar_run_free(run);
 	return r;
@@ -249,10 +288,11 @@ static int check_sections(struct reader *r)
 				s->name);
 		else
 			e = split(r, s);
+		e = keep_on(r, e);
 		if (e < 0)
 			return e;
 	}
-	if (!r->config->sections.n)
+	if (!r->config->sections.n && !r->errors)
 		return attar_fail(-EINVAL,
 			"%s: no section has a profiler" ATTAR_FIX
 			"add a section such as [cpu] with a line run = profile -F 19 -g -i 10s",
@@ -335,8 +375,14 @@ static int take_line(struct reader *r, char *line)
 	line = trim(line);
 	if (!*line || *line == '#' || *line == ';')
 		return 0;
-	if (*line == '[')
-		return take_head(r, line);
+	if (*line == '[') {
+		int e = take_head(r, line);
+
+		r->skips = e < 0;
+		return e;
+	}
+	if (r->skips)
+		return 0;
 	equals = strchr(line, '=');
 	if (!equals)
 		return bad(r, r->line, "'%s': the syntax of a line is KEY = VALUE, or [NAME]",
@@ -370,15 +416,15 @@ static int take_lines(struct reader *r, char *text)
 		}
 		if (next)
 			*next++ = '\0';
-		e = take_line(r, line);
+		e = keep_on(r, take_line(r, line));
 	}
 	return e;
 }
 
-int agent_config_read(const char *path, struct agent_config *c)
+int agent_config_read(const char *path, enum agent_reading how, struct agent_config *c)
 {
 	struct buf text _cleanup_(buf_done) = {0};
-	struct reader r = {.config = c, .path = path};
+	struct reader r = {.config = c, .path = path, .checks = how == AGENT_CHECKS};
 	int e = file_read(path, FILE_MAX, &text);
 
 	*c = (struct agent_config){.check_ns = 60 * SECOND};
@@ -391,6 +437,9 @@ int agent_config_read(const char *path, struct agent_config *c)
 	if (e == 0)
 		e = check_sections(&r);
 	agent_files_done(&r.files);
+	if (e == 0 && r.errors)
+		e = attar_fail(
+			-EINVAL, "%s is invalid: %u error%s", path, r.errors, PLURAL_S(r.errors));
 	return e;
 }
 

@@ -31,11 +31,17 @@ struct agent_config {
 	VEC(struct agent_section) sections;
 };
 
+/* How a file is read: until its first error, or to find and print all, also of this machine. */
+enum agent_reading { AGENT_READS, AGENT_CHECKS };
+
 /*
  * Reads a file and checks the command lines in it. Returns 0, or a negative errno; the error text
- * has file, line, reason and fix. Free with agent_config_done(), also after a failure.
+ * has file, line, reason and fix. AGENT_CHECKS: prints each error; the error text has their number.
+ * Folders of files that do not exist are errors then, and names of events that this machine does
+ * not have: both can be there when a profiler is started again. Free with agent_config_done(), also
+ * after a failure.
  */
-int agent_config_read(const char *path, struct agent_config *ret_config);
+int agent_config_read(const char *path, enum agent_reading how, struct agent_config *ret_config);
 
 /* Sets a key of [agent], also as an option of the command. 0 or a negative errno. */
 int agent_config_set(struct agent_config *config, const char *key, const char *value);

@@ -59,6 +59,21 @@ int agent_files_add(agent_files *files, const char *section, const char *path)
 	return r;
 }
 
+int agent_files_check_folder(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char *folder _cleanup_free_ = slash ? strndup(path, (size_t)(slash - path) + 1) : NULL;
+
+	if (!slash)
+		return 0;
+	if (!folder)
+		return base_oom();
+	if (access(folder, F_OK) == 0)
+		return 0;
+	return attar_fail(-EINVAL, "cannot write '%s': %s" ATTAR_FIX "create its folder",
+		CLIP(path), strerror(errno));
+}
+
 void agent_files_done(agent_files *files)
 {
 	vec_each (files, file)

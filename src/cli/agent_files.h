@@ -23,6 +23,9 @@ typedef VEC(struct agent_file) agent_files;
  */
 int agent_files_add(agent_files *files, const char *section, const char *path);
 
+/* Checks that the folder of a file exists. Returns 0 or -EINVAL with an error text. */
+int agent_files_check_folder(const char *path);
+
 void agent_files_done(agent_files *files);
 
 #endif

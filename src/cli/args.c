@@ -16,11 +16,12 @@ static const char *value_of(const struct attar_option *o, const char *word, cons
 	return word[2 + n] == '=' ? word + 3 + n : word[2 + n] ? NULL : next;
 }
 
-/* The value of an option for events, such as -e; NULL for any other. */
-static const char *event_of(const struct attar_run *run, const char *word, const char *next)
+const char *args_event(const struct attar_run *run, const char *word, const char *next)
 {
 	const char *value = NULL;
 
+	if (word[0] != '-')
+		return NULL;
 	for (const struct attar_option_group *g = attar_run_option_groups(run); g->title; g++)
 		for (const struct attar_option *o = g->options; o->name && !value; o++)
 			if (o->complete && !strcmp(o->complete, "event"))
@@ -70,7 +71,7 @@ int args_parse(struct attar_run *run, int argc, char **argv, struct args *ret_ar
 		r = attar_run_set_word(run, arg, argv[i + 1]);
 		if (r < 0)
 			return r;
-		event = event_of(run, arg, argv[i + 1]);
+		event = args_event(run, arg, argv[i + 1]);
 		if (event)
 			buf_printf(&events, "%s%s", events.len ? "," : "", event);
 		if (buf_failed(&events))

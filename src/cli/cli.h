@@ -56,6 +56,12 @@ struct args {
  */
 int args_parse(struct attar_run *run, int argc, char **argv, struct args *ret_args);
 
+/*
+ * The value of an option for events, such as -e, which is in a word or the next one; NULL: the word
+ * is no such option.
+ */
+const char *args_event(const struct attar_run *run, const char *word, const char *next);
+
 /* "attar" and the arguments, separated by spaces. To be freed; NULL if out of memory. */
 char *args_join(int argc, char **argv);
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from clickhouse import server, the_server  # noqa: F401 (fixtures)
-from command import ATTAR, BUILD, NOBODY, has, run, wait_until
+from command import ATTAR, BUILD, NOBODY, as_nobody, has, run, wait_until
 from faults import sanitized
 
 # CAP_DAC_READ_SEARCH, IPC_LOCK, SYS_PTRACE, SYSLOG, and PERFMON or, before Linux 5.8, SYS_ADMIN
@@ -153,7 +153,7 @@ def test_file_of_two_sections_is_refused(tmp_path, first, second, message):
                            f'-o {second}\n[agent]\nmetrics = m.prom\n')
     done = run('agent', '--check', '-c', path, cwd=tmp_path)
     assert done.returncode == 2 and message in done.stderr
-    assert done.stderr.endswith('use a separate file for each output\n')
+    assert ': use a separate file for each output\n' in done.stderr
 
 
 def test_devices_and_databases_of_two_sections(tmp_path):
@@ -161,6 +161,30 @@ def test_devices_and_databases_of_two_sections(tmp_path):
     path = write(tmp_path, ''.join(
         f'[{name}]\nrun = stat -i 1s -o null.json -o clickhouse://localhost/x\n' for name in 'ab'))
     done = run('agent', '--check', '-c', path, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+def test_check_prints_all_errors(root, tmp_path):
+    path = write(tmp_path, '[agent]\nmax-cpus = 1\n[Bad Name]\nrun = stat\n'
+                           '[event]\nrun = trace -e cpu-clock,sched:no_such_event -i 1s\n'
+                           f'[folder]\nrun = runqlat -i 1s -o {tmp_path}/none/x.csv\n'
+                           '[freq]\nrun = profile -F nine -i 1s\n')
+    done = run('agent', '--check', '-c', path)
+    assert done.returncode == 2 and not done.stdout
+    found = [line for line in done.stderr.splitlines() if line.startswith('attar: ')]
+    patterns = ["2: .*'max-cpus'", "3: 'Bad Name' is not a section name",
+                "6: run: no tracepoint 'sched:no_such_event'",
+                f"8: run: cannot write '{tmp_path}/none/x.csv': No such file or directory: create",
+                '10: run: .*nine', f'{path} is invalid: 5 errors$']
+    assert len(found) == len(patterns)
+    assert all(re.search(pattern, line) for pattern, line in zip(patterns, found)), found
+
+
+def test_check_needs_no_rights(root, open_dir):
+    """Events that only root can look up are not errors."""
+    folder = open_dir()
+    path = write(folder, '[a]\nrun = trace -e sched:sched_switch,page-faults -i 1s\n')
+    done = as_nobody(folder / 'attar', 'agent', '--check', '-c', path)
     assert done.returncode == 0, done.stderr
 
 
