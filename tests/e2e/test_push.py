@@ -416,6 +416,8 @@ def test_a_truncated_recording_is_reported(push, tmp_path):
     thread.join(30)
     assert 'it ends in the middle of a frame' in ' '.join(report['remarks'])
     assert counts(report)[0] <= CALLS
+    (tmp_path / 'short').write_bytes(kept[:first + 100])
+    assert 'it ends in the middle of a frame' in pull(tmp_path / 'short', status=1)
     broken, at, last = bytearray(kept), 0, None
     while at < len(kept):
         last = at if kept[at + 5] == DATA else last
