@@ -60,6 +60,8 @@ int fleet_merge_trees(
 		.to = attar_report_tree(out, section_text(like, like->name), like->unit)};
 	int r = 0;
 
+	if (like->weight)
+		j.to->weight = report_keep(out, section_text(like, like->weight));
 	vec_each (all, it) {
 		uint32_t root = ATTAR_TREE_ROOT;
 

@@ -325,6 +325,10 @@ static void draw_tree(struct attar_renderer *r, struct attar_section *s)
 		render_spill(r);
 	}
 	buf_char(b, ']');
+	if (!s->weight)
+		return;
+	buf_str(b, ",\"weight\":");
+	add_string(b, section_text(s, s->weight));
 }
 
 /* ,"summary":{...},"quantiles":[{"share":0.5,"value":12},...] of a histogram, if known. */

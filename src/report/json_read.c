@@ -29,7 +29,7 @@ struct column_read {
 struct section_read {
 	struct attar_section *section;
 	VEC(struct column_read) columns;
-	struct buf name, kind, text;
+	struct buf name, kind, weight, text;
 	const char *columns_at, *rows_at, *summary_at, *quantiles_at; /* NULL: absent */
 };
 
@@ -40,6 +40,7 @@ static void section_done(struct section_read *s)
 	vec_done(&s->columns);
 	buf_done(&s->name);
 	buf_done(&s->kind);
+	buf_done(&s->weight);
 	buf_done(&s->text);
 }
 
@@ -320,6 +321,8 @@ static void build_section(
 
 	if (!strcmp(kind, "tree")) {
 		s->section = attar_report_tree(report, name, unit_of_column(s, "self"));
+		if (s->weight.len)
+			s->section->weight = report_keep(report, buf_text(&s->weight));
 		read_rows(p, s, read_node);
 	} else if (!strcmp(kind, "histogram")) {
 		s->section = attar_report_histogram(report, name, unit_of_column(s, "low"));
@@ -365,6 +368,8 @@ static void read_section(struct json_parser *p, struct attar_report *report)
 			json_read_string(p, &s.name);
 		else if (!strcmp(name, "kind"))
 			json_read_string(p, &s.kind);
+		else if (!strcmp(name, "weight") && json_peek(p) == '"')
+			json_read_string(p, &s.weight);
 		else
 			json_skip(p);
 	}

@@ -122,6 +122,18 @@ def test_call_trees_are_sums(hosts, tmp_path):  # noqa: F811
     assert {n['name'] for n in nodes if n['parent'] in (-1, None)} == {'one', 'two'}
 
 
+def test_trees_have_the_weight_of_a_single_run(root, hosts, tmp_path):  # noqa: F811
+    names = {}
+    for who, attar in [('single', run), ('fleet', hosts.fleet)]:
+        out, pprof = tmp_path / f'{who}.speedscope.json', tmp_path / f'{who}.pb.gz'
+        words = ['one,two', '--attar', ATTAR] if who == 'fleet' else []
+        done = attar(*words, 'offcpu', '-q', '-o', out, '-o', pprof, '--', 'sleep', '0.1')
+        assert done.returncode == 0, done.stderr
+        names[who] = [profile['name'] for profile in json.loads(out.read_text())['profiles']]
+        assert b'blocked' in gzip.decompress(pprof.read_bytes())
+    assert names['single'] == names['fleet'] == ['blocked']
+
+
 def spans_of(path):
     """The events of a Chrome trace by the name of their thread, and the ids of the processes."""
     events = json.loads(path.read_text())['traceEvents']
