@@ -215,7 +215,7 @@ static void write_own(struct buf *b, const struct agent *a)
 	if (a->has_cpu)
 		single(b, "attar_agent_cpu_ratio", "gauge",
 			"CPU time of all processes between the last two checks, as a share of one "
-			"CPU.",
+			"CPU, with that of profilers that failed or were started meanwhile.",
 			a->cpu);
 	single(b, "attar_agent_memory_bytes", "gauge", "Resident memory of all processes.",
 		(double)a->rss);
