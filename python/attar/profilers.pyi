@@ -582,13 +582,13 @@ class _kmemprof:
     def __call__(
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # the first: events that allocate memory; the second: events that free it; attributes:
-        # ptr= (default: field ptr), size= (bytes_alloc), stack
+        # ptr= or key= (default: field ptr), size= (bytes_alloc), stack
         event: _Texts = ...,
         # as the first -e; may be repeated
         alloc: _Texts = ...,
         # as the second -e; may be repeated
         free: _Texts = ...,
-        # the address in events without ptr= (default: field ptr)
+        # the address in events without ptr= and key= (default: field ptr)
         key: _Text = ...,
         # maximum number of outstanding allocations (default 262,144)
         allocations: int = ...,
