@@ -174,7 +174,7 @@ def test_check_prints_all_errors(root, tmp_path):
     found = [line for line in done.stderr.splitlines() if line.startswith('attar: ')]
     patterns = ["2: .*'max-cpus'", "3: 'Bad Name' is not a section name",
                 "6: run: no tracepoint 'sched:no_such_event'",
-                f"8: run: cannot write '{tmp_path}/none/x.csv': No such file or directory: create",
+                "8: run: cannot write '.*': No such file or directory: create",  # may be cut
                 '10: run: .*nine', f'{path} is invalid: 5 errors$']
     assert len(found) == len(patterns)
     assert all(re.search(pattern, line) for pattern, line in zip(patterns, found)), found
