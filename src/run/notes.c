@@ -169,6 +169,24 @@ static void twice_remark(const struct attar_run *run, struct attar_report *repor
 	}
 }
 
+/* Records that are in no result. */
+static void malformed_remarks(const struct attar_run *run, const struct attar_stream_stats *stats,
+	struct attar_report *report)
+{
+	uint64_t foreign = run->stream ? stream_foreign(run->stream) : 0;
+	uint64_t others = stats->malformed - foreign;
+
+	if (foreign)
+		attar_report_remark(report,
+			"%llu sample%s left out: another program samples the same software event "
+			"of the task, and the kernel gave them the id of its event; run one at a "
+			"time",
+			(unsigned long long)foreign, foreign == 1 ? " is" : "s are");
+	if (others)
+		attar_report_remark(report, "%llu record%s could not be parsed",
+			(unsigned long long)others, PLURAL_S(others));
+}
+
 /* ustring() and fd_name() */
 static void late_reads_remark(const struct run_notes *notes, struct attar_report *report)
 {
@@ -225,9 +243,7 @@ void run_fill_notes(struct attar_run *run, struct attar_report *report, enum att
 	hosts_remark(run, report);
 	push_remark(run, report);
 	user_stacks_remark(run, report);
-	if (stats.malformed)
-		attar_report_remark(report, "%llu record%s could not be parsed",
-			(unsigned long long)stats.malformed, PLURAL_S(stats.malformed));
+	malformed_remarks(run, &stats, report);
 }
 
 void notes_warn(struct attar_run *run)

@@ -213,17 +213,31 @@ static __attribute__((noinline)) int deliver_final_loss(
 	return 1;
 }
 
-/*
- * The kernel passes one struct perf_sample_data to all software events of the same kind on a task
- * and sets the id for the first of them only (seen on 6.18): when another program samples page
- * faults too, our samples may carry the id of its event. In a stream of one event they must belong
- * to it.
- */
-static inline bool is_of_only_counter(
-	const struct attar_stream *s, const struct perf_event_header *header)
+/* Whether the kernel counts an event by perf_sw_event(). */
+static bool is_software_event(const struct perf_event_attr *attr)
 {
-	return header->type == PERF_RECORD_SAMPLE && s->n_counters - (s->side != SIZE_MAX) == 1 &&
-	       s->counters[0]->attr.type == PERF_TYPE_SOFTWARE;
+	return attr->type == PERF_TYPE_SOFTWARE && attr->config != PERF_COUNT_SW_DUMMY &&
+	       attr->config != PERF_COUNT_SW_CPU_CLOCK && attr->config != PERF_COUNT_SW_TASK_CLOCK;
+}
+
+/*
+ * The counter of a sample with the id of another program's event: the kernel passes one struct
+ * perf_sample_data to all software events of the same kind on a task and sets the id for the first
+ * of them only (seen on 6.18). When another program samples page faults too, our samples may carry
+ * the id of its event. It is known if the stream has one software event.
+ */
+static uint32_t counter_of_foreign_id(const struct attar_stream *s)
+{
+	uint32_t found = NO_COUNTER;
+
+	for (size_t i = 0; i < s->n_counters; i++) {
+		if (!is_software_event(&s->counters[i]->attr))
+			continue;
+		if (found != NO_COUNTER)
+			return NO_COUNTER;
+		found = (uint32_t)i;
+	}
+	return found;
 }
 
 /* The id of the event that wrote the record. */
@@ -253,9 +267,13 @@ static inline uint32_t layout_of(struct attar_stream *s, const struct perf_event
 	/*
 	 * a LOST record may come from any event that writes to the ring; all have the same layout
 	 */
-	if (header->type == PERF_RECORD_LOST || is_of_only_counter(s, header))
+	if (header->type == PERF_RECORD_LOST)
 		return 0;
-	return NO_COUNTER;
+	if (header->type != PERF_RECORD_SAMPLE)
+		return NO_COUNTER;
+	counter = counter_of_foreign_id(s);
+	s->foreign += counter == NO_COUNTER;
+	return counter;
 }
 
 static struct attar_thread *known_thread(const struct attar_stream *s, uint32_t tid)
@@ -607,6 +625,11 @@ uint64_t stream_horizon(const struct attar_stream *s)
 bool stream_drained(const struct attar_stream *s)
 {
 	return s->drained;
+}
+
+uint64_t stream_foreign(const struct attar_stream *s)
+{
+	return s->foreign;
 }
 
 void stream_learn_thread(struct attar_stream *s, pid_t pid, pid_t tid)

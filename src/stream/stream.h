@@ -55,6 +55,7 @@ struct attar_stream {
 	struct attar_record record; /* being delivered */
 	uint32_t record_counter;    /* the index of its counter */
 	struct attar_stream_stats stats;
+	uint64_t foreign; /* of stats.malformed: samples with the id of another program's event */
 	uint64_t lost_recorded; /* according to LOST records of sampled events */
 	uint64_t lost_side;     /* according to LOST records of the side-band event */
 	uint64_t lost_in_pmu;   /* according to LOST_SAMPLES records: lost before the ring */
@@ -128,6 +129,9 @@ int missing_grow(struct attar_stream *s, size_t first_ring, size_t n_counters);
  * Compares all counters once the stream is drained. losses_counted: the kernel counts lost records.
  */
 void missing_settle(struct attar_stream *s, bool losses_counted);
+
+/* See struct attar_stream. */
+uint64_t stream_foreign(const struct attar_stream *s);
 
 /*
  * Add a running thread, or a process with all its threads, to the table, which otherwise begins

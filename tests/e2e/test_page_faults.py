@@ -3,6 +3,7 @@
 import csv
 import json
 import mmap
+import re
 import signal
 import subprocess
 
@@ -153,3 +154,38 @@ def test_programs_of_one_process(recorded, tmp_path):
     assert set(libraries) == {'sh', 'faults1000'}
     assert all(r['to'] - r['from'] < 1 << 24 for r in libraries.values()), libraries
     assert max(r['faults'] for r in table if r['comm'] == 'sh') < 200
+
+
+def watching(spawn, pid, *args):
+    """Start a profiler of a process; return it when its events are enabled."""
+    process = spawn(ATTAR, *args, '-p', pid, '--format', 'json', stdout=subprocess.PIPE, text=True)
+    wait_until_running(process)
+    return process
+
+
+def last_notes(process):
+    found = json.loads(process.communicate()[0].splitlines()[-1])
+    left_out = [re.match(r'(\d+) samples? (?:is|are) left out: another program', remark)
+                for remark in found.get('remarks', [])]
+    return found['notes'], sum(int(m[1]) for m in left_out if m)
+
+
+@pytest.mark.parametrize('first, has_all', [(['top', '-e', 'page-faults'], True),
+                                            (['page-faults'], False)], ids=['one event', 'several'])
+def test_two_programs_that_sample_the_same_faults(spawn, first, has_all):
+    """
+    Kernels since about 6.2 give the samples of the first one the id of the second one's event. They
+    belong to the only software event of the first one; if it has several, it says what it leaves
+    out.
+    """
+    target = spawn(*TOUCHER, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    target.stdout.readline()
+    profilers = [watching(spawn, target.pid, *args) for args in (first, ['page-faults'])]
+    target.stdin.write('\n')
+    target.stdin.flush()
+    target.stdout.readline()
+    target.communicate('\n')
+    (notes, left_out), (all_notes, _) = map(last_notes, profilers)
+    assert all_notes['seen'] >= 300
+    assert notes['seen'] + left_out == all_notes['seen']
+    assert left_out == 0 or not has_all
