@@ -257,7 +257,7 @@ static int on_exited(struct attar_run *run, void *self, const struct attar_event
 	key = ev->thread->serial;
 	row = attar_keytable_find(t->open, &key, sizeof(key));
 	if (row) {
-		t->unreturned += ((struct nested_open_calls *)row->value)->depth;
+		t->exited += ((struct nested_open_calls *)row->value)->depth;
 		((struct nested_open_calls *)row->value)->depth = 0;
 	}
 	return 0;

@@ -65,7 +65,7 @@ struct nested_trace {
 	struct attar_keytable *open, *nodes;
 	uint64_t n_keys;
 	uint32_t n_nodes;
-	uint64_t unreturned, uncalled, deep, lost;
+	uint64_t unreturned, exited, uncalled, deep, lost;
 	struct heatmap *heatmap;
 };
 

@@ -236,6 +236,8 @@ int nested_trace_report(
 		"exits have no entry: it was before the start, or missed");
 	remark(report, t->unreturned, "call has no exit: its caller has returned",
 		"calls have no exit: their callers have returned");
+	remark(report, t->exited, "call has no exit: its thread has exited",
+		"calls have no exit: their threads have exited");
 	remark(report, t->deep, "entry was ignored: more than 64 calls were nested",
 		"entries were ignored: more than 64 calls were nested");
 	remark(report, t->lost, "call was dropped, because events were lost meanwhile",

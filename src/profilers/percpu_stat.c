@@ -40,7 +40,7 @@ static int add(struct attar_run *run, const char *event)
 {
 	int r = attar_run_count(run, event);
 
-	if (r != -EINVAL && r != -ENOENT && r != -EOPNOTSUPP)
+	if ((r != -EINVAL && r != -ENOENT && r != -EOPNOTSUPP) || !attar_run_is_live(run))
 		return r;
 	attar_error_clear();
 	return 0;

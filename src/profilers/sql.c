@@ -12,8 +12,9 @@
 #include "sql.h"
 
 struct sql {
-	struct attar_texts events;
-	const char *query, *output2;
+	struct attar_texts events, queries;
+	char *query; /* all queries; NULL: none */
+	const char *output2;
 	uint64_t window, timeout;
 	bool verify, explain, graph, prompt;
 	struct attar_stack_table *stacks; /* NULL: not kept */
@@ -332,11 +333,31 @@ static bool has_word(const char *text, const char *word)
 	return false;
 }
 
+static int join_queries(struct sql *s)
+{
+	static const char between[] = "\n;\n"; /* a query can end with a comment */
+	size_t size = 1;
+	char *at;
+
+	for (size_t i = 0; i < s->queries.n; i++)
+		size += strlen(s->queries.at[i]) + sizeof(between);
+	at = s->query = s->queries.n ? malloc(size) : NULL;
+	if (s->queries.n && !at)
+		return attar_fail(-ENOMEM, "out of memory");
+	for (size_t i = 0; i < s->queries.n; i++) {
+		at = stpcpy(at, i ? between : "");
+		at = stpcpy(at, s->queries.at[i]);
+	}
+	return 0;
+}
+
 static int sql_open(struct attar_run *run, void *self)
 {
 	struct sql *s = self;
-	int r;
+	int r = join_queries(s);
 
+	if (r < 0)
+		return r;
 	if (!s->query && !s->output2 && !attar_run_is_live(run))
 		s->prompt |= isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
 	if (s->prompt && (s->query || attar_run_is_live(run)))
@@ -438,6 +459,7 @@ static void sql_close(void *self)
 
 	for (size_t i = 0; i < s->n; i++)
 		sql_rows_clear(&s->store, &s->tables[i]->rows);
+	free(s->query);
 	free(s->tables);
 	free(s->store.tables);
 	sql_store_done(&s->store);
@@ -452,7 +474,8 @@ static const struct attar_option options[] = {
 		T, events, 'e', "event", "EVENTS", "events to use as tables", .complete = "event"),
 	ATTAR_FLAG(T, graph, 'g', "call-graph",
 		"store the stack of each event (implied by 'stack' in a query)"),
-	ATTAR_TEXT(T, query, 0, "query", "SQL", "SQL statements, separated by semicolons"),
+	ATTAR_LIST(T, queries, 0, "query", "SQL",
+		"SQL statements, separated by semicolons; may be repeated"),
 	ATTAR_SIZE(T, window, 0, "window", "SIZE",
 		"memory for events; beyond that, the oldest are dropped", .min = 1 << 20),
 	ATTAR_TIME(T, timeout, 0, "timeout", "TIME", "interrupt queries after this time",

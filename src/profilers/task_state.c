@@ -247,6 +247,8 @@ static int switch_out(struct task_state *ts, struct attar_run *run, const struct
 
 	if (r <= 0)
 		return r;
+	if (state->state != R && state->state != ATTAR_NO_STATE) /* the switch to it is missing */
+		attar_state_drop(ts->states, state);
 	r = change(ts, state, has_exited(prev_state) ? ATTAR_NO_STATE : sleep_of(prev_state), ev);
 	if (r == 0)
 		r = end_segment(ts, run, state, tid, ev);
@@ -274,6 +276,8 @@ static int on_switch(struct attar_run *run, void *self, const struct attar_event
 	r = find_task(ts, run, next, ev, NEXT_COMM, &state);
 	if (r <= 0)
 		return r;
+	if (state->state == R) /* the switch from it is missing */
+		attar_state_drop(ts->states, state);
 	r = change(ts, state, R, ev);
 	return r < 0 ? r : end_segment(ts, run, state, next, ev);
 }

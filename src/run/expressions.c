@@ -57,6 +57,17 @@ static void note_late_read(struct attar_run *run, const struct attar_expr_record
 		run->notes.latest_read = MAX(run->notes.latest_read, now - record->time);
 }
 
+/* The thread may have exited, but its process may still have the memory. */
+static ssize_t read_memory(
+	const struct attar_expr_record *record, const struct iovec *to, const struct iovec *from)
+{
+	ssize_t got = process_vm_readv(record->tid, to, 1, from, 1, 0);
+
+	if (got < 0 && errno == ESRCH && record->pid > 0)
+		got = process_vm_readv(record->pid, to, 1, from, 1, 0);
+	return got;
+}
+
 static size_t read_failed(struct attar_run *run)
 {
 	run->notes.failed_reads++;
@@ -81,7 +92,7 @@ static size_t text_in_process(void *ctx, const struct attar_expr_record *record,
 			     from = {(void *)(uintptr_t)(number + n), want};
 		const char *end;
 
-		got = process_vm_readv(record->tid, &to, 1, &from, 1, 0);
+		got = read_memory(record, &to, &from);
 		if (got <= 0)
 			return n ? n : read_failed(run);
 		if (n == 0)
@@ -108,6 +119,10 @@ static size_t file_in_process(void *ctx, const struct attar_expr_record *record,
 		return 0;
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", record->tid, (int)number);
 	n = readlink(path, ret_text, max);
+	if (n < 0 && errno == ENOENT && record->pid > 0) { /* as in read_memory() */
+		snprintf(path, sizeof(path), "/proc/%d/fd/%d", record->pid, (int)number);
+		n = readlink(path, ret_text, max);
+	}
 	if (n > 0)
 		note_late_read(run, record);
 	return n > 0 ? (size_t)n : 0;

@@ -114,6 +114,11 @@ def times_of(text):
         now = int(m[1]) * 10**9 + int(m[2])
         if m[3] == 'sched_switch':
             prev, how, following = SWITCH.match(m[4]).groups()
+            # without the switch to it, or from it, the time before is unknown
+            if state.get(prev, ('R',))[0] != 'R':
+                del state[prev]
+            if state.get(following, ('',))[0] == 'R':
+                del state[following]
             if prev != '0':
                 if how in ('X', 'Z'):
                     change(prev, 'end', now)
@@ -128,6 +133,32 @@ def times_of(text):
             if tid != '0' and state.get(tid, ('',))[0] not in ('R', 'RD'):
                 change(tid, 'RD', now)
     return found
+
+
+@pytest.mark.quick
+def test_switches_that_are_missing(script):
+    """
+    Task 2 sleeps from 1 to 2, but its switch-in is missing; its next switch-out, at 3, shows that
+    it ran. Task 3 runs from 5, its switch-out is missing; it is switched in again at 7.
+    """
+    def switch(second, before, state, after):
+        return (f'{second}.0 0 {before}/{before} t sched:sched_switch prev_comm=t '
+                f'prev_pid={before} prev_prio=120 prev_state={state} next_comm=t '
+                f'next_pid={after} next_prio=120\n')
+
+    found = report('--perins', '--input', script(
+        '# attar script\n'
+        'event sched:sched_switch prev_comm:char[16] prev_pid:pid_t prev_prio:int prev_state:s64 '
+        'next_comm:char[16] next_pid:pid_t next_prio:int\n'
+        'event sched:sched_wakeup comm:char[16] pid:pid_t prio:int target_cpu:int\n'
+        'event sched:sched_wakeup_new comm:char[16] pid:pid_t prio:int target_cpu:int\n'
+        + switch(1, 2, 1, 4) + switch(3, 2, 1, 4) + switch(4, 4, 1, 2)
+        + switch(5, 2, 1, 3) + switch(7, 4, 1, 3) + switch(8, 3, 1, 4)))
+    times = {(r['tid'], r['state']): (r['count'], r['total'] // 10**9) for r in rows(found)}
+    assert times[2, 'S'] == (1, 1) and times[2, 'R'] == (1, 1)
+    assert times[3, 'R'] == (1, 1) and (3, 'S') not in times
+    assert any(re.search('left out because events were lost during them: [2-9]', remark)
+               for remark in found['remarks'])
 
 
 @pytest.mark.quick
