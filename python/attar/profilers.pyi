@@ -1439,8 +1439,8 @@ class _sql:
         event: _Texts = ...,
         # store the stack of each event (implied by 'stack' in a query)
         call_graph: bool = ...,
-        # SQL statements, separated by semicolons
-        query: _Text = ...,
+        # SQL statements, separated by semicolons; may be repeated
+        query: _Texts = ...,
         # memory for events; beyond that, the oldest are dropped
         window: _Size = ...,
         # interrupt queries after this time

@@ -13,6 +13,7 @@ import pytest
 
 import guest
 from command import ATTAR, run
+from scripts import wait_until_running
 from test_loss import while_stopped
 
 SCRIPT = '''# attar script
@@ -470,3 +471,32 @@ event vmscan:mm_vmscan_direct_reclaim_end nr_reclaimed:u64
     assert [(r['comm'], r['VICTIM'], r['NAME']) for r in found] == [('greedy', 5, 'greedy')]
     found = snoop('--input', path, profiler='drsnoop')
     assert [(r['ORDER'], r['PAGES'], r['duration']) for r in found] == [(3, 64, 1_000_000)]
+
+
+OPENING_THREADS = """
+import sys, threading
+sys.stdin.readline()
+for i in range(20):
+    thread = threading.Thread(target=lambda: open('/etc/hostname'))
+    thread.start()
+    thread.join()
+print(flush=True)
+sys.stdin.readline()
+"""
+
+
+def test_opensnoop_of_threads_that_have_exited(root, spawn):
+    """Their process has the names, which the kernel does not copy."""
+    target = spawn('/usr/bin/python3', '-S', '-c', OPENING_THREADS, stdin=subprocess.PIPE,
+                   stdout=subprocess.PIPE, text=True)
+    attar = spawn(ATTAR, 'opensnoop', '-p', target.pid, '--format', 'json', stdout=subprocess.PIPE,
+                  text=True)
+    lines = [wait_until_running(attar)]
+    target.stdin.write('\n')
+    target.stdin.flush()
+    target.stdout.readline()
+    attar.send_signal(signal.SIGINT)
+    lines += attar.communicate()[0].splitlines()
+    opened = [row for line in lines for s in json.loads(line)['sections']
+              for row in s['rows'] if '/etc/hostname' in row]
+    assert len(opened) == 20

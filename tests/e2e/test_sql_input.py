@@ -59,6 +59,14 @@ def test_results_of_an_output(recording, tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == ['test.script', 'x.db']
 
 
+def test_several_options(recording):
+    """All are executed, in their order, also after a comment at the end of one."""
+    done = run('sql', '--format', 'json', '--input', recording, '--query', 'SELECT 1 -- one',
+               '--query', 'SELECT count(*) FROM sched_wakeup; SELECT 3', '--query', 'SELECT 4')
+    assert done.returncode == 0, done.stderr
+    assert [s['rows'] for s in json.loads(done.stdout)['sections']] == [[[1]], [[2]], [[3]], [[4]]]
+
+
 def test_tables_of_output2(recording, tmp_path):
     path = tmp_path / 'x.db'
     done = run('sql', '-q', '--input', recording, '--output2', path)
