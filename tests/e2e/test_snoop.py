@@ -474,10 +474,11 @@ event vmscan:mm_vmscan_direct_reclaim_end nr_reclaimed:u64
 
 
 OPENING_THREADS = """
-import sys, threading
+import os, sys, threading
+PATH = b'/etc/hostname' # stays in memory
 sys.stdin.readline()
 for i in range(20):
-    thread = threading.Thread(target=lambda: open('/etc/hostname'))
+    thread = threading.Thread(target=os.open, args=(PATH, os.O_RDONLY))
     thread.start()
     thread.join()
 print(flush=True)
