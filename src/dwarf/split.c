@@ -112,6 +112,16 @@ static int open_dwo(
 	return open_file(split, buf_text(&path), file);
 }
 
+static void log_not_opened(const struct debug_unit *skeleton)
+{
+	struct buf name _cleanup_(buf_done) = {0};
+
+	if (debug_unit_string(skeleton, &skeleton->dwo_name, NULL, DEBUG_INFO, &name))
+		log_debug("cannot open the .dwo file %s of a unit", buf_text(&name));
+	else
+		log_debug("cannot read the name of the .dwo file of a unit");
+}
+
 void split_open(struct split *split, struct unit_index *index, struct debug_unit *skeleton,
 	struct split_unit *ret_unit)
 {
@@ -124,7 +134,7 @@ void split_open(struct split *split, struct unit_index *index, struct debug_unit
 	file = calloc(1, sizeof(*file));
 	if (!file || open_dwo(split, skeleton, file) < 0) {
 		free(file);
-		log_debug("cannot open the .dwo file of a unit");
+		log_not_opened(skeleton);
 		return;
 	}
 	split->open++;

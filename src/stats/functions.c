@@ -153,7 +153,7 @@ static void write_name(struct functions *f, const struct attar_frame *named,
 {
 	const char *slash = line->file ? strrchr(line->file, '/') : NULL;
 
-	buf_str(name, named->name);
+	buf_str(name, named->name ?: "[unknown]");
 	if (f->symbols->show_lines && line->file)
 		buf_printf(name, " %s:%u", slash ? slash + 1 : line->file, line->line);
 	if (named->inlined)
@@ -171,14 +171,14 @@ static int add_number(struct functions *f, attar_location location, const struct
 	if (number < 0)
 		return number;
 	plain = &f->all.at[number];
-	if (named->name && (named->inlined || plain->named)) {
+	if (named->inlined || (named->name && plain->named)) {
 		write_name(f, named, line, &name);
 		number = enter(f, (struct function){.name = buf_text(&name),
 					  .dso = plain->dso,
 					  .build_id = plain->build_id,
 					  .address = plain->address,
 					  .kind = plain->kind,
-					  .plain = named->name,
+					  .plain = named->name ?: "[unknown]",
 					  .file = f->symbols->show_lines ? line->file : NULL,
 					  .line = f->symbols->show_lines ? line->line : 0,
 					  .inlined = named->inlined,

@@ -38,10 +38,10 @@ static void add_source(
 	frame->column = source->column;
 	frame->inlined = source->inlined;
 	/* The symbol table names the function that was not inlined, as everywhere else. */
-	if (!source->function || (frame->name && !source->inlined))
+	if (!source->inlined && (frame->name || !source->function))
 		return;
 	frame->mangled = source->function;
-	frame->name = symbols_plain_name(symbols, source->function);
+	frame->name = source->function ? symbols_plain_name(symbols, source->function) : NULL;
 }
 
 /* The line of an address in code of a JIT compiler, whose jitdump has lines. */

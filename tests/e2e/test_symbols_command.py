@@ -159,6 +159,26 @@ def test_dwz(flags, tmp_path):
     assert symbols(programs[0], addresses(programs[0]), '--style=llvm') == before
 
 
+def test_missing_dwz_file(tmp_path):
+    """An inlined function whose name is in that file has no name, not that of its caller."""
+    need('dwz')
+    programs = [build(tmp_path / n, 'g++', '-g') for n in 'ab']
+    wanted = addresses(programs[0])
+    known = answers(symbols(programs[0], wanted, '--style=llvm'))
+    do('dwz', '-m', tmp_path / 'common.debug', *programs)
+    os.unlink(tmp_path / 'common.debug')
+    without = answers(symbols(programs[0], wanted, '--style=llvm'))
+    assert [len(a) for a in without] == [len(a) for a in known]
+    pairs = [(a[i], b[i]) for a, b in zip(known, without) for i in range(0, len(a) - 2, 2)]
+    assert ('area', '??') in {(re.sub(r'.*::|\(.*', '', a), b) for a, b in pairs}
+    assert all(b in (a, '??') for a, b in pairs)
+    assert [a[-2] for a in without] == [a[-2] for a in known]  # the symbol table has these
+    at = next(a for a, answer in zip(wanted, without) if answer[0] == '??' and len(answer) > 2)
+    lines = symbols(programs[0], [at]).splitlines()
+    assert lines[0].startswith(f'0x{at:x} [unknown] at ')
+    assert ' inlined into ' in lines[1]
+
+
 def test_separate_debug_file(tmp_path):
     program = build(tmp_path / 'a', 'g++', '-g')
     before = symbols(program, addresses(program), '--style=llvm')
