@@ -192,6 +192,12 @@ void user_stacks_remark(const struct attar_run *run, struct attar_report *report
 					       : ATTAR_UNWIND_STACK_DEFAULT,
 			(unsigned long long)stats.by_end[ATTAR_UNWIND_TRUNCATED],
 			(unsigned long long)stats.stacks);
+	if (symbols->cut_stacks.n)
+		attar_report_remark(report,
+			"user stacks cut because they have more than %u frames, with those of the "
+			"kernel: %llu of %llu",
+			symbols->cut_stacks.frames, (unsigned long long)symbols->cut_stacks.n,
+			(unsigned long long)stats.stacks);
 	if (stats.by_end[ATTAR_UNWIND_LOST])
 		attar_report_remark(report,
 			"user stacks that end at code without call frame information or frame "

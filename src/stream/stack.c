@@ -41,6 +41,16 @@ attar_location attar_event_location(const struct attar_event *ev)
 		mode == PERF_RECORD_MISC_KERNEL ? ATTAR_CONTEXT_KERNEL : ATTAR_CONTEXT_USER, s->ip);
 }
 
+/* A caller that requests one frame does not need the others. */
+static void count_cut(struct cut_stacks *stacks, size_t max)
+{
+	if (max == 1)
+		return;
+	stacks->n++;
+	if (max > stacks->frames)
+		stacks->frames = (uint32_t)max;
+}
+
 /* The user part from registers and stack, after n locations of the kernel part. */
 static size_t unwind(const struct attar_event *ev, attar_location *locations, size_t n, size_t max)
 {
@@ -48,7 +58,13 @@ static size_t unwind(const struct attar_event *ev, attar_location *locations, si
 	const struct attar_unwind_input input = {
 		.regs = s->regs_user, .stack = s->stack, .stack_size = s->stack_size};
 
-	return n + attar_unwind(space_of(ev->thread), &input, locations + n, max - n, NULL);
+	struct attar_address_space *space = space_of(ev->thread);
+	enum attar_unwind_end end;
+
+	n += attar_unwind(space, &input, locations + n, max - n, &end);
+	if (end == ATTAR_UNWIND_LIMIT)
+		count_cut(&space->symbols->cut_stacks, max);
+	return n;
 }
 
 static bool is_code(attar_location location)

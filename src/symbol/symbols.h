@@ -17,6 +17,12 @@
 /* Rules for addresses that stacks go through often. */
 struct unwind_cache;
 
+/* Unwound stacks with more frames than the caller of attar_event_stack() takes. */
+struct cut_stacks {
+	uint64_t n;
+	uint32_t frames; /* at most in a stack, with those of the kernel */
+};
+
 /* Stacks from last branch records. */
 struct branch_stacks {
 	uint64_t n;
@@ -52,6 +58,7 @@ struct attar_symbols {
 	struct stored *stored;             /* names of a recording; NULL: none */
 	struct unwind_cache *unwind_cache; /* memory of the unwinder, freed with the cache; NULL */
 	struct branch_stacks branch_stacks;
+	struct cut_stacks cut_stacks;
 };
 
 /*

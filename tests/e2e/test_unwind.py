@@ -103,6 +103,24 @@ def test_shallow_copies_are_reported(tmp_path):
     assert found and int(found[1]) > 0.8 * int(found[2])
 
 
+def test_the_limit_of_frames_is_reported():
+    """A stack of 400 calls is whole; those of 600 have the 512 innermost frames."""
+    args = ('profile', '--call-graph', 'dwarf,65528', '--format', 'folded', '--',
+            workload('recurse'))
+    note = r'user stacks cut because they have more than 512 frames.*: (\d+) of (\d+)'
+    ended = run(*args, '400', '20')
+    assert ended.returncode == 0, ended.stderr
+    assert any(line.count(';dive') == 400 and ';main;' in line
+               for line in ended.stdout.splitlines())
+    assert not re.search(note, ended.stderr)
+    ended = run(*args, '600', '20')
+    assert ended.returncode == 0, ended.stderr
+    cut = sum(int(line.rpartition(' ')[2]) for line in ended.stdout.splitlines()
+              if line.count(';dive') >= 500 and ';main;' not in line)
+    found = re.search(note, ended.stderr)
+    assert cut > 10 and found and int(found[1]) == cut <= int(found[2])
+
+
 @pytest.mark.parametrize('spelling', [('--call-graph', 'auto'), ('--call-graph=auto',),
                                       ('-g', '--unwind', 'auto'), ('-g', '--unwind=auto')])
 def test_auto(tmp_path, spelling):
