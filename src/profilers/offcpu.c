@@ -135,6 +135,14 @@ static int add_block(struct offcpu *o, struct attar_run *run, const struct attar
 	return r;
 }
 
+/* A thread that is not known yet may be. */
+static bool may_be_selected(const struct attar_run *run, pid_t tid)
+{
+	const struct attar_thread *thread = attar_run_thread(run, tid);
+
+	return !thread || attar_run_is_selected(run, thread);
+}
+
 static struct attar_stamp stamp_at(const struct attar_event *ev)
 {
 	return (struct attar_stamp){.time = ev->time, .task = ATTAR_NO_TASK, .cpu = (int)ev->cpu};
@@ -189,7 +197,8 @@ static int on_switch(struct attar_run *run, void *self, const struct attar_event
 	struct attar_state *state;
 	struct task *task;
 
-	if (r < 0 || !prev || !is_blocked(o, attar_arg_u64(ev, PREV_STATE)))
+	if (r < 0 || !prev || !is_blocked(o, attar_arg_u64(ev, PREV_STATE)) ||
+		!may_be_selected(run, (pid_t)prev))
 		return r;
 	state = attar_states_get(o->states, &prev, sizeof(prev));
 	if (state && state->state == BLOCKED) { /* its end was not delivered */
@@ -209,10 +218,14 @@ static int on_switch(struct attar_run *run, void *self, const struct attar_event
 static int on_waking(struct attar_run *run, void *self, const struct attar_event *ev)
 {
 	struct offcpu *o = self;
+	uint64_t tid = attar_arg_u64(ev, WAKERS_TID);
+	const struct attar_state *state = attar_states_get(o->states, &tid, sizeof(tid));
 	struct waker waker;
 
+	if (!state || state->state != BLOCKED)
+		return 0;
 	wakers_read(&o->wakers, run, ev, &waker);
-	return end_block(o, run, ev, (pid_t)attar_arg_i64(ev, WAKERS_TID), &waker);
+	return end_block(o, run, ev, (pid_t)tid, &waker);
 }
 
 static int on_lost(struct attar_run *run, void *self, const struct attar_event *ev)

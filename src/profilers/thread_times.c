@@ -90,17 +90,25 @@ static struct attar_state *set_state(struct thread_times *times, const struct at
 	return state;
 }
 
+/* NULL: it is not selected. */
+static const struct attar_thread *selected(const struct attar_run *run, pid_t tid)
+{
+	const struct attar_thread *thread = attar_run_thread(run, tid);
+
+	return thread && attar_run_is_selected(run, thread) ? thread : NULL;
+}
+
 /* Changes the state of a selected thread. Returns 1 and its block; 0: it is not selected. */
 static int change(struct attar_run *run, struct thread_times *times, pid_t tid, uint32_t to,
 	const struct attar_stamp *at, bool is_kernel_thread, struct thread_block **ret_block)
 {
-	const struct attar_thread *thread = attar_run_thread(run, tid);
+	const struct attar_thread *thread = selected(run, tid);
 	struct thread_segment segment = {.thread = thread, .to = at->time, .is_end = true};
 	struct attar_state *state;
 	struct thread_block *block;
 	int r = 0;
 
-	if (!thread || !attar_run_is_selected(run, thread))
+	if (!thread)
 		return 0;
 	state = set_state(times, thread, to, at, is_kernel_thread);
 	if (!state)
@@ -246,6 +254,8 @@ static int switch_out(
 
 	if (has_exited(prev_state))
 		return end_thread(run, times, tid, &at);
+	if (!selected(run, tid))
+		return 0;
 	n = attar_event_stack(ev, stack, THREAD_DEPTH_MAX);
 	frames_read(times->frames, stack, n, &frames);
 	state = prev_state & 0xff ? thread_state_of(&frames, is_uninterruptible(prev_state),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from command import ENOUGH, run, workload
+from command import ENOUGH, run, wait_until, workload
 
 pytestmark = pytest.mark.usefixtures('root')
 
@@ -101,6 +101,17 @@ def test_shallow_copies_are_reported(tmp_path):
     found = re.search(r'user stacks cut because they are deeper than the copied 64 bytes: (\d+) of '
                       r'(\d+)', ended.stdout)
     assert found and int(found[1]) > 0.8 * int(found[2])
+
+
+@pytest.mark.parametrize('profiler', ['offcpu', 'wall'])
+def test_notes_count_stacks_of_selected_processes(spawn, profiler):
+    """Two processes sleep: one of them a thousand times in the run, and the other one always."""
+    busy, idle = spawn(workload('sleeps'), '100000', '1'), spawn('sleep', '1000')
+    wait_until(lambda: 'nanosleep' in Path(f'/proc/{idle.pid}/wchan').read_text(), 'sleep')
+    for pid, is_cut in ((busy.pid, True), (idle.pid, False)):
+        ended = run(profiler, '--unwind', 'dwarf,64', '-d', '0.5', '-p', pid)
+        assert ended.returncode == 0, ended.stderr
+        assert ('user stacks cut' in ended.stdout) == is_cut, ended.stdout
 
 
 def test_the_limit_of_frames_is_reported():
