@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """--inline and --lines: inlined functions and source lines in profiles and stacks."""
 import re
+import shutil
+import subprocess
 
 import pytest
 
@@ -27,6 +29,26 @@ def test_inlined_functions_have_their_share():
             assert stack[-1] in ('hot (inlined)', 'turns (inlined)')
             assert stack[stack.index('hot (inlined)') - 1] == 'work'
             assert stack[stack.index('work') - 1] == 'main'
+
+
+@pytest.mark.parametrize('recorded', [False, True])
+def test_functions_in_a_missing_dwz_file(recorded, tmp_path):
+    """Inlined functions whose names are missing do not have the name of their caller."""
+    if not shutil.which('dwz'):
+        pytest.skip('dwz is not installed')
+    programs = [shutil.copy(workload('inlines'), tmp_path / name) for name in 'ab']
+    subprocess.run(['dwz', '-m', tmp_path / 'common', *programs], check=True, timeout=60)
+    (tmp_path / 'common').unlink()
+    args, command = ['--exclude-kernel', '--inline'], [programs[0], 500]
+    if recorded:
+        done = run('record', '-q', '-g', '--portable', '--exclude-kernel', '-o',
+                   tmp_path / 'data', '--', *command)
+        assert done.returncode == 0, done.stderr
+        args, command = ['--input', tmp_path / 'data', '--inline'], None
+    found = profile(*args, command=command)
+    share_is(within(found, '[unknown] (inlined)'), found.samples, 1)
+    share_is(within(found, 'work'), found.samples, 1)
+    assert not within(found, 'work (inlined)')
 
 
 def test_without_the_option():

@@ -144,6 +144,15 @@ def test_dwo_of_another_build(tmp_path):
     assert any('shapes.cc:' in a[1] for a in ours)
 
 
+def test_missing_dwo(tmp_path):
+    source = ROOT / 'tests/workloads/inlines.c'
+    do('gcc', '-O2', '-g', '-gsplit-dwarf', '-c', source, cwd=tmp_path)
+    do('gcc', 'inlines.o', '-o', 'inlines', cwd=tmp_path)
+    os.unlink(tmp_path / 'inlines.dwo')
+    done = run('profile', '-v', '-g', '--inline', '--', tmp_path / 'inlines', 200)
+    assert 'cannot open the .dwo file inlines.dwo of a unit' in done.stderr
+
+
 @pytest.mark.parametrize('flags', [('-gdwarf-4',), ('-gdwarf-5',)])
 def test_dwz(flags, tmp_path):
     """Debug information that dwz moves to another place or file is found there."""
