@@ -509,7 +509,8 @@ def test_circular_debug_information(sibling, form, is_read, tmp_path):
     text = CIRCULAR.replace('SIBLING', sibling).replace('FORM', form)
     program, start = with_code(tmp_path, text)
     lines = run('symbols', program, *(f'{start + n:x}' for n in range(3)), timeout=20).stdout
-    inlined = (['f', '         inlined into f+0x0'], ['deep', '         inlined into f+0x1'],
+    inlined = (['[unknown]', '         inlined into f+0x0'],
+               ['deep', '         inlined into f+0x1'],
                ['f+0x2'])
     found = inlined if is_read else ([f'f+0x{n}'] for n in range(3))
     assert lines.splitlines() == [line for n, chain in enumerate(found)
