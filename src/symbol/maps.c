@@ -159,7 +159,7 @@ _Static_assert(sizeof(struct map_query) == 104, "the size in linux/fs.h");
 /* Calls fn for each executable mapping but [vsyscall]. 1: the kernel does not tell. */
 static int query_code(int fd, maps_fn *fn, void *ctx)
 {
-	char path[PATH_MAX];
+	char path[PATH_MAX] = ""; /* written by the kernel, which valgrind does not know */
 	struct map_query q = {
 		.size = sizeof(q), .flags = EXECUTABLE | OR_NEXT, .name = (uintptr_t)path};
 	int r = 0;
