@@ -179,7 +179,7 @@ def test_cycles_of_a_cpu(out):
         time = json.loads((out / f'hwstat{n}.json').read_text())['interval_ns']
         assert found['cpu'] == 0 and found['counted'] == 100
         assert found['cycles'] == found['instructions'] and found['IPC'] == 1
-        assert 0.99 * time < found['cycles'] <= time
+        assert 0.99 * time < found['cycles'] <= time + 20000  # enabled before the time begins
         assert found['cycles'] > 2 * n
         assert rows(out / f'hwstat{n}.json', 'total')[0]['cycles'] == found['cycles']
 
@@ -188,7 +188,7 @@ def test_cycles_beside_shares_of_time(out):
     """The kernel's ticks of 10 ms are those of the clock that the cycles follow."""
     (found,) = rows(out / 'util.json', 'cpus')
     time = json.loads((out / 'util.json').read_text())['interval_ns']
-    assert 0.99 * time < found['cycles'] <= time
+    assert 0.99 * time < found['cycles'] <= time + 20000  # enabled before the time begins
     assert found['time'] == pytest.approx(time, abs=2e7)
     assert found['user'] > 90 and found['idle'] == 0
 

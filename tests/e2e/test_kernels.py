@@ -190,7 +190,8 @@ def test_every_profiler(boot):
                if row['start'] == 'sched:sched_wakeup')
     states = {row['state']: row for row in table(tmp_path / 'states.json', 'task-state')
               if row['comm'] == 'sleeps'}
-    assert states['S']['count'] >= 10 and states['S']['total'] >= 200e6
+    # a sleep begins after its timer: the emulated CPU may be late
+    assert states['S']['count'] >= 10 and states['S']['total'] >= 0.95 * 200e6
     counts = {row['event']: row['value'] for row in table(tmp_path / 'calls.json', 'counts')}
     assert counts['syscalls:sys_enter_getppid'] == 777
     ended = run('top', '--format', 'json', '--input', tmp_path / 'data', '-e',
