@@ -156,7 +156,9 @@ enum { EXECUTABLE = 0x04, OR_NEXT = 0x10 };
 
 _Static_assert(sizeof(struct map_query) == 104, "the size in linux/fs.h");
 
-/* Calls fn for each executable mapping but [vsyscall]. 1: the kernel does not tell. */
+/*
+ * Calls fn for each executable mapping but [vsyscall]. Returns 1 if the kernel has no such query.
+ */
 static int query_code(int fd, maps_fn *fn, void *ctx)
 {
 	char path[PATH_MAX] = ""; /* written by the kernel, which valgrind does not know */
