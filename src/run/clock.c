@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "run/clock.h"
 
-#include <unistd.h>
 #if defined(__x86_64__) || defined(__i386__)
 #include <cpuid.h>
 #include <x86intrin.h>
@@ -10,6 +9,7 @@
 #include "base/check.h"
 #include "base/parse.h"
 #include "report/model.h"
+#include "run/kvmclock.h"
 #include "run/run.h"
 #include "stream/stream.h"
 
@@ -22,11 +22,13 @@ enum {
 /* ---- the TSC ---- */
 
 #if defined(__x86_64__) || defined(__i386__)
-static bool has_tsc(void)
+enum { HAS_TSC = 1 };
+
+static bool is_constant(void)
 {
 	unsigned a, b, c, d;
 
-	return __get_cpuid(0x80000007, &a, &b, &c, &d) && (d & 1 << 8); /* its rate is constant */
+	return __get_cpuid(0x80000007, &a, &b, &c, &d) && (d & 1 << 8);
 }
 
 static uint64_t read_tsc(void)
@@ -34,7 +36,9 @@ static uint64_t read_tsc(void)
 	return __rdtsc();
 }
 #else
-static bool has_tsc(void)
+enum { HAS_TSC = 0 };
+
+static bool is_constant(void)
 {
 	return false;
 }
@@ -123,45 +127,54 @@ static int check_offset(struct attar_run *run)
 	return 0;
 }
 
-static int refuse_kvmclock(void)
+/* The options for the clock: at most one, and only where its times can be computed. */
+static int check_options(const struct common_opts *o)
 {
-	static const char dir[] = "/sys/kernel/debug/kvm";
+	const char *tsc = o->kvmclock ? "--kvmclock" : "--tsc";
 
-	if (access(dir, F_OK) < 0)
-		return attar_fail(-EOPNOTSUPP,
-			"--kvmclock: %s does not exist: debugfs is not mounted, or this machine "
-			"runs no guests",
-			dir);
-	return attar_fail(-EOPNOTSUPP,
-		"--kvmclock: times of a guest's clock are not supported; --tsc and --clock-offset "
-		"give the guest's TSC if it is not scaled (tsc-offset in %s)",
-		dir);
+	if ((o->tsc != 0) + (o->monotonic != 0) + (o->kvmclock != NULL) > 1)
+		return attar_fail(
+			-EINVAL, "--tsc, --monotonic and --kvmclock are mutually exclusive");
+	if (!o->tsc && !o->kvmclock)
+		return 0;
+	if (o->input)
+		return attar_fail(-EINVAL,
+			"%s conflicts with --input: how its clock followed the TSC is unknown",
+			tsc);
+	/* if the rate is not constant, KVM updates the clock each time that it enters the guest */
+	if (!HAS_TSC || (o->tsc && !is_constant()))
+		return attar_fail(-EOPNOTSUPP, "%s: this CPU has no time stamp counter%s", tsc,
+			HAS_TSC ? " of constant rate" : "");
+	return 0;
 }
 
 int clock_check(struct attar_run *run)
 {
 	const struct common_opts *o = &run->opts;
+	int r = check_options(o);
 
-	if (o->kvmclock)
-		return refuse_kvmclock();
-	if (o->tsc && o->monotonic)
-		return attar_fail(-EINVAL, "--tsc and --monotonic are mutually exclusive");
-	if (o->tsc && o->input)
-		return attar_fail(-EINVAL, "--tsc conflicts with --input: how its clock followed "
-					   "the TSC is unknown");
-	if (o->tsc && !has_tsc())
-		return attar_fail(
-			-EOPNOTSUPP, "--tsc: this CPU has no time stamp counter of constant rate");
-	if (o->tsc)
+	if (r == 0)
+		r = check_offset(run);
+	if (r < 0)
+		return r;
+	if (o->tsc || o->kvmclock)
 		add_pair(&run->clock);
-	return check_offset(run);
+	return o->kvmclock ? kvmclock_new(o->kvmclock, &run->stop.asked, run->stop.fd,
+				     &run->clock.kvmclock)
+			   : 0;
+}
+
+void clock_done(struct run_clock *c)
+{
+	c->kvmclock = kvmclock_free(c->kvmclock);
 }
 
 static enum attar_unit clock_unit(const struct attar_run *run)
 {
-	return run->opts.tsc                                  ? ATTAR_UNIT_ID
-	       : run->opts.monotonic || !replay_has_date(run) ? ATTAR_UNIT_CLOCK
-							      : ATTAR_UNIT_TIME;
+	return run->opts.tsc ? ATTAR_UNIT_ID
+	       : run->opts.monotonic || run->opts.kvmclock || !replay_has_date(run)
+		       ? ATTAR_UNIT_CLOCK
+		       : ATTAR_UNIT_TIME;
 }
 
 struct attar_report *clock_new_report(const struct attar_run *run)
@@ -218,6 +231,8 @@ uint64_t attar_run_realtime(const struct attar_run *run, uint64_t time)
 
 	if (run->opts.tsc)
 		return tsc_of(c, time) + c->offset;
+	if (c->kvmclock)
+		return kvmclock_time(c->kvmclock, time, tsc_of(c, time)) + c->offset;
 	return (run->opts.monotonic ? time : run_wall_time(run, time)) + c->offset;
 }
 

@@ -15,23 +15,26 @@ struct clock_pair {
 
 /* ns, CLOCK_MONOTONIC, unless stated otherwise. */
 struct run_clock {
-	uint64_t first_began;                 /* start of the first run of the command */
-	uint64_t began;                       /* start of this run of the command */
-	uint64_t interval_began;              /* end of the previous report */
-	uint64_t tick;                        /* when the interval is reported; UINT64_MAX: never */
-	uint64_t delay;                       /* of tick after the end of the interval */
-	uint64_t progress;                    /* when the progress is shown next */
-	uint64_t recent;                      /* length of the interval being reported */
-	uint64_t until;                       /* end of the time being reported */
-	uint64_t ended;                       /* end of the measurement; 0: still running */
-	uint64_t realtime_offset;             /* CLOCK_REALTIME minus CLOCK_MONOTONIC */
-	uint64_t offset;                      /* --clock-offset, modulo 2^64 */
-	struct clock_pair pairs[CLOCK_PAIRS]; /* with --tsc: the newest ones, pair i at i modulo */
-	size_t n_pairs;                       /* ever taken */
+	uint64_t first_began;     /* start of the first run of the command */
+	uint64_t began;           /* start of this run of the command */
+	uint64_t interval_began;  /* end of the previous report */
+	uint64_t tick;            /* when the interval is reported; UINT64_MAX: never */
+	uint64_t delay;           /* of tick after the end of the interval */
+	uint64_t progress;        /* when the progress is shown next */
+	uint64_t recent;          /* length of the interval being reported */
+	uint64_t until;           /* end of the time being reported */
+	uint64_t ended;           /* end of the measurement; 0: still running */
+	uint64_t realtime_offset; /* CLOCK_REALTIME minus CLOCK_MONOTONIC */
+	uint64_t offset;          /* --clock-offset, modulo 2^64 */
+	/* with --tsc and --kvmclock: the newest ones, pair i at i modulo CLOCK_PAIRS */
+	struct clock_pair pairs[CLOCK_PAIRS];
+	size_t n_pairs;            /* ever taken */
+	struct kvmclock *kvmclock; /* of the guest of --kvmclock; NULL: not shown */
 };
 
-/* Checks the options for the clock that times are shown of. */
+/* Checks the options for the clock that times are shown of. Waits for the clock of a guest. */
 int clock_check(struct attar_run *run);
+void clock_done(struct run_clock *c);
 
 /* A report whose times are of that clock, for the run's profiler. NULL: out of memory. */
 struct attar_report *clock_new_report(const struct attar_run *run);

@@ -78,7 +78,10 @@ const struct attar_option common_run_options[] = {
 	ATTAR_FLAG(T, tsc, 0, "tsc", "show times of events as values of the TSC (x86)"),
 	ATTAR_TEXT(T, clock_offset, 0, "clock-offset", "N",
 		"add N to the times of events: ns, or cycles with --tsc; may be negative"),
-	ATTAR_TEXT(T, kvmclock, 0, "kvmclock", "UUID", NULL), {0}};
+	ATTAR_TEXT(T, kvmclock, 0, "kvmclock", "GUEST",
+		"show times of events as those of this KVM guest's clock (x86): its UUID, or the "
+		"ID of its process"),
+	{0}};
 
 const struct attar_option common_ring_options[] = {
 	ATTAR_COUNT(T, count, 'N', "count", "N", "stop after N events", .min = 1),

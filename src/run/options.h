@@ -38,8 +38,8 @@ struct common_opts {
 	uint64_t count;              /* events, 0: no limit */
 	/* ring buffers */
 	uint64_t mmap_pages; /* 0: the default */
-	uint64_t buffer;  /* bytes of events that wait to be printed */
-	double watermark; /* percent of a ring */
+	uint64_t buffer;     /* bytes of events that wait to be printed */
+	double watermark;    /* percent of a ring */
 	/* attar itself */
 	uint64_t usage_self; /* ns */
 	uint64_t sampling_limit;
@@ -47,7 +47,7 @@ struct common_opts {
 	bool order, inherit; /* always so: accepted for scripts */
 	bool monotonic, tsc; /* the clock of times that are shown */
 	const char *clock_offset;
-	const char *kvmclock; /* not supported */
+	const char *kvmclock; /* a guest, see guest_find() */
 };
 
 extern const struct attar_option common_target_options[];

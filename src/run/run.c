@@ -114,6 +114,7 @@ struct attar_run *attar_run_free(struct attar_run *run)
 	buf_done(&run->printed);
 	buf_done(&run->unfinished);
 	run_poll_done(&run->poll);
+	clock_done(&run->clock);
 	stop_done(&run->stop);
 	overhead_done(&run->overhead);
 	switch_check_done(&run->switches);

@@ -176,10 +176,13 @@ def test_options_that_are_always_so_are_accepted(root):
 
 
 @pytest.mark.parametrize('args, status, sentence', [
-    (['--kvmclock', '1-2'], 4, '--kvmclock: '),
+    (['--kvmclock', '1-2'], 1, '--kvmclock: no process runs a KVM guest with -uuid 1-2: give the '),
+    (['--kvmclock', '1'], 2, '--kvmclock: process 1 runs no KVM guest'),
+    (['--kvmclock', '99999999'], 1, '--kvmclock: there is no process 99999999'),
+    (['--kvmclock', '1', '--input', '/dev/null'], 2, '--kvmclock conflicts with --input'),
     (['--clock-offset', 'soon'], 2, "--clock-offset: 'soon' is not a number"),
     (['--clock-offset', '-'], 2, '--clock-offset: '),
-    (['--tsc', '--monotonic'], 2, '--tsc and --monotonic are mutually exclusive'),
+    (['--tsc', '--monotonic'], 2, '--tsc, --monotonic and --kvmclock are mutually exclusive'),
     (['--tsc', '--input', '/dev/null'], 2, '--tsc conflicts with --input')])
 def test_refused_clocks(args, status, sentence):
     done = run('trace', '-e', 'page-faults', '-d', '10ms', *args)

@@ -283,3 +283,68 @@ class TestInAGuest:
         (io,) = [r for r in rows(out('split'), 'exits') if r['exit_reason'] == 'io']
         assert io['calls'] >= SLEEPS and io['min'] >= NAP and io['switches'] >= SLEEPS
         assert SLEEPS * NAP / 2 < io['total wait'] <= io['total'] - io['run_delay']
+
+
+UUID = '8ab13543-95fc-4a78-9056-d605a03e9033'
+ROUNDS, CLOCK_SECONDS = 60, 120
+
+
+def readings_and_events(kernel, folder, which):
+    """
+    The clock of a guest at each of its readings, and the events of its thread by that clock. Each
+    reading is after an entry into the guest and before an exit for I/O. `which`: how --kvmclock
+    names the guest.
+    """
+    attar = f'{BUILD}/src/cli/attar'
+    script = f'''
+{guest.VM}/load kvm-amd
+rm -f /run/start && mkfifo /run/start
+{workload('kvmclocks')} {ROUNDS} 20 -uuid {UUID} </run/start >{folder}/readings &
+vm=$!
+exec 3>/run/start
+timeout {CLOCK_SECONDS} {attar} trace -e kvm:kvm_entry,kvm:kvm_pio -p $vm --kvmclock {which} \\
+    --format json >{folder}/events 2>{folder}/err &
+attar=$!
+until grep -q waiting {folder}/err || ! kill -0 $attar; do sleep 0.1; done
+echo >&3
+wait $vm && wait $attar
+'''
+    ended = guest.run(kernel, 'sh', '-ec', script)
+    assert ended.returncode == 0, ended.stderr + (folder / 'err').read_text()
+    reports = [json.loads(line) for line in (folder / 'events').read_text().splitlines()]
+    reports = [report for report in reports if report['sections']]
+    (time, *_), = {tuple(column['unit'] for column in report['sections'][0]['columns'])
+                   for report in reports}
+    assert time == 'clock'
+    events = [row for report in reports for row in rows(report, 'events')]
+    return [int(line) for line in (folder / 'readings').read_text().split()], events
+
+
+def check_clock(readings, events):
+    """Each reading is between the entry before and the exit after it. Returns their number."""
+    first = None
+    between = []
+    for event in events:
+        if event['event'] == 'kvm:kvm_pio':
+            between.append((first, event['time']))
+            first = None
+        else:
+            first = first or event['time']
+    assert len(readings) == ROUNDS and between
+    checked = list(zip(reversed(readings), reversed(between)))
+    for reading, (entry, pio) in checked[:-1]:  # of the oldest, the entry may be missing
+        assert entry < reading < pio
+    return len(checked)
+
+
+@pytest.mark.guest('debian')
+@pytest.mark.parametrize('which', [UUID.upper(), '$vm'])
+def test_clock_of_a_guest(tmp_path, which):
+    """The host has no stable TSC: KVM sets the clock at each entry."""
+    assert check_clock(*readings_and_events('debian', tmp_path, which)) > ROUNDS / 4
+
+
+@pytest.mark.guest('debian7')
+def test_clock_that_is_set_once(tmp_path):
+    """The host has a stable TSC: the clock is known after it was set in the middle of the run."""
+    assert 2 < check_clock(*readings_and_events('debian7', tmp_path, '$vm')) <= ROUNDS / 2

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* A KVM guest of this machine: its process, and the threads that run its virtual CPUs. */
+#ifndef RUN_GUEST_H
+#define RUN_GUEST_H
+
+#include "base/vec.h"
+
+/*
+ * The process of a guest. text is its ID, or the UUID that it was started with (QEMU's and
+ * libvirt's option -uuid). -ESRCH: there is none; -EINVAL: it runs no guest.
+ */
+int guest_find(const char *text, pid_t *ret_pid);
+
+/* Reads a number in a file of KVM about a virtual CPU, such as "tsc-offset"; a negative errno. */
+int guest_read_vcpu(pid_t pid, int vcpu, const char *file, int64_t *ret_value);
+
+/* The threads of the virtual CPUs, by number; 0: unknown. Free with vec_done(), also on failure. */
+typedef VEC(pid_t) guest_threads;
+int guest_list_threads(pid_t pid, guest_threads *threads);
+
+#endif
