@@ -42,6 +42,8 @@ enum attar_uses {
 	ATTAR_GIVES_STATES = 256,  /* its time line has one state of each thread at a time */
 	ATTAR_TELLS_HOSTS = 512,   /* events of several hosts: see attar_run_source_host() */
 	ATTAR_GIVES_TIMES = 1024,  /* its time line, on request, has the times of samples only */
+	/* Events may have the attribute pull=; several --pull are analysed separately. */
+	ATTAR_RELATES_HOSTS = 2048,
 };
 
 typedef int attar_event_fn(struct attar_run *run, void *self, const struct attar_event *event);
@@ -356,6 +358,19 @@ ATTAR_API const struct attar_event_spec *attar_run_source_spec(
  * have the same tid.
  */
 ATTAR_API const char *attar_run_source_host(const struct attar_run *run, uint32_t i);
+
+/* The thread that runs a virtual CPU of a KVM guest on this machine. */
+struct attar_vcpu {
+	int32_t pid, tid; /* of the process, and of the thread */
+	int32_t cpu;      /* the only CPU that the thread may run on; -1: there are several */
+};
+
+/*
+ * The virtual CPU on which an event of a guest occurred. False: the event is not of a guest that
+ * the attribute vm= names, or the thread is unknown.
+ */
+ATTAR_API bool attar_run_vcpu(const struct attar_run *run, const struct attar_event *event,
+	struct attar_vcpu *ret_vcpu);
 
 /*
  * Adds the event for CPU sampling according to the run's options (-F, -e, --exclude-*, call

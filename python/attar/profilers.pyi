@@ -35,10 +35,11 @@ class _annotate:
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
-        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
+        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 annotate: _annotate
 
@@ -57,10 +58,11 @@ class _biolatency:
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
-        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
+        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 biolatency: _biolatency
 
@@ -75,10 +77,11 @@ class _biosnoop:
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
-        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
+        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 biosnoop: _biosnoop
 
@@ -91,10 +94,11 @@ class _bitesize:
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
-        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
+        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 bitesize: _bitesize
 
@@ -109,10 +113,11 @@ class _blktrace:
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
-        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
+        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 blktrace: _blktrace
 
@@ -134,10 +139,11 @@ class _bpf_kvm_exit:
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
-        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
+        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 bpf_kvm_exit: _bpf_kvm_exit
 
@@ -160,10 +166,11 @@ class _breakpoint:
         prio: _Text = ..., all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ...,
         tids: _Texts = ..., cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
-        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
+        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 breakpoint: _breakpoint
 
@@ -174,8 +181,8 @@ class _cachestat:
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        kvmclock: _Text = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 cachestat: _cachestat
 
@@ -186,6 +193,7 @@ class _cpu_util:
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
+        kvmclock: _Text = ...,
     ) -> Run: ...
 cpu_util: _cpu_util
 
@@ -228,10 +236,11 @@ class _cpudist:
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
-        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
+        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 cpudist: _cpudist
 
@@ -253,10 +262,11 @@ class _drsnoop:
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
-        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
+        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 drsnoop: _drsnoop
 
@@ -276,10 +286,11 @@ class _event_care:
         prio: _Text = ..., all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ...,
         tids: _Texts = ..., cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
-        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
+        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 event_care: _event_care
 
@@ -294,10 +305,11 @@ class _execsnoop:
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
-        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
+        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 execsnoop: _execsnoop
 
@@ -314,10 +326,11 @@ class _exitsnoop:
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
-        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
+        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 exitsnoop: _exitsnoop
 
@@ -332,10 +345,11 @@ class _expr:
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
-        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
+        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 expr: _expr
 
@@ -357,10 +371,11 @@ class _fileslower:
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
-        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
+        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 fileslower: _fileslower
 
@@ -403,10 +418,11 @@ class _gc:
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
-        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
+        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 gc: _gc
 
@@ -449,10 +465,11 @@ class _hardirqs:
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
-        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
+        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 hardirqs: _hardirqs
 
@@ -469,10 +486,11 @@ class _hrcount:
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
-        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
+        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 hrcount: _hrcount
 
@@ -499,10 +517,11 @@ class _hrtimer:
         prio: _Text = ..., all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ...,
         tids: _Texts = ..., cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
-        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
+        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 hrtimer: _hrtimer
 
@@ -515,8 +534,8 @@ class _hwstat:
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        kvmclock: _Text = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 hwstat: _hwstat
 
@@ -538,10 +557,11 @@ class _irq_off:
         prio: _Text = ..., all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ...,
         tids: _Texts = ..., cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
-        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
+        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 irq_off: _irq_off
 
@@ -570,10 +590,11 @@ class _kmemleak:
         prio: _Text = ..., all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ...,
         tids: _Texts = ..., cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
-        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
+        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 kmemleak: _kmemleak
 
@@ -602,10 +623,11 @@ class _kmemprof:
         prio: _Text = ..., all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ...,
         tids: _Texts = ..., cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
-        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
+        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 kmemprof: _kmemprof
 
@@ -624,10 +646,11 @@ class _kvm_exit:
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
-        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
+        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 kvm_exit: _kvm_exit
 
@@ -646,10 +669,11 @@ class _kvmmmu:
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
-        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
+        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 kvmmmu: _kvmmmu
 
@@ -672,10 +696,11 @@ class _ldlat_loads:
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
-        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
+        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 ldlat_loads: _ldlat_loads
 
@@ -696,10 +721,11 @@ class _ldlat_stores:
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
-        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
+        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 ldlat_stores: _ldlat_stores
 
@@ -712,8 +738,8 @@ class _llcstat:
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        kvmclock: _Text = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 llcstat: _llcstat
 
@@ -735,10 +761,11 @@ class _locks:
         prio: _Text = ..., all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ...,
         tids: _Texts = ..., cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
-        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
+        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 locks: _locks
 
@@ -751,10 +778,11 @@ class _misc:
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
-        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
+        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 misc: _misc
 
@@ -776,10 +804,11 @@ class _mountsnoop:
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
-        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
+        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 mountsnoop: _mountsnoop
 
@@ -822,10 +851,11 @@ class _multi_trace:
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
-        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
+        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 multi_trace: _multi_trace
 
@@ -853,10 +883,11 @@ class _nested_trace:
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
-        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
+        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 nested_trace: _nested_trace
 
@@ -873,10 +904,11 @@ class _netqtop:
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
-        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
+        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 netqtop: _netqtop
 
@@ -902,10 +934,11 @@ class _num_dist:
         prio: _Text = ..., all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ...,
         tids: _Texts = ..., cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
-        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
+        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 num_dist: _num_dist
 
@@ -927,10 +960,11 @@ class _offcpu:
         prio: _Text = ..., all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ...,
         tids: _Texts = ..., cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
-        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
+        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 offcpu: _offcpu
 
@@ -949,10 +983,11 @@ class _oncpu:
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
-        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
+        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 oncpu: _oncpu
 
@@ -974,10 +1009,11 @@ class _oomkill:
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
-        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
+        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 oomkill: _oomkill
 
@@ -999,10 +1035,11 @@ class _opensnoop:
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
-        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
+        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 opensnoop: _opensnoop
 
@@ -1021,10 +1058,11 @@ class _overview:
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
-        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
+        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 overview: _overview
 
@@ -1044,10 +1082,11 @@ class _page_faults:
         prio: _Text = ..., all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ...,
         tids: _Texts = ..., cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
-        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
+        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 page_faults: _page_faults
 
@@ -1060,8 +1099,8 @@ class _percpu_stat:
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        kvmclock: _Text = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 percpu_stat: _percpu_stat
 
@@ -1084,10 +1123,11 @@ class _profile:
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
-        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
+        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 profile: _profile
 
@@ -1130,10 +1170,11 @@ class _query:
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
-        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
+        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 query: _query
 
@@ -1168,10 +1209,11 @@ class _record:
         prio: _Text = ..., all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ...,
         tids: _Texts = ..., cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
-        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
+        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 record: _record
 
@@ -1214,10 +1256,11 @@ class _rundelay:
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
-        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
+        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 rundelay: _rundelay
 
@@ -1260,10 +1303,11 @@ class _runqlat:
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
-        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
+        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 runqlat: _runqlat
 
@@ -1278,10 +1322,11 @@ class _runqlen:
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
-        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
+        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 runqlen: _runqlen
 
@@ -1298,10 +1343,11 @@ class _sched_migrate:
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
-        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
+        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 sched_migrate: _sched_migrate
 
@@ -1323,10 +1369,11 @@ class _signals:
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
-        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
+        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 signals: _signals
 
@@ -1348,10 +1395,11 @@ class _snoop:
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
-        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
+        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 snoop: _snoop
 
@@ -1394,10 +1442,11 @@ class _softirqs:
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
-        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
+        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 softirqs: _softirqs
 
@@ -1424,10 +1473,11 @@ class _split_lock:
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
-        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
+        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 split_lock: _split_lock
 
@@ -1456,10 +1506,11 @@ class _sql:
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
-        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
+        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 sql: _sql
 
@@ -1487,8 +1538,8 @@ class _stat:
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        kvmclock: _Text = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 stat: _stat
 
@@ -1510,10 +1561,11 @@ class _statsnoop:
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
-        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
+        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 statsnoop: _statsnoop
 
@@ -1530,10 +1582,11 @@ class _swapin:
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
-        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
+        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 swapin: _swapin
 
@@ -1576,10 +1629,11 @@ class _syscalls:
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
-        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
+        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 syscalls: _syscalls
 
@@ -1596,10 +1650,11 @@ class _syscount:
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
-        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
+        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 syscount: _syscount
 
@@ -1628,10 +1683,11 @@ class _task_state:
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
-        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
+        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 task_state: _task_state
 
@@ -1653,10 +1709,11 @@ class _tcpconnect:
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
-        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
+        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 tcpconnect: _tcpconnect
 
@@ -1678,10 +1735,11 @@ class _tcplife:
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
-        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
+        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 tcplife: _tcplife
 
@@ -1703,10 +1761,11 @@ class _tcpretrans:
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
-        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
+        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 tcpretrans: _tcpretrans
 
@@ -1719,8 +1778,8 @@ class _tlbstat:
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
-        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        kvmclock: _Text = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
+        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 tlbstat: _tlbstat
 
@@ -1737,10 +1796,11 @@ class _top:
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
-        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
+        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 top: _top
 
@@ -1768,10 +1828,11 @@ class _trace:
         prio: _Text = ..., all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ...,
         tids: _Texts = ..., cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
-        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
+        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 trace: _trace
 
@@ -1790,10 +1851,11 @@ class _wall:
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
-        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
+        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 wall: _wall
 
@@ -1811,10 +1873,11 @@ class _watchdog:
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
-        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
+        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 watchdog: _watchdog
 

@@ -17,7 +17,6 @@ enum form {
 	FORM_FRAMES,
 	FORM_CPUS,
 	FORM_RATE,
-	FORM_LATER, /* not supported yet */
 };
 
 struct attribute {
@@ -52,15 +51,14 @@ static const struct attribute attributes[] = {
 	{"trigger", NULL, FORM_NONE},
 	{"push", "ADDRESS", FORM_VALUE},
 	{"pull", "ADDRESS", FORM_VALUE},
-	/* those that are not supported yet are last */
-	{"vm", "UUID", FORM_LATER},
+	{"vm", "GUEST", FORM_VALUE},
 };
 
 const char *attar_event_attribute(size_t i, const char **ret_value)
 {
 	CHECK_ARG_OR(ret_value, "ret_value", NULL);
 
-	if (i >= ARRAY_SIZE(attributes) || attributes[i].form == FORM_LATER)
+	if (i >= ARRAY_SIZE(attributes))
 		return NULL;
 	*ret_value = attributes[i].value;
 	return attributes[i].name;
@@ -109,8 +107,7 @@ static int unknown(struct parser *parser, const struct attar_event_option *optio
 
 	for (size_t i = 0; i < ARRAY_SIZE(attributes); i++) {
 		suggest_offer(&s, attributes[i].name);
-		if (attributes[i].form != FORM_LATER)
-			buf_printf(&names, "%s%s", i ? ", " : "", attributes[i].name);
+		buf_printf(&names, "%s%s", i ? ", " : "", attributes[i].name);
 	}
 	if (s.best)
 		return bad_option(parser, option,
@@ -162,9 +159,6 @@ int attribute_check(struct parser *parser, const struct attar_event_option *opti
 
 	if (!a)
 		return unknown(parser, option);
-	if (a->form == FORM_LATER)
-		return parser_fail(parser, parser->text + option->column - 1, -EOPNOTSUPP,
-			"the attribute %s is not supported yet", a->name);
 	if (!a->value && option->value)
 		return bad_option(
 			parser, option, "%s has no value" ATTAR_FIX "write %s", a->name, a->name);

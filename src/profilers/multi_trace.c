@@ -47,6 +47,9 @@ static int add_event(struct attar_run *run, struct multi_trace *m, uint32_t sour
 	e = &events[m->n_events++];
 	*e = (struct trace_event){.spec = attar_run_source_spec(run, source), .stage = stage};
 	e->name = e->spec->name;
+	e->is_guest = attar_spec_get_option(e->spec, "vm") != NULL;
+	if (!e->is_guest && attar_spec_get_option(e->spec, "pull"))
+		e->host = attar_run_source_host(run, source);
 	r = compile_key(run, m, source, e);
 	e->field = e->key ? attar_expr_get_field(e->key) : NULL;
 	if (r == 0)
@@ -74,6 +77,21 @@ static int check_key(const struct multi_trace *m, const struct trace_event *e)
 		"the keys of '%s' and '%s' have different types;" ATTAR_FIX
 		"set key= of each event, or -k",
 		first->name, e->name);
+}
+
+/* CPUs and threads of different hosts have the same numbers. */
+static int check_host(struct multi_trace *m, struct trace_event *e)
+{
+	if (!m->has_hosts || e->key_kind == KEY_EXPR)
+		return 0;
+	e->key_kind = KEY_THREAD;
+	if (e->spec->untraced || trace_first(m)->host == e->host)
+		return 0;
+	return attar_fail(-EINVAL,
+		"'%s' and '%s' are events of different hosts, and their default key is the "
+		"thread" ATTAR_FIX "set key= of each event, or -k; vm= relates the virtual CPUs of "
+		"a guest to threads of this machine",
+		trace_first(m)->name, e->name);
 }
 
 /* --tasks compares keys with the IDs of the selected threads. */
@@ -157,9 +175,16 @@ static int events_open(struct attar_run *run, struct multi_trace *m)
 		return attar_fail(-EINVAL,
 			"multi-trace needs events for the start and the end of pairs" ATTAR_FIX
 			"give two options -e, or one and --cycle");
+	for (uint32_t i = 0; i < m->n_events; i++)
+		m->has_hosts |= m->events[i].host || m->events[i].is_guest;
+	if (m->has_hosts && m->tasks)
+		return attar_fail(-EINVAL, "--tasks selects threads of this machine, and "
+					   "conflicts with events of others (pull=)");
 	for (uint32_t i = 0; r == 0 && i < m->n_events; i++) {
 		m->events[i].roles = roles_of(m, &m->events[i]);
-		r = check_key(m, &m->events[i]);
+		r = check_host(m, &m->events[i]);
+		if (r == 0)
+			r = check_key(m, &m->events[i]);
 		if (r == 0)
 			r = check_task(m, &m->events[i]);
 	}
@@ -215,6 +240,19 @@ static uint64_t thread_key(const struct attar_event *ev)
 	return ev->thread->tid ? ev->thread->serial : UINT64_C(1) << 63 | ev->cpu;
 }
 
+/* The same for the thread that runs a virtual CPU, which is also known by its events here. */
+static bool vcpu_key(const struct attar_run *run, const struct attar_event *ev, uint64_t *ret_key)
+{
+	const struct attar_thread *thread;
+	struct attar_vcpu vcpu;
+
+	if (!attar_run_vcpu(run, ev, &vcpu))
+		return false;
+	thread = attar_run_thread(run, vcpu.tid);
+	*ret_key = thread ? thread->serial : UINT64_C(1) << 62 | (uint32_t)vcpu.tid;
+	return true;
+}
+
 /* The key if it is a field of the record; false: it is not. */
 static bool field_key(
 	const struct trace_event *e, const struct attar_event *ev, struct key_bytes *ret_key)
@@ -230,8 +268,9 @@ static bool field_key(
 	return true;
 }
 
-bool trace_key(const struct trace_event *e, const struct attar_event *ev,
-	const struct attar_expr_record *record, struct key_bytes *ret_key)
+bool trace_key(const struct attar_run *run, const struct trace_event *e,
+	const struct attar_event *ev, const struct attar_expr_record *record,
+	struct key_bytes *ret_key)
 {
 	uint64_t number;
 
@@ -245,6 +284,8 @@ bool trace_key(const struct trace_event *e, const struct attar_event *ev,
 	if (e->key_kind == KEY_THREAD && ev->thread->tid < 0)
 		return false;
 	number = e->key_kind == KEY_CPU ? ev->cpu : thread_key(ev);
+	if (e->is_guest && !vcpu_key(run, ev, &number))
+		return false;
 	memcpy(ret_key->bytes, &number, sizeof(number));
 	ret_key->size = sizeof(number);
 	return true;
@@ -405,7 +446,7 @@ const struct attar_profiler profiler_multi_trace = {
 	.name = "multi-trace",
 	.group = "Events",
 	.summary = "measure the time between related events, such as start and end of a request",
-	.uses = ATTAR_USES_RINGS | ATTAR_GIVES_SPANS,
+	.uses = ATTAR_USES_RINGS | ATTAR_GIVES_SPANS | ATTAR_RELATES_HOSTS,
 	.needs = "perf events, whole system, tracefs",
 	.self_size = sizeof(struct multi_trace),
 	.options = options,

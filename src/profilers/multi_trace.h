@@ -41,6 +41,9 @@ struct trace_event {
 	struct attar_expr *key, *role;   /* NULL: none */
 	const struct attar_field *field; /* that the key is; NULL: it is computed */
 	struct attar_expr *comm; /* the name under which pairs are added up; NULL: the key */
+	/* Whose tasks and CPUs it has; NULL: this machine's, also those of a guest with vm=. */
+	const char *host;
+	bool is_guest; /* with vm= */
 };
 
 /* Stored with a start. */
@@ -84,12 +87,14 @@ struct multi_trace {
 	uint32_t *event_of; /* by source */
 	uint32_t n_sources;
 
-	bool selects; /* --tasks: -p, -t or a command select keys */
+	bool selects;   /* --tasks: -p, -t or a command select keys */
+	bool has_hosts; /* events have pull= */
 
 	uint32_t n_stages;
 	struct attar_pairs *steps[STAGES_MAX]; /* from this stage to the next */
 	struct attar_keytable *table;          /* by start, end and with perins the key */
 	uint64_t unknown_threads; /* events of exited threads, whose number is unknown */
+	uint64_t unknown_vcpus;   /* events with vm= of virtual CPUs whose thread is unknown */
 
 	struct attar_input inputs[2]; /* of system calls */
 	bool has_begun;               /* a system call was entered, or returned */
@@ -120,8 +125,9 @@ static inline int trace_event_of(struct attar_run *run, struct multi_trace *m, u
 const struct trace_event *trace_first(const struct multi_trace *m);
 
 /* Writes the key of an event; false: its thread is unknown. */
-bool trace_key(const struct trace_event *e, const struct attar_event *ev,
-	const struct attar_expr_record *record, struct key_bytes *ret_key);
+bool trace_key(const struct attar_run *run, const struct trace_event *e,
+	const struct attar_event *ev, const struct attar_expr_record *record,
+	struct key_bytes *ret_key);
 
 /* ---- multi_trace_pairs.c ---- */
 

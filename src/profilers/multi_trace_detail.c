@@ -28,6 +28,8 @@ struct kept {
 	uint32_t event, size;
 	uint32_t depth; /* frames of its stack, behind the bytes of the fields */
 	int32_t cpu, pid, tid;
+	struct attar_vcpu vcpu; /* of an event with vm= */
+	const char *host;       /* NULL: events are of one host only */
 	char comm[COMM_BYTES];
 	struct sample_fields sample; /* of events without a format */
 };
@@ -189,7 +191,10 @@ uint64_t detail_keep(struct attar_run *run, struct multi_trace *m, const struct 
 		.size = s->raw ? (uint32_t)s->raw_size : 0,
 		.cpu = (int32_t)ev->cpu,
 		.pid = (int32_t)ev->record->pid,
-		.tid = ev->thread->tid};
+		.tid = ev->thread->tid,
+		.host = attar_run_source_host(run, ev->counter)};
+	if (!e->is_guest || !attar_run_vcpu(run, ev, &k->vcpu))
+		k->vcpu = (struct attar_vcpu){.cpu = -1};
 	if (!e->spec->format)
 		sample_fields_get(ev, attar_run_source_attr(run, ev->counter), &k->sample);
 	if (e->spec->stack)
@@ -201,7 +206,7 @@ uint64_t detail_keep(struct attar_run *run, struct multi_trace *m, const struct 
 	snprintf(k->comm, sizeof(k->comm), "%s", ev->thread->comm);
 	if (d->same_key) {
 		attar_event_get_expr_record(ev, &record);
-		k->key = trace_key(e, ev, &record, &key) ? hash(key.bytes, key.size) : 0;
+		k->key = trace_key(run, e, ev, &record, &key) ? hash(key.bytes, key.size) : 0;
 	}
 	return d->n++;
 }
@@ -249,7 +254,7 @@ static const char *const cpu_fields[] = {"cpu", "target_cpu", "orig_cpu", "dest_
 static const char *const task_fields[] = {
 	"pid", "tid", "prev_pid", "next_pid", "parent_pid", "child_pid", NULL};
 
-/* The CPUs or tasks in the fields of an event. */
+/* The CPUs or tasks in the fields of an event. Those of a guest are not of this machine. */
 static struct concerns in_fields(
 	const struct multi_trace *m, const struct kept *k, const char *const *names)
 {
@@ -257,6 +262,8 @@ static struct concerns in_fields(
 	const char *raw = m->detail->bytes + k->position % BYTES;
 	struct concerns c = {0};
 
+	if (m->events[k->event].is_guest)
+		return c;
 	for (; format && *names; names++) {
 		const struct attar_field *field = attar_format_field(format, *names);
 
@@ -270,19 +277,24 @@ static struct concerns cpus_of(const struct multi_trace *m, const struct kept *k
 {
 	struct concerns c = in_fields(m, k, cpu_fields);
 
-	if (!c.n || is_between)
+	if (m->events[k->event].is_guest) {
+		if (k->vcpu.cpu >= 0)
+			concern(&c, k->vcpu.cpu);
+	} else if (!c.n || is_between) {
 		concern(&c, k->cpu);
+	}
 	return c;
 }
 
 static struct concerns tasks_of(const struct multi_trace *m, const struct kept *k, bool is_between)
 {
+	bool is_guest = m->events[k->event].is_guest;
 	struct concerns c = in_fields(m, k, task_fields);
 
 	if (!c.n || is_between) {
-		concern(&c, k->tid);
+		concern(&c, is_guest ? k->vcpu.tid : k->tid);
 		if (m->detail->same_pid)
-			concern(&c, k->pid);
+			concern(&c, is_guest ? k->vcpu.pid : k->pid);
 	}
 	return c;
 }
@@ -303,12 +315,20 @@ static struct concerns common(const struct concerns *a, const struct concerns *b
 typedef struct concerns concerns_fn(
 	const struct multi_trace *m, const struct kept *k, bool is_between);
 
+/* Only events of the same host can concern the same CPU or task. */
+static struct concerns on_host(
+	const struct multi_trace *m, const struct kept *k, const char *host, concerns_fn *of)
+{
+	return m->events[k->event].host == host ? of(m, k, false) : (struct concerns){0};
+}
+
 static bool is_same(const struct multi_trace *m, const struct kept *k, const struct kept *start,
 	const struct kept *end, concerns_fn *of)
 {
 	const struct detail *d = m->detail;
-	struct concerns a = of(m, start ? start : end, false), b = of(m, end, false),
-			c = of(m, k, true), pair = common(&a, &b);
+	const char *host = m->events[k->event].host;
+	struct concerns a = on_host(m, start ? start : end, host, of),
+			b = on_host(m, end, host, of), c = of(m, k, true), pair = common(&a, &b);
 
 	if (d->of_start != d->of_end)
 		pair = d->of_start ? a : b;
@@ -329,17 +349,34 @@ static bool is_shown(const struct multi_trace *m, const struct kept *k, const st
 
 /* ---- printing ---- */
 
-static void columns(struct attar_section *lines)
+static void columns_of_pair(struct attar_section *lines)
 {
 	attar_section_column(lines, "pair", ATTAR_UNIT_ID);
 	attar_section_column(lines, "part", ATTAR_UNIT_TEXT);
 	attar_section_column(lines, "time", ATTAR_UNIT_TIME);
 	attar_section_column(lines, "offset", ATTAR_UNIT_NS);
+}
+
+static void columns_of_event(struct attar_section *lines)
+{
 	attar_section_column(lines, "comm", ATTAR_UNIT_TEXT);
 	attar_section_column(lines, "tid", ATTAR_UNIT_ID);
 	attar_section_column(lines, "cpu", ATTAR_UNIT_ID);
 	attar_section_column(lines, "event", ATTAR_UNIT_TEXT);
 	attar_section_column(lines, "fields", ATTAR_UNIT_TEXT);
+}
+
+static void columns(struct attar_section *lines)
+{
+	columns_of_pair(lines);
+	columns_of_event(lines);
+}
+
+static void columns_of_hosts(struct attar_section *lines)
+{
+	columns_of_pair(lines);
+	attar_section_column(lines, "host", ATTAR_UNIT_TEXT);
+	columns_of_event(lines);
 }
 
 static void print_event(struct attar_run *run, struct multi_trace *m, struct attar_section *lines,
@@ -359,6 +396,8 @@ static void print_event(struct attar_run *run, struct multi_trace *m, struct att
 	attar_cell_text(lines, part);
 	attar_cell_u64(lines, attar_run_realtime(run, k->time));
 	attar_cell_i64(lines, (int64_t)(k->time - p->start_time));
+	if (m->has_hosts)
+		attar_cell_text(lines, k->host);
 	attar_cell_text(lines, k->comm);
 	attar_cell_i64(lines, k->tid);
 	attar_cell_i64(lines, k->cpu);
@@ -402,7 +441,7 @@ static int print(struct attar_run *run, struct multi_trace *m, const struct pair
 		d->dropped += !end;
 		return 0;
 	}
-	lines = attar_run_lines(run, "detail", columns);
+	lines = attar_run_lines(run, "detail", m->has_hosts ? columns_of_hosts : columns);
 	if (!lines)
 		return -ENOMEM;
 	d->printed++;

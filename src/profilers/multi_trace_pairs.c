@@ -33,6 +33,21 @@ void pairs_label(struct attar_keyrow *row, const struct attar_thread *thread)
 	snprintf(label->comm, sizeof(label->comm), "%s", thread->comm);
 }
 
+/* The thread of a virtual CPU is that of this machine, by which the key is known. */
+static void label_key(struct attar_run *run, struct attar_keyrow *row, const struct trace_event *e,
+	const struct attar_event *ev)
+{
+	const struct attar_thread *thread = ev->thread;
+	struct attar_vcpu vcpu;
+
+	if (e->is_guest && attar_run_vcpu(run, ev, &vcpu)) {
+		thread = attar_run_thread(run, vcpu.tid);
+		((struct row_label *)row->value)->tid = vcpu.tid;
+	}
+	if (thread)
+		pairs_label(row, thread);
+}
+
 /* On the time line the pair is on the track of its key. */
 static int add_span(struct attar_run *run, const struct multi_trace *m, const struct trace_event *e,
 	const struct attar_event *ev, const struct key_bytes *key,
@@ -78,7 +93,7 @@ static int end_pair(struct attar_run *run, struct multi_trace *m, const struct t
 	if (!row)
 		return -ENOMEM;
 	if (m->perins && e->key_kind == KEY_THREAD)
-		pairs_label(row, ev->thread);
+		label_key(run, row, e, ev);
 	if (r == 0 && m->detail)
 		r = detail_pair(run, m, started, sequence, ev->time);
 	if (r == 0 && m->heatmap)
@@ -154,8 +169,8 @@ int pairs_event(struct attar_run *run, struct multi_trace *m, const struct trace
 		roles &= (unsigned)attar_expr_number(e->role, &record);
 	if (!roles)
 		return 0;
-	if (!trace_key(e, ev, &record, &key)) {
-		m->unknown_threads++;
+	if (!trace_key(run, e, ev, &record, &key)) {
+		e->is_guest ? m->unknown_vcpus++ : m->unknown_threads++;
 		return 0;
 	}
 	if (!is_selected(run, m, &key))
@@ -442,6 +457,13 @@ static void add_faults(const struct attar_expr *expr, uint64_t *absent, uint64_t
 	*by_zero += faults.by_zero;
 }
 
+static void add_unknown(struct attar_report *report, uint64_t n, const char *what)
+{
+	if (n)
+		attar_report_remark(report, "%llu event%s of %s %s not matched",
+			(unsigned long long)n, n == 1 ? "" : "s", what, n == 1 ? "was" : "were");
+}
+
 void pairs_add_remarks(struct multi_trace *m, struct attar_report *report, enum attar_scope scope)
 {
 	uint64_t absent = 0, by_zero = 0;
@@ -460,11 +482,8 @@ void pairs_add_remarks(struct multi_trace *m, struct attar_report *report, enum 
 			"field, %llu division%s by zero",
 			(unsigned long long)absent, (unsigned long long)by_zero,
 			by_zero == 1 ? "" : "s");
-	if (m->unknown_threads)
-		attar_report_remark(report,
-			"%llu event%s of exiting threads, whose ID is unknown, %s not matched",
-			(unsigned long long)m->unknown_threads, m->unknown_threads == 1 ? "" : "s",
-			m->unknown_threads == 1 ? "was" : "were");
+	add_unknown(report, m->unknown_threads, "exiting threads, whose ID is unknown,");
+	add_unknown(report, m->unknown_vcpus, "virtual CPUs whose thread is unknown");
 }
 
 const struct trace_impl trace_impl_delay = {

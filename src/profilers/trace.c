@@ -16,6 +16,7 @@ struct trace {
 	bool graph, overwrite;
 	struct attar_stacks *stacks; /* of events, for other tools; NULL: not needed */
 	bool has_hosts;              /* events of several hosts: lines have a host column */
+	bool has_guests;             /* with vm=: lines have the thread of the virtual CPU */
 	bool has_user;               /* user events are among them: lines have a transport column */
 };
 
@@ -38,6 +39,15 @@ static void columns_of_hosts(struct attar_section *lines)
 {
 	attar_section_column(lines, "time", ATTAR_UNIT_TIME);
 	attar_section_column(lines, "host", ATTAR_UNIT_TEXT);
+	task_columns(lines);
+	attar_section_column(lines, "fields", ATTAR_UNIT_TEXT);
+}
+
+static void columns_of_guests(struct attar_section *lines)
+{
+	attar_section_column(lines, "time", ATTAR_UNIT_TIME);
+	attar_section_column(lines, "host", ATTAR_UNIT_TEXT);
+	attar_section_column(lines, "vcpu_tid", ATTAR_UNIT_ID);
 	task_columns(lines);
 	attar_section_column(lines, "fields", ATTAR_UNIT_TEXT);
 }
@@ -68,6 +78,17 @@ static void add_fields(struct attar_run *run, struct attar_section *lines,
 	attar_cell_text(lines, text);
 	if (values)
 		sample_fields_values(run, &fields, lines);
+}
+
+static void add_vcpu(
+	struct attar_run *run, struct attar_section *lines, const struct attar_event *ev)
+{
+	struct attar_vcpu vcpu;
+
+	if (attar_run_vcpu(run, ev, &vcpu))
+		attar_cell_i64(lines, vcpu.tid);
+	else
+		attar_cell_none(lines);
 }
 
 /* ---- lines ---- */
@@ -117,15 +138,18 @@ static int on_event(struct attar_run *run, void *self, const struct attar_event 
 	if (r < 0 || !attar_run_wants_lines(run))
 		return r;
 	lines = attar_run_lines(run, "events",
-		t->has_hosts  ? columns_of_hosts
-		: t->has_user ? columns_of_user
-			      : columns_of_kernel);
+		t->has_guests  ? columns_of_guests
+		: t->has_hosts ? columns_of_hosts
+		: t->has_user  ? columns_of_user
+			       : columns_of_kernel);
 	if (!lines)
 		return -ENOMEM;
 	attar_section_row(lines);
 	attar_cell_u64(lines, attar_run_realtime(run, ev->time));
 	if (t->has_hosts)
 		attar_cell_text(lines, attar_run_source_host(run, ev->counter));
+	if (t->has_guests)
+		add_vcpu(run, lines, ev);
 	attar_cell_text(lines, ev->thread->comm);
 	sample_tid_cell(lines, sample_tid(spec, ev));
 	if (ev->cpu == UINT32_MAX)
@@ -169,6 +193,7 @@ static int trace_open(struct attar_run *run, void *self)
 		const struct attar_event_spec *spec = attar_run_source_spec(run, i);
 
 		t->has_user |= spec->user_event || spec->transport;
+		t->has_guests |= attar_spec_get_option(spec, "vm") != NULL;
 		stacks |= spec->stack;
 		names |= !attar_run_source_attr(run, i)->exclude_kernel && names_kernel(spec);
 	}

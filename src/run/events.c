@@ -37,14 +37,19 @@ static int refuse_profilers(const struct attar_run *run, const struct attar_even
 	return 0;
 }
 
-/* Counts and recordings are those of this machine. */
-static int refuse_pulled(const struct attar_run *run, const struct attar_event_list *list)
+/* Counts and recordings are those of one machine. */
+static int refuse_pulled(const struct attar_event_list *list)
 {
-	for (size_t i = 0; i < list->n; i++)
+	for (size_t i = 0; i < list->n; i++) {
 		if (attar_spec_get_option(&list->at[i], "pull"))
 			return attar_fail(-EINVAL,
-				"--event: pull= is for events of 'attar trace', and conflicts with "
-				"--input and --pull");
+				"--event: pull= is for events of 'attar trace' and 'attar "
+				"multi-trace', and conflicts with --input and --pull");
+		if (attar_spec_get_option(&list->at[i], "vm"))
+			return attar_fail(-EINVAL,
+				"--event: vm= is for events that are pulled from a guest" ATTAR_FIX
+				"add pull=ADDRESS");
+	}
 	return 0;
 }
 
@@ -76,7 +81,7 @@ int run_parse_events(
 	int r = parse(run, text, ret_list);
 
 	if (r == 0)
-		r = refuse_pulled(run, *ret_list);
+		r = refuse_pulled(*ret_list);
 	if (r == 0 && (r = refuse_profilers(run, *ret_list)) < 0)
 		return attar_context(r, "--event");
 	for (size_t i = 0; r == 0 && i < (*ret_list)->n; i++)
@@ -233,6 +238,7 @@ void source_free(struct source *s)
 	filter_free(s->condition);
 	attar_expr_free(s->exec);
 	free(s->shown);
+	vec_done(&s->vcpus);
 	free(s->name);
 	free(s->filter);
 }
@@ -282,8 +288,8 @@ int attar_run_events(struct attar_run *run, const char *text, bool stacks, attar
 	if (hosts_concern(run, text))
 		return hosts_add_events(run, text, stacks, fn);
 	r = parse(run, text, &list);
-	if (r == 0 && run->replay)
-		r = refuse_pulled(run, list);
+	if (r == 0)
+		r = refuse_pulled(list);
 	for (size_t i = 0; r == 0 && i < list->n; i++) {
 		struct perf_event_attr attr = {.sample_period = 1};
 

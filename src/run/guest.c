@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/kvm.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -23,6 +24,7 @@
 enum {
 	ARGUMENTS_MAX = 1 << 20, /* bytes of a command line */
 	VCPUS_MAX = 8192,        /* more than KVM allows */
+	LINE_BYTES = 256,          /* bytes of a file about a thread */
 };
 
 /* ---- the process ---- */
@@ -149,17 +151,31 @@ int guest_read_vcpu(pid_t pid, int vcpu, const char *file, int64_t *ret_value)
 
 struct listing {
 	pid_t pid;
-	guest_threads *threads;
+	guest_vcpus *vcpus;
 };
 
-static int add_thread(struct listing *l, int vcpu, pid_t tid)
+/* The CPU that a thread is bound to; -1: several. */
+static int bound_cpu(pid_t tid)
 {
-	if (vcpu < 0 || vcpu >= VCPUS_MAX)
+	cpu_set_t set;
+
+	if (sched_getaffinity(tid, sizeof(set), &set) < 0 || CPU_COUNT(&set) != 1)
+		return -1;
+	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+		if (CPU_ISSET(cpu, &set))
+			return cpu;
+	return -1;
+}
+
+static int add_vcpu(struct listing *l, int number, pid_t tid)
+{
+	if (number < 0 || number >= VCPUS_MAX)
 		return 0;
-	while (l->threads->n <= (size_t)vcpu)
-		if (vec_push(l->threads, 0) < 0)
+	while (l->vcpus->n <= (size_t)number)
+		if (vec_push(l->vcpus, ((struct attar_vcpu){.pid = l->pid, .cpu = -1})) < 0)
 			return base_oom();
-	l->threads->at[vcpu] = tid;
+	l->vcpus->at[number].tid = tid;
+	l->vcpus->at[number].cpu = bound_cpu(tid);
 	return 0;
 }
 
@@ -167,18 +183,18 @@ static int add_thread(struct listing *l, int vcpu, pid_t tid)
 static int running_vcpu(pid_t pid, pid_t tid)
 {
 	struct buf text _cleanup_(buf_done) = {0};
-	unsigned long number, fd, request;
+	unsigned long call, fd, request;
 	char path[64], target[64];
-	int vcpu;
+	int number;
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", (int)pid, (int)tid);
-	if (file_read(path, sizeof(path) * 4, &text) < 0 ||
-		sscanf(buf_text(&text), "%lu %lx %lx", &number, &fd, &request) != 3 ||
-		number != SYS_ioctl || request != KVM_RUN || fd > INT32_MAX ||
+	if (file_read(path, LINE_BYTES, &text) < 0 ||
+		sscanf(buf_text(&text), "%lu %lx %lx", &call, &fd, &request) != 3 ||
+		call != SYS_ioctl || request != KVM_RUN || fd > INT32_MAX ||
 		!read_fd(pid, (int)fd, target, sizeof(target)) ||
-		sscanf(target, "anon_inode:kvm-vcpu:%d", &vcpu) != 1)
+		sscanf(target, "anon_inode:kvm-vcpu:%d", &number) != 1)
 		return -1;
-	return vcpu;
+	return number;
 }
 
 /* By the names that QEMU, Firecracker and Cloud Hypervisor give these threads. */
@@ -187,45 +203,52 @@ static int named_vcpu(pid_t pid, pid_t tid)
 	static const char *const names[] = {"CPU %d/KVM", "fc_vcpu %d", "vcpu%d"};
 	struct buf text _cleanup_(buf_done) = {0};
 	char path[64];
-	int vcpu;
+	int number;
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", (int)pid, (int)tid);
-	if (file_read(path, sizeof(path), &text) < 0)
+	if (file_read(path, LINE_BYTES, &text) < 0)
 		return -1;
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (sscanf(buf_text(&text), names[i], &vcpu) == 1)
-			return vcpu;
+		if (sscanf(buf_text(&text), names[i], &number) == 1)
+			return number;
 	return -1;
 }
 
 static int list_thread(void *ctx, int tid)
 {
 	struct listing *l = ctx;
-	int vcpu = running_vcpu(l->pid, tid);
+	int number = running_vcpu(l->pid, tid);
 
-	if (vcpu < 0)
-		vcpu = named_vcpu(l->pid, tid);
+	if (number < 0)
+		number = named_vcpu(l->pid, tid);
 	attar_error_clear();
-	return vcpu < 0 ? 0 : add_thread(l, vcpu, tid);
+	return number < 0 ? 0 : add_vcpu(l, number, tid);
 }
 
-/* KVM itself knows the threads since Linux 6.1. */
+/* Since Linux 6.1, KVM has a file with the thread. */
 static int ask_kvm(struct listing *l)
 {
 	int64_t tid;
 	int r = 0;
 
 	for (int vcpu = 0; r == 0 && guest_read_vcpu(l->pid, vcpu, "pid", &tid) == 0; vcpu++)
-		r = add_thread(l, vcpu, (pid_t)tid);
+		r = add_vcpu(l, vcpu, (pid_t)tid);
 	if (r == 0)
 		attar_error_clear();
 	return r;
 }
 
-int guest_list_threads(pid_t pid, guest_threads *threads)
+int guest_list_vcpus(pid_t pid, guest_vcpus *vcpus)
 {
-	struct listing l = {.pid = pid, .threads = threads};
+	struct listing l = {.pid = pid, .vcpus = vcpus};
 	int r = ask_kvm(&l);
 
-	return r == 0 && !threads->n ? proc_each_thread(pid, list_thread, &l) : r;
+	if (r == 0 && !vcpus->n)
+		r = proc_each_thread(pid, list_thread, &l);
+	if (r < 0 || vcpus->n)
+		return r;
+	return attar_fail(-ESRCH,
+		"which threads of process %d run its virtual CPUs is unknown" ATTAR_FIX
+		"mount debugfs: mount -t debugfs nodev /sys/kernel/debug",
+		(int)pid);
 }

@@ -3,6 +3,7 @@
 #ifndef RUN_GUEST_H
 #define RUN_GUEST_H
 
+#include "attar/profiler.h"
 #include "base/vec.h"
 
 /*
@@ -14,8 +15,11 @@ int guest_find(const char *text, pid_t *ret_pid);
 /* Reads a number in a file of KVM about a virtual CPU, such as "tsc-offset"; a negative errno. */
 int guest_read_vcpu(pid_t pid, int vcpu, const char *file, int64_t *ret_value);
 
-/* The threads of the virtual CPUs, by number; 0: unknown. Free with vec_done(), also on failure. */
-typedef VEC(pid_t) guest_threads;
-int guest_list_threads(pid_t pid, guest_threads *threads);
+/*
+ * The threads that run the virtual CPUs, by number; tid 0: unknown. -ESRCH: all are unknown. Free
+ * with vec_done(), also on failure.
+ */
+typedef VEC(struct attar_vcpu) guest_vcpus;
+int guest_list_vcpus(pid_t pid, guest_vcpus *vcpus);
 
 #endif

@@ -51,8 +51,8 @@ bool hosts_concern(const struct attar_run *run, const char *events);
 /* As attar_run_events() for such a list. */
 int hosts_add_events(struct attar_run *run, const char *events, bool stacks, attar_event_fn *fn);
 
-/* -EINVAL: the profiler cannot distinguish the events of one host from those of another. */
-int hosts_check_profiler(const struct attar_run *run);
+/* -EINVAL: the profiler cannot have events of several hosts in this way (enum attar_uses). */
+int hosts_check_profiler(const struct attar_run *run, unsigned uses);
 
 /* -EINVAL: options that conflict with events of others. */
 int hosts_check(const struct attar_run *run);

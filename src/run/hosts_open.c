@@ -7,6 +7,7 @@
 #include "event/sample_attr.h"
 #include "peer/receiver.h"
 #include "run/actions.h"
+#include "run/guest.h"
 #include "run/run.h"
 
 enum { ATTRIBUTES_MAX = 256 };
@@ -65,13 +66,14 @@ bool hosts_concern(const struct attar_run *run, const char *events)
 	return false;
 }
 
-int hosts_check_profiler(const struct attar_run *run)
+int hosts_check_profiler(const struct attar_run *run, unsigned uses)
 {
-	if (run->profiler->uses & ATTAR_TELLS_HOSTS)
+	if (run->profiler->uses & uses)
 		return 0;
 	return attar_fail(-EINVAL,
 		"'%s' cannot distinguish the events of several hosts" ATTAR_FIX
-		"use 'attar trace', or 'attar %s --pull ADDRESS --pull ADDRESS' without pull=",
+		"use 'attar trace' or 'attar multi-trace', or 'attar %s --pull ADDRESS --pull "
+		"ADDRESS' without pull=",
 		run->profiler->name, run->profiler->name);
 }
 
@@ -195,6 +197,18 @@ static int forward(struct attar_run *reader, void *self, const struct attar_even
 	return s->fn(run, run->self, &forwarded);
 }
 
+/* The attribute vm=: the host is a guest of this machine. */
+static int find_vcpus(const struct attar_event_spec *spec, guest_vcpus *vcpus)
+{
+	const struct attar_event_option *guest = attar_spec_get_option(spec, "vm");
+	pid_t pid;
+	int r = guest ? guest_find(guest->value, &pid) : 0;
+
+	if (guest && r == 0)
+		r = guest_list_vcpus(pid, vcpus);
+	return r < 0 ? attar_context(r, "'%s': vm=", CLIP(spec->name)) : 0;
+}
+
 static int add_spec(
 	struct run_host *h, const struct attar_event_spec *spec, bool stacks, attar_event_fn *fn)
 {
@@ -224,7 +238,8 @@ static int add_spec(
 	s = &run->sources.list.at[run->sources.list.n - 1];
 	s->spec = spec;
 	s->host = h;
-	return source_set_actions(run, s);
+	r = find_vcpus(spec, &s->vcpus);
+	return r < 0 ? r : source_set_actions(run, s);
 }
 
 static int add_from(struct attar_run *run, const char *address, const char *event, bool stacks,
@@ -244,7 +259,7 @@ static int add_from(struct attar_run *run, const char *address, const char *even
 int hosts_add_events(struct attar_run *run, const char *events, bool stacks, attar_event_fn *fn)
 {
 	const struct attar_texts *pulls = &run->opts.pulls;
-	int r = hosts_check_profiler(run);
+	int r = hosts_check_profiler(run, ATTAR_TELLS_HOSTS | ATTAR_RELATES_HOSTS);
 
 	while (r == 0 && *events) {
 		char *event _cleanup_free_ = take_event(&events);

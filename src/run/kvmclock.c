@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "run/kvmclock.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -469,6 +469,23 @@ const char *attar_run_source_host(const struct attar_run *run, uint32_t i)
 	return s && s->host ? s->host->name : run->hosts.name;
 }
 
+bool attar_run_vcpu(const struct attar_run *run, const struct attar_event *event,
+	struct attar_vcpu *ret_vcpu)
+{
+	CHECK_ARG_OR(run, "run", false);
+	CHECK_ARG_OR(event, "event", false);
+	CHECK_ARG_OR(ret_vcpu, "ret_vcpu", false);
+
+	const struct source *s = event->counter < run->sources.list.n
+					 ? &run->sources.list.at[event->counter]
+					 : NULL;
+
+	if (!s || event->cpu >= s->vcpus.n || !s->vcpus.at[event->cpu].tid)
+		return false;
+	*ret_vcpu = s->vcpus.at[event->cpu];
+	return true;
+}
+
 bool attar_run_wants_values(const struct attar_run *run)
 {
 	CHECK_ARG_OR(run, "run", false);

@@ -8,6 +8,7 @@
 #include "event/usdt.h"
 #include "expr/filter.h"
 #include "perf/counter.h"
+#include "run/guest.h"
 #include "run/options.h"
 #include "run/timer.h"
 
@@ -41,6 +42,7 @@ struct source {
 	uint32_t emitted;               /* with emitter: its number there */
 	struct attar_event_spec *shown; /* the same: for the run's profiler, instead of spec */
 	const struct run_host *host;    /* whose event it is; NULL: this machine's */
+	guest_vcpus vcpus;              /* of the guest that vm= names */
 	bool only_unshared; /* with usdt: only samples of processes in run->user.unshared count */
 	/* See run/shared_counter.h. */
 	bool is_shared;       /* it uses the counter of the source `owner` */

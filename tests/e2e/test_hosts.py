@@ -34,13 +34,33 @@ for turn in range({TURNS}):
 '''
 
 
+# The first program asks the other one by getpgid(TURN), which naps for NAP_MS and answers with the
+# same call. The number of the turn is their key.
+GETPGID = f'{ENTER}/id==121/'
+NAP_MS = 5
+ASKER = f'''
+import ctypes, os, sys, time
+first, to, back = sys.argv[1] == 'first', sys.argv[2], sys.argv[3]
+fds = [os.open(path, os.O_RDWR) for path in (to, back)]
+getpgid = ctypes.CDLL(None).getpgid
+for turn in range({TURNS}):
+    if not first:
+        os.read(fds[1], 1)
+        time.sleep({NAP_MS} / 1000)
+    getpgid(turn + 1)
+    os.write(fds[0], b'x')
+    if first:
+        os.read(fds[1], 1)
+'''
+
+
 @pytest.fixture
 def host(spawn, tmp_path):
     """Start a host of this name, which pushes the calls of a command."""
-    def start(name, *command):
+    def start(name, *command, event=GETPPID):
         where = f'unix:{tmp_path}/{name}'
         process = spawn('unshare', '--uts', 'sh', '-c', 'hostname "$0" && exec "$@"', name, ATTAR,
-                        'record', '-m', '1024', '-e', GETPPID, '--push', where, '--',
+                        'record', '-m', '1024', '-e', event, '--push', where, '--',
                         *map(str, command), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                         text=True)
         wait_until(lambda: listens(where) or process.poll() is not None, 'a listener')
@@ -152,6 +172,14 @@ def test_a_silent_host_does_not_delay_others(host, gate, spawn, tmp_path):  # no
     assert 'arrived after newer ones had been delivered' in ' '.join(last['remarks'])
 
 
+@pytest.mark.parametrize('guest, reason', [
+    ('1', 'process 1 runs no KVM guest'), ('1-2', 'no process runs a KVM guest with -uuid 1-2')])
+def test_a_guest_that_is_none(host, guest, reason):
+    one, _ = host('one', workload('flood'), 100)
+    done = run('trace', '-e', f'{pulled(one)}vm={guest}/')
+    assert done.returncode and f"'{ENTER}': vm=: {reason}" in done.stderr
+
+
 def test_an_expression_of_another_host(host):
     """Its fields, filter and names are those of the host."""
     one, _ = host('one', workload('flood'), 100)
@@ -234,17 +262,58 @@ def test_a_host_that_pushes_nothing_is_a_row(host, tmp_path):
     assert states[nobody][0] == 'failed' and 'no attar pushes events' in states[nobody][1]
 
 
+@pytest.fixture
+def asking(host, tmp_path):
+    """The addresses of two hosts, on which programs ask each other."""
+    for name in 'ball', 'back':
+        os.mkfifo(tmp_path / name)
+    asker = tmp_path / 'asker.py'
+    asker.write_text(ASKER)
+    one, _ = host('one', sys.executable, asker, 'first', tmp_path / 'ball', tmp_path / 'back',
+                  event=GETPGID)
+    two, _ = host('two', sys.executable, asker, 'second', tmp_path / 'back', tmp_path / 'ball',
+                  event=GETPGID)
+    return one, two
+
+
+def test_pairs_of_events_of_two_hosts(asking):
+    """A question on one host and its answer on another."""
+    question, answer = (f'{pulled(where)}key=args[0]/alias={name}/'
+                        for where, name in zip(asking, ('question', 'answer')))
+    done = run('multi-trace', '-e', question, '-e', answer, '--detail=samekey', '--format', 'json')
+    assert done.returncode == 0, done.stderr
+    rows, last = read_events(done.stdout)
+    (pairs,) = table(last, 'pairs')
+    error = 1000 * sum(float(re.search(r'has an error of ([0-9.]+) us', remark)[1])
+                       for remark in last['remarks'] if 'has an error of' in remark)
+    assert (pairs['start'], pairs['end'], pairs['calls']) == ('question', 'answer', TURNS)
+    assert pairs['min'] >= NAP_MS * 1_000_000 - error
+    assert last['notes']['seen'] == 2 * TURNS
+    parts = [(row['host'], row['event'], row['part']) for row in rows if 'part' in row]
+    assert parts == [('one', 'question', 'start'), ('two', 'answer', 'end')] * TURNS
+
+
+def test_keys_of_two_hosts(asking):
+    """Threads and CPUs of different hosts are different."""
+    events = [word for where in asking for word in ('-e', pulled(where))]
+    done = run('multi-trace', *events)
+    assert done.returncode == 2 and 'are events of different hosts' in done.stderr
+    done = run('multi-trace', *events, '-k', 'args[0]', '--tasks')
+    assert done.returncode == 2 and '--tasks selects threads of this machine' in done.stderr
+
+
 @pytest.mark.parametrize('args, reason', [
     (['profile', '--pull', 'unix:/a', '--pull', 'unix:/a'], "'unix:/a' is given twice"),
     (['record', '--pull', 'unix:/a', '--pull', 'unix:/b'], 'nothing to merge'),
     (['top', '-e', pulled('unix:/a')], "'top' cannot distinguish"),
     (['top', '-e', ENTER, '--pull', '/tmp'], "--pull: '/tmp' is a directory: write the path of"),
     (['stat', '-e', pulled('unix:/a')], 'pull= is for events of'),
+    (['trace', '-e', f'{ENTER}//vm=1/'], 'vm= is for events that are pulled from a guest'),
     (['trace', '-e', f'{ENTER}//pull="unix:/a"/push="unix:/b"/'], 'no attar pushes events'),
     (['trace', '-e', ENTER, '--pull', 'nonsense:x', '--pull', 'unix:/b'], 'nonsense'),
     ([*pulling('unix:/a', 'unix:/a'), 'top'], "--pull: 'unix:/a' is given twice"),
     ([*pulling('unix:/a'), 'stat', '--', 'true'], 'no command can run on hosts that push'),
-], ids=['sampler', 'recorder', 'keys', 'directory', 'counts', 'nobody', 'address', 'twice',
+], ids=['sampler', 'recorder', 'keys', 'directory', 'counts', 'vm', 'nobody', 'address', 'twice',
         'command'])
 def test_what_cannot_be_is_refused(args, reason):
     done = run(*args)

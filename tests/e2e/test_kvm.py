@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Exits and page tables of KVM guests: exact on scripts, and of a known guest in a guest."""
+import collections
 import json
 import re
 
@@ -348,3 +349,64 @@ def test_clock_of_a_guest(tmp_path, which):
 def test_clock_that_is_set_once(tmp_path):
     """The host has a stable TSC: the clock is known after it was set in the middle of the run."""
     assert 2 < check_clock(*readings_and_events('debian7', tmp_path, '$vm')) <= ROUNDS / 2
+
+
+CALLS, EXITS_LEFT = 5, 4
+# Starts a guest of one virtual CPU, which runs when a line is written to /run/start.
+START = f'''
+{guest.VM}/load kvm-amd
+rm -f /run/start /run/begun /run/ended /run/host && mkfifo /run/start
+exec 3<>/run/start
+{workload('kvmclocks')} {EXITS_LEFT} 300 </run/start >/run/readings &
+vm=$!
+'''
+# Another host: a program on CPU 1 and then one on CPU 0 make calls.
+CALLER = f'''
+push() {{
+    unshare --uts sh -c 'hostname other && exec "$@"' - {BUILD}/src/cli/attar record -q \\
+        -e 'raw_syscalls:sys_enter/id==110 && comm=="flood"/' --push unix:/run/host -- sh -c \\
+        "$1; taskset 2 {workload('flood')} {CALLS}; taskset 1 {workload('flood')} {CALLS}; $2" &
+    until [ -S /run/host ]; do sleep 0.1; done
+}}
+'''
+PULL = '''-e 'raw_syscalls:sys_enter//pull="unix:/run/host"/vm='$vm'/' --format json'''
+
+
+@pytest.mark.guest('debian')
+def test_threads_of_virtual_cpus(tmp_path):
+    """Calls on CPU 0 are those of the virtual CPU 0; there is no other."""
+    ended = guest.run('debian', 'sh', '-ec', f'''{START}{CALLER}
+push true true
+{BUILD}/src/cli/attar trace {PULL} >{tmp_path}/events
+echo $vm
+echo >&3
+wait''')
+    assert ended.returncode == 0, ended.stderr
+    reports = map(json.loads, (tmp_path / 'events').read_text().splitlines())
+    events = [row for report in reports if report['sections'] for row in rows(report, 'events')]
+    assert collections.Counter((e['cpu'], e['vcpu_tid'], e['comm']) for e in events) == {
+        (1, None, 'flood'): CALLS, (0, int(ended.stdout.split()[-1]), 'flood'): CALLS}
+
+
+@pytest.mark.guest('debian')
+def test_pairs_of_a_guest_and_its_host(tmp_path):
+    """The last call on virtual CPU 0, and the first exit of its thread after that."""
+    ended = guest.run('debian', 'sh', '-ec', f'''{START}{CALLER}
+push 'until [ -e /run/begun ]; do sleep 0.1; done' 'echo >/run/start; wait; touch /run/ended'
+{BUILD}/src/cli/attar multi-trace --perins --detail=sametid {PULL} -e kvm:kvm_pio -p $vm -- sh -c '
+    touch /run/begun
+    until [ -e /run/ended ] && [ "$(wc -l </run/readings)" = {EXITS_LEFT} ]; do sleep 0.1; done
+    ' >{tmp_path}/pairs
+echo $vm
+wait''')
+    assert ended.returncode == 0, ended.stderr
+    tid = int(ended.stdout.split()[-1])
+    *lines, last = map(json.loads, (tmp_path / 'pairs').read_text().splitlines())
+    (pair,) = rows(last, 'pairs')
+    assert (pair['tid'], pair['comm'], pair['calls']) == (tid, 'kvmclocks', 1)
+    parts = [row for report in lines if report['sections'] for row in rows(report, 'detail')]
+    assert [(p['part'], p['host'], p['comm']) for p in parts] == [
+        ('start', 'other', 'flood'), ('end', parts[1]['host'], 'kvmclocks')]
+    assert parts[1]['host'] != 'other' and parts[1]['tid'] == tid
+    assert (f'{CALLS} events of virtual CPUs whose thread is unknown were not matched'
+            in last['remarks'])

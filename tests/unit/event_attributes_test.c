@@ -329,12 +329,6 @@ static void test_unbalanced(void **state)
 		"column 25: missing closing } for this {");
 }
 
-static void test_later(void **state)
-{
-	refuse("sched:sched_switch//vm=6a2b/", -EOPNOTSUPP,
-		"column 21: the attribute vm is not supported yet");
-}
-
 /* Long and multi-byte texts are cut so that the caret is below the column. */
 static void test_excerpt(void **state)
 {
@@ -373,8 +367,7 @@ int main(void)
 		cmocka_unit_test(test_profilers),
 		cmocka_unit_test(test_bad_attributes),
 		cmocka_unit_test(test_unbalanced),
-		cmocka_unit_test(test_later),
-		cmocka_unit_test(test_excerpt),
+			cmocka_unit_test(test_excerpt),
 	};
 
 	return cmocka_run_group_tests_name("event_attributes", tests, setup, teardown);
