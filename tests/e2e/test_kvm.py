@@ -303,6 +303,7 @@ rm -f /run/start && mkfifo /run/start
 {workload('kvmclocks')} {ROUNDS} 20 -uuid {UUID} </run/start >{folder}/readings &
 vm=$!
 exec 3>/run/start
+timeout --preserve-status -s INT 3 {attar} trace -e kvm:kvm_entry --kvmclock {which} 2>&1 || echo status $?
 timeout {CLOCK_SECONDS} {attar} trace -e kvm:kvm_entry,kvm:kvm_pio -p $vm --kvmclock {which} \\
     --format json >{folder}/events 2>{folder}/err &
 attar=$!
@@ -312,6 +313,8 @@ wait $vm && wait $attar
 '''
     ended = guest.run(kernel, 'sh', '-ec', script)
     assert ended.returncode == 0, ended.stderr + (folder / 'err').read_text()
+    assert ended.stdout.endswith('stopped while waiting for kvm:kvm_pvclock_update: nothing was '
+                                 'measured\nstatus 130\n')
     reports = [json.loads(line) for line in (folder / 'events').read_text().splitlines()]
     reports = [report for report in reports if report['sections']]
     (time, *_), = {tuple(column['unit'] for column in report['sections'][0]['columns'])
