@@ -293,10 +293,18 @@ ATTAR_API int attar_run_watch_cpus(struct attar_run *run);
 
 /*
  * Whether --cpus selects this CPU: 1, or 0; without the option it selects all. -EINVAL or -ERANGE:
- * it is not a list of CPUs. For values that are not of events: those of events are limited to the
- * CPUs.
+ * it is not a list of CPUs. For values that are not of events, and after attar_run_all_cpus():
+ * other events are limited to the CPUs.
  */
 ATTAR_API int attar_run_is_cpu_selected(struct attar_run *run, int cpu);
+
+/*
+ * all true: events that are added from now on are delivered from all CPUs, also with --cpus. For
+ * pairs of events and the times of threads, which move between CPUs: the profiler matches the
+ * events first, then selects with attar_run_is_cpu_selected(). Returns 1 with --cpus, otherwise 0.
+ * Only from open().
+ */
+ATTAR_API int attar_run_all_cpus(struct attar_run *run, bool all);
 
 /*
  * Also delivers events that happen in threads of this process: a context switch from it to another

@@ -23,20 +23,20 @@ static int any_cpu(struct attar_target *t, const struct attar_target_opts *o)
 	return vec_push(&t->cpus, -1) < 0 ? base_oom() : 0;
 }
 
-static int choose_cpus(struct attar_target *t, const char *list)
+int target_parse_cpus(const char *list, parse_ints *cpus)
 {
 	parse_ints online = {0};
 	int r = hotplug_online(&online);
 
 	if (r < 0 || !list) {
-		t->cpus = online;
+		*cpus = online;
 		return r;
 	}
-	r = parse_list(list, 1 << 20, &t->cpus);
+	r = parse_list(list, 1 << 20, cpus);
 	if (r < 0)
 		r = attar_context(r, "the CPU list");
-	for (size_t i = 0; r == 0 && i < t->cpus.n; i++) {
-		int cpu = t->cpus.at[i];
+	for (size_t i = 0; r == 0 && i < cpus->n; i++) {
+		int cpu = cpus->at[i];
 
 		if (parse_ints_have(&online, cpu))
 			continue;
@@ -268,7 +268,7 @@ static int resolve(struct attar_target *t, const struct attar_target_opts *o)
 	int r = check_opts(o);
 
 	if (r == 0)
-		r = o->any_cpu ? any_cpu(t, o) : choose_cpus(t, o->cpus);
+		r = o->any_cpu ? any_cpu(t, o) : target_parse_cpus(o->cpus, &t->cpus);
 
 	t->inherit = inherits(o);
 	t->skip_refused = o->skip_refused;

@@ -47,6 +47,12 @@ struct attar_target {
  */
 int target_rescan(struct attar_target *target);
 
+/*
+ * Adds the CPUs of a list, which must be online; list NULL: all that are. Returns 0 or a negative
+ * errno.
+ */
+int target_parse_cpus(const char *list, parse_ints *cpus);
+
 /* The number of instances that a counter has on the target. */
 size_t target_instances(const struct attar_target *target);
 

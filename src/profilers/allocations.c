@@ -146,6 +146,7 @@ int allocations_add(struct allocations *a, struct attar_run *run, attar_event_fn
 	/* a free in a softirq can interrupt any thread */
 	int r = attar_run_keep_own(run);
 
+	attar_run_all_cpus(run, true); /* also, a free can be on any CPU */
 	if (!a->alloc.n || !a->free.n)
 		return attar_fail(-EINVAL,
 			"events of allocations and of frees are required" ATTAR_FIX
@@ -232,7 +233,8 @@ int allocations_take(struct allocations *a, struct attar_run *run, const struct 
 	if (a->has_calls)
 		join_call(a, e, ev, ret_made);
 	ret_made->ptr = attar_expr_number(e->ptr, &record);
-	return ret_made->ptr != 0; /* 0: it failed */
+	/* 0: it failed */
+	return ret_made->ptr != 0 && attar_run_is_cpu_selected(run, at.cpu);
 }
 
 void allocations_keep(

@@ -187,7 +187,8 @@ static void begin(struct attar_run *run, const struct attar_event *ev, const str
 	request->sector = key->sector;
 	request->since = ev->time;
 	request->tid = ev->thread ? ev->thread->tid : 0;
-	request->is_selected = attar_run_is_selected(run, ev->thread);
+	request->is_selected = attar_run_is_selected(run, ev->thread) &&
+			       attar_run_is_cpu_selected(run, (int)ev->cpu);
 	copy_text(request->comm, sizeof(request->comm), ev, COMM);
 }
 
@@ -422,6 +423,7 @@ int block_open(struct attar_run *run, struct block *block)
 		r = attar_run_select_tasks(run);
 	if (r == 0)
 		r = attar_run_keep_own(run);
+	attar_run_all_cpus(run, true);
 	if (r == 0)
 		r = open_events(run, block);
 	return r == 0 ? attar_states_new(&opts, &block->states) : r;

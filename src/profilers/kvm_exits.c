@@ -72,7 +72,7 @@ static int on_entry(struct attar_run *run, void *self, const struct attar_event 
 	if (!is_wanted(k, run, ev))
 		return 0;
 	start = attar_pairs_end_u64(k->pairs, at.task, &at);
-	if (!start)
+	if (!start || !attar_run_is_cpu_selected(run, at.cpu))
 		return 0;
 	latency = at.time - start->time;
 	if (k->heatmap)
@@ -306,6 +306,7 @@ int kvm_exits_open(struct attar_run *run, struct kvm_exits *k, size_t n_sums)
 		.value_size = sizeof(struct row_label)};
 	int r = make_inputs(k);
 
+	attar_run_all_cpus(run, true);
 	for (size_t i = 0; r == 0 && i < 2; i++) /* see kvm_exits_emits() */
 		r = attar_run_input(run, &k->inputs[i]);
 	if (r == 0)

@@ -150,7 +150,7 @@ static int end(struct locks *l, struct attar_run *run, struct attar_pairs *pairs
 	struct attar_keyrow *row;
 	uint64_t duration = wait ? at.time - start->time : 0;
 
-	if (!wait || duration < l->than)
+	if (!wait || duration < l->than || !attar_run_is_cpu_selected(run, at.cpu))
 		return 0;
 	row = attar_keytable_at(l->table, &wait->lock, sizeof(wait->lock));
 	if (!row)
@@ -410,6 +410,7 @@ static int locks_open(struct attar_run *run, void *self)
 
 	if (l->futex_only && l->kernel_only)
 		return attar_fail(-EINVAL, "--kernel and --futex are mutually exclusive");
+	attar_run_all_cpus(run, true);
 	r = open_inputs(run, l);
 	if (r == 0)
 		r = attar_pairs_new(&pairs, &l->futexes);

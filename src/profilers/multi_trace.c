@@ -161,6 +161,7 @@ static int events_open(struct attar_run *run, struct multi_trace *m)
 {
 	int r = attar_run_keep_own(run); /* they can concern other tasks */
 
+	m->selects_cpus = attar_run_all_cpus(run, true) > 0;
 	if (r == 0 && m->tasks)
 		r = attar_run_select_tasks(run);
 	m->selects = m->tasks && !attar_run_is_selected(run, NULL);

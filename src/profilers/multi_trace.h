@@ -87,8 +87,9 @@ struct multi_trace {
 	uint32_t *event_of; /* by source */
 	uint32_t n_sources;
 
-	bool selects;   /* --tasks: -p, -t or a command select keys */
-	bool has_hosts; /* events have pull= */
+	bool selects;      /* --tasks: -p, -t or a command select keys */
+	bool selects_cpus; /* --cpus, by the end of a pair */
+	bool has_hosts;    /* events have pull= */
 
 	uint32_t n_stages;
 	struct attar_pairs *steps[STAGES_MAX]; /* from this stage to the next */
@@ -140,6 +141,14 @@ void pairs_close(struct multi_trace *m);
 /* Matches an event, whose roles are not 0. */
 int pairs_event(struct attar_run *run, struct multi_trace *m, const struct trace_event *e,
 	const struct attar_event *ev, uint64_t sequence);
+
+/* Whether --only-than, and --cpus by the end, select a pair. */
+static inline bool pairs_wants(struct attar_run *run, const struct multi_trace *m,
+	const struct attar_event *end, uint64_t latency)
+{
+	return (!m->only_than || latency > m->only_than) &&
+	       (!m->selects_cpus || attar_run_is_cpu_selected(run, (int)end->cpu));
+}
 
 /* Adds a latency to a row, which must have been found for this event. */
 static inline int pairs_add(const struct multi_trace *m, struct attar_keyrow *row, uint64_t latency)

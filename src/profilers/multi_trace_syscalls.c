@@ -133,7 +133,7 @@ static int on_exit_event(struct attar_run *run, void *self, const struct attar_e
 	if (is_first_return(number, ret) || is_exec_of_command(m, number))
 		return 0;
 	started = attar_pairs_end_u64(m->steps[0], at.task, &at);
-	if (!started || (m->only_than && at.time - started->time <= m->only_than))
+	if (!started || !pairs_wants(run, m, ev, at.time - started->time))
 		return 0;
 	row = find_row(m, ev, *(uint64_t *)started->payload);
 	if (!row)
@@ -185,6 +185,7 @@ static int syscalls_open(struct attar_run *run, struct multi_trace *m)
 			.fields = {"ret", "id|__syscall_nr"},
 			.on_event = on_exit_event};
 	m->n_stages = 2;
+	m->selects_cpus = attar_run_all_cpus(run, true) > 0;
 	for (size_t i = 0; r == 0 && i < 2; i++)
 		r = attar_run_input(run, &m->inputs[i]);
 	if (r == -ENOENT) /* an event without such a field */

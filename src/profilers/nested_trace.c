@@ -182,6 +182,8 @@ static int add_call(struct attar_run *run, struct nested_trace *t, const struct 
 		key.parent = open->calls[open->depth - 1].node;
 		open->calls[open->depth - 1].inner += duration;
 	}
+	if (!attar_run_is_cpu_selected(run, (int)ev->cpu))
+		return 0;
 	row = find_node(t, &key);
 	if (!row)
 		return -ENOMEM;
@@ -212,7 +214,8 @@ static int leave(struct attar_run *run, struct nested_trace *t, const struct nes
 	}
 	t->unreturned += open->depth - i;
 	open->depth = i - 1;
-	if (attar_run_wants_spans(run) && add_span(run, t, e, ev, row, &open->calls[i - 1]) < 0)
+	if (attar_run_wants_spans(run) && attar_run_is_cpu_selected(run, (int)ev->cpu) &&
+		add_span(run, t, e, ev, row, &open->calls[i - 1]) < 0)
 		return -ENOMEM;
 	return add_call(run, t, ev, open, &open->calls[i - 1]);
 }
@@ -333,6 +336,7 @@ static int nested_trace_open(struct attar_run *run, void *self)
 		.size = sizeof(struct nested_event), .learn = learn, .forget = forget};
 	if (r == 0)
 		r = attar_run_keep_own(run); /* an interrupt can happen in any thread */
+	attar_run_all_cpus(run, true);
 	if (r == 0)
 		r = add_functions_of(run, t);
 	if (r == 0)

@@ -198,7 +198,7 @@ static int on_switch(struct attar_run *run, void *self, const struct attar_event
 	struct task *task;
 
 	if (r < 0 || !prev || !is_blocked(o, attar_arg_u64(ev, PREV_STATE)) ||
-		!may_be_selected(run, (pid_t)prev))
+		!may_be_selected(run, (pid_t)prev) || !attar_run_is_cpu_selected(run, (int)ev->cpu))
 		return r;
 	state = attar_states_get(o->states, &prev, sizeof(prev));
 	if (state && state->state == BLOCKED) { /* its end was not delivered */
@@ -373,6 +373,7 @@ static int offcpu_open(struct attar_run *run, void *self)
 	struct offcpu *o = self;
 	int r = attar_run_select_tasks(run);
 
+	attar_run_all_cpus(run, true);
 	if (r == 0)
 		r = attar_run_keep_own(run);
 	if (r == 0)

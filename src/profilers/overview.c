@@ -357,8 +357,9 @@ static int on_complete(struct attar_run *run, void *self, const struct attar_eve
 	struct overview *o = self;
 	const struct attar_start *start = attar_pairs_end(o->requests, &key, sizeof(key), &at);
 
-	(void)run;
-	return start ? add_latency(o, LATENCY_BLOCK, at.time - start->time) : 0;
+	if (!start || !attar_run_is_cpu_selected(run, start->cpu))
+		return 0;
+	return add_latency(o, LATENCY_BLOCK, at.time - start->time);
 }
 
 static int on_lost(struct attar_run *run, void *self, const struct attar_event *ev)
@@ -470,8 +471,10 @@ static int open_events(struct attar_run *run, struct overview *o)
 
 	if (r == 0)
 		r = count_switches(run, o);
+	attar_run_all_cpus(run, true);
 	if (r == 0)
 		r = attar_run_inputs(run, requests);
+	attar_run_all_cpus(run, false);
 	n = attar_run_sources(run);
 	if (r == 0 && !o->no_errors)
 		r = attar_run_input(run, &failures);

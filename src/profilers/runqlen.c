@@ -205,6 +205,7 @@ static int runqlen_open(struct attar_run *run, void *self)
 		.period = 1000000000 / (q->freq ? q->freq : DEFAULT_FREQ), .on_event = on_timer};
 	int r = attar_run_timer(run, &timer);
 
+	attar_run_all_cpus(run, true); /* tasks are woken up and moved by other CPUs */
 	if (r == 0)
 		r = attar_run_inputs(run, inputs);
 	if (r == 0)

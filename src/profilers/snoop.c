@@ -239,7 +239,7 @@ static int end(struct snoop *s, struct attar_run *run, struct event *e,
 	const struct started *started = begun ? begun->payload : NULL;
 	struct attar_section *lines;
 
-	if (!started || at.time - begun->time < s->than)
+	if (!started || at.time - begun->time < s->than || !attar_run_is_cpu_selected(run, at.cpu))
 		return 0;
 	if (s->tasks && !started->is_selected)
 		return 0;
@@ -368,6 +368,7 @@ static int snoop_open(struct attar_run *run, void *self)
 			"--tasks is for pairs" ATTAR_FIX "give a second option -e for their ends");
 	if (s->tasks)
 		r = attar_run_select_tasks(run);
+	attar_run_all_cpus(run, s->texts.n == 2);
 	for (size_t i = 0; r == 0 && i < s->texts.n; i++)
 		r = open_stage(s, run, i);
 	if (r < 0 || s->texts.n == 1)

@@ -420,7 +420,7 @@ static int on_exit_task(struct attar_run *run, void *self, const struct attar_ev
 		end = &how;
 	attar_pairs_end_u64(s->ends, pid_of(ev) | GENERATED, &at);
 	if ((s->name && !names_match(s->name, ev->thread->comm)) ||
-		!attar_run_is_selected(run, ev->thread))
+		!attar_run_is_selected(run, ev->thread) || !attar_run_is_cpu_selected(run, at.cpu))
 		return 0;
 	if (s->fails && !(end && (end->is_signal || end->status)))
 		return 0;
@@ -463,6 +463,7 @@ static int exitsnoop_open(struct attar_run *run, void *self)
 
 	if (r == 0)
 		r = attar_run_keep_own(run);
+	attar_run_all_cpus(run, true);
 	if (r == 0)
 		r = attar_run_inputs(run, exits);
 	if (r == 0)

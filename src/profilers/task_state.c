@@ -208,12 +208,14 @@ static struct attar_stamp stamp_of(const struct attar_event *ev)
 	return (struct attar_stamp){.time = ev->time, .task = ATTAR_NO_TASK, .cpu = (int)ev->cpu};
 }
 
-static int change(
-	struct task_state *ts, struct attar_state *state, uint32_t to, const struct attar_event *ev)
+/* Of --cpus, the CPU on which the task begins a state selects it: others are not followed. */
+static int change(struct task_state *ts, struct attar_run *run, struct attar_state *state,
+	uint32_t to, const struct attar_event *ev, int cpu)
 {
 	const struct attar_stamp at = stamp_of(ev);
 
-	return attar_state_change(ts->states, state, to, &at);
+	return attar_state_change(
+		ts->states, state, attar_run_is_cpu_selected(run, cpu) ? to : ATTAR_NO_STATE, &at);
 }
 
 /* Finds or adds a task. Returns 1; 0: it is not selected; -ENOMEM. */
@@ -249,7 +251,8 @@ static int switch_out(struct task_state *ts, struct attar_run *run, const struct
 		return r;
 	if (state->state != R && state->state != ATTAR_NO_STATE) /* the switch to it is missing */
 		attar_state_drop(ts->states, state);
-	r = change(ts, state, has_exited(prev_state) ? ATTAR_NO_STATE : sleep_of(prev_state), ev);
+	r = change(ts, run, state, has_exited(prev_state) ? ATTAR_NO_STATE : sleep_of(prev_state),
+		ev, (int)ev->cpu);
 	if (r == 0)
 		r = end_segment(ts, run, state, tid, ev);
 	task = state->value;
@@ -278,11 +281,17 @@ static int on_switch(struct attar_run *run, void *self, const struct attar_event
 		return r;
 	if (state->state == R) /* the switch from it is missing */
 		attar_state_drop(ts->states, state);
-	r = change(ts, state, R, ev);
+	r = change(ts, run, state, R, ev, (int)ev->cpu);
 	return r < 0 ? r : end_segment(ts, run, state, next, ev);
 }
 
-enum { PID, COMM };
+enum { PID, COMM, TARGET_CPU };
+
+/* The CPU on whose queue the task is put. */
+static int wakeup_cpu(const struct attar_event *ev)
+{
+	return attar_arg_exists(ev, TARGET_CPU) ? (int)attar_arg_u64(ev, TARGET_CPU) : (int)ev->cpu;
+}
 
 /* A task that is woken up before it is switched out continues to run. */
 static int on_wakeup(struct attar_run *run, void *self, const struct attar_event *ev)
@@ -294,7 +303,7 @@ static int on_wakeup(struct attar_run *run, void *self, const struct attar_event
 
 	if (r <= 0 || state->state == R || state->state == RD)
 		return r < 0 ? r : 0;
-	r = change(ts, state, RD, ev);
+	r = change(ts, run, state, RD, ev, wakeup_cpu(ev));
 	return r < 0 ? r : end_segment(ts, run, state, tid, ev);
 }
 
@@ -406,9 +415,13 @@ static int task_state_report(
 static const struct attar_input switches = {SWITCH};
 static const struct attar_input switches_with_stacks = {SWITCH, .stacks = true};
 
-static const struct attar_input wakeups[] = {
-	{.event = "sched:sched_wakeup", .fields = {"pid", "comm"}, .on_event = on_wakeup},
-	{.event = "sched:sched_wakeup_new", .fields = {"pid", "comm"}, .on_event = on_wakeup}, {0}};
+static const struct attar_input wakeups[] = {{.event = "sched:sched_wakeup",
+						     .fields = {"pid", "comm", "?target_cpu"},
+						     .on_event = on_wakeup},
+	{.event = "sched:sched_wakeup_new",
+		.fields = {"pid", "comm", "?target_cpu"},
+		.on_event = on_wakeup},
+	{0}};
 
 static int open_events(struct attar_run *run, const struct task_state *ts)
 {
@@ -416,6 +429,7 @@ static int open_events(struct attar_run *run, const struct task_state *ts)
 
 	if (r == 0)
 		r = attar_run_keep_own(run);
+	attar_run_all_cpus(run, true);
 	if (r == 0)
 		r = attar_run_input(run, ts->graph ? &switches_with_stacks : &switches);
 	return r == 0 ? attar_run_inputs(run, wakeups) : r;

@@ -15,11 +15,15 @@ enum {
 	PATH_BYTES = 64,
 };
 
-/* The state of a thread as in proc_pid_stat(5): 'S', 'D' and so on; 0: it has ended. */
-static char read_state(pid_t pid, pid_t tid)
+/*
+ * The state of a thread as in proc_pid_stat(5): 'S', 'D' and so on; 0: it has ended. *ret_cpu is
+ * the CPU that it was on last.
+ */
+static char read_state(pid_t pid, pid_t tid, int *ret_cpu)
 {
+	enum { FIELDS_UP_TO_CPU = 37 };
 	char path[PATH_BYTES], text[512];
-	const char *end;
+	const char *end, *field;
 	size_t n;
 	FILE *file;
 
@@ -30,7 +34,10 @@ static char read_state(pid_t pid, pid_t tid)
 	n = fread(text, 1, sizeof(text) - 1, file);
 	fclose(file);
 	text[n] = '\0';
-	end = strrchr(text, ')');
+	field = end = strrchr(text, ')');
+	for (int i = 0; field && i < FIELDS_UP_TO_CPU; i++)
+		field = strchr(field + 1, ' ');
+	*ret_cpu = field ? atoi(field + 1) : -1;
 	return end && end[1] ? end[2] : 0;
 }
 
@@ -92,10 +99,10 @@ static bool is_lock(pid_t pid, pid_t tid)
 	return thread_is_futex_lock(op);
 }
 
-static int scan_thread(
-	struct attar_run *run, struct thread_times *times, pid_t tid, const struct attar_stamp *at)
+static int scan_thread(struct attar_run *run, struct thread_times *times, pid_t tid, uint64_t time)
 {
 	const struct attar_thread *thread = attar_run_thread(run, tid);
+	struct attar_stamp at = {.time = time, .task = ATTAR_NO_TASK};
 	struct thread_found found = {.tid = tid};
 	struct frame_summary frames = {0};
 	uint64_t key = (uint64_t)tid;
@@ -107,7 +114,7 @@ static int scan_thread(
 		(known && known->state != ATTAR_NO_STATE))
 		return 0;
 	pid = thread->process->pid;
-	state = read_state(pid, tid);
+	state = read_state(pid, tid, &at.cpu);
 	if (!state || !strchr("SDITt", state))
 		return 0;
 	found.depth = read_stack(attar_run_symbols(run), pid, tid, &frames, found.stack);
@@ -116,11 +123,11 @@ static int scan_thread(
 	found.is_kernel_thread = frames.is_kernel_thread;
 	found.state = thread_state_of(
 		&frames, state == 'D', frames.waits == FRAME_FUTEX && is_lock(pid, tid));
-	return thread_times_found(run, times, &found, at);
+	return thread_times_found(run, times, &found, &at);
 }
 
 static int scan_process(struct attar_run *run, struct thread_times *times, const char *name,
-	const struct attar_stamp *at, size_t *n)
+	uint64_t time, size_t *n)
 {
 	char path[PATH_BYTES];
 	struct dirent *entry;
@@ -136,7 +143,7 @@ static int scan_process(struct attar_run *run, struct thread_times *times, const
 
 		if (tid <= 0)
 			continue;
-		r = scan_thread(run, times, tid, at);
+		r = scan_thread(run, times, tid, time);
 		++*n;
 	}
 	if (dir)
@@ -144,7 +151,7 @@ static int scan_process(struct attar_run *run, struct thread_times *times, const
 	return r;
 }
 
-static int scan_all(struct attar_run *run, struct thread_times *times, const struct attar_stamp *at)
+static int scan_all(struct attar_run *run, struct thread_times *times, uint64_t time)
 {
 	DIR *dir = opendir("/proc");
 	struct dirent *entry;
@@ -153,15 +160,14 @@ static int scan_all(struct attar_run *run, struct thread_times *times, const str
 
 	while (dir && r == 0 && n < THREADS_MAX && (entry = readdir(dir)))
 		if (*entry->d_name >= '1' && *entry->d_name <= '9')
-			r = scan_process(run, times, entry->d_name, at, &n);
+			r = scan_process(run, times, entry->d_name, time, &n);
 	if (dir)
 		closedir(dir);
 	return r;
 }
 
 /* Those whose state became unknown because events were lost. */
-static int scan_forgotten(
-	struct attar_run *run, struct thread_times *times, const struct attar_stamp *at)
+static int scan_forgotten(struct attar_run *run, struct thread_times *times, uint64_t time)
 {
 	const struct attar_state *state = NULL;
 	pid_t tids[FORGOTTEN_MAX];
@@ -172,25 +178,22 @@ static int scan_forgotten(
 		if (state->state == ATTAR_NO_STATE)
 			tids[n++] = ((const struct thread_block *)state->value)->group.tid;
 	for (size_t i = 0; r == 0 && i < n; i++)
-		r = scan_thread(run, times, tids[i], at);
+		r = scan_thread(run, times, tids[i], time);
 	return r;
 }
 
 int thread_times_scan(struct attar_run *run, struct thread_times *times)
 {
-	const struct attar_stamp at = {
-		.time = times->lost_to ? times->lost_to + 1 : attar_run_began(run),
-		.task = ATTAR_NO_TASK,
-		.cpu = -1};
+	const uint64_t time = times->lost_to ? times->lost_to + 1 : attar_run_began(run);
 	int r = 0;
 
 	/* of the whole system, most threads always sleep */
 	if (!attar_run_is_live(run) || attar_run_is_selected(run, NULL))
 		return 0;
 	if (!times->is_scanned)
-		r = scan_all(run, times, &at);
+		r = scan_all(run, times, time);
 	else if (times->lost_to)
-		r = scan_forgotten(run, times, &at);
+		r = scan_forgotten(run, times, time);
 	times->is_scanned = true;
 	times->lost_to = 0;
 	return r;

@@ -98,7 +98,10 @@ static const struct attar_thread *selected(const struct attar_run *run, pid_t ti
 	return thread && attar_run_is_selected(run, thread) ? thread : NULL;
 }
 
-/* Changes the state of a selected thread. Returns 1 and its block; 0: it is not selected. */
+/*
+ * Changes the state of a selected thread; with --cpus, to an unknown one if it is on another CPU,
+ * at->cpu. Returns 1 and its block; 0: it is not selected.
+ */
 static int change(struct attar_run *run, struct thread_times *times, pid_t tid, uint32_t to,
 	const struct attar_stamp *at, bool is_kernel_thread, struct thread_block **ret_block)
 {
@@ -110,6 +113,8 @@ static int change(struct attar_run *run, struct thread_times *times, pid_t tid, 
 
 	if (!thread)
 		return 0;
+	if (!attar_run_is_cpu_selected(run, at->cpu))
+		to = ATTAR_NO_STATE;
 	state = set_state(times, thread, to, at, is_kernel_thread);
 	if (!state)
 		return -ENOMEM;
@@ -366,12 +371,19 @@ static int on_switch(struct attar_run *run, void *self, const struct attar_event
 	return r < 0 || !next ? r : set_running(run, times, ev, next, ev->time);
 }
 
-enum { PID };
+enum { PID, TARGET_CPU };
+
+/* The CPU on whose queue the thread is put. */
+static int wakeup_cpu(const struct attar_event *ev)
+{
+	return attar_arg_exists(ev, TARGET_CPU) ? (int)attar_arg_u64(ev, TARGET_CPU) : (int)ev->cpu;
+}
 
 /* The stack stays: it is where the thread was before. */
 static int on_wakeup(struct attar_run *run, void *self, const struct attar_event *ev)
 {
-	const struct attar_stamp at = stamp(ev);
+	const struct attar_stamp at = {
+		.time = ev->time, .task = ATTAR_NO_TASK, .cpu = wakeup_cpu(ev)};
 	struct thread_times *times = self;
 	uint64_t tid = attar_arg_u64(ev, PID);
 	const struct attar_state *state = attar_states_get(times->states, &tid, sizeof(tid));
@@ -498,8 +510,12 @@ int thread_times_open(struct attar_run *run, struct thread_times *times)
 			.fields = {"prev_pid", "prev_state", "next_pid"},
 			.on_event = on_switch,
 			.stacks = true},
-		{.event = "sched:sched_wakeup", .fields = {"pid"}, .on_event = on_wakeup},
-		{.event = "sched:sched_wakeup_new", .fields = {"pid"}, .on_event = on_wakeup},
+		{.event = "sched:sched_wakeup",
+			.fields = {"pid", "?target_cpu"},
+			.on_event = on_wakeup},
+		{.event = "sched:sched_wakeup_new",
+			.fields = {"pid", "?target_cpu"},
+			.on_event = on_wakeup},
 		{.event = "task:task_rename",
 			.fields = {"pid"},
 			.on_event = on_rename,
@@ -515,8 +531,10 @@ int thread_times_open(struct attar_run *run, struct thread_times *times)
 	inputs[0].user_regs = registers_syscall_argument_mask(1);
 	if (r == 0)
 		r = attar_run_keep_own(run);
+	attar_run_all_cpus(run, true);
 	if (r == 0)
 		r = attar_run_inputs(run, inputs);
+	attar_run_all_cpus(run, false);
 	if (r < 0)
 		return r;
 	kernel_names_read(run);

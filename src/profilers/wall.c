@@ -202,8 +202,10 @@ static int wall_open(struct attar_run *run, void *self)
 	for (int s = 0; s < THREAD_STATES; s++)
 		w->labels[s] = attar_symbols_label(attar_run_symbols(run), thread_state_labels[s]);
 	r = thread_times_open(run, &w->times);
+	attar_run_all_cpus(run, true);
 	if (r == 0 && w->with_waker)
 		r = attar_run_input(run, &wakings);
+	attar_run_all_cpus(run, false);
 	if (r == 0)
 		r = attar_run_sampler(run, true, on_sample);
 	return r == 0 ? attar_stacks_new(attar_run_symbols(run), &w->stacks) : r;

@@ -133,7 +133,7 @@ static int open_group(struct attar_run *run, struct counted *c, size_t n)
 		events[i] = (struct attar_group_event){c[i].pub.name, &attrs[i].attr};
 	}
 	if (r == 0)
-		r = group_open_on(target, run_only_cpus(c->pub.spec), events, n,
+		r = group_open_on(target, run_only_cpus(run, c->pub.spec), events, n,
 			ATTAR_COUNTER_DEGRADE, &group);
 	if (r < 0)
 		return r;

@@ -192,6 +192,7 @@ static int take_source(struct attar_run *run, const struct emitter *e, uint32_t 
 	s.input = run->sources.input;
 	s.emitter = e;
 	s.emitted = number;
+	run->select.has_all_cpus |= s.all_cpus;
 	if (!s.name || !s.shown || vec_push(&run->sources.list, s) < 0) {
 		free(s.name);
 		free(s.shown);

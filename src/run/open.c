@@ -48,10 +48,22 @@ static int set_filter(struct source *s)
 	return r == -EINVAL ? filter_refused(s->spec, s->filter) : r;
 }
 
-struct counter_cpus run_only_cpus(const struct attar_event_spec *spec)
+struct counter_cpus run_only_cpus(const struct attar_run *run, const struct attar_event_spec *spec)
 {
-	return spec ? (struct counter_cpus){spec->only_cpus, spec->n_only_cpus}
-		    : (struct counter_cpus){0};
+	if (spec && spec->n_only_cpus)
+		return (struct counter_cpus){spec->only_cpus, spec->n_only_cpus};
+	if (run->select.has_all_cpus)
+		return (struct counter_cpus){run->select.cpus.at, run->select.cpus.n};
+	return (struct counter_cpus){0};
+}
+
+static struct counter_cpus source_cpus(const struct attar_run *run, const struct source *s)
+{
+	const struct attar_event_spec *spec = source_spec(s);
+
+	if (s->all_cpus && !(spec && spec->n_only_cpus))
+		return (struct counter_cpus){0};
+	return run_only_cpus(run, spec);
 }
 
 int run_open_source(struct attar_run *run, struct source *s)
@@ -69,13 +81,13 @@ int run_open_source(struct attar_run *run, struct source *s)
 	r = user_stacks_set_attr(run, &attr);
 	if (r < 0)
 		return r;
-	attr.wakeup_watermark = (uint32_t)((double)run->ring_pages * RUN_PAGE_BYTES *
-					   run->opts.watermark / 100);
+	attr.wakeup_watermark =
+		(uint32_t)((double)run->ring_pages * RUN_PAGE_BYTES * run->opts.watermark / 100);
 	attr.disabled = !attaches(run);
 	attr.enable_on_exec = run->target->by_exec;
 	flight_set_attr(run, s, &attr);
 	r = s->timer ? timer_open(run, s, &attr)
-		     : counter_open_on(run->target, run_only_cpus(source_spec(s)), &attr, s->name,
+		     : counter_open_on(run->target, source_cpus(run, s), &attr, s->name,
 			       ATTAR_COUNTER_DEGRADE, &s->counter);
 	if (r == -EOPNOTSUPP && s->is_fallback_allowed && !run->user_stacks.by_lbr) {
 		fall_back_to_clock(s);

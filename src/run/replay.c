@@ -10,8 +10,6 @@
 #include "run/run.h"
 #include "stream/stream.h"
 
-enum { CPU_MAX = 1 << 16 };
-
 /* ---- opening ---- */
 
 static int refuse_options(const struct attar_run *run)
@@ -21,13 +19,6 @@ static int refuse_options(const struct attar_run *run)
 	if (run->opts.cgroups)
 		return attar_fail(-EINVAL, "--input conflicts with --cgroups");
 	return 0;
-}
-
-static int parse_cpus(struct attar_run *run)
-{
-	int r = run->opts.cpus ? parse_list(run->opts.cpus, CPU_MAX, &run->replay->cpus) : 0;
-
-	return r < 0 ? attar_context(r, "--cpus") : 0;
 }
 
 /* The formats of the recording replace those of this system. */
@@ -71,7 +62,7 @@ int replay_open(struct attar_run *run)
 	if (r == 0)
 		r = select_parse(run);
 	if (r == 0)
-		r = parse_cpus(run);
+		r = select_parse_cpus(run);
 	if (r == 0)
 		r = recorded_names_open(run);
 	return r == 0 ? take_formats(run) : r;
@@ -86,7 +77,6 @@ void replay_close(struct attar_run *run)
 	vec_each (&replay->events, it)
 		vec_done(&it->numbers);
 	vec_done(&replay->events);
-	vec_done(&replay->cpus);
 	map_done(&replay->counts);
 	map_done(&replay->rows);
 	recording_close(replay->recording);
@@ -377,10 +367,9 @@ static int connect_source(struct attar_run *run, uint32_t number)
 /* Whether all samples of an event go to one source. */
 static bool is_plain(const struct attar_run *run, const struct replay_sources *event)
 {
-	const struct run_replay *replay = run->replay;
 	const struct source *s;
 
-	if (event->numbers.n != 1 || replay->cpus.n ||
+	if (event->numbers.n != 1 || run->select.cpus.n ||
 		(!run->select.is_on && (run->select.pids.n || run->select.tids.n)))
 		return false;
 	s = &run->sources.list.at[event->numbers.at[0]];
@@ -428,18 +417,29 @@ uint64_t replay_clock(const struct attar_run *run)
 
 /* ---- delivering ---- */
 
-bool replay_is_wanted(const struct attar_run *run, const struct attar_event *ev)
+static bool is_on_selected_cpu(const struct attar_run *run, const struct attar_event *ev)
 {
-	const struct run_replay *replay = run->replay;
+	return !run->select.cpus.n || parse_ints_have(&run->select.cpus, (int)ev->cpu);
+}
 
-	if (replay->cpus.n && !parse_ints_have(&replay->cpus, (int)ev->cpu))
-		return false;
+static bool is_of_selected_task(const struct attar_run *run, const struct attar_event *ev)
+{
 	return run->select.is_on || attar_run_is_selected(run, ev->thread);
 }
 
-/* Whether the event is on the CPUs of the attribute cpus=. */
-static bool is_on_cpus(const struct attar_event_spec *spec, const struct attar_event *ev)
+bool replay_is_wanted(const struct attar_run *run, const struct attar_event *ev)
 {
+	return is_on_selected_cpu(run, ev) && is_of_selected_task(run, ev);
+}
+
+/* Whether the event is on the CPUs of --cpus and of the attribute cpus=. */
+static bool is_on_cpus(
+	const struct attar_run *run, const struct source *s, const struct attar_event *ev)
+{
+	const struct attar_event_spec *spec = source_spec(s);
+
+	if (!s->all_cpus && !is_on_selected_cpu(run, ev))
+		return false;
 	if (!spec || !spec->n_only_cpus)
 		return true;
 	for (size_t i = 0; i < spec->n_only_cpus; i++)
@@ -466,15 +466,14 @@ static __attribute__((noinline)) int deliver_some(
 	bool used = false;
 	int r = 0;
 
-	if (!replay_is_wanted(run, ev)) {
+	if (!is_of_selected_task(run, ev)) {
 		run->notes.dropped++;
 		return 0;
 	}
 	vec_each (&event->numbers, number) {
 		const struct source *s = &run->sources.list.at[*number];
 
-		if (r < 0 || !is_on_cpus(source_spec(s), ev) ||
-			(s->keep && !run_keeps(s->keep, ev)))
+		if (r < 0 || !is_on_cpus(run, s, ev) || (s->keep && !run_keeps(s->keep, ev)))
 			continue;
 		used = true;
 		r = give(run, *number, ev);

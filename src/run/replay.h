@@ -22,7 +22,6 @@ struct replay_sources {
 struct run_replay {
 	struct recording *recording;
 	VEC(struct replay_sources) events; /* by index of the recording's event */
-	parse_ints cpus;                   /* keep only these; none: all */
 	struct map counts;                 /* numbers of counted events, by the same index */
 	struct map rows;                   /* of counts by thread: their numbers, by serial */
 	bool counts_wanted;                /* by attar_run_count(), not samples */

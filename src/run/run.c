@@ -182,9 +182,11 @@ int run_add_source(struct attar_run *run, const char *name, const struct perf_ev
 		.attr = *attr,
 		.fn = fn,
 		.input = run->sources.input,
-		.keeps_own = run->select.keeps_own};
+		.keeps_own = run->select.keeps_own,
+		.all_cpus = run->select.adds_all_cpus};
 	int r = push_add_source(run, &s);
 
+	run->select.has_all_cpus |= s.all_cpus;
 	if (run->sample_filter.is_on || s.pushes) {
 		s.inner = fn;
 		s.fn = source_act;

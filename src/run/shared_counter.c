@@ -16,14 +16,20 @@ static bool is_same_text(const char *a, const char *b)
 	return a && b ? !strcmp(a, b) : a == b;
 }
 
+/* Whether cpus= is the same; either may be NULL. */
+static bool has_same_cpus(const struct attar_event_spec *a, const struct attar_event_spec *b)
+{
+	const size_t n = a ? a->n_only_cpus : 0;
+
+	return n == (b ? b->n_only_cpus : 0) &&
+	       (!n || !memcmp(a->only_cpus, b->only_cpus, n * sizeof(*a->only_cpus)));
+}
+
 bool shared_is_same_event(const struct source *a, const struct source *b)
 {
-	const struct counter_cpus cpus = run_only_cpus(source_spec(a)),
-				  others = run_only_cpus(source_spec(b));
-
-	return a->pushes == b->pushes && !memcmp(&a->attr, &b->attr, sizeof(a->attr)) &&
-	       is_same_text(a->filter, b->filter) && cpus.n == others.n &&
-	       (!cpus.n || !memcmp(cpus.at, others.at, cpus.n * sizeof(*cpus.at)));
+	return a->pushes == b->pushes && a->all_cpus == b->all_cpus &&
+	       !memcmp(&a->attr, &b->attr, sizeof(a->attr)) && is_same_text(a->filter, b->filter) &&
+	       has_same_cpus(source_spec(a), source_spec(b));
 }
 
 /* The source whose counter s can use; NULL: none. */

@@ -32,6 +32,7 @@ struct source {
 	const struct attar_field *fields[ATTAR_INPUT_FIELDS]; /* as bound: attar_event.fields */
 	struct run_timer *timer;                              /* NULL: not a timer */
 	bool keeps_own; /* this process is not excluded: attar_run_keep_own() */
+	bool all_cpus;  /* of all CPUs, despite --cpus: attar_run_all_cpus() */
 	/* Only if fn is source_act(): see run/actions.h. */
 	attar_event_fn *inner;          /* the profiler's function */
 	struct attar_expr *exec;        /* exec=; NULL: none */
@@ -80,8 +81,11 @@ int run_add_source(struct attar_run *run, const char *name, const struct perf_ev
 int run_add_spec(struct attar_run *run, const struct attar_event_spec *spec,
 	struct perf_event_attr *attr, attar_event_fn *fn);
 
-/* The CPUs that an event is restricted to (cpus=). spec may be NULL. */
-struct counter_cpus run_only_cpus(const struct attar_event_spec *spec);
+/*
+ * The CPUs of the target that an event is restricted to: by cpus=, or by --cpus if other events
+ * have all CPUs. spec may be NULL.
+ */
+struct counter_cpus run_only_cpus(const struct attar_run *run, const struct attar_event_spec *spec);
 
 /* The spec of a source for the run's profiler; NULL: none. */
 static inline const struct attar_event_spec *source_spec(const struct source *s)

@@ -72,12 +72,19 @@ static int choose_ring_pages(struct attar_run *run)
 		rings, (unsigned long long)pages, (unsigned long long)most);
 }
 
+/* --cpus, which selects events but not the CPUs of the target. */
+static int check_cpus(struct attar_run *run)
+{
+	run->select.cpus.n = 0;
+	return target_parse_cpus(run->opts.cpus, &run->select.cpus);
+}
+
 int run_open_target(struct attar_run *run, bool own)
 {
 	struct buf pids _cleanup_(buf_done) = {0};
 	const char *environment[3];
 	struct attar_target_opts opts = {.size = sizeof(opts),
-		.cpus = run->opts.cpus,
+		.cpus = run->select.has_all_cpus ? NULL : run->opts.cpus,
 		.pids = run->select.is_on ? NULL : run->opts.pids,
 		.tids = run->select.is_on ? NULL : run->opts.tids,
 		.cgroups = run->opts.cgroups,
@@ -106,7 +113,9 @@ int run_open_target(struct attar_run *run, bool own)
 	}
 	opts.any_cpu = is_any_cpu(run, &opts);
 	run->target = attar_target_free(run->target);
-	r = attar_target_new(&opts, &run->target);
+	r = run->select.has_all_cpus ? check_cpus(run) : 0;
+	if (r == 0)
+		r = attar_target_new(&opts, &run->target);
 	if (r == 0 && run->select.is_on)
 		r = target_end_with(run->target, &run->select.pids, "process");
 	if (r == 0 && run->select.is_on)

@@ -166,16 +166,30 @@ bool attar_run_is_selected(const struct attar_run *run, const struct attar_threa
 	return true;
 }
 
+int select_parse_cpus(struct attar_run *run)
+{
+	parse_ints *cpus = &run->select.cpus;
+	int r = run->opts.cpus && !cpus->n ? parse_list(run->opts.cpus, CPU_MAX, cpus) : 0;
+
+	return r < 0 ? attar_context(r, "--cpus") : 0;
+}
+
 int attar_run_is_cpu_selected(struct attar_run *run, int cpu)
 {
 	CHECK_OWN(run, "run");
 
-	parse_ints *cpus = &run->select.cpus;
-	int r = run->opts.cpus && !cpus->n ? parse_list(run->opts.cpus, CPU_MAX, cpus) : 0;
+	int r = select_parse_cpus(run);
 
-	if (r < 0)
-		return attar_context(r, "--cpus");
-	return !run->opts.cpus || parse_ints_have(cpus, cpu);
+	return r < 0 ? r : !run->opts.cpus || parse_ints_have(&run->select.cpus, cpu);
+}
+
+int attar_run_all_cpus(struct attar_run *run, bool all)
+{
+	CHECK_OWN(run, "run");
+	CHECK_OPENING(run);
+
+	run->select.adds_all_cpus = all && run->opts.cpus;
+	return run->select.adds_all_cpus;
 }
 
 /* Those that have ended meanwhile do not matter. */

@@ -14,13 +14,18 @@ struct run_select {
 	bool watches_cpus;     /* attar_run_watch_cpus() was called */
 	bool exceeds_command;  /* ... with a command, but neither --all-cpus nor --cpus */
 	parse_ints pids, tids; /* of --pids and --tids */
-	parse_ints cpus;       /* of --cpus, for attar_run_is_cpu_selected() */
+	parse_ints cpus;       /* of --cpus, see select_parse_cpus() */
+	bool adds_all_cpus;    /* by the profiler: attar_run_all_cpus() */
+	bool has_all_cpus;     /* a source has all CPUs despite --cpus */
 	/* Serials of selected threads + 1, by serial: a thread stays selected. 0: none. */
 	uint64_t known[SELECT_KNOWN];
 };
 
 /* Parses --pids and --tids. 0 or a negative errno. */
 int select_parse(struct attar_run *run);
+
+/* Parses --cpus, which the target checks unless sources have all CPUs. 0 or a negative errno. */
+int select_parse_cpus(struct attar_run *run);
 
 /* Makes the threads of the selected processes known to the stream, before their first event. */
 void select_learn(struct attar_run *run);

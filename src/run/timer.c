@@ -88,8 +88,8 @@ int timer_open(struct attar_run *run, struct source *s, const struct perf_event_
 		events[i + 1] = (struct attar_group_event){timer->list->at[i].name, &attrs[i].attr};
 	}
 	if (r == 0)
-		r = attar_group_open(
-			run->target, events, timer->n + 1, ATTAR_COUNTER_DEGRADE, &timer->group);
+		r = group_open_on(run->target, run_only_cpus(run, NULL), events, timer->n + 1,
+			ATTAR_COUNTER_DEGRADE, &timer->group);
 	if (r < 0)
 		return r;
 	s->counter = attar_group_counter(timer->group, 0);
