@@ -75,6 +75,7 @@ struct recording {
 	struct recording_facts facts;
 	VEC(char *) texts; /* owned strings of facts, build ids and former names */
 	VEC(struct recording_build_id) build_ids;
+	VEC(struct recording_missing) missing;
 	struct tracing_data tracing;
 	char *names; /* bytes of FEATURE_NAMES; owned; NULL: none */
 	size_t names_len;

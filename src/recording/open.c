@@ -288,6 +288,7 @@ struct recording *recording_close(struct recording *r)
 	vec_done(&r->steps);
 	vec_done(&r->texts);
 	vec_done(&r->build_ids);
+	vec_done(&r->missing);
 	vec_done(&r->tracing.events);
 	free(r->tracing.bytes);
 	free(r->names);
@@ -321,6 +322,12 @@ const struct recording_build_id *recording_build_ids(const struct recording *r, 
 {
 	*ret_n = r->build_ids.n;
 	return r->build_ids.at;
+}
+
+const struct recording_missing *recording_missing(const struct recording *r, size_t *ret_n)
+{
+	*ret_n = r->missing.n;
+	return r->missing.at;
 }
 
 bool recording_is_starved(const struct recording *r)

@@ -85,6 +85,12 @@ struct recording_facts {
 	struct recording_text kallsyms, printk_formats, saved_cmdlines;
 };
 
+/* Events of a CPU, -1: unknown, that were counted when it was recorded, but not delivered. */
+struct recording_missing {
+	int cpu;
+	uint64_t count;
+};
+
 struct recording_stats {
 	uint64_t records; /* delivered in parts */
 	uint64_t bytes;   /* of these records */
@@ -171,6 +177,9 @@ int recording_event_of(const struct recording *r, const struct perf_event_header
 
 const struct recording_facts *recording_get_facts(const struct recording *r);
 const struct recording_build_id *recording_build_ids(const struct recording *r, size_t *ret_n);
+
+/* Of all events of the recording. Complete when the recording has been read to its end. */
+const struct recording_missing *recording_missing(const struct recording *r, size_t *ret_n);
 
 /*
  * Stores the next part. Returns 1; 0 at the end; -EAGAIN if the pipe has no data now, without an

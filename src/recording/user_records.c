@@ -2,6 +2,8 @@
 /* Records that perf's tools write: in a pipe they replace the header of a file. */
 #include "recording/internal.h"
 
+enum { MISSING_MAX = 1 << 16 };
+
 /* {attr, ids}; the length of the attributes is in the attributes. */
 static int read_attr_record(struct recording *r, struct cursor c)
 {
@@ -25,9 +27,19 @@ static int read_attr_record(struct recording *r, struct cursor c)
 	return recording_add_event(r, attr, size, c);
 }
 
+static int read_missing(struct recording *r, struct cursor c)
+{
+	struct recording_missing missing = {.count = cursor_u64(&c)};
+
+	missing.cpu = (int)cursor_u64(&c);
+	if (c.failed || r->missing.n == MISSING_MAX)
+		return 0;
+	return vec_push(&r->missing, missing) < 0 ? base_oom() : 0;
+}
+
 /*
- * Names of events of PMUs, which their attributes do not contain; late ids; and the process that
- * recorded.
+ * Names of events of PMUs, which their attributes do not contain; late ids; the process that
+ * recorded; and what the kernel did not deliver.
  */
 static int read_update(struct recording *r, struct cursor c)
 {
@@ -37,6 +49,8 @@ static int read_update(struct recording *r, struct cursor c)
 
 	if (type == EVENT_UPDATE_RECORDER)
 		r->facts.recorder = (pid_t)cursor_u64(&c);
+	if (type == EVENT_UPDATE_MISSING)
+		return read_missing(r, c);
 	if (index < 0)
 		return 0;
 	if (type == EVENT_UPDATE_IDS)

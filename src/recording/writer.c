@@ -59,20 +59,22 @@ int recording_writer_add_event(
 }
 
 /* The event is named by an id that it has. */
-static void put_update(struct buf *b, uint64_t type, const struct writer_event *e, uint64_t value)
+static void put_update(struct buf *b, uint64_t type, const struct writer_event *e,
+	const uint64_t *values, size_t n)
 {
-	writer_put_header(
-		b, RECORD_EVENT_UPDATE, 0, sizeof(struct perf_event_header) + 3 * sizeof(uint64_t));
+	writer_put_header(b, RECORD_EVENT_UPDATE, 0,
+		sizeof(struct perf_event_header) + (2 + n) * sizeof(uint64_t));
 	writer_put_u64(b, type);
 	writer_put_u64(b, e->ids[0]);
-	writer_put_u64(b, value);
+	for (size_t i = 0; i < n; i++)
+		writer_put_u64(b, values[i]);
 }
 
 static int write_late_id(struct recording_writer *w, const struct writer_event *e, uint64_t id)
 {
 	struct buf record _cleanup_(buf_done) = {0};
 
-	put_update(&record, EVENT_UPDATE_IDS, e, id);
+	put_update(&record, EVENT_UPDATE_IDS, e, &id, 1);
 	return buf_failed(&record) ? base_oom()
 				   : recording_writer_write(w, record.data, record.len);
 }
@@ -96,8 +98,10 @@ int recording_writer_add_id(struct recording_writer *w, size_t event, uint64_t i
 /* Readers leave out the samples of this process, unless they need all. */
 static void put_recorder(struct recording_writer *w)
 {
+	const uint64_t pid = (uint64_t)getpid();
+
 	if (w->events.n && w->events.at[0].n_ids)
-		put_update(&w->out, EVENT_UPDATE_RECORDER, &w->events.at[0], (uint64_t)getpid());
+		put_update(&w->out, EVENT_UPDATE_RECORDER, &w->events.at[0], &pid, 1);
 }
 
 /* The features precede the data in a pipe, and follow them in a file. */
@@ -215,6 +219,18 @@ int recording_writer_add_lost(
 	w->stats.records++;
 	w->tasks.is_stale |= n && w->events.at[event].attr.attr.task;
 	return recording_writer_write(w, record.data, record.len);
+}
+
+int recording_writer_add_missing(struct recording_writer *w, int cpu, uint64_t n)
+{
+	const uint64_t values[] = {n, (uint64_t)cpu};
+	struct buf record _cleanup_(buf_done) = {0};
+
+	if (!w->events.n || !w->events.at[0].n_ids)
+		return 0;
+	put_update(&record, EVENT_UPDATE_MISSING, &w->events.at[0], values, ARRAY_SIZE(values));
+	return buf_failed(&record) ? base_oom()
+				   : recording_writer_write(w, record.data, record.len);
 }
 
 int recording_writer_rotate(struct recording_writer *w)

@@ -118,6 +118,12 @@ int recording_writer_round(struct recording_writer *w);
 int recording_writer_add_lost(
 	struct recording_writer *w, size_t event, uint64_t id, int cpu, uint64_t n);
 
+/*
+ * Adds that the kernel counted n events of the CPU, -1: unknown, that it neither delivered nor
+ * lost. Returns 0 or a negative errno.
+ */
+int recording_writer_add_missing(struct recording_writer *w, int cpu, uint64_t n);
+
 /* Completes a full file and begins the next one. 0; 1: no file follows; or a negative errno. */
 int recording_writer_rotate(struct recording_writer *w);
 

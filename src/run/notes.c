@@ -95,7 +95,8 @@ static void fill_seen(struct attar_run *run, const struct attar_stream_stats *st
 }
 
 /* Per CPU: some kernels lose events of the idle task of some CPUs. */
-static void missing_remark(const struct attar_notes *notes, struct attar_report *report)
+static void missing_remark(
+	const struct attar_notes *notes, bool is_recorded, struct attar_report *report)
 {
 	struct buf cpus _cleanup_(buf_done) = {0};
 	size_t shown = MIN(notes->n_missing_by_cpu, (size_t)REMARK_CPUS_MAX);
@@ -110,7 +111,13 @@ static void missing_remark(const struct attar_notes *notes, struct attar_report 
 	}
 	if (shown < notes->n_missing_by_cpu)
 		buf_printf(&cpus, ", and more on %zu other CPUs", notes->n_missing_by_cpu - shown);
-	if (notes->missing)
+	if (notes->missing && is_recorded)
+		attar_report_remark(report,
+			"the recording lacks %llu event%s, of all its kinds, that the kernel "
+			"counted but did not deliver%s",
+			(unsigned long long)notes->missing, PLURAL_S(notes->missing),
+			buf_text(&cpus));
+	else if (notes->missing)
 		attar_report_remark(report,
 			"%llu event%s missing: the kernel counted %s, but attar did not receive "
 			"%s%s; 'attar stat' counts %s",
@@ -221,7 +228,7 @@ void run_fill_notes(struct attar_run *run, struct attar_report *report, enum att
 	notes.buffer_size = run->lines.peak ? run->opts.buffer : 0;
 	notes.buffer_peak = run->lines.peak;
 	attar_report_notes(report, &notes);
-	missing_remark(&notes, report);
+	missing_remark(&notes, run->replay != NULL, report);
 	switch_check_remark(run, report, scope);
 	order_remarks(run, &stats, report, scope);
 	late_reads_remark(&run->notes, report);

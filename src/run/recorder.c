@@ -234,14 +234,15 @@ static bool take_sample(struct run_recorder *recorder)
 }
 
 /* Writes the records of a ring to the file and to peers. Returns 1 if there were some. */
-static int write_ring(struct attar_run *run, struct attar_ring *ring)
+static int write_ring(struct attar_run *run, size_t number)
 {
+	struct attar_ring *ring = run->stream->rings[number];
 	struct run_recorder *recorder = &run->recorder;
 	struct recording_writer *w = recorder->writer;
 	struct buf copies _cleanup_(buf_done) = {0};
 	bool copied;
 	const struct perf_event_header *header;
-	uint64_t start;
+	uint64_t start, samples = 0;
 	size_t len, first;
 	int r;
 
@@ -249,6 +250,7 @@ static int write_ring(struct attar_run *run, struct attar_ring *ring)
 	start = ring->tail;
 	copied = recorder->ids.any || recorder->left < (ring->head - start) / sizeof(*header);
 	while ((header = ring_take(ring))) {
+		samples += header->type == PERF_RECORD_SAMPLE;
 		if (header->type == PERF_RECORD_SAMPLE && !take_sample(recorder))
 			continue;
 		if (header->type == PERF_RECORD_LOST && !recorder->left)
@@ -259,6 +261,7 @@ static int write_ring(struct attar_run *run, struct attar_ring *ring)
 			recording_writer_note(w, header);
 		push_note(run, header);
 	}
+	missing_take_samples(run->stream, number, samples);
 	len = ring->tail - start;
 	if (!len)
 		return 0;
@@ -318,7 +321,7 @@ int recorder_drain(struct attar_run *run)
 	if (r >= 0)
 		r = add_new_ids(run);
 	for (size_t i = 0; r >= 0 && i < stream->n_rings; i++) {
-		r = write_ring(run, stream->rings[i]);
+		r = write_ring(run, i);
 		any |= r > 0;
 	}
 	if (r >= 0)
@@ -326,8 +329,26 @@ int recorder_drain(struct attar_run *run)
 	if (r >= 0)
 		r = any && recorder->writer ? end_round(run) : 0;
 	recorder->full = r > 0;
+	stream->drained = r == 0 && stream->stopped;
 	count(run);
 	return MIN(r, 0);
+}
+
+/* Not of a recording that has all samples of --count: what follows them is not missing. */
+static int add_missing(const struct attar_run *run)
+{
+	struct attar_stream_stats stats;
+	const struct attar_cpu_count *missing;
+	int r = 0;
+
+	if (!run->stream || recorder_has_all(run))
+		return 0;
+	attar_stream_get_stats(run->stream, &stats); /* which finds them */
+	for (size_t i = 0, n = attar_stream_get_missing(run->stream, &missing); r == 0 && i < n;
+		i++)
+		r = recording_writer_add_missing(
+			run->recorder.writer, missing[i].cpu, missing[i].count);
+	return r;
 }
 
 int recorder_end(struct attar_run *run)
@@ -338,6 +359,8 @@ int recorder_end(struct attar_run *run)
 	if (!recorder->writer)
 		return 0;
 	r = run->stream ? recorder_add_losses(run, recorder->writer, &recorder->lost) : 0;
+	if (r == 0)
+		r = add_missing(run);
 	finished = recording_writer_finish(recorder->writer);
 	r = finished < 0 ? finished : r;
 	recording_writer_get_stats(recorder->writer, &recorder->stats);

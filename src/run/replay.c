@@ -389,8 +389,13 @@ int replay_start(struct attar_run *run)
 			return base_oom();
 	for (uint32_t i = 0; r == 0 && i < run->sources.list.n; i++)
 		r = connect_source(run, i);
-	vec_each (&replay->events, event)
+	if (r == 0)
+		r = switch_check_open(run);
+	vec_each (&replay->events, event) {
 		event->is_plain = is_plain(run, event);
+		vec_each (&event->numbers, number)
+			event->has_switches |= run->sources.list.at[*number].has_switches;
+	}
 	if (r == 0)
 		r = stream_replay(replay->recording, run->symbols, &run->stream);
 	if (r == 0)
@@ -492,6 +497,8 @@ int replay_deliver(struct attar_run *run, struct attar_event *ev)
 		return 0;
 	}
 	event = &run->replay->events.at[ev->counter];
+	if (unlikely(event->has_switches))
+		switch_check_sample(run, ev);
 	if (unlikely(!event->is_plain))
 		return deliver_some(run, event, ev);
 	run->notes.delivered++;

@@ -17,6 +17,7 @@
 struct replay_sources {
 	VEC(uint32_t) numbers; /* of the sources that receive the event */
 	bool is_plain;         /* one source receives all of its samples */
+	bool has_switches;     /* see run/switch_check.h */
 };
 
 struct run_replay {

@@ -7,7 +7,7 @@
 #include "run/run.h"
 #include "stream/stream.h"
 
-enum { UNKNOWN = -1, CPUS_SHOWN = 8 };
+enum { UNKNOWN = -1, CPUS_SHOWN = 8, RECORDED_CPUS = 8192 };
 
 static const struct attar_field *pid_field(const struct attar_format *format, const char *name)
 {
@@ -16,31 +16,37 @@ static const struct attar_field *pid_field(const struct attar_format *format, co
 	return field && field->size == sizeof(pid_t) ? field : NULL;
 }
 
-/* Whether a source delivers all switches of its CPUs. */
-static bool is_complete(const struct source *s)
+/* Whether a source delivers all switches of its CPUs; of a recording, its filter is unknown. */
+static bool is_complete(const struct attar_run *run, const struct source *s)
 {
 	const struct attar_event_spec *spec = s->spec;
 
-	return s->counter && spec && spec->kind == ATTAR_EVENT_TRACEPOINT && spec->format &&
-	       !strcmp(spec->format->system, "sched") &&
+	return (s->counter || run->replay) && spec && spec->kind == ATTAR_EVENT_TRACEPOINT &&
+	       spec->format && !strcmp(spec->format->system, "sched") &&
 	       !strcmp(spec->format->name, "sched_switch") && !s->is_filtered && !s->host &&
 	       s->attr.sample_period == 1 && !s->attr.freq && !s->attr.write_backward &&
 	       !s->attr.exclude_kernel && !s->attr.exclude_idle;
 }
 
+/* Whether switches of all tasks are expected. */
+static bool is_whole(const struct attar_run *run)
+{
+	return run->replay ||
+	       (!run->flight.is_on && attar_target_kind_of(run->target) == ATTAR_TARGET_SYSTEM);
+}
+
 int switch_check_open(struct attar_run *run)
 {
 	struct switch_check *check = &run->switches;
-	long n = sysconf(_SC_NPROCESSORS_CONF);
+	long n = run->replay ? RECORDED_CPUS : sysconf(_SC_NPROCESSORS_CONF);
 
 	switch_check_done(check);
-	if (run->replay || run->flight.is_on ||
-		attar_target_kind_of(run->target) != ATTAR_TARGET_SYSTEM || n <= 0)
+	if (!is_whole(run) || n <= 0)
 		return 0;
 	vec_each (&run->sources.list, s) {
 		const struct attar_field *prev, *next;
 
-		if (check->cpus || !is_complete(s))
+		if (check->cpus || !is_complete(run, s))
 			continue;
 		prev = pid_field(s->spec->format, "prev_pid");
 		next = pid_field(s->spec->format, "next_pid");
@@ -65,7 +71,7 @@ void switch_check_done(struct switch_check *check)
 	*check = (struct switch_check){0};
 }
 
-/* Whether the stream left out a switch from this task, since it is one of this process. */
+/* Whether the stream left out a switch from this task, since it is one of attar. */
 static bool is_left_out(const struct attar_run *run, pid_t task)
 {
 	const struct attar_thread *thread;
@@ -75,7 +81,9 @@ static bool is_left_out(const struct attar_run *run, pid_t task)
 		return false;
 	thread = stream_thread(run->stream, task);
 	if (thread)
-		return thread->process->pid == getpid();
+		return thread->process->pid == attar_run_own_pid(run);
+	if (run->replay)
+		return false;
 	snprintf(path, sizeof(path), "/proc/self/task/%d", task);
 	return access(path, F_OK) == 0;
 }
@@ -93,7 +101,9 @@ void switch_check_sample(struct attar_run *run, const struct attar_event *ev)
 		return;
 	cpu = &check->cpus[ev->cpu];
 	memcpy(&prev, raw + check->prev, sizeof(prev));
-	if (unlikely(prev != cpu->task) && cpu->task != UNKNOWN && !is_left_out(run, cpu->task))
+	if (likely(prev == cpu->task))
+		check->in_order++;
+	else if (cpu->task != UNKNOWN && !is_left_out(run, cpu->task))
 		cpu->missing++;
 	memcpy(&cpu->task, raw + check->next, sizeof(cpu->task));
 }
@@ -119,7 +129,15 @@ void switch_check_remark(struct attar_run *run, struct attar_report *report, enu
 	}
 	if (scope == ATTAR_SCOPE_INTERVAL)
 		check->reported = missing;
-	if (missing > before)
+	/* of a recording of single tasks, most seem to be missing; it does not say so */
+	if (missing > before && run->replay && check->in_order > missing)
+		attar_report_remark(report,
+			"the recording lacks at least %llu switch%s between tasks (%s%s), which "
+			"the kernel did not deliver or which were filtered: times that begin or "
+			"end with them are wrong",
+			(unsigned long long)(missing - before), missing - before == 1 ? "" : "es",
+			buf_text(&cpus), shown > CPUS_SHOWN ? ", ..." : "");
+	else if (missing > before && !run->replay)
 		attar_report_remark(report,
 			"the kernel did not report at least %llu switch%s between tasks (%s%s): "
 			"times that begin or end with them are wrong; see 'delivery' in 'attar "

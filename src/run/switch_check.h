@@ -20,6 +20,7 @@ struct switch_check {
 	uint32_t source;     /* number of the source */
 	uint16_t prev, next; /* offsets of the fields */
 	uint64_t reported;   /* in the notes of intervals */
+	uint64_t in_order;   /* switches */
 };
 
 /* Starts to check the first source that has all switches of its CPUs, if there is one. */

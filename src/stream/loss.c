@@ -153,7 +153,9 @@ void attar_stream_get_stats(struct attar_stream *s, struct attar_stream_stats *r
 
 	bool counted = stream_counts_losses(s);
 
-	if (!s->replay)
+	if (s->replay)
+		replay_settle(s);
+	else
 		missing_settle(s, counted);
 	*ret_stats = s->stats;
 	fill_losses(s, counted, ret_stats);

@@ -219,7 +219,7 @@ static uint64_t undelivered(const struct attar_stream *s, size_t counter,
 	return difference_or_0(made, counts->arrived);
 }
 
-static int note_missing(struct attar_stream *s, int cpu, uint64_t n)
+int missing_add(struct attar_stream *s, int cpu, uint64_t n)
 {
 	struct attar_cpu_count count = {.cpu = cpu, .count = n};
 
@@ -272,7 +272,7 @@ static int count_as_missing(
 		uint64_t n = difference_or_0(undelivered_of[i], lost_of[i] + s->cursors[i].strays);
 
 		if (n)
-			r = note_missing(s, s->rings[i]->cpu, n);
+			r = missing_add(s, s->rings[i]->cpu, n);
 	}
 	return r;
 }
@@ -293,6 +293,11 @@ void missing_settle(struct attar_stream *s, bool losses_counted)
 		count_as_missing(s, sums, sums + s->n_rings);
 	else if (all)
 		count_as_lost(s, sums);
+}
+
+void missing_take_samples(struct attar_stream *s, size_t ring, uint64_t n)
+{
+	s->cursors[ring].strays += n;
 }
 
 size_t attar_stream_get_missing(struct attar_stream *s, const struct attar_cpu_count **ret_counts)

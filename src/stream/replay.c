@@ -436,6 +436,19 @@ int stream_replay(struct recording *recording, struct attar_symbols *symbols,
 	return 0;
 }
 
+void replay_settle(struct attar_stream *s)
+{
+	const struct recording_missing *missing;
+	size_t n;
+
+	if (s->settled || !s->drained)
+		return;
+	s->settled = true;
+	missing = recording_missing(s->replay->recording, &n);
+	for (size_t i = 0; i < n; i++)
+		missing_add(s, missing[i].cpu, missing[i].count);
+}
+
 void replay_free(struct replay *replay)
 {
 	if (!replay)

@@ -56,6 +56,9 @@ struct replay {
  */
 int replay_read_round(struct attar_stream *s);
 
+/* At the end: takes the events that were missing when it was recorded. */
+void replay_settle(struct attar_stream *s);
+
 /* After a round was read: the time up to which all records have been read. */
 uint64_t replay_horizon(struct attar_stream *s);
 

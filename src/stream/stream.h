@@ -130,6 +130,15 @@ int missing_grow(struct attar_stream *s, size_t first_ring, size_t n_counters);
  */
 void missing_settle(struct attar_stream *s, bool losses_counted);
 
+/* Adds missing events of a CPU. 0 or -ENOMEM. */
+int missing_add(struct attar_stream *s, int cpu, uint64_t n);
+
+/*
+ * Samples were taken from a ring without attar_stream_next(): of which counters is unknown. They
+ * count for all of them.
+ */
+void missing_take_samples(struct attar_stream *s, size_t ring, uint64_t n);
+
 /* See struct attar_stream. */
 uint64_t stream_foreign(const struct attar_stream *s);
 

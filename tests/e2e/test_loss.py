@@ -245,6 +245,37 @@ def test_events_counted_but_not_delivered_are_missing(tmp_path):
     assert '1,000 samples seen, 0 lost, 0 throttled, 1,000 missing; ' in text
 
 
+def test_recordings_say_what_was_not_delivered(tmp_path):
+    """In the report of record, and in those made from the recording, by CPU."""
+    data = tmp_path / 'x.data'
+    done = with_fault('kernel', 'record', '-m', 1024, '-e', GETPPID, '-e',
+                      'syscalls:sys_exit_getppid', '-o', data, '--format', 'json',
+                      '--', workload('flood'), 1000, output=1, capture_output=True)
+    assert done.returncode == 0, done.stderr
+    recorded = json.loads(done.stdout)
+    assert (recorded['notes']['seen'], recorded['notes']['missing']) == (1000, 1000)
+    ended = run('trace', '-q', '-e', GETPPID, '--input', data, '-o', tmp_path / 'x.json')
+    assert ended.returncode == 0, ended.stderr
+    notes = notes_of(tmp_path / 'x.json')
+    assert (notes['seen'], notes['missing']) == (1000, 1000)
+    assert notes['missing_by_cpu'] == recorded['notes']['missing_by_cpu']
+    assert ('note: the recording lacks 1000 events, of all its kinds, that the kernel counted but '
+            'did not deliver: ') in run('trace', '-e', GETPPID, '--input', data).stdout
+
+
+@pytest.mark.parametrize('events', [
+    'page-faults,context-switches,migrations', 'page-faults/period=7/',
+    'raw_syscalls:sys_enter,raw_syscalls:sys_exit', 'sched:sched_switch,cpu-clock'])
+@pytest.mark.parametrize('pages', [8, 1024])
+def test_normal_recordings_miss_nothing(tmp_path, events, pages):
+    data = tmp_path / 'x.data'
+    done = run('record', '-m', pages, '-e', events, '-o', data, '--format', 'json', '--',
+               workload('forkstorm'), 'exec', 50)
+    assert done.returncode == 0, done.stderr
+    notes = json.loads(done.stdout)['notes']
+    assert (notes['missing'], notes['missing_by_cpu']) == (0, []), notes
+
+
 @pytest.mark.parametrize('events', [
     'page-faults,context-switches,migrations',
     'sched:sched_switch,sched:sched_wakeup,sched:sched_waking', 'sched:sched_stat_runtime',

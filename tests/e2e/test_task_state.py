@@ -162,6 +162,34 @@ def test_switches_that_are_missing(script):
 
 
 @pytest.mark.quick
+def test_recordings_without_some_switches(script):
+    """
+    On CPU 1, the 3 switches from the idle task are missing. Of a recording of one task, which does
+    not say so, most switches seem to be missing: there is no remark.
+    """
+    def switch(second, cpu, before, after):
+        return (f'{second}.0 {cpu} {before}/{before} t sched:sched_switch prev_pid={before} '
+                f'prev_state=1 next_pid={after}\n')
+
+    def remarks(text):
+        found = report('--input', script(
+            '# attar script\n'
+            'event sched:sched_switch prev_comm:char[16] prev_pid:pid_t prev_state:s64 '
+            'next_comm:char[16] next_pid:pid_t\n'
+            'event sched:sched_wakeup comm:char[16] pid:pid_t\n'
+            'event sched:sched_wakeup_new comm:char[16] pid:pid_t\n' + text))
+        return [r for r in found.get('remarks', []) if 'switches between tasks' in r]
+
+    first = ''.join(switch(2 * i, 0, 0, 2) + switch(2 * i + 1, 0, 2, 0) for i in range(1, 9))
+    second = ''.join(switch(20 + i, 1, 3, 0) for i in range(4))
+    assert remarks(first) == []
+    assert remarks(first + second) == [
+        'the recording lacks at least 3 switches between tasks (CPU 1), which the kernel did not '
+        'deliver or which were filtered: times that begin or end with them are wrong']
+    assert remarks(second) == []
+
+
+@pytest.mark.quick
 def test_recording_lacks_an_event(script):
     done = run('task-state', '--input', script(
         '# attar script\n'
