@@ -411,6 +411,14 @@ struct attar_timer {
  */
 ATTAR_API int attar_run_timer(struct attar_run *run, const struct attar_timer *timer);
 
+/*
+ * For ended(): calls fn for each CPU with counts since its last sample, in event->counts, with the
+ * end of the run as the time; other members of the event are not set. The last period is not
+ * complete, and some virtual machines do not deliver samples of idle CPUs. Nothing is called with a
+ * recording, which lacks these counts. Returns 0 or a negative errno.
+ */
+ATTAR_API int attar_run_timer_rest(struct attar_run *run, uint32_t source, attar_event_fn *fn);
+
 /* The parsed spec of event i of the timer, borrowed from the run; NULL after the last. */
 ATTAR_API const struct attar_event_spec *attar_run_timer_spec(
 	const struct attar_run *run, uint32_t source, size_t i);

@@ -50,6 +50,12 @@ static int on_timer(struct attar_run *run, void *self, const struct attar_event 
 	return 0;
 }
 
+static int hrcount_ended(struct attar_run *run, void *self)
+{
+	(void)self;
+	return attar_run_timer_rest(run, 0, on_timer);
+}
+
 /* ---- reporting ---- */
 
 static int compare_keys(const void *a, const void *b)
@@ -178,6 +184,7 @@ const struct attar_profiler profiler_hrcount = {
 	.examples = examples,
 	.defaults = hrcount_defaults,
 	.open = hrcount_open,
+	.ended = hrcount_ended,
 	.report = hrcount_report,
 	.close = hrcount_close,
 };

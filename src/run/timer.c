@@ -163,6 +163,11 @@ static int grow(struct run_timer *timer, size_t cpu)
 	return 0;
 }
 
+static uint64_t count_since(uint64_t now, uint64_t previous)
+{
+	return now < previous ? now : now - previous; /* a CPU that was offline counts from 0 */
+}
+
 /* In a sample of the kernel, the leader comes first; a recording says which event each id is of. */
 static int member_at(
 	const struct attar_run *run, const struct run_timer *timer, uint32_t i, uint64_t id)
@@ -191,11 +196,60 @@ int timer_take_counts(struct attar_run *run, struct run_timer *timer, struct att
 
 		if (member < 0 || (size_t)member >= timer->n)
 			continue;
-		/* A CPU that was offline counts from 0 again. */
-		timer->counts[member] =
-			v.value < previous[member] ? v.value : v.value - previous[member];
+		timer->counts[member] = count_since(v.value, previous[member]);
 		previous[member] = v.value;
 	}
 	ev->counts = timer->counts;
 	return 0;
+}
+
+/* ---- the rest ---- */
+
+/*
+ * Reads the counts since the last sample of a CPU: instance i of each event. 1; 0: none, or -errno.
+ */
+static int read_rest(struct run_timer *timer, size_t i, uint32_t cpu)
+{
+	int r = cpu >= timer->n_cpus ? grow(timer, cpu) : 0;
+	bool any = false;
+
+	for (size_t event = 0; r == 0 && event < timer->n; event++) {
+		const struct attar_counter *c = attar_group_counter(timer->group, event + 1);
+		uint64_t *previous = &timer->previous[cpu * timer->n + event];
+		struct attar_value v;
+
+		r = counter_read_fd(c, &c->fds.at[i], &v);
+		if (r < 0 || v.quality == ATTAR_QUALITY_ERROR)
+			continue;
+		timer->counts[event] = count_since(v.raw, *previous);
+		*previous = v.raw;
+		any |= timer->counts[event] > 0;
+	}
+	return r < 0 ? r : any;
+}
+
+int attar_run_timer_rest(struct attar_run *run, uint32_t source, attar_event_fn *fn)
+{
+	CHECK_OWN(run, "run");
+	CHECK_ARG(fn, "fn");
+
+	struct source *s = source < run->sources.list.n ? &run->sources.list.at[source] : NULL;
+	int r = 0;
+
+	if (!s || !s->timer || !s->timer->group)
+		return 0;
+	vec_each (&s->counter->fds, it) {
+		const struct attar_record record = {.type = PERF_RECORD_READ};
+		const struct attar_event ev = {.record = &record,
+			.time = run->clock.ended,
+			.cpu = (uint32_t)it->cpu,
+			.counter = source,
+			.counts = s->timer->counts};
+
+		if (r >= 0 && ev.cpu < CPUS_MAX)
+			r = read_rest(s->timer, (size_t)(it - s->counter->fds.at), ev.cpu);
+		if (r > 0)
+			r = fn(run, run->self, &ev);
+	}
+	return MIN(r, 0);
 }

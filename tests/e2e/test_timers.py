@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Profilers on timers: irq-off, watchdog and hrcount, on scripts and on this machine."""
 import json
+import subprocess
 import sys
 
 import pytest
 
-from command import run
+from command import run, workload
 
 MS = 10**6
 
@@ -191,6 +192,33 @@ time.sleep(0.05)
         assert sum(counts) == self.BURSTS * self.CALLS
         assert len([n for n in counts if n]) >= self.BURSTS
         assert max(counts) <= self.CALLS
+
+
+    @pytest.mark.usefixtures('root')
+    @pytest.mark.parametrize('args', [
+        ['--period', '30s'], ['--period', '10ms'], ['--period', '10ms', '--perins'],
+        ['--period', '5ms', '-i', '20ms']])
+    def test_every_event_is_counted(self, args):
+        """
+        Also those of the last, incomplete period, and of CPUs that are idle since then. Other
+        programs, such as shells, call getppid() now and then.
+        """
+        ended = run('hrcount', '--format', 'json', '-e', 'syscalls:sys_enter_getppid', *args, '--',
+                    workload('flood'), 100_000)
+        counts = [row[-1] for rows in reports(ended, 'counts') for row in rows]
+        assert 100_000 <= sum(counts) <= 100_100
+
+    @pytest.mark.usefixtures('root', 'needs_perf')
+    def test_recording_of_perf(self, tmp_path):
+        """All but the last period of each CPU is in the recording."""
+        data = tmp_path / 'perf.data'
+        subprocess.run(['perf', 'record', '-q', '-a', '-c', '1000000', '-o', data, '-e',
+                        '{cpu-clock,syscalls:sys_enter_getppid}:S', '--', workload('flood'),
+                        '1000000'], check=True, capture_output=True)
+        ended = run('hrcount', '--format', 'json', '--period', '1ms', '-e',
+                    'syscalls:sys_enter_getppid', '--input', data)
+        counts = [row[1] for row in reports(ended, 'counts')[-1]]
+        assert 900_000 <= sum(counts) <= 1_000_100
 
 
 @pytest.mark.usefixtures('root', 'busy_cpus')
