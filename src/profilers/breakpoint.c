@@ -51,7 +51,8 @@ struct breakpoint {
 	struct attar_keytable *values; /* by place and process: struct value */
 	struct attar_keytable *codes;  /* by location: struct code */
 	struct attar_stacks *stacks;
-	uint64_t unknown; /* writes whose value is not known */
+	uint64_t unknown;      /* hits after which the value is not known */
+	uint64_t no_registers; /* those of them without registers */
 };
 
 /* ---- addresses ---- */
@@ -181,25 +182,54 @@ static const struct code *code_before(
 	return code;
 }
 
-/* The value after the event. */
-static bool find_value(struct attar_run *run, struct breakpoint *b, const struct place *p,
-	const struct value *before, const struct attar_event *ev, uint64_t *ret_value)
+/* What a hit did. */
+struct access {
+	const char *name;
+	struct value before, after;
+};
+
+/* x86-64 does not say what happened to data that are watched for both: the instruction does. */
+static const char *name_access(const struct place *p, enum store_access access)
 {
+	switch (p->access) {
+	case HW_BREAKPOINT_X:
+		return "execution";
+	case HW_BREAKPOINT_W:
+		return "write";
+	case HW_BREAKPOINT_R:
+		return "read";
+	default:
+		return access == STORE_WRITES  ? "write"
+		       : access == STORE_READS ? "read"
+					       : "read or write";
+	}
+}
+
+/* Finds the access and the value after it, from the one before. */
+static void find_access(struct attar_run *run, struct breakpoint *b, const struct place *p,
+	const struct attar_event *ev, struct access *a)
+{
+	const struct attar_regs *regs = &ev->record->sample.regs_intr;
 	const struct watched watched = {.address = p->address,
 		.len = p->len,
-		.knows_old = before->is_known,
-		.old = before->value};
-	const struct code *code;
+		.reads = p->access & HW_BREAKPOINT_R,
+		.knows_old = a->before.is_known,
+		.old = a->before.value};
+	const struct code *code = p->access == HW_BREAKPOINT_X ? NULL : code_before(run, b, ev);
+	uint64_t end = ev->record->sample.ip;
 
-	if (p->access == HW_BREAKPOINT_X)
-		return false;
-	code = code_before(run, b, ev);
-	if (code && store_value(code->bytes, code->n, ev->record->sample.ip,
-			    &ev->record->sample.regs_intr, &watched, ret_value))
-		return true;
-	/* with r, the access may have been a read, which changes nothing; or not a known write */
-	*ret_value = before->value;
-	return before->is_known && p->access == HW_BREAKPOINT_R;
+	a->after = (struct value){0};
+	a->name = name_access(
+		p, code ? store_access(code->bytes, code->n, end, regs, &watched) : STORE_UNKNOWN);
+	if (p->access == HW_BREAKPOINT_R) /* changes nothing */
+		a->after = a->before;
+	else if (code)
+		a->after.is_known =
+			store_value(code->bytes, code->n, end, regs, &watched, &a->after.value);
+	if (a->after.is_known || !(p->access & HW_BREAKPOINT_W) || !strcmp(a->name, "read"))
+		return;
+	b->unknown++;
+	b->no_registers += !regs->nr;
 }
 
 /* ---- hits ---- */
@@ -208,6 +238,7 @@ static void columns(struct attar_section *lines)
 {
 	attar_run_event_columns(lines);
 	attar_section_column(lines, "breakpoint", ATTAR_UNIT_TEXT);
+	attar_section_column(lines, "access", ATTAR_UNIT_TEXT);
 	attar_section_column(lines, "old", ATTAR_UNIT_ID);
 	attar_section_column(lines, "new", ATTAR_UNIT_ID);
 }
@@ -221,7 +252,7 @@ static void value_cell(struct attar_section *lines, const struct value *value)
 }
 
 static int show(struct attar_run *run, const struct breakpoint *b, const struct attar_event *ev,
-	const struct place *p, const struct value values[2], const attar_location *locations,
+	const struct place *p, const struct access *access, const attar_location *locations,
 	size_t n)
 {
 	struct attar_section *lines = attar_run_lines(run, "hits", columns);
@@ -230,47 +261,43 @@ static int show(struct attar_run *run, const struct breakpoint *b, const struct 
 		return -ENOMEM;
 	attar_run_event_row(run, lines, ev, ev->time);
 	attar_cell_text(lines, p->text);
-	value_cell(lines, &values[0]);
-	value_cell(lines, &values[1]);
+	attar_cell_text(lines, access->name);
+	value_cell(lines, &access->before);
+	value_cell(lines, &access->after);
 	attar_row_stack(lines, attar_run_symbols(run), locations, b->graph ? n : n > 0);
 	return 0;
 }
 
 /* A value that is not known does not pass. */
-static bool passes(const struct breakpoint *b, struct place *p, const struct attar_event *ev,
-	const struct value values[2])
+static bool passes(struct place *p, const struct attar_event *ev, const struct access *access)
 {
-	const struct attar_expr_value variables[] = {
-		{.number = values[1].value}, {.number = values[0].value}, {.number = p->address}};
+	const struct attar_expr_value variables[] = {{.number = access->after.value},
+		{.number = access->before.value}, {.number = p->address}};
 	struct attar_expr_record record;
 
 	if (!p->filter)
 		return true;
 	attar_event_get_expr_record(ev, &record);
 	record.variables = variables;
-	if (values[1].is_known && attar_expr_is_true(p->filter, &record))
+	if (access->after.is_known && attar_expr_is_true(p->filter, &record))
 		return true;
 	p->skipped++;
 	return false;
 }
 
-/*
- * Whether the hit passes --filter: 1 or 0; -ENOMEM. values: the one before it, and the one that it
- * writes.
- */
+/* Whether the hit passes --filter: 1 or 0; -ENOMEM. */
 static int take_hit(struct attar_run *run, struct breakpoint *b, const struct attar_event *ev,
-	struct value values[2])
+	struct access *ret_access)
 {
 	struct place *p = &b->places[ev->counter];
 	struct value *value = value_of(b, ev->counter, ev);
 
 	if (!value)
 		return -ENOMEM;
-	values[0] = values[1] = *value;
-	values[1].is_known = find_value(run, b, p, &values[0], ev, &values[1].value);
-	b->unknown += !values[1].is_known && p->access & HW_BREAKPOINT_W;
-	*value = values[1];
-	if (!passes(b, p, ev, values))
+	ret_access->before = *value;
+	find_access(run, b, p, ev, ret_access);
+	*value = ret_access->after;
+	if (!passes(p, ev, ret_access))
 		return 0;
 	p->hits++;
 	p->recent++;
@@ -280,9 +307,9 @@ static int take_hit(struct attar_run *run, struct breakpoint *b, const struct at
 /* As an event of another profiler. */
 static int breakpoint_emits(struct attar_run *run, void *self, const struct attar_event *ev)
 {
-	struct value values[2];
+	struct access access;
 
-	return take_hit(run, self, ev, values);
+	return take_hit(run, self, ev, &access);
 }
 
 static int on_hit(struct attar_run *run, void *self, const struct attar_event *ev)
@@ -290,16 +317,16 @@ static int on_hit(struct attar_run *run, void *self, const struct attar_event *e
 	struct breakpoint *b = self;
 	const struct place *p = &b->places[ev->counter];
 	attar_location locations[DEPTH_MAX];
-	struct value values[2];
+	struct access access;
 	size_t n;
-	int r = take_hit(run, b, ev, values);
+	int r = take_hit(run, b, ev, &access);
 
 	if (r <= 0)
 		return r;
 	r = 0;
 	n = attar_event_stack(ev, locations, DEPTH_MAX);
 	if (attar_run_wants_lines(run))
-		r = show(run, b, ev, p, values, locations, n);
+		r = show(run, b, ev, p, &access, locations, n);
 	return r < 0 || !b->stacks ? r : attar_stacks_add(b->stacks, ev->thread, locations, n, 1);
 }
 
@@ -328,6 +355,22 @@ static void remark_unmapped(struct attar_report *report, const struct place *p)
 		p->text);
 }
 
+static void remark_unknown(struct attar_report *report, const struct breakpoint *b)
+{
+	const uint64_t undecoded = b->unknown - b->no_registers;
+
+	if (undecoded)
+		attar_report_remark(report,
+			"the value after %" PRIu64 " hit%s is unknown: their code cannot be read, "
+			"or attar does not decode the instructions",
+			undecoded, undecoded == 1 ? "" : "s");
+	if (b->no_registers)
+		attar_report_remark(report,
+			"the value after %" PRIu64 " hit%s is unknown: the recording has no "
+			"registers; record with 'attar record', or 'perf record --intr-regs'",
+			b->no_registers, b->no_registers == 1 ? "" : "s");
+}
+
 static int breakpoint_report(
 	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
 {
@@ -351,11 +394,7 @@ static int breakpoint_report(
 		skipped += p->skipped;
 		remark_unmapped(report, p);
 	}
-	if (b->unknown)
-		attar_report_remark(report,
-			"the value of %" PRIu64 " write%s is unknown: their code cannot be read, "
-			"or attar does not decode the instructions",
-			b->unknown, b->unknown == 1 ? "" : "s");
+	remark_unknown(report, b);
 	if (skipped)
 		attar_report_remark(report, "%" PRIu64 " hit%s did not pass --filter", skipped,
 			skipped == 1 ? "" : "s");

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Instructions that write memory (Intel 64 and IA-32 Architectures Software Developer's Manual,
- * volume 2): mov, add, or, and, sub, xor, inc, dec, not, neg, cmpxchg.
+ * volume 2): mov, add, or, and, sub, xor, inc, dec, not, neg, cmpxchg; and those that only read it:
+ * the same with a register as destination, cmp, test, movzx, movsx.
  */
 #include "store_value.h"
 
@@ -11,7 +12,18 @@
 
 #if defined(__x86_64__)
 
-enum operation { OP_MOVE, OP_ADD, OP_OR, OP_AND, OP_SUB, OP_XOR, OP_NOT, OP_NEG, OP_CMPXCHG };
+enum operation {
+	OP_MOVE,
+	OP_ADD,
+	OP_OR,
+	OP_AND,
+	OP_SUB,
+	OP_XOR,
+	OP_NOT,
+	OP_NEG,
+	OP_CMPXCHG,
+	OP_READ, /* writes nothing */
+};
 
 enum { NO_REGISTER = 16, ZERO_FLAG = 1 << 6, FLAGS = 9 };
 
@@ -113,7 +125,7 @@ static bool by_immediate(struct store *s, enum operation op, uint64_t immediate)
 /* The groups of opcodes whose ModRM selects the operation. */
 static bool decode_group(struct bytes *b, unsigned opcode, unsigned operation, struct store *s)
 {
-	static const int8_t arithmetic[] = {OP_ADD, OP_OR, -1, -1, OP_AND, OP_SUB, OP_XOR, -1};
+	static const int8_t arithmetic[] = {OP_ADD, OP_OR, -1, -1, OP_AND, OP_SUB, OP_XOR, OP_READ};
 	unsigned size = opcode == 0x81 || opcode == 0xc7 ? (s->width > 4 ? 4 : s->width) : 1;
 
 	switch (opcode) {
@@ -128,9 +140,45 @@ static bool decode_group(struct bytes *b, unsigned opcode, unsigned operation, s
 	case 0xfe:
 	case 0xff:
 		return operation < 2 && by_immediate(s, operation ? OP_SUB : OP_ADD, 1);
-	default: /* f6, f7 */
+	default:                   /* f6, f7 */
+		if (operation < 2) /* test */
+			return by_immediate(s, OP_READ, take(b, s->width > 4 ? 4 : s->width, true));
 		return (operation == 2 || operation == 3) &&
 		       by_immediate(s, operation == 2 ? OP_NOT : OP_NEG, 0);
+	}
+}
+
+/* Instructions whose destination is a register; sets the width of those that extend a value. */
+static bool is_load(unsigned opcode, struct store *s)
+{
+	switch (opcode) {
+	case 0x02: /* add */
+	case 0x03:
+	case 0x0a: /* or */
+	case 0x0b:
+	case 0x22: /* and */
+	case 0x23:
+	case 0x2a: /* sub */
+	case 0x2b:
+	case 0x32: /* xor */
+	case 0x33:
+	case 0x3a: /* cmp */
+	case 0x3b:
+	case 0x8a: /* mov */
+	case 0x8b:
+		return true;
+	case 0x63: /* movsxd */
+		s->width = 4;
+		return true;
+	case 0x0fb6: /* movzx, movsx */
+	case 0x0fbe:
+		return true;
+	case 0x0fb7:
+	case 0x0fbf:
+		s->width = 2;
+		return true;
+	default:
+		return false;
 	}
 }
 
@@ -162,6 +210,11 @@ static bool decode_opcode(struct bytes *b, unsigned opcode, unsigned rex, struct
 	case 0x0fb0:
 	case 0x0fb1:
 		return by_register(s, OP_CMPXCHG, reg, rex);
+	case 0x38: /* cmp */
+	case 0x39:
+	case 0x84: /* test */
+	case 0x85:
+		return by_register(s, OP_READ, reg, rex);
 	case 0xc6:
 	case 0xc7:
 	case 0x80:
@@ -173,7 +226,7 @@ static bool decode_opcode(struct bytes *b, unsigned opcode, unsigned rex, struct
 	case 0xf7:
 		return decode_group(b, opcode, reg & 7, s);
 	default:
-		return false;
+		return is_load(opcode, s) && by_register(s, OP_READ, reg, rex);
 	}
 }
 
@@ -226,7 +279,8 @@ static bool find(const uint8_t code[STORE_BYTES], size_t n, uint64_t end,
 		if (!decode(code + STORE_BYTES - len, len, &s))
 			continue;
 		address = address_of(&s, regs, end);
-		if (address >= w->address + w->len || address + s.width <= w->address)
+		if (address >= w->address + w->len || address + s.width <= w->address ||
+			(s.op == OP_READ && !w->reads))
 			continue;
 		if (found && ret_store->width == w->len && s.width != w->len)
 			continue;
@@ -263,6 +317,16 @@ static uint64_t compute(enum operation op, uint64_t old, uint64_t source)
 	}
 }
 
+enum store_access store_access(const uint8_t code[STORE_BYTES], size_t n, uint64_t end,
+	const struct attar_regs *regs, const struct watched *w)
+{
+	struct store s;
+
+	if (!regs->nr || !find(code, n, end, regs, w, &s))
+		return STORE_UNKNOWN;
+	return s.op == OP_READ ? STORE_READS : STORE_WRITES;
+}
+
 bool store_value(const uint8_t code[STORE_BYTES], size_t n, uint64_t end,
 	const struct attar_regs *regs, const struct watched *w, uint64_t *ret_value)
 {
@@ -271,6 +335,10 @@ bool store_value(const uint8_t code[STORE_BYTES], size_t n, uint64_t end,
 
 	if (!regs->nr || !find(code, n, end, regs, w, &s))
 		return false;
+	if (s.op == OP_READ) {
+		*ret_value = w->old;
+		return w->knows_old;
+	}
 	address = address_of(&s, regs, end);
 	source = s.source == NO_REGISTER ? s.immediate
 					 : register_value(regs, s.source) >> (s.is_high ? 8 : 0);
@@ -301,6 +369,12 @@ bool store_value(const uint8_t code[STORE_BYTES], size_t n, uint64_t end,
 }
 
 #else
+
+enum store_access store_access(const uint8_t code[STORE_BYTES], size_t n, uint64_t end,
+	const struct attar_regs *regs, const struct watched *watched)
+{
+	return STORE_UNKNOWN;
+}
 
 bool store_value(const uint8_t code[STORE_BYTES], size_t n, uint64_t end,
 	const struct attar_regs *regs, const struct watched *watched, uint64_t *ret_value)

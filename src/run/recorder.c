@@ -13,6 +13,13 @@
 #include "run/run.h"
 #include "stream/stream.h"
 
+/* What attar breakpoint needs of asm/perf_regs.h: the general registers and the flags. */
+#ifdef __x86_64__
+static const uint64_t STORE_REGISTERS = 0xff03ff;
+#else
+static const uint64_t STORE_REGISTERS = 0; /* it does not decode the instructions */
+#endif
+
 /* ---- events ---- */
 
 /* Events that attar builds from what programs write have no records in a ring. */
@@ -63,6 +70,10 @@ static int add_event(struct attar_run *run, const struct attar_event_spec *spec)
 	/* Each sample is one event: 8 bytes less in each record. */
 	if (is_tracepoint(spec) && !spec->period && !spec->freq)
 		attr.sample_type &= ~(uint64_t)PERF_SAMPLE_PERIOD;
+	if (spec->kind == ATTAR_EVENT_BREAKPOINT) { /* to find the values that are written */
+		attr.sample_type |= STORE_REGISTERS ? PERF_SAMPLE_REGS_INTR : 0;
+		attr.sample_regs_intr = STORE_REGISTERS;
+	}
 	attr.mmap_data = event_is_page_fault(spec) && !has_data_mappings(run);
 	if (is_recorded_each(&run->recorder, spec)) {
 		attr.sample_period = 1;

@@ -321,6 +321,10 @@ int replay_name_events(const struct attar_run *run, struct buf *names)
 
 static bool matches(const struct source *s, const struct recording_event *event)
 {
+	if (s->attr.type == PERF_TYPE_BREAKPOINT && event->attr.type == PERF_TYPE_BREAKPOINT)
+		return s->attr.bp_addr == event->attr.bp_addr &&
+		       s->attr.bp_type == event->attr.bp_type &&
+		       s->attr.bp_len == event->attr.bp_len;
 	if (s->attr.type == event->attr.type && s->attr.config == event->attr.config)
 		return true;
 	return replay_is_named(event, s->name);

@@ -99,6 +99,63 @@ def test_parts_of_a_variable_are_written_with_it(place):
     assert [row['hits'] for row in rows(found, 'breakpoints')] == [110]
 
 
+@pytest.mark.skipif(not X86, reason='instructions are decoded on x86-64 only')
+def test_reads_and_writes_are_told_apart():
+    """Each of the ten additions reads the old value, and writes the new one."""
+    text = watch('counter/8:rw', count=100)
+    found = hits(text)
+    writes = [h for h in found if h['access'] == 'write']
+    assert [number(h['new']) for h in writes] == [*range(1, 101), *range(105, 155, 5)]
+    assert [number(h['old']) for h in writes] == [None, *range(1, 101), *range(105, 150, 5)]
+    reads = [h for h in found if h['access'] != 'write']
+    assert {h['access'] for h in reads} <= {'read'}
+    assert all(h['old'] == h['new'] for h in reads)
+    assert {h['access'] for h in hits(watch('counter/8:w', count=3))} == {'write'}
+    assert {h['access'] for h in hits(watch('store:x', count=3))} == {'execution'}
+
+
+WITHOUT_ASLR = 0x555555554000  # where Linux loads programs for x86-64 then
+
+
+def record_writes(tool, tmp_path):
+    """Record the writes to counter and small; return the file and the addresses."""
+    program, data, places = workload('writes1000'), tmp_path / 'x.data', []
+    symbols = subprocess.run(['nm', program], capture_output=True, text=True, check=True).stdout
+    for name, size in (('counter', 8), ('small', 2)):
+        offset = int(re.search(rf'^(\w+) B {name}$', symbols, re.M)[1], 16)
+        places.append(f'{WITHOUT_ASLR + offset:#x}/{size}:w')
+    ended = subprocess.run([*tool, '-e', ','.join(f'mem:{p}' for p in places), '-o', data, '--',
+                            'setarch', '-R', program, '100'], input='\n', text=True,
+                           capture_output=True)
+    assert ended.returncode == 0, ended.stderr
+    return data, places
+
+
+@pytest.mark.skipif(not X86, reason='values are known on x86-64 only')
+@pytest.mark.parametrize('tool', [[str(ATTAR), 'record'], ['perf', 'record', '-q', '--intr-regs'],
+                                  ['perf', 'record', '-q']], ids=['attar', 'perf', 'without'])
+def test_recorded_values(tool, tmp_path, needs_perf):
+    """
+    Of each breakpoint its own hits; without registers, the reason is named. Others write to the
+    addresses while the program is loaded.
+    """
+    data, [counter, small] = record_writes(tool, tmp_path)
+    ended = run('breakpoint', counter, small, '--input', data, '--format', 'csv')
+    assert ended.returncode == 0, ended.stderr
+    found = [h for h in hits(ended.stdout) if '/writes1000)' in h['detail']]
+    of_counter = [number(h['new']) for h in found if h['breakpoint'] == counter]
+    of_small = [number(h['new']) for h in found if h['breakpoint'] == small]
+    text = run('breakpoint', counter, small, '--input', data).stdout
+    if tool[-1] == '-q':
+        assert (of_counter, of_small) == ([None] * 110, [None] * 3)
+        assert re.search(r"the value after \d+ hits is unknown: the recording has no registers; "
+                         "record with 'attar record', or 'perf record --intr-regs'", text)
+    else:
+        assert of_counter == [*range(1, 101), *range(105, 155, 5)]
+        assert of_small == [7, 6, 5]
+        assert 'the recording has no registers' not in text
+
+
 def test_reads_are_hits_too():
     """Of data that is written and read: the program reads `counter` only when it adds to it."""
     found = json.loads(watch('counter/8:rw', style='json', count=100).splitlines()[-1])

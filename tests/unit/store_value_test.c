@@ -93,6 +93,41 @@ static void test_parts(void **state)
 }
 
 /* What cannot be known is not invented. */
+/* What the code does with the 4 bytes at PLACE, with BX as their address. */
+static enum store_access access_of(const char *code, size_t n, bool reads)
+{
+	const struct watched watched = {.address = PLACE, .len = 4, .reads = reads};
+	uint64_t values[24] = {0};
+	struct attar_regs regs = {.abi = 2, .mask = registers_all(), .values = values, .nr = 20};
+	uint8_t bytes[STORE_BYTES];
+
+	values[BX] = PLACE;
+	memset(bytes, 0x90, sizeof(bytes));
+	memcpy(bytes + STORE_BYTES - n, code, n);
+	return store_access(bytes, STORE_BYTES, END, &regs, &watched);
+}
+
+#define READS(code) assert_int_equal(access_of(code, sizeof(code) - 1, true), STORE_READS)
+
+static void test_reads(void **state)
+{
+	READS("\x8b\x03");                     /* mov (%rbx),%eax */
+	READS("\x48\x8b\x05\x40\x2f\x00\x00"); /* mov 0x2f40(%rip),%rax */
+	READS("\x03\x03");                     /* add (%rbx),%eax */
+	READS("\x39\x03");                     /* cmp %eax,(%rbx) */
+	READS("\x83\x3b\x05");                 /* cmpl $5,(%rbx) */
+	READS("\x85\x03");                     /* test %eax,(%rbx) */
+	READS("\xf6\x03\x01");                 /* testb $1,(%rbx) */
+	READS("\xf7\x03\x01\x00\x00\x00");     /* testl $1,(%rbx) */
+	READS("\x0f\xb6\x03");                 /* movzbl (%rbx),%eax */
+	READS("\x0f\xb7\x03");                 /* movzwl (%rbx),%eax */
+	READS("\x48\x63\x03");                 /* movslq (%rbx),%rax */
+	assert_int_equal(access_of("\x89\x03", 2, true), STORE_WRITES);
+	assert_int_equal(access_of("\x01\x03", 2, true), STORE_WRITES);
+	assert_int_equal(access_of("\x0f\x10\x03", 3, true), STORE_UNKNOWN); /* movups */
+	assert_int_equal(access_of("\x8b\x03", 2, false), STORE_UNKNOWN); /* no hit: not this one */
+}
+
 static void test_unknown(void **state)
 {
 	const struct watched unknown = {.address = PLACE, .len = 4};
@@ -111,7 +146,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_moves),
 		cmocka_unit_test(test_addresses), cmocka_unit_test(test_operations),
 		cmocka_unit_test(test_compare_and_exchange), cmocka_unit_test(test_parts),
-		cmocka_unit_test(test_unknown)};
+		cmocka_unit_test(test_reads), cmocka_unit_test(test_unknown)};
 
 	return cmocka_run_group_tests_name("stores", tests, NULL, NULL);
 }
