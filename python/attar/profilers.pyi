@@ -1597,12 +1597,6 @@ class _syscalls:
         # events of one stage, separated by commas; repeat it for the next stage; attributes: key,
         # comm, role, untraced, alias
         event: _Texts = ...,
-        # match events by this expression on their fields (default: by thread with -p, -t or a
-        # command, otherwise by CPU)
-        key: _Text = ...,
-        # the report: delay (time between start and end, default), pair (numbers of pairs and
-        # unpaired events), syscalls (system calls)
-        impl: _Text = ...,
         # also count pairs that take longer
         than: _Time = ...,
         # ignore pairs that do not take longer
@@ -1611,21 +1605,8 @@ class _syscalls:
         lower: _Time = ...,
         # write time and latency of each pair to FILE-START-END.lat, in ns
         heatmap: _Text = ...,
-        # print each pair (with --than or --lower: those beyond the limit) and the events in
-        # between; -TIME and +TIME: also events before and after it; samecpu, samepid, sametid,
-        # samekey: only these; hide<TIME: omit events that follow within TIME
-        detail: Union[_Text, bool] = ...,
         # a row for each key, or for each name of comm= of the starts
         perins: bool = ...,
-        # also show a histogram of all times
-        hist: bool = ...,
-        # keys are thread IDs: -p, -t and a command select keys, and events of the whole system
-        # are watched
-        tasks: bool = ...,
-        # with --tasks: only threads with these names, separated by commas; * and ? match
-        filter: _Texts = ...,
-        # events of the last stage also start pairs with the first
-        cycle: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,

@@ -151,18 +151,23 @@ static int on_exit_event(struct attar_run *run, void *self, const struct attar_e
 
 static int refuse_options(const struct multi_trace *m)
 {
-	if (m->key)
-		return attar_fail(
-			-EINVAL, "--impl syscalls conflicts with -k: the key is the thread");
-	if (m->cycle)
-		return attar_fail(-EINVAL, "--impl syscalls conflicts with --cycle");
-	if (m->tasks)
-		return attar_fail(-EINVAL, "--impl syscalls conflicts with --tasks: -p, -t and a "
-					   "command select threads already");
+	const char *option = m->key           ? "--key"
+			     : m->cycle       ? "--cycle"
+			     : m->tasks       ? "--tasks"
+			     : m->detail_text ? "--detail"
+			     : m->hist        ? "--hist"
+					      : NULL;
+
+	if (option)
+		return attar_fail(-EINVAL,
+			"%s is not supported for system calls, which are matched by thread and "
+			"shown by their names" ATTAR_FIX
+			"use 'attar multi-trace' with --impl delay, -e raw_syscalls:sys_enter and "
+			"-e raw_syscalls:sys_exit",
+			option);
 	if (m->texts.n && m->texts.n != 2)
 		return attar_fail(-EINVAL,
-			"--impl syscalls needs an event for the entry and one for the "
-			"exit" ATTAR_FIX
+			"system calls need an event for the entry and one for the exit" ATTAR_FIX
 			"give no -e, or two: -e raw_syscalls:sys_enter -e raw_syscalls:sys_exit");
 	return 0;
 }

@@ -27,7 +27,8 @@ struct preset {
 	const char *words[WORDS_MAX + 1];
 	struct attar_example examples[EXAMPLES_MAX + 1];
 	size_t n_examples;
-	char *run; /* the value of "run:" */
+	char *run;     /* the value of "run:" */
+	char *without; /* the value of "without:"; NULL: none */
 };
 
 /* All profilers; made once, never freed. */
@@ -83,10 +84,14 @@ static int take_line(struct preset *p, char *line)
 		p->pub.summary = value;
 	else if (!strcmp(line, "run"))
 		p->run = value;
+	else if (!strcmp(line, "without"))
+		p->without = value;
 	else if (!strcmp(line, "example"))
 		return take_example(p, value);
 	else
-		return bad(p, "no such key '%s': the keys are name, group, summary, run, example",
+		return bad(p,
+			"no such key '%s': the keys are name, group, summary, run, without, "
+			"example",
 			line);
 	return 0;
 }
@@ -162,6 +167,46 @@ static const char *needs_of(const struct preset *p, const struct attar_profiler 
 	return base->needs;
 }
 
+/* Unlisted, it is left for `run`, by its long name. */
+static int hide_option(const struct preset *p, struct attar_option *options, const char *name)
+{
+	for (struct attar_option *o = options; o->name; o++)
+		if (!strcmp(o->name, name)) {
+			o->letter = 0;
+			o->help = NULL;
+			return 0;
+		}
+	return bad(p, "without: '%s' has no option '%s'", p->words[0], name);
+}
+
+/* A copy of the options of the profiler, without those of "without:". It is never freed. */
+static int hide_options(struct preset *p)
+{
+	const struct attar_option *from = p->pub.options;
+	const char *names[WORDS_MAX + 1];
+	struct attar_option *options;
+	size_t n = 1;
+	int r = p->without ? words_split(p->without, (char **)names, WORDS_MAX) : 0;
+
+	if (r < 0)
+		return attar_context(-EINVAL, "%s: without", p->path);
+	if (!r || !from)
+		return 0;
+	while (from[n - 1].name)
+		n++;
+	options = malloc(n * sizeof(*options));
+	if (!options)
+		return base_oom();
+	memcpy(options, from, n * sizeof(*options));
+	for (int i = 0, hidden = r; r >= 0 && i < hidden; i++)
+		r = hide_option(p, options, names[i]);
+	if (r < 0)
+		free(options);
+	else
+		p->pub.options = options;
+	return MIN(r, 0);
+}
+
 /* Takes everything but name, group, summary and examples from the profiler that it runs. */
 static int complete(struct preset *p)
 {
@@ -190,7 +235,7 @@ static int complete(struct preset *p)
 	p->pub.examples = p->examples;
 	p->pub.preset = p->words + 1;
 	p->pub.needs = needs_of(p, base);
-	return 0;
+	return hide_options(p);
 }
 
 int preset_parse(const char *path, const char *text, const struct attar_profiler **ret_profiler)

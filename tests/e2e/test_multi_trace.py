@@ -405,12 +405,13 @@ def test_pairs_in_an_overrun_are_dropped():
     (['--impl', 'syscalls', '-e', 'raw_syscalls:sys_enter'], 'give no -e, or two: '),
     (['--impl', 'syscalls', '-e', 'sched:sched_switch', '-e', 'raw_syscalls:sys_exit'],
      "'sched:sched_switch' has no field"),
-    (['--impl', 'syscalls', '-k', 'id'], 'conflicts with -k'),
-    (['--impl', 'syscalls', '--detail'], '--detail requires --impl delay'),
+    (['--impl', 'syscalls', '-k', 'id'], '--key is not supported for system calls'),
+    (['--impl', 'syscalls', '--detail'], '--detail is not supported for system calls'),
+    (['--impl', 'syscalls', '--hist'], '--hist is not supported for system calls'),
     (['-e', 'sched:sched_switch', '-e', 'sched:sched_wakeup', '--detail=samebus'],
      "'samebus' is not one of -TIME, +TIME, 1, 2, samecpu"),
-    (['--impl', 'syscalls', '--cycle'], 'conflicts with --cycle'),
-    (['--impl', 'syscalls', '--tasks'], 'conflicts with --tasks'),
+    (['--impl', 'syscalls', '--cycle'], '--cycle is not supported for system calls'),
+    (['--impl', 'syscalls', '--tasks'], '--tasks is not supported for system calls'),
     (['-e', 'sched:sched_switch', '-e', 'sched:sched_wakeup', '--than', 'soon'], '--than'),
 ])
 def test_refusals(args, sentence):

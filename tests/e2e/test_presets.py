@@ -76,6 +76,7 @@ def test_users_directory(presets):
     ('name: a\nsummary: x\n', "no 'run'"),
     ('name: a\nsummary: x\nrun: stat -e "x\n', 'missing "'),
     ('name: a\nsummary: x\nrun: stat\nfoo: bar\n', "no such key 'foo'"),
+    ('name: a\nsummary: x\nrun: stat\nwithout: foo\n', "'stat' has no option 'foo'"),
     ('hello\n', 'KEY: VALUE'),
     ('name: a\nsummary: x\nrun: stat\nexample: a -i 1s\n', 'COMMAND | WHAT IT SHOWS'),
 ])
@@ -94,6 +95,21 @@ def test_a_preset_that_names_itself(tmp_path):
     note, error = ended.stderr.splitlines()
     assert note.startswith(f"attar: {tmp_path}/own.preset: ") and "'own' runs itself" in note
     assert error.startswith("attar: unknown profiler or command 'own'")
+
+
+def test_options_that_are_not_offered(tmp_path):
+    (tmp_path / 'mine.preset').write_text(
+        'name: mine\nsummary: x\nrun: multi-trace --impl pair\nwithout: key impl\n')
+    text = attar(tmp_path, 'mine', '-h').stdout
+    assert '--than' in text and '--impl' not in text and '--key' not in text
+    ended = attar(tmp_path, 'mine', '-k', 'id')
+    assert ended.returncode == 2 and 'no such option -k' in ended.stderr
+    text = run('syscalls', '-h').stdout
+    for option in ('key', 'impl', 'detail', 'hist', 'tasks', 'filter', 'cycle'):
+        assert f'--{option}' not in text
+    ended = run('syscalls', '--detail')
+    assert ended.returncode == 2
+    assert "--detail is not supported for system calls" in ended.stderr
 
 
 def test_option_that_the_profiler_lacks(tmp_path):
