@@ -341,9 +341,12 @@ void allocations_add_remarks(const struct allocations *a, struct attar_report *r
 		"allocations were dropped, because their free may be among the lost events");
 	remark(report, stats.unpaired[ATTAR_UNPAIRED_REPLACED],
 		"addresses were allocated again without a free");
-	remark(report, stats.unpaired[ATTAR_UNPAIRED_END] + stats.unpaired[ATTAR_UNPAIRED_END_LOST],
+	remark(report, stats.unpaired[ATTAR_UNPAIRED_END],
 		"frees of addresses that were allocated before the start, by other events, or that "
 		"were freed twice");
+	remark(report, stats.unpaired[ATTAR_UNPAIRED_END_LOST],
+		"frees after lost events, whose allocations may be among these, or were dropped "
+		"because of them");
 	remark(report, attar_stack_table_refused(a->stacks),
 		"allocations have no stack, because the table of stacks is full");
 	attar_pairs_get_stats(a->calls, &stats);

@@ -179,7 +179,7 @@ static int bpf_kvm_exit_report(
 	int r = attar_keytable_end_interval(b->longest);
 
 	if (r == 0)
-		r = kvm_exits_report(&b->exits, report, scope, columns, cells);
+		r = kvm_exits_report(run, &b->exits, report, scope, columns, cells);
 	return r == 0 && b->file && (scope == ATTAR_SCOPE_INTERVAL || !attar_run_interval(run))
 		       ? write_longest(run, b)
 		       : r;

@@ -73,7 +73,7 @@ static int kvm_exit_report(
 	struct kvm_exit_state *s = self;
 
 	(void)run;
-	return kvm_exits_report(&s->exits, report, scope, columns, cells);
+	return kvm_exits_report(run, &s->exits, report, scope, columns, cells);
 }
 
 static int kvm_exit_open(struct attar_run *run, void *self)

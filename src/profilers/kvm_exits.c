@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "kvm_exits.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -208,10 +210,46 @@ static void add_row(const struct kvm_exits *k, struct attar_section *table,
 	attar_cell_u64(table, hist->max);
 }
 
-static void add_remarks(struct kvm_exits *k, struct attar_report *report, enum attar_scope scope)
+/* The module of KVM for the CPU, such as "kvm_intel"; false: there is none, as on arm64. */
+static bool find_module(char name[NAME_MAX + 1])
+{
+	DIR *modules = opendir("/sys/module");
+	const struct dirent *entry;
+	bool found = false;
+
+	while (modules && !found && (entry = readdir(modules))) {
+		found = !strncmp(entry->d_name, "kvm_", 4);
+		snprintf(name, NAME_MAX + 1, "%s", entry->d_name);
+	}
+	if (modules)
+		closedir(modules);
+	return found;
+}
+
+/* That of an unusual hypervisor can run guests without tracing them. */
+static void remark_nothing(const struct attar_run *run, struct attar_report *report)
+{
+	char module[NAME_MAX + 1];
+
+	if (!attar_run_is_live(run))
+		attar_report_remark(report, "no exits: no guest of KVM ran in what was recorded");
+	else if (find_module(module) && strcmp(module, "kvm_intel") && strcmp(module, "kvm_amd"))
+		attar_report_remark(report,
+			"no exits: no guest of KVM ran in what is watched, or the module '%s' does "
+			"not emit kvm:kvm_exit",
+			module);
+	else
+		attar_report_remark(report, "no exits: no guest of KVM ran in what is watched");
+}
+
+static void add_remarks(const struct attar_run *run, struct kvm_exits *k,
+	struct attar_report *report, enum attar_scope scope)
 {
 	struct attar_pairs_stats stats;
 
+	attar_pairs_get_stats(k->pairs, &stats);
+	if (!stats.starts && !stats.ends)
+		remark_nothing(run, report);
 	if (scope == ATTAR_SCOPE_INTERVAL)
 		attar_pairs_get_interval(k->pairs, &stats);
 	else
@@ -222,8 +260,8 @@ static void add_remarks(struct kvm_exits *k, struct attar_report *report, enum a
 	attar_report_evicted(report, k->table, "reasons");
 }
 
-int kvm_exits_report(struct kvm_exits *k, struct attar_report *report, enum attar_scope scope,
-	void (*columns)(struct attar_section *table),
+int kvm_exits_report(const struct attar_run *run, struct kvm_exits *k, struct attar_report *report,
+	enum attar_scope scope, void (*columns)(struct attar_section *table),
 	void (*cells)(struct attar_section *table, const struct attar_keysums *sums))
 {
 	struct attar_section *table = attar_report_table(report, "exits");
@@ -247,7 +285,7 @@ int kvm_exits_report(struct kvm_exits *k, struct attar_report *report, enum atta
 		cells(table, sums);
 	}
 	free(rows);
-	add_remarks(k, report, scope);
+	add_remarks(run, k, report, scope);
 	return 0;
 }
 

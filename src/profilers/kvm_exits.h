@@ -70,8 +70,8 @@ struct attar_keyrow *kvm_exits_add(struct kvm_exits *k, const struct attar_threa
 	const struct kvm_exit *exit, uint64_t latency);
 
 /* Adds the table "exits" to the report. columns() and cells() add those of the profiler. */
-int kvm_exits_report(struct kvm_exits *k, struct attar_report *report, enum attar_scope scope,
-	void (*columns)(struct attar_section *table),
+int kvm_exits_report(const struct attar_run *run, struct kvm_exits *k, struct attar_report *report,
+	enum attar_scope scope, void (*columns)(struct attar_section *table),
 	void (*cells)(struct attar_section *table, const struct attar_keysums *sums));
 
 /* The first columns of a line for an exit, and their cells: time to latency. */

@@ -92,6 +92,17 @@ def test_lost_frees_are_not_leaks(tmp_path):
 
 
 @pytest.mark.quick
+def test_frees_after_a_loss(tmp_path):
+    """Their allocations were dropped: they are neither freed twice nor from before the start."""
+    text = (DECLARED + alloc(1, 1) + alloc(2, 2) + '1.003 0 7/7 worker lost 3\n' + free(4, 1)
+            + free(5, 2))
+    found = of_script(tmp_path, text, 'kmemleak', *EVENTS)
+    assert ('2 frees after lost events, whose allocations may be among these, or were dropped '
+            'because of them') in found['remarks']
+    assert not any('freed twice' in r for r in found['remarks'])
+
+
+@pytest.mark.quick
 def test_older_and_by_comm(tmp_path):
     text = DECLARED + alloc(1, 1) + alloc(2, 2, comm='other') + alloc(3, 3) + alloc(500, 4)
     found = of_script(tmp_path, text, 'kmemleak', *EVENTS, '--comm', '--than', '400ms')

@@ -91,6 +91,14 @@ class TestExits:
             '1000010000 10000\n1000030000 30000\n1000070000 5000\n1000015000 2000000\n'
             '1002020000 1000\n')
 
+    def test_nothing(self, tmp_path):
+        """The reason is named, unless there is an exit without an entry."""
+        for profiler, script in (('kvm-exit', EXITS), ('bpf:kvm_exit', EXITS + SCHED)):
+            reason = 'no exits: no guest of KVM ran in what was recorded'
+            assert reason in of_script(tmp_path, script, profiler)['remarks']
+            one = script + '1.0 0 7/7 CPU0 kvm:kvm_exit isa=1 exit_reason=30\n'
+            assert reason not in of_script(tmp_path, one, profiler)['remarks']
+
     def test_lost_events(self, tmp_path):
         """An entry and an exit can be lost: the pair around the loss is not one."""
         lost = TWO.replace('1.000060000', '1.000050000 0 100/101 CPU0 lost 2\n1.000060000')

@@ -2,13 +2,14 @@
 """attar execsnoop and exitsnoop: known programs and exits, scripted and live."""
 import json
 import os
+import re
 import subprocess
 import sys
 import time
 
 import pytest
 
-from command import ATTAR, is_sampling, run, wait_until
+from command import ATTAR, ROOT, is_sampling, run, wait_until
 
 MS = 10**6
 TICK = 2 / os.sysconf('SC_CLK_TCK')  # seconds, rounded up
@@ -142,6 +143,19 @@ class TestLive:
         assert exits[CHILDREN:] == ['SIGTERM', 'SIGKILL', 'SIGSEGV', '77', '0']
         assert all(r['age'] > 0 for r in lines)
         assert counts == (CHILDREN + 5, CHILDREN * 3 // 4 + 4)
+
+    def test_recording_of_the_manual(self, tmp_path):
+        """The events that docs/profilers/exitsnoop.md names are enough."""
+        page = (ROOT / 'docs/profilers/exitsnoop.md').read_text()
+        command = re.search(r'^    attar (record (?:.|\n {8})*)', page, re.M)[1]
+        data = tmp_path / 'x.data'
+        recorded = run(*command.replace('\\\n', ' ').split(), '-m', 1024, '-o', data, '--',
+                       sys.executable, '-c', PROGRAM)
+        assert recorded.returncode == 0, recorded.stderr
+        lines, _ = parts(run('exitsnoop', '--format', 'json', '--input', data))
+        exits = [r['exit'] for r in lines if r['comm'].startswith('python')]
+        assert exits == [*(str(i % 4) for i in range(CHILDREN)), 'SIGTERM', 'SIGKILL', 'SIGSEGV',
+                         '77', '0']
 
     def test_age_of_a_process_that_is_older_than_the_run(self):
         """Its start is in /proc, to a tick."""
