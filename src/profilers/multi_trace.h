@@ -142,12 +142,15 @@ void pairs_close(struct multi_trace *m);
 int pairs_event(struct attar_run *run, struct multi_trace *m, const struct trace_event *e,
 	const struct attar_event *ev, uint64_t sequence);
 
-/* Whether --only-than, and --cpus by the end, select a pair. */
+/*
+ * Whether --only-than, and --cpus by the end, select a pair. is_here: the end has a CPU of this
+ * machine.
+ */
 static inline bool pairs_wants(struct attar_run *run, const struct multi_trace *m,
-	const struct attar_event *end, uint64_t latency)
+	const struct attar_event *end, bool is_here, uint64_t latency)
 {
 	return (!m->only_than || latency > m->only_than) &&
-	       (!m->selects_cpus || attar_run_is_cpu_selected(run, (int)end->cpu));
+	       (!m->selects_cpus || !is_here || attar_run_is_cpu_selected(run, (int)end->cpu));
 }
 
 /* Adds a latency to a row, which must have been found for this event. */

@@ -79,7 +79,7 @@ static int end_pair(struct attar_run *run, struct multi_trace *m, const struct t
 	struct attar_keyrow *row;
 	int r = 0;
 
-	if (!pairs_wants(run, m, ev, latency))
+	if (!pairs_wants(run, m, ev, !e->host && !e->is_guest, latency))
 		return 0;
 	if (attar_run_wants_spans(run))
 		r = add_span(run, m, e, ev, key, started);

@@ -133,7 +133,7 @@ static int on_exit_event(struct attar_run *run, void *self, const struct attar_e
 	if (is_first_return(number, ret) || is_exec_of_command(m, number))
 		return 0;
 	started = attar_pairs_end_u64(m->steps[0], at.task, &at);
-	if (!started || !pairs_wants(run, m, ev, at.time - started->time))
+	if (!started || !pairs_wants(run, m, ev, true, at.time - started->time))
 		return 0;
 	row = find_row(m, ev, *(uint64_t *)started->payload);
 	if (!row)

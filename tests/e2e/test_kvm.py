@@ -311,7 +311,8 @@ rm -f /run/start && mkfifo /run/start
 {workload('kvmclocks')} {ROUNDS} 20 -uuid {UUID} </run/start >{folder}/readings &
 vm=$!
 exec 3>/run/start
-timeout --preserve-status -s INT 3 {attar} trace -e kvm:kvm_entry --kvmclock {which} 2>&1 || echo status $?
+timeout --preserve-status -s INT 3 \\
+    {attar} trace -e kvm:kvm_entry --kvmclock {which} 2>&1 || echo status $?
 timeout {CLOCK_SECONDS} {attar} trace -e kvm:kvm_entry,kvm:kvm_pio -p $vm --kvmclock {which} \\
     --format json >{folder}/events 2>{folder}/err &
 attar=$!
