@@ -324,6 +324,23 @@ int stream_prepare(struct attar_stream *s)
 	return r < 0 ? r : scan_running(s);
 }
 
+int stream_hold(struct attar_stream *s)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < s->n_counters; i++)
+		if (i != s->side && s->counters[i]->enabled)
+			r = attar_counter_disable(s->counters[i]);
+	for (size_t i = 0; r == 0 && i < s->n_rings; i++) {
+		struct attar_ring *ring = s->rings[i];
+
+		attar_ring_begin(ring);
+		ring->tail = ring->newest = ring->head;
+		attar_ring_end(ring);
+	}
+	return r;
+}
+
 int attar_stream_start(struct attar_stream *s)
 {
 	CHECK_OWN(s, "stream");

@@ -10,7 +10,9 @@ import signal
 import socket
 import struct
 import subprocess
+import sys
 import threading
+import time
 import zlib
 from pathlib import Path
 
@@ -51,6 +53,12 @@ def listens(address):
     port = f':{int(address.rpartition(":")[2]):04X}'
     lines = map(str.split, Path('/proc/net/tcp').read_text().splitlines())
     return any(words[1].endswith(port) and words[3] == '0A' for words in lines)
+
+
+def connections(address):
+    """The number of connections to a Unix socket."""
+    lines = map(str.split, Path('/proc/net/unix').read_text().splitlines())
+    return sum(words[5] == '03' and words[-1] == address[5:] for words in lines)
 
 
 @pytest.fixture(params=['unix', 'tcp', 'tls'])
@@ -127,6 +135,45 @@ def test_every_event_arrives_once(push, address):
     out = said(pushing)
     assert f'{CALLS} samples were pushed to 1 peer at {where}' in out
     assert 'file' not in out
+
+
+# Makes a burst of calls when it reads a line, then a few all the time after another line.
+CALLER = '''
+import os, sys, time
+sys.stdin.readline()
+for _ in range(100000):
+    os.getppid()
+print(flush=True)
+sys.stdin.readline()
+while True:
+    os.getppid()
+    time.sleep(0.001)
+'''
+
+
+@pytest.mark.parametrize('option', ['-p', '-t'])
+def test_a_running_program_is_recorded_from_the_connection_on(spawn, tmp_path, option):
+    """Not what it did while the sender waited: the rings have room for a tenth of that."""
+    where = f'unix:{tmp_path}/socket'
+    caller = spawn(sys.executable, '-c', CALLER, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                   text=True)
+    pushing = spawn(ATTAR, 'record', '-e', GETPPID, '--push', where, option, str(caller.pid),
+                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    wait_until(lambda: listens(where) or pushing.poll() is not None, 'a listener')
+    caller.stdin.write('\n')
+    caller.stdin.flush()
+    caller.stdout.readline()
+    connected = time.monotonic()
+    pulling = spawn(ATTAR, 'trace', '-e', 'raw_syscalls:sys_enter', '--pull', where, '-N', '100',
+                    '--monotonic', '--format', 'csv', stdout=subprocess.PIPE, text=True)
+    wait_until(lambda: connections(where), 'a connection')
+    caller.stdin.write('\n')
+    caller.stdin.flush()
+    lines = pulling.communicate(timeout=60)[0].splitlines()[1:]
+    assert len(lines) == 100 and all(float(line.split(',')[0]) > connected for line in lines)
+    pushing.send_signal(signal.SIGINT)
+    out = pushing.communicate(timeout=60)[0]
+    assert int(re.search(r'(\d+) samples seen, 0 lost', out)[1]) >= 100
 
 
 def test_a_peer_that_connects_later_has_the_names(push, tmp_path):
