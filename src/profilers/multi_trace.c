@@ -79,19 +79,37 @@ static int check_key(const struct multi_trace *m, const struct trace_event *e)
 		first->name, e->name);
 }
 
-/* CPUs and threads of different hosts have the same numbers. */
-static int check_host(struct multi_trace *m, struct trace_event *e)
+static const char *guest_of(const struct trace_event *e)
 {
-	if (!m->has_hosts || e->key_kind == KEY_EXPR)
-		return 0;
-	e->key_kind = KEY_THREAD;
-	if (e->spec->untraced || trace_first(m)->host == e->host)
+	return e->is_guest ? attar_spec_get_option(e->spec, "vm")->value : "";
+}
+
+/* Events of guests and of this machine have threads in common, but no CPUs. */
+static void relate_guests(struct multi_trace *m)
+{
+	const struct trace_event *first = trace_first(m);
+	bool differ = false;
+
+	for (uint32_t i = 0; i < m->n_events; i++)
+		differ |= !m->events[i].spec->untraced &&
+			  strcmp(guest_of(&m->events[i]), guest_of(first));
+	for (uint32_t i = 0; differ && i < m->n_events; i++)
+		if (m->events[i].key_kind == KEY_CPU)
+			m->events[i].key_kind = KEY_THREAD;
+}
+
+/* Without keys, since CPUs and threads of different hosts have the same numbers. */
+static int check_host(const struct multi_trace *m, const struct trace_event *e)
+{
+	const struct trace_event *first = trace_first(m);
+
+	if (e->key_kind == KEY_EXPR || e->spec->untraced || first->host == e->host)
 		return 0;
 	return attar_fail(-EINVAL,
-		"'%s' and '%s' are events of different hosts, and their default key is the "
-		"thread" ATTAR_FIX "set key= of each event, or -k; vm= relates the virtual CPUs of "
-		"a guest to threads of this machine",
-		trace_first(m)->name, e->name);
+		"'%s' and '%s' are events of different hosts, whose threads and CPUs have the same "
+		"numbers" ATTAR_FIX "set key= of each event, or -k; vm= relates the virtual CPUs "
+		"of a guest to threads of this machine",
+		first->name, e->name);
 }
 
 /* --tasks compares keys with the IDs of the selected threads. */
@@ -181,6 +199,7 @@ static int events_open(struct attar_run *run, struct multi_trace *m)
 	if (m->has_hosts && m->tasks)
 		return attar_fail(-EINVAL, "--tasks selects threads of this machine, and "
 					   "conflicts with events of others (pull=)");
+	relate_guests(m);
 	for (uint32_t i = 0; r == 0 && i < m->n_events; i++) {
 		m->events[i].roles = roles_of(m, &m->events[i]);
 		r = check_host(m, &m->events[i]);
@@ -285,7 +304,7 @@ bool trace_key(const struct attar_run *run, const struct trace_event *e,
 	if (e->key_kind == KEY_THREAD && ev->thread->tid < 0)
 		return false;
 	number = e->key_kind == KEY_CPU ? ev->cpu : thread_key(ev);
-	if (e->is_guest && !vcpu_key(run, ev, &number))
+	if (e->is_guest && e->key_kind == KEY_THREAD && !vcpu_key(run, ev, &number))
 		return false;
 	memcpy(ret_key->bytes, &number, sizeof(number));
 	ret_key->size = sizeof(number);

@@ -139,8 +139,8 @@ static int check_options(const struct common_opts *o)
 		return 0;
 	if (o->input)
 		return attar_fail(-EINVAL,
-			"%s conflicts with --input: how its clock followed the TSC is unknown",
-			tsc);
+			"%s conflicts with %s: how its clock followed the TSC is unknown", tsc,
+			o->pull ? "--pull" : "--input");
 	/* if the rate is not constant, KVM updates the clock each time that it enters the guest */
 	if (!HAS_TSC || (o->tsc && !is_constant()))
 		return attar_fail(-EOPNOTSUPP, "%s: this CPU has no time stamp counter%s", tsc,

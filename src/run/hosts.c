@@ -205,24 +205,41 @@ int hosts_next(struct attar_run *run, struct attar_event *ret_event)
 	*ret_event = h ? h->front : hosts->live;
 	*(h ? &h->has_front : &hosts->has_live) = false;
 	hosts->current = h;
+	hosts->late_from = 0;
 	if (time < hosts->delivered) {
-		if (h)
+		if (h && h->record.type == PERF_RECORD_SAMPLE)
 			h->late++;
+		hosts->late_from = time;
 		ret_event->time = hosts->delivered;
 	}
 	hosts->delivered = ret_event->time;
 	return 1;
 }
 
+static int deliver_loss(struct attar_run *run, const struct attar_event *ev)
+{
+	return run->profiler->lost ? run->profiler->lost(run, run->self, ev) : 0;
+}
+
+/* What began before a late event and has not ended may have ended by it. */
+static int lose(struct attar_run *run, struct attar_event *ev)
+{
+	ev->lost_from = run->hosts.late_from;
+	ev->lost_to = ev->time;
+	return deliver_loss(run, ev);
+}
+
 int hosts_deliver(struct attar_run *run, struct attar_event *ev)
 {
 	struct run_host *h = run->hosts.current;
-	bool is_loss = ev->record->type == PERF_RECORD_LOST ||
-		       ev->record->type == PERF_RECORD_LOST_SAMPLES;
+	uint32_t type = ev->record->type;
 
-	if (ev->record->type == PERF_RECORD_SAMPLE)
-		return replay_deliver(h->reader, ev);
-	return is_loss && run->profiler->lost ? run->profiler->lost(run, run->self, ev) : 0;
+	if (type == PERF_RECORD_SAMPLE)
+		return run->hosts.late_from && run->profiler->uses & ATTAR_RELATES_HOSTS
+			       ? lose(run, ev)
+			       : replay_deliver(h->reader, ev);
+	return type == PERF_RECORD_LOST || type == PERF_RECORD_LOST_SAMPLES ? deliver_loss(run, ev)
+									    : 0;
 }
 
 /* ---- waiting ---- */
@@ -269,13 +286,26 @@ uint64_t hosts_add_stats(const struct attar_run *run, struct attar_stream_stats 
 		stats->lost_side_band += of.lost_side_band;
 		stats->throttled += of.throttled;
 		stats->malformed += of.malformed;
-		stats->disordered += of.disordered + (*h)->late;
+		stats->disordered += of.disordered;
 		undelivered += reader->notes.dropped;
 		undelivered += (*h)->has_front && (*h)->record.type == PERF_RECORD_SAMPLE;
 	}
 	if (run->hosts.has_live && run->hosts.live.record->type == PERF_RECORD_SAMPLE)
 		undelivered++;
 	return undelivered;
+}
+
+static void remark_late(
+	const struct attar_run *run, const struct run_host *h, struct attar_report *report)
+{
+	bool relates = run->profiler->uses & ATTAR_RELATES_HOSTS;
+
+	if (h->late)
+		attar_report_remark(report,
+			"%llu event%s of %s arrived after newer ones of others had been %s",
+			(unsigned long long)h->late, PLURAL_S(h->late), h->name,
+			relates ? "related: they are left out, with what had begun before"
+				: "shown, and got the time of these");
 }
 
 void hosts_remark(const struct attar_run *run, struct attar_report *report)
@@ -286,6 +316,7 @@ void hosts_remark(const struct attar_run *run, struct attar_report *report)
 		if (!reader || !reader->stream)
 			continue;
 		reader->clock.ended = run->clock.ended;
+		remark_late(run, *h, report);
 		replay_remark(reader, report);
 	}
 }

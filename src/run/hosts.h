@@ -9,6 +9,8 @@
  * machine's clock, with which the clocks of the others are compared all the time.
  *
  * An event is delivered when every host that is not silent has said that no older one follows.
+ * Events of a host that was silent can be late: they get the newest time, or, in profilers that
+ * relate events of hosts, are lost.
  */
 #ifndef RUN_HOSTS_H
 #define RUN_HOSTS_H
@@ -26,7 +28,7 @@ struct run_host {
 	struct attar_record record; /* of front */
 	bool has_front, is_over;
 	uint64_t reached; /* ns: further events are not older, by this machine's clock */
-	uint64_t late;    /* events that arrived after newer ones of others had been delivered */
+	uint64_t late;    /* samples that arrived when newer ones of others had been delivered */
 };
 
 struct run_hosts {
@@ -34,7 +36,8 @@ struct run_hosts {
 	struct attar_event live; /* the next event of this machine */
 	bool has_live;
 	uint64_t live_reached;
-	uint64_t delivered;       /* ns: the newest time */
+	uint64_t delivered; /* ns: the newest time */
+	uint64_t late_from; /* ns: the time of the current event, if it is late; otherwise 0 */
 	struct run_host *current; /* whose event is being delivered; NULL: this machine's */
 	char *name;               /* of this machine; owned; NULL: no events of others */
 };

@@ -15,12 +15,11 @@ enum { ATTRIBUTES_MAX = 256 };
 /* ---- which events are those of others ---- */
 
 /*
- * The value of the attribute pull= of one event; NULL: it has none. The caller frees it. The event
- * may be unknown on this machine, so that its text cannot be parsed before.
+ * The value of an attribute of one event, such as "pull="; NULL: it has none. The caller frees it.
+ * The event may be unknown on this machine, so that its text cannot be parsed before.
  */
-static char *address_of(const char *event)
+static char *attribute_of(const char *event, const char *name)
 {
-	static const char name[] = "pull=";
 	const char *p = list_find(event, "/");
 
 	for (unsigned i = 0; p && i < ATTRIBUTES_MAX; i++) {
@@ -58,7 +57,7 @@ bool hosts_concern(const struct attar_run *run, const char *events)
 		return true;
 	while (*events) {
 		char *event _cleanup_free_ = take_event(&events);
-		char *address _cleanup_free_ = event ? address_of(event) : NULL;
+		char *address _cleanup_free_ = event ? attribute_of(event, "pull=") : NULL;
 
 		if (address)
 			return true;
@@ -197,6 +196,15 @@ static int forward(struct attar_run *reader, void *self, const struct attar_even
 	return s->fn(run, run->self, &forwarded);
 }
 
+/* Before the connection, which can take its time. */
+static int check_guest(const char *event)
+{
+	char *guest _cleanup_free_ = attribute_of(event, "vm=");
+	pid_t pid;
+
+	return guest ? attar_context(guest_find(guest, &pid), "--event: vm=") : 0;
+}
+
 /* The attribute vm=: the host is a guest of this machine. */
 static int find_vcpus(const struct attar_event_spec *spec, guest_vcpus *vcpus)
 {
@@ -247,8 +255,10 @@ static int add_from(struct attar_run *run, const char *address, const char *even
 {
 	const struct attar_event_list *list;
 	struct run_host *h = NULL;
-	int r = get_host(run, address, &h);
+	int r = check_guest(event);
 
+	if (r == 0)
+		r = get_host(run, address, &h);
 	if (r == 0)
 		r = replay_parse_events(h->reader, event, &list);
 	for (size_t i = 0; r == 0 && i < list->n; i++)
@@ -263,7 +273,7 @@ int hosts_add_events(struct attar_run *run, const char *events, bool stacks, att
 
 	while (r == 0 && *events) {
 		char *event _cleanup_free_ = take_event(&events);
-		char *address _cleanup_free_ = event ? address_of(event) : NULL;
+		char *address _cleanup_free_ = event ? attribute_of(event, "pull=") : NULL;
 
 		if (!event)
 			return base_oom();

@@ -4,6 +4,7 @@ import collections
 import json
 import os
 import re
+import shlex
 import signal
 import socket
 import subprocess
@@ -18,7 +19,9 @@ pytestmark = pytest.mark.usefixtures('root', 'needs_perf')
 
 ENTER = 'raw_syscalls:sys_enter'
 GETPPID = f'{ENTER}/id==110/'
+FLOOD = f'{ENTER}/id==110 && comm=="flood"/'
 TURNS = 200
+CALLS = 1000
 # Takes turns with another program: each calls getppid(2) when the other one has.
 PLAYER = f'''
 import os, sys
@@ -88,16 +91,22 @@ def read_events(text):
 class Trace:
     """A trace of several hosts, whose own command runs until end() is called."""
 
-    def __init__(self, spawn, folder, *args):
+    def __init__(self, spawn, folder, *args, profiler='trace'):
         self.out, self.end_pipe = folder / 'out', folder / 'end'
         os.mkfifo(self.end_pipe)
         begun = folder / 'begun'
         with open(self.out, 'w', encoding='utf-8') as out:
-            self.process = spawn(ATTAR, 'trace', '-q', '-m', '1024', '--format', 'json',
+            self.process = spawn(ATTAR, profiler, '-q', '-m', '1024', '--format', 'json',
                                  *map(str, args[:-1]), '--', 'sh', '-c',
                                  f'touch {begun}; {args[-1]}; read line <{self.end_pipe}',
                                  stdout=out, stderr=subprocess.PIPE, text=True)
         wait_until(lambda: begun.exists() or self.process.poll() is not None, 'the command')
+
+    def seen(self):
+        """The events of the intervals up to now."""
+        return sum(json.loads(line)['notes']['seen']
+                   for line in self.out.read_text().splitlines(keepends=True)
+                   if line.endswith('\n'))
 
     def rows(self):
         """The events up to now."""
@@ -155,21 +164,49 @@ def test_answers_follow_their_calls(host, spawn, tmp_path):
     assert all(call > answer - slack for (_, answer), (call, _) in zip(turns, turns[1:]))
 
 
-def test_a_silent_host_does_not_delay_others(host, gate, spawn, tmp_path):  # noqa: F811
-    """It is stopped: events of others are shown after 2 seconds."""
-    one, first = host('one', *gate.command(2000))
-    trace = Trace(spawn, tmp_path, '-e', pulled(one), '-e', f'{ENTER}/id==110 && comm=="flood"/',
-                  ' '.join(map(str, gate.command(1000))))
-    first.send_signal(signal.SIGSTOP)
-    gate.open()
-    wait_until(lambda: len(trace.rows()) >= 1000, 'the events of this host', 60)
-    first.send_signal(signal.SIGCONT)
-    wait_until(lambda: len(trace.rows()) >= 3000, 'those of the other', 60)
+@pytest.fixture
+def silent(host, gate, spawn, tmp_path):  # noqa: F811
+    """
+    Return the function that runs attar with events of a host and of this machine. The host is
+    stopped while programs make CALLS there and then here, until the latter are `shown`, and then
+    for its own.
+    """
+    def start(profiler, here, *args, shown):
+        one, first = host('one', 'sh', '-c',
+                          f'{shlex.join(map(str, gate.command(CALLS)))}; touch {tmp_path}/made',
+                          event=FLOOD)
+        trace = Trace(spawn, tmp_path, '-e', pulled(one) + 'key=id/', '-e', here, *args,
+                      f'until [ -e {tmp_path}/made ]; do sleep 0.1; done; '
+                      f'{workload("flood")} {CALLS}', profiler=profiler)
+        first.send_signal(signal.SIGSTOP)
+        gate.open()
+        wait_until(lambda: shown(trace), 'the events of this machine', 60)
+        first.send_signal(signal.SIGCONT)
+        return trace
+    return start
+
+
+def test_a_silent_host_does_not_delay_others(silent):
+    """Events of others are shown after 2 seconds, and its own get the time of these."""
+    trace = silent('trace', FLOOD, shown=lambda trace: len(trace.rows()) >= CALLS)
+    wait_until(lambda: len(trace.rows()) >= 2 * CALLS, 'those of the other', 60)
     rows, last = trace.end()
-    assert by_host(rows) == {'one': 2000, socket.gethostname(): 1000}
+    assert by_host(rows) == {'one': CALLS, socket.gethostname(): CALLS}
     times = [row['time'] for row in rows]
     assert times == sorted(times)
-    assert 'arrived after newer ones had been delivered' in ' '.join(last['remarks'])
+    assert (f'{CALLS} events of one arrived after newer ones of others had been shown, and got '
+            'the time of these') in last['remarks']
+
+
+def test_late_events_of_a_silent_host_are_in_no_pair(silent):
+    """They would be pairs with the last call of this machine."""
+    trace = silent('multi-trace', FLOOD + 'key=id/', '--cycle', '-i', '100ms',
+                   shown=lambda trace: trace.seen() >= CALLS)
+    wait_until(lambda: trace.seen() >= 2 * CALLS, 'those of the other', 60)
+    _, last = trace.end()
+    assert (f'{CALLS} events of one arrived after newer ones of others had been related: they are '
+            'left out, with what had begun before') in last['remarks']
+    assert table(last, 'pairs') == []
 
 
 @pytest.mark.parametrize('guest, reason', [
@@ -177,7 +214,7 @@ def test_a_silent_host_does_not_delay_others(host, gate, spawn, tmp_path):  # no
 def test_a_guest_that_is_none(host, guest, reason):
     one, _ = host('one', workload('flood'), 100)
     done = run('trace', '-e', f'{pulled(one)}vm={guest}/')
-    assert done.returncode and f"'{ENTER}': vm=: {reason}" in done.stderr
+    assert done.returncode and f'--event: vm=: {reason}' in done.stderr
 
 
 def test_an_expression_of_another_host(host):
@@ -293,6 +330,16 @@ def test_pairs_of_events_of_two_hosts(asking):
     assert parts == [('one', 'question', 'start'), ('two', 'answer', 'end')] * TURNS
 
 
+def test_the_default_key_is_the_cpu(host):
+    """Also of another host: the last call of a program and the first one of the next are a pair."""
+    flood = f'taskset 1 {workload("flood")} 100'
+    one, _ = host('one', 'sh', '-c', f'{flood}; {flood}', event=FLOOD)
+    done = run('multi-trace', '--cycle', '-e', pulled(one), '--format', 'json')
+    assert done.returncode == 0, done.stderr
+    (pairs,) = table(json.loads(done.stdout.splitlines()[-1]), 'pairs')
+    assert pairs['calls'] == 199
+
+
 def test_keys_of_two_hosts(asking):
     """Threads and CPUs of different hosts are different."""
     events = [word for where in asking for word in ('-e', pulled(where))]
@@ -307,7 +354,7 @@ def test_keys_of_two_hosts(asking):
     (['record', '--pull', 'unix:/a', '--pull', 'unix:/b'], 'nothing to merge'),
     (['top', '-e', pulled('unix:/a')], "'top' cannot distinguish"),
     (['top', '-e', ENTER, '--pull', '/tmp'], "--pull: '/tmp' is a directory: write the path of"),
-    (['stat', '-e', pulled('unix:/a')], 'pull= is for events of'),
+    (['stat', '-e', pulled('unix:/a')], 'pull= is for live events of'),
     (['trace', '-e', f'{ENTER}//vm=1/'], 'vm= is for events that are pulled from a guest'),
     (['trace', '-e', f'{ENTER}//pull="unix:/a"/push="unix:/b"/'], 'no attar pushes events'),
     (['trace', '-e', ENTER, '--pull', 'nonsense:x', '--pull', 'unix:/b'], 'nonsense'),
