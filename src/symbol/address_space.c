@@ -2,6 +2,7 @@
 #include "symbol/address_space.h"
 
 #include "base/check.h"
+#include "base/proc.h"
 #include "symbol/maps.h"
 #include "symbol/symbols.h"
 
@@ -24,14 +25,18 @@ struct attar_address_space *attar_address_space_new(struct attar_symbols *symbol
 
 static void unref_dsos(struct attar_address_space *space, const struct range *ranges, size_t n)
 {
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
 		dsos_unref(&space->symbols->dsos, ranges[i].dso);
+		dsos_unref(&space->symbols->dsos, ranges[i].memfd);
+	}
 }
 
 static void ref_dsos(struct attar_address_space *space, const struct range *ranges, size_t n)
 {
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
 		dsos_ref(&space->symbols->dsos, ranges[i].dso);
+		dsos_ref(&space->symbols->dsos, ranges[i].memfd);
+	}
 }
 
 static void drop(struct attar_address_space *space)
@@ -192,34 +197,6 @@ static int insert(struct attar_address_space *space, const struct range *new)
 	return 0;
 }
 
-static bool starts_with(const char *text, const char *prefix)
-{
-	return !strncmp(text, prefix, strlen(prefix));
-}
-
-/* Executable memory that is not backed by a file. */
-static bool is_anonymous(const char *path)
-{
-	static const char *const prefixes[] = {
-		"//anon",
-		"[heap]",
-		"[stack",
-		"[anon",
-		"/dev/zero",
-		"/memfd:",
-		"/anon_hugepage",
-		"/SYSV",
-		"anon_inode:",
-	};
-
-	if (!*path)
-		return true;
-	for (size_t i = 0; i < ARRAY_SIZE(prefixes); i++)
-		if (starts_with(path, prefixes[i]))
-			return true;
-	return false;
-}
-
 static uint16_t jit_dso(struct attar_address_space *space)
 {
 	struct dso_key key = {.kind = ATTAR_DSO_IS_JIT, .path = "[anon]"};
@@ -248,26 +225,13 @@ static void set_jitdump(struct attar_address_space *space, const char *path)
 
 static uint16_t file_dso(struct attar_address_space *space, const struct attar_mapping *mapping)
 {
-	static const char deleted[] = " (deleted)";
-	size_t n = strlen(mapping->path), tail = sizeof(deleted) - 1;
-	struct dso_key key = {
-		.kind = ATTAR_DSO_IS_FILE,
-		.dev = (uint64_t)mapping->maj << 32 | mapping->min,
-		.ino = mapping->ino,
-		.generation = mapping->ino_generation,
-		.build_id_size = MIN(mapping->build_id_size, (uint8_t)ELF_MAX_BUILD_ID),
-	};
-	char *path _cleanup_free_ = NULL;
+	struct dso_key key;
+	char *path _cleanup_free_ = dso_key_of_file(mapping, &key);
 
-	if (n > tail && !strcmp(mapping->path + n - tail, deleted))
-		n -= tail;
-	path = strndup(mapping->path, n);
 	if (!path) {
 		base_oom();
 		return ATTAR_DSO_UNKNOWN;
 	}
-	key.path = path;
-	memcpy(key.build_id, mapping->build_id, key.build_id_size);
 	return dsos_intern(&space->symbols->dsos, &key);
 }
 
@@ -325,11 +289,12 @@ static void fill_hole(struct attar_address_space *space, uint64_t start)
 		!continues(hole, after) ||
 		before->start - before->pgoff != after->start - after->pgoff)
 		return;
-	dsos_ref(&space->symbols->dsos, before->dso);
-	dsos_unref(&space->symbols->dsos, hole->dso);
+	unref_dsos(space, hole, 1);
 	hole->dso = before->dso;
+	hole->memfd = 0;
+	ref_dsos(space, hole, 1);
 	hole->pgoff = before->pgoff + before->len;
-	hole->settled = hole->memfd = false;
+	hole->settled = false;
 }
 
 int attar_address_space_map(struct attar_address_space *space, const struct attar_mapping *mapping)
@@ -347,21 +312,22 @@ int attar_address_space_map(struct attar_address_space *space, const struct atta
 			"a mapping of process %d is empty or its range overflows", space->pids[0]);
 	if (jitdump_is_path(path))
 		set_jitdump(space, path);
-	if (is_anonymous(path)) {
+	if (maps_is_anonymous(path)) {
 		if (replaces_code(space, &range))
 			return 0;
 		range.dso = jit_dso(space);
-		range.pgoff = range.start;
-		range.memfd = starts_with(path, "/memfd:");
+		range.memfd = maps_is_memfd(path) ? file_dso(space, mapping) : 0;
+		if (!range.memfd)
+			range.pgoff = range.start;
 	} else if (path[0] == '[') {
 		range.dso = special_dso(space, mapping);
 		range.pgoff = 0;
 	} else {
 		range.dso = file_dso(space, mapping);
 	}
-	dsos_ref(&space->symbols->dsos, range.dso);
+	ref_dsos(space, &range, 1);
 	r = insert(space, &range);
-	dsos_unref(&space->symbols->dsos, range.dso);
+	unref_dsos(space, &range, 1);
 	if (r == 0)
 		fill_hole(space, range.start);
 	return r;
@@ -381,45 +347,57 @@ int attar_address_space_scan(struct attar_address_space *space)
 	return maps_read_code(space->pids[0], scan_one, space);
 }
 
-static bool holds_elf(const struct attar_address_space *space, const struct attar_mapping *m)
+/* ---- on the first location ---- */
+
+static bool holds_elf(int fd)
 {
-	struct dso_key key = {.path = "", .dev = (uint64_t)m->maj << 32 | m->min, .ino = m->ino};
-	struct dso_search where = {
-		.key = &key, .pids = {space->pids[0]}, .start = m->start, .end = m->start + m->len};
-	int fd _cleanup_close_ = dso_open(&where);
 	char magic[SELFMAG];
 
-	return fd >= 0 && TEMP_FAILURE_RETRY(pread(fd, magic, SELFMAG, 0)) == SELFMAG &&
+	return TEMP_FAILURE_RETRY(pread(fd, magic, SELFMAG, 0)) == SELFMAG &&
 	       !memcmp(magic, ELFMAG, SELFMAG);
 }
 
-struct adoption {
-	struct attar_address_space *space;
-	struct range *range;
-};
-
-static int adopt(void *ctx, const struct attar_mapping *mapping, bool executable)
+static bool has_ended(pid_t pid)
 {
-	struct adoption *a = ctx;
+	char state = pid > 0 ? proc_state(pid) : 0;
 
-	if (mapping->start != a->range->start || mapping->len != a->range->len)
-		return 0;
-	if (starts_with(mapping->path, "/memfd:") && holds_elf(a->space, mapping)) {
-		uint16_t dso = file_dso(a->space, mapping);
-
-		dsos_ref(&a->space->symbols->dsos, dso);
-		unref_dsos(a->space, a->range, 1);
-		a->range->dso = dso;
-		a->range->pgoff = mapping->pgoff;
-	}
-	return -EEXIST; /* enough */
+	return !state || state == 'Z';
 }
 
-/* A memfd is a JIT compiler's buffer or a program: runc runs a sealed copy of itself. */
+/*
+ * A memfd is a JIT compiler's buffer or a program: runc runs a sealed copy of itself. After the
+ * process has ended, it is a buffer if the files of a JIT compiler are left.
+ */
+static bool is_program(struct attar_address_space *space, const struct range *range)
+{
+	struct dso *jit = dsos_get(&space->symbols->dsos, range->dso);
+	const struct dso *file = dsos_get(&space->symbols->dsos, range->memfd);
+	struct dso_search where = {
+		.key = &file->key, .start = range->start, .end = range->start + range->len};
+	int fd _cleanup_close_ = -1;
+
+	if (symbols_are_stored(space->symbols))
+		return stored_match(space->symbols->stored, file);
+	memcpy(where.pids, space->pids, sizeof(where.pids));
+	fd = dso_open(&where);
+	if (fd >= 0 || !has_ended(space->pids[0]))
+		return fd >= 0 && holds_elf(fd);
+	symbols_open(space->symbols, jit, &where);
+	return !jit->jit.path[0] && !jit->jit.dump_path;
+}
+
 static void settle_memfd(struct attar_address_space *space, struct range *range)
 {
-	range->memfd = false;
-	maps_read(space->pids[0], adopt, &(struct adoption){space, range});
+	uint16_t unused = range->memfd;
+
+	if (is_program(space, range)) {
+		unused = range->dso;
+		range->dso = range->memfd;
+	} else {
+		range->pgoff = range->start;
+	}
+	range->memfd = 0;
+	dsos_unref(&space->symbols->dsos, unused);
 }
 
 static void settle(struct attar_address_space *space, struct range *range)

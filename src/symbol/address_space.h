@@ -10,11 +10,11 @@ enum { SPACE_MAX_RANGES = 65536 };
 /* One executable mapping. location = dso << 48 | (ip - start + pgoff). */
 struct range {
 	uint64_t start, len;
-	/* file offset; for anonymous memory the address, so that locations are addresses */
+	/* file offset; for settled anonymous memory the address, so that locations are addresses */
 	uint64_t pgoff;
 	uint16_t dso;
-	bool memfd;   /* treated as JIT, but may contain an ELF file: checked when settled */
-	bool settled; /* its DSO was opened, or failed to open, for this mapping */
+	uint16_t memfd; /* the DSO if it is a program, not a JIT compiler's: checked when settled */
+	bool settled;   /* its DSO was opened, or failed to open, for this mapping */
 };
 
 /* Mappings, sorted and disjoint; shared by a process and its children until one of them changes. */

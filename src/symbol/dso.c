@@ -24,6 +24,27 @@ bool dso_key_equal(const struct dso_key *a, const struct dso_key *b)
 	return !strcmp(a->path, b->path);
 }
 
+char *dso_key_of_file(const struct attar_mapping *mapping, struct dso_key *ret_key)
+{
+	static const char deleted[] = " (deleted)";
+	size_t n = strlen(mapping->path), tail = sizeof(deleted) - 1;
+	char *path;
+
+	if (n > tail && !strcmp(mapping->path + n - tail, deleted))
+		n -= tail;
+	path = strndup(mapping->path, n);
+	*ret_key = (struct dso_key){
+		.kind = ATTAR_DSO_IS_FILE,
+		.dev = (uint64_t)mapping->maj << 32 | mapping->min,
+		.ino = mapping->ino,
+		.generation = mapping->ino_generation,
+		.build_id_size = MIN(mapping->build_id_size, (uint8_t)ELF_MAX_BUILD_ID),
+		.path = path,
+	};
+	memcpy(ret_key->build_id, mapping->build_id, ret_key->build_id_size);
+	return path;
+}
+
 /* Initializes a DSO. Returns 0 or -ENOMEM. */
 static int dso_init(struct dso *dso, const struct dso_key *key)
 {

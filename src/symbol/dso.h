@@ -100,6 +100,9 @@ struct dsos {
 /* Whether both are the same file, or the same memory. */
 bool dso_key_equal(const struct dso_key *a, const struct dso_key *b);
 
+/* The key of a mapped file. Returns its path, which the caller frees; NULL if out of memory. */
+char *dso_key_of_file(const struct attar_mapping *mapping, struct dso_key *ret_key);
+
 int dsos_init(struct dsos *dsos, unsigned max);
 void dsos_done(struct dsos *dsos);
 

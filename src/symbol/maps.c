@@ -11,6 +11,40 @@
 
 enum { READ_BYTES = 32 << 10 }; /* more than a path can take, every byte of it escaped */
 
+static const char MEMFD[] = "/memfd:";
+
+static bool starts_with(const char *text, const char *prefix)
+{
+	return !strncmp(text, prefix, strlen(prefix));
+}
+
+bool maps_is_memfd(const char *path)
+{
+	return starts_with(path, MEMFD);
+}
+
+bool maps_is_anonymous(const char *path)
+{
+	static const char *const prefixes[] = {
+		"//anon",
+		"[heap]",
+		"[stack",
+		"[anon",
+		"/dev/zero",
+		MEMFD,
+		"/anon_hugepage",
+		"/SYSV",
+		"anon_inode:",
+	};
+
+	if (!*path)
+		return true;
+	for (size_t i = 0; i < ARRAY_SIZE(prefixes); i++)
+		if (starts_with(path, prefixes[i]))
+			return true;
+	return false;
+}
+
 static bool hex(char **p, char after, uint64_t *ret_value)
 {
 	char *end;

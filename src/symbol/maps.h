@@ -12,6 +12,12 @@
  */
 typedef int maps_fn(void *ctx, const struct attar_mapping *mapping, bool executable);
 
+/* Whether executable memory with this path is not backed by a file. */
+bool maps_is_anonymous(const char *path);
+
+/* Whether it is a memfd, which is anonymous memory too, but may contain a program. */
+bool maps_is_memfd(const char *path);
+
 /* Parses a line in place. False if it is malformed. */
 bool maps_line(char *line, struct attar_mapping *ret_mapping, bool *ret_executable);
 

@@ -4,6 +4,7 @@ import re
 import shutil
 import struct
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -177,3 +178,23 @@ def test_malformed_names(tmp_path):
         done = run('profile', '-g', '--input', changed)
         assert done.returncode == 0, done.stderr
         assert 'its names of functions are malformed' in done.stdout
+
+
+# runs a copy of a program from memory
+FROM_MEMORY = """
+import os, sys
+memory = os.memfd_create('in memory')
+os.write(memory, open(sys.argv[1], 'rb').read())
+os.execv(f'/proc/self/fd/{memory}', sys.argv[1:])
+"""
+
+
+def test_name_of_a_program_in_memory(tmp_path):
+    """After its end, the file in memory is not taken for the code of a JIT compiler."""
+    command = [sys.executable, '-c', FROM_MEMORY, workload('split7030'), 300]
+    live = report('profile', '-F', 997, '--', *command)
+    data = record(tmp_path / 'x.data', portable=False, command=command)
+    recorded = report('profile', '--input', data)
+    assert re.search(r'/memfd:in memory\s+heavy', live)
+    assert re.search(r'/memfd:in memory\s+memfd:in memory\+0x', recorded)
+    assert '[anon]' not in recorded
