@@ -19,6 +19,13 @@ uint64_t limit_open_files(void)
 	return open_files().rlim_cur;
 }
 
+unsigned limit_cached_files(void)
+{
+	uint64_t quarter = MIN((limit_open_files() ?: 256) / 4, (uint64_t)256);
+
+	return (unsigned)MAX(quarter, (uint64_t)4);
+}
+
 const char *limit_raise_files(uint64_t needed)
 {
 	struct rlimit limit = open_files();

@@ -14,6 +14,9 @@ enum { LIMIT_SPARE_FILES = 1, LIMIT_STREAM_FILES = 3 };
 /* The soft limit of RLIMIT_NOFILE; 0: unknown. */
 uint64_t limit_open_files(void);
 
+/* How many files a cache keeps open: a quarter of the limit, from 4 to 256. */
+unsigned limit_cached_files(void);
+
 /*
  * Fails with an error of open(2) and "fmt: reason": strerror(error), or for EMFILE and ENFILE the
  * limit, with how to raise it as the fix. Returns -error.

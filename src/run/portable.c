@@ -1,19 +1,118 @@
 /* SPDX-License-Identifier: MIT */
 #include "run/portable.h"
 
+#include <stdio.h>
+
 #include "base/buf.h"
+#include "base/proc.h"
+#include "perf/target.h"
 #include "recording/names.h"
+#include "run/run.h"
 #include "stream/stream.h"
+#include "symbol/kept_files.h"
+#include "symbol/maps.h"
 #include "symbol/symbols.h"
 
-enum { DEPTH_MAX = 1024 };
+enum { DEPTH_MAX = 1024, SHOWN_MAX = 3 };
 
 #define KERNEL_HALF (1ULL << 63)
 
+/* ---- while events are recorded ---- */
+
+struct portable {
+	struct attar_layout layout;
+	struct kept_files files;
+	struct map scanned; /* processes */
+	pid_t pid;          /* that is being read */
+};
+
+static int keep_mapping(void *ctx, const struct attar_mapping *mapping, bool executable)
+{
+	struct portable *p = ctx;
+
+	kept_files_map(&p->files, p->pid, mapping);
+	return 0;
+}
+
+static int scan(void *ctx, int pid)
+{
+	struct portable *p = ctx;
+
+	if (map_get(&p->scanned, (uint64_t)pid))
+		return 0;
+	p->pid = pid;
+	(void)maps_read_code(pid, keep_mapping, p); /* it may have ended */
+	attar_error_clear();
+	return map_put(&p->scanned, (uint64_t)pid, 1);
+}
+
+static int scan_existing(struct portable *p, const struct attar_run *run)
+{
+	const struct attar_target *target = run->target;
+	int r = 0;
+
+	if (attar_run_target_kind(run) != ATTAR_TARGET_TASKS)
+		return proc_each_process(scan, p);
+	for (size_t i = 0; r == 0 && !target->by_exec && i < target->tids.n; i++)
+		r = scan(p, procs_pid_of(target->tids.at[i]));
+	return r;
+}
+
+int portable_begin(struct attar_run *run)
+{
+	struct portable *p;
+	int r;
+
+	if (!run->recorder.opts.portable || !run->stream->n_counters)
+		return 0;
+	p = run->recorder.portable = calloc(1, sizeof(*p));
+	if (!p)
+		return base_oom();
+	p->layout = run->stream->layouts[0];
+	r = kept_files_init(&p->files);
+	if (r == 0)
+		r = scan_existing(p, run);
+	map_done(&p->scanned);
+	return r;
+}
+
+void portable_note(struct portable *p, const struct perf_event_header *header)
+{
+	struct attar_mapping mapping;
+	struct attar_record record;
+	bool wanted = header->type == PERF_RECORD_FORK || header->type == PERF_RECORD_MMAP ||
+		      header->type == PERF_RECORD_MMAP2;
+
+	if (!wanted || attar_record_parse(&p->layout, header, header->size, &record) < 0)
+		return;
+	if (header->type != PERF_RECORD_FORK) {
+		if (procs_mapping(&record, &mapping))
+			kept_files_map(&p->files, (pid_t)record.mmap.pid, &mapping);
+	} else if (record.task.pid != record.task.ppid) {
+		kept_files_fork(&p->files, (pid_t)record.task.pid, (pid_t)record.task.ppid);
+	}
+}
+
+void portable_round(struct portable *p)
+{
+	kept_files_look(&p->files);
+}
+
+void portable_done(struct portable *p)
+{
+	if (!p)
+		return;
+	kept_files_done(&p->files);
+	free(p);
+}
+
+/* ---- the locations of a recording ---- */
+
 struct collection {
 	struct attar_symbols *symbols;
-	struct attar_symbols *beside; /* of the run */
-	bool is_cancelled;            /* downloads */
+	struct attar_symbols *beside;  /* of the run */
+	const struct kept_files *kept; /* NULL: none */
+	bool is_cancelled;             /* downloads */
 	struct attar_stream *stream;
 	struct map seen;
 	VEC(attar_location) locations;
@@ -104,6 +203,7 @@ static int new_symbols(struct collection *c)
 	if (r < 0)
 		return r;
 	c->symbols->debuginfod.is_cancelled = c->is_cancelled;
+	c->symbols->kept = c->kept;
 	__atomic_store_n(&c->beside->beside, c->symbols, __ATOMIC_RELAXED);
 	return 0;
 }
@@ -116,6 +216,53 @@ static void free_symbols(struct collection *c)
 	c->is_cancelled = __atomic_load_n(&c->symbols->debuginfod.is_cancelled, __ATOMIC_RELAXED);
 	c->symbols = attar_symbols_free(c->symbols);
 }
+
+/* ---- what has no names ---- */
+
+struct missing {
+	size_t n;
+	struct buf text; /* of the first few */
+};
+
+static void put_missing(struct missing *missing, const char *what, const char *reason)
+{
+	if (missing->n < SHOWN_MAX)
+		buf_printf(&missing->text, "%s%s (%s)", missing->n ? ", " : "", what, reason);
+	missing->n++;
+}
+
+static void find_missing(const struct dso *dso, struct missing *missing)
+{
+	char what[64], reason[64];
+
+	if (!dso->kept || dso->stored)
+		return;
+	if (dso->key.kind == ATTAR_DSO_IS_FILE && dso->state == DSO_LOST) {
+		put_missing(missing, dso->key.path,
+			dso->error == -ENOENT ? "not found after its process has exited"
+					      : dso_lost_reason(dso));
+	} else if (dso->key.kind == ATTAR_DSO_IS_JIT && !dso->jit.path[0] && !dso->jit.dump_path) {
+		snprintf(what, sizeof(what), "JIT code of process %d", dso->jit.pid);
+		snprintf(reason, sizeof(reason), "no /tmp/perf-%d.map",
+			dso->jit.inner ?: dso->jit.pid);
+		put_missing(missing, what, reason);
+	}
+}
+
+static void say_missing(const struct collection *c, const char *path)
+{
+	struct missing missing = {0};
+
+	vec_each (&c->symbols->dsos.at, dso)
+		find_missing(*dso, &missing);
+	if (missing.n > SHOWN_MAX)
+		buf_printf(&missing.text, " and %zu more", missing.n - SHOWN_MAX);
+	if (missing.n)
+		log_note("%s has no names of %s", path, buf_text(&missing.text));
+	buf_done(&missing.text);
+}
+
+/* ---- the file ---- */
 
 static int add_to(struct collection *c, const char *path, struct recording *recording)
 {
@@ -132,12 +279,17 @@ static int add_to(struct collection *c, const char *path, struct recording *reco
 		log_note("%s has names for %d addresses; %llu more %s left out", path,
 			NAMES_LOCATIONS_MAX, (unsigned long long)c->refused,
 			c->refused == 1 ? "was" : "were");
+	if (r == 0)
+		say_missing(c, path);
 	return r == 0 ? names_put(path, &bytes) : r;
 }
 
-static int portable_add(const char *path, struct attar_symbols *symbols, bool *cancelled)
+static int portable_add(const char *path, const struct portable *portable,
+	struct attar_symbols *symbols, bool *cancelled)
 {
-	struct collection c = {.beside = symbols, .is_cancelled = *cancelled};
+	struct collection c = {.beside = symbols,
+		.kept = portable ? &portable->files : NULL,
+		.is_cancelled = *cancelled};
 	struct recording *recording;
 	int r = recording_open(path, &recording);
 
@@ -157,14 +309,15 @@ int portable_add_all(const struct run_recorder *recorder, struct attar_symbols *
 {
 	struct buf path _cleanup_(buf_done) = {0};
 	bool cancelled = false;
-	int r = portable_add(recorder->opts.path, symbols, &cancelled);
+	int r = portable_add(recorder->opts.path, recorder->portable, symbols, &cancelled);
 
 	for (uint64_t i = 1; r == 0 && i <= recorder->opts.rotate && i < recorder->stats.files;
 		i++) {
 		buf_reset(&path);
 		buf_printf(&path, "%s.%llu", recorder->opts.path, (unsigned long long)i);
 		r = buf_failed(&path) ? base_oom()
-				      : portable_add(buf_text(&path), symbols, &cancelled);
+				      : portable_add(buf_text(&path), recorder->portable, symbols,
+						&cancelled);
 	}
 	return r < 0 ? attar_context(r, "--portable") : 0;
 }

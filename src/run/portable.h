@@ -2,12 +2,26 @@
 /*
  * --portable: names in a recording, for machines without its binaries. After the recording was
  * finished it is read as by --input; the locations of its samples are collected and resolved, and
- * the result is added to the file.
+ * the result is added to the file. The files that are mapped meanwhile are kept open.
  */
 #ifndef RUN_PORTABLE_H
 #define RUN_PORTABLE_H
 
 #include "run/recorder.h"
+
+struct portable;
+
+/* Opens what the existing processes have mapped, if the recorder has the option. */
+int portable_begin(struct attar_run *run);
+
+/* Opens what a record of the rings says is mapped. */
+void portable_note(struct portable *p, const struct perf_event_header *header);
+
+/* All rings were read. */
+void portable_round(struct portable *p);
+
+/* Accepts NULL. */
+void portable_done(struct portable *p);
 
 /*
  * Adds names to all files of a recorder that are left. Downloads are cancelled with those of

@@ -185,6 +185,8 @@ int recorder_begin(struct attar_run *run)
 	r = recording_writer_open(&opts, &recorder->writer);
 	if (r == 0)
 		r = recorded_events_add(run, recorder->writer);
+	if (r == 0)
+		r = portable_begin(run);
 	return r == 0 ? recording_writer_begin(recorder->writer) : r;
 }
 
@@ -270,6 +272,8 @@ static int write_ring(struct attar_run *run, size_t number)
 			late_ids_copy(&recorder->ids, header, &copies);
 		if (w)
 			recording_writer_note(w, header);
+		if (recorder->portable)
+			portable_note(recorder->portable, header);
 		push_note(run, header);
 	}
 	missing_take_samples(run->stream, number, samples);
@@ -335,6 +339,8 @@ int recorder_drain(struct attar_run *run)
 		r = write_ring(run, i);
 		any |= r > 0;
 	}
+	if (recorder->portable)
+		portable_round(recorder->portable);
 	if (r >= 0)
 		r = push_round(run);
 	if (r >= 0)
@@ -385,6 +391,7 @@ void recorder_done(struct attar_run *run)
 {
 	run->recorder.opts.portable = false;
 	(void)recorder_end(run);
+	portable_done(run->recorder.portable);
 	map_done(&run->recorder.lost);
 	late_ids_done(&run->recorder.ids);
 }

@@ -20,6 +20,7 @@ struct run_recorder {
 	struct recording_writer_stats stats; /* final, after recorder_end() */
 	bool full;                           /* the limit was reached */
 	uint64_t left;                       /* samples until --count is reached, in this round */
+	struct portable *portable;           /* NULL: no --portable */
 	struct map lost;                     /* by event id: losses that earlier files have */
 };
 

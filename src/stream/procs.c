@@ -402,10 +402,11 @@ static int apply_comm(struct procs *p, const struct attar_comm *c)
 	return 0;
 }
 
-static int apply_mmap(struct procs *p, const struct attar_record *rec)
+bool procs_mapping(const struct attar_record *rec, struct attar_mapping *ret_mapping)
 {
 	const struct attar_mmap *m = &rec->mmap;
-	struct attar_mapping mapping = {.start = m->addr,
+
+	*ret_mapping = (struct attar_mapping){.start = m->addr,
 		.len = m->len,
 		.pgoff = m->pgoff,
 		.path = m->filename,
@@ -414,15 +415,22 @@ static int apply_mmap(struct procs *p, const struct attar_record *rec)
 		.ino = m->ino,
 		.ino_generation = (uint32_t)m->ino_generation,
 		.build_id_size = m->build_id_size};
+	memcpy(ret_mapping->build_id, m->build_id, sizeof(ret_mapping->build_id));
+	return m->pid != UINT32_MAX && !(rec->misc & PERF_RECORD_MISC_MMAP_DATA);
+}
+
+static int apply_mmap(struct procs *p, const struct attar_record *rec)
+{
+	const struct attar_mmap *m = &rec->mmap;
+	struct attar_mapping mapping;
 	struct thread *t;
 
-	if (m->pid == UINT32_MAX || rec->misc & PERF_RECORD_MISC_MMAP_DATA)
-		return 0; /* kernel text, or data */
+	if (!procs_mapping(rec, &mapping))
+		return 0;
 	t = running_thread(p, (pid_t)m->pid, (pid_t)m->tid);
 	if (!t)
 		return base_oom();
 	((struct process *)t->pub.process)->is_bare = false;
-	memcpy(mapping.build_id, m->build_id, sizeof(mapping.build_id));
 	if (p->build_ids)
 		build_ids_set(p->build_ids, &mapping);
 	return attar_address_space_map(t->pub.process->space, &mapping);

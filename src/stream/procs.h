@@ -96,6 +96,9 @@ static inline struct thread *procs_thread(struct procs *p, pid_t pid, pid_t tid)
 /* Sets the name of a thread whose name is unknown. */
 void procs_name(struct procs *p, struct thread *t, const char *comm);
 
+/* The mapping in a MMAP or MMAP2 record. False: it is kernel text, or data. */
+bool procs_mapping(const struct attar_record *rec, struct attar_mapping *ret_mapping);
+
 /* Applies COMM, MMAP, MMAP2, FORK, EXIT, LOST and KSYMBOL; ignores other records. */
 int procs_apply(struct procs *p, const struct attar_record *rec);
 

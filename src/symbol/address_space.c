@@ -379,7 +379,7 @@ static bool is_program(struct attar_address_space *space, const struct range *ra
 	if (symbols_are_stored(space->symbols))
 		return stored_match(space->symbols->stored, file);
 	memcpy(where.pids, space->pids, sizeof(where.pids));
-	fd = dso_open(&where);
+	fd = symbols_file(space->symbols, &where);
 	if (fd >= 0 || !has_ended(space->pids[0]))
 		return fd >= 0 && holds_elf(fd);
 	symbols_open(space->symbols, jit, &where);

@@ -167,18 +167,35 @@ void dsos_unref(struct dsos *dsos, unsigned number)
 	free_number(dsos, number);
 }
 
+/* Its number; 0: there is none. */
+static uint32_t find(const struct dsos *dsos, uint64_t hash, const struct dso_key *key)
+{
+	const uint64_t *newest = map_get(&dsos->by_hash, hash);
+	uint32_t i = newest ? (uint32_t)*newest : 0;
+
+	while (i && !dso_key_equal(&dsos->at.at[i]->key, key))
+		i = dsos->at.at[i]->next;
+	return i;
+}
+
+struct dso *dsos_find(const struct dsos *dsos, const struct dso_key *key)
+{
+	uint32_t number = find(dsos, hash_of(key), key);
+
+	return number ? dsos->at.at[number] : NULL;
+}
+
 uint16_t dsos_intern(struct dsos *dsos, const struct dso_key *key)
 {
-	uint64_t hash = hash_of(key), *newest = map_get(&dsos->by_hash, hash);
+	uint64_t hash = hash_of(key);
+	uint32_t number = find(dsos, hash, key);
 
-	for (uint32_t i = newest ? (uint32_t)*newest : 0; i; i = dsos->at.at[i]->next) {
-		struct dso *dso = dsos->at.at[i];
+	if (number) {
+		struct dso *dso = dsos->at.at[number];
 
-		if (!dso_key_equal(&dso->key, key))
-			continue;
 		if (!dso->key.generation)
 			dso->key.generation = key->generation;
-		return (uint16_t)i;
+		return (uint16_t)number;
 	}
 	if (dsos->at.n >= dsos->max && !dsos->free) {
 		dsos->refused++;
@@ -222,4 +239,11 @@ void dso_close(struct dso *dso)
 	base_close_p(&dso->fd);
 	base_close_p(&dso->debug_fd);
 	dso->fd = dso->debug_fd = -1;
+}
+
+const char *dso_lost_reason(const struct dso *dso)
+{
+	return dso->error == -ESTALE    ? "its path has a different file"
+	       : dso->error == -EBADMSG ? "its contents are malformed"
+					: strerror(-dso->error);
 }

@@ -60,7 +60,7 @@ enum dso_unread { DSO_UNREAD_NONE, DSO_UNREAD_FILE, DSO_UNREAD_DEBUG_FILE };
 struct dso {
 	struct dso_key key; /* path owned */
 	enum dso_state state;
-	bool stale; /* lost because its path has a different file */
+	int error; /* why it was lost, a negative errno; -ESTALE: its path has a different file */
 	uint8_t tries;
 	bool kept;        /* a location refers to it */
 	bool dropped;     /* its symbols were read, and dropped to save memory */
@@ -113,6 +113,9 @@ void dsos_done(struct dsos *dsos);
  */
 uint16_t dsos_intern(struct dsos *dsos, const struct dso_key *key);
 
+/* Looks up a DSO; NULL: there is none. */
+struct dso *dsos_find(const struct dsos *dsos, const struct dso_key *key);
+
 static inline struct dso *dsos_get(const struct dsos *dsos, unsigned number)
 {
 	return dsos->at.at[number < dsos->at.n ? number : ATTAR_DSO_UNKNOWN];
@@ -121,6 +124,15 @@ static inline struct dso *dsos_get(const struct dsos *dsos, unsigned number)
 /* Reference counts, one per mapping; the fixed DSOs are not counted. */
 void dsos_ref(struct dsos *dsos, unsigned number);
 void dsos_unref(struct dsos *dsos, unsigned number);
+
+/* How many files of it are open. */
+static inline unsigned dso_files(const struct dso *dso)
+{
+	return (unsigned)(dso->fd >= 0) + (dso->debug_fd >= 0);
+}
+
+/* Why a file was lost; a static string, or of strerror(3). */
+const char *dso_lost_reason(const struct dso *dso);
 
 /* Closes its files, after reading the remaining names of the table into memory. */
 void dso_close(struct dso *dso);

@@ -253,7 +253,7 @@ int dso_load(struct dso *dso, const char *debug_path, struct debuginfod *server)
 	dso->state = r < 0 ? DSO_LOST : DSO_LOADED;
 	if (r < 0) {
 		dso->tries = DSO_MAX_TRIES;
-		dso->stale = r == -ESTALE;
+		dso->error = r;
 	}
 	if (r < 0 || (!dso->unread && !dso->table.entries.n)) {
 		symtab_done(&dso->table);
@@ -286,7 +286,7 @@ void dso_load_cfi(struct dso *dso, int fd)
 	attar_error_clear();
 }
 
-void dso_load_debugfile(struct dso *dso, const char *debug_path, int root)
+static void open_debugfile_in(struct dso *dso, const char *debug_path, int root)
 {
 	const struct debug_search where = {.roots = debug_path};
 	struct byte_source source;
@@ -296,7 +296,19 @@ void dso_load_debugfile(struct dso *dso, const char *debug_path, int root)
 		return;
 	if (!elf_section_typed(&elf, SHT_SYMTAB))
 		dso->debug_fd = open_debugfile(dso, &elf, &where, root);
-	if (dso->debug_fd < 0)
-		dso->debug_fd = -1;
 	elf_done(&elf);
+}
+
+void dso_find_foreign_debugfile(
+	struct dso *dso, const char *debug_path, const struct dso_search *where)
+{
+	for (int i = 0; i < DSO_SEARCH_PIDS && where->pids[i]; i++) {
+		int root _cleanup_close_ = dso_open_root(where->pids[i]);
+
+		if (root < 0)
+			continue;
+		if (dso_is_foreign(where->pids[i]))
+			open_debugfile_in(dso, debug_path, root);
+		return;
+	}
 }

@@ -4,7 +4,7 @@
 #define SYMBOL_DSO_LOAD_H
 
 #include "symbol/debuginfod.h"
-#include "symbol/dso.h"
+#include "symbol/dso_open.h"
 
 /*
  * Finds the symbols of a DSO whose file is open (or whose image was copied), once: in its own
@@ -34,9 +34,10 @@ void dso_load_cfi(struct dso *dso, int fd);
 uint64_t dso_bias(const struct elf *elf, const struct elf *debug);
 
 /*
- * Opens the debug file of an open DSO in advance, below a different root directory while that is
- * accessible. Ignores a missing file.
+ * Opens the debug file of an open DSO in advance if its process has a different root directory,
+ * which is inaccessible after the last process in it has exited. Ignores a missing file.
  */
-void dso_load_debugfile(struct dso *dso, const char *debug_path, int root);
+void dso_find_foreign_debugfile(
+	struct dso *dso, const char *debug_path, const struct dso_search *where);
 
 #endif

@@ -54,7 +54,7 @@ static size_t jit_frame(struct attar_symbols *symbols, struct dso *dso, uint64_t
 	size_t n = 0;
 
 	*ret_frame = (struct debug_frame){0};
-	if (jit_open(&dso->jit) == 0 && jit_find(&dso->jit, address, &code) &&
+	if (symbols_open_jit(symbols, &dso->jit) == 0 && jit_find(&dso->jit, address, &code) &&
 		jit_line(&dso->jit, &code, address, &file, &ret_frame->line) == 0) {
 		ret_frame->file = intern_text(&symbols->sources.strings, buf_text(&file));
 		n = ret_frame->file != NULL;

@@ -132,6 +132,23 @@ int jit_open(struct jit *jit)
 	return jit_is_open(jit) ? 0 : -ENOENT;
 }
 
+void jit_share(struct jit *jit, const struct jit *from)
+{
+	bool has_dump =
+		jit->dump_path && from->dump_path && !strcmp(jit->dump_path, from->dump_path);
+
+	if (from->inner) {
+		jit->inner = from->inner;
+		jit->uid = from->uid;
+	}
+	if (jit->fd < 0 && from->fd >= 0) {
+		jit->fd = fcntl(from->fd, F_DUPFD_CLOEXEC, 0);
+		memcpy(jit->path, from->path, sizeof(jit->path));
+	}
+	if (jit->dump_fd < 0 && has_dump && from->dump_fd >= 0)
+		jit->dump_fd = fcntl(from->dump_fd, F_DUPFD_CLOEXEC, 0);
+}
+
 static void refresh(struct jit *jit)
 {
 	struct byte_source source;

@@ -59,6 +59,15 @@ static inline bool jit_is_open(const struct jit *jit)
 	return jit->fd >= 0 || jit->dump_fd >= 0;
 }
 
+/* How many files are open. */
+static inline unsigned jit_files(const struct jit *jit)
+{
+	return (unsigned)(jit->fd >= 0) + (jit->dump_fd >= 0);
+}
+
+/* Opens the files of the same process that are open in from, unless jit has its own. */
+void jit_share(struct jit *jit, const struct jit *from);
+
 /* The memory of the indexes, in bytes. */
 size_t jit_bytes(const struct jit *jit);
 

@@ -57,6 +57,8 @@ static int open_separate(struct attar_symbols *symbols, struct dso *dso, const s
 	int fd = duplicate(dso->debug_fd);
 
 	if (fd < 0)
+		fd = kept_files_open_debug(symbols->kept, &dso->key);
+	if (fd < 0)
 		fd = debugfile_open(&(struct debugfile){.elf = elf,
 			.path = dso->key.path,
 			.roots = symbols->debug_path,
@@ -87,7 +89,7 @@ static int open_source(struct attar_symbols *symbols, struct dso *dso)
 	struct elf elf;
 
 	if (fd < 0)
-		fd = dso_open(&(struct dso_search){.key = &dso->key});
+		fd = symbols_file(symbols, &(struct dso_search){.key = &dso->key});
 	if (fd < 0)
 		return fd;
 	r = byte_source_file(fd, &source);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "symbol/symbols.h"
 
-#include <sys/resource.h>
-
 #include "base/check.h"
+#include "base/limit.h"
 #include "base/opts.h"
 #include "elf/demangle.h"
 #include "symbol/address_space.h"
@@ -11,17 +10,6 @@
 #include "symbol/vdso.h"
 
 enum { LABEL_BYTES_MAX = 1 << 20, SYMBOL_BYTES_MAX = 256 << 20, SOURCE_BYTES_MAX = 64 << 20 };
-
-static unsigned default_open_files(void)
-{
-	struct rlimit limit;
-	rlim_t quarter;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
-		return 64;
-	quarter = MIN(limit.rlim_cur / 4, (rlim_t)256);
-	return quarter < 4 ? 4 : (unsigned)quarter;
-}
 
 int attar_symbols_new(const struct attar_symbols_opts *opts, struct attar_symbols **ret_symbols)
 {
@@ -41,7 +29,7 @@ int attar_symbols_new(const struct attar_symbols_opts *opts, struct attar_symbol
 		free(symbols);
 		return r;
 	}
-	symbols->max_open = o.max_open_files ?: default_open_files();
+	symbols->max_open = o.max_open_files ?: limit_cached_files();
 	symbols->sources.max_bytes = o.max_source_bytes ?: SOURCE_BYTES_MAX;
 	symbols->max_bytes = o.max_symbol_bytes ?: SYMBOL_BYTES_MAX;
 	symbols->debug_path = strdup(o.debug_path ?: "/usr/lib/debug");
@@ -103,6 +91,19 @@ size_t symbols_build_id(
 	return dso->build_id_size;
 }
 
+int symbols_file(const struct attar_symbols *symbols, const struct dso_search *where)
+{
+	int fd = kept_files_open(symbols->kept, where->key);
+
+	return fd < 0 ? dso_open(where) : fd;
+}
+
+int symbols_open_jit(const struct attar_symbols *symbols, struct jit *jit)
+{
+	kept_files_open_jit(symbols->kept, jit);
+	return jit_open(jit);
+}
+
 struct cfi_table *symbols_cfi(const struct attar_address_space *space, attar_location location)
 {
 	struct dso *dso = dsos_get(&space->symbols->dsos, attar_location_dso(location));
@@ -123,7 +124,7 @@ struct cfi_table *symbols_cfi(const struct attar_address_space *space, attar_loc
 	}
 	memcpy(where.pids, space->pids, sizeof(where.pids));
 	if (dso->fd < 0 && !dso->image)
-		fd = dso_open(&where);
+		fd = symbols_file(space->symbols, &where);
 	dso_load_cfi(dso, fd);
 	return &dso->cfi;
 }
@@ -167,7 +168,8 @@ static struct kernel *kernel_of(struct attar_symbols *symbols, const struct dso 
 
 static bool is_replaced(const struct dso *dso)
 {
-	return dso->key.kind == ATTAR_DSO_IS_FILE && dso->state == DSO_LOST && dso->stale;
+	return dso->key.kind == ATTAR_DSO_IS_FILE && dso->state == DSO_LOST &&
+	       dso->error == -ESTALE;
 }
 
 const char *symbols_replaced_file(const struct attar_symbols *symbols)
@@ -178,11 +180,6 @@ const char *symbols_replaced_file(const struct attar_symbols *symbols)
 	return NULL;
 }
 
-static unsigned files_of(const struct dso *dso)
-{
-	return (dso->fd >= 0) + (dso->debug_fd >= 0);
-}
-
 /* ---- the memory of symbols ---- */
 
 static void drop_symbols(struct attar_symbols *symbols, struct dso *dso)
@@ -191,7 +188,7 @@ static void drop_symbols(struct attar_symbols *symbols, struct dso *dso)
 		jit_drop(&dso->jit);
 		return;
 	}
-	symbols->open -= files_of(dso);
+	symbols->open -= dso_files(dso);
 	symtab_done(&dso->table);
 	dso->unread = DSO_UNREAD_NONE;
 	vec_done(&dso->segments);
@@ -240,10 +237,10 @@ static void load(struct attar_symbols *symbols, struct dso *dso, struct debuginf
 {
 	if (dso->state != DSO_OPEN)
 		return;
-	symbols->open -= files_of(dso);
+	symbols->open -= dso_files(dso);
 	if (dso_load(dso, symbols->debug_path, server) < 0)
 		log_debug("%s", attar_error());
-	symbols->open += files_of(dso);
+	symbols->open += dso_files(dso);
 	limit_bytes(symbols, dso);
 }
 
@@ -257,27 +254,12 @@ static void make_room(struct attar_symbols *symbols)
 		struct dso *dso = symbols->dsos.at.at[symbols->oldest++ % n];
 
 		load(symbols, dso, NULL);
-		if (!files_of(dso))
+		if (!dso_files(dso))
 			continue;
 		dso_read_all(dso);
-		symbols->open -= files_of(dso);
+		symbols->open -= dso_files(dso);
 		dso_close(dso);
 		limit_bytes(symbols, dso);
-	}
-}
-
-/* Files in a container are inaccessible after its last process has exited. */
-static void find_foreign_debugfile(
-	struct attar_symbols *symbols, struct dso *dso, const struct dso_search *where)
-{
-	for (int i = 0; i < DSO_SEARCH_PIDS && where->pids[i]; i++) {
-		int root _cleanup_close_ = dso_open_root(where->pids[i]);
-
-		if (root < 0)
-			continue;
-		if (dso_is_foreign(where->pids[i]))
-			dso_load_debugfile(dso, symbols->debug_path, root);
-		return;
 	}
 }
 
@@ -287,19 +269,20 @@ static void open_file(
 	int fd;
 
 	make_room(symbols);
-	fd = dso_open(where);
+	fd = symbols_file(symbols, where);
 	if (fd < 0) {
 		dso->tries++;
-		dso->stale = fd == -ESTALE;
+		dso->error = fd;
 		dso->state = DSO_LOST;
-		log_debug("cannot read symbols of %s: %s", dso->key.path,
-			dso->stale ? "its path has a different file" : strerror(-fd));
+		log_debug("cannot read symbols of %s: %s", dso->key.path, dso_lost_reason(dso));
 		return;
 	}
 	dso->fd = fd;
 	dso->state = DSO_OPEN;
-	find_foreign_debugfile(symbols, dso, where);
-	symbols->open += files_of(dso);
+	dso->debug_fd = kept_files_open_debug(symbols->kept, &dso->key);
+	if (dso->debug_fd < 0)
+		dso_find_foreign_debugfile(dso, symbols->debug_path, where);
+	symbols->open += dso_files(dso);
 }
 
 /*
@@ -320,7 +303,7 @@ static void open_jit(struct attar_symbols *symbols, struct dso *dso)
 {
 	dso->state = DSO_LOST;
 	dso->tries++;
-	if (!jit_is_open(&dso->jit) && jit_open(&dso->jit) == 0)
+	if (!jit_is_open(&dso->jit) && symbols_open_jit(symbols, &dso->jit) == 0)
 		keep_jit(symbols, &dso->jit);
 }
 
@@ -481,7 +464,7 @@ static int resolve_jit(struct attar_symbols *symbols, unsigned number, struct ds
 	const char *raw = NULL;
 	bool kept = jit_is_open(&dso->jit);
 
-	if (jit_open(&dso->jit) == 0 && jit_find(&dso->jit, symbol->offset, &code))
+	if (symbols_open_jit(symbols, &dso->jit) == 0 && jit_find(&dso->jit, symbol->offset, &code))
 		raw = jit_raw_name(symbols, number, &dso->jit, &code);
 	if (raw) {
 		symbol->mangled = raw;
@@ -702,7 +685,7 @@ void attar_symbols_get_stats(
 		stats.files_read +=
 			dso->state == DSO_LOADED || (dso->state == DSO_NEW && dso->dropped);
 		stats.files_replaced += is_replaced(dso);
-		stats.files_unreadable += dso->state == DSO_LOST && !dso->stale;
+		stats.files_unreadable += dso->state == DSO_LOST && dso->error != -ESTALE;
 	}
 	*ret_stats = stats;
 }

@@ -7,6 +7,7 @@
 #include "symbol/debuginfod.h"
 #include "symbol/dso.h"
 #include "symbol/dso_open.h"
+#include "symbol/kept_files.h"
 #include "symbol/kernel.h"
 #include "symbol/kernel_module.h"
 #include "symbol/source.h"
@@ -56,6 +57,7 @@ struct attar_symbols {
 	struct attar_symbols *beside;      /* atomic: cancelled with this one; NULL: none */
 	bool show_inlined, show_lines;     /* in stacks of reports */
 	struct stored *stored;             /* names of a recording; NULL: none */
+	const struct kept_files *kept;     /* opened while processes lived, borrowed; NULL: none */
 	struct unwind_cache *unwind_cache; /* memory of the unwinder, freed with the cache; NULL */
 	struct branch_stacks branch_stacks;
 	struct cut_stacks cut_stacks;
@@ -67,6 +69,12 @@ struct attar_symbols {
  */
 size_t symbols_build_id(
 	const struct attar_symbols *symbols, attar_location location, const uint8_t **ret_id);
+
+/* Opens a file: one that was kept, otherwise as dso_open(), whose result it returns. */
+int symbols_file(const struct attar_symbols *symbols, const struct dso_search *where);
+
+/* The same for the files with the names of JIT code, as jit_open(). */
+int symbols_open_jit(const struct attar_symbols *symbols, struct jit *jit);
 
 /*
  * The call frame information of the binary of a user location, read on first use; it is empty for

@@ -198,3 +198,51 @@ def test_name_of_a_program_in_memory(tmp_path):
     assert re.search(r'/memfd:in memory\s+heavy', live)
     assert re.search(r'/memfd:in memory\s+memfd:in memory\+0x', recorded)
     assert '[anon]' not in recorded
+
+
+def stored_as_live(tmp_path, command, module):
+    """Record a program that leaves no file behind: the names are those that a live run shows."""
+    shown = re.compile(re.escape(module) + r'\s+(\w+)')
+    live = report('profile', '-F', 997, '--', *command)
+    data = tmp_path / 'x.data'
+    done = run('record', '-F', 997, '-o', data, '--portable', '--', *command)
+    assert done.returncode == 0, done.stderr
+    assert module not in done.stderr
+    assert {'heavy', 'light'} <= set(shown.findall(live))
+    assert {'heavy', 'light'} <= set(shown.findall(elsewhere(tmp_path, 'profile', '--input', data)))
+
+
+def test_stores_a_program_in_memory(tmp_path):
+    stored_as_live(tmp_path, [sys.executable, '-c', FROM_MEMORY, workload('split7030'), 300],
+                   '/memfd:in memory')
+
+
+def test_stores_a_deleted_program(tmp_path):
+    program = tmp_path / 'program'
+    script = 'cp "$1" "$2" && exec 3<"$2" && rm "$2" && exec /proc/self/fd/3 300'
+    command = ['sh', '-c', script, 'sh', workload('split7030'), program]
+    stored_as_live(tmp_path, command, program.name)
+
+
+def test_stores_a_program_in_another_root(tmp_path):
+    root = tmp_path / 'root'
+    script = 'mkdir "$2" && cp "$1" "$2"/inside && chroot "$2" /inside 300; rm -r "$2"'
+    stored_as_live(tmp_path, ['sh', '-c', script, 'sh', workload('staticpie'), root], '/inside')
+
+
+def test_stores_names_of_jit_code_that_are_deleted(tmp_path):
+    """The program removes them when it ends."""
+    data = record(tmp_path / 'x.data', command=[workload('jit')])
+    assert 'jit_heavy' in report('profile', '--input', data)
+
+
+def test_says_what_has_no_names(tmp_path, spawn):
+    process = spawn(workload('jit'), 1000000)
+    names = Path(f'/tmp/perf-{process.pid}.map')
+    wait_until(lambda: names.exists() and 'jit_heavy' in names.read_text(), 'the code has names')
+    names.unlink()
+    data = tmp_path / 'x.data'
+    done = run('record', '-F', 997, '-o', data, '--portable', '-p', process.pid, '-d', '0.3s')
+    assert done.returncode == 0
+    assert (f'{data} has no names of JIT code of process {process.pid} '
+            f'(no /tmp/perf-{process.pid}.map)' in done.stderr)
