@@ -43,6 +43,8 @@ enum attar_unwind_end {
 	ATTAR_UNWIND_TRUNCATED, /* the next frame is beyond the copied part of the stack */
 	ATTAR_UNWIND_LIMIT,     /* after the maximum number of locations */
 	ATTAR_UNWIND_LOST,      /* no CFI and no valid frame pointer, or inconsistent data */
+	/* where a signal interrupted code on another stack, of which nothing was copied */
+	ATTAR_UNWIND_OTHER_STACK,
 };
 
 /* The registers and stack of a thread at one moment. Borrowed for the call. */
@@ -64,7 +66,7 @@ ATTAR_API size_t attar_unwind(struct attar_address_space *space,
 
 struct attar_unwind_stats {
 	uint64_t stacks;       /* unwound */
-	uint64_t by_end[4];    /* by enum attar_unwind_end */
+	uint64_t by_end[5];    /* by enum attar_unwind_end */
 	uint64_t cfi_frames;   /* callers found by CFI */
 	uint64_t fp_frames;    /* callers found by frame pointers */
 	uint64_t cfi_binaries; /* tables built */

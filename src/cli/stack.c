@@ -246,6 +246,9 @@ static const char *end_text(enum attar_unwind_end end)
 		return "the stack has more frames than are shown";
 	case ATTAR_UNWIND_LOST:
 		return "code without call frame information or frame pointer";
+	case ATTAR_UNWIND_OTHER_STACK:
+		return "the handler of a signal has a stack of its own: that of the interrupted "
+		       "code was not copied";
 	default:
 		return NULL;
 	}
@@ -264,7 +267,7 @@ static void begin_thread(struct stack *s, int tid)
 
 static void end_thread(struct stack *s, int tid, enum attar_unwind_end end)
 {
-	static const char *const ends[] = {"complete", "truncated", "limit", "lost"};
+	static const char *const ends[] = {"complete", "truncated", "limit", "lost", "other stack"};
 
 	s->shown++;
 	if (!s->json && end_text(end))

@@ -198,6 +198,13 @@ void user_stacks_remark(const struct attar_run *run, struct attar_report *report
 			"kernel: %llu of %llu",
 			symbols->cut_stacks.frames, (unsigned long long)symbols->cut_stacks.n,
 			(unsigned long long)stats.stacks);
+	if (stats.by_end[ATTAR_UNWIND_OTHER_STACK])
+		attar_report_remark(report,
+			"user stacks cut because a signal handler has its own stack "
+			"(sigaltstack(2)), and only that is copied: %llu of %llu; --unwind fp goes "
+			"on if the program keeps frame pointers",
+			(unsigned long long)stats.by_end[ATTAR_UNWIND_OTHER_STACK],
+			(unsigned long long)stats.stacks);
 	if (stats.by_end[ATTAR_UNWIND_LOST])
 		attar_report_remark(report,
 			"user stacks that end at code without call frame information or frame "

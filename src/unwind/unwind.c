@@ -8,7 +8,12 @@
 #include "symbol/symbols.h"
 #include "unwind/registers.h"
 
-enum { CACHE_BITS = 13 };
+enum {
+	CACHE_BITS = 13,
+	/* Most bytes between the frame of a signal handler and the code that it interrupted, on one
+	 * stack: all registers, of which those of Arm's SME take 64 KiB. */
+	SIGNAL_FRAME_MAX = 128 << 10,
+};
 
 /* What is known about the code at a location. */
 struct cached {
@@ -36,7 +41,8 @@ struct unwinder {
 	struct unwind_cache *cache;
 	const uint8_t *stack;
 	uint64_t stack_start, stack_size;
-	bool beyond; /* a read was beyond the copied part of the stack */
+	bool beyond;       /* a read was beyond the copied part of the stack */
+	bool is_elsewhere; /* the frame is on another stack than the copied one */
 	struct unwind_frame frame;
 };
 
@@ -335,11 +341,31 @@ static int step(struct unwinder *u, const struct cached *code, enum attar_unwind
 	return code->is_python ? step_python(u, ret_end) : step_fp(u, ret_end);
 }
 
+/* A signal handler can have a stack of its own, see sigaltstack(2). */
+static void leave_handler(struct unwinder *u, uint64_t handler_sp)
+{
+	uint64_t sp = u->frame.reg[u->frame.machine->sp];
+
+	if (sp - u->stack_start < u->stack_size || sp - handler_sp <= SIGNAL_FRAME_MAX)
+		return;
+	u->is_elsewhere = true;
+	u->stack_start = u->stack_size = 0;
+}
+
+static enum attar_unwind_end end_of(const struct unwinder *u, enum attar_unwind_end end)
+{
+	if (end != ATTAR_UNWIND_LOST)
+		return end;
+	return u->is_elsewhere ? ATTAR_UNWIND_OTHER_STACK
+	       : u->beyond     ? ATTAR_UNWIND_TRUNCATED
+			       : ATTAR_UNWIND_LOST;
+}
+
 static size_t walk(
 	struct unwinder *u, attar_location *locations, size_t max, enum attar_unwind_end *ret_end)
 {
 	bool is_exact = true; /* pc is not a return address */
-	uint64_t sp = 0;
+	uint64_t sp = u->stack_start;
 	size_t n = 0;
 
 	for (;;) {
@@ -362,10 +388,11 @@ static size_t walk(
 			locations[n - 1] = location + 1;
 		u->beyond = false;
 		if (step(u, code, ret_end)) {
-			if (*ret_end == ATTAR_UNWIND_LOST && u->beyond)
-				*ret_end = ATTAR_UNWIND_TRUNCATED;
+			*ret_end = end_of(u, *ret_end);
 			return n;
 		}
+		if (is_exact)
+			leave_handler(u, sp);
 		*(code->rules || code->is_sigreturn || code->is_python
 				? &u->cache->stats.cfi_frames
 				: &u->cache->stats.fp_frames) += 1;

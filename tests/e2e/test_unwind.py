@@ -103,6 +103,20 @@ def test_shallow_copies_are_reported(tmp_path):
     assert found and int(found[1]) > 0.8 * int(found[2])
 
 
+def test_a_signal_stack_is_reported():
+    """The stack that a signal interrupted is not copied; frame pointers lead to it."""
+    command = ('--format', 'folded', '--', workload('altstack'), '60')
+    ended = run('profile', '-g', '--unwind', 'dwarf', *command)
+    assert ended.returncode == 0, ended.stderr
+    found = re.search(r'user stacks cut because a signal handler has its own stack .*: (\d+) of '
+                      r'(\d+); --unwind fp goes on', ended.stderr)
+    assert found and int(found[1]) > 0.8 * int(found[2])
+    assert 'user stacks cut because they are deeper' not in ended.stderr
+    assert ';main;' not in ended.stdout
+    ended = run('profile', '-g', '--unwind', 'fp', *command)
+    assert re.search(r'altstack;__libc_start\w+;__restore_rt;handler \d+', ended.stdout)
+
+
 @pytest.mark.parametrize('profiler', ['offcpu', 'wall'])
 def test_notes_count_stacks_of_selected_processes(spawn, profiler):
     """Two processes sleep: one of them a thousand times in the run, and the other one always."""

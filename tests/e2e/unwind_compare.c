@@ -18,7 +18,7 @@ enum { DEPTH_MAX = 1024, SHOWN_MAX = 20 };
 enum kind { EQUAL, SHORTER, LONGER, OTHER, KINDS };
 
 static const char *const kinds[KINDS] = {"equal", "shorter", "longer", "other"};
-static const char *const ends[] = {"complete", "truncated", "limit", "lost"};
+static const char *const ends[] = {"complete", "truncated", "limit", "lost", "other stack"};
 
 struct stack {
 	attar_location ours[DEPTH_MAX];
@@ -28,7 +28,7 @@ struct stack {
 };
 
 struct result {
-	uint64_t stacks[KINDS], ends[KINDS][4], frames, equal_frames;
+	uint64_t stacks[KINDS], ends[KINDS][ARRAY_SIZE(ends)], frames, equal_frames;
 };
 
 /* libdw's stacks may end with an address that is not code; the frames before it. */
@@ -113,7 +113,7 @@ static void print(const struct result *result)
 	for (int kind = 0; kind < KINDS; kind++) {
 		printf(", \"%s\": {\"stacks\": %llu", kinds[kind],
 			(unsigned long long)result->stacks[kind]);
-		for (int end = 0; end < 4; end++)
+		for (int end = 0; end < (int)ARRAY_SIZE(ends); end++)
 			printf(", \"%s\": %llu", ends[end],
 				(unsigned long long)result->ends[kind][end]);
 		printf("}");

@@ -188,6 +188,26 @@ static void test_signal_frame(void **state)
 	compare();
 }
 
+/* The stack of the interrupted code is not copied: its innermost function is the last frame. */
+static void test_signal_stack(void **state)
+{
+	enum { SIZE = 64 << 10 };
+	static uint8_t room[SIZE + COPIED];
+	const stack_t other = {.ss_sp = room, .ss_size = SIZE};
+	const struct sigaction action = {.sa_handler = on_other_signal, .sa_flags = SA_ONSTACK};
+	attar_location ours[DEPTH];
+	enum attar_unwind_end end;
+	size_t n;
+
+	assert_int_equal(sigaltstack(&other, NULL), 0);
+	sigaction(SIGUSR2, &action, NULL);
+	raise(SIGUSR2);
+	n = unwind(copied_bytes, ours, &end);
+	assert_int_equal(end, ATTAR_UNWIND_OTHER_STACK);
+	assert_in_range(n, 8, n_theirs - 2); /* without this function and main() */
+	assert_int_equal(sigaltstack(&(stack_t){.ss_flags = SS_DISABLE}, NULL), 0);
+}
+
 /* Arbitrary instructions, prologues and epilogues among them. */
 static volatile int timers;
 
@@ -316,6 +336,7 @@ int main(void)
 		cmocka_unit_test(test_a_stack_takes_no_memory),
 		cmocka_unit_test(test_callback),
 		cmocka_unit_test(test_signal_frame),
+		cmocka_unit_test(test_signal_stack),
 		cmocka_unit_test(test_any_instruction),
 		cmocka_unit_test(test_truncated),
 		cmocka_unit_test(test_garbage),
