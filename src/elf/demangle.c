@@ -68,15 +68,20 @@ static bool is_mangled(const char *name)
 	return name[0] == '_' && (name[1] == 'Z' || name[1] == 'R');
 }
 
+static void cut(struct buf *text, size_t len)
+{
+	text->len = len;
+	if (text->data)
+		text->data[len] = '\0';
+}
+
 static bool demangle_core(const char *mangled, struct unfolding *u)
 {
 	if (!is_mangled(mangled))
 		return false;
 	if (unfold(mangled, u) && u->plain->len > u->start)
 		return true;
-	u->plain->len = u->start;
-	if (u->plain->data)
-		u->plain->data[u->start] = '\0';
+	cut(u->plain, u->start);
 	return false;
 }
 
@@ -107,14 +112,58 @@ bool demangle(const char *mangled, struct buf *ret_plain)
 	return !buf_failed(ret_plain);
 }
 
+/* ---- legacy names of Rust as LLVM writes them ---- */
+
+/* Takes an identifier, such as "4core". Returns what follows it; NULL: there is none. */
+static const char *take_identifier(const char *p, const char **ret_start, size_t *ret_size)
+{
+	char *end = NULL;
+	size_t n = *p >= '1' && *p <= '9' ? strtoul(p, &end, 10) : 0;
+
+	if (!n || strnlen(end, n) < n)
+		return NULL;
+	*ret_start = end;
+	*ret_size = n;
+	return end + n;
+}
+
+static bool is_hash(const char *text, size_t n)
+{
+	return n == 17 && *text == 'h' && strspn(text + 1, "0123456789abcdef") >= 16;
+}
+
+/*
+ * A nested name of C++ without types, except that identifiers have '.' and '$', which end with a
+ * hash: "_ZN4core3ptr42drop_in_place$LT$alloc..string..String$GT$17h0123456789abcdefE". Returns
+ * what follows it; NULL: it is none.
+ */
+static const char *add_legacy(const char *mangled, struct buf *text)
+{
+	size_t n = 0, before = text->len;
+	const char *start = NULL, *p = mangled + 3, *next;
+
+	while ((next = take_identifier(p, &start, &n))) {
+		buf_str(text, p == mangled + 3 ? "" : "::");
+		buf_add(text, start, n);
+		p = next;
+	}
+	if (*p == 'E' && (!p[1] || p[1] == '.') && start && is_hash(start, n))
+		return p + 1;
+	cut(text, before);
+	return NULL;
+}
+
 bool demangle_whole(const char *mangled, struct buf *ret_text)
 {
 	size_t n = mangled[0] == '_' ? strcspn(mangled, ".") : 0;
 	char *core _cleanup_free_ = is_mangled(mangled) ? strndup(mangled, n) : NULL;
 	struct unfolding u = {.plain = ret_text, .start = ret_text->len, .options = WHOLE};
+	const char *rest = !strncmp(mangled, "_ZN", 3) ? add_legacy(mangled, ret_text) : NULL;
 
-	if (is_d(mangled) ? !demangle_d_core(mangled, true, ret_text)
-			  : !core || !demangle_core(core, &u))
+	if (rest)
+		n = (size_t)(rest - mangled);
+	else if (is_d(mangled) ? !demangle_d_core(mangled, true, ret_text)
+			       : !core || !demangle_core(core, &u))
 		return false;
 	if (mangled[n])
 		buf_printf(ret_text, " (%s)", mangled + n);

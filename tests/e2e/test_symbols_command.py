@@ -295,6 +295,23 @@ def test_large_program():
     assert compare(ATTAR, 2000) > 3
 
 
+def test_legacy_names_of_rust(tmp_path):
+    names = ['_ZN4core3fmt9Formatter3pad17h05af221e174051e9E',
+             '_ZN4core3ptr42drop_in_place$LT$alloc..string..String$GT$17hff7697b598cdd8cfE',
+             '_ZN47_$LT$u32$u20$as$u20$core..iter..range..Step$GT$7forward17hb47b557d961f8ca5E']
+    source = tmp_path / 'names.s'
+    source.write_text('.text\n' + ''.join(f'.globl "{name}"\n.type "{name}", @function\n"{name}":'
+                                         f'\n.fill 16\n.size "{name}", 16\n' for name in names))
+    program = tmp_path / 'names'
+    do('cc', '-shared', '-nostdlib', '-Wl,-Ttext=0x1000', '-o', program, source)
+    need('llvm-symbolizer')
+    wanted = [hex(0x1000 + 16 * i) for i in range(3)]
+    theirs = subprocess.run(['llvm-symbolizer', f'--obj={program}', *wanted], check=True,
+                            capture_output=True, text=True).stdout
+    assert '$GT$::forward::hb47b557d961f8ca5' in theirs
+    assert run('symbols', '--style=llvm', program, *wanted).stdout == theirs
+
+
 def line_of(text):
     return 1 + SOURCE.read_text().splitlines().index(text)
 

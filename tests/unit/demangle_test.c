@@ -44,6 +44,27 @@ static void test_rust(void **state)
 		"alloc::alloc::box_free::<dyn alloc::boxed::FnBox<(), Output = ()>>");
 }
 
+static void check_whole(const char *mangled, const char *expected)
+{
+	struct buf b _cleanup_(buf_done) = {0};
+
+	assert_true(demangle_whole(mangled, &b));
+	assert_string_equal(buf_text(&b), expected);
+}
+
+/* As LLVM writes them, with their hash. */
+static void test_whole_legacy_rust(void **state)
+{
+	check_whole("_ZN4core3fmt9Formatter3pad17h05af221e174051e9E",
+		"core::fmt::Formatter::pad::h05af221e174051e9");
+	check_whole("_ZN4core3ptr42drop_in_place$LT$alloc..string..String$GT$17hff7697b598cdd8cfE",
+		"core::ptr::drop_in_place$LT$alloc..string..String$GT$::hff7697b598cdd8cf");
+	check_whole("_ZN4core3ptr35drop_in_place$LT$std..env..Args$GT$17h721a76565333cc5dE.llvm.77",
+		"core::ptr::drop_in_place$LT$std..env..Args$GT$::h721a76565333cc5d (.llvm.77)");
+	check_whole("_ZN1a17h05af221e174051e9Ev", "a::h05af221e174051e9()");
+	check_whole("_ZN1a1bEv", "a::b()");
+}
+
 static void test_d(void **state)
 {
 	struct buf b _cleanup_(buf_done) = {0};
@@ -159,6 +180,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cxx),
 		cmocka_unit_test(test_rust),
+		cmocka_unit_test(test_whole_legacy_rust),
 		cmocka_unit_test(test_d),
 		cmocka_unit_test(test_not_mangled),
 		cmocka_unit_test(test_doubling),
