@@ -90,21 +90,37 @@ void recorded_names_see(struct attar_run *run, const struct attar_record *rec)
 		symbols_allow_kernel(run->symbols);
 }
 
+static void remark_replaced(const struct dso *dso, uint64_t files, struct attar_report *report)
+{
+	attar_report_remark(report, "%llu file%s recorded, such as %s: the functions have no names",
+		(unsigned long long)files,
+		files == 1 ? " is not the one that was" : "s are not those that were",
+		dso->key.path);
+}
+
+static void remark_unreadable(const struct attar_run *run, const struct dso *dso, uint64_t files,
+	struct attar_report *report)
+{
+	attar_report_remark(report,
+		"%llu file%s of %s cannot be read, such as %s (%s): the functions have no names; "
+		"copy the binary to this path%s",
+		(unsigned long long)files, PLURAL_S(files), run->opts.input, dso->key.path,
+		dso_lost_reason(dso), run->pull.receiver ? "" : ", or use attar record --portable");
+}
+
 void recorded_names_remark(const struct attar_run *run, struct attar_report *report)
 {
 	const struct recorded_names *names = &run->replay->names;
-	const char *replaced = symbols_replaced_file(run->symbols);
+	const struct dso *replaced = symbols_lost_file(run->symbols, true);
+	const struct dso *unreadable = symbols_lost_file(run->symbols, false);
 	struct attar_symbols_stats stats;
 
 	if (names->why && run->symbols->kernel.refused)
 		attar_report_remark(report, "kernel addresses have no names: %s %s",
 			run->opts.input, names->why);
-	if (!replaced)
-		return;
 	attar_symbols_get_stats(run->symbols, &stats);
-	attar_report_remark(report, "%llu file%s recorded, such as %s: the functions have no names",
-		(unsigned long long)stats.files_replaced,
-		stats.files_replaced == 1 ? " is not the one that was"
-					  : "s are not those that were",
-		replaced);
+	if (replaced)
+		remark_replaced(replaced, stats.files_replaced, report);
+	if (unreadable)
+		remark_unreadable(run, unreadable, stats.files_unreadable, report);
 }

@@ -175,11 +175,27 @@ static void remark_auto(const struct run_user_stacks *stacks,
 		(unsigned long long)stats->cfi_frames, (unsigned long long)stats->fp_frames);
 }
 
+/* Most code of distributions keeps no frame pointers. */
+static void remark_fp(
+	const struct attar_run *run, const struct fp_stacks *stacks, struct attar_report *report)
+{
+	enum { ENOUGH = 20 };
+
+	if (stacks->n < ENOUGH || stacks->n_alone <= stacks->n / 2)
+		return;
+	attar_report_remark(report,
+		"user stacks without callers: %llu of %llu, since the code keeps no frame "
+		"pointers; %s finds callers without them",
+		(unsigned long long)stacks->n_alone, (unsigned long long)stacks->n,
+		run->replay ? "a recording with --call-graph=dwarf" : "--call-graph dwarf");
+}
+
 void user_stacks_remark(const struct attar_run *run, struct attar_report *report)
 {
 	struct attar_unwind_stats stats;
 	const struct attar_symbols *symbols = attar_run_symbols((struct attar_run *)run);
 
+	remark_fp(run, &symbols->fp_stacks, report);
 	remark_branches(&symbols->branch_stacks, report);
 	attar_unwind_get_stats(symbols, &stats);
 	if (run->user_stacks.is_auto)

@@ -67,6 +67,12 @@ static size_t unwind(const struct attar_event *ev, attar_location *locations, si
 	return n;
 }
 
+static void count_fp(struct attar_symbols *symbols, size_t frames)
+{
+	symbols->fp_stacks.n++;
+	symbols->fp_stacks.n_alone += frames == 1;
+}
+
 static bool is_code(attar_location location)
 {
 	return attar_location_dso(location) != ATTAR_DSO_UNKNOWN;
@@ -112,10 +118,12 @@ size_t attar_event_stack(const struct attar_event *ev, attar_location *locations
 	struct attar_callchain chain;
 	bool has_user = false;
 	uint64_t ip, user_ip = 0;
-	size_t n = 0;
+	size_t n = 0, user_at = 0;
 
 	attar_callchain_init(&chain, s->callchain, s->callchain_nr, ev->record->misc);
 	while (n < max && attar_callchain_next(&chain, &ip)) {
+		if (!has_user)
+			user_at = n;
 		has_user |= chain.context != ATTAR_CONTEXT_KERNEL;
 		if (has_user && is_user_apart) {
 			user_ip = ip;
@@ -126,6 +134,8 @@ size_t attar_event_stack(const struct attar_event *ev, attar_location *locations
 			break;
 		n++;
 	}
+	if (has_user && !is_user_apart && n < max)
+		count_fp(space_of(ev->thread)->symbols, n - user_at);
 	/* registers alone are those of the innermost function */
 	if (by_branches)
 		n = add_branches(ev, user_ip, locations, n, max);

@@ -166,17 +166,21 @@ static struct kernel *kernel_of(struct attar_symbols *symbols, const struct dso 
 	return dso->kernel ?: &symbols->kernel;
 }
 
-static bool is_replaced(const struct dso *dso)
+static bool is_lost(const struct dso *dso)
 {
-	return dso->key.kind == ATTAR_DSO_IS_FILE && dso->state == DSO_LOST &&
-	       dso->error == -ESTALE;
+	return dso->key.kind == ATTAR_DSO_IS_FILE && dso->state == DSO_LOST;
 }
 
-const char *symbols_replaced_file(const struct attar_symbols *symbols)
+static bool is_replaced(const struct dso *dso)
+{
+	return is_lost(dso) && dso->error == -ESTALE;
+}
+
+const struct dso *symbols_lost_file(const struct attar_symbols *symbols, bool replaced)
 {
 	vec_each (&symbols->dsos.at, dso)
-		if (is_replaced(*dso))
-			return (*dso)->key.path;
+		if (is_lost(*dso) && is_replaced(*dso) == replaced)
+			return *dso;
 	return NULL;
 }
 
@@ -685,7 +689,7 @@ void attar_symbols_get_stats(
 		stats.files_read +=
 			dso->state == DSO_LOADED || (dso->state == DSO_NEW && dso->dropped);
 		stats.files_replaced += is_replaced(dso);
-		stats.files_unreadable += dso->state == DSO_LOST && dso->error != -ESTALE;
+		stats.files_unreadable += is_lost(dso) && !is_replaced(dso);
 	}
 	*ret_stats = stats;
 }

@@ -24,6 +24,12 @@ struct cut_stacks {
 	uint32_t frames; /* at most in a stack, with those of the kernel */
 };
 
+/* User stacks that the kernel took by frame pointers. */
+struct fp_stacks {
+	uint64_t n;
+	uint64_t n_alone; /* of one function without callers */
+};
+
 /* Stacks from last branch records. */
 struct branch_stacks {
 	uint64_t n;
@@ -61,6 +67,7 @@ struct attar_symbols {
 	struct unwind_cache *unwind_cache; /* memory of the unwinder, freed with the cache; NULL */
 	struct branch_stacks branch_stacks;
 	struct cut_stacks cut_stacks;
+	struct fp_stacks fp_stacks;
 };
 
 /*
@@ -103,8 +110,11 @@ int symbols_add_kernel(
 int symbols_add_ksymbol(struct attar_symbols *symbols, uint16_t dso, uint64_t address, uint32_t len,
 	const char *name);
 
-/* The path of a file that is not read since it was replaced; NULL: there is none. */
-const char *symbols_replaced_file(const struct attar_symbols *symbols);
+/*
+ * A file that is not read since it was replaced, or one that cannot be read for another reason;
+ * NULL: there is none.
+ */
+const struct dso *symbols_lost_file(const struct attar_symbols *symbols, bool replaced);
 
 /* The display name of a symbol: demangled, without a version. Borrowed as the name itself. */
 const char *symbols_plain_name(struct attar_symbols *symbols, const char *raw);

@@ -214,6 +214,16 @@ def test_another_file(split):
                         'functions have no names', r) for r in remarks), remarks
 
 
+def test_absent_file(split):
+    path, program = split
+    program.unlink()
+    found, remarks = functions(path)
+    assert not {symbol for _, symbol in found} & {'heavy', 'light', 'main'}
+    assert (f'1 file of {path} cannot be read, such as {program} (No such file or directory): the '
+            'functions have no names; copy the binary to this path, or use attar record '
+            '--portable') in remarks
+
+
 def test_same_file_in_another_place(split):
     """The same build on another inode, as on another machine."""
     path, program = split

@@ -103,6 +103,22 @@ def test_shallow_copies_are_reported(tmp_path):
     assert found and int(found[1]) > 0.8 * int(found[2])
 
 
+@pytest.mark.parametrize('name, alone', [('nofp', True), ('chain5', False)])
+def test_stacks_without_callers_are_reported(name, alone, tmp_path):
+    """By frame pointers, a program without them has stacks of one function."""
+    data = tmp_path / 'x.data'
+    for args, advice in ((('--', workload(name), '100'), '--call-graph dwarf'),
+                         (('--input', data), 'a recording with --call-graph=dwarf')):
+        if advice.startswith('a'):
+            assert run('record', '-q', '-g', '-o', data, '--', workload(name), 100).returncode == 0
+        ended = run('profile', '-g', *args)
+        assert ended.returncode == 0, ended.stderr
+        found = re.search(r'user stacks without callers: (\d+) of (\d+), since the code keeps no '
+                          rf'frame pointers; {advice} finds', ended.stdout)
+        assert bool(found) == alone
+        assert not found or int(found[1]) > 0.8 * int(found[2])
+
+
 def test_a_signal_stack_is_reported():
     """The stack that a signal interrupted is not copied; frame pointers lead to it."""
     command = ('--format', 'folded', '--', workload('altstack'), '60')
