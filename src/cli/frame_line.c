@@ -38,10 +38,21 @@ static void add_place(struct buf *b, const struct frame_line *line)
 		buf_printf(b, ":%u", line->column);
 }
 
+static const char *file_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
 void frame_line_text(struct buf *b, const struct frame_line *line, bool mangled)
 {
-	add_text(b, name_of(line, mangled) ?: "[unknown]");
-	if (line->name && !line->inlined)
+	const char *name = name_of(line, mangled);
+
+	if (!name && line->is_file && !line->inlined)
+		name = file_name(line->module);
+	add_text(b, name ?: "[unknown]");
+	if (name && !line->inlined)
 		buf_printf(b, "+0x%llx", (unsigned long long)line->offset);
 	add_place(b, line);
 }

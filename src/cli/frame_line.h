@@ -12,6 +12,7 @@ struct frame_line {
 	uint64_t offset;
 	uint32_t line, column;
 	bool inlined;
+	bool is_file; /* code of a file: without a name, it is shown as "libc.so.6+0x1f3" */
 };
 
 struct frame_line frame_line_of(const struct attar_frame *frame);

@@ -147,6 +147,11 @@ static bool is_caller(struct stack *s, size_t number)
 	       (number == 1 || !is_signal(s, s->locations[number - 1]));
 }
 
+static bool is_file(enum attar_dso_kind kind)
+{
+	return kind == ATTAR_DSO_IS_FILE || kind == ATTAR_DSO_IS_VDSO;
+}
+
 /* The functions of a frame: only the one that has the code, without --inline. */
 static void show_location(struct stack *s, int tid, size_t number)
 {
@@ -162,6 +167,7 @@ static void show_location(struct stack *s, int tid, size_t number)
 		struct frame_line line = frame_line_of(&frames[i]);
 
 		line.offset += after_call;
+		line.is_file = is_file(frames[i].kind);
 		if (!s->inlined) { /* its line is that of the innermost function */
 			line.file = frames[0].file;
 			line.line = frames[0].line;
@@ -182,6 +188,7 @@ static void show_location(struct stack *s, int tid, size_t number)
 			&(struct frame_line){.name = symbol.name,
 				.mangled = symbol.mangled,
 				.module = symbol.dso,
+				.is_file = is_file(symbol.kind),
 				.offset = symbol.offset + after_call});
 	}
 }

@@ -526,6 +526,7 @@ int debug_info_open(const struct debug_info_options *options, struct debug_info 
 	info->split = (struct split){.binary = info->options.binary,
 		.path = info->options.path,
 		.open_path = info->options.open,
+		.missing = info->options.missing,
 		.ctx = info->options.ctx,
 		.package.fd = -1};
 	*ret_info = info;

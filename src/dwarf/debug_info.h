@@ -27,6 +27,7 @@ struct debug_info_options {
 	const char *roots;         /* colon-separated directories of debug files; may be NULL */
 	/* Opens another file: dwz's, .dwo or .dwp. Returns an fd or a negative errno. NULL: none */
 	int (*open)(void *ctx, const char *path);
+	void (*missing)(void *ctx, const char *path); /* a .dwo file was not found; may be NULL */
 	void *ctx;
 	struct intern *strings; /* names of functions and files are interned here; outlives info */
 	size_t max_bytes;       /* of the tables of units; 0: 64 MiB */

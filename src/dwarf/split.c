@@ -87,39 +87,52 @@ static bool find_in_file(struct unit_index *index, struct debug_file *file,
 	return false;
 }
 
-/* Below the unit's directory, or next to the binary if it was moved. */
+/* In the unit's directory. False: the skeleton does not name it. */
+static bool put_path(const struct debug_unit *skeleton, struct buf *path)
+{
+	struct buf name _cleanup_(buf_done) = {0};
+
+	if (!debug_unit_string(skeleton, &skeleton->dwo_name, NULL, DEBUG_INFO, &name))
+		return false;
+	if (buf_text(&name)[0] != '/' &&
+		debug_unit_string(skeleton, &skeleton->directory, NULL, DEBUG_INFO, path))
+		buf_char(path, '/');
+	buf_str(path, buf_text(&name));
+	return true;
+}
+
+/* Next to the binary, if both were moved. */
+static int open_next_to(const struct split *split, const char *name, struct debug_file *file)
+{
+	const char *slash = split->binary ? strrchr(split->binary, '/') : NULL;
+	struct buf path _cleanup_(buf_done) = {0};
+
+	if (!slash || name[0] == '/')
+		return -ENOENT;
+	buf_add(&path, split->binary, (size_t)(slash - split->binary) + 1);
+	buf_str(&path, name);
+	return open_file(split, buf_text(&path), file);
+}
+
 static int open_dwo(
 	const struct split *split, const struct debug_unit *skeleton, struct debug_file *file)
 {
 	struct buf name _cleanup_(buf_done) = {0}, path _cleanup_(buf_done) = {0};
-	const char *slash;
 	int r;
 
-	if (!debug_unit_string(skeleton, &skeleton->dwo_name, NULL, DEBUG_INFO, &name))
-		return -ENOENT;
-	if (buf_text(&name)[0] == '/')
-		return open_file(split, buf_text(&name), file);
-	if (debug_unit_string(skeleton, &skeleton->directory, NULL, DEBUG_INFO, &path))
-		buf_char(&path, '/');
-	buf_str(&path, buf_text(&name));
-	r = open_file(split, buf_text(&path), file);
-	slash = split->binary ? strrchr(split->binary, '/') : NULL;
-	if (r >= 0 || !slash)
-		return r;
-	buf_reset(&path);
-	buf_add(&path, split->binary, (size_t)(slash - split->binary) + 1);
-	buf_str(&path, buf_text(&name));
-	return open_file(split, buf_text(&path), file);
-}
-
-static void log_not_opened(const struct debug_unit *skeleton)
-{
-	struct buf name _cleanup_(buf_done) = {0};
-
-	if (debug_unit_string(skeleton, &skeleton->dwo_name, NULL, DEBUG_INFO, &name))
-		log_debug("cannot open the .dwo file %s of a unit", buf_text(&name));
-	else
+	if (!put_path(skeleton, &path)) {
 		log_debug("cannot read the name of the .dwo file of a unit");
+		return -ENOENT;
+	}
+	r = open_file(split, buf_text(&path), file);
+	if (r < 0 && debug_unit_string(skeleton, &skeleton->dwo_name, NULL, DEBUG_INFO, &name))
+		r = open_next_to(split, buf_text(&name), file);
+	if (r >= 0)
+		return r;
+	log_debug("cannot open the .dwo file %s of a unit", buf_text(&path));
+	if (split->missing)
+		split->missing(split->ctx, buf_text(&path));
+	return r;
 }
 
 void split_open(struct split *split, struct unit_index *index, struct debug_unit *skeleton,
@@ -134,7 +147,6 @@ void split_open(struct split *split, struct unit_index *index, struct debug_unit
 	file = calloc(1, sizeof(*file));
 	if (!file || open_dwo(split, skeleton, file) < 0) {
 		free(file);
-		log_not_opened(skeleton);
 		return;
 	}
 	split->open++;

@@ -11,6 +11,7 @@
 struct split {
 	const char *binary, *path;                     /* see struct debug_info_options */
 	int (*open_path)(void *ctx, const char *path); /* the same as `open` there */
+	void (*missing)(void *ctx, const char *path);
 	void *ctx;
 	struct debug_file package; /* the .dwp */
 	bool package_opened;

@@ -8,7 +8,7 @@
 #include "attar/keytable.h"
 #include "sample_weight.h"
 
-enum { LOCATIONS_MAX = 1 << 20 };
+enum { LOCATIONS_MAX = 1 << 20, INLINED_MAX = 32 };
 
 struct annotate {
 	struct attar_texts symbols;
@@ -165,6 +165,54 @@ static const char *similar_name(const struct annotation *an, const char *text)
 	return NULL;
 }
 
+/* Whether a function of this name was inlined into the code of a sample. */
+static bool has_inlined(const struct annotation *an, attar_location location, const char *text)
+{
+	struct attar_frame frames[INLINED_MAX];
+	int n = attar_symbols_frames(an->symbols, location, frames, INLINED_MAX);
+
+	for (int i = 0; i < n && i < INLINED_MAX; i++)
+		if (frames[i].inlined && frames[i].name &&
+			(!strcmp(frames[i].name, text) || !strcmp(frames[i].mangled, text)))
+			return true;
+	return false;
+}
+
+static bool is_inlined_into(const struct annotation *an, const struct function *f, const char *text)
+{
+	for (size_t i = f->first; i < f->first + f->n; i++)
+		if (has_inlined(an, an->samples[i].location, text))
+			return true;
+	return false;
+}
+
+/* Says which functions have the code of one that is inlined. False: there is none. */
+static bool remark_inlined(
+	const struct annotation *an, const char *text, struct attar_report *report)
+{
+	const struct function *hottest = NULL;
+	size_t others = 0;
+
+	for (size_t i = 0; i < an->n_functions; i++) {
+		if (!is_inlined_into(an, &an->functions[i], text))
+			continue;
+		others += hottest != NULL;
+		hottest = hottest ? hottest : &an->functions[i];
+	}
+	if (!hottest)
+		return false;
+	if (others)
+		attar_report_remark(report,
+			"no sample is in a function '%s': it was inlined, such as into '%s' and "
+			"%zu more",
+			text, hottest->symbol.name, others);
+	else
+		attar_report_remark(report,
+			"no sample is in a function '%s': it was inlined into '%s'", text,
+			hottest->symbol.name);
+	return true;
+}
+
 static void remark_missing(const struct annotation *an, struct attar_report *report)
 {
 	const struct attar_texts *wanted = &an->options->symbols;
@@ -175,7 +223,7 @@ static void remark_missing(const struct annotation *an, struct attar_report *rep
 
 		for (size_t i = 0; !found && i < an->n_functions; i++)
 			found = is_named(&an->functions[i], wanted->at[j]);
-		if (found)
+		if (found || remark_inlined(an, wanted->at[j], report))
 			continue;
 		similar = similar_name(an, wanted->at[j]);
 		if (similar)

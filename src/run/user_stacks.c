@@ -5,6 +5,7 @@
 #include "base/parse.h"
 #include "perf/target.h"
 #include "run/run.h"
+#include "symbol/source.h"
 #include "symbol/symbols.h"
 
 static const char dwarf[] = "dwarf";
@@ -193,8 +194,11 @@ static void remark_fp(
 void user_stacks_remark(const struct attar_run *run, struct attar_report *report)
 {
 	struct attar_unwind_stats stats;
-	const struct attar_symbols *symbols = attar_run_symbols((struct attar_run *)run);
+	struct attar_symbols *symbols = attar_run_symbols((struct attar_run *)run);
+	const char *missing = source_missing(&symbols->sources);
 
+	if (missing)
+		attar_report_remark(report, "%s", missing);
 	remark_fp(run, &symbols->fp_stacks, report);
 	remark_branches(&symbols->branch_stacks, report);
 	attar_unwind_get_stats(symbols, &stats);

@@ -36,7 +36,7 @@ int user_stacks_set_attr(struct attar_run *run, struct perf_event_attr *attr);
  */
 int user_stacks_refused(const struct attar_run *run, const char *event, int error);
 
-/* Adds remarks about incomplete stacks. */
+/* Adds remarks about incomplete stacks, and inlined functions that are missing in them. */
 void user_stacks_remark(const struct attar_run *run, struct attar_report *report);
 
 #endif

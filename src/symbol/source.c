@@ -9,9 +9,26 @@
 #include "symbol/dso_load.h"
 #include "symbol/symbols.h"
 
+const char *source_missing(struct symbol_sources *sources)
+{
+	static __thread char text[1024];
+
+	if (!sources->first_missing)
+		return NULL;
+	sources->is_missing_said = true;
+	snprintf(text, sizeof(text),
+		"%zu .dwo file%s cannot be opened, such as %s: functions that are inlined in their "
+		"code are unknown; copy the files there, or make a package BINARY.dwp of them",
+		sources->missing.n, PLURAL_S(sources->missing.n), CLIP(sources->first_missing));
+	return text;
+}
+
 void symbol_sources_done(struct symbol_sources *sources)
 {
+	if (sources->first_missing && !sources->is_missing_said)
+		log_note("%s", source_missing(sources));
 	intern_done(&sources->strings);
+	map_done(&sources->missing);
 }
 
 static int open_other(void *ctx, const char *path)
@@ -19,6 +36,18 @@ static int open_other(void *ctx, const char *path)
 	int handle _cleanup_close_ = dso_open_path(AT_FDCWD, path, 0);
 
 	return handle < 0 ? handle : dso_reopen(handle);
+}
+
+/* Also called again for a file, after its unit was dropped. */
+static void note_missing(void *ctx, const char *path)
+{
+	struct symbol_sources *sources = ctx;
+	const char *name = intern_text(&sources->strings, path);
+
+	if (!name || map_put(&sources->missing, (uintptr_t)name, 1) < 0)
+		return;
+	if (!sources->first_missing)
+		sources->first_missing = name;
 }
 
 /* Opens the debug information in a file; owns the fd. */
@@ -29,6 +58,8 @@ static int open_in(struct attar_symbols *symbols, struct dso *dso, int fd)
 		.binary = dso->key.path,
 		.roots = symbols->debug_path,
 		.open = open_other,
+		.missing = note_missing,
+		.ctx = &symbols->sources,
 		.strings = &symbols->sources.strings,
 		.max_bytes = symbols->sources.max_bytes};
 	ssize_t n;

@@ -18,12 +18,21 @@ struct symbol_sources {
 	unsigned open;
 	uint64_t clock;
 	struct debug_info_stats closed; /* sums of those that were closed */
+	struct map missing;             /* .dwo files, by their paths in strings */
+	const char *first_missing;      /* of them; NULL: none */
+	bool is_missing_said;
 };
 
 void symbol_sources_done(struct symbol_sources *sources);
 
 /* The debug information of a DSO whose symbols were read, or NULL. Borrowed until the next call. */
 struct debug_info *source_of(struct attar_symbols *symbols, struct dso *dso);
+
+/*
+ * Which .dwo files were not found; NULL: none. Valid until the thread's next call. Unless it is
+ * called, a note says so when the sources are freed.
+ */
+const char *source_missing(struct symbol_sources *sources);
 
 /* After a lookup: closes others if all take more memory than the limit. */
 void source_limit(struct attar_symbols *symbols, struct dso *used);

@@ -127,6 +127,13 @@ def test_a_part_of_a_name(tables):
     assert "no sample is in a function 'mi'; did you mean 'mix'?" in remarks
 
 
+def test_an_inlined_function(tables):
+    """All samples are in the function that it was inlined into."""
+    found, remarks = tables('hot', '-e', 'cpu-clock:u', '--', workload('inlines'), '300')
+    assert found == {'functions': []}
+    assert "no sample is in a function 'hot': it was inlined into 'work'" in remarks
+
+
 def code_of(program, function):
     """The address of a function, and of the code segment: address, size and offset in the file."""
     names = subprocess.run(['nm', program], capture_output=True, text=True, check=True).stdout

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from command import ATTAR, run, wait_until, workload
+from command import ATTAR, cpu_seconds, run, wait_until, workload
 from faults import environment
 
 NAMES = {
@@ -53,6 +53,21 @@ def stacks(*args):
 
 def states(pid):
     return [(task / 'status').read_text() for task in Path(f'/proc/{pid}/task').iterdir()]
+
+
+def test_code_without_a_name(tmp_path):
+    """It has the place in its module, as in profiles."""
+    source, program = tmp_path / 'nameless.s', tmp_path / 'nameless'
+    source.write_text('.text\n.globl _start\n_start: .fill 16, 1, 0x90\n.Lloop: jmp .Lloop\n')
+    subprocess.run(['cc', '-nostdlib', '-static', '-o', program, source], check=True)
+    subprocess.run(['strip', program], check=True)
+    offset = int(re.search(r'\.text +PROGBITS +\w+ (\w+)', subprocess.run(
+        ['readelf', '-SW', program], check=True, capture_output=True, text=True).stdout)[1], 16)
+    with subprocess.Popen([program]) as process:
+        wait_until(lambda: cpu_seconds(process.pid) > 0, 'it loops')
+        done = run('stack', '-p', process.pid)
+        process.kill()
+    assert f'  #0   nameless+{offset + 16:#x} ({program})\n' in done.stdout, done.stdout
 
 
 def test_known_stacks(waiting):

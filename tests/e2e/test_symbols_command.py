@@ -150,7 +150,15 @@ def test_missing_dwo(tmp_path):
     do('gcc', 'inlines.o', '-o', 'inlines', cwd=tmp_path)
     os.unlink(tmp_path / 'inlines.dwo')
     done = run('profile', '-v', '-g', '--inline', '--', tmp_path / 'inlines', 200)
-    assert 'cannot open the .dwo file inlines.dwo of a unit' in done.stderr
+    assert f'cannot open the .dwo file {tmp_path}/inlines.dwo of a unit' in done.stderr
+    said = (f'1 .dwo file cannot be opened, such as {tmp_path}/inlines.dwo: functions that are '
+            'inlined in their code are unknown')
+    assert said in done.stdout
+    program = tmp_path / 'inlines'
+    done = run('symbols', program, *(hex(address) for address in addresses(program, 100)))
+    assert said in done.stderr
+    done = run('record', '-g', '--portable', '-o', tmp_path / 'x.data', '--', program, 200)
+    assert said in done.stderr
 
 
 @pytest.mark.parametrize('flags', [('-gdwarf-4',), ('-gdwarf-5',)])
