@@ -42,7 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		memcpy(dso.image, data, size);
 	dso.image_size = size;
 	dso.state = DSO_OPEN;
-	dso_load(&dso, "/nowhere", NULL);
+	dso_load(&dso, "/nowhere", NULL, NULL);
 	look_everywhere(&dso);
 	dso_read_all(&dso);
 	look_everywhere(&dso);

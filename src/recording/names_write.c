@@ -162,9 +162,9 @@ static void put_module(struct encoder *e, const attar_location *locations, size_
 	writer_put_u32(&e->modules, dso->cfi_read);
 	buf_add(&e->modules, frames.data, frames.len);
 	buf_add(&e->modules, places.data, places.len);
-	e->failed |= cfi_complete(&dso->cfi) < 0;
+	e->failed |= cfi_complete(dso_cfi(dso)) < 0;
 	if (dso->cfi_read)
-		put_cfi(&dso->cfi, &e->modules);
+		put_cfi(dso_cfi(dso), &e->modules);
 	e->failed |= buf_failed(&frames) || buf_failed(&places);
 	e->n_modules++;
 }

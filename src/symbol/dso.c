@@ -88,6 +88,7 @@ static uint32_t take_number(struct dsos *dsos, const struct dso_key *key)
 		if (dso_init(dso, key) < 0)
 			return 0;
 		dsos->free = next;
+		dso->number = (uint16_t)number;
 		return number;
 	}
 	dso = malloc(sizeof(*dso));
@@ -101,7 +102,8 @@ static uint32_t take_number(struct dsos *dsos, const struct dso_key *key)
 		free(dso);
 		return 0;
 	}
-	return (uint32_t)dsos->at.n - 1;
+	dso->number = (uint16_t)(dsos->at.n - 1);
+	return dso->number;
 }
 
 static void free_number(struct dsos *dsos, uint32_t number)
@@ -204,6 +206,27 @@ uint16_t dsos_intern(struct dsos *dsos, const struct dso_key *key)
 	return add(dsos, hash, key);
 }
 
+static bool has_same_contents(const struct dso *a, const struct dso *b)
+{
+	return a->file_size == b->file_size && a->build_id_size == b->build_id_size &&
+	       !memcmp(a->build_id, b->build_id, a->build_id_size);
+}
+
+struct dso *dsos_share(struct dsos *dsos, struct dso *dso, unsigned what)
+{
+	uint64_t hash = base_hash_bytes(dso->file_size + what, dso->build_id, dso->build_id_size);
+	const uint64_t *number = map_get(&dsos->by_build, hash);
+	struct dso *first = number ? dsos->at.at[*number] : NULL;
+	bool is_lost = first && first->state == DSO_LOST && what != DSO_SHARED_CFI;
+
+	if (!dso->build_id_size || !dso->kept || dso->key.kind != ATTAR_DSO_IS_FILE)
+		return NULL;
+	if (first && first != dso && !is_lost && has_same_contents(first, dso))
+		return first;
+	(void)map_put(&dsos->by_build, hash, dso->number);
+	return NULL;
+}
+
 int dsos_init(struct dsos *dsos, unsigned max)
 {
 	static const struct dso_key fixed[DSO_FIXED] = {
@@ -230,6 +253,7 @@ void dsos_done(struct dsos *dsos)
 	}
 	vec_done(&dsos->at);
 	map_done(&dsos->by_hash);
+	map_done(&dsos->by_build);
 }
 
 void dso_close(struct dso *dso)

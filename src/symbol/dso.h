@@ -57,8 +57,12 @@ enum dso_state {
 /* Where the symbols are that were not read yet, or of which a part was read. */
 enum dso_unread { DSO_UNREAD_NONE, DSO_UNREAD_FILE, DSO_UNREAD_DEBUG_FILE };
 
+/* What DSOs with the same contents share: call frame information, or symbols from a place. */
+enum dso_shared { DSO_SHARED_CFI, DSO_SHARED_SYMBOLS };
+
 struct dso {
 	struct dso_key key; /* path owned */
+	uint16_t number;
 	enum dso_state state;
 	int error; /* why it was lost, a negative errno; -ESTALE: its path has a different file */
 	uint8_t tries;
@@ -74,6 +78,12 @@ struct dso {
 	uint64_t placed;                  /* see ELF_PLACE, of a relocatable file; else 0 */
 	uint8_t build_id_size;            /* of the file that was loaded; 0: none */
 	uint8_t build_id[ELF_MAX_BUILD_ID];
+	uint64_t file_size;
+	/*
+	 * One with the same contents, whose table, segments and source, or whose cfi, are used;
+	 * NULL: its own. It is kept, so never freed.
+	 */
+	struct dso *twin, *cfi_twin;
 	struct symtab table; /* dso_find() reads more of it if `unread` */
 	enum dso_unread unread;
 	uint8_t parts; /* how often a part of it was read */
@@ -92,6 +102,7 @@ struct dso {
 struct dsos {
 	VEC(struct dso *) at; /* by number; 0, 1 and 2 are fixed */
 	struct map by_hash;   /* hash of the key to the newest number */
+	struct map by_build;  /* hash of build id and size to the number that is shared */
 	uint32_t free;        /* the first free number; 0: none */
 	unsigned max;
 	uint64_t refused;
@@ -124,6 +135,23 @@ static inline struct dso *dsos_get(const struct dsos *dsos, unsigned number)
 /* Reference counts, one per mapping; the fixed DSOs are not counted. */
 void dsos_ref(struct dsos *dsos, unsigned number);
 void dsos_unref(struct dsos *dsos, unsigned number);
+
+/*
+ * The DSO whose contents were read first of those with the same build id and size of file, which
+ * are set; adds this one if it is the first. NULL: it has to be read.
+ */
+struct dso *dsos_share(struct dsos *dsos, struct dso *dso, unsigned what);
+
+/* The one that has the symbols and lines of a DSO. */
+static inline struct dso *dso_tables(struct dso *dso)
+{
+	return dso->twin ?: dso;
+}
+
+static inline struct cfi_table *dso_cfi(struct dso *dso)
+{
+	return dso->cfi_twin ? &dso->cfi_twin->cfi : &dso->cfi;
+}
 
 /* How many files of it are open. */
 static inline unsigned dso_files(const struct dso *dso)

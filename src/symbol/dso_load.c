@@ -36,6 +36,7 @@ static int add_typed(struct symtab *table, const struct elf *elf, uint32_t type,
 struct debug_search {
 	const char *roots;
 	struct debuginfod *server; /* NULL: none */
+	struct dsos *dsos;         /* where one with the same contents may be */
 };
 
 static int open_debugfile(
@@ -118,6 +119,13 @@ static int add_others(struct symtab *table, const struct elf *elf)
 	return r < 0 ? r : plt_add(table, elf);
 }
 
+/* Other files of the same contents have the same symbols, if they are in the same place. */
+static bool find_twin(struct dso *dso, struct dsos *dsos)
+{
+	dso->twin = dsos ? dsos_share(dsos, dso, DSO_SHARED_SYMBOLS + dso->unread) : NULL;
+	return dso->twin;
+}
+
 static int find_symbols(struct dso *dso, const struct elf *elf, const struct debug_search *where)
 {
 	int r;
@@ -126,6 +134,10 @@ static int find_symbols(struct dso *dso, const struct elf *elf, const struct deb
 	dso->unread = has_functions(elf)               ? DSO_UNREAD_FILE
 		      : has_debugfile(dso, elf, where) ? DSO_UNREAD_DEBUG_FILE
 						       : DSO_UNREAD_NONE;
+	if (find_twin(dso, where->dsos)) {
+		dso->unread = DSO_UNREAD_NONE;
+		return 0;
+	}
 	if (dso->unread)
 		return 0;
 	r = add_others(&dso->table, elf);
@@ -230,20 +242,26 @@ static int check_build(const struct dso *dso, const struct elf *elf)
 	return attar_fail(-ESTALE, "the build-id of the file differs from that of the mapping");
 }
 
+static void identify(struct dso *dso, const struct elf *elf)
+{
+	dso->build_id_size = (uint8_t)elf_build_id(elf, dso->build_id);
+	dso->file_size = elf->source.size;
+}
+
 static int load_elf(struct dso *dso, const struct elf *elf, const struct debug_search *where)
 {
 	int r = check_build(dso, elf);
 
-	dso->build_id_size = (uint8_t)elf_build_id(elf, dso->build_id);
+	identify(dso, elf);
 	dso->placed = elf->relocatable ? ELF_PLACE : 0;
 	if (r >= 0)
 		r = keep_segments(dso, elf);
 	return r < 0 ? r : find_symbols(dso, elf, where);
 }
 
-int dso_load(struct dso *dso, const char *debug_path, struct debuginfod *server)
+int dso_load(struct dso *dso, const char *debug_path, struct debuginfod *server, struct dsos *dsos)
 {
-	const struct debug_search where = {.roots = debug_path, .server = server};
+	const struct debug_search where = {.roots = debug_path, .server = server, .dsos = dsos};
 	struct elf elf = {0};
 	int r = init_elf(dso, &elf);
 
@@ -255,14 +273,26 @@ int dso_load(struct dso *dso, const char *debug_path, struct debuginfod *server)
 		dso->tries = DSO_MAX_TRIES;
 		dso->error = r;
 	}
-	if (r < 0 || (!dso->unread && !dso->table.entries.n)) {
+	if (r < 0 || (!dso->unread && !dso->table.entries.n)) { /* also if it has a twin */
 		symtab_done(&dso->table);
 		dso_close(dso);
 	}
 	return r < 0 ? attar_context(r, "cannot read symbols of %s", dso->key.path) : 0;
 }
 
-void dso_load_cfi(struct dso *dso, int fd)
+/* Reads it, unless another file of the same contents has it. */
+static int open_cfi(struct dso *dso, const struct elf *elf, struct dsos *dsos)
+{
+	int r = check_build(dso, elf);
+
+	if (r < 0)
+		return r;
+	identify(dso, elf);
+	dso->cfi_twin = dsos ? dsos_share(dsos, dso, DSO_SHARED_CFI) : NULL;
+	return dso->cfi_twin ? 0 : cfi_open(elf, &dso->cfi);
+}
+
+void dso_load_cfi(struct dso *dso, int fd, struct dsos *dsos)
 {
 	struct byte_source source = {.fd = -1, .memory = dso->image, .size = dso->image_size};
 	struct elf elf = {0};
@@ -276,9 +306,7 @@ void dso_load_cfi(struct dso *dso, int fd)
 	if (r >= 0)
 		r = elf_init(&elf, &source);
 	if (r >= 0)
-		r = check_build(dso, &elf);
-	if (r >= 0)
-		r = cfi_open(&elf, &dso->cfi);
+		r = open_cfi(dso, &elf, dsos);
 	if (r < 0)
 		log_debug("cannot read the call frame information of %s: %s", dso->key.path,
 			attar_error());

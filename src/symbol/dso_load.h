@@ -10,9 +10,10 @@
  * Finds the symbols of a DSO whose file is open (or whose image was copied), once: in its own
  * symbol table, else in its debug file, else in .gnu_debugdata and the dynamic symbol table.
  * Returns 0; or a negative errno with an error text, and the DSO is DSO_LOST. debug_path: see
- * struct attar_symbols_opts. server: downloads a debug file that is not found there; NULL: none.
+ * struct attar_symbols_opts. server: downloads a debug file that is not found there; NULL: none. If
+ * one of dsos (NULL: none) has the same contents, it becomes dso->twin, and nothing is read.
  */
-int dso_load(struct dso *dso, const char *debug_path, struct debuginfod *server);
+int dso_load(struct dso *dso, const char *debug_path, struct debuginfod *server, struct dsos *dsos);
 
 /*
  * Finds the symbol of an address in dso->table. For the first addresses the symbols around them are
@@ -26,9 +27,10 @@ void dso_read_all(struct dso *dso);
 
 /*
  * Reads the call frame information of a DSO, once: from its open file or copied image, otherwise
- * from fd (-1: none). dso->cfi is empty if there is none, or it cannot be read.
+ * from fd (-1: none), unless one of dsos has the same contents: dso->cfi_twin. dso->cfi is empty if
+ * there is none, or it cannot be read.
  */
-void dso_load_cfi(struct dso *dso, int fd);
+void dso_load_cfi(struct dso *dso, int fd, struct dsos *dsos);
 
 /* What to subtract from addresses of a binary to get those of its debug file. */
 uint64_t dso_bias(const struct elf *elf, const struct elf *debug);

@@ -120,6 +120,7 @@ static size_t source_frames(struct attar_symbols *symbols, attar_location locati
 		return 0; /* the files of this machine are not those of another host */
 	if (symbol->kind == ATTAR_DSO_IS_KERNEL)
 		return kernel_frames(symbols, symbol, frames);
+	dso = dso_tables(dso);
 	if (symbol->kind != ATTAR_DSO_IS_FILE ||
 		!elf_vaddr(dso->segments.at, dso->segments.n, offset, &vaddr))
 		return 0;
@@ -170,12 +171,12 @@ static int by_location(const void *a, const void *b)
  */
 static attar_location end_of_frames(const struct attar_symbols *symbols, attar_location location)
 {
-	const struct dso *dso = dsos_get(&symbols->dsos, attar_location_dso(location));
-	uint64_t number = attar_location_dso(location), offset = location & PLACE_OFFSET;
-	uint64_t vaddr, end, past;
+	struct dso *own = dsos_get(&symbols->dsos, attar_location_dso(location));
+	const struct dso *dso = dso_tables(own);
+	uint64_t offset = location & PLACE_OFFSET, vaddr, end, past;
 
-	if (dso->key.kind != ATTAR_DSO_IS_FILE || dso->stored || !dso->source ||
-		symbols->last_key >> 48 != number || symbols->last_location != location ||
+	if (dso->key.kind != ATTAR_DSO_IS_FILE || own->stored || !dso->source ||
+		symbols->last_key >> 48 != dso->number || symbols->last_location != location ||
 		!elf_vaddr(dso->segments.at, dso->segments.n, offset, &vaddr))
 		return 0;
 	end = debug_info_end(dso->source);
@@ -247,7 +248,7 @@ static int find_runs(struct batch *b, size_t first, size_t n)
 	int r = 0;
 
 	if (dso->key.kind == ATTAR_DSO_IS_FILE && !dso->stored) {
-		symbols_load(b->symbols, dso);
+		dso = symbols_load(b->symbols, dso);
 		info = source_of(b->symbols, dso);
 	}
 	b->runs.n = 0;
@@ -391,9 +392,8 @@ int attar_symbols_vaddr(struct attar_symbols *symbols, attar_location file, uint
 	CHECK_ARG(symbols, "symbols");
 	CHECK_ARG(ret_location, "ret_location");
 
-	struct dso *dso = dsos_get(&symbols->dsos, attar_location_dso(file));
+	struct dso *dso = symbols_load(symbols, dsos_get(&symbols->dsos, attar_location_dso(file)));
 
-	symbols_load(symbols, dso);
 	vaddr += dso->placed;
 	vec_each (&dso->segments, segment) {
 		uint64_t place = segment->offset + (vaddr - segment->vaddr);

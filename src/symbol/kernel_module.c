@@ -195,8 +195,7 @@ struct dso *kernel_module_of(struct attar_symbols *symbols, const char *owner, u
 	vec_each (&module->sections, section) {
 		if (*address < section->start || *address - section->start >= section->size)
 			continue;
-		dso = dsos_get(&symbols->dsos, module->number);
-		symbols_load(symbols, dso);
+		dso = symbols_load(symbols, dsos_get(&symbols->dsos, module->number));
 		*address = *address - section->start + section->vaddr;
 		return dso;
 	}

@@ -111,7 +111,7 @@ struct cfi_table *symbols_cfi(const struct attar_address_space *space, attar_loc
 	int fd _cleanup_close_ = -1;
 
 	if (dso->cfi_read)
-		return &dso->cfi;
+		return dso_cfi(dso);
 	if (dso->stored && dso->stored->has_cfi) {
 		dso->cfi_read = true;
 		dso->cfi = dso->stored->cfi;
@@ -125,8 +125,8 @@ struct cfi_table *symbols_cfi(const struct attar_address_space *space, attar_loc
 	memcpy(where.pids, space->pids, sizeof(where.pids));
 	if (dso->fd < 0 && !dso->image)
 		fd = symbols_file(space->symbols, &where);
-	dso_load_cfi(dso, fd);
-	return &dso->cfi;
+	dso_load_cfi(dso, fd, &space->symbols->dsos);
+	return dso_cfi(dso);
 }
 
 void symbols_cache_kernel(struct attar_symbols *symbols)
@@ -242,10 +242,10 @@ static void load(struct attar_symbols *symbols, struct dso *dso, struct debuginf
 	if (dso->state != DSO_OPEN)
 		return;
 	symbols->open -= dso_files(dso);
-	if (dso_load(dso, symbols->debug_path, server) < 0)
+	if (dso_load(dso, symbols->debug_path, server, &symbols->dsos) < 0)
 		log_debug("%s", attar_error());
 	symbols->open += dso_files(dso);
-	limit_bytes(symbols, dso);
+	limit_bytes(symbols, dso_tables(dso));
 }
 
 /* Makes room for an open file: reads the names of the oldest DSO and closes its file. */
@@ -484,7 +484,7 @@ static int resolve_jit(struct attar_symbols *symbols, unsigned number, struct ds
 	return raw ? 0 : -ENOENT;
 }
 
-void symbols_load(struct attar_symbols *symbols, struct dso *dso)
+static void load_own(struct attar_symbols *symbols, struct dso *dso)
 {
 	struct dso_search no_server = {.key = &dso->key};
 
@@ -492,6 +492,20 @@ void symbols_load(struct attar_symbols *symbols, struct dso *dso)
 		return;
 	open_dso(symbols, dso, &no_server);
 	load(symbols, dso, &symbols->debuginfod);
+}
+
+struct dso *symbols_load(struct attar_symbols *symbols, struct dso *dso)
+{
+	load_own(symbols, dso);
+	if (!dso->twin)
+		return dso;
+	load_own(symbols, dso->twin); /* they may have been dropped */
+	if (dso->twin->state == DSO_LOADED && !dso->twin->twin)
+		return dso->twin;
+	dso->twin = NULL;
+	dso->state = DSO_NEW;
+	load_own(symbols, dso);
+	return dso_tables(dso);
 }
 
 /* The symbol that contains an address. */
@@ -514,14 +528,13 @@ static bool is_trampoline(const char *name)
  * The byte before the trampoline to which handlers of signals return belongs to it, as in its call
  * frame information: stacks by frame pointers have it as the call of the handler.
  */
-static int resolve_file(struct attar_symbols *symbols, unsigned number, struct dso *dso,
-	struct attar_symbol *symbol)
+static int resolve_file(struct attar_symbols *symbols, struct dso *own, struct attar_symbol *symbol)
 {
+	struct dso *dso = symbols_load(symbols, own);
 	bool is_before = false;
 	uint64_t vaddr;
 	size_t index;
 
-	symbols_load(symbols, dso);
 	if (!elf_vaddr(dso->segments.at, dso->segments.n, symbol->offset, &vaddr))
 		return -ENOENT;
 	symbols->last_location = 0;
@@ -531,14 +544,14 @@ static int resolve_file(struct attar_symbols *symbols, unsigned number, struct d
 		if (!is_before)
 			return -ENOENT;
 	}
-	if (!set_names(symbols, number, &dso->table, index, symbol))
+	if (!set_names(symbols, dso->number, &dso->table, index, symbol))
 		return -ENOENT;
 	if (is_before && !is_trampoline(symbol->name)) {
 		symbol->name = symbol->mangled = NULL;
 		return -ENOENT;
 	}
 	if (!is_before)
-		symbols->last_location = (uint64_t)number << 48 | symbol->offset;
+		symbols->last_location = (uint64_t)own->number << 48 | symbol->offset;
 	symbols->last_index = index;
 	symbol->start = symtab_start(&dso->table, index);
 	symbol->size = dso->table.entries.at[index].size;
@@ -605,7 +618,7 @@ int attar_symbols_resolve(
 		return resolve_kernel(symbols, dso, ret_symbol);
 	case ATTAR_DSO_IS_FILE:
 	case ATTAR_DSO_IS_VDSO:
-		return resolve_file(symbols, number, dso, ret_symbol);
+		return resolve_file(symbols, dso, ret_symbol);
 	case ATTAR_DSO_IS_JIT:
 		return resolve_jit(symbols, number, dso, ret_symbol);
 	default:
@@ -686,8 +699,8 @@ void attar_symbols_get_stats(
 		count_source(dso, &stats);
 		if (dso->key.kind != ATTAR_DSO_IS_FILE)
 			continue;
-		stats.files_read +=
-			dso->state == DSO_LOADED || (dso->state == DSO_NEW && dso->dropped);
+		stats.files_read += !dso->twin && (dso->state == DSO_LOADED ||
+							  (dso->state == DSO_NEW && dso->dropped));
 		stats.files_replaced += is_replaced(dso);
 		stats.files_unreadable += is_lost(dso) && !is_replaced(dso);
 	}

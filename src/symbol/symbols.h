@@ -119,8 +119,11 @@ const struct dso *symbols_lost_file(const struct attar_symbols *symbols, bool re
 /* The display name of a symbol: demangled, without a version. Borrowed as the name itself. */
 const char *symbols_plain_name(struct attar_symbols *symbols, const char *raw);
 
-/* Reads the symbols of a file, if they are not read yet. */
-void symbols_load(struct attar_symbols *symbols, struct dso *dso);
+/*
+ * Reads the symbols of a file, if they are not read yet. Returns the DSO that has them: another one
+ * if that has the same contents.
+ */
+struct dso *symbols_load(struct attar_symbols *symbols, struct dso *dso);
 
 /* Prefers the names in a recording; symbols owns stored from now on. Once. */
 void symbols_set_stored(struct attar_symbols *symbols, struct stored *stored);

@@ -82,8 +82,7 @@ struct dso *vmlinux_of(struct attar_symbols *symbols, uint64_t *ret_slide)
 	}
 	if (!vmlinux->number)
 		return NULL;
-	dso = dsos_get(&symbols->dsos, vmlinux->number);
-	symbols_load(symbols, dso);
+	dso = symbols_load(symbols, dsos_get(&symbols->dsos, vmlinux->number));
 	*ret_slide = vmlinux->slide;
 	return dso;
 }

@@ -75,7 +75,7 @@ static bool named(const struct place *p)
 
 	dso.fd = open(p->program, O_RDONLY);
 	assert_true(dso.fd >= 0);
-	assert_int_equal(dso_load(&dso, p->root, NULL), 0);
+	assert_int_equal(dso_load(&dso, p->root, NULL, NULL), 0);
 	if (dso_find(&dso, p->vaddr + 1, &index, &read)) {
 		assert_int_equal(symtab_start(&dso.table, index), p->vaddr);
 		assert_int_equal(symtab_name(&dso.table, index, &name), 0);

@@ -47,7 +47,7 @@ static void survive(const char *bytes, size_t n)
 	memcpy(dso.image, bytes, n);
 	dso.image_size = n;
 	dso.state = DSO_OPEN;
-	dso_load(&dso, "/nowhere", NULL);
+	dso_load(&dso, "/nowhere", NULL, NULL);
 	assert_true(dso.table.entries.n <= n / sizeof(Elf32_Sym));
 	for (size_t i = 0; i < dso.table.entries.n; i++) {
 		buf_reset(&name);
@@ -233,7 +233,7 @@ static void test_huge_table(void **state)
 	dso.fd = open(path, O_RDWR | O_CREAT, 0600);
 	assert_int_equal(file_write_all(dso.fd, file->data, file->len), 0);
 	assert_int_equal(ftruncate(dso.fd, 10LL << 30), 0);
-	dso_load(&dso, "/nowhere", NULL);
+	dso_load(&dso, "/nowhere", NULL, NULL);
 	dso_close(&dso);
 	symtab_done(&dso.table);
 	vec_done(&dso.segments);

@@ -375,6 +375,73 @@ static void test_little_memory_for_symbols(void **state)
 	check_tsearch(seen, libc);
 }
 
+/* The location of the first function of a copy, which has run. */
+static attar_location run_copy(struct seen *seen, const char *name, bool is_longer)
+{
+	const char *program = copy(seen, name);
+	attar_location where;
+	int fd;
+
+	if (is_longer) {
+		fd = open(program, O_WRONLY | O_APPEND);
+		assert_int_equal(write(fd, "", 1), 1);
+		close(fd);
+	}
+	run(seen, program);
+	scan(seen);
+	where = location(seen, 0);
+	child_stop(&seen->child);
+	return where;
+}
+
+static void check_copy(struct seen *seen, attar_location where, const char *name)
+{
+	enum attar_dso_kind kind;
+	const char *path = attar_symbols_dso(seen->symbols, where, &kind);
+
+	check_name(seen, 0, where);
+	assert_string_equal(strrchr(path, '/') + 1, name);
+}
+
+/* Copies of a file share its symbols, which were read once; another size is another file. */
+static void test_copies_of_a_file(void **state)
+{
+	struct seen *seen = *state;
+	attar_location x = run_copy(seen, "x", false), y = run_copy(seen, "y", false);
+	attar_location z = run_copy(seen, "z", true);
+
+	check_copy(seen, x, "x");
+	check_copy(seen, y, "y");
+	assert_int_equal(with_symbols(seen->symbols), 1);
+	check_copy(seen, z, "z");
+	assert_int_equal(with_symbols(seen->symbols), 2);
+	assert_int_equal(stats(seen).files_read, 2);
+	assert_ptr_equal(symbols_cfi(seen->space, x), symbols_cfi(seen->space, y));
+	assert_ptr_not_equal(symbols_cfi(seen->space, x), symbols_cfi(seen->space, z));
+}
+
+/* If the symbols were dropped and their file was deleted, a copy has its own. */
+static void test_copy_of_a_deleted_file(void **state)
+{
+	const struct attar_symbols_opts opts = {.size = sizeof(opts), .max_symbol_bytes = 1};
+	struct seen *seen = *state;
+	attar_location x, y, libc;
+	char path[256];
+
+	renew(seen, &opts);
+	x = run_copy(seen, "x", false);
+	y = run_copy(seen, "y", false);
+	libc = scan_libc(seen);
+	check_copy(seen, x, "x");
+	check_copy(seen, y, "y");
+	check_tsearch(seen, libc);
+	snprintf(path, sizeof(path), "%s/x", seen->directory);
+	assert_int_equal(unlink(path), 0);
+	check_copy(seen, y, "y");
+	check_tsearch(seen, libc);
+	check_copy(seen, y, "y");
+}
+
 /*
  * map_files names a mapping by its bounds, which change when it is split: another mapping is used.
  */
@@ -444,6 +511,8 @@ int main(void)
 		CASE(test_nonexistent_process),
 		CASE(test_few_open_files),
 		CASE(test_little_memory_for_symbols),
+		CASE(test_copies_of_a_file),
+		CASE(test_copy_of_a_deleted_file),
 	};
 
 	return cmocka_run_group_tests_name("symbol_process", tests, NULL, NULL);
