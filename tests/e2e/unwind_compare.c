@@ -5,19 +5,22 @@
  * and frames, and of those that differ; on stderr the first stacks of each kind that differ.
  *
  * Kinds: "shorter" and "longer" are stacks of attar that end earlier or later than libdw's and are
- * equal to there; "other" have a different caller.
+ * equal to there. "omitted" have one frame that libdw omits, all others are equal, and the code
+ * says that attar is right: the return address of that frame follows a direct call of the function
+ * below it, or of one that jumps to it, or an indirect call. "other" have a different caller.
  */
+#include <elf.h>
 #include <stdio.h>
 
 #include "recording/recording.h"
 #include "stream/stream.h"
 #include "unwinding.h"
 
-enum { DEPTH_MAX = 1024, SHOWN_MAX = 20 };
+enum { DEPTH_MAX = 1024, SHOWN_MAX = 20, CODE_MAX = 16 << 10 };
 
-enum kind { EQUAL, SHORTER, LONGER, OTHER, KINDS };
+enum kind { EQUAL, SHORTER, LONGER, OMITTED, OTHER, KINDS };
 
-static const char *const kinds[KINDS] = {"equal", "shorter", "longer", "other"};
+static const char *const kinds[KINDS] = {"equal", "shorter", "longer", "omitted", "other"};
 static const char *const ends[] = {"complete", "truncated", "limit", "lost", "other stack"};
 
 struct stack {
@@ -49,8 +52,77 @@ static bool is_same(struct attar_address_space *space, attar_location ours, uint
 	       ours == attar_address_space_locate(space, theirs) - 1;
 }
 
-static enum kind kind_of(const struct stack *s)
+/* The location behind n bytes of an instruction of x86-64 that end with a distance from there. */
+static attar_location target_of(attar_location start, const uint8_t *code, size_t n)
 {
+	int32_t distance;
+
+	memcpy(&distance, code + n - sizeof(distance), sizeof(distance));
+	return start + n + (attar_location)(int64_t)distance;
+}
+
+/* Whether the function that begins at a location has a jump to another one. */
+static bool has_jump(struct attar_symbols *symbols, attar_location from, attar_location to)
+{
+	static uint8_t code[CODE_MAX];
+	struct attar_symbol symbol;
+	size_t n;
+
+	if (attar_symbols_resolve(symbols, from, &symbol) < 0 || symbol.offset)
+		return false;
+	n = MIN(symbol.size, (uint64_t)CODE_MAX);
+	if (attar_symbols_code(symbols, from, code, n, NULL) < 0)
+		return false;
+	for (size_t at = 0; at + 6 <= n; at++) {
+		size_t bytes = code[at] == 0xe9                                    ? 5
+			       : code[at] == 0x0f && (code[at + 1] & 0xf0) == 0x80 ? 6
+										   : 0;
+
+		if (bytes && target_of(from + at, code + at, bytes) == to)
+			return true;
+	}
+	return false;
+}
+
+/* Whether a frame, of which the location of the last byte of the call is known, called another. */
+static bool has_called(struct attar_symbols *symbols, attar_location frame, attar_location below)
+{
+	attar_location first = frame - 6, called;
+	struct attar_symbol symbol;
+	uint16_t machine;
+	uint8_t code[7];
+
+	if (attar_symbols_code(symbols, first, code, sizeof(code), &machine) < 0 ||
+		machine != EM_X86_64 || attar_symbols_resolve(symbols, below, &symbol) < 0)
+		return false;
+	below -= symbol.offset;
+	called = target_of(first + 2, code + 2, 5);
+	if (code[2] == 0xe8 && (called == below || has_jump(symbols, called, below)))
+		return true;
+	for (int at = 0; at < 6; at++) /* call *%rax; call *8(%rax); call *0x100(%rip) */
+		if (code[at] == 0xff && (code[at + 1] >> 3 & 7) == 2)
+			return true;
+	return false;
+}
+
+static bool omits_frame(
+	const struct stack *s, struct attar_address_space *space, struct attar_symbols *symbols)
+{
+	size_t n = s->n_equal;
+
+	if (!n || s->n_ours != s->n_theirs + 1)
+		return false;
+	for (size_t i = n; i < s->n_theirs; i++)
+		if (!is_same(space, s->ours[i + 1], s->theirs[i]))
+			return false;
+	return has_called(symbols, s->ours[n], s->ours[n - 1]);
+}
+
+static enum kind kind_of(
+	const struct stack *s, struct attar_address_space *space, struct attar_symbols *symbols)
+{
+	if (omits_frame(s, space, symbols))
+		return OMITTED;
 	if (s->n_equal < s->n_ours && s->n_equal < s->n_theirs)
 		return OTHER;
 	return s->n_ours == s->n_theirs ? EQUAL : s->n_ours < s->n_theirs ? SHORTER : LONGER;
@@ -97,7 +169,7 @@ static void compare(
 	while (s.n_equal < s.n_ours && s.n_equal < s.n_theirs &&
 		is_same(space, s.ours[s.n_equal], s.theirs[s.n_equal]))
 		s.n_equal++;
-	kind = kind_of(&s);
+	kind = kind_of(&s, space, symbols);
 	if (kind != EQUAL && result->stacks[kind] < SHOWN_MAX)
 		show(&s, space, symbols, kind);
 	result->stacks[kind]++;
