@@ -246,3 +246,13 @@ def test_says_what_has_no_names(tmp_path, spawn):
     assert done.returncode == 0
     assert (f'{data} has no names of JIT code of process {process.pid} '
             f'(no /tmp/perf-{process.pid}.map)' in done.stderr)
+
+
+def test_says_which_file_has_no_names(tmp_path):
+    """A program that ends before the rings are read, which a busy machine delays."""
+    root, data = tmp_path / 'root', tmp_path / 'x.data'
+    script = 'mkdir "$2" && cp "$1" "$2"/inside && chroot "$2" /inside 8; rm -r "$2"'
+    command = ['sh', '-c', script, 'sh', workload('staticpie'), root]
+    said = f'{data} has no names of /inside (not found after its process has exited)'
+    assert any(said in run('record', '-F', 4000, '-o', data, '--portable', '--', *command).stderr
+               for _ in range(20))
