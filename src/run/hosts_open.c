@@ -201,8 +201,9 @@ static int check_guest(const char *event)
 {
 	char *guest _cleanup_free_ = attribute_of(event, "vm=");
 	pid_t pid;
+	int r = guest ? guest_find(guest, &pid) : 0;
 
-	return guest ? attar_context(guest_find(guest, &pid), "--event: vm=") : 0;
+	return r < 0 ? attar_context(r, "--event: vm=") : 0;
 }
 
 /* The attribute vm=: the host is a guest of this machine. */
