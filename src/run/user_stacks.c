@@ -191,6 +191,18 @@ static void remark_fp(
 		run->replay ? "a recording with --call-graph=dwarf" : "--call-graph dwarf");
 }
 
+static void remark_foreign(
+	const struct attar_run *run, uint64_t stacks, struct attar_report *report)
+{
+	const char *arch = run->replay ? recording_get_facts(run->replay->recording)->arch : NULL;
+
+	if (stacks)
+		attar_report_remark(report,
+			"user stacks without callers: %llu, which were recorded on %s: only those "
+			"of x86-64 and arm64 can be unwound from registers",
+			(unsigned long long)stacks, arch ?: "another architecture");
+}
+
 void user_stacks_remark(const struct attar_run *run, struct attar_report *report)
 {
 	struct attar_unwind_stats stats;
@@ -201,6 +213,7 @@ void user_stacks_remark(const struct attar_run *run, struct attar_report *report
 		attar_report_remark(report, "%s", missing);
 	remark_fp(run, &symbols->fp_stacks, report);
 	remark_branches(&symbols->branch_stacks, report);
+	remark_foreign(run, symbols->foreign_stacks, report);
 	attar_unwind_get_stats(symbols, &stats);
 	if (run->user_stacks.is_auto)
 		remark_auto(&run->user_stacks, &stats, report);

@@ -135,6 +135,7 @@ static struct process *process_new(struct procs *p, pid_t pid, struct attar_addr
 	process->pub.pid = pid;
 	process->pub.space = space;
 	space->kernel = p->kernel;
+	space->is_foreign = p->is_foreign;
 	return process;
 }
 

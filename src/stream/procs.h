@@ -53,6 +53,7 @@ struct procs {
 	bool live;                   /* /proc may be read */
 	bool elsewhere;              /* the processes are not those of this machine */
 	uint16_t kernel;             /* see attar_address_space */
+	bool is_foreign;             /* see attar_address_space */
 	bool by_task;                /* events belong to tasks, not to CPUs */
 	bool lazy_maps;              /* see attar_stream_opts */
 	bool maps;                   /* each exec and each mapping of code writes a record */

@@ -7,6 +7,7 @@
 #include "recording/format.h"
 #include "recording/running_kernel.h"
 #include "stream/stream.h"
+#include "unwind/registers.h"
 
 /* Records in no order at all would give one sequence each. */
 enum { SEQUENCES_MAX = 1 << 16, CPUS_MAX = 1 << 16, NO_PID = INT32_MIN };
@@ -408,6 +409,7 @@ const struct perf_event_header *replay_take(struct attar_stream *s, struct curso
 int stream_replay(struct recording *recording, struct attar_symbols *symbols,
 	struct attar_stream **ret_stream)
 {
+	const char *arch = recording_get_facts(recording)->arch;
 	struct attar_stream *s = calloc(1, sizeof(*s));
 	int r;
 
@@ -426,6 +428,7 @@ int stream_replay(struct recording *recording, struct attar_symbols *symbols,
 	build_ids_init(&s->replay->build_ids, recording);
 	s->procs.build_ids = &s->replay->build_ids;
 	s->procs.elsewhere = !this_host_recorded(recording);
+	s->procs.is_foreign = arch && !unwind_supports(arch);
 	deferred_callchain_init(&s->defer);
 	r = take_events(s);
 	if (r < 0) {

@@ -51,6 +51,18 @@ static void count_cut(struct cut_stacks *stacks, size_t max)
 		stacks->frames = (uint32_t)max;
 }
 
+/* Whether the sample has registers from which the user part can be found. */
+static bool has_registers(const struct attar_event *ev)
+{
+	const struct attar_sample *s = &ev->record->sample;
+	const struct attar_address_space *space = ev->thread->process->space;
+
+	if (!s->regs_user.nr)
+		return false;
+	space->symbols->foreign_stacks += space->is_foreign && s->stack;
+	return !space->is_foreign;
+}
+
 /* The user part from registers and stack, after n locations of the kernel part. */
 static size_t unwind(const struct attar_event *ev, attar_location *locations, size_t n, size_t max)
 {
@@ -114,7 +126,8 @@ size_t attar_event_stack(const struct attar_event *ev, attar_location *locations
 {
 	const struct attar_sample *s = &ev->record->sample;
 	bool by_branches = s->branch_calls && s->branch_nr;
-	bool is_user_apart = by_branches || (s->regs_user.nr && s->stack);
+	bool by_registers = !by_branches && has_registers(ev);
+	bool is_user_apart = by_branches || (by_registers && s->stack);
 	struct attar_callchain chain;
 	bool has_user = false;
 	uint64_t ip, user_ip = 0;
@@ -139,7 +152,7 @@ size_t attar_event_stack(const struct attar_event *ev, attar_location *locations
 	/* registers alone are those of the innermost function */
 	if (by_branches)
 		n = add_branches(ev, user_ip, locations, n, max);
-	else if (s->regs_user.nr && (s->stack || !has_user) && n < max)
+	else if (by_registers && (s->stack || !has_user) && n < max)
 		n = unwind(ev, locations, n, max);
 	/* an event from shared memory has no address */
 	if (!n && max && (s->ip || ev->record->cpu != UINT32_MAX))

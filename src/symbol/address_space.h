@@ -31,6 +31,7 @@ struct attar_address_space {
 	pid_t pids[DSO_SEARCH_PIDS]; /* itself, then its ancestors; 0: none */
 	uint16_t jit;                /* the DSO of its anonymous memory; 0: none yet */
 	uint16_t kernel; /* the DSO of its kernel; ATTAR_DSO_UNKNOWN: one without names */
+	bool is_foreign; /* registers are of an architecture whose stacks cannot be unwound */
 };
 
 /* attar_address_space_locate(), quick for an address in the mapping of the one before. */

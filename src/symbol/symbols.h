@@ -68,6 +68,7 @@ struct attar_symbols {
 	struct branch_stacks branch_stacks;
 	struct cut_stacks cut_stacks;
 	struct fp_stacks fp_stacks;
+	uint64_t foreign_stacks; /* not unwound, see attar_address_space */
 };
 
 /*

@@ -2,6 +2,7 @@
 #include "unwind/registers.h"
 
 #include <elf.h>
+#include <string.h>
 
 /* enum perf_event_x86_regs, enum perf_event_arm_regs: the same on every build machine. */
 enum {
@@ -59,6 +60,11 @@ const struct unwind_machine *unwind_machine_native(void)
 const struct unwind_machine *unwind_machine_of(uint16_t elf)
 {
 	return elf == x86_64.elf ? &x86_64 : elf == arm64.elf ? &arm64 : NULL;
+}
+
+bool unwind_supports(const char *arch)
+{
+	return !strcmp(arch, "x86_64") || !strcmp(arch, "aarch64");
 }
 
 static void take(struct unwind_frame *frame, unsigned perf_number, uint64_t value)

@@ -41,6 +41,9 @@ const struct unwind_machine *unwind_machine_native(void);
 /* That of an EM_* number; NULL: it is not supported. */
 const struct unwind_machine *unwind_machine_of(uint16_t elf);
 
+/* Whether stacks of this architecture, named as by uname(2), can be unwound. */
+bool unwind_supports(const char *arch);
+
 /* Sets the frame from sampled registers. False if they are not those of a 64-bit program. */
 bool unwind_frame_init(struct unwind_frame *frame, const struct attar_regs *regs);
 
