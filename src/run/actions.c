@@ -21,6 +21,14 @@ static int set_exec(struct attar_run *run, struct source *s, const char *text)
 	return attar_run_expr(run, number, text, &opts, &s->exec);
 }
 
+void source_wrap(struct source *s)
+{
+	if (s->fn == source_act)
+		return;
+	s->inner = s->fn;
+	s->fn = source_act;
+}
+
 int source_set_actions(struct attar_run *run, struct source *s)
 {
 	const struct attar_event_spec *spec = source_spec(s);
@@ -38,11 +46,9 @@ int source_set_actions(struct attar_run *run, struct source *s)
 		r = run_check_attributes(run, spec);
 	if (r == 0)
 		r = flight_set_condition(run, s);
-	if (s->fn != source_act && (s->exec || s->triggers || s->pushes || s->emitter ||
-					   s->condition || run->sample_filter.is_on)) {
-		s->inner = s->fn;
-		s->fn = source_act;
-	}
+	if (s->exec || s->triggers || s->pushes || s->emitter || s->condition ||
+		run->sample_filter.is_on)
+		source_wrap(s);
 	return r;
 }
 
@@ -140,6 +146,13 @@ int actions_end(struct attar_run *run)
 
 /* ---- events ---- */
 
+static bool is_hidden(const struct attar_run *run, const struct attar_event *event)
+{
+	pid_t own = run->select.hides_own ? attar_run_own_pid(run) : 0;
+
+	return own && event->record->pid == (uint32_t)own;
+}
+
 int source_act(struct attar_run *run, void *self, const struct attar_event *event)
 {
 	struct source *s = &run->sources.list.at[event->counter];
@@ -154,6 +167,8 @@ int source_act(struct attar_run *run, void *self, const struct attar_event *even
 
 	if (r <= 0)
 		return r;
+	if (is_hidden(run, event))
+		return 0;
 	if (s->pushes)
 		push_record(run, event->record->header);
 	r = s->inner(run, self, event);

@@ -15,6 +15,9 @@ int source_set_actions(struct attar_run *run, struct source *s);
 /* The same for a source that appears during the run: ignores actions that are invalid for it. */
 void source_set_actions_late(struct attar_run *run, struct source *s);
 
+/* Makes source_act() its function. */
+void source_wrap(struct source *s);
+
 /* Its function in the profiler. */
 attar_event_fn *source_fn(const struct source *s);
 

@@ -112,10 +112,18 @@ static int open_profiler(struct attar_run *run)
 	return r;
 }
 
-/* Timers of CPUs need a command line that watches them too. */
+/*
+ * Timers of CPUs, and states of tasks, need a command line that watches CPUs too. All events of a
+ * recording are read, but those of other tasks than --pids are not delivered.
+ */
 static int watch_cpus(struct attar_run *run, const struct attar_run *emitter)
 {
-	if (!emitter->select.watches_cpus || run->replay)
+	if (!emitter->select.watches_cpus)
+		return 0;
+	if (run->replay && (run->opts.pids || run->opts.tids))
+		return attar_fail(-EINVAL, "%s watches CPUs, not tasks" ATTAR_FIX "use --cpus",
+			emitter->profiler->name);
+	if (run->replay)
 		return 0;
 	if (!run_watches_system(run))
 		return attar_fail(-EINVAL, "%s watches CPUs, not tasks" ATTAR_FIX "add --all-cpus",
@@ -220,6 +228,17 @@ int emitter_add(
 	for (uint32_t i = 0; r == 0 && i < e->run->sources.list.n; i++)
 		r = take_source(run, e, i, stacks, fn);
 	return r;
+}
+
+void emitters_keep_own(struct attar_run *run)
+{
+	vec_each (&run->emitters, e)
+		run->select.hides_own |= (*e)->run->select.keeps_own && !run->select.keeps_own;
+	if (!run->select.hides_own)
+		return;
+	vec_each (&run->sources.list, s)
+		if (s->fn)
+			source_wrap(s);
 }
 
 /* What changes while the run is open. */

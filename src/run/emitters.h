@@ -20,6 +20,12 @@ typedef VEC(struct emitter *) emitters;
 int emitter_add(struct attar_run *run, const struct attar_event_spec *spec, bool stacks,
 	attar_event_fn *fn);
 
+/*
+ * After all were added. Such a profiler may need events of this process that are none of the other
+ * one, such as switches to other tasks: they are delivered to it only.
+ */
+void emitters_keep_own(struct attar_run *run);
+
 /* Whether the profiler makes this event of its source one of the run's: 1, 0 or a negative errno.
  */
 int emitter_emits(struct attar_run *run, const struct source *s, const struct attar_event *event);

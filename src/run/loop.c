@@ -614,6 +614,8 @@ static int open_profiler(struct attar_run *run)
 	select_keep_named(run);
 	r = run->profiler->open(run, run->self);
 	run->opening.by_profiler = false;
+	if (r == 0)
+		emitters_keep_own(run);
 	return r;
 }
 

@@ -242,7 +242,7 @@ static int open_stream(struct attar_run *run)
 	struct attar_stream_opts opts = {.size = sizeof(opts),
 		.ring_bytes = flight_ring_bytes(run),
 		.track = has_live_sources(run),
-		.keep_own = run->select.keeps_own,
+		.keep_own = run->select.keeps_own || run->select.hides_own,
 		.shm_source = run->user.events.shm,
 		.lazy_maps = true};
 	VEC(struct attar_counter *) counters = {0};

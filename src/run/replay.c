@@ -403,7 +403,8 @@ int replay_start(struct attar_run *run)
 	if (r == 0)
 		r = stream_replay(replay->recording, run->symbols, &run->stream);
 	if (r == 0)
-		run->stream->replay->skips_recorder = !run->select.keeps_own;
+		run->stream->replay->skips_recorder =
+			!run->select.keeps_own && !run->select.hides_own;
 	for (size_t i = 0; r == 0 && i < replay->events.n; i++)
 		if (!replay->events.at[i].numbers.n)
 			stream_leave_out(run->stream, i);

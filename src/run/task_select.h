@@ -11,6 +11,7 @@ enum { SELECT_KNOWN = 64 };
 struct run_select {
 	bool is_on;            /* by the profiler: attar_run_select_tasks() was called */
 	bool keeps_own;        /* attar_run_keep_own() was called */
+	bool hides_own;        /* it was called by a profiler that is an event, not by the other */
 	bool watches_cpus;     /* attar_run_watch_cpus() was called */
 	bool exceeds_command;  /* ... with a command, but neither --all-cpus nor --cpus */
 	parse_ints pids, tids; /* of --pids and --tids */

@@ -5,6 +5,7 @@ import struct
 MAGIC = 0x32454c4946524550 # PERFILE2
 RECORD_MMAP, RECORD_LOST, RECORD_COMM, RECORD_EXIT, RECORD_FORK, RECORD_SAMPLE = 1, 2, 3, 4, 7, 9
 RECORD_LOST_SAMPLES, RECORD_ATTR, RECORD_FINISHED_ROUND = 13, 64, 68
+RECORD_EVENT_UPDATE, UPDATE_RECORDER = 78, 0x61740002
 SAMPLE_TYPE = 0x1 | 0x2 | 0x4 | 0x40 | 0x80 | 0x100 # IP, TID, TIME, ID, CPU, PERIOD
 SAMPLE_CALLCHAIN, SAMPLE_BRANCHES = 0x20, 0x800
 FREQ, SAMPLE_ID_ALL = 1 << 10, 1 << 18
@@ -38,6 +39,10 @@ class Recording:
         body += self.pack('QQQQ', 0, 0, 0, branches)
         body = body.ljust(112, b'\0')
         self.record(RECORD_ATTR, body + self.pack('Q', number), 0)
+
+    def recorder(self, pid):
+        """Which process made the recording, as attar record writes it."""
+        self.record(RECORD_EVENT_UPDATE, self.pack('QQQ', UPDATE_RECORDER, 0, pid), 0)
 
     def trailer(self, pid, tid, time, number, cpu):
         return self.pack('IIQQII', pid, tid, time, number, cpu, 0)

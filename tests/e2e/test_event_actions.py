@@ -6,6 +6,7 @@ import os
 import pytest
 
 from command import run, share_is, workload
+from perf_data import Recording
 
 EVENTS = '''# attar script
 event sched:sched_wakeup comm:char[16] pid:pid_t
@@ -161,6 +162,22 @@ event cpu-clock
     assert [(r['time'], r['comm'], r['event']) for r in found] == [
         (1_025_000_000, 'x', 'irq-off'), (1_035_000_000, 'y', 'a:b'),
         (1_083_000_000, 'z', 'irq-off')]
+
+
+@pytest.mark.quick
+def test_own_events_are_for_the_emitter_only(tmp_path):
+    """The timer is not late while attar itself runs. Its own samples are not shown, late or not."""
+    data = Recording()
+    data.recorder(50)
+    for time, pid in ((1_000, 100), (1_010, 50), (1_020, 100), (1_035, 50), (1_040, 100),
+                      (1_060, 100)):
+        data.sample(time * 1_000_000, pid=pid, tid=pid)
+    path = data.write(tmp_path / 'x.data')
+    found = rows(reports('trace', '-e', 'cpu-clock,irq-off/--period 10ms --than 2ms/', '--input',
+                         path), 'events')
+    assert [(r['time'] // 1_000_000, r['event']) for r in found] == [
+        (1_000, 'cpu-clock'), (1_020, 'cpu-clock'), (1_040, 'cpu-clock'), (1_060, 'cpu-clock'),
+        (1_060, 'irq-off')]
 
 
 @pytest.mark.quick
