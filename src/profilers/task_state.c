@@ -46,7 +46,8 @@ struct task_state {
 	bool sleeping, uninterruptible, no_interruptible;
 	bool per_thread, per_process, per_comm;
 	bool graph;
-	uint64_t than; /* ns */
+	uint64_t than;  /* ns */
+	bool has_ended; /* a segment that is shown and longer than that, at the event */
 
 	struct attar_states *states;
 	struct attar_stacks *stacks; /* time by stack; with -g */
@@ -189,6 +190,9 @@ static int end_segment(struct task_state *ts, struct attar_run *run, struct atta
 
 	if (state->ended == ATTAR_NO_STATE || !is_state_shown(ts, state->ended))
 		return 0;
+	ts->has_ended |= state->duration > ts->than;
+	if (attar_run_emits(run))
+		return 0;
 	if (ts->than && state->duration > ts->than && attar_run_wants_lines(run))
 		add_line(ts, run, state, tid, ev);
 	if (!attar_run_wants_spans(run) &&
@@ -305,6 +309,17 @@ static int on_wakeup(struct attar_run *run, void *self, const struct attar_event
 		return r < 0 ? r : 0;
 	r = change(ts, run, state, RD, ev, wakeup_cpu(ev));
 	return r < 0 ? r : end_segment(ts, run, state, tid, ev);
+}
+
+/* The event of a long segment is the switch or wakeup that ends it. */
+static int task_state_emits(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	struct task_state *ts = self;
+	int r;
+
+	ts->has_ended = false;
+	r = ev->counter == 0 ? on_switch(run, self, ev) : on_wakeup(run, self, ev);
+	return r < 0 ? r : ts->has_ended;
 }
 
 static int on_lost(struct attar_run *run, void *self, const struct attar_event *ev)
@@ -425,7 +440,7 @@ static const struct attar_input wakeups[] = {{.event = "sched:sched_wakeup",
 
 static int open_events(struct attar_run *run, const struct task_state *ts)
 {
-	int r = attar_run_select_tasks(run);
+	int r = attar_run_emits(run) ? attar_run_watch_cpus(run) : attar_run_select_tasks(run);
 
 	if (r == 0)
 		r = attar_run_keep_own(run);
@@ -452,9 +467,10 @@ static int task_state_open(struct attar_run *run, void *self)
 		return attar_fail(
 			-EINVAL, "--interruptible and --no-interruptible are mutually exclusive");
 	ts->graph |= attar_run_wants_tree(run);
+	r = open_events(run, ts);
+	ts->graph &= !attar_run_emits(run); /* the other profiler has the stacks */
 	if (ts->graph)
 		opts.value_size += DEPTH_MAX * sizeof(attar_location);
-	r = open_events(run, ts);
 	if (r == 0)
 		r = attar_states_new(&opts, &ts->states);
 	if (r == 0 && ts->graph)
@@ -505,6 +521,7 @@ const struct attar_profiler profiler_task_state = {
 	.examples = examples,
 	.open = task_state_open,
 	.lost = on_lost,
+	.emits = task_state_emits,
 	.report = task_state_report,
 	.close = task_state_close,
 };

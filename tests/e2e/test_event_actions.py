@@ -180,6 +180,60 @@ def test_own_events_are_for_the_emitter_only(tmp_path):
         (1_060, 'irq-off')]
 
 
+STATES = '''# attar script
+event sched:sched_switch prev_comm:char[16] prev_pid:pid_t prev_state:s64 next_comm:char[16] \
+ next_pid:pid_t
+event sched:sched_wakeup comm:char[16] pid:pid_t
+event sched:sched_wakeup_new comm:char[16] pid:pid_t
+1.000 0 0/0 swapper sched:sched_switch next_comm=a next_pid=100
+1.006 0 100/100 a sched:sched_switch prev_comm=a prev_pid=100 prev_state=1
+1.014 1 7/7 waker sched:sched_wakeup comm=a pid=100
+1.021 0 0/0 swapper sched:sched_switch next_comm=a next_pid=100
+1.022 0 100/100 a sched:sched_switch prev_comm=a prev_pid=100 prev_state=2
+1.027 1 7/7 waker sched:sched_wakeup comm=a pid=100
+1.028 0 0/0 swapper sched:sched_switch next_comm=a next_pid=100
+1.029 0 100/100 a sched:sched_switch prev_comm=a prev_pid=100 prev_state=1
+1.030 0 0/0 swapper lost 1
+1.040 1 7/7 waker sched:sched_wakeup comm=a pid=100
+1.041 0 0/0 swapper sched:sched_switch next_comm=a next_pid=100 prev_comm=b prev_pid=8
+1.050 0 100/100 a sched:sched_switch prev_comm=a prev_pid=100 prev_state=16
+'''.replace('\\\n', '')
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize('options, times', [
+    ('--than 5ms', [1_006, 1_014, 1_021, 1_050]), ('-S --than 5ms', [1_014]),
+    ('-S --than 8ms', []), ('-D', [1_027]), ('--than 5ms --filter b', [])])
+def test_long_states(tmp_path, options, times):
+    """The event is what ends the state, with its fields: 5 ms in D, and a loss, end no long one."""
+    path = tmp_path / 'states.script'
+    path.write_text(STATES)
+    found = rows(reports('trace', '-e', f'task-state/{options}/', '--input', path), 'events')
+    assert [(r['time'] // 1_000_000, r['event']) for r in found] == [
+        (time, 'task-state') for time in times]
+    assert [r['values']['pid'] for r in found if r['time'] == 1_014_000_000] == [100] * (
+        1_014 in times)
+
+
+def test_known_sleeps():
+    """Ten times 20 ms; if it is preempted before it sleeps, a sleep can be shorter or missing."""
+    found = rows(reports('trace', '-a', '-e', 'task-state/-S --than 15ms --filter sleeps/', '--',
+                         workload('sleeps'), '10', '20'), 'events')
+    assert 5 <= len(found) <= 10
+    assert {r['event'] for r in found} == {'task-state'}
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize('option', ['-p', '-t'])
+def test_states_need_all_tasks(tmp_path, option):
+    path = tmp_path / 'states.script'
+    path.write_text(STATES)
+    for source in (['--input', path], []):
+        done = run('trace', '-e', 'task-state/-S/', *source, option, os.getpid())
+        assert done.returncode == 2
+        assert 'task-state watches CPUs, not tasks' in done.stderr
+
+
 @pytest.mark.quick
 def test_soft_lockups(tmp_path):
     """watchdog's events are the samples that it would show: after 2 s, and after twice that."""
@@ -247,7 +301,7 @@ event kvm:kvm_entry vcpu_id:u32
     ('profile/word/', 2, "'word' is not an option"),
     ('top/-e sched:sched_switch/', 4, "the profiler 'top' does not emit events; those that do "
      'are: bpf:kvm_exit, breakpoint, hrtimer, irq-off, kvm-exit, ldlat-loads, ldlat-stores, '
-     'profile, split-lock, watchdog'),
+     'profile, split-lock, task-state, watchdog'),
 ])
 def test_refused_profilers(script, event, status, sentence):
     done = run('trace', '-e', f'sched:sched_switch,{event}', '--input', script)
