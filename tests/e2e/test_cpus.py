@@ -4,6 +4,7 @@
 invented times, and each time belongs to one CPU.
 """
 import os
+from collections import Counter
 
 import pytest
 
@@ -137,20 +138,20 @@ def test_a_list_that_is_none(tmp_path):
 ROUNDS, SLEEP = 10, 5
 
 
-@pytest.fixture(name='command')
-def fixture_command(root):
+@pytest.fixture(scope='module', name='command')
+def fixture_command():
     """A program that sleeps 5 ms on CPU 0 and 20 ms on CPU 1, ten times."""
-    if os.cpu_count() < 2:
-        pytest.skip('one CPU')
+    if os.cpu_count() < 2 or os.geteuid():
+        pytest.skip('needs two CPUs and root')
     return ['--', 'taskset', '-c', '0', workload('migrates'), ROUNDS, SLEEP]
 
 
-@pytest.fixture(name='recording')
-def fixture_recording(command, tmp_path):
-    data = tmp_path / 'moves.data'
+@pytest.fixture(scope='module', name='recording')
+def fixture_recording(command, tmp_path_factory):
+    data = tmp_path_factory.mktemp('cpus') / 'moves.data'
     ended = run('record', '-a', '-m', 1024, '-o', data, '-e',
-                'raw_syscalls:sys_enter,raw_syscalls:sys_exit,sched:sched_switch,'
-                'sched:sched_waking,sched:sched_wakeup,sched:sched_wakeup_new', *command)
+                'raw_syscalls:*,sched:sched_switch,sched:sched_wak*,kmem:kmalloc,kmem:kfree,'
+                'irq:softirq_*,syscalls:sys_*_exit_group,cpu-clock', *command)
     assert ended.returncode == 0, ended.stderr
     return ['--input', data]
 
@@ -176,21 +177,53 @@ def pid_of(recording):
     return next(r['tid'] for r in rows(found, 'system calls') if r['comm'] == 'migrates')
 
 
+def lacks_switches(recording):
+    """On some virtual machines; which times are left out then depends on what else is known."""
+    return any('lacks' in remark for remark in report('task-state', *recording).get('remarks', []))
+
+
 @pytest.mark.parametrize('cpu', [0, 1])
 def test_sleeps_of_each_cpu(recording, cpu):
-    """As long as the program sleeps on the CPU. The times of both CPUs add up."""
+    """
+    As long as the program sleeps on the CPU, or shorter if it was preempted after the timer had
+    been armed. The times of both CPUs add up.
+    """
     pid = pid_of(recording)
     asleep = {}
     for cpus in ('0', '1', '0-1'):
         found = report('task-state', '--perins', '-p', pid, '-C', cpus, *recording)
         asleep[cpus] = {r['state']: r for r in rows(found, 'task-state')
                         if r['comm'] == 'migrates'}
-    shortest = SLEEP * MS * (1 if cpu == 0 else 4)
+    sleep = SLEEP * MS * (1 if cpu == 0 else 4)
     mine = asleep[str(cpu)].get('S')
     if mine:  # some virtual machines do not deliver the switches from idle CPUs
         assert mine['count'] <= ROUNDS
-        assert shortest <= mine['min'] and mine['total'] >= shortest * mine['count']
-    for state, row in asleep['0-1'].items():
+        assert mine['p50'] < 2 * sleep
+    for state, row in asleep['0-1'].items() if not lacks_switches(recording) else ():
         parts = [asleep[c].get(state, {'count': 0, 'total': 0}) for c in ('0', '1')]
         assert row['count'] == sum(p['count'] for p in parts)
         assert row['total'] == sum(p['total'] for p in parts)
+
+
+@pytest.mark.parametrize('args', [
+    ['syscalls'], ['runqlat'], ['softirqs'], ['offcpu'], ['wall'], ['task-state', '--perins'],
+    ['oncpu'], ['top', '-e', 'raw_syscalls:sys_enter'],
+    ['nested-trace', '-k', '_tid', '-e', 'raw_syscalls:sys_enter,raw_syscalls:sys_exit'],
+    ['kmemleak', '--alloc', 'kmem:kmalloc', '--free', 'kmem:kfree']], ids=lambda args: args[0])
+def test_all_cpus_add_up(recording, args):
+    """What is found without --cpus is found on one CPU or the other, and nothing else is."""
+    all_cpus = [','.join(map(str, range(os.cpu_count())))]
+
+    def sums(*cpus):
+        found, table = Counter(), report(*args, *cpus, *recording)['sections'][0]
+        for i, column in enumerate(table['columns']):
+            if column['name'] in ('count', 'calls', 'total', 'time', 'objects', 'bytes',
+                                  'raw_syscalls:sys_enter'):
+                found[column['name']] += sum(r[i] for r in table['rows'])
+        return found
+
+    each = [sums('-C', cpu) for cpu in range(os.cpu_count())]
+    assert sum(each, Counter())
+    assert sums() == sums('-C', *all_cpus)
+    if not lacks_switches(recording):
+        assert sums() == sum(each, Counter())
