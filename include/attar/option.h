@@ -40,7 +40,8 @@ struct attar_option {
 	char letter;       /* 0: none */
 	const char *name;  /* long name, without -- */
 	const char *value; /* name of the value in help; NULL for a flag or switch */
-	const char *help; /* one line, no full stop; NULL: old name of another option, not listed */
+	/* One line, no full stop; NULL: not listed, as an old name, or one for presets only. */
+	const char *help;
 	enum attar_option_type type;
 	size_t offset;        /* of the member in the struct of the table */
 	uint64_t bare;        /* TIME: ns per unit of a number without unit */
