@@ -249,7 +249,7 @@ struct attar_symbols_stats {
 	uint64_t files_unreadable;
 	uint64_t files_replaced;   /* not read because the file at their path is a different one */
 	uint64_t mappings_refused; /* over the limit of an address space */
-	uint64_t sources_read;     /* source files whose lines were read, also again */
+	uint64_t sources_read;     /* source files whose lines were read, also again or in part */
 	uint64_t sources_dropped;  /* of them, dropped because of max_source_bytes */
 };
 ATTAR_API void attar_symbols_get_stats(

@@ -72,7 +72,7 @@ static int read_attributes(struct abbrevs *a, struct cursor *c, struct abbrev *a
 
 /* The numbers below 128 of the attributes whose values scope_table_read() takes, as bits. */
 static const uint64_t of_functions[] = {
-	1ULL << DW_AT_name | 1ULL << DW_AT_low_pc | 1ULL << DW_AT_high_pc |
+	1ULL << DW_AT_sibling | 1ULL << DW_AT_name | 1ULL << DW_AT_low_pc | 1ULL << DW_AT_high_pc |
 		1ULL << DW_AT_abstract_origin,
 	1ULL << (DW_AT_specification - 64) | 1ULL << (DW_AT_ranges - 64) |
 		1ULL << (DW_AT_call_column - 64) | 1ULL << (DW_AT_call_file - 64) |

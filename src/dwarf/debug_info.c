@@ -15,6 +15,7 @@ enum {
 	ENTRY_SHORT = 128,       /* bytes of most entries at most */
 	ENTRY_BYTES = 4 << 10,   /* of the attributes of an entry, at most */
 	FRAMES_MAX = 1 << 10,    /* functions inlined into each other */
+	PARTS_MAX = 3,           /* parts that take less time to read than all of a unit */
 	SPLIT_FILES_MAX = 16,    /* .dwo files that are open */
 };
 
@@ -24,7 +25,8 @@ struct tables {
 	struct split_unit split; /* unit.file is NULL if it is not split */
 	struct line_table lines;
 	struct scope_table scopes;
-	uint32_t *paths; /* numbers of the interned paths of files; 0: not known yet */
+	uint32_t *paths;   /* numbers of the interned paths of files; 0: not known yet */
+	uint64_t from, to; /* the code that they have */
 	size_t bytes;
 	uint64_t used; /* when it was last used */
 };
@@ -41,7 +43,8 @@ struct debug_info {
 		names; /* from entry (bit 63: of the dwz file), or string (bit 62), to its number */
 	struct map by_unit; /* from offset of the unit to struct tables, owned */
 	struct tables *last;
-	uint64_t end; /* see debug_info_end() */
+	size_t expected; /* addresses of the next unit */
+	uint64_t end;    /* see debug_info_end() */
 	uint64_t clock;
 	struct debug_info_stats stats;
 };
@@ -71,7 +74,6 @@ static void tables_free(struct debug_info *info, struct tables *tables)
 static void drop(struct debug_info *info, struct tables *tables)
 {
 	info->stats.bytes -= tables->bytes;
-	info->stats.units_dropped++;
 	map_remove(&info->by_unit, tables->unit->offset);
 	tables_free(info, tables);
 }
@@ -92,22 +94,41 @@ static void limit(struct debug_info *info, const struct tables *used)
 		}
 		if (!oldest)
 			return;
+		info->stats.units_dropped++;
 		drop(info, oldest);
 	}
 }
 
-static int read_tables(struct debug_info *info, struct tables *tables)
+/* Functions can be defined inside of others: one that was not found may have been skipped. */
+static int read_scopes(struct debug_info *info, struct tables *tables, const uint64_t *only)
 {
-	const struct abbrevs *abbrevs;
-	int r = line_table_read(tables->unit, &tables->lines);
+	const struct debug_unit *unit = scope_unit(tables);
+	const struct abbrevs *abbrevs = unit_index_abbrevs(&info->index, unit);
+	int r;
+
+	tables->scopes.to = UINT64_MAX;
+	if (!abbrevs)
+		return 0;
+	r = scope_table_read(unit, abbrevs, only, &tables->scopes);
+	if (r >= 0 && only && !scope_table_find(&tables->scopes, *only)) {
+		scope_table_done(&tables->scopes);
+		r = scope_table_read(unit, abbrevs, NULL, &tables->scopes);
+	}
+	return r;
+}
+
+static int read_tables(struct debug_info *info, struct tables *tables, const uint64_t *only)
+{
+	int r = line_table_read(tables->unit, only, &tables->lines);
 
 	if (r == -ENOMEM)
 		return r;
 	if (tables->unit->dwo_name.class)
 		split_open(&info->split, &info->index, tables->unit, &tables->split);
-	abbrevs = unit_index_abbrevs(&info->index, scope_unit(tables));
-	if (abbrevs && scope_table_read(scope_unit(tables), abbrevs, &tables->scopes) == -ENOMEM)
+	if (read_scopes(info, tables, only) == -ENOMEM)
 		return -ENOMEM;
+	tables->from = MAX(tables->lines.from, tables->scopes.from);
+	tables->to = MIN(tables->lines.to, tables->scopes.to);
 	tables->paths = calloc(tables->lines.files.n + 1, sizeof(*tables->paths));
 	if (!tables->paths)
 		return base_oom();
@@ -117,28 +138,51 @@ static int read_tables(struct debug_info *info, struct tables *tables)
 	return 0;
 }
 
-static struct tables *load(struct debug_info *info, struct debug_unit *unit)
+static bool has_code(const struct tables *tables, uint64_t vaddr)
 {
-	const uint64_t *known;
-	struct tables *tables;
+	return tables->from <= vaddr && vaddr < tables->to;
+}
 
-	if (info->last && info->last->unit == unit)
-		return info->last;
-	known = map_get(&info->by_unit, unit->offset);
-	tables = known ? (struct tables *)(uintptr_t)*known : calloc(1, sizeof(*tables));
+/* The tables that were read with the code of an address, or NULL. */
+static struct tables *loaded(struct debug_info *info, const struct debug_unit *unit, uint64_t vaddr)
+{
+	const uint64_t *known = map_get(&info->by_unit, unit->offset);
+	struct tables *tables = known ? (struct tables *)(uintptr_t)*known : NULL;
+
+	if (!tables)
+		return NULL;
+	if (has_code(tables, vaddr))
+		return tables;
+	drop(info, tables);
+	return NULL;
+}
+
+static struct tables *load(struct debug_info *info, struct debug_unit *unit, uint64_t vaddr)
+{
+	bool part = unit->parts < PARTS_MAX && info->expected <= PARTS_MAX;
+	struct tables *tables = info->last;
+
+	if (tables && tables->unit == unit && has_code(tables, vaddr))
+		return tables;
+	tables = loaded(info, unit, vaddr);
+	if (tables) {
+		tables->used = ++info->clock;
+		info->last = tables;
+		return tables;
+	}
+	tables = calloc(1, sizeof(*tables));
 	if (!tables)
 		return NULL;
 	tables->used = ++info->clock;
-	info->last = tables;
-	if (known)
-		return tables;
 	tables->unit = unit;
-	if (read_tables(info, tables) < 0 ||
+	unit->parts += part;
+	if (read_tables(info, tables, part ? &vaddr : NULL) < 0 ||
 		map_put(&info->by_unit, unit->offset, (uintptr_t)tables) < 0) {
 		tables_free(info, tables);
 		attar_error_clear();
 		return NULL;
 	}
+	info->last = tables;
 	info->stats.units_read++;
 	info->stats.bytes += tables->bytes;
 	limit(info, tables);
@@ -421,7 +465,15 @@ static uint64_t end_of_tables(const struct tables *tables, uint64_t vaddr)
 		return 0;
 	line = lines->base + lines->rows.at[lines->last + 1].start;
 	scope = scopes->base + scopes->starts.at[scopes->last + 1].start;
-	return vaddr < lines->base || vaddr < scopes->base ? 0 : MIN(line, scope);
+	if (vaddr < lines->base || vaddr < scopes->base)
+		return 0;
+	line = MIN(line, scope);
+	return MIN(line, tables->to);
+}
+
+void debug_info_expect(struct debug_info *info, size_t n)
+{
+	info->expected = n;
 }
 
 uint64_t debug_info_end(const struct debug_info *info)
@@ -433,7 +485,7 @@ size_t debug_info_find(
 	struct debug_info *info, uint64_t vaddr, struct debug_frame *frames, size_t max)
 {
 	struct debug_unit *unit = unit_index_find(&info->index, vaddr);
-	struct tables *tables = unit ? load(info, unit) : NULL;
+	struct tables *tables = unit ? load(info, unit, vaddr) : NULL;
 	struct debug_frame frame = {0};
 	const struct line_row *row;
 	uint32_t number;

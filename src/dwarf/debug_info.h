@@ -2,9 +2,9 @@
 /*
  * Source lines and inlined functions of a binary, from its DWARF 2 to 5. Nothing is read before the
  * first lookup. A unit (mostly a source file of C or C++) is read when an address of it is looked
- * up first, into sorted tables of 8 to 12 bytes a row; the least recently used ones are dropped if
- * all take more than a limit. .debug_aranges finds the unit of an address, or else the ranges of
- * units.
+ * up, into sorted tables of 8 to 12 bytes a row: for the first addresses the function and the rows
+ * around them, then all. The least recently used tables are dropped if all take more than a limit.
+ * .debug_aranges finds the unit of an address, or else the ranges of units.
  *
  *	debug_info_open(&options, &info);
  *	n = debug_info_find(info, vaddr, frames, ARRAY_SIZE(frames));
@@ -42,7 +42,7 @@ struct debug_frame {
 };
 
 struct debug_info_stats {
-	uint64_t units_read;    /* also again, after they were dropped */
+	uint64_t units_read;    /* also again, after they were dropped, or another part */
 	uint64_t units_dropped; /* because of max_bytes */
 	size_t bytes;           /* of tables, now */
 };
@@ -57,6 +57,9 @@ void debug_info_close(struct debug_info *info);
  */
 size_t debug_info_find(
 	struct debug_info *info, uint64_t vaddr, struct debug_frame *frames, size_t max);
+
+/* Says that the next n addresses are of one unit, of which many are found fastest in all of it. */
+void debug_info_expect(struct debug_info *info, size_t n);
 
 /*
  * The number of the unit of an address, which is not read; UINT64_MAX: none. The code up to

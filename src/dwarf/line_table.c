@@ -10,10 +10,10 @@ enum {
 	ROW_BYTES = 4, /* of the program, for most rows at least */
 };
 
-/* A row with its whole address, and the sequence that it belongs to. */
+/* Rows with ascending addresses, relative to that of the first. */
 struct sequence {
-	uint64_t start; /* address of its first row */
-	size_t first, n;
+	uint64_t start, end;
+	size_t first, n; /* rows; n 0: they are not kept */
 };
 
 struct program {
@@ -21,20 +21,24 @@ struct program {
 	struct debug_unit as; /* the unit with the sizes of the program */
 	struct debug_reader reader;
 	struct line_table *table;
+	const uint64_t *only; /* keep rows of sequences with this address; NULL: all */
 	uint8_t min_length, opcode_base, line_range;
 	int8_t line_base;
 	uint8_t operands[OPCODES_MAX];
 	struct { /* what a special opcode adds: divisions take long */
-		uint8_t operations;
+		uint16_t bytes;
 		int16_t line;
 	} special[OPCODES_MAX];
-	/* the state machine */
+	VEC(struct sequence) sequences;
+};
+
+/* The state machine, and the current sequence. */
+struct state {
 	uint64_t address;
 	uint32_t line, file, column;
-	/* built */
-	VEC(uint64_t) addresses; /* of the rows */
-	VEC(struct sequence) sequences;
-	size_t first; /* row of the current sequence */
+	uint64_t start, last; /* addresses of the first row and of the last one */
+	size_t first;         /* row */
+	bool descends;        /* an address is lower than the one before */
 };
 
 /* ---- the header ---- */
@@ -170,50 +174,74 @@ static int take_header(struct program *p)
 
 /* ---- the program ---- */
 
-static void reset(struct program *p)
+static void reset(const struct program *p, struct state *s)
 {
-	p->address = 0;
-	p->line = p->file = 1;
-	p->column = 0;
-	p->first = p->table->rows.n;
+	*s = (struct state){.line = 1, .file = 1, .first = p->table->rows.n};
 }
 
-static int add_row(struct program *p, bool end)
+static int more_rows(struct line_table *table)
 {
-	struct line_row row = {
-		.line = end ? 0 : p->line,
-		.column = (uint16_t)p->column,
-		.file = end || p->file > LINE_FILES_MAX ? LINE_NO_FILE : (uint16_t)p->file,
-	};
+	return table->rows.n >= LINE_ROWS_MAX ? -EBADMSG : vec_reserve(&table->rows, 1);
+}
 
-	if (p->table->rows.n >= LINE_ROWS_MAX)
-		return -EBADMSG;
-	if (vec_push(&p->table->rows, row) < 0 || vec_push(&p->addresses, p->address) < 0)
-		return -ENOMEM;
+static bool same_line(const struct line_row *a, const struct line_row *b)
+{
+	return a->line == b->line && a->column == b->column && a->file == b->file;
+}
+
+/* Only the last row of an address is found, and equal rows are one. */
+static inline int add_row(struct program *p, struct state *s, uint32_t line, uint32_t file)
+{
+	struct line_table *table = p->table;
+	struct line_row row = {
+		.line = line,
+		.column = (uint16_t)s->column,
+		.file = file > LINE_FILES_MAX ? LINE_NO_FILE : (uint16_t)file,
+	};
+	size_t n = table->rows.n;
+	int r;
+
+	if (n == s->first)
+		s->start = s->last = s->address;
+	s->descends |= s->address < s->last;
+	s->last = s->address;
+	if (unlikely(s->descends || s->address - s->start > UINT32_MAX))
+		return 0;
+	row.start = (uint32_t)(s->address - s->start);
+	if (n > s->first && table->rows.at[n - 1].start == row.start)
+		n--;
+	if (n == s->first || !same_line(&table->rows.at[n - 1], &row)) {
+		if (unlikely(n == table->rows.size)) {
+			r = more_rows(table);
+			if (r < 0)
+				return r;
+		}
+		table->rows.at[n++] = row;
+	}
+	table->rows.n = n;
 	return 0;
 }
 
-/* Keeps a sequence with ascending addresses; the linker sets those of removed code to 0 or -1. */
-static int end_sequence(struct program *p)
+/* The linker sets the addresses of removed code to 0 or -1. */
+static bool is_good(const struct program *p, const struct state *s)
 {
-	size_t n = p->table->rows.n - p->first;
-	const uint64_t *at = p->addresses.at + p->first;
-	bool good = n >= 2 && at[0] && at[0] < at[n - 1] && at[0] < UINT64_MAX - 1 &&
-		    (p->as.address_size == 8 || at[0] < UINT32_MAX - 1);
-
-	for (size_t i = 1; good && i < n; i++)
-		good = at[i - 1] <= at[i];
-	if (!good) {
-		p->table->rows.n = p->addresses.n = p->first;
-		return 0;
-	}
-	return vec_push(
-		&p->sequences, (struct sequence){.start = at[0], .first = p->first, .n = n});
+	return s->start && s->start < s->last && !s->descends && s->start < UINT64_MAX - 1 &&
+	       (p->as.address_size == 8 || s->start < UINT32_MAX - 1);
 }
 
-static int extended(struct program *p)
+static int end_sequence(struct program *p, struct state *s)
 {
-	struct cursor *c = &p->reader.c;
+	struct sequence sequence = {.start = s->start, .end = s->last, .first = s->first};
+	bool good = is_good(p, s);
+
+	if (good && (!p->only || (s->start <= *p->only && *p->only < s->last)))
+		sequence.n = p->table->rows.n - s->first;
+	p->table->rows.n = s->first + sequence.n;
+	return good ? vec_push(&p->sequences, sequence) : 0;
+}
+
+static int extended(struct program *p, struct state *s, struct cursor *c)
+{
 	uint64_t n = cursor_uleb(c);
 	const uint8_t *bytes = cursor_take(c, n);
 	struct cursor operand;
@@ -224,20 +252,22 @@ static int extended(struct program *p)
 	operand = (struct cursor){.at = bytes, .end = bytes + n};
 	switch (cursor_u8(&operand)) {
 	case DW_LNE_end_sequence:
-		r = add_row(p, true);
-		r = r < 0 ? r : end_sequence(p);
-		reset(p);
+		r = add_row(p, s, 0, LINE_NO_FILE);
+		r = r < 0 ? r : end_sequence(p, s);
+		reset(p, s);
 		break;
 	case DW_LNE_set_address:
 		if (n - 1 == 8 || n - 1 == 4)
-			p->address = cursor_number(&operand, n - 1);
+			s->address = cursor_number(&operand, n - 1);
 		break;
 	case DW_LNE_define_file:
 		c->at = operand.at;
 		if (p->as.version < 5) {
 			struct debug_value name;
 
+			p->reader.c = *c;
 			r = take_string(p, &name) ? take_file(p, &name) : 0;
+			*c = p->reader.c;
 		}
 		if (c->at > operand.end) /* the name is longer than the operation */
 			r = -EBADMSG;
@@ -247,36 +277,28 @@ static int extended(struct program *p)
 	return r;
 }
 
-static void advance(struct program *p, uint64_t operations)
+static inline int standard(struct program *p, struct state *s, struct cursor *c, uint8_t opcode)
 {
-	p->address += operations * p->min_length;
-}
-
-static int standard(struct program *p, uint8_t opcode)
-{
-	struct cursor *c = &p->reader.c;
-
 	switch (opcode) {
 	case DW_LNS_copy:
-		return add_row(p, false);
+		return add_row(p, s, s->line, s->file);
 	case DW_LNS_advance_pc:
-		advance(p, cursor_uleb(c));
+		s->address += cursor_uleb(c) * p->min_length;
 		break;
 	case DW_LNS_advance_line:
-		p->line += (uint32_t)cursor_sleb(c);
+		s->line += (uint32_t)cursor_sleb(c);
 		break;
 	case DW_LNS_set_file:
-		p->file = (uint32_t)MIN(cursor_uleb(c), (uint64_t)UINT32_MAX);
+		s->file = (uint32_t)MIN(cursor_uleb(c), (uint64_t)UINT32_MAX);
 		break;
 	case DW_LNS_set_column:
-		p->column = (uint32_t)cursor_uleb(c);
+		s->column = (uint32_t)cursor_uleb(c);
 		break;
 	case DW_LNS_const_add_pc:
-		if (p->line_range)
-			advance(p, (255 - p->opcode_base) / p->line_range);
+		s->address += p->special[255].bytes;
 		break;
 	case DW_LNS_fixed_advance_pc:
-		p->address += cursor_number(c, 2);
+		s->address += cursor_number(c, 2);
 		break;
 	default:
 		for (int i = 0; i < p->operands[opcode]; i++)
@@ -290,41 +312,34 @@ static void find_special(struct program *p)
 	for (int opcode = p->opcode_base; p->line_range && opcode < OPCODES_MAX; opcode++) {
 		int adjusted = opcode - p->opcode_base;
 
-		p->special[opcode].operations = (uint8_t)(adjusted / p->line_range);
+		p->special[opcode].bytes = (uint16_t)(adjusted / p->line_range * p->min_length);
 		p->special[opcode].line = (int16_t)(p->line_base + adjusted % p->line_range);
 	}
 }
 
-static int special(struct program *p, uint8_t opcode)
-{
-	if (!p->line_range)
-		return -EBADMSG;
-	advance(p, p->special[opcode].operations);
-	p->line += (uint32_t)p->special[opcode].line;
-	return add_row(p, false);
-}
-
+/* The state and the cursor are local: the compiler keeps them in registers. */
 static int run(struct program *p)
 {
-	struct cursor *c = &p->reader.c;
-	size_t rows = (size_t)(c->end - c->at) / ROW_BYTES;
-	int r = vec_reserve(&p->table->rows, rows);
+	struct cursor c = p->reader.c;
+	struct state s;
+	int r = vec_reserve(&p->table->rows, (size_t)(c.end - c.at) / ROW_BYTES);
 
-	if (r >= 0)
-		r = vec_reserve(&p->addresses, rows);
-	reset(p);
+	reset(p, &s);
 	find_special(p);
-	while (r >= 0 && c->at < c->end && !c->failed) {
-		uint8_t opcode = cursor_u8(c);
+	while (r >= 0 && c.at < c.end && !c.failed) {
+		uint8_t opcode = *c.at++;
 
-		if (opcode >= p->opcode_base)
-			r = special(p, opcode);
-		else if (opcode)
-			r = standard(p, opcode);
-		else
-			r = extended(p);
+		if (opcode >= p->opcode_base) {
+			s.address += p->special[opcode].bytes;
+			s.line += (uint32_t)p->special[opcode].line;
+			r = p->line_range ? add_row(p, &s, s.line, s.file) : -EBADMSG;
+		} else if (opcode) {
+			r = standard(p, &s, &c, opcode);
+		} else {
+			r = extended(p, &s, &c);
+		}
 	}
-	p->table->rows.n = p->first; /* a sequence without an end */
+	p->table->rows.n = s.first; /* a sequence without an end */
 	return r;
 }
 
@@ -339,12 +354,7 @@ static int by_start(const void *a, const void *b)
 	return x->first < y->first ? -1 : x->first > y->first;
 }
 
-static bool same_line(const struct line_row *a, const struct line_row *b)
-{
-	return a->line == b->line && a->column == b->column && a->file == b->file;
-}
-
-/* Appends a row. Only the last row of an address is found, and equal rows are one. */
+/* Appends a row to those of other sequences. */
 static size_t append(struct line_row *rows, size_t n, const struct line_row *row)
 {
 	if (n && rows[n - 1].start == row->start)
@@ -355,39 +365,80 @@ static size_t append(struct line_row *rows, size_t n, const struct line_row *row
 	return n + 1;
 }
 
+/* Appends the rows of a sequence, without those that overlap another one. */
+static size_t append_sequence(
+	const struct program *p, const struct sequence *sequence, struct line_row *rows, size_t n)
+{
+	const struct line_row *from = p->table->rows.at + sequence->first;
+	uint64_t distance = sequence->start - p->table->base;
+
+	for (size_t i = 0; i < sequence->n; i++) {
+		struct line_row row = from[i];
+		uint64_t start = row.start + distance;
+
+		if (start > UINT32_MAX || (n && start < rows[n - 1].start))
+			continue;
+		row.start = (uint32_t)start;
+		n = append(rows, n, &row);
+	}
+	return n;
+}
+
+/* The rows of several sequences in the order of addresses. */
+static int join_sequences(struct program *p)
+{
+	struct line_table *t = p->table;
+	struct line_row *rows = malloc(t->rows.n * sizeof(*rows));
+	size_t n = 0;
+
+	if (!rows)
+		return base_oom();
+	qsort(p->sequences.at, p->sequences.n, sizeof(*p->sequences.at), by_start);
+	t->base = p->sequences.at[0].start;
+	vec_each (&p->sequences, sequence)
+		n = append_sequence(p, sequence, rows, n);
+	free(t->rows.at);
+	t->rows.at = rows;
+	t->rows.n = n;
+	return 0;
+}
+
 /* Rows in the order of addresses, relative to the first. */
 static int finish(struct program *p)
 {
 	struct line_table *t = p->table;
-	uint64_t last = 0;
-	struct line_row *rows;
-	size_t n = 0;
+	int r = 0;
 
-	if (!p->sequences.n) {
+	if (!t->rows.n) {
 		vec_done(&t->rows);
 		return 0;
 	}
-	qsort(p->sequences.at, p->sequences.n, sizeof(*p->sequences.at), by_start);
-	rows = malloc(t->rows.n * sizeof(*rows));
-	if (!rows)
-		return base_oom();
 	t->base = p->sequences.at[0].start;
-	vec_each (&p->sequences, sequence) {
-		for (size_t i = 0; i < sequence->n; i++) {
-			struct line_row row = t->rows.at[sequence->first + i];
-			uint64_t start = p->addresses.at[sequence->first + i] - t->base;
+	if (p->sequences.n > 1)
+		r = join_sequences(p);
+	t->rows.at = realloc(t->rows.at, t->rows.n * sizeof(*t->rows.at)) ?: t->rows.at;
+	t->rows.size = t->rows.n;
+	return r;
+}
 
-			if (start > UINT32_MAX || start < last) /* overlaps another sequence */
-				continue;
-			row.start = (uint32_t)start;
-			n = append(rows, n, &row);
-			last = start;
-		}
-	}
-	free(t->rows.at);
-	t->rows.at = realloc(rows, n * sizeof(*rows)) ?: rows;
-	t->rows.n = t->rows.size = n;
-	return 0;
+/* Keeps the only sequence with p->only. False: others overlap it, and all are needed. */
+static bool take_only(struct program *p)
+{
+	struct sequence found = {.start = *p->only, .end = *p->only + 1};
+
+	vec_each (&p->sequences, sequence)
+		if (sequence->n)
+			found = *sequence;
+	vec_each (&p->sequences, sequence)
+		if (sequence->start < found.end && sequence->end > found.start &&
+			(sequence->start != found.start || sequence->first != found.first))
+			return false;
+	p->table->from = found.start;
+	p->table->to = found.end;
+	if (found.n)
+		p->sequences.at[0] = found;
+	p->sequences.n = found.n > 0;
+	return true;
 }
 
 /* The bytes of a program, in memory; its length precedes it. */
@@ -418,27 +469,34 @@ static int copy_program(struct program *p, uint8_t **ret_bytes)
 	return 0;
 }
 
-int line_table_read(const struct debug_unit *unit, struct line_table *ret_table)
+static int read_program(struct program *p)
 {
-	struct program p = {.unit = unit, .as = *unit, .table = ret_table};
 	uint8_t *bytes _cleanup_free_ = NULL;
+	int r = copy_program(p, &bytes);
+
+	if (r >= 0)
+		r = take_header(p);
+	if (r >= 0)
+		r = run(p);
+	if (p->only && !take_only(p))
+		return -EAGAIN;
+	return r == -ENOMEM ? r : finish(p);
+}
+
+int line_table_read(
+	const struct debug_unit *unit, const uint64_t *only, struct line_table *ret_table)
+{
+	struct program p = {.unit = unit, .as = *unit, .table = ret_table, .only = only};
 	int r;
 
-	*ret_table = (struct line_table){0};
+	*ret_table = (struct line_table){.to = UINT64_MAX};
 	if (unit->lines.class != DEBUG_OFFSET && unit->lines.class != DEBUG_CONSTANT)
 		return 0;
-	r = copy_program(&p, &bytes);
-	if (r >= 0)
-		r = take_header(&p);
-	if (r >= 0)
-		r = run(&p);
-	if (r != -ENOMEM)
-		r = finish(&p);
-	vec_done(&p.addresses);
+	r = read_program(&p);
 	vec_done(&p.sequences);
 	if (r < 0)
 		line_table_done(ret_table);
-	return r;
+	return r == -EAGAIN ? line_table_read(unit, NULL, ret_table) : r;
 }
 
 void line_table_done(struct line_table *table)

@@ -28,7 +28,8 @@ struct line_file {
 };
 
 struct line_table {
-	uint64_t base; /* the lowest address */
+	uint64_t base;     /* the lowest address */
+	uint64_t from, to; /* the code of which it has the rows */
 	VEC(struct line_row) rows;
 	size_t last;                         /* index of the row that was found last */
 	VEC(struct line_file) files;         /* by number */
@@ -37,10 +38,12 @@ struct line_table {
 };
 
 /*
- * Runs the program of a unit whose root entry was read. Returns 0; the table has the rows before a
- * malformed part, and none if the unit has no program; -ENOMEM. Free with line_table_done().
+ * Runs the program of a unit whose root entry was read. only: keep the rows around this address;
+ * NULL: all. Returns 0; the table has the rows before a malformed part, and none if the unit has no
+ * program; -ENOMEM. Free with line_table_done().
  */
-int line_table_read(const struct debug_unit *unit, struct line_table *ret_table);
+int line_table_read(
+	const struct debug_unit *unit, const uint64_t *only, struct line_table *ret_table);
 void line_table_done(struct line_table *table);
 
 /* The row of an address, or NULL. */

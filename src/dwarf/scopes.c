@@ -25,8 +25,11 @@ struct walk {
 	struct scope_table *table;
 	VEC(struct piece) pieces;
 	struct debug_ranges ranges; /* of the current entry */
+	const uint64_t *only;       /* see scope_table_read() */
+	uint64_t sibling; /* offset of the entry behind the last function; 0: it does not say */
 	unsigned depth;
 	unsigned function; /* depth of the entries in the outermost open function; 0: none */
+	bool outside;      /* that function does not have the address `only` */
 	uint32_t enclosing
 		[SCOPES_DEPTH_MAX]; /* scopes of the `depth` open entries; others not set */
 };
@@ -36,10 +39,13 @@ static uint16_t clip16(uint64_t n)
 	return n > UINT16_MAX ? UINT16_MAX : (uint16_t)n;
 }
 
-static void set(struct scope *scope, struct debug_extent *extent, unsigned name,
+static void set(struct walk *w, struct scope *scope, struct debug_extent *extent, unsigned name,
 	const struct debug_value *v)
 {
 	switch (name) {
+	case DW_AT_sibling:
+		w->sibling = v->class == DEBUG_REF ? v->u : 0;
+		break;
 	case DW_AT_low_pc:
 		extent->low = *v;
 		break;
@@ -61,6 +67,24 @@ static void set(struct scope *scope, struct debug_extent *extent, unsigned name,
 	}
 }
 
+/* Whether the ranges of the current entry have the address `only`. Limits the code of the table. */
+static bool has_only(struct walk *w)
+{
+	struct scope_table *table = w->table;
+	bool found = false;
+
+	vec_each (&w->ranges.list, range) {
+		bool before = range->start <= *w->only, behind = range->end > *w->only;
+
+		found |= before && behind;
+		if (before)
+			table->from = MAX(table->from, behind ? range->start : range->end);
+		if (behind)
+			table->to = MIN(table->to, before ? range->end : range->start);
+	}
+	return found;
+}
+
 /* Adds a function if it has code. Returns its number, 0, or -ENOMEM. */
 static int64_t add_scope(
 	struct walk *w, const struct scope *scope, const struct debug_extent *extent)
@@ -70,6 +94,11 @@ static int64_t add_scope(
 	w->ranges.list.n = 0;
 	if (debug_ranges_read(w->unit, extent, &w->ranges) < 0)
 		return -ENOMEM;
+	if (w->only && !w->function) {
+		w->outside = !has_only(w);
+		if (w->outside)
+			return 0;
+	}
 	/* An inlined function without code may have others with code inlined into it. */
 	if ((!w->ranges.list.n && !scope->inlined) || number >= SCOPES_MAX ||
 		w->pieces.n >= SCOPES_MAX)
@@ -93,6 +122,7 @@ static int64_t take_function(struct walk *w, const struct abbrev *abbrev, uint64
 	const struct debug_value *name;
 	struct naming naming = {0};
 
+	w->sibling = 0;
 	if (scope.inlined && w->depth)
 		scope.parent = w->enclosing[w->depth - 1];
 	for (uint32_t i = 0; i < abbrev->n; i++) {
@@ -107,7 +137,7 @@ static int64_t take_function(struct walk *w, const struct abbrev *abbrev, uint64
 		}
 		if (!debug_value_take(w->unit, &w->reader, &a->form, a->implicit, &value))
 			return -EBADMSG;
-		set(&scope, &extent, a->name, &value);
+		set(w, &scope, &extent, a->name, &value);
 		naming_take(&naming, a->name, &value);
 	}
 	name = naming_value(&naming);
@@ -212,8 +242,10 @@ static int take_entry(struct walk *w)
 	if (!code) {
 		if (!w->depth)
 			return 0;
-		if (w->depth-- == w->function)
+		if (w->depth-- == w->function) {
 			w->function = 0;
+			w->outside = false;
+		}
 		return w->depth > 0;
 	}
 	abbrev = abbrevs_find(w->abbrevs, code);
@@ -222,7 +254,7 @@ static int take_entry(struct walk *w)
 	if (has_no_code(w, abbrev))
 		ok = abbrev->children ? skip_children(w, abbrev, &whole)
 				      : skip_attributes(w, abbrev);
-	else if (is_function(abbrev))
+	else if (is_function(abbrev) && !w->outside)
 		scope = take_function(w, abbrev, entry);
 	else
 		ok = skip_attributes(w, abbrev);
@@ -230,6 +262,10 @@ static int take_entry(struct walk *w)
 		return -EBADMSG;
 	if (scope < 0)
 		return (int)scope;
+	if (w->outside && !w->function) {
+		whole = abbrev->children && w->sibling && go_to(w, w->sibling);
+		w->outside = abbrev->children && !whole;
+	}
 	if (!abbrev->children || whole)
 		return w->depth > 0;
 	if (w->depth == SCOPES_DEPTH_MAX)
@@ -326,15 +362,15 @@ static int walk_unit(struct walk *w)
 	return r == -ENOMEM ? r : flatten(w);
 }
 
-int scope_table_read(
-	const struct debug_unit *unit, const struct abbrevs *abbrevs, struct scope_table *ret_table)
+int scope_table_read(const struct debug_unit *unit, const struct abbrevs *abbrevs,
+	const uint64_t *only, struct scope_table *ret_table)
 {
 	struct walk *w _cleanup_free_ = malloc(sizeof(*w));
 	uint8_t *bytes _cleanup_free_ = NULL;
 	uint64_t n = unit->end - unit->root;
 	int r;
 
-	*ret_table = (struct scope_table){0};
+	*ret_table = (struct scope_table){.to = UINT64_MAX};
 	if (!w)
 		return base_oom();
 	if (n > SCOPES_UNIT_MAX)
@@ -345,6 +381,7 @@ int scope_table_read(
 	memset(w, 0, offsetof(struct walk, enclosing));
 	w->unit = unit;
 	w->abbrevs = abbrevs;
+	w->only = only;
 	w->table = ret_table;
 	w->reader = (struct debug_reader){
 		.c = {.at = bytes, .end = bytes + n}, .start = bytes, .offset = unit->root};

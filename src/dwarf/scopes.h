@@ -31,17 +31,19 @@ struct scope_start {
 
 struct scope_table {
 	uint64_t base;
+	uint64_t from, to;        /* the code of which it has the functions */
 	VEC(struct scope) scopes; /* [0] is unused */
 	VEC(struct scope_start) starts;
 	size_t last; /* index of the start that was found last */
 };
 
 /*
- * Reads the functions of a unit whose root entry was read. Returns 0; the table has what precedes a
- * malformed part; -ENOMEM. Free with scope_table_done().
+ * Reads the functions of a unit whose root entry was read. only: what is inside of functions
+ * without this address is skipped, where the compiler says how; NULL: all is read. Returns 0; the
+ * table has what precedes a malformed part; -ENOMEM. Free with scope_table_done().
  */
 int scope_table_read(const struct debug_unit *unit, const struct abbrevs *abbrevs,
-	struct scope_table *ret_table);
+	const uint64_t *only, struct scope_table *ret_table);
 void scope_table_done(struct scope_table *table);
 
 /* The number of the innermost function at an address; 0: none. */

@@ -24,6 +24,7 @@ struct debug_unit {
 	uint64_t dwo_id;             /* of a skeleton and its unit; 0: none */
 	uint8_t version, address_size, offset_size, type;
 	/* of the root entry, once root_read */
+	uint8_t parts; /* how often tables of a part of it were read */
 	bool root_read;
 	bool is_c, is_cpp; /* the language, of any version */
 	uint16_t tag;

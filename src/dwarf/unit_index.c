@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "dwarf/unit_index.h"
 
+#include "base/radix.h"
 #include "dwarf/constants.h"
 #include "dwarf/ranges.h"
 #include "dwarf/scopes.h"
@@ -195,13 +196,26 @@ static bool is_copy(const struct pieces *pieces, const struct piece *piece)
 	return piece > pieces->list.at && piece->start == piece[-1].start;
 }
 
+/* By start, then unit. Units are mostly added in their order, which radix_sort() keeps. */
+static void sort_list(struct pieces *pieces)
+{
+	struct piece *at = pieces->list.at;
+	size_t n = pieces->list.n, ascending = 1;
+
+	while (ascending < n && at[ascending - 1].unit <= at[ascending].unit)
+		ascending++;
+	if (ascending < n)
+		qsort(at, n, sizeof(*at), by_start);
+	else
+		pieces->list.at = radix_sort(at, n, sizeof(*at), sizeof(at->start), by_start);
+}
+
 static void sort_pieces(struct pieces *pieces, struct unit_starts *starts)
 {
 	uint64_t end = 0;
 	int r = 0;
 
-	if (pieces->list.n)
-		qsort(pieces->list.at, pieces->list.n, sizeof(*pieces->list.at), by_start);
+	sort_list(pieces);
 	vec_each (&pieces->list, piece) {
 		if (piece->start > end && starts->list.n)
 			r = put(starts, end, NO_UNIT);
@@ -348,7 +362,7 @@ static int add_functions(
 {
 	const struct abbrevs *abbrevs = unit_index_abbrevs(index, unit);
 	struct scope_table table;
-	int r = abbrevs ? scope_table_read(unit, abbrevs, &table) : -EBADMSG;
+	int r = abbrevs ? scope_table_read(unit, abbrevs, NULL, &table) : -EBADMSG;
 
 	if (r < 0)
 		return r;

@@ -273,16 +273,36 @@ static int by_unit(const void *a, const void *b)
 	return x->first < y->first ? -1 : x->first > y->first;
 }
 
+/* The places in runs of the same unit from this one on. */
+static size_t places_of_unit(const struct batch *b, const struct run *first)
+{
+	size_t n = 0;
+
+	for (const struct run *run = first; run < b->runs.at + b->runs.n; run++) {
+		if (run->unit != first->unit)
+			break;
+		n += run->n;
+	}
+	return n;
+}
+
 /* Answers the places in one binary, unit by unit. */
 static int answer_binary(struct batch *b, size_t first, size_t n)
 {
+	const struct dso *dso =
+		dsos_get(&b->symbols->dsos, attar_location_dso(b->places[first].location));
 	int r = find_runs(b, first, n);
 
 	if (r < 0)
 		return r;
 	qsort(b->runs.at, b->runs.n, sizeof(*b->runs.at), by_unit);
-	vec_each (&b->runs, run)
+	vec_each (&b->runs, run) {
+		if (dso->source && (run == b->runs.at || run->unit != run[-1].unit))
+			debug_info_expect(dso->source, places_of_unit(b, run));
 		answer(b, run->first, run->n);
+	}
+	if (dso->source)
+		debug_info_expect(dso->source, 0);
 	return 0;
 }
 

@@ -320,6 +320,50 @@ def test_legacy_names_of_rust(tmp_path):
     assert run('symbols', '--style=llvm', program, *wanted).stdout == theirs
 
 
+def alone(program, address):
+    """The answer to an address of which only the part of its file around it is read."""
+    return answers(run('symbols', '--style=llvm', program, f'{address:#x}').stdout)
+
+
+@pytest.mark.parametrize('kind', ['gcc-dwarf5', 'gcc-dwarf2', 'gcc-sections', 'gcc-split5',
+                                  'clang-dwarf5'])
+def test_single_addresses(kind, tmp_path):
+    compiler, *flags = KINDS[kind]
+    program = build(tmp_path / kind, compiler, *flags)
+    wanted = random.Random(2).sample(addresses(program), 60)
+    for address, answer in zip(wanted, answers(symbols(program, wanted, '--style=llvm'))):
+        assert alone(program, address) == [answer], hex(address)
+
+
+NESTED = """static inline __attribute__((always_inline)) int leaf(int n) { return n * n; }
+int outer(int n)
+{
+	int inner(int m) { return leaf(m) + 1; }
+	return inner(n);
+}
+
+int main(int argc, char **argv) { return outer(argc); }
+"""
+
+
+@pytest.mark.quick
+def test_function_inside_another(tmp_path):
+    """gcc defines it in the entry of the other one, whose code does not contain it."""
+    need('gcc')
+    (tmp_path / 'nested.c').write_text(NESTED)
+    do('gcc', '-O0', '-gdwarf-5', '-o', 'nested', 'nested.c', cwd=tmp_path)
+    program = tmp_path / 'nested'
+    wanted = addresses(program)
+    inlined = [address for address, answer in
+               zip(wanted, answers(symbols(program, wanted, '--style=llvm')))
+               if answer[0] == 'leaf']
+    assert inlined
+    (function, first, caller, second), = alone(program, inlined[0])
+    assert function == 'leaf' and first.partition('/nested.c:')[2].startswith('1:')
+    assert caller.partition('.')[0] == 'inner'
+    assert second.partition('/nested.c:')[2].startswith('4:')
+
+
 def line_of(text):
     return 1 + SOURCE.read_text().splitlines().index(text)
 
