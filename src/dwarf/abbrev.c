@@ -6,66 +6,64 @@
 
 enum { FIRST_BYTES = 8 << 10, MAX_BYTES = 64 << 20 };
 
-/* The size of a form that has the same size in all entries; -1: it varies. */
-static int size_of(const struct abbrevs *a, struct form form)
+/* By enum form_encoding, the size of forms that have the same size in all entries; -1: it varies. */
+struct sizes {
+	int8_t of[ENCODINGS];
+};
+
+static struct sizes find_sizes(const struct abbrevs *a)
 {
-	switch ((enum form_encoding)form.encoding) {
-	case IMPLICIT:
-	case PRESENT:
-		return 0;
-	case BYTES_1:
-		return 1;
-	case BYTES_2:
-		return 2;
-	case BYTES_3:
-		return 3;
-	case BYTES_4:
-		return 4;
-	case BYTES_8:
-		return 8;
-	case BYTES_16:
-		return 16;
-	case OF_ADDRESS:
-		return a->address_size;
-	case OF_REF:
-		return a->version <= 2 ? a->address_size : a->offset_size;
-	case OF_OFFSET:
-		return a->offset_size;
-	default:
-		return -1;
-	}
+	struct sizes sizes;
+
+	memset(&sizes, -1, sizeof(sizes));
+	sizes.of[IMPLICIT] = sizes.of[PRESENT] = 0;
+	sizes.of[BYTES_1] = 1;
+	sizes.of[BYTES_2] = 2;
+	sizes.of[BYTES_3] = 3;
+	sizes.of[BYTES_4] = 4;
+	sizes.of[BYTES_8] = 8;
+	sizes.of[BYTES_16] = 16;
+	sizes.of[OF_ADDRESS] = (int8_t)a->address_size;
+	sizes.of[OF_OFFSET] = (int8_t)a->offset_size;
+	sizes.of[OF_REF] = (int8_t)(a->version <= 2 ? a->address_size : a->offset_size);
+	return sizes;
 }
 
-static int read_attributes(struct abbrevs *a, struct cursor *c, struct abbrev *abbrev)
+static void take_attribute(struct abbrev *abbrev, struct abbrev_attribute *attribute, int size)
+{
+	if (attribute->name == DW_AT_declaration)
+		abbrev->declaration = true;
+	if (attribute->name == DW_AT_sibling && attribute->form.encoding == BYTES_4 &&
+		attribute->form.class == DEBUG_REF && abbrev->size >= 0 &&
+		abbrev->size <= INT16_MAX)
+		abbrev->sibling = (int16_t)abbrev->size;
+	attribute->run = size >= 0; /* see find_runs() */
+	attribute->run_bytes = (uint16_t)MAX(size, 0);
+	abbrev->size =
+		size < 0 || abbrev->size < 0 || abbrev->size > 1 << 20 ? -1 : abbrev->size + size;
+	abbrev->n++;
+}
+
+static int read_attributes(
+	struct abbrevs *a, const struct sizes *sizes, struct cursor *c, struct abbrev *abbrev)
 {
 	abbrev->first = (uint32_t)a->attributes.n;
 	while (!c->failed) {
 		uint64_t name = cursor_uleb(c), form = cursor_uleb(c);
-		struct abbrev_attribute attribute = {
-			.name = name <= UINT16_MAX ? (uint16_t)name : 0,
-			.form = form_find(form),
-		};
-		int size = size_of(a, attribute.form);
+		struct abbrev_attribute *attribute;
 
-		attribute.run = size >= 0; /* see find_runs() */
-		attribute.run_bytes = attribute.run ? (uint16_t)size : 0;
 		if (!name && !form)
 			break;
-		if (name == DW_AT_declaration)
-			abbrev->declaration = true;
-		if (name == DW_AT_sibling && form == DW_FORM_ref4 && abbrev->size >= 0 &&
-			abbrev->size <= INT16_MAX)
-			abbrev->sibling = (int16_t)abbrev->size;
-		if (form == DW_FORM_implicit_const)
-			attribute.implicit = cursor_sleb(c);
 		if (a->attributes.n >= ABBREV_ATTRIBUTES_MAX)
 			return -EBADMSG;
-		if (vec_push(&a->attributes, attribute) < 0)
+		attribute = vec_add(&a->attributes);
+		if (!attribute)
 			return -ENOMEM;
-		abbrev->size = size < 0 || abbrev->size < 0 || abbrev->size > 1 << 20
-				       ? -1
-				       : abbrev->size + size;
-		abbrev->n++;
+		attribute->name = name <= UINT16_MAX ? (uint16_t)name : 0;
+		attribute->form = form_find(form);
+		if (form == DW_FORM_implicit_const)
+			attribute->implicit = cursor_sleb(c);
+		take_attribute(abbrev, attribute, sizes->of[attribute->form.encoding]);
 	}
 	return 0;
 }
@@ -126,8 +124,16 @@ static int add(struct abbrevs *a, uint64_t code, const struct abbrev *abbrev)
 	return vec_push(&a->list, *abbrev);
 }
 
+/* The runs are used for functions, and for entries whose size varies. */
+static bool needs_runs(const struct abbrev *abbrev)
+{
+	return abbrev->size < 0 || abbrev->tag == DW_TAG_subprogram ||
+	       abbrev->tag == DW_TAG_inlined_subroutine;
+}
+
 static int parse(struct abbrevs *a, struct cursor *c)
 {
+	const struct sizes sizes = find_sizes(a);
 	int r = 0;
 
 	while (r >= 0) {
@@ -138,10 +144,11 @@ static int parse(struct abbrevs *a, struct cursor *c)
 			break;
 		abbrev.tag = (uint16_t)cursor_uleb(c);
 		abbrev.children = cursor_u8(c);
-		r = read_attributes(a, c, &abbrev);
+		r = read_attributes(a, &sizes, c, &abbrev);
 		if (r < 0 || c->failed)
 			break;
-		find_runs(a, &abbrev);
+		if (needs_runs(&abbrev))
+			find_runs(a, &abbrev);
 		r = add(a, code, &abbrev);
 	}
 	return r;
@@ -149,8 +156,7 @@ static int parse(struct abbrevs *a, struct cursor *c)
 
 static void clear(struct abbrevs *a)
 {
-	vec_done(&a->list);
-	vec_done(&a->attributes);
+	a->list.n = a->attributes.n = 0;
 	map_done(&a->others);
 }
 
@@ -159,13 +165,14 @@ int abbrevs_read(struct abbrevs *a)
 {
 	uint64_t size = a->file->sections[DEBUG_ABBREV].size, n = FIRST_BYTES;
 
+	clear(a);
 	while (a->offset < size) {
-		uint8_t *bytes _cleanup_free_ = NULL;
+		const uint8_t *bytes;
 		struct cursor c;
 		int r;
 
 		n = MIN(n, size - a->offset);
-		r = debug_file_copy(a->file, DEBUG_ABBREV, a->offset, n, &bytes);
+		r = debug_file_borrow(a->file, DEBUG_ABBREV, a->offset, n, &bytes);
 		if (r < 0)
 			return r == -ENOMEM ? r : -EBADMSG;
 		c = (struct cursor){.at = bytes, .end = bytes + n};
@@ -184,6 +191,8 @@ int abbrevs_read(struct abbrevs *a)
 
 void abbrevs_done(struct abbrevs *abbrevs)
 {
-	clear(abbrevs);
+	vec_done(&abbrevs->list);
+	vec_done(&abbrevs->attributes);
+	map_done(&abbrevs->others);
 	*abbrevs = (struct abbrevs){0};
 }

@@ -42,8 +42,8 @@ struct abbrevs {
 };
 
 /*
- * Reads the table at an offset, for units of these sizes. Returns 0; -EBADMSG; -ENOMEM. Free with
- * abbrevs_done().
+ * Reads the table at an offset, for units of these sizes, in the memory of the last one. Returns 0;
+ * -EBADMSG; -ENOMEM. Free with abbrevs_done().
  */
 int abbrevs_read(struct abbrevs *abbrevs);
 void abbrevs_done(struct abbrevs *abbrevs);

@@ -126,6 +126,7 @@ void debug_file_done(struct debug_file *file)
 		for (int j = 0; j < DEBUG_BLOCKS; j++)
 			free(section->blocks[j].bytes);
 	}
+	free(file->lent);
 	vec_done(&file->values.list);
 	elf_done(&file->elf);
 	if (file->fd >= 0)
@@ -188,22 +189,34 @@ bool debug_file_read(
 	       byte_source_read(&file->elf.source, section->offset + offset, bytes, n) >= 0;
 }
 
-int debug_file_copy(struct debug_file *file, enum debug_section_id id, uint64_t offset, uint64_t n,
-	uint8_t **ret_bytes)
+/* Memory for n bytes: that of the last time, unless it is much. */
+static int reserve_lent(struct debug_file *file, uint64_t n)
 {
-	uint8_t *bytes;
+	if (n <= file->lent_size && file->lent_size <= DEBUG_LENT_MAX)
+		return 0;
+	free(file->lent);
+	file->lent = malloc(n + 1);
+	file->lent_size = file->lent ? n : 0;
+	return file->lent ? 0 : base_oom();
+}
 
-	if (!contains(file, &file->sections[id], offset, n))
+int debug_file_borrow(struct debug_file *file, enum debug_section_id id, uint64_t offset,
+	uint64_t n, const uint8_t **ret_bytes)
+{
+	struct debug_section *section = &file->sections[id];
+	int r;
+
+	if (!contains(file, section, offset, n))
 		return -ENODATA;
-	bytes = malloc(n + 1);
-	if (!bytes)
-		return base_oom();
-	if (!debug_file_read(file, id, offset, bytes, n)) {
-		free(bytes);
-		return -ENODATA;
+	if (section->bytes) {
+		*ret_bytes = section->bytes + offset;
+		return 0;
 	}
-	*ret_bytes = bytes;
-	return 0;
+	r = reserve_lent(file, n);
+	if (r < 0)
+		return r;
+	*ret_bytes = file->lent;
+	return debug_file_read(file, id, offset, file->lent, n) ? 0 : -ENODATA;
 }
 
 /* The block with this number; shorter at the end of the section. */
@@ -301,7 +314,7 @@ bool debug_file_string(
 
 size_t debug_file_memory(const struct debug_file *file)
 {
-	size_t n = 0;
+	size_t n = file->lent_size;
 
 	for (int i = 0; i < DEBUG_SECTIONS; i++) {
 		const struct debug_section *section = &file->sections[i];

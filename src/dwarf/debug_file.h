@@ -31,6 +31,7 @@ enum {
 	DEBUG_BLOCK = 16 << 10,     /* bytes of a block */
 	DEBUG_BLOCKS = 16,          /* blocks kept of a section */
 	DEBUG_STRING_MAX = 8 << 10, /* bytes of a string; longer ones are cut */
+	DEBUG_LENT_MAX = 1 << 20,   /* bytes of memory that is lent again */
 };
 
 struct debug_section {
@@ -53,6 +54,8 @@ struct debug_file {
 	int fd; /* owned; -1: the source is memory */
 	struct debug_section sections[DEBUG_SECTIONS];
 	struct relocation_values values; /* of symbols */
+	uint8_t *lent;                   /* see debug_file_borrow() */
+	uint64_t lent_size;
 };
 
 /*
@@ -83,11 +86,11 @@ bool debug_file_read(
 	struct debug_file *file, enum debug_section_id id, uint64_t offset, void *bytes, size_t n);
 
 /*
- * Copies n bytes, owned by the caller. Returns 0; -ENODATA if the section does not have them;
- * -ENOMEM.
+ * n bytes, borrowed until the next call for this file. Returns 0; -ENODATA if the section does not
+ * have them; -ENOMEM.
  */
-int debug_file_copy(struct debug_file *file, enum debug_section_id id, uint64_t offset, uint64_t n,
-	uint8_t **ret_bytes);
+int debug_file_borrow(struct debug_file *file, enum debug_section_id id, uint64_t offset,
+	uint64_t n, const uint8_t **ret_bytes);
 
 /* Appends a NUL-terminated string. False if there is none at offset. */
 bool debug_file_string(

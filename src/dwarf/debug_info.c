@@ -43,8 +43,9 @@ struct debug_info {
 		names; /* from entry (bit 63: of the dwz file), or string (bit 62), to its number */
 	struct map by_unit; /* from offset of the unit to struct tables, owned */
 	struct tables *last;
-	size_t expected; /* addresses of the next unit */
-	uint64_t end;    /* see debug_info_end() */
+	uint64_t last_from, last_to; /* code of its unit; last_to 0: not known */
+	size_t expected;             /* addresses of the next unit */
+	uint64_t end;                /* see debug_info_end() */
 	uint64_t clock;
 	struct debug_info_stats stats;
 };
@@ -481,11 +482,29 @@ uint64_t debug_info_end(const struct debug_info *info)
 	return info->end;
 }
 
+/* The tables with an address. Addresses are mostly looked up in their order. */
+static struct tables *tables_of(struct debug_info *info, uint64_t vaddr)
+{
+	struct debug_unit *unit;
+	struct tables *tables;
+
+	if (info->last && info->last_from <= vaddr && vaddr < info->last_to &&
+		has_code(info->last, vaddr))
+		return info->last;
+	info->last_to = 0;
+	unit = unit_index_find(&info->index, vaddr);
+	tables = unit ? load(info, unit, vaddr) : NULL;
+	if (tables) {
+		info->last_from = vaddr;
+		info->last_to = info->index.end;
+	}
+	return tables;
+}
+
 size_t debug_info_find(
 	struct debug_info *info, uint64_t vaddr, struct debug_frame *frames, size_t max)
 {
-	struct debug_unit *unit = unit_index_find(&info->index, vaddr);
-	struct tables *tables = unit ? load(info, unit, vaddr) : NULL;
+	struct tables *tables = tables_of(info, vaddr);
 	struct debug_frame frame = {0};
 	const struct line_row *row;
 	uint32_t number;
@@ -497,7 +516,7 @@ size_t debug_info_find(
 	row = line_table_find(&tables->lines, vaddr);
 	number = scope_table_find(&tables->scopes, vaddr);
 	info->end = end_of_tables(tables, vaddr);
-	info->end = MIN(info->end, info->index.end);
+	info->end = MIN(info->end, info->last_to);
 	if (!row && !number)
 		return 0;
 	if (row) {

@@ -46,6 +46,7 @@ enum form_encoding {
 	IMPLICIT, /* in the abbreviation */
 	PRESENT,  /* 1, without bytes */
 	INDIRECT, /* the form precedes the value */
+	ENCODINGS,
 };
 
 struct form {

@@ -441,11 +441,12 @@ static bool take_only(struct program *p)
 	return true;
 }
 
-/* The bytes of a program, in memory; its length precedes it. */
-static int copy_program(struct program *p, uint8_t **ret_bytes)
+/* The bytes of a program; its length precedes it. */
+static int borrow_program(struct program *p)
 {
 	struct debug_file *file = p->unit->file;
 	uint64_t offset = p->unit->lines.u, length;
+	const uint8_t *bytes;
 	int r;
 
 	p->as.offset_size = 4;
@@ -460,19 +461,18 @@ static int copy_program(struct program *p, uint8_t **ret_bytes)
 	}
 	if (length > LINE_PROGRAM_MAX)
 		return -EBADMSG;
-	r = debug_file_copy(file, DEBUG_LINE, offset, length, ret_bytes);
+	r = debug_file_borrow(file, DEBUG_LINE, offset, length, &bytes);
 	if (r < 0)
 		return r;
 	p->reader.offset = offset;
-	p->reader.start = p->reader.c.at = *ret_bytes;
-	p->reader.c.end = *ret_bytes + length;
+	p->reader.start = p->reader.c.at = bytes;
+	p->reader.c.end = bytes + length;
 	return 0;
 }
 
 static int read_program(struct program *p)
 {
-	uint8_t *bytes _cleanup_free_ = NULL;
-	int r = copy_program(p, &bytes);
+	int r = borrow_program(p);
 
 	if (r >= 0)
 		r = take_header(p);

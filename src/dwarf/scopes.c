@@ -366,7 +366,7 @@ int scope_table_read(const struct debug_unit *unit, const struct abbrevs *abbrev
 	const uint64_t *only, struct scope_table *ret_table)
 {
 	struct walk *w _cleanup_free_ = malloc(sizeof(*w));
-	uint8_t *bytes _cleanup_free_ = NULL;
+	const uint8_t *bytes;
 	uint64_t n = unit->end - unit->root;
 	int r;
 
@@ -375,7 +375,7 @@ int scope_table_read(const struct debug_unit *unit, const struct abbrevs *abbrev
 		return base_oom();
 	if (n > SCOPES_UNIT_MAX)
 		return 0;
-	r = debug_file_copy(unit->file, DEBUG_INFO, unit->root, n, &bytes);
+	r = debug_file_borrow(unit->file, DEBUG_INFO, unit->root, n, &bytes);
 	if (r < 0)
 		return r == -ENOMEM ? r : 0;
 	memset(w, 0, offsetof(struct walk, enclosing));

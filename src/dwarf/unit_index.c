@@ -32,22 +32,25 @@ struct pieces {
 
 /* ---- abbreviations ---- */
 
+static bool is_table_of(const struct abbrevs *abbrevs, const struct debug_unit *unit)
+{
+	return abbrevs->file == unit->file && abbrevs->offset == unit->abbrev &&
+	       abbrevs->address_size == unit->address_size &&
+	       abbrevs->offset_size == unit->offset_size && abbrevs->version == unit->version;
+}
+
 const struct abbrevs *unit_index_abbrevs(struct unit_index *index, const struct debug_unit *unit)
 {
-	struct abbrevs wanted = {.file = unit->file,
-		.offset = unit->abbrev,
-		.address_size = unit->address_size,
-		.offset_size = unit->offset_size,
-		.version = unit->version};
 	uint64_t hash = base_hash64(unit->abbrev ^ (uintptr_t)unit->file);
 	struct abbrevs *known = &index->abbrevs[hash % ABBREVS_KEPT];
 
-	if (known->file == wanted.file && known->offset == wanted.offset &&
-		known->address_size == wanted.address_size &&
-		known->offset_size == wanted.offset_size && known->version == wanted.version)
+	if (is_table_of(known, unit))
 		return known;
-	abbrevs_done(known);
-	*known = wanted;
+	known->file = unit->file;
+	known->offset = unit->abbrev;
+	known->address_size = unit->address_size;
+	known->offset_size = unit->offset_size;
+	known->version = unit->version;
 	if (abbrevs_read(known) >= 0)
 		return known;
 	abbrevs_done(known);
@@ -319,13 +322,13 @@ static int take_sets(struct pieces *pieces, struct debug_reader *reader)
 static int read_sets(struct debug_file *file, struct pieces *pieces)
 {
 	uint64_t n = file->sections[DEBUG_ARANGES].size;
-	uint8_t *bytes _cleanup_free_ = NULL;
+	const uint8_t *bytes;
 	struct debug_reader reader = {0};
 	int r;
 
 	if (!n || n > ARANGES_MAX)
 		return 0;
-	r = debug_file_copy(file, DEBUG_ARANGES, 0, n, &bytes);
+	r = debug_file_borrow(file, DEBUG_ARANGES, 0, n, &bytes);
 	if (r < 0)
 		return r == -ENOMEM ? r : 0;
 	reader.start = reader.c.at = bytes;
