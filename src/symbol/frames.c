@@ -104,7 +104,7 @@ static size_t stored_frames(
 	return n;
 }
 
-/* At most BATCH_FRAMES are stored. Returns the number of all. */
+/* Those at a location. At most BATCH_FRAMES are stored. Returns the number of all. */
 static size_t source_frames(struct attar_symbols *symbols, attar_location location,
 	const struct attar_symbol *symbol, struct debug_frame *frames)
 {
@@ -127,6 +127,16 @@ static size_t source_frames(struct attar_symbols *symbols, attar_location locati
 	return file_frames(symbols, dso, vaddr, frames);
 }
 
+static size_t make_frames(struct attar_symbols *symbols, const struct attar_frame *common,
+	const struct debug_frame *sources, size_t n, struct attar_frame *ret_frames)
+{
+	for (size_t i = 0; i < n; i++) {
+		ret_frames[i] = *common;
+		add_source(symbols, &ret_frames[i], &sources[i]);
+	}
+	return n;
+}
+
 int attar_symbols_frames(struct attar_symbols *symbols, attar_location location,
 	struct attar_frame *ret_frames, size_t max)
 {
@@ -142,10 +152,7 @@ int attar_symbols_frames(struct attar_symbols *symbols, attar_location location,
 		attar_error_clear();
 	common = frame_of_symbol(symbols, location, &symbol);
 	n = MIN(source_frames(symbols, location, &symbol, sources), (size_t)BATCH_FRAMES);
-	for (size_t i = 0; i < MIN(n, max); i++) {
-		ret_frames[i] = common;
-		add_source(symbols, &ret_frames[i], &sources[i]);
-	}
+	make_frames(symbols, &common, sources, MIN(n, max), ret_frames);
 	if (!n && max)
 		ret_frames[0] = common;
 	return n ? (int)n : 1;
@@ -165,31 +172,91 @@ static int by_location(const void *a, const void *b)
 	return x->index < y->index ? -1 : x->index > y->index;
 }
 
-/*
- * The location up to which all code has the frames of this one, except for the offset, that were
- * just found; 0: that is not known.
- */
-static attar_location end_of_frames(const struct attar_symbols *symbols, attar_location location)
-{
-	struct dso *own = dsos_get(&symbols->dsos, attar_location_dso(location));
-	const struct dso *dso = dso_tables(own);
-	uint64_t offset = location & PLACE_OFFSET, vaddr, end, past;
+/* What was found at a place. The code up to symbol_end has the same symbol, up to end the frames. */
+struct found {
+	attar_location location, symbol_end, end; /* an end of 0: it is not known */
+	struct dso *dso;                          /* of code with a symbol_end */
+	uint64_t vaddr;
+	struct attar_symbol symbol;
+	struct attar_frame common, frames[BATCH_FRAMES];
+	size_t n;
+};
 
-	if (dso->key.kind != ATTAR_DSO_IS_FILE || own->stored || !dso->source ||
-		symbols->last_key >> 48 != dso->number || symbols->last_location != location ||
-		!elf_vaddr(dso->segments.at, dso->segments.n, offset, &vaddr))
-		return 0;
-	end = debug_info_end(dso->source);
-	if (end <= dso->source_bias)
-		return 0;
-	end -= dso->source_bias;
-	past = symtab_end(&dso->table, symbols->last_index, vaddr);
-	end = MIN(end, past);
-	if (end <= vaddr ||
-		!elf_vaddr(dso->segments.at, dso->segments.n, offset + (end - vaddr) - 1, &past) ||
-		past != end - 1)
-		return 0;
-	return location + (end - vaddr);
+/* Code of a binary up to where the symbol that was just resolved ends. */
+static void find_symbol_end(const struct attar_symbols *symbols, struct found *f)
+{
+	struct dso *own = dsos_get(&symbols->dsos, attar_location_dso(f->location));
+	struct dso *dso = dso_tables(own);
+	uint64_t offset = f->location & PLACE_OFFSET, end, last;
+
+	f->symbol_end = 0;
+	if (dso->key.kind != ATTAR_DSO_IS_FILE || own->stored ||
+		symbols->last_key >> 48 != dso->number || symbols->last_location != f->location ||
+		!elf_vaddr(dso->segments.at, dso->segments.n, offset, &f->vaddr))
+		return;
+	end = symtab_end(&dso->table, symbols->last_index, f->vaddr);
+	if (end <= f->vaddr ||
+		!elf_vaddr(
+			dso->segments.at, dso->segments.n, offset + (end - f->vaddr) - 1, &last) ||
+		last != end - 1)
+		return;
+	f->dso = dso;
+	f->symbol_end = f->location + (end - f->vaddr);
+}
+
+/* Goes on to a location with the same symbol. */
+static void move_to(struct found *f, attar_location location)
+{
+	uint64_t distance = location - f->location;
+
+	f->location = location;
+	f->vaddr += distance;
+	f->symbol.offset += distance;
+	f->common.offset += distance;
+	for (size_t i = 0; i < f->n; i++)
+		f->frames[i].offset += distance;
+}
+
+static void find_symbol(struct attar_symbols *symbols, struct found *f, attar_location location)
+{
+	f->n = 0;
+	if (location < f->symbol_end) {
+		move_to(f, location);
+		return;
+	}
+	f->location = location;
+	if (attar_symbols_resolve(symbols, location, &f->symbol) < 0)
+		attar_error_clear();
+	f->common = frame_of_symbol(symbols, location, &f->symbol);
+	find_symbol_end(symbols, f);
+}
+
+/* After the frames were found. */
+static void find_end(struct found *f)
+{
+	uint64_t end;
+
+	f->end = 0;
+	if (!f->symbol_end || !f->dso->source)
+		return;
+	end = debug_info_end(f->dso->source);
+	if (end > f->dso->source_bias && end - f->dso->source_bias > f->vaddr)
+		f->end = MIN(f->symbol_end, f->location + (end - f->dso->source_bias - f->vaddr));
+}
+
+/* Finds the frames of a location, which is not lower than the one before. */
+static void find(struct attar_symbols *symbols, struct found *f, attar_location location)
+{
+	struct debug_frame sources[BATCH_FRAMES];
+	size_t n;
+
+	find_symbol(symbols, f, location);
+	n = f->symbol_end ? file_frames(symbols, f->dso, f->vaddr, sources)
+			  : source_frames(symbols, location, &f->symbol, sources);
+	f->n = make_frames(symbols, &f->common, sources, MIN(n, (size_t)BATCH_FRAMES), f->frames);
+	if (!f->n)
+		f->frames[f->n++] = f->common;
+	find_end(f);
 }
 
 /* Places one after another whose code is in the same unit of debug information. */
@@ -209,22 +276,17 @@ struct batch {
 /* Calls fn for places in the order of their locations. */
 static void answer(const struct batch *b, size_t first, size_t n)
 {
-	struct attar_frame frames[BATCH_FRAMES];
-	attar_location last = 0, end = 0;
-	int count = 0;
+	struct found f;
 
+	f.n = f.vaddr = f.location = f.symbol_end = f.end = 0;
 	for (size_t i = first; i < first + n; i++) {
 		attar_location location = b->places[i].location;
 
-		if (i > first && (location == last || location < end)) {
-			for (int j = 0; j < count && j < BATCH_FRAMES; j++)
-				frames[j].offset += location - last;
-		} else {
-			count = attar_symbols_frames(b->symbols, location, frames, BATCH_FRAMES);
-			end = end_of_frames(b->symbols, location);
-		}
-		last = location;
-		b->fn(b->ctx, b->places[i].index, frames, (size_t)count);
+		if (f.n && (location == f.location || location < f.end))
+			move_to(&f, location);
+		else
+			find(b->symbols, &f, location);
+		b->fn(b->ctx, b->places[i].index, f.frames, f.n);
 	}
 }
 
