@@ -8,31 +8,28 @@
 #include "base/vec.h"
 #include "cli/cli.h"
 #include "cli/frame_line.h"
+#include "cli/llvm_answers.h"
 #include "cli/signals.h"
 
 enum {
-	BATCH_MAX = 1 << 16, /* addresses */
+	BATCH_MAX = 1 << 17, /* addresses */
 	INPUT_BYTES = 1 << 20,
 	OUTPUT_BYTES = 1 << 16,
 	ANSWERS_MAX = 1 << 30, /* bytes of the answers of a batch */
-	NAME_BYTES = 8 << 10,
+	LINE_BYTES = 8,        /* of the input, for most lines at least */
+	AHEAD = 8,
 };
 
-struct query {
-	uint64_t address;
-	char *word;      /* owned: what is not an address, and is repeated; NULL: it is one */
-	size_t first, n; /* with json its lines, otherwise its part of the answers, in bytes */
+/* A line that is not an address, and is repeated. */
+struct other {
+	size_t index; /* of the query */
+	char *word;   /* owned */
 };
 
-typedef VEC(struct frame_line) frame_lines;
-
-/* Where in the answers a name or a path was written last: neighbours have the same. */
-struct piece {
-	const char *text;
-	size_t at, n;
+/* An answer: with json of `lines`, with llvm of `llvm_answers`, else of `answers`, in bytes. */
+struct part {
+	uint32_t first, n;
 };
-
-enum { PIECES = 64 };
 
 struct lookup {
 	const char *file;
@@ -42,14 +39,14 @@ struct lookup {
 	struct attar_symbols *symbols;
 	struct attar_address_space *space;
 	attar_location start; /* of the file */
-	VEC(struct query) queries;
+	/* The queries. Answers are made in the order of addresses: what they touch is small. */
+	VEC(uint64_t) addresses; /* 0: of one that is no address */
 	VEC(attar_location) locations;
-	frame_lines lines; /* with json of all answers, otherwise of one */
-	/* Answers are made in the order of addresses, and printed in that of the queries. */
+	VEC(struct part) parts;
+	VEC(struct other) others;
+	VEC(struct frame_line) lines; /* with json of all answers, otherwise of one */
 	struct buf answers;
-	struct piece names[PIECES], files[PIECES];
-	frame_lines last_lines;      /* of the last answer with lines */
-	struct query last;           /* ... and its text; n 0: none */
+	struct llvm_answers llvm_answers;
 	struct attar_section *table; /* with json */
 	struct buf out;
 	char *refused;    /* owned: the first line that is not an address; NULL: none */
@@ -170,33 +167,38 @@ static attar_location locate(const struct lookup *l, uint64_t address)
 }
 
 /* A word that is not an address. Lines of the input are repeated, and the others are answered. */
-static int add_word(struct lookup *l, const char *word, struct query *query)
+static int add_other(struct lookup *l, const char *word)
 {
+	struct other other = {.index = l->addresses.n};
+
 	if (!l->llvm && l->words.n)
 		return attar_fail(-EINVAL, "'%s' is not a hexadecimal address", CLIP(word));
-	query->word = strdup(word);
 	if (!l->llvm && l->n_refused++ == 0)
 		l->refused = strdup(word);
-	return query->word && (l->refused || !l->n_refused) ? 0 : base_oom();
+	if (l->n_refused && !l->refused)
+		return base_oom();
+	other.word = strdup(word);
+	if (other.word && vec_push(&l->others, other) == 0)
+		return 0;
+	free(other.word);
+	return base_oom();
 }
 
 /* Returns 0, -EINVAL or -ENOMEM. */
 static int add_query(struct lookup *l, const char *word)
 {
 	attar_location location = 0;
-	struct query query = {0};
+	uint64_t address = 0;
 	int r = 0;
 
-	if (take_address(l, word, &query.address))
-		location = locate(l, query.address);
+	if (take_address(l, word, &address))
+		location = locate(l, address);
 	else
-		r = add_word(l, word, &query);
+		r = add_other(l, word);
 	if (r == 0)
 		r = vec_push(&l->locations, location);
 	if (r == 0)
-		r = vec_push(&l->queries, query);
-	if (r < 0)
-		free(query.word);
+		r = vec_push(&l->addresses, address);
 	return r;
 }
 
@@ -208,12 +210,12 @@ static void add_text(struct buf *b, const char *text)
 }
 
 /* "0x1234 inner at file.c:3:1", then "       inlined into outer+0x14 at file.c:9:2". */
-static void write_query(struct lookup *l, const struct query *query)
+static void write_query(struct lookup *l, uint64_t address)
 {
 	struct buf *b = &l->answers;
 	size_t start = b->len, width;
 
-	buf_printf(b, "0x%llx", (unsigned long long)query->address);
+	buf_printf(b, "0x%llx", (unsigned long long)address);
 	width = b->len - start;
 	vec_each (&l->lines, line) {
 		if (line > l->lines.at)
@@ -224,92 +226,6 @@ static void write_query(struct lookup *l, const struct query *query)
 			frame_line_module(b, line);
 		buf_char(b, '\n');
 	}
-}
-
-static void add_name(struct lookup *l, const char *mangled)
-{
-	char name[NAME_BYTES];
-
-	if (!l->mangled && attar_symbol_demangle(mangled, name, sizeof(name)) > 0)
-		add_text(&l->answers, name);
-	else
-		add_text(&l->answers, mangled);
-}
-
-static struct piece *piece_of(struct piece *pieces, const char *text)
-{
-	return &pieces[base_hash64((uintptr_t)text) % PIECES];
-}
-
-/* Appends the text of a piece again. False: it was not written yet. */
-static bool add_piece(struct lookup *l, const struct piece *piece, const char *text)
-{
-	struct buf *b = &l->answers;
-
-	if (piece->text != text)
-		return false;
-	if (buf_reserve(b, piece->n))
-		buf_add(b, b->data + piece->at, piece->n);
-	return true;
-}
-
-static void keep_piece(struct lookup *l, struct piece *piece, const char *text, size_t start)
-{
-	*piece = (struct piece){.text = text, .at = start, .n = l->answers.len - start};
-}
-
-static void write_name(struct lookup *l, const char *mangled)
-{
-	struct piece *piece = piece_of(l->names, mangled);
-	size_t start = l->answers.len;
-
-	if (add_piece(l, piece, mangled))
-		return;
-	add_name(l, mangled);
-	buf_char(&l->answers, '\n');
-	keep_piece(l, piece, mangled, start);
-}
-
-static void write_file(struct lookup *l, const char *file)
-{
-	struct piece *piece = piece_of(l->files, file);
-	size_t start = l->answers.len;
-
-	if (add_piece(l, piece, file))
-		return;
-	add_text(&l->answers, file);
-	buf_char(&l->answers, ':');
-	keep_piece(l, piece, file, start);
-}
-
-/* "function\nfile:line:column\n" for each frame, then an empty line. */
-static void write_llvm(struct lookup *l)
-{
-	struct buf *b = &l->answers;
-
-	vec_each (&l->lines, line) {
-		write_name(l, line->mangled ?: "??");
-		write_file(l, line->file ?: "??");
-		buf_u64(b, line->line);
-		buf_char(b, ':');
-		buf_u64(b, line->column);
-		buf_char(b, '\n');
-	}
-	buf_char(b, '\n');
-}
-
-/* Whether both are printed alike by write_llvm(). Names and paths are interned. */
-static bool same_lines(const frame_lines *a, const frame_lines *b)
-{
-	bool same = a->n == b->n;
-
-	for (size_t i = 0; same && i < a->n; i++) {
-		const struct frame_line *x = &a->at[i], *y = &b->at[i];
-
-		same = x->mangled == y->mangled && x->file == y->file && x->line == y->line &&
-		       x->column == y->column;
-	}
-	return same;
 }
 
 /* Without inlined functions: the line in the innermost one, the name of the last. */
@@ -327,64 +243,47 @@ static void add_lines(struct lookup *l, const struct attar_frame *frames, size_t
 	}
 }
 
-static void keep_lines(struct lookup *l)
+/* Makes the text of an answer. */
+static int write_answer(struct lookup *l, uint64_t address, const struct attar_frame *frames,
+	size_t n, struct part *part)
 {
-	frame_lines lines = l->last_lines;
+	size_t first = l->answers.len;
 
-	l->last_lines = l->lines;
-	l->lines = lines;
-}
-
-/* Makes the text of an answer; takes that of the last one if it is the same. */
-static void write_answer(
-	struct lookup *l, struct query *query, const struct attar_frame *frames, size_t n)
-{
-	query->first = l->answers.len;
-	if (query->word)
-		return;
-	if (query->first > ANSWERS_MAX) {
-		l->failed = attar_fail(
+	if (first > ANSWERS_MAX)
+		return attar_fail(
 			-E2BIG, "the answers are too long" ATTAR_FIX "ask for fewer addresses");
-		return;
-	}
 	l->lines.n = 0;
 	add_lines(l, frames, n);
-	if (l->llvm && l->last.n && same_lines(&l->lines, &l->last_lines)) {
-		query->first = l->last.first;
-		query->n = l->last.n;
-		return;
-	}
-	if (l->llvm)
-		write_llvm(l);
-	else
-		write_query(l, query);
-	query->n = l->answers.len - query->first;
-	l->last = *query;
-	keep_lines(l);
+	write_query(l, address);
+	*part = (struct part){.first = (uint32_t)first, .n = (uint32_t)(l->answers.len - first)};
+	return 0;
 }
 
 static void on_frames(void *ctx, size_t index, const struct attar_frame *frames, size_t n)
 {
 	struct lookup *l = ctx;
-	struct query *query = &l->queries.at[index];
+	struct part *part = &l->parts.at[index];
+	int r = 0;
 
-	if (!l->table) {
-		write_answer(l, query, frames, n);
-		return;
+	if (l->table) {
+		part->first = (uint32_t)l->lines.n;
+		add_lines(l, frames, n);
+		part->n = (uint32_t)l->lines.n - part->first;
+	} else if (l->llvm) {
+		r = llvm_answers_add(&l->llvm_answers, frames, n, &part->first, &part->n);
+	} else {
+		r = write_answer(l, l->addresses.at[index], frames, n, part);
 	}
-	if (query->word)
-		return;
-	query->first = l->lines.n;
-	add_lines(l, frames, n);
-	query->n = l->lines.n - query->first;
+	if (r < 0)
+		l->failed = r;
 }
 
-static void add_rows(struct lookup *l, const struct query *query)
+static void add_rows(struct lookup *l, uint64_t address, struct part part)
 {
-	for (size_t i = 0; i < query->n; i++) {
+	for (size_t i = 0; i < part.n; i++) {
 		attar_section_row(l->table);
-		attar_cell_u64(l->table, query->address);
-		frame_line_cells(l->table, &l->lines.at[query->first + i], l->mangled);
+		attar_cell_u64(l->table, address);
+		frame_line_cells(l->table, &l->lines.at[part.first + i], l->mangled);
 	}
 }
 
@@ -394,40 +293,79 @@ static void add_columns(struct attar_section *table)
 	frame_line_columns(table);
 }
 
-static void print_text(struct lookup *l, const struct query *query)
+static void print_word(struct lookup *l, const char *word)
 {
-	if (query->word) {
-		add_text(&l->out, query->word);
-		buf_char(&l->out, '\n');
-	}
-	buf_add(&l->out, buf_text(&l->answers) + query->first, query->n);
-	if (l->out.len < OUTPUT_BYTES)
+	if (l->table)
 		return;
-	fwrite(l->out.data, 1, l->out.len, stdout);
-	buf_reset(&l->out);
+	add_text(&l->out, word);
+	buf_char(&l->out, '\n');
+}
+
+/* The parts that are printed soon are fetched: they are in any order. */
+static void print_answer(struct lookup *l, size_t index)
+{
+	size_t next = MIN(index + AHEAD, l->parts.n - 1);
+	struct part part = l->parts.at[index];
+
+	if (l->table) {
+		add_rows(l, l->addresses.at[index], part);
+	} else if (l->llvm) {
+		__builtin_prefetch(l->llvm_answers.lines.at + l->parts.at[next].first);
+		llvm_answers_print(&l->llvm_answers, part.first, part.n, &l->out);
+	} else {
+		buf_add(&l->out, buf_text(&l->answers) + part.first, part.n);
+	}
+}
+
+static void print_answers(struct lookup *l)
+{
+	const struct other *other = l->others.at, *end = other + l->others.n;
+
+	for (size_t i = 0; i < l->parts.n; i++) {
+		if (other < end && other->index == i)
+			print_word(l, other++->word);
+		else
+			print_answer(l, i);
+		if (l->out.len < OUTPUT_BYTES)
+			continue;
+		fwrite(l->out.data, 1, l->out.len, stdout);
+		buf_reset(&l->out);
+	}
+}
+
+static void forget_queries(struct lookup *l)
+{
+	vec_each (&l->others, other)
+		free(other->word);
+	l->others.n = l->addresses.n = l->locations.n = l->parts.n = l->lines.n = 0;
+	buf_reset(&l->answers);
+	llvm_answers_reset(&l->llvm_answers);
+}
+
+static int resolve(struct lookup *l)
+{
+	size_t n = l->locations.n;
+	int r = vec_reserve(&l->parts, n);
+
+	if (r == 0 && l->llvm)
+		r = llvm_answers_reserve(&l->llvm_answers, n);
+	if (r < 0)
+		return r;
+	l->parts.n = n;
+	r = attar_symbols_frames_batch(l->symbols, l->locations.at, n, on_frames, l);
+	if (r == 0)
+		r = l->failed;
+	return buf_failed(&l->answers) ? base_oom() : r;
 }
 
 /* Resolves and prints the addresses so far. */
 static int flush(struct lookup *l)
 {
-	int r = attar_symbols_frames_batch(
-		l->symbols, l->locations.at, l->locations.n, on_frames, l);
+	int r = resolve(l);
 
 	if (r == 0)
-		r = l->failed;
-	if (buf_failed(&l->answers))
-		r = base_oom();
-	vec_each (&l->queries, query) {
-		if (r == 0 && l->table)
-			add_rows(l, query);
-		else if (r == 0)
-			print_text(l, query);
-		free(query->word);
-	}
-	l->queries.n = l->locations.n = l->lines.n = l->last.n = 0;
-	buf_reset(&l->answers);
-	memset(l->names, 0, sizeof(l->names));
-	memset(l->files, 0, sizeof(l->files));
+		print_answers(l);
+	forget_queries(l);
 	if (buf_failed(&l->out))
 		return base_oom();
 	if (l->out.len)
@@ -459,14 +397,17 @@ static int take_line(struct lookup *l, char *line)
 /* The whole lines of the input; moves the rest to the front. */
 static int take_lines(struct lookup *l, char *bytes, size_t *n)
 {
+	size_t more = MIN(*n / LINE_BYTES, (size_t)BATCH_MAX);
 	char *at = bytes, *end;
-	int r = 0;
+	int r = vec_reserve(&l->locations, more);
 
+	if (r == 0)
+		r = vec_reserve(&l->addresses, more);
 	while (r == 0 && (end = memchr(at, '\n', *n - (size_t)(at - bytes)))) {
 		*end = '\0';
 		r = take_line(l, at);
 		at = end + 1;
-		if (r == 0 && l->queries.n >= BATCH_MAX)
+		if (r == 0 && l->addresses.n >= BATCH_MAX)
 			r = flush(l);
 	}
 	*n -= (size_t)(at - bytes);
@@ -543,14 +484,15 @@ static int end(const struct lookup *l, const struct attar_report *report)
 
 static void lookup_done(struct lookup *l)
 {
-	vec_each (&l->queries, query)
-		free(query->word);
-	vec_done(&l->queries);
+	forget_queries(l);
+	vec_done(&l->addresses);
 	vec_done(&l->locations);
+	vec_done(&l->parts);
+	vec_done(&l->others);
 	vec_done(&l->lines);
-	vec_done(&l->last_lines);
 	vec_done(&l->words);
 	buf_done(&l->answers);
+	llvm_answers_done(&l->llvm_answers);
 	buf_done(&l->out);
 	free(l->refused);
 	attar_address_space_free(l->space);
@@ -567,6 +509,8 @@ int command_symbols(int argc, char **argv)
 		lookup_done(&l);
 		return report_error(STATUS_USAGE);
 	}
+	l.llvm_answers.mangled = l.mangled;
+	l.llvm_answers.no_inlines = l.no_inlines;
 	if (l.json) {
 		report = attar_report_new("symbols");
 		attar_report_span(report, base_realtime(), 0);
