@@ -6,7 +6,7 @@
 
 enum { FIRST_BYTES = 8 << 10, MAX_BYTES = 64 << 20 };
 
-/* By enum form_encoding, the size of forms that have the same size in all entries; -1: it varies. */
+/* By enum form_encoding, the size of forms that is the same in all entries; -1: it varies. */
 struct sizes {
 	int8_t of[ENCODINGS];
 };

@@ -88,15 +88,15 @@ static void add_cell(struct buf *b, const struct attar_section *s, struct cell c
 
 enum { REPEATED_COLUMNS = 8 };
 
-/* The newest cell of a column, and what it was written as, with the comma before it. */
+/* The newest cell of a column, and what it was written as, with the comma that precedes it. */
 struct repeated {
 	enum cell_kind kind;
 	struct recent_text text;
 };
 
-/* Many events have the name, the thread and the CPU of the one before. */
-static void add_column_cell(
-	struct buf *b, const struct attar_section *s, struct repeated *last, struct cell cell)
+/* Many events have the name, the thread and the CPU of the one before, many functions a share. */
+static void add_column_cell(struct buf *b, const struct attar_section *s, const char *comma,
+	struct repeated *last, struct cell cell)
 {
 	size_t from = b->len;
 	char *end;
@@ -110,7 +110,7 @@ static void add_column_cell(
 		b->len = (size_t)(end - b->data);
 		return;
 	}
-	buf_char(b, ',');
+	buf_str(b, comma);
 	add_cell(b, s, cell);
 	if (cell.kind == CELL_FIELDS || !buf_reserve(b, RECENT_TEXT_MAX))
 		return;
@@ -187,8 +187,8 @@ static void add_cells(struct attar_renderer *r, const struct attar_section *s, u
 	for (size_t i = 0; i < s->columns.n; i++) {
 		struct cell cell = section_cell(s, row, i);
 
-		if (i > 0 && i < REPEATED_COLUMNS) {
-			add_column_cell(b, s, &repeated[i], cell);
+		if ((i > 0 || cell.kind == CELL_DOUBLE) && i < REPEATED_COLUMNS) {
+			add_column_cell(b, s, i ? "," : "", &repeated[i], cell);
 			continue;
 		}
 		if (i)
@@ -255,7 +255,11 @@ static void tree_columns(struct buf *b, const struct attar_section *s)
 
 static void add_node(struct buf *b, const struct attar_section *s, const struct tree_node *node)
 {
-	buf_printf(b, "[%lld,\"%s\",", tree_parent_id(node), frame_kind_name(node->kind));
+	buf_char(b, '[');
+	buf_i64(b, tree_parent_id(node));
+	buf_str(b, ",\"");
+	buf_str(b, frame_kind_name(node->kind));
+	buf_str(b, "\",");
 	add_string(b, section_text(s, node->name));
 	buf_char(b, ',');
 	if (node->module)
@@ -275,7 +279,9 @@ static void add_task(struct buf *b, const struct tree_task *task)
 		buf_str(b, ",null,null");
 		return;
 	}
-	buf_printf(b, ",%u,", task->pid);
+	buf_char(b, ',');
+	buf_u64(b, task->pid);
+	buf_char(b, ',');
 	if (task->tid)
 		buf_u64(b, task->tid);
 	else

@@ -172,7 +172,7 @@ static int by_location(const void *a, const void *b)
 	return x->index < y->index ? -1 : x->index > y->index;
 }
 
-/* What was found at a place. The code up to symbol_end has the same symbol, up to end the frames. */
+/* What was found at a place. Code up to symbol_end has the same symbol, up to end the frames. */
 struct found {
 	attar_location location, symbol_end, end; /* an end of 0: it is not known */
 	struct dso *dso;                          /* of code with a symbol_end */
