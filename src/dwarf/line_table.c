@@ -36,9 +36,10 @@ struct program {
 struct state {
 	uint64_t address;
 	uint32_t line, file, column;
-	uint64_t start, last; /* addresses of the first row and of the last one */
-	size_t first;         /* row */
-	bool descends;        /* an address is lower than the one before */
+	uint64_t start, last;  /* addresses of the first row and of the last one */
+	struct line_row *rows; /* those of the table */
+	size_t first, n, size; /* the first row of the sequence, and the number of all */
+	bool descends;         /* an address is lower than the one before */
 };
 
 /* ---- the header ---- */
@@ -174,14 +175,22 @@ static int take_header(struct program *p)
 
 /* ---- the program ---- */
 
-static void reset(const struct program *p, struct state *s)
+static void reset(struct state *s)
 {
-	*s = (struct state){.line = 1, .file = 1, .first = p->table->rows.n};
+	*s = (struct state){
+		.line = 1, .file = 1, .rows = s->rows, .first = s->n, .n = s->n, .size = s->size};
 }
 
-static int more_rows(struct line_table *table)
+static int more_rows(struct program *p, struct state *s)
 {
-	return table->rows.n >= LINE_ROWS_MAX ? -EBADMSG : vec_reserve(&table->rows, 1);
+	struct line_table *table = p->table;
+	int r;
+
+	table->rows.n = s->n;
+	r = s->n >= LINE_ROWS_MAX ? -EBADMSG : vec_reserve(&table->rows, 1);
+	s->rows = table->rows.at;
+	s->size = table->rows.size;
+	return r;
 }
 
 static bool same_line(const struct line_row *a, const struct line_row *b)
@@ -192,33 +201,30 @@ static bool same_line(const struct line_row *a, const struct line_row *b)
 /* Only the last row of an address is found, and equal rows are one. */
 static inline int add_row(struct program *p, struct state *s, uint32_t line, uint32_t file)
 {
-	struct line_table *table = p->table;
 	struct line_row row = {
 		.line = line,
 		.column = (uint16_t)s->column,
 		.file = file > LINE_FILES_MAX ? LINE_NO_FILE : (uint16_t)file,
 	};
-	size_t n = table->rows.n;
 	int r;
 
-	if (n == s->first)
+	if (s->n == s->first)
 		s->start = s->last = s->address;
 	s->descends |= s->address < s->last;
 	s->last = s->address;
 	if (unlikely(s->descends || s->address - s->start > UINT32_MAX))
 		return 0;
 	row.start = (uint32_t)(s->address - s->start);
-	if (n > s->first && table->rows.at[n - 1].start == row.start)
-		n--;
-	if (n == s->first || !same_line(&table->rows.at[n - 1], &row)) {
-		if (unlikely(n == table->rows.size)) {
-			r = more_rows(table);
-			if (r < 0)
-				return r;
-		}
-		table->rows.at[n++] = row;
+	if (s->n > s->first && s->rows[s->n - 1].start == row.start)
+		s->n--;
+	if (s->n > s->first && same_line(&s->rows[s->n - 1], &row))
+		return 0;
+	if (unlikely(s->n == s->size)) {
+		r = more_rows(p, s);
+		if (r < 0)
+			return r;
 	}
-	table->rows.n = n;
+	s->rows[s->n++] = row;
 	return 0;
 }
 
@@ -235,8 +241,8 @@ static int end_sequence(struct program *p, struct state *s)
 	bool good = is_good(p, s);
 
 	if (good && (!p->only || (s->start <= *p->only && *p->only < s->last)))
-		sequence.n = p->table->rows.n - s->first;
-	p->table->rows.n = s->first + sequence.n;
+		sequence.n = s->n - s->first;
+	s->n = s->first + sequence.n;
 	return good ? vec_push(&p->sequences, sequence) : 0;
 }
 
@@ -254,7 +260,7 @@ static int extended(struct program *p, struct state *s, struct cursor *c)
 	case DW_LNE_end_sequence:
 		r = add_row(p, s, 0, LINE_NO_FILE);
 		r = r < 0 ? r : end_sequence(p, s);
-		reset(p, s);
+		reset(s);
 		break;
 	case DW_LNE_set_address:
 		if (n - 1 == 8 || n - 1 == 4)
@@ -321,10 +327,12 @@ static void find_special(struct program *p)
 static int run(struct program *p)
 {
 	struct cursor c = p->reader.c;
-	struct state s;
+	struct state s = {0};
 	int r = vec_reserve(&p->table->rows, (size_t)(c.end - c.at) / ROW_BYTES);
 
-	reset(p, &s);
+	s.rows = p->table->rows.at;
+	s.size = p->table->rows.size;
+	reset(&s);
 	find_special(p);
 	while (r >= 0 && c.at < c.end && !c.failed) {
 		uint8_t opcode = *c.at++;
@@ -339,7 +347,7 @@ static int run(struct program *p)
 			r = extended(p, &s, &c);
 		}
 	}
-	p->table->rows.n = s.first; /* a sequence without an end */
+	p->table->rows.n = s.first; /* without a sequence that does not end */
 	return r;
 }
 

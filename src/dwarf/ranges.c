@@ -3,7 +3,10 @@
 
 #include "dwarf/constants.h"
 
-enum { ENTRY_MAX = 32 }; /* bytes of an entry of a list */
+enum {
+	ENTRY_MAX = 32,   /* bytes of an entry of a list */
+	LIST_BYTES = 256, /* of most lists at most */
+};
 
 static uint64_t highest(const struct debug_unit *unit)
 {
@@ -18,18 +21,17 @@ static int add(
 	return vec_push(&ranges->list, (struct debug_range){.start = start, .end = end});
 }
 
-/* A cursor on the next entry of a list. False at the end of the section. */
-static bool entry_at(struct debug_file *file, enum debug_section_id id, uint64_t offset,
-	struct debug_reader *reader)
+/* A cursor on the next entry of .debug_ranges. False at the end of the section. */
+static bool pair_at(struct debug_file *file, uint64_t offset, struct debug_reader *reader)
 {
-	uint64_t size = file->sections[id].size;
+	uint64_t size = file->sections[DEBUG_RANGES].size;
 	size_t n;
 
 	if (offset >= size)
 		return false;
 	n = (size_t)MIN(size - offset, (uint64_t)ENTRY_MAX);
 	*reader = (struct debug_reader){.offset = offset};
-	reader->start = reader->c.at = debug_file_view(file, id, offset, n);
+	reader->start = reader->c.at = debug_file_view(file, DEBUG_RANGES, offset, n);
 	reader->c.end = reader->start ? reader->start + n : NULL;
 	return reader->start;
 }
@@ -47,7 +49,7 @@ static int read_pairs(const struct debug_unit *unit, uint64_t offset, struct deb
 	while (r >= 0 && ranges->steps++ < RANGES_STEPS_MAX) {
 		uint64_t low, high;
 
-		if (!entry_at(owner->file, DEBUG_RANGES, offset, &reader))
+		if (!pair_at(owner->file, offset, &reader))
 			break;
 		low = cursor_number(&reader.c, unit->address_size);
 		high = cursor_number(&reader.c, unit->address_size);
@@ -132,20 +134,34 @@ static int take_entry(struct list *list, struct debug_reader *reader)
 	return add(list->ranges, unit, a, b) < 0 ? -ENOMEM : 1;
 }
 
+/* A cursor that has the next entry. False at the end of the section. */
+static bool has_entry(struct debug_file *file, struct debug_reader *reader)
+{
+	uint64_t offset = debug_reader_offset(reader), size = file->sections[DEBUG_RNGLISTS].size;
+	size_t in_block = DEBUG_BLOCK - offset % DEBUG_BLOCK, n = MAX(in_block, (size_t)ENTRY_MAX);
+
+	if (reader->c.end - reader->c.at >= ENTRY_MAX)
+		return true;
+	if (offset >= size)
+		return false;
+	n = MIN(n, (size_t)LIST_BYTES);
+	n = (size_t)MIN(size - offset, (uint64_t)n);
+	*reader = (struct debug_reader){.offset = offset};
+	reader->start = reader->c.at = debug_file_view(file, DEBUG_RNGLISTS, offset, n);
+	reader->c.end = reader->start ? reader->start + n : NULL;
+	return reader->start;
+}
+
 static int read_list(const struct debug_unit *unit, uint64_t offset, struct debug_ranges *ranges)
 {
 	struct list list = {.unit = unit,
 		.ranges = ranges,
 		.base = unit->skeleton ? unit->skeleton->low_pc : unit->low_pc};
-	struct debug_reader reader;
+	struct debug_reader reader = {.offset = offset};
 	int r = 1;
 
-	while (r > 0 && ranges->steps++ < RANGES_STEPS_MAX) {
-		if (!entry_at(unit->file, DEBUG_RNGLISTS, offset, &reader))
-			break;
+	while (r > 0 && ranges->steps++ < RANGES_STEPS_MAX && has_entry(unit->file, &reader))
 		r = take_entry(&list, &reader);
-		offset = debug_reader_offset(&reader);
-	}
 	return r < 0 ? r : 0;
 }
 
