@@ -33,7 +33,7 @@ static void write_file(struct llvm_answers *a, const char *file)
 static inline uint32_t text_of(struct llvm_answers *a, struct llvm_text *texts,
 	void (*write)(struct llvm_answers *, const char *), const char *key)
 {
-	struct llvm_text *text = &texts[base_hash64((uintptr_t)key) % LLVM_TEXTS];
+	struct llvm_text *text = &texts[((uintptr_t)key >> 3 ^ (uintptr_t)key >> 11) % LLVM_TEXTS];
 	uint32_t n = 0;
 
 	if (likely(text->key == key))

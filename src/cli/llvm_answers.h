@@ -11,7 +11,7 @@
 #include "base/buf.h"
 #include "base/vec.h"
 
-enum { LLVM_TEXTS = 1 << 10 };
+enum { LLVM_TEXTS = 1 << 8 };
 
 /* A name or a path that was written last. */
 struct llvm_text {

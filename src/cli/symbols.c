@@ -40,7 +40,7 @@ struct lookup {
 	struct attar_address_space *space;
 	attar_location start; /* of the file */
 	/* The queries. Answers are made in the order of addresses: what they touch is small. */
-	VEC(uint64_t) addresses; /* 0: of one that is no address */
+	VEC(uint64_t) addresses; /* 0: of one that is no address; with llvm alone none */
 	VEC(attar_location) locations;
 	VEC(struct part) parts;
 	VEC(struct other) others;
@@ -169,7 +169,7 @@ static attar_location locate(const struct lookup *l, uint64_t address)
 /* A word that is not an address. Lines of the input are repeated, and the others are answered. */
 static int add_other(struct lookup *l, const char *word)
 {
-	struct other other = {.index = l->addresses.n};
+	struct other other = {.index = l->locations.n};
 
 	if (!l->llvm && l->words.n)
 		return attar_fail(-EINVAL, "'%s' is not a hexadecimal address", CLIP(word));
@@ -195,11 +195,9 @@ static int add_query(struct lookup *l, const char *word)
 		location = locate(l, address);
 	else
 		r = add_other(l, word);
-	if (r == 0)
-		r = vec_push(&l->locations, location);
-	if (r == 0)
+	if (r == 0 && (l->json || !l->llvm))
 		r = vec_push(&l->addresses, address);
-	return r;
+	return r == 0 ? vec_push(&l->locations, location) : r;
 }
 
 /* ---- output ---- */
@@ -401,13 +399,11 @@ static int take_lines(struct lookup *l, char *bytes, size_t *n)
 	char *at = bytes, *end;
 	int r = vec_reserve(&l->locations, more);
 
-	if (r == 0)
-		r = vec_reserve(&l->addresses, more);
 	while (r == 0 && (end = memchr(at, '\n', *n - (size_t)(at - bytes)))) {
 		*end = '\0';
 		r = take_line(l, at);
 		at = end + 1;
-		if (r == 0 && l->addresses.n >= BATCH_MAX)
+		if (r == 0 && l->locations.n >= BATCH_MAX)
 			r = flush(l);
 	}
 	*n -= (size_t)(at - bytes);
