@@ -121,6 +121,7 @@ void debug_file_done(struct debug_file *file)
 	for (int i = 0; i < DEBUG_SECTIONS; i++) {
 		struct debug_section *section = &file->sections[i];
 
+		decompressor_close(section->unpacking);
 		free(section->bytes);
 		free(section->joined);
 		for (int j = 0; j < DEBUG_BLOCKS; j++)
@@ -134,38 +135,43 @@ void debug_file_done(struct debug_file *file)
 	*file = (struct debug_file){.fd = -1};
 }
 
-static int read_packed(
-	const struct debug_file *file, const struct debug_section *section, uint8_t *bytes)
+/* Fills the bytes of a section as far as n. What follows a malformed part is as if not there. */
+static void fill(struct debug_section *section, uint64_t n)
 {
-	uint8_t *packed _cleanup_free_ = malloc(section->packed);
-	int r;
-
-	if (!packed)
-		return base_oom();
-	r = byte_source_read(&file->elf.source, section->offset, packed, section->packed);
-	return r < 0 ? r
-		     : decompress(section->method, packed, section->packed, bytes, section->size);
+	section->unpacked = decompressor_fill(section->unpacking, n);
+	if (section->unpacked < n) {
+		log_debug("cannot decompress a section of debug information");
+		section->size = section->unpacked;
+	}
+	if (section->unpacked == section->size) {
+		decompressor_close(section->unpacking);
+		section->unpacking = NULL;
+	}
 }
 
+/* Reads all of a section that has relocations, or begins to decompress one. */
 static int unpack(struct debug_file *file, struct debug_section *section)
 {
-	uint8_t *bytes _cleanup_free_ = malloc(section->size);
+	const struct byte_source *source = &file->elf.source;
 	int r;
 
-	if (!bytes)
+	section->bytes = malloc(section->size);
+	if (!section->bytes)
 		return base_oom();
 	r = section->packed
-		    ? read_packed(file, section, bytes)
-		    : byte_source_read(&file->elf.source, section->offset, bytes, section->size);
+		    ? decompressor_open(source, section->offset, section->packed, section->method,
+			      section->bytes, section->size, &section->unpacking)
+		    : byte_source_read(source, section->offset, section->bytes, section->size);
+	if (r >= 0 && section->relocations && section->unpacking)
+		fill(section, section->size);
 	if (r >= 0 && section->relocations)
-		r = relocate(&file->elf, section->relocations, &file->values, bytes, section->size);
-	if (r < 0) {
-		log_debug("cannot read a section of debug information");
-		section->size = 0; /* as if there were none */
-		return -ENODATA;
-	}
-	section->bytes = TAKE_PTR(bytes);
-	return 0;
+		r = relocate(&file->elf, section->relocations, &file->values, section->bytes,
+			section->size);
+	if (r >= 0)
+		return 0;
+	log_debug("cannot read a section of debug information");
+	section->size = 0; /* as if there were none */
+	return -ENODATA;
 }
 
 static bool contains(
@@ -173,7 +179,11 @@ static bool contains(
 {
 	if ((section->packed || section->relocations) && !section->bytes && section->size)
 		unpack(file, section);
-	return offset <= section->size && n <= section->size - offset;
+	if (offset > section->size || n > section->size - offset)
+		return false;
+	if (section->unpacking && offset + n > section->unpacked)
+		fill(section, offset + n);
+	return n <= section->size && offset <= section->size - n;
 }
 
 bool debug_file_read(
@@ -319,7 +329,7 @@ size_t debug_file_memory(const struct debug_file *file)
 	for (int i = 0; i < DEBUG_SECTIONS; i++) {
 		const struct debug_section *section = &file->sections[i];
 
-		n += section->bytes ? section->size : 0;
+		n += section->unpacking ? section->unpacked : section->bytes ? section->size : 0;
 		n += section->joined ? DEBUG_BLOCK : 0;
 		for (int j = 0; j < DEBUG_BLOCKS; j++)
 			n += section->blocks[j].bytes ? DEBUG_BLOCK : 0;

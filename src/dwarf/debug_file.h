@@ -3,7 +3,7 @@
  * The sections of a file with debug information: a binary, its debug file, a dwz file (DWARF 5,
  * section 7.3.6), a .dwo file or a .dwp package (7.3.2, 7.3.5). They are read with pread() in
  * blocks of which few are kept, so that a file of any size needs little memory; compressed sections
- * are decompressed, those of relocatable files relocated, as a whole when they are first used.
+ * are decompressed up to what is used of them, those of relocatable files relocated as a whole.
  */
 #ifndef DWARF_DEBUG_FILE_H
 #define DWARF_DEBUG_FILE_H
@@ -42,6 +42,8 @@ struct debug_section {
 	const struct elf_section *from;        /* the section of the file */
 	const struct elf_section *relocations; /* NULL: none */
 	uint8_t *bytes;                        /* of a compressed or relocated section, once used */
+	struct decompressor *unpacking;        /* of its bytes, owned; NULL: all are filled */
+	uint64_t unpacked;                     /* bytes that are filled */
 	struct {
 		uint64_t number; /* of the block, plus 1; 0: none */
 		uint8_t *bytes;

@@ -20,4 +20,21 @@ bool decompress_header(const struct elf *elf, uint64_t *offset, uint64_t *ret_pa
  */
 int decompress(uint32_t method, const uint8_t *packed, size_t n, uint8_t *bytes, size_t size);
 
+/* A section that is decompressed as far as it is needed. */
+struct decompressor;
+
+/*
+ * Decompresses n bytes of a file to `size` bytes, from their start on; both are borrowed until the
+ * decompressor is closed. Returns 0; -EOPNOTSUPP; -ENOMEM.
+ */
+int decompressor_open(const struct byte_source *source, uint64_t offset, uint64_t n,
+	uint32_t method, uint8_t *bytes, uint64_t size, struct decompressor **ret);
+void decompressor_close(struct decompressor *decompressor);
+
+/*
+ * Fills the first n bytes at least. Returns how many were filled: all if the packed ones are not
+ * malformed.
+ */
+uint64_t decompressor_fill(struct decompressor *decompressor, uint64_t n);
+
 #endif

@@ -240,6 +240,63 @@ static void test_decompress(void **state)
 	assert_int_equal(decompress(77, packed, sizeof(packed), bytes, 16), -EOPNOTSUPP);
 }
 
+enum { STORED = 65535, STORED_BLOCKS = 64 };
+
+/* Blocks that are not compressed, in the format of zlib. Returns the packed bytes; owned. */
+static uint8_t *pack(const uint8_t *bytes, size_t *ret_n)
+{
+	uint8_t *packed = malloc(2 + STORED_BLOCKS * (5 + STORED)), *to = packed;
+
+	assert_non_null(packed);
+	*to++ = 0x78;
+	*to++ = 0x01;
+	for (int i = 0; i < STORED_BLOCKS; i++) {
+		*to++ = i + 1 == STORED_BLOCKS;
+		memcpy(to, "\xff\xff\0\0", 4);
+		memcpy(to + 4, bytes + (size_t)i * STORED, STORED);
+		to += 4 + STORED;
+	}
+	*ret_n = (size_t)(to - packed);
+	return packed;
+}
+
+/* What is not needed is not filled; what was filled stays; the rest is lost if it is malformed. */
+static void test_decompress_a_part(void **state)
+{
+	enum { SIZE = STORED * STORED_BLOCKS, CUT = SIZE / 2 };
+	uint8_t *bytes = malloc(SIZE), *filled = calloc(1, SIZE), *packed;
+	struct byte_source source = {.fd = -1};
+	struct decompressor *d;
+	uint64_t n;
+	int r;
+
+	assert_true(bytes && filled);
+	for (size_t i = 0; i < SIZE; i++)
+		bytes[i] = (uint8_t)(i * 2654435761U >> 24);
+	packed = pack(bytes, &source.size);
+	source.memory = packed;
+	r = decompressor_open(&source, 0, source.size, ELFCOMPRESS_ZLIB, filled, SIZE, &d);
+	if (r == -EOPNOTSUPP)
+		skip();
+	assert_int_equal(r, 0);
+	n = decompressor_fill(d, 1);
+	assert_true(n >= 1 && n < CUT);
+	assert_memory_equal(filled, bytes, n);
+	assert_int_equal(filled[n], 0);
+	assert_int_equal(decompressor_fill(d, SIZE), SIZE);
+	assert_memory_equal(filled, bytes, SIZE);
+	decompressor_close(d);
+	assert_int_equal(decompressor_open(&source, 0, CUT, ELFCOMPRESS_ZLIB, filled, SIZE, &d), 0);
+	n = decompressor_fill(d, SIZE);
+	assert_true(n > CUT - STORED && n < CUT);
+	assert_int_equal(decompressor_fill(d, SIZE), n);
+	decompressor_close(d);
+	assert_int_equal(decompressor_open(&source, 0, CUT, 77, filled, SIZE, &d), -EOPNOTSUPP);
+	free(packed);
+	free(bytes);
+	free(filled);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -251,6 +308,7 @@ int main(void)
 		cmocka_unit_test(test_damaged_files),
 		cmocka_unit_test(test_no_debug_information),
 		cmocka_unit_test(test_decompress),
+		cmocka_unit_test(test_decompress_a_part),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
