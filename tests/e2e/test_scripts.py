@@ -344,7 +344,7 @@ event 0x2000/4:rw sampled
         (2_000_000_000, 'a', 7, 0, '0x1000/8:w', None)]
     assert [(r['address'], r['hits']) for r in rows(found[-1], 'breakpoints')] == [
         (0x1000, 2), (0x2000, 1)]
-    assert '3 writes is unknown' in ' '.join(found[-1]['remarks'])
+    assert '3 hits is unknown: the recording has no registers' in ' '.join(found[-1]['remarks'])
 
 
 def test_names_of_misc(script):
