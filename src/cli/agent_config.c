@@ -8,9 +8,8 @@
 #include "base/parse.h"
 #include "base/suggest.h"
 #include "base/words.h"
-#include "cli/agent_files.h"
+#include "cli/agent_checks.h"
 #include "cli/cli.h"
-#include "cli/output_options.h"
 
 enum { FILE_MAX = 1 << 20 };
 #define SECOND UINT64_C(1000000000)
@@ -23,8 +22,7 @@ struct reader {
 	bool in_agent; /* section [agent] */
 	bool skips;    /* the header of the section is wrong */
 	struct agent_section *section;
-	agent_files files;
-	bool checks;     /* AGENT_CHECKS */
+	struct agent_checks checks;
 	unsigned errors; /* that were printed */
 };
 
@@ -34,7 +32,7 @@ struct reader {
 /* Prints an error, to go on; or returns it. */
 static int keep_on(struct reader *r, int e)
 {
-	if (e >= 0 || e == -ENOMEM || !r->checks)
+	if (e >= 0 || e == -ENOMEM || !r->checks.machine)
 		return e;
 	report_error(STATUS_USAGE);
 	attar_error_clear();
@@ -148,110 +146,7 @@ int agent_config_set(struct agent_config *c, const char *key, const char *value)
 	return r < 0 && r != -ENOMEM ? attar_context(r, "%s", key) : r;
 }
 
-/* ---- command lines ---- */
-
-/* A profiler that defines the option --output has no reports. */
-static bool records(const struct attar_profiler *profiler)
-{
-	for (const struct attar_option *o = profiler->options; o && o->name; o++)
-		if (!strcmp(o->name, "output"))
-			return true;
-	return false;
-}
-
-static bool reads_recording(char **words)
-{
-	static const char option[] = "--input";
-
-	for (; *words; words++)
-		if (!strcmp(*words, option) || !strncmp(*words, "--input=", sizeof(option)))
-			return true;
-	return false;
-}
-
-static int check_output(struct reader *r, const struct agent_section *s, const char *path)
-{
-	const struct attar_sink *sink = attar_sink_of_path(path);
-	int e;
-
-	if (!sink)
-		return attar_fail(-EINVAL,
-			"-o: unknown extension in '%s'" ATTAR_FIX "'attar help profile' lists them",
-			CLIP(path));
-	if (sink->scheme)
-		return 0;
-	e = agent_files_add(&r->files, s->name, path);
-	return e == 0 && r->checks ? agent_files_check_folder(path) : e;
-}
-
-static int check_outputs(
-	struct reader *r, const struct agent_section *s, const struct output_options *options)
-{
-	int e = 0;
-
-	for (size_t i = 0; e == 0 && i < options->outputs.n; i++)
-		e = check_output(r, s, options->outputs.at[i]);
-	for (size_t i = 0; e == 0 && i < options->flame_graphs.n; i++)
-		e = agent_files_add(&r->files, s->name, options->flame_graphs.at[i]);
-	return e;
-}
-
-/* Events of names that do not exist; others can need rights that the agent has. */
-static int check_events(struct attar_run *run, char *const *words)
-{
-	int e = 0;
-
-	for (; e != -ENOENT && *words; words++) {
-		const char *events = args_event(run, words[0], words[1]);
-		struct attar_event_list *list = NULL;
-
-		if (!events)
-			continue;
-		e = attar_event_list_parse(attar_run_catalog(run), events, &list);
-		attar_event_list_free(list);
-		if (e < 0 && e != -ENOENT)
-			attar_error_clear();
-	}
-	return e == -ENOENT ? e : 0;
-}
-
-/* Parses the command line as attar itself does. */
-static int check_words(struct reader *reader, const struct agent_section *s, int n)
-{
-	char **words = s->words;
-	struct output_options options;
-	struct args args = {0};
-	struct attar_run *run;
-	int r = output_options_run_new(words[0], &options, &run);
-
-	if (r < 0)
-		return r;
-	if (records(attar_run_profiler(run)))
-		r = attar_fail(-EINVAL,
-			"'%s' writes a recording, which grows without a limit" ATTAR_FIX
-			"use a profiler with reports",
-			words[0]);
-	if (r == 0)
-		r = args_parse(run, n, words, &args);
-	if (r == 0 && (args.help || args.version || args.events))
-		r = attar_fail(
-			-EINVAL, "help and version are not profilers" ATTAR_FIX "remove them");
-	else if (r == 0 && args.command)
-		r = attar_fail(-EINVAL, "a command after -- exits" ATTAR_FIX
-					"use -p PID, or no target for the whole system");
-	else if (r == 0 && reads_recording(words))
-		r = attar_fail(-EINVAL, "--input reads a recording" ATTAR_FIX "remove it");
-	else if (r == 0 && !attar_run_interval(run))
-		r = attar_fail(
-			-EINVAL, "reports need an interval" ATTAR_FIX "add -i, for example -i 10s");
-	else if (r == 0)
-		r = check_outputs(reader, s, &options);
-	if (r == 0 && reader->checks)
-		r = check_events(run, words + 1);
-	free(args.events);
-	attar_run_free(run);
-	return r;
-}
+/* ---- sections ---- */
 
 static int split(struct reader *r, struct agent_section *s)
 {
@@ -269,14 +164,14 @@ static int split(struct reader *r, struct agent_section *s)
 		return bad(r, s->run_line,
 			"run: begin with the name of the profiler, without 'attar'");
 	if (n > 0)
-		n = check_words(r, s, n);
+		n = agent_checks_words(&r->checks, s, n);
 	return n < 0 ? attar_context(-EINVAL, "%s:%u: run", r->path, s->run_line) : 0;
 }
 
 static int check_sections(struct reader *r)
 {
 	const char *metrics = r->config->metrics;
-	int e = metrics ? agent_files_add(&r->files, "agent", metrics) : 0;
+	int e = metrics ? agent_files_add(&r->checks.files, "agent", metrics) : 0;
 
 	if (e < 0)
 		return e;
@@ -424,7 +319,7 @@ static int take_lines(struct reader *r, char *text)
 int agent_config_read(const char *path, enum agent_reading how, struct agent_config *c)
 {
 	struct buf text _cleanup_(buf_done) = {0};
-	struct reader r = {.config = c, .path = path, .checks = how == AGENT_CHECKS};
+	struct reader r = {.config = c, .path = path, .checks.machine = how == AGENT_CHECKS};
 	int e = file_read(path, FILE_MAX, &text);
 
 	*c = (struct agent_config){.check_ns = 60 * SECOND};
@@ -436,7 +331,7 @@ int agent_config_read(const char *path, enum agent_reading how, struct agent_con
 		e = take_lines(&r, text.data);
 	if (e == 0)
 		e = check_sections(&r);
-	agent_files_done(&r.files);
+	agent_checks_done(&r.checks);
 	if (e == 0 && r.errors)
 		e = attar_fail(
 			-EINVAL, "%s is invalid: %u error%s", path, r.errors, PLURAL_S(r.errors));

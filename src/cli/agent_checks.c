@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/agent_checks.h"
+
+#include "cli/cli.h"
+#include "cli/output_options.h"
+
+static bool reads_recording(char **words)
+{
+	static const char option[] = "--input";
+
+	for (; *words; words++)
+		if (!strcmp(*words, option) || !strncmp(*words, "--input=", sizeof(option)))
+			return true;
+	return false;
+}
+
+static int check_output(
+	struct agent_checks *checks, const struct agent_section *s, const char *path)
+{
+	const struct attar_sink *sink = attar_sink_of_path(path);
+	int e;
+
+	if (!sink)
+		return attar_fail(-EINVAL,
+			"-o: unknown extension in '%s'" ATTAR_FIX "'attar help profile' lists them",
+			CLIP(path));
+	if (sink->scheme)
+		return 0;
+	e = agent_files_add(&checks->files, s->name, path);
+	return e == 0 && checks->machine ? agent_files_check_folder(path) : e;
+}
+
+static int check_outputs(struct agent_checks *checks, const struct agent_section *s,
+	const struct output_options *options)
+{
+	int e = 0;
+
+	for (size_t i = 0; e == 0 && i < options->outputs.n; i++)
+		e = check_output(checks, s, options->outputs.at[i]);
+	for (size_t i = 0; e == 0 && i < options->flame_graphs.n; i++)
+		e = agent_files_add(&checks->files, s->name, options->flame_graphs.at[i]);
+	return e;
+}
+
+/* Events of names that do not exist; others can need rights that the agent has. */
+static int check_events(struct attar_run *run, char *const *words)
+{
+	int e = 0;
+
+	for (; e != -ENOENT && *words; words++) {
+		const char *events = args_event(run, words[0], words[1]);
+		struct attar_event_list *list = NULL;
+
+		if (!events)
+			continue;
+		e = attar_event_list_parse(attar_run_catalog(run), events, &list);
+		attar_event_list_free(list);
+		if (e < 0 && e != -ENOENT)
+			attar_error_clear();
+	}
+	return e == -ENOENT ? e : 0;
+}
+
+int agent_checks_words(struct agent_checks *checks, const struct agent_section *s, int n)
+{
+	char **words = s->words;
+	struct output_options options;
+	struct args args = {0};
+	struct attar_run *run;
+	int r = output_options_run_new(words[0], &options, &run);
+
+	if (r < 0)
+		return r;
+	if (output_options_has_own(attar_run_profiler(run))) /* it has no reports */
+		r = attar_fail(-EINVAL,
+			"'%s' writes a recording, which grows without a limit" ATTAR_FIX
+			"use a profiler with reports",
+			words[0]);
+	if (r == 0)
+		r = args_parse(run, n, words, &args);
+	if (r == 0 && (args.help || args.version || args.events))
+		r = attar_fail(
+			-EINVAL, "help and version are not profilers" ATTAR_FIX "remove them");
+	else if (r == 0 && args.command)
+		r = attar_fail(-EINVAL, "a command after -- exits" ATTAR_FIX
+					"use -p PID, or no target for the whole system");
+	else if (r == 0 && reads_recording(words))
+		r = attar_fail(-EINVAL, "--input reads a recording" ATTAR_FIX "remove it");
+	else if (r == 0 && !attar_run_interval(run))
+		r = attar_fail(
+			-EINVAL, "reports need an interval" ATTAR_FIX "add -i, for example -i 10s");
+	else if (r == 0)
+		r = check_outputs(checks, s, &options);
+	if (r == 0 && checks->machine)
+		r = check_events(run, words + 1);
+	free(args.events);
+	attar_run_free(run);
+	return r;
+}
+
+void agent_checks_done(struct agent_checks *checks)
+{
+	agent_files_done(&checks->files);
+}

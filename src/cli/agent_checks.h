@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* Checks of the command lines of an agent's sections. */
+#ifndef CLI_AGENT_CHECKS_H
+#define CLI_AGENT_CHECKS_H
+
+#include "cli/agent_config.h"
+#include "cli/agent_files.h"
+
+struct agent_checks {
+	bool machine; /* also what this machine does not have, see AGENT_CHECKS */
+	agent_files files;
+};
+
+/*
+ * Parses the n words of a section as attar itself does. Returns 0 or a negative errno with an error
+ * text.
+ */
+int agent_checks_words(struct agent_checks *checks, const struct agent_section *section, int n);
+
+void agent_checks_done(struct agent_checks *checks);
+
+#endif
