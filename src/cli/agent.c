@@ -81,38 +81,10 @@ static int parse_arguments(struct agent *a, struct arguments *args, int argc, ch
 		"attar agent requires a configuration file" ATTAR_FIX "-c /etc/attar/agent.conf");
 }
 
-/* An option of the command line replaces the key of the file. */
-static int add_options(const struct agent_config *options, struct agent_config *config)
-{
-	char *const from[] = {options->listen, options->listen_token_file, options->listen_cert,
-		options->listen_key, options->metrics, options->user, options->capabilities};
-	char **const to[] = {&config->listen, &config->listen_token_file, &config->listen_cert,
-		&config->listen_key, &config->metrics, &config->user, &config->capabilities};
-
-	for (size_t i = 0; i < ARRAY_SIZE(from); i++) {
-		if (!from[i])
-			continue;
-		free(*to[i]);
-		*to[i] = strdup(from[i]);
-		if (!*to[i])
-			return base_oom();
-	}
-	config->insecure |= options->insecure;
-	if (options->max_cpu > 0)
-		config->max_cpu = options->max_cpu;
-	if (options->max_memory)
-		config->max_memory = options->max_memory;
-	if (options->check_ns)
-		config->check_ns = options->check_ns;
-	return 0;
-}
-
 static int read_config(const struct agent *a, enum agent_reading how, struct agent_config *config)
 {
-	int r = agent_config_read(a->path, how, config);
+	int r = agent_config_read(a->path, &a->options, how, config);
 
-	if (r == 0)
-		r = add_options(&a->options, config);
 	if (r == 0 && agent_rights_check(config->user, config->capabilities) < 0)
 		r = attar_context(-EINVAL, "%s", a->path);
 	return r;
@@ -226,14 +198,10 @@ static int open_server(struct agent *a)
 {
 	static const struct server_page metrics = {
 		"/metrics", "text/plain; version=0.0.4; charset=utf-8"};
-	const struct server_opts opts = {.pages = &metrics,
-		.n_pages = 1,
-		.address = a->config.listen,
-		.token_file = a->config.listen_token_file,
-		.certificate = a->config.listen_cert,
-		.key = a->config.listen_key,
-		.insecure = a->config.insecure};
+	struct server_opts opts = agent_config_server(&a->config);
 
+	opts.pages = &metrics;
+	opts.n_pages = 1;
 	return opts.address ? server_start(&opts, &a->server) : 0;
 }
 

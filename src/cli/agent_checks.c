@@ -3,6 +3,9 @@
 
 #include "cli/cli.h"
 #include "cli/output_options.h"
+#include "cli/outputs_check.h"
+#include "cli/report_server.h"
+#include "peer/sender.h"
 
 static bool reads_recording(char **words)
 {
@@ -42,6 +45,88 @@ static int check_outputs(struct agent_checks *checks, const struct agent_section
 	return e;
 }
 
+static int check_whole(
+	const struct output_options *options, const struct attar_sink *sink, const char *path)
+{
+	if (!sink->whole_run || options->rotate_ns)
+		return 0;
+	return attar_fail(-EINVAL,
+		"'%s' would only be written when the profiler ends" ATTAR_FIX
+		"add --rotate-every, with the time of -i, and the time to the name, such as "
+		"%%Y%%m%%d-%%H%%M%%S",
+		CLIP(path));
+}
+
+/* Files that contain one report need a name for each. */
+static int check_reports(const struct output_options *options)
+{
+	int e = 0;
+
+	for (size_t i = 0; e == 0 && i < options->outputs.n; i++)
+		e = check_whole(options, attar_sink_of_path(options->outputs.at[i]),
+			options->outputs.at[i]);
+	for (size_t i = 0; e == 0 && i < options->flame_graphs.n; i++)
+		e = check_whole(options, outputs_flame_graph_sink(options->flame_graphs.at[i]),
+			options->flame_graphs.at[i]);
+	return e;
+}
+
+/* It would be started again for ever. */
+static int check_end(const struct attar_run *run, char *const *words)
+{
+	static const char *const options[] = {"duration", "count", "exit-N"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(options); i++)
+		if (args_value(run, words, options[i]))
+			return attar_fail(-EINVAL,
+				"--%s ends the profiler, and the agent starts it again" ATTAR_FIX
+				"remove it",
+				options[i]);
+	return 0;
+}
+
+/* ---- addresses ---- */
+
+static int check_listen(struct agent_checks *checks, const struct agent_section *s,
+	const struct output_options *options)
+{
+	struct agent_address address = {s->name, "--listen", (char *)options->listen, {0}};
+	int e = report_server_check(options, true, &address.at);
+
+	return e == 0 && options->listen ? agent_addresses_add(&checks->addresses, &address) : e;
+}
+
+static int check_push(
+	struct agent_checks *checks, const struct attar_run *run, const struct agent_section *s)
+{
+	const char *text = args_value(run, s->words, "push");
+	const struct peer_sender_opts opts = {.option = "--push",
+		.address = text,
+		.tls = {args_value(run, s->words, "peer-psk"),
+			args_value(run, s->words, "peer-cert"),
+			args_value(run, s->words, "peer-key"),
+			args_value(run, s->words, "peer-ca")}};
+	struct agent_address address = {s->name, "--push", (char *)text, {0}};
+	struct address parsed;
+	int e = text ? peer_sender_check(&opts, &parsed) : 0;
+
+	if (e < 0 || !text)
+		return e;
+	if (parsed.kind == ADDRESS_TCP)
+		address.at = parsed.tcp;
+	return agent_addresses_add(&checks->addresses, &address);
+}
+
+int agent_checks_server(struct agent_checks *checks, const struct server_opts *opts)
+{
+	struct agent_address address = {"agent", "listen", (char *)opts->address, {0}};
+	int e = server_check(opts, &address.at);
+
+	return e == 0 ? agent_addresses_add(&checks->addresses, &address) : e;
+}
+
+/* ---- events ---- */
+
 /* Events of names that do not exist; others can need rights that the agent has. */
 static int check_events(struct attar_run *run, char *const *words)
 {
@@ -59,6 +144,25 @@ static int check_events(struct attar_run *run, char *const *words)
 			attar_error_clear();
 	}
 	return e == -ENOENT ? e : 0;
+}
+
+/* ---- all ---- */
+
+/* What the profiler would find out only when it is started. */
+static int check_start(struct agent_checks *checks, struct attar_run *run,
+	const struct agent_section *s, const struct output_options *options)
+{
+	int e = check_end(run, s->words + 1);
+
+	if (e == 0)
+		e = outputs_check(run, options);
+	if (e == 0)
+		e = check_reports(options);
+	if (e == 0)
+		e = check_listen(checks, s, options);
+	if (e == 0)
+		e = check_push(checks, run, s);
+	return e == 0 ? check_events(run, s->words + 1) : e;
 }
 
 int agent_checks_words(struct agent_checks *checks, const struct agent_section *s, int n)
@@ -92,7 +196,7 @@ int agent_checks_words(struct agent_checks *checks, const struct agent_section *
 	else if (r == 0)
 		r = check_outputs(checks, s, &options);
 	if (r == 0 && checks->machine)
-		r = check_events(run, words + 1);
+		r = check_start(checks, run, s, &options);
 	free(args.events);
 	attar_run_free(run);
 	return r;
@@ -101,4 +205,5 @@ int agent_checks_words(struct agent_checks *checks, const struct agent_section *
 void agent_checks_done(struct agent_checks *checks)
 {
 	agent_files_done(&checks->files);
+	agent_addresses_done(&checks->addresses);
 }

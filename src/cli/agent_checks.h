@@ -3,12 +3,15 @@
 #ifndef CLI_AGENT_CHECKS_H
 #define CLI_AGENT_CHECKS_H
 
+#include "cli/agent_addresses.h"
 #include "cli/agent_config.h"
 #include "cli/agent_files.h"
+#include "cli/server.h"
 
 struct agent_checks {
 	bool machine; /* also what this machine does not have, see AGENT_CHECKS */
 	agent_files files;
+	agent_addresses addresses;
 };
 
 /*
@@ -16,6 +19,9 @@ struct agent_checks {
  * text.
  */
 int agent_checks_words(struct agent_checks *checks, const struct agent_section *section, int n);
+
+/* Checks the address of the agent itself. */
+int agent_checks_server(struct agent_checks *checks, const struct server_opts *opts);
 
 void agent_checks_done(struct agent_checks *checks);
 

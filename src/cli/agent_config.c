@@ -23,7 +23,8 @@ struct reader {
 	bool skips;    /* the header of the section is wrong */
 	struct agent_section *section;
 	struct agent_checks checks;
-	unsigned errors; /* that were printed */
+	unsigned errors;      /* that were printed */
+	unsigned listen_line; /* of the key; 0: none */
 };
 
 #define bad(reader_, line_, fmt_, ...)                                                             \
@@ -168,13 +169,46 @@ static int split(struct reader *r, struct agent_section *s)
 	return n < 0 ? attar_context(-EINVAL, "%s:%u: run", r->path, s->run_line) : 0;
 }
 
-static int check_sections(struct reader *r)
+/* An option of the command line replaces the key of the file. */
+static int add_options(struct agent_config *config, const struct agent_config *options)
 {
+	for (size_t i = 0; i < ARRAY_SIZE(text_keys); i++) {
+		const char *from = *(char **)((char *)options + text_keys[i].offset);
+		char **to = (char **)((char *)config + text_keys[i].offset);
+
+		if (from && take_text(to, from) < 0)
+			return -ENOMEM;
+	}
+	config->insecure |= options->insecure;
+	if (options->max_cpu > 0)
+		config->max_cpu = options->max_cpu;
+	if (options->max_memory)
+		config->max_memory = options->max_memory;
+	if (options->check_ns)
+		config->check_ns = options->check_ns;
+	return 0;
+}
+
+static int check_agent(struct reader *r, const struct agent_config *options)
+{
+	const struct server_opts server = agent_config_server(r->config);
 	const char *metrics = r->config->metrics;
 	int e = metrics ? agent_files_add(&r->checks.files, "agent", metrics) : 0;
 
-	if (e < 0)
+	if (e < 0 || !r->checks.machine || !server.address)
 		return e;
+	e = agent_checks_server(&r->checks, &server);
+	if (e < 0 && options->listen)
+		attar_context(e, "option");
+	else if (e < 0)
+		attar_context(e, "%s:%u", r->path, r->listen_line);
+	return keep_on(r, e);
+}
+
+static int check_sections(struct reader *r)
+{
+	int e;
+
 	vec_each (&r->config->sections, s) {
 		if (!s->run)
 			e = bad(r, s->line,
@@ -292,6 +326,8 @@ static int take_line(struct reader *r, char *line)
 			"'%s' is outside a section" ATTAR_FIX "begin one with [NAME]", CLIP(key));
 	if (agent_config_set(r->config, key, value) < 0)
 		return attar_context(-EINVAL, "%s:%u", r->path, r->line);
+	if (!strcmp(key, "listen"))
+		r->listen_line = r->line;
 	return 0;
 }
 
@@ -316,7 +352,8 @@ static int take_lines(struct reader *r, char *text)
 	return e;
 }
 
-int agent_config_read(const char *path, enum agent_reading how, struct agent_config *c)
+int agent_config_read(const char *path, const struct agent_config *options, enum agent_reading how,
+	struct agent_config *c)
 {
 	struct buf text _cleanup_(buf_done) = {0};
 	struct reader r = {.config = c, .path = path, .checks.machine = how == AGENT_CHECKS};
@@ -330,12 +367,25 @@ int agent_config_read(const char *path, enum agent_reading how, struct agent_con
 	if (text.len)
 		e = take_lines(&r, text.data);
 	if (e == 0)
+		e = add_options(c, options);
+	if (e == 0)
+		e = check_agent(&r, options);
+	if (e == 0)
 		e = check_sections(&r);
 	agent_checks_done(&r.checks);
 	if (e == 0 && r.errors)
 		e = attar_fail(
 			-EINVAL, "%s is invalid: %u error%s", path, r.errors, PLURAL_S(r.errors));
 	return e;
+}
+
+struct server_opts agent_config_server(const struct agent_config *c)
+{
+	return (struct server_opts){.address = c->listen,
+		.token_file = c->listen_token_file,
+		.certificate = c->listen_cert,
+		.key = c->listen_key,
+		.insecure = c->insecure};
 }
 
 void agent_config_done(struct agent_config *c)

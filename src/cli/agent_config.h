@@ -7,6 +7,7 @@
 #define CLI_AGENT_CONFIG_H
 
 #include "base/vec.h"
+#include "cli/server.h"
 
 enum { AGENT_NAME_MAX = 32, AGENT_SECTIONS_MAX = 64, AGENT_WORDS_MAX = 256 };
 
@@ -35,16 +36,21 @@ struct agent_config {
 enum agent_reading { AGENT_READS, AGENT_CHECKS };
 
 /*
- * Reads a file and checks the command lines in it. Returns 0, or a negative errno; the error text
- * has file, line, reason and fix. AGENT_CHECKS: prints each error; the error text has their number.
- * Folders of files that do not exist are errors then, and names of events that this machine does
- * not have: both can be there when a profiler is started again. Free with agent_config_done(), also
+ * Reads a file, replaces its keys of [agent] by the options, and checks the command lines. Returns
+ * 0, or a negative errno; the error text has file, line, reason and fix. AGENT_CHECKS: prints each
+ * error; the error text has their number. What profilers would only find out when they are started
+ * is an error then, too, such as folders that do not exist and events that this machine does not
+ * have: both can be there when a profiler is started again. Free with agent_config_done(), also
  * after a failure.
  */
-int agent_config_read(const char *path, enum agent_reading how, struct agent_config *ret_config);
+int agent_config_read(const char *path, const struct agent_config *options, enum agent_reading how,
+	struct agent_config *ret_config);
 
 /* Sets a key of [agent], also as an option of the command. 0 or a negative errno. */
 int agent_config_set(struct agent_config *config, const char *key, const char *value);
+
+/* How the agent listens; without address: not at all. Texts are borrowed, pages missing. */
+struct server_opts agent_config_server(const struct agent_config *config);
 
 void agent_config_done(struct agent_config *config);
 

@@ -16,7 +16,9 @@ static const char *value_of(const struct attar_option *o, const char *word, cons
 	return word[2 + n] == '=' ? word + 3 + n : word[2 + n] ? NULL : next;
 }
 
-const char *args_event(const struct attar_run *run, const char *word, const char *next)
+static const char *find_value(const struct attar_run *run,
+	bool (*fits)(const struct attar_option *, const char *), const char *wanted,
+	const char *word, const char *next)
 {
 	const char *value = NULL;
 
@@ -24,8 +26,32 @@ const char *args_event(const struct attar_run *run, const char *word, const char
 		return NULL;
 	for (const struct attar_option_group *g = attar_run_option_groups(run); g->title; g++)
 		for (const struct attar_option *o = g->options; o->name && !value; o++)
-			if (o->complete && !strcmp(o->complete, "event"))
+			if (fits(o, wanted))
 				value = value_of(o, word, next);
+	return value;
+}
+
+static bool completes(const struct attar_option *o, const char *what)
+{
+	return o->complete && !strcmp(o->complete, what);
+}
+
+static bool is_named(const struct attar_option *o, const char *name)
+{
+	return !strcmp(o->name, name);
+}
+
+const char *args_event(const struct attar_run *run, const char *word, const char *next)
+{
+	return find_value(run, completes, "event", word, next);
+}
+
+const char *args_value(const struct attar_run *run, char *const *words, const char *name)
+{
+	const char *value = NULL;
+
+	for (; *words; words++)
+		value = find_value(run, is_named, name, words[0], words[1]) ?: value;
 	return value;
 }
 

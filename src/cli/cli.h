@@ -62,6 +62,9 @@ int args_parse(struct attar_run *run, int argc, char **argv, struct args *ret_ar
  */
 const char *args_event(const struct attar_run *run, const char *word, const char *next);
 
+/* The last value that the words give to the option of this name; NULL: none. */
+const char *args_value(const struct attar_run *run, char *const *words, const char *name);
+
 /* "attar" and the arguments, separated by spaces. To be freed; NULL if out of memory. */
 char *args_join(int argc, char **argv);
 

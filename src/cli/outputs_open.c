@@ -9,6 +9,7 @@
 #include "cli/append.h"
 #include "cli/atomic_file.h"
 #include "cli/cli.h"
+#include "cli/outputs_check.h"
 #include "cli/signals.h"
 
 /* Do not return errno: the exit status 3 is for permissions of events, not of files. */
@@ -148,11 +149,6 @@ static bool draws_trees_only(const struct attar_sink *sink)
 	return sink->sections == 1 << ATTAR_SECTION_TREE;
 }
 
-static bool draws_spans_only(const struct attar_sink *sink)
-{
-	return sink->sections == 1 << ATTAR_SECTION_SPANS;
-}
-
 bool sink_draws_lines(const struct attar_sink *sink)
 {
 	return sink->sections & 1 << ATTAR_SECTION_EVENTS;
@@ -228,32 +224,6 @@ static int add(struct outputs *o, struct output *out, const struct attar_render_
 	return 0;
 }
 
-static int no_spans(const struct attar_profiler *profiler, const char *what)
-{
-	return attar_fail(-EINVAL,
-		"%s needs time lines, which 'attar %s' does not "
-		"produce" ATTAR_FIX "use multi-trace, nested-trace, task-state, wall or trace",
-		what, profiler->name);
-}
-
-/* Rejects a sink for which the profiler has no data, before the run and before creating a file. */
-static int check_sink(const struct attar_profiler *profiler, const struct attar_sink *sink)
-{
-	char what[64];
-
-	snprintf(what, sizeof(what), "%s output", sink->name);
-	if (draws_spans_only(sink) && !(profiler->uses & ATTAR_GIVES_SPANS))
-		return no_spans(profiler, what);
-	if (sink->sections & ~(unsigned)(1 << ATTAR_SECTION_TREE | 1 << ATTAR_SECTION_SPANS) ||
-		profiler->uses & ATTAR_GIVES_TREE ||
-		(sink->wants_spans && profiler->uses & ATTAR_GIVES_SPANS))
-		return 0;
-	return attar_fail(-EINVAL,
-		"%s output needs aggregated stacks, which 'attar %s' does not produce" ATTAR_FIX
-		"use 'attar profile -e EVENT'",
-		sink->name, profiler->name);
-}
-
 /* Opens the file for this time. */
 int output_open_rotated(struct output *out, uint64_t time)
 {
@@ -267,20 +237,13 @@ int output_open_rotated(struct output *out, uint64_t time)
 	return output_direct_to(out, fd);
 }
 
-/* Files of a format that shows one report have one interval each. */
 static int begin_rotated(const struct outputs *o, struct output *out, const char *pattern)
 {
-	uint64_t period = o->options->rotate_ns;
-	int r;
+	int r = outputs_check_name(o->run, o->options, out->sink, pattern);
 
-	out->rotation = (struct rotation){
-		.pattern = pattern, .period = period, .max_bytes = o->options->keep_bytes};
-	r = rotation_check(&out->rotation);
-	if (r == 0 && out->sink->whole_run && period != attar_run_interval(o->run))
-		return attar_fail(-EINVAL,
-			"--rotate-every: '%s' can only contain one report" ATTAR_FIX
-			"use the same time for -i and --rotate-every",
-			CLIP(pattern));
+	out->rotation = (struct rotation){.pattern = pattern,
+		.period = o->options->rotate_ns,
+		.max_bytes = o->options->keep_bytes};
 	out->drawn_at = base_realtime();
 	return r == 0 ? output_open_rotated(out, out->drawn_at) : r;
 }
@@ -312,7 +275,7 @@ static int add_file(struct outputs *o, const char *path, const struct attar_sink
 		.limit = {signals_give_up, NULL},
 		.is_slow = sink_draws_lines(sink) && !sink->whole_run && !sink->is_binary &&
 			   attar_run_is_live(o->run)};
-	int r = check_sink(o->profiler, sink);
+	int r = outputs_check_sink(o->profiler, sink);
 
 	with_address.address = out.path = path;
 	if (sink->scheme)
@@ -328,33 +291,17 @@ static int add_file(struct outputs *o, const char *path, const struct attar_sink
 	return r < 0 ? r : add(o, &out, opts);
 }
 
-static int unknown_extension(const char *path)
-{
-	struct buf list _cleanup_(buf_done) = {0};
-	const struct attar_sink *const *sinks = attar_sinks();
-
-	for (size_t i = 0; sinks[i]; i++)
-		if (sinks[i]->extension)
-			buf_printf(&list, "%s.%s", i ? ", " : "", sinks[i]->extension);
-	return attar_fail(-EINVAL,
-		"--output: unknown extension in '%s'" ATTAR_FIX
-		"use %s or an address, clickhouse://HOST/DATABASE",
-		CLIP(path), buf_text(&list));
-}
-
 static int add_output(struct outputs *o, const char *path, const struct attar_render_opts *opts)
 {
-	const struct attar_sink *sink = attar_sink_of_path(path);
+	const struct attar_sink *sink = outputs_find_sink(path);
 
-	return sink ? add_file(o, path, sink, opts) : unknown_extension(path);
+	return sink ? add_file(o, path, sink, opts) : -EINVAL;
 }
 
 static int add_flame_graph(
 	struct outputs *o, const char *path, const struct attar_render_opts *opts)
 {
-	const struct attar_sink *sink = attar_sink_of_path(path);
-
-	return add_file(o, path, sink == sink_of_flame_graph() ? sink : sink_of_stacks(), opts);
+	return add_file(o, path, outputs_flame_graph_sink(path), opts);
 }
 
 static int add_stdout(
@@ -382,30 +329,8 @@ static int add_stdout(
 	opts.rows_hint = "--rows 0 shows all";
 	opts.redraw = o->redraws = out.sink->for_terminal && opts.time_frames &&
 				   o->profiler->uses & ATTAR_REDRAWS && console_redraws();
-	r = check_sink(o->profiler, out.sink);
+	r = outputs_check_sink(o->profiler, out.sink);
 	return r < 0 ? r : add(o, &out, &opts);
-}
-
-static int want_time_lines(struct outputs *o)
-{
-	if (!(o->profiler->uses & (ATTAR_GIVES_SPANS | ATTAR_GIVES_TIMES)))
-		return no_spans(o->profiler, "--time-lines");
-	o->want_spans = true;
-	return 0;
-}
-
-static int check_rotation(const struct outputs *o)
-{
-	const struct output_options *c = o->options;
-
-	if (c->keep_bytes && !c->rotate_ns)
-		return attar_fail(-EINVAL, "--rotate-keep requires --rotate-every TIME");
-	if (c->rotate_ns && !c->outputs.n && !c->flame_graphs.n)
-		return attar_fail(-EINVAL, "--rotate-every requires files" ATTAR_FIX "add -o FILE");
-	if (c->rotate_ns && !attar_run_interval(o->run))
-		return attar_fail(
-			-EINVAL, "--rotate-every requires intervals" ATTAR_FIX "add -i TIME");
-	return 0;
 }
 
 int outputs_open(struct outputs *o, const struct attar_run *run,
@@ -421,14 +346,13 @@ int outputs_open(struct outputs *o, const struct attar_run *run,
 	o->opts = opts;
 	o->run = run;
 	o->options = options;
-	r = check_rotation(o);
+	r = outputs_check_options(run, options);
 	if (r < 0)
 		return r;
+	o->want_spans = options->time_lines;
 	printer_open(
 		&o->printer, attar_run_is_live(run), (struct wait_limit){signals_give_up, NULL});
 	r = add_stdout(o, options, &opts);
-	if (r == 0 && options->time_lines)
-		r = want_time_lines(o);
 	for (size_t i = 0; r == 0 && i < options->outputs.n; i++)
 		r = add_output(o, options->outputs.at[i], &opts);
 	for (size_t i = 0; r == 0 && i < options->flame_graphs.n; i++)

@@ -68,25 +68,45 @@ static int start(struct report_server *served, struct server_opts *opts)
 	return r;
 }
 
-int report_server_open(struct report_server *served, const struct output_options *options,
-	const char *command, bool has_intervals)
+static struct server_opts opts_of(const struct output_options *options)
 {
-	struct server_opts opts = {.address = options->listen,
+	return (struct server_opts){.address = options->listen,
 		.token_file = options->listen_token_file,
 		.certificate = options->listen_cert,
 		.key = options->listen_key,
 		.insecure = options->insecure};
+}
 
-	if (!options->listen) {
-		if (opts.token_file || opts.certificate || opts.key || opts.insecure)
-			return attar_fail(-EINVAL,
-				"--listen-token-file, --listen-cert, --listen-key and "
-				"--insecure require --listen ADDRESS:PORT");
-		return 0;
-	}
-	if (!has_intervals)
+static int check_options(const struct output_options *options, bool has_intervals)
+{
+	if (!options->listen && (options->listen_token_file || options->listen_cert ||
+					options->listen_key || options->insecure))
+		return attar_fail(-EINVAL, "--listen-token-file, --listen-cert, --listen-key and "
+					   "--insecure require --listen ADDRESS:PORT");
+	if (options->listen && !has_intervals)
 		return attar_fail(-EINVAL,
 			"--listen requires intervals" ATTAR_FIX "add -i TIME, for example -i 10s");
+	return 0;
+}
+
+int report_server_check(const struct output_options *options, bool has_intervals,
+	struct sockaddr_storage *ret_address)
+{
+	const struct server_opts opts = opts_of(options);
+	int r = check_options(options, has_intervals);
+
+	*ret_address = (struct sockaddr_storage){0};
+	return r == 0 && options->listen ? server_check(&opts, ret_address) : r;
+}
+
+int report_server_open(struct report_server *served, const struct output_options *options,
+	const char *command, bool has_intervals)
+{
+	struct server_opts opts = opts_of(options);
+	int r = check_options(options, has_intervals);
+
+	if (r < 0 || !options->listen)
+		return r;
 	served->command = command;
 	return start(served, &opts);
 }

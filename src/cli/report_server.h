@@ -18,6 +18,13 @@ struct report_server {
 int report_server_open(struct report_server *served, const struct output_options *options,
 	const char *command, bool has_intervals);
 
+/*
+ * Checks the options without listening. *ret_address is of family 0 without --listen. Returns 0 or
+ * a negative errno with an error text.
+ */
+int report_server_check(const struct output_options *options, bool has_intervals,
+	struct sockaddr_storage *ret_address);
+
 /* Draws the pages of a report of an interval. Returns 0 or a negative errno. */
 int report_server_draw(struct report_server *served, const struct attar_report *report);
 

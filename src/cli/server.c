@@ -50,8 +50,7 @@ struct page {
 struct server {
 	struct library mhd;
 	struct MHD_Daemon *daemon;
-	int socket; /* -1: none, or owned by the daemon */
-	bool is_loopback;
+	int socket;                         /* -1: none, or owned by the daemon */
 	struct buf token, certificate, key; /* token: empty: none is required */
 	pthread_mutex_t lock;               /* of the pages' text */
 	VEC(struct page) pages;
@@ -261,33 +260,44 @@ static int check_access(const struct server_opts *opts, bool loopback)
 		CLIP(opts->address));
 }
 
-static int listen_on(struct server *s, const struct server_opts *opts)
+/* *ret_info is NULL after a failure. */
+static int find_address(const struct server_opts *opts, struct addrinfo **ret_info)
 {
 	const struct addrinfo hints = {
 		.ai_flags = AI_NUMERICSERV | AI_PASSIVE, .ai_socktype = SOCK_STREAM};
 	struct addrinfo *info = NULL;
 	const char *host, *port;
-	char *text = strdup(opts->address);
+	char *text _cleanup_free_ = strdup(opts->address);
 	int e;
 
+	*ret_info = NULL;
 	if (!text)
 		return base_oom();
 	if (split_address(text, &host, &port) < 0)
-		e = attar_fail(-EINVAL,
+		return attar_fail(-EINVAL,
 			"--listen: '%s' is not PORT, ADDRESS:PORT or [ADDRESS]:PORT",
 			CLIP(opts->address));
-	else if ((e = getaddrinfo(host, port, &hints, &info)) != 0)
-		e = attar_fail(
+	e = getaddrinfo(host, port, &hints, &info);
+	if (e != 0)
+		return attar_fail(
 			-EINVAL, "--listen: unknown address '%s': %s", CLIP(host), gai_strerror(e));
-	if (e == 0) {
-		s->is_loopback = is_loopback(info);
-		e = check_access(opts, s->is_loopback);
-	}
-	if (e == 0)
-		e = open_socket(s, info, opts->address);
-	if (info)
+	e = check_access(opts, is_loopback(info));
+	if (e < 0)
 		freeaddrinfo(info);
-	free(text);
+	else
+		*ret_info = info;
+	return e;
+}
+
+static int listen_on(struct server *s, const struct server_opts *opts)
+{
+	struct addrinfo *info;
+	int e = find_address(opts, &info);
+
+	if (e < 0)
+		return e;
+	e = open_socket(s, info, opts->address);
+	freeaddrinfo(info);
 	return e;
 }
 
@@ -389,6 +399,35 @@ int server_start(const struct server_opts *opts, struct server **ret_server)
 	return 0;
 }
 
+/* Files that only the user of the server can read are left to it. */
+static bool can_read(const struct server_opts *opts)
+{
+	const char *const paths[] = {opts->token_file, opts->certificate, opts->key};
+
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++)
+		if (paths[i] && access(paths[i], R_OK) < 0 && errno == EACCES)
+			return false;
+	return true;
+}
+
+int server_check(const struct server_opts *opts, struct sockaddr_storage *ret_address)
+{
+	struct server s = {.socket = -1};
+	struct addrinfo *info;
+	int e = find_address(opts, &info);
+
+	if (e < 0)
+		return e;
+	*ret_address = (struct sockaddr_storage){0};
+	memcpy(ret_address, info->ai_addr, info->ai_addrlen);
+	freeaddrinfo(info);
+	e = can_read(opts) ? read_files(&s, opts) : 0;
+	buf_done(&s.token);
+	buf_done(&s.certificate);
+	buf_done(&s.key);
+	return e;
+}
+
 int server_publish(struct server *s, size_t page, const char *text, size_t n)
 {
 	struct buf *to = &s->pages.at[page].text;
@@ -423,11 +462,21 @@ struct server *server_free(struct server *s)
 
 #else
 
-int server_start(const struct server_opts *opts, struct server **ret_server)
+static int not_built(void)
 {
 	return attar_fail(-EOPNOTSUPP,
 		"--listen is not available: this attar was built without libmicrohttpd" ATTAR_FIX
 		"install libmicrohttpd-dev and rebuild attar");
+}
+
+int server_start(const struct server_opts *opts, struct server **ret_server)
+{
+	return not_built();
+}
+
+int server_check(const struct server_opts *opts, struct sockaddr_storage *ret_address)
+{
+	return not_built();
 }
 
 int server_publish(struct server *s, size_t page, const char *text, size_t n)

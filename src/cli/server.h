@@ -7,6 +7,7 @@
 #define CLI_SERVER_H
 
 #include <stddef.h>
+#include <sys/socket.h>
 
 #include "attar/base.h"
 
@@ -31,6 +32,12 @@ struct server;
 
 /* Listens, and logs the address. Returns 0 or a negative errno with an error text. */
 int server_start(const struct server_opts *opts, struct server **ret_server);
+
+/*
+ * Checks the options as server_start() does, except for files that this user cannot read. The
+ * address of the host is looked up. Returns 0 or a negative errno with an error text.
+ */
+int server_check(const struct server_opts *opts, struct sockaddr_storage *ret_address);
 
 /* Replaces the page with this index with a copy of n bytes. Returns 0 or -ENOMEM. */
 int server_publish(struct server *server, size_t page, const char *text, size_t n);

@@ -647,14 +647,22 @@ static int open_path(struct sender *s)
 	return 0;
 }
 
+int peer_sender_check(const struct peer_sender_opts *opts, struct address *ret_address)
+{
+	int r = address_parse(opts->option, opts->address, ret_address);
+
+	if (r < 0 || ret_address->kind == ADDRESS_PATH || tls_is_wanted(&opts->tls) ||
+		ret_address->is_local)
+		return r;
+	return attar_fail(-EINVAL,
+		"%s: '%s' can be reached from other machines" ATTAR_FIX
+		"use TLS with --peer-psk FILE, "
+		"or with --peer-cert, --peer-key and --peer-ca",
+		opts->option, CLIP(opts->address));
+}
+
 static int open_listener(struct sender *s)
 {
-	if (!tls_is_wanted(&s->opts.tls) && !s->address.is_local)
-		return attar_fail(-EINVAL,
-			"%s: '%s' can be reached from other machines" ATTAR_FIX
-			"use TLS with --peer-psk FILE, "
-			"or with --peer-cert, --peer-key and --peer-ca",
-			s->opts.option, CLIP(s->opts.address));
 	if (tls_is_wanted(&s->opts.tls)) {
 		int r = tls_keys_new(&s->opts.tls, true, &s->keys);
 
@@ -679,7 +687,7 @@ int peer_sender_new(const struct peer_sender_opts *opts, struct sender **ret_sen
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);
 	r = s->epoll < 0 ? attar_fail(-errno, "cannot poll: %s", strerror(errno)) : 0;
 	if (r == 0)
-		r = address_parse(opts->option, opts->address, &s->address);
+		r = peer_sender_check(opts, &s->address);
 	if (r == 0)
 		r = s->address.kind == ADDRESS_PATH ? open_path(s) : open_listener(s);
 	if (r < 0) {

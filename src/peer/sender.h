@@ -49,6 +49,9 @@ struct peer_sender_client;
  */
 int peer_sender_new(const struct peer_sender_opts *opts, struct sender **ret_sender);
 
+/* Checks the address as peer_sender_new() does, which it borrows. Opens nothing. */
+int peer_sender_check(const struct peer_sender_opts *opts, struct address *ret_address);
+
 /* Closes all connections. Returns NULL. Accepts NULL. */
 struct sender *peer_sender_free(struct sender *sender);
 

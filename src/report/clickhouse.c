@@ -575,6 +575,25 @@ static void close_clickhouse(struct attar_renderer *r)
 	r->state = NULL;
 }
 
+static int parse_url(const char *address, struct clickhouse_url *url)
+{
+	int e = clickhouse_url_parse(address, url);
+
+	if (e == 0 && (url->from || url->to || url->profiler))
+		e = attar_fail(-EINVAL, "the parameters from, to and profiler of ClickHouse are "
+					"only for 'attar diff'");
+	return e;
+}
+
+static int check(const char *address)
+{
+	struct clickhouse_url url = {0};
+	int e = parse_url(address, &url);
+
+	clickhouse_url_done(&url);
+	return e;
+}
+
 static int open_clickhouse(struct attar_renderer *r)
 {
 	struct clickhouse_url url = {0};
@@ -584,10 +603,7 @@ static int open_clickhouse(struct attar_renderer *r)
 	r->state = ch = calloc(1, sizeof(*ch));
 	if (!ch)
 		return base_oom();
-	e = clickhouse_url_parse(r->address, &url);
-	if (e == 0 && (url.from || url.to || url.profiler))
-		e = attar_fail(-EINVAL, "the parameters from, to and profiler of ClickHouse are "
-					"only for 'attar diff'");
+	e = parse_url(r->address, &url);
 	if (e < 0) {
 		clickhouse_url_done(&url);
 		return e;
@@ -625,6 +641,7 @@ const struct render_format render_clickhouse = {
 		.is_binary = true},
 	.draws_fields = true,
 	.open = open_clickhouse,
+	.check = check,
 	.turn = turn,
 	.deliver = deliver,
 	.draw = draw,

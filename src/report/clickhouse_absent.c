@@ -10,6 +10,11 @@ static int open_database(struct attar_renderer *r)
 		"zlib" ATTAR_FIX "install libcurl4-openssl-dev and zlib1g-dev, and rebuild attar");
 }
 
+static int check(const char *address)
+{
+	return open_database(NULL);
+}
+
 int clickhouse_read(
 	const char *address, int (*take)(void *ctx, struct attar_report *report), void *ctx)
 {
@@ -28,5 +33,6 @@ const struct render_format render_clickhouse = {
 		.sections = RENDER_ALL,
 		.is_binary = true},
 	.open = open_database,
+	.check = check,
 	.draw = draw,
 };

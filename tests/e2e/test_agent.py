@@ -188,6 +188,61 @@ def test_check_needs_no_rights(root, open_dir):
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.quick
+@pytest.mark.parametrize('text, message', [
+    ('[agent]\nlisten = 99999\n' + EMPTY, "2: --listen: '99999' is not PORT"),
+    ('[agent]\n\nlisten = 0.0.0.0:1\n' + EMPTY, '3: .*can be reached from other machines: use TLS'),
+    ('[agent]\nlisten-token-file = none\nlisten = 19\n' + EMPTY, '3: --listen-token-file: .*none'),
+    ('[x]\nrun = stat -i 1s --listen 0.0.0.0:19481\n', '2: run: .*other machines: use TLS'),
+    ('[x]\nrun = stat -i 1s --insecure\n', '2: run: .* require --listen'),
+    ('[x]\nrun = stat -i 1s --push 0.0.0.0:19482\n', '2: run: .*other machines: use TLS'),
+    ('[x]\nrun = stat -i 1s --push 7:8:9\n', '2: run: --push: .* is not an address'),
+    ('[x]\nrun = runqlat -i 1s -o z.pb.gz --rotate-every 1s\n', '2: run: .*needs aggregated stacks'),
+    ('[x]\nrun = stat -i 1s -o z.trace.json\n', '2: run: .*needs time lines'),
+    ('[x]\nrun = stat -i 1s --time-lines\n', '2: run: --time-lines needs time lines'),
+    ('[x]\nrun = stat -i 1s -o clickhouse://h/d?quota=z\n', "2: run: .*'quota': .*z"),
+    ('[x]\nrun = stat -i 1s -o z.csv --rotate-every 1h\n', '2: run: .*same name for the next file'),
+    ('[x]\nrun = stat -i 1s --rotate-keep 1M\n', '2: run: --rotate-keep requires'),
+    ('[x]\nrun = stat -i 1s --format none\n', "2: run: no format 'none'"),
+    ('[x]\nrun = stat -i 1s -d 2s\n', '2: run: --duration ends the profiler.*remove it'),
+    ('[x]\nrun = trace -i 1s --count=9\n', '2: run: --count ends the profiler'),
+    ('[x]\nrun = profile -i 1s -o z.pb.gz\n', "2: run: 'z.pb.gz' would only be .*: add --rotate-ev"),
+    ('[x]\nrun = profile -i 1s --flame-graph z.html\n', "2: run: 'z.html' would only be written"),
+])
+def test_check_finds_what_would_never_run(tmp_path, text, message):
+    path = write(tmp_path, text)
+    done = run('agent', '--check', '-c', path, cwd=tmp_path)
+    assert done.returncode == 2 and not done.stdout
+    assert re.search(rf'{re.escape(str(path))}:({message})', done.stderr), done.stderr
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize('first, second, error', [
+    ('--listen 19481', '--listen 127.0.0.1:19481', "--listen: '127.0.0.1:19481' is in use by --listen"),
+    ('--listen [::]:19481 --insecure', '--listen 19481', "--listen: '19481' is in use by --listen"),
+    ('--listen 19481', '--push 19481', "--push: '19481' is in use by --listen"),
+    ('--push unix:/run/x', '--push unix:/run/x', "--push: 'unix:/run/x' is in use by --push"),
+    ('--listen 19481', '--listen 127.0.0.2:19481', None),
+    ('--listen 0', '--listen 0', None),
+    ('--push unix:/run/x', '--push unix:/run/y', None),
+])
+def test_address_of_two_sections_is_refused(tmp_path, first, second, error):
+    path = write(tmp_path, f'[a]\nrun = trace -e page-faults -i 1s {first}\n'
+                           f'[b]\nrun = trace -e page-faults -i 1s {second}\n')
+    done = run('agent', '--check', '-c', path)
+    assert done.returncode == (2 if error else 0), done.stderr
+    assert not error or f"4: run: {error} of section 'a': choose another" in done.stderr
+
+
+@pytest.mark.quick
+def test_address_of_the_agent_is_refused_for_a_section(tmp_path):
+    path = write(tmp_path, '[a]\nrun = stat -i 1s --listen 19481\n[agent]\nlisten = 19482\n')
+    assert run('agent', '--check', '-c', path).returncode == 0
+    done = run('agent', '--check', '-c', path, '--listen', '127.0.0.1:19481')
+    assert done.returncode == 2
+    assert "2: run: --listen: '19481' is in use by listen of section 'agent'" in done.stderr
+
+
 def test_hostile_configuration(tmp_path):
     path = tmp_path / 'agent.conf'
     for text in (b'\0[cpu]', b'[' * 100000, b'=' * 5000, b'[a]\nrun = ' + b'x ' * 5000,

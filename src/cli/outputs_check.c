@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/outputs_check.h"
+
+#include "base/base.h"
+#include "base/buf.h"
+#include "report/render.h"
+
+static bool draws_spans_only(const struct attar_sink *sink)
+{
+	return sink->sections == 1 << ATTAR_SECTION_SPANS;
+}
+
+static int no_spans(const struct attar_profiler *profiler, const char *what)
+{
+	return attar_fail(-EINVAL,
+		"%s needs time lines, which 'attar %s' does not "
+		"produce" ATTAR_FIX "use multi-trace, nested-trace, task-state, wall or trace",
+		what, profiler->name);
+}
+
+int outputs_check_sink(const struct attar_profiler *profiler, const struct attar_sink *sink)
+{
+	char what[64];
+
+	snprintf(what, sizeof(what), "%s output", sink->name);
+	if (draws_spans_only(sink) && !(profiler->uses & ATTAR_GIVES_SPANS))
+		return no_spans(profiler, what);
+	if (sink->sections & ~(unsigned)(1 << ATTAR_SECTION_TREE | 1 << ATTAR_SECTION_SPANS) ||
+		profiler->uses & ATTAR_GIVES_TREE ||
+		(sink->wants_spans && profiler->uses & ATTAR_GIVES_SPANS))
+		return 0;
+	return attar_fail(-EINVAL,
+		"%s output needs aggregated stacks, which 'attar %s' does not produce" ATTAR_FIX
+		"use 'attar profile -e EVENT'",
+		sink->name, profiler->name);
+}
+
+/* Files of a format that shows one report have one interval each. */
+int outputs_check_name(const struct attar_run *run, const struct output_options *options,
+	const struct attar_sink *sink, const char *pattern)
+{
+	const struct rotation rotation = {.pattern = pattern, .period = options->rotate_ns};
+	int r = rotation_check(&rotation);
+
+	if (r == 0 && sink->whole_run && options->rotate_ns != attar_run_interval(run))
+		return attar_fail(-EINVAL,
+			"--rotate-every: '%s' can only contain one report" ATTAR_FIX
+			"use the same time for -i and --rotate-every",
+			CLIP(pattern));
+	return r;
+}
+
+static int check_rotation(const struct attar_run *run, const struct output_options *c)
+{
+	if (c->keep_bytes && !c->rotate_ns)
+		return attar_fail(-EINVAL, "--rotate-keep requires --rotate-every TIME");
+	if (c->rotate_ns && !c->outputs.n && !c->flame_graphs.n)
+		return attar_fail(-EINVAL, "--rotate-every requires files" ATTAR_FIX "add -o FILE");
+	if (c->rotate_ns && !attar_run_interval(run))
+		return attar_fail(
+			-EINVAL, "--rotate-every requires intervals" ATTAR_FIX "add -i TIME");
+	return 0;
+}
+
+int outputs_check_options(const struct attar_run *run, const struct output_options *options)
+{
+	const struct attar_profiler *profiler = attar_run_profiler(run);
+	int r = check_rotation(run, options);
+
+	if (r == 0 && options->time_lines &&
+		!(profiler->uses & (ATTAR_GIVES_SPANS | ATTAR_GIVES_TIMES)))
+		r = no_spans(profiler, "--time-lines");
+	return r;
+}
+
+static void unknown_extension(const char *path)
+{
+	struct buf list _cleanup_(buf_done) = {0};
+	const struct attar_sink *const *sinks = attar_sinks();
+
+	for (size_t i = 0; sinks[i]; i++)
+		if (sinks[i]->extension)
+			buf_printf(&list, "%s.%s", i ? ", " : "", sinks[i]->extension);
+	attar_fail(-EINVAL,
+		"--output: unknown extension in '%s'" ATTAR_FIX
+		"use %s or an address, clickhouse://HOST/DATABASE",
+		CLIP(path), buf_text(&list));
+}
+
+const struct attar_sink *outputs_find_sink(const char *path)
+{
+	const struct attar_sink *sink = attar_sink_of_path(path);
+
+	if (!sink)
+		unknown_extension(path);
+	return sink;
+}
+
+const struct attar_sink *outputs_flame_graph_sink(const char *path)
+{
+	const struct attar_sink *sink = attar_sink_of_path(path);
+
+	return sink == sink_of_flame_graph() ? sink : sink_of_stacks();
+}
+
+/* ---- all of them ---- */
+
+static int check_file(const struct attar_run *run, const struct output_options *options,
+	const struct attar_sink *sink, const char *path)
+{
+	int r = outputs_check_sink(attar_run_profiler(run), sink);
+
+	if (r == 0 && sink->scheme)
+		return render_check_address(sink, path);
+	if (r == 0 && options->rotate_ns && !sink->replaces)
+		r = outputs_check_name(run, options, sink, path);
+	return r;
+}
+
+static int check_stdout(const struct attar_run *run, const struct output_options *options)
+{
+	const struct attar_sink *sink = options->format ? sink_of_stdout(options->format) : NULL;
+
+	if (!options->format)
+		return 0;
+	return sink ? outputs_check_sink(attar_run_profiler(run), sink) : -EINVAL;
+}
+
+int outputs_check(const struct attar_run *run, const struct output_options *options)
+{
+	int r = outputs_check_options(run, options);
+
+	if (r == 0)
+		r = check_stdout(run, options);
+	for (size_t i = 0; r == 0 && i < options->outputs.n; i++) {
+		const char *path = options->outputs.at[i];
+		const struct attar_sink *sink = outputs_find_sink(path);
+
+		r = sink ? check_file(run, options, sink, path) : -EINVAL;
+	}
+	for (size_t i = 0; r == 0 && i < options->flame_graphs.n; i++) {
+		const char *path = options->flame_graphs.at[i];
+
+		r = check_file(run, options, outputs_flame_graph_sink(path), path);
+	}
+	return r;
+}
