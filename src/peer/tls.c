@@ -26,7 +26,10 @@ int tls_only_there(void)
 #ifdef HAVE_GNUTLS
 
 #include <dlfcn.h>
+#include <arpa/inet.h>
 #include <gnutls/gnutls.h>
+#include <gnutls/x509.h>
+#include <stdio.h>
 
 #define PRIORITIES "NORMAL:-VERS-ALL:+VERS-TLS1.3"
 /* Not PSK alone: an attacker who obtains the key later could decrypt recorded traffic. */
@@ -47,6 +50,14 @@ enum { FILE_MAX = 1 << 16, KEY_MIN = 16, KEY_MAX = 64 };
 	F(record_recv)                                                                             \
 	F(record_get_direction)                                                                    \
 	F(alert_send_appropriate)                                                                  \
+	F(alert_send)                                                                              \
+	F(alert_get)                                                                               \
+	F(alert_get_name)                                                                          \
+	F(certificate_get_peers)                                                                   \
+	F(x509_crt_init)                                                                           \
+	F(x509_crt_deinit)                                                                         \
+	F(x509_crt_import)                                                                         \
+	F(x509_crt_get_subject_alt_name)                                                           \
 	F(strerror)                                                                                \
 	F(error_is_fatal)                                                                          \
 	F(psk_allocate_server_credentials)                                                         \
@@ -83,8 +94,9 @@ struct tls_keys {
 struct tls {
 	struct tls_keys *keys;
 	gnutls_session_t session;
-	bool is_ready;   /* the handshake is over */
-	bool is_writing; /* a write was interrupted */
+	const char *host; /* borrowed; NULL: any */
+	bool is_ready;    /* the handshake is over */
+	bool is_writing;  /* a write was interrupted */
 };
 
 static int load(struct library *gnutls)
@@ -267,6 +279,7 @@ int tls_new(struct tls_keys *keys, int fd, const char *host, struct tls **ret_tl
 	if (!t)
 		return base_oom();
 	t->keys = keys;
+	t->host = host;
 	e = gnutls->init(&t->session, side | GNUTLS_NONBLOCK | GNUTLS_NO_SIGNAL);
 	if (e == 0)
 		e = gnutls->priority_set_direct(
@@ -293,6 +306,98 @@ struct tls *tls_free(struct tls *t)
 	return NULL;
 }
 
+/* ---- refusals ---- */
+
+static unsigned status_of_certificate(const struct tls *t, int e)
+{
+	if (t->keys->n_key || e != GNUTLS_E_CERTIFICATE_VERIFICATION_ERROR)
+		return 0;
+	return t->keys->gnutls.session_get_verify_cert_status(t->session);
+}
+
+/* Appends one name of a certificate. Returns false after the last. */
+static bool add_name(
+	const struct library *gnutls, gnutls_x509_crt_t certificate, unsigned i, struct buf *names)
+{
+	char name[256], number[INET6_ADDRSTRLEN] = "";
+	size_t size = sizeof(name) - 1;
+	int type = gnutls->x509_crt_get_subject_alt_name(certificate, i, name, &size, NULL);
+
+	if (type == GNUTLS_E_SHORT_MEMORY_BUFFER)
+		return true;
+	if (type < 0)
+		return false;
+	name[size] = '\0';
+	if (type == GNUTLS_SAN_IPADDRESS)
+		inet_ntop(size == 4 ? AF_INET : AF_INET6, name, number, sizeof(number));
+	if (type == GNUTLS_SAN_IPADDRESS || type == GNUTLS_SAN_DNSNAME)
+		buf_printf(names, "%s%s", names->len ? ", " : "",
+			type == GNUTLS_SAN_DNSNAME ? CLIP(name) : number);
+	return true;
+}
+
+/* The names of the other side's certificate, for a message. */
+static void list_names(const struct tls *t, struct buf *names)
+{
+	const struct library *gnutls = &t->keys->gnutls;
+	unsigned n = 0;
+	const gnutls_datum_t *chain = gnutls->certificate_get_peers(t->session, &n);
+	gnutls_x509_crt_t certificate;
+
+	if (!chain || !n || gnutls->x509_crt_init(&certificate) < 0)
+		return;
+	if (gnutls->x509_crt_import(certificate, chain, GNUTLS_X509_FMT_DER) == 0)
+		for (unsigned i = 0; add_name(gnutls, certificate, i, names); i++)
+			;
+	gnutls->x509_crt_deinit(certificate);
+}
+
+static int other_name(const struct tls *t)
+{
+	struct buf names _cleanup_(buf_done) = {0};
+
+	list_names(t, &names);
+	return attar_fail(-EPROTO,
+		"TLS failed: the certificate of the other side is for %s, not for %s" ATTAR_FIX
+		"connect to a name of the certificate, or add %s to its names (subjectAltName)",
+		names.len ? CLIP(buf_text(&names)) : "no names", CLIP(t->host), CLIP(t->host));
+}
+
+/* The other side has ended the connection, with an alert that says why. */
+static int refused(const struct tls *t)
+{
+	const struct library *gnutls = &t->keys->gnutls;
+	gnutls_alert_description_t alert = gnutls->alert_get(t->session);
+	const char *name = gnutls->alert_get_name(alert) ?: "unknown";
+
+	if (t->keys->n_key)
+		return attar_fail(-EPROTO,
+			"TLS failed: the other side refused the key (alert: %s)" ATTAR_FIX
+			"give both sides the same --peer-psk file",
+			name);
+	if (alert == GNUTLS_A_CERTIFICATE_EXPIRED)
+		return attar_fail(-EPROTO,
+			"TLS failed: the other side refused the certificate of this one, which "
+			"has expired or is not valid yet" ATTAR_FIX
+			"renew --peer-cert, or set the clocks");
+	/* GnuTLS does not send a certificate of an authority that was not asked for */
+	if (alert == GNUTLS_A_UNKNOWN_CA || alert == GNUTLS_A_CERTIFICATE_REQUIRED)
+		return attar_fail(-EPROTO,
+			"TLS failed: the other side refused the certificate of this one, which "
+			"its --peer-ca has not signed" ATTAR_FIX
+			"use a --peer-cert that the --peer-ca of the other side has signed");
+	if (alert == GNUTLS_A_BAD_CERTIFICATE)
+		return attar_fail(-EPROTO,
+			"TLS failed: the other side refused the certificate of this one" ATTAR_FIX
+			"see its message: the address or the purpose may not be those of "
+			"--peer-cert");
+	return attar_fail(-EPROTO,
+		"TLS failed: the other side sent the alert '%s'" ATTAR_FIX
+		"use TLS with the same kind of keys on both sides: --peer-psk, "
+		"or --peer-cert, --peer-key and --peer-ca",
+		name);
+}
+
 /* Returns 0 or more, -EAGAIN, or -EPROTO with an error text. */
 static ssize_t result(const struct tls *t, ssize_t e)
 {
@@ -300,6 +405,8 @@ static ssize_t result(const struct tls *t, ssize_t e)
 		return e;
 	if (!t->keys->gnutls.error_is_fatal((int)e))
 		return -EAGAIN;
+	if (e == GNUTLS_E_FATAL_ALERT_RECEIVED)
+		return refused(t);
 	return attar_fail(-EPROTO, "TLS: %s", t->keys->gnutls.strerror((int)e));
 }
 
@@ -307,15 +414,17 @@ static ssize_t result(const struct tls *t, ssize_t e)
 static int not_authenticated(const struct tls *t, int e)
 {
 	const char *why = t->keys->gnutls.strerror(e);
-	unsigned status = t->keys->n_key || e != GNUTLS_E_CERTIFICATE_VERIFICATION_ERROR
-				  ? 0
-				  : t->keys->gnutls.session_get_verify_cert_status(t->session);
+	unsigned status = status_of_certificate(t, e);
 
+	if (e == GNUTLS_E_FATAL_ALERT_RECEIVED)
+		return refused(t);
 	if (status & (GNUTLS_CERT_EXPIRED | GNUTLS_CERT_NOT_ACTIVATED))
 		return attar_fail(-EPROTO,
 			"TLS failed: the certificate of the other side %s" ATTAR_FIX
 			"renew it, or set the clock of this machine",
 			status & GNUTLS_CERT_EXPIRED ? "has expired" : "is not valid yet");
+	if (status & GNUTLS_CERT_UNEXPECTED_OWNER && !(status & GNUTLS_CERT_SIGNER_NOT_FOUND))
+		return other_name(t);
 	return t->keys->n_key
 		       ? attar_fail(-EPROTO,
 				 "TLS failed, as with different keys (%s)" ATTAR_FIX
@@ -329,6 +438,20 @@ static int not_authenticated(const struct tls *t, int e)
 				 why);
 }
 
+/* Alerts of RFC 8446, section 6.2. GnuTLS has one for all errors of certificates. */
+static void send_alert(const struct tls *t, int e)
+{
+	const struct library *gnutls = &t->keys->gnutls;
+	unsigned status = status_of_certificate(t, e);
+
+	if (status & (GNUTLS_CERT_EXPIRED | GNUTLS_CERT_NOT_ACTIVATED))
+		gnutls->alert_send(t->session, GNUTLS_AL_FATAL, GNUTLS_A_CERTIFICATE_EXPIRED);
+	else if (status & GNUTLS_CERT_SIGNER_NOT_FOUND)
+		gnutls->alert_send(t->session, GNUTLS_AL_FATAL, GNUTLS_A_UNKNOWN_CA);
+	else
+		gnutls->alert_send_appropriate(t->session, e);
+}
+
 int tls_handshake(struct tls *t)
 {
 	const struct library *gnutls = &t->keys->gnutls;
@@ -339,7 +462,7 @@ int tls_handshake(struct tls *t)
 		return 0;
 	if (!gnutls->error_is_fatal(e))
 		return -EAGAIN;
-	gnutls->alert_send_appropriate(t->session, e);
+	send_alert(t, e);
 	return not_authenticated(t, e);
 }
 

@@ -197,7 +197,8 @@ def test_check_needs_no_rights(root, open_dir):
     ('[x]\nrun = stat -i 1s --insecure\n', '2: run: .* require --listen'),
     ('[x]\nrun = stat -i 1s --push 0.0.0.0:19482\n', '2: run: .*other machines: use TLS'),
     ('[x]\nrun = stat -i 1s --push 7:8:9\n', '2: run: --push: .* is not an address'),
-    ('[x]\nrun = runqlat -i 1s -o z.pb.gz --rotate-every 1s\n', '2: run: .*needs aggregated stacks'),
+    ('[x]\nrun = runqlat -i 1s -o z.pb.gz --rotate-every 1s\n',
+     '2: run: .*needs aggregated stacks'),
     ('[x]\nrun = stat -i 1s -o z.trace.json\n', '2: run: .*needs time lines'),
     ('[x]\nrun = stat -i 1s --time-lines\n', '2: run: --time-lines needs time lines'),
     ('[x]\nrun = stat -i 1s -o clickhouse://h/d?quota=z\n', "2: run: .*'quota': .*z"),
@@ -206,7 +207,7 @@ def test_check_needs_no_rights(root, open_dir):
     ('[x]\nrun = stat -i 1s --format none\n', "2: run: no format 'none'"),
     ('[x]\nrun = stat -i 1s -d 2s\n', '2: run: --duration ends the profiler.*remove it'),
     ('[x]\nrun = trace -i 1s --count=9\n', '2: run: --count ends the profiler'),
-    ('[x]\nrun = profile -i 1s -o z.pb.gz\n', "2: run: 'z.pb.gz' would only be .*: add --rotate-ev"),
+    ('[x]\nrun = profile -i 1s -o z.pb.gz\n', "2: run: 'z.pb.gz' would .*: add --rotate-e"),
     ('[x]\nrun = profile -i 1s --flame-graph z.html\n', "2: run: 'z.html' would only be written"),
 ])
 def test_check_finds_what_would_never_run(tmp_path, text, message):
@@ -218,7 +219,8 @@ def test_check_finds_what_would_never_run(tmp_path, text, message):
 
 @pytest.mark.quick
 @pytest.mark.parametrize('first, second, error', [
-    ('--listen 19481', '--listen 127.0.0.1:19481', "--listen: '127.0.0.1:19481' is in use by --listen"),
+    ('--listen 19481', '--listen 127.0.0.1:19481',
+     "--listen: '127.0.0.1:19481' is in use by --listen"),
     ('--listen [::]:19481 --insecure', '--listen 19481', "--listen: '19481' is in use by --listen"),
     ('--listen 19481', '--push 19481', "--push: '19481' is in use by --listen"),
     ('--push unix:/run/x', '--push unix:/run/x', "--push: 'unix:/run/x' is in use by --push"),

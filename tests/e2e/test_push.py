@@ -553,8 +553,8 @@ def test_a_wrong_key_is_refused(push, tmp_path, here, there):
 @pytest.fixture
 def certificates(tmp_path):
     """
-    Two peers with certificates of one authority, one with a certificate of another, and one whose
-    certificate has expired.
+    Two peers with certificates of one authority, one with a certificate of another, one whose
+    certificate has expired, and one whose certificate is for another address.
     """
     if not has('openssl'):
         pytest.skip('openssl is not installed')
@@ -565,8 +565,11 @@ def certificates(tmp_path):
     for ca in 'ca', 'other':
         openssl('req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes',
                 '-keyout', f'{ca}.key', '-out', f'{ca}.pem', '-subj', f'/CN={ca}', '-days', 2)
-    (tmp_path / 'ext').write_text('subjectAltName=IP:127.0.0.1,DNS:localhost\n')
-    for name, ca, days in ('a', 'ca', 2), ('b', 'ca', 2), ('c', 'other', 2), ('old', 'ca', -1):
+    for name, ca, days, names in (
+            ('a', 'ca', 2, 'IP:127.0.0.1,DNS:localhost'), ('b', 'ca', 2, 'IP:127.0.0.1'),
+            ('c', 'other', 2, 'IP:127.0.0.1'), ('old', 'ca', -1, 'IP:127.0.0.1'),
+            ('far', 'ca', 2, 'IP:10.9.9.9,DNS:far.example')):
+        (tmp_path / 'ext').write_text(f'subjectAltName={names}\n')
         openssl('req', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-keyout',
                 f'{name}.key', '-out', f'{name}.csr', '-subj', f'/CN={name}')
         openssl('x509', '-req', '-in', f'{name}.csr', '-CA', f'{ca}.pem', '-CAkey', f'{ca}.key',
@@ -578,16 +581,29 @@ def certificates(tmp_path):
 def test_certificates(push, certificates):
     where = f'127.0.0.1:{free_port()}'
     pushing = push(where, *certificates('a'))
-    assert pull(where, *certificates('c'), status=1)
+    assert 'which its --peer-ca has not signed: use a --peer-cert' in pull(
+        where, *certificates('c'), status=1)
     assert counts(pull(where, *certificates('b')))[0] == CALLS
-    said(pushing)
+    assert '1 connection was refused: TLS failed, as with certificates' in said(pushing)
+
+
+def test_a_certificate_of_another_name_is_refused(push, certificates):
+    where = f'127.0.0.1:{free_port()}'
+    pushing = push(where, *certificates('far'))
+    refused = pull(where, *certificates('b'), status=1)
+    assert ('the certificate of the other side is for 10.9.9.9, far.example, not for 127.0.0.1: '
+            'connect to a name of the certificate, or add 127.0.0.1 to its names' in refused)
+    pushing.send_signal(signal.SIGINT)
+    output = pushing.communicate(timeout=60)[0]
+    assert 'the other side refused the certificate of this one' in output
 
 
 def test_an_expired_certificate_is_refused(push, certificates):
     """On either side. The sender then serves a peer with a valid one."""
     where = f'127.0.0.1:{free_port()}'
     pushing = push(where, *certificates('a'))
-    assert pull(where, *certificates('old'), status=1)
+    assert 'the other side refused the certificate of this one, which has expired' in pull(
+        where, *certificates('old'), status=1)
     assert counts(pull(where, *certificates('b')))[0] == CALLS
     assert re.search('1 connection was refused: .*expired', said(pushing))
     where = f'127.0.0.1:{free_port()}'
