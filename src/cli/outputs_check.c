@@ -10,12 +10,18 @@ static bool draws_spans_only(const struct attar_sink *sink)
 	return sink->sections == 1 << ATTAR_SECTION_SPANS;
 }
 
-static int no_spans(const struct attar_profiler *profiler, const char *what)
+/* gives: flags of profilers, of which one is needed. */
+static int no_spans(const struct attar_profiler *profiler, const char *what, unsigned gives)
 {
+	struct buf list _cleanup_(buf_done) = {0};
+
+	for (const struct attar_profiler *const *p = attar_profilers(); *p; p++)
+		if ((*p)->uses & gives)
+			buf_printf(&list, "%s%s", list.len ? ", " : "", (*p)->name);
 	return attar_fail(-EINVAL,
 		"%s needs time lines, which 'attar %s' does not "
-		"produce" ATTAR_FIX "use multi-trace, nested-trace, task-state, wall or trace",
-		what, profiler->name);
+		"produce" ATTAR_FIX "use one of %s",
+		what, profiler->name, buf_text(&list));
 }
 
 int outputs_check_sink(const struct attar_profiler *profiler, const struct attar_sink *sink)
@@ -24,7 +30,7 @@ int outputs_check_sink(const struct attar_profiler *profiler, const struct attar
 
 	snprintf(what, sizeof(what), "%s output", sink->name);
 	if (draws_spans_only(sink) && !(profiler->uses & ATTAR_GIVES_SPANS))
-		return no_spans(profiler, what);
+		return no_spans(profiler, what, ATTAR_GIVES_SPANS);
 	if (sink->sections & ~(unsigned)(1 << ATTAR_SECTION_TREE | 1 << ATTAR_SECTION_SPANS) ||
 		profiler->uses & ATTAR_GIVES_TREE ||
 		(sink->wants_spans && profiler->uses & ATTAR_GIVES_SPANS))
@@ -64,12 +70,12 @@ static int check_rotation(const struct attar_run *run, const struct output_optio
 
 int outputs_check_options(const struct attar_run *run, const struct output_options *options)
 {
+	const unsigned gives = ATTAR_GIVES_SPANS | ATTAR_GIVES_TIMES;
 	const struct attar_profiler *profiler = attar_run_profiler(run);
 	int r = check_rotation(run, options);
 
-	if (r == 0 && options->time_lines &&
-		!(profiler->uses & (ATTAR_GIVES_SPANS | ATTAR_GIVES_TIMES)))
-		r = no_spans(profiler, "--time-lines");
+	if (r == 0 && options->time_lines && !(profiler->uses & gives))
+		r = no_spans(profiler, "--time-lines", gives);
 	return r;
 }
 

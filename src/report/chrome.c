@@ -239,7 +239,7 @@ static int draw(struct attar_renderer *r, const struct attar_report *report)
 	if (!any)
 		return attar_fail(-EINVAL,
 			"chrome output needs time lines, but '%s' recorded none" ATTAR_FIX
-			"use multi-trace, nested-trace, task-state, wall or trace",
+			"use a profiler that records them, such as multi-trace or trace",
 			CLIP(report_text(report, report->profiler)));
 	buf_str(&r->out, "{\"traceEvents\":[\n");
 	report_each_section (report, it)

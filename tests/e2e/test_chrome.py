@@ -156,4 +156,10 @@ def test_profilers_without_times(tmp_path):
     done = run('stat', '-o', 'x.trace.json', '-d', '1', cwd=tmp_path)
     assert done.returncode == 2
     assert "needs time lines, which 'attar stat'" in done.stderr
+    names = set(done.stderr.strip().partition('use one of ')[2].split(', '))
+    assert names >= {'kvm-exit', 'multi-trace', 'nested-trace', 'runqlat', 'syscalls', 'task-state',
+                     'trace', 'wall'}
+    assert not names & {'stat', 'profile', 'runqlen'}
+    done = run('stat', '--time-lines', '-d', '1')
+    assert done.returncode == 2 and 'profile,' in done.stderr  # which has the times of samples
     assert not list(tmp_path.iterdir())
