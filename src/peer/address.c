@@ -19,8 +19,17 @@ enum { IDLE_S = 5, PROBE_S = 3, PROBES = 3, LOST_MS = 15000 };
 
 /* ---- text ---- */
 
+static const char unix_prefix[] = "unix:";
+
 static int bad_address(const char *option, const char *text)
 {
+	/* an event ends at the slash of a path without quotes */
+	if (!strcmp(text, unix_prefix))
+		return attar_fail(-EINVAL,
+			"%s: '%s' has no path" ATTAR_FIX
+			"write unix:PATH; in an event, a path needs quotes, as in "
+			"pull=\"unix:/run/x\"",
+			option, text);
 	return attar_fail(-EINVAL,
 		"%s: '%s' is not an address" ATTAR_FIX
 		"write PORT, HOST:PORT, [HOST]:PORT, vsock:CID:PORT, "
@@ -148,8 +157,8 @@ int address_parse(const char *option, const char *text, struct address *ret_addr
 #endif
 	if (!strncmp(text, "vsock:", 6))
 		r = parse_vsock(text + 6, &a);
-	else if (!strncmp(text, "unix:", 5))
-		r = parse_unix(text + 5, &a);
+	else if (!strncmp(text, unix_prefix, strlen(unix_prefix)))
+		r = parse_unix(text + strlen(unix_prefix), &a);
 	else if (strchr(text, '/') && is_socket(text))
 		r = parse_unix(text, &a);
 	else if (strchr(text, '/'))

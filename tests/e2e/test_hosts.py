@@ -358,10 +358,11 @@ def test_keys_of_two_hosts(asking):
     (['trace', '-e', f'{ENTER}//vm=1/'], 'vm= is for events that are pulled from a guest'),
     (['trace', '-e', f'{ENTER}//pull="unix:/a"/push="unix:/b"/'], 'no attar pushes events'),
     (['trace', '-e', ENTER, '--pull', 'nonsense:x', '--pull', 'unix:/b'], 'nonsense'),
+    (['trace', '-e', f'{ENTER}//pull=unix:/a/'], 'a path needs quotes, as in pull="unix:/run/x"'),
     ([*pulling('unix:/a', 'unix:/a'), 'top'], "--pull: 'unix:/a' is given twice"),
     ([*pulling('unix:/a'), 'stat', '--', 'true'], 'no command can run on hosts that push'),
-], ids=['sampler', 'recorder', 'keys', 'directory', 'counts', 'vm', 'nobody', 'address', 'twice',
-        'command'])
+], ids=['sampler', 'recorder', 'keys', 'directory', 'counts', 'vm', 'nobody', 'address', 'quotes',
+        'twice', 'command'])
 def test_what_cannot_be_is_refused(args, reason):
     done = run(*args)
     assert done.returncode != 0
