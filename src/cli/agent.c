@@ -100,6 +100,17 @@ static struct agent_child *find_child(const struct agent *a, const struct agent_
 	return NULL;
 }
 
+/* The newest child of a section, even if it has been removed. */
+static struct agent_child *find_newest(const struct agent *a, const char *name)
+{
+	struct agent_child *newest = NULL;
+
+	vec_each (&a->children, it)
+		if (!strcmp((*it)->name, name))
+			newest = *it;
+	return newest;
+}
+
 static bool is_configured(const struct agent_config *config, const struct agent_child *c)
 {
 	vec_each (&config->sections, s)
@@ -117,12 +128,15 @@ static int adopt_sections(struct agent *a, const struct agent_config *config)
 			agent_child_stop(*it);
 		}
 	vec_each (&config->sections, s) {
-		struct agent_child *c;
+		struct agent_child *c, *former;
 
 		if (find_child(a, s))
 			continue;
 		if (agent_child_new(s, a->directory.path, &c) < 0)
 			return -ENOMEM;
+		former = find_newest(a, s->name);
+		if (former)
+			agent_child_succeed(c, former);
 		if (vec_push(&a->children, c) < 0) {
 			agent_child_free(c);
 			return -ENOMEM;
@@ -167,6 +181,15 @@ static void start_due(struct agent *a)
 	}
 }
 
+static void take_end(struct agent *a, struct agent_child *c, int status, uint64_t cpu_ns)
+{
+	struct agent_child *newest = find_newest(a, c->name);
+
+	agent_child_ended(c, status, cpu_ns);
+	if (newest != c)
+		agent_child_add_rest(newest, c);
+}
+
 static void reap(struct agent *a)
 {
 	struct rusage used;
@@ -179,7 +202,7 @@ static void reap(struct agent *a)
 
 		vec_each (&a->children, it)
 			if ((*it)->pid == pid)
-				agent_child_ended(*it, status, s * SECOND + us * 1000);
+				take_end(a, *it, status, s * SECOND + us * 1000);
 	}
 	forget_removed(a);
 }

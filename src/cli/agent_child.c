@@ -98,6 +98,25 @@ int agent_child_new(
 	return 0;
 }
 
+void agent_child_succeed(struct agent_child *c, struct agent_child *former)
+{
+	c->starts = former->starts;
+	c->failures = c->checked_failures = former->failures;
+	c->cpu_ended_ns = c->cpu_ns = c->checked_ns = former->cpu_ns;
+	former->passed_ns = former->cpu_ns;
+	memcpy(c->steps, former->steps, sizeof(c->steps));
+}
+
+/* It is not of the successor's own processes, which are compared with the limits. */
+void agent_child_add_rest(struct agent_child *c, const struct agent_child *former)
+{
+	uint64_t rest = former->cpu_ns - former->passed_ns;
+
+	c->cpu_ended_ns += rest;
+	c->cpu_ns += rest;
+	c->checked_ns += rest;
+}
+
 void agent_child_free(struct agent_child *c)
 {
 	if (c->log >= 0)

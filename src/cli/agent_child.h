@@ -39,6 +39,7 @@ struct agent_child {
 	uint64_t starts, failures;
 	uint64_t cpu_ended_ns;     /* of its processes that have ended */
 	uint64_t cpu_ns;           /* of all its processes, when last measured */
+	uint64_t passed_ns;        /* cpu_ns that a successor has already */
 	uint64_t checked_ns;       /* cpu_ns at the last check of the limits */
 	uint64_t used_ns;          /* in the time between the last two checks */
 	uint64_t checked_failures; /* at the last check */
@@ -52,6 +53,12 @@ enum agent_step { AGENT_LOWER, AGENT_PAUSE, AGENT_RAISE, AGENT_RESUME };
 /* Makes a child of a section; directory: where its metrics are written. 0 or -ENOMEM. */
 int agent_child_new(
 	const struct agent_section *section, const char *directory, struct agent_child **ret_child);
+
+/* Continues the counters of a child of the same name, which was configured differently. */
+void agent_child_succeed(struct agent_child *child, struct agent_child *former);
+
+/* Adds the CPU time that the former one has used since. */
+void agent_child_add_rest(struct agent_child *child, const struct agent_child *former);
 
 /* Frees a child without a process. */
 void agent_child_free(struct agent_child *child);

@@ -410,13 +410,21 @@ def test_reload(agent):
     a.process.send_signal(signal.SIGHUP)
     a.wait_log('invalid, the old one stays in effect: .*agent.conf:4: run: .*sat')
     assert a.pids() == before
+    a.config.write_text(EMPTY + '[other]\nrun = stat -e page-faults -i 100ms\n')
+    used = a.value('profiler_cpu_seconds_total', 'other')
+    a.process.send_signal(signal.SIGHUP)
+    a.wait_for(lambda: a.value('profiler_starts_total', 'other') == 2, 'the second start')
+    assert a.value('profiler_cpu_seconds_total', 'other') >= used > 0
+    assert a.value('profiler_starts_total', 'count') == 1
+    a.wait_for(lambda: a.pids().get('other', before['other']) != before['other'], 'its process')
     a.config.write_text(EMPTY + '[third]\nrun = stat -e page-faults -i 100ms\n')
     a.process.send_signal(signal.SIGHUP)
     a.wait_reports('third')
     a.wait_for(lambda: set(a.pids()) == {'count', 'third'}, 'the end of the removed one')
     assert a.pids()['count'] == before['count']
     found = a.metrics()
-    assert found['attar_agent_reloads_total'] == found['attar_agent_failed_reloads_total'] == 1
+    assert found['attar_agent_reloads_total'] == 2
+    assert found['attar_agent_failed_reloads_total'] == 1
     a.end()
 
 
