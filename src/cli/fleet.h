@@ -78,7 +78,8 @@ struct fleet_host {
 	bool has_started, stopping;
 	bool has_ended; /* the profiler, with: */
 	int status;
-	unsigned noise;                     /* lines that are not part of the protocol */
+	unsigned noise;                     /* lines that are not part of the protocol, */
+	char first_noise[64];               /* of which this is the first */
 	VEC(struct attar_report *) reports; /* that wait for other hosts */
 	uint64_t waiting_since;             /* ns: the first of them; */
 	uint64_t n_reports, skipped, seen, lost;

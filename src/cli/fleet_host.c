@@ -363,8 +363,10 @@ static bool take_number(const char *line, const char *word, uint64_t *ret_number
 	return !*end && !errno;
 }
 
-static void take_noise(struct fleet_host *h)
+static void take_noise(struct fleet_host *h, const char *line)
 {
+	if (!h->noise)
+		snprintf(h->first_noise, sizeof(h->first_noise), "%s", CLIP(line));
 	if (++h->noise > NOISE_MAX)
 		refuse(h, "it does not follow the protocol of attar: does its shell print text "
 			  "when it starts?");
@@ -393,7 +395,7 @@ static void take_line(struct fleet_host *h, const char *line, size_t n)
 		h->has_ended = true;
 		h->status = (int)MIN(number, (uint64_t)255);
 	} else {
-		take_noise(h);
+		take_noise(h, line);
 	}
 }
 
@@ -501,14 +503,27 @@ static void explain_failure(struct fleet_host *h, int status)
 		explain(h, "attar exited with status %d", h->status);
 	else if (WIFSIGNALED(status))
 		explain(h, "ssh was killed by SIG%s", sigabbrev_np(WTERMSIG(status)) ?: "?");
+	else if (h->noise)
+		explain(h,
+			"its output is not that of attar, beginning with '%s': does its shell "
+			"print text, or run another command?",
+			h->first_noise);
 	else
 		explain(h, "ssh exited with status %d", WEXITSTATUS(status));
+}
+
+/* An incomplete line at the end is not of the protocol. */
+static void take_rest(struct fleet_host *h)
+{
+	if (h->line.len && !h->has_started)
+		take_noise(h, buf_text(&h->line));
 }
 
 static void conclude(struct fleet_host *h, int status)
 {
 	bool failed = !h->has_ended || (h->status && !(h->order->has_command && h->n_reports));
 
+	take_rest(h);
 	if (failed)
 		explain_failure(h, status);
 	else if (h->status)

@@ -433,6 +433,9 @@ GREETING = 'echo attar-fleet 1 x; for i in 1 2 3 4 5 6 7 8; do read l; echo cloc
 @pytest.mark.parametrize('says, reason', [
     ('exec cat /dev/urandom', 'does not follow|too long|not a report'),
     ('exec yes x', 'does not follow'),
+    ('echo hello; echo world', "its output is not that of attar, beginning with 'hello'"),
+    ('printf hello', "its output is not that of attar, beginning with 'hello'"),
+    ('exit 0', 'ssh exited with status 0'),
     ('exec tr "\\0" a </dev/zero', 'too long'),
     ('echo attar-fleet 9 x; cat', 'another version'),
     ('echo attar-fleet 1 x; exec sleep 100', 'within --timeout'),
