@@ -122,6 +122,7 @@ void agent_child_free(struct agent_child *c)
 	if (c->log >= 0)
 		close(c->log);
 	buf_done(&c->line);
+	buf_done(&c->message);
 	free(c->run);
 	free(c->words);
 	free(c->copy);
@@ -224,7 +225,7 @@ void agent_child_start(struct agent_child *c)
 	c->checks = 0;
 	c->ending = false;
 	c->kill_at = 0;
-	c->reason[0] = '\0';
+	buf_reset(&c->message);
 	c->starts++;
 }
 
@@ -248,18 +249,47 @@ void agent_child_hurry(struct agent_child *c)
 
 /* ---- its log ---- */
 
-static void log_one(struct agent_child *c)
+/* Logs the lines of a text. */
+static void log_lines(const struct agent_child *c, const char *text)
+{
+	while (*text) {
+		size_t n = strcspn(text, "\n");
+
+		log_note("[%s] %.*s", c->name, (int)n, text);
+		text += n + (text[n] == '\n');
+	}
+}
+
+static void log_message(struct agent_child *c)
+{
+	if (!c->is_logged)
+		log_lines(c, buf_text(&c->message));
+	c->is_logged = true;
+}
+
+/* Lines that begin with a blank show a place in a text, below the message. */
+static void take_line(struct agent_child *c, const char *text)
+{
+	if (*text != ' ' || c->is_logged || !c->message.len || c->message.len > LINE_MAX_BYTES) {
+		log_message(c);
+		buf_reset(&c->message);
+		c->is_logged = false;
+		c->heard = base_now();
+	} else {
+		buf_char(&c->message, '\n');
+	}
+	buf_str(&c->message, text);
+}
+
+static void end_line(struct agent_child *c)
 {
 	static const char program[] = "attar: ";
 	const char *text = buf_text(&c->line);
 
 	if (!strncmp(text, program, sizeof(program) - 1))
 		text += sizeof(program) - 1;
-	if (*text) {
-		log_note("[%s] %s", c->name, text);
-		if (*text != ' ') /* below a message, a place in a text is shown */
-			snprintf(c->reason, sizeof(c->reason), "%s", text);
-	}
+	if (*text)
+		take_line(c, text);
 	buf_reset(&c->line);
 }
 
@@ -269,45 +299,63 @@ void agent_child_read_log(struct agent_child *c)
 	ssize_t n;
 
 	if (c->log < 0)
-		return;
+		return; /* its message was logged at its end */
 	while ((n = TEMP_FAILURE_RETRY(read(c->log, bytes, sizeof(bytes)))) > 0)
 		for (ssize_t i = 0; i < n; i++) {
 			if (bytes[i] == '\n' || c->line.len >= LINE_MAX_BYTES)
-				log_one(c);
+				end_line(c);
 			if (bytes[i] != '\n')
 				buf_char(&c->line, bytes[i]);
 		}
 	if (n == 0) {
-		log_one(c);
+		end_line(c);
 		close(TAKE_FD(c->log));
 	}
+	if (base_now() - c->heard > SECOND)
+		log_message(c);
 }
 
 /* ---- its end ---- */
 
-static void describe(char *text, size_t size, const struct agent_child *c, int status)
+/* Why it ended, without the lines below the message. */
+static void describe(struct buf *b, const struct agent_child *c, int status)
 {
+	const char *message = buf_text(&c->message);
+
 	if (WIFSIGNALED(status))
-		snprintf(text, size, "was killed by SIG%s", sigabbrev_np(WTERMSIG(status)) ?: "?");
-	else if (WEXITSTATUS(status))
-		snprintf(text, size, "failed with status %d%s%s", WEXITSTATUS(status),
-			*c->reason ? ": " : "", c->reason);
+		buf_printf(b, "was killed by SIG%s", sigabbrev_np(WTERMSIG(status)) ?: "?");
+	else if (!WEXITSTATUS(status))
+		buf_str(b, "exited");
 	else
-		snprintf(text, size, "exited");
+		buf_printf(b, "failed with status %d%s%.*s", WEXITSTATUS(status),
+			*message ? ": " : "", (int)strcspn(message, "\n"), message);
+}
+
+/* The message that is the reason is logged once, with the lines below it. */
+static void log_end(struct agent_child *c, int status)
+{
+	struct buf text _cleanup_(buf_done) = {0};
+	const char *below;
+
+	if (WIFSIGNALED(status) || !WEXITSTATUS(status))
+		log_message(c);
+	describe(&text, c, status);
+	log_warn("[%s] %s; restarting in %llu s", c->name, buf_text(&text),
+		(unsigned long long)(c->backoff / SECOND));
+	below = strchr(buf_text(&c->message), '\n');
+	if (below && !c->is_logged)
+		log_lines(c, below + 1);
+	c->is_logged = true;
 }
 
 /* One that ran for longer than the longest wait has recovered. */
 static void plan_restart(struct agent_child *c, int status)
 {
-	char text[320];
-
 	if (base_now() - c->started > BACKOFF_MAX)
 		c->backoff = BACKOFF_FIRST;
 	c->failures++;
 	c->due = base_now() + c->backoff;
-	describe(text, sizeof(text), c, status);
-	log_warn("[%s] %s; restarting in %llu s", c->name, text,
-		(unsigned long long)(c->backoff / SECOND));
+	log_end(c, status);
 	c->backoff = MIN(2 * c->backoff, BACKOFF_MAX);
 }
 
@@ -324,9 +372,11 @@ void agent_child_ended(struct agent_child *c, int status, uint64_t cpu_ns)
 	unlink(c->metrics);
 	if (c->state == AGENT_RUNS)
 		c->state = AGENT_WAITS;
-	if (!c->ending)
+	if (c->ending)
+		log_message(c);
+	else
 		plan_restart(c, status);
-	else if (c->state == AGENT_WAITS)
+	if (c->ending && c->state == AGENT_WAITS)
 		c->due = 0;
 	c->ending = false;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A profiler of the agent: a separate process, which is started again when it ends, after a time
- * that doubles with each failure. Its lines on stderr are logged with the name of its section.
+ * that doubles with each failure. Its lines on stderr are logged with the name of its section. The
+ * last one may be the reason why it ends: it waits for up to two seconds, to be logged with that.
  */
 #ifndef CLI_AGENT_CHILD_H
 #define CLI_AGENT_CHILD_H
@@ -29,9 +30,11 @@ struct agent_child {
 	bool removed;                   /* freed once it has ended */
 	uint64_t due, backoff, started; /* ns, of base_now() */
 	unsigned checks;                /* of the limits, since it was started */
-	uint64_t kill_at; /* when it is killed if it has not ended; 0: not asked to end */
-	struct buf line;  /* of stderr, not complete yet */
-	char reason[256]; /* its last line on stderr */
+	uint64_t kill_at;   /* when it is killed if it has not ended; 0: not asked to end */
+	struct buf line;    /* of stderr, not complete yet */
+	struct buf message; /* the last one, with lines that explain it */
+	uint64_t heard;     /* ns: when it was read */
+	bool is_logged;     /* the message */
 
 	uint64_t freq;   /* as configured, of -F; 0: none, it cannot be lowered */
 	unsigned halved; /* how often the frequency was halved */
