@@ -446,6 +446,12 @@ ATTAR_API const struct attar_sink *attar_sink_find(const char *name);
 ATTAR_API const struct attar_sink *attar_sink_of_path(const char *path);
 
 /*
+ * Checks an address for the sink of its scheme, without connecting. Returns 0 or a negative errno
+ * with an error text.
+ */
+ATTAR_API int attar_sink_check_address(const char *address);
+
+/*
  * Draws any number of reports one after the other (one per interval), or a single one if its sink
  * draws whole runs.
  */

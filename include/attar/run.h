@@ -20,6 +20,8 @@
 
 #include "attar/profiler.h"
 
+struct sockaddr_storage; /* of sys/socket.h */
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -119,6 +121,14 @@ ATTAR_API int attar_run_set_word(struct attar_run *run, const char *word, const 
  * reads options before, such as attar_run_interval(), calls it after setting its own.
  */
 ATTAR_API int attar_run_set_preset(struct attar_run *run);
+
+/*
+ * Checks the address of --push as attar_run_start() does, without listening. *ret_address: where it
+ * would listen; of family 0 for other addresses than those of TCP, and without --push. Returns 0 or
+ * a negative errno with an error text.
+ */
+ATTAR_API int attar_run_check_push(
+	const struct attar_run *run, struct sockaddr_storage *ret_address);
 
 /* Sets the command to launch; argv is borrowed until the run is freed. */
 ATTAR_API void attar_run_command(struct attar_run *run, char *const *argv);

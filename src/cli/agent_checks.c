@@ -5,7 +5,6 @@
 #include "cli/output_options.h"
 #include "cli/outputs_check.h"
 #include "cli/report_server.h"
-#include "peer/sender.h"
 
 static bool reads_recording(char **words)
 {
@@ -100,21 +99,10 @@ static int check_push(
 	struct agent_checks *checks, const struct attar_run *run, const struct agent_section *s)
 {
 	const char *text = args_value(run, s->words, "push");
-	const struct peer_sender_opts opts = {.option = "--push",
-		.address = text,
-		.tls = {args_value(run, s->words, "peer-psk"),
-			args_value(run, s->words, "peer-cert"),
-			args_value(run, s->words, "peer-key"),
-			args_value(run, s->words, "peer-ca")}};
 	struct agent_address address = {s->name, "--push", (char *)text, {0}};
-	struct address parsed;
-	int e = text ? peer_sender_check(&opts, &parsed) : 0;
+	int e = attar_run_check_push(run, &address.at);
 
-	if (e < 0 || !text)
-		return e;
-	if (parsed.kind == ADDRESS_TCP)
-		address.at = parsed.tcp;
-	return agent_addresses_add(&checks->addresses, &address);
+	return e == 0 && text ? agent_addresses_add(&checks->addresses, &address) : e;
 }
 
 int agent_checks_server(struct agent_checks *checks, const struct server_opts *opts)

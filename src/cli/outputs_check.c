@@ -3,7 +3,6 @@
 
 #include "base/base.h"
 #include "base/buf.h"
-#include "report/render.h"
 
 static bool draws_spans_only(const struct attar_sink *sink)
 {
@@ -117,7 +116,7 @@ static int check_file(const struct attar_run *run, const struct output_options *
 	int r = outputs_check_sink(attar_run_profiler(run), sink);
 
 	if (r == 0 && sink->scheme)
-		return render_check_address(sink, path);
+		return attar_sink_check_address(path);
 	if (r == 0 && options->rotate_ns && !sink->replaces)
 		r = outputs_check_name(run, options, sink, path);
 	return r;

@@ -67,13 +67,6 @@ int attar_renderer_new(const char *sink, FILE *out, const struct attar_render_op
 	return 0;
 }
 
-int render_check_address(const struct attar_sink *sink, const char *address)
-{
-	const struct render_format *format = render_format_find(sink->name);
-
-	return format->check ? format->check(address) : 0;
-}
-
 const struct attar_sink *attar_renderer_get_sink(const struct attar_renderer *renderer)
 {
 	CHECK_ARG_OR(renderer, "renderer", NULL);

@@ -90,12 +90,6 @@ int render_no_stacks(const struct attar_renderer *r, const struct attar_report *
 /* The format with this name; NULL with an error text if there is none. */
 const struct render_format *render_format_find(const char *name);
 
-/*
- * Checks the address of a sink with a scheme, without connecting. Returns 0 or a negative errno
- * with an error text.
- */
-int render_check_address(const struct attar_sink *sink, const char *address);
-
 extern const struct render_format render_text, render_json, render_csv, render_folded, render_html,
 	render_pprof, render_firefox, render_speedscope, render_sqlite, render_prometheus,
 	render_openmetrics, render_chrome, render_clickhouse;

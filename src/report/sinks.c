@@ -95,6 +95,16 @@ static void list_names(struct buf *b)
 		buf_printf(b, "%s%s", i == 0 ? "" : i + 1 == n ? " and " : ", ", sinks[i]->name);
 }
 
+int attar_sink_check_address(const char *address)
+{
+	CHECK_ARG(address, "address");
+
+	for (size_t i = 0; i < ARRAY_SIZE(formats); i++)
+		if (has_scheme(address, formats[i]->sink.scheme))
+			return formats[i]->check(address);
+	return attar_fail(-EINVAL, "'%s' is not the address of a database", CLIP(address));
+}
+
 const struct render_format *render_format_find(const char *name)
 {
 	struct suggest near = {.word = name};
