@@ -364,7 +364,9 @@ def test_restarts_keep_reports(agent, tmp_path):
             a = agent(section.format(fault))
         table = tmp_path / f'x.{n + 1}.csv'
         a.wait_for(lambda: table.exists() and table.stat().st_size, f'a report in {table}')
-        assert text.read_bytes().startswith(before) and len(text.read_bytes()) > len(before)
+        size = len(before)
+        a.wait_for(lambda: text.stat().st_size > size, f'a report in {text}')
+        assert text.read_bytes().startswith(before)
     a.wait_reports('tree')
     a.end()
     times = [json.loads(line)['time'] for line in text.read_text().splitlines()]
