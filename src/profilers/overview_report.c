@@ -335,8 +335,8 @@ static void add_remarks(const struct overview_sums *sums, struct attar_report *r
 			100 / sums->scale);
 	if (sums->unseen)
 		attar_report_remark(report,
-			"%llu failing %s counted and only sampled, to limit attar's CPU time: the "
-			"numbers of each system call are estimates",
+			"%llu failing %s counted and only sampled, those of all tasks, to limit "
+			"attar's CPU time: the numbers of each system call are estimates",
 			(unsigned long long)sums->unseen,
 			sums->unseen == 1 ? "call was" : "calls were");
 	if (stats.lost && sums->scale <= 1)

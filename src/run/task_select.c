@@ -61,9 +61,24 @@ int attar_run_watch_cpus(struct attar_run *run)
 	return 0;
 }
 
+/* Whether --cpus makes a command no more than the duration of the run. */
+static bool cpus_exceed_command(const struct attar_run *run)
+{
+	const struct common_opts *o = &run->opts;
+
+	return run->command.argv && o->cpus && !o->all_cpus && !run->select.is_on &&
+	       run_watches_system(run);
+}
+
 void select_remark(const struct attar_run *run, struct attar_report *report, enum attar_scope scope)
 {
-	if (run->select.exceeds_command && scope == ATTAR_SCOPE_WHOLE)
+	if (scope != ATTAR_SCOPE_WHOLE || run->replay)
+		return;
+	if (cpus_exceed_command(run))
+		attar_report_remark(report,
+			"--cpus: all tasks on these CPUs were watched while the command ran, not "
+			"only the command");
+	if (run->select.exceeds_command)
 		attar_report_remark(report,
 			"%s watches CPUs: it shows the whole system while the command runs, not "
 			"only the command",

@@ -416,6 +416,22 @@ def test_profilers_of_cpus_say_that_they_show_more_than_the_command(profiler):
 
 
 @pytest.mark.usefixtures('root')
+@pytest.mark.parametrize('profiler, selects_tasks', [
+    (['stat', '-e', 'page-faults'], False), (['syscalls'], False), (['oncpu'], True),
+    (['runqlat'], True)])
+def test_cpus_and_a_command(profiler, selects_tasks):
+    """Only profilers that follow tasks show the command alone."""
+    def says_so(*args):
+        done = run(*profiler, '-q', '--format', 'json', *args, '--', 'true')
+        assert done.returncode == 0, done.stderr
+        found = json.loads(done.stdout.splitlines()[-1]).get('remarks', [])
+        return any(r.startswith('--cpus: all tasks on these CPUs were watched') for r in found)
+
+    assert says_so('-C', '0') is not selects_tasks
+    assert not says_so('-a', '-C', '0') and not says_so()
+
+
+@pytest.mark.usefixtures('root')
 @pytest.mark.parametrize('option, what', [('-p', 'process'), ('-t', 'thread')])
 def test_selected_task_must_exist(option, what):
     ended = run('task-state', option, 3999999, '-d', '10s')
