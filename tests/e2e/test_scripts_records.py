@@ -154,7 +154,7 @@ event 0x5000/8:w sampled stack registers=0,1
     assert [(r['address'], r['hits']) for r in rows(found[-1], 'breakpoints')] == [
         (0x5000, len(hits))]
     remarks = ' '.join(found[-1]['remarks'])
-    assert 'the value of 1 write is ' in remarks
+    assert 'the value after 1 hit is ' in remarks
     assert ('3 hits did not pass --filter' in remarks) == bool(args)
 
 

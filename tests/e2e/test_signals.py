@@ -217,9 +217,9 @@ def closers():
     """Return the processes that wait for the tracepoints of a finished attar to be closed."""
     def name(path):
         with contextlib.suppress(OSError):
-            return path.read_text().strip()
+            return path.read_bytes().strip()
     return {path.parent.name for path in Path('/proc').glob('[0-9]*/comm')
-            if name(path) == 'attar-closing'}
+            if name(path) == b'attar-closing'}
 
 
 def test_tracepoints_are_closed_in_the_background(root, spawn):
