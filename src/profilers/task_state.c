@@ -48,6 +48,7 @@ struct task_state {
 	bool graph;
 	uint64_t than;  /* ns */
 	bool has_ended; /* a segment that is shown and longer than that, at the event */
+	bool selects_cpus, emits; /* --cpus; it is an event of another profiler */
 
 	struct attar_states *states;
 	struct attar_stacks *stacks; /* time by stack; with -g */
@@ -191,7 +192,7 @@ static int end_segment(struct task_state *ts, struct attar_run *run, struct atta
 	if (state->ended == ATTAR_NO_STATE || !is_state_shown(ts, state->ended))
 		return 0;
 	ts->has_ended |= state->duration > ts->than;
-	if (attar_run_emits(run))
+	if (ts->emits)
 		return 0;
 	if (ts->than && state->duration > ts->than && attar_run_wants_lines(run))
 		add_line(ts, run, state, tid, ev);
@@ -218,8 +219,9 @@ static int change(struct task_state *ts, struct attar_run *run, struct attar_sta
 {
 	const struct attar_stamp at = stamp_of(ev);
 
-	return attar_state_change(
-		ts->states, state, attar_run_is_cpu_selected(run, cpu) ? to : ATTAR_NO_STATE, &at);
+	if (ts->selects_cpus && !attar_run_is_cpu_selected(run, cpu))
+		to = ATTAR_NO_STATE;
+	return attar_state_change(ts->states, state, to, &at);
 }
 
 /* Finds or adds a task. Returns 1; 0: it is not selected; -ENOMEM. */
@@ -438,13 +440,14 @@ static const struct attar_input wakeups[] = {{.event = "sched:sched_wakeup",
 		.on_event = on_wakeup},
 	{0}};
 
-static int open_events(struct attar_run *run, const struct task_state *ts)
+static int open_events(struct attar_run *run, struct task_state *ts)
 {
 	int r = attar_run_emits(run) ? attar_run_watch_cpus(run) : attar_run_select_tasks(run);
 
 	if (r == 0)
 		r = attar_run_keep_own(run);
-	attar_run_all_cpus(run, true);
+	ts->emits = attar_run_emits(run);
+	ts->selects_cpus = attar_run_all_cpus(run, true) > 0;
 	if (r == 0)
 		r = attar_run_input(run, ts->graph ? &switches_with_stacks : &switches);
 	return r == 0 ? attar_run_inputs(run, wakeups) : r;

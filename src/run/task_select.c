@@ -191,11 +191,13 @@ int select_parse_cpus(struct attar_run *run)
 
 int attar_run_is_cpu_selected(struct attar_run *run, int cpu)
 {
+	if (likely(run && !run->opts.cpus)) /* called for each event */
+		return 1;
 	CHECK_OWN(run, "run");
 
 	int r = select_parse_cpus(run);
 
-	return r < 0 ? r : !run->opts.cpus || parse_ints_have(&run->select.cpus, cpu);
+	return r < 0 ? r : parse_ints_have(&run->select.cpus, cpu);
 }
 
 int attar_run_all_cpus(struct attar_run *run, bool all)
