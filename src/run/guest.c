@@ -24,7 +24,7 @@
 enum {
 	ARGUMENTS_MAX = 1 << 20, /* bytes of a command line */
 	VCPUS_MAX = 8192,        /* more than KVM allows */
-	LINE_BYTES = 256,          /* bytes of a file about a thread */
+	LINE_BYTES = 256,        /* bytes of a file about a thread */
 };
 
 /* ---- the process ---- */
