@@ -20,9 +20,10 @@
  * attar_branch_*(), attar_event_stack(), attar_thread_locate(), attar_address_space_locate(),
  * attar_stacks_add(), attar_hist_add(), attar_hist_add_n(), attar_keytable_at(),
  * attar_keytable_at_u64(), attar_pairs_start(), attar_pairs_start_u64(), attar_pairs_end(),
- * attar_pairs_end_u64(), attar_states_set(), attar_states_set_u64(), attar_state_change(),
- * attar_state_set_group(), attar_expr_eval(), attar_expr_number(), attar_expr_is_true(),
- * attar_expr_key(), and inline functions. Using a freed object is undefined behavior.
+ * attar_pairs_end_u64(), attar_states_set(), attar_states_set_u64(), attar_states_at_u64(),
+ * attar_state_change(), attar_state_set_group(), attar_expr_eval(), attar_expr_number(),
+ * attar_expr_is_true(), attar_expr_key(), and inline functions. Using a freed object is undefined
+ * behavior.
  *
  * fork(2): targets, counters, groups, rings, AUX areas, streams and runs belong to the process that
  * created them. In a child, functions that would use or change them return -ECHILD, and rings are

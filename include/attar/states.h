@@ -68,7 +68,7 @@ struct attar_states_opts {
 	size_t groups_max; /* rows of the table, see attar_keytable_opts.keys_max; 0: 16,384 */
 };
 
-/* An object. Borrowed until the next attar_states_set() or attar_states_exit(). */
+/* An object. Borrowed until the next attar_states_set(), _at_u64() or _exit(). */
 struct attar_state {
 	const void *key; /* key_size bytes */
 	size_t key_size;
@@ -100,9 +100,9 @@ ATTAR_API struct attar_state *attar_states_set_u64(
 	struct attar_states *states, uint64_t key, uint32_t state, const struct attar_stamp *at);
 
 /*
- * As attar_states_set(), of an object that attar_states_get() has returned, without looking it up
- * again. Called per event: does not check its arguments. Returns 0; -ENOMEM: the segment that ends
- * was not added.
+ * As attar_states_set(), of an object that attar_states_get() or attar_states_at_u64() returned,
+ * without looking it up again. Called per event: does not check its arguments. Returns 0; -ENOMEM:
+ * the segment that ends was not added.
  */
 ATTAR_API int attar_state_change(struct attar_states *states, struct attar_state *state,
 	uint32_t to, const struct attar_stamp *at);
@@ -118,6 +118,12 @@ ATTAR_API void attar_state_set_group(struct attar_states *states, struct attar_s
 /* An object; NULL if it is not known. */
 ATTAR_API struct attar_state *attar_states_get(
 	struct attar_states *states, const void *key, size_t key_size);
+
+/*
+ * The object with the key of these 8 bytes, which is added if it is not known: its state is unknown
+ * then. Called per event: does not check its arguments. NULL: out of memory.
+ */
+ATTAR_API struct attar_state *attar_states_at_u64(struct attar_states *states, uint64_t key);
 
 /* Iterates over the objects, the one that changed longest ago first; NULL: the first, no more. */
 ATTAR_API struct attar_state *attar_states_next(

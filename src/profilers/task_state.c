@@ -36,6 +36,7 @@ static const struct {
 /* The block of a task. */
 struct task {
 	char comm[COMM_BYTES];
+	char recorded[COMM_BYTES]; /* the same in the newest event, with the bytes after the NUL */
 	bool known, is_selected;
 	uint16_t depth;         /* locations in stack */
 	attar_location stack[]; /* where it was switched out; with -g */
@@ -49,6 +50,7 @@ struct task_state {
 	uint64_t than;  /* ns */
 	bool has_ended; /* a segment that is shown and longer than that, at the event */
 	bool selects_cpus, emits; /* --cpus; it is an event of another profiler */
+	bool shows_segments;      /* each, beside the table */
 
 	struct attar_states *states;
 	struct attar_stacks *stacks; /* time by stack; with -g */
@@ -117,14 +119,18 @@ static bool is_selected(const struct task_state *ts, const struct attar_run *run
 }
 
 /* Decides about a task when it is new or has changed its name. */
-static void check_task(struct task_state *ts, struct attar_run *run, struct attar_state *state,
+static void decide(struct task_state *ts, struct attar_run *run, struct attar_state *state,
 	pid_t tid, const struct attar_event *ev, unsigned comm_field)
 {
 	const struct attar_thread *thread;
 	struct task *task = state->value;
 	size_t n;
-	const char *comm = attar_arg_text(ev, comm_field, &n);
+	const void *bytes = attar_arg_bytes(ev, comm_field, &n);
+	const char *comm;
 
+	if (bytes && n == COMM_BYTES)
+		memcpy(task->recorded, bytes, n);
+	comm = attar_arg_text(ev, comm_field, &n);
 	n = n < COMM_BYTES ? n : COMM_BYTES - 1;
 	if (task->known && !memcmp(task->comm, comm ? comm : "", n) && !task->comm[n])
 		return;
@@ -134,6 +140,18 @@ static void check_task(struct task_state *ts, struct attar_run *run, struct atta
 	task->known = thread != NULL; /* otherwise its process is not known yet */
 	task->is_selected = is_selected(ts, run, task, thread);
 	set_group(ts, run, state, task, tid);
+}
+
+/* The name is rarely another one than in the event before. */
+static inline void check_task(struct task_state *ts, struct attar_run *run,
+	struct attar_state *state, pid_t tid, const struct attar_event *ev, unsigned comm_field)
+{
+	const struct task *task = state->value;
+	size_t n;
+	const void *bytes = attar_arg_bytes(ev, comm_field, &n);
+
+	if (n != COMM_BYTES || !task->known || memcmp(bytes, task->recorded, COMM_BYTES) != 0)
+		decide(ts, run, state, tid, ev, comm_field);
 }
 
 static void columns(struct attar_section *lines)
@@ -181,7 +199,7 @@ static int add_span(struct attar_run *run, const struct attar_state *state,
 	return attar_run_wants_spans(run) ? attar_run_add_span(run, &span) : 0;
 }
 
-static int end_segment(struct task_state *ts, struct attar_run *run, struct attar_state *state,
+static int show_segment(struct task_state *ts, struct attar_run *run, struct attar_state *state,
 	pid_t tid, const struct attar_event *ev)
 {
 	const struct task *task = state->value;
@@ -208,6 +226,13 @@ static int end_segment(struct task_state *ts, struct attar_run *run, struct atta
 	return r == 0 ? add_span(run, state, thread, ev, stack) : r;
 }
 
+/* The table of times needs nothing else. */
+static inline int end_segment(struct task_state *ts, struct attar_run *run,
+	struct attar_state *state, pid_t tid, const struct attar_event *ev)
+{
+	return ts->shows_segments ? show_segment(ts, run, state, tid, ev) : 0;
+}
+
 static struct attar_stamp stamp_of(const struct attar_event *ev)
 {
 	return (struct attar_stamp){.time = ev->time, .task = ATTAR_NO_TASK, .cpu = (int)ev->cpu};
@@ -228,12 +253,8 @@ static int change(struct task_state *ts, struct attar_run *run, struct attar_sta
 static int find_task(struct task_state *ts, struct attar_run *run, pid_t tid,
 	const struct attar_event *ev, unsigned comm_field, struct attar_state **ret_state)
 {
-	uint64_t key = (uint64_t)tid;
-	struct attar_state *state = attar_states_get(ts->states, &key, sizeof(key));
-	const struct attar_stamp at = stamp_of(ev);
+	struct attar_state *state = attar_states_at_u64(ts->states, (uint64_t)tid);
 
-	if (!state)
-		state = attar_states_set_u64(ts->states, key, ATTAR_NO_STATE, &at);
 	if (!state)
 		return -ENOMEM;
 	check_task(ts, run, state, tid, ev, comm_field);
@@ -472,6 +493,7 @@ static int task_state_open(struct attar_run *run, void *self)
 	ts->graph |= attar_run_wants_tree(run);
 	r = open_events(run, ts);
 	ts->graph &= !attar_run_emits(run); /* the other profiler has the stacks */
+	ts->shows_segments = ts->graph || ts->than || ts->emits || attar_run_wants_spans(run);
 	if (ts->graph)
 		opts.value_size += DEPTH_MAX * sizeof(attar_location);
 	if (r == 0)

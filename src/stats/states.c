@@ -190,7 +190,7 @@ static char *group_of(const struct attar_states *s, struct object *o)
 	return (char *)(o + 1) + ROUND_UP(s->opts.value_size, 8);
 }
 
-static int add_segment(struct attar_states *s, struct object *o, uint64_t time)
+static inline int add_segment(struct attar_states *s, struct object *o, uint64_t time)
 {
 	bool is_key = o->group_size == GROUP_IS_KEY;
 	struct attar_keyrow *row = attar_keytable_at(s->table,
@@ -210,7 +210,7 @@ static int add_segment(struct attar_states *s, struct object *o, uint64_t time)
 }
 
 /* Ends the present segment, if there is one. */
-static int end_segment(struct attar_states *s, struct object *o, uint64_t time)
+static inline int end_segment(struct attar_states *s, struct object *o, uint64_t time)
 {
 	int r = 0;
 
@@ -225,7 +225,7 @@ static int end_segment(struct attar_states *s, struct object *o, uint64_t time)
 	return r;
 }
 
-static void begin_segment(
+static inline void begin_segment(
 	struct attar_states *s, struct object *o, uint32_t state, const struct attar_stamp *at)
 {
 	o->state.state = state;
@@ -318,6 +318,18 @@ struct attar_state *attar_states_get(struct attar_states *states, const void *ke
 		return NULL;
 	drop_if_lost(states, o);
 	return &o->state;
+}
+
+struct attar_state *attar_states_at_u64(struct attar_states *states, uint64_t key)
+{
+	struct keyed_key k = keyed_number(&key);
+	struct object *o = keyed_find(&states->keyed, &k);
+
+	if (likely(o))
+		drop_if_lost(states, o);
+	else
+		o = new_object(states, &k);
+	return o ? &o->state : NULL;
 }
 
 struct attar_state *attar_states_next(struct attar_states *states, const struct attar_state *state)

@@ -75,6 +75,24 @@ static void test_change_of_a_known_object(void **state)
 	attar_states_free(s);
 }
 
+/* An object that is added by its look-up is in no state, and one that was lost is in none again. */
+static void test_object_of_a_key(void **state)
+{
+	const struct attar_stamp at = {100, ATTAR_NO_TASK, 0};
+	struct attar_states *s = new_states((struct attar_states_opts){0});
+	struct attar_state *object = attar_states_at_u64(s, 7);
+
+	assert_int_equal(object->state, ATTAR_NO_STATE);
+	assert_int_equal(attar_state_change(s, object, RUN, &at), 0);
+	assert_int_equal(object->ended, ATTAR_NO_STATE);
+	assert_ptr_equal(attar_states_at_u64(s, 7), object);
+	assert_int_equal(object->state, RUN);
+	attar_states_lost(s, -1, 110, 120);
+	assert_int_equal(attar_states_at_u64(s, 7)->state, ATTAR_NO_STATE);
+	assert_int_equal(stats_of(s).lost, 1);
+	attar_states_free(s);
+}
+
 /* A program that runs 3 ns and sleeps 20 ns, ten times. */
 static void test_ten_sleeps(void **state)
 {
@@ -432,6 +450,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_change_of_a_known_object),
+		cmocka_unit_test(test_object_of_a_key),
 		cmocka_unit_test(test_ten_sleeps),
 		cmocka_unit_test(test_the_same_state_continues),
 		cmocka_unit_test(test_groups),
