@@ -265,19 +265,42 @@ static bool is_dummy(const struct recording_event *event)
 	return event->attr.type == PERF_TYPE_SOFTWARE && event->attr.config == PERF_COUNT_SW_DUMMY;
 }
 
-int replay_add_sampler(struct attar_run *run, bool stacks, attar_event_fn *fn)
+/* Whether the number of samples is proportional to the time on a CPU. */
+static bool measures_time(const struct perf_event_attr *attr)
+{
+	if (attr->type == PERF_TYPE_SOFTWARE)
+		return attr->config == PERF_COUNT_SW_CPU_CLOCK ||
+		       attr->config == PERF_COUNT_SW_TASK_CLOCK;
+	/* the upper half is the PMU, on CPUs with different cores */
+	return attr->type == PERF_TYPE_HARDWARE &&
+	       ((uint32_t)attr->config == PERF_COUNT_HW_CPU_CYCLES ||
+		       (uint32_t)attr->config == PERF_COUNT_HW_REF_CPU_CYCLES);
+}
+
+/* The first event that measures time, otherwise the first that is not a tracepoint; or NULL. */
+static const struct recording_event *find_sampler(const struct attar_run *run)
 {
 	const struct recording *recording = run->replay->recording;
-	const struct recording_event *found = NULL;
-	struct perf_event_attr attr;
+	const struct recording_event *other = NULL;
 
-	for (size_t i = 0; !found && i < recording_n_events(recording); i++) {
+	for (size_t i = 0; i < recording_n_events(recording); i++) {
 		const struct recording_event *event = recording_get_event(recording, i);
 
-		if (!is_dummy(event) && event->attr.type != PERF_TYPE_TRACEPOINT &&
-			has_wanted(run->replay, event))
-			found = event;
+		if (is_dummy(event) || event->attr.type == PERF_TYPE_TRACEPOINT ||
+			!has_wanted(run->replay, event))
+			continue;
+		if (measures_time(&event->attr))
+			return event;
+		other = other ? other : event;
 	}
+	return other;
+}
+
+int replay_add_sampler(struct attar_run *run, bool stacks, attar_event_fn *fn)
+{
+	const struct recording_event *found = find_sampler(run);
+	struct perf_event_attr attr;
+
 	if (!found)
 		return attar_fail(-EINVAL,
 			"%s has no samples of CPU time" ATTAR_FIX

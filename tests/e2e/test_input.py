@@ -124,6 +124,15 @@ def test_profile_has_the_samples_of_perf_report(tmp_path):
     assert sum(ours.values()) == sum(theirs.values())
 
 
+def test_profile_takes_the_event_that_measures_time(tmp_path):
+    """Also if it is not the first one."""
+    data = record(tmp_path / 'perf.data', '-F', '997', '-e', 'page-faults,task-clock:u',
+                  command=('split7030',))
+    sampled = Counter(perf('script', '-i', data, '-F', 'event').split())
+    seen = notes(data, profiler='profile')['seen']
+    assert seen == sampled['task-clock:u:'] > sampled['page-faults:'] > 0
+
+
 def after_call(address, name):
     place, _, offset = name.rpartition('+0x')
     return f'{int(address, 16) + 1:x}', f'{place}+{int(offset, 16) + 1:#x}'
