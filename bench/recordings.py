@@ -4,8 +4,9 @@
 tests/workloads/write_recording.c writes a million samples with raw data, of two CPUs and 16
 threads, with the fields that perf record and attar record request. Ours is the library's stream of
 the file (bench/decode_recording.c): decoded, in time order, with threads. The peer reads the
-same bytes with read(2) and steps from record to record. Both are CPU time. Instructions are those
-in user space, counted by callgrind, which does not depend on the load of the machine.
+same bytes with read(2), steps from record to record and takes the same fields, at positions that
+are known to it. Both are CPU time. Instructions are those in user space, counted by callgrind,
+which does not depend on the load of the machine.
 
 The peak memory is that of attar top and attar trace that read a million events, and ten million.
 """
@@ -43,17 +44,21 @@ def run(bench):
     decode = bench.tool('decode_recording')
     for layout in ('perf', 'ids', 'attar'):
         path = write(bench, EVENTS, layout)
+        peer = 'walk', layout, path
         ratio = bench.compare(f'a sample, fields of {layout}', 'ns', 'bare walk', None)
         beyond = bench.limit('the same, beyond the bare walk', 'ns', 10)
         for _ in bench.rounds():
-            ours, walk = bench.answer(decode, path), bench.answer(decode, 'walk', path)
+            ours, walk = bench.answer(decode, path), bench.answer(decode, *peer)
+            if ours['mixed'] != walk['mixed']:
+                raise SystemExit(f'{layout}: the fields differ')
             ratio.add(ours['ns'] / ours['samples'], walk['ns'] / walk['samples'])
             beyond.add((ours['ns'] - walk['ns']) / ours['samples'])
         if shutil.which('valgrind'):
             count = bench.compare('the same', 'instructions', 'bare walk', None)
             path = write(bench, COUNTED, layout)
+            peer = 'walk', layout, path
             count.add(instructions(bench, COUNTED, decode, path),
-                      instructions(bench, COUNTED, decode, 'walk', path))
+                      instructions(bench, COUNTED, decode, *peer))
         path.unlink()
     paths = {events: write(bench, events, 'attar') for events in (EVENTS, 10 * EVENTS)}
     for profiler in PROFILERS:

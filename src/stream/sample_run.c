@@ -13,6 +13,9 @@ static const uint64_t ROUND_END = UINT64_C(8) << 48 | RECORD_FINISHED_ROUND;
 
 enum { CHAIN = PERF_SAMPLE_CALLCHAIN, DATA = PERF_SAMPLE_RAW };
 
+/* What follows the fixed-size fields: nothing; raw data; a call chain and possibly raw data. */
+enum tail { NO_TAIL, RAW_TAIL, CHAIN_TAIL };
+
 /* ---- the next sample ---- */
 
 /*
@@ -83,10 +86,9 @@ static int next_otherwise(struct attar_stream *s, struct attar_event *ev);
  * The event of the record at the front, which was checked. What is equal in all samples of the run
  * is in s->record already, see set_equal_fields().
  */
-static inline __attribute__((always_inline)) int fill_event(
-	struct attar_stream *s, struct attar_event *ev, uint64_t fixed)
+static inline __attribute__((always_inline)) int fill_event(struct attar_stream *s,
+	struct sample_run *run, struct sample_pattern *like, struct attar_event *ev, uint64_t fixed)
 {
-	struct sample_run *run = &s->run->run;
 	const record_word *words = (const record_word *)(const void *)run->at;
 	struct attar_record *rec = &s->record;
 	const uint64_t first = words[0], ip = words[word_of(fixed, PERF_SAMPLE_IP)],
@@ -105,13 +107,13 @@ static inline __attribute__((always_inline)) int fill_event(
 	rec->cpu = (uint32_t)cpu;
 	if (fixed & PERF_SAMPLE_PERIOD)
 		rec->sample.period = period;
-	run->at += run->like->same >> 48; /* first >> 48, which would wait for the record */
-	run->like->arrived++;
+	run->at += like->size; /* first >> 48, which would wait for the record */
+	like->arrived++;
 	s->delivered = time;
 	s->stats.samples++;
 	*ev = (struct attar_event){.record = rec,
 		.time = time,
-		.counter = run->like->number,
+		.counter = like->number,
 		.cpu = (uint32_t)cpu,
 		.thread = &s->procs.of_task->pub};
 	return 1;
@@ -144,8 +146,8 @@ static inline __attribute__((always_inline)) bool is_next(
 }
 
 /* What differs between the patterns of a run, see set_equal_fields(). */
-static inline __attribute__((always_inline)) void set_pattern_fields(
-	struct attar_stream *s, const struct sample_pattern *pattern, uint64_t fixed, bool chain)
+static inline __attribute__((always_inline)) void set_pattern_fields(struct attar_stream *s,
+	const struct sample_pattern *pattern, uint64_t fixed, enum tail kind)
 {
 	struct attar_record *rec = &s->record;
 
@@ -153,7 +155,7 @@ static inline __attribute__((always_inline)) void set_pattern_fields(
 		rec->id = pattern->id;
 	if (!(fixed & PERF_SAMPLE_PERIOD))
 		rec->sample.period = s->layouts[pattern->counter].fixed_period;
-	if (!chain)
+	if (kind != CHAIN_TAIL)
 		rec->sample.raw_size = pattern->raw;
 }
 
@@ -162,43 +164,49 @@ static inline __attribute__((always_inline)) void set_pattern_fields(
  * another event, as begin and end of something often take turns, and the next in time.
  */
 static inline __attribute__((always_inline)) int next_same(
-	struct attar_stream *s, struct attar_event *ev, uint64_t fixed, bool chain)
+	struct attar_stream *s, struct attar_event *ev, uint64_t fixed, enum tail kind)
 {
 	uint64_t id = fixed & (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_ID);
 	struct sample_run *run = &s->run->run;
+	struct sample_pattern *like = run->like;
 	const record_word *words = (const record_word *)(const void *)run->at, *tail;
 	unsigned id_at = id ? word_of(fixed, id) : 0;
 
-	if (!is_like(run, run->like, words, id_at)) {
-		if (unlikely(!is_like(run, run->before, words, id_at)))
+	if (!is_like(run, like, words, id_at)) {
+		like = run->before;
+		if (unlikely(!is_like(run, like, words, id_at)))
 			return next_otherwise(s, ev);
 		swap_patterns(run);
-		set_pattern_fields(s, run->like, fixed, chain);
+		set_pattern_fields(s, like, fixed, kind);
 	}
 	if (unlikely(!is_next(
 		    s, words, word_of(fixed, PERF_SAMPLE_TIME), word_of(fixed, PERF_SAMPLE_TID))))
 		return next_otherwise(s, ev);
 	tail = words + word_of(fixed, 0);
-	if (chain) {
+	if (kind == CHAIN_TAIL) {
 		if (unlikely(!take_chain(s, run, tail)))
 			return next_otherwise(s, ev);
-	} else if (run->raw_at) {
-		if (unlikely((uint32_t)*tail != run->like->raw))
+	} else if (kind == RAW_TAIL) {
+		if (unlikely((uint32_t)*tail != like->raw))
 			return next_otherwise(s, ev);
 		s->record.sample.raw = (const char *)tail + 4;
 	}
-	return fill_event(s, ev, fixed);
+	return fill_event(s, run, like, ev, fixed);
 }
 
 /* One for each of the usual sets of fields, so that their positions are constants. */
 #define NEXT(name, fixed)                                                                          \
 	static int name(struct attar_stream *s, struct attar_event *ev)                            \
 	{                                                                                          \
-		return next_same(s, ev, fixed, false);                                             \
+		return next_same(s, ev, fixed, NO_TAIL);                                           \
+	}                                                                                          \
+	static int name##_raw(struct attar_stream *s, struct attar_event *ev)                      \
+	{                                                                                          \
+		return next_same(s, ev, fixed, RAW_TAIL);                                          \
 	}                                                                                          \
 	static int name##_chain(struct attar_stream *s, struct attar_event *ev)                    \
 	{                                                                                          \
-		return next_same(s, ev, fixed, true);                                              \
+		return next_same(s, ev, fixed, CHAIN_TAIL);                                        \
 	}
 
 NEXT(next_own, SAMPLE_USUAL)
@@ -360,6 +368,7 @@ static inline int adapt(struct attar_stream *s, struct sample_run *run)
 		pattern->raw == raw)
 		return SAME;
 	pattern->same = first & RUN_SAME;
+	pattern->size = (uint32_t)size;
 	pattern->last = run->end - size;
 	pattern->raw = raw;
 	if (pattern != run->like)
@@ -459,17 +468,27 @@ static void set_bytes(struct sample_run *run, const struct cursor *c)
 	run->end = run->from + (end - ring->tail);
 }
 
-static stream_next_fn *function_of(uint64_t fixed, bool chain)
+#define FUNCTIONS(name)                                                                            \
+	{                                                                                          \
+		[NO_TAIL] = name, [RAW_TAIL] = name##_raw, [CHAIN_TAIL] = name##_chain             \
+	}
+
+static stream_next_fn *function_of(uint64_t fixed, enum tail kind)
 {
+	static stream_next_fn *const own[] = FUNCTIONS(next_own),
+				     *const one[] = FUNCTIONS(next_one),
+				     *const more[] = FUNCTIONS(next_more),
+				     *const self[] = FUNCTIONS(next_self);
+
 	switch (fixed) {
 	case SAMPLE_USUAL:
-		return chain ? next_own_chain : next_own;
+		return own[kind];
 	case SAMPLE_ONE:
-		return chain ? next_one_chain : next_one;
+		return one[kind];
 	case SAMPLE_MORE:
-		return chain ? next_more_chain : next_more;
+		return more[kind];
 	case SAMPLE_SELF:
-		return chain ? next_self_chain : next_self;
+		return self[kind];
 	default:
 		return next_any;
 	}
@@ -485,7 +504,9 @@ static bool set_fields(
 	if (type & ~(uint64_t)SAMPLE_COMMON || layout->tid < 0 || layout->time < 0 ||
 		(layout->id < 0 && needs_id(s)))
 		return false;
-	run->next = function_of(fixed, type & CHAIN);
+	run->next = function_of(fixed, type & CHAIN  ? CHAIN_TAIL
+				       : type & DATA ? RAW_TAIL
+						     : NO_TAIL);
 	run->type = type;
 	run->min = layout->sample_min;
 	run->id_at = layout->id < 0 ? 0 : (uint8_t)(layout->id / 8);
@@ -509,6 +530,7 @@ void sample_run_begin(struct attar_stream *s, struct cursor *c)
 	set_bytes(run, c);
 	run->memory[0] = (struct sample_pattern){.same = (uint64_t)rec->size << 48 | rec->type,
 		.id = rec->id,
+		.size = rec->size,
 		.last = run->end - rec->size,
 		.raw = run->raw_at ? rec->sample.raw_size : 0,
 		.counter = counter,

@@ -27,6 +27,7 @@ struct sample_pattern {
 	uint64_t id;
 	const char *last; /* where the last such record that ends in the run can begin */
 	uint64_t arrived; /* samples that are not in the counts of the cursor yet */
+	uint32_t size;    /* bytes of the record */
 	uint32_t raw;     /* bytes of raw data, if there is no call chain */
 	uint32_t counter; /* index */
 	uint32_t number;  /* of it: attar_event.counter */
