@@ -272,6 +272,7 @@ struct attar_stream *attar_stream_free(struct attar_stream *s)
 	free(s->layouts);
 	free(s->numbers);
 	free(s->accounts);
+	free(s->counted);
 	free(s->counters);
 	stream_events_free(s->events);
 	free(s);
@@ -452,6 +453,8 @@ int attar_stream_stop(struct attar_stream *s)
 
 		r = r < 0 ? r : disabled;
 	}
+	if (s->counters)
+		missing_end(s);
 	s->stopped = true;
 	s->stop_time = s->has_clock ? base_now() : s->newest;
 	return r;

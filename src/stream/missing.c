@@ -232,14 +232,27 @@ int missing_add(struct attar_stream *s, int cpu, uint64_t n)
 	return vec_push(&s->missing, count) < 0 ? base_oom() : 0;
 }
 
+void missing_end(struct attar_stream *s)
+{
+	free(s->counted);
+	s->counted = calloc(s->n_counters * s->n_rings + 1, sizeof(*s->counted));
+	for (size_t i = 0; s->counted && i < s->n_counters; i++)
+		if (i != s->side && !s->accounts[i].unfit)
+			s->accounts[i].unfit =
+				read_counter(s, s->counters[i], &s->counted[i * s->n_rings]) < 0;
+	attar_error_clear();
+}
+
 /*
  * Compares one counter and adds its undelivered and lost events to the sums of each ring. Returns
  * false if it cannot be compared.
  */
-static bool compare(struct attar_stream *s, size_t counter, struct counted *counted,
-	uint64_t *undelivered_of, uint64_t *lost_of)
+static bool compare(
+	const struct attar_stream *s, size_t counter, uint64_t *undelivered_of, uint64_t *lost_of)
 {
-	if (!is_comparable(s, counter) || read_counter(s, s->counters[counter], counted) < 0)
+	const struct counted *counted = &s->counted[counter * s->n_rings];
+
+	if (!is_comparable(s, counter))
 		return false;
 	for (size_t i = 0; i < s->n_rings; i++) {
 		const struct counter_table *counts = &s->cursors[i].counts[counter];
@@ -279,15 +292,14 @@ static int count_as_missing(
 
 void missing_settle(struct attar_stream *s, bool losses_counted)
 {
-	struct counted *counted _cleanup_free_ = calloc(s->n_rings + 1, sizeof(*counted));
 	uint64_t *sums _cleanup_free_ = calloc(2 * s->n_rings + 1, sizeof(*sums));
 	bool all = true;
 
-	if (s->settled || !s->drained || !counted || !sums)
+	if (s->settled || !s->drained || !s->counted || !sums)
 		return;
 	s->settled = true;
 	for (size_t i = 0; i < s->n_counters; i++)
-		all &= i == s->side || compare(s, i, counted, sums, sums + s->n_rings);
+		all &= i == s->side || compare(s, i, sums, sums + s->n_rings);
 	attar_error_clear();
 	if (losses_counted)
 		count_as_missing(s, sums, sums + s->n_rings);

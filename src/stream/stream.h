@@ -74,9 +74,10 @@ struct attar_stream {
 	uint64_t start_time;   /* ns: samples from before it are early */
 	uint64_t stop_time;    /* ns */
 	bool in_round;
-	bool last_round; /* the round began after the stop: there are no later records */
-	bool drained;    /* the last round is over */
-	bool settled;    /* missing events have been determined */
+	bool last_round;         /* the round began after the stop: there are no later records */
+	bool drained;            /* the last round is over */
+	bool settled;            /* missing events have been determined */
+	struct counted *counted; /* by counter and ring, at the stop; owned; NULL: not stopped */
 	VEC(struct attar_cpu_count) missing;
 	bool front_done; /* the record in front was delivered: the next call drops it */
 	bool started, stopped, has_clock;
@@ -124,6 +125,12 @@ int missing_begin(struct attar_stream *s, size_t counter);
 
 /* Allocates counts of n_counters counters for the rings from first_ring on. 0 or -ENOMEM. */
 int missing_grow(struct attar_stream *s, size_t first_ring, size_t n_counters);
+
+/*
+ * Reads the counts of all counters, which are disabled. Later ones can be of a thread that was being
+ * created, and inherited the event, while they were disabled: its samples may come too late.
+ */
+void missing_end(struct attar_stream *s);
 
 /*
  * Compares all counters once the stream is drained. losses_counted: the kernel counts lost records.
