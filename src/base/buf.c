@@ -76,6 +76,12 @@ void buf_grouped(struct buf *b, uint64_t n)
 	buf_add(b, text + i, sizeof(text) - i);
 }
 
+void buf_list(struct buf *b, const int *numbers, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		buf_printf(b, "%s%d", b->len ? "," : "", numbers[i]);
+}
+
 void buf_reset(struct buf *b)
 {
 	b->len = 0;

@@ -58,6 +58,8 @@ void buf_u64(struct buf *b, uint64_t n);
 void buf_i64(struct buf *b, int64_t n);
 /* 1234567 as "1,234,567". */
 void buf_grouped(struct buf *b, uint64_t n);
+/* Adds numbers to a list such as "1,22,333". */
+void buf_list(struct buf *b, const int *numbers, size_t n);
 
 /* Clears the contents, keeps the memory. */
 void buf_reset(struct buf *b);

@@ -296,3 +296,19 @@ void escape_folded(struct buf *b, const char *text, size_t n)
 			i += add_printable(b, p + i, n - i);
 	}
 }
+
+void escape_shell(struct buf *b, const char *text)
+{
+	if (*text && !strpbrk(text, "\"'$ \t\n{}()[]<>&|;*?#~!\\`")) {
+		buf_str(b, text);
+		return;
+	}
+	buf_char(b, '\'');
+	for (; *text; text++) {
+		if (*text == '\'')
+			buf_str(b, "'\\''");
+		else
+			buf_char(b, *text);
+	}
+	buf_char(b, '\'');
+}

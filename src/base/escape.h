@@ -34,6 +34,9 @@ void escape_json_text(struct buf *b, const char *text);
 /* The number of bytes at the start that escape_json() does not change. */
 size_t escape_plain_json(const char *text, size_t n);
 
+/* A word of a command line for a shell, in quotes if it needs them. */
+void escape_shell(struct buf *b, const char *text);
+
 /*
  * A CSV field (RFC 4180), quoted if necessary; a leading = + - @ that does not start a number is
  * prefixed with ', so that spreadsheets do not evaluate it.

@@ -2,7 +2,7 @@
 /* Describes an event and its fields: attar trace -e EVENT help, attar list EVENT. */
 #include <stdio.h>
 
-#include "base/base.h"
+#include "base/escape.h"
 #include "cli/cli.h"
 
 static void field_line(struct buf *b, const struct attar_field *f)
@@ -126,23 +126,6 @@ int event_help(struct buf *b, struct attar_catalog *catalog, const char *text)
 
 /* ---- the command line ---- */
 
-/* An argument in quotes for a shell, if it needs them. */
-static void argument(struct buf *b, const char *text)
-{
-	if (*text && !strpbrk(text, "\"'$ \t\n{}()[]<>&|;*?#~!\\`")) {
-		buf_str(b, text);
-		return;
-	}
-	buf_char(b, '\'');
-	for (; *text; text++) {
-		if (*text == '\'')
-			buf_str(b, "'\\''");
-		else
-			buf_char(b, *text);
-	}
-	buf_char(b, '\'');
-}
-
 static void attributes(struct buf *b)
 {
 	const char *name, *value;
@@ -169,7 +152,7 @@ void event_help_command(struct buf *b, int argc, char **argv)
 		if (i && !strcmp(argv[i], "help"))
 			continue;
 		buf_char(b, ' ');
-		argument(b, argv[i]);
+		escape_shell(b, argv[i]);
 	}
 	buf_char(b, '\n');
 }

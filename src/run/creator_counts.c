@@ -15,8 +15,7 @@ static int open_target(struct attar_run *run)
 		.stop = &run->stop.asked};
 	struct buf tids _cleanup_(buf_done) = {0};
 
-	vec_each (&run->target->tids, tid)
-		buf_printf(&tids, "%s%d", tids.len ? "," : "", *tid);
+	buf_list(&tids, run->target->tids.at, run->target->tids.n);
 	if (buf_failed(&tids))
 		return base_oom();
 	opts.tids = buf_text(&tids);

@@ -22,12 +22,6 @@ static bool is_needed(const struct attar_run *run)
 	       attar_target_kind_of(run->target) == ATTAR_TARGET_TASKS;
 }
 
-static void list_numbers(struct buf *b, const parse_ints *numbers)
-{
-	for (size_t i = 0; i < numbers->n; i++)
-		buf_printf(b, "%s%d", b->len ? "," : "", numbers->at[i]);
-}
-
 /* The run's tasks on each CPU: inherited events can only have per-CPU rings. */
 static int open_target(struct attar_run *run, struct task_watch *w)
 {
@@ -38,11 +32,11 @@ static int open_target(struct attar_run *run, struct task_watch *w)
 	size_t n_cpus;
 	int r;
 
-	list_numbers(&pids, &of->pids);
+	buf_list(&pids, of->pids.at, of->pids.n);
 	if (of->by_exec)
-		buf_printf(&pids, "%s%d", pids.len ? "," : "", of->command.pid);
+		buf_list(&pids, &of->command.pid, 1);
 	if (!pids.len)
-		list_numbers(&tids, &of->tids);
+		buf_list(&tids, of->tids.at, of->tids.n);
 	if (buf_failed(&pids) || buf_failed(&tids))
 		return base_oom();
 	opts.pids = pids.len ? pids.data : NULL;
