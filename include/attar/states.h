@@ -144,8 +144,8 @@ ATTAR_API int attar_states_exit(struct attar_states *states, const void *key, si
 ATTAR_API void attar_states_lost(struct attar_states *states, int cpu, uint64_t from, uint64_t to);
 
 /*
- * A change of this object was not delivered, as another event shows: drops its segment as lost. Its
- * state is unknown until the next change.
+ * A change of this object was not delivered, as another event shows: drops its segment. Its state
+ * is unknown until the next change.
  */
 ATTAR_API void attar_state_drop(struct attar_states *states, struct attar_state *state);
 
@@ -162,12 +162,13 @@ ATTAR_API int attar_states_close(struct attar_states *states, uint64_t time);
  */
 ATTAR_API struct attar_keytable *attar_states_table(const struct attar_states *states);
 
-/* begun = segments + open + lost + reused + backward + evicted */
+/* begun = segments + open + lost + unseen + reused + backward + evicted */
 struct attar_states_stats {
 	uint64_t begun;    /* segments that began */
 	uint64_t segments; /* added to the table */
 	uint64_t open;     /* not ended yet */
 	uint64_t lost;     /* dropped because changes may have been lost */
+	uint64_t unseen;   /* dropped by attar_state_drop() */
 	uint64_t reused;   /* dropped because another task had the same key */
 	uint64_t backward; /* dropped because the next change was earlier */
 	uint64_t evicted;  /* dropped because too many objects were known, or out of memory */
@@ -178,6 +179,13 @@ struct attar_states_stats {
 /* The statistics since the creation. */
 ATTAR_API void attar_states_get_stats(
 	const struct attar_states *states, struct attar_states_stats *ret_stats);
+
+/*
+ * Remarks on the segments that were dropped because events were lost, or not delivered, if there
+ * are some. what: their name, plural.
+ */
+ATTAR_API void attar_states_remarks(
+	const struct attar_states *states, struct attar_report *report, const char *what);
 
 #ifdef __cplusplus
 }

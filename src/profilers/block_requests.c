@@ -359,10 +359,7 @@ void block_add_remarks(const struct block *block, struct attar_report *report)
 			"completed requests whose start was missed, or before the measurement: "
 			"%llu",
 			(unsigned long long)block->unknown);
-	if (stats.lost)
-		attar_report_remark(report,
-			"stages of requests left out because events were lost during them: %llu",
-			(unsigned long long)stats.lost);
+	attar_states_remarks(block->states, report, "stages of requests");
 	if (stats.evicted)
 		attar_report_remark(report,
 			"open requests dropped because there were too many: %llu",

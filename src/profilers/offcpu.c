@@ -303,7 +303,6 @@ static int offcpu_report(
 {
 	struct offcpu *o = self;
 	struct attar_section *table = attar_report_table(report, "threads");
-	struct attar_states_stats stats;
 	int r;
 
 	attar_section_column(table, "tid", ATTAR_UNIT_ID);
@@ -315,11 +314,7 @@ static int offcpu_report(
 		attar_section_column(table, "waker", ATTAR_UNIT_TEXT);
 		r = add_table(table, o->pairs, scope, add_pair);
 	}
-	attar_states_get_stats(o->states, &stats);
-	if (stats.lost)
-		attar_report_remark(report,
-			"blocks left out because events were lost during them: %llu",
-			(unsigned long long)stats.lost);
+	attar_states_remarks(o->states, report, "blocks");
 	if (o->endless)
 		attar_report_remark(report, "blocks left out because their end was missed: %llu%s",
 			(unsigned long long)o->endless,

@@ -324,9 +324,6 @@ static int add_calls(const struct overview_sums *sums, struct attar_report *repo
 
 static void add_remarks(const struct overview_sums *sums, struct attar_report *report)
 {
-	struct attar_states_stats stats;
-
-	attar_states_get_stats(sums->overview->times.states, &stats);
 	if (sums->scale > 1)
 		attar_report_remark(report,
 			"to limit its CPU time, attar watched context switches and block I/O for "
@@ -339,10 +336,8 @@ static void add_remarks(const struct overview_sums *sums, struct attar_report *r
 			"attar's CPU time: the numbers of each system call are estimates",
 			(unsigned long long)sums->unseen,
 			sums->unseen == 1 ? "call was" : "calls were");
-	if (stats.lost && sums->scale <= 1)
-		attar_report_remark(report,
-			"times left out because events were lost during them: %llu",
-			(unsigned long long)stats.lost);
+	if (sums->scale <= 1)
+		attar_states_remarks(sums->overview->times.states, report, "times");
 }
 
 int overview_fill(const struct overview_sums *sums, struct attar_report *report)

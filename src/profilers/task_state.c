@@ -47,8 +47,8 @@ struct task_state {
 	bool sleeping, uninterruptible, no_interruptible;
 	bool per_thread, per_process, per_comm;
 	bool graph;
-	uint64_t than;  /* ns */
-	bool has_ended; /* a segment that is shown and longer than that, at the event */
+	uint64_t than;            /* ns */
+	bool has_ended;           /* a segment that is shown and longer than that, at the event */
 	bool selects_cpus, emits; /* --cpus; it is an event of another profiler */
 	bool shows_segments;      /* each, beside the table */
 
@@ -406,11 +406,8 @@ static void add_remarks(const struct task_state *ts, struct attar_report *report
 {
 	struct attar_states_stats stats;
 
+	attar_states_remarks(ts->states, report, "segments of time");
 	attar_states_get_stats(ts->states, &stats);
-	if (stats.lost)
-		attar_report_remark(report,
-			"segments of time left out because events were lost during them: %llu",
-			(unsigned long long)stats.lost);
 	if (stats.evicted)
 		attar_report_remark(report,
 			"segments of time left out because of too many tasks, or no memory: %llu",

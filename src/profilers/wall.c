@@ -167,7 +167,6 @@ static int wall_report(
 		.size = sizeof(opts), .weight = "time", .unit = ATTAR_UNIT_NS, .tree = true};
 	struct wall *w = self;
 	struct attar_section *table = attar_report_table(report, "threads");
-	struct attar_states_stats stats;
 	int r = thread_times_scan(run, &w->times);
 
 	if (r == 0)
@@ -179,11 +178,7 @@ static int wall_report(
 		attar_section_column(table, thread_state_names[s], ATTAR_UNIT_PERCENT);
 	if (r == 0)
 		r = add_rows(w, table, scope);
-	attar_states_get_stats(w->times.states, &stats);
-	if (stats.lost)
-		attar_report_remark(report,
-			"segments of time left out because events were lost during them: %llu",
-			(unsigned long long)stats.lost);
+	attar_states_remarks(w->times.states, report, "segments of time");
 	return r == 0 ? attar_run_stacks(run, report, w->stacks, scope, &opts) : r;
 }
 

@@ -378,7 +378,10 @@ void attar_state_drop(struct attar_states *states, struct attar_state *state)
 	CHECK_ARG_OR(states, "states", );
 	CHECK_ARG_OR(state, "state", );
 
-	drop(states, (struct object *)state, &states->stats.lost);
+	struct object *o = (struct object *)state;
+
+	drop_if_lost(states, o);
+	drop(states, o, &states->stats.unseen);
 }
 
 int attar_states_close(struct attar_states *states, uint64_t time)
@@ -418,4 +421,21 @@ void attar_states_get_stats(const struct attar_states *states, struct attar_stat
 	*ret_stats = states->stats;
 	ret_stats->keys = states->keyed.n;
 	ret_stats->memory = sizeof(*states) + keyed_memory(&states->keyed);
+}
+
+void attar_states_remarks(
+	const struct attar_states *states, struct attar_report *report, const char *what)
+{
+	CHECK_ARG_OR(states, "states", );
+	CHECK_ARG_OR(report, "report", );
+	CHECK_ARG_OR(what, "what", );
+
+	if (states->stats.lost)
+		attar_report_remark(report,
+			"%s left out because events were lost during them: %llu", what,
+			(unsigned long long)states->stats.lost);
+	if (states->stats.unseen)
+		attar_report_remark(report,
+			"%s left out because an event during them was not delivered: %llu", what,
+			(unsigned long long)states->stats.unseen);
 }

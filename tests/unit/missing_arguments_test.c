@@ -426,6 +426,9 @@ static void test_states(void **state)
 	REFUSES_NULL(attar_states_table(NULL), "states");
 	REFUSES_VOID(attar_states_get_stats(NULL, any), "states");
 	REFUSES_VOID(attar_states_get_stats(any, NULL), "ret_stats");
+	REFUSES_VOID(attar_states_remarks(NULL, any, "segments"), "states");
+	REFUSES_VOID(attar_states_remarks(any, NULL, "segments"), "report");
+	REFUSES_VOID(attar_states_remarks(any, any, NULL), "what");
 }
 
 static void test_stacks_and_series(void **state)

@@ -37,8 +37,8 @@ static struct attar_states_stats stats_of(const struct attar_states *s)
 	struct attar_states_stats stats;
 
 	attar_states_get_stats(s, &stats);
-	assert_int_equal(stats.begun, stats.segments + stats.open + stats.lost + stats.reused +
-					      stats.backward + stats.evicted);
+	assert_int_equal(stats.begun, stats.segments + stats.open + stats.lost + stats.unseen +
+					      stats.reused + stats.backward + stats.evicted);
 	return stats;
 }
 
@@ -90,6 +90,27 @@ static void test_object_of_a_key(void **state)
 	attar_states_lost(s, -1, 110, 120);
 	assert_int_equal(attar_states_at_u64(s, 7)->state, ATTAR_NO_STATE);
 	assert_int_equal(stats_of(s).lost, 1);
+	attar_states_free(s);
+}
+
+/* A dropped segment is one that was lost, if there was a loss during it. */
+static void test_dropped_segments(void **state)
+{
+	struct attar_states *s = new_states((struct attar_states_opts){0});
+	struct attar_state *object = set(s, 7, RUN, 100);
+	struct attar_states_stats stats;
+
+	attar_state_drop(s, object);
+	attar_state_drop(s, object); /* which has no state */
+	stats = stats_of(s);
+	assert_int_equal(stats.unseen, 1);
+	assert_int_equal(stats.lost, 0);
+	object = set(s, 7, RUN, 200);
+	attar_states_lost(s, -1, 210, 220);
+	attar_state_drop(s, object);
+	stats = stats_of(s);
+	assert_int_equal(stats.unseen, 1);
+	assert_int_equal(stats.lost, 1);
 	attar_states_free(s);
 }
 
@@ -451,6 +472,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_change_of_a_known_object),
 		cmocka_unit_test(test_object_of_a_key),
+		cmocka_unit_test(test_dropped_segments),
 		cmocka_unit_test(test_ten_sleeps),
 		cmocka_unit_test(test_the_same_state_continues),
 		cmocka_unit_test(test_groups),
