@@ -377,8 +377,8 @@ struct attar_vcpu {
  * The virtual CPU on which an event of a guest occurred. False: the event is not of a guest that
  * the attribute vm= names, or the thread is unknown.
  */
-ATTAR_API bool attar_run_vcpu(const struct attar_run *run, const struct attar_event *event,
-	struct attar_vcpu *ret_vcpu);
+ATTAR_API bool attar_run_vcpu(
+	const struct attar_run *run, const struct attar_event *event, struct attar_vcpu *ret_vcpu);
 
 /*
  * Adds the event for CPU sampling according to the run's options (-F, -e, --exclude-*, call
@@ -484,6 +484,15 @@ ATTAR_API int attar_run_get_recorded(
  * attar_run_counter has the reason. Only from open().
  */
 ATTAR_API int attar_run_count(struct attar_run *run, const char *text);
+
+/*
+ * As attar_run_count(), but after attar_run_select_tasks(): if the options select tasks, only their
+ * events are counted, with those of processes and threads that they create during the run. Not what
+ * a set-user-ID program does, for which the kernel disables such events. Counters of more than
+ * 1,024 threads, or more than the limit of open files permits, are refused (struct
+ * attar_run_counter), which does not end the run. Only from open().
+ */
+ATTAR_API int attar_run_count_selected(struct attar_run *run, const char *text);
 
 /* Counts monitored threads separately on each CPU. Only from open(). */
 ATTAR_API void attar_run_count_each_cpu(struct attar_run *run);

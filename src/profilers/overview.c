@@ -316,22 +316,13 @@ static int add_error(
 
 static int on_failed(struct attar_run *run, void *self, const struct attar_event *ev)
 {
-	struct overview *o = self;
-	int r = count(o, FAILED_SEEN, 1);
-
-	return r < 0 ? r : add_error(run, o, ev, ERROR_SEEN);
+	return add_error(run, self, ev, ERROR_SEEN);
 }
 
 /* During pauses, samples show which calls fail; how many is counted. */
 static int on_failed_sample(struct attar_run *run, void *self, const struct attar_event *ev)
 {
-	struct overview *o = self;
-	int r;
-
-	if (is_watched(o, ev->time))
-		return 0;
-	r = count(o, FAILED_SAMPLES, 1);
-	return r < 0 ? r : add_error(run, o, ev, ERROR_SAMPLES);
+	return is_watched(self, ev->time) ? 0 : add_error(run, self, ev, ERROR_SAMPLES);
 }
 
 enum { DEV, SECTOR };
@@ -432,36 +423,41 @@ static const struct attar_input failure_samples = {
 	.on_event = on_failed_sample,
 	.optional = true};
 
-/* Counts one of enum overview_count, also during pauses. */
-static int count_event(struct attar_run *run, struct overview *o, int what, const char *event)
+/* Counts two of enum overview_count, the second one the next of the first, also during pauses. */
+static int count_events(
+	struct attar_run *run, struct overview *o, enum overview_count first, const char *events)
 {
-	int r = attar_run_count(run, event);
+	int r = attar_run_count_selected(run, events);
 
-	if (r == 0)
-		o->counters[what] = ++o->n_counters;
+	if (r == 0) {
+		o->counters[first] = ++o->n_counters;
+		o->counters[first + 1] = ++o->n_counters;
+	}
 	return r;
 }
 
-/* Without those of this process, which are not among the samples either. */
+/* Those that add_error() takes, without those of this process. */
 static int count_failures(struct attar_run *run, struct overview *o)
 {
-	char text[96];
+	const int *expected = overview_expected;
+	int own = (int)getpid();
+	char text[256];
 
-	snprintf(text, sizeof(text), "raw_syscalls:sys_exit/ret<0 && common_pid!=%d/",
-		(int)getpid());
-	return count_event(run, o, COUNT_ERRORS, text);
+	snprintf(text, sizeof(text),
+		"{raw_syscalls:sys_exit/ret<0 && ret>=-%d && (ret>-%d || ret<-%d) && "
+		"common_pid!=%d/,raw_syscalls:sys_exit/ret<0 && "
+		"(ret==-%d || ret==-%d || ret==-%d || ret==-%d) && common_pid!=%d/}",
+		ERRNO_MAX, RESTART_MIN, RESTART_MAX, own, expected[0], expected[1], expected[2],
+		expected[3], own);
+	return count_events(run, o, COUNT_ERRORS, text);
 }
 
 /* Those of threads: a CPU that leaves its idle task has not switched between them. */
 static int count_switches(struct attar_run *run, struct overview *o)
 {
-	int r = attar_run_is_live(run)
-			? count_event(run, o, COUNT_SWITCHES, "sched:sched_switch/prev_pid!=0/")
-			: 0;
-
-	return r == 0 && attar_run_is_live(run)
-		       ? count_event(run, o, COUNT_MIGRATIONS, "cpu-migrations")
-		       : r;
+	return attar_run_is_live(run) ? count_events(run, o, COUNT_SWITCHES,
+						"{sched:sched_switch/prev_pid!=0/,cpu-migrations}")
+				      : 0;
 }
 
 static int open_events(struct attar_run *run, struct overview *o)

@@ -53,19 +53,18 @@ enum overview_count {
 	COUNT_MIGRATIONS,
 	COUNT_FAULTS,
 	COUNT_MAJOR,
-	COUNT_ERRORS, /* overview_sums.counts has it, overview.counts has what follows */
+	COUNT_ERRORS, /* only in overview_sums.counts; the kernel counts expected ones, too */
 	COUNTS,
-	/*
-	 * Failed calls of all tasks: seen; of the samples during pauses, their weights and number.
-	 */
-	FAILED_SEEN = COUNTS,
-	FAILED_WEIGHT,
-	FAILED_SAMPLES,
-	SWITCHES_SEEN, /* of all tasks */
+	COUNT_EXPECTED = COUNTS, /* only counted by the kernel */
 	ALL_COUNTS,
 };
 
-/* Sums of overview.errors, likewise. */
+enum { EXPECTED_ERRORS = 4 };
+
+/* Errors with which programs work as usual. */
+extern const int overview_expected[EXPECTED_ERRORS];
+
+/* Sums of overview.errors: seen, and samples of those during pauses. */
 enum { ERROR_SEEN, ERROR_SAMPLES, ERROR_SUMS };
 
 enum { OVERVIEW_NAME_BYTES = 32 };
@@ -90,11 +89,11 @@ struct overview {
 	struct duty duty;
 	struct system_stat began, last, now;
 	uint32_t sampler; /* number of its source */
-	uint64_t watched_before, switches_before, migrations_before, all_switches_before;
+	uint64_t watched_before, switches_before, migrations_before;
 	unsigned cpus; /* that had events */
 	bool has_selection;
 	/* The run's counter of each, from 1; 0: none. */
-	unsigned counters[COUNTS], n_counters;
+	unsigned counters[ALL_COUNTS], n_counters;
 	struct attar_keytable *threads;   /* by struct thread_group: THREAD_SUMS */
 	struct attar_keytable *places;    /* by struct overview_place: weights, ns */
 	struct attar_keytable *functions; /* the same, by the innermost location of samples */
@@ -119,6 +118,12 @@ struct overview_process {
 	uint64_t parts[PARTS], all;
 };
 
+/* The number of failed calls with an error. */
+struct overview_errors {
+	struct overview_error key;
+	uint64_t n;
+};
+
 /* What a report is made from. Times are as if the sources had not been paused. */
 struct overview_sums {
 	struct overview *overview;
@@ -130,9 +135,11 @@ struct overview_sums {
 	uint64_t active;                    /* of parts[] without PART_IDLE */
 	struct overview_process *processes; /* owned; the most active first */
 	size_t n_processes;
-	const struct attar_count *counters; /* of the run; NULL: there were no pauses */
-	uint64_t counts[ALL_COUNTS];
-	uint64_t unseen; /* failed calls that were counted only, during pauses */
+	const struct attar_count *counters; /* of the run; NULL: all was seen */
+	uint64_t counts[COUNTS];
+	struct overview_errors *errors; /* owned */
+	size_t n_errors;
+	uint64_t unseen;                               /* errors that were counted only */
 	const struct attar_hist *latencies[LATENCIES]; /* NULL: none */
 	struct system_change system;
 };
@@ -141,9 +148,6 @@ struct overview_sums {
 int overview_add_up(struct attar_run *run, struct overview *o, struct attar_report *report,
 	enum attar_scope scope, struct overview_sums *ret_sums);
 void overview_sums_done(struct overview_sums *sums);
-
-/* The number of failed calls with a key of overview.errors. */
-uint64_t overview_errors(const struct overview_sums *sums, const struct attar_keyrow *row);
 
 /* The process with the most of a part; NULL: none has any. */
 const struct overview_process *overview_top(
@@ -167,7 +171,7 @@ size_t overview_functions(
 
 /* ---- findings ---- */
 
-enum { FINDING_TEXT_BYTES = 256 };
+enum { FINDING_TEXT_BYTES = 256, COMMAND_BYTES = 1024 };
 
 struct overview_finding {
 	const char *name;
@@ -176,7 +180,7 @@ struct overview_finding {
 	double value, limit; /* as numbers, with a unit of the finding */
 	char value_text[32], limit_text[32];
 	char evidence[FINDING_TEXT_BYTES];
-	char command[128]; /* that shows more details */
+	char command[COMMAND_BYTES]; /* that shows more details */
 };
 
 enum { FINDINGS_MAX = 24 };

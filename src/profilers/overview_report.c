@@ -31,7 +31,7 @@ static void add_findings(const struct overview_sums *sums, struct attar_report *
 	attar_section_column(table, "limit", ATTAR_UNIT_TEXT);
 	for (size_t i = 0; i < n; i++) {
 		const struct overview_finding *f = &findings[i];
-		char line[160];
+		char line[COMMAND_BYTES + 8];
 
 		attar_section_row(table);
 		attar_cell_text(table, f->name);
@@ -203,26 +203,24 @@ static struct call *call_of(struct calls *calls, const char *name)
 	return call;
 }
 
-static void add_error(
-	const struct overview_sums *sums, struct calls *calls, const struct attar_keyrow *row)
+static void add_errors(
+	const struct overview_sums *sums, struct calls *calls, const struct overview_errors *errors)
 {
-	const struct overview_error *key = row->key;
-	uint64_t n = overview_errors(sums, row);
-	const struct attar_expr_value number = {.number = key->call};
+	const struct attar_expr_value number = {.number = errors->key.call};
 	const struct attar_expr_record record = {.variables = &number};
 	struct attar_expr_value text;
 	char name[OVERVIEW_NAME_BYTES];
 	struct call *call;
 
-	if (!n)
+	if (!errors->n)
 		return;
 	attar_expr_eval(sums->overview->syscall_name, &record, &text);
 	snprintf(name, sizeof(name), "%.*s", (int)text.len, text.bytes ? text.bytes : "");
 	call = call_of(calls, name);
-	call->sums[CALL_ERRORS] += n;
-	if (n > call->most) {
-		call->most = n;
-		call->error = key->error;
+	call->sums[CALL_ERRORS] += errors->n;
+	if (errors->n > call->most) {
+		call->most = errors->n;
+		call->error = errors->key.error;
 	}
 }
 
@@ -232,8 +230,7 @@ static int read_calls(const struct overview_sums *sums, struct calls *calls)
 	const struct overview *o = sums->overview;
 	struct attar_keyrow *row = NULL;
 
-	calls->at = calloc(attar_keytable_keys(o->calls) + attar_keytable_keys(o->errors) + 1,
-		sizeof(*calls->at));
+	calls->at = calloc(attar_keytable_keys(o->calls) + sums->n_errors + 1, sizeof(*calls->at));
 	if (!calls->at)
 		return -ENOMEM;
 	while ((row = attar_keytable_next(o->calls, row))) {
@@ -244,8 +241,8 @@ static int read_calls(const struct overview_sums *sums, struct calls *calls)
 		call->sums[CALL_WAITS] = (uint64_t)((double)call->sums[CALL_WAITS] * sums->scale);
 		call->sums[CALL_IDLES] = (uint64_t)((double)call->sums[CALL_IDLES] * sums->scale);
 	}
-	while ((row = attar_keytable_next(o->errors, row)))
-		add_error(sums, calls, row);
+	for (size_t i = 0; i < sums->n_errors; i++)
+		add_errors(sums, calls, &sums->errors[i]);
 	return 0;
 }
 
@@ -330,10 +327,10 @@ static void add_remarks(const struct overview_sums *sums, struct attar_report *r
 			"only %.0f %% of the time; times are estimates, and too small where "
 			"watching slows a program down",
 			100 / sums->scale);
-	if (sums->unseen)
+	if (sums->unseen && sums->scale > 1)
 		attar_report_remark(report,
-			"%llu failing %s counted and only sampled, those of all tasks, to limit "
-			"attar's CPU time: the numbers of each system call are estimates",
+			"%llu failing %s counted and only sampled, to limit attar's CPU time: the "
+			"numbers of each system call are estimates, but not their sum",
 			(unsigned long long)sums->unseen,
 			sums->unseen == 1 ? "call was" : "calls were");
 	if (sums->scale <= 1)

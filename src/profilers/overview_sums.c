@@ -67,18 +67,20 @@ static int take_counts(struct overview *o)
 	const struct thread_times *times = &o->times;
 	int r = take_count(o, COUNT_SWITCHES, times->switches, &o->switches_before);
 
-	if (r == 0)
-		r = take_count(o, COUNT_MIGRATIONS, times->migrations, &o->migrations_before);
 	return r < 0 ? r
-		     : take_count(o, SWITCHES_SEEN, times->all_switches, &o->all_switches_before);
+		     : take_count(o, COUNT_MIGRATIONS, times->migrations, &o->migrations_before);
 }
 
-/* What the kernel counted, also during pauses. Without pauses, all was seen: 0. */
-static uint64_t counted(const struct overview_sums *sums, int what)
+/* What the kernel counted, also during pauses; without counters, an estimate from those seen. */
+static uint64_t counted(const struct overview_sums *sums, int what, uint64_t seen)
 {
 	unsigned number = sums->overview->counters[what];
+	const struct attar_run_counter *counter =
+		number && sums->counters ? attar_run_get_counter(sums->run, number - 1) : NULL;
+	uint64_t n = counter && !counter->refused ? sums->counters[number - 1].sum.value
+						  : scaled(sums, seen);
 
-	return number && sums->counters ? sums->counters[number - 1].sum.value : 0;
+	return n > seen ? n : seen;
 }
 
 static int read_counters(struct overview_sums *sums)
@@ -87,39 +89,23 @@ static int read_counters(struct overview_sums *sums)
 	size_t n = 0;
 	int r = 0;
 
-	if (sums->overview->n_counters && sums->scale > 1)
+	/* of a whole system without pauses all was seen, and this process is left out of it */
+	if (sums->overview->n_counters && (sums->scale > 1 || sums->overview->has_selection))
 		r = attar_run_count_rows(sums->run, sums->scope, &rows, &n);
 	sums->counters = r == 0 && n ? rows->counts : NULL;
 	return r;
-}
-
-/*
- * The kernel counts the switches and migrations of all tasks. Selected ones have the share of them
- * that they had while they were watched.
- */
-static void complete_switches(struct overview_sums *sums)
-{
-	uint64_t seen = sums->counts[SWITCHES_SEEN], all = counted(sums, COUNT_SWITCHES);
-	bool is_all = !sums->overview->has_selection;
-
-	if (!all || !seen || all <= seen)
-		return;
-	for (int i = COUNT_SWITCHES; i <= COUNT_MIGRATIONS; i++)
-		sums->counts[i] =
-			is_all ? counted(sums, i)
-			       : (uint64_t)((double)sums->counts[i] * (double)all / (double)seen);
 }
 
 static void read_counts(struct overview_sums *sums)
 {
 	const struct overview *o = sums->overview;
 
-	for (uint64_t i = 0; i < ALL_COUNTS; i++) {
+	for (uint64_t i = 0; i < COUNTS; i++) {
 		const struct attar_keyrow *row = attar_keytable_find(o->counts, &i, sizeof(i));
+		uint64_t seen = row ? attar_keyrow_sums(row, sums->scope)->sums[0] : 0;
 
-		sums->counts[i] = row ? attar_keyrow_sums(row, sums->scope)->sums[0] : 0;
+		sums->counts[i] = i <= COUNT_MIGRATIONS ? counted(sums, (int)i, seen) : seen;
 	}
-	complete_switches(sums);
 	for (uint64_t i = 0; i < LATENCIES; i++) {
 		const struct attar_keyrow *row = attar_keytable_find(o->latencies, &i, sizeof(i));
 
@@ -129,33 +115,87 @@ static void read_counts(struct overview_sums *sums)
 
 /* ---- failed calls ---- */
 
-/* Results with which programs work as usual. */
+const int overview_expected[EXPECTED_ERRORS] = {EAGAIN, EINTR, ETIMEDOUT, EINPROGRESS};
+
 static bool is_expected(int64_t error)
 {
-	return error == EAGAIN || error == EINTR || error == ETIMEDOUT || error == EINPROGRESS;
+	for (size_t i = 0; i < EXPECTED_ERRORS; i++)
+		if (error == overview_expected[i])
+			return true;
+	return false;
 }
 
-/* The seen ones, and a part of the others: as in the samples, or if there are few, in the seen. */
-uint64_t overview_errors(const struct overview_sums *sums, const struct attar_keyrow *row)
-{
-	const uint64_t *of = attar_keyrow_sums(row, sums->scope)->sums;
-	bool by_samples = sums->counts[FAILED_SAMPLES] >= SAMPLES_MIN;
-	double part = (double)of[by_samples ? ERROR_SAMPLES : ERROR_SEEN];
-	double all = (double)sums->counts[by_samples ? FAILED_SAMPLES : FAILED_SEEN];
+/* Those seen, and those that were only counted: unseen is divided as `by`, so that all add up. */
+struct division {
+	uint64_t seen, unseen;
+	int by; /* ERROR_SAMPLES, or ERROR_SEEN if there are few samples */
+	uint64_t all, passed, given;
+};
 
-	return of[ERROR_SEEN] + (all > 0 ? (uint64_t)((double)sums->unseen * part / all) : 0);
+static bool is_in(const struct attar_keyrow *row, bool expected)
+{
+	return is_expected(((const struct overview_error *)row->key)->error) == expected;
 }
 
-static void read_errors(struct overview_sums *sums)
+static struct division divide(const struct overview_sums *sums, bool expected)
 {
-	struct overview *o = sums->overview;
 	struct attar_keyrow *row = NULL;
-	uint64_t seen = sums->counts[FAILED_SEEN], all = counted(sums, COUNT_ERRORS);
+	uint64_t all[ERROR_SUMS] = {0};
+	struct division d = {0};
 
-	sums->unseen = all > seen ? all - seen : 0;
-	while ((row = attar_keytable_next(o->errors, row)))
-		if (!is_expected(((const struct overview_error *)row->key)->error))
-			sums->counts[COUNT_ERRORS] += overview_errors(sums, row);
+	while ((row = attar_keytable_next(sums->overview->errors, row)))
+		for (int i = 0; i < ERROR_SUMS && is_in(row, expected); i++)
+			all[i] += attar_keyrow_sums(row, sums->scope)->sums[i];
+	d.seen = all[ERROR_SEEN];
+	d.by = all[ERROR_SAMPLES] >= SAMPLES_MIN || !d.seen ? ERROR_SAMPLES : ERROR_SEEN;
+	d.all = all[d.by];
+	return d;
+}
+
+/* What an error has of the unseen ones. */
+static uint64_t share_of(struct division *d, const uint64_t *sums)
+{
+	uint64_t before = d->given;
+
+	d->passed += sums[d->by];
+	if (d->all)
+		d->given = (uint64_t)((double)d->unseen * ((double)d->passed / (double)d->all));
+	return d->given - before;
+}
+
+static void add_errors(struct overview_sums *sums, bool expected, struct division *d)
+{
+	struct attar_keyrow *row = NULL;
+
+	while ((row = attar_keytable_next(sums->overview->errors, row))) {
+		struct overview_errors *errors = &sums->errors[sums->n_errors];
+		const uint64_t *of = attar_keyrow_sums(row, sums->scope)->sums;
+
+		if (!is_in(row, expected))
+			continue;
+		errors->key = *(const struct overview_error *)row->key;
+		errors->n = of[ERROR_SEEN] + share_of(d, of);
+		sums->n_errors++;
+	}
+	sums->unseen += d->unseen;
+}
+
+static int read_errors(struct overview_sums *sums)
+{
+	struct division failures = divide(sums, false), expected = divide(sums, true);
+	uint64_t all = counted(sums, COUNT_ERRORS, failures.seen + expected.seen);
+
+	expected.unseen = counted(sums, COUNT_EXPECTED, expected.seen) - expected.seen;
+	all -= failures.seen + expected.seen; /* of unseen ones */
+	failures.unseen = all > expected.unseen ? all - expected.unseen : 0;
+	sums->errors =
+		calloc(attar_keytable_keys(sums->overview->errors) + 1, sizeof(*sums->errors));
+	if (!sums->errors)
+		return -ENOMEM;
+	add_errors(sums, false, &failures);
+	add_errors(sums, true, &expected);
+	sums->counts[COUNT_ERRORS] = failures.seen + failures.unseen;
+	return 0;
 }
 
 /* ---- processes ---- */
@@ -359,13 +399,14 @@ int overview_add_up(struct attar_run *run, struct overview *o, struct attar_repo
 	if (r < 0)
 		return r;
 	read_counts(ret_sums);
-	read_errors(ret_sums);
-	return read_threads(ret_sums);
+	r = read_errors(ret_sums);
+	return r < 0 ? r : read_threads(ret_sums);
 }
 
 void overview_sums_done(struct overview_sums *sums)
 {
 	free(sums->processes);
+	free(sums->errors);
 }
 
 const struct overview_process *overview_top(

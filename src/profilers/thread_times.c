@@ -364,7 +364,6 @@ static int on_switch(struct attar_run *run, void *self, const struct attar_event
 	struct thread_times *times = self;
 	int r;
 
-	times->all_switches += prev != 0;
 	r = check_current(run, times, ev, prev, next);
 	if (r == 0 && prev)
 		r = switch_out(run, times, ev, prev);

@@ -62,7 +62,6 @@ struct thread_times {
 	struct attar_states *states;
 	struct frames *frames;
 	uint64_t switches, migrations; /* of selected threads */
-	uint64_t all_switches;         /* of all threads */
 	int32_t *current;              /* by CPU: the thread on it; -1: unknown */
 	size_t n_current;
 	bool is_scanned;

@@ -5,15 +5,7 @@
 #include "perf/target.h"
 #include "run/run.h"
 
-/* A CPU list in the format of attar_target_opts. */
-static char *cpu_list(const int *cpus, size_t n)
-{
-	struct buf b = {0};
-
-	for (size_t i = 0; i < n; i++)
-		buf_printf(&b, "%s%d", i ? "," : "", cpus[i]);
-	return buf_take(&b);
-}
+enum { SELECTED_MAX = 1024 }; /* threads, with --cpus by CPU */
 
 static bool contains(const int *list, size_t n, int value)
 {
@@ -23,21 +15,30 @@ static bool contains(const int *list, size_t n, int value)
 	return false;
 }
 
-/* The intersection of the CPUs of the event and of the target. */
+/* The intersection of the CPUs of the event and of the target, as in attar_target_opts. */
 static char *common_cpus(const struct attar_run *run, const struct attar_event_spec *spec)
 {
-	VEC(int) both = {0};
+	struct buf list = {0};
 	size_t n;
 	const int *cpus = attar_target_cpus(run->target, &n);
-	char *list = NULL;
 
 	for (size_t i = 0; i < n; i++)
-		if (contains(spec->cpus, spec->n_cpus, cpus[i]) && vec_push(&both, cpus[i]) < 0)
-			goto out;
-	list = cpu_list(both.at, both.n);
-out:
-	vec_done(&both);
-	return list;
+		if (contains(spec->cpus, spec->n_cpus, cpus[i]))
+			buf_list(&list, &cpus[i], 1);
+	return buf_take(&list);
+}
+
+/* The selected tasks, if they are so few that opening the event on each is cheap. */
+static int choose_selected(struct attar_run *run, struct counted *c)
+{
+	int r = run_selected_target(run, &c->own_target);
+	size_t n = r == 0 ? target_instances(c->own_target) : 0;
+
+	if (n <= SELECTED_MAX)
+		return r;
+	return attar_fail(-E2BIG,
+		"'%s' is not counted in %zu threads, which would cost too much: the limit is %d",
+		CLIP(c->pub.name), n, SELECTED_MAX);
 }
 
 /* Events of an uncore or hybrid PMU are opened on the CPUs that the PMU names. */
@@ -49,6 +50,11 @@ static int choose_target(struct attar_run *run, struct counted *c, struct attar_
 	int r;
 
 	*ret_target = run->target;
+	if (c->of_selected && !attar_run_is_selected(run, NULL)) {
+		r = choose_selected(run, c);
+		*ret_target = c->own_target;
+		return r;
+	}
 	if (spec->system_wide && attar_target_kind_of(run->target) != ATTAR_TARGET_SYSTEM)
 		return attar_fail(-EOPNOTSUPP,
 			"'%s' counts a device, not a task" ATTAR_FIX

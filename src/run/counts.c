@@ -24,12 +24,8 @@ enum { MEMBERS_MAX = 256 };
 
 /* ---- configuration ---- */
 
-int attar_run_count(struct attar_run *run, const char *text)
+static int add_counts(struct attar_run *run, const char *text, bool of_selected)
 {
-	CHECK_OWN(run, "run");
-	CHECK_ARG(text, "text");
-	CHECK_OPENING(run);
-
 	const struct attar_event_list *list;
 	int r = run->replay ? replay_counts_check(run) : 0;
 
@@ -43,7 +39,8 @@ int attar_run_count(struct attar_run *run, const char *text)
 
 	for (size_t i = 0; r == 0 && i < list->n; i++) {
 		const struct attar_event_spec *spec = &list->at[i];
-		struct counted c = {.pub = {.name = spec->name, .spec = spec}};
+		struct counted c = {
+			.pub = {.name = spec->name, .spec = spec}, .of_selected = of_selected};
 
 		r = user_events_refuse(spec);
 		if (r < 0)
@@ -53,6 +50,24 @@ int attar_run_count(struct attar_run *run, const char *text)
 			r = base_oom();
 	}
 	return r;
+}
+
+int attar_run_count(struct attar_run *run, const char *text)
+{
+	CHECK_OWN(run, "run");
+	CHECK_ARG(text, "text");
+	CHECK_OPENING(run);
+
+	return add_counts(run, text, false);
+}
+
+int attar_run_count_selected(struct attar_run *run, const char *text)
+{
+	CHECK_OWN(run, "run");
+	CHECK_ARG(text, "text");
+	CHECK_OPENING(run);
+
+	return add_counts(run, text, true);
 }
 
 /* ---- opening ---- */
@@ -169,13 +184,14 @@ static bool is_kernel_only(const struct counted *c, size_t n)
 
 /*
  * Lack of permission, memory or descriptors affects every event; other errors only skip this one.
+ * What is counted of selected tasks only is a supplement of sampled events.
  */
 static int refuse(struct counted *c, size_t n, int error)
 {
 	bool denied = error == -EACCES || error == -EPERM;
 
-	if ((denied && !is_kernel_only(c, n)) || error == -ENOMEM || error == -EMFILE ||
-		error == -ENFILE || error == -ECANCELED)
+	if ((denied && !is_kernel_only(c, n)) || error == -ENOMEM ||
+		(error == -EMFILE && !c->of_selected) || error == -ENFILE || error == -ECANCELED)
 		return error;
 	for (size_t i = 0; i < n; i++) {
 		free(c[i].refused);
@@ -194,11 +210,13 @@ static bool is_of_cpu(const struct attar_event_spec *spec)
 	       spec->type == PERF_TYPE_RAW;
 }
 
-/* Whether the kernel lacks both events for the same reason: their PMU does not have them. */
+/* Whether both events are in one group, or the kernel lacks both since their PMU does. */
 static bool is_refused_alike(const struct counted *a, const struct counted *b)
 {
 	const struct attar_event_spec *x = a->pub.spec, *y = b->pub.spec;
 
+	if (!strcmp(a->refused, b->refused))
+		return true;
 	return a->pub.error == -EOPNOTSUPP && b->pub.error == -EOPNOTSUPP &&
 	       x->precise_ip == y->precise_ip && x->precise_max == y->precise_max &&
 	       ((is_of_cpu(x) && is_of_cpu(y)) || (x->type == y->type && x->type >= PERF_TYPE_MAX));
@@ -294,7 +312,7 @@ int counts_open(struct attar_run *run)
 		return r;
 	drop_left_out(list);
 	vec_each (list, c)
-		refused += c->refused != NULL;
+		refused += c->refused && !c->of_selected;
 	if (list->n && refused == list->n)
 		return attar_fail(list->at[0].pub.error, "%s", list->at[0].refused);
 	if (!run->clock.ended) /* only in the first run of a repeated command */

@@ -12,13 +12,14 @@
 struct counted {
 	struct attar_run_counter pub;
 	struct attar_group *group; /* the first member's to close; NULL: refused */
-	/* for an event of a PMU with its own CPU list; NULL: the run's target */
+	/* of selected tasks, or of a PMU with its own CPU list; NULL: the run's target */
 	struct attar_target *own_target;
 	struct attar_counter *counter; /* of pub */
 	struct attar_value *values, *recent;
 	struct recorded_count recorded; /* of --input */
 	char *refused;
 	bool leads;
+	bool of_selected; /* see attar_run_count_selected() */
 	bool is_left_out; /* matched by a pattern and refused: see event/skipped_events.h */
 };
 

@@ -64,7 +64,7 @@ struct attar_run {
 	struct run_options options;
 	struct common_opts opts; /* values of the common options */
 	struct run_user_stacks user_stacks;
-	uint64_t ring_pages; /* of each ring, chosen when the target is opened */
+	uint64_t ring_pages;   /* of each ring, chosen when the target is opened */
 	struct intern texts;   /* option values and other names */
 	struct buf printed;    /* by printf() of expressions, see attar_run_printed() */
 	struct buf unfinished; /* the line that exec= is printing: see run/actions.c */
@@ -134,5 +134,11 @@ int actions_end(struct attar_run *run);
 
 /* Creates the target from the options; own_processes: only the processes of this user. */
 int run_open_target(struct attar_run *run, bool own_processes);
+
+/*
+ * After attar_run_select_tasks(), if the options select some: a target of these tasks, on the CPUs
+ * of --cpus. Owned by the caller.
+ */
+int run_selected_target(struct attar_run *run, struct attar_target **ret_target);
 
 #endif

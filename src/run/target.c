@@ -17,7 +17,7 @@ static int add_own_process(void *ctx, pid_t pid)
 
 	snprintf(path, sizeof(path), "/proc/%d", pid);
 	if (pid != getpid() && stat(path, &st) == 0 && st.st_uid == geteuid())
-		buf_printf(pids, "%s%d", pids->len ? "," : "", pid);
+		buf_list(pids, &pid, 1);
 	return 0;
 }
 
@@ -121,4 +121,24 @@ int run_open_target(struct attar_run *run, bool own)
 	if (r == 0 && run->select.is_on)
 		r = target_end_with(run->target, &run->select.tids, "thread");
 	return r == 0 ? choose_ring_pages(run) : r;
+}
+
+int run_selected_target(struct attar_run *run, struct attar_target **ret_target)
+{
+	struct attar_target_opts opts = {.size = sizeof(opts),
+		.cpus = run->opts.cpus,
+		.any_cpu = !run->opts.cpus,
+		.skip_refused = true,
+		.stop = &run->stop.asked};
+	struct buf pids _cleanup_(buf_done) = {0}, tids _cleanup_(buf_done) = {0};
+
+	buf_list(&pids, run->select.pids.at, run->select.pids.n);
+	if (run->command.argv)
+		buf_list(&pids, &run->target->command.pid, 1);
+	buf_list(&tids, run->select.tids.at, run->select.tids.n);
+	if (buf_failed(&pids) || buf_failed(&tids))
+		return base_oom();
+	opts.pids = pids.data;
+	opts.tids = tids.data;
+	return attar_target_new(&opts, ret_target);
 }

@@ -117,6 +117,7 @@ class TestScripts:
         times = {r['time spent']: r['time'] for r in rows(found, 'time')}
         assert 'disk' not in times and times['run queue'] == 300 * MS
         assert any('left out because events were lost' in r for r in found['remarks'])
+        assert not any('not delivered' in r for r in found['remarks'])
 
     def test_thread_that_runs_since_a_loss(self, tmp_path):
         """It was not seen before, and the first switch of its CPU after the loss is from it."""
@@ -140,6 +141,8 @@ class TestScripts:
         found = of_script(tmp_path, text, 'overview', '-p', 100)
         assert {r['time spent']: r['time'] for r in rows(found, 'time')} == {
             'user code': 100 * MS}
+        assert [r for r in found['remarks'] if 'left out' in r] == [
+            'times left out because an event during them was not delivered: 1']
 
 
 # ---- programs that are slow for one known reason ----
@@ -199,8 +202,8 @@ open(sys.argv[1], 'w').write(
 @pytest.mark.parametrize('words', [[], ['-a']], ids=['command', 'system'])
 def test_switches_are_counted_during_pauses(tmp_path, words):
     """
-    Two programs wake each other on one CPU. A command has a share of the count of all tasks; its
-    share was at most as large while it was watched, which makes its switches slower.
+    Two programs wake each other on one CPU. Those of a command are counted exactly: the program
+    also knows of those before it is executed, but not of those at its end.
     """
     found = report('overview', *words, '--', '/usr/bin/python3', '-I', '-S', '-c', PING_PONG,
                    tmp_path / 'truth')
@@ -211,15 +214,14 @@ def test_switches_are_counted_during_pauses(tmp_path, words):
     if words:
         assert own <= switches <= 1.05 * system
     else:
-        assert own - 2 * (system - own) <= switches <= 1.02 * own
+        assert own - 20 <= switches <= own + 100
 
 
 @pytest.mark.usefixtures('root')
 def test_estimates_of_frequent_calls():
     """
-    Watching a failing call makes it slower, so that more of them are made during pauses. All are
-    counted; which ones fail is known from 400 samples: four standard deviations of a quarter of
-    them are 9 %.
+    All are counted, with few of the start of the program. Which ones fail is known from 400
+    samples: four standard deviations of a quarter of them are 9 %.
     """
     program = f"""
 import os
@@ -230,11 +232,69 @@ for i in range({FAILING}):
     calls = {r['syscall']: r for r in rows(found, 'system calls')}
     assert (calls['close']['mostly'], calls['rmdir']['mostly']) == ('EBADF', 'ENOENT')
     errors = {name: calls[name]['errors'] for name in ('close', 'rmdir')}
-    assert sum(errors.values()) == pytest.approx(FAILING, rel=0.05), found
     assert errors['rmdir'] / sum(errors.values()) == pytest.approx(0.25, abs=0.09), found
     failing, = (r['count'] for r in rows(found, 'counts') if r['what'] == 'failing calls')
-    assert failing == pytest.approx(FAILING, rel=0.05), found
+    assert FAILING <= failing <= FAILING + 100, found
+    assert sum(r['errors'] for r in calls.values()) <= failing
     assert any('failing calls were counted and only sampled' in r for r in found['remarks'])
+
+
+@pytest.mark.usefixtures('root')
+@pytest.mark.parametrize('n', [4, 37000, 400000])
+def test_failing_calls_are_exact(n):
+    """
+    Beside another program whose calls fail all the time. The start of the program, with the search
+    for it in PATH, has as many failing calls each time.
+    """
+    def failing(n):
+        found = report('overview', '--', workload('failing'), n)
+        count, = (r['count'] for r in rows(found, 'counts') if r['what'] == 'failing calls')
+        calls = {r['syscall']: r['errors'] for r in rows(found, 'system calls')}
+        commands = [r['values']['command'] for r in rows(found, 'findings')
+                    if r['finding'] == 'failing calls']
+        return count, calls, commands
+
+    with subprocess.Popen([workload('failing'), '0']) as other:
+        try:
+            start = failing(1)[0] - 1
+            for _ in range(3):
+                count, calls, commands = failing(n)
+                assert count == n + start
+                assert calls['read'] == n  # EAGAIN
+                # other calls have only those of the start
+                assert n <= sum(calls.values()) - calls['read'] <= n + start
+                if n == 400000:
+                    assert commands == ['attar syscalls']
+        finally:
+            other.kill()
+
+
+THREADS = """
+import os, threading
+threading.stack_size(65536)
+event = threading.Event()
+for _ in range(1030): threading.Thread(target=event.wait, daemon=True).start()
+print("ready", flush=True)
+while True:
+    try: os.rmdir("/nonexistent")
+    except OSError: pass"""
+
+
+@pytest.mark.usefixtures('root')
+def test_processes_with_many_threads():
+    """These are not counted: the number is an estimate, and all calls add up to it."""
+    with subprocess.Popen(['/usr/bin/python3', '-I', '-S', '-c', THREADS],
+                          stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout.readline() == b'ready\n'
+            found = report('overview', '-p', process.pid, '-d', 2)
+        finally:
+            process.kill()
+    assert 'is not counted in 1031 threads' in found['stderr']
+    failing, = (r['count'] for r in rows(found, 'counts') if r['what'] == 'failing calls')
+    assert any('times are estimates' in r for r in found['remarks'])
+    assert sum(r['errors'] for r in rows(found, 'system calls')
+               if r['mostly'] == 'ENOENT') == failing > 10000
 
 
 @pytest.mark.usefixtures('root')

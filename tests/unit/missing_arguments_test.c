@@ -530,6 +530,8 @@ static void test_runs(void **state)
 	REFUSES(attar_run_sampler(any, 1, NULL), "fn");
 	REFUSES(attar_run_count(NULL, any), "run");
 	REFUSES(attar_run_count(any, NULL), "text");
+	REFUSES(attar_run_count_selected(NULL, any), "run");
+	REFUSES(attar_run_count_selected(any, NULL), "text");
 	REFUSES_VOID(attar_run_count_each_cpu(NULL), "run");
 	REFUSES(attar_run_count_by(NULL, ATTAR_COUNT_TOTAL), "run");
 	REFUSES(attar_run_count_rows(NULL, ATTAR_SCOPE_WHOLE, any, any), "run");
