@@ -596,6 +596,12 @@ ATTAR_API int attar_run_source_enable(struct attar_run *run, uint32_t i, bool on
 /* What the options select: the whole system, tasks or control groups. */
 ATTAR_API enum attar_target_kind attar_run_target_kind(const struct attar_run *run);
 
+/*
+ * The options and the command with which another profiler has the same target, for a shell:
+ * " -p 12,13", " -C 0 -- make all"; "" for the whole system. NULL: out of memory. Owned by the run.
+ */
+ATTAR_API const char *attar_run_target_words(struct attar_run *run);
+
 /* The process of the command that the run starts, which may have ended; 0: none. */
 ATTAR_API pid_t attar_run_command_pid(const struct attar_run *run);
 

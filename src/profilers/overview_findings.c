@@ -59,20 +59,36 @@ static struct overview_finding *add(
 	return finding;
 }
 
-/* With " -p PID" of what is still running; the command that attar ran must run again. */
+/* The target of the run, with which a command shows the same. */
+static const char *target_of(const struct overview_sums *sums)
+{
+	const char *words = attar_run_is_live(sums->run) ? attar_run_target_words(sums->run) : "";
+
+	return words && strlen(words) < COMMAND_BYTES / 2 ? words : " -- COMMAND";
+}
+
+/* Of a process that still runs, or of all that was watched. process may be NULL. */
 static void set_command(struct findings *findings, struct overview_finding *finding,
 	const struct overview_process *process, const char *command)
 {
 	const struct overview_sums *sums = findings->sums;
 	bool is_live = process && attar_run_is_live(sums->run);
-	int size = (int)sizeof(finding->command);
 
 	if (is_live && process->pid > 0 && kill(process->pid, 0) == 0)
-		snprintf(finding->command, (size_t)size, "attar %s -p %d", command,
+		snprintf(finding->command, COMMAND_BYTES, "attar %s -p %d", command,
 			(int)process->pid);
 	else
-		snprintf(finding->command, (size_t)size, "attar %s%s", command,
-			is_live && sums->overview->has_selection ? " -- COMMAND" : "");
+		snprintf(finding->command, COMMAND_BYTES, "attar %s%s", command, target_of(sums));
+}
+
+/* Of the whole system, while the command runs if there is one. */
+static void set_system_command(
+	struct findings *findings, struct overview_finding *finding, const char *command)
+{
+	const char *words = strstr(target_of(findings->sums), " -- ");
+
+	snprintf(finding->command, COMMAND_BYTES, "attar %s%s%s", command, words ? " -a" : "",
+		words ? words : "");
 }
 
 /* ---- where the time goes ---- */
@@ -108,6 +124,22 @@ static size_t append(char *text, size_t n, const char *fmt, ...)
 	return n;
 }
 
+/* "45.3 us", "1.5 ms" */
+struct duration {
+	char text[32];
+};
+
+static struct duration quantile(const struct attar_hist *hist, double q)
+{
+	uint64_t ns = attar_hist_quantile(hist, q);
+	bool is_small = ns < NS_PER_MS;
+	struct duration d;
+
+	snprintf(d.text, sizeof(d.text), "%.1f %s", (double)ns / (is_small ? 1e3 : 1e6),
+		is_small ? "us" : "ms");
+	return d;
+}
+
 /* "mostly in heavy (./split), 70 %" */
 static size_t add_function(const struct overview_sums *sums, enum overview_part part, int32_t pid,
 	char *text, size_t n)
@@ -127,14 +159,12 @@ static size_t add_detail(
 				*block = sums->latencies[LATENCY_BLOCK];
 
 	if (part == PART_READY && run && run->count)
-		return append(text, n, "; at a time %.1f ms at p50, %.1f ms at p99",
-			(double)attar_hist_quantile(run, 0.5) / NS_PER_MS,
-			(double)attar_hist_quantile(run, 0.99) / NS_PER_MS);
+		return append(text, n, "; at a time %s at p50, %s at p99", quantile(run, 0.5).text,
+			quantile(run, 0.99).text);
 	if (part == PART_DISK && block && block->count)
-		return append(text, n, "; %llu request%s of %.1f ms at p50, %.1f ms at p99",
+		return append(text, n, "; %llu request%s of %s at p50, %s at p99",
 			(unsigned long long)block->count, block->count == 1 ? "" : "s",
-			(double)attar_hist_quantile(block, 0.5) / NS_PER_MS,
-			(double)attar_hist_quantile(block, 0.99) / NS_PER_MS);
+			quantile(block, 0.5).text, quantile(block, 0.99).text);
 	if (part == PART_FAULT)
 		return append(text, n, "; %.0f faults a second",
 			(double)sums->counts[COUNT_FAULTS] / seconds(sums));
@@ -195,7 +225,7 @@ static void check_latencies(struct findings *findings)
 	append(finding->evidence, 0,
 		"one in a hundred requests takes longer; %llu requests, the longest %.1f ms",
 		(unsigned long long)block->count, (double)block->max / NS_PER_MS);
-	set_command(findings, finding, NULL, "biolatency -D");
+	set_system_command(findings, finding, "biolatency -D");
 }
 
 static void check_rate(struct findings *findings, const char *name, enum overview_count which,
@@ -219,13 +249,13 @@ static void check_system(struct findings *findings)
 	if (finding) {
 		append(finding->evidence, 0,
 			"the host of this virtual machine runs something else on its CPUs");
-		set_command(findings, finding, NULL, "cpu-util -i 1s");
+		set_system_command(findings, finding, "cpu-util -i 1s");
 	}
 	finding = add(findings, "memory pressure", 100 * system->memory, MEMORY, "%");
 	if (!finding)
 		return;
 	append(finding->evidence, 0, "tasks wait until memory is reclaimed or swapped in");
-	set_command(findings, finding, NULL, "drsnoop");
+	set_system_command(findings, finding, "drsnoop");
 }
 
 /* Shares of the time first, then what is most beyond its limit. */

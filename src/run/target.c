@@ -3,7 +3,8 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#include "base/buf.h"
+#include "base/check.h"
+#include "base/escape.h"
 #include "base/proc.h"
 #include "perf/target.h"
 #include "run/count_cpus.h"
@@ -141,4 +142,36 @@ int run_selected_target(struct attar_run *run, struct attar_target **ret_target)
 	opts.pids = pids.data;
 	opts.tids = tids.data;
 	return attar_target_new(&opts, ret_target);
+}
+
+const char *attar_run_target_words(struct attar_run *run)
+{
+	CHECK_OWN_OR(run, "run", NULL);
+
+	const struct common_opts *o = &run->opts;
+	const struct {
+		const char *option, *value;
+	} options[] = {
+		{"-p", o->pids}, {"-t", o->tids}, {"-C", o->cpus}, {"--cgroups", o->cgroups}};
+	struct buf words _cleanup_(buf_done) = {0};
+	const char *text;
+
+	if (o->all_cpus && run->command.argv)
+		buf_str(&words, " -a");
+	for (size_t i = 0; i < ARRAY_SIZE(options); i++) {
+		if (!options[i].value)
+			continue;
+		buf_printf(&words, " %s ", options[i].option);
+		escape_shell(&words, options[i].value);
+	}
+	if (run->command.argv)
+		buf_str(&words, " --");
+	for (char *const *word = run->command.argv; word && *word; word++) {
+		buf_char(&words, ' ');
+		escape_shell(&words, *word);
+	}
+	text = buf_failed(&words) ? NULL : intern_text(&run->texts, buf_text(&words));
+	if (!text)
+		base_oom();
+	return text;
 }

@@ -166,6 +166,8 @@ def test_first_finding_is_the_reason(tmp_path, reason):
     assert first['values']['value'] >= first['values']['limit'] == 20
     assert first['values']['evidence'].startswith('slow (pid '), found
     assert first['values']['command'].startswith(f'attar {NEXT[reason]}')
+    assert first['values']['command'].endswith(
+        f' -- {workload("slow")} {reason} 1500 {file.name}')
     assert sum(r['share'] or 0 for r in rows(found, 'time')) == pytest.approx(100)
 
 
@@ -264,7 +266,7 @@ def test_failing_calls_are_exact(n):
                 # other calls have only those of the start
                 assert n <= sum(calls.values()) - calls['read'] <= n + start
                 if n == 400000:
-                    assert commands == ['attar syscalls']
+                    assert commands == [f'attar syscalls -- {workload("failing")} {n}']
         finally:
             other.kill()
 

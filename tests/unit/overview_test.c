@@ -200,8 +200,11 @@ static void test_order(void **state)
 {
 	static const char *const names[] = {
 		"disk", "user code", "failing calls", "major faults", "steal"};
+	static char program[] = "./slow", argument[] = "it's";
+	static char *const command[] = {program, argument, NULL};
 	struct fixture *f = *state;
 
+	attar_run_command(f->sums.run, command);
 	set_part(f, PART_USER, 3 * second);
 	f->sums.parts[PART_DISK] = f->process.parts[PART_DISK] = 5 * second;
 	f->sums.counts[COUNT_MAJOR] = 1000;
@@ -212,7 +215,27 @@ static void test_order(void **state)
 	for (size_t i = 0; i < 5; i++)
 		assert_string_equal(f->findings[i].name, names[i]);
 	/* the process is none of this machine, and its command must run again */
-	assert_string_equal(f->findings[0].command, "attar offcpu -D -- COMMAND");
+	assert_string_equal(f->findings[0].command, "attar offcpu -D -- ./slow 'it'\\''s'");
+	assert_string_equal(f->findings[2].command, "attar syscalls -- ./slow 'it'\\''s'");
+	assert_string_equal(f->findings[4].command, "attar cpu-util -i 1s -a -- ./slow 'it'\\''s'");
+}
+
+/* Short times are in microseconds. */
+static void test_short_waits(void **state)
+{
+	struct fixture *f = *state;
+	struct attar_hist hist = {0};
+
+	f->sums.latencies[LATENCY_RUN] = &hist;
+	set_part(f, PART_READY, 3 * second);
+	fill(&hist, 10, 900);
+	assert_true(finds(f, "run queue"));
+	assert_non_null(
+		strstr(f->findings[0].evidence, "; at a time 0.9 us at p50, 0.9 us at p99"));
+	fill(&hist, 10, 7 * MS);
+	find(f);
+	assert_non_null(strstr(f->findings[0].evidence, " ms at p50, "));
+	attar_hist_done(&hist);
 }
 
 static void test_running_process(void **state)
@@ -232,7 +255,8 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {TEST(test_shares), TEST(test_least_time),
 		TEST(test_run_delay), TEST(test_block_latency), TEST(test_counts),
-		TEST(test_system), TEST(test_order), TEST(test_running_process)};
+		TEST(test_system), TEST(test_order), TEST(test_short_waits),
+		TEST(test_running_process)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
