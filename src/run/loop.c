@@ -92,6 +92,8 @@ static __attribute__((noinline)) int deliver(struct attar_run *run, struct attar
 	push_record(run, ev->record->header);
 	if (run->replay)
 		recorded_names_see(run, ev->record);
+	if (unlikely(run->probe_files.list.n))
+		probe_files_see(run, ev);
 	if (run->replay && ev->record->type == PERF_RECORD_READ && run->counts.list.n)
 		return replay_counts_take(run, ev);
 	r = run_tell_profiler(run, ev);

@@ -235,6 +235,7 @@ void run_fill_notes(struct attar_run *run, struct attar_report *report, enum att
 	twice_remark(run, report);
 	select_remark(run, report, scope);
 	flight_remark(run, report);
+	probe_files_remark(run, report, scope, notes.seen);
 	if (base_oom_count() > run->notes.ooms)
 		attar_report_remark(report,
 			"out of memory during the run: names, stacks or counts may be missing");

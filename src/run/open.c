@@ -290,5 +290,5 @@ int open_all(struct attar_run *run)
 		r = open_stream(run);
 	if (r == 0)
 		select_learn(run);
-	return r;
+	return r == 0 ? probe_files_open(run) : r;
 }

@@ -118,6 +118,7 @@ struct attar_run *attar_run_free(struct attar_run *run)
 	stop_done(&run->stop);
 	overhead_done(&run->overhead);
 	switch_check_done(&run->switches);
+	probe_files_done(&run->probe_files);
 	free(run->self);
 	free(run);
 	return NULL;
@@ -471,16 +472,15 @@ const char *attar_run_source_host(const struct attar_run *run, uint32_t i)
 	return s && s->host ? s->host->name : run->hosts.name;
 }
 
-bool attar_run_vcpu(const struct attar_run *run, const struct attar_event *event,
-	struct attar_vcpu *ret_vcpu)
+bool attar_run_vcpu(
+	const struct attar_run *run, const struct attar_event *event, struct attar_vcpu *ret_vcpu)
 {
 	CHECK_ARG_OR(run, "run", false);
 	CHECK_ARG_OR(event, "event", false);
 	CHECK_ARG_OR(ret_vcpu, "ret_vcpu", false);
 
-	const struct source *s = event->counter < run->sources.list.n
-					 ? &run->sources.list.at[event->counter]
-					 : NULL;
+	const struct source *s =
+		event->counter < run->sources.list.n ? &run->sources.list.at[event->counter] : NULL;
 
 	if (!s || event->cpu >= s->vcpus.n || !s->vcpus.at[event->cpu].tid)
 		return false;

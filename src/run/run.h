@@ -22,6 +22,7 @@
 #include "run/options.h"
 #include "run/overhead.h"
 #include "run/poll.h"
+#include "run/probe_files.h"
 #include "run/pull.h"
 #include "run/push.h"
 #include "run/recorded_events.h"
@@ -94,6 +95,7 @@ struct attar_run {
 	bool expects_queries; /* see attar_run_query() */
 	bool emits;           /* attar_run_emits(): it is the run of an emitter */
 	struct user_sources user;
+	struct probe_files probe_files;
 
 	/* What is counted. */
 	struct counts counts;

@@ -78,7 +78,7 @@ static const struct user_events_ops ops = {.add = add_discovered, .open = open_r
 
 /* ---- opening ---- */
 
-static bool only_command(const struct attar_run *run)
+bool run_only_command(const struct attar_run *run)
 {
 	return run->command.argv && !run->opts.all_cpus && !run->opts.cpus && !run->opts.cgroups;
 }
@@ -98,7 +98,7 @@ int run_user_open(struct attar_run *run)
 			 "CPUs are shown");
 	events->catalog = attar_run_catalog(run);
 	events->program = run->command.argv ? run->command.argv[0] : NULL;
-	events->only_program = only_command(run);
+	events->only_program = run_only_command(run);
 	run_expr_opts(run, &run->user.expr);
 	events->expr = &run->user.expr;
 	list_tasks(run, &pids, &tids);

@@ -24,6 +24,9 @@ struct user_sources {
 
 int run_list_processes(const struct attar_run *run, parse_ints *pids); /* of --pids and --tids */
 
+/* Whether only the command is watched. */
+bool run_only_command(const struct attar_run *run);
+
 int run_user_open(struct attar_run *run);
 void run_user_close(struct attar_run *run);
 void run_user_started(struct attar_run *run);

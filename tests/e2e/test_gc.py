@@ -47,6 +47,32 @@ def test_collections_of_a_program():
     check_pairs(found, 50)
 
 
+@pytest.mark.usefixtures('root')
+@pytest.mark.parametrize('preset,file', [('gc', Path(PYTHON).resolve()), ('query', POSTGRES)])
+def test_no_process_has_the_probes(preset, file):
+    """The command uses neither program."""
+    if not file.exists():
+        pytest.skip(f'{file} is missing')
+    found = report(preset, '--', 'true')
+    assert [r for r in found['remarks'] if 'has mapped' in r] == [
+        f'no watched process runs {file} or has mapped it, so its probes have no events: -e '
+        "selects the probes of another file, which 'attar usdt list FILE' lists"]
+
+
+@pytest.mark.usefixtures('root')
+def test_processes_have_the_probes():
+    """A command and a process that have mapped the file, although none of its probes is hit."""
+    program = 'import gc, sys; gc.disable(); print("ready", flush=True); sys.stdin.read()'
+    found = report('gc', '--than', '1h', '--', PYTHON, '-I', '-S', '-c', '')
+    assert not any('has mapped' in r for r in found.get('remarks', []))
+    with subprocess.Popen([PYTHON, '-c', program], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == b'ready\n'
+        found = report('gc', '-p', process.pid, '-d', '0.1')
+        process.stdin.close()
+    assert not any('has mapped' in r for r in found.get('remarks', []))
+
+
 def check_pairs(found, calls):
     row, = rows(found, 'pairs')
     assert row['calls'] == calls

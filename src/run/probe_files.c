@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+#include "run/probe_files.h"
+
+#include "event/usdt_event.h"
+#include "event/usdt_files.h"
+#include "run/run.h"
+
+/* The file of a source's probe, to be freed; NULL: it is not a probe of a file. */
+static char *file_of(const struct source *s)
+{
+	const char *text = s->spec && s->spec->kind == ATTAR_EVENT_PROBE ? s->spec->name : "", *end;
+	struct usdt_request request = {0};
+	char *path = NULL;
+
+	if (strncmp(text, "usdt:", 5) != 0)
+		return NULL;
+	if (usdt_request_read(text + 5, &request, &end) == 0 && request.file)
+		path = realpath(request.file, NULL);
+	usdt_request_done(&request);
+	attar_error_clear();
+	return path;
+}
+
+static struct probe_file *find(struct probe_files *files, const char *path)
+{
+	vec_each (&files->list, file)
+		if (!strcmp(file->path, path))
+			return file;
+	return NULL;
+}
+
+int probe_files_open(struct attar_run *run)
+{
+	struct probe_files *files = &run->probe_files;
+
+	probe_files_done(files);
+	if (run->replay)
+		return 0;
+	vec_each (&run->sources.list, s) {
+		struct probe_file file = {.path = file_of(s)};
+
+		if (!file.path)
+			continue;
+		if (find(files, file.path)) {
+			free(file.path);
+		} else if (vec_push(&files->list, file) < 0) {
+			free(file.path);
+			return base_oom();
+		}
+	}
+	return 0;
+}
+
+static int note_mapped(void *ctx, const char *path)
+{
+	struct probe_file *file = find(ctx, path);
+
+	if (file)
+		file->is_mapped = true;
+	return 0;
+}
+
+void probe_files_see(struct attar_run *run, const struct attar_event *ev)
+{
+	const struct attar_record *rec = ev->record;
+
+	if ((rec->type == PERF_RECORD_MMAP || rec->type == PERF_RECORD_MMAP2) &&
+		(!run->select.is_on || attar_run_is_selected(run, ev->thread)))
+		note_mapped(&run->probe_files, rec->mmap.filename);
+}
+
+/* What was mapped before the run. Nothing of a command was. */
+static void look_at_processes(struct attar_run *run)
+{
+	parse_ints pids = {0};
+
+	if (!run_only_command(run) && run_list_processes(run, &pids) == 0)
+		vec_each (&pids, pid)
+			usdt_each_file(*pid, note_mapped, &run->probe_files);
+	vec_done(&pids);
+	attar_error_clear();
+}
+
+void probe_files_remark(
+	struct attar_run *run, struct attar_report *report, enum attar_scope scope, uint64_t seen)
+{
+	struct probe_files *files = &run->probe_files;
+
+	if (scope != ATTAR_SCOPE_WHOLE || seen || !files->list.n)
+		return;
+	look_at_processes(run);
+	vec_each (&files->list, file)
+		if (!file->is_mapped)
+			attar_report_remark(report,
+				"no watched process runs %s or has mapped it, so its probes have "
+				"no events: -e selects the probes of another file, which 'attar "
+				"usdt list FILE' lists",
+				file->path);
+}
+
+void probe_files_done(struct probe_files *files)
+{
+	vec_each (&files->list, file)
+		free(file->path);
+	vec_done(&files->list);
+}
