@@ -15,7 +15,7 @@ static int on_condition(struct attar_run *run, void *self, const struct attar_ev
 {
 	if (!run->flight.asked)
 		run->flight.since = event->time;
-	run->flight.asked = true;
+	run->flight.asked = run->flight.was_true = true;
 	run->notes.delivered--;
 	run->notes.dropped++;
 	return 0;
@@ -184,6 +184,7 @@ int flight_release(struct attar_run *run, const struct attar_event *event)
 {
 	int r = lines_release(run);
 
+	run->flight.was_true = true;
 	if (r == 0)
 		r = run_report_now(run, event->time); /* which is queued behind the lines */
 	return r == 0 ? lines_release(run) : r;
@@ -209,10 +210,15 @@ size_t flight_ring_bytes(const struct attar_run *run)
 	return run->ring_pages * RUN_PAGE_BYTES + (run->flight.is_waiting ? SPARE_BYTES : 0);
 }
 
-void flight_remark(struct attar_run *run, struct attar_report *report)
+void flight_remark(struct attar_run *run, struct attar_report *report, enum attar_scope scope)
 {
 	uint64_t since = run->flight.since, reach = run->flight.reach;
 
+	if (scope == ATTAR_SCOPE_WHOLE && run->flight.when && !run->flight.was_true)
+		attar_report_remark(report,
+			"the condition '%s' of a dump was not true for any event: no events are "
+			"shown",
+			run->flight.when);
 	run->flight.since = run->flight.reach = 0;
 	if (!since || !reach)
 		return;

@@ -22,6 +22,7 @@ struct run_flight {
 	bool is_on;       /* rings are overwritten */
 	bool is_waiting;  /* for its condition: no dump at the end */
 	bool asked;       /* a dump is due when the round is over */
+	bool was_true;    /* the condition */
 	bool holds;       /* instead of is_on: lines wait for the condition */
 	const char *when; /* the condition; NULL: none. Owned by the run. */
 	uint64_t since;   /* the time of the event that asked for the dump; 0: none did */
@@ -41,7 +42,7 @@ int flight_release(struct attar_run *run, const struct attar_event *event);
 /* Bytes of each ring. */
 size_t flight_ring_bytes(const struct attar_run *run);
 
-/* Says how far the newest dump goes back. */
-void flight_remark(struct attar_run *run, struct attar_report *report);
+/* Says how far the newest dump goes back, and at the end if the condition was never true. */
+void flight_remark(struct attar_run *run, struct attar_report *report, enum attar_scope scope);
 
 #endif

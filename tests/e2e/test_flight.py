@@ -105,6 +105,16 @@ def test_a_condition_shows_the_events_before_it(tmp_path):
     wait_until(recorder.dumps, 'a dump')
     recorder.go()
     assert recorder.dumps() == [list(range(FIRST, MARKER + 1))]
+    assert not any('was not true' in remark for remark in recorder.remarks)
+
+
+@pytest.mark.parametrize('when', ['offset==1', 'offset+1==2'], ids=['kernel', 'attar'])
+def test_a_condition_that_is_never_true(tmp_path, when):
+    recorder = Recorder(tmp_path / 'out.json', '--dump-when', when)
+    recorder.go()
+    assert not any(recorder.dumps())
+    assert (f"the condition '{when}' of a dump was not true for any event: no events are shown"
+            in recorder.remarks)
 
 
 def test_nothing_before_the_condition_is_overwritten(tmp_path):
@@ -247,6 +257,8 @@ def test_a_condition_in_a_recording(tmp_path):
     found = [[list(row[-1].values())[-1] for s in report['sections'] for row in s['rows']]
              for report in reports]
     assert [dump for dump in found if dump] == [[1, 2, 3, 4], [5, 6]]
+    done = run('trace', '-e', 'a:*', '--dump-when', 'c==5', '--input', script)
+    assert "the condition 'c==5' of a dump was not true for any event" in done.stdout, done.stderr
     done = run('trace', '-e', 'a:*', '--dump-when', 'x==4', '--input', script)
     assert done.returncode == 2 and "no such field or variable 'x'" in done.stderr
 
