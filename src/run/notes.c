@@ -247,7 +247,7 @@ void run_fill_notes(struct attar_run *run, struct attar_report *report, enum att
 			threads_rest(run));
 	threads_remark(run, report);
 	task_watch_remark(run, report);
-	replay_remark(run, report);
+	replay_remark(run, report, scope);
 	hosts_remark(run, report);
 	push_remark(run, report);
 	user_stacks_remark(run, report);

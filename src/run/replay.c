@@ -2,6 +2,7 @@
 #include "run/replay.h"
 
 #include <fnmatch.h>
+#include <limits.h>
 
 #include "event/list.h"
 #include "run/expressions.h"
@@ -77,6 +78,7 @@ void replay_close(struct attar_run *run)
 	vec_each (&replay->events, it)
 		vec_done(&it->numbers);
 	vec_done(&replay->events);
+	vec_done(&replay->cpus);
 	map_done(&replay->counts);
 	map_done(&replay->rows);
 	recording_close(replay->recording);
@@ -465,6 +467,37 @@ bool replay_is_wanted(const struct attar_run *run, const struct attar_event *ev)
 	return is_on_selected_cpu(run, ev) && is_of_selected_task(run, ev);
 }
 
+/* The CPUs of the events before --cpus selects some. */
+static int note_cpu(struct run_replay *replay, uint32_t cpu)
+{
+	if (cpu > INT_MAX || parse_ints_have(&replay->cpus, (int)cpu))
+		return 0;
+	return vec_push(&replay->cpus, (int)cpu) < 0 ? base_oom() : 0;
+}
+
+static int compare(const void *a, const void *b)
+{
+	return *(const int *)a - *(const int *)b;
+}
+
+/* Which CPUs of --cpus have no events. */
+static void cpus_remark(const struct attar_run *run, struct attar_report *report)
+{
+	parse_ints *has = &run->replay->cpus;
+	struct buf absent _cleanup_(buf_done) = {0}, present _cleanup_(buf_done) = {0};
+
+	vec_each (&run->select.cpus, cpu)
+		if (!parse_ints_have(has, *cpu))
+			buf_list(&absent, cpu, 1);
+	if (!absent.len || !has->n)
+		return;
+	qsort(has->at, has->n, sizeof(*has->at), compare);
+	buf_list(&present, has->at, has->n);
+	attar_report_remark(report,
+		"--cpus: the recording has no events of CPU %s; its events are of CPU %s",
+		buf_text(&absent), buf_text(&present));
+}
+
 /* Whether the event is on the CPUs of --cpus and of the attribute cpus=. */
 static bool is_on_cpus(
 	const struct attar_run *run, const struct source *s, const struct attar_event *ev)
@@ -527,13 +560,15 @@ int replay_deliver(struct attar_run *run, struct attar_event *ev)
 	event = &run->replay->events.at[ev->counter];
 	if (unlikely(event->has_switches))
 		switch_check_sample(run, ev);
+	if (unlikely(run->select.cpus.n) && note_cpu(run->replay, ev->cpu) < 0)
+		return -ENOMEM;
 	if (unlikely(!event->is_plain))
 		return deliver_some(run, event, ev);
 	run->notes.delivered++;
 	return give(run, event->numbers.at[0], ev);
 }
 
-void replay_remark(const struct attar_run *run, struct attar_report *report)
+void replay_remark(const struct attar_run *run, struct attar_report *report, enum attar_scope scope)
 {
 	const char *name = run->opts.input;
 	struct recording_stats stats;
@@ -551,6 +586,8 @@ void replay_remark(const struct attar_run *run, struct attar_report *report)
 	if (!replay_has_date(run))
 		attar_report_remark(report,
 			"%s does not say when it was made: times are those of its clock", name);
+	if (scope == ATTAR_SCOPE_WHOLE)
+		cpus_remark(run, report);
 	needed_events_remark(run, report);
 	recorded_names_remark(run, report);
 	pull_remark(run, report);

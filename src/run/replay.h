@@ -27,6 +27,7 @@ struct run_replay {
 	struct map rows;                   /* of counts by thread: their numbers, by serial */
 	bool counts_wanted;                /* by attar_run_count(), not samples */
 	bool over;                         /* --duration is over */
+	parse_ints cpus;                   /* with --cpus: of all events */
 	struct recorded_names names;
 };
 
@@ -66,6 +67,7 @@ bool replay_has_date(const struct attar_run *run);
 uint64_t replay_clock(const struct attar_run *run);
 
 /* What the report says about the recording itself, such as damage. */
-void replay_remark(const struct attar_run *run, struct attar_report *report);
+void replay_remark(
+	const struct attar_run *run, struct attar_report *report, enum attar_scope scope);
 
 #endif

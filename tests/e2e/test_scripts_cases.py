@@ -255,6 +255,11 @@ def test_a_cpu_goes_offline_and_online(script):
     found = [r for report in reports('trace', path, '-e', 'a:b') for r in rows(report)]
     assert sorted({r['cpu'] for r in found}) == [0, 5]
     assert sum(r['cpu'] == 5 for r in found) == 4
+    for cpus, absent in (('4', '4'), ('0,4-6', '4,6'), ('5', None)):
+        found = reports('top', path, '-e', 'a:b', '-k', 'common_pid', '-C', cpus)[-1]
+        assert [r for r in found.get('remarks', []) if '--cpus' in r] == ([
+            f'--cpus: the recording has no events of CPU {absent}; its events are of CPU 0,5']
+            if absent else [])
 
 
 def test_a_reused_pid_is_another_process(script):
