@@ -2,6 +2,7 @@
 /* misc: prints records of what changes: kernel symbols, BPF programs, cgroups, code, mappings. */
 #include <errno.h>
 #include <inttypes.h>
+#include <mntent.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -19,11 +20,13 @@ static const struct kind {
 	{"cgroup", PERF_RECORD_CGROUP}, {"text-poke", PERF_RECORD_TEXT_POKE},
 	{"comm", PERF_RECORD_COMM}, {"mmap", PERF_RECORD_MMAP2}};
 
-enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
+static const char every_kind[] = "ksymbol,bpf,cgroup,text-poke,comm,mmap";
+
+enum { CGROUP = 2, KINDS = sizeof(kinds) / sizeof(kinds[0]) };
 
 struct misc {
 	const char *records;
-	bool wanted[KINDS];
+	bool wanted[KINDS], is_chosen;
 	uint64_t counts[KINDS], recent[KINDS];
 };
 
@@ -159,7 +162,44 @@ static int on_record(struct attar_run *run, void *self, const struct attar_event
 	return 0;
 }
 
-/* ---- life ---- */
+/* ---- report ---- */
+
+/* The hierarchy of control groups in which perf events count groups. */
+static bool find_hierarchy(char *ret_path, size_t size, bool *ret_v1)
+{
+	FILE *mounts = setmntent("/proc/self/mounts", "r");
+	const struct mntent *mount;
+	bool is_found = false;
+
+	*ret_v1 = false;
+	while (mounts && !*ret_v1 && (mount = getmntent(mounts))) {
+		*ret_v1 = !strcmp(mount->mnt_type, "cgroup") && hasmntopt(mount, "perf_event");
+		if (!*ret_v1 && (is_found || strcmp(mount->mnt_type, "cgroup2") != 0))
+			continue;
+		snprintf(ret_path, size, "%s", mount->mnt_dir);
+		is_found = true;
+	}
+	if (mounts)
+		endmntent(mounts);
+	return is_found;
+}
+
+/* Systems with both versions of control groups have several hierarchies. */
+static void remark_on_groups(struct attar_report *report)
+{
+	char path[TEXT_BYTES];
+	bool is_v1;
+
+	if (find_hierarchy(path, sizeof(path), &is_v1))
+		attar_report_remark(report,
+			"no control group was created in %s (cgroup %s), the hierarchy of perf "
+			"events: the kernel has no records of others",
+			path, is_v1 ? "v1" : "v2");
+	else
+		attar_report_remark(report,
+			"no records of control groups: no hierarchy of perf events is mounted, "
+			"which is that of cgroup v2, or of the controller perf_event of v1");
+}
 
 static int misc_report(
 	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
@@ -177,8 +217,13 @@ static int misc_report(
 		attar_cell_u64(table, scope == ATTAR_SCOPE_WHOLE ? m->counts[i] : m->recent[i]);
 		m->recent[i] = 0;
 	}
+	if (scope == ATTAR_SCOPE_WHOLE && m->is_chosen && m->wanted[CGROUP] && !m->counts[CGROUP] &&
+		attar_run_is_live(run))
+		remark_on_groups(report);
 	return 0;
 }
+
+/* ---- life ---- */
 
 static int choose(struct misc *m)
 {
@@ -208,14 +253,14 @@ static int misc_open(struct attar_run *run, void *self)
 	struct misc *m = self;
 	int r = choose(m);
 	/* the kernel writes records of cgroups only to events that request others, too */
-	bool wants_names = m->wanted[4] || m->wanted[2];
+	bool wants_names = m->wanted[4] || m->wanted[CGROUP];
 	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
 		.config = PERF_COUNT_SW_DUMMY,
 		.sample_type = PERF_SAMPLE_IP, /* as other events of a stream have */
 		.exclude_kernel = !m->wanted[3],
 		.exclude_hv = 1,
 		.bpf_event = m->wanted[1],
-		.cgroup = m->wanted[2],
+		.cgroup = m->wanted[CGROUP],
 		.text_poke = m->wanted[3],
 		.comm = wants_names,
 		.comm_exec = wants_names,
@@ -225,6 +270,7 @@ static int misc_open(struct attar_run *run, void *self)
 
 	if (r < 0)
 		return r;
+	m->is_chosen = strcmp(m->records, every_kind) != 0;
 	if (!attar_run_is_live(run) && attar_run_event_list(run, &all, false, ignore) == 0)
 		return 0;
 	attar_error_clear(); /* a recording of nothing but records */
@@ -233,7 +279,7 @@ static int misc_open(struct attar_run *run, void *self)
 
 static void misc_defaults(void *self)
 {
-	((struct misc *)self)->records = "ksymbol,bpf,cgroup,text-poke,comm,mmap";
+	((struct misc *)self)->records = every_kind;
 }
 
 static const struct attar_option options[] = {

@@ -184,6 +184,19 @@ def test_new_control_groups(cgroup):
     assert [p.rpartition('/')[2] for p in paths if p.endswith('/a child')] == ['a child']
 
 
+def test_no_new_control_group(cgroup):
+    """The hierarchy is named if its records are asked for, and there are none."""
+    def remarks(*args):
+        found = json.loads(run('misc', '--format', 'json', *args, '--', 'true').stdout
+                           .splitlines()[-1])
+        return [r for r in found.get('remarks', []) if 'control group' in r]
+
+    remark, = remarks('--records', 'cgroup')
+    hierarchy = remark.partition(' created in ')[2].partition(' (cgroup v')[0]
+    assert hierarchy in map(str, cgroup.parents) and os.path.ismount(hierarchy)
+    assert not remarks() and not remarks('--records', 'comm')
+
+
 @pytest.mark.guest('debian')
 def test_changed_code(tmp_path):
     """
