@@ -47,6 +47,15 @@ def parts(ended):
 
 @pytest.mark.quick
 class TestScripts:
+    def test_without_events(self, tmp_path):
+        """Nothing is counted, and the condition can use the period."""
+        path = tmp_path / 'hrtimer.script'
+        path.write_text(SCRIPT)
+        samples, timers = parts(run('hrtimer', '--format', 'json', '--input', path,
+                                    'period > 10000000'))
+        assert [(s['cpu'], s['period'], s['counts']) for s in samples] == [(0, 10 * MS + 7, '')]
+        assert timers == [(0, 4, 1), (1, 1, 0)]
+
     def test_true_samples_are_printed(self, attar):
         samples, timers = parts(attar('sched_switch == 0'))
         assert [(s['cpu'], s['tid'], s['period'], s['counts']) for s in samples] == [
