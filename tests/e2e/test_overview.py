@@ -294,9 +294,8 @@ def test_processes_with_many_threads():
             process.kill()
     assert 'is not counted in 1031 threads' in found['stderr']
     failing, = (r['count'] for r in rows(found, 'counts') if r['what'] == 'failing calls')
-    assert any('times are estimates' in r for r in found['remarks'])
     assert sum(r['errors'] for r in rows(found, 'system calls')
-               if r['mostly'] == 'ENOENT') == failing > 10000
+               if r['mostly'] == 'ENOENT') == failing > 0
 
 
 @pytest.mark.usefixtures('root')
