@@ -19,6 +19,7 @@ static struct {
 	const struct ranges *ranges; /* whose modules were read */
 	size_t n_ranges;
 	const struct attar_unwind_input *input;
+	struct unwind_sampled sampled;
 	struct unwind_frame first;
 	uint64_t *addresses; /* of the frames */
 	size_t frames, max;
@@ -115,7 +116,7 @@ size_t libdw_unwind(struct attar_address_space *space, const struct attar_unwind
 	now.addresses = ret_addresses;
 	now.frames = 0;
 	now.max = max;
-	if (!dwfl || !unwind_frame_init(&now.first, &input->regs))
+	if (!dwfl || !unwind_frame_init(&now.first, &input->regs, &now.sampled))
 		return 0;
 	dwfl_getthread_frames(dwfl, 1, take_frame, NULL);
 	return now.frames;

@@ -34,6 +34,7 @@ static struct {
 	struct module modules[MODULES_MAX];
 	size_t n;
 	const struct attar_unwind_input *input;
+	struct unwind_sampled sampled;
 	struct unwind_frame first;
 } now;
 
@@ -201,7 +202,7 @@ size_t libunwind_unwind(struct attar_address_space *space, const struct attar_un
 	unw_word_t pc;
 	size_t n = 0;
 
-	if (!space->ranges || !unwind_frame_init(&now.first, &input->regs) ||
+	if (!space->ranges || !unwind_frame_init(&now.first, &input->regs, &now.sampled) ||
 		now.first.machine->elf != EM_X86_64)
 		return 0;
 	if (!as) {

@@ -9,16 +9,17 @@ enum {
 	X86_IP = 8,
 	X86_REGS = 24,
 	ARM64_SP = 31,
-	ARM64_PC = 32,
+	ARM64_PC = 32, /* UNWIND_PC */
 	ARM64_REGS = 33,
-	NONE = 0xff,
+	PC = UNWIND_PC,
+	NONE = UNWIND_NONE,
 };
 
 /* The DWARF number of each register of perf (System V ABI for x86-64, figure 3.36). */
 static const uint8_t x86_dwarf[X86_REGS] = {
-	0, 3, 2, 1, 4, 5, 6, 7,                         /* ax bx cx dx si di bp sp */
-	NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, /* ip flags cs ss ds es fs gs */
-	8, 9, 10, 11, 12, 13, 14, 15,                   /* r8 to r15 */
+	0, 3, 2, 1, 4, 5, 6, 7,                       /* ax bx cx dx si di bp sp */
+	PC, NONE, NONE, NONE, NONE, NONE, NONE, NONE, /* ip flags cs ss ds es fs gs */
+	8, 9, 10, 11, 12, 13, 14, 15,                 /* r8 to r15 */
 };
 
 static const struct unwind_machine x86_64 = {
@@ -67,35 +68,42 @@ bool unwind_supports(const char *arch)
 	return !strcmp(arch, "x86_64") || !strcmp(arch, "aarch64");
 }
 
-static void take(struct unwind_frame *frame, unsigned perf_number, uint64_t value)
+/* The DWARF number of a register of perf. */
+static unsigned number_of(const struct unwind_machine *machine, unsigned perf_number)
 {
-	unsigned number = perf_number;
-
-	if (perf_number == (frame->machine == &arm64 ? (unsigned)ARM64_PC : (unsigned)X86_IP)) {
-		frame->pc = value;
-		return;
-	}
-	if (frame->machine == &x86_64)
-		number = perf_number < X86_REGS ? x86_dwarf[perf_number] : NONE;
-	if (number >= CFI_REGISTERS)
-		return;
-	frame->reg[number] = value;
-	frame->known |= 1ULL << number;
+	if (machine == &arm64)
+		return perf_number < ARM64_REGS ? perf_number : NONE;
+	return perf_number < X86_REGS ? x86_dwarf[perf_number] : NONE;
 }
 
 /* A recording may be of the other architecture: only arm64 has a register 32, its pc. */
-bool unwind_frame_init(struct unwind_frame *frame, const struct attar_regs *regs)
+static void find_sampled(struct unwind_sampled *sampled, uint64_t perf_mask)
 {
-	const uint64_t *value = regs->values;
-	uint64_t needed;
+	const struct unwind_machine *machine = perf_mask >> ARM64_PC & 1 ? &arm64 : &x86_64;
+	uint64_t known = 0;
 
+	*sampled = (struct unwind_sampled){.mask = perf_mask, .machine = machine};
+	for (uint64_t mask = perf_mask; mask; mask &= mask - 1) {
+		unsigned number = number_of(machine, (unsigned)__builtin_ctzll(mask));
+
+		sampled->number[sampled->n++] = (uint8_t)number;
+		known |= 1ULL << number;
+	}
+	sampled->has_needed = known >> machine->sp & known >> PC & 1;
+	sampled->known = known & ((1ULL << CFI_REGISTERS) - 1);
+}
+
+bool unwind_frame_init(
+	struct unwind_frame *frame, const struct attar_regs *regs, struct unwind_sampled *sampled)
+{
 	if (regs->abi != PERF_SAMPLE_REGS_ABI_64 || !regs->nr)
 		return false;
-	frame->known = 0;
-	frame->machine = regs->mask >> ARM64_PC & 1 ? &arm64 : &x86_64;
-	for (uint64_t mask = regs->mask; mask; mask &= mask - 1)
-		take(frame, (unsigned)__builtin_ctzll(mask), *value++);
-	needed = frame->machine == &arm64 ? 1ULL << ARM64_SP | 1ULL << ARM64_PC
-					  : 1ULL << 7 | 1ULL << X86_IP;
-	return (regs->mask & needed) == needed;
+	if (unlikely(regs->mask != sampled->mask))
+		find_sampled(sampled, regs->mask);
+	for (unsigned i = 0, n = sampled->n; i < n; i++)
+		frame->reg[sampled->number[i]] = regs->values[i];
+	frame->machine = sampled->machine;
+	frame->known = sampled->known;
+	frame->pc = frame->reg[PC];
+	return sampled->has_needed;
 }

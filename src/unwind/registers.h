@@ -8,9 +8,12 @@
 #include "attar/record.h"
 #include "dwarf/cfi_table.h"
 
+/* Two numbers of registers without a DWARF number, as long as sampled registers are taken. */
+enum { UNWIND_PC = CFI_REGISTERS, UNWIND_NONE, UNWIND_REGISTERS };
+
 /* The registers of a frame by their DWARF numbers. */
 struct unwind_frame {
-	uint64_t reg[CFI_REGISTERS];
+	uint64_t reg[UNWIND_REGISTERS];
 	uint64_t known; /* bit i: reg[i] is known */
 	uint64_t pc;
 	const struct unwind_machine *machine;
@@ -44,7 +47,21 @@ const struct unwind_machine *unwind_machine_of(uint16_t elf);
 /* Whether stacks of this architecture, named as by uname(2), can be unwound. */
 bool unwind_supports(const char *arch);
 
-/* Sets the frame from sampled registers. False if they are not those of a 64-bit program. */
-bool unwind_frame_init(struct unwind_frame *frame, const struct attar_regs *regs);
+/* The registers that samples have, which are the same ones in most of them. */
+struct unwind_sampled {
+	uint64_t mask; /* of the registers as perf numbers them; 0: unused */
+	const struct unwind_machine *machine;
+	uint64_t known; /* mask of DWARF numbers */
+	uint8_t n;
+	uint8_t number[64]; /* of the register of each value */
+	bool has_needed;    /* stack pointer and pc */
+};
+
+/*
+ * Sets the frame from sampled registers. False if they are not those of a 64-bit program. *sampled
+ * is kept from one sample to the next, all zero before the first one.
+ */
+bool unwind_frame_init(
+	struct unwind_frame *frame, const struct attar_regs *regs, struct unwind_sampled *sampled);
 
 #endif

@@ -9,40 +9,55 @@
 #include "unwind/registers.h"
 
 enum {
-	CACHE_BITS = 13,
+	CACHE_BITS = 14,
+	CACHE_LINE = 64, /* bytes, of a CPU */
+	SAVED_MAX = 12,  /* registers: those that functions save on arm64 */
 	/* Most bytes between the frame of a signal handler and the code that it interrupted, on one
 	 * stack: all registers, of which those of Arm's SME take 64 KiB. */
 	SIGNAL_FRAME_MAX = 128 << 10,
 };
 
-/* What is known about the code at a location. */
+/* A register that is saved this many words above the lowest one. */
+struct saved {
+	uint8_t reg, words;
+};
+
+/*
+ * What is known about the code at a location, in one cache line: look-ups of rare locations wait
+ * for memory.
+ *
+ * The common rules are those that find all registers below the CFA, a register and an offset.
+ */
 struct cached {
 	attar_location location; /* 0: free */
 	const struct cfi_table *table;
 	const struct cfi_rules *rules; /* NULL: no CFI */
-	bool is_sigreturn; /* no CFI, called by the kernel's return from a signal handler */
-	bool is_python;    /* no CFI, calls a function of Python */
-	/*
-	 * The common rules: the CFA is a register and an offset, and this mask of registers, with
-	 * the return address, is saved between CFA + lowest and CFA + lowest + bytes. 0: others.
-	 */
-	uint32_t saved;
-	int32_t lowest;
-	uint32_t bytes;
+	uint32_t known;                /* mask of the registers by common rules; 0: other rules */
+	int32_t cfa_offset;
+	uint8_t cfa_reg, return_reg;
+	uint8_t n, below, words; /* n are saved in words, which begin so many below the CFA */
+	bool by_cfi;             /* the caller is not found by the frame pointer */
+	bool is_exact;           /* called by the kernel: the caller was interrupted */
+	bool is_sigreturn : 1;   /* no CFI, called by the kernel's return from a signal handler */
+	bool is_python : 1;      /* no CFI, calls a function of Python */
+	struct saved saved[SAVED_MAX];
 };
+_Static_assert(sizeof(struct cached) == CACHE_LINE, "an entry has a cache line");
 
 struct unwind_cache {
 	struct attar_unwind_stats stats;
-	struct cached at[1 << CACHE_BITS];
+	struct unwind_sampled sampled;
+	struct cached at[(1 << CACHE_BITS) + 1]; /* one more: for the alignment */
 };
 
 struct unwinder {
 	struct attar_address_space *space;
-	struct unwind_cache *cache;
+	struct cached *cache;
 	const uint8_t *stack;
 	uint64_t stack_start, stack_size;
 	bool beyond;       /* a read was beyond the copied part of the stack */
 	bool is_elsewhere; /* the frame is on another stack than the copied one */
+	uint64_t cfi_frames, fp_frames;
 	struct unwind_frame frame;
 };
 
@@ -134,52 +149,70 @@ static bool cfa_of(struct unwinder *u, const struct cfi_table *table, const stru
 	return u->frame.known >> rules->cfa_reg & 1;
 }
 
-/* Finds out whether rules are the common ones. */
+/* Words below the CFA at which common rules find a register; 0: another rule. */
+static unsigned words_below(struct cfi_rule rule, unsigned sp)
+{
+	int words = -rule.value / 8;
+
+	return rule.how == CFI_AT_CFA && rule.reg != sp && rule.value % 8 == 0 && words > 0 &&
+			       words <= UINT8_MAX
+		       ? (unsigned)words
+		       : 0;
+}
+
+/* Takes the rules over if they are the common ones. */
 static void find_saved(struct cached *code, unsigned sp)
 {
 	const struct cfi_rules *rules = code->rules;
-	int32_t lowest = INT32_MAX, highest = INT32_MIN;
-	uint32_t saved = 0;
+	unsigned lowest = 0, highest = UINT8_MAX;
+	uint32_t known = 0;
 
-	code->saved = 0;
-	if (!rules || rules->cfa_expression)
+	code->known = 0;
+	if (!rules || rules->cfa_expression || rules->n > SAVED_MAX)
 		return;
 	for (unsigned i = 0; i < rules->n; i++) {
-		struct cfi_rule rule = rules->rules[i];
-		int32_t value = rule.value;
+		unsigned words = words_below(rules->rules[i], sp);
 
-		if (rule.how != CFI_AT_CFA || rule.reg == sp)
+		if (!words)
 			return;
-		saved |= 1U << rule.reg;
-		lowest = MIN(lowest, value);
-		highest = MAX(highest, value);
+		known |= 1U << rules->rules[i].reg;
+		lowest = MAX(lowest, words);
+		highest = MIN(highest, words);
 	}
-	if (!(saved >> rules->return_reg & 1))
+	if (!(known >> rules->return_reg & 1))
 		return;
-	code->saved = saved;
-	code->lowest = lowest;
-	code->bytes = (uint32_t)(highest - lowest) + 8;
+	for (unsigned i = 0; i < rules->n; i++)
+		code->saved[i] = (struct saved){.reg = rules->rules[i].reg,
+			.words = (uint8_t)(lowest - words_below(rules->rules[i], sp))};
+	code->known = known | 1U << sp;
+	code->cfa_reg = rules->cfa_reg;
+	code->cfa_offset = rules->cfa_offset;
+	code->return_reg = rules->return_reg;
+	code->n = rules->n;
+	code->below = (uint8_t)lowest;
+	code->words = (uint8_t)(lowest - highest + 1);
 }
 
 /* Replaces the frame with that of its caller if all that it needs was copied; otherwise false. */
-static bool step_saved(struct unwinder *u, const struct cached *code)
+static inline bool step_saved(struct unwinder *u, const struct cached *code)
 {
-	const struct cfi_rules *rules = code->rules;
+	const struct saved *saved = code->saved, *end = saved + code->n;
 	struct unwind_frame *f = &u->frame;
+	const uint8_t *lowest;
 	uint64_t cfa, at;
 
-	if (!code->saved || !(f->known >> rules->cfa_reg & 1))
+	if (!code->known || !(f->known >> code->cfa_reg & 1))
 		return false;
-	cfa = f->reg[rules->cfa_reg] + (uint64_t)(int64_t)rules->cfa_offset;
-	at = cfa + (uint64_t)(int64_t)code->lowest - u->stack_start;
-	if (at > u->stack_size || u->stack_size - at < code->bytes)
+	cfa = f->reg[code->cfa_reg] + (uint64_t)(int64_t)code->cfa_offset;
+	at = cfa - 8 * code->below - u->stack_start;
+	if (at > u->stack_size || u->stack_size - at < 8 * code->words)
 		return false;
-	at -= (uint64_t)(int64_t)code->lowest;
-	for (const struct cfi_rule *rule = rules->rules, *end = rule + rules->n; rule < end; rule++)
-		memcpy(&f->reg[rule->reg], u->stack + (int64_t)at + rule->value, 8);
+	lowest = u->stack + at;
+	for (; saved < end; saved++)
+		memcpy(&f->reg[saved->reg], lowest + 8 * saved->words, 8);
 	f->reg[f->machine->sp] = cfa;
-	f->known |= code->saved | 1ULL << f->machine->sp;
-	f->pc = f->reg[rules->return_reg] & f->machine->address_mask;
+	f->known |= code->known;
+	f->pc = f->reg[code->return_reg] & f->machine->address_mask;
 	return true;
 }
 
@@ -306,20 +339,26 @@ static bool is_python(struct unwinder *u, attar_location location)
 	       !strncmp(symbol.name, "py::", 4);
 }
 
-static const struct cached *look_up(struct unwinder *u, attar_location location)
+static void find_code(struct unwinder *u, struct cached *c, attar_location location)
 {
-	struct cached *c = &u->cache->at[location * 0x9e3779b97f4a7c15ULL >> (64 - CACHE_BITS)];
-	struct cfi_table *table;
+	struct cfi_table *table = symbols_cfi(u->space, location);
 
-	if (likely(c->location == location))
-		return c;
 	c->location = location;
-	table = symbols_cfi(u->space, location);
 	c->table = table;
 	c->rules = cfi_find(table, location & PLACE_OFFSET);
 	c->is_sigreturn = !c->rules && is_sigreturn(u, location);
 	c->is_python = !c->rules && is_python(u, location);
+	c->by_cfi = c->rules || c->is_sigreturn || c->is_python;
+	c->is_exact = c->rules ? c->rules->is_signal : c->is_sigreturn;
 	find_saved(c, u->frame.machine->sp);
+}
+
+static const struct cached *look_up(struct unwinder *u, attar_location location)
+{
+	struct cached *c = &u->cache[location * 0x9e3779b97f4a7c15ULL >> (64 - CACHE_BITS)];
+
+	if (unlikely(c->location != location))
+		find_code(u, c, location);
 	return c;
 }
 
@@ -369,7 +408,7 @@ static size_t walk(
 	size_t n = 0;
 
 	for (;;) {
-		attar_location location = attar_address_space_locate(u->space, u->frame.pc);
+		attar_location location = address_space_locate(u->space, u->frame.pc);
 		const struct cached *code;
 		bool was_exact = is_exact;
 
@@ -383,7 +422,7 @@ static size_t walk(
 			location--;
 		locations[n++] = location;
 		code = look_up(u, location);
-		is_exact = code->rules ? code->rules->is_signal : code->is_sigreturn;
+		is_exact = code->is_exact;
 		if (is_exact && !was_exact) /* a handler returns to it, but did not call it */
 			locations[n - 1] = location + 1;
 		u->beyond = false;
@@ -393,9 +432,7 @@ static size_t walk(
 		}
 		if (is_exact)
 			leave_handler(u, sp);
-		*(code->rules || code->is_sigreturn || code->is_python
-				? &u->cache->stats.cfi_frames
-				: &u->cache->stats.fp_frames) += 1;
+		*(likely(code->by_cfi) ? &u->cfi_frames : &u->fp_frames) += 1;
 		/* A caller is above, but for a leaf function and a signal on another stack. */
 		if (u->frame.reg[u->frame.machine->sp] <= sp && !was_exact && !is_exact) {
 			*ret_end = ATTAR_UNWIND_LOST;
@@ -405,6 +442,25 @@ static size_t walk(
 	}
 }
 
+/* The cache, which is made if there is none; NULL if out of memory. */
+static struct unwind_cache *cache_of(struct attar_symbols *symbols)
+{
+	if (unlikely(!symbols->unwind_cache)) {
+		symbols->unwind_cache = calloc(1, sizeof(*symbols->unwind_cache));
+		if (!symbols->unwind_cache)
+			base_oom();
+	}
+	return symbols->unwind_cache;
+}
+
+/* The first of the entries, of which each has a cache line. */
+static struct cached *entries_of(struct unwind_cache *cache)
+{
+	uintptr_t at = (uintptr_t)cache->at;
+
+	return (struct cached *)((at + CACHE_LINE - 1) & ~(uintptr_t)(CACHE_LINE - 1));
+}
+
 size_t attar_unwind(struct attar_address_space *space, const struct attar_unwind_input *input,
 	attar_location *locations, size_t max, enum attar_unwind_end *ret_end)
 {
@@ -412,28 +468,28 @@ size_t attar_unwind(struct attar_address_space *space, const struct attar_unwind
 	CHECK_ARG_OR(input, "input", 0);
 	CHECK_ARG_OR(locations, "locations", 0);
 
-	struct attar_symbols *symbols = space->symbols;
-	struct unwinder u = {.space = space, .stack = input->stack};
 	enum attar_unwind_end end = ATTAR_UNWIND_LOST;
+	struct unwind_cache *cache;
+	struct unwinder u;
 	size_t n;
 
 	if (ret_end)
 		*ret_end = end;
-	if (!unwind_frame_init(&u.frame, &input->regs))
+	cache = cache_of(space->symbols);
+	if (!cache || !unwind_frame_init(&u.frame, &input->regs, &cache->sampled))
 		return 0;
-	if (unlikely(!symbols->unwind_cache)) {
-		symbols->unwind_cache = calloc(1, sizeof(*symbols->unwind_cache));
-		if (!symbols->unwind_cache) {
-			base_oom();
-			return 0;
-		}
-	}
-	u.cache = symbols->unwind_cache;
+	u.space = space;
+	u.cache = entries_of(cache);
+	u.stack = input->stack;
 	u.stack_start = u.frame.reg[u.frame.machine->sp];
 	u.stack_size = input->stack ? input->stack_size : 0;
+	u.is_elsewhere = false;
+	u.cfi_frames = u.fp_frames = 0;
 	n = walk(&u, locations, max, &end);
-	u.cache->stats.stacks++;
-	u.cache->stats.by_end[end]++;
+	cache->stats.stacks++;
+	cache->stats.by_end[end]++;
+	cache->stats.cfi_frames += u.cfi_frames;
+	cache->stats.fp_frames += u.fp_frames;
 	if (ret_end)
 		*ret_end = end;
 	return n;
