@@ -39,6 +39,14 @@ static void ref_dsos(struct attar_address_space *space, const struct range *rang
 	}
 }
 
+/* Before ranges are moved or freed. */
+static void forget(struct attar_address_space *space)
+{
+	space->last = NULL;
+	memset(space->recent, 0, sizeof(space->recent));
+	space->oldest = 0;
+}
+
 static void drop(struct attar_address_space *space)
 {
 	if (space->ranges && !--space->ranges->refs) {
@@ -46,7 +54,7 @@ static void drop(struct attar_address_space *space)
 		free(space->ranges);
 	}
 	space->ranges = NULL;
-	space->last = NULL;
+	forget(space);
 	if (space->jit)
 		dsos_unref(&space->symbols->dsos, space->jit);
 	space->jit = 0;
@@ -109,7 +117,7 @@ static int own(struct attar_address_space *space, size_t more)
 	struct ranges *old = space->ranges, *ranges;
 	size_t n = old ? old->n : 0, size;
 
-	space->last = NULL;
+	forget(space);
 	if (old && old->refs == 1 && n + more <= old->size)
 		return 0;
 	size = n + more + (n + more) / 2 + 4;
@@ -415,17 +423,30 @@ static void settle(struct attar_address_space *space, struct range *range)
 	symbols_open(space->symbols, dso, &where);
 }
 
-attar_location attar_address_space_locate(struct attar_address_space *space, uint64_t ip)
+/* The range of an address, or NULL. The stacks of a program go through the same few ranges. */
+static struct range *find_range(struct attar_address_space *space, uint64_t ip)
 {
-	struct range *range = space->last;
+	struct range *range;
 	size_t i;
 
-	if (!range || ip - range->start >= range->len) {
-		i = first_after(space->ranges, ip);
-		if (!space->ranges || i == space->ranges->n || space->ranges->at[i].start > ip)
-			return ip & PLACE_OFFSET;
-		range = space->last = &space->ranges->at[i];
-	}
+	for (i = 0; i < SPACE_RECENT && (range = space->recent[i]); i++)
+		if (ip - range->start < range->len)
+			return range;
+	i = first_after(space->ranges, ip);
+	if (!space->ranges || i == space->ranges->n || space->ranges->at[i].start > ip)
+		return NULL;
+	range = &space->ranges->at[i];
+	space->recent[space->oldest++ % SPACE_RECENT] = range;
+	return range;
+}
+
+attar_location attar_address_space_locate(struct attar_address_space *space, uint64_t ip)
+{
+	struct range *range = find_range(space, ip);
+
+	if (!range)
+		return ip & PLACE_OFFSET;
+	space->last = range;
 	if (unlikely(!range->settled))
 		settle(space, range);
 	return (uint64_t)range->dso << 48 | ((ip - range->start + range->pgoff) & PLACE_OFFSET);

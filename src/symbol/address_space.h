@@ -5,7 +5,7 @@
 
 #include "symbol/dso_open.h"
 
-enum { SPACE_MAX_RANGES = 65536 };
+enum { SPACE_MAX_RANGES = 65536, SPACE_RECENT = 8 };
 
 /* One executable mapping. location = dso << 48 | (ip - start + pgoff). */
 struct range {
@@ -27,9 +27,11 @@ struct ranges {
 struct attar_address_space {
 	struct attar_symbols *symbols; /* borrowed */
 	struct ranges *ranges;         /* NULL: none */
-	struct range *last;          /* range of the previous lookup; points into ranges, or NULL */
-	pid_t pids[DSO_SEARCH_PIDS]; /* itself, then its ancestors; 0: none */
-	uint16_t jit;                /* the DSO of its anonymous memory; 0: none yet */
+	struct range *last; /* range of the previous lookup; points into ranges, or NULL */
+	struct range *recent[SPACE_RECENT]; /* of other lookups; NULL: none, as those that follow */
+	unsigned oldest;                    /* modulo their number: the next one to replace */
+	pid_t pids[DSO_SEARCH_PIDS];        /* itself, then its ancestors; 0: none */
+	uint16_t jit;                       /* the DSO of its anonymous memory; 0: none yet */
 	uint16_t kernel; /* the DSO of its kernel; ATTAR_DSO_UNKNOWN: one without names */
 	bool is_foreign; /* registers are of an architecture whose stacks cannot be unwound */
 };
