@@ -15,7 +15,12 @@
 #include "record/sample.h"
 #include "perf/target.h"
 
-enum { SHM_THREADS_MAX = 1 << 18 }; /* threads in the table above which program events add none */
+enum {
+	SHM_THREADS_MAX = 1 << 18, /* threads in the table above which program events add none */
+	LARGE = 2048,              /* bytes of a record; see prefetch_next() */
+	PREFETCHED = 1024,
+	CACHE_LINE = 64,
+};
 
 /*
  * A loss lies between the record before it and itself. It is delivered at its begin, so that a
@@ -37,6 +42,21 @@ static __attribute__((noinline)) bool advance_replay(struct attar_stream *s, str
 	return true;
 }
 
+/*
+ * Requests the first lines of the next record, and the one with the size of its copy of a stack,
+ * from memory while this one is used: records with such copies are large, and alike. Always
+ * inlined, because gcc leaves out calls of a function that does nothing else.
+ */
+static inline __attribute__((always_inline)) void prefetch_next(
+	const struct attar_ring *ring, size_t size)
+{
+	const char *next = ring_at(ring, ring->tail);
+
+	for (int at = 0; at < PREFETCHED; at += CACHE_LINE)
+		__builtin_prefetch(next + at);
+	__builtin_prefetch(next + size - sizeof(uint64_t));
+}
+
 /* Advances the cursor to the next record; false if there is none now. */
 static inline bool advance(struct attar_stream *s, struct cursor *c)
 {
@@ -51,6 +71,8 @@ static inline bool advance(struct attar_stream *s, struct cursor *c)
 		attar_ring_release(c->ring);
 		c->give_back = c->ring->tail + c->ring->size / 4;
 	}
+	if (c->header->size >= LARGE)
+		prefetch_next(c->ring, c->header->size);
 	c->time = attar_record_time(&s->layouts[0], c->header);
 	if (unlikely(c->time < c->passed_time))
 		c->time = c->passed_time;
