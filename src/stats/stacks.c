@@ -25,23 +25,30 @@ static uint32_t hash_locations(const uint64_t *locations, size_t n)
 	return (uint32_t)base_hash64(h);
 }
 
+/* The free slot where a new stack belongs. */
+static struct stack_slot *free_slot(const struct stacks *s, uint32_t hash)
+{
+	size_t i = hash & (s->n_slots - 1);
+
+	while (s->slots[i].number)
+		i = (i + 1) & (s->n_slots - 1);
+	return &s->slots[i];
+}
+
 static int grow_slots(struct stacks *s)
 {
-	size_t n = s->n_slots ? s->n_slots * 2 : 1024;
-	uint32_t *slots = calloc(n, sizeof(*slots));
+	struct stack_slot *old = s->slots;
+	size_t n_old = s->n_slots, n = n_old ? n_old * 2 : 1024;
+	struct stack_slot *slots = calloc(n, sizeof(*slots));
 
 	if (!slots)
 		return base_oom();
-	for (uint32_t number = 1; number < s->n; number++) {
-		size_t i = s->entries[number].hash & (n - 1);
-
-		while (slots[i])
-			i = (i + 1) & (n - 1);
-		slots[i] = number;
-	}
-	free(s->slots);
 	s->slots = slots;
 	s->n_slots = n;
+	for (size_t i = 0; i < n_old; i++)
+		if (old[i].number)
+			*free_slot(s, old[i].hash) = old[i];
+	free(old);
 	return 0;
 }
 
@@ -73,8 +80,8 @@ static int grow_locations(struct stacks *s, size_t more)
 
 static int make_room(struct stacks *s, size_t n)
 {
-	size_t bytes =
-		(s->n_locations + n) * sizeof(*s->locations) + s->n * (sizeof(*s->entries) + 8);
+	size_t bytes = (s->n_locations + n) * sizeof(*s->locations) +
+		       s->n * (sizeof(*s->entries) + 2 * sizeof(*s->slots));
 
 	if (bytes > s->max_bytes)
 		return -ENOSPC;
@@ -85,31 +92,37 @@ static int make_room(struct stacks *s, size_t n)
 	return s->n_locations + n > s->room_locations ? grow_locations(s, n) : 0;
 }
 
+/* The number of a known stack; 0: it is new. */
+static uint32_t find(const struct stacks *s, const uint64_t *locations, size_t n, uint32_t hash)
+{
+	size_t i = hash & (s->n_slots - 1);
+
+	for (; s->slots[i].number; i = (i + 1) & (s->n_slots - 1)) {
+		const struct stack_entry *e = &s->entries[s->slots[i].number];
+
+		if (s->slots[i].hash == hash && e->n == n &&
+			!memcmp(s->locations + e->first, locations, n * sizeof(*locations)))
+			return s->slots[i].number;
+	}
+	return 0;
+}
+
 uint32_t stacks_intern(struct stacks *s, const uint64_t *locations, size_t n)
 {
-	uint32_t hash = hash_locations(locations, n), number;
-	size_t i;
+	uint32_t hash = hash_locations(locations, n);
+	uint32_t number = s->n_slots ? find(s, locations, n, hash) : 0;
 
-	for (i = s->n_slots ? hash & (s->n_slots - 1) : 0; s->n_slots && (number = s->slots[i]);
-		i = (i + 1) & (s->n_slots - 1)) {
-		const struct stack_entry *e = &s->entries[number];
-
-		if (e->hash == hash && e->n == n &&
-			!memcmp(s->locations + e->first, locations, n * sizeof(*locations)))
-			return number;
-	}
+	if (number)
+		return number;
 	if (make_room(s, n) < 0) {
 		s->refused++;
 		return STACKS_FULL;
 	}
 	number = s->n++;
-	s->entries[number] =
-		(struct stack_entry){.hash = hash, .n = (uint32_t)n, .first = s->n_locations};
+	s->entries[number] = (struct stack_entry){.n = (uint32_t)n, .first = s->n_locations};
 	if (n)
 		memcpy(s->locations + s->n_locations, locations, n * sizeof(*locations));
 	s->n_locations += n;
-	for (i = hash & (s->n_slots - 1); s->slots[i];)
-		i = (i + 1) & (s->n_slots - 1);
-	s->slots[i] = number;
+	*free_slot(s, hash) = (struct stack_slot){.number = number, .hash = hash};
 	return number;
 }

@@ -12,9 +12,13 @@
 enum { STACKS_FULL = 0 }; /* the number of all new stacks after the bound is reached */
 
 struct stack_entry {
-	uint32_t hash;
 	uint32_t n;   /* locations */
 	size_t first; /* index of the first one in locations */
+};
+
+struct stack_slot {
+	uint32_t number; /* 0: free */
+	uint32_t hash;
 };
 
 struct stacks {
@@ -22,7 +26,7 @@ struct stacks {
 	uint32_t n, room;
 	uint64_t *locations;
 	size_t n_locations, room_locations;
-	uint32_t *slots; /* hash table with open addressing: numbers, 0: free */
+	struct stack_slot *slots; /* hash table with open addressing */
 	size_t n_slots;
 	size_t max_bytes;
 	uint64_t refused; /* stacks not added because of the bound */
