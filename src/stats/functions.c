@@ -16,6 +16,7 @@ void functions_done(struct functions *f)
 	intern_done(&f->texts);
 	vec_done(&f->all);
 	map_done(&f->by_location);
+	map_done(&f->by_start);
 	map_done(&f->separate);
 	map_done(&f->at);
 	vec_done(&f->numbers);
@@ -113,26 +114,42 @@ static const char *build_id_of(
 	return n ? hex_text(f, id, n) : NULL;
 }
 
+/* The number of the function of a symbol, which may be that of all locations without one. */
+static int enter_symbol(
+	struct functions *f, attar_location location, const struct attar_symbol *sym, bool named)
+{
+	bool in_file = sym->kind == ATTAR_DSO_IS_FILE || sym->kind == ATTAR_DSO_IS_VDSO;
+	size_t before = f->all.n;
+	int number = enter(f, (struct function){.name = named ? sym->name : "[unknown]",
+				      .dso = sym->dso,
+				      .address = named ? sym->start : 0,
+				      .kind = sym->kind,
+				      .named = named,
+				      .mixed = !named && in_file});
+
+	if (named && number >= (int)before)
+		f->all.at[number].build_id = build_id_of(f, location, sym);
+	return number;
+}
+
 static int lookup(struct functions *f, attar_location location)
 {
+	uint64_t *known = map_get(&f->separate, location);
 	struct attar_symbol sym;
-	uint64_t *separate = map_get(&f->separate, location);
-	size_t before = f->all.n;
-	bool named, in_file;
+	bool named, is_fixed;
 	int number;
 
-	if (separate)
-		return (int)*separate;
+	if (known)
+		return (int)*known;
 	named = attar_symbols_resolve(f->symbols, location, &sym) == 0;
-	in_file = sym.kind == ATTAR_DSO_IS_FILE || sym.kind == ATTAR_DSO_IS_VDSO;
-	number = enter(f, (struct function){.name = named ? sym.name : "[unknown]",
-				  .dso = sym.dso,
-				  .address = named ? sym.start : 0,
-				  .kind = sym.kind,
-				  .named = named,
-				  .mixed = !named && in_file});
-	if (named && number >= (int)before)
-		f->all.at[number].build_id = build_id_of(f, location, &sym);
+	is_fixed = named && sym.kind != ATTAR_DSO_IS_JIT;
+	known = is_fixed ? map_get(&f->by_start, location - sym.offset) : NULL;
+	if (known)
+		return (int)*known;
+	number = enter_symbol(f, location, &sym, named);
+	if (is_fixed && number >= 0 &&
+		map_put(&f->by_start, location - sym.offset, (uint64_t)number) < 0)
+		return base_oom();
 	return number;
 }
 

@@ -56,6 +56,7 @@ struct functions {
 	const char *kernel_build_id; /* hexadecimal; "": unknown; NULL: not read yet */
 	VEC(struct function) all;
 	struct map by_location; /* location -> number; emptied when full */
+	struct map by_start;    /* start of a symbol -> number; not of JIT code, which changes */
 	struct map separate;    /* location without a symbol -> its own number */
 	struct map at;          /* location -> index in numbers */
 	VEC(uint32_t) numbers;  /* of the functions at a location, after their number */

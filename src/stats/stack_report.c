@@ -4,6 +4,7 @@
 #include "attar/stats.h"
 #include "base/buf.h"
 #include "base/check.h"
+#include "base/radix.h"
 #include "report/tree.h"
 #include "symbol/symbols.h"
 
@@ -175,15 +176,29 @@ static int add_stack(struct stack_report *sr, struct entered *e, uint64_t key)
 	return sr->nodes ? map_put(sr->nodes, key, node) : 0;
 }
 
+static int compare_keys(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* Task by task: consecutive stacks of one task have many callers in common. */
 static int add_stacks(struct stack_report *sr)
 {
+	size_t n = sr->samples->keys.n;
+	uint64_t *keys = malloc((n + 1) * sizeof(*keys));
 	struct entered e = {0};
-	int r = 0;
+	int r = keys ? 0 : base_oom();
 
-	vec_each (&sr->samples->keys, key)
-		if (r == 0 && !is_idle(sr, *key))
-			r = add_stack(sr, &e, *key);
+	for (size_t i = 0; r == 0 && i < n; i++)
+		keys[i] = sr->samples->keys.at[i];
+	keys = radix_sort(keys, r == 0 ? n : 0, sizeof(*keys), sizeof(*keys), compare_keys);
+	for (size_t i = 0; r == 0 && i < n; i++)
+		if (!is_idle(sr, keys[i]))
+			r = add_stack(sr, &e, keys[i]);
 	vec_done(&e.depths);
+	free(keys);
 	return r;
 }
 
