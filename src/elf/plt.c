@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "elf/plt.h"
 
+#include "base/radix.h"
+
 enum { MAX_STUBS = 65536, WINDOW = 4096 };
 
 struct stubs {
@@ -70,49 +72,85 @@ static bool find(const struct elf *elf, struct stubs *s)
 	return s->stub == 16 || s->stub == 24;
 }
 
-/* The name of the symbol of relocation i: an offset in the strings, 0 for none. */
-static uint32_t name_of(const struct elf *elf, const struct stubs *s, uint64_t i,
-	struct window *relocations, struct window *symbols)
+/* A stub and its symbol, 0: none. */
+struct use {
+	uint32_t symbol, stub;
+};
+
+static uint32_t symbol_of(
+	const struct elf *elf, const struct stubs *s, uint32_t stub, struct window *relocations)
 {
 	union {
 		Elf32_Rel r32;
 		Elf64_Rela r64;
 	} r;
-	uint32_t name;
-	uint64_t symbol;
 	size_t size = elf->is64 ? sizeof(r.r64) : sizeof(r.r32);
 
-	if (!read_at(elf, relocations, s->relocations->offset + i * size, &r, size))
+	if (!read_at(elf, relocations, s->relocations->offset + stub * size, &r, size))
 		return 0;
-	symbol = elf->is64 ? ELF64_R_SYM(r.r64.r_info) : ELF32_R_SYM(r.r32.r_info);
+	return elf->is64 ? (uint32_t)ELF64_R_SYM(r.r64.r_info) : ELF32_R_SYM(r.r32.r_info);
+}
+
+/* The name of a symbol: an offset in the strings, 0 for none. */
+static uint32_t name_of(
+	const struct elf *elf, const struct stubs *s, uint32_t symbol, struct window *symbols)
+{
+	size_t size = elf->is64 ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
+	uint32_t name;
+
 	/* st_name comes first in both classes. */
-	size = elf->is64 ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
 	if (!symbol || !read_at(elf, symbols, s->symbols->offset + symbol * size, &name, 4))
 		return 0;
 	return name;
 }
 
+static int by_symbol(const void *a, const void *b)
+{
+	const struct use *x = a, *y = b;
+
+	if (x->symbol != y->symbol)
+		return x->symbol < y->symbol ? -1 : 1;
+	return x->stub < y->stub ? -1 : x->stub > y->stub;
+}
+
+/* The stubs in the range, by their symbols: these are then read from the file once. */
+static struct use *find_uses(
+	const struct elf *elf, const struct stubs *s, const struct elf_range *range, size_t *ret_n)
+{
+	struct use *uses = malloc(s->n * sizeof(*uses));
+	struct window relocations = {0};
+
+	*ret_n = 0;
+	for (uint32_t i = 0; uses && i < s->n; i++)
+		if (elf_range_has(range, s->code->addr + s->header + i * s->stub, s->stub))
+			uses[(*ret_n)++] = (struct use){symbol_of(elf, s, i, &relocations), i};
+	return uses ? radix_sort(uses, *ret_n, sizeof(*uses), sizeof(uses->symbol), by_symbol)
+		    : NULL;
+}
+
 int plt_add(struct symtab *table, const struct elf *elf)
 {
 	const struct elf_range range = symtab_range(table);
-	struct window relocations = {0}, symbols = {0};
+	struct use *uses _cleanup_free_ = NULL;
+	struct window symbols = {0};
 	struct stubs s = {0};
+	size_t n;
 
 	if (table->tables == SYMTAB_MAX_TABLES || !find(elf, &s))
 		return 0;
+	uses = find_uses(elf, &s, &range, &n);
+	if (!uses)
+		return base_oom();
 	if (!table->tables)
 		table->base = symtab_base(elf, 0);
 	table->strings[table->tables] = (struct symtab_strings){.source = elf->source,
 		.offset = s.strings->offset,
 		.size = s.strings->size,
 		.suffix = "@plt"};
-	for (uint64_t i = 0; i < s.n && table->entries.n < SYMTAB_MAX_SYMBOLS; i++) {
-		uint64_t low = s.code->addr + s.header + i * s.stub - table->base;
-		uint32_t name;
+	for (size_t i = 0; i < n && table->entries.n < SYMTAB_MAX_SYMBOLS; i++) {
+		uint64_t low = s.code->addr + s.header + uses[i].stub * s.stub - table->base;
+		uint32_t name = name_of(elf, &s, uses[i].symbol, &symbols);
 
-		if (!elf_range_has(&range, table->base + low, s.stub))
-			continue;
-		name = name_of(elf, &s, i, &relocations, &symbols);
 		if (!name || name >= 1u << 30 || low > UINT32_MAX)
 			continue;
 		if (vec_push(&table->entries, (struct symtab_entry){
