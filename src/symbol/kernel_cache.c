@@ -67,44 +67,64 @@ static bool is_sound(const struct kallsyms *list)
 	return true;
 }
 
-/* Takes n elements from the text. */
-#define TAKE(v, text, count)                                                                       \
-	(vec_reserve(v, count) == 0 &&                                                             \
-		(memcpy((v)->at, text, (count) * sizeof(*(v)->at)), (v)->n = (count), true))
-
-static bool parse(const struct header *h, const char *text, size_t n, struct kallsyms *list)
+static bool read_all(int fd, void *to, uint64_t n)
 {
-	uint64_t symbols = h->symbols * sizeof(*list->symbols.at);
-	uint64_t regions = h->regions * sizeof(*list->regions.at);
+	uint8_t *at = to;
 
-	if (h->symbols > n || h->regions > n || h->names > n || symbols + regions + h->names != n ||
-		!h->symbols || !h->regions)
+	while (n) {
+		ssize_t got = TEMP_FAILURE_RETRY(read(fd, at, n));
+
+		if (got <= 0)
+			return false;
+		at += got;
+		n -= (uint64_t)got;
+	}
+	return true;
+}
+
+/* Whether the sizes of the parts add up to that of the file. */
+static bool has_sizes(const struct header *h, const struct stat *st)
+{
+	uint64_t n = (uint64_t)st->st_size - sizeof(*h);
+
+	return st->st_size >= (off_t)sizeof(*h) && n <= FILE_MAX && h->symbols && h->regions &&
+	       h->symbols <= n && h->regions <= n && h->names <= n &&
+	       h->symbols * sizeof(struct kallsyms_symbol) +
+			       h->regions * sizeof(struct kallsyms_region) + h->names ==
+		       n;
+}
+
+/* Reads count elements into an empty vector. */
+#define TAKE(v, fd, count)                                                                         \
+	(vec_reserve(v, count) == 0 && read_all(fd, (v)->at, (count) * sizeof(*(v)->at)) &&        \
+		((v)->n = (count), true))
+
+static bool read_parts(int fd, const struct header *h, struct kallsyms *list)
+{
+	if (!TAKE(&list->symbols, fd, h->symbols) || !TAKE(&list->regions, fd, h->regions) ||
+		!buf_reserve(&list->names, h->names) || !read_all(fd, list->names.data, h->names))
 		return false;
-	if (!TAKE(&list->symbols, text, h->symbols) ||
-		!TAKE(&list->regions, text + symbols, h->regions))
-		return false;
-	buf_add(&list->names, text + symbols + regions, h->names);
-	return !buf_failed(&list->names) && is_sound(list);
+	list->names.len = h->names;
+	return is_sound(list);
 }
 
 bool kernel_cache_read(
 	const char *directory, const struct kernel_cache_key *key, struct kallsyms *list)
 {
 	int at _cleanup_close_ = open_directory(directory), fd _cleanup_close_ = -1;
-	struct buf text _cleanup_(buf_done) = {0};
 	struct header wanted, h;
+	struct stat st;
 	bool is_valid;
 
 	*list = (struct kallsyms){0};
 	if (at < 0)
 		return false;
 	fd = openat(at, "kallsyms", O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	if (fd < 0 || file_read_fd(fd, "kallsyms", FILE_MAX, &text) < 0 || text.len < sizeof(h) ||
+	if (fd < 0 || fstat(fd, &st) < 0 || !read_all(fd, &h, sizeof(h)) ||
 		!make_header(key, &wanted))
 		return false;
-	memcpy(&h, text.data, sizeof(h));
-	is_valid = !memcmp(&h, &wanted, offsetof(struct header, symbols)) &&
-		   parse(&h, text.data + sizeof(h), text.len - sizeof(h), list);
+	is_valid = !memcmp(&h, &wanted, offsetof(struct header, symbols)) && has_sizes(&h, &st) &&
+		   read_parts(fd, &h, list);
 	if (!is_valid)
 		kallsyms_done(list);
 	return is_valid;
