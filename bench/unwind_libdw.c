@@ -18,6 +18,7 @@
 static struct {
 	const struct ranges *ranges; /* whose modules were read */
 	size_t n_ranges;
+	uint64_t first_start, last_start; /* of them: others may have the same address */
 	const struct attar_unwind_input *input;
 	struct unwind_sampled sampled;
 	struct unwind_frame first;
@@ -68,6 +69,15 @@ static int take_frame(Dwfl_Frame *frame, void *arg)
 	return now.frames == now.max ? DWARF_CB_ABORT : DWARF_CB_OK;
 }
 
+/* A file with several ranges of code is one module: libdw drops one that is reported again. */
+static bool was_reported(const struct ranges *ranges, size_t number)
+{
+	for (size_t i = 0; i < number; i++)
+		if (ranges->at[i].dso == ranges->at[number].dso)
+			return true;
+	return false;
+}
+
 static Dwfl *read_modules(struct attar_address_space *space)
 {
 	static const Dwfl_Callbacks files = {
@@ -86,7 +96,7 @@ static Dwfl *read_modules(struct attar_address_space *space)
 		const struct range *range = &space->ranges->at[i];
 		const struct dso *dso = dsos_get(&space->symbols->dsos, range->dso);
 
-		if (dso->key.kind == ATTAR_DSO_IS_FILE)
+		if (dso->key.kind == ATTAR_DSO_IS_FILE && !was_reported(space->ranges, i))
 			dwfl_report_elf(dwfl, dso->key.path, dso->key.path, -1,
 				range->start - range->pgoff, false);
 	}
@@ -99,18 +109,27 @@ static Dwfl *read_modules(struct attar_address_space *space)
 	return dwfl;
 }
 
+static bool is_current(const struct ranges *ranges)
+{
+	return now.ranges == ranges && now.n_ranges == ranges->n &&
+	       now.first_start == ranges->at[0].start &&
+	       now.last_start == ranges->at[ranges->n - 1].start;
+}
+
 size_t libdw_unwind(struct attar_address_space *space, const struct attar_unwind_input *input,
 	uint64_t *ret_addresses, size_t max)
 {
 	static Dwfl *dwfl;
 
-	if (!space->ranges)
+	if (!space->ranges || !space->ranges->n)
 		return 0;
-	if (now.ranges != space->ranges || now.n_ranges != space->ranges->n) {
+	if (!is_current(space->ranges)) {
 		dwfl_end(dwfl);
 		dwfl = read_modules(space);
 		now.ranges = space->ranges;
 		now.n_ranges = space->ranges->n;
+		now.first_start = space->ranges->at[0].start;
+		now.last_start = space->ranges->at[now.n_ranges - 1].start;
 	}
 	now.input = input;
 	now.addresses = ret_addresses;
