@@ -1,26 +1,33 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * unwind_compare FILE: unwinds the user stack of each sample of a recording that has registers and
- * a copy of the stack by attar and by libdw, from the same bytes. Prints JSON: the number of stacks
- * and frames, and of those that differ; on stderr the first stacks of each kind that differ.
+ * unwind_compare FILE [FOLDER [all]]: unwinds the user stack of each sample of a recording that has
+ * registers and a copy of the stack by attar and by libdw, from the same bytes. Prints JSON: the
+ * number of stacks and frames, and of those that differ; on stderr the first stacks of each kind
+ * that differ.
  *
  * Kinds: "shorter" and "longer" are stacks of attar that end earlier or later than libdw's and are
- * equal to there. "omitted" have one frame that libdw omits, all others are equal, and the code
- * says that attar is right: the return address of that frame follows a direct call of the function
- * below it, or of one that jumps to it, or an indirect call. "other" have a different caller.
+ * equal to there; "other" have a different caller.
+ *
+ * FOLDER receives a core file of each sample that differs, or of all, and their stacks by attar and
+ * libdw in "stacks": a line of JSON for each. A sample in an epilogue is stored as of after the
+ * return: there, a function's call frame information says that registers are saved below the stack
+ * pointer, which is not copied, although they have been restored.
  */
-#include <elf.h>
 #include <stdio.h>
 
+#include "core_file.h"
 #include "recording/recording.h"
 #include "stream/stream.h"
+#include "symbol/address_space.h"
+#include "symbol/dso.h"
+#include "symbol/symbols.h"
 #include "unwinding.h"
 
-enum { DEPTH_MAX = 1024, SHOWN_MAX = 20, CODE_MAX = 16 << 10 };
+enum { DEPTH_MAX = 1024, SHOWN_MAX = 20 };
 
-enum kind { EQUAL, SHORTER, LONGER, OMITTED, OTHER, KINDS };
+enum kind { EQUAL, SHORTER, LONGER, OTHER, KINDS };
 
-static const char *const kinds[KINDS] = {"equal", "shorter", "longer", "omitted", "other"};
+static const char *const kinds[KINDS] = {"equal", "shorter", "longer", "other"};
 static const char *const ends[] = {"complete", "truncated", "limit", "lost", "other stack"};
 
 struct stack {
@@ -31,6 +38,10 @@ struct stack {
 };
 
 struct result {
+	const char *folder; /* NULL: none */
+	FILE *list;
+	bool all;
+	uint64_t cores;
 	uint64_t stacks[KINDS], ends[KINDS][ARRAY_SIZE(ends)], frames, equal_frames;
 };
 
@@ -52,77 +63,8 @@ static bool is_same(struct attar_address_space *space, attar_location ours, uint
 	       ours == attar_address_space_locate(space, theirs) - 1;
 }
 
-/* The location behind n bytes of an instruction of x86-64 that end with a distance from there. */
-static attar_location target_of(attar_location start, const uint8_t *code, size_t n)
+static enum kind kind_of(const struct stack *s)
 {
-	int32_t distance;
-
-	memcpy(&distance, code + n - sizeof(distance), sizeof(distance));
-	return start + n + (attar_location)(int64_t)distance;
-}
-
-/* Whether the function that begins at a location has a jump to another one. */
-static bool has_jump(struct attar_symbols *symbols, attar_location from, attar_location to)
-{
-	static uint8_t code[CODE_MAX];
-	struct attar_symbol symbol;
-	size_t n;
-
-	if (attar_symbols_resolve(symbols, from, &symbol) < 0 || symbol.offset)
-		return false;
-	n = MIN(symbol.size, (uint64_t)CODE_MAX);
-	if (attar_symbols_code(symbols, from, code, n, NULL) < 0)
-		return false;
-	for (size_t at = 0; at + 6 <= n; at++) {
-		size_t bytes = code[at] == 0xe9                                    ? 5
-			       : code[at] == 0x0f && (code[at + 1] & 0xf0) == 0x80 ? 6
-										   : 0;
-
-		if (bytes && target_of(from + at, code + at, bytes) == to)
-			return true;
-	}
-	return false;
-}
-
-/* Whether a frame, of which the location of the last byte of the call is known, called another. */
-static bool has_called(struct attar_symbols *symbols, attar_location frame, attar_location below)
-{
-	attar_location first = frame - 6, called;
-	struct attar_symbol symbol;
-	uint16_t machine;
-	uint8_t code[7];
-
-	if (attar_symbols_code(symbols, first, code, sizeof(code), &machine) < 0 ||
-		machine != EM_X86_64 || attar_symbols_resolve(symbols, below, &symbol) < 0)
-		return false;
-	below -= symbol.offset;
-	called = target_of(first + 2, code + 2, 5);
-	if (code[2] == 0xe8 && (called == below || has_jump(symbols, called, below)))
-		return true;
-	for (int at = 0; at < 6; at++) /* call *%rax; call *8(%rax); call *0x100(%rip) */
-		if (code[at] == 0xff && (code[at + 1] >> 3 & 7) == 2)
-			return true;
-	return false;
-}
-
-static bool omits_frame(
-	const struct stack *s, struct attar_address_space *space, struct attar_symbols *symbols)
-{
-	size_t n = s->n_equal;
-
-	if (!n || s->n_ours != s->n_theirs + 1)
-		return false;
-	for (size_t i = n; i < s->n_theirs; i++)
-		if (!is_same(space, s->ours[i + 1], s->theirs[i]))
-			return false;
-	return has_called(symbols, s->ours[n], s->ours[n - 1]);
-}
-
-static enum kind kind_of(
-	const struct stack *s, struct attar_address_space *space, struct attar_symbols *symbols)
-{
-	if (omits_frame(s, space, symbols))
-		return OMITTED;
 	if (s->n_equal < s->n_ours && s->n_equal < s->n_theirs)
 		return OTHER;
 	return s->n_ours == s->n_theirs ? EQUAL : s->n_ours < s->n_theirs ? SHORTER : LONGER;
@@ -151,6 +93,127 @@ static void show(const struct stack *s, struct attar_address_space *space,
 	fprintf(stderr, "\n");
 }
 
+/* ---- core files ---- */
+
+static bool pop(struct attar_unwind_input *input, struct unwind_frame *frame, uint64_t *to)
+{
+	if (input->stack_size < 8)
+		return false;
+	memcpy(to, input->stack, 8);
+	frame->reg[frame->machine->sp] += 8;
+	input->stack = (const char *)input->stack + 8;
+	input->stack_size -= 8;
+	return true;
+}
+
+/* The register that an instruction of x86-64 pops, by its DWARF number; -1: another instruction. */
+static int popped_register(const uint8_t *code)
+{
+	static const int8_t numbers[] = {
+		0, 2, 1, 3, -1, 6, 4, 5}; /* rax rcx rdx rbx - rbp rsi rdi */
+
+	if (code[0] == 0x41 && code[1] >= 0x58 && code[1] <= 0x5f)
+		return code[1] - 0x58 + 8;
+	return code[0] >= 0x58 && code[0] <= 0x5f ? numbers[code[0] - 0x58] : -1;
+}
+
+/*
+ * Executes the epilogue that the sample is in: restores registers, and returns when the top of the
+ * stack is the return address that both have found. The input and frame are undefined on failure.
+ */
+static bool leave_function(const struct stack *s, struct attar_symbols *symbols,
+	struct attar_unwind_input *input, struct unwind_frame *frame)
+{
+	attar_location location = s->ours[0];
+	uint8_t code[2];
+	int number;
+
+	if (s->n_equal < 2)
+		return false;
+	while (input->stack_size >= 8 && memcmp(input->stack, &s->theirs[1], 8) != 0) {
+		if (attar_symbols_code(symbols, location, code, sizeof(code), NULL) < 0)
+			return false;
+		number = popped_register(code);
+		if (number < 0 || !pop(input, frame, &frame->reg[number]))
+			return false;
+		location += number < 8 ? 1 : 2;
+	}
+	return pop(input, frame, &frame->pc);
+}
+
+/* The address of a location, which is in a mapping of the process. */
+static uint64_t address_of(const struct attar_address_space *space, attar_location location)
+{
+	uint64_t place = location & PLACE_OFFSET;
+
+	for (size_t i = 0; space->ranges && i < space->ranges->n; i++) {
+		const struct range *range = &space->ranges->at[i];
+
+		if (range->dso == attar_location_dso(location) && place >= range->pgoff &&
+			place - range->pgoff < range->len)
+			return place - range->pgoff + range->start;
+	}
+	return place;
+}
+
+static void list_modules(FILE *list, const struct attar_address_space *space)
+{
+	const char *between = "";
+
+	for (size_t i = 0; space->ranges && i < space->ranges->n; i++) {
+		const struct range *range = &space->ranges->at[i];
+		const struct dso *dso = dsos_get(&space->symbols->dsos, range->dso);
+
+		if (dso->key.kind != ATTAR_DSO_IS_FILE && dso->key.kind != ATTAR_DSO_IS_VDSO)
+			continue;
+		fprintf(list, "%s[\"%s\", %llu, %llu]", between, dso->key.path,
+			(unsigned long long)range->start, (unsigned long long)range->pgoff);
+		between = ", ";
+	}
+}
+
+static void list_addresses(FILE *list, const char *name, const uint64_t *addresses, size_t n)
+{
+	fprintf(list, "\"%s\": [", name);
+	for (size_t i = 0; i < n; i++)
+		fprintf(list, "%s%llu", i ? ", " : "", (unsigned long long)addresses[i]);
+	fprintf(list, "], ");
+}
+
+static void write_core(struct result *result, const struct stack *s, enum kind kind,
+	struct attar_address_space *space, struct attar_unwind_input input)
+{
+	struct attar_unwind_input caller_input = input;
+	struct unwind_sampled sampled = {0};
+	struct unwind_frame frame, caller;
+	uint64_t ours[DEPTH_MAX];
+	char path[4096];
+	bool left;
+
+	if (!s->n_ours || !unwind_frame_init(&frame, &input.regs, &sampled))
+		return;
+	caller = frame;
+	left = leave_function(s, space->symbols, &caller_input, &caller);
+	snprintf(path, sizeof(path), "%s/%llu.core", result->folder,
+		(unsigned long long)result->cores++);
+	if (core_file_write(path, space, left ? &caller_input : &input, left ? &caller : &frame) <
+		0) {
+		fprintf(stderr, "unwind_compare: cannot write %s\n", path);
+		return;
+	}
+	for (size_t i = 0; i < s->n_ours; i++)
+		ours[i] = address_of(space, s->ours[i]);
+	fprintf(result->list, "{\"core\": \"%s\", \"kind\": \"%s\", \"left\": %d, \"equal\": %zu, ",
+		path, kinds[kind], left, s->n_equal);
+	list_addresses(result->list, "attar", ours, s->n_ours);
+	list_addresses(result->list, "libdw", s->theirs, s->n_theirs);
+	fprintf(result->list, "\"modules\": [");
+	list_modules(result->list, space);
+	fprintf(result->list, "]}\n");
+}
+
+/* ---- comparison ---- */
+
 static void compare(
 	struct result *result, const struct attar_event *ev, struct attar_symbols *symbols)
 {
@@ -169,9 +232,11 @@ static void compare(
 	while (s.n_equal < s.n_ours && s.n_equal < s.n_theirs &&
 		is_same(space, s.ours[s.n_equal], s.theirs[s.n_equal]))
 		s.n_equal++;
-	kind = kind_of(&s, space, symbols);
+	kind = kind_of(&s);
 	if (kind != EQUAL && result->stacks[kind] < SHOWN_MAX)
 		show(&s, space, symbols, kind);
+	if (result->folder && (kind != EQUAL || result->all))
+		write_core(result, &s, kind, space, input);
 	result->stacks[kind]++;
 	result->ends[kind][s.end]++;
 	result->frames += s.n_ours;
@@ -193,6 +258,19 @@ static void print(const struct result *result)
 	printf("}\n");
 }
 
+static bool open_folder(struct result *result, const char *folder, bool all)
+{
+	char path[4096];
+
+	snprintf(path, sizeof(path), "%s/stacks", folder);
+	result->folder = folder;
+	result->all = all;
+	result->list = fopen(path, "w");
+	if (!result->list)
+		perror(path);
+	return result->list;
+}
+
 int main(int argc, char **argv)
 {
 	struct attar_symbols *symbols = NULL;
@@ -201,8 +279,9 @@ int main(int argc, char **argv)
 	struct result result = {0};
 	struct attar_event ev;
 
-	if (argc != 2 || recording_open(argv[1], &recording) < 0 ||
-		attar_symbols_new(NULL, &symbols) < 0 ||
+	if (argc < 2 || (argc > 2 && !open_folder(&result, argv[2], argc > 3)))
+		return 1;
+	if (recording_open(argv[1], &recording) < 0 || attar_symbols_new(NULL, &symbols) < 0 ||
 		stream_replay(recording, symbols, &stream) < 0 || attar_stream_start(stream) < 0) {
 		fprintf(stderr, "unwind_compare: %s\n", attar_error());
 		return 1;
@@ -212,6 +291,8 @@ int main(int argc, char **argv)
 			if (ev.record->type == PERF_RECORD_SAMPLE && ev.record->sample.regs_user.nr)
 				compare(&result, &ev, symbols);
 	print(&result);
+	if (result.list)
+		fclose(result.list);
 	attar_stream_free(stream);
 	attar_symbols_free(symbols);
 	recording_close(recording);
