@@ -73,7 +73,8 @@ def by_gdb(stacks, folder):
          '-ex', 'set backtrace past-main on', '-x', folder / 'script.py'],
         capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL)
     found = re.findall(r'^stack (\d+)(.*)$', done.stdout, re.M)
-    return {int(number): [int(pc) for pc in pcs.split()] for number, pcs in found}
+    # a caller at 0: gdb ends there
+    return {int(number): [int(pc) for pc in pcs.split() if pc != '0'] for number, pcs in found}
 
 
 def is_same(attar, gdb):
