@@ -127,8 +127,8 @@ int missing_begin(struct attar_stream *s, size_t counter);
 int missing_grow(struct attar_stream *s, size_t first_ring, size_t n_counters);
 
 /*
- * Reads the counts of all counters, which are disabled. Later ones can be of a thread that inherited
- * the event when it was created at this moment: its samples may come too late.
+ * Reads the counts of all counters, which are disabled. Later ones can be of a thread that was
+ * created, and inherited the event, at this moment: its samples may come too late.
  */
 void missing_end(struct attar_stream *s);
 
