@@ -187,11 +187,20 @@ tracepoint:vmscan:mm_vmscan_direct_reclaim_end /@since[tid]/ {
 END { clear(@since); clear(@order); }
 '''
 
-# Huge pages, of all memory: the task itself reclaims the page cache for them.
+# Huge pages, until the task itself has reclaimed the page cache for them several times. To go on to
+# the end would drop the pages of all programs, which are slow to read again.
 GREEDY = '''
+def stalls():
+    return sum(int(line.split()[1]) for line in open('/proc/vmstat') if line[:10] == 'allocstall')
+
+def set_huge_pages(n): open('/proc/sys/vm/nr_hugepages', 'w').write(str(n))
+
 open('/proc/self/comm', 'w').write('greedy')
-all = int(open('/proc/meminfo').readline().split()[1]) // 2048
-for n in all, 0: open('/proc/sys/vm/nr_hugepages', 'w').write(str(n))
+all, before = int(open('/proc/meminfo').readline().split()[1]) // 2048, stalls()
+for n in range(0, all, 4):
+    set_huge_pages(n)
+    if stalls() >= before + 10: break
+set_huge_pages(0)
 '''
 
 SWAP = '''
