@@ -3,6 +3,7 @@
 Presets beside the tools of bpftrace that they are named after, which run the same program at the
 same time: `attar TOOL -- bpftrace -c PROGRAM TOOL.bt`.
 """
+import re
 import shutil
 from collections import Counter
 
@@ -183,24 +184,34 @@ os.wait()
 IN_GUEST = ('tcpconnect', 'tcplife')
 
 
+def joined(tools):
+    """
+    Return the script of several tools: one start of bpftrace takes an emulated guest 20 seconds.
+    Directives must precede the probes; BEGIN, of which there may be one, prints headings.
+    """
+    text = ''.join((TOOLS / f'{name}.bt').read_text() for name in tools)
+    text = re.sub(r'^(#![^\n]*|BEGIN\n\{.*?^\})$', '', text, flags=re.M | re.S)
+    directive = re.compile(r'^#.*\n', re.M)
+    return ''.join(directive.findall(text)) + directive.sub('', text)
+
+
 @pytest.mark.guest('debian')
 class TestInAGuest:
     @pytest.fixture(scope='class')
     def out(self, tmp_path_factory):
-        """out(name) returns the rows of attar by section, and the lines of the tool."""
+        """out(name) returns the rows of attar by section, and the lines of both tools."""
         if not shutil.which('bpftrace'):
             pytest.skip('bpftrace is not installed')
         folder = tmp_path_factory.mktemp('tools')
         (folder / 'program.py').write_text(CONNECTIONS)
-        commands = ['ip link set lo up']
-        for name in IN_GUEST:
-            commands.append(
-                f"{ATTAR} {name} -q -m 1024 -o {folder}/{name}.json -- bpftrace -c "
-                f"'{guest.PYTHON} {folder}/program.py' {TOOLS}/{name}.bt >{folder}/{name}")
-        ended = guest.run('debian', 'sh', '-ec', '\n'.join(commands))
+        (folder / 'tools.bt').write_text(joined(IN_GUEST))
+        watched = ' '.join(f'{ATTAR} {name} -q -m 1024 -o {folder}/{name}.json --'
+                           for name in IN_GUEST)
+        ended = guest.run('debian', 'sh', '-ec', f"""ip link set lo up
+            {watched} bpftrace -c '{guest.PYTHON} {folder}/program.py' {folder}/tools.bt""")
         assert ended.returncode == 0, ended.stderr
-        return lambda name: (sections(folder / f'{name}.json'),
-                             (folder / name).read_text().splitlines())
+        lines = ended.stdout.splitlines()
+        return lambda name: (sections(folder / f'{name}.json'), lines)
 
     def test_tcpconnect(self, out):
         found, lines = out('tcpconnect')
