@@ -174,7 +174,7 @@ def test_lines_of_a_module(tmp_path):
     module = guest.output_of('module', 'turns')
     out = tmp_path / 'out'
     out.mkdir()
-    take = "sh -c 'echo 3000 >/sys/module/turns/parameters/ms'"
+    take = "sh -c 'echo 1000 >/sys/module/turns/parameters/ms'"
     ended = guest.run('debian', 'sh', '-c', f'''
         mkdir -p /tmp/debug/lib/modules/$(uname -r)/extra &&
         cp {module} /tmp/debug/lib/modules/$(uname -r)/extra &&
