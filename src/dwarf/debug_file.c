@@ -202,6 +202,7 @@ bool debug_file_read(
 /* Memory for n bytes: that of the last time, unless it is much. */
 static int reserve_lent(struct debug_file *file, uint64_t n)
 {
+	file->in_lent.n = 0;
 	if (n <= file->lent_size && file->lent_size <= DEBUG_LENT_MAX)
 		return 0;
 	free(file->lent);
@@ -225,8 +226,25 @@ int debug_file_borrow(struct debug_file *file, enum debug_section_id id, uint64_
 	r = reserve_lent(file, n);
 	if (r < 0)
 		return r;
+	if (!debug_file_read(file, id, offset, file->lent, n))
+		return -ENODATA;
+	file->in_lent.id = id;
+	file->in_lent.offset = offset;
+	file->in_lent.n = n;
 	*ret_bytes = file->lent;
-	return debug_file_read(file, id, offset, file->lent, n) ? 0 : -ENODATA;
+	return 0;
+}
+
+/* Bytes that are still in memory, because they were lent last: most names are in the same unit. */
+static const uint8_t *in_lent(
+	const struct debug_file *file, enum debug_section_id id, uint64_t offset, size_t n)
+{
+	uint64_t from = file->in_lent.offset;
+
+	if (id != file->in_lent.id || offset < from || n > file->in_lent.n ||
+		offset - from > file->in_lent.n - n)
+		return NULL;
+	return file->lent + (offset - from);
 }
 
 /* The block with this number; shorter at the end of the section. */
@@ -260,6 +278,9 @@ const uint8_t *debug_file_view(
 		return NULL;
 	if (section->bytes)
 		return section->bytes + offset;
+	bytes = in_lent(file, id, offset, n);
+	if (bytes)
+		return bytes;
 	if (in_block + n <= DEBUG_BLOCK) {
 		bytes = block(file, section, offset / DEBUG_BLOCK);
 		return bytes ? bytes + in_block : NULL;

@@ -29,7 +29,7 @@ enum debug_section_id {
 
 enum {
 	DEBUG_BLOCK = 16 << 10,     /* bytes of a block */
-	DEBUG_BLOCKS = 16,          /* blocks kept of a section */
+	DEBUG_BLOCKS = 64,          /* blocks kept of a section: the names of most units */
 	DEBUG_STRING_MAX = 8 << 10, /* bytes of a string; longer ones are cut */
 	DEBUG_LENT_MAX = 1 << 20,   /* bytes of memory that is lent again */
 };
@@ -58,6 +58,10 @@ struct debug_file {
 	struct relocation_values values; /* of symbols */
 	uint8_t *lent;                   /* see debug_file_borrow() */
 	uint64_t lent_size;
+	struct {
+		enum debug_section_id id;
+		uint64_t offset, n;
+	} in_lent; /* what was read into it last; n is 0: nothing */
 };
 
 /*
@@ -73,8 +77,8 @@ static inline bool debug_file_has(const struct debug_file *file, enum debug_sect
 }
 
 /*
- * n bytes (at most DEBUG_BLOCK) of a section, borrowed until the next view of this section; NULL if
- * the section does not have them, or they cannot be read.
+ * n bytes (at most DEBUG_BLOCK) of a section, borrowed until the next view of this section or the
+ * next debug_file_borrow(); NULL if the section does not have them, or they cannot be read.
  */
 const uint8_t *debug_file_view(
 	struct debug_file *file, enum debug_section_id id, uint64_t offset, size_t n);
