@@ -4,15 +4,14 @@
 bench/large_program/generate makes the programs. Time is the CPU time of the process; memory is its
 peak. The files are in the page cache.
 
-addr2line is so slow that it looks up only 20 of the addresses. The first addresses are 25 random
-ones; each is looked up by a new process, and the ratio is that of the sums.
+addr2line needs minutes for an address and is not measured. The first addresses are 25 random ones;
+each is looked up by a new process, and the ratio is that of the sums.
 """
 import subprocess
 
 from symbols import ADDRESSES, cost, text_addresses
 
 OPTIONAL = True  # not run unless it is named
-FEW = 20
 FIRST = 25
 
 
@@ -30,21 +29,15 @@ def write(bench, name, addresses):
 
 
 def many(bench, program):
-    addresses = text_addresses(program, ADDRESSES)
-    wanted = write(bench, 'addresses', addresses)
-    few = write(bench, 'few', addresses[:FEW])
-    llvm, addr2line = bench.peer('llvm-symbolizer'), bench.peer('addr2line')
+    wanted = write(bench, 'addresses', text_addresses(program, ADDRESSES))
+    llvm = bench.peer('llvm-symbolizer')
     time = bench.compare('1 GB, 100,000 addresses: CPU', 's', 'llvm-symbolizer', 0.5)
     memory = bench.compare('1 GB, 100,000 addresses: memory', 'MB', 'llvm-symbolizer', 0.25)
-    other = bench.compare('1 GB, 100,000 addresses: CPU', 's', f'addr2line -i, {FEW} of them', 0.1)
-    for i in bench.rounds():
+    for _ in bench.rounds():
         ours = cost(bench, wanted, bench.attar, 'symbols', '--style=llvm', program)
         theirs = cost(bench, wanted, llvm, f'--obj={program}')
         time.add(ours['cpu'], theirs['cpu'])
         memory.add(ours['rss'] / 1e6, theirs['rss'] / 1e6)
-        if i == 0:
-            theirs = cost(bench, few, addr2line, '-i', '-f', '-C', '-e', program)
-            other.add(ours['cpu'], theirs['cpu'])
 
 
 def first(bench, program):
