@@ -4,8 +4,8 @@
 bench/large_program/generate makes the programs. Time is the CPU time of the process; memory is its
 peak. The files are in the page cache.
 
-addr2line needs minutes for an address and is not measured. The first addresses are 25 random ones;
-each is looked up by a new process, and the ratio is that of the sums.
+addr2line is not measured: it gave no answer in five minutes. The first addresses are 25 random
+ones; each is looked up by a new process, and the ratio is that of the sums.
 """
 import subprocess
 
