@@ -2,24 +2,35 @@
 /* The build ids of the kernel and of files that were mapped as code. */
 #include "elf/kernel_notes.h"
 #include "recording/writer_internal.h"
+#include "symbol/dso_open.h"
 
-enum { FILES_MAX = 1 << 16 };
+/* Of a path. */
+struct path_id {
+	const char *path;
+	bool is_ambiguous; /* it had files with other build ids, or that are gone */
+	uint8_t size;      /* 0: none */
+	uint8_t id[ELF_MAX_BUILD_ID];
+};
 
-void writer_add_file(struct recording_writer *w, const char *path)
+struct path_ids {
+	VEC(struct path_id) at;
+	struct map by_path; /* hash to the index */
+};
+
+void writer_add_file(struct recording_writer *w, const struct attar_mapping *mapping)
 {
-	uint64_t hash = base_hash_bytes(BASE_HASH_START, path, strlen(path));
-	char *copy;
+	struct dso_key key;
+	char *path _cleanup_free_ = NULL;
 
+	if (mapping->path[0] != '/' || mapping->path[1] == '/')
+		return;
+	path = dso_key_of_file(mapping, &key);
+	if (!path)
+		return;
+	key.path = mapping->path; /* that of a deleted file says so, and is another one */
 	/* A file without a build id is only a missing convenience, also when memory is short. */
-	if (path[0] != '/' || path[1] == '/' || map_get(&w->files_by_hash, hash) ||
-		w->files.n == FILES_MAX)
-		return;
-	copy = strdup(path);
-	if (!copy || vec_push(&w->files, (struct writer_file){copy}) < 0) {
-		free(copy);
-		return;
-	}
-	(void)map_put(&w->files_by_hash, hash, w->files.n);
+	if (dsos_intern(&w->files, &key) == ATTAR_DSO_UNKNOWN)
+		attar_error_clear();
 }
 
 static void put_record(
@@ -47,19 +58,48 @@ static void put_kernel(struct buf *b)
 		put_record(b, id, size, PERF_RECORD_MISC_KERNEL, "[kernel.kallsyms]");
 }
 
+/* None if the file of the path is not the one that was mapped. */
+static void read_id(const struct dso_key *key, struct path_id *ret_id)
+{
+	int fd _cleanup_close_ = dso_open(&(struct dso_search){.key = key});
+	struct byte_source source;
+	struct elf elf = {0};
+
+	*ret_id = (struct path_id){.path = key->path};
+	if (fd >= 0 && byte_source_file(fd, &source) >= 0 && elf_init(&elf, &source) >= 0)
+		ret_id->size = (uint8_t)elf_build_id(&elf, ret_id->id);
+	elf_done(&elf);
+	attar_error_clear();
+}
+
+static void add_id(struct path_ids *ids, const struct path_id *id)
+{
+	uint64_t hash = base_hash_bytes(BASE_HASH_START, id->path, strlen(id->path));
+	const uint64_t *known = map_get(&ids->by_path, hash);
+	struct path_id *first = known ? &ids->at.at[*known] : NULL;
+
+	if (first)
+		first->is_ambiguous |=
+			first->size != id->size || memcmp(first->id, id->id, id->size) != 0;
+	else if (vec_push(&ids->at, *id) < 0 || map_put(&ids->by_path, hash, ids->at.n - 1) < 0)
+		attar_error_clear();
+}
+
 void writer_put_build_ids(const struct recording_writer *w, struct buf *b)
 {
-	put_kernel(b);
-	vec_each (&w->files, it) {
-		uint8_t id[ELF_MAX_BUILD_ID];
-		struct elf_file file;
-		size_t size;
+	struct path_ids ids = {0};
+	struct path_id id;
 
-		if (elf_file_open(&file, it->path) < 0)
+	put_kernel(b);
+	vec_each (&w->files.at, file) {
+		if ((*file)->key.kind != ATTAR_DSO_IS_FILE)
 			continue;
-		size = elf_build_id(&file.elf, id);
-		elf_file_close(&file);
-		if (size)
-			put_record(b, id, size, PERF_RECORD_MISC_USER, it->path);
+		read_id(&(*file)->key, &id);
+		add_id(&ids, &id);
 	}
+	vec_each (&ids.at, it)
+		if (it->size && !it->is_ambiguous)
+			put_record(b, it->id, it->size, PERF_RECORD_MISC_USER, it->path);
+	vec_done(&ids.at);
+	map_done(&ids.by_path);
 }

@@ -109,7 +109,7 @@ static int put_mapping(void *ctx, const struct attar_mapping *m, bool executable
 	writer_put_u32(s->b, MAP_PRIVATE);
 	task_records_put_text(&s->w->layout, s->b, path);
 	if (executable)
-		writer_add_file(s->w, path);
+		writer_add_file(s->w, m);
 	return 0;
 }
 

@@ -20,10 +20,13 @@ int recording_writer_open(
 	w->opts = *opts;
 	w->pipe = opts->sink || !strcmp(opts->path, "-");
 	w->name = w->pipe && !opts->sink ? "standard output" : opts->path;
-	r = opts->compress ? deflate_init(&w->deflater) : 0;
+	r = dsos_init(&w->files, 0);
+	if (r == 0 && opts->compress)
+		r = deflate_init(&w->deflater);
 	if (r == 0)
 		r = writer_create(w);
 	if (r < 0) {
+		dsos_done(&w->files);
 		deflate_done(&w->deflater);
 		free(w);
 		return r;
@@ -126,13 +129,25 @@ int recording_writer_begin(struct recording_writer *w)
 	return begin_file(w);
 }
 
-static void note_map(
-	struct recording_writer *w, const struct perf_event_header *header, size_t path_at)
+static void note_map(struct recording_writer *w, const struct perf_event_header *header)
 {
-	const char *path = (const char *)header + path_at;
+	const struct attar_mmap *m;
+	struct attar_record record;
+	struct attar_mapping mapping;
 
-	if (header->size > path_at && memchr(path, '\0', header->size - path_at))
-		writer_add_file(w, path);
+	if (attar_record_parse(&w->layout, header, header->size, &record) < 0) {
+		attar_error_clear();
+		return;
+	}
+	m = &record.mmap;
+	mapping = (struct attar_mapping){.path = m->filename,
+		.maj = m->maj,
+		.min = m->min,
+		.ino = m->ino,
+		.ino_generation = (uint32_t)m->ino_generation,
+		.build_id_size = m->build_id_size};
+	memcpy(mapping.build_id, m->build_id, sizeof(mapping.build_id));
+	writer_add_file(w, &mapping);
 }
 
 static bool is_map(const struct perf_event_header *header)
@@ -162,10 +177,8 @@ void recording_writer_note(struct recording_writer *w, const struct perf_event_h
 			w->first_time = time;
 	} else if (is_map(header) && header->misc & PERF_RECORD_MISC_MMAP_DATA) {
 		return; /* such files have no build ids */
-	} else if (header->type == PERF_RECORD_MMAP2) {
-		note_map(w, header, 72);
-	} else if (header->type == PERF_RECORD_MMAP) {
-		note_map(w, header, 40);
+	} else if (is_map(header)) {
+		note_map(w, header);
 	} else if (header->type == PERF_RECORD_LOST && header->size >= 24) {
 		memcpy(&lost, (const char *)header + 16, sizeof(lost));
 		w->stats.lost += lost;
@@ -290,11 +303,8 @@ int recording_writer_close(struct recording_writer *w)
 		free(event->ids);
 		free(event->system);
 	}
-	vec_each (&w->files, file)
-		free(file->path);
 	vec_done(&w->events);
-	vec_done(&w->files);
-	map_done(&w->files_by_hash);
+	dsos_done(&w->files);
 	live_tasks_done(&w->tasks);
 	buf_done(&w->out);
 	buf_done(&w->plain);

@@ -12,6 +12,7 @@
 #include "recording/format.h"
 #include "recording/live_tasks.h"
 #include "recording/writer.h"
+#include "symbol/dso.h"
 
 struct writer_event {
 	char *name; /* owned */
@@ -22,11 +23,6 @@ struct writer_event {
 	char *system; /* owned; NULL: no tracepoint */
 	const char *format_text;
 	size_t format_len;
-};
-
-/* A file that is mapped as code. */
-struct writer_file {
-	char *path; /* owned */
 };
 
 /* Where the code of the running kernel is; 0: unknown. */
@@ -51,8 +47,7 @@ struct recording_writer {
 	struct deflater deflater;
 	struct buf plain; /* to be compressed */
 	struct writer_kernel kernel;
-	VEC(struct writer_file) files;
-	struct map files_by_hash;
+	struct dsos files;              /* that are mapped as code; only their keys are used */
 	struct live_tasks tasks;        /* with opts.rotate */
 	uint64_t first_time, last_time; /* ns; of samples; 0: none */
 	uint64_t wall_ns, clock_ns;     /* the same moment, at the start */
@@ -78,10 +73,13 @@ void writer_put_tracing_data(const struct recording_writer *w, struct buf *b);
 /* Appends records with the names and mappings of the kernel and of processes. */
 int writer_put_tasks(struct recording_writer *w, struct buf *b);
 
-/* Remembers that code of this file was mapped. */
-void writer_add_file(struct recording_writer *w, const char *path);
+/* Remembers that code of this file was mapped: its path, device, inode and generation. */
+void writer_add_file(struct recording_writer *w, const struct attar_mapping *mapping);
 
-/* Appends a record for each file that has a build id, and for the kernel. */
+/*
+ * Appends a record for the kernel and for each path whose file has a build id. A record names the
+ * path only: paths that had several files get none.
+ */
 void writer_put_build_ids(const struct recording_writer *w, struct buf *b);
 
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "stream/build_ids.h"
 
+#include "symbol/symbols.h"
+
 #define AMBIGUOUS UINT64_MAX /* files with different build ids had the path */
 
 void build_ids_init(struct build_ids *b, const struct recording *recording)
@@ -11,6 +13,8 @@ void build_ids_init(struct build_ids *b, const struct recording *recording)
 void build_ids_done(struct build_ids *b)
 {
 	map_done(&b->by_path);
+	map_done(&b->owner_of);
+	vec_done(&b->owners);
 }
 
 static uint64_t hash_of(const char *path)
@@ -42,21 +46,77 @@ static void update(struct build_ids *b)
 	}
 }
 
-void build_ids_set(struct build_ids *b, struct attar_mapping *mapping)
+/* If memory is short, a second file of the path is taken for the first one. */
+static struct build_id_owner *owner_of(
+	struct build_ids *b, uint64_t hash, const struct attar_mapping *mapping)
+{
+	const struct build_id_owner owner = {
+		mapping->maj, mapping->min, mapping->ino_generation, mapping->ino};
+	const uint64_t *known = map_get(&b->owner_of, hash);
+
+	if (known)
+		return &b->owners.at[*known];
+	if (vec_push(&b->owners, owner) < 0 || map_put(&b->owner_of, hash, b->owners.n - 1) < 0)
+		return NULL;
+	return &b->owners.at[b->owners.n - 1];
+}
+
+/* The generation is unknown where attar or perf has read the mappings in /proc. */
+static bool is_owner(struct build_id_owner *owner, const struct attar_mapping *mapping)
+{
+	if (!owner->ino || !mapping->ino)
+		return true;
+	if (!owner->generation)
+		owner->generation = mapping->ino_generation;
+	return owner->ino == mapping->ino && owner->maj == mapping->maj &&
+	       owner->min == mapping->min &&
+	       (!mapping->ino_generation || owner->generation == mapping->ino_generation);
+}
+
+static void set_id(const struct recording_build_id *id, struct attar_mapping *mapping)
+{
+	mapping->build_id_size = id->size;
+	memcpy(mapping->build_id, id->id, sizeof(mapping->build_id));
+	mapping->maj = mapping->min = mapping->ino_generation = 0;
+	mapping->ino = 0;
+}
+
+/* The file that was identified by the build id has its device and inode again. */
+static void withdraw(struct attar_symbols *symbols, const struct recording_build_id *id,
+	const struct build_id_owner *owner, const struct attar_mapping *second)
+{
+	struct attar_mapping before = {.path = second->path},
+			     now = {.path = second->path,
+				     .maj = owner->maj,
+				     .min = owner->min,
+				     .ino = owner->ino,
+				     .ino_generation = owner->generation};
+
+	set_id(id, &before);
+	symbols_identify(symbols, &before, &now);
+}
+
+void build_ids_set(
+	struct build_ids *b, struct attar_symbols *symbols, struct attar_mapping *mapping)
 {
 	const struct recording_build_id *ids;
-	uint64_t *index;
+	uint64_t *index, hash;
+	struct build_id_owner *owner;
 	size_t n;
 
 	if (mapping->build_id_size || mapping->path[0] != '/')
 		return;
 	update(b);
+	hash = hash_of(mapping->path);
 	ids = recording_build_ids(b->recording, &n);
-	index = map_get(&b->by_path, hash_of(mapping->path));
+	index = map_get(&b->by_path, hash);
 	if (!index || *index == AMBIGUOUS || strcmp(ids[*index].filename, mapping->path))
 		return;
-	mapping->build_id_size = ids[*index].size;
-	memcpy(mapping->build_id, ids[*index].id, sizeof(mapping->build_id));
-	mapping->maj = mapping->min = mapping->ino_generation = 0;
-	mapping->ino = 0;
+	owner = owner_of(b, hash, mapping);
+	if (!owner || is_owner(owner, mapping)) {
+		set_id(&ids[*index], mapping);
+		return;
+	}
+	withdraw(symbols, &ids[*index], owner, mapping);
+	*index = AMBIGUOUS;
 }

@@ -433,7 +433,7 @@ static int apply_mmap(struct procs *p, const struct attar_record *rec)
 		return base_oom();
 	((struct process *)t->pub.process)->is_bare = false;
 	if (p->build_ids)
-		build_ids_set(p->build_ids, &mapping);
+		build_ids_set(p->build_ids, t->pub.process->space->symbols, &mapping);
 	return attar_address_space_map(t->pub.process->space, &mapping);
 }
 

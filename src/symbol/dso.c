@@ -155,6 +155,19 @@ static void unlink_number(struct dsos *dsos, uint32_t number)
 	}
 }
 
+void dsos_change_key(struct dsos *dsos, struct dso *dso, const struct dso_key *key)
+{
+	const char *path = dso->key.path;
+	uint64_t hash = hash_of(key), *newest;
+
+	unlink_number(dsos, dso->number);
+	dso->key = *key;
+	dso->key.path = path;
+	newest = map_get(&dsos->by_hash, hash);
+	dso->next = newest ? (uint32_t)*newest : 0;
+	(void)map_put(&dsos->by_hash, hash, dso->number); /* else it is added again when mapped */
+}
+
 void dsos_ref(struct dsos *dsos, unsigned number)
 {
 	if (number >= DSO_FIXED)

@@ -132,6 +132,9 @@ static inline struct dso *dsos_get(const struct dsos *dsos, unsigned number)
 	return dsos->at.at[number < dsos->at.n ? number : ATTAR_DSO_UNKNOWN];
 }
 
+/* Changes the key of a DSO, except for its path. */
+void dsos_change_key(struct dsos *dsos, struct dso *dso, const struct dso_key *key);
+
 /* Reference counts, one per mapping; the fixed DSOs are not counted. */
 void dsos_ref(struct dsos *dsos, unsigned number);
 void dsos_unref(struct dsos *dsos, unsigned number);

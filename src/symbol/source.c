@@ -144,10 +144,13 @@ static int open_source(struct attar_symbols *symbols, struct dso *dso)
 	return r;
 }
 
-static void close_source(struct attar_symbols *symbols, struct dso *dso)
+void source_close(struct attar_symbols *symbols, struct dso *dso)
 {
 	struct debug_info_stats stats;
 
+	dso->source_missing = false;
+	if (!dso->source)
+		return;
 	debug_info_get_stats(dso->source, &stats);
 	symbols->sources.closed.units_read += stats.units_read;
 	symbols->sources.closed.units_dropped += stats.units_dropped;
@@ -198,7 +201,7 @@ void source_limit(struct attar_symbols *symbols, struct dso *used)
 		dso = oldest(symbols, used);
 		if (!dso)
 			return;
-		close_source(symbols, dso);
+		source_close(symbols, dso);
 		sources->closed.units_dropped++;
 	}
 }

@@ -34,6 +34,9 @@ struct debug_info *source_of(struct attar_symbols *symbols, struct dso *dso);
  */
 const char *source_missing(struct symbol_sources *sources);
 
+/* Closes it, if it is open; source_of() looks for it again. */
+void source_close(struct attar_symbols *symbols, struct dso *dso);
+
 /* After a lookup: closes others if all take more memory than the limit. */
 void source_limit(struct attar_symbols *symbols, struct dso *used);
 

@@ -236,6 +236,28 @@ static void limit_bytes(struct attar_symbols *symbols, struct dso *used)
 	}
 }
 
+void symbols_identify(struct attar_symbols *symbols, const struct attar_mapping *before,
+	const struct attar_mapping *now)
+{
+	struct dso_key old, new;
+	char *path _cleanup_free_ = dso_key_of_file(before, &old),
+		   *same _cleanup_free_ = dso_key_of_file(now, &new);
+	struct dso *dso = path && same ? dsos_find(&symbols->dsos, &old) : NULL;
+
+	if (!dso)
+		return;
+	dsos_change_key(&symbols->dsos, dso, &new);
+	source_close(symbols, dso);
+	drop_symbols(symbols, dso);
+	count_bytes(symbols, dso);
+	map_reset(&symbols->symbols); /* it has names of the other file */
+	dso->dropped = false;
+	dso->twin = NULL;
+	dso->stored = NULL;
+	symbols_use_stored(symbols, dso);
+	symbols->last_location = symbols->last_key = 0;
+}
+
 /* server: NULL while events arrive, which must not wait for a download. */
 static void load(struct attar_symbols *symbols, struct dso *dso, struct debuginfod *server)
 {

@@ -139,6 +139,13 @@ void symbols_use_stored(struct attar_symbols *symbols, struct dso *dso);
 int stored_resolve(struct attar_symbols *symbols, const struct stored_place *place,
 	struct attar_symbol *symbol);
 
+/*
+ * Changes what identifies a file that is mapped, such as its inode instead of a build id; path is
+ * the same. Its symbols are read again.
+ */
+void symbols_identify(struct attar_symbols *symbols, const struct attar_mapping *before,
+	const struct attar_mapping *now);
+
 /* Opens the file of a DSO on its first location, or again after a failure. */
 void symbols_open(struct attar_symbols *symbols, struct dso *dso, const struct dso_search *where);
 

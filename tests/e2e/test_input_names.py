@@ -233,3 +233,20 @@ def test_same_file_in_another_place(split):
     found, remarks = functions(path)
     assert found == before
     assert not any('no names' in r for r in remarks)
+
+
+@pytest.mark.parametrize('record', [perf_record, attar_record])
+def test_two_files_of_a_path(tmp_path, record):
+    """A program is replaced while it is recorded: the first file has no names of the second."""
+    path, program = tmp_path / 'x.data', tmp_path / 'program'
+    script = 'cp "$1" "$3" && "$3" 300; cp "$2" "$3.new" && mv "$3.new" "$3" && "$3" 100'
+    record(path, '-F', '997', '-e', 'cpu-clock:u',
+           command=['sh', '-c', script, 'sh', workload('nofp'), workload('split7030'), program])
+    found, remarks = functions(path)
+    second = {symbol: n for (module, symbol), n in found.items()
+              if module == str(program) and symbol in ('heavy', 'light')}
+    total = sum(n for (module, _), n in found.items() if module == str(program))
+    assert second['heavy'] > second['light'] > 0
+    assert sum(second.values()) < total / 2, found
+    assert any(re.match(rf'1 file is not the one that was recorded, such as {program}: the '
+                        'functions have no names', r) for r in remarks), remarks

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from command import ATTAR, perf, run, wait_until, workload
+from command import ATTAR, perf, run, share_is, wait_until, workload
 
 pytestmark = pytest.mark.usefixtures('root')
 
@@ -222,6 +222,21 @@ def test_stores_a_deleted_program(tmp_path):
     script = 'cp "$1" "$2" && exec 3<"$2" && rm "$2" && exec /proc/self/fd/3 300'
     command = ['sh', '-c', script, 'sh', workload('split7030'), program]
     stored_as_live(tmp_path, command, program.name)
+
+
+@pytest.mark.parametrize('method', ['fp', 'dwarf'])
+def test_stores_both_files_of_a_path(tmp_path, method):
+    """A program is replaced by another one while it is recorded."""
+    program = tmp_path / 'program'
+    script = 'cp "$1" "$3" && "$3" 300; cp "$2" "$3.new" && mv "$3.new" "$3" && "$3" 400'
+    data = record(tmp_path / 'x.data', '-e', 'cpu-clock:u', f'--call-graph={method}', command=[
+        'sh', '-c', script, 'sh', workload('nofp'), workload('split7030'), program])
+    text = elsewhere(tmp_path, 'profile', '-g', '--input', data)
+    counts = {name: int(n) for n, name in
+              re.findall(rf'% +(\d+) .* {program} +(heavy|light|work|compare)$', text, re.M)}
+    assert 'not the one' not in text
+    share_is(counts['heavy'], counts['heavy'] + counts['light'], 0.7)
+    assert counts['work'] > counts['light'] and counts['compare'] > 0, text
 
 
 def test_stores_a_program_in_another_root(tmp_path):
