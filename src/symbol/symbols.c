@@ -166,9 +166,10 @@ static struct kernel *kernel_of(struct attar_symbols *symbols, const struct dso 
 	return dso->kernel ?: &symbols->kernel;
 }
 
+/* A file whose functions have no names. */
 static bool is_lost(const struct dso *dso)
 {
-	return dso->key.kind == ATTAR_DSO_IS_FILE && dso->state == DSO_LOST;
+	return dso->key.kind == ATTAR_DSO_IS_FILE && dso->state == DSO_LOST && !dso->stored;
 }
 
 static bool is_replaced(const struct dso *dso)

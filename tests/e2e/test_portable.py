@@ -104,6 +104,19 @@ def test_lines_and_inlined_functions(tmp_path, copy):
     assert [elsewhere(tmp_path, *args) for args in commands] == here
 
 
+def test_annotate_without_the_binary(tmp_path, copy):
+    """Lines and names are stored; only instructions without samples need the binary."""
+    program = copy('lines8020')
+    data = record(tmp_path / 'x.data', '-e', 'cpu-clock:u', command=[program, 300])
+    lines = re.compile(r' *([\d.]+)% +([1-9]\d*) +(\d+) .*TURN')
+    here = lines.findall(report('annotate', '--input', data))
+    assert len(here) == 2
+    program.unlink()
+    text = report('annotate', '--input', data)
+    assert lines.findall(text) == here
+    assert 'have no names' not in text and 'cannot be read' not in text
+
+
 def test_code_of_a_jit_compiler(tmp_path, spawn):
     process = spawn(workload('jit'), 1000000)
     names = Path(f'/tmp/perf-{process.pid}.map')
@@ -232,11 +245,11 @@ def test_stores_both_files_of_a_path(tmp_path, method):
     data = record(tmp_path / 'x.data', '-e', 'cpu-clock:u', f'--call-graph={method}', command=[
         'sh', '-c', script, 'sh', workload('nofp'), workload('split7030'), program])
     text = elsewhere(tmp_path, 'profile', '-g', '--input', data)
-    counts = {name: int(n) for n, name in
-              re.findall(rf'% +(\d+) .* {program} +(heavy|light|work|compare)$', text, re.M)}
+    counts = {name: int(n.replace(',', '')) for n, name in
+              re.findall(rf'% +([\d,]+) .* {program} +(heavy|light|work)$', text, re.M)}
     assert 'not the one' not in text
     share_is(counts['heavy'], counts['heavy'] + counts['light'], 0.7)
-    assert counts['work'] > counts['light'] and counts['compare'] > 0, text
+    assert counts['work'] > counts['heavy'], text
 
 
 def test_stores_a_program_in_another_root(tmp_path):
