@@ -97,6 +97,13 @@ static void add_relocations(struct debug_file *file, const struct elf_section *f
 			file->sections[i].relocations = from;
 }
 
+const char *debug_file_reason(int error)
+{
+	return error == -ESTALE                         ? "it is of another build"
+	       : error == -EBADMSG || error == -ENOEXEC ? "it is malformed"
+							: strerror(-error);
+}
+
 int debug_file_init(struct debug_file *file, const struct byte_source *source, bool split)
 {
 	int r;

@@ -64,6 +64,9 @@ struct debug_file {
 	} in_lent; /* what was read into it last; n is 0: nothing */
 };
 
+/* Why a file cannot be used, from an errno: -ESTALE if it is of another build. */
+const char *debug_file_reason(int error);
+
 /*
  * Reads the table of sections. split: those of a .dwo or .dwp file, whose names end in ".dwo". The
  * file owns the fd of source, also on failure. Returns 0; -ENOEXEC; -ENOMEM.

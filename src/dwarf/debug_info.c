@@ -199,23 +199,25 @@ static bool is_build(const struct debug_file *file, const uint8_t *id, size_t n)
 	return elf_build_id(&file->elf, found) == n && !memcmp(found, id, n);
 }
 
-static bool try_alt(struct debug_info *info, const char *path, const uint8_t *id, size_t n)
+/* Returns 0 or a negative errno: -ESTALE if it is of another build. */
+static int try_alt(struct debug_info *info, const char *path, const uint8_t *id, size_t n)
 {
 	struct byte_source source;
-	int fd = info->options.open(info->options.ctx, path);
+	int fd = info->options.open(info->options.ctx, path), r;
 
 	if (fd < 0)
-		return false;
+		return fd;
 	if (byte_source_file(fd, &source) < 0) {
 		close(fd);
-		return false;
+		return -EBADMSG;
 	}
-	if (debug_file_init(&info->alt, &source, false) < 0)
-		return false;
+	r = debug_file_init(&info->alt, &source, false);
+	if (r < 0)
+		return r;
 	if (is_build(&info->alt, id, n))
-		return true;
+		return 0;
 	debug_file_done(&info->alt);
-	return false;
+	return -ESTALE;
 }
 
 /* ROOT/.build-id/ab/cdef.debug */
@@ -230,7 +232,7 @@ static bool try_build_id(struct debug_info *info, const uint8_t *id, size_t n)
 		for (size_t i = 1; i < n; i++)
 			buf_printf(&path, "%02x", id[i]);
 		buf_str(&path, ".debug");
-		if (length && try_alt(info, buf_text(&path), id, n))
+		if (length && try_alt(info, buf_text(&path), id, n) == 0)
 			return true;
 		p += length;
 	}
@@ -245,6 +247,7 @@ static void open_alt(struct debug_info *info)
 	uint8_t *bytes _cleanup_free_ = NULL;
 	const char *slash;
 	size_t n, rest;
+	int r;
 
 	if (!link || !info->options.open ||
 		elf_section_read(&info->file.elf, link, 8192, &bytes) < 0)
@@ -257,11 +260,12 @@ static void open_alt(struct debug_info *info)
 	if (bytes[0] != '/' && slash)
 		buf_add(&path, info->options.path, (size_t)(slash - info->options.path) + 1);
 	buf_str(&path, (char *)bytes);
-	if (try_alt(info, buf_text(&path), bytes + n + 1, rest) ||
-		try_build_id(info, bytes + n + 1, rest))
+	r = try_alt(info, buf_text(&path), bytes + n + 1, rest);
+	if (r == 0 || try_build_id(info, bytes + n + 1, rest))
 		info->alt_index.file = &info->alt;
-	else
-		log_debug("the dwz file %s is missing", buf_text(&path));
+	else if (info->options.missing)
+		info->options.missing(
+			info->options.ctx, DEBUG_PART_DWZ, buf_text(&path), debug_file_reason(r));
 }
 
 static struct debug_file *alt_file(struct debug_info *info)

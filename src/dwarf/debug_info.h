@@ -20,6 +20,9 @@
 
 struct debug_info;
 
+/* Files that a file with debug information refers to. */
+enum debug_part { DEBUG_PART_DWO, DEBUG_PART_DWZ };
+
 struct debug_info_options {
 	struct byte_source source; /* of the file with debug information, which owns its fd */
 	const char *path;          /* of that file, to find others next to it; may be NULL */
@@ -27,7 +30,8 @@ struct debug_info_options {
 	const char *roots;         /* colon-separated directories of debug files; may be NULL */
 	/* Opens another file: dwz's, .dwo or .dwp. Returns an fd or a negative errno. NULL: none */
 	int (*open)(void *ctx, const char *path);
-	void (*missing)(void *ctx, const char *path); /* a .dwo file was not found; may be NULL */
+	/* Such a file cannot be used, for a reason such as "it is of another build"; may be NULL */
+	void (*missing)(void *ctx, enum debug_part part, const char *path, const char *reason);
 	void *ctx;
 	struct intern *strings; /* names of functions and files are interned here; outlives info */
 	size_t max_bytes;       /* of the tables of units; 0: 64 MiB */

@@ -69,10 +69,13 @@ static bool find_in_package(struct split *split, struct unit_index *index,
 	       take_unit(index, skeleton, &at, unit);
 }
 
+/* *ret_other: it has units of another build. */
 static bool find_in_file(struct unit_index *index, struct debug_file *file,
-	struct debug_unit *skeleton, struct debug_unit *unit)
+	struct debug_unit *skeleton, struct debug_unit *unit, bool *ret_other)
 {
 	uint64_t offset = 0;
+
+	*ret_other = false;
 
 	for (int i = 0; i < UNITS_OF_FILE_MAX; i++) {
 		int r = debug_unit_header(file, offset, unit);
@@ -83,6 +86,7 @@ static bool find_in_file(struct unit_index *index, struct debug_file *file,
 		if (r >= 0 && unit->type != DW_UT_split_type &&
 			take_unit(index, skeleton, &(struct package_unit){0}, unit))
 			return true;
+		*ret_other |= r >= 0 && unit->dwo_id && unit->dwo_id != skeleton->dwo_id;
 	}
 	return false;
 }
@@ -101,59 +105,74 @@ static bool put_path(const struct debug_unit *skeleton, struct buf *path)
 	return true;
 }
 
-/* Next to the binary, if both were moved. */
-static int open_next_to(const struct split *split, const char *name, struct debug_file *file)
+/* Next to the binary, if both were moved. Sets path if a file is there. */
+static int open_next_to(
+	const struct split *split, const char *name, struct buf *path, struct debug_file *file)
 {
 	const char *slash = split->binary ? strrchr(split->binary, '/') : NULL;
-	struct buf path _cleanup_(buf_done) = {0};
+	struct buf next _cleanup_(buf_done) = {0};
+	int r;
 
 	if (!slash || name[0] == '/')
 		return -ENOENT;
-	buf_add(&path, split->binary, (size_t)(slash - split->binary) + 1);
-	buf_str(&path, name);
-	return open_file(split, buf_text(&path), file);
+	buf_add(&next, split->binary, (size_t)(slash - split->binary) + 1);
+	buf_str(&next, name);
+	r = open_file(split, buf_text(&next), file);
+	if (r != -ENOENT) {
+		buf_reset(path);
+		buf_str(path, buf_text(&next));
+	}
+	return r;
 }
 
-static int open_dwo(
-	const struct split *split, const struct debug_unit *skeleton, struct debug_file *file)
+static int open_dwo(const struct split *split, const struct debug_unit *skeleton, struct buf *path,
+	struct debug_file *file)
 {
-	struct buf name _cleanup_(buf_done) = {0}, path _cleanup_(buf_done) = {0};
+	struct buf name _cleanup_(buf_done) = {0};
 	int r;
 
-	if (!put_path(skeleton, &path)) {
+	if (!put_path(skeleton, path)) {
 		log_debug("cannot read the name of the .dwo file of a unit");
 		return -ENOENT;
 	}
-	r = open_file(split, buf_text(&path), file);
-	if (r < 0 && debug_unit_string(skeleton, &skeleton->dwo_name, NULL, DEBUG_INFO, &name))
-		r = open_next_to(split, buf_text(&name), file);
-	if (r >= 0)
-		return r;
-	log_debug("cannot open the .dwo file %s of a unit", buf_text(&path));
-	if (split->missing)
-		split->missing(split->ctx, buf_text(&path));
+	r = open_file(split, buf_text(path), file);
+	if (r == -ENOENT &&
+		debug_unit_string(skeleton, &skeleton->dwo_name, NULL, DEBUG_INFO, &name))
+		r = open_next_to(split, buf_text(&name), path, file);
 	return r;
+}
+
+static void say_missing(const struct split *split, const struct buf *path, const char *reason)
+{
+	log_debug("cannot use the .dwo file %s of a unit: %s", buf_text(path), reason);
+	if (path->len && split->missing)
+		split->missing(split->ctx, DEBUG_PART_DWO, buf_text(path), reason);
 }
 
 void split_open(struct split *split, struct unit_index *index, struct debug_unit *skeleton,
 	struct split_unit *ret_unit)
 {
+	struct buf path _cleanup_(buf_done) = {0};
 	struct debug_file *file;
+	bool other;
+	int r;
 
 	*ret_unit = (struct split_unit){0};
 	if (find_in_package(split, index, skeleton, &ret_unit->unit))
 		return;
 	ret_unit->unit.file = NULL;
 	file = calloc(1, sizeof(*file));
-	if (!file || open_dwo(split, skeleton, file) < 0) {
+	r = file ? open_dwo(split, skeleton, &path, file) : -ENOMEM;
+	if (r < 0) {
+		say_missing(split, &path, debug_file_reason(r));
 		free(file);
 		return;
 	}
 	split->open++;
 	ret_unit->own = file;
-	if (find_in_file(index, file, skeleton, &ret_unit->unit))
+	if (find_in_file(index, file, skeleton, &ret_unit->unit, &other))
 		return;
-	log_debug("the .dwo file of a unit is that of another build");
+	say_missing(split, &path, debug_file_reason(other ? -ESTALE : -EBADMSG));
 	unit_index_forget(index, file);
 	split_unit_close(split, ret_unit);
 }

@@ -6,12 +6,13 @@
 #ifndef DWARF_SPLIT_H
 #define DWARF_SPLIT_H
 
+#include "dwarf/debug_info.h"
 #include "dwarf/unit_index.h"
 
 struct split {
 	const char *binary, *path;                     /* see struct debug_info_options */
 	int (*open_path)(void *ctx, const char *path); /* the same as `open` there */
-	void (*missing)(void *ctx, const char *path);
+	void (*missing)(void *ctx, enum debug_part part, const char *path, const char *reason);
 	void *ctx;
 	struct debug_file package; /* the .dwp */
 	bool package_opened;

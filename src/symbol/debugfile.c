@@ -31,7 +31,8 @@ static bool crc_fits(const struct byte_source *source, uint32_t crc)
 	return source->size <= MAX_CRC && crc32_of(source, &sum) == 0 && sum == crc;
 }
 
-static bool fits(const struct identity *wanted, const struct byte_source *source)
+/* Why the file is not that of the binary; NULL: it is. */
+static const char *misfit(const struct identity *wanted, const struct byte_source *source)
 {
 	uint8_t id[ELF_MAX_BUILD_ID];
 	struct elf elf;
@@ -39,15 +40,30 @@ static bool fits(const struct identity *wanted, const struct byte_source *source
 	size_t n;
 
 	if (elf_init(&elf, source) < 0)
-		return false;
+		return "it is malformed";
 	n = elf_build_id(&elf, id);
 	has_symbols = elf_section_typed(&elf, SHT_SYMTAB);
 	elf_done(&elf);
 	if (!has_symbols)
-		return false;
+		return "it has no symbols";
 	if (n && wanted->id_size)
-		return n == wanted->id_size && !memcmp(id, wanted->id, n);
-	return wanted->link[0] && crc_fits(source, wanted->crc);
+		return n == wanted->id_size && !memcmp(id, wanted->id, n)
+			       ? NULL
+			       : "it is of another build";
+	return wanted->link[0] && crc_fits(source, wanted->crc)
+		       ? NULL
+		       : "its CRC is not that in the binary";
+}
+
+static void add_unfit(const struct identity *wanted, const struct buf *path, const char *reason)
+{
+	const struct debugfile *which = wanted->which;
+
+	log_debug("%s is not the debug file of %s: %s", buf_text(path), which->path, reason);
+	if (!which->unfit || which->unfit->len)
+		return;
+	buf_str(which->unfit, buf_text(path));
+	*which->reason = reason;
 }
 
 /* Returns an fd if the file matches. */
@@ -55,6 +71,7 @@ static int try(const struct identity *wanted, const struct buf *path)
 {
 	int handle _cleanup_close_ = -1, fd _cleanup_close_ = -1;
 	struct byte_source source;
+	const char *reason;
 
 	if (buf_failed(path))
 		return base_oom();
@@ -64,8 +81,9 @@ static int try(const struct identity *wanted, const struct buf *path)
 	fd = dso_reopen(handle);
 	if (fd < 0 || byte_source_file(fd, &source) < 0)
 		return -ENOENT;
-	if (!fits(wanted, &source)) {
-		log_debug("%s is not the debug file of %s", buf_text(path), wanted->which->path);
+	reason = misfit(wanted, &source);
+	if (reason) {
+		add_unfit(wanted, path, reason);
 		return -ENOENT;
 	}
 	return TAKE_FD(fd);
@@ -116,7 +134,7 @@ static int try_server(const struct identity *wanted)
 
 	if (which->server)
 		fd = debuginfod_open(which->server, which->path, wanted->id, wanted->id_size);
-	if (fd < 0 || byte_source_file(fd, &source) < 0 || !fits(wanted, &source))
+	if (fd < 0 || byte_source_file(fd, &source) < 0 || misfit(wanted, &source))
 		return -ENOENT;
 	return TAKE_FD(fd);
 }

@@ -18,6 +18,9 @@ struct debugfile {
 	const char *roots;         /* colon-separated directories below root: "/usr/lib/debug" */
 	int root;                  /* a directory handle, or AT_FDCWD */
 	struct debuginfod *server; /* asked if no file is found; NULL: none */
+	/* If none fits: set to the path of one that is not used, and the reason; may be NULL */
+	struct buf *unfit;
+	const char **reason;
 };
 
 /* Appends "ROOT/.build-id/ab/cd....debug" to path; n: bytes of root; id_size: at least 2. */

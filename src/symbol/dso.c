@@ -65,6 +65,7 @@ static void dso_done(struct dso *dso)
 	base_close_p(&dso->fd);
 	base_close_p(&dso->debug_fd);
 	free(dso->image);
+	free(dso->unfit_debug);
 	vec_done(&dso->segments);
 	symtab_done(&dso->table);
 	cfi_table_done(&dso->cfi);

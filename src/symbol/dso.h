@@ -89,8 +89,10 @@ struct dso {
 	uint8_t parts; /* how often a part of it was read */
 	bool cfi_read; /* cfi was read, or cannot be */
 	struct cfi_table cfi;
-	struct debug_info *source;    /* lines and inlined functions, owned; NULL: not open */
-	bool source_missing;          /* there is none, or it cannot be read */
+	struct debug_info *source; /* lines and inlined functions, owned; NULL: not open */
+	bool source_missing;       /* there is none, or it cannot be read */
+	char *unfit_debug;         /* path of a debug file that is not its own, owned; or NULL */
+	const char *unfit_reason;
 	uint64_t source_bias;         /* address in its debug file - address in the binary */
 	uint64_t source_used;         /* when it was last used */
 	uint64_t source_units;        /* read when the limit was last checked */

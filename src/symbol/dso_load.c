@@ -40,13 +40,20 @@ struct debug_search {
 };
 
 static int open_debugfile(
-	const struct dso *dso, const struct elf *elf, const struct debug_search *where, int root)
+	struct dso *dso, const struct elf *elf, const struct debug_search *where, int root)
 {
-	return debugfile_open(&(struct debugfile){.elf = elf,
+	struct buf unfit _cleanup_(buf_done) = {0};
+	int fd = debugfile_open(&(struct debugfile){.elf = elf,
 		.path = dso->key.path,
 		.roots = where->roots,
 		.root = root,
-		.server = where->server});
+		.server = where->server,
+		.unfit = &unfit,
+		.reason = &dso->unfit_reason});
+
+	free(dso->unfit_debug);
+	dso->unfit_debug = fd < 0 && unfit.len ? buf_take(&unfit) : NULL;
+	return fd;
 }
 
 static int init_elf(const struct dso *dso, struct elf *elf)

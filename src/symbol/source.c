@@ -11,15 +11,22 @@
 
 const char *source_missing(struct symbol_sources *sources)
 {
+	static const char *const effects[] = {
+		[SOURCE_PART_DWO] = "functions that are inlined in its code are unknown; copy the "
+				    "file of this build there, or make a package BINARY.dwp",
+		[SOURCE_PART_DWZ] = "names and functions that dwz moved there are unknown; copy "
+				    "the file of this build there",
+		[SOURCE_PART_LINK] = "functions or source lines of its binary are unknown; copy "
+				     "the debug file of this build there",
+	};
 	static __thread char text[1024];
 
 	if (!sources->first_missing)
 		return NULL;
 	sources->is_missing_said = true;
-	snprintf(text, sizeof(text),
-		"%zu .dwo file%s cannot be opened, such as %s: functions that are inlined in their "
-		"code are unknown; copy the files there, or make a package BINARY.dwp of them",
-		sources->missing.n, PLURAL_S(sources->missing.n), CLIP(sources->first_missing));
+	snprintf(text, sizeof(text), "%zu debug file%s cannot be used, such as %s (%s): %s",
+		sources->missing.n, PLURAL_S(sources->missing.n), CLIP(sources->first_missing),
+		sources->first_reason, effects[sources->first_part]);
 	return text;
 }
 
@@ -39,15 +46,24 @@ static int open_other(void *ctx, const char *path)
 }
 
 /* Also called again for a file, after its unit was dropped. */
-static void note_missing(void *ctx, const char *path)
+void source_add_missing(
+	struct symbol_sources *sources, enum source_part part, const char *path, const char *reason)
 {
-	struct symbol_sources *sources = ctx;
-	const char *name = intern_text(&sources->strings, path);
+	const char *name = intern_text(&sources->strings, path),
+		   *why = intern_text(&sources->strings, reason);
 
-	if (!name || map_put(&sources->missing, (uintptr_t)name, 1) < 0)
+	if (!name || !why || map_put(&sources->missing, (uintptr_t)name, 1) < 0 ||
+		sources->first_missing)
 		return;
-	if (!sources->first_missing)
-		sources->first_missing = name;
+	sources->first_missing = name;
+	sources->first_reason = why;
+	sources->first_part = part;
+}
+
+static void add_missing(void *ctx, enum debug_part part, const char *path, const char *reason)
+{
+	source_add_missing(
+		ctx, part == DEBUG_PART_DWO ? SOURCE_PART_DWO : SOURCE_PART_DWZ, path, reason);
 }
 
 /* Opens the debug information in a file; owns the fd. */
@@ -58,7 +74,7 @@ static int open_in(struct attar_symbols *symbols, struct dso *dso, int fd)
 		.binary = dso->key.path,
 		.roots = symbols->debug_path,
 		.open = open_other,
-		.missing = note_missing,
+		.missing = add_missing,
 		.ctx = &symbols->sources,
 		.strings = &symbols->sources.strings,
 		.max_bytes = symbols->sources.max_bytes};
@@ -80,6 +96,23 @@ static int duplicate(int fd)
 	return fd < 0 ? -ENOENT : fcntl(fd, F_DUPFD_CLOEXEC, 0);
 }
 
+static int find_separate(struct attar_symbols *symbols, struct dso *dso, const struct elf *elf)
+{
+	struct buf unfit _cleanup_(buf_done) = {0};
+	const char *reason = NULL;
+	int fd = debugfile_open(&(struct debugfile){.elf = elf,
+		.path = dso->key.path,
+		.roots = symbols->debug_path,
+		.root = AT_FDCWD,
+		.server = &symbols->debuginfod,
+		.unfit = &unfit,
+		.reason = &reason});
+
+	if (fd < 0 && unfit.len && !buf_failed(&unfit))
+		source_add_missing(&symbols->sources, SOURCE_PART_LINK, buf_text(&unfit), reason);
+	return fd;
+}
+
 /* Opens the separate debug file of a binary. */
 static int open_separate(struct attar_symbols *symbols, struct dso *dso, const struct elf *elf)
 {
@@ -90,11 +123,7 @@ static int open_separate(struct attar_symbols *symbols, struct dso *dso, const s
 	if (fd < 0)
 		fd = kept_files_open_debug(symbols->kept, &dso->key);
 	if (fd < 0)
-		fd = debugfile_open(&(struct debugfile){.elf = elf,
-			.path = dso->key.path,
-			.roots = symbols->debug_path,
-			.root = AT_FDCWD,
-			.server = &symbols->debuginfod});
+		fd = find_separate(symbols, dso, elf);
 	if (fd < 0)
 		return fd;
 	if (byte_source_file(fd, &source) >= 0 && elf_init(&debug, &source) >= 0) {

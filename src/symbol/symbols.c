@@ -267,6 +267,9 @@ static void load(struct attar_symbols *symbols, struct dso *dso, struct debuginf
 	symbols->open -= dso_files(dso);
 	if (dso_load(dso, symbols->debug_path, server, &symbols->dsos) < 0)
 		log_debug("%s", attar_error());
+	if (dso->unfit_debug)
+		source_add_missing(
+			&symbols->sources, SOURCE_PART_LINK, dso->unfit_debug, dso->unfit_reason);
 	symbols->open += dso_files(dso);
 	limit_bytes(symbols, dso_tables(dso));
 }

@@ -142,6 +142,41 @@ def test_dwo_of_another_build(tmp_path):
     ours = answers(symbols(program, wanted, '--style=llvm'))
     assert all(len(a) == 2 for a in ours)  # lines are known, inlined functions are not
     assert any('shapes.cc:' in a[1] for a in ours)
+    dwo = program.parent / 'shapes.dwo'
+    said = f'1 debug file cannot be used, such as {dwo} (it is '
+    assert said + 'of another build): functions that are inlined' in symbols_say(program)
+    dwo.write_bytes(dwo.read_bytes()[:200])
+    assert said + 'malformed): functions that are inlined' in symbols_say(program)
+
+
+def symbols_say(program):
+    return run('symbols', program, *(hex(a) for a in addresses(program, 100))).stderr
+
+
+@pytest.mark.parametrize('strip', ['--strip-all', '--strip-debug'])
+def test_debug_file_of_another_build(tmp_path, strip):
+    """The CRC of a debug link, and a build id: one note names the file and the reason."""
+    source = ROOT / 'tests/workloads/inlines.c'
+    for build_id, reason in (('none', 'its CRC is not that in the binary'),
+                             ('sha1', 'it is of another build')):
+        program, debug = tmp_path / build_id, tmp_path / f'{build_id}.debug'
+        do('gcc', '-O2', '-g', f'-Wl,--build-id={build_id}', source, '-o', program)
+        do('objcopy', '--only-keep-debug', program, debug)
+        do('objcopy', strip, f'--add-gnu-debuglink={debug}', program)
+        done = run('profile', '-g', '--lines', '--', program, 200)
+        assert 'debug file' not in done.stdout and 'inlines.c:' in done.stdout
+        do('gcc', '-O1', '-g', f'-Wl,--build-id={build_id}', source, '-o', debug)
+        said = (f'1 debug file cannot be used, such as {debug} ({reason}): functions or source '
+                'lines of its binary are unknown')
+        assert said in run('profile', '-g', '--lines', '--', program, 200).stdout
+        assert said in symbols_say_at(program)
+
+
+def symbols_say_at(program):
+    """What is said about an address in the code of a binary without symbols."""
+    headers = subprocess.run(['readelf', '-hW', program], capture_output=True, text=True,
+                             check=True).stdout
+    return run('symbols', program, re.search(r'Entry point address: +(\S+)', headers)[1]).stderr
 
 
 def test_missing_dwo(tmp_path):
@@ -150,9 +185,10 @@ def test_missing_dwo(tmp_path):
     do('gcc', 'inlines.o', '-o', 'inlines', cwd=tmp_path)
     os.unlink(tmp_path / 'inlines.dwo')
     done = run('profile', '-v', '-g', '--inline', '--', tmp_path / 'inlines', 200)
-    assert f'cannot open the .dwo file {tmp_path}/inlines.dwo of a unit' in done.stderr
-    said = (f'1 .dwo file cannot be opened, such as {tmp_path}/inlines.dwo: functions that are '
-            'inlined in their code are unknown')
+    assert (f'cannot use the .dwo file {tmp_path}/inlines.dwo of a unit: No such file or directory'
+            in done.stderr)
+    said = (f'1 debug file cannot be used, such as {tmp_path}/inlines.dwo (No such file or '
+            'directory): functions that are inlined in its code are unknown')
     assert said in done.stdout
     program = tmp_path / 'inlines'
     done = run('symbols', program, *(hex(address) for address in addresses(program, 100)))
@@ -173,6 +209,7 @@ def test_dwz(flags, tmp_path):
     do('dwz', '-m', tmp_path / 'a/common.debug', '-M', 'common.debug', *programs[:2])
     text = subprocess.run(['readelf', '-SW', programs[0]], capture_output=True, text=True).stdout
     assert 'gnu_debugaltlink' in text
+    assert 'debug file' not in symbols_say(programs[0])
     assert symbols(programs[0], addresses(programs[0]), '--style=llvm') == before
 
 
@@ -194,6 +231,11 @@ def test_missing_dwz_file(tmp_path):
     lines = symbols(programs[0], [at]).splitlines()
     assert lines[0].startswith(f'0x{at:x} [unknown] at ')
     assert ' inlined into ' in lines[1]
+    assert (f'1 debug file cannot be used, such as {tmp_path}/common.debug (No such file or '
+            'directory): names and functions that dwz moved there are unknown'
+            in symbols_say(programs[0]))
+    shutil.copy(programs[1], tmp_path / 'common.debug')
+    assert f'{tmp_path}/common.debug (it is of another build)' in symbols_say(programs[0])
 
 
 def test_separate_debug_file(tmp_path):
