@@ -32,7 +32,8 @@ struct annotation {
 	struct attar_symbols *symbols;
 	struct weighted *samples; /* by location */
 	size_t n;
-	uint64_t weight; /* of all samples, also of those without a name */
+	uint64_t weight;  /* of all samples, also of those without a name */
+	uint64_t unnamed; /* of those */
 	struct function *functions;
 	size_t n_functions;
 };
@@ -122,8 +123,10 @@ static int find_functions(struct annotation *an)
 		attar_location location = an->samples[i].location;
 		struct attar_symbol symbol;
 
-		if (attar_symbols_resolve(an->symbols, location, &symbol) < 0)
+		if (attar_symbols_resolve(an->symbols, location, &symbol) < 0) {
+			an->unnamed += an->samples[i].weight;
 			continue;
+		}
 		if (!last || last->start != location - symbol.offset) {
 			last = &an->functions[an->n_functions++];
 			*last = (struct function){
@@ -236,6 +239,23 @@ static void remark_missing(const struct annotation *an, struct attar_report *rep
 	}
 }
 
+static double share_of(const struct annotation *an, uint64_t weight)
+{
+	return an->weight ? (double)weight / (double)an->weight : 0;
+}
+
+/* The hottest function is not where the time is, if more of it is in code without a name. */
+static void remark_unnamed(const struct annotation *an, struct attar_report *report)
+{
+	uint64_t hottest = an->n_functions ? an->functions[0].weight : 0;
+
+	if (!an->options->symbols.n && an->unnamed > hottest)
+		attar_report_remark(report,
+			"%.1f%% of the %s are in code without a name, more than in the hottest "
+			"function that has one; attar profile shows the files of this code",
+			100 * share_of(an, an->unnamed), an->options->weight.unit);
+}
+
 static void add_functions(const struct annotation *an, struct attar_report *report)
 {
 	struct attar_section *table = attar_report_table(report, "functions");
@@ -250,8 +270,7 @@ static void add_functions(const struct annotation *an, struct attar_report *repo
 		if (!is_wanted(an, i))
 			continue;
 		attar_section_row(table);
-		attar_cell_double(
-			table, an->weight ? 100.0 * (double)f->weight / (double)an->weight : 0);
+		attar_cell_double(table, 100 * share_of(an, f->weight));
 		attar_cell_u64(table, f->weight);
 		attar_cell_text(table, f->symbol.dso);
 		attar_cell_text(table, f->symbol.name);
@@ -290,6 +309,9 @@ static int annotate_report(
 	if (r == 0) {
 		add_functions(&an, report);
 		remark_missing(&an, report);
+		remark_unnamed(&an, report);
+		if (an.weight)
+			attar_run_unresolved(run, share_of(&an, an.unnamed));
 	}
 	for (size_t i = 0; r == 0 && i < an.n_functions; i++)
 		if (is_wanted(&an, i))

@@ -56,6 +56,25 @@ def test_lines_of_known_shares(tables):
     assert 'instructions of mix' not in found
 
 
+def test_most_samples_without_a_name(tables, tmp_path):
+    """A stripped program: the hottest function is none of those where the time is."""
+    args = ['-F', '997', '-e', 'cpu-clock:u', '--']
+    _, remarks = tables(*args, workload('lines8020'), '300')
+    assert 'without a name' not in remarks
+    program = tmp_path / 'stripped'
+    subprocess.run(['strip', '-o', program, workload('lines8020')], check=True)
+    found, remarks = tables(*args, program, '300')
+    share = float(re.search(r'([\d.]+)% of the samples are in code without a name, more '
+                            'than in the hottest function that has one', remarks)[1])
+    assert 90 < share <= 100
+    assert all(row['share'] <= 100.1 - share for row in found['functions'])
+    done = run('annotate', *args, program, '300')
+    assert re.search(r'throttled; 9[\d.]+% of samples in code without a name|throttled; 100.0% of',
+                     done.stdout), done.stdout
+    _, remarks = tables('mix', *args, program, '300')
+    assert 'without a name' not in remarks
+
+
 def test_hottest_function_of_a_recording(tables, tmp_path):
     data = tmp_path / 'x.data'
     ended = run('record', '-q', '-F', '997', '-e', 'cpu-clock:u', '-o', data, '--',
