@@ -103,6 +103,45 @@ char proc_state(pid_t pid)
 	return fields ? *fields : 0;
 }
 
+static bool has_exited(char state)
+{
+	return state == 'Z' || state == 'X';
+}
+
+bool proc_is_running(pid_t tid)
+{
+	char state = proc_state(tid);
+
+	return state && !has_exited(state);
+}
+
+static int take_running(void *ctx, int tid)
+{
+	pid_t *found = ctx;
+
+	if (!proc_is_running(tid))
+		return 0;
+	*found = tid;
+	return 1;
+}
+
+pid_t proc_running_thread(pid_t pid)
+{
+	char state = proc_state(pid);
+	pid_t found = 0;
+
+	if (!has_exited(state))
+		return state ? pid : 0;
+	if (proc_each_thread(pid, take_running, &found) < 0)
+		attar_error_clear();
+	return found;
+}
+
+pid_t proc_with_memory(pid_t pid)
+{
+	return proc_running_thread(pid) ?: pid;
+}
+
 bool proc_is_kernel_thread(pid_t tid)
 {
 	char text[STAT_BYTES];

@@ -23,6 +23,21 @@ int proc_each_fd(pid_t pid, proc_fn *fn, void *ctx);
 /* The state letter of a process in /proc/PID/stat, as 'S'; 0: it does not exist. */
 char proc_state(pid_t pid);
 
+/* Whether a thread has not exited; false for a zombie, which its parent may reap much later. */
+bool proc_is_running(pid_t tid);
+
+/*
+ * A thread of the process that has not exited: the main thread, or another one if that has exited
+ * before the process (pthread_exit(3) in main). 0: the process has ended.
+ */
+pid_t proc_running_thread(pid_t pid);
+
+/*
+ * The thread in whose directory of /proc the mappings, memory and files of the process can be read,
+ * which those of an exited main thread no longer have: proc_running_thread(), or else pid.
+ */
+pid_t proc_with_memory(pid_t pid);
+
 /* Whether a thread belongs to the kernel. */
 bool proc_is_kernel_thread(pid_t tid);
 

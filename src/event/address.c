@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/parse.h"
+#include "base/proc.h"
 #include "elf/elf.h"
 #include "elf/function.h"
 #include "elf/kallsyms_text.h"
@@ -93,7 +94,7 @@ static int mapped_at(
 	FILE *maps;
 	int at;
 
-	snprintf(path, sizeof(path), "%s/%d/maps", catalog->tracefs.proc, pid);
+	snprintf(path, sizeof(path), "%s/%d/maps", catalog->tracefs.proc, proc_with_memory(pid));
 	maps = fopen(path, "re");
 	if (!maps)
 		return attar_fail(-errno, "cannot read %s: %s", path, strerror(errno));
@@ -160,7 +161,7 @@ static bool is_mapped(const struct attar_catalog *catalog, uint64_t address, pid
 	bool found = false;
 	FILE *maps;
 
-	snprintf(path, sizeof(path), "%s/%d/maps", catalog->tracefs.proc, pid);
+	snprintf(path, sizeof(path), "%s/%d/maps", catalog->tracefs.proc, proc_with_memory(pid));
 	maps = (int64_t)address < 0 || !pid ? NULL : fopen(path, "re");
 	if (!maps)
 		return true;
@@ -188,7 +189,7 @@ static int find_in_program(const struct attar_catalog *catalog, const struct pla
 	char exe[64], real[PATH_MAX], *path = NULL;
 	int r;
 
-	snprintf(exe, sizeof(exe), "%s/%d/exe", catalog->tracefs.proc, pid);
+	snprintf(exe, sizeof(exe), "%s/%d/exe", catalog->tracefs.proc, proc_with_memory(pid));
 	if (pid && !realpath(exe, real))
 		return attar_fail(errno == ENOENT ? -ESRCH : -errno, "cannot read %s: %s", exe,
 			strerror(errno));

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/file.h"
+#include "base/proc.h"
 
 enum { MAPS_MAX = 64 << 20, PATH_BYTES = 4200 };
 
@@ -23,6 +24,7 @@ int usdt_each_file(pid_t pid, usdt_file_fn *fn, void *ctx)
 	char path[PATH_BYTES], *save = NULL;
 	int r = 0;
 
+	pid = proc_with_memory(pid);
 	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
 	if (file_read(path, MAPS_MAX, &b) < 0 || !b.len) {
 		attar_error_clear();

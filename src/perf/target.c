@@ -352,7 +352,8 @@ struct attar_target *attar_target_free(struct attar_target *t)
 	vec_done(&t->cpus);
 	vec_done(&t->pids);
 	vec_done(&t->tids);
-	vec_done(&t->ends_with);
+	vec_done(&t->end_pids);
+	vec_done(&t->end_tids);
 	vec_done(&t->cgroups);
 	vec_done(&t->pidfds);
 	map_done(&t->known);
@@ -381,39 +382,47 @@ pid_t attar_target_command_pid(const struct attar_target *t)
 	return t->command.pid;
 }
 
-bool target_is_running(pid_t pid)
-{
-	char state = proc_state(pid);
-
-	return state && state != 'Z' && state != 'X';
-}
-
-int target_end_with(struct attar_target *t, const parse_ints *ids, const char *what)
+int target_end_with(struct attar_target *t, const parse_ints *pids, const parse_ints *tids)
 {
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < ids->n; i++) {
-		if (!target_is_running(ids->at[i]))
-			return attar_fail(-ESRCH, "no such %s: %d", what, ids->at[i]);
-		r = vec_push(&t->ends_with, ids->at[i]) < 0 ? base_oom() : watch_end(t, ids->at[i]);
+	for (size_t i = 0; r == 0 && i < pids->n; i++) {
+		if (!proc_running_thread(pids->at[i]))
+			return attar_fail(-ESRCH, "no such process: %d", pids->at[i]);
+		r = vec_push(&t->end_pids, pids->at[i]) < 0 ? base_oom()
+							    : watch_end(t, pids->at[i]);
+	}
+	for (size_t i = 0; r == 0 && i < tids->n; i++) {
+		if (!proc_is_running(tids->at[i]))
+			return attar_fail(-ESRCH, "no such thread: %d", tids->at[i]);
+		r = vec_push(&t->end_tids, tids->at[i]) < 0 ? base_oom()
+							    : watch_end(t, tids->at[i]);
 	}
 	return r;
 }
 
+static bool any_runs(const parse_ints *pids, const parse_ints *tids)
+{
+	for (size_t i = 0; i < pids->n; i++)
+		if (proc_running_thread(pids->at[i]))
+			return true;
+	for (size_t i = 0; i < tids->n; i++)
+		if (proc_is_running(tids->at[i]))
+			return true;
+	return false;
+}
+
 static bool all_gone(const struct attar_target *t)
 {
-	const parse_ints *watched = t->ends_with.n ? &t->ends_with
-				    : t->pids.n    ? &t->pids
-						   : &t->tids;
+	static const parse_ints none = {0};
 	struct epoll_event events[64];
 	int n = t->epoll_fd < 0 ? 0 : epoll_wait(t->epoll_fd, events, ARRAY_SIZE(events), 0);
 
 	for (int i = 0; i < n; i++) /* it stays readable, and would wake the caller forever */
 		epoll_ctl(t->epoll_fd, EPOLL_CTL_DEL, events[i].data.fd, NULL);
-	for (size_t i = 0; i < watched->n; i++)
-		if (target_is_running(watched->at[i]))
-			return false;
-	return true;
+	if (t->end_pids.n || t->end_tids.n)
+		return !any_runs(&t->end_pids, &t->end_tids);
+	return !any_runs(&t->pids, t->pids.n ? &none : &t->tids);
 }
 
 bool attar_target_ended(struct attar_target *t)

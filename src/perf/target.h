@@ -32,8 +32,8 @@ struct attar_target {
 	struct command command;
 	int epoll_fd; /* of pidfds */
 	parse_ints pidfds;
-	size_t running;       /* watched processes that have not exited */
-	parse_ints ends_with; /* see target_end_with() */
+	size_t running;                /* watched processes that have not exited */
+	parse_ints end_pids, end_tids; /* see target_end_with() */
 	/*
 	 * For messages on the limit of open files: number of events of the run, number of those
 	 * already open, and files that the run opens after them. 0: unknown.
@@ -67,12 +67,9 @@ int target_know(struct attar_target *target, pid_t tid);
 
 /*
  * The target ends when all these processes and threads have exited, although its events are those
- * of others, too. what: "process" or "thread", for the message. -ESRCH: one does not exist.
+ * of others, too. -ESRCH: one does not exist.
  */
-int target_end_with(struct attar_target *target, const parse_ints *ids, const char *what);
-
-/* False for a zombie, too, which its parent may reap much later. */
-bool target_is_running(pid_t pid);
+int target_end_with(struct attar_target *target, const parse_ints *pids, const parse_ints *tids);
 
 /* Resolves "a,b*" below the control group roots: opens their directories and notes their names. */
 int cgroup_open_list(struct attar_target *target, const char *names);

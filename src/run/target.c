@@ -118,9 +118,7 @@ int run_open_target(struct attar_run *run, bool own)
 	if (r == 0)
 		r = attar_target_new(&opts, &run->target);
 	if (r == 0 && run->select.is_on)
-		r = target_end_with(run->target, &run->select.pids, "process");
-	if (r == 0 && run->select.is_on)
-		r = target_end_with(run->target, &run->select.tids, "thread");
+		r = target_end_with(run->target, &run->select.pids, &run->select.tids);
 	return r == 0 ? choose_ring_pages(run) : r;
 }
 

@@ -367,9 +367,7 @@ static bool holds_elf(int fd)
 
 static bool has_ended(pid_t pid)
 {
-	char state = pid > 0 ? proc_state(pid) : 0;
-
-	return !state || state == 'Z';
+	return pid <= 0 || !proc_running_thread(pid);
 }
 
 /*

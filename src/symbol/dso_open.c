@@ -12,6 +12,7 @@
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
 
+#include "base/proc.h"
 #include "symbol/maps.h"
 
 /* Overlayfs may encode the layer in the upper bits of an inode number ("xino"). */
@@ -119,8 +120,9 @@ static int open_mapped(const struct dso_search *where)
 
 	if (!where->pids[0] || !where->end)
 		return -ESRCH;
-	snprintf(link, sizeof(link), "/proc/%d/map_files/%llx-%llx", where->pids[0],
-		(unsigned long long)where->start, (unsigned long long)where->end);
+	snprintf(link, sizeof(link), "/proc/%d/map_files/%llx-%llx",
+		proc_with_memory(where->pids[0]), (unsigned long long)where->start,
+		(unsigned long long)where->end);
 	return open_link(link, where->key);
 }
 
@@ -163,7 +165,7 @@ static int open_exe(const struct dso_search *where)
 
 	if (!where->pids[0] || !where->key->ino)
 		return -ESRCH;
-	snprintf(link, sizeof(link), "/proc/%d/exe", where->pids[0]);
+	snprintf(link, sizeof(link), "/proc/%d/exe", proc_with_memory(where->pids[0]));
 	return open_link(link, where->key);
 }
 
@@ -172,7 +174,7 @@ int dso_open_root(pid_t pid)
 	char name[64];
 	int root;
 
-	snprintf(name, sizeof(name), "/proc/%d/root", pid);
+	snprintf(name, sizeof(name), "/proc/%d/root", proc_with_memory(pid));
 	root = TEMP_FAILURE_RETRY(open(name, O_PATH | O_DIRECTORY | O_CLOEXEC));
 	return root < 0 ? -errno : root;
 }
@@ -188,6 +190,7 @@ bool dso_is_foreign(pid_t pid)
 {
 	char name[64];
 
+	pid = proc_with_memory(pid);
 	snprintf(name, sizeof(name), "/proc/%d/ns/mnt", pid);
 	if (!same_file(name, "/proc/self/ns/mnt"))
 		return true;

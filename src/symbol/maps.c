@@ -166,11 +166,47 @@ static int read_lines(int fd, pid_t pid, maps_fn *fn, void *ctx)
 	}
 }
 
-int maps_read(pid_t pid, maps_fn *fn, void *ctx)
+/* ---- of a process ---- */
+
+typedef int read_fn(pid_t pid, maps_fn *fn, void *ctx);
+
+struct passed {
+	maps_fn *fn;
+	void *ctx;
+	bool any;
+};
+
+static int pass(void *ctx, const struct attar_mapping *mapping, bool executable)
+{
+	struct passed *passed = ctx;
+
+	passed->any = true;
+	return passed->fn(passed->ctx, mapping, executable);
+}
+
+/* The file of an exited main thread is empty, although other threads may still run. */
+static int read_process(read_fn *read, pid_t pid, maps_fn *fn, void *ctx)
+{
+	struct passed passed = {fn, ctx};
+	int r = read(pid, pass, &passed);
+	pid_t thread = passed.any || r == -ENOMEM ? pid : proc_with_memory(pid);
+
+	if (thread == pid)
+		return r;
+	attar_error_clear();
+	return read(thread, fn, ctx);
+}
+
+static int read_all(pid_t pid, maps_fn *fn, void *ctx)
 {
 	int fd _cleanup_close_ = open_maps(pid);
 
 	return fd < 0 ? fd : read_lines(fd, pid, fn, ctx);
+}
+
+int maps_read(pid_t pid, maps_fn *fn, void *ctx)
+{
+	return read_process(read_all, pid, fn, ctx);
 }
 
 /* ---- executable mappings ---- */
@@ -231,9 +267,14 @@ static int pass_code(void *ctx, const struct attar_mapping *mapping, bool execut
 	return executable ? code->fn(code->ctx, mapping, true) : 0;
 }
 
-int maps_read_code(pid_t pid, maps_fn *fn, void *ctx)
+static int read_code(pid_t pid, maps_fn *fn, void *ctx)
 {
 	int fd _cleanup_close_ = open_maps(pid), r = fd < 0 ? fd : query_code(fd, fn, ctx);
 
 	return r == 1 ? read_lines(fd, pid, pass_code, &(struct code){fn, ctx}) : r;
+}
+
+int maps_read_code(pid_t pid, maps_fn *fn, void *ctx)
+{
+	return read_process(read_code, pid, fn, ctx);
 }

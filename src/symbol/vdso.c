@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/limit.h"
+#include "base/proc.h"
 #include "symbol/maps.h"
 
 enum { MAX_IMAGE = 1 << 20 };
@@ -24,7 +25,7 @@ static int read_memory(pid_t pid, uint64_t start, void *bytes, size_t n)
 	char name[64];
 	ssize_t got;
 
-	snprintf(name, sizeof(name), "/proc/%d/mem", pid);
+	snprintf(name, sizeof(name), "/proc/%d/mem", proc_with_memory(pid));
 	fd = TEMP_FAILURE_RETRY(open(name, O_RDONLY | O_CLOEXEC));
 	got = fd < 0 ? -1 : TEMP_FAILURE_RETRY(pread(fd, bytes, n, (off_t)start));
 	if (got < 0)

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -113,12 +114,54 @@ static void test_a_process_that_ends_ends_the_walk(void **state)
 	assert_non_null(strstr(attar_error(), "/task"));
 }
 
+static void *wait_for_main(void *ready)
+{
+	while (proc_is_running(getpid()))
+		sched_yield();
+	if (write(*(int *)ready, "", 1) == 1)
+		wait_forever(NULL);
+	return NULL;
+}
+
+/* A child whose main thread has exited while another one runs. */
+static void test_running_thread(void **state)
+{
+	int ready[2];
+	pid_t pid, thread;
+	char c;
+
+	assert_int_equal(proc_running_thread(getpid()), getpid());
+	assert_int_equal(pipe(ready), 0);
+	pid = fork();
+	if (pid == 0) {
+		pthread_t other;
+
+		if (pthread_create(&other, NULL, wait_for_main, &ready[1]))
+			_exit(1);
+		pthread_exit(NULL);
+	}
+	assert_int_equal(read(ready[0], &c, 1), 1);
+	assert_int_equal(proc_state(pid), 'Z');
+	thread = proc_running_thread(pid);
+	assert_true(thread > 0 && thread != pid && proc_is_running(thread));
+	assert_int_equal(proc_with_memory(pid), thread);
+	kill(pid, SIGKILL);
+	assert_int_equal(waitid(P_PID, (id_t)pid, &(siginfo_t){0}, WEXITED | WNOWAIT), 0);
+	assert_int_equal(proc_running_thread(pid), 0); /* not reaped yet */
+	assert_int_equal(proc_with_memory(pid), pid);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_int_equal(proc_running_thread(pid), 0);
+	close(ready[0]);
+	close(ready[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lists),
 		cmocka_unit_test(test_a_result_ends_the_walk),
 		cmocka_unit_test(test_a_process_that_ends_ends_the_walk),
+		cmocka_unit_test(test_running_thread),
 	};
 
 	return cmocka_run_group_tests_name("proc", tests, NULL, NULL);
