@@ -54,6 +54,8 @@ void frame_line_text(struct buf *b, const struct frame_line *line, bool mangled)
 	add_text(b, name ?: "[unknown]");
 	if (name && !line->inlined)
 		buf_printf(b, "+0x%llx", (unsigned long long)line->offset);
+	if (!name && line->has_address)
+		buf_printf(b, " 0x%llx", (unsigned long long)line->address);
 	add_place(b, line);
 }
 

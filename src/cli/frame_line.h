@@ -9,10 +9,11 @@
 /* A function at a location; strings are borrowed from the cache of symbols. */
 struct frame_line {
 	const char *name, *mangled, *module, *file;
-	uint64_t offset;
+	uint64_t offset, address;
 	uint32_t line, column;
 	bool inlined;
-	bool is_file; /* code of a file: without a name, it is shown as "libc.so.6+0x1f3" */
+	bool is_file;     /* code of a file: without a name, it is shown as "libc.so.6+0x1f3" */
+	bool has_address; /* without a name, it is shown as "[unknown] 0x7f12d000" */
 };
 
 struct frame_line frame_line_of(const struct attar_frame *frame);

@@ -14,6 +14,8 @@
 
 enum { LOCATIONS_MAX = 8192, INLINED_MAX = 64, KERNEL_TEXT_MAX = 1 << 16, NAME_MAX_BYTES = 256 };
 
+#define ADDRESS_MASK 0xffffffffffffULL /* of a location */
+
 struct stack {
 	int pid, tid; /* tid: 0: all threads */
 	bool kernel, inlined, lines, mangled, json;
@@ -115,6 +117,10 @@ static void show_frame(struct stack *s, int tid, const struct frame_line *line)
 		attar_cell_u64(s->frames, (uint64_t)tid);
 		attar_cell_u64(s->frames, s->number++);
 		frame_line_cells(s->frames, line, s->mangled);
+		if (line->has_address)
+			attar_cell_u64(s->frames, line->address);
+		else
+			attar_cell_none(s->frames);
 		return;
 	}
 	buf_printf(&s->out, "  #%-3u ", s->number++);
@@ -135,7 +141,7 @@ static bool is_signal(struct stack *s, attar_location location)
 	struct attar_symbol symbol;
 
 	if (attar_symbols_resolve(s->symbols, location, &symbol) == 0)
-		return symbol.offset == 0;
+		return symbol.offset == 0 && symbol.kind != ATTAR_DSO_IS_UNKNOWN;
 	attar_error_clear();
 	return false;
 }
@@ -147,9 +153,13 @@ static bool is_caller(struct stack *s, size_t number)
 	       (number == 1 || !is_signal(s, s->locations[number - 1]));
 }
 
-static bool is_file(enum attar_dso_kind kind)
+/* The location of code without a file is its address. */
+static void set_place(struct frame_line *line, enum attar_dso_kind kind, attar_location location)
 {
-	return kind == ATTAR_DSO_IS_FILE || kind == ATTAR_DSO_IS_VDSO;
+	line->is_file = kind == ATTAR_DSO_IS_FILE || kind == ATTAR_DSO_IS_VDSO;
+	line->has_address =
+		kind == ATTAR_DSO_IS_JIT || attar_location_dso(location) == ATTAR_DSO_UNKNOWN;
+	line->address = location & ADDRESS_MASK;
 }
 
 /* The functions of a frame: only the one that has the code, without --inline. */
@@ -167,7 +177,7 @@ static void show_location(struct stack *s, int tid, size_t number)
 		struct frame_line line = frame_line_of(&frames[i]);
 
 		line.offset += after_call;
-		line.is_file = is_file(frames[i].kind);
+		set_place(&line, frames[i].kind, location + after_call);
 		if (!s->inlined) { /* its line is that of the innermost function */
 			line.file = frames[0].file;
 			line.line = frames[0].line;
@@ -181,15 +191,16 @@ static void show_location(struct stack *s, int tid, size_t number)
 	}
 	if (!n) {
 		struct attar_symbol symbol;
+		struct frame_line line;
 
 		if (attar_symbols_resolve(s->symbols, location, &symbol) < 0)
 			attar_error_clear();
-		show_frame(s, tid,
-			&(struct frame_line){.name = symbol.name,
-				.mangled = symbol.mangled,
-				.module = symbol.dso,
-				.is_file = is_file(symbol.kind),
-				.offset = symbol.offset + after_call});
+		line = (struct frame_line){.name = symbol.name,
+			.mangled = symbol.mangled,
+			.module = symbol.dso,
+			.offset = symbol.offset + after_call};
+		set_place(&line, symbol.kind, location + after_call);
+		show_frame(s, tid, &line);
 	}
 }
 
@@ -351,6 +362,7 @@ static void add_tables(struct stack *s, struct attar_report *report)
 	attar_section_column(s->frames, "tid", ATTAR_UNIT_ID);
 	attar_section_column(s->frames, "frame", ATTAR_UNIT_ID);
 	frame_line_columns(s->frames);
+	attar_section_column(s->frames, "address", ATTAR_UNIT_HEX);
 }
 
 static int show(struct stack *s)

@@ -256,3 +256,47 @@ def test_traced_by_another(waiting):
         gdb.kill()
     assert done.returncode == 3
     assert f'process {gdb.pid} traces it' in done.stderr
+
+
+def frames_of(pid, name):
+    """The frames of the thread with that name, from the JSON report, and how its stack ends."""
+    sections = {s['name']: s for s in json.loads(run('stack', '-p', pid, '--json').stdout)['sections']}
+    rows = {n: [dict(zip([c['name'] for c in s['columns']], row)) for row in s['rows']]
+            for n, s in sections.items()}
+    thread = next(t for t in rows['threads'] if t['comm'] == name)
+    return [f for f in rows['frames'] if f['tid'] == thread['tid']], thread['end']
+
+
+def test_address_of_code_without_a_name(tmp_path):
+    """It is that of the code in the process, also of a caller: code that was copied, without a map."""
+    source = tmp_path / 'copied.c'
+    source.write_text('''
+        #include <stdio.h>
+        #include <string.h>
+        #include <sys/mman.h>
+        #include <unistd.h>
+        __attribute__((noinline)) static void calls(void (*f)(void)) {
+            volatile char room[32]; room[0] = 1; f(); room[1] = room[0];
+        }
+        static void stop(void) { for (;;) pause(); }
+        int main(void) {
+            void *code = mmap(0, 4096, 7, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+            memcpy(code, (void *)calls, 256);
+            printf("%p\\n", code);
+            fflush(stdout);
+            ((void (*)(void (*)(void)))code)(stop);
+        }''')
+    subprocess.run(['cc', '-O1', '-fno-omit-frame-pointer', '-fno-optimize-sibling-calls',
+                    '-fno-stack-protector', '-o', tmp_path / 'copied', source], check=True)
+    with subprocess.Popen([tmp_path / 'copied'], stdout=subprocess.PIPE, text=True) as program:
+        code = int(program.stdout.readline(), 16)
+        wait_until(lambda: are_at_rest(program.pid), 'it sleeps')
+        found, _ = frames_of(program.pid, 'copied')
+        [frame] = [f for f in found if f['dso'] == '[anon]']
+        text = run('stack', '-p', program.pid).stdout
+        asked = run('symbols', '-p', program.pid, hex(frame['address'])).stdout
+        program.kill()
+    assert frame['symbol'] is None and code < frame['address'] < code + 256
+    assert f'[unknown] {frame["address"]:#x} ([anon])\n' in text
+    assert asked == f'{frame["address"]:#x} [unknown] ([anon])\n'
+    assert found[found.index(frame) + 1]['symbol'] == 'main'
