@@ -37,6 +37,7 @@ static const struct unwind_machine arm64 = {
 	.elf = EM_AARCH64,
 	.sp = 31,
 	.fp = 29,
+	.link = 30,
 	.address_mask = 0xffffffffffffULL, /* above: pointer authentication, memory tags */
 	.sampled = (1ULL << ARM64_REGS) - 1,
 	/*

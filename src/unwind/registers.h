@@ -23,6 +23,7 @@ struct unwind_machine {
 	uint16_t elf;          /* EM_* */
 	uint8_t sp, fp;        /* DWARF numbers */
 	uint8_t pc;            /* DWARF number that expressions use for the pc; 0: none */
+	uint8_t link;          /* DWARF number of that with the return address at entry; 0: at sp */
 	uint64_t address_mask; /* bits of an address; others are a signature of the pointer */
 	uint64_t sampled;      /* mask of perf_event_attr.sample_regs_user */
 	/*

@@ -168,7 +168,7 @@ static void find_saved(struct cached *code, unsigned sp)
 	uint32_t known = 0;
 
 	code->known = 0;
-	if (!rules || rules->cfa_expression || rules->n > SAVED_MAX)
+	if (!rules || rules->cfa_expression || rules->is_signal || rules->n > SAVED_MAX)
 		return;
 	for (unsigned i = 0; i < rules->n; i++) {
 		unsigned words = words_below(rules->rules[i], sp);
@@ -252,9 +252,10 @@ static int step_cfi(struct unwinder *u, const struct cfi_table *table,
 	f->pc = f->reg[rules->return_reg] & f->machine->address_mask;
 	if (!(f->known >> rules->return_reg & 1))
 		return 1;
-	if (!f->pc)
-		*ret_end = ATTAR_UNWIND_COMPLETE;
-	return !f->pc;
+	if (f->pc || rules->is_signal)
+		return 0;
+	*ret_end = ATTAR_UNWIND_COMPLETE;
+	return 1;
 }
 
 /* ---- one frame by the frame pointer ---- */
@@ -313,6 +314,30 @@ static int step_python(struct unwinder *u, enum attar_unwind_end *ret_end)
 	return 0;
 }
 
+/* ---- one frame of a call of an address without code, as by a null pointer ---- */
+
+static bool is_code(attar_location location)
+{
+	return attar_location_dso(location) != ATTAR_DSO_UNKNOWN;
+}
+
+/* Nothing was executed there, so the return address is where the call has put it. */
+static bool step_bad_call(struct unwinder *u)
+{
+	struct unwind_frame *f = &u->frame;
+	unsigned sp = f->machine->sp, link = f->machine->link;
+	uint64_t pc = f->reg[link];
+
+	if (link ? !(f->known >> link & 1) : !read_word(u, f->reg[sp], &pc))
+		return false;
+	pc &= f->machine->address_mask;
+	if (!is_code(attar_address_space_locate(u->space, pc)))
+		return false;
+	f->pc = pc;
+	f->reg[sp] += link ? 0 : 8;
+	return true;
+}
+
 /* ---- a stack ---- */
 
 /* The trampoline begins at the return address of the handler, one byte after the location. */
@@ -362,17 +387,14 @@ static const struct cached *look_up(struct unwinder *u, attar_location location)
 	return c;
 }
 
-static bool is_code(attar_location location)
-{
-	return attar_location_dso(location) != ATTAR_DSO_UNKNOWN;
-}
-
 static int step(struct unwinder *u, const struct cached *code, enum attar_unwind_end *ret_end)
 {
 	if (likely(step_saved(u, code))) {
 		*ret_end = ATTAR_UNWIND_COMPLETE;
 		return !u->frame.pc;
 	}
+	if (!is_code(code->location) && step_bad_call(u))
+		return 0;
 	if (code->rules)
 		return step_cfi(u, code->table, code->rules, ret_end);
 	if (code->is_sigreturn)
@@ -413,7 +435,7 @@ static size_t walk(
 		bool was_exact = is_exact;
 
 		*ret_end = ATTAR_UNWIND_LOST;
-		if (n && !is_code(location))
+		if (!was_exact && !is_code(location))
 			return n;
 		*ret_end = ATTAR_UNWIND_LIMIT;
 		if (n == max)

@@ -267,6 +267,27 @@ def frames_of(pid, name):
     return [f for f in rows['frames'] if f['tid'] == thread['tid']], thread['end']
 
 
+@pytest.mark.parametrize('name, address', [('null', 0), ('wild', 0x1000)])
+def test_call_of_an_address_without_code(name, address):
+    with subprocess.Popen([workload('badcalls')], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          text=True) as program:
+        assert program.stdout.readline() == 'ready\n'
+        wait_until(lambda: are_at_rest(program.pid), 'the threads to sleep')
+        found, end = frames_of(program.pid, name)
+        text = run('stack', '-p', program.pid).stdout
+        program.stdin.close()
+    names = [f['symbol'] for f in found]
+    at = names.index('on_signal') + 2
+    assert names[at:at + 4] == [None, 'call', 'caller', name] and end == 'complete'
+    assert [f['address'] for f in found if f['address'] is not None] == [address]
+    assert f'  #{at}   [unknown] {address:#x} ([unknown])\n' in text
+    code = subprocess.check_output(['objdump', '-d', '--no-show-raw-insn', workload('badcalls')],
+                                   text=True).partition('<call>:\n')[2].partition('\n\n')[0]
+    starts = [int(line.partition(':')[0], 16) for line in code.splitlines()]
+    call = next(i for i, line in enumerate(code.splitlines()) if re.search(r'call +\*|blr', line))
+    assert found[at + 1]['offset'] == starts[call + 1] - starts[0]
+
+
 def test_address_of_code_without_a_name(tmp_path):
     """It is that of the code in the process, also of a caller: code that was copied, without a map."""
     source = tmp_path / 'copied.c'
