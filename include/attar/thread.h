@@ -6,8 +6,7 @@
  * copy is unwound afterwards:
  *
  *	struct attar_thread_copy copy = {0};
- *	attar_thread_copy_take(tid, 0, &copy);
- *	n = attar_unwind(space, &copy.input, locations, max, &end);
+ *	n = attar_thread_stack(tid, 0, space, &copy, locations, max, &end);
  *	attar_thread_copy_done(&copy);
  *
  * The thread does not notice that it was stopped, except that a few blocking system calls fail with
@@ -33,7 +32,7 @@ enum {
 /* Must not be moved: input refers to it. {0} before its first use. */
 struct attar_thread_copy {
 	struct attar_unwind_input input;
-	uint64_t stopped; /* ns for which the thread was stopped */
+	uint64_t stopped; /* ns for which the thread was stopped, in all */
 	uint64_t registers[ATTAR_THREAD_REGISTERS];
 	void *stack;       /* owned */
 	size_t stack_room; /* bytes allocated */
@@ -49,6 +48,18 @@ struct attar_thread_copy {
  * other architectures; -EINVAL; -ENOMEM.
  */
 ATTAR_API int attar_thread_copy_take(pid_t tid, size_t stack_max, struct attar_thread_copy *copy);
+
+/*
+ * Copies and unwinds: attar_thread_copy_take(), then attar_unwind(), with their arguments. If a
+ * signal handler has a stack of its own (sigaltstack(2)), the thread is stopped a second time to
+ * copy at most stack_max bytes of the stack of the interrupted code as well: the locations are
+ * those of both. The end is ATTAR_UNWIND_OTHER_STACK only if the thread has entered such a handler
+ * in between, or if that stack cannot be read. Returns the number of locations, or the error of
+ * attar_thread_copy_take().
+ */
+ATTAR_API ssize_t attar_thread_stack(pid_t tid, size_t stack_max, struct attar_address_space *space,
+	struct attar_thread_copy *copy, attar_location *locations, size_t max,
+	enum attar_unwind_end *ret_end);
 
 /* Frees the copied stack. */
 ATTAR_API void attar_thread_copy_done(struct attar_thread_copy *copy);

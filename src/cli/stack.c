@@ -266,7 +266,7 @@ static const char *end_text(enum attar_unwind_end end)
 		return "code without call frame information or frame pointer";
 	case ATTAR_UNWIND_OTHER_STACK:
 		return "the handler of a signal has a stack of its own: that of the interrupted "
-		       "code was not copied";
+		       "code could not be copied";
 	default:
 		return NULL;
 	}
@@ -305,14 +305,16 @@ static int show_thread(struct stack *s, int tid)
 {
 	struct buf before = s->out;
 	enum attar_unwind_end end;
-	size_t n;
+	ssize_t n = 0;
 	int r = 0;
 
 	begin_thread(s, tid);
 	if (s->kernel)
 		r = show_kernel(s, tid);
 	if (r == 0)
-		r = attar_thread_copy_take(tid, s->bytes, &s->copy);
+		n = attar_thread_stack(
+			tid, s->bytes, s->space, &s->copy, s->locations, LOCATIONS_MAX, &end);
+	r = n < 0 ? (int)n : r;
 	if (r == -ESRCH && !s->tid) { /* it has just ended */
 		attar_error_clear();
 		s->out.len = before.len;
@@ -320,9 +322,8 @@ static int show_thread(struct stack *s, int tid)
 	}
 	if (r < 0)
 		return r;
-	n = attar_unwind(s->space, &s->copy.input, s->locations, LOCATIONS_MAX, &end);
-	for (size_t i = 0; i < n; i++)
-		show_location(s, tid, i);
+	for (ssize_t i = 0; i < n; i++)
+		show_location(s, tid, (size_t)i);
 	end_thread(s, tid, end);
 	return 0;
 }

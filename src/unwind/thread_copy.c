@@ -15,8 +15,9 @@
 #include "base/file.h"
 #include "base/proc.h"
 #include "unwind/registers.h"
+#include "unwind/unwind.h"
 
-enum { PAGE = 4096, PAGES_MAX = 1024, STATUS_MAX = 1 << 16, SPINS = 200 };
+enum { PAGE = 4096, PAGES_MAX = 1024, STATUS_MAX = 1 << 16, SPINS = 200, GUARD_PAGES = 64 };
 
 static const uint64_t stop_within = 1000000000; /* ns */
 
@@ -179,8 +180,29 @@ static size_t read_memory(pid_t tid, uint64_t address, uint8_t *bytes, size_t n)
 	return done;
 }
 
+/* The stack of interrupted code, which a signal handler with a stack of its own does not have. */
+struct other_copy {
+	struct unwind_other stack; /* sp 0: nothing is to be copied */
+	uint8_t *bytes;            /* room for the stack */
+};
+
+/* After an overflow of the stack, the stack pointer is in the guard pages below it. */
+static void copy_other(pid_t tid, size_t stack_max, struct other_copy *other)
+{
+	struct unwind_other *stack = &other->stack;
+
+	stack->start = stack->sp;
+	stack->bytes = other->bytes;
+	for (unsigned tries = 0; tries <= GUARD_PAGES; tries++) {
+		stack->size = read_memory(tid, stack->start, other->bytes, stack_max);
+		if (stack->size)
+			return;
+		stack->start = (stack->start / PAGE + 1) * PAGE;
+	}
+}
+
 static int copy_stopped(pid_t tid, const struct unwind_machine *machine, size_t stack_max,
-	struct attar_thread_copy *copy)
+	struct attar_thread_copy *copy, struct other_copy *other)
 {
 	struct user_regs_struct regs;
 	struct iovec io = {.iov_base = &regs, .iov_len = sizeof(regs)};
@@ -199,6 +221,8 @@ static int copy_stopped(pid_t tid, const struct unwind_machine *machine, size_t 
 			.values = copy->registers},
 		.stack = copy->stack,
 		.stack_size = read_memory(tid, stack_pointer(&regs), copy->stack, stack_max)};
+	if (other->stack.sp)
+		copy_other(tid, stack_max, other);
 	return 0;
 }
 
@@ -214,10 +238,10 @@ static int make_room(struct attar_thread_copy *copy, size_t n)
 	return 0;
 }
 
-int attar_thread_copy_take(pid_t tid, size_t stack_max, struct attar_thread_copy *copy)
+/* Adds to copy->stopped. */
+static int take(
+	pid_t tid, size_t stack_max, struct attar_thread_copy *copy, struct other_copy *other)
 {
-	CHECK_ARG(copy, "copy");
-
 	const struct unwind_machine *machine = unwind_machine_native();
 	uint64_t began;
 	int signal = 0, r;
@@ -228,7 +252,6 @@ int attar_thread_copy_take(pid_t tid, size_t stack_max, struct attar_thread_copy
 	if (stack_max > ATTAR_THREAD_STACK_MAX)
 		return attar_fail(-EINVAL, "cannot copy %zu bytes of a stack: at most %d",
 			stack_max, ATTAR_THREAD_STACK_MAX);
-	stack_max = stack_max ?: ATTAR_THREAD_STACK_DEFAULT;
 	r = make_room(copy, stack_max);
 	if (r < 0)
 		return r;
@@ -236,10 +259,52 @@ int attar_thread_copy_take(pid_t tid, size_t stack_max, struct attar_thread_copy
 	r = stop(tid, &signal);
 	if (r < 0)
 		return r;
-	r = copy_stopped(tid, machine, stack_max, copy);
+	r = copy_stopped(tid, machine, stack_max, copy, other);
 	resume(tid, signal);
-	copy->stopped = base_now() - began;
+	copy->stopped += base_now() - began;
 	return r;
+}
+
+int attar_thread_copy_take(pid_t tid, size_t stack_max, struct attar_thread_copy *copy)
+{
+	CHECK_ARG(copy, "copy");
+
+	copy->stopped = 0;
+	return take(tid, stack_max ?: ATTAR_THREAD_STACK_DEFAULT, copy, &(struct other_copy){0});
+}
+
+/* ---- copy and unwind ---- */
+
+ssize_t attar_thread_stack(pid_t tid, size_t stack_max, struct attar_address_space *space,
+	struct attar_thread_copy *copy, attar_location *locations, size_t max,
+	enum attar_unwind_end *ret_end)
+{
+	CHECK_ARG(space, "space");
+	CHECK_ARG(copy, "copy");
+	CHECK_ARG(locations, "locations");
+
+	struct other_copy other = {0};
+	enum attar_unwind_end end;
+	ssize_t n = 0;
+	int r;
+
+	stack_max = stack_max ?: ATTAR_THREAD_STACK_DEFAULT;
+	ret_end = ret_end ?: &end;
+	copy->stopped = 0;
+	r = take(tid, stack_max, copy, &other);
+	if (r == 0)
+		n = (ssize_t)unwind_stacks(
+			space, &copy->input, NULL, locations, max, ret_end, &other.stack.sp);
+	if (r < 0 || *ret_end != ATTAR_UNWIND_OTHER_STACK)
+		return r < 0 ? r : n;
+	/* where the interrupted code is on its stack is known now: both are copied at one moment */
+	other.bytes = malloc(stack_max);
+	r = other.bytes ? take(tid, stack_max, copy, &other) : base_oom();
+	if (r == 0)
+		n = (ssize_t)unwind_stacks(space, &copy->input, &other.stack, locations, max,
+			ret_end, &other.stack.sp);
+	free(other.bytes);
+	return r < 0 ? r : n;
 }
 
 void attar_thread_copy_done(struct attar_thread_copy *copy)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "attar/unwind.h"
+#include "unwind/unwind.h"
 
 #include "base/check.h"
 #include "dwarf/cfi.h"
@@ -55,8 +55,9 @@ struct unwinder {
 	struct cached *cache;
 	const uint8_t *stack;
 	uint64_t stack_start, stack_size;
-	bool beyond;       /* a read was beyond the copied part of the stack */
-	bool is_elsewhere; /* the frame is on another stack than the copied one */
+	bool beyond;                      /* a read was beyond the copied part of the stack */
+	const struct unwind_other *other; /* that of interrupted code; NULL: none was copied */
+	uint64_t elsewhere; /* the stack pointer of a frame on a stack that was not copied */
 	uint64_t cfi_frames, fp_frames;
 	struct unwind_frame frame;
 };
@@ -409,7 +410,13 @@ static void leave_handler(struct unwinder *u, uint64_t handler_sp)
 
 	if (sp - u->stack_start < u->stack_size || sp - handler_sp <= SIGNAL_FRAME_MAX)
 		return;
-	u->is_elsewhere = true;
+	if (u->other && u->other->sp == sp && u->other->size) {
+		u->stack = u->other->bytes;
+		u->stack_start = u->other->start;
+		u->stack_size = u->other->size;
+		return;
+	}
+	u->elsewhere = sp;
 	u->stack_start = u->stack_size = 0;
 }
 
@@ -417,9 +424,9 @@ static enum attar_unwind_end end_of(const struct unwinder *u, enum attar_unwind_
 {
 	if (end != ATTAR_UNWIND_LOST)
 		return end;
-	return u->is_elsewhere ? ATTAR_UNWIND_OTHER_STACK
-	       : u->beyond     ? ATTAR_UNWIND_TRUNCATED
-			       : ATTAR_UNWIND_LOST;
+	return u->elsewhere ? ATTAR_UNWIND_OTHER_STACK
+	       : u->beyond  ? ATTAR_UNWIND_TRUNCATED
+			    : ATTAR_UNWIND_LOST;
 }
 
 static size_t walk(
@@ -483,21 +490,15 @@ static struct cached *entries_of(struct unwind_cache *cache)
 	return (struct cached *)((at + CACHE_LINE - 1) & ~(uintptr_t)(CACHE_LINE - 1));
 }
 
-size_t attar_unwind(struct attar_address_space *space, const struct attar_unwind_input *input,
-	attar_location *locations, size_t max, enum attar_unwind_end *ret_end)
+size_t unwind_stacks(struct attar_address_space *space, const struct attar_unwind_input *input,
+	const struct unwind_other *other, attar_location *locations, size_t max,
+	enum attar_unwind_end *ret_end, uint64_t *ret_sp)
 {
-	CHECK_ARG_OR(space, "space", 0);
-	CHECK_ARG_OR(input, "input", 0);
-	CHECK_ARG_OR(locations, "locations", 0);
-
-	enum attar_unwind_end end = ATTAR_UNWIND_LOST;
-	struct unwind_cache *cache;
+	struct unwind_cache *cache = cache_of(space->symbols);
 	struct unwinder u;
 	size_t n;
 
-	if (ret_end)
-		*ret_end = end;
-	cache = cache_of(space->symbols);
+	*ret_end = ATTAR_UNWIND_LOST;
 	if (!cache || !unwind_frame_init(&u.frame, &input->regs, &cache->sampled))
 		return 0;
 	u.space = space;
@@ -505,16 +506,29 @@ size_t attar_unwind(struct attar_address_space *space, const struct attar_unwind
 	u.stack = input->stack;
 	u.stack_start = u.frame.reg[u.frame.machine->sp];
 	u.stack_size = input->stack ? input->stack_size : 0;
-	u.is_elsewhere = false;
+	u.other = other;
+	u.elsewhere = 0;
 	u.cfi_frames = u.fp_frames = 0;
-	n = walk(&u, locations, max, &end);
+	n = walk(&u, locations, max, ret_end);
 	cache->stats.stacks++;
-	cache->stats.by_end[end]++;
+	cache->stats.by_end[*ret_end]++;
 	cache->stats.cfi_frames += u.cfi_frames;
 	cache->stats.fp_frames += u.fp_frames;
-	if (ret_end)
-		*ret_end = end;
+	*ret_sp = u.elsewhere;
 	return n;
+}
+
+size_t attar_unwind(struct attar_address_space *space, const struct attar_unwind_input *input,
+	attar_location *locations, size_t max, enum attar_unwind_end *ret_end)
+{
+	CHECK_ARG_OR(space, "space", 0);
+	CHECK_ARG_OR(input, "input", 0);
+	CHECK_ARG_OR(locations, "locations", 0);
+
+	enum attar_unwind_end end;
+	uint64_t sp;
+
+	return unwind_stacks(space, input, NULL, locations, max, ret_end ?: &end, &sp);
 }
 
 int attar_unwind_attr(struct perf_event_attr *attr, uint32_t stack_bytes)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import scripts
 from command import ATTAR, cpu_seconds, run, wait_until, workload
 from faults import environment
 
@@ -260,11 +261,9 @@ def test_traced_by_another(waiting):
 
 def frames_of(pid, name):
     """The frames of the thread with that name, from the JSON report, and how its stack ends."""
-    sections = {s['name']: s for s in json.loads(run('stack', '-p', pid, '--json').stdout)['sections']}
-    rows = {n: [dict(zip([c['name'] for c in s['columns']], row)) for row in s['rows']]
-            for n, s in sections.items()}
-    thread = next(t for t in rows['threads'] if t['comm'] == name)
-    return [f for f in rows['frames'] if f['tid'] == thread['tid']], thread['end']
+    report = json.loads(run('stack', '-p', pid, '--json').stdout)
+    thread = next(t for t in scripts.rows(report, 'threads') if t['comm'] == name)
+    return [f for f in scripts.rows(report, 'frames') if f['tid'] == thread['tid']], thread['end']
 
 
 @pytest.mark.parametrize('name, address', [('null', 0), ('wild', 0x1000)])
@@ -289,7 +288,7 @@ def test_call_of_an_address_without_code(name, address):
 
 
 def test_address_of_code_without_a_name(tmp_path):
-    """It is that of the code in the process, also of a caller: code that was copied, without a map."""
+    """It is that of the code in the process, also of a caller: a copied function."""
     source = tmp_path / 'copied.c'
     source.write_text('''
         #include <stdio.h>
@@ -321,3 +320,23 @@ def test_address_of_code_without_a_name(tmp_path):
     assert f'[unknown] {frame["address"]:#x} ([anon])\n' in text
     assert asked == f'{frame["address"]:#x} [unknown] ([anon])\n'
     assert found[found.index(frame) + 1]['symbol'] == 'main'
+
+
+def test_handlers_with_a_stack_of_their_own():
+    """The stack goes on to the interrupted code, also if that has overflowed its own."""
+    with subprocess.Popen([workload('otherstack')], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          text=True) as program:
+        assert program.stdout.readline() == 'ready\n'
+        wait_until(lambda: are_at_rest(program.pid), 'the threads to sleep')
+        raised, raised_end = frames_of(program.pid, 'raised')
+        overflow, overflow_end = frames_of(program.pid, 'overflow')
+        program.stdin.close()
+    assert (raised_end, overflow_end) == ('complete', 'complete')
+    names = [f['symbol'] for f in raised]
+    assert names[:2] == ['pause', 'on_signal']
+    assert names[names.index('disturb'):][:2] == ['disturb', 'raised']
+    names = [f['symbol'] for f in overflow]
+    depth = names.count('descend')
+    assert (128 - 16) // 6 <= depth <= 128 // 5
+    assert names[:2] + names[3:3 + depth + 1] == (
+        ['pause', 'on_signal'] + depth * ['descend'] + ['overflow'])

@@ -618,6 +618,9 @@ static void test_symbols(void **state)
 	REFUSES_VALUE(attar_unwind(any, NULL, any, 1, NULL), 0, "input");
 	REFUSES_VALUE(attar_unwind(any, any, NULL, 1, NULL), 0, "locations");
 	REFUSES(attar_thread_copy_take(1, 0, NULL), "copy");
+	REFUSES(attar_thread_stack(1, 0, NULL, any, any, 1, NULL), "space");
+	REFUSES(attar_thread_stack(1, 0, any, NULL, any, 1, NULL), "copy");
+	REFUSES(attar_thread_stack(1, 0, any, any, NULL, 1, NULL), "locations");
 	REFUSES_VOID(attar_thread_copy_done(NULL), "copy");
 	REFUSES(attar_unwind_attr(NULL, 0), "attr");
 	REFUSES_VOID(attar_unwind_get_stats(NULL, any), "symbols");

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Two threads that have called an address without code and wait in the handler of the signal, without
- * frame pointers: pause < on_signal < a signal < the address < call < caller < null or wild. The
- * addresses are 0 and 0x1000. It prints a line when both are there, and ends with its standard input.
+ * Two threads that have called an address without code and wait in the handler of the signal,
+ * without frame pointers: pause < on_signal < a signal < the address < call < caller < null or
+ * wild. The addresses are 0 and 0x1000. It prints a line when both are there, and ends with its
+ * standard input.
  */
 #include <poll.h>
 #include <pthread.h>
