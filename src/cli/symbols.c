@@ -23,7 +23,7 @@ enum {
 /* A line that is not an address, and is repeated. */
 struct other {
 	size_t index; /* of the query */
-	char *word;   /* owned */
+	char *line;   /* owned */
 };
 
 /* An answer: with json of `lines`, with llvm of `llvm_answers`, else of `answers`, in bytes. */
@@ -35,7 +35,7 @@ struct lookup {
 	const char *file;
 	int pid; /* 0: a file */
 	bool llvm, mangled, json, no_inlines;
-	VEC(const char *) words;
+	VEC(char *) words;
 	struct attar_symbols *symbols;
 	struct attar_address_space *space;
 	attar_location start; /* of the file */
@@ -77,7 +77,7 @@ static int take_style(struct lookup *l, const char *style)
 	return 0;
 }
 
-static int take_word(struct lookup *l, const char *word)
+static int take_word(struct lookup *l, char *word)
 {
 	if (!l->pid && !l->file) {
 		l->file = word;
@@ -92,7 +92,7 @@ static int parse(struct lookup *l, int argc, char **argv)
 	int r = 0;
 
 	for (int i = 1; r == 0 && i < argc; i++) {
-		const char *arg = argv[i];
+		char *arg = argv[i];
 
 		if (!options)
 			r = take_word(l, arg);
@@ -166,35 +166,64 @@ static attar_location locate(const struct lookup *l, uint64_t address)
 	return address & 0xffffffffffffULL; /* of ATTAR_DSO_UNKNOWN */
 }
 
-/* A word that is not an address. Lines of the input are repeated, and the others are answered. */
-static int add_other(struct lookup *l, const char *word)
+/* A line that is not an address. Lines of the input are repeated, and the others are answered. */
+static int add_other(struct lookup *l, const char *line)
 {
 	struct other other = {.index = l->locations.n};
 
 	if (!l->llvm && l->words.n)
-		return attar_fail(-EINVAL, "'%s' is not a hexadecimal address", CLIP(word));
+		return attar_fail(-EINVAL, "'%s' is not a hexadecimal address", CLIP(line));
 	if (!l->llvm && l->n_refused++ == 0)
-		l->refused = strdup(word);
+		l->refused = strdup(line);
 	if (l->n_refused && !l->refused)
 		return base_oom();
-	other.word = strdup(word);
-	if (other.word && vec_push(&l->others, other) == 0)
+	other.line = strdup(line);
+	if (other.line && vec_push(&l->others, other) == 0)
 		return 0;
-	free(other.word);
+	free(other.line);
 	return base_oom();
 }
 
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r';
+}
+
+static char *skip_blanks(char *at)
+{
+	while (is_blank(*at))
+		at++;
+	return at;
+}
+
+/* The address that begins the line, after the word CODE of llvm-symbolizer. */
+static bool take_first(const struct lookup *l, char *line, uint64_t *ret_address)
+{
+	char *word = skip_blanks(line), *end, after;
+	bool found;
+
+	if (l->llvm && !strncmp(word, "CODE ", 5))
+		word = skip_blanks(word + 5);
+	for (end = word; *end && !is_blank(*end); end++)
+		;
+	after = *end;
+	*end = '\0';
+	found = take_address(l, word, ret_address);
+	*end = after;
+	return found;
+}
+
 /* Returns 0, -EINVAL or -ENOMEM. */
-static int add_query(struct lookup *l, const char *word)
+static int add_query(struct lookup *l, char *line)
 {
 	attar_location location = 0;
 	uint64_t address = 0;
 	int r = 0;
 
-	if (take_address(l, word, &address))
+	if (take_first(l, line, &address))
 		location = locate(l, address);
 	else
-		r = add_other(l, word);
+		r = add_other(l, line);
 	if (r == 0 && (l->json || !l->llvm))
 		r = vec_push(&l->addresses, address);
 	return r == 0 ? vec_push(&l->locations, location) : r;
@@ -291,11 +320,11 @@ static void add_columns(struct attar_section *table)
 	frame_line_columns(table);
 }
 
-static void print_word(struct lookup *l, const char *word)
+static void print_line(struct lookup *l, const char *line)
 {
 	if (l->table)
 		return;
-	add_text(&l->out, word);
+	add_text(&l->out, line);
 	buf_char(&l->out, '\n');
 }
 
@@ -321,7 +350,7 @@ static void print_answers(struct lookup *l)
 
 	for (size_t i = 0; i < l->parts.n; i++) {
 		if (other < end && other->index == i)
-			print_word(l, other++->word);
+			print_line(l, other++->line);
 		else
 			print_answer(l, i);
 		if (l->out.len < OUTPUT_BYTES)
@@ -334,7 +363,7 @@ static void print_answers(struct lookup *l)
 static void forget_queries(struct lookup *l)
 {
 	vec_each (&l->others, other)
-		free(other->word);
+		free(other->line);
 	l->others.n = l->addresses.n = l->locations.n = l->parts.n = l->lines.n = 0;
 	buf_reset(&l->answers);
 	llvm_answers_reset(&l->llvm_answers);
@@ -375,21 +404,14 @@ static int flush(struct lookup *l)
 
 /* ---- input ---- */
 
-static bool is_blank(char c)
-{
-	return c == ' ' || c == '\t' || c == '\r';
-}
-
+/* Blank lines are repeated in the style of llvm-symbolizer, and otherwise ignored. */
 static int take_line(struct lookup *l, char *line)
 {
-	char *end;
+	size_t n = strlen(line);
 
-	while (is_blank(*line))
-		line++;
-	for (end = line; *end && !is_blank(*end); end++)
-		;
-	*end = '\0';
-	return *line ? add_query(l, line) : 0;
+	if (n && line[n - 1] == '\r')
+		line[n - 1] = '\0';
+	return l->llvm || *skip_blanks(line) ? add_query(l, line) : 0;
 }
 
 /* The whole lines of the input; moves the rest to the front. */

@@ -494,6 +494,23 @@ def test_bad_input(args, status, said):
 
 
 @pytest.mark.quick
+def test_repeated_lines_are_whole_as_those_of_llvm(tmp_path):
+    need('llvm-symbolizer')
+    program = build(tmp_path, 'g++', '-g')
+    [address] = addresses(program)[:1]
+    lines = (f'Error in request 7\n  {address:#x} and more\nCODE {address:#x}\ncode {address:#x}\n'
+             f'CODE x\nCODE \n\n   indented, twice\r\nCODE  {address:#x}\n')
+    theirs = subprocess.run(['llvm-symbolizer', f'--obj={program}'], input=lines, check=True,
+                            capture_output=True, text=True).stdout
+    ours = run('symbols', '--style=llvm', program, stdin=None, input=lines)
+    assert (ours.returncode, ours.stderr) == (0, '')
+    assert ours.stdout == theirs and theirs.startswith('Error in request 7\n')
+    ours = run('symbols', program, stdin=None, input=f'Error in request 7\n\n{address:x}\n')
+    assert ours.stdout.startswith(f'Error in request 7\n{address:#x} '), ours
+    assert ours.stderr == (
+        "attar: lines that are not hexadecimal addresses: 1, first 'Error in request 7'\n")
+
+
 def test_lines_that_are_not_addresses_are_repeated(tmp_path):
     """As llvm-symbolizer does; the others are answered."""
     program, address = known(tmp_path)
