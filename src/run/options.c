@@ -146,7 +146,12 @@ static const struct attar_option *find(struct attar_run *run, const char *name, 
 static int unknown(struct attar_run *run, const char *name)
 {
 	struct suggest s = {.word = name};
+	void *state;
 
+	/* Profilers that always have stacks have no -g. */
+	if (!strcmp(name, "call-graph") && find(run, "unwind", &state))
+		return attar_fail(
+			-ENOENT, "no such option --call-graph" ATTAR_FIX "use --unwind METHOD");
 	for (const struct attar_option_group *g = run->options.groups; g->title; g++)
 		for (const struct attar_option *o = g->options; o && o->name; o++)
 			if (o->help)

@@ -23,6 +23,8 @@ MISTAKES = [
     (['zzzzzz'], USAGE, r"attar: unknown profiler or command 'zzzzzz': 'attar -h' lists them"),
     (['profile', '--flam-graph', 'x'], USAGE,
      r"attar: no such option --flam-graph: did you mean --flame-graph\?"),
+    (['wall', '--call-graph', 'dwarf'], USAGE,
+     r'attar: no such option --call-graph: use --unwind METHOD'),
     (['profile', '--zzzzzzzz'], USAGE,
      r"attar: no such option --zzzzzzzz: 'attar profile -h' lists them"),
     (['profile', '-Z'], USAGE, r"attar: no such option -Z: 'attar profile -h' lists them"),
