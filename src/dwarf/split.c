@@ -129,16 +129,17 @@ static int open_dwo(const struct split *split, const struct debug_unit *skeleton
 	struct debug_file *file)
 {
 	struct buf name _cleanup_(buf_done) = {0};
-	int r;
+	int r, next;
 
 	if (!put_path(skeleton, path)) {
 		log_debug("cannot read the name of the .dwo file of a unit");
 		return -ENOENT;
 	}
 	r = open_file(split, buf_text(path), file);
-	if (r == -ENOENT &&
-		debug_unit_string(skeleton, &skeleton->dwo_name, NULL, DEBUG_INFO, &name))
-		r = open_next_to(split, buf_text(&name), path, file);
+	if (r < 0 && debug_unit_string(skeleton, &skeleton->dwo_name, NULL, DEBUG_INFO, &name)) {
+		next = open_next_to(split, buf_text(&name), path, file);
+		r = next == -ENOENT ? r : next;
+	}
 	return r;
 }
 
