@@ -36,9 +36,8 @@ const struct attar_option common_stack_options[] = {
 		"include or omit the kernel part of stacks"),
 	ATTAR_TEXT(T, unwind, 0, "unwind", "METHOD",
 		"user stacks by frame pointers: fp (default); by call frame information: dwarf, or "
-		"dwarf,BYTES of stack to copy; by last branch records: lbr; auto; in profilers "
-		"with "
-		"-g, --call-graph METHOD is the same with -g"),
+		"dwarf,BYTES of stack to copy; by last branch records: lbr; auto; with -g "
+		"also --call-graph METHOD"),
 	ATTAR_FLAG(T, inline_functions, 0, "inline",
 		"show functions that the compiler inlined as separate functions"),
 	ATTAR_FLAG(T, lines, 0, "lines", "distinguish the source lines of a function"),
