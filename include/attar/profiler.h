@@ -598,7 +598,8 @@ ATTAR_API enum attar_target_kind attar_run_target_kind(const struct attar_run *r
 
 /*
  * The options and the command with which another profiler has the same target, for a shell:
- * " -p 12,13", " -C 0 -- make all"; "" for the whole system. NULL: out of memory. Owned by the run.
+ * " -p 12,13", " -C 0 -- make all", " --input x.data"; "" for the whole system. NULL: out of
+ * memory. Owned by the run.
  */
 ATTAR_API const char *attar_run_target_words(struct attar_run *run);
 

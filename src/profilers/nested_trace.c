@@ -279,6 +279,15 @@ static int find_impl(struct nested_trace *t)
 		-EINVAL, "--impl: '%s' is not one of delay, call, call-delay", t->impl_name);
 }
 
+/* "EVENT,EVENT" */
+static bool is_same_twice(const char *text)
+{
+	size_t half = strlen(text) / 2;
+
+	return text[half] == ',' && strlen(text) == 2 * half + 1 &&
+	       !strncmp(text, text + half + 1, half);
+}
+
 /* Each -e has an entry and an exit. */
 static int add_functions_of(struct attar_run *run, struct nested_trace *t)
 {
@@ -296,6 +305,11 @@ static int add_functions_of(struct attar_run *run, struct nested_trace *t)
 				"-e '%s' has %u event%s: give an entry and an exit, separated by a "
 				"comma",
 				t->texts.at[i], n, n == 1 ? "" : "s");
+		if (r == 0 && is_same_twice(t->texts.at[i]))
+			r = attar_fail(-EINVAL,
+				"-e '%s': entry and exit are the same event" ATTAR_FIX
+				"give the event that ends the function, or a filter to each",
+				t->texts.at[i]);
 		if (r == 0)
 			r = by_source_learn(&t->events, run, t, first);
 	}

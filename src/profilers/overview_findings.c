@@ -62,7 +62,7 @@ static struct overview_finding *add(
 /* The target of the run, with which a command shows the same. */
 static const char *target_of(const struct overview_sums *sums)
 {
-	const char *words = attar_run_is_live(sums->run) ? attar_run_target_words(sums->run) : "";
+	const char *words = attar_run_target_words(sums->run);
 
 	return words && strlen(words) < COMMAND_BYTES / 2 ? words : " -- COMMAND";
 }
@@ -81,14 +81,18 @@ static void set_command(struct findings *findings, struct overview_finding *find
 		snprintf(finding->command, COMMAND_BYTES, "attar %s%s", command, target_of(sums));
 }
 
-/* Of the whole system, while the command runs if there is one. */
+/* Of the whole system, while the command runs if there is one; or of the recording. */
 static void set_system_command(
 	struct findings *findings, struct overview_finding *finding, const char *command)
 {
-	const char *words = strstr(target_of(findings->sums), " -- ");
+	const char *target = target_of(findings->sums);
+	const char *words = strstr(target, " -- ");
 
-	snprintf(finding->command, COMMAND_BYTES, "attar %s%s%s", command, words ? " -a" : "",
-		words ? words : "");
+	if (!attar_run_is_live(findings->sums->run))
+		snprintf(finding->command, COMMAND_BYTES, "attar %s%s", command, target);
+	else
+		snprintf(finding->command, COMMAND_BYTES, "attar %s%s%s", command,
+			words ? " -a" : "", words ? words : "");
 }
 
 /* ---- where the time goes ---- */

@@ -48,8 +48,9 @@ static int not_recorded(const struct attar_run *run, const char *event)
 
 	return attar_fail(-ENOENT,
 		"the recording has no event '%s', which '%s' needs" ATTAR_FIX
-		"record it, too: attar record -e %s",
-		CLIP_N(event, n), run->profiler->name, CLIP_N(event, n));
+		"record it, too: attar record %s-e %s",
+		CLIP_N(event, n), run->profiler->name, run->select.is_on ? "-a " : "",
+		CLIP_N(event, n));
 }
 
 int needed_events_refused(struct attar_run *run, const char *list, int r)

@@ -115,6 +115,23 @@ void switch_check_forget(struct switch_check *check, int cpu)
 			check->cpus[i].task = UNKNOWN;
 }
 
+/* Of a recording of single tasks, which lacks the switches from other tasks, or of all of them. */
+static void remark_of_recording(
+	const struct attar_run *run, struct attar_report *report, uint64_t n, const char *cpus)
+{
+	if (run->switches.in_order > n)
+		attar_report_remark(report,
+			"the recording lacks at least %llu switch%s between tasks (%s), which the "
+			"kernel did not deliver or which were filtered: times that begin or end "
+			"with them are wrong",
+			(unsigned long long)n, n == 1 ? "" : "es", cpus);
+	else if (run->select.is_on)
+		attar_report_remark(report,
+			"the recording lacks switches from other tasks to those that were "
+			"recorded: times of running and waiting are wrong: record all tasks with "
+			"-a");
+}
+
 void switch_check_remark(struct attar_run *run, struct attar_report *report, enum attar_scope scope)
 {
 	struct switch_check *check = &run->switches;
@@ -127,21 +144,19 @@ void switch_check_remark(struct attar_run *run, struct attar_report *report, enu
 		if (check->cpus[i].missing && shown++ < CPUS_SHOWN)
 			buf_printf(&cpus, "%sCPU %zu", cpus.len ? ", " : "", i);
 	}
+	if (shown > CPUS_SHOWN)
+		buf_str(&cpus, ", ...");
 	if (scope == ATTAR_SCOPE_INTERVAL)
 		check->reported = missing;
-	/* of a recording of single tasks, most seem to be missing; it does not say so */
-	if (missing > before && run->replay && check->in_order > missing)
+	if (missing <= before)
+		return;
+	if (run->replay)
+		remark_of_recording(run, report, missing - before, buf_text(&cpus));
+	else
 		attar_report_remark(report,
-			"the recording lacks at least %llu switch%s between tasks (%s%s), which "
-			"the kernel did not deliver or which were filtered: times that begin or "
-			"end with them are wrong",
-			(unsigned long long)(missing - before), missing - before == 1 ? "" : "es",
-			buf_text(&cpus), shown > CPUS_SHOWN ? ", ..." : "");
-	else if (missing > before && !run->replay)
-		attar_report_remark(report,
-			"the kernel did not report at least %llu switch%s between tasks (%s%s): "
+			"the kernel did not report at least %llu switch%s between tasks (%s): "
 			"times that begin or end with them are wrong; see 'delivery' in 'attar "
 			"doctor'",
 			(unsigned long long)(missing - before), missing - before == 1 ? "" : "es",
-			buf_text(&cpus), shown > CPUS_SHOWN ? ", ..." : "");
+			buf_text(&cpus));
 }

@@ -154,6 +154,10 @@ const char *attar_run_target_words(struct attar_run *run)
 	struct buf words _cleanup_(buf_done) = {0};
 	const char *text;
 
+	if (run->replay) {
+		buf_str(&words, " --input ");
+		escape_shell(&words, o->input);
+	}
 	if (o->all_cpus && run->command.argv)
 		buf_str(&words, " -a");
 	for (size_t i = 0; i < ARRAY_SIZE(options); i++) {

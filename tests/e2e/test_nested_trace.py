@@ -133,6 +133,7 @@ def test_three_functions_of_a_program():
 @pytest.mark.parametrize('args, sentence', [
     ([], 'nested-trace needs an entry and an exit'),
     (['-e', 'irq:softirq_entry'], 'has 1 event: give an entry and an exit'),
+    (['-e', 'irq:softirq_entry,irq:softirq_entry'], 'entry and exit are the same event'),
     (['-e', 'irq:softirq_entry,irq:softirq_exit', '--impl', 'pair'],
      "'pair' is not one of delay, call, call-delay"),
     (['-e', 'irq:softirq_entry,irq:softirq_exit', '-k', 'foo'], "variable 'foo'"),

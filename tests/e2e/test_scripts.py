@@ -114,17 +114,17 @@ def test_each_waking_is_one_event_of_a_pattern(script):
     assert [(r['start'], r['calls']) for r in rows(found, 'pairs')] == [('sched:sched_waking', 2)]
 
 
-@pytest.mark.parametrize('profiler, lacks', [
-    ('rundelay', 'sched:sched_wakeup'), ('runqlat', 'sched:sched_wakeup'),
-    ('signals', 'signal:signal_generate'),
-    ('gc', 'usdt:/usr/bin/python3:python:gc__start')])
-def test_presets_name_the_event_that_is_missing(script, profiler, lacks):
+@pytest.mark.parametrize('profiler, lacks, words', [
+    ('rundelay', 'sched:sched_wakeup', '-a '), ('runqlat', 'sched:sched_wakeup', '-a '),
+    ('signals', 'signal:signal_generate', ''),
+    ('gc', 'usdt:/usr/bin/python3:python:gc__start', '')])
+def test_presets_name_the_event_that_is_missing(script, profiler, lacks, words):
     text = '# attar script\nevent a:b x:int\n1 0 1/1 a a:b x=1\n'
     done = run(profiler, '--input', script(text))
     assert (done.returncode, done.stdout) == (1, '')
     assert done.stderr == (
         f"attar: the recording has no event '{lacks}', which '{profiler}' needs: "
-        f'record it, too: attar record -e {lacks}\n')
+        f'record it, too: attar record {words}-e {lacks}\n')
 
 
 @pytest.mark.parametrize('words', [['percpu-stat', '--syscalls'], ['cachestat'], ['stat']])

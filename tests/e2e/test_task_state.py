@@ -201,7 +201,22 @@ def test_recording_lacks_an_event(script):
     assert (done.returncode, done.stdout) == (1, '')
     assert done.stderr == (
         "attar: the recording has no event 'sched:sched_wakeup_new', which 'task-state' needs: "
-        'record it, too: attar record -e sched:sched_wakeup_new\n')
+        'record it, too: attar record -a -e sched:sched_wakeup_new\n')
+
+
+@pytest.mark.parametrize('profiler', ['task-state', 'wall', 'oncpu'])
+@pytest.mark.parametrize('words, is_wrong', [(['-a'], False), ([], True)])
+def test_recording_of_single_tasks_says_so(tmp_path, profiler, words, is_wrong):
+    """It has the switches from its tasks, but not those to them, which happen in other tasks."""
+    data = tmp_path / 'x.data'
+    done = run('record', '-q', *words, '-o', data, '-e',
+               'cpu-clock,sched:sched_switch,sched:sched_wakeup,sched:sched_wakeup_new', *COMMAND)
+    assert done.returncode == 0, done.stderr
+    done = run(profiler, '--input', data, '--format', 'json')
+    assert done.returncode == 0, done.stderr
+    remark = ('the recording lacks switches from other tasks to those that were recorded: times of '
+              'running and waiting are wrong: record all tasks with -a')
+    assert (remark in json.loads(done.stdout.splitlines()[-1]).get('remarks', [])) == is_wrong
 
 
 @pytest.mark.usefixtures('needs_perf')
