@@ -101,6 +101,7 @@ void switch_check_sample(struct attar_run *run, const struct attar_event *ev)
 		return;
 	cpu = &check->cpus[ev->cpu];
 	memcpy(&prev, raw + check->prev, sizeof(prev));
+	check->from_idle += prev == 0;
 	if (likely(prev == cpu->task))
 		check->in_order++;
 	else if (cpu->task != UNKNOWN && !is_left_out(run, cpu->task))
@@ -115,11 +116,11 @@ void switch_check_forget(struct switch_check *check, int cpu)
 			check->cpus[i].task = UNKNOWN;
 }
 
-/* Of a recording of single tasks, which lacks the switches from other tasks, or of all of them. */
+/* A recording of single tasks has no switches from others, such as the idle tasks. */
 static void remark_of_recording(
 	const struct attar_run *run, struct attar_report *report, uint64_t n, const char *cpus)
 {
-	if (run->switches.in_order > n)
+	if (run->switches.from_idle || run->switches.in_order > n)
 		attar_report_remark(report,
 			"the recording lacks at least %llu switch%s between tasks (%s), which the "
 			"kernel did not deliver or which were filtered: times that begin or end "

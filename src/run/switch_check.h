@@ -21,6 +21,7 @@ struct switch_check {
 	uint16_t prev, next; /* offsets of the fields */
 	uint64_t reported;   /* in the notes of intervals */
 	uint64_t in_order;   /* switches */
+	uint64_t from_idle;  /* switches from an idle task */
 };
 
 /* Starts to check the first source that has all switches of its CPUs, if there is one. */
