@@ -19,13 +19,13 @@ const char *source_missing(struct symbol_sources *sources)
 		[SOURCE_PART_LINK] = "functions or source lines of its binary are unknown; copy "
 				     "the debug file of this build there",
 	};
-	static __thread char text[1024];
+	static __thread char text[PATH_MAX + 512];
 
 	if (!sources->first_missing)
 		return NULL;
 	sources->is_missing_said = true;
 	snprintf(text, sizeof(text), "%zu debug file%s cannot be used, such as %s (%s): %s",
-		sources->missing.n, PLURAL_S(sources->missing.n), CLIP(sources->first_missing),
+		sources->missing.n, PLURAL_S(sources->missing.n), sources->first_missing,
 		sources->first_reason, effects[sources->first_part]);
 	return text;
 }
