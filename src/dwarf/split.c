@@ -76,7 +76,6 @@ static bool find_in_file(struct unit_index *index, struct debug_file *file,
 	uint64_t offset = 0;
 
 	*ret_other = false;
-
 	for (int i = 0; i < UNITS_OF_FILE_MAX; i++) {
 		int r = debug_unit_header(file, offset, unit);
 

@@ -22,7 +22,7 @@ static const struct kind {
 
 static const char every_kind[] = "ksymbol,bpf,cgroup,text-poke,comm,mmap";
 
-enum { CGROUP = 2, KINDS = sizeof(kinds) / sizeof(kinds[0]) };
+enum { CGROUP = 2, COMM = 4, KINDS = sizeof(kinds) / sizeof(kinds[0]) };
 
 struct misc {
 	const char *records;
@@ -253,7 +253,7 @@ static int misc_open(struct attar_run *run, void *self)
 	struct misc *m = self;
 	int r = choose(m);
 	/* the kernel writes records of cgroups only to events that request others, too */
-	bool wants_names = m->wanted[4] || m->wanted[CGROUP];
+	bool wants_names = m->wanted[COMM] || m->wanted[CGROUP];
 	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
 		.config = PERF_COUNT_SW_DUMMY,
 		.sample_type = PERF_SAMPLE_IP, /* as other events of a stream have */

@@ -129,7 +129,7 @@ static void remark_of_recording(
 	else if (run->select.is_on)
 		attar_report_remark(report,
 			"the recording lacks switches from other tasks to those that were "
-			"recorded: times of running and waiting are wrong: record all tasks with "
+			"recorded: times of running and waiting are wrong; record all tasks with "
 			"-a");
 }
 

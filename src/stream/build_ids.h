@@ -30,7 +30,7 @@ void build_ids_done(struct build_ids *b);
 /*
  * If the path of a mapping has exactly one build id and one file, the build id identifies the file
  * from now on, also on another machine, and the device and inode are cleared. When a second file of
- * the path follows, whose build id it is is unknown: device and inode identify both.
+ * the path follows, it is unknown which of them has the build id: device and inode identify both.
  */
 void build_ids_set(
 	struct build_ids *b, struct attar_symbols *symbols, struct attar_mapping *mapping);

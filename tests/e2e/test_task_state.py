@@ -218,7 +218,7 @@ def test_recording_of_single_tasks_says_so(tmp_path, profiler, words, is_wrong):
     done = run(profiler, '--input', data, '--format', 'json')
     assert done.returncode == 0, done.stderr
     remark = ('the recording lacks switches from other tasks to those that were recorded: times of '
-              'running and waiting are wrong: record all tasks with -a')
+              'running and waiting are wrong; record all tasks with -a')
     assert (remark in json.loads(done.stdout.splitlines()[-1]).get('remarks', [])) == is_wrong
 
 
