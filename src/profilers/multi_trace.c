@@ -288,17 +288,25 @@ static bool field_key(
 	return true;
 }
 
+/* The key if it is computed. */
+static void expr_key(
+	const struct trace_event *e, const struct attar_event *ev, struct key_bytes *ret_key)
+{
+	struct attar_expr_record record;
+
+	attar_event_get_expr_record(ev, &record);
+	ret_key->size = attar_expr_key(e->key, &record, ret_key->bytes, sizeof(ret_key->bytes));
+}
+
 bool trace_key(const struct attar_run *run, const struct trace_event *e,
-	const struct attar_event *ev, const struct attar_expr_record *record,
-	struct key_bytes *ret_key)
+	const struct attar_event *ev, struct key_bytes *ret_key)
 {
 	uint64_t number;
 
 	if (field_key(e, ev, ret_key))
 		return true;
 	if (e->key_kind == KEY_EXPR) {
-		ret_key->size =
-			attar_expr_key(e->key, record, ret_key->bytes, sizeof(ret_key->bytes));
+		expr_key(e, ev, ret_key);
 		return true;
 	}
 	if (e->key_kind == KEY_THREAD && ev->thread->tid < 0)

@@ -52,7 +52,7 @@ struct start_data {
 	uint32_t tid;
 	uint64_t sequence; /* in the buffer of --detail */
 	uint32_t name_size;
-	char name[NAME_BYTES]; /* of comm= */
+	char name[NAME_BYTES]; /* of comm=; stored with --perins only */
 };
 
 /* The block of a row: who has the key, if it is a thread. */
@@ -69,6 +69,7 @@ struct multi_trace;
 struct trace_impl {
 	const char *name;
 	size_t start_size; /* bytes stored with a start */
+	size_t name_size;  /* further ones with --perins */
 	int (*open)(struct attar_run *run, struct multi_trace *m);
 	int (*report)(struct attar_run *run, struct multi_trace *m, struct attar_report *report,
 		enum attar_scope scope);
@@ -127,8 +128,7 @@ const struct trace_event *trace_first(const struct multi_trace *m);
 
 /* Writes the key of an event; false: its thread is unknown. */
 bool trace_key(const struct attar_run *run, const struct trace_event *e,
-	const struct attar_event *ev, const struct attar_expr_record *record,
-	struct key_bytes *ret_key);
+	const struct attar_event *ev, struct key_bytes *ret_key);
 
 /* ---- multi_trace_pairs.c ---- */
 

@@ -183,7 +183,6 @@ uint64_t detail_keep(struct attar_run *run, struct multi_trace *m, const struct 
 	const struct attar_sample *s = &ev->record->sample;
 	struct kept *k = &d->kept[d->n % KEPT_MAX];
 	attar_location stack[DEPTH_MAX];
-	struct attar_expr_record record;
 	struct key_bytes key;
 
 	*k = (struct kept){.time = ev->time,
@@ -204,10 +203,8 @@ uint64_t detail_keep(struct attar_run *run, struct multi_trace *m, const struct 
 		memcpy(d->bytes + k->position % BYTES, s->raw, k->size);
 	memcpy(stack_of(d, k), stack, k->depth * sizeof(*stack));
 	snprintf(k->comm, sizeof(k->comm), "%s", ev->thread->comm);
-	if (d->same_key) {
-		attar_event_get_expr_record(ev, &record);
-		k->key = trace_key(run, e, ev, &record, &key) ? hash(key.bytes, key.size) : 0;
-	}
+	if (d->same_key && trace_key(run, e, ev, &key))
+		k->key = hash(key.bytes, key.size);
 	return d->n++;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Matching of starts and ends for multi-trace, and the reports of --impl delay and pair. */
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,12 +104,14 @@ static int end_pair(struct attar_run *run, struct multi_trace *m, const struct t
 }
 
 /* The name of comm=, as text. */
-static void name_start(struct start_data *data, const struct trace_event *e,
-	const struct attar_expr_record *record)
+static void name_start(
+	struct start_data *data, const struct trace_event *e, const struct attar_event *ev)
 {
+	struct attar_expr_record record;
 	struct attar_expr_value name;
 
-	attar_expr_eval(e->comm, record, &name);
+	attar_event_get_expr_record(ev, &record);
+	attar_expr_eval(e->comm, &record, &name);
 	if (!name.bytes) {
 		data->name_size =
 			(uint32_t)snprintf(data->name, NAME_BYTES, "%lld", (long long)name.number);
@@ -119,12 +122,11 @@ static void name_start(struct start_data *data, const struct trace_event *e,
 }
 
 static void start_pair(struct multi_trace *m, const struct trace_event *e,
-	const struct attar_event *ev, const struct attar_expr_record *record,
-	const struct key_bytes *key, const struct attar_stamp *at, uint64_t sequence)
+	const struct attar_event *ev, const struct key_bytes *key, const struct attar_stamp *at,
+	uint64_t sequence)
 {
 	struct attar_start *start =
 		attar_pairs_start(m->steps[e->stage], key->bytes, key->size, at);
-
 	struct start_data *data;
 
 	if (!start)
@@ -134,7 +136,7 @@ static void start_pair(struct multi_trace *m, const struct trace_event *e,
 	data->tid = (uint32_t)ev->thread->tid;
 	data->sequence = sequence;
 	if (e->comm && m->perins)
-		name_start(data, e, record);
+		name_start(data, e, ev);
 }
 
 /* Of all tasks, or the key, one number, is a selected one. */
@@ -153,23 +155,31 @@ static bool is_selected(
 	return !m->selects || attar_run_is_selected(run, thread);
 }
 
+/* Those that the stage allows and role= selects. */
+static unsigned selected_roles(
+	const struct trace_event *e, const struct attar_event *ev)
+{
+	struct attar_expr_record record;
+
+	if (!e->role)
+		return e->roles;
+	attar_event_get_expr_record(ev, &record);
+	return e->roles & (unsigned)attar_expr_number(e->role, &record);
+}
+
 /* An event first ends a pair with the stage before, then starts one. */
 int pairs_event(struct attar_run *run, struct multi_trace *m, const struct trace_event *e,
 	const struct attar_event *ev, uint64_t sequence)
 {
 	struct attar_stamp at = attar_event_get_stamp(ev);
-	struct attar_expr_record record;
+	unsigned roles = selected_roles(e, ev);
 	const struct attar_start *started;
-	unsigned roles = e->roles;
 	struct key_bytes key;
 	int r = 0;
 
-	attar_event_get_expr_record(ev, &record);
-	if (e->role)
-		roles &= (unsigned)attar_expr_number(e->role, &record);
 	if (!roles)
 		return 0;
-	if (!trace_key(run, e, ev, &record, &key)) {
+	if (!trace_key(run, e, ev, &key)) {
 		e->is_guest ? m->unknown_vcpus++ : m->unknown_threads++;
 		return 0;
 	}
@@ -183,7 +193,7 @@ int pairs_event(struct attar_run *run, struct multi_trace *m, const struct trace
 			r = end_pair(run, m, e, ev, &key, started, sequence);
 	}
 	if (roles & ROLE_START)
-		start_pair(m, e, ev, &record, &key, &at, sequence);
+		start_pair(m, e, ev, &key, &at, sequence);
 	return r;
 }
 
@@ -214,7 +224,7 @@ int pairs_open(struct multi_trace *m)
 {
 	const struct attar_pairs_opts opts = {.size = sizeof(opts),
 		.flags = is_of_cpu(m) ? ATTAR_PAIRS_ONE_CPU : 0,
-		.payload_size = m->impl->start_size,
+		.payload_size = m->impl->start_size + (m->perins ? m->impl->name_size : 0),
 		.key_max = longest_key(m)};
 	const struct attar_keytable_opts table = {.size = sizeof(table),
 		.sums = SUMS,
@@ -487,6 +497,12 @@ void pairs_add_remarks(struct multi_trace *m, struct attar_report *report, enum 
 }
 
 const struct trace_impl trace_impl_delay = {
-	.name = "delay", .start_size = sizeof(struct start_data), .report = report_delay};
+	.name = "delay",
+	.start_size = offsetof(struct start_data, name),
+	.name_size = NAME_BYTES,
+	.report = report_delay};
 const struct trace_impl trace_impl_pair = {
-	.name = "pair", .start_size = sizeof(struct start_data), .report = report_pair};
+	.name = "pair",
+	.start_size = offsetof(struct start_data, name),
+	.name_size = NAME_BYTES,
+	.report = report_pair};
