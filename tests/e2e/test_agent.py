@@ -485,7 +485,7 @@ def test_frequency_is_lowered_before_a_profiler_is_paused(agent):
     a.end()
 
 
-COUNT = ('WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < 700000) '
+COUNT = ('WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < 2500000) '
          'SELECT count(*) FROM c')
 
 

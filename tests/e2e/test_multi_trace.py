@@ -12,8 +12,13 @@ from command import perf, run, workload
 
 pytestmark = pytest.mark.usefixtures('root')
 
-WAKEUPS = ['-e', 'sched:sched_wakeup/comm=="sleeper"/key=pid/',
-           '-e', 'sched:sched_switch/next_comm=="sleeper"/key=next_pid/']
+
+def wakeups_of(name):
+    return ['-e', f'sched:sched_wakeup/comm=="{name}"/key=pid/',
+            '-e', f'sched:sched_switch/next_comm=="{name}"/key=next_pid/']
+
+
+WAKEUPS = wakeups_of('sleeper')
 RUN_DELAY = ['-e', 'sched:sched_wakeup*//key=pid/,'
              'sched:sched_switch//key=prev_pid/alias=preempted/'
              'role=prev_pid&&(prev_state&0xff)==0/',
@@ -104,7 +109,8 @@ def test_only_than_ignores_short_calls():
 # ---- delays ----
 
 def test_run_delays_of_wakeups():
-    found = report(*SYSTEM, *WAKEUPS, '--', workload('wakeups23'))
+    name = f'sleeper{os.getpid()}'  # tests that run at the same time have the usual one
+    found = report(*SYSTEM, *wakeups_of(name), '--', workload('wakeups23'), 23, name)
     assert [(r['start'], r['end'], r['calls']) for r in rows(found)] == [
         ('sched:sched_wakeup', 'sched:sched_switch', 23)]
 

@@ -65,8 +65,13 @@ def test_a_wrong_key_is_refused(tmp_path):
 
 
 def test_what_is_missing_is_named():
-    """Without the modules, and without a listener: the fix is part of the message."""
-    unload = 'rmmod vhost_vsock vsock_loopback vmw_vsock_virtio_transport_common vsock'
+    """
+    Without the modules, and without a listener: the fix is part of the message. Sockets that an
+    earlier test left are closed a moment after its processes have exited.
+    """
+    unload = ('for i in $(seq 100); do rmmod vhost_vsock vsock_loopback '
+              'vmw_vsock_virtio_transport_common vsock 2>/dev/null; '
+              '[ -e /sys/module/vsock ] || break; sleep 0.1; done')
     done = in_guest(f'{LOAD} && {unload}; {PUSH % ""}; {PULL}; insmod $ATTAR_VM_MODULES/vsock.ko; '
                     f'{PULL}; {LOAD}; {PULL}; {PULL.replace("vsock:1:", "vsock:")}')
     push, pull, core, nobody, no_cid = done.stderr.splitlines()

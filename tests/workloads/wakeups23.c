@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Truth: the thread named "sleeper" is woken exactly COUNT (23) times from a read() of a pipe, by
- * the thread named "waker", and switched in after each of these: "waker" waits each time until it
- * has been switched out. (A thread that is woken between its last check and the switch goes on
- * without one, while /proc shows it as sleeping.) It ends without a signal, so that no signal wakes
- * it once more.
+ * usage: wakeups23 [COUNT [NAME]]
+ *
+ * Truth: the thread named "sleeper", or NAME, is woken exactly COUNT (23) times from a read() of a
+ * pipe, by the thread named "waker", and switched in after each of these: "waker" waits each time
+ * until it has been switched out. (A thread that is woken between its last check and the switch
+ * goes on without one, while /proc shows it as sleeping.) It ends without a signal, so that no
+ * signal wakes it once more.
  */
 #include <pthread.h>
 #include <string.h>
@@ -17,11 +19,11 @@ static int pipe_fd[2];
 static volatile pid_t sleeper_tid;
 static volatile uint64_t count, woken;
 
-static void *sleeper(void *unused)
+static void *sleeper(void *name)
 {
 	char byte;
 
-	pthread_setname_np(pthread_self(), "sleeper");
+	pthread_setname_np(pthread_self(), name);
 	sleeper_tid = syscall(SYS_gettid);
 	while (woken < count && read(pipe_fd[0], &byte, 1) == 1)
 		woken++;
@@ -47,11 +49,12 @@ static int waits_in(pid_t tid)
 
 int main(int argc, char **argv)
 {
+	char *name = argc > 2 ? argv[2] : "sleeper";
 	pthread_t thread;
 
 	count = argument(argc, argv, 1, 23);
 	pthread_setname_np(pthread_self(), "waker");
-	if (pipe(pipe_fd) || pthread_create(&thread, NULL, sleeper, NULL))
+	if (pipe(pipe_fd) || pthread_create(&thread, NULL, sleeper, name))
 		return 1;
 	for (uint64_t sent = 0; sent < count; sent++) {
 		while (!sleeper_tid || woken != sent || waits_in(sleeper_tid) != SYS_read)
