@@ -28,6 +28,8 @@ struct misc {
 	const char *records;
 	bool wanted[KINDS], is_chosen;
 	uint64_t counts[KINDS], recent[KINDS];
+	bool has_samples, has_times; /* so far: samples; records with a time */
+	uint64_t initial;            /* records of what existed when a recording began */
 };
 
 /* ---- records ---- */
@@ -134,22 +136,21 @@ static bool is_duplicate(const struct attar_run *run, const struct attar_event *
 	return attar_run_is_live(run) && is_side_band != (ev->record->type == PERF_RECORD_KSYMBOL);
 }
 
-static int on_record(struct attar_run *run, void *self, const struct attar_event *ev)
+/*
+ * What records a recording begins with: the names and mappings that existed, which the program that
+ * recorded wrote without a time. In recordings without sample_id_all, no record has a time.
+ */
+static bool is_initial(struct misc *m, const struct attar_run *run, const struct attar_event *ev)
 {
-	struct misc *m = self;
-	struct attar_section *lines;
-	char text[TEXT_BYTES] = "";
-	size_t i = 0;
+	m->has_times |= ev->record->time != 0;
+	return !attar_run_is_live(run) && !ev->record->time && (m->has_times || !m->has_samples);
+}
 
-	while (i < KINDS && kinds[i].type != ev->record->type)
-		i++;
-	if (i == KINDS || !m->wanted[i] || is_duplicate(run, ev))
-		return 0;
-	m->counts[i]++;
-	m->recent[i]++;
-	if (!attar_run_wants_lines(run))
-		return 0;
-	lines = attar_run_lines(run, "records", columns);
+static int show(struct attar_run *run, const struct attar_event *ev, const char *kind)
+{
+	struct attar_section *lines = attar_run_lines(run, "records", columns);
+	char text[TEXT_BYTES] = "";
+
 	if (!lines)
 		return -ENOMEM;
 	record_text(run, ev->record, text);
@@ -157,9 +158,28 @@ static int on_record(struct attar_run *run, void *self, const struct attar_event
 	attar_cell_u64(lines, attar_run_realtime(run, ev->time));
 	attar_cell_i64(lines, (int32_t)ev->record->tid);
 	attar_cell_i64(lines, (int32_t)ev->record->cpu);
-	attar_cell_text(lines, kinds[i].name);
+	attar_cell_text(lines, kind);
 	attar_cell_text(lines, text);
 	return 0;
+}
+
+static int on_record(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	struct misc *m = self;
+	bool begins = is_initial(m, run, ev);
+	size_t i = 0;
+
+	while (i < KINDS && kinds[i].type != ev->record->type)
+		i++;
+	if (i == KINDS || !m->wanted[i] || is_duplicate(run, ev))
+		return 0;
+	if (begins) {
+		m->initial++;
+		return 0;
+	}
+	m->counts[i]++;
+	m->recent[i]++;
+	return attar_run_wants_lines(run) ? show(run, ev, kinds[i].name) : 0;
 }
 
 /* ---- report ---- */
@@ -201,6 +221,15 @@ static void remark_on_groups(struct attar_report *report)
 			"which is that of cgroup v2, or of the controller perf_event of v1");
 }
 
+static void remark_on_initial(const struct misc *m, struct attar_report *report)
+{
+	if (m->initial)
+		attar_report_remark(report,
+			"not shown: %llu record%s of what existed when the recording began, such "
+			"as names of processes",
+			(unsigned long long)m->initial, m->initial == 1 ? "" : "s");
+}
+
 static int misc_report(
 	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
 {
@@ -220,6 +249,8 @@ static int misc_report(
 	if (scope == ATTAR_SCOPE_WHOLE && m->is_chosen && m->wanted[CGROUP] && !m->counts[CGROUP] &&
 		attar_run_is_live(run))
 		remark_on_groups(report);
+	if (scope == ATTAR_SCOPE_WHOLE)
+		remark_on_initial(m, report);
 	return 0;
 }
 
@@ -242,8 +273,9 @@ static int choose(struct misc *m)
 	return 0;
 }
 
-static int ignore(struct attar_run *run, void *self, const struct attar_event *ev)
+static int on_sample(struct attar_run *run, void *self, const struct attar_event *ev)
 {
+	((struct misc *)self)->has_samples = true;
 	return 0;
 }
 
@@ -271,10 +303,10 @@ static int misc_open(struct attar_run *run, void *self)
 	if (r < 0)
 		return r;
 	m->is_chosen = strcmp(m->records, every_kind) != 0;
-	if (!attar_run_is_live(run) && attar_run_event_list(run, &all, false, ignore) == 0)
+	if (!attar_run_is_live(run) && attar_run_event_list(run, &all, false, on_sample) == 0)
 		return 0;
 	attar_error_clear(); /* a recording of nothing but records */
-	return attar_run_source(run, "records", &attr, ignore);
+	return attar_run_source(run, "records", &attr, on_sample);
 }
 
 static void misc_defaults(void *self)

@@ -13,7 +13,8 @@ import pytest
 import bpf_program
 import guest
 from command import ATTAR, is_sampling, run, wait_until
-from scripts import wait_until_running
+from perf_data import Recording
+from scripts import rows, wait_until_running
 
 BASE = 0xffff888000000000
 VALUES = [0x1122334455667788, 2, 3, 0xfffffffffffffffe]
@@ -237,6 +238,43 @@ mapped = mmap.mmap(file.fileno(), 8192)
     assert names.count('renamed') == 1
     maps = [r['fields'] for r in records if str(path) in r['fields']]
     assert len(maps) == 1 and ' len=0x2000 pgoff=0x0 prot=rw- ' in maps[0]
+
+
+def misc_of(recording, path, *args):
+    """Return the lines and the report of a recording."""
+    ended = run('misc', '--format', 'json', *args, '--input', recording.write(path))
+    assert ended.returncode == 0, ended.stderr
+    *parts, found = [json.loads(line) for line in ended.stdout.splitlines()]
+    return [r['fields'] for part in parts for r in rows(part, 'records')], found
+
+
+def test_what_existed_when_a_recording_began(tmp_path):
+    """Its records have no time, and are not changes: two names and a mapping."""
+    recording = Recording()
+    recording.comm(0, 'old')
+    recording.comm(0, 'older', pid=99, tid=99)
+    recording.record(10, struct.pack('<IIQQQIIQQII', 100, 100, 0x400000, 0x2000, 0, 0, 0, 0, 0, 5,
+                                     2) + b'/old\0\0\0\0' + recording.trailer(0, 0, 0, 7, 0))
+    recording.sample(1_000_000_001)
+    recording.comm(1_000_000_002, 'new')
+    recording.comm(0, 'late', pid=98, tid=98) # as perf record --tail-synthesize writes them
+    lines, found = misc_of(recording, tmp_path / 'x.data')
+    assert lines == ['rename pid=100 tid=100 comm=new']
+    counts = {r['record']: r['count'] for r in rows(found, 'records')}
+    assert (counts['comm'], counts['mmap']) == (1, 0)
+    assert ('not shown: 4 records of what existed when the recording began, such as names of '
+            'processes') in found['remarks']
+
+
+def test_records_without_times(tmp_path):
+    """A recording without sample_id_all: what follows the first sample may be a change."""
+    recording = Recording()
+    recording.comm(0, 'old')
+    recording.sample(1_000_000_001)
+    recording.comm(0, 'new')
+    lines, found = misc_of(recording, tmp_path / 'x.data', '--records', 'comm')
+    assert lines == ['rename pid=100 tid=100 comm=new']
+    assert rows(found, 'records') == [{'record': 'comm', 'count': 1}]
 
 
 @pytest.mark.usefixtures('root')
