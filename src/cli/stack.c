@@ -81,6 +81,17 @@ static bool *flag_of(struct stack *s, const char *arg)
 	return NULL;
 }
 
+static int refuse(const char *arg)
+{
+	if (*arg && !arg[strspn(arg, "0123456789")])
+		return attar_fail(-EINVAL, "'%s' is not an option" ATTAR_FIX "attar stack -p %s",
+			CLIP(arg), CLIP(arg));
+	return attar_fail(-EINVAL,
+		"no such option '%s', or its value is missing" ATTAR_FIX
+		"'attar help stack' lists them",
+		CLIP(arg));
+}
+
 static int parse(struct stack *s, int argc, char **argv)
 {
 	for (int i = 1; i < argc; i++) {
@@ -94,10 +105,7 @@ static int parse(struct stack *s, int argc, char **argv)
 		if (i + 1 < argc)
 			r = take_value(s, argv[i], argv[i + 1]);
 		if (r == 1)
-			return attar_fail(-EINVAL,
-				"no such option '%s', or its value is missing" ATTAR_FIX
-				"'attar help stack' lists them",
-				CLIP(argv[i]));
+			return refuse(argv[i]);
 		if (r < 0)
 			return r;
 		i++;

@@ -235,6 +235,8 @@ def test_json_without_lines(waiting, args):
     (('-p',), 2, "no such option '-p', or its value is missing"),
     (('-p', '1', '--bytes', '2G'), 2, '--bytes 2G: use a size from 1 to 1G'),
     (('--fast',), 2, "no such option '--fast'"),
+    (('1',), 2, "'1' is not an option: attar stack -p 1"),
+    (('-k', '123', '--json'), 2, "'123' is not an option: attar stack -p 123"),
     (('-p', '2147483647'), 1, 'no such process'),
 ])
 def test_bad_input(args, status, text):
