@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/layout.h"
 
-enum { UNLIMITED = 48 }; /* width of text columns without a limit; longer text exceeds it */
+/* Widths of text columns without a limit; longer text exceeds them. */
+enum { GROWING_MAX = 48, TABLE_MAX = 256 };
 
 /* Minimum widths, in steps: shrink the last text column and then the others to each of them. */
 static const struct {
@@ -66,8 +67,11 @@ static size_t to_hide(const struct layout_column *at, size_t n, size_t last)
 
 static void no_limit(struct layout_column *at, size_t n)
 {
-	for (size_t i = 0; i < n; i++)
-		at[i].width = at[i].text ? MIN(at[i].wish, (unsigned)UNLIMITED) : at[i].wish;
+	for (size_t i = 0; i < n; i++) {
+		unsigned most = at[i].grows ? GROWING_MAX : TABLE_MAX;
+
+		at[i].width = at[i].text ? MIN(at[i].wish, most) : at[i].wish;
+	}
 }
 
 size_t layout_fit(struct layout_column *at, size_t n, unsigned columns)

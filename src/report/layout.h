@@ -11,6 +11,7 @@ struct layout_column {
 	unsigned wish; /* width of its widest cell */
 	bool text;     /* may be truncated; numbers are not */
 	bool keep;     /* hidden only when all others are */
+	bool grows;    /* more rows follow, which may be wider: without a limit it stays narrower */
 
 	unsigned width; /* out: assigned width */
 	bool hidden;    /* out */
@@ -19,7 +20,8 @@ struct layout_column {
 /*
  * Shrinks the last text column first, then the others. When all have their minimum width, hides
  * columns from the right, those to keep last, but never the first column and the last text column.
- * columns 0: no limit. Returns the number of hidden columns.
+ * columns 0: no limit; only very long texts exceed their columns. Returns the number of hidden
+ * columns.
  */
 size_t layout_fit(struct layout_column *at, size_t n, unsigned columns);
 

@@ -166,6 +166,7 @@ static int measure(struct lines *l)
 		if (!column || !vec_add(&l->recent))
 			return base_oom();
 		column->text = s->columns.at[i].unit == ATTAR_UNIT_TEXT;
+		column->grows = true;
 		column->wish = text_of(l, i, s->columns.at[i].name)->width;
 	}
 	for (size_t i = 0; i < s->columns.n; i++)

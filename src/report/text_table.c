@@ -82,7 +82,8 @@ static int grid_init(struct grid *g)
 		if (!column)
 			return base_oom();
 		column->text = s->columns.at[i].unit == ATTAR_UNIT_TEXT;
-		column->keep = column->text && s->kind == ATTAR_SECTION_EVENTS;
+		column->grows = s->kind == ATTAR_SECTION_EVENTS;
+		column->keep = column->text && column->grows;
 		column->wish = width_of(column_name(g, i));
 		for (uint32_t row = first; row < end; row++)
 			column->wish = MAX(column->wish, width_of(cell_text(g, row, i)));

@@ -24,8 +24,13 @@ static void test_no_limit(void **state)
 	make(at, 10000, 20);
 	assert_int_equal(layout_fit(at, 5, 0), 0);
 	assert_int_equal(at[2].width, 15);
-	assert_int_equal(at[3].width, 48);
+	assert_int_equal(at[3].width, 256);
 	assert_int_equal(at[4].width, 20);
+	at[3].grows = true;
+	at[4].wish = 200;
+	assert_int_equal(layout_fit(at, 5, 0), 0);
+	assert_int_equal(at[3].width, 48);
+	assert_int_equal(at[4].width, 200);
 }
 
 static void test_fitting_columns_are_unchanged(void **state)

@@ -48,6 +48,30 @@ static void test_table_with_head_and_foot(void **state)
 		"attar itself: 0.8% of a CPU, 9.80 MiB peak\n");
 }
 
+/* Names of 52 and 3 columns: the numbers behind them are below each other. */
+static void test_long_names_keep_columns_aligned(void **state)
+{
+	struct attar_report *report = attar_report_new("list");
+	struct attar_section *t = attar_report_table(report, "USDT");
+
+	attar_section_column(t, "name", ATTAR_UNIT_TEXT);
+	attar_section_column(t, "locations", ATTAR_UNIT_COUNT);
+	attar_section_column(t, "semaphore", ATTAR_UNIT_TEXT);
+	attar_section_row(t);
+	attar_cell_text(t, "usdt:/a/long/path/to/a/file:provider:name_of_a_probe");
+	attar_cell_u64(t, 12);
+	attar_cell_text(t, "yes");
+	attar_section_row(t);
+	attar_cell_text(t, "a:b");
+	attar_cell_u64(t, 1);
+	attar_cell_text(t, "no");
+	assert_drawn("text", plain, report,
+		"USDT\n"
+		"name                                                  locations  semaphore\n"
+		"usdt:/a/long/path/to/a/file:provider:name_of_a_probe         12  yes\n"
+		"a:b                                                           1  no\n");
+}
+
 static void test_lines_missed_by_a_slow_reader(void **state)
 {
 	struct attar_report *report = attar_report_new("trace");
@@ -667,6 +691,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_table_with_head_and_foot),
+		cmocka_unit_test(test_long_names_keep_columns_aligned),
 		cmocka_unit_test(test_lines_missed_by_a_slow_reader),
 		cmocka_unit_test(test_table_is_cut_to_the_terminal),
 		cmocka_unit_test(test_20_columns_keep_number_and_name),
