@@ -197,17 +197,49 @@ static struct process_mappings *process(struct mappings *m, uint64_t pid)
 	return row->value;
 }
 
+/* NULL: the file cannot be read, or has no lines. */
+static FILE *open_filled(const char *path)
+{
+	FILE *file = fopen(path, "re");
+	int first = file ? getc(file) : EOF;
+
+	if (first != EOF) {
+		ungetc(first, file);
+		return file;
+	}
+	if (file)
+		fclose(file);
+	return NULL;
+}
+
+/* The file of an exited main thread has no lines, although other threads may still run. */
+static FILE *open_maps(pid_t pid)
+{
+	char path[64];
+	FILE *file;
+	glob_t threads;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	file = open_filled(path);
+	if (file)
+		return file;
+	snprintf(path, sizeof(path), "/proc/%d/task/[0-9]*/maps", (int)pid);
+	if (glob(path, GLOB_NOSORT, NULL, &threads) == 0)
+		for (size_t i = 0; i < threads.gl_pathc && !file; i++)
+			file = open_filled(threads.gl_pathv[i]);
+	globfree(&threads);
+	return file;
+}
+
 static int scan(struct mappings *m, struct process_mappings *p, pid_t pid)
 {
-	char path[64], line[PATH_BYTES + 128];
+	char line[PATH_BYTES + 128];
 	uint64_t start, end;
-	FILE *file;
+	FILE *file = open_maps(pid);
 	char shared;
 	int r = 0, at;
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
 	p->scanned = true;
-	file = fopen(path, "re");
 	if (!file)
 		return 0;
 	while (r == 0 && fgets(line, sizeof(line), file)) {
@@ -309,12 +341,12 @@ uint64_t mappings_execs(const struct mappings *m, const struct attar_thread *thr
 	return row ? ((const struct process_mappings *)row->value)->execs : 0;
 }
 
-static bool maps_have(const char *path, uint64_t address)
+static bool maps_have(pid_t pid, uint64_t address)
 {
 	char line[PATH_BYTES + 128];
 	uint64_t start, end;
 	bool found = false;
-	FILE *file = fopen(path, "re");
+	FILE *file = open_maps(pid);
 
 	while (file && !found && fgets(line, sizeof(line), file))
 		found = sscanf(line, "%" SCNx64 "-%" SCNx64, &start, &end) == 2 &&
@@ -326,12 +358,12 @@ static bool maps_have(const char *path, uint64_t address)
 
 bool mappings_any(uint64_t address)
 {
-	glob_t paths;
+	glob_t processes;
 	bool found = false;
 
-	if (glob("/proc/[0-9]*/maps", GLOB_NOSORT, NULL, &paths) == 0)
-		for (size_t i = 0; i < paths.gl_pathc && !found; i++)
-			found = maps_have(paths.gl_pathv[i], address);
-	globfree(&paths);
+	if (glob("/proc/[0-9]*", GLOB_NOSORT, NULL, &processes) == 0)
+		for (size_t i = 0; i < processes.gl_pathc && !found; i++)
+			found = maps_have(atoi(processes.gl_pathv[i] + strlen("/proc/")), address);
+	globfree(&processes);
 	return found;
 }

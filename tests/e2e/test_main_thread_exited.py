@@ -77,3 +77,17 @@ def test_stack_and_symbols(leaderless):
     offset = next(int(n.split()[0], 16) for n in nm.splitlines() if n.endswith(' busy'))
     done = run('symbols', '-p', leaderless.pid, hex(base + offset))
     assert 'busy' in done.stdout, done
+
+
+def test_page_faults(leaderless):
+    found = report('page-faults', '-p', leaderless.pid, '-d', '300ms')
+    assert {(r['comm'], r['mapping'], r['file']) for r in rows(found, 'page faults')} == {
+        ('leaderless', 'file', str(workload('leaderless')))}
+
+
+def test_breakpoint(leaderless):
+    """An address that no thread writes to: the process has mapped it."""
+    maps = Path(f'/proc/{leaderless.pid}/task/{worker(leaderless)}/maps').read_text()
+    found = report('breakpoint', '0x' + maps.partition('-')[0] + '/8:w', '-p', leaderless.pid,
+                   '-d', '300ms')
+    assert not any('has mapped it' in remark for remark in found.get('remarks', []))
