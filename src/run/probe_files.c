@@ -34,6 +34,7 @@ int probe_files_open(struct attar_run *run)
 	struct probe_files *files = &run->probe_files;
 
 	probe_files_done(files);
+	files->has_ended = false;
 	if (run->replay)
 		return 0;
 	vec_each (&run->sources.list, s) {
@@ -60,13 +61,33 @@ static int note_mapped(void *ctx, const char *path)
 	return 0;
 }
 
+/*
+ * Whether a process ends, or with --tids a thread, that may have mapped files before the run. The
+ * command has not, although it is older than the run.
+ */
+static bool ends_older(const struct attar_run *run, const struct attar_event *ev)
+{
+	const struct attar_task *task = &ev->record->task;
+
+	if (run_only_command(run) || (pid_t)task->pid == attar_run_command_pid(run))
+		return false;
+	return (task->pid == task->tid || run->opts.tids) &&
+	       (!ev->thread || ev->thread->process->started < run->clock.began);
+}
+
 void probe_files_see(struct attar_run *run, const struct attar_event *ev)
 {
 	const struct attar_record *rec = ev->record;
+	bool maps = rec->type == PERF_RECORD_MMAP || rec->type == PERF_RECORD_MMAP2;
 
-	if ((rec->type == PERF_RECORD_MMAP || rec->type == PERF_RECORD_MMAP2) &&
-		(!run->select.is_on || attar_run_is_selected(run, ev->thread)))
+	if (!maps && (rec->type != PERF_RECORD_EXIT || !ends_older(run, ev)))
+		return;
+	if (run->select.is_on && !attar_run_is_selected(run, ev->thread))
+		return;
+	if (maps)
 		note_mapped(&run->probe_files, rec->mmap.filename);
+	else
+		run->probe_files.has_ended = true;
 }
 
 /* What was mapped before the run. Nothing of a command was. */
@@ -81,6 +102,23 @@ static void look_at_processes(struct attar_run *run)
 	attar_error_clear();
 }
 
+static void remark_on(
+	const struct attar_run *run, const struct probe_file *file, struct attar_report *report)
+{
+	if (run->probe_files.has_ended)
+		attar_report_remark(report,
+			"no watched process that still runs has mapped %s: if those that ended had "
+			"not either, its probes have no events, and -e selects the probes of "
+			"another file, which 'attar usdt list FILE' lists",
+			file->path);
+	else
+		attar_report_remark(report,
+			"no watched process runs %s or has mapped it, so its probes have no "
+			"events: -e selects the probes of another file, which 'attar usdt list "
+			"FILE' lists",
+			file->path);
+}
+
 void probe_files_remark(
 	struct attar_run *run, struct attar_report *report, enum attar_scope scope, uint64_t seen)
 {
@@ -91,11 +129,7 @@ void probe_files_remark(
 	look_at_processes(run);
 	vec_each (&files->list, file)
 		if (!file->is_mapped)
-			attar_report_remark(report,
-				"no watched process runs %s or has mapped it, so its probes have "
-				"no events: -e selects the probes of another file, which 'attar "
-				"usdt list FILE' lists",
-				file->path);
+			remark_on(run, file, report);
 }
 
 void probe_files_done(struct probe_files *files)

@@ -16,12 +16,16 @@ struct probe_file {
 
 struct probe_files {
 	VEC(struct probe_file) list;
+	bool has_ended; /* a watched process that is older than the run: what it had is unknown */
 };
 
 /* Lists the files of the sources, which are open. 0 or -ENOMEM. */
 int probe_files_open(struct attar_run *run);
 
-/* Takes a record that is not a sample: a watched process may have mapped one of the files. */
+/*
+ * Takes a record that is not a sample: a watched process may have mapped one of the files, or
+ * ended.
+ */
 void probe_files_see(struct attar_run *run, const struct attar_event *ev);
 
 /* In the last report of a run without events: which files no process has mapped. */

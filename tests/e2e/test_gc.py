@@ -73,6 +73,24 @@ def test_processes_have_the_probes():
     assert not any('has mapped' in r for r in found.get('remarks', []))
 
 
+@pytest.mark.usefixtures('root')
+def test_a_process_with_the_probes_ends():
+    """It had mapped the file before the run: the report claims nothing about it."""
+    program = 'import gc, sys; gc.disable(); print("ready", flush=True); sys.stdin.read()'
+    with subprocess.Popen([PYTHON, '-c', program], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == b'ready\n'
+        with subprocess.Popen(
+                [ATTAR, 'gc', '--than', '1h', '--format', 'json', '-p', str(process.pid)],
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as attar:
+            wait_until(lambda: is_waiting(attar), 'attar waits for events')
+            process.kill() # at its end, Python collects garbage
+            found = json.loads(attar.communicate(timeout=60)[0].splitlines()[-1])
+    remarks = [r for r in found['remarks'] if 'has mapped' in r]
+    assert [r.partition(':')[0] for r in remarks] == [
+        f'no watched process that still runs has mapped {Path(PYTHON).resolve()}']
+
+
 def check_pairs(found, calls):
     row, = rows(found, 'pairs')
     assert row['calls'] == calls
