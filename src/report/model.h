@@ -146,6 +146,7 @@ struct attar_report {
 	uint64_t interval_ns;
 	enum attar_unit unit_of_times; /* of columns of ATTAR_UNIT_TIME; 0: that */
 	bool has_notes;
+	bool is_dump; /* of a flight recorder: as text, only the last report of the run has notes */
 	struct attar_notes notes;
 	VEC(struct attar_cpu_count) missing; /* for notes.missing_by_cpu */
 	struct intern strings;

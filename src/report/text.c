@@ -179,7 +179,7 @@ static void draw_foot(struct attar_renderer *r, const struct attar_report *repor
 		buf_printf(&line, "note: %s", report_text(report, report->remarks.at[i]));
 		text_wrap(r, TEXT_PLAIN, buf_text(&line));
 	}
-	if (report->has_notes) {
+	if (report->has_notes && !report->is_dump) {
 		buf_reset(&line);
 		render_notes(&line, &report->notes);
 		text_wrap(r, render_notes_warn(&report->notes) ? TEXT_WARNING : TEXT_DIM,

@@ -7,18 +7,39 @@
 #include "run/actions.h"
 #include "run/expressions.h"
 #include "run/run.h"
+#include "stream/stream.h"
 
 enum { SPARE_BYTES = 1 << 20 }; /* for what is written until the rings are stopped */
 
 /* The condition is true for an event, which the profiler does not see here. */
 static int on_condition(struct attar_run *run, void *self, const struct attar_event *event)
 {
-	if (!run->flight.asked)
-		run->flight.since = event->time;
-	run->flight.asked = run->flight.was_true = true;
+	struct run_flight *flight = &run->flight;
+
 	run->notes.delivered--;
 	run->notes.dropped++;
+	flight->was_true = true;
+	if (event->time > flight->stopped && event->time < flight->resumed) {
+		flight->missed++;
+		return 0;
+	}
+	if (!flight->asked)
+		flight->since = event->time;
+	flight->asked = true;
 	return 0;
+}
+
+void flight_begin_dump(struct attar_run *run)
+{
+	run->flight.stopped = base_now();
+	run->flight.resumed = UINT64_MAX;
+}
+
+/* What asked meanwhile is in the dump, or was missed. */
+void flight_end_dump(struct attar_run *run)
+{
+	run->flight.resumed = base_now();
+	run->flight.asked = false;
 }
 
 void flight_set_attr(
@@ -219,6 +240,11 @@ void flight_remark(struct attar_run *run, struct attar_report *report, enum atta
 			"the condition '%s' of a dump was not true for any event: no events are "
 			"shown",
 			run->flight.when);
+	if (scope == ATTAR_SCOPE_WHOLE && run->flight.missed)
+		attar_report_remark(report,
+			"events for which the condition '%s' was true while a dump was made, which "
+			"the dumps may lack: %llu",
+			run->flight.when, (unsigned long long)run->flight.missed);
 	run->flight.since = run->flight.reach = 0;
 	if (!since || !reach)
 		return;

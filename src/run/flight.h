@@ -27,7 +27,14 @@ struct run_flight {
 	const char *when; /* the condition; NULL: none. Owned by the run. */
 	uint64_t since;   /* the time of the event that asked for the dump; 0: none did */
 	uint64_t reach;   /* of the newest dump: the time from which on no ring has lost events */
+	/* The newest dump: between these times, the rings were stopped for it. */
+	uint64_t stopped, resumed;
+	uint64_t missed; /* events meanwhile for which the condition was true */
 };
+
+/* The rings are being stopped for a dump; they were resumed, and the dump is complete. */
+void flight_begin_dump(struct attar_run *run);
+void flight_end_dump(struct attar_run *run);
 
 /* Sets what the ring of a source needs. */
 void flight_set_attr(
@@ -42,7 +49,10 @@ int flight_release(struct attar_run *run, const struct attar_event *event);
 /* Bytes of each ring. */
 size_t flight_ring_bytes(const struct attar_run *run);
 
-/* Says how far the newest dump goes back, and at the end if the condition was never true. */
+/*
+ * Says how far the newest dump goes back, and at the end if the condition was never true, or true
+ * during dumps.
+ */
 void flight_remark(struct attar_run *run, struct attar_report *report, enum attar_scope scope);
 
 #endif

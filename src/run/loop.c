@@ -128,6 +128,8 @@ static int make_report(struct attar_run *run, enum attar_scope scope, uint64_t u
 	/* counting has no overhead worth a line per interval; keep the text of an error */
 	if (r == 0 && !run->has_database && (run->stream || run->clock.ended))
 		run_fill_notes(run, out, scope);
+	out->is_dump = scope == ATTAR_SCOPE_INTERVAL && !run->opts.interval &&
+		       (run->flight.is_on || run->flight.holds);
 	run->clock.interval_began = until;
 	if (r < 0)
 		attar_report_free(out);
@@ -303,12 +305,14 @@ static int deliver_round(struct attar_run *run)
 /* Delivers and reports what the overwritten rings contain. */
 static int dump(struct attar_run *run)
 {
-	int r = attar_stream_snapshot(run->stream);
+	int r;
 
+	flight_begin_dump(run);
+	r = attar_stream_snapshot(run->stream);
 	run->flight.reach = stream_snapshot_since(run->stream);
 	if (r >= 0)
 		r = deliver_round(run);
-	run->flight.asked = false; /* also if the condition became true meanwhile */
+	flight_end_dump(run);
 	return r < 0 ? r : report_request(run, base_now());
 }
 

@@ -125,6 +125,25 @@ def test_nothing_before_the_condition_is_overwritten(tmp_path):
     assert dump == list(range(FIRST, dump[-1] + 1)) and dump[-1] > MARKER
 
 
+def test_conditions_during_a_dump_are_counted(tmp_path):
+    """
+    The condition is true for each of 20,000 events, which a ring has room for: each one is in a
+    dump, or counted as one during a dump, except one that is written while the rings are stopped.
+    """
+    events = 20_000
+    program = PROGRAM.replace(str(MARKER), '0').replace(str(LAST), str(FIRST + events - 1))
+    out = tmp_path / 'out.json'
+    done = run('trace', '-q', '-e', SEEKS, '-m', 1, '-o', out, '--dump-when', f'offset>={FIRST}',
+               '--', sys.executable, '-c', program, '0')
+    assert done.returncode == 0, done.stderr
+    dumps, remarks = dumps_in(out)
+    shown = [offset for dump in dumps for offset in dump]
+    counts = [int(remark.rpartition(' ')[2]) for remark in remarks
+              if 'while a dump was made, which the dumps may lack: ' in remark]
+    assert shown == sorted(set(shown)) and len(counts) <= 1
+    assert events - len(shown) - len(dumps) <= sum(counts) < events
+
+
 @pytest.mark.parametrize('after', [0, 200_000], ids=['complete', 'overwritten'])
 def test_what_was_overwritten_is_remarked(tmp_path, after):
     """attar is stopped while the condition becomes true and, perhaps, much more happens."""
@@ -234,6 +253,18 @@ def test_refused_conditions(args, sentence):
     done = run('trace', *args, '--', 'true')
     assert done.returncode == 2
     assert sentence in done.stderr
+
+
+@pytest.mark.quick
+def test_one_summary(tmp_path):
+    """Two dumps, and the end of the run: as text, the number of all events is shown once."""
+    script = tmp_path / 'x.script'
+    script.write_text('# attar script\nevent a:b c:int\n' + ''.join(
+        f'{i}.0 0 1/1 x a:b c={i}\n' for i in range(1, 10)))
+    done = run('trace', '-e', 'a:b', '--dump-when', 'c==4||c==6', '--input', script)
+    assert done.returncode == 0, done.stderr
+    assert [line.partition(',')[0] for line in done.stdout.splitlines()
+            if ' seen, ' in line] == ['9 samples seen']
 
 
 @pytest.mark.quick
