@@ -610,6 +610,20 @@ ATTAR_API pid_t attar_run_command_pid(const struct attar_run *run);
 ATTAR_API bool attar_run_emits(const struct attar_run *run);
 
 /*
+ * Gives such events fields of their own, in place of those of the events that open() requests:
+ * format is the text of a tracefs "format" file, with the common fields. Only from open() of an
+ * event of another profiler. emits() then adds each of its events with attar_run_emit().
+ */
+ATTAR_API int attar_run_emit_fields(struct attar_run *run, const char *format);
+
+/*
+ * Adds an event with the time, CPU, thread and stack of the one that emits() was called for, which
+ * can have several. raw has as many bytes as the format (attar_format.size); copied. Only from
+ * emits(), which then returns 1. Returns 0 or -ENOMEM.
+ */
+ATTAR_API int attar_run_emit(struct attar_run *run, const void *raw);
+
+/*
  * Announces that queries come after the run: the caller, such as the attar command, reads them from
  * the user. Only from open().
  */

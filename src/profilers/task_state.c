@@ -4,6 +4,7 @@
  * ends the running of one task and begins that of another; a wakeup ends a sleep.
  */
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,13 +43,43 @@ struct task {
 	attar_location stack[]; /* where it was switched out; with -g */
 };
 
+/* A segment as an event of another profiler, see format. */
+struct emitted {
+	uint16_t common_type;
+	uint8_t common_flags, common_preempt_count;
+	int32_t common_pid;
+	int32_t tid;
+	char comm[COMM_BYTES];
+	char state[4];
+	uint64_t duration; /* ns */
+};
+
+_Static_assert(sizeof(struct emitted) == 40 && offsetof(struct emitted, duration) == 32, "format");
+
+static const char format[] =
+	"name: task-state\n"
+	"ID: 0\n"
+	"format:\n"
+	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+	"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
+	"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
+	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n"
+	"\n"
+	"\tfield:pid_t tid;\toffset:8;\tsize:4;\tsigned:1;\n"
+	"\tfield:char comm[16];\toffset:12;\tsize:16;\tsigned:0;\n"
+	"\tfield:char state[4];\toffset:28;\tsize:4;\tsigned:0;\n"
+	"\tfield:u64 duration;\toffset:32;\tsize:8;\tsigned:0;\n"
+	"\n"
+	"print fmt: \"tid=%d comm=%s state=%s duration=%llu\", REC->tid, REC->comm, REC->state, "
+	"REC->duration\n";
+
 struct task_state {
 	const char *filter; /* names, with * and ? */
 	bool sleeping, uninterruptible, no_interruptible;
 	bool per_thread, per_process, per_comm;
 	bool graph;
 	uint64_t than;            /* ns */
-	bool has_ended;           /* a segment that is shown and longer than that, at the event */
+	bool has_ended;           /* emits: a segment that is longer than that, at the event */
 	bool selects_cpus, emits; /* --cpus; it is an event of another profiler */
 	bool shows_segments;      /* each, beside the table */
 
@@ -199,6 +230,22 @@ static int add_span(struct attar_run *run, const struct attar_state *state,
 	return attar_run_wants_spans(run) ? attar_run_add_span(run, &span) : 0;
 }
 
+static int emit(struct task_state *ts, struct attar_run *run, const struct attar_state *state,
+	pid_t tid, const struct attar_event *ev)
+{
+	struct emitted emitted = {.tid = tid, .duration = state->duration};
+	const struct attar_sample *s = &ev->record->sample;
+
+	if (state->duration <= ts->than)
+		return 0;
+	if (s->raw && s->raw_size >= offsetof(struct emitted, tid))
+		memcpy(&emitted, s->raw, offsetof(struct emitted, tid));
+	memcpy(emitted.comm, ((const struct task *)state->value)->comm, COMM_BYTES);
+	memcpy(emitted.state, names[state->ended].name, strlen(names[state->ended].name));
+	ts->has_ended = true;
+	return attar_run_emit(run, &emitted);
+}
+
 static int show_segment(struct task_state *ts, struct attar_run *run, struct attar_state *state,
 	pid_t tid, const struct attar_event *ev)
 {
@@ -209,9 +256,8 @@ static int show_segment(struct task_state *ts, struct attar_run *run, struct att
 
 	if (state->ended == ATTAR_NO_STATE || !is_state_shown(ts, state->ended))
 		return 0;
-	ts->has_ended |= state->duration > ts->than;
 	if (ts->emits)
-		return 0;
+		return emit(ts, run, state, tid, ev);
 	if (ts->than && state->duration > ts->than && attar_run_wants_lines(run))
 		add_line(ts, run, state, tid, ev);
 	if (!attar_run_wants_spans(run) &&
@@ -334,7 +380,7 @@ static int on_wakeup(struct attar_run *run, void *self, const struct attar_event
 	return r < 0 ? r : end_segment(ts, run, state, tid, ev);
 }
 
-/* The event of a long segment is the switch or wakeup that ends it. */
+/* The event of a long segment has the time of the switch or wakeup that ends it. */
 static int task_state_emits(struct attar_run *run, void *self, const struct attar_event *ev)
 {
 	struct task_state *ts = self;
@@ -466,6 +512,8 @@ static int open_events(struct attar_run *run, struct task_state *ts)
 		r = attar_run_keep_own(run);
 	ts->emits = attar_run_emits(run);
 	ts->selects_cpus = attar_run_all_cpus(run, true) > 0;
+	if (r == 0 && ts->emits)
+		r = attar_run_emit_fields(run, format);
 	if (r == 0)
 		r = attar_run_input(run, ts->graph ? &switches_with_stacks : &switches);
 	return r == 0 ? attar_run_inputs(run, wakeups) : r;

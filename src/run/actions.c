@@ -153,6 +153,35 @@ static bool is_hidden(const struct attar_run *run, const struct attar_event *eve
 	return own && event->record->pid == (uint32_t)own;
 }
 
+/* The profiler's function, then the actions of the source. */
+static int act(struct attar_run *run, void *self, struct source *s, const struct attar_event *event)
+{
+	int r = s->inner(run, self, event);
+
+	if (r >= 0 && s->exec)
+		r = evaluate(run, s, event);
+	if (r >= 0 && s->triggers)
+		r = run_report_now(run, event->time);
+	if (r >= 0 && s->condition && run_keeps(s->condition, event))
+		r = flight_release(run, event);
+	return r;
+}
+
+static int act_on_emitted(
+	struct attar_run *run, void *self, struct source *s, const struct attar_event *event)
+{
+	size_t n = emitter_events(s->emitter);
+	struct attar_record record;
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < n; i++) {
+		struct attar_event made = emitter_get_event(run, s, i, event, &record);
+
+		r = act(run, self, &run->sources.list.at[made.counter], &made);
+	}
+	return r;
+}
+
 int source_act(struct attar_run *run, void *self, const struct attar_event *event)
 {
 	struct source *s = &run->sources.list.at[event->counter];
@@ -171,12 +200,5 @@ int source_act(struct attar_run *run, void *self, const struct attar_event *even
 		return 0;
 	if (s->pushes)
 		push_record(run, event->record->header);
-	r = s->inner(run, self, event);
-	if (r >= 0 && s->exec)
-		r = evaluate(run, s, event);
-	if (r >= 0 && s->triggers)
-		r = run_report_now(run, event->time);
-	if (r >= 0 && s->condition && run_keeps(s->condition, event))
-		r = flight_release(run, event);
-	return r;
+	return s->emitter ? act_on_emitted(run, self, s, event) : act(run, self, s, event);
 }

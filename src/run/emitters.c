@@ -13,6 +13,82 @@ bool attar_run_emits(const struct attar_run *run)
 	return run->emits;
 }
 
+/* ---- events with fields of their own ---- */
+
+void run_emitted_done(struct run_emitted *emitted)
+{
+	emitted->format = attar_format_free(emitted->format);
+	buf_done(&emitted->records);
+}
+
+int attar_run_emit_fields(struct attar_run *run, const char *format)
+{
+	CHECK_OWN(run, "run");
+	CHECK_ARG(format, "format");
+	CHECK_OPENING(run);
+
+	struct run_emitted *emitted = &run->emitted;
+
+	if (!run->emits)
+		return attar_fail(
+			-EINVAL, "attar_run_emit_fields(): the profiler is not an event");
+	run_emitted_done(emitted);
+	return attar_format_parse(run->profiler->name, format, strlen(format), &emitted->format);
+}
+
+int attar_run_emit(struct attar_run *run, const void *raw)
+{
+	CHECK_ARG(run, "run");
+	CHECK_ARG(raw, "raw");
+
+	struct run_emitted *emitted = &run->emitted;
+
+	if (!emitted->format)
+		return attar_fail(-EINVAL, "attar_run_emit(): the event has no fields" ATTAR_FIX
+					   "call attar_run_emit_fields() from open()");
+	buf_add(&emitted->records, raw, emitted->format->size);
+	if (buf_failed(&emitted->records))
+		return base_oom();
+	emitted->n++;
+	return 0;
+}
+
+size_t emitter_events(const struct emitter *emitter)
+{
+	const struct run_emitted *emitted = &emitter->run->emitted;
+
+	return emitted->format ? emitted->n : 1;
+}
+
+/* Sources get other numbers if the kernel refuses some. */
+static uint32_t first_source(const struct attar_run *run, struct emitter *e)
+{
+	const struct sources *sources = &run->sources;
+
+	if (e->number < sources->list.n && sources->list.at[e->number].emitter == e)
+		return e->number;
+	e->number = 0;
+	while (sources->list.at[e->number].emitter != e)
+		e->number++;
+	return e->number;
+}
+
+struct attar_event emitter_get_event(struct attar_run *run, const struct source *s, size_t i,
+	const struct attar_event *event, struct attar_record *record)
+{
+	const struct run_emitted *emitted = &s->emitter->run->emitted;
+	struct attar_event made = *event;
+
+	if (!emitted->format)
+		return made;
+	*record = *event->record;
+	record->sample.raw = emitted->records.data + i * emitted->format->size;
+	record->sample.raw_size = emitted->format->size;
+	made.record = record;
+	made.counter = first_source(run, s->emitter);
+	return made;
+}
+
 /* ---- the profiler and its options ---- */
 
 static int no_emitter(const struct attar_event_spec *spec)
@@ -159,10 +235,12 @@ static int new_run(
 
 /* ---- its sources ---- */
 
-/* The event as the other profiler sees it: its attributes, and the fields of what is opened. */
-static struct attar_event_spec *show(
-	const struct attar_event_spec *spec, const struct source *emitted)
+/*
+ * The event as the other profiler sees it: its attributes, and its fields or those of its source.
+ */
+static struct attar_event_spec *show(const struct emitter *e, const struct source *emitted)
 {
+	const struct attar_event_spec *spec = e->spec;
 	struct attar_event_spec *shown = malloc(sizeof(*shown));
 
 	if (!shown)
@@ -170,7 +248,7 @@ static struct attar_event_spec *show(
 	*shown = *spec;
 	shown->stack = emitted->attr.sample_type & PERF_SAMPLE_CALLCHAIN;
 	shown->exclude_kernel = emitted->attr.exclude_kernel;
-	shown->format = emitted->spec ? emitted->spec->format : NULL;
+	shown->format = e->run->emitted.format ?: emitted->spec ? emitted->spec->format : NULL;
 	return shown;
 }
 
@@ -187,23 +265,36 @@ static void apply(const struct attar_event_spec *spec, bool stacks, struct perf_
 	attr->sample_period = spec->freq ? spec->freq : spec->period; /* a union */
 }
 
+/* The description of a source for the run's profiler: all of an emitter with fields share one. */
+static struct attar_event_spec *add_shown(struct emitter *e, const struct source *s)
+{
+	struct attar_event_spec *shown;
+
+	if (e->run->emitted.format && e->shown.n)
+		return e->shown.at[0];
+	shown = show(e, s);
+	if (shown && vec_push(&e->shown, shown) < 0) {
+		free(shown);
+		return NULL;
+	}
+	return shown;
+}
+
 /* The emitter's run keeps a description of its source. */
-static int take_source(struct attar_run *run, const struct emitter *e, uint32_t number, bool stacks,
-	attar_event_fn *fn)
+static int take_source(struct attar_run *run, struct emitter *e, uint32_t number)
 {
 	struct source *from = &e->run->sources.list.at[number], s = *from;
 
-	apply(e->spec, stacks, &s.attr);
+	apply(e->spec, e->stacks, &s.attr);
 	s.name = strdup(from->name);
-	s.shown = show(e->spec, &s);
-	s.fn = fn; /* of the run's profiler, also if the samples are filtered */
+	s.shown = add_shown(e, &s);
+	s.fn = e->fn; /* of the run's profiler, also if the samples are filtered */
 	s.input = run->sources.input;
 	s.emitter = e;
 	s.emitted = number;
 	run->select.has_all_cpus |= s.all_cpus;
 	if (!s.name || !s.shown || vec_push(&run->sources.list, s) < 0) {
 		free(s.name);
-		free(s.shown);
 		return base_oom();
 	}
 	from->filter = NULL;
@@ -217,6 +308,7 @@ int emitter_add(
 	struct attar_run *run, const struct attar_event_spec *spec, bool stacks, attar_event_fn *fn)
 {
 	struct emitter *e = calloc(1, sizeof(*e));
+	uint32_t n;
 	int r = 0;
 
 	if (!e || vec_push(&run->emitters, e) < 0) {
@@ -224,9 +316,30 @@ int emitter_add(
 		return base_oom();
 	}
 	e->spec = spec;
+	e->stacks = stacks;
+	e->fn = fn;
+	e->number = (uint32_t)run->sources.list.n;
 	r = new_run(run, spec, &e->run);
-	for (uint32_t i = 0; r == 0 && i < e->run->sources.list.n; i++)
-		r = take_source(run, e, i, stacks, fn);
+	if (r < 0)
+		return r;
+	n = e->run->emitted.format ? 1 : (uint32_t)e->run->sources.list.n;
+	for (uint32_t i = 0; r == 0 && i < n; i++)
+		r = take_source(run, e, i);
+	return r;
+}
+
+int emitters_add_rest(struct attar_run *run)
+{
+	int r = 0;
+
+	vec_each (&run->emitters, it) {
+		struct emitter *e = *it;
+
+		if (!e->run->emitted.format)
+			continue;
+		for (uint32_t i = 1; r == 0 && i < e->run->sources.list.n; i++)
+			r = take_source(run, e, i);
+	}
 	return r;
 }
 
@@ -256,6 +369,8 @@ int emitter_emits(struct attar_run *run, const struct source *s, const struct at
 	emitted.counter = s->emitted;
 	emitted.fields = own->sources.list.at[s->emitted].fields;
 	lend_clock(run, own);
+	buf_reset(&own->emitted.records);
+	own->emitted.n = 0;
 	return own->profiler->emits(own, own->self, &emitted);
 }
 
@@ -279,6 +394,9 @@ void emitters_free(struct attar_run *run)
 			give_back((*e)->run);
 			attar_run_free((*e)->run);
 		}
+		vec_each (&(*e)->shown, shown)
+			free(*shown);
+		vec_done(&(*e)->shown);
 		free(*e);
 	}
 	vec_done(&run->emitters);

@@ -238,7 +238,6 @@ void source_free(struct source *s)
 	filter_free(s->spare);
 	filter_free(s->condition);
 	attar_expr_free(s->exec);
-	free(s->shown);
 	vec_done(&s->vcpus);
 	free(s->name);
 	free(s->filter);

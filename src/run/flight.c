@@ -97,7 +97,8 @@ static int is_evaluated(
 		return 0;
 	r = run_choose_filter(run, condition, &choice);
 	filter_free(choice.keep);
-	*ret_in_kernel = choice.in_kernel;
+	/* the kernel does not know the fields of a profiler's events */
+	*ret_in_kernel = choice.in_kernel && condition->kind != ATTAR_EVENT_PROFILER;
 	return r == -ENOMEM ? r : r == 0;
 }
 

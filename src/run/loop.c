@@ -621,6 +621,8 @@ static int open_profiler(struct attar_run *run)
 	r = run->profiler->open(run, run->self);
 	run->opening.by_profiler = false;
 	if (r == 0)
+		r = emitters_add_rest(run);
+	if (r == 0)
 		emitters_keep_own(run);
 	return r;
 }

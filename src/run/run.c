@@ -95,6 +95,7 @@ struct attar_run *attar_run_free(struct attar_run *run)
 	user_sources_done(&run->user);
 	run_sources_free(run);
 	emitters_free(run);
+	run_emitted_done(&run->emitted);
 	hosts_done(run);
 	vec_each (&run->flight_specs, spec)
 		free(*spec);

@@ -94,6 +94,7 @@ struct attar_run {
 	emitters emitters;
 	bool expects_queries; /* see attar_run_query() */
 	bool emits;           /* attar_run_emits(): it is the run of an emitter */
+	struct run_emitted emitted;
 	struct user_sources user;
 	struct probe_files probe_files;
 

@@ -39,9 +39,10 @@ struct source {
 	bool triggers;                  /* trigger */
 	bool pushes;                    /* push= or --push: see run/push.h */
 	struct filter *condition;       /* of a dump, see run/flight.h; NULL: none */
-	const struct emitter *emitter;  /* the profiler whose event it is; NULL: none */
+	struct emitter *emitter;        /* the profiler whose event it is; NULL: none */
 	uint32_t emitted;               /* with emitter: its number there */
-	struct attar_event_spec *shown; /* the same: for the run's profiler, instead of spec */
+	/* the same: for the run's profiler, instead of spec; the emitter's */
+	const struct attar_event_spec *shown;
 	const struct run_host *host;    /* whose event it is; NULL: this machine's */
 	guest_vcpus vcpus;              /* of the guest that vm= names */
 	bool only_unshared; /* with usdt: only samples of processes in run->user.unshared count */

@@ -540,6 +540,10 @@ static void test_runs(void **state)
 	REFUSES(attar_run_command_times(any, NULL, any), "ret_user");
 	REFUSES(attar_run_command_times(any, any, NULL), "ret_system");
 	REFUSES_VOID(attar_run_unresolved(NULL, 1), "run");
+	REFUSES(attar_run_emit_fields(NULL, any), "run");
+	REFUSES(attar_run_emit_fields(any, NULL), "format");
+	REFUSES(attar_run_emit(NULL, any), "run");
+	REFUSES(attar_run_emit(any, NULL), "raw");
 	REFUSES(attar_run_add_span(NULL, any), "run");
 	REFUSES(attar_run_add_span(any, NULL), "span");
 	REFUSES(attar_run_stacks(NULL, any, any, 0, NULL), "run");
