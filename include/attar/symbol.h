@@ -85,6 +85,11 @@ struct attar_symbols_opts {
 	 * again when they are needed (counted in the statistics).
 	 */
 	size_t max_source_bytes;
+	/*
+	 * Names are those of the symbol table: for callers that use attar_symbol.mangled only, for
+	 * which it saves the time to demangle them.
+	 */
+	bool mangled;
 };
 
 /*

@@ -477,7 +477,9 @@ static int answer(struct lookup *l)
 
 static int open_target(struct lookup *l)
 {
-	int r = attar_symbols_new(NULL, &l->symbols);
+	const struct attar_symbols_opts opts = {
+		.size = sizeof(opts), .mangled = l->mangled || (l->llvm && !l->json)};
+	int r = attar_symbols_new(&opts, &l->symbols);
 
 	if (r < 0)
 		return r;

@@ -29,6 +29,7 @@ int attar_symbols_new(const struct attar_symbols_opts *opts, struct attar_symbol
 		free(symbols);
 		return r;
 	}
+	symbols->mangled = o.mangled;
 	symbols->max_open = o.max_open_files ?: limit_cached_files();
 	symbols->sources.max_bytes = o.max_source_bytes ?: SOURCE_BYTES_MAX;
 	symbols->max_bytes = o.max_symbol_bytes ?: SYMBOL_BYTES_MAX;
@@ -399,7 +400,7 @@ const char *symbols_plain_name(struct attar_symbols *symbols, const char *raw)
 	uint64_t *known;
 	const char *name;
 
-	if (raw[0] != '_' && !strchr(raw, '@'))
+	if (symbols->mangled || (raw[0] != '_' && !strchr(raw, '@')))
 		return raw;
 	known = map_get(&symbols->plain, (uintptr_t)raw);
 	if (known)

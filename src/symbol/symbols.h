@@ -63,6 +63,7 @@ struct attar_symbols {
 	struct attar_symbols *beside;      /* atomic: cancelled with this one; NULL: none */
 	bool show_inlined, show_lines;     /* in stacks of reports */
 	struct stored *stored;             /* names of a recording; NULL: none */
+	bool mangled;                      /* names are not demangled */
 	const struct kept_files *kept;     /* opened while processes lived, borrowed; NULL: none */
 	struct unwind_cache *unwind_cache; /* memory of the unwinder, freed with the cache; NULL */
 	struct branch_stacks branch_stacks;

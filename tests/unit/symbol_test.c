@@ -64,6 +64,33 @@ static void test_own_function(void **state)
 	assert_int_equal(symbol.kind, ATTAR_DSO_IS_FILE);
 }
 
+static __attribute__((noinline)) int _ZN4unit6methodEi(int a)
+{
+	__asm__ volatile("" : "+r"(a));
+	return a + 29;
+}
+
+/* With the option, names are not demangled. */
+static void test_mangled_names(void **state)
+{
+	const struct attar_symbols_opts opts = {.size = sizeof(opts), .mangled = true};
+	struct attar_symbol symbol;
+	struct own other;
+
+	assert_int_equal(_ZN4unit6methodEi(1), 30);
+	assert_int_equal(resolve(*state, (char *)_ZN4unit6methodEi, &symbol), 0);
+	assert_string_equal(symbol.name, "unit::method");
+	assert_string_equal(symbol.mangled, "_ZN4unit6methodEi");
+	assert_int_equal(attar_symbols_new(&opts, &other.symbols), 0);
+	other.space = attar_address_space_new(other.symbols, getpid());
+	assert_int_equal(attar_address_space_scan(other.space), 0);
+	assert_int_equal(resolve(&other, (char *)_ZN4unit6methodEi, &symbol), 0);
+	assert_string_equal(symbol.name, "_ZN4unit6methodEi");
+	assert_string_equal(symbol.mangled, "_ZN4unit6methodEi");
+	attar_address_space_free(other.space);
+	attar_symbols_free(other.symbols);
+}
+
 /* The loader and the table must return the same function: one address, with any of its aliases. */
 static void test_agrees_with_dladdr(void **state)
 {
@@ -119,6 +146,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_own_function, start, stop),
+		cmocka_unit_test_setup_teardown(test_mangled_names, start, stop),
 		cmocka_unit_test_setup_teardown(test_agrees_with_dladdr, start, stop),
 		cmocka_unit_test_setup_teardown(test_vdso, start, stop),
 		cmocka_unit_test_setup_teardown(test_unmapped_address, start, stop),
