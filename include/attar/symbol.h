@@ -201,6 +201,16 @@ ATTAR_API int attar_symbols_vaddr(struct attar_symbols *symbols, attar_location 
 	uint64_t vaddr, attar_location *ret_location);
 
 /*
+ * The symbol at a virtual address of a file, of a variable or of code, as the symbol table has it:
+ * the last one that begins at or before the address and does not end before it. file is from
+ * attar_symbols_file(). The members of ret_symbol are as of attar_symbols_resolve(), except that
+ * name is not demangled, and is borrowed until another file is asked for. Returns 0; -ENOENT if
+ * there is no such symbol; -ENOMEM; or another errno if the file cannot be read.
+ */
+ATTAR_API int attar_symbols_data(struct attar_symbols *symbols, attar_location file, uint64_t vaddr,
+	struct attar_symbol *ret_symbol);
+
+/*
  * Reads n bytes of machine code at a location of a file or of the kernel: of the kernel from
  * /proc/kcore, or from the vmlinux of the running kernel. *ret_machine is EM_* of elf(5);
  * ret_machine may be NULL. Returns 0; -ENOENT if the code cannot be read.

@@ -69,7 +69,7 @@ static const struct command_option symbols_options[] = {
 		"print only the innermost function, not the functions it was inlined into"},
 	{"--no-demangle", "print linkage names of C++ and Rust"},
 	{"--style=llvm", "accept input and print output as llvm-symbolizer does (numbers without "
-			 "0x are decimal)"},
+			 "0x are decimal, 'DATA ADDRESS' asks for a variable)"},
 	{"--json", "print a report in JSON"},
 	{0},
 };

@@ -12,15 +12,19 @@ enum {
 
 /* ---- texts ---- */
 
-static void write_name(struct llvm_answers *a, const char *mangled)
+void llvm_name_add(struct buf *b, const char *name, bool mangled)
 {
-	char name[NAME_BYTES];
-	const char *shown = mangled;
+	char demangled[NAME_BYTES];
 
-	if (!a->mangled && attar_symbol_demangle(mangled, name, sizeof(name)) > 0)
-		shown = name;
-	escape_text(&a->texts, shown, strlen(shown));
-	buf_char(&a->texts, '\n');
+	if (!mangled && attar_symbol_demangle(name, demangled, sizeof(demangled)) > 0)
+		name = demangled;
+	escape_text(b, name, strlen(name));
+	buf_char(b, '\n');
+}
+
+static void write_name(struct llvm_answers *a, const char *name)
+{
+	llvm_name_add(&a->texts, name, a->mangled);
 }
 
 static void write_file(struct llvm_answers *a, const char *file)

@@ -32,6 +32,9 @@ struct llvm_answers {
 	size_t last; /* first line of the last answer */
 };
 
+/* Appends the name of a function or variable and an end of line; mangled: not demangled. */
+void llvm_name_add(struct buf *b, const char *name, bool mangled);
+
 /* Makes room for n answers. Returns 0 or -ENOMEM. */
 int llvm_answers_reserve(struct llvm_answers *answers, size_t n);
 

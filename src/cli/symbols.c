@@ -20,10 +20,11 @@ enum {
 	AHEAD = 8,
 };
 
-/* A line that is not an address, and is repeated. */
+/* A line that is not an address, and is repeated; or the answer to a line "DATA ADDRESS". */
 struct other {
 	size_t index; /* of the query */
 	char *line;   /* owned */
+	bool is_answer;
 };
 
 /* An answer: with json of `lines`, with llvm of `llvm_answers`, else of `answers`, in bytes. */
@@ -166,22 +167,43 @@ static attar_location locate(const struct lookup *l, uint64_t address)
 	return address & 0xffffffffffffULL; /* of ATTAR_DSO_UNKNOWN */
 }
 
+/* Takes over the line. */
+static int keep_other(struct lookup *l, char *line, bool is_answer)
+{
+	const struct other other = {
+		.index = l->locations.n, .line = line, .is_answer = is_answer};
+
+	if (line && vec_push(&l->others, other) == 0)
+		return 0;
+	free(line);
+	return base_oom();
+}
+
 /* A line that is not an address. Lines of the input are repeated, and the others are answered. */
 static int add_other(struct lookup *l, const char *line)
 {
-	struct other other = {.index = l->locations.n};
-
 	if (!l->llvm && l->words.n)
 		return attar_fail(-EINVAL, "'%s' is not a hexadecimal address", CLIP(line));
 	if (!l->llvm && l->n_refused++ == 0)
 		l->refused = strdup(line);
 	if (l->n_refused && !l->refused)
 		return base_oom();
-	other.line = strdup(line);
-	if (other.line && vec_push(&l->others, other) == 0)
-		return 0;
-	free(other.line);
-	return base_oom();
+	return keep_other(l, strdup(line), false);
+}
+
+/* "name", then "start size", as llvm-symbolizer writes them. */
+static int add_data(struct lookup *l, uint64_t address)
+{
+	struct attar_symbol symbol = {0};
+	struct buf answer = {0};
+	int r = attar_symbols_data(l->symbols, l->start, address, &symbol);
+
+	if (r < 0 && r != -ENOENT)
+		return r;
+	llvm_name_add(&answer, symbol.mangled ?: "??", l->mangled);
+	buf_printf(&answer, "%llu %llu\n\n", (unsigned long long)symbol.start,
+		(unsigned long long)symbol.size);
+	return keep_other(l, buf_take(&answer), true);
 }
 
 static bool is_blank(char c)
@@ -196,14 +218,17 @@ static char *skip_blanks(char *at)
 	return at;
 }
 
-/* The address that begins the line, after the word CODE of llvm-symbolizer. */
-static bool take_first(const struct lookup *l, char *line, uint64_t *ret_address)
+/* The address that begins the line, after CODE and DATA of llvm-symbolizer at its first column. */
+static bool take_first(
+	const struct lookup *l, char *line, uint64_t *ret_address, bool *ret_is_data)
 {
-	char *word = skip_blanks(line), *end, after;
+	char *word, *end, after;
 	bool found;
 
-	if (l->llvm && !strncmp(word, "CODE ", 5))
-		word = skip_blanks(word + 5);
+	*ret_is_data = l->llvm && l->file && !l->json && !strncmp(line, "DATA ", 5);
+	if (*ret_is_data || (l->llvm && !strncmp(line, "CODE ", 5)))
+		line += 5;
+	word = skip_blanks(line);
 	for (end = word; *end && !is_blank(*end); end++)
 		;
 	after = *end;
@@ -218,12 +243,15 @@ static int add_query(struct lookup *l, char *line)
 {
 	attar_location location = 0;
 	uint64_t address = 0;
+	bool is_data;
 	int r = 0;
 
-	if (take_first(l, line, &address))
-		location = locate(l, address);
-	else
+	if (!take_first(l, line, &address, &is_data))
 		r = add_other(l, line);
+	else if (is_data)
+		r = add_data(l, address);
+	else
+		location = locate(l, address);
 	if (r == 0 && (l->json || !l->llvm))
 		r = vec_push(&l->addresses, address);
 	return r == 0 ? vec_push(&l->locations, location) : r;
@@ -320,11 +348,15 @@ static void add_columns(struct attar_section *table)
 	frame_line_columns(table);
 }
 
-static void print_line(struct lookup *l, const char *line)
+static void print_other(struct lookup *l, const struct other *other)
 {
 	if (l->table)
 		return;
-	add_text(&l->out, line);
+	if (other->is_answer) {
+		buf_str(&l->out, other->line);
+		return;
+	}
+	add_text(&l->out, other->line);
 	buf_char(&l->out, '\n');
 }
 
@@ -350,7 +382,7 @@ static void print_answers(struct lookup *l)
 
 	for (size_t i = 0; i < l->parts.n; i++) {
 		if (other < end && other->index == i)
-			print_line(l, other++->line);
+			print_other(l, other++);
 		else
 			print_answer(l, i);
 		if (l->out.len < OUTPUT_BYTES)

@@ -488,3 +488,32 @@ int attar_symbols_vaddr(struct attar_symbols *symbols, attar_location file, uint
 	}
 	return -ENOENT;
 }
+
+/* Code of a relocatable file is found where it was placed, and has the addresses of the file. */
+int attar_symbols_data(struct attar_symbols *symbols, attar_location file, uint64_t vaddr,
+	struct attar_symbol *ret_symbol)
+{
+	CHECK_ARG(symbols, "symbols");
+	CHECK_ARG(ret_symbol, "ret_symbol");
+
+	struct dso *dso = dsos_get(&symbols->dsos, attar_location_dso(file));
+	const struct data_symbol *found;
+	const char *name;
+	int r = 0;
+
+	if (symbols->data.dso != dso->number)
+		r = data_symbols_read(&symbols->data, dso, symbols->debug_path);
+	if (r < 0)
+		return r;
+	found = data_symbols_find(&symbols->data, vaddr + dso->placed, &name);
+	if (!found || found->start < dso->placed)
+		return -ENOENT;
+	*ret_symbol = (struct attar_symbol){.name = name,
+		.mangled = name,
+		.offset = vaddr + dso->placed - found->start,
+		.start = found->start - dso->placed,
+		.size = found->size,
+		.dso = dso->key.path,
+		.kind = ATTAR_DSO_IS_FILE};
+	return 0;
+}

@@ -55,6 +55,7 @@ struct attar_symbols *attar_symbols_free(struct attar_symbols *symbols)
 	string_pool_done(&symbols->names);
 	intern_done(&symbols->labels);
 	symbol_sources_done(&symbols->sources);
+	data_symbols_done(&symbols->data);
 	debuginfod_done(&symbols->debuginfod);
 	free(symbols->unwind_cache);
 	stored_free(symbols->stored);

@@ -4,6 +4,7 @@
 #define SYMBOL_SYMBOLS_H
 
 #include "base/intern.h"
+#include "symbol/data_symbols.h"
 #include "symbol/debuginfod.h"
 #include "symbol/dso.h"
 #include "symbol/dso_open.h"
@@ -59,11 +60,12 @@ struct attar_symbols {
 	uint64_t ranges_refused;
 	struct intern labels;
 	struct symbol_sources sources;
+	struct data_symbols data; /* of the file that attar_symbols_data() was asked for last */
 	struct debuginfod debuginfod;
 	struct attar_symbols *beside;      /* atomic: cancelled with this one; NULL: none */
+	bool mangled;                      /* names are not demangled */
 	bool show_inlined, show_lines;     /* in stacks of reports */
 	struct stored *stored;             /* names of a recording; NULL: none */
-	bool mangled;                      /* names are not demangled */
 	const struct kept_files *kept;     /* opened while processes lived, borrowed; NULL: none */
 	struct unwind_cache *unwind_cache; /* memory of the unwinder, freed with the cache; NULL */
 	struct branch_stacks branch_stacks;

@@ -511,6 +511,47 @@ def test_repeated_lines_are_whole_as_those_of_llvm(tmp_path):
         "attar: lines that are not hexadecimal addresses: 1, first 'Error in request 7'\n")
 
 
+DATA = '''
+namespace ns { struct pair { static int member; int a, b; }; int pair::member = 3; pair many[10]; }
+static long local[4] = {1};
+extern "C" const char text[] = "hello";
+thread_local int each = 4;
+int main(int argc, char **) {
+    static int inside;
+    return inside + ns::pair::member + ns::many[argc].a + (int)local[argc] + text[argc] + each;
+}
+'''
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize('kind', ['whole', 'no-demangle', 'stripped'])
+def test_data_as_llvm(tmp_path, kind):
+    """Variables of all kinds, code, and addresses in and between them."""
+    need('g++', 'nm', 'llvm-symbolizer')
+    source, program = tmp_path / 'data.cc', tmp_path / 'data'
+    source.write_text(DATA)
+    do('g++', '-O1', '-g', '-rdynamic', source, '-o', program)
+    listed = subprocess.check_output(['nm', '--defined-only', program], text=True).splitlines()
+    places = {line.split()[2]: int(line.split()[0], 16) for line in listed}
+    if kind == 'stripped':
+        do('strip', program)
+    wanted = [at + i for at in places.values() for i in (0, 1, 4, 39, 40)] + [0, 1 << 40]
+    lines = ''.join(f'DATA {at:#x}\n' for at in sorted(wanted)) + (
+        f'DATA x\nDATA\nDATA \n DATA  {places["main"]:#x} more\nCODE {places["main"]:#x}\n'
+        f' CODE {places["main"]:#x}\ndata 1\nDATA {places["text"]}\n')
+    options = ['--no-demangle'] if kind == 'no-demangle' else []
+    theirs = subprocess.run(['llvm-symbolizer', *options, f'--obj={program}'], input=lines,
+                            check=True, capture_output=True, text=True).stdout
+    ours = run('symbols', '--style=llvm', *options, program, stdin=None, input=lines)
+    assert (ours.returncode, ours.stderr) == (0, '')
+    # newer versions of llvm-symbolizer add the place of the declaration
+    assert ours.stdout == re.sub(r'(?m)^(\d+ \d+)\n.+\n', r'\1\n', theirs)
+    member = places['_ZN2ns4pair6memberE']
+    name = '_ZN2ns4pair6memberE' if kind == 'no-demangle' else 'ns::pair::member'
+    assert run('symbols', '--style=llvm', *options, program, f'DATA {member + 1:#x}',
+               'DATA 0xffffffffff').stdout.startswith(f'{name}\n{member} 4\n\n')
+
+
 def test_lines_that_are_not_addresses_are_repeated(tmp_path):
     """As llvm-symbolizer does; the others are answered."""
     program, address = known(tmp_path)

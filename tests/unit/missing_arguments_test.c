@@ -608,6 +608,8 @@ static void test_symbols(void **state)
 	REFUSES(attar_symbols_file(any, any, NULL), "ret_file");
 	REFUSES(attar_symbols_vaddr(NULL, 1, 1, any), "symbols");
 	REFUSES(attar_symbols_vaddr(any, 1, 1, NULL), "ret_location");
+	REFUSES(attar_symbols_data(NULL, 1, 1, any), "symbols");
+	REFUSES(attar_symbols_data(any, 1, 1, NULL), "ret_symbol");
 	REFUSES(attar_symbol_demangle(NULL, any, 1), "mangled");
 	REFUSES(attar_symbol_demangle(any, NULL, 1), "name");
 	REFUSES(attar_symbols_code(NULL, 1, any, 1, NULL), "symbols");
