@@ -280,9 +280,10 @@ static int count(struct overview *o, enum overview_count which, uint64_t n)
 static int on_fault(struct attar_run *run, void *self, const struct attar_event *ev)
 {
 	struct overview *o = self;
+	int r = thread_times_seen(run, &o->times, ev);
 
-	if (!attar_run_is_selected(run, ev->thread) || is_own(run, ev->thread))
-		return 0;
+	if (r < 0 || !attar_run_is_selected(run, ev->thread) || is_own(run, ev->thread))
+		return r;
 	return count(o, COUNT_FAULTS, ev->record->sample.period);
 }
 
@@ -302,11 +303,12 @@ static int add_error(
 {
 	struct overview_error key = {attar_arg_u64(ev, CALL), -attar_arg_i64(ev, RESULT)};
 	struct attar_keyrow *row;
+	int r = thread_times_seen(run, &o->times, ev);
 
-	if (key.error < 1 || key.error > ERRNO_MAX ||
+	if (r < 0 || key.error < 1 || key.error > ERRNO_MAX ||
 		(key.error >= RESTART_MIN && key.error <= RESTART_MAX) ||
 		!attar_run_is_selected(run, ev->thread) || is_own(run, ev->thread))
-		return 0;
+		return r;
 	row = attar_keytable_at(o->errors, &key, sizeof(key));
 	if (!row)
 		return -ENOMEM;
@@ -625,6 +627,7 @@ const struct attar_profiler profiler_overview = {
 	.preset = preset,
 	.open = overview_open,
 	.lost = on_lost,
+	.exited = thread_times_exited,
 	.turn = overview_turn,
 	.report = overview_report,
 	.close = overview_close,

@@ -271,6 +271,7 @@ static int switch_out(
 		return r;
 	block->depth = (uint16_t)n;
 	block->syscall = frames.syscall;
+	block->has_events = true;
 	memcpy(block->stack, stack, n * sizeof(*stack));
 	times->switches++;
 	return 0;
@@ -364,10 +365,29 @@ static int on_switch(struct attar_run *run, void *self, const struct attar_event
 	struct thread_times *times = self;
 	int r;
 
+	times->has_all_switches |= !prev;
 	r = check_current(run, times, ev, prev, next);
 	if (r == 0 && prev)
 		r = switch_out(run, times, ev, prev);
 	return r < 0 || !next ? r : set_running(run, times, ev, next, ev->time);
+}
+
+/* The thread of the event is on a CPU: the switch to it is missing if it waits for one. */
+static int run_if_ready(
+	struct attar_run *run, struct thread_times *times, const struct attar_event *ev)
+{
+	pid_t tid = (pid_t)ev->record->tid;
+	const struct attar_state *state = state_of(times, tid);
+	int32_t *current;
+
+	if (!state || state->state != THREAD_READY)
+		return 0;
+	current = current_of(times, ev->cpu);
+	if (current) {
+		drop_unseen(times, *current, tid);
+		*current = tid;
+	}
+	return set_running(run, times, ev, tid, ev->time);
 }
 
 enum { PID, TARGET_CPU };
@@ -389,10 +409,12 @@ static int on_wakeup(struct attar_run *run, void *self, const struct attar_event
 	struct thread_block *block;
 	int r;
 
-	if (state && (state->state == THREAD_RUNNING || state->state == THREAD_READY))
-		return 0;
-	r = change(run, times, (pid_t)tid, THREAD_READY, &at, false, &block);
-	return r < 0 ? r : 0;
+	if (!state || (state->state != THREAD_RUNNING && state->state != THREAD_READY)) {
+		r = change(run, times, (pid_t)tid, THREAD_READY, &at, false, &block);
+		if (r < 0)
+			return r;
+	}
+	return times->has_all_switches ? 0 : run_if_ready(run, times, ev); /* the waker */
 }
 
 /* An exec, too. The thread still has the old name, to which the time before belongs. */
@@ -415,15 +437,26 @@ static int on_rename(struct attar_run *run, void *self, const struct attar_event
 	return r == 0 ? attar_state_change(times->states, state, now, &at) : r;
 }
 
+int thread_times_note_event(
+	struct attar_run *run, struct thread_times *times, const struct attar_event *ev)
+{
+	const struct attar_state *state = state_of(times, (pid_t)ev->record->tid);
+
+	if (!state)
+		return 0;
+	((struct thread_block *)state->value)->has_events = true;
+	return run_if_ready(run, times, ev);
+}
+
 int thread_times_runs(
 	struct attar_run *run, struct thread_times *times, const struct attar_event *ev)
 {
 	pid_t tid = (pid_t)ev->record->tid;
 	int32_t *current = current_of(times, ev->cpu);
 	const struct attar_state *state;
-	int r = 0;
+	int r = thread_times_seen(run, times, ev);
 
-	if (current && *current < 0) {
+	if (r == 0 && current && *current < 0) {
 		*current = tid;
 		r = set_running_since_loss(run, times, ev, tid);
 	}
@@ -434,7 +467,8 @@ int thread_times_runs(
 		drop_unseen(times, *current, tid);
 		*current = tid;
 	}
-	return set_running(run, times, ev, tid, ev->time);
+	r = set_running(run, times, ev, tid, ev->time);
+	return r < 0 ? r : thread_times_seen(run, times, ev);
 }
 
 int thread_times_sample(
@@ -476,13 +510,35 @@ int thread_times_lost(struct attar_run *run, void *self, const struct attar_even
 	return 0;
 }
 
+int thread_times_exited(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	const struct attar_stamp at = stamp(ev);
+	struct thread_times *times = self;
+
+	if (times->has_all_switches || !ev->thread) /* the last switch follows */
+		return 0;
+	return end_thread(run, times, ev->thread->tid, &at);
+}
+
+/*
+ * A recording of single tasks has wakeups of other tasks and switches to them, but not what follows
+ * in these.
+ */
+static bool is_of_others(const struct thread_times *times, const struct attar_state *state)
+{
+	return !times->has_all_switches && !((const struct thread_block *)state->value)->has_events;
+}
+
 int thread_times_divide(struct attar_run *run, struct thread_times *times, uint64_t until)
 {
 	struct attar_state *state = NULL;
 	int r = 0;
 
 	while (r == 0 && (state = attar_states_next(times->states, state)))
-		r = divide(run, times, state, until);
+		if (is_of_others(times, state))
+			attar_state_drop(times->states, state);
+		else
+			r = divide(run, times, state, until);
 	return r == 0 ? attar_states_close(times->states, until) : r;
 }
 
@@ -536,6 +592,7 @@ int thread_times_open(struct attar_run *run, struct thread_times *times)
 	attar_run_all_cpus(run, false);
 	if (r < 0)
 		return r;
+	times->has_all_switches = attar_run_is_live(run);
 	kernel_names_read(run);
 	times->frames = frames_new(attar_run_symbols(run));
 	return times->frames ? attar_states_new(&opts, &times->states) : -ENOMEM;

@@ -44,6 +44,7 @@ struct thread_block {
 	attar_location syscall; /* in which it was switched out, see frames_syscall(); 0: none */
 	int32_t cpu;            /* on which it ran last, + 1; 0: unknown */
 	uint16_t depth;
+	bool has_events; /* that happened in it; only set if thread_times.has_all_switches is not */
 	/* Of the last sample while it runs; otherwise where it was switched out. */
 	attar_location stack[THREAD_DEPTH_MAX];
 };
@@ -67,6 +68,11 @@ struct thread_times {
 	bool is_scanned;
 	uint64_t lost_to;   /* ns, the end of the last loss that thread_times_scan() has not seen */
 	uint64_t seen_from; /* ns, after the end of the last loss; 0: none */
+	/*
+	 * Switches from idle tasks are seen, or would be: so are those from all tasks. A recording
+	 * of single tasks has those from its tasks only.
+	 */
+	bool has_all_switches;
 	/* Of the values in states, which begin with a block; 0: they are struct thread_block. */
 	size_t block_size;
 	/* Called for each time. May be NULL. Returns 0 or a negative errno. */
@@ -81,8 +87,23 @@ int thread_times_open(struct attar_run *run, struct thread_times *times);
 void thread_times_close(struct thread_times *times);
 
 /*
+ * The thread of the event is on a CPU, and one of those that were recorded. For recordings without
+ * the switches to them.
+ */
+int thread_times_note_event(
+	struct attar_run *run, struct thread_times *times, const struct attar_event *ev);
+
+/* To be called for each event of a thread but samples. */
+static inline int thread_times_seen(
+	struct attar_run *run, struct thread_times *times, const struct attar_event *ev)
+{
+	return times->has_all_switches ? 0 : thread_times_note_event(run, times, ev);
+}
+
+/*
  * A sample shows which thread is on the CPU: one of unknown state runs from now on, or since the
- * end of a loss if nothing else was seen on the CPU.
+ * end of a loss if nothing else was seen on the CPU. So does one that waits for a CPU, if switches
+ * are missing.
  */
 int thread_times_runs(
 	struct attar_run *run, struct thread_times *times, const struct attar_event *ev);
@@ -94,8 +115,9 @@ int thread_times_sample(
 /* Nothing is known of what happened between these times, ns. */
 void thread_times_forget(struct thread_times *times, uint64_t from, uint64_t to);
 
-/* For attar_profiler.lost. */
+/* For attar_profiler.lost and attar_profiler.exited. */
 int thread_times_lost(struct attar_run *run, void *self, const struct attar_event *ev);
+int thread_times_exited(struct attar_run *run, void *self, const struct attar_event *ev);
 
 /* Ends all times at `until`, and begins others in the same states. */
 int thread_times_divide(struct attar_run *run, struct thread_times *times, uint64_t until);

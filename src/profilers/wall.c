@@ -242,6 +242,7 @@ const struct attar_profiler profiler_wall = {
 	.defaults = wall_defaults,
 	.open = wall_open,
 	.lost = thread_times_lost,
+	.exited = thread_times_exited,
 	.report = wall_report,
 	.close = wall_close,
 	.turn = wall_turn,

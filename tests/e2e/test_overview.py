@@ -131,6 +131,20 @@ class TestScripts:
         assert {r['time spent']: r['time'] for r in rows(found, 'time')} == {
             'user code': 400 * MS - 1, 'run queue': 100 * MS}
 
+    def test_recording_of_a_single_task(self, tmp_path):
+        """It lacks the switch to 100, which is on a CPU when its call fails, and has exited."""
+        text = EVENTS + '''1.0 0 100/100 worker fork 100/101
+1.0 0 7/7 other sched:sched_wakeup pid=100
+1.1 0 100/100 worker raw_syscalls:sys_exit id=2 ret=-2
+1.5 0 100/100 worker sched:sched_switch stack=0xb1 prev_pid=100 prev_state=0 next_pid=7
+1.7 0 100/100 worker page-faults period=1
+1.8 0 100/100 worker exit
+3.0 0 200/200 last page-faults period=1
+'''
+        found = of_script(tmp_path, text, 'overview', '-p', 100)
+        assert {r['time spent']: r['time'] for r in rows(found, 'time')} == {
+            'user code': 500 * MS, 'run queue': 300 * MS}
+
     def test_switch_of_another_thread_than_was_known(self, tmp_path):
         """The switch from 100 to 9 is missing: 100 did not run until 9 was switched out."""
         text = EVENTS + '''1.0 0 100/100 worker fork 100/101

@@ -110,6 +110,50 @@ def test_sample_of_another_thread_than_was_known(tmp_path):
     assert running[9] == pytest.approx(20_000_000)
 
 
+# Of threads 100 and 101: without the switches from other tasks, and the last one of each.
+SINGLE = SCRIPT[:SCRIPT.index('1.000 0 100')] + '''1.000 0 100/100 worker fork 100/101
+1.000 0 8/8 other fork 8/9
+1.000 0 100/100 worker cpu-clock stack=0xa1
+1.010 0 100/100 worker sched:sched_switch stack=0xb1 prev_pid=100 prev_state=1 next_pid=9
+1.030 0 8/9 other sched:sched_wakeup pid=100
+1.040 0 100/100 worker cpu-clock stack=0xa1
+1.070 0 100/100 worker sched:sched_switch stack=0xb1 prev_pid=100 prev_state=0 next_pid=9
+1.080 1 100/100 worker sched:sched_wakeup_new pid=101
+1.090 0 101/101 child cpu-clock stack=0xa1
+1.095 0 101/101 child sched:sched_wakeup pid=8
+1.100 1 100/100 worker exit
+1.120 0 101/101 child sched:sched_switch stack=0xb1 prev_pid=101 prev_state=1 next_pid=9
+1.150 0 8/9 other sched:sched_wakeup pid=101
+1.170 0 101/101 child exit
+2.000 0 7/7 last cpu-clock stack=0xa1
+'''
+
+
+@pytest.mark.quick
+def test_recording_of_single_tasks(tmp_path):
+    """
+    Samples and wakeups show that a thread runs, since a wakeup or a preemption at the latest, and
+    an exit ends its time. Threads 8 and 9, which have no events of their own, are unknown.
+    """
+    script = tmp_path / 'test.script'
+    script.write_text(SINGLE)
+    found = {r['tid']: {s: round(r[s] / 100 * r['time']) / 10**6 for s in STATES if r[s]}
+             for r in report('--input', script)}
+    assert found == {100: {'running': 60, 'ready': 20, 'blocked': 20},
+                     101: {'running': 30, 'ready': 30, 'blocked': 30}, 7: {}}
+
+
+@pytest.mark.quick
+def test_recording_of_all_tasks(tmp_path):
+    """The switch that begins a run is there: no other event is taken for one."""
+    script = tmp_path / 'test.script'
+    script.write_text(SINGLE.replace('1.010', '''1.005 1 0/0 swapper sched:sched_switch next_pid=9
+1.010'''))
+    found = {r['tid']: r for r in report('--input', script)}
+    assert round(found[100]['running'] / 100 * found[100]['time']) == 10 * 10**6
+    assert round(found[100]['ready'] / 100 * found[100]['time']) == (40 + 930) * 10**6
+
+
 PROGRAM = '''
 import select, time
 waiting = select.epoll()
