@@ -345,8 +345,8 @@ int kvm_exits_open(struct attar_run *run, struct kvm_exits *k, size_t n_sums)
 	int r = make_inputs(k);
 
 	attar_run_all_cpus(run, true);
-	for (size_t i = 0; r == 0 && i < 2; i++) /* see kvm_exits_emits() */
-		r = attar_run_input(run, &k->inputs[i]);
+	if (r == 0) /* in this order, see kvm_exits_emits() */
+		r = attar_run_inputs(run, k->inputs);
 	if (r == 0)
 		r = attar_run_expr(run, 0, "exit_reason_str(isa, reason)", &names, &k->name);
 	if (r == 0)

@@ -40,7 +40,7 @@ struct kvm_exits {
 		const struct kvm_exit *exit, uint64_t latency);
 
 	char *event;
-	struct attar_input inputs[2];
+	struct attar_input inputs[3];
 	struct attar_pairs *pairs;
 	struct attar_keytable *table;
 	struct attar_expr *name; /* of a reason */

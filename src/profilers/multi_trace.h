@@ -98,7 +98,7 @@ struct multi_trace {
 	uint64_t unknown_threads; /* events of exited threads, whose number is unknown */
 	uint64_t unknown_vcpus;   /* events with vm= of virtual CPUs whose thread is unknown */
 
-	struct attar_input inputs[2]; /* of system calls */
+	struct attar_input inputs[3]; /* of system calls */
 	bool has_begun;               /* a system call was entered, or returned */
 	struct attar_expr *syscall_name;
 	struct heatmap *heatmap;

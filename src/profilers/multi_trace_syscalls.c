@@ -191,8 +191,7 @@ static int syscalls_open(struct attar_run *run, struct multi_trace *m)
 			.on_event = on_exit_event};
 	m->n_stages = 2;
 	m->selects_cpus = attar_run_all_cpus(run, true) > 0;
-	for (size_t i = 0; r == 0 && i < 2; i++)
-		r = attar_run_input(run, &m->inputs[i]);
+	r = attar_run_inputs(run, m->inputs);
 	if (r == -ENOENT) /* an event without such a field */
 		r = -EINVAL;
 	return r < 0 ? r : attar_run_expr(run, 0, "syscall_name(number)", &opts, &m->syscall_name);

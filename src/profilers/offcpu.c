@@ -327,14 +327,14 @@ static int offcpu_report(
 
 /* ---- life ---- */
 
-static const struct attar_input switches = {.event = "sched:sched_switch",
-	.fields = {"prev_pid", "prev_state", "prev_comm", "next_pid"},
-	.on_event = on_switch,
-	.stacks = true};
+#define SWITCH                                                                                     \
+	.event = "sched:sched_switch",                                                             \
+	.fields = {"prev_pid", "prev_state", "prev_comm", "next_pid"}, .on_event = on_switch,      \
+	.stacks = true
 
-static const struct attar_input wakings = {WAKERS_EVENT, .on_event = on_waking},
-				wakings_with_stacks = {
-					WAKERS_EVENT, .on_event = on_waking, .stacks = true};
+static const struct attar_input inputs[] = {{SWITCH}, {WAKERS_EVENT, .on_event = on_waking}, {0}},
+				inputs_with_waker[] = {{SWITCH},
+					{WAKERS_EVENT, .on_event = on_waking, .stacks = true}, {0}};
 
 static int open_tables(struct offcpu *o, struct attar_symbols *symbols)
 {
@@ -372,9 +372,7 @@ static int offcpu_open(struct attar_run *run, void *self)
 	if (r == 0)
 		r = attar_run_keep_own(run);
 	if (r == 0)
-		r = attar_run_input(run, &switches);
-	if (r == 0)
-		r = attar_run_input(run, o->with_waker ? &wakings_with_stacks : &wakings);
+		r = attar_run_inputs(run, o->with_waker ? inputs_with_waker : inputs);
 	if (r == 0 && o->with_waker)
 		kernel_names_read(run); /* for the entries of interrupts */
 	o->separator = attar_symbols_label(attar_run_symbols(run), "-- woken up by");

@@ -493,16 +493,12 @@ static int task_state_report(
 	.fields = {"prev_pid", "prev_state", "prev_comm", "next_pid", "next_comm"},                \
 	.on_event = on_switch
 
-static const struct attar_input switches = {SWITCH};
-static const struct attar_input switches_with_stacks = {SWITCH, .stacks = true};
+#define WAKEUP .fields = {"pid", "comm", "?target_cpu"}, .on_event = on_wakeup
 
-static const struct attar_input wakeups[] = {{.event = "sched:sched_wakeup",
-						     .fields = {"pid", "comm", "?target_cpu"},
-						     .on_event = on_wakeup},
-	{.event = "sched:sched_wakeup_new",
-		.fields = {"pid", "comm", "?target_cpu"},
-		.on_event = on_wakeup},
-	{0}};
+static const struct attar_input inputs[] = {{SWITCH}, {.event = "sched:sched_wakeup", WAKEUP},
+	{.event = "sched:sched_wakeup_new", WAKEUP}, {0}};
+static const struct attar_input inputs_with_stacks[] = {{SWITCH, .stacks = true},
+	{.event = "sched:sched_wakeup", WAKEUP}, {.event = "sched:sched_wakeup_new", WAKEUP}, {0}};
 
 static int open_events(struct attar_run *run, struct task_state *ts)
 {
@@ -514,9 +510,7 @@ static int open_events(struct attar_run *run, struct task_state *ts)
 	ts->selects_cpus = attar_run_all_cpus(run, true) > 0;
 	if (r == 0 && ts->emits)
 		r = attar_run_emit_fields(run, format);
-	if (r == 0)
-		r = attar_run_input(run, ts->graph ? &switches_with_stacks : &switches);
-	return r == 0 ? attar_run_inputs(run, wakeups) : r;
+	return r == 0 ? attar_run_inputs(run, ts->graph ? inputs_with_stacks : inputs) : r;
 }
 
 static int task_state_open(struct attar_run *run, void *self)

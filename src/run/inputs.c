@@ -81,14 +81,8 @@ void run_bind_late(struct source *s, const struct attar_input *input)
 	s->fn = ignore;
 }
 
-int attar_run_input(struct attar_run *run, const struct attar_input *input)
+static int add_input(struct attar_run *run, const struct attar_input *input)
 {
-	CHECK_OWN(run, "run");
-	CHECK_ARG(input, "input");
-	CHECK_ARG(input->event, "input->event");
-	CHECK_ARG(input->on_event, "input->on_event");
-	CHECK_OPENING(run);
-
 	size_t first = run->sources.list.n;
 	int r;
 
@@ -97,8 +91,6 @@ int attar_run_input(struct attar_run *run, const struct attar_input *input)
 	run->sources.input = input;
 	r = attar_run_events(run, input->event, input->stacks, input->on_event);
 	run->sources.input = NULL;
-	if (r < 0 && run->replay)
-		r = needed_events_refused(run, input->event, r);
 	for (size_t i = first; r == 0 && i < run->sources.list.n; i++) {
 		struct source *s = &run->sources.list.at[i];
 
@@ -110,14 +102,31 @@ int attar_run_input(struct attar_run *run, const struct attar_input *input)
 	return r;
 }
 
+int attar_run_input(struct attar_run *run, const struct attar_input *input)
+{
+	CHECK_OWN(run, "run");
+	CHECK_ARG(input, "input");
+	CHECK_ARG(input->event, "input->event");
+	CHECK_ARG(input->on_event, "input->on_event");
+	CHECK_OPENING(run);
+
+	const struct attar_input one[] = {*input, {0}};
+	int r = add_input(run, input);
+
+	return r < 0 && run->replay ? needed_events_refused(run, one, r) : r;
+}
+
 int attar_run_inputs(struct attar_run *run, const struct attar_input *inputs)
 {
 	CHECK_OWN(run, "run");
 	CHECK_ARG(inputs, "inputs");
+	CHECK_OPENING(run);
 
 	int r = 0;
 
-	for (; r == 0 && inputs->event; inputs++)
-		r = attar_run_input(run, inputs);
-	return r;
+	for (const struct attar_input *input = inputs; r == 0 && input->event; input++) {
+		CHECK_ARG(input->on_event, "inputs->on_event");
+		r = add_input(run, input);
+	}
+	return r < 0 && run->replay ? needed_events_refused(run, inputs, r) : r;
 }

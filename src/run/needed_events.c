@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "base/buf.h"
 #include "event/list.h"
 #include "run/run.h"
 
@@ -42,18 +43,86 @@ bool needed_event_exists(struct attar_run *run, const char *event)
 	return false;
 }
 
-static int not_recorded(const struct attar_run *run, const char *event)
+/* Names of the events that a profiler needs, and of those that the recording lacks. */
+struct needs {
+	struct buf all, missing;
+	size_t n_missing;
+	bool stacks;
+};
+
+static bool is_listed(const struct buf *names, const char *name, size_t n)
+{
+	const char *at = names->len ? buf_text(names) : "";
+
+	while (*at) {
+		size_t length = strcspn(at, ",");
+
+		if (length == n && !memcmp(at, name, n))
+			return true;
+		at += length + (at[length] == ',');
+	}
+	return false;
+}
+
+static void add_need(struct attar_run *run, struct needs *needs, const char *event)
 {
 	size_t n = name_length(event);
 
-	return attar_fail(-ENOENT,
-		"the recording has no event '%s', which '%s' needs" ATTAR_FIX
-		"record it, too: attar record %s-e %s",
-		CLIP_N(event, n), run->profiler->name, run->select.is_on ? "-a " : "",
-		CLIP_N(event, n));
+	if (is_listed(&needs->all, event, n))
+		return;
+	buf_printf(&needs->all, "%s%.*s", needs->all.len ? "," : "", (int)n, event);
+	if (needed_event_exists(run, event))
+		return;
+	buf_printf(&needs->missing, "%s'%s'", needs->n_missing++ ? ", " : "", CLIP_N(event, n));
 }
 
-int needed_events_refused(struct attar_run *run, const char *list, int r)
+/* Any event that attar_run_sampler() takes will do. */
+static void add_sampler(const struct attar_run *run, struct needs *needs)
+{
+	buf_str(&needs->all, ",cpu-clock");
+	if (replay_has_sampler(run))
+		return;
+	buf_str(&needs->missing, ", 'cpu-clock'");
+	needs->n_missing++;
+}
+
+/* r, or an error that names all missing events. */
+static int refuse(const struct attar_run *run, struct needs *needs, int r)
+{
+	const struct attar_profiler *profiler = run->profiler;
+	bool is_one;
+
+	if (needs->n_missing && profiler->uses & ATTAR_USES_SAMPLING && !run->opts.event)
+		add_sampler(run, needs);
+	is_one = needs->n_missing == 1;
+	if (buf_failed(&needs->all) || buf_failed(&needs->missing))
+		r = base_oom();
+	else if (needs->n_missing)
+		r = attar_fail(-ENOENT,
+			"the recording has no event%s %s, which '%s' needs" ATTAR_FIX
+			"record %s, too: attar record %s%s-e %s",
+			is_one ? "" : "s", buf_text(&needs->missing), profiler->name,
+			is_one ? "it" : "them", run->select.is_on ? "-a " : "",
+			needs->stacks ? "-g " : "", buf_text(&needs->all));
+	buf_done(&needs->all);
+	buf_done(&needs->missing);
+	return r;
+}
+
+int needed_events_refused(struct attar_run *run, const struct attar_input *inputs, int r)
+{
+	struct needs needs = {0};
+
+	for (; inputs->event; inputs++) {
+		if (inputs->optional)
+			continue;
+		add_need(run, &needs, inputs->event);
+		needs.stacks |= inputs->stacks;
+	}
+	return refuse(run, &needs, r);
+}
+
+static int add_list(struct attar_run *run, struct needs *needs, const char *list)
 {
 	for (const char *comma; list; list = comma ? comma + 1 : NULL) {
 		comma = list_find(list, ",");
@@ -63,10 +132,20 @@ int needed_events_refused(struct attar_run *run, const char *list, int r)
 
 		if (!event)
 			return base_oom();
-		if (!strstr(event, "/optional") && !needed_event_exists(run, event))
-			return not_recorded(run, event);
+		if (!strstr(event, "/optional"))
+			add_need(run, needs, event);
 	}
-	return r;
+	return 0;
+}
+
+int needed_events_preset_refused(struct attar_run *run, int r)
+{
+	struct needs needs = {0};
+
+	for (const char *const *word = run->profiler->preset; word && *word; word++)
+		if (!strcmp(*word, "-e") && word[1] && add_list(run, &needs, word[1]) < 0)
+			r = -ENOMEM;
+	return refuse(run, &needs, r);
 }
 
 bool needed_events_of_preset(const struct attar_run *run, const char *list)

@@ -12,10 +12,14 @@
 bool needed_event_exists(struct attar_run *run, const char *event);
 
 /*
- * To be called after the list of events, needed by the profiler, was refused with the error r. If
- * the recording lacks one of them, says so instead. A negative errno.
+ * To be called after one of the inputs, which end with a NULL event, was refused with the error r.
+ * If the recording lacks events that are not optional, names them all instead, with the command
+ * that records what the profiler needs. A negative errno.
  */
-int needed_events_refused(struct attar_run *run, const char *list, int r);
+int needed_events_refused(struct attar_run *run, const struct attar_input *inputs, int r);
+
+/* The same after the events of an option of the preset were refused. */
+int needed_events_preset_refused(struct attar_run *run, int r);
 
 /* Whether the text is one of the preset's own. */
 bool needed_events_of_preset(const struct attar_run *run, const char *list);

@@ -237,7 +237,7 @@ static int not_parsed(struct attar_run *run, const char *text, int r)
 	if (stats.damage)
 		return attar_context(r, "%s is damaged (%s)", CLIP(run->opts.input), stats.damage);
 	r = attar_context(r, "%s", CLIP(run->opts.input));
-	return needed_events_of_preset(run, text) ? needed_events_refused(run, text, r) : r;
+	return needed_events_of_preset(run, text) ? needed_events_preset_refused(run, r) : r;
 }
 
 int replay_parse_events(
@@ -296,6 +296,11 @@ static const struct recording_event *find_sampler(const struct attar_run *run)
 		other = other ? other : event;
 	}
 	return other;
+}
+
+bool replay_has_sampler(const struct attar_run *run)
+{
+	return find_sampler(run);
 }
 
 int replay_add_sampler(struct attar_run *run, bool stacks, attar_event_fn *fn)

@@ -45,6 +45,9 @@ bool replay_has_event(const struct attar_run *run, const char *name, size_t n);
 /* Appends the names of all events, separated by commas. -EINVAL: there are none. -ENOMEM. */
 int replay_name_events(const struct attar_run *run, struct buf *names);
 
+/* Whether the recording has an event for replay_add_sampler(). */
+bool replay_has_sampler(const struct attar_run *run);
+
 /* The event for CPU sampling: the first one of the recording that is not a tracepoint. */
 int replay_add_sampler(struct attar_run *run, bool stacks, attar_event_fn *fn);
 

@@ -114,17 +114,37 @@ def test_each_waking_is_one_event_of_a_pattern(script):
     assert [(r['start'], r['calls']) for r in rows(found, 'pairs')] == [('sched:sched_waking', 2)]
 
 
-@pytest.mark.parametrize('profiler, lacks, words', [
-    ('rundelay', 'sched:sched_wakeup', '-a '), ('runqlat', 'sched:sched_wakeup', '-a '),
-    ('signals', 'signal:signal_generate', ''),
-    ('gc', 'usdt:/usr/bin/python3:python:gc__start', '')])
-def test_presets_name_the_event_that_is_missing(script, profiler, lacks, words):
-    text = '# attar script\nevent a:b x:int\n1 0 1/1 a a:b x=1\n'
+SWITCH, WAKEUP, NEW, WAKING = (f'sched:sched_{name}' for name in (
+    'switch', 'wakeup', 'wakeup_new', 'waking'))
+GC = [f'usdt:/usr/bin/python3:python:gc__{name}' for name in ('start', 'done')]
+
+
+@pytest.mark.parametrize('profiler, has, lacks, words', [
+    ('rundelay', [], [WAKEUP, SWITCH], f'-a -e {WAKEUP},{SWITCH}'),
+    ('runqlat', [SWITCH], [WAKEUP], f'-a -e {WAKEUP},{SWITCH}'),
+    ('signals', [], ['signal:signal_generate'], '-e signal:signal_generate'),
+    ('gc', [], GC, f'-e {",".join(GC)}'),
+    ('task-state', [], [SWITCH, WAKEUP, NEW], f'-a -e {SWITCH},{WAKEUP},{NEW}'),
+    ('wall', [WAKEUP, 'cpu-clock'], [SWITCH, NEW],
+     f'-a -g -e {SWITCH},{WAKEUP},{NEW},cpu-clock'),
+    ('overview', [], [SWITCH, WAKEUP, NEW, 'cpu-clock'],
+     f'-a -g -e {SWITCH},{WAKEUP},{NEW},cpu-clock'),
+    ('offcpu', [], [SWITCH, WAKING], f'-a -g -e {SWITCH},{WAKING}'),
+    ('syscalls', [], ['raw_syscalls:sys_enter', 'raw_syscalls:sys_exit'],
+     '-e raw_syscalls:sys_enter,raw_syscalls:sys_exit'),
+])
+def test_message_names_all_missing_events(script, profiler, has, lacks, words):
+    """And the command that records those and the others that the profiler needs."""
+    fields = ' pid:pid_t prev_pid:pid_t prev_state:s64 prev_comm:char[16] next_pid:pid_t'
+    text = '# attar script\nevent a:b x:int\n' + ''.join(
+        f'event {event}{fields if ":" in event else ""}\n' for event in has) + \
+        '1 0 1/1 a a:b x=1\n'
     done = run(profiler, '--input', script(text))
-    assert (done.returncode, done.stdout) == (1, '')
+    assert (done.returncode, done.stdout) == (2 if profiler == 'syscalls' else 1, '')
+    names = ', '.join(f"'{event}'" for event in lacks)
     assert done.stderr == (
-        f"attar: the recording has no event '{lacks}', which '{profiler}' needs: "
-        f'record it, too: attar record {words}-e {lacks}\n')
+        f"attar: the recording has no event{'s'[:len(lacks) - 1]} {names}, which '{profiler}' "
+        f'needs: record {"it" if len(lacks) == 1 else "them"}, too: attar record {words}\n')
 
 
 @pytest.mark.parametrize('words', [['percpu-stat', '--syscalls'], ['cachestat'], ['stat']])

@@ -204,7 +204,8 @@ def test_recording_lacks_an_event(script):
     assert (done.returncode, done.stdout) == (1, '')
     assert done.stderr == (
         "attar: the recording has no event 'sched:sched_wakeup_new', which 'task-state' needs: "
-        'record it, too: attar record -a -e sched:sched_wakeup_new\n')
+        'record it, too: attar record -a -e '
+        'sched:sched_switch,sched:sched_wakeup,sched:sched_wakeup_new\n')
 
 
 @pytest.mark.parametrize('profiler', ['task-state', 'wall', 'oncpu'])
