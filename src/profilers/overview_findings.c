@@ -67,18 +67,45 @@ static const char *target_of(const struct overview_sums *sums)
 	return words && strlen(words) < COMMAND_BYTES / 2 ? words : " -- COMMAND";
 }
 
-/* Of a process that still runs, or of all that was watched. process may be NULL. */
+/* Whether the process is a child of those of -p, which would not be watched with them. */
+static bool is_child(const char *target, int32_t pid)
+{
+	const char *at = strstr(target, " -p ");
+
+	for (at = at ? at + strlen(" -p ") : ""; *at >= '0' && *at <= '9'; at += *at == ',') {
+		char *end;
+
+		if (strtol(at, &end, 10) == pid || *end == '-')
+			return false;
+		at = end;
+	}
+	return strstr(target, " -p ");
+}
+
+/* Whether a process that still runs can be the target, in place of the user's or within it. */
+static bool can_select(const struct overview_sums *sums, const struct overview_process *process)
+{
+	const char *target = target_of(sums);
+
+	if (!process || process->pid <= 0 || !attar_run_is_live(sums->run) ||
+		strstr(target, " -- ") || strstr(target, " --cgroups ") || strstr(target, " -t "))
+		return false;
+	return (!sums->overview->has_selection || is_child(target, process->pid)) &&
+	       kill(process->pid, 0) == 0;
+}
+
+/* The target is the user's; of the whole system, it is the process, which may be NULL. */
 static void set_command(struct findings *findings, struct overview_finding *finding,
 	const struct overview_process *process, const char *command)
 {
 	const struct overview_sums *sums = findings->sums;
-	bool is_live = process && attar_run_is_live(sums->run);
+	const char *target = target_of(sums);
 
-	if (is_live && process->pid > 0 && kill(process->pid, 0) == 0)
-		snprintf(finding->command, COMMAND_BYTES, "attar %s -p %d", command,
-			(int)process->pid);
+	if (can_select(sums, process))
+		snprintf(finding->command, COMMAND_BYTES, "attar %s%s -p %d", command,
+			sums->overview->has_selection ? "" : target, (int)process->pid);
 	else
-		snprintf(finding->command, COMMAND_BYTES, "attar %s%s", command, target_of(sums));
+		snprintf(finding->command, COMMAND_BYTES, "attar %s%s", command, target);
 }
 
 /* Of the whole system, while the command runs if there is one; or of the recording. */

@@ -238,16 +238,48 @@ static void test_short_waits(void **state)
 	attar_hist_done(&hist);
 }
 
+static void check_command(struct fixture *f, const char *options)
+{
+	char expected[64];
+
+	snprintf(expected, sizeof(expected), "attar locks%s", options);
+	find(f);
+	assert_string_equal(f->findings[0].command, expected);
+}
+
+/* A process of the whole system; otherwise the target is that of the user. */
 static void test_running_process(void **state)
 {
 	struct fixture *f = *state;
-	char expected[64];
+	char options[32];
+
+	f->process.pid = getpid();
+	f->overview.has_selection = false;
+	set_part(f, PART_LOCK, 9 * second);
+	snprintf(options, sizeof(options), " -p %d", (int)getpid());
+	check_command(f, options);
+	assert_int_equal(attar_run_set(f->sums.run, "cpus", "0"), 0);
+	snprintf(options, sizeof(options), " -C 0 -p %d", (int)getpid());
+	check_command(f, options);
+}
+
+static void test_target_of_the_user(void **state)
+{
+	struct fixture *f = *state;
+	char pids[32], options[64];
 
 	f->process.pid = getpid();
 	set_part(f, PART_LOCK, 9 * second);
-	find(f);
-	snprintf(expected, sizeof(expected), "attar locks -p %d", (int)getpid());
-	assert_string_equal(f->findings[0].command, expected);
+	assert_int_equal(attar_run_set(f->sums.run, "pids", "7"), 0);
+	snprintf(pids, sizeof(pids), "%d", (int)getpid()); /* a child */
+	snprintf(options, sizeof(options), " -p %s", pids);
+	check_command(f, options);
+	assert_int_equal(attar_run_set(f->sums.run, "pids", pids), 0);
+	snprintf(options, sizeof(options), " -p 7,%s", pids);
+	check_command(f, options);
+	assert_int_equal(attar_run_set(f->sums.run, "tids", "7,8"), 0);
+	snprintf(options, sizeof(options), " -p 7,%s -t 7,8", pids);
+	check_command(f, options);
 }
 
 int main(void)
@@ -256,7 +288,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {TEST(test_shares), TEST(test_least_time),
 		TEST(test_run_delay), TEST(test_block_latency), TEST(test_counts),
 		TEST(test_system), TEST(test_order), TEST(test_short_waits),
-		TEST(test_running_process)};
+		TEST(test_running_process), TEST(test_target_of_the_user)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
