@@ -495,7 +495,7 @@ static const struct attar_input recorded_faults = {
  * A sample for each FAULTS_PERIOD faults; with PERF_SAMPLE_PERIOD the kernel would sample each.
  * Recordings seldom have them.
  */
-static int open_faults(struct attar_run *run)
+static int open_faults(struct attar_run *run, struct overview *o)
 {
 	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
 		.config = PERF_COUNT_SW_PAGE_FAULTS,
@@ -503,8 +503,11 @@ static int open_faults(struct attar_run *run)
 		.sample_type = PERF_SAMPLE_IP};
 	int r;
 
-	if (!attar_run_is_live(run))
-		return attar_run_input(run, &recorded_faults);
+	if (!attar_run_is_live(run)) {
+		r = attar_run_input(run, &recorded_faults);
+		o->has_faults = attar_run_sources(run) > o->sampler + 1;
+		return r;
+	}
 	r = attar_run_source(run, "page-faults", &attr, on_fault);
 	attr.config = PERF_COUNT_SW_PAGE_FAULTS_MAJ;
 	attr.sample_period = 1;
@@ -569,7 +572,7 @@ static int overview_open(struct attar_run *run, void *self)
 	o->duty.share = cpu_share;
 	r = open_events(run, o);
 	if (r == 0)
-		r = open_faults(run);
+		r = open_faults(run, o);
 	if (r == 0)
 		r = attar_run_default_duration(run, (uint64_t)DURATION_S * NS_PER_S);
 	if (r == 0)

@@ -89,6 +89,7 @@ struct overview {
 	struct duty duty;
 	struct system_stat began, last, now;
 	uint32_t sampler; /* number of its source */
+	bool has_faults;  /* a recording has page faults */
 	uint64_t watched_before, switches_before, migrations_before;
 	unsigned cpus; /* that had events */
 	bool has_selection;
@@ -171,7 +172,7 @@ size_t overview_functions(
 
 /* ---- findings ---- */
 
-enum { FINDING_TEXT_BYTES = 256, COMMAND_BYTES = 1024 };
+enum { FINDING_TEXT_BYTES = 256, COMMAND_BYTES = 1024, THEN_BYTES = 64 };
 
 struct overview_finding {
 	const char *name;
@@ -181,6 +182,7 @@ struct overview_finding {
 	char value_text[32], limit_text[32];
 	char evidence[FINDING_TEXT_BYTES];
 	char command[COMMAND_BYTES]; /* that shows more details */
+	char then[THEN_BYTES];       /* after a command that records; otherwise "" */
 };
 
 enum { FINDINGS_MAX = 24 };

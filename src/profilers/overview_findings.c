@@ -94,51 +94,126 @@ static bool can_select(const struct overview_sums *sums, const struct overview_p
 	       kill(process->pid, 0) == 0;
 }
 
+/* A command that shows more details, and what it needs of a recording. */
+struct next {
+	const char *command;
+	const char *events; /* "system:name", or page-faults, separated by commas; NULL: samples */
+	bool stacks;        /* of context switches: without them it is of no use */
+	bool all_tasks;     /* the switches of all tasks */
+};
+
+static bool has_event(const struct overview_sums *sums, const char *event, size_t n)
+{
+	const struct attar_format *format;
+	char system[64], name[64];
+	size_t colon = strcspn(event, ":");
+
+	if (colon >= n) /* only one such event is needed */
+		return sums->overview->has_faults;
+	snprintf(system, sizeof(system), "%.*s", (int)colon, event);
+	snprintf(name, sizeof(name), "%.*s", (int)(n - colon - 1), event + colon + 1);
+	if (attar_catalog_format(attar_run_catalog(sums->run), system, name, &format) == 0)
+		return true;
+	attar_error_clear();
+	return false;
+}
+
+static bool can_read(const struct overview_sums *sums, const struct next *next)
+{
+	const struct thread_times *times = &sums->overview->times;
+
+	if ((next->stacks && !thread_times_has_stacks(sums->run, times->source)) ||
+		(next->all_tasks && !times->has_all_switches))
+		return false;
+	for (const char *event = next->events; *event; event += *event == ',') {
+		size_t n = strcspn(event, ",");
+
+		if (!has_event(sums, event, n))
+			return false;
+		event += n;
+	}
+	return true;
+}
+
+/* The command reads the same recording, or one that has to be made. */
+static void set_recorded_command(
+	const struct overview_sums *sums, struct overview_finding *finding, const struct next *next)
+{
+	bool has_stacks = thread_times_has_stacks(sums->run, sums->overview->sampler);
+
+	if (!next->events) { /* of samples; those of user code are not excluded later */
+		snprintf(finding->command, COMMAND_BYTES, "attar profile%s%s",
+			has_stacks ? " -g" : "", target_of(sums));
+	} else if (can_read(sums, next)) {
+		snprintf(finding->command, COMMAND_BYTES, "attar %s%s", next->command,
+			target_of(sums));
+	} else {
+		snprintf(finding->command, COMMAND_BYTES, "attar record -a -g -d 10s -e %s",
+			next->events);
+		snprintf(finding->then, THEN_BYTES, "attar %s --input perf.data", next->command);
+	}
+}
+
 /* The target is the user's; of the whole system, it is the process, which may be NULL. */
 static void set_command(struct findings *findings, struct overview_finding *finding,
-	const struct overview_process *process, const char *command)
+	const struct overview_process *process, const struct next *next)
 {
 	const struct overview_sums *sums = findings->sums;
 	const char *target = target_of(sums);
 
-	if (can_select(sums, process))
-		snprintf(finding->command, COMMAND_BYTES, "attar %s%s -p %d", command,
+	if (!attar_run_is_live(sums->run))
+		set_recorded_command(sums, finding, next);
+	else if (can_select(sums, process))
+		snprintf(finding->command, COMMAND_BYTES, "attar %s%s -p %d", next->command,
 			sums->overview->has_selection ? "" : target, (int)process->pid);
 	else
-		snprintf(finding->command, COMMAND_BYTES, "attar %s%s", command, target);
+		snprintf(finding->command, COMMAND_BYTES, "attar %s%s", next->command, target);
 }
 
 /* Of the whole system, while the command runs if there is one; or of the recording. */
 static void set_system_command(
-	struct findings *findings, struct overview_finding *finding, const char *command)
+	struct findings *findings, struct overview_finding *finding, const struct next *next)
 {
 	const char *target = target_of(findings->sums);
 	const char *words = strstr(target, " -- ");
 
 	if (!attar_run_is_live(findings->sums->run))
-		snprintf(finding->command, COMMAND_BYTES, "attar %s%s", command, target);
+		set_recorded_command(findings->sums, finding, next);
 	else
-		snprintf(finding->command, COMMAND_BYTES, "attar %s%s%s", command,
+		snprintf(finding->command, COMMAND_BYTES, "attar %s%s%s", next->command,
 			words ? " -a" : "", words ? words : "");
 }
 
 /* ---- where the time goes ---- */
 
+#define SWITCHES_AND(event) "sched:sched_switch," event
+#define OFFCPU(command)                                                                            \
+	{                                                                                          \
+		command, SWITCHES_AND("sched:sched_waking"), true, true                            \
+	}
+#define RUNDELAY                                                                                   \
+	{                                                                                          \
+		"rundelay", SWITCHES_AND("sched:sched_wakeup,sched:sched_wakeup_new"), false, true \
+	}
+
 static const struct {
 	const char *evidence; /* after "comm (pid)" */
-	const char *command;
+	struct next next;
 } of_parts[ACTIVE_PARTS] = {
-	[PART_USER] = {"runs its own code", "profile -g"},
-	[PART_KERNEL] = {"runs kernel code, in system calls", "profile -g --exclude-user"},
-	[PART_FAULT] = {"handles page faults", "page-faults -g"},
-	[PART_IRQ] = {"is interrupted", "profile -g --exclude-user"},
-	[PART_SPIN] = {"spins on kernel locks", "locks --kernel"},
-	[PART_READY] = {"waits for a CPU", "rundelay"},
-	[PART_DISK] = {"waits for disks", "offcpu -D"},
-	[PART_LOCK] = {"waits for locks", "locks"},
-	[PART_SLEEP] = {"sleeps", "offcpu"},
-	[PART_PEER] = {"waits for other programs", "offcpu"},
-	[PART_BLOCKED] = {"is blocked", "offcpu"},
+	[PART_USER] = {"runs its own code", {"profile -g"}},
+	[PART_KERNEL] = {"runs kernel code, in system calls", {"profile -g --exclude-user"}},
+	[PART_FAULT] = {"handles page faults", {"page-faults -g", "page-faults"}},
+	[PART_IRQ] = {"is interrupted", {"profile -g --exclude-user"}},
+	[PART_SPIN] = {"spins on kernel locks",
+		{"locks --kernel", "lock:contention_begin,lock:contention_end"}},
+	[PART_READY] = {"waits for a CPU", RUNDELAY},
+	[PART_DISK] = {"waits for disks", OFFCPU("offcpu -D")},
+	[PART_LOCK] = {"waits for locks",
+		{"locks", "lock:contention_begin,lock:contention_end,"
+			  "syscalls:sys_enter_futex,syscalls:sys_exit_futex"}},
+	[PART_SLEEP] = {"sleeps", OFFCPU("offcpu")},
+	[PART_PEER] = {"waits for other programs", OFFCPU("offcpu")},
+	[PART_BLOCKED] = {"is blocked", OFFCPU("offcpu")},
 };
 
 static size_t append(char *text, size_t n, const char *fmt, ...) ATTAR_PRINTF(3, 4);
@@ -223,7 +298,7 @@ static void check_part(struct findings *findings, enum overview_part part)
 		of_parts[part].evidence, percent_of(top->parts[part], sums->elapsed));
 	n = add_function(sums, part, top->pid, finding->evidence, n);
 	add_detail(sums, part, finding->evidence, n);
-	set_command(findings, finding, top, of_parts[part].command);
+	set_command(findings, finding, top, &of_parts[part].next);
 }
 
 /* ---- other values ---- */
@@ -244,7 +319,8 @@ static void check_latencies(struct findings *findings)
 				"one in a hundred waits for a CPU is longer; %llu waits, the "
 				"longest %.1f ms",
 				(unsigned long long)run->count, (double)run->max / NS_PER_MS);
-			set_command(findings, finding, overview_top(sums, PART_READY), "rundelay");
+			set_command(findings, finding, overview_top(sums, PART_READY),
+				&of_parts[PART_READY].next);
 		}
 	}
 	if (!block || block->count < BLOCKS)
@@ -256,11 +332,12 @@ static void check_latencies(struct findings *findings)
 	append(finding->evidence, 0,
 		"one in a hundred requests takes longer; %llu requests, the longest %.1f ms",
 		(unsigned long long)block->count, (double)block->max / NS_PER_MS);
-	set_system_command(findings, finding, "biolatency -D");
+	set_system_command(findings, finding,
+		&(struct next){"biolatency -D", "block:block_rq_issue,block:block_rq_complete"});
 }
 
 static void check_rate(struct findings *findings, const char *name, enum overview_count which,
-	double limit, const char *what, const char *command)
+	double limit, const char *what, const struct next *next)
 {
 	uint64_t n = findings->sums->counts[which];
 	struct overview_finding *finding =
@@ -269,7 +346,7 @@ static void check_rate(struct findings *findings, const char *name, enum overvie
 	if (!finding)
 		return;
 	append(finding->evidence, 0, "%llu %s", (unsigned long long)n, what);
-	set_command(findings, finding, NULL, command);
+	set_command(findings, finding, NULL, next);
 }
 
 static void check_system(struct findings *findings)
@@ -280,13 +357,13 @@ static void check_system(struct findings *findings)
 	if (finding) {
 		append(finding->evidence, 0,
 			"the host of this virtual machine runs something else on its CPUs");
-		set_system_command(findings, finding, "cpu-util -i 1s");
+		set_system_command(findings, finding, &(struct next){"cpu-util -i 1s"});
 	}
 	finding = add(findings, "memory pressure", 100 * system->memory, MEMORY, "%");
 	if (!finding)
 		return;
 	append(finding->evidence, 0, "tasks wait until memory is reclaimed or swapped in");
-	set_system_command(findings, finding, "drsnoop");
+	set_system_command(findings, finding, &(struct next){"drsnoop"});
 }
 
 /* Shares of the time first, then what is most beyond its limit. */
@@ -311,13 +388,15 @@ size_t overview_find(
 		check_part(&findings, part);
 	check_latencies(&findings);
 	check_rate(&findings, "major faults", COUNT_MAJOR, MAJOR_FAULTS,
-		"page faults read from a disk", "page-faults");
+		"page faults read from a disk", &(struct next){"page-faults", "page-faults"});
 	check_rate(&findings, "migrations", COUNT_MIGRATIONS, MIGRATIONS,
-		"times a thread moved to another CPU", "sched-migrate --detail");
+		"times a thread moved to another CPU",
+		&(struct next){"sched-migrate --detail", "sched:sched_migrate_task"});
 	check_rate(&findings, "failing calls", COUNT_ERRORS, ERRORS,
-		"system calls failed, except those that programs repeat", "syscalls");
+		"system calls failed, except those that programs repeat",
+		&(struct next){"syscalls", "raw_syscalls:sys_enter,raw_syscalls:sys_exit"});
 	check_rate(&findings, "context switches", COUNT_SWITCHES, (double)SWITCHES * cpus,
-		"context switches", "cpudist");
+		"context switches", &(struct next){"cpudist", "sched:sched_switch"});
 	check_system(&findings);
 	qsort(ret_findings, findings.n, sizeof(*ret_findings), by_importance);
 	return findings.n;

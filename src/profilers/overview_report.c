@@ -41,8 +41,14 @@ static void add_findings(const struct overview_sums *sums, struct attar_report *
 		add_number(table, "limit", f->limit);
 		add_text(table, "evidence", f->evidence);
 		add_text(table, "command", f->command);
-		snprintf(line, sizeof(line), "next: %s", f->command);
+		if (*f->then)
+			add_text(table, "then", f->then);
 		attar_row_detail(table, f->evidence);
+		snprintf(line, sizeof(line), "next: %s", f->command);
+		attar_row_detail(table, line);
+		if (!*f->then)
+			continue;
+		snprintf(line, sizeof(line), "then: %s", f->then);
 		attar_row_detail(table, line);
 	}
 }
@@ -333,6 +339,7 @@ static void add_remarks(const struct overview_sums *sums, struct attar_report *r
 			"numbers of each system call are estimates, but not their sum",
 			(unsigned long long)sums->unseen,
 			sums->unseen == 1 ? "call was" : "calls were");
+	thread_times_remark(sums->run, &sums->overview->times, report);
 	if (sums->scale <= 1)
 		attar_states_remarks(sums->overview->times.states, report, "times");
 }

@@ -556,6 +556,22 @@ int thread_times_found(struct attar_run *run, struct thread_times *times,
 	return 0;
 }
 
+bool thread_times_has_stacks(const struct attar_run *run, uint32_t source)
+{
+	const struct perf_event_attr *attr = attar_run_source_attr(run, source);
+
+	return attr && attr->sample_type & PERF_SAMPLE_CALLCHAIN;
+}
+
+void thread_times_remark(
+	const struct attar_run *run, const struct thread_times *times, struct attar_report *report)
+{
+	if (!attar_run_is_live(run) && !thread_times_has_stacks(run, times->source))
+		attar_report_remark(report,
+			"the recording has no stacks of context switches: the reasons for waits "
+			"are unknown; record with -g");
+}
+
 /* ---- life ---- */
 
 int thread_times_open(struct attar_run *run, struct thread_times *times)
@@ -587,6 +603,7 @@ int thread_times_open(struct attar_run *run, struct thread_times *times)
 	if (r == 0)
 		r = attar_run_keep_own(run);
 	attar_run_all_cpus(run, true);
+	times->source = attar_run_sources(run);
 	if (r == 0)
 		r = attar_run_inputs(run, inputs);
 	attar_run_all_cpus(run, false);

@@ -65,6 +65,7 @@ struct thread_times {
 	uint64_t switches, migrations; /* of selected threads */
 	int32_t *current;              /* by CPU: the thread on it; -1: unknown */
 	size_t n_current;
+	uint32_t source; /* number of that of context switches */
 	bool is_scanned;
 	uint64_t lost_to;   /* ns, the end of the last loss that thread_times_scan() has not seen */
 	uint64_t seen_from; /* ns, after the end of the last loss; 0: none */
@@ -128,6 +129,13 @@ int thread_times_divide(struct attar_run *run, struct thread_times *times, uint6
  * for the whole system and for recordings.
  */
 int thread_times_scan(struct attar_run *run, struct thread_times *times);
+
+/* Whether samples of a source have call chains: those of a recording may have none. */
+bool thread_times_has_stacks(const struct attar_run *run, uint32_t source);
+
+/* Says that the reasons of waits are unknown, if the recording has no stacks. */
+void thread_times_remark(const struct attar_run *run, const struct thread_times *times,
+	struct attar_report *report);
 
 /* Whether an operation of futex(2) waits for a lock; others wait for a condition. */
 bool thread_is_futex_lock(uint64_t op);

@@ -179,6 +179,7 @@ static int wall_report(
 	if (r == 0)
 		r = add_rows(w, table, scope);
 	attar_states_remarks(w->times.states, report, "segments of time");
+	thread_times_remark(run, &w->times, report);
 	return r == 0 ? attar_run_stacks(run, report, w->stacks, scope, &opts) : r;
 }
 

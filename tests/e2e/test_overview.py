@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """attar overview: exact on scripts; programs that are slow for one known reason."""
 import json
+import re
+import shlex
 import subprocess
 
 import pytest
@@ -49,6 +51,13 @@ SCRIPT = EVENTS + '''1.000 0 100/100 worker fork 100/101
 1.905 1 100/100 worker page-faults period=7
 2.000 1 100/100 worker sched:sched_switch stack=0xb1 prev_pid=100 prev_state=1
 '''
+
+
+RECORD = 'record -a -g -d 10s -e'
+OFFCPU = 'sched:sched_switch,sched:sched_waking', 'offcpu -D'
+RUNDELAY = 'sched:sched_switch,sched:sched_wakeup,sched:sched_wakeup_new', 'rundelay'
+LOCKS = ('lock:contention_begin,lock:contention_end,syscalls:sys_enter_futex,'
+         'syscalls:sys_exit_futex', 'locks')
 
 
 def found_in(result):
@@ -157,6 +166,43 @@ class TestScripts:
             'user code': 100 * MS}
         assert [r for r in found['remarks'] if 'left out' in r] == [
             'times left out because an event during them was not delivered: 1']
+
+
+    @pytest.mark.parametrize('change, expected', [
+        (lambda text: text,
+         {'user code': 'profile -g', 'run queue': 'rundelay', 'disk': OFFCPU}),
+        (lambda text: text.replace('1.020 0 100/100 worker cpu-clock stack=',
+                                   '1.020 0 100/100 worker cpu-clock stack=0xffffffff81000010,'),
+         {'kernel': 'profile -g'}),
+        (lambda text: 'event sched:sched_waking pid:pid_t\n' + text,
+         {'user code': 'profile -g', 'run queue': 'rundelay', 'disk': 'offcpu -D'}),
+        (lambda text: re.sub(' stack(=[^ ]*)?', '', text),
+         {'user code': 'profile', 'run queue': 'rundelay', 'disk': OFFCPU}),
+        (lambda text: re.sub('.*swapper sched:sched_switch.*\n', '', text),
+         {'user code': 'profile -g', 'run queue': RUNDELAY, 'disk': OFFCPU}),
+        (lambda text: text.replace('0xb1', '0xffffffffc0000010,0xb1').replace(
+            '1.000 0 0/0', '1.000 0 0/0 swapper ksymbol register 0xffffffffc0000000 64 mutex_lock'
+            '\n1.000 0 0/0', 1),
+         {'user code': 'profile -g', 'run queue': 'rundelay', 'lock': LOCKS}),
+    ], ids=['wakeups', 'kernel', 'wakings', 'no-stacks', 'single', 'locks'])
+    def test_next_command_of_a_recording(self, tmp_path, change, expected):
+        """It reads the recording, or makes one that has what the command needs."""
+        found = of_script(tmp_path, change(SCRIPT), 'overview', '-p', 100)
+        findings = {r['finding']: r['values'] for r in rows(found, 'findings')}
+        for name, command in expected.items():
+            words = shlex.split(findings[name]['command'])
+            if isinstance(command, tuple):
+                assert words == ['attar', *RECORD.split(), command[0]]
+                assert findings[name]['then'] == f'attar {command[1]} --input perf.data'
+                continue
+            assert words == ['attar', *command.split(), '--input', str(tmp_path / 'test.script'),
+                             '-p', '100']
+            assert 'then' not in findings[name]
+            done = run(*words[1:])
+            assert done.returncode == 0, done.stderr
+        remark = ('the recording has no stacks of context switches: the reasons for waits are '
+                  'unknown; record with -g')
+        assert (remark in found['remarks']) == (' stack' not in change(SCRIPT))
 
 
 # ---- programs that are slow for one known reason ----
