@@ -98,7 +98,8 @@ static const char *syscall_of(const char *name)
 		const char *function, *syscall;
 	} others[] = {{"ksys_mmap_pgoff", "mmap"}, {"ksys_fadvise64_64", "fadvise64"},
 		{"do_sys_open", "openat"}, {"do_sys_openat2", "openat"}, {"do_readv", "readv"},
-		{"do_writev", "writev"}, {"do_preadv", "preadv"}, {"do_pwritev", "pwritev"}};
+		{"kern_select", "select"}, {"do_pselect", "pselect6"}, {"do_writev", "writev"},
+		{"do_preadv", "preadv"}, {"do_pwritev", "pwritev"}};
 
 	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
 		if (!strncmp(name, others[i].function, strcspn(name, ".")) &&

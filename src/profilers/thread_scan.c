@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 
 #include "thread_times.h"
 
@@ -83,20 +84,43 @@ static size_t read_wchan(struct attar_symbols *symbols, pid_t pid, pid_t tid,
 	return 1;
 }
 
-/* Whether it waits for a lock and not for a condition, see futex(2). */
-static bool is_lock(pid_t pid, pid_t tid)
+/* Whether argument 0 or 1 of a system call is the number of file descriptors, and it is 0. */
+static bool is_only_a_time(long call, const unsigned long long *arguments)
 {
+	switch (call) {
+#ifdef SYS_poll
+	case SYS_poll:
+#endif
+	case SYS_ppoll:
+		return !(unsigned)arguments[1];
+#ifdef SYS_select
+	case SYS_select:
+#endif
+	case SYS_pselect6:
+		return !(unsigned)arguments[0];
+	default:
+		return false;
+	}
+}
+
+/* From the number and the arguments of its system call. Without permission: a lock. */
+static struct wait_details read_details(pid_t pid, pid_t tid)
+{
+	unsigned long long arguments[2];
+	struct wait_details details = {.is_lock = true};
 	char path[PATH_BYTES];
-	unsigned long long op = 0;
+	long call;
 	FILE *file;
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", (int)pid, (int)tid);
 	file = fopen(path, "re");
-	if (file && fscanf(file, "%*d %*x %llx", &op) != 1)
-		op = 0;
+	if (file && fscanf(file, "%ld %llx %llx", &call, &arguments[0], &arguments[1]) == 3) {
+		details.is_lock = thread_is_futex_lock(arguments[1]);
+		details.is_only_a_time = is_only_a_time(call, arguments);
+	}
 	if (file)
 		fclose(file);
-	return thread_is_futex_lock(op);
+	return details;
 }
 
 static int scan_thread(struct attar_run *run, struct thread_times *times, pid_t tid, uint64_t time)
@@ -105,6 +129,7 @@ static int scan_thread(struct attar_run *run, struct thread_times *times, pid_t 
 	struct attar_stamp at = {.time = time, .task = ATTAR_NO_TASK};
 	struct thread_found found = {.tid = tid};
 	struct frame_summary frames = {0};
+	struct wait_details details = {0};
 	uint64_t key = (uint64_t)tid;
 	const struct attar_state *known = attar_states_get(times->states, &key, sizeof(key));
 	char state;
@@ -121,8 +146,9 @@ static int scan_thread(struct attar_run *run, struct thread_times *times, pid_t 
 	if (!found.depth)
 		found.depth = read_wchan(attar_run_symbols(run), pid, tid, &frames, found.stack);
 	found.is_kernel_thread = frames.is_kernel_thread;
-	found.state = thread_state_of(
-		&frames, state == 'D', frames.waits == FRAME_FUTEX && is_lock(pid, tid));
+	if (frames.waits == FRAME_FUTEX || frames.waits == FRAME_WORK)
+		details = read_details(pid, tid);
+	found.state = thread_state_of(&frames, state == 'D', &details);
 	return thread_times_found(run, times, &found, &at);
 }
 

@@ -194,8 +194,38 @@ static bool is_lock(struct attar_run *run, struct thread_times *times,
 	return attar_run_is_live(run) || is_lock_function(attar_run_symbols(run), stack, n);
 }
 
-enum thread_state thread_state_of(
-	const struct frame_summary *frames, bool is_uninterruptible, bool is_lock)
+/* The argument of a system call that is the number of file descriptors; -1: it has none. */
+static int n_descriptors_argument(const char *syscall)
+{
+	static const struct {
+		const char *syscall;
+		int argument;
+	} calls[] = {{"poll", 1}, {"ppoll", 1}, {"select", 0}, {"pselect6", 0}};
+
+	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++)
+		if (!strcmp(syscall, calls[i].syscall))
+			return calls[i].argument;
+	return -1;
+}
+
+/* poll(2) and select(2) without file descriptors are sleeps. */
+static bool is_only_a_time(struct thread_times *times, const struct frame_summary *frames,
+	const struct attar_event *ev)
+{
+	const struct attar_regs *regs = &ev->record->sample.regs_user;
+	uint64_t n;
+	int argument;
+
+	/* 32-bit programs have the arguments in other registers */
+	if (frames->waits != FRAME_WORK || !frames->syscall || regs->abi != PERF_SAMPLE_REGS_ABI_64)
+		return false;
+	argument = n_descriptors_argument(frames_syscall(times->frames, frames->syscall));
+	return argument >= 0 && registers_syscall_argument(regs, (unsigned)argument, &n) &&
+	       !(uint32_t)n;
+}
+
+enum thread_state thread_state_of(const struct frame_summary *frames, bool is_uninterruptible,
+	const struct wait_details *details)
 {
 	switch (frames->waits) {
 	case FRAME_DISK:
@@ -203,13 +233,13 @@ enum thread_state thread_state_of(
 	case FRAME_LOCK:
 		return THREAD_LOCK;
 	case FRAME_FUTEX:
-		return is_lock ? THREAD_LOCK : THREAD_CONDITION;
+		return details->is_lock ? THREAD_LOCK : THREAD_CONDITION;
 	case FRAME_SLEEP:
 		return THREAD_SLEEP;
 	case FRAME_PEER:
 		return THREAD_PEER;
 	case FRAME_WORK:
-		return THREAD_WORK;
+		return details->is_only_a_time ? THREAD_SLEEP : THREAD_WORK;
 	default:
 		break;
 	}
@@ -245,28 +275,39 @@ static int end_thread(
 	return r < 0 ? r : 0;
 }
 
+/* Of a thread that is switched out. */
+static enum thread_state why(struct attar_run *run, struct thread_times *times,
+	const struct attar_event *ev, const struct frame_summary *frames,
+	const attar_location *stack, size_t n)
+{
+	uint64_t prev_state = attar_arg_u64(ev, PREV_STATE);
+	struct wait_details details;
+
+	if (!(prev_state & 0xff))
+		return THREAD_READY;
+	details.is_lock = is_lock(run, times, frames, ev, stack, n);
+	details.is_only_a_time = is_only_a_time(times, frames, ev);
+	return thread_state_of(frames, is_uninterruptible(prev_state), &details);
+}
+
 static int switch_out(
 	struct attar_run *run, struct thread_times *times, const struct attar_event *ev, pid_t tid)
 {
-	uint64_t prev_state = attar_arg_u64(ev, PREV_STATE);
 	const struct attar_stamp at = stamp(ev);
 	attar_location stack[THREAD_DEPTH_MAX];
 	struct frame_summary frames;
 	struct thread_block *block;
-	enum thread_state state;
 	size_t n;
 	int r;
 
-	if (has_exited(prev_state))
+	if (has_exited(attar_arg_u64(ev, PREV_STATE)))
 		return end_thread(run, times, tid, &at);
 	if (!selected(run, tid))
 		return 0;
 	n = attar_event_stack(ev, stack, THREAD_DEPTH_MAX);
 	frames_read(times->frames, stack, n, &frames);
-	state = prev_state & 0xff ? thread_state_of(&frames, is_uninterruptible(prev_state),
-					    is_lock(run, times, &frames, ev, stack, n))
-				  : THREAD_READY;
-	r = change(run, times, tid, state, &at, frames.is_kernel_thread, &block);
+	r = change(run, times, tid, why(run, times, ev, &frames, stack, n), &at,
+		frames.is_kernel_thread, &block);
 	if (r <= 0)
 		return r;
 	block->depth = (uint16_t)n;
@@ -599,7 +640,8 @@ int thread_times_open(struct attar_run *run, struct thread_times *times)
 		.groups_max = GROUPS_MAX};
 	int r = attar_run_select_tasks(run);
 
-	inputs[0].user_regs = registers_syscall_argument_mask(1);
+	inputs[0].user_regs =
+		registers_syscall_argument_mask(0) | registers_syscall_argument_mask(1);
 	if (r == 0)
 		r = attar_run_keep_own(run);
 	attar_run_all_cpus(run, true);

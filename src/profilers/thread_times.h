@@ -137,12 +137,18 @@ bool thread_times_has_stacks(const struct attar_run *run, uint32_t source);
 void thread_times_remark(const struct attar_run *run, const struct thread_times *times,
 	struct attar_report *report);
 
+/* What the arguments of a system call show, which its functions in the kernel do not. */
+struct wait_details {
+	bool is_lock;        /* FRAME_FUTEX is a lock; otherwise a condition */
+	bool is_only_a_time; /* FRAME_WORK waits for no file */
+};
+
 /* Whether an operation of futex(2) waits for a lock; others wait for a condition. */
 bool thread_is_futex_lock(uint64_t op);
 
-/* Why a thread sleeps. is_lock: FRAME_FUTEX is a lock. */
-enum thread_state thread_state_of(
-	const struct frame_summary *frames, bool is_uninterruptible, bool is_lock);
+/* Why a thread sleeps. */
+enum thread_state thread_state_of(const struct frame_summary *frames, bool is_uninterruptible,
+	const struct wait_details *details);
 
 /* A thread that was found asleep. */
 struct thread_found {

@@ -2,6 +2,7 @@
 """attar wall: the time of threads in each state adds up."""
 import json
 import os
+import re
 import signal
 import subprocess
 from pathlib import Path
@@ -178,6 +179,28 @@ def test_waiting_for_work_is_not_blocked():
     assert found['sleep'] / 100 * seconds >= 0.19
 
 
+SLEEPS = '''
+import ctypes, os, select
+libc, end = ctypes.CDLL(None), os.pipe()[0]
+select.poll().poll(200)
+libc.ppoll(None, 0, (ctypes.c_long * 2)(0, 200_000_000), None)
+select.select([], [], [], 0.2)
+select.select([end], [], [], 0.1)
+waiting = select.poll()
+waiting.register(end)
+waiting.poll(100)
+'''
+
+
+@pytest.mark.usefixtures('root')
+def test_waiting_without_files_is_a_sleep():
+    """0.6 s in poll(), ppoll() and select() without descriptors, 0.2 s with one."""
+    rows = report(*LARGE, '--', '/usr/bin/python3', '-I', '-S', '-c', SLEEPS)
+    found = max((r for r in rows if r['comm'].startswith('python')), key=lambda r: r['time'])
+    assert found['sleep'] / 100 * found['time'] >= 0.59e9
+    assert found['work'] / 100 * found['time'] >= 0.19e9
+
+
 @pytest.mark.usefixtures('root')
 def test_locks_and_conditions():
     """main holds the lock for 10 * 20 ms, asleep, while the other thread waits for it."""
@@ -247,17 +270,22 @@ def test_process_that_was_stopped_before(spawn):
 
 @pytest.mark.usefixtures('root')
 def test_thread_that_sleeps_all_the_time():
-    """A thread without any event, selected by its process, is read from /proc."""
-    program = 'import threading, time\nthreading.Thread(target=time.sleep, args=(60,)).start()\n' \
-              'print("ready", flush=True)\nimport select\nselect.epoll().poll()'
+    """Threads without any event, selected by their process, are read from /proc."""
+    program = """
+import select, threading, time
+for call, argument in (time.sleep, 60), (select.poll().poll, 60000):
+    threading.Thread(target=call, args=(argument,)).start()
+print("ready", flush=True)
+select.epoll().poll()"""
     with subprocess.Popen(['/usr/bin/python3', '-c', program], stdout=subprocess.PIPE) as sleeper:
         try:
             assert sleeper.stdout.readline() == b'ready\n'
-            wait_until(lambda: 'epoll_wait' in Path(f'/proc/{sleeper.pid}/stack').read_text(),
-                       'the main thread waits')
+            wait_until(lambda: all(re.search('epoll_wait|nanosleep|do_sys_poll', path.read_text())
+                                   for path in Path(f'/proc/{sleeper.pid}/task').glob('*/stack')),
+                       'all threads wait')
             rows = report(*LARGE, '-p', sleeper.pid, '-d', '0.5')
         finally:
             sleeper.kill()
     found = {r['tid']: r for r in rows}
     assert found.pop(sleeper.pid)['work'] == 100
-    assert [r['sleep'] for r in found.values()] == [100]
+    assert [r['sleep'] for r in found.values()] == [100, 100]
