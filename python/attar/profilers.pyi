@@ -1049,6 +1049,8 @@ class _overview:
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # do not count failing system calls, which makes all system calls a little slower
         no_errors: bool = ...,
+        # add up processes with the same name
+        only_comm: bool = ...,
         freq: int = ..., event: _Texts = ..., exclude_user: bool = ..., exclude_kernel: bool = ...,
         user_callchain: bool = ..., kernel_callchain: bool = ..., unwind: _Text = ...,
         inline: bool = ..., lines: bool = ..., exclude_host: bool = ..., exclude_guest: bool = ...,
@@ -1823,6 +1825,8 @@ class _wall:
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # show wakers and their stacks on time lines (default)
         waker: bool = ...,
+        # add up threads with the same name
+        only_comm: bool = ...,
         freq: int = ..., event: _Texts = ..., exclude_user: bool = ..., exclude_kernel: bool = ...,
         user_callchain: bool = ..., kernel_callchain: bool = ..., unwind: _Text = ...,
         inline: bool = ..., lines: bool = ..., exclude_host: bool = ..., exclude_guest: bool = ...,

@@ -608,12 +608,15 @@ static void overview_close(void *self)
 static const struct attar_option options[] = {
 	ATTAR_FLAG(struct overview, no_errors, 0, "no-errors",
 		"do not count failing system calls, which makes all system calls a little slower"),
+	ATTAR_FLAG(
+		struct overview, only_comm, 0, "only-comm", "add up processes with the same name"),
 	{0}};
 
 static const struct attar_example examples[] = {
 	{"overview", "ten seconds of the system: where the time goes, and suspicious values"},
 	{"overview -p 1234 -d 30s", "a process and its children, for half a minute"},
 	{"overview -- make", "a command, until it ends"},
+	{"overview --only-comm -- make", "the same, with its processes added up by name"},
 	{"overview -o slow.html", "an HTML page, with a flame graph of all time"}, {0}};
 
 static const char *const preset[] = {"--freq=99", NULL};

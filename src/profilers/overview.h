@@ -84,7 +84,7 @@ struct overview_error {
 
 struct overview {
 	struct thread_times times; /* first: see thread_times_open() */
-	bool no_errors;            /* option */
+	bool no_errors, only_comm; /* options */
 
 	struct duty duty;
 	struct system_stat began, last, now;
@@ -112,10 +112,11 @@ struct overview {
 
 enum { OVERVIEW_TOP = 5 };
 
+/* A process, or with --only-comm those with a name: pid is 0 if they are several. */
 struct overview_process {
 	int32_t pid;
 	char comm[THREAD_COMM_BYTES];
-	unsigned threads;
+	unsigned processes, threads;
 	uint64_t parts[PARTS], all;
 };
 
@@ -136,6 +137,9 @@ struct overview_sums {
 	uint64_t active;                    /* of parts[] without PART_IDLE */
 	struct overview_process *processes; /* owned; the most active first */
 	size_t n_processes;
+	struct overview_process *by_pid; /* with --only-comm: each, sorted by pid; owned */
+	size_t n_by_pid;
+	struct overview_process most_common; /* without: the name with the most processes */
 	const struct attar_count *counters; /* of the run; NULL: all was seen */
 	uint64_t counts[COUNTS];
 	struct overview_errors *errors; /* owned */
@@ -159,12 +163,16 @@ struct overview_function {
 	uint64_t weight, all;   /* of this function, of all: their ratio is its share */
 };
 
-/*
- * The functions in which a part is spent, at most n, largest first; pid 0: of all processes.
- * Returns their number.
- */
-size_t overview_places(const struct overview_sums *sums, enum overview_part part, int32_t pid,
-	struct overview_function *ret_functions, size_t n);
+struct overview_name {
+	char text[THREAD_COMM_BYTES + 64];
+};
+
+/* "worker (7)" or "worker (5 processes)"; with threads "worker (pid 7, 2 threads)" and so on. */
+struct overview_name overview_name_of(const struct overview_process *process, bool threads);
+
+/* The functions in which a part of it is spent, at most n, largest first. Returns their number. */
+size_t overview_places(const struct overview_sums *sums, enum overview_part part,
+	const struct overview_process *process, struct overview_function *ret_functions, size_t n);
 
 /* The same for functions on a CPU, whatever they do. */
 size_t overview_functions(

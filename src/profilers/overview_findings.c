@@ -247,12 +247,12 @@ static struct duration quantile(const struct attar_hist *hist, double q)
 }
 
 /* "mostly in heavy (./split), 70 %" */
-static size_t add_function(const struct overview_sums *sums, enum overview_part part, int32_t pid,
-	char *text, size_t n)
+static size_t add_function(const struct overview_sums *sums, enum overview_part part,
+	const struct overview_process *process, char *text, size_t n)
 {
 	struct overview_function f;
 
-	if (!overview_places(sums, part, pid, &f, 1) || !f.name)
+	if (!overview_places(sums, part, process, &f, 1) || !f.name)
 		return n;
 	return append(
 		text, n, ", %.0f %% of it in %s (%s)", percent_of(f.weight, f.all), f.name, f.dso);
@@ -293,10 +293,10 @@ static void check_part(struct findings *findings, enum overview_part part)
 	if (!finding)
 		return;
 	finding->is_share = true;
-	n = append(finding->evidence, 0, "%s (pid %d, %u thread%s) %s for %.0f %% of the time",
-		top->comm, (int)top->pid, top->threads, top->threads == 1 ? "" : "s",
-		of_parts[part].evidence, percent_of(top->parts[part], sums->elapsed));
-	n = add_function(sums, part, top->pid, finding->evidence, n);
+	n = append(finding->evidence, 0, "%s %s for %.0f %% of the time",
+		overview_name_of(top, true).text, of_parts[part].evidence,
+		percent_of(top->parts[part], sums->elapsed));
+	n = add_function(sums, part, top, finding->evidence, n);
 	add_detail(sums, part, finding->evidence, n);
 	set_command(findings, finding, top, &of_parts[part].next);
 }

@@ -6,6 +6,8 @@
 
 #include "overview.h"
 
+enum { PROCESSES_OF_A_NAME = 20 /* so many that they hide others */ };
+
 /* ---- findings ---- */
 
 static void add_number(struct attar_section *table, const char *name, double value)
@@ -60,17 +62,15 @@ static void add_mostly(const struct overview_sums *sums, struct attar_section *t
 {
 	const struct overview_process *top = overview_top(sums, part);
 	struct overview_function f = {.name = NULL};
-	char text[160];
 
 	if (!top) {
 		attar_cell_text(table, "");
 		attar_cell_text(table, "");
 		return;
 	}
-	snprintf(text, sizeof(text), "%s (%d)", top->comm, (int)top->pid);
-	attar_cell_text(table, text);
+	attar_cell_text(table, overview_name_of(top, false).text);
 	if (part != PART_READY && part != PART_IDLE)
-		overview_places(sums, part, top->pid, &f, 1);
+		overview_places(sums, part, top, &f, 1);
 	attar_cell_text(table, f.name ? f.name : "");
 }
 
@@ -120,9 +120,13 @@ static void add_processes(const struct overview_sums *sums, struct attar_report 
 {
 	struct attar_section *table = attar_report_table(report, "processes");
 	size_t n = sums->n_processes < OVERVIEW_TOP ? sums->n_processes : OVERVIEW_TOP;
+	bool only_comm = sums->overview->only_comm;
 
-	attar_section_column(table, "pid", ATTAR_UNIT_ID);
+	if (!only_comm)
+		attar_section_column(table, "pid", ATTAR_UNIT_ID);
 	attar_section_column(table, "comm", ATTAR_UNIT_TEXT);
+	if (only_comm)
+		attar_section_column(table, "processes", ATTAR_UNIT_COUNT);
 	attar_section_column(table, "threads", ATTAR_UNIT_COUNT);
 	attar_section_column(table, "on CPU", ATTAR_UNIT_NS);
 	for (int part = PART_READY; part < ACTIVE_PARTS; part++)
@@ -134,8 +138,11 @@ static void add_processes(const struct overview_sums *sums, struct attar_report 
 		for (int part = 0; part < CPU_PARTS; part++)
 			running += p->parts[part];
 		attar_section_row(table);
-		attar_cell_i64(table, p->pid);
+		if (!only_comm)
+			attar_cell_i64(table, p->pid);
 		attar_cell_text(table, p->comm);
+		if (only_comm)
+			attar_cell_u64(table, p->processes);
 		attar_cell_u64(table, p->threads);
 		attar_cell_u64(table, running);
 		for (int part = PART_READY; part < ACTIVE_PARTS; part++)
@@ -339,6 +346,10 @@ static void add_remarks(const struct overview_sums *sums, struct attar_report *r
 			"numbers of each system call are estimates, but not their sum",
 			(unsigned long long)sums->unseen,
 			sums->unseen == 1 ? "call was" : "calls were");
+	if (sums->most_common.processes >= PROCESSES_OF_A_NAME)
+		attar_report_remark(report,
+			"%u processes have the name '%s': --only-comm adds up processes by name",
+			sums->most_common.processes, sums->most_common.comm);
 	thread_times_remark(sums->run, &sums->overview->times, report);
 	if (sums->scale <= 1)
 		attar_states_remarks(sums->overview->times.states, report, "times");

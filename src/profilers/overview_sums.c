@@ -328,7 +328,7 @@ static void add_processes(struct overview_sums *sums, struct attar_keyrow **rows
 		const struct thread_group *group = rows[i]->key;
 
 		if (!sums->n_processes || process->pid != group->pid) {
-			*++process = (struct overview_process){.pid = group->pid};
+			*++process = (struct overview_process){.pid = group->pid, .processes = 1};
 			sums->n_processes++;
 			last = 0;
 		}
@@ -348,6 +348,90 @@ static void add_processes(struct overview_sums *sums, struct attar_keyrow **rows
 	qsort(sums->processes, sums->n_processes, sizeof(*sums->processes), by_active);
 }
 
+/* ---- names ---- */
+
+static int by_name(const void *a, const void *b)
+{
+	const struct overview_process *x = a, *y = b;
+	int r = strcmp(x->comm, y->comm);
+
+	return r ? r : by_active(a, b);
+}
+
+/* Adds up those with the same name. Returns the number of names. */
+static size_t merge_names(struct overview_process *processes, size_t n)
+{
+	size_t found = 0;
+
+	if (n)
+		qsort(processes, n, sizeof(*processes), by_name);
+	for (size_t i = 0; i < n; i++) {
+		struct overview_process *name = &processes[found ? found - 1 : 0];
+
+		if (!found || strcmp(name->comm, processes[i].comm) != 0) {
+			processes[found++] = processes[i];
+			continue;
+		}
+		name->pid = 0;
+		name->processes += processes[i].processes;
+		name->threads += processes[i].threads;
+		name->all += processes[i].all;
+		for (int part = 0; part < PARTS; part++)
+			name->parts[part] += processes[i].parts[part];
+	}
+	return found;
+}
+
+static int compare_pids(const void *a, const void *b)
+{
+	const struct overview_process *x = a, *y = b;
+
+	return (x->pid > y->pid) - (x->pid < y->pid);
+}
+
+/* Of the names, or which one has the most processes. */
+static int read_names(struct overview_sums *sums)
+{
+	size_t n = sums->n_processes;
+	struct overview_process *copy = calloc(n + 1, sizeof(*copy));
+
+	if (!copy)
+		return -ENOMEM;
+	memcpy(copy, sums->processes, n * sizeof(*copy));
+	if (sums->overview->only_comm) {
+		if (n)
+			qsort(copy, n, sizeof(*copy), compare_pids);
+		sums->by_pid = copy;
+		sums->n_by_pid = n;
+		sums->n_processes = merge_names(sums->processes, n);
+		qsort(sums->processes, sums->n_processes, sizeof(*copy), by_active);
+		return 0;
+	}
+	n = merge_names(copy, n);
+	for (size_t i = 0; i < n; i++)
+		if (copy[i].processes > sums->most_common.processes)
+			sums->most_common = copy[i];
+	free(copy);
+	return 0;
+}
+
+struct overview_name overview_name_of(const struct overview_process *process, bool threads)
+{
+	struct overview_name name;
+	char details[32] = "";
+
+	if (threads)
+		snprintf(details, sizeof(details), ", %u thread%s", process->threads,
+			process->threads == 1 ? "" : "s");
+	if (process->pid)
+		snprintf(name.text, sizeof(name.text), "%s (%s%d%s)", process->comm,
+			threads ? "pid " : "", (int)process->pid, details);
+	else
+		snprintf(name.text, sizeof(name.text), "%s (%u process%s%s)", process->comm,
+			process->processes, process->processes == 1 ? "" : "es", details);
+	return name;
+}
+
 static int read_threads(struct overview_sums *sums)
 {
 	struct attar_keytable *threads = sums->overview->threads;
@@ -362,7 +446,7 @@ static int read_threads(struct overview_sums *sums)
 	if (sums->processes)
 		add_processes(sums, rows, n);
 	free(rows);
-	return sums->processes ? 0 : -ENOMEM;
+	return sums->processes ? read_names(sums) : -ENOMEM;
 }
 
 /* Part of the time may have been watched only. */
@@ -406,6 +490,7 @@ int overview_add_up(struct attar_run *run, struct overview *o, struct attar_repo
 void overview_sums_done(struct overview_sums *sums)
 {
 	free(sums->processes);
+	free(sums->by_pid);
 	free(sums->errors);
 }
 
@@ -484,8 +569,23 @@ static size_t keep_largest(
 	return found;
 }
 
+/* Whether a place is one of the process, or of those with a name; NULL: of any. */
+static bool is_of(const struct overview_sums *sums, const struct overview_process *process,
+	const struct overview_place *place)
+{
+	const struct overview_process wanted = {.pid = place->pid}, *found;
+
+	if (!process)
+		return true;
+	if (process->pid || !sums->n_by_pid)
+		return place->pid == process->pid;
+	found = bsearch(&wanted, sums->by_pid, sums->n_by_pid, sizeof(wanted), compare_pids);
+	return found && !strcmp(found->comm, process->comm);
+}
+
 static size_t largest(const struct overview_sums *sums, const struct attar_keytable *table,
-	const struct overview_place *wanted, struct overview_function *ret, size_t max)
+	enum overview_part part, const struct overview_process *process,
+	struct overview_function *ret, size_t max)
 {
 	struct attar_symbols *symbols = attar_run_symbols(sums->run);
 	struct attar_keyrow **rows;
@@ -499,8 +599,7 @@ static size_t largest(const struct overview_sums *sums, const struct attar_keyta
 	for (size_t i = 0; places && i < n; i++) {
 		const struct overview_place *place = rows[i]->key;
 
-		if (!place || place->part != wanted->part ||
-			(wanted->pid && place->pid != wanted->pid))
+		if (!place || place->part != part || !is_of(sums, process, place))
 			continue;
 		places[kept].weight = attar_keyrow_sums(rows[i], sums->scope)->sums[0];
 		resolve(symbols, place->location, &places[kept]);
@@ -512,18 +611,14 @@ static size_t largest(const struct overview_sums *sums, const struct attar_keyta
 	return n;
 }
 
-size_t overview_places(const struct overview_sums *sums, enum overview_part part, int32_t pid,
-	struct overview_function *ret_functions, size_t n)
+size_t overview_places(const struct overview_sums *sums, enum overview_part part,
+	const struct overview_process *process, struct overview_function *ret_functions, size_t n)
 {
-	const struct overview_place wanted = {.pid = pid, .part = part};
-
-	return largest(sums, sums->overview->places, &wanted, ret_functions, n);
+	return largest(sums, sums->overview->places, part, process, ret_functions, n);
 }
 
 size_t overview_functions(
 	const struct overview_sums *sums, struct overview_function *ret_functions, size_t n)
 {
-	const struct overview_place wanted = {.pid = 0};
-
-	return largest(sums, sums->overview->functions, &wanted, ret_functions, n);
+	return largest(sums, sums->overview->functions, 0, NULL, ret_functions, n);
 }

@@ -11,9 +11,12 @@
 #include "thread_times.h"
 #include "wakers.h"
 
+enum { THREADS_OF_A_NAME = 20 /* so many that a table of names is shorter */ };
+
 struct wall {
 	struct thread_times times; /* first: see thread_times_open() */
 	int with_waker;            /* -1: default, if there is a time line */
+	bool only_comm;            /* option */
 	struct attar_stacks *stacks;
 	attar_location labels[THREAD_STATES];
 	struct wakers wakers;
@@ -126,38 +129,140 @@ static int wall_turn(struct attar_run *run, void *self)
 	return thread_times_scan(run, self);
 }
 
-static void add_row(struct attar_section *table, const struct attar_keyrow *row,
-	const struct attar_keysums *sums)
+static const char *name_of(const struct attar_keyrow *row)
 {
-	const struct thread_group *group = row->key;
-	uint64_t all = sums->sums[THREAD_STATES];
-
-	attar_section_row(table);
-	if (group)
-		attar_cell_i64(table, group->tid);
-	else
-		attar_cell_none(table);
-	attar_cell_text(table, group ? group->comm : "[others]");
-	attar_cell_u64(table, all);
-	for (int s = 0; s < THREAD_STATES; s++)
-		attar_cell_double(table, all ? 100 * (double)sums->sums[s] / (double)all : 0);
+	return row->key ? ((const struct thread_group *)row->key)->comm : "[others]";
 }
 
-static int add_rows(struct wall *w, struct attar_section *table, enum attar_scope scope)
+static void state_columns(struct attar_section *table)
 {
+	attar_section_column(table, "time", ATTAR_UNIT_NS);
+	for (int s = 0; s < THREAD_STATES; s++)
+		attar_section_column(table, thread_state_names[s], ATTAR_UNIT_PERCENT);
+}
+
+static void state_cells(struct attar_section *table, const uint64_t *sums)
+{
+	uint64_t all = sums[THREAD_STATES];
+
+	attar_cell_u64(table, all);
+	for (int s = 0; s < THREAD_STATES; s++)
+		attar_cell_double(table, all ? 100 * (double)sums[s] / (double)all : 0);
+}
+
+static void add_threads(struct attar_section *table, struct attar_keyrow *const *rows, size_t n,
+	enum attar_scope scope)
+{
+	attar_section_column(table, "tid", ATTAR_UNIT_ID);
+	attar_section_column(table, "comm", ATTAR_UNIT_TEXT);
+	state_columns(table);
+	for (size_t i = 0; i < n; i++) {
+		const struct thread_group *group = rows[i]->key;
+
+		attar_section_row(table);
+		if (group)
+			attar_cell_i64(table, group->tid);
+		else
+			attar_cell_none(table);
+		attar_cell_text(table, name_of(rows[i]));
+		state_cells(table, attar_keyrow_sums(rows[i], scope)->sums);
+	}
+}
+
+/* Threads with the same name. */
+struct name {
+	const char *comm;
+	uint64_t threads, sums[THREAD_STATES + 1];
+};
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(name_of(*(struct attar_keyrow *const *)a),
+		name_of(*(struct attar_keyrow *const *)b));
+}
+
+static int by_time(const void *a, const void *b)
+{
+	uint64_t x = ((const struct name *)a)->sums[THREAD_STATES],
+		 y = ((const struct name *)b)->sums[THREAD_STATES];
+
+	return (x < y) - (x > y);
+}
+
+/* Sorts the rows. Returns the number of names, which have room for one per row. */
+static size_t add_up_names(
+	struct attar_keyrow **rows, size_t n, enum attar_scope scope, struct name *names)
+{
+	size_t found = 0;
+
+	if (n)
+		qsort(rows, n, sizeof(*rows), by_name);
+	for (size_t i = 0; i < n; i++) {
+		const uint64_t *sums = attar_keyrow_sums(rows[i], scope)->sums;
+
+		if (!i || by_name(&rows[i - 1], &rows[i]) != 0)
+			names[found++] = (struct name){.comm = name_of(rows[i])};
+		names[found - 1].threads++;
+		for (int s = 0; s <= THREAD_STATES; s++)
+			names[found - 1].sums[s] += sums[s];
+	}
+	return found;
+}
+
+static void add_names(struct attar_section *table, struct name *names, size_t n)
+{
+	attar_section_column(table, "comm", ATTAR_UNIT_TEXT);
+	attar_section_column(table, "threads", ATTAR_UNIT_COUNT);
+	state_columns(table);
+	if (n)
+		qsort(names, n, sizeof(*names), by_time);
+	for (size_t i = 0; i < n; i++) {
+		attar_section_row(table);
+		attar_cell_text(table, names[i].comm);
+		attar_cell_u64(table, names[i].threads);
+		state_cells(table, names[i].sums);
+	}
+}
+
+static void remark_names(struct attar_report *report, const struct name *names, size_t n)
+{
+	const struct name *most = names;
+
+	for (size_t i = 1; i < n; i++)
+		if (names[i].threads > most->threads)
+			most = &names[i];
+	if (n && most->threads >= THREADS_OF_A_NAME)
+		attar_report_remark(report,
+			"%llu threads have the name '%s': --only-comm adds up threads by name",
+			(unsigned long long)most->threads, most->comm);
+}
+
+static int add_rows(struct wall *w, struct attar_report *report, enum attar_scope scope)
+{
+	struct attar_section *table =
+		attar_report_table(report, w->only_comm ? "names" : "threads");
 	struct attar_keytable *times = attar_states_table(w->times.states);
 	int r = attar_keytable_end_interval(times);
 	struct attar_keyrow **rows;
+	struct name *names;
 	size_t n;
 
 	if (r == 0)
 		r = attar_keytable_rows(times, scope, THREAD_STATES, &rows, &n);
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < n; i++)
-		add_row(table, rows[i], attar_keyrow_sums(rows[i], scope));
+	if (!w->only_comm)
+		add_threads(table, rows, n, scope);
+	names = calloc(n + 1, sizeof(*names));
+	n = names ? add_up_names(rows, n, scope, names) : 0;
+	if (w->only_comm)
+		add_names(table, names, n);
+	else
+		remark_names(report, names, n);
 	free(rows);
-	return 0;
+	r = names ? 0 : -ENOMEM;
+	free(names);
+	return r;
 }
 
 static int wall_report(
@@ -166,18 +271,12 @@ static int wall_report(
 	const struct attar_stacks_opts opts = {
 		.size = sizeof(opts), .weight = "time", .unit = ATTAR_UNIT_NS, .tree = true};
 	struct wall *w = self;
-	struct attar_section *table = attar_report_table(report, "threads");
 	int r = thread_times_scan(run, &w->times);
 
 	if (r == 0)
 		r = thread_times_divide(run, &w->times, attar_run_until(run));
-	attar_section_column(table, "tid", ATTAR_UNIT_ID);
-	attar_section_column(table, "comm", ATTAR_UNIT_TEXT);
-	attar_section_column(table, "time", ATTAR_UNIT_NS);
-	for (int s = 0; s < THREAD_STATES; s++)
-		attar_section_column(table, thread_state_names[s], ATTAR_UNIT_PERCENT);
 	if (r == 0)
-		r = add_rows(w, table, scope);
+		r = add_rows(w, report, scope);
 	attar_states_remarks(w->times.states, report, "segments of time");
 	thread_times_remark(run, &w->times, report);
 	return r == 0 ? attar_run_stacks(run, report, w->stacks, scope, &opts) : r;
@@ -223,12 +322,14 @@ static void wall_defaults(void *self)
 static const struct attar_option options[] = {
 	ATTAR_SWITCH(struct wall, with_waker, "waker",
 		"show wakers and their stacks on time lines (default)"),
+	ATTAR_FLAG(struct wall, only_comm, 0, "only-comm", "add up threads with the same name"),
 	{0}};
 
 static const struct attar_example examples[] = {
 	{"wall -p 1234 --duration 10s -o wall.html",
 		"the activity of a process, as a flame graph and a time line"},
-	{"wall -- make", "all threads of a command"}, {0}};
+	{"wall -- make", "all threads of a command"},
+	{"wall --only-comm -- make", "the same, added up by name"}, {0}};
 
 const struct attar_profiler profiler_wall = {
 	.name = "wall",

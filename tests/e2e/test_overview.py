@@ -168,6 +168,49 @@ class TestScripts:
             'times left out because an event during them was not delivered: 1']
 
 
+    @pytest.mark.parametrize('n', [19, 20])
+    def test_processes_by_name(self, tmp_path, n):
+        """Of each, a parent and its two threads run for 10 ms."""
+        text = EVENTS + ''.join(
+            f'{i}.00 0 {2 * i}/{2 * i} child fork {2 * i}/{2 * i + 1}\n'
+            f'{i}.00 0 0/0 swapper sched:sched_switch next_pid={2 * i}\n'
+            f'{i}.01 0 {2 * i}/{2 * i} child sched:sched_switch prev_pid={2 * i} prev_state=32 '
+            f'next_pid={2 * i + 1}\n'
+            f'{i}.02 0 {2 * i}/{2 * i + 1} child sched:sched_switch prev_pid={2 * i + 1} '
+            'prev_state=32\n' for i in range(1, n + 1)) + (
+                '21.00 0 7777/7777 other cpu-clock stack=0xa1\n'
+                '22.00 0 7777/7777 other sched:sched_switch prev_pid=7777 prev_state=32\n')
+        found = of_script(tmp_path, text, 'overview')
+        assert [r['comm'] for r in rows(found, 'processes')] == ['other'] + ['child'] * 4
+        assert any('--only-comm' in r for r in found.get('remarks', [])) == (n == 20)
+        found = of_script(tmp_path, text, 'overview', '--only-comm')
+        assert [(r['comm'], r['processes'], r['threads'], r['on CPU'])
+                for r in rows(found, 'processes')] == [
+            ('other', 1, 1, 1000 * MS), ('child', n, 2 * n, n * 20 * MS)]
+
+    def test_finding_of_a_name(self, tmp_path):
+        """Two processes of a name wait for a CPU longer than the other one."""
+        text = EVENTS + '''1.0 0 100/100 child fork 100/101
+1.0 0 200/200 child fork 200/201
+1.0 0 300/300 other fork 300/301
+1.0 0 0/0 swapper sched:sched_wakeup pid=100
+1.0 0 0/0 swapper sched:sched_wakeup pid=200
+1.0 0 0/0 swapper sched:sched_wakeup pid=300
+1.4 0 0/0 swapper sched:sched_switch next_pid=100
+1.4 1 0/0 swapper sched:sched_switch next_pid=200
+1.5 2 0/0 swapper sched:sched_switch next_pid=300
+1.6 0 100/100 child sched:sched_switch prev_pid=100 prev_state=32
+1.6 1 200/200 child sched:sched_switch prev_pid=200 prev_state=32
+1.6 2 300/300 other sched:sched_switch prev_pid=300 prev_state=32
+'''
+        for words, name in ([], 'other (pid 300, 1 thread)'), (
+                ['--only-comm'], 'child (2 processes, 2 threads)'):
+            found = of_script(tmp_path, text, 'overview', *words)
+            finding, = (r for r in rows(found, 'findings') if r['finding'] == 'run queue')
+            assert finding['values']['evidence'].startswith(f'{name} waits for a CPU')
+            mostly, = (r['mostly'] for r in rows(found, 'time') if r['time spent'] == 'run queue')
+            assert mostly == ('child (2 processes)' if words else 'other (300)')
+
     @pytest.mark.parametrize('change, expected', [
         (lambda text: text,
          {'user code': 'profile -g', 'run queue': 'rundelay', 'disk': OFFCPU}),

@@ -179,6 +179,31 @@ def test_waiting_for_work_is_not_blocked():
     assert found['sleep'] / 100 * seconds >= 0.19
 
 
+def many(n):
+    """Return a script of n threads with the name `child`, the i-th of which runs for i ms."""
+    return SCRIPT[:SCRIPT.index('1.000 0 100')] + ''.join(
+        f'{i}.000 0 100/{i} child fork 100/{i + 1}\n{i}.000 0 0/0 swapper sched:sched_switch '
+        f'next_pid={i}\n{i + i / 1000:.3f} 0 100/{i} child sched:sched_switch prev_pid={i} '
+        'prev_state=32\n' for i in range(1, n + 1))
+
+
+@pytest.mark.quick
+def test_sums_by_name(tmp_path):
+    script = tmp_path / 'test.script'
+    for n in 19, 20:
+        script.write_text(many(n) + '30.0 0 7/7 other cpu-clock stack=0xa1\n'
+                          '30.5 0 7/7 other sched:sched_switch prev_pid=7 prev_state=32\n')
+        found = scripts.report('wall', '--input', script)
+        assert len(scripts.rows(found, 'threads')) == n + 1
+        assert [r for r in found.get('remarks', []) if '--only-comm' in r] == [
+            "20 threads have the name 'child': --only-comm adds up threads by name"][:n - 19]
+        found = scripts.report('wall', '--only-comm', '--input', script)
+        assert [(r['comm'], r['threads'], r['time'], r['running'])
+                for r in scripts.rows(found, 'names')] == [
+            ('other', 1, 500_000_000, 100), ('child', n, n * (n + 1) // 2 * 10**6, 100)]
+        assert not any('--only-comm' in r for r in found.get('remarks', []))
+
+
 SLEEPS = '''
 import ctypes, os, select
 libc, end = ctypes.CDLL(None), os.pipe()[0]
