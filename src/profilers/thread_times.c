@@ -290,6 +290,19 @@ static enum thread_state why(struct attar_run *run, struct thread_times *times,
 	return thread_state_of(frames, is_uninterruptible(prev_state), &details);
 }
 
+/* For note_sample(). */
+static void note_run(struct thread_times *times, pid_t tid, uint64_t until)
+{
+	const struct attar_state *state = state_of(times, tid);
+	struct thread_block *block = state ? state->value : NULL;
+	uint64_t from;
+
+	if (!block || state->state != THREAD_RUNNING)
+		return;
+	from = block->sampled > block->since ? block->sampled : block->since;
+	block->ran += until > from ? until - from : 0;
+}
+
 static int switch_out(
 	struct attar_run *run, struct thread_times *times, const struct attar_event *ev, pid_t tid)
 {
@@ -304,6 +317,8 @@ static int switch_out(
 		return end_thread(run, times, tid, &at);
 	if (!selected(run, tid))
 		return 0;
+	if (!times->has_all_switches)
+		note_run(times, tid, ev->time);
 	n = attar_event_stack(ev, stack, THREAD_DEPTH_MAX);
 	frames_read(times->frames, stack, n, &frames);
 	r = change(run, times, tid, why(run, times, ev, &frames, stack, n), &at,
@@ -414,8 +429,8 @@ static int on_switch(struct attar_run *run, void *self, const struct attar_event
 }
 
 /* The thread of the event is on a CPU: the switch to it is missing if it waits for one. */
-static int run_if_ready(
-	struct attar_run *run, struct thread_times *times, const struct attar_event *ev)
+static int run_if_ready(struct attar_run *run, struct thread_times *times,
+	const struct attar_event *ev, uint64_t since)
 {
 	pid_t tid = (pid_t)ev->record->tid;
 	const struct attar_state *state = state_of(times, tid);
@@ -428,7 +443,7 @@ static int run_if_ready(
 		drop_unseen(times, *current, tid);
 		*current = tid;
 	}
-	return set_running(run, times, ev, tid, ev->time);
+	return set_running(run, times, ev, tid, since);
 }
 
 enum { PID, TARGET_CPU };
@@ -455,7 +470,7 @@ static int on_wakeup(struct attar_run *run, void *self, const struct attar_event
 		if (r < 0)
 			return r;
 	}
-	return times->has_all_switches ? 0 : run_if_ready(run, times, ev); /* the waker */
+	return times->has_all_switches ? 0 : run_if_ready(run, times, ev, ev->time); /* the waker */
 }
 
 /* An exec, too. The thread still has the old name, to which the time before belongs. */
@@ -486,7 +501,34 @@ int thread_times_note_event(
 	if (!state)
 		return 0;
 	((struct thread_block *)state->value)->has_events = true;
-	return run_if_ready(run, times, ev);
+	return run_if_ready(run, times, ev, ev->time);
+}
+
+/* How long the thread has run since the sample before: the period of a clock; 0: unknown. */
+static uint64_t period_of(const struct attar_run *run, const struct attar_event *ev)
+{
+	const struct perf_event_attr *attr = attar_run_source_attr(run, ev->counter);
+
+	return attr && attar_attr_is_clock(attr) ? ev->record->sample.period : 0;
+}
+
+/* A thread runs since a part of the period that was not before it was switched out. */
+static int note_sample(
+	struct attar_run *run, struct thread_times *times, const struct attar_event *ev)
+{
+	const struct attar_state *state = state_of(times, (pid_t)ev->record->tid);
+	uint64_t period = period_of(run, ev), since = ev->time;
+	struct thread_block *block;
+
+	if (!state)
+		return 0;
+	block = state->value;
+	if (period > block->ran)
+		since -= period - block->ran < since ? period - block->ran : since;
+	block->has_events = true;
+	block->ran = 0;
+	block->sampled = ev->time;
+	return run_if_ready(run, times, ev, since > block->since ? since : block->since);
 }
 
 int thread_times_runs(
@@ -495,7 +537,7 @@ int thread_times_runs(
 	pid_t tid = (pid_t)ev->record->tid;
 	int32_t *current = current_of(times, ev->cpu);
 	const struct attar_state *state;
-	int r = thread_times_seen(run, times, ev);
+	int r = times->has_all_switches ? 0 : note_sample(run, times, ev);
 
 	if (r == 0 && current && *current < 0) {
 		*current = tid;
@@ -509,7 +551,7 @@ int thread_times_runs(
 		*current = tid;
 	}
 	r = set_running(run, times, ev, tid, ev->time);
-	return r < 0 ? r : thread_times_seen(run, times, ev);
+	return r < 0 || times->has_all_switches ? r : note_sample(run, times, ev);
 }
 
 int thread_times_sample(

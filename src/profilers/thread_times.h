@@ -44,7 +44,10 @@ struct thread_block {
 	attar_location syscall; /* in which it was switched out, see frames_syscall(); 0: none */
 	int32_t cpu;            /* on which it ran last, + 1; 0: unknown */
 	uint16_t depth;
-	bool has_events; /* that happened in it; only set if thread_times.has_all_switches is not */
+	/* These are only set if thread_times.has_all_switches is not. */
+	bool has_events;  /* that happened in it */
+	uint64_t sampled; /* ns: its last sample */
+	uint64_t ran;     /* ns: how long it ran from then until it was switched out */
 	/* Of the last sample while it runs; otherwise where it was switched out. */
 	attar_location stack[THREAD_DEPTH_MAX];
 };

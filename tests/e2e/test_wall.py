@@ -117,10 +117,10 @@ SINGLE = SCRIPT[:SCRIPT.index('1.000 0 100')] + '''1.000 0 100/100 worker fork 1
 1.000 0 100/100 worker cpu-clock stack=0xa1
 1.010 0 100/100 worker sched:sched_switch stack=0xb1 prev_pid=100 prev_state=1 next_pid=9
 1.030 0 8/9 other sched:sched_wakeup pid=100
-1.040 0 100/100 worker cpu-clock stack=0xa1
+1.040 0 100/100 worker cpu-clock stack=0xa1 period=15000000
 1.070 0 100/100 worker sched:sched_switch stack=0xb1 prev_pid=100 prev_state=0 next_pid=9
 1.080 1 100/100 worker sched:sched_wakeup_new pid=101
-1.090 0 101/101 child cpu-clock stack=0xa1
+1.090 0 101/101 child cpu-clock stack=0xa1 period=4000000
 1.095 0 101/101 child sched:sched_wakeup pid=8
 1.100 1 100/100 worker exit
 1.120 0 101/101 child sched:sched_switch stack=0xb1 prev_pid=101 prev_state=1 next_pid=9
@@ -133,15 +133,16 @@ SINGLE = SCRIPT[:SCRIPT.index('1.000 0 100')] + '''1.000 0 100/100 worker fork 1
 @pytest.mark.quick
 def test_recording_of_single_tasks(tmp_path):
     """
-    Samples and wakeups show that a thread runs, since a wakeup or a preemption at the latest, and
-    an exit ends its time. Threads 8 and 9, which have no events of their own, are unknown.
+    Samples and wakeups show that a thread runs, and an exit ends its time. At its second sample,
+    100 has run for 15 ms since the first, 10 ms of which were before it slept. Threads 8 and 9,
+    which have no events of their own, are unknown.
     """
     script = tmp_path / 'test.script'
     script.write_text(SINGLE)
     found = {r['tid']: {s: round(r[s] / 100 * r['time']) / 10**6 for s in STATES if r[s]}
              for r in report('--input', script)}
-    assert found == {100: {'running': 60, 'ready': 20, 'blocked': 20},
-                     101: {'running': 30, 'ready': 30, 'blocked': 30}, 7: {}}
+    assert found == {100: {'running': 65, 'ready': 15, 'blocked': 20},
+                     101: {'running': 34, 'ready': 26, 'blocked': 30}, 7: {}}
 
 
 @pytest.mark.quick
