@@ -74,9 +74,10 @@ struct thread_times {
 	uint64_t seen_from; /* ns, after the end of the last loss; 0: none */
 	/*
 	 * Switches from idle tasks are seen, or would be: so are those from all tasks. A recording
-	 * of single tasks has those from its tasks only.
+	 * of single tasks has those from its tasks only: most do not follow each other.
 	 */
 	bool has_all_switches;
+	uint64_t in_order, missing; /* until then: switches from the thread on the CPU, others */
 	/* Of the values in states, which begin with a block; 0: they are struct thread_block. */
 	size_t block_size;
 	/* Called for each time. May be NULL. Returns 0 or a negative errno. */

@@ -205,6 +205,23 @@ def test_sums_by_name(tmp_path):
         assert not any('--only-comm' in r for r in found.get('remarks', []))
 
 
+@pytest.mark.quick
+@pytest.mark.parametrize('n, is_whole', [(99, False), (100, True)])
+def test_recording_of_all_tasks_without_idle_ones(tmp_path, n, is_whole):
+    """Most switches follow each other: they are those of all tasks, also if no CPU is idle."""
+    script = tmp_path / 'test.script'
+    switches = ''.join(
+        f'1.{i:03} 0 100/{100 + i % 2} worker sched:sched_switch stack=0xb1 '
+        f'prev_pid={100 + i % 2} prev_state=0 next_pid={101 - i % 2}\n' for i in range(n + 1))
+    script.write_text(SCRIPT[:SCRIPT.index('1.000 0 100')] + f'''0.5 0 100/100 worker fork 100/101
+{switches}1.200 0 100/{100 + n % 2} worker cpu-clock stack=0xa1 period=1000000
+2.000 0 7/7 last cpu-clock stack=0xa1
+''')
+    found = {r['tid']: r for r in report('--input', script)}
+    last = found[100 + n % 2]
+    assert (last['ready'] / 100 * last['time'] > 0.8e9) == is_whole
+
+
 SLEEPS = '''
 import ctypes, os, select
 libc, end = ctypes.CDLL(None), os.pipe()[0]
