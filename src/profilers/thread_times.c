@@ -179,6 +179,21 @@ static bool is_lock_function(struct attar_symbols *symbols, const attar_location
 	return strstr(symbol.name, "lock") && !strstr(symbol.name, "clock");
 }
 
+/* Argument 0 or 1 of the system call in which a thread is switched out; false: unknown. */
+static bool get_argument(struct thread_times *times, const struct attar_event *ev,
+	const char *syscall, unsigned n, uint64_t *ret_value)
+{
+	const struct attar_state *state = state_of(times, (pid_t)ev->record->tid);
+	const struct thread_block *block = state ? state->value : NULL;
+
+	if (registers_syscall_argument(&ev->record->sample.regs_user, n, ret_value))
+		return true;
+	if (!block || !block->call || (*block->call && strcmp(block->call, syscall) != 0))
+		return false;
+	*ret_value = block->arguments[n];
+	return true;
+}
+
 /* Other system calls that use futexes only wait for locks. */
 static bool is_lock(struct attar_run *run, struct thread_times *times,
 	const struct frame_summary *frames, const struct attar_event *ev,
@@ -189,7 +204,7 @@ static bool is_lock(struct attar_run *run, struct thread_times *times,
 	if (frames->waits != FRAME_FUTEX || !frames->syscall ||
 		strcmp(frames_syscall(times->frames, frames->syscall), "futex") != 0)
 		return true;
-	if (registers_syscall_argument(&ev->record->sample.regs_user, 1, &op))
+	if (get_argument(times, ev, "futex", 1, &op))
 		return thread_is_futex_lock(op);
 	return attar_run_is_live(run) || is_lock_function(attar_run_symbols(run), stack, n);
 }
@@ -212,15 +227,17 @@ static int n_descriptors_argument(const char *syscall)
 static bool is_only_a_time(struct thread_times *times, const struct frame_summary *frames,
 	const struct attar_event *ev)
 {
-	const struct attar_regs *regs = &ev->record->sample.regs_user;
 	uint64_t n;
+	const char *syscall;
 	int argument;
 
 	/* 32-bit programs have the arguments in other registers */
-	if (frames->waits != FRAME_WORK || !frames->syscall || regs->abi != PERF_SAMPLE_REGS_ABI_64)
+	if (frames->waits != FRAME_WORK || !frames->syscall ||
+		ev->record->sample.regs_user.abi == PERF_SAMPLE_REGS_ABI_32)
 		return false;
-	argument = n_descriptors_argument(frames_syscall(times->frames, frames->syscall));
-	return argument >= 0 && registers_syscall_argument(regs, (unsigned)argument, &n) &&
+	syscall = frames_syscall(times->frames, frames->syscall);
+	argument = n_descriptors_argument(syscall);
+	return argument >= 0 && get_argument(times, ev, syscall, (unsigned)argument, &n) &&
 	       !(uint32_t)n;
 }
 
@@ -670,6 +687,55 @@ void thread_times_remark(
 			"are unknown; record with -g");
 }
 
+/* ---- system calls of recordings ---- */
+
+static int enter(struct attar_run *run, struct thread_times *times, const struct attar_event *ev,
+	const char *call, uint64_t first, uint64_t second)
+{
+	const struct attar_state *state = state_of(times, (pid_t)ev->record->tid);
+	struct thread_block *block = state ? state->value : NULL;
+
+	if (!block)
+		return 0;
+	block->call = call;
+	block->arguments[0] = first;
+	block->arguments[1] = second;
+	return thread_times_seen(run, times, ev);
+}
+
+/* Any system call: the stack of a switch has its name. */
+static int on_call(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	return enter(run, self, ev, "", attar_arg_u64_at(ev, 0, 0), attar_arg_u64_at(ev, 0, 1));
+}
+
+#define CALL "syscalls:sys_enter_"
+
+static int on_one_call(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	return enter(run, self, ev, attar_run_source_name(run, ev->counter) + strlen(CALL),
+		attar_arg_u64(ev, 0), attar_arg_u64(ev, 1));
+}
+
+/* Their samples of switches have no registers, which have the arguments of system calls. */
+static int open_calls(struct attar_run *run)
+{
+#define ONE(name, first, second)                                                                   \
+	{                                                                                          \
+		.event = CALL name, .fields = {first, second}, .on_event = on_one_call,            \
+		.optional = true                                                                   \
+	}
+	static const struct attar_input calls[] = {{.event = "raw_syscalls:sys_enter",
+							   .fields = {"args"},
+							   .on_event = on_call,
+							   .optional = true},
+		ONE("futex", "?uaddr", "?op"), ONE("poll", "?ufds", "?nfds"),
+		ONE("ppoll", "?ufds", "?nfds"), ONE("select", "?n", "?inp"),
+		ONE("pselect6", "?n", "?inp"), {0}};
+
+	return attar_run_is_live(run) ? 0 : attar_run_inputs(run, calls);
+}
+
 /* ---- life ---- */
 
 int thread_times_open(struct attar_run *run, struct thread_times *times)
@@ -705,6 +771,8 @@ int thread_times_open(struct attar_run *run, struct thread_times *times)
 	times->source = attar_run_sources(run);
 	if (r == 0)
 		r = attar_run_inputs(run, inputs);
+	if (r == 0)
+		r = open_calls(run);
 	attar_run_all_cpus(run, false);
 	if (r < 0)
 		return r;

@@ -42,7 +42,10 @@ struct thread_block {
 	uint64_t since;         /* ns: begin of the state */
 	uint64_t divided;       /* ns: the time up to here was given to segment() */
 	attar_location syscall; /* in which it was switched out, see frames_syscall(); 0: none */
-	int32_t cpu;            /* on which it ran last, + 1; 0: unknown */
+	/* Of a recording: the system call entered last; "": any; NULL: unknown. */
+	const char *call;
+	uint64_t arguments[2];
+	int32_t cpu; /* on which it ran last, + 1; 0: unknown */
 	uint16_t depth;
 	/* These are only set if thread_times.has_all_switches is not. */
 	bool has_events;  /* that happened in it */

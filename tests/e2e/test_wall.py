@@ -244,6 +244,49 @@ def test_waiting_without_files_is_a_sleep():
     assert found['work'] / 100 * found['time'] >= 0.19e9
 
 
+POLLS = SCRIPT[:SCRIPT.index('1.000 0 100')] + '''event syscalls:sys_enter_poll ufds:u64 nfds:u32
+1.000 0 100/100 worker fork 100/101
+1.000 0 100/100 worker ksymbol register 0xffffffffc0000000 64 do_sys_poll
+1.000 0 100/100 worker ksymbol register 0xffffffffc0001000 64 __x64_sys_poll
+1.000 0 100/100 worker ksymbol register 0xffffffffc0002000 64 core_sys_select
+1.000 0 100/100 worker ksymbol register 0xffffffffc0003000 64 __x64_sys_select
+1.000 0 0/0 swapper sched:sched_switch next_pid=100
+'''
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize('files, call, state', [
+    (0, '0xffffffffc0000010,0xffffffffc0001010', 'sleep'),
+    (1, '0xffffffffc0000010,0xffffffffc0001010', 'work'),
+    (0, '0xffffffffc0002010,0xffffffffc0003010', 'work')], ids=['none', 'one', 'select'])
+def test_arguments_in_a_recording(tmp_path, files, call, state):
+    """Those of poll() are not those of a later select(), which was not recorded."""
+    script = tmp_path / 'test.script'
+    script.write_text(POLLS + f'''1.010 0 100/100 worker syscalls:sys_enter_poll nfds={files}
+1.020 0 100/100 worker sched:sched_switch stack={call} prev_pid=100 prev_state=1
+1.080 0 0/0 swapper sched:sched_wakeup pid=100
+''')
+    row, = report('--input', script)
+    assert (row['time'], row[state]) == (80_000_000, 75)
+
+
+@pytest.mark.usefixtures('root')
+@pytest.mark.parametrize('events', [
+    'raw_syscalls:sys_enter', ','.join(f'syscalls:sys_enter_{call}' for call in (
+        'poll', 'ppoll', 'select', 'pselect6'))], ids=['raw', 'single'])
+def test_arguments_in_a_real_recording(tmp_path, events):
+    """As live; each wait ends with a wakeup, which is recorded."""
+    data = tmp_path / 'x.data'
+    done = run('record', '-q', '-g', '-m', 1024, '-o', data, '-e', 'cpu-clock,sched:sched_switch,'
+               f'sched:sched_wakeup,sched:sched_wakeup_new,{events}', '--', '/usr/bin/python3',
+               '-I', '-S', '-c', SLEEPS)
+    assert done.returncode == 0, done.stderr
+    found = max((r for r in report('--input', data) if r['comm'].startswith('python')),
+                key=lambda r: r['time'])
+    assert found['sleep'] / 100 * found['time'] >= 0.59e9
+    assert found['work'] / 100 * found['time'] >= 0.19e9
+
+
 @pytest.mark.usefixtures('root')
 def test_locks_and_conditions():
     """main holds the lock for 10 * 20 ms, asleep, while the other thread waits for it."""
