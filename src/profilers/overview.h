@@ -143,7 +143,7 @@ struct overview_sums {
 	const struct attar_count *counters; /* of the run; NULL: all was seen */
 	uint64_t counts[COUNTS];
 	struct overview_errors *errors; /* owned */
-	size_t n_errors;
+	size_t n_errors, n_failures;    /* expected errors come after failures */
 	uint64_t unseen;                               /* errors that were counted only */
 	const struct attar_hist *latencies[LATENCIES]; /* NULL: none */
 	struct system_change system;
@@ -169,6 +169,9 @@ struct overview_name {
 
 /* "worker (7)" or "worker (5 processes)"; with threads "worker (pid 7, 2 threads)" and so on. */
 struct overview_name overview_name_of(const struct overview_process *process, bool threads);
+
+/* The name of a system call by its number; "" if it has none. */
+struct overview_name overview_call_name(const struct overview_sums *sums, uint64_t call);
 
 /* The functions in which a part of it is spent, at most n, largest first. Returns their number. */
 size_t overview_places(const struct overview_sums *sums, enum overview_part part,

@@ -336,7 +336,7 @@ static void check_latencies(struct findings *findings)
 		&(struct next){"biolatency -D", "block:block_rq_issue,block:block_rq_complete"});
 }
 
-static void check_rate(struct findings *findings, const char *name, enum overview_count which,
+static struct overview_finding *check_rate(struct findings *findings, const char *name, enum overview_count which,
 	double limit, const char *what, const struct next *next)
 {
 	uint64_t n = findings->sums->counts[which];
@@ -344,9 +344,34 @@ static void check_rate(struct findings *findings, const char *name, enum overvie
 		add(findings, name, (double)n / seconds(findings->sums), limit, "/s");
 
 	if (!finding)
-		return;
+		return NULL;
 	append(finding->evidence, 0, "%llu %s", (unsigned long long)n, what);
 	set_command(findings, finding, NULL, next);
+	return finding;
+}
+
+/* The call and error that most failing calls have. */
+static void check_errors(struct findings *findings)
+{
+	const struct overview_sums *sums = findings->sums;
+	const struct overview_errors *most = NULL;
+	struct overview_finding *finding = check_rate(findings, "failing calls", COUNT_ERRORS,
+		ERRORS, "system calls failed, except those that programs repeat",
+		&(struct next){"syscalls", "raw_syscalls:sys_enter,raw_syscalls:sys_exit"});
+	const char *error;
+	uint64_t all = 0;
+
+	for (size_t i = 0; i < sums->n_failures; i++) {
+		all += sums->errors[i].n;
+		if (!most || sums->errors[i].n > most->n)
+			most = &sums->errors[i];
+	}
+	if (!finding || !all)
+		return;
+	error = strerrorname_np((int)most->key.error);
+	append(finding->evidence, strlen(finding->evidence), ", %.0f %% of them %s with %s",
+		percent_of(most->n, all), overview_call_name(sums, most->key.call).text,
+		error ? error : "an unknown error");
 }
 
 static void check_system(struct findings *findings)
@@ -392,9 +417,7 @@ size_t overview_find(
 	check_rate(&findings, "migrations", COUNT_MIGRATIONS, MIGRATIONS,
 		"times a thread moved to another CPU",
 		&(struct next){"sched-migrate --detail", "sched:sched_migrate_task"});
-	check_rate(&findings, "failing calls", COUNT_ERRORS, ERRORS,
-		"system calls failed, except those that programs repeat",
-		&(struct next){"syscalls", "raw_syscalls:sys_enter,raw_syscalls:sys_exit"});
+	check_errors(&findings);
 	check_rate(&findings, "context switches", COUNT_SWITCHES, (double)SWITCHES * cpus,
 		"context switches", &(struct next){"cpudist", "sched:sched_switch"});
 	check_system(&findings);

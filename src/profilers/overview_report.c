@@ -219,17 +219,11 @@ static struct call *call_of(struct calls *calls, const char *name)
 static void add_errors(
 	const struct overview_sums *sums, struct calls *calls, const struct overview_errors *errors)
 {
-	const struct attar_expr_value number = {.number = errors->key.call};
-	const struct attar_expr_record record = {.variables = &number};
-	struct attar_expr_value text;
-	char name[OVERVIEW_NAME_BYTES];
 	struct call *call;
 
 	if (!errors->n)
 		return;
-	attar_expr_eval(sums->overview->syscall_name, &record, &text);
-	snprintf(name, sizeof(name), "%.*s", (int)text.len, text.bytes ? text.bytes : "");
-	call = call_of(calls, name);
+	call = call_of(calls, overview_call_name(sums, errors->key.call).text);
 	call->sums[CALL_ERRORS] += errors->n;
 	if (errors->n > call->most) {
 		call->most = errors->n;

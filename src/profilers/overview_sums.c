@@ -193,6 +193,7 @@ static int read_errors(struct overview_sums *sums)
 	if (!sums->errors)
 		return -ENOMEM;
 	add_errors(sums, false, &failures);
+	sums->n_failures = sums->n_errors;
 	add_errors(sums, true, &expected);
 	sums->counts[COUNT_ERRORS] = failures.seen + failures.unseen;
 	return 0;
@@ -429,6 +430,19 @@ struct overview_name overview_name_of(const struct overview_process *process, bo
 	else
 		snprintf(name.text, sizeof(name.text), "%s (%u process%s%s)", process->comm,
 			process->processes, process->processes == 1 ? "" : "es", details);
+	return name;
+}
+
+struct overview_name overview_call_name(const struct overview_sums *sums, uint64_t call)
+{
+	const struct attar_expr_value number = {.number = call};
+	const struct attar_expr_record record = {.variables = &number};
+	struct overview_name name = {""};
+	struct attar_expr_value text;
+
+	attar_expr_eval(sums->overview->syscall_name, &record, &text);
+	if (text.bytes)
+		snprintf(name.text, OVERVIEW_NAME_BYTES, "%.*s", (int)text.len, text.bytes);
 	return name;
 }
 

@@ -342,6 +342,11 @@ for i in range({FAILING}):
     assert FAILING <= failing <= FAILING + 100, found
     assert sum(r['errors'] for r in calls.values()) <= failing
     assert any('failing calls were counted and only sampled' in r for r in found['remarks'])
+    evidence, = (r['values']['evidence'] for r in rows(found, 'findings')
+                 if r['finding'] == 'failing calls')
+    share, = re.findall(r'except those that programs repeat, (\d+) % of them close with EBADF',
+                        evidence)
+    assert float(share) == pytest.approx(75, abs=9)
 
 
 @pytest.mark.usefixtures('root')
