@@ -38,3 +38,21 @@ int byte_source_file(int fd, struct byte_source *ret_source)
 	*ret_source = (struct byte_source){.fd = fd, .size = (uint64_t)st.st_size};
 	return 0;
 }
+
+bool byte_window_read(struct byte_window *window, const struct byte_source *source, uint64_t offset,
+	void *bytes, size_t n)
+{
+	if (offset > source->size || n > source->size - offset || n > sizeof(window->bytes))
+		return false;
+	if (offset < window->at || offset - window->at > window->n ||
+		n > window->n - (offset - window->at)) {
+		window->at = offset;
+		window->n = (size_t)MIN(source->size - offset, (uint64_t)sizeof(window->bytes));
+		if (byte_source_read(source, offset, window->bytes, window->n) < 0) {
+			window->n = 0;
+			return false;
+		}
+	}
+	memcpy(bytes, window->bytes + (offset - window->at), n);
+	return true;
+}

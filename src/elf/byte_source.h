@@ -23,4 +23,15 @@ int byte_source_file(int fd, struct byte_source *ret_source);
  */
 int byte_source_read(const struct byte_source *source, uint64_t offset, void *bytes, size_t n);
 
+/* Bytes that were read: those needed next are mostly behind the last ones. Starts as zeroes. */
+struct byte_window {
+	uint64_t at;
+	size_t n;
+	uint8_t bytes[4 << 10];
+};
+
+/* The same for at most as many bytes as a window has; false if they cannot be read. */
+bool byte_window_read(struct byte_window *window, const struct byte_source *source,
+	uint64_t offset, void *bytes, size_t n);
+
 #endif

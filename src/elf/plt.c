@@ -3,37 +3,12 @@
 
 #include "base/radix.h"
 
-enum { MAX_STUBS = 65536, WINDOW = 4096 };
+enum { MAX_STUBS = 65536 };
 
 struct stubs {
 	const struct elf_section *code, *relocations, *symbols, *strings;
 	uint64_t header, stub, n; /* bytes of the header and of one stub; number of stubs */
 };
-
-/* Bytes that were read: those needed next are mostly behind the last ones. */
-struct window {
-	uint64_t at;
-	size_t n;
-	uint8_t bytes[WINDOW];
-};
-
-static bool read_at(const struct elf *elf, struct window *w, uint64_t at, void *to, size_t n)
-{
-	uint64_t size = elf->source.size;
-
-	if (at > size || n > size - at)
-		return false;
-	if (at < w->at || at + n > w->at + w->n) {
-		w->at = at;
-		w->n = (size_t)MIN(size - at, (uint64_t)WINDOW);
-		if (byte_source_read(&elf->source, at, w->bytes, w->n) < 0) {
-			w->n = 0;
-			return false;
-		}
-	}
-	memcpy(to, w->bytes + (at - w->at), n);
-	return true;
-}
 
 static const struct elf_section *linked(const struct elf *elf, const struct elf_section *section)
 {
@@ -77,8 +52,8 @@ struct use {
 	uint32_t symbol, stub;
 };
 
-static uint32_t symbol_of(
-	const struct elf *elf, const struct stubs *s, uint32_t stub, struct window *relocations)
+static uint32_t symbol_of(const struct elf *elf, const struct stubs *s, uint32_t stub,
+	struct byte_window *relocations)
 {
 	union {
 		Elf32_Rel r32;
@@ -86,20 +61,22 @@ static uint32_t symbol_of(
 	} r;
 	size_t size = elf->is64 ? sizeof(r.r64) : sizeof(r.r32);
 
-	if (!read_at(elf, relocations, s->relocations->offset + stub * size, &r, size))
+	if (!byte_window_read(
+		    relocations, &elf->source, s->relocations->offset + stub * size, &r, size))
 		return 0;
 	return elf->is64 ? (uint32_t)ELF64_R_SYM(r.r64.r_info) : ELF32_R_SYM(r.r32.r_info);
 }
 
 /* The name of a symbol: an offset in the strings, 0 for none. */
 static uint32_t name_of(
-	const struct elf *elf, const struct stubs *s, uint32_t symbol, struct window *symbols)
+	const struct elf *elf, const struct stubs *s, uint32_t symbol, struct byte_window *symbols)
 {
 	size_t size = elf->is64 ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
 	uint32_t name;
 
 	/* st_name comes first in both classes. */
-	if (!symbol || !read_at(elf, symbols, s->symbols->offset + symbol * size, &name, 4))
+	if (!symbol || !byte_window_read(
+			       symbols, &elf->source, s->symbols->offset + symbol * size, &name, 4))
 		return 0;
 	return name;
 }
@@ -118,7 +95,7 @@ static struct use *find_uses(
 	const struct elf *elf, const struct stubs *s, const struct elf_range *range, size_t *ret_n)
 {
 	struct use *uses = malloc(s->n * sizeof(*uses));
-	struct window relocations = {0};
+	struct byte_window relocations = {0};
 
 	*ret_n = 0;
 	for (uint32_t i = 0; uses && i < s->n; i++)
@@ -132,7 +109,7 @@ int plt_add(struct symtab *table, const struct elf *elf)
 {
 	const struct elf_range range = symtab_range(table);
 	struct use *uses _cleanup_free_ = NULL;
-	struct window symbols = {0};
+	struct byte_window symbols = {0};
 	struct stubs s = {0};
 	size_t n;
 
