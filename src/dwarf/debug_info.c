@@ -7,6 +7,7 @@
 #include "dwarf/scopes.h"
 #include "dwarf/split.h"
 #include "dwarf/unit_index.h"
+#include "elf/go_table.h"
 
 enum {
 	TABLES_BYTES_MAX = 64 << 20,
@@ -39,6 +40,8 @@ struct debug_info {
 	struct debug_file alt; /* dwz's */
 	struct unit_index alt_index;
 	bool alt_opened;
+	struct go_table *go; /* lines of a Go program, for code without others; owned, or NULL */
+	bool go_opened;
 	struct map
 		names; /* from entry (bit 63: of the dwz file), or string (bit 62), to its number */
 	struct map by_unit; /* from offset of the unit to struct tables, owned */
@@ -505,6 +508,49 @@ static struct tables *tables_of(struct debug_info *info, uint64_t vaddr)
 	return tables;
 }
 
+static struct go_table *go_table_of(struct debug_info *info)
+{
+	struct go_table *table;
+
+	if (info->go_opened)
+		return info->go;
+	info->go_opened = true;
+	table = malloc(sizeof(*table));
+	if (!table || !go_table_open(&info->file.elf, table)) {
+		free(table);
+		return NULL;
+	}
+	go_table_open_inlined(&info->file.elf, table);
+	return info->go = table;
+}
+
+/* A name or path of a Go program, or NULL. */
+static const char *go_text(struct debug_info *info, uint64_t at)
+{
+	struct buf text _cleanup_(buf_done) = {0};
+	uint32_t number = go_table_text(info->go, at, &text) ? intern_name(info, &text) : 0;
+
+	return number ? intern_get(info->options.strings, number) : NULL;
+}
+
+/* The functions at an address of a Go program without DWARF. */
+static size_t find_go(
+	struct debug_info *info, uint64_t vaddr, struct debug_frame *frames, size_t max)
+{
+	struct go_table *table = go_table_of(info);
+	struct go_frame found[GO_FRAMES_MAX];
+	size_t n = table ? go_table_find(table, vaddr, found, GO_FRAMES_MAX) : 0;
+
+	for (size_t i = 0; i < MIN(n, max); i++)
+		frames[i] = (struct debug_frame){
+			.function = go_text(info, found[i].name),
+			.file = go_text(info, found[i].file),
+			.line = found[i].line,
+			.inlined = found[i].inlined,
+		};
+	return n;
+}
+
 size_t debug_info_find(
 	struct debug_info *info, uint64_t vaddr, struct debug_frame *frames, size_t max)
 {
@@ -516,7 +562,7 @@ size_t debug_info_find(
 
 	info->end = 0;
 	if (!tables)
-		return 0;
+		return find_go(info, vaddr, frames, max);
 	row = line_table_find(&tables->lines, vaddr);
 	number = scope_table_find(&tables->scopes, vaddr);
 	info->end = end_of_tables(tables, vaddr);
@@ -576,6 +622,13 @@ static int set_options(struct debug_info *info, const struct debug_info_options 
 	return 0;
 }
 
+static bool has_lines(const struct debug_info *info)
+{
+	return go_table_exists(&info->file.elf) ||
+	       (debug_file_has(&info->file, DEBUG_INFO) &&
+		       debug_file_has(&info->file, DEBUG_ABBREV));
+}
+
 int debug_info_open(const struct debug_info_options *options, struct debug_info **ret_info)
 {
 	struct debug_info *info = calloc(1, sizeof(*info));
@@ -590,8 +643,7 @@ int debug_info_open(const struct debug_info_options *options, struct debug_info 
 	r = debug_file_init(&info->file, &options->source, false);
 	if (r >= 0)
 		r = set_options(info, options);
-	if (r >= 0 && (!debug_file_has(&info->file, DEBUG_INFO) ||
-			      !debug_file_has(&info->file, DEBUG_ABBREV)))
+	if (r >= 0 && !has_lines(info))
 		r = -ENODATA;
 	if (r < 0) {
 		debug_info_close(info);
@@ -621,6 +673,7 @@ void debug_info_close(struct debug_info *info)
 	split_done(&info->split);
 	debug_file_done(&info->file);
 	debug_file_done(&info->alt);
+	free(info->go);
 	free((char *)info->options.path);
 	free((char *)info->options.binary);
 	free((char *)info->options.roots);

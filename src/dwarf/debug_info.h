@@ -4,7 +4,8 @@
  * first lookup. A unit (mostly a source file of C or C++) is read when an address of it is looked
  * up, into sorted tables of 8 to 12 bytes a row: for the first addresses the function and the rows
  * around them, then all. The least recently used tables are dropped if all take more than a limit.
- * .debug_aranges finds the unit of an address, or else the ranges of units.
+ * .debug_aranges finds the unit of an address, or else the ranges of units. Code of a Go program
+ * that is in no unit has the lines of elf/go_table.h.
  *
  *	debug_info_open(&options, &info);
  *	n = debug_info_find(info, vaddr, frames, ARRAY_SIZE(frames));

@@ -44,6 +44,8 @@ bool byte_window_read(struct byte_window *window, const struct byte_source *sour
 {
 	if (offset > source->size || n > source->size - offset || n > sizeof(window->bytes))
 		return false;
+	if (source->memory)
+		return byte_source_read(source, offset, bytes, n) == 0;
 	if (offset < window->at || offset - window->at > window->n ||
 		n > window->n - (offset - window->at)) {
 		window->at = offset;

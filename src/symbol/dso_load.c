@@ -4,6 +4,7 @@
 #include <fcntl.h>
 
 #include "dwarf/cfi.h"
+#include "elf/go_table.h"
 #include "elf/plt.h"
 #include "symbol/debugfile.h"
 
@@ -121,6 +122,8 @@ static int add_others(struct symtab *table, const struct elf *elf)
 {
 	int r = add_unpacked(table, elf);
 
+	if (r >= 0)
+		r = go_table_add(table, elf);
 	if (r >= 0)
 		r = add_typed(table, elf, SHT_DYNSYM, 0);
 	return r < 0 ? r : plt_add(table, elf);

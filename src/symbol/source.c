@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <stdio.h>
 
+#include "elf/go_table.h"
 #include "symbol/debugfile.h"
 #include "symbol/dso_load.h"
 #include "symbol/symbols.h"
@@ -141,6 +142,20 @@ static bool same_build(const struct dso *dso, const struct elf *elf)
 	       !memcmp(id, dso->build_id, dso->build_id_size);
 }
 
+/* The debug file of a binary without debug information, else the lines of a Go program in it. */
+static int open_other_source(
+	struct attar_symbols *symbols, struct dso *dso, const struct elf *elf, int fd)
+{
+	int r = open_separate(symbols, dso, elf);
+
+	if (r < 0 && go_table_exists(elf)) {
+		dso->source_bias = 0;
+		return open_in(symbols, dso, fd);
+	}
+	close(fd);
+	return r;
+}
+
 /* The binary itself, else its debug file. */
 static int open_source(struct attar_symbols *symbols, struct dso *dso)
 {
@@ -166,8 +181,7 @@ static int open_source(struct attar_symbols *symbols, struct dso *dso)
 		   elf_section_named(&elf, ".zdebug_info")) {
 		r = open_in(symbols, dso, fd);
 	} else {
-		r = open_separate(symbols, dso, &elf);
-		close(fd);
+		r = open_other_source(symbols, dso, &elf, fd);
 	}
 	elf_done(&elf);
 	return r;
