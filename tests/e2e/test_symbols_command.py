@@ -120,6 +120,19 @@ def test_equal_to_llvm(kind, tmp_path):
     assert longest > 5 or kind == 'gcc-no-lines'
 
 
+def test_units_without_ranges(tmp_path):
+    """clang writes no DW_AT_ranges in strict DWARF 2: lines are those of DWARF 3."""
+    programs = [build(tmp_path / f'dwarf{n}', 'clang++', f'-gdwarf-{n}', '-gstrict-dwarf')
+                for n in (2, 3)]
+    wanted = addresses(programs[0])
+    assert wanted == addresses(programs[1])
+    lines, expected = ([answer[1] for answer in answers(symbols(program, wanted, '--style=llvm'))
+                        if answer[-2] != '??']  # padding between functions
+                       for program in programs)
+    assert lines == expected
+    assert len(lines) > 0.95 * len(wanted)
+
+
 @pytest.mark.parametrize('compiler,version', [('g++', 4), ('clang++', 4), ('clang++', 5)])
 def test_package(compiler, version, tmp_path):
     """The .dwo files are in a .dwp package: the answers stay the same."""
