@@ -336,8 +336,8 @@ static void check_latencies(struct findings *findings)
 		&(struct next){"biolatency -D", "block:block_rq_issue,block:block_rq_complete"});
 }
 
-static struct overview_finding *check_rate(struct findings *findings, const char *name, enum overview_count which,
-	double limit, const char *what, const struct next *next)
+static struct overview_finding *check_rate(struct findings *findings, const char *name,
+	enum overview_count which, double limit, const char *what, const struct next *next)
 {
 	uint64_t n = findings->sums->counts[which];
 	struct overview_finding *finding =
