@@ -111,6 +111,25 @@ def test_a_crash_fails_one_of_the_commands_in_a_boot():
     assert guest.run('x86', 'echo', 'after').stdout == 'after\n'
 
 
+BOOTED_ONCE = 'dmesg | head -n 40; date +%s >&2; head -c 16 /dev/urandom | od -An -tx1 >&2'
+
+
+@pytest.mark.parametrize('kernel', ['x86', 'arm64'])
+@pytest.mark.guest
+def test_a_command_continues_the_snapshot_of_a_boot(kernel):
+    """
+    Messages of the boot have the same times, which differ between boots. The clock is the host's,
+    and random numbers differ.
+    """
+    begin = time.time()
+    first, second = (guest.boot(kernel, 'sh', '-c', BOOTED_ONCE) for _ in range(2))
+    assert first.returncode == 0, first.stderr
+    assert 'Linux version' in first.stdout and first.stdout == second.stdout
+    (time_1, random_1), (time_2, random_2) = (done.stderr.splitlines() for done in (first, second))
+    assert begin - 2 < int(time_1) <= int(time_2) < time.time() + 2
+    assert random_1 != random_2
+
+
 def test_wrong_usage_and_unavailable_guest(tmp_path):
     def status(*words, **kwargs):
         return subprocess.run([HERE / 'run', *words], capture_output=True, text=True, **kwargs)
