@@ -136,7 +136,8 @@ def share_is(part, whole, truth, slack=0.003, sigmas=4.5):
 
 def compiler():
     """Return the compiler command for programs that use the library, with its sanitizers."""
-    options = json.loads(subprocess.check_output(['meson', 'introspect', '--buildoptions', BUILD]))
+    # what "meson introspect" prints, which takes 0.2 s
+    options = json.loads((BUILD / 'meson-info/intro-buildoptions.json').read_text())
     sanitizer = next(o['value'] for o in options if o['name'] == 'b_sanitize')
     flags = [f'-fsanitize={sanitizer}'] if sanitizer != 'none' else []
     return [*(os.environ.get('CC') or 'gcc').split(), *flags]

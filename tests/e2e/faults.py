@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Run attar with fault injection; the first comment of each library in tests/faults describes it.
 """
+import functools
 import json
 import os
 
@@ -9,10 +10,11 @@ import pytest
 from command import BUILD, run
 
 
+@functools.cache
 def sanitized():
     """Sanitizers interpose the same functions as the libraries and must be loaded first."""
-    return b'__asan_init' in (BUILD / 'src/cli/attar').read_bytes() or \
-        b'__ubsan_handle' in (BUILD / 'src/cli/attar').read_bytes()
+    program = (BUILD / 'src/cli/attar').read_bytes()
+    return b'__asan_init' in program or b'__ubsan_handle' in program
 
 
 def environment(library, **fault):
