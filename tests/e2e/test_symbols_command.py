@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+import builds
 from command import ATTAR, ROOT, run, wait_until
 
 SOURCE = ROOT / 'tests/workloads/shapes.cc'
@@ -25,14 +26,16 @@ def need(*programs):
 
 def do(*command, cwd=None):
     subprocess.run([str(c) for c in command], check=True, cwd=cwd, timeout=120,
-                   stdin=subprocess.DEVNULL)
+                   stdin=subprocess.DEVNULL, env=builds.environment())
 
 
 def build(folder, compiler, *flags, name='shapes'):
     """Compile shapes.cc in a separate folder and return the program."""
     need(compiler)
     folder.mkdir(exist_ok=True)
-    do(compiler, '-O2', *flags, '-c', SOURCE, '-o', f'{name}.o', cwd=folder)
+    # An object of the cache may name another folder, in which it has no .dwo file.
+    words = [compiler] if '-gsplit-dwarf' in flags else builds.cached(compiler)
+    do(*words, '-O2', *flags, '-c', SOURCE, '-o', f'{name}.o', cwd=folder)
     do(compiler, f'{name}.o', '-o', name, cwd=folder)
     return folder / name
 
