@@ -5,6 +5,7 @@ import subprocess
 
 import pytest
 
+import builds
 from command import ROOT, has
 
 HEADERS = sorted(f'attar/{p.name}' for p in (ROOT / 'include/attar').glob('*.h')) + ['perfume.h']
@@ -51,28 +52,37 @@ void use(void)
 '''
 
 
-def compiled(compiler, standard, text, *flags):
-    """Check the syntax of the text, and return the finished compiler process."""
+def compiled(compiler, standard, text, *flags, folder=None):
+    """
+    Return the finished compiler process. With a folder, the text is compiled there, through ccache;
+    else its syntax is checked.
+    """
     if not has(compiler):
         pytest.skip(f'{compiler} is not installed')
-    language = 'c++' if '++' in compiler else 'c'
-    cast = ['-Wold-style-cast'] if language == 'c++' else []
-    return subprocess.run([compiler, '-x', language, f'-std={standard}', *WARNINGS, *cast, *flags,
-                           '-fsyntax-only',
-                           f'-I{ROOT}/include', f'-I{ROOT}/perfume', '-'],
+    is_cxx = '++' in compiler
+    cast = ['-Wold-style-cast'] if is_cxx else []
+    words = [f'-std={standard}', *WARNINGS, *cast, *flags, f'-I{ROOT}/include', f'-I{ROOT}/perfume']
+    if folder:
+        name = 'text.cc' if is_cxx else 'text.c'
+        (folder / name).write_text(text)
+        return subprocess.run([*builds.cached(compiler), *words, '-c', name, '-o', 'text.o'],
+                              cwd=folder, env=builds.environment(), capture_output=True, text=True,
+                              check=False)
+    return subprocess.run([compiler, '-x', 'c++' if is_cxx else 'c', *words, '-fsyntax-only', '-'],
                           input=text, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.parametrize('compiler, standard', MODES)
-def test_each_header_compiles_alone(compiler, standard):
+def test_each_header_compiles_alone(compiler, standard, tmp_path):
     failures = {header: done.stderr for header in HEADERS
-                if (done := compiled(compiler, standard, f'#include <{header}>\n')).returncode}
+                if (done := compiled(compiler, standard, f'#include <{header}>\n',
+                                     folder=tmp_path)).returncode}
     assert not failures
 
 
 @pytest.mark.parametrize('compiler, standard', MODES)
-def test_macros_of_the_headers_compile(compiler, standard):
-    done = compiled(compiler, standard, MACROS)
+def test_macros_of_the_headers_compile(compiler, standard, tmp_path):
+    done = compiled(compiler, standard, MACROS, folder=tmp_path)
     assert done.returncode == 0, done.stderr
 
 
