@@ -5,6 +5,11 @@
 
 #include "peer/tls.h"
 
+enum {
+	DRAIN_BYTES = 4096,
+	DRAINS_MAX = 64, /* in turn */
+};
+
 ssize_t link_read(struct link *link, void *bytes, size_t n)
 {
 	ssize_t got;
@@ -44,4 +49,20 @@ void link_close(struct link *link)
 	if (link->fd >= 0)
 		close(link->fd);
 	link->fd = -1;
+}
+
+void link_end(struct link *link)
+{
+	link->tls = tls_free(link->tls);
+	shutdown(link->fd, SHUT_WR);
+}
+
+bool link_drain(struct link *link)
+{
+	char bytes[DRAIN_BYTES];
+	ssize_t n = 1;
+
+	for (int i = 0; i < DRAINS_MAX && n > 0; i++)
+		n = link_read(link, bytes, sizeof(bytes));
+	return n <= 0 && n != -EAGAIN;
 }

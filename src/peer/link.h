@@ -23,4 +23,13 @@ short link_events(const struct link *link, bool has_output);
 
 void link_close(struct link *link);
 
+/*
+ * Instead of link_close(), after what the other side must read, such as an alert of TLS: if input
+ * is unread when a socket is closed, the kernel resets the connection, and the other side may fail
+ * to write before it reads. Sends the end of the output; then call link_drain() until it returns
+ * true: the other side has closed the connection, too.
+ */
+void link_end(struct link *link);
+bool link_drain(struct link *link);
+
 #endif

@@ -19,6 +19,7 @@ enum {
 	MEASURE_NS = 500000000, /* between these */
 	READ_BYTES = 256 << 10,
 	GREETING_MS = 10000, /* until a sender has answered */
+	REFUSED_MS = 1000,   /* that a sender has to read why it was refused, and to close */
 	HELLO_NUMBERS = 24,  /* bytes */
 	HOST_MAX = 256,
 	FRAMES_MAX = 1000, /* without data or a time, in turn */
@@ -398,6 +399,20 @@ static int not_greeted(struct receiver *r, int ret)
 		ret, "%s: %s refuses the connection", r->opts.option, CLIP(r->opts.address));
 }
 
+/* The sender has to read the alert of TLS, see link_end(). */
+static void end_refused(struct receiver *r)
+{
+	uint64_t deadline = base_now() + (uint64_t)REFUSED_MS * 1000000;
+	struct pollfd fds[] = {{.fd = r->link.fd, .events = POLLIN},
+		{.fd = r->opts.stop, .events = POLLIN}};
+
+	if (!r->link.tls || r->greeted || r->is_closed)
+		return;
+	link_end(&r->link);
+	while (!link_drain(&r->link) && base_now() < deadline && !fds[1].revents)
+		poll(fds, ARRAY_SIZE(fds), REFUSED_MS / 10);
+}
+
 static int open_path(struct receiver *r)
 {
 	const char *path = r->opts.address;
@@ -450,7 +465,11 @@ static int open_socket(struct receiver *r)
 			CLIP(r->opts.address));
 	ret = r->keys ? tls_new(r->keys, r->link.fd, named ? r->address.host : NULL, &r->link.tls)
 		      : 0;
-	return ret == 0 ? not_greeted(r, greet(r)) : ret;
+	if (ret == 0)
+		ret = not_greeted(r, greet(r));
+	if (ret < 0)
+		end_refused(r);
+	return ret;
 }
 
 int receiver_new(const struct receiver_opts *opts, struct receiver **ret_receiver)

@@ -21,6 +21,7 @@ enum {
 	INPUT_MAX = 4096,   /* bytes that a receiver may send ahead, or leave unread before START */
 	READ_BYTES = 16384, /* a whole TLS record, so that none is left in GnuTLS */
 	READS_MAX = 16,     /* of a client in a turn */
+	REFUSED_NS = 1000000000, /* that a refused connection has to read why, and to close */
 	PAUSE_NS = 1000000000, /* after which connections are accepted again without a descriptor */
 	HOST_MAX = 256,
 };
@@ -44,6 +45,12 @@ struct peer_sender_client {
 	void *object;
 };
 
+/* A connection that was refused, until the other side closes it. */
+struct refused {
+	struct link link;
+	uint64_t deadline;
+};
+
 struct sender {
 	struct peer_sender_opts opts;
 	struct address address;
@@ -52,6 +59,7 @@ struct sender {
 	int epoll;
 	uint64_t paused_until; /* 0: the listener is watched */
 	VEC(struct peer_sender_client *) clients;
+	VEC(struct refused) refused; /* at most SENDER_CLIENTS */
 	struct peer_sender_stats stats;
 };
 
@@ -134,6 +142,39 @@ static void end(struct sender *s, struct peer_sender_client *c)
 	c->events = 0;
 }
 
+static void remove_refused(struct sender *s, size_t i)
+{
+	link_close(&s->refused.at[i].link);
+	s->refused.n--;
+	for (; i < s->refused.n; i++)
+		s->refused.at[i] = s->refused.at[i + 1];
+}
+
+/* As end(), for a client that must read why: the alert of TLS. See link_end(). */
+static void end_later(struct sender *s, struct peer_sender_client *c)
+{
+	struct refused refused = {.link = c->link, .deadline = base_now() + REFUSED_NS};
+	struct epoll_event event = {.events = EPOLLIN};
+
+	if (s->refused.n == SENDER_CLIENTS)
+		remove_refused(s, 0);
+	if (c->state != CLIENT_OVER && c->link.tls && vec_push(&s->refused, refused) == 0) {
+		c->link.fd = -1; /* is the entry's */
+		c->link.tls = NULL;
+		link_end(&s->refused.at[s->refused.n - 1].link);
+		epoll_ctl(s->epoll, c->events ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, refused.link.fd,
+			&event);
+	}
+	end(s, c);
+}
+
+static void drain_refused(struct sender *s)
+{
+	for (size_t i = s->refused.n; i-- > 0;)
+		if (link_drain(&s->refused.at[i].link) || base_now() > s->refused.at[i].deadline)
+			remove_refused(s, i);
+}
+
 static void refuse(struct sender *s, struct peer_sender_client *c, const char *why)
 {
 	if (!*s->stats.refusal) {
@@ -141,7 +182,7 @@ static void refuse(struct sender *s, struct peer_sender_client *c, const char *w
 			CLIP(s->opts.address), why);
 		snprintf(s->stats.refusal, sizeof(s->stats.refusal), "%s", why);
 	}
-	end(s, c);
+	end_later(s, c);
 }
 
 static struct peer_sender_client *add(struct sender *s, int fd, bool is_socket)
@@ -258,7 +299,7 @@ static void failed(struct sender *s, struct peer_sender_client *c)
 	if (c->state == CLIENT_NEW)
 		refuse(s, c, *attar_error() ? attar_error() : "the other side closed it");
 	else
-		end(s, c);
+		end_later(s, c);
 	attar_error_clear();
 }
 
@@ -312,6 +353,7 @@ int peer_sender_turn(struct sender *s)
 {
 	int r = 0;
 
+	drain_refused(s);
 	if (s->paused_until && base_now() > s->paused_until)
 		r = listen_again(s);
 	for (int i = 0; s->listener >= 0 && !s->paused_until && r >= 0 && i < SENDER_CLIENTS; i++) {
@@ -559,10 +601,10 @@ static void end_all_data(struct sender *s)
 		end_data(s, *c);
 }
 
-/* Whether a client still has something to read, or to confirm. */
+/* Whether a client still has something to read, or to confirm, or has to close. */
 static bool is_busy(struct sender *s, uint64_t *ret_sum)
 {
-	bool busy = false;
+	bool busy = s->refused.n > 0;
 
 	*ret_sum = 0;
 	vec_each (&s->clients, c) {
@@ -705,6 +747,9 @@ struct sender *peer_sender_free(struct sender *s)
 	while (s->clients.n)
 		peer_sender_drop_client(s, s->clients.at[s->clients.n - 1]);
 	vec_done(&s->clients);
+	while (s->refused.n)
+		remove_refused(s, s->refused.n - 1);
+	vec_done(&s->refused);
 	if (s->listener >= 0)
 		close(s->listener);
 	if (s->listener >= 0 && s->address.kind == ADDRESS_UNIX)

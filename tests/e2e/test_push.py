@@ -8,6 +8,7 @@ import random
 import re
 import signal
 import socket
+import ssl
 import struct
 import subprocess
 import sys
@@ -611,6 +612,61 @@ def test_an_expired_certificate_is_refused(push, certificates):
     assert 'expired' in pull(where, *certificates('b'), status=1)
     pushing.send_signal(signal.SIGINT)
     pushing.communicate(timeout=60)
+
+
+class Tls:
+    """One side of a connection with TLS, as Python implements it."""
+
+    def __init__(self, connection, folder, name, is_server):
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER if is_server else ssl.PROTOCOL_TLS_CLIENT)
+        context.load_verify_locations(folder / 'ca.pem')
+        context.load_cert_chain(folder / f'{name}.pem', folder / f'{name}.key')
+        self.connection, self.input, self.output = connection, ssl.MemoryBIO(), ssl.MemoryBIO()
+        self.session = context.wrap_bio(self.input, self.output, server_side=is_server,
+                                        server_hostname=None if is_server else '127.0.0.1')
+
+    def handshake(self):
+        """This side's last messages of the handshake, which are not sent yet."""
+        while True:
+            with contextlib.suppress(ssl.SSLWantReadError):
+                self.session.do_handshake()
+                return self.output.read()
+            if self.session.server_side and self.output.pending:
+                return self.output.read()
+            self.connection.sendall(self.output.read())
+            self.input.write(self.connection.recv(1 << 16))
+
+    def refusal(self, output):
+        """The reason of the alert that answers an output."""
+        self.connection.sendall(output)
+        while got := self.connection.recv(1 << 16):
+            self.input.write(got)
+        with pytest.raises(ssl.SSLError) as error:
+            self.session.do_handshake()
+            self.session.read()
+        return error.value.reason
+
+
+@pytest.mark.parametrize('pushes', [True, False])
+def test_a_refused_peer_can_read_why(push, spawn, certificates, tmp_path, pushes):
+    """The connection is not reset: the peer could fail to write before it reads the alert."""
+    where = f'127.0.0.1:{free_port()}'
+    options = certificates('a')
+    address = ('127.0.0.1', int(where.split(':')[1]))
+    more = b'\x17\x03\x03\0\x10' + bytes(16)  # a record of data, which is not read
+    with contextlib.ExitStack() as stack:
+        if pushes:
+            push(where, *options)
+            connection = stack.enter_context(socket.create_connection(address, timeout=60))
+        else:
+            listener = stack.enter_context(socket.create_server(address))
+            listener.settimeout(60)
+            spawn(ATTAR, 'top', '-q', '-e', 'raw_syscalls:sys_enter', '--pull', where,
+                  *map(str, options), stderr=subprocess.DEVNULL)
+            connection = stack.enter_context(listener.accept()[0])
+            connection.settimeout(60)
+        tls = Tls(connection, tmp_path, 'old', is_server=not pushes)
+        assert tls.refusal(tls.handshake() + more) == 'SSLV3_ALERT_CERTIFICATE_EXPIRED'
 
 
 def test_an_event_with_the_attribute_is_pushed_and_shown(spawn, gate, tmp_path):
