@@ -242,11 +242,15 @@ def test_fields_of_states(tmp_path):
 
 
 def test_known_sleeps():
-    """Ten times 20 ms; if it is preempted before it sleeps, a sleep can be shorter or missing."""
+    """
+    Ten times 20 ms; if it is preempted before it sleeps, a sleep can be shorter or missing. Sleeps
+    beside a loss are left out: the rings are large.
+    """
     # some virtual machines do not deliver switches from the idle tasks of other CPUs
     cpu = str(min(os.sched_getaffinity(0)))
-    found = rows(reports('trace', '-a', '-e', 'task-state/-S --than 15ms --filter sleeps/', '--',
-                         'taskset', '-c', cpu, workload('sleeps'), '10', '20'), 'events')
+    found = rows(reports('trace', '-m', 4096, '-a', '-e',
+                         'task-state/-S --than 15ms --filter sleeps/', '--', 'taskset', '-c', cpu,
+                         workload('sleeps'), '10', '20'), 'events')
     assert 5 <= len(found) <= 10
     assert {(r['event'], r['values']['comm'], r['values']['state']) for r in found} == {
         ('task-state', 'sleeps', 'S')}
