@@ -375,10 +375,14 @@ def test_profiler_options_select_samples(root):
 
 
 def test_timers_of_each_cpu(root):
-    """100 per second and CPU, but for those that interrupt attar itself."""
+    """
+    One in each period, but for those that interrupt attar itself. On a busy machine, attar runs for
+    longer than -d, and a timer expires late: at most one period, as the kernel skips the others.
+    """
     found = rows(reports('trace', '-m', 64, '-d', '1s', '-e', 'hrtimer/--period 10ms/'), 'events')
-    assert len({r['cpu'] for r in found}) == os.cpu_count()
-    assert 0 < len(found) <= 101 * os.cpu_count()
+    times = {cpu: [r['time'] for r in found if r['cpu'] == cpu] for cpu in range(os.cpu_count())}
+    for own in times.values():
+        assert 0 < len(own) <= (max(own) - min(own)) / 10_000_000 + 2
     done = run('trace', '-e', 'hrtimer/--period 10ms/', '--', 'true')
     assert done.returncode == 2
     assert 'hrtimer watches CPUs, not tasks: add --all-cpus' in done.stderr
