@@ -15,6 +15,7 @@ import pytest
 
 import builds
 from command import ATTAR, ROOT, run, wait_until
+from faults import sanitized
 
 SOURCE = ROOT / 'tests/workloads/shapes.cc'
 
@@ -711,6 +712,8 @@ HUGE = 8 << 30
 def test_sections_of_8_gib(section, tmp_path):
     """A sparse file: it is not read as a whole, and the memory for it is limited."""
     need('gcc', 'prlimit')
+    if sanitized():
+        pytest.skip('sanitizers reserve more address space than the limit')
     program = tmp_path / 'huge'
     do('gcc', '-g', ROOT / 'tests/workloads/inlines.c', '-o', program)
     wanted = addresses(program, 20)
