@@ -43,6 +43,16 @@ bool keys_are_alike(const struct attar_expr *a, const struct attar_expr *b)
 	return same;
 }
 
+bool keys_read_program(const struct attar_expr *expr)
+{
+	char part[TEXT_BYTES];
+	bool reads = false;
+
+	for (size_t i = 0; !reads && attar_expr_part(expr, i, part, sizeof(part)); i++)
+		reads = strstr(part, " ustring(") || strstr(part, " fd_name(");
+	return reads;
+}
+
 static enum attar_unit unit_of(const struct attar_expr_column *column)
 {
 	if (column->kind != ATTAR_EXPR_NUMBER)

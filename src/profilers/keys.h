@@ -24,6 +24,12 @@ const char *keys_column(const struct attar_event_option *option, char name[KEYS_
 /* Whether two keys, or NULL, can be equal: a number and a text never are. */
 bool keys_are_alike(const struct attar_expr *a, const struct attar_expr *b);
 
+/*
+ * Whether the expression reads texts from the running program, which may have changed since the
+ * event: ustring() without a copy of the kernel, and fd_name().
+ */
+bool keys_read_program(const struct attar_expr *expr);
+
 /* Adds a column for each value of the key. */
 void keys_add_columns(struct attar_section *table, const struct attar_expr *key);
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "attar/pairs.h"
 #include "attar/run.h"
@@ -24,6 +25,7 @@ enum {
 struct column {
 	char name[KEYS_NAME_BYTES];
 	struct attar_expr *value;
+	bool reads; /* the memory or files of the program */
 };
 
 struct event {
@@ -31,10 +33,12 @@ struct event {
 	size_t n;
 	struct attar_expr *key, *failed; /* failed NULL: it has no field ret */
 	struct attar_expr *role;         /* NULL: it starts or ends a pair */
+	bool reads;                      /* a column does */
 };
 
 /* Stored with a start. */
 struct started {
+	uint64_t read_at; /* when its texts were read from the program, ns; 0: none was */
 	int32_t tid;
 	bool is_selected; /* by --tasks */
 	char comm[COMM_BYTES];
@@ -52,7 +56,11 @@ struct snoop {
 	struct attar_pairs *pairs; /* NULL: one stage */
 	size_t payload_size;
 	struct started *copy; /* of a payload */
+	uint64_t late;        /* lines with LATE */
 };
+
+/* In the column "late". */
+#define LATE "?"
 
 /* ---- events ---- */
 
@@ -71,6 +79,8 @@ static int add_column(struct attar_run *run, uint32_t source, struct event *e,
 	if (r < 0)
 		return r;
 	e->n++;
+	column->reads = keys_read_program(column->value);
+	e->reads |= column->reads;
 	if (attar_expr_columns(column->value) != 1)
 		return attar_fail(
 			-EINVAL, "column=%s: a column must be a single value", option->value);
@@ -126,6 +136,8 @@ static void add_event_columns(struct attar_section *lines, const struct event *e
 			: column->is_address              ? ATTAR_UNIT_HEX
 							  : ATTAR_UNIT_ID);
 	}
+	if (e->reads)
+		attar_section_column(lines, "late", ATTAR_UNIT_TEXT);
 }
 
 static void add_columns(const struct snoop *s, struct attar_section *lines)
@@ -158,14 +170,52 @@ static struct attar_section *new_line(const struct snoop *s, struct attar_run *r
 	return lines;
 }
 
-static void add_values(
-	struct attar_section *lines, const struct event *e, const struct attar_expr_record *record)
+static uint64_t unresolved(const struct attar_expr *value)
 {
+	struct attar_expr_faults faults;
+
+	attar_expr_get_faults(value, &faults);
+	return faults.unresolved;
+}
+
+/* The bytes of a value, and their number. If it was read from the program: when, in *read_at. */
+static size_t value_of(const struct column *column, const struct attar_expr_record *record,
+	char bytes[VALUE_BYTES], uint64_t *read_at)
+{
+	uint64_t before = unresolved(column->value);
+	size_t n = attar_expr_key(column->value, record, bytes, VALUE_BYTES);
+	struct timespec now;
+
+	if (column->reads && unresolved(column->value) == before) {
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		*read_at = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	}
+	return n;
+}
+
+/* Whether texts that were read then may be those of a later call than the one that ended. */
+static void add_late(struct snoop *s, struct attar_section *lines, uint64_t read_at, uint64_t ended)
+{
+	bool is_late = read_at && read_at >= ended;
+
+	s->late += is_late;
+	attar_cell_text(lines, is_late ? LATE : "");
+}
+
+/* Of an event that is complete: all that is read from the program is read later. */
+static void add_values(struct snoop *s, struct attar_section *lines, const struct event *e,
+	const struct attar_expr_record *record)
+{
+	uint64_t read_at = 0;
 	char bytes[VALUE_BYTES];
 
-	for (size_t i = 0; i < e->n; i++)
-		keys_add_cells(lines, e->columns[i].value, bytes,
-			attar_expr_key(e->columns[i].value, record, bytes, sizeof(bytes)));
+	for (size_t i = 0; i < e->n; i++) {
+		size_t n = value_of(&e->columns[i], record, bytes, &read_at);
+
+		keys_add_cells(lines, e->columns[i].value, bytes, n);
+	}
+	if (e->reads)
+		add_late(s, lines, read_at, 0);
 }
 
 static int64_t tid_of(const struct attar_run *run, const struct attar_event *ev)
@@ -219,9 +269,10 @@ static int start(struct snoop *s, struct attar_run *run, const struct event *e,
 	if (!started)
 		return 0;
 	set_thread(run, started, ev);
+	started->read_at = 0;
 	for (size_t i = 0; i < e->n; i++) {
-		started->len[i] = (uint16_t)attar_expr_key(
-			e->columns[i].value, record, started->bytes + len, VALUE_BYTES);
+		started->len[i] = (uint16_t)value_of(
+			&e->columns[i], record, started->bytes + len, &started->read_at);
 		len += started->len[i];
 	}
 	return 0;
@@ -251,7 +302,9 @@ static int end(struct snoop *s, struct attar_run *run, struct event *e,
 	for (size_t i = 0; i < first->n; len += started->len[i++])
 		keys_add_cells(
 			lines, first->columns[i].value, started->bytes + len, started->len[i]);
-	add_values(lines, e, record);
+	if (first->reads)
+		add_late(s, lines, started->read_at, at.time);
+	add_values(s, lines, e, record);
 	attar_cell_u64(lines, at.time - begun->time);
 	return 0;
 }
@@ -275,7 +328,7 @@ static int on_start(struct attar_run *run, void *self, const struct attar_event 
 		return 0;
 	lines = new_line(s, run, ev, ev->thread ? ev->thread->comm : "", tid_of(run, ev));
 	if (lines)
-		add_values(lines, e, &record);
+		add_values(s, lines, e, &record);
 	return 0;
 }
 
@@ -309,6 +362,11 @@ static int snoop_report(
 	struct attar_pairs_stats stats;
 
 	(void)run, (void)scope;
+	if (s->late)
+		attar_report_remark(report,
+			"%llu line%s '" LATE "' in the column late: a text was read after the call "
+			"had returned, and may be that of a later call",
+			(unsigned long long)s->late, s->late == 1 ? " has" : "s have");
 	if (!s->pairs)
 		return 0;
 	attar_pairs_get_stats(s->pairs, &stats);
@@ -322,11 +380,12 @@ static int snoop_report(
 /* Lines have the columns of the first event of a stage. */
 static int check_columns(struct by_source *stage)
 {
-	const struct event *first = by_source_at(stage, 0), *e;
+	struct event *first = by_source_at(stage, 0), *e;
 
 	for (uint32_t i = 1; (e = by_source_at(stage, i)); i++) {
 		bool same = e->n == first->n && keys_are_alike(e->key, first->key);
 
+		first->reads |= e->reads;
 		for (size_t c = 0; same && c < e->n; c++)
 			same = keys_are_alike(e->columns[c].value, first->columns[c].value);
 		if (!same)

@@ -79,6 +79,7 @@ static void exec_columns(struct attar_section *lines)
 	attar_section_column(lines, "result", ATTAR_UNIT_TEXT);
 	attar_section_column(lines, "file", ATTAR_UNIT_TEXT);
 	attar_section_column(lines, "arguments", ATTAR_UNIT_TEXT);
+	attar_section_column(lines, "late", ATTAR_UNIT_TEXT);
 }
 
 static struct attar_section *exec_line(
@@ -115,7 +116,10 @@ static ssize_t read_proc(int64_t pid, const char *name, char *ret_text, size_t m
 	return n;
 }
 
-/* The arguments, while the process still runs the program; the first one is its name. */
+/*
+ * The arguments, while the process still runs the program; the first one is its name. They may be
+ * those of a later program of this name.
+ */
 static void add_arguments(
 	struct attar_run *run, struct attar_section *lines, int64_t pid, const char *comm)
 {
@@ -124,6 +128,7 @@ static void add_arguments(
 
 	if (n <= 0 || read_proc(pid, "comm", now, sizeof(now)) <= 0 || strcmp(now, comm) != 0) {
 		attar_cell_none(lines);
+		attar_cell_text(lines, "");
 		return;
 	}
 	args = memchr(text, '\0', (size_t)n) == text + n ? text + n : text + strlen(text) + 1;
@@ -131,6 +136,7 @@ static void add_arguments(
 		if (!*c)
 			*c = ' ';
 	attar_cell_text(lines, args < text + n ? args : "");
+	attar_cell_text(lines, "?");
 }
 
 enum { FILENAME, PID };

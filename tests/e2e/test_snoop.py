@@ -8,11 +8,12 @@ import signal
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 
 import guest
-from command import ATTAR, run
+from command import ATTAR, run, wait_until
 from scripts import wait_until_running
 from test_loss import while_stopped
 
@@ -230,6 +231,85 @@ def test_paths_that_were_not_read_are_remarked(spawn, tmp_path):
     remark, = (r for r in json.loads(text.splitlines()[-1])['remarks']
                if 'and the address is shown' in r)
     assert int(remark.split()[0]) == len(addresses) > 0
+
+
+ONE_BUFFER = r'''
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+	static char path[64];
+	char c;
+	read(0, &c, 1);
+	for (int i = 0; i < 8; i++) {
+		snprintf(path, sizeof(path), i < 5 ? "file%d" : "none%d", i < 5 ? i : i - 5);
+		open(path, argc > 1 ? O_RDWR | O_CREAT : O_RDONLY);
+	}
+	write(1, "x", 1);
+	return read(0, &c, 1) < 0;
+}
+'''
+
+
+@pytest.fixture(name='one_buffer')
+def fixture_one_buffer(tmp_path):
+    """A program that opens file0 to file4, then none0 to none2, all by names in one buffer."""
+    (tmp_path / 'opens.c').write_text(ONE_BUFFER)
+    program = tmp_path / 'opens'
+    subprocess.run(['gcc', '-w', '-o', program, tmp_path / 'opens.c'], check=True)
+    for i in range(5):
+        (tmp_path / f'file{i}').touch()
+    return program
+
+
+def copies_names():
+    """Whether the kernel has the names: since Linux 6.19, or with kprobes."""
+    return os.path.exists('/sys/kernel/tracing/kprobe_events') or (
+        '__filename_val' in run('list', 'syscalls:sys_enter_openat').stdout)
+
+
+def test_names_of_later_calls_are_marked(root, spawn, one_buffer, tmp_path):
+    """attar is stopped until all 8 calls have returned: the buffer then has the last name."""
+    if copies_names():
+        pytest.skip('this kernel copies the paths')
+    target = spawn(one_buffer, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=tmp_path)
+    attar = spawn(ATTAR, 'opensnoop', '-p', target.pid, '--format', 'json',
+                  stdout=subprocess.PIPE, text=True)
+    first = wait_until_running(attar)
+    attar.send_signal(signal.SIGSTOP)
+    os.write(target.stdin.fileno(), b'x')
+    assert target.stdout.read(1) == b'x'
+    attar.send_signal(signal.SIGINT)
+    attar.send_signal(signal.SIGCONT)
+    out = first + attar.communicate()[0]
+    found = lines(subprocess.CompletedProcess([], attar.returncode, out, ''))
+    assert [(r['PATH'], r['late'], r['ERR']) for r in found] == [
+        *[('none2', '?', '')] * 5, *[('none2', '?', 'ENOENT')] * 3]
+    remarks = json.loads(out.splitlines()[-1])['remarks']
+    assert any(r.startswith("8 lines have '?' in the column late") for r in remarks)
+
+
+def test_name_that_is_read_during_the_call_is_not_marked(root, spawn, tmp_path):
+    """The call waits for a writer of the FIFO until attar has read the events of its begin."""
+    fifo = tmp_path / 'fifo'
+    os.mkfifo(fifo)
+    target = spawn('sh', '-c', f'read line; read line <{fifo}; echo opened; read line',
+                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    attar = spawn(ATTAR, 'opensnoop', '-p', target.pid, '--format', 'json',
+                  stdout=subprocess.PIPE, text=True)
+    first = wait_until_running(attar)
+    target.stdin.write('\n')
+    target.stdin.flush()
+    wait_until(lambda: 'ffff9c' in Path(f'/proc/{target.pid}/syscall').read_text(),
+               'it opens the FIFO: the first argument is AT_FDCWD')
+    attar.send_signal(signal.SIGUSR1)
+    first += attar.stdout.readline()
+    fifo.write_text('\n')
+    assert target.stdout.readline() == 'opened\n'
+    attar.send_signal(signal.SIGINT)
+    found = lines(subprocess.CompletedProcess([], 0, first + attar.communicate()[0], ''))
+    assert [r['late'] for r in found if r['PATH'] == str(fifo)] == ['']
 
 
 @pytest.mark.usefixtures('root')

@@ -111,6 +111,7 @@ class TestScripts:
         assert counts == (1, 1)
 
 
+KPROBES = '/sys/kernel/tracing/kprobe_events'  # with them, the kernel copies arguments
 CHILDREN = 20
 PROGRAM = f'''
 import os, signal, threading, time
@@ -135,6 +136,23 @@ os.wait()
 
 @pytest.mark.usefixtures('root')
 class TestLive:
+    def test_arguments_that_were_read_later_are_marked(self, tmp_path):
+        """The last program waits for the line with its arguments, which are in /proc until then."""
+        out, lock = tmp_path / 'x.json', tmp_path / 'fifo'
+        os.mkfifo(lock)
+        attar = subprocess.Popen([ATTAR, 'execsnoop', '-q', '-n', 'cat', '--format', 'json', '--',
+                                  'cat', lock], stdout=subprocess.PIPE, text=True)
+        try:
+            line = attar.stdout.readline()
+            lock.write_text('')
+            attar.communicate(timeout=60)
+        finally:
+            attar.kill()
+            attar.wait()
+        row, = parts(subprocess.CompletedProcess([], 0, line, ''))[0]
+        assert row['arguments'] == str(lock)
+        assert row['late'] == ('' if os.path.exists(KPROBES) else '?')
+
     def test_children(self):
         lines, counts = parts(run('exitsnoop', '--format', 'json', '--', sys.executable, '-c',
                                   PROGRAM))
