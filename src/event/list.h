@@ -106,6 +106,9 @@ struct parts {
  */
 int parts_parse(struct parser *parser, bool has_filter, struct parts *ret_parts);
 
+/* Whether the attributes have `optional`: an event that does not exist is left out. */
+bool parts_are_optional(const struct parts *parts);
+
 /* Sets filter and attributes of all specs of the current event. */
 int parts_apply(struct parser *parser, const struct parts *parts);
 

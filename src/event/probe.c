@@ -486,11 +486,21 @@ static int add(struct parser *parser, const struct probe *probe, const char *end
 	return spec->name ? 0 : base_oom();
 }
 
+/* Finds what is probed, unless the event is that of a recording. */
+static int create(struct parser *parser, const char *at, struct probe *probe, const char *end)
+{
+	int r = 0;
+
+	if (!parser->catalog->tracefs.recorded)
+		r = probe->user ? find_user(parser, at, probe) : find_kernel(parser, at, probe);
+	return r == 0 ? add(parser, probe, end) : r;
+}
+
 int probe_parse(struct parser *parser, const char *word, size_t n)
 {
 	struct probe probe = {.user = word[0] == 'u', .ret = word[1] == 'r'};
 	const char *at = parser->p, *end;
-	struct parts parts;
+	struct parts parts = {0};
 	int r = read_place(parser, &probe);
 
 	if (r == 0 && probe.user)
@@ -498,13 +508,16 @@ int probe_parse(struct parser *parser, const char *word, size_t n)
 	if (r == 0 && probe.ret && probe.func && probe.offset)
 		r = parser_fail(parser, at, -EINVAL, "a return probe cannot have an offset");
 	end = parser->p;
-	if (r == 0 && !parser->catalog->tracefs.recorded) /* what was probed is elsewhere */
-		r = probe.user ? find_user(parser, at, &probe) : find_kernel(parser, at, &probe);
 	if (r == 0)
 		r = parts_parse(parser, true, &parts);
 	if (r == 0)
 		r = take_args(parser, &parts, &probe);
-	if (r == 0)
-		r = add(parser, &probe, end);
+	if (r < 0)
+		return r;
+	r = create(parser, at, &probe, end);
+	if (r < 0 && r != -ENOMEM && parts_are_optional(&parts)) {
+		attar_error_clear();
+		return 0;
+	}
 	return r == 0 ? parts_apply(parser, &parts) : r;
 }

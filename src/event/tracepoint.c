@@ -119,7 +119,7 @@ int tracepoint_add(struct parser *parser, const char *system, const char *name)
 						      : add_one(parser, system, name, NULL);
 }
 
-static bool is_optional(const struct parts *parts)
+bool parts_are_optional(const struct parts *parts)
 {
 	for (size_t i = 0; i < parts->n_options; i++)
 		if (!strcmp(parts->options[i].name, "optional"))
@@ -145,7 +145,7 @@ int tracepoint_parse(struct parser *parser, const char *system_at, size_t system
 	if (r == 0)
 		r = strcmp(system, USER_EVENTS) ? tracepoint_add(parser, system, name)
 						: userevent_add(parser, name, &parts);
-	if (r == -ENOENT && is_optional(&parts)) {
+	if (r == -ENOENT && parts_are_optional(&parts)) {
 		attar_error_clear();
 		return 0;
 	}

@@ -20,6 +20,7 @@ enum {
 	COMM_BYTES = 16,
 	VALUE_BYTES = ATTAR_EXPR_TEXT_MAX + 2, /* of a key of one value */
 	OPEN_MAX = 8192,
+	RAW_MAX = 256, /* bytes of the record of a start; those of system calls have 64 */
 };
 
 struct column {
@@ -34,11 +35,16 @@ struct event {
 	struct attar_expr *key, *failed; /* failed NULL: it has no field ret */
 	struct attar_expr *role;         /* NULL: it starts or ends a pair */
 	bool reads;                      /* a column does */
+	bool gives_columns;              /* role=2: to the open pair */
 };
 
 /* Stored with a start. */
 struct started {
 	uint64_t read_at; /* when its texts were read from the program, ns; 0: none was */
+	/* Whose columns are not computed yet, since another event may give them; NULL: they are. */
+	const struct event *pending;
+	struct attar_expr_record record; /* of the pending event */
+	char raw[RAW_MAX];
 	int32_t tid;
 	bool is_selected; /* by --tasks */
 	char comm[COMM_BYTES];
@@ -56,11 +62,14 @@ struct snoop {
 	struct attar_pairs *pairs; /* NULL: one stage */
 	size_t payload_size;
 	struct started *copy; /* of a payload */
+	bool has_givers;      /* events with role=2 */
 	uint64_t late;        /* lines with LATE */
 };
 
 /* In the column "late". */
 #define LATE "?"
+
+#define GIVES_COLUMNS "role=2"
 
 /* ---- events ---- */
 
@@ -90,6 +99,7 @@ static int add_column(struct attar_run *run, uint32_t source, struct event *e,
 static int learn(struct attar_run *run, void *self, uint32_t source, void *event)
 {
 	const struct attar_event_spec *spec = attar_run_source_spec(run, source);
+	const struct attar_event_option *option;
 	struct snoop *s = self;
 	struct event *e = event;
 	int r = 0;
@@ -102,6 +112,9 @@ static int learn(struct attar_run *run, void *self, uint32_t source, void *event
 			run, source, "key", s->key ? s->key : "_tid", ATTAR_EXPR_KEY, &e->key);
 	if (r == 0)
 		r = keys_compile(run, source, "role", NULL, ATTAR_EXPR_CONDITION, &e->role);
+	option = spec ? attar_spec_get_option(spec, "role") : NULL;
+	e->gives_columns = option && !strcmp(option->value, GIVES_COLUMNS + strlen("role="));
+	s->has_givers |= e->gives_columns;
 	if (r == 0 && s->failed && attar_run_expr(run, source, "ret<0", NULL, &e->failed) < 0)
 		attar_error_clear(); /* it has no such field */
 	return r;
@@ -232,8 +245,41 @@ static void set_thread(struct attar_run *run, struct started *started, const str
 	snprintf(started->comm, COMM_BYTES, "%s", ev->thread ? ev->thread->comm : "");
 }
 
-/* Neither a start nor an end: the open pair of the key is of the thread of this event. */
-static int take_thread(struct snoop *s, struct attar_run *run, const struct event *e,
+static void compute(
+	struct started *started, const struct event *e, const struct attar_expr_record *record)
+{
+	size_t len = 0;
+
+	started->pending = NULL;
+	started->read_at = 0;
+	for (size_t i = 0; i < e->n; i++) {
+		started->len[i] = (uint16_t)value_of(
+			&e->columns[i], record, started->bytes + len, &started->read_at);
+		len += started->len[i];
+	}
+}
+
+static void compute_pending(struct started *started)
+{
+	struct attar_expr_record record = started->record;
+
+	record.raw = started->raw;
+	if (started->pending)
+		compute(started, started->pending, &record);
+}
+
+/* What the event gives to the open pair of its key. */
+static void take(struct attar_run *run, struct started *started, const struct event *e,
+	const struct attar_event *ev, const struct attar_expr_record *record)
+{
+	if (!e->gives_columns)
+		set_thread(run, started, ev);
+	else if (started->pending)
+		compute(started, e, record);
+}
+
+/* Neither a start nor an end: the open pair of the key takes what this event gives. */
+static int amend(struct snoop *s, struct attar_run *run, const struct event *e,
 	const struct attar_event *ev, const struct attar_expr_record *record)
 {
 	const struct attar_stamp at = attar_event_get_stamp(ev);
@@ -249,7 +295,7 @@ static int take_thread(struct snoop *s, struct attar_run *run, const struct even
 		return 0;
 	since = (struct attar_stamp){.time = begun->time, .task = begun->task, .cpu = begun->cpu};
 	memcpy(s->copy, begun->payload, s->payload_size);
-	set_thread(run, s->copy, ev);
+	take(run, s->copy, e, ev, record);
 	again = attar_pairs_start(s->pairs, key, n, &since);
 	if (again)
 		memcpy(again->payload, s->copy, s->payload_size);
@@ -261,7 +307,7 @@ static int start(struct snoop *s, struct attar_run *run, const struct event *e,
 {
 	const struct attar_stamp at = attar_event_get_stamp(ev);
 	char key[ATTAR_EXPR_KEY_MAX];
-	size_t n = attar_expr_key(e->key, record, key, sizeof(key)), len = 0;
+	size_t n = attar_expr_key(e->key, record, key, sizeof(key));
 	struct attar_start *begun =
 		attar_pairs_start(s->pairs, key, n < ATTAR_KEY_MAX ? n : ATTAR_KEY_MAX, &at);
 	struct started *started = begun ? begun->payload : NULL;
@@ -269,12 +315,13 @@ static int start(struct snoop *s, struct attar_run *run, const struct event *e,
 	if (!started)
 		return 0;
 	set_thread(run, started, ev);
-	started->read_at = 0;
-	for (size_t i = 0; i < e->n; i++) {
-		started->len[i] = (uint16_t)value_of(
-			&e->columns[i], record, started->bytes + len, &started->read_at);
-		len += started->len[i];
+	if (!s->has_givers || !e->reads || record->raw_size > RAW_MAX) {
+		compute(started, e, record);
+		return 0;
 	}
+	started->pending = e;
+	started->record = *record;
+	memcpy(started->raw, record->raw, record->raw_size);
 	return 0;
 }
 
@@ -287,7 +334,7 @@ static int end(struct snoop *s, struct attar_run *run, struct event *e,
 	size_t n = attar_expr_key(e->key, record, key, sizeof(key)), len = 0;
 	const struct attar_start *begun =
 		attar_pairs_end(s->pairs, key, n < ATTAR_KEY_MAX ? n : ATTAR_KEY_MAX, &at);
-	const struct started *started = begun ? begun->payload : NULL;
+	struct started *started = begun ? begun->payload : NULL;
 	struct attar_section *lines;
 
 	if (!started || at.time - begun->time < s->than || !attar_run_is_cpu_selected(run, at.cpu))
@@ -296,6 +343,7 @@ static int end(struct snoop *s, struct attar_run *run, struct event *e,
 		return 0;
 	if (s->failed && !(e->failed && attar_expr_number(e->failed, record)))
 		return 0;
+	compute_pending(started);
 	lines = new_line(s, run, ev, started->comm, started->tid);
 	if (!lines)
 		return 0;
@@ -320,8 +368,8 @@ static int on_start(struct attar_run *run, void *self, const struct attar_event 
 	if (r < 0)
 		return r;
 	attar_event_get_expr_record(ev, &record);
-	if (s->pairs && e->role && !attar_expr_is_true(e->role, &record))
-		return take_thread(s, run, e, ev, &record);
+	if (s->pairs && e->role && (e->gives_columns || !attar_expr_is_true(e->role, &record)))
+		return amend(s, run, e, ev, &record);
 	if (s->pairs)
 		return start(s, run, e, ev, &record);
 	if (s->failed && !(e->failed && attar_expr_number(e->failed, &record)))
@@ -355,6 +403,19 @@ static int on_lost(struct attar_run *run, void *self, const struct attar_event *
 	return 0;
 }
 
+static void late_remark(const struct snoop *s, struct attar_report *report)
+{
+	bool needs_kprobe = strstr(s->texts.at[0], GIVES_COLUMNS) && !s->has_givers;
+
+	if (s->late)
+		attar_report_remark(report,
+			"%llu line%s '" LATE "' in the column late: a text was read after the call "
+			"had returned, and may be that of a later call%s",
+			(unsigned long long)s->late, s->late == 1 ? " has" : "s have",
+			needs_kprobe ? "; a kernel with kprobes copies it, if attar runs as root"
+				     : "");
+}
+
 static int snoop_report(
 	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
 {
@@ -362,11 +423,7 @@ static int snoop_report(
 	struct attar_pairs_stats stats;
 
 	(void)run, (void)scope;
-	if (s->late)
-		attar_report_remark(report,
-			"%llu line%s '" LATE "' in the column late: a text was read after the call "
-			"had returned, and may be that of a later call",
-			(unsigned long long)s->late, s->late == 1 ? " has" : "s have");
+	late_remark(s, report);
 	if (!s->pairs)
 		return 0;
 	attar_pairs_get_stats(s->pairs, &stats);

@@ -96,6 +96,37 @@ event a:change n:u32 state:u32 what:string
 
 
 @pytest.mark.quick
+def test_columns_of_another_event(tmp_path):
+    """With role=2, the first event in a pair replaces what would be read from the program."""
+    path = tmp_path / 'role.script'
+    path.write_text('''# attar script
+event a:open path:u64
+event a:name name:string
+event a:close n:u32
+1.0 0 5/5 prog a:open path=4096
+1.1 1 6/6 other a:name name=of_no_pair
+1.2 0 5/5 prog a:name name=first
+1.3 0 5/5 prog a:name name=second
+1.4 0 5/5 prog a:close n=1
+1.5 0 5/5 prog a:open path=4097
+1.6 0 5/5 prog a:close n=2
+''')
+    found = snoop('-e', 'a:open//column=PATH:ustring(path)/,a:name//role=2/column=PATH:name/',
+                  '-e', 'a:close//column=n/', '--input', path)
+    assert [(r['PATH'], r['late'], r['n'], r['duration']) for r in found] == [
+        ('first', '', 1, 400_000_000), ('0x1001', '', 2, 100_000_000)]
+
+
+@pytest.mark.quick
+def test_optional_probes():
+    """Of functions that no kernel has, also without kprobes."""
+    ended = run('stat', '-e', 'page-faults,kprobe:no_such_function//optional/', '--', 'true')
+    assert ended.returncode == 0, ended.stderr
+    ended = run('stat', '-e', 'page-faults,kprobe:no_such_function', '--', 'true')
+    assert ended.returncode != 0
+
+
+@pytest.mark.quick
 def test_pairs_that_end_in_other_tasks(tmp_path):
     """--tasks selects by the thread of the start; without it, the ends are those of other tasks."""
     path = tmp_path / 'tasks.script'
@@ -287,7 +318,33 @@ def test_names_of_later_calls_are_marked(root, spawn, one_buffer, tmp_path):
     assert [(r['PATH'], r['late'], r['ERR']) for r in found] == [
         *[('none2', '?', '')] * 5, *[('none2', '?', 'ENOENT')] * 3]
     remarks = json.loads(out.splitlines()[-1])['remarks']
-    assert any(r.startswith("8 lines have '?' in the column late") for r in remarks)
+    assert any(r.startswith("8 lines have '?' in the column late") and 'kprobes' in r
+               for r in remarks)
+
+
+GUESTS = [pytest.param(name, marks=pytest.mark.guest(name))
+          for name in ('x86', 'debian', 'debian5')]
+
+
+@pytest.mark.parametrize('name', GUESTS)
+def test_names_that_the_kernel_copies(name, one_buffer, tmp_path):
+    """By kprobes, which are removed at the end."""
+    ended = guest.run(name, 'sh', '-ec', f'''
+        cd {tmp_path}
+        {ATTAR} opensnoop -q -o opens.json -- {one_buffer} </dev/null
+        {ATTAR} statsnoop -q -o stats.json -- sh -c 'test -e none0; test -e file1; test -e none2; :'
+        cat /sys/kernel/tracing/kprobe_events >probes''')
+    assert ended.returncode == 0, ended.stderr
+
+    def rows(file):
+        return lines(subprocess.CompletedProcess([], 0, (tmp_path / file).read_text(), ''))
+    assert [(r['PATH'], r['late'], r['ERR']) for r in rows('opens.json') if '/' not in r['PATH']
+            ] == [*[(f'file{i}', '', '') for i in range(5)],
+                  *[(f'none{i}', '', 'ENOENT') for i in range(3)]]
+    assert [(r['PATH'], r['late'], r['ERR']) for r in rows('stats.json') if r['PATH'][:4] in
+            ('none', 'file')] == [
+                ('none0', '', 'ENOENT'), ('file1', '', ''), ('none2', '', 'ENOENT')]
+    assert (tmp_path / 'probes').read_text() == ''
 
 
 def test_name_that_is_read_during_the_call_is_not_marked(root, spawn, tmp_path):
