@@ -10,7 +10,7 @@
 #include "attar/run.h"
 #include "list_options.h"
 
-enum { ARGS_BYTES = 1024 };
+enum { ARGS_BYTES = 1024, ARGS_OPEN_MAX = 4096 };
 
 /* In keys of struct task_snoop.ends. */
 #define OF_THREAD (UINT64_C(1) << 40)
@@ -22,6 +22,8 @@ struct task_snoop {
 	uint64_t seen, failed; /* in the interval */
 	uint64_t whole, whole_failed;
 
+	struct attar_pairs *args;   /* execsnoop: by pid, payload struct args */
+	uint64_t late, missing;     /* execsnoop: lines with late arguments, or without any */
 	struct attar_pairs *births; /* exitsnoop: by pid, or by tid with --threads */
 	struct attar_pairs *ends;   /* exitsnoop: by pid, payload struct end */
 };
@@ -31,6 +33,21 @@ struct end {
 	int status; /* of exit_group(2), or the number of a signal */
 	bool is_signal;
 };
+
+/* What the kernel passes to a program. */
+struct args {
+	char text[ARGS_BYTES]; /* without the first one, separated by blanks */
+};
+
+static uint64_t pid_of(const struct attar_event *ev)
+{
+	return (uint64_t)ev->thread->process->pid;
+}
+
+static struct attar_stamp stamp_of(const struct attar_event *ev)
+{
+	return (struct attar_stamp){.time = ev->time, .task = ATTAR_NO_TASK, .cpu = (int)ev->cpu};
+}
 
 static void add_number(struct attar_section *lines, int64_t number)
 {
@@ -116,12 +133,52 @@ static ssize_t read_proc(int64_t pid, const char *name, char *ret_text, size_t m
 	return n;
 }
 
+enum { ARGC, ARGS, MORE_ARGS };
+
+/*
+ * The arguments as the kernel has just written them to the new stack, before sched_process_exec:
+ * argc strings, one after the other.
+ */
+static int on_arguments(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	struct task_snoop *s = self;
+	struct attar_stamp at = stamp_of(ev);
+	struct attar_start *start = attar_pairs_start_u64(s->args, pid_of(ev), &at);
+	struct args *args = start ? start->payload : NULL;
+	uint64_t left = attar_arg_u64(ev, ARGC);
+	size_t len = 0;
+
+	for (unsigned i = ARGS; args && i <= MORE_ARGS; i++) {
+		size_t n;
+		const char *bytes = attar_arg_bytes(ev, i, &n);
+
+		for (size_t at_byte = 0; at_byte < n && left > 0; at_byte++) {
+			bool is_first = left == attar_arg_u64(ev, ARGC);
+			char c = bytes[at_byte];
+
+			left -= !c;
+			if (!is_first && left > 0 && len < ARGS_BYTES - 1)
+				args->text[len++] = c ? c : ' ';
+		}
+	}
+	return 0;
+}
+
+/* The arguments that the kernel has copied; NULL: it has not. Borrowed from the pairs. */
+static const struct args *take_arguments(struct task_snoop *s, const struct attar_event *ev)
+{
+	struct attar_stamp at = stamp_of(ev);
+	const struct attar_start *start = attar_pairs_end_u64(s->args, pid_of(ev), &at);
+
+	return start ? start->payload : NULL;
+}
+
 /*
  * The arguments, while the process still runs the program; the first one is its name. They may be
  * those of a later program of this name.
  */
-static void add_arguments(
-	struct attar_run *run, struct attar_section *lines, int64_t pid, const char *comm)
+static void read_arguments(struct task_snoop *s, struct attar_run *run, struct attar_section *lines,
+	int64_t pid, const char *comm)
 {
 	char text[ARGS_BYTES], now[64] = "", *args;
 	ssize_t n = attar_run_is_live(run) ? read_proc(pid, "cmdline", text, sizeof(text)) : -1;
@@ -129,6 +186,7 @@ static void add_arguments(
 	if (n <= 0 || read_proc(pid, "comm", now, sizeof(now)) <= 0 || strcmp(now, comm) != 0) {
 		attar_cell_none(lines);
 		attar_cell_text(lines, "");
+		s->missing += attar_run_is_live(run);
 		return;
 	}
 	args = memchr(text, '\0', (size_t)n) == text + n ? text + n : text + strlen(text) + 1;
@@ -137,6 +195,18 @@ static void add_arguments(
 			*c = ' ';
 	attar_cell_text(lines, args < text + n ? args : "");
 	attar_cell_text(lines, "?");
+	s->late++;
+}
+
+static void add_arguments(struct task_snoop *s, struct attar_run *run, struct attar_section *lines,
+	int64_t pid, const char *comm, const struct args *args)
+{
+	if (!args) {
+		read_arguments(s, run, lines, pid, comm);
+		return;
+	}
+	attar_cell_text(lines, args->text);
+	attar_cell_text(lines, "");
 }
 
 enum { FILENAME, PID };
@@ -149,6 +219,7 @@ static int on_exec(struct attar_run *run, void *self, const struct attar_event *
 	char file[4096];
 	size_t n;
 	const char *name = attar_arg_text(ev, FILENAME, &n);
+	const struct args *args = take_arguments(s, ev);
 
 	if (s->name && !names_match(s->name, ev->thread->comm))
 		return 0;
@@ -159,7 +230,7 @@ static int on_exec(struct attar_run *run, void *self, const struct attar_event *
 		return -ENOMEM;
 	snprintf(file, sizeof(file), "%.*s", (int)n, name ? name : "");
 	attar_cell_text(lines, file);
-	add_arguments(run, lines, pid, ev->thread->comm);
+	add_arguments(s, run, lines, pid, ev->thread->comm, args);
 	return count(s, false);
 }
 
@@ -179,6 +250,21 @@ static int on_exec_failed(struct attar_run *run, void *self, const struct attar_
 	return count(s, true);
 }
 
+/*
+ * start_thread(regs, ip, sp) is called with the stack of the new program: argc, argv[0] and so on.
+ * An array of the kernel has at most 64 elements. On arm64 the function is inline.
+ */
+#ifdef __x86_64__
+static const struct attar_input arguments = {
+	.event =
+		"kprobe:start_thread//optional/args=(argc=+0($arg3):u64 text=+0(+8($arg3)):x64[64] "
+		"more=+512(+8($arg3)):x64[64])/",
+	.fields = {"argc", "text", "more"},
+	.on_event = on_arguments};
+#else
+static const struct attar_input arguments = {.event = NULL, .on_event = on_arguments};
+#endif
+
 static const struct attar_input execs = {
 	.event = "sched:sched_process_exec", .fields = {"filename", "pid"}, .on_event = on_exec};
 static const struct attar_input failed_execs[] = {
@@ -191,14 +277,54 @@ static const struct attar_input failed_execs[] = {
 static int execsnoop_open(struct attar_run *run, void *self)
 {
 	struct task_snoop *s = self;
-	int r = attar_run_input(run, &execs);
+	const struct attar_pairs_opts opts = {.size = sizeof(opts),
+		.payload_size = sizeof(struct args),
+		.open_max = ARGS_OPEN_MAX};
+	int r = attar_pairs_new(&opts, &s->args);
 
+	if (r == 0 && arguments.event)
+		r = attar_run_input(run, &arguments);
+	if (r == 0)
+		r = attar_run_input(run, &execs);
 	return r == 0 && s->fails ? attar_run_inputs(run, failed_execs) : r;
+}
+
+static int on_exec_lost(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	struct task_snoop *s = self;
+
+	attar_pairs_lost(s->args, -1, ev->lost_from, ev->lost_to);
+	return 0;
+}
+
+static void execsnoop_close(void *self)
+{
+	struct task_snoop *s = self;
+
+	attar_pairs_free(s->args);
+}
+
+static void arguments_remarks(const struct task_snoop *s, struct attar_report *report)
+{
+	static const char fix[] = "a kernel of x86-64 with kprobes copies them, if attar runs as "
+				  "root";
+
+	if (s->late)
+		attar_report_remark(report,
+			"%llu line%s '?' in the column late: the arguments were read from /proc, "
+			"and may be those of a later program; %s",
+			(unsigned long long)s->late, s->late == 1 ? " has" : "s have", fix);
+	if (s->missing)
+		attar_report_remark(report,
+			"%llu line%s no arguments: the process had exited, or ran another program, "
+			"before they were read from /proc; %s",
+			(unsigned long long)s->missing, s->missing == 1 ? " has" : "s have", fix);
 }
 
 static int execsnoop_report(
 	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
 {
+	arguments_remarks(self, report);
 	return report_counts(self, report, scope, "execs", "failed");
 }
 
@@ -222,7 +348,9 @@ const struct attar_profiler profiler_execsnoop = {
 	.options = exec_options,
 	.examples = exec_examples,
 	.open = execsnoop_open,
+	.lost = on_exec_lost,
 	.report = execsnoop_report,
+	.close = execsnoop_close,
 };
 
 /* ---- exitsnoop ---- */
@@ -238,11 +366,6 @@ static void exit_columns(struct attar_section *lines)
 	attar_section_column(lines, "exit", ATTAR_UNIT_TEXT);
 }
 
-static struct attar_stamp stamp_of(const struct attar_event *ev)
-{
-	return (struct attar_stamp){.time = ev->time, .task = ATTAR_NO_TASK, .cpu = (int)ev->cpu};
-}
-
 static void note_end(
 	struct task_snoop *s, const struct attar_event *ev, uint64_t key, const struct end *end)
 {
@@ -251,11 +374,6 @@ static void note_end(
 
 	if (start)
 		*(struct end *)start->payload = *end;
-}
-
-static uint64_t pid_of(const struct attar_event *ev)
-{
-	return (uint64_t)ev->thread->process->pid;
 }
 
 enum { ERROR_CODE };

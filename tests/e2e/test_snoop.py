@@ -333,17 +333,23 @@ def test_names_that_the_kernel_copies(name, one_buffer, tmp_path):
         cd {tmp_path}
         {ATTAR} opensnoop -q -o opens.json -- {one_buffer} </dev/null
         {ATTAR} statsnoop -q -o stats.json -- sh -c 'test -e none0; test -e file1; test -e none2; :'
+        {ATTAR} execsnoop -q -o execs.json -- sh -c \\
+            '/bin/true a b; /bin/echo hello; ls file0; expr 1 + 2; /bin/true "" "c d"'
         cat /sys/kernel/tracing/kprobe_events >probes''')
     assert ended.returncode == 0, ended.stderr
 
-    def rows(file):
-        return lines(subprocess.CompletedProcess([], 0, (tmp_path / file).read_text(), ''))
+    def rows(file, section='events'):
+        text = (tmp_path / file).read_text()
+        return lines(subprocess.CompletedProcess([], 0, text, ''), section)
     assert [(r['PATH'], r['late'], r['ERR']) for r in rows('opens.json') if '/' not in r['PATH']
             ] == [*[(f'file{i}', '', '') for i in range(5)],
                   *[(f'none{i}', '', 'ENOENT') for i in range(3)]]
     assert [(r['PATH'], r['late'], r['ERR']) for r in rows('stats.json') if r['PATH'][:4] in
             ('none', 'file')] == [
                 ('none0', '', 'ENOENT'), ('file1', '', ''), ('none2', '', 'ENOENT')]
+    assert [(r['comm'], r['arguments'], r['late']) for r in rows('execs.json', 'programs')[1:]] == [
+        ('true', 'a b', ''), ('echo', 'hello', ''), ('ls', 'file0', ''), ('expr', '1 + 2', ''),
+        ('true', ' c d', '')]
     assert (tmp_path / 'probes').read_text() == ''
 
 

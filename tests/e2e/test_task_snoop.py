@@ -153,6 +153,17 @@ class TestLive:
         assert row['arguments'] == str(lock)
         assert row['late'] == ('' if os.path.exists(KPROBES) else '?')
 
+    def test_remarks_on_arguments_that_were_not_copied(self):
+        """Each line has exact arguments, or is counted as late or as without arguments."""
+        ended = run('execsnoop', '--format', 'json', '--', 'sh', '-c',
+                    '/bin/true a; /bin/true b; :')
+        found = parts(ended)[0]
+        remarks = json.loads(ended.stdout.splitlines()[-1]).get('remarks', [])
+        counted = sum(int(r.split()[0]) for r in remarks if 'kernel of x86-64 with kprobes' in r)
+        assert len(found) == 3
+        assert counted == sum(r['late'] == '?' or r['arguments'] is None for r in found)
+        assert counted == (0 if os.path.exists(KPROBES) else 3)
+
     def test_children(self):
         lines, counts = parts(run('exitsnoop', '--format', 'json', '--', sys.executable, '-c',
                                   PROGRAM))
