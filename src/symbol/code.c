@@ -31,9 +31,10 @@ static int read_elf(int fd, uint64_t at, bool is_address, struct code *code)
 	return r;
 }
 
-static int read_file(const struct dso *dso, uint64_t at, bool is_address, struct code *code)
+static int read_file(const struct attar_symbols *symbols, const struct dso *dso, uint64_t at,
+	bool is_address, struct code *code)
 {
-	int fd _cleanup_close_ = dso_open(&(struct dso_search){.key = &dso->key});
+	int fd _cleanup_close_ = symbols_file(symbols, &(struct dso_search){.key = &dso->key});
 
 	return fd < 0 ? fd : read_elf(fd, at, is_address, code);
 }
@@ -60,7 +61,7 @@ static int read_kernel(
 		return 0;
 	attar_error_clear();
 	vmlinux = vmlinux_of(symbols, &slide);
-	if (vmlinux && read_file(vmlinux, address - slide, true, code) == 0)
+	if (vmlinux && read_file(symbols, vmlinux, address - slide, true, code) == 0)
 		return 0;
 	return attar_fail(-ENOENT,
 		"/proc/kcore cannot be read (%s), and no vmlinux of the running kernel has it",
@@ -81,7 +82,7 @@ int attar_symbols_code(struct attar_symbols *symbols, attar_location location, v
 	if (dso->key.kind == ATTAR_DSO_IS_KERNEL)
 		r = read_kernel(symbols, dso, offset, &code);
 	else if (dso->key.kind == ATTAR_DSO_IS_FILE)
-		r = read_file(dso, offset, false, &code);
+		r = read_file(symbols, dso, offset, false, &code);
 	if (r < 0 && dso->key.kind != ATTAR_DSO_IS_KERNEL)
 		r = attar_fail(-ENOENT, "the code cannot be read from its file");
 	if (r == 0 && ret_machine)

@@ -69,24 +69,28 @@ int dso_reopen(int handle)
 	return fd < 0 ? -errno : fd;
 }
 
+bool dso_is_build(int fd, const uint8_t *id, size_t size)
+{
+	struct byte_source source;
+	uint8_t own[ELF_MAX_BUILD_ID];
+	struct elf elf = {0};
+	size_t n = 0;
+
+	if (byte_source_file(fd, &source) >= 0 && elf_init(&elf, &source) >= 0)
+		n = elf_build_id(&elf, own);
+	elf_done(&elf);
+	attar_error_clear();
+	return n == size && !memcmp(own, id, n);
+}
+
 /*
  * A build id identifies a file that has no inode, as in a recording. With both, it is compared when
  * the symbols are read.
  */
 static bool same_build(int fd, const struct dso_key *key)
 {
-	struct byte_source source;
-	uint8_t id[ELF_MAX_BUILD_ID];
-	struct elf elf = {0};
-	size_t n = 0;
-
-	if (!key->build_id_size || key->ino)
-		return true;
-	if (byte_source_file(fd, &source) >= 0 && elf_init(&elf, &source) >= 0)
-		n = elf_build_id(&elf, id);
-	elf_done(&elf);
-	attar_error_clear();
-	return n == key->build_id_size && !memcmp(id, key->build_id, n);
+	return !key->build_id_size || key->ino ||
+	       dso_is_build(fd, key->build_id, key->build_id_size);
 }
 
 /* Reopens an O_PATH fd if the file matches. */

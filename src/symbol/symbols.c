@@ -6,6 +6,7 @@
 #include "base/opts.h"
 #include "elf/demangle.h"
 #include "symbol/address_space.h"
+#include "symbol/build_id_cache.h"
 #include "symbol/dso_load.h"
 #include "symbol/vdso.h"
 
@@ -95,9 +96,14 @@ size_t symbols_build_id(
 
 int symbols_file(const struct attar_symbols *symbols, const struct dso_search *where)
 {
-	int fd = kept_files_open(symbols->kept, where->key);
+	const struct dso_key *key = where->key;
+	int fd = kept_files_open(symbols->kept, key), cached = -1;
 
-	return fd < 0 ? dso_open(where) : fd;
+	if (fd < 0)
+		fd = dso_open(where);
+	if (fd < 0 && key->build_id_size)
+		cached = build_id_cache_open(key->build_id, key->build_id_size);
+	return cached < 0 ? fd : cached;
 }
 
 int symbols_open_jit(const struct attar_symbols *symbols, struct jit *jit)

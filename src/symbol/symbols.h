@@ -81,7 +81,10 @@ struct attar_symbols {
 size_t symbols_build_id(
 	const struct attar_symbols *symbols, attar_location location, const uint8_t **ret_id);
 
-/* Opens a file: one that was kept, otherwise as dso_open(), whose result it returns. */
+/*
+ * Opens a file: one that was kept, otherwise as dso_open(), whose result it returns if perf's cache
+ * has no file with the build id.
+ */
 int symbols_file(const struct attar_symbols *symbols, const struct dso_search *where);
 
 /* The same for the files with the names of JIT code, as jit_open(). */

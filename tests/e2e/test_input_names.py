@@ -25,9 +25,9 @@ def attar_record(path, *args, command):
     run('record', '-q', '-o', path, *args, '--', *command)
 
 
-def functions(path, *args):
+def functions(path, *args, **kwargs):
     """Return the names of functions with their numbers of samples, and the remarks."""
-    ended = run('profile', '--format', 'json', '--input', path, *args)
+    ended = run('profile', '--format', 'json', '--input', path, *args, **kwargs)
     assert ended.returncode == 0, ended.stderr
     report = json.loads(ended.stdout)
     table = next(s for s in report['sections'] if s['name'] == 'functions')
@@ -222,6 +222,26 @@ def test_absent_file(split):
     assert (f'1 file of {path} cannot be read, such as {program} (No such file or directory): the '
             'functions have no names; copy the binary to this path, or use attar record '
             '--portable') in remarks
+
+
+@pytest.mark.parametrize('is_replaced', [False, True])
+def test_file_in_the_cache_of_perf(split, tmp_path, is_replaced):
+    """The names, lines and code of a program that is no longer at its path."""
+    path, program = split
+    before, _ = functions(path)
+    cache = tmp_path / 'cache'
+    perf('--buildid-dir', cache, 'buildid-cache', '--add', program)
+    program.unlink()
+    if is_replaced:
+        program.write_bytes(Path(workload('nofp')).read_bytes())
+    assert not {symbol for _, symbol in functions(path)[0]} & {'heavy', 'light', 'main'}
+    env = os.environ | {'PERF_BUILDID_DIR': str(cache)}
+    found, remarks = functions(path, env=env)
+    assert found == before
+    assert not any('no names' in r for r in remarks)
+    ended = run('annotate', 'heavy', '--instructions', '--input', path, env=env)
+    assert 'lines of heavy in ' in ended.stdout, ended.stdout
+    assert 'cannot be read' not in ended.stderr, ended.stderr
 
 
 def test_same_file_in_another_place(split):
