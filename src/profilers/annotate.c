@@ -10,6 +10,8 @@
 
 enum { LOCATIONS_MAX = 1 << 20, INLINED_MAX = 32 };
 
+#define UNMAPPED_REMARKED 0.01 /* of the samples */
+
 struct annotate {
 	struct attar_texts symbols;
 	bool instructions;
@@ -34,6 +36,8 @@ struct annotation {
 	size_t n;
 	uint64_t weight;  /* of all samples, also of those without a name */
 	uint64_t unnamed; /* of those */
+	/* of the unnamed ones, in code of JIT compilers without perf map or jitdump */
+	uint64_t unmapped;
 	struct function *functions;
 	size_t n_functions;
 };
@@ -125,6 +129,8 @@ static int find_functions(struct annotation *an)
 
 		if (attar_symbols_resolve(an->symbols, location, &symbol) < 0) {
 			an->unnamed += an->samples[i].weight;
+			if (symbol.kind == ATTAR_DSO_IS_JIT && symbol.dso[0] != '/')
+				an->unmapped += an->samples[i].weight;
 			continue;
 		}
 		if (!last || last->start != location - symbol.offset) {
@@ -248,12 +254,18 @@ static double share_of(const struct annotation *an, uint64_t weight)
 static void remark_unnamed(const struct annotation *an, struct attar_report *report)
 {
 	uint64_t hottest = an->n_functions ? an->functions[0].weight : 0;
+	uint64_t others = an->unnamed - an->unmapped;
 
-	if (!an->options->symbols.n && an->unnamed > hottest)
+	if (share_of(an, an->unmapped) >= UNMAPPED_REMARKED)
+		attar_report_remark(report,
+			"%.1f%% of the %s are in code of a JIT compiler that no /tmp/perf-PID.map "
+			"or jitdump names; attar profile says how to get them",
+			100 * share_of(an, an->unmapped), an->options->weight.unit);
+	if (!an->options->symbols.n && others > hottest)
 		attar_report_remark(report,
 			"%.1f%% of the %s are in code without a name, more than in the hottest "
 			"function that has one; attar profile shows the files of this code",
-			100 * share_of(an, an->unnamed), an->options->weight.unit);
+			100 * share_of(an, others), an->options->weight.unit);
 }
 
 static void add_functions(const struct annotation *an, struct attar_report *report)

@@ -298,7 +298,12 @@ static void remark_no_lines(const struct annotated_function *f, struct attar_rep
 {
 	struct utsname names;
 
-	if (f->kind != ATTAR_DSO_IS_KERNEL || uname(&names) < 0)
+	if (f->kind == ATTAR_DSO_IS_JIT)
+		attar_report_remark(report,
+			"the source lines of %s are unknown: %s has none of it; a jitdump can have "
+			"lines, such as that of node --perf-prof, a perf map only has names",
+			f->name, f->dso);
+	else if (f->kind != ATTAR_DSO_IS_KERNEL || uname(&names) < 0)
 		attar_report_remark(report,
 			"%s has no debug information: its source lines are unknown (build it with "
 			"-g, or install its debug file)",

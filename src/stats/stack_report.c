@@ -228,7 +228,7 @@ struct row {
 struct rows {
 	VEC(struct row) all;
 	struct map index; /* comm and function, hashed -> row */
-	uint64_t unresolved;
+	uint64_t unresolved, unmapped;
 };
 
 static struct row *row_of(struct rows *rows, const char *comm, uint32_t function)
@@ -243,6 +243,12 @@ static struct row *row_of(struct rows *rows, const char *comm, uint32_t function
 	return &rows->all.at[rows->all.n - 1];
 }
 
+/* Code of a JIT compiler without perf map and jitdump, whose path would be that of the DSO. */
+static bool is_unmapped(const struct function *fn)
+{
+	return !fn->named && fn->kind == ATTAR_DSO_IS_JIT && fn->dso[0] != '/';
+}
+
 static int add_to_row(struct stack_report *sr, struct rows *rows, const char *comm, int function,
 	uint64_t self, uint64_t total)
 {
@@ -254,6 +260,8 @@ static int add_to_row(struct stack_report *sr, struct rows *rows, const char *co
 	row->total += total;
 	if (!sr->functions->all.at[function].named)
 		rows->unresolved += self;
+	if (is_unmapped(&sr->functions->all.at[function]))
+		rows->unmapped += self;
 	return 0;
 }
 
@@ -396,6 +404,7 @@ int stack_report_table(struct stack_report *sr, struct attar_report *report, boo
 			write_table(sr, &rows, report, with_total);
 		busy = sr->samples->total - sr->idle;
 		sr->unresolved = busy ? (double)rows.unresolved / (double)busy : 0;
+		sr->unmapped = busy ? (double)rows.unmapped / (double)busy : 0;
 	}
 	vec_done(&rows.all);
 	map_done(&rows.index);

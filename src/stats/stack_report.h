@@ -17,17 +17,18 @@ struct stack_report {
 	bool no_table;
 	struct map *nodes; /* out, of the tree: key of samples.weights -> node; NULL: not needed */
 	double unresolved; /* out: share of the weight whose innermost frame had no name */
+	double unmapped;   /* out: share of it in code of JIT compilers that no file describes */
 	uint64_t idle;     /* out: the weight of idle CPUs, which is in neither section */
 	uint64_t others;   /* out: the weight of "other tasks" */
 	struct calltree tree; /* of the stacks, for both sections */
 };
 
 /*
- * Computes unresolved, idle and others. Without no_table adds the table "functions": self, total,
- * weight, comm, dso, symbol; by self, then total. with_total: stacks were taken. An address of a
- * file without a name that at least 0.5% of the weight ran in or went through has a separate row;
- * the rest of a file without a name is its "[unknown]". 0 or -ENOMEM, as for the tree below, which
- * must be added after the table.
+ * Computes unresolved, unmapped, idle and others. Without no_table adds the table "functions":
+ * self, total, weight, comm, dso, symbol; by self, then total. with_total: stacks were taken. An
+ * address of a file without a name that at least 0.5% of the weight ran in or went through has a
+ * separate row; the rest of a file without a name is its "[unknown]". 0 or -ENOMEM, as for the tree
+ * below, which must be added after the table.
  */
 int stack_report_table(struct stack_report *sr, struct attar_report *report, bool with_total);
 

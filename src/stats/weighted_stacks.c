@@ -9,6 +9,8 @@
 #include "stats/stack_report.h"
 #include "stats/weighted_stacks.h"
 
+#define UNMAPPED_REMARKED 0.01 /* of the samples */
+
 struct attar_stacks {
 	struct stack_space space;
 	struct functions functions;
@@ -90,6 +92,20 @@ static void remark_idle(const struct stack_report *sr, struct attar_report *repo
 			sr->weight);
 }
 
+static void remark_unmapped(
+	const struct stack_report *sr, struct attar_report *report, enum attar_scope scope)
+{
+	if (scope == ATTAR_SCOPE_WHOLE && sr->unit == ATTAR_UNIT_COUNT &&
+		sr->unmapped >= UNMAPPED_REMARKED)
+		attar_report_remark(report,
+			"%.1f%% of the %s are in code of a JIT compiler without names: no "
+			"/tmp/perf-PID.map or jitdump of the process was found; let the program "
+			"write one, such as by node --perf-basic-prof, python3.12 -X perf, or for "
+			"Java jcmd PID Compiler.perfmap, and store its names by attar record "
+			"--portable",
+			100 * sr->unmapped, sr->weight);
+}
+
 /* Adds remarks about what did not fit the tables. */
 static void remark_bounds(const struct attar_stacks *stacks, const struct stack_report *sr,
 	struct attar_report *report)
@@ -146,6 +162,7 @@ int attar_stacks_report(struct attar_stacks *stacks, struct attar_report *report
 		r = stack_report_tree(&sr, report);
 	stack_report_done(&sr);
 	remark_idle(&sr, report);
+	remark_unmapped(&sr, report, scope);
 	remark_bounds(stacks, &sr, report);
 	samples_reset(&stacks->interval);
 	if (r == 0)

@@ -495,6 +495,16 @@ static const char *jit_raw_name(struct attar_symbols *symbols, unsigned number,
 	return raw;
 }
 
+/* Of anonymous memory the file that describes it. */
+static const char *shown_path(const struct dso *dso)
+{
+	if (dso->stored && dso->stored->shown)
+		return dso->stored->shown;
+	if (dso->jit.dump_path)
+		return dso->jit.dump_path;
+	return dso->jit.path[0] ? dso->jit.path : dso->key.path;
+}
+
 static int resolve_jit(struct attar_symbols *symbols, unsigned number, struct dso *dso,
 	struct attar_symbol *symbol)
 {
@@ -504,6 +514,7 @@ static int resolve_jit(struct attar_symbols *symbols, unsigned number, struct ds
 
 	if (symbols_open_jit(symbols, &dso->jit) == 0 && jit_find(&dso->jit, symbol->offset, &code))
 		raw = jit_raw_name(symbols, number, &dso->jit, &code);
+	symbol->dso = shown_path(dso); /* the file may be open only now */
 	if (raw) {
 		symbol->mangled = raw;
 		symbol->name = symbols_plain_name(symbols, raw);
@@ -614,16 +625,6 @@ static int resolve_label(const struct attar_symbols *symbols, attar_location loc
 		.name = *text ? text : "[other]", .dso = "", .kind = ATTAR_DSO_IS_LABEL};
 	ret_symbol->mangled = ret_symbol->name;
 	return 0;
-}
-
-/* Of anonymous memory the file that describes it. */
-static const char *shown_path(const struct dso *dso)
-{
-	if (dso->stored && dso->stored->shown)
-		return dso->stored->shown;
-	if (dso->jit.dump_path)
-		return dso->jit.dump_path;
-	return dso->jit.path[0] ? dso->jit.path : dso->key.path;
 }
 
 int attar_symbols_resolve(

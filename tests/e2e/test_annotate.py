@@ -5,11 +5,12 @@ import json
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
 import scripts
-from command import ROOT, run, share_is, workload
+from command import ENOUGH, ROOT, run, share_is, wait_until, workload
 from perf_data import CPU_CLOCK, PAGE_FAULTS, Recording
 
 pytestmark = pytest.mark.usefixtures('root')
@@ -131,6 +132,30 @@ def test_without_debug_information(tables, tmp_path):
     found, remarks = tables('-F', '499', '-e', 'cpu-clock:u', '--', program, '1000')
     assert sum(row['samples'] for row in found['instructions of mix']) > 50
     assert 'no debug information' in remarks
+
+
+def test_code_with_a_perf_map(tables, spawn):
+    """It has names only: the texts do not ask for a debug file or a binary."""
+    process = spawn(workload('jit'), 1000000)
+    names = Path(f'/tmp/perf-{process.pid}.map')
+    wait_until(lambda: names.exists() and 'jit_light' in names.read_text(), 'the code has names')
+    try:
+        found, remarks = tables('jit_heavy', '-e', 'cpu-clock:u', '-p', process.pid, *ENOUGH)
+    finally:
+        names.unlink()
+    assert found['functions'][0]['symbol'] == 'jit_heavy'
+    assert f'the source lines of jit_heavy are unknown: {names} has none of it' in remarks
+    assert 'debug information' not in remarks
+
+
+def test_code_without_a_perf_map(tables, spawn):
+    process = spawn(workload('jit'), 1000000)
+    names = Path(f'/tmp/perf-{process.pid}.map')
+    wait_until(lambda: names.exists() and 'jit_light' in names.read_text(), 'the code has names')
+    names.unlink()
+    found, remarks = tables('-e', 'cpu-clock:u', '-p', process.pid, *ENOUGH)
+    assert re.search(r'(9\d|100)\.\d% of the samples are in code of a JIT compiler that no '
+                     '/tmp/perf-PID.map or jitdump names; ', remarks), remarks
 
 
 def test_unknown_symbol(tables):

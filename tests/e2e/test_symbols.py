@@ -318,6 +318,27 @@ def test_untrusted_perf_map_is_ignored(spawn, root, kind):
     assert found.notes['self_rss'] < 64e6
 
 
+def has_map_note(found):
+    return any(re.fullmatch(r'(9\d|100)\.\d% of the samples are in code of a JIT compiler without '
+                            'names: no /tmp/perf-PID.map or jitdump of the process was found; .*',
+                            r) for r in found.remarks)
+
+
+def test_jit_code_without_a_map_is_noted(spawn, root):
+    assert has_map_note(jit_with_map(spawn, lambda p, _: p.unlink()))
+    assert not has_map_note(jit_with_map(spawn, lambda p, _: None))
+
+
+def test_jit_code_without_a_map_is_noted_of_a_recording(tmp_path, root):
+    """The workload removes its map when it ends."""
+    for words, is_noted in ([], True), (['--portable'], False):
+        data = tmp_path / 'x.data'
+        done = run('record', '-q', '-F', 997, '-e', 'cpu-clock:u', *words, '-o', data, '--',
+                   workload('jit'))
+        assert done.returncode == 0, done.stderr
+        assert has_map_note(profile('--input', data)) == is_noted
+
+
 # ---- hostile names ----
 
 def test_long_name_is_shown():
