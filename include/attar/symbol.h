@@ -211,8 +211,8 @@ ATTAR_API int attar_symbols_data(struct attar_symbols *symbols, attar_location f
 	struct attar_symbol *ret_symbol);
 
 /*
- * Reads n bytes of machine code at a location of a file or of the kernel: of the kernel from
- * /proc/kcore, or from the vmlinux of the running kernel. *ret_machine is EM_* of elf(5);
+ * Reads n bytes of machine code at a location: of a file; of the kernel from /proc/kcore or its
+ * vmlinux; of a JIT compiler from its jitdump. *ret_machine is EM_* of elf(5);
  * ret_machine may be NULL. Returns 0; -ENOENT if the code cannot be read.
  */
 ATTAR_API int attar_symbols_code(struct attar_symbols *symbols, attar_location location,

@@ -68,13 +68,30 @@ static int read_kernel(
 		r == -ENOENT ? "the kernel has none: CONFIG_PROC_KCORE" : strerror(-r));
 }
 
+static int read_jit(
+	struct attar_symbols *symbols, struct dso *dso, uint64_t address, struct code *code)
+{
+	struct jit *jit = &dso->jit;
+	bool kept = jit_is_open(jit), has_code;
+	struct jit_code found;
+
+	has_code = symbols_open_jit(symbols, jit) == 0 && jit_find(jit, address, &found) &&
+		   jit_bytes_at(jit, &found, address, code->bytes, code->n, &code->machine) == 0;
+	if (!kept)
+		jit_close(jit);
+	return has_code ? 0
+			: attar_fail(-ENOENT,
+				  "it is code of a JIT compiler, and no jitdump of the process has "
+				  "it");
+}
+
 int attar_symbols_code(struct attar_symbols *symbols, attar_location location, void *bytes,
 	size_t n, uint16_t *ret_machine)
 {
 	CHECK_ARG(symbols, "symbols");
 	CHECK_ARG(bytes, "bytes");
 
-	const struct dso *dso = dsos_get(&symbols->dsos, attar_location_dso(location));
+	struct dso *dso = dsos_get(&symbols->dsos, attar_location_dso(location));
 	struct code code = {.bytes = bytes, .n = n};
 	uint64_t offset = location & PLACE_OFFSET;
 	int r = -ENOENT;
@@ -83,7 +100,9 @@ int attar_symbols_code(struct attar_symbols *symbols, attar_location location, v
 		r = read_kernel(symbols, dso, offset, &code);
 	else if (dso->key.kind == ATTAR_DSO_IS_FILE)
 		r = read_file(symbols, dso, offset, false, &code);
-	if (r < 0 && dso->key.kind != ATTAR_DSO_IS_KERNEL)
+	else if (dso->key.kind == ATTAR_DSO_IS_JIT)
+		r = read_jit(symbols, dso, offset, &code);
+	if (r < 0 && dso->key.kind != ATTAR_DSO_IS_KERNEL && dso->key.kind != ATTAR_DSO_IS_JIT)
 		r = attar_fail(-ENOENT, "the code cannot be read from its file");
 	if (r == 0 && ret_machine)
 		*ret_machine = code.machine;

@@ -212,6 +212,16 @@ int jit_line(const struct jit *jit, const struct jit_code *code, uint64_t addres
 	return jitdump_line(&jit->dump, &source, &code->entry, address, file, ret_line);
 }
 
+int jit_bytes_at(const struct jit *jit, const struct jit_code *code, uint64_t address, void *bytes,
+	size_t n, uint16_t *ret_machine)
+{
+	struct byte_source source;
+
+	if (!code->in_dump || jit->dump_fd < 0 || byte_source_file(jit->dump_fd, &source) < 0)
+		return -ENODATA;
+	return jitdump_code(&jit->dump, &source, &code->entry, address, bytes, n, ret_machine);
+}
+
 size_t jit_bytes(const struct jit *jit)
 {
 	return perfmap_bytes(&jit->map) + jitdump_bytes(&jit->dump);

@@ -53,6 +53,10 @@ int jit_name(const struct jit *jit, const struct jit_code *code, struct buf *nam
 int jit_line(const struct jit *jit, const struct jit_code *code, uint64_t address, struct buf *file,
 	uint32_t *ret_line);
 
+/* As jitdump_code(); a perf map has no code. */
+int jit_bytes_at(const struct jit *jit, const struct jit_code *code, uint64_t address, void *bytes,
+	size_t n, uint16_t *ret_machine);
+
 /* Whether a file is open. */
 static inline bool jit_is_open(const struct jit *jit)
 {

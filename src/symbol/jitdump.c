@@ -218,6 +218,25 @@ int jitdump_name(const struct jitdump *dump, const struct byte_source *source,
 	return buf_failed(name) ? base_oom() : 0;
 }
 
+int jitdump_code(const struct jitdump *dump, const struct byte_source *source,
+	const struct perfmap_entry *entry, uint64_t address, void *bytes, size_t n,
+	uint16_t *ret_machine)
+{
+	uint64_t at, offset = address - entry->start;
+	struct file_header file;
+	struct code_load load;
+
+	if (!read_load(dump, source, entry, &at, &load) ||
+		load.size > load.header.size - sizeof(load) || offset > load.size ||
+		n > load.size - offset || byte_source_read(source, 0, &file, sizeof(file)) < 0)
+		return -ENODATA;
+	at += load.header.size - load.size + offset; /* the code is at the end of the record */
+	if (byte_source_read(source, at, bytes, n) < 0)
+		return -ENODATA;
+	*ret_machine = (uint16_t)file.machine;
+	return 0;
+}
+
 /* Bytes of a file, read in chunks from front to back. */
 struct window {
 	const struct byte_source *source;

@@ -44,6 +44,14 @@ int jitdump_name(const struct jitdump *dump, const struct byte_source *source,
 int jitdump_line(const struct jitdump *dump, const struct byte_source *source,
 	const struct perfmap_entry *entry, uint64_t address, struct buf *file, uint32_t *ret_line);
 
+/*
+ * Reads n bytes of the code of an entry, which is that from when it was loaded. *ret_machine: EM_*
+ * of elf(5). Returns 0; -ENODATA if the record does not have them.
+ */
+int jitdump_code(const struct jitdump *dump, const struct byte_source *source,
+	const struct perfmap_entry *entry, uint64_t address, void *bytes, size_t n,
+	uint16_t *ret_machine);
+
 /* The memory of the index, in bytes. */
 size_t jitdump_bytes(const struct jitdump *dump);
 

@@ -2,6 +2,7 @@
 """attar annotate: a function whose lines take known shares, live and recorded."""
 import ctypes.util
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -14,6 +15,7 @@ from command import ENOUGH, ROOT, run, share_is, wait_until, workload
 from perf_data import CPU_CLOCK, PAGE_FAULTS, Recording
 
 pytestmark = pytest.mark.usefixtures('root')
+LOOP = {'x86_64': r'decq? |jne ', 'aarch64': r'subs |b\.ne '}
 SOURCE = ROOT / 'tests/workloads/lines8020.c'
 
 
@@ -145,7 +147,9 @@ def test_code_with_a_perf_map(tables, spawn):
         names.unlink()
     assert found['functions'][0]['symbol'] == 'jit_heavy'
     assert f'the source lines of jit_heavy are unknown: {names} has none of it' in remarks
-    assert 'debug information' not in remarks
+    assert ('addresses of samples instead of instructions of jit_heavy: it is code of a JIT '
+            'compiler, and no jitdump of the process has it') in remarks
+    assert 'debug information' not in remarks and 'its file' not in remarks
 
 
 def test_code_without_a_perf_map(tables, spawn):
@@ -156,6 +160,23 @@ def test_code_without_a_perf_map(tables, spawn):
     found, remarks = tables('-e', 'cpu-clock:u', '-p', process.pid, *ENOUGH)
     assert re.search(r'(9\d|100)\.\d% of the samples are in code of a JIT compiler that no '
                      '/tmp/perf-PID.map or jitdump names; ', remarks), remarks
+
+
+@pytest.mark.parametrize('name', ['dump_heavy', 'dump_light'])
+def test_instructions_of_a_jitdump(tables, tmp_path, name):
+    """dump_light was moved to where it runs. Both turn in a loop of two instructions."""
+    if not ctypes.util.find_library('capstone'):
+        pytest.skip('libcapstone is not installed')
+    data = tmp_path / 'x.data'
+    done = run('record', '-q', '-F', 997, '-e', 'cpu-clock:u', '-o', data, '--',
+               workload('jitdump'), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    found, remarks = tables(name, '--instructions', '--input', data)
+    rows = found[f'instructions of {name}']
+    loop = [row for row in rows if re.match(LOOP[os.uname().machine], row['instruction'] or '')]
+    assert len(loop) == 2, rows
+    assert sum(row['samples'] for row in loop) > 0.9 * found['functions'][0]['samples'] > 30
+    assert 'addresses of samples' not in remarks
 
 
 def test_unknown_symbol(tables):

@@ -21,7 +21,7 @@ static const uint32_t loop[] = {0xf1000400, 0x54ffffe1, 0xd65f03c0};
 enum { MACHINE = 183 };
 #endif
 
-enum { LOAD, MOVE, LINES, STEP = 4096 };
+enum { LOAD, MOVE, LINES, STEP = 4096, SIZE = 64 };
 
 typedef void (*jitted)(uint64_t n);
 
@@ -63,15 +63,15 @@ static void put_lines(const char *code, const char *file, uint32_t line)
 
 static void put_load(const char *code, const char *name)
 {
-	put_header(LOAD, 56 + strlen(name) + 1 + sizeof(loop));
+	put_header(LOAD, 56 + strlen(name) + 1 + SIZE);
 	put32((uint32_t)getpid());
 	put32((uint32_t)syscall(SYS_gettid));
 	put64((uint64_t)code);
 	put64((uint64_t)code);
-	put64(64);
+	put64(SIZE);
 	put64(0);
 	fwrite(name, strlen(name) + 1, 1, dump);
-	fwrite(loop, sizeof(loop), 1, dump);
+	fwrite(code, SIZE, 1, dump);
 }
 
 static void put_move(const char *from, const char *to)
@@ -82,7 +82,7 @@ static void put_move(const char *from, const char *to)
 	put64((uint64_t)to);
 	put64((uint64_t)from);
 	put64((uint64_t)to);
-	put64(64);
+	put64(SIZE);
 	put64(1);
 }
 
@@ -126,6 +126,7 @@ int main(int argc, char **argv)
 	bias = argument(argc, argv, 2, 0);
 	memcpy(code, loop, sizeof(loop));
 	memcpy(code + STEP, loop, sizeof(loop));
+	memcpy(code + 2L * STEP, loop, sizeof(loop));
 	__builtin___clear_cache(code, code + 3L * STEP);
 	if (write_dump(code) < 0)
 		return 1;
