@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 
 #include "machine_code.h"
@@ -134,6 +135,23 @@ static int find_lines(const struct annotated_function *f, struct lines *ret_line
 	return 0;
 }
 
+/* Lines that were added to or removed from the source since then shift the shares. */
+static void remark_newer(const struct annotated_function *f, const char *path,
+	const struct annotate_source *source, struct attar_report *report)
+{
+	struct stat binary;
+
+	if (f->kind != ATTAR_DSO_IS_FILE || stat(f->dso, &binary) < 0)
+		return;
+	if (source->changed.tv_sec > binary.st_mtim.tv_sec ||
+		(source->changed.tv_sec == binary.st_mtim.tv_sec &&
+			source->changed.tv_nsec > binary.st_mtim.tv_nsec))
+		attar_report_remark(report,
+			"the source file %s is newer than %s: if it was changed, the shares are "
+			"beside other lines than theirs (build the program again)",
+			path, f->dso);
+}
+
 static void line_row(struct attar_section *table, const struct annotated_function *f,
 	const struct annotate_source *source, uint32_t number, const struct line *line)
 {
@@ -156,6 +174,8 @@ static void add_file(
 	if (r < 0)
 		attar_report_remark(report, "cannot read the source file %s: %s", file->first->file,
 			strerror(-r));
+	else
+		remark_newer(f, file->first->file, &source, report);
 	table = attar_report_table(report, title);
 	attar_section_column(table, "share", ATTAR_UNIT_PERCENT);
 	attar_section_column(table, f->unit, ATTAR_UNIT_COUNT);

@@ -9,21 +9,16 @@
 
 enum { BYTES_MAX = 16 << 20, TAB = 8 };
 
-/* The file with its size; NULL and errno. Other than regular files have side effects. */
-static FILE *open_file(const char *path, size_t *ret_size)
+/* The file with its size and times; NULL and errno. Other than regular files have side effects. */
+static FILE *open_file(const char *path, struct stat *ret_st)
 {
-	struct stat st;
-	FILE *file;
-
-	if (stat(path, &st) < 0)
+	if (stat(path, ret_st) < 0)
 		return NULL;
-	if (!S_ISREG(st.st_mode) || st.st_size > BYTES_MAX) {
+	if (!S_ISREG(ret_st->st_mode) || ret_st->st_size > BYTES_MAX) {
 		errno = EFBIG;
 		return NULL;
 	}
-	file = fopen(path, "re");
-	*ret_size = (size_t)st.st_size;
-	return file;
+	return fopen(path, "re");
 }
 
 /* Copies the text to where each tab has room for its spaces, and counts lines. */
@@ -78,14 +73,17 @@ static int split(struct annotate_source *source, const char *raw, size_t n)
 
 int annotate_source_read(struct annotate_source *source, const char *path)
 {
-	size_t n = 0;
-	FILE *file = open_file(path, &n);
+	struct stat st;
+	FILE *file = open_file(path, &st);
+	size_t n;
 	char *raw;
 	int r;
 
 	*source = (struct annotate_source){0};
 	if (!file)
 		return -errno;
+	source->changed = st.st_mtim;
+	n = (size_t)st.st_size;
 	raw = malloc(n + 1);
 	r = raw ? 0 : -ENOMEM;
 	if (r == 0) {

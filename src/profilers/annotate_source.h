@@ -5,11 +5,13 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 struct annotate_source {
 	char *text;   /* owned; lines end with a NUL */
 	char **lines; /* owned; line i + 1 */
 	size_t n;
+	struct timespec changed; /* when its text was changed last */
 };
 
 /*

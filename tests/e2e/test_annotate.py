@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import builds
 import scripts
 from command import ENOUGH, ROOT, run, share_is, wait_until, workload
 from perf_data import CPU_CLOCK, PAGE_FAULTS, Recording
@@ -177,6 +178,20 @@ def test_instructions_of_a_jitdump(tables, tmp_path, name):
     assert len(loop) == 2, rows
     assert sum(row['samples'] for row in loop) > 0.9 * found['functions'][0]['samples'] > 30
     assert 'addresses of samples' not in remarks
+
+
+@pytest.mark.parametrize('is_newer', [False, True])
+def test_a_source_file_that_is_newer_than_the_program(tables, tmp_path, is_newer):
+    source, program = tmp_path / 'x.c', tmp_path / 'x'
+    source.write_text('int main(void)\n{\n\tfor (volatile long i = 0; i < 300000000; i++)\n'
+                      '\t\t;\n\treturn 0;\n}\n')
+    assert builds.run(*builds.cached('gcc'), '-g', '-o', program, source).returncode == 0
+    built = program.stat().st_mtime_ns
+    os.utime(source, ns=(built, built + 1 if is_newer else built))
+    _, remarks = tables('main', '-F', '199', '-e', 'cpu-clock:u', '--', program)
+    said = (f'the source file {source} is newer than {program}: if it was changed, the shares are '
+            'beside other lines than theirs (build the program again)')
+    assert (said in remarks) == is_newer
 
 
 def test_unknown_symbol(tables):
