@@ -63,9 +63,14 @@ static int annotate_open(struct attar_run *run, void *self)
 	const struct attar_keytable_opts opts = {
 		.size = sizeof(opts), .sums = 1, .keys_max = LOCATIONS_MAX};
 	struct annotate *a = self;
-	int r = attar_keytable_new(&opts, &a->samples);
+	int r;
 
-	a->top = a->top ? a->top : 1;
+	if (a->top && a->symbols.n)
+		return attar_fail(-EINVAL,
+			"--top shows the hottest functions, but '%s' names one" ATTAR_FIX
+			"leave out --top, or the function",
+			a->symbols.at[0]);
+	r = attar_keytable_new(&opts, &a->samples);
 	if (r == 0)
 		r = attar_run_sampler(run, false, on_sample);
 	if (r == 0)
@@ -158,7 +163,7 @@ static bool is_wanted(const struct annotation *an, size_t i)
 	const struct attar_texts *wanted = &an->options->symbols;
 
 	if (!wanted->n)
-		return i < an->options->top;
+		return i < (an->options->top ? an->options->top : 1);
 	for (size_t j = 0; j < wanted->n; j++)
 		if (is_named(&an->functions[i], wanted->at[j]))
 			return true;

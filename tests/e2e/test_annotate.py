@@ -194,6 +194,13 @@ def test_a_source_file_that_is_newer_than_the_program(tables, tmp_path, is_newer
     assert (said in remarks) == is_newer
 
 
+def test_a_function_and_the_hottest_ones():
+    done = run('annotate', 'mix', '--top', '3', '--', workload('lines8020'), '100')
+    assert done.returncode == 2
+    assert "--top shows the hottest functions, but 'mix' names one" in done.stderr
+    assert 'leave out --top, or the function' in done.stderr
+
+
 def test_unknown_symbol(tables):
     found, remarks = tables('nonsense', '-e', 'cpu-clock:u', '--', workload('lines8020'), '100')
     assert found == {'functions': []}
