@@ -245,8 +245,11 @@ static void remark_missing(const struct annotation *an, struct attar_report *rep
 				"no sample is in a function '%s'; did you mean '%s'?",
 				wanted->at[j], similar);
 		else
-			attar_report_remark(
-				report, "no sample is in a function '%s'", wanted->at[j]);
+			attar_report_remark(report,
+				"no sample is in a function '%s': it did not run while samples "
+				"were taken, or there is none of this name ('attar profile' lists "
+				"those with samples)",
+				wanted->at[j]);
 	}
 }
 

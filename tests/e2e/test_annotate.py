@@ -204,7 +204,8 @@ def test_a_function_and_the_hottest_ones():
 def test_unknown_symbol(tables):
     found, remarks = tables('nonsense', '-e', 'cpu-clock:u', '--', workload('lines8020'), '100')
     assert found == {'functions': []}
-    assert "no sample is in a function 'nonsense'" in remarks
+    assert ("no sample is in a function 'nonsense': it did not run while samples were taken, or "
+            "there is none of this name ('attar profile' lists those with samples)") in remarks
     assert 'did you mean' not in remarks
 
 
