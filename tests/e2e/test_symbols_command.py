@@ -563,6 +563,9 @@ def test_data_as_llvm(tmp_path, kind):
     assert (ours.returncode, ours.stderr) == (0, '')
     # newer versions of llvm-symbolizer add the place of the declaration
     assert ours.stdout == re.sub(r'(?m)^(\d+ \d+)\n.+\n', r'\1\n', theirs)
+    if kind == 'whole':  # as code, a variable has no name: docs/symbols.md
+        where = f'CODE {places["text"]:#x}'
+        assert run('symbols', '--style=llvm', program, where).stdout == '??\n??:0:0\n\n'
     member = places['_ZN2ns4pair6memberE']
     name = '_ZN2ns4pair6memberE' if kind == 'no-demangle' else 'ns::pair::member'
     assert run('symbols', '--style=llvm', *options, program, f'DATA {member + 1:#x}',
