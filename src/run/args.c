@@ -17,15 +17,6 @@ static const struct attar_option *find_letter(const struct attar_run *run, char 
 	return NULL;
 }
 
-static const struct attar_option *find_name(const struct attar_run *run, const char *name)
-{
-	for (const struct attar_option_group *g = run->options.groups; g->title; g++)
-		for (const struct attar_option *o = g->options; o->name; o++)
-			if (!strcmp(o->name, name))
-				return o;
-	return NULL;
-}
-
 static bool takes_value(const struct attar_option *o)
 {
 	return o && !o->implied && o->type != ATTAR_OPTION_FLAG && o->type != ATTAR_OPTION_SWITCH;
@@ -33,7 +24,7 @@ static bool takes_value(const struct attar_option *o)
 
 /*
  * -g takes no value, but --call-graph takes the method that perf's option has as its next word. In
- * profilers with an operand, another word is that.
+ * profilers with an operand, another word is that. Without -g, --call-graph is --unwind.
  */
 static bool takes_next(const struct attar_run *run, const struct attar_option *o, const char *next)
 {
@@ -53,7 +44,7 @@ static int set_long(struct attar_run *run, const char *word, const char *next)
 
 	if (!name)
 		return base_oom();
-	separate = !equals && takes_next(run, find_name(run, name), next);
+	separate = !equals && takes_next(run, options_find(run, name, NULL), next);
 	r = attar_run_set(run, name, equals ? equals + 1 : separate ? next : NULL);
 	return r < 0 ? r : 1 + separate;
 }

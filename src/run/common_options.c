@@ -27,6 +27,16 @@ const struct attar_option common_sampling_options[] = {
 		.complete = "event"),
 	{0}};
 
+const struct attar_option common_unwind_options[] = {
+	ATTAR_TEXT(T, unwind, 0, "unwind", "METHOD",
+		"user stacks by frame pointers: fp (default); by call frame information: dwarf, or "
+		"dwarf,BYTES of stack to copy; by last branch records: lbr; auto; also "
+		"--call-graph METHOD"),
+	ATTAR_FLAG(T, inline_functions, 0, "inline",
+		"show functions that the compiler inlined as separate functions"),
+	ATTAR_FLAG(T, lines, 0, "lines", "distinguish the source lines of a function"),
+	{0}};
+
 const struct attar_option common_stack_options[] = {
 	ATTAR_FLAG(T, exclude_user, 0, "exclude-user", "exclude user code"),
 	ATTAR_FLAG(T, exclude_kernel, 0, "exclude-kernel", "exclude kernel code"),
@@ -34,13 +44,6 @@ const struct attar_option common_stack_options[] = {
 		T, user_callchain, "user-callchain", "include or omit the user part of stacks"),
 	ATTAR_SWITCH(T, kernel_callchain, "kernel-callchain",
 		"include or omit the kernel part of stacks"),
-	ATTAR_TEXT(T, unwind, 0, "unwind", "METHOD",
-		"user stacks by frame pointers: fp (default); by call frame information: dwarf, or "
-		"dwarf,BYTES of stack to copy; by last branch records: lbr; auto; with -g "
-		"also --call-graph METHOD"),
-	ATTAR_FLAG(T, inline_functions, 0, "inline",
-		"show functions that the compiler inlined as separate functions"),
-	ATTAR_FLAG(T, lines, 0, "lines", "distinguish the source lines of a function"),
 	ATTAR_FLAG(T, exclude_host, 'G', "exclude-host", "only samples of guests"),
 	ATTAR_FLAG(T, exclude_guest, 0, "exclude-guest", "no samples of guests"),
 	ATTAR_JOINED(T, exclude_pid, 0, "exclude_pid", "LIST",

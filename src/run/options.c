@@ -22,6 +22,14 @@ static bool has_letter(const struct attar_option *table, char letter)
 	return false;
 }
 
+static const struct attar_option *named(const struct attar_option *table, const char *name)
+{
+	for (const struct attar_option *o = table; o && o->name; o++)
+		if (!strcmp(o->name, name))
+			return o;
+	return NULL;
+}
+
 static size_t count(const struct attar_option *table)
 {
 	size_t n = 0;
@@ -60,14 +68,18 @@ static int add_common(struct attar_run *run, const char *title, const struct att
 int options_init(struct attar_run *run)
 {
 	const struct attar_profiler *profiler = run->profiler;
+	bool unwinds =
+		profiler->uses & ATTAR_USES_STACKS || named(profiler->options, "call-graph");
 	int r = 0;
 
 	if (profiler->options)
 		add_group(&run->options, "Options", profiler->options, run->self);
 	if (profiler->uses & ATTAR_USES_SAMPLING)
 		r = add_common(run, "Sampling", common_sampling_options);
+	if (r == 0 && unwinds)
+		r = add_common(run, "Stacks", common_unwind_options);
 	if (r == 0 && profiler->uses & ATTAR_USES_STACKS)
-		r = add_common(run, "Stacks", common_stack_options);
+		r = add_common(run, "Code and tasks", common_stack_options);
 	if (r == 0)
 		r = add_common(run, "Targets", common_target_options);
 	if (r == 0)
@@ -132,26 +144,25 @@ const struct attar_option_group *attar_run_option_groups(const struct attar_run 
 	return run->options.groups;
 }
 
-static const struct attar_option *find(struct attar_run *run, const char *name, void **ret_state)
+const struct attar_option *options_find(
+	const struct attar_run *run, const char *name, void **ret_state)
 {
-	for (const struct attar_option_group *g = run->options.groups; g->title; g++)
-		for (const struct attar_option *o = g->options; o && o->name; o++)
-			if (!strcmp(o->name, name)) {
-				*ret_state = run->options.states[g - run->options.groups];
-				return o;
-			}
-	return NULL;
+	for (const struct attar_option_group *g = run->options.groups; g->title; g++) {
+		const struct attar_option *o = named(g->options, name);
+
+		if (o && ret_state)
+			*ret_state = run->options.states[g - run->options.groups];
+		if (o)
+			return o;
+	}
+	/* profilers that always have stacks have no -g */
+	return strcmp(name, "call-graph") ? NULL : options_find(run, "unwind", ret_state);
 }
 
 static int unknown(struct attar_run *run, const char *name)
 {
 	struct suggest s = {.word = name};
-	void *state;
 
-	/* Profilers that always have stacks have no -g. */
-	if (!strcmp(name, "call-graph") && find(run, "unwind", &state))
-		return attar_fail(
-			-ENOENT, "no such option --call-graph" ATTAR_FIX "use --unwind METHOD");
 	for (const struct attar_option_group *g = run->options.groups; g->title; g++)
 		for (const struct attar_option *o = g->options; o && o->name; o++)
 			if (o->help)
@@ -304,8 +315,9 @@ int attar_run_set(struct attar_run *run, const char *name, const char *value)
 	void *state;
 	char *member;
 
-	o = find(run, name, &state);
-	if (!o && negated && (o = find(run, name + 3, &state)) && o->type != ATTAR_OPTION_SWITCH)
+	o = options_find(run, name, &state);
+	if (!o && negated && (o = options_find(run, name + 3, &state)) &&
+		o->type != ATTAR_OPTION_SWITCH)
 		o = NULL;
 	if (!o)
 		return unknown(run, name);

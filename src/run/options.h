@@ -52,6 +52,7 @@ struct common_opts {
 
 extern const struct attar_option common_target_options[];
 extern const struct attar_option common_sampling_options[];
+extern const struct attar_option common_unwind_options[];
 extern const struct attar_option common_stack_options[];
 extern const struct attar_option common_run_options[];
 extern const struct attar_option common_ring_options[];
@@ -75,5 +76,12 @@ struct run_options {
 /* Lists the option groups that the run's profiler uses. -ENOMEM. */
 int options_init(struct attar_run *run);
 void options_done(struct run_options *options);
+
+/*
+ * The option with this name, and the struct that it sets unless ret_state is NULL; NULL: none.
+ * "call-graph" is "unwind" in profilers that always have stacks.
+ */
+const struct attar_option *options_find(
+	const struct attar_run *run, const char *name, void **ret_state);
 
 #endif

@@ -176,6 +176,15 @@ static void remark_auto(const struct run_user_stacks *stacks,
 		(unsigned long long)stats->cfi_frames, (unsigned long long)stats->fp_frames);
 }
 
+/* What finds callers without frame pointers, unless only events have stacks: attribute stack. */
+static const char *remedy(const struct attar_run *run)
+{
+	if (!options_find(run, "unwind", NULL))
+		return "";
+	return run->replay ? "; a recording with --call-graph=dwarf finds callers without them"
+			   : "; --call-graph dwarf finds callers without them";
+}
+
 /* Most code of distributions keeps no frame pointers. */
 static void remark_fp(
 	const struct attar_run *run, const struct fp_stacks *stacks, struct attar_report *report)
@@ -186,9 +195,8 @@ static void remark_fp(
 		return;
 	attar_report_remark(report,
 		"user stacks without callers: %llu of %llu, since the code keeps no frame "
-		"pointers; %s finds callers without them",
-		(unsigned long long)stacks->n_alone, (unsigned long long)stacks->n,
-		run->replay ? "a recording with --call-graph=dwarf" : "--call-graph dwarf");
+		"pointers%s",
+		(unsigned long long)stacks->n_alone, (unsigned long long)stacks->n, remedy(run));
 }
 
 static void remark_foreign(

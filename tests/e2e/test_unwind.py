@@ -223,3 +223,22 @@ def test_unknown_words_after_call_graph(words):
     ended = run('profile', '--call-graph', *words)
     assert ended.returncode == 2
     assert '--unwind xyz: the methods are fp (frame pointers), dwarf' in ended.stderr
+
+
+@pytest.mark.parametrize('profiler', ['locks', 'offcpu', 'overview', 'sched-migrate', 'task-state',
+                                      'wall', 'watchdog'])
+def test_call_graph_in_all_profilers_with_stacks(profiler):
+    """The remark on stacks without callers names this option."""
+    ended = run(profiler, '--call-graph', 'xyz', '-d', '1ms')
+    assert ended.returncode == 2
+    assert '--unwind xyz: the methods are fp (frame pointers), dwarf' in ended.stderr
+
+
+def test_whole_stacks_of_task_state(tmp_path):
+    out = tmp_path / 'x.folded'
+    ended = run('task-state', '-S', '--call-graph', 'dwarf', '--flame-graph', out, '--',
+                workload('sleeps'), '50', '1')
+    assert ended.returncode == 0, ended.stderr
+    asleep = [line for line in out.read_text().splitlines() if 'nanosleep' in line]
+    assert asleep and all(';main;' in line for line in asleep), asleep
+    assert 'user stacks without callers' not in ended.stdout
