@@ -232,6 +232,16 @@ size_t flight_ring_bytes(const struct attar_run *run)
 	return run->ring_pages * RUN_PAGE_BYTES + (run->flight.is_waiting ? SPARE_BYTES : 0);
 }
 
+uint64_t flight_lost(const struct attar_run *run)
+{
+	return run->flight.is_on && run->stream ? stream_lost_while_stopped(run->stream) : 0;
+}
+
+const char *flight_option(const struct attar_run *run)
+{
+	return run->flight.when ? "--dump-when" : "--overwrite";
+}
+
 void flight_remark(struct attar_run *run, struct attar_report *report, enum attar_scope scope)
 {
 	uint64_t since = run->flight.since, reach = run->flight.reach;
@@ -241,6 +251,11 @@ void flight_remark(struct attar_run *run, struct attar_report *report, enum atta
 			"the condition '%s' of a dump was not true for any event: no events are "
 			"shown",
 			run->flight.when);
+	if (scope == ATTAR_SCOPE_WHOLE && flight_lost(run))
+		attar_report_remark(report,
+			"events lost while the ring buffers were stopped for a dump: %llu; without "
+			"%s, attar reads all events",
+			(unsigned long long)flight_lost(run), flight_option(run));
 	if (scope == ATTAR_SCOPE_WHOLE && run->flight.missed)
 		attar_report_remark(report,
 			"events for which the condition '%s' was true while a dump was made, which "

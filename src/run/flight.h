@@ -49,9 +49,13 @@ int flight_release(struct attar_run *run, const struct attar_event *event);
 /* Bytes of each ring. */
 size_t flight_ring_bytes(const struct attar_run *run);
 
+/* Events lost while the rings were stopped for dumps, and the option that makes the dumps. */
+uint64_t flight_lost(const struct attar_run *run);
+const char *flight_option(const struct attar_run *run);
+
 /*
- * Says how far the newest dump goes back, and at the end if the condition was never true, or true
- * during dumps.
+ * Says how many events were lost during dumps, how far the newest dump goes back, and at the end if
+ * the condition was never true, or true during dumps.
  */
 void flight_remark(struct attar_run *run, struct attar_report *report, enum attar_scope scope);
 

@@ -254,6 +254,21 @@ void run_fill_notes(struct attar_run *run, struct attar_report *report, enum att
 	malformed_remarks(run, &stats, report);
 }
 
+static void warn_lost(const struct attar_run *run, uint64_t lost, uint64_t seen)
+{
+	uint64_t stopped = MIN(flight_lost(run), lost);
+
+	if (stopped)
+		log_warn("%llu of %llu events were lost, %llu of them while the ring buffers were "
+			 "stopped for a dump: without %s, attar reads all events",
+			(unsigned long long)lost, (unsigned long long)(lost + seen),
+			(unsigned long long)stopped, flight_option(run));
+	else
+		log_warn("%llu of %llu events were lost, because the ring buffers were full: use a "
+			 "filter, fewer events, or larger buffers (-m)",
+			(unsigned long long)lost, (unsigned long long)(lost + seen));
+}
+
 void notes_warn(struct attar_run *run)
 {
 	struct attar_stream_stats stats = {0};
@@ -264,8 +279,5 @@ void notes_warn(struct attar_run *run)
 	attar_stream_get_stats(run->stream, &stats);
 	fill_seen(run, &stats, &notes, ATTAR_SCOPE_WHOLE);
 	if (notes.lost > notes.seen)
-		log_warn("%llu of %llu events were lost, because the ring buffers were full: use a "
-			 "filter, fewer events, or larger buffers (-m)",
-			(unsigned long long)notes.lost,
-			(unsigned long long)(notes.lost + notes.seen));
+		warn_lost(run, notes.lost, notes.seen);
 }

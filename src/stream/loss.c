@@ -130,6 +130,20 @@ bool stream_has_final_loss(const struct attar_stream *s, struct cursor *c)
 	return true;
 }
 
+uint64_t stream_lost_while_stopped(const struct attar_stream *s)
+{
+	uint64_t lost = 0;
+
+	if (s->replay)
+		return 0;
+	if (!stream_counts_losses(s))
+		return s->lost_stopped;
+	for (size_t i = 0; i < s->n_counters; i++)
+		if (i != s->side && s->counters[i]->attr.write_backward)
+			lost += attar_counter_lost(s->counters[i]);
+	return lost;
+}
+
 static void fill_losses(
 	const struct attar_stream *s, bool counted, struct attar_stream_stats *stats)
 {

@@ -212,6 +212,8 @@ static bool fill_lost(
 		s->record.lost.lost;
 	if (!s->replay)
 		stream_subtract_side_band(s, c);
+	if (!s->replay && c->ring->backward)
+		s->lost_stopped += s->record.lost.lost;
 	return s->record.lost.lost > 0;
 }
 

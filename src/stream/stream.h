@@ -58,6 +58,7 @@ struct attar_stream {
 	uint64_t foreign; /* of stats.malformed: samples with the id of another program's event */
 	uint64_t lost_recorded; /* according to LOST records of sampled events */
 	uint64_t lost_side;     /* according to LOST records of the side-band event */
+	uint64_t lost_stopped;  /* according to LOST records of rings written backward */
 	uint64_t lost_in_pmu;   /* according to LOST_SAMPLES records: lost before the ring */
 	uint64_t lost_counted;  /* of a recording: of sampled events, as counted at its end */
 	uint64_t lost_unused;   /* those of them of events that are not used */
@@ -209,6 +210,12 @@ static inline bool stream_is_loss(const struct perf_event_header *header)
  * was overwritten.
  */
 uint64_t stream_snapshot_since(const struct attar_stream *s);
+
+/*
+ * Of the lost samples, those of rings that are written backward. These are overwritten, so they
+ * lose samples only while they are stopped for a snapshot.
+ */
+uint64_t stream_lost_while_stopped(const struct attar_stream *s);
 
 /* The time of the newest event delivered, ns. */
 uint64_t stream_time(const struct attar_stream *s);

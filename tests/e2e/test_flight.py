@@ -142,6 +142,11 @@ def test_conditions_during_a_dump_are_counted(tmp_path):
               if 'while a dump was made, which the dumps may lack: ' in remark]
     assert shown == sorted(set(shown)) and len(counts) <= 1
     assert events - len(shown) - len(dumps) <= sum(counts) < events
+    lost = json.loads(out.read_text().splitlines()[-1])['notes']['lost']
+    told = [re.match(r'events lost while the ring buffers were stopped for a dump: (\d+);', it)
+            for it in remarks]
+    assert [int(it[1]) for it in told if it] == ([lost] if lost else [])
+    assert 'buffers were full' not in done.stderr
 
 
 @pytest.mark.parametrize('after', [0, 200_000], ids=['complete', 'overwritten'])

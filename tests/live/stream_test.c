@@ -14,6 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "stream/stream.h"
+
 /* A stream of the user page faults of a target, each with its address. */
 static void watch(struct live_stream *w, struct attar_target *target, bool backward,
 	uint32_t watermark, size_t ring_bytes)
@@ -287,6 +289,34 @@ static void test_snapshot_is_ordered_over_cpus(void **state)
 	live_unmap(area, PAGES);
 }
 
+/* 30 pages are touched while the rings are stopped, and no others are lost. */
+static void test_losses_while_stopped(void **state)
+{
+	enum { PAGES = 100, STOPPED = 50, RESUMED = 80 };
+	char *area = live_map(PAGES);
+	struct attar_stream_stats stats;
+	struct attar_event ev;
+	struct live_stream w;
+	size_t seen = 0;
+
+	watch(&w, target_of((pid_t)syscall(SYS_gettid)), true, 0, 65536);
+	live_touch(area, 0, STOPPED);
+	assert_true(attar_stream_snapshot(w.stream) >= STOPPED);
+	live_touch(area, STOPPED, RESUMED);
+	while (attar_stream_next(w.stream, &ev) > 0)
+		seen += page_of(&ev, area, PAGES) != SIZE_MAX;
+	live_touch(area, RESUMED, PAGES);
+	assert_true(attar_stream_snapshot(w.stream) >= PAGES - RESUMED);
+	while (attar_stream_next(w.stream, &ev) > 0)
+		seen += page_of(&ev, area, PAGES) != SIZE_MAX;
+	assert_int_equal(seen, STOPPED + PAGES - RESUMED);
+	attar_stream_get_stats(w.stream, &stats);
+	assert_true(stats.lost >= RESUMED - STOPPED);
+	assert_int_equal(stream_lost_while_stopped(w.stream), stats.lost);
+	live_stream_done(&w);
+	live_unmap(area, PAGES);
+}
+
 /*
  * The side-band counter writes forward, the recorder backward: names and samples are in one order.
  */
@@ -541,6 +571,7 @@ int main(void)
 		cmocka_unit_test(test_waits_for_the_given_fd_only),
 		cmocka_unit_test(test_blocking_read_ends_with_its_target),
 		cmocka_unit_test(test_snapshot_is_ordered_over_cpus),
+		cmocka_unit_test(test_losses_while_stopped),
 		cmocka_unit_test(test_snapshot_includes_side_band_events),
 		cmocka_unit_test(test_no_snapshot_is_torn),
 	};
