@@ -359,6 +359,7 @@ static int on_lost(struct attar_run *run, void *self, const struct attar_event *
 {
 	struct overview *o = self;
 
+	o->lost += ev->record->lost.lost;
 	attar_pairs_lost(o->requests, -1, ev->lost_from, ev->lost_to);
 	return thread_times_lost(run, &o->times, ev);
 }

@@ -85,6 +85,7 @@ struct overview_error {
 struct overview {
 	struct thread_times times; /* first: see thread_times_open() */
 	bool no_errors, only_comm; /* options */
+	uint64_t lost;             /* events */
 
 	struct duty duty;
 	struct system_stat began, last, now;

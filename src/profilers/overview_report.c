@@ -326,8 +326,27 @@ static int add_calls(const struct overview_sums *sums, struct attar_report *repo
 
 /* ---- all ---- */
 
+/* Times that are left out have a remark of their own. */
+static void remark_losses(const struct overview_sums *sums, struct attar_report *report)
+{
+	if (!sums->overview->lost)
+		return;
+	attar_report_remark(report,
+		"events were lost: %llu; times, latencies and the numbers of each system call are "
+		"those of the others, so shares can be wrong: %s loses fewer",
+		(unsigned long long)sums->overview->lost,
+		attar_run_is_live(sums->run) ? "a larger -m" : "a recording with a larger -m");
+	if (sums->unseen && sums->scale <= 1)
+		attar_report_remark(report,
+			"%llu failing %s counted, but the event was lost: the numbers of each "
+			"system call are estimates, but not their sum",
+			(unsigned long long)sums->unseen,
+			sums->unseen == 1 ? "call was" : "calls were");
+}
+
 static void add_remarks(const struct overview_sums *sums, struct attar_report *report)
 {
+	remark_losses(sums, report);
 	if (sums->scale > 1)
 		attar_report_remark(report,
 			"to limit its CPU time, attar watched context switches and block I/O for "

@@ -15,6 +15,7 @@ struct object {
 	struct attar_state state;
 	struct object *older, *newer; /* by the time of the last change */
 	uint32_t group_size;          /* GROUP_IS_KEY: none was set */
+	bool is_lost;                 /* in no state since a loss; state.since is from before */
 };
 
 enum { GROUP_IS_KEY = UINT16_MAX };
@@ -26,6 +27,8 @@ struct attar_states {
 	struct windows windows;
 	struct object *oldest, *newest;
 	struct attar_states_stats stats;
+	uint64_t time;      /* of segments */
+	uint64_t lost_time; /* of those dropped for a loss, up to the next change */
 };
 
 static int check_opts(const struct attar_states_opts *o)
@@ -146,8 +149,19 @@ static void drop(struct attar_states *s, struct object *o, uint64_t *count)
 /* Changes in the present segment may have been lost: its state is unknown. */
 static inline void drop_if_lost(struct attar_states *s, struct object *o)
 {
-	if (unlikely(o->state.since < windows_end(&s->windows, o->state.cpu)))
-		drop(s, o, &s->stats.lost);
+	if (likely(o->state.since >= windows_end(&s->windows, o->state.cpu)))
+		return;
+	o->is_lost |= o->state.state != ATTAR_NO_STATE;
+	drop(s, o, &s->stats.lost);
+}
+
+/* What happens from here on is known again, or counted separately. */
+static inline void end_loss(struct attar_states *s, struct object *o, uint64_t time)
+{
+	if (likely(!o->is_lost))
+		return;
+	s->lost_time += time > o->state.since ? time - o->state.since : 0;
+	o->is_lost = false;
 }
 
 static struct object *new_object(struct attar_states *s, const struct keyed_key *key)
@@ -181,6 +195,7 @@ static void check_task(struct attar_states *s, struct object *o, const struct at
 		o->state.task == ATTAR_NO_TASK || at->task == ATTAR_NO_TASK)
 		return;
 	drop(s, o, &s->stats.reused);
+	o->is_lost = false;
 	memset(o->state.value, 0, s->opts.value_size);
 	o->group_size = GROUP_IS_KEY;
 }
@@ -201,6 +216,7 @@ static inline int add_segment(struct attar_states *s, struct object *o, uint64_t
 		return -ENOMEM;
 	row->interval.sums[o->state.state] += duration;
 	row->interval.sums[s->opts.states] += duration;
+	s->time += duration;
 	s->stats.segments++;
 	s->stats.open--;
 	o->state.ended = o->state.state;
@@ -228,6 +244,7 @@ static inline int end_segment(struct attar_states *s, struct object *o, uint64_t
 static inline void begin_segment(
 	struct attar_states *s, struct object *o, uint32_t state, const struct attar_stamp *at)
 {
+	end_loss(s, o, at->time);
 	o->state.state = state;
 	o->state.since = at->time;
 	o->state.task = at->task;
@@ -360,6 +377,7 @@ int attar_states_exit(
 		return 0;
 	check_task(states, o, at);
 	drop_if_lost(states, o);
+	end_loss(states, o, at->time);
 	r = end_segment(states, o, at->time);
 	forget(states, o);
 	return r;
@@ -397,8 +415,10 @@ int attar_states_close(struct attar_states *states, uint64_t time)
 
 		drop_if_lost(states, o);
 		state = o->state.state;
-		if (state == ATTAR_NO_STATE)
+		if (state == ATTAR_NO_STATE) {
+			end_loss(states, o, time);
 			continue;
+		}
 		failed = end_segment(states, o, time);
 		r = failed < 0 ? failed : r;
 		begin_segment(states, o, state, &at);
@@ -423,6 +443,13 @@ void attar_states_get_stats(const struct attar_states *states, struct attar_stat
 	ret_stats->memory = sizeof(*states) + keyed_memory(&states->keyed);
 }
 
+static double percent_lost(const struct attar_states *s)
+{
+	double all = (double)s->time + (double)s->lost_time;
+
+	return all > 0 ? 100 * (double)s->lost_time / all : 0;
+}
+
 void attar_states_remarks(
 	const struct attar_states *states, struct attar_report *report, const char *what)
 {
@@ -432,8 +459,9 @@ void attar_states_remarks(
 
 	if (states->stats.lost)
 		attar_report_remark(report,
-			"%s left out because events were lost during them: %llu", what,
-			(unsigned long long)states->stats.lost);
+			"%s left out because events were lost during them: %llu, with %.2f %% of "
+			"all time",
+			what, (unsigned long long)states->stats.lost, percent_lost(states));
 	if (states->stats.unseen)
 		attar_report_remark(report,
 			"%s left out because an event during them was not delivered: %llu", what,

@@ -65,6 +65,21 @@ def test_more_lost_than_seen_is_a_warning(spawn, tmp_path):
                       'buffers were full: use a filter, fewer events, or larger buffers (-m)\n')
 
 
+def test_overview_names_what_is_estimated(spawn, tmp_path):
+    """Most failing calls are lost: their sum is counted, and divided as those that were seen."""
+    out = tmp_path / 'x.json'
+    while_stopped(spawn, out, 'overview', '-q', '-m', 1, command=(workload('failing'), 2000))
+    report = json.loads(out.read_text().splitlines()[-1])
+    sections = {section['name']: section['rows'] for section in report['sections']}
+    count, = (row[1] for row in sections['counts'] if row[0] == 'failing calls')
+    remarks = '\n'.join(report['remarks'])
+    lost, = re.findall(r'^events were lost: (\d+); .*: a larger -m loses fewer$', remarks, re.M)
+    unseen, = re.findall(r'^(\d+) failing calls were counted.* are estimates, but not their sum$',
+                         remarks, re.M)
+    assert int(lost) == report['notes']['lost'] > 0
+    assert count >= 2000 and int(unseen) > 0
+
+
 def test_names_after_a_loss(spawn, tmp_path):
     """The records of a program and its mappings are lost: both are read again."""
     gate, out = tmp_path / 'gate', tmp_path / 'x.json'

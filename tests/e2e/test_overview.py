@@ -125,7 +125,10 @@ class TestScripts:
         found = of_script(tmp_path, lost, 'overview', '-p', 100)
         times = {r['time spent']: r['time'] for r in rows(found, 'time')}
         assert 'disk' not in times and times['run queue'] == 300 * MS
-        assert any('left out because events were lost' in r for r in found['remarks'])
+        assert ('times left out because events were lost during them: 1, with 20.00 % of all time'
+                in found['remarks'])
+        assert any(r.startswith('events were lost: 5;') and 'a recording with a larger -m' in r
+                   for r in found['remarks'])
         assert not any('not delivered' in r for r in found['remarks'])
 
     def test_thread_that_runs_since_a_loss(self, tmp_path):
