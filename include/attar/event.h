@@ -382,11 +382,11 @@ ATTAR_API int attar_usdt_each_added(attar_usdt_fn *fn, void *ctx);
 
 /*
  * The address of a number ("0x1234"); of "SYMBOL", a variable or function of the program of process
- * pid, or else of the kernel; or of "SYMBOL@FILE" in process pid. "SYMBOL+OFFSET" is OFFSET bytes
- * behind it. pid 0: the first of the catalog's pids, or else its program; files that can be mapped
- * anywhere have addresses in processes only. Returns 0; -ENOENT: there is no such symbol; -EFAULT:
- * the process has not mapped this number; -EACCES: the kernel hides its addresses; -EINVAL; or the
- * negative errno of a file that cannot be read.
+ * pid, or else of the kernel; or of "SYMBOL@FILE" in process pid. OFFSET of "SYMBOL+OFFSET",
+ * "SYMBOL+OFFSET@FILE" and "SYMBOL@FILE+OFFSET" is added. pid 0: the first of the catalog's pids,
+ * or else its program; files that can be mapped anywhere have addresses in processes only. Returns
+ * 0; -ENOENT: there is no such symbol; -EFAULT: the process has not mapped this number; -EACCES:
+ * the kernel hides its addresses; -EINVAL; or the negative errno of a file that cannot be read.
  */
 ATTAR_API int attar_catalog_address(
 	struct attar_catalog *catalog, const char *text, pid_t pid, uint64_t *ret_address);

@@ -14,10 +14,10 @@
 #include "event/catalog.h"
 #include "event/probe.h"
 
-/* "SYMBOL[+OFFSET][@FILE]", split into its parts. */
+/* "SYMBOL[+OFFSET][@FILE[+OFFSET]]", split into its parts. */
 struct place {
 	char symbol[256];
-	const char *file; /* NULL: none */
+	const char *file; /* NULL: none. With the offset behind it. */
 	uint64_t offset;
 };
 
@@ -31,13 +31,37 @@ static int take_apart(const char *text, struct place *place)
 	if (!n || n >= sizeof(place->symbol) || (at && !at[1]))
 		return attar_fail(-EINVAL,
 			"'%s' is not an address" ATTAR_FIX
-			"use a number, SYMBOL or SYMBOL@FILE, with +OFFSET behind SYMBOL",
+			"use a number, SYMBOL or SYMBOL@FILE, with +OFFSET",
 			CLIP(text));
 	memcpy(place->symbol, text, n);
 	if (!plus || (at && plus > at))
 		return 0;
 	snprintf(number, sizeof(number), "%.*s", (int)strcspn(plus + 1, "@"), plus + 1);
 	return parse_u64(number, &place->offset);
+}
+
+/* Takes the offset off the name of a file. Returns the name, to be freed; NULL: it has none. */
+static char *take_offset(struct place *place)
+{
+	const char *plus = strrchr(place->file, '+');
+	uint64_t offset;
+
+	if (!plus || plus == place->file || parse_u64(plus + 1, &offset) < 0)
+		return NULL;
+	place->offset += offset;
+	return strndup(place->file, (size_t)(plus - place->file));
+}
+
+/* Names of files may end with "+1", too: such a file is preferred. */
+static int find_file(struct place *place, char **ret_path)
+{
+	int r = probe_find_file(place->file, ret_path);
+	char *name = r == -ENOENT ? take_offset(place) : NULL;
+
+	if (name)
+		r = probe_find_file(name, ret_path);
+	free(name);
+	return r;
 }
 
 /* ---- the kernel ---- */
@@ -219,7 +243,7 @@ int attar_catalog_address(
 	if (r < 0)
 		return r;
 	if (place.file) {
-		r = probe_find_file(place.file, &path);
+		r = find_file(&place, &path);
 		if (r == 0)
 			r = find_in_file(catalog, &place, path, pid, ret_address);
 		free(path);

@@ -23,7 +23,7 @@ struct place {
 	const char *text; /* as written */
 	uint64_t address;
 	unsigned len, access; /* bytes; HW_BREAKPOINT_R ... */
-	bool is_mapped;       /* of a symbol, or a process was seen that has mapped it */
+	bool is_mapped;       /* that of a symbol, or a process was seen that has mapped it */
 	struct attar_expr *filter;
 	uint64_t hits, recent, skipped;
 };
@@ -93,20 +93,31 @@ static bool is_of_kernel(const struct place *p)
 	return (int64_t)p->address < 0;
 }
 
+/* The processes of a run that watches only its command begin later. */
+static bool watches_processes(struct attar_run *run)
+{
+	static const char command[] = " -- ";
+	const char *words = attar_run_target_words(run);
+
+	return !words || strncmp(words, command, strlen(command)) != 0;
+}
+
 /*
  * The mappings of the kernel are known if it has /proc/kcore, though some of them have holes. Those
- * of a command are not known yet.
+ * of a command are not known yet. A symbol is mapped with its program; what is behind it may not
+ * be.
  */
 static int check_mapped(struct attar_run *run, struct place *p)
 {
 	uint8_t byte;
 	int fd;
 
-	p->is_mapped = !isdigit((unsigned char)*p->text);
+	p->is_mapped = !isdigit((unsigned char)*p->text) &&
+		       (is_of_kernel(p) || !strchr(p->text, '+'));
 	if (p->is_mapped)
 		return 0;
 	if (!is_of_kernel(p)) {
-		p->is_mapped = !attar_run_command_pid(run) && mappings_any(p->address);
+		p->is_mapped = watches_processes(run) && mappings_any(p->address);
 		return 0;
 	}
 	fd = open("/proc/kcore", O_RDONLY | O_CLOEXEC);

@@ -91,6 +91,23 @@ def test_hits_are_counted():
     assert table['rows'][0][0] == 'counter/8:w' and table['rows'][0][2] == 1010
 
 
+PLACE = 0x10000000
+MAPS = f'''
+import ctypes
+libc = ctypes.CDLL(None)
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_size_t]
+libc.mmap.restype = ctypes.c_void_p
+assert libc.mmap({PLACE}, 4096, 3, 0x100022, -1, 0) == {PLACE}  # MAP_FIXED_NOREPLACE
+'''
+
+
+def build(path, variables):
+    """Compile a program with known addresses, which does nothing."""
+    subprocess.run(['gcc', '-fno-pie', '-no-pie', '-x', 'c', '-o', path, '-'], check=True,
+                   input=f'{variables} int main(void) {{ return 0; }}', text=True)
+    return path
+
+
 @pytest.mark.parametrize('place', ['counter/1:w', 'counter/2:w', 'counter/4:w', 'counter+1/1:w',
                                    'counter+4/4:w'])
 def test_parts_of_a_variable_are_written_with_it(place):
@@ -214,14 +231,46 @@ def test_an_address_that_no_process_maps(args):
     assert [row['hits'] for row in rows(found, 'breakpoints')] == [0]
 
 
-PLACE = 0x10000000
-MAPS = f'''
-import ctypes
-libc = ctypes.CDLL(None)
-libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_size_t]
-libc.mmap.restype = ctypes.c_void_p
-assert libc.mmap({PLACE}, 4096, 3, 0x100022, -1, 0) == {PLACE}  # MAP_FIXED_NOREPLACE
-'''
+@pytest.mark.parametrize('place', ['small+2@{}', 'small@{}+2', 'small+1@{}+1'])
+def test_offsets_behind_a_symbol_of_a_file(place):
+    program = workload('writes1000')
+    with subprocess.Popen([program], stdin=subprocess.PIPE) as target:
+        found = report('breakpoint', place.format(program) + '/2', 'small/2', '-p', target.pid,
+                       '-d', '1ms')
+        target.stdin.close()
+    behind, first = (row['address'] for row in rows(found, 'breakpoints'))
+    assert behind == first + 2
+
+
+def test_a_file_whose_name_ends_like_an_offset(tmp_path):
+    """Both files exist: the offset is part of the name."""
+    other = tmp_path / 'x+8'
+    build(tmp_path / 'x', 'long first = 1;')
+    build(other, 'long second = 1;')
+    for place, is_there in (('second', True), ('first', False)):
+        ended = run('breakpoint', f'{place}@{other}/8', '-d', '1ms')
+        assert (ended.returncode == 0) == is_there, ended.stderr
+
+
+def test_what_is_behind_a_program_is_not_mapped(tmp_path):
+    """
+    Another process has mapped the address, but not the command; the program's own data are mapped,
+    and are not written.
+    """
+    program = build(tmp_path / 'x', 'long place = 1;')
+    symbols = subprocess.run(['nm', program], capture_output=True, text=True, check=True).stdout
+    place = int(re.search(r'^(\w+) D place$', symbols, re.M)[1], 16)
+    away = PLACE - place
+    code = MAPS + "print('mapped', flush=True); input()"
+    with subprocess.Popen(['/usr/bin/python3', '-S', '-c', code], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE) as other:
+        other.stdout.readline()
+        words = [f'{PLACE:#x}/8', f'place+{away}@{program}/8', f'place@{program}+{away}/8']
+        found = report('breakpoint', *words, f'place+0@{program}/8', '--', program)
+        other.communicate(b'\n')
+    assert [row['hits'] for row in rows(found, 'breakpoints')] == [0] * 4
+    assert found['remarks'] == [f'no hits of {word}: no process was seen that has mapped it'
+                                for word in words]
 
 
 def test_an_address_that_the_command_maps():
