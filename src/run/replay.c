@@ -311,7 +311,8 @@ int replay_add_sampler(struct attar_run *run, bool stacks, attar_event_fn *fn)
 	if (!found)
 		return attar_fail(-EINVAL,
 			"%s has no samples of CPU time" ATTAR_FIX
-			"choose one of its events with --event",
+			"choose one of its events with --event, whose samples then count as CPU "
+			"time",
 			CLIP(run->opts.input));
 	attr = found->attr;
 	attr.sample_type &= stacks ? UINT64_MAX : ~(uint64_t)PERF_SAMPLE_CALLCHAIN;

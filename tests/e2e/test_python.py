@@ -377,7 +377,8 @@ def test_reason_and_fix_of_an_error_are_separate(script):
     (text, reason, fix), other = found
     # a long path is shortened
     assert str(script)[:40] in reason and reason.endswith(' has no samples of CPU time')
-    assert fix == 'choose one of its events with --event'
+    assert fix == ('choose one of its events with --event, whose samples then count as CPU '
+                   'time')
     assert text == f'{reason}: {fix}'
     assert other[0] == other[1] and other[2] == '' and '/etc/passwd' in other[0]
 
