@@ -280,7 +280,7 @@ def test_first_finding_is_the_reason(tmp_path, reason):
 @pytest.mark.usefixtures('root')
 def test_a_call_whose_function_jumps_to_another():
     """The kernel's function of read(2) ends with a jump to ksys_read(), and is in no stack."""
-    program = 'f = open("/dev/zero", "rb", 0)\nfor _ in range(5000): f.read(1 << 18)'
+    program = 'f = open("/dev/zero", "rb", 0)\nfor _ in range(50000): f.read(1 << 18)'
     found = report('overview', '--', '/usr/bin/python3', '-I', '-S', '-c', program)
     call, = (r for r in rows(found, 'system calls') if r['syscall'] == 'read')
     assert call['on CPU'] > 20 * MS
