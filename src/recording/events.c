@@ -101,6 +101,16 @@ int recording_name_event(struct recording *r, struct event_entry *entry, const c
 	return 0;
 }
 
+/* With the modifier of an event that is sampled in one mode, as perf names it. */
+static const char *with_modifier(
+	const struct perf_event_attr *attr, const char *name, char *text, size_t size)
+{
+	if (attr->exclude_user == attr->exclude_kernel)
+		return name;
+	snprintf(text, size, "%s:%c", name, attr->exclude_kernel ? 'u' : 'k');
+	return text;
+}
+
 static const char *generic_name(const struct perf_event_attr *attr, char *text, size_t size)
 {
 	const struct name *list;
@@ -111,7 +121,7 @@ static const char *generic_name(const struct perf_event_attr *attr, char *text, 
 						  : NULL;
 	for (size_t i = 0; i < n; i++)
 		if (list[i].config == attr->config)
-			return list[i].name;
+			return with_modifier(attr, list[i].name, text, size);
 	if (attr->type == PERF_TYPE_TRACEPOINT)
 		snprintf(text, size, "tracepoint %llu", (unsigned long long)attr->config);
 	else

@@ -7,6 +7,7 @@
 #include "event/list.h"
 #include "run/expressions.h"
 #include "run/inputs.h"
+#include "run/modes.h"
 #include "run/needed_events.h"
 #include "run/run.h"
 #include "stream/stream.h"
@@ -131,6 +132,9 @@ static int add_recorded(struct list *list, const struct recording_event *event)
 		.kind = kind_of(event->attr.type),
 		.type = event->attr.type,
 		.config = event->attr.config,
+		.exclude_user = event->attr.exclude_user,
+		.exclude_kernel = event->attr.exclude_kernel,
+		.exclude_hv = event->attr.exclude_hv,
 		.unit = "",
 		.scale = 1,
 		.group = -1};
@@ -370,25 +374,62 @@ static int no_event(const struct attar_run *run, const struct source *s)
 		CLIP(s->name), names.len ? buf_text(&names) : "none");
 }
 
-static int connect_source(struct attar_run *run, uint32_t number)
+/* How well an event of the recording is that of a source, which is requested in these modes. */
+static enum modes_fit fit_of(const struct attar_run *run, const struct source *s,
+	const struct recording_event *event, unsigned modes)
+{
+	return matches(s, event) && has_wanted(run->replay, event)
+		       ? modes_fit(modes, modes_of(&event->attr))
+		       : FIT_NONE;
+}
+
+static enum modes_fit best_fit(const struct attar_run *run, const struct source *s, unsigned modes)
+{
+	enum modes_fit best = FIT_NONE;
+
+	for (size_t i = 0; i < recording_n_events(run->replay->recording); i++)
+		best = MAX(best,
+			fit_of(run, s, recording_get_event(run->replay->recording, i), modes));
+	return best;
+}
+
+/*
+ * With "page-faults" and "page-faults:u" in one recording, the samples of the latter are also those
+ * of the former: a source has only the events that fit best.
+ */
+static int connect_events(struct attar_run *run, uint32_t number)
 {
 	struct source *s = &run->sources.list.at[number];
-	struct filter_choice choice = {0};
-	bool found = false;
+	const unsigned modes = modes_of_source(s);
+	const enum modes_fit best = best_fit(run, s, modes);
+	const struct source requested = {.name = s->name, .attr = s->attr};
 
+	if (best == FIT_NONE)
+		return no_event(run, s);
+	s->modes = best == FIT_MORE ? modes : 0;
+	s->absent = best == FIT_PARTS ? modes : 0;
 	for (size_t i = 0; i < run->replay->events.n; i++) {
 		const struct recording_event *event =
 			recording_get_event(run->replay->recording, i);
 
-		if (!matches(s, event) || !has_wanted(run->replay, event))
+		if (fit_of(run, &requested, event, modes) != best)
 			continue;
 		if (vec_push(&run->replay->events.at[i].numbers, number) < 0)
 			return base_oom();
 		s->attr = event->attr;
-		found = true;
+		s->absent &= strcmp(event->name, s->name) ? ~modes_of(&event->attr) : 0;
 	}
-	if (!found)
-		return no_event(run, s);
+	return 0;
+}
+
+static int connect_source(struct attar_run *run, uint32_t number)
+{
+	struct source *s = &run->sources.list.at[number];
+	struct filter_choice choice = {0};
+	int r = connect_events(run, number);
+
+	if (r < 0)
+		return r;
 	if (sample_filter_check(run, s) < 0)
 		return -EOPNOTSUPP;
 	if (s->timer)
@@ -408,7 +449,7 @@ static bool is_plain(const struct attar_run *run, const struct replay_sources *e
 		(!run->select.is_on && (run->select.pids.n || run->select.tids.n)))
 		return false;
 	s = &run->sources.list.at[event->numbers.at[0]];
-	return !s->keep && (!source_spec(s) || !source_spec(s)->n_only_cpus);
+	return !s->keep && !s->modes && (!source_spec(s) || !source_spec(s)->n_only_cpus);
 }
 
 int replay_start(struct attar_run *run)
@@ -504,6 +545,15 @@ static void cpus_remark(const struct attar_run *run, struct attar_report *report
 		buf_text(&absent), buf_text(&present));
 }
 
+/* Which samples of an event without modifiers the recording does not have. */
+static void modes_remark(const struct attar_run *run, struct attar_report *report)
+{
+	vec_each (&run->sources.list, s)
+		if (s->absent)
+			attar_report_remark(report, "'%s': the recording has this event in %s only",
+				s->name, modes_text((MODE_USER | MODE_KERNEL) & ~s->absent));
+}
+
 /* Whether the event is on the CPUs of --cpus and of the attribute cpus=. */
 static bool is_on_cpus(
 	const struct attar_run *run, const struct source *s, const struct attar_event *ev)
@@ -545,7 +595,8 @@ static __attribute__((noinline)) int deliver_some(
 	vec_each (&event->numbers, number) {
 		const struct source *s = &run->sources.list.at[*number];
 
-		if (r < 0 || !is_on_cpus(run, s, ev) || (s->keep && !run_keeps(s->keep, ev)))
+		if (r < 0 || !is_on_cpus(run, s, ev) || !modes_have(s->modes, ev) ||
+			(s->keep && !run_keeps(s->keep, ev)))
 			continue;
 		used = true;
 		r = give(run, *number, ev);
@@ -592,8 +643,10 @@ void replay_remark(const struct attar_run *run, struct attar_report *report, enu
 	if (!replay_has_date(run))
 		attar_report_remark(report,
 			"%s does not say when it was made: times are those of its clock", name);
-	if (scope == ATTAR_SCOPE_WHOLE)
+	if (scope == ATTAR_SCOPE_WHOLE) {
 		cpus_remark(run, report);
+		modes_remark(run, report);
+	}
 	needed_events_remark(run, report);
 	recorded_names_remark(run, report);
 	pull_remark(run, report);

@@ -53,6 +53,8 @@ struct source {
 	uint32_t next_shared; /* the next source with the same counter; 0: none */
 	bool has_switches;    /* see run/switch_check.h */
 	bool is_direct;       /* in this round: its samples go to fn only */
+	unsigned modes;       /* samples in these only, see run/modes.h; 0: in all */
+	unsigned absent;      /* the modes that it should have and the recording lacks */
 };
 
 struct sources {

@@ -8,7 +8,8 @@ RECORD_LOST_SAMPLES, RECORD_ATTR, RECORD_FINISHED_ROUND = 13, 64, 68
 RECORD_EVENT_UPDATE, UPDATE_RECORDER = 78, 0x61740002
 SAMPLE_TYPE = 0x1 | 0x2 | 0x4 | 0x40 | 0x80 | 0x100 # IP, TID, TIME, ID, CPU, PERIOD
 SAMPLE_CALLCHAIN, SAMPLE_BRANCHES = 0x20, 0x800
-FREQ, SAMPLE_ID_ALL = 1 << 10, 1 << 18
+EXCLUDE_USER, EXCLUDE_KERNEL, FREQ, SAMPLE_ID_ALL = 1 << 4, 1 << 5, 1 << 10, 1 << 18
+IN_KERNEL, IN_USER = 1, 2 # misc
 HARDWARE, CYCLES = 0, 0
 SOFTWARE, CPU_CLOCK, PAGE_FAULTS, SWITCHES = 1, 0, 2, 3
 BRANCH_HW_INDEX = 1 << 17
@@ -29,10 +30,11 @@ class Recording:
     def record(self, kind, body, misc=2):
         self.bytes += self.pack('IHH', kind, misc, 8 + len(body)) + body
 
-    def attr(self, config, number, *, freq=0, kind=SOFTWARE, fields=SAMPLE_TYPE, branches=0):
+    def attr(self, config, number, *, freq=0, kind=SOFTWARE, fields=SAMPLE_TYPE, branches=0,
+             excluded=0):
         """freq: the samples per second, for which the kernel varies the period."""
         # big-endian machines also number the bits of a bit-field from the other end
-        flags = (SAMPLE_ID_ALL | (FREQ if freq else 0)).to_bytes(8, 'little')
+        flags = (SAMPLE_ID_ALL | excluded | (FREQ if freq else 0)).to_bytes(8, 'little')
         if self.order == '>':
             flags = bytes(int(f'{b:08b}'[::-1], 2) for b in flags)
         body = self.pack('IIQQQQ', kind, 112, config, freq or 1, fields, 0) + flags
@@ -48,7 +50,7 @@ class Recording:
         return self.pack('IIQQII', pid, tid, time, number, cpu, 0)
 
     def sample(self, time, *, pid=100, tid=100, cpu=0, number=7, ip=0x401000,
-               period=1, chain=None, branches=None, hw_index=0):
+               period=1, chain=None, branches=None, hw_index=0, misc=IN_USER):
         """chain: with SAMPLE_CALLCHAIN; branches: (from, to) of each, with BRANCH_HW_INDEX."""
         body = self.pack('QIIQQIIQ', ip, pid, tid, time, number, cpu, 0, period)
         if chain is not None:
@@ -56,7 +58,7 @@ class Recording:
         if branches is not None:
             body += self.pack('QQ', len(branches), hw_index)
             body += b''.join(self.pack('QQQ', *branch, 0) for branch in branches)
-        self.record(RECORD_SAMPLE, body)
+        self.record(RECORD_SAMPLE, body, misc)
 
     @staticmethod
     def text(value):

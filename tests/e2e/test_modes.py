@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: MIT
+"""Events with the modifiers u and k: which samples of a recording, or of the kernel, they have."""
+import csv
+from collections import Counter
+
+import pytest
+
+from command import run, workload
+from perf_data import (CPU_CLOCK, EXCLUDE_KERNEL, EXCLUDE_USER, IN_KERNEL, IN_USER, PAGE_FAULTS,
+                       Recording)
+from scripts import lines_of_csv, report, rows
+
+PAGES = 1000
+ONLY_USER, ONLY_KERNEL, BOTH = EXCLUDE_KERNEL, EXCLUDE_USER, 0
+
+
+def recording(path, *events, config=PAGE_FAULTS):
+    """events: the modes that each excludes, and the numbers of its samples in user mode and not."""
+    data, time = Recording(events=()), 1000
+    for number, (excluded, _, _) in enumerate(events):
+        data.attr(config, number + 1, excluded=excluded)
+    data.comm(500, 'test', number=1)
+    for number, (_, in_user, in_kernel) in enumerate(events):
+        for mode in [IN_USER] * in_user + [IN_KERNEL] * in_kernel:
+            time += 10
+            data.sample(time, number=number + 1, misc=mode)
+    return data.write(path)
+
+
+def counts(*args):
+    """Return the columns of counts of the only process, and the remarks."""
+    found = report('top', *args)
+    row, = rows(found, 'top')
+    remarks = [r for r in found.get('remarks', []) if 'does not say when it was made' not in r]
+    return {name: n for name, n in row.items() if name not in ('_pid', 'comm')}, remarks
+
+
+def traced(path):
+    """The number of samples of each event, as trace prints them."""
+    ended = run('trace', '--format', 'csv', '--input', path)
+    assert ended.returncode == 0, ended.stderr
+    lines = list(csv.DictReader(lines_of_csv(ended.stdout)))
+    return Counter(line['event'] for line in lines)
+
+
+def top(path, *events):
+    return counts('--input', path, '-e', ','.join(f'{e}//key=_pid/' for e in events))
+
+
+def test_events_of_a_recording_by_their_modes(tmp_path):
+    path = recording(tmp_path / 'both.data', (ONLY_USER, 347, 0), (ONLY_KERNEL, 0, 3))
+    for event, count in (('page-faults:u', 347), ('page-faults:k', 3), ('page-faults', 350),
+                         ('page-faults:uk', 350)):
+        assert top(path, event) == ({event: count}, []), event
+    assert top(path, 'page-faults:u', 'page-faults:k')[0] == {
+        'page-faults:u': 347, 'page-faults:k': 3}
+
+
+def test_clocks_of_a_recording_by_their_modes(tmp_path):
+    path = recording(tmp_path / 'clock.data', (ONLY_USER, 234, 0), (ONLY_KERNEL, 0, 47),
+                     config=CPU_CLOCK)
+    for event, count in (('cpu-clock:u', 234), ('cpu-clock:k', 47)):
+        assert top(path, event) == ({event: count}, []), event
+        found = report('profile', '-e', event, '--input', path)
+        assert sum(row['samples'] for row in rows(found, 'functions')) == count
+
+
+def test_all_events_of_a_recording(tmp_path):
+    """Without -e, each event has its own samples."""
+    path = recording(tmp_path / 'both.data', (ONLY_USER, 347, 0), (ONLY_KERNEL, 0, 3))
+    assert traced(path) == {'page-faults:u': 347, 'page-faults:k': 3}
+
+
+def test_samples_of_an_event_by_their_mode(tmp_path):
+    """An event without a modifier has the samples of both modes."""
+    path = recording(tmp_path / 'plain.data', (BOTH, 347, 3))
+    found, remarks = top(path, 'page-faults:u', 'page-faults:k', 'page-faults')
+    assert found == {'page-faults:u': 347, 'page-faults:k': 3, 'page-faults': 350}
+    assert not remarks
+
+
+def test_the_event_with_exactly_these_modes(tmp_path):
+    path = recording(tmp_path / 'two.data', (BOTH, 10, 2), (ONLY_USER, 7, 0))
+    assert top(path, 'page-faults')[0] == {'page-faults': 12}
+    assert top(path, 'page-faults:u')[0] == {'page-faults:u': 7}
+    assert top(path, 'page-faults:k')[0] == {'page-faults:k': 2}
+
+
+def test_a_mode_that_the_recording_lacks(tmp_path):
+    path = recording(tmp_path / 'user.data', (ONLY_USER, 346, 0))
+    ended = run('top', '-e', 'page-faults:k', '--input', path)
+    assert ended.returncode == 2
+    assert f"{path} has no event 'page-faults:k'; it has page-faults:u" in ended.stderr
+
+
+@pytest.mark.parametrize('excluded, mode', [(ONLY_USER, 'user'), (ONLY_KERNEL, 'kernel')])
+def test_an_event_that_the_recording_has_in_one_mode(tmp_path, excluded, mode):
+    path = recording(tmp_path / 'one.data', (excluded, 5 * (mode == 'user'), 5 * (mode != 'user')))
+    found, remarks = top(path, 'page-faults')
+    assert found == {'page-faults': 5}
+    assert remarks == [f"'page-faults': the recording has this event in {mode} code only"]
+
+
+def test_excluded_modes_of_a_recording(tmp_path):
+    """--exclude-kernel is the modifier u of -e."""
+    path = recording(tmp_path / 'plain.data', (BOTH, 20, 3))
+    for option, count in (('--exclude-kernel', 20), ('--exclude-user', 3)):
+        found = report('profile', '-e', 'page-faults', option, '--input', path)
+        assert sum(row['samples'] for row in rows(found, 'functions')) == count
+
+
+def test_faults_of_a_recorded_program(root, tmp_path):
+    """attar record writes each event with its modes."""
+    path = tmp_path / 'perf.data'
+    ended = run('record', '-o', path, '-e', 'page-faults:u,page-faults:k', '--',
+                workload('faults1000'), PAGES)
+    assert ended.returncode == 0, ended.stderr
+    seen = traced(path)
+    user, kernel = seen['page-faults:u'], seen['page-faults:k']
+    assert user > PAGES > kernel > 0
+    assert top(path, 'page-faults:u')[0] == {'page-faults:u': user}
+    assert top(path, 'page-faults:k')[0] == {'page-faults:k': kernel}
