@@ -422,6 +422,23 @@ static int connect_events(struct attar_run *run, uint32_t number)
 	return 0;
 }
 
+void replay_take_rate(const struct attar_run *run, struct source *s)
+{
+	const struct recording *recording = run->replay->recording;
+	const unsigned modes = modes_of_source(s);
+	const enum modes_fit best = best_fit(run, s, modes);
+
+	for (size_t i = 0; best != FIT_NONE && i < recording_n_events(recording); i++) {
+		const struct recording_event *event = recording_get_event(recording, i);
+
+		if (fit_of(run, s, event, modes) != best)
+			continue;
+		s->attr.freq = event->attr.freq;
+		s->attr.sample_period = event->attr.sample_period;
+		return;
+	}
+}
+
 static int connect_source(struct attar_run *run, uint32_t number)
 {
 	struct source *s = &run->sources.list.at[number];

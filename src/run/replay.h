@@ -20,6 +20,8 @@ struct replay_sources {
 	bool has_switches;     /* see run/switch_check.h */
 };
 
+struct source;
+
 struct run_replay {
 	struct recording *recording;
 	VEC(struct replay_sources) events; /* by index of the recording's event */
@@ -50,6 +52,9 @@ bool replay_has_sampler(const struct attar_run *run);
 
 /* The event for CPU sampling: the first one of the recording that is not a tracepoint. */
 int replay_add_sampler(struct attar_run *run, bool stacks, attar_event_fn *fn);
+
+/* Takes the sampling rate of a source from its event of the recording, if that is known. */
+void replay_take_rate(const struct attar_run *run, struct source *s);
 
 /* Connects the sources with the events of the recording and creates the stream. */
 int replay_start(struct attar_run *run);

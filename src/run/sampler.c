@@ -40,7 +40,10 @@ static int add_named(
 		attr->freq = 0;
 		attr->sample_period = 1;
 	}
-	return run_add_spec(run, list->at, attr, fn);
+	r = run_add_spec(run, list->at, attr, fn);
+	if (r == 0 && run->replay)
+		replay_take_rate(run, &run->sources.list.at[run->sources.list.n - 1]);
+	return r;
 }
 
 int attar_run_sampler(struct attar_run *run, bool stacks, attar_event_fn *fn)

@@ -255,5 +255,7 @@ def test_samples_are_weighed_as_by_profile(tmp_path, event, freq, unit, weights)
     assert function[unit] == sum(weights) and function['symbol'] == 'mix'
     rows = scripts.rows(found, 'instructions of mix')
     assert [row[unit] for row in rows if row[unit]] == weights
-    [same] = scripts.rows(scripts.report('profile', '--input', path), 'functions')
-    assert same[unit] == sum(weights) and same['symbol'] == 'mix'
+    name = {PAGE_FAULTS: 'page-faults', CPU_CLOCK: 'cpu-clock'}[event]
+    for chosen in [], ['-e', name]:
+        [same] = scripts.rows(scripts.report('profile', *chosen, '--input', path), 'functions')
+        assert same[unit] == sum(weights) and same['symbol'] == 'mix'
