@@ -10,6 +10,7 @@
 #include "attar/run.h"
 #include "mappings.h"
 #include "registers.h"
+#include "sample_weight.h"
 
 enum { SUM_FAULTS, SUM_MAJOR, SUMS, KEYS_MAX = 1 << 16, DEPTH_MAX = 512, NAME_BYTES = 64 };
 
@@ -90,7 +91,8 @@ static int show(struct attar_run *run, struct page_faults *p, const struct attar
 	return 0;
 }
 
-static int count(struct page_faults *p, const struct attar_event *ev, const struct mapping *mapping)
+static int count(struct page_faults *p, const struct attar_event *ev, const struct mapping *mapping,
+	uint64_t faults)
 {
 	const struct key key = {.process = (uint64_t)ev->thread->process->pid,
 		.execs = mappings_execs(&p->mappings, ev->thread),
@@ -110,8 +112,8 @@ static int count(struct page_faults *p, const struct attar_event *ev, const stru
 	range->pid = ev->thread->process->pid;
 	if (strncmp(range->comm, ev->thread->process->comm, NAME_BYTES - 1) != 0)
 		snprintf(range->comm, NAME_BYTES, "%s", ev->thread->process->comm);
-	row->interval.sums[SUM_FAULTS]++;
-	row->interval.sums[SUM_MAJOR] += ev->counter == p->major;
+	row->interval.sums[SUM_FAULTS] += faults;
+	row->interval.sums[SUM_MAJOR] += ev->counter == p->major ? faults : 0;
 	return 0;
 }
 
@@ -121,11 +123,15 @@ static int on_fault(struct attar_run *run, void *self, const struct attar_event 
 	struct page_faults *p = self;
 	struct mapping mapping = find_mapping(p, ev);
 	size_t n = p->graph || p->detail ? attar_event_stack(ev, locations, DEPTH_MAX) : 0;
-	int r = count(p, ev, &mapping);
+	const struct sample_events events = sample_events_of_source(run, ev->counter);
+	const uint64_t faults = sample_events_get(&events, ev);
+	int r = count(p, ev, &mapping, faults);
 
 	if (r == 0 && p->detail && attar_run_wants_lines(run))
 		r = show(run, p, ev, &mapping, locations, n);
-	return r < 0 || !p->stacks ? r : attar_stacks_add(p->stacks, ev->thread, locations, n, 1);
+	if (r < 0 || !p->stacks)
+		return r;
+	return attar_stacks_add(p->stacks, ev->thread, locations, n, faults);
 }
 
 static int on_record(struct attar_run *run, void *self, const struct attar_event *ev)
@@ -190,6 +196,7 @@ static int page_faults_report(
 		add_row(table, rows[i], scope);
 	free(rows);
 	attar_report_evicted(report, p->table, "mappings");
+	sample_events_remark(run, report);
 	return attar_run_stacks(run, report, p->stacks, scope, &opts);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a sample of a profiler that samples CPUs counts: 1, or the events that it stands for. */
+/* What a sample counts: 1, or the events that it stands for. */
 #ifndef PROFILERS_SAMPLE_WEIGHT_H
 #define PROFILERS_SAMPLE_WEIGHT_H
 
@@ -16,6 +16,32 @@ struct sample_weight {
  * of events. Those of a clock stand for equal times.
  */
 struct sample_weight sample_weight_of_run(const struct attar_run *run);
+
+/*
+ * The events that a sample of a profiler that counts events stands for: `fixed`; 0: the period of
+ * the sample. Samples of a clock are counted themselves.
+ */
+struct sample_events {
+	uint64_t fixed;
+	bool is_varied; /* the kernel varies the period to reach a frequency */
+};
+
+/* Of a source, once the run has begun: before that, those of a recording are not known. */
+struct sample_events sample_events_of_source(const struct attar_run *run, uint32_t source);
+
+static inline uint64_t sample_events_get(
+	const struct sample_events *events, const struct attar_event *ev)
+{
+	const uint64_t period = ev->record->sample.period;
+
+	return events->fixed ? events->fixed : period ? period : 1;
+}
+
+/*
+ * Says for which sources the number of events is computed from the samples. False: each sample is
+ * one event.
+ */
+bool sample_events_remark(const struct attar_run *run, struct attar_report *report);
 
 uint64_t sample_weight_get(const struct sample_weight *weight, const struct attar_event *ev);
 

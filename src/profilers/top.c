@@ -11,6 +11,7 @@
 #include "attar/keytable.h"
 #include "attar/run.h"
 #include "keys.h"
+#include "sample_weight.h"
 
 /* LATE_COLUMNS: for events that appear during the run. */
 enum { COLUMNS_MAX = 64, LATE_COLUMNS = 8, NAME_BYTES = 64, KEYS_MAX = 65536 };
@@ -36,6 +37,7 @@ struct event {
 	bool is_plain;
 	const struct attar_field *field; /* NULL: by thread */
 	size_t sum;                      /* of its first column */
+	struct sample_events events;     /* that a sample counts as */
 };
 
 /* The block of a row. */
@@ -177,12 +179,15 @@ static bool is_number(const struct attar_expr *key)
 			       attar_expr_get_column(key, 0)->kind == ATTAR_EXPR_NUMBER);
 }
 
-static void set_plain(const struct top *top, struct event *e)
+static void set_plain(const struct attar_run *run, const struct top *top, uint32_t source)
 {
+	struct event *e = &top->of[source];
+
+	e->events = sample_events_of_source(run, source);
 	e->sum = top->columns[e->first].at;
 	e->field = e->key ? attar_expr_get_field(e->key) : NULL;
 	e->is_plain = !top->only_comm && !e->comm && (!e->key || e->field) && e->n == 1 &&
-		      !top->columns[e->first].sum;
+		      !top->columns[e->first].sum && e->events.fixed == 1;
 }
 
 static int learn(struct attar_run *run, struct top *top, uint32_t source)
@@ -198,7 +203,7 @@ static int learn(struct attar_run *run, struct top *top, uint32_t source)
 		r = keys_compile(run, source, "comm", NULL, ATTAR_EXPR_KEY, &e->comm);
 	if (r == 0)
 		r = keys_compile(run, source, "printkey", NULL, 0, &e->print);
-	set_plain(top, e);
+	set_plain(run, top, source);
 	if (r == 0 && e->print && !is_number(e->key))
 		return attar_fail(-EINVAL,
 			"'%s': printkey= requires a key that is a number" ATTAR_FIX
@@ -330,9 +335,9 @@ static struct attar_keyrow *find_row(struct top *top, const struct event *e,
 }
 
 static void add_to_sum(const struct top *top, struct attar_keyrow *row, const struct column *c,
-	const struct attar_expr_record *record)
+	const struct attar_expr_record *record, uint64_t events)
 {
-	uint64_t n = c->sum ? attar_expr_number(c->sum, record) : 1;
+	uint64_t n = c->sum ? attar_expr_number(c->sum, record) : events;
 
 	attar_keysum_add(&row->interval.sums[c->at], n, top->columns[c->at].is_signed);
 }
@@ -341,6 +346,7 @@ static void add_to_sum(const struct top *top, struct attar_keyrow *row, const st
 static int count(struct top *top, const struct event *e, const struct attar_event *ev)
 {
 	struct attar_expr_record record;
+	const uint64_t events = sample_events_get(&e->events, ev);
 	struct attar_keyrow *row;
 	struct label *label;
 
@@ -349,7 +355,7 @@ static int count(struct top *top, const struct event *e, const struct attar_even
 	if (!row)
 		return -ENOMEM;
 	for (size_t i = e->first; i < e->first + e->n; i++)
-		add_to_sum(top, row, &top->columns[i], &record);
+		add_to_sum(top, row, &top->columns[i], &record, events);
 	label = row->value;
 	if (top->has_names && (e->comm || !label->len || label->hash != ev->thread->comm_hash))
 		set_name(label, e, ev, &record);
@@ -389,8 +395,11 @@ static __attribute__((noinline)) int begin(
 {
 	int r;
 
-	if (!top->n_ready)
+	if (!top->n_ready) {
 		drop_refused(run, top);
+		for (uint32_t i = 0; i < top->n_of; i++) /* recorded events have their own period */
+			set_plain(run, top, i);
+	}
 	r = ev->counter < top->n_of ? 0 : learn_new(run, top);
 	top->n_ready = top->n_of;
 	return r < 0 ? r : count(top, &top->of[ev->counter], ev);
@@ -523,12 +532,25 @@ static void add_row(struct attar_run *run, struct top *top, struct attar_section
 		attar_cell_text(table, "[others]");
 }
 
-static void add_remarks(const struct top *top, struct attar_report *report)
+static bool has_sums(const struct top *top)
+{
+	for (size_t i = 0; i < top->n_columns; i++)
+		if (top->columns[i].sum)
+			return true;
+	return false;
+}
+
+static void add_remarks(
+	const struct attar_run *run, const struct top *top, struct attar_report *report)
 {
 	struct attar_expr_faults faults;
 	uint64_t absent = 0, by_zero = 0;
 
 	attar_report_evicted(report, top->table, "keys");
+	if (sample_events_remark(run, report) && has_sums(top))
+		attar_report_remark(report,
+			"sums of expressions are those of the samples, which stand for several "
+			"events");
 	if (top->has_limits)
 		attar_report_remark(report,
 			"sums that do not fit into 64 bits are shown as the nearest number that "
@@ -568,7 +590,7 @@ static int top_report(
 	for (size_t i = 0; i < n; i++)
 		add_row(run, top, table, rows[i], scope);
 	free(rows);
-	add_remarks(top, report);
+	add_remarks(run, top, report);
 	return 0;
 }
 

@@ -189,3 +189,26 @@ def test_two_programs_that_sample_the_same_faults(spawn, first, has_all):
     assert all_notes['seen'] >= 300
     assert notes['seen'] + left_out == all_notes['seen']
     assert left_out == 0 or not has_all
+
+
+@pytest.mark.parametrize('how, remark', [
+    ('freq=500', "'page-faults' was sampled by frequency: its counts are estimates from the "
+                 'periods of the samples; period=1 counts each event'),
+    ('period=10', "'page-faults': each sample counts as 10 events, its period"),
+    ('period=1', None),
+])
+def test_samples_of_a_recording_that_stand_for_several_faults(tmp_path, how, remark):
+    """The faults are those that the samples stand for, with a remark."""
+    path = tmp_path / 'perf.data'
+    done = run('record', '-o', path, '-e', f'page-faults/{how}/', '--', workload('faults1000'),
+               1000)
+    assert done.returncode == 0, done.stderr
+    query = 'SELECT count(*) AS n, sum(period) AS events FROM page_faults'
+    sql = report('sql', '-e', 'page-faults', '--input', path, '--query', query)
+    sampled, = (r for s in sql['sections'] for r in rows(sql, s['name']))
+    expected = sampled['n'] * 10 if how == 'period=10' else sampled['events']
+    assert expected > 900 or how == 'freq=500'
+    found = report('page-faults', '-g', '--input', path)
+    assert sum(row['faults'] for row in rows(found, 'page faults')) == expected
+    assert sum(stacks(found).values()) == expected
+    assert remark in found.get('remarks', [None])

@@ -9,7 +9,8 @@ import pytest
 
 import reused_pid
 from command import perf, run, workload
-from scripts import of_script
+from perf_data import PAGE_FAULTS, Recording
+from scripts import of_script, report
 from scripts import rows as rows_of
 
 pytestmark = pytest.mark.usefixtures('root')
@@ -205,3 +206,35 @@ def test_refusals(args, sentence):
     ended = run('top', *args, '--', 'true')
     assert ended.returncode == 2, ended.stderr
     assert sentence in ended.stderr
+
+
+@pytest.mark.parametrize('freq, count, remark', [
+    (0, 3, None),
+    (997, 42, "'page-faults' was sampled by frequency: its counts are estimates from the periods "
+              'of the samples; period=1 counts each event'),
+])
+def test_samples_that_stand_for_several_events(tmp_path, freq, count, remark):
+    """The periods of a frequency are numbers of events; each sample of period 1 is one."""
+    data = Recording(events=())
+    data.attr(PAGE_FAULTS, 7, freq=freq)
+    data.comm(1, 'task')
+    for time, period in enumerate([10, 12, 20]):
+        data.sample(3 + time, period=period)
+    path = data.write(tmp_path / 'x.data')
+    found = report('top', '--input', path)
+    row, = rows_of(found, 'top')
+    assert row['page-faults'] == count
+    assert (remark in found['remarks']) == bool(remark)
+
+
+@pytest.mark.parametrize('attributes, count, sum_of_samples', [
+    ('period=10', 2000, None), ('period=10/top-by=n:1', None, 200)])
+def test_each_tenth_call_counts_as_ten(attributes, count, sum_of_samples):
+    """Sums are those of the samples, as a remark says."""
+    found = report('top', '-e', f'syscalls:sys_enter_getppid//{attributes}/', '--',
+                   workload('flood'), 2000)
+    row, = rows_of(found, 'top')
+    assert row.get('syscalls:sys_enter_getppid') == count and row.get('n') == sum_of_samples
+    first = "'syscalls:sys_enter_getppid': each sample counts as 10 events, its period"
+    second = 'sums of expressions are those of the samples, which stand for several events'
+    assert first in found['remarks'] and (second in found['remarks']) == bool(sum_of_samples)
