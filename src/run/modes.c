@@ -36,7 +36,7 @@ enum modes_fit modes_fit(unsigned wanted, unsigned recorded)
 
 bool modes_have(unsigned modes, const struct attar_event *ev)
 {
-	if (!modes)
+	if (!modes || modes == (MODE_USER | MODE_KERNEL))
 		return true;
 	switch (ev->record->misc & PERF_RECORD_MISC_CPUMODE_MASK) {
 	case PERF_RECORD_MISC_USER:
@@ -48,6 +48,13 @@ bool modes_have(unsigned modes, const struct attar_event *ev)
 	default:
 		return modes & MODE_HV;
 	}
+}
+
+bool modes_share_ids(const struct perf_event_attr *a, const struct perf_event_attr *b)
+{
+	return a->type == PERF_TYPE_SOFTWARE && b->type == PERF_TYPE_SOFTWARE &&
+	       a->config == b->config && a->config != PERF_COUNT_SW_DUMMY &&
+	       !attar_attr_is_clock(a) && modes_of(a) & modes_of(b);
 }
 
 const char *modes_text(unsigned modes)

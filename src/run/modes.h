@@ -27,8 +27,15 @@ unsigned modes_of_source(const struct source *s);
 
 enum modes_fit modes_fit(unsigned wanted, unsigned recorded);
 
-/* Whether a sample is one of these modes; 0: all. */
+/* Whether a sample is one of these modes; 0, or user and kernel: all. */
 bool modes_have(unsigned modes, const struct attar_event *ev);
+
+/*
+ * Whether samples of one of these events can have the id of the other: the kernel passes one struct
+ * perf_sample_data to all software events of the same kind and sets the id for the first of them
+ * only (seen on 6.18). Clocks have timers of their own.
+ */
+bool modes_share_ids(const struct perf_event_attr *a, const struct perf_event_attr *b);
 
 /* "user code", for messages. */
 const char *modes_text(unsigned modes);

@@ -176,8 +176,10 @@ static int open_sources(struct attar_run *run)
 
 static int open_events(struct attar_run *run)
 {
-	int r = open_sources(run);
+	int r;
 
+	shared_prepare(run);
+	r = open_sources(run);
 	if (r < 0)
 		return r;
 	run_sources_drop(run);

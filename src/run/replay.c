@@ -571,6 +571,28 @@ static void modes_remark(const struct attar_run *run, struct attar_report *repor
 				s->name, modes_text((MODE_USER | MODE_KERNEL) & ~s->absent));
 }
 
+/* Which events have samples with the ids of others. */
+static void ids_remark(const struct attar_run *run, struct attar_report *report)
+{
+	const struct recording *recording = run->replay->recording;
+
+	for (size_t i = 0; i < run->replay->events.n; i++)
+		for (size_t k = 0; k < i; k++) {
+			const struct recording_event *a = recording_get_event(recording, k),
+						     *b = recording_get_event(recording, i);
+
+			if (!modes_share_ids(&a->attr, &b->attr) ||
+				!(run->replay->events.at[i].numbers.n ||
+					run->replay->events.at[k].numbers.n))
+				continue;
+			attar_report_remark(report,
+				"the recording has samples of '%s' and '%s', which are the same "
+				"software event: the kernel can give samples of one the id of the "
+				"other, and then the counts of both are wrong; record one of them",
+				a->name, b->name);
+		}
+}
+
 /* Whether the event is on the CPUs of --cpus and of the attribute cpus=. */
 static bool is_on_cpus(
 	const struct attar_run *run, const struct source *s, const struct attar_event *ev)
@@ -663,6 +685,7 @@ void replay_remark(const struct attar_run *run, struct attar_report *report, enu
 	if (scope == ATTAR_SCOPE_WHOLE) {
 		cpus_remark(run, report);
 		modes_remark(run, report);
+		ids_remark(run, report);
 	}
 	needed_events_remark(run, report);
 	recorded_names_remark(run, report);

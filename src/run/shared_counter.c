@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "run/shared_counter.h"
 
+#include "run/modes.h"
 #include "run/run.h"
 
 /* Each sample of one counter is one of the run, whatever its source. */
@@ -32,6 +33,79 @@ bool shared_is_same_event(const struct source *a, const struct source *b)
 	       has_same_cpus(source_spec(a), source_spec(b));
 }
 
+/* ---- the same software event in several modes ---- */
+
+static void copy_modes(
+	struct perf_event_attr *attr, bool no_user, bool no_kernel, bool no_hypervisor)
+{
+	attr->exclude_user = no_user;
+	attr->exclude_kernel = no_kernel;
+	attr->exclude_hv = no_hypervisor;
+}
+
+static bool differ_in_modes_only(const struct source *a, const struct source *b)
+{
+	struct source like = *b;
+
+	copy_modes(&like.attr, a->attr.exclude_user, a->attr.exclude_kernel, a->attr.exclude_hv);
+	return memcmp(&a->attr, &b->attr, sizeof(a->attr)) != 0 && shared_is_same_event(a, &like);
+}
+
+/* Both are opened in the modes of either, with the samples of their own ones. */
+static void widen(struct source *a, struct source *b)
+{
+	const bool no_user = a->attr.exclude_user && b->attr.exclude_user;
+	const bool no_kernel = a->attr.exclude_kernel && b->attr.exclude_kernel;
+	const bool no_hv = a->attr.exclude_hv && b->attr.exclude_hv;
+
+	a->modes = a->modes ? a->modes : modes_of(&a->attr);
+	b->modes = b->modes ? b->modes : modes_of(&b->attr);
+	copy_modes(&a->attr, no_user, no_kernel, no_hv);
+	copy_modes(&b->attr, no_user, no_kernel, no_hv);
+}
+
+static bool widen_any(struct attar_run *run)
+{
+	bool any = false;
+
+	vec_each (&run->sources.list, b)
+		for (struct source *a = run->sources.list.at; a < b; a++) {
+			if (!can_share(run, a) || !can_share(run, b) ||
+				!modes_share_ids(&a->attr, &b->attr) || !differ_in_modes_only(a, b))
+				continue;
+			widen(a, b);
+			any = true;
+		}
+	return any;
+}
+
+void shared_prepare(struct attar_run *run)
+{
+	while (widen_any(run))
+		;
+}
+
+/* Those that cannot share a counter, such as with different periods, or in recordings. */
+static void warn_of_common_ids(const struct attar_run *run)
+{
+	vec_each (&run->sources.list, b)
+		for (struct source *a = run->sources.list.at; a < b; a++) {
+			if (!shared_counter(run, a) || !shared_counter(run, b) ||
+				shared_counter(run, a) == shared_counter(run, b) ||
+				!modes_share_ids(&a->attr, &b->attr))
+				continue;
+			log_warn("'%s' and '%s' sample the same software event: the kernel can "
+				 "give samples of one the id of the other, and then the counts of "
+				 "both are wrong; sample one of them%s",
+				CLIP(a->name), CLIP(b->name),
+				run->recorder.wanted ? ", without :u and :k, which select samples "
+						       "of the recording with --input"
+						     : "");
+		}
+}
+
+/* ---- sharing ---- */
+
 /* The source whose counter s can use; NULL: none. */
 static struct source *owner_of(const struct attar_run *run, const struct source *s)
 {
@@ -61,6 +135,9 @@ void shared_link(struct attar_run *run)
 			last = &run->sources.list.at[last->next_shared];
 		last->next_shared = (uint32_t)(s - run->sources.list.at);
 	}
+	if (!run->sources.has_warned)
+		warn_of_common_ids(run);
+	run->sources.has_warned = true;
 }
 
 static uint32_t owner_number(const struct attar_run *run, const struct source *s)
@@ -75,7 +152,7 @@ struct attar_counter *shared_counter(const struct attar_run *run, const struct s
 
 static int deliver_to(struct attar_run *run, struct source *s, struct attar_event *ev)
 {
-	if (s->is_stopped)
+	if (s->is_stopped || !modes_have(s->modes, ev))
 		return 0;
 	ev->counter = (uint32_t)(s - run->sources.list.at);
 	if (s->keep)

@@ -4,6 +4,9 @@
  * counter: the kernel writes each event once, and it is delivered to each of these sources, with
  * its number, fields and filter in attar.
  *
+ * Software events that only differ in the modifiers u and k share one, too, in the modes of all of
+ * them: each source has the samples in its own.
+ *
  * The first of them has the counter and is the head of a list of the others.
  */
 #ifndef RUN_SHARED_COUNTER_H
@@ -13,6 +16,9 @@
 
 /* Whether the kernel writes the same records for both, which can be different in attar. */
 bool shared_is_same_event(const struct source *a, const struct source *b);
+
+/* Before the sources are opened: gives those that can share a counter the same modes. */
+void shared_prepare(struct attar_run *run);
 
 /* Whether a source that is being opened uses the counter of an earlier one. */
 bool shared_is_open(const struct attar_run *run, const struct source *s);

@@ -61,6 +61,7 @@ struct sources {
 	VEC(struct source) list;              /* by number, attar_event.counter */
 	VEC(struct attar_event_list *) lists; /* that their specs are borrowed from */
 	const struct attar_input *input;      /* whose events are being added; NULL: none */
+	bool has_warned;                      /* of events whose samples share ids */
 };
 
 /*

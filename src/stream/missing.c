@@ -7,7 +7,8 @@
  * Compares only events for which each count is a sample: those that the kernel itself counts one by
  * one. Clocks and hardware counters advance without producing samples, as do events that are
  * sampled by frequency or throttled, and tracepoints that count more than 1 at a time
- * (sched:sched_stat_runtime counts ns).
+ * (sched:sched_stat_runtime counts ns). Neither are software events whose samples have the ids of
+ * others.
  */
 #include <stdio.h>
 
@@ -116,13 +117,33 @@ static uint64_t counts_per_sample(const struct perf_event_attr *attr)
 	return attr->sample_type & PERF_SAMPLE_PERIOD ? 1 : attr->sample_period;
 }
 
+static bool have_a_mode_in_common(const struct perf_event_attr *a, const struct perf_event_attr *b)
+{
+	return (!a->exclude_user && !b->exclude_user) || (!a->exclude_kernel && !b->exclude_kernel);
+}
+
+/* The samples of a software event can have the id of another of the same kind: see read.c. */
+static bool has_common_ids(const struct attar_stream *s, size_t counter)
+{
+	const struct perf_event_attr *attr = &s->counters[counter]->attr;
+
+	for (size_t i = 0; attr->type == PERF_TYPE_SOFTWARE && i < s->n_counters; i++) {
+		const struct perf_event_attr *other = &s->counters[i]->attr;
+
+		if (i != counter && other->type == PERF_TYPE_SOFTWARE &&
+			other->config == attr->config && have_a_mode_in_common(attr, other))
+			return true;
+	}
+	return false;
+}
+
 /* A thread that inherits the event has its own period. */
 static bool is_comparable(const struct attar_stream *s, size_t counter)
 {
 	const struct attar_counter *c = s->counters[counter];
 
 	if (counter == s->side || s->accounts[counter].unfit || c->bpf_fd >= 0 || c->attr.freq ||
-		!c->attr.sample_period)
+		!c->attr.sample_period || has_common_ids(s, counter))
 		return false;
 	if (counts_per_sample(&c->attr) > 1 && c->attr.inherit)
 		return false;

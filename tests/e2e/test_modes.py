@@ -120,3 +120,49 @@ def test_faults_of_a_recorded_program(root, tmp_path):
     assert user > PAGES > kernel > 0
     assert top(path, 'page-faults:u')[0] == {'page-faults:u': user}
     assert top(path, 'page-faults:k')[0] == {'page-faults:k': kernel}
+
+
+def test_faults_in_several_modes_at_once(root):
+    """
+    One event of the kernel, which gives the samples of several the id of one of them. Faults in
+    user code and in the kernel add up to all.
+    """
+    found = report('top', '-e', 'page-faults//key=_pid/,page-faults:u//key=_pid/alias=u/,'
+                   'page-faults:k//key=_pid/alias=k/', '--', workload('faults1000'), PAGES)
+    row, = rows(found, 'top')
+    assert row['u'] > PAGES > row['k'] > 0
+    assert row['page-faults'] == row['u'] + row['k'] == found['notes']['seen']
+    assert found['notes']['missing'] == 0 and 'same software event' not in found['stderr']
+
+
+def test_switches_in_several_modes_at_once(root):
+    """They are in the kernel, so all of them are those of :k and none is one of :u."""
+    events = ('context-switches', 'context-switches:k', 'context-switches:u')
+    found = report('top', '-e', ','.join(f'{e}//key=_pid/' for e in events), '--', 'sh', '-c',
+                   'cat /proc/self/stat | cat | cat')
+    for row in rows(found, 'top'):
+        assert row[events[0]] == row[events[1]] and row[events[2]] == 0
+    assert sum(row[events[0]] for row in rows(found, 'top')) == found['notes']['seen'] > 0
+
+
+def test_events_whose_samples_have_common_ids(root, tmp_path):
+    """Those with different periods, and in recordings, cannot be one event of the kernel."""
+    path = tmp_path / 'perf.data'
+    common = 'sample the same software event: the kernel can give samples of one the id of the ' \
+        'other, and then the counts of both are wrong; sample one of them'
+    found = report('top', '-e', 'page-faults,page-faults//period=10/', '--', 'true')
+    assert f"'page-faults' and 'page-faults' {common}\n" in found['stderr']
+    assert found['notes']['missing'] == 0
+    found = report('record', '-o', path, '-e', 'page-faults,page-faults:u', '--', 'true')
+    assert f"'page-faults' and 'page-faults:u' {common}, without :u and :k, which select samples " \
+        'of the recording with --input' in found['stderr']
+    remarks = top(path, 'page-faults')[1]
+    assert [r for r in remarks if r.startswith(
+        "the recording has samples of 'page-faults' and 'page-faults:u', which are the same")]
+
+
+def test_disjoint_modes_have_their_own_ids(root, tmp_path):
+    path = tmp_path / 'perf.data'
+    found = report('record', '-o', path, '-e', 'page-faults:u,page-faults:k', '--', 'true')
+    assert 'same software event' not in found['stderr']
+    assert not top(path, 'page-faults')[1]
