@@ -61,9 +61,10 @@ struct parser {
 	const char *text; /* all of it */
 	const char *p;    /* next character */
 	unsigned item;
-	const char *event; /* start of the current event */
-	size_t first;      /* its first spec */
-	const char *wrong; /* the position of the last error; NULL: none */
+	const char *event;    /* start of the current event */
+	size_t first;         /* its first spec */
+	struct letters early; /* those of a probe before its filter and attributes */
+	const char *wrong;    /* the position of the last error; NULL: none */
 };
 
 /* Fails because of the text at position `at`, which the error text then shows. */

@@ -21,6 +21,17 @@ const char *modifier_unknown(const char *at, size_t n)
 	return NULL;
 }
 
+void modifier_take_early(struct parser *parser)
+{
+	const char *at = parser->p + 1;
+	size_t n = *parser->p == ':' ? modifier_span(at) : 0;
+
+	if (!n || at[n] != '/' || modifier_unknown(at, n))
+		return;
+	parser->early = (struct letters){.at = at, .n = n};
+	parser->p = at + n;
+}
+
 static size_t count(const char *letters, char c)
 {
 	size_t n = 0;

@@ -508,8 +508,10 @@ int probe_parse(struct parser *parser, const char *word, size_t n)
 	if (r == 0 && probe.ret && probe.func && probe.offset)
 		r = parser_fail(parser, at, -EINVAL, "a return probe cannot have an offset");
 	end = parser->p;
-	if (r == 0)
+	if (r == 0) {
+		modifier_take_early(parser);
 		r = parts_parse(parser, true, &parts);
+	}
 	if (r == 0)
 		r = take_args(parser, &parts, &probe);
 	if (r < 0)

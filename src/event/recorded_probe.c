@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Probes by the name that they have in a recording, such as uprobe:f@"file". */
-#include "event/list.h"
+#include "event/modifier.h"
 #include "tracefs/tracefs.h"
 
 int recorded_probe_parse(struct parser *parser)
@@ -21,6 +21,7 @@ int recorded_probe_parse(struct parser *parser)
 	if (!spec->name)
 		return base_oom();
 	parser->p += n;
+	modifier_take_early(parser);
 	r = parts_parse(parser, true, &parts);
 	if (r == 0)
 		r = parts_apply(parser, &parts);

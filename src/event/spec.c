@@ -10,10 +10,12 @@
  *	       | system ':' name ':' letters parts
  *	       | pmu '/' terms '/' [letters | attributes] [':' letters]
  *	       | 'mem:' addr ['/' len] [':' rwx] ['/' attributes] [':' letters]
- *	       | ('kprobe:' | 'kretprobe:' | 'uprobe:' | 'uretprobe:') place [parts]
- *	       | 'usdt:' [file ':'] provider ':' name [parts]
- *	       | 'sdt_' provider ':' name [parts]
+ *	       | probe [parts] [':' letters]
+ *	       | probe ':' letters parts
  *	       | profiler ['/' command line '/' attributes]
+ *	probe := ('kprobe:' | 'kretprobe:' | 'uprobe:' | 'uretprobe:') place
+ *	       | 'usdt:' [file ':'] provider ':' name
+ *	       | 'sdt_' provider ':' name
  *	parts := '/' filter '/' attributes
  *	attributes := { name ['=' value] '/' }
  *
@@ -214,8 +216,10 @@ static int event(struct parser *parser)
 	skip_blanks(parser);
 	parser->event = parser->p;
 	parser->first = parser->list->specs.n;
+	parser->early = (struct letters){0};
 	r = event_body(parser);
-	if (r == 0)
+	letters = parser->early;
+	if (r == 0 && !letters.n)
 		r = letters_after(parser, &letters);
 	if (r == 0)
 		r = late_parts(parser, &letters);

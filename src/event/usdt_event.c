@@ -305,8 +305,10 @@ static int find_and_add(struct parser *parser, const struct usdt_request *reques
 static int add_parts(struct parser *parser, const struct usdt_request *request, const char *end)
 {
 	struct parts parts;
-	int r = parts_parse(parser, true, &parts);
+	int r;
 
+	modifier_take_early(parser);
+	r = parts_parse(parser, true, &parts);
 	if (r == 0) /* recorded_probe_parse() finds those of a recording */
 		r = parser->catalog->tracefs.recorded ? probe_not_recorded(parser)
 						      : find_and_add(parser, request, end);

@@ -238,3 +238,17 @@ def test_each_tenth_call_counts_as_ten(attributes, count, sum_of_samples):
     first = "'syscalls:sys_enter_getppid': each sample counts as 10 events, its period"
     second = 'sums of expressions are those of the samples, which stand for several events'
     assert first in found['remarks'] and (second in found['remarks']) == bool(sum_of_samples)
+
+
+@pytest.mark.parametrize('name', [
+    'uprobe:touch@"{}":u//alias=n/', 'uprobe:touch@{}:u//alias=n/',
+    'uprobe:touch@"{}":u/common_pid>0/alias=n/', 'uprobe:touch@"{}"//alias=n/:u'])
+def test_modifiers_of_a_probe_before_or_after_its_attributes(name, tmp_path):
+    path = tmp_path / 'perf.data'
+    event = name.format(workload('faults1000'))
+    rows, _ = top('-e', event, '--', workload('faults1000'), '70')
+    assert [row['n'] for row in rows] == [70]
+    ended = run('record', '-o', path, '-e', event, '--', workload('faults1000'), '70')
+    assert ended.returncode == 0, ended.stderr
+    rows, _ = top('-e', event, '--input', path)
+    assert [row['n'] for row in rows] == [70]

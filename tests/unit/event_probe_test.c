@@ -423,6 +423,18 @@ static void test_kprobe(void **state)
 	assert_true(e[3].exclude_kernel);
 	assert_string_equal((const char *)(uintptr_t)e[4].config1, "do_nanosleep");
 	attar_event_list_free(list);
+	list = parse(c, "kprobe:do_nanosleep:k//alias=y/,kprobe:vfs_read:u/common_pid>1/%s", "");
+	e = list->at;
+	assert_int_equal(list->n, 2);
+	assert_string_equal((const char *)(uintptr_t)e[0].config1, "do_nanosleep");
+	assert_string_equal(e[0].alias, "y");
+	assert_true(e[0].exclude_user && !e[0].exclude_kernel);
+	assert_string_equal(e[1].filter, "common_pid>1");
+	assert_string_equal(e[1].name, "kprobe:vfs_read:u");
+	assert_true(e[1].exclude_kernel && !e[1].exclude_user);
+	attar_event_list_free(list);
+	events_refuse(c, "kprobe:vfs_read:u//alias=y/:k", -EINVAL,
+		"column 28: expected ',' before ':k'");
 	events_refuse(c, "kprobe:do_nanosleeep", -ENOENT,
 		"column 8: the kernel has no function 'do_nanosleeep': did you mean "
 		"'do_nanosleep'?");
