@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "attar/run.h"
+#include "event_name.h"
 
 enum { CPUS_MAX = 8192, DEPTH_MAX = 127, EVENTS_MAX = 64, NAME_BYTES = 64 };
 
@@ -152,18 +153,14 @@ static int hrtimer_report(
 
 /* ---- life ---- */
 
-/* The name of an event in the condition: its alias, or its name without system, with _ for -. */
+/* The name of an event in the condition: its alias or bare name, with _ for - and : */
 static int name_event(struct hrtimer *h, size_t i, const struct attar_event_spec *spec)
 {
-	const char *name = spec->alias ? spec->alias : spec->name, *colon = strchr(name, ':');
-
 	if (i >= EVENTS_MAX)
 		return attar_fail(-E2BIG, "hrtimer counts at most %d events", EVENTS_MAX);
-	if (!spec->alias && colon)
-		name = colon + 1;
-	snprintf(h->names[i], NAME_BYTES, "%s", name);
+	snprintf(h->names[i], NAME_BYTES, "%s", event_name_bare(spec));
 	for (char *c = h->names[i]; *c; c++)
-		if (*c == '-')
+		if (*c == '-' || *c == ':')
 			*c = '_';
 	h->n = i + 1;
 	return 0;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "by_source.h"
+#include "event_name.h"
 #include "sql.h"
 
 struct sql {
@@ -37,8 +38,7 @@ static bool is_used(const struct sql *s, const char *name)
 /* The alias, or the name without its system, with '_' for what a plain SQL name cannot have. */
 static char *table_name(const struct sql *s, const struct attar_event_spec *spec)
 {
-	const char *colon = spec->alias ? NULL : strrchr(spec->name, ':');
-	const char *from = colon && colon[1] ? colon + 1 : spec->name;
+	const char *from = event_name_bare(spec);
 	char *name = NULL;
 
 	for (unsigned number = 1; !name; number++) {

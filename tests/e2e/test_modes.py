@@ -166,3 +166,32 @@ def test_disjoint_modes_have_their_own_ids(root, tmp_path):
     found = report('record', '-o', path, '-e', 'page-faults:u,page-faults:k', '--', 'true')
     assert 'same software event' not in found['stderr']
     assert not top(path, 'page-faults')[1]
+
+
+@pytest.mark.parametrize('event, table', [
+    ('page-faults:u', 'page_faults_u'), ('page-faults:k', 'page_faults_k'),
+    ('page-faults//alias=all/', 'all'), ('page-faults', 'page_faults')])
+def test_names_of_tables(tmp_path, event, table):
+    path = recording(tmp_path / 'plain.data', (BOTH, 7, 7))
+    found = report('sql', '--input', path, '-e', event, '--query',
+                   f'SELECT count(*) AS n FROM "{table}"')
+    row, = (row for s in found['sections'] for row in rows(found, s['name']))
+    assert row['n'] == (7 if ':' in event else 14)
+
+
+def test_names_of_tables_of_live_events(root):
+    """The system of a tracepoint and the file of a probe are no part of the name of its table."""
+    path = workload('faults1000')
+    events = (f'page-faults:u,syscalls:sys_enter_munmap:k,syscalls:sys_enter_munmap,'
+              f'uprobe:touch@"{path}":u')
+    ended = run('sql', '-e', events, '--query', 'SELECT * FROM none', '--', path, 10)
+    assert ended.returncode == 2
+    names = [word.split('(')[0] for word in ended.stderr.split('the tables are ')[1].split('), ')]
+    assert names[:3] == ['page_faults_u', 'sys_enter_munmap_k', 'sys_enter_munmap']
+    assert names[3].startswith('touch__') and names[3].endswith('faults1000__u')
+
+
+def test_names_in_a_condition(root):
+    ended = run('hrtimer', '-e', 'page-faults:u', '--period', '5ms', 'page_faults_u>=0', '--',
+                'true')
+    assert ended.returncode == 0, ended.stderr
