@@ -3,6 +3,7 @@
 
 #include "perf/counter.h"
 #include "perf/value.h"
+#include "run/modes.h"
 #include "run/run.h"
 #include "run/thread_counts.h"
 
@@ -33,15 +34,33 @@ static int connect(struct attar_run *run, size_t number, size_t index)
 	return r == 0 ? map_put(&run->replay->counts, index, number) : r;
 }
 
-/* The index of its event in the recording; the number of these events: it has none. */
-static size_t find(const struct attar_run *run, const struct counted *c)
+/* The index of its first event in the recording with this fit of modes. */
+static size_t find_fit(const struct attar_run *run, const struct counted *c, enum modes_fit fit)
 {
 	const struct recording *recording = run->replay->recording;
+	const struct perf_event_attr attr = {.exclude_user = c->pub.spec->exclude_user,
+		.exclude_kernel = c->pub.spec->exclude_kernel};
 	size_t i = 0;
 
-	while (i < recording_n_events(recording) && !matches(c, recording_get_event(recording, i)))
-		i++;
+	for (; i < recording_n_events(recording); i++) {
+		const struct recording_event *event = recording_get_event(recording, i);
+
+		if (matches(c, event) && modes_fit(modes_of(&attr), modes_of(&event->attr)) == fit)
+			break;
+	}
 	return i;
+}
+
+/*
+ * The index of its event in the recording; the number of these events: it has none. A count in more
+ * modes than those of the event cannot be divided.
+ */
+static size_t find(const struct attar_run *run, const struct counted *c)
+{
+	size_t exact = find_fit(run, c, FIT_EXACT);
+
+	return exact < recording_n_events(run->replay->recording) ? exact
+								  : find_fit(run, c, FIT_PARTS);
 }
 
 static int refuse(struct attar_run *run, struct counted *c)

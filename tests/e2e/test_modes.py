@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Events with the modifiers u and k: which samples of a recording, or of the kernel, they have."""
 import csv
+import subprocess
 from collections import Counter
 
 import pytest
@@ -195,3 +196,13 @@ def test_names_in_a_condition(root):
     ended = run('hrtimer', '-e', 'page-faults:u', '--period', '5ms', 'page_faults_u>=0', '--',
                 'true')
     assert ended.returncode == 0, ended.stderr
+
+
+def test_counts_of_a_recording_by_their_modes(root, needs_perf, tmp_path):
+    path = tmp_path / 'perf.data'
+    subprocess.run(['perf', 'record', '-q', '-s', '-e', 'page-faults:u,page-faults:k', '-o', path,
+                    '--', 'sh', '-c', f'{workload("faults1000")} {PAGES}; true'],
+                   check=True, capture_output=True)
+    found = report('stat', '-e', 'page-faults:u,page-faults:k', '--input', path)
+    user, kernel = (row['value'] for row in rows(found, 'counts'))
+    assert user > PAGES > kernel
