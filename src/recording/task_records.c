@@ -38,7 +38,8 @@ void task_records_put_text(const struct attar_layout *layout, struct buf *b, con
 void task_records_put_fork(
 	const struct attar_layout *layout, struct buf *b, const struct attar_task *fork)
 {
-	task_records_put_header(layout, b, PERF_RECORD_FORK, 0, 24, NULL);
+	/* The flag tells perf that the task does not have the mappings of its parent. */
+	task_records_put_header(layout, b, PERF_RECORD_FORK, PERF_RECORD_MISC_FORK_EXEC, 24, NULL);
 	writer_put_u32(b, fork->pid);
 	writer_put_u32(b, fork->ppid);
 	writer_put_u32(b, fork->tid);

@@ -21,6 +21,7 @@ struct synthesis {
 	struct buf *b;
 	pid_t pid;
 	bool data;       /* also mappings of data */
+	bool file_data;  /* also mappings of data of files */
 	struct map done; /* pids */
 };
 
@@ -91,7 +92,7 @@ static int put_mapping(void *ctx, const struct attar_mapping *m, bool executable
 	const char *path = *m->path ? m->path : "//anon";
 	uint16_t misc = PERF_RECORD_MISC_USER;
 
-	if (!executable && !s->data)
+	if (!executable && !s->data && !(s->file_data && *path == '/' && m->ino))
 		return 0;
 	if (!executable)
 		misc |= PERF_RECORD_MISC_MMAP_DATA;
@@ -215,13 +216,22 @@ static int follow_running(struct synthesis *s, struct live_tasks *tasks)
 	return r;
 }
 
+/* The event of side-band records has data for perf's unwinding, which reads files only. */
+static void choose_data(struct synthesis *s, const struct perf_event_attr *attr)
+{
+	bool is_dummy = attr->type == PERF_TYPE_SOFTWARE && attr->config == PERF_COUNT_SW_DUMMY;
+
+	s->data |= attr->mmap_data && !is_dummy;
+	s->file_data |= attr->mmap_data && is_dummy;
+}
+
 int writer_put_tasks(struct recording_writer *w, struct buf *b)
 {
 	struct synthesis s = {.w = w, .b = b};
 	int r = 0;
 
 	vec_each (&w->events, event)
-		s.data |= event->attr.attr.mmap_data;
+		choose_data(&s, &event->attr.attr);
 	put_kernel(&s);
 	put_modules(&s);
 	if (w->stats.files == 1 || w->tasks.is_stale)

@@ -239,6 +239,23 @@ static bool has_no_addresses(const struct attar_counter *counter)
 	return counter->attr.type == PERF_TYPE_TRACEPOINT && !(counter->attr.sample_type & user);
 }
 
+/*
+ * perf unwinds copies of stacks with the call frame information of each binary, which it looks up
+ * in the mappings of data. attar needs those of code only.
+ */
+static bool needs_data_mappings(const struct attar_run *run)
+{
+	bool copies_stacks = false;
+
+	vec_each (&run->sources.list, s) {
+		if (s->attr.mmap_data)
+			return false;
+		copies_stacks |=
+			s->counter && s->counter->attr.sample_type & PERF_SAMPLE_STACK_USER;
+	}
+	return run->recorder.wanted && run->recorder.opts.path && copies_stacks;
+}
+
 static int open_stream(struct attar_run *run)
 {
 	struct attar_stream_opts opts = {.size = sizeof(opts),
@@ -264,6 +281,7 @@ static int open_stream(struct attar_run *run)
 	memset(run->select.known, 0, sizeof(run->select.known));
 	run->target->events_open = run->target->events;
 	run->target->files_later = stream_files(run);
+	run->target->data_mappings = needs_data_mappings(run);
 	if (r == 0 && counters.n)
 		r = attar_stream_live(
 			run->target, counters.at, counters.n, run->symbols, &opts, &run->stream);

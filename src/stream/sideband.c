@@ -45,6 +45,7 @@ int sideband_open(struct attar_target *target, const struct attar_counter *first
 	attar_stream_attr(&attr, true);
 	if (first)
 		follow_first(&attr, first);
+	attr.mmap_data = target->data_mappings;
 	attr.write_backward = overwritten && first && first->attr.write_backward;
 	r = counter_open_on(target, (struct counter_cpus){0}, &attr, "side-band records",
 		ATTAR_COUNTER_DEGRADE | COUNTER_EVERY_TASK, ret_counter);

@@ -87,6 +87,43 @@ def test_samples_have_the_names_of_functions(tmp_path):
     assert 'heavy' in run('profile', '--input', data).stdout
 
 
+def callers_by_perf(path):
+    """The stacks that perf unwinds: the number of samples, and of those with main."""
+    samples = perf('script', '-i', path, '-F', 'comm,ip,sym').split('\n\n')
+    found = [sample for sample in samples if sample.startswith('flood')]
+    return len(found), sum(re.search(r' main$', sample, re.M) is not None for sample in found)
+
+
+def test_perf_unwinds_copies_of_stacks(tmp_path):
+    """It reads the call frame information through mappings of data, which attar's own do not."""
+    data, by_perf = tmp_path / 'x.data', tmp_path / 'perf.data'
+    flood(data, '--call-graph', 'dwarf,512', '-N', 200)
+    perf('record', '-q', '--call-graph', 'dwarf,512', '-e', 'raw_syscalls:sys_enter', '--filter',
+         'id==110', '-o', by_perf, workload('flood'), 200)
+    assert callers_by_perf(by_perf) == (200, 200)
+    assert callers_by_perf(data) == (200, 200)
+    folded = run('profile', '--call-graph', 'dwarf', '-e', 'raw_syscalls:sys_enter', '--input',
+                 data, '--format', 'folded').stdout.splitlines()
+    assert sum(int(line.split()[-1]) for line in folded if ';main;' in line) == 200
+
+
+@pytest.mark.parametrize('options', [['-p'], ['-a'], ['-p', '--max-size', '256K', '--rotate', '1']],
+                         ids=['process', 'system', 'rotated'])
+def test_perf_unwinds_stacks_of_existing_processes(spawn, tmp_path, options):
+    data = tmp_path / 'x.data'
+    started = spawn(workload('flood'), 1000000000)
+    wait_until(lambda: comm_of(started.pid) == 'flood', 'the program runs')
+    options = [*options[:1], started.pid, *options[1:]] if '-p' in options else options
+    record(data, *options, '-e', GETPPID, '--call-graph', 'dwarf,512', '-N', 2000)
+    found = [callers_by_perf(path) for path in tmp_path.iterdir()]
+    assert all(samples == with_main for samples, with_main in found)
+    assert sum(samples for samples, _ in found) > 0
+    maps = perf('script', '--show-mmap-events', '-i', data)
+    here = [line for line in maps.splitlines() if f'MMAP2 {started.pid}/' in line]
+    assert any(re.search(r' rw-p .*/flood$', line) for line in here)
+    assert not any('//anon' in line for line in here)
+
+
 def test_existing_processes_have_names(tmp_path):
     data = tmp_path / 'x.data'
     record(data, '-a', '-e', 'sched:sched_switch', '-N', 10)
