@@ -182,17 +182,10 @@ static int act_on_emitted(
 	return r;
 }
 
-int source_act(struct attar_run *run, void *self, const struct attar_event *event)
+static int act_on_kept(
+	struct attar_run *run, void *self, struct source *s, const struct attar_event *event)
 {
-	struct source *s = &run->sources.list.at[event->counter];
-	int r;
-
-	if (run->sample_filter.is_on && !sample_filter_keeps(run, s, event)) {
-		run->notes.delivered--;
-		run->notes.dropped++;
-		return 0;
-	}
-	r = s->emitter ? emitter_emits(run, s, event) : 1;
+	int r = s->emitter ? emitter_emits(run, s, event) : 1;
 
 	if (r <= 0)
 		return r;
@@ -201,4 +194,22 @@ int source_act(struct attar_run *run, void *self, const struct attar_event *even
 	if (s->pushes)
 		push_record(run, event->record->header);
 	return s->emitter ? act_on_emitted(run, self, s, event) : act(run, self, s, event);
+}
+
+int source_act(struct attar_run *run, void *self, const struct attar_event *event)
+{
+	struct source *s = &run->sources.list.at[event->counter];
+	struct attar_event kept = *event;
+	struct attar_record record;
+	int r;
+
+	if (!run->sample_filter.is_on)
+		return act_on_kept(run, self, s, event);
+	if (!sample_filter_keeps(run, s, event)) {
+		run->notes.delivered--;
+		run->notes.dropped++;
+		return 0;
+	}
+	r = sample_filter_drop_calls(run, &kept, &record);
+	return r < 0 ? r : act_on_kept(run, self, s, &kept);
 }

@@ -119,16 +119,21 @@ static int use_bpf(struct attar_run *run, bool load)
 	return r;
 }
 
+static bool is_tracepoint_or_probe(const struct source *s)
+{
+	const struct attar_event_spec *spec = source_spec(s);
+
+	return s->attr.type == PERF_TYPE_TRACEPOINT ||
+	       (spec && (spec->kind == ATTAR_EVENT_PROBE || spec->kind == ATTAR_EVENT_USER));
+}
+
 /*
  * The program of a tracepoint would drop it for other users, too; samples of other events are the
  * run's own.
  */
 static bool can_have_bpf(const struct source *s)
 {
-	const struct attar_event_spec *spec = source_spec(s);
-
-	return s->attr.type != PERF_TYPE_TRACEPOINT &&
-	       (!spec || (spec->kind != ATTAR_EVENT_PROBE && spec->kind != ATTAR_EVENT_USER));
+	return !is_tracepoint_or_probe(s);
 }
 
 int sample_filter_attach(struct attar_run *run, const struct source *s)
@@ -144,6 +149,15 @@ int sample_filter_attach(struct attar_run *run, const struct source *s)
 }
 
 /* ---- */
+
+/* The kernel does this for live samples, see run_stack_attr(). */
+static void filter_recorded(struct sample_filter *filter, const struct common_opts *o)
+{
+	filter->no_user = o->exclude_user;
+	filter->no_kernel = o->exclude_kernel;
+	filter->no_user_calls = o->exclude_user || o->user_callchain == 0;
+	filter->no_kernel_calls = o->exclude_kernel || o->kernel_callchain == 0;
+}
 
 int sample_filter_open(struct attar_run *run)
 {
@@ -162,13 +176,18 @@ int sample_filter_open(struct attar_run *run)
 	if (r == 0 && o->exclude_host && o->exclude_guest)
 		return attar_fail(-EINVAL, "--exclude-host and --exclude-guest are mutually "
 					   "exclusive: nothing would be sampled");
-	filter->is_on = filter->flags || filter->excluded.n || o->exclude_host || o->exclude_guest;
+	if (o->input)
+		filter_recorded(filter, o);
+	filter->is_on = filter->flags || filter->excluded.n || o->exclude_host ||
+			o->exclude_guest || filter->no_user || filter->no_kernel ||
+			filter->no_user_calls || filter->no_kernel_calls;
 	return r;
 }
 
 void sample_filter_done(struct sample_filter *filter)
 {
 	vec_done(&filter->excluded);
+	vec_done(&filter->calls);
 	if (filter->bpf_fd)
 		close(filter->bpf_fd);
 }
@@ -201,11 +220,94 @@ int sample_filter_check(const struct attar_run *run, const struct source *s)
 		flags & FLAG_IRQS_OFF ? "irqs_disabled" : "tif_need_resched", CLIP(s->name));
 }
 
+static unsigned mode_of(const struct attar_event *event)
+{
+	return event->record->misc & PERF_RECORD_MISC_CPUMODE_MASK;
+}
+
 static bool is_of_guest(const struct attar_event *event)
 {
-	unsigned mode = event->record->misc & PERF_RECORD_MISC_CPUMODE_MASK;
+	return mode_of(event) == PERF_RECORD_MISC_GUEST_KERNEL ||
+	       mode_of(event) == PERF_RECORD_MISC_GUEST_USER;
+}
 
-	return mode == PERF_RECORD_MISC_GUEST_KERNEL || mode == PERF_RECORD_MISC_GUEST_USER;
+static bool is_user(unsigned mode)
+{
+	return mode == PERF_RECORD_MISC_USER || mode == PERF_RECORD_MISC_GUEST_USER;
+}
+
+static bool is_kernel(unsigned mode)
+{
+	return mode == PERF_RECORD_MISC_KERNEL || mode == PERF_RECORD_MISC_HYPERVISOR ||
+	       mode == PERF_RECORD_MISC_GUEST_KERNEL;
+}
+
+/* Tracepoints and probes happen in the code that they are in. */
+static bool is_excluded(
+	const struct sample_filter *filter, const struct source *s, const struct attar_event *event)
+{
+	return !is_tracepoint_or_probe(s) &&
+	       ((filter->no_user && is_user(mode_of(event))) ||
+		       (filter->no_kernel && is_kernel(mode_of(event))));
+}
+
+static uint64_t context_marker(enum attar_code_context context)
+{
+	static const uint64_t markers[] = {
+		[ATTAR_CONTEXT_KERNEL] = PERF_CONTEXT_KERNEL,
+		[ATTAR_CONTEXT_USER] = PERF_CONTEXT_USER,
+		[ATTAR_CONTEXT_HV] = PERF_CONTEXT_HV,
+		[ATTAR_CONTEXT_GUEST_KERNEL] = PERF_CONTEXT_GUEST_KERNEL,
+		[ATTAR_CONTEXT_GUEST_USER] = PERF_CONTEXT_GUEST_USER,
+		[ATTAR_CONTEXT_GUEST] = PERF_CONTEXT_GUEST,
+	};
+
+	return markers[context] ?: PERF_CONTEXT_USER;
+}
+
+/* Copies the parts of a call chain that are not dropped, with their markers. */
+static int copy_calls(struct sample_filter *filter, const struct attar_record *rec)
+{
+	struct attar_callchain chain;
+	enum attar_code_context context = ATTAR_CONTEXT_UNKNOWN;
+	uint64_t ip;
+
+	filter->calls.n = 0;
+	attar_callchain_init(&chain, rec->sample.callchain, rec->sample.callchain_nr, rec->misc);
+	while (attar_callchain_next(&chain, &ip)) {
+		if ((filter->no_user_calls && is_user(chain.context)) ||
+			(filter->no_kernel_calls && is_kernel(chain.context)))
+			continue;
+		if (chain.context != context &&
+			vec_push(&filter->calls, context_marker(chain.context)) < 0)
+			return base_oom();
+		context = chain.context;
+		if (vec_push(&filter->calls, ip) < 0)
+			return base_oom();
+	}
+	return 0;
+}
+
+int sample_filter_drop_calls(
+	struct attar_run *run, struct attar_event *event, struct attar_record *copy)
+{
+	struct sample_filter *filter = &run->sample_filter;
+	struct attar_sample *sample = &copy->sample;
+
+	if (!filter->no_user_calls && !filter->no_kernel_calls)
+		return 0;
+	if (copy_calls(filter, event->record) < 0)
+		return -ENOMEM;
+	*copy = *event->record;
+	sample->callchain = filter->calls.at;
+	sample->callchain_nr = (uint32_t)filter->calls.n;
+	if (filter->no_user_calls) {
+		sample->regs_user = (struct attar_regs){0};
+		sample->stack_size = sample->branch_nr = 0;
+		sample->stack = NULL;
+	}
+	event->record = copy;
+	return 0;
 }
 
 bool sample_filter_keeps(
@@ -218,6 +320,8 @@ bool sample_filter_keeps(
 	if (is_of_guest(event) ? run->opts.exclude_guest : run->opts.exclude_host)
 		return false;
 	if (parse_ints_have(&filter->excluded, (int)event->record->pid))
+		return false;
+	if (is_excluded(filter, s, event))
 		return false;
 	if (!filter->flags || !flags_of(s))
 		return true;

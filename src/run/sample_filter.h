@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Options that drop samples: by the contents of each (--exclude_pid, flags of tracepoints), and
- * by a BPF program in the kernel (--prio, --nr_running_min, flags of other events ...).
+ * Options that drop samples: by the contents of each (--exclude_pid, flags of tracepoints, the code
+ * that samples of recordings are in), and by a BPF program in the kernel (--prio, --nr_running_min,
+ * flags of other events ...). Of recordings, also those that drop parts of call chains.
  */
 #ifndef RUN_SAMPLE_FILTER_H
 #define RUN_SAMPLE_FILTER_H
 
 #include "attar/run.h"
 #include "base/parse.h"
+#include "base/vec.h"
 
 struct source;
 
@@ -16,6 +18,10 @@ struct sample_filter {
 	parse_ints excluded; /* processes */
 	unsigned flags;      /* bits of common_flags that count */
 	unsigned wanted;     /* their value */
+	/* of recordings */
+	bool no_user, no_kernel;             /* samples in this code */
+	bool no_user_calls, no_kernel_calls; /* these parts of call chains */
+	VEC(uint64_t) calls;                 /* the call chain of the current sample */
 	const char *by_bpf;  /* the first option that only a BPF program can apply; NULL: none */
 	int bpf_fd;          /* of the program, once it is loaded; 0: it is not */
 };
@@ -33,5 +39,12 @@ int sample_filter_attach(struct attar_run *run, const struct source *s);
 /* Whether a sample is kept. */
 bool sample_filter_keeps(
 	const struct attar_run *run, const struct source *s, const struct attar_event *event);
+
+/*
+ * If the options drop parts of call chains, the event's record becomes a copy without them, which
+ * is valid until the next call. 0 or -ENOMEM.
+ */
+int sample_filter_drop_calls(
+	struct attar_run *run, struct attar_event *event, struct attar_record *copy);
 
 #endif

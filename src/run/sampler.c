@@ -55,15 +55,14 @@ int attar_run_sampler(struct attar_run *run, bool stacks, attar_event_fn *fn)
 	struct perf_event_attr attr = {0};
 	int r;
 
-	if (run->replay && !run->opts.event)
-		return replay_add_sampler(run, stacks, fn);
-	r = check_freq(&run->opts);
-
-	if (r < 0)
-		return r;
 	if (run->opts.exclude_user && run->opts.exclude_kernel)
 		return attar_fail(-EINVAL, "--exclude-user and --exclude-kernel are mutually "
 					   "exclusive: nothing would be sampled");
+	if (run->replay && !run->opts.event)
+		return replay_add_sampler(run, stacks, fn);
+	r = check_freq(&run->opts);
+	if (r < 0)
+		return r;
 	attr.freq = 1;
 	attr.sample_freq = run->opts.freq;
 	if (run->opts.event)

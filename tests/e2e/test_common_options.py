@@ -117,6 +117,51 @@ def test_kept_samples(tmp_path, options, kept):
     assert reports[-1]['notes']['seen'] == len(kept)
 
 
+MODES = '''# attar script
+event cpu-clock stack
+event a:b stack n:int
+1.000000000 0 10/10 x mmap 0x400000 0x10000 0 r-xp /no/such/file
+1.000000001 0 10/10 x cpu-clock stack=0xffffffff81000010,0xffffffff81000020,0x401000
+1.000000002 0 10/10 x cpu-clock stack=0x402000
+1.000000003 0 10/10 x a:b n=1 stack=0xffffffff81000030,0x403000
+'''
+K1, K2, K3 = 'ffffffff81000010', 'ffffffff81000020', 'ffffffff81000030'
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize('options, stacks', [
+    ('', [[K1, K2, '1000'], ['2000'], [K3, '3000']]),
+    ('--exclude-kernel', [['2000'], ['3000']]),
+    ('--exclude-user', [[K1, K2], [K3]]),
+    ('--no-kernel-callchain', [['1000'], ['2000'], ['3000']]),
+    ('--no-user-callchain', [[K1, K2], ['2000'], [K3]]),
+    ('--exclude-kernel --exclude_pid 10', [])])
+def test_code_of_recorded_samples(tmp_path, options, stacks):
+    """An empty call chain has the address of the sample, as live."""
+    script, out = tmp_path / 'x.script', tmp_path / 'x.json'
+    script.write_text(MODES)
+    done = run('trace', '-q', '-g', '-e', 'cpu-clock,a:b', '--input', script, '-o', out,
+               *options.split())
+    assert done.returncode == 0, done.stderr
+    reports = [json.loads(line) for line in out.read_text().splitlines()]
+    found = [[line.split()[0] for line in row[-1]] for r in reports for s in r['sections']
+             for row in s['rows']]
+    assert found == stacks
+    assert reports[-1]['notes']['seen'] == len(stacks)
+
+
+@pytest.mark.quick
+def test_profiles_of_recorded_code(tmp_path):
+    script = tmp_path / 'x.script'
+    script.write_text(MODES)
+    for options, seen in (('', 2), ('--exclude-kernel', 1), ('--exclude-user', 1)):
+        done = run('profile', '--format', 'json', '--input', script, *options.split())
+        assert json.loads(done.stdout)['notes']['seen'] == seen
+    done = run('profile', '--input', script, '--exclude-kernel', '--exclude-user')
+    assert done.returncode == 2
+    assert 'mutually exclusive' in done.stderr
+
+
 # ---- and live ----
 
 def test_excluded_processes(root, tmp_path):
