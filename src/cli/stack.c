@@ -233,22 +233,21 @@ static void show_kernel_line(struct stack *s, int tid, char *line)
 	show_frame(s, tid, &frame);
 }
 
-static int show_kernel(struct stack *s, int tid)
+static int read_kernel(int tid, struct buf *ret_text)
 {
-	struct buf text _cleanup_(buf_done) = {0};
-	char path[64], *at, *line;
-	int r;
+	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/stack", tid);
-	r = file_read(path, KERNEL_TEXT_MAX, &text);
-	if (r < 0)
-		return r;
-	at = buf_take(&text);
-	for (char *rest = at; (line = strsep(&rest, "\n"));)
+	return file_read(path, KERNEL_TEXT_MAX, ret_text);
+}
+
+static void show_kernel(struct stack *s, int tid, struct buf *text)
+{
+	char *line;
+
+	for (char *rest = text->len ? text->data : NULL; (line = strsep(&rest, "\n"));)
 		if (*line)
 			show_kernel_line(s, tid, line);
-	free(at);
-	return 0;
 }
 
 static void read_name(struct stack *s, int tid)
@@ -283,7 +282,6 @@ static const char *end_text(enum attar_unwind_end end)
 static void begin_thread(struct stack *s, int tid)
 {
 	s->number = 0;
-	read_name(s, tid);
 	if (s->json)
 		return;
 	buf_printf(&s->out, "%sthread %d ", s->shown ? "\n" : "", tid);
@@ -308,28 +306,31 @@ static void end_thread(struct stack *s, int tid, enum attar_unwind_end end)
 	attar_cell_u64(s->threads, s->copy.stopped);
 }
 
-/* The kernel's part is read first: a stopped thread is in the kernel's code that stops it. */
+/*
+ * The kernel's part is read first: a stopped thread is in the kernel's code that stops it. Nothing
+ * is shown of a thread of the process that has ended meanwhile.
+ */
 static int show_thread(struct stack *s, int tid)
 {
-	struct buf before = s->out;
+	struct buf kernel _cleanup_(buf_done) = {0};
 	enum attar_unwind_end end;
 	ssize_t n = 0;
-	int r = 0;
+	int r;
 
-	begin_thread(s, tid);
-	if (s->kernel)
-		r = show_kernel(s, tid);
+	read_name(s, tid);
+	r = s->kernel ? read_kernel(tid, &kernel) : 0;
 	if (r == 0)
 		n = attar_thread_stack(
 			tid, s->bytes, s->space, &s->copy, s->locations, LOCATIONS_MAX, &end);
 	r = n < 0 ? (int)n : r;
-	if (r == -ESRCH && !s->tid) { /* it has just ended */
+	if ((r == -ESRCH || r == -ENOENT) && !s->tid) {
 		attar_error_clear();
-		s->out.len = before.len;
 		return 0;
 	}
 	if (r < 0)
 		return r;
+	begin_thread(s, tid);
+	show_kernel(s, tid, &kernel);
 	for (ssize_t i = 0; i < n; i++)
 		show_location(s, tid, (size_t)i);
 	end_thread(s, tid, end);

@@ -198,6 +198,40 @@ def test_killed_while_a_thread_is_stopped(waiting):
     assert waiting.wait(30) == 0
 
 
+TWO_THREADS = '''
+import signal, sys, threading
+threading.Thread(target=sys.stdin.readline).start()
+print('ready', flush=True)
+signal.pause()
+'''
+
+
+@pytest.mark.parametrize('options', [[], ['--kernel'], ['--json']], ids=['text', 'kernel', 'json'])
+def test_thread_that_exits_meanwhile(spawn, root, options):
+    """The second one ends while attar is held in the first: nothing is shown of it."""
+    program = spawn('python3', '-c', TWO_THREADS, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    tasks = Path(f'/proc/{program.pid}/task')
+    assert program.stdout.readline() == b'ready\n'
+    attar = spawn(ATTAR, 'stack', '-p', program.pid, *options, stdout=subprocess.PIPE,
+                  stderr=subprocess.PIPE, env=environment('calls', hold=1))
+    stopped = os.waitid(os.P_PID, attar.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+    assert stopped.si_code == os.CLD_STOPPED
+    assert len(os.listdir(tasks)) == 2
+    program.stdin.write(b'\n')
+    program.stdin.flush()
+    wait_until(lambda: len(os.listdir(tasks)) == 1, 'one thread has ended')
+    attar.send_signal(signal.SIGCONT)
+    stdout, stderr = attar.communicate(timeout=30)
+    assert (attar.returncode, stderr) == (0, b'')
+    if options == ['--json']:
+        tables = {s['name']: s['rows'] for s in json.loads(stdout)['sections']}
+        assert [row[0] for row in tables['threads']] == [program.pid]
+        assert {row[0] for row in tables['frames']} == {program.pid}
+    else:
+        headers = [line for line in stdout.decode().splitlines() if line.startswith('thread ')]
+        assert headers == [f'thread {program.pid} python3']
+
+
 def test_exited_process():
     """For a zombie, the message does not claim that permission is missing."""
     with subprocess.Popen(['true']) as process:
