@@ -10,7 +10,10 @@
 
 static const char dwarf[] = "dwarf";
 
-enum { DWARF_CHARS = sizeof(dwarf) - 1 };
+enum {
+	DWARF_CHARS = sizeof(dwarf) - 1,
+	MAX_STACK_DEFAULT = 127, /* of kernel.perf_event_max_stack */
+};
 
 static int bad_method(const char *text)
 {
@@ -52,6 +55,9 @@ int user_stacks_prepare(struct attar_run *run)
 {
 	const char *text = run->opts.unwind;
 
+	/* a recording does not have the limit of its kernel */
+	attar_run_symbols(run)->fp_stacks.limit =
+		run->opts.input ? MAX_STACK_DEFAULT : sampler_max_stack();
 	if (!text || !strcmp(text, "fp"))
 		return 0;
 	if (!strcmp(text, "auto"))
@@ -199,6 +205,17 @@ static void remark_fp(
 		(unsigned long long)stacks->n_alone, (unsigned long long)stacks->n, remedy(run));
 }
 
+static void remark_full(
+	const struct attar_run *run, const struct fp_stacks *stacks, struct attar_report *report)
+{
+	if (stacks->n_full)
+		attar_report_remark(report,
+			"stacks of %u frames, %s limit of the kernel, which cuts deeper ones: "
+			"%llu; sysctl kernel.perf_event_max_stack=512 raises it",
+			stacks->limit, run->replay ? "the default" : "the",
+			(unsigned long long)stacks->n_full);
+}
+
 static void remark_foreign(
 	const struct attar_run *run, uint64_t stacks, struct attar_report *report)
 {
@@ -220,6 +237,7 @@ void user_stacks_remark(const struct attar_run *run, struct attar_report *report
 	if (missing)
 		attar_report_remark(report, "%s", missing);
 	remark_fp(run, &symbols->fp_stacks, report);
+	remark_full(run, &symbols->fp_stacks, report);
 	remark_branches(&symbols->branch_stacks, report);
 	remark_foreign(run, symbols->foreign_stacks, report);
 	attar_unwind_get_stats(symbols, &stats);

@@ -21,6 +21,9 @@ void user_stacks_show(struct attar_run *run);
 /* Whether a word is a METHOD of --unwind, so that it may follow --call-graph as a separate word. */
 bool user_stacks_is_method(const char *word);
 
+/* Frames of a stack at most, as the kernel takes it: kernel.perf_event_max_stack. In sampler.c. */
+uint32_t sampler_max_stack(void);
+
 /* Reads --unwind. Returns 0 or -EINVAL. Call it before anything is opened. */
 int user_stacks_prepare(struct attar_run *run);
 

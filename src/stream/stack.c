@@ -6,6 +6,8 @@
 #include "symbol/address_space.h"
 #include "symbol/symbols.h"
 
+enum { FULL_MIN = 16 }; /* shorter call chains are not compared with the kernel's limit */
+
 static struct attar_address_space *space_of(const struct attar_thread *thread)
 {
 	struct process *process = (struct process *)thread->process;
@@ -85,6 +87,20 @@ static void count_fp(struct attar_symbols *symbols, size_t frames)
 	symbols->fp_stacks.n_alone += frames == 1;
 }
 
+/* The kernel does not say that it has cut a stack: one of the limit is most likely cut. */
+static __attribute__((noinline)) void count_full(const struct attar_event *ev)
+{
+	struct fp_stacks *stacks = &ev->thread->process->space->symbols->fp_stacks;
+	const struct attar_sample *s = &ev->record->sample;
+	struct attar_callchain chain;
+	uint64_t ip, frames = 0;
+
+	attar_callchain_init(&chain, s->callchain, s->callchain_nr, ev->record->misc);
+	while (attar_callchain_next(&chain, &ip))
+		frames++;
+	stacks->n_full += frames && frames == stacks->limit;
+}
+
 static bool is_code(attar_location location)
 {
 	return attar_location_dso(location) != ATTAR_DSO_UNKNOWN;
@@ -133,6 +149,8 @@ size_t attar_event_stack(const struct attar_event *ev, attar_location *locations
 	uint64_t ip, user_ip = 0;
 	size_t n = 0, user_at = 0;
 
+	if (unlikely(s->callchain_nr >= FULL_MIN) && max > 1)
+		count_full(ev);
 	attar_callchain_init(&chain, s->callchain, s->callchain_nr, ev->record->misc);
 	while (n < max && attar_callchain_next(&chain, &ip)) {
 		if (!has_user)

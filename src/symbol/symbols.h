@@ -29,6 +29,8 @@ struct cut_stacks {
 struct fp_stacks {
 	uint64_t n;
 	uint64_t n_alone; /* of one function without callers */
+	uint64_t n_full;  /* with those of the kernel, as many frames as the limit */
+	uint32_t limit;   /* kernel.perf_event_max_stack; 0: unknown */
 };
 
 /* Stacks from last branch records. */

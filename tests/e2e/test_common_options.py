@@ -162,6 +162,24 @@ def test_profiles_of_recorded_code(tmp_path):
     assert 'mutually exclusive' in done.stderr
 
 
+@pytest.mark.quick
+@pytest.mark.parametrize('depth, full', [(126, 0), (127, 2)])
+def test_stacks_of_the_limit(tmp_path, depth, full):
+    script = tmp_path / 'x.script'
+    kernel = ','.join(f'{0xffffffff81000000 + 16 * i:#x}' for i in range(depth))
+    script.write_text(f'''# attar script
+event cpu-clock stack
+1.000000001 0 10/10 x cpu-clock stack={kernel}
+1.000000002 0 10/10 x cpu-clock stack={kernel}
+1.000000003 0 10/10 x cpu-clock stack=0xffffffff81000010
+''')
+    done = run('profile', '-g', '--format', 'json', '--input', script)
+    assert done.returncode == 0, done.stderr
+    found = [r for r in json.loads(done.stdout)['remarks'] if 'stacks of 127 frames' in r]
+    assert found == (['stacks of 127 frames, the default limit of the kernel, which cuts deeper '
+                      'ones: 2; sysctl kernel.perf_event_max_stack=512 raises it'] if full else [])
+
+
 # ---- and live ----
 
 def test_excluded_processes(root, tmp_path):
