@@ -12,7 +12,6 @@ import pytest
 
 import guest
 from command import ATTAR, BUILD, as_nobody, has, run, wait_until, workload
-from faults import sanitized
 
 pytestmark = pytest.mark.exclusive
 
@@ -413,7 +412,7 @@ def test_user_events_lists_and_counts(no_kernel, emitter):
 
 def test_overwritten_events_are_remarked(no_kernel, emitter, spawn):
     """attar stops while a program writes more events than its memory holds."""
-    program = emitter('flood', 5000000 if sanitized() else 500000)
+    program = emitter('flood', 10000000)
     attar = spawn(ATTAR, 'user-events', 'e2e_tick', '-d', '5s', stdout=-1, text=True)
     wait_until(lambda: listeners(program.pid), 'attar listens')
     attar.send_signal(signal.SIGSTOP)
