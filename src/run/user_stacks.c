@@ -55,9 +55,6 @@ int user_stacks_prepare(struct attar_run *run)
 {
 	const char *text = run->opts.unwind;
 
-	/* a recording does not have the limit of its kernel */
-	attar_run_symbols(run)->fp_stacks.limit =
-		run->opts.input ? MAX_STACK_DEFAULT : sampler_max_stack();
 	if (!text || !strcmp(text, "fp"))
 		return 0;
 	if (!strcmp(text, "auto"))
@@ -76,11 +73,10 @@ int user_stacks_prepare(struct attar_run *run)
 
 void user_stacks_show(struct attar_run *run)
 {
-	struct attar_symbols *symbols;
+	struct attar_symbols *symbols = attar_run_symbols(run);
 
-	if (!run->opts.inline_functions && !run->opts.lines)
-		return;
-	symbols = attar_run_symbols(run);
+	/* a recording does not have the limit of its kernel */
+	symbols->fp_stacks.limit = run->opts.input ? MAX_STACK_DEFAULT : sampler_max_stack();
 	symbols->show_inlined = run->opts.inline_functions;
 	symbols->show_lines = run->opts.lines;
 }

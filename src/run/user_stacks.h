@@ -15,7 +15,7 @@ struct run_user_stacks {
 	uint32_t bytes; /* of the stack to copy; 0: the default */
 };
 
-/* Applies --inline and --lines to the symbols of the run. */
+/* Applies --inline, --lines and the limit of stacks to the symbols of the run. */
 void user_stacks_show(struct attar_run *run);
 
 /* Whether a word is a METHOD of --unwind, so that it may follow --call-graph as a separate word. */
