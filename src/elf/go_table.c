@@ -4,13 +4,13 @@
 enum {
 	VALUES_MAX = 1 << 20,  /* bytes of the values of a function */
 	TEXT_MAX = 4096,       /* bytes of a name or path */
-	TRIES_MAX = 16,        /* places that look like what is searched */
+	TRIES_MAX = 16,        /* candidates that a search examines */
 	TABLE_ALIGN = 16,      /* bytes */
 	DATA_BYTES = 64 << 20, /* that are searched */
 };
 
 #define MAGIC_MIN 0xfffffff0
-#define NONE      UINT32_MAX /* an offset of nothing */
+#define NONE      UINT32_MAX /* no offset */
 
 /* The words of a function behind its address, of 4 bytes each. */
 enum word { WORD_NAME = 0, WORD_FILES = 4, WORD_LINES = 5, WORD_VALUES = 6, WORD_UNIT = 7 };
@@ -32,7 +32,7 @@ static const struct elf_section *own_section(const struct elf *elf)
 	return stored_section(elf, ".gopclntab") ?: stored_section(elf, ".data.rel.ro.gopclntab");
 }
 
-/* The section with more than the table, if it was not Go's linker that linked the program. */
+/* The section that has the table among other data, if another linker than Go's was used. */
 static const struct elf_section *shared_section(const struct elf *elf)
 {
 	return elf_section_named(elf, ".go.buildinfo") ? stored_section(elf, ".data.rel.ro") : NULL;
@@ -203,7 +203,7 @@ static bool open_at(struct go_table *t, const struct elf *elf, const struct elf_
 	return take_header(t, elf);
 }
 
-/* Finds the table in a section with more. */
+/* Finds the table in a section that has other data, too. */
 static bool search(struct go_table *t, const struct elf *elf, const struct elf_section *section)
 {
 	uint64_t size = MIN(section->size, (uint64_t)DATA_BYTES);

@@ -159,7 +159,7 @@ static void end_later(struct sender *s, struct peer_sender_client *c)
 	if (s->refused.n == SENDER_CLIENTS)
 		remove_refused(s, 0);
 	if (c->state != CLIENT_OVER && c->link.tls && vec_push(&s->refused, refused) == 0) {
-		c->link.fd = -1; /* is the entry's */
+		c->link.fd = -1; /* the entry owns it */
 		c->link.tls = NULL;
 		link_end(&s->refused.at[s->refused.n - 1].link);
 		epoll_ctl(s->epoll, c->events ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, refused.link.fd,

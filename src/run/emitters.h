@@ -16,7 +16,7 @@ struct emitter {
 	VEC(struct attar_event_spec *) shown; /* owned: for the run's profiler, of its sources */
 	attar_event_fn *fn;                   /* of the run's profiler */
 	bool stacks;
-	uint32_t number; /* of its first source, as last seen; see emitter_source() */
+	uint32_t number; /* of its first source, as last seen; see first_source() */
 };
 
 typedef VEC(struct emitter *) emitters;

@@ -272,7 +272,6 @@ static bool defers(const struct perf_event_attr *attr)
 	return whole.flags & UAPI_ATTR_DEFER_CALLCHAIN;
 }
 
-/* Takes over events that the stream does not know yet. */
 /* Synthesized mappings have no id of their event: they have build ids if one of the events has. */
 static void share_build_ids(struct attar_stream *s, size_t n)
 {
@@ -284,6 +283,7 @@ static void share_build_ids(struct attar_stream *s, size_t n)
 		s->layouts[i].build_id = any;
 }
 
+/* Takes over events that the stream does not know yet. */
 static int take_events(struct attar_stream *s)
 {
 	size_t n = recording_n_events(s->replay->recording);
