@@ -201,15 +201,14 @@ static void remark_fp(
 		(unsigned long long)stacks->n_alone, (unsigned long long)stacks->n, remedy(run));
 }
 
-static void remark_full(
-	const struct attar_run *run, const struct fp_stacks *stacks, struct attar_report *report)
+/* A recording does not have the limit of its kernel: it is taken to be the default. */
+static void remark_full(const struct fp_stacks *stacks, struct attar_report *report)
 {
 	if (stacks->n_full)
 		attar_report_remark(report,
-			"stacks of %u frames, %s limit of the kernel, which cuts deeper ones: "
+			"stacks of %u frames, the limit of the kernel, which cuts deeper ones: "
 			"%llu; sysctl kernel.perf_event_max_stack=512 raises it",
-			stacks->limit, run->replay ? "the default" : "the",
-			(unsigned long long)stacks->n_full);
+			stacks->limit, (unsigned long long)stacks->n_full);
 }
 
 static void remark_foreign(
@@ -233,7 +232,7 @@ void user_stacks_remark(const struct attar_run *run, struct attar_report *report
 	if (missing)
 		attar_report_remark(report, "%s", missing);
 	remark_fp(run, &symbols->fp_stacks, report);
-	remark_full(run, &symbols->fp_stacks, report);
+	remark_full(&symbols->fp_stacks, report);
 	remark_branches(&symbols->branch_stacks, report);
 	remark_foreign(run, symbols->foreign_stacks, report);
 	attar_unwind_get_stats(symbols, &stats);

@@ -12,6 +12,7 @@ from command import ATTAR, is_waiting, run, wait_until, workload
 
 CALLS, PAGES = 3000, 300
 SCRIPT = f'{workload("flood")} {CALLS} >/dev/null; {workload("faults1000")} {PAGES}'
+DEEP = f'{workload("recurse")} 3000 1'  # page faults of its stack, under more than 127 frames
 ENTER, EXIT = 'raw_syscalls:sys_enter', 'raw_syscalls:sys_exit'
 FAULTS = 'page-faults/period=1/'
 CASES = {
@@ -47,13 +48,14 @@ def results(path):
 def test_reports_are_equal(root, tmp_path, case):
     data, live, replayed = (tmp_path / name for name in ('x.data', 'live.json', 'replayed.json'))
     done = run(*CASES[case], '-q', '-m', 1024, '--push', data, '-o', live, '--', 'sh', '-c',
-               SCRIPT)
+               f'{SCRIPT}; {DEEP}')
     assert done.returncode == 0, done.stderr
     done = run(*CASES[case], '-q', '--pull', data, '-o', replayed)
     assert done.returncode == 0, done.stderr
     ours, theirs = results(live), results(replayed)
     assert ours[3] >= PAGES
     assert ours[2:] == theirs[2:]
+    assert case != 'profile' or any('stacks of 127 frames' in r for r in ours[2]), ours[2]
     for one, other in zip(ours[:2], theirs[:2]):
         assert len(one) == len(other)
         assert [pair for pair in zip(one, other) if pair[0] != pair[1]][:1] == []
