@@ -313,6 +313,6 @@ class TestInAGuest:
         assert len(theirs) >= 5
         assert [row[:3] for row in ours] == [row[:3] for row in theirs]
         # the program of bpftrace runs before attar's event at the start, and at the end
-        assert sum(row[3] for row in ours) == pytest.approx(
-            sum(row[3] for row in theirs), rel=0.4)
+        times = sum(row[3] for row in ours), sum(row[3] for row in theirs)
+        assert max(times) < 3 * min(times)
         assert len(ours) <= sum(stalls[half:]) - sum(stalls[:half])

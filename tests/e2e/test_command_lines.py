@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from command import ATTAR, workload
+from command import ATTAR, run_delivered, workload
 
 NAME = re.compile(r'^(\./)?perf-prof ')
 ENDS_BY_ITSELF = re.compile(r'perf-prof (-h|list|usdt|kcore)\b| help$| -h$')
@@ -80,22 +80,12 @@ def check_result(line, ended, folder):
         assert (folder / line.writes).stat().st_size
 
 
-def execute(line, folder):
-    """Run the line, again if the kernel did not deliver events to it."""
-    for _ in range(3):
-        ended = subprocess.run(['sh', '-c', line.command()], cwd=folder, stdin=subprocess.DEVNULL,
-                               capture_output=True, text=True, errors='replace', timeout=60)
-        if 'kernel did not report' not in ended.stdout:
-            break
-    return ended
-
-
 @pytest.mark.usefixtures('root', 'activity')
 @pytest.mark.parametrize('line', TABLE, ids=lambda line: line.text)
 def test_runs(tmp_path, line):
     for name, contents in line.files.items():
         (tmp_path / name).write_text(contents + '\n')
-    ended = execute(line, tmp_path)
+    ended = run_delivered('-c', line.command(), program='sh', cwd=tmp_path)
     if line.refused:
         check_refusal(line, ended)
     elif ended.returncode and line.needs:

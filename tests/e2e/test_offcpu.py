@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from command import run, workload
+from command import run, run_delivered, workload
 
 SLEEPS, MS = 10, 20
 SCRIPT = '''# attar script
@@ -30,7 +30,7 @@ def fixture_script(script):
 
 
 def reports(*args):
-    ended = run('offcpu', '--format', 'json', *args)
+    ended = run_delivered('offcpu', '--format', 'json', *args)
     assert ended.returncode == 0, ended.stderr
     return [json.loads(line) for line in ended.stdout.splitlines()]
 
@@ -115,7 +115,7 @@ def test_sleeps_of_known_length(tmp_path):
     assert any('-- woken up by' in stack for stack, _, _ in asleep)
 
 
-@pytest.mark.usefixtures('root')
+@pytest.mark.usefixtures('root', 'busy_cpus')
 def test_page(tmp_path):
     page = tmp_path / 'off.html'
     ended = run('offcpu', '-o', page, '--', workload('sleeps'))

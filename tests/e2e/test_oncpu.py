@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from command import run
+from command import run, run_delivered
 
 TICK_NS = 10**9 // os.sysconf('SC_CLK_TCK')
 SCRIPT = '''# attar script
@@ -36,7 +36,7 @@ def rows(report, name):
 
 
 def reports(*args):
-    ended = run('oncpu', '--format', 'json', *args)
+    ended = run_delivered('oncpu', '--format', 'json', *args)
     assert ended.returncode == 0, ended.stderr
     return [json.loads(line) for line in ended.stdout.splitlines()]
 

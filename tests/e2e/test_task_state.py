@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from command import perf, run
+from command import perf, run, run_delivered
 
 pytestmark = pytest.mark.usefixtures('root')
 
@@ -21,7 +21,7 @@ COMMAND = ['--', 'taskset', '-c', CPU, sys.executable, '-c', SLEEPER]
 
 
 def report(*args, **kwargs):
-    ended = run('task-state', '--format', 'json', *args, **kwargs)
+    ended = run_delivered('task-state', '--format', 'json', *args, **kwargs)
     assert ended.returncode == 0, ended.stderr
     return json.loads(ended.stdout.splitlines()[-1])
 
@@ -63,12 +63,14 @@ def test_time_of_a_thread_adds_up():
     assert SLEEPS * MS * 10**6 <= total <= passed
 
 
+@pytest.mark.usefixtures('busy_cpus')
 def test_states_are_selected():
     found = rows(report('-S', *COMMAND))
     assert {r['state'] for r in found} == {'S'}
     assert 'S' not in {r['state'] for r in rows(report('--no-interruptible', *COMMAND))}
 
 
+@pytest.mark.usefixtures('busy_cpus')
 def test_groups():
     by_process = rows(report('--per-process', *COMMAND))
     assert {'pid', 'state'} <= set(by_process[0])
@@ -87,6 +89,7 @@ def test_process_is_selected():
     assert any(r['state'] == 'S' and r['count'] > 0 for r in found)
 
 
+@pytest.mark.usefixtures('busy_cpus')
 def test_names_are_selected():
     found = rows(report('--per-comm', '--filter', 'python*', *COMMAND))
     assert found and all(r['comm'].startswith('python') for r in found)

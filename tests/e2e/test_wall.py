@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import scripts
-from command import run, wait_until, workload
+from command import run, run_delivered, wait_until, workload
 
 STATES = ('running', 'ready', 'disk', 'lock', 'sleep', 'peer', 'blocked', 'condition', 'work')
 LARGE = ('-m', 4096)  # large rings: segments that a loss may have affected would be left out
@@ -34,7 +34,7 @@ event cpu-clock stack
 
 
 def report(*args, **kwargs):
-    ended = run('wall', '--format', 'json', *args, **kwargs)
+    ended = run_delivered('wall', '--format', 'json', *args, **kwargs)
     assert ended.returncode == 0, ended.stderr
     lines = [line for line in ended.stdout.splitlines() if line.startswith('{')]
     table = next(s for s in json.loads(lines[-1])['sections'] if s['name'] == 'threads')
@@ -167,7 +167,7 @@ while time.process_time() < end:
 '''
 
 
-@pytest.mark.usefixtures('root')
+@pytest.mark.usefixtures('root', 'busy_cpus')
 def test_waiting_for_work_is_not_blocked():
     """0.3 s in epoll_wait(), 0.2 s asleep, 0.2 s of CPU time."""
     rows = report(*LARGE, '--', '/usr/bin/python3', '-c', PROGRAM)
