@@ -386,6 +386,9 @@ ATTAR_API bool attar_run_vcpu(
  */
 ATTAR_API int attar_run_sampler(struct attar_run *run, bool stacks, attar_event_fn *fn);
 
+/* Whether attar_run_sampler() finds an event; not in a recording without samples of CPU time. */
+ATTAR_API bool attar_run_has_sampler(const struct attar_run *run);
+
 /* ---- timers ---- */
 
 /*

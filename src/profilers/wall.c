@@ -279,6 +279,9 @@ static int wall_report(
 		r = add_rows(w, report, scope);
 	attar_states_remarks(w->times.states, report, "segments of time");
 	thread_times_remark(run, &w->times, report);
+	if (!attar_run_has_sampler(run))
+		attar_report_remark(report,
+			"the recording has no samples of CPU time: [running] has no stacks");
 	return r == 0 ? attar_run_stacks(run, report, w->stacks, scope, &opts) : r;
 }
 
@@ -301,7 +304,7 @@ static int wall_open(struct attar_run *run, void *self)
 	if (r == 0 && w->with_waker)
 		r = attar_run_input(run, &wakings);
 	attar_run_all_cpus(run, false);
-	if (r == 0)
+	if (r == 0 && attar_run_has_sampler(run))
 		r = attar_run_sampler(run, true, on_sample);
 	return r == 0 ? attar_stacks_new(attar_run_symbols(run), &w->stacks) : r;
 }

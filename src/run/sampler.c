@@ -80,3 +80,10 @@ int attar_run_sampler(struct attar_run *run, bool stacks, attar_event_fn *fn)
 		run->sources.list.at[run->sources.list.n - 1].is_fallback_allowed = true;
 	return r;
 }
+
+bool attar_run_has_sampler(const struct attar_run *run)
+{
+	CHECK_ARG_OR(run, "run", true);
+
+	return !run->replay || run->opts.event || replay_has_sampler(run);
+}

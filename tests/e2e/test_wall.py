@@ -61,6 +61,19 @@ def test_time_of_each_state(tmp_path):
                         '[blocked]': 20_000_000}
 
 
+@pytest.mark.quick
+def test_recording_without_samples(tmp_path):
+    """Times do not need samples of CPU time."""
+    script, folded = tmp_path / 'test.script', tmp_path / 'wall.folded'
+    script.write_text(''.join(line for line in SCRIPT.splitlines(True) if 'cpu-clock' not in line))
+    found = scripts.report('wall', '-o', folded, '--input', script)
+    assert [(r['tid'], r['time'], round(r['running'] * r['time'] / 100))
+            for r in scripts.rows(found, 'threads')] == [
+        (100, 90_000_000, 50_000_000), (101, 10_000_000, 10_000_000)]
+    assert any('[running] has no stacks' in remark for remark in found['remarks'])
+    assert not re.search(r'\[running\];', folded.read_text())
+
+
 RENAMED = SCRIPT[:SCRIPT.index('1.000 0 100')] + '''event task:task_rename pid:pid_t
 1.000 0 100/100 sh fork 100/101
 1.000 0 0/0 swapper sched:sched_switch next_pid=100

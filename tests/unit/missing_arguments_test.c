@@ -526,6 +526,7 @@ static void test_runs(void **state)
 	REFUSES(attar_run_events(NULL, any, 1, on_event), "run");
 	REFUSES(attar_run_events(any, NULL, 1, on_event), "text");
 	REFUSES(attar_run_events(any, any, 1, NULL), "fn");
+	REFUSES_VOID(attar_run_has_sampler(NULL), "run");
 	REFUSES(attar_run_sampler(NULL, 1, on_event), "run");
 	REFUSES(attar_run_sampler(any, 1, NULL), "fn");
 	REFUSES(attar_run_count(NULL, any), "run");
