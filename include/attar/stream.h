@@ -291,7 +291,8 @@ struct attar_stream_events_opts {
  * flags are of enum attar_stream_flags. opts may be NULL. The target is borrowed; if it launches a
  * command, call attar_target_start() afterwards. The stream owns the counters: they are closed by
  * attar_stream_free(). Errors are those of attar_event_list_parse(), attar_counter_open(),
- * attar_counter_filter() and attar_stream_live(); -EOPNOTSUPP for the profiler of another event.
+ * attar_counter_filter() and attar_stream_live(). A profiler cannot be an event of a stream:
+ * -EOPNOTSUPP if opts.catalog has it (attar_catalog_opts.profilers), otherwise its name is unknown.
  */
 ATTAR_API int attar_stream_events(struct attar_target *target, const char *events, unsigned flags,
 	const struct attar_stream_events_opts *opts, struct attar_stream **ret_stream);
