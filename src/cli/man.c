@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Manual pages in roff (man(7)), generated from the descriptor of a profiler and its Markdown page.
- * Supported Markdown: "## " headings, paragraphs, "- " items, indented or fenced code, `code` and
- * **bold**.
+ * Supported Markdown: "## " headings, paragraphs, "- " items, indented or fenced code, `code`,
+ * **bold**, *emphasis* and [links](FILE).
  */
 #include "base/base.h"
 #include "cli/cli.h"
@@ -30,31 +30,79 @@
 	"report, in which it is shown as a marker. SIGWINCH adapts the output to the size of the " \
 	"terminal.\n"
 
-/* Escapes a line of text for roff; `x` and **x** become bold. */
+/* What marks of Markdown have begun: the font is the outermost, of roff. */
+struct marks {
+	bool is_bold, is_italic;
+};
+
+/* The number of characters of a mark at text[i], whose font begins or ends; 0: it is none. */
+static size_t roff_mark(struct buf *b, struct marks *m, const char *text, size_t i, size_t n)
+{
+	bool double_star = text[i] == '*' && i + 1 < n && text[i + 1] == '*';
+
+	if (text[i] == '`' || double_star) {
+		m->is_bold = !m->is_bold;
+		buf_str(b, m->is_bold ? "\\fB" : "\\fR");
+		return 1 + double_star;
+	}
+	if (text[i] != '*' || m->is_bold)
+		return 0;
+	if (!m->is_italic && ((i && text[i - 1] != ' ') || i + 1 >= n || text[i + 1] == ' ' ||
+				     !memchr(text + i + 1, '*', n - i - 1)))
+		return 0;
+	m->is_italic = !m->is_italic;
+	buf_str(b, m->is_italic ? "\\fI" : "\\fR");
+	return 1;
+}
+
+static void roff_char(struct buf *b, char c)
+{
+	buf_str(b, c == '\\' ? "\\e" : c == '-' ? "\\-" : (char[]){c, '\0'});
+}
+
+/*
+ * The number of characters of [TEXT](TARGET), of which the text is written, or the name of the file
+ * that it leads to; 0: it is none.
+ */
+static size_t roff_link(struct buf *b, const char *text, size_t n)
+{
+	const char *middle = *text == '[' ? memmem(text, n, "](", 2) : NULL;
+	const char *end = middle ? memchr(middle, ')', n - (size_t)(middle - text)) : NULL;
+	const char *shown = text + 1, *until = middle;
+
+	if (!end)
+		return 0;
+	if (middle[2] != '#') {
+		until = middle + 2 + strcspn(middle + 2, "#)");
+		for (shown = until; shown[-1] != '/' && shown[-1] != '(';)
+			shown--;
+	}
+	buf_str(b, "\\fI");
+	while (shown < until)
+		roff_char(b, *shown++);
+	buf_str(b, "\\fR");
+	return (size_t)(end - text) + 1;
+}
+
+/* Escapes a line of text for roff. */
 static void roff_text(struct buf *b, const char *text, size_t n)
 {
-	bool bold = false;
+	struct marks marks = {0};
+	size_t length;
 
 	if (n && (text[0] == '.' || text[0] == '\''))
 		buf_str(b, "\\&");
-	for (size_t i = 0; i < n; i++) {
-		bool double_star = text[i] == '*' && i + 1 < n && text[i + 1] == '*';
-
-		if (text[i] == '`' || double_star) {
-			buf_str(b, bold ? "\\fR" : "\\fB");
-			bold = !bold;
-			i += double_star;
-		} else if (text[i] == '\\' && i + 1 < n && text[i + 1] == '|') {
-			; /* a bar within a cell of a table */
-		} else if (text[i] == '\\') {
-			buf_str(b, "\\e");
-		} else if (text[i] == '-') {
-			buf_str(b, "\\-");
-		} else {
-			buf_char(b, text[i]);
-		}
+	for (size_t i = 0; i < n; i += length) {
+		length = roff_mark(b, &marks, text, i, n);
+		if (!length && !marks.is_bold)
+			length = roff_link(b, text + i, n - i);
+		if (length)
+			continue;
+		length = 1;
+		if (text[i] != '\\' || i + 1 >= n || text[i + 1] != '|') /* a bar within a cell */
+			roff_char(b, text[i]);
 	}
-	if (bold)
+	if (marks.is_bold || marks.is_italic)
 		buf_str(b, "\\fR");
 }
 
@@ -70,9 +118,7 @@ static void roff_code_line(struct buf *b, const char *text, size_t n)
 	if (n && (text[0] == '.' || text[0] == '\''))
 		buf_str(b, "\\&");
 	for (size_t i = 0; i < n; i++)
-		buf_str(b, text[i] == '\\'  ? "\\e"
-			   : text[i] == '-' ? "\\-"
-					    : (char[]){text[i], '\0'});
+		roff_char(b, text[i]);
 	buf_char(b, '\n');
 }
 
@@ -109,14 +155,17 @@ static const char *next_cell(const char **line, const char *end, size_t *ret_n)
 	return cell;
 }
 
-/* All columns are text blocks, and the last one takes the room that the others leave. */
+/*
+ * All columns are text blocks, which are narrow, so not adjusted; the last one takes the room that
+ * the others leave.
+ */
 static void begin_table(struct buf *b, const char *line, const char *end)
 {
 	size_t columns = 0, n;
 
 	while (next_cell(&line, end, &n))
 		columns++;
-	buf_str(b, ".TS\n");
+	buf_str(b, ".ad l\n.TS\n");
 	while (columns-- > 1)
 		buf_str(b, "l ");
 	buf_str(b, "lx.\n");
@@ -148,7 +197,7 @@ enum block { PARAGRAPH, CODE, INDENTED_CODE, TABLE };
 static const char *const ends[] = {[PARAGRAPH] = "",
 	[CODE] = ".EE\n.PP\n",
 	[INDENTED_CODE] = ".EE\n.PP\n",
-	[TABLE] = ".TE\n.PP\n"};
+	[TABLE] = ".TE\n.ad b\n.PP\n"};
 
 /* The block that a line of at least one character belongs to, after one of `before`. */
 static enum block block_of(enum block before, bool after_blank, const char *line)

@@ -34,6 +34,22 @@ def test_each_is_installed_and_in_the_table_of_the_readme():
                 if f'`{name}`' not in readme and f'attar {name}' not in readme]
 
 
+def check_roff(manual):
+    """No links and emphasis of Markdown are left, and groff has no warning, also on the tables."""
+    assert not re.search(r'(?m)\]\(|^\*\w|[ (]\*\w+\*', re.sub(r'(?s)\.EX\n.*?\.EE\n', '', manual))
+    if has('groff'):
+        lint = run('-t', '-ww', '-man', '-Tutf8', '-rLL=78n', '-z', program='groff', input=manual,
+                   stdin=None)
+        assert lint.stdout + lint.stderr == ''
+
+
+@pytest.mark.parametrize('name', ['agent', 'fleet'])
+def test_manual_page_of_a_command(name):
+    manual = run('help', '--man', name)
+    assert manual.returncode == 0 and manual.stderr == ''
+    check_roff(manual.stdout)
+
+
 @pytest.mark.parametrize('name', NAMES)
 def test_help_and_manual_page(name):
     """The page of the sources, the summary, and every option of the help."""
@@ -48,9 +64,7 @@ def test_help_and_manual_page(name):
     options = options_of(name)
     assert len(options) > 5
     assert not [o for o in options if f'--{o}' not in text and f'--[no-]{o}' not in text]
-    if has('groff'):
-        lint = run('-ww', '-man', '-Tutf8', '-z', program='groff', input=manual.stdout, stdin=None)
-        assert lint.stdout + lint.stderr == ''
+    check_roff(manual.stdout)
 
 
 def test_options_are_completed():
