@@ -6,6 +6,7 @@
 #include "run/actions.h"
 #include "run/expressions.h"
 #include "run/run.h"
+#include "run/source_modes.h"
 
 void run_stack_attr(const struct common_opts *o, bool stacks, const struct attar_event_spec *spec,
 	struct perf_event_attr *attr)
@@ -178,15 +179,11 @@ int attar_run_source_filter(struct attar_run *run, uint32_t i, const char *text)
 	return buf_failed(&both) ? base_oom() : replace_filter(run, s, buf_text(&both));
 }
 
-/*
- * --exclude-user and --exclude-kernel add to the modifiers of the event. Tracepoints and probes
- * happen in the code that they are in.
- */
+/* --exclude-user and --exclude-kernel add to the modifiers of the event. */
 static int exclude(const struct common_opts *o, const struct attar_event_spec *spec,
 	struct perf_event_attr *attr)
 {
-	if (spec->kind == ATTAR_EVENT_TRACEPOINT || spec->kind == ATTAR_EVENT_PROBE ||
-		spec->kind == ATTAR_EVENT_USER)
+	if (modes_are_of_code(spec))
 		return 0;
 	if ((spec->exclude_user && o->exclude_kernel) || (spec->exclude_kernel && o->exclude_user))
 		return attar_fail(-EINVAL, "'%s' with --exclude-%s: nothing would be sampled",

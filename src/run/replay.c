@@ -7,9 +7,9 @@
 #include "event/list.h"
 #include "run/expressions.h"
 #include "run/inputs.h"
-#include "run/modes.h"
 #include "run/needed_events.h"
 #include "run/run.h"
+#include "run/source_modes.h"
 #include "stream/stream.h"
 
 /* ---- opening ---- */
@@ -403,11 +403,11 @@ static int connect_events(struct attar_run *run, uint32_t number)
 	const unsigned modes = modes_of_source(s);
 	const enum modes_fit best = best_fit(run, s, modes);
 	const struct source requested = {.name = s->name, .attr = s->attr};
+	unsigned found = 0;
 
 	if (best == FIT_NONE)
 		return no_event(run, s);
-	s->modes = best == FIT_MORE ? modes : 0;
-	s->absent = best == FIT_PARTS ? modes : 0;
+	s->modes = 0;
 	for (size_t i = 0; i < run->replay->events.n; i++) {
 		const struct recording_event *event =
 			recording_get_event(run->replay->recording, i);
@@ -417,8 +417,10 @@ static int connect_events(struct attar_run *run, uint32_t number)
 		if (vec_push(&run->replay->events.at[i].numbers, number) < 0)
 			return base_oom();
 		s->attr = event->attr;
-		s->absent &= strcmp(event->name, s->name) ? ~modes_of(&event->attr) : 0;
+		s->modes = modes_of(&event->attr) & ~modes ? modes : s->modes;
+		found |= strcmp(event->name, s->name) ? modes_of(&event->attr) : modes;
 	}
+	s->only_in = modes_fit(modes, found) == FIT_PARTS ? found : 0;
 	return 0;
 }
 
@@ -562,13 +564,13 @@ static void cpus_remark(const struct attar_run *run, struct attar_report *report
 		buf_text(&absent), buf_text(&present));
 }
 
-/* Which samples of an event without modifiers the recording does not have. */
+/* Which samples of an event without modifiers the recording has, if it lacks others. */
 static void modes_remark(const struct attar_run *run, struct attar_report *report)
 {
 	vec_each (&run->sources.list, s)
-		if (s->absent)
+		if (s->only_in)
 			attar_report_remark(report, "'%s': the recording has this event in %s only",
-				s->name, modes_text((MODE_USER | MODE_KERNEL) & ~s->absent));
+				s->name, modes_text(s->only_in));
 }
 
 /* Which events have samples with the ids of others. */
@@ -634,7 +636,7 @@ static __attribute__((noinline)) int deliver_some(
 	vec_each (&event->numbers, number) {
 		const struct source *s = &run->sources.list.at[*number];
 
-		if (r < 0 || !is_on_cpus(run, s, ev) || !modes_have(s->modes, ev) ||
+		if (r < 0 || !is_on_cpus(run, s, ev) || !modes_have(s->modes, ev->record->misc) ||
 			(s->keep && !run_keeps(s->keep, ev)))
 			continue;
 		used = true;

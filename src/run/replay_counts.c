@@ -3,8 +3,8 @@
 
 #include "perf/counter.h"
 #include "perf/value.h"
-#include "run/modes.h"
 #include "run/run.h"
+#include "run/source_modes.h"
 #include "run/thread_counts.h"
 
 /* The kernel writes the counts of such events only. */
@@ -38,14 +38,13 @@ static int connect(struct attar_run *run, size_t number, size_t index)
 static size_t find_fit(const struct attar_run *run, const struct counted *c, enum modes_fit fit)
 {
 	const struct recording *recording = run->replay->recording;
-	const struct perf_event_attr attr = {.exclude_user = c->pub.spec->exclude_user,
-		.exclude_kernel = c->pub.spec->exclude_kernel};
+	const unsigned modes = modes_of_spec(c->pub.spec);
 	size_t i = 0;
 
 	for (; i < recording_n_events(recording); i++) {
 		const struct recording_event *event = recording_get_event(recording, i);
 
-		if (matches(c, event) && modes_fit(modes_of(&attr), modes_of(&event->attr)) == fit)
+		if (matches(c, event) && modes_fit(modes, modes_of(&event->attr)) == fit)
 			break;
 	}
 	return i;

@@ -6,6 +6,7 @@
 #include "base/base.h"
 #include "perf/bpf_filter.h"
 #include "run/run.h"
+#include "run/source_modes.h"
 
 enum { PID_MAX = 4 << 20 };
 
@@ -121,10 +122,7 @@ static int use_bpf(struct attar_run *run, bool load)
 
 static bool is_tracepoint_or_probe(const struct source *s)
 {
-	const struct attar_event_spec *spec = source_spec(s);
-
-	return s->attr.type == PERF_TYPE_TRACEPOINT ||
-	       (spec && (spec->kind == ATTAR_EVENT_PROBE || spec->kind == ATTAR_EVENT_USER));
+	return s->attr.type == PERF_TYPE_TRACEPOINT || modes_are_of_code(source_spec(s));
 }
 
 /*
@@ -150,13 +148,31 @@ int sample_filter_attach(struct attar_run *run, const struct source *s)
 
 /* ---- */
 
+static unsigned modes_without(bool user, bool kernel)
+{
+	const struct perf_event_attr attr = {
+		.exclude_user = user, .exclude_kernel = kernel, .exclude_hv = kernel};
+
+	return modes_of(&attr);
+}
+
 /* The kernel does this for live samples, see run_stack_attr(). */
 static void filter_recorded(struct sample_filter *filter, const struct common_opts *o)
 {
-	filter->no_user = o->exclude_user;
-	filter->no_kernel = o->exclude_kernel;
+	const bool no_kernel_calls = o->exclude_kernel || o->kernel_callchain == 0;
+
 	filter->no_user_calls = o->exclude_user || o->user_callchain == 0;
-	filter->no_kernel_calls = o->exclude_kernel || o->kernel_callchain == 0;
+	filter->drops_calls = filter->no_user_calls || no_kernel_calls;
+	filter->modes = modes_without(o->exclude_user, o->exclude_kernel);
+	filter->call_modes = modes_without(filter->no_user_calls, no_kernel_calls);
+}
+
+static void filter_hosts(struct sample_filter *filter, const struct common_opts *o)
+{
+	const struct perf_event_attr attr = {
+		.exclude_host = o->exclude_host, .exclude_guest = o->exclude_guest};
+
+	filter->host_modes = modes_of(&attr);
 }
 
 int sample_filter_open(struct attar_run *run)
@@ -176,11 +192,11 @@ int sample_filter_open(struct attar_run *run)
 	if (r == 0 && o->exclude_host && o->exclude_guest)
 		return attar_fail(-EINVAL, "--exclude-host and --exclude-guest are mutually "
 					   "exclusive: nothing would be sampled");
+	filter_hosts(filter, o);
 	if (o->input)
 		filter_recorded(filter, o);
 	filter->is_on = filter->flags || filter->excluded.n || o->exclude_host ||
-			o->exclude_guest || filter->no_user || filter->no_kernel ||
-			filter->no_user_calls || filter->no_kernel_calls;
+			o->exclude_guest || filter->drops_calls;
 	return r;
 }
 
@@ -220,37 +236,6 @@ int sample_filter_check(const struct attar_run *run, const struct source *s)
 		flags & FLAG_IRQS_OFF ? "irqs_disabled" : "tif_need_resched", CLIP(s->name));
 }
 
-static unsigned mode_of(const struct attar_event *event)
-{
-	return event->record->misc & PERF_RECORD_MISC_CPUMODE_MASK;
-}
-
-static bool is_of_guest(const struct attar_event *event)
-{
-	return mode_of(event) == PERF_RECORD_MISC_GUEST_KERNEL ||
-	       mode_of(event) == PERF_RECORD_MISC_GUEST_USER;
-}
-
-static bool is_user(unsigned mode)
-{
-	return mode == PERF_RECORD_MISC_USER || mode == PERF_RECORD_MISC_GUEST_USER;
-}
-
-static bool is_kernel(unsigned mode)
-{
-	return mode == PERF_RECORD_MISC_KERNEL || mode == PERF_RECORD_MISC_HYPERVISOR ||
-	       mode == PERF_RECORD_MISC_GUEST_KERNEL;
-}
-
-/* Tracepoints and probes happen in the code that they are in. */
-static bool is_excluded(
-	const struct sample_filter *filter, const struct source *s, const struct attar_event *event)
-{
-	return !is_tracepoint_or_probe(s) &&
-	       ((filter->no_user && is_user(mode_of(event))) ||
-		       (filter->no_kernel && is_kernel(mode_of(event))));
-}
-
 static uint64_t context_marker(enum attar_code_context context)
 {
 	static const uint64_t markers[] = {
@@ -275,8 +260,7 @@ static int copy_calls(struct sample_filter *filter, const struct attar_record *r
 	filter->calls.n = 0;
 	attar_callchain_init(&chain, rec->sample.callchain, rec->sample.callchain_nr, rec->misc);
 	while (attar_callchain_next(&chain, &ip)) {
-		if ((filter->no_user_calls && is_user(chain.context)) ||
-			(filter->no_kernel_calls && is_kernel(chain.context)))
+		if (!modes_have(filter->call_modes, (uint16_t)chain.context))
 			continue;
 		if (chain.context != context &&
 			vec_push(&filter->calls, context_marker(chain.context)) < 0)
@@ -294,7 +278,7 @@ int sample_filter_drop_calls(
 	struct sample_filter *filter = &run->sample_filter;
 	struct attar_sample *sample = &copy->sample;
 
-	if (!filter->no_user_calls && !filter->no_kernel_calls)
+	if (!filter->drops_calls)
 		return 0;
 	if (copy_calls(filter, event->record) < 0)
 		return -ENOMEM;
@@ -317,11 +301,11 @@ bool sample_filter_keeps(
 	const struct attar_sample *sample = &event->record->sample;
 	uint64_t flags;
 
-	if (is_of_guest(event) ? run->opts.exclude_guest : run->opts.exclude_host)
+	if (!modes_have(filter->host_modes, event->record->misc))
 		return false;
 	if (parse_ints_have(&filter->excluded, (int)event->record->pid))
 		return false;
-	if (is_excluded(filter, s, event))
+	if (!is_tracepoint_or_probe(s) && !modes_have(filter->modes, event->record->misc))
 		return false;
 	if (!filter->flags || !flags_of(s))
 		return true;

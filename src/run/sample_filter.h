@@ -18,10 +18,13 @@ struct sample_filter {
 	parse_ints excluded; /* processes */
 	unsigned flags;      /* bits of common_flags that count */
 	unsigned wanted;     /* their value */
-	/* of recordings */
-	bool no_user, no_kernel;             /* samples in this code */
-	bool no_user_calls, no_kernel_calls; /* these parts of call chains */
-	VEC(uint64_t) calls;                 /* the call chain of the current sample */
+	unsigned host_modes; /* --exclude-host, --exclude-guest: samples in these, perf/modes.h */
+	/* of recordings; modes 0: all */
+	unsigned modes;      /* samples in these, of events other than tracepoints and probes */
+	unsigned call_modes; /* the parts of call chains in these */
+	bool drops_calls;    /* there are other parts */
+	bool no_user_calls;
+	VEC(uint64_t) calls; /* the call chain of the current sample */
 	const char *by_bpf;  /* the first option that only a BPF program can apply; NULL: none */
 	int bpf_fd;          /* of the program, once it is loaded; 0: it is not */
 };

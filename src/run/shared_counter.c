@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "run/shared_counter.h"
 
-#include "run/modes.h"
+#include "perf/modes.h"
 #include "run/run.h"
 
 /* Each sample of one counter is one of the run, whatever its source. */
@@ -152,7 +152,7 @@ struct attar_counter *shared_counter(const struct attar_run *run, const struct s
 
 static int deliver_to(struct attar_run *run, struct source *s, struct attar_event *ev)
 {
-	if (s->is_stopped || !modes_have(s->modes, ev))
+	if (s->is_stopped || !modes_have(s->modes, ev->record->misc))
 		return 0;
 	ev->counter = (uint32_t)(s - run->sources.list.at);
 	if (s->keep)

@@ -53,8 +53,8 @@ struct source {
 	uint32_t next_shared; /* the next source with the same counter; 0: none */
 	bool has_switches;    /* see run/switch_check.h */
 	bool is_direct;       /* in this round: its samples go to fn only */
-	unsigned modes;       /* samples in these only, see run/modes.h; 0: in all */
-	unsigned absent;      /* the modes that it should have and the recording lacks */
+	unsigned modes;       /* samples in these only, see perf/modes.h; 0: in all */
+	unsigned only_in;     /* the modes that the recording has it in; 0: in all that it should */
 };
 
 struct sources {

@@ -8,22 +8,26 @@ from collections import Counter
 import pytest
 
 from command import run, workload
-from perf_data import (CPU_CLOCK, EXCLUDE_KERNEL, EXCLUDE_USER, IN_KERNEL, IN_USER, PAGE_FAULTS,
-                       Recording)
+from perf_data import (CPU_CLOCK, EXCLUDE_GUEST, EXCLUDE_KERNEL, EXCLUDE_USER, IN_KERNEL, IN_USER,
+                       PAGE_FAULTS, Recording)
 from scripts import lines_of_csv, report, rows
 
 PAGES = 1000
 ONLY_USER, ONLY_KERNEL, BOTH = EXCLUDE_KERNEL, EXCLUDE_USER, 0
 
 
-def recording(path, *events, config=PAGE_FAULTS):
-    """events: the modes that each excludes, and the numbers of its samples in user mode and not."""
+def recording(path, *events, config=PAGE_FAULTS, extra=()):
+    """
+    events: the modes that each excludes, and the numbers of its samples in user mode and not.
+    extra: the modes of further samples of the last one.
+    """
     data, time = Recording(events=()), 1000
     for number, (excluded, _, _) in enumerate(events):
         data.attr(config, number + 1, excluded=excluded)
     data.comm(500, 'test', number=1)
     for number, (_, in_user, in_kernel) in enumerate(events):
-        for mode in [IN_USER] * in_user + [IN_KERNEL] * in_kernel:
+        more = extra if number == len(events) - 1 else ()
+        for mode in [IN_USER] * in_user + [IN_KERNEL] * in_kernel + [*more]:
             time += 10
             data.sample(time, number=number + 1, misc=mode)
     return data.write(path)
@@ -109,6 +113,31 @@ def test_excluded_modes_of_a_recording(tmp_path):
     for option, count in (('--exclude-kernel', 20), ('--exclude-user', 3)):
         found = report('profile', '-e', 'page-faults', option, '--input', path)
         assert sum(row['samples'] for row in rows(found, 'functions')) == count
+
+
+def test_samples_in_all_modes(tmp_path):
+    """Mode n of the six, from unknown to user code of a guest, has 2 to the power of n samples."""
+    path = recording(tmp_path / 'all.data', (BOTH, 0, 0), extra=[
+        mode for mode in range(6) for _ in range(2 ** mode)])
+    for event, options, count in (
+            ('page-faults', [], 63), ('page-faults:u', [], 37),
+            ('page-faults', ['--exclude-kernel'], 37), ('page-faults:k', [], 19),
+            ('page-faults', ['--exclude-user'], 27), ('page-faults:kh', [], 27),
+            ('page-faults:h', [], 9),
+            ('page-faults:G', [], 48), ('page-faults', ['--exclude-host'], 48),
+            ('page-faults:H', [], 15), ('page-faults', ['--exclude-guest'], 15),
+            ('page-faults:uG', [], 32), ('page-faults:kH', [], 3)):
+        found = report('profile', '-e', event, *options, '--input', path)
+        assert sum(row['samples'] for row in rows(found, 'functions')) == count, (event, options)
+
+
+def test_an_event_of_the_host_only(tmp_path):
+    """perf excludes guests unless G is requested."""
+    path = recording(tmp_path / 'host.data', (EXCLUDE_GUEST, 5, 0))
+    assert top(path, 'page-faults') == ({'page-faults': 5}, [])
+    ended = run('top', '-e', 'page-faults:G', '--input', path)
+    assert ended.returncode == 2
+    assert " has no event 'page-faults:G'; it has page-faults" in ended.stderr
 
 
 def test_faults_of_a_recorded_program(root, tmp_path):
