@@ -285,6 +285,10 @@ struct attar_stream_events_opts {
  * attar_stream_opts.track. Of events that match a pattern, those that the kernel refuses are left
  * out, with a note in the log. tracefs is mounted if it is not.
  *
+ * The same software event in several modes, as in "page-faults,page-faults:u", is opened once: the
+ * kernel gives samples of one the id of the other. A sample is delivered once for each event that
+ * has its mode. If their periods or attributes differ, this is impossible, and a warning is logged.
+ *
  * Events of programs (user_events:NAME) are received by each transport that a program offers, also
  * from programs that start later; each is a new event with its own number.
  *

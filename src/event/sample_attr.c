@@ -76,3 +76,11 @@ bool event_sample_rate(const struct attar_event_spec *spec, struct perf_event_at
 	}
 	return spec->period || spec->freq;
 }
+
+bool event_has_same_cpus(const struct attar_event_spec *a, const struct attar_event_spec *b)
+{
+	const size_t n = a ? a->n_only_cpus : 0;
+
+	return n == (b ? b->n_only_cpus : 0) &&
+	       (!n || !memcmp(a->only_cpus, b->only_cpus, n * sizeof(*a->only_cpus)));
+}

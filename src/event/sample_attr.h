@@ -25,4 +25,7 @@ bool event_is_each(const struct attar_event_spec *spec);
  */
 bool event_sample_rate(const struct attar_event_spec *spec, struct perf_event_attr *attr);
 
+/* Whether cpus= is the same; either may be NULL. */
+bool event_has_same_cpus(const struct attar_event_spec *a, const struct attar_event_spec *b);
+
 #endif

@@ -65,6 +65,38 @@ bool modes_share_ids(const struct perf_event_attr *a, const struct perf_event_at
 	       !attar_attr_is_clock(a) && levels(modes_of(a)) & levels(modes_of(b));
 }
 
+static void copy_modes(struct perf_event_attr *attr, const struct perf_event_attr *from)
+{
+	attr->exclude_user = from->exclude_user;
+	attr->exclude_kernel = from->exclude_kernel;
+	attr->exclude_hv = from->exclude_hv;
+}
+
+bool modes_alone_differ(const struct perf_event_attr *a, const struct perf_event_attr *b)
+{
+	struct perf_event_attr like = *b;
+
+	copy_modes(&like, a);
+	return !memcmp(a, &like, sizeof(like));
+}
+
+void modes_join(struct perf_event_attr *a, struct perf_event_attr *b)
+{
+	const struct perf_event_attr both = {.exclude_user = a->exclude_user && b->exclude_user,
+		.exclude_kernel = a->exclude_kernel && b->exclude_kernel,
+		.exclude_hv = a->exclude_hv && b->exclude_hv};
+
+	copy_modes(a, &both);
+	copy_modes(b, &both);
+}
+
+void modes_select(struct perf_event_attr *attr, unsigned modes)
+{
+	attr->exclude_user = !(modes & (USER | GUEST_USER));
+	attr->exclude_kernel = !(modes & (KERNEL | GUEST_KERNEL));
+	attr->exclude_hv = !(modes & HYPERVISOR);
+}
+
 const char *modes_text(unsigned modes)
 {
 	switch (levels(modes)) {

@@ -41,6 +41,20 @@ enum modes_fit modes_fit(unsigned wanted, unsigned recorded);
  */
 bool modes_share_ids(const struct perf_event_attr *a, const struct perf_event_attr *b);
 
+/* A message on two such events, with their names. */
+#define MODES_COMMON_IDS                                                                           \
+	"'%s' and '%s' sample the same software event: the kernel can give samples of one the id " \
+	"of the other, and then the counts of both are wrong; sample one of them"
+
+/* Whether the attributes of two events are the same except for u, k and h, or in all. */
+bool modes_alone_differ(const struct perf_event_attr *a, const struct perf_event_attr *b);
+
+/* Gives both the modes of either, by u, k and h. */
+void modes_join(struct perf_event_attr *a, struct perf_event_attr *b);
+
+/* Sets u, k and h of an event to these modes. */
+void modes_select(struct perf_event_attr *attr, unsigned modes);
+
 /* "user code", for messages. */
 const char *modes_text(unsigned modes);
 

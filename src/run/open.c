@@ -183,8 +183,9 @@ static int open_events(struct attar_run *run)
 	if (r < 0)
 		return r;
 	run_sources_drop(run);
-	shared_link(run);
-	r = switch_check_open(run);
+	r = shared_link(run);
+	if (r == 0)
+		r = switch_check_open(run);
 	return r < 0 ? r : counts_open(run);
 }
 

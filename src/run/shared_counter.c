@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "run/shared_counter.h"
 
+#include "event/sample_attr.h"
 #include "perf/modes.h"
 #include "run/run.h"
 
@@ -17,51 +18,30 @@ static bool is_same_text(const char *a, const char *b)
 	return a && b ? !strcmp(a, b) : a == b;
 }
 
-/* Whether cpus= is the same; either may be NULL. */
-static bool has_same_cpus(const struct attar_event_spec *a, const struct attar_event_spec *b)
-{
-	const size_t n = a ? a->n_only_cpus : 0;
-
-	return n == (b ? b->n_only_cpus : 0) &&
-	       (!n || !memcmp(a->only_cpus, b->only_cpus, n * sizeof(*a->only_cpus)));
-}
-
 bool shared_is_same_event(const struct source *a, const struct source *b)
 {
 	return a->pushes == b->pushes && a->all_cpus == b->all_cpus &&
 	       !memcmp(&a->attr, &b->attr, sizeof(a->attr)) && is_same_text(a->filter, b->filter) &&
-	       has_same_cpus(source_spec(a), source_spec(b));
+	       event_has_same_cpus(source_spec(a), source_spec(b));
 }
 
 /* ---- the same software event in several modes ---- */
-
-static void copy_modes(
-	struct perf_event_attr *attr, bool no_user, bool no_kernel, bool no_hypervisor)
-{
-	attr->exclude_user = no_user;
-	attr->exclude_kernel = no_kernel;
-	attr->exclude_hv = no_hypervisor;
-}
 
 static bool differ_in_modes_only(const struct source *a, const struct source *b)
 {
 	struct source like = *b;
 
-	copy_modes(&like.attr, a->attr.exclude_user, a->attr.exclude_kernel, a->attr.exclude_hv);
-	return memcmp(&a->attr, &b->attr, sizeof(a->attr)) != 0 && shared_is_same_event(a, &like);
+	like.attr = a->attr;
+	return memcmp(&a->attr, &b->attr, sizeof(a->attr)) != 0 &&
+	       modes_alone_differ(&a->attr, &b->attr) && shared_is_same_event(a, &like);
 }
 
 /* Both are opened in the modes of either, with the samples of their own ones. */
 static void widen(struct source *a, struct source *b)
 {
-	const bool no_user = a->attr.exclude_user && b->attr.exclude_user;
-	const bool no_kernel = a->attr.exclude_kernel && b->attr.exclude_kernel;
-	const bool no_hv = a->attr.exclude_hv && b->attr.exclude_hv;
-
 	a->modes = a->modes ? a->modes : modes_of(&a->attr);
 	b->modes = b->modes ? b->modes : modes_of(&b->attr);
-	copy_modes(&a->attr, no_user, no_kernel, no_hv);
-	copy_modes(&b->attr, no_user, no_kernel, no_hv);
+	modes_join(&a->attr, &b->attr);
 }
 
 static bool widen_any(struct attar_run *run)
@@ -94,10 +74,7 @@ static void warn_of_common_ids(const struct attar_run *run)
 				shared_counter(run, a) == shared_counter(run, b) ||
 				!modes_share_ids(&a->attr, &b->attr))
 				continue;
-			log_warn("'%s' and '%s' sample the same software event: the kernel can "
-				 "give samples of one the id of the other, and then the counts of "
-				 "both are wrong; sample one of them%s",
-				CLIP(a->name), CLIP(b->name),
+			log_warn(MODES_COMMON_IDS "%s", CLIP(a->name), CLIP(b->name),
 				run->recorder.wanted ? ", without :u and :k, which select samples "
 						       "of the recording with --input"
 						     : "");
@@ -122,8 +99,26 @@ bool shared_is_open(const struct attar_run *run, const struct source *s)
 	return owner_of(run, s) != NULL;
 }
 
-void shared_link(struct attar_run *run)
+/* Opens a source without the others if the common counter was reduced to other modes. */
+static int check_modes(struct attar_run *run, const struct source *s)
 {
+	const struct attar_counter *counter = shared_counter(run, s);
+	struct source alone = {.name = s->name, .attr = s->attr, .spec = s->spec};
+	int r;
+
+	if (!counter || !s->modes ||
+		modes_fit(s->modes, modes_of(attar_counter_attr(counter))) != FIT_NONE)
+		return 0;
+	modes_select(&alone.attr, s->modes);
+	r = run_open_source(run, &alone);
+	run_close_source(&alone);
+	return r;
+}
+
+int shared_link(struct attar_run *run)
+{
+	int r = 0;
+
 	vec_each (&run->sources.list, s) {
 		struct source *last = s->counter ? NULL : owner_of(run, s);
 
@@ -138,6 +133,9 @@ void shared_link(struct attar_run *run)
 	if (!run->sources.has_warned)
 		warn_of_common_ids(run);
 	run->sources.has_warned = true;
+	for (size_t i = 0; r == 0 && i < run->sources.list.n; i++)
+		r = check_modes(run, &run->sources.list.at[i]);
+	return r;
 }
 
 static uint32_t owner_number(const struct attar_run *run, const struct source *s)

@@ -23,8 +23,11 @@ void shared_prepare(struct attar_run *run);
 /* Whether a source that is being opened uses the counter of an earlier one. */
 bool shared_is_open(const struct attar_run *run, const struct source *s);
 
-/* When all sources are open: makes the lists. */
-void shared_link(struct attar_run *run);
+/*
+ * When all sources are open: makes the lists. 0, or the error of a source whose modes the kernel
+ * refuses, and that are therefore not those of the common counter.
+ */
+int shared_link(struct attar_run *run);
 
 /* The counter that a source uses; NULL: it is not open. */
 struct attar_counter *shared_counter(const struct attar_run *run, const struct source *s);

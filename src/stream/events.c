@@ -3,6 +3,7 @@
 #include "base/buf.h"
 #include "base/check.h"
 #include "base/opts.h"
+#include "perf/modes.h"
 #include "perf/target.h"
 #include "stream/events_internal.h"
 
@@ -71,6 +72,16 @@ static int prepare(struct stream_events *e)
 	return r;
 }
 
+/* Samples have the number of the source, and some sources have no counter. */
+static void number_counters(struct stream_events *e)
+{
+	size_t n = 0;
+
+	vec_each (&e->sources, s)
+		if (s->counter)
+			e->stream->numbers[n++] = (uint32_t)(s - e->sources.at);
+}
+
 static int make_stream(struct stream_events *e)
 {
 	struct attar_stream_opts opts = {.size = sizeof(opts),
@@ -87,6 +98,8 @@ static int make_stream(struct stream_events *e)
 	if (r == 0)
 		r = attar_stream_live(
 			e->target, counters.at, counters.n, e->symbols, &opts, &e->stream);
+	if (r == 0)
+		number_counters(e);
 	vec_done(&counters);
 	return r;
 }
@@ -149,15 +162,17 @@ bool stream_events_concern(const struct stream_events *e, uint32_t number)
 {
 	const struct event_source *s = number < e->sources.n ? &e->sources.at[number] : NULL;
 
-	return s && (s->usdt || s->keep);
+	return s && (s->usdt || s->keep || s->next_shared);
 }
 
-bool stream_events_take(
+static bool takes(
 	struct stream_events *e, struct attar_record *record, const struct attar_event *event)
 {
 	struct event_source *s = &e->sources.at[event->counter];
 	struct attar_sample *sample = &record->sample;
 
+	if (!modes_have(s->modes, record->misc))
+		return false;
 	if (s->only_unshared && !map_get(&e->unshared, record->pid))
 		return false;
 	if (s->usdt) {
@@ -180,6 +195,42 @@ bool stream_events_take(
 		return filter_keeps(s->keep, &values);
 	}
 	return true;
+}
+
+bool stream_events_take(
+	struct stream_events *e, struct attar_record *record, struct attar_event *event)
+{
+	for (;;) {
+		const bool is_taken = takes(e, record, event);
+
+		e->again = e->sources.at[event->counter].next_shared;
+		if (is_taken)
+			break;
+		if (!e->again)
+			return false;
+		event->counter = e->again;
+	}
+	e->event = *event;
+	return true;
+}
+
+bool stream_events_take_again(
+	struct stream_events *e, struct attar_record *record, struct attar_event *ret_event)
+{
+	struct attar_event event = e->event;
+
+	if (!e->again)
+		return false;
+	event.counter = e->again;
+	if (!stream_events_take(e, record, &event))
+		return false;
+	*ret_event = event;
+	return true;
+}
+
+void stream_events_forget(struct stream_events *e)
+{
+	e->again = 0;
 }
 
 int stream_events_look(struct stream_events *e)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Internals of attar_stream_events(): events_sources.c and events_user.c add events, events_open.c
- * opens them, events_names.c names what filters and print formats refer to, events.c is the rest.
+ * opens them, events_shared.c opens the same software event once, events_names.c names what filters
+ * and print formats refer to, events.c is the rest.
  */
 #ifndef STREAM_EVENTS_INTERNAL_H
 #define STREAM_EVENTS_INTERNAL_H
@@ -21,6 +22,12 @@ struct event_source {
 	struct filter *spare;          /* replaces in_kernel if the kernel rejects it */
 	struct usdt *usdt;  /* converts its records; NULL: they are delivered unchanged */
 	bool only_unshared; /* with usdt: only samples of processes in unshared count */
+	/* See events_shared.c. */
+	struct perf_event_attr attr; /* if is_filled */
+	bool is_filled;
+	unsigned modes;       /* samples in these only, see perf/modes.h; 0: in all */
+	bool is_shared;       /* it has the samples of an earlier source, and no counter */
+	uint32_t next_shared; /* the next source with the same samples; 0: none */
 };
 
 struct stream_events {
@@ -38,6 +45,8 @@ struct stream_events {
 	struct user_events user;
 	struct attar_expr_opts expr;
 	uint64_t looked; /* ns */
+	struct attar_event event; /* the last sample that several sources have */
+	uint32_t again;           /* the next one that may take it; 0: none */
 };
 
 /* Closes and frees what a source holds. */
@@ -64,6 +73,23 @@ int events_open(struct stream_events *e);
 
 /* Opens one source. */
 int event_source_open(struct stream_events *e, struct event_source *s);
+
+/* The attributes with which a source is opened. */
+int event_source_fill(const struct stream_events *e, struct event_source *s);
+
+/* ---- events_shared.c ---- */
+
+/* Before the sources are opened: gives those that are the same software event the same modes. */
+void events_join(struct stream_events *e);
+
+/* Whether a source that is to be opened has the samples of an earlier one; sets is_shared. */
+bool event_source_shares(struct stream_events *e, struct event_source *s);
+
+/*
+ * When all are open and have their final numbers: connects those that share samples. 0, or the
+ * error of a source whose modes the kernel refuses, and that are not those of the common counter.
+ */
+int events_link(struct stream_events *e);
 
 /* ---- events_user.c ---- */
 

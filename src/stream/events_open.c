@@ -33,13 +33,15 @@ static bool attaches(const struct attar_target *t)
 	return t->kind == ATTAR_TARGET_TASKS && !t->by_exec;
 }
 
-static int fill_attr(const struct stream_events *e, const struct attar_event_spec *spec,
-	struct perf_event_attr *attr)
+int event_source_fill(const struct stream_events *e, struct event_source *s)
 {
-	int r = attar_event_spec_attr(spec, attr, sizeof(*attr));
+	const struct attar_event_spec *spec = s->spec;
+	struct perf_event_attr *attr = &s->attr;
+	int r = s->is_filled ? 0 : attar_event_spec_attr(spec, attr, sizeof(*attr));
 
-	if (r < 0)
+	if (r < 0 || s->is_filled)
 		return r;
+	s->is_filled = true;
 	attr->sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD;
 	if (e->flags & ATTAR_STREAM_STACKS || spec->stack)
 		attr->sample_type |= PERF_SAMPLE_CALLCHAIN;
@@ -72,13 +74,12 @@ int event_source_open(struct stream_events *e, struct event_source *s)
 {
 	const struct attar_event_spec *spec = s->spec;
 	struct counter_cpus cpus = {spec->only_cpus, spec->n_only_cpus};
-	struct perf_event_attr attr = {0};
-	int r = fill_attr(e, spec, &attr);
+	int r = event_source_fill(e, s);
 
 	if (s->usdt)
-		attr.sample_type |= PERF_SAMPLE_RAW;
+		s->attr.sample_type |= PERF_SAMPLE_RAW;
 	if (r == 0)
-		r = counter_open_on(e->target, cpus, &attr, spec->name,
+		r = counter_open_on(e->target, cpus, &s->attr, spec->name,
 			e->flags & ATTAR_STREAM_EXACT ? 0 : ATTAR_COUNTER_DEGRADE, &s->counter);
 	if (r == 0)
 		r = set_filter(s);
@@ -94,11 +95,13 @@ int events_open(struct stream_events *e)
 	size_t n = 0;
 	int r = 0, ended;
 
+	events_join(e);
 	e->target->events = e->sources.n;
 	e->target->files_later = target_instances(e->target) + LIMIT_STREAM_FILES;
 	vec_each (&e->sources, s) {
 		e->target->events_open = (size_t)(s - e->sources.at);
-		r = skipped_events_add(&left, s->spec, event_source_open(e, s));
+		r = event_source_shares(e, s) ? 0 : event_source_open(e, s);
+		r = skipped_events_add(&left, s->spec, r);
 		if (r < 0)
 			break;
 	}
@@ -106,11 +109,11 @@ int events_open(struct stream_events *e)
 	if (r < 0 || ended < 0)
 		return r < 0 ? r : ended;
 	vec_each (&e->sources, s) {
-		if (s->counter)
+		if (s->counter || s->is_shared)
 			e->sources.at[n++] = *s;
 		else
 			event_source_done(s);
 	}
 	e->sources.n = n;
-	return 0;
+	return events_link(e);
 }

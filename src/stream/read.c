@@ -565,6 +565,10 @@ static int next_of_events(struct attar_stream *s, struct attar_event *ret_event)
 {
 	int r;
 
+	if (stream_events_take_again(s->events, &s->record, ret_event)) {
+		s->stats.samples++;
+		return 1;
+	}
 	while ((r = next_of_rounds(s, ret_event)) > 0) {
 		if (ret_event->record->type != PERF_RECORD_SAMPLE ||
 			!stream_events_concern(s->events, ret_event->counter) ||
@@ -608,6 +612,8 @@ int attar_stream_snapshot(struct attar_stream *s)
 		return attar_fail(-EBUSY,
 			"a snapshot is still being delivered" ATTAR_FIX "read it to its end");
 	sample_run_end(s);
+	if (s->events)
+		stream_events_forget(s->events);
 	if (s->front_done)
 		pass_front(s, merge_first(&s->merge));
 	if (s->in_round)

@@ -99,6 +99,16 @@ def test_lower_paranoid_levels_allow_more(nobody, sysctl, level, whole_system):
     assert (system.returncode == 0) == whole_system
 
 
+@pytest.mark.parametrize('events', ['page-faults,page-faults:k', 'page-faults:k,page-faults'])
+def test_kernel_code_beside_all_code_is_refused(nobody, sysctl, events):
+    """They have a common counter, which is reduced to user code for one of them only."""
+    sysctl('kernel.perf_event_paranoid', 2)
+    done = nobody('trace', '-e', events, '--', 'true')
+    assert done.returncode == PERMISSION
+    assert "not permitted to open 'page-faults:k'" in notes_of(done)[-1]
+    assert nobody('trace', '-e', 'page-faults,page-faults:u', '--', 'true').returncode == 0
+
+
 def test_process_of_another_user_is_refused(nobody, sysctl):
     sysctl('kernel.perf_event_paranoid', 2)
     done = nobody('profile', '-d', '200ms', '-p', 1)

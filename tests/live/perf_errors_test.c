@@ -568,6 +568,32 @@ static int id_of_tracepoint(const char *name)
 	return id;
 }
 
+static int try_stream(const char *events)
+{
+	struct attar_target_opts opts = {.size = sizeof(opts), .self = true};
+	struct attar_target *target = NULL;
+	struct attar_stream *stream = NULL;
+	int r = attar_target_new(&opts, &target);
+
+	if (r == 0)
+		r = attar_stream_events(target, events, 0, NULL, &stream);
+	attar_stream_free(stream);
+	attar_target_free(target);
+	return r;
+}
+
+/* These events have a common counter, which is reduced to user code. */
+static void check_modes_of_nobody(void)
+{
+	static const char *const texts[] = {
+		"page-faults,page-faults:k", "page-faults:k,page-faults"};
+
+	say(try_stream("page-faults,page-faults:u") == 0, "user code of both");
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
+		say(try_stream(texts[i]) == -EACCES && strstr(attar_error(), "'page-faults:k'"),
+			texts[i]);
+}
+
 static void test_names_the_missing_privilege(void **state)
 {
 	long long before = sysctl_value("perf_event_paranoid");
@@ -578,6 +604,7 @@ static void test_names_the_missing_privilege(void **state)
 	set_paranoid(2);
 	as_user(NOBODY, check_rights_of_nobody);
 	as_user(NOBODY, check_records_of_nobody);
+	as_user(NOBODY, check_modes_of_nobody);
 	if (tracepoint_id)
 		as_user(NOBODY, check_tracepoint_of_nobody);
 	as_user(LOCKER, check_locked_memory);

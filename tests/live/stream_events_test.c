@@ -3,6 +3,7 @@
 #include "live.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 #include "attar/stream.h"
+#include "base/base.h"
 
 enum { EVENTS_MAX = 8, CALLS = 23 };
 
@@ -225,6 +227,114 @@ static void test_callers_catalog_and_symbols(void **state)
 	attar_catalog_free(opts.catalog);
 }
 
+enum { PAGES_USER = 300, PAGES_KERNEL = 200, PAGE_BYTES = 4096 };
+
+/* Faults on the pages of an area, of the event with each number, in user code and in the kernel. */
+struct faults {
+	const char *area;
+	uint64_t user[EVENTS_MAX], kernel[EVENTS_MAX];
+};
+
+static void count_fault(struct faults *faults, const struct attar_event *ev)
+{
+	const size_t size = (PAGES_USER + PAGES_KERNEL) * PAGE_BYTES;
+	unsigned mode;
+
+	if (ev->record->type != PERF_RECORD_SAMPLE ||
+		ev->record->sample.addr - (uintptr_t)faults->area >= size)
+		return;
+	assert_in_range(ev->counter, 0, EVENTS_MAX - 1);
+	mode = ev->record->misc & PERF_RECORD_MISC_CPUMODE_MASK;
+	(mode == PERF_RECORD_MISC_USER ? faults->user : faults->kernel)[ev->counter]++;
+}
+
+/* The first pages are written by this program, the others by the kernel, in read(2). */
+static struct faults faults_of(const char *events)
+{
+	const size_t first = PAGES_USER * (size_t)PAGE_BYTES;
+	const int zeros = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+	char *area = live_map(PAGES_USER + PAGES_KERNEL);
+	struct attar_target *target = self();
+	struct attar_stream *stream = stream_of(target, events, ATTAR_STREAM_KEEP_OWN);
+	struct faults faults = {.area = area};
+	struct attar_stream_stats stats;
+	struct attar_event ev;
+
+	if (sysconf(_SC_PAGESIZE) != PAGE_BYTES)
+		live_skip("needs pages of 4 KiB");
+	live_touch(area, 0, PAGES_USER);
+	assert_int_equal(read(zeros, area + first, PAGES_KERNEL * (size_t)PAGE_BYTES),
+		PAGES_KERNEL * PAGE_BYTES);
+	assert_int_equal(attar_stream_stop(stream), 0);
+	while (attar_stream_next(stream, &ev) > 0)
+		count_fault(&faults, &ev);
+	attar_stream_get_stats(stream, &stats);
+	assert_int_equal(stats.missing, 0);
+	assert_int_equal(stats.malformed, 0);
+	attar_stream_free(stream);
+	attar_target_free(target);
+	live_unmap(area, PAGES_USER + PAGES_KERNEL);
+	close(zeros);
+	return faults;
+}
+
+/* Each event has the faults in its modes; the kernel gives samples of some the id of others. */
+static void test_a_software_event_in_several_modes(void **state)
+{
+	static const char *const texts[] = {"page-faults:u,page-faults:k",
+		"page-faults,page-faults:u,page-faults:k", "page-faults:k,page-faults",
+		"page-faults,page-faults:u,page-faults", "page-faults:u,cpu-clock,page-faults:u",
+		"minor-faults,page-faults,page-faults:u"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		struct faults faults = faults_of(texts[i]);
+		char text[128], *at = text, *event;
+
+		snprintf(text, sizeof(text), "%s", texts[i]);
+		for (size_t n = 0; (event = strsep(&at, ",")); n++) {
+			const bool is_clock = !strcmp(event, "cpu-clock");
+			const char *modes = strchr(event, ':') ?: "uk";
+			uint64_t user = strchr(modes, 'u') && !is_clock ? PAGES_USER : 0;
+			uint64_t kernel = strchr(modes, 'k') && !is_clock ? PAGES_KERNEL : 0;
+
+			if (faults.user[n] != user || faults.kernel[n] != kernel)
+				fail_msg("%s, event %zu: %u in user code, %u in the kernel",
+					texts[i], n, (unsigned)faults.user[n],
+					(unsigned)faults.kernel[n]);
+		}
+	}
+}
+
+static void count_warning(void *ctx, enum attar_level level, const char *message)
+{
+	*(unsigned *)ctx += strstr(message, "sample the same software event") != NULL;
+}
+
+/* Events with different periods or contents have separate counters. */
+static void test_software_events_that_cannot_be_opened_once(void **state)
+{
+	static const struct {
+		const char *events;
+		unsigned warnings;
+	} rows[] = {{"page-faults,page-faults/period=10/", 1},
+		{"page-faults,page-faults//stack/", 1},
+		{"page-faults,page-faults:u,page-faults:u/period=10/", 2},
+		{"page-faults,page-faults:u", 0}, {"page-faults:u,page-faults:k/period=10/", 0},
+		{"page-faults,minor-faults/period=10/", 0}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct attar_target *target = self();
+		unsigned warnings = 0;
+
+		attar_log_set(count_warning, &warnings);
+		attar_stream_free(stream_of(target, rows[i].events, 0));
+		attar_log_set(NULL, NULL);
+		attar_target_free(target);
+		if (warnings != rows[i].warnings)
+			fail_msg("%s: %u warnings", rows[i].events, warnings);
+	}
+}
+
 static void expect_refusal(const char *events, int error, const char *words)
 {
 	struct attar_target *target = self();
@@ -275,6 +385,8 @@ int main(void)
 		cmocka_unit_test(test_specs),
 		cmocka_unit_test(test_command),
 		cmocka_unit_test(test_callers_catalog_and_symbols),
+		cmocka_unit_test(test_a_software_event_in_several_modes),
+		cmocka_unit_test(test_software_events_that_cannot_be_opened_once),
 		cmocka_unit_test(test_refusals),
 		cmocka_unit_test(test_unknown_flags_and_options),
 	};
