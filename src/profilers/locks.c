@@ -383,7 +383,7 @@ static int open_inputs(struct attar_run *run, const struct locks *l)
 	if (r == 0 && !l->kernel_only)
 		r = attar_run_inputs(run, futex_inputs);
 	if (r == 0 && !attar_run_sources(run) && !attar_run_is_live(run))
-		return attar_fail(-EINVAL,
+		return attar_fail(-ENOENT,
 			"the recording has no lock events" ATTAR_FIX
 			"record lock:contention_begin, syscalls:sys_enter_futex and "
 			"syscalls:sys_exit_futex");

@@ -192,7 +192,7 @@ static int syscalls_open(struct attar_run *run, struct multi_trace *m)
 	m->n_stages = 2;
 	m->selects_cpus = attar_run_all_cpus(run, true) > 0;
 	r = attar_run_inputs(run, m->inputs);
-	if (r == -ENOENT) /* an event without such a field */
+	if (r == -ENOENT && attar_run_is_live(run)) /* an event of -e without such a field */
 		r = -EINVAL;
 	return r < 0 ? r : attar_run_expr(run, 0, "syscall_name(number)", &opts, &m->syscall_name);
 }

@@ -313,7 +313,7 @@ int replay_add_sampler(struct attar_run *run, bool stacks, attar_event_fn *fn)
 	struct perf_event_attr attr;
 
 	if (!found)
-		return attar_fail(-EINVAL,
+		return attar_fail(-ENOENT,
 			"%s has no samples of CPU time" ATTAR_FIX
 			"choose one of its events with --event, whose samples then count as CPU "
 			"time",
@@ -365,13 +365,15 @@ static bool matches(const struct source *s, const struct recording_event *event)
 	return replay_is_named(event, s->name);
 }
 
+/* An unknown name of the user's is -EINVAL, an event that the profiler needs -ENOENT. */
 static int no_event(const struct attar_run *run, const struct source *s)
 {
 	struct buf names _cleanup_(buf_done) = {0};
+	const bool is_named = (s->spec && !s->input) || s->attr.type == PERF_TYPE_BREAKPOINT;
 
 	add_names(run, ", ", &names);
-	return attar_fail(-EINVAL, "%s has no event '%s'; it has %s", CLIP(run->opts.input),
-		CLIP(s->name), names.len ? buf_text(&names) : "none");
+	return attar_fail(is_named ? -EINVAL : -ENOENT, "%s has no event '%s'; it has %s",
+		CLIP(run->opts.input), CLIP(s->name), names.len ? buf_text(&names) : "none");
 }
 
 /* How well an event of the recording is that of a source, which is requested in these modes. */

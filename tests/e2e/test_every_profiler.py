@@ -159,6 +159,37 @@ MAY_BE_EMPTY = {'biosnoop'}  # another profiler of lines, of which a command may
 LEFT_OUT = {'record', 'query', 'gc'}
 
 
+# The user names all events of these; these show any event, or count without events.
+NAMED = {'breakpoint', 'expr', 'kmemleak', 'kmemprof', 'multi-trace', 'nested-trace', 'num-dist',
+         'snoop', 'sql'}
+ANY = {'event-care', 'ldlat-loads', 'ldlat-stores', 'misc', 'split-lock', 'top', 'trace'}
+COUNTING = {'cachestat', 'hwstat', 'llcstat', 'percpu-stat', 'stat', 'tlbstat'}
+OTHER = '# attar script\nevent a:b\n1 0 1/1 x a:b\n'
+
+
+def read(name, tmp_path, *words):
+    path = tmp_path / 'other.script'
+    path.write_text(OTHER)
+    return run(name, '--input', path, *words)
+
+
+@pytest.mark.parametrize('name', sorted(
+    {*NAMES} - NAMED - ANY - COUNTING - LEFT_OUT - {'cpu-util'}))
+def test_a_recording_without_the_events_of_a_profiler(tmp_path, name):
+    """This is no error in the command line, as status 2 is."""
+    words = {'hrcount': ['-e', 'a:b'], 'hrtimer': ['-e', 'a:b', 'b > 0']}.get(name, [])
+    ended = read(name, tmp_path, *words)
+    assert ended.returncode == 1, ended.stderr
+    assert re.match(r'attar: (the recording|\S+/other\.script) has no ', ended.stderr), ended.stderr
+
+
+@pytest.mark.parametrize('name', sorted(NAMED | COUNTING))
+def test_a_recording_without_the_events_of_an_option(tmp_path, name):
+    """An unknown name is an error in the command line; no recording of samples has counts."""
+    ended = read(name, tmp_path, *NEEDED.get(name, []))
+    assert ended.returncode == (2 if name in NAMED else 4), ended.stderr
+
+
 @pytest.mark.usefixtures('root')
 @pytest.mark.parametrize('name', [name for name in NAMES if name not in LEFT_OUT])
 def test_reports_are_valid(tmp_path, name):
