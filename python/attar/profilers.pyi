@@ -254,6 +254,8 @@ class _drsnoop:
         key: _Text = ...,
         # only failed system calls: events, or ends of pairs, with a negative field 'ret'
         failed: bool = ...,
+        # only threads with these names, separated by commas; * and ? match
+        name: _Texts = ...,
         # only pairs that take at least this time: nanoseconds, or with a unit: 4ms
         than: _Time = ...,
         # -p, -t and a command select pairs by their thread, and events are those of the whole
@@ -363,6 +365,8 @@ class _fileslower:
         key: _Text = ...,
         # only failed system calls: events, or ends of pairs, with a negative field 'ret'
         failed: bool = ...,
+        # only threads with these names, separated by commas; * and ? match
+        name: _Texts = ...,
         # only pairs that take at least this time: nanoseconds, or with a unit: 4ms
         than: _Time = ...,
         # -p, -t and a command select pairs by their thread, and events are those of the whole
@@ -796,6 +800,8 @@ class _mountsnoop:
         key: _Text = ...,
         # only failed system calls: events, or ends of pairs, with a negative field 'ret'
         failed: bool = ...,
+        # only threads with these names, separated by commas; * and ? match
+        name: _Texts = ...,
         # only pairs that take at least this time: nanoseconds, or with a unit: 4ms
         than: _Time = ...,
         # -p, -t and a command select pairs by their thread, and events are those of the whole
@@ -1001,6 +1007,8 @@ class _oomkill:
         key: _Text = ...,
         # only failed system calls: events, or ends of pairs, with a negative field 'ret'
         failed: bool = ...,
+        # only threads with these names, separated by commas; * and ? match
+        name: _Texts = ...,
         # only pairs that take at least this time: nanoseconds, or with a unit: 4ms
         than: _Time = ...,
         # -p, -t and a command select pairs by their thread, and events are those of the whole
@@ -1027,6 +1035,8 @@ class _opensnoop:
         key: _Text = ...,
         # only failed system calls: events, or ends of pairs, with a negative field 'ret'
         failed: bool = ...,
+        # only threads with these names, separated by commas; * and ? match
+        name: _Texts = ...,
         # only pairs that take at least this time: nanoseconds, or with a unit: 4ms
         than: _Time = ...,
         # -p, -t and a command select pairs by their thread, and events are those of the whole
@@ -1363,6 +1373,8 @@ class _signals:
         key: _Text = ...,
         # only failed system calls: events, or ends of pairs, with a negative field 'ret'
         failed: bool = ...,
+        # only threads with these names, separated by commas; * and ? match
+        name: _Texts = ...,
         # only pairs that take at least this time: nanoseconds, or with a unit: 4ms
         than: _Time = ...,
         # -p, -t and a command select pairs by their thread, and events are those of the whole
@@ -1389,6 +1401,8 @@ class _snoop:
         key: _Text = ...,
         # only failed system calls: events, or ends of pairs, with a negative field 'ret'
         failed: bool = ...,
+        # only threads with these names, separated by commas; * and ? match
+        name: _Texts = ...,
         # only pairs that take at least this time: nanoseconds, or with a unit: 4ms
         than: _Time = ...,
         # -p, -t and a command select pairs by their thread, and events are those of the whole
@@ -1554,6 +1568,8 @@ class _statsnoop:
         key: _Text = ...,
         # only failed system calls: events, or ends of pairs, with a negative field 'ret'
         failed: bool = ...,
+        # only threads with these names, separated by commas; * and ? match
+        name: _Texts = ...,
         # only pairs that take at least this time: nanoseconds, or with a unit: 4ms
         than: _Time = ...,
         # -p, -t and a command select pairs by their thread, and events are those of the whole
@@ -1683,6 +1699,8 @@ class _tcpconnect:
         key: _Text = ...,
         # only failed system calls: events, or ends of pairs, with a negative field 'ret'
         failed: bool = ...,
+        # only threads with these names, separated by commas; * and ? match
+        name: _Texts = ...,
         # only pairs that take at least this time: nanoseconds, or with a unit: 4ms
         than: _Time = ...,
         # -p, -t and a command select pairs by their thread, and events are those of the whole
@@ -1709,6 +1727,8 @@ class _tcplife:
         key: _Text = ...,
         # only failed system calls: events, or ends of pairs, with a negative field 'ret'
         failed: bool = ...,
+        # only threads with these names, separated by commas; * and ? match
+        name: _Texts = ...,
         # only pairs that take at least this time: nanoseconds, or with a unit: 4ms
         than: _Time = ...,
         # -p, -t and a command select pairs by their thread, and events are those of the whole
@@ -1735,6 +1755,8 @@ class _tcpretrans:
         key: _Text = ...,
         # only failed system calls: events, or ends of pairs, with a negative field 'ret'
         failed: bool = ...,
+        # only threads with these names, separated by commas; * and ? match
+        name: _Texts = ...,
         # only pairs that take at least this time: nanoseconds, or with a unit: 4ms
         than: _Time = ...,
         # -p, -t and a command select pairs by their thread, and events are those of the whole

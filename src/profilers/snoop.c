@@ -13,6 +13,7 @@
 #include "attar/run.h"
 #include "by_source.h"
 #include "keys.h"
+#include "list_options.h"
 #include "sample_fields.h"
 
 enum {
@@ -54,7 +55,7 @@ struct started {
 
 struct snoop {
 	struct attar_texts texts;
-	const char *key;
+	const char *key, *name; /* name: patterns; NULL: all */
 	uint64_t than;
 	bool failed, tasks;
 
@@ -163,6 +164,11 @@ static void add_columns(const struct snoop *s, struct attar_section *lines)
 		return;
 	add_event_columns(lines, by_source_at(&s->stages[1], 0));
 	attar_section_column(lines, "duration", ATTAR_UNIT_NS);
+}
+
+static bool is_named(const struct snoop *s, const char *comm)
+{
+	return !s->name || names_match(s->name, comm);
 }
 
 /* A line with its first cells; NULL: out of memory, or no output for lines. */
@@ -339,7 +345,7 @@ static int end(struct snoop *s, struct attar_run *run, struct event *e,
 
 	if (!started || at.time - begun->time < s->than || !attar_run_is_cpu_selected(run, at.cpu))
 		return 0;
-	if (s->tasks && !started->is_selected)
+	if ((s->tasks && !started->is_selected) || !is_named(s, started->comm))
 		return 0;
 	if (s->failed && !(e->failed && attar_expr_number(e->failed, record)))
 		return 0;
@@ -361,6 +367,7 @@ static int on_start(struct attar_run *run, void *self, const struct attar_event 
 {
 	struct snoop *s = self;
 	struct attar_expr_record record;
+	const char *comm = ev->thread ? ev->thread->comm : "";
 	struct attar_section *lines;
 	struct event *e;
 	int r = by_source_get(&s->stages[0], run, self, ev->counter, &e);
@@ -372,9 +379,11 @@ static int on_start(struct attar_run *run, void *self, const struct attar_event 
 		return amend(s, run, e, ev, &record);
 	if (s->pairs)
 		return start(s, run, e, ev, &record);
+	if (!is_named(s, comm))
+		return 0;
 	if (s->failed && !(e->failed && attar_expr_number(e->failed, &record)))
 		return 0;
-	lines = new_line(s, run, ev, ev->thread ? ev->thread->comm : "", tid_of(run, ev));
+	lines = new_line(s, run, ev, comm, tid_of(run, ev));
 	if (lines)
 		add_values(s, lines, e, &record);
 	return 0;
@@ -514,6 +523,8 @@ static const struct attar_option options[] = {
 		"match the events of a pair by this expression (default: by thread)"),
 	ATTAR_FLAG(struct snoop, failed, 'x', "failed",
 		"only failed system calls: events, or ends of pairs, with a negative field 'ret'"),
+	ATTAR_JOINED(struct snoop, name, 'n', "name", "NAMES",
+		"only threads with these names, separated by commas; * and ? match"),
 	ATTAR_TIME(struct snoop, than, 0, "than", "TIME",
 		"only pairs that take at least this time: nanoseconds, or with a unit: 4ms",
 		.bare = 1),

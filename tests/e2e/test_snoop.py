@@ -55,6 +55,30 @@ def snoop(*args, profiler='snoop'):
     return lines(run(profiler, '--format', 'json', *args))
 
 
+@pytest.mark.parametrize('names, count', [
+    ('prog', 1), ('other', 1), ('prog,other', 2), ('*o*', 2), ('p*', 1), ('pro?,none', 1),
+    ('pro', 0), ('Prog', 0)])
+def test_lines_of_threads_by_name(script, names, count):
+    """Of pairs, of a preset, and of single events, whose only one is of "prog"."""
+    pairs = snoop(*PAIR, '-n', names, '--input', script)
+    assert len(pairs) == count
+    assert pairs == [line for line in snoop(*PAIR, '--input', script) if line in pairs]
+    opens = snoop('-n', names, '--input', script, profiler='opensnoop')
+    assert [line['comm'] for line in opens] == [line['comm'] for line in pairs]
+    events = snoop('-e', 'a:b//column=N:n/', '--name', names, '--input', script)
+    assert [line['comm'] for line in events] == ['prog'] * ('prog' in [p['comm'] for p in pairs])
+
+
+def test_names_after_a_change_of_thread(tmp_path):
+    """The thread of a pair is that of an event with role=0, if there is one."""
+    path = tmp_path / 'test.script'
+    path.write_text('# attar script\nevent a:b n:u32\nevent a:c n:u32\n'
+                    '1 0 5/5 first a:b n=1\n2 0 6/6 second a:b n=2\n3 0 6/6 second a:c n=0\n')
+    words = ('-e', 'a:b//key=7/role=n==1/column=N:n/', '-e', 'a:c//key=7/', '--input', path)
+    assert len(snoop(*words, '-n', 'second')) == 1
+    assert not snoop(*words, '-n', 'first')
+
+
 @pytest.mark.quick
 def test_columns_of_an_event(script):
     found = snoop('-e', 'a:b//column=N:n*2/column=s/', '--input', script)
