@@ -31,17 +31,16 @@ PAIR = ('-e', 'syscalls:sys_enter_openat//column=PATH:ustring(filename)/', '-e',
         'syscalls:sys_exit_openat//column=FD:ret/column=ERR:error_name(ret<0?ret:0)/')
 
 
-@pytest.fixture(name='script')
-def fixture_script(tmp_path):
-    path = tmp_path / 'test.script'
-    path.write_text(SCRIPT)
-    return path
+@pytest.fixture(name='opens')
+def fixture_opens(script):
+    """Two calls that open files, of which one fails, and another event."""
+    return script(SCRIPT)
 
 
-def lines(ended, name='events'):
-    assert ended.returncode == 0, ended.stderr
+def lines_of(text, name='events'):
+    """The rows of this section in JSON output."""
     found = []
-    for line in ended.stdout.splitlines():
+    for line in text.splitlines():
         if not line.startswith('{'):
             continue
         for section in json.loads(line)['sections']:
@@ -51,59 +50,66 @@ def lines(ended, name='events'):
     return found
 
 
-def snoop(*args, profiler='snoop'):
-    return lines(run(profiler, '--format', 'json', *args))
+def lines(ended, name='events'):
+    assert ended.returncode == 0, ended.stderr
+    return lines_of(ended.stdout, name)
+
+
+def of_preset(name, *args):
+    return lines(run(name, '--format', 'json', *args))
+
+
+def snoop(*args):
+    return of_preset('snoop', *args)
 
 
 @pytest.mark.parametrize('names, count', [
     ('prog', 1), ('other', 1), ('prog,other', 2), ('*o*', 2), ('p*', 1), ('pro?,none', 1),
     ('pro', 0), ('Prog', 0)])
-def test_lines_of_threads_by_name(script, names, count):
+def test_lines_of_threads_by_name(opens, names, count):
     """Of pairs, of a preset, and of single events, whose only one is of "prog"."""
-    pairs = snoop(*PAIR, '-n', names, '--input', script)
+    pairs = snoop(*PAIR, '-n', names, '--input', opens)
     assert len(pairs) == count
-    assert pairs == [line for line in snoop(*PAIR, '--input', script) if line in pairs]
-    opens = snoop('-n', names, '--input', script, profiler='opensnoop')
-    assert [line['comm'] for line in opens] == [line['comm'] for line in pairs]
-    events = snoop('-e', 'a:b//column=N:n/', '--name', names, '--input', script)
+    assert pairs == [line for line in snoop(*PAIR, '--input', opens) if line in pairs]
+    named = of_preset('opensnoop', '-n', names, '--input', opens)
+    assert [line['comm'] for line in named] == [line['comm'] for line in pairs]
+    events = snoop('-e', 'a:b//column=N:n/', '--name', names, '--input', opens)
     assert [line['comm'] for line in events] == ['prog'] * ('prog' in [p['comm'] for p in pairs])
 
 
-def test_names_after_a_change_of_thread(tmp_path):
+def test_names_after_a_change_of_thread(script):
     """The thread of a pair is that of an event with role=0, if there is one."""
-    path = tmp_path / 'test.script'
-    path.write_text('# attar script\nevent a:b n:u32\nevent a:c n:u32\n'
-                    '1 0 5/5 first a:b n=1\n2 0 6/6 second a:b n=2\n3 0 6/6 second a:c n=0\n')
+    path = script('# attar script\nevent a:b n:u32\nevent a:c n:u32\n'
+                  '1 0 5/5 first a:b n=1\n2 0 6/6 second a:b n=2\n3 0 6/6 second a:c n=0\n')
     words = ('-e', 'a:b//key=7/role=n==1/column=N:n/', '-e', 'a:c//key=7/', '--input', path)
     assert len(snoop(*words, '-n', 'second')) == 1
     assert not snoop(*words, '-n', 'first')
 
 
 @pytest.mark.quick
-def test_columns_of_an_event(script):
-    found = snoop('-e', 'a:b//column=N:n*2/column=s/', '--input', script)
+def test_columns_of_an_event(opens):
+    found = snoop('-e', 'a:b//column=N:n*2/column=s/', '--input', opens)
     assert [(r['comm'], r['tid'], r['N'], r['s']) for r in found] == [('prog', 5, 14, 'x')]
 
 
 @pytest.mark.quick
-def test_pairs_by_thread_with_the_kernels_copy_of_a_path(script):
-    found = snoop(*PAIR, '--input', script)
+def test_pairs_by_thread_with_the_kernels_copy_of_a_path(opens):
+    found = snoop(*PAIR, '--input', opens)
     assert [(r['comm'], r['tid'], r['PATH'], r['FD'], r['ERR'], r['duration']) for r in found] == [
         ('prog', 5, '/etc/passwd', 3, '', 1000), ('other', 6, '/none', -2, 'ENOENT', 2000)]
 
 
 @pytest.mark.quick
-def test_selections(script):
-    assert [r['tid'] for r in snoop(*PAIR, '-x', '--input', script)] == [6]
-    assert [r['tid'] for r in snoop(*PAIR, '--than', '2us', '--input', script)] == [6]
-    assert [r['tid'] for r in snoop(*PAIR, '-p', '5', '--input', script)] == [5]
+def test_selections(opens):
+    assert [r['tid'] for r in snoop(*PAIR, '-x', '--input', opens)] == [6]
+    assert [r['tid'] for r in snoop(*PAIR, '--than', '2us', '--input', opens)] == [6]
+    assert [r['tid'] for r in snoop(*PAIR, '-p', '5', '--input', opens)] == [5]
 
 
 @pytest.mark.quick
-def test_thread_of_another_event(tmp_path):
+def test_thread_of_another_event(script):
     """An event with role=0 neither starts nor ends a pair, and has no effect without one."""
-    path = tmp_path / 'role.script'
-    path.write_text('''# attar script
+    path = script('''# attar script
 event a:change n:u32 state:u32 what:string
 1.0 0 5/5 idle a:change n=1 state=1 what=first
 1.1 0 6/6 idle a:change n=2 state=1 what=second
@@ -120,10 +126,9 @@ event a:change n:u32 state:u32 what:string
 
 
 @pytest.mark.quick
-def test_columns_of_another_event(tmp_path):
+def test_columns_of_another_event(script):
     """With role=2, the first event in a pair replaces what would be read from the program."""
-    path = tmp_path / 'role.script'
-    path.write_text('''# attar script
+    path = script('''# attar script
 event a:open path:u64
 event a:name name:string
 event a:close n:u32
@@ -151,10 +156,9 @@ def test_optional_probes():
 
 
 @pytest.mark.quick
-def test_pairs_that_end_in_other_tasks(tmp_path):
+def test_pairs_that_end_in_other_tasks(script):
     """--tasks selects by the thread of the start; without it, the ends are those of other tasks."""
-    path = tmp_path / 'tasks.script'
-    path.write_text('''# attar script
+    path = script('''# attar script
 event a:open n:u32
 event a:close n:u32
 1.0 0 5/5 opener a:open n=1
@@ -172,16 +176,15 @@ event a:close n:u32
 
 @pytest.mark.quick
 def test_losses_drop_starts(script):
-    script.write_text(script.read_text().replace(
-        '1.000001000 0', '1.000000900 0 5/5 prog lost 1\n1.000001000 0'))
-    assert snoop(*PAIR, '--input', script) == []
+    path = script(SCRIPT.replace('1.000001000 0', '1.000000900 0 5/5 prog lost 1\n1.000001000 0'))
+    assert snoop(*PAIR, '--input', path) == []
 
 
 @pytest.mark.quick
-def test_optional_events(script):
-    found = snoop('-e', 'a:b//column=n/,a:missing//optional/column=n/', '--input', script)
+def test_optional_events(opens):
+    found = snoop('-e', 'a:b//column=n/,a:missing//optional/column=n/', '--input', opens)
     assert [r['n'] for r in found] == [7]
-    ended = run('snoop', '-e', 'a:missing//optional/column=n/', '--input', script)
+    ended = run('snoop', '-e', 'a:missing//optional/column=n/', '--input', opens)
     assert ended.returncode != 0 and 'none of the events' in ended.stderr
 
 
@@ -192,8 +195,8 @@ def test_optional_events(script):
     (['-e', 'a:b//column=nn/'], "no such field"),
     (['-e', 'a:b//column=n/,syscalls:sys_exit_openat/'], 'differ in the number or types'),
 ])
-def test_bad_input(script, args, sentence):
-    ended = run('snoop', *args, '--input', script)
+def test_bad_input(opens, args, sentence):
+    ended = run('snoop', *args, '--input', opens)
     assert ended.returncode in (1, 2) and sentence in ended.stderr
 
 
@@ -212,10 +215,6 @@ PROGRAM = f'''
 
 def python(text):
     return ['--', sys.executable, '-I', '-S', '-c', textwrap.dedent(text)]
-
-
-def of_preset(name, *args):
-    return lines(run(name, '--format', 'json', *args))
 
 
 @pytest.mark.usefixtures('root')
@@ -324,24 +323,50 @@ def copies_names():
         '__filename_val' in run('list', 'syscalls:sys_enter_openat').stdout)
 
 
-def test_names_of_later_calls_are_marked(root, spawn, one_buffer, tmp_path):
+class Watched:
+    """A program that waits for a line, and opensnoop, which has its events open."""
+
+    def __init__(self, spawn, *program, **where):
+        self.target = spawn(*program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                            **where)
+        self.attar = spawn(ATTAR, 'opensnoop', '-p', self.target.pid, '--format', 'json',
+                           stdout=subprocess.PIPE, text=True)
+        self.text = wait_until_running(self.attar)
+
+    def go_on(self):
+        self.target.stdin.write('\n')
+        self.target.stdin.flush()
+
+    def report_now(self):
+        """All events until now have been read then."""
+        self.attar.send_signal(signal.SIGUSR1)
+        self.text += self.attar.stdout.readline()
+
+    def end(self):
+        """Return the lines of opensnoop, and the remarks."""
+        self.attar.send_signal(signal.SIGINT)
+        self.attar.send_signal(signal.SIGCONT)
+        self.text += self.attar.communicate()[0]
+        assert self.attar.returncode == 0
+        return lines_of(self.text), json.loads(self.text.splitlines()[-1]).get('remarks', [])
+
+
+@pytest.fixture(name='watched')
+def fixture_watched(root, spawn):
+    return lambda *program, **where: Watched(spawn, *program, **where)
+
+
+def test_names_of_later_calls_are_marked(watched, one_buffer, tmp_path):
     """attar is stopped until all 8 calls have returned: the buffer then has the last name."""
     if copies_names():
         pytest.skip('this kernel copies the paths')
-    target = spawn(one_buffer, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=tmp_path)
-    attar = spawn(ATTAR, 'opensnoop', '-p', target.pid, '--format', 'json',
-                  stdout=subprocess.PIPE, text=True)
-    first = wait_until_running(attar)
-    attar.send_signal(signal.SIGSTOP)
-    os.write(target.stdin.fileno(), b'x')
-    assert target.stdout.read(1) == b'x'
-    attar.send_signal(signal.SIGINT)
-    attar.send_signal(signal.SIGCONT)
-    out = first + attar.communicate()[0]
-    found = lines(subprocess.CompletedProcess([], attar.returncode, out, ''))
+    scene = watched(one_buffer, cwd=tmp_path)
+    scene.attar.send_signal(signal.SIGSTOP)
+    scene.go_on()
+    assert scene.target.stdout.read(1) == 'x'
+    found, remarks = scene.end()
     assert [(r['PATH'], r['late'], r['ERR']) for r in found] == [
         *[('none2', '?', '')] * 5, *[('none2', '?', 'ENOENT')] * 3]
-    remarks = json.loads(out.splitlines()[-1])['remarks']
     assert any(r.startswith("8 lines have '?' in the column late") and 'kprobes' in r
                for r in remarks)
 
@@ -363,8 +388,7 @@ def test_names_that_the_kernel_copies(name, one_buffer, tmp_path):
     assert ended.returncode == 0, ended.stderr
 
     def rows(file, section='events'):
-        text = (tmp_path / file).read_text()
-        return lines(subprocess.CompletedProcess([], 0, text, ''), section)
+        return lines_of((tmp_path / file).read_text(), section)
     assert [(r['PATH'], r['late'], r['ERR']) for r in rows('opens.json') if '/' not in r['PATH']
             ] == [*[(f'file{i}', '', '') for i in range(5)],
                   *[(f'none{i}', '', 'ENOENT') for i in range(3)]]
@@ -377,25 +401,18 @@ def test_names_that_the_kernel_copies(name, one_buffer, tmp_path):
     assert (tmp_path / 'probes').read_text() == ''
 
 
-def test_name_that_is_read_during_the_call_is_not_marked(root, spawn, tmp_path):
+def test_name_that_is_read_during_the_call_is_not_marked(watched, tmp_path):
     """The call waits for a writer of the FIFO until attar has read the events of its begin."""
     fifo = tmp_path / 'fifo'
     os.mkfifo(fifo)
-    target = spawn('sh', '-c', f'read line; read line <{fifo}; echo opened; read line',
-                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    attar = spawn(ATTAR, 'opensnoop', '-p', target.pid, '--format', 'json',
-                  stdout=subprocess.PIPE, text=True)
-    first = wait_until_running(attar)
-    target.stdin.write('\n')
-    target.stdin.flush()
-    wait_until(lambda: 'ffff9c' in Path(f'/proc/{target.pid}/syscall').read_text(),
+    scene = watched('sh', '-c', f'read line; read line <{fifo}; echo opened; read line')
+    scene.go_on()
+    wait_until(lambda: 'ffff9c' in Path(f'/proc/{scene.target.pid}/syscall').read_text(),
                'it opens the FIFO: the first argument is AT_FDCWD')
-    attar.send_signal(signal.SIGUSR1)
-    first += attar.stdout.readline()
+    scene.report_now()
     fifo.write_text('\n')
-    assert target.stdout.readline() == 'opened\n'
-    attar.send_signal(signal.SIGINT)
-    found = lines(subprocess.CompletedProcess([], 0, first + attar.communicate()[0], ''))
+    assert scene.target.stdout.readline() == 'opened\n'
+    found, _ = scene.end()
     assert [r['late'] for r in found if r['PATH'] == str(fifo)] == ['']
 
 
@@ -489,8 +506,9 @@ def test_tcplife_of_accepted_connections(tmp_path):
     """They are of the process that closes them, though the handshake ended in the other one."""
     out = tmp_path / 'life.json'
     ended = run('tcplife', '-q', '-o', out, *python(SERVED))
+    assert ended.returncode == 0, ended.stderr
     port = int(ended.stdout)
-    found = lines(subprocess.CompletedProcess([], ended.returncode, out.read_text(), ended.stderr))
+    found = lines_of(out.read_text())
     accepted = [r['comm'] for r in found if r['LPORT'] == port and r['RPORT']]
     assert accepted == ['server'] * 10
     assert 'server' not in {r['comm'] for r in found if r['RPORT'] == port}
@@ -576,7 +594,7 @@ def test_a_process_that_the_kernel_kills(tmp_path):
         rmdir /tmp/groups/small; umount /tmp/groups''')
     victim, status = map(int, ended.stdout.split())
     assert status == 128 + signal.SIGKILL, ended.stderr
-    found = lines(subprocess.CompletedProcess([], 0, (tmp_path / 'x.json').read_text(), ''))
+    found = lines_of((tmp_path / 'x.json').read_text())
     assert [(r['VICTIM'], r['NAME'][:6], r['tid']) for r in found] == [(victim, 'python', victim)]
 
 
@@ -615,7 +633,7 @@ def test_tcpretrans_of_a_network_with_losses(tmp_path):
         {ATTAR} tcpretrans -a -q -o {tmp_path}/x.json -- \\
             {sys.executable} -I -S {tmp_path}/program.py''')
     assert ended.returncode == 0, ended.stderr
-    found = lines(subprocess.CompletedProcess([], 0, (tmp_path / 'x.json').read_text(), ''))
+    found = lines_of((tmp_path / 'x.json').read_text())
     assert int(ended.stdout) > 5
     assert len(found) == int(ended.stdout)
     assert {(r['SADDR'], r['DADDR'], r['STATE']) for r in found} == {
@@ -624,9 +642,8 @@ def test_tcpretrans_of_a_network_with_losses(tmp_path):
 
 
 @pytest.mark.quick
-def test_scripted_oomkill_and_drsnoop(tmp_path):
-    path = tmp_path / 'oom.script'
-    path.write_text('''# attar script
+def test_scripted_oomkill_and_drsnoop(script):
+    path = script('''# attar script
 event oom:mark_victim pid:int
 event vmscan:mm_vmscan_direct_reclaim_begin order:int
 event vmscan:mm_vmscan_direct_reclaim_end nr_reclaimed:u64
@@ -634,9 +651,9 @@ event vmscan:mm_vmscan_direct_reclaim_end nr_reclaimed:u64
 1.001 0 5/5 greedy vmscan:mm_vmscan_direct_reclaim_end nr_reclaimed=64
 1.002 0 5/5 greedy oom:mark_victim pid=5
 ''')
-    found = snoop('--input', path, profiler='oomkill')
+    found = of_preset('oomkill', '--input', path)
     assert [(r['comm'], r['VICTIM'], r['NAME']) for r in found] == [('greedy', 5, 'greedy')]
-    found = snoop('--input', path, profiler='drsnoop')
+    found = of_preset('drsnoop', '--input', path)
     assert [(r['ORDER'], r['PAGES'], r['duration']) for r in found] == [(3, 64, 1_000_000)]
 
 
@@ -653,18 +670,10 @@ sys.stdin.readline()
 """
 
 
-def test_opensnoop_of_threads_that_have_exited(root, spawn):
+def test_opensnoop_of_threads_that_have_exited(watched):
     """Their process has the names, which the kernel does not copy."""
-    target = spawn('/usr/bin/python3', '-S', '-c', OPENING_THREADS, stdin=subprocess.PIPE,
-                   stdout=subprocess.PIPE, text=True)
-    attar = spawn(ATTAR, 'opensnoop', '-p', target.pid, '--format', 'json', stdout=subprocess.PIPE,
-                  text=True)
-    lines = [wait_until_running(attar)]
-    target.stdin.write('\n')
-    target.stdin.flush()
-    target.stdout.readline()
-    attar.send_signal(signal.SIGINT)
-    lines += attar.communicate()[0].splitlines()
-    opened = [row for line in lines for s in json.loads(line)['sections']
-              for row in s['rows'] if '/etc/hostname' in row]
-    assert len(opened) == 20
+    scene = watched('/usr/bin/python3', '-S', '-c', OPENING_THREADS)
+    scene.go_on()
+    scene.target.stdout.readline()
+    found, _ = scene.end()
+    assert sum(line['PATH'] == '/etc/hostname' for line in found) == 20
