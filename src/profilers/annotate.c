@@ -247,7 +247,7 @@ static void remark_missing(const struct annotation *an, struct attar_report *rep
 		else
 			attar_report_remark(report,
 				"no sample is in a function '%s': it did not run while samples "
-				"were taken, or there is none of this name ('attar profile' lists "
+				"were taken, or no function has this name ('attar profile' lists "
 				"those with samples)",
 				wanted->at[j]);
 	}
@@ -266,8 +266,9 @@ static void remark_unnamed(const struct annotation *an, struct attar_report *rep
 
 	if (share_of(an, an->unmapped) >= UNMAPPED_REMARKED)
 		attar_report_remark(report,
-			"%.1f%% of the %s are in code of a JIT compiler that no /tmp/perf-PID.map "
-			"or jitdump names; attar profile says how to get them",
+			"%.1f%% of the %s are in code of a JIT compiler without names: no "
+			"/tmp/perf-PID.map or jitdump has them; 'attar profile' says how to create "
+			"one",
 			100 * share_of(an, an->unmapped), an->options->weight.unit);
 	if (!an->options->symbols.n && others > hottest)
 		attar_report_remark(report,

@@ -147,8 +147,8 @@ static void remark_newer(const struct annotated_function *f, const char *path,
 		(source->changed.tv_sec == binary.st_mtim.tv_sec &&
 			source->changed.tv_nsec > binary.st_mtim.tv_nsec))
 		attar_report_remark(report,
-			"the source file %s is newer than %s: if it was changed, the shares are "
-			"beside other lines than theirs (build the program again)",
+			"the source file %s is newer than %s: if lines were added or removed, the "
+			"shares are beside the wrong lines (rebuild the program)",
 			path, f->dso);
 }
 
@@ -277,8 +277,10 @@ static void add_addresses(const struct listing *l, struct attar_report *report, 
 {
 	const struct annotated_function *f = l->function;
 
-	attar_report_remark(
-		report, "addresses of samples instead of instructions of %s: %s", f->name, why);
+	attar_report_remark(report,
+		"the instructions of %s are unknown, and addresses of samples are shown instead: "
+		"%s",
+		f->name, why);
 	for (size_t i = 0; i < f->n; i++)
 		instruction_row(l, f->samples[i].location - f->start, 1, NULL);
 }
@@ -320,8 +322,9 @@ static void remark_no_lines(const struct annotated_function *f, struct attar_rep
 
 	if (f->kind == ATTAR_DSO_IS_JIT)
 		attar_report_remark(report,
-			"the source lines of %s are unknown: %s has none of it; a jitdump can have "
-			"lines, such as that of node --perf-prof, a perf map only has names",
+			"the source lines of %s are unknown: %s has no lines for it; a jitdump can "
+			"contain lines (as that of node --perf-prof), a perf map contains names "
+			"only",
 			f->name, f->dso);
 	else if (f->kind != ATTAR_DSO_IS_KERNEL || uname(&names) < 0)
 		attar_report_remark(report,

@@ -70,8 +70,9 @@ static int take_access(char *text, struct place *p)
 			    (strchr(colon, 'x') ? HW_BREAKPOINT_X : 0);
 		*colon = '\0';
 	} else if (colon > text && colon[-1] != ':' && !strchr(text, '@')) { /* no C++ or path */
-		return attar_fail(-EINVAL, "'%s': the access '%s' is none of r, w, rw and x",
-			p->text, colon + 1);
+		return attar_fail(-EINVAL,
+			"'%s': unknown access '%s'" ATTAR_FIX "use r, w, rw or x", p->text,
+			colon + 1);
 	}
 	if (p->access & HW_BREAKPOINT_X && p->access != HW_BREAKPOINT_X)
 		return attar_fail(-EINVAL,

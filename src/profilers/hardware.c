@@ -62,7 +62,9 @@ int hardware_add_source(struct attar_run *run, const char *text,
 	if (r < 0)
 		return r == -ENOENT ? -EINVAL : r;
 	r = events->n == 1 ? add_source(run, &events->at[0], sampling, fn)
-			   : attar_fail(-EINVAL, "--event: '%s' is not one event", text);
+			   : attar_fail(-EINVAL,
+				     "--event: '%s' matches %zu events: exactly one is required",
+				     text, events->n);
 	attar_event_list_free(events);
 	return r;
 }

@@ -229,7 +229,7 @@ static const struct attar_example examples[] = {
 		"the code on CPU 0 when it has not switched tasks for 50 ms"},
 	{"hrtimer -e irq:softirq_entry -F 100 'softirq_entry>1000' -g --flame-graph irq.html",
 		"the code on CPUs with many soft interrupts"},
-	{"hrtimer --period 1ms 'period>2000000'", "samples that are delayed"}, {0}};
+	{"hrtimer --period 1ms 'period>2000000'", "samples that are more than 1 ms late"}, {0}};
 
 const struct attar_profiler profiler_hrtimer = {
 	.name = "hrtimer",

@@ -232,14 +232,14 @@ static void remark_nothing(const struct attar_run *run, struct attar_report *rep
 	char module[NAME_MAX + 1];
 
 	if (!attar_run_is_live(run))
-		attar_report_remark(report, "no exits: no guest of KVM ran in what was recorded");
+		attar_report_remark(report, "no exits: no KVM guest ran during the recording");
 	else if (find_module(module) && strcmp(module, "kvm_intel") && strcmp(module, "kvm_amd"))
 		attar_report_remark(report,
-			"no exits: no guest of KVM ran in what is watched, or the module '%s' does "
-			"not emit kvm:kvm_exit",
+			"no exits: no watched KVM guest ran, or the module '%s' does not emit "
+			"kvm:kvm_exit",
 			module);
 	else
-		attar_report_remark(report, "no exits: no guest of KVM ran in what is watched");
+		attar_report_remark(report, "no exits: no watched KVM guest ran");
 }
 
 static void add_remarks(const struct attar_run *run, struct kvm_exits *k,

@@ -213,12 +213,11 @@ static void remark_on_groups(struct attar_report *report)
 	if (find_hierarchy(path, sizeof(path), &is_v1))
 		attar_report_remark(report,
 			"no control group was created in %s (cgroup %s), the hierarchy of perf "
-			"events: the kernel has no records of others",
+			"events: the kernel does not report groups of other hierarchies",
 			path, is_v1 ? "v1" : "v2");
 	else
-		attar_report_remark(report,
-			"no records of control groups: no hierarchy of perf events is mounted, "
-			"which is that of cgroup v2, or of the controller perf_event of v1");
+		attar_report_remark(report, "no records of control groups: neither cgroup v2 nor "
+					    "the perf_event controller of cgroup v1 is mounted");
 }
 
 static void remark_on_initial(const struct misc *m, struct attar_report *report)

@@ -333,13 +333,13 @@ static void remark_losses(const struct overview_sums *sums, struct attar_report 
 		return;
 	attar_report_remark(report,
 		"events were lost: %llu; times, latencies and the numbers of each system call are "
-		"those of the others, so shares can be wrong: %s loses fewer",
+		"those of the remaining events, so shares can be wrong; %s loses fewer",
 		(unsigned long long)sums->overview->lost,
 		attar_run_is_live(sums->run) ? "a larger -m" : "a recording with a larger -m");
 	if (sums->unseen && sums->scale <= 1)
 		attar_report_remark(report,
 			"%llu failing %s counted, but the event was lost: the numbers of each "
-			"system call are estimates, but not their sum",
+			"system call are estimates, and their sum is exact",
 			(unsigned long long)sums->unseen,
 			sums->unseen == 1 ? "call was" : "calls were");
 }
@@ -356,7 +356,7 @@ static void add_remarks(const struct overview_sums *sums, struct attar_report *r
 	if (sums->unseen && sums->scale > 1)
 		attar_report_remark(report,
 			"%llu failing %s counted and only sampled, to limit attar's CPU time: the "
-			"numbers of each system call are estimates, but not their sum",
+			"numbers of each system call are estimates, and their sum is exact",
 			(unsigned long long)sums->unseen,
 			sums->unseen == 1 ? "call was" : "calls were");
 	if (sums->most_common.processes >= PROCESSES_OF_A_NAME)

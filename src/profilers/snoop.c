@@ -457,7 +457,7 @@ static int check_columns(struct by_source *stage)
 		if (!same)
 			return attar_fail(-EINVAL,
 				"the events of one -e differ in the number or types of column= and "
-				"key=" ATTAR_FIX "give each event the same ones");
+				"key=" ATTAR_FIX "give all events the same columns and key");
 	}
 	if (!first)
 		return attar_fail(-ENOENT, "this system has none of the events of one -e");

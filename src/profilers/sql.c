@@ -445,8 +445,8 @@ static int sql_query(
 		sql_db_tables(db, text[1] == 's', report);
 	else if (!strncmp(text, ".tables ", 8) || !strncmp(text, ".schema ", 8))
 		r = attar_fail(-EINVAL,
-			"'%.64s': %.7s has no argument, it shows all tables" ATTAR_FIX "%.7s", text,
-			text, text);
+			"'%.64s': %.7s takes no argument and shows all tables" ATTAR_FIX "%.7s",
+			text, text, text);
 	else if (*text == '.')
 		r = attar_fail(-EINVAL,
 			"unknown command '%.32s': the commands are .tables, .schema and .quit",

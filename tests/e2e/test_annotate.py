@@ -147,9 +147,10 @@ def test_code_with_a_perf_map(tables, spawn):
     finally:
         names.unlink()
     assert found['functions'][0]['symbol'] == 'jit_heavy'
-    assert f'the source lines of jit_heavy are unknown: {names} has none of it' in remarks
-    assert ('addresses of samples instead of instructions of jit_heavy: it is code of a JIT '
-            'compiler, and no jitdump of the process has it') in remarks
+    assert f'the source lines of jit_heavy are unknown: {names} has no lines for it' in remarks
+    assert ('the instructions of jit_heavy are unknown, and addresses of samples are shown '
+            'instead: it is code of a JIT compiler, and no jitdump of the process has '
+            'it') in remarks
     assert 'debug information' not in remarks and 'its file' not in remarks
 
 
@@ -189,8 +190,8 @@ def test_a_source_file_that_is_newer_than_the_program(tables, tmp_path, is_newer
     built = program.stat().st_mtime_ns
     os.utime(source, ns=(built, built + 1 if is_newer else built))
     _, remarks = tables('main', '-F', '199', '-e', 'cpu-clock:u', '--', program)
-    said = (f'the source file {source} is newer than {program}: if it was changed, the shares are '
-            'beside other lines than theirs (build the program again)')
+    said = (f'the source file {source} is newer than {program}: if lines were added or '
+            'removed, the shares are beside the wrong lines (rebuild the program)')
     assert (said in remarks) == is_newer
 
 
@@ -205,7 +206,7 @@ def test_unknown_symbol(tables):
     found, remarks = tables('nonsense', '-e', 'cpu-clock:u', '--', workload('lines8020'), '100')
     assert found == {'functions': []}
     assert ("no sample is in a function 'nonsense': it did not run while samples were taken, or "
-            "there is none of this name ('attar profile' lists those with samples)") in remarks
+            "no function has this name ('attar profile' lists those with samples)") in remarks
     assert 'did you mean' not in remarks
 
 

@@ -94,7 +94,7 @@ class TestExits:
     def test_nothing(self, tmp_path):
         """The reason is named, unless there is an exit without an entry."""
         for profiler, script in (('kvm-exit', EXITS), ('bpf:kvm_exit', EXITS + SCHED)):
-            reason = 'no exits: no guest of KVM ran in what was recorded'
+            reason = 'no exits: no KVM guest ran during the recording'
             assert reason in of_script(tmp_path, script, profiler)['remarks']
             one = script + '1.0 0 7/7 CPU0 kvm:kvm_exit isa=1 exit_reason=30\n'
             assert reason not in of_script(tmp_path, one, profiler)['remarks']

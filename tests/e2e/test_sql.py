@@ -467,7 +467,7 @@ def test_prompt(script, tmp_path):
     ('SELEC 1;\nSELECT 1;\n', 'attar: query: near "SELEC": syntax error\n    SELEC 1;\n    ^\n'),
     ('DELETE FROM sched_wakeup;', 'attar: query: DELETE is not allowed'),
     ('.schema order\n',
-     "attar: '.schema order': .schema has no argument, it shows all tables: .schema\n"),
+     "attar: '.schema order': .schema takes no argument and shows all tables: .schema\n"),
     ('.foo\n', "attar: unknown command '.foo': the commands are .tables, .schema and .quit\n")])
 def test_the_first_error_ends_a_prompt_without_terminal(script, tmp_path, text, words):
     ended = prompt(tmp_path, script, text)
