@@ -198,7 +198,7 @@ static void take_pong(struct receiver *r, const struct frame *frame)
 static void take_symbols(struct receiver *r, const struct frame *frame)
 {
 	if (r->has_data || r->symbols.len + frame->len > SYMBOL_LIST_MAX)
-		damaged(r, "its names of kernel functions are too many, or late");
+		damaged(r, "it sent too many names of kernel functions, or sent them too late");
 	else
 		buf_add(&r->symbols, frame->payload, frame->len);
 }

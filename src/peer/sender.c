@@ -216,7 +216,7 @@ static int accept_one(struct sender *s)
 	if (!c)
 		return -ENOMEM;
 	if (is_full) {
-		refuse(s, c, "there are 16 peers, and no more are allowed");
+		refuse(s, c, "16 peers are connected, which is the maximum");
 		return 1;
 	}
 	address_keep_alive(&s->address, fd);

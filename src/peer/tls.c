@@ -377,18 +377,18 @@ static int refused(const struct tls *t)
 			name);
 	if (alert == GNUTLS_A_CERTIFICATE_EXPIRED)
 		return attar_fail(-EPROTO,
-			"TLS failed: the other side refused the certificate of this one, which "
+			"TLS failed: the other side refused the certificate of this side, which "
 			"has expired or is not valid yet" ATTAR_FIX
 			"renew --peer-cert, or set the clocks");
 	/* GnuTLS does not send a certificate of an authority that was not asked for */
 	if (alert == GNUTLS_A_UNKNOWN_CA || alert == GNUTLS_A_CERTIFICATE_REQUIRED)
 		return attar_fail(-EPROTO,
-			"TLS failed: the other side refused the certificate of this one, which "
+			"TLS failed: the other side refused the certificate of this side, which "
 			"its --peer-ca has not signed" ATTAR_FIX
 			"use a --peer-cert that the --peer-ca of the other side has signed");
 	if (alert == GNUTLS_A_BAD_CERTIFICATE)
 		return attar_fail(-EPROTO,
-			"TLS failed: the other side refused the certificate of this one" ATTAR_FIX
+			"TLS failed: the other side refused the certificate of this side" ATTAR_FIX
 			"see its message: the address or the purpose may not be those of "
 			"--peer-cert");
 	return attar_fail(-EPROTO,
@@ -427,12 +427,12 @@ static int not_authenticated(const struct tls *t, int e)
 		return other_name(t);
 	return t->keys->n_key
 		       ? attar_fail(-EPROTO,
-				 "TLS failed, as with different keys (%s)" ATTAR_FIX
+				 "TLS failed, probably because the keys differ (%s)" ATTAR_FIX
 				 "give both sides the same --peer-psk file",
 				 why)
 		       : attar_fail(-EPROTO,
-				 "TLS failed, as with certificates of different authorities "
-				 "(%s)" ATTAR_FIX
+				 "TLS failed, probably because the certificates have different "
+				 "authorities (%s)" ATTAR_FIX
 				 "give both sides certificates that the --peer-ca of the other has "
 				 "signed",
 				 why);
