@@ -88,7 +88,7 @@ static int failed(struct outputs *o, const struct output *out, int error)
 	if (error == -EPIPE)
 		return error;
 	if (error == -ETIMEDOUT)
-		attar_fail(-EIO, "cannot write %s%s%s: its reader did not take the last %llu bytes",
+		attar_fail(-EIO, "cannot write %s%s%s: its reader did not read the last %llu bytes",
 			quote, name, quote, (unsigned long long)unwritten(o, out));
 	else if (error == -EINVAL || error == -ENOMEM)
 		attar_context(-EIO, "cannot write %s%s%s", quote, name, quote);

@@ -109,7 +109,7 @@ static int write_failed(struct recording_writer *w, int error)
 		return attar_fail(error, "%s", text);
 	if (error == -ETIMEDOUT)
 		return attar_fail(error,
-			"cannot write %s after %llu bytes: its reader did not take %llu more",
+			"cannot write %s after %llu bytes: its reader did not read %llu more",
 			CLIP(w->name), (unsigned long long)written.at,
 			(unsigned long long)file_writer_unwritten(w->file));
 	return attar_fail(error, "cannot write %s after %llu bytes: %s", CLIP(w->name),

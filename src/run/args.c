@@ -58,7 +58,7 @@ static int set_letters(struct attar_run *run, const char *word, const char *next
 		if (!o && run->profiler->operand && isdigit((unsigned char)*p))
 			return attar_fail(-ENOENT,
 				"no such option -%c" ATTAR_FIX
-				"put a blank before an %s that begins with a minus: ' -%s'",
+				"put a space before an %s that begins with a minus: ' -%s'",
 				*p, run->profiler->operand, CLIP(p));
 		if (!o)
 			return attar_fail(-ENOENT,

@@ -302,10 +302,10 @@ static void remark_late(
 
 	if (h->late)
 		attar_report_remark(report,
-			"%llu event%s of %s arrived after newer ones of others had been %s",
+			"%llu event%s of %s arrived after newer events of other hosts had been %s",
 			(unsigned long long)h->late, PLURAL_S(h->late), h->name,
-			relates ? "related: they are left out, with what had begun before"
-				: "shown, and got the time of these");
+			relates ? "related: they and pairs that began before them are left out"
+				: "shown, and were given the newest time");
 }
 
 void hosts_remark(const struct attar_run *run, struct attar_report *report)

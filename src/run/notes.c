@@ -110,7 +110,8 @@ static void missing_remark(
 				(unsigned long long)it->count, it->cpu);
 	}
 	if (shown < notes->n_missing_by_cpu)
-		buf_printf(&cpus, ", and more on %zu other CPUs", notes->n_missing_by_cpu - shown);
+		buf_printf(&cpus, ", and more on %zu other CPU%s",
+			notes->n_missing_by_cpu - shown, PLURAL_S(notes->n_missing_by_cpu - shown));
 	if (notes->missing && is_recorded)
 		attar_report_remark(report,
 			"the recording lacks %llu event%s, of all its kinds, that the kernel "
@@ -137,8 +138,8 @@ static void order_remarks(struct attar_run *run, const struct attar_stream_stats
 	}
 	if (disordered)
 		attar_report_remark(report,
-			"%llu record%s arrived after newer ones had been delivered, and got the "
-			"time of these",
+			"%llu record%s arrived after newer ones had been delivered, and were given "
+			"the newest time",
 			(unsigned long long)disordered, PLURAL_S(disordered));
 	if (losses && run->profiler->lost)
 		attar_report_remark(report,

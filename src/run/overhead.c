@@ -26,9 +26,9 @@ int overhead_open(struct attar_run *run)
 		r = read_list("perfeval-pids", o->perfeval_pids, PID_MAX, &overhead->pids);
 	overhead->selects = overhead->cpus.n || overhead->pids.n;
 	if (r == 0 && overhead->selects && !o->sampling_limit)
-		r = attar_fail(-EINVAL,
-			"--perfeval-cpus and --perfeval-pids restrict --sampling-limit, and there "
-			"is none" ATTAR_FIX "add --sampling-limit");
+		r = attar_fail(
+			-EINVAL, "--perfeval-cpus and --perfeval-pids require --sampling-limit, "
+				 "which they restrict" ATTAR_FIX "add --sampling-limit");
 	return r;
 }
 

@@ -118,9 +118,8 @@ int attar_run_record(struct attar_run *run, const struct attar_run_record_opts *
 		return attar_fail(-EINVAL, "--portable: names are added to a finished file, which "
 					   "a pipe is not" ATTAR_FIX "give a file with --output");
 	if (recorder->opts.rotate && !recorder->opts.max_bytes)
-		return attar_fail(-EINVAL,
-			"--rotate begins a new file at a size, and there is none" ATTAR_FIX
-			"add --max-size");
+		return attar_fail(-EINVAL, "--rotate requires --max-size, the size at which a new "
+					   "file begins" ATTAR_FIX "add --max-size");
 	recorder->wanted = true;
 	recorder->left = UINT64_MAX;
 	/* They can concern other tasks. Who reads the recording knows whether it needs them. */

@@ -62,8 +62,8 @@ static void add_stream(struct attar_run *run, struct attar_report *report)
 	add_value(s, "samples lost", stats.lost);
 	add_value(s, "side-band records lost", stats.lost_side_band);
 	add_value(s, "times that the kernel throttled an event", stats.throttled);
-	add_value(s, "records that arrived too late for their order", stats.disordered);
-	add_value(s, "losses that were known too late for their order", stats.late_losses);
+	add_value(s, "records that arrived too late to be sorted", stats.disordered);
+	add_value(s, "losses that were reported too late to be sorted", stats.late_losses);
 	add_value(s, "invalid records", stats.malformed);
 	add_value(s, "wakeups by data", stats.wakeups);
 	add_value(s, "rings", run->stream->n_rings);

@@ -133,9 +133,9 @@ int user_stacks_refused(const struct attar_run *run, const char *event, int erro
 	if (!run->user_stacks.by_lbr || error != -EOPNOTSUPP)
 		return error;
 	return attar_fail(error,
-		"'%s' has no stacks from last branch records (--unwind lbr): hardware events of "
-		"Intel's CPUs since Haswell have them, in few virtual machines, software events "
-		"and tracepoints have none" ATTAR_FIX "use --unwind dwarf",
+		"'%s' has no stacks from last branch records (--unwind lbr): only hardware events "
+		"of Intel CPUs since Haswell have them, and few virtual machines support "
+		"them" ATTAR_FIX "use --unwind dwarf",
 		CLIP(event));
 }
 
@@ -163,8 +163,8 @@ static void remark_auto(const struct run_user_stacks *stacks,
 
 	if (!stacks->by_cfi && stacks->is_chosen) {
 		attar_report_remark(report,
-			"user stacks by frame pointers, which all %zu modules of the processes "
-			"keep",
+			"user stacks by frame pointers, which all modules of the processes keep "
+			"(%zu)",
 			found->modules);
 		return;
 	}

@@ -164,8 +164,8 @@ def test_the_sampling_limit_ends_the_run(root):
         assert (done.returncode, 'ended by' in done.stderr) == (0, False)
     done = run(*args[:-1], '--perfeval-cpus', 0, *command)
     assert done.returncode == 2
-    assert done.stderr == ('attar: --perfeval-cpus and --perfeval-pids restrict --sampling-limit, '
-                           'and there is none: add --sampling-limit\n')
+    assert done.stderr == ('attar: --perfeval-cpus and --perfeval-pids require --sampling-limit, '
+                           'which they restrict: add --sampling-limit\n')
 
 
 def test_options_that_are_always_so_are_accepted(root):

@@ -194,8 +194,8 @@ def test_a_silent_host_does_not_delay_others(silent):
     assert by_host(rows) == {'one': CALLS, socket.gethostname(): CALLS}
     times = [row['time'] for row in rows]
     assert times == sorted(times)
-    assert (f'{CALLS} events of one arrived after newer ones of others had been shown, and got '
-            'the time of these') in last['remarks']
+    assert (f'{CALLS} events of one arrived after newer events of other hosts had been shown, '
+            'and were given the newest time') in last['remarks']
 
 
 def test_late_events_of_a_silent_host_are_in_no_pair(silent):
@@ -204,8 +204,8 @@ def test_late_events_of_a_silent_host_are_in_no_pair(silent):
                    shown=lambda trace: trace.seen() >= CALLS)
     wait_until(lambda: trace.seen() >= 2 * CALLS, 'those of the other', 60)
     _, last = trace.end()
-    assert (f'{CALLS} events of one arrived after newer ones of others had been related: they are '
-            'left out, with what had begun before') in last['remarks']
+    assert (f'{CALLS} events of one arrived after newer events of other hosts had been related: '
+            'they and pairs that began before them are left out') in last['remarks']
     assert table(last, 'pairs') == []
 
 

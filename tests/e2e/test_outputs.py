@@ -515,7 +515,7 @@ def waiting_bytes(reader):
 def test_a_signal_ends_waits_for_readers(root, spawn, tmp_path, unread_pipe):
     """SIGTERM ends attar when the reader has taken nothing for ten seconds."""
     events = '-a', '-e', 'raw_syscalls:sys_enter'
-    unwritten = r'reader did not take (?:the last )?([1-9]\d+)'
+    unwritten = r'reader did not read (?:the last )?([1-9]\d+)'
     commands = {  # all write more than a pipe holds
         'x.csv': ['trace', *events], 'x.html': ['profile', '-g', '-a'],
         'x.data': ['record', *events], '-': ['record', *events],
@@ -558,7 +558,7 @@ def test_a_second_signal_ends_a_wait_for_a_reader(root, spawn, tmp_path, unread_
     wait_until(interrupted, 'it has ended')
     errors = process.communicate()[1]
     assert process.returncode == -signal.SIGINT
-    assert re.search(r"cannot write '.*x.csv': its reader did not take the last [1-9]\d+ bytes",
+    assert re.search(r"cannot write '.*x.csv': its reader did not read the last [1-9]\d+ bytes",
                      errors), errors
 
 

@@ -371,7 +371,7 @@ def test_disk_full_during_rotation(tmp_path):
     (['-o', '/tmp'], 1, 'cannot create /tmp: Is a directory'),
     (['-o', '/dev/full'], 1, 'cannot write /dev/full after 0 bytes: No space left on device'),
     (['--rotate', '2'], 2,
-     '--rotate begins a new file at a size, and there is none: add --max-size'),
+     '--rotate requires --max-size, the size at which a new file begins: add --max-size'),
 ], ids=lambda v: v[-1] if isinstance(v, list) else '')
 def test_refused(tmp_path, args, status, message):
     done = run('record', '-e', 'page-faults', '-o', tmp_path / 'x.data', *args, '--', 'true')

@@ -171,7 +171,8 @@ def test_events_out_of_order_are_counted(tmp_path):
         (0, 10, 0), (1, 2, 2)]
     assert report['remarks'][:2] == [
         'the maximum delay of an event that was out of order was 0.390 us',
-        '2 records arrived after newer ones had been delivered, and got the time of these']
+        '2 records arrived after newer ones had been delivered, and were given the newest '
+        'time']
 
 
 # ---- clocks ----

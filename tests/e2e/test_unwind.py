@@ -182,7 +182,7 @@ def test_auto_without_copies(spawn, tmp_path):
     ended = run('profile', '--exclude-kernel', '--call-graph', 'auto', '-p', process.pid, *ENOUGH,
                 '--flame-graph', out)
     assert ended.returncode == 0, ended.stderr
-    assert 'user stacks by frame pointers, which all 1 modules of the processes keep' in \
+    assert 'user stacks by frame pointers, which all modules of the processes keep (1)' in \
         ended.stdout
     assert 'by call frame information' not in ended.stdout
     lines = (line.rsplit(' ', 1) for line in out.read_text().splitlines())
