@@ -265,7 +265,7 @@ static int query_stored(struct sender *s, const struct batch *batch, uint64_t *r
 	return strcmp(end, "\n") == 0 && isdigit((unsigned char)end[-1])
 		       ? 0
 		       : attar_fail(TRANSPORT_UNKNOWN,
-				 "the response of the server is not one of ClickHouse");
+				 "the response of the server is not in the format of ClickHouse");
 }
 
 /* Frees a batch of which so many rows are stored, and the others dropped. */

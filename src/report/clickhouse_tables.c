@@ -142,8 +142,8 @@ int tables_check(struct tables *t, struct transport *transport)
 		return e;
 	version = strtoul(buf_text(&answer), &end, 10);
 	if (end == buf_text(&answer) || strcmp(end, "\n") != 0)
-		return attar_fail(
-			TRANSPORT_UNKNOWN, "the response of the server is not one of ClickHouse");
+		return attar_fail(TRANSPORT_UNKNOWN,
+			"the response of the server is not in the format of ClickHouse");
 	if (version > TABLES_VERSION)
 		return attar_fail(TRANSPORT_REFUSED,
 			"the tables have version %lu, and this attar writes version %d" ATTAR_FIX

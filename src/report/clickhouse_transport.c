@@ -284,8 +284,8 @@ static int failed(struct transport *t, CURLcode code)
 		return attar_fail(TRANSPORT_AWAY, "cannot connect to %s: %s", t->url->base, text);
 	if (code == CURLE_OPERATION_TIMEDOUT || code == CURLE_ABORTED_BY_CALLBACK)
 		return attar_fail(TRANSPORT_UNKNOWN, "%s did not respond in time", t->url->base);
-	return attar_fail(TRANSPORT_UNKNOWN, "the response of %s is not one of ClickHouse: %s",
-		t->url->base, text);
+	return attar_fail(TRANSPORT_UNKNOWN,
+		"the response of %s is not in the format of ClickHouse: %s", t->url->base, text);
 }
 
 static int set_address(struct transport *t, uint64_t id)

@@ -223,13 +223,13 @@ def test_password_from_a_file(server, tmp_path, events):
 
 ANSWERS = {
     'silent': (b'', 'did not respond in time'),
-    'garbage': (b'\x00\xff' * 1000, 'is not one of ClickHouse'),
+    'garbage': (b'\x00\xff' * 1000, 'is not in the format of ClickHouse'),
     'another server': (b'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello',
-                       'is not one of ClickHouse'),
+                       'is not in the format of ClickHouse'),
     'not found': (b'HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n',
                   'responded with status 404, but is not ClickHouse'),
     'endless': (b'HTTP/1.1 200 OK\r\n\r\n' + b'x' * (4 << 20),
-                'is not one of ClickHouse'),
+                'is not in the format of ClickHouse'),
 }
 
 
