@@ -294,8 +294,8 @@ static void note_restart(const struct agent_config *old, const struct agent_conf
 		!is_same(old->listen_cert, new->listen_cert) ||
 		!is_same(old->listen_key, new->listen_key) || old->insecure != new->insecure ||
 		!is_same(old->user, new->user) || !is_same(old->capabilities, new->capabilities))
-		log_warn("listen, user and capabilities have changed: restart the agent to use "
-			 "them");
+		log_warn("changes of listen, user and capabilities have no effect until the agent "
+			 "is restarted");
 }
 
 static void reload(struct agent *a)

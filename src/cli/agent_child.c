@@ -203,7 +203,7 @@ void agent_child_start(struct agent_child *c)
 	snprintf(freq, sizeof(freq), "%llu", (unsigned long long)agent_child_freq(c));
 	words = list_words(c, freq);
 	if (!words || pipe2(ends, O_CLOEXEC) < 0) {
-		failed_to_start(c, "no memory or no pipe");
+		failed_to_start(c, words ? "pipe" : "command line");
 		free(words);
 		return;
 	}

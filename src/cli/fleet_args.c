@@ -30,7 +30,7 @@ static int add_host(struct fleet_args *args, const char *name, size_t n)
 	for (const char *c = host; *c; c++)
 		if ((unsigned char)*c <= ' ' || *c == 0x7f)
 			return attar_fail(-EINVAL,
-				"--hosts: '%s' has a blank or a control character" ATTAR_FIX
+				"--hosts: '%s' contains a space or a control character" ATTAR_FIX
 				"separate hosts with commas",
 				CLIP(host));
 	for (size_t i = 0; i + 1 < args->hosts.n; i++)

@@ -14,8 +14,8 @@ enum { OUTPUT, APPEND, ROTATE, KEEP, FORMAT, FLAME_GRAPH = 0 };
 static const struct attar_option output_options[] = {
 	[OUTPUT] = ATTAR_LIST(T, outputs, 'o', "output", "FILE", NULL, .complete = "file"),
 	[APPEND] = ATTAR_FLAG(T, append, 0, "append",
-		"keep the reports in existing files of -o; where new ones cannot follow, such as "
-		"in CSV, add a number to the name: x.1.csv"),
+		"append to existing files of -o; for formats that cannot be appended to, such as "
+		"CSV, write a new file with a number in its name: x.1.csv"),
 	[ROTATE] = ATTAR_TIME(T, rotate_ns, 0, "rotate-every", "TIME",
 		"with -i: begin new files of -o every TIME; use %Y %m %d %H %M %S (UTC) in their "
 		"names",

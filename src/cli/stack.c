@@ -272,8 +272,8 @@ static const char *end_text(enum attar_unwind_end end)
 	case ATTAR_UNWIND_LOST:
 		return "code without call frame information or frame pointer";
 	case ATTAR_UNWIND_OTHER_STACK:
-		return "the handler of a signal has a stack of its own: that of the interrupted "
-		       "code could not be copied";
+		return "the signal handler has its own stack (sigaltstack(2)): the stack of the "
+		       "interrupted code could not be copied";
 	default:
 		return NULL;
 	}

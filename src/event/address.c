@@ -165,7 +165,7 @@ static int find_in_file(const struct attar_catalog *catalog, const struct place 
 			-ENOENT, "%s has no symbol '%s'", CLIP(path), CLIP(place->symbol));
 	if (moves && !pid)
 		return attar_fail(-EINVAL,
-			"the address of '%s' is known when %s runs" ATTAR_FIX
+			"the address of '%s' is only known while %s runs" ATTAR_FIX
 			"use -p PID, or build it with -no-pie",
 			CLIP(place->symbol), CLIP(path));
 	if (moves)

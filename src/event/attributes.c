@@ -161,7 +161,7 @@ int attribute_check(struct parser *parser, const struct attar_event_option *opti
 		return unknown(parser, option);
 	if (!a->value && option->value)
 		return bad_option(
-			parser, option, "%s has no value" ATTAR_FIX "write %s", a->name, a->name);
+			parser, option, "%s takes no value" ATTAR_FIX "write %s", a->name, a->name);
 	if (a->value && (!option->value || !*option->value))
 		return bad_option(parser, option, "%s needs a value" ATTAR_FIX "%s=%s", a->name,
 			a->name, a->value);

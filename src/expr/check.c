@@ -315,8 +315,8 @@ static bool has_element(struct expr_parser *p, int32_t a, int32_t b)
 	unsigned element = array->type.element;
 
 	if (!is_bytes(p, a) || !element || element > 8 || (element & (element - 1)))
-		expr_fail(p, "this has no elements: only arrays and text have, memory cannot be "
-			     "read");
+		expr_fail(p, "this has no elements: only arrays and text have elements, and "
+			     "pointers cannot be dereferenced");
 	else if (exceeds(p, array, index))
 		expr_fail(p, "the array has fewer elements");
 	return is_number(p, b) && !p->reason;

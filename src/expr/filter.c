@@ -372,8 +372,8 @@ int filter_choose(const char *text, const struct attar_format *format, bool has_
 		r = parse_user(text, format, opts, &filter);
 	if (r == -EINVAL && is_kernel_only)
 		return attar_fail(-EINVAL,
-			"filter '%s': only the kernel has .ustring, .function, CPUS{}, cpu, comm "
-			"and texts that fields point to, and it cannot apply this filter",
+			"filter '%s': only the kernel can evaluate .ustring, .function, CPUS{}, "
+			"cpu, comm and texts that fields point to, and it cannot apply this filter",
 			CLIP(text));
 	if (r < 0)
 		return r;

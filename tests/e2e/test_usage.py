@@ -72,7 +72,7 @@ MISTAKES = [
      r"attar: 'sleep' is not an option; put a command to run after --: -- sleep \.\.\."),
     (['profile', '--'], USAGE, r'attar: expected a command after --'),
     (['expr', '-e', 'cpu-clock', '-5/2'], USAGE,
-     r"attar: no such option -5: put a blank before an expression that begins with a minus: "
+     r"attar: no such option -5: put a space before an expression that begins with a minus: "
      r"' -5/2'"),
     (['biolatency', '-d', '3s'], FAILED,
      r"attar: --device: no block device '3s' \(No such file or directory\): "
@@ -80,7 +80,23 @@ MISTAKES = [
     (['user-events', '-d', 'abc'], USAGE,
      r"attar: user-events: -d: 'abc' is not a time such as 250ms or 5s"),
     (['breakpoint', '0x400000:q', '-d', '1'], USAGE,
-     r"attar: '0x400000:q': the access 'q' is none of r, w, rw and x"),
+     r"attar: '0x400000:q': unknown access 'q': use r, w, rw or x"),
+    (['split-lock', '--event', 'cpu-clock,page-faults'], USAGE,
+     r"attar: --event: 'cpu-clock,page-faults' matches 2 events: exactly one is required"),
+    (['fleet', '-H', 'a b', 'profile'], USAGE,
+     r"attar: --hosts: 'a b' contains a space or a control character: separate hosts with commas"),
+    (['expr', '-e', 'sched:sched_wakeup', 'pid[0]'], USAGE,
+     r'attar: sched:sched_wakeup: expression: this has no elements: only arrays and text have '
+     r'elements, and pointers cannot be dereferenced'),
+    (['expr', '-e', 'sched:sched_wakeup', 'cpu == 0'], USAGE,
+     r"attar: sched:sched_wakeup: expression: no such field or variable 'cpu', which exists only "
+     r'in filters that the kernel applies: use --cpus'),
+    (['snoop', '-e', 'sched:sched_wakeup//column=a:pid/,sched:sched_switch//column=b:prev_comm/'],
+     USAGE, r'attar: the events of one -e differ in the number or types of column= and key=: give '
+     r'all events the same columns and key'),
+    (['breakpoint', 'main@' + str(workload('lines8020'))], USAGE,
+     r"attar: the address of 'main' is only known while \S+ runs: use -p PID, or build it with "
+     r'-no-pie'),
     (['profile', '-g=3'], USAGE, r"attar: no such option -=: 'attar profile -h' lists them"),
     (['profile', '--print-samples=fp'], USAGE, r'attar: --print-samples takes no value'),
     (['profile', '-o', 'x.pdf', '-d', '1'], USAGE,

@@ -283,7 +283,7 @@ static void test_bad_attributes(void **state)
 		"comm, ptr, size, num, index, period, freq, transport, args, exec, trigger, "
 		"push, pull, vm");
 	refuse("sched:sched_switch//stack=1/", -EINVAL,
-		"column 21: stack has no value: write stack");
+		"column 21: stack takes no value: write stack");
 	refuse("sched:sched_switch//key/", -EINVAL, "column 21: key needs a value: key=EXPRESSION");
 	refuse("sched:sched_switch//key=/", -EINVAL,
 		"column 21: key needs a value: key=EXPRESSION");
