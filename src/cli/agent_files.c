@@ -70,7 +70,7 @@ int agent_files_check_folder(const char *path)
 		return base_oom();
 	if (access(folder, F_OK) == 0)
 		return 0;
-	return attar_fail(-EINVAL, "cannot write '%s': %s" ATTAR_FIX "create its folder",
+	return attar_fail(-EINVAL, "cannot write '%s': %s" ATTAR_FIX "create its directory",
 		CLIP(path), strerror(errno));
 }
 
