@@ -307,9 +307,9 @@ ATTAR_API int attar_run_is_cpu_selected(struct attar_run *run, int cpu);
 ATTAR_API int attar_run_all_cpus(struct attar_run *run, bool all);
 
 /*
- * Also delivers events that happen in threads of this process: a context switch from it to another
- * thread is one. The profiler must not cause events for each event. Only from open(). So does an
- * option --pids or --tids with this process or one of its threads.
+ * Also delivers events that happen in threads of this process, such as a context switch from it to
+ * another thread; so do the options --pids and --tids with this process or one of its threads. The
+ * profiler must not cause further events for each event. Only from open().
  */
 ATTAR_API int attar_run_keep_own(struct attar_run *run);
 
@@ -693,7 +693,7 @@ ATTAR_API struct attar_section *attar_run_lines(
 
 /*
  * For lines of events: the columns time, comm, tid and cpu, and a new row with their cells. time,
- * ns, is that of the event or of its begin. Numbers that are unknown have empty cells.
+ * ns, is that of the event or of its start. Numbers that are unknown have empty cells.
  */
 ATTAR_API void attar_run_event_columns(struct attar_section *lines);
 ATTAR_API void attar_run_event_row(struct attar_run *run, struct attar_section *lines,

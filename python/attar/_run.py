@@ -268,7 +268,7 @@ def events(*names: str, stacks: bool = False, command: Any = None, **options: An
     CLOCK_MONOTONIC), _realtime, _pid, _tid, _comm, _cpu, _stack, _text and others. Options are
     those of 'attar trace': pids, tids, cpus, cgroups, duration, count, mmap_pages, input, ...
 
-    Events are recorded from the first iteration on, or from the begin of a with block. Names that
+    Events are recorded from the first iteration on, or from the start of a with block. Names that
     do not exist are reported then.
     """
     known = _options.of_profiler(None)

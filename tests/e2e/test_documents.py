@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: MIT
+"""The Markdown pages: tables are complete, and links lead to pages and headings that exist."""
+import re
+
+import pytest
+
+from command import ROOT
+
+pytestmark = pytest.mark.quick
+
+PAGES = [ROOT / 'README.md', ROOT / 'CONTRIBUTING.md', *sorted((ROOT / 'docs').rglob('*.md'))]
+
+
+def anchors(page):
+    """The names that GitHub gives to headings."""
+    headings = re.findall(r'^#+ (.*)$', page.read_text(), re.M)
+    return {re.sub(r'[^\w -]', '', heading.lower()).replace(' ', '-') for heading in headings}
+
+
+@pytest.mark.parametrize('page', PAGES, ids=lambda page: page.name)
+def test_rows_of_a_table_have_equal_numbers_of_cells(page):
+    """A | separates cells in code, too."""
+    wanted = None
+    for line in page.read_text().splitlines():
+        cells = len(re.findall(r'(?<!\\)\|', line)) if line.startswith('|') else None
+        assert cells == wanted or None in (cells, wanted), line
+        wanted = cells
+
+
+@pytest.mark.parametrize('page', PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    for link in re.findall(r'\]\(([^)\s]+)\)', page.read_text()):
+        name, _, anchor = link.partition('#')
+        target = (page.parent / name).resolve() if name else page
+        if '://' in link:
+            continue
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target), link
