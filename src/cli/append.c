@@ -70,7 +70,7 @@ static bool has_contents(const char *path)
 	return stat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_size;
 }
 
-/* The length of a path without its extension, of which .pb.gz is one. */
+/* The length of a path without its extension, such as .csv or .pb.gz. */
 static int stem_of(const char *path, const char *extension)
 {
 	size_t n = strlen(path), after = strlen(extension);

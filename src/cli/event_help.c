@@ -14,7 +14,7 @@ static void field_line(struct buf *b, const struct attar_field *f)
 
 	buf_printf(b, "  %-20s %-26s %-8s", f->name, f->type, kinds[f->kind]);
 	if (f->place == ATTAR_FIELD_FIXED)
-		buf_printf(b, " %u byte%s at %u", f->size, f->size == 1 ? "" : "s", f->offset);
+		buf_printf(b, " %u byte%s at %u", f->size, PLURAL_S(f->size), f->offset);
 	else
 		buf_printf(b, " variable length, location at %u", f->offset);
 	buf_str(b, f->kind == ATTAR_FIELD_NUMBER && f->is_signed ? ", signed\n" : "\n");

@@ -332,7 +332,7 @@ static int items(struct parser *parser)
 	}
 }
 
-/* Whether an error is one of the event string, not of the system. */
+/* Whether the event string is the cause of an error, not the system. */
 static bool is_in_text(int error)
 {
 	return error != -ENOMEM && error != -ECANCELED && error != -EACCES && error != -EPERM &&

@@ -174,7 +174,7 @@ static int none_found(const struct search *s, const struct attar_catalog *catalo
 	return attar_fail(-ENOENT,
 		"no USDT probe '%s:%s' in %zu file%s of the %s%s" ATTAR_FIX
 		"name the file, as in usdt:FILE:PROVIDER:NAME",
-		CLIP(q->provider), CLIP(q->name), s->files.n, s->files.n == 1 ? "" : "s",
+		CLIP(q->provider), CLIP(q->name), s->files.n, PLURAL_S(s->files.n),
 		catalog->program ? "command" : "processes",
 		catalog->program ? " (its libraries are not searched)" : "");
 }

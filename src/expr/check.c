@@ -202,7 +202,7 @@ static bool is_bytes(const struct expr_parser *p, int32_t index)
 	return index >= 0 && node_at(p, index)->type.kind == EXPR_CLASS_BYTES;
 }
 
-/* In the language of users, an operand that must be a number is one. */
+/* Whether an operand is a number; dialects that are not strict accept others too. */
 static bool is_number(struct expr_parser *p, int32_t index)
 {
 	if (!p->dialect->is_strict || !is_bytes(p, index))

@@ -288,8 +288,8 @@ static int open_error_files(const struct refusal *r)
 		"'%s' exceeds the limit of %llu open files: %zu event%s in %zu instance%s (CPUs x "
 		"threads or control groups) and other files need up to %llu in total" ATTAR_FIX
 		"%s, or monitor fewer CPUs (-C) or threads (-t)",
-		CLIP(r->event), (unsigned long long)limit, r->events, r->events == 1 ? "" : "s",
-		r->instances, r->instances == 1 ? "" : "s", (unsigned long long)needed,
+		CLIP(r->event), (unsigned long long)limit, r->events, PLURAL_S(r->events),
+		r->instances, PLURAL_S(r->instances), (unsigned long long)needed,
 		limit_raise_files(needed));
 }
 

@@ -227,7 +227,7 @@ static void add_running(
 		parts[i] += (uint64_t)((double)time * (double)samples[i] / (double)all);
 }
 
-/* Kernel threads wait for work of others, and so does what waits long while others are active. */
+/* Kernel threads, and threads that wait long while others are active, wait for work of others. */
 static void add_waits(const struct overview_sums *sums, const struct thread_group *group,
 	const uint64_t *thread, bool leaves_out_long, uint64_t *parts)
 {
@@ -583,7 +583,7 @@ static size_t keep_largest(
 	return found;
 }
 
-/* Whether a place is one of the process, or of those with a name; NULL: of any. */
+/* Whether a place belongs to the process, or to those with its name; NULL: to any. */
 static bool is_of(const struct overview_sums *sums, const struct overview_process *process,
 	const struct overview_place *place)
 {

@@ -159,7 +159,7 @@ static struct sql_range item(const struct sql_statement *s, long number)
 	return number <= 1 ? range : (struct sql_range){0};
 }
 
-/* The column of an item that is one, with or without a name: "tid AS t"; -1: it is not a column. */
+/* The column that an item consists of, with or without a name: "tid AS t"; -1: none. */
 static int column_of(const struct sql_statement *s, struct sql_range range)
 {
 	size_t n = range.to - range.from;

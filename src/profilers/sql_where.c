@@ -192,9 +192,9 @@ static struct part between(struct parser *p, const struct attar_field *field, bo
 }
 
 /*
- * The pattern of the kernel's glob for one of LIKE, which ignores the case of ASCII letters, or of
- * GLOB. False for characters that are special in one of both only, and for "_" and "?", which stand
- * for a character in SQLite and for a byte in the kernel.
+ * Converts a pattern of LIKE, which ignores the case of ASCII letters, or of GLOB to one of the
+ * kernel. False for characters that are special in only one of the two languages, and for "_" and
+ * "?", which match a character in SQLite and a byte in the kernel.
  */
 static bool pattern_of(const char *text, size_t n, bool is_like, char ret_pattern[TEXT_MAX + 1])
 {

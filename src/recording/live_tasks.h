@@ -88,7 +88,7 @@ void live_tasks_note(struct live_tasks *t, const struct perf_event_header *heade
 /* Applies records that describe the tasks at this moment, in their order. */
 void live_tasks_apply(struct live_tasks *t, const void *bytes, size_t len);
 
-/* Ends a round. 0, or -ENOMEM if a record was not taken since the begin. */
+/* Ends a round. 0, or -ENOMEM if a record was not taken since its start. */
 int live_tasks_round(struct live_tasks *t);
 
 /*

@@ -11,7 +11,7 @@
  *	 "pieces"}                          the pieces of all threads (numbers)
  *
  * A piece begins with the time since the end of the one before (of a thread's first piece: since
- * the begin of the time line) and its length, both in ns. Then one state is 2 * its name + 1, the
+ * the start of the time line) and its length, both in ns. Then one state is 2 * its name + 1, the
  * number of its CPU + 1, of its stack's node in the first tree + 1, and of its waker + 1; each may
  * be 0: unknown. Several states are 2 * the number of their names, how many they are, and for each
  * name the name and its time.

@@ -117,7 +117,7 @@ static bool is_of_whole_run(const struct attar_option *option)
 	return false;
 }
 
-/* Returns the number of words that it took: the operand is one, as on a command line. */
+/* Sets an option or the operand. Returns the number of words used, as for a command line. */
 static int set_word(struct attar_run *run, const char *word, const char *next)
 {
 	const char *operand = word[0] != '-' || !word[1] ? run->profiler->operand : NULL;

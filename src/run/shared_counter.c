@@ -5,7 +5,7 @@
 #include "perf/modes.h"
 #include "run/run.h"
 
-/* Each sample of one counter is one of the run, whatever its source. */
+/* Whether each sample of the counter can be given to several sources. */
 static bool can_share(const struct attar_run *run, const struct source *s)
 {
 	return s->spec && s->spec->kind != ATTAR_EVENT_USER && s->attr.sample_period == 1 &&

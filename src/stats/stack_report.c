@@ -527,8 +527,8 @@ struct inner_frame {
 
 /*
  * The bytes from a location to the address that is shown. Callers are located one byte before the
- * return address, see attar_event_stack(), but for user code that a signal interrupted, and calls
- * in last branch records.
+ * return address, see attar_event_stack(), except for user code that a signal interrupted and
+ * calls in last branch records.
  */
 static unsigned bytes_to_return(const struct attar_symbols *symbols,
 	const struct attar_symbol *symbol, bool named, struct inner_frame *inner)
