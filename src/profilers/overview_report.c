@@ -355,7 +355,7 @@ static void add_remarks(const struct overview_sums *sums, struct attar_report *r
 			100 / sums->scale);
 	if (sums->unseen && sums->scale > 1)
 		attar_report_remark(report,
-			"%llu failing %s counted and only sampled, to limit attar's CPU time: the "
+			"%llu failing %s only counted, not sampled, to limit attar's CPU time: the "
 			"numbers of each system call are estimates, and their sum is exact",
 			(unsigned long long)sums->unseen,
 			sums->unseen == 1 ? "call was" : "calls were");

@@ -86,9 +86,8 @@ int replay_counts_check(const struct attar_run *run)
 	return any_counts(run->replay->recording)
 		       ? 0
 		       : attar_fail(-EOPNOTSUPP,
-				 "%s cannot read a recording: the kernel counts, and this "
-				 "recording has samples only (perf record -s adds the counts of "
-				 "threads)",
+				 "%s needs counts, and this recording has only samples" ATTAR_FIX
+				 "use perf record -s, which adds the counts of threads",
 				 run->profiler->name);
 }
 

@@ -206,8 +206,8 @@ static void remark_full(const struct fp_stacks *stacks, struct attar_report *rep
 {
 	if (stacks->n_full)
 		attar_report_remark(report,
-			"stacks of %u frames, the limit of the kernel, which cuts deeper ones: "
-			"%llu; sysctl kernel.perf_event_max_stack=512 raises it",
+			"stacks of %u frames, the limit at which the kernel cuts stacks: %llu; "
+			"sysctl kernel.perf_event_max_stack=512 raises the limit",
 			stacks->limit, (unsigned long long)stacks->n_full);
 }
 

@@ -176,8 +176,8 @@ event cpu-clock stack
     done = run('profile', '-g', '--format', 'json', '--input', script)
     assert done.returncode == 0, done.stderr
     found = [r for r in json.loads(done.stdout)['remarks'] if 'stacks of 127 frames' in r]
-    assert found == (['stacks of 127 frames, the limit of the kernel, which cuts deeper ones: 2; '
-                      'sysctl kernel.perf_event_max_stack=512 raises it'] if full else [])
+    assert found == (['stacks of 127 frames, the limit at which the kernel cuts stacks: 2; '
+                      'sysctl kernel.perf_event_max_stack=512 raises the limit'] if full else [])
 
 
 # ---- and live ----

@@ -152,7 +152,8 @@ def test_counts_are_not_in_recordings_of_samples(script, words):
     """That is the reason, not the lack of an event whose name the user has not typed."""
     done = run(*words, '--input', script('# attar script\nevent a:b x:int\n1 0 1/1 a a:b x=1\n'))
     assert (done.returncode, done.stdout) == (4, '')
-    assert done.stderr.startswith(f'attar: {words[0]} cannot read a recording: the kernel counts')
+    assert done.stderr.startswith(f'attar: {words[0]} needs counts, and this recording has only '
+                                  'samples: use perf record -s')
 
 
 def test_a_usdt_probe_that_was_not_recorded(script):
