@@ -81,8 +81,8 @@ ATTAR_API const struct attar_field *attar_format_field(
 	const struct attar_format *format, const char *name);
 
 /*
- * As attar_format_field(), but returns -ENOENT if there is no such field; the error text names the
- * tracepoint and suggests a field.
+ * Like attar_format_field(), but returns -ENOENT if there is no such field; the error text names
+ * the tracepoint and suggests a field.
  */
 ATTAR_API int attar_format_need(
 	const struct attar_format *format, const char *name, const struct attar_field **ret_field);

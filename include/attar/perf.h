@@ -376,7 +376,7 @@ ATTAR_API int attar_counter_read_at(
 	struct attar_counter *counter, size_t instance, struct attar_value *ret_value);
 
 /*
- * As attar_counter_read(), but without a system call where possible: for a counter of the calling
+ * Like attar_counter_read(), but without a system call where possible: for a counter of the calling
  * thread (target .self and .any_cpu, not inherited), while it is on a hardware counter that the CPU
  * lets user code read (x86-64: /sys/bus/event_source/devices/cpu/rdpmc; arm64:
  * kernel.perf_user_access and ATTAR_COUNTER_SELF_READ). Otherwise it uses read(2);

@@ -149,7 +149,7 @@ ATTAR_API int attar_run_events(
 	struct attar_run *run, const char *text, bool stacks, attar_event_fn *fn);
 
 /*
- * As attar_run_events() for each text of an option such as -e. Without a text: all events of the
+ * Like attar_run_events() for each text of an option such as -e. Without a text: all events of the
  * recording; -EINVAL on a live system. Only from open().
  */
 ATTAR_API int attar_run_event_list(
@@ -489,10 +489,10 @@ ATTAR_API int attar_run_get_recorded(
 ATTAR_API int attar_run_count(struct attar_run *run, const char *text);
 
 /*
- * As attar_run_count(), but after attar_run_select_tasks(): if the options select tasks, only their
- * events are counted, with those of processes and threads that they create during the run. Not what
- * a set-user-ID program does, for which the kernel disables such events. Counters of more than
- * 1,024 threads, or more than the limit of open files permits, are refused (struct
+ * Like attar_run_count(), but after attar_run_select_tasks(): if the options select tasks, only
+ * their events are counted, with those of processes and threads that they create during the run.
+ * Not what a set-user-ID program does, for which the kernel disables such events. Counters of more
+ * than 1,024 threads, or more than the limit of open files permits, are refused (struct
  * attar_run_counter), which does not end the run. Only from open().
  */
 ATTAR_API int attar_run_count_selected(struct attar_run *run, const char *text);

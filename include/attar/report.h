@@ -478,7 +478,7 @@ ATTAR_API int attar_renderer_draw(
 	struct attar_renderer *renderer, const struct attar_report *report);
 
 /*
- * As attar_renderer_draw(), but with these notes instead of those of the report: each output has
+ * Like attar_renderer_draw(), but with these notes instead of those of the report: each output has
  * its own rows that its reader did not accept.
  */
 ATTAR_API int attar_renderer_draw_noted(struct attar_renderer *renderer,

@@ -100,7 +100,7 @@ ATTAR_API struct attar_state *attar_states_set_u64(
 	struct attar_states *states, uint64_t key, uint32_t state, const struct attar_stamp *at);
 
 /*
- * As attar_states_set(), of an object that attar_states_get() or attar_states_at_u64() returned,
+ * Like attar_states_set(), of an object that attar_states_get() or attar_states_at_u64() returned,
  * without looking it up again. Called per event: does not check its arguments. Returns 0; -ENOMEM:
  * the segment that ends was not added.
  */

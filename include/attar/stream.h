@@ -379,7 +379,7 @@ ATTAR_API int attar_stream_next(struct attar_stream *stream, struct attar_event 
 ATTAR_API int attar_stream_wait(struct attar_stream *stream, int fd, int timeout_ms);
 
 /*
- * As attar_stream_next(), but waits for an event at most timeout_ms (-1: no limit, 0: does not
+ * Like attar_stream_next(), but waits for an event at most timeout_ms (-1: no limit, 0: does not
  * wait). Returns 1; 0 on timeout, or if the stream is stopped and empty; -ENOTCONN if all monitored
  * tasks have exited and the rings are empty; -EINTR on a signal. Rings are read when one reaches
  * its watermark, and at least every 100 ms.

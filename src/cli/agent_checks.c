@@ -70,7 +70,7 @@ static int check_reports(const struct output_options *options)
 	return e;
 }
 
-/* It would be started again for ever. */
+/* The agent would restart a profiler that ends by itself forever. */
 static int check_end(const struct attar_run *run, char *const *words)
 {
 	static const char *const options[] = {"duration", "count", "exit-N"};

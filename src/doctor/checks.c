@@ -200,7 +200,7 @@ static void check_pmu(struct finding *f)
 		" (KVM: -cpu host,pmu=on)");
 }
 
-/* As the profilers ldlat-loads and ldlat-stores choose their event. */
+/* Chooses an event like the profilers ldlat-loads and ldlat-stores. */
 static void check_memory_accesses(struct finding *f)
 {
 	static const char *const samplers[] = {

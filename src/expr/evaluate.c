@@ -129,7 +129,7 @@ static struct expr_value variable(struct expr_run *run, const struct expr_node *
 	return bytes_value(run, v->bytes, v->len);
 }
 
-/* As an integer of 64 bits; those that it cannot represent become the nearest that it can. */
+/* A number as an integer of 64 bits: the nearest one if it cannot be represented. */
 static uint64_t truncated(struct expr_run *run, const struct expr_node *node)
 {
 	const struct expr_node *a = expr_node(run->expr, node->a);

@@ -18,7 +18,7 @@ bool lex_take(const char **p, const char *text);
 /* The length of the letters, digits and '_' at p, without skipping them. */
 size_t lex_word(const char *p);
 
-/* As lex_word(); 0 if they start with a digit. */
+/* Like lex_word(); 0 if they start with a digit. */
 size_t lex_name(const char *p);
 
 /* Skips a name and copies it. Also false if it does not fit. */

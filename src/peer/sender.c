@@ -150,7 +150,7 @@ static void remove_refused(struct sender *s, size_t i)
 		s->refused.at[i] = s->refused.at[i + 1];
 }
 
-/* As end(), for a client that must read why: the alert of TLS. See link_end(). */
+/* Like end(), for a client that must read why: the alert of TLS. See link_end(). */
 static void end_later(struct sender *s, struct peer_sender_client *c)
 {
 	struct refused refused = {.link = c->link, .deadline = base_now() + REFUSED_NS};

@@ -40,7 +40,7 @@ struct tls *tls_free(struct tls *tls);
 /* 0: the other side is authenticated; -EAGAIN: not yet; other: refused, with an error text. */
 int tls_handshake(struct tls *tls);
 
-/* As link_read() and link_write(). */
+/* Like link_read() and link_write(). */
 ssize_t tls_read(struct tls *tls, void *bytes, size_t n);
 ssize_t tls_write(struct tls *tls, const void *bytes, size_t n);
 bool tls_wants_write(const struct tls *tls);

@@ -529,7 +529,7 @@ int attar_group_read(struct attar_group *g, struct attar_value *ret_values)
 					 : read_group_sums(g, ret_values);
 }
 
-/* As take_plain(), but only the values. */
+/* Like take_plain(), but only the values. */
 static inline __attribute__((always_inline)) bool take_plain_values(
 	const struct attar_group *g, const struct block *b, uint64_t *values)
 {

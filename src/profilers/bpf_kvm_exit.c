@@ -111,7 +111,7 @@ static int add_line(struct attar_run *run, struct bpf_kvm_exit *b, const struct 
 	return 0;
 }
 
-/* That of an idle guest does not count: only how late it was run again. */
+/* For the exit of an idle guest, only the delay until it ran again counts. */
 static int on_end(struct attar_run *run, void *self, const struct attar_event *ev,
 	const struct kvm_exit *exit, uint64_t latency)
 {

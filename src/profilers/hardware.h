@@ -22,7 +22,7 @@ struct hardware_sampling {
 };
 
 /*
- * Adds the event as a source with this sampling. As attar_event_list_parse(); -EINVAL: text names
+ * Adds the event as a source with this sampling. Like attar_event_list_parse(); -EINVAL: text names
  * more than one event.
  */
 int hardware_add_source(struct attar_run *run, const char *text,

@@ -226,7 +226,7 @@ static bool find_module(char name[NAME_MAX + 1])
 	return found;
 }
 
-/* That of an unusual hypervisor can run guests without tracing them. */
+/* The module of an unusual hypervisor can run guests without tracing them. */
 static void remark_nothing(const struct attar_run *run, struct attar_report *report)
 {
 	char module[NAME_MAX + 1];

@@ -417,7 +417,7 @@ static const struct attar_input failures = {.event = "raw_syscalls:sys_exit/ret<
 	.optional = true};
 
 /*
- * So few that they are never paused. The period is a prime, so that no pattern of calls repeats
+ * Few samples, which are never paused. The period is a prime, so that no pattern of calls repeats
  * with it. With a frequency, the kernel's periods can be a thousand times too long.
  */
 static const struct attar_input failure_samples = {
@@ -455,7 +455,7 @@ static int count_failures(struct attar_run *run, struct overview *o)
 	return count_events(run, o, COUNT_ERRORS, text);
 }
 
-/* Those of threads: a CPU that leaves its idle task has not switched between them. */
+/* Switches of threads: a CPU that leaves its idle task has not switched between threads. */
 static int count_switches(struct attar_run *run, struct overview *o)
 {
 	return attar_run_is_live(run) ? count_events(run, o, COUNT_SWITCHES,

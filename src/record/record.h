@@ -48,7 +48,7 @@ int record_bad(const struct perf_event_header *header, const char *fmt, ...) ATT
 int record_odd(
 	const struct attar_layout *layout, const void *bytes, size_t len, struct attar_record *rec);
 
-/* As attar_record_end(), of bytes that need not be aligned, and a copy of their header. */
+/* Like attar_record_end(), of bytes that need not be aligned, and a copy of their header. */
 size_t record_end(const struct attar_layout *layout, const struct perf_event_header *header,
 	const char *bytes);
 

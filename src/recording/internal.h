@@ -99,7 +99,7 @@ int recording_add_event(struct recording *r, const void *attr, size_t attr_len, 
 int recording_add_ids(struct recording *r, size_t index, struct cursor ids);
 
 /*
- * As recording_event_of() for a record of the recording's byte order, whose header was converted;
+ * Like recording_event_of() for a record of the recording's byte order, whose header was converted;
  * -1 if there are no events.
  */
 int recording_event_of_swapped(const struct recording *r, const struct perf_event_header *header);

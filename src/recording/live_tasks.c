@@ -249,7 +249,7 @@ static void apply_fork(struct live_tasks *t, const struct attar_task *f)
 		process->mappings = mappings_ref(parent->process->mappings);
 }
 
-/* It is kept for a while: its last samples can be in later rounds. */
+/* Keeps the thread for a while: its last samples can be in later rounds. */
 static void apply_exit(struct live_tasks *t, const struct attar_task *e)
 {
 	struct live_thread *thread = find_thread(t, e->tid);

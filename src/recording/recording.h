@@ -139,7 +139,9 @@ struct recording;
 
 /* Where the bytes of a recording come from, other than a file: all in the format of a pipe. */
 struct recording_input {
-	/* As read(2), but never waits: n > 0, 0 at the end, or a negative errno such as -EAGAIN. */
+	/*
+	 * Like read(2), but never waits: n > 0, 0 at the end, or a negative errno such as -EAGAIN.
+	 */
 	ssize_t (*read)(void *ctx, void *bytes, size_t room);
 	/* Why the end was an early one, as recording_stats.damage; NULL: it was not. */
 	const char *(*damage)(const void *ctx);
@@ -149,7 +151,7 @@ struct recording_input {
 	int fd; /* to poll after -EAGAIN; -1: none, read() always has bytes. Borrowed */
 };
 
-/* As recording_open() of a pipe. name is for messages. */
+/* Like recording_open() of a pipe. name is for messages. */
 int recording_open_input(
 	const char *name, const struct recording_input *input, struct recording **ret_recording);
 

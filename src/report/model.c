@@ -246,7 +246,7 @@ void attar_cell_double(struct attar_section *section, double value)
 	section_fill(section, (struct cell){CELL_DOUBLE, .real = value});
 }
 
-/* As report_keep(), for the next cell. */
+/* Like report_keep(), for the next cell. */
 static uint32_t keep_for_column(struct attar_section *section, const char *text)
 {
 	struct attar_report *report = section->report;

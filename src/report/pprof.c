@@ -179,7 +179,7 @@ static uint64_t function_of(struct pprof *p, const char *name, const char *file)
 	return id;
 }
 
-/* That of a text of the tree, without a file. */
+/* The function for a text of the tree, without a file. */
 static uint64_t function_of_name(struct pprof *p, uint32_t name)
 {
 	uint64_t key = (uint64_t)name + 1, *found = map_get(&p->names, key), id;

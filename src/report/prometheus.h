@@ -72,7 +72,7 @@ void metrics_time_series(struct attar_renderer *r, const struct attar_section *s
 /* Adds a histogram to that of earlier reports. Returns 0, or -ENOMEM with an error text. */
 int metrics_add_histogram(struct metrics *m, const struct attar_section *s);
 
-/* Those of one unit are one metric: "attar_rundelay_distribution_seconds". */
+/* All histograms of a unit, as one metric: "attar_rundelay_distribution_seconds". */
 void metrics_histograms(
 	struct attar_renderer *r, const struct attar_report *report, enum attar_unit unit);
 

@@ -51,7 +51,7 @@ static inline bool hosts_are_used(const struct run_hosts *hosts)
 /* Whether events of this list are to come from others. */
 bool hosts_concern(const struct attar_run *run, const char *events);
 
-/* As attar_run_events() for such a list. */
+/* Like attar_run_events() for such a list. */
 int hosts_add_events(struct attar_run *run, const char *events, bool stacks, attar_event_fn *fn);
 
 /* -EINVAL: the profiler cannot have events of several hosts in this way (enum attar_uses). */
@@ -63,13 +63,13 @@ int hosts_check(const struct attar_run *run);
 /* Begins to read, after the profiler has opened. */
 int hosts_start(struct attar_run *run);
 
-/* As attar_stream_next(), for the events of all hosts. Sets `current`. */
+/* Like attar_stream_next(), for the events of all hosts. Sets `current`. */
 int hosts_next(struct attar_run *run, struct attar_event *ret_event);
 
 /* Gives an event of `current` to its sources. */
 int hosts_deliver(struct attar_run *run, struct attar_event *ev);
 
-/* As attar_stream_wait(): 2: attar_run_stop() was called. */
+/* Like attar_stream_wait(); 2: attar_run_stop() was called. */
 int hosts_wait(struct attar_run *run, int timeout_ms);
 
 /* Whether no host sends any more, and this machine has no events. */

@@ -77,7 +77,7 @@ static void push_events_once(struct attar_run *run)
 
 /* ---- the tasks that exist ---- */
 
-/* Those of a command have their names and mappings in records from its exec on. */
+/* The tasks of a command have their names and mappings in records from its exec on. */
 static int add_targets(struct attar_run *run)
 {
 	const struct attar_target *target = run->target;

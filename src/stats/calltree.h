@@ -32,7 +32,7 @@ uint32_t calltree_child(struct calltree *t, uint32_t parent, uint32_t key);
 uint32_t calltree_turn(struct calltree *t, size_t depth, uint32_t key);
 
 /*
- * As calltree_child(), for the nodes of a stack in order from depth 0: what stacks have in common
+ * Like calltree_child(), for the nodes of a stack in order from depth 0: what stacks have in common
  * with the one before them is not searched for.
  */
 static inline uint32_t calltree_enter(struct calltree *t, size_t depth, uint32_t key)

@@ -54,13 +54,13 @@ int tracefs_init(struct tracefs *tracefs, const char *sysfs, const char *proc, c
 /* Removes the probes it created and frees its resources. */
 void tracefs_done(struct tracefs *tracefs);
 
-/* As attar_tracefs_mount(). */
+/* Like attar_tracefs_mount(). */
 int tracefs_mount(void);
 
-/* As attar_catalog_tracefs(). */
+/* Like attar_catalog_tracefs(). */
 int tracefs_path(struct tracefs *tracefs, const char **ret_path);
 
-/* As attar_catalog_format(). */
+/* Like attar_catalog_format(). */
 int tracefs_format(struct tracefs *tracefs, const char *system, const char *name,
 	const struct attar_format **ret_format);
 
