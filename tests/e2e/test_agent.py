@@ -423,8 +423,11 @@ def test_reload(agent):
     assert a.value('profiler_cpu_seconds_total', 'other') >= used > 0
     assert a.value('profiler_starts_total', 'count') == 1
     a.wait_for(lambda: a.pids().get('other', before['other']) != before['other'], 'its process')
-    a.config.write_text(EMPTY + '[third]\nrun = stat -e page-faults -i 100ms\n')
+    a.config.write_text(EMPTY + '[third]\nrun = stat -e page-faults -i 100ms\n'
+                        '[agent]\ncapabilities = cap_bpf\n')
     a.process.send_signal(signal.SIGHUP)
+    a.wait_log('changes of listen, user and capabilities have no effect until the agent is '
+               'restarted')
     a.wait_reports('third')
     a.wait_for(lambda: set(a.pids()) == {'count', 'third'}, 'the end of the removed one')
     assert a.pids()['count'] == before['count']
