@@ -99,7 +99,7 @@ static void add_relocations(struct debug_file *file, const struct elf_section *f
 
 const char *debug_file_reason(int error)
 {
-	return error == -ESTALE                         ? "it is of another build"
+	return error == -ESTALE                         ? "it is from another build"
 	       : error == -EBADMSG || error == -ENOEXEC ? "it is malformed"
 							: strerror(-error);
 }

@@ -39,7 +39,7 @@ struct thread_group {
 struct thread_block {
 	struct thread_group group;
 	uint64_t comm_hash;     /* attar_thread.comm_hash of group.comm */
-	uint64_t since;         /* ns: begin of the state */
+	uint64_t since;         /* ns: start of the state */
 	uint64_t divided;       /* ns: the time up to here was given to segment() */
 	attar_location syscall; /* in which it was switched out, see frames_syscall(); 0: none */
 	/* Of a recording: the system call entered last; "": any; NULL: unknown. */
@@ -60,7 +60,7 @@ struct thread_segment {
 	const struct attar_thread *thread;
 	const struct thread_block *block;
 	enum thread_state state;
-	uint64_t since;    /* ns: begin of the state, also if an earlier part was given */
+	uint64_t since;    /* ns: start of the state, also if an earlier part was given */
 	uint64_t from, to; /* ns */
 	bool is_end;       /* the thread is in another state now */
 };

@@ -106,7 +106,7 @@ function makeStates(packed) {
 		}
 	}
 
-	/* The axis says how long after the begin of the time line. */
+	/* The axis says how long after the start of the time line. */
 	function paintAxis(pen) {
 		pen.fillStyle = inks.card;
 		pen.fillRect(0, 0, width, LANE_TOP);

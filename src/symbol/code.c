@@ -55,7 +55,7 @@ static int read_kernel(
 	int r;
 
 	if (!symbols->kernel.path || kernel->kernel)
-		return attar_fail(-ENOENT, "it is code of another kernel than the running one");
+		return attar_fail(-ENOENT, "it is code of a kernel other than the running one");
 	r = read_memory(address, code);
 	if (r == 0)
 		return 0;
@@ -65,7 +65,7 @@ static int read_kernel(
 		return 0;
 	return attar_fail(-ENOENT,
 		"/proc/kcore cannot be read (%s), and no vmlinux of the running kernel has it",
-		r == -ENOENT ? "the kernel has none: CONFIG_PROC_KCORE" : strerror(-r));
+		r == -ENOENT ? "the kernel lacks it: CONFIG_PROC_KCORE" : strerror(-r));
 }
 
 static int read_jit(

@@ -49,10 +49,10 @@ static const char *misfit(const struct identity *wanted, const struct byte_sourc
 	if (n && wanted->id_size)
 		return n == wanted->id_size && !memcmp(id, wanted->id, n)
 			       ? NULL
-			       : "it is of another build";
+			       : "it is from another build";
 	return wanted->link[0] && crc_fits(source, wanted->crc)
 		       ? NULL
-		       : "its CRC is not that in the binary";
+		       : "its CRC differs from that in the binary";
 }
 
 static void add_unfit(const struct identity *wanted, const struct buf *path, const char *reason)

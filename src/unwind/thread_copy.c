@@ -50,7 +50,7 @@ static int explain_refusal(pid_t tid, int error)
 		return attar_fail(-ESRCH, "there is no thread %d, or it has exited", tid);
 	if (tracer > 0)
 		return attar_fail(-EPERM,
-			"cannot stop thread %d: process %ld traces it, such as a debugger", tid,
+			"cannot stop thread %d: process %ld, such as a debugger, traces it", tid,
 			tracer);
 	if (proc_is_kernel_thread(tid))
 		return attar_fail(-EOPNOTSUPP,

@@ -292,7 +292,7 @@ def test_traced_by_another(waiting):
         done = run('stack', '-p', waiting.pid)
         gdb.kill()
     assert done.returncode == 3
-    assert f'process {gdb.pid} traces it' in done.stderr
+    assert f'process {gdb.pid}, such as a debugger, traces it' in done.stderr
 
 
 def frames_of(pid, name):

@@ -161,7 +161,7 @@ def test_dwo_of_another_build(tmp_path):
     assert any('shapes.cc:' in a[1] for a in ours)
     dwo = program.parent / 'shapes.dwo'
     said = f'1 debug file cannot be used, such as {dwo} (it is '
-    assert said + 'of another build): functions that are inlined' in symbols_say(program)
+    assert said + 'from another build): functions that are inlined' in symbols_say(program)
     dwo.write_bytes(dwo.read_bytes()[:200])
     assert said + 'malformed): functions that are inlined' in symbols_say(program)
 
@@ -174,8 +174,8 @@ def symbols_say(program):
 def test_debug_file_of_another_build(tmp_path, strip):
     """The CRC of a debug link, and a build id: one note names the file and the reason."""
     source = ROOT / 'tests/workloads/inlines.c'
-    for build_id, reason in (('none', 'its CRC is not that in the binary'),
-                             ('sha1', 'it is of another build')):
+    for build_id, reason in (('none', 'its CRC differs from that in the binary'),
+                             ('sha1', 'it is from another build')):
         program, debug = tmp_path / build_id, tmp_path / f'{build_id}.debug'
         do('gcc', '-O2', '-g', f'-Wl,--build-id={build_id}', source, '-o', program)
         do('objcopy', '--only-keep-debug', program, debug)
@@ -252,7 +252,7 @@ def test_missing_dwz_file(tmp_path):
             'directory): names and functions that dwz moved there are unknown'
             in symbols_say(programs[0]))
     shutil.copy(programs[1], tmp_path / 'common.debug')
-    assert f'{tmp_path}/common.debug (it is of another build)' in symbols_say(programs[0])
+    assert f'{tmp_path}/common.debug (it is from another build)' in symbols_say(programs[0])
 
 
 def test_separate_debug_file(tmp_path):
