@@ -220,8 +220,6 @@ int allocations_take(struct allocations *a, struct attar_run *run, const struct 
 
 	if (r < 0)
 		return r;
-	if (!a->begun)
-		a->begun = ev->time - attar_run_elapsed(run);
 	attar_event_get_expr_record(ev, &record);
 	fill(a, e, ev, &record, ret_made);
 	if (!e->ptr) {
@@ -284,11 +282,6 @@ void allocations_exited(struct allocations *a, const struct attar_event *ev)
 }
 
 /* ---- reports ---- */
-
-uint64_t allocations_now(const struct allocations *a, const struct attar_run *run)
-{
-	return a->begun + attar_run_elapsed(run);
-}
 
 const char *allocations_name(const struct allocations *a, uint32_t event)
 {

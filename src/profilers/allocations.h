@@ -36,7 +36,6 @@ struct allocations {
 	struct attar_pairs *open;  /* by address */
 	struct attar_pairs *calls; /* by thread */
 	struct attar_stack_table *stacks;
-	uint64_t begun; /* time of the first event minus the run's age then; 0: none yet */
 };
 
 /* Adds the events of --alloc and --free, and creates the tables. */
@@ -60,9 +59,6 @@ int allocations_end(struct allocations *a, struct attar_run *run, const struct a
 
 void allocations_lost(struct allocations *a, const struct attar_event *ev);
 void allocations_exited(struct allocations *a, const struct attar_event *ev);
-
-/* The time until which events have been delivered. */
-uint64_t allocations_now(const struct allocations *a, const struct attar_run *run);
 
 /* The name of an alloc event. */
 const char *allocations_name(const struct allocations *a, uint32_t event);

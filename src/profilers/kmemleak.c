@@ -86,7 +86,7 @@ static int add_leak(const struct kmemleak *k, struct attar_keytable *groups,
 static int collect(struct attar_run *run, const struct kmemleak *k, struct attar_keytable *groups,
 	struct attar_stacks *stacks, uint64_t *ret_sums)
 {
-	uint64_t now = allocations_now(&k->allocations, run);
+	uint64_t now = attar_run_until(run);
 	const struct attar_start *open = NULL;
 	int r = 0;
 

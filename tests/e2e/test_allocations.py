@@ -111,6 +111,20 @@ def test_older_and_by_comm(tmp_path):
 
 
 @pytest.mark.quick
+def test_ages_are_those_at_the_end_of_the_interval(tmp_path):
+    """The report of two seconds is made when the event after it is known."""
+    text = DECLARED + alloc(0, 1) + alloc(600, 2) + free(2900, 2) + alloc(2950, 3)
+    path = tmp_path / 'test.script'
+    path.write_text('# attar script\n' + text)
+    done = run('kmemleak', '--input', path, *EVENTS, '-i', '1s', '--than', '500ms', '--format',
+               'json')
+    assert done.returncode == 0, done.stderr
+    reports = [json.loads(each) for each in done.stdout.splitlines()]
+    assert [[(r['objects'], r['oldest']) for r in rows(each, 'leaks')] for each in reports] == [
+        [(2, 2_000_000_000)], [(1, 2_950_000_000)]]
+
+
+@pytest.mark.quick
 def test_expressions_and_failed_allocations(tmp_path):
     text = 'event a:get page:u64 order:u32\nevent a:put page:u64\n' \
         '1.1 0 7/7 w a:get page=5 order=1\n1.2 0 7/7 w a:get page=6 order=0\n' \
@@ -224,6 +238,16 @@ def test_a_program_leaks_37_of_500():
     assert (leak['comm'], leak['event'], leak['objects']) == ('leaks', 'take', 37)
     details = leak['detail']
     assert ' keep+0x' in details[0] and ' main+0x' in details[1]
+
+
+@pytest.mark.usefixtures('root')
+def test_ages_are_those_at_the_end_of_the_program():
+    """10 objects, and 30 ms at least without an event until the end."""
+    program = workload('keeps10')
+    found = report('kmemleak', *uprobes(program), '--than', '20ms', '--', program)
+    assert totals(found) == {'allocated': (10, 1000), 'freed': (0, 0), 'leaked': (10, 1000)}
+    leak, = rows(found, 'leaks')
+    assert leak['oldest'] >= 30_000_000
 
 
 @pytest.mark.usefixtures('root')
