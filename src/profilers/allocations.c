@@ -19,6 +19,8 @@ struct event {
 	const struct attar_field *probe;
 	bool is_program; /* emitted by a program */
 	bool stacks;
+	/* Without an address: how many, and for how many of them an event with the address came. */
+	uint64_t calls, joined;
 };
 
 /* The key of an open allocation: addresses in user space are those of a process. */
@@ -204,6 +206,7 @@ static void join_call(struct allocations *a, const struct event *e, const struct
 
 	if (!called)
 		return;
+	((struct event *)by_source_at(&a->allocs, called->event))->joined++;
 	made->size = called->size;
 	if (!made->stack)
 		made->stack = called->stack;
@@ -223,6 +226,7 @@ int allocations_take(struct allocations *a, struct attar_run *run, const struct 
 	attar_event_get_expr_record(ev, &record);
 	fill(a, e, ev, &record, ret_made);
 	if (!e->ptr) {
+		e->calls++;
 		call = attar_pairs_start_u64(a->calls, ev->thread->serial, &at);
 		if (call)
 			*(struct allocation *)call->payload = *ret_made;
@@ -319,8 +323,29 @@ static void remark(struct attar_report *report, uint64_t n, const char *what)
 		attar_report_remark(report, "%" PRIu64 " %s", n, what);
 }
 
+/* Remarks on events of which no address is known. Returns the number of allocations. */
+static uint64_t remark_calls(const struct allocations *a, struct attar_report *report)
+{
+	const struct event *e;
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; (e = by_source_at(&a->allocs, i)); i++) {
+		if (!e->calls || e->joined)
+			continue;
+		n += e->calls;
+		attar_report_remark(report,
+			"%" PRIu64 " allocation%s by '%s' %s not counted: its events have a size "
+			"but no address, and no event with the address followed in the same "
+			"thread; add this event to --alloc, for a probe that of the return, such "
+			"as uretprobe:FUNCTION@FILE//args=(ptr=$retval)/",
+			e->calls, e->calls == 1 ? "" : "s", e->name, e->calls == 1 ? "is" : "are");
+	}
+	return n;
+}
+
 void allocations_add_remarks(const struct allocations *a, struct attar_report *report)
 {
+	uint64_t without_address = remark_calls(a, report);
 	struct attar_pairs_stats stats;
 
 	attar_pairs_get_stats(a->open, &stats);
@@ -334,9 +359,10 @@ void allocations_add_remarks(const struct allocations *a, struct attar_report *r
 		"allocations were dropped, because their free may be among the lost events");
 	remark(report, stats.unpaired[ATTAR_UNPAIRED_REPLACED],
 		"addresses were allocated again without a free");
-	remark(report, stats.unpaired[ATTAR_UNPAIRED_END],
-		"frees of addresses that were allocated before the start, by other events, or that "
-		"were freed twice");
+	if (stats.starts || !without_address) /* otherwise frees of these allocations */
+		remark(report, stats.unpaired[ATTAR_UNPAIRED_END],
+			"frees of addresses that were allocated before the start, by other events, "
+			"or that were freed twice");
 	remark(report, stats.unpaired[ATTAR_UNPAIRED_END_LOST],
 		"frees after lost events, whose allocations may be among these, or were dropped "
 		"because of them");

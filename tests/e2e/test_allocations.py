@@ -144,6 +144,27 @@ def test_a_call_and_its_return_are_one_allocation(tmp_path):
     assert totals(found) == {'allocated': (2, 30), 'freed': (1, 20), 'leaked': (1, 10)}
 
 
+@pytest.mark.quick
+@pytest.mark.parametrize('profiler', ['kmemleak', 'kmemprof'])
+def test_calls_without_a_return(tmp_path, profiler):
+    """Frees of what they allocated are no reason to look for an earlier allocation."""
+    text = 'event a:call n:u64\nevent a:more n:u64\nevent a:return ptr:u64\n' \
+        'event a:free ptr:u64\n' \
+        '1.1 0 7/7 w a:call n=10\n1.2 0 7/7 w a:call n=20\n1.3 0 7/7 w a:free ptr=2\n'
+    events = ['--alloc', 'a:call//size=n/', '--free', 'a:free']
+    found = of_script(tmp_path, text, profiler, *events)
+    remark, = (r for r in found['remarks'] if 'address' in r)
+    assert remark.startswith("2 allocations by 'a:call' are not counted: its events have a size "
+                             'but no address')
+    assert 'uretprobe:FUNCTION@FILE//args=(ptr=$retval)/' in remark
+    found = of_script(tmp_path, text + '1.4 0 7/8 v a:call n=1\n1.5 0 7/8 v a:return ptr=3\n'
+                      '1.6 0 7/7 w a:more n=30\n', profiler, *events, '--alloc',
+                      'a:return,a:more//size=n/')
+    first, second = (r for r in found['remarks'] if 'address' in r)
+    assert first.startswith("1 allocation by 'a:more' is not counted: ")
+    assert second.startswith('1 frees of addresses that were allocated before the start')
+
+
 CALL, RETURN, FREE = (f'attar_e_20_30:{name}' for name in ('malloc_0x5a_0', 'malloc_0x5a_1',
                                                            'free_0x5a_2'))
 PROBES = f'''event {CALL} __probe_ip:u64 n:u64
