@@ -16,12 +16,15 @@ enum { SUM_FAULTS, SUM_MAJOR, SUMS, KEYS_MAX = 1 << 16, DEPTH_MAX = 512, NAME_BY
 
 enum { STACK_BELOW = 1 << 16, STACK_ABOVE = 8 << 20 };
 
+/* Instead of a kind, of faults in a recording without addresses. */
+static const enum mapping_kind no_address = MAPPING_KINDS;
+
 /* What the faults of a row have in common. */
 struct key {
 	uint64_t process; /* pid */
 	uint64_t execs;   /* of the process: each program has its own rows */
-	uint64_t kind;
-	uint64_t start; /* of a mapping without a file */
+	uint64_t kind;    /* or no_address */
+	uint64_t start;   /* of a mapping without a file */
 	const char *path;
 };
 
@@ -38,7 +41,8 @@ struct page_faults {
 	struct mappings mappings;
 	struct attar_keytable *table;
 	struct attar_stacks *stacks;
-	uint32_t major; /* source of major faults */
+	uint32_t major;   /* source of major faults */
+	uint64_t nowhere; /* samples without an address */
 };
 
 /* ---- faults ---- */
@@ -54,12 +58,34 @@ static enum mapping_kind guess(const struct attar_event *ev)
 									 : MAPPING_UNKNOWN;
 }
 
-static struct mapping find_mapping(struct page_faults *p, const struct attar_event *ev)
+static bool has_address(const struct attar_run *run, const struct attar_event *ev)
 {
-	const struct mapping *found =
-		mappings_find(&p->mappings, ev->thread, ev->record->sample.addr);
+	return attar_run_source_attr(run, ev->counter)->sample_type & PERF_SAMPLE_ADDR;
+}
 
+static struct mapping find_mapping(
+	const struct attar_run *run, struct page_faults *p, const struct attar_event *ev)
+{
+	const struct mapping *found;
+
+	if (!has_address(run, ev))
+		return (struct mapping){.kind = no_address, .path = ""};
+	found = mappings_find(&p->mappings, ev->thread, ev->record->sample.addr);
 	return found ? *found : (struct mapping){.kind = guess(ev), .path = ""};
+}
+
+static const char *kind_name(uint64_t kind)
+{
+	return kind == no_address ? "" : mapping_kind_name((enum mapping_kind)kind);
+}
+
+/* Without one, the cell is empty. */
+static void add_address(struct attar_section *section, uint64_t kind, uint64_t address)
+{
+	if (kind == no_address)
+		attar_cell_none(section);
+	else
+		attar_cell_u64(section, address);
 }
 
 static void columns(struct attar_section *lines)
@@ -82,8 +108,8 @@ static int show(struct attar_run *run, struct page_faults *p, const struct attar
 		return -ENOMEM;
 	attar_run_event_row(run, lines, ev, ev->time);
 	attar_cell_text(lines, ev->counter == p->major ? "major" : "minor");
-	attar_cell_u64(lines, ev->record->sample.addr);
-	attar_cell_text(lines, mapping_kind_name(mapping->kind));
+	add_address(lines, mapping->kind, ev->record->sample.addr);
+	attar_cell_text(lines, kind_name(mapping->kind));
 	attar_cell_text(lines, mapping->path);
 	registers_text(&ev->record->sample.regs_user, text);
 	attar_cell_text(lines, text);
@@ -121,12 +147,13 @@ static int on_fault(struct attar_run *run, void *self, const struct attar_event 
 {
 	attar_location locations[DEPTH_MAX];
 	struct page_faults *p = self;
-	struct mapping mapping = find_mapping(p, ev);
+	struct mapping mapping = find_mapping(run, p, ev);
 	size_t n = p->graph || p->detail ? attar_event_stack(ev, locations, DEPTH_MAX) : 0;
 	const struct sample_events events = sample_events_of_source(run, ev->counter);
 	const uint64_t faults = sample_events_get(&events, ev);
 	int r = count(p, ev, &mapping, faults);
 
+	p->nowhere += mapping.kind == no_address;
 	if (r == 0 && p->detail && attar_run_wants_lines(run))
 		r = show(run, p, ev, &mapping, locations, n);
 	if (r < 0 || !p->stacks)
@@ -158,9 +185,9 @@ static void add_row(
 		attar_cell_none(table);
 	attar_cell_u64(table, sums->sums[SUM_FAULTS]);
 	attar_cell_u64(table, sums->sums[SUM_MAJOR]);
-	attar_cell_text(table, mapping_kind_name((enum mapping_kind)key.kind));
-	attar_cell_u64(table, range->first);
-	attar_cell_u64(table, range->last);
+	attar_cell_text(table, kind_name(key.kind));
+	add_address(table, key.kind, range->first);
+	add_address(table, key.kind, range->last);
 	attar_cell_text(table, key.path);
 }
 
@@ -174,6 +201,18 @@ static void add_columns(struct attar_section *table)
 	attar_section_column(table, "from", ATTAR_UNIT_HEX);
 	attar_section_column(table, "to", ATTAR_UNIT_HEX);
 	attar_section_column(table, "file", ATTAR_UNIT_TEXT);
+}
+
+static void add_remarks(
+	const struct attar_run *run, const struct page_faults *p, struct attar_report *report)
+{
+	attar_report_evicted(report, p->table, "mappings");
+	sample_events_remark(run, report);
+	if (p->nowhere)
+		attar_report_remark(report,
+			"the recording has no addresses of %" PRIu64 " sample%s, so their mappings "
+			"are unknown: record with attar record, or perf record -d",
+			p->nowhere, p->nowhere == 1 ? "" : "s");
 }
 
 static int page_faults_report(
@@ -195,8 +234,7 @@ static int page_faults_report(
 	for (size_t i = 0; i < n; i++)
 		add_row(table, rows[i], scope);
 	free(rows);
-	attar_report_evicted(report, p->table, "mappings");
-	sample_events_remark(run, report);
+	add_remarks(run, p, report);
 	return attar_run_stacks(run, report, p->stacks, scope, &opts);
 }
 

@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 from command import ATTAR, run, wait_until, workload
-from scripts import report, rows, stacks, wait_until_running
+from scripts import of_script, report, rows, stacks, wait_until_running
 
 pytestmark = pytest.mark.usefixtures('root')
 
@@ -212,3 +212,18 @@ def test_samples_of_a_recording_that_stand_for_several_faults(tmp_path, how, rem
     assert sum(row['faults'] for row in rows(found, 'page faults')) == expected
     assert sum(stacks(found).values()) == expected
     assert remark in found.get('remarks', [None])
+
+
+def test_a_recording_without_addresses(tmp_path):
+    """As of perf record without -d: nothing is in the place of the addresses."""
+    text = 'event page-faults\n1.0 0 7/7 one page-faults\n1.1 0 7/7 one page-faults\n' \
+        '1.2 0 8/8 two page-faults\n'
+    found = of_script(tmp_path, text, 'page-faults')
+    assert [(r['comm'], r['pid'], r['faults'], r['mapping'], r['from'], r['to'], r['file'])
+            for r in rows(found, 'page faults')] == [
+        ('one', 7, 2, '', None, None, ''), ('two', 8, 1, '', None, None, '')]
+    assert ('the recording has no addresses of 3 samples, so their mappings are unknown: record '
+            'with attar record, or perf record -d') in found['remarks']
+    done = run('page-faults', '--detail', '--format', 'csv', '--input', tmp_path / 'test.script')
+    fault = next(csv.DictReader(done.stdout.splitlines()[:2]))
+    assert (fault['fault'], fault['address'], fault['mapping']) == ('minor', '', '')
