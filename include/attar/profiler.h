@@ -482,9 +482,9 @@ ATTAR_API int attar_run_get_recorded(
 /* ---- counting ---- */
 
 /*
- * Adds all events named in text as counters, without samples; events of a group are counted
- * together. Unsupported events are left out as long as another one can be counted; struct
- * attar_run_counter has the reason. Only from open().
+ * Adds all events named in text as counters, without samples; NULL: those of the recording. Events
+ * of a group are counted together. Unsupported ones are left out as long as another one can be
+ * counted; struct attar_run_counter has the reason. Only from open().
  */
 ATTAR_API int attar_run_count(struct attar_run *run, const char *text);
 

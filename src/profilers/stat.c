@@ -63,6 +63,14 @@ static int use_period(struct attar_run *run, struct stat *s)
 	return attar_run_set_interval(run, s->period);
 }
 
+/* Without -e. A recording has its own events. */
+static int count_default(struct attar_run *run, const struct stat *s)
+{
+	if (!attar_run_is_live(run))
+		return attar_run_count(run, NULL);
+	return attar_run_count(run, watches_tasks(run, s) ? task_events : cpu_events);
+}
+
 static int stat_open(struct attar_run *run, void *self)
 {
 	struct stat *s = self;
@@ -77,10 +85,10 @@ static int stat_open(struct attar_run *run, void *self)
 	if (r == 0 && s->repeat)
 		r = attar_run_repeat(run, s->repeat);
 	if (r == 0 && !s->events.n)
-		r = attar_run_count(run, watches_tasks(run, s) ? task_events : cpu_events);
+		r = count_default(run, s);
 	for (size_t i = 0; r == 0 && i < s->events.n; i++)
 		r = attar_run_count(run, s->events.at[i]);
-	if (r == 0 && s->detail)
+	if (r == 0 && s->detail && (s->events.n || attar_run_is_live(run)))
 		r = attar_run_count(run, detail_events);
 	return r;
 }

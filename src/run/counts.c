@@ -52,13 +52,27 @@ static int add_counts(struct attar_run *run, const char *text, bool of_selected)
 	return r;
 }
 
+/* All events that a recording has counts of. */
+static int add_recorded_counts(struct attar_run *run)
+{
+	struct buf names _cleanup_(buf_done) = {0};
+	int r;
+
+	if (!run->replay)
+		return attar_fail(
+			-EINVAL, "attar_run_count(): without a text, it needs a recording");
+	r = replay_counts_check(run);
+	if (r == 0)
+		r = replay_name_counts(run, &names);
+	return r < 0 ? r : add_counts(run, buf_text(&names), false);
+}
+
 int attar_run_count(struct attar_run *run, const char *text)
 {
 	CHECK_OWN(run, "run");
-	CHECK_ARG(text, "text");
 	CHECK_OPENING(run);
 
-	return add_counts(run, text, false);
+	return text ? add_counts(run, text, false) : add_recorded_counts(run);
 }
 
 int attar_run_count_selected(struct attar_run *run, const char *text)

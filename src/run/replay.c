@@ -352,6 +352,16 @@ int replay_name_events(const struct attar_run *run, struct buf *names)
 	return names->len ? 0 : attar_fail(-EINVAL, "%s has no events", CLIP(run->opts.input));
 }
 
+int replay_name_counts(struct attar_run *run, struct buf *names)
+{
+	int r;
+
+	run->replay->counts_wanted = true;
+	r = replay_name_events(run, names);
+	run->replay->counts_wanted = false;
+	return r;
+}
+
 /* ---- connecting ---- */
 
 static bool matches(const struct source *s, const struct recording_event *event)
@@ -691,6 +701,7 @@ void replay_remark(const struct attar_run *run, struct attar_report *report, enu
 		modes_remark(run, report);
 		ids_remark(run, report);
 	}
+	replay_counts_remark(run, report);
 	needed_events_remark(run, report);
 	recorded_names_remark(run, report);
 	pull_remark(run, report);

@@ -28,6 +28,7 @@ struct run_replay {
 	struct map counts;                 /* numbers of counted events, by the same index */
 	struct map rows;                   /* of counts by thread: their numbers, by serial */
 	bool counts_wanted;                /* by attar_run_count(), not samples */
+	uint64_t n_reads;                  /* records with counts */
 	bool over;                         /* --duration is over */
 	parse_ints cpus;                   /* with --cpus: of all events */
 	struct recorded_names names;
@@ -46,6 +47,9 @@ bool replay_has_event(const struct attar_run *run, const char *name, size_t n);
 
 /* Appends the names of all events, separated by commas. -EINVAL: there are none. -ENOMEM. */
 int replay_name_events(const struct attar_run *run, struct buf *names);
+
+/* The same of the events that have counts. */
+int replay_name_counts(struct attar_run *run, struct buf *names);
 
 /* Whether the recording has an event for replay_add_sampler(). */
 bool replay_has_sampler(const struct attar_run *run);

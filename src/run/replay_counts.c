@@ -216,6 +216,7 @@ int replay_counts_take(struct attar_run *run, const struct attar_event *ev)
 	int row = (int32_t)read->tid > 0 ? (int)read->tid : -1, r = 0;
 	int cpu = row < 0 ? (int)ev->cpu : -1;
 
+	run->replay->n_reads++;
 	if (!replay_is_wanted(run, ev))
 		return 0;
 	if (row > 0 && thread)
@@ -237,6 +238,33 @@ void replay_counts_read(struct attar_run *run)
 			c->recent[i] = attar_value_since(&c->recorded.values[i], &c->values[i]);
 			c->values[i] = c->recorded.values[i];
 		}
+}
+
+static bool any_instances(const struct attar_run *run)
+{
+	vec_each (&run->counts.list, c)
+		if (c->pub.n_instances)
+			return true;
+	return false;
+}
+
+void replay_counts_remark(const struct attar_run *run, struct attar_report *report)
+{
+	uint64_t n = run->replay->n_reads;
+
+	if (!run->counts.list.n || !run->clock.ended || any_instances(run))
+		return;
+	if (n)
+		attar_report_remark(report,
+			"the records with counts of %s (%llu) are of other events, or of other "
+			"CPUs and tasks than those selected",
+			run->opts.input, (unsigned long long)n);
+	else
+		attar_report_remark(report,
+			"%s has no records with counts: with perf record -s, the kernel writes "
+			"those of each thread that ends but one, usually the first of the command; "
+			"attar stat -- COMMAND counts all",
+			run->opts.input);
 }
 
 void recorded_count_done(struct recorded_count *recorded)

@@ -129,6 +129,26 @@ event cycles counted
         assert {r['event']: r['value'] for r in rows(found, 'counts')} == {
             'page-faults': 16, 'cycles': 3500}
 
+    @pytest.mark.parametrize('words', [[], ['--detail']])
+    def test_events_of_the_recording(self, tmp_path, words):
+        """Without -e: no others."""
+        script = 'event branch-misses counted\nevent a:b x:int\n' + self.SCRIPT + \
+            '1.5 0 100/100 main count branch-misses=2\n'
+        found = of_script(tmp_path, script, 'stat', *words)
+        assert [(r['event'], r['value']) for r in rows(found, 'counts')] == [
+            ('branch-misses', 2), ('page-faults', 16), ('cycles', 3500)]
+
+    def test_without_records_of_counts(self, tmp_path):
+        events = 'event page-faults counted\nevent a:b x:int\n1.0 0 100/100 main a:b x=1\n'
+        found = of_script(tmp_path, events, 'stat')
+        assert rows(found, 'counts') == []
+        assert any('has no records with counts: with perf record -s, the kernel writes those of '
+                   'each thread that ends but one' in remark for remark in found['remarks'])
+        found = of_script(tmp_path, events + '1.1 0 100/100 main count page-faults=1\n', 'stat',
+                          '-p', '7')
+        assert any('(1) are of other events, or of other CPUs and tasks than those selected'
+                   in remark for remark in found['remarks'])
+
     def test_by_thread(self, tmp_path):
         found = of_script(tmp_path, self.SCRIPT, 'stat', '-e', 'page-faults', '--per-thread')
         assert [(r['comm'], r['tid'], r['value']) for r in rows(found, 'counts')] == [

@@ -2,6 +2,7 @@
 /* Counts in the READ records of a pipe, also of ids that it tells late. */
 #include "unit.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -100,7 +101,7 @@ static struct recording_writer *begin(int *fd)
 	return w;
 }
 
-static struct attar_run *run_on(int fd)
+static struct attar_run *run_on(const struct attar_profiler *profiler, int fd)
 {
 	struct attar_run_hooks hooks = {.size = sizeof(hooks)};
 	struct attar_run *run;
@@ -108,7 +109,7 @@ static struct attar_run *run_on(int fd)
 	int r;
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	assert_int_equal(attar_run_from(&counting, &run), 0);
+	assert_int_equal(attar_run_from(profiler, &run), 0);
 	assert_int_equal(attar_run_set(run, "input", path), 0);
 	if (attar_run_start(run, &hooks) < 0)
 		fail_msg("%s", attar_error());
@@ -146,7 +147,7 @@ static void test_a_late_cpu(void **state)
 	write_read(w, LATE_ID, 8, 7, 2000);
 	write_read(w, LATE_ID, 9, 30, 3000);
 	assert_int_equal(recording_writer_close(w), 0);
-	run = run_on(fd);
+	run = run_on(&counting, fd);
 	assert_int_equal(attar_run_report(run, ATTAR_SCOPE_WHOLE, &report), 0);
 	counter = attar_run_get_counter(run, 0);
 	assert_int_equal(counter->n_instances, 2);
@@ -157,10 +158,42 @@ static void test_a_late_cpu(void **state)
 	close(fd);
 }
 
+static int open_recorded(struct attar_run *run, void *self)
+{
+	return attar_run_count(run, NULL);
+}
+
+/* NULL is all that a recording has counts of; a live system has too many events. */
+static void test_all_events(void **state)
+{
+	struct attar_run_hooks hooks = {.size = sizeof(hooks)};
+	struct attar_profiler profiler = counting;
+	struct recording_writer *w;
+	struct attar_run *run;
+	int fd = memfd_create("pipe", MFD_CLOEXEC);
+
+	assert_true(fd >= 0);
+	w = begin(&fd);
+	write_read(w, FIRST_ID, 8, 100, 1000);
+	assert_int_equal(recording_writer_close(w), 0);
+	profiler.open = open_recorded;
+	run = run_on(&profiler, fd);
+	assert_string_equal(attar_run_get_counter(run, 0)->name, "page-faults");
+	assert_null(attar_run_get_counter(run, 1));
+	attar_run_free(run);
+	close(fd);
+
+	assert_int_equal(attar_run_from(&profiler, &run), 0);
+	assert_int_equal(attar_run_start(run, &hooks), -EINVAL);
+	assert_non_null(strstr(attar_error(), "needs a recording"));
+	attar_run_free(run);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_late_cpu),
+		cmocka_unit_test(test_all_events),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
