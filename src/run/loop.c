@@ -496,6 +496,24 @@ static int finish_replay(struct attar_run *run, int r)
 	return r < 0 ? r : lines_show(run);
 }
 
+static bool counts_any(const struct attar_run *run)
+{
+	vec_each (&run->sources.list, s)
+		if (s->timer)
+			return true;
+	return run->counts.list.n;
+}
+
+/* With --count, later events are not delivered: nothing is known of the time after the last one. */
+static void end_with_last_event(struct attar_run *run)
+{
+	const uint64_t last = run->stream ? stream_time(run->stream) : 0;
+	const bool has_all = run->opts.count && run->notes.delivered >= run->opts.count;
+
+	if (has_all && !run->flight.is_on && !hosts_are_used(&run->hosts) && !counts_any(run))
+		run->clock.ended = MAX(last, run->clock.interval_began);
+}
+
 /* Delivers what the rings still hold before the last report. */
 static int finish(struct attar_run *run)
 {
@@ -514,6 +532,7 @@ static int finish(struct attar_run *run)
 		r = task_watch_stop(run);
 	if (r == 0)
 		r = drain(run);
+	end_with_last_event(run);
 	if (r == 0 && run->flight.is_on && !run->flight.is_waiting)
 		r = dump_last(run);
 	if (r == 0)

@@ -272,6 +272,15 @@ def test_ages_are_those_at_the_end_of_the_program():
 
 
 @pytest.mark.usefixtures('root')
+def test_ages_are_those_at_the_last_event():
+    """With -N: the second event is the return of the first allocation."""
+    program = workload('keeps10')
+    found = report('kmemleak', *uprobes(program), '-N', 2, '--', program)
+    leak, = rows(found, 'leaks')
+    assert (leak['objects'], leak['oldest']) == (1, 0)
+
+
+@pytest.mark.usefixtures('root')
 def test_hot_spots_of_a_program():
     program = workload('leaks')
     found = report('kmemprof', *uprobes(program), '--', program)
