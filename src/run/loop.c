@@ -96,7 +96,9 @@ static __attribute__((noinline)) int deliver(struct attar_run *run, struct attar
 		probe_files_see(run, ev);
 	if (run->replay && ev->record->type == PERF_RECORD_READ && run->counts.list.n)
 		return replay_counts_take(run, ev);
-	r = run_tell_profiler(run, ev);
+	r = run->replay && run->counts.list.n ? replay_counts_exited(run, ev) : 0;
+	if (r == 0)
+		r = run_tell_profiler(run, ev);
 	if (r >= 0 && unlikely(run->emitters.n))
 		r = emitters_tell(run, ev);
 	return r >= 0 && run->threads.instances.n ? threads_take_count(run, ev) : r;

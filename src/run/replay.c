@@ -82,6 +82,7 @@ void replay_close(struct attar_run *run)
 	vec_done(&replay->cpus);
 	map_done(&replay->counts);
 	map_done(&replay->rows);
+	map_done(&replay->exited);
 	recording_close(replay->recording);
 	pull_close(run);
 	free(replay);

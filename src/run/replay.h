@@ -27,6 +27,7 @@ struct run_replay {
 	VEC(struct replay_sources) events; /* by index of the recording's event */
 	struct map counts;                 /* numbers of counted events, by the same index */
 	struct map rows;                   /* of counts by thread: their numbers, by serial */
+	struct map exited;                 /* threads that have ended, by serial; with counts */
 	bool counts_wanted;                /* by attar_run_count(), not samples */
 	uint64_t n_reads;                  /* records with counts */
 	bool over;                         /* --duration is over */

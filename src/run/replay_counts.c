@@ -240,6 +240,13 @@ void replay_counts_read(struct attar_run *run)
 		}
 }
 
+int replay_counts_exited(struct attar_run *run, const struct attar_event *ev)
+{
+	if (ev->record->type != PERF_RECORD_EXIT || !ev->thread || !replay_is_wanted(run, ev))
+		return 0;
+	return map_put(&run->replay->exited, ev->thread->serial, 0);
+}
+
 static bool any_instances(const struct attar_run *run)
 {
 	vec_each (&run->counts.list, c)
@@ -248,13 +255,30 @@ static bool any_instances(const struct attar_run *run)
 	return false;
 }
 
+/* With counts of CPUs, none of a thread is expected. */
+static void missing_remark(const struct attar_run *run, struct attar_report *report)
+{
+	const struct run_replay *replay = run->replay;
+	size_t missing = 0;
+
+	map_each (&replay->exited, thread)
+		missing += !map_get(&replay->rows, thread->key);
+	if (missing && replay->rows.n)
+		attar_report_remark(report,
+			"%s has no counts of %zu of the %zu threads that ended: they are missing "
+			"in the sums",
+			run->opts.input, missing, replay->exited.n);
+}
+
 void replay_counts_remark(const struct attar_run *run, struct attar_report *report)
 {
 	uint64_t n = run->replay->n_reads;
 
-	if (!run->counts.list.n || !run->clock.ended || any_instances(run))
+	if (!run->counts.list.n || !run->clock.ended)
 		return;
-	if (n)
+	if (any_instances(run))
+		missing_remark(run, report);
+	else if (n)
 		attar_report_remark(report,
 			"the records with counts of %s (%llu) are of other events, or of other "
 			"CPUs and tasks than those selected",

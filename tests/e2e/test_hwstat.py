@@ -167,6 +167,14 @@ event cycles counted
         found = of_script(tmp_path, script, 'stat', '-e', 'page-faults')
         assert [r['value'] for r in rows(found, 'counts')] == [46]
 
+    def test_threads_that_ended_without_counts(self, tmp_path):
+        """perf record -s lacks those of one thread."""
+        script = self.SCRIPT + '1.5 1 100/101 child exit\n1.6 1 100/102 third exit\n'
+        found = of_script(tmp_path, script, 'stat')
+        assert [r for r in found['remarks'] if 'ended' in r] == [
+            f'{tmp_path}/test.script has no counts of 1 of the 2 threads that ended: they are '
+            'missing in the sums']
+
     def test_remarks_name_only_existing_rows(self, tmp_path):
         """A recording has no row of counts that belong to no thread."""
         found = of_script(tmp_path, self.SCRIPT + '1.5 0 100/100 main lost 3\n', 'stat', '-e',
