@@ -212,12 +212,14 @@ static int find_row(struct attar_run *run, const struct attar_thread *thread, in
 int replay_counts_take(struct attar_run *run, const struct attar_event *ev)
 {
 	const struct attar_record_read *read = &ev->record->read;
-	const struct attar_thread *thread = attar_run_thread(run, (pid_t)read->tid);
+	struct attar_thread *thread = attar_run_thread(run, (pid_t)read->tid);
+	struct attar_event of_thread = *ev; /* the record's own thread is that of a sample only */
 	int row = (int32_t)read->tid > 0 ? (int)read->tid : -1, r = 0;
 	int cpu = row < 0 ? (int)ev->cpu : -1;
 
+	of_thread.thread = thread;
 	run->replay->n_reads++;
-	if (!replay_is_wanted(run, ev))
+	if (!replay_is_wanted(run, &of_thread))
 		return 0;
 	if (row > 0 && thread)
 		r = find_row(run, thread, &row);

@@ -175,6 +175,14 @@ event cycles counted
             f'{tmp_path}/test.script has no counts of 1 of the 2 threads that ended: they are '
             'missing in the sums']
 
+    @pytest.mark.parametrize('option, values', [
+        (['-t', '101'], [7, 500]), (['-p', '100'], [16, 3500]), (['-p', '7'], [])])
+    def test_selected_tasks(self, tmp_path, option, values):
+        script = self.SCRIPT + '1.5 1 100/101 child exit\n1.6 1 100/102 third exit\n'
+        found = of_script(tmp_path, script, 'stat', *option)
+        assert [r['value'] for r in rows(found, 'counts')] == values
+        assert any('ended' in r for r in found.get('remarks', [])) == (option == ['-p', '100'])
+
     def test_remarks_name_only_existing_rows(self, tmp_path):
         """A recording has no row of counts that belong to no thread."""
         found = of_script(tmp_path, self.SCRIPT + '1.5 0 100/100 main lost 3\n', 'stat', '-e',
