@@ -71,13 +71,16 @@ void switch_check_done(struct switch_check *check)
 	*check = (struct switch_check){0};
 }
 
-/* Whether the stream left out a switch from this task, since it is one of attar. */
+/*
+ * Whether the stream left out a switch from this task, since it is one of attar: never the idle
+ * task, whose process has the number of an unknown recorder.
+ */
 static bool is_left_out(const struct attar_run *run, pid_t task)
 {
 	const struct attar_thread *thread;
 	char path[64];
 
-	if (run->select.keeps_own)
+	if (run->select.keeps_own || task == 0)
 		return false;
 	thread = stream_thread(run->stream, task);
 	if (thread)

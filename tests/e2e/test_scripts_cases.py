@@ -276,3 +276,35 @@ def test_a_reused_pid_is_another_process(script):
                                                       ('second', 50)]
     pair, _, _ = durations(path, '-e', 'a:begin', '-e', 'a:end', '-t', 50)
     assert pair == (1, 100 * MS, 100 * MS, 100 * MS)
+
+
+# ---- switches ----
+
+SWITCHES_OF_A_CPU = '''# attar script
+event sched:sched_wakeup comm:char[16] pid:pid_t
+event sched:sched_wakeup_new comm:char[16] pid:pid_t
+event sched:sched_switch prev_comm:char[16] prev_pid:pid_t prev_prio:int prev_state:s64 \
+next_comm:char[16] next_pid:pid_t next_prio:int
+'''.replace('\\\n', '')
+
+
+def switch(ms, before, after, state=1):
+    return (f'1.{ms:03} 0 {before}/{before} t sched:sched_switch prev_pid={before} '
+            f'prev_state={state} next_pid={after}\n')
+
+
+@pytest.mark.parametrize('profiler', [
+    ['cpudist'], ['oncpu'], ['rundelay'], ['top', '-e', 'sched:sched_switch'],
+    ['trace', '-e', 'sched:sched_switch'],
+    ['sql', '-e', 'sched:sched_switch', '--query', 'SELECT count(*) FROM sched_switch']])
+def test_missing_switches_from_the_idle_task(script, profiler):
+    """Of 20 rounds 100 > idle > 100 > 101 > 100, 5 lack the switch from the idle task."""
+    lines = ''
+    for i in range(20):
+        lines += switch(8 * i, 100, 0)
+        lines += switch(8 * i + 2, 0, 100) if i % 4 else ''
+        lines += switch(8 * i + 4, 100, 101) + switch(8 * i + 6, 101, 100)
+    found = reports(profiler[0], script(SWITCHES_OF_A_CPU + lines), *profiler[1:])
+    assert [r for r in found[-1]['remarks'] if 'lacks' in r] == [
+        'the recording lacks at least 5 switches between tasks (CPU 0), which the kernel did not '
+        'deliver or which were filtered: times that begin or end with them are wrong']
