@@ -308,3 +308,20 @@ def test_missing_switches_from_the_idle_task(script, profiler):
     assert [r for r in found[-1]['remarks'] if 'lacks' in r] == [
         'the recording lacks at least 5 switches between tasks (CPU 0), which the kernel did not '
         'deliver or which were filtered: times that begin or end with them are wrong']
+
+
+@pytest.mark.parametrize('profiler, calls, total', [
+    ('rundelay', 10, 10 * MS), ('runqlat', 10, 10 * MS), ('cpudist', 10, 20 * MS)])
+def test_switches_of_idle_tasks_are_not_part_of_a_pair(script, profiler, calls, total):
+    """Each end that has no start is one of a task: of a complete recording, there is none."""
+    lines = ''.join(f'1.{5 * i:03} 0 0/0 swapper/0 sched:sched_wakeup pid=100\n' +
+                    switch(5 * i + 1, 0, 100) + switch(5 * i + 3, 100, 0) for i in range(10))
+    path = script(SWITCHES_OF_A_CPU + lines)
+    report, = reports(profiler, path)
+    pairs, = rows(report, 'pairs')
+    assert (pairs['calls'], pairs['total']) == (calls, total)
+    assert not report.get('remarks')
+    path = script(SWITCHES_OF_A_CPU + lines + switch(51, 0, 101) + switch(52, 101, 0) +
+                  switch(53, 102, 0))
+    ends = [r for r in reports(profiler, path)[0]['remarks'] if 'no start' in r]
+    assert len(ends) == 1 and 'part of a pair: 1 no start' in ends[0]
