@@ -532,6 +532,42 @@ static void add_row(struct attar_run *run, struct top *top, struct attar_section
 		attar_cell_text(table, "[others]");
 }
 
+static void reverse(struct attar_keyrow **rows, size_t n)
+{
+	for (size_t i = 0; i < n / 2; i++) {
+		struct attar_keyrow *row = rows[i];
+
+		rows[i] = rows[n - 1 - i];
+		rows[n - 1 - i] = row;
+	}
+}
+
+/* Of rows with equal sums, which are in the order of unsigned keys: negative keys come first. */
+static void order_signed_keys(
+	const struct top *top, struct attar_keyrow **rows, size_t n, enum attar_scope scope)
+{
+	const struct attar_expr *key = top->of[0].key;
+	size_t end;
+
+	if (!key || top->only_comm || !is_number(key) || !attar_expr_get_column(key, 0)->is_signed)
+		return;
+	if (n && !rows[n - 1]->key) /* the others */
+		n--;
+	for (size_t begin = 0; begin < n; begin = end) {
+		uint64_t sum = attar_keyrow_sums(rows[begin], scope)->sums[top->rank];
+		size_t negative = begin;
+
+		for (end = begin; end < n; end++) {
+			if (attar_keyrow_sums(rows[end], scope)->sums[top->rank] != sum)
+				break;
+			negative += (int64_t)rows[end]->number >= 0;
+		}
+		reverse(rows + begin, negative - begin);
+		reverse(rows + negative, end - negative);
+		reverse(rows + begin, end - begin);
+	}
+}
+
 static bool has_sums(const struct top *top)
 {
 	for (size_t i = 0; i < top->n_columns; i++)
@@ -585,6 +621,7 @@ static int top_report(
 		r = attar_keytable_rows(top->table, scope, top->rank, &rows, &n);
 	if (r < 0)
 		return r;
+	order_signed_keys(top, rows, n, scope);
 	add_headings(top, table);
 	top->has_limits = false;
 	for (size_t i = 0; i < n; i++)

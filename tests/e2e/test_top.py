@@ -44,6 +44,21 @@ def test_exiting_threads():
     assert exiting['tid'] == -1 and exiting['sched:sched_switch'] >= 20
 
 
+@pytest.mark.parametrize('fields', ['a:s8', 'a:s32', 'a:s64'])
+def test_order_of_signed_keys(tmp_path, fields):
+    """Keys with the same number of events are in the order of their values."""
+    lines = ''.join(f'1.0 0 1/1 x a:b a={a}\n' for a in (0, 127, -128, 3, 3, -1, -3, -3, 1))
+    found = of_script(tmp_path, f'event a:b {fields}\n{lines}', 'top', '-e', 'a:b//key=a/')
+    assert [(r['a'], r['a:b']) for r in rows_of(found, 'top')] == [
+        (-3, 2), (3, 2), (-128, 1), (-1, 1), (0, 1), (1, 1), (127, 1)]
+
+
+def test_order_of_unsigned_keys(tmp_path):
+    lines = ''.join(f'1.0 0 1/1 x a:b a={a}\n' for a in (2**64 - 1, 2**63, 1, 0))
+    found = of_script(tmp_path, f'event a:b a:u64\n{lines}', 'top', '-e', 'a:b//key=a/')
+    assert [r['a'] for r in rows_of(found, 'top')] == [0, 1, 2**63, 2**64 - 1]
+
+
 def test_programs_with_the_same_tid(tmp_path):
     found = reused_pid.report(tmp_path, 'top', '-e', 'syscalls:sys_enter_getppid')
     assert {(r['tid'], r['comm'], r['syscalls:sys_enter_getppid'])
