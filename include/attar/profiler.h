@@ -397,7 +397,10 @@ ATTAR_API bool attar_run_has_sampler(const struct attar_run *run);
  */
 struct attar_timer {
 	uint64_t period; /* ns, at least 10,000 */
-	/* Counted events, as for attar_run_count(), NULL: none. Filters only of the kernel. */
+	/*
+	 * Counted events, as for attar_run_count(), NULL: none. Filters only of the kernel. "" with
+	 * a recording: all that it has.
+	 */
 	const char *events;
 	bool stacks; /* samples have call stacks */
 	/*

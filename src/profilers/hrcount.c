@@ -129,11 +129,11 @@ static int hrcount_open(struct attar_run *run, void *self)
 {
 	struct hrcount *h = self;
 	const struct attar_timer timer = {
-		.period = h->period, .events = h->events, .on_event = on_timer};
+		.period = h->period, .events = h->events ? h->events : "", .on_event = on_timer};
 	struct attar_keytable_opts opts = {.size = sizeof(opts), .keys_max = BUCKETS_MAX};
 	int r;
 
-	if (!h->events)
+	if (!h->events && attar_run_is_live(run))
 		return attar_fail(-EINVAL, "hrcount requires an event" ATTAR_FIX "-e EVENT");
 	if (attar_run_interval(run) / h->period >= BUCKETS_MAX)
 		return attar_fail(

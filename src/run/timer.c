@@ -9,10 +9,41 @@ enum { MEMBERS_MAX = 256, CPUS_MAX = 1 << 16 };
 
 /* ---- adding ---- */
 
+/* Whether an event of a recording is the timer, or one that counts nothing. */
+static bool is_uncounted(const struct perf_event_attr *attr)
+{
+	return attr->type == PERF_TYPE_SOFTWARE && (attr->config == PERF_COUNT_SW_CPU_CLOCK ||
+							   attr->config == PERF_COUNT_SW_DUMMY);
+}
+
+static int name_recorded(const struct attar_run *run, struct buf *names)
+{
+	const struct recording *recording = run->replay->recording;
+
+	for (size_t i = 0; i < recording_n_events(recording); i++) {
+		const struct recording_event *event = recording_get_event(recording, i);
+
+		if (!is_uncounted(&event->attr))
+			buf_printf(names, "%s%s", names->len ? "," : "", event->name);
+	}
+	if (buf_failed(names))
+		return base_oom();
+	return names->len ? 0
+			  : attar_fail(-EINVAL, "%s has no events beside cpu-clock to count",
+				    CLIP(run->opts.input));
+}
+
 static int list_events(struct attar_run *run, const char *text, struct run_timer *timer)
 {
-	int r = text ? run_parse_events(run, text, &timer->list) : 0;
+	struct buf names _cleanup_(buf_done) = {0};
+	int r = 0;
 
+	if (text && !*text && run->replay) {
+		r = name_recorded(run, &names);
+		text = buf_text(&names);
+	}
+	if (r == 0 && text)
+		r = run_parse_events(run, text, &timer->list);
 	if (r < 0 || !text)
 		return r;
 	timer->n = timer->list->n;

@@ -153,6 +153,17 @@ event cpu-clock counts=sched:sched_switch,irq:softirq_entry
         assert reports(ended, 'counts') == [
             [(0, 4, 5), (10 * MS, 0, 0), (20 * MS, 7, 1), (30 * MS, 100, 0)]]
 
+    def test_events_of_the_recording(self, attar):
+        """Without -e, all of them."""
+        ended = attar('hrcount', self.SCRIPT, '--period', '10ms')
+        assert reports(ended, 'counts') == [
+            [(0, 4, 5), (10 * MS, 0, 0), (20 * MS, 7, 1), (30 * MS, 100, 0)]]
+
+    def test_recording_without_events(self, attar):
+        ended = attar('hrcount', 'event cpu-clock\n1.0 0 0/0 idle cpu-clock\n')
+        assert ended.returncode == 2
+        assert 'has no events beside cpu-clock to count' in ended.stderr
+
     def test_cpus_and_intervals(self, attar):
         ended = attar('hrcount', self.SCRIPT, *self.EVENTS, '--perins', '-i', '20ms')
         assert reports(ended, 'counts') == [
