@@ -49,6 +49,8 @@ static void put_names(struct buf *b, const struct expr_parser *p)
 		buf_printf(b, ATTAR_FIX "did you mean '%s'?", s.best);
 	else if (p->at[n + strspn(p->at + n, " ")] == '(')
 		buf_str(b, ";" ATTAR_FIX "docs/expressions.md lists the functions");
+	else if (e->format && !e->format->n_fields && !e->variables.n)
+		buf_str(b, ", the event has no fields");
 	else if (e->format || e->variables.n)
 		put_fields(b, e);
 }

@@ -55,6 +55,19 @@ static int refuse_pulled(const struct attar_event_list *list)
 	return 0;
 }
 
+/* Groups of which only the leader has samples are read from recordings only. */
+static int refuse_leader_samples(const struct attar_event_list *list)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (list->at[i].sample_read)
+			return attar_fail(-ENOTSUP,
+				"--event: '%s': samples of the leader of a group only (:S) are "
+				"supported in recordings of perf, not live" ATTAR_FIX
+				"leave out the S: each event then has its own samples",
+				CLIP(list->at[i].name));
+	return 0;
+}
+
 static int parse(struct attar_run *run, const char *text, const struct attar_event_list **ret_list)
 {
 	struct attar_catalog *catalog = attar_run_catalog(run);
@@ -74,7 +87,7 @@ static int parse(struct attar_run *run, const char *text, const struct attar_eve
 		return base_oom();
 	}
 	*ret_list = list;
-	return 0;
+	return refuse_leader_samples(list);
 }
 
 int run_parse_events(

@@ -260,7 +260,7 @@ int attar_run_expr(struct attar_run *run, uint32_t source, const char *text,
 	r = new_expr(text, spec, &o, ret_expr);
 	if (r == -EINVAL && is_unregistered(spec))
 		return refuse_unregistered(spec, text);
-	return r < 0 ? attar_context(r, "%s", attar_run_source_name(run, source)) : 0;
+	return r < 0 ? replay_context(run, attar_run_source_name(run, source), r) : 0;
 }
 
 /* The flags with which profilers compile the expression of an attribute. */
@@ -292,7 +292,7 @@ static int check_attribute(struct attar_run *run, const struct attar_event_spec 
 		r = new_expr(text, spec, &opts, &expr);
 	}
 	attar_expr_free(expr);
-	return r < 0 ? attar_context(r, "%s", CLIP(spec->name)) : 0;
+	return r < 0 ? replay_context(run, spec->name, r) : 0;
 }
 
 int run_check_attributes(struct attar_run *run, const struct attar_event_spec *spec)

@@ -23,6 +23,57 @@ static int refuse_options(const struct attar_run *run)
 	return 0;
 }
 
+static bool has_own_samples(const struct recording *recording, const char *name)
+{
+	for (size_t i = 0; i < recording_n_events(recording); i++) {
+		const struct recording_event *event = recording_get_event(recording, i);
+
+		if (!strcmp(event->name, name) && !is_group_member(&event->attr))
+			return true;
+	}
+	return false;
+}
+
+/* Whether the samples of an event are those of a leader, see stream/leader_samples.h. */
+static bool lacks_fields(const struct attar_run *run, const char *name)
+{
+	const struct recording *recording = run->replay->recording;
+
+	for (size_t i = 0; i < recording_n_events(recording); i++)
+		if (!strcmp(recording_get_event(recording, i)->name, name))
+			return !has_own_samples(recording, name);
+	return false;
+}
+
+int replay_context(const struct attar_run *run, const char *name, int r)
+{
+	if (run->replay && run->opts.input && lacks_fields(run, name))
+		return attar_context(r,
+			"'%s' was counted in a group (:S), in which only the leader has fields",
+			CLIP(name));
+	return attar_context(r, "%s", CLIP(name));
+}
+
+/* As tracefs_add_format(). Samples of members of a group have no raw data, and so no fields. */
+static int add_format(struct attar_run *run, const struct recording_event *event)
+{
+	static const char begin[] = "\nformat:\n", end[] = "\nprint fmt: \"\"\n";
+	struct tracefs *tracefs = &attar_run_catalog(run)->tracefs;
+	struct buf empty _cleanup_(buf_done) = {0};
+	const char *fields =
+		memmem(event->format_text, event->format_len, begin, sizeof(begin) - 1);
+
+	if (!fields || !lacks_fields(run, event->name))
+		return tracefs_add_format(
+			tracefs, event->system, event->name, event->format_text, event->format_len);
+	buf_add(&empty, event->format_text,
+		(size_t)(fields - event->format_text) + sizeof(begin) - 1);
+	buf_str(&empty, end);
+	if (buf_failed(&empty))
+		return base_oom();
+	return tracefs_add_format(tracefs, event->system, event->name, buf_text(&empty), empty.len);
+}
+
 /* The formats of the recording replace those of this system. */
 static int take_formats(struct attar_run *run)
 {
@@ -39,8 +90,7 @@ static int take_formats(struct attar_run *run)
 
 		if (!event->format_text)
 			continue;
-		r = tracefs_add_format(&catalog->tracefs, event->system, event->name,
-			event->format_text, event->format_len);
+		r = add_format(run, event);
 		if (r < 0)
 			attar_context(
 				r, "%s: the event '%s'", CLIP(run->opts.input), CLIP(event->name));
@@ -146,7 +196,8 @@ static int add_recorded(struct list *list, const struct recording_event *event)
 /* An event of a script, or of perf record -s, has counts; one of a script has nothing else. */
 static bool has_wanted(const struct run_replay *replay, const struct recording_event *event)
 {
-	bool counts = event->attr.inherit_stat, samples = event->attr.sample_period || !counts;
+	bool counts = event->attr.inherit_stat,
+	     samples = event->attr.sample_period || is_group_member(&event->attr) || !counts;
 
 	return replay->counts_wanted ? counts : samples;
 }
@@ -450,6 +501,8 @@ void replay_take_rate(const struct attar_run *run, struct source *s)
 			continue;
 		s->attr.freq = event->attr.freq;
 		s->attr.sample_period = event->attr.sample_period;
+		if (is_group_member(&event->attr))
+			s->attr.sample_type |= PERF_SAMPLE_READ;
 		return;
 	}
 }
@@ -467,7 +520,7 @@ static int connect_source(struct attar_run *run, uint32_t number)
 	if (s->timer)
 		return timer_connect(run, s);
 	if (s->spec && run_choose_filter(run, s->spec, &choice) < 0)
-		return -EINVAL;
+		return lacks_fields(run, s->name) ? replay_context(run, s->name, -EINVAL) : -EINVAL;
 	s->keep = choice.keep;
 	return 0;
 }
@@ -586,6 +639,17 @@ static void modes_remark(const struct attar_run *run, struct attar_report *repor
 				s->name, modes_text(s->only_in));
 }
 
+/* Which events were counted in the samples of another one. */
+static void members_remark(const struct attar_run *run, struct attar_report *report)
+{
+	vec_each (&run->sources.list, s)
+		if (!s->timer && is_group_member(&s->attr))
+			attar_report_remark(report,
+				"'%s' was counted in a group (:S): it has samples of the leader of "
+				"the group, whose periods are its numbers of events, and no fields",
+				s->name);
+}
+
 /* Which events have samples with the ids of others. */
 static void ids_remark(const struct attar_run *run, struct attar_report *report)
 {
@@ -701,6 +765,7 @@ void replay_remark(const struct attar_run *run, struct attar_report *report, enu
 		cpus_remark(run, report);
 		modes_remark(run, report);
 		ids_remark(run, report);
+		members_remark(run, report);
 	}
 	replay_counts_remark(run, report);
 	needed_events_remark(run, report);

@@ -46,6 +46,9 @@ int replay_parse_events(
 /* Whether the recording has an event of this name of n bytes. */
 bool replay_has_event(const struct attar_run *run, const char *name, size_t n);
 
+/* Adds the event to the error of its expression, and why the event has no fields. Returns r. */
+int replay_context(const struct attar_run *run, const char *name, int r);
+
 /* Appends the names of all events, separated by commas. -EINVAL: there are none. -ENOMEM. */
 int replay_name_events(const struct attar_run *run, struct buf *names);
 

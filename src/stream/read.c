@@ -307,6 +307,23 @@ static struct attar_thread *known_thread(const struct attar_stream *s, uint32_t 
 	return t ? &t->pub : NULL;
 }
 
+/* A sample, whose record was decoded. Returns as dispatch(). */
+static inline int dispatch_sample(
+	struct attar_stream *s, struct cursor *c, uint32_t counter, struct attar_event *ev)
+{
+	bool is_delivered;
+
+	count_arrival(s, c, counter);
+	is_delivered = fill_sample(s, ev);
+	if (unlikely(s->accounts[counter].leads) && leader_samples_take(s, is_delivered) < 0)
+		return -ENOMEM;
+	if (!is_delivered)
+		return 0;
+	return unlikely(deferred_callchain_concerns(&s->record.sample))
+		       ? deferred_callchain_hold(&s->defer, ev, counter)
+		       : 1;
+}
+
 /*
  * Decodes the record in front of c. Returns 1: deliver ev; 0: nothing to deliver; or a negative
  * errno.
@@ -335,14 +352,8 @@ static int dispatch(struct attar_stream *s, struct cursor *c, struct attar_event
 		.time = s->delivered,
 		.counter = s->numbers[counter],
 		.cpu = rec->cpu};
-	if (likely(rec->type == PERF_RECORD_SAMPLE)) {
-		count_arrival(s, c, counter);
-		if (!fill_sample(s, ev))
-			return 0;
-		return unlikely(deferred_callchain_concerns(&rec->sample))
-			       ? deferred_callchain_hold(&s->defer, ev, counter)
-			       : 1;
-	}
+	if (likely(rec->type == PERF_RECORD_SAMPLE))
+		return dispatch_sample(s, c, counter, ev);
 	if (rec->type == PERF_RECORD_CALLCHAIN_DEFERRED_)
 		return deferred_callchain_resume(&s->defer, rec);
 	concerns = !stream_is_loss(c->header) || fill_lost(s, c, counter, ev);
@@ -513,6 +524,8 @@ static int next_of_round(struct attar_stream *s, struct attar_event *ret_event)
 	for (;;) {
 		struct cursor *c;
 
+		if (unlikely(s->replay && leader_samples_are_due(&s->replay->leader)))
+			return leader_samples_next(s, ret_event);
 		if (unlikely(deferred_callchain_is_ready(&s->defer)))
 			return next_held(s, ret_event);
 		c = take_front(s);

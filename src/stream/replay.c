@@ -301,8 +301,10 @@ static int take_events(struct attar_stream *s)
 	}
 	if (r == 0 && n > s->n_counters)
 		share_build_ids(s, n);
-	if (r == 0)
+	if (r == 0 && n > s->n_counters) {
 		s->n_counters = n;
+		leader_samples_learn(s);
+	}
 	return r;
 }
 
@@ -467,5 +469,6 @@ void replay_free(struct replay *replay)
 	}
 	vec_done(&replay->last_of_cpu);
 	build_ids_done(&replay->build_ids);
+	leader_samples_done(&replay->leader);
 	free(replay);
 }

@@ -14,6 +14,7 @@
 #include "base/vec.h"
 #include "recording/recording.h"
 #include "stream/build_ids.h"
+#include "stream/leader_samples.h"
 
 /*
  * How many rounds a record may be late. One, by the way in which rounds are made; more were seen on
@@ -36,6 +37,7 @@ struct replay_part {
 struct replay {
 	struct recording *recording; /* borrowed */
 	struct build_ids build_ids;
+	struct leader_samples leader;
 	VEC(struct replay_part *) parts;
 	struct replay_part *unused;     /* to be used again */
 	bool same_layout;               /* all events have their times at the same offsets */

@@ -25,6 +25,7 @@ struct account {
 	uint64_t since; /* ns: samples from this time on are compared */
 	bool unfit;     /* they cannot be compared */
 	bool defers;    /* its samples may have deferred user call chains */
+	bool leads;     /* its samples have the counts of others, which have no samples */
 	bool is_unused; /* of a recording: its samples and losses are not used */
 };
 

@@ -7,8 +7,10 @@ RECORD_MMAP, RECORD_LOST, RECORD_COMM, RECORD_EXIT, RECORD_FORK, RECORD_SAMPLE =
 RECORD_LOST_SAMPLES, RECORD_ATTR, RECORD_FINISHED_ROUND = 13, 64, 68
 RECORD_EVENT_UPDATE, UPDATE_RECORDER = 78, 0x61740002
 SAMPLE_TYPE = 0x1 | 0x2 | 0x4 | 0x40 | 0x80 | 0x100 # IP, TID, TIME, ID, CPU, PERIOD
-SAMPLE_CALLCHAIN, SAMPLE_BRANCHES = 0x20, 0x800
-EXCLUDE_USER, EXCLUDE_KERNEL, FREQ, SAMPLE_ID_ALL = 1 << 4, 1 << 5, 1 << 10, 1 << 18
+SAMPLE_READ, SAMPLE_CALLCHAIN, SAMPLE_BRANCHES = 0x10, 0x20, 0x800
+FORMAT_ID, FORMAT_GROUP = 4, 8
+INHERIT, EXCLUDE_USER, EXCLUDE_KERNEL, FREQ, SAMPLE_ID_ALL = (
+    1 << 1, 1 << 4, 1 << 5, 1 << 10, 1 << 18)
 EXCLUDE_GUEST = 1 << 20
 IN_KERNEL, IN_USER = 1, 2 # misc
 HARDWARE, CYCLES = 0, 0
@@ -32,16 +34,20 @@ class Recording:
         self.bytes += self.pack('IHH', kind, misc, 8 + len(body)) + body
 
     def attr(self, config, number, *, freq=0, kind=SOFTWARE, fields=SAMPLE_TYPE, branches=0,
-             excluded=0):
-        """freq: the samples per second, for which the kernel varies the period."""
+             excluded=0, period=1, read_format=0):
+        """
+        freq: the samples per second, for which the kernel varies the period. period 0: none. An
+        excluded of INHERIT makes an event one of each task. number: or one of each CPU.
+        """
         # big-endian machines also number the bits of a bit-field from the other end
         flags = (SAMPLE_ID_ALL | excluded | (FREQ if freq else 0)).to_bytes(8, 'little')
         if self.order == '>':
             flags = bytes(int(f'{b:08b}'[::-1], 2) for b in flags)
-        body = self.pack('IIQQQQ', kind, 112, config, freq or 1, fields, 0) + flags
+        body = self.pack('IIQQQQ', kind, 112, config, freq or period, fields, read_format) + flags
         body += self.pack('QQQQ', 0, 0, 0, branches)
         body = body.ljust(112, b'\0')
-        self.record(RECORD_ATTR, body + self.pack('Q', number), 0)
+        numbers = number if isinstance(number, tuple) else (number,)
+        self.record(RECORD_ATTR, body + self.pack(f'{len(numbers)}Q', *numbers), 0)
 
     def recorder(self, pid):
         """Which process made the recording, as attar record writes it."""
@@ -51,9 +57,15 @@ class Recording:
         return self.pack('IIQQII', pid, tid, time, number, cpu, 0)
 
     def sample(self, time, *, pid=100, tid=100, cpu=0, number=7, ip=0x401000,
-               period=1, chain=None, branches=None, hw_index=0, misc=IN_USER):
-        """chain: with SAMPLE_CALLCHAIN; branches: (from, to) of each, with BRANCH_HW_INDEX."""
+               period=1, chain=None, branches=None, hw_index=0, misc=IN_USER, counts=None):
+        """
+        chain: with SAMPLE_CALLCHAIN; branches: (from, to) of each, with BRANCH_HW_INDEX; counts:
+        those of a group by number, with SAMPLE_READ, FORMAT_GROUP and FORMAT_ID.
+        """
         body = self.pack('QIIQQIIQ', ip, pid, tid, time, number, cpu, 0, period)
+        if counts is not None:
+            body += self.pack('Q', len(counts))
+            body += b''.join(self.pack('QQ', n, of) for of, n in counts.items())
         if chain is not None:
             body += self.pack(f'{1 + len(chain)}Q', len(chain), *chain)
         if branches is not None:
