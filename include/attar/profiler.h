@@ -599,6 +599,19 @@ ATTAR_API int attar_run_source_filter(struct attar_run *run, uint32_t i, const c
  */
 ATTAR_API int attar_run_source_enable(struct attar_run *run, uint32_t i, bool on);
 
+/*
+ * Called after the event function has got `event`. Returns 0 or a negative errno, as that function.
+ */
+typedef int attar_repeats_fn(struct attar_run *run, void *self, const struct attar_event *event,
+	const struct attar_repeats *repeats);
+
+/*
+ * Samples of source i that repeat the one before them (struct attar_repeats) may be given to `fn`
+ * together, instead of one by one to the event function: for profilers that only count samples, or
+ * read nothing but their raw data. NULL: none are. Returns 0 or -EINVAL.
+ */
+ATTAR_API int attar_run_source_repeats(struct attar_run *run, uint32_t i, attar_repeats_fn *fn);
+
 /* What the options select: the whole system, tasks or control groups. */
 ATTAR_API enum attar_target_kind attar_run_target_kind(const struct attar_run *run);
 

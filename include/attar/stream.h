@@ -101,6 +101,16 @@ struct attar_event {
 	const uint64_t *counts;
 };
 
+/*
+ * Samples after an event that are like it: of the same counter and thread, with as much raw data.
+ * Their other fields may differ.
+ */
+struct attar_repeats {
+	uint64_t n;      /* 1 or more */
+	const void *raw; /* the raw data of the first one */
+	size_t stride;   /* bytes from the raw data of one to those of the next */
+};
+
 /* ---- events emitted by programs through shared memory, see perfume/perfume.h ---- */
 
 /*

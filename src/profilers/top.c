@@ -179,7 +179,9 @@ static bool is_number(const struct attar_expr *key)
 			       attar_expr_get_column(key, 0)->kind == ATTAR_EXPR_NUMBER);
 }
 
-static void set_plain(const struct attar_run *run, const struct top *top, uint32_t source)
+static attar_repeats_fn on_repeats;
+
+static void set_plain(struct attar_run *run, const struct top *top, uint32_t source)
 {
 	struct event *e = &top->of[source];
 
@@ -188,6 +190,7 @@ static void set_plain(const struct attar_run *run, const struct top *top, uint32
 	e->field = e->key ? attar_expr_get_field(e->key) : NULL;
 	e->is_plain = !top->only_comm && !e->comm && (!e->key || e->field) && e->n == 1 &&
 		      !top->columns[e->first].sum && e->events.fixed == 1;
+	attar_run_source_repeats(run, source, e->is_plain ? on_repeats : NULL);
 }
 
 static int learn(struct attar_run *run, struct top *top, uint32_t source)
@@ -363,30 +366,48 @@ static int count(struct top *top, const struct event *e, const struct attar_even
 	return 0;
 }
 
+/* The name of the thread, which can be new or have changed. */
+static __attribute__((noinline)) int rename_row(
+	struct label *label, const struct event *e, const struct attar_event *ev)
+{
+	set_name(label, e, ev, NULL);
+	return 0;
+}
+
+/* Adds n events to the row of a key. */
+static inline int add_plain(struct top *top, const struct event *e, const struct attar_event *ev,
+	uint64_t key, uint64_t n)
+{
+	struct attar_keyrow *row = attar_keytable_at_u64(top->table, key);
+	struct label *label;
+
+	if (!row)
+		return -ENOMEM;
+	label = row->value;
+	row->interval.sums[e->sum] += n;
+	label->source = ev->counter;
+	if (!top->has_names || (label->len && label->hash == ev->thread->comm_hash))
+		return 0;
+	return rename_row(label, e, ev);
+}
+
+/* Whether a sample has the field of the key. */
+static inline bool has_key(const struct event *e, size_t raw_size)
+{
+	return !e->field || (size_t)e->field->offset + e->field->size <= raw_size;
+}
+
 /* The usual case. */
 static int count_plain(struct top *top, const struct event *e, const struct attar_event *ev)
 {
 	const struct attar_sample *s = &ev->record->sample;
-	uint64_t key;
-	struct attar_keyrow *row;
-	struct label *label;
 
-	if (!e->field) {
-		key = key_of_thread(ev->thread);
-	} else {
-		if ((size_t)e->field->offset + e->field->size > s->raw_size)
-			return count(top, e, ev);
-		key = attar_field_u64(e->field, s->raw, s->raw_size);
-	}
-	row = attar_keytable_at_u64(top->table, key);
-	if (!row)
-		return -ENOMEM;
-	label = row->value;
-	if (top->has_names && (!label->len || label->hash != ev->thread->comm_hash))
+	if (!has_key(e, s->raw_size))
 		return count(top, e, ev);
-	row->interval.sums[e->sum]++;
-	label->source = ev->counter;
-	return 0;
+	return add_plain(top, e, ev,
+		e->field ? attar_field_u64(e->field, s->raw, s->raw_size)
+			 : key_of_thread(ev->thread),
+		1);
 }
 
 /* The first event, or one of a source that is new. */
@@ -414,6 +435,25 @@ static int on_event(struct attar_run *run, void *self, const struct attar_event 
 		return begin(run, top, ev);
 	e = &top->of[ev->counter];
 	return e->is_plain ? count_plain(top, e, ev) : count(top, e, ev);
+}
+
+/* Events that are counted by count_plain(). */
+static int on_repeats(struct attar_run *run, void *self, const struct attar_event *ev,
+	const struct attar_repeats *repeats)
+{
+	const size_t size = ev->record->sample.raw_size;
+	const char *raw = repeats->raw;
+	struct top *top = self;
+	const struct event *e = &top->of[ev->counter];
+	const bool is_known = has_key(e, size);
+	int r = 0;
+
+	if (!e->field)
+		return add_plain(top, e, ev, key_of_thread(ev->thread), repeats->n);
+	for (uint64_t i = 0; r == 0 && i < repeats->n; i++, raw += repeats->stride)
+		r = is_known ? add_plain(top, e, ev, attar_field_u64(e->field, raw, size), 1)
+			     : count(top, e, ev); /* all lack the field */
+	return r;
 }
 
 /* ---- reporting ---- */

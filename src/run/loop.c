@@ -6,10 +6,14 @@
 #include "base/opts.h"
 #include "perf/target.h"
 #include "report/model.h"
+#include "run/actions.h"
 #include "run/database.h"
 #include "run/run.h"
 #include "stream/stream.h"
 #include "symbol/symbols.h"
+
+/* Samples that a profiler gets together: few enough to stay in the caches. */
+enum { REPEATS_MAX = 128 };
 
 /* ---- delivering ---- */
 
@@ -58,9 +62,11 @@ static bool mark_direct_sources(struct attar_run *run)
 {
 	if (run->replay || hosts_are_used(&run->hosts))
 		return false;
-	vec_each (&run->sources.list, s)
+	vec_each (&run->sources.list, s) {
 		s->is_direct = !s->has_switches && !s->next_shared && !s->usdt && !s->keep &&
 			       !s->timer && !run->overhead.selects;
+		s->takes_repeats = s->is_direct && s->repeats && s->fn != source_act;
+	}
 	return true;
 }
 
@@ -271,6 +277,45 @@ static inline bool is_direct(const struct attar_run *run, const struct attar_eve
 	       run->sources.list.at[ev->counter].is_direct;
 }
 
+/* How many events are delivered until there are enough of them. */
+static inline uint64_t count_left(const struct attar_run *run)
+{
+	return run->opts.count ? run->opts.count - run->notes.delivered : UINT64_MAX;
+}
+
+/* The samples after ev that are like it. */
+static __attribute__((noinline)) int deliver_repeats(
+	struct attar_run *run, const struct source *s, const struct attar_event *ev)
+{
+	const uint64_t max = MIN(count_left(run), (uint64_t)REPEATS_MAX);
+	struct attar_repeats repeats;
+
+	if (!sample_run_repeats(run->stream, run->clock.tick, max, &repeats))
+		return 0;
+	run->notes.delivered += repeats.n;
+	return s->repeats(run, run->self, ev, &repeats);
+}
+
+/* Whether the event is like the one before it; otherwise it rarely has repeats. */
+static inline bool is_repeat(struct attar_run *run, const struct attar_event *ev)
+{
+	struct latest_event *latest = &run->sources.latest;
+
+	if (latest->counter == ev->counter && latest->thread == ev->thread)
+		return true;
+	*latest = (struct latest_event){.counter = ev->counter, .thread = ev->thread};
+	return false;
+}
+
+/* To the event function of a direct source. */
+static inline int deliver_at_once(struct attar_run *run, struct attar_event *ev)
+{
+	const struct source *s = &run->sources.list.at[ev->counter];
+	int r = deliver_direct(run, s, ev);
+
+	return r < 0 || !s->takes_repeats || !is_repeat(run, ev) ? r : deliver_repeats(run, s, ev);
+}
+
 static int deliver_round(struct attar_run *run)
 {
 	const uint64_t limit = run->opts.count ? run->opts.count : UINT64_MAX;
@@ -283,9 +328,8 @@ static int deliver_round(struct attar_run *run)
 		do {
 			if (unlikely(ev.time >= run->clock.tick))
 				break;
-			r = likely(has_direct && is_direct(run, &ev))
-				    ? deliver_direct(run, &run->sources.list.at[ev.counter], &ev)
-				    : deliver(run, &ev);
+			r = likely(has_direct && is_direct(run, &ev)) ? deliver_at_once(run, &ev)
+								      : deliver(run, &ev);
 			if (r >= 0 && unlikely(run->lines.is_full))
 				r = lines_make_room(run);
 			if (r < 0 || unlikely(run->notes.delivered >= limit))

@@ -255,6 +255,15 @@ int attar_run_source_enable(struct attar_run *run, uint32_t i, bool on)
 	return shared_enable(run, s, on);
 }
 
+int attar_run_source_repeats(struct attar_run *run, uint32_t i, attar_repeats_fn *fn)
+{
+	CHECK_OWN(run, "run");
+	CHECK_BELOW(i, "i", run->sources.list.n);
+
+	run->sources.list.at[i].repeats = fn;
+	return 0;
+}
+
 enum attar_target_kind attar_run_target_kind(const struct attar_run *run)
 {
 	CHECK_ARG_OR(run, "run", ATTAR_TARGET_SYSTEM);

@@ -53,6 +53,8 @@ struct source {
 	uint32_t next_shared; /* the next source with the same counter; 0: none */
 	bool has_switches;    /* see run/switch_check.h */
 	bool is_direct;       /* in this round: its samples go to fn only */
+	bool takes_repeats;   /* in this round: its samples may go to `repeats` */
+	attar_repeats_fn *repeats; /* of attar_run_source_repeats(); NULL: none */
 	unsigned modes;       /* samples in these only, see perf/modes.h; 0: in all */
 	unsigned only_in;     /* the modes that the recording has it in; 0: in all that it should */
 };
@@ -61,6 +63,10 @@ struct sources {
 	VEC(struct source) list;              /* by number, attar_event.counter */
 	VEC(struct attar_event_list *) lists; /* that their specs are borrowed from */
 	const struct attar_input *input;      /* whose events are being added; NULL: none */
+	struct latest_event {
+		uint32_t counter;
+		const struct attar_thread *thread; /* only compared */
+	} latest; /* of a source that takes repeats */
 	bool has_warned;                      /* of events whose samples share ids */
 };
 

@@ -450,6 +450,58 @@ static __attribute__((noinline)) int next_otherwise(struct attar_stream *s, stru
 	return changed == CHANGED ? s->next(s, ev) : stream_next_record(s, ev);
 }
 
+/* ---- repeats ---- */
+
+/*
+ * The number of samples at the front that are like the newest one, at most max. *time is its time,
+ * and then that of the last one of them, which is at most `limit`.
+ */
+static inline uint64_t count_repeats(const struct attar_stream *s, const struct sample_run *run,
+	uint64_t limit, uint64_t max, uint64_t *time)
+{
+	const struct sample_pattern *like = run->like;
+	const uint64_t same = like->same, id = like->id;
+	const size_t size = like->size, id_at = run->id_at, task_at = run->task_at,
+		     time_at = run->time_at, raw_at = run->raw_at;
+	const char *at = run->at, *last = like->last;
+	uint64_t n = 0, before = *time, task;
+
+	memcpy(&task, &s->record.pid, sizeof(task));
+	for (; n < max && at <= last; n++, at += size) {
+		const record_word *words = (const record_word *)(const void *)at;
+		uint64_t next = words[time_at];
+
+		if (words[task_at] != task || (words[0] & RUN_SAME) != same ||
+			(id_at && words[id_at] != id) || (uint32_t)words[raw_at] != like->raw ||
+			next < before || next > limit)
+			break;
+		before = next;
+	}
+	*time = before;
+	return n;
+}
+
+bool sample_run_repeats(
+	struct attar_stream *s, uint64_t until, uint64_t max, struct attar_repeats *ret_repeats)
+{
+	struct sample_run *run = s->run ? &s->run->run : NULL;
+	uint64_t n;
+
+	if (!run || !run->raw_at)
+		return false;
+	n = count_repeats(s, run, MIN(s->run_limit, until - 1), max, &s->delivered);
+	if (!n)
+		return false;
+	*ret_repeats = (struct attar_repeats){.n = n,
+		.raw = run->at + run->raw_at * sizeof(record_word) + 4,
+		.stride = run->like->size};
+	run->at += n * run->like->size;
+	s->record.header = (const void *)(run->at - run->like->size);
+	run->like->arrived += n;
+	s->stats.samples += n;
+	return true;
+}
+
 /* ---- begin and end ---- */
 
 static void set_bytes(struct sample_run *run, const struct cursor *c)

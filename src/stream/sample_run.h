@@ -16,6 +16,7 @@
 
 struct attar_stream;
 struct attar_event;
+struct attar_repeats;
 struct cursor;
 
 /* As attar_stream_next(). */
@@ -57,5 +58,13 @@ void sample_run_begin(struct attar_stream *s, struct cursor *c);
 
 /* Updates ring and cursor to the end of the current run, if there is one. */
 void sample_run_end(struct attar_stream *s);
+
+/*
+ * Takes at most `max` samples at the front that are like the one that was delivered last: of the
+ * same event and thread, and with as much raw data. They are older than `until`, ns. False: there
+ * are none, or the fast path does not follow a run with raw data.
+ */
+bool sample_run_repeats(
+	struct attar_stream *s, uint64_t until, uint64_t max, struct attar_repeats *ret_repeats);
 
 #endif

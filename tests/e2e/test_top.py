@@ -35,6 +35,24 @@ def test_counts_by_thread():
     assert notes['seen'] == CALLS
 
 
+@pytest.mark.parametrize('key', ['', '//key=id/'])
+def test_equal_samples(key):
+    """Most are delivered together; the rest of a round, an interval or --count are not exceeded."""
+    event = f'raw_syscalls:sys_enter{key}'
+    rows, notes = top('-m', '1024', '-e', event, '--', workload('flood'), '100000')
+    assert max(r['raw_syscalls:sys_enter'] for r in rows) >= 100000
+    assert sum(r['raw_syscalls:sys_enter'] for r in rows) == notes['seen'] < 100500
+    rows, notes = top('-m', '1024', '-N', '1001', '-e', event, '--', workload('flood'), '100000')
+    assert sum(r['raw_syscalls:sys_enter'] for r in rows) == notes['seen'] == 1001
+
+
+def test_equal_samples_with_an_action():
+    """Each of them is given to the action, too."""
+    done = run('top', '-e', r'syscalls:sys_enter_getppid//exec=printf("seen\n")/', *FLOOD)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines().count('seen') == CALLS
+
+
 def test_exiting_threads():
     """Their last switch has no valid tid: perf shows -1, too."""
     code = 'import threading as t\nfor i in range(20): x = t.Thread(); x.start(); x.join()'

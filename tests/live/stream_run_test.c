@@ -4,6 +4,7 @@
  * system call is its number, so delivered and actual calls can be compared one by one.
  */
 #include "calls.h"
+#include "stream/sample_run.h"
 
 #include <sched.h>
 #include <stdio.h>
@@ -32,14 +33,18 @@ static void call(uint64_t from, uint64_t to)
 }
 
 /* The first argument of sys_enter: after the common fields and the system call's number. */
-static uint64_t number_of(const struct attar_event *ev)
+static uint64_t number_in(const char *raw)
 {
-	const struct attar_sample *s = &ev->record->sample;
 	uint64_t number;
 
-	assert_true(s->raw_size >= 24);
-	memcpy(&number, (const char *)s->raw + 16, sizeof(number));
+	memcpy(&number, raw + 16, sizeof(number));
 	return number;
+}
+
+static uint64_t number_of(const struct attar_event *ev)
+{
+	assert_true(ev->record->sample.raw_size >= 24);
+	return number_in(ev->record->sample.raw);
 }
 
 /* Expects every call starting at `from`, in order; returns the number of the next one. */
@@ -101,6 +106,39 @@ static void test_every_call_is_delivered_with_its_callchain(void **state)
 static void test_every_call_is_delivered_with_rare_fields(void **state)
 {
 	every_call_comes(PERF_SAMPLE_ADDR); /* not on the fast path */
+}
+
+/* Of the calls that follow each other without another record, all but the first are repeats. */
+static void test_repeats(void **state)
+{
+	struct attar_stream_stats stats;
+	struct attar_repeats repeats;
+	uint64_t made = 0, seen = 0, repeated = 0;
+	struct attar_event ev;
+	struct calls w;
+
+	watch(&w, live_self(), false, 0);
+	for (size_t i = 0; i < 2000; i++) {
+		call(made, made + i % FITS);
+		made += i % FITS;
+		while (attar_stream_next(w.stream, &ev) > 0) {
+			assert_int_equal(number_of(&ev), seen++);
+			repeats.n = 0;
+			sample_run_repeats(w.stream, UINT64_MAX, 4, &repeats);
+			assert_in_range(repeats.n, 0, 4);
+			for (uint64_t k = 0; k < repeats.n; k++)
+				assert_int_equal(
+					number_in((const char *)repeats.raw + k * repeats.stride),
+					seen++);
+			repeated += repeats.n;
+		}
+		assert_int_equal(seen, made);
+	}
+	assert_in_range(repeated, made / 2, made * 4 / 5);
+	attar_stream_get_stats(w.stream, &stats);
+	assert_int_equal(stats.samples, made);
+	assert_int_equal(stats.disordered, 0);
+	calls_unwatch(&w);
 }
 
 /* Two events alternate in one ring, then one of them has it alone. */
@@ -220,6 +258,7 @@ int main(void)
 		cmocka_unit_test(test_every_call_is_delivered),
 		cmocka_unit_test(test_every_call_is_delivered_with_its_callchain),
 		cmocka_unit_test(test_every_call_is_delivered_with_rare_fields),
+		cmocka_unit_test(test_repeats),
 		cmocka_unit_test(test_each_sample_has_its_event),
 		cmocka_unit_test(test_missing_calls_are_counted_as_lost),
 		cmocka_unit_test(test_runs_end_at_an_older_record_of_another_ring),

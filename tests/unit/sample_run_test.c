@@ -16,7 +16,7 @@
 
 enum { CPUS = 3, TIDS = 40, FIRST_TIME = 1000, STEP = 10, EXITS = 97 };
 
-static uint64_t samples;
+static uint64_t samples, all_repeats;
 
 /* What sample i is, computed from i. */
 struct expected {
@@ -36,6 +36,7 @@ struct mode {
 	unsigned burst; /* samples of a CPU in turn */
 	bool all_equal; /* sizes do not vary */
 	bool all_plain; /* no other records */
+	bool repeats;   /* those after each sample are taken together */
 };
 
 static uint64_t number(uint64_t i, uint64_t salt)
@@ -143,6 +144,12 @@ static void put_comm(struct file_builder *f, const struct mode *m, uint64_t i)
 	buf_done(&one.bytes);
 }
 
+/* The end of the round that begins with sample `from`. */
+static uint64_t end_of_round(uint64_t from)
+{
+	return MIN(from + 1 + number(from, 12) % 900, samples);
+}
+
 static void put_round(struct file_builder *f, const struct mode *m, uint64_t from, uint64_t to)
 {
 	for (uint32_t cpu = 0; cpu < CPUS; cpu++)
@@ -170,7 +177,7 @@ static struct recording *open_recording(const struct mode *m)
 	for (size_t i = 0; i < m->events; i++)
 		put_event(&f, m, i);
 	for (uint64_t from = 0, to; from < samples; from = to) {
-		to = MIN(from + 1 + number(from, 12) % 900, samples);
+		to = end_of_round(from);
 		put_round(&f, m, from, to);
 	}
 	assert_false(buf_failed(&f.bytes));
@@ -230,6 +237,63 @@ static void check_sample(const struct mode *m, const struct attar_event *ev, uin
 	check_data(&e, &rec->sample, i);
 }
 
+/* ---- repeats ---- */
+
+/* Of attar, perf record with one and several events, and attar record; then others. */
+static const uint64_t sets[] = {SAMPLE_USUAL, SAMPLE_ONE, SAMPLE_MORE, SAMPLE_SELF,
+	SAMPLE_MORE | PERF_SAMPLE_ADDR, SAMPLE_USUAL | PERF_SAMPLE_STREAM_ID,
+	PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME};
+
+static bool can_repeat(const struct mode *m)
+{
+	uint64_t set = m->type & ~(uint64_t)PERF_SAMPLE_RAW;
+
+	return m->type & PERF_SAMPLE_RAW && (set == SAMPLE_USUAL || set == SAMPLE_ONE ||
+						    set == SAMPLE_MORE || set == SAMPLE_SELF);
+}
+
+/* How many samples after sample i are like it, and in the same sequence before any other record. */
+static uint64_t count_repeats(const struct mode *m, uint64_t i, uint64_t until, uint64_t max)
+{
+	const struct expected first = expect(m, i);
+	uint64_t ids = PERF_SAMPLE_ID | PERF_SAMPLE_IDENTIFIER, end = 0, n = 0;
+
+	while (end <= i)
+		end = end_of_round(end);
+	for (; can_repeat(m) && n < max && i + n + 1 < end; n++) {
+		const struct expected next = expect(m, i + n + 1);
+
+		if (expect(m, i + n).has_comm || next.is_bad || next.cpu != first.cpu ||
+			next.tid != first.tid || next.raw != first.raw || next.time >= until ||
+			(m->type & ids && next.id != first.id))
+			break;
+	}
+	return n;
+}
+
+/* Takes the repeats of sample i, at most two and up to a time that can be that of one of them. */
+static uint64_t take_repeats(const struct mode *m, struct attar_stream *stream, uint64_t i)
+{
+	uint64_t until = number(i, 13) % 4 ? UINT64_MAX : FIRST_TIME + (i + 2) * STEP;
+	uint64_t n = count_repeats(m, i, until, 2);
+	struct attar_repeats repeats = {0};
+	bool has_some = sample_run_repeats(stream, until, 2, &repeats);
+
+	assert_int_equal(has_some, repeats.n > 0);
+	if (repeats.n < n) /* the bytes that were read end */
+		assert_ptr_equal(stream->run->run.at, stream->run->run.end);
+	else
+		assert_int_equal(repeats.n, n);
+	for (uint64_t k = 0; k < repeats.n; k++) {
+		struct attar_sample sample = {.raw_size = expect(m, i).raw,
+			.raw = (const char *)repeats.raw + k * repeats.stride};
+		const struct expected e = expect(m, i + 1 + k);
+
+		check_data(&e, &sample, i + 1 + k);
+	}
+	return repeats.n;
+}
+
 /* Reads the recording to its end; returns the number of samples. */
 static uint64_t read_all(const struct mode *m, struct attar_stream *stream)
 {
@@ -251,6 +315,13 @@ static uint64_t read_all(const struct mode *m, struct attar_stream *stream)
 				assert_string_equal(ev.thread->comm, comms[ev.thread->tid - 1000]);
 			i++;
 			n++;
+			if (m->repeats) {
+				uint64_t repeated = take_repeats(m, stream, i - 1);
+
+				i += repeated;
+				n += repeated;
+				all_repeats += repeated;
+			}
 		}
 	return n;
 }
@@ -280,10 +351,6 @@ static void check(const struct mode *m)
 
 /* ---- tests ---- */
 
-/* Of attar, perf record with one and several events, attar record, and others. */
-static const uint64_t sets[] = {SAMPLE_USUAL, SAMPLE_ONE, SAMPLE_MORE, SAMPLE_SELF,
-	SAMPLE_MORE | PERF_SAMPLE_ADDR, SAMPLE_USUAL | PERF_SAMPLE_STREAM_ID,
-	PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME};
 static const uint64_t tails[] = {
 	0, PERF_SAMPLE_RAW, PERF_SAMPLE_CALLCHAIN, PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW};
 
@@ -315,12 +382,23 @@ static void test_equal_samples(void **state)
 	check_all((struct mode){.burst = 20, .all_equal = true, .all_plain = true});
 }
 
+static void test_repeats(void **state)
+{
+	all_repeats = 0;
+	check_all((struct mode){.burst = 20, .repeats = true});
+	check_all((struct mode){.burst = 20, .repeats = true, .all_equal = true});
+	check_all(
+		(struct mode){.burst = 100, .repeats = true, .all_equal = true, .all_plain = true});
+	assert_in_range(all_repeats, samples, 100 * samples);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_in_turn),
 		cmocka_unit_test(test_long_runs),
 		cmocka_unit_test(test_equal_samples),
+		cmocka_unit_test(test_repeats),
 	};
 
 	samples = unit_rounds(6000);
