@@ -100,6 +100,7 @@ struct multi_trace {
 
 	struct attar_input inputs[3]; /* of system calls */
 	bool has_begun;               /* a system call was entered, or returned */
+	bool shows_calls;             /* one by one, see show_call() */
 	struct attar_expr *syscall_name;
 	struct heatmap *heatmap;
 	struct detail *detail;

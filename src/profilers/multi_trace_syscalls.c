@@ -36,8 +36,7 @@ static int on_enter(struct attar_run *run, void *self, const struct attar_event 
 	return 0;
 }
 
-/* A new task returns from a system call that its creator entered. */
-static bool is_first_return(uint64_t number, int64_t ret)
+static bool creates_task(uint64_t number)
 {
 	switch (number) {
 #ifdef __NR_fork
@@ -48,10 +47,16 @@ static bool is_first_return(uint64_t number, int64_t ret)
 #ifdef __NR_clone3
 	case __NR_clone3:
 #endif
-		return ret == 0;
+		return true;
 	default:
 		return false;
 	}
+}
+
+/* A new task returns from a system call that its creator entered. */
+static bool is_first_return(uint64_t number, int64_t ret)
+{
+	return ret == 0 && creates_task(number);
 }
 
 /* Events of a command begin within its execve(). */
@@ -140,7 +145,7 @@ static int on_exit_event(struct attar_run *run, void *self, const struct attar_e
 		return -ENOMEM;
 	if (ret < 0 && ret >= -ERRNO_MAX)
 		row->interval.sums[SUM_ERRORS]++;
-	if (m->heatmap || attar_run_wants_spans(run)) {
+	if (m->shows_calls) {
 		int r = show_call(run, m, ev, started, ret);
 
 		if (r < 0)
@@ -189,6 +194,7 @@ static int syscalls_open(struct attar_run *run, struct multi_trace *m)
 		(struct attar_input){.event = m->texts.n ? m->texts.at[1] : "raw_syscalls:sys_exit",
 			.fields = {"ret", "id|__syscall_nr"},
 			.on_event = on_exit_event};
+	m->shows_calls = m->heatmap_path || attar_run_wants_spans(run);
 	m->n_stages = 2;
 	m->selects_cpus = attar_run_all_cpus(run, true) > 0;
 	r = attar_run_inputs(run, m->inputs);
