@@ -126,14 +126,27 @@ static inline __attribute__((always_inline)) struct open_start *open_start(
 	return s;
 }
 
-static inline __attribute__((always_inline)) struct attar_start *start(
+static inline struct attar_start *begin(
+	struct attar_pairs *p, struct open_start *s, const struct attar_stamp *at)
+{
+	const size_t payload = p->keyed.size - sizeof(*s);
+
+	s->start.time = at->time;
+	s->start.cpu = at->cpu;
+	if (payload == sizeof(uint64_t))
+		*(uint64_t *)s->start.payload = 0;
+	else
+		memset(s->start.payload, 0, payload);
+	pairs_insert_by_age(p, s);
+	return &s->start;
+}
+
+static __attribute__((noinline)) struct attar_start *start_otherwise(
 	struct attar_pairs *p, const struct keyed_key *key, const struct attar_stamp *at)
 {
 	struct open_start *top = find(p, key, at), *s;
 	enum attar_unpaired reason = refuse(p, top, at);
-	size_t payload = p->keyed.size - sizeof(*s);
 
-	p->stats.starts++;
 	if (unlikely(reason != ATTAR_UNPAIRED_REASONS)) {
 		p->stats.unpaired[reason]++;
 		return NULL;
@@ -143,16 +156,27 @@ static inline __attribute__((always_inline)) struct attar_start *start(
 		top = NULL;
 	}
 	s = open_start(p, key, top, at->task);
-	if (unlikely(!s))
-		return NULL;
-	s->start.time = at->time;
-	s->start.cpu = at->cpu;
-	if (payload == sizeof(uint64_t))
-		*(uint64_t *)s->start.payload = 0;
-	else
-		memset(s->start.payload, 0, payload);
-	pairs_insert_by_age(p, s);
-	return &s->start;
+	return likely(s) ? begin(p, s, at) : NULL;
+}
+
+/* Whether the key has no open start, and nothing prevents one in this entry. */
+static inline bool is_ready(const struct attar_pairs *p, const struct open_start *s,
+	const struct keyed_key *key, const struct attar_stamp *at)
+{
+	return s && s->is_kept && (keyed_is(&p->keyed, s, key) || !p->keyed.linked) &&
+	       pairs_open(p) < p->opts.open_max && at->time >= windows_end(&p->windows, at->cpu);
+}
+
+static inline __attribute__((always_inline)) struct attar_start *start(
+	struct attar_pairs *p, const struct keyed_key *key, const struct attar_stamp *at)
+{
+	struct open_start *s = *pairs_recent(p, key->number);
+
+	p->stats.starts++;
+	if (unlikely(!is_ready(p, s, key, at)))
+		return start_otherwise(p, key, at);
+	reuse(p, s, key, at->task);
+	return begin(p, s, at);
 }
 
 static __attribute__((noinline)) const struct attar_start *no_start(
