@@ -158,20 +158,6 @@ int attar_symbols_frames(struct attar_symbols *symbols, attar_location location,
 	return n ? (int)n : 1;
 }
 
-struct place {
-	attar_location location;
-	size_t index;
-};
-
-static int by_location(const void *a, const void *b)
-{
-	const struct place *x = a, *y = b;
-
-	if (x->location != y->location)
-		return x->location < y->location ? -1 : 1;
-	return x->index < y->index ? -1 : x->index > y->index;
-}
-
 /* What was found at a place. Code up to symbol_end has the same symbol, up to end the frames. */
 struct found {
 	attar_location location, symbol_end, end; /* an end of 0: it is not known */
@@ -267,11 +253,22 @@ struct run {
 
 struct batch {
 	struct attar_symbols *symbols;
-	struct place *places;
+	const attar_location *locations;
+	uint32_t *places;     /* indexes of the locations, in the order of these */
 	VEC(struct run) runs; /* of one binary */
 	attar_frames_fn *fn;
 	void *ctx;
 };
+
+static attar_location location_at(const struct batch *b, size_t place)
+{
+	return b->locations[b->places[place]];
+}
+
+static struct dso *dso_at(const struct batch *b, size_t place)
+{
+	return dsos_get(&b->symbols->dsos, attar_location_dso(location_at(b, place)));
+}
 
 /* Calls fn for places in the order of their locations. */
 static void answer(const struct batch *b, size_t first, size_t n)
@@ -280,13 +277,13 @@ static void answer(const struct batch *b, size_t first, size_t n)
 
 	f.n = f.vaddr = f.location = f.symbol_end = f.end = 0;
 	for (size_t i = first; i < first + n; i++) {
-		attar_location location = b->places[i].location;
+		attar_location location = location_at(b, i);
 
 		if (f.n && (location == f.location || location < f.end))
 			move_to(&f, location);
 		else
 			find(b->symbols, &f, location);
-		b->fn(b->ctx, b->places[i].index, f.frames, f.n);
+		b->fn(b->ctx, b->places[i], f.frames, f.n);
 	}
 }
 
@@ -303,8 +300,7 @@ static int add_place(struct batch *b, size_t index, uint64_t unit)
 /* Finds the runs of places in one binary. */
 static int find_runs(struct batch *b, size_t first, size_t n)
 {
-	struct dso *dso =
-		dsos_get(&b->symbols->dsos, attar_location_dso(b->places[first].location));
+	struct dso *dso = dso_at(b, first);
 	uint64_t unit = UINT64_MAX, end = 0, vaddr;
 	struct debug_info *info = NULL;
 	int r = 0;
@@ -315,7 +311,7 @@ static int find_runs(struct batch *b, size_t first, size_t n)
 	}
 	b->runs.n = 0;
 	for (size_t i = first; r == 0 && i < first + n; i++) {
-		uint64_t offset = b->places[i].location & PLACE_OFFSET;
+		uint64_t offset = location_at(b, i) & PLACE_OFFSET;
 
 		if (!info || !elf_vaddr(dso->segments.at, dso->segments.n, offset, &vaddr))
 			unit = UINT64_MAX;
@@ -351,8 +347,7 @@ static size_t places_of_unit(const struct batch *b, const struct run *first)
 /* Answers the places in one binary, unit by unit. */
 static int answer_binary(struct batch *b, size_t first, size_t n)
 {
-	const struct dso *dso =
-		dsos_get(&b->symbols->dsos, attar_location_dso(b->places[first].location));
+	const struct dso *dso = dso_at(b, first);
 	int r = find_runs(b, first, n);
 
 	if (r < 0)
@@ -375,24 +370,24 @@ int attar_symbols_frames_batch(struct attar_symbols *symbols, const attar_locati
 	CHECK_ARG(locations || !n, "locations");
 	CHECK_ARG(fn, "fn");
 
-	struct place *places _cleanup_free_ = malloc((n ?: 1) * sizeof(*places));
-	struct batch b = {.symbols = symbols, .fn = fn, .ctx = ctx};
+	struct batch b = {.symbols = symbols, .locations = locations, .fn = fn, .ctx = ctx};
 	int r = 0;
 
-	if (!places)
+	if (n > UINT32_MAX)
+		return attar_fail(
+			-E2BIG, "%zu locations are too many" ATTAR_FIX "at most %u", n, UINT32_MAX);
+	b.places = radix_order(locations, n);
+	if (!b.places)
 		return base_oom();
-	for (size_t i = 0; i < n; i++)
-		places[i] = (struct place){.location = locations[i], .index = i};
-	b.places = places =
-		radix_sort(places, n, sizeof(*places), sizeof(places->location), by_location);
 	for (size_t i = 0, end; r == 0 && i < n; i = end) {
-		uint16_t dso = attar_location_dso(places[i].location);
+		uint16_t dso = attar_location_dso(location_at(&b, i));
 
 		for (end = i + 1; end < n; end++)
-			if (attar_location_dso(places[end].location) != dso)
+			if (attar_location_dso(location_at(&b, end)) != dso)
 				break;
 		r = answer_binary(&b, i, end - i);
 	}
+	free(b.places);
 	vec_done(&b.runs);
 	return r;
 }
