@@ -131,10 +131,10 @@ void debug_file_done(struct debug_file *file)
 		decompressor_close(section->unpacking);
 		free(section->bytes);
 		free(section->joined);
+		free(section->lent.bytes);
 		for (int j = 0; j < DEBUG_BLOCKS; j++)
 			free(section->blocks[j].bytes);
 	}
-	free(file->lent);
 	vec_done(&file->values.list);
 	elf_done(&file->elf);
 	if (file->fd >= 0)
@@ -206,16 +206,42 @@ bool debug_file_read(
 	       byte_source_read(&file->elf.source, section->offset + offset, bytes, n) >= 0;
 }
 
-/* Memory for n bytes: that of the last time, unless it is much. */
-static int reserve_lent(struct debug_file *file, uint64_t n)
+/* Where the block with this number is kept. */
+static size_t slot_of(enum debug_section_id id, uint64_t number)
 {
-	file->in_lent.n = 0;
-	if (n <= file->lent_size && file->lent_size <= DEBUG_LENT_MAX)
+	bool few = id == DEBUG_ABBREV || id == DEBUG_LINE;
+
+	return number % (few ? (unsigned)DEBUG_BLOCKS_FEW : (unsigned)DEBUG_BLOCKS);
+}
+
+/* Bytes of a section that are in memory, or NULL: most names are in the unit that was lent last. */
+static const uint8_t *in_memory(
+	const struct debug_file *file, enum debug_section_id id, uint64_t offset, uint64_t n)
+{
+	const struct debug_section *section = &file->sections[id];
+	uint64_t from = section->lent.offset, in_block = offset % DEBUG_BLOCK,
+		 number = offset / DEBUG_BLOCK;
+	size_t slot = slot_of(id, number);
+
+	if (section->bytes)
+		return section->bytes + offset;
+	if (offset >= from && n <= section->lent.n && offset - from <= section->lent.n - n)
+		return section->lent.bytes + (offset - from);
+	if (n <= DEBUG_BLOCK - in_block && section->blocks[slot].number == number + 1)
+		return section->blocks[slot].bytes + in_block;
+	return NULL;
+}
+
+/* Memory for n bytes: that of the last time, unless it is much. */
+static int reserve_lent(struct debug_section *section, uint64_t n)
+{
+	section->lent.n = 0;
+	if (n <= section->lent.size && section->lent.size <= DEBUG_LENT_MAX)
 		return 0;
-	free(file->lent);
-	file->lent = malloc(n + 1);
-	file->lent_size = file->lent ? n : 0;
-	return file->lent ? 0 : base_oom();
+	free(section->lent.bytes);
+	section->lent.bytes = malloc(n + 1);
+	section->lent.size = section->lent.bytes ? n : 0;
+	return section->lent.bytes ? 0 : base_oom();
 }
 
 int debug_file_borrow(struct debug_file *file, enum debug_section_id id, uint64_t offset,
@@ -226,42 +252,27 @@ int debug_file_borrow(struct debug_file *file, enum debug_section_id id, uint64_
 
 	if (!contains(file, section, offset, n))
 		return -ENODATA;
-	if (section->bytes) {
-		*ret_bytes = section->bytes + offset;
+	*ret_bytes = in_memory(file, id, offset, n);
+	if (*ret_bytes)
 		return 0;
-	}
-	r = reserve_lent(file, n);
+	r = reserve_lent(section, n);
 	if (r < 0)
 		return r;
-	if (!debug_file_read(file, id, offset, file->lent, n))
+	if (!debug_file_read(file, id, offset, section->lent.bytes, n))
 		return -ENODATA;
-	file->in_lent.id = id;
-	file->in_lent.offset = offset;
-	file->in_lent.n = n;
-	*ret_bytes = file->lent;
+	section->lent.offset = offset;
+	section->lent.n = n;
+	*ret_bytes = section->lent.bytes;
 	return 0;
 }
 
-/* Bytes that are still in memory, because they were lent last: most names are in the same unit. */
-static const uint8_t *in_lent(
-	const struct debug_file *file, enum debug_section_id id, uint64_t offset, size_t n)
+/* Reads the block with this number; shorter at the end of the section. */
+static const uint8_t *read_block(struct debug_file *file, enum debug_section_id id, uint64_t number)
 {
-	uint64_t from = file->in_lent.offset;
-
-	if (id != file->in_lent.id || offset < from || n > file->in_lent.n ||
-		offset - from > file->in_lent.n - n)
-		return NULL;
-	return file->lent + (offset - from);
-}
-
-/* The block with this number; shorter at the end of the section. */
-static const uint8_t *block(struct debug_file *file, struct debug_section *section, uint64_t number)
-{
+	struct debug_section *section = &file->sections[id];
+	size_t slot = slot_of(id, number);
 	uint64_t at = number * DEBUG_BLOCK;
-	unsigned slot = number % DEBUG_BLOCKS;
 
-	if (section->blocks[slot].number == number + 1)
-		return section->blocks[slot].bytes;
 	if (!section->blocks[slot].bytes)
 		section->blocks[slot].bytes = malloc(DEBUG_BLOCK);
 	section->blocks[slot].number = 0;
@@ -283,13 +294,11 @@ const uint8_t *debug_file_view(
 
 	if (!contains(file, section, offset, n) || n > DEBUG_BLOCK)
 		return NULL;
-	if (section->bytes)
-		return section->bytes + offset;
-	bytes = in_lent(file, id, offset, n);
+	bytes = in_memory(file, id, offset, n);
 	if (bytes)
 		return bytes;
 	if (in_block + n <= DEBUG_BLOCK) {
-		bytes = block(file, section, offset / DEBUG_BLOCK);
+		bytes = read_block(file, id, offset / DEBUG_BLOCK);
 		return bytes ? bytes + in_block : NULL;
 	}
 	if (!section->joined)
@@ -348,19 +357,4 @@ bool debug_file_string(
 		offset += n;
 	}
 	return taken;
-}
-
-size_t debug_file_memory(const struct debug_file *file)
-{
-	size_t n = file->lent_size;
-
-	for (int i = 0; i < DEBUG_SECTIONS; i++) {
-		const struct debug_section *section = &file->sections[i];
-
-		n += section->unpacking ? section->unpacked : section->bytes ? section->size : 0;
-		n += section->joined ? DEBUG_BLOCK : 0;
-		for (int j = 0; j < DEBUG_BLOCKS; j++)
-			n += section->blocks[j].bytes ? DEBUG_BLOCK : 0;
-	}
-	return n;
 }

@@ -29,7 +29,8 @@ enum debug_section_id {
 
 enum {
 	DEBUG_BLOCK = 16 << 10,     /* bytes of a block */
-	DEBUG_BLOCKS = 64,          /* blocks kept of a section: the names of most units */
+	DEBUG_BLOCKS = 64,          /* blocks kept of most sections: the names of most units */
+	DEBUG_BLOCKS_FEW = 2,       /* of those in which each unit has a table */
 	DEBUG_STRING_MAX = 8 << 10, /* bytes of a string; longer ones are cut */
 	DEBUG_LENT_MAX = 1 << 20,   /* bytes of memory that is lent again */
 };
@@ -49,6 +50,11 @@ struct debug_section {
 		uint8_t *bytes;
 	} blocks[DEBUG_BLOCKS];
 	uint8_t *joined; /* the last view that was not in one block */
+	struct {
+		uint8_t *bytes;
+		uint64_t size;      /* of this memory */
+		uint64_t offset, n; /* what was read into it last; n is 0: nothing */
+	} lent; /* see debug_file_borrow() */
 };
 
 struct debug_file {
@@ -56,12 +62,6 @@ struct debug_file {
 	int fd; /* owned; -1: the source is memory */
 	struct debug_section sections[DEBUG_SECTIONS];
 	struct relocation_values values; /* of symbols */
-	uint8_t *lent;                   /* see debug_file_borrow() */
-	uint64_t lent_size;
-	struct {
-		enum debug_section_id id;
-		uint64_t offset, n;
-	} in_lent; /* what was read into it last; n is 0: nothing */
 };
 
 /* Why a file cannot be used, from an errno: -ESTALE if it is of another build. */
@@ -80,8 +80,8 @@ static inline bool debug_file_has(const struct debug_file *file, enum debug_sect
 }
 
 /*
- * n bytes (at most DEBUG_BLOCK) of a section, borrowed until the next view of this section or the
- * next debug_file_borrow(); NULL if the section does not have them, or they cannot be read.
+ * n bytes (at most DEBUG_BLOCK) of a section, borrowed until the next view or debug_file_borrow()
+ * of this section; NULL if the section does not have them, or they cannot be read.
  */
 const uint8_t *debug_file_view(
 	struct debug_file *file, enum debug_section_id id, uint64_t offset, size_t n);
@@ -95,8 +95,8 @@ bool debug_file_read(
 	struct debug_file *file, enum debug_section_id id, uint64_t offset, void *bytes, size_t n);
 
 /*
- * n bytes, borrowed until the next call for this file. Returns 0; -ENODATA if the section does not
- * have them; -ENOMEM.
+ * n bytes, borrowed until the next view or call for this section. They are read unless they are in
+ * memory. Returns 0; -ENODATA if the section does not have them; -ENOMEM.
  */
 int debug_file_borrow(struct debug_file *file, enum debug_section_id id, uint64_t offset,
 	uint64_t n, const uint8_t **ret_bytes);
@@ -104,8 +104,5 @@ int debug_file_borrow(struct debug_file *file, enum debug_section_id id, uint64_
 /* Appends a NUL-terminated string. False if there is none at offset. */
 bool debug_file_string(
 	struct debug_file *file, enum debug_section_id id, uint64_t offset, struct buf *text);
-
-/* The memory of blocks and decompressed sections, in bytes. */
-size_t debug_file_memory(const struct debug_file *file);
 
 #endif

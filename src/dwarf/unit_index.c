@@ -474,10 +474,23 @@ uint64_t unit_index_offset(struct unit_index *index, uint64_t address)
 	return offset;
 }
 
+/* All of a unit is read next: then its root entry is in memory. */
+static void read_ahead(const struct debug_unit *unit)
+{
+	uint64_t n = unit->end - unit->root;
+	const uint8_t *bytes;
+
+	if (!unit->root_read && n <= SCOPES_UNIT_MAX)
+		debug_file_borrow(unit->file, DEBUG_INFO, unit->root, n, &bytes);
+}
+
 struct debug_unit *unit_index_find(struct unit_index *index, uint64_t address)
 {
 	uint64_t offset = unit_index_offset(index, address);
 	struct debug_unit *unit = offset == NO_UNIT ? NULL : unit_with_header(index, offset);
 
-	return unit && read_root(index, unit) ? unit : NULL;
+	if (!unit)
+		return NULL;
+	read_ahead(unit);
+	return read_root(index, unit) ? unit : NULL;
 }
