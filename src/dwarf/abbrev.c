@@ -4,68 +4,98 @@
 #include "dwarf/constants.h"
 #include "dwarf/cursor.h"
 
-enum { FIRST_BYTES = 8 << 10, MAX_BYTES = 64 << 20 };
+/* The size of the values of a form that is the same in all entries; -1: it varies. */
+static int size_of(const struct abbrevs *a, struct form form)
+{
+	switch (form.encoding) {
+	case IMPLICIT:
+	case PRESENT:
+		return 0;
+	case BYTES_1:
+		return 1;
+	case BYTES_2:
+		return 2;
+	case BYTES_3:
+		return 3;
+	case BYTES_4:
+		return 4;
+	case BYTES_8:
+		return 8;
+	case BYTES_16:
+		return 16;
+	case OF_ADDRESS:
+		return a->address_size;
+	case OF_OFFSET:
+		return a->offset_size;
+	case OF_REF:
+		return a->version <= 2 ? a->address_size : a->offset_size;
+	default:
+		return -1;
+	}
+}
 
-/* By enum form_encoding, the size of forms that is the same in all entries; -1: it varies. */
-struct sizes {
-	int8_t of[ENCODINGS];
+/* An attribute without a name; its run is itself, see find_runs(). */
+static struct abbrev_attribute attribute_of(const struct abbrevs *a, uint64_t form)
+{
+	struct abbrev_attribute attribute = {.form = form_find(form)};
+	int size = size_of(a, attribute.form);
+
+	attribute.run = size >= 0;
+	attribute.run_bytes = (uint16_t)MAX(size, 0);
+	return attribute;
+}
+
+/* By form, attributes without a name. */
+struct attributes {
+	struct abbrev_attribute of[FORMS_STANDARD];
 };
 
-static struct sizes find_sizes(const struct abbrevs *a)
+static void find_attributes(const struct abbrevs *a, struct attributes *ret_attributes)
 {
-	struct sizes sizes;
-
-	memset(&sizes, -1, sizeof(sizes));
-	sizes.of[IMPLICIT] = sizes.of[PRESENT] = 0;
-	sizes.of[BYTES_1] = 1;
-	sizes.of[BYTES_2] = 2;
-	sizes.of[BYTES_3] = 3;
-	sizes.of[BYTES_4] = 4;
-	sizes.of[BYTES_8] = 8;
-	sizes.of[BYTES_16] = 16;
-	sizes.of[OF_ADDRESS] = (int8_t)a->address_size;
-	sizes.of[OF_OFFSET] = (int8_t)a->offset_size;
-	sizes.of[OF_REF] = (int8_t)(a->version <= 2 ? a->address_size : a->offset_size);
-	return sizes;
+	for (unsigned form = 0; form < FORMS_STANDARD; form++)
+		ret_attributes->of[form] = attribute_of(a, form);
 }
 
-static void take_attribute(struct abbrev *abbrev, struct abbrev_attribute *attribute, int size)
+/* Takes the address of an entry's sibling, which follows attributes of these bytes. */
+static void take_sibling(struct abbrev *abbrev, struct form form, uint32_t bytes)
 {
-	if (attribute->name == DW_AT_declaration)
-		abbrev->declaration = true;
-	if (attribute->name == DW_AT_sibling && attribute->form.encoding == BYTES_4 &&
-		attribute->form.class == DEBUG_REF && abbrev->size >= 0 &&
-		abbrev->size <= INT16_MAX)
-		abbrev->sibling = (int16_t)abbrev->size;
-	attribute->run = size >= 0; /* see find_runs() */
-	attribute->run_bytes = (uint16_t)MAX(size, 0);
-	abbrev->size =
-		size < 0 || abbrev->size < 0 || abbrev->size > 1 << 20 ? -1 : abbrev->size + size;
-	abbrev->n++;
+	if (form.encoding == BYTES_4 && form.class == DEBUG_REF && bytes <= INT16_MAX)
+		abbrev->sibling = (int16_t)bytes;
 }
 
-static int read_attributes(
-	struct abbrevs *a, const struct sizes *sizes, struct cursor *c, struct abbrev *abbrev)
+/* The cursor is local: the compiler keeps it in registers. */
+static int read_attributes(struct abbrevs *a, const struct attributes *attributes,
+	struct cursor *from, struct abbrev *abbrev)
 {
+	struct cursor c = *from;
+	uint32_t bytes = 0;
+	bool varies = false;
+
 	abbrev->first = (uint32_t)a->attributes.n;
-	while (!c->failed) {
-		uint64_t name = cursor_uleb(c), form = cursor_uleb(c);
-		struct abbrev_attribute *attribute;
+	while (!c.failed) {
+		uint64_t name = cursor_uleb(&c), form = cursor_uleb(&c);
+		struct abbrev_attribute *at;
 
 		if (!name && !form)
 			break;
-		if (a->attributes.n >= ABBREV_ATTRIBUTES_MAX)
-			return -EBADMSG;
-		attribute = vec_add(&a->attributes);
-		if (!attribute)
+		if (vec_reserve(&a->attributes, 1) < 0)
 			return -ENOMEM;
-		attribute->name = name <= UINT16_MAX ? (uint16_t)name : 0;
-		attribute->form = form_find(form);
+		at = &a->attributes.at[a->attributes.n++];
+		*at = form < FORMS_STANDARD ? attributes->of[form] : attribute_of(a, form);
+		at->name = name <= UINT16_MAX ? (uint16_t)name : 0;
 		if (form == DW_FORM_implicit_const)
-			attribute->implicit = cursor_sleb(c);
-		take_attribute(abbrev, attribute, sizes->of[attribute->form.encoding]);
+			at->implicit = (int32_t)cursor_sleb(&c);
+		if (name == DW_AT_declaration)
+			abbrev->declaration = true;
+		if (name == DW_AT_sibling && !varies)
+			take_sibling(abbrev, at->form, bytes);
+		varies |= !at->run;
+		bytes += at->run_bytes;
 	}
-	return 0;
+	*from = c;
+	abbrev->n = (uint32_t)a->attributes.n - abbrev->first;
+	abbrev->size = varies ? -1 : (int32_t)bytes;
+	return a->attributes.n > ABBREV_ATTRIBUTES_MAX ? -EBADMSG : 0;
 }
 
 /* The numbers below 128 of the attributes whose values scope_table_read() takes, as bits. */
@@ -131,25 +161,32 @@ static bool needs_runs(const struct abbrev *abbrev)
 	       abbrev->tag == DW_TAG_inlined_subroutine;
 }
 
+/* Takes whole declarations. Returns 1 at the end of the table, 0 if more bytes are needed. */
 static int parse(struct abbrevs *a, struct cursor *c)
 {
-	const struct sizes sizes = find_sizes(a);
+	struct attributes attributes;
 	int r = 0;
 
+	find_attributes(a, &attributes);
 	while (r >= 0) {
-		uint64_t code = cursor_uleb(c);
 		struct abbrev abbrev = {.sibling = -1};
+		const uint8_t *start = c->at;
+		uint64_t code = cursor_uleb(c);
 
-		if (!code || c->failed)
-			break;
+		if (!code && !c->failed)
+			return 1;
 		abbrev.tag = (uint16_t)cursor_uleb(c);
 		abbrev.children = cursor_u8(c);
-		r = read_attributes(a, &sizes, c, &abbrev);
-		if (r < 0 || c->failed)
-			break;
-		if (needs_runs(&abbrev))
+		r = read_attributes(a, &attributes, c, &abbrev);
+		if (r >= 0 && c->failed) {
+			a->attributes.n = abbrev.first;
+			c->at = start;
+			return 0;
+		}
+		if (r >= 0 && needs_runs(&abbrev))
 			find_runs(a, &abbrev);
-		r = add(a, code, &abbrev);
+		if (r >= 0)
+			r = add(a, code, &abbrev);
 	}
 	return r;
 }
@@ -160,33 +197,36 @@ static void clear(struct abbrevs *a)
 	map_done(&a->others);
 }
 
-/* The size of a table is not known: more is read until its end is found. */
+/*
+ * The size of a table is not known: what is left of a block is taken first. A declaration has at
+ * most DEBUG_BLOCK bytes.
+ */
 int abbrevs_read(struct abbrevs *a)
 {
-	uint64_t size = a->file->sections[DEBUG_ABBREV].size, n = FIRST_BYTES;
+	uint64_t size = a->file->sections[DEBUG_ABBREV].size, at = a->offset;
+	size_t n = DEBUG_BLOCK - at % DEBUG_BLOCK;
+	int r = 0;
 
 	clear(a);
-	while (a->offset < size) {
+	while (r == 0 && at < size) {
 		const uint8_t *bytes;
 		struct cursor c;
-		int r;
 
-		n = MIN(n, size - a->offset);
-		r = debug_file_borrow(a->file, DEBUG_ABBREV, a->offset, n, &bytes);
-		if (r < 0)
-			return r == -ENOMEM ? r : -EBADMSG;
+		n = (size_t)MIN((uint64_t)n, size - at);
+		bytes = debug_file_view(a->file, DEBUG_ABBREV, at, n);
+		if (!bytes)
+			break;
 		c = (struct cursor){.at = bytes, .end = bytes + n};
 		r = parse(a, &c);
-		if (r >= 0 && !c.failed)
-			return 0;
-		clear(a);
-		if (r < 0)
-			return r;
-		if (n == size - a->offset || n >= MAX_BYTES)
+		at += (uint64_t)(c.at - bytes);
+		if (c.at == bytes && (n == DEBUG_BLOCK || n == size - at))
 			break;
-		n *= 8;
+		n = DEBUG_BLOCK;
 	}
-	return -EBADMSG;
+	if (r > 0)
+		return 0;
+	clear(a);
+	return r < 0 ? r : -EBADMSG;
 }
 
 void abbrevs_done(struct abbrevs *abbrevs)

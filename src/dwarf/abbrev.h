@@ -11,14 +11,14 @@ enum { ABBREV_MAX = 1 << 20, ABBREV_ATTRIBUTES_MAX = 1 << 22 }; /* of a table */
 
 struct abbrev_attribute {
 	uint16_t name;
-	struct form form;
 	/* The attributes from this one on that have the same size in all entries of the unit. */
-	uint8_t run;
 	uint16_t run_bytes;
+	uint8_t run;
 	/* Those of them before the next one that describes the code or the name of a function. */
 	uint8_t skip;
 	uint16_t skip_bytes;
-	int64_t implicit; /* of DW_FORM_implicit_const */
+	struct form form;
+	int32_t implicit; /* of DW_FORM_implicit_const, whose higher bits no attribute needs */
 };
 
 struct abbrev {
