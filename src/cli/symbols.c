@@ -124,6 +124,30 @@ static int parse(struct lookup *l, int argc, char **argv)
 
 /* ---- addresses ---- */
 
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r';
+}
+
+static const char *skip_blanks(const char *at)
+{
+	while (is_blank(*at))
+		at++;
+	return at;
+}
+
+/* Skips a word and its blank. False: the line does not begin with them. */
+static bool skip_word(const char **line, const char *word)
+{
+	const char *at = *line;
+
+	for (; *word; word++)
+		if (*at++ != *word)
+			return false;
+	*line = at;
+	return true;
+}
+
 /* Takes hexadecimal digits. Returns what follows them; NULL: there are none, or too many. */
 static const char *take_digits(const char *word, uint64_t *ret_address)
 {
@@ -137,7 +161,9 @@ static const char *take_digits(const char *word, uint64_t *ret_address)
 	return at == word || digit >= 0 ? NULL : at;
 }
 
-/* Hexadecimal; as llvm-symbolizer, a number without 0x is decimal. */
+/*
+ * A word up to a blank: hexadecimal; as llvm-symbolizer takes it, a number without 0x is decimal.
+ */
 static bool take_address(const struct lookup *l, const char *word, uint64_t *ret_address)
 {
 	bool hex = word[0] == '0' && (word[1] | 0x20) == 'x';
@@ -146,13 +172,13 @@ static bool take_address(const struct lookup *l, const char *word, uint64_t *ret
 
 	if (hex || !l->llvm) {
 		after = take_digits(word + 2 * hex, ret_address);
-		return after && !*after;
+		return after && (!*after || is_blank(*after));
 	}
 	if (parse_hex_digit(word[0]) < 0)
 		return false;
 	errno = 0;
 	*ret_address = strtoull(word, &end, 0);
-	return !*end && !errno;
+	return (!*end || is_blank(*end)) && !errno;
 }
 
 static attar_location locate(const struct lookup *l, uint64_t address)
@@ -170,8 +196,7 @@ static attar_location locate(const struct lookup *l, uint64_t address)
 /* Takes over the line. */
 static int keep_other(struct lookup *l, char *line, bool is_answer)
 {
-	const struct other other = {
-		.index = l->locations.n, .line = line, .is_answer = is_answer};
+	const struct other other = {.index = l->locations.n, .line = line, .is_answer = is_answer};
 
 	if (line && vec_push(&l->others, other) == 0)
 		return 0;
@@ -206,40 +231,18 @@ static int add_data(struct lookup *l, uint64_t address)
 	return keep_other(l, buf_take(&answer), true);
 }
 
-static bool is_blank(char c)
-{
-	return c == ' ' || c == '\t' || c == '\r';
-}
-
-static char *skip_blanks(char *at)
-{
-	while (is_blank(*at))
-		at++;
-	return at;
-}
-
 /* The address that begins the line, after CODE and DATA of llvm-symbolizer at its first column. */
 static bool take_first(
-	const struct lookup *l, char *line, uint64_t *ret_address, bool *ret_is_data)
+	const struct lookup *l, const char *line, uint64_t *ret_address, bool *ret_is_data)
 {
-	char *word, *end, after;
-	bool found;
-
-	*ret_is_data = l->llvm && l->file && !l->json && !strncmp(line, "DATA ", 5);
-	if (*ret_is_data || (l->llvm && !strncmp(line, "CODE ", 5)))
-		line += 5;
-	word = skip_blanks(line);
-	for (end = word; *end && !is_blank(*end); end++)
-		;
-	after = *end;
-	*end = '\0';
-	found = take_address(l, word, ret_address);
-	*end = after;
-	return found;
+	*ret_is_data = l->llvm && l->file && !l->json && skip_word(&line, "DATA ");
+	if (l->llvm && !*ret_is_data)
+		skip_word(&line, "CODE ");
+	return take_address(l, skip_blanks(line), ret_address);
 }
 
 /* Returns 0, -EINVAL or -ENOMEM. */
-static int add_query(struct lookup *l, char *line)
+static int add_query(struct lookup *l, const char *line)
 {
 	attar_location location = 0;
 	uint64_t address = 0;
@@ -437,12 +440,11 @@ static int flush(struct lookup *l)
 /* ---- input ---- */
 
 /* Blank lines are repeated in the style of llvm-symbolizer, and otherwise ignored. */
-static int take_line(struct lookup *l, char *line)
+static int take_line(struct lookup *l, char *line, char *end)
 {
-	size_t n = strlen(line);
-
-	if (n && line[n - 1] == '\r')
-		line[n - 1] = '\0';
+	*end = '\0';
+	if (end > line && end[-1] == '\r')
+		end[-1] = '\0';
 	return l->llvm || *skip_blanks(line) ? add_query(l, line) : 0;
 }
 
@@ -454,8 +456,7 @@ static int take_lines(struct lookup *l, char *bytes, size_t *n)
 	int r = vec_reserve(&l->locations, more);
 
 	while (r == 0 && (end = memchr(at, '\n', *n - (size_t)(at - bytes)))) {
-		*end = '\0';
-		r = take_line(l, at);
+		r = take_line(l, at, end);
 		at = end + 1;
 		if (r == 0 && l->locations.n >= BATCH_MAX)
 			r = flush(l);
@@ -487,10 +488,8 @@ static int read_input(struct lookup *l)
 		if (r == 0 && n == INPUT_BYTES)
 			r = attar_fail(-EINVAL, "a line of standard input is too long");
 	}
-	if (r == 0 && n) {
-		bytes[n] = '\0';
-		r = take_line(l, bytes);
-	}
+	if (r == 0 && n)
+		r = take_line(l, bytes, bytes + n);
 	return r;
 }
 
