@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* attar symbols: functions, source lines and inlined functions of addresses. */
+#include <poll.h>
 #include <stdio.h>
 
 #include "base/base.h"
@@ -12,8 +13,9 @@
 #include "cli/signals.h"
 
 enum {
-	BATCH_MAX = 1 << 17, /* addresses */
-	INPUT_BYTES = 1 << 20,
+	BATCH_MAX = 1 << 17,   /* addresses */
+	INPUT_BYTES = 1 << 20, /* of a line at most */
+	READ_BYTES = 1 << 16,  /* at once */
 	OUTPUT_BYTES = 1 << 16,
 	ANSWERS_MAX = 1 << 30, /* bytes of the answers of a batch */
 	LINE_BYTES = 8,        /* of the input, for most lines at least */
@@ -466,7 +468,27 @@ static int take_lines(struct lookup *l, char *bytes, size_t *n)
 	return r;
 }
 
-/* Answers the lines received so far, so that a program can ask line by line. */
+/* Whether a read returns without waiting. */
+static bool has_more_input(void)
+{
+	struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+
+	return poll(&input, 1, 0) > 0;
+}
+
+/* Reads more of the input. Returns the number of bytes, 0 at its end, or a negative errno. */
+static ssize_t read_more(struct lookup *l, char *bytes, size_t n)
+{
+	ssize_t got = TEMP_FAILURE_RETRY(read(STDIN_FILENO, bytes, MIN(n, (size_t)READ_BYTES)));
+	int error = errno;
+
+	if (got >= 0)
+		return got;
+	flush(l);
+	return attar_fail(-error, "cannot read standard input: %s", strerror(error));
+}
+
+/* Answers the lines so far before it waits for others, so that a program can ask line by line. */
 static int read_input(struct lookup *l)
 {
 	char *bytes _cleanup_free_ = malloc(INPUT_BYTES + 1);
@@ -474,16 +496,15 @@ static int read_input(struct lookup *l)
 	int r = bytes ? 0 : base_oom();
 
 	while (r == 0) {
-		ssize_t got = TEMP_FAILURE_RETRY(read(STDIN_FILENO, bytes + n, INPUT_BYTES - n));
+		ssize_t got = read_more(l, bytes + n, INPUT_BYTES - n);
 
 		if (got < 0)
-			return attar_fail(
-				-errno, "cannot read standard input: %s", strerror(errno));
+			return (int)got;
 		if (!got)
 			break;
 		n += (size_t)got;
 		r = take_lines(l, bytes, &n);
-		if (r == 0)
+		if (r == 0 && (n == INPUT_BYTES || !has_more_input()))
 			r = flush(l);
 		if (r == 0 && n == INPUT_BYTES)
 			r = attar_fail(-EINVAL, "a line of standard input is too long");

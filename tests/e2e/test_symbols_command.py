@@ -585,6 +585,30 @@ def test_lines_that_are_not_addresses_are_repeated(tmp_path):
     assert done.returncode == 1 and "first 'foo'" in done.stderr
 
 
+def test_lines_are_answered_when_they_are_read(tmp_path):
+    """A program that waits for an answer gets it while the input is open."""
+    program, address = known(tmp_path)
+    alone = run('symbols', program, f'{address:x}').stdout
+    with subprocess.Popen([ATTAR, 'symbols', program], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, text=True) as process:
+        for _ in range(3):
+            process.stdin.write(f'{address:x}\n')
+            process.stdin.flush()
+            assert ''.join(process.stdout.readline() for _ in alone.splitlines()) == alone
+        process.stdin.close()
+        assert process.stdout.read() == ''
+    assert process.returncode == 0
+
+
+def test_lines_are_answered_before_an_error(tmp_path):
+    program, address = known(tmp_path)
+    alone = run('symbols', program, f'{address:x}').stdout
+    done = run('symbols', program, stdin=None, input=20000 * f'{address:x}\n' + (2 << 20) * 'x')
+    assert done.stdout == 20000 * alone
+    assert done.returncode == 2
+    assert done.stderr == 'attar: a line of standard input is too long\n'
+
+
 @pytest.mark.quick
 def test_end_of_options(tmp_path):
     program, address = known(tmp_path)
