@@ -10,7 +10,7 @@
 #include "elf/demangle.h"
 #include "symbol/symbols.h"
 
-enum { BATCH_FRAMES = 128 };
+enum { BATCH_FRAMES = 128, AHEAD = 16 };
 
 /* What all frames of a location have in common. */
 static struct attar_frame frame_of_symbol(
@@ -279,6 +279,7 @@ static void answer(const struct batch *b, size_t first, size_t n)
 	for (size_t i = first; i < first + n; i++) {
 		attar_location location = location_at(b, i);
 
+		__builtin_prefetch(&b->locations[b->places[MIN(i + AHEAD, first + n - 1)]]);
 		if (f.n && (location == f.location || location < f.end))
 			move_to(&f, location);
 		else
