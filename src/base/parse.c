@@ -4,6 +4,15 @@
 #include <ctype.h>
 #include <math.h>
 
+/* clang-format off */
+const uint8_t parse_hex_digits[256] = {
+	['0'] = 1, ['1'] = 2, ['2'] = 3, ['3'] = 4, ['4'] = 5, ['5'] = 6, ['6'] = 7, ['7'] = 8,
+	['8'] = 9, ['9'] = 10,
+	['a'] = 11, ['b'] = 12, ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16,
+	['A'] = 11, ['B'] = 12, ['C'] = 13, ['D'] = 14, ['E'] = 15, ['F'] = 16,
+};
+/* clang-format on */
+
 int parse_u64(const char *text, uint64_t *ret_value)
 {
 	bool hex = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');

@@ -10,15 +10,13 @@
 
 typedef VEC(int) parse_ints;
 
-/*
- * The value of a hexadecimal digit; -1 for another character, without an error text. Without
- * branches, which nobody predicts in random numbers.
- */
+/* By character, the value of a hexadecimal digit and 1; 0: it is none. */
+extern const uint8_t parse_hex_digits[256];
+
+/* The value of a hexadecimal digit; -1 for another character, without an error text. */
 static inline int parse_hex_digit(char c)
 {
-	unsigned digit = (unsigned char)c - '0', letter = ((unsigned char)c | 0x20U) - 'a';
-
-	return (int)(digit < 10 ? digit : letter < 6 ? letter + 10 : -1U);
+	return parse_hex_digits[(unsigned char)c] - 1;
 }
 
 /* Decimal, or hexadecimal after 0x. */

@@ -243,23 +243,27 @@ static bool take_first(
 	return take_address(l, skip_blanks(line), ret_address);
 }
 
+static int add_location(struct lookup *l, uint64_t address, attar_location location)
+{
+	if ((l->json || !l->llvm) && vec_push(&l->addresses, address) < 0)
+		return -ENOMEM;
+	return vec_push(&l->locations, location);
+}
+
 /* Returns 0, -EINVAL or -ENOMEM. */
 static int add_query(struct lookup *l, const char *line)
 {
-	attar_location location = 0;
 	uint64_t address = 0;
 	bool is_data;
-	int r = 0;
+	int r;
 
 	if (!take_first(l, line, &address, &is_data))
 		r = add_other(l, line);
 	else if (is_data)
 		r = add_data(l, address);
 	else
-		location = locate(l, address);
-	if (r == 0 && (l->json || !l->llvm))
-		r = vec_push(&l->addresses, address);
-	return r == 0 ? vec_push(&l->locations, location) : r;
+		return add_location(l, address, locate(l, address));
+	return r == 0 ? add_location(l, address, 0) : r;
 }
 
 /* ---- output ---- */
@@ -450,16 +454,36 @@ static int take_line(struct lookup *l, char *line, char *end)
 	return l->llvm || *skip_blanks(line) ? add_query(l, line) : 0;
 }
 
-/* The whole lines of the input; moves the rest to the front. */
+/* An address alone in its line, as nearly all are. Returns the next line, or NULL. */
+static const char *take_plain(const struct lookup *l, const char *line, uint64_t *ret_address)
+{
+	bool hex = line[0] == '0' && line[1] == 'x';
+	const char *end = hex || !l->llvm ? take_digits(line + 2 * hex, ret_address) : NULL;
+
+	return end && *end == '\n' ? end + 1 : NULL;
+}
+
+/* The whole lines of the input, behind which there is a NUL; moves the rest to the front. */
 static int take_lines(struct lookup *l, char *bytes, size_t *n)
 {
 	size_t more = MIN(*n / LINE_BYTES, (size_t)BATCH_MAX);
+	const char *next;
 	char *at = bytes, *end;
+	uint64_t address;
 	int r = vec_reserve(&l->locations, more);
 
-	while (r == 0 && (end = memchr(at, '\n', *n - (size_t)(at - bytes)))) {
-		r = take_line(l, at, end);
-		at = end + 1;
+	while (r == 0) {
+		next = take_plain(l, at, &address);
+		if (next) {
+			r = add_location(l, address, locate(l, address));
+		} else {
+			end = memchr(at, '\n', *n - (size_t)(at - bytes));
+			if (!end)
+				break;
+			r = take_line(l, at, end);
+			next = end + 1;
+		}
+		at += next - at;
 		if (r == 0 && l->locations.n >= BATCH_MAX)
 			r = flush(l);
 	}
@@ -503,6 +527,7 @@ static int read_input(struct lookup *l)
 		if (!got)
 			break;
 		n += (size_t)got;
+		bytes[n] = '\0';
 		r = take_lines(l, bytes, &n);
 		if (r == 0 && (n == INPUT_BYTES || !has_more_input()))
 			r = flush(l);

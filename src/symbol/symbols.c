@@ -541,6 +541,8 @@ static void load_own(struct attar_symbols *symbols, struct dso *dso)
 
 struct dso *symbols_load(struct attar_symbols *symbols, struct dso *dso)
 {
+	if (likely(dso->state == DSO_LOADED && !dso->twin))
+		return dso;
 	load_own(symbols, dso);
 	if (!dso->twin)
 		return dso;
