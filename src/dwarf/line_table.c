@@ -35,11 +35,17 @@ struct program {
 /* The state machine, and the current sequence. */
 struct state {
 	uint64_t address;
-	uint32_t line, file, column;
+	uint32_t line;
+	uint64_t place;        /* file and column, see with_file() */
 	uint64_t start, last;  /* addresses of the first row and of the last one */
 	struct line_row *rows; /* those of the table */
 	size_t first, n, size; /* the first row of the sequence, and the number of all */
+	uint64_t kept;         /* the place and line of the last row of the sequence */
+	uint64_t next_start;   /* of the row that follows it, once its code has an end */
+	uint64_t next;         /* its place and line */
+	bool begun;            /* the sequence has a row */
 	bool descends;         /* an address is lower than the one before */
+	uint64_t room;         /* bytes behind the last row in which another can be; 0: none */
 };
 
 /* ---- the header ---- */
@@ -175,12 +181,37 @@ static int take_header(struct program *p)
 
 /* ---- the program ---- */
 
-static void reset(struct state *s)
+enum { COLUMN_AT = 32, FILE_AT = 48 }; /* bits of the place of a row; the line is below them */
+
+static inline uint64_t with_column(uint64_t place, uint64_t column)
 {
-	*s = (struct state){
-		.line = 1, .file = 1, .rows = s->rows, .first = s->n, .n = s->n, .size = s->size};
+	return (place & ~((uint64_t)UINT16_MAX << COLUMN_AT)) | (uint64_t)(uint16_t)column
+									<< COLUMN_AT;
 }
 
+static uint64_t with_file(uint64_t place, uint64_t file)
+{
+	uint64_t number = file > LINE_FILES_MAX ? (uint64_t)LINE_NO_FILE : file;
+
+	return (place & ~((uint64_t)UINT16_MAX << FILE_AT)) | number << FILE_AT;
+}
+
+/* No row has these. */
+static const uint64_t no_place = UINT64_MAX;
+
+static void reset(struct state *s)
+{
+	*s = (struct state){.line = 1,
+		.place = with_file(0, 1),
+		.rows = s->rows,
+		.first = s->n,
+		.n = s->n,
+		.size = s->size,
+		.kept = no_place,
+		.next = no_place};
+}
+
+/* Makes room for one more row. */
 static int more_rows(struct program *p, struct state *s)
 {
 	struct line_table *table = p->table;
@@ -193,38 +224,45 @@ static int more_rows(struct program *p, struct state *s)
 	return r;
 }
 
-static bool same_line(const struct line_row *a, const struct line_row *b)
+/* Keeps the next row, if `keeps`, and it differs from the one before. There must be room for it. */
+static inline void keep_next(struct state *s, bool keeps)
 {
-	return a->line == b->line && a->column == b->column && a->file == b->file;
+	keeps &= s->next != s->kept;
+	s->rows[s->n] = (struct line_row){
+		.start = (uint32_t)s->next_start,
+		.line = (uint32_t)s->next,
+		.column = (uint16_t)(s->next >> COLUMN_AT),
+		.file = (uint16_t)(s->next >> FILE_AT),
+	};
+	s->n += keeps;
+	s->kept = keeps ? s->next : s->kept;
 }
 
 /* Only the last row of an address is found, and equal rows are one. */
-static inline int add_row(struct program *p, struct state *s, uint32_t line, uint32_t file)
+static inline void put_row(struct state *s, uint64_t start, uint64_t row)
 {
-	struct line_row row = {
-		.line = line,
-		.column = (uint16_t)s->column,
-		.file = file > LINE_FILES_MAX ? LINE_NO_FILE : (uint16_t)file,
-	};
-	int r;
+	keep_next(s, start != s->next_start);
+	s->next_start = start;
+	s->next = row;
+}
 
-	if (s->n == s->first)
+/* A sequence that descends is not kept, nor are rows too far from its start. */
+static int add_row(struct program *p, struct state *s, uint64_t row)
+{
+	int r = s->n < s->size ? 0 : more_rows(p, s);
+	uint64_t start;
+
+	if (r < 0)
+		return r;
+	if (!s->begun)
 		s->start = s->last = s->address;
+	s->begun = true;
 	s->descends |= s->address < s->last;
 	s->last = s->address;
-	if (unlikely(s->descends || s->address - s->start > UINT32_MAX))
-		return 0;
-	row.start = (uint32_t)(s->address - s->start);
-	if (s->n > s->first && s->rows[s->n - 1].start == row.start)
-		s->n--;
-	if (s->n > s->first && same_line(&s->rows[s->n - 1], &row))
-		return 0;
-	if (unlikely(s->n == s->size)) {
-		r = more_rows(p, s);
-		if (r < 0)
-			return r;
-	}
-	s->rows[s->n++] = row;
+	start = s->address - s->start;
+	s->room = s->descends || start > UINT32_MAX ? 0 : UINT32_MAX - start + 1;
+	if (s->room)
+		put_row(s, start, row);
 	return 0;
 }
 
@@ -239,7 +277,11 @@ static int end_sequence(struct program *p, struct state *s)
 {
 	struct sequence sequence = {.start = s->start, .end = s->last, .first = s->first};
 	bool good = is_good(p, s);
+	int r = s->n < s->size ? 0 : more_rows(p, s);
 
+	if (r < 0)
+		return r;
+	keep_next(s, true);
 	if (good && (!p->only || (s->start <= *p->only && *p->only < s->last)))
 		sequence.n = s->n - s->first;
 	s->n = s->first + sequence.n;
@@ -258,7 +300,7 @@ static int extended(struct program *p, struct state *s, struct cursor *c)
 	operand = (struct cursor){.at = bytes, .end = bytes + n};
 	switch (cursor_u8(&operand)) {
 	case DW_LNE_end_sequence:
-		r = add_row(p, s, 0, LINE_NO_FILE);
+		r = add_row(p, s, with_file(s->place, LINE_NO_FILE));
 		r = r < 0 ? r : end_sequence(p, s);
 		reset(s);
 		break;
@@ -283,11 +325,11 @@ static int extended(struct program *p, struct state *s, struct cursor *c)
 	return r;
 }
 
-static inline int standard(struct program *p, struct state *s, struct cursor *c, uint8_t opcode)
+static int standard(struct program *p, struct state *s, struct cursor *c, uint8_t opcode)
 {
 	switch (opcode) {
 	case DW_LNS_copy:
-		return add_row(p, s, s->line, s->file);
+		return add_row(p, s, s->place | s->line);
 	case DW_LNS_advance_pc:
 		s->address += cursor_uleb(c) * p->min_length;
 		break;
@@ -295,10 +337,10 @@ static inline int standard(struct program *p, struct state *s, struct cursor *c,
 		s->line += (uint32_t)cursor_sleb(c);
 		break;
 	case DW_LNS_set_file:
-		s->file = (uint32_t)MIN(cursor_uleb(c), (uint64_t)UINT32_MAX);
+		s->place = with_file(s->place, cursor_uleb(c));
 		break;
 	case DW_LNS_set_column:
-		s->column = (uint32_t)cursor_uleb(c);
+		s->place = with_column(s->place, cursor_uleb(c));
 		break;
 	case DW_LNS_const_add_pc:
 		s->address += p->special[255].bytes;
@@ -323,29 +365,79 @@ static void find_special(struct program *p)
 	}
 }
 
-/* The state and the cursor are local: the compiler keeps them in registers. */
+/*
+ * Runs the opcodes that most are, up to another one. The state is local: the compiler keeps it in
+ * registers.
+ */
+static const uint8_t *run_simple(
+	const struct program *p, struct state *state, const uint8_t *at, const uint8_t *end)
+{
+	struct state s = *state;
+
+	while (at < end - 1) { /* the longest of them have two bytes */
+		uint64_t address = s.address;
+		uint32_t line = s.line;
+		uint8_t opcode = *at;
+
+		if (opcode >= p->opcode_base) {
+			address += p->special[opcode].bytes;
+			line += (uint32_t)p->special[opcode].line;
+		} else if (opcode == DW_LNS_set_column && at[1] < 0x80) {
+			s.place = with_column(s.place, at[1]);
+			at += 2;
+			continue;
+		} else if (opcode == DW_LNS_negate_stmt && !p->operands[opcode]) {
+			at++;
+			continue;
+		} else if (opcode == DW_LNS_advance_line && at[1] < 0x80) {
+			s.line += (at[1] ^ 0x40U) - 0x40; /* bit 6 is the sign */
+			at += 2;
+			continue;
+		} else if (opcode != DW_LNS_copy) {
+			break;
+		}
+		if (unlikely(s.n >= s.size || address - s.last >= s.room))
+			break;
+		put_row(&s, address - s.start, s.place | line);
+		s.room -= address - s.last;
+		s.address = s.last = address;
+		s.line = line;
+		at++;
+	}
+	*state = s;
+	return at;
+}
+
+static int run_one(struct program *p, struct state *s, struct cursor *c)
+{
+	uint8_t opcode = *c->at++;
+
+	if (!opcode)
+		return extended(p, s, c);
+	if (opcode < p->opcode_base)
+		return standard(p, s, c, opcode);
+	if (!p->line_range)
+		return -EBADMSG;
+	s->address += p->special[opcode].bytes;
+	s->line += (uint32_t)p->special[opcode].line;
+	return add_row(p, s, s->place | s->line);
+}
+
 static int run(struct program *p)
 {
 	struct cursor c = p->reader.c;
 	struct state s = {0};
-	int r = vec_reserve(&p->table->rows, (size_t)(c.end - c.at) / ROW_BYTES);
+	int r = vec_reserve(&p->table->rows, (size_t)(c.end - c.at) / ROW_BYTES + 1);
 
 	s.rows = p->table->rows.at;
 	s.size = p->table->rows.size;
 	reset(&s);
 	find_special(p);
 	while (r >= 0 && c.at < c.end && !c.failed) {
-		uint8_t opcode = *c.at++;
-
-		if (opcode >= p->opcode_base) {
-			s.address += p->special[opcode].bytes;
-			s.line += (uint32_t)p->special[opcode].line;
-			r = p->line_range ? add_row(p, &s, s.line, s.file) : -EBADMSG;
-		} else if (opcode) {
-			r = standard(p, &s, &c, opcode);
-		} else {
-			r = extended(p, &s, &c);
-		}
+		if (p->line_range)
+			c.at = run_simple(p, &s, c.at, c.end);
+		if (c.at < c.end)
+			r = run_one(p, &s, &c);
 	}
 	p->table->rows.n = s.first; /* without a sequence that does not end */
 	return r;
@@ -360,6 +452,11 @@ static int by_start(const void *a, const void *b)
 	if (x->start != y->start)
 		return x->start < y->start ? -1 : 1;
 	return x->first < y->first ? -1 : x->first > y->first;
+}
+
+static bool same_line(const struct line_row *a, const struct line_row *b)
+{
+	return a->line == b->line && a->column == b->column && a->file == b->file;
 }
 
 /* Appends a row to those of other sequences. */
