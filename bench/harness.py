@@ -106,11 +106,11 @@ class Bench:
         """The prefix that gives a command real-time priority over other processes."""
         return [self.peer('chrt'), '-f', 20] if os.geteuid() == 0 else []
 
-    def start(self, *command, stdout=subprocess.DEVNULL):
+    def start(self, *command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL):
         """Starts a command under bench/cost; finish() returns its cost."""
         out = self.scratch / f'cost.{os.urandom(4).hex()}'
         process = subprocess.Popen([self.tool('cost'), out, *map(str, command)],
-                                   stdin=subprocess.DEVNULL, stdout=stdout,
+                                   stdin=stdin, stdout=stdout,
                                    stderr=subprocess.PIPE, text=True, errors='replace')
         process.cost_file = out
         return process
