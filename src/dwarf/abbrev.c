@@ -154,11 +154,9 @@ static int add(struct abbrevs *a, uint64_t code, const struct abbrev *abbrev)
 	return vec_push(&a->list, *abbrev);
 }
 
-/* The runs are used for functions, and for entries whose size varies. */
-static bool needs_runs(const struct abbrev *abbrev)
+static bool is_function(const struct abbrev *abbrev)
 {
-	return abbrev->size < 0 || abbrev->tag == DW_TAG_subprogram ||
-	       abbrev->tag == DW_TAG_inlined_subroutine;
+	return abbrev->tag == DW_TAG_subprogram || abbrev->tag == DW_TAG_inlined_subroutine;
 }
 
 /* Takes whole declarations. Returns 1 at the end of the table, 0 if more bytes are needed. */
@@ -183,8 +181,9 @@ static int parse(struct abbrevs *a, struct cursor *c)
 			c->at = start;
 			return 0;
 		}
-		if (r >= 0 && needs_runs(&abbrev))
-			find_runs(a, &abbrev);
+		if (r >= 0 && (abbrev.size < 0 || is_function(&abbrev)))
+			find_runs(a, &abbrev); /* they are used for these */
+		abbrev.plain = abbrev.size >= 0 && !abbrev.children && !is_function(&abbrev);
 		if (r >= 0)
 			r = add(a, code, &abbrev);
 	}

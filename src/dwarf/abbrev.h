@@ -25,6 +25,7 @@ struct abbrev {
 	uint16_t tag;
 	bool children;
 	bool declaration; /* has DW_AT_declaration */
+	bool plain;       /* of entries of the same size that have no children and no code */
 	/* bytes before the 4 of DW_AT_sibling, if that is the same in all entries; -1: it is not */
 	int16_t sibling;
 	/* bytes of all attributes if that is the same in all entries of the unit; -1: it is not */

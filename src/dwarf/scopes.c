@@ -276,6 +276,23 @@ static int take_entry(struct walk *w)
 	return 1;
 }
 
+/* Goes on behind entries that only have to be skipped: those of parameters and variables. */
+static void skip_plain(struct walk *w)
+{
+	const uint8_t *at = w->reader.c.at, *end = w->reader.c.end;
+	const struct abbrev *abbrevs = w->abbrevs->list.at;
+	size_t n = w->abbrevs->others.n ? 0 : MIN(w->abbrevs->list.n, (size_t)0x7f);
+
+	while (at < end && *at - 1U < n) {
+		const struct abbrev *abbrev = &abbrevs[*at - 1];
+
+		if (!abbrev->plain || abbrev->size >= end - at)
+			break;
+		at += 1 + abbrev->size;
+	}
+	w->reader.c.at = at;
+}
+
 static int by_start(const void *a, const void *b)
 {
 	const struct piece *x = a, *y = b;
@@ -357,8 +374,11 @@ static int walk_unit(struct walk *w)
 {
 	int r = 1;
 
-	while (r > 0 && w->reader.c.at < w->reader.c.end)
+	while (r > 0 && w->reader.c.at < w->reader.c.end) {
 		r = take_entry(w);
+		if (r > 0)
+			skip_plain(w);
+	}
 	return r == -ENOMEM ? r : flatten(w);
 }
 
