@@ -26,8 +26,8 @@ struct tables {
 	struct split_unit split; /* unit.file is NULL if it is not split */
 	struct line_table lines;
 	struct scope_table scopes;
-	uint32_t *paths;   /* numbers of the interned paths of files; 0: not known yet */
-	uint64_t from, to; /* the code that they have */
+	const char **paths; /* of files, interned; NULL: not known yet */
+	uint64_t from, to;  /* the code that they have */
 	size_t bytes;
 	uint64_t used; /* when it was last used */
 };
@@ -329,6 +329,12 @@ static uint32_t intern_name(struct debug_info *info, const struct buf *text)
 	return number;
 }
 
+/* The name with a number; NULL: it is 0. */
+static const char *text_with(const struct debug_info *info, uint32_t number)
+{
+	return number ? intern_get(info->options.strings, number) : NULL;
+}
+
 static uint32_t text_of(
 	struct debug_info *info, const struct debug_unit *unit, const struct debug_value *value)
 {
@@ -440,7 +446,7 @@ static const char *scope_name(struct debug_info *info, struct tables *tables, st
 		if (!scope->name)
 			scope->name = text_of(info, unit, &naming.name);
 	}
-	return scope->name ? intern_get(info->options.strings, scope->name) : NULL;
+	return text_with(info, scope->name);
 }
 
 static void read_path(struct debug_info *info, struct tables *tables, uint64_t file)
@@ -448,7 +454,7 @@ static void read_path(struct debug_info *info, struct tables *tables, uint64_t f
 	struct buf path _cleanup_(buf_done) = {0};
 
 	if (line_table_path(&tables->lines, tables->unit, alt_file(info), file, &path))
-		tables->paths[file] = intern_name(info, &path);
+		tables->paths[file] = text_with(info, intern_name(info, &path));
 }
 
 static const char *path_of(struct debug_info *info, struct tables *tables, uint64_t file)
@@ -457,7 +463,7 @@ static const char *path_of(struct debug_info *info, struct tables *tables, uint6
 		return NULL;
 	if (!tables->paths[file])
 		read_path(info, tables, file);
-	return tables->paths[file] ? intern_get(info->options.strings, tables->paths[file]) : NULL;
+	return tables->paths[file];
 }
 
 /* ---- look-ups ---- */
@@ -530,7 +536,7 @@ static const char *go_text(struct debug_info *info, uint64_t at)
 	struct buf text _cleanup_(buf_done) = {0};
 	uint32_t number = go_table_text(info->go, at, &text) ? intern_name(info, &text) : 0;
 
-	return number ? intern_get(info->options.strings, number) : NULL;
+	return text_with(info, number);
 }
 
 /* The functions at an address of a Go program without DWARF. */
