@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "perf/hotplug.h"
 
+#include <fcntl.h>
 #include <linux/netlink.h>
 #include <stdio.h>
 #include <sys/socket.h>
@@ -8,12 +9,17 @@
 #include "base/file.h"
 #include "perf/kernel.h"
 
-enum { UEVENTS = 1 /* the kernel's own multicast group */ };
+enum {
+	UEVENTS = 1,          /* the kernel's own multicast group */
+	ONLINE_MAX = 4 << 10, /* bytes: a page, as attributes of sysfs */
+};
+
+static const char online_path[] = "/sys/devices/system/cpu/online";
 
 int hotplug_online(parse_ints *ret_cpus)
 {
 	struct buf b _cleanup_(buf_done) = {0};
-	int r = file_read("/sys/devices/system/cpu/online", 65536, &b);
+	int r = file_read(online_path, 65536, &b);
 
 	if (r < 0)
 		return attar_context(r,
@@ -37,6 +43,7 @@ static int listen_to_uevents(void)
 void hotplug_init(struct hotplug *h, const parse_ints *online)
 {
 	h->fd = listen_to_uevents();
+	h->online_fd = TEMP_FAILURE_RETRY(open(online_path, O_RDONLY | O_CLOEXEC));
 	h->online = *online;
 }
 
@@ -44,6 +51,9 @@ void hotplug_done(struct hotplug *h)
 {
 	if (h->fd >= 0)
 		close(h->fd);
+	if (h->online_fd >= 0)
+		close(h->online_fd);
+	buf_done(&h->online_text);
 	vec_done(&h->online);
 	vec_done(&h->departures);
 	vec_done(&h->went);
@@ -122,6 +132,32 @@ static int compare(struct hotplug *h, const parse_ints *online)
 	return 0;
 }
 
+/*
+ * Reads the list of online CPUs from the open file, which takes one system call. 1: it is that of
+ * the last look; 0: it is another one, or unknown.
+ */
+static int look_at_online(struct hotplug *h, parse_ints *ret_online)
+{
+	struct buf *before = &h->online_text;
+	char text[ONLINE_MAX];
+	ssize_t n = h->online_fd < 0 ? -1 : pread(h->online_fd, text, sizeof(text), 0);
+	int r;
+
+	if (n <= 0 || n == sizeof(text)) {
+		buf_reset(before);
+		return hotplug_online(ret_online);
+	}
+	if ((size_t)n == before->len && !memcmp(text, before->data, before->len))
+		return 1;
+	buf_reset(before);
+	buf_add(before, text, (size_t)n);
+	r = buf_failed(before) ? base_oom()
+			       : parse_list(before->data, kernel_get()->cpus_possible, ret_online);
+	if (r < 0)
+		buf_reset(before);
+	return r;
+}
+
 int hotplug_look(struct hotplug *h)
 {
 	parse_ints online = {0};
@@ -130,7 +166,9 @@ int hotplug_look(struct hotplug *h)
 	h->went.n = h->came.n = 0;
 	r = take_announcements(h);
 	if (r == 0)
-		r = hotplug_online(&online);
+		r = look_at_online(h, &online);
+	if (r > 0)
+		return 0;
 	if (r == 0)
 		r = compare(h, &online);
 	if (r < 0) {

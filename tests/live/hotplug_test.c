@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * CPUs go offline and online while they are watched. This switches CPU 1 off and on, so it only
- * runs on request: in a guest, with ATTAR_TEST_HOTPLUG=1.
+ * CPUs go offline and online while they are watched. Most tests switch CPU 1 off and on, so they
+ * only run on request: in a guest, with ATTAR_TEST_HOTPLUG=1.
  */
 #include "live.h"
 
@@ -10,10 +10,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "attar/stream.h"
+#include "perf/hotplug.h"
 
 enum { CALLS = 23 };
 
@@ -346,6 +348,31 @@ static void test_stream_adds_a_new_cpu(void **state)
 	unwatch(&w);
 }
 
+/* ---- looks without a change ---- */
+
+/* Each look reads the open file: it also succeeds if no further file can be opened. */
+static void test_look_opens_nothing(void **state)
+{
+	struct rlimit limit, none;
+	struct hotplug hotplug = {0};
+	parse_ints online = {0};
+	size_t n;
+
+	if (hotplug_online(&online) < 0)
+		fail_msg("%s", attar_error());
+	n = online.n;
+	hotplug_init(&hotplug, &online);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	none = (struct rlimit){.rlim_cur = 0, .rlim_max = limit.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(hotplug_look(&hotplug), 0);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	assert_int_equal(hotplug.online.n, n);
+	assert_int_equal(hotplug.changes, 0);
+	hotplug_done(&hotplug);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -355,6 +382,7 @@ int main(void)
 		cmocka_unit_test(test_new_cpu_is_added),
 		cmocka_unit_test(test_stream_continues),
 		cmocka_unit_test(test_stream_adds_a_new_cpu),
+		cmocka_unit_test(test_look_opens_nothing),
 	};
 
 	return cmocka_run_group_tests_name("hotplug", tests, NULL, NULL);
