@@ -384,7 +384,8 @@ ATTAR_API int attar_stream_next(struct attar_stream *stream, struct attar_event 
 /*
  * Waits until a ring has reached its watermark or the caller's fd (-1: none) is readable, at most
  * timeout_ms (-1: no limit). Returns 1 if rings should be read, 2 if the fd is readable, 0 on
- * timeout.
+ * timeout. All rings are read together, so one may be nearly empty when the kernel reports it: if
+ * less than half of its watermark is unread, it does not end a wait that has a limit.
  */
 ATTAR_API int attar_stream_wait(struct attar_stream *stream, int fd, int timeout_ms);
 

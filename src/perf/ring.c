@@ -176,6 +176,7 @@ static int choose_owners(
 {
 	for (size_t c = 0; c < n; c++)
 		vec_each (&counters[c]->fds, it) {
+			const struct perf_event_attr *attr = &counters[c]->attr;
 			struct attar_ring *r;
 
 			if (find(rings->at, rings->n, counters[c], it))
@@ -189,7 +190,8 @@ static int choose_owners(
 			r->fd = it->fd;
 			r->cpu = it->cpu;
 			r->tid = ring_tid(it);
-			r->backward = counters[c]->attr.write_backward;
+			r->watermark = attr->watermark ? attr->wakeup_watermark : 0;
+			r->backward = attr->write_backward;
 			r->overwritten = overwritten || r->backward;
 		}
 	return 0;

@@ -15,6 +15,7 @@ struct attar_ring {
 	uint64_t head;   /* the kernel's position at attar_ring_begin() */
 	uint64_t tail;   /* the read position; free-running, as the kernel's */
 	uint64_t newest; /* position of the newest record already read */
+	uint64_t watermark; /* written bytes after which the kernel wakes a reader; 0: events */
 	int fd;
 	int cpu;          /* -1: a thread's ring, on any CPU */
 	pid_t tid;        /* of that thread; -1: a CPU's ring */
@@ -47,6 +48,12 @@ const struct perf_event_header *ring_take_odd(struct attar_ring *r);
 
 /* The same for a frozen ring: the record at its next position. */
 const struct perf_event_header *ring_take_frozen(struct attar_ring *r);
+
+/* How many bytes were written behind the read position, now. */
+static inline uint64_t ring_unread(const struct attar_ring *r)
+{
+	return __atomic_load_n(&r->page->data_head, __ATOMIC_RELAXED) - r->tail;
+}
 
 /* The address of the byte at the absolute position. */
 static inline const char *ring_at(const struct attar_ring *r, uint64_t position)

@@ -74,7 +74,7 @@ static int add_cursors(struct attar_stream *s, size_t first)
 	if (missing_grow(s, first, s->n_counters) < 0)
 		return -ENOMEM;
 	for (size_t i = first; i < s->n_rings; i++) {
-		int r = s->rings[i]->overwritten ? 0 : stream_watch(s, attar_ring_fd(s->rings[i]));
+		int r = s->rings[i]->overwritten ? 0 : stream_watch_ring(s, i);
 
 		if (r < 0)
 			return r;

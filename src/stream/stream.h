@@ -264,6 +264,9 @@ int stream_hold(struct attar_stream *s);
 /* Adds the fd to those that wake the stream. */
 int stream_watch(struct attar_stream *s, int fd);
 
+/* Watches a ring, by its index. */
+int stream_watch_ring(struct attar_stream *s, size_t ring);
+
 /* Wakes the stream when a watched process exits. */
 int stream_watch_target(struct attar_stream *s);
 

@@ -6,10 +6,15 @@
 #include <sys/epoll.h>
 
 #include "base/check.h"
+#include "perf/ring.h"
 
-static int watch(const struct attar_stream *s, int fd, uint32_t events)
+/* The data of a watched file: its fd, and above it the number of the ring from 1 on; 0: none. */
+enum { RING_SHIFT = 32 };
+
+static int watch(const struct attar_stream *s, int fd, uint32_t events, uint64_t ring)
 {
-	struct epoll_event event = {.events = events, .data.fd = fd};
+	struct epoll_event event = {
+		.events = events, .data.u64 = ring << RING_SHIFT | (uint32_t)fd};
 
 	if (epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 && errno != EEXIST)
 		return attar_fail(-errno, "cannot poll for events: %s", strerror(errno));
@@ -18,7 +23,12 @@ static int watch(const struct attar_stream *s, int fd, uint32_t events)
 
 int stream_watch(struct attar_stream *s, int fd)
 {
-	return watch(s, fd, EPOLLIN);
+	return watch(s, fd, EPOLLIN, 0);
+}
+
+int stream_watch_ring(struct attar_stream *s, size_t ring)
+{
+	return watch(s, attar_ring_fd(s->rings[ring]), EPOLLIN, ring + 1);
 }
 
 /* Edge-triggered: exited processes stay readable; attar_target_ended() has the state. */
@@ -26,13 +36,25 @@ int stream_watch_target(struct attar_stream *s)
 {
 	int fd = attar_target_fd(s->target);
 
-	return fd < 0 ? 0 : watch(s, fd, EPOLLIN | EPOLLET);
+	return fd < 0 ? 0 : watch(s, fd, EPOLLIN | EPOLLET, 0);
+}
+
+/* Whether it is a ring of which most was read since the kernel last woke its reader. */
+static bool is_shallow(const struct attar_stream *s, const struct epoll_event *event)
+{
+	uint64_t number = event->data.u64 >> RING_SHIFT;
+	const struct attar_ring *ring;
+
+	if (!number || event->events != EPOLLIN)
+		return false;
+	ring = s->rings[number - 1];
+	return ring_unread(ring) < ring->watermark / 2;
 }
 
 /*
  * A ring whose task has exited reports EPOLLHUP forever: remove it; timeouts read it from then on.
  */
-int stream_poll(struct attar_stream *s, int fd, int timeout_ms)
+static int poll_files(struct attar_stream *s, int fd, int timeout_ms, bool *ret_all_shallow)
 {
 	struct epoll_event events[64];
 	bool caller_ready = false;
@@ -43,17 +65,28 @@ int stream_poll(struct attar_stream *s, int fd, int timeout_ms)
 	n = epoll_wait(s->epoll_fd, events, ARRAY_SIZE(events), timeout_ms);
 	if (n < 0)
 		return -errno;
+	*ret_all_shallow = n > 0;
 	for (int i = 0; i < n; i++) {
-		if (events[i].data.fd == fd) {
+		int ready = (int)(uint32_t)events[i].data.u64;
+
+		*ret_all_shallow &= is_shallow(s, &events[i]);
+		if (ready == fd) {
 			caller_ready = true;
 			continue;
 		}
 		if (events[i].events & (EPOLLHUP | EPOLLERR))
-			epoll_ctl(s->epoll_fd, EPOLL_CTL_DEL, events[i].data.fd, NULL);
+			epoll_ctl(s->epoll_fd, EPOLL_CTL_DEL, ready, NULL);
 		result = 1;
 	}
 	s->stats.wakeups += result;
 	return caller_ready ? 2 : result;
+}
+
+int stream_poll(struct attar_stream *s, int fd, int timeout_ms)
+{
+	bool all_shallow;
+
+	return poll_files(s, fd, timeout_ms, &all_shallow);
 }
 
 /* Polls the fd of the caller's last call; -1 removes it. */
@@ -79,6 +112,37 @@ static int wait_replay(const struct attar_stream *s, int fd, int timeout_ms)
 	return !waits || n > 0;
 }
 
+/* The rest of a timeout that began at `start`. */
+static int ms_left(uint64_t start, int timeout_ms)
+{
+	int64_t passed = (int64_t)((base_now() - start) / 1000000);
+
+	return (int)(passed >= timeout_ms ? 0 : timeout_ms - passed);
+}
+
+/*
+ * The kernel wakes us for each ring after the same number of bytes, but all rings are read each
+ * time. Reading few records takes nearly as long as reading many, whose code and tables have to be
+ * loaded into the caches once: rings that were read for another one meanwhile are left until
+ * the next one is due, or to the end of the wait.
+ */
+static int wait_rings(struct attar_stream *s, int fd, int timeout_ms)
+{
+	uint64_t start = timeout_ms > 0 ? base_now() : 0;
+	bool all_shallow;
+	int left = timeout_ms, r;
+
+	for (;;) {
+		r = poll_files(s, fd, left, &all_shallow);
+		if (r != 1 || !all_shallow || timeout_ms <= 0)
+			return r == -EINTR ? 0 : r;
+		s->stats.wakeups--;
+		left = ms_left(start, timeout_ms);
+		if (!left)
+			return 0;
+	}
+}
+
 int attar_stream_wait(struct attar_stream *s, int fd, int timeout_ms)
 {
 	CHECK_OWN(s, "stream");
@@ -88,10 +152,7 @@ int attar_stream_wait(struct attar_stream *s, int fd, int timeout_ms)
 	if (s->replay)
 		return wait_replay(s, fd, timeout_ms);
 	r = watch_caller(s, fd);
-	if (r < 0)
-		return r;
-	r = stream_poll(s, fd, timeout_ms);
-	return r == -EINTR ? 0 : r;
+	return r < 0 ? r : wait_rings(s, fd, timeout_ms);
 }
 
 int attar_stream_fd(struct attar_stream *s)
@@ -102,15 +163,6 @@ int attar_stream_fd(struct attar_stream *s)
 		return recording_fd(s->replay->recording);
 	s->fd_given = true;
 	return s->epoll_fd;
-}
-
-/* The rest of a timeout that began at `start`, at most POLL_MS. */
-static int ms_left(uint64_t start, int timeout_ms)
-{
-	int64_t passed = (int64_t)((base_now() - start) / 1000000);
-
-	return timeout_ms < 0 ? POLL_MS
-			      : (int)(passed >= timeout_ms ? 0 : MIN(timeout_ms - passed, POLL_MS));
 }
 
 static int read_replay(struct attar_stream *s, int timeout_ms, struct attar_event *ret_event)
@@ -145,7 +197,7 @@ int attar_stream_read(struct attar_stream *s, int timeout_ms, struct attar_event
 		if (ended)
 			return attar_fail(
 				-ENOTCONN, "no more events: all watched tasks have exited");
-		left = ms_left(start, timeout_ms);
+		left = timeout_ms < 0 ? POLL_MS : MIN(ms_left(start, timeout_ms), (int)POLL_MS);
 		r = left ? stream_poll(s, -1, left) : 0;
 		if (r < 0)
 			return attar_fail(r, "cannot wait for events: %s", strerror(-r));

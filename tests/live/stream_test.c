@@ -201,6 +201,51 @@ static void test_waits_for_the_given_fd_only(void **state)
 	live_stream_done(&w);
 }
 
+/* Touches pages until the next watermark is reached, and reads all. Returns the next page. */
+static size_t pass_watermark(struct live_stream *w, char *area, size_t n)
+{
+	while (attar_stream_wait(w->stream, -1, 0))
+		;
+	while (!attar_stream_wait(w->stream, -1, 0)) {
+		live_touch(area, n, n + 1);
+		n++;
+	}
+	settle(w->stream);
+	return n;
+}
+
+/*
+ * As in test_fd_is_readable_at_the_watermark(), the kernel wakes its reader after 100 records each
+ * time: the first time, all but 30 were read before; then 95 are unread.
+ */
+static void test_wait_leaves_rings_that_were_just_read(void **state)
+{
+	enum { PAGES = 700 };
+	struct attar_target *self = live_self();
+	char *area = live_map(PAGES);
+	struct live_stream w;
+	uint64_t before;
+	size_t n = 200;
+
+	watch(&w, self, false, 4800, 65536);
+	live_touch(area, 0, n);
+	settle(w.stream);
+	n = pass_watermark(&w, area, n);
+	live_touch(area, n, n + 80);
+	assert_int_equal(drain(w.stream, area, PAGES), 80);
+	live_touch(area, n + 80, n + 110);
+	before = wakeups(w.stream);
+	assert_int_equal(attar_stream_wait(w.stream, -1, 20), 0);
+	assert_int_equal(wakeups(w.stream), before);
+	assert_int_equal(drain(w.stream, area, PAGES), 30);
+	live_touch(area, n + 110, n + 205);
+	assert_int_equal(attar_stream_wait(w.stream, -1, 20), 1);
+	assert_int_equal(wakeups(w.stream), before + 1);
+	assert_int_equal(drain(w.stream, area, PAGES), 95);
+	live_stream_done(&w);
+	live_unmap(area, PAGES);
+}
+
 /* A blocking read of a child's events returns them all, and ends with the child. */
 static void test_blocking_read_ends_with_its_target(void **state)
 {
@@ -569,6 +614,7 @@ int main(void)
 		cmocka_unit_test(test_fd_is_readable_at_the_watermark),
 		cmocka_unit_test(test_reads_block_wait_or_return),
 		cmocka_unit_test(test_waits_for_the_given_fd_only),
+		cmocka_unit_test(test_wait_leaves_rings_that_were_just_read),
 		cmocka_unit_test(test_blocking_read_ends_with_its_target),
 		cmocka_unit_test(test_snapshot_is_ordered_over_cpus),
 		cmocka_unit_test(test_losses_while_stopped),
