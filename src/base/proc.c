@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <dirent.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -74,22 +75,41 @@ int proc_each_fd(pid_t pid, proc_fn *fn, void *ctx)
 	return each_number(path, fn, ctx);
 }
 
-enum { STAT_BYTES = 512, KERNEL_THREAD = 0x00200000 /* PF_KTHREAD */ };
+enum { LINE_BYTES = 4096, KERNEL_THREAD = 0x00200000 /* PF_KTHREAD */ };
+
+/* Reads at most max bytes by one system call, in which the kernel gives a whole line. */
+static ssize_t read_once(const char *path, char *text, size_t max)
+{
+	int fd _cleanup_close_ = TEMP_FAILURE_RETRY(open(path, O_RDONLY | O_CLOEXEC));
+	ssize_t n = fd < 0 ? -1 : TEMP_FAILURE_RETRY(read(fd, text, max));
+
+	return n < 0 ? -errno : n;
+}
+
+int proc_read_line(const char *path, struct buf *b)
+{
+	char text[LINE_BYTES];
+	ssize_t n = read_once(path, text, sizeof(text));
+
+	if (n < 0)
+		return (int)n;
+	buf_add(b, text, (size_t)n);
+	return buf_failed(b) ? base_oom() : 0;
+}
+
+enum { STAT_BYTES = 512 };
 
 /* The fields of /proc/PID/stat after the name, from the state on; NULL: it does not exist. */
 static const char *read_stat(pid_t pid, char text[STAT_BYTES])
 {
 	const char *end;
 	char path[32];
-	size_t n;
-	FILE *file;
+	ssize_t n;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	file = fopen(path, "re");
-	if (!file)
+	n = read_once(path, text, STAT_BYTES - 1);
+	if (n < 0)
 		return NULL;
-	n = fread(text, 1, STAT_BYTES - 1, file);
-	fclose(file);
 	text[n] = '\0';
 	end = strrchr(text, ')'); /* of the name, which may contain others */
 	return end && end[1] ? end + 2 : NULL;

@@ -5,7 +5,7 @@
 
 #include <sys/types.h>
 
-#include "base/base.h"
+#include "base/buf.h"
 
 /* Called for each number in a directory of /proc; a nonzero result ends the walk. */
 typedef int proc_fn(void *ctx, int number);
@@ -19,6 +19,12 @@ typedef int proc_fn(void *ctx, int number);
 int proc_each_process(proc_fn *fn, void *ctx);
 int proc_each_thread(pid_t pid, proc_fn *fn, void *ctx);
 int proc_each_fd(pid_t pid, proc_fn *fn, void *ctx);
+
+/*
+ * Appends a file of /proc with one short line, such as "stat", by one read(2). Returns 0, or a
+ * negative errno without an error text.
+ */
+int proc_read_line(const char *path, struct buf *b);
 
 /* The state letter of a process in /proc/PID/stat, as 'S'; 0: it does not exist. */
 char proc_state(pid_t pid);

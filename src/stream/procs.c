@@ -96,7 +96,7 @@ static struct comm *comm_of(const struct procs *p, pid_t pid, pid_t tid,
 	if (tid < 0)
 		return comm_unknown("[exiting]");
 	comm = read_comm(p, pid, tid, ret_facts);
-	if (!comm && process->comm)
+	if (!comm && process && process->comm)
 		comm = comm_ref(process->comm);
 	return comm ? comm : comm_unknown("[unknown]");
 }
@@ -282,6 +282,21 @@ static void take_facts(const struct procs *p, struct thread *t, const struct tas
 		process->parent = facts->parent;
 }
 
+/* A new process; the facts are those of its first thread. A kernel thread has no mappings. */
+static struct process *enter_process(struct procs *p, pid_t pid, const struct task_facts *facts)
+{
+	struct process *process =
+		process_new(p, pid, attar_address_space_new(p->symbols, pid_here(p, pid)));
+
+	if (!process || !p->live)
+		return process;
+	process->pub.scanned = facts->is_kernel;
+	process->is_unread = p->lazy_maps && !facts->is_kernel;
+	if (!p->lazy_maps)
+		procs_scan(process);
+	return process;
+}
+
 static struct thread *enter_thread(struct procs *p, pid_t pid, pid_t tid)
 {
 	struct thread *t = procs_get(p, tid);
@@ -293,17 +308,10 @@ static struct thread *enter_thread(struct procs *p, pid_t pid, pid_t tid)
 		return t;
 	sweep_when_due(p);
 	process = procs_process(p, pid);
-	if (!process) {
-		process =
-			process_new(p, pid, attar_address_space_new(p->symbols, pid_here(p, pid)));
-		if (!process)
-			return NULL;
-		process->is_unread = p->live && p->lazy_maps;
-		if (p->live && !p->lazy_maps)
-			procs_scan(process);
-	}
 	comm = comm_of(p, pid, tid, process, &facts);
-	t = thread_new(p, process, tid, comm);
+	if (!process)
+		process = enter_process(p, pid, &facts);
+	t = process ? thread_new(p, process, tid, comm) : NULL;
 	comm_unref(comm);
 	if (t)
 		take_facts(p, t, &facts);

@@ -4,9 +4,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "base/file.h"
-
-enum { STAT_FILE_MAX = 4096 };
+#include "base/proc.h"
 
 /*
  * "kworker/0:1+events" is working on events, "kworker/u8:2-flush" last worked on flush
@@ -61,7 +59,9 @@ static int take_stat(struct buf *b, struct task_facts *ret_facts)
 			&parent, &flags, &start) != 3)
 		return -ESRCH;
 	if (ret_facts)
-		*ret_facts = (struct task_facts){parent, monotonic_of(start)};
+		*ret_facts = (struct task_facts){.parent = parent,
+			.started = monotonic_of(start),
+			.is_kernel = flags & TASK_NAME_KERNEL_THREAD};
 	*end = '\0';
 	n = (size_t)(end - name);
 	memmove(b->data, name, n + 1);
@@ -78,12 +78,10 @@ int task_name_read(pid_t pid, pid_t tid, struct buf *b, struct task_facts *ret_f
 	int r;
 
 	buf_reset(b);
-	if (pid)
+	if (pid && pid != tid)
 		snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, tid);
 	else
 		snprintf(path, sizeof(path), "/proc/%d/stat", tid);
-	r = file_read(path, STAT_FILE_MAX, b);
-	if (r < 0 && r != -ENOMEM)
-		attar_error_clear();
+	r = proc_read_line(path, b);
 	return r < 0 ? r : take_stat(b, ret_facts);
 }

@@ -26,6 +26,7 @@ size_t task_name_length(const char *shown, uint64_t flags);
 struct task_facts {
 	pid_t parent;     /* of its process; 0: none here */
 	uint64_t started; /* ns, CLOCK_MONOTONIC; exact to 10 ms */
+	bool is_kernel;   /* a kernel thread */
 };
 
 /*

@@ -4,7 +4,9 @@
 
 #include <unistd.h>
 
+#include "base/proc.h"
 #include "stream/procs.h"
+#include "symbol/maps.h"
 
 struct fixture {
 	struct attar_symbols *symbols;
@@ -303,6 +305,41 @@ static void test_exec_that_ends_events_of_tasks_only(void **state)
 	assert_null(procs_known(&f->procs, 50));
 }
 
+static unsigned maps_reads;
+
+int __real_maps_read_code(pid_t pid, maps_fn *fn, void *ctx);
+int __wrap_maps_read_code(pid_t pid, maps_fn *fn, void *ctx);
+
+int __wrap_maps_read_code(pid_t pid, maps_fn *fn, void *ctx)
+{
+	maps_reads++;
+	return __real_maps_read_code(pid, fn, ctx);
+}
+
+/* Thread 2 creates all others of the kernel; a PID namespace does not have it. */
+static void test_kernel_threads_have_no_mappings(void **state)
+{
+	struct fixture *f = *state;
+	struct thread *t;
+
+	if (!proc_is_kernel_thread(2))
+		skip();
+	for (int lazy = 0; lazy < 2; lazy++) {
+		procs_done(&f->procs);
+		procs_init(&f->procs, f->symbols, true);
+		f->procs.lazy_maps = lazy;
+		maps_reads = 0;
+		t = procs_thread(&f->procs, 2, 2);
+		assert_string_equal(t->pub.comm, "kthreadd");
+		assert_true(t->pub.process->scanned);
+		assert_false(((struct process *)t->pub.process)->is_unread);
+		assert_int_equal(maps_reads, 0);
+		t = procs_thread(&f->procs, getpid(), getpid());
+		assert_int_equal(((struct process *)t->pub.process)->is_unread, lazy);
+		assert_int_equal(maps_reads, !lazy);
+	}
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, start, stop)
 
 int main(void)
@@ -321,6 +358,7 @@ int main(void)
 		CASE(test_tasks_without_pid),
 		CASE(test_exec_that_ends_events),
 		CASE(test_exec_that_ends_events_of_tasks_only),
+		CASE(test_kernel_threads_have_no_mappings),
 	};
 
 	return cmocka_run_group_tests_name("procs", tests, NULL, NULL);
