@@ -118,16 +118,33 @@ static int open_link(const char *link, const struct dso_key *key)
 	return handle < 0 ? -errno : open_checked(handle, key);
 }
 
-static int open_mapped(const struct dso_search *where)
+/* The number of an existing process whose link cannot be opened: that of another thread; or 0. */
+static pid_t other_thread(pid_t pid, int error)
+{
+	pid_t thread = error == -ENOENT ? proc_with_memory(pid) : pid;
+
+	return thread == pid ? 0 : thread;
+}
+
+static int open_mapping_of(pid_t tid, const struct dso_search *where)
 {
 	char link[96];
 
-	if (!where->pids[0] || !where->end)
-		return -ESRCH;
-	snprintf(link, sizeof(link), "/proc/%d/map_files/%llx-%llx",
-		proc_with_memory(where->pids[0]), (unsigned long long)where->start,
-		(unsigned long long)where->end);
+	snprintf(link, sizeof(link), "/proc/%d/map_files/%llx-%llx", tid,
+		(unsigned long long)where->start, (unsigned long long)where->end);
 	return open_link(link, where->key);
+}
+
+static int open_mapped(const struct dso_search *where)
+{
+	pid_t pid = where->pids[0], thread;
+	int r;
+
+	if (!pid || !where->end)
+		return -ESRCH;
+	r = open_mapping_of(pid, where);
+	thread = other_thread(pid, r);
+	return thread ? open_mapping_of(thread, where) : r;
 }
 
 /* Tries other mappings of the file, if this one was split or unmapped. */
@@ -173,14 +190,22 @@ static int open_exe(const struct dso_search *where)
 	return open_link(link, where->key);
 }
 
-int dso_open_root(pid_t pid)
+static int open_root_of(pid_t tid)
 {
 	char name[64];
 	int root;
 
-	snprintf(name, sizeof(name), "/proc/%d/root", proc_with_memory(pid));
+	snprintf(name, sizeof(name), "/proc/%d/root", tid);
 	root = TEMP_FAILURE_RETRY(open(name, O_PATH | O_DIRECTORY | O_CLOEXEC));
 	return root < 0 ? -errno : root;
+}
+
+int dso_open_root(pid_t pid)
+{
+	int root = open_root_of(pid);
+	pid_t thread = other_thread(pid, root);
+
+	return thread ? open_root_of(thread) : root;
 }
 
 static bool same_file(const char *a, const char *b)
