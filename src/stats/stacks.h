@@ -17,13 +17,14 @@ struct stack_entry {
 };
 
 struct stack_slot {
-	uint32_t number; /* 0: free */
+	uint32_t at; /* index in locations of the first one of a stack; 0: free */
 	uint32_t hash;
 };
 
 struct stacks {
 	struct stack_entry *entries; /* by number; entry 0 is STACKS_FULL, empty */
 	uint32_t n, room;
+	/* those of each stack, after a word with its number and above that how many there are */
 	uint64_t *locations;
 	size_t n_locations, room_locations;
 	struct stack_slot *slots; /* hash table with open addressing */
