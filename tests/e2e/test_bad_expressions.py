@@ -36,8 +36,8 @@ TEXT_AND_NUMBER = ('one side is text and the other a number: both must be of the
     ('trace', '/keyy=id/', 'keyy', "no attribute 'keyy': did you mean 'key'?"),
     ('trace', 'id/0==0/', '0==0', "'0==0' is not an attribute such as stack or alias=x: a filter "
      "with a '/' needs parentheses, as in EVENT/(a/b)>1/"),
-    ('trace', 'comm~"s*" && id%8==0/', 'comm', "no such field or variable 'comm', which only "
-     "filters that the kernel applies have: use comm_get(common_pid)"),
+    ('trace', 'comm~"s*" && id%8==0/', 'comm', "no such field or variable 'comm', which exists "
+     "only in filters that the kernel applies: use comm_get(common_pid)"),
     ('trace', '/key="x/', '"', 'missing closing quote for this "'),
     ('trace', '/key=(id/', '(', 'missing closing ) for this ('),
     ('trace', 'id=="x"/', '==', TEXT_AND_NUMBER),
