@@ -43,7 +43,6 @@ static int listen_to_uevents(void)
 void hotplug_init(struct hotplug *h, const parse_ints *online)
 {
 	h->fd = listen_to_uevents();
-	h->online_fd = TEMP_FAILURE_RETRY(open(online_path, O_RDONLY | O_CLOEXEC));
 	h->online = *online;
 }
 
@@ -51,8 +50,6 @@ void hotplug_done(struct hotplug *h)
 {
 	if (h->fd >= 0)
 		close(h->fd);
-	if (h->online_fd >= 0)
-		close(h->online_fd);
 	buf_done(&h->online_text);
 	vec_done(&h->online);
 	vec_done(&h->departures);
@@ -132,15 +129,23 @@ static int compare(struct hotplug *h, const parse_ints *online)
 	return 0;
 }
 
-/*
- * Reads the list of online CPUs from the open file, which takes one system call. 1: it is that of
- * the last look; 0: it is another one, or unknown.
- */
+/* Reads up to `max` bytes. Returns the number of bytes, or a negative one. */
+static ssize_t read_online(char *text, size_t max)
+{
+	int fd = TEMP_FAILURE_RETRY(open(online_path, O_RDONLY | O_CLOEXEC));
+	ssize_t n = fd < 0 ? -1 : TEMP_FAILURE_RETRY(read(fd, text, max));
+
+	if (fd >= 0)
+		close(fd);
+	return n;
+}
+
+/* 1: the list of online CPUs is that of the last look; 0: it is another one, or unknown. */
 static int look_at_online(struct hotplug *h, parse_ints *ret_online)
 {
 	struct buf *before = &h->online_text;
 	char text[ONLINE_MAX];
-	ssize_t n = h->online_fd < 0 ? -1 : pread(h->online_fd, text, sizeof(text), 0);
+	ssize_t n = read_online(text, sizeof(text));
 	int r;
 
 	if (n <= 0 || n == sizeof(text)) {

@@ -13,7 +13,6 @@
 
 struct hotplug {
 	int fd; /* a socket of uevents; -1: there is none, the lists of online CPUs are compared */
-	int online_fd;          /* the file with the list of online CPUs; -1: it cannot be opened */
 	struct buf online_text; /* its contents as of the last look; empty: unknown */
 	parse_ints online; /* ascending, as of the last look */
 	VEC(uint32_t) departures; /* of each CPU, by its number: how often it went offline */
