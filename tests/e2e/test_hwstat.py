@@ -104,7 +104,7 @@ def test_recordings_without_counts(tmp_path, profiler):
     path = tmp_path / 'test.script'
     path.write_text('# attar script\nevent cpu-clock\n1.0 0 1/1 a cpu-clock\n')
     ended = run(profiler, '--input', path)
-    assert ended.returncode == 4 and 'samples only' in ended.stderr
+    assert ended.returncode == 4 and 'only samples' in ended.stderr
     path.write_text('# attar script\n' + script('branches', lines=[(1.0, 0, 1)]))
     ended = run(profiler, '--input', path)
     assert ended.returncode == 2 and 'has no counts of' in ended.stderr
