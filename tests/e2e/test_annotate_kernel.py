@@ -125,8 +125,8 @@ def test_vmlinux_of_another_kernel(tmp_path, monkeypatch):
     assert f'/usr/lib/debug/boot/vmlinux-{release}' in said
     assert all(row['line'] is None for row in scripts.rows(report, f'instructions of {name}'))
     if not Path('/proc/kcore').exists():
-        assert f'the instructions of {name} are unknown, and addresses of samples are shown instead: ' \
-        '/proc/kcore cannot be read' in said
+        assert (f'the instructions of {name} are unknown, and addresses of samples are shown '
+                'instead: /proc/kcore cannot be read') in said
 
 
 @pytest.mark.guest('x86')
