@@ -9,7 +9,10 @@ static bool measures_time(const struct perf_event_attr *attr)
 			       attr->config == PERF_COUNT_HW_REF_CPU_CYCLES));
 }
 
-/* A member of a group has counts in the samples of the leader: the period is their difference. */
+/*
+ * A member of a group has counts in the samples of the leader: the period is their difference, of
+ * clocks in ns.
+ */
 static bool is_group_member(const struct perf_event_attr *attr)
 {
 	return attr->sample_type & PERF_SAMPLE_READ && !attr->sample_period;
@@ -18,7 +21,7 @@ static bool is_group_member(const struct perf_event_attr *attr)
 struct sample_weight sample_weight_of_run(const struct attar_run *run)
 {
 	const struct perf_event_attr *attr = attar_run_source_attr(run, 0);
-	bool is_period = (attr->freq || is_group_member(attr)) && !measures_time(attr);
+	bool is_period = is_group_member(attr) || (attr->freq && !measures_time(attr));
 
 	return (struct sample_weight){
 		.is_period = is_period, .unit = is_period ? "events" : "samples"};
@@ -39,7 +42,7 @@ struct sample_events sample_events_of_source(const struct attar_run *run, uint32
 	const struct perf_event_attr *attr = attar_run_source_attr(run, source);
 	bool has_period = attr && attr->sample_type & PERF_SAMPLE_PERIOD;
 
-	if (attr && !attar_attr_is_clock(attr) && is_group_member(attr))
+	if (attr && is_group_member(attr))
 		return (struct sample_events){.fixed = 0};
 	if (!attr || attar_attr_is_clock(attr) || (!attr->freq && attr->sample_period <= 1))
 		return (struct sample_events){.fixed = 1};

@@ -19,7 +19,8 @@ struct sample_weight sample_weight_of_run(const struct attar_run *run);
 
 /*
  * The events that a sample of a profiler that counts events stands for: `fixed`; 0: the period of
- * the sample. Samples of a clock are counted themselves.
+ * the sample. Samples of a clock are counted themselves, unless it is a member of a group of which
+ * only the leader has samples.
  */
 struct sample_events {
 	uint64_t fixed;

@@ -7,7 +7,7 @@ import pytest
 
 from command import run
 from perf_data import (CPU_CLOCK, FORMAT_GROUP, FORMAT_ID, INHERIT, PAGE_FAULTS, SAMPLE_READ,
-                       SAMPLE_TYPE, SWITCHES, Recording)
+                       SAMPLE_TYPE, SWITCHES, TASK_CLOCK, Recording)
 from scripts import lines_of_csv, report, rows
 
 GROUP = {'fields': SAMPLE_TYPE | SAMPLE_READ, 'read_format': FORMAT_GROUP | FORMAT_ID}
@@ -86,6 +86,25 @@ def test_weights_of_members(recorded):
     sums = report('sql', '--input', recorded, '-e', 'page-faults', '--query',
                   'SELECT tid, sum(period) AS n FROM page_faults GROUP BY tid ORDER BY tid')
     assert [(r['tid'], r['n']) for r in rows(sums, 'query 1')] == [(100, 15), (200, 55)]
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize('clock, name', [(CPU_CLOCK, 'cpu-clock'), (TASK_CLOCK, 'task-clock')])
+def test_clocks_that_are_members(tmp_path, clock, name):
+    """Their periods are times in ns: 3,000 of `one` and 57,000 of `two`, of one sample each."""
+    data = Recording(events=())
+    data.attr(PAGE_FAULTS, (LEADER,), period=1, **GROUP)
+    data.attr(clock, (FAULTS,), period=0, **GROUP)
+    data.comm(1, 'one')
+    data.comm(1, 'two', pid=200, tid=200)
+    for time, task, ns in (10, 100, 3_000), (20, 200, 60_000):
+        data.sample(time, pid=task, tid=task, cpu=0, number=LEADER, period=1,
+                    counts={LEADER: time, FAULTS: ns})
+    path = data.write(tmp_path / 'x.data')
+    found = rows(report('top', '--input', path, '-e', name), 'top')
+    assert {r['comm']: r[name] for r in found} == {'one': 3_000, 'two': 57_000}
+    found = rows(report('profile', '-e', name, '--input', path), 'functions')
+    assert {r['comm']: round(r['self']) for r in found} == {'one': 5, 'two': 95}
 
 
 @pytest.mark.quick
