@@ -235,11 +235,13 @@ int run_report_now(struct attar_run *run, uint64_t time)
 
 /* ---- delivering in order of time ---- */
 
-/* The first sample or count of a recording starts the clock. */
+/*
+ * The first sample of a recording starts the clock. Counts begin earlier: with the first record
+ * that has a time, such as the name of the command.
+ */
 static int deliver_first(struct attar_run *run, struct attar_event *ev)
 {
-	if (ev->record->type == PERF_RECORD_SAMPLE ||
-		(ev->record->type == PERF_RECORD_READ && run->counts.list.n)) {
+	if (ev->record->type == PERF_RECORD_SAMPLE || (run->counts.list.n && ev->time)) {
 		clock_start_at(&run->clock, ev->time);
 		set_tick(run, ev->time + run->opts.interval);
 	}

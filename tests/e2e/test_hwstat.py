@@ -175,6 +175,14 @@ event cycles counted
             f'{tmp_path}/test.script has no counts of 1 of the 2 threads that ended: they are '
             'missing in the sums']
 
+    def test_time_begins_with_the_recording(self, tmp_path):
+        """Not with the first thread that ends: then a rate is of the time until the last one."""
+        begin = '0.2 0 100/100 main fork 100/101\n'
+        first = self.SCRIPT.index('\n1.') + 1
+        script = self.SCRIPT[:first] + begin + self.SCRIPT[first:]
+        found = of_script(tmp_path, script + '2.2 0 100/100 main exit\n', 'stat')
+        assert found['interval_ns'] == 2 * 10**9
+
     @pytest.mark.parametrize('option, values', [
         (['-t', '101'], [7, 500]), (['-p', '100'], [16, 3500]), (['-p', '7'], [])])
     def test_selected_tasks(self, tmp_path, option, values):
