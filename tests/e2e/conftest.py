@@ -32,6 +32,8 @@ KERNELS = ['debian', 'debian5', 'arm64', 'debian7', 'x86', 'statuspage']
 # Groups that take a minute or more, the longest first, when nothing has to be built.
 LONG_GROUPS = ['packages', 'test_fuzz', 'debian', 'x86', 'arm64', 'debian5', 'test_packaging',
                'test_symbols_command', 'debian7', 'hardware']
+# For a test with its fixtures, which may wait for the build of a kernel.
+HANGS_AFTER_S = 30 * 60
 
 
 def kernel_of(item):
@@ -91,6 +93,30 @@ def pytest_runtest_setup(item):
     guest.kernel = kernel_of(item)
     if guest.server and guest.server.name != guest.kernel:
         guest.end()
+
+
+def kill_children(pid):
+    """With the children of these, which may keep a pipe open."""
+    for path in Path(f'/proc/{pid}/task').glob('*/children'):
+        with contextlib.suppress(OSError):
+            for child in map(int, path.read_text().split()):
+                kill_children(child)
+                os.kill(child, signal.SIGKILL)
+
+
+def end_hanging_test(*_):
+    """The programs are killed first: after an error, subprocess.Popen waits for them."""
+    kill_children(os.getpid())
+    raise TimeoutError(f'the test has not ended after {HANGS_AFTER_S} s')
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_protocol():
+    """A test that hangs fails, and does not stop the others."""
+    signal.signal(signal.SIGALRM, end_hanging_test)
+    signal.alarm(HANGS_AFTER_S)
+    yield
+    signal.alarm(0)
 
 
 def pytest_runtest_logreport(report):
