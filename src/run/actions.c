@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "run/emitters.h"
 #include "run/expressions.h"
+#include "run/intervals.h"
 #include "run/run.h"
 
 enum { TEXT_MAX = 1 << 16 };

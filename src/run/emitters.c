@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/check.h"
 #include "run/actions.h"
+#include "run/deliver.h"
 #include "run/run.h"
 
 bool attar_run_emits(const struct attar_run *run)

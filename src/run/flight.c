@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "run/actions.h"
 #include "run/expressions.h"
+#include "run/intervals.h"
 #include "run/run.h"
 #include "stream/stream.h"
 

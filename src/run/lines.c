@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "report/model.h"
+#include "run/intervals.h"
 #include "run/run.h"
 
 enum {

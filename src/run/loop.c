@@ -1,402 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Drives a run in steps: open, start, deliver events, report each interval and at the end. */
+/* Drives a run in steps: open, start, wait for events, end, report. */
 #include <poll.h>
 
 #include "base/check.h"
 #include "base/opts.h"
 #include "perf/target.h"
-#include "report/model.h"
-#include "run/actions.h"
 #include "run/database.h"
+#include "run/deliver.h"
+#include "run/intervals.h"
 #include "run/run.h"
 #include "stream/stream.h"
 #include "symbol/symbols.h"
-
-/* Samples that a profiler gets together: few enough to stay in the caches. */
-enum { REPEATS_MAX = 128 };
-
-/* ---- delivering ---- */
-
-static bool enough(const struct attar_run *run)
-{
-	if (run->replay && run->replay->over)
-		return true;
-	if (run->recorder.full)
-		return true;
-	return run->opts.count && run->notes.delivered >= run->opts.count;
-}
-
-int run_tell_profiler(struct attar_run *run, const struct attar_event *ev)
-{
-	const struct attar_profiler *profiler = run->profiler;
-	int r = profiler->record ? profiler->record(run, run->self, ev) : 0;
-
-	if (r < 0)
-		return r;
-	switch (ev->record->type) {
-	case PERF_RECORD_LOST:
-	case PERF_RECORD_LOST_SAMPLES:
-		switch_check_forget(&run->switches, (int)ev->cpu);
-		return profiler->lost ? profiler->lost(run, run->self, ev) : 0;
-	case PERF_RECORD_EXIT:
-		return profiler->exited ? profiler->exited(run, run->self, ev) : 0;
-	default:
-		return 0;
-	}
-}
-
-/* To the event function, and nowhere else. */
-static inline int deliver_direct(
-	struct attar_run *run, const struct source *s, struct attar_event *ev)
-{
-	run->notes.delivered++;
-	ev->fields = s->fields;
-	return s->fn(run, run->self, ev);
-}
-
-/*
- * Marks the sources whose samples need nothing but deliver_direct() in this round. False: there can
- * be none, as the numbers of events are not those of sources.
- */
-static bool mark_direct_sources(struct attar_run *run)
-{
-	if (run->replay || hosts_are_used(&run->hosts))
-		return false;
-	vec_each (&run->sources.list, s) {
-		s->is_direct = !s->has_switches && !s->next_shared && !s->usdt && !s->keep &&
-			       !s->timer && !run->overhead.selects;
-		s->takes_repeats = s->is_direct && s->repeats && s->fn != source_act;
-	}
-	return true;
-}
-
-static __attribute__((noinline)) int deliver(struct attar_run *run, struct attar_event *ev)
-{
-	int r;
-
-	if (unlikely(run->hosts.current != NULL))
-		return hosts_deliver(run, ev);
-	if (likely(ev->record->type == PERF_RECORD_SAMPLE)) {
-		struct source *s;
-
-		if (unlikely(run->replay != NULL))
-			return replay_deliver(run, ev);
-		s = &run->sources.list.at[ev->counter];
-
-		if (unlikely(s->has_switches))
-			switch_check_sample(run, ev);
-		if (unlikely(s->next_shared))
-			return shared_deliver(run, ev->counter, ev);
-		if (unlikely(s->usdt || s->keep))
-			return run_user_deliver(run, s, ev);
-		if (unlikely(s->timer != NULL) && timer_take_counts(run, s->timer, ev) < 0)
-			return -ENOMEM;
-		if (unlikely(run->overhead.selects))
-			overhead_count(run, ev);
-		return deliver_direct(run, s, ev);
-	}
-	push_record(run, ev->record->header);
-	if (run->replay)
-		recorded_names_see(run, ev->record);
-	if (unlikely(run->probe_files.list.n))
-		probe_files_see(run, ev);
-	if (run->replay && ev->record->type == PERF_RECORD_READ && run->counts.list.n)
-		return replay_counts_take(run, ev);
-	r = run->replay && run->counts.list.n ? replay_counts_exited(run, ev) : 0;
-	if (r == 0)
-		r = run_tell_profiler(run, ev);
-	if (r >= 0 && unlikely(run->emitters.n))
-		r = emitters_tell(run, ev);
-	return r >= 0 && run->threads.instances.n ? threads_take_count(run, ev) : r;
-}
-
-/* ---- reporting ---- */
-
-/* until: end of the time that is reported. */
-static int make_report(struct attar_run *run, enum attar_scope scope, uint64_t until,
-	struct attar_report **ret_report)
-{
-	uint64_t since =
-		scope == ATTAR_SCOPE_WHOLE ? run->clock.first_began : run->clock.interval_began;
-	struct attar_report *out = clock_new_report(run);
-	int r;
-
-	if (!out)
-		return base_oom();
-	run->notes.unresolved = -1;
-	run->clock.recent = until - run->clock.interval_began;
-	run->clock.until = until;
-	r = run->clock.ended ? 0 : counts_read(run);
-	requests_mark(&run->requests, out);
-	attar_report_span(out, run_wall_time(run, until), until - since);
-	if (r == 0)
-		r = run->profiler->report(run, run->self, out, scope);
-	if (r == 0 && scope == ATTAR_SCOPE_WHOLE)
-		spans_report(run, out);
-	/* counting has no overhead worth a line per interval; keep the text of an error */
-	if (r == 0 && !run->has_database && (run->stream || run->clock.ended))
-		run_fill_notes(run, out, scope);
-	out->is_dump = scope == ATTAR_SCOPE_INTERVAL && !run->opts.interval &&
-		       (run->flight.is_on || run->flight.holds);
-	run->clock.interval_began = until;
-	if (r < 0)
-		attar_report_free(out);
-	else
-		*ret_report = out;
-	return r;
-}
-
-/* The text of a failure that was handled before is not the reason why the hook fails. */
-int run_give_report(struct attar_run *run, const struct attar_report *out, enum attar_scope scope)
-{
-	if (!run->hooks.report)
-		return 0;
-	attar_error_clear();
-	return run->hooks.report(run->hooks.ctx, out, scope);
-}
-
-static int report(struct attar_run *run, enum attar_scope scope, uint64_t until)
-{
-	struct attar_report *out;
-	int r = make_report(run, scope, until, &out);
-
-	if (r < 0)
-		return r;
-	if (lines_hold_some(&run->lines)) /* it would wait with them */
-		r = lines_show(run);
-	if (r == 0 && lines_are_queued(&run->lines))
-		return lines_add_report(run, out, scope);
-	if (r == 0)
-		r = run_give_report(run, out, scope);
-	attar_report_free(out);
-	return r;
-}
-
-static uint64_t duration_end(const struct attar_run *run)
-{
-	return run->opts.duration ? run->clock.began + run->opts.duration : 0;
-}
-
-/*
- * The interval ends at `until`, and the last one with the run. A recording ends by the time of its
- * events.
- */
-static void set_tick(struct attar_run *run, uint64_t until)
-{
-	uint64_t end = duration_end(run);
-
-	if (run->opts.interval && (!end || until < end))
-		run->clock.tick = until + run->clock.delay;
-	else
-		run->clock.tick = run->replay && end ? end : UINT64_MAX;
-}
-
-/*
- * Reports the interval, or several that passed without a report, as all events before `time` have
- * been delivered. Events belong to the interval of their time, counts to that of their reading.
- */
-static int report_interval(struct attar_run *run, uint64_t time)
-{
-	uint64_t interval = run->opts.interval, tick = run->clock.tick,
-		 passed = tick - run->clock.delay + (time - tick) / interval * interval;
-	int r = lines_close(run);
-
-	if (r == 0)
-		r = report(run, ATTAR_SCOPE_INTERVAL,
-			run->sources.list.n || run->replay ? passed : base_now());
-	set_tick(run, passed + interval);
-	return r;
-}
-
-/*
- * A requested report, of the time since the previous one. All events before `now` have been
- * delivered, and perhaps some later ones.
- */
-static int report_request(struct attar_run *run, uint64_t now)
-{
-	uint64_t until = run->stream ? MAX(now, stream_time(run->stream)) : base_now();
-	int r = lines_release(run);
-
-	if (r == 0)
-		r = lines_show(run);
-
-	if (!run->clock.began) /* a recording, of which nothing was delivered */
-		until = 0;
-	return r == 0 ? report(run, ATTAR_SCOPE_INTERVAL, until) : r;
-}
-
-/* Its interval includes the event that is being delivered. */
-int run_report_now(struct attar_run *run, uint64_t time)
-{
-	int r = lines_close(run);
-
-	return r == 0 ? report(run, ATTAR_SCOPE_INTERVAL, time) : r;
-}
-
-/* ---- delivering in order of time ---- */
-
-/*
- * The first sample of a recording starts the clock. Counts begin earlier: with the first record
- * that has a time, such as the name of the command.
- */
-static int deliver_first(struct attar_run *run, struct attar_event *ev)
-{
-	if (ev->record->type == PERF_RECORD_SAMPLE || (run->counts.list.n && ev->time)) {
-		clock_start_at(&run->clock, ev->time);
-		set_tick(run, ev->time + run->opts.interval);
-	}
-	return deliver(run, ev);
-}
-
-/* The event waits for the report of the interval before it. */
-static int deliver_after_interval(struct attar_run *run, struct attar_event *ev)
-{
-	uint64_t end = duration_end(run);
-	int r;
-
-	if (!run->clock.began)
-		return deliver_first(run, ev);
-	if (run->replay && end && ev->time >= end) {
-		run->replay->over = true;
-		run->notes.dropped += ev->record->type == PERF_RECORD_SAMPLE;
-		return 0;
-	}
-	run->notes.is_event_pending = ev->record->type == PERF_RECORD_SAMPLE;
-	r = report_interval(run, ev->time);
-	run->notes.is_event_pending = false;
-	return r == 0 ? deliver(run, ev) : r;
-}
-
-static inline int next_event(struct attar_run *run, struct attar_event *ret_event)
-{
-	return unlikely(hosts_are_used(&run->hosts)) ? hosts_next(run, ret_event)
-						     : attar_stream_next(run->stream, ret_event);
-}
-
-static inline bool is_direct(const struct attar_run *run, const struct attar_event *ev)
-{
-	return ev->record->type == PERF_RECORD_SAMPLE &&
-	       run->sources.list.at[ev->counter].is_direct;
-}
-
-/* How many events are delivered until there are enough of them. */
-static inline uint64_t count_left(const struct attar_run *run)
-{
-	return run->opts.count ? run->opts.count - run->notes.delivered : UINT64_MAX;
-}
-
-/* The samples after ev that are like it. */
-static __attribute__((noinline)) int deliver_repeats(
-	struct attar_run *run, const struct source *s, const struct attar_event *ev)
-{
-	const uint64_t max = MIN(count_left(run), (uint64_t)REPEATS_MAX);
-	struct attar_repeats repeats;
-
-	if (!sample_run_repeats(run->stream, run->clock.tick, max, &repeats))
-		return 0;
-	run->notes.delivered += repeats.n;
-	return s->repeats(run, run->self, ev, &repeats);
-}
-
-/* Whether the event is like the one before it; otherwise it rarely has repeats. */
-static inline bool is_repeat(struct attar_run *run, const struct attar_event *ev)
-{
-	struct latest_event *latest = &run->sources.latest;
-
-	if (latest->counter == ev->counter && latest->thread == ev->thread)
-		return true;
-	*latest = (struct latest_event){.counter = ev->counter, .thread = ev->thread};
-	return false;
-}
-
-/* To the event function of a direct source. */
-static inline int deliver_at_once(struct attar_run *run, struct attar_event *ev)
-{
-	const struct source *s = &run->sources.list.at[ev->counter];
-	int r = deliver_direct(run, s, ev);
-
-	return r < 0 || !s->takes_repeats || !is_repeat(run, ev) ? r : deliver_repeats(run, s, ev);
-}
-
-/* has_direct: a constant, so that a round without direct sources does not slow the others down. */
-static inline __attribute__((always_inline)) int deliver_events(
-	struct attar_run *run, const bool has_direct)
-{
-	const uint64_t limit = run->opts.count ? run->opts.count : UINT64_MAX;
-	struct attar_event ev;
-	int r = 0;
-
-	while (!enough(run) && (r = next_event(run, &ev)) > 0) {
-		/* what else can be enough comes with the end of an interval */
-		do {
-			if (unlikely(ev.time >= run->clock.tick))
-				break;
-			r = likely(has_direct && is_direct(run, &ev)) ? deliver_at_once(run, &ev)
-								      : deliver(run, &ev);
-			if (r >= 0 && unlikely(run->lines.is_full))
-				r = lines_make_room(run);
-			if (r < 0 || unlikely(run->notes.delivered >= limit))
-				return MIN(r, 0);
-			r = has_direct ? stream_next(run->stream, &ev) : next_event(run, &ev);
-		} while (r > 0);
-		if (r <= 0)
-			return r;
-		r = deliver_after_interval(run, &ev);
-		if (r >= 0 && unlikely(run->lines.is_full))
-			r = lines_make_room(run);
-		if (r < 0)
-			return r;
-	}
-	return r;
-}
-
-static int deliver_round(struct attar_run *run)
-{
-	return mark_direct_sources(run) ? deliver_events(run, true) : deliver_events(run, false);
-}
-
-/* Delivers and reports what the overwritten rings contain. */
-static int dump(struct attar_run *run)
-{
-	int r;
-
-	flight_begin_dump(run);
-	r = attar_stream_snapshot(run->stream);
-	run->flight.reach = stream_snapshot_since(run->stream);
-	if (r >= 0)
-		r = deliver_round(run);
-	flight_end_dump(run);
-	return r < 0 ? r : report_request(run, base_now());
-}
-
-/* The report of the whole run follows. */
-static int dump_last(struct attar_run *run)
-{
-	int r = attar_stream_snapshot(run->stream);
-
-	return r < 0 ? r : MIN(deliver_round(run), 0);
-}
-
-static int drain(struct attar_run *run)
-{
-	int r;
-
-	if (!run->stream && !hosts_are_used(&run->hosts))
-		return 0;
-	if (run->recorder.wanted)
-		return recorder_drain(run);
-	r = push_turn(run);
-	if (r >= 0)
-		r = deliver_round(run);
-	if (r >= 0 && run->flight.asked)
-		r = dump(run);
-	if (r >= 0)
-		r = push_round(run);
-	if (r < 0)
-		return r;
-	/* the caller of attar_run_step() waits for events, not for lines */
-	return run->poll.epoll >= 0 ? lines_show(run) : lines_show_next(run);
-}
 
 /* ---- waiting ---- */
 
@@ -459,16 +73,16 @@ static int work(struct attar_run *run)
 	if (!run->replay)
 		clock_follow(&run->clock);
 	if (r == 0)
-		r = drain(run);
-	if (r < 0 || enough(run))
+		r = run_drain(run);
+	if (r < 0 || run_has_enough(run))
 		return r;
 	r = user_events_look(&run->user.events);
 	if (r == 0)
 		r = counts_follow(run);
 	if (r == 0 && now >= run->clock.tick)
-		r = report_interval(run, now);
+		r = run_report_interval(run, now);
 	if (r == 0 && requests_take(&run->requests))
-		r = run->flight.is_on ? dump(run) : report_request(run, now);
+		r = run->flight.is_on ? run_dump(run) : run_report_request(run, now);
 	if (r < 0)
 		return r;
 	if (run->profiler->turn)
@@ -492,15 +106,15 @@ static int turn_replay(struct attar_run *run, int timeout_ms)
 	if (r == 2)
 		return 0;
 	if (r > 0)
-		r = drain(run);
+		r = run_drain(run);
 	if (r == 0 && requests_take(&run->requests))
-		r = report_request(run, 0);
+		r = run_report_request(run, 0);
 	if (r < 0)
 		return r;
 	progress(run, base_now());
 	if (run->hooks.turn)
 		run->hooks.turn(run->hooks.ctx);
-	return !enough(run) && !stream_drained(run->stream);
+	return !run_has_enough(run) && !stream_drained(run->stream);
 }
 
 /* Waits for work and does it. 1: the run continues; 0: it has ended. */
@@ -513,7 +127,7 @@ static int turn(struct attar_run *run, int timeout_ms)
 		return turn_replay(run, timeout_ms);
 	if (run->has_database)
 		return 0;
-	end = duration_end(run);
+	end = run_duration_end(run);
 	now = base_now();
 
 	run_poll_clear(&run->poll);
@@ -535,7 +149,7 @@ static int finish_replay(struct attar_run *run, int r)
 		clock_start_at(&run->clock, newest ? newest : replay_clock(run));
 	run->clock.ended = MAX(newest, run->clock.began);
 	if (run->replay->over)
-		run->clock.ended = duration_end(run);
+		run->clock.ended = run_duration_end(run);
 	if (r == 0)
 		r = counts_read(run);
 	if (r == 0 && run->counts.list.n)
@@ -584,10 +198,10 @@ static int finish(struct attar_run *run)
 	if (r == 0)
 		r = task_watch_stop(run);
 	if (r == 0)
-		r = drain(run);
+		r = run_drain(run);
 	end_with_last_event(run);
 	if (r == 0 && run->flight.is_on && !run->flight.is_waiting)
-		r = dump_last(run);
+		r = run_dump_last(run);
 	if (r == 0)
 		r = actions_end(run);
 	if (r == 0)
@@ -657,7 +271,7 @@ static int start_round(struct attar_run *run)
 	if (r == 0)
 		r = start(run);
 	if (r == 0)
-		set_tick(run, run->clock.began + run->opts.interval);
+		run_set_tick(run, run->clock.began + run->opts.interval);
 	return r;
 }
 
@@ -773,7 +387,7 @@ int attar_run_report(
 
 	uint64_t until = run->clock.ended ? run->clock.ended : run_now(run);
 
-	return failed(make_report(run, scope, until, ret_report));
+	return failed(run_make_report(run, scope, until, ret_report));
 }
 
 int attar_run_query(struct attar_run *run, const char *text, struct attar_report **ret_report)
@@ -803,10 +417,10 @@ int attar_run_query(struct attar_run *run, const char *text, struct attar_report
 
 static int last_reports(struct attar_run *run)
 {
-	int r = run->opts.interval ? report(run, ATTAR_SCOPE_INTERVAL, run->clock.ended) : 0;
+	int r = run->opts.interval ? run_report(run, ATTAR_SCOPE_INTERVAL, run->clock.ended) : 0;
 
 	if (r == 0 && (!run->opts.interval || run->hooks.want_whole))
-		r = report(run, ATTAR_SCOPE_WHOLE, run->clock.ended);
+		r = run_report(run, ATTAR_SCOPE_WHOLE, run->clock.ended);
 	return r;
 }
 

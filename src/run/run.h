@@ -120,17 +120,8 @@ struct attar_run {
 /* Whether the target is the whole system: no process, thread, cgroup or command was given. */
 bool run_watches_system(const struct attar_run *run);
 
-/* Reports the time since the previous report, as an event that is being delivered requests. */
-int run_report_now(struct attar_run *run, uint64_t time);
-
-/* Calls the functions of the profiler for a record that is not a sample. 0 or a negative errno. */
-int run_tell_profiler(struct attar_run *run, const struct attar_event *ev);
-
 /* The location of a kernel address in its events, which can be those of another host. */
 attar_location run_kernel_location(const struct attar_run *run, uint64_t address);
-
-/* Calls the report hook, if there is one. */
-int run_give_report(struct attar_run *run, const struct attar_report *out, enum attar_scope scope);
 
 /* Shows what exec= printed after its last end of line. 0 or a negative errno. */
 int actions_end(struct attar_run *run);

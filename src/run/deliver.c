@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT */
+#include "run/deliver.h"
+
+#include "run/actions.h"
+#include "run/intervals.h"
+#include "run/run.h"
+#include "stream/stream.h"
+
+/* Samples that a profiler gets together: few enough to stay in the caches. */
+enum { REPEATS_MAX = 128 };
+
+/* ---- one event ---- */
+
+bool run_has_enough(const struct attar_run *run)
+{
+	if (run->replay && run->replay->over)
+		return true;
+	if (run->recorder.full)
+		return true;
+	return run->opts.count && run->notes.delivered >= run->opts.count;
+}
+
+int run_tell_profiler(struct attar_run *run, const struct attar_event *ev)
+{
+	const struct attar_profiler *profiler = run->profiler;
+	int r = profiler->record ? profiler->record(run, run->self, ev) : 0;
+
+	if (r < 0)
+		return r;
+	switch (ev->record->type) {
+	case PERF_RECORD_LOST:
+	case PERF_RECORD_LOST_SAMPLES:
+		switch_check_forget(&run->switches, (int)ev->cpu);
+		return profiler->lost ? profiler->lost(run, run->self, ev) : 0;
+	case PERF_RECORD_EXIT:
+		return profiler->exited ? profiler->exited(run, run->self, ev) : 0;
+	default:
+		return 0;
+	}
+}
+
+/* To the event function, and nowhere else. */
+static inline int deliver_direct(
+	struct attar_run *run, const struct source *s, struct attar_event *ev)
+{
+	run->notes.delivered++;
+	ev->fields = s->fields;
+	return s->fn(run, run->self, ev);
+}
+
+/*
+ * Marks the sources whose samples need nothing but deliver_direct() in this round. False: there can
+ * be none, as the numbers of events are not those of sources.
+ */
+static bool mark_direct_sources(struct attar_run *run)
+{
+	if (run->replay || hosts_are_used(&run->hosts))
+		return false;
+	vec_each (&run->sources.list, s) {
+		s->is_direct = !s->has_switches && !s->next_shared && !s->usdt && !s->keep &&
+			       !s->timer && !run->overhead.selects;
+		s->takes_repeats = s->is_direct && s->repeats && s->fn != source_act;
+	}
+	return true;
+}
+
+static __attribute__((noinline)) int deliver(struct attar_run *run, struct attar_event *ev)
+{
+	int r;
+
+	if (unlikely(run->hosts.current != NULL))
+		return hosts_deliver(run, ev);
+	if (likely(ev->record->type == PERF_RECORD_SAMPLE)) {
+		struct source *s;
+
+		if (unlikely(run->replay != NULL))
+			return replay_deliver(run, ev);
+		s = &run->sources.list.at[ev->counter];
+
+		if (unlikely(s->has_switches))
+			switch_check_sample(run, ev);
+		if (unlikely(s->next_shared))
+			return shared_deliver(run, ev->counter, ev);
+		if (unlikely(s->usdt || s->keep))
+			return run_user_deliver(run, s, ev);
+		if (unlikely(s->timer != NULL) && timer_take_counts(run, s->timer, ev) < 0)
+			return -ENOMEM;
+		if (unlikely(run->overhead.selects))
+			overhead_count(run, ev);
+		return deliver_direct(run, s, ev);
+	}
+	push_record(run, ev->record->header);
+	if (run->replay)
+		recorded_names_see(run, ev->record);
+	if (unlikely(run->probe_files.list.n))
+		probe_files_see(run, ev);
+	if (run->replay && ev->record->type == PERF_RECORD_READ && run->counts.list.n)
+		return replay_counts_take(run, ev);
+	r = run->replay && run->counts.list.n ? replay_counts_exited(run, ev) : 0;
+	if (r == 0)
+		r = run_tell_profiler(run, ev);
+	if (r >= 0 && unlikely(run->emitters.n))
+		r = emitters_tell(run, ev);
+	return r >= 0 && run->threads.instances.n ? threads_take_count(run, ev) : r;
+}
+
+/* ---- all events, in order of time ---- */
+
+/*
+ * The first sample of a recording starts the clock. Counts begin earlier: with the first record
+ * that has a time, such as the name of the command.
+ */
+static int deliver_first(struct attar_run *run, struct attar_event *ev)
+{
+	if (ev->record->type == PERF_RECORD_SAMPLE || (run->counts.list.n && ev->time)) {
+		clock_start_at(&run->clock, ev->time);
+		run_set_tick(run, ev->time + run->opts.interval);
+	}
+	return deliver(run, ev);
+}
+
+/* The event waits for the report of the interval before it. */
+static int deliver_after_interval(struct attar_run *run, struct attar_event *ev)
+{
+	uint64_t end = run_duration_end(run);
+	int r;
+
+	if (!run->clock.began)
+		return deliver_first(run, ev);
+	if (run->replay && end && ev->time >= end) {
+		run->replay->over = true;
+		run->notes.dropped += ev->record->type == PERF_RECORD_SAMPLE;
+		return 0;
+	}
+	run->notes.is_event_pending = ev->record->type == PERF_RECORD_SAMPLE;
+	r = run_report_interval(run, ev->time);
+	run->notes.is_event_pending = false;
+	return r == 0 ? deliver(run, ev) : r;
+}
+
+static inline int next_event(struct attar_run *run, struct attar_event *ret_event)
+{
+	return unlikely(hosts_are_used(&run->hosts)) ? hosts_next(run, ret_event)
+						     : attar_stream_next(run->stream, ret_event);
+}
+
+static inline bool is_direct(const struct attar_run *run, const struct attar_event *ev)
+{
+	return ev->record->type == PERF_RECORD_SAMPLE &&
+	       run->sources.list.at[ev->counter].is_direct;
+}
+
+/* How many events are delivered until there are enough of them. */
+static inline uint64_t count_left(const struct attar_run *run)
+{
+	return run->opts.count ? run->opts.count - run->notes.delivered : UINT64_MAX;
+}
+
+/* The samples after ev that are like it. */
+static __attribute__((noinline)) int deliver_repeats(
+	struct attar_run *run, const struct source *s, const struct attar_event *ev)
+{
+	const uint64_t max = MIN(count_left(run), (uint64_t)REPEATS_MAX);
+	struct attar_repeats repeats;
+
+	if (!sample_run_repeats(run->stream, run->clock.tick, max, &repeats))
+		return 0;
+	run->notes.delivered += repeats.n;
+	return s->repeats(run, run->self, ev, &repeats);
+}
+
+/* Whether the event is like the one before it; otherwise it rarely has repeats. */
+static inline bool is_repeat(struct attar_run *run, const struct attar_event *ev)
+{
+	struct latest_event *latest = &run->sources.latest;
+
+	if (latest->counter == ev->counter && latest->thread == ev->thread)
+		return true;
+	*latest = (struct latest_event){.counter = ev->counter, .thread = ev->thread};
+	return false;
+}
+
+/* To the event function of a direct source. */
+static inline int deliver_at_once(struct attar_run *run, struct attar_event *ev)
+{
+	const struct source *s = &run->sources.list.at[ev->counter];
+	int r = deliver_direct(run, s, ev);
+
+	return r < 0 || !s->takes_repeats || !is_repeat(run, ev) ? r : deliver_repeats(run, s, ev);
+}
+
+/* has_direct: a constant, so that a round without direct sources does not slow the others down. */
+static inline __attribute__((always_inline)) int deliver_events(
+	struct attar_run *run, const bool has_direct)
+{
+	const uint64_t limit = run->opts.count ? run->opts.count : UINT64_MAX;
+	struct attar_event ev;
+	int r = 0;
+
+	while (!run_has_enough(run) && (r = next_event(run, &ev)) > 0) {
+		/* what else can be enough comes with the end of an interval */
+		do {
+			if (unlikely(ev.time >= run->clock.tick))
+				break;
+			r = likely(has_direct && is_direct(run, &ev)) ? deliver_at_once(run, &ev)
+								      : deliver(run, &ev);
+			if (r >= 0 && unlikely(run->lines.is_full))
+				r = lines_make_room(run);
+			if (r < 0 || unlikely(run->notes.delivered >= limit))
+				return MIN(r, 0);
+			r = has_direct ? stream_next(run->stream, &ev) : next_event(run, &ev);
+		} while (r > 0);
+		if (r <= 0)
+			return r;
+		r = deliver_after_interval(run, &ev);
+		if (r >= 0 && unlikely(run->lines.is_full))
+			r = lines_make_room(run);
+		if (r < 0)
+			return r;
+	}
+	return r;
+}
+
+static int deliver_round(struct attar_run *run)
+{
+	return mark_direct_sources(run) ? deliver_events(run, true) : deliver_events(run, false);
+}
+
+int run_dump(struct attar_run *run)
+{
+	int r;
+
+	flight_begin_dump(run);
+	r = attar_stream_snapshot(run->stream);
+	run->flight.reach = stream_snapshot_since(run->stream);
+	if (r >= 0)
+		r = deliver_round(run);
+	flight_end_dump(run);
+	return r < 0 ? r : run_report_request(run, base_now());
+}
+
+int run_dump_last(struct attar_run *run)
+{
+	int r = attar_stream_snapshot(run->stream);
+
+	return r < 0 ? r : MIN(deliver_round(run), 0);
+}
+
+int run_drain(struct attar_run *run)
+{
+	int r;
+
+	if (!run->stream && !hosts_are_used(&run->hosts))
+		return 0;
+	if (run->recorder.wanted)
+		return recorder_drain(run);
+	r = push_turn(run);
+	if (r >= 0)
+		r = deliver_round(run);
+	if (r >= 0 && run->flight.asked)
+		r = run_dump(run);
+	if (r >= 0)
+		r = push_round(run);
+	if (r < 0)
+		return r;
+	/* the caller of attar_run_step() waits for events, not for lines */
+	return run->poll.epoll >= 0 ? lines_show(run) : lines_show_next(run);
+}

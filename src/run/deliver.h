@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Delivers the events of a run to its profiler, in order of time, with the reports of the intervals
+ * between them. The functions return 0 or a negative errno.
+ */
+#ifndef RUN_DELIVER_H
+#define RUN_DELIVER_H
+
+#include "attar/run.h"
+
+/* Whether no further events are wanted, because of --count, --duration or the size of the file. */
+bool run_has_enough(const struct attar_run *run);
+
+/* Delivers what the rings or the recording have now. */
+int run_drain(struct attar_run *run);
+
+/* Delivers and reports what the overwritten rings contain. */
+int run_dump(struct attar_run *run);
+
+/* The same without a report: that of the whole run follows. */
+int run_dump_last(struct attar_run *run);
+
+/* Calls the functions of the profiler for a record that is not a sample. */
+int run_tell_profiler(struct attar_run *run, const struct attar_event *ev);
+
+#endif

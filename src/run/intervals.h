@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/* Reports: of intervals, of the whole run, and those that are requested during a run. */
+#ifndef RUN_INTERVALS_H
+#define RUN_INTERVALS_H
+
+#include "attar/run.h"
+
+/* The end of --duration, in ns of the run's clock. 0: none. */
+uint64_t run_duration_end(const struct attar_run *run);
+
+/*
+ * The interval ends at `until`, and the last one with the run. A recording ends by the time of its
+ * events.
+ */
+void run_set_tick(struct attar_run *run, uint64_t until);
+
+/*
+ * Creates the report of a scope; until: the end of the time that is reported. The caller frees it.
+ * 0 or a negative errno, as all of the following.
+ */
+int run_make_report(struct attar_run *run, enum attar_scope scope, uint64_t until,
+	struct attar_report **ret_report);
+
+/* Creates the report and calls the hook, at once or after the lines that are queued. */
+int run_report(struct attar_run *run, enum attar_scope scope, uint64_t until);
+
+/* Calls the report hook, if there is one. */
+int run_give_report(struct attar_run *run, const struct attar_report *out, enum attar_scope scope);
+
+/*
+ * Reports the interval, or several that passed without a report, as all events before `time` have
+ * been delivered. Events belong to the interval of their time, counts to that of their reading.
+ */
+int run_report_interval(struct attar_run *run, uint64_t time);
+
+/*
+ * A requested report, of the time since the previous one. All events before `now` have been
+ * delivered, and perhaps some later ones.
+ */
+int run_report_request(struct attar_run *run, uint64_t now);
+
+/*
+ * Reports the time since the previous report, as an event that is being delivered requests. Its
+ * interval includes this event.
+ */
+int run_report_now(struct attar_run *run, uint64_t time);
+
+#endif
