@@ -296,32 +296,96 @@ static int take_rare(const struct attar_layout *layout, const struct perf_event_
 	return take_any(&s);
 }
 
+static void set_header(struct attar_record *rec, const struct perf_event_header *header)
+{
+	memcpy(rec, header, sizeof(*header)); /* type, misc and size */
+	rec->header = header;
+}
+
 static __attribute__((noinline)) int take_other(const struct attar_layout *layout,
-	const struct perf_event_header *header, unsigned spare, struct attar_record *rec)
+	const struct perf_event_header *header, struct attar_record *rec)
 {
 	uint64_t type = layout->sample_type;
 	int r = 0;
 
+	if (unlikely(header->size < layout->sample_min))
+		return bad_sample(layout, header);
+	set_header(rec, header);
 	if (type & ~(uint64_t)SAMPLE_COMMON)
 		r = take_rare(layout, header, rec);
-	else if (!sample_common(type, header, spare, rec))
+	else if (!sample_common(type, header, (header->size - layout->sample_min) / 8, rec))
 		r = bad_sample(layout, header);
 	if (!(type & PERF_SAMPLE_PERIOD))
 		rec->sample.period = layout->fixed_period;
 	return r;
 }
 
+/*
+ * The header and the fixed-size fields of samples with SAMPLE_USUAL. Most of the time of a sample
+ * is that of its stores, so words that are adjacent in struct attar_record are stored in pairs.
+ */
+static inline __attribute__((always_inline)) void take_usual(
+	const record_word *at, struct attar_record *rec)
+{
+	enum {
+		TASK = offsetof(struct attar_record, pid),
+		CPU = offsetof(struct attar_record, cpu),
+	};
+	const uint64_t cpu[] = {at[5], (uintptr_t)at};
+
+	_Static_assert(offsetof(struct attar_record, id) == 8 &&
+			       offsetof(struct attar_record, time) == TASK + 8 &&
+			       offsetof(struct attar_record, header) == CPU + 8,
+		"header and id, task and time, cpu and the pointer");
+	memcpy(rec, at, 16);
+	memcpy((char *)rec + TASK, at + 3, 16);
+	memcpy((char *)rec + CPU, cpu, sizeof(cpu)); /* the upper half of cpu is padding in both */
+	rec->sample.ip = at[2];
+	rec->sample.period = at[6];
+}
+
+/* Parses a sample with SAMPLE_USUAL and the fields of `variable`, which is a constant. */
+static inline __attribute__((always_inline)) bool take_own(uint64_t variable,
+	const struct perf_event_header *header, unsigned size, struct attar_record *rec)
+{
+	const record_word *at = (const record_word *)header;
+	const unsigned fixed = 1 + (unsigned)__builtin_popcountll(SAMPLE_USUAL),
+		       smallest = 8 * (fixed + (unsigned)__builtin_popcountll(variable));
+
+	if (unlikely(size < smallest))
+		return false;
+	take_usual(at, rec);
+	return sample_variable(variable, at + fixed, (size - smallest) / 8, rec);
+}
+
+/*
+ * The fields of attar's own events are the usual ones, optionally with a call chain or raw data:
+ * for these sets, the compiler knows the positions and folds all tests of bits.
+ */
 static inline __attribute__((always_inline)) int take_sample(const struct attar_layout *layout,
 	const struct perf_event_header *header, unsigned size, struct attar_record *rec)
 {
-	unsigned smallest = layout->sample_min, spare = (size - smallest) / 8;
+	enum { STACK = PERF_SAMPLE_CALLCHAIN, DATA = PERF_SAMPLE_RAW };
+	bool fits;
 
-	if (unlikely(size < smallest))
-		return bad_sample(layout, header);
 	zero_rare(rec);
-	if (unlikely(!sample_is_own(layout->sample_type)))
-		return take_other(layout, header, spare, rec);
-	return sample_own(layout->sample_type, header, spare, rec) ? 0 : bad_sample(layout, header);
+	switch (layout->sample_type) {
+	case SAMPLE_USUAL | STACK | DATA:
+		fits = take_own(STACK | DATA, header, size, rec);
+		break;
+	case SAMPLE_USUAL | STACK:
+		fits = take_own(STACK, header, size, rec);
+		break;
+	case SAMPLE_USUAL | DATA:
+		fits = take_own(DATA, header, size, rec);
+		break;
+	case SAMPLE_USUAL:
+		fits = take_own(0, header, size, rec);
+		break;
+	default:
+		return take_other(layout, header, rec);
+	}
+	return likely(fits) ? 0 : bad_sample(layout, header);
 }
 
 int attar_record_parse(const struct attar_layout *layout, const void *bytes, size_t len,
@@ -334,9 +398,9 @@ int attar_record_parse(const struct attar_layout *layout, const void *bytes, siz
 	memcpy(&header, bytes, sizeof(header));
 	if (unlikely(((uintptr_t)bytes | header.size) % 8 || header.size > len))
 		return record_odd(layout, bytes, len, ret_record);
-	memcpy(ret_record, &header, sizeof(header));
-	ret_record->header = bytes;
-	if (unlikely(header.type != PERF_RECORD_SAMPLE))
+	if (unlikely(header.type != PERF_RECORD_SAMPLE)) {
+		set_header(ret_record, bytes);
 		return record_other(layout, bytes, ret_record);
+	}
 	return take_sample(layout, bytes, header.size, ret_record);
 }

@@ -41,14 +41,25 @@ static inline __attribute__((always_inline)) const record_word *sample_fixed(
 }
 
 /*
- * Parses a sample whose fields are all in SAMPLE_COMMON; rare fields are not written. The minimum
- * size of a sample includes the words that hold lengths; spare is the number of words beyond it.
- * Returns false if call chain or raw data exceed spare.
+ * The words of raw data of this size, beyond the word that holds the size. Valid sizes are 4 more
+ * than a multiple of 8. Of any other, the result is more than a record has: the lower three bits of
+ * the difference are its upper ones.
  */
-static inline __attribute__((always_inline)) bool sample_common(uint64_t type,
-	const struct perf_event_header *header, uint64_t spare, struct attar_record *rec)
+static inline uint32_t sample_raw_words(uint32_t size)
 {
-	const record_word *at = sample_fixed(type, (const record_word *)(header + 1), rec);
+	uint32_t beyond = size - 4;
+
+	return beyond >> 3 | beyond << 29;
+}
+
+/*
+ * The call chain and the raw data, which start at `at`. The minimum size of a sample includes the
+ * words that hold lengths; spare is the number of words beyond it. Returns false if call chain or
+ * raw data exceed spare.
+ */
+static inline __attribute__((always_inline)) bool sample_variable(
+	uint64_t type, const record_word *at, uint64_t spare, struct attar_record *rec)
+{
 	struct attar_sample *sample = &rec->sample;
 	uint64_t nr = 0, raw = 0;
 
@@ -61,7 +72,7 @@ static inline __attribute__((always_inline)) bool sample_common(uint64_t type,
 	at += nr;
 	if (type & PERF_SAMPLE_RAW) {
 		raw = *at;
-		if (unlikely(raw % 8 != 4 || (uint32_t)raw / 8 > spare - nr))
+		if (unlikely(sample_raw_words((uint32_t)raw) > spare - nr))
 			return false;
 	}
 	sample->raw = type & PERF_SAMPLE_RAW ? (const char *)at + 4 : NULL;
@@ -71,43 +82,15 @@ static inline __attribute__((always_inline)) bool sample_common(uint64_t type,
 }
 
 /*
- * Whether the fields are a set that attar's own events request: the usual ones, optionally with a
- * call chain or raw data.
+ * Parses a sample whose fields are all in SAMPLE_COMMON; rare fields are not written. Returns false
+ * as sample_variable() does.
  */
-static inline bool sample_is_own(uint64_t type)
-{
-	return (type & ~(uint64_t)(PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW)) == SAMPLE_USUAL;
-}
-
-/* Fixed positions of the fields in samples of attar's own events, in words after the header. */
-enum { SAMPLE_OWN_ID = 1, SAMPLE_OWN_TASK = 3, SAMPLE_OWN_TIME = 4 };
-
-/*
- * sample_common() for a set of fields that is a constant, and optionally a call chain and raw data:
- * all bit tests are folded at compile time.
- */
-static inline __attribute__((always_inline)) bool sample_of(uint64_t fixed, uint64_t type,
+static inline __attribute__((always_inline)) bool sample_common(uint64_t type,
 	const struct perf_event_header *header, uint64_t spare, struct attar_record *rec)
 {
-	enum { STACK = PERF_SAMPLE_CALLCHAIN, DATA = PERF_SAMPLE_RAW };
+	const record_word *at = sample_fixed(type, (const record_word *)(header + 1), rec);
 
-	switch (type & (STACK | DATA)) {
-	case STACK | DATA:
-		return sample_common(fixed | STACK | DATA, header, spare, rec);
-	case STACK:
-		return sample_common(fixed | STACK, header, spare, rec);
-	case DATA:
-		return sample_common(fixed | DATA, header, spare, rec);
-	default:
-		return sample_common(fixed, header, spare, rec);
-	}
-}
-
-/* The same for a set that attar's own events request. */
-static inline __attribute__((always_inline)) bool sample_own(uint64_t type,
-	const struct perf_event_header *header, uint64_t spare, struct attar_record *rec)
-{
-	return sample_of(SAMPLE_USUAL, type, header, spare, rec);
+	return sample_variable(type, at, spare, rec);
 }
 
 /* Other sets of fields, beside call chain and raw data: of recordings. */

@@ -73,7 +73,7 @@ static __attribute__((noinline)) bool take_chain(
 	if (!(run->type & DATA))
 		return true;
 	at += nr;
-	if (unlikely(*at % 8 != 4 || (uint32_t)*at / 8 > spare - nr))
+	if (unlikely(sample_raw_words((uint32_t)*at) > spare - nr))
 		return false;
 	sample->raw = (const char *)at + 4;
 	sample->raw_size = (uint32_t)*at;
@@ -358,7 +358,7 @@ static inline int adapt(struct attar_stream *s, struct sample_run *run)
 		return OTHER;
 	if (run->raw_at) {
 		raw = (uint32_t)word_at(run, run->raw_at);
-		if (raw % 8 != 4 || raw / 8 > (size - run->min) / 8)
+		if (sample_raw_words(raw) > (size - run->min) / 8)
 			return OTHER;
 	}
 	pattern = pattern_of_front(s, run);

@@ -307,6 +307,38 @@ static void test_data_sizes_are_whole_words(void **state)
 	assert_int_equal(parse_as(PERF_SAMPLE_RAW | PERF_SAMPLE_CGROUP, raw, 32, &rec), -EBADMSG);
 }
 
+/*
+ * Raw data in samples with two words behind the one with its size: 4, 12 and 20 bytes fit. The size
+ * is followed by data.
+ */
+static void check_raw_sizes(uint64_t sample_type)
+{
+	const int at = 1 + __builtin_popcountll(sample_type & ~(uint64_t)PERF_SAMPLE_RAW);
+	uint64_t bytes[11] = {HEADER(PERF_RECORD_SAMPLE, 0, at + 3)};
+	const size_t len = (size_t)(at + 3) * 8;
+	struct attar_record rec;
+
+	for (uint32_t i = 0; i < 128; i++) {
+		uint32_t size = i < 64 ? i : UINT32_MAX - (i - 64);
+		bool fits = size == 4 || size == 12 || size == 20;
+
+		bytes[at] = PAIR(size, UINT32_MAX);
+		assert_int_equal(parse_as(sample_type, bytes, len, &rec), fits ? 0 : -EBADMSG);
+		if (fits) {
+			assert_int_equal(rec.sample.raw_size, size);
+			assert_ptr_equal(rec.sample.raw, (char *)&bytes[at] + 4);
+			assert_int_equal(rec.sample.callchain_nr, 0);
+		}
+	}
+}
+
+static void test_raw_sizes(void **state)
+{
+	check_raw_sizes(attr.sample_type); /* the call chain has no entries */
+	check_raw_sizes(attr.sample_type & ~(uint64_t)PERF_SAMPLE_CALLCHAIN);
+	check_raw_sizes(PERF_SAMPLE_IP | PERF_SAMPLE_RAW);
+}
+
 /* The ABI word has 64 bits; a value that does not fit our field is unknown, never "none". */
 static void test_wide_register_abi(void **state)
 {
@@ -415,6 +447,7 @@ int main(void)
 		cmocka_unit_test(test_malformed_messages),
 		cmocka_unit_test(test_callchain_contexts),
 		cmocka_unit_test(test_data_sizes_are_whole_words),
+		cmocka_unit_test(test_raw_sizes),
 		cmocka_unit_test(test_wide_register_abi),
 		cmocka_unit_test(test_read_blocks),
 		cmocka_unit_test(test_alignment_and_size),
