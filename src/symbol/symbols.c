@@ -514,7 +514,8 @@ static int resolve_jit(struct attar_symbols *symbols, unsigned number, struct ds
 
 	if (symbols_open_jit(symbols, &dso->jit) == 0 && jit_find(&dso->jit, symbol->offset, &code))
 		raw = jit_raw_name(symbols, number, &dso->jit, &code);
-	symbol->dso = shown_path(dso); /* the file may be open only now */
+	/* code that the files do not have may belong to another compiler, or to none */
+	symbol->dso = dso->stored ? shown_path(dso) : dso->key.path;
 	if (raw) {
 		symbol->mangled = raw;
 		symbol->name = symbols_plain_name(symbols, raw);

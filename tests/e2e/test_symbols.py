@@ -318,6 +318,15 @@ def test_untrusted_perf_map_is_ignored(spawn, root, kind):
     assert found.notes['self_rss'] < 64e6
 
 
+def test_code_that_is_not_in_the_map(spawn, root):
+    """Nothing says that it belongs to the compiler that wrote the map."""
+    found = jit_with_map(spawn, lambda p, t: p.write_text(
+        next(line for line in t.splitlines() if 'jit_heavy' in line) + '\n'))
+    dsos = {f['symbol']: f['dso'] for f in found.functions if f['comm'] == 'jit'}
+    assert re.fullmatch(r'/tmp/perf-\d+\.map', dsos['jit_heavy'])
+    assert dsos['[unknown]'] == '[anon]'
+
+
 def has_map_note(found):
     return any(re.fullmatch(r'(9\d|100)\.\d% of the samples are in code of a JIT compiler without '
                             'names: no /tmp/perf-PID.map or jitdump of the process was found; .*',
