@@ -196,15 +196,44 @@ const struct command *command_find(const char *name)
 	return NULL;
 }
 
+/* Commands of perf and bcc whose names are not similar to those of attar. */
+static const struct {
+	const char *name, *ours;
+} elsewhere[] = {
+	{"report", "attar profile --input FILE"},
+	{"script", "attar trace --input FILE"},
+	{"sched", "attar rundelay"},
+	{"timechart", "attar wall -o FILE.html"},
+	{"mem", "attar ldlat-loads"},
+	{"probe", "attar trace -e kprobe:FUNCTION"},
+	{"archive", "attar record --portable"},
+	{"daemon", "attar agent"},
+	{"funccount", "attar stat -e kprobe:FUNCTION"},
+	{"funclatency", "attar multi-trace -e kprobe:FUNCTION -e kretprobe:FUNCTION"},
+	{"argdist", "attar num-dist"},
+};
+
+static const char *find_elsewhere(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(elsewhere); i++)
+		if (!strcmp(elsewhere[i].name, name))
+			return elsewhere[i].ours;
+	return NULL;
+}
+
 int command_unknown(const char *name)
 {
 	struct suggest near = {.word = name};
+	const char *ours = find_elsewhere(name);
 
 	for (const struct attar_profiler *const *p = attar_profilers(); *p; p++)
 		suggest_offer(&near, (*p)->name);
 	for (const struct command *c = commands; c->name; c++)
 		suggest_offer(&near, c->name);
-	if (near.best)
+	if (ours)
+		attar_fail(-ENOENT, "unknown profiler or command '%s'" ATTAR_FIX "use '%s'", name,
+			ours);
+	else if (near.best)
 		attar_fail(-ENOENT,
 			"unknown profiler or command '%s'" ATTAR_FIX "did you mean '%s'?",
 			CLIP(name), near.best);

@@ -20,6 +20,8 @@ MISTAKES = [
     (['lst'], USAGE, r"attar: unknown profiler or command 'lst': did you mean 'list'\?"),
     (['help', 'docter'], USAGE,
      r"attar: unknown profiler or command 'docter': did you mean 'doctor'\?"),
+    (['report', '-i', 'x.data'], USAGE,
+     "attar: unknown profiler or command 'report': use 'attar profile --input FILE'"),
     (['zzzzzz'], USAGE, r"attar: unknown profiler or command 'zzzzzz': 'attar -h' lists them"),
     (['profile', '--flam-graph', 'x'], USAGE,
      r"attar: no such option --flam-graph: did you mean --flame-graph\?"),
