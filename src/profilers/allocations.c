@@ -72,6 +72,21 @@ static int learn(
 	return r;
 }
 
+/* Of a function, the probe at its entry has the size, and the one at its return the address. */
+static int lacks_both(const struct attar_event_spec *spec, const char *name)
+{
+	if (!spec || spec->kind != ATTAR_EVENT_PROBE)
+		return attar_fail(-EINVAL,
+			"--alloc: '%s' has neither an address nor a size" ATTAR_FIX
+			"add ptr=EXPRESSION and size=EXPRESSION, as in %s//ptr=FIELD/size=FIELD/",
+			name, name);
+	return attar_fail(-EINVAL,
+		"--alloc: '%s' has neither an address nor a size" ATTAR_FIX
+		"give an option --alloc for each: uprobe:FUNCTION@FILE//args=(n=$arg1)/size=n/ "
+		"and uretprobe:FUNCTION@FILE//args=(ptr=$retval)/",
+		name);
+}
+
 static int learn_alloc(struct attar_run *run, void *self, uint32_t source, void *event)
 {
 	struct allocations *a = self;
@@ -81,10 +96,7 @@ static int learn_alloc(struct attar_run *run, void *self, uint32_t source, void 
 	if (r == 0)
 		r = compile(run, source, "size", "bytes_alloc", "bytes_req", &e->size);
 	if (r == 0 && !e->ptr && !e->size)
-		return attar_fail(-EINVAL,
-			"--alloc: '%s' has neither an address nor a size" ATTAR_FIX
-			"add ptr=EXPRESSION and size=EXPRESSION, as in %s//ptr=FIELD/size=FIELD/",
-			e->name, e->name);
+		return lacks_both(attar_run_source_spec(run, source), e->name);
 	e->number = a->allocs.n - 1;
 	e->stacks = a->graph || attar_run_source_spec(run, source)->stack;
 	a->has_stacks |= e->stacks;

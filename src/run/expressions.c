@@ -74,6 +74,13 @@ static size_t read_failed(struct attar_run *run)
 	return 0;
 }
 
+/* A recording has neither the memory nor the files of programs. */
+static size_t not_recorded(struct attar_run *run)
+{
+	run->notes.unrecorded++;
+	return 0;
+}
+
 /*
  * The text at an address of the process, as it is now; 0: the process has exited, or the recording
  * does not have it.
@@ -85,8 +92,10 @@ static size_t text_in_process(void *ctx, const struct attar_expr_record *record,
 	size_t n = 0, page = 4096 - number % 4096;
 	ssize_t got;
 
-	if (run->replay || !number || record->tid <= 0)
+	if (!number || record->tid <= 0)
 		return 0;
+	if (run->replay)
+		return not_recorded(run);
 	for (size_t want = MIN(page, max); n < max; want = MIN((size_t)4096, max - n)) {
 		struct iovec to = {ret_text + n, want},
 			     from = {(void *)(uintptr_t)(number + n), want};
@@ -115,8 +124,10 @@ static size_t file_in_process(void *ctx, const struct attar_expr_record *record,
 	char path[64];
 	ssize_t n;
 
-	if (run->replay || record->tid <= 0)
+	if (record->tid <= 0)
 		return 0;
+	if (run->replay)
+		return not_recorded(run);
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", record->tid, (int)number);
 	n = readlink(path, ret_text, max);
 	if (n < 0 && errno == ENOENT && record->pid > 0) { /* as in read_memory() */

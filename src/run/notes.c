@@ -211,6 +211,12 @@ static void late_reads_remark(const struct run_notes *notes, struct attar_report
 			"program had exited or replaced its memory before attar received the event",
 			(unsigned long long)notes->failed_reads, PLURAL_S(notes->failed_reads),
 			notes->failed_reads == 1 ? "was" : "were");
+	if (notes->unrecorded)
+		attar_report_remark(report,
+			"%llu text%s of ustring() and fd_name() %s not in the recording, and the "
+			"address or number is shown: attar reads them from running programs only",
+			(unsigned long long)notes->unrecorded, PLURAL_S(notes->unrecorded),
+			notes->unrecorded == 1 ? "is" : "are");
 }
 
 void run_fill_notes(struct attar_run *run, struct attar_report *report, enum attar_scope scope)

@@ -18,6 +18,7 @@ struct run_notes {
 	/* reads of the memory and files of programs by expressions, after the event */
 	uint64_t late_reads, latest_read; /* number, and ns after the event at most */
 	uint64_t failed_reads;            /* texts that could not be read */
+	uint64_t unrecorded;              /* the same of a recording, which never has them */
 	/* at the start of attar_run_go() */
 	struct timespec cpu_began; /* CPU time of this process */
 	uint64_t entered;          /* ns, CLOCK_MONOTONIC */

@@ -354,7 +354,11 @@ def test_a_signal_reports_and_the_run_continues(tmp_path):
     ([], 'events of allocations and of frees are required'),
     (['--alloc', 'kmem:kmalloc'], 'events of allocations and of frees are required'),
     (['--alloc', 'sched:sched_switch', '--free', 'kmem:kfree'],
-     "'sched:sched_switch' has neither an address nor a size"),
+     "'sched:sched_switch' has neither an address nor a size: add ptr=EXPRESSION"),
+    (['--alloc', 'uretprobe:malloc@libc.so.6', '--free', 'kmem:kfree'],
+     "'uretprobe:malloc@libc.so.6' has neither an address nor a size: give an option --alloc for "
+     'each: uprobe:FUNCTION@FILE//args=(n=$arg1)/size=n/ and '
+     'uretprobe:FUNCTION@FILE//args=(ptr=$retval)/'),
     (['--alloc', 'kmem:kmalloc', '--free', 'sched:sched_switch'],
      "'sched:sched_switch' has no field 'ptr'"),
     (['--alloc', 'uprobe:malloc@libc.so.6//args=(n=$arg9)/', '--free', 'kmem:kfree'],

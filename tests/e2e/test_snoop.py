@@ -287,6 +287,22 @@ def test_paths_that_were_not_read_are_remarked(spawn, tmp_path):
     assert int(remark.split()[0]) == len(addresses) > 0
 
 
+@pytest.mark.usefixtures('root')
+def test_paths_that_are_not_in_a_recording_are_remarked(tmp_path):
+    if '__filename_val' in run('list', 'syscalls:sys_enter_openat').stdout:
+        pytest.skip('this kernel copies the paths')
+    data, out = tmp_path / 'x.data', tmp_path / 'x.json'
+    assert run('record', '-q', '-o', data, '-e',
+               'syscalls:sys_enter_openat,syscalls:sys_exit_openat', '--',
+               '/bin/true').returncode == 0
+    assert run('opensnoop', '-q', '-o', out, '--input', data).returncode == 0
+    text = out.read_text()
+    addresses = re.findall(r'"(0x[0-9a-f]+)"', text)
+    remark, = json.loads(text.splitlines()[-1])['remarks']
+    assert remark.startswith(f'{len(addresses)} texts of ustring() and fd_name() are not in the '
+                             'recording') and addresses
+
+
 ONE_BUFFER = r'''
 #include <fcntl.h>
 #include <stdio.h>
@@ -480,6 +496,30 @@ def test_tcplife():
     assert len(found) >= 10
     assert {r['LADDR'] for r in found} == {r['RADDR'] for r in found} == {'127.0.0.1'}
     assert all(r['duration'] > 0 for r in found)
+
+
+@pytest.mark.usefixtures('root')
+def test_tcplife_of_connections_that_fail():
+    """Five are refused, one is reset by its program, and one is closed."""
+    program = '''
+    import socket, struct
+    server, refuses = socket.socket(), socket.socket()
+    server.bind(('127.0.0.1', 0)), refuses.bind(('127.0.0.1', 0))
+    server.listen()
+    for _ in range(5):
+        socket.socket().connect_ex(refuses.getsockname())
+    for linger in (1, 0), (0, 0):
+        with socket.create_connection(server.getsockname()) as connection:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', *linger))
+            accepted = server.accept()[0]
+        accepted.close()
+    print(server.getsockname()[1])
+    '''
+    found = of_preset('tcplife', *python(program))
+    states = [r['STATE'] for r in found]
+    assert states.count('SYN_SENT') == 5
+    assert states.count('ESTABLISHED') == 2  # both ends of the one that is reset
+    assert 'LAST_ACK' in states
 
 
 SERVED = '''
