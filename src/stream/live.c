@@ -471,6 +471,7 @@ int stream_follow_cpus(struct attar_stream *s)
 	s->cpus_checked = time;
 	r = counter_hotplug_follow(s->target, s->counters, s->n_counters, &s->rings, &s->n_rings);
 	added = s->n_rings > before ? add_cursors(s, before) : 0;
+	s->renew.next_round |= r > 0;
 	if (r > 0)
 		r = index_ids(s);
 	return r < 0 ? r : added;

@@ -69,6 +69,18 @@ void stream_renew_names(struct attar_stream *s, bool is_loss)
 }
 
 /*
+ * A CPU that comes online runs programs before its events are open again: their side-band records
+ * are missing. Records of other CPUs from before the opening, such as the FORK of such a program,
+ * are in the round that begins with it, so names are read after that round.
+ */
+void stream_renew_names_of_cpus(struct attar_stream *s)
+{
+	if (s->renew.next_round)
+		procs_renew(&s->procs);
+	s->renew.next_round = false;
+}
+
+/*
  * PERF_FORMAT_LOST (since 6.0) counts exactly, per event, children included: they write through the
  * event that they inherited. Older kernels report losses only in LOST records. These are written
  * with the ring's next record and name its event, whichever events the lost records belonged to.

@@ -104,7 +104,7 @@ bool procs_mapping(const struct attar_record *rec, struct attar_mapping *ret_map
 int procs_apply(struct procs *p, const struct attar_record *rec);
 
 /*
- * After a loss of COMM or MMAP records: names and mappings are read from /proc again, those of each
+ * COMM or MMAP records are missing: names and mappings are read from /proc again, those of each
  * thread at its next event.
  */
 void procs_renew(struct procs *p);

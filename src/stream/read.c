@@ -118,6 +118,7 @@ static int begin_round(struct attar_stream *s)
 
 	if (s->replay)
 		return begin_replay_round(s);
+	stream_renew_names_of_cpus(s);
 	r = s->target->listens ? stream_follow_cpus(s) : 0;
 	s->shm_source_since = s->shm_source_horizon;
 	if (r == 0 && s->shm_source)

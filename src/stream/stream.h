@@ -68,6 +68,7 @@ struct attar_stream {
 		uint64_t lost;       /* side-band records before the latest renewal */
 		uint64_t not_before; /* ns: the time of the next renewal */
 		bool due;            /* a renewal waits for that time */
+		bool next_round;     /* a renewal waits for the end of this round */
 	} renew;
 	uint64_t horizon;      /* ns: deliver records up to this time */
 	uint64_t newest;       /* ns: the newest time of all records seen */
@@ -199,6 +200,9 @@ static inline void stream_leave_out(struct attar_stream *s, size_t counter)
  * With each record other than a sample; is_loss: it is a LOST record. Reads names again if needed.
  */
 void stream_renew_names(struct attar_stream *s, bool is_loss);
+
+/* Before a round: reads names again if the CPUs had changed at the beginning of the last one. */
+void stream_renew_names_of_cpus(struct attar_stream *s);
 
 /* Whether a record reports that others were lost. */
 static inline bool stream_is_loss(const struct perf_event_header *header)
