@@ -133,6 +133,7 @@ void replay_close(struct attar_run *run)
 	map_done(&replay->counts);
 	map_done(&replay->rows);
 	map_done(&replay->exited);
+	mixed_counts_done(&replay->mixed);
 	recording_close(replay->recording);
 	pull_close(run);
 	free(replay);

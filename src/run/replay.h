@@ -12,6 +12,7 @@
 #include "base/parse.h"
 #include "base/vec.h"
 #include "recording/recording.h"
+#include "run/mixed_counts.h"
 #include "run/recorded_names.h"
 
 struct replay_sources {
@@ -28,6 +29,7 @@ struct run_replay {
 	struct map counts;                 /* numbers of counted events, by the same index */
 	struct map rows;                   /* of counts by thread: their numbers, by serial */
 	struct map exited;                 /* threads that have ended, by serial; with counts */
+	struct mixed_counts mixed;         /* by the same rows */
 	bool counts_wanted;                /* by attar_run_count(), not samples */
 	uint64_t n_reads;                  /* records with counts */
 	bool over;                         /* --duration is over */

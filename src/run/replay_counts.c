@@ -223,6 +223,9 @@ int replay_counts_take(struct attar_run *run, const struct attar_event *ev)
 		return 0;
 	if (row > 0 && thread)
 		r = find_row(run, thread, &row);
+	if (r == 0 && row > 0)
+		r = mixed_counts_take(&run->replay->mixed, run->replay->recording, (uint32_t)row,
+			&read->values);
 	for (uint32_t i = 0; r == 0 && i < read->values.nr; i++) {
 		struct attar_read_value one = attar_read_at(&read->values, i);
 		struct counted *c = counted_by_id(run, one.id);
@@ -233,12 +236,26 @@ int replay_counts_take(struct attar_run *run, const struct attar_event *ev)
 	return r;
 }
 
+/* The count of a thread is unknown if the kernel has mixed it up with that of another event. */
+static struct attar_value latest(
+	const struct attar_run *run, const struct counted *c, size_t instance)
+{
+	pid_t row = attar_counter_instance_at(c->recorded.counter, instance).tid;
+	struct attar_value v = c->recorded.values[instance];
+
+	if (row > 0 && mixed_counts_has(&run->replay->mixed, (uint32_t)row))
+		value_error(&v);
+	return v;
+}
+
 void replay_counts_read(struct attar_run *run)
 {
 	vec_each (&run->counts.list, c)
 		for (size_t i = 0; i < c->pub.n_instances; i++) {
-			c->recent[i] = attar_value_since(&c->recorded.values[i], &c->values[i]);
-			c->values[i] = c->recorded.values[i];
+			struct attar_value now = latest(run, c, i);
+
+			c->recent[i] = attar_value_since(&now, &c->values[i]);
+			c->values[i] = now;
 		}
 }
 
@@ -272,25 +289,40 @@ static void missing_remark(const struct attar_run *run, struct attar_report *rep
 			run->opts.input, missing, replay->exited.n);
 }
 
+static void mixed_remark(const struct attar_run *run, struct attar_report *report)
+{
+	const struct run_replay *replay = run->replay;
+
+	if (replay->mixed.threads.n)
+		attar_report_remark(report,
+			"%s has wrong counts of %zu of %zu threads, which are left out: with "
+			"several events in perf record -s, the kernel exchanges the counts of "
+			"different events when threads of a program follow each other on a CPU; "
+			"record one event, or use attar stat -- COMMAND",
+			run->opts.input, replay->mixed.threads.n, replay->rows.n);
+}
+
 void replay_counts_remark(const struct attar_run *run, struct attar_report *report)
 {
 	uint64_t n = run->replay->n_reads;
 
 	if (!run->counts.list.n || !run->clock.ended)
 		return;
-	if (any_instances(run))
+	if (any_instances(run)) {
 		missing_remark(run, report);
-	else if (n)
+		mixed_remark(run, report);
+	} else if (n) {
 		attar_report_remark(report,
 			"the records with counts of %s (%llu) are of other events, or of other "
 			"CPUs and tasks than those selected",
 			run->opts.input, (unsigned long long)n);
-	else
+	} else {
 		attar_report_remark(report,
 			"%s has no records with counts: with perf record -s, the kernel writes "
 			"those of each thread that ends but one, usually the first of the command; "
 			"attar stat -- COMMAND counts all",
 			run->opts.input);
+	}
 }
 
 void recorded_count_done(struct recorded_count *recorded)

@@ -4,11 +4,11 @@ import struct
 
 MAGIC = 0x32454c4946524550 # PERFILE2
 RECORD_MMAP, RECORD_LOST, RECORD_COMM, RECORD_EXIT, RECORD_FORK, RECORD_SAMPLE = 1, 2, 3, 4, 7, 9
-RECORD_LOST_SAMPLES, RECORD_ATTR, RECORD_FINISHED_ROUND = 13, 64, 68
+RECORD_READ, RECORD_LOST_SAMPLES, RECORD_ATTR, RECORD_FINISHED_ROUND = 8, 13, 64, 68
 RECORD_EVENT_UPDATE, UPDATE_RECORDER = 78, 0x61740002
 SAMPLE_TYPE = 0x1 | 0x2 | 0x4 | 0x40 | 0x80 | 0x100 # IP, TID, TIME, ID, CPU, PERIOD
 SAMPLE_READ, SAMPLE_CALLCHAIN, SAMPLE_BRANCHES = 0x10, 0x20, 0x800
-FORMAT_ID, FORMAT_GROUP = 4, 8
+FORMAT_TIMES, FORMAT_ID, FORMAT_GROUP, INHERIT_STAT = 3, 4, 8, 1 << 11
 INHERIT, EXCLUDE_USER, EXCLUDE_KERNEL, FREQ, SAMPLE_ID_ALL = (
     1 << 1, 1 << 4, 1 << 5, 1 << 10, 1 << 18)
 EXCLUDE_GUEST = 1 << 20
@@ -78,6 +78,11 @@ class Recording:
         """NUL-terminated and filled up to 8 bytes."""
         text = value.encode() + b'\0'
         return text.ljust(-(-len(text) // 8) * 8, b'\0')
+
+    def read(self, time, value, running, *, pid=100, tid=100, cpu=0, number=7):
+        """The count of a thread that ends, with FORMAT_TIMES and FORMAT_ID."""
+        self.record(RECORD_READ, self.pack('IIQQQQ', pid, tid, value, running, running, number) +
+                    self.trailer(pid, tid, time, number, cpu), 0)
 
     def comm(self, time, name, *, pid=100, tid=100, cpu=0, number=7):
         self.record(RECORD_COMM, self.pack('II', pid, tid) + self.text(name) +

@@ -8,8 +8,9 @@ from collections import Counter
 import pytest
 
 from command import run, workload
-from perf_data import (CPU_CLOCK, EXCLUDE_GUEST, EXCLUDE_KERNEL, EXCLUDE_USER, IN_KERNEL, IN_USER,
-                       PAGE_FAULTS, Recording)
+from perf_data import (CPU_CLOCK, EXCLUDE_GUEST, EXCLUDE_KERNEL, EXCLUDE_USER, FORMAT_ID,
+                       FORMAT_TIMES, IN_KERNEL, IN_USER, INHERIT, INHERIT_STAT, PAGE_FAULTS,
+                       Recording)
 from scripts import lines_of_csv, report, rows
 
 PAGES = 1000
@@ -228,8 +229,22 @@ def test_names_in_a_condition(root):
     assert ended.returncode == 0, ended.stderr
 
 
-def test_counts_of_a_recording_by_their_modes(root, needs_perf, tmp_path):
-    """The kernel exchanges counts of parents and children, so those of perf report are compared."""
+def test_counts_of_a_recording_by_their_modes(tmp_path):
+    data = Recording(events=())
+    for number, excluded in (1, ONLY_USER), (2, ONLY_KERNEL):
+        data.attr(PAGE_FAULTS, number, excluded=excluded | INHERIT | INHERIT_STAT,
+                  read_format=FORMAT_TIMES | FORMAT_ID)
+    for tid, in_user, in_kernel in (100, 700, 30), (101, 50, 4):
+        data.read(1000, in_user, 600, tid=tid, number=1)
+        data.read(1001, in_kernel, 600, tid=tid, number=2)
+    path = data.write(tmp_path / 'x.data')
+    found = report('stat', '-e', 'page-faults:u,page-faults:k', '--input', path)
+    assert {row['event']: row['value'] for row in rows(found, 'counts')} == {
+        'page-faults:u': 750, 'page-faults:k': 34}
+
+
+def test_counts_of_perf_by_their_modes(root, needs_perf, tmp_path):
+    """Those of each thread are as in perf report, or left out if the kernel has exchanged them."""
     path = tmp_path / 'perf.data'
     subprocess.run(['perf', 'record', '-q', '-s', '-e', 'page-faults:u,page-faults:k', '-o', path,
                     '--', 'sh', '-c', f'{workload("faults1000")} {PAGES}; true'],
@@ -237,8 +252,12 @@ def test_counts_of_a_recording_by_their_modes(root, needs_perf, tmp_path):
     perf = subprocess.run(['perf', 'report', '-T', '--stdio', '-i', path], check=True,
                           capture_output=True, text=True).stdout
     names = re.search(r'^# +PID +TID +(page-faults:.) +(page-faults:.)', perf, re.M).groups()
-    threads = re.findall(r'^ +\d+ +\d+ +(\d+) +(\d+)$', perf, re.M)
-    counted = dict(zip(names, (sum(map(int, counts)) for counts in zip(*threads))))
-    assert sum(counted.values()) > 0
-    found = report('stat', '-e', 'page-faults:u,page-faults:k', '--input', path)
-    assert {row['event']: row['value'] for row in rows(found, 'counts')} == counted
+    threads = re.findall(r'^ +\d+ +(\d+) +(\d+) +(\d+)$', perf, re.M)
+    counted = {(int(tid), name): int(count) for tid, *counts in threads
+               for name, count in zip(names, counts)}
+    found = report('stat', '--per-thread', '-e', 'page-faults:u,page-faults:k', '--input', path)
+    counts_found = rows(found, 'counts')
+    assert {(row['tid'], row['event']) for row in counts_found} == set(counted) != set()
+    for row in counts_found:
+        is_left_out = row['quality'] == 'error'
+        assert row['value'] == (None if is_left_out else counted[row['tid'], row['event']])

@@ -53,16 +53,16 @@ struct read_record {
 	uint64_t time, id;
 };
 
-static void write_read(
-	struct recording_writer *w, uint64_t id, uint32_t tid, uint64_t value, uint64_t time)
+static void write_part(struct recording_writer *w, uint64_t id, uint32_t tid, uint64_t value,
+	uint64_t running, uint64_t time)
 {
 	const struct read_record record = {
 		.header = {.type = PERF_RECORD_READ, .size = sizeof(record)},
 		.pid = 7,
 		.tid = tid,
 		.value = value,
-		.enabled = 1000,
-		.running = 1000,
+		.enabled = running,
+		.running = running,
 		.value_id = id,
 		.also_pid = 7,
 		.also_tid = tid,
@@ -73,30 +73,52 @@ static void write_read(
 	assert_int_equal(recording_writer_round(w), 0);
 }
 
+static void write_read(
+	struct recording_writer *w, uint64_t id, uint32_t tid, uint64_t value, uint64_t time)
+{
+	write_part(w, id, tid, value, 1000, time);
+}
+
 static void to_file(void *ctx, const void *bytes, size_t n)
 {
 	assert_int_equal(file_write_all(*(int *)ctx, bytes, n), 0);
 }
 
-static struct recording_writer *begin(int *fd)
+static void add_event(struct recording_writer *w, const char *name, uint64_t config,
+	const uint64_t *ids, size_t n_ids)
 {
-	static const uint64_t id = FIRST_ID;
 	const struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
 		.size = sizeof(attr),
-		.config = PERF_COUNT_SW_PAGE_FAULTS,
+		.config = config,
 		.sample_type = TYPE,
 		.read_format = VALUES,
+		.disabled = 1,
+		.enable_on_exec = 1,
 		.inherit = 1,
 		.inherit_stat = 1,
 		.sample_id_all = 1};
 	const struct recording_writer_event event = {
-		.name = "page-faults", .attr = &attr, .ids = &id, .n_ids = 1};
+		.name = name, .attr = &attr, .ids = ids, .n_ids = n_ids};
+
+	assert_int_equal(recording_writer_add_event(w, &event), 0);
+}
+
+static struct recording_writer *open_writer(int *fd)
+{
 	const struct recording_writer_opts opts = {
 		.sink = to_file, .ctx = fd, .path = "test", .clockid = CLOCK_MONOTONIC};
 	struct recording_writer *w;
 
 	assert_int_equal(recording_writer_open(&opts, &w), 0);
-	assert_int_equal(recording_writer_add_event(w, &event), 0);
+	return w;
+}
+
+static struct recording_writer *begin(int *fd)
+{
+	static const uint64_t id = FIRST_ID;
+	struct recording_writer *w = open_writer(fd);
+
+	add_event(w, "page-faults", PERF_COUNT_SW_PAGE_FAULTS, &id, 1);
 	assert_int_equal(recording_writer_begin(w), 0);
 	return w;
 }
@@ -189,11 +211,76 @@ static void test_all_events(void **state)
 	attar_run_free(run);
 }
 
+/* Two events on two CPUs; the fork and the end of a thread are not recorded. */
+static struct recording_writer *begin_two_events(int *fd)
+{
+	static const uint64_t faults[] = {21, 22}, switches[] = {31, 32};
+	struct recording_writer *w = open_writer(fd);
+
+	add_event(w, "page-faults", PERF_COUNT_SW_PAGE_FAULTS, faults, 2);
+	add_event(w, "context-switches", PERF_COUNT_SW_CONTEXT_SWITCHES, switches, 2);
+	assert_int_equal(recording_writer_begin(w), 0);
+	return w;
+}
+
+static void assert_count(const struct attar_run *run, size_t event, pid_t tid, uint64_t raw,
+	enum attar_quality quality)
+{
+	const struct attar_run_counter *counter = attar_run_get_counter(run, event);
+
+	for (size_t i = 0; i < counter->n_instances; i++)
+		if (attar_counter_instance_at(counter->counter, i).tid == tid) {
+			assert_int_equal(counter->values[i].raw, raw);
+			assert_int_equal(counter->values[i].quality, quality);
+			return;
+		}
+	fail();
+}
+
+/* Thread 8 ran 600 ns on one CPU and 400 ns on the other; of thread 9, the events disagree. */
+static void write_mixed_counts(struct recording_writer *w)
+{
+	write_part(w, 21, 8, 50, 600, 1000);
+	write_part(w, 31, 8, 3, 600, 1001);
+	write_part(w, 22, 8, 60, 400, 1002);
+	write_part(w, 32, 8, 4, 400, 1003);
+	write_part(w, 21, 9, 70, 700, 2000);
+	write_part(w, 31, 9, 5, 100, 2001);
+	write_part(w, 22, 9, 80, 0, 2002);
+	write_part(w, 32, 9, 900000, 600, 2003);
+}
+
+/* With several events, the kernel exchanges counts of different events. */
+static void test_mixed_counts(void **state)
+{
+	struct attar_profiler profiler = counting;
+	struct recording_writer *w;
+	struct attar_report *report;
+	struct attar_run *run;
+	int fd = memfd_create("pipe", MFD_CLOEXEC);
+
+	assert_true(fd >= 0);
+	w = begin_two_events(&fd);
+	write_mixed_counts(w);
+	assert_int_equal(recording_writer_close(w), 0);
+	profiler.open = open_recorded;
+	run = run_on(&profiler, fd);
+	assert_int_equal(attar_run_report(run, ATTAR_SCOPE_WHOLE, &report), 0);
+	assert_count(run, 0, 8, 110, ATTAR_QUALITY_EXACT);
+	assert_count(run, 1, 8, 7, ATTAR_QUALITY_EXACT);
+	assert_count(run, 0, 9, 0, ATTAR_QUALITY_ERROR);
+	assert_count(run, 1, 9, 0, ATTAR_QUALITY_ERROR);
+	attar_report_free(report);
+	attar_run_free(run);
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_late_cpu),
 		cmocka_unit_test(test_all_events),
+		cmocka_unit_test(test_mixed_counts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
