@@ -236,6 +236,12 @@ void run_fill_notes(struct attar_run *run, struct attar_report *report, enum att
 	notes.buffer_peak = run->lines.peak;
 	attar_report_notes(report, &notes);
 	missing_remark(&notes, run->replay != NULL, report);
+	if (replay_loses_side_band(run, notes.lost))
+		attar_report_remark(report,
+			"the %llu lost are records: besides samples, records of names, mappings, "
+			"forks and exits can be among them, which the recording does not count "
+			"separately",
+			(unsigned long long)notes.lost);
 	switch_check_remark(run, report, scope);
 	order_remarks(run, &stats, report, scope);
 	late_reads_remark(&run->notes, report);

@@ -744,6 +744,27 @@ int replay_deliver(struct attar_run *run, struct attar_event *ev)
 	return give(run, event->numbers.at[0], ev);
 }
 
+static bool writes_side_band(const struct perf_event_attr *attr)
+{
+	return attr->mmap || attr->mmap2 || attr->comm || attr->task || attr->context_switch ||
+	       attr->ksymbol || attr->bpf_event || attr->text_poke || attr->cgroup;
+}
+
+/*
+ * The kernel counts what an event has lost: samples, and the side-band records that it writes.
+ * Without these counts, LOST records have those of all events of a ring.
+ */
+bool replay_loses_side_band(const struct attar_run *run, uint64_t lost)
+{
+	const struct recording *recording = run->replay ? run->replay->recording : NULL;
+
+	for (size_t i = 0; recording && lost && i < recording_n_events(recording); i++)
+		if (writes_side_band(&recording_get_event(recording, i)->attr) &&
+			!(run->stream->has_final_losses && replay_is_side_band(run->stream, i)))
+			return true;
+	return false;
+}
+
 void replay_remark(const struct attar_run *run, struct attar_report *report, enum attar_scope scope)
 {
 	const char *name = run->opts.input;

@@ -84,6 +84,9 @@ bool replay_has_date(const struct attar_run *run);
 /* The time at which the clock of the recording was compared with the date, ns; 1: it was not. */
 uint64_t replay_clock(const struct attar_run *run);
 
+/* Whether the lost records of the recording, of this number, can be side-band records. */
+bool replay_loses_side_band(const struct attar_run *run, uint64_t lost);
+
 /* What the report says about the recording itself, such as damage. */
 void replay_remark(
 	const struct attar_run *run, struct attar_report *report, enum attar_scope scope);

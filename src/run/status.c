@@ -59,7 +59,7 @@ static void add_stream(struct attar_run *run, struct attar_report *report)
 	add_value(s, "samples of attar's own threads, not delivered", stats.own);
 	add_value(s, "samples from before all events were open, not delivered", stats.early);
 	add_value(s, "samples removed by filters of attar", run->notes.dropped);
-	add_value(s, "samples lost", stats.lost);
+	add_value(s, run->replay ? "records lost" : "samples lost", stats.lost);
 	add_value(s, "side-band records lost", stats.lost_side_band);
 	add_value(s, "times that the kernel throttled an event", stats.throttled);
 	add_value(s, "records that arrived too late to be sorted", stats.disordered);

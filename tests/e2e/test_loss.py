@@ -12,7 +12,7 @@ import pytest
 
 from command import ATTAR, comm_of, is_sampling, perf, run, wait_until, workload
 from faults import with_fault
-from perf_data import Recording
+from perf_data import COMM_RECORDS, CPU_CLOCK, Recording
 
 pytestmark = pytest.mark.usefixtures('root')
 
@@ -196,6 +196,21 @@ def test_counts_at_the_end_replace_records_of_losses(tmp_path, counted, lost):
     recording.round()
     notes = losses_of(recording.write(tmp_path / 'x.data'), 'cpu-clock')
     assert (notes['seen'], notes['lost']) == (1, lost)
+
+
+@pytest.mark.parametrize('side_band, lost, remarked', [
+    (0, 5, False), (COMM_RECORDS, 0, False), (COMM_RECORDS, 5, True)])
+def test_losses_of_perf_include_side_band(tmp_path, side_band, lost, remarked):
+    """The event that samples writes these records, too; attar record has a dummy event for them."""
+    recording = Recording(events=())
+    recording.attr(CPU_CLOCK, 7, excluded=side_band)
+    recording.sample(1000)
+    recording.lost_samples(lost)
+    recording.round()
+    data = recording.write(tmp_path / 'x.data')
+    assert losses_of(data, 'cpu-clock')['lost'] == lost
+    found = json.loads(run('top', '--format', 'json', '--input', data, '-e', 'cpu-clock').stdout)
+    assert any(f'the {lost} lost are records' in r for r in found['remarks']) == remarked
 
 
 def test_seen_and_lost_add_up_to_all_calls(tmp_path):
