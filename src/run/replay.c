@@ -49,7 +49,8 @@ int replay_context(const struct attar_run *run, const char *name, int r)
 {
 	if (run->replay && run->opts.input && lacks_fields(run, name))
 		return attar_context(r,
-			"'%s' was counted in a group (:S), in which only the leader has fields",
+			"'%s' has no fields, only variables such as _period, because it was "
+			"counted in the samples of another event (:S of perf record)",
 			CLIP(name));
 	return attar_context(r, "%s", CLIP(name));
 }
