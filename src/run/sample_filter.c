@@ -69,9 +69,13 @@ static int read_policies(const char *text, parse_ints *ret_list)
 		return 0;
 	number_policies(text, &numbers);
 	r = parse_list(buf_text(&numbers), POLICY_MAX, ret_list);
-	return r < 0 ? attar_context(r, "--sched_policy: a list of 0 to 7, or of normal, fifo, rr, "
-					"batch, idle, deadline, ext")
-		     : 0;
+	if (r == -ENOMEM || r >= 0)
+		return r;
+	attar_error_clear(); /* it is about the numbers of the names */
+	return attar_fail(-EINVAL,
+		"--sched_policy: '%s' is not a list of policies" ATTAR_FIX
+		"use normal, fifo, rr, batch, idle, deadline, ext, or numbers from 0 to %d",
+		CLIP(text), POLICY_MAX);
 }
 
 static int read_number(const char *name, const char *text, uint32_t *ret_value)
