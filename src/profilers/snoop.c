@@ -114,7 +114,7 @@ static int learn(struct attar_run *run, void *self, uint32_t source, void *event
 	if (r == 0)
 		r = keys_compile(run, source, "role", NULL, ATTAR_EXPR_CONDITION, &e->role);
 	option = spec ? attar_spec_get_option(spec, "role") : NULL;
-	e->gives_columns = option && !strcmp(option->value, GIVES_COLUMNS + strlen("role="));
+	e->gives_columns = option && !strcmp(option->value, &GIVES_COLUMNS[strlen("role=")]);
 	s->has_givers |= e->gives_columns;
 	if (r == 0 && s->failed && attar_run_expr(run, source, "ret<0", NULL, &e->failed) < 0)
 		attar_error_clear(); /* it has no such field */
