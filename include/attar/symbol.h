@@ -179,7 +179,7 @@ typedef void attar_frames_fn(void *ctx, size_t index, const struct attar_frame *
 /*
  * The same for n locations, in the order of the addresses instead of that of the array, so that
  * each part of the debug information is read once however many of its addresses there are. At most
- * 128 frames of a location. Returns 0 or -ENOMEM.
+ * 128 frames of a location. Returns 0; -E2BIG if n exceeds UINT32_MAX; -ENOMEM.
  */
 ATTAR_API int attar_symbols_frames_batch(struct attar_symbols *symbols,
 	const attar_location *locations, size_t n, attar_frames_fn *fn, void *ctx);
