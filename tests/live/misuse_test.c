@@ -196,6 +196,16 @@ static void test_reports(void **state)
 	drawn(report, "a tree node has an unknown kind");
 }
 
+static void test_sources(void **state)
+{
+	struct attar_run *run;
+
+	assert_int_equal(attar_run_new("trace", &run), 0);
+	refused(attar_run_source_repeats(run, 0, NULL), -EINVAL,
+		"attar_run_source_repeats(): i is 0, but must be below 0");
+	attar_run_free(run);
+}
+
 static void test_shm_sources(void **state)
 {
 	struct attar_shm_source_opts opts = {.size = sizeof(opts), .patterns = "*", .n_pids = 1};
@@ -224,6 +234,7 @@ int main(void)
 		cmocka_unit_test(test_run_goes_only_once),
 		cmocka_unit_test(test_failing_hook),
 		cmocka_unit_test(test_reports),
+		cmocka_unit_test(test_sources),
 		cmocka_unit_test(test_shm_sources),
 		cmocka_unit_test(test_names_of_unknown_values),
 	};
