@@ -6,7 +6,8 @@
  * functions:
  *
  *	to run a profiler                        attar/run.h
- *	to write a profiler                      attar/profiler.h, attar/option.h, attar/report.h
+ *	to write a profiler                      attar/profiler.h, attar/option.h, attar/report.h,
+ *	                                         attar/count.h
  *	to read events in order of time          attar/stream.h
  *	to count, or to read rings directly      attar/perf.h
  *	to find events by name                   attar/event.h
@@ -57,6 +58,7 @@
 #define ATTAR_ATTAR_H
 
 #include "attar/base.h"
+#include "attar/count.h"
 #include "attar/diff.h"
 #include "attar/doctor.h"
 #include "attar/event.h"

@@ -4,7 +4,8 @@
  *
  * A profiler is described by one const struct: its name, its options, and functions that process
  * events and fill reports. Help, completion, manual pages and bindings are generated from the
- * descriptor. examples/20-own-profiler.c is one; attar/run.h runs them.
+ * descriptor. examples/20-own-profiler.c is one; attar/run.h runs them, and attar/count.h has the
+ * counts that a profiler can request.
  *
  * The functions that start with attar_run_ are called by a profiler with the run that called it.
  * Unless documented otherwise, functions that return an int return 0, or a negative errno with an
@@ -15,6 +16,7 @@
 
 #include <stdio.h>
 
+#include "attar/count.h"
 #include "attar/event.h"
 #include "attar/expr.h"
 #include "attar/option.h"
@@ -481,93 +483,6 @@ struct attar_run_recorded {
 /* Returns 1, or 0 if the run does not write a recording. */
 ATTAR_API int attar_run_get_recorded(
 	const struct attar_run *run, struct attar_run_recorded *ret_recorded);
-
-/* ---- counting ---- */
-
-/*
- * Adds all events named in text as counters, without samples; NULL: those of the recording. Events
- * of a group are counted together. Unsupported ones are left out as long as another one can be
- * counted; struct attar_run_counter has the reason. Only from open().
- */
-ATTAR_API int attar_run_count(struct attar_run *run, const char *text);
-
-/*
- * Like attar_run_count(), but after attar_run_select_tasks(): if the options select tasks, only
- * their events are counted, with those of processes and threads that they create during the run.
- * Not what a set-user-ID program does, for which the kernel disables such events. Counters of more
- * than 1,024 threads, or more than the limit of open files permits, are refused (struct
- * attar_run_counter), which does not end the run. Only from open().
- */
-ATTAR_API int attar_run_count_selected(struct attar_run *run, const char *text);
-
-/* Counts monitored threads separately on each CPU. Only from open(). */
-ATTAR_API void attar_run_count_each_cpu(struct attar_run *run);
-
-/* Runs the command n times in sequence. -EINVAL: there is no command. Only from open(). */
-ATTAR_API int attar_run_repeat(struct attar_run *run, uint64_t n);
-
-/* A counted event. Borrowed from the run until the command is run again. */
-struct attar_run_counter {
-	const char *name;
-	const struct attar_event_spec *spec;
-	const char *refused; /* why it is not counted, as text; NULL: it is counted */
-	const struct attar_counter *counter; /* its instances: attar_counter_instance_at() */
-	size_t n_instances;
-	/* By instance, since the start and since the previous report; read before each report. */
-	const struct attar_value *values, *recent;
-	int error; /* the negative errno of refused; 0: none */
-};
-
-/* Counter i, in the order of the event names; NULL after the last. */
-ATTAR_API const struct attar_run_counter *attar_run_get_counter(
-	const struct attar_run *run, size_t i);
-
-/* ns since the start (of this run of the command), until now or until the target ended. */
-ATTAR_API uint64_t attar_run_elapsed(const struct attar_run *run);
-
-/* ns since the previous report, or since the start: the interval of `recent` values. */
-ATTAR_API uint64_t attar_run_recent(const struct attar_run *run);
-
-/* What attar_run_count_rows() separates counts by. */
-enum attar_count_by {
-	ATTAR_COUNT_TOTAL, /* nothing: one row (default) */
-	ATTAR_COUNT_BY_CPU,
-	ATTAR_COUNT_BY_THREAD,
-	ATTAR_COUNT_BY_SOCKET, /* of processors */
-	ATTAR_COUNT_BY_CGROUP,
-};
-
-/*
- * Requests separate counts. ATTAR_COUNT_BY_THREAD: threads that are created during the run are
- * separate too if the kernel reports their counts (Linux 6.12; not with intervals); otherwise they
- * are counted with their creators, and a note is logged. Only from open().
- */
-ATTAR_API int attar_run_count_by(struct attar_run *run, enum attar_count_by by);
-
-/* The counts of one CPU, thread, socket or control group. */
-struct attar_count_row {
-	int number; /* of the CPU, socket or control group (attar_run_cgroup()); otherwise 0 */
-	pid_t tid;  /* 0: counts that cannot be assigned to a thread, or not by thread */
-	const char *comm;                 /* the thread's name; "": unknown, or not by thread */
-	const struct attar_count *counts; /* one for each attar_run_get_counter() */
-};
-
-/*
- * The counts as rows in the order of their numbers; by thread, watched threads in the order of
- * their tids, then threads that were created during the run in the order of their exits.
- * ATTAR_SCOPE_INTERVAL: since the previous report; ATTAR_SCOPE_WHOLE: of all ended runs of the
- * command, to be called from ended() or later. Owned by the run and valid until the next call.
- * Returns 0 or -ENOMEM.
- */
-ATTAR_API int attar_run_count_rows(struct attar_run *run, enum attar_scope scope,
-	const struct attar_count_row **ret_rows, size_t *ret_n);
-
-/* CPU time of the exited command, as attar_target_command_times(). */
-ATTAR_API int attar_run_command_times(
-	const struct attar_run *run, uint64_t *ret_user, uint64_t *ret_system);
-
-/* The name of the target's control group i (attar_counter_instance.cgroup); "" for none. */
-ATTAR_API const char *attar_run_cgroup(const struct attar_run *run, int i);
 
 /* ---- other services for a profiler ---- */
 
