@@ -22,7 +22,7 @@ enum {
 	AHEAD = 8,
 };
 
-/* A line that is not an address, and is repeated; or the answer to a line "DATA ADDRESS". */
+/* A line or argument that is no address, and is repeated; or the answer to "DATA ADDRESS". */
 struct other {
 	size_t index; /* of the query */
 	char *line;   /* owned */
@@ -52,8 +52,8 @@ struct lookup {
 	struct llvm_answers llvm_answers;
 	struct attar_section *table; /* with json */
 	struct buf out;
-	char *refused;    /* owned: the first line that is not an address; NULL: none */
-	size_t n_refused; /* such lines */
+	char *refused;    /* owned: the first line or argument that is no address; NULL: none */
+	size_t n_refused; /* such lines or arguments */
 	int failed;       /* a negative errno */
 };
 
@@ -206,11 +206,9 @@ static int keep_other(struct lookup *l, char *line, bool is_answer)
 	return base_oom();
 }
 
-/* A line that is not an address. Lines of the input are repeated, and the others are answered. */
+/* A line or argument that is not an address: it is repeated, and the others are answered. */
 static int add_other(struct lookup *l, const char *line)
 {
-	if (!l->llvm && l->words.n)
-		return attar_fail(-EINVAL, "'%s' is not a hexadecimal address", CLIP(line));
 	if (!l->llvm && l->n_refused++ == 0)
 		l->refused = strdup(line);
 	if (l->n_refused && !l->refused)
@@ -567,15 +565,15 @@ static int open_target(struct lookup *l)
 	return l->space ? attar_address_space_scan(l->space) : base_oom();
 }
 
-/* What the run has printed, and whether it took all lines. */
+/* What the run has printed, and whether it took all lines or arguments. */
 static int end(const struct lookup *l, const struct attar_report *report)
 {
 	int status = report ? print_report(report, true, true) : print_end();
 
 	if (!l->n_refused || status != STATUS_OK)
 		return status;
-	attar_fail(-EINVAL, "lines that are not hexadecimal addresses: %zu, first '%s'",
-		l->n_refused, CLIP(l->refused));
+	attar_fail(-EINVAL, "%s that are not hexadecimal addresses: %zu, first '%s'",
+		l->words.n ? "arguments" : "lines", l->n_refused, CLIP(l->refused));
 	return report_error(STATUS_FAILED);
 }
 

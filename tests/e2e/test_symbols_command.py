@@ -496,8 +496,6 @@ def test_process():
     (('/nonexistent', '1'), 1, 'cannot open /nonexistent'),
     (('/dev/null', '1'), 1, 'is not an ELF file'),
     ((SOURCE, '1'), 1, 'is not an ELF file'),
-    ((ATTAR, 'main'), 2, "'main' is not a hexadecimal address"),
-    ((ATTAR, '10000000000000000'), 2, 'is not a hexadecimal address'),
     (('--style=x', ATTAR), 2, "no such style 'x'"),
     (('--nothing', ATTAR), 2, "no such option '--nothing'"),
     (('-p', '0', '1'), 2, "'0' is not a process ID"),
@@ -583,6 +581,20 @@ def test_lines_that_are_not_addresses_are_repeated(tmp_path):
     done = run('symbols', '--json', program, stdin=None, input=f'foo\n{address:x}\n')
     assert len(json.loads(done.stdout)['sections'][0]['rows']) == 4
     assert done.returncode == 1 and "first 'foo'" in done.stderr
+
+
+def test_arguments_that_are_not_addresses_are_repeated(tmp_path):
+    """As lines of the input; the others are answered, as addr2line and llvm-symbolizer do."""
+    program, address = known(tmp_path)
+    alone = run('symbols', program, f'{address:x}').stdout
+    too_long = 17 * '1'
+    done = run('symbols', program, f'{address:x}', 'main', f'{address:#x}', too_long)
+    assert done.stdout == f'{alone}main\n{alone}{too_long}\n'
+    assert done.returncode == 1
+    assert done.stderr == "attar: arguments that are not hexadecimal addresses: 2, first 'main'\n"
+    done = run('symbols', '--json', program, 'main', f'{address:x}')
+    assert len(json.loads(done.stdout)['sections'][0]['rows']) == 4
+    assert done.returncode == 1 and "first 'main'" in done.stderr
 
 
 def test_lines_are_answered_when_they_are_read(tmp_path):
