@@ -52,7 +52,7 @@ def run(bench):
     answer = bench.scratch / 'profile.json'
     command = [bench.attar, 'profile', '-F', 997, '--call-graph', 'dwarf', '-d', f'{SECONDS}s',
                '-o', answer]
-    rings_mb = 4 * os.cpu_count()
+    rings_mb = 8 * os.cpu_count()
     for _ in bench.rounds():
         built = bench.answer(tool, library('libc'))
         table.add(built['ns'] / 1e6)

@@ -91,7 +91,7 @@ const struct attar_option common_ring_options[] = {
 	ATTAR_COUNT(T, count, 0, "exit-N", "N", NULL, .min = 1),
 	ATTAR_COUNT(T, mmap_pages, 'm', "mmap-pages", "N",
 		"size of each CPU's ring buffer in pages of 4 KiB (default 128, with copies of "
-		"stacks 1024)",
+		"stacks 2048)",
 		.min = 1, .max = 1 << 16),
 	ATTAR_PERCENT(T, watermark, 0, "watermark", "PCT",
 		"wake up when a ring buffer is this full: 1 to 100 (default 25)", .min = 1),

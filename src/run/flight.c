@@ -230,7 +230,7 @@ int attar_run_overwrite(struct attar_run *run, const char *when)
 
 size_t flight_ring_bytes(const struct attar_run *run)
 {
-	return run->ring_pages * RUN_PAGE_BYTES + (run->flight.is_waiting ? SPARE_BYTES : 0);
+	return run->rings.pages * RUN_PAGE_BYTES + (run->flight.is_waiting ? SPARE_BYTES : 0);
 }
 
 uint64_t flight_lost(const struct attar_run *run)

@@ -28,14 +28,14 @@ static void progress(struct attar_run *run, uint64_t now)
 	run->clock.progress = now + PROGRESS_NS;
 }
 
-static int wait_ms(uint64_t now, uint64_t until)
+static int wait_ms(const struct attar_run *run, uint64_t now, uint64_t until)
 {
-	uint64_t ms;
+	uint64_t ms, most = (uint64_t)run->rings.wait_ms;
 
 	if (until <= now)
 		return 0;
 	ms = (until - now + 999999) / 1000000;
-	return ms > POLL_MS ? POLL_MS : (int)ms;
+	return (int)MIN(ms, most);
 }
 
 /*
@@ -133,7 +133,7 @@ static int turn(struct attar_run *run, int timeout_ms)
 	run_poll_clear(&run->poll);
 	if (attar_target_ended(run->target) || (end && now >= end) || hosts_are_over(run))
 		return 0;
-	ms = lines_can_show(run) ? 0 : wait_ms(now, earliest(end, run->clock.tick));
+	ms = lines_can_show(run) ? 0 : wait_ms(run, now, earliest(end, run->clock.tick));
 	r = wait_for(run, timeout_ms < 0 ? ms : MIN(ms, timeout_ms));
 	run->stop.seen = r == 2;
 	return r < 0 || r == 2 ? MIN(r, 0) : work(run);

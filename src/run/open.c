@@ -81,8 +81,7 @@ int run_open_source(struct attar_run *run, struct source *s)
 	r = user_stacks_set_attr(run, &attr);
 	if (r < 0)
 		return r;
-	attr.wakeup_watermark =
-		(uint32_t)((double)run->ring_pages * RUN_PAGE_BYTES * run->opts.watermark / 100);
+	attr.wakeup_watermark = run->rings.watermark;
 	attr.disabled = !attaches(run);
 	attr.enable_on_exec = run->target->by_exec;
 	flight_set_attr(run, s, &attr);

@@ -9,7 +9,7 @@
 enum {
 	RUN_PAGE_BYTES = 4096,   /* the unit of -m, whatever the size of the machine's pages */
 	RUN_DEFAULT_PAGES = 128, /* of each ring */
-	RUN_STACK_PAGES = 1024,  /* the same, if samples have copies of stacks */
+	RUN_STACK_PAGES = 2048,  /* the same, if samples have copies of stacks */
 };
 
 /* The options that all profilers share, see common_options.c. */

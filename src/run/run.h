@@ -34,6 +34,7 @@
 #include "run/shared_counter.h"
 #include "run/sources.h"
 #include "run/result_files.h"
+#include "run/rings.h"
 #include "run/spans.h"
 #include "run/stop.h"
 #include "run/switch_check.h"
@@ -65,7 +66,7 @@ struct attar_run {
 	struct run_options options;
 	struct common_opts opts; /* values of the common options */
 	struct run_user_stacks user_stacks;
-	uint64_t ring_pages;   /* of each ring, chosen when the target is opened */
+	struct run_rings rings; /* chosen when the target is opened */
 	struct intern texts;   /* option values and other names */
 	struct buf printed;    /* by printf() of expressions, see attar_run_printed() */
 	struct buf unfinished; /* the line that exec= is printing: see run/actions.c */

@@ -76,10 +76,11 @@ static void add_memory(struct attar_run *run, struct attar_report *report)
 	struct attar_section *s = add_values(report, "memory", ATTAR_UNIT_BYTES);
 
 	add_value(s, "peak of attar", memory_peak());
-	add_value(s, "each ring", run->ring_pages * RUN_PAGE_BYTES);
+	add_value(s, "each ring", run->rings.pages * RUN_PAGE_BYTES);
+	add_value(s, "each ring when it is read", run->rings.watermark);
 	if (run->stream)
 		add_value(s, "all rings",
-			run->stream->n_rings * run->ring_pages * RUN_PAGE_BYTES);
+			run->stream->n_rings * run->rings.pages * RUN_PAGE_BYTES);
 }
 
 static void add_caches(struct attar_run *run, struct attar_report *report)

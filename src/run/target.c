@@ -51,28 +51,6 @@ bool run_watches_system(const struct attar_run *run)
 	return o->all_cpus || (!some && (o->cpus || !run->command.argv));
 }
 
-/* Rings that take most of the memory would push out what is measured. */
-static int choose_ring_pages(struct attar_run *run)
-{
-	uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-	uint64_t pages = run->opts.mmap_pages, most;
-	const struct attar_target *t = run->target;
-	size_t rings = t->cpus.n && t->cpus.at[0] >= 0 ? t->cpus.n : t->tids.n;
-
-	most = memory / 4 / RUN_PAGE_BYTES / (rings + !rings);
-	most = MAX(most, (uint64_t)RUN_DEFAULT_PAGES);
-	if (!pages && run->user_stacks.by_cfi)
-		for (pages = RUN_STACK_PAGES; pages > most;)
-			pages /= 2;
-	run->ring_pages = pages ?: RUN_DEFAULT_PAGES;
-	if (!run->sources.list.n || pages <= most)
-		return 0;
-	return attar_fail(-ERANGE,
-		"--mmap-pages: %zu rings of %llu pages exceed a quarter of this machine's "
-		"memory" ATTAR_FIX "use at most %llu pages",
-		rings, (unsigned long long)pages, (unsigned long long)most);
-}
-
 /* --cpus, which selects events but not the CPUs of the target. */
 static int check_cpus(struct attar_run *run)
 {
@@ -119,7 +97,7 @@ int run_open_target(struct attar_run *run, bool own)
 		r = attar_target_new(&opts, &run->target);
 	if (r == 0 && run->select.is_on)
 		r = target_end_with(run->target, &run->select.pids, &run->select.tids);
-	return r == 0 ? choose_ring_pages(run) : r;
+	return r == 0 ? rings_choose(run) : r;
 }
 
 int run_selected_target(struct attar_run *run, struct attar_target **ret_target)

@@ -72,7 +72,7 @@ static size_t counts_files(const struct attar_run *run)
 static int open_stream(struct attar_run *run, struct task_watch *w)
 {
 	bool names = exited_threads_reported(run);
-	size_t bytes = names ? run->ring_pages * RUN_PAGE_BYTES : RING_BYTES;
+	size_t bytes = names ? run->rings.pages * RUN_PAGE_BYTES : RING_BYTES;
 	struct attar_stream_opts opts = {.size = sizeof(opts), .ring_bytes = bytes};
 	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
 		.config = PERF_COUNT_SW_DUMMY,

@@ -140,13 +140,13 @@ def ring_sizes(pid):
 
 
 @pytest.mark.parametrize('options, pages', [
-    (('-g',), 128), (('--call-graph', 'dwarf'), 1024), (('--call-graph', 'dwarf', '-m', '64'), 64)],
+    (('-g',), 128), (('--call-graph', 'dwarf'), 2048), (('--call-graph', 'dwarf', '-m', '64'), 64)],
     ids=['frame pointers', 'copies of stacks', 'as requested'])
 def test_rings_are_larger_for_copies_of_stacks(spawn, options, pages):
     process = spawn(ATTAR, 'profile', '-q', '-C', '0', *options, stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL)
     wait_until(lambda: is_sampling(process), 'it samples')
-    if os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGESIZE') // 4096 < 4 * 1024:
+    if os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGESIZE') // 4096 < 4 * 2048:
         pytest.skip('larger rings exceed a quarter of the memory')
     assert ring_sizes(process.pid) == {pages * 4096}
 
