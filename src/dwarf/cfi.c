@@ -265,25 +265,76 @@ static const struct cfi_place *place_at(const struct cfi_frames *f, uint64_t off
 	return at;
 }
 
-/* The number of the rules, as that of cfi_program_find(). */
-static int make_rules(struct cfi_frames *f, uint64_t offset)
+/* The first of the ranges that were found which ends behind an offset. */
+static size_t found_behind(const struct cfi_frames *f, uint64_t offset)
+{
+	size_t low = 0, n = f->found.n;
+
+	while (n) {
+		size_t half = n / 2;
+		bool is_before = f->found.at[low + half].end <= offset;
+
+		low += is_before ? half + 1 : 0;
+		n = is_before ? n - half - 1 : half;
+	}
+	return low;
+}
+
+/*
+ * Keeps the number of the rules for an offset of a function, which it has at `span`, up to the next
+ * function: there can be one inside of it. Without memory, they are made again.
+ */
+static void keep_found(struct cfi_frames *f, const struct cfi_place *place,
+	const struct cfi_code *code, const struct cfi_span *span, size_t at, int number)
+{
+	const struct cfi_place *next = place, *last = f->places.at + f->places.n;
+	struct cfi_found found = {.start = (uint32_t)(code->offset + (span->start - code->vaddr)),
+		.end = (uint32_t)(code->offset + (span->end - code->vaddr)),
+		.number = number};
+
+	while (next < last && next->start == place->start)
+		next++;
+	if (next < last)
+		found.end = MIN(found.end, next->start);
+	if (vec_reserve(&f->found, 1) < 0)
+		return;
+	memmove(&f->found.at[at + 1], &f->found.at[at], (f->found.n - at) * sizeof(found));
+	f->found.at[at] = found;
+	f->found.n++;
+}
+
+/* The number of the rules, as that of cfi_program_find(). `at` is found_behind(). */
+static int make_rules(struct cfi_frames *f, uint64_t offset, size_t at)
 {
 	const struct cfi_place *place = place_at(f, offset);
-	struct cursor at = all_of(f);
+	struct cursor bytes = all_of(f);
 	struct cfi_entry e;
 	struct cfi_code code;
+	struct cfi_span span;
 	const uint8_t *first;
 	int number;
 
-	if (!place || !cursor_take(&at, place->entry) || !cfi_frames_take(f, &at, &e) || e.is_cie ||
-		cfi_frames_code(f, &e, &code) < 0 || code.offset != place->start ||
+	if (!place || !cursor_take(&bytes, place->entry) || !cfi_frames_take(f, &bytes, &e) ||
+		e.is_cie || cfi_frames_code(f, &e, &code) < 0 || code.offset != place->start ||
 		offset - code.offset >= code.size)
 		return 0;
 	first = code.instructions.at;
 	number = cfi_program_find(&f->builder, code.cie, &code.instructions, code.vaddr, code.size,
-		code.vaddr + (offset - code.offset));
+		code.vaddr + (offset - code.offset), &span);
 	f->run += (uint64_t)(code.instructions.at - first);
+	if (number > 0)
+		keep_found(f, place, &code, &span, at, number);
 	return number;
+}
+
+/* The same. Neighbouring addresses mostly have the same rules. */
+static int find_rules(struct cfi_frames *f, uint64_t offset)
+{
+	size_t at = found_behind(f, offset);
+
+	if (at < f->found.n && f->found.at[at].start <= offset)
+		return f->found.at[at].number;
+	return make_rules(f, offset, at);
 }
 
 const struct cfi_rules *cfi_find(struct cfi_table *table, uint64_t file_offset)
@@ -294,7 +345,7 @@ const struct cfi_rules *cfi_find(struct cfi_table *table, uint64_t file_offset)
 	if (!f)
 		return cfi_table_find(table, file_offset);
 	f->builder.table = table;
-	number = make_rules(f, file_offset);
+	number = find_rules(f, file_offset);
 	if (f->run / COST > f->size) {
 		f->run = 0;
 		cfi_complete(table);

@@ -239,6 +239,7 @@ void cfi_frames_free(struct cfi_frames *f)
 		return;
 	cfi_builder_done(&f->builder);
 	vec_done(&f->places);
+	vec_done(&f->found);
 	elf_done(&f->elf);
 	free(f->bytes);
 	free(f);
@@ -247,6 +248,7 @@ void cfi_frames_free(struct cfi_frames *f)
 size_t cfi_frames_memory(const struct cfi_frames *f)
 {
 	return f ? sizeof(*f) + f->size + f->places.size * sizeof(*f->places.at) +
+			       f->found.size * sizeof(*f->found.at) +
 			       f->builder.n_slots * sizeof(*f->builder.slots)
 		 : 0;
 }

@@ -15,6 +15,12 @@ struct cfi_place {
 	uint32_t start, entry;
 };
 
+/* Code at [start, end) in the file, and the number of its rules. */
+struct cfi_found {
+	uint32_t start, end;
+	int number;
+};
+
 struct cfi_frames {
 	struct elf elf; /* class and segments of the binary; it has no source */
 	uint8_t *bytes;
@@ -23,6 +29,7 @@ struct cfi_frames {
 	bool is_eh;                   /* .eh_frame */
 	struct cfi_cie cie;           /* the last one */
 	VEC(struct cfi_place) places; /* sorted */
+	VEC(struct cfi_found) found;  /* the rules that were made so far; sorted, disjoint */
 	uint64_t run;                 /* bytes of instructions that were run to find rules */
 	struct cfi_builder builder;
 };

@@ -434,19 +434,24 @@ int cfi_program_run(struct cfi_builder *b, const struct cfi_cie *cie,
 }
 
 int cfi_program_find(struct cfi_builder *b, const struct cfi_cie *cie, struct cursor *instructions,
-	uint64_t vaddr, uint64_t size, uint64_t address)
+	uint64_t vaddr, uint64_t size, uint64_t address, struct cfi_span *ret_span)
 {
 	struct program p;
 	size_t first = b->rows.n;
 	int r;
 
 	init(&p, b, cie, vaddr, size);
+	p.to_offset = -(int64_t)vaddr;
 	p.wanted = address;
 	p.one = true;
 	r = run_function(&p, instructions);
 	*instructions = p.c;
-	if (r == 0)
-		r = p.done ? b->rows.at[first].rules : -EBADMSG;
+	if (r == 0 && !p.done)
+		r = -EBADMSG;
+	if (r == 0) {
+		*ret_span = (struct cfi_span){vaddr + b->rows.at[first].start, p.vaddr};
+		r = b->rows.at[first].rules;
+	}
 	b->rows.n = first;
 	return r;
 }

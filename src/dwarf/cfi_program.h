@@ -29,13 +29,18 @@ struct cfi_cie {
 int cfi_program_run(struct cfi_builder *b, const struct cfi_cie *cie,
 	const struct cursor *instructions, uint64_t vaddr, uint64_t size, uint64_t file_offset);
 
+/* Addresses with the same rules. */
+struct cfi_span {
+	uint64_t start, end;
+};
+
 /*
- * The number of the rules for the code of a function at one address. Returns it, at least 1; 0 if
- * there are too many; -EBADMSG if the instructions up to the address are malformed or unsupported;
- * -ENOMEM. Adds the rules to the builder, but no function. The instructions are those that were not
- * run.
+ * The number of the rules for the code of a function at one address. Returns it, at least 1, and
+ * the addresses around it that have the same row; 0 if there are too many rules; -EBADMSG if the
+ * instructions up to the address are malformed or unsupported; -ENOMEM. Adds the rules to the
+ * builder, but no function. The instructions are those that were not run.
  */
 int cfi_program_find(struct cfi_builder *b, const struct cfi_cie *cie, struct cursor *instructions,
-	uint64_t vaddr, uint64_t size, uint64_t address);
+	uint64_t vaddr, uint64_t size, uint64_t address, struct cfi_span *ret_span);
 
 #endif
