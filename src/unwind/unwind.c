@@ -10,8 +10,10 @@
 
 enum {
 	CACHE_BITS = 14,
-	CACHE_LINE = 64, /* bytes, of a CPU */
-	SAVED_MAX = 12,  /* registers: those that functions save on arm64 */
+	CODES_BITS = 13,
+	CODES_MAX = 1 << (CODES_BITS - 1), /* half of the places of their numbers */
+	CACHE_LINE = 64,                   /* bytes, of a CPU */
+	SAVED_MAX = 16,                    /* registers: functions on arm64 save 12 */
 	/* Most bytes between the frame of a signal handler and the code that it interrupted, on one
 	 * stack: all registers, of which those of Arm's SME take 64 KiB. */
 	SIGNAL_FRAME_MAX = 128 << 10,
@@ -23,13 +25,11 @@ struct saved {
 };
 
 /*
- * What is known about the code at a location, in one cache line: look-ups of rare locations wait
- * for memory.
+ * How the caller of code is found, in one cache line. Many locations have the same rules.
  *
  * The common rules are those that find all registers below the CFA, a register and an offset.
  */
-struct cached {
-	attar_location location; /* 0: free */
+struct code {
 	const struct cfi_table *table;
 	const struct cfi_rules *rules; /* NULL: no CFI */
 	uint32_t known;                /* mask of the registers by common rules; 0: other rules */
@@ -42,17 +42,26 @@ struct cached {
 	bool is_python : 1;      /* no CFI, calls a function of Python */
 	struct saved saved[SAVED_MAX];
 };
-_Static_assert(sizeof(struct cached) == CACHE_LINE, "an entry has a cache line");
+_Static_assert(sizeof(struct code) == CACHE_LINE, "the rules of code have a cache line");
+
+/* A location of code. It is small: look-ups of rare locations wait for memory. */
+struct cached {
+	attar_location location;
+	const struct code *code; /* NULL: free */
+};
 
 struct unwind_cache {
 	struct attar_unwind_stats stats;
 	struct unwind_sampled sampled;
-	struct cached at[(1 << CACHE_BITS) + 1]; /* one more: for the alignment */
+	struct cached at[1 << CACHE_BITS];
+	uint16_t numbers[1 << CODES_BITS]; /* of codes, from 1, by the rules; 0: free */
+	uint16_t n_codes;
+	struct code codes[CODES_MAX + 1]; /* one more: for the alignment */
 };
 
 struct unwinder {
 	struct attar_address_space *space;
-	struct cached *cache;
+	struct unwind_cache *cache;
 	const uint8_t *stack;
 	uint64_t stack_start, stack_size;
 	bool beyond;                      /* a read was beyond the copied part of the stack */
@@ -162,7 +171,7 @@ static unsigned words_below(struct cfi_rule rule, unsigned sp)
 }
 
 /* Takes the rules over if they are the common ones. */
-static void find_saved(struct cached *code, unsigned sp)
+static void find_saved(struct code *code, unsigned sp)
 {
 	const struct cfi_rules *rules = code->rules;
 	unsigned lowest = 0, highest = UINT8_MAX;
@@ -195,7 +204,7 @@ static void find_saved(struct cached *code, unsigned sp)
 }
 
 /* Replaces the frame with that of its caller if all that it needs was copied; otherwise false. */
-static inline bool step_saved(struct unwinder *u, const struct cached *code)
+static inline bool step_saved(struct unwinder *u, const struct code *code)
 {
 	const struct saved *saved = code->saved, *end = saved + code->n;
 	struct unwind_frame *f = &u->frame;
@@ -365,36 +374,76 @@ static bool is_python(struct unwinder *u, attar_location location)
 	       !strncmp(symbol.name, "py::", 4);
 }
 
-static void find_code(struct unwinder *u, struct cached *c, attar_location location)
+/* The first of the codes, of which each has a cache line. */
+static struct code *codes_of(struct unwind_cache *cache)
+{
+	uintptr_t at = (uintptr_t)cache->codes;
+
+	return (struct code *)((at + CACHE_LINE - 1) & ~(uintptr_t)(CACHE_LINE - 1));
+}
+
+static void forget_codes(struct unwind_cache *cache)
+{
+	memset(cache->at, 0, sizeof(cache->at));
+	memset(cache->numbers, 0, sizeof(cache->numbers));
+	cache->n_codes = 0;
+}
+
+static bool is_same(const struct code *a, const struct code *b)
+{
+	return a->rules == b->rules && a->is_sigreturn == b->is_sigreturn &&
+	       a->is_python == b->is_python;
+}
+
+/* The kept code with these rules. */
+static const struct code *keep_code(struct unwinder *u, const struct code *code)
+{
+	struct unwind_cache *cache = u->cache;
+	struct code *codes = codes_of(cache);
+	size_t mask = ARRAY_SIZE(cache->numbers) - 1, i;
+
+	if (cache->n_codes == CODES_MAX)
+		forget_codes(cache);
+	for (i = base_hash64((uintptr_t)code->rules) & mask; cache->numbers[i]; i = (i + 1) & mask)
+		if (is_same(&codes[cache->numbers[i] - 1], code))
+			return &codes[cache->numbers[i] - 1];
+	codes[cache->n_codes] = *code;
+	find_saved(&codes[cache->n_codes], u->frame.machine->sp);
+	cache->numbers[i] = ++cache->n_codes;
+	return &codes[cache->n_codes - 1];
+}
+
+static void find_code(struct unwinder *u, attar_location location, struct cached *ret_cached)
 {
 	struct cfi_table *table = symbols_cfi(u->space, location);
+	const struct cfi_rules *rules = cfi_find(table, location & PLACE_OFFSET);
+	struct code code = {.table = table, .rules = rules};
 
-	c->location = location;
-	c->table = table;
-	c->rules = cfi_find(table, location & PLACE_OFFSET);
-	c->is_sigreturn = !c->rules && is_sigreturn(u, location);
-	c->is_python = !c->rules && is_python(u, location);
-	c->by_cfi = c->rules || c->is_sigreturn || c->is_python;
-	c->is_exact = c->rules ? c->rules->is_signal : c->is_sigreturn;
-	find_saved(c, u->frame.machine->sp);
+	code.is_sigreturn = !rules && is_sigreturn(u, location);
+	code.is_python = !rules && is_python(u, location);
+	code.by_cfi = rules || code.is_sigreturn || code.is_python;
+	code.is_exact = rules ? rules->is_signal : code.is_sigreturn;
+	ret_cached->code = keep_code(u, &code);
+	ret_cached->location = location;
 }
 
-static const struct cached *look_up(struct unwinder *u, attar_location location)
+static const struct code *look_up(struct unwinder *u, attar_location location)
 {
-	struct cached *c = &u->cache[location * 0x9e3779b97f4a7c15ULL >> (64 - CACHE_BITS)];
+	struct cached *c = &u->cache->at[location * 0x9e3779b97f4a7c15ULL >> (64 - CACHE_BITS)];
 
-	if (unlikely(c->location != location))
-		find_code(u, c, location);
-	return c;
+	if (unlikely(c->location != location || !c->code))
+		find_code(u, location, c);
+	return c->code;
 }
 
-static int step(struct unwinder *u, const struct cached *code, enum attar_unwind_end *ret_end)
+static int step(struct unwinder *u, const struct code *code, attar_location location,
+	enum attar_unwind_end *ret_end)
 {
 	if (likely(step_saved(u, code))) {
 		*ret_end = ATTAR_UNWIND_COMPLETE;
 		return !u->frame.pc;
 	}
-	if (!is_code(code->location) && step_bad_call(u))
+	if (!is_code(location) && step_bad_call(u))
 		return 0;
 	if (code->rules)
 		return step_cfi(u, code->table, code->rules, ret_end);
@@ -438,7 +487,7 @@ static size_t walk(
 
 	for (;;) {
 		attar_location location = address_space_locate(u->space, u->frame.pc);
-		const struct cached *code;
+		const struct code *code;
 		bool was_exact = is_exact;
 
 		*ret_end = ATTAR_UNWIND_LOST;
@@ -455,7 +504,7 @@ static size_t walk(
 		if (is_exact && !was_exact) /* a handler returns to it, but did not call it */
 			locations[n - 1] = location + 1;
 		u->beyond = false;
-		if (step(u, code, ret_end)) {
+		if (step(u, code, location, ret_end)) {
 			*ret_end = end_of(u, *ret_end);
 			return n;
 		}
@@ -482,14 +531,6 @@ static struct unwind_cache *cache_of(struct attar_symbols *symbols)
 	return symbols->unwind_cache;
 }
 
-/* The first of the entries, of which each has a cache line. */
-static struct cached *entries_of(struct unwind_cache *cache)
-{
-	uintptr_t at = (uintptr_t)cache->at;
-
-	return (struct cached *)((at + CACHE_LINE - 1) & ~(uintptr_t)(CACHE_LINE - 1));
-}
-
 size_t unwind_stacks(struct attar_address_space *space, const struct attar_unwind_input *input,
 	const struct unwind_other *other, attar_location *locations, size_t max,
 	enum attar_unwind_end *ret_end, uint64_t *ret_sp)
@@ -502,7 +543,7 @@ size_t unwind_stacks(struct attar_address_space *space, const struct attar_unwin
 	if (!cache || !unwind_frame_init(&u.frame, &input->regs, &cache->sampled))
 		return 0;
 	u.space = space;
-	u.cache = entries_of(cache);
+	u.cache = cache;
 	u.stack = input->stack;
 	u.stack_start = u.frame.reg[u.frame.machine->sp];
 	u.stack_size = input->stack ? input->stack_size : 0;
