@@ -3,7 +3,6 @@
 #ifndef STATS_CALLTREE_H
 #define STATS_CALLTREE_H
 
-#include "base/map.h"
 #include "base/vec.h"
 
 #define CALLTREE_ROOT UINT32_MAX
@@ -21,8 +20,9 @@ struct calltree_step {
 
 struct calltree {
 	VEC(struct calltree_node) nodes; /* parents before children */
-	struct map children;             /* parent and key -> index */
-	VEC(struct calltree_step) path;  /* of calltree_enter(): from the root */
+	uint32_t *slots; /* index + 1 of each, after the hash of parent and key; 0: free */
+	size_t n_slots;  /* a power of two, or 0 */
+	VEC(struct calltree_step) path; /* of calltree_enter(): from the root */
 };
 
 /* The index of the child, which is created if new; CALLTREE_ROOT if out of memory. */

@@ -60,32 +60,67 @@ uint32_t stack_space_task(struct stack_space *space, const struct attar_thread *
 	return space->last_task = found ? (uint32_t)*found : new_task(space, thread, key);
 }
 
+/* The slot of a pair, or the free one where it belongs. */
+static uint32_t *slot_of(const struct samples *s, uint64_t key)
+{
+	size_t mask = s->n_slots - 1, i = base_hash64(key) & mask;
+
+	while (s->slots[i] && s->pairs.at[s->slots[i] - 1].key != key)
+		i = (i + 1) & mask;
+	return &s->slots[i];
+}
+
+static int grow(struct samples *s)
+{
+	size_t n = s->n_slots ? s->n_slots * 2 : 64;
+	uint32_t *slots = calloc(n, sizeof(*slots));
+
+	if (!slots)
+		return base_oom();
+	free(s->slots);
+	s->slots = slots;
+	s->n_slots = n;
+	for (size_t i = 0; i < s->pairs.n; i++)
+		*slot_of(s, s->pairs.at[i].key) = (uint32_t)i + 1;
+	return 0;
+}
+
+uint64_t samples_weight(const struct samples *s, uint64_t key)
+{
+	uint32_t number = s->n_slots ? *slot_of(s, key) : 0;
+
+	return number ? s->pairs.at[number - 1].weight : 0;
+}
+
 int samples_add(struct samples *s, uint32_t task, uint32_t stack, uint64_t weight)
 {
-	uint64_t key = (uint64_t)task << 32 | stack, *found = map_get(&s->weights, key);
+	uint64_t key = (uint64_t)task << 32 | stack;
+	uint32_t *slot;
 
 	s->total += weight;
-	if (likely(found)) {
-		*found += weight;
-		return 0;
-	}
-	if (s->weights.n >= SAMPLES_PAIRS_MAX && stack != STACKS_FULL) {
+	if ((s->pairs.n + 1) * 2 > s->n_slots && grow(s) < 0)
+		return -ENOMEM;
+	slot = slot_of(s, key);
+	if (!*slot && s->pairs.n >= SAMPLES_PAIRS_MAX && stack != STACKS_FULL) {
 		s->refused += weight;
 		key = (uint64_t)task << 32 | STACKS_FULL;
-		found = map_get(&s->weights, key);
-		weight += found ? *found : 0;
+		slot = slot_of(s, key);
 	}
-	if ((!found && vec_push(&s->keys, key) < 0) || map_put(&s->weights, key, weight) < 0)
-		return base_oom();
+	if (likely(*slot)) {
+		s->pairs.at[*slot - 1].weight += weight;
+		return 0;
+	}
+	if (vec_push(&s->pairs, (struct samples_pair){.key = key, .weight = weight}) < 0)
+		return -ENOMEM;
+	*slot = (uint32_t)s->pairs.n;
 	return 0;
 }
 
 int samples_merge(struct samples *to, const struct samples *from)
 {
 	to->refused += from->refused;
-	vec_each (&from->keys, key) {
-		int r = samples_add(
-			to, (uint32_t)(*key >> 32), (uint32_t)*key, samples_weight(from, *key));
+	vec_each (&from->pairs, it) {
+		int r = samples_add(to, (uint32_t)(it->key >> 32), (uint32_t)it->key, it->weight);
 
 		if (r < 0)
 			return r;
@@ -98,7 +133,7 @@ int samples_move(struct samples *to, struct samples *from)
 	struct samples empty = *to;
 	int r = 0;
 
-	if (to->keys.n) {
+	if (to->pairs.n) {
 		r = samples_merge(to, from);
 		samples_reset(from);
 	} else {
@@ -110,14 +145,17 @@ int samples_move(struct samples *to, struct samples *from)
 
 void samples_reset(struct samples *s)
 {
-	map_reset(&s->weights);
-	s->keys.n = 0;
+	if (s->slots)
+		memset(s->slots, 0, s->n_slots * sizeof(*s->slots));
+	s->pairs.n = 0;
 	s->total = s->refused = 0;
 }
 
 void samples_done(struct samples *s)
 {
-	map_done(&s->weights);
-	vec_done(&s->keys);
+	vec_done(&s->pairs);
+	free(s->slots);
+	s->slots = NULL;
+	s->n_slots = 0;
 	s->total = s->refused = 0;
 }

@@ -42,9 +42,15 @@ void stack_space_done(struct stack_space *space);
 /* The index of the task for this thread and its current name. */
 uint32_t stack_space_task(struct stack_space *space, const struct attar_thread *thread);
 
+struct samples_pair {
+	uint64_t key; /* task << 32 | stack */
+	uint64_t weight;
+};
+
 struct samples {
-	struct map weights; /* task << 32 | stack -> weight */
-	VEC(uint64_t) keys; /* of weights, the first one added first */
+	VEC(struct samples_pair) pairs; /* the first one added first */
+	uint32_t *slots; /* index + 1 of each pair, after the hash of its key; 0: free */
+	size_t n_slots;  /* a power of two, or 0 */
 	uint64_t total;
 	uint64_t refused; /* part of total without a stack because of SAMPLES_PAIRS_MAX */
 };
@@ -57,12 +63,7 @@ int samples_move(struct samples *to, struct samples *from);
 void samples_reset(struct samples *s);
 
 /* The weight of a key; 0 if there is none. */
-static inline uint64_t samples_weight(const struct samples *s, uint64_t key)
-{
-	const uint64_t *found = map_get(&s->weights, key);
-
-	return found ? *found : 0;
-}
+uint64_t samples_weight(const struct samples *s, uint64_t key);
 
 void samples_done(struct samples *s);
 

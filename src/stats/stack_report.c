@@ -101,10 +101,9 @@ static int separate_hot(struct stack_report *sr)
 	struct nameless_locations p = {0};
 	int r = 0, n = 0;
 
-	vec_each (&sr->samples->keys, key) {
-		if (r == 0 && !is_idle(sr, *key))
-			r = weigh_nameless(
-				sr, &p, (uint32_t)*key, samples_weight(sr->samples, *key));
+	vec_each (&sr->samples->pairs, it) {
+		if (r == 0 && !is_idle(sr, it->key))
+			r = weigh_nameless(sr, &p, (uint32_t)it->key, it->weight);
 	}
 	vec_each (&p.all, it)
 		if (r >= 0 && it->weight * 1000 >= whole * HOT_PER_THOUSAND) {
@@ -153,7 +152,7 @@ static uint32_t enter_location(struct stack_report *sr, struct entered *e, attar
 	return vec_push(&e->depths, depth) < 0 ? CALLTREE_ROOT : node;
 }
 
-static int add_stack(struct stack_report *sr, struct entered *e, uint64_t key)
+static int add_stack(struct stack_report *sr, struct entered *e, uint64_t key, uint64_t weight)
 {
 	size_t n, same = 0;
 	const uint64_t *locations = stacks_locations(&sr->space->stacks, (uint32_t)key, &n);
@@ -172,33 +171,33 @@ static int add_stack(struct stack_report *sr, struct entered *e, uint64_t key)
 		return base_oom();
 	e->locations = locations;
 	e->n = n;
-	sr->tree.nodes.at[node].self += samples_weight(sr->samples, key);
+	sr->tree.nodes.at[node].self += weight;
 	return sr->nodes ? map_put(sr->nodes, key, node) : 0;
 }
 
 static int compare_keys(const void *a, const void *b)
 {
-	const uint64_t *x = a, *y = b;
+	const struct samples_pair *x = a, *y = b;
 
-	return *x < *y ? -1 : *x > *y;
+	return x->key < y->key ? -1 : x->key > y->key;
 }
 
 /* Task by task: consecutive stacks of one task have many callers in common. */
 static int add_stacks(struct stack_report *sr)
 {
-	size_t n = sr->samples->keys.n;
-	uint64_t *keys = malloc((n + 1) * sizeof(*keys));
+	size_t n = sr->samples->pairs.n;
+	struct samples_pair *pairs = malloc((n + 1) * sizeof(*pairs));
 	struct entered e = {0};
-	int r = keys ? 0 : base_oom();
+	int r = pairs ? 0 : base_oom();
 
 	for (size_t i = 0; r == 0 && i < n; i++)
-		keys[i] = sr->samples->keys.at[i];
-	keys = radix_sort(keys, r == 0 ? n : 0, sizeof(*keys), sizeof(*keys), compare_keys);
+		pairs[i] = sr->samples->pairs.at[i];
+	pairs = radix_sort(pairs, r == 0 ? n : 0, sizeof(*pairs), sizeof(pairs->key), compare_keys);
 	for (size_t i = 0; r == 0 && i < n; i++)
-		if (!is_idle(sr, keys[i]))
-			r = add_stack(sr, &e, keys[i]);
+		if (!is_idle(sr, pairs[i].key))
+			r = add_stack(sr, &e, pairs[i].key, pairs[i].weight);
 	vec_done(&e.depths);
-	free(keys);
+	free(pairs);
 	return r;
 }
 
@@ -379,11 +378,11 @@ static void write_table(
 static void add_up(struct stack_report *sr)
 {
 	sr->idle = sr->others = 0;
-	vec_each (&sr->samples->keys, key) {
-		if (is_idle(sr, *key))
-			sr->idle += samples_weight(sr->samples, *key);
-		else if (*key >> 32 == TASKS_OTHER)
-			sr->others += samples_weight(sr->samples, *key);
+	vec_each (&sr->samples->pairs, it) {
+		if (is_idle(sr, it->key))
+			sr->idle += it->weight;
+		else if (it->key >> 32 == TASKS_OTHER)
+			sr->others += it->weight;
 	}
 }
 

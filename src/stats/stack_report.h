@@ -15,7 +15,7 @@ struct stack_report {
 	const char *weight; /* what is counted: "samples" */
 	enum attar_unit unit;
 	bool no_table;
-	struct map *nodes; /* out, of the tree: key of samples.weights -> node; NULL: not needed */
+	struct map *nodes; /* out, of the tree: key of a weight -> node; NULL: not needed */
 	double unresolved; /* out: share of the weight whose innermost frame had no name */
 	double unmapped;   /* out: share of it in code of JIT compilers that no file describes */
 	uint64_t idle;     /* out: the weight of idle CPUs, which is in neither section */

@@ -91,12 +91,12 @@ static void add_intervals(void (*merge)(struct samples *, struct samples *))
 		assert_int_equal(samples_add(&interval, 1, 8 + (uint32_t)round, 1), 0);
 		merge(&whole, &interval);
 		assert_int_equal(interval.total, 0);
-		assert_int_equal(interval.keys.n, 0);
+		assert_int_equal(interval.pairs.n, 0);
 	}
 	assert_int_equal(whole.total, 9);
-	assert_int_equal(whole.keys.n, 4);
-	assert_int_equal(*map_get(&whole.weights, 1ULL << 32 | 7), 6);
-	assert_int_equal(*map_get(&whole.weights, 1ULL << 32 | 9), 1);
+	assert_int_equal(whole.pairs.n, 4);
+	assert_int_equal(samples_weight(&whole, 1ULL << 32 | 7), 6);
+	assert_int_equal(samples_weight(&whole, 1ULL << 32 | 9), 1);
 	samples_done(&whole);
 	samples_done(&interval);
 }
@@ -167,12 +167,12 @@ static void test_pairs_are_bounded(void **state)
 				assert_int_equal(samples_add(&interval, task, stack, 1), 0);
 		assert_int_equal(interval.total, 4 * STACKS);
 		assert_int_equal(interval.refused, 4000);
-		assert_int_equal(*map_get(&interval.weights, 3ULL << 32 | STACKS_FULL), 4000);
+		assert_int_equal(samples_weight(&interval, 3ULL << 32 | STACKS_FULL), 4000);
 		assert_int_equal(samples_merge(&whole, &interval), 0);
 		samples_reset(&interval);
 	}
 	assert_int_equal(whole.total, 8 * STACKS);
-	assert_true(whole.weights.n <= SAMPLES_PAIRS_MAX + 4);
+	assert_true(whole.pairs.n <= SAMPLES_PAIRS_MAX + 4);
 	assert_true(whole.refused >= 8000);
 	samples_done(&whole);
 	samples_done(&interval);
