@@ -9,6 +9,7 @@
 #include "symbol/dso_open.h"
 
 #define REFRESH_NS 100000000ULL /* a file is not looked at more often, unless a name is missing */
+#define RETRY_NS 20000000ULL /* nor looked for more often */
 
 void jit_init(struct jit *jit, pid_t pid)
 {
@@ -112,6 +113,7 @@ void jit_set_dump(struct jit *jit, const char *path)
 		return;
 	jit->dump_path = path;
 	jit->dumps++;
+	jit->missed = 0;
 	base_close_p(&jit->dump_fd);
 	jit->dump_fd = -1;
 	jitdump_done(&jit->dump);
@@ -123,13 +125,17 @@ int jit_open(struct jit *jit)
 
 	if (jit->dump_path ? jit->dump_fd >= 0 : jit->fd >= 0)
 		return 0;
+	/* each address of a process without names asks for them */
+	if (jit->missed && base_now_coarse() - jit->missed < RETRY_NS)
+		return -ENOENT;
 	/* Mostly there is no file. What names it does not change, and /proc/PID/status is slow. */
 	if (jit->inner || look_at_process(jit))
 		root = dso_open_root(jit->pid);
 	if (root >= 0)
 		open_in(jit, root);
 	open_in(jit, AT_FDCWD);
-	return jit_is_open(jit) ? 0 : -ENOENT;
+	jit->missed = jit_is_open(jit) ? 0 : base_now_coarse();
+	return jit->missed ? -ENOENT : 0;
 }
 
 void jit_share(struct jit *jit, const struct jit *from)

@@ -14,6 +14,7 @@ struct jit {
 	char path[40];    /* as the process sees it; "" until the file was found */
 	int fd;           /* the open file, -1 otherwise */
 	uint64_t checked; /* CLOCK_MONOTONIC in ns of the last check for new entries */
+	uint64_t missed;  /* the same of the last search that found no file; 0: none */
 	struct perfmap map;
 	const char *dump_path; /* of the jitdump that the process has mapped; NULL: none */
 	int dump_fd;           /* the open jitdump, -1 otherwise */
