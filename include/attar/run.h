@@ -158,7 +158,7 @@ ATTAR_API int attar_run_go(struct attar_run *run, const struct attar_run_hooks *
 ATTAR_API int attar_run_start(struct attar_run *run, const struct attar_run_hooks *hooks);
 
 /*
- * Waits for events at most timeout_ms (-1: up to 250 ms; 0: does not wait), delivers them and calls
+ * Waits for events at most timeout_ms (-1: up to 400 ms; 0: does not wait), delivers them and calls
  * the hooks. Returns 1; 0 once the run is over; or the negative errno of a failure or of a hook.
  */
 ATTAR_API int attar_run_step(struct attar_run *run, int timeout_ms);
@@ -192,7 +192,7 @@ ATTAR_API void attar_run_stop(struct attar_run *run);
 
 /*
  * Requests a report of the time since the previous one. A run that is driven by attar_run_step() or
- * attar_run_go() gives it to the report hook within about 250 ms. Not with a recording. Safe in
+ * attar_run_go() gives it to the report hook within about 400 ms. Not with a recording. Safe in
  * signal handlers and from other threads.
  */
 ATTAR_API void attar_run_request_report(struct attar_run *run);

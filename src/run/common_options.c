@@ -94,7 +94,9 @@ const struct attar_option common_ring_options[] = {
 		"stacks 2048)",
 		.min = 1, .max = 1 << 16),
 	ATTAR_PERCENT(T, watermark, 0, "watermark", "PCT",
-		"wake up when a ring buffer is this full: 1 to 100 (default 25)", .min = 1),
+		"wake up when a ring buffer is this full: 1 to 100 (default 25, with copies of "
+		"stacks 40)",
+		.min = 1),
 	ATTAR_COUNT(T, sampling_limit, 0, "sampling-limit", "N",
 		"stop when more than N samples arrive within a second", .min = 1),
 	ATTAR_JOINED(T, perfeval_cpus, 0, "perfeval-cpus", "LIST",
@@ -139,5 +141,4 @@ void common_defaults(struct common_opts *opts)
 	opts->freq = 997;
 	opts->user_callchain = opts->kernel_callchain = -1;
 	opts->buffer = 16 << 20;
-	opts->watermark = 25; /* at 50, rings overflow on a busy machine */
 }

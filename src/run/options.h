@@ -39,7 +39,7 @@ struct common_opts {
 	/* ring buffers */
 	uint64_t mmap_pages; /* 0: the default */
 	uint64_t buffer;     /* bytes of events that wait to be printed */
-	double watermark;    /* percent of a ring */
+	double watermark;    /* percent of a ring; 0: see run/rings.c */
 	/* attar itself */
 	uint64_t usage_self; /* ns */
 	uint64_t sampling_limit;

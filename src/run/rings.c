@@ -5,7 +5,9 @@
 #include "run/run.h"
 #include "stream/stream.h"
 
-enum { WAIT_STACKS_MS = 250 }; /* if samples have copies of stacks */
+/* Percent of a ring, and how long one below it may wait; STACKS: if samples have copies of them. */
+enum { WATERMARK = 25 /* at 50, small rings overflow on a busy machine */, WATERMARK_STACKS = 40 };
+enum { WAIT_STACKS_MS = 400 };
 
 /* Rings that take most of the memory would push out what is measured. */
 static int choose_pages(struct attar_run *run)
@@ -33,20 +35,20 @@ static int choose_pages(struct attar_run *run)
  * Reading few samples costs nearly as much as reading many, so that rings with copies of stacks may
  * reach their watermark. What is recorded or pushed is not to be late.
  */
-static int choose_wait(const struct attar_run *run)
+static bool can_wait(const struct attar_run *run)
 {
-	return run->user_stacks.by_cfi && !run->recorder.wanted && !run->opts.push
-		       ? WAIT_STACKS_MS
-		       : POLL_MS;
+	return run->user_stacks.by_cfi && !run->recorder.wanted && !run->opts.push;
 }
 
 int rings_choose(struct attar_run *run)
 {
 	struct run_rings *rings = &run->rings;
+	double percent = run->opts.watermark;
 	int r = choose_pages(run);
 
-	rings->watermark = (uint32_t)((double)rings->pages * RUN_PAGE_BYTES *
-				      run->opts.watermark / 100);
-	rings->wait_ms = choose_wait(run);
+	if (percent == 0) /* not given; with -m, the room that is left counts */
+		percent = can_wait(run) && !run->opts.mmap_pages ? WATERMARK_STACKS : WATERMARK;
+	rings->watermark = (uint32_t)((double)rings->pages * RUN_PAGE_BYTES * percent / 100);
+	rings->wait_ms = can_wait(run) ? WAIT_STACKS_MS : POLL_MS;
 	return r;
 }
