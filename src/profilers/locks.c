@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * locks: the time that threads wait for locks: those of the kernel, and futexes of programs. A wait
- * is a pair of events of the same thread.
+ * is a pair of events of the same thread. Waits for the end of a thread are shown apart.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -10,27 +10,15 @@
 
 #include "attar/pairs.h"
 #include "attar/run.h"
+#include "futex.h"
 #include "sample_fields.h"
 
 enum { DEPTH_MAX = 64, COMM_BYTES = 16, KEYS_MAX = 16384, PEEK = 8 };
 
-/* futex(2). */
-enum {
-	FUTEX_COMMAND = 127,
-	FUTEX_OP_WAIT = 0,
-	FUTEX_OP_WAKE = 1,
-	FUTEX_OP_LOCK_PI = 6,
-	FUTEX_OP_UNLOCK_PI = 7,
-	FUTEX_OP_WAIT_BITSET = 9,
-	FUTEX_OP_WAKE_BITSET = 10,
-	FUTEX_OP_WAIT_REQUEUE_PI = 11,
-	FUTEX_OP_LOCK_PI2 = 13,
-};
-
 /* The key of a row, padded with zeros. */
 struct lock {
-	uint64_t address;
-	int64_t pid; /* of a futex, whose address is that of the process; 0: the kernel */
+	uint64_t address; /* 0: all waits of the process for the end of threads */
+	int64_t pid;      /* of a futex, whose address is that of the process; 0: the kernel */
 };
 
 /* The block of a row. */
@@ -51,6 +39,11 @@ struct waiter {
 	int32_t tid;
 	int32_t cpu; /* of the idle task, which each CPU has */
 };
+
+static bool is_join(const struct lock *lock)
+{
+	return lock->pid && !lock->address;
+}
 
 /* Stored with the start of a wait. */
 struct wait {
@@ -157,10 +150,12 @@ static int end(struct locks *l, struct attar_run *run, struct attar_pairs *pairs
 		return -ENOMEM;
 	row->interval.sums[0] += duration;
 	set_label(row->value, wait, waiter.tid);
-	if (l->than && attar_run_wants_lines(run))
-		add_line(run, ev, wait, duration);
 	if (attar_hist_add(&row->interval.hists[0], duration) < 0)
 		return -ENOMEM;
+	if (is_join(&wait->lock))
+		return 0;
+	if (l->than && attar_run_wants_lines(run))
+		add_line(run, ev, wait, duration);
 	return ev->thread
 		       ? attar_stacks_add(l->stacks, ev->thread, wait->stack, wait->depth, duration)
 		       : 0;
@@ -204,7 +199,7 @@ static int on_end(struct attar_run *run, void *self, const struct attar_event *e
 	return end(l, run, l->kernel, ev, attar_arg_u64(ev, ADDRESS));
 }
 
-enum { UADDR, OP };
+enum { UADDR, OP, VALUE };
 
 /* A thread that wakes up the waiters of a futex has held it. */
 static int release(struct locks *l, const struct attar_event *ev, const struct lock *lock)
@@ -220,18 +215,19 @@ static int release(struct locks *l, const struct attar_event *ev, const struct l
 static int on_futex(struct attar_run *run, void *self, const struct attar_event *ev)
 {
 	struct locks *l = self;
-	uint64_t op = attar_arg_u64(ev, OP) & FUTEX_COMMAND;
-	const struct lock lock = {.address = attar_arg_u64(ev, UADDR),
-		.pid = ev->thread ? ev->thread->process->pid : -1};
+	const struct attar_process *process = ev->thread ? ev->thread->process : NULL;
+	enum futex_call call =
+		futex_call_of(run, process, attar_arg_u64(ev, OP), attar_arg_u64(ev, VALUE));
+	const struct lock lock = {.address = call == FUTEX_CALL_JOIN ? 0 : attar_arg_u64(ev, UADDR),
+		.pid = process ? process->pid : -1};
 	struct label label = {.type = "futex"};
 
-	if (op == FUTEX_OP_WAKE || op == FUTEX_OP_WAKE_BITSET || op == FUTEX_OP_UNLOCK_PI)
+	if (call == FUTEX_CALL_WAKE)
 		return release(l, ev, &lock);
-	if (op == FUTEX_OP_LOCK_PI || op == FUTEX_OP_LOCK_PI2)
-		memcpy(label.type, "futex-pi", sizeof("futex-pi"));
-	else if (op != FUTEX_OP_WAIT && op != FUTEX_OP_WAIT_BITSET &&
-		 op != FUTEX_OP_WAIT_REQUEUE_PI)
+	if (call == FUTEX_CALL_OTHER)
 		return 0;
+	if (call == FUTEX_CALL_LOCK_PI)
+		memcpy(label.type, "futex-pi", sizeof("futex-pi"));
 	begin(run, l->futexes, ev, &lock, &label);
 	return 0;
 }
@@ -302,22 +298,71 @@ static void add_lock(
 	attar_cell_text(table, caller(attar_run_symbols(run), label));
 }
 
-static int add_rows(
-	struct locks *l, struct attar_run *run, struct attar_section *table, enum attar_scope scope)
+static void add_join(struct attar_run *run, struct attar_section *table,
+	const struct attar_keyrow *row, enum attar_scope scope)
 {
+	const struct lock *lock = row->key;
+	const struct label *label = row->value;
+
+	attar_section_row(table);
+	attar_cell_i64(table, lock->pid);
+	attar_cell_text(table, label->comm);
+	attar_cell_text(table, caller(attar_run_symbols(run), label));
+	attar_cell_hist(table, &attar_keyrow_sums(row, scope)->hists[0]);
+}
+
+/* A table of the rows that are joins, if there are any. */
+static void add_joins(struct attar_run *run, struct attar_report *report,
+	struct attar_keyrow *const *rows, size_t n, enum attar_scope scope)
+{
+	struct attar_section *table = NULL;
+
+	for (size_t i = 0; i < n; i++) {
+		if (!rows[i]->key || !is_join(rows[i]->key))
+			continue;
+		if (!table) {
+			table = attar_report_table(report, "joins");
+			attar_section_column(table, "pid", ATTAR_UNIT_ID);
+			attar_section_column(table, "waiter", ATTAR_UNIT_TEXT);
+			attar_section_column(table, "caller", ATTAR_UNIT_TEXT);
+			attar_section_hist_columns(table, ATTAR_UNIT_NS);
+		}
+		add_join(run, table, rows[i], scope);
+	}
+}
+
+static void lock_columns(struct attar_section *table)
+{
+	attar_section_column(table, "type", ATTAR_UNIT_TEXT);
+	attar_section_column(table, "lock", ATTAR_UNIT_HEX);
+	attar_section_column(table, "pid", ATTAR_UNIT_ID);
+	attar_section_column(table, "waiter", ATTAR_UNIT_TEXT);
+	attar_section_column(table, "holder", ATTAR_UNIT_ID);
+	attar_section_column(table, "caller", ATTAR_UNIT_TEXT);
+	attar_section_hist_columns(table, ATTAR_UNIT_NS);
+}
+
+static int add_rows(
+	struct locks *l, struct attar_run *run, struct attar_report *report, enum attar_scope scope)
+{
+	struct attar_section *table = attar_report_table(report, "locks");
 	int r = attar_keytable_end_interval(l->table);
 	struct attar_keyrow **rows;
 	size_t n;
 
 	if (r == 0)
 		r = attar_keytable_rows(l->table, scope, 0, &rows, &n);
+	lock_columns(table);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < n; i++) {
+		if (rows[i]->key && is_join(rows[i]->key))
+			continue;
 		attar_section_row(table);
 		add_lock(run, table, rows[i]);
 		attar_cell_hist(table, &attar_keyrow_sums(rows[i], scope)->hists[0]);
 	}
+	add_joins(run, report, rows, n, scope);
 	free(rows);
 	return 0;
 }
@@ -328,18 +373,9 @@ static int locks_report(
 	struct locks *l = self;
 	const struct attar_stacks_opts opts = {
 		.size = sizeof(opts), .weight = "waited", .unit = ATTAR_UNIT_NS, .tree = true};
-	struct attar_section *table = attar_report_table(report, "locks");
 	struct attar_pairs_stats stats;
-	int r;
+	int r = add_rows(l, run, report, scope);
 
-	attar_section_column(table, "type", ATTAR_UNIT_TEXT);
-	attar_section_column(table, "lock", ATTAR_UNIT_HEX);
-	attar_section_column(table, "pid", ATTAR_UNIT_ID);
-	attar_section_column(table, "waiter", ATTAR_UNIT_TEXT);
-	attar_section_column(table, "holder", ATTAR_UNIT_ID);
-	attar_section_column(table, "caller", ATTAR_UNIT_TEXT);
-	attar_section_hist_columns(table, ATTAR_UNIT_NS);
-	r = add_rows(l, run, table, scope);
 	attar_pairs_get_stats(l->kernel, &stats);
 	stats.unpaired[ATTAR_UNPAIRED_END] = 0;      /* began before the measurement */
 	stats.unpaired[ATTAR_UNPAIRED_REPEATED] = 0; /* of a mutex, that spins and then sleeps */
@@ -366,7 +402,7 @@ static const struct attar_input kernel_inputs[] = {/* Linux 5.19 */
 	{0}};
 
 static const struct attar_input futex_inputs[] = {{.event = "syscalls:sys_enter_futex",
-							  .fields = {"uaddr", "op"},
+							  .fields = {"uaddr", "op", "?val"},
 							  .on_event = on_futex,
 							  .stacks = true,
 							  .optional = true},

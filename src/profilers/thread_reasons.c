@@ -5,15 +5,16 @@
  */
 #include <string.h>
 
+#include "futex.h"
 #include "registers.h"
 #include "thread_times_internal.h"
 
-bool thread_is_futex_lock(uint64_t op)
+bool thread_is_futex_lock(const struct attar_run *run, const struct attar_process *process,
+	uint64_t op, uint64_t value)
 {
-	enum { COMMAND = 127, WAIT = 0, LOCK_PI = 6, LOCK_PI2 = 13 };
+	enum futex_call call = futex_call_of(run, process, op, value);
 
-	op &= COMMAND;
-	return op == WAIT || op == LOCK_PI || op == LOCK_PI2;
+	return call == FUTEX_CALL_LOCK || call == FUTEX_CALL_LOCK_PI;
 }
 
 /* Recordings may have no registers: the function that waits in the library has a name. */
@@ -29,7 +30,7 @@ static bool is_lock_function(struct attar_symbols *symbols, const attar_location
 	return strstr(symbol.name, "lock") && !strstr(symbol.name, "clock");
 }
 
-/* Argument 0 or 1 of the system call in which a thread is switched out; false: unknown. */
+/* Argument 0, 1 or 2 of the system call in which a thread is switched out; false: unknown. */
 static bool get_argument(struct thread_times *times, const struct attar_event *ev,
 	const char *syscall, unsigned n, uint64_t *ret_value)
 {
@@ -49,13 +50,14 @@ static bool is_lock(struct attar_run *run, struct thread_times *times,
 	const struct frame_summary *frames, const struct attar_event *ev,
 	const attar_location *stack, size_t n)
 {
-	uint64_t op;
+	const struct attar_process *process = ev->thread ? ev->thread->process : NULL;
+	uint64_t op, value;
 
 	if (frames->waits != FRAME_FUTEX || !frames->syscall ||
 		strcmp(frames_syscall(times->frames, frames->syscall), "futex") != 0)
 		return true;
-	if (get_argument(times, ev, "futex", 1, &op))
-		return thread_is_futex_lock(op);
+	if (get_argument(times, ev, "futex", 1, &op) && get_argument(times, ev, "futex", 2, &value))
+		return thread_is_futex_lock(run, process, op, value);
 	return attar_run_is_live(run) || is_lock_function(attar_run_symbols(run), stack, n);
 }
 
@@ -129,7 +131,7 @@ enum thread_state thread_times_why(struct attar_run *run, struct thread_times *t
 /* ---- system calls of recordings ---- */
 
 static int enter(struct attar_run *run, struct thread_times *times, const struct attar_event *ev,
-	const char *call, uint64_t first, uint64_t second)
+	const char *call, const uint64_t arguments[3])
 {
 	const struct attar_state *state = thread_times_state(times, (pid_t)ev->record->tid);
 	struct thread_block *block = state ? state->value : NULL;
@@ -137,39 +139,45 @@ static int enter(struct attar_run *run, struct thread_times *times, const struct
 	if (!block)
 		return 0;
 	block->call = call;
-	block->arguments[0] = first;
-	block->arguments[1] = second;
+	memcpy(block->arguments, arguments, sizeof(block->arguments));
 	return thread_times_seen(run, times, ev);
 }
 
 /* Any system call: the stack of a switch has its name. */
 static int on_call(struct attar_run *run, void *self, const struct attar_event *ev)
 {
-	return enter(run, self, ev, "", attar_arg_u64_at(ev, 0, 0), attar_arg_u64_at(ev, 0, 1));
+	const uint64_t arguments[] = {
+		attar_arg_u64_at(ev, 0, 0), attar_arg_u64_at(ev, 0, 1), attar_arg_u64_at(ev, 0, 2)};
+
+	return enter(run, self, ev, "", arguments);
 }
 
 #define CALL "syscalls:sys_enter_"
 
 static int on_one_call(struct attar_run *run, void *self, const struct attar_event *ev)
 {
-	return enter(run, self, ev, attar_run_source_name(run, ev->counter) + strlen(CALL),
-		attar_arg_u64(ev, 0), attar_arg_u64(ev, 1));
+	const uint64_t arguments[] = {
+		attar_arg_u64(ev, 0), attar_arg_u64(ev, 1), attar_arg_u64(ev, 2)};
+
+	return enter(
+		run, self, ev, attar_run_source_name(run, ev->counter) + strlen(CALL), arguments);
 }
 
 int thread_times_open_calls(struct attar_run *run)
 {
-#define ONE(name, first, second)                                                                   \
+#define ONE(name, first, second, third)                                                            \
 	{                                                                                          \
-		.event = CALL name, .fields = {first, second}, .on_event = on_one_call,            \
+		.event = CALL name, .fields = {first, second, third}, .on_event = on_one_call,     \
 		.optional = true                                                                   \
 	}
 	static const struct attar_input calls[] = {{.event = "raw_syscalls:sys_enter",
 							   .fields = {"args"},
 							   .on_event = on_call,
 							   .optional = true},
-		ONE("futex", "?uaddr", "?op"), ONE("poll", "?ufds", "?nfds"),
-		ONE("ppoll", "?ufds", "?nfds"), ONE("select", "?n", "?inp"),
-		ONE("pselect6", "?n", "?inp"), {0}};
+		ONE("futex", "?uaddr", "?op", "?val"),
+		ONE("poll", "?ufds", "?nfds", "?timeout_msecs"),
+		ONE("ppoll", "?ufds", "?nfds", "?tsp"), ONE("select", "?n", "?inp", "?outp"),
+		ONE("pselect6", "?n", "?inp", "?outp"), {0}};
 
 	return attar_run_is_live(run) ? 0 : attar_run_inputs(run, calls);
 }

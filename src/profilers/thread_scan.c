@@ -104,18 +104,20 @@ static bool is_only_a_time(long call, const unsigned long long *arguments)
 }
 
 /* From the number and the arguments of its system call. Without permission: a lock. */
-static struct wait_details read_details(pid_t pid, pid_t tid)
+static struct wait_details read_details(
+	const struct attar_run *run, const struct attar_process *process, pid_t tid)
 {
-	unsigned long long arguments[2];
+	unsigned long long arguments[3];
 	struct wait_details details = {.is_lock = true};
 	char path[PATH_BYTES];
 	long call;
 	FILE *file;
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", (int)pid, (int)tid);
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", (int)process->pid, (int)tid);
 	file = fopen(path, "re");
-	if (file && fscanf(file, "%ld %llx %llx", &call, &arguments[0], &arguments[1]) == 3) {
-		details.is_lock = thread_is_futex_lock(arguments[1]);
+	if (file && fscanf(file, "%ld %llx %llx %llx", &call, &arguments[0], &arguments[1],
+			    &arguments[2]) == 4) {
+		details.is_lock = thread_is_futex_lock(run, process, arguments[1], arguments[2]);
 		details.is_only_a_time = is_only_a_time(call, arguments);
 	}
 	if (file)
@@ -147,7 +149,7 @@ static int scan_thread(struct attar_run *run, struct thread_times *times, pid_t 
 		found.depth = read_wchan(attar_run_symbols(run), pid, tid, &frames, found.stack);
 	found.is_kernel_thread = frames.is_kernel_thread;
 	if (frames.waits == FRAME_FUTEX || frames.waits == FRAME_WORK)
-		details = read_details(pid, tid);
+		details = read_details(run, thread->process, tid);
 	found.state = thread_state_of(&frames, state == 'D', &details);
 	return thread_times_found(run, times, &found, &at);
 }

@@ -356,8 +356,9 @@ int thread_times_open_switches(struct attar_run *run, struct thread_times *times
 			.optional = true},
 		{0}};
 
-	inputs[0].user_regs =
-		registers_syscall_argument_mask(0) | registers_syscall_argument_mask(1);
+	inputs[0].user_regs = registers_syscall_argument_mask(0) |
+			      registers_syscall_argument_mask(1) |
+			      registers_syscall_argument_mask(2);
 	times->source = attar_run_sources(run);
 	return attar_run_inputs(run, inputs);
 }

@@ -44,7 +44,7 @@ struct thread_block {
 	attar_location syscall; /* in which it was switched out, see frames_syscall(); 0: none */
 	/* Of a recording: the system call entered last; "": any; NULL: unknown. */
 	const char *call;
-	uint64_t arguments[2];
+	uint64_t arguments[3];
 	int32_t cpu; /* on which it ran last, + 1; 0: unknown */
 	uint16_t depth;
 	/* These are only set if thread_times.has_all_switches is not. */
@@ -150,8 +150,9 @@ struct wait_details {
 	bool is_only_a_time; /* FRAME_WORK waits for no file */
 };
 
-/* Whether an operation of futex(2) waits for a lock; others wait for a condition. */
-bool thread_is_futex_lock(uint64_t op);
+/* Whether a call of futex(2) waits for a lock; others wait for a condition. See futex_call_of(). */
+bool thread_is_futex_lock(const struct attar_run *run, const struct attar_process *process,
+	uint64_t op, uint64_t value);
 
 /* Why a thread sleeps. */
 enum thread_state thread_state_of(const struct frame_summary *frames, bool is_uninterruptible,

@@ -110,6 +110,40 @@ def test_locks_inside_of_a_wait(script):
     assert not [remark for remark in report.get('remarks', []) if 'waits' in remark]
 
 
+JOINS = '''2.000000000 0 7/7 c fork 7/8
+2.000000000 0 7/7 c fork 7/9
+2.000000000 0 7/7 c fork 6/6
+2.000001000 0 7/7 c syscalls:sys_enter_futex stack=0xc1 uaddr=4096 op=265 val=8
+2.000003000 0 7/7 c syscalls:sys_exit_futex
+2.000004000 0 7/7 c syscalls:sys_enter_futex stack=0xc1 uaddr=8192 op=0 val=9
+2.000009000 0 7/7 c syscalls:sys_exit_futex
+'''
+NO_JOINS = '''2.000010000 0 7/7 c syscalls:sys_enter_futex stack=0xc1 uaddr=64 op=393 val=8
+2.000010100 0 7/7 c syscalls:sys_exit_futex
+2.000020000 0 7/7 c syscalls:sys_enter_futex stack=0xc1 uaddr=64 op=265 val=6
+2.000020200 0 7/7 c syscalls:sys_exit_futex
+2.000030000 0 7/7 c syscalls:sys_enter_futex stack=0xc1 uaddr=64 op=265 val=0
+2.000030400 0 7/7 c syscalls:sys_exit_futex
+'''
+
+
+@pytest.mark.quick
+def test_joins_are_apart(script):
+    """Private, with the tid of another process, or of no thread: it is a lock or a condition."""
+    header = SCRIPT[:SCRIPT.index('1.0')]
+    report = reports('--than', '1ns', '--input', script(header + JOINS + NO_JOINS))
+    assert [(r['pid'], r['waiter'], r['count'], r['total'], r['max'])
+            for r in rows(report[-1], 'joins')] == [(7, 'c', 2, 7000, 5000)]
+    assert [(r['type'], r['lock'], r['count'], r['total']) for r in rows(report[-1])] == [
+        ('futex', 64, 3, 700)]
+    lines = [r['waited'] for part in report for s in part['sections'] if s['name'] == 'waits'
+             for r in rows(part, 'waits')]
+    assert lines == [100, 200, 400]
+    assert sum(r['self'] for r in rows(report[-1], 'functions')) == 100
+    only = reports('--input', script(header + NO_JOINS))[-1]
+    assert 'joins' not in [s['name'] for s in only['sections']]
+
+
 @pytest.mark.usefixtures('root')
 def test_mutex_of_known_times():
     """The thread waits five times 20 ms; semaphores wait for less."""

@@ -283,6 +283,32 @@ def test_arguments_in_a_recording(tmp_path, files, call, state):
     assert (row['time'], row[state]) == (80_000_000, 75)
 
 
+JOINS = SCRIPT[:SCRIPT.index('1.000 0 100')] + '''event syscalls:sys_enter_futex op:int \
+val:u32
+1.000 0 100/100 worker fork 100/101
+1.000 0 100/100 worker ksymbol register 0xffffffffc0000000 64 futex_wait
+1.000 0 100/100 worker ksymbol register 0xffffffffc0001000 64 __x64_sys_futex
+1.000 0 0/0 swapper sched:sched_switch next_pid=100
+'''
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize('op, value, state', [
+    (0, 101, 'condition'), (265, 101, 'condition'), (128, 101, 'lock'), (0, 2, 'lock')],
+                         ids=['old', 'new', 'private', 'mutex'])
+def test_joins_are_no_locks(tmp_path, op, value, state):
+    """pthread_join() waits without FUTEX_PRIVATE_FLAG for the tid of a thread of the process."""
+    script = tmp_path / 'test.script'
+    script.write_text(JOINS + f'''1.010 0 100/100 worker syscalls:sys_enter_futex op={op} \
+val={value}
+1.020 0 100/100 worker sched:sched_switch stack=0xffffffffc0000010,0xffffffffc0001010 \
+prev_pid=100 prev_state=1
+1.080 0 0/0 swapper sched:sched_wakeup pid=100
+''')
+    row, = report('--input', script)
+    assert (row['time'], row[state]) == (80_000_000, 75)
+
+
 @pytest.mark.usefixtures('root')
 @pytest.mark.parametrize('events', [
     'raw_syscalls:sys_enter', ','.join(f'syscalls:sys_enter_{call}' for call in (

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* What a call of futex(2) does, by its arguments. */
+#ifndef PROFILERS_FUTEX_H
+#define PROFILERS_FUTEX_H
+
+#include "attar/run.h"
+
+enum futex_call {
+	FUTEX_CALL_OTHER,
+	FUTEX_CALL_WAKE,
+	FUTEX_CALL_LOCK,
+	FUTEX_CALL_LOCK_PI,   /* with priority inheritance */
+	FUTEX_CALL_CONDITION, /* also the locks of some languages */
+	FUTEX_CALL_JOIN,      /* glibc's pthread_join() */
+};
+
+/*
+ * op and value are arguments 1 and 2 of the call, by a thread of this process; NULL: unknown. The
+ * kernel clears and wakes the tid of a thread that exits, in memory that is not private. So glibc
+ * waits for a thread with this tid as the value, and without FUTEX_PRIVATE_FLAG.
+ */
+enum futex_call futex_call_of(const struct attar_run *run, const struct attar_process *process,
+	uint64_t op, uint64_t value);
+
+#endif
