@@ -11,6 +11,7 @@
 #include "attar/pairs.h"
 #include "attar/run.h"
 #include "futex.h"
+#include "lock_holders.h"
 #include "sample_fields.h"
 
 enum { DEPTH_MAX = 64, COMM_BYTES = 16, KEYS_MAX = 16384, PEEK = 8 };
@@ -24,10 +25,10 @@ struct lock {
 /* The block of a row. */
 struct label {
 	char type[16];
-	char comm[COMM_BYTES];      /* of the last waiter */
-	attar_location stack[PEEK]; /* of the last waiter */
-	int64_t released;           /* the last thread that released the futex; 0: unknown */
-	int64_t holder;             /* the last one for which a thread waited */
+	char comm[COMM_BYTES];       /* of the last waiter */
+	attar_location stack[PEEK];  /* of the last waiter */
+	struct lock_account account; /* of a futex */
+	struct lock_holder holder;   /* only in a report */
 };
 
 /*
@@ -48,7 +49,9 @@ static bool is_join(const struct lock *lock)
 /* Stored with the start of a wait. */
 struct wait {
 	struct lock lock;
-	struct label label;
+	char type[16], comm[COMM_BYTES];
+	uint64_t account; /* lock_holders_begin() */
+	int64_t joined;   /* the thread whose end it waits for; 0: it waits for a lock */
 	uint16_t depth;
 	attar_location stack[DEPTH_MAX];
 };
@@ -58,6 +61,8 @@ struct locks {
 	bool kernel_only, futex_only;
 
 	struct attar_pairs *kernel, *futexes; /* by struct waiter */
+	uint64_t dropped;                     /* waits for futexes without an end */
+	struct lock_holders holders;
 	struct attar_keytable *table;
 	struct attar_stacks *stacks;
 };
@@ -77,8 +82,22 @@ static struct waiter waiter_of(
 	return (struct waiter){.lock = lock, .tid = tid, .cpu = tid ? 0 : (int32_t)ev->cpu};
 }
 
-static void begin(const struct attar_run *run, struct attar_pairs *pairs,
-	const struct attar_event *ev, const struct lock *lock, const struct label *label)
+/* The ends of waits that were dropped do not come: the accounts of their locks are wrong. */
+static void note_dropped(struct locks *l)
+{
+	struct attar_pairs_stats stats;
+	uint64_t dropped = 0;
+
+	attar_pairs_get_stats(l->futexes, &stats);
+	for (int i = 0; i < ATTAR_UNPAIRED_END; i++)
+		dropped += stats.unpaired[i];
+	if (dropped != l->dropped)
+		lock_holders_forget(&l->holders);
+	l->dropped = dropped;
+}
+
+static struct wait *begin(const struct attar_run *run, struct attar_pairs *pairs,
+	const struct attar_event *ev, const struct lock *lock, const char *type)
 {
 	const struct waiter waiter = waiter_of(run, ev, lock->pid ? 0 : lock->address);
 	const struct attar_stamp at = attar_event_get_stamp(ev);
@@ -86,11 +105,12 @@ static void begin(const struct attar_run *run, struct attar_pairs *pairs,
 	struct wait *wait = start ? start->payload : NULL;
 
 	if (!wait)
-		return;
+		return NULL;
 	wait->lock = *lock;
-	wait->label = *label;
-	snprintf(wait->label.comm, COMM_BYTES, "%s", ev->thread ? ev->thread->comm : "");
+	snprintf(wait->type, sizeof(wait->type), "%s", type);
+	snprintf(wait->comm, COMM_BYTES, "%s", ev->thread ? ev->thread->comm : "");
 	wait->depth = (uint16_t)attar_event_stack(ev, wait->stack, DEPTH_MAX);
+	return wait;
 }
 
 static void columns(struct attar_section *lines)
@@ -112,25 +132,54 @@ static void add_line(struct attar_run *run, const struct attar_event *ev, const 
 		return;
 	attar_section_row(lines);
 	attar_cell_u64(lines, attar_run_realtime(run, ev->time));
-	attar_cell_text(lines, wait->label.comm);
+	attar_cell_text(lines, wait->comm);
 	sample_tid_cell(lines, tid_of(run, ev));
-	attar_cell_text(lines, wait->label.type);
+	attar_cell_text(lines, wait->type);
 	attar_cell_u64(lines, wait->lock.address);
 	attar_cell_u64(lines, duration);
 	attar_row_stack(lines, attar_run_symbols(run), wait->stack, wait->depth);
 }
 
-/* The row of a lock after a wait of this thread. */
-static void set_label(struct label *label, const struct wait *wait, int64_t tid)
+/* The row of a lock after a wait. */
+static void set_label(struct label *label, const struct wait *wait)
 {
 	size_t n = wait->depth < PEEK ? wait->depth : PEEK;
 
-	memcpy(label->type, wait->label.type, sizeof(label->type));
-	memcpy(label->comm, wait->label.comm, sizeof(label->comm));
+	memcpy(label->type, wait->type, sizeof(label->type));
+	memcpy(label->comm, wait->comm, sizeof(label->comm));
 	memset(label->stack, 0, sizeof(label->stack));
 	memcpy(label->stack, wait->stack, n * sizeof(*label->stack));
-	if (label->released && label->released != tid)
-		label->holder = label->released;
+}
+
+/* Adds the time to the threads to which it is due. Kernel locks have no events of releases. */
+static int add_holders(struct locks *l, struct attar_keyrow *row, const struct wait *wait,
+	uint64_t since, uint64_t time)
+{
+	struct label *label = row->value;
+
+	if (!wait->lock.pid)
+		return 0;
+	if (wait->joined)
+		return lock_holders_add(&l->holders, &wait->lock, wait->joined, time - since);
+	return lock_holders_end(
+		&l->holders, &label->account, &wait->lock, wait->account, since, time);
+}
+
+/* A wait that is shown. */
+static int add(struct locks *l, struct attar_run *run, const struct attar_event *ev,
+	struct attar_keyrow *row, const struct wait *wait, uint64_t duration)
+{
+	row->interval.sums[0] += duration;
+	set_label(row->value, wait);
+	if (attar_hist_add(&row->interval.hists[0], duration) < 0)
+		return -ENOMEM;
+	if (wait->joined)
+		return 0;
+	if (l->than && attar_run_wants_lines(run))
+		add_line(run, ev, wait, duration);
+	return ev->thread
+		       ? attar_stacks_add(l->stacks, ev->thread, wait->stack, wait->depth, duration)
+		       : 0;
 }
 
 static int end(struct locks *l, struct attar_run *run, struct attar_pairs *pairs,
@@ -141,24 +190,16 @@ static int end(struct locks *l, struct attar_run *run, struct attar_pairs *pairs
 	const struct attar_start *start = attar_pairs_end(pairs, &waiter, sizeof(waiter), &at);
 	const struct wait *wait = start ? start->payload : NULL;
 	struct attar_keyrow *row;
-	uint64_t duration = wait ? at.time - start->time : 0;
+	int r;
 
-	if (!wait || duration < l->than || !attar_run_is_cpu_selected(run, at.cpu))
+	note_dropped(l);
+	if (!wait)
 		return 0;
 	row = attar_keytable_at(l->table, &wait->lock, sizeof(wait->lock));
-	if (!row)
-		return -ENOMEM;
-	row->interval.sums[0] += duration;
-	set_label(row->value, wait, waiter.tid);
-	if (attar_hist_add(&row->interval.hists[0], duration) < 0)
-		return -ENOMEM;
-	if (is_join(&wait->lock))
-		return 0;
-	if (l->than && attar_run_wants_lines(run))
-		add_line(run, ev, wait, duration);
-	return ev->thread
-		       ? attar_stacks_add(l->stacks, ev->thread, wait->stack, wait->depth, duration)
-		       : 0;
+	r = row ? add_holders(l, row, wait, start->time, at.time) : -ENOMEM;
+	if (r < 0 || at.time - start->time < l->than || !attar_run_is_cpu_selected(run, at.cpu))
+		return r;
+	return add(l, run, ev, row, wait, at.time - start->time);
 }
 
 /* ---- events ---- */
@@ -185,10 +226,10 @@ static int on_begin(struct attar_run *run, void *self, const struct attar_event 
 {
 	struct locks *l = self;
 	const struct lock lock = {.address = attar_arg_u64(ev, ADDRESS)};
-	struct label label = {.type = ""};
+	char type[16];
 
-	name_type(attar_arg_u64(ev, FLAGS), label.type);
-	begin(run, l->kernel, ev, &lock, &label);
+	name_type(attar_arg_u64(ev, FLAGS), type);
+	begin(run, l->kernel, ev, &lock, type);
 	return 0;
 }
 
@@ -201,14 +242,36 @@ static int on_end(struct attar_run *run, void *self, const struct attar_event *e
 
 enum { UADDR, OP, VALUE };
 
-/* A thread that wakes up the waiters of a futex has held it. */
+/* A thread that wakes up the waiters of a futex has held it. Without a row, none waits. */
 static int release(struct locks *l, const struct attar_event *ev, const struct lock *lock)
 {
-	struct attar_keyrow *row = attar_keytable_at(l->table, lock, sizeof(*lock));
+	struct attar_keyrow *row = attar_keytable_find(l->table, lock, sizeof(*lock));
+	struct label *label = row ? row->value : NULL;
 
+	return label ? lock_holders_release(
+			       &l->holders, &label->account, lock, ev->record->tid, ev->time)
+		     : 0;
+}
+
+static int begin_futex(struct locks *l, const struct attar_run *run, const struct attar_event *ev,
+	const struct lock *lock, enum futex_call call)
+{
+	struct wait *wait =
+		begin(run, l->futexes, ev, lock, call == FUTEX_CALL_LOCK_PI ? "futex-pi" : "futex");
+	struct attar_keyrow *row;
+
+	note_dropped(l);
+	if (!wait)
+		return 0;
+	if (call == FUTEX_CALL_JOIN) {
+		wait->joined = (int64_t)(uint32_t)attar_arg_u64(ev, VALUE);
+		return 0;
+	}
+	row = attar_keytable_at(l->table, lock, sizeof(*lock));
 	if (!row)
 		return -ENOMEM;
-	((struct label *)row->value)->released = ev->record->tid;
+	wait->account =
+		lock_holders_begin(&l->holders, &((struct label *)row->value)->account, ev->time);
 	return 0;
 }
 
@@ -220,16 +283,11 @@ static int on_futex(struct attar_run *run, void *self, const struct attar_event 
 		futex_call_of(run, process, attar_arg_u64(ev, OP), attar_arg_u64(ev, VALUE));
 	const struct lock lock = {.address = call == FUTEX_CALL_JOIN ? 0 : attar_arg_u64(ev, UADDR),
 		.pid = process ? process->pid : -1};
-	struct label label = {.type = "futex"};
 
-	if (call == FUTEX_CALL_WAKE)
-		return release(l, ev, &lock);
 	if (call == FUTEX_CALL_OTHER)
 		return 0;
-	if (call == FUTEX_CALL_LOCK_PI)
-		memcpy(label.type, "futex-pi", sizeof("futex-pi"));
-	begin(run, l->futexes, ev, &lock, &label);
-	return 0;
+	return call == FUTEX_CALL_WAKE ? release(l, ev, &lock)
+				       : begin_futex(l, run, ev, &lock, call);
 }
 
 static int on_futex_end(struct attar_run *run, void *self, const struct attar_event *ev)
@@ -246,6 +304,25 @@ static int on_lost(struct attar_run *run, void *self, const struct attar_event *
 	(void)run;
 	attar_pairs_lost(l->kernel, -1, ev->lost_from, ev->lost_to);
 	attar_pairs_lost(l->futexes, -1, ev->lost_from, ev->lost_to);
+	note_dropped(l);
+	return 0;
+}
+
+/* Its wait has no end. */
+static int on_exited(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	struct locks *l = self;
+	const struct waiter waiter = {.tid = ev->thread ? ev->thread->tid : -1};
+	const struct attar_stamp at = attar_event_get_stamp(ev);
+	const struct attar_start *start = attar_pairs_end(l->futexes, &waiter, sizeof(waiter), &at);
+	const struct wait *wait = start ? start->payload : NULL;
+	struct attar_keyrow *row =
+		wait ? attar_keytable_find(l->table, &wait->lock, sizeof(wait->lock)) : NULL;
+
+	(void)run;
+	if (row && !wait->joined)
+		lock_holders_drop(&l->holders, &((struct label *)row->value)->account,
+			wait->account, start->time, at.time);
 	return 0;
 }
 
@@ -271,6 +348,20 @@ static const char *caller(struct attar_symbols *symbols, const struct label *lab
 	return symbol.name ? symbol.name : "";
 }
 
+/* The sum of all may be incomplete if the table of holders was full. */
+static void add_holder(struct attar_section *table, const struct lock_holder *holder)
+{
+	if (holder->tid) {
+		attar_cell_i64(table, holder->tid);
+		attar_cell_double(table, holder->due < holder->all
+						 ? 100 * (double)holder->due / (double)holder->all
+						 : 100);
+	} else {
+		attar_cell_none(table);
+		attar_cell_none(table);
+	}
+}
+
 /* The name of a lock that is a variable of the kernel is unknown: the code that waits names it. */
 static void add_lock(
 	struct attar_run *run, struct attar_section *table, const struct attar_keyrow *row)
@@ -280,7 +371,7 @@ static void add_lock(
 
 	if (!lock) {
 		attar_cell_text(table, "[others]");
-		for (int i = 0; i < 5; i++)
+		for (int i = 0; i < 6; i++)
 			attar_cell_none(table);
 		return;
 	}
@@ -291,10 +382,7 @@ static void add_lock(
 	else
 		attar_cell_none(table);
 	attar_cell_text(table, label->comm);
-	if (label->holder)
-		attar_cell_i64(table, label->holder);
-	else
-		attar_cell_none(table);
+	add_holder(table, &label->holder);
 	attar_cell_text(table, caller(attar_run_symbols(run), label));
 }
 
@@ -307,6 +395,7 @@ static void add_join(struct attar_run *run, struct attar_section *table,
 	attar_section_row(table);
 	attar_cell_i64(table, lock->pid);
 	attar_cell_text(table, label->comm);
+	add_holder(table, &label->holder);
 	attar_cell_text(table, caller(attar_run_symbols(run), label));
 	attar_cell_hist(table, &attar_keyrow_sums(row, scope)->hists[0]);
 }
@@ -324,6 +413,8 @@ static void add_joins(struct attar_run *run, struct attar_report *report,
 			table = attar_report_table(report, "joins");
 			attar_section_column(table, "pid", ATTAR_UNIT_ID);
 			attar_section_column(table, "waiter", ATTAR_UNIT_TEXT);
+			attar_section_column(table, "thread", ATTAR_UNIT_ID);
+			attar_section_column(table, "thread share", ATTAR_UNIT_PERCENT);
 			attar_section_column(table, "caller", ATTAR_UNIT_TEXT);
 			attar_section_hist_columns(table, ATTAR_UNIT_NS);
 		}
@@ -338,8 +429,27 @@ static void lock_columns(struct attar_section *table)
 	attar_section_column(table, "pid", ATTAR_UNIT_ID);
 	attar_section_column(table, "waiter", ATTAR_UNIT_TEXT);
 	attar_section_column(table, "holder", ATTAR_UNIT_ID);
+	attar_section_column(table, "holder share", ATTAR_UNIT_PERCENT);
 	attar_section_column(table, "caller", ATTAR_UNIT_TEXT);
 	attar_section_hist_columns(table, ATTAR_UNIT_NS);
+}
+
+/* Of each row. */
+static int find_holders(struct locks *l, enum attar_scope scope)
+{
+	int r = lock_holders_end_interval(&l->holders);
+	struct attar_keyrow *row = NULL;
+
+	while ((row = attar_keytable_next(l->table, row)))
+		((struct label *)row->value)->holder = (struct lock_holder){0};
+	while (r == 0 && (row = attar_keytable_next(l->holders.table, row))) {
+		const struct attar_keyrow *lock =
+			attar_keytable_find(l->table, lock_holders_lock(row), sizeof(struct lock));
+
+		if (lock)
+			lock_holders_read(row, scope, &((struct label *)lock->value)->holder);
+	}
+	return r;
 }
 
 static int add_rows(
@@ -350,6 +460,8 @@ static int add_rows(
 	struct attar_keyrow **rows;
 	size_t n;
 
+	if (r == 0)
+		r = find_holders(l, scope);
 	if (r == 0)
 		r = attar_keytable_rows(l->table, scope, 0, &rows, &n);
 	lock_columns(table);
@@ -384,6 +496,7 @@ static int locks_report(
 	stats.unpaired[ATTAR_UNPAIRED_END] = 0; /* calls that do not wait */
 	attar_report_unpaired(report, &stats, "waits for futexes");
 	attar_report_evicted(report, l->table, "locks");
+	attar_report_evicted(report, l->holders.table, "holders");
 	return r == 0 ? attar_run_stacks(run, report, l->stacks, scope, &opts) : r;
 }
 
@@ -455,6 +568,8 @@ static int locks_open(struct attar_run *run, void *self)
 		r = attar_pairs_new(&pairs, &l->kernel);
 	if (r == 0)
 		r = attar_keytable_new(&table, &l->table);
+	if (r == 0)
+		r = lock_holders_open(&l->holders);
 	return r == 0 ? attar_stacks_new(attar_run_symbols(run), &l->stacks) : r;
 }
 
@@ -465,6 +580,7 @@ static void locks_close(void *self)
 	attar_pairs_free(l->kernel);
 	attar_pairs_free(l->futexes);
 	attar_keytable_free(l->table);
+	lock_holders_close(&l->holders);
 	attar_stacks_free(l->stacks);
 }
 
@@ -492,6 +608,7 @@ const struct attar_profiler profiler_locks = {
 	.examples = examples,
 	.open = locks_open,
 	.lost = on_lost,
+	.exited = on_exited,
 	.report = locks_report,
 	.close = locks_close,
 };

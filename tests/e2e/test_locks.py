@@ -45,11 +45,11 @@ def fixture_script(script):
 
 @pytest.mark.quick
 def test_waits_to_the_nanosecond(script):
-    found = [(r['type'], r['lock'], r['pid'], r['waiter'], r['holder'], r['count'], r['total'],
-              r['max']) for r in rows(reports('--input', script())[-1])]
-    assert found == [('mutex', 4096, None, 'b', None, 2, 1700, 1000),
-                     ('futex', 64, 7, 'c', 9, 1, 1000, 1000),
-                     ('rwsem:R', 8192, None, 'a', None, 1, 50, 50)]
+    found = [(r['type'], r['lock'], r['pid'], r['waiter'], r['holder'], r['holder share'],
+              r['count'], r['total'], r['max']) for r in rows(reports('--input', script())[-1])]
+    assert found == [('mutex', 4096, None, 'b', None, None, 2, 1700, 1000),
+                     ('futex', 64, 7, 'c', 9, 50, 1, 1000, 1000),
+                     ('rwsem:R', 8192, None, 'a', None, None, 1, 50, 50)]
 
 
 @pytest.mark.quick
@@ -132,8 +132,9 @@ def test_joins_are_apart(script):
     """Private, with the tid of another process, or of no thread: it is a lock or a condition."""
     header = SCRIPT[:SCRIPT.index('1.0')]
     report = reports('--than', '1ns', '--input', script(header + JOINS + NO_JOINS))
-    assert [(r['pid'], r['waiter'], r['count'], r['total'], r['max'])
-            for r in rows(report[-1], 'joins')] == [(7, 'c', 2, 7000, 5000)]
+    assert [(r['pid'], r['waiter'], r['thread'], round(r['thread share'], 3), r['count'],
+             r['total'], r['max']) for r in rows(report[-1], 'joins')] == [
+                 (7, 'c', 9, 71.429, 2, 7000, 5000)]
     assert [(r['type'], r['lock'], r['count'], r['total']) for r in rows(report[-1])] == [
         ('futex', 64, 3, 700)]
     lines = [r['waited'] for part in report for s in part['sections'] if s['name'] == 'waits'
@@ -142,6 +143,80 @@ def test_joins_are_apart(script):
     assert sum(r['self'] for r in rows(report[-1], 'functions')) == 100
     only = reports('--input', script(header + NO_JOINS))[-1]
     assert 'joins' not in [s['name'] for s in only['sections']]
+
+
+WAIT, WAKE, WOKEN = ('syscalls:sys_enter_futex uaddr=64 op=128 val=2',
+                     'syscalls:sys_enter_futex uaddr=64 op=129 val=1', 'syscalls:sys_exit_futex')
+
+
+def futex_events(*events):
+    """Events are (ns, tid, what)."""
+    return SCRIPT[:SCRIPT.index('1.0')] + ''.join(
+        f'1.{ns:09} {tid % 2} 10/{tid} t{tid} {what}\n' for ns, tid, what in events)
+
+
+CONVOY = [(0, 11, WAIT), (100, 12, WAIT), (1000, 10, WAKE), (1050, 11, WOKEN), (1100, 11, WAKE),
+          (1300, 12, WOKEN), (1400, 12, WAKE)]
+
+
+def holders(report):
+    return [(r['lock'], r['holder'], r['holder share'] and round(r['holder share'], 3), r['total'])
+            for r in rows(report)]
+
+
+@pytest.mark.quick
+def test_holder_of_a_convoy(script):
+    """10 holds the lock for 1000 + 900 of 2250 ns, then 11 for 100 ns; 250 ns are wakeups."""
+    path = script(futex_events(*CONVOY))
+    assert holders(reports('--input', path)[-1]) == [(64, 10, 84.444, 2250)]
+    assert holders(reports('--than', '1100ns', '--input', path)[-1]) == [(64, 10, 84.444, 1200)]
+
+
+@pytest.mark.quick
+def test_holder_of_each_interval(script):
+    """The wait of 12 ends in the second interval; 10 releases the lock in the first."""
+    later = [(800_000_000 + ns, tid, what) for ns, tid, what in CONVOY]
+    text = futex_events(*CONVOY[:4], *[(800_000_000, 11, WAKE), (800_000_200, 12, WOKEN)])
+    found = reports('-i', '500ms', '--input', script(text))
+    assert [holders(report) for report in found] == [
+        [(64, 10, 97.436, 1050)], [(64, 11, 100, 800_000_100)]]
+    twice = reports('--input', script(futex_events(*CONVOY, *later)))[-1]
+    assert holders(twice) == [(64, 10, 84.444, 4500)]
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize('ended', ['exit', 'lost 1'])
+def test_waits_without_an_end_have_no_holder(script, ended):
+    """13 begins to wait and is not seen again: what 10 holds later is not due to it."""
+    text = futex_events((0, 13, WAIT), (100, 13, ended), (200, 11, 'fork 10/11'), (1000, 11, WAIT),
+                        (1500, 10, WAKE), (2000, 11, WOKEN))
+    assert holders(reports('--input', script(text))[-1]) == [(64, 10, 50, 1000)]
+
+
+def test_more_holders_than_room(script):
+    """10 holds the lock for 10,000 ns, then each of 70,000 other threads for 10."""
+    others = range(100, 70100)
+    text = futex_events((0, 11, WAIT), (10_000, 10, WAKE),
+                        *[(10_010 + 10 * i, tid, WAKE) for i, tid in enumerate(others)],
+                        (710_000, 11, WOKEN))
+    report = reports('--input', script(text))[-1]
+    assert holders(report) == [(64, 10, 1.408, 710_000)]
+    assert any('the table of holders is full' in remark for remark in report['remarks'])
+
+
+@pytest.mark.usefixtures('root')
+def test_holder_of_a_real_convoy(tmp_path):
+    """Four threads wait for "holder" eight times, at least 0.9 of 20 ms each; main joins it."""
+    output = tmp_path / 'locks.json'
+    ended = run('locks', '--futex', '-q', '-o', output, '--', workload('convoy'), 8, 20)
+    assert ended.returncode == 0, ended.stderr
+    holder, report = int(ended.stdout), json.loads(output.read_text())
+    longest = rows(report)[0]
+    assert (longest['count'], longest['holder']) == (32, holder)
+    assert longest['total'] > 32 * 18e6
+    join = rows(report, 'joins')[0]
+    assert (join['thread'], join['total'] > 8 * 20e6) == (holder, True)
+    assert not [r for r in rows(report, 'functions') if r['symbol'] == 'join']
 
 
 @pytest.mark.usefixtures('root')
