@@ -140,15 +140,19 @@ static void add_line(struct attar_run *run, const struct attar_event *ev, const 
 	attar_row_stack(lines, attar_run_symbols(run), wait->stack, wait->depth);
 }
 
-/* The row of a lock after a wait. */
+/* The row of a lock after a wait. The kernel's part of the stack of a system call says nothing. */
 static void set_label(struct label *label, const struct wait *wait)
 {
-	size_t n = wait->depth < PEEK ? wait->depth : PEEK;
+	size_t from = 0, n;
 
+	while (wait->lock.pid && from < wait->depth &&
+		attar_location_dso(wait->stack[from]) == ATTAR_DSO_KERNEL)
+		from++;
+	n = wait->depth - from < PEEK ? wait->depth - from : PEEK;
 	memcpy(label->type, wait->type, sizeof(label->type));
 	memcpy(label->comm, wait->comm, sizeof(label->comm));
 	memset(label->stack, 0, sizeof(label->stack));
-	memcpy(label->stack, wait->stack, n * sizeof(*label->stack));
+	memcpy(label->stack, wait->stack + from, n * sizeof(*label->stack));
 }
 
 /* Adds the time to the threads to which it is due. Kernel locks have no events of releases. */
@@ -328,24 +332,73 @@ static int on_exited(struct attar_run *run, void *self, const struct attar_event
 
 /* ---- reporting ---- */
 
-/* The first function in the stack that does not belong to the lock. */
+static bool begins_with_one_of(const char *text, const char *const *names)
+{
+	for (; *names; names++)
+		if (!strncmp(text, *names, strlen(*names)))
+			return true;
+	return false;
+}
+
+static bool is_libc(const char *path)
+{
+	static const char *const files[] = {"libc.so", "libc-", "libpthread", "ld-musl", NULL};
+	const char *slash = strrchr(path, '/');
+
+	return begins_with_one_of(slash ? slash + 1 : path, files);
+}
+
+/* Functions of glibc and musl, which a static program contains. */
+static bool is_lock_of_libc(const char *name, bool is_in_libc)
+{
+	static const char *const names[] = {"lll_", "futex_", "do_futex_wait", "pthread_",
+		"sem_wait", "sem_timedwait", "sem_clockwait", "new_sem_", "mtx_lock",
+		"mtx_timedlock", "cnd_wait", "cnd_timedwait", "thrd_join", "syscall",
+		"internal_syscall", NULL};
+	static const char *const of_musl[] = {"lock", "wait", "timedwait", NULL};
+
+	name += strspn(name, "_");
+	if (!strncmp(name, "GI_", 3))
+		name += 3 + strspn(name + 3, "_");
+	return begins_with_one_of(name, names) || (is_in_libc && begins_with_one_of(name, of_musl));
+}
+
+static bool is_lock_of_kernel(const char *name)
+{
+	static const char *const parts[] = {
+		"lock", "futex", "mutex", "sem", "down_", "cond_", "syscall", "SYSCALL"};
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
+		if (strstr(name, parts[i]))
+			return true;
+	return false;
+}
+
+static bool is_lock_function(const struct attar_symbol *symbol)
+{
+	bool is_in_libc = symbol->dso && is_libc(symbol->dso);
+
+	if (!symbol->name)
+		return is_in_libc;
+	return symbol->kind == ATTAR_DSO_IS_KERNEL ? is_lock_of_kernel(symbol->name)
+						   : is_lock_of_libc(symbol->name, is_in_libc);
+}
+
+/* The first function in the stack that does not belong to the lock; otherwise the outermost one. */
 static const char *caller(struct attar_symbols *symbols, const struct label *label)
 {
-	static const char *const of_locks[] = {
-		"lock", "futex", "mutex", "sem", "down_", "cond_", "syscall", "SYSCALL"};
-	struct attar_symbol symbol = {.name = NULL};
+	const char *name = "";
 
 	for (size_t i = 0; i < PEEK && label->stack[i]; i++) {
-		bool is_lock = false;
+		struct attar_symbol symbol = {.name = NULL};
 
-		if (attar_symbols_resolve(symbols, label->stack[i], &symbol) < 0)
-			return "";
-		for (size_t k = 0; k < sizeof(of_locks) / sizeof(*of_locks); k++)
-			is_lock |= strstr(symbol.name, of_locks[k]) != NULL;
-		if (!is_lock)
+		(void)attar_symbols_resolve(symbols, label->stack[i], &symbol);
+		if (symbol.name)
+			name = symbol.name;
+		if (!is_lock_function(&symbol))
 			break;
 	}
-	return symbol.name ? symbol.name : "";
+	return name;
 }
 
 /* The sum of all may be incomplete if the table of holders was full. */
