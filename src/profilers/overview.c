@@ -72,14 +72,15 @@ static attar_location waiter(const struct thread_block *block)
 }
 
 static int add_to_place(struct attar_keytable *table, int32_t pid, enum overview_part part,
-	attar_location location, uint64_t weight)
+	attar_location location, uint64_t weight, bool is_sample)
 {
 	const struct overview_place place = {.pid = pid, .part = part, .location = location};
 	struct attar_keyrow *row = attar_keytable_at(table, &place, sizeof(place));
 
 	if (!row)
 		return -ENOMEM;
-	row->interval.sums[0] += weight;
+	row->interval.sums[PLACE_SAMPLES] += is_sample;
+	row->interval.sums[PLACE_TIME] += weight;
 	return 0;
 }
 
@@ -125,7 +126,7 @@ static int add_wait(struct overview *o, const struct thread_segment *segment, ui
 		o, block->syscall, part == PART_IDLE ? CALL_IDLES : CALL_WAITS, duration);
 
 	if (r == 0 && part != PART_IDLE)
-		r = add_to_place(o->places, block->group.pid, part, waiter(block), duration);
+		r = add_to_place(o->places, block->group.pid, part, waiter(block), duration, false);
 	return r;
 }
 
@@ -256,12 +257,13 @@ static int on_sample(struct attar_run *run, void *self, const struct attar_event
 	if (!row)
 		return -ENOMEM;
 	row->interval.sums[SUM_SAMPLES + part] += weight;
+	row->interval.sums[SUM_NUMBER + part]++;
 	r = add_to_call(o, frames.syscall, CALL_RUNS, weight);
 	if (r == 0)
-		r = add_to_place(
-			o->places, group.pid, part, place_of(part, &frames, stack, n), weight);
+		r = add_to_place(o->places, group.pid, part, place_of(part, &frames, stack, n),
+			weight, true);
 	if (r == 0 && n)
-		r = add_to_place(o->functions, 0, 0, stack[0], weight);
+		r = add_to_place(o->functions, 0, 0, stack[0], weight, true);
 	return r < 0 ? r : add_stack(o, ev->thread, part, stack, n, weight);
 }
 
@@ -534,9 +536,9 @@ static int open_tables(struct overview *o)
 	int r = new_table(sizeof(struct thread_group), THREAD_SUMS, 0, &o->threads);
 
 	if (r == 0)
-		r = new_table(sizeof(struct overview_place), 1, 0, &o->places);
+		r = new_table(sizeof(struct overview_place), PLACE_SUMS, 0, &o->places);
 	if (r == 0)
-		r = new_table(sizeof(struct overview_place), 1, 0, &o->functions);
+		r = new_table(sizeof(struct overview_place), PLACE_SUMS, 0, &o->functions);
 	if (r == 0)
 		r = new_table(OVERVIEW_NAME_BYTES, CALL_SUMS, 0, &o->calls);
 	if (r == 0)

@@ -19,7 +19,8 @@ enum overview_part {
 	PART_IRQ,
 	PART_SPIN,
 	CPU_PARTS,
-	PART_READY = CPU_PARTS,
+	PART_UNDIVIDED = CPU_PARTS, /* the sum of those before, if their samples are few */
+	PART_READY,
 	PART_DISK,
 	PART_LOCK,
 	PART_SLEEP,
@@ -37,9 +38,13 @@ enum {
 	SUM_STATE,
 	SUM_LONG = THREAD_STATES,
 	SUM_SAMPLES = SUM_LONG + THREAD_STATES,
-	SUM_ALL = SUM_SAMPLES + CPU_PARTS,
+	SUM_NUMBER = SUM_SAMPLES + CPU_PARTS, /* of samples */
+	SUM_ALL = SUM_NUMBER + CPU_PARTS,
 	THREAD_SUMS
 };
+
+/* Sums of a place, of which the last one ranks them: number of samples, ns. */
+enum { PLACE_SAMPLES, PLACE_TIME, PLACE_SUMS };
 
 /* Sums of a system call: ns, and failed calls. */
 enum { CALL_RUNS, CALL_WAITS, CALL_IDLES, CALL_ERRORS, CALL_SUMS };
@@ -97,7 +102,7 @@ struct overview {
 	/* The run's counter of each, from 1; 0: none. */
 	unsigned counters[ALL_COUNTS], n_counters;
 	struct attar_keytable *threads;   /* by struct thread_group: THREAD_SUMS */
-	struct attar_keytable *places;    /* by struct overview_place: weights, ns */
+	struct attar_keytable *places;    /* by struct overview_place: PLACE_SUMS */
 	struct attar_keytable *functions; /* the same, by the innermost location of samples */
 	struct attar_keytable *calls;     /* by name: CALL_SUMS */
 	struct attar_keytable *errors;    /* by struct overview_error: ERROR_SUMS */
@@ -111,7 +116,10 @@ struct overview {
 
 /* ---- sums ---- */
 
-enum { OVERVIEW_TOP = 5 };
+enum {
+	OVERVIEW_TOP = 5,
+	OVERVIEW_SAMPLES_MIN = 20, /* that divide time */
+};
 
 /* A process, or with --only-comm those with a name: pid is 0 if they are several. */
 struct overview_process {
@@ -135,6 +143,8 @@ struct overview_sums {
 	uint64_t elapsed; /* ns */
 	double scale;     /* by which times were multiplied */
 	uint64_t parts[PARTS];
+	uint64_t samples[PART_UNDIVIDED + 1];
+	bool is_divided; /* the time on a CPU, by samples */
 	uint64_t active;                    /* of parts[] without PART_IDLE */
 	struct overview_process *processes; /* owned; the most active first */
 	size_t n_processes;
@@ -162,6 +172,7 @@ const struct overview_process *overview_top(
 struct overview_function {
 	const char *name, *dso; /* borrowed from the symbols; name NULL: unknown */
 	uint64_t weight, all;   /* of this function, of all: their ratio is its share */
+	uint64_t samples, all_samples;
 };
 
 struct overview_name {
@@ -190,6 +201,7 @@ struct overview_finding {
 	const char *name;
 	double excess;       /* value / limit */
 	bool is_share;       /* of the active time; these come first */
+	bool needs_samples;  /* more than a recording has */
 	double value, limit; /* as numbers, with a unit of the finding */
 	char value_text[32], limit_text[32];
 	char evidence[FINDING_TEXT_BYTES];

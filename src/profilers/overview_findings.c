@@ -141,7 +141,10 @@ static void set_recorded_command(
 {
 	bool has_stacks = thread_times_has_stacks(sums->run, sums->overview->sampler);
 
-	if (!next->events) { /* of samples; those of user code are not excluded later */
+	if (finding->needs_samples) {
+		snprintf(finding->command, COMMAND_BYTES, "attar record -a -g -d 10s -F 9999");
+		snprintf(finding->then, THEN_BYTES, "attar profile -g --input perf.data");
+	} else if (!next->events) { /* of samples; those of user code are not excluded later */
 		snprintf(finding->command, COMMAND_BYTES, "attar profile%s%s",
 			has_stacks ? " -g" : "", target_of(sums));
 	} else if (can_read(sums, next)) {
@@ -206,6 +209,7 @@ static const struct {
 	[PART_IRQ] = {"is interrupted", {"profile -g --exclude-user"}},
 	[PART_SPIN] = {"spins on kernel locks",
 		{"locks --kernel", "lock:contention_begin,lock:contention_end"}},
+	[PART_UNDIVIDED] = {"runs on a CPU", {"profile -g -F 9999"}},
 	[PART_READY] = {"waits for a CPU", RUNDELAY},
 	[PART_DISK] = {"waits for disks", OFFCPU("offcpu -D")},
 	[PART_LOCK] = {"waits for locks",
@@ -254,6 +258,8 @@ static size_t add_function(const struct overview_sums *sums, enum overview_part 
 
 	if (!overview_places(sums, part, process, &f, 1) || !f.name)
 		return n;
+	if (part < CPU_PARTS && f.all_samples < OVERVIEW_SAMPLES_MIN)
+		return n;
 	return append(
 		text, n, ", %.0f %% of it in %s (%s)", percent_of(f.weight, f.all), f.name, f.dso);
 }
@@ -271,6 +277,10 @@ static size_t add_detail(
 		return append(text, n, "; %llu request%s of %s at p50, %s at p99",
 			(unsigned long long)block->count, block->count == 1 ? "" : "s",
 			quantile(block, 0.5).text, quantile(block, 0.99).text);
+	if (part == PART_UNDIVIDED)
+		return append(text, n, "; %llu sample%s too few to tell in which code",
+			(unsigned long long)sums->samples[part],
+			sums->samples[part] == 1 ? " is" : "s are");
 	if (part == PART_FAULT)
 		return append(text, n, "; %.0f faults a second",
 			(double)sums->counts[COUNT_FAULTS] / seconds(sums));
@@ -293,6 +303,7 @@ static void check_part(struct findings *findings, enum overview_part part)
 	if (!finding)
 		return;
 	finding->is_share = true;
+	finding->needs_samples = part == PART_UNDIVIDED;
 	n = append(finding->evidence, 0, "%s %s for %.0f %% of the time",
 		overview_name_of(top, true).text, of_parts[part].evidence,
 		percent_of(top->parts[part], sums->elapsed));

@@ -81,6 +81,7 @@ static void add_times(const struct overview_sums *sums, struct attar_report *rep
 	attar_section_column(table, "time spent", ATTAR_UNIT_TEXT);
 	attar_section_column(table, "share", ATTAR_UNIT_PERCENT);
 	attar_section_column(table, "time", ATTAR_UNIT_NS);
+	attar_section_column(table, "samples", ATTAR_UNIT_COUNT);
 	attar_section_column(table, "mostly", ATTAR_UNIT_TEXT);
 	attar_section_column(table, "in", ATTAR_UNIT_TEXT);
 	for (int part = 0; part < PARTS; part++) {
@@ -94,6 +95,10 @@ static void add_times(const struct overview_sums *sums, struct attar_report *rep
 			attar_cell_double(
 				table, 100 * (double)sums->parts[part] / (double)sums->active);
 		attar_cell_u64(table, sums->parts[part]);
+		if (part <= PART_UNDIVIDED)
+			attar_cell_u64(table, sums->samples[part]);
+		else
+			attar_cell_none(table);
 		add_mostly(sums, table, part);
 	}
 }
@@ -105,12 +110,14 @@ static void add_functions(const struct overview_sums *sums, struct attar_report 
 	size_t n = overview_functions(sums, functions, OVERVIEW_TOP);
 
 	attar_section_column(table, "share", ATTAR_UNIT_PERCENT);
+	attar_section_column(table, "samples", ATTAR_UNIT_COUNT);
 	attar_section_column(table, "symbol", ATTAR_UNIT_TEXT);
 	attar_section_column(table, "dso", ATTAR_UNIT_TEXT);
 	for (size_t i = 0; i < n; i++) {
 		attar_section_row(table);
 		attar_cell_double(
 			table, 100 * (double)functions[i].weight / (double)functions[i].all);
+		attar_cell_u64(table, functions[i].samples);
 		attar_cell_text(table, functions[i].name ? functions[i].name : "[unknown]");
 		attar_cell_text(table, functions[i].dso);
 	}
@@ -135,7 +142,7 @@ static void add_processes(const struct overview_sums *sums, struct attar_report 
 		const struct overview_process *p = &sums->processes[i];
 		uint64_t running = 0;
 
-		for (int part = 0; part < CPU_PARTS; part++)
+		for (int part = 0; part <= PART_UNDIVIDED; part++)
 			running += p->parts[part];
 		attar_section_row(table);
 		if (!only_comm)
@@ -277,7 +284,8 @@ static int by_errors(const void *a, const void *b)
 	return by_time(a, b);
 }
 
-static void add_call(struct attar_section *table, const struct call *call)
+static void add_call(
+	const struct overview_sums *sums, struct attar_section *table, const struct call *call)
 {
 	char text[64] = "";
 
@@ -288,7 +296,10 @@ static void add_call(struct attar_section *table, const struct call *call)
 	}
 	attar_section_row(table);
 	attar_cell_text(table, call->name);
-	attar_cell_u64(table, call->sums[CALL_RUNS]);
+	if (sums->is_divided)
+		attar_cell_u64(table, call->sums[CALL_RUNS]);
+	else
+		attar_cell_none(table);
 	attar_cell_u64(table, call->sums[CALL_WAITS]);
 	attar_cell_u64(table, call->sums[CALL_IDLES]);
 	attar_cell_u64(table, call->sums[CALL_ERRORS]);
@@ -314,12 +325,12 @@ static int add_calls(const struct overview_sums *sums, struct attar_report *repo
 	for (size_t i = 0; i < calls.n && i < OVERVIEW_TOP; i++)
 		if (busy(&calls.at[i]) || calls.at[i].sums[CALL_IDLES] ||
 			calls.at[i].sums[CALL_ERRORS])
-			add_call(table, &calls.at[i]);
+			add_call(sums, table, &calls.at[i]);
 	rest = calls.n > OVERVIEW_TOP ? calls.n - OVERVIEW_TOP : 0;
 	qsort(calls.at + calls.n - rest, rest, sizeof(*calls.at), by_errors);
 	for (size_t i = calls.n - rest; i < calls.n && i < 2 * OVERVIEW_TOP; i++)
 		if (calls.at[i].sums[CALL_ERRORS])
-			add_call(table, &calls.at[i]);
+			add_call(sums, table, &calls.at[i]);
 	free(calls.at);
 	return 0;
 }

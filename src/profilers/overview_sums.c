@@ -12,6 +12,7 @@ const char *const overview_part_names[PARTS] = {
 	[PART_FAULT] = "page faults",
 	[PART_IRQ] = "interrupts",
 	[PART_SPIN] = "kernel spinlocks",
+	[PART_UNDIVIDED] = "CPU, too few samples",
 	[PART_READY] = "run queue",
 	[PART_DISK] = "disk",
 	[PART_LOCK] = "lock",
@@ -206,22 +207,24 @@ static uint64_t running(const uint64_t *thread)
 	return thread[SUM_STATE + THREAD_RUNNING];
 }
 
+static uint64_t sum_of(const uint64_t *values)
+{
+	uint64_t sum = 0;
+
+	for (int i = 0; i < CPU_PARTS; i++)
+		sum += values[i];
+	return sum;
+}
+
 /* The time on a CPU, divided as the samples of the thread, or of all if it has none. */
 static void add_running(
 	uint64_t time, const uint64_t *samples, const uint64_t *all_samples, uint64_t *parts)
 {
-	uint64_t all = 0;
+	uint64_t all = sum_of(samples);
 
-	for (int i = 0; i < CPU_PARTS; i++)
-		all += samples[i];
 	if (!all) {
 		samples = all_samples;
-		for (int i = 0; i < CPU_PARTS; i++)
-			all += samples[i];
-	}
-	if (!all) {
-		parts[PART_USER] += time;
-		return;
+		all = sum_of(samples);
 	}
 	for (int i = 0; i < CPU_PARTS; i++)
 		parts[i] += (uint64_t)((double)time * (double)samples[i] / (double)all);
@@ -267,7 +270,10 @@ static void add_thread(const struct overview_sums *sums, struct overview_process
 	const uint64_t *thread = attar_keyrow_sums(row, sums->scope)->sums;
 	uint64_t parts[PARTS] = {0};
 
-	add_running(running(thread), &thread[SUM_SAMPLES], all_samples, parts);
+	if (sums->is_divided)
+		add_running(running(thread), &thread[SUM_SAMPLES], all_samples, parts);
+	else
+		parts[PART_UNDIVIDED] = running(thread);
 	add_waits(sums, group, thread, leaves_out_long, parts);
 	for (int i = 0; i < PARTS; i++)
 		process->parts[i] += parts[i];
@@ -306,13 +312,24 @@ static bool is_busy(const struct overview_sums *sums, struct attar_keyrow *const
 	return (double)scaled(sums, busy) >= 0.2 * (double)sums->elapsed;
 }
 
-static void all_samples(const struct overview_sums *sums, struct attar_keyrow *const *rows,
-	size_t n, uint64_t *ret_samples)
+/* Adds up their weights, and their number in sums->samples. */
+static void all_samples(struct overview_sums *sums, struct attar_keyrow *const *rows, size_t n,
+	uint64_t *ret_samples)
 {
-	for (size_t i = 0; i < n; i++)
-		for (int part = 0; part < CPU_PARTS; part++)
-			ret_samples[part] +=
-				attar_keyrow_sums(rows[i], sums->scope)->sums[SUM_SAMPLES + part];
+	uint64_t number;
+
+	for (size_t i = 0; i < n; i++) {
+		const uint64_t *thread = attar_keyrow_sums(rows[i], sums->scope)->sums;
+
+		for (int part = 0; part < CPU_PARTS; part++) {
+			ret_samples[part] += thread[SUM_SAMPLES + part];
+			sums->samples[part] += thread[SUM_NUMBER + part];
+		}
+	}
+	number = sum_of(sums->samples);
+	sums->is_divided = number >= OVERVIEW_SAMPLES_MIN;
+	if (!sums->is_divided)
+		sums->samples[PART_UNDIVIDED] = number;
 }
 
 /* Only rows with a key: what was evicted had the least time. */
@@ -523,7 +540,7 @@ const struct overview_process *overview_top(
 
 struct place {
 	const char *name, *dso;
-	uint64_t start, weight;
+	uint64_t start, weight, samples;
 };
 
 static int by_function(const void *a, const void *b)
@@ -559,8 +576,9 @@ static void resolve(struct attar_symbols *symbols, attar_location location, stru
 		ret_place->dso = symbol.dso;
 }
 
-static size_t keep_largest(
-	struct place *places, size_t n, uint64_t all, struct overview_function *ret, size_t max)
+/* all: of the places. */
+static size_t keep_largest(struct place *places, size_t n, const struct place *all,
+	struct overview_function *ret, size_t max)
 {
 	struct overview_function *functions = malloc((n + 1) * sizeof(*functions));
 	size_t found = 0;
@@ -571,9 +589,12 @@ static size_t keep_largest(
 		qsort(places, n, sizeof(*places), by_function);
 	for (size_t i = 0; i < n; i++) {
 		if (!i || by_function(&places[i - 1], &places[i]) != 0)
-			functions[found++] = (struct overview_function){
-				.name = places[i].name, .dso = places[i].dso, .all = all};
+			functions[found++] = (struct overview_function){.name = places[i].name,
+				.dso = places[i].dso,
+				.all = all->weight,
+				.all_samples = all->samples};
 		functions[found - 1].weight += places[i].weight;
+		functions[found - 1].samples += places[i].samples;
 	}
 	if (found)
 		qsort(functions, found, sizeof(*functions), by_weight);
@@ -603,23 +624,25 @@ static size_t largest(const struct overview_sums *sums, const struct attar_keyta
 {
 	struct attar_symbols *symbols = attar_run_symbols(sums->run);
 	struct attar_keyrow **rows;
-	struct place *places;
-	uint64_t all = 0;
+	struct place *places, all = {0};
 	size_t n, kept = 0;
 
-	if (attar_keytable_rows(table, sums->scope, 0, &rows, &n) < 0)
+	if (attar_keytable_rows(table, sums->scope, PLACE_TIME, &rows, &n) < 0)
 		return 0;
 	places = calloc(n + 1, sizeof(*places));
 	for (size_t i = 0; places && i < n; i++) {
 		const struct overview_place *place = rows[i]->key;
+		const uint64_t *of = attar_keyrow_sums(rows[i], sums->scope)->sums;
 
 		if (!place || place->part != part || !is_of(sums, process, place))
 			continue;
-		places[kept].weight = attar_keyrow_sums(rows[i], sums->scope)->sums[0];
-		resolve(symbols, place->location, &places[kept]);
-		all += places[kept++].weight;
+		places[kept].weight = of[PLACE_TIME];
+		places[kept].samples = of[PLACE_SAMPLES];
+		resolve(symbols, place->location, &places[kept++]);
+		all.weight += of[PLACE_TIME];
+		all.samples += of[PLACE_SAMPLES];
 	}
-	n = places ? keep_largest(places, kept, all, ret, max) : 0;
+	n = places ? keep_largest(places, kept, &all, ret, max) : 0;
 	free(places);
 	free(rows);
 	return n;

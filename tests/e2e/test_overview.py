@@ -28,15 +28,16 @@ event raw_syscalls:sys_exit id:s64 ret:s64
 event page-faults
 '''
 
+# The first third is in the kernel.
+SAMPLES = [f'1.{i:03} 0 100/100 worker cpu-clock stack={kernel}0xa1\n'
+           for i in range(10, 31) for kernel in ['0xffffffff81000010,' if i < 17 else '']]
+
 # A second of thread 100: 500 ms on the CPU, 200 ms uninterruptible, 300 ms ready in two parts of
 # 100 and 200 ms. After the first part it runs on another CPU.
 SCRIPT = EVENTS + '''1.000 0 100/100 worker fork 100/101
 1.000 0 7/7 other fork 7/8
 1.000 0 0/0 swapper sched:sched_switch next_pid=100
-1.010 0 100/100 worker cpu-clock stack=0xa1
-1.020 0 100/100 worker cpu-clock stack=0xa1
-1.030 0 100/100 worker cpu-clock stack=0xffffffff81000010,0xa1
-1.100 0 100/100 worker block:block_rq_issue dev=8 sector=64
+''' + ''.join(SAMPLES) + '''1.100 0 100/100 worker block:block_rq_issue dev=8 sector=64
 1.200 0 100/100 worker sched:sched_switch stack=0xb1 prev_pid=100 prev_state=2
 1.300 0 0/0 swapper block:block_rq_complete dev=8 sector=64
 1.400 0 0/0 swapper sched:sched_wakeup pid=100
@@ -67,7 +68,7 @@ def found_in(result):
 @pytest.mark.quick
 class TestScripts:
     def test_where_the_time_goes(self, tmp_path):
-        """Two of the three samples are in user code, and the running time is divided so."""
+        """14 of the 21 samples are in user code, and the running time is divided so."""
         found = of_script(tmp_path, SCRIPT, 'overview', '-p', 100)
         times = {r['time spent']: r for r in rows(found, 'time')}
         assert {name: r['time'] for name, r in times.items()} == {
@@ -75,12 +76,53 @@ class TestScripts:
             'disk': 200 * MS}
         assert times['run queue']['share'] == pytest.approx(30)
         assert times['disk']['mostly'] == 'worker (100)'
+        assert {name: r['samples'] for name, r in times.items()} == {
+            'user code': 14, 'kernel': 7, 'run queue': None, 'disk': None}
+        assert [r['samples'] for r in rows(found, 'on CPU')] == [14, 7]
         assert found_in(found) == ['user code', 'run queue', 'disk']
         process, = rows(found, 'processes')
         assert process == {
             'pid': 100, 'comm': 'worker', 'threads': 1, 'on CPU': 500 * MS - 1,
             'run queue': 300 * MS, 'disk': 200 * MS, 'lock': 0, 'sleep': 0,
             'other programs': 0, 'other waits': 0}
+
+    @pytest.mark.parametrize('n', [0, 1, 19, 20])
+    def test_few_samples(self, tmp_path, n):
+        """With fewer than 20, it is not known what runs on the CPU."""
+        text = SCRIPT.replace(''.join(SAMPLES), ''.join(SAMPLES[-1:] * n))
+        found = of_script(tmp_path, text, 'overview', '-p', 100)
+        times = {r['time spent']: (r['time'], r['samples']) for r in rows(found, 'time')}
+        name = 'user code' if n == 20 else 'CPU, too few samples'
+        assert times == {name: (500 * MS, n), 'run queue': (300 * MS, None),
+                         'disk': (200 * MS, None)}
+        process, = rows(found, 'processes')
+        assert process['on CPU'] == 500 * MS
+        assert {r['on CPU'] for r in rows(found, 'system calls')} == {0 if n == 20 else None}
+        first = rows(found, 'findings')[0]
+        assert first['finding'] == name
+        assert first['values']['evidence'] == {
+            20: 'worker (pid 100, 1 thread) runs its own code for 50 % of the time',
+            1: 'worker (pid 100, 1 thread) runs on a CPU for 50 % of the time; 1 sample is too few '
+               'to tell in which code'}.get(
+            n, 'worker (pid 100, 1 thread) runs on a CPU for 50 % of the time; '
+               f'{n} samples are too few to tell in which code')
+        if n < 20:
+            assert first['values']['command'] == 'attar record -a -g -d 10s -F 9999'
+            assert first['values']['then'] == 'attar profile -g --input perf.data'
+
+    @pytest.mark.parametrize('n, function', [
+        (19, ''), (20, ', 100 % of it in busy ([kernel.kallsyms])')], ids=['few', 'enough'])
+    def test_function_of_few_samples(self, tmp_path, n, function):
+        """Its share is stated if 20 samples are in the kernel, of 21 or more."""
+        sample = '1.010 0 100/100 worker cpu-clock stack=0xffffffffc0000010\n'
+        text = SCRIPT.replace(''.join(SAMPLES), sample * n + ''.join(SAMPLES[-2:])).replace(
+            '1.000', '1.000 0 0/0 swapper ksymbol register 0xffffffffc0000000 64 busy\n1.000', 1)
+        found = of_script(tmp_path, text, 'overview', '-p', 100)
+        kernel, = (r['values'] for r in rows(found, 'findings') if r['finding'] == 'kernel')
+        share = round(50 * n / (n + 2))
+        assert kernel['evidence'] == (
+            'worker (pid 100, 1 thread) runs kernel code, in system calls for '
+            f'{share} % of the time{function}')
 
     def test_latencies_and_counts(self, tmp_path):
         found = of_script(tmp_path, SCRIPT, 'overview', '-p', 100)
@@ -102,7 +144,7 @@ class TestScripts:
         found = of_script(tmp_path, SCRIPT, 'overview', '-p', 7)
         process, = rows(found, 'processes')
         assert (process['pid'], process['on CPU']) == (7, 200 * MS)
-        assert found_in(found) == ['user code']
+        assert found_in(found) == ['CPU, too few samples']
         assert rows(found, 'time')[-1]['time'] == 200 * MS  # idle: blocked up to the end
 
     def test_whole_system(self, tmp_path):
@@ -141,7 +183,7 @@ class TestScripts:
 '''
         found = of_script(tmp_path, text, 'overview', '-p', 100)
         assert {r['time spent']: r['time'] for r in rows(found, 'time')} == {
-            'user code': 400 * MS - 1, 'run queue': 100 * MS}
+            'CPU, too few samples': 400 * MS - 1, 'run queue': 100 * MS}
 
     def test_recording_of_a_single_task(self, tmp_path):
         """It lacks the switch to 100, which is on a CPU when its call fails, and has exited."""
@@ -155,7 +197,7 @@ class TestScripts:
 '''
         found = of_script(tmp_path, text, 'overview', '-p', 100)
         assert {r['time spent']: r['time'] for r in rows(found, 'time')} == {
-            'user code': 500 * MS, 'run queue': 300 * MS}
+            'CPU, too few samples': 500 * MS, 'run queue': 300 * MS}
 
     def test_switch_of_another_thread_than_was_known(self, tmp_path):
         """The switch from 100 to 9 is missing: 100 did not run until 9 was switched out."""
@@ -166,7 +208,7 @@ class TestScripts:
 '''
         found = of_script(tmp_path, text, 'overview', '-p', 100)
         assert {r['time spent']: r['time'] for r in rows(found, 'time')} == {
-            'user code': 100 * MS}
+            'CPU, too few samples': 100 * MS}
         assert [r for r in found['remarks'] if 'left out' in r] == [
             'times left out because an event during them was not delivered: 1']
 
@@ -217,12 +259,11 @@ class TestScripts:
     @pytest.mark.parametrize('change, expected', [
         (lambda text: text,
          {'user code': 'profile -g', 'run queue': 'rundelay', 'disk': OFFCPU}),
-        (lambda text: text.replace('1.020 0 100/100 worker cpu-clock stack=',
-                                   '1.020 0 100/100 worker cpu-clock stack=0xffffffff81000010,'),
+        (lambda text: text.replace('cpu-clock stack=0xa1', 'cpu-clock stack=0xffffffff81000010'),
          {'kernel': 'profile -g'}),
         (lambda text: 'event sched:sched_waking pid:pid_t\n' + text,
          {'user code': 'profile -g', 'run queue': 'rundelay', 'disk': 'offcpu -D'}),
-        (lambda text: re.sub(' stack(=[^ ]*)?', '', text),
+        (lambda text: re.sub(r' stack(=\S*)?', '', text),
          {'user code': 'profile', 'run queue': 'rundelay', 'disk': OFFCPU}),
         (lambda text: re.sub('.*swapper sched:sched_switch.*\n', '', text),
          {'user code': 'profile -g', 'run queue': RUNDELAY, 'disk': OFFCPU}),
@@ -278,10 +319,22 @@ def test_first_finding_is_the_reason(tmp_path, reason):
 
 
 @pytest.mark.usefixtures('root')
+def test_time_with_few_samples():
+    """One sample a second of a program that computes for 300 ms."""
+    found = report('overview', '-F', 1, '--', workload('slow'), 'cpu', 300)
+    names = [r['time spent'] for r in rows(found, 'time')]
+    assert 'CPU, too few samples' in names and 'user code' not in names and 'kernel' not in names
+    first = rows(found, 'findings')[0]
+    assert first['finding'] == 'CPU, too few samples'
+    assert first['values']['command'] == (
+        f'attar profile -g -F 9999 -- {workload("slow")} cpu 300')
+
+
+@pytest.mark.usefixtures('root')
 def test_a_call_whose_function_jumps_to_another():
     """The kernel's function of read(2) ends with a jump to ksys_read(), and is in no stack."""
     program = 'f = open("/dev/zero", "rb", 0)\nfor _ in range(50000): f.read(1 << 18)'
-    found = report('overview', '--', '/usr/bin/python3', '-I', '-S', '-c', program)
+    found = report('overview', '-F', 997, '--', '/usr/bin/python3', '-I', '-S', '-c', program)
     call, = (r for r in rows(found, 'system calls') if r['syscall'] == 'read')
     assert call['on CPU'] > 20 * MS
 

@@ -23,7 +23,7 @@ struct fixture {
 static void new_table(struct attar_keytable **ret_table)
 {
 	const struct attar_keytable_opts opts = {
-		.size = sizeof(opts), .sums = 1, .key_max = sizeof(struct overview_place)};
+		.size = sizeof(opts), .sums = PLACE_SUMS, .key_max = sizeof(struct overview_place)};
 
 	assert_int_equal(attar_keytable_new(&opts, ret_table), 0);
 }
