@@ -347,13 +347,15 @@ static void check_latencies(struct findings *findings)
 		&(struct next){"biolatency -D", "block:block_rq_issue,block:block_rq_complete"});
 }
 
+/* Fewer events than the limit has in a second are none, in a shorter time either. */
 static struct overview_finding *check_rate(struct findings *findings, const char *name,
 	enum overview_count which, double limit, const char *what, const struct next *next)
 {
 	uint64_t n = findings->sums->counts[which];
-	struct overview_finding *finding =
-		add(findings, name, (double)n / seconds(findings->sums), limit, "/s");
+	struct overview_finding *finding = NULL;
 
+	if ((double)n >= limit)
+		finding = add(findings, name, (double)n / seconds(findings->sums), limit, "/s");
 	if (!finding)
 		return NULL;
 	append(finding->evidence, 0, "%llu %s", (unsigned long long)n, what);

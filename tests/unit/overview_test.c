@@ -177,6 +177,16 @@ static void test_counts(void **state)
 		f->sums.counts[cases[i].count]--;
 		assert_false(finds(f, cases[i].name));
 	}
+	memset(f->sums.counts, 0, sizeof(f->sums.counts));
+	f->sums.elapsed = second / 100; /* a limit of a second must be reached, too */
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		f->sums.counts[cases[i].count] = cases[i].limit / 10;
+		assert_true(finds(f, cases[i].name));
+		assert_int_equal(f->n, 1);
+		f->sums.counts[cases[i].count]--;
+		assert_false(finds(f, cases[i].name));
+	}
+	f->sums.elapsed = 10 * second;
 	f->sums.counts[COUNT_FAULTS] = UINT32_MAX; /* has no limit: its time has one */
 	find(f);
 	assert_int_equal(f->n, 0);
