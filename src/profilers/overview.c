@@ -130,9 +130,12 @@ static int add_wait(struct overview *o, const struct thread_segment *segment, ui
 	return r;
 }
 
-static bool is_own(const struct attar_run *run, const struct attar_thread *thread)
+/* Also of the command before its exec. */
+static bool is_own(
+	struct overview *o, const struct attar_run *run, const struct attar_thread *thread)
 {
-	return thread->process && thread->process->pid == attar_run_own_pid(run);
+	return (thread->process && thread->process->pid == attar_run_own_pid(run)) ||
+	       thread_times_is_held(run, &o->times, thread->tid);
 }
 
 static int on_segment(struct attar_run *run, void *self, const struct thread_segment *segment)
@@ -143,7 +146,7 @@ static int on_segment(struct attar_run *run, void *self, const struct thread_seg
 	struct attar_keyrow *row;
 	int r = 0;
 
-	if (is_own(run, segment->thread))
+	if (is_own(o, run, segment->thread))
 		return 0;
 	row = attar_keytable_at(o->threads, &block->group, sizeof(block->group));
 	if (!row)
@@ -246,7 +249,7 @@ static int on_sample(struct attar_run *run, void *self, const struct attar_event
 		o->cpus = ev->cpu + 1;
 	r = is_watched(o, ev->time) ? thread_times_runs(run, &o->times, ev) : 0;
 	if (r < 0 || ev->thread->tid <= 0 || !attar_run_is_selected(run, ev->thread) ||
-		is_own(run, ev->thread))
+		is_own(o, run, ev->thread))
 		return r;
 	n = attar_event_stack(ev, stack, THREAD_DEPTH_MAX);
 	frames_read(o->times.frames, stack, n, &frames);
@@ -284,7 +287,7 @@ static int on_fault(struct attar_run *run, void *self, const struct attar_event 
 	struct overview *o = self;
 	int r = thread_times_seen(run, &o->times, ev);
 
-	if (r < 0 || !attar_run_is_selected(run, ev->thread) || is_own(run, ev->thread))
+	if (r < 0 || !attar_run_is_selected(run, ev->thread) || is_own(o, run, ev->thread))
 		return r;
 	return count(o, COUNT_FAULTS, ev->record->sample.period);
 }
@@ -293,7 +296,7 @@ static int on_major(struct attar_run *run, void *self, const struct attar_event 
 {
 	struct overview *o = self;
 
-	if (!attar_run_is_selected(run, ev->thread) || is_own(run, ev->thread))
+	if (!attar_run_is_selected(run, ev->thread) || is_own(o, run, ev->thread))
 		return 0;
 	return count(o, COUNT_MAJOR, ev->record->sample.period);
 }
@@ -309,7 +312,7 @@ static int add_error(
 
 	if (r < 0 || key.error < 1 || key.error > ERRNO_MAX ||
 		(key.error >= RESTART_MIN && key.error <= RESTART_MAX) ||
-		!attar_run_is_selected(run, ev->thread) || is_own(run, ev->thread))
+		!attar_run_is_selected(run, ev->thread) || is_own(o, run, ev->thread))
 		return r;
 	row = attar_keytable_at(o->errors, &key, sizeof(key));
 	if (!row)

@@ -246,11 +246,11 @@ static int on_wakeup(struct attar_run *run, void *self, const struct attar_event
 	return times->has_all_switches ? 0 : run_if_ready(run, times, ev, ev->time); /* the waker */
 }
 
-/* An exec, too. The thread still has the old name, to which the time before belongs. */
-static int on_rename(struct attar_run *run, void *self, const struct attar_event *ev)
+/* The thread still has the old name, to which the time before belongs. */
+static int rename_thread(
+	struct attar_run *run, struct thread_times *times, const struct attar_event *ev, pid_t tid)
 {
-	struct thread_times *times = self;
-	struct attar_state *state = thread_times_state(times, (pid_t)attar_arg_i64(ev, PID));
+	struct attar_state *state = thread_times_state(times, tid);
 	struct attar_stamp at = {.time = ev->time};
 	uint32_t now;
 	int r;
@@ -264,6 +264,18 @@ static int on_rename(struct attar_run *run, void *self, const struct attar_event
 	if (r == 0)
 		r = attar_state_change(times->states, state, ATTAR_NO_STATE, &at);
 	return r == 0 ? attar_state_change(times->states, state, now, &at) : r;
+}
+
+/* An exec, too. */
+static int on_rename(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	pid_t tid = (pid_t)attar_arg_i64(ev, PID);
+	struct thread_times *times = self;
+
+	if (!thread_times_is_held(run, times, tid))
+		return rename_thread(run, times, ev, tid);
+	times->executed = tid;
+	return set_running(run, times, ev, tid, ev->time);
 }
 
 int thread_times_note_event(
@@ -350,15 +362,22 @@ int thread_times_open_switches(struct attar_run *run, struct thread_times *times
 		{.event = "sched:sched_wakeup_new",
 			.fields = {"pid", "?target_cpu"},
 			.on_event = on_wakeup},
-		{.event = "task:task_rename",
-			.fields = {"pid"},
-			.on_event = on_rename,
-			.optional = true},
 		{0}};
+	static const struct attar_input rename = {.event = "task:task_rename",
+		.fields = {"pid"},
+		.on_event = on_rename,
+		.optional = true};
+	uint32_t n;
+	int r;
 
 	inputs[0].user_regs = registers_syscall_argument_mask(0) |
 			      registers_syscall_argument_mask(1) |
 			      registers_syscall_argument_mask(2);
 	times->source = attar_run_sources(run);
-	return attar_run_inputs(run, inputs);
+	r = attar_run_inputs(run, inputs);
+	n = attar_run_sources(run);
+	if (r == 0)
+		r = attar_run_input(run, &rename);
+	times->has_renames = attar_run_sources(run) > n;
+	return r;
 }

@@ -41,6 +41,24 @@ struct attar_state *thread_times_state(struct thread_times *times, pid_t tid)
 	return attar_states_get(times->states, &key, sizeof(key));
 }
 
+/* The event of the exec may be lost, or not delivered: another name shows it, too. */
+bool thread_times_is_held(const struct attar_run *run, struct thread_times *times, pid_t tid)
+{
+	const struct attar_thread *thread;
+
+	if (!times->has_renames || tid == times->executed || times->seen_from ||
+		tid != attar_run_command_pid(run))
+		return false;
+	thread = attar_run_thread(run, tid);
+	if (!thread)
+		return true;
+	if (!times->held_hash)
+		times->held_hash = thread->comm_hash;
+	if (thread->comm_hash != times->held_hash)
+		times->executed = tid;
+	return tid != times->executed;
+}
+
 static int give(struct attar_run *run, struct thread_times *times, struct thread_segment *segment)
 {
 	if (!times->segment || !segment->thread || segment->to <= segment->from)
@@ -99,7 +117,7 @@ int thread_times_change(struct attar_run *run, struct thread_times *times, pid_t
 	struct thread_block *block;
 	int r = 0;
 
-	if (!thread)
+	if (!thread || thread_times_is_held(run, times, tid))
 		return 0;
 	if (!attar_run_is_cpu_selected(run, at->cpu))
 		to = ATTAR_NO_STATE;

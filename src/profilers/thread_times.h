@@ -73,6 +73,9 @@ struct thread_times {
 	size_t n_current;
 	uint32_t source; /* number of that of context switches */
 	bool is_scanned;
+	bool has_renames;   /* an exec is seen */
+	pid_t executed;     /* the command, after its exec; 0: not yet */
+	uint64_t held_hash; /* attar_thread.comm_hash of the command before its exec; 0: unknown */
 	uint64_t lost_to;   /* ns, the end of the last loss that thread_times_scan() has not seen */
 	uint64_t seen_from; /* ns, after the end of the last loss; 0: none */
 	/*
@@ -100,6 +103,9 @@ void thread_times_close(struct thread_times *times);
  */
 int thread_times_note_event(
 	struct attar_run *run, struct thread_times *times, const struct attar_event *ev);
+
+/* Whether a thread is the command before its exec: a copy of this process. */
+bool thread_times_is_held(const struct attar_run *run, struct thread_times *times, pid_t tid);
 
 /* To be called for each event of a thread but samples. */
 static inline int thread_times_seen(

@@ -23,7 +23,7 @@ const struct attar_thread *thread_times_selected(const struct attar_run *run, pi
 
 /*
  * Changes the state of a selected thread; with --cpus, to an unknown one if it is on another CPU,
- * at->cpu. Returns 1 and its block; 0: it is not selected; or a negative errno.
+ * at->cpu. Returns 1 and its block; 0: it is not selected, or held; or a negative errno.
  */
 int thread_times_change(struct attar_run *run, struct thread_times *times, pid_t tid, uint32_t to,
 	const struct attar_stamp *at, bool is_kernel_thread, struct thread_block **ret_block);

@@ -28,12 +28,18 @@ static char *common_cpus(const struct attar_run *run, const struct attar_event_s
 	return buf_take(&list);
 }
 
-/* The selected tasks, if they are so few that opening the event on each is cheap. */
+/*
+ * The selected tasks, if they are so few that opening the event on each is cheap. What a command
+ * does before its exec is not counted, unless others are counted with it.
+ */
 static int choose_selected(struct attar_run *run, struct counted *c)
 {
 	int r = run_selected_target(run, &c->own_target);
 	size_t n = r == 0 ? target_instances(c->own_target) : 0;
 
+	if (r == 0)
+		c->own_target->by_exec =
+			run->command.argv && !run->select.pids.n && !run->select.tids.n;
 	if (n <= SELECTED_MAX)
 		return r;
 	return attar_fail(-E2BIG,

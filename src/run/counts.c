@@ -86,15 +86,15 @@ int attar_run_count_selected(struct attar_run *run, const char *text)
 
 /* ---- opening ---- */
 
-static int fill_attr(
-	struct attar_run *run, const struct attar_event_spec *spec, union uapi_attr *attr)
+static int fill_attr(struct attar_run *run, const struct attar_target *target,
+	const struct attar_event_spec *spec, union uapi_attr *attr)
 {
 	int r;
 
 	memset(attr, 0, sizeof(*attr));
 	r = attar_event_spec_attr(spec, attr, sizeof(*attr));
 	attr->attr.disabled = 1;
-	attr->attr.enable_on_exec = run->target->by_exec;
+	attr->attr.enable_on_exec = target->by_exec;
 	if (exited_threads_reported(run))
 		threads_attr(&attr->attr);
 	if (run->counts.user_only && !attr->attr.exclude_user)
@@ -158,7 +158,7 @@ static int open_group(struct attar_run *run, struct counted *c, size_t n)
 		r = attar_fail(-EINVAL, "a group of %zu events is too large: the maximum is %d", n,
 			MEMBERS_MAX);
 	for (size_t i = 0; r == 0 && i < n; i++) {
-		r = fill_attr(run, c[i].pub.spec, &attrs[i]);
+		r = fill_attr(run, target, c[i].pub.spec, &attrs[i]);
 		events[i] = (struct attar_group_event){c[i].pub.name, &attrs[i].attr};
 	}
 	if (r == 0)
@@ -382,7 +382,7 @@ int counts_enable(struct attar_run *run)
 	int r = 0;
 
 	vec_each (&run->counts.list, c)
-		if (c->group && r == 0)
+		if (c->group && r == 0 && !(c->own_target && c->own_target->by_exec))
 			r = attar_group_enable(c->group);
 	return r == 0 ? creator_counts_enable(run) : r;
 }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """attar overview: exact on scripts; programs that are slow for one known reason."""
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -8,7 +9,7 @@ import subprocess
 import pytest
 
 import guest
-from command import ATTAR, run, workload
+from command import ATTAR, BUILD, run, workload
 from scripts import of_script, report, rows, section
 
 pytestmark = pytest.mark.exclusive
@@ -433,6 +434,21 @@ def test_failing_calls_are_exact(n):
                     assert commands == [f'attar syscalls -- {workload("failing")} {n}']
         finally:
             other.kill()
+
+
+@pytest.mark.usefixtures('root')
+@pytest.mark.parametrize('words', [[], ['-a']], ids=['command', 'system'])
+def test_time_before_the_exec(words):
+    """execvp(3) fails in 2,000 directories of PATH before it finds the program."""
+    path = ':'.join([*(f'/nonexistent/{i}' for i in range(2000)), str(BUILD / 'tests/workloads')])
+    found = report('overview', *words, '--', 'failing', 10, env={**os.environ, 'PATH': path})
+    calls = {r['syscall']: r['errors'] for r in rows(found, 'system calls')}
+    assert calls.get('execve', 0) < 2000
+    if not words: # otherwise other programs run, too
+        assert 'execve' not in calls and calls['read'] == 10
+        failing, = (r['count'] for r in rows(found, 'counts') if r['what'] == 'failing calls')
+        assert 10 <= failing < 2000
+        assert {r['comm'] for r in rows(found, 'processes')} <= {'failing'}
 
 
 THREADS = """

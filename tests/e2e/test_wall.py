@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import scripts
-from command import run, run_delivered, wait_until, workload
+from command import BUILD, run, run_delivered, wait_until, workload
 
 STATES = ('running', 'ready', 'disk', 'lock', 'sleep', 'peer', 'blocked', 'condition', 'work')
 LARGE = ('-m', 4096)  # large rings: segments that a loss may have affected would be left out
@@ -358,6 +358,14 @@ def test_stopped_thread_is_blocked():
     found = next(r for r in rows if r['comm'] == 'sleep')
     assert found['blocked'] / 100 * found['time'] >= 0.6e9
     assert found['work'] == 0
+
+
+@pytest.mark.usefixtures('root')
+def test_time_before_the_exec():
+    """execvp(3) fails in 5,000 directories of PATH, which is no time of the program."""
+    path = ':'.join([*(f'/nonexistent/{i}' for i in range(5000)), str(BUILD / 'tests/workloads')])
+    found = scripts.report('wall', '--', 'slow', 'sleep', 100, env=os.environ | {'PATH': path})
+    assert {r['comm'] for r in scripts.rows(found, 'threads')} == {'slow'}
 
 
 @pytest.mark.usefixtures('root')
