@@ -431,16 +431,14 @@ static const struct attar_input failure_samples = {
 	.on_event = on_failed_sample,
 	.optional = true};
 
-/* Counts two of enum overview_count, the second one the next of the first, also during pauses. */
-static int count_events(
-	struct attar_run *run, struct overview *o, enum overview_count first, const char *events)
+/* Counts n of enum overview_count that follow each other, also during pauses. */
+static int count_events(struct attar_run *run, struct overview *o, enum overview_count first, int n,
+	const char *events)
 {
 	int r = attar_run_count_selected(run, events);
 
-	if (r == 0) {
-		o->counters[first] = ++o->n_counters;
-		o->counters[first + 1] = ++o->n_counters;
-	}
+	for (int i = 0; i < n && r == 0; i++)
+		o->counters[first + i] = ++o->n_counters;
 	return r;
 }
 
@@ -457,15 +455,19 @@ static int count_failures(struct attar_run *run, struct overview *o)
 		"(ret==-%d || ret==-%d || ret==-%d || ret==-%d) && common_pid!=%d/}",
 		ERRNO_MAX, RESTART_MIN, RESTART_MAX, own, expected[0], expected[1], expected[2],
 		expected[3], own);
-	return count_events(run, o, COUNT_ERRORS, text);
+	return count_events(run, o, COUNT_ERRORS, 2, text);
 }
 
-/* Switches of threads: a CPU that leaves its idle task has not switched between threads. */
+/*
+ * Switches of threads: a CPU that leaves its idle task has not switched between threads. Also
+ * migrations and page faults.
+ */
 static int count_switches(struct attar_run *run, struct overview *o)
 {
-	return attar_run_is_live(run) ? count_events(run, o, COUNT_SWITCHES,
-						"{sched:sched_switch/prev_pid!=0/,cpu-migrations}")
-				      : 0;
+	if (!attar_run_is_live(run))
+		return 0;
+	return count_events(run, o, COUNT_SWITCHES, 3,
+		"{sched:sched_switch/prev_pid!=0/,cpu-migrations,page-faults}");
 }
 
 static int open_events(struct attar_run *run, struct overview *o)

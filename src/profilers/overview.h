@@ -151,8 +151,9 @@ struct overview_sums {
 	struct overview_process *by_pid; /* with --only-comm: each, sorted by pid; owned */
 	size_t n_by_pid;
 	struct overview_process most_common; /* without: the name with the most processes */
-	const struct attar_count *counters; /* of the run; NULL: all was seen */
+	const struct attar_count *counters; /* of the run; NULL: none */
 	uint64_t counts[COUNTS];
+	bool has_sampled_faults; /* they could not be counted */
 	struct overview_errors *errors; /* owned */
 	size_t n_errors, n_failures;    /* expected errors come after failures */
 	uint64_t unseen;                               /* errors that were counted only */

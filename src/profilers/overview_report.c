@@ -370,6 +370,10 @@ static void add_remarks(const struct overview_sums *sums, struct attar_report *r
 			"numbers of each system call are estimates, and their sum is exact",
 			(unsigned long long)sums->unseen,
 			sums->unseen == 1 ? "call was" : "calls were");
+	if (sums->has_sampled_faults)
+		attar_report_remark(report,
+			"page faults were not counted, but one of 100 was sampled: their number is "
+			"a multiple of 100");
 	if (sums->most_common.processes >= PROCESSES_OF_A_NAME)
 		attar_report_remark(report,
 			"%u processes have the name '%s': --only-comm adds up processes by name",

@@ -72,16 +72,38 @@ static int take_counts(struct overview *o)
 		     : take_count(o, COUNT_MIGRATIONS, times->migrations, &o->migrations_before);
 }
 
-/* What the kernel counted, also during pauses; without counters, an estimate from those seen. */
-static uint64_t counted(const struct overview_sums *sums, int what, uint64_t seen)
+/* By its counter; NULL: there is none. */
+static const struct attar_count *counter_of(const struct overview_sums *sums, int what)
 {
 	unsigned number = sums->overview->counters[what];
-	const struct attar_run_counter *counter =
-		number && sums->counters ? attar_run_get_counter(sums->run, number - 1) : NULL;
-	uint64_t n = counter && !counter->refused ? sums->counters[number - 1].sum.value
-						  : scaled(sums, seen);
 
+	if (!number || !sums->counters || attar_run_get_counter(sums->run, number - 1)->refused)
+		return NULL;
+	return &sums->counters[number - 1];
+}
+
+/*
+ * What the kernel counted, also during pauses; without counters, an estimate from those seen. Of a
+ * whole system without pauses all was seen, and this process is left out of it.
+ */
+static uint64_t counted(const struct overview_sums *sums, int what, uint64_t seen)
+{
+	const struct attar_count *counter = counter_of(sums, what);
+	uint64_t n;
+
+	if (sums->scale <= 1 && !sums->overview->has_selection)
+		return seen;
+	n = counter ? counter->sum.value : scaled(sums, seen);
 	return n > seen ? n : seen;
+}
+
+/* Samples are few. The counter has all, of a whole system also those of this process. */
+static uint64_t counted_faults(struct overview_sums *sums, uint64_t sampled)
+{
+	const struct attar_count *counter = counter_of(sums, COUNT_FAULTS);
+
+	sums->has_sampled_faults = !counter && attar_run_is_live(sums->run);
+	return counter ? counter->sum.value : sampled;
 }
 
 static int read_counters(struct overview_sums *sums)
@@ -90,8 +112,7 @@ static int read_counters(struct overview_sums *sums)
 	size_t n = 0;
 	int r = 0;
 
-	/* of a whole system without pauses all was seen, and this process is left out of it */
-	if (sums->overview->n_counters && (sums->scale > 1 || sums->overview->has_selection))
+	if (sums->overview->n_counters)
 		r = attar_run_count_rows(sums->run, sums->scope, &rows, &n);
 	sums->counters = r == 0 && n ? rows->counts : NULL;
 	return r;
@@ -107,6 +128,7 @@ static void read_counts(struct overview_sums *sums)
 
 		sums->counts[i] = i <= COUNT_MIGRATIONS ? counted(sums, (int)i, seen) : seen;
 	}
+	sums->counts[COUNT_FAULTS] = counted_faults(sums, sums->counts[COUNT_FAULTS]);
 	for (uint64_t i = 0; i < LATENCIES; i++) {
 		const struct attar_keyrow *row = attar_keytable_find(o->latencies, &i, sizeof(i));
 

@@ -437,6 +437,17 @@ def test_failing_calls_are_exact(n):
 
 
 @pytest.mark.usefixtures('root')
+def test_page_faults_are_exact():
+    """Starts of a program differ by few faults, whose addresses are random."""
+    def faults(n, *words):
+        found = report('overview', *words, '--', workload('faults1000'), n)
+        return next(r['count'] for r in rows(found, 'counts') if r['what'] == 'page faults')
+
+    assert 1049 - 20 <= faults(1050) - faults(1) <= 1049 + 20
+    assert faults(1050, '-a') > 1050
+
+
+@pytest.mark.usefixtures('root')
 @pytest.mark.parametrize('words', [[], ['-a']], ids=['command', 'system'])
 def test_time_before_the_exec(words):
     """execvp(3) fails in 2,000 directories of PATH before it finds the program."""
@@ -473,6 +484,7 @@ def test_processes_with_many_threads():
         finally:
             process.kill()
     assert 'is not counted in 1031 threads' in found['stderr']
+    assert any(r.startswith('page faults were not counted, but one') for r in found['remarks'])
     failing, = (r['count'] for r in rows(found, 'counts') if r['what'] == 'failing calls')
     assert sum(r['errors'] for r in rows(found, 'system calls')
                if r['mostly'] == 'ENOENT') == failing > 0
