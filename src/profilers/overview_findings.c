@@ -277,6 +277,8 @@ static size_t add_detail(
 		return append(text, n, "; %llu request%s of %s at p50, %s at p99",
 			(unsigned long long)block->count, block->count == 1 ? "" : "s",
 			quantile(block, 0.5).text, quantile(block, 0.99).text);
+	if (part == PART_LOCK && sums->parts[PART_SLEEP])
+		return append(text, n, "; the value is the share of the time without sleep");
 	if (part == PART_UNDIVIDED)
 		return append(text, n, "; %llu sample%s too few to tell in which code",
 			(unsigned long long)sums->samples[part],
@@ -287,10 +289,16 @@ static size_t add_detail(
 	return n;
 }
 
+/* Threads that sleep, on purpose, do not make the waits of others for a lock less important. */
+static uint64_t whole_of(const struct overview_sums *sums, enum overview_part part)
+{
+	return part == PART_LOCK ? sums->active - sums->parts[PART_SLEEP] : sums->active;
+}
+
 static void check_part(struct findings *findings, enum overview_part part)
 {
 	const struct overview_sums *sums = findings->sums;
-	uint64_t time = sums->parts[part];
+	uint64_t time = sums->parts[part], whole = whole_of(sums, part);
 	double least = sums->overview->has_selection ? AT_LEAST : AT_LEAST_SYSTEM;
 	const struct overview_process *top = overview_top(sums, part);
 	struct overview_finding *finding;
@@ -298,8 +306,7 @@ static void check_part(struct findings *findings, enum overview_part part)
 
 	if (!top || percent_of(time, sums->elapsed) < least)
 		return;
-	finding = add(
-		findings, overview_part_names[part], percent_of(time, sums->active), SHARE, "%");
+	finding = add(findings, overview_part_names[part], percent_of(time, whole), SHARE, "%");
 	if (!finding)
 		return;
 	finding->is_share = true;

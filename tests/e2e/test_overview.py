@@ -257,6 +257,33 @@ class TestScripts:
             mostly, = (r['mostly'] for r in rows(found, 'time') if r['time spent'] == 'run queue')
             assert mostly == ('child (2 processes)' if words else 'other (300)')
 
+    def test_convoy(self, tmp_path):
+        """
+        Four threads wait for a lock in 200 of 1,000 ms, under which a fifth one sleeps, and sleep
+        otherwise: these waits are 16 % of all time, and all of the time without sleep.
+        """
+        sleep, lock = 'stack=0xffffffffc0000010', 'stack=0xffffffffc0000050'
+        text = EVENTS + '''0.5 0 0/0 swapper ksymbol register 0xffffffffc0000000 64 do_nanosleep
+0.5 0 0/0 swapper ksymbol register 0xffffffffc0000040 64 mutex_lock
+'''
+        times = {100: [('1.0', sleep)], **{
+            tid: [('1.0', lock), ('1.2', sleep)] for tid in range(101, 105)}}
+        for tid in times:
+            text += f'0.5 0 100/100 worker fork 100/{tid}\n' if tid > 100 else ''
+        events = [(at, tid, stack) for tid, waits in times.items() for at, stack in waits]
+        for at, tid, stack in sorted(events) + [('2.0', tid, sleep) for tid in times]:
+            text += (f'{at} 0 0/0 swapper sched:sched_switch next_pid={tid}\n'
+                     f'{at} 0 100/{tid} worker sched:sched_switch {stack} prev_pid={tid} '
+                     'prev_state=1\n')
+        found = of_script(tmp_path, text, 'overview', '-p', 100)
+        assert {r['time spent']: r['time'] for r in rows(found, 'time')} == {
+            'lock': 800 * MS, 'sleep': 4200 * MS}
+        assert [(r['finding'], r['value']) for r in rows(found, 'findings')] == [
+            ('lock', '100 %'), ('sleep', '84.0 %')]
+        assert rows(found, 'findings')[0]['values']['evidence'] == (
+            'worker (pid 100, 5 threads) waits for locks for 80 % of the time; the value is the '
+            'share of the time without sleep')
+
     @pytest.mark.parametrize('change, expected', [
         (lambda text: text,
          {'user code': 'profile -g', 'run queue': 'rundelay', 'disk': OFFCPU}),
@@ -296,9 +323,9 @@ class TestScripts:
 # ---- programs that are slow for one known reason ----
 
 SLOW = {'cpu': 'user code', 'lock': 'lock', 'disk': 'disk', 'sleep': 'sleep',
-        'faults': 'page faults', 'crowd': 'run queue'}
+        'faults': 'page faults', 'crowd': 'run queue', 'convoy': 'lock'}
 NEXT = {'cpu': 'profile', 'lock': 'locks', 'disk': 'offcpu -D', 'sleep': 'offcpu',
-        'faults': 'page-faults', 'crowd': 'rundelay'}
+        'faults': 'page-faults', 'crowd': 'rundelay', 'convoy': 'locks'}
 
 
 @pytest.mark.usefixtures('root')
@@ -545,7 +572,7 @@ def test_system_with_one_reason_and_without(tmp_path):
     script = f'''
 sleep 2
 {ATTAR} overview -q -d 4s -o {tmp_path}/idle.json
-for reason in cpu lock sleep faults crowd; do
+for reason in cpu lock sleep faults crowd convoy; do
     setpriv --bounding-set=-sys_nice {workload("slow")} $reason 60000 & slow=$!
     sleep 1
     {ATTAR} overview -q -d 4s -o {tmp_path}/$reason.json
@@ -555,6 +582,6 @@ true'''
     done = guest.run('x86', 'sh', '-c', script)
     assert done.returncode == 0, done.stdout + done.stderr
     assert found_in(json.loads((tmp_path / 'idle.json').read_text())) == []
-    for reason in ('cpu', 'lock', 'sleep', 'faults', 'crowd'):
+    for reason in ('cpu', 'lock', 'sleep', 'faults', 'crowd', 'convoy'):
         found = json.loads((tmp_path / f'{reason}.json').read_text())
         assert found_in(found)[:1] == [SLOW[reason]], reason

@@ -117,6 +117,26 @@ static void test_least_time(void **state)
 	assert_false(finds(f, "lock"));
 }
 
+/* Sleep does not make waits for locks less. */
+static void test_locks_beside_sleep(void **state)
+{
+	struct fixture *f = *state;
+
+	set_part(f, PART_LOCK, second);
+	f->sums.parts[PART_SLEEP] = f->process.parts[PART_SLEEP] = 5 * second;
+	assert_true(finds(f, "lock"));
+	assert_string_equal(f->findings[1].value_text, "20.0 %");
+	f->sums.parts[PART_LOCK] -= second / 100;
+	assert_false(finds(f, "lock"));
+	f->sums.parts[PART_SLEEP] = 19 * second / 2;
+	f->sums.parts[PART_LOCK] = second / 2;
+	assert_true(finds(f, "lock"));
+	assert_string_equal(f->findings[0].name, "lock");
+	assert_string_equal(f->findings[0].value_text, "100 %");
+	f->sums.parts[PART_LOCK]--; /* too little time */
+	assert_false(finds(f, "lock"));
+}
+
 static void fill(struct attar_hist *hist, uint64_t n, uint64_t value)
 {
 	attar_hist_reset(hist);
@@ -296,8 +316,8 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {TEST(test_shares), TEST(test_least_time),
-		TEST(test_run_delay), TEST(test_block_latency), TEST(test_counts),
-		TEST(test_system), TEST(test_order), TEST(test_short_waits),
+		TEST(test_locks_beside_sleep), TEST(test_run_delay), TEST(test_block_latency),
+		TEST(test_counts), TEST(test_system), TEST(test_order), TEST(test_short_waits),
 		TEST(test_running_process), TEST(test_target_of_the_user)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,7 +3,9 @@
  * Truth: is slow for the one reason that its first argument names, for MS (1500) milliseconds:
  * "cpu" computes, "lock": five threads compute under one mutex, "disk" writes FILE synchronously,
  * "sleep" sleeps 5 ms at a time, "faults" touches fresh pages, "crowd": six threads compute on CPU
- * 0. With the permission it takes precedence over other programs, except for "crowd".
+ * 0, "convoy": four threads wait 40 of each 200 ms for a mutex under which a fifth one sleeps, and
+ * all sleep for the rest of the time, so that waits for locks are 16 % of the time of all. With the
+ * permission it takes precedence over other programs, except for "crowd".
  * usage: slow REASON [MS [FILE]]
  */
 #include <fcntl.h>
@@ -19,7 +21,9 @@
 enum { PAGES = 256, PAGE = 4096 };
 
 static uint64_t end;
+static uint64_t convoys;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_barrier_t barrier;
 
 static uint64_t now(void)
 {
@@ -82,6 +86,40 @@ static KEEP void nap(void)
 		nanosleep(&time, NULL);
 }
 
+static void nap_ms(uint64_t ms)
+{
+	const struct timespec time = {.tv_nsec = (long)ms * 1000000};
+
+	nanosleep(&time, NULL);
+}
+
+static void *join_convoy(void *arg)
+{
+	for (uint64_t left = convoys; left; left--) {
+		if (arg)
+			pthread_mutex_lock(&mutex);
+		pthread_barrier_wait(&barrier);
+		if (arg)
+			nap_ms(40);
+		else
+			pthread_mutex_lock(&mutex);
+		pthread_mutex_unlock(&mutex);
+		nap_ms(160);
+	}
+	return arg;
+}
+
+static void convoy(uint64_t ms)
+{
+	pthread_t holder;
+
+	convoys = ms / 200;
+	pthread_barrier_init(&barrier, NULL, 5);
+	pthread_create(&holder, NULL, join_convoy, &mutex);
+	in_threads(4, join_convoy);
+	pthread_join(holder, NULL);
+}
+
 static KEEP void touch(void)
 {
 	while (now() < end) {
@@ -129,6 +167,8 @@ int main(int argc, char **argv)
 		nap();
 	else if (!strcmp(reason, "faults"))
 		touch();
+	else if (!strcmp(reason, "convoy"))
+		convoy(argument(argc, argv, 2, 1500));
 	else
 		compute();
 	return 0;
