@@ -4,8 +4,8 @@
  * while a CPU is idle. Counts wakeups in the context of the idle task only, and sleeps briefly on
  * each CPU until there were some there. A CPU that is busy all the time cannot be checked.
  *
- * On some CPUs of virtual machines, switches from the idle task are not even counted. Each wakeup
- * of an idle CPU causes one.
+ * On some CPUs of virtual machines, switches from the idle task are not even counted. One follows
+ * each switch to it.
  */
 #include <sched.h>
 #include <time.h>
@@ -23,11 +23,11 @@ struct probe {
 	struct attar_symbols *symbols;
 	struct attar_target *target;
 	struct attar_counter *counter;
-	struct attar_counter *switches; /* from the idle task */
+	struct attar_counter *entered, *left; /* switches to the idle task and from it */
 	struct attar_stream *stream;
 };
 
-static int open_switches(struct probe *p)
+static int open_switches(struct probe *p, const char *filter, struct attar_counter **ret_counter)
 {
 	struct perf_event_attr attr = {.size = sizeof(attr), .type = PERF_TYPE_TRACEPOINT};
 	const struct attar_format *format;
@@ -36,10 +36,10 @@ static int open_switches(struct probe *p)
 	if (r < 0)
 		return r;
 	attr.config = format->id;
-	r = attar_counter_open(p->target, &attr, "sched:sched_switch", 0, &p->switches);
+	r = attar_counter_open(p->target, &attr, "sched:sched_switch", 0, ret_counter);
 	if (r == 0)
-		r = attar_counter_filter(p->switches, "prev_pid == 0");
-	return r == 0 ? attar_counter_enable(p->switches) : r;
+		r = attar_counter_filter(*ret_counter, filter);
+	return r == 0 ? attar_counter_enable(*ret_counter) : r;
 }
 
 static int open_probe(struct probe *p)
@@ -68,7 +68,9 @@ static int open_probe(struct probe *p)
 	if (r == 0)
 		r = attar_counter_filter(p->counter, "common_pid == 0");
 	if (r == 0)
-		r = open_switches(p);
+		r = open_switches(p, "next_pid == 0", &p->entered);
+	if (r == 0)
+		r = open_switches(p, "prev_pid == 0", &p->left);
 	if (r == 0)
 		r = attar_stream_live(p->target, &p->counter, 1, p->symbols, &opts, &p->stream);
 	return r == 0 ? attar_stream_start(p->stream) : r;
@@ -77,7 +79,8 @@ static int open_probe(struct probe *p)
 static void close_probe(struct probe *p)
 {
 	attar_stream_free(p->stream);
-	attar_counter_close(p->switches);
+	attar_counter_close(p->left);
+	attar_counter_close(p->entered);
 	attar_counter_close(p->counter);
 	attar_target_free(p->target);
 	attar_symbols_free(p->symbols);
@@ -97,12 +100,14 @@ static void sleep_on(int cpu)
 		nanosleep(&nap, NULL);
 }
 
-/* Whether no switch from the idle task was counted. Both counters have the same CPUs. */
+/* Whether no switch from the idle task was counted. All counters have the same CPUs. */
 static bool lacks_switches(const struct probe *p, size_t instance)
 {
-	struct attar_value switches;
+	struct attar_value entered, left;
 
-	return attar_counter_read_at(p->switches, instance, &switches) == 0 && !switches.raw;
+	return attar_counter_read_at(p->entered, instance, &entered) == 0 &&
+	       attar_counter_read_at(p->left, instance, &left) == 0 && entered.raw >= WAKEUPS &&
+	       !left.raw;
 }
 
 static bool is_checked(const struct probe *p, size_t instance)
@@ -187,7 +192,7 @@ static void report_cpus(struct finding *f, const struct probe *p,
 
 		if (is_missing)
 			add_cpu(&lossy, cpu);
-		if (is_known && lacks_switches(p, i))
+		if (lacks_switches(p, i))
 			add_cpu(&blind, cpu);
 		if (!is_missing && !is_known)
 			add_cpu(&busy, cpu);

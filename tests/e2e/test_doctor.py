@@ -240,16 +240,15 @@ def with_counts(tmp_path, *command):
 
 
 def test_delivery_agrees_with_counted_switches(tmp_path):
-    """Ten wakeups on an idle CPU are followed by switches from its idle task."""
+    """Ten switches to the idle task of a CPU are followed by switches from it."""
     done, counts = with_counts(tmp_path, ATTAR, 'doctor', '--json')
     found = examine(done)[0]['delivery']['found']
     blind = re.search(r'switches from the idle task: ([^;]*)', found)
-    busy = re.search(r'not checked, because busy: ([^;]*)', found)
     for cpu in os.sched_getaffinity(0):
         left, entered = counts[cpu]
         if blind and f'CPU {cpu}' in blind[1].split(', '):
             assert entered - left >= 10 - 1, counts  # the CPU may be idle at the end only
-        elif not busy or f'CPU {cpu}' not in busy[1].split(', '):
+        elif entered >= 40 and 'busy' not in found:  # at least 10 of them while doctor counts
             assert left > 0, counts
 
 
