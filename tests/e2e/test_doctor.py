@@ -264,10 +264,8 @@ def test_remarks_agree_with_counted_switches(tmp_path):
         left, entered = counts[cpu]
         if entered > 100 and not left:
             assert f'CPU {cpu}' in remark, counts
-        reported = sum(int(n) for n in re.findall(r'at least (\d+) switch', remark))
-        # A CPU may be idle at the beginning only: it has been left once more than entered.
-        missing = sum(max(entered - left + 1, 0) for left, entered in counts.values())
-        assert reported <= missing + found['notes']['missing'], (counts, remark)
+        elif entered > 100 and left >= entered:
+            assert f'CPU {cpu}' not in remark, counts
 
 
 @pytest.mark.parametrize('args', [

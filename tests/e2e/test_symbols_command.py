@@ -26,17 +26,18 @@ def need(*programs):
 
 
 def do(*command, cwd=None):
+    # An object of the cache may name another folder, in which there may be no .dwo file, or an old
+    # one; the compiler in PATH can be ccache.
+    more = {'CCACHE_DISABLE': '1'} if '-gsplit-dwarf' in command else {}
     subprocess.run([str(c) for c in command], check=True, cwd=cwd, timeout=120,
-                   stdin=subprocess.DEVNULL, env=builds.environment())
+                   stdin=subprocess.DEVNULL, env=builds.environment(**more))
 
 
 def build(folder, compiler, *flags, name='shapes'):
     """Compile shapes.cc in a separate folder and return the program."""
     need(compiler)
     folder.mkdir(exist_ok=True)
-    # An object of the cache may name another folder, in which it has no .dwo file.
-    words = [compiler] if '-gsplit-dwarf' in flags else builds.cached(compiler)
-    do(*words, '-O2', *flags, '-c', SOURCE, '-o', f'{name}.o', cwd=folder)
+    do(*builds.cached(compiler), '-O2', *flags, '-c', SOURCE, '-o', f'{name}.o', cwd=folder)
     do(compiler, f'{name}.o', '-o', name, cwd=folder)
     return folder / name
 
