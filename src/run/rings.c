@@ -5,9 +5,11 @@
 #include "run/run.h"
 #include "stream/stream.h"
 
-/* Percent of a ring, and how long one below it may wait; STACKS: if samples have copies of them. */
-enum { WATERMARK = 25 /* at 50, small rings overflow on a busy machine */, WATERMARK_STACKS = 40 };
-enum { WAIT_STACKS_MS = 400 };
+enum {
+	WATERMARK = 25,        /* percent of a ring; at 50, small rings overflow on a busy machine */
+	WATERMARK_STACKS = 40, /* the same if samples have copies of stacks */
+	WAIT_STACKS_MS = 400,  /* how long a ring with copies of stacks may wait below it */
+};
 
 /* Rings that take most of the memory would push out what is measured. */
 static int choose_pages(struct attar_run *run)
