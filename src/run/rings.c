@@ -6,7 +6,7 @@
 #include "stream/stream.h"
 
 enum {
-	WATERMARK = 25,        /* percent of a ring; at 50, small rings overflow on a busy machine */
+	WATERMARK = 25,        /* percent of a ring; small ones overflow at 50 if a CPU is busy */
 	WATERMARK_STACKS = 40, /* the same if samples have copies of stacks */
 	WAIT_STACKS_MS = 400,  /* how long a ring with copies of stacks may wait below it */
 };
