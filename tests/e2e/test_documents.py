@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from command import ROOT
+from command import ROOT, run
 
 pytestmark = pytest.mark.quick
 
@@ -36,3 +36,17 @@ def test_links_lead_somewhere(page):
             continue
         assert target.exists(), link
         assert not anchor or anchor in anchors(target), link
+
+
+def test_the_readme_lists_each_page():
+    readme = (ROOT / 'README.md').read_text()
+    assert not [page.name for page in (ROOT / 'docs').glob('*.md')
+                if f'](docs/{page.name})' not in readme]
+
+
+def test_each_modifier_is_described():
+    error = run('stat', '-e', 'faults:z').stderr
+    letters = re.search(r"'z' is not a modifier: use one of (\w+) ", error)
+    table = (ROOT / 'docs/events.md').read_text().split('| modifier |')[1].split('\n\n')[0]
+    assert len(letters[1]) > 10
+    assert set(re.findall(r'`:(\w)', table)) == set(letters[1])
