@@ -281,8 +281,8 @@ static int add_file(struct outputs *o, const char *path, const struct attar_sink
 	if (sink->scheme)
 		return r < 0 ? r : add(o, &out, &with_address);
 	if (r == 0 && !o->options->rotate_ns && rotation_has_time(path))
-		log_warn("'%s' is the whole name of a file: add --rotate-every TIME to have the "
-			 "time in it",
+		log_warn("'%s' is used unchanged as the name of the file: add --rotate-every "
+			 "TIME to replace %%Y, %%m and so on by the time",
 			CLIP(path));
 	if (r == 0)
 		r = open_file(o, &out, path);

@@ -148,7 +148,7 @@ static void remark_newer(const struct annotated_function *f, const char *path,
 			source->changed.tv_nsec > binary.st_mtim.tv_nsec))
 		attar_report_remark(report,
 			"the source file %s is newer than %s: if lines were added or removed, the "
-			"shares are beside the wrong lines (rebuild the program)",
+			"shares are shown at the wrong lines (rebuild the program)",
 			path, f->dso);
 }
 

@@ -106,9 +106,9 @@ static int check_host(const struct multi_trace *m, const struct trace_event *e)
 	if (e->key_kind == KEY_EXPR || e->spec->untraced || first->host == e->host)
 		return 0;
 	return attar_fail(-EINVAL,
-		"'%s' and '%s' are events of different hosts, whose threads and CPUs have the same "
-		"numbers" ATTAR_FIX "set key= of each event, or -k; vm= relates the virtual CPUs "
-		"of a guest to threads of this machine",
+		"'%s' and '%s' are events of different hosts, whose threads and CPUs can have the "
+		"same numbers" ATTAR_FIX "set key= of each event, or -k; vm= relates the virtual "
+		"CPUs of a guest to threads of this machine",
 		first->name, e->name);
 }
 

@@ -297,7 +297,8 @@ static int refuse(struct sql_db *db, const char *query)
 		return attar_fail(-EINTR, "%s: interrupted by a signal", what(db));
 	if (sqlite3_errcode(db->sqlite) == SQLITE_INTERRUPT)
 		return attar_fail(-ETIMEDOUT,
-			"%s: interrupted after %g s: does it end? --timeout sets the limit",
+			"%s: interrupted after %g s, the limit of --timeout" ATTAR_FIX
+			"use a longer --timeout, or check that the query ends",
 			what(db), (double)db->opts.timeout / 1e9);
 	if (refused)
 		return attar_fail(-EINVAL,

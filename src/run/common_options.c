@@ -57,7 +57,7 @@ const struct attar_option common_stack_options[] = {
 	ATTAR_TEXT(T, nr_running_max, 0, "nr_running_max", "N",
 		"no samples while more tasks run or wait on the CPU"),
 	ATTAR_TEXT(T, sched_policy, 0, "sched_policy", "LIST",
-		"only tasks of these policies: normal, fifo, rr, batch, idle, deadline, or "
+		"only tasks of these policies: normal, fifo, rr, batch, idle, deadline, ext, or "
 		"numbers"),
 	ATTAR_TEXT(T, prio, 0, "prio", "LIST",
 		"only tasks with these kernel priorities: 0-98 real time, 100-139 normal"),

@@ -60,7 +60,7 @@ static int add_recorded_counts(struct attar_run *run)
 
 	if (!run->replay)
 		return attar_fail(
-			-EINVAL, "attar_run_count(): without a text, it needs a recording");
+			-EINVAL, "attar_run_count(): NULL, for all events, needs a recording");
 	r = replay_counts_check(run);
 	if (r == 0)
 		r = replay_name_counts(run, &names);

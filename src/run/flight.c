@@ -272,7 +272,7 @@ void flight_remark(struct attar_run *run, struct attar_report *report, enum atta
 	else
 		attar_report_remark(report,
 			"the events when the condition became true, and those of the %.3f ms "
-			"after, were overwritten before attar could stop it: a larger -m keeps "
-			"them",
+			"after, were overwritten before attar could stop the ring buffers: a "
+			"larger -m keeps them",
 			(double)(reach - since) / 1e6);
 }

@@ -114,8 +114,8 @@ static void missing_remark(
 			notes->n_missing_by_cpu - shown, PLURAL_S(notes->n_missing_by_cpu - shown));
 	if (notes->missing && is_recorded)
 		attar_report_remark(report,
-			"the recording lacks %llu event%s, of all its kinds, that the kernel "
-			"counted but did not deliver%s",
+			"the recording lacks %llu event%s that the kernel counted but did not "
+			"deliver, including events that this profiler does not use%s",
 			(unsigned long long)notes->missing, PLURAL_S(notes->missing),
 			buf_text(&cpus));
 	else if (notes->missing)

@@ -25,7 +25,7 @@ static void fall_back_to_clock(struct source *s)
 	free(s->name);
 	s->name = strdup("cpu-clock");
 	log_note("no hardware cycle counter (a virtual machine without a PMU?): sampling cpu-clock "
-		 "instead, which cannot see into code that runs with interrupts disabled");
+		 "instead, which does not sample code that runs with interrupts disabled");
 }
 
 /*

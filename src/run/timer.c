@@ -29,7 +29,7 @@ static int name_recorded(const struct attar_run *run, struct buf *names)
 	if (buf_failed(names))
 		return base_oom();
 	return names->len ? 0
-			  : attar_fail(-EINVAL, "%s has no events beside cpu-clock to count",
+			  : attar_fail(-EINVAL, "%s has no events to count other than cpu-clock",
 				    CLIP(run->opts.input));
 }
 

@@ -255,8 +255,8 @@ void user_stacks_remark(const struct attar_run *run, struct attar_report *report
 	if (stats.by_end[ATTAR_UNWIND_OTHER_STACK])
 		attar_report_remark(report,
 			"user stacks cut because a signal handler has its own stack "
-			"(sigaltstack(2)), and only that is copied: %llu of %llu; --unwind fp goes "
-			"on if the program keeps frame pointers",
+			"(sigaltstack(2)), and only that is copied: %llu of %llu; --unwind fp "
+			"shows the interrupted code if the program keeps frame pointers",
 			(unsigned long long)stats.by_end[ATTAR_UNWIND_OTHER_STACK],
 			(unsigned long long)stats.stacks);
 	if (stats.by_end[ATTAR_UNWIND_LOST])

@@ -191,7 +191,7 @@ def test_a_source_file_that_is_newer_than_the_program(tables, tmp_path, is_newer
     os.utime(source, ns=(built, built + 1 if is_newer else built))
     _, remarks = tables('main', '-F', '199', '-e', 'cpu-clock:u', '--', program)
     said = (f'the source file {source} is newer than {program}: if lines were added or '
-            'removed, the shares are beside the wrong lines (rebuild the program)')
+            'removed, the shares are shown at the wrong lines (rebuild the program)')
     assert (said in remarks) == is_newer
 
 

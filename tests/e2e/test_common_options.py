@@ -2,6 +2,7 @@
 """The options that all profilers share, as they are written for perf-prof."""
 import json
 import os
+import re
 import subprocess
 
 import pytest
@@ -85,6 +86,14 @@ def test_refused(args, sentence):
     done = run('trace', '-e', 'page-faults', *args)
     assert done.returncode == 2
     assert sentence in done.stderr
+
+
+@pytest.mark.quick
+def test_help_names_each_policy():
+    """The names that the message of a wrong one has."""
+    error = run('trace', '-e', 'page-faults', '--sched_policy', 'foo').stderr
+    names = re.search(r'use (normal, .*), or numbers', error)[1]
+    assert f'these policies: {names}, or' in ' '.join(run('profile', '-h').stdout.split())
 
 
 # ---- what they do, on a script ----

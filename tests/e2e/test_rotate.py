@@ -115,7 +115,8 @@ def test_lines_wait_for_a_disk_that_stalls(root, tmp_path, spawn):
 def test_a_name_with_a_time_without_rotation_is_remarked(tmp_path):
     done = run('stat', '-e', 'page-faults', '-d', '100ms', '-q', '-o', 'x-%S.json', cwd=tmp_path)
     assert done.returncode == 0
-    assert "'x-%S.json'" in done.stderr and 'add --rotate-every' in done.stderr
+    assert ("'x-%S.json' is used unchanged as the name of the file: add --rotate-every TIME to "
+            'replace %Y, %m and so on by the time') in done.stderr
     assert (tmp_path / 'x-%S.json').exists()
 
 

@@ -507,7 +507,8 @@ ENDLESS = 'WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELEC
 
 
 @pytest.mark.parametrize('text, words', [
-    (ENDLESS % 'count(*)', 'interrupted after 0.5 s: does it end? --timeout sets the limit'),
+    (ENDLESS % 'count(*)', 'interrupted after 0.5 s, the limit of --timeout: '
+     'use a longer --timeout, or check that the query ends'),
     (ENDLESS % 'x', 'add a LIMIT')])
 def test_endless_queries_are_ended(script, text, words):
     limit = '0.5s' if 'count' in text else '1m'

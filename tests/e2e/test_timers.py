@@ -162,7 +162,7 @@ event cpu-clock counts=sched:sched_switch,irq:softirq_entry
     def test_recording_without_events(self, attar):
         ended = attar('hrcount', 'event cpu-clock\n1.0 0 0/0 idle cpu-clock\n')
         assert ended.returncode == 2
-        assert 'has no events beside cpu-clock to count' in ended.stderr
+        assert 'has no events to count other than cpu-clock' in ended.stderr
 
     def test_cpus_and_intervals(self, attar):
         ended = attar('hrcount', self.SCRIPT, *self.EVENTS, '--perins', '-i', '20ms')
