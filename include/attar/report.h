@@ -284,7 +284,7 @@ ATTAR_API int attar_report_read_database(
 
 /*
  * A report can be read while and after it is filled. Text is borrowed until the report changes or
- * is freed. Indexes count from 0; functions that return a pointer return NULL behind the end:
+ * is freed. Indexes count from 0; functions that return a pointer return NULL after the end:
  *
  *	for (size_t i = 0; (section = attar_report_get_section(report, i)); i++)
  */
@@ -338,7 +338,7 @@ struct attar_cell {
 	};
 };
 
-/* The number of rows, and a cell; ATTAR_CELL_NONE behind the last row or column. */
+/* The number of rows, and a cell; ATTAR_CELL_NONE after the last row or column. */
 ATTAR_API size_t attar_section_get_rows(const struct attar_section *section);
 ATTAR_API struct attar_cell attar_section_get_cell(
 	const struct attar_section *section, size_t row, size_t column);
@@ -383,7 +383,7 @@ struct attar_node {
 	uint64_t first_time;  /* of its first sample, ns since 1970; 0: unknown */
 };
 
-/* The number of nodes of a tree, and a node. Returns 0, or -ENOENT behind the last one. */
+/* The number of nodes of a tree, and a node. Returns 0, or -ENOENT after the last one. */
 ATTAR_API size_t attar_tree_get_nodes(const struct attar_section *tree);
 ATTAR_API int attar_tree_get_node(
 	const struct attar_section *tree, uint32_t number, struct attar_node *ret_node);

@@ -56,7 +56,7 @@ class Event:
             name.encode(), [_field(*one).encode() for one in fields.items()])
 
     def _offsets_behind(self):
-        """The offset behind each field, which relative positions count from."""
+        """The offset after each field, which relative positions count from."""
         kinds, ends = list(self.fields.values()), []
         for i in range(len(kinds)):
             ends.append(struct.calcsize(

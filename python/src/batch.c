@@ -364,7 +364,7 @@ static PyObject *batch_kinds(struct batch *batch, PyObject *unused)
 
 enum { GATHER_TEXTS_MAX = 32 };
 
-/* The widths of a gathered row: the record, and texts of variable length behind it. */
+/* The widths of a gathered row: the record, and texts of variable length after it. */
 struct widths {
 	size_t n, raw; /* rows; bytes */
 	size_t n_texts;

@@ -54,7 +54,7 @@ size_t escape_plain_json(const char *text, size_t n)
 
 /*
  * Appends the text before its first character that is not plain in JSON, and returns its length.
- * The last bytes are copied with blanks behind them.
+ * The last bytes are copied with blanks after them.
  */
 static inline size_t add_plain_json(struct buf *b, const char *text, size_t n)
 {

@@ -35,7 +35,7 @@ static inline uint64_t radix_key(const uint8_t *element, size_t key_size)
 	return u64;
 }
 
-/* From how many elements have a digit, the place of the first one. */
+/* Replaces the number of elements with each digit by the place of the first of them. */
 static inline void radix_add(size_t *starts, unsigned bits)
 {
 	size_t place = 0;

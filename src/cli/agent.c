@@ -18,7 +18,7 @@
 #include "cli/atomic_file.h"
 
 #define SECOND        UINT64_C(1000000000)
-#define METRICS_STALE (10 * SECOND) /* the agent's own metrics are at most so old */
+#define METRICS_STALE (10 * SECOND) /* maximum age of the agent's own metrics */
 
 enum { TURN_MS = 1000 };
 

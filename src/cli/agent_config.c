@@ -30,7 +30,7 @@ struct reader {
 #define bad(reader_, line_, fmt_, ...)                                                             \
 	attar_fail(-EINVAL, "%s:%u: " fmt_, (reader_)->path, (line_), ##__VA_ARGS__)
 
-/* Prints an error, to go on; or returns it. */
+/* With --check, prints an error and continues; otherwise returns the error. */
 static int keep_on(struct reader *r, int e)
 {
 	if (e >= 0 || e == -ENOMEM || !r->checks.machine)

@@ -9,7 +9,7 @@
 bool append_fits(const struct attar_sink *sink);
 
 /*
- * Opens a file, or creates it, to write behind its contents. The last line of a text is removed if
+ * Opens a file, or creates it, to write after its contents. The last line of a text is removed if
  * it is incomplete, because the run before was killed. Returns a descriptor, or -1 with errno.
  */
 int append_open(const char *path, const struct attar_sink *sink);

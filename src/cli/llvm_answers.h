@@ -26,7 +26,7 @@ struct llvm_line {
 
 struct llvm_answers {
 	bool mangled, no_inlines;
-	struct buf texts; /* "name\n" and "path:", each behind its length */
+	struct buf texts; /* "name\n" and "path:", each after its length */
 	struct llvm_text names[LLVM_TEXTS], files[LLVM_TEXTS];
 	VEC(struct llvm_line) lines;
 	size_t last; /* first line of the last answer */

@@ -12,7 +12,7 @@
 #include "cli/cli.h"
 #include "cli/signals.h"
 
-/* The package may be beside attar, where this Python does not look for it. */
+/* The package may be next to attar, where this Python does not look for it. */
 static const char loader[] =
 	"import os, sys\n"
 	"folders = [os.path.normpath(path) for path in sys.argv.pop(1).split(':')]\n"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * In place of dlopen(3) and its companions, for the static program: the C library's would load the
- * shared C library of the machine beside the one that is linked, which must then be of the same
- * version. Each request fails, as if the library were not installed.
+ * shared C library of the machine in addition to the one that is linked, which must then be of the
+ * same version. Each request fails, as if the library were not installed.
  */
 #include <dlfcn.h>
 #include <stddef.h>

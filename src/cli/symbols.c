@@ -461,7 +461,7 @@ static const char *take_plain(const struct lookup *l, const char *line, uint64_t
 	return end && *end == '\n' ? end + 1 : NULL;
 }
 
-/* The whole lines of the input, behind which there is a NUL; moves the rest to the front. */
+/* The whole lines of the input, after which there is a NUL; moves the rest to the front. */
 static int take_lines(struct lookup *l, char *bytes, size_t *n)
 {
 	size_t more = MIN(*n / LINE_BYTES, (size_t)BATCH_MAX);

@@ -265,7 +265,7 @@ static const struct cfi_place *place_at(const struct cfi_frames *f, uint64_t off
 	return at;
 }
 
-/* The first of the ranges that were found which ends behind an offset. */
+/* The first of the ranges that were found which ends after an offset. */
 static size_t found_behind(const struct cfi_frames *f, uint64_t offset)
 {
 	size_t low = 0, n = f->found.n;

@@ -54,7 +54,7 @@ struct cfi_code {
 int cfi_frames_read(const struct elf *elf, const struct elf_section *section, bool is_eh,
 	struct cfi_frames **ret_frames);
 
-/* Frees all behind the first `size` bytes. Before an entry is used. */
+/* Frees all after the first `size` bytes. Before an entry is used. */
 void cfi_frames_shrink(struct cfi_frames *frames, uint64_t size);
 
 /* Accepts NULL. */

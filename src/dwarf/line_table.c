@@ -45,7 +45,7 @@ struct state {
 	uint64_t next;         /* its place and line */
 	bool begun;            /* the sequence has a row */
 	bool descends;         /* an address is lower than the one before */
-	uint64_t room;         /* bytes behind the last row in which another can be; 0: none */
+	uint64_t room;         /* bytes after the last row in which another can be; 0: none */
 };
 
 /* ---- the header ---- */
@@ -612,7 +612,7 @@ void line_table_done(struct line_table *table)
 	*table = (struct line_table){0};
 }
 
-/* The row with a start; the one found last and those behind it are tried first. */
+/* The row with a start; the one found last and those after it are tried first. */
 static size_t row_of(const struct line_table *table, uint32_t start)
 {
 	const struct line_row *rows = table->rows.at;

@@ -26,7 +26,7 @@ struct walk {
 	VEC(struct piece) pieces;
 	struct debug_ranges ranges; /* of the current entry */
 	const uint64_t *only;       /* see scope_table_read() */
-	uint64_t sibling; /* offset of the entry behind the last function; 0: it does not say */
+	uint64_t sibling; /* offset of the entry after the last function; 0: it does not say */
 	unsigned depth;
 	unsigned function; /* depth of the entries in the outermost open function; 0: none */
 	bool outside;      /* that function does not have the address `only` */
@@ -172,7 +172,7 @@ static bool has_no_code(const struct walk *w, const struct abbrev *abbrev)
 	}
 }
 
-/* Goes on behind the attributes of an entry. */
+/* Continues after the attributes of an entry. */
 static bool skip_attributes(struct walk *w, const struct abbrev *abbrev)
 {
 	const struct abbrev_attribute *a = &w->abbrevs->attributes.at[abbrev->first];
@@ -191,7 +191,7 @@ static bool skip_attributes(struct walk *w, const struct abbrev *abbrev)
 	return true;
 }
 
-/* Goes on behind the children of an entry: its sibling is there. False: that is malformed. */
+/* Continues after the children of an entry: its sibling is there. False: that is malformed. */
 static bool go_to(struct walk *w, uint64_t sibling)
 {
 	if (sibling <= debug_reader_offset(&w->reader) || sibling > w->unit->end)
@@ -200,7 +200,7 @@ static bool go_to(struct walk *w, uint64_t sibling)
 	return true;
 }
 
-/* Goes on behind the children of an entry, if it says where that is; else behind its attributes. */
+/* Continues after the children of an entry, if it says where that is; else after its attributes. */
 static bool skip_children(struct walk *w, const struct abbrev *abbrev, bool *ret_whole)
 {
 	struct debug_value value;
@@ -276,7 +276,7 @@ static int take_entry(struct walk *w)
 	return 1;
 }
 
-/* Goes on behind entries that only have to be skipped: those of parameters and variables. */
+/* Continues after entries that only have to be skipped: those of parameters and variables. */
 static void skip_plain(struct walk *w)
 {
 	const uint8_t *at = w->reader.c.at, *end = w->reader.c.end;
@@ -424,7 +424,7 @@ void scope_table_done(struct scope_table *table)
 	*table = (struct scope_table){0};
 }
 
-/* The range with a start; the one found last and those behind it are tried first. */
+/* The range with a start; the one found last and those after it are tried first. */
 static size_t range_of(const struct scope_table *table, uint32_t start)
 {
 	const struct scope_start *starts = table->starts.at;

@@ -23,7 +23,7 @@ int byte_source_file(int fd, struct byte_source *ret_source);
  */
 int byte_source_read(const struct byte_source *source, uint64_t offset, void *bytes, size_t n);
 
-/* Bytes that were read: those needed next are mostly behind the last ones. Starts as zeroes. */
+/* Bytes that were read: those needed next are mostly after the last ones. Starts as zeroes. */
 struct byte_window {
 	uint64_t at;
 	size_t n;

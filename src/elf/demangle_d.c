@@ -595,7 +595,7 @@ static void take_value_argument(struct reader *r)
 	take_value(r, letter, buf_text(&name));
 }
 
-/* An argument that is a symbol; a function has its type behind it. */
+/* An argument that is a symbol; a function has its type after it. */
 static void take_symbol_argument(struct reader *r)
 {
 	struct buf type _cleanup_(buf_done) = {0};
@@ -728,7 +728,7 @@ static void take_own_parameters(struct reader *r, bool show_modifiers)
 		shorten(r->out, n);
 }
 
-/* modifiers: those of methods are shown, behind their parameters. */
+/* modifiers: those of methods are shown, after their parameters. */
 static void take_qualified(struct reader *r, bool modifiers)
 {
 	size_t start = r->out->len;

@@ -12,7 +12,7 @@ enum {
 #define MAGIC_MIN 0xfffffff0
 #define NONE      UINT32_MAX /* no offset */
 
-/* The words of a function behind its address, of 4 bytes each. */
+/* The words of a function after its address, of 4 bytes each. */
 enum word { WORD_NAME = 0, WORD_FILES = 4, WORD_LINES = 5, WORD_VALUES = 6, WORD_UNIT = 7 };
 
 /* A function: its code, and where it is described. */
@@ -281,7 +281,7 @@ static int add_function(struct symtab *symbols, const struct function *f, uint64
 		});
 }
 
-/* Where the names end, as far as it is known: the tables behind them are not kept in memory. */
+/* Where the names end, as far as it is known: the tables after them are not kept in memory. */
 static uint64_t end_of_names(const struct go_table *t)
 {
 	return t->units > t->names ? t->units : t->size;
@@ -423,7 +423,7 @@ static bool find_line(
 /* Words of the description of a module, before which it has the address of the table. */
 enum { MODULE_NAMES = 1, MODULE_UNITS = 4, MODULE_FILES = 7, MODULE_FUNCTIONS = 38 };
 
-/* Which of the values and data behind the words of a function are about inlining. */
+/* Which of the values and data after the words of a function are about inlining. */
 enum { VALUES_INLINED = 2, DATA_INLINED = 3 };
 
 /* Whether the description of the module is at an address: it has addresses of the tables. */

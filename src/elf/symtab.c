@@ -7,9 +7,9 @@
 enum {
 	MAX_ALIASES = 16,    /* limit of aliases compared to find the plainest name */
 	MAX_NESTED = 64,     /* limit of nested symbols skipped to find the enclosing one */
-	NEAR = 4,            /* symbols behind the last one that are tried first */
+	NEAR = 4,            /* symbols after the last one that are tried first */
 	WHOLE_MAX = 4 << 20, /* bytes of names that are read as a whole when many are needed */
-	PART = 32 << 10,     /* bytes before and behind an address whose symbols a part has */
+	PART = 32 << 10,     /* bytes before and after an address whose symbols a part has */
 };
 
 /* Bits of a rank. Weak names are not ranked lower: "write" is one, an alias of "__write". */
@@ -248,7 +248,7 @@ static void give_back_room(struct symtab *table)
 }
 
 /*
- * The symbol of an address depends on the last one before it and the first one behind it, and on
+ * The symbol of an address depends on the last one before it and the first one after it, and on
  * symbols that contain it. A part has all of these between two of the symbols that it has read.
  */
 static void find_covered(struct symtab *table)
@@ -305,7 +305,7 @@ size_t symtab_bytes(const struct symtab *table)
 }
 
 /*
- * Returns the last entry at or below low, or n if there is none. Those behind the one that was
+ * Returns the last entry at or below low, or n if there is none. Those after the one that was
  * found last are tried first.
  */
 static size_t last_below(struct symtab *table, uint32_t low)

@@ -17,7 +17,7 @@
 /* "SYMBOL[+OFFSET][@FILE[+OFFSET]]", split into its parts. */
 struct place {
 	char symbol[256];
-	const char *file; /* NULL: none. With the offset behind it. */
+	const char *file; /* NULL: none. With the offset after it. */
 	uint64_t offset;
 };
 

@@ -295,7 +295,7 @@ static bool check_types(struct expr_parser *p, struct expr_node *node)
 	return true;
 }
 
-/* Whether a constant index is behind the last element of a field of fixed size. */
+/* Whether a constant index is after the last element of a field of fixed size. */
 static bool exceeds(
 	const struct expr_parser *p, const struct expr_node *array, const struct expr_node *index)
 {

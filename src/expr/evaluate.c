@@ -110,7 +110,7 @@ static uint64_t jiffies(void)
 	return (uint32_t)(0 - 300 * hz) + base_now() / period;
 }
 
-/* ---- values beside the record ---- */
+/* ---- values that are not in the record ---- */
 
 static uint64_t member(struct expr_run *run, const struct expr_node *node)
 {

@@ -91,7 +91,7 @@ int peer_sender_end_preamble(struct sender *sender, struct peer_sender_client *c
 
 /*
  * Ends the round, which has this many samples, the newest at `time`. Records of the caller's events
- * have the id and the fields of attr behind them. 0 or -ENOMEM.
+ * have the id and the fields of attr after them. 0 or -ENOMEM.
  */
 struct peer_sender_round {
 	uint64_t samples, time;
@@ -101,7 +101,7 @@ struct peer_sender_round {
 int peer_sender_end_round(struct sender *sender, struct peer_sender_client *client,
 	const struct peer_sender_round *round);
 
-/* Appends the fields behind a record that is not a sample, see perf_event_open(2): sample_id. */
+/* Appends the fields after a record that is not a sample, see perf_event_open(2): sample_id. */
 void peer_sender_put_sample_id(struct buf *to, const struct peer_sender_round *round);
 
 /*

@@ -49,7 +49,7 @@ const struct perf_event_header *ring_take_odd(struct attar_ring *r);
 /* The same for a frozen ring: the record at its next position. */
 const struct perf_event_header *ring_take_frozen(struct attar_ring *r);
 
-/* How many bytes were written behind the read position, now. */
+/* How many bytes were written after the read position, now. */
 static inline uint64_t ring_unread(const struct attar_ring *r)
 {
 	return __atomic_load_n(&r->page->data_head, __ATOMIC_RELAXED) - r->tail;

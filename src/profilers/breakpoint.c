@@ -105,7 +105,7 @@ static bool watches_processes(struct attar_run *run)
 
 /*
  * The mappings of the kernel are known if it has /proc/kcore, though some of them have holes. Those
- * of a command are not known yet. A symbol is mapped with its program; what is behind it may not
+ * of a command are not known yet. A symbol is mapped with its program; what is after it may not
  * be.
  */
 static int check_mapped(struct attar_run *run, struct place *p)

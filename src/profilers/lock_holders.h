@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The threads to which the time of waits for locks is due. A thread that releases a lock while
- * others wait has held it since the release before at most: the time that all of them waited since
- * then is due to it. No thread is to blame for the rest of a wait, from the last release on: the
- * waiter has been woken up, or gave up.
+ * The threads that caused the time of waits for locks. A thread that releases a lock while others
+ * wait cannot have held it before the previous release: the time that all of them have waited since
+ * then is attributed to it. The rest of a wait, from the last release on, is not attributed to any
+ * thread: the waiter has been woken up, or its wait timed out.
  */
 #ifndef PROFILERS_LOCK_HOLDERS_H
 #define PROFILERS_LOCK_HOLDERS_H
@@ -47,16 +47,16 @@ void lock_holders_drop(struct lock_holders *holders, struct lock_account *accoun
 int lock_holders_release(struct lock_holders *holders, struct lock_account *account,
 	const void *lock, int64_t tid, uint64_t time);
 
-/* Time of waits for this lock that is due to the thread. Returns 0 or -ENOMEM. */
+/* Time of waits for this lock that the thread caused. Returns 0 or -ENOMEM. */
 int lock_holders_add(
 	struct lock_holders *holders, const void *lock, int64_t tid, uint64_t duration);
 
-/* The ends of waits are not known: those that have not ended are not due to any thread. */
+/* The ends of waits are not known: open waits are not attributed to any thread. */
 void lock_holders_forget(struct lock_holders *holders);
 
 /* ---- reports ---- */
 
-/* The thread to which most of the waiting time of a lock is due. */
+/* The thread that caused most of the waiting time of a lock. */
 struct lock_holder {
 	int64_t tid;  /* 0: none is known */
 	uint64_t due; /* ns */

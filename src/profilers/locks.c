@@ -82,7 +82,7 @@ static struct waiter waiter_of(
 	return (struct waiter){.lock = lock, .tid = tid, .cpu = tid ? 0 : (int32_t)ev->cpu};
 }
 
-/* The ends of waits that were dropped do not come: the accounts of their locks are wrong. */
+/* Waits that were dropped have no end, so the sums of the holders of their locks are wrong. */
 static void note_dropped(struct locks *l)
 {
 	struct attar_pairs_stats stats;
@@ -155,7 +155,7 @@ static void set_label(struct label *label, const struct wait *wait)
 	memcpy(label->stack, wait->stack + from, n * sizeof(*label->stack));
 }
 
-/* Adds the time to the threads to which it is due. Kernel locks have no events of releases. */
+/* Adds the time to the threads that caused it. Kernel locks have no events of releases. */
 static int add_holders(struct locks *l, struct attar_keyrow *row, const struct wait *wait,
 	uint64_t since, uint64_t time)
 {

@@ -115,7 +115,7 @@ static enum mapping_kind kind_of(const char *path, bool is_shared)
 	return *path == '[' ? MAPPING_KERNEL : MAPPING_FILE;
 }
 
-/* The first mapping that ends behind the address. */
+/* The first mapping that ends after the address. */
 static size_t place(const struct process_mappings *p, uint64_t address)
 {
 	size_t low = 0, high = p->n;

@@ -26,7 +26,7 @@ struct kept {
 	uint64_t time, position; /* position: in the bytes ever written */
 	uint64_t key;            /* hash, for samekey */
 	uint32_t event, size;
-	uint32_t depth; /* frames of its stack, behind the bytes of the fields */
+	uint32_t depth; /* frames of its stack, after the bytes of the fields */
 	int32_t cpu, pid, tid;
 	struct attar_vcpu vcpu; /* of an event with vm= */
 	const char *host;       /* NULL: events are of one host only */

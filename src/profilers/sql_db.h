@@ -38,7 +38,7 @@ int sql_symbolic_add(struct sql_db *db);
 void sql_db_restrict(struct sql_db *db, bool is_restricted);
 
 /*
- * The next statement of *text, which moves behind it: 1; 0 after the last; or -EINVAL with an error
+ * The next statement of *text, which moves past it: 1; 0 after the last; or -EINVAL with an error
  * text. The caller finalizes it.
  */
 int sql_db_next(struct sql_db *db, const char **text, sqlite3_stmt **ret_statement);

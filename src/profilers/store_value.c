@@ -40,7 +40,7 @@ struct store {
 	bool is_relative; /* to the end of the instruction */
 };
 
-/* The bytes that are left to read; n becomes SIZE_MAX behind the end. */
+/* The bytes that are left to read; n becomes SIZE_MAX after the end. */
 struct bytes {
 	const uint8_t *at;
 	size_t n;

@@ -81,7 +81,7 @@ struct task_state {
 	uint64_t than;            /* ns */
 	bool has_ended;           /* emits: a segment that is longer than that, at the event */
 	bool selects_cpus, emits; /* --cpus; it is an event of another profiler */
-	bool shows_segments;      /* each, beside the table */
+	bool shows_segments;      /* each, in addition to the table */
 
 	struct attar_states *states;
 	struct attar_stacks *stacks; /* time by stack; with -g */

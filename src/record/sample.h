@@ -93,7 +93,7 @@ static inline __attribute__((always_inline)) bool sample_common(uint64_t type,
 	return sample_variable(type, at, spare, rec);
 }
 
-/* Other sets of fields, beside call chain and raw data: of recordings. */
+/* Other sets of fields, besides call chain and raw data: of recordings. */
 enum {
 	SAMPLE_BASE = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU,
 	SAMPLE_ONE = SAMPLE_BASE | PERF_SAMPLE_PERIOD,      /* perf record with one event */

@@ -27,7 +27,7 @@
 
 /*
  * struct perf_event_attr at its newest known size, independent of the build machine's headers. Zero
- * all of it; the members beside attr overlay fields that older headers lack.
+ * all of it; the members other than attr overlay fields that older headers lack.
  */
 union uapi_attr {
 	struct {

@@ -55,7 +55,7 @@ static inline void feed_consume(struct feed *feed, size_t n)
 }
 
 /*
- * Makes room behind end. If less than half of the chunk is left, the unread bytes (at most 64 KiB)
+ * Makes room after end. If less than half of the chunk is left, the unread bytes (at most 64 KiB)
  * move to its start, or to that of a new one if parts borrow this one. Returns the room in bytes,
  * at least half a chunk; or -ENOMEM.
  */

@@ -33,12 +33,12 @@ enum { DATA_PIPE_HEADER = 16 };
 enum data_record {
 	RECORD_ATTR = 64, /* attr, ids */
 	RECORD_EVENT_TYPE = 65,
-	RECORD_TRACING_DATA = 66, /* u32 size; then that many bytes beside the record */
+	RECORD_TRACING_DATA = 66, /* u32 size; then that many bytes after the record */
 	RECORD_BUILD_ID = 67,
 	RECORD_FINISHED_ROUND = 68,
 	RECORD_ID_INDEX = 69,
 	RECORD_AUXTRACE_INFO = 70,
-	RECORD_AUXTRACE = 71, /* u64 size; then that many bytes beside the record */
+	RECORD_AUXTRACE = 71, /* u64 size; then that many bytes after the record */
 	RECORD_EVENT_UPDATE = 78,
 	RECORD_FEATURE = 80, /* u64 feature, its bytes */
 	RECORD_COMPRESSED = 81,

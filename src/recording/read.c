@@ -122,7 +122,7 @@ static inline bool is_sample(uint64_t word, size_t offset, size_t left)
 	       size <= left;
 }
 
-/* `at` is behind samples of this size from `from` on. */
+/* `at` is after samples of this size from `from` on. */
 static inline void note_last(struct scan *scan, const char *from, const char *at, size_t size)
 {
 	scan->at = at;
@@ -206,7 +206,7 @@ static void scan_native(struct recording *r, struct scan *scan)
 
 /* ---- parts ---- */
 
-/* The length of the kernel's records at the start of the feed; *ret_next is the header behind. */
+/* The length of the kernel's records at the start of the feed; *ret_next is the next header. */
 static size_t find_run(struct recording *r, const struct feed *feed,
 	struct perf_event_header *ret_next, struct recording_order *ret_order)
 {
@@ -421,7 +421,7 @@ static int fill(struct recording *r)
 	return STEP_DONE;
 }
 
-/* Discards bytes beside records: AUX areas. */
+/* Discards bytes that follow a record: AUX areas. */
 static int skip_bytes(struct recording *r)
 {
 	uint64_t n = r->raw.chunk ? MIN(r->skip, feed_len(&r->raw)) : 0;
@@ -440,7 +440,7 @@ static int skip_bytes(struct recording *r)
 	return r->skip ? fill(r) : STEP_DONE;
 }
 
-/* Collects tracing data, which a pipe has beside a record. */
+/* Collects tracing data, which follow a record of a pipe. */
 static int gather(struct recording *r)
 {
 	size_t n = r->raw.chunk ? MIN(r->gather_left, feed_len(&r->raw)) : 0, len;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Scripts: recordings as text, for exact tests without privileges. A script is compiled to a
- * perf.data file in memory, so that everything behind it is the same as for other recordings.
+ * perf.data file in memory, so that everything after that is the same as for other recordings.
  * docs/scripts.md describes the language.
  *
  *	# attar script

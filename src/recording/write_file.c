@@ -183,7 +183,7 @@ void writer_trim_attrs(struct recording_writer *w)
 /* ---- features as records ---- */
 
 /*
- * Features that are not known yet, or cannot be a record: perf treats the padding behind the
+ * Features that are not known yet, or cannot be a record: perf treats the padding after the
  * topology as part of it.
  */
 static bool is_record(enum data_feature feature)
@@ -446,7 +446,7 @@ static struct ending *new_ending(struct recording_writer *w, unsigned rotate)
 	return e;
 }
 
-/* Lets the thread complete the file behind what was given to it, also after an error. */
+/* Lets the thread complete the file after what was given to it, also after an error. */
 static int finish_file(struct recording_writer *w, unsigned rotate)
 {
 	struct ending *e = new_ending(w, rotate);

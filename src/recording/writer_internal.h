@@ -54,7 +54,7 @@ struct recording_writer {
 	struct recording_writer_stats stats;
 };
 
-/* Lets all be written that was given and what is in out. 0 or a negative errno with a text. */
+/* Passes the contents of out to the file, to be written without delay. 0 or a negative errno. */
 int writer_flush(struct recording_writer *w);
 
 /* Appends to the buffer in the format of perf.data. */

@@ -347,7 +347,7 @@ static uint32_t node_of(struct reader *r, uint32_t parent, enum attar_frame_kind
 
 /* The parts of a list, which are separated by NUL. The last one is the outermost frame. */
 struct list {
-	const char *first, *at; /* at: behind the part that was taken last */
+	const char *first, *at; /* at: after the part that was taken last */
 };
 
 static struct list list_of(const struct field *field)

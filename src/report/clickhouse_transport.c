@@ -3,7 +3,7 @@
  * Requests to ClickHouse by libcurl, which is loaded when it is used. Each request has a separate
  * connection: libcurl repeats a request on a connection that turns out to be closed, and would thus
  * store rows twice if the server was killed just after it had stored them. Bodies are sent after
- * the server has answered "100 Continue", so that one that does not run gets none.
+ * the server has answered "100 Continue", so a server that does not run receives none.
  */
 #include "report/clickhouse.h"
 

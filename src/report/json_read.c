@@ -108,7 +108,7 @@ static void read_details(struct json_parser *p, struct section_read *s)
 	}
 }
 
-/* The detail lines are in the column "detail" behind those with a unit. */
+/* The detail lines are in the column "detail" after those with a unit. */
 static void read_row(struct json_parser *p, struct section_read *s)
 {
 	bool first = true;

@@ -36,7 +36,7 @@ void flight_begin_dump(struct attar_run *run)
 	run->flight.resumed = UINT64_MAX;
 }
 
-/* What asked meanwhile is in the dump, or was missed. */
+/* Requests since the last dump are answered by this one, or count as missed. */
 void flight_end_dump(struct attar_run *run)
 {
 	run->flight.resumed = base_now();
@@ -209,7 +209,7 @@ int flight_release(struct attar_run *run, const struct attar_event *event)
 
 	run->flight.was_true = true;
 	if (r == 0)
-		r = run_report_now(run, event->time); /* which is queued behind the lines */
+		r = run_report_now(run, event->time); /* which is queued after the lines */
 	return r == 0 ? lines_release(run) : r;
 }
 

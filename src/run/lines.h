@@ -4,7 +4,7 @@
  *
  * Rings are read first: rows wait in batches, each a separate report, and one batch is shown
  * whenever the rings are empty and the reader of the output accepts it. Reports of intervals wait
- * behind the rows of their interval. When the batches have reached the size of --buffer, a batch is
+ * after the rows of their interval. When the batches have reached the size of --buffer, a batch is
  * shown before the rings are read on: the kernel counts what it cannot store meanwhile, and the
  * command what a stalled reader does not accept.
  *

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a run observes of itself: its CPU time (--usage-overhead), its rate (--sampling-limit). */
+/* What a run observes of itself: its CPU time (--usage-self), its rate (--sampling-limit). */
 #ifndef RUN_OVERHEAD_H
 #define RUN_OVERHEAD_H
 

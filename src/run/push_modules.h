@@ -26,7 +26,7 @@ int push_modules_open(struct push_modules *modules);
 
 /*
  * Looks for new modules, if it is time to: their records are appended. Records have the fields of
- * `round` behind them. 0 or -ENOMEM.
+ * `round` after them. 0 or -ENOMEM.
  */
 int push_modules_turn(struct push_modules *modules, const struct peer_sender_round *round);
 

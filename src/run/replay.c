@@ -253,7 +253,7 @@ static int add_part(struct attar_run *run, struct list *list, const char *text, 
 
 /*
  * Looks up names that only the recording has, such as those of a PMU that this machine lacks.
- * Others may be beside them, such as tracepoints.
+ * The text may also have other names, such as tracepoints.
  */
 static int parse_by_name(
 	struct attar_run *run, const char *text, struct attar_event_list **ret_list)

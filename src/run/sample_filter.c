@@ -71,7 +71,7 @@ static int read_policies(const char *text, parse_ints *ret_list)
 	r = parse_list(buf_text(&numbers), POLICY_MAX, ret_list);
 	if (r == -ENOMEM || r >= 0)
 		return r;
-	attar_error_clear(); /* it is about the numbers of the names */
+	attar_error_clear(); /* its text has numbers in place of the names that the user gave */
 	return attar_fail(-EINVAL,
 		"--sched_policy: '%s' is not a list of policies" ATTAR_FIX
 		"use normal, fifo, rr, batch, idle, deadline, ext, or numbers from 0 to %d",

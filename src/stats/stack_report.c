@@ -511,7 +511,7 @@ void stack_report_done(struct stack_report *sr)
 /* ---- lines ---- */
 
 /*
- * The address behind a location, which leaves out the high bits: kernel code lies in the upper
+ * The address of a location, which leaves out the high bits: kernel code lies in the upper
  * half.
  */
 static uint64_t shown_address(attar_location location)

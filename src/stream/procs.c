@@ -254,7 +254,7 @@ static void sweep_when_due(struct procs *p)
 		sweep(p);
 }
 
-/* The number behind the key, such as "\nPPid:", in /proc/TID/status; 0: unknown. */
+/* The number after the key, such as "\nPPid:", in /proc/TID/status; 0: unknown. */
 static pid_t number_in_status(pid_t tid, const char *key)
 {
 	struct buf b _cleanup_(buf_done) = {0};

@@ -21,7 +21,7 @@ enum { PROCS_DEAD_MAX = 1024, PROCS_SWEEP = 4096 };
 
 struct process {
 	struct attar_process pub;
-	struct comm *comm; /* behind pub.comm; NULL: none yet */
+	struct comm *comm; /* whose text is pub.comm; NULL: none yet */
 	unsigned threads;  /* number of threads in the table that belong to it */
 	bool is_bare;      /* no mapping was recorded since its exec */
 	bool is_unread;    /* its mappings are to be read when an address is located */
@@ -31,7 +31,7 @@ struct process {
 
 struct thread {
 	struct attar_thread pub;
-	struct comm *comm; /* behind pub.comm */
+	struct comm *comm; /* whose text is pub.comm */
 	struct thread *next_dead;
 	uint64_t renewals; /* procs.renewals when its name was read */
 	bool gone;         /* did not exist at the last sweep */

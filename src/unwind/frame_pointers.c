@@ -21,7 +21,7 @@ static bool is_saved(const struct cfi_rules *rules, unsigned reg, int *ret_at)
 
 /*
  * x86-64: the CFA is computed from the frame pointer. arm64: it is mostly computed from sp, and the
- * frame pointer and the return address are saved beside each other.
+ * frame pointer and the return address are saved next to each other.
  */
 static bool has_frame(const struct cfi_rules *rules, const struct unwind_machine *machine)
 {

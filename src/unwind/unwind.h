@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Stacks of which a signal handler has another one than the code that it interrupted. */
+/* Unwinding from a signal handler with a stack of its own to the stack of the interrupted code. */
 #ifndef UNWIND_UNWIND_H
 #define UNWIND_UNWIND_H
 
