@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Counting system calls by key: attar top and attar syscalls, beside a bare reader and perf.
+"""Counting system calls by key: attar top and attar syscalls, compared with a bare reader and perf.
 
 A program on the first CPU makes two million getppid() calls. attar runs on the last CPU, with rings
 of 4 MiB; its cost is the CPU time of the whole command without the program, and without what the

@@ -2,7 +2,7 @@
 /*
  * names FILE [bsearch]: names of random addresses of the code of a file: each once to fill the
  * caches, and then TURNS times in random order, which is measured. By attar_symbols_resolve() or by
- * bsearch(3) over the same table of functions, whose names are an array beside it. Prints JSON:
+ * bsearch(3) over the same table of functions, whose names are a separate array. Prints JSON:
  * names of one turn, and the CPU time of a turn in ns.
  */
 #include <stdio.h>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Profiles with stacks by call frame information, beside perf record --call-graph dwarf.
+"""Profiles with stacks by call frame information, compared with perf record --call-graph dwarf.
 
 All CPUs run Python, whose stacks have about 17 frames, without frame pointers. attar profile and
 perf record sample them system-wide at 997 Hz for the same time, with 8 KiB of each stack. perf

@@ -19,7 +19,8 @@ static const struct command_option list_options[] = {
 };
 
 static const struct command_option doctor_options[] = {
-	{"(no option)", "change nothing; exit status 0: no check is BLOCKED, 4: at least one is"},
+	{"(no option)", "print each check and its fix, and change nothing; exit status 0: no "
+			"check is BLOCKED, 4: at least one is"},
 	{"--json", "print a report in JSON"},
 	{0},
 };
@@ -118,8 +119,8 @@ static const struct command_option diff_options[] = {
 
 static const struct command_option agent_options[] = {
 	{"-c, --config FILE",
-		"a section [agent] with the keys below, and one for each profiler with its command "
-		"line: run = profile -F 19 -g -i 10s"},
+		"the configuration: a section [agent] with the keys below, and for each profiler "
+		"a section with its command line, such as run = profile -F 19 -g -i 10s"},
 	{"--check", "check the configuration, but start nothing; exit status 2: it is invalid"},
 	{"--listen [ADDRESS:]PORT",
 		"serve the metrics of all profilers and of the agent at /metrics"},

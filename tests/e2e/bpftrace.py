@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Profilers beside bpftrace, which runs the same program at the same time."""
+"""Compares profilers with bpftrace, which runs the same program at the same time."""
 import json
 import re
 import shutil

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """
-Profilers beside scripts of bpftrace and the kernel's own counters, which answer the same question
+Profilers compared with scripts of bpftrace and the kernel's own counters for the same question
 about the same program.
 """
 import re
@@ -39,7 +39,7 @@ END { clear(@since); }
 
 def test_cpudist(tmp_path):
     """
-    How often and how long a program ran: beside a script, and the scheduler's statistics, which
+    How often and how long a program ran, as a script and the scheduler's statistics say, which
     the program reads before its last switch.
     """
     found, lines, pid = bpftrace.both(tmp_path, 'cpudist', TURNS, ON_CPU, '--perins')

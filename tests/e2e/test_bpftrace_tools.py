@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """
-Presets beside the tools of bpftrace that they are named after, which run the same program at the
+Presets compared with the tools of bpftrace of the same name, which run the same program at the
 same time: `attar TOOL -- bpftrace -c PROGRAM TOOL.bt`.
 """
 import re

@@ -244,7 +244,7 @@ def test_fields_of_states(tmp_path):
 def test_known_sleeps():
     """
     Ten times 20 ms; if it is preempted before it sleeps, a sleep can be shorter or missing. Sleeps
-    beside a loss are left out: the rings are large.
+    before and after a loss are left out: the rings are large.
     """
     # some virtual machines do not deliver switches from the idle tasks of other CPUs
     cpu = str(min(os.sched_getaffinity(0)))

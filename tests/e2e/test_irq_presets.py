@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The presets runqlat, cpudist, softirqs and hardirqs: exact on scripts, and beside /proc."""
+"""The presets runqlat, cpudist, softirqs and hardirqs: on scripts, and compared with /proc."""
 import json
 import sys
 from pathlib import Path

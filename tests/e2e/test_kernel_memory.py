@@ -201,8 +201,8 @@ def test_no_new_control_group(cgroup):
 @pytest.mark.guest('debian')
 def test_changed_code(tmp_path):
     """
-    Statistics of the scheduler are behind jumps, or jumped over, which are changed when they are
-    switched on, and changed back.
+    The kernel skips the statistics of the scheduler by jump instructions. It changes these when the
+    statistics are switched on, and changes them back when they are switched off.
     """
     switch = '/proc/sys/kernel/sched_schedstats'
     ended = guest.run('debian', 'sh', '-c', f'''

@@ -129,7 +129,7 @@ def test_the_example_counts_exactly():
 
 
 def test_the_readme_runs_unmodified(kperf):
-    """Without a cycle counter it prints why, and goes on without rows."""
+    """Without a cycle counter it prints the reason, and continues without rows."""
     done = subprocess.run([sys.executable, '-c', kperf_readme.PYTHON], capture_output=True,
                           text=True, check=True,
                           env={**os.environ, 'PYTHONPATH': str(BUILD / 'python')})

@@ -148,7 +148,8 @@ def run_spinners(out):
 def test_sums_equal_schedstat(tmp_path):
     """
     Time between switches is the CPU time of the scheduler, plus that of interrupts and of the host.
-    Some kernels omit switches of a few threads: the runs beside them are missing, with a remark.
+    Some kernels omit switches of a few threads: the runs before and after them are missing, with a
+    remark.
     """
     for _ in range(8):
         report, truths, other = run_spinners(tmp_path / 'oncpu.json')

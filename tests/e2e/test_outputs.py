@@ -261,7 +261,7 @@ RESULTS = 'x.json', 'x.html', 'x.db', 'x.csv', 'x.txt', 'x.folded', 'x.pb.gz'
 
 @pytest.mark.parametrize('name', RESULTS)
 def test_a_full_disk_leaves_the_former_result(tmp_path, root, name):
-    """It is not truncated, and nothing else is left; a file that did not exist does not."""
+    """It is not truncated, and nothing else is left; no file is there that did not exist."""
     if not has('unshare'):
         pytest.skip('unshare (package util-linux) is not installed')
     where = tmp_path / 'small'

@@ -437,7 +437,7 @@ for i in range({FAILING}):
 @pytest.mark.parametrize('n', [4, 37000, 400000])
 def test_failing_calls_are_exact(n):
     """
-    Beside another program whose calls fail all the time. The start of the program, with the search
+    While the calls of another program fail all the time. The start of the program, with the search
     for it in PATH, has as many failing calls each time.
     """
     def failing(n):

@@ -88,7 +88,7 @@ def test_prompt_and_tables(tmp_path):
 
 
 def test_database_that_is_being_written(tmp_path):
-    """Its newest rows are in a log beside it. In a folder that cannot be written, too."""
+    """Its newest rows are in a log next to it, also in a folder that cannot be written."""
     path = tmp_path / 'x.db'
     writer = sqlite3.connect(path)
     writer.execute('PRAGMA journal_mode = WAL')
