@@ -50,3 +50,11 @@ def test_each_modifier_is_described():
     table = (ROOT / 'docs/events.md').read_text().split('| modifier |')[1].split('\n\n')[0]
     assert len(letters[1]) > 10
     assert set(re.findall(r'`:(\w)', table)) == set(letters[1])
+
+
+def test_each_metric_of_the_agent_is_described():
+    names = re.findall(r'attar_agent_\w+', (ROOT / 'src/cli/agent_metrics.c').read_text())
+    page = (ROOT / 'docs/agent.md').read_text()
+    assert len(set(names)) > 10
+    assert not [name for name in names if f'`{name}`' not in page
+                and f'`{name.removeprefix("attar_agent_profiler")}`' not in page]
