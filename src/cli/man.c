@@ -367,6 +367,38 @@ void help_man_command(struct buf *b, const struct command *c)
 	man_command_options(b, c);
 }
 
+static void man_environment(struct buf *b)
+{
+	static const struct {
+		const char *names, *effect;
+	} variables[] = {
+		{"ATTAR_PRESETS", "the directory of the user's presets; empty: none"},
+		{"ATTAR_PYTHON", "the interpreter of attar python (default: python3 in PATH)"},
+		{"CLICKHOUSE_PASSWORD", "the password for -o clickhouse://"},
+		{"DEBUGINFOD_URLS",
+			"servers from which missing debug files are downloaded; DEBUGINFOD_TIMEOUT "
+			"and DEBUGINFOD_CACHE_PATH are those of debuginfod-find(1)"},
+		{"NO_COLOR", "disables colours on terminals"},
+		{"PERF_BUILDID_DIR, PERF_CONFIG", "the cache of binaries of perf, which --input "
+						  "also reads, and the file with "
+						  "its path, as for perf-buildid-cache(1)"},
+		{"TERM", "dumb: the terminal has no escape sequences"},
+		{"TMPDIR", "where attar agent creates its directory if systemd gives none, and "
+			   "attar fleet --copy on a host (default: /tmp)"},
+		{"XDG_CONFIG_HOME",
+			"its directory attar/presets has the user's presets (default: ~/.config)"},
+		{"XDG_STATE_HOME",
+			"its directory attar has rows that a ClickHouse server has not stored yet "
+			"(default: ~/.local/state; for root /var/lib)"},
+	};
+
+	buf_str(b, "\n.SH ENVIRONMENT\n");
+	for (size_t i = 0; i < ARRAY_SIZE(variables); i++) {
+		buf_printf(b, ".TP\n\\fB%s\\fR\n", variables[i].names);
+		roff_line(b, variables[i].effect, strlen(variables[i].effect));
+	}
+}
+
 void help_man_overview(struct buf *b)
 {
 	buf_printf(b,
@@ -382,7 +414,6 @@ void help_man_overview(struct buf *b)
 	buf_str(b, ".SH OTHER COMMANDS\n");
 	for (const struct command *c = commands; c->name; c++)
 		man_command(b, c);
-	buf_str(b, SIGNALS
-		".SH EXIT STATUS\n" EXIT_STATUS
-		"\n.SH ENVIRONMENT\n.TP\n\\fBNO_COLOR\\fR\ndisables colours on terminals\n");
+	buf_str(b, SIGNALS ".SH EXIT STATUS\n" EXIT_STATUS);
+	man_environment(b);
 }

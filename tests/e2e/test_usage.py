@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from command import ATTAR, has, run, workload
+from command import ATTAR, ROOT, has, run, workload
 
 pytestmark = pytest.mark.quick
 
@@ -170,6 +170,17 @@ def test_version(args):
     done = run(*args)
     assert re.fullmatch(r'attar \d+\.\d+\.\d+\n', done.stdout)
     assert done.returncode == 0
+
+
+def test_the_manual_names_each_variable_of_the_environment():
+    """Except those that systemd and the shell set for every program."""
+    sources = ' '.join(path.read_text() for path in (ROOT / 'src').rglob('*.c'))
+    names = set(re.findall(r'getenv\("(\w+)"\)', sources)) - {'HOME', 'PATH'}
+    names = {name for name in names
+             if not name.startswith(('NOTIFY_', 'RUNTIME_', 'WATCHDOG_'))}
+    section = run('help', '--man').stdout.split('.SH ENVIRONMENT')[1]
+    assert len(names) > 8
+    assert not [name for name in names if name not in section]
 
 
 @pytest.mark.parametrize('args', [['-h'], ['--help'], ['help']])
