@@ -171,8 +171,8 @@ void needed_events_remark(const struct attar_run *run, struct attar_report *repo
 			!replay_has_event(run, WAKEUP, strlen(WAKEUP))) {
 			attar_report_remark(report,
 				"the recording has " WAKING ", not " WAKEUP
-				": a wait for a CPU begins when a task is being woken, "
-				"slightly earlier");
+				": waits for a CPU begin slightly earlier, at the start of "
+				"the wakeup");
 			return;
 		}
 }

@@ -533,7 +533,8 @@ void push_remark(const struct attar_run *run, struct attar_report *report)
 			(unsigned long long)sent->lost, sent->lost == 1 ? " was" : "s were");
 	if (sent->lost_records)
 		attar_report_remark(report,
-			"names and mappings of %llu round%s were lost for the same reason",
+			"names and mappings of %llu reading%s of the rings were lost, because a "
+			"peer did not read fast enough",
 			(unsigned long long)sent->lost_records, PLURAL_S(sent->lost_records));
 	if (sent->cut)
 		attar_report_remark(report, "%llu peer%s closed the connection before the end",

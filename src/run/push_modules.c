@@ -136,7 +136,8 @@ static int open_netlink(void)
 		fd = -1;
 	}
 	if (fd < 0)
-		log_debug("new modules are noticed late: netlink: %s", strerror(errno));
+		log_debug("names of new modules are pushed late: cannot open netlink: %s",
+			strerror(errno));
 	return fd;
 }
 

@@ -86,7 +86,7 @@ def test_wakings_are_wakeups(script):
     found = report('rundelay', script(wakings(TWO_TASKS)))
     assert [(r['start'], r['calls'], r['total']) for r in rows(found, 'pairs')] == [
         ('sched:sched_wakeup', 2, 65)]
-    assert sum('has sched:sched_waking, not sched:sched_wakeup' in r
+    assert sum('has sched:sched_waking, not sched:sched_wakeup: waits for a CPU begin slightly' in r
                for r in found['remarks']) == 1
     assert states(script(wakings(SLEEPER)))[0] == states(script(SCHED + SLEEPER))[0]
 
