@@ -135,7 +135,7 @@ PERFUME_API void perfume_probe_free(struct perfume_probe *probe);
 
 /*
  * Returns non-zero while a tracer has the event enabled. It is sufficient to poll: a collector of
- * shared memory that has left is noticed at once, one that was killed after three seconds.
+ * shared memory that ends normally is noticed at once, and one that is killed within three seconds.
  */
 PERFUME_API int perfume_probe_enabled(const struct perfume_probe *probe);
 

@@ -110,9 +110,9 @@ static void check_pattern(
 
 	note_inexact(p, n && isdigit((unsigned char)pattern[0]),
 		"the kernel does not match patterns that start with a digit");
-	note_inexact(p, !n, "the kernel has no empty patterns");
+	note_inexact(p, !n, "the kernel's filters cannot have an empty pattern");
 	note_inexact(p, is_end && c->field.place == ATTAR_FIELD_FIXED,
-		"the kernel looks for the end of a field of fixed size, not of its text");
+		"the kernel compares the end of a fixed-size field, not of its text");
 }
 
 /* Quotes around a word are optional here. A pattern that starts with '!' must not match. */
@@ -152,7 +152,7 @@ static void check_number(
 	note_inexact(p, *start == '-' && !type.is_signed,
 		"the field is unsigned: use a number that is not negative, such as 0xffffffff");
 	note_inexact(p, !fits, "a number does not fit in its field");
-	note_inexact(p, *start == '+', "the kernel's numbers have no '+'");
+	note_inexact(p, *start == '+', "the kernel's filters cannot have a number with a '+'");
 }
 
 /* The right side. */

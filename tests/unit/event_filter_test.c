@@ -257,6 +257,30 @@ static void test_where_filters_run(void **state)
 	attar_format_free(all);
 }
 
+/* Why attar applies a filter that the kernel would treat differently. */
+static void test_reasons(void **state)
+{
+	static const struct {
+		const char *filter, *why;
+	} cases[] = {
+		{"name ~ \"\"", "the kernel's filters cannot have an empty pattern"},
+		{"comm ~ \"*x\"",
+			"the kernel compares the end of a fixed-size field, not of its text"},
+		{"pid == +5", "the kernel's filters cannot have a number with a '+'"},
+	};
+	struct attar_format *all;
+
+	assert_int_equal(attar_format_parse("sys", fields, strlen(fields), &all), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct filter_choice choice = {0};
+
+		assert_int_equal(filter_choose(cases[i].filter, all, true, NULL, &choice), 0);
+		assert_string_equal(choice.why, cases[i].why);
+		filter_free(choice.keep);
+	}
+	attar_format_free(all);
+}
+
 static void test_text(void **state)
 {
 	char text[256];
@@ -276,6 +300,7 @@ int main(void)
 		cmocka_unit_test(test_positions),
 		cmocka_unit_test(test_long_filters),
 		cmocka_unit_test(test_where_filters_run),
+		cmocka_unit_test(test_reasons),
 		cmocka_unit_test(test_text),
 	};
 
