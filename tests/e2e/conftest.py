@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Fixtures that bring the machine into the state that a test needs, and restore it."""
 import contextlib
+import functools
 import os
 import shutil
 import signal
@@ -48,16 +49,19 @@ def is_exclusive(item):
     return item.get_closest_marker('exclusive') or EXCLUSIVE & set(item.fixturenames)
 
 
-def group_of(item):
+def group_of(item, cached):
     """Return the group of the test; those of a group run one after another in one worker."""
     mark = item.get_closest_marker('xdist_group')
     if mark:
         return mark.args[0]
+    module = item.module.__name__.rpartition('.')[2]
+    if kernel_of(item) == 'x86' and not cached:
+        return f'x86_{module}'  # these wait for the build, and run in parallel at the end
     if kernel_of(item):
         return kernel_of(item)  # these share a boot
     if is_exclusive(item):
         return 'exclusive'
-    return item.module.__name__.rpartition('.')[2]  # these share fixtures of their module
+    return module  # these share fixtures of their module
 
 
 def rank(item, cached):
@@ -66,7 +70,7 @@ def rank(item, cached):
     groups, so that the last ones are short. While kernels are built, tests that need none or only
     a downloaded one come first.
     """
-    group, kernel = group_of(item), kernel_of(item)
+    group, kernel = group_of(item, cached), kernel_of(item)
     if group == 'exclusive':
         return 0, 0
     if cached and group in LONG_GROUPS:
@@ -74,14 +78,26 @@ def rank(item, cached):
     return (3, KERNELS.index(kernel)) if kernel else (2, 0)
 
 
+@functools.cache  # all workers of xdist must have the same groups in the same order
+def kernels_are_cached():
+    return guest.kernels_are_cached(KERNELS)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node):
+    """Called for each worker, before it starts."""
+    node.workerinput['kernels_are_cached'] = kernels_are_cached()
+
+
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
     """Exclusive tests run one at a time, the files of the others in parallel with them."""
+    cached = config.workerinput['kernels_are_cached'] if hasattr(config, 'workerinput') \
+        else kernels_are_cached()
     for item in items:
         if not command.ATTAR.exists():
             item.add_marker(pytest.mark.skip(reason=f'{command.ATTAR} is not built'))
-        item.add_marker(pytest.mark.xdist_group(group_of(item)))
-    cached = guest.kernels_are_cached(KERNELS)
+        item.add_marker(pytest.mark.xdist_group(group_of(item, cached)))
     items.sort(key=lambda item: rank(item, cached))
 
 
