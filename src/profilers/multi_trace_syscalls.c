@@ -53,17 +53,18 @@ static bool creates_task(uint64_t number)
 	}
 }
 
-/* A new task returns from a system call that its creator entered. */
-static bool is_first_return(uint64_t number, int64_t ret)
+/*
+ * Whether the call was not entered during the measurement: a new task returns from the call of its
+ * creator, and the events of a command begin within its execve().
+ */
+static __attribute__((noinline)) bool has_no_entry(
+	struct multi_trace *m, const struct attar_event *ev, int64_t ret)
 {
-	return ret == 0 && creates_task(number);
-}
-
-/* Events of a command begin within its execve(). */
-static bool is_exec_of_command(struct multi_trace *m, uint64_t number)
-{
+	uint64_t number = attar_arg_u64(ev, 1);
 	bool is_first = !m->has_begun;
 
+	if (ret == 0 && creates_task(number))
+		return true;
 	m->has_begun = true;
 	return is_first && number == __NR_execve;
 }
@@ -130,12 +131,11 @@ static int on_exit_event(struct attar_run *run, void *self, const struct attar_e
 {
 	struct attar_stamp at = attar_event_get_stamp(ev);
 	int64_t ret = attar_arg_i64(ev, 0);
-	uint64_t number = attar_arg_u64(ev, 1);
 	const struct attar_start *started;
 	struct multi_trace *m = self;
 	struct attar_keyrow *row;
 
-	if (is_first_return(number, ret) || is_exec_of_command(m, number))
+	if ((ret == 0 || !m->has_begun) && has_no_entry(m, ev, ret))
 		return 0;
 	started = attar_pairs_end_u64(m->steps[0], at.task, &at);
 	if (!started || !pairs_wants(run, m, ev, true, at.time - started->time))

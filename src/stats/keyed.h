@@ -162,6 +162,14 @@ static inline bool keyed_is(const struct keyed *k, const void *entry, const stru
 	       memcmp(keyed_bytes(k, entry), key->bytes, key->size) == 0;
 }
 
+/* The same for a key of 8 bytes. */
+static inline bool keyed_is_number(const void *entry, uint64_t number)
+{
+	const struct keyed_head *head = keyed_head(entry);
+
+	return head->number == number && head->key_size == sizeof(number);
+}
+
 /* Copies a key to an entry that is not linked. */
 static inline void keyed_set_key(const struct keyed *k, void *entry, const struct keyed_key *key)
 {

@@ -60,7 +60,7 @@ static void forget_one(struct attar_pairs *p)
 	pairs_forget(p, s);
 }
 
-/* A start without time and payload, in the list of its task. */
+/* A start without time and payload, in the lists of ages and of its task. */
 static __attribute__((noinline)) struct open_start *new_start(
 	struct attar_pairs *p, struct keyed_key key, uint64_t task)
 {
@@ -78,6 +78,7 @@ static __attribute__((noinline)) struct open_start *new_start(
 	s->start.key = keyed_bytes(&p->keyed, s);
 	s->start.key_size = key.size;
 	s->start.payload = s + 1;
+	pairs_insert_by_age(p, s);
 	if (task != ATTAR_NO_TASK)
 		pairs_insert_by_task(p, s);
 	return s;
@@ -102,6 +103,14 @@ static inline void reuse(
 		pairs_insert_by_task(p, s);
 }
 
+/* Releases the kept entries before it. */
+static struct open_start *oldest_open(struct attar_pairs *p)
+{
+	while (p->oldest->is_kept)
+		pairs_forget(p, p->oldest);
+	return p->oldest;
+}
+
 /* Opens a start for a key that has this top, NULL: none. */
 static inline __attribute__((always_inline)) struct open_start *open_start(
 	struct attar_pairs *p, const struct keyed_key *key, struct open_start *top, uint64_t task)
@@ -109,7 +118,7 @@ static inline __attribute__((always_inline)) struct open_start *open_start(
 	struct open_start *s;
 
 	if (unlikely(pairs_open(p) >= p->opts.open_max)) {
-		pairs_drop(p, p->oldest, ATTAR_UNPAIRED_EVICTED);
+		pairs_drop(p, oldest_open(p), ATTAR_UNPAIRED_EVICTED);
 		top = pairs_find(p, key);
 	}
 	s = *pairs_recent(p, key->number);
@@ -126,21 +135,31 @@ static inline __attribute__((always_inline)) struct open_start *open_start(
 	return s;
 }
 
+static __attribute__((noinline)) struct attar_start *clear_payload(
+	struct open_start *s, size_t size)
+{
+	memset(s->start.payload, 0, size);
+	return &s->start;
+}
+
 static inline struct attar_start *begin(
 	struct attar_pairs *p, struct open_start *s, const struct attar_stamp *at)
 {
 	const size_t payload = p->keyed.size - sizeof(*s);
 
+	if (unlikely(p->newest != s)) {
+		pairs_remove_by_age(p, s);
+		pairs_insert_by_age(p, s);
+	}
 	s->start.time = at->time;
 	s->start.cpu = at->cpu;
-	if (payload == sizeof(uint64_t))
-		*(uint64_t *)s->start.payload = 0;
-	else
-		memset(s->start.payload, 0, payload);
-	pairs_insert_by_age(p, s);
+	if (unlikely(payload != sizeof(uint64_t)))
+		return clear_payload(s, payload);
+	*(uint64_t *)s->start.payload = 0;
 	return &s->start;
 }
 
+/* A start of a key that is_ready() does not hold for. */
 static __attribute__((noinline)) struct attar_start *start_otherwise(
 	struct attar_pairs *p, const struct keyed_key *key, const struct attar_stamp *at)
 {
@@ -159,23 +178,19 @@ static __attribute__((noinline)) struct attar_start *start_otherwise(
 	return likely(s) ? begin(p, s, at) : NULL;
 }
 
-/* Whether the key has no open start, and nothing prevents one in this entry. */
-static inline bool is_ready(const struct attar_pairs *p, const struct open_start *s,
-	const struct keyed_key *key, const struct attar_stamp *at)
+/* Whether the entry of this key is kept for this task, and nothing prevents a start in it. */
+static inline bool is_ready(
+	const struct attar_pairs *p, const struct open_start *s, const struct attar_stamp *at)
 {
-	return s && s->is_kept && (keyed_is(&p->keyed, s, key) || !p->keyed.linked) &&
-	       pairs_open(p) < p->opts.open_max && at->time >= windows_end(&p->windows, at->cpu);
+	return s->is_kept && s->start.task == at->task && pairs_open(p) < p->opts.open_max &&
+	       at->time >= windows_end(&p->windows, at->cpu);
 }
 
-static inline __attribute__((always_inline)) struct attar_start *start(
-	struct attar_pairs *p, const struct keyed_key *key, const struct attar_stamp *at)
+static inline struct attar_start *start_again(
+	struct attar_pairs *p, struct open_start *s, const struct attar_stamp *at)
 {
-	struct open_start *s = *pairs_recent(p, key->number);
-
-	p->stats.starts++;
-	if (unlikely(!is_ready(p, s, key, at)))
-		return start_otherwise(p, key, at);
-	reuse(p, s, key, at->task);
+	s->is_kept = false;
+	p->n_kept--;
 	return begin(p, s, at);
 }
 
@@ -186,12 +201,12 @@ static __attribute__((noinline)) const struct attar_start *no_start(
 	return NULL;
 }
 
-static inline __attribute__((always_inline)) const struct attar_start *end(
+/* The end of a key that is_usual() does not hold for. */
+static __attribute__((noinline)) const struct attar_start *end_otherwise(
 	struct attar_pairs *p, const struct keyed_key *key, const struct attar_stamp *at)
 {
 	struct open_start *top = find(p, key, at);
 
-	p->stats.ends++;
 	if (unlikely(!top))
 		return no_start(p, windows_end(&p->windows, at->cpu) ? ATTAR_UNPAIRED_END_LOST
 								     : ATTAR_UNPAIRED_END);
@@ -204,41 +219,88 @@ static inline __attribute__((always_inline)) const struct attar_start *end(
 		return no_start(p, ATTAR_UNPAIRED_END_BACKWARD);
 	}
 	p->stats.pairs++;
-	if (unlikely(top->below || top->is_linked))
+	if (top->below || top->is_linked)
 		pairs_remove(p, top);
 	else
 		pairs_keep(p, top);
 	return &top->start;
 }
 
+/* Whether the newest start of this key is open, the only one, and before this end. */
+static inline bool is_usual(
+	const struct attar_pairs *p, const struct open_start *s, const struct attar_stamp *at)
+{
+	return !s->is_kept && !s->skipped && !s->below && at->time >= s->start.time &&
+	       !is_reused(p, s, at);
+}
+
+static inline const struct attar_start *end_usual(struct attar_pairs *p, struct open_start *s)
+{
+	p->stats.pairs++;
+	pairs_keep(p, s);
+	return &s->start;
+}
+
 struct attar_start *attar_pairs_start(
 	struct attar_pairs *pairs, const void *key, size_t key_size, const struct attar_stamp *at)
 {
 	struct keyed_key k = keyed_key(&pairs->keyed, key, MIN(key_size, pairs->keyed.key_max));
+	struct open_start *s = *pairs_recent(pairs, k.number);
 
-	return start(pairs, &k, at);
-}
-
-struct attar_start *attar_pairs_start_u64(
-	struct attar_pairs *pairs, uint64_t key, const struct attar_stamp *at)
-{
-	struct keyed_key k = keyed_number(&key);
-
-	return start(pairs, &k, at);
+	pairs->stats.starts++;
+	if (likely(s && keyed_is(&pairs->keyed, s, &k) && is_ready(pairs, s, at)))
+		return start_again(pairs, s, at);
+	return start_otherwise(pairs, &k, at);
 }
 
 const struct attar_start *attar_pairs_end(
 	struct attar_pairs *pairs, const void *key, size_t key_size, const struct attar_stamp *at)
 {
 	struct keyed_key k = keyed_key(&pairs->keyed, key, MIN(key_size, pairs->keyed.key_max));
+	struct open_start *s = *pairs_recent(pairs, k.number);
 
-	return end(pairs, &k, at);
+	pairs->stats.ends++;
+	if (likely(s && keyed_is(&pairs->keyed, s, &k) && is_usual(pairs, s, at)))
+		return end_usual(pairs, s);
+	return end_otherwise(pairs, &k, at);
+}
+
+/* ---- the same for numbers, whose usual path has no struct keyed_key ---- */
+
+static __attribute__((noinline)) struct attar_start *start_number(
+	struct attar_pairs *p, uint64_t key, const struct attar_stamp *at)
+{
+	struct keyed_key k = keyed_number(&key);
+
+	return start_otherwise(p, &k, at);
+}
+
+static __attribute__((noinline)) const struct attar_start *end_number(
+	struct attar_pairs *p, uint64_t key, const struct attar_stamp *at)
+{
+	struct keyed_key k = keyed_number(&key);
+
+	return end_otherwise(p, &k, at);
+}
+
+struct attar_start *attar_pairs_start_u64(
+	struct attar_pairs *pairs, uint64_t key, const struct attar_stamp *at)
+{
+	struct open_start *s = *pairs_recent(pairs, key);
+
+	pairs->stats.starts++;
+	if (likely(s && keyed_is_number(s, key) && is_ready(pairs, s, at)))
+		return start_again(pairs, s, at);
+	return start_number(pairs, key, at);
 }
 
 const struct attar_start *attar_pairs_end_u64(
 	struct attar_pairs *pairs, uint64_t key, const struct attar_stamp *at)
 {
-	struct keyed_key k = keyed_number(&key);
+	struct open_start *s = *pairs_recent(pairs, key);
 
-	return end(pairs, &k, at);
+	pairs->stats.ends++;
+	if (likely(s && keyed_is_number(s, key) && is_usual(pairs, s, at)))
+		return end_usual(pairs, s);
+	return end_number(pairs, key, at);
 }

@@ -5,7 +5,8 @@
  *
  * The end of a pair usually follows soon: the newest tops are found by `recent`. A top is linked in
  * the table of keyed.h only when another one takes its place there. The entry of a start that ends
- * in `recent` is kept there, and in the list of its task, for the next start in that place.
+ * in `recent` is kept there, and in the lists by age and of its task, for the next start in that
+ * place.
  */
 #ifndef STATS_PAIRS_H
 #define STATS_PAIRS_H
@@ -137,7 +138,6 @@ void pairs_push(struct attar_pairs *p, struct open_start *s, struct open_start *
 /* Ends the only start of a key. */
 static inline void pairs_keep(struct attar_pairs *p, struct open_start *s)
 {
-	pairs_remove_by_age(p, s);
 	s->is_kept = true;
 	p->n_kept++;
 }

@@ -78,16 +78,23 @@ struct attar_pairs *attar_pairs_free(struct attar_pairs *pairs)
 	return NULL;
 }
 
+/* Releases the entries that are kept: all others are of open starts. */
+static void forget_all(struct attar_pairs *p)
+{
+	for (size_t i = 0; i < PAIRS_RECENT; i++)
+		if (p->recent[i] && p->recent[i]->is_kept)
+			pairs_forget(p, p->recent[i]);
+}
+
 void attar_pairs_lost(struct attar_pairs *pairs, int cpu, uint64_t from, uint64_t to)
 {
 	CHECK_ARG_OR(pairs, "pairs", );
 
-	struct open_start *s = pairs->oldest, *newer;
-
 	if (from > to)
 		return;
 	windows_add(&pairs->windows, cpu, to);
-	for (; s; s = newer) {
+	forget_all(pairs);
+	for (struct open_start *s = pairs->oldest, *newer; s; s = newer) {
 		newer = s->newer;
 		if (s->start.time < windows_end(&pairs->windows, s->start.cpu))
 			pairs_drop(pairs, s, ATTAR_UNPAIRED_LOST);
@@ -127,6 +134,7 @@ void attar_pairs_close(struct attar_pairs *pairs)
 {
 	CHECK_ARG_OR(pairs, "pairs", );
 
+	forget_all(pairs);
 	while (pairs->oldest)
 		pairs_drop(pairs, pairs->oldest, ATTAR_UNPAIRED_OPEN);
 }
@@ -139,6 +147,8 @@ const struct attar_start *attar_pairs_next_open(
 	const struct open_start *s = (const struct open_start *)start;
 
 	s = s ? s->newer : pairs->oldest;
+	while (s && s->is_kept)
+		s = s->newer;
 	return s ? &s->start : NULL;
 }
 

@@ -39,7 +39,5 @@ void pairs_forget(struct attar_pairs *p, struct open_start *s)
 {
 	p->n_kept--;
 	pairs_unset_top(p, s);
-	if (s->start.task != ATTAR_NO_TASK)
-		pairs_remove_by_task(p, s);
-	keyed_release(&p->keyed, s);
+	pairs_release(p, s);
 }
