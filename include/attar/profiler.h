@@ -527,6 +527,21 @@ typedef int attar_repeats_fn(struct attar_run *run, void *self, const struct att
  */
 ATTAR_API int attar_run_source_repeats(struct attar_run *run, uint32_t i, attar_repeats_fn *fn);
 
+/*
+ * Called after the event function has got `event`. Returns 0 or a negative errno, as that function.
+ */
+typedef int attar_turns_fn(struct attar_run *run, void *self, const struct attar_event *event,
+	const struct attar_turns *turns);
+
+/*
+ * Samples of source `other` and source i that take turns after one of source i (struct attar_turns)
+ * may be given to `fn` together, instead of one by one to the event functions: for profilers that
+ * need their time and raw data, but not the other fields of the record. NULL: none are. Replaces
+ * the repeats of source i. Returns 0 or -EINVAL.
+ */
+ATTAR_API int attar_run_source_turns(
+	struct attar_run *run, uint32_t i, uint32_t other, attar_turns_fn *fn);
+
 /* What the options select: the whole system, tasks or control groups. */
 ATTAR_API enum attar_target_kind attar_run_target_kind(const struct attar_run *run);
 

@@ -111,6 +111,30 @@ struct attar_repeats {
 	size_t stride;   /* bytes from the raw data of one to those of the next */
 };
 
+/*
+ * Samples after an event in which another event and its own take turns, as the entry and the exit
+ * of system calls: one of the other event, one of its own, and so on. All are of the same thread
+ * and CPU; those of an event have as much raw data as the one before.
+ */
+struct attar_turns {
+	uint64_t n;         /* of each event, 1 or more */
+	const void *raw[2]; /* the raw data of the first ones: of the other event, of its own */
+	size_t raw_size[2]; /* bytes */
+	size_t stride;      /* bytes from the raw data of one to those of the next of its event */
+	ptrdiff_t time_at;  /* bytes from the raw data of a sample to its time, see below */
+	/* In a run: the fields of the other event, as attar_event.fields. */
+	const struct attar_field *const *fields;
+};
+
+/* The time in ns of the sample whose raw data this is. */
+static inline uint64_t attar_turns_get_time(const struct attar_turns *turns, const void *raw)
+{
+	uint64_t time;
+
+	memcpy(&time, ATTAR_CAST(const char *, raw) + turns->time_at, sizeof(time));
+	return time;
+}
+
 /* ---- events emitted by programs through shared memory, see perfume/perfume.h ---- */
 
 /*

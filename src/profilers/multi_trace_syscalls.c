@@ -20,19 +20,23 @@ static bool never_returns(uint64_t number)
 	return number == __NR_exit || number == __NR_exit_group;
 }
 
-static int on_enter(struct attar_run *run, void *self, const struct attar_event *ev)
+static inline void enter(struct multi_trace *m, const struct attar_stamp *at, uint64_t number)
 {
-	struct attar_stamp at = attar_event_get_stamp(ev);
-	struct multi_trace *m = self;
-	uint64_t number = attar_arg_u64(ev, 0);
 	struct attar_start *start;
 
 	m->has_begun = true;
 	if (never_returns(number))
-		return 0;
-	start = attar_pairs_start_u64(m->steps[0], at.task, &at);
+		return;
+	start = attar_pairs_start_u64(m->steps[0], at->task, at);
 	if (start)
 		*(uint64_t *)start->payload = number;
+}
+
+static int on_enter(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	struct attar_stamp at = attar_event_get_stamp(ev);
+
+	enter(self, &at, attar_arg_u64(ev, 0));
 	return 0;
 }
 
@@ -57,10 +61,8 @@ static bool creates_task(uint64_t number)
  * Whether the call was not entered during the measurement: a new task returns from the call of its
  * creator, and the events of a command begin within its execve().
  */
-static __attribute__((noinline)) bool has_no_entry(
-	struct multi_trace *m, const struct attar_event *ev, int64_t ret)
+static bool has_no_entry(struct multi_trace *m, uint64_t number, int64_t ret)
 {
-	uint64_t number = attar_arg_u64(ev, 1);
 	bool is_first = !m->has_begun;
 
 	if (ret == 0 && creates_task(number))
@@ -100,11 +102,11 @@ static void name_call(
 }
 
 static int add_span(struct attar_run *run, const struct multi_trace *m,
-	const struct attar_event *ev, const struct attar_start *started, int64_t ret)
+	const struct attar_event *ev, const struct attar_start *started, uint64_t end, int64_t ret)
 {
 	char name[CALL_BYTES], detail[CALL_BYTES];
 	const struct attar_span span = {.begin = started->time,
-		.end = ev->time,
+		.end = end,
 		.thread = ev->thread,
 		.cpu = (int32_t)ev->cpu,
 		.category = "call",
@@ -118,27 +120,23 @@ static int add_span(struct attar_run *run, const struct multi_trace *m,
 
 /* For time lines and --heatmap. */
 static __attribute__((noinline)) int show_call(struct attar_run *run, const struct multi_trace *m,
-	const struct attar_event *ev, const struct attar_start *started, int64_t ret)
+	const struct attar_event *ev, const struct attar_start *started, uint64_t end, int64_t ret)
 {
-	int r = attar_run_wants_spans(run) ? add_span(run, m, ev, started, ret) : 0;
+	int r = attar_run_wants_spans(run) ? add_span(run, m, ev, started, end, ret) : 0;
 
 	if (r < 0 || !m->heatmap)
 		return r;
-	return heatmap_add(m->heatmap, "syscalls", NULL, ev->time, ev->time - started->time);
+	return heatmap_add(m->heatmap, "syscalls", NULL, end, end - started->time);
 }
 
-static int on_exit_event(struct attar_run *run, void *self, const struct attar_event *ev)
+/* ev: an exit of the same thread on the same CPU, whose time may be another one. */
+static inline int leave(struct attar_run *run, const struct multi_trace *m,
+	const struct attar_event *ev, const struct attar_stamp *at, int64_t ret)
 {
-	struct attar_stamp at = attar_event_get_stamp(ev);
-	int64_t ret = attar_arg_i64(ev, 0);
-	const struct attar_start *started;
-	struct multi_trace *m = self;
+	const struct attar_start *started = attar_pairs_end_u64(m->steps[0], at->task, at);
 	struct attar_keyrow *row;
 
-	if ((ret == 0 || !m->has_begun) && has_no_entry(m, ev, ret))
-		return 0;
-	started = attar_pairs_end_u64(m->steps[0], at.task, &at);
-	if (!started || !pairs_wants(run, m, ev, true, at.time - started->time))
+	if (!started || !pairs_wants(run, m, ev, true, at->time - started->time))
 		return 0;
 	row = find_row(m, ev, *(uint64_t *)started->payload);
 	if (!row)
@@ -146,12 +144,47 @@ static int on_exit_event(struct attar_run *run, void *self, const struct attar_e
 	if (ret < 0 && ret >= -ERRNO_MAX)
 		row->interval.sums[SUM_ERRORS]++;
 	if (m->shows_calls) {
-		int r = show_call(run, m, ev, started, ret);
+		int r = show_call(run, m, ev, started, at->time, ret);
 
 		if (r < 0)
 			return r;
 	}
-	return pairs_add(m, row, at.time - started->time);
+	return pairs_add(m, row, at->time - started->time);
+}
+
+static int on_exit_event(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	struct attar_stamp at = attar_event_get_stamp(ev);
+	int64_t ret = attar_arg_i64(ev, 0);
+	struct multi_trace *m = self;
+
+	if ((ret == 0 || !m->has_begun) && has_no_entry(m, attar_arg_u64(ev, 1), ret))
+		return 0;
+	return leave(run, m, ev, &at, ret);
+}
+
+/* Calls of one thread that follow each other. */
+static int on_turns(struct attar_run *run, void *self, const struct attar_event *ev,
+	const struct attar_turns *turns)
+{
+	const char *entry = turns->raw[0], *exit = turns->raw[1];
+	struct attar_stamp at = attar_event_get_stamp(ev);
+	struct multi_trace *m = self;
+	int r = 0;
+
+	for (uint64_t i = 0; r == 0 && i < turns->n; i++) {
+		int64_t ret = attar_field_i64(ev->fields[0], exit, turns->raw_size[1]);
+
+		at.time = attar_turns_get_time(turns, entry);
+		enter(m, &at, attar_field_u64(turns->fields[0], entry, turns->raw_size[0]));
+		at.time = attar_turns_get_time(turns, exit);
+		if (ret != 0 || !creates_task(attar_field_u64(ev->fields[1], exit,
+					turns->raw_size[1])))
+			r = leave(run, m, ev, &at, ret);
+		entry += turns->stride;
+		exit += turns->stride;
+	}
+	return r;
 }
 
 static int refuse_options(const struct multi_trace *m)
@@ -198,6 +231,8 @@ static int syscalls_open(struct attar_run *run, struct multi_trace *m)
 	m->n_stages = 2;
 	m->selects_cpus = attar_run_all_cpus(run, true) > 0;
 	r = attar_run_inputs(run, m->inputs);
+	if (r >= 0 && attar_run_sources(run) == 2)
+		attar_run_source_turns(run, 1, 0, on_turns);
 	if (r == -ENOENT && attar_run_is_live(run)) /* an event of -e without such a field */
 		r = -EINVAL;
 	return r < 0 ? r : attar_run_expr(run, 0, "syscall_name(number)", &opts, &m->syscall_name);

@@ -7,7 +7,7 @@
 #include "stream/stream.h"
 
 /* Samples that a profiler gets together: few enough to stay in the caches. */
-enum { REPEATS_MAX = 128 };
+enum { SEVERAL_MAX = 128 };
 
 /* ---- one event ---- */
 
@@ -48,6 +48,12 @@ static inline int deliver_direct(
 	return s->fn(run, run->self, ev);
 }
 
+/* Whether samples may go past the event function. */
+static bool can_skip_fn(const struct source *s)
+{
+	return s->is_direct && s->fn != source_act;
+}
+
 /*
  * Marks the sources whose samples need nothing but deliver_direct() in this round. False: there can
  * be none, as the numbers of events are not those of sources.
@@ -59,7 +65,12 @@ static bool mark_direct_sources(struct attar_run *run)
 	vec_each (&run->sources.list, s) {
 		s->is_direct = !s->has_switches && !s->next_shared && !s->usdt && !s->keep &&
 			       !s->timer && !run->overhead.selects;
-		s->takes_repeats = s->is_direct && s->repeats && s->fn != source_act;
+	}
+	vec_each (&run->sources.list, s) {
+		s->takes_several = s->repeats ? can_skip_fn(s)
+					      : s->turns && can_skip_fn(s) &&
+							can_skip_fn(
+								&run->sources.list.at[s->other]);
 	}
 	return true;
 }
@@ -157,10 +168,9 @@ static inline uint64_t count_left(const struct attar_run *run)
 }
 
 /* The samples after ev that are like it. */
-static __attribute__((noinline)) int deliver_repeats(
-	struct attar_run *run, const struct source *s, const struct attar_event *ev)
+static int deliver_repeats(
+	struct attar_run *run, const struct source *s, const struct attar_event *ev, uint64_t max)
 {
-	const uint64_t max = MIN(count_left(run), (uint64_t)REPEATS_MAX);
 	struct attar_repeats repeats;
 
 	if (!sample_run_repeats(run->stream, run->clock.tick, max, &repeats))
@@ -169,7 +179,31 @@ static __attribute__((noinline)) int deliver_repeats(
 	return s->repeats(run, run->self, ev, &repeats);
 }
 
-/* Whether the event is like the one before it; otherwise it rarely has repeats. */
+/* The samples after ev in which another source and its own take turns. */
+static int deliver_turns(
+	struct attar_run *run, const struct source *s, const struct attar_event *ev, uint64_t max)
+{
+	struct attar_turns turns;
+
+	if (!sample_run_turns(run->stream, s->other, run->clock.tick, max / 2, &turns))
+		return 0;
+	turns.fields = run->sources.list.at[s->other].fields;
+	run->notes.delivered += 2 * turns.n;
+	return s->turns(run, run->self, ev, &turns);
+}
+
+static __attribute__((noinline)) int deliver_several(
+	struct attar_run *run, const struct source *s, const struct attar_event *ev)
+{
+	const uint64_t max = MIN(count_left(run), (uint64_t)SEVERAL_MAX);
+
+	return s->repeats ? deliver_repeats(run, s, ev, max) : deliver_turns(run, s, ev, max);
+}
+
+/*
+ * Whether the event is like the one before it of a source that takes several; otherwise more that
+ * are like it rarely follow.
+ */
 static inline bool is_repeat(struct attar_run *run, const struct attar_event *ev)
 {
 	struct latest_event *latest = &run->sources.latest;
@@ -186,7 +220,7 @@ static inline int deliver_at_once(struct attar_run *run, struct attar_event *ev)
 	const struct source *s = &run->sources.list.at[ev->counter];
 	int r = deliver_direct(run, s, ev);
 
-	return r < 0 || !s->takes_repeats || !is_repeat(run, ev) ? r : deliver_repeats(run, s, ev);
+	return r < 0 || !s->takes_several || !is_repeat(run, ev) ? r : deliver_several(run, s, ev);
 }
 
 /* has_direct: a constant, so that a round without direct sources does not slow the others down. */

@@ -264,6 +264,20 @@ int attar_run_source_repeats(struct attar_run *run, uint32_t i, attar_repeats_fn
 	return 0;
 }
 
+int attar_run_source_turns(struct attar_run *run, uint32_t i, uint32_t other, attar_turns_fn *fn)
+{
+	CHECK_OWN(run, "run");
+	CHECK_BELOW(i, "i", run->sources.list.n);
+	CHECK_BELOW(other, "other", run->sources.list.n);
+
+	struct source *s = &run->sources.list.at[i];
+
+	s->repeats = NULL;
+	s->turns = fn;
+	s->other = other;
+	return 0;
+}
+
 enum attar_target_kind attar_run_target_kind(const struct attar_run *run)
 {
 	CHECK_ARG_OR(run, "run", ATTAR_TARGET_SYSTEM);

@@ -53,8 +53,10 @@ struct source {
 	uint32_t next_shared; /* the next source with the same counter; 0: none */
 	bool has_switches;    /* see run/switch_check.h */
 	bool is_direct;       /* in this round: its samples go to fn only */
-	bool takes_repeats;   /* in this round: its samples may go to `repeats` */
+	bool takes_several;   /* in this round: its samples may go to `repeats` or `turns` */
 	attar_repeats_fn *repeats; /* of attar_run_source_repeats(); NULL: none */
+	attar_turns_fn *turns;     /* of attar_run_source_turns(), with the source `other` */
+	uint32_t other;
 	unsigned modes;       /* samples in these only, see perf/modes.h; 0: in all */
 	unsigned only_in;     /* the modes that the recording has it in; 0: in all that it should */
 };
@@ -66,7 +68,7 @@ struct sources {
 	struct latest_event {
 		uint32_t counter;
 		const struct attar_thread *thread; /* only compared */
-	} latest; /* of a source that takes repeats */
+	} latest; /* of a source that takes several */
 	bool has_warned;                      /* of events whose samples share ids */
 };
 

@@ -502,6 +502,73 @@ bool sample_run_repeats(
 	return true;
 }
 
+/* ---- turns ---- */
+
+/* Whether the record is of the task and the pattern, and its time is in this range. */
+static inline bool is_turn(const struct sample_run *run, const struct sample_pattern *like,
+	const char *at, uint64_t task, uint64_t since, uint64_t limit)
+{
+	const record_word *words = (const record_word *)(const void *)at;
+
+	return at <= like->last && (words[0] & RUN_SAME) == like->same &&
+	       words[run->task_at] == task && (!run->id_at || words[run->id_at] == like->id) &&
+	       (uint32_t)words[run->raw_at] == like->raw && words[run->time_at] >= since &&
+	       words[run->time_at] <= limit;
+}
+
+static inline uint64_t time_of(const struct sample_run *run, const char *at)
+{
+	return ((const record_word *)(const void *)at)[run->time_at];
+}
+
+/* As count_repeats(): the number of pairs of samples of the two patterns of the run. */
+static uint64_t count_turns(const struct attar_stream *s, const struct sample_run *run,
+	uint64_t limit, uint64_t max, uint64_t *time)
+{
+	const struct sample_pattern *like = run->like, *other = run->before;
+	const char *first = run->at, *second;
+	uint64_t n = 0, before = *time, task;
+
+	memcpy(&task, &s->record.pid, sizeof(task));
+	for (; n < max && is_turn(run, other, first, task, before, limit); n++) {
+		second = first + other->size;
+		if (!is_turn(run, like, second, task, time_of(run, first), limit))
+			break;
+		before = time_of(run, second);
+		first = second + like->size;
+	}
+	*time = before;
+	return n;
+}
+
+bool sample_run_turns(struct attar_stream *s, uint32_t other, uint64_t until, uint64_t max,
+	struct attar_turns *ret_turns)
+{
+	struct sample_run *run = s->run ? &s->run->run : NULL;
+	const size_t raw = run ? run->raw_at * sizeof(record_word) + 4 : 0;
+	struct sample_pattern *first, *second;
+	uint64_t n;
+
+	if (!run || !run->raw_at || !run->before->same || run->before->number != other)
+		return false;
+	n = count_turns(s, run, MIN(s->run_limit, until - 1), max, &s->delivered);
+	if (!n)
+		return false;
+	first = run->before;
+	second = run->like;
+	*ret_turns = (struct attar_turns){.n = n,
+		.raw = {run->at + raw, run->at + first->size + raw},
+		.raw_size = {first->raw, second->raw},
+		.stride = first->size + second->size,
+		.time_at = (ptrdiff_t)(run->time_at * sizeof(record_word)) - (ptrdiff_t)raw};
+	run->at += n * ret_turns->stride;
+	s->record.header = (const void *)(run->at - second->size);
+	first->arrived += n;
+	second->arrived += n;
+	s->stats.samples += 2 * n;
+	return true;
+}
+
 /* ---- begin and end ---- */
 
 static void set_bytes(struct sample_run *run, const struct cursor *c)

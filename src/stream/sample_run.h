@@ -17,6 +17,7 @@
 struct attar_stream;
 struct attar_event;
 struct attar_repeats;
+struct attar_turns;
 struct cursor;
 
 /* As attar_stream_next(). */
@@ -66,5 +67,13 @@ void sample_run_end(struct attar_stream *s);
  */
 bool sample_run_repeats(
 	struct attar_stream *s, uint64_t until, uint64_t max, struct attar_repeats *ret_repeats);
+
+/*
+ * Takes at most `max` samples of the counter with the number `other`, and as many that are like the
+ * one that was delivered last, if both take turns at the front, see struct attar_turns. They are
+ * older than `until`, ns. False: there are none, as above.
+ */
+bool sample_run_turns(struct attar_stream *s, uint32_t other, uint64_t until, uint64_t max,
+	struct attar_turns *ret_turns);
 
 #endif

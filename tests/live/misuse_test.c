@@ -203,6 +203,8 @@ static void test_sources(void **state)
 	assert_int_equal(attar_run_new("trace", &run), 0);
 	refused(attar_run_source_repeats(run, 0, NULL), -EINVAL,
 		"attar_run_source_repeats(): i is 0, but must be below 0");
+	refused(attar_run_source_turns(run, 0, 0, NULL), -EINVAL,
+		"attar_run_source_turns(): i is 0, but must be below 0");
 	attar_run_free(run);
 }
 

@@ -141,6 +141,65 @@ static void test_repeats(void **state)
 	calls_unwatch(&w);
 }
 
+/* Checks entry and exit of the calls from `seen` on, which were taken together. */
+static void check_turns(
+	const struct attar_turns *turns, uint64_t seen, pid_t parent, uint64_t *time)
+{
+	for (uint64_t k = 0; k < turns->n; k++) {
+		const char *entry = (const char *)turns->raw[0] + k * turns->stride,
+			   *exit = (const char *)turns->raw[1] + k * turns->stride;
+		uint64_t begin = attar_turns_get_time(turns, entry),
+			 end = attar_turns_get_time(turns, exit);
+		int64_t number, ret;
+
+		assert_true(turns->raw_size[0] >= 64 && turns->raw_size[1] >= 24);
+		assert_int_equal(number_in(entry), seen + k);
+		memcpy(&number, exit + 8, sizeof(number));
+		memcpy(&ret, exit + 16, sizeof(ret));
+		assert_int_equal(number, SYS_getppid);
+		assert_int_equal(ret, parent);
+		assert_true(*time <= begin && begin <= end);
+		*time = end;
+	}
+}
+
+/* Of the calls that follow each other, all but the first two or so are taken together. */
+static void test_turns(void **state)
+{
+	uint64_t made = 0, seen = 0, turned = 0, time;
+	const pid_t parent = getppid();
+	struct attar_stream_stats stats;
+	struct attar_turns turns;
+	struct attar_event ev;
+	struct calls w;
+
+	watch(&w, live_self(), true, 0);
+	for (size_t i = 0; i < 1000; i++) {
+		call(made, made + i % FITS);
+		made += i % FITS;
+		while (attar_stream_next(w.stream, &ev) > 0) {
+			if (ev.counter == 0) {
+				assert_int_equal(number_of(&ev), seen);
+				continue;
+			}
+			seen++;
+			time = ev.time;
+			turns.n = 0;
+			sample_run_turns(w.stream, 0, UINT64_MAX, 4, &turns);
+			assert_in_range(turns.n, 0, 4);
+			check_turns(&turns, seen, parent, &time);
+			seen += turns.n;
+			turned += turns.n;
+		}
+		assert_int_equal(seen, made);
+	}
+	assert_in_range(turned, made / 2, made * 4 / 5);
+	attar_stream_get_stats(w.stream, &stats);
+	assert_int_equal(stats.samples, 2 * made);
+	assert_int_equal(stats.disordered, 0);
+	calls_unwatch(&w);
+}
+
 /* Two events alternate in one ring, then one of them has it alone. */
 static void test_each_sample_has_its_event(void **state)
 {
@@ -259,6 +318,7 @@ int main(void)
 		cmocka_unit_test(test_every_call_is_delivered_with_its_callchain),
 		cmocka_unit_test(test_every_call_is_delivered_with_rare_fields),
 		cmocka_unit_test(test_repeats),
+		cmocka_unit_test(test_turns),
 		cmocka_unit_test(test_each_sample_has_its_event),
 		cmocka_unit_test(test_missing_calls_are_counted_as_lost),
 		cmocka_unit_test(test_runs_end_at_an_older_record_of_another_ring),

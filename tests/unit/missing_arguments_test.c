@@ -524,6 +524,7 @@ static void test_runs(void **state)
 	REFUSES(attar_run_source(any, any, NULL, on_event), "attr");
 	REFUSES(attar_run_source(any, any, any, NULL), "fn");
 	REFUSES(attar_run_source_repeats(NULL, 0, NULL), "run");
+	REFUSES(attar_run_source_turns(NULL, 0, 0, NULL), "run");
 	REFUSES(attar_run_events(NULL, any, 1, on_event), "run");
 	REFUSES(attar_run_events(any, NULL, 1, on_event), "text");
 	REFUSES(attar_run_events(any, any, 1, NULL), "fn");

@@ -16,7 +16,7 @@
 
 enum { CPUS = 3, TIDS = 40, FIRST_TIME = 1000, STEP = 10, EXITS = 97 };
 
-static uint64_t samples, all_repeats;
+static uint64_t samples, all_repeats, all_turns;
 
 /* What sample i is, computed from i. */
 struct expected {
@@ -37,6 +37,7 @@ struct mode {
 	bool all_equal; /* sizes do not vary */
 	bool all_plain; /* no other records */
 	bool repeats;   /* those after each sample are taken together */
+	bool turns;     /* two events take turns, and are taken together */
 };
 
 static uint64_t number(uint64_t i, uint64_t salt)
@@ -56,6 +57,10 @@ static struct expected expect(const struct mode *m, uint64_t i)
 
 	e.tid = 1000 + (uint32_t)(number(i / 5, 6) % TIDS);
 	e.id = 71 + e.event * 10 + number(i, 7) % 2;
+	if (m->turns) {
+		e.event = i % m->events;
+		e.id = 71 + e.event * 10;
+	}
 	e.chain = m->type & PERF_SAMPLE_CALLCHAIN ? number(i, 8) % 9 : 0;
 	e.raw = m->type & PERF_SAMPLE_RAW ? m->all_equal ? 20 : 4 + 8 * (number(i, 9) % 6) : 0;
 	e.is_bad = !m->all_plain && m->type & PERF_SAMPLE_RAW && number(i, 10) % 50 == 0;
@@ -294,6 +299,52 @@ static uint64_t take_repeats(const struct mode *m, struct attar_stream *stream, 
 	return repeats.n;
 }
 
+/* One sample of those that were taken together. */
+static void check_taken(const struct mode *m, uint64_t first, uint64_t i, const void *raw,
+	size_t size, uint64_t time)
+{
+	const struct attar_sample sample = {.raw = raw, .raw_size = (uint32_t)size};
+	const struct expected was = expect(m, first), e = expect(m, i);
+
+	assert_false(e.is_bad);
+	assert_int_equal(e.tid, was.tid);
+	assert_int_equal(e.cpu, was.cpu);
+	assert_int_equal(e.time, time);
+	check_data(&e, &sample, i);
+}
+
+/* Takes the turns after sample i: at most two of each event, and up to a time. */
+static uint64_t take_turns(const struct mode *m, struct attar_stream *stream, uint64_t i)
+{
+	const uint64_t until = number(i, 14) % 4 ? UINT64_MAX : FIRST_TIME + (i + 2) * STEP;
+	const uint32_t other = (uint32_t)((expect(m, i).event + 1) % m->events);
+	struct attar_turns turns = {0};
+	bool has_some = sample_run_turns(stream, other, until, 2, &turns);
+	uint64_t at = i + 1;
+
+	assert_int_equal(has_some, turns.n > 0);
+	assert_in_range(turns.n, 0, until == UINT64_MAX && can_repeat(m) && m->events == 2 ? 2 : 0);
+	for (uint64_t k = 0; k < turns.n; k++)
+		for (int of = 0; of < 2; of++, at++) {
+			const char *raw = (const char *)turns.raw[of] + k * turns.stride;
+
+			check_taken(m, i, at, raw, turns.raw_size[of],
+				attar_turns_get_time(&turns, raw));
+		}
+	return 2 * turns.n;
+}
+
+/* Takes more samples after sample i together; returns how many. */
+static uint64_t take_several(const struct mode *m, struct attar_stream *stream, uint64_t i)
+{
+	uint64_t repeated = m->repeats ? take_repeats(m, stream, i) : 0;
+	uint64_t turned = m->turns ? take_turns(m, stream, i) : 0;
+
+	all_repeats += repeated;
+	all_turns += turned;
+	return repeated + turned;
+}
+
 /* Reads the recording to its end; returns the number of samples. */
 static uint64_t read_all(const struct mode *m, struct attar_stream *stream)
 {
@@ -313,15 +364,10 @@ static uint64_t read_all(const struct mode *m, struct attar_stream *stream)
 			check_sample(m, &ev, i);
 			if (*comms[ev.thread->tid - 1000])
 				assert_string_equal(ev.thread->comm, comms[ev.thread->tid - 1000]);
-			i++;
-			n++;
-			if (m->repeats) {
-				uint64_t repeated = take_repeats(m, stream, i - 1);
+			uint64_t taken = take_several(m, stream, i);
 
-				i += repeated;
-				n += repeated;
-				all_repeats += repeated;
-			}
+			i += 1 + taken;
+			n += 1 + taken;
 		}
 	return n;
 }
@@ -392,6 +438,14 @@ static void test_repeats(void **state)
 	assert_in_range(all_repeats, samples, 100 * samples);
 }
 
+static void test_turns(void **state)
+{
+	all_turns = 0;
+	check_all((struct mode){.burst = 20, .turns = true});
+	check_all((struct mode){.burst = 20, .turns = true, .all_equal = true});
+	assert_in_range(all_turns, samples, 100 * samples);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -399,6 +453,7 @@ int main(void)
 		cmocka_unit_test(test_long_runs),
 		cmocka_unit_test(test_equal_samples),
 		cmocka_unit_test(test_repeats),
+		cmocka_unit_test(test_turns),
 	};
 
 	samples = unit_rounds(6000);
