@@ -2,7 +2,7 @@
 /*
  * Records with the names and mappings of what exists when a file begins: the kernel, its modules,
  * and processes. The first file has what /proc says about processes, the ones that follow have what
- * the records so far say.
+ * the records so far say. Later, what /proc says is added again when records are missing.
  */
 #include <stdio.h>
 #include <sys/mman.h>
@@ -22,6 +22,7 @@ struct synthesis {
 	pid_t pid;
 	bool data;       /* also mappings of data */
 	bool file_data;  /* also mappings of data of files */
+	bool is_later;   /* the recording has begun: records have a time */
 	struct map done; /* pids */
 };
 
@@ -143,7 +144,7 @@ static int put_thread(void *ctx, int tid)
 {
 	const struct synthesis *s = ctx;
 
-	if (tid != s->pid)
+	if (tid != s->pid && !s->is_later)
 		put_fork(s, s->pid, tid, s->pid);
 	put_comm(s, tid);
 	return buf_failed(s->b) ? base_oom() : 0;
@@ -162,18 +163,48 @@ static pid_t status_number(pid_t pid, const char *key)
 	return at ? (pid_t)strtol(at + strlen(key), NULL, 10) : 0;
 }
 
+/* Without a clock that attar can read, that of the newest sample. */
+static uint64_t time_now(const struct recording_writer *w)
+{
+	vec_each (&w->events, event)
+		if (!event->attr.attr.use_clockid)
+			return w->last_time;
+	return base_now();
+}
+
+/* Sets the time of the records from this position on. */
+static void set_time(const struct synthesis *s, size_t from, uint64_t time)
+{
+	size_t back = (size_t)s->w->layout.back_time;
+	const struct perf_event_header *header;
+
+	for (size_t at = from; !buf_failed(s->b) && at < s->b->len; at += header->size) {
+		header = (const void *)(s->b->data + at);
+		memcpy(s->b->data + at + header->size - back, &time, sizeof(time));
+	}
+}
+
+/*
+ * Later, a FORK record would make readers forget what they know of the threads. What happens while
+ * the process is read has records that are newer than the time.
+ */
 static int put_process(void *ctx, int pid)
 {
 	struct synthesis *s = ctx;
-	pid_t parent = status_number(pid, "\nPPid:\t");
+	pid_t parent = s->is_later ? 0 : status_number(pid, "\nPPid:\t");
+	uint64_t time = s->is_later ? time_now(s->w) : 0;
+	size_t from = s->b->len;
 	int r;
 
 	s->pid = pid;
-	put_fork(s, parent, pid, parent);
+	if (!s->is_later)
+		put_fork(s, parent, pid, parent);
 	r = proc_each_thread(pid, put_thread, s);
 	/* Kernel threads have no mappings; others may end meanwhile. */
 	if (r == 0)
 		(void)maps_read(pid, put_mapping, s);
+	if (s->is_later)
+		set_time(s, from, time);
 	return buf_failed(s->b) ? base_oom() : 0;
 }
 
@@ -225,19 +256,37 @@ static void choose_data(struct synthesis *s, const struct perf_event_attr *attr)
 	s->file_data |= attr->mmap_data && is_dummy;
 }
 
-int writer_put_tasks(struct recording_writer *w, struct buf *b)
+static struct synthesis begin(struct recording_writer *w, struct buf *b)
 {
 	struct synthesis s = {.w = w, .b = b};
-	int r = 0;
 
 	vec_each (&w->events, event)
 		choose_data(&s, &event->attr.attr);
+	return s;
+}
+
+int writer_put_tasks(struct recording_writer *w, struct buf *b)
+{
+	struct synthesis s = begin(w, b);
+	int r = 0;
+
 	put_kernel(&s);
 	put_modules(&s);
 	if (w->stats.files == 1 || w->tasks.is_stale)
 		r = follow_running(&s, &w->tasks);
 	else
 		w->stats.records += live_tasks_put(&w->tasks, b);
+	map_done(&s.done);
+	return r == -ENOMEM || buf_failed(b) ? -ENOMEM : 0;
+}
+
+int writer_put_running(struct recording_writer *w, struct buf *b)
+{
+	struct synthesis s = begin(w, b);
+	int r;
+
+	s.is_later = true;
+	r = put_running(&s, &w->tasks.processes);
 	map_done(&s.done);
 	return r == -ENOMEM || buf_failed(b) ? -ENOMEM : 0;
 }

@@ -186,6 +186,19 @@ void recording_writer_note(struct recording_writer *w, const struct perf_event_h
 	}
 }
 
+int recording_writer_add_running(struct recording_writer *w)
+{
+	struct buf records _cleanup_(buf_done) = {0};
+	int r = writer_put_running(w, &records);
+	const struct perf_event_header *header;
+
+	for (size_t at = 0; r == 0 && w->opts.rotate && at < records.len; at += header->size) {
+		header = (const void *)(records.data + at);
+		live_tasks_note(&w->tasks, header);
+	}
+	return r == 0 ? recording_writer_write(w, records.data, records.len) : r;
+}
+
 /* Compresses what was collected; small pieces would compress badly. */
 static int compress(struct recording_writer *w)
 {

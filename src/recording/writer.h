@@ -106,6 +106,12 @@ void recording_writer_note(struct recording_writer *w, const struct perf_event_h
 int recording_writer_write(struct recording_writer *w, const void *bytes, size_t len);
 
 /*
+ * Writes the names and mappings that the processes have now, after records of them are missing,
+ * such as those of a CPU that was not monitored. Between records of events; 0 or a negative errno.
+ */
+int recording_writer_add_running(struct recording_writer *w);
+
+/*
  * Ends a round: the records of the following round are not older than the newest ones of the round
  * before this one. Returns 0; 1 if the file is full and nothing should be written any more.
  */

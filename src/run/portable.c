@@ -70,8 +70,14 @@ int portable_begin(struct attar_run *run)
 		return base_oom();
 	p->layout = run->stream->layouts[0];
 	r = kept_files_init(&p->files);
-	if (r == 0)
-		r = scan_existing(p, run);
+	return r == 0 ? portable_read_running(run) : r;
+}
+
+int portable_read_running(struct attar_run *run)
+{
+	struct portable *p = run->recorder.portable;
+	int r = scan_existing(p, run);
+
 	map_done(&p->scanned);
 	return r;
 }

@@ -14,6 +14,9 @@ struct portable;
 /* Opens what the existing processes have mapped, if the recorder has the option. */
 int portable_begin(struct attar_run *run);
 
+/* The same later, after records of mappings are missing. */
+int portable_read_running(struct attar_run *run);
+
 /* Opens what a record of the rings says is mapped. */
 void portable_note(struct portable *p, const struct perf_event_header *header);
 

@@ -371,6 +371,20 @@ void push_bytes(struct attar_run *run, const void *bytes, size_t n)
 	}
 }
 
+void push_running(struct attar_run *run)
+{
+	struct peer_sender_client *client;
+
+	for (size_t i = 0; (client = client_at(run, i)); i++) {
+		struct recording_writer *w = writer_of(client);
+
+		if (!w)
+			continue;
+		recording_writer_add_running(w);
+		run->push.taken++;
+	}
+}
+
 void push_record(struct attar_run *run, const struct perf_event_header *header)
 {
 	if (likely(!run->push.sender))

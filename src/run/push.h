@@ -60,6 +60,8 @@ void push_note(struct attar_run *run, const struct perf_event_header *header);
 /* An id that an event may not have yet. */
 void push_id(struct attar_run *run, size_t event, uint64_t id);
 void push_bytes(struct attar_run *run, const void *bytes, size_t n);
+/* The names and mappings that processes have now: see recording_writer_add_running(). */
+void push_running(struct attar_run *run);
 
 /* All records up to now were given: new connections receive the later ones. */
 int push_round(struct attar_run *run);

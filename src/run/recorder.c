@@ -320,20 +320,45 @@ static int end_round(struct attar_run *run)
 	return r == 0 ? recording_writer_rotate(recorder->writer) : r;
 }
 
+/* Returns 1 if events of a CPU that came online were opened. */
+static int follow_cpus(struct attar_run *run)
+{
+	struct attar_stream *stream = run->stream;
+	size_t known = stream->ids.n;
+	int r = stream->target->listens && !stream->stopped ? stream_follow_cpus(stream) : 0;
+
+	return r < 0 ? r : stream->ids.n > known;
+}
+
+/*
+ * A CPU that comes online runs programs before its events are open again: the records of their
+ * names and mappings are missing.
+ */
+static int add_running(struct attar_run *run)
+{
+	struct run_recorder *recorder = &run->recorder;
+	int r = recorder->writer ? recording_writer_add_running(recorder->writer) : 0;
+
+	push_running(run);
+	return r == 0 && recorder->portable ? portable_read_running(run) : r;
+}
+
 int recorder_drain(struct attar_run *run)
 {
 	struct run_recorder *recorder = &run->recorder;
 	struct attar_stream *stream = run->stream;
 	bool any = false;
-	int r = stream->target->listens && !stream->stopped ? stream_follow_cpus(stream) : 0;
+	int r = follow_cpus(run), opened = r > 0;
 
 	if (recorder->full)
-		return r;
+		return MIN(r, 0);
 	recorder->left = samples_left(run);
 	if (r >= 0)
 		r = push_turn(run);
 	if (r >= 0)
 		r = add_new_ids(run);
+	if (r >= 0 && opened)
+		r = add_running(run);
 	for (size_t i = 0; r >= 0 && i < stream->n_rings; i++) {
 		r = write_ring(run, i);
 		any |= r > 0;

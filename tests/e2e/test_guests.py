@@ -6,7 +6,7 @@ import re
 import pytest
 
 import guest
-from command import ATTAR, Profile, share_is, workload
+from command import ATTAR, Profile, perf, run, share_is, workload
 
 PERMISSION = 3
 AS_NOBODY = 'setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all --bounding-set=-all'
@@ -118,6 +118,33 @@ wait $profile; wait $stat
         (tmp_path / 'stat.json').read_text().startswith('{"schema":"attar/1"')
 
 
+def exec_on_a_cpu_that_returned(tmp_path, command):
+    """
+    While the command, which notes in notes.txt what it does, is stopped, CPU 1 goes offline and
+    returns, and split7030 is started on it: its exec has no record.
+    """
+    shell('debian', tmp_path, f'''
+ticks() {{ set -- $(cat /proc/$1/stat); echo ${{14}}; }}
+taskset -pc 0 $$ >taskset.txt # its FORK records are not missing
+{command} & attar=$!
+until grep -q perf_event /proc/$attar/maps && grep -q "^232 " /proc/$attar/syscall # epoll_wait
+do sleep 0.1; done
+kill -STOP $attar; until grep -q "^State:.T" /proc/$attar/status; do sleep 0.1; done
+echo 0 >{CPU}; echo 1 >{CPU}
+taskset -c 1 {workload("split7030")} 1000000000 & split=$!
+until [ $(ticks $split) -gt 0 ]; do sleep 0.1; done
+kill -CONT $attar; until grep -q "CPU 1 came online" notes.txt; do sleep 0.1; done
+end=$(($(ticks $split) + 100)); until [ $(ticks $split) -ge $end ]; do sleep 0.1; done
+kill -TERM $attar; wait $attar
+''')
+
+
+def have_split7030(*profiles):
+    heavy, all_of_it = (sum(p.own(symbol, comm='split7030') for p in profiles)
+                        for symbol in ('heavy', None))
+    share_is(heavy, all_of_it, 0.7, slack=0.05)
+
+
 @pytest.mark.guest('debian')
 @pytest.mark.parametrize('prefix', ['', guest.AS_AGENT], ids=['by hand', 'agent'])
 def test_a_cpu_that_returns_before_attar_looks(tmp_path, prefix):
@@ -125,22 +152,32 @@ def test_a_cpu_that_returns_before_attar_looks(tmp_path, prefix):
     It is watched again, since it was announced by netlink, which the agent's unit allows. The
     names of a program that was started on it meanwhile are known, without a record of its exec.
     """
-    shell('debian', tmp_path, f'''
-ticks() {{ set -- $(cat /proc/$1/stat); echo ${{14}}; }}
-taskset -pc 0 $$ >taskset.txt # its FORK records are not missing
-{prefix} $attar profile -F 997 --exclude-kernel -d 100s -o profile.json 2>notes.txt & profile=$!
-until grep -q perf_event /proc/$profile/maps && grep -q "^232 " /proc/$profile/syscall # epoll_wait
-do sleep 0.1; done
-kill -STOP $profile; until grep -q "^State:.T" /proc/$profile/status; do sleep 0.1; done
-echo 0 >{CPU}; echo 1 >{CPU}
-taskset -c 1 {workload("split7030")} 1000000000 & split=$!
-until [ $(ticks $split) -gt 0 ]; do sleep 0.1; done
-kill -CONT $profile; until grep -q "CPU 1 came online" notes.txt; do sleep 0.1; done
-end=$(($(ticks $split) + 100)); until [ $(ticks $split) -ge $end ]; do sleep 0.1; done
-kill -TERM $profile; wait $profile
-''')
-    profile = found(tmp_path / 'profile.json')
-    share_is(profile.own('heavy', comm='split7030'), profile.own(comm='split7030'), 0.7, slack=0.05)
+    exec_on_a_cpu_that_returned(tmp_path, f'{prefix} $attar profile -F 997 --exclude-kernel '
+                                          '-d 100s -o profile.json 2>notes.txt')
+    have_split7030(found(tmp_path / 'profile.json'))
+
+
+def recorded(option, path):
+    done = run('profile', option, path, '--format', 'json')
+    assert done.returncode == 0, done.stderr
+    return Profile(done.stdout)
+
+
+@pytest.mark.guest('debian')
+@pytest.mark.parametrize('options', ['', '-z', '--max-size 20K --rotate 99', '--push ./pushed'],
+                         ids=['file', 'compressed', 'rotated', 'pushed'])
+def test_a_recording_has_names_of_a_cpu_that_returned(tmp_path, options):
+    exec_on_a_cpu_that_returned(tmp_path, '$attar record -F 997 --exclude-kernel -d 100s -o x.data '
+                                          f'{options} 2>notes.txt')
+    files = list(tmp_path.glob('x.data*'))
+    assert (len(files) > 1) == ('--rotate' in options)
+    profiles = [recorded('--input', file) for file in files]
+    have_split7030(*profiles)
+    for file, profile in zip(files, profiles):
+        names = perf('script', '-i', file, '-F', 'comm').split()
+        assert names.count('split7030') == profile.own(comm='split7030')
+    if 'push' in options:
+        have_split7030(recorded('--pull', tmp_path / 'pushed'))
 
 
 @pytest.mark.guest('x86')

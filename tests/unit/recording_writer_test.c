@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
@@ -143,6 +144,8 @@ static struct recording_writer *begin(struct recording_writer_opts opts)
 struct seen {
 	uint64_t samples, first, last, comms, rounds;
 	bool own_comm; /* the name of this process */
+	char comm[16]; /* the last one */
+	uint64_t forks, timed_comms, timed_maps, comm_time;
 };
 
 static void see(struct recording *r, const struct perf_event_header *header, struct seen *seen)
@@ -165,6 +168,13 @@ static void see(struct recording *r, const struct perf_event_header *header, str
 		seen->comms++;
 		seen->own_comm |= (pid_t)rec.comm.pid == getpid() &&
 				  !strncmp(rec.comm.comm, "unit_recording", 14);
+		snprintf(seen->comm, sizeof(seen->comm), "%s", rec.comm.comm);
+		seen->comm_time = rec.time;
+		seen->timed_comms += rec.time != 0;
+	} else if (rec.type == PERF_RECORD_MMAP2) {
+		seen->timed_maps += rec.time != 0;
+	} else if (rec.type == PERF_RECORD_FORK) {
+		seen->forks++;
 	}
 }
 
@@ -317,6 +327,35 @@ static void test_listed_processes(void **state)
 	r = read_all(path, &seen);
 	assert_int_equal(seen.comms, 1);
 	assert_true(seen.own_comm);
+	recording_close(r);
+}
+
+/* Without a clock, the names have the time of the newest sample. */
+static void test_processes_that_run_later(void **state)
+{
+	const pid_t pids[] = {getpid()};
+	struct recording_writer *w =
+		begin((struct recording_writer_opts){.pids = pids, .n_pids = 1});
+	struct recording *r;
+	struct seen seen;
+	char name[16];
+
+	assert_int_equal(write_samples(w, 1, PER_ROUND), 0);
+	prctl(PR_GET_NAME, name);
+	prctl(PR_SET_NAME, "renamed");
+	assert_int_equal(recording_writer_add_running(w), 0);
+	prctl(PR_SET_NAME, name);
+	assert_int_equal(write_samples(w, PER_ROUND + 1, 2 * PER_ROUND), 0);
+	assert_int_equal(recording_writer_close(w), 0);
+	r = read_all(path, &seen);
+	assert_null(damage(r));
+	assert_int_equal(seen.samples, 2 * PER_ROUND);
+	assert_int_equal(seen.comms, 2);
+	assert_int_equal(seen.timed_comms, 1);
+	assert_int_equal(seen.comm_time, PER_ROUND);
+	assert_string_equal(seen.comm, "renamed");
+	assert_true(seen.timed_maps > 0);
+	assert_int_equal(seen.forks, 1);
 	recording_close(r);
 }
 
@@ -519,6 +558,7 @@ int main(void)
 		cmocka_unit_test(test_late_ids),
 		cmocka_unit_test(test_late_ids_of_a_pipe),
 		cmocka_unit_test(test_listed_processes),
+		cmocka_unit_test(test_processes_that_run_later),
 		cmocka_unit_test(test_compressed),
 		cmocka_unit_test(test_pipe),
 		cmocka_unit_test(test_unfinished),
