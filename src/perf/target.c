@@ -127,7 +127,7 @@ static int watch_end(struct attar_target *t, pid_t pid)
 		close(fd);
 		return base_oom();
 	}
-	event.data.fd = fd;
+	event.data.u64 = t->pidfds.n - 1;
 	if (t->epoll_fd < 0)
 		t->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (t->epoll_fd < 0 || epoll_ctl(t->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0)
@@ -386,6 +386,7 @@ int target_end_with(struct attar_target *t, const parse_ints *pids, const parse_
 {
 	int r = 0;
 
+	t->end_pidfds = t->pidfds.n;
 	for (size_t i = 0; r == 0 && i < pids->n; i++) {
 		if (!proc_running_thread(pids->at[i]))
 			return attar_fail(-ESRCH, "no such process: %d", pids->at[i]);
@@ -412,14 +413,31 @@ static bool any_runs(const parse_ints *pids, const parse_ints *tids)
 	return false;
 }
 
-static bool all_gone(const struct attar_target *t)
+static void take_exits(struct attar_target *t)
 {
-	static const parse_ints none = {0};
 	struct epoll_event events[64];
 	int n = t->epoll_fd < 0 ? 0 : epoll_wait(t->epoll_fd, events, ARRAY_SIZE(events), 0);
 
-	for (int i = 0; i < n; i++) /* it stays readable, and would wake the caller forever */
-		epoll_ctl(t->epoll_fd, EPOLL_CTL_DEL, events[i].data.fd, NULL);
+	for (int i = 0; i < n; i++) {
+		size_t number = events[i].data.u64;
+
+		/* It stays readable, and would wake the caller forever. */
+		epoll_ctl(t->epoll_fd, EPOLL_CTL_DEL, t->pidfds.at[number], NULL);
+		t->exits += number >= t->end_pidfds;
+	}
+}
+
+/*
+ * Only when all pidfds have said so, /proc is read, where a process with many threads takes long:
+ * for processes and threads that have no pidfd, and as a process may be seen running after it.
+ */
+static bool all_gone(struct attar_target *t)
+{
+	static const parse_ints none = {0};
+
+	take_exits(t);
+	if (t->exits < t->pidfds.n - t->end_pidfds)
+		return false;
 	if (t->end_pids.n || t->end_tids.n)
 		return !any_runs(&t->end_pids, &t->end_tids);
 	return !any_runs(&t->pids, t->pids.n ? &none : &t->tids);

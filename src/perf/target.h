@@ -32,7 +32,9 @@ struct attar_target {
 	struct command command;
 	int epoll_fd; /* of pidfds */
 	parse_ints pidfds;
-	size_t running;                /* watched processes that have not exited */
+	size_t end_pidfds; /* the target ends with the processes of pidfds from this one on */
+	size_t exits;      /* of these, those that have become readable */
+	size_t running;    /* watched processes that have not exited */
 	parse_ints end_pids, end_tids; /* see target_end_with() */
 	/*
 	 * For messages on the limit of open files: number of events of the run, number of those

@@ -7,8 +7,10 @@
 
 #include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -40,6 +42,39 @@ static void test_watches_the_calling_thread_with_one_fd(void **state)
 	assert_false(attar_target_ended(target));
 	attar_counter_close(c);
 	attar_target_free(target);
+}
+
+/* Each check is one call of epoll_wait(2): the files of a process in /proc are not read. */
+static void test_checks_for_the_end_of_a_process_cheaply(void **state)
+{
+	struct attar_target *self = live_self(), *target = NULL;
+	const struct perf_event_attr calls = live_sys_enter();
+	pid_t pid = fork();
+	char text[16];
+	struct attar_target_opts opts = {.size = sizeof(opts), .pids = text};
+	struct attar_counter *c = NULL;
+
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			pause();
+	}
+	snprintf(text, sizeof(text), "%d", pid);
+	if (attar_target_new(&opts, &target) < 0 ||
+		attar_counter_open(self, &calls, "sys_enter", 0, &c) < 0)
+		fail_msg("%s", attar_error());
+	assert_int_equal(attar_counter_enable(c), 0);
+	for (int i = 0; i < 1000; i++)
+		assert_false(attar_target_ended(target));
+	assert_int_equal(attar_counter_disable(c), 0);
+	assert_int_equal(read_all(c).value, 1000 + 1); /* the call that disables it */
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_true(attar_target_ended(target));
+	assert_true(attar_target_ended(target));
+	attar_counter_close(c);
+	attar_target_free(target);
+	attar_target_free(self);
 }
 
 static void test_counts_page_faults_exactly(void **state)
@@ -301,6 +336,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_watches_the_calling_thread_with_one_fd),
+		cmocka_unit_test(test_checks_for_the_end_of_a_process_cheaply),
 		cmocka_unit_test(test_counts_page_faults_exactly),
 		cmocka_unit_test(test_resets_to_zero_with_children_and_times),
 		cmocka_unit_test(test_sums_a_thread_over_its_cpus),
