@@ -10,6 +10,7 @@
 
 #include "attar/pairs.h"
 #include "attar/run.h"
+#include "attar/unwind.h"
 #include "futex.h"
 #include "lock_holders.h"
 #include "sample_fields.h"
@@ -384,21 +385,60 @@ static bool is_lock_function(const struct attar_symbol *symbol)
 						   : is_lock_of_libc(symbol->name, is_in_libc);
 }
 
-/* The first function in the stack that does not belong to the lock; otherwise the outermost one. */
-static const char *caller(struct attar_symbols *symbols, const struct label *label)
+/* Sets the name of the caller, and returns whether it does not belong to the lock. */
+static bool find_caller(
+	struct attar_symbols *symbols, const struct label *label, const char **ret_name)
 {
-	const char *name = "";
-
+	*ret_name = "";
 	for (size_t i = 0; i < PEEK && label->stack[i]; i++) {
 		struct attar_symbol symbol = {.name = NULL};
 
 		(void)attar_symbols_resolve(symbols, label->stack[i], &symbol);
 		if (symbol.name)
-			name = symbol.name;
+			*ret_name = symbol.name;
 		if (!is_lock_function(&symbol))
-			break;
+			return true;
 	}
+	return false;
+}
+
+/* The first function in the stack that does not belong to the lock; otherwise the outermost one. */
+static const char *caller(struct attar_symbols *symbols, const struct label *label)
+{
+	const char *name;
+
+	find_caller(symbols, label, &name);
 	return name;
+}
+
+/* Frame pointers do not lead out of a libc that keeps none. */
+static void remark_libc(struct attar_run *run, struct attar_report *report,
+	struct attar_keyrow *const *rows, size_t n, enum attar_scope scope)
+{
+	struct attar_symbols *symbols = attar_run_symbols(run);
+	struct attar_unwind_stats unwound;
+	uint64_t all = 0, in_libc = 0;
+	const char *name;
+
+	attar_unwind_get_stats(symbols, &unwound);
+	for (size_t i = 0; i < n; i++) {
+		const struct lock *lock = rows[i]->key;
+		const struct label *label = rows[i]->value;
+		uint64_t time = attar_keyrow_sums(rows[i], scope)->sums[0];
+
+		if (!lock || !lock->pid)
+			continue;
+		all += time;
+		if (label->stack[0] && !find_caller(symbols, label, &name))
+			in_libc += time;
+	}
+	if (in_libc <= all / 2 || unwound.stacks)
+		return;
+	attar_report_remark(report,
+		"for %.0f%% of the waiting time of futexes, the caller is a function inside of "
+		"libc, which keeps no frame pointers: %s shows that of the program",
+		100 * (double)in_libc / (double)all,
+		attar_run_is_live(run) ? "--unwind dwarf" : "a recording with --call-graph=dwarf");
 }
 
 /* The sum of all may be incomplete if the table of holders was full. */
@@ -528,6 +568,7 @@ static int add_rows(
 		attar_cell_hist(table, &attar_keyrow_sums(rows[i], scope)->hists[0]);
 	}
 	add_joins(run, report, rows, n, scope);
+	remark_libc(run, report, rows, n, scope);
 	free(rows);
 	return 0;
 }

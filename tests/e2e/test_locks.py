@@ -238,6 +238,40 @@ stack={addresses} uaddr=64 op=128 val=2
     assert row['caller'] == caller
 
 
+def said_of_libc(report):
+    return [r for r in report.get('remarks', []) if 'inside of libc' in r]
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize('ns, share', [(600, 60), (500, None)])
+def test_callers_inside_of_libc(script, mapped, ns, share):
+    """Two futexes with 1000 ns in all: one of them has no caller outside of libc."""
+    lines, found = mapped
+    text = SCRIPT[:SCRIPT.index('1.0')] + lines
+    inside = ['__futex_abstimed_wait_common']
+    for start, time, stack in ((2, ns, inside), (3, 1000 - ns, inside + ['prog:lock_table'])):
+        text += f'{start}.0 0 7/7 c syscalls:sys_enter_futex stack=' \
+                f'{",".join(hex(found[name]) for name in stack)} uaddr={start} op=128 val=2\n' \
+                f'{start}.{time:09d} 0 7/7 c syscalls:sys_exit_futex\n'
+    report = reports('--input', script(text))[-1]
+    assert said_of_libc(report) == ([] if share is None else [
+        f'for {share}% of the waiting time of futexes, the caller is a function inside of libc, '
+        'which keeps no frame pointers: a recording with --call-graph=dwarf shows that of the '
+        'program'])
+
+
+@pytest.mark.usefixtures('root')
+@pytest.mark.parametrize('unwind', [(), ('--unwind', 'dwarf', '-m', '4096')], ids=['fp', 'dwarf'])
+def test_callers_of_joins(unwind):
+    """The main thread only waits for its threads. The libc may have frame pointers."""
+    report = reports('--futex', *unwind, '--', workload('threads2'), 100)[-1]
+    join, = rows(report, 'joins')
+    assert said_of_libc(report) == ([] if join['caller'] == 'main' else [
+        'for 100% of the waiting time of futexes, the caller is a function inside of libc, which '
+        'keeps no frame pointers: --unwind dwarf shows that of the program'])
+    assert join['caller'] == 'main' or not unwind
+
+
 def test_more_holders_than_room(script):
     """10 holds the lock for 10,000 ns, then each of 70,000 other threads for 10."""
     others = range(100, 70100)
