@@ -1057,7 +1057,8 @@ class _overview:
     """Where the time goes, values beyond a limit, and the command to run next."""
     def __call__(
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
-        # do not count failing system calls, which makes all system calls a little slower
+        # do not count failing system calls and processes, which makes all system calls a little
+        # slower
         no_errors: bool = ...,
         # add up processes with the same name
         only_comm: bool = ...,

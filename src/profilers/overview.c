@@ -7,6 +7,7 @@
 #include "overview.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -360,6 +361,78 @@ static int on_complete(struct attar_run *run, void *self, const struct attar_eve
 	return add_latency(o, LATENCY_BLOCK, at.time - start->time);
 }
 
+/* A process as a key: its number may be used again. */
+struct process_key {
+	int64_t pid;
+	uint64_t started;
+};
+
+/* The first cause counts: several threads can end their process at the same time. */
+static int add_failure(struct attar_run *run, struct overview *o, const struct attar_event *ev,
+	const struct overview_end *end)
+{
+	const struct attar_process *process = ev->thread ? ev->thread->process : NULL;
+	const struct attar_stamp at = attar_event_get_stamp(ev);
+	struct process_key key = {0};
+	struct attar_keyrow *row;
+
+	if (!process || !attar_run_is_selected(run, ev->thread) || is_own(o, run, ev->thread))
+		return 0;
+	key.pid = process->pid;
+	key.started = process->started;
+	if (!attar_pairs_start(o->failed, &key, sizeof(key), &at))
+		return 0;
+	row = attar_keytable_at(o->ends, end, sizeof(*end));
+	if (!row)
+		return -ENOMEM;
+	row->interval.sums[0]++;
+	return 0;
+}
+
+enum { STATUS };
+
+static int on_exit_group(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	const struct overview_end end = {.status = (int32_t)(attar_arg_u64(ev, STATUS) & 0xff)};
+
+	return end.status ? add_failure(run, self, ev, &end) : 0;
+}
+
+/*
+ * Signals of errors of the program. Of others, such as SIGTERM, the kernel delivers SIGKILL to each
+ * thread, as it does at an exec and at exit_group(2).
+ */
+static bool is_crash(int32_t sig)
+{
+	return sig == SIGSEGV || sig == SIGABRT || sig == SIGBUS || sig == SIGFPE ||
+	       sig == SIGILL || sig == SIGSYS || sig == SIGTRAP;
+}
+
+enum { SIGNAL, HANDLER };
+
+static int on_signal(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	const struct overview_end end = {
+		.status = (int32_t)attar_arg_i64(ev, SIGNAL), .is_signal = 1};
+
+	if (attar_arg_u64(ev, HANDLER) || !is_crash(end.status))
+		return 0;
+	return add_failure(run, self, ev, &end);
+}
+
+static int on_exited(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	const struct attar_thread *thread = ev->thread;
+	struct overview *o = self;
+	int r = 0;
+
+	if (thread && thread->process && thread->tid == thread->process->pid &&
+		!thread->process->unwatched && attar_run_is_selected(run, thread) &&
+		!is_own(o, run, thread))
+		r = count(o, COUNT_EXITS, 1);
+	return r < 0 ? r : thread_times_exited(run, &o->times, ev);
+}
+
 static int on_lost(struct attar_run *run, void *self, const struct attar_event *ev)
 {
 	struct overview *o = self;
@@ -431,6 +504,29 @@ static const struct attar_input failure_samples = {
 	.on_event = on_failed_sample,
 	.optional = true};
 
+/* Few events, which are never paused. exit_group(2) does not return, so it has no sys_exit. */
+static const struct attar_input failing_exits = {
+	.event = "syscalls:sys_enter_exit_group/error_code&255/",
+	.fields = {"error_code"},
+	.on_event = on_exit_group,
+	.optional = true};
+
+static const struct attar_input crashes = {
+	.event = "signal:signal_deliver/sa_handler==0 && sig!=9/",
+	.fields = {"sig", "sa_handler"},
+	.on_event = on_signal,
+	.optional = true};
+
+/* The event of exit_group(2) makes all system calls a little slower. */
+static int open_ends(struct attar_run *run, struct overview *o)
+{
+	uint32_t n = attar_run_sources(run);
+	int r = attar_run_input(run, &failing_exits);
+
+	o->has_ends = attar_run_sources(run) > n;
+	return r == 0 && o->has_ends ? attar_run_input(run, &crashes) : r;
+}
+
 /* Counts n of enum overview_count that follow each other, also during pauses. */
 static int count_events(struct attar_run *run, struct overview *o, enum overview_count first, int n,
 	const char *events)
@@ -490,6 +586,8 @@ static int open_events(struct attar_run *run, struct overview *o)
 		r = attar_run_input(run, &failure_samples);
 	if (r == 0 && attar_run_is_live(run) && attar_run_sources(run) > n)
 		r = count_failures(run, o);
+	if (r == 0 && !o->no_errors)
+		r = open_ends(run, o);
 	o->sampler = attar_run_sources(run);
 	if (r == 0)
 		r = attar_run_sampler(run, true, on_sample);
@@ -538,6 +636,10 @@ static int open_tables(struct overview *o)
 {
 	const struct attar_pairs_opts pairs = {
 		.size = sizeof(pairs), .key_max = sizeof(struct request_key)};
+	const struct attar_pairs_opts failed = {.size = sizeof(failed),
+		.policy = ATTAR_PAIRS_FIRST,
+		.key_max = sizeof(struct process_key),
+		.open_max = 1024};
 	int r = new_table(sizeof(struct thread_group), THREAD_SUMS, 0, &o->threads);
 
 	if (r == 0)
@@ -549,9 +651,13 @@ static int open_tables(struct overview *o)
 	if (r == 0)
 		r = new_table(sizeof(struct overview_error), ERROR_SUMS, 0, &o->errors);
 	if (r == 0)
+		r = new_table(sizeof(struct overview_end), 1, 0, &o->ends);
+	if (r == 0)
 		r = new_table(sizeof(uint64_t), 0, 1, &o->latencies);
 	if (r == 0)
 		r = new_table(sizeof(uint64_t), 1, 0, &o->counts);
+	if (r == 0)
+		r = attar_pairs_new(&failed, &o->failed);
 	return r == 0 ? attar_pairs_new(&pairs, &o->requests) : r;
 }
 
@@ -606,16 +712,19 @@ static void overview_close(void *self)
 	attar_keytable_free(o->functions);
 	attar_keytable_free(o->calls);
 	attar_keytable_free(o->errors);
+	attar_keytable_free(o->ends);
 	attar_keytable_free(o->latencies);
 	attar_keytable_free(o->counts);
 	attar_pairs_free(o->requests);
+	attar_pairs_free(o->failed);
 	attar_stacks_free(o->stacks);
 	attar_expr_free(o->syscall_name);
 }
 
 static const struct attar_option options[] = {
 	ATTAR_FLAG(struct overview, no_errors, 0, "no-errors",
-		"do not count failing system calls, which makes all system calls a little slower"),
+		"do not count failing system calls and processes, which makes all system calls a "
+		"little slower"),
 	ATTAR_FLAG(
 		struct overview, only_comm, 0, "only-comm", "add up processes with the same name"),
 	{0}};
@@ -641,7 +750,7 @@ const struct attar_profiler profiler_overview = {
 	.preset = preset,
 	.open = overview_open,
 	.lost = on_lost,
-	.exited = thread_times_exited,
+	.exited = on_exited,
 	.turn = overview_turn,
 	.report = overview_report,
 	.close = overview_close,

@@ -58,6 +58,8 @@ enum overview_count {
 	COUNT_MIGRATIONS,
 	COUNT_FAULTS,
 	COUNT_MAJOR,
+	COUNT_EXITS,  /* of processes */
+	COUNT_FAILED, /* processes; only in overview_sums.counts */
 	COUNT_ERRORS, /* only in overview_sums.counts; the kernel counts expected ones, too */
 	COUNTS,
 	COUNT_EXPECTED = COUNTS, /* only counted by the kernel */
@@ -87,6 +89,12 @@ struct overview_error {
 	int64_t error; /* errno */
 };
 
+/* How a process failed: a key of overview.ends. */
+struct overview_end {
+	int32_t status; /* of exit_group(2), or the number of a signal */
+	int32_t is_signal;
+};
+
 struct overview {
 	struct thread_times times; /* first: see thread_times_open() */
 	bool no_errors, only_comm; /* options */
@@ -96,6 +104,7 @@ struct overview {
 	struct system_stat began, last, now;
 	uint32_t sampler; /* number of its source */
 	bool has_faults;  /* a recording has page faults */
+	bool has_ends;    /* it is known how processes end */
 	uint64_t watched_before, switches_before, migrations_before;
 	unsigned cpus; /* that had events */
 	bool has_selection;
@@ -106,9 +115,11 @@ struct overview {
 	struct attar_keytable *functions; /* the same, by the innermost location of samples */
 	struct attar_keytable *calls;     /* by name: CALL_SUMS */
 	struct attar_keytable *errors;    /* by struct overview_error: ERROR_SUMS */
+	struct attar_keytable *ends;      /* by struct overview_end: the number of processes */
 	struct attar_keytable *latencies; /* by enum overview_latency: a histogram */
 	struct attar_keytable *counts;    /* by enum overview_count: a sum */
 	struct attar_pairs *requests;     /* of block devices, by device and sector */
+	struct attar_pairs *failed;       /* the newest processes of ends, each once */
 	struct attar_stacks *stacks;      /* NULL: no output shows them */
 	struct attar_expr *syscall_name;
 	attar_location labels[PARTS];

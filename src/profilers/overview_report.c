@@ -181,6 +181,7 @@ static void add_counts(const struct overview_sums *sums, struct attar_report *re
 		[COUNT_MIGRATIONS] = "migrations",
 		[COUNT_FAULTS] = "page faults",
 		[COUNT_MAJOR] = "major faults",
+		[COUNT_FAILED] = "failed processes",
 		[COUNT_ERRORS] = "failing calls"};
 	struct attar_section *table = attar_report_table(report, "counts");
 
@@ -188,6 +189,8 @@ static void add_counts(const struct overview_sums *sums, struct attar_report *re
 	attar_section_column(table, "count", ATTAR_UNIT_COUNT);
 	attar_section_column(table, "per second", ATTAR_UNIT_COUNT);
 	for (int i = 0; i < COUNTS; i++) {
+		if (i == COUNT_EXITS || (i == COUNT_FAILED && !sums->overview->has_ends))
+			continue;
 		attar_section_row(table);
 		attar_cell_text(table, names[i]);
 		attar_cell_u64(table, sums->counts[i]);
@@ -355,6 +358,63 @@ static void remark_losses(const struct overview_sums *sums, struct attar_report 
 			sums->unseen == 1 ? "call was" : "calls were");
 }
 
+/* "exit status 3: 10", "SIGSEGV: 1" */
+static size_t add_end(char *text, size_t size, const struct overview_end *end, uint64_t n)
+{
+	const char *name = end->is_signal ? sigabbrev_np(end->status) : NULL;
+	unsigned long long number = (unsigned long long)n;
+	int written;
+
+	if (name)
+		written = snprintf(text, size, "SIG%s: %llu", name, number);
+	else
+		written = snprintf(text, size, "%s %d: %llu",
+			end->is_signal ? "signal" : "exit status", (int)end->status, number);
+	return (size_t)written < size ? (size_t)written : size - 1;
+}
+
+/* The most frequent ends of processes that failed: "exit status 3: 10, SIGSEGV: 1, others: 2". */
+static int list_ends(const struct overview_sums *sums, char *text, size_t size)
+{
+	enum { SHOWN = 3 };
+	uint64_t others = sums->counts[COUNT_FAILED];
+	struct attar_keyrow **rows;
+	size_t n, at = 0;
+	int r = attar_keytable_rows(sums->overview->ends, sums->scope, 0, &rows, &n);
+
+	*text = '\0';
+	for (size_t i = 0; r == 0 && i < n && i < SHOWN && rows[i]->key; i++) {
+		uint64_t number = attar_keyrow_sums(rows[i], sums->scope)->sums[0];
+
+		at += (size_t)snprintf(text + at, size - at, "%s", i ? ", " : "");
+		at += add_end(text + at, size - at, rows[i]->key, number);
+		others -= number;
+	}
+	if (r == 0 && others)
+		snprintf(text + at, size - at, ", others: %llu", (unsigned long long)others);
+	free(r == 0 ? rows : NULL);
+	return r;
+}
+
+static int remark_ends(const struct overview_sums *sums, struct attar_report *report)
+{
+	const char *words = attar_run_target_words(sums->run);
+	bool is_live = attar_run_is_live(sums->run);
+	char text[160];
+	int r;
+
+	if (!sums->counts[COUNT_FAILED])
+		return 0;
+	r = list_ends(sums, text, sizeof(text));
+	if (r == 0)
+		attar_report_remark(report, "%llu of %llu exited processes failed (%s)%s%s",
+			(unsigned long long)sums->counts[COUNT_FAILED],
+			(unsigned long long)sums->counts[COUNT_EXITS], text,
+			is_live ? "; to see each: attar exitsnoop -x" : "",
+			is_live ? words ?: " -- COMMAND" : "");
+	return r;
+}
+
 static void add_remarks(const struct overview_sums *sums, struct attar_report *report)
 {
 	remark_losses(sums, report);
@@ -399,6 +459,8 @@ int overview_fill(const struct overview_sums *sums, struct attar_report *report)
 	add_latencies(sums, report);
 	add_counts(sums, report);
 	r = add_calls(sums, report);
+	if (r == 0)
+		r = remark_ends(sums, report);
 	add_remarks(sums, report);
 	if (r == 0 && sums->overview->stacks)
 		r = attar_run_stacks(sums->run, report, sums->overview->stacks, sums->scope, &opts);

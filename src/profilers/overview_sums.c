@@ -42,8 +42,8 @@ static uint64_t scaled(const struct overview_sums *sums, uint64_t value)
 
 static int end_interval(struct overview *o)
 {
-	struct attar_keytable *const tables[] = {
-		o->threads, o->places, o->functions, o->calls, o->errors, o->latencies, o->counts};
+	struct attar_keytable *const tables[] = {o->threads, o->places, o->functions, o->calls,
+		o->errors, o->ends, o->latencies, o->counts};
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < sizeof(tables) / sizeof(*tables); i++)
@@ -134,6 +134,18 @@ static void read_counts(struct overview_sums *sums)
 
 		sums->latencies[i] = row ? &attar_keyrow_sums(row, sums->scope)->hists[0] : NULL;
 	}
+}
+
+/* Those that are about to exit, too. */
+static void read_ends(struct overview_sums *sums)
+{
+	struct attar_keyrow *row = NULL;
+	uint64_t *counts = sums->counts;
+
+	while ((row = attar_keytable_next(sums->overview->ends, row)))
+		counts[COUNT_FAILED] += attar_keyrow_sums(row, sums->scope)->sums[0];
+	if (counts[COUNT_EXITS] < counts[COUNT_FAILED])
+		counts[COUNT_EXITS] = counts[COUNT_FAILED];
 }
 
 /* ---- failed calls ---- */
@@ -536,6 +548,7 @@ int overview_add_up(struct attar_run *run, struct overview *o, struct attar_repo
 	if (r < 0)
 		return r;
 	read_counts(ret_sums);
+	read_ends(ret_sums);
 	r = read_errors(ret_sums);
 	return r < 0 ? r : read_threads(ret_sums);
 }

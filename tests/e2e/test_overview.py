@@ -62,6 +62,10 @@ LOCKS = ('lock:contention_begin,lock:contention_end,syscalls:sys_enter_futex,'
          'syscalls:sys_exit_futex', 'locks')
 
 
+def failed_in(result):
+    return [r['count'] for r in rows(result, 'counts') if r['what'] == 'failed processes']
+
+
 def found_in(result):
     return [r['finding'] for r in rows(result, 'findings')]
 
@@ -257,6 +261,42 @@ class TestScripts:
             mostly, = (r['mostly'] for r in rows(found, 'time') if r['time spent'] == 'run queue')
             assert mostly == ('child (2 processes)' if words else 'other (300)')
 
+    def test_failed_processes(self, tmp_path):
+        """
+        200 fails twice, as two processes, 400 once, 500 crashes. The status of 300 is 0, 600
+        handles its signal, and 700 is killed. Later causes of the same end do not count.
+        """
+        text = EVENTS + '''event syscalls:sys_enter_exit_group error_code:s64
+event signal:signal_deliver sig:int sa_handler:u64
+''' + ''.join(f'1.0{i} 0 100/100 worker fork {i}00/{i}00\n' for i in range(2, 8)) + '''
+1.1 0 200/200 worker syscalls:sys_enter_exit_group error_code=3
+1.1 1 200/200 worker syscalls:sys_enter_exit_group error_code=4
+1.2 0 200/200 worker exit
+1.3 0 300/300 worker syscalls:sys_enter_exit_group error_code=256
+1.3 0 300/300 worker exit
+1.4 0 400/400 worker syscalls:sys_enter_exit_group error_code=259
+1.4 0 400/400 worker exit
+1.5 0 500/500 worker signal:signal_deliver sig=11 sa_handler=0
+1.5 1 500/500 worker signal:signal_deliver sig=9 sa_handler=0
+1.5 0 500/500 worker exit
+1.6 0 600/600 worker signal:signal_deliver sig=11 sa_handler=4096
+1.6 0 600/600 worker exit
+1.7 0 700/700 worker signal:signal_deliver sig=9 sa_handler=0
+1.7 0 700/700 worker exit
+1.8 0 100/100 worker fork 200/200
+1.9 0 200/200 worker syscalls:sys_enter_exit_group error_code=3
+1.9 0 200/200 worker exit
+2.0 0 9/9 other syscalls:sys_enter_exit_group error_code=1
+'''
+        found = of_script(tmp_path, text, 'overview', '-p', 100)
+        assert failed_in(found) == [4]
+        assert ('4 of 7 exited processes failed (exit status 3: 3, SIGSEGV: 1)'
+                in found['remarks'])
+        found = of_script(tmp_path, text, 'overview', '-p', 300)
+        assert failed_in(found) == [0]
+        assert not any('exited processes' in r for r in found.get('remarks', []))
+        assert not failed_in(of_script(tmp_path, SCRIPT, 'overview', '-p', 100))
+
     def test_convoy(self, tmp_path):
         """
         Four threads wait for a lock in 200 of 1,000 ms, under which a fifth one sleeps, and sleep
@@ -356,6 +396,22 @@ def test_time_with_few_samples():
     assert first['finding'] == 'CPU, too few samples'
     assert first['values']['command'] == (
         f'attar profile -g -F 9999 -- {workload("slow")} cpu 300')
+
+
+@pytest.mark.usefixtures('root')
+@pytest.mark.parametrize('words', [[], ['--no-errors']], ids=['all', 'no-errors'])
+def test_failed_processes(words):
+    """Of nine, five fail; threads that end with their process do not count, nor does SIGTERM."""
+    script = f'''ulimit -c 0
+for i in 1 2 3; do sh -c 'exit 3'; done; sh -c 'exit 4'; sh -c 'kill -SEGV $$'; sh -c 'kill $$'
+sh -c 'exit 0'; {workload("threads2")} 10; exit 0'''
+    found = report('overview', *words, '--', 'sh', '-c', script)
+    remarks = [r for r in found.get('remarks', []) if 'exited processes' in r]
+    assert failed_in(found) == ([] if words else [5])
+    assert len(remarks) == (not words)
+    assert not remarks or remarks[0].startswith(
+        '5 of 9 exited processes failed (exit status 3: 3, ')
+    assert not remarks or 'exit status 4: 1' in remarks[0] and 'SIGSEGV: 1' in remarks[0]
 
 
 @pytest.mark.usefixtures('root')
