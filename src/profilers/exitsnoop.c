@@ -115,6 +115,17 @@ static int on_generate(struct attar_run *run, void *self, const struct attar_eve
 	return 0;
 }
 
+/* A process executes a program, for which the kernel has killed the other threads. */
+static int on_exec(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	struct exitsnoop *s = self;
+	uint64_t pid = task_pid_of(ev), of_thread = pid | OF_THREAD;
+
+	attar_pairs_drop(s->ends, &pid, sizeof(pid));
+	attar_pairs_drop(s->ends, &of_thread, sizeof(of_thread));
+	return 0;
+}
+
 enum { CHILD };
 
 static int on_fork(struct attar_run *run, void *self, const struct attar_event *ev)
@@ -243,6 +254,7 @@ static const struct attar_input exits[] = {
 	{.event = "signal:signal_generate/result==0/",
 		.fields = {"sig", "pid"},
 		.on_event = on_generate},
+	{.event = "sched:sched_process_exec", .on_event = on_exec, .optional = true},
 	{.event = "sched:sched_process_exit",
 		.fields = {"pid", "?group_dead"},
 		.on_event = on_exit_task},

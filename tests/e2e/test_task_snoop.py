@@ -55,6 +55,7 @@ event syscalls:sys_enter_exit_group error_code:u64
 event syscalls:sys_enter_exit error_code:u64
 event signal:signal_deliver sig:int sa_handler:u64
 event signal:signal_generate sig:int pid:pid_t result:int
+event sched:sched_process_exec filename:string pid:pid_t old_pid:pid_t
 event sched:sched_process_exit pid:pid_t group_dead:u8
 1.000000000 0 1/1 init fork 100/100
 1.000000001 0 1/1 init sched:sched_process_fork child_pid=100
@@ -77,6 +78,35 @@ event sched:sched_process_exit pid:pid_t group_dead:u8
 1.82 0 1/1 init signal:signal_generate sig=1 pid=400
 1.83 0 400/400 d signal:signal_deliver sig=9
 1.84 0 400/400 d sched:sched_process_exit pid=400 group_dead=1
+'''
+# Three processes with threads execute a program. 500: a second thread calls exit(5) before, the
+# third is killed; the program ends with 0. 600: the main thread is killed, and the second one takes
+# its tid; the program ends with 4. 700: the program is killed.
+EXECS_OF_THREADS = EXITS[:EXITS.index('1.000000000')] + '''1.00 0 1/1 init fork 500/500
+1.01 0 500/500 e fork 500/501
+1.02 0 500/500 e fork 500/502
+1.03 0 500/501 e syscalls:sys_enter_exit error_code=5
+1.04 0 500/501 e sched:sched_process_exit pid=501
+1.05 0 500/502 e signal:signal_deliver sig=9
+1.06 0 500/502 e sched:sched_process_exit pid=502
+1.07 0 500/500 e sched:sched_process_exec filename="/bin/true" pid=500 old_pid=500
+1.08 0 500/500 e syscalls:sys_enter_exit_group error_code=0
+1.09 0 500/500 e sched:sched_process_exit pid=500 group_dead=1
+1.10 0 1/1 init fork 600/600
+1.11 0 600/600 f fork 600/601
+1.12 0 600/600 f signal:signal_deliver sig=9
+1.13 0 600/600 f sched:sched_process_exit pid=600
+1.14 0 600/600 f sched:sched_process_exec filename="/bin/x" pid=600 old_pid=601
+1.15 0 600/600 f syscalls:sys_enter_exit_group error_code=4
+1.16 0 600/600 f sched:sched_process_exit pid=600 group_dead=1
+1.20 0 1/1 init fork 700/700
+1.21 0 700/700 g fork 700/701
+1.22 0 700/701 g signal:signal_deliver sig=9
+1.23 0 700/701 g sched:sched_process_exit pid=701
+1.24 0 700/700 g sched:sched_process_exec filename="/bin/y" pid=700 old_pid=700
+1.25 0 1/1 init signal:signal_generate sig=15 pid=700
+1.26 0 700/700 g signal:signal_deliver sig=9
+1.27 0 700/700 g sched:sched_process_exit pid=700 group_dead=1
 '''
 
 
@@ -103,6 +133,16 @@ class TestScripts:
         assert lines[0]['ppid'] == 1
         assert counts == (4, 3)
 
+    def test_exec_of_a_process_with_threads(self, attar):
+        """The SIGKILL of the other threads is not the end of the process."""
+        lines, counts = attar('exitsnoop', EXECS_OF_THREADS)
+        assert [(r['comm'], r['pid'], r['exit']) for r in lines] == [
+            ('e', 500, '0'), ('f', 600, '4'), ('g', 700, 'SIGTERM')]
+        assert counts == (3, 2)
+        lines, counts = attar('exitsnoop', EXECS_OF_THREADS, '-x')
+        assert [r['comm'] for r in lines] == ['f', 'g']
+        assert counts == (2, 2)
+
     def test_threads_and_selections(self, attar):
         lines, _ = attar('exitsnoop', EXITS, '--threads', '-p', '100')
         assert [(r['tid'], r['exit']) for r in lines] == [(101, None), (102, None), (100, '3')]
@@ -113,8 +153,10 @@ class TestScripts:
 
 KPROBES = '/sys/kernel/tracing/kprobe_events'  # with them, the kernel copies arguments
 CHILDREN = 20
+NAME = f'ends{os.getpid()}'
 PROGRAM = f'''
-import os, signal, threading, time
+import os, signal, sys, threading, time
+open("/proc/self/comm", "w").write("{NAME}")
 for i in range({CHILDREN}):
     if os.fork() == 0: os._exit(i % 4)
     os.wait()
@@ -127,11 +169,26 @@ for number in (signal.SIGTERM, signal.SIGKILL, signal.SIGSEGV):
     os.read(ready[0], 1)
     os.kill(pid, number)
     os.wait()
+def begin(function, argument):
+    threading.Thread(target=function, args=(argument,)).start()
+def execute(status):
+    code = f"import os; open('/proc/self/comm', 'w').write('{NAME}'); os._exit({{status}})"
+    os.execl(sys.executable, sys.executable, "-Ic", code)
+for status in (77, 0):
+    if os.fork() == 0:
+        begin(time.sleep, 60)
+        os._exit(status)
+    os.wait()
 if os.fork() == 0:
-    threading.Thread(target=time.sleep, args=(60,)).start()
-    os._exit(77)
+    begin(time.sleep, 60)
+    execute(0)
+os.wait()
+if os.fork() == 0:
+    begin(execute, 66)
+    time.sleep(60)
 os.wait()
 '''
+THE_OTHERS = ['SIGTERM', 'SIGKILL', 'SIGSEGV', '77', '0', '0', '66', '0']
 
 
 @pytest.mark.usefixtures('root')
@@ -169,9 +226,9 @@ class TestLive:
                                   PROGRAM))
         exits = [r['exit'] for r in lines]
         assert exits[:CHILDREN] == [str(i % 4) for i in range(CHILDREN)]
-        assert exits[CHILDREN:] == ['SIGTERM', 'SIGKILL', 'SIGSEGV', '77', '0']
+        assert exits[CHILDREN:] == THE_OTHERS
         assert all(r['age'] > 0 for r in lines)
-        assert counts == (CHILDREN + 5, CHILDREN * 3 // 4 + 4)
+        assert counts == (CHILDREN + 8, CHILDREN * 3 // 4 + 5)
 
     def test_recording_of_the_manual(self, tmp_path):
         """The events that docs/profilers/exitsnoop.md names are enough."""
@@ -182,9 +239,8 @@ class TestLive:
                        sys.executable, '-c', PROGRAM)
         assert recorded.returncode == 0, recorded.stderr
         lines, _ = parts(run('exitsnoop', '--format', 'json', '--input', data))
-        exits = [r['exit'] for r in lines if r['comm'].startswith('python')]
-        assert exits == [*(str(i % 4) for i in range(CHILDREN)), 'SIGTERM', 'SIGKILL', 'SIGSEGV',
-                         '77', '0']
+        exits = [r['exit'] for r in lines if r['comm'] == NAME]
+        assert exits == [*(str(i % 4) for i in range(CHILDREN)), *THE_OTHERS]
 
     def test_age_of_a_process_that_is_older_than_the_run(self):
         """Its start is in /proc, to a tick."""
