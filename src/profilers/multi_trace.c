@@ -457,7 +457,8 @@ static const struct attar_option options[] = {
 		"keys are thread IDs: -p, -t and a command select keys, and events of the whole "
 		"system are watched"),
 	ATTAR_JOINED(T, filter, 0, "filter", "NAMES",
-		"with --tasks: only threads with these names, separated by commas; * and ? match"),
+		"only threads with these names, separated by commas; * and ? match; keys must be "
+		"thread IDs (multi-trace --tasks)"),
 	ATTAR_FLAG(
 		T, cycle, 0, "cycle", "events of the last stage also start pairs with the first"),
 	{0}};

@@ -2,10 +2,12 @@
 """Presets: profilers that are options of others, in text files of the user."""
 import json
 import os
+import re
+import shlex
 
 import pytest
 
-from command import run, workload
+from command import ROOT, run, workload
 
 pytestmark = pytest.mark.usefixtures('root')
 
@@ -110,6 +112,58 @@ def test_options_that_are_not_offered(tmp_path):
     ended = run('syscalls', '--detail')
     assert ended.returncode == 2
     assert "--detail is not supported for system calls" in ended.stderr
+
+
+ATTARS = {path.stem: path.read_text() for path in sorted((ROOT / 'presets').glob('*.preset'))}
+NOT_FOR = {  # what cannot be read from the events
+    'netqtop': {'only-comm'},  # a queue has no name of a thread
+    'tcpretrans': {'name'},  # the thread has nothing to do with the connection
+    'syscalls': {'key', 'detail', 'hist', 'tasks', 'filter'},  # --impl syscalls refuses them
+}
+
+
+def options_of(name):
+    """The options that the profiler has itself, by their long names: whether they are flags."""
+    text = re.search(r'(?ms)^Options$(.*?)^$', run(name, '-h').stdout)[1]
+    found = re.findall(r'(?m)^  (?:-., |    )--([\w-]+)(\S*)( [A-Z]+)?(?:  |$)', text)
+    return {option: not implied and not value for option, implied, value in found}
+
+
+def senseless(name, base, given):
+    """Options of the base that have no effect on its events, or make the preset another one."""
+    events = [value for option, value in given if option in ('-e', '--event')]
+    set_here = {option[2:] for option, _ in given if option.startswith('--')}
+    no = {option for option, is_flag in options_of(base).items() if is_flag and option in set_here}
+    no |= NOT_FOR.get(name, set())
+    parts = [part for event in events for part in re.split(r',(?=\w+:\w)', event)]
+    if 'key' in set_here or all('key=' in part for part in parts):
+        no.add('key')
+    if base == 'multi-trace':
+        no |= {'impl', 'cycle'}
+        no |= {'tasks', 'filter'} if any('_cpu' in part for part in parts) else set()
+    if base == 'snoop':
+        no |= {'key', 'tasks'}
+        no |= {'than'} if len(events) == 1 else set()
+        no |= {'failed'} if 'sys_exit' not in events[-1] else set()
+    return no
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize('name', ATTARS)
+def test_offers_the_options_that_have_an_effect(name):
+    """Of a preset of attar; all others of its profiler are in `without:`."""
+    text = re.search(r'(?m)^run: (.*(?:\n[ \t].*)*)', ATTARS[name])[1]
+    base, *words = shlex.split(text)
+    given = list(zip(words, [*words[1:], '']))
+    expected = set(options_of(base)) - senseless(name, base, given)
+    assert set(options_of(name)) == expected
+
+
+@pytest.mark.parametrize('name', ['signals', 'oomkill', 'drsnoop', 'tcpconnect', 'tcplife',
+                                  'tcpretrans'])
+def test_what_is_no_system_call_does_not_fail(name):
+    ended = run(name, '-x', '-d', '1ms')
+    assert ended.returncode == 2 and 'no such option -x' in ended.stderr
 
 
 def test_option_that_the_profiler_lacks(tmp_path):
