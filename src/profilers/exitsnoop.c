@@ -19,6 +19,13 @@ struct exitsnoop {
 	struct task_counts counts;
 	struct attar_pairs *births; /* by pid, or by tid with --threads */
 	struct attar_pairs *ends;   /* by pid, payload struct end */
+	struct attar_pairs *alive;  /* by pid, payload struct alive */
+};
+
+/* The threads of a process that began, or executed a program, during the run. */
+struct alive {
+	uint64_t threads;
+	bool main_exited;
 };
 
 /* How a process ends. */
@@ -115,6 +122,60 @@ static int on_generate(struct attar_run *run, void *self, const struct attar_eve
 	return 0;
 }
 
+/* ---- the number of threads, for kernels whose sched_process_exit lacks group_dead ---- */
+
+static void put_alive(
+	struct exitsnoop *s, const struct attar_event *ev, uint64_t pid, const struct alive *alive)
+{
+	struct attar_stamp at = task_stamp_of(ev);
+	struct attar_start *start;
+
+	attar_pairs_drop(s->alive, &pid, sizeof(pid));
+	start = attar_pairs_start_u64(s->alive, pid, &at);
+	if (start)
+		*(struct alive *)start->payload = *alive;
+}
+
+/* False: the number of threads is not known. */
+static bool take_alive(
+	struct exitsnoop *s, const struct attar_event *ev, uint64_t pid, struct alive *ret_alive)
+{
+	struct attar_stamp at = task_stamp_of(ev);
+	const struct attar_start *found = attar_pairs_end_u64(s->alive, pid, &at);
+
+	if (found)
+		*ret_alive = *(const struct alive *)found->payload;
+	return found;
+}
+
+static void count_child(
+	struct exitsnoop *s, const struct attar_event *ev, const struct attar_thread *child)
+{
+	uint64_t pid = (uint64_t)child->process->pid;
+	struct alive alive = {0};
+
+	if (child->tid != child->process->pid && !take_alive(s, ev, pid, &alive))
+		return;
+	alive.threads++;
+	put_alive(s, ev, pid, &alive);
+}
+
+/* A process whose number of threads is not known is taken to end with its main thread. */
+static bool count_exit(struct exitsnoop *s, const struct attar_event *ev, pid_t tid)
+{
+	bool is_main = tid == ev->thread->process->pid;
+	struct alive alive;
+
+	if (!take_alive(s, ev, task_pid_of(ev), &alive))
+		return is_main;
+	alive.main_exited |= is_main;
+	if (--alive.threads)
+		put_alive(s, ev, task_pid_of(ev), &alive);
+	return !alive.threads && alive.main_exited;
+}
+
+/* ---- processes ---- */
+
 /* A process executes a program, for which the kernel has killed the other threads. */
 static int on_exec(struct attar_run *run, void *self, const struct attar_event *ev)
 {
@@ -123,6 +184,7 @@ static int on_exec(struct attar_run *run, void *self, const struct attar_event *
 
 	attar_pairs_drop(s->ends, &pid, sizeof(pid));
 	attar_pairs_drop(s->ends, &of_thread, sizeof(of_thread));
+	put_alive(s, ev, pid, &(struct alive){.threads = 1});
 	return 0;
 }
 
@@ -132,8 +194,11 @@ static int on_fork(struct attar_run *run, void *self, const struct attar_event *
 {
 	struct exitsnoop *s = self;
 	struct attar_stamp at = task_stamp_of(ev);
+	const struct attar_thread *child = attar_run_thread(run, (pid_t)attar_arg_i64(ev, CHILD));
 
 	attar_pairs_start_u64(s->births, attar_arg_u64(ev, CHILD), &at);
+	if (child)
+		count_child(s, ev, child);
 	return 0;
 }
 
@@ -213,13 +278,14 @@ static int on_exit_task(struct attar_run *run, void *self, const struct attar_ev
 {
 	struct exitsnoop *s = self;
 	struct attar_stamp at = task_stamp_of(ev);
-	pid_t tid = (pid_t)attar_arg_i64(ev, EXIT_PID), pid = ev->thread->process->pid;
-	bool is_last =
-		attar_arg_exists(ev, GROUP_DEAD) ? attar_arg_u64(ev, GROUP_DEAD) : tid == pid;
+	pid_t tid = (pid_t)attar_arg_i64(ev, EXIT_PID);
+	bool is_last = count_exit(s, ev, tid);
 	uint64_t birth;
 	struct end how;
 	const struct end *end = NULL;
 
+	if (attar_arg_exists(ev, GROUP_DEAD))
+		is_last = attar_arg_u64(ev, GROUP_DEAD);
 	if (!is_last && !s->threads)
 		return 0;
 	birth = take_birth(s, ev, tid);
@@ -241,6 +307,7 @@ static int on_lost(struct attar_run *run, void *self, const struct attar_event *
 
 	attar_pairs_lost(s->births, -1, ev->lost_from, ev->lost_to);
 	attar_pairs_lost(s->ends, -1, ev->lost_from, ev->lost_to);
+	attar_pairs_lost(s->alive, -1, ev->lost_from, ev->lost_to);
 	return 0;
 }
 
@@ -264,6 +331,8 @@ static int exitsnoop_open(struct attar_run *run, void *self)
 {
 	struct exitsnoop *s = self;
 	const struct attar_pairs_opts births = {.size = sizeof(births)};
+	const struct attar_pairs_opts alive = {
+		.size = sizeof(alive), .payload_size = sizeof(struct alive)};
 	const struct attar_pairs_opts ends = {.size = sizeof(ends),
 		.policy = ATTAR_PAIRS_FIRST,
 		.payload_size = sizeof(struct end)};
@@ -276,6 +345,8 @@ static int exitsnoop_open(struct attar_run *run, void *self)
 		r = attar_run_inputs(run, exits);
 	if (r == 0)
 		r = attar_pairs_new(&births, &s->births);
+	if (r == 0)
+		r = attar_pairs_new(&alive, &s->alive);
 	return r == 0 ? attar_pairs_new(&ends, &s->ends) : r;
 }
 
@@ -294,6 +365,7 @@ static void exitsnoop_close(void *self)
 
 	attar_pairs_free(s->births);
 	attar_pairs_free(s->ends);
+	attar_pairs_free(s->alive);
 }
 
 static const struct attar_option options[] = {

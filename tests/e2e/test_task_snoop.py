@@ -108,6 +108,28 @@ EXECS_OF_THREADS = EXITS[:EXITS.index('1.000000000')] + '''1.00 0 1/1 init fork 
 1.26 0 700/700 g signal:signal_deliver sig=9
 1.27 0 700/700 g sched:sched_process_exit pid=700 group_dead=1
 '''
+# As an older kernel, without group_dead. 600: a second thread executes a program, and takes the tid
+# of the main thread, which is killed. 800: the main thread ends before the other one.
+OF_OLDER_KERNELS = EXITS[:EXITS.index('1.000000000')].replace(' group_dead:u8', '') + '''\
+1.10 0 1/1 init fork 600/600
+1.10 0 1/1 init sched:sched_process_fork child_pid=600
+1.11 0 600/600 f fork 600/601
+1.11 0 600/600 f sched:sched_process_fork child_pid=601
+1.12 0 600/600 f signal:signal_deliver sig=9
+1.13 0 600/600 f sched:sched_process_exit pid=600
+1.14 0 600/600 f sched:sched_process_exec filename="/bin/x" pid=600 old_pid=601
+1.15 0 600/600 f syscalls:sys_enter_exit_group error_code=4
+1.16 0 600/600 f sched:sched_process_exit pid=600
+1.20 0 1/1 init fork 800/800
+1.20 0 1/1 init sched:sched_process_fork child_pid=800
+1.21 0 800/800 h sched:sched_process_exec filename="/bin/y" pid=800 old_pid=800
+1.22 0 800/800 h fork 800/801
+1.22 0 800/800 h sched:sched_process_fork child_pid=801
+1.23 0 800/800 h syscalls:sys_enter_exit error_code=0
+1.24 0 800/800 h sched:sched_process_exit pid=800
+1.25 0 800/801 h syscalls:sys_enter_exit_group error_code=3
+1.26 0 800/801 h sched:sched_process_exit pid=801
+'''
 
 
 @pytest.mark.quick
@@ -142,6 +164,20 @@ class TestScripts:
         lines, counts = attar('exitsnoop', EXECS_OF_THREADS, '-x')
         assert [r['comm'] for r in lines] == ['f', 'g']
         assert counts == (2, 2)
+
+    def test_last_thread_of_kernels_that_do_not_tell_it(self, attar):
+        lines, counts = attar('exitsnoop', OF_OLDER_KERNELS)
+        assert [(r['comm'], r['tid'], r['age'], r['exit']) for r in lines] == [
+            ('f', 600, 60 * MS, '4'), ('h', 801, 60 * MS, '3')]
+        assert counts == (2, 2)
+
+    def test_exits_of_older_kernels(self, attar):
+        """Of processes that are older than the measurement, the main thread counts as the last."""
+        lines, counts = attar('exitsnoop', EXITS.replace(' group_dead:u8', '')
+                              .replace(' group_dead=1', ''))
+        assert [(r['comm'], r['tid'], r['exit']) for r in lines] == [
+            ('a', 100, '3'), ('b', 200, 'SIGSEGV'), ('c', 300, '0'), ('d', 400, 'SIGHUP')]
+        assert counts == (4, 3)
 
     def test_threads_and_selections(self, attar):
         lines, _ = attar('exitsnoop', EXITS, '--threads', '-p', '100')
