@@ -6,10 +6,11 @@
 #include "expr/filter.h"
 
 #include <ctype.h>
+#include <stdio.h>
 
 #include "expr/check.h"
 
-enum { DEPTH_MAX = 32, TEXT_MAX = 256 };
+enum { DEPTH_MAX = 32, TEXT_MAX = 256, IDLE_MAX = 24 };
 
 struct filter {
 	struct expr expr; /* must be first: filter_of() */
@@ -18,6 +19,9 @@ struct filter {
 	const char *inexact;
 	bool is_kernel_only;     /* has operands that only the kernel has */
 	struct attar_expr *user; /* it is a user's expression; NULL: in the kernel's language */
+	const struct attar_expr_opts *opts; /* while it is parsed, for comm; NULL: none */
+	/* The name of the task that caused the event, variable 0 of the filter; NULL: not used. */
+	struct attar_expr *comm;
 };
 
 static struct filter *filter_of(const struct expr_parser *p)
@@ -35,6 +39,7 @@ static void note_inexact(const struct expr_parser *p, bool is_inexact, const cha
 struct comparison {
 	struct attar_field field;
 	bool is_text, is_real;
+	bool is_comm; /* of the task's name; field has its size only */
 	enum expr_op op;
 	bool is_inverted; /* of a pattern */
 };
@@ -44,6 +49,61 @@ static bool fails(struct expr_parser *p, const char *reason)
 	expr_fail(p, reason);
 	return false;
 }
+
+/* ---- the task that causes the event ---- */
+
+/* Names that all events have in the kernel, if the event has no such field. */
+static bool is_cpu(const char *name)
+{
+	return !strcmp(name, "cpu") || !strcmp(name, "CPU");
+}
+
+static bool is_comm(const char *name)
+{
+	return !strcmp(name, "comm") || !strcmp(name, "COMM");
+}
+
+/* attar can yield the name of the task, too. */
+static bool has_comm(const struct expr_parser *p, const char *name)
+{
+	const struct attar_expr_opts *opts = filter_of(p)->opts;
+
+	return is_comm(name) && opts && opts->comm_get;
+}
+
+/*
+ * The kernel compares 16 bytes, as if it were a field of this size. The last switch of a thread has
+ * no valid _tid, since it is no longer in any PID namespace.
+ */
+static bool take_comm(struct expr_parser *p, struct comparison *c)
+{
+	struct filter *filter = filter_of(p);
+	struct attar_expr_opts opts = {
+		.size = sizeof(opts), .ctx = filter->opts->ctx, .comm_get = filter->opts->comm_get};
+	const char *name = attar_format_field(p->format, "common_pid")
+				   ? "comm_get(_tid < 0 ? common_pid : _tid)"
+				   : "comm_get(_tid)";
+
+	if (!filter->comm && attar_expr_new(name, p->format, &opts, &filter->comm) < 0)
+		return false;
+	c->field.place = ATTAR_FIELD_FIXED;
+	c->is_text = c->is_comm = true;
+	return true;
+}
+
+static int32_t add_comm(struct expr_parser *p)
+{
+	struct expr_node node = expr_node_of(EXPR_VARIABLE);
+
+	node.type = (struct expr_type){.kind = EXPR_CLASS_BYTES,
+		.bits = 64,
+		.is_text = true,
+		.is_signed = true,
+		.element = 1};
+	return expr_add_formatted(p, node);
+}
+
+/* ---- comparisons ---- */
 
 static bool take_field(struct expr_parser *p, struct comparison *c)
 {
@@ -57,6 +117,10 @@ static bool take_field(struct expr_parser *p, struct comparison *c)
 	memcpy(name, p->p, n);
 	name[n] = '\0';
 	field = attar_format_field(p->format, name);
+	if (!field && has_comm(p, name)) {
+		p->p += n;
+		return take_comm(p, c);
+	}
 	if (!field) {
 		p->is_field = true;
 		return fails(p, "no such field");
@@ -183,7 +247,8 @@ static int32_t comparison(struct expr_parser *p)
 
 	if (!take_field(p, &c) || !take_operator(p, &c))
 		return -1;
-	a = expr_add_field(p, c.is_text ? EXPR_BYTES : EXPR_FIELD, &c.field, c.is_real);
+	a = c.is_comm ? add_comm(p)
+		      : expr_add_field(p, c.is_text ? EXPR_BYTES : EXPR_FIELD, &c.field, c.is_real);
 	node = expr_add_infix(p, c.op, a, constant(p, &c));
 	if (node >= 0 && c.op == EXPR_GLOB)
 		p->expr->nodes.at[node].is_inverted = c.is_inverted;
@@ -196,16 +261,6 @@ static int32_t comparison(struct expr_parser *p)
 }
 
 /* ---- operands that only the kernel has ---- */
-
-static bool is_generic(const char *name, size_t n)
-{
-	static const char *const names[] = {"comm", "COMM", "cpu", "CPU"};
-
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (strlen(names[i]) == n && !strncmp(name, names[i], n))
-			return true;
-	return false;
-}
 
 /* Skips "CPUS{...}", a text in quotes, or a word. Returns its first character; 0: there is none. */
 static char skip_constant(const char **p)
@@ -228,7 +283,7 @@ static char skip_constant(const char **p)
 
 /*
  * "filename.ustring ~ "*.c"", "ip.function == schedule", "cpu & CPUS{1-3}", a text that a field
- * points to, and the names of the current CPU and task that all events have in the kernel. Returns
+ * points to, the number of the CPU, and the name of the task if attar does not have it. Returns
  * false with p->p unchanged if attar can apply this comparison too.
  */
 static bool kernel_only(struct expr_parser *p, int32_t *ret_node)
@@ -238,7 +293,7 @@ static bool kernel_only(struct expr_parser *p, int32_t *ret_node)
 	size_t n = lex_word(at), i = 0;
 	char name[TEXT_MAX], operand;
 	const struct attar_field *field;
-	bool is_special;
+	bool is_generic, is_special;
 
 	if (!n || n >= sizeof(name))
 		return false;
@@ -246,14 +301,15 @@ static bool kernel_only(struct expr_parser *p, int32_t *ret_node)
 	name[n] = '\0';
 	field = attar_format_field(p->format, name);
 	at += n;
-	is_special = (!field && is_generic(name, n)) || lex_take(&at, ".ustring") ||
+	is_generic = !field && (is_cpu(name) || is_comm(name));
+	is_special = (is_generic && !has_comm(p, name)) || lex_take(&at, ".ustring") ||
 		     lex_take(&at, ".function");
 	while (i < ARRAY_SIZE(operators) && !lex_take(&at, operators[i]))
 		i++;
 	operand = i < ARRAY_SIZE(operators) ? skip_constant(&at) : 0;
 	if (field && field->is_pointer && strstr(field->type, "char"))
 		is_special |= operand == '"' || operand == '\'';
-	if (!operand || !(is_special || operand == '{') || (!field && !is_generic(name, n)))
+	if (!operand || !(is_special || operand == '{') || (!field && !is_generic))
 		return false;
 	filter_of(p)->is_kernel_only = true;
 	*ret_node = expr_add_integer(p, 1, 32, true);
@@ -294,7 +350,9 @@ static int failure(const struct expr_parser *p)
 		CLIP(p->format->system), CLIP(p->format->name), (size_t)(p->at - p->text) + 1);
 }
 
-int filter_parse(const char *text, const struct attar_format *format, struct filter **ret_filter)
+/* opts: for the name of the task, borrowed until this returns; NULL: only the kernel has it. */
+static int parse_kernel(const char *text, const struct attar_format *format,
+	const struct attar_expr_opts *opts, struct filter **ret_filter)
 {
 	static const struct expr_dialect dialect = {.operand = operand, .depth_max = DEPTH_MAX};
 	struct filter *filter = calloc(1, sizeof(*filter));
@@ -303,6 +361,7 @@ int filter_parse(const char *text, const struct attar_format *format, struct fil
 	if (!filter)
 		return base_oom();
 	p.expr = &filter->expr;
+	filter->opts = opts;
 	filter->root = expr_parse(&p);
 	lex_blanks(&p.p);
 	if (filter->root >= 0 && *p.p)
@@ -311,8 +370,14 @@ int filter_parse(const char *text, const struct attar_format *format, struct fil
 		filter_free(filter);
 		return failure(&p);
 	}
+	filter->opts = NULL;
 	*ret_filter = filter;
 	return 0;
+}
+
+int filter_parse(const char *text, const struct attar_format *format, struct filter **ret_filter)
+{
+	return parse_kernel(text, format, NULL, ret_filter);
 }
 
 struct filter *filter_free(struct filter *filter)
@@ -320,6 +385,7 @@ struct filter *filter_free(struct filter *filter)
 	if (!filter)
 		return NULL;
 	attar_expr_free(filter->user);
+	attar_expr_free(filter->comm);
 	expr_done(&filter->expr);
 	free(filter);
 	return NULL;
@@ -359,7 +425,7 @@ int filter_choose(const char *text, const struct attar_format *format, bool has_
 {
 	struct filter *filter;
 	bool is_kernel_only = false;
-	int r = filter_parse(text, format, &filter);
+	int r = parse_kernel(text, format, opts, &filter);
 
 	if (r == 0 && strlen(text) > KERNEL_TEXT_MAX && !filter->inexact)
 		filter->inexact = "the filter is too long for the kernel";
@@ -373,8 +439,8 @@ int filter_choose(const char *text, const struct attar_format *format, bool has_
 	if (r == -EINVAL && is_kernel_only)
 		return attar_fail(-EINVAL,
 			"filter '%s': only the kernel can evaluate .ustring, .function, CPUS{}, "
-			"cpu, comm and texts that fields point to, and it cannot apply this filter",
-			CLIP(text));
+			"%s and texts that fields point to, and it cannot apply this filter",
+			CLIP(text), opts && opts->comm_get ? "cpu" : "cpu, comm");
 	if (r < 0)
 		return r;
 	*ret_choice = (struct filter_choice){
@@ -387,12 +453,32 @@ int filter_choose(const char *text, const struct attar_format *format, bool has_
 	return 0;
 }
 
+/* The name that the kernel compares. That of an idle task has its CPU, other tools omit it. */
+static void name_task(const struct filter *filter, const struct attar_expr_record *record,
+	char idle[static IDLE_MAX], struct attar_expr_value *ret_comm)
+{
+	attar_expr_eval(filter->comm, record, ret_comm);
+	if (!record->tid) {
+		ret_comm->len = (size_t)snprintf(idle, IDLE_MAX, "swapper/%d", record->cpu);
+		ret_comm->bytes = idle;
+	}
+}
+
 bool filter_keeps(const struct filter *filter, const struct attar_expr_record *record)
 {
 	struct expr_run run = {.expr = &filter->expr, .raw = record->raw};
+	struct attar_expr_record named;
+	struct attar_expr_value comm;
+	char idle[IDLE_MAX];
 
 	if (filter->user)
 		return attar_expr_is_true(filter->user, record);
+	if (filter->comm) {
+		name_task(filter, record, idle, &comm);
+		named = *record;
+		named.variables = &comm;
+		run.record = &named;
+	}
 	run.size = record->raw ? record->raw_size : 0;
 	return expr_is_true(&run, filter->root);
 }

@@ -42,9 +42,8 @@ static void put_names(struct buf *b, const struct expr_parser *p)
 	buf_printf(b, " '%s'", word);
 	user_suggest(e, &s);
 	if (e->format && is_of_kernel(word))
-		buf_printf(b,
-			", which exists only in filters that the kernel applies" ATTAR_FIX "%s",
-			strcasecmp(word, "comm") ? "use --cpus" : "use comm_get(common_pid)");
+		buf_printf(b, ", which exists only in the kernel's filter language" ATTAR_FIX "%s",
+			strcasecmp(word, "comm") ? "use --cpus" : "use comm_get(_tid)");
 	else if (s.best)
 		buf_printf(b, ATTAR_FIX "did you mean '%s'?", s.best);
 	else if (p->at[n + strspn(p->at + n, " ")] == '(')

@@ -2,6 +2,7 @@
 """attar top: counts by key, compared with known workloads and with perf script."""
 import json
 import re
+import shutil
 import subprocess
 from collections import Counter
 
@@ -33,6 +34,21 @@ def test_counts_by_thread():
     rows, notes = top('-e', 'syscalls:sys_enter_getppid', *FLOOD)
     assert [(r['syscalls:sys_enter_getppid'], r['comm']) for r in rows] == [(CALLS, 'flood')]
     assert notes['seen'] == CALLS
+
+
+@pytest.mark.parametrize('pattern', ['9ood', '9*', '*od', '[9]*d'])
+def test_filter_by_thread_name(pattern, tmp_path):
+    """The kernel does not match the second and third; a recording is not filtered by the kernel."""
+    program, data = tmp_path / '9ood', tmp_path / 'calls.data'
+    shutil.copy(workload('flood'), program)
+    event = 'syscalls:sys_enter_getppid'
+    rows, _ = top('-e', f'{event}/comm ~ "{pattern}"/', '--', program, CALLS)
+    assert [(r[event], r['comm']) for r in rows] == [(CALLS, '9ood')]
+    rows, _ = top('-e', f'{event}/comm ~ "!{pattern}"/', '--', program, CALLS)
+    assert rows == []
+    run('record', '-q', '-o', data, '-e', event, '--', program, CALLS)
+    rows, _ = top('-e', f'{event}/comm ~ "{pattern}"/', '--input', data)
+    assert [(r[event], r['comm']) for r in rows] == [(CALLS, '9ood')]
 
 
 @pytest.mark.parametrize('key', ['', '//key=id/'])

@@ -92,7 +92,7 @@ MISTAKES = [
      r'elements, and pointers cannot be dereferenced'),
     (['expr', '-e', 'sched:sched_wakeup', 'cpu == 0'], USAGE,
      r"attar: sched:sched_wakeup: expression: no such field or variable 'cpu', which exists only "
-     r'in filters that the kernel applies: use --cpus'),
+     r"in the kernel's filter language: use --cpus"),
     (['snoop', '-e', 'sched:sched_wakeup//column=a:pid/,sched:sched_switch//column=b:prev_comm/'],
      USAGE, r'attar: the events of one -e differ in the number or types of column= and key=: give '
      r'all events the same columns and key'),

@@ -281,6 +281,53 @@ static void test_reasons(void **state)
 	attar_format_free(all);
 }
 
+static size_t name_thread(void *ctx, const struct attar_expr_record *record, uint64_t number,
+	char *ret_text, size_t max)
+{
+	const char *name = number == 5 ? "9worker" : "swapper";
+
+	memcpy(ret_text, name, strlen(name));
+	return strlen(name);
+}
+
+/* The name of the task, of events without a field of this name: the patterns that differ. */
+static void test_names_of_tasks(void **state)
+{
+	static const struct {
+		const char *filter;
+		bool in_kernel, keeps, keeps_idle;
+	} cases[] = {
+		{"comm ~ \"9work*\"", false, true, false},
+		{"COMM ~ \"*ker\"", false, true, false},
+		{"comm ~ \"*ker*\"", true, true, false},
+		{"comm ~ \"?worker\"", true, true, false},
+		{"comm ~ \"!*ker\"", false, false, true},
+		{"comm == \"9worker\"", true, true, false},
+		{"comm != \"9worker\"", true, false, true},
+		{"comm ~ \"\"", false, false, false},
+		{"comm == 9worker", false, true, false},
+		{"comm == \"9work\"", true, false, false},
+		{"comm ~ \"swapper/3\"", true, false, true},
+		{"comm ~ \"*3\" || id == 7", false, true, true},
+		{"id == 8 && comm ~ \"9*\"", false, false, false},
+	};
+	struct attar_expr_opts opts = {.size = sizeof(opts), .comm_get = name_thread};
+	struct attar_expr_record task = {.raw = raw, .raw_size = raw_size, .tid = 5},
+				 idle = {.raw = raw, .raw_size = raw_size, .cpu = 3};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct filter_choice choice = {0};
+
+		if (filter_choose(cases[i].filter, format, true, &opts, &choice) < 0)
+			fail_msg("'%s': %s", cases[i].filter, attar_error());
+		if (choice.in_kernel != cases[i].in_kernel ||
+			filter_keeps(choice.keep, &task) != cases[i].keeps ||
+			filter_keeps(choice.keep, &idle) != cases[i].keeps_idle)
+			fail_msg("'%s'", cases[i].filter);
+		filter_free(choice.keep);
+	}
+}
+
 static void test_text(void **state)
 {
 	char text[256];
@@ -301,6 +348,7 @@ int main(void)
 		cmocka_unit_test(test_long_filters),
 		cmocka_unit_test(test_where_filters_run),
 		cmocka_unit_test(test_reasons),
+		cmocka_unit_test(test_names_of_tasks),
 		cmocka_unit_test(test_text),
 	};
 
