@@ -615,6 +615,12 @@ ATTAR_API int attar_run_open_database(const struct attar_run *run, struct sqlite
 ATTAR_API uint64_t attar_run_interval(const struct attar_run *run);
 
 /*
+ * Whether the results are divided into reports of intervals, the last of which ends with the run:
+ * with --interval, or since a report was requested.
+ */
+ATTAR_API bool attar_run_has_intervals(const struct attar_run *run);
+
+/*
  * Sets the interval of reports, ns; at least a millisecond. Replaces that of the options. Only from
  * open().
  */

@@ -24,7 +24,8 @@
 	"(\\fB&\\fR) of scripts; an ignored SIGHUP or SIGQUIT stays ignored. A command after "     \
 	"\\fB\\-\\-\\fR inherits the ignored signals. The kernel takes about 30 ms to close a "    \
 	"tracepoint; for more than 16, a process named attar-closing does this in the "            \
-	"background.\n.PP\nSIGUSR1 requests a report of the time since the previous one, SIGUSR2 " \
+	"background.\n.PP\nSIGUSR1 requests a report of the time since the previous one; the "     \
+	"last report of the run then covers the rest. SIGUSR2 "                                    \
 	"prints the state of the run on stderr: events, losses, rings, caches, memory. If "        \
 	"standard input is a pipe or socket that no command inherits, each line on it requests a " \
 	"report, in which it is shown as a marker. SIGWINCH adapts the output to the size of the " \

@@ -88,7 +88,7 @@ static int take_report(void *ctx, const struct attar_report *report, enum attar_
 	console_clear();
 	s->outputs.live = is_live(s->run);
 	s->outputs.has_ended = attar_run_ended(s->run);
-	r = outputs_draw(&s->outputs, report, scope, attar_run_interval(s->run) != 0);
+	r = outputs_draw(&s->outputs, report, scope, attar_run_has_intervals(s->run));
 	if (!outputs_remain(&s->outputs))
 		return r;
 	end_if_failed(s, r);

@@ -180,7 +180,7 @@ static int bpf_kvm_exit_report(
 
 	if (r == 0)
 		r = kvm_exits_report(run, &b->exits, report, scope, columns, cells);
-	return r == 0 && b->file && (scope == ATTAR_SCOPE_INTERVAL || !attar_run_interval(run))
+	return r == 0 && b->file && (scope == ATTAR_SCOPE_INTERVAL || !attar_run_has_intervals(run))
 		       ? write_longest(run, b)
 		       : r;
 }

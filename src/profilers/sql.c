@@ -401,7 +401,7 @@ static int sql_report(
 	uint64_t refused;
 	int r = 0;
 
-	if (scope == ATTAR_SCOPE_WHOLE && attar_run_interval(run)) {
+	if (scope == ATTAR_SCOPE_WHOLE && attar_run_has_intervals(run)) {
 		attar_report_remark(report, "the queries were executed for each interval");
 		return 0;
 	}

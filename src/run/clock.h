@@ -18,6 +18,7 @@ struct run_clock {
 	uint64_t first_began;     /* start of the first run of the command */
 	uint64_t began;           /* start of this run of the command */
 	uint64_t interval_began;  /* end of the previous report */
+	bool has_requested;       /* intervals, that ended with a requested report */
 	uint64_t tick;            /* when the interval is reported; UINT64_MAX: never */
 	uint64_t delay;           /* of tick after the end of the interval */
 	uint64_t progress;        /* when the progress is shown next */

@@ -54,6 +54,8 @@ int run_report(struct attar_run *run, enum attar_scope scope, uint64_t until)
 
 	if (r < 0)
 		return r;
+	run->clock.has_requested |=
+		scope == ATTAR_SCOPE_INTERVAL && !run->opts.interval && !out->is_dump;
 	if (lines_hold_some(&run->lines)) /* it would wait with them */
 		r = lines_show(run);
 	if (r == 0 && lines_are_queued(&run->lines))

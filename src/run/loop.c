@@ -417,9 +417,10 @@ int attar_run_query(struct attar_run *run, const char *text, struct attar_report
 
 static int last_reports(struct attar_run *run)
 {
-	int r = run->opts.interval ? run_report(run, ATTAR_SCOPE_INTERVAL, run->clock.ended) : 0;
+	bool intervals = attar_run_has_intervals(run);
+	int r = intervals ? run_report(run, ATTAR_SCOPE_INTERVAL, run->clock.ended) : 0;
 
-	if (r == 0 && (!run->opts.interval || run->hooks.want_whole))
+	if (r == 0 && (!intervals || run->hooks.want_whole))
 		r = run_report(run, ATTAR_SCOPE_WHOLE, run->clock.ended);
 	return r;
 }

@@ -338,6 +338,13 @@ uint64_t attar_run_interval(const struct attar_run *run)
 	return run->opts.interval;
 }
 
+bool attar_run_has_intervals(const struct attar_run *run)
+{
+	CHECK_ARG_OR(run, "run", false);
+
+	return run->opts.interval || run->clock.has_requested;
+}
+
 int attar_run_set_interval(struct attar_run *run, uint64_t interval)
 {
 	CHECK_OWN(run, "run");
