@@ -186,6 +186,12 @@ ATTAR_API uint32_t attar_tree_node(struct attar_section *tree, uint32_t parent,
 	enum attar_frame_kind kind, const char *name, const char *module, uint64_t self);
 
 /*
+ * Outputs that are not made for trees (struct attar_sink) leave this section out: it was added for
+ * the others only. JSON leaves it out without opts.trees.
+ */
+ATTAR_API void attar_section_for_trees(struct attar_section *section);
+
+/*
  * Sets the process and thread of an ATTAR_FRAME_TASK node, for filters. tid 0: the whole process.
  */
 ATTAR_API void attar_tree_task(
@@ -414,6 +420,7 @@ struct attar_render_opts {
 	 */
 	const char *rows_hint;
 	bool time_lines; /* json: also draw time lines */
+	bool trees;      /* json: also draw sections that are only for outputs made for trees */
 };
 
 /* An output format, and what it can show. */

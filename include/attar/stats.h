@@ -72,6 +72,7 @@ struct attar_stacks_opts {
 	bool tree;            /* also add the call tree */
 	bool no_table;        /* not the table */
 	enum attar_unit unit; /* of the weights; ATTAR_UNIT_TEXT (0): ATTAR_UNIT_COUNT */
+	bool for_trees; /* table and tree are only for outputs that are made for trees */
 };
 
 /*

@@ -339,7 +339,8 @@ int outputs_open(struct outputs *o, const struct attar_run *run,
 	struct attar_render_opts opts = {.size = sizeof(opts),
 		.command = command_line,
 		.time_frames = attar_run_interval(run) != 0,
-		.time_lines = options->time_lines};
+		.time_lines = options->time_lines,
+		.trees = options->flame_graphs.n > 0};
 	int r;
 
 	o->profiler = attar_run_profiler(run);

@@ -45,6 +45,7 @@ struct breakpoint {
 	struct attar_texts addresses;
 	const char *filter;
 	bool graph;
+	bool takes_stacks; /* for -g, or for outputs that are made for trees */
 
 	struct place places[PLACES_MAX];
 	uint32_t n_places;
@@ -386,10 +387,10 @@ static void remark_unknown(struct attar_report *report, const struct breakpoint 
 static int breakpoint_report(
 	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
 {
-	const struct attar_stacks_opts opts = {
-		.size = sizeof(opts), .weight = "hits", .tree = true};
-	struct attar_section *table = attar_report_table(report, "breakpoints");
 	struct breakpoint *b = self;
+	const struct attar_stacks_opts opts = {
+		.size = sizeof(opts), .weight = "hits", .tree = true, .for_trees = !b->graph};
+	struct attar_section *table = attar_report_table(report, "breakpoints");
 	uint64_t skipped = 0;
 
 	attar_section_column(table, "breakpoint", ATTAR_UNIT_TEXT);
@@ -441,7 +442,7 @@ static int add_source(struct attar_run *run, struct breakpoint *b, uint32_t i)
 		.sample_regs_intr = registers_all()};
 	int r;
 
-	if (b->graph)
+	if (b->takes_stacks)
 		attr.sample_type |= PERF_SAMPLE_CALLCHAIN;
 	r = attar_run_source(run, p->text, &attr, on_hit);
 	return r < 0 ? r : add_filter(run, b, i);
@@ -479,7 +480,7 @@ static int breakpoint_open(struct attar_run *run, void *self)
 					 "breakpoint needs an address" ATTAR_FIX
 					 "attar breakpoint ADDRESS[/1|2|4|8][:rwx], or SYMBOL");
 
-	b->graph |= attar_run_wants_tree(run);
+	b->takes_stacks = b->graph || attar_run_wants_tree(run);
 	for (size_t i = 0; r == 0 && i < b->addresses.n; i++)
 		r = take_place(run, b, b->addresses.at[i]);
 	for (uint32_t i = 0; r == 0 && i < b->n_places; i++)
@@ -492,7 +493,7 @@ static int breakpoint_open(struct attar_run *run, void *self)
 		r = attar_keytable_new(&values, &b->values);
 	if (r == 0)
 		r = attar_keytable_new(&codes, &b->codes);
-	return r < 0 || !b->graph ? r : attar_stacks_new(attar_run_symbols(run), &b->stacks);
+	return r < 0 || !b->takes_stacks ? r : attar_stacks_new(attar_run_symbols(run), &b->stacks);
 }
 
 static void breakpoint_close(void *self)

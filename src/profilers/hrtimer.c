@@ -22,6 +22,7 @@ struct hrtimer {
 	const char *events, *condition;
 	uint64_t period, freq;
 	bool graph;
+	bool takes_stacks; /* for -g, or for outputs that are made for trees */
 
 	size_t n; /* events */
 	char names[EVENTS_MAX + 1][NAME_BYTES];
@@ -116,9 +117,9 @@ static int on_timer(struct attar_run *run, void *self, const struct attar_event 
 
 	if (!take_sample(run, h, ev, &period))
 		return 0;
-	depth = h->graph ? attar_event_stack(ev, locations, DEPTH_MAX) : 0;
+	depth = h->takes_stacks ? attar_event_stack(ev, locations, DEPTH_MAX) : 0;
 	if (attar_run_wants_lines(run))
-		r = add_line(h, run, ev, period, locations, depth);
+		r = add_line(h, run, ev, period, locations, h->graph ? depth : 0);
 	if (r == 0 && h->stacks)
 		r = attar_stacks_add(h->stacks, ev->thread, locations, depth, 1);
 	return r;
@@ -130,6 +131,7 @@ static int hrtimer_report(
 	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
 {
 	struct hrtimer *h = self;
+	const struct attar_stacks_opts opts = {.size = sizeof(opts), .for_trees = !h->graph};
 	struct attar_section *table = attar_report_table(report, "timers");
 
 	attar_section_column(table, "cpu", ATTAR_UNIT_ID);
@@ -148,7 +150,7 @@ static int hrtimer_report(
 		}
 		cpu->samples[ATTAR_SCOPE_INTERVAL] = cpu->hit[ATTAR_SCOPE_INTERVAL] = 0;
 	}
-	return attar_run_stacks(run, report, h->stacks, scope, NULL);
+	return attar_run_stacks(run, report, h->stacks, scope, &opts);
 }
 
 /* ---- life ---- */
@@ -190,8 +192,8 @@ static int hrtimer_open(struct attar_run *run, void *self)
 
 	if (h->period && h->freq)
 		return attar_fail(-EINVAL, "--period and --freq are mutually exclusive");
-	h->graph |= attar_run_wants_tree(run);
-	timer.stacks = h->graph;
+	h->takes_stacks = h->graph || attar_run_wants_tree(run);
+	timer.stacks = h->takes_stacks;
 	timer.period = h->freq ? 1000000000 / h->freq : h->period ? h->period : 10000000;
 	r = attar_run_timer(run, &timer);
 	source = attar_run_sources(run) - 1;
@@ -199,7 +201,7 @@ static int hrtimer_open(struct attar_run *run, void *self)
 		r = name_event(h, i, spec);
 	if (r == 0)
 		r = compile(run, h, source);
-	return r == 0 && h->graph ? attar_stacks_new(attar_run_symbols(run), &h->stacks) : r;
+	return r == 0 && h->takes_stacks ? attar_stacks_new(attar_run_symbols(run), &h->stacks) : r;
 }
 
 static void hrtimer_close(void *self)

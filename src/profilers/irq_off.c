@@ -13,6 +13,7 @@ enum { CPUS_MAX = 8192, DEPTH_MAX = 127 };
 struct irq_off {
 	uint64_t period, than; /* ns */
 	bool graph;
+	bool takes_stacks; /* for -g, or for outputs that are made for trees */
 
 	uint64_t expired[CPUS_MAX];  /* when the timer of the CPU expired last; 0: unknown */
 	struct attar_keytable *cpus; /* delays by CPU */
@@ -49,7 +50,7 @@ static int add_late(
 	struct attar_run *run, struct irq_off *o, const struct attar_event *ev, uint64_t delay)
 {
 	attar_location locations[DEPTH_MAX];
-	size_t depth = o->graph ? attar_event_stack(ev, locations, DEPTH_MAX) : 0;
+	size_t depth = o->takes_stacks ? attar_event_stack(ev, locations, DEPTH_MAX) : 0;
 	struct attar_section *lines;
 
 	if (o->stacks && attar_stacks_add(o->stacks, ev->thread, locations, depth, delay) < 0)
@@ -61,7 +62,7 @@ static int add_late(
 		return -ENOMEM;
 	attar_run_event_row(run, lines, ev, ev->time);
 	attar_cell_u64(lines, delay);
-	attar_row_stack(lines, attar_run_symbols(run), locations, depth);
+	attar_row_stack(lines, attar_run_symbols(run), locations, o->graph ? depth : 0);
 	return 0;
 }
 
@@ -122,8 +123,10 @@ static int irq_off_report(
 {
 	struct irq_off *o = self;
 	struct attar_section *table = attar_report_table(report, "irq-off");
-	const struct attar_stacks_opts opts = {
-		.size = sizeof(opts), .weight = "delay", .unit = ATTAR_UNIT_NS};
+	const struct attar_stacks_opts opts = {.size = sizeof(opts),
+		.weight = "delay",
+		.unit = ATTAR_UNIT_NS,
+		.for_trees = !o->graph};
 	struct attar_keyrow *row = NULL;
 	int r = attar_keytable_end_interval(o->cpus);
 
@@ -154,12 +157,12 @@ static int irq_off_open(struct attar_run *run, void *self)
 	struct attar_timer timer = {.period = o->period, .on_event = on_timer};
 	int r;
 
-	o->graph |= attar_run_wants_tree(run);
-	timer.stacks = o->graph;
+	o->takes_stacks = o->graph || attar_run_wants_tree(run);
+	timer.stacks = o->takes_stacks;
 	r = attar_run_timer(run, &timer);
 	if (r == 0)
 		r = attar_keytable_new(&opts, &o->cpus);
-	return r == 0 && o->graph ? attar_stacks_new(attar_run_symbols(run), &o->stacks) : r;
+	return r == 0 && o->takes_stacks ? attar_stacks_new(attar_run_symbols(run), &o->stacks) : r;
 }
 
 static void irq_off_close(void *self)

@@ -146,8 +146,11 @@ static int add_groups(struct attar_run *run, const struct kmemleak *k, struct at
 	return 0;
 }
 
-static const struct attar_stacks_opts by_bytes = {
-	.size = sizeof(by_bytes), .weight = "bytes", .unit = ATTAR_UNIT_BYTES, .tree = true};
+static const struct attar_stacks_opts by_bytes = {.size = sizeof(by_bytes),
+	.weight = "bytes",
+	.unit = ATTAR_UNIT_BYTES,
+	.tree = true,
+	.for_trees = true};
 
 /* Leaks are what is open now, in the report of an interval too. */
 static int fill_report(struct attar_run *run, const struct kmemleak *k, struct attar_report *report,

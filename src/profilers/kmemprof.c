@@ -169,8 +169,11 @@ static int add_stacks(struct attar_run *run, const struct kmemprof *k, struct at
 	return 0;
 }
 
-static const struct attar_stacks_opts by_bytes = {
-	.size = sizeof(by_bytes), .weight = "bytes", .unit = ATTAR_UNIT_BYTES, .tree = true};
+static const struct attar_stacks_opts by_bytes = {.size = sizeof(by_bytes),
+	.weight = "bytes",
+	.unit = ATTAR_UNIT_BYTES,
+	.tree = true,
+	.for_trees = true};
 
 static int kmemprof_report(
 	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)

@@ -195,9 +195,11 @@ static int add_tree(struct attar_run *run, const struct nested_trace *t,
 	while ((row = attar_keytable_next(t->nodes, row)))
 		l.items[((const struct nested_node *)row->value)->number].row = row;
 	link_items(&l);
-	if (attar_run_wants_tree(run))
+	if (attar_run_wants_tree(run)) {
 		l.tree = attar_report_tree(
 			report, "stacks", t->impl == IMPL_CALL ? ATTAR_UNIT_COUNT : ATTAR_UNIT_NS);
+		attar_section_for_trees(l.tree);
+	}
 	add_children(&l, 0, ATTAR_TREE_ROOT, 0);
 	free(l.items);
 	return 0;

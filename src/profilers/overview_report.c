@@ -449,7 +449,8 @@ int overview_fill(const struct overview_sums *sums, struct attar_report *report)
 		.weight = "time",
 		.unit = ATTAR_UNIT_NS,
 		.no_table = true,
-		.tree = true};
+		.tree = true,
+		.for_trees = true};
 	int r;
 
 	add_findings(sums, report);

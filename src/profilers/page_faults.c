@@ -37,6 +37,7 @@ struct range {
 
 struct page_faults {
 	bool graph, detail;
+	bool takes_stacks; /* for -g, or for outputs that are made for trees */
 
 	struct mappings mappings;
 	struct attar_keytable *table;
@@ -148,7 +149,7 @@ static int on_fault(struct attar_run *run, void *self, const struct attar_event 
 	attar_location locations[DEPTH_MAX];
 	struct page_faults *p = self;
 	struct mapping mapping = find_mapping(run, p, ev);
-	size_t n = p->graph || p->detail ? attar_event_stack(ev, locations, DEPTH_MAX) : 0;
+	size_t n = p->takes_stacks || p->detail ? attar_event_stack(ev, locations, DEPTH_MAX) : 0;
 	const struct sample_events events = sample_events_of_source(run, ev->counter);
 	const uint64_t faults = sample_events_get(&events, ev);
 	int r = count(p, ev, &mapping, faults);
@@ -218,10 +219,10 @@ static void add_remarks(
 static int page_faults_report(
 	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
 {
-	const struct attar_stacks_opts opts = {
-		.size = sizeof(opts), .weight = "faults", .tree = true};
-	struct attar_section *table = attar_report_table(report, "page faults");
 	struct page_faults *p = self;
+	const struct attar_stacks_opts opts = {
+		.size = sizeof(opts), .weight = "faults", .tree = true, .for_trees = !p->graph};
+	struct attar_section *table = attar_report_table(report, "page faults");
 	int r = attar_keytable_end_interval(p->table);
 	struct attar_keyrow **rows;
 	size_t n;
@@ -261,7 +262,7 @@ static int add_sources(struct attar_run *run, struct page_faults *p)
 		.comm_exec = 1};
 	int r;
 
-	if (p->graph)
+	if (p->takes_stacks)
 		fault.sample_type |= PERF_SAMPLE_CALLCHAIN;
 	r = attar_run_source(run, "minor-faults", &fault, on_fault);
 	fault.config = PERF_COUNT_SW_PAGE_FAULTS_MAJ;
@@ -276,7 +277,7 @@ static int add_recorded(struct attar_run *run, struct page_faults *p)
 {
 	struct attar_input faults = {.event = "major-faults",
 		.on_event = on_fault,
-		.stacks = p->graph,
+		.stacks = p->takes_stacks,
 		.optional = true};
 	int r = attar_run_input(run, &faults);
 
@@ -300,12 +301,12 @@ static int page_faults_open(struct attar_run *run, void *self)
 	bool is_live = attar_run_is_live(run);
 	int r = mappings_init(&p->mappings, is_live);
 
-	p->graph |= attar_run_wants_tree(run);
+	p->takes_stacks = p->graph || attar_run_wants_tree(run);
 	if (r == 0)
 		r = is_live ? add_sources(run, p) : add_recorded(run, p);
 	if (r == 0)
 		r = attar_keytable_new(&opts, &p->table);
-	return r < 0 || !p->graph ? r : attar_stacks_new(attar_run_symbols(run), &p->stacks);
+	return r < 0 || !p->takes_stacks ? r : attar_stacks_new(attar_run_symbols(run), &p->stacks);
 }
 
 static void page_faults_close(void *self)

@@ -141,8 +141,10 @@ static int profile_report(
 	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
 {
 	struct profile *p = self;
-	struct attar_stacks_opts opts = {
-		.size = sizeof(opts), .weight = p->weight.unit, .tree = p->graph};
+	struct attar_stacks_opts opts = {.size = sizeof(opts),
+		.weight = p->weight.unit,
+		.tree = p->graph,
+		.for_trees = p->print_samples};
 
 	if (p->print_samples && !attar_run_wants_tree(run))
 		return 0;

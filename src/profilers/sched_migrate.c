@@ -19,7 +19,8 @@ struct sched_migrate {
 	struct attar_input input;
 	struct topology topology;
 	struct attar_keytable *tasks, *pairs; /* by thread, by CPU and CPU */
-	struct attar_stacks *stacks;          /* with -g */
+	bool takes_stacks;                    /* for -g, or for outputs that are made for trees */
+	struct attar_stacks *stacks;          /* NULL: not taken */
 };
 
 /* ---- events ---- */
@@ -126,13 +127,12 @@ static int add_rows(struct attar_section *table, struct attar_keytable *of, enum
 	return 0;
 }
 
-static const struct attar_stacks_opts by_migrations = {
-	.size = sizeof(by_migrations), .weight = "migrations"};
-
 static int sched_migrate_report(
 	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
 {
 	struct sched_migrate *m = self;
+	const struct attar_stacks_opts by_migrations = {
+		.size = sizeof(by_migrations), .weight = "migrations", .for_trees = !m->graph};
 	struct attar_section *total = attar_report_table(report, "migrations"), *table;
 	uint64_t sums[SUMS] = {0};
 	int r = attar_keytable_end_interval(m->tasks);
@@ -175,7 +175,7 @@ static int open_events(struct attar_run *run, struct sched_migrate *m)
 	m->input = (struct attar_input){.event = m->event,
 		.fields = {"pid", "comm", "orig_cpu", "dest_cpu"},
 		.on_event = on_migrate,
-		.stacks = m->graph};
+		.stacks = m->takes_stacks};
 	r = attar_run_select_tasks(run);
 	if (r == 0)
 		r = attar_run_keep_own(run);
@@ -189,7 +189,7 @@ static int sched_migrate_open(struct attar_run *run, void *self)
 		.size = sizeof(opts), .sums = SUMS, .value_size = COMM_BYTES};
 	int r;
 
-	m->graph |= attar_run_wants_tree(run);
+	m->takes_stacks = m->graph || attar_run_wants_tree(run);
 	r = open_events(run, m);
 	if (r == 0)
 		r = topology_read(&m->topology);
@@ -197,7 +197,7 @@ static int sched_migrate_open(struct attar_run *run, void *self)
 		r = attar_keytable_new(&opts, &m->tasks);
 	if (r == 0)
 		r = attar_keytable_new(&opts, &m->pairs);
-	return r == 0 && m->graph ? attar_stacks_new(attar_run_symbols(run), &m->stacks) : r;
+	return r == 0 && m->takes_stacks ? attar_stacks_new(attar_run_symbols(run), &m->stacks) : r;
 }
 
 static void sched_migrate_close(void *self)

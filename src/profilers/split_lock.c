@@ -22,6 +22,7 @@ struct split_lock {
 	const char *event;
 	uint64_t trigger;
 	bool test, exclude_host, graph, perins;
+	bool takes_stacks; /* for -g, or for outputs that are made for trees */
 
 	struct attar_keytable *tasks; /* by tid; the value is the name */
 	struct attar_stacks *stacks;
@@ -66,7 +67,7 @@ static int on_sample(struct attar_run *run, void *self, const struct attar_event
 	const struct split_lock *s = self;
 	attar_location locations[DEPTH_MAX];
 	struct attar_keyrow *row;
-	size_t depth = s->graph ? attar_event_stack(ev, locations, DEPTH_MAX) : 0;
+	size_t depth = s->takes_stacks ? attar_event_stack(ev, locations, DEPTH_MAX) : 0;
 
 	if (!depth && sample->ip) {
 		locations[0] = in_kernel ? attar_location_kernel(sample->ip)
@@ -79,7 +80,9 @@ static int on_sample(struct attar_run *run, void *self, const struct attar_event
 	row->interval.sums[SAMPLES]++;
 	row->interval.sums[LOCKS] += sample->period;
 	snprintf(row->value, COMM_BYTES, "%s", ev->thread->comm);
-	return attar_run_wants_lines(run) ? add_line(run, ev, locations, depth) : 0;
+	return attar_run_wants_lines(run)
+		       ? add_line(run, ev, locations, s->graph ? depth : depth > 0)
+		       : 0;
 }
 
 /* As events of another profiler: all samples. */
@@ -193,7 +196,7 @@ static int choose_event(const struct attar_run *run, char *text, size_t size)
 static int add_event(struct attar_run *run, const struct split_lock *s)
 {
 	const struct hardware_sampling sampling = {.period = s->trigger,
-		.fields = s->graph ? PERF_SAMPLE_CALLCHAIN : 0,
+		.fields = s->takes_stacks ? PERF_SAMPLE_CALLCHAIN : 0,
 		.exclude_host = s->exclude_host};
 	char text[TEXT_BYTES], counted[TEXT_BYTES + 8];
 	int r = 0;
@@ -215,7 +218,7 @@ static int add_event(struct attar_run *run, const struct split_lock *s)
 static int add_recorded(struct attar_run *run, const struct split_lock *s)
 {
 	const struct attar_texts all = {.at = (const char **)&s->event, .n = s->event ? 1 : 0};
-	int r = attar_run_event_list(run, &all, s->graph, on_sample);
+	int r = attar_run_event_list(run, &all, s->takes_stacks, on_sample);
 
 	if (r < 0 || attar_run_emits(run))
 		return r;
@@ -267,7 +270,7 @@ static int split_lock_open(struct attar_run *run, void *self)
 	struct split_lock *s = self;
 	int r;
 
-	s->graph |= attar_run_wants_tree(run);
+	s->takes_stacks = s->graph || attar_run_wants_tree(run);
 	r = attar_run_is_live(run) ? add_event(run, s) : add_recorded(run, s);
 	if (r == 0)
 		r = attar_keytable_new(&opts, &s->tasks);

@@ -84,7 +84,8 @@ struct task_state {
 	bool shows_segments;      /* each, in addition to the table */
 
 	struct attar_states *states;
-	struct attar_stacks *stacks; /* time by stack; with -g */
+	bool takes_stacks;           /* for -g, or for outputs that are made for trees */
+	struct attar_stacks *stacks; /* time by stack; NULL: not taken */
 };
 
 /* ---- which tasks and states ---- */
@@ -329,7 +330,7 @@ static int switch_out(struct task_state *ts, struct attar_run *run, const struct
 	if (r == 0)
 		r = end_segment(ts, run, state, tid, ev);
 	task = state->value;
-	if (ts->graph)
+	if (ts->takes_stacks)
 		task->depth = (uint16_t)attar_event_stack(ev, task->stack, DEPTH_MAX);
 	if (has_exited(prev_state)) {
 		const struct attar_stamp at = stamp_of(ev);
@@ -461,13 +462,14 @@ static void add_remarks(const struct task_state *ts, struct attar_report *report
 	attar_report_evicted(report, attar_states_table(ts->states), "tasks");
 }
 
-static const struct attar_stacks_opts by_time = {
-	.size = sizeof(by_time), .weight = "time", .unit = ATTAR_UNIT_NS};
-
 static int task_state_report(
 	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
 {
 	struct task_state *ts = self;
+	const struct attar_stacks_opts by_time = {.size = sizeof(by_time),
+		.weight = "time",
+		.unit = ATTAR_UNIT_NS,
+		.for_trees = !ts->graph};
 	struct attar_keytable *times = attar_states_table(ts->states);
 	struct attar_section *table = attar_report_table(report, "task-state");
 	int r = attar_keytable_end_interval(times);
@@ -510,7 +512,7 @@ static int open_events(struct attar_run *run, struct task_state *ts)
 	ts->selects_cpus = attar_run_all_cpus(run, true) > 0;
 	if (r == 0 && ts->emits)
 		r = attar_run_emit_fields(run, format);
-	return r == 0 ? attar_run_inputs(run, ts->graph ? inputs_with_stacks : inputs) : r;
+	return r == 0 ? attar_run_inputs(run, ts->takes_stacks ? inputs_with_stacks : inputs) : r;
 }
 
 static int task_state_open(struct attar_run *run, void *self)
@@ -529,15 +531,16 @@ static int task_state_open(struct attar_run *run, void *self)
 	if (ts->no_interruptible && ts->sleeping)
 		return attar_fail(
 			-EINVAL, "--interruptible and --no-interruptible are mutually exclusive");
-	ts->graph |= attar_run_wants_tree(run);
+	ts->takes_stacks = ts->graph || attar_run_wants_tree(run);
 	r = open_events(run, ts);
-	ts->graph &= !attar_run_emits(run); /* the other profiler has the stacks */
-	ts->shows_segments = ts->graph || ts->than || ts->emits || attar_run_wants_spans(run);
-	if (ts->graph)
+	ts->takes_stacks &= !attar_run_emits(run); /* the other profiler has the stacks */
+	ts->shows_segments =
+		ts->takes_stacks || ts->than || ts->emits || attar_run_wants_spans(run);
+	if (ts->takes_stacks)
 		opts.value_size += DEPTH_MAX * sizeof(attar_location);
 	if (r == 0)
 		r = attar_states_new(&opts, &ts->states);
-	if (r == 0 && ts->graph)
+	if (r == 0 && ts->takes_stacks)
 		r = attar_stacks_new(attar_run_symbols(run), &ts->stacks);
 	return r;
 }

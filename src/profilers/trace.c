@@ -212,8 +212,11 @@ static int trace_open(struct attar_run *run, void *self)
 static int trace_report(
 	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
 {
-	struct attar_stacks_opts opts = {
-		.size = sizeof(opts), .weight = "events", .tree = true, .no_table = true};
+	struct attar_stacks_opts opts = {.size = sizeof(opts),
+		.weight = "events",
+		.tree = true,
+		.no_table = true,
+		.for_trees = true};
 	struct trace *t = self;
 
 	return attar_run_stacks(run, report, t->stacks, scope, &opts);

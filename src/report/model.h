@@ -102,7 +102,8 @@ struct attar_section {
 	struct attar_report *report;
 	enum attar_section_kind kind;
 	uint32_t name;
-	bool is_plain; /* event lines: see attar_section_plain() */
+	bool is_plain;     /* event lines: see attar_section_plain() */
+	bool is_for_trees; /* see attar_section_for_trees() */
 
 	/*
 	 * Tables, event lines, histograms (columns low, high, count), time series (columns time and

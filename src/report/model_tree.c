@@ -17,6 +17,13 @@ struct attar_section *attar_report_tree(
 	return section;
 }
 
+void attar_section_for_trees(struct attar_section *section)
+{
+	CHECK_ARG_OR(section, "section", );
+
+	section->is_for_trees = true;
+}
+
 uint32_t tree_add_node(struct attar_section *tree, const struct tree_node *node)
 {
 	if (tree->report->fault)

@@ -171,21 +171,29 @@ static int write_failed(int error)
 		error == -EBADF ? "it is closed" : strerror(-error));
 }
 
+/* Time lines refer to trees. */
+static bool draws(const struct attar_renderer *r, const struct attar_section *section)
+{
+	const struct attar_sink *sink = &r->format->sink;
+	bool is_json = r->format == &render_json,
+	     spans = sink->sections & RENDER_SPANS || (is_json && r->opts.time_lines);
+
+	if (section->kind == ATTAR_SECTION_SPANS)
+		return spans;
+	return !section->is_for_trees || spans || sink->wants_trees || (is_json && r->opts.trees);
+}
+
 /*
- * Time lines are in a report because of one output, and would be rows of little use in others:
+ * Some sections are in a report because of one output, and would be rows of little use in others:
  * *ret_shown is the report without them. Its list of sections is to be freed.
  */
-static int leave_out_spans(const struct attar_renderer *r, const struct attar_report *report,
+static int leave_out_sections(const struct attar_renderer *r, const struct attar_report *report,
 	struct attar_report *ret_shown)
 {
-	bool draws_spans = r->format->sink.sections & RENDER_SPANS ||
-			   (r->format == &render_json && r->opts.time_lines);
-
 	*ret_shown = *report;
 	ret_shown->sections = (__typeof__(report->sections)){0};
 	report_each_section (report, it)
-		if (((*it)->kind != ATTAR_SECTION_SPANS || draws_spans) &&
-			vec_push(&ret_shown->sections, *it) < 0)
+		if (draws(r, *it) && vec_push(&ret_shown->sections, *it) < 0)
 			return base_oom();
 	return 0;
 }
@@ -221,7 +229,7 @@ static int draw(struct attar_renderer *r, const struct attar_report *report)
 		r->error = -errno;
 	if (r->sort_column)
 		sort_tables(r, report);
-	n = leave_out_spans(r, report, &shown);
+	n = leave_out_sections(r, report, &shown);
 	if (!r->format->draws_fields && n == 0)
 		report_each_section (&shown, it)
 			section_expand_fields(*it);

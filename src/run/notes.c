@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "perf/kernel.h"
 #include "base/opts.h"
+#include "report/model.h"
 #include "run/run.h"
 #include "stats/weighted_stacks.h"
 #include "stream/stream.h"
@@ -24,6 +25,17 @@ void attar_run_unresolved(struct attar_run *run, double share)
 	run->notes.unresolved = share;
 }
 
+/* The newest tree is there for outputs that are made for trees. */
+static void mark_added_tree(struct attar_report *report)
+{
+	for (size_t i = report->sections.n; i > 0; i--) {
+		if (report->sections.at[i - 1]->kind == ATTAR_SECTION_TREE) {
+			attar_section_for_trees(report->sections.at[i - 1]);
+			return;
+		}
+	}
+}
+
 int attar_run_stacks(struct attar_run *run, struct attar_report *report,
 	struct attar_stacks *stacks, enum attar_scope scope, const struct attar_stacks_opts *opts)
 {
@@ -32,15 +44,19 @@ int attar_run_stacks(struct attar_run *run, struct attar_report *report,
 
 	struct attar_stacks_opts with_tree = {0};
 	double unresolved = 0;
+	bool is_added;
 	int r = opts_take(&with_tree, sizeof(with_tree), opts);
 
 	if (r < 0 || !stacks)
 		return r;
 	with_tree.size = sizeof(with_tree);
-	with_tree.tree |= attar_run_wants_tree(run);
+	is_added = !with_tree.tree && attar_run_wants_tree(run);
+	with_tree.tree |= is_added;
 	if (run->spans.all.n)
 		stacks_keep_nodes(stacks);
 	r = attar_stacks_report(stacks, report, scope, &with_tree, &unresolved);
+	if (r == 0 && is_added)
+		mark_added_tree(report);
 	if (r == 0 && scope == ATTAR_SCOPE_WHOLE)
 		spans_find_nodes(&run->spans, stacks);
 	if (r == 0)

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/opts.h"
+#include "report/model.h"
 #include "stats/functions.h"
 #include "stats/samples.h"
 #include "stats/stack_report.h"
@@ -134,6 +135,13 @@ static void remark_bounds(const struct attar_stacks *stacks, const struct stack_
 			(unsigned long long)sr->others, sr->weight);
 }
 
+/* Marks the sections from this one on. */
+static void mark_for_trees(struct attar_report *report, size_t first)
+{
+	for (size_t i = first; i < report->sections.n; i++)
+		attar_section_for_trees(report->sections.at[i]);
+}
+
 int attar_stacks_report(struct attar_stacks *stacks, struct attar_report *report,
 	enum attar_scope scope, const struct attar_stacks_opts *opts, double *ret_unresolved)
 {
@@ -145,6 +153,7 @@ int attar_stacks_report(struct attar_stacks *stacks, struct attar_report *report
 	struct stack_report sr = {.space = &stacks->space,
 		.functions = &stacks->functions,
 		.samples = scope == ATTAR_SCOPE_WHOLE ? &stacks->whole : &stacks->interval};
+	size_t first = report->sections.n;
 	int r = opts_take(&o, sizeof(o), opts);
 
 	if (r < 0)
@@ -160,6 +169,8 @@ int attar_stacks_report(struct attar_stacks *stacks, struct attar_report *report
 		r = stack_report_table(&sr, report, true);
 	if (r == 0 && o.tree)
 		r = stack_report_tree(&sr, report);
+	if (o.for_trees)
+		mark_for_trees(report, first);
 	stack_report_done(&sr);
 	remark_idle(&sr, report);
 	remark_unmapped(&sr, report, scope);

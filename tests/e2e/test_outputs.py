@@ -52,6 +52,49 @@ def test_flame_graph_option_writes_html(tmp_path):
     assert done.returncode == 0 and page.read_text().startswith('<!doctype html>')
 
 
+SLEEP = '''# attar script
+event sched:sched_switch stack prev_comm:char[16] prev_pid:pid_t prev_state:long \
+next_comm:char[16] next_pid:pid_t
+event sched:sched_wakeup comm:char[16] pid:pid_t
+event sched:sched_wakeup_new comm:char[16] pid:pid_t
+event cpu-clock stack
+1 0 7/7 a sched:sched_switch prev_comm=a prev_pid=7 prev_state=1 stack=0xffffffff81000000
+2 0 0/0 swapper sched:sched_wakeup comm=a pid=7
+3 0 0/0 swapper sched:sched_switch next_comm=a next_pid=7 stack=0xffffffff81000000
+3 0 7/7 a cpu-clock stack=0xffffffff81000000
+'''.replace('\\\n', '')
+SWITCH, WAKEUP = 'sched:sched_switch', 'sched:sched_wakeup'
+
+
+@pytest.mark.parametrize('args, names', [
+    (['task-state'], ['task-state']), (['task-state', '-g'], ['task-state', 'functions']),
+    (['task-state', '--than', '1ms'], ['segments', 'task-state']),
+    (['profile', '-e', 'cpu-clock'], ['functions']),
+    (['profile', '-e', 'cpu-clock', '-g'], ['functions', 'stacks']),
+    (['profile', '-e', 'cpu-clock', '--print-samples', '-g'], ['samples']),
+    (['trace', '-g', '-e', SWITCH], ['events']), (['overview'], None),
+    (['nested-trace', '-e', f'{SWITCH}/prev_pid==7/,{SWITCH}/next_pid==7/'], ['calls'])])
+def test_tables_do_not_depend_on_other_outputs(tmp_path, args, names):
+    """A page, a flame graph and a profile need stacks; tables have them with -g only."""
+    script = tmp_path / 'x.script'
+    script.write_text(SLEEP)
+    tables = 'x.csv', 'x.txt'
+    found = []
+    for others in [], ['x.html', 'x.folded', 'x.pb.gz']:
+        words = [word for name in (*tables, 'x.json', *others) for word in ('-o', tmp_path / name)]
+        done = run(*args, '-q', '--input', script, *words)
+        assert done.returncode == 0, done.stderr
+        with (tmp_path / 'x.json').open() as lines:
+            sections = [s for line in lines for s in json.loads(line)['sections']]
+        found.append([re.sub(r'(?m)^(.*attar itself|note:).*\n', '', (tmp_path / name).read_text())
+                      for name in tables] + [sections])
+    assert found[0] == found[1]
+    assert names is None or [s['name'] for s in found[0][-1]] == names
+    assert (tmp_path / 'x.folded').read_text()
+    run(*args, '-q', '--input', script, '--flame-graph', os.devnull, '-o', tmp_path / 'x.json')
+    assert '"kind":"tree"' in (tmp_path / 'x.json').read_text()
+
+
 def test_each_can_be_combined_with_stacks(tmp_path):
     """--print-samples prints single samples, and an output made of stacks has them all."""
     folded = tmp_path / 'x.folded'
