@@ -259,7 +259,7 @@ static int parse_by_name(
 	struct attar_run *run, const char *text, struct attar_event_list **ret_list)
 {
 	struct list *list = calloc(1, sizeof(*list));
-	int r = list ? 0 : base_oom();
+	int r = !list ? base_oom() : *text ? 0 : -EINVAL;
 
 	while (r == 0 && *text) {
 		const char *comma = list_find(text, ",");
@@ -286,16 +286,18 @@ static int parse_by_name(
 /* The description of tracepoints is at the end of a file: a cut one lacks it. */
 static int not_parsed(struct attar_run *run, const char *text, int r)
 {
+	bool is_absent = r == -ENOENT || r == -ENODEV, is_of_preset;
 	struct recording_stats stats;
 
 	if (r == -ENOMEM || r == -ECANCELED)
 		return r;
 	recording_get_stats(run->replay->recording, &stats);
-	r = r == -ENOENT || r == -ENODEV ? -EINVAL : r;
+	r = is_absent ? -EINVAL : r;
 	if (stats.damage)
 		return attar_context(r, "%s is damaged (%s)", CLIP(run->opts.input), stats.damage);
-	r = attar_context(r, "%s", CLIP(run->opts.input));
-	return needed_events_of_preset(run, text) ? needed_events_preset_refused(run, r) : r;
+	is_of_preset = needed_events_of_preset(run, text);
+	r = attar_context(r, "%s", is_absent || is_of_preset ? CLIP(run->opts.input) : "--event");
+	return is_of_preset ? needed_events_preset_refused(run, r) : r;
 }
 
 int replay_parse_events(
