@@ -25,6 +25,7 @@ enum {
 struct kept {
 	uint64_t time, position; /* position: in the bytes ever written */
 	uint64_t key;            /* hash, for samekey */
+	uint64_t record;         /* equal for the copies of a record that several events get */
 	uint32_t event, size;
 	uint32_t depth; /* frames of its stack, after the bytes of the fields */
 	int32_t cpu, pid, tid;
@@ -47,6 +48,7 @@ struct detail {
 	struct kept *kept;
 	char *bytes;
 	uint64_t n, written; /* events and bytes ever kept */
+	uint64_t records;
 	uint64_t printed, dropped;
 	struct pair pending[PENDING_MAX];
 	size_t n_pending;
@@ -176,6 +178,21 @@ static char *stack_of(const struct detail *d, const struct kept *k)
 	return d->bytes + k->position % BYTES + aligned(k->size);
 }
 
+/*
+ * Whether the event before is of the same record, which is given to one event after the other, such
+ * as a switch that ends a delay and begins another one.
+ */
+static bool is_copy(const struct detail *d, const struct kept *k)
+{
+	const struct kept *before = d->n ? &d->kept[(d->n - 1) % KEPT_MAX] : NULL;
+
+	return before && before->event < k->event && before->time == k->time &&
+	       before->cpu == k->cpu && before->tid == k->tid && before->host == k->host &&
+	       before->size == k->size &&
+	       !memcmp(d->bytes + before->position % BYTES, d->bytes + k->position % BYTES,
+		       k->size);
+}
+
 uint64_t detail_keep(struct attar_run *run, struct multi_trace *m, const struct trace_event *e,
 	const struct attar_event *ev)
 {
@@ -203,6 +220,8 @@ uint64_t detail_keep(struct attar_run *run, struct multi_trace *m, const struct 
 		memcpy(d->bytes + k->position % BYTES, s->raw, k->size);
 	memcpy(stack_of(d, k), stack, k->depth * sizeof(*stack));
 	snprintf(k->comm, sizeof(k->comm), "%s", ev->thread->comm);
+	d->records += !is_copy(d, k);
+	k->record = d->records;
 	if (d->same_key && trace_key(run, e, ev, &key))
 		k->key = hash(key.bytes, key.size);
 	return d->n++;
@@ -427,12 +446,18 @@ static const char *part_of(const struct pair *p, uint64_t sequence)
 				      : "after";
 }
 
+/* Whether the start or the end of a pair is of the same record. */
+static bool is_of(const struct kept *k, const struct kept *start, const struct kept *end)
+{
+	return (start && k->record == start->record) || k->record == end->record;
+}
+
 static int print(struct attar_run *run, struct multi_trace *m, const struct pair *p)
 {
 	struct detail *d = m->detail;
 	const struct kept *start = get(d, p->start), *end = get(d, p->end), *k;
 	struct attar_section *lines;
-	uint64_t last = 0;
+	uint64_t last = 0, record = 0;
 
 	if (!end || !attar_run_wants_lines(run)) {
 		d->dropped += !end;
@@ -449,11 +474,13 @@ static int print(struct attar_run *run, struct multi_trace *m, const struct pair
 		if (k && i > p->end && k->time > p->end_time + d->after)
 			break;
 		d->dropped += !k;
-		if (!k || (!is_of_pair && !is_shown(m, k, start, end)) ||
-			(!is_of_pair && d->hide && k->time - last < d->hide))
+		if (!k || (!is_of_pair && (k->record == record || is_of(k, start, end) ||
+						  !is_shown(m, k, start, end) ||
+						  (d->hide && k->time - last < d->hide))))
 			continue;
 		print_event(run, m, lines, p, k, part_of(p, i));
 		last = k->time;
+		record = k->record;
 	}
 	return 0;
 }

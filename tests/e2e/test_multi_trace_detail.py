@@ -57,6 +57,35 @@ def test_events_beside_start_and_end(tmp_path, words, offsets):
     assert {row['part'] for row in found if row['offset'] > 1000} <= {'after'}
 
 
+SWITCHES = '''# attar script
+event sched:sched_switch prev_comm:char[16] prev_pid:pid_t prev_state:long next_pid:pid_t
+event sched:sched_wakeup pid:pid_t
+event sched:sched_wakeup_new pid:pid_t
+1.000 0 0/0 swapper sched:sched_wakeup pid=7
+1.001 1 8/8 b sched:sched_switch prev_pid=8 prev_state=1 next_pid=9
+1.002 0 0/0 swapper sched:sched_switch next_pid=7
+1.003 0 7/7 a sched:sched_switch prev_pid=7 next_pid=6
+1.007 0 6/6 c sched:sched_switch prev_pid=6 prev_state=1 next_pid=7
+'''
+
+
+@pytest.mark.parametrize('words, lines', [
+    (None, [(1, 'start', 0), (1, 'between', 1), (1, 'end', 2), (2, 'start', 0), (2, 'end', 4)]),
+    ('-1ms,+1ms', [(1, 'start', 0), (1, 'between', 1), (1, 'end', 2), (1, 'after', 3),
+                   (2, 'before', -1), (2, 'start', 0), (2, 'end', 4)]),
+])
+def test_a_switch_is_printed_once(tmp_path, words, lines):
+    """Each is given to two events: as the end of a delay, and as the start of another one."""
+    script = tmp_path / 'x.script'
+    script.write_text(SWITCHES)
+    ended = run('rundelay', '--format', 'json', '--input', script,
+                f'--detail={words}' if words else '--detail')
+    assert ended.returncode == 0, ended.stderr
+    found = [row for line in ended.stdout.splitlines() for section in json.loads(line)['sections']
+             if section['name'] == 'detail' for row in section['rows']]
+    assert [(pair, part, offset / 1e6) for pair, part, _, offset, *_ in found] == lines
+
+
 @pytest.mark.parametrize('words, sentence', [
     ('3,samecpu', "'3' is not one of -TIME, +TIME, 1, 2, samecpu"),
     ('-1min', "'-1min' is not one of -TIME"), ('hide<', "'hide<' is not one of"),
