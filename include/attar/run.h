@@ -117,6 +117,14 @@ ATTAR_API int attar_run_set(struct attar_run *run, const char *name, const char 
 ATTAR_API int attar_run_set_word(struct attar_run *run, const char *word, const char *next);
 
 /*
+ * Finds the events of a list, such as "sched:sched_switch,cycles", as the run will: with the option
+ * input, those of the recording, with its formats. Before attar_run_start(). *ret_list is owned by
+ * the run. Returns 0, or a negative errno as attar_event_list_parse().
+ */
+ATTAR_API int attar_run_find_events(
+	struct attar_run *run, const char *text, const struct attar_event_list **ret_list);
+
+/*
  * Sets the options of a preset that were not set yet. attar_run_start() does it too; a caller that
  * reads options before, such as attar_run_interval(), calls it after setting its own.
  */

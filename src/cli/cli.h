@@ -90,8 +90,8 @@ const char *help_page(const char *name);
 
 /* ---- event_help.c ---- */
 
-/* Appends a description of each event in the list `text`, with its fields. */
-int event_help(struct buf *b, struct attar_catalog *catalog, const char *text);
+/* Appends a description of each event, with its fields. */
+int event_help(struct buf *b, const struct attar_event_list *list);
 
 /* Appends the attributes that events may have, and the command line without the word help. */
 void event_help_command(struct buf *b, int argc, char **argv);

@@ -15,6 +15,7 @@ static const struct command_option list_options[] = {
 	{"-v, --verbose", "also list events that cannot be opened on this system, with the reason"},
 	{"--names", "print only names, one per line"},
 	{"--json", "print a report in JSON"},
+	{"--input FILE", "list the events of a recording or script, and how many samples each has"},
 	{0},
 };
 

@@ -107,10 +107,9 @@ static void profiler(struct buf *b, const struct attar_event_spec *spec)
 	buf_printf(b, "  its options: attar %s -h\n\n", spec->profiler);
 }
 
-int event_help(struct buf *b, struct attar_catalog *catalog, const char *text)
+int event_help(struct buf *b, const struct attar_event_list *list)
 {
-	struct attar_event_list *list = NULL;
-	int r = attar_event_list_parse(catalog, text, &list);
+	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < list->n; i++) {
 		if (list->at[i].profiler)
@@ -120,7 +119,6 @@ int event_help(struct buf *b, struct attar_catalog *catalog, const char *text)
 		else
 			r = counter(b, &list->at[i]);
 	}
-	attar_event_list_free(list);
 	return r;
 }
 

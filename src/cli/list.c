@@ -6,10 +6,13 @@
 
 #include "base/base.h"
 #include "cli/cli.h"
+#include "cli/list.h"
+#include "cli/list_recorded.h"
 #include "cli/list_usdt.h"
 
 struct list {
 	const char *pattern; /* NULL: all events */
+	const char *input;   /* a recording, whose events are listed; NULL: those of the system */
 	bool verbose;        /* also list unavailable events, with the reason */
 	bool names;          /* only names, one per line */
 	bool json;
@@ -23,14 +26,25 @@ struct list {
 	char *unreadable_text;
 };
 
-/* The pattern is a kind of events, a shell pattern, or a part of the name. */
+bool list_wants(const char *pattern, const char *kind, const char *name)
+{
+	if (!pattern || !strcasecmp(pattern, kind))
+		return true;
+	if (strpbrk(pattern, "*?["))
+		return fnmatch(pattern, name, 0) == 0;
+	return strstr(name, pattern) != NULL;
+}
+
 static bool wanted(const struct list *l, const char *name)
 {
-	if (!l->pattern || !strcasecmp(l->pattern, l->kind))
-		return true;
-	if (strpbrk(l->pattern, "*?["))
-		return fnmatch(l->pattern, name, 0) == 0;
-	return strstr(name, l->pattern) != NULL;
+	return list_wants(l->pattern, l->kind, name);
+}
+
+void list_put_fields(struct buf *b, const struct attar_format *format)
+{
+	for (size_t i = 0; i < format->n_fields; i++)
+		if (!format->fields[i].is_common)
+			buf_printf(b, "%s%s", b->len ? " " : "", format->fields[i].name);
 }
 
 static void begin(struct list *l, const char *kind)
@@ -158,9 +172,7 @@ static int add_tracepoint(void *ctx, const char *system, const char *event)
 		add(l, name, "", l->names ? NULL : "no: its format cannot be read");
 		return 0;
 	}
-	for (size_t i = 0; i < format->n_fields; i++)
-		if (!format->fields[i].is_common)
-			buf_printf(&about, "%s%s", about.len ? " " : "", format->fields[i].name);
+	list_put_fields(&about, format);
 	add(l, name, buf_text(&about), NULL);
 	return 0;
 }
@@ -250,12 +262,16 @@ static int describe(const char *name)
 {
 	struct attar_catalog_opts opts = {.size = sizeof(opts), .mount = true};
 	struct buf b _cleanup_(buf_done) = {0};
+	struct attar_event_list *list = NULL;
 	struct attar_catalog *catalog;
 	int r;
 
 	if (!strchr(name, ':') || strpbrk(name, "*?[") || attar_catalog_new(&opts, &catalog) < 0)
 		return -ENOENT;
-	r = event_help(&b, catalog, name);
+	r = attar_event_list_parse(catalog, name, &list);
+	if (r == 0)
+		r = event_help(&b, list);
+	attar_event_list_free(list);
 	attar_catalog_free(catalog);
 	return r < 0 ? -ENOENT : print_buf(&b);
 }
@@ -269,10 +285,16 @@ static int parse(struct list *l, int argc, char **argv)
 			l->json = true;
 		else if (!strcmp(argv[i], "--names"))
 			l->names = true;
+		else if (!strncmp(argv[i], "--input=", 8))
+			l->input = argv[i] + 8;
+		else if (!strcmp(argv[i], "--input") && i + 1 < argc)
+			l->input = argv[++i];
+		else if (!strcmp(argv[i], "--input"))
+			return attar_fail(-EINVAL, "list: --input needs the file of a recording");
 		else if (argv[i][0] == '-')
 			return attar_fail(-EINVAL,
 				"list: unknown option '%s'" ATTAR_FIX
-				"the options are -v, --json and --names",
+				"the options are -v, --json, --names and --input FILE",
 				CLIP(argv[i]));
 		else if (l->pattern)
 			return attar_fail(-EINVAL,
@@ -306,6 +328,8 @@ int command_list(int argc, char **argv)
 		return report_error(STATUS_USAGE);
 	if (l.pattern && !strcmp(l.pattern, "profilers") && !l.json)
 		return list_profilers(l.names);
+	if (l.input)
+		return list_recorded(l.input, l.pattern, l.json, l.names);
 	if (l.pattern && list_usdt_is(l.pattern))
 		return list_usdt(l.pattern, l.json, l.names, l.verbose);
 	status = l.pattern && !l.names && !l.json ? describe(l.pattern) : -ENOENT;

@@ -204,9 +204,12 @@ static int print_help(const struct attar_run *run, const struct attar_profiler *
 
 static int print_event_help(struct session *s, const char *events, int argc, char **argv)
 {
-	struct attar_catalog *catalog = attar_run_catalog(s->run);
+	const struct attar_event_list *list;
 	struct buf b _cleanup_(buf_done) = {0};
-	int r = catalog ? event_help(&b, catalog, events) : -ENOMEM;
+	int r = attar_run_find_events(s->run, events, &list);
+
+	if (r == 0)
+		r = event_help(&b, list);
 
 	if (r < 0)
 		return report_error(r == -ENOENT ? STATUS_USAGE : status_of(r));

@@ -161,6 +161,6 @@ int simple_event_unknown(struct parser *parser, const char *word, size_t n)
 	if (s.best)
 		return parser_fail(parser, word, -ENOENT,
 			"no event '%s'" ATTAR_FIX "did you mean '%s'?", CLIP(text), s.best);
-	return parser_fail(
-		parser, word, -ENOENT, "no event '%s'" ATTAR_FIX "see 'attar list'", CLIP(text));
+	return parser_fail(parser, word, -ENOENT, "no event '%s'" ATTAR_FIX "see 'attar list%s'",
+		CLIP(text), parser->catalog->tracefs.recorded ? " --input FILE" : "");
 }

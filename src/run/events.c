@@ -4,6 +4,7 @@
 #include "event/kernel_filter.h"
 #include "event/sample_attr.h"
 #include "run/actions.h"
+#include "run/database.h"
 #include "run/expressions.h"
 #include "run/run.h"
 #include "run/source_modes.h"
@@ -102,6 +103,35 @@ int run_parse_events(
 	for (size_t i = 0; r == 0 && i < (*ret_list)->n; i++)
 		r = run_check_attributes(run, &(*ret_list)->at[i]);
 	return r;
+}
+
+int attar_run_find_events(
+	struct attar_run *run, const char *text, const struct attar_event_list **ret_list)
+{
+	CHECK_OWN(run, "run");
+	CHECK_ARG(text, "text");
+	CHECK_ARG(ret_list, "ret_list");
+
+	struct attar_catalog *catalog = attar_run_catalog(run);
+	struct attar_event_list *list;
+	int r = catalog ? 0 : -ENOMEM;
+
+	if (run->phase != RUN_NEW)
+		return attar_fail(-EINVAL, "attar_run_find_events(): the run was started");
+	if (r == 0 && run->opts.input && !run->replay && !run_database_is_input(run))
+		r = replay_open(run);
+	if (r == 0 && run->replay)
+		return replay_parse_events(run, text, ret_list);
+	if (r == 0)
+		r = attar_event_list_parse(catalog, text, &list);
+	if (r < 0)
+		return r;
+	if (vec_push(&run->sources.lists, list) < 0) {
+		attar_event_list_free(list);
+		return base_oom();
+	}
+	*ret_list = list;
+	return 0;
 }
 
 /* Excludes this process: printing an event would cause further events. */

@@ -346,7 +346,7 @@ static int begin(struct attar_run *run, const struct attar_run_hooks *hooks, con
 		r = user_stacks_prepare(run);
 	if (r >= 0)
 		user_stacks_show(run);
-	if (r == 0 && run->opts.input)
+	if (r == 0 && run->opts.input && !run->replay)
 		r = run_database_is_input(run) ? run_database_open(run) : replay_open(run);
 	if (r == 0)
 		r = open_profiler(run);

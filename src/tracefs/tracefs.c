@@ -328,7 +328,8 @@ int tracefs_unknown(struct tracefs *tracefs, const char *system, const char *nam
 		return attar_fail(-ENOENT, "no tracepoint '%s'" ATTAR_FIX "see 'attar list %s:*'",
 			CLIP(full), CLIP(system));
 	return attar_fail(-ENOENT,
-		tracefs->recorded ? "the recording has no tracepoint '%s'"
+		tracefs->recorded ? "the recording has no tracepoint '%s'" ATTAR_FIX
+				    "see 'attar list --input FILE'"
 				  : "no tracepoint '%s': this kernel has no system '%s'",
 		CLIP(full), CLIP(system));
 }

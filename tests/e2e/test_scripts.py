@@ -402,3 +402,60 @@ event cpu/mem-loads,ldlat=30/ sampled
     assert [(r['time'], r['event']) for r in found] == [
         (1_000_000_001, 'a:b'), (1_000_000_002, 'cpu/mem-loads,ldlat=30/')]
     assert found[0]['values']['n'] == 5
+
+
+RECORDED = '''# attar script
+event sched:sched_switch old:u8 new:char[4]
+event t:ev a:int
+event cpu-clock
+1 0 1/1 x sched:sched_switch old=7 new=abc
+2 0 1/1 x t:ev a=1
+3 0 1/1 x t:ev a=2
+'''
+
+
+@pytest.fixture
+def recorded(tmp_path):
+    path = tmp_path / 'x.script'
+    path.write_text(RECORDED)
+    return path
+
+
+@pytest.mark.parametrize('pattern, expected', [
+    ([], [['sched:sched_switch', 'tracepoint', 1, 'old new'], ['t:ev', 'tracepoint', 2, 'a'],
+          ['cpu-clock', 'software', 0, '']]),
+    (['ev'], [['t:ev', 'tracepoint', 2, 'a']]), (['software'], [['cpu-clock', 'software', 0, '']]),
+    (['*_switch'], [['sched:sched_switch', 'tracepoint', 1, 'old new']]),
+])
+def test_list_of_a_recording(recorded, pattern, expected):
+    done = run('list', '--json', '--input', recorded, *pattern)
+    assert done.returncode == 0, done.stderr
+    table, = json.loads(done.stdout)['sections']
+    assert table['rows'] == expected
+    done = run('list', f'--input={recorded}', '--names', *pattern)
+    assert done.stdout.splitlines() == [row[0] for row in expected]
+
+
+@pytest.mark.parametrize('words', [['list', 'sched:sched_switch'],
+                                   ['trace', '-e', 'sched:sched_switch', 'help']])
+def test_help_on_an_event_is_of_the_recording(recorded, words):
+    """This kernel's event of the same name has other fields."""
+    done = run(*words, '--input', recorded)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith('sched:sched_switch (id ')
+    assert [line.split()[:3] for line in lines[1:3]] == [
+        ['old', 'unsigned', 'char'], ['new', 'char[4]', 'text']]
+    assert 'prev_pid' not in done.stdout
+
+
+@pytest.mark.parametrize('words, status, sentence', [
+    (['list', 'foo'], 1, "the recording has no event that matches 'foo'"),
+    (['trace', '-e', 'foo', 'help'], 2, "no event 'foo': see 'attar list --input FILE'"),
+    (['trace', '-e', 'foo:bar'], 2,
+     "the recording has no tracepoint 'foo:bar': see 'attar list --input FILE'"),
+])
+def test_events_that_a_recording_lacks(recorded, words, status, sentence):
+    done = run(*words, '--input', recorded)
+    assert (done.returncode, done.stdout) == (status, '')
+    assert sentence in done.stderr
