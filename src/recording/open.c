@@ -109,6 +109,13 @@ static ssize_t read_some(struct recording *r, char *bytes, size_t n, size_t at)
 	return -1;
 }
 
+static int unread(const struct recording *r)
+{
+	if (errno == EINTR)
+		return attar_fail(-EINTR, "interrupted");
+	return attar_fail(-errno, "cannot read %s: %s", CLIP(r->path), strerror(errno));
+}
+
 /* Reads the start of the input. A pipe is read byte for byte as far as its shorter header. */
 static int read_start(struct recording *r, struct data_header *ret_header, size_t *ret_len)
 {
@@ -118,17 +125,31 @@ static int read_start(struct recording *r, struct data_header *ret_header, size_
 	while (len < want) {
 		ssize_t got = read_some(r, bytes + len, want - len, len);
 
-		if (got < 0 && errno == EINTR)
-			return attar_fail(-EINTR, "interrupted");
 		if (got < 0)
-			return attar_fail(
-				-errno, "cannot read %s: %s", CLIP(r->path), strerror(errno));
+			return unread(r);
 		if (!got)
 			break;
 		len += (size_t)got;
 	}
 	*ret_len = len;
 	return 0;
+}
+
+/* Reads the rest of a script, up to the end of the file or pipe. */
+static int read_text(struct recording *r, struct buf *text)
+{
+	char bytes[16384];
+	ssize_t got;
+
+	while ((got = read_some(r, bytes, sizeof(bytes), text->len)) > 0) {
+		if (text->len + (size_t)got > SCRIPT_BYTES_MAX)
+			return attar_fail(-EFBIG, "%s is larger than %d bytes", CLIP(r->path),
+				SCRIPT_BYTES_MAX);
+		buf_add(text, bytes, (size_t)got);
+	}
+	if (got < 0)
+		return unread(r);
+	return buf_failed(text) ? base_oom() : 0;
 }
 
 static int check_magic(struct recording *r, struct data_header *header, size_t len)
@@ -193,15 +214,19 @@ static int compile_script(struct recording *r, struct data_header *ret_header, s
 {
 	struct buf text _cleanup_(buf_done) = {0};
 	struct stat st;
-	int fd = -1, ret = file_read(r->path, SCRIPT_BYTES_MAX, &text);
+	int fd = -1, ret;
 
+	buf_add(&text, (const char *)ret_header, *ret_len);
+	ret = read_text(r, &text);
 	if (ret >= 0)
 		ret = script_compile(r->path, buf_text(&text), text.len, &fd);
 	if (ret < 0)
 		return ret;
-	close(r->fd);
+	if (r->owns_fd)
+		close(r->fd);
 	r->fd = fd;
-	r->facts.script = true;
+	r->owns_fd = r->seekable = r->facts.script = true;
+	r->facts.pipe = false;
 	r->file_size = fstat(fd, &st) == 0 ? (uint64_t)st.st_size : 0;
 	return read_start(r, ret_header, ret_len);
 }
@@ -220,7 +245,7 @@ static int open_recording(struct recording *r, const char *path)
 	ret = r->input.read ? 0 : open_input(r, path);
 	if (ret >= 0)
 		ret = read_start(r, &header, &len);
-	if (ret >= 0 && r->seekable && is_script(&header, len))
+	if (ret >= 0 && !r->input.read && is_script(&header, len))
 		ret = compile_script(r, &header, &len);
 	if (ret >= 0)
 		ret = check_magic(r, &header, len);

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from command import run
+from command import ATTAR, run
 
 pytestmark = pytest.mark.quick
 
@@ -459,3 +459,16 @@ def test_events_that_a_recording_lacks(recorded, words, status, sentence):
     done = run(*words, '--input', recorded)
     assert (done.returncode, done.stdout) == (status, '')
     assert sentence in done.stderr
+
+
+@pytest.mark.parametrize('how', ['- <{}', '- < <(cat {})', '/dev/stdin < <(cat {})', '<(cat {})',
+                                 '- <<<"$(cat {})"'])
+def test_scripts_from_pipes_and_standard_input(recorded, how):
+    done = run('-c', f'exec {ATTAR} list --names --input {how.format(recorded)}',
+               program='/bin/bash')
+    assert (done.returncode, done.stdout) == (0, 'sched:sched_switch\nt:ev\ncpu-clock\n'), \
+        done.stderr
+    recorded.write_text(RECORDED + 'nonsense\n')
+    done = run('-c', f'exec {ATTAR} top --input {how.format(recorded)}', program='/bin/bash')
+    assert done.returncode == 1
+    assert ', line 8: ' in done.stderr
