@@ -67,8 +67,10 @@ static int parse_time(const struct script *s, const char *word, uint64_t *ret_ns
 	char *end;
 	uint64_t seconds = strtoull(word, &end, 10), ns = 0, digits = 0;
 
-	if (end == word || (*end && *end != '.'))
+	if (!isdigit((unsigned char)*word) || (*end && *end != '.'))
 		return bad(s, "'%s' is not a time in seconds", CLIP(word));
+	if (seconds >= UINT64_MAX / 1000000000)
+		return bad(s, "the time '%s' is too large", CLIP(word));
 	if (*end == '.')
 		for (end++; isdigit((unsigned char)*end) && digits < 9; end++, digits++)
 			ns = ns * 10 + (uint64_t)(*end - '0');
@@ -77,6 +79,17 @@ static int parse_time(const struct script *s, const char *word, uint64_t *ret_ns
 	for (; digits < 9; digits++)
 		ns *= 10;
 	*ret_ns = seconds * 1000000000 + ns;
+	return 0;
+}
+
+static int parse_cpu(const struct script *s, const char *word, uint32_t *ret_cpu)
+{
+	char *end;
+	unsigned long cpu = strtoul(word, &end, 10);
+
+	if (!isdigit((unsigned char)*word) || *end || cpu > INT32_MAX)
+		return bad(s, "'%s' is not the number of a CPU", CLIP(word));
+	*ret_cpu = (uint32_t)cpu;
 	return 0;
 }
 
@@ -500,13 +513,28 @@ static int put_registers(struct script *s, const struct script_event *e)
 	return text ? bad(s, "registers= has more values than the event") : 0;
 }
 
+/* A value that is given twice is a mistake: which of them is meant? */
+static int refuse_repeated(const struct script *s)
+{
+	for (size_t i = 5; i < s->n; i++) {
+		size_t n = strcspn(s->words[i], "=") + 1;
+
+		for (size_t k = 5; k < i; k++)
+			if (!strncmp(s->words[i], s->words[k], n))
+				return bad(s, "'%s': the value is given twice", CLIP(s->words[i]));
+	}
+	return 0;
+}
+
 static int take_sample(struct script *s, const struct script_event *e, const struct moment *at)
 {
 	const char *stack = value_of(s, "stack"), *period = value_of(s, "period");
 	struct buf *b = &s->record;
 	uint64_t ip = stack ? strtoull(stack, NULL, 16) : 0;
-	int r = 0;
+	int r = refuse_repeated(s);
 
+	if (r < 0)
+		return r;
 	if (stack && !e->stack)
 		return bad(s, "'%s' was declared without stack", CLIP(e->name));
 	start_record(s, PERF_RECORD_SAMPLE, 0);
@@ -600,18 +628,17 @@ static int take_record(struct script *s)
 	const struct script_event *e;
 	struct moment at = {0};
 	bool is_exec;
-	char *end;
 	int r = s->n < 5 ? bad(s, "the syntax of a record is TIME CPU PID/TID COMM EVENT ...")
 			 : begin(s);
 
 	if (r == 0)
 		r = parse_time(s, s->words[0], &at.time);
+	if (r == 0)
+		r = parse_cpu(s, s->words[1], &at.cpu);
+	if (r == 0)
+		r = parse_task(s, s->words[2], &at.pid, &at.tid);
 	if (r < 0)
 		return r;
-	at.cpu = (uint32_t)strtoul(s->words[1], &end, 10);
-	if (end == s->words[1] || *end)
-		return bad(s, "'%s' is not the number of a CPU", CLIP(s->words[1]));
-	r = parse_task(s, s->words[2], &at.pid, &at.tid);
 	is_exec = !strcmp(s->words[4], "exec");
 	if (r == 0)
 		r = name_task(s, &at, s->words[3], is_exec);
@@ -667,6 +694,15 @@ static int close_writer(struct script *s, int r)
 	return r < 0 ? attar_fail(r, "%s", why ? why : "out of memory") : closed;
 }
 
+/* Of an editor that ends lines with CR LF. */
+static void cut_return(char *line)
+{
+	size_t n = strlen(line);
+
+	if (n && line[n - 1] == '\r')
+		line[n - 1] = '\0';
+}
+
 static int compile(struct script *s, char *text)
 {
 	int r = 0;
@@ -676,6 +712,7 @@ static int compile(struct script *s, char *text)
 		next = strchr(line, '\n');
 		if (next)
 			*next++ = '\0';
+		cut_return(line);
 		r = take_line(s, line);
 	}
 	if (r == 0)

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include <strings.h>
+
 #include "base/parse.h"
 #include "recording/script_internal.h"
 
@@ -115,13 +117,32 @@ static const char *set_flags(struct buf *raw, const char *value)
 	return NULL;
 }
 
+/* Decimal numbers must be of the type; hexadecimal ones can also be the bytes of a negative one. */
+static const char *parse_number(
+	const char *text, const struct script_field *f, uint64_t *ret_number)
+{
+	unsigned bits = (unsigned)f->size * 8, unused = 64 - bits;
+	bool is_negative = *text == '-', is_hex = !strncasecmp(text, "0x", 2), fits;
+	char *end;
+
+	errno = 0;
+	*ret_number = is_negative ? (uint64_t)strtoll(text, &end, 0) : strtoull(text, &end, 0);
+	if (end == text || *end || (errno && errno != ERANGE))
+		return "the value is not a number";
+	if (is_negative)
+		fits = f->type->is_signed && (int64_t)*ret_number >= INT64_MIN >> unused;
+	else
+		fits = *ret_number <= UINT64_MAX >> unused >> (f->type->is_signed && !is_hex);
+	return fits && !errno ? NULL : "the value does not fit in the type of the field";
+}
+
 const char *script_set_field(const struct script_event *event, struct buf *raw, const char *word)
 {
 	static const char flags[] = "common_flags=";
 	const char *equals = strchr(word, '='), *value;
 	const struct script_field *f;
+	const char *why;
 	uint64_t number;
-	char *end;
 
 	if (!equals)
 		return "the syntax of a value is FIELD=VALUE";
@@ -144,10 +165,9 @@ const char *script_set_field(const struct script_event *event, struct buf *raw, 
 		memcpy(raw->data + f->offset, value, strlen(value));
 		return NULL;
 	}
-	errno = 0;
-	number = *value == '-' ? (uint64_t)strtoll(value, &end, 0) : strtoull(value, &end, 0);
-	if (end == value || *end || errno)
-		return "the value is not a number";
+	why = parse_number(value, f, &number);
+	if (why)
+		return why;
 	memcpy(raw->data + f->offset, &number, f->size); /* little endian */
 	return NULL;
 }

@@ -311,6 +311,17 @@ def test_intervals(script):
     ('event a:b\n1 0 1 x a:b\n', 'line 3: \'1\': the syntax of a task is PID/TID'),
     ('event a:b\n1 0 1/1 x a:b n=1\n', "line 3: 'n=1': the event has no such field"),
     ('event a:b n:u8\n1 0 1/1 x a:b n=x\n', 'the value is not a number'),
+    ('event a:b n:u8\n1 0 1/1 x a:b n=256\n', "line 3: 'n=256': the value does not fit"),
+    ('event a:b n:u32\n1 0 1/1 x a:b n=-1\n', "line 3: 'n=-1': the value does not fit"),
+    ('event a:b n:s8\n1 0 1/1 x a:b n=128\n', "line 3: 'n=128': the value does not fit"),
+    ('event a:b n:s8\n1 0 1/1 x a:b n=-129\n', "line 3: 'n=-129': the value does not fit"),
+    ('event a:b n:s8\n1 0 1/1 x a:b n=0x100\n', "line 3: 'n=0x100': the value does not fit"),
+    ('event a:b n:u64\n1 0 1/1 x a:b n=18446744073709551616\n', 'the value does not fit'),
+    ('event a:b n:u8 m:u8\n1 0 1/1 x a:b n=1 m=2 n=1\n', "'n=1': the value is given twice"),
+    ('event a:b\n1 -1 1/1 x a:b\n', "line 3: '-1' is not the number of a CPU"),
+    ('event a:b\n1 2147483648 1/1 x a:b\n', 'is not the number of a CPU'),
+    ('event a:b\n-1.0 0 1/1 x a:b\n', "line 3: '-1.0' is not a time"),
+    ('event a:b\n18446744074 0 1/1 x a:b\n', "line 3: the time '18446744074' is too large"),
     ('event a:b\n1 0 1/1 "x a:b\n', 'line 3: missing "'),
     ('event a:b\n1 0 1/1 x a:b stack=1\n', "'a:b' was declared without stack"),
     ('event a:b\n1 0 1/1 x lost\n', 'lost needs the number of events'),
@@ -321,6 +332,18 @@ def test_invalid_scripts(script, text, sentence):
     ended = run('trace', '-e', 'a:b', '--input', path)
     assert ended.returncode == 1, ended.stderr
     assert str(path) in ended.stderr and sentence in ended.stderr
+
+
+def test_the_limits_of_types(script):
+    text = ('event a:b a:u8 b:s8 c:s8 d:s8 e:u64 f:s64 g:s64 h:long\n'
+            '1 0 1/1 x a:b a=255 b=-128 c=127 d=0xff e=18446744073709551615 '
+            'f=-9223372036854775808 g=9223372036854775807 h=0xfffffffffffffff2\n')
+    found = [run('trace', '-e', 'a:b', '--input', script('# attar script\n' + form)).stdout
+             for form in (text, text.replace('\n', '\r\n'))]
+    assert ('a=255 b=-128 c=127 d=-1 e=18446744073709551615 f=-9223372036854775808 '
+            'g=9223372036854775807 h=-14\n') in found[0]
+    assert [line for line in found[1].splitlines() if 'a:b' in line] == [
+        line for line in found[0].splitlines() if 'a:b' in line]
 
 
 def test_without_an_event_all_of_the_recording_are_used(script):
