@@ -73,6 +73,8 @@ int outputs_check_options(const struct attar_run *run, const struct output_optio
 	const struct attar_profiler *profiler = attar_run_profiler(run);
 	int r = check_rotation(run, options);
 
+	if (r == 0 && options->append && !options->outputs.n && !options->flame_graphs.n)
+		r = attar_fail(-EINVAL, "--append requires files" ATTAR_FIX "add -o FILE");
 	if (r == 0 && options->time_lines && !(profiler->uses & gives))
 		r = no_spans(profiler, "--time-lines", gives);
 	return r;
