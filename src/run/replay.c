@@ -101,6 +101,14 @@ static int take_formats(struct attar_run *run)
 		       : MIN(r, 0);
 }
 
+static int copy_ints(const parse_ints *ints, parse_ints *ret_copy)
+{
+	vec_each (ints, i)
+		if (vec_push(ret_copy, *i) < 0)
+			return base_oom();
+	return 0;
+}
+
 int replay_open(struct attar_run *run)
 {
 	int r = refuse_options(run);
@@ -117,6 +125,10 @@ int replay_open(struct attar_run *run)
 	if (r == 0)
 		r = select_parse_cpus(run);
 	if (r == 0)
+		r = copy_ints(&run->select.pids, &run->replay->pids);
+	if (r == 0)
+		r = copy_ints(&run->select.tids, &run->replay->tids);
+	if (r == 0)
 		r = recorded_names_open(run);
 	return r == 0 ? take_formats(run) : r;
 }
@@ -131,6 +143,8 @@ void replay_close(struct attar_run *run)
 		vec_done(&it->numbers);
 	vec_done(&replay->events);
 	vec_done(&replay->cpus);
+	vec_done(&replay->pids);
+	vec_done(&replay->tids);
 	map_done(&replay->counts);
 	map_done(&replay->rows);
 	map_done(&replay->exited);
@@ -611,6 +625,26 @@ static int note_cpu(struct run_replay *replay, uint32_t cpu)
 	return vec_push(&replay->cpus, (int)cpu) < 0 ? base_oom() : 0;
 }
 
+static void remove_int(parse_ints *ints, int number)
+{
+	size_t n = 0;
+
+	vec_each (ints, i)
+		if (*i != number)
+			ints->at[n++] = *i;
+	ints->n = n;
+}
+
+/* The tasks of --pids and --tids that have events. */
+static void note_task(struct run_replay *replay, const struct attar_thread *thread)
+{
+	if (!thread)
+		return;
+	remove_int(&replay->tids, thread->tid);
+	if (thread->process)
+		remove_int(&replay->pids, thread->process->pid);
+}
+
 static int compare(const void *a, const void *b)
 {
 	return *(const int *)a - *(const int *)b;
@@ -632,6 +666,26 @@ static void cpus_remark(const struct attar_run *run, struct attar_report *report
 	attar_report_remark(report,
 		"--cpus: the recording has no events of CPU %s; its events are of CPU %s",
 		buf_text(&absent), buf_text(&present));
+}
+
+/* Which tasks of --pids and --tids the recording does not know. */
+static void tasks_remark(const struct attar_run *run, struct attar_report *report)
+{
+	struct buf pids _cleanup_(buf_done) = {0}, tids _cleanup_(buf_done) = {0};
+	size_t n_pids = 0, n_tids = 0;
+
+	vec_each (&run->replay->pids, pid)
+		if (!stream_process(run->stream, *pid) && ++n_pids)
+			buf_list(&pids, pid, 1);
+	vec_each (&run->replay->tids, tid)
+		if (!stream_thread(run->stream, *tid) && ++n_tids)
+			buf_list(&tids, tid, 1);
+	if (n_pids)
+		attar_report_remark(report, "--pids: the recording has no process%s %s",
+			n_pids == 1 ? "" : "es", buf_text(&pids));
+	if (n_tids)
+		attar_report_remark(report, "--tids: the recording has no thread%s %s",
+			PLURAL_S(n_tids), buf_text(&tids));
 }
 
 /* Which samples of an event without modifiers the recording has, if it lacks others. */
@@ -741,6 +795,8 @@ int replay_deliver(struct attar_run *run, struct attar_event *ev)
 		switch_check_sample(run, ev);
 	if (unlikely(run->select.cpus.n) && note_cpu(run->replay, ev->cpu) < 0)
 		return -ENOMEM;
+	if (unlikely(run->replay->pids.n || run->replay->tids.n))
+		note_task(run->replay, ev->thread);
 	if (unlikely(!event->is_plain))
 		return deliver_some(run, event, ev);
 	run->notes.delivered++;
@@ -788,6 +844,7 @@ void replay_remark(const struct attar_run *run, struct attar_report *report, enu
 			"%s does not say when it was made: times are those of its clock", name);
 	if (scope == ATTAR_SCOPE_WHOLE) {
 		cpus_remark(run, report);
+		tasks_remark(run, report);
 		modes_remark(run, report);
 		ids_remark(run, report);
 		members_remark(run, report);

@@ -34,6 +34,7 @@ struct run_replay {
 	uint64_t n_reads;                  /* records with counts */
 	bool over;                         /* --duration is over */
 	parse_ints cpus;                   /* with --cpus: of all events */
+	parse_ints pids, tids;             /* of --pids and --tids, without events so far */
 	struct recorded_names names;
 };
 

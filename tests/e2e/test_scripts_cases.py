@@ -246,6 +246,25 @@ def test_events_before_the_name_of_their_thread(tmp_path):
     assert [(r['time'], r['comm']) for r in found] == [(1, '[unknown]'), (3, 'late')]
 
 
+@pytest.mark.parametrize('words, remarks', [
+    (['-p', '1', '-t', '2'], []), (['-p', '7,1'], ['--pids: the recording has no process 7']),
+    (['-t', '4000000,9'], ['--tids: the recording has no threads 9,4000000']), (['-p', '3'], []),
+    (['-p', '5'], []),
+])
+def test_selected_tasks_that_the_recording_lacks(script, words, remarks):
+    """Process 3 has no events but a fork, process 5 exits."""
+    path = script('''# attar script
+event a:b
+1 0 1/1 x a:b
+2 0 1/2 x a:b
+3 0 1/2 x fork 3/3
+4 0 5/5 y a:b
+5 0 5/5 y exit
+''')
+    found = reports('top', path, '-e', 'a:b', *words)[-1]
+    assert [r for r in found.get('remarks', []) if 'the recording has no' in r] == remarks
+
+
 def test_a_cpu_goes_offline_and_online(script):
     """CPU 5 has events only from 2 s to 3 s; its number is that of its events."""
     lines = [f'{1 + i / 4} 0 1/1 x a:b' for i in range(12)]
