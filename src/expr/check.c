@@ -282,6 +282,12 @@ static bool check_types(struct expr_parser *p, struct expr_node *node)
 	}
 	if (!text && !(is_number(p, node->a) && is_number(p, node->b)))
 		return false;
+	if (real && a.kind != b.kind && is_comparison(node->op) && p->dialect->is_strict) {
+		expr_fail(p, "one side is an integer and the other a floating-point "
+			     "number" ATTAR_FIX
+			     "use an integer, or cast the floating-point number as in (long)x");
+		return false;
+	}
 	if (real && (a.kind != b.kind || !is_comparison(node->op))) {
 		only_compares(p);
 		return false;
