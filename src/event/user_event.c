@@ -128,11 +128,34 @@ static int find_format(struct parser *parser, const char *name, const struct att
 	return 0;
 }
 
-/* If a running program provides the fields, report filter errors now. */
+static size_t no_name(void *ctx, const struct attar_expr_record *record, uint64_t number,
+	char *ret_text, size_t max)
+{
+	return 0;
+}
+
+static void no_output(void *ctx, const char *text, size_t n)
+{
+}
+
+/*
+ * If a running program provides the fields, report filter errors now. Whether functions can be used
+ * is not known yet.
+ */
 static int check_filter(struct parser *parser, const char *text, const struct attar_format *format)
 {
+	unsigned column = 0;
+	const struct attar_expr_opts opts = {.size = sizeof(opts),
+		.flags = ATTAR_EXPR_ALLOW_EXEC,
+		.ksymbol = no_name,
+		.usymbol = no_name,
+		.comm_get = no_name,
+		.output = no_output,
+		.ustring = no_name,
+		.fd_name = no_name,
+		.ret_column = &column}; /* the whole event is shown */
 	struct filter_choice choice = {0};
-	int r = filter_choose(text, format, false, NULL, &choice);
+	int r = filter_choose(text, format, false, &opts, &choice);
 
 	filter_free(choice.keep);
 	return r < 0 ? parser_context(parser, parser->event, r) : 0;

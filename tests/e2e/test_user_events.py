@@ -464,6 +464,16 @@ def test_filter_with_unknown_field_is_refused(no_kernel, emitter):
         'lots, last') in done.stderr
 
 
+@pytest.mark.parametrize('words, seen', [
+    ('comm ~ "*mit"', 5), ('comm_get(_tid) == "emit"', 5), ('comm ~ "!e*"', 0)])
+def test_filter_by_name_of_a_running_program(no_kernel, emitter, words, seen):
+    emitter('forever')
+    done = run('trace', '--format', 'json', '-N', 5, '-d', '30s' if seen else '200ms', '-e',
+               f'user_events:e2e_tick/{words}/')
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout.splitlines()[-1])['notes']['seen'] == seen
+
+
 def test_event_skipped_for_its_filter_is_not_called_missing(no_kernel):
     done = run('trace', '-e', 'user_events:e2e_order/no>5/', '--', EMIT, 'blind', '100')
     assert done.returncode == 2, 'nothing could be received, because of the arguments'
