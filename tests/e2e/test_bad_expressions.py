@@ -62,11 +62,11 @@ def test_refused_with_the_place(profiler, attributes, place, sentence):
     ('t:ev//stak/', "--event: no attribute 'stak': did you mean 'stack'?"),
     ('t:ev:z', "--event: 'z' is not a modifier: "), ('', '--event: expected an event at the end'),
     ('t:ev/nope==1/', "filter: no such field or variable 'nope'; the fields are a"),
-    ('t:eb', "{}: no tracepoint 't:eb': did you mean 't:ev'?"),
+    ('t:eb', "x.script: no tracepoint 't:eb': did you mean 't:ev'?"),
 ])
 def test_errors_name_the_recording_only_if_it_lacks_the_event(event, first, tmp_path):
-    script = tmp_path / 'x.script'
-    script.write_text('# attar script\nevent t:ev a:int\n1 0 1/1 x t:ev a=1\n')
-    done = run('top', '-e', event, '--input', script)
+    (tmp_path / 'x.script').write_text(
+        '# attar script\nevent t:ev a:int\n1 0 1/1 x t:ev a=1\n')
+    done = run('top', '-e', event, '--input', 'x.script', cwd=tmp_path)
     assert done.returncode in (1, 2)
-    assert done.stderr.startswith('attar: ' + first.format(script)), done.stderr
+    assert done.stderr.startswith('attar: ' + first), done.stderr
