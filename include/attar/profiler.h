@@ -72,7 +72,11 @@ struct attar_profiler {
 	int (*open)(struct attar_run *run, void *self);
 	/* Called for a period in which the kernel lost events. May be NULL. */
 	attar_event_fn *lost;
-	/* Called when a thread exits, with event->thread, NULL if it is unknown. May be NULL. */
+	/*
+	 * Called when a thread exits, with event->thread, NULL if it is unknown. Or, with
+	 * attar_run_select_tasks(), when it leaves the control groups that the options select: the
+	 * record is not an EXIT record then. May be NULL.
+	 */
 	attar_event_fn *exited;
 	/*
 	 * Called when the target has ended and counters have their final values; with
@@ -274,15 +278,16 @@ static inline double attar_arg_double_at(const struct attar_event *event, unsign
 /* ---- tasks ---- */
 
 /*
- * Makes --pids, --tids and a command select tasks in the profiler instead of limiting the events:
- * those of the whole system are delivered. For events that concern another task than the one in
- * which they happen, such as wakeups. Only from open().
+ * Makes --pids, --tids, --cgroups and a command select tasks in the profiler instead of limiting
+ * the events: those of the whole system are delivered. For events that concern another task than
+ * the one in which they happen, such as wakeups. Only from open().
  */
 ATTAR_API int attar_run_select_tasks(struct attar_run *run);
 
 /*
  * Whether the options select this thread; with attar_run_select_tasks(). NULL, a thread that is not
- * known, is selected unless the options select some.
+ * known, is selected unless the options select some. With --cgroups this can change: a thread
+ * enters and leaves control groups.
  */
 ATTAR_API bool attar_run_is_selected(
 	const struct attar_run *run, const struct attar_thread *thread);

@@ -448,7 +448,7 @@ bool attar_target_ended(struct attar_target *t)
 	bool removed;
 
 	CHECK_OWN_OR(t, "target", true);
-	removed = t->kind == ATTAR_TARGET_CGROUPS && cgroup_all_removed(t);
+	removed = cgroup_all_removed(t);
 	if (t->command.pid)
 		return command_ended(&t->command);
 	return removed || (t->running && all_gone(t));

@@ -25,7 +25,8 @@ struct attar_target {
 	parse_ints pids;          /* requested processes: their new threads are included */
 	parse_ints tids;          /* TASKS: threads to open on */
 	struct map known;         /* tid -> 1, for each of tids */
-	parse_ints cgroups;       /* CGROUPS: fds of their directories */
+	/* CGROUPS: fds of their directories; SYSTEM: those whose removal ends the target */
+	parse_ints cgroups;
 	VEC(char *) cgroup_names; /* of each: its path below the root */
 	VEC(bool) cgroup_removed; /* of each */
 	uint64_t cgroups_looked;  /* ns: when it was last checked whether they exist */

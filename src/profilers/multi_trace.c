@@ -19,7 +19,7 @@ static const struct trace_impl *const impls[] = {
 /* The default key: a thread if tasks are watched, otherwise a CPU. */
 static enum key_kind default_key(const struct attar_run *run)
 {
-	return attar_run_target_kind(run) == ATTAR_TARGET_TASKS ? KEY_THREAD : KEY_CPU;
+	return attar_run_target_kind(run) != ATTAR_TARGET_SYSTEM ? KEY_THREAD : KEY_CPU;
 }
 
 /* Events that only accompany others need not have the fields of -k. */
@@ -221,6 +221,9 @@ static int find_event(
 	uint32_t stage = 0;
 	int r;
 
+	*ret_number = 0;
+	if (!spec) /* it is not delivered */
+		return 0;
 	for (uint32_t i = 0; i < m->n_events; i++) {
 		if (m->events[i].spec == spec) {
 			*ret_number = i;
@@ -366,9 +369,17 @@ static int on_lost(struct attar_run *run, void *self, const struct attar_event *
 static int on_exited(struct attar_run *run, void *self, const struct attar_event *ev)
 {
 	struct multi_trace *m = self;
-
 	const struct trace_event *first = trace_first(m);
+	const struct attar_stamp at = {.time = ev->time, .task = ATTAR_NO_TASK};
 
+	/* of one that leaves its control group, no event will be an end */
+	if (m->tasks && ev->thread && ev->record->type != PERF_RECORD_EXIT) {
+		uint64_t key = (uint64_t)ev->thread->tid;
+
+		for (uint32_t i = 0; i < STAGES_MAX && m->steps[i]; i++)
+			attar_pairs_end(m->steps[i], &key, sizeof(key), &at);
+		return 0;
+	}
 	if (!ev->thread || (first && first->key_kind != KEY_THREAD))
 		return 0;
 	for (uint32_t i = 0; i < STAGES_MAX && m->steps[i]; i++)

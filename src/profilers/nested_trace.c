@@ -345,7 +345,7 @@ static int nested_trace_open(struct attar_run *run, void *self)
 	struct nested_trace *t = self;
 	int r = find_impl(t);
 
-	t->by_thread = attar_run_target_kind(run) == ATTAR_TARGET_TASKS;
+	t->by_thread = attar_run_target_kind(run) != ATTAR_TARGET_SYSTEM;
 	t->events = (struct by_source){
 		.size = sizeof(struct nested_event), .learn = learn, .forget = forget};
 	if (r == 0)

@@ -264,7 +264,7 @@ static int num_dist_open(struct attar_run *run, void *self)
 		r = attar_stacks_new(attar_run_symbols(run), &d->stacks);
 	if (r == 0)
 		r = heatmap_new(run, d->heatmap_path, &d->heatmap);
-	d->by_thread = attar_run_target_kind(run) == ATTAR_TARGET_TASKS;
+	d->by_thread = attar_run_target_kind(run) != ATTAR_TARGET_SYSTEM;
 	return r < 0 ? r : attar_keytable_new(&opts, &d->table);
 }
 

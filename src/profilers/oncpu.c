@@ -117,6 +117,25 @@ static int on_switch(struct attar_run *run, void *self, const struct attar_event
 	return r;
 }
 
+/* One that leaves its control group; the last switch of one that exits follows. */
+static int on_exited(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	const struct attar_stamp at = {.time = ev->time, .task = ATTAR_NO_TASK};
+	struct oncpu *o = self;
+	int r = 0;
+
+	(void)run;
+	if (ev->record->type == PERF_RECORD_EXIT || !ev->thread)
+		return 0;
+	for (uint64_t cpu = 0; r == 0 && cpu < CPUS_MAX; cpu++) {
+		uint64_t key = cpu << 32 | (uint32_t)ev->thread->tid;
+
+		if (o->current[cpu] == ev->thread->tid + 1)
+			r = attar_states_exit(o->states, &key, sizeof(key), &at);
+	}
+	return r;
+}
+
 static int on_lost(struct attar_run *run, void *self, const struct attar_event *ev)
 {
 	struct oncpu *o = self;
@@ -294,7 +313,7 @@ static int oncpu_open(struct attar_run *run, void *self)
 		.groups_max = ROWS_MAX};
 	int r = o->prio ? numbers_parse(o->prio, "--prio", PRIOS, o->prios) : 0;
 
-	o->by_thread = attar_run_target_kind(run) == ATTAR_TARGET_TASKS;
+	o->by_thread = attar_run_target_kind(run) != ATTAR_TARGET_SYSTEM;
 	if (r == 0)
 		r = attar_run_select_tasks(run);
 	if (r == 0)
@@ -337,6 +356,7 @@ const struct attar_profiler profiler_oncpu = {
 	.examples = examples,
 	.open = oncpu_open,
 	.lost = on_lost,
+	.exited = on_exited,
 	.report = oncpu_report,
 	.close = oncpu_close,
 };

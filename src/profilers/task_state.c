@@ -81,6 +81,7 @@ struct task_state {
 	uint64_t than;            /* ns */
 	bool has_ended;           /* emits: a segment that is longer than that, at the event */
 	bool selects_cpus, emits; /* --cpus; it is an event of another profiler */
+	bool has_joiners;         /* a task can be selected later: --cgroups */
 	bool shows_segments;      /* each, in addition to the table */
 
 	struct attar_states *states;
@@ -174,14 +175,23 @@ static void decide(struct task_state *ts, struct attar_run *run, struct attar_st
 	set_group(ts, run, state, task, tid);
 }
 
+static bool has_joined(const struct task_state *ts, const struct attar_run *run,
+	const struct task *task, pid_t tid)
+{
+	return ts->has_joiners && !task->is_selected &&
+	       attar_run_is_selected(run, attar_run_thread(run, tid));
+}
+
 /* The name is rarely another one than in the event before. */
 static inline void check_task(struct task_state *ts, struct attar_run *run,
 	struct attar_state *state, pid_t tid, const struct attar_event *ev, unsigned comm_field)
 {
-	const struct task *task = state->value;
+	struct task *task = state->value;
 	size_t n;
 	const void *bytes = attar_arg_bytes(ev, comm_field, &n);
 
+	if (has_joined(ts, run, task, tid))
+		task->known = false;
 	if (n != COMM_BYTES || !task->known || memcmp(bytes, task->recorded, COMM_BYTES) != 0)
 		decide(ts, run, state, tid, ev, comm_field);
 }
@@ -392,6 +402,26 @@ static int task_state_emits(struct attar_run *run, void *self, const struct atta
 	return r < 0 ? r : ts->has_ended;
 }
 
+/* One that leaves its control group; the last switch of one that exits follows. */
+static int on_exited(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	struct task_state *ts = self;
+	const struct attar_stamp at = stamp_of(ev);
+	struct attar_state *state;
+	int r;
+
+	if (ev->record->type == PERF_RECORD_EXIT || !ev->thread || ts->emits)
+		return 0;
+	state = attar_states_at_u64(ts->states, (uint64_t)ev->thread->tid);
+	if (!state)
+		return -ENOMEM;
+	if (!((const struct task *)state->value)->is_selected)
+		return 0;
+	r = attar_state_change(ts->states, state, ATTAR_NO_STATE, &at);
+	((struct task *)state->value)->is_selected = false;
+	return r < 0 ? r : end_segment(ts, run, state, ev->thread->tid, ev);
+}
+
 static int on_lost(struct attar_run *run, void *self, const struct attar_event *ev)
 {
 	struct task_state *ts = self;
@@ -509,6 +539,7 @@ static int open_events(struct attar_run *run, struct task_state *ts)
 	if (r == 0)
 		r = attar_run_keep_own(run);
 	ts->emits = attar_run_emits(run);
+	ts->has_joiners = !ts->emits && attar_run_target_kind(run) == ATTAR_TARGET_CGROUPS;
 	ts->selects_cpus = attar_run_all_cpus(run, true) > 0;
 	if (r == 0 && ts->emits)
 		r = attar_run_emit_fields(run, format);
@@ -588,6 +619,7 @@ const struct attar_profiler profiler_task_state = {
 	.examples = examples,
 	.open = task_state_open,
 	.lost = on_lost,
+	.exited = on_exited,
 	.emits = task_state_emits,
 	.report = task_state_report,
 	.close = task_state_close,

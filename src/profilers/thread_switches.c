@@ -343,8 +343,9 @@ int thread_times_exited(struct attar_run *run, void *self, const struct attar_ev
 {
 	const struct attar_stamp at = thread_times_stamp(ev);
 	struct thread_times *times = self;
+	bool exits = ev->record->type == PERF_RECORD_EXIT;
 
-	if (times->has_all_switches || !ev->thread) /* the last switch follows */
+	if ((times->has_all_switches && exits) || !ev->thread) /* the last switch follows */
 		return 0;
 	return end_thread(run, times, ev->thread->tid, &at);
 }

@@ -38,8 +38,8 @@ static int choose_selected(struct attar_run *run, struct counted *c)
 	size_t n = r == 0 ? target_instances(c->own_target) : 0;
 
 	if (r == 0)
-		c->own_target->by_exec =
-			run->command.argv && !run->select.pids.n && !run->select.tids.n;
+		c->own_target->by_exec = run->command.argv && !run->select.pids.n &&
+					 !run->select.tids.n && !run->opts.cgroups;
 	if (n <= SELECTED_MAX)
 		return r;
 	return attar_fail(-E2BIG,

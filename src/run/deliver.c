@@ -2,6 +2,7 @@
 #include "run/deliver.h"
 
 #include "run/actions.h"
+#include "run/expressions.h"
 #include "run/intervals.h"
 #include "run/run.h"
 #include "stream/stream.h"
@@ -54,6 +55,14 @@ static bool can_skip_fn(const struct source *s)
 	return s->is_direct && s->fn != source_act;
 }
 
+/* Of an event that the profiler does not know of. */
+static int deliver_internal(struct attar_run *run, const struct source *s, struct attar_event *ev)
+{
+	run->notes.dropped++;
+	ev->fields = s->fields;
+	return s->keep && !run_keeps(s->keep, ev) ? 0 : s->fn(run, run->self, ev);
+}
+
 /*
  * Marks the sources whose samples need nothing but deliver_direct() in this round. False: there can
  * be none, as the numbers of events are not those of sources.
@@ -64,7 +73,7 @@ static bool mark_direct_sources(struct attar_run *run)
 		return false;
 	vec_each (&run->sources.list, s) {
 		s->is_direct = !s->has_switches && !s->next_shared && !s->usdt && !s->keep &&
-			       !s->timer && !run->overhead.selects;
+			       !s->timer && !s->is_internal && !run->overhead.selects;
 	}
 	vec_each (&run->sources.list, s) {
 		s->takes_several = s->repeats ? can_skip_fn(s)
@@ -90,6 +99,8 @@ static __attribute__((noinline)) int deliver(struct attar_run *run, struct attar
 
 		if (unlikely(s->has_switches))
 			switch_check_sample(run, ev);
+		if (unlikely(s->is_internal))
+			return deliver_internal(run, s, ev);
 		if (unlikely(s->next_shared))
 			return shared_deliver(run, ev->counter, ev);
 		if (unlikely(s->usdt || s->keep))
@@ -103,6 +114,8 @@ static __attribute__((noinline)) int deliver(struct attar_run *run, struct attar
 	push_record(run, ev->record->header);
 	if (run->replay)
 		recorded_names_see(run, ev->record);
+	if (unlikely(run->select.groups.is_on))
+		groups_see_fork(run, ev);
 	if (unlikely(run->probe_files.list.n))
 		probe_files_see(run, ev);
 	if (run->replay && ev->record->type == PERF_RECORD_READ && run->counts.list.n)

@@ -247,6 +247,8 @@ static int start(struct attar_run *run)
 		r = counts_enable(run);
 	if (r == 0)
 		run_user_started(run);
+	if (r == 0)
+		r = groups_learn(run);
 	return r == 0 ? attar_target_start(run->target) : r;
 }
 
@@ -305,6 +307,8 @@ static int open_profiler(struct attar_run *run)
 	run->opening.by_profiler = true;
 	select_keep_named(run);
 	r = run->profiler->open(run, run->self);
+	if (r == 0)
+		r = groups_open(run);
 	run->opening.by_profiler = false;
 	if (r == 0)
 		r = emitters_add_rest(run);

@@ -195,7 +195,7 @@ static int narrow(struct attar_run *run, int error)
 	int r;
 
 	if ((error != -EACCES && error != -EPERM) || !why || run->command.argv ||
-		!run_watches_system(run) || run->select.watches_cpus)
+		!run_watches_system(run) || run->select.watches_cpus || run->select.groups.is_on)
 		return error;
 	r = close_events(run);
 	if (r == 0)

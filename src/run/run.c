@@ -491,7 +491,9 @@ const struct attar_event_spec *attar_run_source_spec(const struct attar_run *run
 {
 	CHECK_ARG_OR(run, "run", NULL);
 
-	return i < run->sources.list.n ? source_spec(&run->sources.list.at[i]) : NULL;
+	const struct source *s = i < run->sources.list.n ? &run->sources.list.at[i] : NULL;
+
+	return s && !s->is_internal ? source_spec(s) : NULL;
 }
 
 const char *attar_run_source_host(const struct attar_run *run, uint32_t i)

@@ -10,7 +10,7 @@ static bool can_share(const struct attar_run *run, const struct source *s)
 {
 	return s->spec && s->spec->kind != ATTAR_EVENT_USER && s->attr.sample_period == 1 &&
 	       !s->attr.freq && !s->usdt && !s->timer && !s->host && !s->is_fallback_allowed &&
-	       !run->recorder.wanted && !run->flight.is_on;
+	       !s->is_internal && !run->recorder.wanted && !run->flight.is_on;
 }
 
 static bool is_same_text(const char *a, const char *b)

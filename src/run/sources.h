@@ -52,6 +52,7 @@ struct source {
 	uint32_t owner;       /* its number */
 	uint32_t next_shared; /* the next source with the same counter; 0: none */
 	bool has_switches;    /* see run/switch_check.h */
+	bool is_internal;     /* for the run, not an event of the profiler */
 	bool is_direct;       /* in this round: its samples go to fn only */
 	bool takes_several;   /* in this round: its samples may go to `repeats` or `turns` */
 	attar_repeats_fn *repeats; /* of attar_run_source_repeats(); NULL: none */

@@ -66,7 +66,7 @@ int run_open_target(struct attar_run *run, bool own)
 		.cpus = run->select.has_all_cpus ? NULL : run->opts.cpus,
 		.pids = run->select.is_on ? NULL : run->opts.pids,
 		.tids = run->select.is_on ? NULL : run->opts.tids,
-		.cgroups = run->opts.cgroups,
+		.cgroups = run->select.is_on ? NULL : run->opts.cgroups,
 		.command = run->command.argv,
 		.environment = environment,
 		.prepare = run->hooks.prepare,
@@ -75,7 +75,7 @@ int run_open_target(struct attar_run *run, bool own)
 	int r;
 
 	user_events_environment(&run->user.events, environment);
-	if (run->opts.all_cpus && (opts.pids || opts.tids || opts.cgroups))
+	if (run->opts.all_cpus && (opts.pids || opts.tids || run->opts.cgroups))
 		return attar_fail(
 			-EINVAL, "--all-cpus conflicts with --pids, --tids and --cgroups");
 	opts.every_thread = run->threads.each && !own && run_watches_system(run);
@@ -97,6 +97,8 @@ int run_open_target(struct attar_run *run, bool own)
 		r = attar_target_new(&opts, &run->target);
 	if (r == 0 && run->select.is_on)
 		r = target_end_with(run->target, &run->select.pids, &run->select.tids);
+	if (r == 0)
+		r = groups_open_target(run);
 	return r == 0 ? rings_choose(run) : r;
 }
 
@@ -104,19 +106,20 @@ int run_selected_target(struct attar_run *run, struct attar_target **ret_target)
 {
 	struct attar_target_opts opts = {.size = sizeof(opts),
 		.cpus = run->opts.cpus,
-		.any_cpu = !run->opts.cpus,
+		.cgroups = run->opts.cgroups,
+		.any_cpu = !run->opts.cpus && !run->opts.cgroups,
 		.skip_refused = true,
 		.stop = &run->stop.asked};
 	struct buf pids _cleanup_(buf_done) = {0}, tids _cleanup_(buf_done) = {0};
 
 	buf_list(&pids, run->select.pids.at, run->select.pids.n);
-	if (run->command.argv)
+	if (run->command.argv && !run->opts.cgroups)
 		buf_list(&pids, &run->target->command.pid, 1);
 	buf_list(&tids, run->select.tids.at, run->select.tids.n);
 	if (buf_failed(&pids) || buf_failed(&tids))
 		return base_oom();
-	opts.pids = pids.data;
-	opts.tids = tids.data;
+	opts.pids = pids.len ? pids.data : NULL;
+	opts.tids = tids.len ? tids.data : NULL;
 	return attar_target_new(&opts, ret_target);
 }
 

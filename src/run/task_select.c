@@ -35,7 +35,10 @@ int attar_run_select_tasks(struct attar_run *run)
 
 	if (r < 0)
 		return r;
+	if (run->opts.cgroups && (run->opts.pids || run->opts.tids))
+		return attar_fail(-EINVAL, "--cgroups conflicts with --pids and --tids");
 	run->select.is_on = true;
+	run->select.groups.is_on = run->opts.cgroups && !run->replay;
 	needed_events_take_wakings(run);
 	return 0;
 }
@@ -83,6 +86,10 @@ void select_remark(const struct attar_run *run, struct attar_report *report, enu
 			"%s watches CPUs: it shows the whole system while the command runs, not "
 			"only the command",
 			run->profiler->name);
+	if (run->select.groups.is_on && run->select.groups.misses_moves)
+		attar_report_remark(report,
+			"--cgroups: tasks that were moved into the groups during the run are "
+			"missing, as the kernel has no event cgroup:cgroup_attach_task");
 }
 
 int attar_run_keep_own(struct attar_run *run)
@@ -167,11 +174,13 @@ bool attar_run_is_selected(const struct attar_run *run, const struct attar_threa
 {
 	CHECK_ARG_OR(run, "run", false);
 
-	bool some = run->select.pids.n || run->select.tids.n ||
+	bool some = run->select.pids.n || run->select.tids.n || run->select.groups.is_on ||
 		    (run->command.argv && !run->opts.all_cpus);
 
 	if (!some || !thread)
 		return !some;
+	if (run->select.groups.is_on)
+		return groups_have(run, thread);
 	if (*known_at(run, thread) == thread->serial + 1)
 		return true;
 	if (!parse_ints_have(&run->select.tids, thread->tid) &&
@@ -239,4 +248,5 @@ void select_done(struct run_select *select)
 	vec_done(&select->pids);
 	vec_done(&select->tids);
 	vec_done(&select->cpus);
+	groups_done(&select->groups);
 }

@@ -4,6 +4,7 @@
 
 #include "attar/run.h"
 #include "base/parse.h"
+#include "run/group_select.h"
 
 enum { SELECT_KNOWN = 64 };
 
@@ -20,6 +21,7 @@ struct run_select {
 	bool has_all_cpus;     /* a source has all CPUs despite --cpus */
 	/* Serials of selected threads + 1, by serial: a thread stays selected. 0: none. */
 	uint64_t known[SELECT_KNOWN];
+	struct group_select groups; /* of --cgroups */
 };
 
 /* Parses --pids and --tids. 0 or a negative errno. */

@@ -27,6 +27,7 @@ struct process {
 	bool is_unread;    /* its mappings are to be read when an address is located */
 	uint64_t losses;   /* procs.losses at the exec */
 	uint64_t renewals; /* procs.renewals when its mappings were read */
+	uint8_t mark;      /* as that of a thread */
 };
 
 struct thread {
@@ -35,6 +36,7 @@ struct thread {
 	struct thread *next_dead;
 	uint64_t renewals; /* procs.renewals when its name was read */
 	bool gone;         /* did not exist at the last sweep */
+	uint8_t mark;      /* of whoever uses the table, 0 at first: see run/group_select.h */
 };
 
 struct procs {

@@ -246,8 +246,8 @@ def has_opened(process, count):
 
 
 @pytest.mark.parametrize('command', [
-    ['profile'], ['trace', '-e', 'page-faults'], ['stat', '-e', 'page-faults'],
-], ids=['profile', 'trace', 'stat'])
+    ['profile'], ['trace', '-e', 'page-faults'], ['stat', '-e', 'page-faults'], ['task-state'],
+], ids=['profile', 'trace', 'stat', 'task-state'])
 def test_run_ends_when_all_cgroups_are_removed(command, cgroup, spawn, request):
     """No task can be in them any more: the run ends, as with the last watched process."""
     inner = [cgroup / name for name in 'ab']

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The members of the control groups of --cgroups, for profilers that select tasks from the events
+ * of the whole system (attar_run_select_tasks()): an event of a control group is not counted if it
+ * concerns a member but happens in another task, such as a wakeup or the switch to a member.
+ *
+ * Members are the threads that are listed in the groups and those below them when the events are
+ * enabled, what they create, and what is moved into a group. Each thread of the process table has a
+ * mark that says whether it is one.
+ */
+#ifndef RUN_GROUP_SELECT_H
+#define RUN_GROUP_SELECT_H
+
+#include "attar/run.h"
+#include "base/parse.h"
+#include "perf/cgroup.h"
+
+struct group_select {
+	bool is_on; /* a profiler selects tasks, and --cgroups is given */
+	struct cgroup_hierarchy hierarchy;
+	int number;           /* of the hierarchy */
+	VEC(char *) paths;    /* of the groups, as in /proc/PID/cgroup */
+	bool has_whole_paths; /* they are those of tracepoints, too */
+	bool misses_moves;    /* no event says that a task is moved */
+	uint64_t learned;     /* ns: when the members were listed */
+	parse_ints listed;    /* their tids */
+};
+
+/* After the profiler's open(): adds the events of tasks that enter or leave groups. */
+int groups_open(struct attar_run *run);
+
+/* Opens the groups of --cgroups; the target ends when all have been removed. */
+int groups_open_target(struct attar_run *run);
+
+/* Lists the members, after the events were enabled. */
+int groups_learn(struct attar_run *run);
+
+/* A new thread belongs to the group of the one that created it. */
+void groups_see_fork(struct attar_run *run, const struct attar_event *ev);
+
+/* Whether a thread is a member now. */
+bool groups_have(const struct attar_run *run, const struct attar_thread *thread);
+
+void groups_done(struct group_select *groups);
+
+#endif
