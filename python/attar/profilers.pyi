@@ -204,6 +204,12 @@ class _cpudist:
         # events of one stage, separated by commas; repeat it for the next stage; attributes: key,
         # comm, role, untraced, alias
         event: _Texts = ...,
+        # match events by this expression on their fields (default: by thread with -p, -t,
+        # --cgroups or a command, otherwise by CPU)
+        key: _Text = ...,
+        # the report: delay (time between start and end, default), pair (numbers of pairs and
+        # unpaired events), syscalls (system calls)
+        impl: _Text = ...,
         # also count pairs that take longer
         than: _Time = ...,
         # ignore pairs that do not take longer
@@ -218,9 +224,15 @@ class _cpudist:
         detail: Union[_Text, bool] = ...,
         # a row for each key, or for each name of comm= of the starts
         perins: bool = ...,
-        # only threads with these names, separated by commas; * and ? match; keys must be thread
-        # IDs (multi-trace --tasks)
+        # also show a histogram of all times
+        hist: bool = ...,
+        # keys are thread IDs: -p, -t, --cgroups and a command select keys, and events of the
+        # whole system are watched
+        tasks: bool = ...,
+        # with --tasks: only threads with these names, separated by commas; * and ? match
         filter: _Texts = ...,
+        # events of the last stage also start pairs with the first
+        cycle: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
@@ -238,10 +250,17 @@ class _drsnoop:
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # print the attributes column=NAME:EXPR of these events; the second -e ends pairs
         event: _Texts = ...,
+        # match the events of a pair by this expression (default: by thread)
+        key: _Text = ...,
+        # only failed system calls: events, or ends of pairs, with a negative field 'ret'
+        failed: bool = ...,
         # only threads with these names, separated by commas; * and ? match
         name: _Texts = ...,
         # only pairs that take at least this time: nanoseconds, or with a unit: 4ms
         than: _Time = ...,
+        # -p, -t and a command select pairs by their thread, and events are those of the whole
+        # system
+        tasks: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
@@ -342,12 +361,17 @@ class _fileslower:
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # print the attributes column=NAME:EXPR of these events; the second -e ends pairs
         event: _Texts = ...,
+        # match the events of a pair by this expression (default: by thread)
+        key: _Text = ...,
         # only failed system calls: events, or ends of pairs, with a negative field 'ret'
         failed: bool = ...,
         # only threads with these names, separated by commas; * and ? match
         name: _Texts = ...,
         # only pairs that take at least this time: nanoseconds, or with a unit: 4ms
         than: _Time = ...,
+        # -p, -t and a command select pairs by their thread, and events are those of the whole
+        # system
+        tasks: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
@@ -366,6 +390,12 @@ class _gc:
         # events of one stage, separated by commas; repeat it for the next stage; attributes: key,
         # comm, role, untraced, alias
         event: _Texts = ...,
+        # match events by this expression on their fields (default: by thread with -p, -t,
+        # --cgroups or a command, otherwise by CPU)
+        key: _Text = ...,
+        # the report: delay (time between start and end, default), pair (numbers of pairs and
+        # unpaired events), syscalls (system calls)
+        impl: _Text = ...,
         # also count pairs that take longer
         than: _Time = ...,
         # ignore pairs that do not take longer
@@ -380,12 +410,15 @@ class _gc:
         detail: Union[_Text, bool] = ...,
         # a row for each key, or for each name of comm= of the starts
         perins: bool = ...,
-        # keys are thread IDs: -p, -t and a command select keys, and events of the whole system
-        # are watched
+        # also show a histogram of all times
+        hist: bool = ...,
+        # keys are thread IDs: -p, -t, --cgroups and a command select keys, and events of the
+        # whole system are watched
         tasks: bool = ...,
-        # only threads with these names, separated by commas; * and ? match; keys must be thread
-        # IDs (multi-trace --tasks)
+        # with --tasks: only threads with these names, separated by commas; * and ? match
         filter: _Texts = ...,
+        # events of the last stage also start pairs with the first
+        cycle: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
@@ -404,6 +437,12 @@ class _hardirqs:
         # events of one stage, separated by commas; repeat it for the next stage; attributes: key,
         # comm, role, untraced, alias
         event: _Texts = ...,
+        # match events by this expression on their fields (default: by thread with -p, -t,
+        # --cgroups or a command, otherwise by CPU)
+        key: _Text = ...,
+        # the report: delay (time between start and end, default), pair (numbers of pairs and
+        # unpaired events), syscalls (system calls)
+        impl: _Text = ...,
         # also count pairs that take longer
         than: _Time = ...,
         # ignore pairs that do not take longer
@@ -416,8 +455,17 @@ class _hardirqs:
         # between; -TIME and +TIME: also events before and after it; samecpu, samepid, sametid,
         # samekey: only these; hide<TIME: omit events that follow within TIME
         detail: Union[_Text, bool] = ...,
+        # a row for each key, or for each name of comm= of the starts
+        perins: bool = ...,
         # also show a histogram of all times
         hist: bool = ...,
+        # keys are thread IDs: -p, -t, --cgroups and a command select keys, and events of the
+        # whole system are watched
+        tasks: bool = ...,
+        # with --tasks: only threads with these names, separated by commas; * and ? match
+        filter: _Texts = ...,
+        # events of the last stage also start pairs with the first
+        cycle: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
@@ -748,12 +796,17 @@ class _mountsnoop:
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # print the attributes column=NAME:EXPR of these events; the second -e ends pairs
         event: _Texts = ...,
+        # match the events of a pair by this expression (default: by thread)
+        key: _Text = ...,
         # only failed system calls: events, or ends of pairs, with a negative field 'ret'
         failed: bool = ...,
         # only threads with these names, separated by commas; * and ? match
         name: _Texts = ...,
         # only pairs that take at least this time: nanoseconds, or with a unit: 4ms
         than: _Time = ...,
+        # -p, -t and a command select pairs by their thread, and events are those of the whole
+        # system
+        tasks: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
@@ -772,8 +825,8 @@ class _multi_trace:
         # events of one stage, separated by commas; repeat it for the next stage; attributes: key,
         # comm, role, untraced, alias
         event: _Texts = ...,
-        # match events by this expression on their fields (default: by thread with -p, -t or a
-        # command, otherwise by CPU)
+        # match events by this expression on their fields (default: by thread with -p, -t,
+        # --cgroups or a command, otherwise by CPU)
         key: _Text = ...,
         # the report: delay (time between start and end, default), pair (numbers of pairs and
         # unpaired events), syscalls (system calls)
@@ -794,11 +847,10 @@ class _multi_trace:
         perins: bool = ...,
         # also show a histogram of all times
         hist: bool = ...,
-        # keys are thread IDs: -p, -t and a command select keys, and events of the whole system
-        # are watched
+        # keys are thread IDs: -p, -t, --cgroups and a command select keys, and events of the
+        # whole system are watched
         tasks: bool = ...,
-        # only threads with these names, separated by commas; * and ? match; keys must be thread
-        # IDs (multi-trace --tasks)
+        # with --tasks: only threads with these names, separated by commas; * and ? match
         filter: _Texts = ...,
         # events of the last stage also start pairs with the first
         cycle: bool = ...,
@@ -851,6 +903,10 @@ class _netqtop:
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # count these events; attributes: key, comm, top-by, top-add, printkey, alias
         event: _Texts = ...,
+        # count by the value of this expression on the fields (default: by thread)
+        key: _Text = ...,
+        # count by name instead of key
+        only_comm: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
@@ -947,8 +1003,17 @@ class _oomkill:
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # print the attributes column=NAME:EXPR of these events; the second -e ends pairs
         event: _Texts = ...,
+        # match the events of a pair by this expression (default: by thread)
+        key: _Text = ...,
+        # only failed system calls: events, or ends of pairs, with a negative field 'ret'
+        failed: bool = ...,
         # only threads with these names, separated by commas; * and ? match
         name: _Texts = ...,
+        # only pairs that take at least this time: nanoseconds, or with a unit: 4ms
+        than: _Time = ...,
+        # -p, -t and a command select pairs by their thread, and events are those of the whole
+        # system
+        tasks: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
@@ -966,12 +1031,17 @@ class _opensnoop:
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # print the attributes column=NAME:EXPR of these events; the second -e ends pairs
         event: _Texts = ...,
+        # match the events of a pair by this expression (default: by thread)
+        key: _Text = ...,
         # only failed system calls: events, or ends of pairs, with a negative field 'ret'
         failed: bool = ...,
         # only threads with these names, separated by commas; * and ? match
         name: _Texts = ...,
         # only pairs that take at least this time: nanoseconds, or with a unit: 4ms
         than: _Time = ...,
+        # -p, -t and a command select pairs by their thread, and events are those of the whole
+        # system
+        tasks: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
@@ -987,8 +1057,7 @@ class _overview:
     """Where the time goes, values beyond a limit, and the command to run next."""
     def __call__(
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
-        # do not count failing system calls and processes, which makes all system calls a little
-        # slower
+        # do not count failing system calls, which makes all system calls a little slower
         no_errors: bool = ...,
         # add up processes with the same name
         only_comm: bool = ...,
@@ -1081,6 +1150,12 @@ class _query:
         # events of one stage, separated by commas; repeat it for the next stage; attributes: key,
         # comm, role, untraced, alias
         event: _Texts = ...,
+        # match events by this expression on their fields (default: by thread with -p, -t,
+        # --cgroups or a command, otherwise by CPU)
+        key: _Text = ...,
+        # the report: delay (time between start and end, default), pair (numbers of pairs and
+        # unpaired events), syscalls (system calls)
+        impl: _Text = ...,
         # also count pairs that take longer
         than: _Time = ...,
         # ignore pairs that do not take longer
@@ -1095,12 +1170,15 @@ class _query:
         detail: Union[_Text, bool] = ...,
         # a row for each key, or for each name of comm= of the starts
         perins: bool = ...,
-        # keys are thread IDs: -p, -t and a command select keys, and events of the whole system
-        # are watched
+        # also show a histogram of all times
+        hist: bool = ...,
+        # keys are thread IDs: -p, -t, --cgroups and a command select keys, and events of the
+        # whole system are watched
         tasks: bool = ...,
-        # only threads with these names, separated by commas; * and ? match; keys must be thread
-        # IDs (multi-trace --tasks)
+        # with --tasks: only threads with these names, separated by commas; * and ? match
         filter: _Texts = ...,
+        # events of the last stage also start pairs with the first
+        cycle: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
@@ -1158,6 +1236,12 @@ class _rundelay:
         # events of one stage, separated by commas; repeat it for the next stage; attributes: key,
         # comm, role, untraced, alias
         event: _Texts = ...,
+        # match events by this expression on their fields (default: by thread with -p, -t,
+        # --cgroups or a command, otherwise by CPU)
+        key: _Text = ...,
+        # the report: delay (time between start and end, default), pair (numbers of pairs and
+        # unpaired events), syscalls (system calls)
+        impl: _Text = ...,
         # also count pairs that take longer
         than: _Time = ...,
         # ignore pairs that do not take longer
@@ -1174,9 +1258,13 @@ class _rundelay:
         perins: bool = ...,
         # also show a histogram of all times
         hist: bool = ...,
-        # only threads with these names, separated by commas; * and ? match; keys must be thread
-        # IDs (multi-trace --tasks)
+        # keys are thread IDs: -p, -t, --cgroups and a command select keys, and events of the
+        # whole system are watched
+        tasks: bool = ...,
+        # with --tasks: only threads with these names, separated by commas; * and ? match
         filter: _Texts = ...,
+        # events of the last stage also start pairs with the first
+        cycle: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
@@ -1195,6 +1283,12 @@ class _runqlat:
         # events of one stage, separated by commas; repeat it for the next stage; attributes: key,
         # comm, role, untraced, alias
         event: _Texts = ...,
+        # match events by this expression on their fields (default: by thread with -p, -t,
+        # --cgroups or a command, otherwise by CPU)
+        key: _Text = ...,
+        # the report: delay (time between start and end, default), pair (numbers of pairs and
+        # unpaired events), syscalls (system calls)
+        impl: _Text = ...,
         # also count pairs that take longer
         than: _Time = ...,
         # ignore pairs that do not take longer
@@ -1209,9 +1303,15 @@ class _runqlat:
         detail: Union[_Text, bool] = ...,
         # a row for each key, or for each name of comm= of the starts
         perins: bool = ...,
-        # only threads with these names, separated by commas; * and ? match; keys must be thread
-        # IDs (multi-trace --tasks)
+        # also show a histogram of all times
+        hist: bool = ...,
+        # keys are thread IDs: -p, -t, --cgroups and a command select keys, and events of the
+        # whole system are watched
+        tasks: bool = ...,
+        # with --tasks: only threads with these names, separated by commas; * and ? match
         filter: _Texts = ...,
+        # events of the last stage also start pairs with the first
+        cycle: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
@@ -1269,8 +1369,17 @@ class _signals:
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # print the attributes column=NAME:EXPR of these events; the second -e ends pairs
         event: _Texts = ...,
+        # match the events of a pair by this expression (default: by thread)
+        key: _Text = ...,
+        # only failed system calls: events, or ends of pairs, with a negative field 'ret'
+        failed: bool = ...,
         # only threads with these names, separated by commas; * and ? match
         name: _Texts = ...,
+        # only pairs that take at least this time: nanoseconds, or with a unit: 4ms
+        than: _Time = ...,
+        # -p, -t and a command select pairs by their thread, and events are those of the whole
+        # system
+        tasks: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
@@ -1317,6 +1426,12 @@ class _softirqs:
         # events of one stage, separated by commas; repeat it for the next stage; attributes: key,
         # comm, role, untraced, alias
         event: _Texts = ...,
+        # match events by this expression on their fields (default: by thread with -p, -t,
+        # --cgroups or a command, otherwise by CPU)
+        key: _Text = ...,
+        # the report: delay (time between start and end, default), pair (numbers of pairs and
+        # unpaired events), syscalls (system calls)
+        impl: _Text = ...,
         # also count pairs that take longer
         than: _Time = ...,
         # ignore pairs that do not take longer
@@ -1329,8 +1444,17 @@ class _softirqs:
         # between; -TIME and +TIME: also events before and after it; samecpu, samepid, sametid,
         # samekey: only these; hide<TIME: omit events that follow within TIME
         detail: Union[_Text, bool] = ...,
+        # a row for each key, or for each name of comm= of the starts
+        perins: bool = ...,
         # also show a histogram of all times
         hist: bool = ...,
+        # keys are thread IDs: -p, -t, --cgroups and a command select keys, and events of the
+        # whole system are watched
+        tasks: bool = ...,
+        # with --tasks: only threads with these names, separated by commas; * and ? match
+        filter: _Texts = ...,
+        # events of the last stage also start pairs with the first
+        cycle: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
@@ -1440,12 +1564,17 @@ class _statsnoop:
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # print the attributes column=NAME:EXPR of these events; the second -e ends pairs
         event: _Texts = ...,
+        # match the events of a pair by this expression (default: by thread)
+        key: _Text = ...,
         # only failed system calls: events, or ends of pairs, with a negative field 'ret'
         failed: bool = ...,
         # only threads with these names, separated by commas; * and ? match
         name: _Texts = ...,
         # only pairs that take at least this time: nanoseconds, or with a unit: 4ms
         than: _Time = ...,
+        # -p, -t and a command select pairs by their thread, and events are those of the whole
+        # system
+        tasks: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
@@ -1512,6 +1641,8 @@ class _syscount:
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # count these events; attributes: key, comm, top-by, top-add, printkey, alias
         event: _Texts = ...,
+        # count by the value of this expression on the fields (default: by thread)
+        key: _Text = ...,
         # count by name instead of key
         only_comm: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
@@ -1564,8 +1695,17 @@ class _tcpconnect:
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # print the attributes column=NAME:EXPR of these events; the second -e ends pairs
         event: _Texts = ...,
+        # match the events of a pair by this expression (default: by thread)
+        key: _Text = ...,
+        # only failed system calls: events, or ends of pairs, with a negative field 'ret'
+        failed: bool = ...,
         # only threads with these names, separated by commas; * and ? match
         name: _Texts = ...,
+        # only pairs that take at least this time: nanoseconds, or with a unit: 4ms
+        than: _Time = ...,
+        # -p, -t and a command select pairs by their thread, and events are those of the whole
+        # system
+        tasks: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
@@ -1583,10 +1723,17 @@ class _tcplife:
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # print the attributes column=NAME:EXPR of these events; the second -e ends pairs
         event: _Texts = ...,
+        # match the events of a pair by this expression (default: by thread)
+        key: _Text = ...,
+        # only failed system calls: events, or ends of pairs, with a negative field 'ret'
+        failed: bool = ...,
         # only threads with these names, separated by commas; * and ? match
         name: _Texts = ...,
         # only pairs that take at least this time: nanoseconds, or with a unit: 4ms
         than: _Time = ...,
+        # -p, -t and a command select pairs by their thread, and events are those of the whole
+        # system
+        tasks: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
@@ -1604,6 +1751,17 @@ class _tcpretrans:
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # print the attributes column=NAME:EXPR of these events; the second -e ends pairs
         event: _Texts = ...,
+        # match the events of a pair by this expression (default: by thread)
+        key: _Text = ...,
+        # only failed system calls: events, or ends of pairs, with a negative field 'ret'
+        failed: bool = ...,
+        # only threads with these names, separated by commas; * and ? match
+        name: _Texts = ...,
+        # only pairs that take at least this time: nanoseconds, or with a unit: 4ms
+        than: _Time = ...,
+        # -p, -t and a command select pairs by their thread, and events are those of the whole
+        # system
+        tasks: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,

@@ -370,20 +370,28 @@ static int on_exited(struct attar_run *run, void *self, const struct attar_event
 {
 	struct multi_trace *m = self;
 	const struct trace_event *first = trace_first(m);
-	const struct attar_stamp at = {.time = ev->time, .task = ATTAR_NO_TASK};
 
 	/* of one that leaves its control group, no event will be an end */
 	if (m->tasks && ev->thread && ev->record->type != PERF_RECORD_EXIT) {
 		uint64_t key = (uint64_t)ev->thread->tid;
 
 		for (uint32_t i = 0; i < STAGES_MAX && m->steps[i]; i++)
-			attar_pairs_end(m->steps[i], &key, sizeof(key), &at);
+			attar_pairs_drop(m->steps[i], &key, sizeof(key));
 		return 0;
 	}
 	if (!ev->thread || (first && first->key_kind != KEY_THREAD))
 		return 0;
 	for (uint32_t i = 0; i < STAGES_MAX && m->steps[i]; i++)
 		attar_pairs_exit(m->steps[i], ev->thread->serial);
+	return 0;
+}
+
+static int on_record(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	struct multi_trace *m = self;
+
+	if (m->tasks && held_command_ends(&m->held, run, ev))
+		pairs_exec(m, ev);
 	return 0;
 }
 
@@ -444,8 +452,8 @@ static const struct attar_option options[] = {
 		"attributes: key, comm, role, untraced, alias",
 		.complete = "event"),
 	ATTAR_TEXT(T, key, 'k', "key", "EXPR",
-		"match events by this expression on their fields (default: by thread with -p, -t "
-		"or a command, otherwise by CPU)"),
+		"match events by this expression on their fields (default: by thread with -p, -t, "
+		"--cgroups or a command, otherwise by CPU)"),
 	ATTAR_TEXT(T, impl_name, 0, "impl", "NAME",
 		"the report: delay (time between start and end, default), pair (numbers of pairs "
 		"and unpaired events), syscalls (system calls)"),
@@ -465,8 +473,8 @@ static const struct attar_option options[] = {
 		"a row for each key, or for each name of comm= of the starts"),
 	ATTAR_FLAG(T, hist, 0, "hist", "also show a histogram of all times"),
 	ATTAR_FLAG(T, tasks, 0, "tasks",
-		"keys are thread IDs: -p, -t and a command select keys, and events of the whole "
-		"system are watched"),
+		"keys are thread IDs: -p, -t, --cgroups and a command select keys, and events of "
+		"the whole system are watched"),
 	ATTAR_JOINED(T, filter, 0, "filter", "NAMES",
 		"only threads with these names, separated by commas; * and ? match; keys must be "
 		"thread IDs (multi-trace --tasks)"),
@@ -495,6 +503,7 @@ const struct attar_profiler profiler_multi_trace = {
 	.open = multi_trace_open,
 	.lost = on_lost,
 	.exited = on_exited,
+	.record = on_record,
 	.ended = multi_trace_ended,
 	.report = multi_trace_report,
 	.close = multi_trace_close,

@@ -12,6 +12,7 @@
 
 #include "attar/run.h"
 #include "heatmap.h"
+#include "held_command.h"
 
 enum { STAGES_MAX = 16, NAME_BYTES = 64, KEYS_MAX = 65536 };
 
@@ -88,10 +89,11 @@ struct multi_trace {
 	uint32_t *event_of; /* by source */
 	uint32_t n_sources;
 
-	bool selects;      /* --tasks: -p, -t or a command select keys */
+	bool selects;      /* --tasks: the options of the target select keys */
 	bool selects_cpus; /* --cpus, by the end of a pair */
 	bool has_hosts;    /* events have pull= */
 
+	struct held_command held; /* with --tasks */
 	uint32_t n_stages;
 	struct attar_pairs *steps[STAGES_MAX]; /* from this stage to the next */
 	struct attar_keytable *table;          /* by start, end and with perins the key */
@@ -138,6 +140,9 @@ int pairs_open(struct multi_trace *m);
 
 /* Frees them. */
 void pairs_close(struct multi_trace *m);
+
+/* The record of the exec of the command: an open pair of it begins there. */
+void pairs_exec(struct multi_trace *m, const struct attar_event *ev);
 
 /* Matches an event, whose roles are not 0. */
 int pairs_event(struct attar_run *run, struct multi_trace *m, const struct trace_event *e,

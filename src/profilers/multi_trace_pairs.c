@@ -156,8 +156,7 @@ static bool is_selected(
 }
 
 /* Those that the stage allows and role= selects. */
-static unsigned selected_roles(
-	const struct trace_event *e, const struct attar_event *ev)
+static unsigned selected_roles(const struct trace_event *e, const struct attar_event *ev)
 {
 	struct attar_expr_record record;
 
@@ -165,6 +164,49 @@ static unsigned selected_roles(
 		return e->roles;
 	attar_event_get_expr_record(ev, &record);
 	return e->roles & (unsigned)attar_expr_number(e->role, &record);
+}
+
+/* Pairs of the command that end before its exec are left out. */
+static bool is_held(struct attar_run *run, struct multi_trace *m, const struct key_bytes *key)
+{
+	uint64_t tid;
+
+	if (!m->tasks || m->held.is_over)
+		return false;
+	memcpy(&tid, key->bytes, sizeof(tid));
+	return held_command_is(&m->held, run, (pid_t)tid);
+}
+
+/* Without an open start, there is no end that could lack one. */
+static const struct attar_start *end_held(
+	struct attar_pairs *pairs, const void *key, size_t size, const struct attar_stamp *at)
+{
+	const struct attar_start *start = NULL;
+
+	while ((start = attar_pairs_next_open(pairs, start)))
+		if (start->key_size == size && !memcmp(start->key, key, size))
+			return attar_pairs_end(pairs, key, size, at);
+	return NULL;
+}
+
+void pairs_exec(struct multi_trace *m, const struct attar_event *ev)
+{
+	const struct attar_stamp at = attar_event_get_stamp(ev);
+	const size_t size = m->impl->start_size + (m->perins ? m->impl->name_size : 0);
+	const uint64_t key = ev->record->comm.tid;
+	char payload[sizeof(struct start_data)];
+
+	for (uint32_t i = 0; i < STAGES_MAX && m->steps[i]; i++) {
+		const struct attar_start *open = end_held(m->steps[i], &key, sizeof(key), &at);
+		struct attar_start *start;
+
+		if (!open || size > sizeof(payload))
+			continue;
+		memcpy(payload, open->payload, size);
+		start = attar_pairs_start(m->steps[i], &key, sizeof(key), &at);
+		if (start)
+			memcpy(start->payload, payload, size);
+	}
 }
 
 /* An event first ends a pair with the stage before, then starts one. */
@@ -188,8 +230,9 @@ int pairs_event(struct attar_run *run, struct multi_trace *m, const struct trace
 	if (roles & ROLE_END) {
 		uint32_t before = (e->stage + m->n_stages - 1) % m->n_stages;
 
-		started = attar_pairs_end(m->steps[before], key.bytes, key.size, &at);
-		if (started)
+		if (is_held(run, m, &key))
+			end_held(m->steps[before], key.bytes, key.size, &at);
+		else if ((started = attar_pairs_end(m->steps[before], key.bytes, key.size, &at)))
 			r = end_pair(run, m, e, ev, &key, started, sequence);
 	}
 	if (roles & ROLE_START)
@@ -496,13 +539,11 @@ void pairs_add_remarks(struct multi_trace *m, struct attar_report *report, enum 
 	add_unknown(report, m->unknown_vcpus, "virtual CPUs whose thread is unknown");
 }
 
-const struct trace_impl trace_impl_delay = {
-	.name = "delay",
+const struct trace_impl trace_impl_delay = {.name = "delay",
 	.start_size = offsetof(struct start_data, name),
 	.name_size = NAME_BYTES,
 	.report = report_delay};
-const struct trace_impl trace_impl_pair = {
-	.name = "pair",
+const struct trace_impl trace_impl_pair = {.name = "pair",
 	.start_size = offsetof(struct start_data, name),
 	.name_size = NAME_BYTES,
 	.report = report_pair};

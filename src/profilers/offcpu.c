@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "held_command.h"
 #include "kernel_names.h"
 #include "keys.h"
 #include "wakers.h"
@@ -38,6 +39,7 @@ struct offcpu {
 	int with_waker; /* -1: default, yes */
 	uint64_t than;  /* ns */
 
+	struct held_command held;
 	struct attar_states *states;
 	struct attar_keytable *threads, *pairs;
 	struct attar_stacks *blocked, *chains; /* without and with the stack of the waker */
@@ -136,10 +138,12 @@ static int add_block(struct offcpu *o, struct attar_run *run, const struct attar
 }
 
 /* A thread that is not known yet may be. */
-static bool may_be_selected(const struct attar_run *run, pid_t tid)
+static bool may_be_selected(struct offcpu *o, const struct attar_run *run, pid_t tid)
 {
 	const struct attar_thread *thread = attar_run_thread(run, tid);
 
+	if (held_command_is(&o->held, run, tid))
+		return false;
 	return !thread || attar_run_is_selected(run, thread);
 }
 
@@ -198,7 +202,8 @@ static int on_switch(struct attar_run *run, void *self, const struct attar_event
 	struct task *task;
 
 	if (r < 0 || !prev || !is_blocked(o, attar_arg_u64(ev, PREV_STATE)) ||
-		!may_be_selected(run, (pid_t)prev) || !attar_run_is_cpu_selected(run, (int)ev->cpu))
+		!may_be_selected(o, run, (pid_t)prev) ||
+		!attar_run_is_cpu_selected(run, (int)ev->cpu))
 		return r;
 	state = attar_states_get(o->states, &prev, sizeof(prev));
 	if (state && state->state == BLOCKED) { /* its end was not delivered */
@@ -234,6 +239,12 @@ static int on_lost(struct attar_run *run, void *self, const struct attar_event *
 
 	(void)run;
 	attar_states_lost(o->states, -1, ev->lost_from, ev->lost_to);
+	return 0;
+}
+
+static int on_record(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	held_command_ends(&((struct offcpu *)self)->held, run, ev);
 	return 0;
 }
 
@@ -423,6 +434,7 @@ const struct attar_profiler profiler_offcpu = {
 	.open = offcpu_open,
 	.lost = on_lost,
 	.exited = on_exit_of,
+	.record = on_record,
 	.report = offcpu_report,
 	.close = offcpu_close,
 };

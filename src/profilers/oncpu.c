@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "attar/run.h"
+#include "held_command.h"
 #include "list_options.h"
 
 enum { COMM_BYTES = 16, CPUS_MAX = 8192, PRIOS = 140, ROWS_MAX = 65536 };
@@ -24,6 +25,7 @@ struct oncpu {
 	bool by_thread, prios[PRIOS];
 	int64_t current[CPUS_MAX]; /* 1 + the thread that runs on the CPU; 0: unknown */
 	uint64_t no_begin;         /* runs of unknown begin */
+	struct held_command held;
 	struct attar_states *states;
 };
 
@@ -43,12 +45,12 @@ static struct group make_group(
 	return group;
 }
 
-static bool is_wanted(const struct oncpu *o, const struct attar_run *run,
-	const struct attar_event *ev, pid_t tid, const struct group *group, unsigned prio_field)
+static bool is_wanted(struct oncpu *o, const struct attar_run *run, const struct attar_event *ev,
+	pid_t tid, const struct group *group, unsigned prio_field)
 {
 	uint64_t prio = attar_arg_u64(ev, prio_field);
 
-	if (!tid) /* the idle task */
+	if (!tid || held_command_is(&o->held, run, tid)) /* the idle task */
 		return false;
 	if (o->prio && (prio >= PRIOS || !o->prios[prio]))
 		return false;
@@ -115,6 +117,24 @@ static int on_switch(struct attar_run *run, void *self, const struct attar_event
 	if (r == 0 && is_wanted(o, run, ev, next, &group, NEXT_PRIO))
 		r = change(o, ev, next, &group, RUNNING, ev->time);
 	return r;
+}
+
+/* At its exec, the command begins to run. Its priority is not known then. */
+static int on_record(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	struct oncpu *o = self;
+	struct group group = {.cpu = ev->cpu};
+	const struct attar_thread *thread = ev->thread;
+
+	if (!held_command_ends(&o->held, run, ev) || !thread || ev->cpu >= CPUS_MAX || o->prio ||
+		!attar_run_is_selected(run, thread))
+		return 0;
+	group.tid = o->only_comm ? 0 : (uint32_t)thread->tid;
+	strncpy(group.comm, thread->comm, COMM_BYTES - 1);
+	if (o->filter && !names_match(o->filter, group.comm))
+		return 0;
+	o->current[ev->cpu] = thread->tid + 1;
+	return change(o, ev, thread->tid, &group, RUNNING, ev->time);
 }
 
 /* One that leaves its control group; the last switch of one that exits follows. */
@@ -357,6 +377,7 @@ const struct attar_profiler profiler_oncpu = {
 	.open = oncpu_open,
 	.lost = on_lost,
 	.exited = on_exited,
+	.record = on_record,
 	.report = oncpu_report,
 	.close = oncpu_close,
 };

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "held_command.h"
 #include "keys.h"
 #include "topology.h"
 
@@ -18,6 +19,7 @@ struct sched_migrate {
 	char *event;
 	struct attar_input input;
 	struct topology topology;
+	struct held_command held;
 	struct attar_keytable *tasks, *pairs; /* by thread, by CPU and CPU */
 	bool takes_stacks;                    /* for -g, or for outputs that are made for trees */
 	struct attar_stacks *stacks;          /* NULL: not taken */
@@ -54,7 +56,7 @@ static int on_migrate(struct attar_run *run, void *self, const struct attar_even
 	const char *comm = attar_arg_text(ev, COMM, &n);
 	int r;
 
-	if (!attar_run_is_selected(run, thread))
+	if (!attar_run_is_selected(run, thread) || held_command_is(&m->held, run, tid))
 		return 0;
 	row = attar_keytable_at_u64(m->tasks, (uint64_t)tid);
 	r = add(m, ev, row);
@@ -68,6 +70,12 @@ static int on_migrate(struct attar_run *run, void *self, const struct attar_even
 		r = attar_stacks_add(m->stacks, ev->thread, locations,
 			attar_event_stack(ev, locations, DEPTH_MAX), 1);
 	return r;
+}
+
+static int on_record(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	held_command_ends(&((struct sched_migrate *)self)->held, run, ev);
+	return 0;
 }
 
 /* ---- reporting ---- */
@@ -236,6 +244,7 @@ const struct attar_profiler profiler_sched_migrate = {
 	.options = options,
 	.examples = examples,
 	.open = sched_migrate_open,
+	.record = on_record,
 	.report = sched_migrate_report,
 	.close = sched_migrate_close,
 };

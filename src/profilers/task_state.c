@@ -10,6 +10,7 @@
 
 #include "attar/run.h"
 #include "attar/states.h"
+#include "held_command.h"
 #include "list_options.h"
 
 enum {
@@ -84,6 +85,7 @@ struct task_state {
 	bool has_joiners;         /* a task can be selected later: --cgroups */
 	bool shows_segments;      /* each, in addition to the table */
 
+	struct held_command held;
 	struct attar_states *states;
 	bool takes_stacks;           /* for -g, or for outputs that are made for trees */
 	struct attar_stacks *stacks; /* time by stack; NULL: not taken */
@@ -151,11 +153,23 @@ static bool is_selected(const struct task_state *ts, const struct attar_run *run
 	return attar_run_is_selected(run, thread);
 }
 
+static void set_task(struct task_state *ts, struct attar_run *run, struct attar_state *state,
+	pid_t tid, const char *comm, size_t n)
+{
+	const struct attar_thread *thread = attar_run_thread(run, tid);
+	struct task *task = state->value;
+
+	memset(task->comm, 0, COMM_BYTES);
+	memcpy(task->comm, comm ? comm : "", n);
+	task->known = thread != NULL; /* otherwise its process is not known yet */
+	task->is_selected = is_selected(ts, run, task, thread);
+	set_group(ts, run, state, task, tid);
+}
+
 /* Decides about a task when it is new or has changed its name. */
 static void decide(struct task_state *ts, struct attar_run *run, struct attar_state *state,
 	pid_t tid, const struct attar_event *ev, unsigned comm_field)
 {
-	const struct attar_thread *thread;
 	struct task *task = state->value;
 	size_t n;
 	const void *bytes = attar_arg_bytes(ev, comm_field, &n);
@@ -165,14 +179,8 @@ static void decide(struct task_state *ts, struct attar_run *run, struct attar_st
 		memcpy(task->recorded, bytes, n);
 	comm = attar_arg_text(ev, comm_field, &n);
 	n = n < COMM_BYTES ? n : COMM_BYTES - 1;
-	if (task->known && !memcmp(task->comm, comm ? comm : "", n) && !task->comm[n])
-		return;
-	thread = attar_run_thread(run, tid);
-	memset(task->comm, 0, COMM_BYTES);
-	memcpy(task->comm, comm ? comm : "", n);
-	task->known = thread != NULL; /* otherwise its process is not known yet */
-	task->is_selected = is_selected(ts, run, task, thread);
-	set_group(ts, run, state, task, tid);
+	if (!task->known || memcmp(task->comm, comm ? comm : "", n) != 0 || task->comm[n])
+		set_task(ts, run, state, tid, comm, n);
 }
 
 static bool has_joined(const struct task_state *ts, const struct attar_run *run,
@@ -310,8 +318,11 @@ static int change(struct task_state *ts, struct attar_run *run, struct attar_sta
 static int find_task(struct task_state *ts, struct attar_run *run, pid_t tid,
 	const struct attar_event *ev, unsigned comm_field, struct attar_state **ret_state)
 {
-	struct attar_state *state = attar_states_at_u64(ts->states, (uint64_t)tid);
+	struct attar_state *state;
 
+	if (held_command_is(&ts->held, run, tid))
+		return 0;
+	state = attar_states_at_u64(ts->states, (uint64_t)tid);
 	if (!state)
 		return -ENOMEM;
 	check_task(ts, run, state, tid, ev, comm_field);
@@ -400,6 +411,24 @@ static int task_state_emits(struct attar_run *run, void *self, const struct atta
 	ts->has_ended = false;
 	r = ev->counter == 0 ? on_switch(run, self, ev) : on_wakeup(run, self, ev);
 	return r < 0 ? r : ts->has_ended;
+}
+
+/* At its exec, the command begins to run. */
+static int on_record(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	const struct attar_thread *thread = ev->thread;
+	struct task_state *ts = self;
+	struct attar_state *state;
+
+	if (ts->emits || !held_command_ends(&ts->held, run, ev) || !thread)
+		return 0;
+	state = attar_states_at_u64(ts->states, (uint64_t)thread->tid);
+	if (!state)
+		return -ENOMEM;
+	set_task(ts, run, state, thread->tid, thread->comm, strnlen(thread->comm, COMM_BYTES - 1));
+	if (!((const struct task *)state->value)->is_selected)
+		return 0;
+	return change(ts, run, state, R, ev, (int)ev->cpu);
 }
 
 /* One that leaves its control group; the last switch of one that exits follows. */
@@ -620,6 +649,7 @@ const struct attar_profiler profiler_task_state = {
 	.open = task_state_open,
 	.lost = on_lost,
 	.exited = on_exited,
+	.record = on_record,
 	.emits = task_state_emits,
 	.report = task_state_report,
 	.close = task_state_close,
