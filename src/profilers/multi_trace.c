@@ -36,6 +36,19 @@ static int compile_key(
 	return r;
 }
 
+/* As the scheduler's events have them: comm of pid, next_comm of next_pid. */
+static const struct attar_field *owner_of(const struct trace_event *e)
+{
+	const char *key = e->field ? attar_expr_get_column(e->key, 0)->name : "";
+	size_t n = strlen(key);
+	char name[NAME_BYTES];
+
+	if (n < 3 || strcmp(key + n - 3, "pid") != 0 || !e->spec->format)
+		return NULL;
+	snprintf(name, sizeof(name), "%.*scomm", (int)(n - 3), key);
+	return attar_format_field(e->spec->format, name);
+}
+
 static int add_event(struct attar_run *run, struct multi_trace *m, uint32_t source, uint32_t stage)
 {
 	struct trace_event *events = realloc(m->events, (m->n_events + 1) * sizeof(*m->events)), *e;
@@ -52,6 +65,7 @@ static int add_event(struct attar_run *run, struct multi_trace *m, uint32_t sour
 		e->host = attar_run_source_host(run, source);
 	r = compile_key(run, m, source, e);
 	e->field = e->key ? attar_expr_get_field(e->key) : NULL;
+	e->owner = m->tasks ? owner_of(e) : NULL;
 	if (r == 0)
 		r = keys_compile(run, source, "comm", NULL, ATTAR_EXPR_KEY, &e->comm);
 	return r < 0 ? r : keys_compile(run, source, "role", NULL, ATTAR_EXPR_CONDITION, &e->role);

@@ -41,6 +41,7 @@ struct trace_event {
 	enum key_kind key_kind;
 	struct attar_expr *key, *role;   /* NULL: none */
 	const struct attar_field *field; /* that the key is; NULL: it is computed */
+	const struct attar_field *owner; /* the name of the thread whose ID that is; NULL: none */
 	struct attar_expr *comm; /* the name under which pairs are added up; NULL: the key */
 	/* Whose tasks and CPUs it has; NULL: this machine's, also those of a guest with vm=. */
 	const char *host;

@@ -49,6 +49,40 @@ static void label_key(struct attar_run *run, struct attar_keyrow *row, const str
 		pairs_label(row, thread);
 }
 
+/* The name of the thread whose ID the key is: that in the event, else of the process table. */
+static void label_task(struct attar_run *run, struct attar_keyrow *row, const struct trace_event *e,
+	const struct attar_event *ev, const struct key_bytes *key)
+{
+	const struct attar_sample *s = &ev->record->sample;
+	struct row_label *label = row->value;
+	const struct attar_thread *thread;
+	const char *name = NULL;
+	uint64_t tid;
+	size_t n = 0;
+
+	if (e->owner)
+		name = attar_field_string(e->owner, s->raw, s->raw_size, &n);
+	if (n) {
+		n = n < NAME_BYTES ? n : NAME_BYTES - 1;
+		memcpy(label->comm, name, n);
+		label->comm[n] = '\0';
+		return;
+	}
+	memcpy(&tid, key->bytes, sizeof(tid));
+	thread = attar_run_thread(run, (pid_t)tid);
+	if (thread)
+		pairs_label(row, thread);
+}
+
+/* Whether rows are those of threads, whose IDs are the keys. */
+static bool is_of_tasks(const struct multi_trace *m)
+{
+	const struct trace_event *e = trace_first(m);
+
+	return m->tasks && !e->comm && e->key_kind == KEY_EXPR && attar_expr_columns(e->key) == 1 &&
+	       attar_expr_get_column(e->key, 0)->kind == ATTAR_EXPR_NUMBER;
+}
+
 /* On the time line the pair is on the track of its key. */
 static int add_span(struct attar_run *run, const struct multi_trace *m, const struct trace_event *e,
 	const struct attar_event *ev, const struct key_bytes *key,
@@ -95,6 +129,8 @@ static int end_pair(struct attar_run *run, struct multi_trace *m, const struct t
 		return -ENOMEM;
 	if (m->perins && e->key_kind == KEY_THREAD)
 		label_key(run, row, e, ev);
+	else if (m->perins && m->tasks && is_of_tasks(m))
+		label_task(run, row, e, ev, key);
 	if (r == 0 && m->detail)
 		r = detail_pair(run, m, started, sequence, ev->time);
 	if (r == 0 && m->heatmap)
@@ -328,12 +364,13 @@ static void add_key_columns(const struct multi_trace *m, struct attar_section *t
 		keys_add_columns(table, e->key);
 	else
 		attar_section_column(table, e->key_kind == KEY_CPU ? "cpu" : "tid", ATTAR_UNIT_ID);
-	if (!e->comm && e->key_kind == KEY_THREAD)
+	if (is_of_tasks(m) || (!e->comm && e->key_kind == KEY_THREAD))
 		attar_section_column(table, "comm", ATTAR_UNIT_TEXT);
 }
 
-static void add_key_cells(struct attar_section *table, const struct trace_event *start,
-	const struct trace_event *e, const struct attar_keyrow *row)
+static void add_key_cells(const struct multi_trace *m, struct attar_section *table,
+	const struct trace_event *start, const struct trace_event *e,
+	const struct attar_keyrow *row)
 {
 	const struct row_label *label = row->value;
 	const size_t skip = sizeof(((struct key_bytes *)0)->relation);
@@ -344,6 +381,8 @@ static void add_key_cells(struct attar_section *table, const struct trace_event 
 		keys_add_text(table, bytes, row->key_size - skip);
 	} else if (e->key_kind == KEY_EXPR) {
 		keys_add_cells(table, e->key, bytes, row->key_size - skip);
+		if (is_of_tasks(m))
+			attar_cell_text(table, label->comm);
 	} else if (e->key_kind == KEY_CPU) {
 		memcpy(&cpu, bytes, sizeof(cpu));
 		attar_cell_u64(table, cpu);
@@ -361,7 +400,7 @@ static void add_row(const struct multi_trace *m, struct attar_section *table,
 	memcpy(relation, row->key, sizeof(relation));
 	attar_section_row(table);
 	if (m->perins)
-		add_key_cells(table, &m->events[relation[0]], &m->events[relation[1]], row);
+		add_key_cells(m, table, &m->events[relation[0]], &m->events[relation[1]], row);
 	attar_cell_text(table, m->events[relation[0]].name);
 	attar_cell_text(table, m->events[relation[1]].name);
 	if (m->impl == &trace_impl_pair)

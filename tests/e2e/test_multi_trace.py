@@ -9,6 +9,7 @@ import subprocess
 import pytest
 
 from command import perf, run, workload
+from scripts import of_script, section
 
 pytestmark = pytest.mark.usefixtures('root')
 
@@ -424,3 +425,36 @@ def test_refusals(args, sentence):
     ended = run('multi-trace', *args, '--', 'true')
     assert ended.returncode == 2, ended.stderr
     assert sentence in ended.stderr
+
+
+NAMED = """event sched:sched_wakeup comm:char[16] pid:pid_t
+event sched:sched_switch prev_comm:char[16] prev_pid:pid_t prev_state:long next_comm:char[16] \
+next_pid:pid_t
+event my:wake pid:pid_t
+1.000 0 9/9 waker sched:sched_wakeup comm=old pid=42
+1.002 0 0/0 swapper sched:sched_switch next_comm=old next_pid=42
+1.010 0 42/42 new sched:sched_switch prev_comm=new prev_pid=42 prev_state=0 next_comm=b next_pid=43
+1.013 0 43/43 b sched:sched_switch prev_comm=b prev_pid=43 prev_state=1 next_comm=new next_pid=42
+1.020 0 43/43 b my:wake pid=42
+1.021 0 43/43 b my:wake pid=42
+1.022 0 43/43 b my:wake pid=77
+1.025 0 43/43 b my:wake pid=77
+""".replace('\\\n', '')
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize('words, expected', [
+    (['rundelay'], {('pid', 42, 'old', 'sched:sched_wakeup', 2),
+                    ('pid', 42, 'new', 'sched:sched_switch', 3)}),
+    (['cpudist'], {('next_pid', 42, 'new', 'switched in', 8),
+                   ('next_pid', 43, 'b', 'switched in', 3)}),
+    (['multi-trace', '--tasks', '--cycle', '-e', 'my:wake//key=pid/'],
+     {('pid', 42, 'new', 'my:wake', 1), ('pid', 77, '', 'my:wake', 3)}),
+], ids=['rundelay', 'cpudist', 'no-field'])
+def test_rows_of_tasks_have_names(tmp_path, words, expected):
+    """The name in the event that ended the latest pair, or else that of the thread, if known."""
+    found = of_script(tmp_path, NAMED, *words, '--perins')
+    columns = [column['name'] for column in section(found, 'pairs')['columns']]
+    assert columns[1:4] == ['comm', 'start', 'end']
+    assert {(columns[0], row[columns[0]], row['comm'], row['start'], row['total'] // 10**6)
+            for row in rows(found)} == expected
