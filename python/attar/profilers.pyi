@@ -1666,7 +1666,7 @@ class _task_state:
         uninterruptible: bool = ...,
         # all states except interruptible sleeps (S)
         no_interruptible: bool = ...,
-        # show each thread
+        # show each thread, under each of its names
         perins: bool = ...,
         # show each process
         per_process: bool = ...,

@@ -621,7 +621,7 @@ static const struct attar_option options[] = {
 		"only uninterruptible sleeps (D)"),
 	ATTAR_FLAG(OPTIONS, no_interruptible, 0, "no-interruptible",
 		"all states except interruptible sleeps (S)"),
-	ATTAR_FLAG(OPTIONS, per_thread, 0, "perins", "show each thread"),
+	ATTAR_FLAG(OPTIONS, per_thread, 0, "perins", "show each thread, under each of its names"),
 	ATTAR_FLAG(OPTIONS, per_process, 0, "per-process", "show each process"),
 	ATTAR_FLAG(OPTIONS, per_comm, 0, "per-comm", "show each name"),
 	ATTAR_JOINED(OPTIONS, filter, 0, "filter", "NAMES",

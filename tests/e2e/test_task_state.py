@@ -168,6 +168,35 @@ def test_switches_that_are_missing(script):
     assert not any('events were lost' in remark for remark in found['remarks'])
 
 
+RENAMED = """# attar script
+event sched:sched_switch prev_comm:char[16] prev_pid:pid_t prev_state:long next_comm:char[16] \
+next_pid:pid_t
+event sched:sched_wakeup comm:char[16] pid:pid_t
+event sched:sched_wakeup_new comm:char[16] pid:pid_t
+1.000 0 0/0 swapper sched:sched_switch next_comm=sh next_pid=42
+1.010 0 42/42 sh sched:sched_switch prev_comm=sh prev_pid=42 prev_state=1
+1.030 0 0/0 swapper sched:sched_wakeup comm=sh pid=42
+1.031 0 0/0 swapper sched:sched_switch next_comm=sh next_pid=42
+1.032 0 42/42 program exec
+1.036 0 42/42 program sched:sched_switch prev_comm=program prev_pid=42 prev_state=2
+1.039 0 0/0 swapper sched:sched_wakeup comm=program pid=42
+1.040 0 0/0 swapper sched:sched_switch next_comm=program next_pid=42
+""".replace('\\\n', '')
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize('option', ['--perins', '--per-comm'])
+def test_thread_has_rows_for_each_name(tmp_path, option):
+    """A segment counts with the name at its end; that of the exec, 1.031 to 1.036, with the new."""
+    script = tmp_path / 'test.script'
+    script.write_text(RENAMED)
+    found = rows(report(option, '--input', script))
+    assert {(r['comm'], r['state']): r['total'] // 10**6 for r in found} == {
+        ('sh', 'R'): 10, ('sh', 'S'): 20, ('sh', 'RD'): 1,
+        ('program', 'R'): 5, ('program', 'D'): 3, ('program', 'RD'): 1}
+    assert option != '--perins' or {r['tid'] for r in found} == {42}
+
+
 @pytest.mark.quick
 def test_recordings_without_some_switches(script):
     """
