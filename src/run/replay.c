@@ -19,7 +19,9 @@ static int refuse_options(const struct attar_run *run)
 	if (run->command.argv)
 		return attar_fail(-EINVAL, "--input conflicts with a command");
 	if (run->opts.cgroups)
-		return attar_fail(-EINVAL, "--input conflicts with --cgroups");
+		return attar_fail(-EINVAL,
+			"--input conflicts with --cgroups: a recording does not say in which "
+			"control groups tasks are" ATTAR_FIX "select tasks with --pids or --tids");
 	return 0;
 }
 

@@ -173,7 +173,7 @@ def test_command_only_sets_the_duration(below, cgroup):
 @pytest.mark.parametrize('words, sentence', [
     (['-p', os.getpid()], '--cgroups conflicts with --pids and --tids'),
     (['-a'], '--all-cpus conflicts with --pids, --tids and --cgroups'),
-    (['--input', '/dev/null'], '--input conflicts with --cgroups'),
+    (['--input', '/dev/null'], '--input conflicts with --cgroups: a recording does not say'),
 ])
 def test_refusals(words, sentence, cgroup):
     done = run('task-state', '--cgroups', cgroup.name, '-d', '1ms', *words)
