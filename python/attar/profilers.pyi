@@ -204,12 +204,6 @@ class _cpudist:
         # events of one stage, separated by commas; repeat it for the next stage; attributes: key,
         # comm, role, untraced, alias
         event: _Texts = ...,
-        # match events by this expression on their fields (default: by thread with -p, -t,
-        # --cgroups or a command, otherwise by CPU)
-        key: _Text = ...,
-        # the report: delay (time between start and end, default), pair (numbers of pairs and
-        # unpaired events), syscalls (system calls)
-        impl: _Text = ...,
         # also count pairs that take longer
         than: _Time = ...,
         # ignore pairs that do not take longer
@@ -224,15 +218,9 @@ class _cpudist:
         detail: Union[_Text, bool] = ...,
         # a row for each key, or for each name of comm= of the starts
         perins: bool = ...,
-        # also show a histogram of all times
-        hist: bool = ...,
-        # keys are thread IDs: -p, -t, --cgroups and a command select keys, and events of the
-        # whole system are watched
-        tasks: bool = ...,
-        # with --tasks: only threads with these names, separated by commas; * and ? match
+        # only threads with these names, separated by commas; * and ? match; keys must be thread
+        # IDs (multi-trace --tasks)
         filter: _Texts = ...,
-        # events of the last stage also start pairs with the first
-        cycle: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
@@ -250,17 +238,10 @@ class _drsnoop:
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # print the attributes column=NAME:EXPR of these events; the second -e ends pairs
         event: _Texts = ...,
-        # match the events of a pair by this expression (default: by thread)
-        key: _Text = ...,
-        # only failed system calls: events, or ends of pairs, with a negative field 'ret'
-        failed: bool = ...,
         # only threads with these names, separated by commas; * and ? match
         name: _Texts = ...,
         # only pairs that take at least this time: nanoseconds, or with a unit: 4ms
         than: _Time = ...,
-        # -p, -t and a command select pairs by their thread, and events are those of the whole
-        # system
-        tasks: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
@@ -361,17 +342,12 @@ class _fileslower:
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # print the attributes column=NAME:EXPR of these events; the second -e ends pairs
         event: _Texts = ...,
-        # match the events of a pair by this expression (default: by thread)
-        key: _Text = ...,
         # only failed system calls: events, or ends of pairs, with a negative field 'ret'
         failed: bool = ...,
         # only threads with these names, separated by commas; * and ? match
         name: _Texts = ...,
         # only pairs that take at least this time: nanoseconds, or with a unit: 4ms
         than: _Time = ...,
-        # -p, -t and a command select pairs by their thread, and events are those of the whole
-        # system
-        tasks: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
@@ -390,12 +366,6 @@ class _gc:
         # events of one stage, separated by commas; repeat it for the next stage; attributes: key,
         # comm, role, untraced, alias
         event: _Texts = ...,
-        # match events by this expression on their fields (default: by thread with -p, -t,
-        # --cgroups or a command, otherwise by CPU)
-        key: _Text = ...,
-        # the report: delay (time between start and end, default), pair (numbers of pairs and
-        # unpaired events), syscalls (system calls)
-        impl: _Text = ...,
         # also count pairs that take longer
         than: _Time = ...,
         # ignore pairs that do not take longer
@@ -410,15 +380,12 @@ class _gc:
         detail: Union[_Text, bool] = ...,
         # a row for each key, or for each name of comm= of the starts
         perins: bool = ...,
-        # also show a histogram of all times
-        hist: bool = ...,
         # keys are thread IDs: -p, -t, --cgroups and a command select keys, and events of the
         # whole system are watched
         tasks: bool = ...,
-        # with --tasks: only threads with these names, separated by commas; * and ? match
+        # only threads with these names, separated by commas; * and ? match; keys must be thread
+        # IDs (multi-trace --tasks)
         filter: _Texts = ...,
-        # events of the last stage also start pairs with the first
-        cycle: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
@@ -437,12 +404,6 @@ class _hardirqs:
         # events of one stage, separated by commas; repeat it for the next stage; attributes: key,
         # comm, role, untraced, alias
         event: _Texts = ...,
-        # match events by this expression on their fields (default: by thread with -p, -t,
-        # --cgroups or a command, otherwise by CPU)
-        key: _Text = ...,
-        # the report: delay (time between start and end, default), pair (numbers of pairs and
-        # unpaired events), syscalls (system calls)
-        impl: _Text = ...,
         # also count pairs that take longer
         than: _Time = ...,
         # ignore pairs that do not take longer
@@ -455,17 +416,8 @@ class _hardirqs:
         # between; -TIME and +TIME: also events before and after it; samecpu, samepid, sametid,
         # samekey: only these; hide<TIME: omit events that follow within TIME
         detail: Union[_Text, bool] = ...,
-        # a row for each key, or for each name of comm= of the starts
-        perins: bool = ...,
         # also show a histogram of all times
         hist: bool = ...,
-        # keys are thread IDs: -p, -t, --cgroups and a command select keys, and events of the
-        # whole system are watched
-        tasks: bool = ...,
-        # with --tasks: only threads with these names, separated by commas; * and ? match
-        filter: _Texts = ...,
-        # events of the last stage also start pairs with the first
-        cycle: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
@@ -796,17 +748,12 @@ class _mountsnoop:
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # print the attributes column=NAME:EXPR of these events; the second -e ends pairs
         event: _Texts = ...,
-        # match the events of a pair by this expression (default: by thread)
-        key: _Text = ...,
         # only failed system calls: events, or ends of pairs, with a negative field 'ret'
         failed: bool = ...,
         # only threads with these names, separated by commas; * and ? match
         name: _Texts = ...,
         # only pairs that take at least this time: nanoseconds, or with a unit: 4ms
         than: _Time = ...,
-        # -p, -t and a command select pairs by their thread, and events are those of the whole
-        # system
-        tasks: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
@@ -850,7 +797,8 @@ class _multi_trace:
         # keys are thread IDs: -p, -t, --cgroups and a command select keys, and events of the
         # whole system are watched
         tasks: bool = ...,
-        # with --tasks: only threads with these names, separated by commas; * and ? match
+        # only threads with these names, separated by commas; * and ? match; keys must be thread
+        # IDs (multi-trace --tasks)
         filter: _Texts = ...,
         # events of the last stage also start pairs with the first
         cycle: bool = ...,
@@ -903,10 +851,6 @@ class _netqtop:
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # count these events; attributes: key, comm, top-by, top-add, printkey, alias
         event: _Texts = ...,
-        # count by the value of this expression on the fields (default: by thread)
-        key: _Text = ...,
-        # count by name instead of key
-        only_comm: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
@@ -1003,17 +947,8 @@ class _oomkill:
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # print the attributes column=NAME:EXPR of these events; the second -e ends pairs
         event: _Texts = ...,
-        # match the events of a pair by this expression (default: by thread)
-        key: _Text = ...,
-        # only failed system calls: events, or ends of pairs, with a negative field 'ret'
-        failed: bool = ...,
         # only threads with these names, separated by commas; * and ? match
         name: _Texts = ...,
-        # only pairs that take at least this time: nanoseconds, or with a unit: 4ms
-        than: _Time = ...,
-        # -p, -t and a command select pairs by their thread, and events are those of the whole
-        # system
-        tasks: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
@@ -1031,17 +966,12 @@ class _opensnoop:
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # print the attributes column=NAME:EXPR of these events; the second -e ends pairs
         event: _Texts = ...,
-        # match the events of a pair by this expression (default: by thread)
-        key: _Text = ...,
         # only failed system calls: events, or ends of pairs, with a negative field 'ret'
         failed: bool = ...,
         # only threads with these names, separated by commas; * and ? match
         name: _Texts = ...,
         # only pairs that take at least this time: nanoseconds, or with a unit: 4ms
         than: _Time = ...,
-        # -p, -t and a command select pairs by their thread, and events are those of the whole
-        # system
-        tasks: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
@@ -1057,7 +987,8 @@ class _overview:
     """Where the time goes, values beyond a limit, and the command to run next."""
     def __call__(
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
-        # do not count failing system calls, which makes all system calls a little slower
+        # do not count failing system calls and processes, which makes all system calls a little
+        # slower
         no_errors: bool = ...,
         # add up processes with the same name
         only_comm: bool = ...,
@@ -1150,12 +1081,6 @@ class _query:
         # events of one stage, separated by commas; repeat it for the next stage; attributes: key,
         # comm, role, untraced, alias
         event: _Texts = ...,
-        # match events by this expression on their fields (default: by thread with -p, -t,
-        # --cgroups or a command, otherwise by CPU)
-        key: _Text = ...,
-        # the report: delay (time between start and end, default), pair (numbers of pairs and
-        # unpaired events), syscalls (system calls)
-        impl: _Text = ...,
         # also count pairs that take longer
         than: _Time = ...,
         # ignore pairs that do not take longer
@@ -1170,15 +1095,12 @@ class _query:
         detail: Union[_Text, bool] = ...,
         # a row for each key, or for each name of comm= of the starts
         perins: bool = ...,
-        # also show a histogram of all times
-        hist: bool = ...,
         # keys are thread IDs: -p, -t, --cgroups and a command select keys, and events of the
         # whole system are watched
         tasks: bool = ...,
-        # with --tasks: only threads with these names, separated by commas; * and ? match
+        # only threads with these names, separated by commas; * and ? match; keys must be thread
+        # IDs (multi-trace --tasks)
         filter: _Texts = ...,
-        # events of the last stage also start pairs with the first
-        cycle: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
@@ -1236,12 +1158,6 @@ class _rundelay:
         # events of one stage, separated by commas; repeat it for the next stage; attributes: key,
         # comm, role, untraced, alias
         event: _Texts = ...,
-        # match events by this expression on their fields (default: by thread with -p, -t,
-        # --cgroups or a command, otherwise by CPU)
-        key: _Text = ...,
-        # the report: delay (time between start and end, default), pair (numbers of pairs and
-        # unpaired events), syscalls (system calls)
-        impl: _Text = ...,
         # also count pairs that take longer
         than: _Time = ...,
         # ignore pairs that do not take longer
@@ -1258,13 +1174,9 @@ class _rundelay:
         perins: bool = ...,
         # also show a histogram of all times
         hist: bool = ...,
-        # keys are thread IDs: -p, -t, --cgroups and a command select keys, and events of the
-        # whole system are watched
-        tasks: bool = ...,
-        # with --tasks: only threads with these names, separated by commas; * and ? match
+        # only threads with these names, separated by commas; * and ? match; keys must be thread
+        # IDs (multi-trace --tasks)
         filter: _Texts = ...,
-        # events of the last stage also start pairs with the first
-        cycle: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
@@ -1283,12 +1195,6 @@ class _runqlat:
         # events of one stage, separated by commas; repeat it for the next stage; attributes: key,
         # comm, role, untraced, alias
         event: _Texts = ...,
-        # match events by this expression on their fields (default: by thread with -p, -t,
-        # --cgroups or a command, otherwise by CPU)
-        key: _Text = ...,
-        # the report: delay (time between start and end, default), pair (numbers of pairs and
-        # unpaired events), syscalls (system calls)
-        impl: _Text = ...,
         # also count pairs that take longer
         than: _Time = ...,
         # ignore pairs that do not take longer
@@ -1303,15 +1209,9 @@ class _runqlat:
         detail: Union[_Text, bool] = ...,
         # a row for each key, or for each name of comm= of the starts
         perins: bool = ...,
-        # also show a histogram of all times
-        hist: bool = ...,
-        # keys are thread IDs: -p, -t, --cgroups and a command select keys, and events of the
-        # whole system are watched
-        tasks: bool = ...,
-        # with --tasks: only threads with these names, separated by commas; * and ? match
+        # only threads with these names, separated by commas; * and ? match; keys must be thread
+        # IDs (multi-trace --tasks)
         filter: _Texts = ...,
-        # events of the last stage also start pairs with the first
-        cycle: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
@@ -1369,17 +1269,8 @@ class _signals:
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # print the attributes column=NAME:EXPR of these events; the second -e ends pairs
         event: _Texts = ...,
-        # match the events of a pair by this expression (default: by thread)
-        key: _Text = ...,
-        # only failed system calls: events, or ends of pairs, with a negative field 'ret'
-        failed: bool = ...,
         # only threads with these names, separated by commas; * and ? match
         name: _Texts = ...,
-        # only pairs that take at least this time: nanoseconds, or with a unit: 4ms
-        than: _Time = ...,
-        # -p, -t and a command select pairs by their thread, and events are those of the whole
-        # system
-        tasks: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
@@ -1426,12 +1317,6 @@ class _softirqs:
         # events of one stage, separated by commas; repeat it for the next stage; attributes: key,
         # comm, role, untraced, alias
         event: _Texts = ...,
-        # match events by this expression on their fields (default: by thread with -p, -t,
-        # --cgroups or a command, otherwise by CPU)
-        key: _Text = ...,
-        # the report: delay (time between start and end, default), pair (numbers of pairs and
-        # unpaired events), syscalls (system calls)
-        impl: _Text = ...,
         # also count pairs that take longer
         than: _Time = ...,
         # ignore pairs that do not take longer
@@ -1444,17 +1329,8 @@ class _softirqs:
         # between; -TIME and +TIME: also events before and after it; samecpu, samepid, sametid,
         # samekey: only these; hide<TIME: omit events that follow within TIME
         detail: Union[_Text, bool] = ...,
-        # a row for each key, or for each name of comm= of the starts
-        perins: bool = ...,
         # also show a histogram of all times
         hist: bool = ...,
-        # keys are thread IDs: -p, -t, --cgroups and a command select keys, and events of the
-        # whole system are watched
-        tasks: bool = ...,
-        # with --tasks: only threads with these names, separated by commas; * and ? match
-        filter: _Texts = ...,
-        # events of the last stage also start pairs with the first
-        cycle: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
@@ -1564,17 +1440,12 @@ class _statsnoop:
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # print the attributes column=NAME:EXPR of these events; the second -e ends pairs
         event: _Texts = ...,
-        # match the events of a pair by this expression (default: by thread)
-        key: _Text = ...,
         # only failed system calls: events, or ends of pairs, with a negative field 'ret'
         failed: bool = ...,
         # only threads with these names, separated by commas; * and ? match
         name: _Texts = ...,
         # only pairs that take at least this time: nanoseconds, or with a unit: 4ms
         than: _Time = ...,
-        # -p, -t and a command select pairs by their thread, and events are those of the whole
-        # system
-        tasks: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
@@ -1641,8 +1512,6 @@ class _syscount:
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # count these events; attributes: key, comm, top-by, top-add, printkey, alias
         event: _Texts = ...,
-        # count by the value of this expression on the fields (default: by thread)
-        key: _Text = ...,
         # count by name instead of key
         only_comm: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
@@ -1695,17 +1564,8 @@ class _tcpconnect:
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # print the attributes column=NAME:EXPR of these events; the second -e ends pairs
         event: _Texts = ...,
-        # match the events of a pair by this expression (default: by thread)
-        key: _Text = ...,
-        # only failed system calls: events, or ends of pairs, with a negative field 'ret'
-        failed: bool = ...,
         # only threads with these names, separated by commas; * and ? match
         name: _Texts = ...,
-        # only pairs that take at least this time: nanoseconds, or with a unit: 4ms
-        than: _Time = ...,
-        # -p, -t and a command select pairs by their thread, and events are those of the whole
-        # system
-        tasks: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
@@ -1723,17 +1583,10 @@ class _tcplife:
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # print the attributes column=NAME:EXPR of these events; the second -e ends pairs
         event: _Texts = ...,
-        # match the events of a pair by this expression (default: by thread)
-        key: _Text = ...,
-        # only failed system calls: events, or ends of pairs, with a negative field 'ret'
-        failed: bool = ...,
         # only threads with these names, separated by commas; * and ? match
         name: _Texts = ...,
         # only pairs that take at least this time: nanoseconds, or with a unit: 4ms
         than: _Time = ...,
-        # -p, -t and a command select pairs by their thread, and events are those of the whole
-        # system
-        tasks: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
@@ -1751,17 +1604,6 @@ class _tcpretrans:
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # print the attributes column=NAME:EXPR of these events; the second -e ends pairs
         event: _Texts = ...,
-        # match the events of a pair by this expression (default: by thread)
-        key: _Text = ...,
-        # only failed system calls: events, or ends of pairs, with a negative field 'ret'
-        failed: bool = ...,
-        # only threads with these names, separated by commas; * and ? match
-        name: _Texts = ...,
-        # only pairs that take at least this time: nanoseconds, or with a unit: 4ms
-        than: _Time = ...,
-        # -p, -t and a command select pairs by their thread, and events are those of the whole
-        # system
-        tasks: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
