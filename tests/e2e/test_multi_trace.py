@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from command import perf, run, workload
+from command import perf, run, run_delivered, workload
 from scripts import of_script, section
 
 pytestmark = pytest.mark.usefixtures('root')
@@ -30,7 +30,7 @@ SYSTEM = [*RINGS, '-C', ','.join(map(str, sorted(os.sched_getaffinity(0))))]
 
 def report(*args, **kwargs):
     """Return the last report of multi-trace."""
-    ended = run('multi-trace', '--format', 'json', *args, **kwargs)
+    ended = run_delivered('multi-trace', '--format', 'json', *args, **kwargs)
     assert ended.returncode == 0, ended.stderr
     return json.loads(ended.stdout.splitlines()[-1])
 
