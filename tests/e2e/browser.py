@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """A page of attar in a browser: the fixture `browser`, and the actions of its user."""
+import itertools
 import json
 import shutil
 import subprocess
@@ -64,13 +65,14 @@ class Page:
     def rect(self, frame):
         return self.js('return attar.rect(arguments[0])', frame)
 
-    def at(self, frame):
-        """Move the mouse onto the frame."""
+    def at(self, frame, offset=0):
+        """Move the mouse onto the frame; offset: pixels."""
         rect = self.rect(frame)
         assert rect, f'{frame} is not drawn'
         actions = ActionChains(self.browser, duration=0)
         actions.w3c_actions.pointer_action.move_to_location(
-            round(rect['x'] + min(rect['width'] / 2, 40)), round(rect['y'] + rect['height'] / 2))
+            round(rect['x'] + min(rect['width'] / 2, 40)) + offset,
+            round(rect['y'] + rect['height'] / 2))
         return actions
 
     def click(self, frame):
@@ -79,10 +81,15 @@ class Page:
     def tip(self, frame):
         """
         Return the lines of the frame's tooltip; the browser delivers mouse moves before it next
-        draws.
+        draws, and drops some when it is busy.
         """
-        self.at(frame).perform()
-        WebDriverWait(self.browser, 10).until(lambda _: self['tip'].text.startswith(frame))
+        moves = itertools.count()
+
+        def is_shown(_):
+            self.at(frame, next(moves) % 2).perform()
+            return self['tip'].text.startswith(frame)
+
+        WebDriverWait(self.browser, 10).until(is_shown)
         return self['tip'].text.split('\n')
 
     def keys(self, *keys):

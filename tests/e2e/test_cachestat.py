@@ -82,7 +82,10 @@ def in_guest(kernel, setup, *command):
 
 @pytest.mark.parametrize('kernel', [pytest.param(k, marks=pytest.mark.guest(k)) for k in KERNELS])
 def test_a_file_that_is_read_once_cold_and_nine_times_warm(kernel):
-    """Processes that end mark pages of their files as accessed: some hundred hits more."""
+    """
+    Processes that end mark pages of their files as accessed: some hundred hits more. A page of
+    the file system that becomes dirty counts as one miss less.
+    """
     found, pages = in_guest(kernel, '''
         mkfs.ext4 -q -O ^has_journal /dev/ram0 && mkdir -p /tmp/disk && mount /dev/ram0 /tmp/disk
         dd if=/dev/urandom of=/tmp/disk/file bs=4096 count=700 status=none
@@ -90,7 +93,7 @@ def test_a_file_that_is_read_once_cold_and_nine_times_warm(kernel):
         'cachestat', '--format', 'json', '--', workload('readpages'), '/tmp/disk/file', '10')
     row, = rows(found, 'page cache')
     assert pages == 700
-    assert pages <= row['misses'] <= 1.1 * pages
+    assert 0.99 * pages <= row['misses'] <= 1.1 * pages
     assert 9 * pages * 0.99 <= row['hits'] <= 9 * pages + 1500
     assert 88 < row['hit ratio'] < 93
 

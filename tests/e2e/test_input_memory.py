@@ -25,5 +25,6 @@ def test_peak_memory_is_that_of_a_tenth_of_the_events(args):
         pytest.skip('a sanitizer keeps freed memory')
     short, long = analyse(10**6, *args), analyse(10**7, *args)
     assert (short['notes']['seen'], long['notes']['seen']) == (10**6, 10**7)
-    assert long['notes']['self_rss'] < short['notes']['self_rss'] + (1 << 20)
+    # Pages of libraries, which it shares with other programs, count if they happen to be mapped.
+    assert long['notes']['self_rss'] < short['notes']['self_rss'] + (2 << 20)
     assert long['notes']['self_rss'] < 16 << 20
