@@ -118,6 +118,19 @@ int32_t expr_add_string(struct expr_parser *p, const char *text, size_t len)
 	return add_text(p, node, text, len);
 }
 
+int32_t expr_add_text_variable(struct expr_parser *p, size_t i)
+{
+	struct expr_node node = expr_node_of(EXPR_VARIABLE);
+
+	node.number = i;
+	node.type = (struct expr_type){.kind = EXPR_CLASS_BYTES,
+		.bits = 64,
+		.is_text = true,
+		.is_signed = true,
+		.element = 1};
+	return expr_add_formatted(p, node);
+}
+
 int32_t expr_add_unknown(struct expr_parser *p, const char *name)
 {
 	struct expr_node node = expr_node_of(EXPR_UNKNOWN);

@@ -13,6 +13,9 @@ int32_t expr_add_integer(struct expr_parser *p, uint64_t number, unsigned bits, 
 int32_t expr_add_real(struct expr_parser *p, double real);
 int32_t expr_add_string(struct expr_parser *p, const char *text, size_t len);
 
+/* Variable i, whose value is a text. */
+int32_t expr_add_text_variable(struct expr_parser *p, size_t i);
+
 /* A name without a known value. */
 int32_t expr_add_unknown(struct expr_parser *p, const char *name);
 

@@ -91,18 +91,6 @@ static bool take_comm(struct expr_parser *p, struct comparison *c)
 	return true;
 }
 
-static int32_t add_comm(struct expr_parser *p)
-{
-	struct expr_node node = expr_node_of(EXPR_VARIABLE);
-
-	node.type = (struct expr_type){.kind = EXPR_CLASS_BYTES,
-		.bits = 64,
-		.is_text = true,
-		.is_signed = true,
-		.element = 1};
-	return expr_add_formatted(p, node);
-}
-
 /* ---- comparisons ---- */
 
 static bool take_field(struct expr_parser *p, struct comparison *c)
@@ -247,7 +235,7 @@ static int32_t comparison(struct expr_parser *p)
 
 	if (!take_field(p, &c) || !take_operator(p, &c))
 		return -1;
-	a = c.is_comm ? add_comm(p)
+	a = c.is_comm ? expr_add_text_variable(p, 0)
 		      : expr_add_field(p, c.is_text ? EXPR_BYTES : EXPR_FIELD, &c.field, c.is_real);
 	node = expr_add_infix(p, c.op, a, constant(p, &c));
 	if (node >= 0 && c.op == EXPR_GLOB)

@@ -29,14 +29,10 @@ static int32_t add_variable(struct expr_parser *p, size_t i)
 	const struct attar_expr_variable *v = &p->user->variables.at[i];
 	struct expr_node node = expr_node_of(EXPR_VARIABLE);
 
+	if (v->is_text)
+		return expr_add_text_variable(p, i);
 	node.number = i;
 	node.type.is_signed = v->is_signed;
-	if (v->is_text)
-		node.type = (struct expr_type){.kind = EXPR_CLASS_BYTES,
-			.bits = 64,
-			.is_text = true,
-			.is_signed = true,
-			.element = 1};
 	return expr_add_formatted(p, node);
 }
 
