@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "recording/running_kernel.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <sys/utsname.h>
 
@@ -24,6 +25,22 @@ uint64_t running_kernel_address(const char *symbol)
 	if (file)
 		fclose(file);
 	return address;
+}
+
+static struct kernel_code cached;
+
+static void find_code(void)
+{
+	cached.start = running_kernel_address("_text") ?: running_kernel_address("_stext");
+	cached.end = running_kernel_address("_etext");
+}
+
+const struct kernel_code *running_kernel_code(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, find_code);
+	return &cached;
 }
 
 static const struct recording_build_id *kernel_id(const struct recording *r)

@@ -5,6 +5,14 @@
 
 #include "recording/recording.h"
 
+/* Where the kernel itself is, without modules; 0: hidden or unknown. */
+struct kernel_code {
+	uint64_t start, end; /* _text and _etext */
+};
+
+/* Read once: to find the end takes 40 ms, in which a ring may fill. */
+const struct kernel_code *running_kernel_code(void);
+
 /* The address of a symbol, from /proc/kallsyms; 0: hidden or unknown. */
 uint64_t running_kernel_address(const char *symbol);
 

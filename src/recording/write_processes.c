@@ -50,20 +50,15 @@ static void put_kernel_map(
 /*
  * perf moves the kernel's symbols by the difference between the address of _text in its file and
  * that in the record, which is in place of an offset. Without addresses there are no kernel
- * symbols. To look for the end takes as long as a ring needs to fill: files that follow each other
- * share it.
+ * symbols.
  */
 static void put_kernel(const struct synthesis *s)
 {
-	struct writer_kernel *k = &s->w->kernel;
+	const struct kernel_code *code = running_kernel_code();
 
-	if (!k->is_known)
-		*k = (struct writer_kernel){.is_known = true,
-			.start =
-				running_kernel_address("_text") ?: running_kernel_address("_stext"),
-			.end = running_kernel_address("_etext")};
-	if (k->start && k->end > k->start)
-		put_kernel_map(s, k->start, k->end - k->start, k->start, "[kernel.kallsyms]_text");
+	if (code->start && code->end > code->start)
+		put_kernel_map(s, code->start, code->end - code->start, code->start,
+			"[kernel.kallsyms]_text");
 }
 
 /* Lines of /proc/modules: "ext4 1048576 2 mbcache,jbd2, Live 0xffffffffc0000000". */

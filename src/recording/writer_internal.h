@@ -25,12 +25,6 @@ struct writer_event {
 	size_t format_len;
 };
 
-/* Where the code of the running kernel is; 0: unknown. */
-struct writer_kernel {
-	bool is_known;
-	uint64_t start, end;
-};
-
 struct recording_writer {
 	struct recording_writer_opts opts;
 	const char *name;         /* of the file, for messages */
@@ -46,7 +40,6 @@ struct recording_writer {
 	uint64_t early_size; /* bytes of the early features, see write_file.c */
 	struct deflater deflater;
 	struct buf plain; /* to be compressed */
-	struct writer_kernel kernel;
 	struct dsos files;              /* that are mapped as code; only their keys are used */
 	struct live_tasks tasks;        /* with opts.rotate */
 	uint64_t first_time, last_time; /* ns; of samples; 0: none */
