@@ -30,9 +30,11 @@ MARKERS = [
 EXCLUSIVE = {'sysctl', 'busy_cpus', 'open_dir'}
 # Guests that are only downloaded come first; the other kernels are being built meanwhile.
 KERNELS = ['debian', 'debian5', 'arm64', 'debian7', 'x86', 'statuspage']
-# Groups that take a minute or more, the longest first, when nothing has to be built.
-LONG_GROUPS = ['packages', 'test_fuzz', 'debian', 'x86', 'arm64', 'debian5', 'test_packaging',
-               'test_symbols_command', 'debian7', 'hardware']
+# Groups that take half a minute or more, the longest first, when nothing has to be built.
+LONG_GROUPS = ['packages', 'test_fuzz', 'debian', 'x86', 'test_command_lines', 'arm64',
+               'test_agent', 'debian5', 'test_fleet', 'test_packaging', 'test_symbols_command',
+               'debian7', 'test_outputs', 'test_memory', 'test_truth', 'test_targets',
+               'test_headers', 'test_symbols', 'hardware']
 # For a test with its fixtures, which may wait for the build of a kernel.
 HANGS_AFTER_S = 30 * 60
 

@@ -235,7 +235,7 @@ def test_samples_of_chosen_tasks(busy, tmp_path, option, value, wanted):
             'rr': busy('nice', 'chrt', '-r', '2')}
     out = tmp_path / 'x.json'
     done = run('trace', '-q', '-e', 'cpu-clock/freq=997/', '-p', ','.join(map(str, pids.values())),
-               option, value, '-N', 100 if len(wanted) == 1 else 1000, '-d', '20s', '-o', out)
+               option, value, '-N', 30 if len(wanted) == 1 else 300, '-d', '20s', '-o', out)
     assert done.returncode == 0, done.stderr
     tids = {row[2] for line in out.read_text().splitlines()
             for s in json.loads(line)['sections'] for row in s['rows']}

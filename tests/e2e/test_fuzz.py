@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Fuzz every parser of untrusted bytes with ASan and UBSan: 8 s or 3 s each, after its corpus."""
+"""Fuzz every parser of untrusted bytes with ASan and UBSan: 6 s or 2 s each, after its corpus."""
 import os
 import re
 import subprocess
@@ -16,7 +16,7 @@ TARGETS = sorted(p.stem.removeprefix('fuzz_') for p in (ROOT / 'fuzz').glob('fuz
 
 
 def seconds_for(target):
-    return int(os.environ.get('ATTAR_FUZZ_SECONDS', 8 if target in LONG else 3))
+    return int(os.environ.get('ATTAR_FUZZ_SECONDS', 6 if target in LONG else 2))
 
 
 @pytest.fixture(scope='session')

@@ -164,7 +164,7 @@ def recorded(option, path):
 
 
 @pytest.mark.guest('debian')
-@pytest.mark.parametrize('options', ['', '-z', '--max-size 20K --rotate 99', '--push ./pushed'],
+@pytest.mark.parametrize('options', ['', '-z', '--max-size 60K --rotate 99', '--push ./pushed'],
                          ids=['file', 'compressed', 'rotated', 'pushed'])
 def test_a_recording_has_names_of_a_cpu_that_returned(tmp_path, options):
     exec_on_a_cpu_that_returned(tmp_path, '$attar record -F 997 --exclude-kernel -d 100s -o x.data '

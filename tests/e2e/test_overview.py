@@ -627,11 +627,11 @@ def test_system_with_one_reason_and_without(tmp_path):
     """
     script = f'''
 sleep 2
-{ATTAR} overview -q -d 4s -o {tmp_path}/idle.json
+{ATTAR} overview -q -d 3s -o {tmp_path}/idle.json
 for reason in cpu lock sleep faults crowd convoy; do
     setpriv --bounding-set=-sys_nice {workload("slow")} $reason 60000 & slow=$!
     sleep 1
-    {ATTAR} overview -q -d 4s -o {tmp_path}/$reason.json
+    {ATTAR} overview -q -d 3s -o {tmp_path}/$reason.json
     kill $slow; wait $slow
 done
 true'''
