@@ -17,7 +17,7 @@ struct exitsnoop {
 	const char *name; /* patterns; NULL: all */
 	bool fails, threads;
 	struct task_counts counts;
-	struct attar_pairs *births; /* by pid, or by tid with --threads */
+	struct attar_pairs *births; /* of processes by pid, with --threads also of threads */
 	struct attar_pairs *ends;   /* by pid, payload struct end */
 	struct attar_pairs *alive;  /* by pid, payload struct alive */
 };
@@ -176,12 +176,20 @@ static bool count_exit(struct exitsnoop *s, const struct attar_event *ev, pid_t 
 
 /* ---- processes ---- */
 
-/* A process executes a program, for which the kernel has killed the other threads. */
+enum { OLD_TID };
+
+/*
+ * A process executes a program, for which the kernel has killed the other threads. A thread other
+ * than the main one takes its tid, and the start of the process: de_thread() in fs/exec.c.
+ */
 static int on_exec(struct attar_run *run, void *self, const struct attar_event *ev)
 {
 	struct exitsnoop *s = self;
-	uint64_t pid = task_pid_of(ev), of_thread = pid | OF_THREAD;
+	uint64_t pid = task_pid_of(ev), of_thread = pid | OF_THREAD,
+		 old = attar_arg_exists(ev, OLD_TID) ? attar_arg_u64(ev, OLD_TID) : pid;
 
+	if (old != pid)
+		attar_pairs_drop(s->births, &old, sizeof(old));
 	attar_pairs_drop(s->ends, &pid, sizeof(pid));
 	attar_pairs_drop(s->ends, &of_thread, sizeof(of_thread));
 	put_alive(s, ev, pid, &(struct alive){.threads = 1});
@@ -196,7 +204,8 @@ static int on_fork(struct attar_run *run, void *self, const struct attar_event *
 	struct attar_stamp at = task_stamp_of(ev);
 	const struct attar_thread *child = attar_run_thread(run, (pid_t)attar_arg_i64(ev, CHILD));
 
-	attar_pairs_start_u64(s->births, attar_arg_u64(ev, CHILD), &at);
+	if (s->threads || !child || child->tid == child->process->pid)
+		attar_pairs_start_u64(s->births, attar_arg_u64(ev, CHILD), &at);
 	if (child)
 		count_child(s, ev, child);
 	return 0;
@@ -260,16 +269,33 @@ static bool take_end(struct exitsnoop *s, const struct attar_event *ev, struct e
 	return has;
 }
 
-/* When the thread began, with --threads, or its process; 0: unknown. */
-static uint64_t take_birth(struct exitsnoop *s, const struct attar_event *ev, pid_t tid)
+/* 0: unknown */
+static uint64_t take_start(struct exitsnoop *s, const struct attar_event *ev, uint64_t key)
 {
 	struct attar_stamp at = task_stamp_of(ev);
-	const struct attar_start *birth =
-		attar_pairs_end_u64(s->births, s->threads ? (uint64_t)tid : task_pid_of(ev), &at);
+	const struct attar_start *found = attar_pairs_end_u64(s->births, key, &at);
 
-	if (birth)
-		return birth->time;
-	return s->threads ? ev->thread->started : ev->thread->process->started;
+	return found ? found->time : 0;
+}
+
+/*
+ * When the process began, or with --threads the thread; 0: unknown. A process lives on after its
+ * main thread, and another thread can take over its tid.
+ */
+static uint64_t take_birth(
+	struct exitsnoop *s, const struct attar_event *ev, pid_t tid, bool is_last)
+{
+	uint64_t pid = task_pid_of(ev), own = (uint64_t)tid,
+		 of_thread = own != pid ? take_start(s, ev, own) : 0,
+		 of_process = take_start(s, ev, pid);
+	struct attar_stamp at = task_stamp_of(ev);
+
+	at.time = of_process;
+	if (of_process && !is_last)
+		attar_pairs_start_u64(s->births, pid, &at);
+	if (s->threads && own != pid)
+		return of_thread ?: ev->thread->started;
+	return of_process ?: ev->thread->process->started;
 }
 
 enum { EXIT_PID, GROUP_DEAD };
@@ -286,9 +312,9 @@ static int on_exit_task(struct attar_run *run, void *self, const struct attar_ev
 
 	if (attar_arg_exists(ev, GROUP_DEAD))
 		is_last = attar_arg_u64(ev, GROUP_DEAD);
+	birth = take_birth(s, ev, tid, is_last);
 	if (!is_last && !s->threads)
 		return 0;
-	birth = take_birth(s, ev, tid);
 	if (is_last && take_end(s, ev, &how))
 		end = &how;
 	attar_pairs_end_u64(s->ends, task_pid_of(ev) | GENERATED, &at);
@@ -321,7 +347,10 @@ static const struct attar_input exits[] = {
 	{.event = "signal:signal_generate/result==0/",
 		.fields = {"sig", "pid"},
 		.on_event = on_generate},
-	{.event = "sched:sched_process_exec", .on_event = on_exec, .optional = true},
+	{.event = "sched:sched_process_exec",
+		.fields = {"?old_pid"},
+		.on_event = on_exec,
+		.optional = true},
 	{.event = "sched:sched_process_exit",
 		.fields = {"pid", "?group_dead"},
 		.on_event = on_exit_task},

@@ -130,6 +130,34 @@ OF_OLDER_KERNELS = EXITS[:EXITS.index('1.000000000')].replace(' group_dead:u8', 
 1.25 0 800/801 h syscalls:sys_enter_exit_group error_code=3
 1.26 0 800/801 h sched:sched_process_exit pid=801
 '''
+# A second thread of process 600 executes a program, and takes the tid of the main thread, which is
+# killed.
+EXEC_OF_ANOTHER_THREAD = EXITS[:EXITS.index('1.000000000')] + '''\
+1.10 0 1/1 init fork 600/600
+1.100000001 0 1/1 init sched:sched_process_fork child_pid=600
+1.11 0 600/600 f fork 600/601
+1.110000001 0 600/600 f sched:sched_process_fork child_pid=601
+1.13 0 600/600 f sched:sched_process_exit pid=600
+1.14 0 600/600 f exec
+1.14 0 600/600 f sched:sched_process_exec filename="/bin/x" pid=600 old_pid=601
+1.15 0 600/600 f syscalls:sys_enter_exit_group error_code=4
+1.160000001 0 600/600 f sched:sched_process_exit pid=600 group_dead=1
+'''
+
+
+def creates_threads(n, main_thread=500):
+    """A process whose other threads end and leave nothing: 1 ns after their FORK records."""
+    lines = [f'1.0 0 1/1 init fork {main_thread}/{main_thread}',
+             f'1.000000001 0 1/1 init sched:sched_process_fork child_pid={main_thread}']
+    for i in range(n):
+        task, tid = f'0 {main_thread}/{main_thread} e', main_thread + 1 + i
+        lines += [f'2.{i:06} {task} fork {main_thread}/{tid}',
+                  f'2.{i:06}001 {task} sched:sched_process_fork child_pid={tid}',
+                  f'2.{i:06}002 0 {main_thread}/{tid} e sched:sched_process_exit pid={tid}',
+                  f'2.{i:06}003 0 {main_thread}/{tid} e exit']
+    lines += [f'3.000000001 0 {main_thread}/{main_thread} e sched:sched_process_exit '
+              f'pid={main_thread} group_dead=1\n']
+    return EXITS[:EXITS.index('1.000000000')] + '\n'.join(lines)
 
 
 @pytest.mark.quick
@@ -170,6 +198,25 @@ class TestScripts:
         assert [(r['comm'], r['tid'], r['age'], r['exit']) for r in lines] == [
             ('f', 600, 60 * MS, '4'), ('h', 801, 60 * MS, '3')]
         assert counts == (2, 2)
+
+    def test_age_of_a_process_that_another_thread_continues(self, attar):
+        """That of the process, which does not begin again, with each way to count threads."""
+        for script in EXEC_OF_ANOTHER_THREAD, EXEC_OF_ANOTHER_THREAD.replace(
+                ' group_dead:u8', '').replace(' group_dead=1', ''):
+            lines, counts = attar('exitsnoop', script)
+            assert [(r['tid'], r['age'], r['exit']) for r in lines] == [(600, 60 * MS, '4')]
+            assert counts == (1, 1)
+        lines, counts = attar('exitsnoop', EXEC_OF_ANOTHER_THREAD, '--threads')
+        assert [(r['tid'], r['age'], r['exit']) for r in lines] == [
+            (600, 30 * MS - 1, None), (600, 60 * MS, '4')]
+        assert counts == (2, 1)
+
+    @pytest.mark.parametrize('words', [[], ['--threads']], ids=['processes', 'threads'])
+    def test_age_of_a_process_with_many_threads(self, attar, words):
+        """It is not evicted by the starts of 70,000 threads, which its end would not need."""
+        lines, counts = attar('exitsnoop', creates_threads(70000), *words)
+        assert (lines[-1]['pid'], lines[-1]['tid'], lines[-1]['age']) == (500, 500, 2000 * MS)
+        assert counts == (70001 if words else 1, 0)
 
     def test_exits_of_older_kernels(self, attar):
         """Of processes that are older than the measurement, the main thread counts as the last."""
