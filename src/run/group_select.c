@@ -176,20 +176,38 @@ static int move_thread(
 	return r;
 }
 
+/*
+ * A thread of a process whose main thread was moved: alone (tasks of v1, cgroup.threads of v2) or
+ * with all others, which only /proc says.
+ */
+static enum mark mark_beside(
+	const struct group_select *g, const struct attar_thread *thread, enum mark of_main)
+{
+	if (thread->exited || thread->tid == thread->process->pid)
+		return of_main;
+	return read_mark(g, thread->tid, of_main);
+}
+
 /* With the threads that have had no event yet. */
 static int move_process(struct attar_run *run, const struct attar_event *ev,
-	struct attar_process *process, enum mark mark)
+	struct attar_process *process, enum mark of_main)
 {
+	struct process *marked = (struct process *)process;
 	int r = 0;
 
 	stream_learn_process(run->stream, process->pid);
 	attar_error_clear();
-	((struct process *)process)->mark = mark;
+	marked->mark = of_main;
 	map_each (&run->stream->procs.threads, it) {
 		struct thread *t = (struct thread *)(uintptr_t)it->value;
+		enum mark mark;
 
-		if (r == 0 && t->pub.process == process)
-			r = move_thread(run, ev, t, mark);
+		if (r < 0 || t->pub.process != process)
+			continue;
+		mark = mark_beside(&run->select.groups, &t->pub, of_main);
+		if (mark != of_main)
+			marked->mark = UNKNOWN;
+		r = move_thread(run, ev, t, mark);
 	}
 	return r;
 }
@@ -274,7 +292,7 @@ static enum mark mark_of_move(const struct group_select *g, const struct attar_e
 	return path && have_path(g, path, length) ? IN : OUT;
 }
 
-/* The kernel names the main thread if it moves the whole process. */
+/* The kernel names the main thread, too, if it moves the whole process. */
 static int on_move(struct attar_run *run, void *self, const struct attar_event *ev)
 {
 	const struct group_select *g = &run->select.groups;

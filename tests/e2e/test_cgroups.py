@@ -108,14 +108,15 @@ def tasks_of(process):
     return found
 
 
-def measure(spawn, cgroup, *words):
+def measure(spawn, cgroup, *words, program=TASKS, where=''):
     """Run attar while the tasks do what they do; return its report and the tasks."""
-    process = spawn('taskset', '-c', CPU, sys.executable, '-c', TASKS,
+    process = spawn('taskset', '-c', CPU, sys.executable, '-c', program,
                     cgroup, cgroup.parent, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
         name, tid = process.stdout.readline().split()
-        attar = spawn(ATTAR, *words, '--format', 'json', '-m', 1024, '--cgroups', cgroup.name,
-                      stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        attar = spawn(ATTAR, *words, '--format', 'json', '-m', 1024, '--cgroups',
+                      cgroup.name + where, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                      text=True)
         wait_until_running(attar)
         process.stdin.write('\n')
         process.stdin.flush()
@@ -159,6 +160,56 @@ def test_time_outside_of_the_group_does_not_count(below, cgroup, spawn):
     assert below.exists()
     for name in 'left', 'entered', 'child':
         assert 0.7 < slept[tasks[name]] / (NAPS * MS * 10**6) < 1.7, name
+
+
+# The main thread is moved alone from the group a to b; the other one begins to sleep after that,
+# and lives until the end of the test: its group is only in /proc.
+MAIN_THREAD_ALONE = TASKS[:TASKS.index('pipe = ')] + r"""
+a, b = group + '/a', group + '/b'
+alone = b + '/tasks' if os.path.exists(b + '/tasks') else b + '/cgroup.threads'
+moved = threading.Event()
+
+def stay():
+    moved.wait()
+    nap()
+    say('stays', threading.get_native_id())
+    say('end', 0)
+    threading.Event().wait()
+
+threading.Thread(target=stay, daemon=True).start()
+move(a)
+say('main', os.getpid())
+sys.stdin.readline()
+with open(alone, 'w') as f:
+    f.write(str(os.getpid()))
+moved.set()
+nap()
+sys.stdin.readline()
+"""
+
+
+@pytest.fixture(name='threaded')
+def fixture_threaded(cgroup):
+    """Two groups whose members can be threads of one process."""
+    groups = [cgroup / 'a', cgroup / 'b']
+    for group in groups:
+        group.mkdir()
+        if (group / 'cgroup.type').exists():  # v2
+            (group / 'cgroup.type').write_text('threaded')
+    yield groups
+    for group in groups:
+        hierarchy.remove(group)
+
+
+@pytest.mark.parametrize('where, wanted', [('/a', 'stays'), ('/b', 'main')])
+def test_main_thread_that_is_moved_alone(threaded, where, wanted, cgroup, spawn):
+    """The other thread of its process stays where it is, and sleeps there."""
+    found, tasks = measure(spawn, cgroup, 'task-state', '--perins', '-S',
+                           program=MAIN_THREAD_ALONE, where=where)
+    slept = {row['tid']: row['total'] for row in rows(found, 'task-state')}
+    names = {name for name, tid in tasks.items()
+             if slept.get(tid, 0) > 0.7 * NAPS * MS * 10**6}
+    assert len(threaded) == 2 and names - {'outer'} == {wanted}
 
 
 def test_command_only_sets_the_duration(below, cgroup):
