@@ -420,16 +420,70 @@ static int on_signal(struct attar_run *run, void *self, const struct attar_event
 	return add_failure(run, self, ev, &end);
 }
 
-static int on_exited(struct attar_run *run, void *self, const struct attar_event *ev)
+/*
+ * The exit of its main thread, once. A thread that has not exited leaves its control group, or
+ * executes a set-user-ID program: see has_exec_ended_events() in stream/procs.c.
+ */
+static int add_exit(struct attar_run *run, struct overview *o, const struct attar_event *ev)
 {
 	const struct attar_thread *thread = ev->thread;
-	struct overview *o = self;
-	int r = 0;
+	const struct attar_stamp at = attar_event_get_stamp(ev);
+	struct attar_start *exit;
 
-	if (thread && thread->process && thread->tid == thread->process->pid &&
-		!thread->process->unwatched && attar_run_is_selected(run, thread) &&
-		!is_own(o, run, thread))
-		r = count(o, COUNT_EXITS, 1);
+	if (!thread || !thread->exited || thread->tid != thread->process->pid ||
+		thread->process->unwatched || !attar_run_is_selected(run, thread) ||
+		is_own(o, run, thread))
+		return 0;
+	exit = attar_pairs_start_u64(o->exited, (uint64_t)thread->tid, &at);
+	if (!exit)
+		return 0;
+	*(uint64_t *)exit->payload = o->reports;
+	return count(o, COUNT_EXITS, 1);
+}
+
+/*
+ * If another thread executes a program, the kernel ends the main thread, and the other one takes
+ * its tid: the process has not exited. A report that says so is not corrected by the next one.
+ */
+static int take_exit_back(struct overview *o, const struct attar_event *ev)
+{
+	const uint64_t pid = ev->record->comm.pid;
+	struct attar_stamp at = attar_event_get_stamp(ev);
+	const struct attar_start *exit = attar_pairs_end_u64(o->exited, pid, &at);
+	struct attar_start *again;
+	uint64_t report;
+
+	if (!exit)
+		return 0;
+	report = *(const uint64_t *)exit->payload;
+	if (report == o->reports)
+		return count(o, COUNT_EXITS, (uint64_t)-1);
+	again = attar_pairs_start_u64(o->exited, pid, &at);
+	if (again)
+		*(uint64_t *)again->payload = report;
+	return 0;
+}
+
+static int on_record(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	const struct attar_record *record = ev->record;
+	struct overview *o = self;
+	uint64_t pid;
+
+	if (record->type == PERF_RECORD_COMM && record->comm.exec)
+		return take_exit_back(o, ev);
+	if (record->type != PERF_RECORD_FORK || record->task.pid == record->task.ppid)
+		return 0;
+	pid = record->task.pid; /* of a new process */
+	attar_pairs_drop(o->exited, &pid, sizeof(pid));
+	return 0;
+}
+
+static int on_exited(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	struct overview *o = self;
+	int r = add_exit(run, o, ev);
+
 	return r < 0 ? r : thread_times_exited(run, &o->times, ev);
 }
 
@@ -473,6 +527,7 @@ static int overview_report(
 	if (r == 0)
 		r = overview_fill(&sums, report);
 	overview_sums_done(&sums);
+	o->reports++;
 	return r;
 }
 
@@ -640,6 +695,10 @@ static int open_tables(struct overview *o)
 		.policy = ATTAR_PAIRS_FIRST,
 		.key_max = sizeof(struct process_key),
 		.open_max = 1024};
+	const struct attar_pairs_opts exited = {.size = sizeof(exited),
+		.policy = ATTAR_PAIRS_FIRST,
+		.payload_size = sizeof(uint64_t),
+		.open_max = 4096};
 	int r = new_table(sizeof(struct thread_group), THREAD_SUMS, 0, &o->threads);
 
 	if (r == 0)
@@ -658,6 +717,8 @@ static int open_tables(struct overview *o)
 		r = new_table(sizeof(uint64_t), 1, 0, &o->counts);
 	if (r == 0)
 		r = attar_pairs_new(&failed, &o->failed);
+	if (r == 0)
+		r = attar_pairs_new(&exited, &o->exited);
 	return r == 0 ? attar_pairs_new(&pairs, &o->requests) : r;
 }
 
@@ -717,6 +778,7 @@ static void overview_close(void *self)
 	attar_keytable_free(o->counts);
 	attar_pairs_free(o->requests);
 	attar_pairs_free(o->failed);
+	attar_pairs_free(o->exited);
 	attar_stacks_free(o->stacks);
 	attar_expr_free(o->syscall_name);
 }
@@ -750,6 +812,7 @@ const struct attar_profiler profiler_overview = {
 	.preset = preset,
 	.open = overview_open,
 	.lost = on_lost,
+	.record = on_record,
 	.exited = on_exited,
 	.turn = overview_turn,
 	.report = overview_report,

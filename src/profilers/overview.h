@@ -120,6 +120,8 @@ struct overview {
 	struct attar_keytable *counts;    /* by enum overview_count: a sum */
 	struct attar_pairs *requests;     /* of block devices, by device and sector */
 	struct attar_pairs *failed;       /* the newest processes of ends, each once */
+	struct attar_pairs *exited;       /* the newest of COUNT_EXITS, by pid */
+	uint64_t reports;                 /* so far: the payload of exited */
 	struct attar_stacks *stacks;      /* NULL: no output shows them */
 	struct attar_expr *syscall_name;
 	attar_location labels[PARTS];

@@ -212,6 +212,12 @@ def test_main_thread_that_is_moved_alone(threaded, where, wanted, cgroup, spawn)
     assert len(threaded) == 2 and names - {'outer'} == {wanted}
 
 
+def test_process_that_leaves_has_not_exited(below, cgroup):
+    move = f'echo $$ >{below}/cgroup.procs; sh -c "exit 3"; echo $$ >{cgroup.parent}/cgroup.procs'
+    found = report('overview', '--cgroups', cgroup.name, '--', 'sh', '-c', move)
+    assert found['remarks'][0].startswith('1 of 1 exited processes failed (exit status 3: 1);')
+
+
 def test_command_only_sets_the_duration(below, cgroup):
     """It is no member before it enters the group, which it does here."""
     enter = f'sleep 0.05; echo $$ >{below}/cgroup.procs; exec sleep 0.05'

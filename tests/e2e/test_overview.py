@@ -297,6 +297,34 @@ event signal:signal_deliver sig:int sa_handler:u64
         assert not any('exited processes' in r for r in found.get('remarks', []))
         assert not failed_in(of_script(tmp_path, SCRIPT, 'overview', '-p', 100))
 
+    @pytest.mark.parametrize('words, n', [([], 3), (['-i', '1s'], 2)], ids=['whole', 'intervals'])
+    def test_process_that_another_thread_continues(self, tmp_path, words, n):
+        """
+        Another thread than the main one, which the kernel ends, executes a program: that is no exit
+        of the process. 200 does so within an interval, 300 after the report of the first one, which
+        has its exit. A new process 200 is another.
+        """
+        text = EVENTS + '''event syscalls:sys_enter_exit_group error_code:s64
+event signal:signal_deliver sig:int sa_handler:u64
+1.0 0 100/100 worker sched:sched_switch next_pid=100
+1.1 0 100/100 worker fork 200/200
+1.1 0 200/200 worker fork 200/201
+1.2 0 100/100 worker fork 300/300
+1.2 0 300/300 worker fork 300/301
+1.3 0 200/200 worker exit
+1.3 0 200/200 worker exec
+1.9 0 300/300 worker exit
+2.1 0 300/300 worker exec
+3.3 0 300/300 worker syscalls:sys_enter_exit_group error_code=3
+3.3 0 300/300 worker exit
+3.4 0 200/200 worker exit
+3.5 0 100/100 worker fork 200/200
+3.6 0 200/200 worker exit
+3.7 0 0/0 swapper sched:sched_switch prev_pid=0
+'''
+        found = of_script(tmp_path, text, 'overview', '-p', 100, *words)
+        assert f'1 of {n} exited processes failed (exit status 3: 1)' in found['remarks']
+
     def test_convoy(self, tmp_path):
         """
         Four threads wait for a lock in 200 of 1,000 ms, under which a fifth one sleeps, and sleep
