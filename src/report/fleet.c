@@ -151,7 +151,7 @@ static int merge_trees(struct merging *m, const fleet_sections *all)
 	return fleet_merge_trees(all, m->by_host, m->out, is_first ? &m->nodes : NULL);
 }
 
-static int merge(struct merging *m, const fleet_sections *all)
+static int merge_kind(struct merging *m, const fleet_sections *all)
 {
 	const struct attar_section *like = all->at[0].section;
 
@@ -170,6 +170,20 @@ static int merge(struct merging *m, const fleet_sections *all)
 		return fleet_merge_spans(all, &m->nodes, m->out);
 	}
 	return 0;
+}
+
+/* What all hosts send for outputs that are made for trees is for these only. */
+static int merge(struct merging *m, const fleet_sections *all)
+{
+	size_t first = m->out->sections.n;
+	bool is_for_trees = true;
+	int r = merge_kind(m, all);
+
+	vec_each (all, it)
+		is_for_trees &= it->section->is_for_trees;
+	for (size_t i = first; i < m->out->sections.n; i++)
+		m->out->sections.at[i]->is_for_trees = is_for_trees;
+	return r;
 }
 
 static const struct attar_section *find_like(

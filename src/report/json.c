@@ -371,6 +371,8 @@ static void draw_section(struct attar_renderer *r, struct attar_section *s)
 	buf_str(&r->out, "{\"name\":");
 	add_string(&r->out, section_text(s, s->name));
 	buf_printf(&r->out, ",\"kind\":\"%s\",", section_kind_name(s->kind));
+	if (s->is_for_trees)
+		buf_str(&r->out, "\"for_trees\":true,");
 	if (s->kind == ATTAR_SECTION_TREE)
 		draw_tree(r, s);
 	else

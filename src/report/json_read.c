@@ -31,6 +31,7 @@ struct section_read {
 	VEC(struct column_read) columns;
 	struct buf name, kind, weight, text;
 	const char *columns_at, *rows_at, *summary_at, *quantiles_at; /* NULL: absent */
+	bool is_for_trees;
 };
 
 static void section_done(struct section_read *s)
@@ -344,6 +345,8 @@ static void build_section(
 		s->section = attar_report_spans(report, name);
 		read_rows(p, s, read_span);
 	}
+	if (s->section)
+		s->section->is_for_trees = s->is_for_trees;
 }
 
 static void read_section(struct json_parser *p, struct attar_report *report)
@@ -364,6 +367,7 @@ static void read_section(struct json_parser *p, struct attar_report *report)
 
 		if (span)
 			*span = p->at;
+		s.is_for_trees |= !strcmp(name, "for_trees") && json_peek(p) == 't';
 		if (!strcmp(name, "name"))
 			json_read_string(p, &s.name);
 		else if (!strcmp(name, "kind"))

@@ -20,6 +20,7 @@ from command import ATTAR, BUILD, run, share_is, wait_until, workload
 from firefox import load  # noqa: F401 (fixture)
 from fleet_hosts import hosts  # noqa: F401 (fixture)
 from test_firefox import functions
+from test_outputs import SLEEP
 
 WRITES = ['-e', 'syscalls:sys_enter_write//num=count/']
 # Writes of 1 to 100 bytes on host one, and of 1 to 1000 bytes on host two.
@@ -143,6 +144,33 @@ def spans_of(path):
         if e['ph'] != 'M':
             found.setdefault(names[e['pid'], e['tid']], []).append(e)
     return found
+
+
+@pytest.mark.parametrize('args, names', [
+    (['task-state'], ['task-state']), (['task-state', '-g'], ['task-state', 'functions']),
+    (['profile', '-e', 'cpu-clock'], ['functions']),
+    (['profile', '-e', 'cpu-clock', '-g'], ['functions', 'stacks'])])
+def test_tables_do_not_depend_on_other_outputs(hosts, tmp_path, args, names):  # noqa: F811
+    """A page and a flame graph need stacks of the hosts; tables have them with -g only."""
+    script = tmp_path / 'x.script'
+    script.write_text(SLEEP)
+    for others in [], ['x.html', 'x.folded']:
+        words = [word for name in ('x.json', 'x.csv', 'x.txt', *others)
+                 for word in ('-o', tmp_path / name)]
+        done = hosts.fleet('one,two', '--attar', ATTAR, *args, '-q', '--input', script, *words)
+        assert done.returncode == 0, done.stderr
+        found = json.loads((tmp_path / 'x.json').read_text())
+        assert [s['name'] for s in found['sections']] == [*names, 'hosts']
+        assert re.findall('^# (.*)', (tmp_path / 'x.csv').read_text(), re.M) == [*names, 'hosts']
+        heads = re.findall('^(?:task-state|functions|stacks|hosts)(?=$|, )',
+                           (tmp_path / 'x.txt').read_text().partition('\n')[2], re.M)
+        assert heads == [*names, 'hosts']
+    weight = sum(int(line.rpartition(' ')[2])
+                 for line in (tmp_path / 'x.folded').read_text().splitlines())
+    assert weight == (2 if args[0] == 'profile' else 2 * 2_000_000_000)
+    hosts.fleet('one,two', '--attar', ATTAR, *args, '-q', '--input', script, '--flame-graph',
+                os.devnull, '-o', tmp_path / 'x.json')
+    assert '"kind":"tree"' in (tmp_path / 'x.json').read_text()
 
 
 def test_time_lines_have_the_threads_of_all_hosts(hosts, tmp_path):  # noqa: F811
