@@ -387,7 +387,7 @@ void push_running(struct attar_run *run)
 
 void push_record(struct attar_run *run, const struct perf_event_header *header)
 {
-	if (likely(!run->push.sender))
+	if (likely(!run->push.sender) || !header)
 		return;
 	push_note(run, header);
 	push_bytes(run, header, header->size);

@@ -52,7 +52,7 @@ int push_start(struct attar_run *run);
 /* Before a round: takes new connections, and sends what waits. */
 int push_turn(struct attar_run *run);
 
-/* Sends a record. */
+/* Sends a record; NULL: it is none of the kernel's, such as what is known of losses at the end. */
 void push_record(struct attar_run *run, const struct perf_event_header *header);
 
 /* Sends a part of a ring: all its records first, then its bytes. */

@@ -103,9 +103,9 @@ def test_names_after_a_loss(spawn, tmp_path):
     assert {('split7030', 'heavy'), ('split7030', 'light')} <= found
 
 
-def losses_of(data, event=GETPPID):
+def losses_of(data, event=GETPPID, option='--input'):
     """Return the notes of a report on a recording's events."""
-    done = run('top', '--format', 'json', '--input', data, '-e', event)
+    done = run('top', '--format', 'json', option, data, '-e', event)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)['notes']
 
@@ -123,6 +123,16 @@ def test_recording_has_what_was_lost_after_its_last_record(spawn, tmp_path, how)
     notes = losses_of(data)
     assert CALLS <= whole <= CALLS + 1 # the shell may call it, too
     assert (notes['lost'], notes['seen']) == (lost, whole - lost)
+
+
+def test_loss_after_the_last_record_is_pushed(spawn, tmp_path):
+    """By a profiler, which has delivered the loss itself, without a record of the kernel."""
+    out = tmp_path / 'x.json'
+    while_stopped(spawn, out, 'top', '-q', '-m', 1, '-e', GETPPID, '--push', tmp_path / 'x.data',
+                  command=(workload('flood'), CALLS))
+    here, there = notes_of(out), losses_of(tmp_path / 'x.data', option='--pull')
+    assert CALLS <= here['lost'] + here['seen'] <= CALLS + 1 # the shell may call it, too
+    assert [there[name] for name in ('lost', 'seen')] == [here[name] for name in ('lost', 'seen')]
 
 
 def test_perf_counts_the_loss_of_a_recording(spawn, tmp_path, needs_perf):
