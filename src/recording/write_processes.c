@@ -275,13 +275,15 @@ int writer_put_tasks(struct recording_writer *w, struct buf *b)
 	return r == -ENOMEM || buf_failed(b) ? -ENOMEM : 0;
 }
 
-int writer_put_running(struct recording_writer *w, struct buf *b)
+int writer_put_running(struct recording_writer *w, const pid_t *tids, size_t n, struct buf *b)
 {
 	struct synthesis s = begin(w, b);
 	int r;
 
 	s.is_later = true;
 	r = put_running(&s, &w->tasks.processes);
+	for (size_t i = 0; r == 0 && i < n; i++)
+		r = put_listed(&s, tids[i]);
 	map_done(&s.done);
 	return r == -ENOMEM || buf_failed(b) ? -ENOMEM : 0;
 }

@@ -84,9 +84,11 @@ static int write_late_id(struct recording_writer *w, const struct writer_event *
 
 int recording_writer_add_id(struct recording_writer *w, size_t event, uint64_t id)
 {
-	struct writer_event *e = &w->events.at[event];
+	struct writer_event *e = event < w->events.n ? &w->events.at[event] : NULL;
 	uint64_t *grown;
 
+	if (!e)
+		return 0;
 	for (size_t i = 0; i < e->n_ids; i++)
 		if (e->ids[i] == id)
 			return 0;
@@ -186,10 +188,10 @@ void recording_writer_note(struct recording_writer *w, const struct perf_event_h
 	}
 }
 
-int recording_writer_add_running(struct recording_writer *w)
+int recording_writer_add_running(struct recording_writer *w, const pid_t *tids, size_t n)
 {
 	struct buf records _cleanup_(buf_done) = {0};
-	int r = writer_put_running(w, &records);
+	int r = writer_put_running(w, tids, n, &records);
 	const struct perf_event_header *header;
 
 	for (size_t at = 0; r == 0 && w->opts.rotate && at < records.len; at += header->size) {

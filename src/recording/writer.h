@@ -92,7 +92,7 @@ int recording_writer_add_event(
 /*
  * Adds an id to an event after recording_writer_begin(), such as of a CPU that has come online, if
  * the event does not have it yet: at the end of a file, or in a record of a pipe, so only between
- * records of events. 0, -ENOMEM, or the error of the write.
+ * records of events. An event that was not added is ignored. 0, -ENOMEM, or the error of the write.
  */
 int recording_writer_add_id(struct recording_writer *w, size_t event, uint64_t id);
 
@@ -107,9 +107,10 @@ int recording_writer_write(struct recording_writer *w, const void *bytes, size_t
 
 /*
  * Writes the names and mappings that the processes have now, after records of them are missing,
- * such as those of a CPU that was not monitored. Between records of events; 0 or a negative errno.
+ * such as those of a CPU that was not monitored: of all, or those of the start and those of tids.
+ * Between records of events; 0 or a negative errno.
  */
-int recording_writer_add_running(struct recording_writer *w);
+int recording_writer_add_running(struct recording_writer *w, const pid_t *tids, size_t n);
 
 /*
  * Ends a round: the records of the following round are not older than the newest ones of the round

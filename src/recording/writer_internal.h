@@ -67,7 +67,8 @@ void writer_put_tracing_data(const struct recording_writer *w, struct buf *b);
 int writer_put_tasks(struct recording_writer *w, struct buf *b);
 
 /* Appends records with the names and mappings that processes have now, and with the time. */
-int writer_put_running(struct recording_writer *w, struct buf *b);
+int writer_put_running(
+	struct recording_writer *w, const pid_t *tids, size_t n, struct buf *b);
 
 /* Remembers that code of this file was mapped: its path, device, inode and generation. */
 void writer_add_file(struct recording_writer *w, const struct attar_mapping *mapping);

@@ -306,6 +306,8 @@ int run_drain(struct attar_run *run)
 		r = deliver_round(run);
 	if (r >= 0 && run->flight.asked)
 		r = run_dump(run);
+	if (r >= 0 && run->push.sender)
+		r = renewal_turn(run);
 	if (r >= 0)
 		r = push_round(run);
 	if (r < 0)

@@ -231,7 +231,9 @@ static int start(struct attar_run *run)
 	int r;
 
 	select_await_command(run);
-	r = push_listen(run); /* can wait for a peer, which is not part of the run's time */
+	r = renewal_begin(run);
+	if (r == 0)
+		r = push_listen(run); /* can wait for a peer, which is not part of the run's time */
 	if (r == 0 && run->stream)
 		r = stream_prepare(run->stream);
 	if (r == 0)

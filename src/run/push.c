@@ -27,7 +27,7 @@ struct pushed {
 	struct recording_writer *writer; /* NULL: it begins after this round */
 	uint64_t samples; /* that the writer had seen at the end of the previous round */
 	struct map lost;  /* by the kernel before it connected, by id */
-	VEC(pid_t) tids;  /* whose processes existed before it began */
+	parse_ints tids;  /* whose processes existed before it began */
 };
 
 bool attar_run_pushes(const struct attar_run *run)
@@ -75,43 +75,6 @@ static void push_events_once(struct attar_run *run)
 				it->pushes = false;
 }
 
-/* ---- the tasks that exist ---- */
-
-/* The tasks of a command have their names and mappings in records from its exec on. */
-static int add_targets(struct attar_run *run)
-{
-	const struct attar_target *target = run->target;
-	int r = 0;
-
-	run->push.follows = attar_run_target_kind(run) == ATTAR_TARGET_TASKS;
-	if (!run->push.follows || target->by_exec)
-		return 0;
-	for (size_t i = 0; r == 0 && i < target->tids.n; i++)
-		r = map_put(&run->push.tasks, (uint64_t)target->tids.at[i], 1);
-	return r;
-}
-
-/*
- * A client that connects later receives the processes that were created meanwhile, except those
- * that have exited: /proc no longer has them.
- */
-static int follow(struct attar_run *run, const struct perf_event_header *header)
-{
-	const uint32_t *body = (const uint32_t *)(header + 1);
-
-	switch (header->type) {
-	case PERF_RECORD_COMM: /* pid, tid */
-		return map_put(&run->push.tasks, body[1], 1);
-	case PERF_RECORD_FORK: /* pid, ppid, tid */
-		return map_put(&run->push.tasks, body[2], 1);
-	case PERF_RECORD_EXIT:
-		map_remove(&run->push.tasks, body[2]);
-		return 0;
-	default:
-		return 0;
-	}
-}
-
 /* ---- clients ---- */
 
 static struct peer_sender_client *client_at(const struct attar_run *run, size_t i)
@@ -144,21 +107,10 @@ static struct pushed *free_pushed(struct pushed *p)
 	return NULL;
 }
 
-/* The records of a command that has begun may be lost. */
-static int list_tasks(const struct attar_run *run, struct pushed *p)
-{
-	const struct command *command = &run->target->command;
-
-	if (run->target->by_exec && !command_is_held(command) &&
-		vec_push(&p->tids, command->pid) < 0)
-		return base_oom();
-	map_each (&run->push.tasks, task)
-		if (vec_push(&p->tids, (pid_t)task->key) < 0)
-			return base_oom();
-	return 0;
-}
-
-/* Begins the recording of a client: events, formats, names and mappings of this time. */
+/*
+ * Begins the recording of a client: events, formats, names and mappings of this time, except of
+ * processes that have exited: /proc no longer has them.
+ */
 static int begin(struct attar_run *run, struct peer_sender_client *client)
 {
 	struct pushed *p = peer_sender_client_get(client);
@@ -170,7 +122,7 @@ static int begin(struct attar_run *run, struct peer_sender_client *client)
 		.clockid = CLOCK_MONOTONIC,
 		.all_processes = attar_run_target_kind(run) != ATTAR_TARGET_TASKS,
 	};
-	int r = list_tasks(run, p);
+	int r = renewal_list(run, &p->tids);
 
 	if (r == 0)
 		r = peer_sender_send_symbols(client, run->push.symbols.data, run->push.symbols.len);
@@ -319,8 +271,6 @@ int push_listen(struct attar_run *run)
 	if (r == 0)
 		r = stream_watch(run->stream, peer_sender_fd(run->push.sender));
 	if (r == 0)
-		r = add_targets(run);
-	if (r == 0)
 		r = read_symbols(run);
 	if (r < 0 || !run->recorder.wanted)
 		return r;
@@ -335,8 +285,6 @@ void push_note(struct attar_run *run, const struct perf_event_header *header)
 {
 	struct peer_sender_client *client;
 
-	if (unlikely(header->type != PERF_RECORD_SAMPLE) && run->push.follows)
-		(void)follow(run, header); /* without memory, names are missing */
 	for (size_t i = 0; (client = client_at(run, i)); i++) {
 		struct recording_writer *w = writer_of(client);
 
@@ -371,7 +319,7 @@ void push_bytes(struct attar_run *run, const void *bytes, size_t n)
 	}
 }
 
-void push_running(struct attar_run *run)
+void push_running(struct attar_run *run, const parse_ints *tids)
 {
 	struct peer_sender_client *client;
 
@@ -380,15 +328,25 @@ void push_running(struct attar_run *run)
 
 		if (!w)
 			continue;
-		recording_writer_add_running(w);
+		recording_writer_add_running(w, tids->at, tids->n);
 		run->push.taken++;
 	}
 }
 
 void push_record(struct attar_run *run, const struct perf_event_header *header)
 {
+	struct buf *copy = &run->push.copy;
+
 	if (likely(!run->push.sender) || !header)
 		return;
+	(void)recorder_add_ids(run); /* without memory, samples of a CPU are missing */
+	if (unlikely(run->recorder.ids.any)) {
+		buf_reset(copy);
+		late_ids_copy(&run->recorder.ids, header, copy);
+		header = buf_failed(copy) ? header : (const void *)copy->data;
+	}
+	if (header->type != PERF_RECORD_SAMPLE)
+		renewal_follow(run, header);
 	push_note(run, header);
 	push_bytes(run, header, header->size);
 }
@@ -571,8 +529,8 @@ void push_get_recorded(const struct attar_run *run, struct recording_writer_stat
 
 void push_done(struct attar_run *run)
 {
-	map_done(&run->push.tasks);
 	buf_done(&run->push.symbols);
+	buf_done(&run->push.copy);
 	push_modules_done(&run->push.modules);
 	free(run->push.sent);
 	run->push.sent = NULL;

@@ -14,7 +14,7 @@
 
 #include "attar/run.h"
 #include "base/buf.h"
-#include "base/map.h"
+#include "base/parse.h"
 #include "recording/writer.h"
 #include "run/push_modules.h"
 #include "stream/replay.h"
@@ -27,14 +27,13 @@ struct run_push {
 	const char *address;           /* of --push or push=; NULL: nothing is pushed */
 	struct sender *sender;         /* NULL: none, or at its end */
 	struct buf symbols;            /* the names of the kernel's functions, packed */
+	struct buf copy;               /* of a record with a late id */
 	struct push_modules modules;   /* that are loaded later */
 	bool is_all;                   /* samples of all events, not only of those with push= */
 	bool is_open;                  /* records are taken */
 	unsigned quiet;                /* rounds without a record */
 	uint64_t taken;                /* records of this round */
 	uint64_t rounds;               /* that have ended */
-	bool follows;                  /* the tasks of a target, not all of the machine */
-	struct map tasks;              /* tid -> 1: of the target, while they exist */
 	uint64_t ended[REPLAY_ROUNDS]; /* ns: when, by round modulo */
 	struct recording_writer_stats stats; /* of the client that has seen most */
 	struct peer_sender_stats *sent;      /* owned; NULL before the end */
@@ -60,8 +59,8 @@ void push_note(struct attar_run *run, const struct perf_event_header *header);
 /* An id that an event may not have yet. */
 void push_id(struct attar_run *run, size_t event, uint64_t id);
 void push_bytes(struct attar_run *run, const void *bytes, size_t n);
-/* The names and mappings that processes have now: see recording_writer_add_running(). */
-void push_running(struct attar_run *run);
+/* The names and mappings that processes have now: see renewal_turn(). */
+void push_running(struct attar_run *run, const parse_ints *tids);
 
 /* All records up to now were given: new connections receive the later ones. */
 int push_round(struct attar_run *run);

@@ -191,8 +191,7 @@ int recorder_begin(struct attar_run *run)
 
 /* ---- records ---- */
 
-/* A CPU that comes online has new ids, for the file and for peers. */
-static int add_new_ids(struct attar_run *run)
+int recorder_add_ids(struct attar_run *run)
 {
 	struct run_recorder *recorder = &run->recorder;
 	const struct attar_stream *stream = run->stream;
@@ -245,6 +244,13 @@ static bool take_sample(struct run_recorder *recorder)
 	return true;
 }
 
+/* Takes the report of a loss, which is none of the recording after its last sample. */
+static bool take_loss(struct run_recorder *recorder)
+{
+	recorder->losses++;
+	return recorder->left > 0;
+}
+
 /* Writes the records of a ring to the file and to peers. Returns 1 if there were some. */
 static int write_ring(struct attar_run *run, size_t number)
 {
@@ -265,7 +271,7 @@ static int write_ring(struct attar_run *run, size_t number)
 		samples += header->type == PERF_RECORD_SAMPLE;
 		if (header->type == PERF_RECORD_SAMPLE && !take_sample(recorder))
 			continue;
-		if (header->type == PERF_RECORD_LOST && !recorder->left)
+		if (header->type == PERF_RECORD_LOST && !take_loss(recorder))
 			continue;
 		if (unlikely(copied))
 			late_ids_copy(&recorder->ids, header, &copies);
@@ -273,6 +279,8 @@ static int write_ring(struct attar_run *run, size_t number)
 			recording_writer_note(w, header);
 		if (recorder->portable)
 			portable_note(recorder->portable, header);
+		if (header->type != PERF_RECORD_SAMPLE)
+			renewal_follow(run, header);
 		push_note(run, header);
 	}
 	missing_take_samples(run->stream, number, samples);
@@ -320,35 +328,28 @@ static int end_round(struct attar_run *run)
 	return r == 0 ? recording_writer_rotate(recorder->writer) : r;
 }
 
-/* Returns 1 if events of a CPU that came online were opened. */
-static int follow_cpus(struct attar_run *run)
+static int follow_cpus(struct attar_stream *stream)
 {
-	struct attar_stream *stream = run->stream;
-	size_t known = stream->ids.n;
-	int r = stream->target->listens && !stream->stopped ? stream_follow_cpus(stream) : 0;
-
-	return r < 0 ? r : stream->ids.n > known;
+	return stream->target->listens && !stream->stopped ? stream_follow_cpus(stream) : 0;
 }
 
 /*
- * A CPU that comes online runs programs before its events are open again: the records of their
- * names and mappings are missing.
+ * After losses were reported in this round, or earlier in the same second. Returns 1 if names were
+ * written.
  */
-static int add_running(struct attar_run *run)
+static int renew_names(struct attar_run *run, bool is_loss)
 {
-	struct run_recorder *recorder = &run->recorder;
-	int r = recorder->writer ? recording_writer_add_running(recorder->writer) : 0;
-
-	push_running(run);
-	return r == 0 && recorder->portable ? portable_read_running(run) : r;
+	stream_renew_names(run->stream, is_loss, base_now(), run->recorder.losses);
+	return renewal_turn(run);
 }
 
 int recorder_drain(struct attar_run *run)
 {
 	struct run_recorder *recorder = &run->recorder;
 	struct attar_stream *stream = run->stream;
+	const uint64_t losses = recorder->losses;
 	bool any = false;
-	int r = follow_cpus(run), opened = r > 0;
+	int r = follow_cpus(stream);
 
 	if (recorder->full)
 		return MIN(r, 0);
@@ -356,13 +357,14 @@ int recorder_drain(struct attar_run *run)
 	if (r >= 0)
 		r = push_turn(run);
 	if (r >= 0)
-		r = add_new_ids(run);
-	if (r >= 0 && opened)
-		r = add_running(run);
+		r = recorder_add_ids(run);
 	for (size_t i = 0; r >= 0 && i < stream->n_rings; i++) {
 		r = write_ring(run, i);
 		any |= r > 0;
 	}
+	if (r >= 0)
+		r = renew_names(run, recorder->losses > losses);
+	any |= r > 0;
 	if (recorder->portable)
 		portable_round(recorder->portable);
 	if (r >= 0)

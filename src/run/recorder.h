@@ -14,6 +14,7 @@
 struct run_recorder {
 	size_t known_ids; /* of the stream, that the writer has */
 	struct late_ids ids;
+	uint64_t losses;                     /* LOST records so far */
 	bool wanted;                         /* attar_run_record() was called */
 	struct attar_run_record_opts opts;   /* texts are the run's */
 	struct recording_writer *writer;     /* NULL: not opened yet, or closed */
@@ -26,6 +27,12 @@ struct run_recorder {
 
 /* After the stream was started: opens the file and writes what exists. */
 int recorder_begin(struct attar_run *run);
+
+/*
+ * Gives the file and peers the ids that events have got since the last call, such as those of a CPU
+ * that has come online. 0 or a negative errno.
+ */
+int recorder_add_ids(struct attar_run *run);
 
 /* Writes what the rings hold. */
 int recorder_drain(struct attar_run *run);

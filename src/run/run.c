@@ -87,6 +87,7 @@ struct attar_run *attar_run_free(struct attar_run *run)
 		run->profiler->close(run->self);
 	task_watch_close(run);
 	push_done(run);
+	renewal_done(&run->renewal);
 	recorder_done(run);
 	recorded_events_done(run);
 	attar_stream_free(run->stream);

@@ -27,6 +27,7 @@
 #include "run/push.h"
 #include "run/recorded_events.h"
 #include "run/recorder.h"
+#include "run/renewal.h"
 #include "run/replay.h"
 #include "run/requests.h"
 #include "run/sample_filter.h"
@@ -91,6 +92,7 @@ struct attar_run {
 	struct run_recorder recorder;                /* writes what is observed to a file */
 	recorded_formats recorded_formats;
 	struct run_push push; /* gives what is observed to others */
+	struct run_renewal renewal;
 	struct sources sources;
 	emitters emitters;
 	bool expects_queries; /* see attar_run_query() */

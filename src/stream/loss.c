@@ -51,20 +51,20 @@ static uint64_t lost_in_recording(const struct attar_stream *s)
  * After a loss of side-band records, programs and mappings may have changed without a record. They
  * are read again at most once a second: on a system that loses records there is much to read.
  */
-void stream_renew_names(struct attar_stream *s, bool is_loss)
+void stream_renew_names(struct attar_stream *s, bool is_loss, uint64_t time, uint64_t recorded)
 {
 	uint64_t lost;
 
 	if (s->replay || s->side == SIZE_MAX || !(is_loss || s->renew.due))
 		return;
-	s->renew.due = s->record.time < s->renew.not_before;
+	s->renew.due = time < s->renew.not_before;
 	if (s->renew.due)
 		return;
-	lost = stream_counts_losses(s) ? attar_counter_lost(s->counters[s->side]) : s->lost_side;
+	lost = stream_counts_losses(s) ? attar_counter_lost(s->counters[s->side]) : recorded;
 	if (lost == s->renew.lost)
 		return;
 	s->renew.lost = lost;
-	s->renew.not_before = s->record.time + RENEWAL_NS;
+	s->renew.not_before = time + RENEWAL_NS;
 	procs_renew(&s->procs);
 }
 

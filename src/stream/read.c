@@ -358,7 +358,7 @@ static int dispatch(struct attar_stream *s, struct cursor *c, struct attar_event
 	if (rec->type == PERF_RECORD_CALLCHAIN_DEFERRED_)
 		return deferred_callchain_resume(&s->defer, rec);
 	concerns = !stream_is_loss(c->header) || fill_lost(s, c, counter, ev);
-	stream_renew_names(s, rec->type == PERF_RECORD_LOST);
+	stream_renew_names(s, rec->type == PERF_RECORD_LOST, rec->time, s->lost_side);
 	if (!concerns)
 		return 0;
 	if (rec->type == PERF_RECORD_EXIT)

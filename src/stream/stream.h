@@ -197,9 +197,11 @@ static inline void stream_leave_out(struct attar_stream *s, size_t counter)
 }
 
 /*
- * With each record other than a sample; is_loss: it is a LOST record. Reads names again if needed.
+ * With each record other than a sample, or after a round; is_loss: there was a LOST record. Reads
+ * names again if needed. recorded: what LOST records say of side-band records, for kernels that do
+ * not count losses.
  */
-void stream_renew_names(struct attar_stream *s, bool is_loss);
+void stream_renew_names(struct attar_stream *s, bool is_loss, uint64_t time, uint64_t recorded);
 
 /* Before a round: reads names again if the CPUs had changed at the beginning of the last one. */
 void stream_renew_names_of_cpus(struct attar_stream *s);

@@ -180,6 +180,14 @@ def test_a_recording_has_names_of_a_cpu_that_returned(tmp_path, options):
         have_split7030(recorded('--pull', tmp_path / 'pushed'))
 
 
+@pytest.mark.guest('debian')
+def test_a_pushing_profiler_sends_names_of_a_cpu_that_returned(tmp_path):
+    exec_on_a_cpu_that_returned(tmp_path, '$attar profile -F 997 --exclude-kernel -d 100s '
+                                          '--push ./pushed -o profile.json 2>notes.txt')
+    have_split7030(found(tmp_path / 'profile.json'))
+    have_split7030(recorded('--pull', tmp_path / 'pushed'))
+
+
 @pytest.mark.guest('x86')
 def test_cpu_goes_offline_and_online_repeatedly(tmp_path):
     shell('x86', tmp_path, f'''

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from command import ATTAR, comm_of, is_sampling, perf, run, wait_until, workload
+from command import ATTAR, comm_of, is_sampling, is_waiting, perf, run, wait_until, workload
 from faults import with_fault
 from perf_data import COMM_RECORDS, CPU_CLOCK, Recording
 
@@ -80,22 +80,39 @@ def test_overview_names_what_is_estimated(spawn, tmp_path):
     assert count >= 2000 and int(unseen) > 0
 
 
-def test_names_after_a_loss(spawn, tmp_path):
+@pytest.mark.parametrize('words, read, how', [
+    ('profile -o x.json', None, 'exec'), ('profile --push ./x.data -o x.json', '--pull', 'exec'),
+    ('record -o x.data', '--input', 'exec'), ('record -z -o x.data', '--input', 'exec'),
+    ('record --push ./x.data', '--pull', 'exec'), ('record -o x.data', '--input', 'child'),
+    ('record --push ./x.data', '--pull', 'child'), ('record -o x.data', '--input', 'command'),
+    ('record -a -o x.data', '--input', 'all')])
+def test_names_after_a_loss(spawn, tmp_path, words, read, how):
     """The records of a program and its mappings are lost: both are read again."""
-    gate, out = tmp_path / 'gate', tmp_path / 'x.json'
+    gate, out, started = tmp_path / 'gate', tmp_path / 'x.json', tmp_path / 'started'
     os.mkfifo(gate)
-    program = workload('split7030')
-    shell = spawn('sh', '-c', f'read line <{gate}; for i in $(seq 300); do /bin/true; done; '
-                  f'exec {program} 4000')
-    attar = spawn(ATTAR, 'profile', '-q', '-m', 1, '-F', 499, '-o', out, '-p', shell.pid)
-    wait_until(lambda: is_sampling(attar), 'it samples')
+    start = f'{workload("split7030")} 4000 & echo $! >x; mv x started; wait' if how != 'exec' else \
+        f'echo $$ >started; exec {workload("split7030")} 4000'
+    script = ['sh', '-c', f'read line <gate; for i in $(seq 300); do /bin/true; done; {start}']
+    target = ['--', *script]
+    if how != 'command':
+        shell = spawn(*script, cwd=tmp_path)
+        target = [] if how == 'all' else ['-p', shell.pid]
+    attar = spawn(ATTAR, *words.split(), '-q', '-m', 1, '-F', 499, *target, cwd=tmp_path)
+    wait_until(lambda: is_waiting(attar), 'it samples')
     attar.send_signal(signal.SIGSTOP)
     gate.write_text('\n')
-    wait_until(lambda: comm_of(shell.pid) == 'split7030', 'the program runs')
+    wait_until(lambda: started.exists() and comm_of(int(started.read_text())) == 'split7030',
+               'the program runs')
     attar.send_signal(signal.SIGCONT)
+    if how == 'all':
+        assert shell.wait(60) == 0
+        attar.send_signal(signal.SIGINT)
     assert attar.wait(60) == 0
+    if read:
+        done = run('profile', '-q', read, tmp_path / 'x.data', '-o', out)
+        assert done.returncode == 0, done.stderr
     report = json.loads(out.read_text().splitlines()[-1])
-    assert report['notes']['lost_side_band'] > 0
+    assert read or report['notes']['lost_side_band'] > 0
     functions = next(s for s in report['sections'] if s['name'] == 'functions')
     names = [column['name'] for column in functions['columns']]
     found = {(row['comm'], row['symbol']) for row in (

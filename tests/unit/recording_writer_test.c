@@ -343,7 +343,7 @@ static void test_processes_that_run_later(void **state)
 	assert_int_equal(write_samples(w, 1, PER_ROUND), 0);
 	prctl(PR_GET_NAME, name);
 	prctl(PR_SET_NAME, "renamed");
-	assert_int_equal(recording_writer_add_running(w), 0);
+	assert_int_equal(recording_writer_add_running(w, NULL, 0), 0);
 	prctl(PR_SET_NAME, name);
 	assert_int_equal(write_samples(w, PER_ROUND + 1, 2 * PER_ROUND), 0);
 	assert_int_equal(recording_writer_close(w), 0);

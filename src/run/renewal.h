@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The names and mappings of processes for whoever reads the records of a run elsewhere: a recording
+ * and peers. When records of them are missing, what /proc says is written again. The stream finds
+ * out when: see stream_renew_names() and stream_renew_names_of_cpus().
+ *
+ *	renewal_begin(run);
+ *	...
+ *	renewal_follow(run, header);	// each record of a ring, other than samples
+ *	renewal_turn(run);		// after each reading of the rings
+ */
+#ifndef RUN_RENEWAL_H
+#define RUN_RENEWAL_H
+
+#include <linux/perf_event.h>
+
+#include "attar/run.h"
+#include "base/map.h"
+#include "base/parse.h"
+
+struct run_renewal {
+	uint64_t given;   /* of the renewals of the stream's process table */
+	bool follows;     /* the tasks of a target, not all of the machine */
+	struct map tasks; /* tid -> 1: of the target, while they exist, according to records */
+};
+
+/* Before events are enabled. 0 or a negative errno. */
+int renewal_begin(struct attar_run *run);
+
+/* Of a task that begins or ends. Without memory, names are missing. */
+void renewal_follow(struct attar_run *run, const struct perf_event_header *header);
+
+/* Appends the tids of the target that exist, of which records can be lost. 0 or -ENOMEM. */
+int renewal_list(const struct attar_run *run, parse_ints *list);
+
+/* Returns 1 if names were written, 0, or a negative errno. */
+int renewal_turn(struct attar_run *run);
+
+void renewal_done(struct run_renewal *renewal);
+
+#endif
