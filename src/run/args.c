@@ -6,6 +6,7 @@
 #include <ctype.h>
 
 #include "base/check.h"
+#include "run/presets.h"
 #include "run/run.h"
 
 static const struct attar_option *find_letter(const struct attar_run *run, char letter)
@@ -55,6 +56,8 @@ static int set_letters(struct attar_run *run, const char *word, const char *next
 		const struct attar_option *o = find_letter(run, *p);
 		int r;
 
+		if (!o && preset_check_option(run->profiler, NULL, *p) < 0)
+			return -ENOENT;
 		if (!o && run->profiler->operand && isdigit((unsigned char)*p))
 			return attar_fail(-ENOENT,
 				"no such option -%c" ATTAR_FIX
@@ -94,10 +97,11 @@ int attar_run_set_preset(struct attar_run *run)
 
 	if (!words || run->options.has_preset)
 		return 0;
-	run->options.has_preset = true;
+	run->options.has_preset = run->options.in_preset = true;
 	run->options.n_kept = run->options.given.n;
 	for (; r >= 0 && *words; words += r)
 		r = attar_run_set_word(run, *words, words[1]);
+	run->options.in_preset = false;
 	run->options.n_kept = 0;
 	return r < 0 ? attar_context(r, "preset %s", run->profiler->name) : 0;
 }

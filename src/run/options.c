@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "base/parse.h"
 #include "base/suggest.h"
+#include "run/presets.h"
 #include "run/run.h"
 
 static void add_group(struct run_options *options, const char *title,
@@ -321,6 +322,8 @@ int attar_run_set(struct attar_run *run, const char *name, const char *value)
 		o = NULL;
 	if (!o)
 		return unknown(run, name);
+	if (!run->options.in_preset && preset_check_option(run->profiler, o->name, 0) < 0)
+		return -ENOENT;
 	if (is_kept(&run->options, o))
 		return 0;
 	if (vec_push(&run->options.given, o) < 0)

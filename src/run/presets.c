@@ -353,6 +353,50 @@ static void make_list(void)
 		log_note("out of memory: presets are left out");
 }
 
+static const struct preset *find_preset(const struct attar_profiler *profiler)
+{
+	if (profiler->preset && !find_builtin(profiler->name))
+		vec_each (&list.all, it)
+			if (*it == profiler)
+				return (const struct preset *)profiler; /* pub is first */
+	return NULL;
+}
+
+static bool is_hidden(const struct attar_option *options, const char *name)
+{
+	for (const struct attar_option *o = options; o->name; o++)
+		if (!strcmp(o->name, name))
+			return !o->help;
+	return false;
+}
+
+static int refuse_hidden(
+	const struct preset *p, const struct attar_option *o, char letter, const char *base)
+{
+	char short_name[16] = "";
+
+	if (letter)
+		snprintf(short_name, sizeof(short_name), "-%c, ", letter);
+	return attar_fail(-ENOENT,
+		"%s does not support %s--%s, an option of %s, which it runs" ATTAR_FIX
+		"leave it out, or use 'attar %s'",
+		p->pub.name, short_name, o->name, base, base);
+}
+
+int preset_check_option(const struct attar_profiler *profiler, const char *name, char letter)
+{
+	const struct preset *p = find_preset(profiler);
+	const struct attar_profiler *base = p ? find_builtin(p->words[0]) : NULL;
+
+	for (const struct attar_option *o = base ? base->options : NULL; o && o->name; o++) {
+		bool is_meant = name ? !strcmp(o->name, name) : letter && o->letter == letter;
+
+		if (is_meant && o->help && is_hidden(p->pub.options, o->name))
+			return refuse_hidden(p, o, name ? 0 : letter, base->name);
+	}
+	return 0;
+}
+
 const struct attar_profiler *const *attar_profilers(void)
 {
 	pthread_once(&list.once, make_list);
