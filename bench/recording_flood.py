@@ -7,7 +7,7 @@ program calls as fast as it can, with rings that hold all events. Then it makes 
 second for two seconds, with rings of 4 MiB; then program and tool have real-time priority, to
 exclude effects of other processes. `perf report --stats` counts the events in both files; lost are
 those that are not in them. Bytes are those of the records: the files differ by 2 KB of
-descriptions, such as build ids.
+descriptions, such as build IDs.
 """
 import re
 import struct

@@ -15,7 +15,7 @@ static bool is_within(uint64_t at, uint64_t len, uint64_t size)
 	return at <= size && len <= size - at;
 }
 
-/* Looks for the build-id among the notes of `size` bytes. */
+/* Looks for the build ID among the notes of `size` bytes. */
 static void read_notes(const unsigned char *notes, uint64_t size, struct elf_file *ret)
 {
 	uint64_t at = 0;

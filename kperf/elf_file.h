@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* elf_file.h - segments, the build-id and kinds of sections of an ELF file. */
+/* elf_file.h - segments, the build ID and kinds of sections of an ELF file. */
 #ifndef KPERF_ELF_FILE_H
 #define KPERF_ELF_FILE_H
 

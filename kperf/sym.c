@@ -531,7 +531,7 @@ int SymGetBuildId(const char *path, char **ret_id)
 	if (r != SUCCESS)
 		return r;
 	if (file.build_id_size == 0)
-		return kp_fail(LIBSYM_ERR_READ_BUILDID, "%s has no build-id", path);
+		return kp_fail(LIBSYM_ERR_READ_BUILDID, "%s has no build ID", path);
 	id = malloc(file.build_id_size * 2 + 1);
 	if (!id)
 		return kp_fail(COMMON_ERR_NOMEM, "out of memory");

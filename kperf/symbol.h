@@ -111,7 +111,7 @@ void FreeSymbolPtr(struct Symbol *symbol);
 void FreeModuleData(int pid);
 void FreeAsmStack(struct StackAsm *stackAsm);
 
-/* The build-id of a file in hexadecimal, to be freed with free(3). SUCCESS or an error code. */
+/* The build ID of a file in hexadecimal, to be freed with free(3). SUCCESS or an error code. */
 int SymGetBuildId(const char *moduleName, char **buildId);
 
 #pragma GCC visibility pop

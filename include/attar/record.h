@@ -137,7 +137,7 @@ struct attar_mmap { /* MMAP and MMAP2 */
 	uint8_t build_id_size; /* bytes; if nonzero, maj, min and ino are absent */
 	uint8_t build_id[20];
 	const char *filename; /* NUL-terminated inside the record */
-	bool has_ino;         /* MMAP2 without a build-id */
+	bool has_ino;         /* MMAP2 without a build ID */
 };
 
 struct attar_comm {

@@ -29,7 +29,7 @@ static const struct {
 	{LIBSYM_ERR_FILE_NOT_RGE, "not a regular file"},
 	{LIBSYM_ERR_START_SMALLER_END, "is empty"},
 	{LIBSYM_ERR_FILE_INVALID, "does not fit into memory"},
-	{LIBSYM_ERR_READ_BUILDID, "build-id"},
+	{LIBSYM_ERR_READ_BUILDID, "build ID"},
 	{LIBPERF_ERR_NO_AVAIL_PD, "tasks are open"},
 	{LIBPERF_ERR_FAIL_LISTEN_PROC, "includeNewFork"},
 	{LIBPERF_ERR_INVALID_CPULIST, "CPU"},

@@ -242,7 +242,7 @@ static bool try_build_id(struct debug_info *info, const uint8_t *id, size_t n)
 	return false;
 }
 
-/* .gnu_debugaltlink: a path, which may be relative to the debug file, and a build id. */
+/* .gnu_debugaltlink: a path, which may be relative to the debug file, and a build ID. */
 static void open_alt(struct debug_info *info)
 {
 	const struct elf_section *link = elf_section_named(&info->file.elf, ".gnu_debugaltlink");

@@ -68,7 +68,7 @@ bool elf_file_offset(const struct elf *elf, uint64_t vaddr, uint64_t *ret_offset
 bool elf_vaddr(const struct elf_segment *segments, size_t n, uint64_t offset, uint64_t *ret_vaddr);
 
 /*
- * Returns the size of the build-id in bytes, 0 if there is none. id has room for ELF_MAX_BUILD_ID
+ * Returns the size of the build ID in bytes, 0 if there is none. id has room for ELF_MAX_BUILD_ID
  * bytes.
  */
 size_t elf_build_id(const struct elf *elf, uint8_t *id);

@@ -5,7 +5,7 @@
 
 #include "elf/elf.h"
 
-/* Stores the build id and returns its size in bytes; 0: unknown. */
+/* Stores the build ID and returns its size in bytes; 0: unknown. */
 size_t kernel_notes_build_id(uint8_t id[ELF_MAX_BUILD_ID]);
 
 /* That of a loaded module: /sys/module/NAME/notes/.note.gnu.build-id. */

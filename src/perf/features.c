@@ -56,7 +56,7 @@ static const struct feature all[] = {
 	{"attr.remove_on_exec", "removal at exec", SINCE(5, 13), FEATURE_KEEP, {{FLAGS, BIT(36)}}},
 	{"attr.inherit_thread", "inheritance by threads only", SINCE(5, 13), FEATURE_KEEP,
 		{{FLAGS, BIT(35)}}},
-	{"attr.build_id", "build ids of mappings", SINCE(5, 12), FEATURE_QUIET, {{FLAGS, BIT(34)}}},
+	{"attr.build_id", "build IDs of mappings", SINCE(5, 12), FEATURE_QUIET, {{FLAGS, BIT(34)}}},
 	{"PERF_SAMPLE_WEIGHT_STRUCT", "weights in three fields", SINCE(5, 12), FEATURE_KEEP,
 		{SAMPLE(WEIGHT_STRUCT)}},
 	{"PERF_SAMPLE_CODE_PAGE_SIZE", "code page sizes", SINCE(5, 11), FEATURE_KEEP,

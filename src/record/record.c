@@ -106,7 +106,7 @@ static int parse_mmap2(const struct attar_layout *layout, struct body *b, struct
 			*(const uint8_t *)skip(b, 4); /* followed by three reserved bytes */
 		if (m->build_id_size > sizeof(m->build_id))
 			return record_bad(
-				b->header, "invalid build-id size of %u bytes", m->build_id_size);
+				b->header, "invalid build ID size of %u bytes", m->build_id_size);
 		memcpy(m->build_id, skip(b, sizeof(m->build_id)), m->build_id_size);
 	} else {
 		m->has_ino = true;

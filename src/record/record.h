@@ -57,12 +57,12 @@ int record_other(const struct attar_layout *layout, const struct perf_event_head
 	struct attar_record *rec);
 
 /*
- * Whether an MMAP2 record with this misc has a build id; word is the one after pgoff, in the byte
+ * Whether an MMAP2 record with this misc has a build ID; word is the one after pgoff, in the byte
  * order of the record: the size of the id, or the major number of a device.
  *
  * When an event of another program has attr.build_id, the kernel leaves the flag of its record set
  * in those that it writes for further events (seen on 6.18): perf_event_mmap_output(). `perf
- * inject` adds build ids to recordings of events without the attribute. The size is then that of an
+ * inject` adds build IDs to recordings of events without the attribute. The size is then that of an
  * id: 16 and 20 are also the major numbers of old CD-ROM drives.
  */
 bool record_has_build_id(const struct attar_layout *layout, uint16_t misc, const void *word);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The features of a recording: machine, command line, names of events, build ids, clocks. */
+/* The features of a recording: machine, command line, names of events, build IDs, clocks. */
 #include "recording/internal.h"
 
 static int keep_string(struct recording *r, struct cursor *c, const char **ret_text)
@@ -90,7 +90,7 @@ int recording_add_build_id(struct recording *r, const char *bytes, size_t len)
 		return 0;
 	}
 	if (r->build_ids.n == RECORDING_BUILD_IDS_MAX) {
-		recording_damage(r, "it has more than %d build ids", RECORDING_BUILD_IDS_MAX);
+		recording_damage(r, "it has more than %d build IDs", RECORDING_BUILD_IDS_MAX);
 		return 0;
 	}
 	id.size = id.misc & BUILD_ID_MISC_SIZE ? MIN((uint8_t)hash[20], sizeof(id.id))

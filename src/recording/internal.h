@@ -73,7 +73,7 @@ struct recording {
 	size_t n_ids;
 	struct map event_of_id;
 	struct recording_facts facts;
-	VEC(char *) texts; /* owned strings of facts, build ids and former names */
+	VEC(char *) texts; /* owned strings of facts, build IDs and former names */
 	VEC(struct recording_build_id) build_ids;
 	VEC(struct recording_missing) missing;
 	struct tracing_data tracing;
@@ -122,7 +122,7 @@ int recording_read_header(struct recording *r, const struct data_header *header)
  */
 int recording_feature(struct recording *r, unsigned feature, char *bytes, size_t len);
 
-/* Interprets one record with a build id. */
+/* Interprets one record with a build ID. */
 int recording_add_build_id(struct recording *r, const char *bytes, size_t len);
 
 /* Takes ownership of bytes. */

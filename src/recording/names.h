@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names in a recording: functions, source lines and build ids of the locations in its samples, and
+ * Names in a recording: functions, source lines and build IDs of the locations in its samples, and
  * call frame information of their binaries, so that it reads the same on a machine without the
  * binaries. They are feature 255 of the file, which perf skips; docs/symbols.md has the format.
  *

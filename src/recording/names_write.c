@@ -129,7 +129,7 @@ static void put_key(struct encoder *e, const struct dso *dso, const char *shown,
 	put_text(e, jit ? shown : NULL, b);
 }
 
-/* The build id of the file that was read, or of the running kernel. */
+/* The build ID of the file that was read, or of the running kernel. */
 static void put_file_id(struct encoder *e, attar_location location)
 {
 	uint8_t ours[ELF_MAX_BUILD_ID];

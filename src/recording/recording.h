@@ -77,7 +77,7 @@ struct recording_facts {
 	bool script;          /* made of a script: each of its rounds matters */
 	bool has_aux;         /* contains AUX areas, which are not read */
 	bool compressed;      /* contains records that are compressed with zstd */
-	bool unfinished;      /* the tool was killed: features, such as build ids, are missing */
+	bool unfinished;      /* the tool was killed: features, such as build IDs, are missing */
 	uint64_t features[4]; /* bitmap: those in the recording, known or not */
 	/* From the tracing data. */
 	uint8_t long_size;  /* bytes; 0: unknown */

@@ -17,7 +17,7 @@ const struct kernel_code *running_kernel_code(void);
 uint64_t running_kernel_address(const char *symbol);
 
 /*
- * Whether the recording was made by this build of the kernel: by build id, otherwise by release and
+ * Whether the recording was made by this build of the kernel: by build ID, otherwise by release and
  * host. If not, *ret_why is a clause, such as "was recorded by another kernel", without a subject.
  */
 bool running_kernel_is_recorded(const struct recording *r, const char **ret_why);

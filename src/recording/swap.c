@@ -182,7 +182,7 @@ static const char *const shapes[] = {
 	[PERF_RECORD_CALLCHAIN_DEFERRED_] = "qqq*",
 };
 
-/* Like MMAP2, with 24 bytes of a build id, marked by b, in place of the file's numbers. */
+/* Like MMAP2, with 24 bytes of a build ID, marked by b, in place of the file's numbers. */
 static const char mmap2_build_id[] = "wwqqqbww";
 
 static size_t width_of(char c)

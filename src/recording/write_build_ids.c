@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The build ids of the kernel and of files that were mapped as code. */
+/* The build IDs of the kernel and of files that were mapped as code. */
 #include "elf/kernel_notes.h"
 #include "recording/writer_internal.h"
 #include "symbol/dso_open.h"
@@ -7,7 +7,7 @@
 /* Of a path. */
 struct path_id {
 	const char *path;
-	bool is_ambiguous; /* it had files with other build ids, or that are gone */
+	bool is_ambiguous; /* it had files with other build IDs, or that are gone */
 	uint8_t size;      /* 0: none */
 	uint8_t id[ELF_MAX_BUILD_ID];
 };
@@ -28,7 +28,7 @@ void writer_add_file(struct recording_writer *w, const struct attar_mapping *map
 	if (!path)
 		return;
 	key.path = mapping->path; /* that of a deleted file says so, and is another one */
-	/* A file without a build id is only a missing convenience, also when memory is short. */
+	/* A file without a build ID is only a missing convenience, also when memory is short. */
 	if (dsos_intern(&w->files, &key) == ATTAR_DSO_UNKNOWN)
 		attar_error_clear();
 }

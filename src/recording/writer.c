@@ -178,7 +178,7 @@ void recording_writer_note(struct recording_writer *w, const struct perf_event_h
 		if (unlikely(time < w->first_time || !w->first_time))
 			w->first_time = time;
 	} else if (is_map(header) && header->misc & PERF_RECORD_MISC_MMAP_DATA) {
-		return; /* such files have no build ids */
+		return; /* such files have no build IDs */
 	} else if (is_map(header)) {
 		note_map(w, header);
 	} else if (header->type == PERF_RECORD_LOST && header->size >= 24) {

@@ -13,7 +13,7 @@
  *	recording_writer_close(w);
  *
  * Records reach the file at each round, so a recording whose writer is killed can be read up to its
- * last round: only its features and build ids are missing. Errors name the file; one of an earlier
+ * last round: only its features and build IDs are missing. Errors name the file; one of an earlier
  * call can be returned by a later one.
  */
 #ifndef RECORDING_WRITER_H
@@ -99,7 +99,7 @@ int recording_writer_add_id(struct recording_writer *w, size_t event, uint64_t i
 /* Writes the header and the existing processes. */
 int recording_writer_begin(struct recording_writer *w);
 
-/* Takes what the header needs from a record: times, and files with build ids. */
+/* Takes what the header needs from a record: times, and files with build IDs. */
 void recording_writer_note(struct recording_writer *w, const struct perf_event_header *header);
 
 /* Writes records, or parts of records that are continued by the next call. */

@@ -74,7 +74,7 @@ int writer_put_running(
 void writer_add_file(struct recording_writer *w, const struct attar_mapping *mapping);
 
 /*
- * Appends a record for the kernel and for each path whose file has a build id. A record names the
+ * Appends a record for the kernel and for each path whose file has a build ID. A record names the
  * path only: paths that had several files get none.
  */
 void writer_put_build_ids(const struct recording_writer *w, struct buf *b);

@@ -464,7 +464,7 @@ static void end_writers(struct attar_run *run)
 
 	for (size_t i = 0; (client = client_at(run, i)); i++) {
 		peer_sender_client_set(client, free_pushed(peer_sender_client_get(client)));
-		peer_sender_end_preamble(run->push.sender, client); /* build ids are at the end */
+		peer_sender_end_preamble(run->push.sender, client); /* build IDs are at the end */
 	}
 }
 

@@ -98,7 +98,7 @@ static const char *kernel_build_id(struct functions *f)
 	return *f->kernel_build_id ? f->kernel_build_id : NULL;
 }
 
-/* The build id of a function's DSO; NULL: unknown. */
+/* The build ID of a function's DSO; NULL: unknown. */
 static const char *build_id_of(
 	struct functions *f, attar_location location, const struct attar_symbol *sym)
 {

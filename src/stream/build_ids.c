@@ -3,7 +3,7 @@
 
 #include "symbol/symbols.h"
 
-#define AMBIGUOUS UINT64_MAX /* files with different build ids had the path */
+#define AMBIGUOUS UINT64_MAX /* files with different build IDs had the path */
 
 void build_ids_init(struct build_ids *b, const struct recording *recording)
 {
@@ -81,7 +81,7 @@ static void set_id(const struct recording_build_id *id, struct attar_mapping *ma
 	mapping->ino = 0;
 }
 
-/* The file that was identified by the build id has its device and inode again. */
+/* The file that was identified by the build ID has its device and inode again. */
 static void withdraw(struct attar_symbols *symbols, const struct recording_build_id *id,
 	const struct build_id_owner *owner, const struct attar_mapping *second)
 {

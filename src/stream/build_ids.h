@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The build ids in the header of a recording, by path: its MMAP records have none. */
+/* The build IDs in the header of a recording, by path: its MMAP records have none. */
 #ifndef STREAM_BUILD_IDS_H
 #define STREAM_BUILD_IDS_H
 
@@ -10,7 +10,7 @@
 
 struct attar_symbols;
 
-/* The first mapped file of a path, to which the build id of the path was given. */
+/* The first mapped file of a path, to which the build ID of the path was given. */
 struct build_id_owner {
 	uint32_t maj, min, generation;
 	uint64_t ino;
@@ -28,9 +28,9 @@ void build_ids_init(struct build_ids *b, const struct recording *recording);
 void build_ids_done(struct build_ids *b);
 
 /*
- * If the path of a mapping has exactly one build id and one file, the build id identifies the file
+ * If the path of a mapping has exactly one build ID and one file, the build ID identifies the file
  * from now on, also on another machine, and the device and inode are cleared. When a second file of
- * the path follows, it is unknown which of them has the build id: device and inode identify both.
+ * the path follows, it is unknown which of them has the build ID: device and inode identify both.
  */
 void build_ids_set(
 	struct build_ids *b, struct attar_symbols *symbols, struct attar_mapping *mapping);

@@ -272,7 +272,7 @@ static bool defers(const struct perf_event_attr *attr)
 	return whole.flags & UAPI_ATTR_DEFER_CALLCHAIN;
 }
 
-/* Synthesized mappings have no id of their event: they have build ids if one of the events has. */
+/* Synthesized mappings have no id of their event: they have build IDs if one of the events has. */
 static void share_build_ids(struct attar_stream *s, size_t n)
 {
 	bool any = false;

@@ -12,8 +12,8 @@
 #include <stdint.h>
 
 /*
- * Opens the binary with the build id. Returns an fd owned by the caller; -ENOENT if there is none,
- * or the file has another build id. Sets no error text.
+ * Opens the binary with the build ID. Returns an fd owned by the caller; -ENOENT if there is none,
+ * or the file has another build ID. Sets no error text.
  */
 int build_id_cache_open(const uint8_t *id, size_t size);
 

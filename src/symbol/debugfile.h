@@ -28,9 +28,9 @@ void debugfile_id_path(
 	struct buf *path, const char *root, size_t n, const uint8_t *id, size_t id_size);
 
 /*
- * Opens the debug file: by build-id, then by debug link next to the binary, in .debug, and below
- * the roots, then from the server. The file matches if its build-id is that of the binary, or, if
- * one of them has no build-id, if its CRC is that in the link. Returns an fd owned by the caller,
+ * Opens the debug file: by build ID, then by debug link next to the binary, in .debug, and below
+ * the roots, then from the server. The file matches if its build ID is that of the binary, or, if
+ * one of them has no build ID, if its CRC is that in the link. Returns an fd owned by the caller,
  * or
  * -ENOENT.
  */

@@ -28,7 +28,7 @@ struct debuginfod {
 };
 
 /*
- * Finds the debug file of a build id; binary is its path, for messages. Returns an fd owned by the
+ * Finds the debug file of a build ID; binary is its path, for messages. Returns an fd owned by the
  * caller; -ENOENT: there is none, or no server. The file is not checked.
  */
 int debuginfod_open(struct debuginfod *d, const char *binary, const uint8_t *id, size_t id_size);

@@ -104,7 +104,7 @@ struct dso {
 struct dsos {
 	VEC(struct dso *) at; /* by number; 0, 1 and 2 are fixed */
 	struct map by_hash;   /* hash of the key to the newest number */
-	struct map by_build;  /* hash of build id and size to the number that is shared */
+	struct map by_build;  /* hash of build ID and size to the number that is shared */
 	uint32_t free;        /* the first free number; 0: none */
 	unsigned max;
 	uint64_t refused;
@@ -142,7 +142,7 @@ void dsos_ref(struct dsos *dsos, unsigned number);
 void dsos_unref(struct dsos *dsos, unsigned number);
 
 /*
- * The DSO whose contents were read first of those with the same build id and size of file, which
+ * The DSO whose contents were read first of those with the same build ID and size of file, which
  * are set; adds this one if it is the first. NULL: it has to be read.
  */
 struct dso *dsos_share(struct dsos *dsos, struct dso *dso, unsigned what);

@@ -238,7 +238,7 @@ static int keep_segments(struct dso *dso, const struct elf *elf)
 	return 0;
 }
 
-/* The mapping's record may contain a build-id. */
+/* The mapping's record may contain a build ID. */
 static int check_build(const struct dso *dso, const struct elf *elf)
 {
 	uint8_t id[ELF_MAX_BUILD_ID];
@@ -249,7 +249,7 @@ static int check_build(const struct dso *dso, const struct elf *elf)
 	n = elf_build_id(elf, id);
 	if (n == dso->key.build_id_size && !memcmp(id, dso->key.build_id, n))
 		return 0;
-	return attar_fail(-ESTALE, "the build-id of the file differs from that of the mapping");
+	return attar_fail(-ESTALE, "the build ID of the file differs from that of the mapping");
 }
 
 static void identify(struct dso *dso, const struct elf *elf)

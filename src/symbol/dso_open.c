@@ -84,7 +84,7 @@ bool dso_is_build(int fd, const uint8_t *id, size_t size)
 }
 
 /*
- * A build id identifies a file that has no inode, as in a recording. With both, it is compared when
+ * A build ID identifies a file that has no inode, as in a recording. With both, it is compared when
  * the symbols are read.
  */
 static bool same_build(int fd, const struct dso_key *key)

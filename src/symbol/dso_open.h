@@ -39,7 +39,7 @@ int dso_open_path(int root, const char *path, int flags);
 /* Reopens an O_PATH fd for reading; -ENOEXEC if it is not a regular file. */
 int dso_reopen(int handle);
 
-/* Whether an open ELF file has the build id. */
+/* Whether an open ELF file has the build ID. */
 bool dso_is_build(int fd, const uint8_t *id, size_t size);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds files of the running kernel and of its modules by their build ids. */
+/* Finds files of the running kernel and of its modules by their build IDs. */
 #ifndef SYMBOL_KERNEL_FILE_H
 #define SYMBOL_KERNEL_FILE_H
 
@@ -15,7 +15,7 @@ struct kernel_file {
 	uint8_t id[ELF_MAX_BUILD_ID];
 	size_t id_size; /* at least 2 */
 	struct utsname names;
-	/* Whether a file with this build id is the one. */
+	/* Whether a file with this build ID is the one. */
 	bool (*fits)(void *ctx, const struct elf *elf);
 	void *ctx;
 };

@@ -77,7 +77,7 @@ struct attar_symbols {
 };
 
 /*
- * The build id of the file of a location, once its symbols were read: its size in bytes, 0 if it is
+ * The build ID of the file of a location, once its symbols were read: its size in bytes, 0 if it is
  * unknown. *ret_id is borrowed until the cache is freed.
  */
 size_t symbols_build_id(
@@ -85,7 +85,7 @@ size_t symbols_build_id(
 
 /*
  * Opens a file: one that was kept, otherwise as dso_open(), whose result it returns if perf's cache
- * has no file with the build id.
+ * has no file with the build ID.
  */
 int symbols_file(const struct attar_symbols *symbols, const struct dso_search *where);
 
@@ -148,7 +148,7 @@ int stored_resolve(struct attar_symbols *symbols, const struct stored_place *pla
 	struct attar_symbol *symbol);
 
 /*
- * Changes what identifies a file that is mapped, such as its inode instead of a build id; path is
+ * Changes what identifies a file that is mapped, such as its inode instead of a build ID; path is
  * the same. Its symbols are read again.
  */
 void symbols_identify(struct attar_symbols *symbols, const struct attar_mapping *before,

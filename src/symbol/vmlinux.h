@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * vmlinux: the uncompressed file of the running kernel, which has its debug information and code.
- * It is looked for by the build id of the kernel when lines or code of the kernel are asked for
+ * It is looked for by the build ID of the kernel when lines or code of the kernel are asked for
  * first. {0} before that.
  */
 #ifndef SYMBOL_VMLINUX_H

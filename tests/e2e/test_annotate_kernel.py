@@ -39,12 +39,12 @@ def annotate(debug, *args):
 
 
 def build_id():
-    """The build id of the running kernel: the note of type 3 of the owner GNU."""
+    """The build ID of the running kernel: the note of type 3 of the owner GNU."""
     notes = Path('/sys/kernel/notes')
     found = re.search(rb'\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0(.{20})',
                       notes.read_bytes() if notes.exists() else b'', re.S)
     if not found:
-        pytest.skip('the kernel does not say its build id')
+        pytest.skip('the kernel does not say its build ID')
     return found[1].hex()
 
 
@@ -60,7 +60,7 @@ def hottest(debug):
 
 
 def make_vmlinux(folder, path, offset):
-    """A file with the build id of the kernel, and a function of known lines at an offset."""
+    """A file with the build ID of the kernel, and a function of known lines at an offset."""
     folder.mkdir(exist_ok=True)
     source = folder / 'kernel.c'
     body = ''.join(f'asm(".rept {BYTES}; nop; .endr"); /* line {i} */\n'
@@ -109,7 +109,7 @@ def test_lines_of_a_vmlinux(tmp_path):
 
 @pytest.mark.skipif(os.uname().machine != 'x86_64', reason='the file is one of x86-64')
 def test_vmlinux_of_another_kernel(tmp_path, monkeypatch):
-    """A file of the right name with another build id is not used, and the remarks say so."""
+    """A file of the right name with another build ID is not used, and the remarks say so."""
     release = os.uname().release
     if Path(f'/lib/modules/{release}/build/vmlinux').exists() or list(
             Path('/boot').glob('vmlinux-*')):

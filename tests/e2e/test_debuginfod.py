@@ -30,7 +30,7 @@ def free_port():
 
 @pytest.fixture
 def stripped(tmp_path):
-    """A program with a new build id and without symbols; its debug file is in another folder."""
+    """A program with a new build ID and without symbols; its debug file is in another folder."""
     need('gcc', 'objcopy')
     served = tmp_path / 'served'
     served.mkdir()

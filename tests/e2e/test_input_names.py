@@ -166,7 +166,7 @@ def fixture_split(request, tmp_path):
 
 
 def nodes(path, *args):
-    """Return the build id of each function in the call tree."""
+    """Return the build ID of each function in the call tree."""
     ended = run('profile', '-g', '--format', 'json', '--input', path, *args)
     assert ended.returncode == 0, ended.stderr
     tree = next(s for s in json.loads(ended.stdout)['sections'] if s['kind'] == 'tree')
@@ -199,7 +199,7 @@ def test_system_calls_of_another_architecture_have_numbers(tmp_path):
 
 
 def test_another_file(split):
-    """Same device and inode, another build id."""
+    """Same device and inode, another build ID."""
     path, program = split
     known = bytes.fromhex(re.search(rf'([0-9a-f]+) {program}$', perf('buildid-list', '-i', path),
                                     re.M)[1])

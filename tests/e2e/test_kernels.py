@@ -301,7 +301,7 @@ def of_perf(data, program):
 def test_events_of_a_recording_of_perf(boot, version, name):
     """
     Events, times, names and stacks on this kernel are those of perf script. attar names functions
-    of files whose build id was recorded: perf records those of files with samples.
+    of files whose build ID was recorded: perf records those of files with samples.
     """
     data = recording(boot, version, name)
     ended = run('trace', '-g', '--format', 'json', '--input', data, '-e', EVENTS)
@@ -318,7 +318,7 @@ def test_events_of_a_recording_of_perf(boot, version, name):
         assert first_difference(addresses(ours, 4096), addresses(theirs, 4096)) is None
     else:
         assert first_difference(addresses(ours), addresses(theirs)) is None
-    if name == 'pipe': # has no build ids
+    if name == 'pipe': # has no build IDs
         return
     named = functions(ours)
     assert {dso for dso, _ in named if dso.endswith('/libc.so.6')}

@@ -173,7 +173,7 @@ def symbols_say(program):
 
 @pytest.mark.parametrize('strip', ['--strip-all', '--strip-debug'])
 def test_debug_file_of_another_build(tmp_path, strip):
-    """The CRC of a debug link, and a build id: one note names the file and the reason."""
+    """The CRC of a debug link, and a build ID: one note names the file and the reason."""
     source = ROOT / 'tests/workloads/inlines.c'
     for build_id, reason in (('none', 'its CRC differs from that in the binary'),
                              ('sha1', 'it is from another build')):

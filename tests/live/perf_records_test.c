@@ -385,7 +385,7 @@ static void test_build_id_is_that_of_the_file(void **state)
 
 	dl_iterate_phdr(find_build_id, NULL);
 	if (!memcmp(own_build_id, none, 20))
-		live_skip("this program was linked without a build id");
+		live_skip("this program was linked without a build ID");
 	attr.mmap = attr.mmap2 = attr.build_id = 1;
 	assert_int_equal(
 		records_of_map(&attr, PROT_READ | PROT_EXEC, PERF_RECORD_MMAP2, has_build_id), 1);

@@ -124,7 +124,7 @@ static void test_map_with_build_id(void **state)
 	assert_string_equal(rec.mmap.filename, "/bin");
 }
 
-/* Events without build ids have the flag if the kernel has just written one of another event. */
+/* Events without build IDs have the flag if the kernel has just written one of another event. */
 static void test_map_with_the_flag_of_another_event(void **state)
 {
 	const uint64_t words[] = {HEADER(PERF_RECORD_MMAP2, PERF_RECORD_MISC_MMAP_BUILD_ID, 14),
