@@ -39,7 +39,7 @@ static void send_line(const char *what, uint64_t number)
 	char line[LINE_BYTES];
 	int n = snprintf(line, sizeof(line), "%s %llu\n", what, (unsigned long long)number);
 
-	file_write_all(STDOUT_FILENO, line, (size_t)n); /* a lost peer is noticed on stdin */
+	file_write_all(STDOUT_FILENO, line, (size_t)n); /* a lost connection is noticed on stdin */
 }
 
 /* ---- the profiler ---- */

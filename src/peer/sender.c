@@ -14,13 +14,13 @@
 #include "record/uapi.h"
 
 enum {
-	START_NS_10 = 1000000000, /* a tenth of the time that a client has until START */
+	START_NS_10 = 1000000000, /* a tenth of the time that a receiver has until START */
 	IDLE_NS = 1000000000, /* a fifth of the time that peer_sender_finish() waits for progress */
 	FINISH_TURN_MS = 100,
 	DATA_MAX = 256 << 10, /* bytes of a DATA frame */
 	INPUT_MAX = 4096,   /* bytes that a receiver may send ahead, or leave unread before START */
 	READ_BYTES = 16384, /* a whole TLS record, so that none is left in GnuTLS */
-	READS_MAX = 16,     /* of a client in a turn */
+	READS_MAX = 16,     /* of a receiver in a turn */
 	REFUSED_NS = 1000000000, /* that a refused connection has to read why, and to close */
 	PAUSE_NS = 1000000000, /* after which connections are accepted again without a descriptor */
 	HOST_MAX = 256,
@@ -82,7 +82,7 @@ static int listen_again(struct sender *s)
 	return 0;
 }
 
-/* ---- clients ---- */
+/* ---- receivers ---- */
 
 static void watch(struct sender *s, struct peer_sender_client *c)
 {
@@ -150,7 +150,7 @@ static void remove_refused(struct sender *s, size_t i)
 		s->refused.at[i] = s->refused.at[i + 1];
 }
 
-/* Like end(), for a client that must read why: the alert of TLS. See link_end(). */
+/* Like end(), for a receiver that must read why: the alert of TLS. See link_end(). */
 static void end_later(struct sender *s, struct peer_sender_client *c)
 {
 	struct refused refused = {.link = c->link, .deadline = base_now() + REFUSED_NS};
@@ -216,7 +216,7 @@ static int accept_one(struct sender *s)
 	if (!c)
 		return -ENOMEM;
 	if (is_full) {
-		refuse(s, c, "16 peers are connected, which is the maximum");
+		refuse(s, c, "16 receivers are connected, which is the maximum");
 		return 1;
 	}
 	address_keep_alive(&s->address, fd);
@@ -227,7 +227,7 @@ static int accept_one(struct sender *s)
 	return 1;
 }
 
-/* ---- what clients send ---- */
+/* ---- what receivers send ---- */
 
 /* After START, a PONG that has to wait for data would measure nothing. */
 static void pong(struct peer_sender_client *c, const struct frame *frame)
@@ -543,7 +543,7 @@ int peer_sender_end_round(
 	struct sender *s, struct peer_sender_client *c, const struct peer_sender_round *round)
 {
 	struct buf loss _cleanup_(buf_done) = {0};
-	size_t waits = c->out.len - c->out_at; /* a round of any size is sent to an idle peer */
+	size_t waits = c->out.len - c->out_at; /* a round of any size is sent to an idle receiver */
 
 	if (c->state != CLIENT_STARTED) {
 		buf_reset(&c->round);
@@ -601,7 +601,7 @@ static void end_all_data(struct sender *s)
 		end_data(s, *c);
 }
 
-/* Whether a client still has something to read, or to confirm, or has to close. */
+/* Whether a receiver still has something to read, or to confirm, or has to close. */
 static bool is_busy(struct sender *s, uint64_t *ret_sum)
 {
 	bool busy = s->refused.n > 0;

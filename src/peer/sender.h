@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sends the bytes of a recording to all peers that are connected to an address, in frames
+ * Sends the bytes of a recording to all receivers that are connected to an address, in frames
  * (peer/frame.h).
  *
- * A client is a receiver that has connected and sent START; a file or device is one client from the
- * beginning. Each client has a queue of bounded size: a round of records that does not fit is
+ * struct peer_sender_client is a receiver that has connected and sent START; a file or device is
+ * one from the beginning. Each has a queue of bounded size: a round of records that does not fit is
  * dropped, and the next one that fits begins with a LOST record that says how many samples it had.
- * The caller writes the bytes: peer_sender_take_new() returns a client that has just started, for
- * which it opens a writer; it writes to each client, and ends each round.
+ * The caller writes the bytes: peer_sender_take_new() returns a receiver that has just started, for
+ * which it opens a writer; it writes to each receiver, and ends each round.
  *
  * Nothing here waits, except peer_sender_finish().
  */
@@ -26,17 +26,17 @@ struct peer_sender_opts {
 	const char *option;  /* for messages: "--push" */
 	const char *address; /* borrowed */
 	struct tls_files tls;
-	size_t queue_bytes; /* of each client */
+	size_t queue_bytes; /* of each receiver */
 };
 
 struct peer_sender_stats {
-	uint64_t clients;        /* that have started */
+	uint64_t clients;        /* receivers that have started */
 	uint64_t refused;        /* connections that were closed before */
 	char refusal[192];       /* why the first of them was */
-	uint64_t cut;            /* clients that ended their connection early */
-	uint64_t samples;        /* sent to clients, including those that were lost */
-	uint64_t lost;           /* samples dropped since the client's queue was full */
-	uint64_t unacknowledged; /* samples sent that no client has confirmed, at the end */
+	uint64_t cut;            /* receivers that ended their connection early */
+	uint64_t samples;        /* sent to receivers, including those that were lost */
+	uint64_t lost;           /* samples dropped since the receiver's queue was full */
+	uint64_t unacknowledged; /* samples sent that no receiver has confirmed, at the end */
 	uint64_t lost_records;   /* other records that were dropped */
 };
 
@@ -61,13 +61,13 @@ int peer_sender_fd(const struct sender *sender);
 /* Accepts, reads and writes what is possible now. 0 or -ENOMEM. */
 int peer_sender_turn(struct sender *sender);
 
-/* A client that has started since the last call; NULL: none. Owned by the sender. */
+/* A receiver that has started since the last call; NULL: none. Owned by the sender. */
 struct peer_sender_client *peer_sender_take_new(struct sender *sender);
 
-/* The i-th client that has started; NULL after the last. */
+/* The i-th receiver that has started; NULL after the last. */
 struct peer_sender_client *peer_sender_client(struct sender *sender, size_t i);
 
-/* The caller's object for a client. */
+/* The caller's object for a receiver. */
 void peer_sender_client_set(struct peer_sender_client *client, void *object);
 void *peer_sender_client_get(const struct peer_sender_client *client);
 
@@ -83,7 +83,7 @@ void peer_sender_drop_client(struct sender *sender, struct peer_sender_client *c
  */
 int peer_sender_send_symbols(struct peer_sender_client *client, const void *symbols, size_t n);
 
-/* Adds bytes to the round of a client. */
+/* Adds bytes to the round of a receiver. */
 void peer_sender_write(struct peer_sender_client *client, const void *bytes, size_t n);
 
 /* The bytes before the records were written: it is sent in any case. 0 or -ENOMEM. */
@@ -105,14 +105,15 @@ int peer_sender_end_round(struct sender *sender, struct peer_sender_client *clie
 void peer_sender_put_sample_id(struct buf *to, const struct peer_sender_round *round);
 
 /*
- * Notifies a client that later rounds have no event from before `time`, ns of CLOCK_MONOTONIC,
+ * Notifies a receiver that later rounds have no event from before `time`, ns of CLOCK_MONOTONIC,
  * unless it has not read what was sent before. 0 or -ENOMEM.
  */
 int peer_sender_send_time(struct sender *sender, struct peer_sender_client *client, uint64_t time);
 
 /*
- * Ends the data of all clients, and waits for those that read until they have confirmed everything.
- * Gives up when none has read anything for some seconds, or stop (-1: none) becomes readable.
+ * Ends the data of all receivers, and waits for those that read until they have confirmed
+ * everything. Gives up when none has read anything for some seconds, or stop (-1: none) becomes
+ * readable.
  */
 int peer_sender_finish(struct sender *sender, int stop);
 

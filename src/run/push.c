@@ -16,13 +16,13 @@
 #include "stream/stream.h"
 
 enum {
-	QUEUE_BYTES = 8 << 20, /* of each client */
+	QUEUE_BYTES = 8 << 20, /* of each receiver */
 	/* Records are at most some rounds late: after these, all of them can be delivered. */
 	QUIET_ROUNDS = REPLAY_ROUNDS + 1,
 	WAIT_MS = 1000,
 };
 
-/* What is written for one client. */
+/* What is written for one receiver. */
 struct pushed {
 	struct recording_writer *writer; /* NULL: it begins after this round */
 	uint64_t samples; /* that the writer had seen at the end of the previous round */
@@ -75,14 +75,14 @@ static void push_events_once(struct attar_run *run)
 				it->pushes = false;
 }
 
-/* ---- clients ---- */
+/* ---- receivers ---- */
 
 static struct peer_sender_client *client_at(const struct attar_run *run, size_t i)
 {
 	return run->push.sender ? peer_sender_client(run->push.sender, i) : NULL;
 }
 
-/* NULL: the client has not begun. */
+/* NULL: the receiver has not begun. */
 static struct recording_writer *writer_of(const struct peer_sender_client *client)
 {
 	const struct pushed *p = peer_sender_client_get(client);
@@ -108,7 +108,7 @@ static struct pushed *free_pushed(struct pushed *p)
 }
 
 /*
- * Begins the recording of a client: events, formats, names and mappings of this time, except of
+ * Begins the recording of a receiver: events, formats, names and mappings of this time, except of
  * processes that have exited: /proc no longer has them.
  */
 static int begin(struct attar_run *run, struct peer_sender_client *client)
@@ -140,8 +140,8 @@ static int begin(struct attar_run *run, struct peer_sender_client *client)
 }
 
 /*
- * What the rings have lost up to now is not the loss of a new client. What they contain may be from
- * before such a loss, so that a client begins when they have been read.
+ * What the rings have lost up to now is not the loss of a new receiver. What they contain may be
+ * from before such a loss, so that a receiver begins when they have been read.
  */
 static int take_new(struct attar_run *run)
 {
@@ -204,7 +204,7 @@ int push_start(struct attar_run *run)
 
 /* ---- listening ---- */
 
-/* Waits for the first client: what happens before would be lost. */
+/* Waits for the first receiver: what happens before would be lost. */
 static int wait_for_client(struct attar_run *run)
 {
 	struct pollfd fds[] = {{.fd = peer_sender_fd(run->push.sender), .events = POLLIN},
@@ -224,7 +224,7 @@ static int wait_for_client(struct attar_run *run)
 	}
 }
 
-/* Without permission, peers have no names. */
+/* Without permission, receivers have no names. */
 static int pack_symbols(struct attar_run *run)
 {
 	int r = symbol_list_pack("/proc/kallsyms", &run->push.symbols);
@@ -237,7 +237,7 @@ static int pack_symbols(struct attar_run *run)
 	return 0;
 }
 
-/* Before the first peer connects. What is loaded from then on is announced. */
+/* Before the first receiver connects. What is loaded from then on is announced. */
 static int read_symbols(struct attar_run *run)
 {
 	struct push_modules *modules = &run->push.modules;
@@ -410,7 +410,7 @@ static int add_modules(struct attar_run *run)
 	return 0;
 }
 
-/* A peer delivers a round when some others have followed. */
+/* A receiver delivers a round when some others have followed. */
 static int end_rounds(struct attar_run *run)
 {
 	struct peer_sender_client *client;
@@ -443,7 +443,7 @@ int push_round(struct attar_run *run)
 /* ---- the end ---- */
 
 /*
- * What the rings have lost, and what did not fit the client's queue: of both, records in the data
+ * What the rings have lost, and what did not fit the receiver's queue: of both, records in the data
  * say only a part, or nothing when no record followed.
  */
 static int put_losses(struct attar_run *run, struct peer_sender_client *client)
@@ -496,20 +496,20 @@ void push_remark(const struct attar_run *run, struct attar_report *report)
 
 	if (!sent)
 		return;
-	attar_report_remark(report, "%llu sample%s pushed to %llu peer%s at %s",
+	attar_report_remark(report, "%llu sample%s pushed to %llu receiver%s at %s",
 		(unsigned long long)sent->samples, sent->samples == 1 ? " was" : "s were",
 		(unsigned long long)sent->clients, PLURAL_S(sent->clients), run->push.address);
 	if (sent->lost)
 		attar_report_remark(report,
-			"%llu pushed sample%s lost, because a peer did not read fast enough",
+			"%llu pushed sample%s lost, because a receiver did not read fast enough",
 			(unsigned long long)sent->lost, sent->lost == 1 ? " was" : "s were");
 	if (sent->lost_records)
 		attar_report_remark(report,
 			"names and mappings of %llu reading%s of the rings were lost, because a "
-			"peer did not read fast enough",
+			"receiver did not read fast enough",
 			(unsigned long long)sent->lost_records, PLURAL_S(sent->lost_records));
 	if (sent->cut)
-		attar_report_remark(report, "%llu peer%s closed the connection before the end",
+		attar_report_remark(report, "%llu receiver%s closed the connection before the end",
 			(unsigned long long)sent->cut, PLURAL_S(sent->cut));
 	if (sent->unacknowledged)
 		attar_report_remark(report,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * --push, and the attribute push= of events: sends the records of a live run to each peer that
- * pulls them, while the run also processes them. Each peer receives a separate recording, in the
- * format of a pipe, that begins with formats, names and mappings; see peer/sender.h.
+ * --push, and the attribute push= of events: sends the records of a live run to each receiver,
+ * while the run also processes them. Each receiver gets a separate recording, in the format of a
+ * pipe, that begins with formats, names and mappings; see peer/sender.h.
  *
  * record sends the bytes of its rings; other profilers send the records that were delivered to
  * them.
@@ -35,17 +35,17 @@ struct run_push {
 	uint64_t taken;                /* records of this round */
 	uint64_t rounds;               /* that have ended */
 	uint64_t ended[REPLAY_ROUNDS]; /* ns: when, by round modulo */
-	struct recording_writer_stats stats; /* of the client that has seen most */
+	struct recording_writer_stats stats; /* of the receiver that has seen most */
 	struct peer_sender_stats *sent;      /* owned; NULL before the end */
 };
 
 /* Whether the source is pushed, by push= or --push. 0, or -EINVAL with another address. */
 int push_add_source(struct attar_run *run, struct source *s);
 
-/* Before events are enabled: listens. A run that only pushes waits for the first peer. */
+/* Before events are enabled: listens. A run that only pushes waits for the first receiver. */
 int push_listen(struct attar_run *run);
 
-/* Before the command begins: the peers that have connected receive all records. */
+/* Before the command begins: the receivers that have connected get all records. */
 int push_start(struct attar_run *run);
 
 /* Before a round: takes new connections, and sends what waits. */
@@ -65,7 +65,7 @@ void push_running(struct attar_run *run, const parse_ints *tids);
 /* All records up to now were given: new connections receive the later ones. */
 int push_round(struct attar_run *run);
 
-/* No more records follow. Waits until the peers have received them, unless they do not read. */
+/* No more records follow. Waits until the receivers have them, unless they do not read. */
 int push_end(struct attar_run *run);
 
 /* What record has pushed. */

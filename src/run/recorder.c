@@ -251,7 +251,7 @@ static bool take_loss(struct run_recorder *recorder)
 	return recorder->left > 0;
 }
 
-/* Writes the records of a ring to the file and to peers. Returns 1 if there were some. */
+/* Writes the records of a ring to the file and to receivers. Returns 1 if there were some. */
 static int write_ring(struct attar_run *run, size_t number)
 {
 	struct attar_ring *ring = run->stream->rings[number];

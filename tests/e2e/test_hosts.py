@@ -136,7 +136,7 @@ def test_two_hosts_and_this_one(host, gate, spawn, tmp_path):  # noqa: F811
     assert times == sorted(times)
     assert (last['notes']['seen'], last['notes']['lost']) == (6000, 0)
     for pushing, calls in (first, 2000), (second, 3000):
-        assert f'{calls} samples were pushed to 1 peer' in pushing.communicate(timeout=60)[0]
+        assert f'{calls} samples were pushed to 1 receiver' in pushing.communicate(timeout=60)[0]
 
 
 def test_answers_follow_their_calls(host, spawn, tmp_path):
@@ -252,7 +252,7 @@ def test_any_profiler_of_two_hosts(host):
         (one, 'ended', 2000, None), (two, 'ended', 3000, None)]
     assert any(r.startswith(f'{one}: the clock offset of one at ') for r in report['remarks'])
     for pushing, calls in (first, 2000), (second, 3000):
-        assert f'{calls} samples were pushed to 1 peer' in pushing.communicate(timeout=60)[0]
+        assert f'{calls} samples were pushed to 1 receiver' in pushing.communicate(timeout=60)[0]
 
 
 @pytest.mark.parametrize('words', [

@@ -83,7 +83,7 @@ def pushing(tmp_path, drifts):
     yield f'{ENTER}//pull="127.0.0.1:{port}"/', ['--peer-psk', key]
     thread.join(60)
     assert ended and ended[0].returncode == 0, ended
-    assert f'{TURNS} samples were pushed to 1 peer' in log.read_text()
+    assert f'{TURNS} samples were pushed to 1 receiver' in log.read_text()
 
 
 @pytest.mark.guest('debian')

@@ -70,7 +70,7 @@ def test_every_event_arrives_once(push, pull):
     assert (report['notes']['seen'], report['notes']['lost']) == (5000, 0)
     assert ('the clock offset of one at 192.0.2.1:9100 has an error of'
             in ' '.join(report['remarks']))
-    assert '5000 samples were pushed to 1 peer' in said(pushing)
+    assert '5000 samples were pushed to 1 receiver' in said(pushing)
 
 
 def test_a_cut_in_the_middle_of_a_frame(push, pull, gate, network, tmp_path):  # noqa: F811

@@ -134,7 +134,7 @@ def test_every_event_arrives_once(push, address):
     pushing = push(where, *options)
     assert counts(pull(where, *options)) == (CALLS, 0, {'flood': CALLS})
     out = said(pushing)
-    assert f'{CALLS} samples were pushed to 1 peer at {where}' in out
+    assert f'{CALLS} samples were pushed to 1 receiver at {where}' in out
     assert 'file' not in out
 
 
@@ -177,22 +177,22 @@ def test_a_running_program_is_recorded_from_the_connection_on(spawn, tmp_path, o
     assert int(re.search(r'(\d+) samples seen, 0 lost', out)[1]) >= 100
 
 
-def test_a_peer_that_connects_later_has_the_names(push, tmp_path):
+def test_a_receiver_that_connects_later_has_the_names(push, tmp_path):
     """Of a program that was started after the first one had connected."""
     fifo = tmp_path / 'fifo'
     os.mkfifo(fifo)
     pushing = push(f'unix:{tmp_path}/socket', event='raw_syscalls:sys_enter/id==0 && comm=="cat"/',
                    command=['sh', '-c', f'cat {fifo} >/dev/null; true'])
-    clients = [Client(tmp_path / 'socket')]
+    receivers = [Receiver(tmp_path / 'socket')]
     with open(fifo, 'w', encoding='ascii') as end:  # cat has opened it
-        wait_until(lambda: any(samples for _, samples in clients[0].frames()), 'its records')
-        clients.append(Client(tmp_path / 'socket'))
-        wait_until(lambda: clients[1].has_data, 'its start')
+        wait_until(lambda: any(samples for _, samples in receivers[0].frames()), 'its records')
+        receivers.append(Receiver(tmp_path / 'socket'))
+        wait_until(lambda: receivers[1].has_data, 'its start')
         end.write('x')
     said(pushing)
-    for number, client in enumerate(clients):
-        client.join(30)
-        (tmp_path / f'{number}').write_bytes(client.bytes)
+    for number, receiver in enumerate(receivers):
+        receiver.join(30)
+        (tmp_path / f'{number}').write_bytes(receiver.bytes)
     first, later = (counts(pull(tmp_path / f'{number}')) for number in range(2))
     assert first[2].keys() == later[2].keys() == {'cat'}
     assert 1 <= later[0] < first[0]
@@ -247,8 +247,8 @@ def test_pairs_are_the_same_here_and_there(tmp_path):
     assert results[0] == results[1] and results[0][1] > 0
 
 
-class Client(threading.Thread):
-    """A peer that pulls: the bytes of all frames, and the samples of the last."""
+class Receiver(threading.Thread):
+    """The bytes of all frames, and the samples of the last."""
 
     def __init__(self, path):
         super().__init__(daemon=True)
@@ -282,23 +282,23 @@ def frame_is_last(bytes_):
 
 def test_several_can_pull(push, gate, tmp_path):
     pushing = push(f'unix:{tmp_path}/socket', command=gate.command())
-    clients = [Client(tmp_path / 'socket') for _ in range(2)]
-    wait_until(lambda: all(c.has_data for c in clients), 'the start of both')
+    receivers = [Receiver(tmp_path / 'socket') for _ in range(2)]
+    wait_until(lambda: all(c.has_data for c in receivers), 'the start of both')
     gate.open()
     out = said(pushing)
-    assert f'{2 * CALLS} samples were pushed to 2 peers' in out
+    assert f'{2 * CALLS} samples were pushed to 2 receivers' in out
     assert 'not acknowledged' not in out
-    for number, client in enumerate(clients):
-        client.join(30)
-        assert client.samples == CALLS
-        (tmp_path / f'{number}').write_bytes(client.bytes)
+    for number, receiver in enumerate(receivers):
+        receiver.join(30)
+        assert receiver.samples == CALLS
+        (tmp_path / f'{number}').write_bytes(receiver.bytes)
         assert counts(pull(tmp_path / f'{number}')) == (CALLS, 0, {'flood': CALLS})
 
 
-def test_what_a_stopped_peer_does_not_read_is_counted(push, gate, spawn, tmp_path):
+def test_what_a_stopped_receiver_does_not_read_is_counted(push, gate, spawn, tmp_path):
     """
     sent = received + lost when the queue of 8 MiB and the socket overflow. The program exits
-    when the peer reads again, because attar waits only some seconds for a peer that does not read.
+    when the receiver reads again, because attar waits only some seconds for one that does not read.
     """
     calls = 300000
     where, begun, made = f'unix:{tmp_path}/socket', tmp_path / 'begun', tmp_path / 'made'
@@ -353,10 +353,10 @@ def test_losses_after_the_last_record_arrive(push, spawn, tmp_path):
     assert got + lost == calls
 
 
-def test_a_peer_has_no_samples_from_before_a_loss_that_it_does_not_know(push, tmp_path):
+def test_a_receiver_has_no_samples_from_before_a_loss_that_it_does_not_know(push, tmp_path):
     """
-    The ring has overflowed when the second peer connects: what it has lost and what it contains
-    are of the first peer only.
+    The ring has overflowed when the second receiver connects: what it has lost and what it contains
+    are of the first receiver only.
     """
     fifos = go, more, end = [tmp_path / name for name in ('go', 'more', 'end')]
     for path in fifos:
@@ -366,21 +366,21 @@ def test_a_peer_has_no_samples_from_before_a_loss_that_it_does_not_know(push, tm
                    event='raw_syscalls:sys_enter/id==110 && comm=="flood"/',
                    command=['sh', '-c', f'read l <{go}; {flood} 100000; touch {made}; '
                                         f'read l <{more}; {flood} 1000; read l <{end}'])
-    clients = [Client(tmp_path / 'socket')]
+    receivers = [Receiver(tmp_path / 'socket')]
     with open(go, 'w', encoding='ascii') as begin:
         pushing.send_signal(signal.SIGSTOP)
         begin.write('\n')
     wait_until(made.exists, 'all calls', 60)
-    clients.append(Client(tmp_path / 'socket'))
-    wait_until(lambda: clients[1].has_begun, 'a connection')
+    receivers.append(Receiver(tmp_path / 'socket'))
+    wait_until(lambda: receivers[1].has_begun, 'a connection')
     pushing.send_signal(signal.SIGCONT)
-    wait_until(lambda: clients[1].has_data, 'its start')
+    wait_until(lambda: receivers[1].has_data, 'its start')
     more.write_text('\n')
     end.write_text('\n')
     said(pushing)
-    for client, calls in zip(clients, (101000, 1000)):
-        client.join(30)
-        (tmp_path / 'events').write_bytes(client.bytes)
+    for receiver, calls in zip(receivers, (101000, 1000)):
+        receiver.join(30)
+        (tmp_path / 'events').write_bytes(receiver.bytes)
         got, lost, _ = counts(pull(tmp_path / 'events'))
         assert got + lost == calls
 
@@ -409,18 +409,18 @@ def test_garbage_is_refused(push, tmp_path, bytes_):
     assert '1 connection was refused: ' in said(pushing)
 
 
-def test_a_peer_that_leaves_in_the_middle_is_counted(push, gate, tmp_path):
+def test_a_receiver_that_leaves_in_the_middle_is_counted(push, gate, tmp_path):
     pushing = push(f'unix:{tmp_path}/socket', command=gate.command())
     with connect(tmp_path / 'socket') as s:
         s.sendall(frame(HELLO) + frame(START, sequence=1))
         assert s.recv(100).startswith(b'ATFR')
     gate.open()
     out = said(pushing)
-    assert '1 peer closed the connection before the end' in out
+    assert '1 receiver closed the connection before the end' in out
 
 
-def test_a_peer_that_connects_at_the_end_is_told(push, tmp_path):
-    """The first peer keeps the sender waiting for its END."""
+def test_a_receiver_that_connects_at_the_end_is_told(push, tmp_path):
+    """The first receiver keeps the sender waiting for its END."""
     where = f'unix:{tmp_path}/socket'
     pushing = push(where)
     with connect(tmp_path / 'socket') as s:
@@ -431,7 +431,7 @@ def test_a_peer_that_connects_at_the_end_is_told(push, tmp_path):
         assert ': it has ended, and has no more events' in pull(where, status=1)
         s.sendall(frame(END, sequence=2, samples=struct.unpack_from('<Q', got, len(got) - 8)[0]))
     out = said(pushing)
-    assert 'pushed to 1 peer' in out and 'refused' not in out
+    assert 'pushed to 1 receiver' in out and 'refused' not in out
 
 
 def serve(path, bytes_, one_way=1):
@@ -554,8 +554,8 @@ def test_a_wrong_key_is_refused(push, tmp_path, here, there):
 @pytest.fixture
 def certificates(tmp_path):
     """
-    Two peers with certificates of one authority, one with a certificate of another, one whose
-    certificate has expired, and one whose certificate is for another address.
+    Two certificates of one authority, one of another, one that has expired, and one for another
+    address.
     """
     if not has('openssl'):
         pytest.skip('openssl is not installed')
@@ -601,7 +601,7 @@ def test_a_certificate_of_another_name_is_refused(push, certificates):
 
 
 def test_an_expired_certificate_is_refused(push, certificates):
-    """On either side. The sender then serves a peer with a valid one."""
+    """On either side. The sender then serves a receiver with a valid one."""
     where = f'127.0.0.1:{free_port()}'
     pushing = push(where, *certificates('a'))
     assert 'the other side refused the certificate of this side, which has expired' in pull(
@@ -649,8 +649,8 @@ class Tls:
 
 
 @pytest.mark.parametrize('pushes', [True, False])
-def test_a_refused_peer_can_read_why(push, spawn, certificates, tmp_path, pushes):
-    """The connection is not reset: the peer could fail to write before it reads the alert."""
+def test_a_refused_side_can_read_why(push, spawn, certificates, tmp_path, pushes):
+    """The connection is not reset: the other side could fail to write before it reads the alert."""
     where = f'127.0.0.1:{free_port()}'
     options = certificates('a')
     address = ('127.0.0.1', int(where.split(':')[1]))
@@ -676,14 +676,14 @@ def test_an_event_with_the_attribute_is_pushed_and_shown(spawn, gate, tmp_path):
     events = f'raw_syscalls:sys_enter/id==110/push="{where}"/,raw_syscalls:sys_exit/id==110/'
     pushing = spawn(ATTAR, 'top', '-q', '-m', '1024', '--format', 'json', '-e', events, '--',
                     *map(str, gate.command()), stdout=subprocess.PIPE, text=True)
-    client = Client(tmp_path / 'socket')
-    wait_until(lambda: client.has_data, 'a connection')
+    receiver = Receiver(tmp_path / 'socket')
+    wait_until(lambda: receiver.has_data, 'a connection')
     gate.open()
     table = json.loads(said(pushing))['sections'][0]
     names = [c['name'] for c in table['columns']]
-    client.join(30)
-    assert client.samples == CALLS
-    (tmp_path / 'events').write_bytes(client.bytes)
+    receiver.join(30)
+    assert receiver.samples == CALLS
+    (tmp_path / 'events').write_bytes(receiver.bytes)
     assert counts(pull(tmp_path / 'events')) == (CALLS, 0, {'flood': CALLS})
     row = dict(zip(names, table['rows'][0]))
     assert row['raw_syscalls:sys_exit'] == row['raw_syscalls:sys_enter'] == CALLS

@@ -69,7 +69,7 @@ def test_the_host_pulls_from_a_guest(spawn, tmp_path):
     assert comms.count('flood') == CALLS
     assert reports[-1]['notes']['lost'] == 0
     printed = pushing.end()
-    assert f'{len(rows)} samples were pushed to 1 peer' in printed
+    assert f'{len(rows)} samples were pushed to 1 receiver' in printed
     assert 'not acknowledged' not in printed
 
 
@@ -83,7 +83,7 @@ def test_a_file_of_a_guest(tmp_path, kernel, getppid):
                      f'raw_syscalls:sys_enter/id=={getppid}/', '--push', tmp_path / 'events', '--',
                      build / 'tests/workloads/flood', CALLS, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert f'{CALLS} samples were pushed to 1 peer' in done.stdout + done.stderr
+    assert f'{CALLS} samples were pushed to 1 receiver' in done.stdout + done.stderr
     assert counts(pull(tmp_path / 'events')) == (CALLS, 0, {'flood': CALLS})
 
 

@@ -21,13 +21,13 @@ pull() {{
     unshare --mount sh -c 'mount --bind /dev/null /proc/kallsyms && exec "$@"' sh {attar} profile \
         -q -g --format json -e cpu-clock --pull unix:/tmp/events >{folder}/$1
 }}
-peers() {{ grep -c ' /tmp/events$' /proc/net/unix; }}
+receivers() {{ grep -c ' /tmp/events$' /proc/net/unix; }}
 pull first & first=$!
-here '[ "$(peers)" -ge 2 ]'
+here '[ "$(receivers)" -ge 2 ]'
 echo >load
 here '[ -e loaded ]'
 pull second & second=$!
-here '[ "$(peers)" -ge 3 ]'
+here '[ "$(receivers)" -ge 3 ]'
 echo >run
 wait $first
 wait $second

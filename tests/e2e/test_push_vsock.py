@@ -37,7 +37,7 @@ def test_every_event_arrives_once(tmp_path, sender):
                     'wait $!')
     assert counts(json.loads(said(done))) == (CALLS, 0, {'flood': CALLS})
     pushed = (tmp_path / 'pushed').read_text()
-    assert f'{CALLS} samples were pushed to 1 peer at vsock:9100' in pushed
+    assert f'{CALLS} samples were pushed to 1 receiver at vsock:9100' in pushed
     assert 'refused' not in pushed and 'not acknowledged' not in pushed
 
 
