@@ -120,8 +120,8 @@ int parts_apply(struct parser *parser, const struct parts *parts);
 int group_make(struct parser *parser, size_t first);
 
 /*
- * A probe with the name that it has in the recording. Returns 1, 0 if the text does not begin with
- * such a name, or a negative errno.
+ * A probe or an event with an alias, by the name that it has in the recording. Returns 1, 0 if the
+ * text does not begin with such a name, or a negative errno.
  */
 int recorded_probe_parse(struct parser *parser);
 

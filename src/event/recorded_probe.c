@@ -1,7 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Probes by the name that they have in a recording, such as uprobe:f@"file". */
+/* Events by another name that they have in a recording: uprobe:f@"file", or an alias. */
 #include "event/modifier.h"
 #include "tracefs/tracefs.h"
+
+static enum attar_event_kind kind_of(const struct attar_format *format)
+{
+	bool is_probe = attar_format_field(format, "__probe_ip") ||
+			attar_format_field(format, "__probe_func");
+
+	return is_probe ? ATTAR_EVENT_PROBE : ATTAR_EVENT_TRACEPOINT;
+}
 
 int recorded_probe_parse(struct parser *parser)
 {
@@ -14,7 +22,7 @@ int recorded_probe_parse(struct parser *parser)
 
 	if (!format)
 		return 0;
-	r = parser_add_format(parser, ATTAR_EVENT_PROBE, format, &spec);
+	r = parser_add_format(parser, kind_of(format), format, &spec);
 	if (r < 0)
 		return r;
 	spec->name = list_text(parser->list, parser->p, n);

@@ -151,7 +151,7 @@ static void parse_format(struct recording *r, struct event_entry *entry, const c
 static int complete_tracepoint(struct recording *r, struct event_entry *entry)
 {
 	const struct traced_event *traced;
-	char name[256];
+	char name[256], *copy;
 
 	if (entry->event.attr.type != PERF_TYPE_TRACEPOINT || entry->event.format_text)
 		return 0;
@@ -162,11 +162,15 @@ static int complete_tracepoint(struct recording *r, struct event_entry *entry)
 	entry->event.format_text = traced->text.at;
 	entry->event.format_len = traced->text.len;
 	parse_format(r, entry, traced->system);
-	if (entry->named)
-		return 0;
 	snprintf(name, sizeof(name), "%s:%.*s", traced->system, (int)MIN(traced->name.len, 200),
 		traced->name.at);
-	return recording_name_event(r, entry, name);
+	copy = strdup(name);
+	if (!copy || vec_push(&r->texts, copy) < 0) {
+		free(copy);
+		return base_oom();
+	}
+	entry->event.tracepoint = copy;
+	return entry->named ? 0 : recording_name_event(r, entry, name);
 }
 
 int recording_complete_events(struct recording *r)

@@ -37,7 +37,8 @@ struct recording_event {
 	struct perf_event_attr attr;
 	const uint64_t *ids; /* can be NULL if n_ids is 0: all records are of this event */
 	size_t n_ids;
-	const char *system;      /* of the tracepoint; NULL if format_text is */
+	/* Of the tracepoint; NULL if format_text is. */
+	const char *system, *tracepoint; /* "sched:sched_switch"; name may be an alias */
 	const char *format_text; /* format file of tracefs, not NUL-terminated; NULL: none */
 	size_t format_len;
 };

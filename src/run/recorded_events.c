@@ -9,6 +9,8 @@
 #include "run/run.h"
 #include "stream/stream.h"
 
+#define EVENT_SYNTAX ":,/{}@\"'*?[\n" /* what an alias that is a name in the file must not have */
+
 enum { FORMAT_MAX = 1 << 20 };
 
 /* Reads the format of a tracepoint; NULL if it cannot be read: its fields have no names then. */
@@ -49,15 +51,38 @@ static const char *name_of(const struct source *s, const struct attar_counter *c
 							     : counter->name;
 }
 
-/* A probe's name in tracefs is made up, but two with different arguments can be given one name. */
-static bool has_given_name(const struct attar_run *run, const struct source *s)
+/* Whether a text means an event itself, so that it cannot be the name of another one. */
+static bool is_event(struct attar_run *run, const char *text)
 {
-	if (s->spec->kind != ATTAR_EVENT_PROBE)
+	struct attar_event_list *list;
+
+	if (strpbrk(text, EVENT_SYNTAX))
+		return true;
+	if (attar_event_list_parse(attar_run_catalog(run), text, &list) < 0) {
+		attar_error_clear();
 		return false;
-	vec_each (&run->sources.list, other)
-		if (shared_counter(run, other) != shared_counter(run, s) &&
-			!strcmp(other->name, s->name))
+	}
+	attar_event_list_free(list);
+	return true;
+}
+
+/*
+ * Whether an alias is the name of the event in the file, or the text that requested a probe, whose
+ * name in tracefs is made up. Another event can have the same: two probes with different arguments,
+ * or an alias that is given twice; and a counter several.
+ */
+static bool has_given_name(struct attar_run *run, const struct source *s)
+{
+	const char *alias = s->spec->alias;
+
+	if (alias ? is_event(run, alias) : s->spec->kind != ATTAR_EVENT_PROBE)
+		return false;
+	vec_each (&run->sources.list, other) {
+		bool same = shared_counter(run, other) == shared_counter(run, s);
+
+		if (same == (strcmp(other->name, s->name) != 0))
 			return false;
+	}
 	return true;
 }
 

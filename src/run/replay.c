@@ -168,8 +168,10 @@ static size_t bare_length(const struct recording_event *event)
 
 static bool is_named(const struct recording_event *event, const char *name, size_t n)
 {
-	return (strlen(event->name) == n || bare_length(event) == n) &&
-	       memcmp(event->name, name, n) == 0;
+	return ((strlen(event->name) == n || bare_length(event) == n) &&
+		       memcmp(event->name, name, n) == 0) ||
+	       (event->tracepoint && strlen(event->tracepoint) == n &&
+		       memcmp(event->tracepoint, name, n) == 0);
 }
 
 bool replay_is_named(const struct recording_event *event, const char *name)
@@ -395,13 +397,27 @@ int replay_add_sampler(struct attar_run *run, bool stacks, attar_event_fn *fn)
 	return run_add_source(run, found->name, &attr, fn);
 }
 
+/* Whether an event before the i-th has its name, which then means both. */
+static bool is_named_before(const struct attar_run *run, size_t i)
+{
+	const struct recording *recording = run->replay->recording;
+
+	for (size_t k = 0; k < i; k++)
+		if (has_wanted(run->replay, recording_get_event(recording, k)) &&
+			!strcmp(recording_get_event(recording, k)->name,
+				recording_get_event(recording, i)->name))
+			return true;
+	return false;
+}
+
 static void add_names(const struct attar_run *run, const char *separator, struct buf *names)
 {
 	const struct recording *recording = run->replay->recording;
 
 	for (size_t i = 0; i < recording_n_events(recording); i++)
 		if (!is_dummy(recording_get_event(recording, i)) &&
-			has_wanted(run->replay, recording_get_event(recording, i)))
+			has_wanted(run->replay, recording_get_event(recording, i)) &&
+			!is_named_before(run, i))
 			buf_printf(names, "%s%s", names->len ? separator : "",
 				recording_get_event(recording, i)->name);
 }
@@ -436,8 +452,36 @@ int replay_name_counts(struct attar_run *run, struct buf *names)
 
 /* ---- connecting ---- */
 
-static bool matches(const struct source *s, const struct recording_event *event)
+/*
+ * Whether the text that requests the source has a name that only the recording gives its events, as
+ * an alias. By such a name it is these events; by that of a tracepoint, all of the tracepoint.
+ */
+static bool has_recorded_name(
+	const struct attar_run *run, const struct source *s, const char **ret_name, size_t *ret_len)
 {
+	const struct attar_event_spec *spec = s->spec;
+
+	if (!spec)
+		return false;
+	if (!spec->text) { /* add_recorded() */
+		*ret_name = spec->name;
+		*ret_len = strlen(spec->name);
+		return true;
+	}
+	*ret_name = spec->text + spec->column - 1;
+	return run->catalog &&
+	       tracefs_recorded_probe(&run->catalog->tracefs, *ret_name, ret_len) != NULL;
+}
+
+static bool matches(
+	const struct attar_run *run, const struct source *s, const struct recording_event *event)
+{
+	const char *name;
+	size_t n;
+
+	if (has_recorded_name(run, s, &name, &n))
+		return s->attr.type == event->attr.type && s->attr.config == event->attr.config &&
+		       strlen(event->name) == n && memcmp(event->name, name, n) == 0;
 	if (s->attr.type == PERF_TYPE_BREAKPOINT && event->attr.type == PERF_TYPE_BREAKPOINT)
 		return s->attr.bp_addr == event->attr.bp_addr &&
 		       s->attr.bp_type == event->attr.bp_type &&
@@ -462,7 +506,7 @@ static int no_event(const struct attar_run *run, const struct source *s)
 static enum modes_fit fit_of(const struct attar_run *run, const struct source *s,
 	const struct recording_event *event, unsigned modes)
 {
-	return matches(s, event) && has_wanted(run->replay, event)
+	return matches(run, s, event) && has_wanted(run->replay, event)
 		       ? modes_fit(modes, modes_of(&event->attr))
 		       : FIT_NONE;
 }
@@ -486,7 +530,7 @@ static int connect_events(struct attar_run *run, uint32_t number)
 	struct source *s = &run->sources.list.at[number];
 	const unsigned modes = modes_of_source(s);
 	const enum modes_fit best = best_fit(run, s, modes);
-	const struct source requested = {.name = s->name, .attr = s->attr};
+	const struct source requested = {.name = s->name, .attr = s->attr, .spec = s->spec};
 	unsigned found = 0;
 
 	if (best == FIT_NONE)

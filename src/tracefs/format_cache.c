@@ -99,7 +99,7 @@ static bool is_named(const struct attar_format *format, const char *name)
 int tracefs_add_format(
 	struct tracefs *tracefs, const char *system, const char *name, const char *text, size_t len)
 {
-	struct recorded_probe probe = {0};
+	struct recorded_probe recorded = {0};
 	struct attar_format *format;
 	int r = attar_format_parse(system, text, len, &format);
 
@@ -107,10 +107,10 @@ int tracefs_add_format(
 		r = remember(tracefs, hash_name(system, format->name), format);
 	if (r < 0 || is_named(format, name))
 		return r;
-	probe.format = format;
-	probe.name = strdup(name);
-	if (!probe.name || vec_push(&tracefs->recorded_probes, probe) < 0) {
-		free(probe.name);
+	recorded.format = format;
+	recorded.name = strdup(name);
+	if (!recorded.name || vec_push(&tracefs->recorded_probes, recorded) < 0) {
+		free(recorded.name);
 		return base_oom();
 	}
 	return 0;
@@ -119,23 +119,26 @@ int tracefs_add_format(
 const struct attar_format *tracefs_recorded_probe(
 	const struct tracefs *tracefs, const char *text, size_t *ret_len)
 {
-	vec_each (&tracefs->recorded_probes, probe) {
-		size_t n = strlen(probe->name);
+	const struct attar_format *found = NULL;
 
-		if (strncmp(text, probe->name, n) != 0 || !strchr(",/{} \t\n", text[n]))
+	vec_each (&tracefs->recorded_probes, it) {
+		size_t n = strlen(it->name);
+
+		if (strncmp(text, it->name, n) != 0 || !strchr(",/{} \t\n", text[n]) ||
+			(found && n <= *ret_len))
 			continue;
 		*ret_len = n;
-		return probe->format;
+		found = it->format;
 	}
-	return NULL;
+	return found;
 }
 
 void tracefs_put_name(
 	const struct tracefs *tracefs, const struct attar_format *format, struct buf *b)
 {
-	vec_each (&tracefs->recorded_probes, probe) {
-		if (probe->format == format) {
-			buf_str(b, probe->name);
+	vec_each (&tracefs->recorded_probes, it) {
+		if (it->format == format) {
+			buf_str(b, it->name);
 			return;
 		}
 	}

@@ -39,8 +39,8 @@ void tracefs_done(struct tracefs *tracefs)
 	vec_each (&tracefs->formats, format)
 		attar_format_free(*format);
 	vec_done(&tracefs->formats);
-	vec_each (&tracefs->recorded_probes, probe)
-		free(probe->name);
+	vec_each (&tracefs->recorded_probes, it)
+		free(it->name);
 	vec_done(&tracefs->recorded_probes);
 	map_done(&tracefs->formats_by_name);
 	free(tracefs->path);

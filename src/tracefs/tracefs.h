@@ -14,7 +14,7 @@ struct dynamic_event {
 	char *name;
 };
 
-/* An event of a recording with another name than system:name, such as uprobe:f@"file". */
+/* An event of a recording with another name than system:name: uprobe:f@"file", or an alias. */
 struct recorded_probe {
 	char *name;
 	const struct attar_format *format;
@@ -72,7 +72,11 @@ void tracefs_set_recorded(struct tracefs *tracefs);
 int tracefs_add_format(struct tracefs *tracefs, const char *system, const char *name,
 	const char *text, size_t len);
 
-/* The recorded probe with whose name the text begins, and the length of the name; NULL: none. */
+/*
+ * The recorded event with another name than that in tracefs, a probe or an event with an alias,
+ * with whose name the text begins, and the length of the name, the longest one that fits; NULL:
+ * none.
+ */
 const struct attar_format *tracefs_recorded_probe(
 	const struct tracefs *tracefs, const char *text, size_t *ret_len);
 

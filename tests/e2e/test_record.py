@@ -60,6 +60,52 @@ def test_count_is_exact(tmp_path, options):
     assert options == ['-a'] or set(names) == {'flood'}
 
 
+LAST = 'raw_syscalls:sys_enter/id==231/'  # exit_group(), which is called once
+
+
+def counts(path, *args):
+    """The columns of `attar top`: name and number of events."""
+    done = run('top', '--format', 'json', '--only-comm', '--input', path, *args)
+    assert done.returncode == 0, done.stderr
+    table = json.loads(done.stdout)['sections'][0]
+    return [(c['name'], cell) for c, cell in zip(table['columns'], table['rows'][0])
+            if c['name'] != 'comm']
+
+
+def test_an_alias_is_the_name_in_the_file(tmp_path):
+    """Of events of one tracepoint, too; all of them have the name of the tracepoint."""
+    data = tmp_path / 'x.data'
+    record(data, '-m', 1024, '-e', f'{GETPPID}alias=call/,{LAST}alias=call 2/', command=[
+        workload('flood'), CALLS])
+    assert Counter(line.strip() for line in script(data, 'event') if line.strip()) == {
+        'call:': CALLS, 'call 2:': 1}
+    assert perf('evlist', '-i', data).splitlines()[:2] == ['call', 'call 2']
+    assert counts(data) == [('call', CALLS), ('call 2', 1)]
+    assert counts(data, '-e', 'call 2,call//alias=x/') == [('call 2', 1), ('x', CALLS)]
+    assert counts(data, '-e', 'raw_syscalls:sys_enter') == [('raw_syscalls:sys_enter', CALLS + 1)]
+    listed = json.loads(run('list', '--json', '--input', data).stdout)['sections'][0]['rows']
+    assert [row[:3] for row in listed] == [['call', 'tracepoint', CALLS],
+                                           ['call 2', 'tracepoint', 1]]
+
+
+@pytest.mark.parametrize('first, second', [
+    ('alias=x/', 'alias=x/'), ('alias=raw_syscalls:sys_exit/', ''), ('alias=cycles/', ''),
+    ('alias="a,b"/', '')], ids=['twice', 'tracepoint', 'event', 'syntax'])
+def test_an_alias_that_can_mean_another_event_is_not_in_the_file(tmp_path, first, second):
+    data = tmp_path / 'x.data'
+    record(data, '-m', 1024, '-e', f'{GETPPID}{first},raw_syscalls:sys_exit/id==110/{second}',
+           command=[workload('flood'), CALLS])
+    names = ['raw_syscalls:sys_enter', 'raw_syscalls:sys_exit']
+    assert perf('evlist', '-i', data).splitlines()[:2] == names
+    assert counts(data) == [(name, CALLS) for name in names]
+
+
+def test_a_name_of_several_events_means_all(tmp_path):
+    data = tmp_path / 'x.data'
+    record(data, '-m', 1024, '-e', f'{GETPPID},{LAST}', command=[workload('flood'), CALLS])
+    assert counts(data) == [('raw_syscalls:sys_enter', CALLS + 1)]
+
+
 def test_perf_reads_the_header(tmp_path):
     data = tmp_path / 'x.data'
     flood(data)
