@@ -42,7 +42,7 @@ struct attar_target_opts {
 	const char *cpus; /* "0-3,8"; NULL: all online CPUs */
 	const char *pids; /* "1,2": processes with all their threads; NULL: none */
 	const char *tids; /* "1,2": single threads; NULL: none */
-	/* names below the cgroup root, globs allowed, separated by commas; NULL: none */
+	/* names below the root of control groups, globs allowed, separated by commas; NULL: none */
 	const char *cgroups;
 	/*
 	 * argv of a command to launch, NULL-terminated; NULL: none. The command and its children
@@ -86,11 +86,10 @@ struct attar_target;
  * Creates a target. A command is forked immediately and waits before its exec for
  * attar_target_start(). Counters on pids and commands are inherited by new threads and processes;
  * counters on tids and self are not, unless attr.inherit is set. -ESRCH: a pid or tid does not
- * exist;
- * -ERANGE: no such CPU; -ENODEV: the CPU is offline; -ENOENT: no such cgroup; -EINVAL: the options
- * conflict (self, system_wide and every_thread are mutually exclusive and exclude pids, tids and
- * cgroups), or the command is empty; -ECANCELED: opts.stop was set. opts may be NULL: the whole
- * system.
+ * exist; -ERANGE: no such CPU; -ENODEV: the CPU is offline; -ENOENT: no such control group;
+ * -EINVAL: the options conflict (self, system_wide and every_thread are mutually exclusive and
+ * exclude pids, tids and cgroups), or the command is empty; -ECANCELED: opts.stop was set. opts may
+ * be NULL: the whole system.
  */
 ATTAR_API int attar_target_new(
 	const struct attar_target_opts *opts, struct attar_target **ret_target);

@@ -218,7 +218,7 @@ struct attar_record_aux_output_hw_id {
 
 struct attar_record_callchain_deferred {
 	uint64_t cookie, nr;
-	const uint64_t *ips; /* including markers, as in a sample's callchain */
+	const uint64_t *ips; /* including markers, as in a sample's call chain */
 };
 
 /* One record of any kind. */

@@ -132,7 +132,7 @@ class _bpf_kvm_exit:
         than: _Time = ...,
         # show each process separately
         perins: bool = ...,
-        # with --perins: show each vCPU thread separately
+        # with --perins: show each virtual CPU separately
         detail: bool = ...,
         # append the longest exit of each process to this file with each report
         output2: _Text = ...,
@@ -591,7 +591,7 @@ class _kvm_exit:
     """Duration of KVM guest exits, by reason."""
     def __call__(
         self, *, command: _Command = ..., stacks: bool = ...,
-        # a row for each vCPU thread
+        # a row for each virtual CPU
         perins: bool = ...,
         # print exits that take longer, except HLT: nanoseconds, or with a unit: 1ms
         than: _Time = ...,
@@ -726,7 +726,7 @@ class _locks:
 locks: _locks
 
 class _misc:
-    """Print changes of kernel symbols, BPF programs, cgroups, code, names and mappings."""
+    """Print changes of kernel symbols, BPF programs, control groups, code and names."""
     def __call__(
         self, *, command: _Command = ..., stacks: bool = ...,
         # only these: ksymbol, bpf, cgroup, text-poke, comm, mmap

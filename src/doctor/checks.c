@@ -520,7 +520,7 @@ const struct check checks[] = {
 	{"BTF", "portable BPF programs (CO-RE)", check_btf},
 	{"locked memory", "large ring buffers", check_locked_memory},
 	{"open files", "many threads, CPUs and events", check_files},
-	{"debug info", "symbols of stripped binaries", check_debug_info},
+	{"debug information", "symbols of stripped binaries", check_debug_info},
 	{"control groups", "--cgroups", check_cgroups},
 	{"lockdown", "observing the kernel", check_lockdown},
 	{"container", "visibility of processes", check_container},

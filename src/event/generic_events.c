@@ -52,7 +52,8 @@ const struct name *names_software(size_t *ret_n)
 			"instructions emulated by the kernel (none on x86)"},
 		{"dummy", NULL, SW(DUMMY), "counts nothing; carries side-band records"},
 		{"bpf-output", NULL, SW(BPF_OUTPUT), "samples written by a BPF program"},
-		{"cgroup-switches", NULL, SW(CGROUP_SWITCHES), "context switches between cgroups"},
+		{"cgroup-switches", NULL, SW(CGROUP_SWITCHES),
+			"context switches between control groups"},
 	};
 
 	*ret_n = ARRAY_SIZE(list);

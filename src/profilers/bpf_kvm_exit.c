@@ -256,7 +256,7 @@ static const struct attar_option options[] = {
 		"or with a unit",
 		ATTAR_BARE(1)),
 	ATTAR_FLAG(T, perins, 0, "perins", "show each process separately"),
-	ATTAR_FLAG(T, detail, 0, "detail", "with --perins: show each vCPU thread separately"),
+	ATTAR_FLAG(T, detail, 0, "detail", "with --perins: show each virtual CPU separately"),
 	ATTAR_TEXT(T, output2, 0, "output2", "FILE",
 		"append the longest exit of each process to this file with each report",
 		ATTAR_COMPLETE("file")),
@@ -265,7 +265,8 @@ static const struct attar_option options[] = {
 static const struct attar_example examples[] = {
 	{"bpf:kvm_exit -p 1234 -i 1s --than 50ms",
 		"a virtual machine, and exits longer than 50 ms"},
-	{"bpf:kvm_exit --perins --detail --threshold 10ms -d 10s", "long exits by vCPU"}, {0}};
+	{"bpf:kvm_exit --perins --detail --threshold 10ms -d 10s", "long exits by virtual CPU"},
+	{0}};
 
 const struct attar_profiler profiler_bpf_kvm_exit = {
 	.name = "bpf:kvm_exit",

@@ -93,7 +93,7 @@ static void kvm_exit_close(void *self)
 }
 
 static const struct attar_option options[] = {
-	ATTAR_FLAG(struct kvm_exit_state, perins, 0, "perins", "a row for each vCPU thread"),
+	ATTAR_FLAG(struct kvm_exit_state, perins, 0, "perins", "a row for each virtual CPU"),
 	ATTAR_TIME(struct kvm_exit_state, than, 0, "than", "TIME",
 		"print exits that take longer, except HLT: nanoseconds, or with a unit: 1ms",
 		ATTAR_BARE(1)),
@@ -106,7 +106,8 @@ static const struct attar_option options[] = {
 
 static const struct attar_example examples[] = {
 	{"kvm-exit -p 1234 -i 1s", "the exits of a virtual machine, each second"},
-	{"kvm-exit -p 1234 --than 1ms --perins", "exits by vCPU, and each exit longer than 1 ms"},
+	{"kvm-exit -p 1234 --than 1ms --perins",
+		"exits by virtual CPU, and each exit longer than 1 ms"},
 	{"kvm-exit --filter 'exit_reason==48' -d 10s", "EPT violations of all machines (Intel)"},
 	{0}};
 

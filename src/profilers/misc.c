@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* misc: prints records of what changes: kernel symbols, BPF programs, cgroups, code, mappings. */
+/* misc: prints records of what changes: kernel symbols, BPF programs, control groups, code. */
 #include <errno.h>
 #include <inttypes.h>
 #include <mntent.h>
@@ -283,7 +283,7 @@ static int misc_open(struct attar_run *run, void *self)
 	const struct attar_texts all = {0};
 	struct misc *m = self;
 	int r = choose(m);
-	/* the kernel writes records of cgroups only to events that request others, too */
+	/* the kernel writes records of control groups only to events that request others, too */
 	bool wants_names = m->wanted[COMM] || m->wanted[CGROUP];
 	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
 		.config = PERF_COUNT_SW_DUMMY,
@@ -326,7 +326,7 @@ const struct attar_profiler profiler_misc = {
 	.name = "misc",
 	.group = "Events",
 	.summary =
-		"print changes of kernel symbols, BPF programs, cgroups, code, names and mappings",
+		"print changes of kernel symbols, BPF programs, control groups, code and names",
 	.uses = ATTAR_USES_RINGS,
 	.needs = "perf events, whole system",
 	.self_size = sizeof(struct misc),

@@ -74,8 +74,8 @@ struct sources {
 };
 
 /*
- * Sets --exclude-* and the callchain options in attr; call chains if stacks or an attribute of the
- * event requests them. spec may be NULL.
+ * Sets --exclude-* and the options for call chains in attr; call chains if stacks or an attribute
+ * of the event requests them. spec may be NULL.
  */
 void run_stack_attr(const struct common_opts *opts, bool stacks,
 	const struct attar_event_spec *spec, struct perf_event_attr *attr);

@@ -53,7 +53,7 @@ struct attar_symbols {
 	attar_location last_location; /* of a file, whose name was looked up last */
 	size_t last_index;            /* of its symbol, in the table of the file */
 	char *debug_path, *kallsyms_path;
-	unsigned max_open, open; /* open files of DSOs and debug symbols: limit and number */
+	unsigned max_open, open; /* open files of DSOs and debug files: limit and number */
 	unsigned jits;           /* perf-PID.map files kept open */
 	size_t max_bytes, bytes; /* of the symbols of all DSOs: limit and number */
 	unsigned oldest_symbols; /* modulo the number of DSOs: the next DSO whose symbols to drop */

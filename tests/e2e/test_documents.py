@@ -44,6 +44,28 @@ def test_the_readme_lists_each_page():
                 if f'](docs/{page.name})' not in readme]
 
 
+def prose(path):
+    """The lines of a page without code, or the comments and strings of a source."""
+    text = path.read_text()
+    if path.suffix == '.md':
+        text = re.sub(r'## Terms.*?## Layers', '', text, flags=re.S)
+        return re.sub(r'```.*?```|^    .*?$|`[^`]*`', '', text, flags=re.S | re.M)
+    return '\n'.join(re.findall(r'/\*.*?\*/|"(?:[^"\\\n]|\\.)*"', text, re.S))
+
+
+def test_one_term_for_each_thing():
+    table = (ROOT / 'docs/design.md').read_text().split('| term |')[1].split('\n\n')[0]
+    words = [word.strip() for row in table.splitlines()[2:]
+             for word in row.split('|')[3].split(',') if word.strip()]
+    assert 'vCPU' in words and 'build id' in words
+    wrong = re.compile(r'(?<![\w./%>-])(' + '|'.join(words).replace(' ', r'\s+') + r')s?(?![\w=-])')
+    sources = [path for folder in ('src', 'include', 'kperf', 'perfume')
+               for path in sorted((ROOT / folder).rglob('*.[ch]'))]
+    assert len(sources) > 500
+    assert not [(str(path), found[0]) for path in PAGES + sources
+                for found in wrong.finditer(prose(path))]
+
+
 def test_each_modifier_is_described():
     error = run('stat', '-e', 'faults:z').stderr
     letters = re.search(r"'z' is not a modifier: use one of (\w+) ", error)
