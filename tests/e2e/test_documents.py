@@ -44,6 +44,14 @@ def test_the_readme_lists_each_page():
                 if f'](docs/{page.name})' not in readme]
 
 
+@pytest.mark.parametrize('page', PAGES, ids=lambda page: page.name)
+def test_commands_can_be_copied(page):
+    """What explains a command is a comment of the shell."""
+    lines = re.findall(r'(?m)^    ((?:attar|make|meson|ninja|tests/run|bench/run)\b.*)$',
+                       page.read_text())
+    assert not [line for line in lines if re.search(r'\S  +[^# ]', re.sub(r"'[^']*'", 'x', line))]
+
+
 def prose(path):
     """The lines of a page without code, or the comments and strings of a source."""
     text = path.read_text()
