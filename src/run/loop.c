@@ -232,8 +232,8 @@ static int start(struct attar_run *run)
 
 	select_await_command(run);
 	r = renewal_begin(run);
-	if (r == 0)
-		r = push_listen(run); /* can wait for a receiver, which is not part of the run's time */
+	if (r == 0) /* can wait for a receiver, which is not part of the run's time */
+		r = push_listen(run);
 	if (r == 0 && run->stream)
 		r = stream_prepare(run->stream);
 	if (r == 0)

@@ -29,8 +29,8 @@ struct run_recorder {
 int recorder_begin(struct attar_run *run);
 
 /*
- * Gives the file and peers the ids that events have got since the last call, such as those of a CPU
- * that has come online. 0 or a negative errno.
+ * Gives the file and receivers the ids that events have got since the last call, such as those of a
+ * CPU that has come online. 0 or a negative errno.
  */
 int recorder_add_ids(struct attar_run *run);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The names and mappings of processes for whoever reads the records of a run elsewhere: a recording
- * and peers. When records of them are missing, what /proc says is written again. The stream finds
- * out when: see stream_renew_names() and stream_renew_names_of_cpus().
+ * and receivers. When records of them are missing, what /proc says is written again. The stream
+ * finds out when: see stream_renew_names() and stream_renew_names_of_cpus().
  *
  *	renewal_begin(run);
  *	...
