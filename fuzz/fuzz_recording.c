@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "recording/names.h"
+#include "recording/portable_names.h"
 #include "recording/recording.h"
 
 /* Keeps the reads from being optimized away. */
@@ -86,7 +86,7 @@ static void read_names(struct recording *r)
 {
 	struct stored *stored;
 
-	if (names_read(r, &stored) <= 0)
+	if (portable_names_read(r, &stored) <= 0)
 		return;
 	vec_each (&stored->modules, it) {
 		const struct stored_module *module = *it;

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#include "base/limit.h"
+#include "base/file_limit.h"
 
 int file_read_fd(int fd, const char *name, size_t max, struct buf *b)
 {
@@ -36,7 +36,7 @@ int file_read(const char *path, size_t max, struct buf *b)
 		TEMP_FAILURE_RETRY(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
 
 	if (fd < 0)
-		return limit_fail_open(errno, "cannot open %s", path);
+		return file_limit_fail(errno, "cannot open %s", path);
 	return file_read_fd(fd, path, max, b);
 }
 

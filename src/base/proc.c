@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/limit.h"
+#include "base/file_limit.h"
 
 /* False for names such as "self" and "sys". */
 static bool is_number(const char *name, int *ret_number)
@@ -26,7 +26,7 @@ static bool is_number(const char *name, int *ret_number)
 
 static int failed(const char *path, int error)
 {
-	return limit_fail_open(error, "cannot list %s", path);
+	return file_limit_fail(error, "cannot list %s", path);
 }
 
 static int each_number(const char *path, proc_fn *fn, void *ctx)

@@ -219,13 +219,13 @@ static bool any_running(const struct agent *a)
 
 static int open_server(struct agent *a)
 {
-	static const struct server_page metrics = {
+	static const struct http_server_page metrics = {
 		"/metrics", "text/plain; version=0.0.4; charset=utf-8"};
-	struct server_opts opts = agent_config_server(&a->config);
+	struct http_server_opts opts = agent_config_server(&a->config);
 
 	opts.pages = &metrics;
 	opts.n_pages = 1;
-	return opts.address ? server_start(&opts, &a->server) : 0;
+	return opts.address ? http_server_start(&opts, &a->server) : 0;
 }
 
 /* A number that differs when a profiler has written metrics or its state has changed. */
@@ -273,7 +273,7 @@ static void publish(struct agent *a)
 	if (buf_failed(&text))
 		return;
 	if (a->server)
-		server_publish(a->server, 0, text.data, text.len);
+		http_server_publish(a->server, 0, text.data, text.len);
 	r = a->config.metrics ? replace_file(a->config.metrics, text.data, text.len) : 0;
 	if (r < 0)
 		log_warn("cannot write '%s': %s", CLIP(a->config.metrics), strerror(-r));
@@ -438,7 +438,7 @@ static void end(struct agent *a)
 	vec_each (&a->children, it)
 		agent_child_free(*it);
 	vec_done(&a->children);
-	server_free(a->server);
+	http_server_free(a->server);
 	agent_directory_close(&a->directory);
 	if (a->signals >= 0)
 		close(a->signals);

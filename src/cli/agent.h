@@ -6,14 +6,14 @@
 #include "cli/agent_child.h"
 #include "cli/agent_config.h"
 #include "cli/agent_directory.h"
-#include "cli/server.h"
+#include "cli/http_server.h"
 
 struct agent {
 	const char *path;            /* of the configuration */
 	struct agent_config options; /* of the command line: these override the file */
 	struct agent_config config;
 	VEC(struct agent_child *) children;
-	struct server *server;            /* NULL: no --listen */
+	struct http_server *server;            /* NULL: no --listen */
 	struct agent_directory directory; /* of the files with metrics of the children */
 	int signals;                      /* signalfd */
 	bool stopping;

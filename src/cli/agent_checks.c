@@ -105,10 +105,10 @@ static int check_push(
 	return e == 0 && text ? agent_addresses_add(&checks->addresses, &address) : e;
 }
 
-int agent_checks_server(struct agent_checks *checks, const struct server_opts *opts)
+int agent_checks_server(struct agent_checks *checks, const struct http_server_opts *opts)
 {
 	struct agent_address address = {"agent", "listen", (char *)opts->address, {0}};
-	int e = server_check(opts, &address.at);
+	int e = http_server_check(opts, &address.at);
 
 	return e == 0 ? agent_addresses_add(&checks->addresses, &address) : e;
 }

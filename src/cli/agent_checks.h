@@ -6,7 +6,7 @@
 #include "cli/agent_addresses.h"
 #include "cli/agent_config.h"
 #include "cli/agent_files.h"
-#include "cli/server.h"
+#include "cli/http_server.h"
 
 struct agent_checks {
 	bool machine; /* also what this machine does not have, see AGENT_CHECKS */
@@ -21,7 +21,7 @@ struct agent_checks {
 int agent_checks_words(struct agent_checks *checks, const struct agent_section *section, int n);
 
 /* Checks the address of the agent itself. */
-int agent_checks_server(struct agent_checks *checks, const struct server_opts *opts);
+int agent_checks_server(struct agent_checks *checks, const struct http_server_opts *opts);
 
 void agent_checks_done(struct agent_checks *checks);
 

@@ -191,7 +191,7 @@ static int add_options(struct agent_config *config, const struct agent_config *o
 
 static int check_agent(struct reader *r, const struct agent_config *options)
 {
-	const struct server_opts server = agent_config_server(r->config);
+	const struct http_server_opts server = agent_config_server(r->config);
 	const char *metrics = r->config->metrics;
 	int e = metrics ? agent_files_add(&r->checks.files, "agent", metrics) : 0;
 
@@ -379,9 +379,9 @@ int agent_config_read(const char *path, const struct agent_config *options, enum
 	return e;
 }
 
-struct server_opts agent_config_server(const struct agent_config *c)
+struct http_server_opts agent_config_server(const struct agent_config *c)
 {
-	return (struct server_opts){.address = c->listen,
+	return (struct http_server_opts){.address = c->listen,
 		.token_file = c->listen_token_file,
 		.certificate = c->listen_cert,
 		.key = c->listen_key,

@@ -7,7 +7,7 @@
 #define CLI_AGENT_CONFIG_H
 
 #include "base/vec.h"
-#include "cli/server.h"
+#include "cli/http_server.h"
 
 enum { AGENT_NAME_MAX = 32, AGENT_SECTIONS_MAX = 64, AGENT_WORDS_MAX = 256 };
 
@@ -50,7 +50,7 @@ int agent_config_read(const char *path, const struct agent_config *options, enum
 int agent_config_set(struct agent_config *config, const char *key, const char *value);
 
 /* How the agent listens; without address: not at all. Texts are borrowed, pages missing. */
-struct server_opts agent_config_server(const struct agent_config *config);
+struct http_server_opts agent_config_server(const struct agent_config *config);
 
 void agent_config_done(struct agent_config *config);
 

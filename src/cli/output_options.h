@@ -8,7 +8,8 @@
 struct output_options {
 	struct attar_texts outputs, flame_graphs; /* paths; owned by the run */
 	const char *format;                       /* of stdout; NULL: text; owned by the run */
-	const char *listen, *listen_token_file, *listen_cert, *listen_key; /* see cli/server.h */
+	/* see cli/http_server.h */
+	const char *listen, *listen_token_file, *listen_cert, *listen_key;
 	bool insecure;
 	uint64_t rotate_ns;  /* time that a file of -o covers; 0: one file for the run */
 	uint64_t keep_bytes; /* of all files of one name; 0: no quota */

@@ -322,7 +322,7 @@ static int draw_printed(struct outputs *o, struct output *out, const struct draw
 	struct attar_notes notes;
 
 	if (o->redraws)
-		keys_sort(&o->keys, d->report, out->renderer);
+		terminal_keys_sort(&o->keys, d->report, out->renderer);
 	if (!d->notes)
 		return draw(o, out, d);
 	notes = *d->notes;
@@ -501,7 +501,7 @@ int outputs_close(struct outputs *o)
 {
 	int result = printer_close(&o->printer);
 
-	keys_close(&o->keys);
+	terminal_keys_close(&o->keys);
 	report_server_close(&o->served);
 	if (result < 0 && result != -EPIPE)
 		result = failed(o, &(struct output){0}, result);

@@ -11,7 +11,7 @@
 #include "base/vec.h"
 #include "base/whole_file.h"
 #include "cli/file_stream.h"
-#include "cli/keys.h"
+#include "cli/terminal_keys.h"
 #include "cli/output_options.h"
 #include "cli/printer.h"
 #include "cli/rotate.h"
@@ -57,7 +57,7 @@ struct outputs {
 	bool data_on_stdout;  /* in a format for programs: keep the command's output out of it */
 	bool notes_on_stderr; /* notes of reports on stdout, if the format cannot contain them */
 	bool redraws;         /* reports on stdout replace each other */
-	struct keys keys;     /* if redraws */
+	struct terminal_keys keys;     /* if redraws */
 	bool live;            /* rings are filling: drop output if the reader of stdout stalls */
 	struct printer printer;
 	struct report_server served;           /* --listen */

@@ -103,8 +103,8 @@ static void take_turn(void *ctx)
 	outputs_turn(&s->outputs);
 	end_if_failed(s, control_turn(s->run, &s->outputs));
 	if (signals_taken()) /* a second one ends the process at once */
-		keys_close(&s->outputs.keys);
-	if (keys_read(&s->outputs.keys))
+		terminal_keys_close(&s->outputs.keys);
+	if (terminal_keys_read(&s->outputs.keys))
 		attar_run_stop(s->run);
 }
 
@@ -187,7 +187,7 @@ static int go(struct session *s, char *const *command, const char *line)
 	control_begin(s->reads_stdin);
 	signals_take(s->run);
 	if (s->outputs.redraws && !command) /* the command reads stdin */
-		keys_open(&s->outputs.keys);
+		terminal_keys_open(&s->outputs.keys);
 	r = attar_run_go(s->run, &hooks);
 	if (r == 0 && !s->status && attar_run_expects_queries(s->run))
 		s->status = prompt_run(s->run, &s->outputs);

@@ -46,9 +46,9 @@ static int add_page(struct report_server *served, const struct attar_sink *sink)
 	return sink->whole_run ? 0 : make_renderer(served, page);
 }
 
-static int start(struct report_server *served, struct server_opts *opts)
+static int start(struct report_server *served, struct http_server_opts *opts)
 {
-	VEC(struct server_page) pages = {0};
+	VEC(struct http_server_page) pages = {0};
 	int r = 0;
 
 	for (const struct attar_sink *const *sink = attar_sinks(); *sink && r == 0; sink++) {
@@ -58,19 +58,20 @@ static int start(struct report_server *served, struct server_opts *opts)
 			continue;
 		r = add_page(served, *sink);
 		if (r == 0)
-			r = vec_push(&pages, ((struct server_page){path, (*sink)->media_type}));
+			r = vec_push(&pages,
+				((struct http_server_page){path, (*sink)->media_type}));
 	}
 	opts->pages = pages.at;
 	opts->n_pages = pages.n;
 	if (r == 0)
-		r = server_start(opts, &served->server);
+		r = http_server_start(opts, &served->server);
 	vec_done(&pages);
 	return r;
 }
 
-static struct server_opts opts_of(const struct output_options *options)
+static struct http_server_opts opts_of(const struct output_options *options)
 {
-	return (struct server_opts){.address = options->listen,
+	return (struct http_server_opts){.address = options->listen,
 		.token_file = options->listen_token_file,
 		.certificate = options->listen_cert,
 		.key = options->listen_key,
@@ -92,17 +93,17 @@ static int check_options(const struct output_options *options, bool has_interval
 int report_server_check(const struct output_options *options, bool has_intervals,
 	struct sockaddr_storage *ret_address)
 {
-	const struct server_opts opts = opts_of(options);
+	const struct http_server_opts opts = opts_of(options);
 	int r = check_options(options, has_intervals);
 
 	*ret_address = (struct sockaddr_storage){0};
-	return r == 0 && options->listen ? server_check(&opts, ret_address) : r;
+	return r == 0 && options->listen ? http_server_check(&opts, ret_address) : r;
 }
 
 int report_server_open(struct report_server *served, const struct output_options *options,
 	const char *command, bool has_intervals)
 {
-	struct server_opts opts = opts_of(options);
+	struct http_server_opts opts = opts_of(options);
 	int r = check_options(options, has_intervals);
 
 	if (r < 0 || !options->listen)
@@ -124,7 +125,7 @@ static int draw_page(struct report_server *served, size_t i, const struct attar_
 		page->renderer = attar_renderer_free(page->renderer);
 	if (r == 0 && fflush(page->file) != 0)
 		r = -errno;
-	return r == 0 ? server_publish(served->server, i, page->text, page->size) : r;
+	return r == 0 ? http_server_publish(served->server, i, page->text, page->size) : r;
 }
 
 int report_server_draw(struct report_server *served, const struct attar_report *report)
@@ -138,7 +139,7 @@ int report_server_draw(struct report_server *served, const struct attar_report *
 
 void report_server_close(struct report_server *served)
 {
-	server_free(served->server);
+	http_server_free(served->server);
 	vec_each (&served->pages, page) {
 		attar_renderer_free((*page)->renderer);
 		if ((*page)->file)

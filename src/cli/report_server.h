@@ -6,10 +6,10 @@
 #include "attar/report.h"
 #include "base/vec.h"
 #include "cli/output_options.h"
-#include "cli/server.h"
+#include "cli/http_server.h"
 
 struct report_server {
-	struct server *server; /* NULL: none */
+	struct http_server *server; /* NULL: none */
 	VEC(struct report_server_page *) pages;
 	const char *command; /* borrowed */
 };

@@ -9,7 +9,7 @@
 
 #include "base/base.h"
 #include "base/file.h"
-#include "base/limit.h"
+#include "base/file_limit.h"
 #include "base/parse.h"
 #include "base/vec.h"
 #include "cli/cli.h"
@@ -187,7 +187,7 @@ static int count_programs(struct user_events *u, uint64_t end)
 	int r = perfume_collector_new(&options, &collector);
 
 	if (r < 0)
-		return limit_fail_open(-r, "cannot listen to programs");
+		return file_limit_fail(-r, "cannot listen to programs");
 	r = perfume_collector_scan(collector);
 	for (uint64_t now = 0; r >= 0 && now < end && !signals_taken(); now = base_now()) {
 		struct pollfd fd = {.fd = perfume_collector_fd(collector), .events = POLLIN};

@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 
 #include "attar/event.h"
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "base/file.h"
 #include "perf/capabilities.h"
 #include "perf/kernel.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <fcntl.h>
 
-#include "base/limit.h"
+#include "base/file_limit.h"
 #include "elf/elf.h"
 
 int elf_file_open(struct elf_file *file, const char *path)
@@ -12,7 +12,7 @@ int elf_file_open(struct elf_file *file, const char *path)
 	/* O_NONBLOCK: do not block if path is a FIFO. */
 	file->fd = TEMP_FAILURE_RETRY(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
 	if (file->fd < 0)
-		return limit_fail_open(errno, "cannot open %s", CLIP(path));
+		return file_limit_fail(errno, "cannot open %s", CLIP(path));
 	r = byte_source_file(file->fd, &source);
 	if (r == 0)
 		r = elf_init(&file->elf, &source);

@@ -3,7 +3,7 @@
 
 #include <fcntl.h>
 
-#include "base/limit.h"
+#include "base/file_limit.h"
 #include "base/parse.h"
 
 enum { READ_BYTES = 64 << 10 }; /* exceeds the longest line */
@@ -83,7 +83,7 @@ int kallsyms_each(const char *path, kallsyms_line_fn *fn, void *ctx)
 	if (!chunk)
 		return base_oom();
 	if (fd < 0)
-		return limit_fail_open(errno, "cannot open %s", CLIP(path));
+		return file_limit_fail(errno, "cannot open %s", CLIP(path));
 	while (r == 0) {
 		ssize_t got = TEMP_FAILURE_RETRY(read(fd, chunk + kept, READ_BYTES - kept));
 

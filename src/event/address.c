@@ -5,7 +5,7 @@
 #include <limits.h>
 #include <stdio.h>
 
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "base/parse.h"
 #include "base/proc.h"
 #include "elf/elf.h"

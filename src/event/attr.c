@@ -4,7 +4,7 @@
 
 #include "attar/event.h"
 #include "base/base.h"
-#include "base/check.h"
+#include "base/check_arg.h"
 
 /* Offsets of members that older headers do not declare; they are kernel ABI. */
 enum { CONFIG3_AT = 128 /* 6.3 */, CONFIG4_AT = 136 /* 6.19 */ };

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/buf.h"
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "base/excerpt.h"
 #include "base/parse.h"
 #include "base/suggest.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "event/catalog.h"
 
-#include "base/check.h"
-#include "base/opts.h"
+#include "base/check_arg.h"
+#include "base/option_struct.h"
 #include "event/pmu.h"
 
 int attar_catalog_new(const struct attar_catalog_opts *opts, struct attar_catalog **ret_catalog)
@@ -11,7 +11,7 @@ int attar_catalog_new(const struct attar_catalog_opts *opts, struct attar_catalo
 
 	struct attar_catalog_opts o = {0};
 	struct attar_catalog *c;
-	int r = opts_take(&o, sizeof(o), opts);
+	int r = option_struct_take(&o, sizeof(o), opts);
 
 	if (r < 0)
 		return r;

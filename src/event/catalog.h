@@ -9,7 +9,7 @@
 struct pmu;
 
 struct attar_catalog {
-	unsigned process; /* the process that created it, see base/check.h */
+	unsigned process; /* the process that created it, see base/check_arg.h */
 	const int *stop; /* borrowed; not 0: expanding patterns ends with -ECANCELED; NULL: never */
 	bool inherited;  /* see struct attar_catalog_opts, as the next two */
 	char *program, *pids;         /* owned; NULL: none */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Formats a record as one line: by its print format, as an EventHeader, or field by field. */
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "eventheader/eventheader.h"
 #include "expr/print.h"
 #include "tracefs/format.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "attar/event.h"
 
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "event/generic_events.h"
 #include "event/pfm.h"
 

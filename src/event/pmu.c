@@ -6,7 +6,7 @@
 #include <locale.h>
 #include <stdio.h>
 
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "base/file.h"
 
 enum { PMUS_MAX = 4096, CPU_MAX = 65535 };

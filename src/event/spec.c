@@ -24,7 +24,7 @@
 #include <ctype.h>
 #include <stdio.h>
 
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "base/excerpt.h"
 #include "base/parse.h"
 #include "event/list.h"

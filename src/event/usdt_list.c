@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The locations of the USDT probes of a file, for callers that list them. */
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "event/probe.h"
 #include "event/usdt_event.h"
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/file.h"
-#include "base/limit.h"
+#include "base/file_limit.h"
 #include "expr/filter.h"
 #include "tracefs/format.h"
 
@@ -33,7 +33,7 @@ int userevent_each(const pid_t *pids, size_t n_pids, perfume_registered_fn *fn, 
 	int r = perfume_collector_new(&options, &collector);
 
 	if (r < 0)
-		return limit_fail_open(-r, "cannot search for events of programs");
+		return file_limit_fail(-r, "cannot search for events of programs");
 	r = perfume_collector_scan(collector);
 	if (r >= 0)
 		r = perfume_collector_each(collector, fn, ctx);

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "eventheader/eventheader.h"
 
 enum { NESTING_MAX = 8, TEXT_MAX = 1 << 16, PASSED_MAX = 1 << 16 };

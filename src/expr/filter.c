@@ -8,7 +8,7 @@
 #include <ctype.h>
 #include <stdio.h>
 
-#include "expr/check.h"
+#include "expr/build.h"
 
 enum { DEPTH_MAX = 32, TEXT_MAX = 256, IDLE_MAX = 24 };
 

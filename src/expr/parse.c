@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Parse expressions: precedence climbing for infix operators, recursive descent for the rest. */
-#include "expr/check.h"
+#include "expr/build.h"
 
 enum { TYPE_MAX = 80 /* bytes of a type in a cast */ };
 

@@ -3,7 +3,7 @@
  * The operands of print formats: fields of the record, the kernel's macros as functions, and names
  * of constants.
  */
-#include "expr/check.h"
+#include "expr/build.h"
 #include "expr/print_parse.h"
 
 enum { NAME_MAX_LENGTH = 128 };

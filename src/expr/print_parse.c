@@ -2,7 +2,7 @@
 /* Parse print formats: the format string, and an expression for each conversion. */
 #include <ctype.h>
 
-#include "expr/check.h"
+#include "expr/build.h"
 #include "expr/print_parse.h"
 
 enum { PIECES_MAX = 512, DEPTH_MAX = 200 };

@@ -2,9 +2,9 @@
 /* Compile expressions of users. */
 #include "expr/user.h"
 
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "base/excerpt.h"
-#include "base/opts.h"
+#include "base/option_struct.h"
 #include "base/suggest.h"
 
 enum { DEPTH_MAX = 64, TEXT_MAX = 65536, WORD_MAX = 64 };
@@ -259,7 +259,7 @@ static int compile(struct attar_expr *e, const char *text)
 
 static int copy_options(struct attar_expr *e, const struct attar_expr_opts *opts)
 {
-	int r = opts_take(&e->opts, sizeof(e->opts), opts);
+	int r = option_struct_take(&e->opts, sizeof(e->opts), opts);
 
 	if (r < 0)
 		return r;

@@ -4,7 +4,7 @@
 #define EXPR_USER_H
 
 #include "attar/expr.h"
-#include "expr/check.h"
+#include "expr/build.h"
 #include "expr/print.h"
 
 struct user_column {

@@ -2,7 +2,7 @@
 /* Evaluate expressions of users for a record; keys made of their values. */
 #include <stdio.h>
 
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "expr/user.h"
 
 /* ---- values ---- */

@@ -10,7 +10,7 @@
 
 #include "attar/record.h"
 #include "base/buf.h"
-#include "base/check.h"
+#include "base/check_arg.h"
 
 static size_t page_size(void)
 {

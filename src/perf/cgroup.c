@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 
 #include "base/file.h"
-#include "base/limit.h"
+#include "base/file_limit.h"
 #include "base/log.h"
 #include "perf/target.h"
 
@@ -237,7 +237,7 @@ static int open_one(struct attar_target *t, const char *path, size_t root_len)
 		return 0;
 	fd = TEMP_FAILURE_RETRY(open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 	if (fd < 0)
-		return limit_fail_open(errno, "cannot open the control group %s", path);
+		return file_limit_fail(errno, "cannot open the control group %s", path);
 	path += root_len + strspn(path + root_len, "/");
 	r = add(t, fd, *path ? path : "/");
 	if (r < 0)

@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "base/limit.h"
+#include "base/file_limit.h"
 
 enum { ID_PIDFD = 3 }; /* P_PIDFD of waitid(2), since 5.4 */
 
@@ -75,12 +75,12 @@ int command_fork(struct command *c, char *const *argv, const struct command_setu
 
 	/* Sockets: writing to a pipe without a reader would raise SIGPIPE. */
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, go) < 0)
-		return limit_fail_open(errno, "cannot create a socket pair");
+		return file_limit_fail(errno, "cannot create a socket pair");
 	if (pipe2(failure, O_CLOEXEC) < 0) {
 		int error = errno;
 
 		close(go[0]), close(go[1]);
-		return limit_fail_open(error, "cannot create a pipe");
+		return file_limit_fail(error, "cannot create a pipe");
 	}
 	pid = fork();
 	if (pid == 0) {

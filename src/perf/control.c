@@ -6,7 +6,7 @@
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "perf/counter.h"
 #include "perf/counter_read.h"
 #include "perf/group.h"

@@ -8,7 +8,7 @@
 
 #include <sys/ioctl.h>
 
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "perf/hybrid.h"
 #include "perf/open_error.h"
 #include "perf/group.h"

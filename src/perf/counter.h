@@ -33,7 +33,7 @@ struct counter_fd {
 };
 
 struct attar_counter {
-	unsigned process; /* that created it, see base/check.h */
+	unsigned process; /* that created it, see base/check_arg.h */
 	char *name;
 	union { /* as opened */
 		struct perf_event_attr attr;

@@ -9,7 +9,7 @@
 
 #include <sys/ioctl.h>
 
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "perf/counter.h"
 #include "perf/group.h"
 #include "perf/negotiate.h"

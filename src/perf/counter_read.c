@@ -8,7 +8,7 @@
 
 #include <time.h>
 
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "perf/group.h"
 #include "perf/value.h"
 

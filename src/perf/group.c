@@ -5,7 +5,7 @@
  */
 #include "perf/group.h"
 
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "perf/counter_read.h"
 #include "perf/target.h"
 

@@ -5,7 +5,7 @@
 #include "perf/counter.h"
 
 struct attar_group {
-	unsigned process;               /* the process that created it, see base/check.h */
+	unsigned process;               /* the process that created it, see base/check_arg.h */
 	struct attar_counter **members; /* the leader first; each has the same instances */
 	size_t n;
 	uint64_t *words; /* buffer for read(2) of the leader: all members and some more */

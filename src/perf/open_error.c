@@ -12,7 +12,7 @@
 #include <sys/vfs.h>
 
 #include "base/file.h"
-#include "base/limit.h"
+#include "base/file_limit.h"
 #include "perf/attr_bisect.h"
 #include "perf/kernel.h"
 #include "perf/open.h"
@@ -280,17 +280,17 @@ static int open_error_unsupported(const struct refusal *r)
 
 static int open_error_files(const struct refusal *r)
 {
-	uint64_t limit = limit_open_files(), needed = limit + r->files_left + LIMIT_SPARE_FILES;
+	uint64_t limit = file_limit_get(), needed = limit + r->files_left + FILE_LIMIT_SPARE;
 
 	if (r->error == -ENFILE)
-		return limit_fail_open(ENFILE, "cannot open '%s'", CLIP(r->event));
+		return file_limit_fail(ENFILE, "cannot open '%s'", CLIP(r->event));
 	return attar_fail(r->error,
 		"'%s' exceeds the limit of %llu open files: %zu event%s in %zu instance%s (CPUs x "
 		"threads or control groups) and other files need up to %llu in total" ATTAR_FIX
 		"%s, or monitor fewer CPUs (-C) or threads (-t)",
 		CLIP(r->event), (unsigned long long)limit, r->events, PLURAL_S(r->events),
 		r->instances, PLURAL_S(r->instances), (unsigned long long)needed,
-		limit_raise_files(needed));
+		file_limit_raise(needed));
 }
 
 static int open_error_stack_depth(const struct refusal *r)

@@ -15,7 +15,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "perf/ring.h"
 
 enum { LOOKS_MAX = 100 };

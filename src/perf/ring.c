@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 
 #include "base/buf.h"
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "perf/counter.h"
 #include "perf/kernel.h"
 #include "perf/target.h"

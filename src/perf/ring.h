@@ -19,7 +19,7 @@ struct attar_ring {
 	int fd;
 	int cpu;          /* -1: a thread's ring, on any CPU */
 	pid_t tid;        /* of that thread; -1: a CPU's ring */
-	unsigned process; /* the process that created it, see base/check.h */
+	unsigned process; /* the process that created it, see base/check_arg.h */
 	bool owns_fd;     /* the counter has another fd now */
 	bool broken;      /* a record with an invalid size was found: no further records are read */
 	char *bounce;     /* for records that wrap; allocated on first use */

@@ -3,7 +3,7 @@
 
 #include <sys/mman.h>
 
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "perf/counter_read.h"
 
 /* The kernel changes a page when it schedules the thread, not a hundred times in a row. */

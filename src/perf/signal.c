@@ -8,7 +8,7 @@
 #include <signal.h>
 #include <sys/syscall.h>
 
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "perf/counter.h"
 
 enum { CODE_TRAP_PERF = 6, TRAP_ASYNC = 1 };

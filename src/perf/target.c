@@ -7,9 +7,9 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-#include "base/check.h"
-#include "base/limit.h"
-#include "base/opts.h"
+#include "base/check_arg.h"
+#include "base/file_limit.h"
+#include "base/option_struct.h"
 #include "base/proc.h"
 #include "perf/kernel.h"
 
@@ -95,7 +95,7 @@ static int add_threads(struct attar_target *t, pid_t pid)
 
 	if (r >= 0 || r == -ENOENT || r == -ESRCH || r == -ENOMEM || r == -ECANCELED)
 		return r;
-	return limit_fail_open(-r, "cannot list the threads of process %d", pid);
+	return file_limit_fail(-r, "cannot list the threads of process %d", pid);
 }
 
 int target_rescan(struct attar_target *t)
@@ -131,7 +131,7 @@ static int watch_end(struct attar_target *t, pid_t pid)
 	if (t->epoll_fd < 0)
 		t->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (t->epoll_fd < 0 || epoll_ctl(t->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0)
-		return limit_fail_open(errno, "cannot wait for the exit of process %d", pid);
+		return file_limit_fail(errno, "cannot wait for the exit of process %d", pid);
 	return 0;
 }
 
@@ -311,7 +311,7 @@ int attar_target_new(const struct attar_target_opts *opts, struct attar_target *
 
 	struct attar_target_opts known = {0};
 	struct attar_target *t;
-	int r = opts_take(&known, sizeof(known), opts);
+	int r = option_struct_take(&known, sizeof(known), opts);
 
 	if (r < 0)
 		return r;

@@ -10,7 +10,7 @@
 #include "perf/hotplug.h"
 
 struct attar_target {
-	unsigned process; /* that created it, see base/check.h */
+	unsigned process; /* that created it, see base/check_arg.h */
 	enum attar_target_kind kind;
 	bool inherit;
 	bool skip_refused;

@@ -5,7 +5,7 @@
  */
 #include "perf/value.h"
 
-#include "base/check.h"
+#include "base/check_arg.h"
 
 uint64_t value_scale(uint64_t raw, uint64_t enabled, uint64_t running)
 {

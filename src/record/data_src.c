@@ -2,7 +2,7 @@
 /* Format the packed words PERF_MEM_* and PERF_TXN_* of linux/perf_event.h as text. */
 #include "attar/sample.h"
 #include "base/base.h"
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "record/uapi.h"
 
 #include <stdio.h>

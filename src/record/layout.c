@@ -2,7 +2,7 @@
 /* Offsets of the fixed-size fields in an event's records. */
 #include "attar/record.h"
 #include "base/base.h"
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "record/uapi.h"
 
 /* Assigns the next word's offset if the field's bit is set. */

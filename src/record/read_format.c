@@ -4,7 +4,7 @@
  * perf_event_read_format in linux/perf_event.h. The times of a single counter are between value and
  * id; those of a group precede its values.
  */
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "record/record.h"
 #include "record/uapi.h"
 

@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "record/uapi.h"
 
 /* A record's payload between header and trailer. */

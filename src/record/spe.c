@@ -7,7 +7,7 @@
  */
 #include "attar/spe.h"
 
-#include "base/check.h"
+#include "base/check_arg.h"
 
 enum kind { BAD, PADDING, END, TIMESTAMP, EVENTS, SOURCE, CONTEXT, OPERATION, ADDRESS, COUNTER };
 

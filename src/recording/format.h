@@ -66,7 +66,7 @@ enum data_feature {
 	FEATURE_DIR_FORMAT = 24,
 	FEATURE_COMPRESSED = 27,
 	FEATURE_CLOCK_DATA = 29,
-	FEATURE_NAMES = 255, /* of attar record --portable, see recording/names.h */
+	FEATURE_NAMES = 255, /* of attar record --portable, see recording/portable_names.h */
 	FEATURES = 256,
 };
 

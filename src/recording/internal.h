@@ -9,7 +9,7 @@
 #include "recording/chunk.h"
 #include "recording/cursor.h"
 #include "recording/format.h"
-#include "recording/inflate.h"
+#include "recording/decompress.h"
 #include "recording/recording.h"
 #include "recording/swap.h"
 
@@ -56,7 +56,7 @@ struct recording {
 	struct feed raw;      /* bytes of the file */
 	struct feed inflated; /* decompressed bytes */
 	struct feed copies;   /* records that are not aligned in the file */
-	struct inflater inflater;
+	struct decompressor decompressor;
 	struct recording_part
 		pending; /* from recording_open() of a pipe; len or ends_round is set */
 	bool seekable;   /* a regular file */

@@ -8,7 +8,7 @@
 
 #include "attar/format.h"
 #include "base/file.h"
-#include "base/limit.h"
+#include "base/file_limit.h"
 #include "recording/internal.h"
 #include "recording/script.h"
 
@@ -40,7 +40,7 @@ const char *recording_keep(struct recording *r, const char *text)
 
 static int denied(const char *path, int r)
 {
-	return limit_fail_open(-r, "cannot open %s", CLIP(path));
+	return file_limit_fail(-r, "cannot open %s", CLIP(path));
 }
 
 /* The data file of a directory written by perf record --kcore. */
@@ -320,7 +320,7 @@ struct recording *recording_close(struct recording *r)
 	map_done(&r->tracing.by_id);
 	map_done(&r->event_of_id);
 	buf_done(&r->gathered);
-	inflate_done(&r->inflater);
+	decompress_done(&r->decompressor);
 	chunk_pool_done(&r->pool);
 	free(r->aligned);
 	free(r->path);

@@ -4,7 +4,7 @@
  *
  *	file or pipe -> raw feed -> walk() -> parts
  *	                   |          ^
- *	                   +-> inflate_more() -> inflated feed
+ *	                   +-> decompress_more() -> inflated feed
  *
  * step() advances one of them, and recording_next() repeats it until a part or the end is reached.
  */
@@ -275,7 +275,7 @@ static void bad_size(struct recording *r, struct feed *feed, uint16_t size)
 {
 	if (feed == &r->inflated) {
 		recording_damage(r, "its compressed data contain a record of %u bytes", size);
-		r->inflater.failed = true;
+		r->decompressor.failed = true;
 		feed->at = feed->end;
 		return;
 	}
@@ -332,21 +332,21 @@ static int walk(struct recording *r, struct feed *feed, struct recording_part *p
 	return STEP_DONE;
 }
 
-static int inflate_more(struct recording *r)
+static int decompress_more(struct recording *r)
 {
-	struct inflater *inflater = &r->inflater;
+	struct decompressor *decompressor = &r->decompressor;
 	ssize_t room = feed_room(&r->pool, &r->inflated), n;
 
 	if (room < 0)
 		return -ENOMEM;
-	n = inflate_read(
-		inflater, (char *)r->inflated.chunk->words + r->inflated.end, (size_t)room);
+	n = decompress_read(
+		decompressor, (char *)r->inflated.chunk->words + r->inflated.end, (size_t)room);
 	if (n == -ENOMEM)
 		return -ENOMEM;
 	if (n < 0) {
 		recording_damage(r, "its compressed data before byte %llu cannot be read: %s",
 			(unsigned long long)r->raw.offset, attar_error());
-		r->stats.unread += inflater->left;
+		r->stats.unread += decompressor->left;
 		return STEP_DONE;
 	}
 	r->inflated.end += (size_t)n;
@@ -468,8 +468,8 @@ static int step(struct recording *r, struct recording_part *part)
 	ret = walk(r, &r->inflated, part);
 	if (ret != STEP_NEED)
 		return ret;
-	if (inflate_pending(&r->inflater))
-		return inflate_more(r);
+	if (decompress_pending(&r->decompressor))
+		return decompress_more(r);
 	ret = walk(r, &r->raw, part);
 	return ret == STEP_NEED ? fill(r) : ret;
 }

@@ -107,10 +107,10 @@ static void begin_compressed(struct recording *r, struct cursor c, bool sized)
 		return;
 	}
 	r->stats.compressed_bytes += len;
-	if (r->inflater.failed)
+	if (r->decompressor.failed)
 		r->stats.unread += len;
 	else
-		inflate_input(&r->inflater, bytes, len);
+		decompress_input(&r->decompressor, bytes, len);
 }
 
 int recording_user_record(

@@ -134,14 +134,14 @@ static void put_clock_data(const struct recording_writer *w, struct buf *b)
 /* perf prints the ratio. */
 static void put_compression(const struct recording_writer *w, struct buf *b)
 {
-	if (!w->deflater.stream)
+	if (!w->compressor.stream)
 		return;
 	writer_put_u32(b, 1); /* version */
 	writer_put_u32(b, COMPRESSED_ZSTD);
 	writer_put_u32(b, 1); /* level */
 	writer_put_u32(
 		b, w->stats.file_bytes ? (uint32_t)(w->stats.bytes / w->stats.file_bytes) : 0);
-	writer_put_u32(b, DEFLATE_RECORD_BYTES);
+	writer_put_u32(b, COMPRESS_RECORD_BYTES);
 }
 
 static void put_name(enum data_feature feature, struct buf *b)

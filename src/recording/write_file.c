@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "base/limit.h"
+#include "base/file_limit.h"
 
 /* Build ids and times are known at the end; a pipe has the former as records. */
 static const uint8_t features[] = {FEATURE_TRACING_DATA, FEATURE_BUILD_ID, FEATURE_HOSTNAME,
@@ -49,7 +49,7 @@ static int create(const char *path, bool *ret_is_pipe)
 		return attar_fail(-errno, "cannot replace %s: %s", CLIP(path), strerror(errno));
 	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	if (fd < 0 || fstat(fd, &st) < 0)
-		return limit_fail_open(errno, "cannot create %s", CLIP(path));
+		return file_limit_fail(errno, "cannot create %s", CLIP(path));
 	*ret_is_pipe = S_ISFIFO(st.st_mode);
 	return fd;
 }
@@ -87,7 +87,7 @@ int writer_create(struct recording_writer *w)
 		return 0;
 	fd = w->pipe ? open_stdout(&is_own_pipe) : create(w->opts.path, &is_own_pipe);
 	if (fd < 0)
-		return w->pipe ? limit_fail_open(errno, "cannot write %s", w->name) : fd;
+		return w->pipe ? file_limit_fail(errno, "cannot write %s", w->name) : fd;
 	w->pipe |= is_own_pipe;
 	w->file = file_writer_new(fd, w->opts.buffer);
 	if (!w->file) {

@@ -22,12 +22,12 @@ int recording_writer_open(
 	w->name = w->pipe && !opts->sink ? "standard output" : opts->path;
 	r = dsos_init(&w->files, 0);
 	if (r == 0 && opts->compress)
-		r = deflate_init(&w->deflater);
+		r = compress_init(&w->compressor);
 	if (r == 0)
 		r = writer_create(w);
 	if (r < 0) {
 		dsos_done(&w->files);
-		deflate_done(&w->deflater);
+		compress_done(&w->compressor);
 		free(w);
 		return r;
 	}
@@ -207,7 +207,7 @@ static int compress(struct recording_writer *w)
 	int r = buf_failed(&w->plain) ? base_oom() : 0;
 
 	if (r == 0 && w->plain.len)
-		r = deflate_add(&w->deflater, w->plain.data, w->plain.len, &w->out);
+		r = compress_add(&w->compressor, w->plain.data, w->plain.len, &w->out);
 	buf_reset(&w->plain);
 	return r == 0 ? writer_flush(w) : r;
 }
@@ -215,7 +215,7 @@ static int compress(struct recording_writer *w)
 int recording_writer_write(struct recording_writer *w, const void *bytes, size_t len)
 {
 	w->stats.bytes += len;
-	if (!w->deflater.stream)
+	if (!w->compressor.stream)
 		return writer_give(w, bytes, len);
 	buf_add(&w->plain, bytes, len);
 	return w->plain.len < PLAIN_BYTES ? 0 : compress(w);
@@ -271,7 +271,7 @@ int recording_writer_rotate(struct recording_writer *w)
 	if (r == 0)
 		r = writer_rotate(w);
 	w->first_time = w->last_time = 0;
-	deflate_restart(&w->deflater);
+	compress_restart(&w->compressor);
 	return r == 0 ? begin_file(w) : r;
 }
 
@@ -312,7 +312,7 @@ int recording_writer_close(struct recording_writer *w)
 	if (!w)
 		return 0;
 	r = recording_writer_finish(w);
-	deflate_done(&w->deflater);
+	compress_done(&w->compressor);
 	vec_each (&w->events, event) {
 		free(event->name);
 		free(event->ids);

@@ -37,7 +37,7 @@ struct recording_writer_opts {
 	size_t buffer;
 	struct wait_limit limit; /* of waits for the reader of a pipe */
 	bool compress;           /* with zstd */
-	bool portable;           /* reserves the entry of names in a file, see recording/names.h */
+	bool portable;           /* reserves the entry of recording/portable_names.h in a file */
 	int clockid;             /* of the times in the records */
 	/*
 	 * The records are not of this machine, about which nothing is written. Their time 0 was

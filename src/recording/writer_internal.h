@@ -8,7 +8,7 @@
 #include "base/map.h"
 #include "base/vec.h"
 #include "record/uapi.h"
-#include "recording/deflate.h"
+#include "recording/compress.h"
 #include "recording/format.h"
 #include "recording/live_tasks.h"
 #include "recording/writer.h"
@@ -38,7 +38,7 @@ struct recording_writer {
 	uint64_t at;                /* bytes that the file was given, without those in out */
 	uint64_t data_start;
 	uint64_t early_size; /* bytes of the early features, see write_file.c */
-	struct deflater deflater;
+	struct compressor compressor;
 	struct buf plain; /* to be compressed */
 	struct dsos files;              /* that are mapped as code; only their keys are used */
 	struct live_tasks tasks;        /* with opts.rotate */

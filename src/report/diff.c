@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/diff_parts.h"
 
-#include "base/check.h"
-#include "base/opts.h"
+#include "base/check_arg.h"
+#include "base/option_struct.h"
 #include "report/model.h"
 
 const struct attar_section *diff_find(
@@ -105,7 +105,7 @@ int attar_diff(const struct attar_diff_side *before, const struct attar_diff_sid
 	const struct attar_diff_side sides[SIDES] = {*before, *after};
 	struct attar_diff_opts known;
 	struct diff d = {.sides = sides, .opts = &known, .out = out};
-	int r = opts_take(&known, sizeof(known), opts);
+	int r = option_struct_take(&known, sizeof(known), opts);
 
 	if (r == 0)
 		r = compare_all(&d);

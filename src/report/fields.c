@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/fields.h"
 
-#include "base/check.h"
+#include "base/check_arg.h"
 
 /* The words of a cell in attar_section.records: a pointer, the size of the record, its bytes. */
 enum { WORD_FORMAT, WORD_SIZE, WORD_RAW };

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "report/distribution.h"
 #include "report/fleet_parts.h"
 #include "report/model.h"

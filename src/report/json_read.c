@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "report/json_parse.h"
 #include "report/model.h"
 

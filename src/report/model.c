@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "base/check.h"
+#include "base/check_arg.h"
 
 void report_set_failed(struct attar_report *report, const char *why)
 {

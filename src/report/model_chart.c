@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Building histograms, time series and time lines. */
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "report/model.h"
 
 struct attar_section *attar_report_histogram(

@@ -2,7 +2,7 @@
 /* Reading reports: the accessors of attar/report.h. */
 #include <math.h>
 
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "report/fields.h"
 #include "report/number.h"
 #include "report/tree.h"

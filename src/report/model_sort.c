@@ -2,7 +2,7 @@
 /* Sorting the rows of a section, with their details and named values. */
 #include <math.h>
 
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "report/model.h"
 
 struct order {

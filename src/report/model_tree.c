@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Building call trees. */
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "report/tree.h"
 
 struct attar_section *attar_report_tree(

@@ -6,9 +6,9 @@
 #include <poll.h>
 #include <stdio.h>
 
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "base/escape.h"
-#include "base/opts.h"
+#include "base/option_struct.h"
 #include "report/fields.h"
 #include "report/number.h"
 #include "report/width.h"
@@ -55,7 +55,7 @@ int attar_renderer_new(const char *sink, FILE *out, const struct attar_render_op
 		return base_oom();
 	r->format = found;
 	r->file = out;
-	if ((e = opts_take(&r->opts, sizeof(r->opts), opts)) < 0 ||
+	if ((e = option_struct_take(&r->opts, sizeof(r->opts), opts)) < 0 ||
 		(e = copy(r->opts.title, &r->title)) < 0 ||
 		(e = copy(r->opts.command, &r->command)) < 0 ||
 		(e = copy(r->opts.rows_hint, &r->rows_hint)) < 0 ||

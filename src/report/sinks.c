@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The table of sinks. */
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "base/suggest.h"
 #include "report/render.h"
 

@@ -6,7 +6,7 @@
  */
 #include <sqlite3.h>
 
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "report/clickhouse_input.h"
 #include "report/diff_parts.h"
 #include "report/model.h"

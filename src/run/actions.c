@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "run/actions.h"
 
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "run/emitters.h"
 #include "run/expressions.h"
 #include "run/intervals.h"

@@ -5,7 +5,7 @@
  */
 #include <ctype.h>
 
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "run/presets.h"
 #include "run/run.h"
 

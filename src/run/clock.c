@@ -6,7 +6,7 @@
 #include <x86intrin.h>
 #endif
 
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "base/parse.h"
 #include "report/model.h"
 #include "run/kvmclock.h"

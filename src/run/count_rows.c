@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "base/file.h"
 #include "run/run.h"
 #include "run/thread_counts.h"

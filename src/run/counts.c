@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #include "base/buf.h"
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "base/file.h"
 #include "event/kernel_filter.h"
 #include "event/skipped_events.h"

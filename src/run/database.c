@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "run/database.h"
 
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "report/sqlite_input.h"
 #include "run/run.h"
 

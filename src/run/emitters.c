@@ -2,7 +2,7 @@
 #include "run/emitters.h"
 
 #include "base/buf.h"
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "run/actions.h"
 #include "run/deliver.h"
 #include "run/run.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Sources by name: parses the text of -e and sets up their attributes. */
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "event/kernel_filter.h"
 #include "event/sample_attr.h"
 #include "run/actions.h"

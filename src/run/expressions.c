@@ -4,8 +4,8 @@
 
 #include <sys/uio.h>
 
-#include "base/check.h"
-#include "base/opts.h"
+#include "base/check_arg.h"
+#include "base/option_struct.h"
 #include "expr/filter.h"
 #include "recording/running_kernel.h"
 #include "run/run.h"
@@ -263,7 +263,7 @@ int attar_run_expr(struct attar_run *run, uint32_t source, const char *text,
 
 	const struct attar_event_spec *spec = attar_run_source_spec(run, source);
 	struct attar_expr_opts o = {0};
-	int r = opts_take(&o, sizeof(o), opts);
+	int r = option_struct_take(&o, sizeof(o), opts);
 
 	if (r < 0)
 		return r;

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "run/actions.h"
 #include "run/expressions.h"
 #include "run/intervals.h"

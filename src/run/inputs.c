@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "base/buf.h"
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "base/suggest.h"
 #include "run/needed_events.h"
 #include "run/run.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "run/lines.h"
 
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "report/model.h"
 #include "run/intervals.h"
 #include "run/run.h"

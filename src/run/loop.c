@@ -2,8 +2,8 @@
 /* Drives a run in steps: open, start, wait for events, end, report. */
 #include <poll.h>
 
-#include "base/check.h"
-#include "base/opts.h"
+#include "base/check_arg.h"
+#include "base/option_struct.h"
 #include "perf/target.h"
 #include "run/database.h"
 #include "run/deliver.h"
@@ -329,7 +329,7 @@ static int begin(struct attar_run *run, const struct attar_run_hooks *hooks, con
 
 	/* see run/recorded_names.h */
 	const struct attar_symbols_opts nameless = {.size = sizeof(nameless), .no_kernel = true};
-	int r = opts_take(&run->hooks, sizeof(run->hooks), hooks);
+	int r = option_struct_take(&run->hooks, sizeof(run->hooks), hooks);
 
 	if (r == 0)
 		r = attar_run_set_preset(run);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The notes of a report about the measurement itself: losses, overhead, unresolved names. */
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "base/memory.h"
 #include "perf/kernel.h"
-#include "base/opts.h"
+#include "base/option_struct.h"
 #include "report/model.h"
 #include "run/run.h"
 #include "stats/weighted_stacks.h"
@@ -45,7 +45,7 @@ int attar_run_stacks(struct attar_run *run, struct attar_report *report,
 	struct attar_stacks_opts with_tree = {0};
 	double unresolved = 0;
 	bool is_added;
-	int r = opts_take(&with_tree, sizeof(with_tree), opts);
+	int r = option_struct_take(&with_tree, sizeof(with_tree), opts);
 
 	if (r < 0 || !stacks)
 		return r;

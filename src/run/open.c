@@ -2,7 +2,7 @@
 #include "run/open.h"
 
 #include "base/buf.h"
-#include "base/limit.h"
+#include "base/file_limit.h"
 #include "event/kernel_filter.h"
 #include "event/skipped_events.h"
 #include "perf/counter.h"
@@ -107,8 +107,8 @@ int run_open_source(struct attar_run *run, struct source *s)
 static size_t stream_files(const struct attar_run *run)
 {
 	if (exited_threads_reported(run)) /* task_watch.c has the side-band event */
-		return LIMIT_STREAM_FILES;
-	return run->sources.list.n ? target_instances(run->target) + LIMIT_STREAM_FILES : 0;
+		return FILE_LIMIT_STREAM;
+	return run->sources.list.n ? target_instances(run->target) + FILE_LIMIT_STREAM : 0;
 }
 
 /* The files of the counters that are opened after the events, for messages about limits. */

@@ -2,7 +2,7 @@
 /* The option tables of a run; parses values into the structs that the tables describe. */
 #include "attar/run.h"
 #include "base/buf.h"
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "base/parse.h"
 #include "base/suggest.h"
 #include "run/presets.h"

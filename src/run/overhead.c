@@ -3,7 +3,7 @@
 
 #include <sys/resource.h>
 
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "base/memory.h"
 #include "run/run.h"
 

@@ -5,15 +5,15 @@
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
 
-#include "base/check.h"
-#include "base/limit.h"
+#include "base/check_arg.h"
+#include "base/file_limit.h"
 #include "run/run.h"
 
 enum { TURN_NS = 100000000 }; /* how long a ring below its watermark may wait */
 
 static int fail_open(void)
 {
-	return limit_fail_open(errno, "cannot open a descriptor for the run");
+	return file_limit_fail(errno, "cannot open a descriptor for the run");
 }
 
 static int add(int epoll, int fd)

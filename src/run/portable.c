@@ -6,7 +6,7 @@
 #include "base/buf.h"
 #include "base/proc.h"
 #include "perf/target.h"
-#include "recording/names.h"
+#include "recording/portable_names.h"
 #include "run/run.h"
 #include "stream/stream.h"
 #include "symbol/kept_files.h"
@@ -280,14 +280,14 @@ static int add_to(struct collection *c, const char *path, struct recording *reco
 	if (r == 0)
 		r = collect(c);
 	if (r == 0)
-		r = names_encode(c->symbols, c->locations.at, c->locations.n, &bytes);
+		r = portable_names_encode(c->symbols, c->locations.at, c->locations.n, &bytes);
 	if (r == 0 && c->refused)
 		log_note("%s has names for %d addresses; %llu more %s left out", path,
 			NAMES_LOCATIONS_MAX, (unsigned long long)c->refused,
 			c->refused == 1 ? "was" : "were");
 	if (r == 0)
 		say_missing(c, path);
-	return r == 0 ? names_put(path, &bytes) : r;
+	return r == 0 ? portable_names_put(path, &bytes) : r;
 }
 
 static int portable_add(const char *path, const struct portable *portable,

@@ -4,7 +4,7 @@
 #include <poll.h>
 #include <time.h>
 
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "base/vec.h"
 #include "event/kernel_filter.h"
 #include "peer/sender.h"

@@ -3,7 +3,7 @@
 
 #include "peer/receiver.h"
 #include "peer/symbol_list.h"
-#include "recording/names.h"
+#include "recording/portable_names.h"
 #include "recording/running_kernel.h"
 #include "run/run.h"
 #include "symbol/symbols.h"
@@ -44,7 +44,7 @@ int recorded_names_open(struct attar_run *run)
 	int r = take_sent(run);
 
 	if (r == 0)
-		r = names_read(run->replay->recording, &stored);
+		r = portable_names_read(run->replay->recording, &stored);
 
 	if (r < 0)
 		return r;

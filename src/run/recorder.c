@@ -3,8 +3,8 @@
 
 #include <time.h>
 
-#include "base/check.h"
-#include "base/opts.h"
+#include "base/check_arg.h"
+#include "base/option_struct.h"
 #include "event/sample_attr.h"
 #include "perf/counter.h"
 #include "perf/ring.h"
@@ -106,7 +106,7 @@ int attar_run_record(struct attar_run *run, const struct attar_run_record_opts *
 	CHECK_OPENING(run);
 
 	struct run_recorder *recorder = &run->recorder;
-	int r = opts_take(&recorder->opts, sizeof(recorder->opts), opts);
+	int r = option_struct_take(&recorder->opts, sizeof(recorder->opts), opts);
 
 	if (r < 0)
 		return r;

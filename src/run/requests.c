@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "run/run.h"
 
 enum { MARKER_MAX = 1024 };

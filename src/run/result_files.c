@@ -3,7 +3,7 @@
 
 #include "attar/profiler.h"
 #include "base/base.h"
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "run/run.h"
 
 static int failed(const char *option, const char *path, int error)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Creates and frees a run; the functions that a profiler calls on it. */
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "base/suggest.h"
 #include "event/catalog.h"
 #include "run/actions.h"

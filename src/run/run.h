@@ -58,7 +58,7 @@ enum run_phase {
 };
 
 struct attar_run {
-	unsigned process; /* that created it, see base/check.h */
+	unsigned process; /* that created it, see base/check_arg.h */
 	const struct attar_profiler *profiler;
 	void *self; /* the profiler's state */
 	struct attar_run_hooks hooks;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The event for CPU sampling: that of --event, else cycles, or cpu-clock without a PMU. */
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "event/sample_attr.h"
 #include "perf/kernel.h"
 #include "run/run.h"

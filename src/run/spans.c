@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "run/spans.h"
 
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "run/run.h"
 #include "stats/weighted_stacks.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The state of a run as a report, to examine a run that behaves unexpectedly. */
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "base/memory.h"
 #include "run/run.h"
 #include "stream/stream.h"

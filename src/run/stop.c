@@ -3,8 +3,8 @@
 
 #include <sys/eventfd.h>
 
-#include "base/check.h"
-#include "base/limit.h"
+#include "base/check_arg.h"
+#include "base/file_limit.h"
 #include "run/run.h"
 
 int stop_init(struct run_stop *stop)
@@ -12,7 +12,7 @@ int stop_init(struct run_stop *stop)
 	stop->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (stop->fd >= 0)
 		return 0;
-	return limit_fail_open(errno, "cannot open an eventfd");
+	return file_limit_fail(errno, "cannot open an eventfd");
 }
 
 void stop_done(struct run_stop *stop)

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "base/escape.h"
 #include "base/proc.h"
 #include "perf/target.h"

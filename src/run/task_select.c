@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "base/proc.h"
 #include "perf/target.h"
 #include "run/needed_events.h"

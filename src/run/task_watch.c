@@ -2,7 +2,7 @@
 #include "run/task_watch.h"
 
 #include "base/buf.h"
-#include "base/limit.h"
+#include "base/file_limit.h"
 #include "perf/target.h"
 #include "run/run.h"
 #include "stream/stream.h"
@@ -85,7 +85,7 @@ static int open_stream(struct attar_run *run, struct task_watch *w)
 	attr.wakeup_watermark = (uint32_t)(bytes / 4);
 	attr.disabled = attr.enable_on_exec = w->target->by_exec;
 	if (names) /* the counts follow; otherwise they are open */
-		w->target->files_later = counts_files(run) + 2 * LIMIT_STREAM_FILES;
+		w->target->files_later = counts_files(run) + 2 * FILE_LIMIT_STREAM;
 	r = attar_counter_open(w->target, &attr, "side-band records", 0, &w->counter);
 	if (r == 0)
 		r = attar_stream_live(w->target, &w->counter, 1, run->symbols, &opts, &w->stream);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "run/timer.h"
 
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "run/run.h"
 #include "stream/stream.h"
 

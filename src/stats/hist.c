@@ -2,7 +2,7 @@
 /* Adding to a histogram. */
 #include "stats/hist.h"
 
-#include "base/check.h"
+#include "base/check_arg.h"
 
 /* Pages that are allocated at once: neighbouring powers of two usually follow. */
 enum { PAGES_FIRST = 1, PAGES_MORE = 2 };

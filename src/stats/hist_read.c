@@ -2,7 +2,7 @@
 /* Quantiles and buckets of a histogram. */
 #include <math.h>
 
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "stats/hist.h"
 
 uint64_t attar_hist_sum(const struct attar_hist *hist)

@@ -3,7 +3,7 @@
 #include "attar/stats.h"
 
 #include "base/buf.h"
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "report/model.h"
 
 static const double shares[] = {0.5, 0.95, 0.99, 0.999};

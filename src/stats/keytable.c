@@ -2,8 +2,8 @@
 /* Tables by key: rows and intervals. */
 #include "stats/keytable.h"
 
-#include "base/check.h"
-#include "base/opts.h"
+#include "base/check_arg.h"
+#include "base/option_struct.h"
 
 enum { KEYS_DEFAULT = 1 << 16, KEYS_MIN = 8, KEYS_LIMIT = 1 << 24, COLUMNS_MAX = 64 };
 enum { VALUE_MAX = 1 << 16 };
@@ -46,7 +46,7 @@ int attar_keytable_new(const struct attar_keytable_opts *opts, struct attar_keyt
 
 	struct attar_keytable_opts o = {0};
 	struct attar_keytable *t;
-	int r = opts_take(&o, sizeof(o), opts);
+	int r = option_struct_take(&o, sizeof(o), opts);
 
 	if (r < 0)
 		return r;

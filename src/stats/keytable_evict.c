@@ -2,7 +2,7 @@
 /* Tables by key: adding rows to each other, eviction and merging. */
 #include "stats/keytable.h"
 
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "stats/bucket.h"
 
 /* Negative sums are the smallest. */

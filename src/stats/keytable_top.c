@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Tables by key: the rows with the largest sums. */
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "stats/keytable.h"
 
 /* A heap of the best rows so far; the worst of them is at its top. */

@@ -2,8 +2,8 @@
 /* Pairs: creation, losses, exits, statistics. */
 #include "stats/pairs.h"
 
-#include "base/check.h"
-#include "base/opts.h"
+#include "base/check_arg.h"
+#include "base/option_struct.h"
 
 enum { OPEN_DEFAULT = 1 << 16, OPEN_MIN = 8, OPEN_LIMIT = 1 << 24, DEPTH_DEFAULT = 16 };
 enum { PAYLOAD_MAX = 1 << 16 };
@@ -48,7 +48,7 @@ int attar_pairs_new(const struct attar_pairs_opts *opts, struct attar_pairs **re
 
 	struct attar_pairs_opts o = {0};
 	struct attar_pairs *p;
-	int r = opts_take(&o, sizeof(o), opts);
+	int r = option_struct_take(&o, sizeof(o), opts);
 
 	if (r < 0)
 		return r;

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "base/check.h"
+#include "base/check_arg.h"
 
 void attar_series_add(struct attar_series *series, double value)
 {

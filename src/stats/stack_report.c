@@ -3,7 +3,7 @@
 
 #include "attar/stats.h"
 #include "base/buf.h"
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "base/radix.h"
 #include "report/tree.h"
 #include "symbol/symbols.h"

@@ -2,7 +2,7 @@
 /* The public table of interned stacks. */
 #include "attar/stats.h"
 
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "stats/stacks.h"
 
 struct attar_stack_table {

@@ -2,8 +2,8 @@
 /* The time of objects in each state. */
 #include "attar/states.h"
 
-#include "base/check.h"
-#include "base/opts.h"
+#include "base/check_arg.h"
+#include "base/option_struct.h"
 #include "stats/keyed.h"
 #include "stats/loss_windows.h"
 
@@ -68,7 +68,7 @@ int attar_states_new(const struct attar_states_opts *opts, struct attar_states *
 
 	struct attar_states_opts o = {0};
 	struct attar_states *s;
-	int r = opts_take(&o, sizeof(o), opts);
+	int r = option_struct_take(&o, sizeof(o), opts);
 
 	if (r < 0)
 		return r;

@@ -2,8 +2,8 @@
 /* The public aggregate of weighted stacks: tables of an interval and of the whole run. */
 #include "attar/stats.h"
 
-#include "base/check.h"
-#include "base/opts.h"
+#include "base/check_arg.h"
+#include "base/option_struct.h"
 #include "report/model.h"
 #include "stats/functions.h"
 #include "stats/samples.h"
@@ -154,7 +154,7 @@ int attar_stacks_report(struct attar_stacks *stacks, struct attar_report *report
 		.functions = &stacks->functions,
 		.samples = scope == ATTAR_SCOPE_WHOLE ? &stacks->whole : &stacks->interval};
 	size_t first = report->sections.n;
-	int r = opts_take(&o, sizeof(o), opts);
+	int r = option_struct_take(&o, sizeof(o), opts);
 
 	if (r < 0)
 		return r;

@@ -2,7 +2,7 @@
 #include "stream/deferred_callchain.h"
 
 #include "base/base.h"
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "perf/open.h"
 
 enum { NONE = -1 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* attar_stream_events(): from the text of events to a running stream. */
 #include "base/buf.h"
-#include "base/check.h"
-#include "base/opts.h"
+#include "base/check_arg.h"
+#include "base/option_struct.h"
 #include "perf/modes.h"
 #include "perf/target.h"
 #include "stream/events_internal.h"
@@ -131,7 +131,7 @@ int attar_stream_events(struct attar_target *target, const char *events, unsigne
 
 	struct stream_events *e = calloc(1, sizeof(*e));
 	struct attar_stream *stream;
-	int r = e ? opts_take(&e->opts, sizeof(e->opts), opts) : base_oom();
+	int r = e ? option_struct_take(&e->opts, sizeof(e->opts), opts) : base_oom();
 
 	if (r < 0) {
 		free(e);

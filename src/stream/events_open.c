@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Opens the counters of events. */
 #include "base/base.h"
-#include "base/limit.h"
+#include "base/file_limit.h"
 #include "event/kernel_filter.h"
 #include "event/sample_attr.h"
 #include "event/skipped_events.h"
@@ -97,7 +97,7 @@ int events_open(struct stream_events *e)
 
 	events_join(e);
 	e->target->events = e->sources.n;
-	e->target->files_later = target_instances(e->target) + LIMIT_STREAM_FILES;
+	e->target->files_later = target_instances(e->target) + FILE_LIMIT_STREAM;
 	vec_each (&e->sources, s) {
 		e->target->events_open = (size_t)(s - e->sources.at);
 		r = event_source_shares(e, s) ? 0 : event_source_open(e, s);

@@ -6,9 +6,9 @@
 #include <sys/epoll.h>
 #include <time.h>
 
-#include "base/check.h"
-#include "base/limit.h"
-#include "base/opts.h"
+#include "base/check_arg.h"
+#include "base/file_limit.h"
+#include "base/option_struct.h"
 #include "perf/attach_threads.h"
 #include "perf/counter.h"
 #include "perf/counter_hotplug.h"
@@ -88,7 +88,7 @@ static int make_cursors(struct attar_stream *s)
 
 	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (s->epoll_fd < 0)
-		return limit_fail_open(errno, "cannot poll for events");
+		return file_limit_fail(errno, "cannot poll for events");
 	r = add_cursors(s, 0);
 	if (r == 0)
 		r = stream_watch_target(s);
@@ -210,7 +210,7 @@ int attar_stream_live(struct attar_target *target, struct attar_counter *const *
 {
 	struct attar_stream_opts o = {0};
 	struct attar_stream *s;
-	int r = opts_take(&o, sizeof(o), opts);
+	int r = option_struct_take(&o, sizeof(o), opts);
 
 	if (r < 0)
 		return r;

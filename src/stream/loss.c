@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Lost records of a stream. */
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "perf/counter.h"
 #include "perf/ring.h"
 #include "stream/stream.h"

@@ -13,7 +13,7 @@
 #include <stdio.h>
 
 #include "attar/event.h"
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "base/file.h"
 #include "perf/counter.h"
 #include "perf/ring.h"

@@ -9,7 +9,7 @@
  */
 #include "stream/stream.h"
 
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "perf/counter.h"
 #include "perf/ring.h"
 #include "record/sample.h"

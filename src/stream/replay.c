@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "stream/replay.h"
 
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "record/record.h"
 #include "record/uapi.h"
 #include "recording/format.h"

@@ -4,12 +4,12 @@
 #include <stdio.h>
 
 #include "base/buf.h"
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "base/file.h"
 #include "base/intern.h"
 #include "base/log.h"
 #include "base/map.h"
-#include "base/opts.h"
+#include "base/option_struct.h"
 #include "base/parse.h"
 #include "base/vec.h"
 #include "event/user_event.h"
@@ -40,7 +40,7 @@ struct recent {
 };
 
 struct attar_shm_source {
-	unsigned process; /* the process that created it, see base/check.h */
+	unsigned process; /* the process that created it, see base/check_arg.h */
 	struct perfume_collector *collector;
 	attar_new_event_fn *on_new_event;
 	void *ctx;
@@ -107,7 +107,7 @@ int attar_shm_source_new(
 	struct perfume_collector_options options = {.size = sizeof(options)};
 	struct attar_shm_source_opts o = {0};
 	struct attar_shm_source *shm_source;
-	int r = opts_take(&o, sizeof(o), opts);
+	int r = option_struct_take(&o, sizeof(o), opts);
 
 	if (r < 0)
 		return r;

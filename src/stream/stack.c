@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "attar/stream.h"
 #include "attar/unwind.h"
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "stream/procs.h"
 #include "symbol/address_space.h"
 #include "symbol/symbols.h"

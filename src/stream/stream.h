@@ -30,7 +30,7 @@ struct account {
 };
 
 struct attar_stream {
-	unsigned process;                /* the process that created it, see base/check.h */
+	unsigned process;                /* the process that created it, see base/check_arg.h */
 	struct attar_target *target;     /* NULL: a recording */
 	struct stream_events *events;    /* of attar_stream_events(); owned; NULL: none */
 	struct replay *replay;           /* of a recording; owned; NULL: live */

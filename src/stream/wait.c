@@ -5,7 +5,7 @@
 #include <poll.h>
 #include <sys/epoll.h>
 
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "perf/ring.h"
 
 /* The data of a watched file: its fd, and above it the number of the ring from 1 on; 0: none. */

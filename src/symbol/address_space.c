@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "symbol/address_space.h"
 
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "base/proc.h"
 #include "symbol/maps.h"
 #include "symbol/symbols.h"

@@ -2,7 +2,7 @@
 /* The machine code at locations. */
 #include <fcntl.h>
 
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "symbol/dso_open.h"
 #include "symbol/symbols.h"
 

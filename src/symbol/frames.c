@@ -4,8 +4,8 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-#include "base/check.h"
-#include "base/limit.h"
+#include "base/check_arg.h"
+#include "base/file_limit.h"
 #include "base/radix.h"
 #include "elf/demangle.h"
 #include "symbol/symbols.h"

@@ -4,7 +4,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "base/limit.h"
+#include "base/file_limit.h"
 #include "symbol/dso_load.h"
 #include "symbol/dso_open.h"
 #include "symbol/maps.h"
@@ -15,7 +15,7 @@ enum { PARENTS_MAX = 1 << 16 };
 
 int kept_files_init(struct kept_files *kept)
 {
-	*kept = (struct kept_files){.max_open = limit_cached_files()};
+	*kept = (struct kept_files){.max_open = file_limit_for_cache()};
 	return dsos_init(&kept->dsos, 0);
 }
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <sys/ioctl.h>
 
-#include "base/limit.h"
+#include "base/file_limit.h"
 #include "base/proc.h"
 
 enum { READ_BYTES = 32 << 10 }; /* more than a path can take, every byte of it escaped */
@@ -136,7 +136,7 @@ static int open_maps(pid_t pid)
 		return attar_fail(
 			-ESRCH, "cannot read the mappings of process %d: no such process", pid);
 	if (fd < 0)
-		return limit_fail_open(errno, "cannot read the mappings of process %d", pid);
+		return file_limit_fail(errno, "cannot read the mappings of process %d", pid);
 	return fd;
 }
 
@@ -153,7 +153,7 @@ static int read_lines(int fd, pid_t pid, maps_fn *fn, void *ctx)
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got < 0)
-			return limit_fail_open(errno, "cannot read /proc/%d/maps", pid);
+			return file_limit_fail(errno, "cannot read /proc/%d/maps", pid);
 		if (got == 0)
 			return 0;
 		used = each_line(chunk, kept + (size_t)got, fn, ctx);

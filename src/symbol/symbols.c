@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "symbol/symbols.h"
 
-#include "base/check.h"
-#include "base/limit.h"
-#include "base/opts.h"
+#include "base/check_arg.h"
+#include "base/file_limit.h"
+#include "base/option_struct.h"
 #include "elf/demangle.h"
 #include "symbol/address_space.h"
 #include "symbol/build_id_cache.h"
@@ -18,7 +18,7 @@ int attar_symbols_new(const struct attar_symbols_opts *opts, struct attar_symbol
 
 	struct attar_symbols_opts o = {0};
 	struct attar_symbols *symbols;
-	int r = opts_take(&o, sizeof(o), opts);
+	int r = option_struct_take(&o, sizeof(o), opts);
 
 	if (r < 0)
 		return r;
@@ -31,7 +31,7 @@ int attar_symbols_new(const struct attar_symbols_opts *opts, struct attar_symbol
 		return r;
 	}
 	symbols->mangled = o.mangled;
-	symbols->max_open = o.max_open_files ?: limit_cached_files();
+	symbols->max_open = o.max_open_files ?: file_limit_for_cache();
 	symbols->sources.max_bytes = o.max_source_bytes ?: SOURCE_BYTES_MAX;
 	symbols->max_bytes = o.max_symbol_bytes ?: SYMBOL_BYTES_MAX;
 	symbols->debug_path = strdup(o.debug_path ?: "/usr/lib/debug");

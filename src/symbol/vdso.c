@@ -4,7 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 
-#include "base/limit.h"
+#include "base/file_limit.h"
 #include "base/proc.h"
 #include "symbol/maps.h"
 
@@ -29,7 +29,7 @@ static int read_memory(pid_t pid, uint64_t start, void *bytes, size_t n)
 	fd = TEMP_FAILURE_RETRY(open(name, O_RDONLY | O_CLOEXEC));
 	got = fd < 0 ? -1 : TEMP_FAILURE_RETRY(pread(fd, bytes, n, (off_t)start));
 	if (got < 0)
-		return limit_fail_open(errno, "cannot read the memory of process %d", pid);
+		return file_limit_fail(errno, "cannot read the memory of process %d", pid);
 	return got == (ssize_t)n ? 0
 				 : attar_fail(-EIO, "short read of the memory of process %d", pid);
 }

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "base/file.h"
 #include "tracefs/dynamic_event.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The numbers in a field: one, or the elements of an array. */
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "tracefs/format.h"
 
 struct numbers {

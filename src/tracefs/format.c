@@ -8,7 +8,7 @@
 #include <ctype.h>
 #include <stdio.h>
 
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "base/suggest.h"
 
 struct span {

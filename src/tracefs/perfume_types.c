@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Fields of user events whose type name is a convention of libperfume and its readers. */
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "tracefs/format.h"
 
 static const char *behind(const char *text, const char *prefix)

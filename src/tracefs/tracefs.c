@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <sys/mount.h>
 
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "base/file.h"
-#include "base/limit.h"
+#include "base/file_limit.h"
 #include "base/suggest.h"
 #include "tracefs/dynamic_event.h"
 
@@ -56,7 +56,7 @@ bool tracefs_name_ok(const char *name)
 int tracefs_denied(int r, const char *path)
 {
 	if (r != -EACCES && r != -EPERM)
-		return limit_fail_open(-r, "cannot open %s", path);
+		return file_limit_fail(-r, "cannot open %s", path);
 	return attar_fail(-EACCES,
 		"no permission to read tracefs (%s: %s)" ATTAR_FIX
 		"run as root, or let a group read it (as root): mount -o "

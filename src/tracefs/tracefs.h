@@ -27,7 +27,7 @@ struct tracefs_alias {
 
 /* All parts are read on first use. */
 struct tracefs {
-	unsigned process;           /* that created it, see base/check.h */
+	unsigned process;           /* that created it, see base/check_arg.h */
 	char *sysfs, *proc;         /* owned */
 	char *path;                 /* where it is mounted; NULL until found; owned */
 	bool mount;                 /* mount tracefs if it is not mounted */

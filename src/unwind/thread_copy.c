@@ -11,7 +11,7 @@
 
 #include "attar/thread.h"
 #include "base/buf.h"
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "base/file.h"
 #include "base/proc.h"
 #include "unwind/registers.h"

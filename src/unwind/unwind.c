@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "unwind/unwind.h"
 
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "dwarf/cfi.h"
 #include "dwarf/expression.h"
 #include "symbol/address_space.h"

@@ -6,7 +6,7 @@
 
 #include "base/base.h"
 #include "base/excerpt.h"
-#include "base/limit.h"
+#include "base/file_limit.h"
 
 static void assert_error(const char *text, const char *reason, const char *fix)
 {
@@ -63,15 +63,15 @@ static void test_fix_in_context(void **state)
 
 static void test_limits_of_files(void **state)
 {
-	assert_int_equal(limit_fail_open(ENFILE, "cannot open %s", "x"), -ENFILE);
+	assert_int_equal(file_limit_fail(ENFILE, "cannot open %s", "x"), -ENFILE);
 	assert_error("cannot open x: the system's limit of open files is reached: raise sysctl "
 		     "fs.file-max",
 		"cannot open x: the system's limit of open files is reached",
 		"raise sysctl fs.file-max");
-	assert_int_equal(limit_fail_open(EMFILE, "cannot open %s", "x"), -EMFILE);
+	assert_int_equal(file_limit_fail(EMFILE, "cannot open %s", "x"), -EMFILE);
 	assert_int_equal(strncmp(attar_error_fix(), "run ulimit -n ", strlen("run ulimit -n ")), 0);
 	assert_null(strstr(attar_error_reason(), "ulimit"));
-	assert_int_equal(limit_fail_open(ENOENT, "cannot open %s", "x"), -ENOENT);
+	assert_int_equal(file_limit_fail(ENOENT, "cannot open %s", "x"), -ENOENT);
 	assert_error("cannot open x: No such file or directory",
 		"cannot open x: No such file or directory", "");
 }

@@ -3,7 +3,7 @@
 #include "unit.h"
 
 #include "base/buf.h"
-#include "expr/check.h"
+#include "expr/build.h"
 #include "failing.h"
 
 static const char text[] = "name: all\nID: 1\nformat:\n"

@@ -12,7 +12,7 @@
 
 #include "attar/attar.h"
 
-/* Stands for any object: one that this process has created, see base/check.h. */
+/* Stands for any object: one that this process has created, see base/check_arg.h. */
 static _Alignas(16) char object[1 << 16];
 static void *const any = object;
 

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "base/check.h"
+#include "base/check_arg.h"
 #include "base/file.h"
 #include "perf/aux.h"
 #include "perf/counter.h"

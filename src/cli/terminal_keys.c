@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/keys.h"
+#include "cli/terminal_keys.h"
 
 #include <unistd.h>
 
 #include "base/base.h"
 
-void keys_open(struct keys *k)
+void terminal_keys_open(struct terminal_keys *k)
 {
 	struct termios mode;
 
@@ -20,7 +20,7 @@ void keys_open(struct keys *k)
 	k->active = tcsetattr(STDIN_FILENO, TCSANOW, &mode) == 0;
 }
 
-static void choose(struct keys *k, size_t column)
+static void choose(struct terminal_keys *k, size_t column)
 {
 	if (column < 1 || (k->columns && column > k->columns))
 		return;
@@ -28,7 +28,7 @@ static void choose(struct keys *k, size_t column)
 	k->column = column;
 }
 
-static bool take(struct keys *k, char key)
+static bool take(struct terminal_keys *k, char key)
 {
 	if (key >= '1' && key <= '9')
 		choose(k, (size_t)(key - '0'));
@@ -39,7 +39,7 @@ static bool take(struct keys *k, char key)
 	return key == 'q';
 }
 
-bool keys_read(struct keys *k)
+bool terminal_keys_read(struct terminal_keys *k)
 {
 	bool quit = false;
 	char key;
@@ -49,8 +49,8 @@ bool keys_read(struct keys *k)
 	return quit;
 }
 
-void keys_sort(
-	struct keys *k, const struct attar_report *report, struct attar_renderer *renderer)
+void terminal_keys_sort(
+	struct terminal_keys *k, const struct attar_report *report, struct attar_renderer *renderer)
 {
 	const struct attar_section *section;
 
@@ -60,7 +60,7 @@ void keys_sort(
 	attar_renderer_sort(renderer, k->column, k->reversed);
 }
 
-void keys_close(struct keys *k)
+void terminal_keys_close(struct terminal_keys *k)
 {
 	if (k->active)
 		tcsetattr(STDIN_FILENO, TCSANOW, &k->former);

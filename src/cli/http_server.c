@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/server.h"
+#include "cli/http_server.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -43,11 +43,11 @@ struct library {
 };
 
 struct page {
-	struct server_page opts;
+	struct http_server_page opts;
 	struct buf text; /* empty: there is none yet */
 };
 
-struct server {
+struct http_server {
 	struct library mhd;
 	struct MHD_Daemon *daemon;
 	int socket;                         /* -1: none, or owned by the daemon */
@@ -81,8 +81,8 @@ static int load(struct library *mhd)
 
 /* ---- answers ---- */
 
-static enum MHD_Result answer(struct server *s, struct MHD_Connection *connection, unsigned status,
-	const char *type, const char *text, size_t n)
+static enum MHD_Result answer(struct http_server *s, struct MHD_Connection *connection,
+	unsigned status, const char *type, const char *text, size_t n)
 {
 	struct MHD_Response *response = s->mhd.new_response(n, (void *)text, MHD_RESPMEM_MUST_COPY);
 	enum MHD_Result done;
@@ -102,13 +102,13 @@ static enum MHD_Result answer(struct server *s, struct MHD_Connection *connectio
 }
 
 static enum MHD_Result answer_text(
-	struct server *s, struct MHD_Connection *connection, unsigned status, const char *text)
+	struct http_server *s, struct MHD_Connection *connection, unsigned status, const char *text)
 {
 	return answer(s, connection, status, "text/plain; charset=utf-8", text, strlen(text));
 }
 
 static enum MHD_Result answer_page(
-	struct server *s, struct MHD_Connection *connection, const struct page *page)
+	struct http_server *s, struct MHD_Connection *connection, const struct page *page)
 {
 	enum MHD_Result done;
 
@@ -132,7 +132,8 @@ static bool is_accepted(const char *accepted, const char *type)
 }
 
 /* The last page at the path whose type the client names, or else the first page there. */
-static const struct page *find_page(const struct server *s, const char *path, const char *accepted)
+static const struct page *find_page(
+	const struct http_server *s, const char *path, const char *accepted)
 {
 	const struct page *found = NULL;
 
@@ -143,7 +144,7 @@ static const struct page *find_page(const struct server *s, const char *path, co
 	return found;
 }
 
-static enum MHD_Result answer_not_found(struct server *s, struct MHD_Connection *connection)
+static enum MHD_Result answer_not_found(struct http_server *s, struct MHD_Connection *connection)
 {
 	struct buf text _cleanup_(buf_done) = {0};
 	const char *former = "";
@@ -159,7 +160,7 @@ static enum MHD_Result answer_not_found(struct server *s, struct MHD_Connection 
 }
 
 /* In a time that does not depend on how much of the token is right. */
-static bool is_allowed(struct server *s, struct MHD_Connection *connection)
+static bool is_allowed(struct http_server *s, struct MHD_Connection *connection)
 {
 	static const char scheme[] = "Bearer ";
 	const char *given;
@@ -181,7 +182,7 @@ static bool is_allowed(struct server *s, struct MHD_Connection *connection)
 static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, const char *url,
 	const char *method, const char *version, const char *data, size_t *data_size, void **state)
 {
-	struct server *s = ctx;
+	struct http_server *s = ctx;
 	const struct page *page;
 
 	if (!is_allowed(s, connection))
@@ -225,7 +226,7 @@ static bool is_loopback(const struct addrinfo *info)
 	       IN6_IS_ADDR_LOOPBACK(&((struct sockaddr_in6 *)info->ai_addr)->sin6_addr);
 }
 
-static int open_socket(struct server *s, const struct addrinfo *info, const char *address)
+static int open_socket(struct http_server *s, const struct addrinfo *info, const char *address)
 {
 	int one = 1;
 
@@ -245,7 +246,7 @@ static int open_socket(struct server *s, const struct addrinfo *info, const char
 		-EIO, "--listen: cannot listen on '%s': %s", CLIP(address), strerror(errno));
 }
 
-static int check_access(const struct server_opts *opts, bool loopback)
+static int check_access(const struct http_server_opts *opts, bool loopback)
 {
 	if (!opts->certificate != !opts->key)
 		return attar_fail(-EINVAL, "TLS needs a certificate and its key" ATTAR_FIX
@@ -261,7 +262,7 @@ static int check_access(const struct server_opts *opts, bool loopback)
 }
 
 /* *ret_info is NULL after a failure. */
-static int find_address(const struct server_opts *opts, struct addrinfo **ret_info)
+static int find_address(const struct http_server_opts *opts, struct addrinfo **ret_info)
 {
 	const struct addrinfo hints = {
 		.ai_flags = AI_NUMERICSERV | AI_PASSIVE, .ai_socktype = SOCK_STREAM};
@@ -289,7 +290,7 @@ static int find_address(const struct server_opts *opts, struct addrinfo **ret_in
 	return e;
 }
 
-static int listen_on(struct server *s, const struct server_opts *opts)
+static int listen_on(struct http_server *s, const struct http_server_opts *opts)
 {
 	struct addrinfo *info;
 	int e = find_address(opts, &info);
@@ -308,7 +309,7 @@ static int read_text(const char *option, const char *path, struct buf *text)
 	return attar_context(-EIO, "%s", option);
 }
 
-static int read_files(struct server *s, const struct server_opts *opts)
+static int read_files(struct http_server *s, const struct http_server_opts *opts)
 {
 	int e = read_text("--listen-token-file", opts->token_file, &s->token);
 
@@ -329,7 +330,7 @@ static int read_files(struct server *s, const struct server_opts *opts)
 }
 
 /* The server's threads take no signals: those are for the main one. */
-static int start(struct server *s)
+static int start(struct http_server *s)
 {
 	const bool tls = s->certificate.len > 0;
 	struct MHD_OptionItem options[] = {
@@ -357,7 +358,7 @@ static int start(struct server *s)
 				"that the key belongs to the certificate");
 }
 
-static void log_address(const struct server *s)
+static void log_address(const struct http_server *s)
 {
 	struct sockaddr_storage address;
 	socklen_t size = sizeof(address);
@@ -372,9 +373,9 @@ static void log_address(const struct server *s)
 		s->certificate.len ? "https" : "http", host, port);
 }
 
-int server_start(const struct server_opts *opts, struct server **ret_server)
+int http_server_start(const struct http_server_opts *opts, struct http_server **ret_server)
 {
-	struct server *s = calloc(1, sizeof(*s));
+	struct http_server *s = calloc(1, sizeof(*s));
 	int e;
 
 	if (!s)
@@ -391,7 +392,7 @@ int server_start(const struct server_opts *opts, struct server **ret_server)
 	if (e == 0)
 		e = start(s);
 	if (e < 0) {
-		server_free(s);
+		http_server_free(s);
 		return e;
 	}
 	log_address(s);
@@ -400,7 +401,7 @@ int server_start(const struct server_opts *opts, struct server **ret_server)
 }
 
 /* Files that only the user of the server can read are left to it. */
-static bool can_read(const struct server_opts *opts)
+static bool can_read(const struct http_server_opts *opts)
 {
 	const char *const paths[] = {opts->token_file, opts->certificate, opts->key};
 
@@ -410,9 +411,9 @@ static bool can_read(const struct server_opts *opts)
 	return true;
 }
 
-int server_check(const struct server_opts *opts, struct sockaddr_storage *ret_address)
+int http_server_check(const struct http_server_opts *opts, struct sockaddr_storage *ret_address)
 {
-	struct server s = {.socket = -1};
+	struct http_server s = {.socket = -1};
 	struct addrinfo *info;
 	int e = find_address(opts, &info);
 
@@ -428,7 +429,7 @@ int server_check(const struct server_opts *opts, struct sockaddr_storage *ret_ad
 	return e;
 }
 
-int server_publish(struct server *s, size_t page, const char *text, size_t n)
+int http_server_publish(struct http_server *s, size_t page, const char *text, size_t n)
 {
 	struct buf *to = &s->pages.at[page].text;
 	bool failed;
@@ -441,7 +442,7 @@ int server_publish(struct server *s, size_t page, const char *text, size_t n)
 	return failed ? base_oom() : 0;
 }
 
-struct server *server_free(struct server *s)
+struct http_server *http_server_free(struct http_server *s)
 {
 	if (!s)
 		return NULL;
@@ -469,22 +470,22 @@ static int not_built(void)
 		"install libmicrohttpd-dev and rebuild attar");
 }
 
-int server_start(const struct server_opts *opts, struct server **ret_server)
+int http_server_start(const struct http_server_opts *opts, struct http_server **ret_server)
 {
 	return not_built();
 }
 
-int server_check(const struct server_opts *opts, struct sockaddr_storage *ret_address)
+int http_server_check(const struct http_server_opts *opts, struct sockaddr_storage *ret_address)
 {
 	return not_built();
 }
 
-int server_publish(struct server *s, size_t page, const char *text, size_t n)
+int http_server_publish(struct http_server *s, size_t page, const char *text, size_t n)
 {
 	return 0;
 }
 
-struct server *server_free(struct server *s)
+struct http_server *http_server_free(struct http_server *s)
 {
 	return NULL;
 }

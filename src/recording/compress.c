@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "recording/deflate.h"
+#include "recording/compress.h"
 
 #include "recording/format.h"
 
@@ -11,23 +11,24 @@ enum {
 	PAYLOAD_MAX = 65528 - sizeof(struct perf_event_header),
 };
 
-int deflate_init(struct deflater *deflater)
+int compress_init(struct compressor *compressor)
 {
-	deflater->stream = ZSTD_createCCtx();
-	if (!deflater->stream)
+	compressor->stream = ZSTD_createCCtx();
+	if (!compressor->stream)
 		return base_oom();
-	ZSTD_CCtx_setParameter(deflater->stream, ZSTD_c_compressionLevel, LEVEL);
+	ZSTD_CCtx_setParameter(compressor->stream, ZSTD_c_compressionLevel, LEVEL);
 	return 0;
 }
 
-void deflate_restart(struct deflater *deflater)
+void compress_restart(struct compressor *compressor)
 {
-	if (deflater->stream)
-		ZSTD_CCtx_reset(deflater->stream, ZSTD_reset_session_only);
+	if (compressor->stream)
+		ZSTD_CCtx_reset(compressor->stream, ZSTD_reset_session_only);
 }
 
 /* Appends one record with compressed bytes; more: the stream holds further ones. */
-static int add_record(struct deflater *deflater, ZSTD_inBuffer *in, struct buf *out, bool *ret_more)
+static int add_record(
+	struct compressor *compressor, ZSTD_inBuffer *in, struct buf *out, bool *ret_more)
 {
 	static const char room[PAYLOAD_MAX];
 	struct perf_event_header header = {.type = RECORD_COMPRESSED};
@@ -39,7 +40,7 @@ static int add_record(struct deflater *deflater, ZSTD_inBuffer *in, struct buf *
 	if (buf_failed(out))
 		return base_oom();
 	to.dst = out->data + start + sizeof(header);
-	left = ZSTD_compressStream2(deflater->stream, &to, in, ZSTD_e_flush);
+	left = ZSTD_compressStream2(compressor->stream, &to, in, ZSTD_e_flush);
 	if (ZSTD_isError(left))
 		return attar_fail(-EIO, "cannot compress: %s", ZSTD_getErrorName(left));
 	header.size = (uint16_t)(sizeof(header) + to.pos);
@@ -49,15 +50,15 @@ static int add_record(struct deflater *deflater, ZSTD_inBuffer *in, struct buf *
 	return 0;
 }
 
-int deflate_add(struct deflater *deflater, const void *bytes, size_t len, struct buf *out)
+int compress_add(struct compressor *compressor, const void *bytes, size_t len, struct buf *out)
 {
 	for (size_t at = 0; at < len;) {
-		size_t n = MIN(len - at, (size_t)DEFLATE_RECORD_BYTES / 2);
+		size_t n = MIN(len - at, (size_t)COMPRESS_RECORD_BYTES / 2);
 		ZSTD_inBuffer in = {(const char *)bytes + at, n, 0};
 		bool more = true;
 
 		while (more) {
-			int r = add_record(deflater, &in, out, &more);
+			int r = add_record(compressor, &in, out, &more);
 
 			if (r < 0)
 				return r;
@@ -67,27 +68,27 @@ int deflate_add(struct deflater *deflater, const void *bytes, size_t len, struct
 	return 0;
 }
 
-void deflate_done(struct deflater *deflater)
+void compress_done(struct compressor *compressor)
 {
-	ZSTD_freeCCtx(deflater->stream);
-	deflater->stream = NULL;
+	ZSTD_freeCCtx(compressor->stream);
+	compressor->stream = NULL;
 }
 #else
-int deflate_init(struct deflater *deflater)
+int compress_init(struct compressor *compressor)
 {
 	return attar_fail(-ENOTSUP, "attar was built without libzstd: it cannot compress");
 }
 
-void deflate_restart(struct deflater *deflater)
+void compress_restart(struct compressor *compressor)
 {
 }
 
-int deflate_add(struct deflater *deflater, const void *bytes, size_t len, struct buf *out)
+int compress_add(struct compressor *compressor, const void *bytes, size_t len, struct buf *out)
 {
 	return -ENOTSUP;
 }
 
-void deflate_done(struct deflater *deflater)
+void compress_done(struct compressor *compressor)
 {
 }
 #endif

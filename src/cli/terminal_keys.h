@@ -8,14 +8,14 @@
  *
  * Without a terminal on stdin, or in the background, there are no keys.
  */
-#ifndef CLI_KEYS_H
-#define CLI_KEYS_H
+#ifndef CLI_TERMINAL_KEYS_H
+#define CLI_TERMINAL_KEYS_H
 
 #include <termios.h>
 
 #include "attar/report.h"
 
-struct keys {
+struct terminal_keys {
 	bool active;
 	struct termios former; /* the mode of the terminal, to be restored */
 	size_t column;         /* the column to sort by, from 1; 0: as the profiler sorted */
@@ -24,15 +24,16 @@ struct keys {
 };
 
 /* Takes single keys from the terminal, without echo; Ctrl-C still interrupts. */
-void keys_open(struct keys *k);
+void terminal_keys_open(struct terminal_keys *k);
 
 /* Reads the keys that were pressed. Returns true if one was q. */
-bool keys_read(struct keys *k);
+bool terminal_keys_read(struct terminal_keys *k);
 
 /* Makes the renderer sort by the chosen column. The report lists the columns. */
-void keys_sort(struct keys *k, const struct attar_report *report, struct attar_renderer *renderer);
+void terminal_keys_sort(struct terminal_keys *k, const struct attar_report *report,
+	struct attar_renderer *renderer);
 
 /* Restores the terminal. */
-void keys_close(struct keys *k);
+void terminal_keys_close(struct terminal_keys *k);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/limit.h"
+#include "base/file_limit.h"
 
 #include <stdio.h>
 #include <sys/resource.h>
@@ -14,19 +14,19 @@ static struct rlimit open_files(void)
 	return limit;
 }
 
-uint64_t limit_open_files(void)
+uint64_t file_limit_get(void)
 {
 	return open_files().rlim_cur;
 }
 
-unsigned limit_cached_files(void)
+unsigned file_limit_for_cache(void)
 {
-	uint64_t quarter = MIN((limit_open_files() ?: 256) / 4, (uint64_t)256);
+	uint64_t quarter = MIN((file_limit_get() ?: 256) / 4, (uint64_t)256);
 
 	return (unsigned)MAX(quarter, (uint64_t)4);
 }
 
-const char *limit_raise_files(uint64_t needed)
+const char *file_limit_raise(uint64_t needed)
 {
 	struct rlimit limit = open_files();
 	int n = snprintf(text, sizeof(text), "run ulimit -n %llu", (unsigned long long)needed);
@@ -38,9 +38,9 @@ const char *limit_raise_files(uint64_t needed)
 	return text;
 }
 
-int limit_fail_open(int error, const char *fmt, ...)
+int file_limit_fail(int error, const char *fmt, ...)
 {
-	uint64_t limit = limit_open_files();
+	uint64_t limit = file_limit_get();
 	char what[1024];
 	va_list args;
 
@@ -55,5 +55,5 @@ int limit_fail_open(int error, const char *fmt, ...)
 	if (error != EMFILE)
 		return attar_fail(-error, "%s: %s", what, strerror(error));
 	return attar_fail(-error, "%s: the limit of %llu open files is reached" ATTAR_FIX "%s",
-		what, (unsigned long long)limit, limit_raise_files(MAX(2 * limit, (uint64_t)1024)));
+		what, (unsigned long long)limit, file_limit_raise(MAX(2 * limit, (uint64_t)1024)));
 }

@@ -2,11 +2,11 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "base/limit.h"
+#include "base/file_limit.h"
 #include "dwarf/cfi.h"
 #include "elf/kernel_notes.h"
 #include "recording/internal.h"
-#include "recording/names.h"
+#include "recording/portable_names.h"
 #include "recording/writer_internal.h"
 #include "symbol/symbols.h"
 
@@ -195,7 +195,7 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-int names_encode(
+int portable_names_encode(
 	struct attar_symbols *symbols, const attar_location *locations, size_t n, struct buf *bytes)
 {
 	attar_location *sorted _cleanup_free_ = malloc((n ?: 1) * sizeof(*sorted));
@@ -263,7 +263,7 @@ static int put(int fd, const struct buf *bytes)
 	return n < 0 ? -errno : -EIO;
 }
 
-int names_put(const char *path, const struct buf *bytes)
+int portable_names_put(const char *path, const struct buf *bytes)
 {
 	int fd, r;
 
@@ -273,7 +273,7 @@ int names_put(const char *path, const struct buf *bytes)
 			CLIP(path), bytes->len, RECORDING_FEATURE_MAX);
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	if (fd < 0)
-		return limit_fail_open(errno, "cannot open %s", CLIP(path));
+		return file_limit_fail(errno, "cannot open %s", CLIP(path));
 	errno = 0;
 	r = put(fd, bytes);
 	if (close(fd) < 0 && r == 0)

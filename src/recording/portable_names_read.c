@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "recording/names.h"
+#include "recording/portable_names.h"
 
 #include "recording/internal.h"
 
@@ -316,7 +316,7 @@ static int decode(struct decoder *d)
 	return r;
 }
 
-int names_read(struct recording *r, struct stored **ret_stored)
+int portable_names_read(struct recording *r, struct stored **ret_stored)
 {
 	struct decoder d = {.c = cursor_of(r->names, r->names_len, r->facts.swapped)};
 	int ret;

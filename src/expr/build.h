@@ -4,8 +4,8 @@
  * and enforces the limits. Each function returns the number of the new node, or -1 and records the
  * reason in the parser; an operand of -1 is passed through, so that calls can be nested.
  */
-#ifndef EXPR_CHECK_H
-#define EXPR_CHECK_H
+#ifndef EXPR_BUILD_H
+#define EXPR_BUILD_H
 
 #include "expr/parse.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/check.h"
+#include "base/check_arg.h"
 
 #include <pthread.h>
 

@@ -3,22 +3,22 @@
  * An HTTP server for the newest results, and for /healthz. A thread answers from copies, so that a
  * slow client delays nothing. libmicrohttpd is loaded when it is used.
  */
-#ifndef CLI_SERVER_H
-#define CLI_SERVER_H
+#ifndef CLI_HTTP_SERVER_H
+#define CLI_HTTP_SERVER_H
 
 #include <stddef.h>
 #include <sys/socket.h>
 
 #include "attar/base.h"
 
-struct server_page {
+struct http_server_page {
 	const char *path; /* "/metrics"; pages with the same path follow each other */
 	const char *type; /* media type with parameters; chosen if the client names it in Accept */
 };
 
-struct server_opts {
+struct http_server_opts {
 	/* Copied; their texts must be valid as long as the server. */
-	const struct server_page *pages;
+	const struct http_server_page *pages;
 	size_t n_pages;
 	/* "PORT", "ADDRESS:PORT" or "[ADDRESS]:PORT"; without address: loopback */
 	const char *address;
@@ -28,21 +28,21 @@ struct server_opts {
 	bool insecure; /* also addresses other than loopback without TLS and token */
 };
 
-struct server;
+struct http_server;
 
 /* Listens, and logs the address. Returns 0 or a negative errno with an error text. */
-int server_start(const struct server_opts *opts, struct server **ret_server);
+int http_server_start(const struct http_server_opts *opts, struct http_server **ret_server);
 
 /*
- * Checks the options as server_start() does, except for files that this user cannot read. The
+ * Checks the options as http_server_start() does, except for files that this user cannot read. The
  * address of the host is looked up. Returns 0 or a negative errno with an error text.
  */
-int server_check(const struct server_opts *opts, struct sockaddr_storage *ret_address);
+int http_server_check(const struct http_server_opts *opts, struct sockaddr_storage *ret_address);
 
 /* Replaces the page with this index with a copy of n bytes. Returns 0 or -ENOMEM. */
-int server_publish(struct server *server, size_t page, const char *text, size_t n);
+int http_server_publish(struct http_server *server, size_t page, const char *text, size_t n);
 
 /* Closes all connections. Returns NULL. server may be NULL. */
-struct server *server_free(struct server *server);
+struct http_server *http_server_free(struct http_server *server);
 
 #endif

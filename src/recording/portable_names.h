@@ -7,11 +7,11 @@
  *	recording_writer_open(...portable = true...);	// reserves the entry of the feature
  *	recording_writer_close(w);
  *	...						// reads it, and fills `symbols`
- *	names_encode(symbols, locations, n, &bytes);
- *	names_put(path, &bytes);
+ *	portable_names_encode(symbols, locations, n, &bytes);
+ *	portable_names_put(path, &bytes);
  */
-#ifndef RECORDING_NAMES_H
-#define RECORDING_NAMES_H
+#ifndef RECORDING_PORTABLE_NAMES_H
+#define RECORDING_PORTABLE_NAMES_H
 
 #include "base/buf.h"
 #include "recording/recording.h"
@@ -21,7 +21,7 @@
 
 enum {
 	NAMES_VERSION = 1,
-	NAMES_RESERVED = 8,            /* bytes of the feature before names_put() */
+	NAMES_RESERVED = 8,            /* bytes of the feature before portable_names_put() */
 	NAMES_LOCATIONS_MAX = 1 << 20, /* of a recording */
 	NAMES_FRAME_BYTES = 20,        /* of a frame in the file, ... */
 	NAMES_PLACE_BYTES = 48,        /* ... and of a location */
@@ -31,19 +31,19 @@ enum {
  * Appends the names of the locations, in the format of the feature. symbols has resolved them,
  * and unwound the stacks. Returns 0 or -ENOMEM.
  */
-int names_encode(struct attar_symbols *symbols, const attar_location *locations, size_t n,
+int portable_names_encode(struct attar_symbols *symbols, const attar_location *locations, size_t n,
 	struct buf *bytes);
 
 /*
  * Puts the feature into a finished file of a writer with opts.portable. Returns 0; -EFBIG if it is
  * too large to be read; or another negative errno.
  */
-int names_put(const char *path, const struct buf *bytes);
+int portable_names_put(const char *path, const struct buf *bytes);
 
 /*
  * Reads the names of a recording. Returns 1; 0 if it has none, or if they are malformed, which is
  * reported as damage; -ENOMEM. The caller frees or passes on *ret_stored.
  */
-int names_read(struct recording *r, struct stored **ret_stored);
+int portable_names_read(struct recording *r, struct stored **ret_stored);
 
 #endif

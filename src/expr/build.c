@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "expr/check.h"
+#include "expr/build.h"
 
 #include <math.h>
 

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /* Compression of records as PERF_RECORD_COMPRESSED: one zstd stream for the whole recording. */
-#ifndef RECORDING_DEFLATE_H
-#define RECORDING_DEFLATE_H
+#ifndef RECORDING_COMPRESS_H
+#define RECORDING_COMPRESS_H
 
 #include "base/buf.h"
 
 enum {
 	/* perf decompresses each record into a buffer of this size, which the header names. */
-	DEFLATE_RECORD_BYTES = 1 << 20,
+	COMPRESS_RECORD_BYTES = 1 << 20,
 };
 
-struct deflater {
+struct compressor {
 	void *stream; /* ZSTD_CCtx; NULL: nothing is compressed */
 };
 
 /* Returns 0; -ENOTSUP without libzstd, or -ENOMEM, with an error text. */
-int deflate_init(struct deflater *deflater);
+int compress_init(struct compressor *compressor);
 
 /* Starts a new stream, for a new file. */
-void deflate_restart(struct deflater *deflater);
+void compress_restart(struct compressor *compressor);
 
 /* Appends records that contain the bytes in compressed form. Returns 0 or a negative errno. */
-int deflate_add(struct deflater *deflater, const void *bytes, size_t len, struct buf *out);
+int compress_add(struct compressor *compressor, const void *bytes, size_t len, struct buf *out);
 
-void deflate_done(struct deflater *deflater);
+void compress_done(struct compressor *compressor);
 
 #endif

@@ -10,8 +10,8 @@
  *
  * Functions that are called per event have no checks; attar/base.h lists them.
  */
-#ifndef BASE_CHECK_H
-#define BASE_CHECK_H
+#ifndef BASE_CHECK_ARG_H
+#define BASE_CHECK_ARG_H
 
 #include "base/base.h"
 

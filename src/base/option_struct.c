@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/opts.h"
+#include "base/option_struct.h"
 
 /* Bytes. A larger size is uninitialized, and reading that much could fault. */
 enum { OPTS_MAX = 64 << 10 };
 
-int opts_take(void *mine, size_t known, const void *theirs)
+int option_struct_take(void *mine, size_t known, const void *theirs)
 {
 	const unsigned char *bytes = theirs;
 	size_t size;

@@ -3,8 +3,8 @@
  * Extensible option structs. The first member, size, is the size of the struct known to the caller:
  * later members are zero for a smaller size, and must be zero for a larger one.
  */
-#ifndef BASE_OPTS_H
-#define BASE_OPTS_H
+#ifndef BASE_OPTION_STRUCT_H
+#define BASE_OPTION_STRUCT_H
 
 #include "base/base.h"
 
@@ -12,6 +12,6 @@
  * Copies the caller's struct `theirs` (may be NULL) to the zeroed struct `mine` of `known` bytes.
  * Returns 0; -EINVAL for an invalid size; -E2BIG if a member newer than this library is set.
  */
-int opts_take(void *mine, size_t known, const void *theirs);
+int option_struct_take(void *mine, size_t known, const void *theirs);
 
 #endif
