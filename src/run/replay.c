@@ -4,6 +4,7 @@
 #include <fnmatch.h>
 #include <limits.h>
 
+#include "base/intern.h"
 #include "event/list.h"
 #include "run/expressions.h"
 #include "run/inputs.h"
@@ -397,29 +398,22 @@ int replay_add_sampler(struct attar_run *run, bool stacks, attar_event_fn *fn)
 	return run_add_source(run, found->name, &attr, fn);
 }
 
-/* Whether an event before the i-th has its name, which then means both. */
-static bool is_named_before(const struct attar_run *run, size_t i)
-{
-	const struct recording *recording = run->replay->recording;
-
-	for (size_t k = 0; k < i; k++)
-		if (has_wanted(run->replay, recording_get_event(recording, k)) &&
-			!strcmp(recording_get_event(recording, k)->name,
-				recording_get_event(recording, i)->name))
-			return true;
-	return false;
-}
-
+/* Each name once: one that several events have means all of them. */
 static void add_names(const struct attar_run *run, const char *separator, struct buf *names)
 {
 	const struct recording *recording = run->replay->recording;
+	struct intern known = {0};
 
-	for (size_t i = 0; i < recording_n_events(recording); i++)
-		if (!is_dummy(recording_get_event(recording, i)) &&
-			has_wanted(run->replay, recording_get_event(recording, i)) &&
-			!is_named_before(run, i))
-			buf_printf(names, "%s%s", names->len ? separator : "",
-				recording_get_event(recording, i)->name);
+	for (size_t i = 0; i < recording_n_events(recording); i++) {
+		const struct recording_event *event = recording_get_event(recording, i);
+		size_t before = known.n;
+
+		if (is_dummy(event) || !has_wanted(run->replay, event) ||
+			(intern_text(&known, event->name) && known.n == before))
+			continue;
+		buf_printf(names, "%s%s", names->len ? separator : "", event->name);
+	}
+	intern_done(&known);
 }
 
 bool replay_has_event(const struct attar_run *run, const char *name, size_t n)
