@@ -726,7 +726,7 @@ class _locks:
 locks: _locks
 
 class _misc:
-    """Print changes of kernel symbols, BPF programs, control groups, code and names."""
+    """Print changes of code, names, mappings, BPF programs and control groups."""
     def __call__(
         self, *, command: _Command = ..., stacks: bool = ...,
         # only these: ksymbol, bpf, cgroup, text-poke, comm, mmap

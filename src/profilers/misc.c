@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* misc: prints records of what changes: kernel symbols, BPF programs, control groups, code. */
+/* misc: prints records of what changes: code, names, mappings, BPF programs, control groups. */
 #include <errno.h>
 #include <inttypes.h>
 #include <mntent.h>
@@ -325,8 +325,7 @@ static const struct attar_example examples[] = {{"misc", "all records, until Ctr
 const struct attar_profiler profiler_misc = {
 	.name = "misc",
 	.group = "Events",
-	.summary =
-		"print changes of kernel symbols, BPF programs, control groups, code and names",
+	.summary = "print changes of code, names, mappings, BPF programs and control groups",
 	.uses = ATTAR_USES_RINGS,
 	.needs = "perf events, whole system",
 	.self_size = sizeof(struct misc),
