@@ -125,6 +125,7 @@ def measure(spawn, cgroup, *words, program=TASKS, where=''):
         out, _ = attar.communicate(timeout=30)
     finally:
         os.killpg(process.pid, signal.SIGKILL)
+        process.wait()  # until then, its groups cannot be freed
     return json.loads(out.splitlines()[-1]), tasks
 
 
