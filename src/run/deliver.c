@@ -33,6 +33,10 @@ int run_tell_profiler(struct attar_run *run, const struct attar_event *ev)
 	case PERF_RECORD_LOST_SAMPLES:
 		switch_check_forget(&run->switches, (int)ev->cpu);
 		return profiler->lost ? profiler->lost(run, run->self, ev) : 0;
+	case PERF_RECORD_COMM:
+		if (ev->record->comm.exec)
+			switch_check_exec(&run->switches, ev->cpu, (pid_t)ev->record->comm.tid);
+		return 0;
 	case PERF_RECORD_EXIT:
 		return profiler->exited ? profiler->exited(run, run->self, ev) : 0;
 	default:

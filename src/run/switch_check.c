@@ -112,6 +112,12 @@ void switch_check_sample(struct attar_run *run, const struct attar_event *ev)
 	memcpy(&cpu->task, raw + check->next, sizeof(cpu->task));
 }
 
+void switch_check_exec(struct switch_check *check, uint32_t cpu, pid_t tid)
+{
+	if (cpu < check->n_cpus && check->cpus[cpu].task != UNKNOWN)
+		check->cpus[cpu].task = tid;
+}
+
 void switch_check_forget(struct switch_check *check, int cpu)
 {
 	for (size_t i = 0; i < check->n_cpus; i++)

@@ -31,6 +31,9 @@ void switch_check_done(struct switch_check *check);
 /* A sample of the source, before a filter in user space. */
 void switch_check_sample(struct attar_run *run, const struct attar_event *ev);
 
+/* The task of a CPU has executed a program: another thread than the main one has its tid then. */
+void switch_check_exec(struct switch_check *check, uint32_t cpu, pid_t tid);
+
 /* Events of a CPU, -1: of all, were lost or disabled. */
 void switch_check_forget(struct switch_check *check, int cpu);
 

@@ -214,7 +214,7 @@ def test_recordings_without_some_switches(script):
             'next_comm:char[16] next_pid:pid_t\n'
             'event sched:sched_wakeup comm:char[16] pid:pid_t\n'
             'event sched:sched_wakeup_new comm:char[16] pid:pid_t\n' + text))
-        return [r for r in found.get('remarks', []) if 'switches between tasks' in r]
+        return [r for r in found.get('remarks', []) if 'between tasks' in r]
 
     first = ''.join(switch(2 * i, 0, 0, 2) + switch(2 * i + 1, 0, 2, 0) for i in range(1, 9))
     second = ''.join(switch(20 + i, 1, 3, 0) for i in range(4))
@@ -223,6 +223,10 @@ def test_recordings_without_some_switches(script):
         'the recording lacks at least 3 switches between tasks (CPU 1), which the kernel did not '
         'deliver or which were filtered: times that begin or end with them are wrong']
     assert remarks(second) == []
+    # thread 8 executes a program, and has the tid of its process then
+    before, after = '1.0 1 7/7 t fork 7/8\n' + switch(2, 1, 0, 8), switch(4, 1, 7, 0)
+    assert len(remarks(first + before + after)) == 1
+    assert remarks(first + before + '3.0 1 7/7 t exec\n' + after) == []
 
 
 @pytest.mark.quick

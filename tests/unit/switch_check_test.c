@@ -75,6 +75,18 @@ static void test_after_a_loss(void **state)
 	missing_are(0, 1);
 }
 
+/* Thread 5 takes the tid of its process, 4. The CPU of the second exec has no known task. */
+static void test_exec_of_another_thread(void **state)
+{
+	see(0, 1, 5);
+	switch_check_exec(&run.switches, 0, 4);
+	switch_check_exec(&run.switches, 1, 4);
+	switch_check_exec(&run.switches, CPUS, 4);
+	see(0, 4, 2);
+	see(1, 5, 6);
+	missing_are(0, 0);
+}
+
 static void test_records_that_do_not_fit(void **state)
 {
 	see(0, 1, 2);
@@ -91,6 +103,7 @@ int main(void)
 		cmocka_unit_test_setup(test_complete_switches, begin),
 		cmocka_unit_test_setup(test_missing_switches, begin),
 		cmocka_unit_test_setup(test_after_a_loss, begin),
+		cmocka_unit_test_setup(test_exec_of_another_thread, begin),
 		cmocka_unit_test_setup(test_records_that_do_not_fit, begin),
 	};
 
