@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from command import ATTAR, is_sampling, run, wait_until
+from command import ATTAR, is_sampling, is_waiting, run, wait_until
 
 pytestmark = pytest.mark.usefixtures('root')
 
@@ -231,7 +231,7 @@ def test_a_line_on_stdin_shows_the_newest_events(tmp_path):
             subprocess.Popen([ATTAR, 'trace', '-q', '-e', SEEKS, '-m', '1', '-o', out,
                               '--overwrite', '-p', str(process.pid)], stdin=subprocess.PIPE,
                              text=True) as attar:
-        wait_until(lambda: is_sampling(attar), 'rings')
+        wait_until(lambda: is_waiting(attar), 'its events are enabled')
         os.write(opened, b'\n')
         wait_until(lambda: Path(f'/proc/{process.pid}/syscall').read_text().split()[1:2] == [
             hex(there)], 'the program waits')  # read(there)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from command import ATTAR, Profile, compiler, is_sampling, run, wait_until, workload
+from command import ATTAR, Profile, compiler, is_waiting, run, wait_until, workload
 
 pytestmark = pytest.mark.exclusive
 
@@ -42,7 +42,7 @@ def test_memory_does_not_grow_with_process_names(spawn, tmp_path):
     storm = spawn(workload('namestorm'), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     attar = spawn(ATTAR, 'profile', '-q', '-g', '-F', 997, '-i', '100ms', '-p', storm.pid, '-o',
                   out)
-    wait_until(lambda: is_sampling(attar), 'the profiler is ready')
+    wait_until(lambda: is_waiting(attar), 'its events are enabled')
     run_storm(storm, 4000)
     wait_for_reports(out, 3)
     before = resident(attar.pid), open_files(attar.pid)

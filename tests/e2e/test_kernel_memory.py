@@ -12,7 +12,7 @@ import pytest
 
 import bpf_program
 import guest
-from command import ATTAR, is_sampling, run, wait_until
+from command import ATTAR, is_waiting, run, wait_until
 from perf_data import Recording
 from scripts import rows, wait_until_running
 
@@ -141,7 +141,7 @@ def test_bpf_programs_are_loaded_beside_several_runs(spawn, tmp_path):
     outputs = [tmp_path / f'{i}.json' for i in range(4)]
     runs = [spawn(ATTAR, 'cpudist', '-a', '-q', '-i', '200ms', '-o', out) for out in outputs]
     for process in runs:
-        wait_until(lambda p=process: is_sampling(p), 'rings are mapped')
+        wait_until(lambda p=process: is_waiting(p), 'its events are enabled')
     for _ in range(10):
         os.close(bpf_program.load())
     loaded = [len(out.read_text().splitlines()) for out in outputs]

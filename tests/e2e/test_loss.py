@@ -98,7 +98,7 @@ def test_names_after_a_loss(spawn, tmp_path, words, read, how):
         shell = spawn(*script, cwd=tmp_path)
         target = [] if how == 'all' else ['-p', shell.pid]
     attar = spawn(ATTAR, *words.split(), '-q', '-m', 1, '-F', 499, *target, cwd=tmp_path)
-    wait_until(lambda: is_waiting(attar), 'it samples')
+    wait_until(lambda: is_waiting(attar), 'its events are enabled')
     attar.send_signal(signal.SIGSTOP)
     gate.write_text('\n')
     wait_until(lambda: started.exists() and comm_of(int(started.read_text())) == 'split7030',

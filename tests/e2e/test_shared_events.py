@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from command import ATTAR, is_sampling, run, wait_until, workload
+from command import ATTAR, is_waiting, run, wait_until, workload
 
 CALLS = 'raw_syscalls:sys_enter'
 GETPPID = {'x86_64': 110, 'aarch64': 173}.get(platform.machine())
@@ -32,7 +32,7 @@ def open_events(*events):
     attar = subprocess.Popen([ATTAR, 'trace', '-q', '-p', str(sleeper.pid), '-e',
                               ','.join(events)], stdout=subprocess.DEVNULL)
     try:
-        wait_until(lambda: is_sampling(attar), 'its rings are mapped')
+        wait_until(lambda: is_waiting(attar), 'all its events are open')
         folder = f'/proc/{attar.pid}/fd'
         return sum(os.readlink(f'{folder}/{fd}') == 'anon_inode:[perf_event]'
                    for fd in os.listdir(folder))

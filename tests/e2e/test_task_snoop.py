@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from command import ATTAR, ROOT, is_sampling, run, wait_until
+from command import ATTAR, ROOT, is_waiting, run, wait_until
 
 MS = 10**6
 TICK = 2 / os.sysconf('SC_CLK_TCK')  # seconds, rounded up
@@ -333,7 +333,7 @@ class TestLive:
         attar = subprocess.Popen([ATTAR, 'exitsnoop', '--format', 'json', '-p', str(old.pid)],
                                  stdout=subprocess.PIPE, text=True)
         try:
-            wait_until(lambda: is_sampling(attar), 'its rings are mapped')
+            wait_until(lambda: is_waiting(attar), 'its events are enabled')
             wait_until(lambda: time.monotonic() > after + 0.2, 'it is older than some ticks')
             least = time.monotonic() - after
             old.stdin.close()
