@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from command import run, workload
+from command import run, run_delivered, workload
 from firefox import load  # noqa: F401, a fixture
 from test_nested_trace import DECLARED, EVENTS, TIMES
 from test_wall import LARGE, SCRIPT
@@ -44,7 +44,7 @@ def check_format(trace):
 
 def trace_of(path, *words):
     """Return the checked trace of a run."""
-    done = run(words[0], '-q', '-o', path, *words[1:])
+    done = run_delivered(words[0], '-q', '-o', path, *words[1:], output=path)
     assert done.returncode == 0, done.stderr
     return check_format(json.loads(path.read_text()))
 
