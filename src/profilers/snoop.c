@@ -477,6 +477,20 @@ static int open_stage(struct snoop *s, struct attar_run *run, size_t i)
 	return r == 0 ? check_columns(&s->stages[i]) : r;
 }
 
+/*
+ * Timers and received packets cause events of TCP in whatever thread they interrupt, which can be
+ * one of attar. Those of attar's own connections are few.
+ */
+static bool happens_in_any_thread(const struct snoop *s)
+{
+	static const char tcp[] = "tcp:";
+
+	for (size_t i = 0; i < s->texts.n; i++)
+		if (strncmp(s->texts.at[i], tcp, strlen(tcp)) != 0)
+			return false;
+	return true;
+}
+
 static int snoop_open(struct attar_run *run, void *self)
 {
 	struct snoop *s = self;
@@ -493,6 +507,8 @@ static int snoop_open(struct attar_run *run, void *self)
 			"--tasks is for pairs" ATTAR_FIX "give a second option -e for their ends");
 	if (s->tasks)
 		r = attar_run_select_tasks(run);
+	if (r == 0 && happens_in_any_thread(s))
+		r = attar_run_keep_own(run);
 	attar_run_all_cpus(run, s->texts.n == 2);
 	for (size_t i = 0; r == 0 && i < s->texts.n; i++)
 		r = open_stage(s, run, i);

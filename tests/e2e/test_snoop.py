@@ -5,6 +5,7 @@ import os
 import re
 import shlex
 import signal
+import socket
 import subprocess
 import sys
 import textwrap
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import guest
-from command import ATTAR, run, wait_until
+from command import ATTAR, is_waiting, run, wait_until
 from scripts import wait_until_running
 from test_loss import while_stopped
 
@@ -679,6 +680,27 @@ def test_tcpretrans_of_a_network_with_losses(tmp_path):
     assert {(r['SADDR'], r['DADDR'], r['STATE']) for r in found} == {
         ('127.0.0.1', '127.0.0.1', 'ESTABLISHED')}
     assert all(7000 in (r['SPORT'], r['DPORT']) for r in found)
+
+
+@pytest.mark.usefixtures('root')
+def test_events_of_tcp_that_interrupt_attar(spawn):
+    """
+    attar writes its lines to a connection, which it watches: the packet with a line is received
+    while attar sends it, in a soft interrupt of its thread.
+    """
+    with socket.create_server(('127.0.0.1', 0)) as server, socket.create_connection(
+            server.getsockname()) as theirs, server.accept()[0] as ours:
+        port = theirs.getsockname()[1]
+        attar = spawn(ATTAR, 'snoop', '-q', '-a', '--format', 'csv', '-e',
+                      f'tcp:tcp_probe/sport=={port}||dport=={port}/column=sport/', stdout=theirs)
+        wait_until(lambda: is_waiting(attar), 'its events are enabled')
+        text = b''
+        ours.settimeout(30)
+        ours.send(b'x')  # the first event, in this thread
+        while b',attar,' not in text:
+            part = ours.recv(65536)
+            assert part, text
+            text += part
 
 
 @pytest.mark.quick
