@@ -60,11 +60,16 @@ TABLE = read_table()
 
 @pytest.fixture(scope='module')
 def activity():
-    """Processes start, sleep, allocate, fault and migrate all the time."""
-    script = 'while :; do sleep 0.01; taskset -c 0 true; taskset -c 1 true; done'
-    with subprocess.Popen(['sh', '-c', script]) as shell:
+    """
+    Processes start, sleep, allocate, fault and migrate all the time: some with the usual priority,
+    and some before all other programs, even those of workloads/slow.c, which leave nothing of both
+    CPUs to others for longer than a run.
+    """
+    shell = ['sh', '-c', 'while :; do sleep 0.01; taskset -c 0 true; taskset -c 1 true; done']
+    with subprocess.Popen(shell) as usual, subprocess.Popen(['chrt', '-f', '2', *shell]) as first:
         yield
-        shell.kill()
+        usual.kill()
+        first.kill()
 
 
 def check_refusal(line, ended):
