@@ -132,7 +132,7 @@ static uint64_t tracepoint_id(const char *name)
 	return id;
 }
 
-static struct perf_event_attr tracepoint(const char *name)
+struct perf_event_attr live_tracepoint(const char *name)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_TRACEPOINT, .config = tracepoint_id(name), .disabled = 1};
@@ -146,12 +146,12 @@ static struct perf_event_attr tracepoint(const char *name)
 
 struct perf_event_attr live_sys_enter(void)
 {
-	return tracepoint("raw_syscalls/sys_enter");
+	return live_tracepoint("raw_syscalls/sys_enter");
 }
 
 struct perf_event_attr live_sys_exit(void)
 {
-	return tracepoint("raw_syscalls/sys_exit");
+	return live_tracepoint("raw_syscalls/sys_exit");
 }
 
 #if defined(__x86_64__)

@@ -38,7 +38,10 @@ size_t live_drain(struct attar_ring *ring, uint32_t type);
 /* Makes exactly n getppid(2) calls. */
 void live_getppid(size_t n);
 
-/* The tracepoints of raw_syscalls as events; skip the test if tracefs cannot be read. */
+/* "system/name" as an event; skips the test if tracefs cannot be read. */
+struct perf_event_attr live_tracepoint(const char *name);
+
+/* Those of raw_syscalls. */
 struct perf_event_attr live_sys_enter(void);
 struct perf_event_attr live_sys_exit(void);
 
