@@ -21,6 +21,23 @@ os.environ['PERF_BUILDID_DIR'] = '/nonexistent'
 ENOUGH = ('-N', 400, '-d', '30s')
 
 
+# The function quiet(seconds) of a program for python3 -c, which stays on one CPU. It returns when
+# the program has seen no gap in the time that is longer than a tenth of the seconds, for as long as
+# these. Whatever makes the kernel's timers of the CPU late, such as a virtual machine that waits
+# for its CPU, delays the program too; other programs do not.
+QUIET = '''
+import os, time
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+def quiet(seconds):
+    start = before = time.monotonic()
+    while before < start + seconds:
+        now = time.monotonic()
+        if now > before + seconds / 10: start = now
+        before = now
+'''
+
+
 def workload(name):
     return str(BUILD / 'tests/workloads' / name)
 

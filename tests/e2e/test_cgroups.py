@@ -10,7 +10,7 @@ import pytest
 
 import hierarchy
 from command import ATTAR, run
-from scripts import report, rows, wait_until_running
+from scripts import report_until, rows, wait_until_running
 
 pytestmark = pytest.mark.usefixtures('root', 'busy_cpus')
 
@@ -222,9 +222,13 @@ def test_process_that_leaves_has_not_exited(below, cgroup):
 def test_command_only_sets_the_duration(below, cgroup):
     """It is no member before it enters the group, which it does here."""
     enter = f'sleep 0.05; echo $$ >{below}/cgroup.procs; exec sleep 0.05'
-    found = report('task-state', '-S', '--per-comm', '--cgroups', cgroup.name,
-                   '--', 'taskset', '-c', CPU, 'sh', '-c', enter)
-    assert [row['comm'] for row in rows(found, 'task-state')] == ['sleep']
+    def names(found):
+        return [row['comm'] for row in rows(found, 'task-state')]
+
+    found = report_until(lambda found: names(found) == ['sleep'],
+                         'task-state', '-S', '--per-comm', '--cgroups', cgroup.name,
+                         '--', 'taskset', '-c', CPU, 'sh', '-c', enter)
+    assert names(found) == ['sleep']
 
 
 @pytest.mark.quick

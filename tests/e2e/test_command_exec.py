@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from command import ATTAR, run
+from command import ATTAR, run_delivered
 from scripts import rows
 
 pytestmark = pytest.mark.usefixtures('root', 'busy_cpus')
@@ -19,7 +19,7 @@ COMMAND = ['--', 'taskset', '-c', min(os.sched_getaffinity(0)), 'sh', '-c', 'ech
 ], ids=['task-state', 'oncpu', 'wall'])
 def test_first_run_is_that_of_the_exec(words, table):
     """No switch is the begin of it: before the exec it was attar's, which waits for the start."""
-    done = run(*words, '--format', 'json', *COMMAND)
+    done = run_delivered(*words, '--format', 'json', *COMMAND)
     pid = next(int(line) for line in done.stderr.splitlines() if line.isdigit())
     mine = [row for row in rows(json.loads(done.stdout), table) if row['tid'] == pid]
     assert mine and {row['comm'] for row in mine} <= {'taskset', 'sh'}
@@ -29,7 +29,7 @@ def test_first_run_is_that_of_the_exec(words, table):
 
 def test_wait_for_the_start_is_no_delay():
     """attar wakes the process up, which is still called "attar"."""
-    done = run('rundelay', '--detail', *COMMAND)
+    done = run_delivered('rundelay', '--detail', *COMMAND)
     pid = next(line for line in done.stderr.splitlines() if line.isdigit())
     assert f'comm=attar pid={pid} ' not in done.stdout
 
@@ -37,7 +37,7 @@ def test_wait_for_the_start_is_no_delay():
 def test_attar_as_the_command():
     """Its name does not change with the exec: the record of the exec counts."""
     inner = [ATTAR, '--version']
-    done = run('task-state', '--format', 'json', '--per-comm', '--', *inner)
+    done = run_delivered('task-state', '--format', 'json', '--per-comm', '--', *inner)
     report = next(line for line in done.stdout.splitlines() if line.startswith('{'))
     states = {row['state']: row for row in rows(json.loads(report), 'task-state')
               if row['comm'] == 'attar'}

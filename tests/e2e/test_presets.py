@@ -7,7 +7,7 @@ import shlex
 
 import pytest
 
-from command import ROOT, run, workload
+from command import ROOT, run, run_delivered, workload
 
 pytestmark = pytest.mark.usefixtures('root')
 
@@ -219,8 +219,8 @@ def test_rundelay():
 
 def test_delays_of_a_command(busy_cpus):
     """Timers wake it up 20 times, in other tasks."""
-    _, found = rows(run('rundelay', '-m', '2048', '--format', 'json', '--', workload('sleeps'),
-                        '20', '5'))
+    _, found = rows(run_delivered('rundelay', '-m', '2048', '--format', 'json', '--',
+                                  workload('sleeps'), '20', '5'))
     assert sum(r['calls'] for r in found if r['start'] == 'sched:sched_wakeup') >= 20
 
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from command import run
+from command import QUIET, run
 
 MS = 10**6
 # A call that other programs do not make: the calls of all are counted.
@@ -192,23 +192,12 @@ event cpu-clock counts=sched:sched_switch,irq:softirq_entry
         assert ended.returncode == 2
         assert sentence in ended.stderr
 
-    # Timers that are late, as on a virtual machine that waits for a CPU, delay this program too: it
-    # sees a gap in the time, and continues after five periods without one.
     BURSTS, CALLS = 50, 7
-    PROGRAM = f'''
-import os, time
-os.sched_setaffinity(0, {{min(os.sched_getaffinity(0))}})
-os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
-def wait(seconds):
-    start = before = time.monotonic()
-    while before < start + seconds:
-        now = time.monotonic()
-        if now > before + 0.0005: start = now
-        before = now
+    PROGRAM = f'''{QUIET}
 for _ in range({BURSTS}):
-    wait(0.005)
+    quiet(0.005)
     for _ in range({CALLS}): os.getsid(0)
-wait(0.005)
+quiet(0.005)
 '''
 
     @pytest.mark.usefixtures('root')

@@ -377,8 +377,8 @@ def test_execs_in_the_table_and_in_the_tree(tmp_path):
         (tmp_path / name).write_text(text + f'exec {then} 0.1\n')
         (tmp_path / name).chmod(0o755)
     out = tmp_path / 'wall.json'
-    ended = run('wall', '-q', *LARGE, '-o', out, '--', 'first',
-                env=os.environ | {'PATH': f'{tmp_path}:{os.environ["PATH"]}'})
+    ended = run_delivered('wall', '-q', *LARGE, '-o', out, '--', 'first', output=out,
+                          env=os.environ | {'PATH': f'{tmp_path}:{os.environ["PATH"]}'})
     assert ended.returncode == 0, ended.stderr
     found = json.loads(out.read_text())
     table, shown = {}, {}
