@@ -266,16 +266,39 @@ static int rename_thread(
 	return r == 0 ? attar_state_change(times->states, state, now, &at) : r;
 }
 
+enum { NEW_COMM = 1 }; /* of task:task_rename, after PID */
+
+/* The record with the new name follows the event; between them, samples have the old one. */
+static void note_former_name(
+	struct attar_run *run, struct thread_times *times, const struct attar_event *ev, pid_t tid)
+{
+	const struct attar_thread *thread = attar_run_thread(run, tid);
+	struct attar_state *state = thread_times_state(times, tid);
+	const char *comm;
+	size_t n;
+
+	if (!thread || !state || !attar_arg_exists(ev, NEW_COMM))
+		return;
+	comm = attar_arg_text(ev, NEW_COMM, &n);
+	if (n && (strlen(thread->comm) != n || memcmp(thread->comm, comm, n) != 0))
+		((struct thread_block *)state->value)->former_hash = thread->comm_hash;
+}
+
 /* An exec, too. */
 static int on_rename(struct attar_run *run, void *self, const struct attar_event *ev)
 {
 	pid_t tid = (pid_t)attar_arg_i64(ev, PID);
 	struct thread_times *times = self;
+	int r;
 
-	if (!thread_times_is_held(run, times, tid))
-		return rename_thread(run, times, ev, tid);
-	times->executed = tid;
-	return set_running(run, times, ev, tid, ev->time);
+	if (!thread_times_is_held(run, times, tid)) {
+		r = rename_thread(run, times, ev, tid);
+	} else {
+		times->executed = tid;
+		r = set_running(run, times, ev, tid, ev->time);
+	}
+	note_former_name(run, times, ev, tid);
+	return r;
 }
 
 int thread_times_note_event(
@@ -365,7 +388,7 @@ int thread_times_open_switches(struct attar_run *run, struct thread_times *times
 			.on_event = on_wakeup},
 		{0}};
 	static const struct attar_input rename = {.event = "task:task_rename",
-		.fields = {"pid"},
+		.fields = {"pid", "?newcomm"},
 		.on_event = on_rename,
 		.optional = true};
 	uint32_t n;

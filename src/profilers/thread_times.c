@@ -125,6 +125,7 @@ int thread_times_change(struct attar_run *run, struct thread_times *times, pid_t
 	if (!state)
 		return -ENOMEM;
 	block = state->value;
+	block->former_hash = 0;
 	if (state->ended != ATTAR_NO_STATE) {
 		segment.block = block;
 		segment.since = block->since;
@@ -174,6 +175,8 @@ int thread_times_sample(
 		return 0;
 	block->depth = (uint16_t)attar_event_stack(ev, block->stack, THREAD_DEPTH_MAX);
 	segment.thread = attar_run_thread(run, (pid_t)tid);
+	if (segment.thread && segment.thread->comm_hash == block->former_hash)
+		return 0; /* the time since the event of the change belongs to the new name */
 	segment.block = block;
 	segment.since = block->since;
 	segment.from = block->divided;

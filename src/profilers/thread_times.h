@@ -39,6 +39,7 @@ struct thread_group {
 struct thread_block {
 	struct thread_group group;
 	uint64_t comm_hash;     /* attar_thread.comm_hash of group.comm */
+	uint64_t former_hash;   /* that of the name which it is about to lose; 0: none */
 	uint64_t since;         /* ns: start of the state */
 	uint64_t divided;       /* ns: the time up to here was given to segment() */
 	attar_location syscall; /* in which it was switched out, see frames_syscall(); 0: none */

@@ -85,6 +85,15 @@ RENAMED = SCRIPT[:SCRIPT.index('1.000 0 100')] + '''event task:task_rename pid:p
 '''
 
 
+def shown_by_name(folded):
+    """The ms in the tree by the name of the thread, without its tid."""
+    shown = {}
+    for line in folded.read_text().splitlines():
+        name = line.split(';')[0].split(' ')[0]
+        shown[name] = shown.get(name, 0) + int(line.split()[-1]) / 10**6
+    return shown
+
+
 @pytest.mark.quick
 def test_time_belongs_to_the_name_of_then(tmp_path):
     """In the table and in the tree. Without the event of a change, to the name of the end."""
@@ -95,11 +104,20 @@ def test_time_belongs_to_the_name_of_then(tmp_path):
         script.write_text(text)
         found = {r['comm']: r['time'] / 10**6 for r in report('-o', folded, '--input', script)}
         assert found == times
-        shown = {}
-        for line in folded.read_text().splitlines():
-            name = line.split(';')[0].split(' ')[0]
-            shown[name] = shown.get(name, 0) + int(line.split()[-1]) / 10**6
-        assert shown == times
+        assert shown_by_name(folded) == times
+
+
+@pytest.mark.quick
+def test_sample_between_a_change_of_the_name_and_its_record(tmp_path):
+    """It has the old name; the time since the event of the change belongs to the new one."""
+    script, folded = tmp_path / 'test.script', tmp_path / 'wall.folded'
+    script.write_text(RENAMED.replace('rename pid:pid_t', 'rename pid:pid_t newcomm:char[16]')
+                      .replace('rename pid=100', 'rename pid=100 newcomm=program\n'
+                               '1.015 0 100/100 sh cpu-clock stack=0xa1'))
+    times = {'sh': 10, 'program': 50, 'other': 10}
+    assert {r['comm']: r['time'] / 10**6
+            for r in report('-o', folded, '--input', script)} == times
+    assert shown_by_name(folded) == times
 
 
 @pytest.mark.quick
