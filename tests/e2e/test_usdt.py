@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from command import ATTAR, run, wait_until, workload
+from command import ATTAR, is_waiting, run, wait_until, workload
 
 pytestmark = pytest.mark.exclusive
 
@@ -85,7 +85,7 @@ def test_probes_of_a_running_process(trace, sdt, spawn, tmp_path):
     report = tmp_path / 'report.json'
     attar = spawn(ATTAR, 'trace', '-q', '-o', report, '-p', watched.pid, '-e', 'usdt:shop:*')
     wait_until(lambda: semaphore(watched.pid, sdt), 'the probe is enabled')
-    wait_until(lambda: 'perf_event' in Path(f'/proc/{attar.pid}/maps').read_text(), 'rings exist')
+    wait_until(lambda: is_waiting(attar), 'its events are enabled')
     go.touch()
     assert other.communicate(timeout=20)[0] == b'disabled\n'
     assert watched.wait(20) == 0 and attar.wait(20) == 0
