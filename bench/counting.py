@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""Counting system calls by key: attar top and attar syscalls, compared with a bare reader and perf.
+"""Counting system calls by key: attar top and syscalls, compared with a minimal reader and perf.
 
 A program on the first CPU makes two million getppid() calls. attar runs on the last CPU, with rings
 of 4 MiB; its cost is the CPU time of the whole command without the program, and without what the
-same command costs when the program makes one call. The bare reader (bench/bare_drain.c) reads one
-ring, decodes the same fields, and counts by the number of the call in an array; its cost is that of
-its loop. attar syscalls reads two events for each call, and pairs them. perf record writes the
-same event to a file, and awk counts what perf script prints. Both attar and the bare reader have
-real-time priority; lost are events that attar did not read.
+same command costs when the program makes one call. The minimal reader (bench/bare_drain.c) reads
+one ring, decodes the same fields, and counts by the number of the call in an array; its cost is
+that of its loop. attar syscalls reads two events for each call, and pairs them. perf record writes
+the same event to a file, and awk counts what perf script prints. Both attar and the minimal reader
+have real-time priority; lost are events that attar did not read.
 """
 import json
 import os
@@ -59,10 +59,10 @@ def perf(bench):
 
 
 def run(bench):
-    by_id = bench.compare('top by a field, CPU per event', 'ns', 'bare reader', 2)
-    by_thread = bench.compare('top by thread, CPU per event', 'ns', 'bare reader', 2)
+    by_id = bench.compare('top by a field, CPU per event', 'ns', 'minimal reader', 2)
+    by_thread = bench.compare('top by thread, CPU per event', 'ns', 'minimal reader', 2)
     script = bench.compare('top by a field', 'ns', 'perf record + perf script | awk', 0.1)
-    pairs = bench.compare('syscalls, CPU per event', 'ns', 'bare reader', 3)
+    pairs = bench.compare('syscalls, CPU per event', 'ns', 'minimal reader', 3)
     lost = bench.limit(f'lost of {CALLS}, top', '', 0, worst=True)
     lost_pairs = bench.limit(f'lost of {2 * CALLS}, syscalls', '', 0, worst=True)
     for _ in bench.rounds():

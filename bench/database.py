@@ -2,7 +2,7 @@
 """Rows into ClickHouse: attar's sink compared with clickhouse-client, which inserts the same rows.
 
 Ours (bench/clickhouse_rows.c) writes reports of event lines to the sink and exits when the server
-has stored all rows; the time includes creating them. The peer inserts the same rows from a
+has stored all rows; the time includes creating them. The reference inserts the same rows from a
 RowBinary file into the same table, which is emptied before. The server, of Debian, runs on this
 machine and takes most of the time of both: the wall time is what a user observes, and the CPU time
 is that of attar and clickhouse-client only.

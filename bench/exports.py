@@ -5,8 +5,8 @@ pprof: 100,000 stacks, compared with perf report printing them.
 
 The recording has one sample of each of 100,000 different stacks of 16 functions of attar itself: a
 call tree whose innermost six functions call one of seven each. Ours is reading it and writing the
-profile (-o x.pb.gz), the peer is reading it and printing all call chains (perf report --stdio -g
-graph,0). Both are CPU time.
+profile (-o x.pb.gz), the reference is reading it and printing all call chains (perf report --stdio
+-g graph,0). Both are CPU time.
 
 Metrics: a client gets /metrics with at least 200 series, one connection for each request, while the
 results of each second replace the previous ones. The time is that of the client, from the

@@ -2,8 +2,8 @@
 """Shared by the benchmarks: alternating rounds, cost of a process tree, table of results.
 
 A benchmark is a file bench/<name>.py with one function run(bench) and a docstring that says what is
-measured and how. Each round measures attar and its peer one after the other. The result is the
-ratio within a round: on a shared machine, rounds differ more than the programs do.
+measured and how. Each round measures attar and the reference tool one after the other. The result
+is the ratio within a round: on a shared machine, rounds differ more than the programs do.
 
     def run(bench):
         cpu = bench.compare('own CPU', 's', peer='perf record', goal=0.25)
@@ -28,7 +28,7 @@ class Skip(Exception):
 class Comparison:
     """One line of the table.
 
-    The goal is the maximum of the ratio ours/peer or, without a peer, of our value.
+    The goal is the maximum of the ratio attar/reference or, without a reference, of our value.
     """
 
     def __init__(self, benchmark, name, unit, peer, goal, worst=False):
@@ -196,7 +196,7 @@ def goal_text(row, unit):
 
 
 def table(rows):
-    heads = ['benchmark', 'measure', 'ours', 'peer', 'ratio', 'spread', 'goal', 'met']
+    heads = ['benchmark', 'measure', 'attar', 'reference', 'ratio', 'spread', 'goal', 'met']
     lines = []
     for r in rows:
         unit = f" {r['unit']}" if r['unit'] else ''

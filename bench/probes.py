@@ -2,8 +2,8 @@
 """Time to open, enable, disable and close twenty tracepoints and five uprobes, system-wide.
 
 Most of it is time that the kernel waits for all CPUs, so wall time is measured as well as CPU time.
-The peer makes bare system calls in the fastest order: it opens all events, enables all, and closes
-them in one thread per event. Both run alternately in one process (bench/bench_probes.c).
+The reference makes bare system calls in the fastest order: it opens all events, enables all, and
+closes them in one thread per event. Both run alternately in one process (bench/bench_probes.c).
 """
 from harness import rare_tracepoints
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Decoding a recording without printing, compared with a bare walk over its records.
+"""Decoding a recording without printing, compared with a minimal loop over its records.
 
 tests/workloads/write_recording.c writes a million samples with raw data, of two CPUs and 16
 threads, with the fields that perf record and attar record request. Ours is the library's stream of
@@ -45,8 +45,8 @@ def run(bench):
     for layout in ('perf', 'ids', 'attar'):
         path = write(bench, EVENTS, layout)
         peer = 'walk', layout, path
-        ratio = bench.compare(f'a sample, fields of {layout}', 'ns', 'bare walk', None)
-        beyond = bench.limit('the same, beyond the bare walk', 'ns', 10)
+        ratio = bench.compare(f'a sample, fields of {layout}', 'ns', 'minimal loop', None)
+        beyond = bench.limit('the same, beyond the minimal loop', 'ns', 10)
         for _ in bench.rounds():
             ours, walk = bench.answer(decode, path), bench.answer(decode, *peer)
             if ours['mixed'] != walk['mixed']:
@@ -54,7 +54,7 @@ def run(bench):
             ratio.add(ours['ns'] / ours['samples'], walk['ns'] / walk['samples'])
             beyond.add((ours['ns'] - walk['ns']) / ours['samples'])
         if shutil.which('valgrind'):
-            count = bench.compare('the same', 'instructions', 'bare walk', None)
+            count = bench.compare('the same', 'instructions', 'minimal loop', None)
             path = write(bench, COUNTED, layout)
             peer = 'walk', layout, path
             count.add(instructions(bench, COUNTED, decode, path),

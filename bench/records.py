@@ -17,5 +17,5 @@ def run(bench):
         for what, ours, peer in re.findall(r'record-(\S+): attar ([\d.]+) ns, bare ([\d.]+) ns',
                                            done.stdout):
             if what not in comparisons:
-                comparisons[what] = bench.compare(f'a sample, {what}', 'ns', 'bare reader', 1.3)
+                comparisons[what] = bench.compare(f'a sample, {what}', 'ns', 'minimal reader', 1.3)
             comparisons[what].add(float(ours), float(peer))
