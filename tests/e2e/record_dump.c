@@ -47,7 +47,7 @@ static void die(const char *what)
 static const void *inside(const struct buf *file, uint64_t offset, uint64_t size)
 {
 	if (offset > file->len || size > file->len - offset)
-		die("a section lies outside of the file");
+		die("a section lies outside the file");
 	return file->data + offset;
 }
 

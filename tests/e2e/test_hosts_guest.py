@@ -89,8 +89,8 @@ def pushing(tmp_path, drifts):
 @pytest.mark.guest('debian')
 def test_answers_follow_their_calls(root, needs_perf, drifts, pushing, spawn, tmp_path):
     """
-    Two programs take turns, here and in the guest: in order within the error of the clock, which is
-    smaller than what the clocks drift apart after the connection.
+    Two programs take turns, here and in the guest: events are ordered within the estimated clock
+    error, which is smaller than the drift accumulated after the connection.
     """
     pulled, options = pushing
     (tmp_path / 'first.py').write_text(FIRST)

@@ -125,7 +125,7 @@ def test_profile_has_the_samples_of_perf_report(tmp_path):
 
 
 def test_profile_takes_the_event_that_measures_time(tmp_path):
-    """Also if it is not the first one."""
+    """The event is used even if it is not the first one."""
     data = record(tmp_path / 'perf.data', '-F', '997', '-e', 'page-faults,task-clock:u',
                   command=('split7030',))
     sampled = Counter(perf('script', '-i', data, '-F', 'event').split())

@@ -245,7 +245,7 @@ def said_of_libc(report):
 @pytest.mark.quick
 @pytest.mark.parametrize('ns, share', [(600, 60), (500, None)])
 def test_callers_inside_of_libc(script, mapped, ns, share):
-    """Two futexes with 1000 ns in all: one of them has no caller outside of libc."""
+    """Two futexes with 1000 ns in all: one of them has no caller outside libc."""
     lines, found = mapped
     text = SCRIPT[:SCRIPT.index('1.0')] + lines
     inside = ['__futex_abstimed_wait_common']

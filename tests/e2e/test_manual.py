@@ -21,7 +21,7 @@ def page_of(header):
 
 
 def code_of(header):
-    """The header without comments, the bodies of inline functions, and what only C++ sees."""
+    """The header without comments, inline bodies, and code under #ifdef __cplusplus."""
     lines = subprocess.run(['unifdef', '-U__cplusplus', header], capture_output=True,
                            text=True).stdout if has('unifdef') else header.read_text()
     text = re.sub(r'/\*.*?\*/', lambda m: '\n' * m[0].count('\n'), lines, flags=re.S)

@@ -74,8 +74,8 @@ def test_installed_in_a_virtual_environment(wheel, tmp_path):
     assert path.startswith(str(tmp_path / 'env')) and code == '1006', done.stderr
 
 
-def test_the_module_uses_the_stable_interface_only():
-    """No symbol of the module is private to a version of CPython, nor libpython needed."""
+def test_the_module_uses_no_private_symbols():
+    """No symbol of the module is private to a version of CPython, and libpython is not needed."""
     module = next((BUILD / 'python/attar').glob('_attar*.so'))
     needed = subprocess.check_output(['objdump', '-p', module], text=True)
     assert 'libpython' not in needed
@@ -89,7 +89,7 @@ def test_the_module_uses_the_stable_interface_only():
                        '_PyObject_CallFunction_SizeT', '_PyObject_CallMethod_SizeT'}
 
 
-def test_all_symbols_are_of_the_limited_interface():
+def test_all_symbols_are_in_the_limited_api():
     """All its symbols are declared by the headers of the limited API of CPython 3.9."""
     include = sysconfig.get_path('include', vars={'installed_base': '/usr'})
     if not Path(include, 'Python.h').exists():

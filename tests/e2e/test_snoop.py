@@ -603,7 +603,7 @@ def test_presets_open_their_events(preset):
 @pytest.mark.usefixtures('root')
 def test_mountsnoop(tmp_path):
     """
-    Five file systems are mounted and unmounted; a sixth has no such type. Before, unshare makes the
+    Five file systems are mounted and unmounted; a sixth has no such type. First, unshare makes the
     mounts private.
     """
     program = f'''

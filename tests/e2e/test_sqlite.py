@@ -130,7 +130,7 @@ def test_histograms(tmp_path):
 def test_replaces_a_file_and_what_a_killed_run_has_left(tmp_path):
     path = tmp_path / 'x.db'
     subprocess.run(['sqlite3', path, 'CREATE TABLE old (a)'], check=True)
-    (tmp_path / 'x.db-wal').write_bytes(b'rubbish')
+    (tmp_path / 'x.db-wal').write_bytes(b'garbage')
     profile('-o', path, command=['true'])
     names = {row['name'] for row in ask(path, 'SELECT name FROM sqlite_schema')}
     assert 'functions' in names and 'old' not in names

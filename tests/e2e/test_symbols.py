@@ -292,9 +292,10 @@ def jit_with_map(spawn, corrupt):
 MAPS = {
     'unsorted': lambda p, t: p.write_text('\n'.join(reversed(t.splitlines())) + '\n'),
     'no newline at the end': lambda p, t: p.write_text(t.rstrip('\n')),
-    'with rubbish around': lambda p,
-    t: p.write_bytes(b'\0\xff\nzz\n\n1\n1 2\n' + t.encode() + b'\x80' * 100000),
-    'addresses to the end': lambda p, t: p.write_text('ffffffffffffffff ffffffffffffffff x\n' + t),
+    'surrounded by garbage': lambda p, t: p.write_bytes(
+        b'\0\xff\nzz\n\n1\n1 2\n' + t.encode() + b'\x80' * 100000),
+    'at the end of the address space': lambda p, t: p.write_text(
+        'ffffffffffffffff ffffffffffffffff x\n' + t),
 }
 BAD_MAPS = {
     'empty': lambda p, t: p.write_text(''),

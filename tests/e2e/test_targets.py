@@ -210,7 +210,7 @@ def test_only_the_given_cgroup_is_watched(cgroup, spawn):
 
 
 def test_process_that_enters_a_cgroup_has_its_name_and_code(cgroup):
-    """It was created, named and has mapped its code before, outside of the group."""
+    """It was created, named and has mapped its code before, outside the group."""
     enter = f"""
 import os
 with open('{cgroup}/cgroup.procs', 'w') as procs:

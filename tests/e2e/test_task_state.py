@@ -142,7 +142,7 @@ def times_of(text):
 
 
 @pytest.mark.quick
-def test_switches_that_are_missing(script):
+def test_missing_switches(script):
     """
     Task 2 sleeps from 1 to 2, but its switch-in is missing; its next switch-out, at 3, shows that
     it ran. Task 3 runs from 5, its switch-out is missing; it is switched in again at 7.

@@ -29,7 +29,7 @@ static void note(void *ctx, enum attar_level level, const char *text)
 }
 
 /* A cache whose kernel list is this text. */
-static struct attar_symbols *with(const char *text)
+static struct attar_symbols *new_symbols(const char *text)
 {
 	static char path[96];
 	struct attar_symbols_opts opts = {.size = sizeof(opts), .kallsyms_path = path};
@@ -59,7 +59,7 @@ static void check(struct attar_symbols *symbols, uint64_t address, const char *n
 	assert_int_equal(symbol.kind, ATTAR_DSO_IS_KERNEL);
 }
 
-static void check_nameless(struct attar_symbols *symbols, uint64_t address)
+static void check_unresolved(struct attar_symbols *symbols, uint64_t address)
 {
 	struct attar_symbol symbol;
 
@@ -77,12 +77,12 @@ static const char list[] = "ffffffff81000000 T _stext\n"
 
 static void test_names(void **state)
 {
-	struct attar_symbols *symbols = with(list);
+	struct attar_symbols *symbols = new_symbols(list);
 
 	check(symbols, 0xffffffff81000123, "do_idle", "[kernel.kallsyms]", 0x23);
 	check(symbols, 0xffffffff81000201, "123foo::bar", "[kernel.kallsyms]", 1);
 	check(symbols, 0xffffffffc0100010, "ext4_sync", "[ext4]", 0x10);
-	check_nameless(symbols, 0xffffffff80000000);
+	check_unresolved(symbols, 0xffffffff80000000);
 	attar_symbols_free(symbols);
 	child_clean();
 }
@@ -90,7 +90,7 @@ static void test_names(void **state)
 /* BPF programs are loaded, unloaded, and loaded again at the same address. */
 static void test_late_symbols(void **state)
 {
-	struct attar_symbols *symbols = with(list);
+	struct attar_symbols *symbols = new_symbols(list);
 
 	assert_int_equal(
 		attar_symbols_ksymbol(symbols, 0xffffffffc0200000, 0x100, "bpf_prog_a", false), 0);
@@ -102,14 +102,14 @@ static void test_late_symbols(void **state)
 	check(symbols, 0xffffffffc0200010, "bpf_prog_a", "[bpf]", 0x10);
 	check(symbols, 0xffffffffc02002ff, "bpf_prog_b", "[bpf]", 0xff);
 	check(symbols, 0xffffffffc0300000, "ftrace_trampoline", "[kernel.kallsyms]", 0);
-	check_nameless(symbols, 0xffffffffc0200180);
+	check_unresolved(symbols, 0xffffffffc0200180);
 	assert_int_equal(
 		attar_symbols_ksymbol(symbols, 0xffffffffc0200000, 0x100, "bpf_prog_a", true), 0);
 	check(symbols, 0xffffffffc0200010, "bpf_prog_a", "[bpf]", 0x10);
 	assert_int_equal(
 		attar_symbols_ksymbol(symbols, 0xffffffffc0200080, 0x200, "bpf_prog_c", false), 0);
 	check(symbols, 0xffffffffc0200200, "bpf_prog_c", "[bpf]", 0x180);
-	check_nameless(symbols, 0xffffffffc0200010);
+	check_unresolved(symbols, 0xffffffffc0200010);
 	assert_int_equal(
 		attar_symbols_ksymbol(symbols, 0xffffffffc0200000, 0, "none", false), -EINVAL);
 	attar_symbols_free(symbols);
@@ -119,12 +119,12 @@ static void test_late_symbols(void **state)
 static void test_hidden(void **state)
 {
 	struct attar_symbols *symbols =
-		with("0000000000000000 T _stext\n0000000000000000 T do_idle\n");
+		new_symbols("0000000000000000 T _stext\n0000000000000000 T do_idle\n");
 	struct notes notes = {0};
 
 	attar_log_set(note, &notes);
-	check_nameless(symbols, 0xffffffff81000123);
-	check_nameless(symbols, 0xffffffff81000124);
+	check_unresolved(symbols, 0xffffffff81000123);
+	check_unresolved(symbols, 0xffffffff81000124);
 	attar_log_set(NULL, NULL);
 	assert_int_equal(notes.n, 1);
 	assert_non_null(strstr(notes.last, "kernel functions are not resolved"));
@@ -143,8 +143,8 @@ static void test_no_list(void **state)
 
 	attar_log_set(note, &notes);
 	assert_int_equal(attar_symbols_new(&opts, &symbols), 0);
-	check_nameless(symbols, 0xffffffff81000123);
-	check_nameless(symbols, 0xffffffff81000124);
+	check_unresolved(symbols, 0xffffffff81000123);
+	check_unresolved(symbols, 0xffffffff81000124);
 	attar_log_set(NULL, NULL);
 	assert_int_equal(notes.n, 1);
 	assert_string_equal(notes.last,
@@ -154,7 +154,7 @@ static void test_no_list(void **state)
 
 	opts = (struct attar_symbols_opts){.size = sizeof(opts), .no_kernel = true};
 	assert_int_equal(attar_symbols_new(&opts, &symbols), 0);
-	check_nameless(symbols, 0xffffffff81000123);
+	check_unresolved(symbols, 0xffffffff81000123);
 	attar_symbols_free(symbols);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Truth: all time is handler()'s own, the handler of a signal on a stack of its own, which
+ * Expected: all time is the self time of handler(), a signal handler on an alternate stack, which
  * interrupts raise() of the C library, called by main(). usage: altstack [CYCLES]
  */
 #include <signal.h>

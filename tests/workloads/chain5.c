@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Truth: all time is five()'s own; it is called main > one > two > three > four > five.
+ * Expected: all time is the self time of five(), which is called main > one > two > three > four >
+ * five.
  * usage: chain5 [CYCLES]
  */
 #include "workload.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Truth: N (first argument, 5000) calls of counted_call() in each of M (second argument, 2) forked
- * children and none in the parent.
+ * Expected: N (first argument, 5000) calls of counted_call() in each of M (second argument, 2)
+ * forked children and none in the parent.
  */
 #include <stdlib.h>
 #include <sys/wait.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Truth: a thread named "holder" holds a mutex COUNT (5) times for MS (50) milliseconds, asleep.
+ * Expected: a thread named "holder" holds a mutex COUNT (5) times for MS (50) milliseconds, asleep.
  * Each time, four other threads wait for it, and release it at once. The threads meet at barriers,
- * outside of these waits. main waits for the end of the holder: the whole time. It prints the tid
+ * outside these waits. main waits for the end of the holder: the whole time. It prints the tid
  * of the holder. usage: convoy [COUNT [MS]]
  */
 #include <pthread.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Truth: 70% of the user time is plugin_hot()'s of the first plugin, 30% that of the second. They
- * are loaded and unloaded in turn, mostly to the same address. Prints how often the address was
- * that of the other plugin before. usage: dlcloses PLUGIN PLUGIN [CYCLES]
+ * Expected: 70% of the user time is in plugin_hot() of the first plugin, 30% in that of the second.
+ * They are loaded and unloaded in turn, mostly to the same address. Prints how often the address
+ * was that of the other plugin before. usage: dlcloses PLUGIN PLUGIN [CYCLES]
  */
 #include <dlfcn.h>
 

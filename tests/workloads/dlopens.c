@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Truth: all time is plugin_hot()'s own, in a file that is mapped after the start. usage: dlopens
- * PLUGIN [CYCLES] */
+/*
+ * Expected: all time is the self time of plugin_hot(), in a file that is mapped after the start.
+ * usage: dlopens PLUGIN [CYCLES]
+ */
 #include <dlfcn.h>
 
 #include "workload.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Truth: N (argument) system calls that fail: of each four, one rmdir() with ENOENT and three
+ * Expected: N (argument) system calls that fail: of every four, one rmdir() with ENOENT and three
  * close() with EBADF; 0: until it is killed. N more, with EAGAIN, which are expected errors.
  */
 #include <stdint.h>

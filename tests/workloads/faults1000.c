@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Truth: touch() takes exactly COUNT (1000) page faults, one on each page of a fresh mapping of 4
- * KiB pages. usage: faults1000 [COUNT]
+ * Expected: touch() takes exactly COUNT (1000) page faults, one on each page of a fresh mapping of
+ * 4 KiB pages. usage: faults1000 [COUNT]
  */
 #include <sys/mman.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Truth: touch() takes exactly COUNT (1000) page faults, one on each page of a private mapping of
- * the file at PATH, which it creates; each page is written, so none is mapped ahead.
+ * Expected: touch() takes exactly COUNT (1000) page faults, one on each page of a private mapping
+ * of the file at PATH, which it creates; each page is written, so none is mapped ahead.
  * usage: faultsfile PATH [COUNT]
  */
 #include <fcntl.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Truth: exactly COUNT getppid() system calls; prints the nanoseconds that one took. usage: flood
- * [COUNT] */
+/*
+ * Expected: exactly COUNT getppid() system calls; prints the nanoseconds that one took. usage:
+ * flood [COUNT]
+ */
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Truth: all user time is that of a child process that does not execute another program: 70% in
+ * Expected: all user time is that of a child process that does not execute another program: 70% in
  * child_heavy(), 30% in child_light(). usage: forked [CYCLES]
  */
 #include <sys/wait.h>

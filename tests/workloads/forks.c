@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Truth: COUNT processes run one after another and exit at once, without an exec. usage: forks
+ * Expected: COUNT processes run one after another and exit at once, without an exec. usage: forks
  * [COUNT]
  */
 #include <sys/wait.h>

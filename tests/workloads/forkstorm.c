@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Truth: COUNT processes run one after another, each about 2 ms busy, all in brief_fork() under
+ * Expected: COUNT processes run one after another, each about 2 ms busy, all in brief_fork() under
  * the comm "storm-fork" (fork), or in brief_exec() under the comm "forkstorm" (exec: fork, then
  * this file again). usage: forkstorm [fork|exec [COUNT]]
  */

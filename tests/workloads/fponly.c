@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Truth: all code keeps frame pointers, since there is no C library. All user time is in _start >
- * work > outer > inner, without end.
+ * Expected: all code keeps frame pointers, since there is no C library. All user time is in _start
+ * > work > outer > inner, without end.
  */
 #include "workload.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Truth: 70% of the time is hidden_heavy()'s own, 30% hidden_light()'s. The build strips this
- * program, so the names are only in its separate debug file.
+ * Expected: 70% of the time is the self time of hidden_heavy(), 30% that of hidden_light(). The
+ * build strips this program, so the names are only in its separate debug file.
  */
 #include "workload.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Truth: all time is the own time of one function; the build renames it to HOSTILE_NAME
+ * Expected: all time is the self time of one function; the build renames it to HOSTILE_NAME
  * (meson.build), and the comm is 15 bytes that, unescaped, set a terminal's title, end a line and
  * break CSV, JSON and HTML.
  */

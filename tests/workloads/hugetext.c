@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Truth: 70% of the user time is in inside(), whose code the program has copied to anonymous memory
- * at the same address, as programs do that use huge pages for their code; 30% in outside(), in the
- * mapping of the file. Prints "ready" when the code is copied. usage: hugetext [CYCLES]
+ * Expected: 70% of the user time is in inside(), whose code the program has copied to anonymous
+ * memory at the same address, as programs do that use huge pages for their code; 30% in outside(),
+ * in the mapping of the file. Prints "ready" when the code is copied. usage: hugetext [CYCLES]
  */
 #include <string.h>
 #include <sys/mman.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Truth: all of the user time is in work(), into which hot() (70 % of it) and cold() (30 %) are
+ * Expected: all of the user time is in work(), into which hot() (70 % of it) and cold() (30 %) are
  * inlined.
  * usage: inlines [CYCLES]; 2000 take about 1 s
  */

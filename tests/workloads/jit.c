@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Truth: 70% of the time runs in anonymous memory that only /tmp/perf-PID.map names "jit_heavy",
+ * Expected: 70% of the time runs in anonymous memory that only /tmp/perf-PID.map names "jit_heavy",
  * 30% in "jit_light". usage: jit [CYCLES]; the map file is removed at the end
  */
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Truth: 70% of the time runs in anonymous memory that only a jitdump in the current directory
+ * Expected: 70% of the time runs in anonymous memory that only a jitdump in the current directory
  * names "dump_heavy", line 17 of heavy.js, and 30% in "dump_light", which was moved there and is
  * line 23 of light.js. usage: jitdump [CYCLES [BIAS]]; prints the path of the file. BIAS
  * is added to the addresses of lines, as V8 does

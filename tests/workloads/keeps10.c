@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Truth: allocates 10 objects of 100 bytes with take(), a simple allocator, sleeps for 30 ms, and
- * exits without freeing one.
+ * Expected: allocates 10 objects of 100 bytes with take(), a simple allocator, sleeps for 30 ms,
+ * and exits without freeing one.
  */
 #include <time.h>
 

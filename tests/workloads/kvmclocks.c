@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Truth: a KVM guest of one virtual CPU in real mode enables its clock, kvmclock, and ROUNDS (100)
- * times reads its TSC and then writes to an I/O port. The program prints the guest's clock at each
- * reading, in ns, computed from the TSC and what KVM has written to the guest's memory, as
+ * Expected: a KVM guest of one virtual CPU in real mode enables its clock, kvmclock, and ROUNDS
+ * (100) times reads its TSC and then writes to an I/O port. The program prints the guest's clock at
+ * each reading, in ns, computed from the TSC and what KVM has written to the guest's memory, as
  * Documentation/virt/kvm/x86/msr.rst says; then it sleeps for NAP (10) ms. It waits for a line on
  * stdin before the first round. In the middle it sets the clock, as QEMU does when a guest goes on
  * after a pause.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Truth: a KVM guest of one virtual CPU in real mode writes to an I/O port IO times (1000), to one
- * byte in each of PAGES pages (100) and to MMIO addresses without memory (10) times, and then
+ * Expected: a KVM guest of one virtual CPU in real mode writes to an I/O port IO times (1000), to
+ * one byte in each of PAGES pages (100) and to MMIO addresses without memory (10) times, and then
  * executes HLT. Each is at least an exit: IO exits for I/O, PAGES + MMIO and some for missing
  * pages, one for HLT. The program sleeps for 20 ms after each of the first SLEEPS (0) I/O exits.
  * usage: kvmexits [IO [PAGES [MMIO [SLEEPS]]]]; all but SLEEPS at most 65535, PAGES at most 128

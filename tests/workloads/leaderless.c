@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A process whose main thread exits at once (pthread_exit(3)), while another runs. Truth: all time
- * is busy()'s, called by worker(), which also causes a page fault in a mapping of the program's
- * file before each call. It prints its process ID when the main thread has exited, and ends with
- * its standard input.
+ * A process whose main thread exits at once (pthread_exit(3)), while another runs. Expected: all
+ * time is in busy(), called by worker(), which also causes a page fault in a mapping of the
+ * program's file before each call. It prints its process ID when the main thread has exited, and
+ * ends with its standard input.
  */
 #include <fcntl.h>
 #include <poll.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Truth: allocates 500 objects of 64 bytes, of which keep() leaks 37 and use() frees 463, with
+ * Expected: allocates 500 objects of 64 bytes, of which keep() leaks 37 and use() frees 463, with
  * take() and give(), a simple allocator. The address of a freed object is used again.
  */
 #include "workload.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Truth: all of the time is in mix(), 80% of it in the line marked with "long", 20% in the line
+ * Expected: all of the time is in mix(), 80% of it in the line marked with "long", 20% in the line
  * marked with "short".
  * usage: lines8020 [CYCLES]; 2000 take about 1 s
  */

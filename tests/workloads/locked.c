@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Truth: main holds a mutex COUNT (5) times for MS (20) milliseconds while a second thread waits
+ * Expected: main holds a mutex COUNT (5) times for MS (20) milliseconds while a second thread waits
  * for it in wait_for_lock(). usage: locked [COUNT [MS]]
  */
 #include <pthread.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Truth: all time is the own time of one function, whose name is "name_" and 10,000 times the
- * letter x. */
+/*
+ * Expected: all time is the self time of one function, whose name is "name_" and 10,000 times the
+ * letter x.
+ */
 #include "workload.h"
 
 #define X10    "xxxxxxxxxx"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Truth: a quarter of the time each, by demangled name (c++filt agrees):
+ * Expected: a quarter of the time each, by demangled name (c++filt agrees):
  *	shop::Cart<16>::total(int) const	C++
  *	core::ptr::drop_in_place		Rust, legacy scheme (its hash is not shown)
  *	mycrate::example			Rust, v0 scheme

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Truth: THREADS threads map and unmap a page COUNT times each, all at the same time: they wait for
- * the lock of the address space, a kernel lock that is held for writing.
+ * Expected: THREADS threads map and unmap a page COUNT times each, all at the same time: they wait
+ * for the lock of the address space, a kernel lock that is held for writing.
  * usage: maplocks [THREADS [COUNT]]
  */
 #include <pthread.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Truth: N rounds (argument, 10), each of which sleeps MS milliseconds (argument, 5) on CPU 0 and
- * four times as long on CPU 1, in one nanosleep() each, and moves itself twice. So N calls of
+ * Expected: N rounds (argument, 10), each of which sleeps MS milliseconds (argument, 5) on CPU 0
+ * and four times as long on CPU 1, in one nanosleep() each, and moves itself twice. So N calls of
  * sched_setaffinity() begin on CPU 0 and end on CPU 1, and N the other way round; each takes the
  * time of a migration. It starts on CPU 0.
  */

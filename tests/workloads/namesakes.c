@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Truth: 70% of the user time is that of the static function work() of this file, called by
+ * Expected: 70% of the user time is that of the static function work() of this file, called by
  * heavy(), 30% that of the one of namesakes_b.c, called by light().
  * usage: namesakes [CYCLES]; 2000 take about 1 s
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Truth: for each line "N" on stdin, N processes run one after another, each with its own name
+ * Expected: for each line "N" on stdin, N processes run one after another, each with its own name
  * ("name0", "name1" and so on); after they have exited, the program itself runs for 0.1 s of CPU
  * time, and the line "N done" is written.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Truth: main() calls outer() COUNT (100) times; each outer() calls middle() 3 times and inner()
+ * Expected: main() calls outer() COUNT (100) times; each outer() calls middle() 3 times and inner()
  * once; each middle() calls inner() twice. usage: nested [COUNT]
  */
 #include "workload.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Truth, built without frame pointers: 70% of the user time is in main > outer > middle > inner,
+ * Expected, built without frame pointers: 70% of the user time is in main > outer > middle > inner,
  * 30% in main > qsort() of the C library > ... > compare. Each calls work().
  * usage: nofp [CYCLES]; 1000 take 2 to 3 s
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Truth: all user time is in main > stopping > finish, which ends the program. The call of finish()
- * is the last instruction of stopping(): the return address is the start of following(), which
- * never runs. usage: noreturn [CYCLES]; 1000 take 100 to 200 ms
+ * Expected: all user time is in main > stopping > finish, which ends the program. The call of
+ * finish() is the last instruction of stopping(): the return address is the start of following(),
+ * which never runs. usage: noreturn [CYCLES]; 1000 take 100 to 200 ms
  */
 #include "workload.h"
 

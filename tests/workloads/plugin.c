@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Built as a shared object that the workload dlopens loads after its start. Truth: plugin_hot()
+ * Built as a shared object that the workload dlopens loads after its start. Expected: plugin_hot()
  * uses all of the time.
  */
 #include "workload.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Truth: reads a file TIMES (10) times from its start to its end, one page with each call. If none
- * of it is cached, all pages are missing the first time, and found TIMES - 1 times. Prints the
+ * Expected: reads a file TIMES (10) times from its start to its end, one page with each call. If
+ * none of it is cached, all pages are missing the first time, and found TIMES - 1 times. Prints the
  * number of pages. usage: readpages FILE [TIMES]
  */
 #include <fcntl.h>

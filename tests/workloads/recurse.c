@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Truth: all time is bottom()'s own, under DEPTH frames of dive() under main(). A profile counts
- * dive() once per stack, so its total is 100%, not DEPTH times that. usage: recurse [DEPTH
- * [CYCLES]]
+ * Expected: all time is the self time of bottom(), under DEPTH frames of dive() under main(). A
+ * profile counts dive() once per stack, so its total is 100%, not DEPTH times that. usage: recurse
+ * [DEPTH [CYCLES]]
  */
 #include "workload.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Truth: calls write() with 1, 2, ... COUNT (1000) bytes, once each. usage: sizes1000 [COUNT] */
+/* Expected: calls write() with 1, 2, ... COUNT (1000) bytes, once each. usage: sizes1000 [COUNT] */
 #include <fcntl.h>
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Truth: sleeps COUNT (10) times for MS (20) milliseconds, in nanosleep(), and opens a file that
+ * Expected: sleeps COUNT (10) times for MS (20) milliseconds, in nanosleep(), and opens a file that
  * does not exist FAILED (0) times of OPENS (0). usage: sleeps [COUNT [MS [OPENS [FAILED]]]]
  */
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Truth: is slow for the one reason that its first argument names, for MS (1500) milliseconds:
+ * Expected: is slow for the one reason that its first argument names, for MS (1500) milliseconds:
  * "cpu" computes, "lock": five threads compute under one mutex, "disk" writes FILE synchronously,
  * "sleep" sleeps 5 ms at a time, "faults" touches fresh pages, "crowd": six threads compute on CPU
  * 0, "convoy": four threads wait 40 of each 200 ms for a mutex under which a fifth one sleeps, and

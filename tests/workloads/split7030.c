@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Truth: 70% of the user time is heavy()'s own, 30% is light()'s.
+ * Expected: 70% of the user time is the self time of heavy(), 30% that of light().
  * usage: split7030 [CYCLES]; 2000 take about 1 s
  */
 #include "workload.h"

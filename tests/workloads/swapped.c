@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Truth: writes COUNT (500) pages, lets the kernel move them to the swap area, and reads them: with
- * vm.page-cluster=0, COUNT pages are read from swap, one at a time. Prints how many of them were
- * not in memory before they were read. usage: swapped [COUNT]
+ * Expected: writes COUNT (500) pages, lets the kernel move them to the swap area, and reads them:
+ * with vm.page-cluster=0, COUNT pages are read from swap, one at a time. Prints how many of them
+ * were not in memory before they were read. usage: swapped [COUNT]
  */
 #include <string.h>
 #include <sys/mman.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Truth: COUNT threads run one after another, and each calls getppid(2) CALLS times; the first
+ * Expected: COUNT threads run one after another, and each calls getppid(2) CALLS times; the first
  * thread never does. With "stay" one more does so, then prints "ready", and the process waits to be
  * killed. usage: threadcalls [COUNT [CALLS [stay]]]
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Truth: the thread named "three" uses three times the CPU time of the thread named "one"; both
+ * Expected: the thread named "three" uses three times the CPU time of the thread named "one"; both
  * spend it in spin(). The main thread sleeps. usage: threads2 [CYCLES]
  */
 #include <pthread.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Truth: COUNT threads run one after another, WIDTH at a time, each named "storm" and 2 ms busy in
- * brief(). usage: threadstorm [COUNT [WIDTH]]
+ * Expected: COUNT threads run one after another, WIDTH at a time, each named "storm" and 2 ms busy
+ * in brief(). usage: threadstorm [COUNT [WIDTH]]
  */
 #include <pthread.h>
 

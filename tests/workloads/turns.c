@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Truth: N (argument, 1000000) iterations of two instructions each, plus a start and an end that
+ * Expected: N (argument, 1000000) iterations of two instructions each, plus a start and an end that
  * are always the same.
  */
 #include <stdint.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Built twice, as twin_a and twin_b, from one source: equal names in two files. Truth: all time is
- * twin()'s own; run in parallel with a's cycles three times b's, the twin() of twin_a has 75%.
+ * Built twice, as twin_a and twin_b, from one source: equal names in two files. Expected: all time
+ * is the self time of twin(); run in parallel with a's cycles three times b's, the twin() of twin_a
+ * has 75%.
  */
 #include "workload.h"
 

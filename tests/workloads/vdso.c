@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Truth: nearly all time is under ask(), most of it in the vdso's clock_gettime.
+ * Expected: nearly all time is under ask(), most of it in the vdso's clock_gettime.
  * usage: vdso [CALLS]
  */
 #include <time.h>

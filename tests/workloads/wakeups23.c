@@ -2,8 +2,8 @@
 /*
  * usage: wakeups23 [COUNT [NAME]]
  *
- * Truth: the thread named "sleeper", or NAME, is woken exactly COUNT (23) times from a read() of a
- * pipe, by the thread named "waker", and switched in after each of these: "waker" waits each time
+ * Expected: the thread named "sleeper", or NAME, is woken exactly COUNT (23) times from a read() of
+ * a pipe, by the thread named "waker", and switched in after each of these: "waker" waits each time
  * until it has been switched out. (A thread that is woken between its last check and the switch
  * goes on without one, while /proc shows it as sleeping.) It ends without a signal, so that no
  * signal wakes it once more.

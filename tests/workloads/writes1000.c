@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Truth: store() writes 1 to COUNT (1000) to `counter`, of 8 bytes, once each; then add() adds 5 to
- * it ten times. `small`, of 2 bytes, gets 7, and 6 and 5 by decrements. Waits for a line on its
+ * Expected: store() writes 1 to COUNT (1000) to `counter`, of 8 bytes, once each; then add() adds 5
+ * to it ten times. `small`, of 2 bytes, gets 7, and 6 and 5 by decrements. Waits for a line on its
  * standard input first. usage: writes1000 [COUNT]
  */
 #include "workload.h"

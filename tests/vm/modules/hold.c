@@ -18,7 +18,7 @@ module_param(what, charp, 0);
 module_param(ms, uint, 0);
 module_param(times, uint, 0);
 
-/* Not mdelay(), whose loop is calibrated, which goes wrong if the host is busy meanwhile. */
+/* mdelay() is not used: its calibration is wrong if the host was busy. */
 static void spin(void)
 {
 	u64 end = ktime_get_ns() + (u64)ms * NSEC_PER_MSEC;

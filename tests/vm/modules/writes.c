@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writes a variable of the kernel known values: writing N to /sys/module/writes/parameters/count
+ * Writes known values to a kernel variable: writing N to /sys/module/writes/parameters/count
  * stores 1 to N in attar_written, of 8 bytes, once each, then adds 5 to it ten times.
  */
 #include <linux/module.h>
@@ -36,4 +36,4 @@ static const struct kernel_param_ops ops = {.set = set_count};
 
 module_param_cb(count, &ops, NULL, 0200);
 MODULE_LICENSE("Dual MIT/GPL");
-MODULE_DESCRIPTION("write a variable of the kernel known values");
+MODULE_DESCRIPTION("write known values to a kernel variable");
