@@ -10,7 +10,7 @@ import pytest
 
 import hierarchy
 from command import ATTAR, run
-from scripts import report_until, rows, wait_until_running
+from scripts import report, report_until, rows, wait_until_running
 
 pytestmark = pytest.mark.usefixtures('root', 'busy_cpus')
 
