@@ -24,7 +24,8 @@ static int check_output(
 
 	if (!sink)
 		return attar_fail(-EINVAL,
-			"-o: unknown extension in '%s'" ATTAR_FIX "'attar help profile' lists them",
+			"-o: unknown extension in '%s'" ATTAR_FIX
+			"run 'attar help profile' for the valid extensions",
 			CLIP(path));
 	if (sink->scheme)
 		return 0;

@@ -565,6 +565,16 @@ static int open_target(struct lookup *l)
 	return l->space ? attar_address_space_scan(l->space) : base_oom();
 }
 
+static void refuse(const struct lookup *l, const char *what)
+{
+	if (l->n_refused == 1)
+		attar_fail(-EINVAL, "the %s '%s' is not a hexadecimal address", what,
+			CLIP(l->refused));
+	else
+		attar_fail(-EINVAL, "%zu %ss are not hexadecimal addresses; the first is '%s'",
+			l->n_refused, what, CLIP(l->refused));
+}
+
 /* What the run has printed, and whether it took all lines or arguments. */
 static int end(const struct lookup *l, const struct attar_report *report)
 {
@@ -572,8 +582,7 @@ static int end(const struct lookup *l, const struct attar_report *report)
 
 	if (!l->n_refused || status != STATUS_OK)
 		return status;
-	attar_fail(-EINVAL, "%s that are not hexadecimal addresses: %zu, first '%s'",
-		l->words.n ? "arguments" : "lines", l->n_refused, CLIP(l->refused));
+	refuse(l, l->words.n ? "argument" : "line");
 	return report_error(STATUS_FAILED);
 }
 

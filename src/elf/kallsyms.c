@@ -207,7 +207,7 @@ static int finish(struct kallsyms *list)
 	if (list->lines && !list->addresses)
 		return attar_fail(-EACCES,
 			"the kernel hides symbol addresses from this user" ATTAR_FIX
-			"run as root, see sysctl kernel.kptr_restrict");
+			"run as root, or see sysctl kernel.kptr_restrict");
 	if (buf_failed(&list->names))
 		return base_oom();
 	for (size_t i = 0; i < list->regions.n; i++)

@@ -134,7 +134,7 @@ static int read_rate(const char *value, uint64_t *ret_rate)
 {
 	int r = parse_u64(value, ret_rate);
 
-	return r == 0 && !*ret_rate ? attar_fail(-ERANGE, "0 samples nothing") : r;
+	return r == 0 && !*ret_rate ? attar_fail(-ERANGE, "the value must be at least 1") : r;
 }
 
 static int check_value(struct parser *parser, const struct attar_event_option *option, int form)

@@ -212,7 +212,7 @@ static int put_common(struct build *b, const struct term *term)
 		return 0;
 	r = term_number(b, term, &value);
 	if (r == 0 && !value)
-		r = bad_term(b, term, -EINVAL, "%s=0 samples nothing", term->name);
+		r = bad_term(b, term, -EINVAL, "%s must be at least 1", term->name);
 	if (r < 0)
 		return r;
 	b->spec.period = term->name[0] == 'p' ? value : 0;

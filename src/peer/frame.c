@@ -103,7 +103,7 @@ ssize_t frame_get(const char *bytes, size_t n, uint64_t sequence, struct frame *
 	if (get_number(bytes + AT_CRC, 4) != checksum(bytes, frame.payload, len))
 		return attar_fail(-EBADMSG, "the checksum of a frame is wrong");
 	if (frame.sequence != sequence)
-		return attar_fail(-EBADMSG, "frame %llu was expected, %llu arrived",
+		return attar_fail(-EBADMSG, "expected frame %llu, received frame %llu",
 			(unsigned long long)sequence, (unsigned long long)frame.sequence);
 	*ret_frame = frame;
 	return (ssize_t)(FRAME_HEADER + len);

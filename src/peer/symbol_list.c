@@ -87,7 +87,7 @@ static int inflate_all(z_stream *z, struct buf *text)
 		return base_oom();
 	return r == Z_STREAM_END
 		       ? 0
-		       : attar_fail(-EBADMSG, "its names of kernel functions are damaged");
+		       : attar_fail(-EBADMSG, "the sender's kernel symbols are corrupted");
 }
 
 int symbol_list_unpack(const void *packed, size_t n, struct buf *text)

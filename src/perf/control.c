@@ -248,8 +248,8 @@ int attar_counter_modify(struct attar_counter *c, const struct perf_event_attr *
 
 	if (c->attr.type != PERF_TYPE_BREAKPOINT || attr->type != PERF_TYPE_BREAKPOINT)
 		return attar_fail(-EINVAL,
-			"cannot modify '%s': only breakpoints can be modified, and only into "
-			"breakpoints",
+			"cannot modify '%s': only breakpoints can be modified, and the new "
+			"attributes must also describe a breakpoint",
 			CLIP(c->name));
 	wanted = c->whole;
 	wanted.attr.bp_type = attr->bp_type;

@@ -86,7 +86,7 @@ static int take_access(char *text, struct place *p)
 	p->len = (unsigned)(slash[1] - '0');
 	*slash = '\0';
 	if (p->len != 1 && p->len != 2 && p->len != 4 && p->len != 8)
-		return attar_fail(-EINVAL, "'%s': the length is 1, 2, 4 or 8 bytes", p->text);
+		return attar_fail(-EINVAL, "'%s': the length must be 1, 2, 4 or 8 bytes", p->text);
 	return 0;
 }
 

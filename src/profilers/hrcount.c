@@ -137,7 +137,7 @@ static int hrcount_open(struct attar_run *run, void *self)
 		return attar_fail(-EINVAL, "hrcount requires an event" ATTAR_FIX "-e EVENT");
 	if (attar_run_interval(run) / h->period >= BUCKETS_MAX)
 		return attar_fail(
-			-ERANGE, "--interval has more than %d periods of --period", BUCKETS_MAX);
+			-ERANGE, "--interval must be less than %d times --period", BUCKETS_MAX);
 	if (attar_run_interval(run) && attar_run_interval(run) < h->period)
 		return attar_fail(-ERANGE,
 			"--interval is shorter than --period" ATTAR_FIX "use a shorter --period");

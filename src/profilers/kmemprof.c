@@ -203,7 +203,7 @@ static int take_events(struct kmemprof *k)
 		return 0;
 	if (k->texts.n != 2 || alloc->n || freed->n)
 		return attar_fail(-EINVAL,
-			"kmemprof requires two options -e, for allocations and for frees" ATTAR_FIX
+			"kmemprof requires two -e options, for allocations and for frees" ATTAR_FIX
 			"-e kmem:kmalloc -e kmem:kfree");
 	*alloc = (struct attar_texts){.at = &k->texts.at[0], .n = 1};
 	*freed = (struct attar_texts){.at = &k->texts.at[1], .n = 1};

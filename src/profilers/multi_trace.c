@@ -199,7 +199,7 @@ static int events_open(struct attar_run *run, struct multi_trace *m)
 	m->selects = m->tasks && !attar_run_is_selected(run, NULL);
 	if (m->texts.n > STAGES_MAX)
 		return attar_fail(
-			-E2BIG, "more than %d options -e" ATTAR_FIX "use commas", STAGES_MAX);
+			-E2BIG, "more than %d -e options" ATTAR_FIX "use commas", STAGES_MAX);
 	for (size_t i = 0; r == 0 && i < m->texts.n; i++)
 		r = add_stage(run, m, m->texts.at[i]);
 	if (r < 0)
@@ -207,7 +207,7 @@ static int events_open(struct attar_run *run, struct multi_trace *m)
 	if (m->n_stages < 2 && !(m->cycle && m->n_stages))
 		return attar_fail(-EINVAL,
 			"multi-trace needs events for the start and the end of pairs" ATTAR_FIX
-			"give two options -e, or one and --cycle");
+			"give two -e options, or one and --cycle");
 	for (uint32_t i = 0; i < m->n_events; i++)
 		m->has_hosts |= m->events[i].host || m->events[i].is_guest;
 	if (m->has_hosts && m->tasks)

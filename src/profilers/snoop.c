@@ -444,7 +444,7 @@ static int snoop_report(
 /* ---- life ---- */
 
 /* Lines have the columns of the first event of a stage. */
-static int check_columns(struct by_source *stage)
+static int check_columns(struct by_source *stage, const char *events)
 {
 	struct event *first = by_source_at(stage, 0), *e;
 
@@ -456,11 +456,13 @@ static int check_columns(struct by_source *stage)
 			same = keys_are_alike(e->columns[c].value, first->columns[c].value);
 		if (!same)
 			return attar_fail(-EINVAL,
-				"the events of one -e differ in the number or types of column= and "
-				"key=" ATTAR_FIX "give all events the same columns and key");
+				"the events of one -e option differ in the number or types of "
+				"column= and key=" ATTAR_FIX
+				"give all events the same columns and key");
 	}
 	if (!first)
-		return attar_fail(-ENOENT, "this system has none of the events of one -e");
+		return attar_fail(
+			-ENOENT, "none of the events of -e '%s' exists on this system", events);
 	return 0;
 }
 
@@ -474,7 +476,7 @@ static int open_stage(struct snoop *s, struct attar_run *run, size_t i)
 	s->stages[i].forget = forget;
 	if (r == 0)
 		r = by_source_learn(&s->stages[i], run, s, first);
-	return r == 0 ? check_columns(&s->stages[i]) : r;
+	return r == 0 ? check_columns(&s->stages[i], s->texts.at[i]) : r;
 }
 
 /*
@@ -501,10 +503,11 @@ static int snoop_open(struct attar_run *run, void *self)
 	if (!s->texts.n || s->texts.n > 2)
 		return attar_fail(-EINVAL,
 			"snoop requires events" ATTAR_FIX
-			"give one option -e, or two for the start and the end of pairs");
+			"give one -e option, or two for the start and the end of pairs");
 	if (s->tasks && s->texts.n == 1)
 		return attar_fail(-EINVAL,
-			"--tasks is for pairs" ATTAR_FIX "give a second option -e for their ends");
+			"--tasks requires pairs of events" ATTAR_FIX
+			"give a second -e option for the ends of the pairs");
 	if (s->tasks)
 		r = attar_run_select_tasks(run);
 	if (r == 0 && happens_in_any_thread(s))

@@ -14,7 +14,7 @@ static int read_attr(
 	union uapi_attr attr = {0};
 
 	if (len < PERF_ATTR_SIZE_VER0)
-		return attar_fail(-EBADMSG, "attributes of %zu bytes are too short", len);
+		return attar_fail(-EBADMSG, "perf_event_attr of %zu bytes is too short", len);
 	memcpy(&attr, bytes, MIN(len, sizeof(attr)));
 	if (r->facts.swapped)
 		swap_attr(&attr, sizeof(attr));

@@ -143,8 +143,8 @@ static int check_options(const struct common_opts *o)
 			o->pull ? "--pull" : "--input");
 	/* if the rate is not constant, KVM updates the clock each time that it enters the guest */
 	if (!HAS_TSC || (o->tsc && !is_constant()))
-		return attar_fail(-EOPNOTSUPP, "%s: this CPU has no time stamp counter%s", tsc,
-			HAS_TSC ? " of constant rate" : "");
+		return attar_fail(-EOPNOTSUPP, "%s: this CPU has no %stime stamp counter", tsc,
+			HAS_TSC ? "invariant " : "");
 	return 0;
 }
 

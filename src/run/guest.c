@@ -248,7 +248,7 @@ int guest_list_vcpus(pid_t pid, guest_vcpus *vcpus)
 	if (r < 0 || vcpus->n)
 		return r;
 	return attar_fail(-ESRCH,
-		"which threads of process %d run its virtual CPUs is unknown" ATTAR_FIX
+		"cannot determine which threads of process %d run its virtual CPUs" ATTAR_FIX
 		"mount debugfs: mount -t debugfs nodev /sys/kernel/debug",
 		(int)pid);
 }

@@ -55,8 +55,9 @@ int push_add_source(struct attar_run *run, struct source *s)
 			"'%s' cannot be pushed, since it does not come from the kernel",
 			CLIP(s->name));
 	if (run->push.address && strcmp(run->push.address, address) != 0)
-		return attar_fail(-EINVAL, "events are pushed to one address: '%s' is not '%s'",
-			CLIP(address), CLIP(run->push.address));
+		return attar_fail(-EINVAL,
+			"events can be pushed to only one address, but '%s' and '%s' were given",
+			CLIP(run->push.address), CLIP(address));
 	run->push.address = address;
 	s->pushes = true;
 	return 0;

@@ -18,9 +18,10 @@ enum {
 static int bad_method(const char *text)
 {
 	return attar_fail(-EINVAL,
-		"--unwind %s: the methods are fp (frame pointers), dwarf (call frame information), "
-		"dwarf,BYTES with the bytes of stack to copy, a multiple of 8 up to %d, lbr (last "
-		"branch records), and auto",
+		"--unwind: '%s' is not a method" ATTAR_FIX
+		"use fp (frame pointers), dwarf (call frame information), dwarf,BYTES (BYTES of "
+		"the stack are copied: a multiple of 8, at most %d), lbr (last branch records), or "
+		"auto",
 		CLIP(text), ATTAR_UNWIND_STACK_MAX);
 }
 

@@ -193,7 +193,7 @@ def test_execution_and_stacks(tmp_path):
 
 @pytest.mark.parametrize('args, sentence', [
     ([], 'breakpoint needs an address: '),
-    (['0x1234/3'], 'the length is 1, 2, 4 or 8 bytes'),
+    (['0x1234/3'], 'the length must be 1, 2, 4 or 8 bytes'),
     (['0x1235/4'], 'is not a multiple of 4 bytes'),
     (['0x1234:rx'], 'either for execution (x) or for data'),
     (['nosuchvariable'], "neither true nor the kernel has a symbol 'nosuchvariable'"),

@@ -397,10 +397,10 @@ def test_pairs_in_an_overrun_are_dropped():
 # ---- bad options ----
 
 @pytest.mark.parametrize('args, sentence', [
-    ([], 'give two options -e, or one and --cycle'),
-    (['-e', 'sched:sched_switch'], 'give two options -e, or one and --cycle'),
+    ([], 'give two -e options, or one and --cycle'),
+    (['-e', 'sched:sched_switch'], 'give two -e options, or one and --cycle'),
     (['-e', 'sched:sched_switch', '-e', 'sched:sched_wakeup//untraced/'],
-     'give two options -e, or one and --cycle'),
+     'give two -e options, or one and --cycle'),
     (['--impl', 'nothing', '-e', 'sched:sched_switch'], "'nothing' is not one of delay, pair"),
     (['-e', 'sched:sched_switch//key=prev_comm/', '-e', 'sched:sched_wakeup//key=pid/'],
      'have different types'),

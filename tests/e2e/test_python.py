@@ -403,8 +403,8 @@ def test_refused_options_have_a_fix():
     ''')
     assert [fix for _, _, fix in found[:-1]] == [
         'add --interval', 'add --max-size',
-        'give one option -e, or two for the start and the end of pairs',
-        'give two options -e, or one and --cycle', "did you mean 'prio'?"]
+        'give one -e option, or two for the start and the end of pairs',
+        'give two -e options, or one and --cycle', "did you mean 'prio'?"]
     assert found[-1][2] == 'run ulimit -n 1024'
     for text, reason, fix in found:
         assert text.startswith(f'{reason}: {fix}') and '\x1f' not in text

@@ -172,7 +172,7 @@ event a:close n:u32
     assert [r['n'] for r in snoop(*pair, '--tasks')] == [1, 2]
     assert snoop(*pair, '-p', 5) == []
     ended = run('snoop', '-e', 'a:open', '--tasks', '--input', path)
-    assert ended.returncode == 2 and '--tasks is for pairs' in ended.stderr
+    assert ended.returncode == 2 and '--tasks requires pairs' in ended.stderr
 
 
 @pytest.mark.quick
@@ -191,7 +191,7 @@ def test_optional_events(opens):
 
 @pytest.mark.quick
 @pytest.mark.parametrize('args, sentence', [
-    ([], 'snoop requires events: give one option -e'),
+    ([], 'snoop requires events: give one -e option'),
     (['-e', 'a:b//column={n,s}/'], 'a column must be a single value'),
     (['-e', 'a:b//column=nn/'], "no such field"),
     (['-e', 'a:b//column=n/,syscalls:sys_exit_openat/'], 'differ in the number or types'),

@@ -524,7 +524,7 @@ def test_repeated_lines_are_whole_as_those_of_llvm(tmp_path):
     ours = run('symbols', program, stdin=None, input=f'Error in request 7\n\n{address:x}\n')
     assert ours.stdout.startswith(f'Error in request 7\n{address:#x} '), ours
     assert ours.stderr == (
-        "attar: lines that are not hexadecimal addresses: 1, first 'Error in request 7'\n")
+        "attar: the line 'Error in request 7' is not a hexadecimal address\n")
 
 
 DATA = '''
@@ -578,10 +578,10 @@ def test_lines_that_are_not_addresses_are_repeated(tmp_path):
     done = run('symbols', program, stdin=None, input=f'{address:x}\nfoo\n{address:x}\nbar\n')
     assert done.stdout == f'{alone}foo\n{alone}bar\n'
     assert done.returncode == 1
-    assert done.stderr == "attar: lines that are not hexadecimal addresses: 2, first 'foo'\n"
+    assert done.stderr == "attar: 2 lines are not hexadecimal addresses; the first is 'foo'\n"
     done = run('symbols', '--json', program, stdin=None, input=f'foo\n{address:x}\n')
     assert len(json.loads(done.stdout)['sections'][0]['rows']) == 4
-    assert done.returncode == 1 and "first 'foo'" in done.stderr
+    assert done.returncode == 1 and "the line 'foo'" in done.stderr
 
 
 def test_arguments_that_are_not_addresses_are_repeated(tmp_path):
@@ -592,10 +592,11 @@ def test_arguments_that_are_not_addresses_are_repeated(tmp_path):
     done = run('symbols', program, f'{address:x}', 'main', f'{address:#x}', too_long)
     assert done.stdout == f'{alone}main\n{alone}{too_long}\n'
     assert done.returncode == 1
-    assert done.stderr == "attar: arguments that are not hexadecimal addresses: 2, first 'main'\n"
+    assert done.stderr == (
+        "attar: 2 arguments are not hexadecimal addresses; the first is 'main'\n")
     done = run('symbols', '--json', program, 'main', f'{address:x}')
     assert len(json.loads(done.stdout)['sections'][0]['rows']) == 4
-    assert done.returncode == 1 and "first 'main'" in done.stderr
+    assert done.returncode == 1 and "the argument 'main'" in done.stderr
 
 
 def test_lines_are_answered_when_they_are_read(tmp_path):

@@ -95,11 +95,18 @@ MISTAKES = [
      r"attar: sched:sched_wakeup: expression: no such field or variable 'cpu', which exists only "
      r"in the kernel's filter language: use --cpus"),
     (['snoop', '-e', 'sched:sched_wakeup//column=a:pid/,sched:sched_switch//column=b:prev_comm/'],
-     USAGE, r'attar: the events of one -e differ in the number or types of column= and key=: give '
-     r'all events the same columns and key'),
+     USAGE, r'attar: the events of one -e option differ in the number or types of column= and '
+     r'key=: give all events the same columns and key'),
     (['breakpoint', 'main@' + str(workload('lines8020'))], USAGE,
      r"attar: the address of 'main' is only known while \S+ runs: use -p PID, or build it with "
      r'-no-pie'),
+    (['trace', '-e', 'sched:sched_switch//push=127.0.0.1:1/,sched:sched_wakeup//push=127.0.0.1:2/'],
+     USAGE, r"attar: events can be pushed to only one address, but '127\.0\.0\.1:1' and "
+     r"'127\.0\.0\.1:2' were given"),
+    (['hrcount', '-e', 'cpu-clock', '-i', '1h', '--period', '1ms'], USAGE,
+     r'attar: --interval must be less than 1048576 times --period'),
+    (['multi-trace', *(17 * ['-e', 'sched:sched_switch'])], FAILED,
+     r'attar: more than 16 -e options: use commas'),
     (['profile', '-g=3'], USAGE, r"attar: no such option -=: 'attar profile -h' lists them"),
     (['profile', '--print-samples=fp'], USAGE, r'attar: --print-samples takes no value'),
     (['profile', '-o', 'x.pdf', '-d', '1'], USAGE,

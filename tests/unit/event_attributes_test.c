@@ -297,7 +297,8 @@ static void test_bad_attributes(void **state)
 		"column 26: cpus: '1-' is not a list such as 0-3,8");
 	refuse("sched:sched_switch//cpus=9-8/", -EINVAL,
 		"column 26: cpus: the range 9-8 in '9-8' is reversed");
-	refuse("sched:sched_switch//period=0/", -ERANGE, "column 28: period: 0 samples nothing");
+	refuse("sched:sched_switch//period=0/", -ERANGE,
+		"column 28: period: the value must be at least 1");
 	refuse("sched:sched_switch//period=1/freq=1/", -EINVAL,
 		"column 30: period and freq are mutually exclusive");
 	refuse("sched:sched_switch//key=1/key=2/", -EINVAL,
