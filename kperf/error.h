@@ -6,28 +6,28 @@
 #include "attar/base.h"
 #include "pcerrc.h"
 
-/* A call begins: it has not failed and has no warning. */
+/* Clears the error and the warning at the start of an API call. */
 void kp_begin(void);
 
-/* The call succeeds after all; its warning stays. */
+/* Clears the error, but not the warning. */
 void kp_succeed(void);
 
-/* The call fails. Returns the code. */
+/* Sets the error of the call. Returns the code. */
 int kp_fail(int code, const char *fmt, ...) ATTAR_PRINTF(2, 3);
 
 /* As kp_fail(), for use as: return kp_error(...); returns -1. */
 #define kp_error(...) (kp_fail(__VA_ARGS__), -1)
 
 /*
- * The call fails because a function of libattar did: the text is attar_error(), and the code that
- * of the negative errno. `other` is the code of those that have no separate one.
+ * Sets the error after a function of libattar failed: the message is attar_error(), the code is the
+ * one for this negative errno, or `other` if there is none.
  */
 int kp_fail_errno(int errno_code, int other);
 
-/* The same for rings of open counters: the permission that is missing is to lock memory. */
+/* Likewise for rings of open counters: EPERM means that locking memory is not permitted. */
 int kp_fail_mmap(int errno_code);
 
-/* The call has a warning. The first one's code is kept, and the texts of all with this code. */
+/* Adds a warning. Keeps the first code, and the messages of all warnings with this code. */
 void kp_warn(int code, const char *fmt, ...) ATTAR_PRINTF(2, 3);
 
 #endif

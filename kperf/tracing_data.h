@@ -9,7 +9,7 @@
 
 /*
  * Makes the tracing data of a file with these tracepoints. *ret_bytes is from malloc(3), NULL
- * without tracepoints. 0 or a negative errno with an error text of attar_error().
+ * without tracepoints. 0 or a negative errno with an error message of attar_error().
  */
 int kp_tracing_data(struct attar_catalog *catalog, const struct attar_format *const *formats,
 	size_t n, char **ret_bytes, size_t *ret_size);

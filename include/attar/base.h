@@ -3,8 +3,8 @@
  * attar/base.h - error handling and logging, used by all other headers.
  *
  * A function that can fail returns 0 or a positive value on success, and a negative errno on
- * failure. attar_error() returns the error text of the calling thread: what failed, why, and how to
- * fix it. Outputs (parameters whose names begin with ret_) are written only on success, unless a
+ * failure. attar_error() returns the error message of the calling thread: what failed, why, and how
+ * to fix it. Outputs (parameters whose names begin with ret_) are written only on success, unless a
  * function says otherwise. The library never prints and never exits. Degradations that are not
  * errors (a fallback, a smaller ring buffer) are reported to the log callback.
  *
@@ -13,9 +13,9 @@
  *
  * Arguments: functions return -EINVAL for NULL unless it is documented as allowed, for an index out
  * of range, for unknown flags and for a call in the wrong state. Functions that do not return an
- * errno return NULL, 0, false or what their comment documents. In both cases the error text names
- * the function and the argument. Functions that are called per event or record do not check their
- * arguments: attar_ring_begin(), attar_ring_next(), attar_ring_release(), attar_ring_end(),
+ * errno return NULL, 0, false or what their comment documents. In both cases the error message
+ * names the function and the argument. Functions that are called per event or record do not check
+ * their arguments: attar_ring_begin(), attar_ring_next(), attar_ring_release(), attar_ring_end(),
  * attar_record_parse(), attar_read_at(), attar_read_time_enabled(), attar_read_time_running(),
  * attar_branch_*(), attar_event_stack(), attar_thread_locate(), attar_address_space_locate(),
  * attar_stacks_add(), attar_hist_add(), attar_hist_add_n(), attar_keytable_at(),
@@ -62,38 +62,38 @@ extern "C" {
 ATTAR_API const char *attar_version(void);
 
 /*
- * Sets the error text of the calling thread and returns code as a negative errno (a positive one is
- * negated), for use as: return attar_fail(-ENOENT, "no tracepoint '%s'", name);
+ * Sets the error message of the calling thread and returns code as a negative errno (a positive one
+ * is negated), for use as: return attar_fail(-ENOENT, "no tracepoint '%s'", name);
  *
- * ATTAR_FIX in fmt separates what failed and why from how to fix it, and reads ": " in the text:
+ * ATTAR_FIX in fmt separates what failed and why from how to fix it, and reads ": " in the message:
  * attar_fail(-EINVAL, "a database needs a file" ATTAR_FIX "use -o FILE.db"). A ';' before it
- * replaces the ':'. A text that contains that of the former failure keeps its fix.
+ * replaces the ':'. A message that contains the one of the former failure keeps its fix.
  */
 #define ATTAR_FIX "\x1f"
 ATTAR_API int attar_fail(int code, const char *fmt, ...) ATTAR_PRINTF(2, 3);
 
 /*
- * Prepends context to the error text of the calling thread ("context: cause") and returns code as a
- * negative errno. What follows ATTAR_FIX in fmt becomes the fix, unless the cause has one.
+ * Prepends context to the error message of the calling thread ("context: cause") and returns code
+ * as a negative errno. What follows ATTAR_FIX in fmt becomes the fix, unless the cause has one.
  */
 ATTAR_API int attar_context(int code, const char *fmt, ...) ATTAR_PRINTF(2, 3);
 
 /*
- * The error text of the calling thread's last failure. Valid directly after a call that failed: a
- * successful call does not clear it, and may leave the text of a failure that it recovered from. ""
- * before the first failure and after attar_error_clear(). Borrowed until the thread's next call
- * into the library.
+ * The error message of the calling thread's last failure. Valid directly after a call that failed:
+ * a successful call does not clear it, and may leave the message of a failure that it recovered
+ * from. "" before the first failure and after attar_error_clear(). Borrowed until the thread's next
+ * call into the library.
  */
 ATTAR_API const char *attar_error(void);
 
 /*
  * The parts of attar_error(): what failed and why, without the ": " or "; " before the fix and what
- * follows it; and the fix, "" if the text has none that is marked. Borrowed like attar_error().
+ * follows it; and the fix, "" if the message has none that is marked. Borrowed like attar_error().
  */
 ATTAR_API const char *attar_error_reason(void);
 ATTAR_API const char *attar_error_fix(void);
 
-/* Clears the error text of the calling thread. */
+/* Clears the error message of the calling thread. */
 ATTAR_API void attar_error_clear(void);
 
 /* The number of occurrences of something on a CPU. */

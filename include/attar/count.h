@@ -8,7 +8,7 @@
  * profiler, use attar/perf.h.
  *
  * Unless documented otherwise, functions that return an int return 0, or a negative errno with an
- * error text in attar_error().
+ * error message in attar_error().
  */
 #ifndef ATTAR_COUNT_H
 #define ATTAR_COUNT_H

@@ -85,8 +85,8 @@ ATTAR_API struct attar_catalog *attar_catalog_free(struct attar_catalog *catalog
 
 /*
  * Reads the format of a tracepoint of this system; it is owned by the catalog. Returns 0; -ENOENT
- * if there is no such tracepoint (the error text may suggest a similar one), -EACCES if tracefs is
- * not readable, -ENODEV if it is not mounted, -EOPNOTSUPP if the kernel does not support it,
+ * if there is no such tracepoint (the error message may suggest a similar one), -EACCES if tracefs
+ * is not readable, -ENODEV if it is not mounted, -EOPNOTSUPP if the kernel does not support it,
  * -EINVAL for an invalid name, -EBADMSG for a malformed format, -ENOMEM.
  */
 ATTAR_API int attar_catalog_format(struct attar_catalog *catalog, const char *system,
@@ -272,7 +272,7 @@ struct attar_event_list {
 
 /*
  * Parses a comma-separated event string (docs/events.md). Returns 0, or a negative errno and an
- * error text with the column and the expected syntax, followed by two lines: the string, and a
+ * error message with the column and the expected syntax, followed by two lines: the string, and a
  * caret under the column. -EINVAL for invalid syntax, -ENOENT for names that do not exist on this
  * system, -EOPNOTSUPP for PMUs and probes that this machine or kernel does not have, and for
  * attributes that are not supported yet, -EACCES and -ENODEV as attar_catalog_format(). Free with
@@ -303,9 +303,9 @@ ATTAR_API const char *attar_event_option_expr(
 ATTAR_API const char *attar_event_attribute(size_t i, const char **ret_value);
 
 /*
- * Appends the event string to the error text of the calling thread, with a caret under column (from
- * 1, such as value_column of an option plus the position of the error in its value), and returns
- * code as a negative errno. attar_event_list_parse() does the same for its errors.
+ * Appends the event string to the error message of the calling thread, with a caret under column
+ * (from 1, such as value_column of an option plus the position of the error in its value), and
+ * returns code as a negative errno. attar_event_list_parse() does the same for its errors.
  */
 ATTAR_API int attar_spec_error(const struct attar_event_spec *spec, unsigned column, int code);
 
@@ -348,8 +348,8 @@ typedef int attar_usdt_location_fn(void *ctx, const struct attar_usdt_location *
  * Calls fn for each location of the USDT probes of a file, "FILE[:PROVIDER[:NAME]]": a path, the
  * name of a library or of a program in PATH; PROVIDER and NAME may be patterns. Locations of a
  * probe follow one another, those with equal arguments too. Returns 0, or the nonzero result of fn;
- * -ENOENT: there is no such file or probe; -EINVAL: the text is malformed; -ENOMEM; or the negative
- * errno of a file that cannot be read.
+ * -ENOENT: there is no such file or probe; -EINVAL: the string is malformed; -ENOMEM; or the
+ * negative errno of a file that cannot be read.
  */
 ATTAR_API int attar_usdt_each_location(const char *text, attar_usdt_location_fn *fn, void *ctx);
 
@@ -396,13 +396,13 @@ ATTAR_API int attar_catalog_address(
 /*
  * Mounts tracefs at /sys/kernel/tracing if it is not mounted anywhere, and logs that it did.
  * Returns 0, also if it was already mounted; -EPERM without permission, -EOPNOTSUPP if the kernel
- * has no tracing support. The error text suggests a fix.
+ * has no tracing support. The error message suggests a fix.
  */
 ATTAR_API int attar_tracefs_mount(void);
 
 /*
  * The path where this catalog reads tracefs, borrowed from the catalog. Returns 0, or a negative
- * errno and an error text if tracefs cannot be used.
+ * errno and an error message if tracefs cannot be used.
  */
 ATTAR_API int attar_catalog_tracefs(struct attar_catalog *catalog, const char **ret_path);
 

@@ -47,14 +47,14 @@ ATTAR_API bool attar_eventheader_format(const struct attar_format *format);
 
 /*
  * Gets the keyword from a tracepoint's name, "Provider_L4K2a" or "Provider_L4K2aGgroup". Each bit
- * is a category defined by the provider. Returns 0, or -EINVAL without an error text for other
+ * is a category defined by the provider. Returns 0, or -EINVAL without an error message for other
  * names.
  */
 ATTAR_API int attar_eventheader_keyword(const char *name, uint64_t *ret_keyword);
 
 /*
  * Parses the header and extensions of an event; ret_header points into the payload of n bytes.
- * Returns 0, or -EBADMSG without an error text if they exceed the payload.
+ * Returns 0, or -EBADMSG without an error message if they exceed the payload.
  */
 ATTAR_API int attar_eventheader_parse(
 	const void *payload, size_t n, struct attar_eventheader *ret_header);

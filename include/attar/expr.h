@@ -17,7 +17,7 @@
  *	attar_expr_free(key);
  *
  * Evaluating an expression never fails, never allocates, and reads nothing outside the record. What
- * cannot be computed yields 0 or an empty text and is counted, see attar_expr_get_faults(). Only
+ * cannot be computed yields 0 or an empty string and is counted, see attar_expr_get_faults(). Only
  * printf() and system() have effects. An expression is used by one thread at a time.
  */
 #ifndef ATTAR_EXPR_H
@@ -34,7 +34,7 @@ struct attar_expr;
 
 /* Limits. */
 enum {
-	ATTAR_EXPR_TEXT_MAX = 256,    /* bytes of a text that a function returns, or in a key */
+	ATTAR_EXPR_TEXT_MAX = 256,    /* bytes of a string that a function returns, or in a key */
 	ATTAR_EXPR_COLUMNS_MAX = 8,   /* values of a composite key */
 	ATTAR_EXPR_OUTPUT_MAX = 1024, /* bytes that one printf() writes */
 	/* Bytes of the largest key. */
@@ -115,13 +115,13 @@ struct attar_expr_opts {
 	 * expression is stored here, for attar_spec_error(); 0: it has none.
 	 */
 	unsigned *ret_column;
-	attar_expr_text_fn *ustring; /* the text at an address in the process of record->tid */
+	attar_expr_text_fn *ustring; /* the string at an address in the process of record->tid */
 	attar_expr_text_fn *fd_name; /* the file of a descriptor of record->tid */
 };
 
 /*
  * Compiles an expression. format has its fields and must outlive it; NULL: it has none. opts may be
- * NULL. Returns 0; -EINVAL with an error text of three lines: the reason, the expression, and a
+ * NULL. Returns 0; -EINVAL with an error message of three lines: the reason, the expression, and a
  * caret under the place; -EPERM for system() without ATTAR_EXPR_ALLOW_EXEC; -E2BIG for opts of an
  * incompatible version; -ENOMEM. Free with attar_expr_free().
  */
@@ -162,8 +162,8 @@ ATTAR_API bool attar_expr_is_true(struct attar_expr *expr, const struct attar_ex
 /*
  * Writes the values of all columns to ret_key as bytes, and returns their number, at most
  * ATTAR_EXPR_KEY_MAX. Two keys of an expression are equal if and only if the bytes are. The key of
- * one number is the 8 bytes of a uint64_t, that of one text is its bytes (none if it is empty). Of
- * text, the first ATTAR_EXPR_TEXT_MAX bytes count. max must be at least attar_expr_key_size();
+ * one number is the 8 bytes of a uint64_t, that of one string is its bytes (none if it is empty).
+ * Of text, the first ATTAR_EXPR_TEXT_MAX bytes count. max must be at least attar_expr_key_size();
  * otherwise nothing is written and 0 is returned.
  */
 ATTAR_API size_t attar_expr_key(
@@ -173,7 +173,7 @@ ATTAR_API size_t attar_expr_key(
 
 /* A value of an expression. Borrowed from it. */
 struct attar_expr_column {
-	const char *name; /* its part of the text: "dev" */
+	const char *name; /* its part of the expression: "dev" */
 	enum attar_expr_kind kind;
 	uint8_t bits; /* of a number: 8, 16, 32, 64 */
 	bool is_signed;
@@ -219,7 +219,7 @@ struct attar_expr_faults {
 	uint64_t absent;  /* fields outside the record, and elements outside their array: 0 or "" */
 	uint64_t by_zero; /* divisions by zero: 0 */
 	uint64_t unresolved; /* addresses and threads without a name: their number as text */
-	uint64_t cut;        /* texts in keys and output that were longer than their limit */
+	uint64_t cut;        /* strings in keys and output that were longer than their limit */
 };
 
 /* Stores how often this expression could not be evaluated. */

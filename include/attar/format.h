@@ -65,7 +65,7 @@ struct attar_format {
 /*
  * Parses the text of a tracefs "format" file (len bytes, from any source). `system` and the text
  * are copied. Free the result with attar_format_free(). Returns 0; -EBADMSG if the text is
- * malformed, with an error text that names the line; or -ENOMEM.
+ * malformed, with an error message that names the line; or -ENOMEM.
  */
 ATTAR_API int attar_format_parse(
 	const char *system, const char *text, size_t len, struct attar_format **ret_format);
@@ -81,7 +81,7 @@ ATTAR_API const struct attar_field *attar_format_field(
 	const struct attar_format *format, const char *name);
 
 /*
- * Like attar_format_field(), but returns -ENOENT if there is no such field; the error text names
+ * Like attar_format_field(), but returns -ENOENT if there is no such field; the error message names
  * the tracepoint and suggests a field.
  */
 ATTAR_API int attar_format_need(

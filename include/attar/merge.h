@@ -9,7 +9,7 @@
  *
  * attar_report_read_json() reads reports that were written as JSON.
  *
- * - Tables: rows with the same labels are one. Labels are texts and identifiers, except those of
+ * - Tables: rows with the same labels are one. Labels are strings and identifiers, except those of
  *   processes and threads, which differ between hosts. Counts, times and sizes are added; of
  *   columns named min, the least value is taken, of max the greatest; shares are weighted by what
  *   they are shares of; means are computed again from total and count. Other columns are left out,

@@ -169,13 +169,13 @@ enum attar_counter_flags {
 
 /*
  * Opens the event on every instance of the target, all or nothing. attr is borrowed for the call;
- * attr->size is the size of the caller's struct (0: the 128 bytes of Linux 5.13); the size
- * passed to the kernel is negotiated. read_format is extended by what attar_counter_read() needs.
- * name is copied and used in messages and reports. On failure the error text names the event, the
- * reason and the fix. -EOPNOTSUPP: this system does not have the event, or the kernel is older than
- * one of its options; -EACCES, -EPERM: not permitted; -EINVAL: its options conflict; -E2BIG: its
- * options are newer than the library, or its records are too large; -ESRCH: all tasks of the target
- * have exited; -ECANCELED: the target's opts.stop was set.
+ * attr->size is the size of the caller's struct (0: the 128 bytes of Linux 5.13); the size passed
+ * to the kernel is negotiated. read_format is extended by what attar_counter_read() needs. name is
+ * copied and used in messages and reports. On failure the error message names the event, the reason
+ * and the fix. -EOPNOTSUPP: this system does not have the event, or the kernel is older than one of
+ * its options; -EACCES, -EPERM: not permitted; -EINVAL: its options conflict; -E2BIG: its options
+ * are newer than the library, or its records are too large; -ESRCH: all tasks of the target have
+ * exited; -ECANCELED: the target's opts.stop was set.
  */
 ATTAR_API int attar_counter_open(struct attar_target *target, const struct perf_event_attr *attr,
 	const char *name, unsigned flags, struct attar_counter **ret_counter);

@@ -9,7 +9,7 @@
  *
  * The functions that start with attar_run_ are called by a profiler with the run that called it.
  * Unless documented otherwise, functions that return an int return 0, or a negative errno with an
- * error text in attar_error().
+ * error message in attar_error().
  */
 #ifndef ATTAR_PROFILER_H
 #define ATTAR_PROFILER_H
@@ -42,10 +42,10 @@ enum attar_uses {
 	ATTAR_USES_DATABASE = 128, /* --input may be a database: attar_run_has_database() */
 	ATTAR_GIVES_SPANS = 64,    /* provides a time line on request, see attar_run_add_span() */
 	ATTAR_GIVES_STATES = 256,  /* its time line has one state of each thread at a time */
-	ATTAR_TELLS_HOSTS = 512,   /* events of several hosts: see attar_run_source_host() */
+	ATTAR_SHOWS_HOST = 512,    /* events of several hosts: see attar_run_source_host() */
 	ATTAR_GIVES_TIMES = 1024,  /* its time line, on request, has the times of samples only */
 	/* Events may have the attribute pull=; several --pull are analysed separately. */
-	ATTAR_RELATES_HOSTS = 2048,
+	ATTAR_COMBINES_HOSTS = 2048,
 };
 
 typedef int attar_event_fn(struct attar_run *run, void *self, const struct attar_event *event);
@@ -115,7 +115,7 @@ struct attar_profiler {
 	int (*turn)(struct attar_run *run, void *self);
 	/*
 	 * After the run: answers a query of the user about what was measured, in a report. See
-	 * attar_run_query(). May be NULL. Returns 0, or a negative errno with an error text.
+	 * attar_run_query(). May be NULL. Returns 0, or a negative errno with an error message.
 	 */
 	int (*query)(
 		struct attar_run *run, void *self, const char *text, struct attar_report *report);
@@ -155,8 +155,8 @@ ATTAR_API int attar_run_events(
 	struct attar_run *run, const char *text, bool stacks, attar_event_fn *fn);
 
 /*
- * Like attar_run_events() for each text of an option such as -e. Without a text: all events of the
- * recording; -EINVAL on a live system. Only from open().
+ * Like attar_run_events() for each string of an option such as -e. Without a string: all events of
+ * the recording; -EINVAL on a live system. Only from open().
  */
 ATTAR_API int attar_run_event_list(
 	struct attar_run *run, const struct attar_texts *texts, bool stacks, attar_event_fn *fn);
@@ -610,7 +610,8 @@ ATTAR_API bool attar_run_has_database(const struct attar_run *run);
 
 /*
  * Opens this database, which can only be read. Returns 0; *ret_db is to be closed with
- * sqlite3_close(). Or a negative errno with an error text: -EINVAL if the input is not a database,
+ * sqlite3_close(). Or a negative errno with an error message: -EINVAL if the input is not a
+ * database,
  * -EBADMSG if it is damaged, -EOPNOTSUPP if attar was built without SQLite.
  */
 struct sqlite3;
@@ -680,7 +681,8 @@ ATTAR_API bool attar_run_wants_spans(const struct attar_run *run);
 /*
  * Opens a file for results that are no reports, such as those of --heatmap. The run owns it: after
  * ended() it is closed, and replaces an existing file, which remains if the run fails. A file that
- * is not regular is written in place. option begins the error text. Returns 0 or a negative errno.
+ * is not regular is written in place. option begins the error message. Returns 0 or a negative
+ * errno.
  */
 ATTAR_API int attar_run_file(
 	struct attar_run *run, const char *option, const char *path, FILE **ret_file);

@@ -261,7 +261,7 @@ struct attar_record {
  * Parses the record at bytes, of which len are readable. bytes must be aligned to 8, as in a ring
  * buffer. Returns 0, or -EBADMSG if the record is malformed: its size is less than a header or
  * greater than len, a length in it exceeds the record, or a string is not terminated. The error
- * text names the field; the contents of ret_record are then undefined. An unknown type is not an
+ * message names the field; the contents of ret_record are then undefined. An unknown type is not an
  * error: only its header is parsed.
  */
 ATTAR_API int attar_record_parse(const struct attar_layout *layout, const void *bytes, size_t len,

@@ -272,18 +272,18 @@ ATTAR_API struct attar_section *attar_report_spans(struct attar_report *report, 
 /*
  * Reads one report, a line of `attar --format json`, of n bytes. Fields and sections of a later
  * version are skipped; named values of rows are not read. Returns 0, -ENOMEM, or -EBADMSG with an
- * error text for any other text. The caller frees the report.
+ * error message for any other text. The caller frees the report.
  */
 ATTAR_API int attar_report_read_json(const char *text, size_t n, struct attar_report **ret_report);
 
 /*
- * Reads the reports of a database that `-o FILE.db` wrote, or of a time range that
- * `-o clickhouse://...` stored (clickhouse://HOST/DATABASE?from=TIME&to=TIME, see docs/fleet.md);
- * event lines and time series are not read. take() is called for each in the order in which they
- * were written: it frees the report, and a negative errno ends the reading. Returns 1; 0 if the
- * file is not a database; or a negative errno with an error text: that of take(), -ENOMEM, -EBADMSG
- * for a database that is damaged or that attar did not write, -EOPNOTSUPP if attar was built
- * without SQLite or libcurl, -ECONNREFUSED, -EIO or -EPROTO if the server does not answer.
+ * Reads the reports of a database that `-o FILE.db` wrote, or of a time range that `-o
+ * clickhouse://...` stored (clickhouse://HOST/DATABASE?from=TIME&to=TIME, see docs/fleet.md); event
+ * lines and time series are not read. take() is called for each in the order in which they were
+ * written: it frees the report, and a negative errno ends the reading. Returns 1; 0 if the file is
+ * not a database; or a negative errno with an error message: that of take(), -ENOMEM, -EBADMSG for
+ * a database that is damaged or that attar did not write, -EOPNOTSUPP if attar was built without
+ * SQLite or libcurl, -ECONNREFUSED, -EIO or -EPROTO if the server does not answer.
  */
 ATTAR_API int attar_report_read_database(
 	const char *path, int (*take)(void *ctx, struct attar_report *report), void *ctx);
@@ -446,7 +446,7 @@ struct attar_sink {
 /* All sinks, NULL after the last. The first one is for terminals. */
 ATTAR_API const struct attar_sink *const *attar_sinks(void);
 
-/* The sink with this name. NULL: there is none; the error text suggests one. */
+/* The sink with this name. NULL: there is none; the error message suggests one. */
 ATTAR_API const struct attar_sink *attar_sink_find(const char *name);
 
 /* The sink for a file name's extension, or an address's scheme; NULL: there is none. */
@@ -454,7 +454,7 @@ ATTAR_API const struct attar_sink *attar_sink_of_path(const char *path);
 
 /*
  * Checks an address for the sink of its scheme, without connecting. Returns 0 or a negative errno
- * with an error text.
+ * with an error message.
  */
 ATTAR_API int attar_sink_check_address(const char *address);
 
@@ -467,7 +467,7 @@ struct attar_renderer;
 /*
  * Creates a renderer for the sink with this name that writes to out, which is borrowed until the
  * renderer is freed, or to opts->address (out is not used). opts may be NULL. -EINVAL: no such sink
- * (the error text suggests one), or no valid address.
+ * (the error message suggests one), or no valid address.
  */
 ATTAR_API int attar_renderer_new(const char *sink, FILE *out, const struct attar_render_opts *opts,
 	struct attar_renderer **ret_renderer);

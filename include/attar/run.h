@@ -13,7 +13,7 @@
  *	attar_run_free(run);
  *
  * Unless documented otherwise, functions that return an int return 0, or a negative errno with an
- * error text in attar_error().
+ * error message in attar_error().
  */
 #ifndef ATTAR_RUN_H
 #define ATTAR_RUN_H
@@ -70,7 +70,7 @@ struct attar_run_hooks {
 
 /*
  * Creates a run of the named profiler, with default options. -ENOENT: no such profiler; the error
- * text suggests a similar name.
+ * message suggests a similar name.
  */
 ATTAR_API int attar_run_new(const char *profiler, struct attar_run **ret_run);
 
@@ -96,16 +96,17 @@ ATTAR_API const struct attar_option_group *attar_run_option_groups(const struct 
 
 /*
  * Adds options of the caller under a help heading, such as where to write reports. attar_run_set()
- * sets them in *state. All arguments are borrowed until attar_run_free(); texts and lists in *state
- * are owned by the run. Returns 0; -EEXIST: a name or letter is already used; -ENOSPC: too many
- * groups; -EINVAL: the run was already started.
+ * sets them in *state. All arguments are borrowed until attar_run_free(); strings and lists in
+ * *state are owned by the run. Returns 0; -EEXIST: a name or letter is already used; -ENOSPC: too
+ * many groups; -EINVAL: the run was already started.
  */
 ATTAR_API int attar_run_add_options(
 	struct attar_run *run, const char *title, const struct attar_option *options, void *state);
 
 /*
  * Sets an option by its long name; the prefix "no-" turns a switch off. value is copied; NULL for
- * flags. -ENOENT: no such option; -EINVAL, -ERANGE: invalid value. The error text names the option.
+ * flags. -ENOENT: no such option; -EINVAL, -ERANGE: invalid value. The error message names the
+ * option.
  */
 ATTAR_API int attar_run_set(struct attar_run *run, const char *name, const char *value);
 
@@ -133,7 +134,7 @@ ATTAR_API int attar_run_set_preset(struct attar_run *run);
 /*
  * Checks the address of --push as attar_run_start() does, without listening. *ret_address: where it
  * would listen; of family 0 for other addresses than those of TCP, and without --push. Returns 0 or
- * a negative errno with an error text.
+ * a negative errno with an error message.
  */
 ATTAR_API int attar_run_check_push(
 	const struct attar_run *run, struct sockaddr_storage *ret_address);

@@ -109,8 +109,8 @@ ATTAR_API int attar_state_change(struct attar_states *states, struct attar_state
 
 /*
  * Sets the key under which the segments of an object are added, from the present one on: at most
- * opts.group_max bytes, longer ones are cut. Before, and without opts.group_max, it is the key of
- * the object. Called per event: does not check its arguments.
+ * opts.group_max bytes, longer ones are cut. Before that, and without opts.group_max, it is the key
+ * of the object. Called per event: does not check its arguments.
  */
 ATTAR_API void attar_state_set_group(struct attar_states *states, struct attar_state *state,
 	const void *group, size_t group_size);

@@ -44,7 +44,7 @@ enum attar_dso_id {               /* numbers that always exist */
 	ATTAR_DSO_UNKNOWN = 0,    /* the address is in no known mapping; offset = address */
 	ATTAR_DSO_KERNEL = 1,     /* kernel, modules, BPF programs; offset = address */
 	ATTAR_DSO_FULL = 2,       /* the table of DSOs is full (counted in the statistics) */
-	ATTAR_DSO_LABEL = 0xffff, /* no code, but a text; see attar_symbols_label() */
+	ATTAR_DSO_LABEL = 0xffff, /* no code, but a string; see attar_symbols_label() */
 };
 
 enum attar_dso_kind {
@@ -229,9 +229,9 @@ static inline attar_location attar_location_kernel(uint64_t address)
 }
 
 /*
- * A location that is a text instead of code, to separate the parts of a stack or to name them: the
- * program that woke up a task. Equal texts have equal locations. The text is copied; after 1 MiB of
- * them, and if out of memory, the location is that of "[other]".
+ * A location that is a string instead of code, to separate the parts of a stack or to name them:
+ * the program that woke up a task. Equal strings have equal locations. The string is copied; after
+ * 1 MiB of them, and if out of memory, the location is that of "[other]".
  */
 ATTAR_API attar_location attar_symbols_label(struct attar_symbols *symbols, const char *text);
 

@@ -77,7 +77,7 @@ int base_vfail(int code, const char *fmt, va_list args) ATTAR_PRINTF(2, 0);
 /* attar_fail() with a text that was made before, and in which ATTAR_FIX may be. */
 int base_fail_text(int code, const char *text);
 
-/* Sets the error text "out of memory"; returns -ENOMEM. */
+/* Sets the error message "out of memory"; returns -ENOMEM. */
 int base_oom(void);
 
 /* The number of base_oom() calls of this thread, to report those that did not end the operation. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Checks of the arguments of public functions. On failure, each macro returns from the calling
- * function and sets an error text that names function and argument.
+ * function and sets an error message that names function and argument.
  *
  *	int attar_counter_read(struct attar_counter *c, struct attar_value *ret_value)
  *	{
@@ -21,7 +21,7 @@
  */
 extern unsigned check_process;
 
-/* Each sets the error text of a public function and returns the errno: -EINVAL, -ECHILD. */
+/* Each sets the error message of a public function and returns the errno: -EINVAL, -ECHILD. */
 int check_missing(const char *function, const char *argument);
 int check_flags(const char *function, unsigned unknown);
 int check_range(const char *function, const char *argument, size_t value, size_t end);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Error text per thread, in a fixed buffer so that "out of memory" can be reported. */
+/* Error message per thread, in a fixed buffer so that "out of memory" can be reported. */
 #include "base/base.h"
 
 #include <stdio.h>
@@ -56,7 +56,7 @@ static void set_fix(const char *text, size_t len)
 
 int base_vfail(int code, const char *fmt, va_list args)
 {
-	char text[TEXT_MAX]; /* separate: an argument may be the old error text */
+	char text[TEXT_MAX]; /* separate: an argument may be the old error message */
 	const char *old;
 	size_t len = format_text(text, fmt, args);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the user wrote in an error text, with a caret under the position of the error:
+ * What the user wrote in an error message, with a caret under the position of the error:
  *
  *	no attribute 'stak': did you mean 'stack'?
  *	    sched:sched_wakeup//stak/
@@ -13,7 +13,7 @@
 
 /*
  * Appends the text, or the part of it around the column (from 1), and a caret under the column to
- * the current error text. Returns code as a negative errno.
+ * the current error message. Returns code as a negative errno.
  */
 int excerpt_append(const char *text, size_t column, int code);
 

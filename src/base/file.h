@@ -9,11 +9,11 @@
 
 /*
  * Appends the contents of a file to b. Returns 0, -EFBIG if it is larger than max bytes, or another
- * negative errno; the error text names the path.
+ * negative errno; the error message names the path.
  */
 int file_read(const char *path, size_t max, struct buf *b);
 
-/* The same from an open fd, which the caller still owns. name is for the error text. */
+/* The same from an open fd, which the caller still owns. name is for the error message. */
 int file_read_fd(int fd, const char *name, size_t max, struct buf *b);
 
 /*
@@ -29,7 +29,7 @@ int file_read_i64(const char *path, int64_t *ret_value);
 bool file_exists(const char *path);
 bool file_is_listable(const char *path);
 
-/* Writes all n bytes. Returns 0 or a negative errno without an error text. */
+/* Writes all n bytes. Returns 0 or a negative errno without an error message. */
 int file_write_all(int fd, const void *bytes, size_t n);
 
 /*

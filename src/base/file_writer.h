@@ -47,8 +47,8 @@ int file_writer_push(struct file_writer *w);
 
 /*
  * Calls step() when everything added before has been written or, after an error, dropped. It can
- * replace the file, and sets the error if it fails, with an error text. It is called exactly once.
- * Returns 0 or an error as above.
+ * replace the file, and sets the error if it fails, with an error message. It is called exactly
+ * once. Returns 0 or an error as above.
  */
 typedef void (*file_writer_step)(void *ctx, struct file_written *written);
 int file_writer_then(struct file_writer *w, file_writer_step step, void *ctx);

@@ -28,7 +28,7 @@ struct map {
 /* The value of key, borrowed until the next map_put() or map_remove(); NULL when absent. */
 uint64_t *map_get(const struct map *m, uint64_t key);
 
-/* Sets or replaces. 0, or -ENOMEM with its error text. */
+/* Sets or replaces. 0, or -ENOMEM with its error message. */
 int map_put(struct map *m, uint64_t key, uint64_t value);
 
 /* True if key existed. */

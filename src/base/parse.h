@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Parsers for command-line values. Each parses the whole text (trailing bytes are an error). On
- * failure *ret_x is unchanged, and the error text has the input and the expected syntax.
+ * failure *ret_x is unchanged, and the error message has the input and the expected syntax.
  */
 #ifndef BASE_PARSE_H
 #define BASE_PARSE_H
@@ -13,7 +13,7 @@ typedef VEC(int) parse_ints;
 /* By character, the value of a hexadecimal digit and 1; 0: it is none. */
 extern const uint8_t parse_hex_digits[256];
 
-/* The value of a hexadecimal digit; -1 for another character, without an error text. */
+/* The value of a hexadecimal digit; -1 for another character, without an error message. */
 static inline int parse_hex_digit(char c)
 {
 	return parse_hex_digits[(unsigned char)c] - 1;

@@ -175,6 +175,6 @@ bool proc_is_kernel_thread(pid_t tid)
 const char *proc_access_fix(void)
 {
 	return geteuid() ? "run as root, or as the user of the process"
-			 : "run with CAP_SYS_PTRACE, outside of containers and security modules "
+			 : "run with CAP_SYS_PTRACE, outside containers and security modules "
 			   "that restrict root";
 }

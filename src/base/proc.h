@@ -13,7 +13,8 @@ typedef int proc_fn(void *ctx, int number);
 /*
  * Calls fn for each process, including the caller's; for each thread of a process; for each open
  * file of a process. What appears or ends during the walk may be visited or not, and may have ended
- * when fn is called. Returns 0, the nonzero result of fn, or a negative errno with an error text:
+ * when fn is called. Returns 0, the nonzero result of fn, or a negative errno with an error
+ * message:
  * -ENOENT if the process does not exist.
  */
 int proc_each_process(proc_fn *fn, void *ctx);
@@ -22,7 +23,7 @@ int proc_each_fd(pid_t pid, proc_fn *fn, void *ctx);
 
 /*
  * Appends a file of /proc with one short line, such as "stat", by one read(2). Returns 0, or a
- * negative errno without an error text.
+ * negative errno without an error message.
  */
 int proc_read_line(const char *path, struct buf *b);
 

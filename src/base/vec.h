@@ -19,7 +19,7 @@
 		size_t size;                                                                       \
 	}
 
-/* Reserves space for `more` elements after n. Returns 0, or -ENOMEM with an error text. */
+/* Reserves space for `more` elements after n. Returns 0, or -ENOMEM with an error message. */
 int vec_grow(void **at, size_t *size, size_t n, size_t more, size_t element);
 
 #define vec_reserve(v, more)                                                                       \

@@ -30,7 +30,7 @@ enum {
 };
 
 /*
- * Returns a descriptor that the caller closes, or a negative errno without an error text. flags:
+ * Returns a descriptor that the caller closes, or a negative errno without an error message. flags:
  * WHOLE_FILE_*.
  */
 int whole_file_begin(struct whole_file *f, const char *path, unsigned flags);

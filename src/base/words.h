@@ -6,9 +6,9 @@
 #include "base/base.h"
 
 /*
- * Splits text in place at blanks outside of quotes, which are removed. At most max words are stored
+ * Splits text in place at blanks outside quotes, which are removed. At most max words are stored
  * in ret_words, followed by NULL: the array has room for max + 1. Returns the number of words;
- * -E2BIG: there are more; -EINVAL: a quote is missing. The error text says which.
+ * -E2BIG: there are more; -EINVAL: a quote is missing. The error message says which.
  */
 int words_split(char *text, char **ret_words, size_t max);
 

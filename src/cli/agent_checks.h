@@ -16,7 +16,7 @@ struct agent_checks {
 
 /*
  * Parses the n words of a section as attar itself does. Returns 0 or a negative errno with an error
- * text.
+ * message.
  */
 int agent_checks_words(struct agent_checks *checks, const struct agent_section *section, int n);
 

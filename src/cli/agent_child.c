@@ -14,7 +14,7 @@
 #define SECOND        UINT64_C(1000000000)
 #define BACKOFF_FIRST SECOND
 #define BACKOFF_MAX   (300 * SECOND)
-#define PATIENCE      (10 * SECOND) /* between SIGTERM and SIGKILL */
+#define KILL_TIMEOUT  (10 * SECOND) /* between SIGTERM and SIGKILL */
 
 enum { LINE_MAX_BYTES = 1000, OWN_WORDS = 8 };
 
@@ -234,7 +234,7 @@ void agent_child_stop(struct agent_child *c)
 	if (!c->pid || c->ending)
 		return;
 	c->ending = true;
-	c->kill_at = base_now() + PATIENCE;
+	c->kill_at = base_now() + KILL_TIMEOUT;
 	kill(c->pid, SIGTERM);
 }
 
@@ -244,7 +244,7 @@ void agent_child_hurry(struct agent_child *c)
 		return;
 	log_warn("[%s] did not exit within 10 s: killing it", c->name);
 	kill(c->pid, SIGKILL);
-	c->kill_at = base_now() + PATIENCE;
+	c->kill_at = base_now() + KILL_TIMEOUT;
 }
 
 /* ---- its log ---- */

@@ -37,11 +37,11 @@ enum agent_reading { AGENT_READS, AGENT_CHECKS };
 
 /*
  * Reads a file, replaces its keys of [agent] by the options, and checks the command lines. Returns
- * 0, or a negative errno; the error text has file, line, reason and fix. AGENT_CHECKS: prints each
- * error; the error text has their number. What profilers would only find out when they are started
- * is an error then, too, such as folders that do not exist and events that this machine does not
- * have: both can be there when a profiler is started again. Free with agent_config_done(), also
- * after a failure.
+ * 0, or a negative errno; the error message has file, line, reason and fix. AGENT_CHECKS: prints
+ * each error; the error message has their number. What profilers would only find out when they are
+ * started is an error then, too, such as folders that do not exist and events that this machine
+ * does not have: both can be there when a profiler is started again. Free with agent_config_done(),
+ * also after a failure.
  */
 int agent_config_read(const char *path, const struct agent_config *options, enum agent_reading how,
 	struct agent_config *ret_config);

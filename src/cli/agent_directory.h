@@ -12,7 +12,7 @@ struct agent_directory {
 	int lock;   /* the locked directory; -1: it is not ours to remove */
 };
 
-/* Returns 0 or a negative errno with an error text. */
+/* Returns 0 or a negative errno with an error message. */
 int agent_directory_open(struct agent_directory *directory);
 
 /* Removes a temporary directory with its files. */

@@ -19,11 +19,12 @@ typedef VEC(struct agent_file) agent_files;
 
 /*
  * Adds a file of a section. Two profilers would mix their reports in one file: -EINVAL with an
- * error text if another section, or the same one, has it already. Pipes and devices can be shared.
+ * error message if another section, or the same one, has it already. Pipes and devices can be
+ * shared.
  */
 int agent_files_add(agent_files *files, const char *section, const char *path);
 
-/* Checks that the folder of a file exists. Returns 0 or -EINVAL with an error text. */
+/* Checks that the folder of a file exists. Returns 0 or -EINVAL with an error message. */
 int agent_files_check_folder(const char *path);
 
 void agent_files_done(agent_files *files);

@@ -162,7 +162,7 @@ static double frequency_configured(const struct agent_child *c)
 	return (double)c->freq;
 }
 
-/* One that is removed can have a successor of the same name before it has ended. */
+/* A removed section can be replaced by one of the same name while its process still runs. */
 static void write_children(struct buf *b, const struct agent *a)
 {
 	static const struct {

@@ -7,7 +7,7 @@
 
 /*
  * Replaces the file by n bytes (see base/whole_file.h). Other files, such as a pipe, are written to
- * instead. Returns 0 or a negative errno without an error text; then the former file remains.
+ * instead. Returns 0 or a negative errno without an error message; then the former file remains.
  */
 int replace_file(const char *path, const void *bytes, size_t n);
 

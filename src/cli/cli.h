@@ -19,7 +19,7 @@ enum status {
 /* The exit status for a negative errno of the library. */
 enum status status_of(int error);
 
-/* Prints "attar: " and the error text of this thread to stderr; returns status. */
+/* Prints "attar: " and the error message of this thread to stderr; returns status. */
 int report_error(enum status status);
 
 /*
@@ -52,7 +52,7 @@ struct args {
 
 /*
  * Sets options of the run from argv; argv[0] is the name of the profiler. 0, or a negative errno
- * with error text.
+ * with error message.
  */
 int args_parse(struct attar_run *run, int argc, char **argv, struct args *ret_args);
 

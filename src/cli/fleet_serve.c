@@ -18,7 +18,7 @@
 #include "cli/cli.h"
 #include "cli/fleet.h"
 
-#define PATIENCE (10 * FLEET_SECOND) /* between the signals that end the profiler */
+#define STOP_TIMEOUT (10 * FLEET_SECOND) /* between the signals that end the profiler */
 
 enum { WORDS_MAX = 1 << 20, LINE_BYTES = 128, SPIN_NS = 2000000, TURN_MS = 1000 };
 
@@ -109,7 +109,7 @@ static void stop_turn(struct serve *s)
 	else
 		kill(-s->child, s->signal);
 	s->signal = SIGKILL;
-	s->stop_at = base_now() + PATIENCE;
+	s->stop_at = base_now() + STOP_TIMEOUT;
 }
 
 static void stop(struct serve *s)

@@ -17,12 +17,12 @@ struct http_server_page {
 };
 
 struct http_server_opts {
-	/* Copied; their texts must be valid as long as the server. */
+	/* copied; the strings must outlive the server */
 	const struct http_server_page *pages;
 	size_t n_pages;
-	/* "PORT", "ADDRESS:PORT" or "[ADDRESS]:PORT"; without address: loopback */
+	/* "PORT", "ADDRESS:PORT" or "[ADDRESS]:PORT"; default address: loopback */
 	const char *address;
-	/* clients must send its first line as bearer token; NULL: all are answered */
+	/* clients must send its first line as bearer token; NULL: no authentication */
 	const char *token_file;
 	const char *certificate, *key; /* files in PEM; NULL: without TLS */
 	bool insecure; /* also addresses other than loopback without TLS and token */
@@ -30,12 +30,12 @@ struct http_server_opts {
 
 struct http_server;
 
-/* Listens, and logs the address. Returns 0 or a negative errno with an error text. */
+/* Listens, and logs the address. Returns 0 or a negative errno with an error message. */
 int http_server_start(const struct http_server_opts *opts, struct http_server **ret_server);
 
 /*
  * Checks the options as http_server_start() does, except for files that this user cannot read. The
- * address of the host is looked up. Returns 0 or a negative errno with an error text.
+ * address of the host is looked up. Returns 0 or a negative errno with an error message.
  */
 int http_server_check(const struct http_server_opts *opts, struct sockaddr_storage *ret_address);
 

@@ -75,7 +75,7 @@ const struct attar_sink *sink_of_stacks(void);
 /* Whether a sink can write to stdout. */
 bool sink_fits_stdout(const struct attar_sink *sink);
 
-/* The sink of --format NAME. NULL, with an error text: there is none, or it is a database. */
+/* The sink of --format NAME. NULL, with an error message: there is none, or it is a database. */
 const struct attar_sink *sink_of_stdout(const char *name);
 
 /* Opens the outputs that the options name. Files keep their contents until the run has begun. */

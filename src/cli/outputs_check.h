@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What is checked of outputs before a run, without opening anything. Each function returns 0, or
- * -EINVAL or another negative errno with an error text.
+ * -EINVAL or another negative errno with an error message.
  */
 #ifndef CLI_OUTPUTS_CHECK_H
 #define CLI_OUTPUTS_CHECK_H
@@ -18,7 +18,7 @@ int outputs_check_name(const struct attar_run *run, const struct output_options 
 /* Whether the options fit together, and the profiler. */
 int outputs_check_options(const struct attar_run *run, const struct output_options *options);
 
-/* The sink of -o; NULL with an error text: there is none for the name. */
+/* The sink of -o; NULL with an error message: there is none for the name. */
 const struct attar_sink *outputs_find_sink(const char *path);
 
 /* The sink of --flame-graph. */

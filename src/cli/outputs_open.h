@@ -7,7 +7,7 @@
 
 /*
  * Opens the file, or creates it; what is drawn from now on goes to it. Its contents remain. Returns
- * 0, or -EIO with an error text.
+ * 0, or -EIO with an error message.
  */
 int output_open_file(struct output *out, const char *path);
 

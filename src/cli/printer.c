@@ -9,7 +9,7 @@
 
 enum {
 	WAITING_MAX = 4 << 20, /* bytes buffered, before the last report */
-	PATIENCE_MS = 20,      /* rings are large enough to be left unread for 100 ms */
+	WRITE_TIMEOUT_MS = 20, /* rings are large enough to be left unread for 100 ms */
 };
 
 static int64_t now_ms(void)
@@ -155,7 +155,7 @@ void printer_open(struct printer *p, bool is_live, struct wait_limit limit)
 	stdout = file;
 }
 
-/* Whether text of a pipe or terminal waits here. */
+/* Whether output to a pipe or terminal is buffered here. */
 static bool has_text(const struct printer *p)
 {
 	return p->former && !p->writer;
@@ -164,7 +164,7 @@ static bool has_text(const struct printer *p)
 bool printer_has_room(struct printer *p)
 {
 	if (has_text(p) && unsent(p) > WAITING_MAX)
-		push(p, WAITING_MAX, p->stalled ? 0 : PATIENCE_MS);
+		push(p, WAITING_MAX, p->stalled ? 0 : WRITE_TIMEOUT_MS);
 	return !has_text(p) || unsent(p) <= WAITING_MAX;
 }
 

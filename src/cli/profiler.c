@@ -221,7 +221,7 @@ static int print_event_help(struct session *s, const char *events, int argc, cha
 static bool merges_hosts(const struct attar_profiler *profiler)
 {
 	return profiler->uses & (ATTAR_USES_RINGS | ATTAR_USES_INPUT) &&
-	       !(profiler->uses & ATTAR_TELLS_HOSTS);
+	       !(profiler->uses & ATTAR_SHOWS_HOST);
 }
 
 int command_profiler(int argc, char **argv)

@@ -20,7 +20,7 @@ int report_server_open(struct report_server *served, const struct output_options
 
 /*
  * Checks the options without listening. *ret_address is of family 0 without --listen. Returns 0 or
- * a negative errno with an error text.
+ * a negative errno with an error message.
  */
 int report_server_check(const struct output_options *options, bool has_intervals,
 	struct sockaddr_storage *ret_address);

@@ -33,7 +33,7 @@ struct rotation {
 
 /*
  * Checks the pattern: conversions are %Y %m %d %H %M %S and %%, in the last part of the path, and
- * names of consecutive files differ. Returns 0, -EINVAL or -ENOMEM, with an error text.
+ * names of consecutive files differ. Returns 0, -EINVAL or -ENOMEM, with an error message.
  */
 int rotation_check(const struct rotation *rotation);
 
@@ -48,14 +48,14 @@ bool rotation_is_due(const struct rotation *rotation, uint64_t begun);
 
 /*
  * Creates the file of a time. *ret_fd is owned by the caller. Returns 0, or -EIO or -ENOMEM with
- * an error text.
+ * an error message.
  */
 int rotation_open(struct rotation *rotation, uint64_t time, int *ret_fd);
 
 /*
  * After a report was written to the current file, which has `own` bytes then: deletes the oldest
  * files of the pattern, also those of earlier runs, until all have at most max_bytes; never the
- * current one. Returns 0, or -EIO or -ENOMEM with the error text of the first failure.
+ * current one. Returns 0, or -EIO or -ENOMEM with the error message of the first failure.
  */
 int rotation_keep(struct rotation *rotation, uint64_t own);
 

@@ -52,7 +52,7 @@ static int list(const char *what, bool json)
 
 /* ---- the command ---- */
 
-/* The words after the verb as one text, to be freed. */
+/* Joins the arguments after "add", "del" or "list", without --json; the caller frees the result. */
 static char *join(int argc, char **argv, bool *ret_json)
 {
 	struct buf b = {0};

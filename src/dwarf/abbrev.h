@@ -11,10 +11,10 @@ enum { ABBREV_MAX = 1 << 20, ABBREV_ATTRIBUTES_MAX = 1 << 22 }; /* of a table */
 
 struct abbrev_attribute {
 	uint16_t name;
-	/* The attributes from this one on that have the same size in all entries of the unit. */
 	uint16_t run_bytes;
+	/* number of consecutive attributes from this one whose size is the same in all entries */
 	uint8_t run;
-	/* Those of them before the next one that describes the code or the name of a function. */
+	/* how many of them precede the next one that describes the code or name of a function */
 	uint8_t skip;
 	uint16_t skip_bytes;
 	struct form form;

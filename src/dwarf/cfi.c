@@ -282,7 +282,7 @@ static size_t found_behind(const struct cfi_frames *f, uint64_t offset)
 
 /*
  * Keeps the number of the rules for an offset of a function, which it has at `span`, up to the next
- * function: there can be one inside of it. Without memory, they are made again.
+ * function: there can be one inside it. Without memory, they are made again.
  */
 static void keep_found(struct cfi_frames *f, const struct cfi_place *place,
 	const struct cfi_code *code, const struct cfi_span *span, size_t at, int number)

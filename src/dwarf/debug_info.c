@@ -103,7 +103,7 @@ static void limit(struct debug_info *info, const struct tables *used)
 	}
 }
 
-/* Functions can be defined inside of others: one that was not found may have been skipped. */
+/* Functions can be defined inside others: one that was not found may have been skipped. */
 static int read_scopes(struct debug_info *info, struct tables *tables, const uint64_t *only)
 {
 	const struct debug_unit *unit = scope_unit(tables);

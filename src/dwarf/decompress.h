@@ -16,7 +16,7 @@ bool decompress_header(const struct elf *elf, uint64_t *offset, uint64_t *ret_pa
 /*
  * Fills exactly size bytes. method: ELFCOMPRESS_ZLIB or ELFCOMPRESS_ZSTD. Returns 0; -EBADMSG if
  * the bytes are malformed or of another size; -EOPNOTSUPP if attar was built without the library.
- * Sets no error text.
+ * Sets no error message.
  */
 int decompress(uint32_t method, const uint8_t *packed, size_t n, uint8_t *bytes, size_t size);
 

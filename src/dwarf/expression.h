@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Evaluates the DWARF expressions of call frame information (DWARF 5, section 2.5): arithmetic on a
- * stack of words, registers and memory. Anything else fails. Any bytes are safe to evaluate.
+ * stack of words, registers and memory. Anything else fails. Safe on untrusted input.
  */
 #ifndef DWARF_EXPRESSION_H
 #define DWARF_EXPRESSION_H
@@ -20,7 +20,7 @@ struct expression_input {
 /*
  * The value on top of the stack at the end. first (may be NULL) is on the stack at the start.
  * Returns 0; -EBADMSG if the expression is malformed, or takes too many steps; -ENODATA if a
- * register or memory is not known. Sets no error text.
+ * register or memory is not known. Sets no error message.
  */
 int expression_evaluate(const uint8_t *bytes, size_t n, const uint64_t *first,
 	const struct expression_input *input, uint64_t *ret_value);

@@ -38,7 +38,7 @@ struct scope_table {
 };
 
 /*
- * Reads the functions of a unit whose root entry was read. only: what is inside of functions
+ * Reads the functions of a unit whose root entry was read. only: what is inside functions
  * without this address is skipped, where the compiler says how; NULL: all is read. Returns 0; the
  * table has what precedes a malformed part; -ENOMEM. Free with scope_table_done().
  */

@@ -19,18 +19,18 @@ int byte_source_file(int fd, struct byte_source *ret_source);
 
 /*
  * Reads n bytes at offset. Returns 0, -ENODATA if they are out of bounds, or the negative errno of
- * pread(2). Sets no error text.
+ * pread(2). Sets no error message.
  */
 int byte_source_read(const struct byte_source *source, uint64_t offset, void *bytes, size_t n);
 
-/* Bytes that were read: those needed next are mostly after the last ones. Starts as zeroes. */
+/* A read-ahead buffer: accesses are mostly sequential. Initialized to zeroes. */
 struct byte_window {
 	uint64_t at;
 	size_t n;
 	uint8_t bytes[4 << 10];
 };
 
-/* The same for at most as many bytes as a window has; false if they cannot be read. */
+/* Like byte_source_read(), for at most sizeof(bytes); false if they cannot be read. */
 bool byte_window_read(struct byte_window *window, const struct byte_source *source,
 	uint64_t offset, void *bytes, size_t n);
 

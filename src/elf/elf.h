@@ -36,7 +36,8 @@ struct elf {
 };
 
 /*
- * Returns 0, or -ENOEXEC with an error text if it is not an ELF file of this machine's byte order.
+ * Returns 0, or -ENOEXEC with an error message if it is not an ELF file of this machine's byte
+ * order.
  */
 int elf_init(struct elf *elf, const struct byte_source *source);
 void elf_done(struct elf *elf);
@@ -55,8 +56,8 @@ const struct elf_section *elf_section_named(const struct elf *elf, const char *n
 const struct elf_section *elf_section_typed(const struct elf *elf, uint32_t type);
 
 /*
- * Reads a section and appends a NUL; free() the result. Returns 0; -ENODATA, without an error text,
- * if the section has no bytes in the file or more than max; or -ENOMEM.
+ * Reads a section and appends a NUL; free() the result. Returns 0; -ENODATA, without an error
+ * message, if the section has no bytes in the file or more than max; or -ENOMEM.
  */
 int elf_section_read(
 	const struct elf *elf, const struct elf_section *section, size_t max, uint8_t **ret_bytes);

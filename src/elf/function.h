@@ -8,7 +8,7 @@
 /*
  * Finds the file offset of a function in the symbol tables of the file at path, by the name there,
  * or by its unique name in the source: "ns::f" or "ns::f(int)". Returns 0; -ENOENT, with a
- * suggestion in the error text; -ENOEXEC if it is not an ELF file; or the negative errno of
+ * suggestion in the error message; -ENOEXEC if it is not an ELF file; or the negative errno of
  * open(2).
  */
 int elf_function_offset(const char *path, const char *name, uint64_t *ret_offset);

@@ -10,8 +10,8 @@ struct pmu;
 
 struct attar_catalog {
 	unsigned process; /* the process that created it, see base/check_arg.h */
-	const int *stop; /* borrowed; not 0: expanding patterns ends with -ECANCELED; NULL: never */
-	bool inherited;  /* see struct attar_catalog_opts, as the next two */
+	const int *stop; /* borrowed or NULL; if nonzero, pattern expansion fails with -ECANCELED */
+	bool inherited;  /* see struct attar_catalog_opts, also for the next two members */
 	char *program, *pids;         /* owned; NULL: none */
 	const char *const *profilers; /* borrowed; NULL: none */
 	struct tracefs tracefs;

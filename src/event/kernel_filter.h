@@ -14,7 +14,7 @@ int kernel_filter_text(const struct attar_event_spec *spec, const char *filter, 
 	char **ret_text);
 
 /*
- * Sets an error text for the filter, which attar_counter_filter() refused with -EINVAL;
+ * Sets an error message for the filter, which attar_counter_filter() refused with -EINVAL;
  * spec->filter may be a part of it. Keeps the current text if the event has no fields. Returns
  * -EINVAL or -ENOMEM.
  */

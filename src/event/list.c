@@ -17,7 +17,7 @@ char *list_text(struct list *list, const char *at, size_t n)
 }
 
 /*
- * True if a character of `ends` is outside of quotes, parentheses and braces: *ret_at. Otherwise
+ * True if a character of `ends` is outside quotes, parentheses and braces: *ret_at. Otherwise
  * *ret_at is the quote, parenthesis or brace that is not closed, or NULL.
  */
 static bool scan(const char *text, const char *ends, const char **ret_at)

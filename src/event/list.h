@@ -35,7 +35,7 @@ void *list_own(struct list *list, void *p);
 char *list_text(struct list *list, const char *at, size_t n);
 
 /*
- * The first character of `ends` in text outside of quotes, parentheses and braces; NULL if there is
+ * The first character of `ends` in text outside quotes, parentheses and braces; NULL if there is
  * none. A backslash in quotes escapes the next character.
  */
 const char *list_find(const char *text, const char *ends);
@@ -67,7 +67,7 @@ struct parser {
 	const char *wrong;    /* the position of the last error; NULL: none */
 };
 
-/* Fails because of the text at position `at`, which the error text then shows. */
+/* Fails because of the text at position `at`, which the error message then shows. */
 int parser_fail(struct parser *parser, const char *at, int code, const char *fmt, ...)
 	ATTAR_PRINTF(4, 5);
 
@@ -75,7 +75,7 @@ int parser_fail(struct parser *parser, const char *at, int code, const char *fmt
 int parser_vfail(struct parser *parser, const char *at, int code, const char *fmt, va_list args)
 	ATTAR_PRINTF(4, 0);
 
-/* The same with the current error text. */
+/* The same with the current error message. */
 int parser_context(struct parser *parser, const char *at, int code);
 
 /* The column of a position in the text, from 1. */
@@ -138,7 +138,7 @@ int breakpoint_parse(struct parser *parser);
 /*
  * Parses PROFILER or PROFILER/COMMAND LINE/attributes/, where the n bytes at word are its name.
  * Returns 1, 0 if the catalog does not have such a profiler, or a negative errno with an error
- * text.
+ * message.
  */
 int profiler_event_parse(struct parser *parser, const char *word);
 
@@ -147,7 +147,7 @@ int terms_parse(struct parser *parser, const char *word, size_t n);
 
 /*
  * Parses an event of one word: generic, raw, or a PMU's named event. Adds one spec for each PMU
- * that has it. Returns 1, 0 if the event is unknown, or a negative errno with an error text.
+ * that has it. Returns 1, 0 if the event is unknown, or a negative errno with an error message.
  */
 int simple_event_parse(struct parser *parser, const char *word, size_t n);
 
@@ -158,7 +158,7 @@ bool simple_event_generic(const char *word, size_t n, struct attar_event_spec *s
 
 /*
  * Parses a libpfm4 event name with its modifiers; parser->p is advanced past it. Returns 1, 0 if it
- * is unknown (or the library is not installed), or a negative errno with an error text.
+ * is unknown (or the library is not installed), or a negative errno with an error message.
  */
 int pfm_parse(struct parser *parser, const char *word);
 

@@ -22,7 +22,7 @@ struct pmu_format {
 	} ranges[PMU_RANGES];
 };
 
-/* "config1:0-7,32-35". 0, or -EBADMSG without an error text. */
+/* "config1:0-7,32-35". 0, or -EBADMSG without an error message. */
 int pmu_format_parse(const char *text, struct pmu_format *ret_format);
 
 /*
@@ -75,7 +75,7 @@ bool pmu_has_event(const struct pmu *pmu, const char *name);
 
 /*
  * Reads an event. Returns 0, then free it with pmu_event_done(); or a negative errno with an error
- * text.
+ * message.
  */
 int pmu_event_read(const struct pmu *pmu, const char *name, struct pmu_event *ret_event);
 void pmu_event_done(struct pmu_event *event);

@@ -10,7 +10,7 @@ typedef VEC(const char *) argument_list;
 
 /*
  * Takes one argument of a command line at *p, as a shell splits it: quotes group, and a backslash
- * outside of single quotes escapes the next character.
+ * outside single quotes escapes the next character.
  */
 static char *take_argument(struct list *list, const char **p)
 {

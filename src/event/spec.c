@@ -132,7 +132,7 @@ static int colon(struct parser *parser, const char *word, size_t n)
 /*
  * system:name, if it is not a probe, breakpoint or number. CPU vendors' event names have colons
  * too: they are looked up if there is no such tracepoint; if that fails, the tracepoint's error
- * text is kept. Existing tracepoint systems are not looked up in libpfm4, which also supports
+ * message is kept. Existing tracepoint systems are not looked up in libpfm4, which also supports
  * tracepoints if debugfs is mounted, but has worse error messages.
  */
 static int tracepoint_or_raw(struct parser *parser, const char *word, size_t n)

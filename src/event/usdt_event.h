@@ -15,7 +15,7 @@ struct usdt_request {
 
 /*
  * Reads the text of an event after "usdt:". FILE may be in quotes. *ret_end is the end of the
- * request. Returns 0 or -EINVAL with an error text.
+ * request. Returns 0 or -EINVAL with an error message.
  */
 int usdt_request_read(const char *text, struct usdt_request *ret_request, const char **ret_end);
 void usdt_request_done(struct usdt_request *request);

@@ -427,7 +427,7 @@ int filter_choose(const char *text, const struct attar_format *format, bool has_
 	if (r == -EINVAL && is_kernel_only)
 		return attar_fail(-EINVAL,
 			"filter '%s': only the kernel can evaluate .ustring, .function, CPUS{}, "
-			"%s and texts that fields point to, and it cannot apply this filter",
+			"%s and strings that fields point to, and it cannot apply this filter",
 			CLIP(text), opts && opts->comm_get ? "cpu" : "cpu, comm");
 	if (r < 0)
 		return r;

@@ -24,7 +24,7 @@ struct filter_choice {
 /*
  * Decides how the filter of an event with this format runs. has_kernel: the kernel could apply a
  * filter to this event. opts: for expressions; NULL: none of its functions. format must outlive the
- * result. Returns 0; -EINVAL with an error text if neither the kernel nor attar can apply the
+ * result. Returns 0; -EINVAL with an error message if neither the kernel nor attar can apply the
  * filter; -ENOMEM.
  */
 int filter_choose(const char *text, const struct attar_format *format, bool has_kernel,
@@ -32,8 +32,8 @@ int filter_choose(const char *text, const struct attar_format *format, bool has_
 
 /*
  * Parses a filter in the kernel's language. format must outlive it. Returns 0, or -EINVAL with an
- * error text that gives the reason; for an unknown field it lists the valid ones. Free the filter
- * with filter_free().
+ * error message that gives the reason; for an unknown field it lists the valid ones. Free the
+ * filter with filter_free().
  */
 int filter_parse(const char *text, const struct attar_format *format, struct filter **ret_filter);
 struct filter *filter_free(struct filter *filter);

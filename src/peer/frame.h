@@ -79,8 +79,8 @@ void frame_put(struct buf *to, const struct frame *frame);
 
 /*
  * Decodes the frame at the start of n bytes, whose sequence number must be `sequence`. Returns its
- * size in bytes; 0 if more bytes are needed; -EBADMSG, with an error text, if the bytes are not a
- * frame, are damaged, or a frame before it is missing.
+ * size in bytes; 0 if more bytes are needed; -EBADMSG, with an error message, if the bytes are not
+ * a frame, are damaged, or a frame before it is missing.
  */
 ssize_t frame_get(const char *bytes, size_t n, uint64_t sequence, struct frame *ret_frame);
 

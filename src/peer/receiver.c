@@ -528,7 +528,7 @@ const char *receiver_symbols(const struct receiver *r, size_t *ret_n)
 	return buf_text(&r->symbols);
 }
 
-uint64_t receiver_heard(const struct receiver *r)
+uint64_t receiver_last_received(const struct receiver *r)
 {
 	return r->heard;
 }

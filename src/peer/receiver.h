@@ -5,7 +5,7 @@
  *	receiver_new(&opts, &r);
  *	while ((n = receiver_read(r, bytes, room)) > 0 || n == -EAGAIN)
  *		...					// after -EAGAIN: poll receiver_fd()
- *	if (receiver_damage(r)) ...			// why the data ended early
+ *	if (receiver_damage(r)) ...			// reason for a premature end
  *	receiver_free(r);
  */
 #ifndef PEER_RECEIVER_H
@@ -30,28 +30,29 @@ struct receiver;
 int receiver_new(const struct receiver_opts *opts, struct receiver **ret_receiver);
 struct receiver *receiver_free(struct receiver *receiver);
 
-/* n > 0; 0 at the end, also an early one; -EAGAIN: nothing now; -ENOMEM. Never waits. */
+/*
+ * Returns the number of bytes read; 0 at the end, including a premature one; -EAGAIN if no data is
+ * available; -ENOMEM. Does not block.
+ */
 ssize_t receiver_read(struct receiver *receiver, void *bytes, size_t room);
 
 /* To poll for input; -1: a regular file, which is always readable. */
 int receiver_fd(const struct receiver *receiver);
 
-/* Why the data ended early, as a clause; NULL: they did not. */
+/* The reason for a premature end, as a clause, or NULL. */
 const char *receiver_damage(const struct receiver *receiver);
 
-/*
- * Events that are not read yet are from this time on, ns on the sender's clock; 0: unknown.
- */
+/* No unread event is older than this time, ns on the sender's clock; 0: unknown. */
 uint64_t receiver_since(const struct receiver *receiver);
 
 /*
- * The names of the sender's kernel functions (peer/symbol_list.h), once data were read: *ret_n is 0
- * if it has none. Borrowed.
+ * The names of the sender's kernel functions (peer/symbol_list.h), after data has been read: *ret_n
+ * is 0 if it has none. Borrowed.
  */
 const char *receiver_symbols(const struct receiver *receiver, size_t *ret_n);
 
-/* When the sender has sent something, ns on this clock. */
-uint64_t receiver_heard(const struct receiver *receiver);
+/* The time of the last data from the sender, ns on the clock of this machine. */
+uint64_t receiver_last_received(const struct receiver *receiver);
 
 /* The name of the sender's host. */
 const char *receiver_host(const struct receiver *receiver);

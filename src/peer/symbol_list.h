@@ -13,11 +13,13 @@ enum { SYMBOL_LIST_MAX = 16 << 20 /* bytes, compressed */ };
 
 /*
  * Appends the names. Returns 0; -EACCES if the kernel hides the addresses, or another negative
- * errno, with an error text.
+ * errno, with an error message.
  */
 int symbol_list_pack(const char *kallsyms, struct buf *packed);
 
-/* Appends the lines. Returns 0; -EBADMSG, with an error text, if the bytes are damaged; -ENOMEM. */
+/*
+ * Appends the lines. Returns 0; -EBADMSG, with an error message, if the bytes are damaged; -ENOMEM.
+ */
 int symbol_list_unpack(const void *packed, size_t n, struct buf *text);
 
 #endif

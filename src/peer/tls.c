@@ -398,7 +398,7 @@ static int refused(const struct tls *t)
 		name);
 }
 
-/* Returns 0 or more, -EAGAIN, or -EPROTO with an error text. */
+/* Returns 0 or more, -EAGAIN, or -EPROTO with an error message. */
 static ssize_t result(const struct tls *t, ssize_t e)
 {
 	if (e >= 0)

@@ -20,7 +20,7 @@ struct tls;
 /* Whether the first bytes of a connection are an alert or a handshake of TLS. */
 bool tls_is_spoken(const char *bytes, size_t n);
 
-/* Sets the error text for a side that does not expect them. Returns -EBADMSG. */
+/* Sets the error message for a side that does not expect them. Returns -EBADMSG. */
 int tls_only_there(void);
 
 /* Whether any of the files was given. */
@@ -37,7 +37,7 @@ struct tls_keys *tls_keys_free(struct tls_keys *keys);
 int tls_new(struct tls_keys *keys, int fd, const char *host, struct tls **ret_tls);
 struct tls *tls_free(struct tls *tls);
 
-/* 0: the other side is authenticated; -EAGAIN: not yet; other: refused, with an error text. */
+/* 0: the other side is authenticated; -EAGAIN: not yet; other: refused, with an error message. */
 int tls_handshake(struct tls *tls);
 
 /* Like link_read() and link_write(). */

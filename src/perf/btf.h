@@ -27,7 +27,7 @@ void btf_done(struct btf *btf);
 
 /*
  * The offset in bytes of a member of a struct, also of one in a struct or union without a name in
- * it. -ENOENT with an error text: there is no such struct or member.
+ * it. -ENOENT with an error message: there is no such struct or member.
  */
 int btf_offset(
 	const struct btf *btf, const char *structure, const char *member, uint32_t *ret_offset);

@@ -29,8 +29,8 @@ bool cgroup_contains(const char *group, const char *path, size_t length);
 
 /*
  * Appends the path of the group of a thread, and yields the number of the hierarchy; ret_number may
- * be NULL. Returns 0, or a negative errno without an error text, such as -ENOENT if the thread has
- * exited.
+ * be NULL. Returns 0, or a negative errno without an error message, such as -ENOENT if the thread
+ * has exited.
  */
 int cgroup_of_thread(
 	const struct cgroup_hierarchy *hierarchy, pid_t tid, struct buf *path, int *ret_number);

@@ -18,7 +18,8 @@ struct kernel {
 	int64_t mlock_kb;        /* kernel.perf_event_mlock_kb, of each CPU */
 	int64_t max_stack;       /* kernel.perf_event_max_stack */
 	bool perfmon;        /* CAP_PERFMON or CAP_SYS_ADMIN, as the rules of the kernel require */
-	bool sys_admin;      /* CAP_SYS_ADMIN, in the first user namespace, as the next two */
+	/* in the initial user namespace: */
+	bool sys_admin;      /* CAP_SYS_ADMIN */
 	bool sys_ptrace;     /* CAP_SYS_PTRACE */
 	bool ipc_lock;       /* CAP_IPC_LOCK: no limit on the memory of rings */
 	bool user_namespace; /* not the initial one: its privileges do not apply outside it */

@@ -99,7 +99,7 @@ static void note_user_only(const char *name)
 	log_note("%s: only user code is monitored, because kernel.perf_event_paranoid is %lld; for "
 		 "kernel code, run as root%s",
 		name, (long long)kernel_get()->paranoid,
-		fix.len ? buf_text(&fix) : " outside of this user namespace");
+		fix.len ? buf_text(&fix) : " outside this user namespace");
 }
 
 /* Excludes kernel code if it may not be monitored. */

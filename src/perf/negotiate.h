@@ -13,7 +13,7 @@ struct instance {
 	unsigned long flags;
 };
 
-/* Returns the fd, or a negative errno without an error text. */
+/* Returns the fd, or a negative errno without an error message. */
 int instance_open(struct attar_counter *c, const struct instance *p);
 
 /*

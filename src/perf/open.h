@@ -11,7 +11,7 @@ uint32_t open_attr_size(const union uapi_attr *attr);
 
 /*
  * perf_event_open(2) with CLOEXEC and the smallest size; flags are PERF_FLAG_*. Returns the fd, or
- * a negative errno without an error text.
+ * a negative errno without an error message.
  */
 int open_event(union uapi_attr *attr, pid_t pid, int cpu, int group_fd, unsigned long flags);
 

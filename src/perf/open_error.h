@@ -19,7 +19,7 @@ struct refusal {
 };
 
 /*
- * Sets the error text and returns refusal->error, but -EOPNOTSUPP if the event does not exist on
+ * Sets the error message and returns refusal->error, but -EOPNOTSUPP if the event does not exist on
  * this system. Opens and closes copies of the event to find the option that causes it.
  */
 int open_error_refusal(const struct refusal *refusal);

@@ -7,7 +7,7 @@
 #include "perf/open_error.h"
 
 /*
- * Sets the error text and returns refusal->error. Opens and closes scratch events to find the
+ * Sets the error message and returns refusal->error. Opens and closes scratch events to find the
  * cause.
  */
 int permission_error_explain(const struct refusal *refusal);

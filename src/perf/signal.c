@@ -94,7 +94,7 @@ bool attar_signal_decode(const void *siginfo, struct attar_signal *ret_signal)
 	const siginfo_t *info = siginfo;
 
 	if (!info || !ret_signal)
-		return false; /* without an error text: attar_fail() is not async-signal-safe */
+		return false; /* without an error message: attar_fail() is not async-signal-safe */
 	if (info->si_signo == SIGTRAP && info->si_code == CODE_TRAP_PERF)
 		*ret_signal = trap(info);
 	else if (info->si_code == POLL_IN || info->si_code == POLL_HUP)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a call of futex(2) does, by its arguments. */
+/* Classifies calls of futex(2) by their arguments. */
 #ifndef PROFILERS_FUTEX_H
 #define PROFILERS_FUTEX_H
 
@@ -15,9 +15,10 @@ enum futex_call {
 };
 
 /*
- * op and value are arguments 1 and 2 of the call, by a thread of this process; NULL: unknown. The
- * kernel clears and wakes the tid of a thread that exits, in memory that is not private. So glibc
- * waits for a thread with this tid as the value, and without FUTEX_PRIVATE_FLAG.
+ * op and value are arguments 1 and 2 of the call. process: of the calling thread; NULL: unknown.
+ * When a thread exits, the kernel clears its tid in memory and wakes that address as a futex that
+ * is not private. Therefore pthread_join() waits with the tid as the expected value, and without
+ * FUTEX_PRIVATE_FLAG.
  */
 enum futex_call futex_call_of(const struct attar_run *run, const struct attar_process *process,
 	uint64_t op, uint64_t value);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The command before its exec is a copy of this process that waits for its start: neither that
- * wait nor the way to the exec belongs to the command. For profilers that follow tasks, whose
- * events are those of the whole system.
+ * Before its exec, the command is a copy of this process that waits for its start: neither that
+ * wait nor the time until exec is attributed to the command. For profilers that follow tasks by
+ * events of the whole system.
  */
 #ifndef PROFILERS_HELD_COMMAND_H
 #define PROFILERS_HELD_COMMAND_H

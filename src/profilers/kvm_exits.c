@@ -82,7 +82,7 @@ static int on_entry(struct attar_run *run, void *self, const struct attar_event 
 	return r == 0 ? k->ends(run, self, ev, start->payload, latency) : r;
 }
 
-/* The event of an exit is the entry after it. */
+/* An exit is emitted at the entry that ends it. */
 int kvm_exits_emits(struct attar_run *run, void *self, const struct attar_event *ev)
 {
 	return ev->counter == 0 ? on_exit_event(run, self, ev) : on_entry(run, self, ev);

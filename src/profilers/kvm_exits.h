@@ -24,7 +24,7 @@ struct kvm_exit {
 
 #define KVM_NO_VCPU UINT64_MAX
 
-/* What rows are separated by, besides the reason. */
+/* How rows are grouped, besides by reason. */
 enum kvm_by { KVM_BY_REASON, KVM_BY_PROCESS, KVM_BY_THREAD };
 
 struct kvm_exits {
@@ -33,9 +33,9 @@ struct kvm_exits {
 	const char *heatmap_path;
 	enum kvm_by by;
 	bool selects; /* events of all tasks are delivered: attar_run_select_tasks() */
-	/* An exit begins; may be NULL. */
+	/* Called when an exit begins; may be NULL. */
 	int (*begins)(void *self, const struct attar_event *ev);
-	/* An exit ends; as an event of another profiler: 1 if it is one. */
+	/* Called when an exit ends; returns 1 if it is to be emitted to another profiler. */
 	int (*ends)(struct attar_run *run, void *self, const struct attar_event *ev,
 		const struct kvm_exit *exit, uint64_t latency);
 

@@ -11,7 +11,7 @@ bool names_match(const char *patterns, const char *name);
 
 /*
  * Parses numbers and ranges below max, such as "0-99,120", and sets set[number] for each. Returns
- * 0 or -EINVAL with an error text; what: the option.
+ * 0 or -EINVAL with an error message; what: the option.
  */
 int numbers_parse(const char *text, const char *what, size_t max, bool *set);
 

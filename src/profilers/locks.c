@@ -435,7 +435,7 @@ static void remark_libc(struct attar_run *run, struct attar_report *report,
 	if (in_libc <= all / 2 || unwound.stacks)
 		return;
 	attar_report_remark(report,
-		"for %.0f%% of the waiting time of futexes, the caller is a function inside of "
+		"for %.0f%% of the waiting time of futexes, the caller is a function inside "
 		"libc, which keeps no frame pointers: %s shows that of the program",
 		100 * (double)in_libc / (double)all,
 		attar_run_is_live(run) ? "--unwind dwarf" : "a recording with --call-graph=dwarf");

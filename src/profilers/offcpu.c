@@ -152,7 +152,7 @@ static struct attar_stamp stamp_at(const struct attar_event *ev)
 	return (struct attar_stamp){.time = ev->time, .task = ATTAR_NO_TASK, .cpu = (int)ev->cpu};
 }
 
-/* waker NULL: it was not seen. */
+/* waker is NULL if the wakeup was not observed. */
 static int end_block(struct offcpu *o, struct attar_run *run, const struct attar_event *ev,
 	pid_t tid, const struct waker *waker)
 {

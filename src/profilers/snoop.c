@@ -418,8 +418,8 @@ static void late_remark(const struct snoop *s, struct attar_report *report)
 
 	if (s->late)
 		attar_report_remark(report,
-			"%llu line%s '" LATE "' in the column late: a text was read after the call "
-			"had returned, and may be that of a later call%s",
+			"%llu line%s '" LATE "' in the column late: a string was read after the "
+			"call had returned, and may be that of a later call%s",
 			(unsigned long long)s->late, s->late == 1 ? " has" : "s have",
 			needs_kprobe ? "; a kernel with kprobes copies it, if attar runs as root"
 				     : "");

@@ -127,7 +127,7 @@ struct sql_db_opts {
 int sql_db_new(struct attar_run *run, const struct sql_db_opts *opts, struct sql_db **ret_db);
 struct sql_db *sql_db_free(struct sql_db *db);
 
-/* Checks the queries, separated by semicolons. -EINVAL with an error text. */
+/* Checks the queries, separated by semicolons. -EINVAL with an error message. */
 int sql_db_check(struct sql_db *db, const char *queries);
 
 /*
@@ -154,7 +154,8 @@ int sql_db_explain(struct sql_db *db, const char *queries, struct attar_report *
 int sql_db_run(struct sql_db *db, const char *queries, struct attar_report *report);
 
 /*
- * Returns 0 if the queries have the same results in both; else with an error text: -EBADMSG if not,
+ * Returns 0 if the queries have the same results in both; else with an error message: -EBADMSG if
+ * not,
  * -EINVAL if '*' stands for more columns in the ordinary tables, which cannot hide any, and these
  * have names that cannot be distinguished.
  */

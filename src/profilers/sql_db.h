@@ -21,7 +21,7 @@ struct sql_db {
 	size_t n_stacks;
 };
 
-/* Sets an error text with that of SQLite. Returns -EIO. */
+/* Sets an error message with that of SQLite. Returns -EIO. */
 int sql_db_failed(const struct sql_db *db, const char *what);
 
 /* ---- sql_functions.c ---- */
@@ -39,13 +39,13 @@ void sql_db_restrict(struct sql_db *db, bool is_restricted);
 
 /*
  * The next statement of *text, which moves past it: 1; 0 after the last; or -EINVAL with an error
- * text. The caller finalizes it.
+ * message. The caller finalizes it.
  */
 int sql_db_next(struct sql_db *db, const char **text, sqlite3_stmt **ret_statement);
 
 /* ---- sql_input.c ---- */
 
-/* Opens the database that is the input. 0 or a negative errno with an error text. */
+/* Opens the database that is the input. 0 or a negative errno with an error message. */
 int sql_input_open(struct sql_db *db);
 
 /* "functions(report, self_percent, ...), ..." */

@@ -267,7 +267,7 @@ const struct attar_profiler profiler_trace = {
 	.name = "trace",
 	.group = "Events",
 	.summary = "print events with their fields as they occur, in time order",
-	.uses = ATTAR_TELLS_HOSTS | ATTAR_USES_STACKS | ATTAR_USES_RINGS | ATTAR_GIVES_TREE |
+	.uses = ATTAR_SHOWS_HOST | ATTAR_USES_STACKS | ATTAR_USES_RINGS | ATTAR_GIVES_TREE |
 		ATTAR_GIVES_SPANS,
 	.needs = "perf events, whole system, tracefs",
 	.self_size = sizeof(struct trace),

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What woke up a task: the one in whose context sched:sched_waking occurs, unlike sched_wakeup, or
- * an interrupt, whose stack does not include that of the task that it interrupted.
+ * The waker of a task: the task in whose context sched:sched_waking occurs (sched_wakeup may occur
+ * on another CPU), or an interrupt. The stack of an interrupt does not include the frames of the
+ * task that it interrupted.
  */
 #ifndef PROFILERS_WAKERS_H
 #define PROFILERS_WAKERS_H
@@ -17,7 +18,7 @@ struct waker {
 	attar_location stack[WAKER_DEPTH_MAX];
 };
 
-/* Zeroed at first. */
+/* Initialized to zeroes. */
 struct wakers {
 	struct {
 		attar_location location;

@@ -41,7 +41,7 @@ static inline const record_word *record_take(struct record_cursor *c, uint64_t n
 int record_bad(const struct perf_event_header *header, const char *fmt, ...) ATTAR_PRINTF(2, 3);
 
 /*
- * Handles records that the kernel would not write to a ring: outside of the given bytes, or with a
+ * Handles records that the kernel would not write to a ring: outside the given bytes, or with a
  * size that is not a multiple of 8. The latter is an error except for unknown types, since
  * user-space tools define such types.
  */

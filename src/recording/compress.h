@@ -14,7 +14,7 @@ struct compressor {
 	void *stream; /* ZSTD_CCtx; NULL: nothing is compressed */
 };
 
-/* Returns 0; -ENOTSUP without libzstd, or -ENOMEM, with an error text. */
+/* Returns 0; -ENOTSUP without libzstd, or -ENOMEM, with an error message. */
 int compress_init(struct compressor *compressor);
 
 /* Starts a new stream, for a new file. */

@@ -24,7 +24,7 @@ static inline bool decompress_pending(const struct decompressor *decompressor)
 
 /*
  * Decompresses at most room bytes. Returns their number, which is less than room if the payload is
- * used up; -ENOTSUP without libzstd, -EBADMSG, or -ENOMEM, with an error text.
+ * used up; -ENOTSUP without libzstd, -EBADMSG, or -ENOMEM, with an error message.
  */
 ssize_t decompress_read(struct decompressor *decompressor, void *bytes, size_t room);
 

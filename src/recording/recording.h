@@ -186,7 +186,7 @@ const struct recording_missing *recording_missing(const struct recording *r, siz
 
 /*
  * Stores the next part. Returns 1; 0 at the end; -EAGAIN if the pipe has no data now, without an
- * error text; -ENOMEM. Never waits for a pipe: poll recording_fd().
+ * error message; -ENOMEM. Never waits for a pipe: poll recording_fd().
  */
 int recording_next(struct recording *r, struct recording_part *ret_part);
 

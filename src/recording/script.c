@@ -35,7 +35,7 @@ struct moment {
 
 /* ---- words ---- */
 
-/* Splits the line at blanks outside of double quotes, which are removed. */
+/* Splits the line at blanks outside double quotes, which are removed. */
 static int split(struct script *s, char *line)
 {
 	char *to;
@@ -685,7 +685,7 @@ static int take_line(struct script *s, char *line)
 	return take_record(s);
 }
 
-/* r: what has failed before, whose error text is kept. */
+/* r: what has failed before, whose error message is kept. */
 static int close_writer(struct script *s, int r)
 {
 	char *why _cleanup_free_ = r < 0 ? strdup(attar_error()) : NULL;

@@ -161,7 +161,7 @@ const char *script_set_field(const struct script_event *event, struct buf *raw, 
 	}
 	if (f->type->is_string) {
 		if (strlen(value) > f->size)
-			return "the text is longer than the field";
+			return "the string is longer than the field";
 		memcpy(raw->data + f->offset, value, strlen(value));
 		return NULL;
 	}

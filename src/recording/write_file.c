@@ -38,7 +38,7 @@ static uint64_t clock_ns(int clockid)
 
 /*
  * An existing recording is unlinked, so that a process that reads it keeps it. Devices and pipes
- * are written to. Returns a descriptor, or a negative errno with an error text.
+ * are written to. Returns a descriptor, or a negative errno with an error message.
  */
 static int create(const char *path, bool *ret_is_pipe)
 {
@@ -429,7 +429,7 @@ static void end_file(void *ctx, struct file_written *written)
 	free_ending(e);
 }
 
-/* Returns NULL with an error text: out of memory. */
+/* Returns NULL with an error message: out of memory. */
 static struct ending *new_ending(struct recording_writer *w, unsigned rotate)
 {
 	struct ending *e = calloc(1, sizeof(*e));

@@ -20,7 +20,7 @@ int writer_begin_pipe(struct recording_writer *w);
 
 /*
  * Completes the file; the full file becomes PATH.1, and so on, the oldest one is dropped, and what
- * follows is written to a new file. Returns 0 or a negative errno with an error text.
+ * follows is written to a new file. Returns 0 or a negative errno with an error message.
  */
 int writer_rotate(struct recording_writer *w);
 

@@ -19,7 +19,7 @@ struct writer_event {
 	union uapi_attr attr;
 	uint64_t *ids; /* owned */
 	size_t n_ids;
-	size_t n_early; /* of them, those before the data of the current file */
+	size_t n_early; /* number of ids known before the data of the current file */
 	char *system; /* owned; NULL: no tracepoint */
 	const char *format_text;
 	size_t format_len;
@@ -33,7 +33,7 @@ struct recording_writer {
 	int failed; /* the negative errno of the first failed write; 0: none */
 	VEC(struct writer_event) events;
 	uint32_t attr_size;         /* the same for all events */
-	struct attar_layout layout; /* of the first event: all have time and task at its place */
+	struct attar_layout layout; /* of the first event; offsets of time and task: of all */
 	struct buf out;             /* to be written */
 	uint64_t at;                /* bytes that the file was given, without those in out */
 	uint64_t data_start;

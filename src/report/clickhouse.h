@@ -40,7 +40,7 @@ struct clickhouse_url {
 };
 
 /*
- * Reads the text of -o. Returns 0 or -EINVAL, -EIO or -ENOMEM with an error text; *ret is to be
+ * Reads the text of -o. Returns 0 or -EINVAL, -EIO or -ENOMEM with an error message; *ret is to be
  * freed in any case.
  */
 int clickhouse_url_parse(const char *text, struct clickhouse_url *ret);
@@ -51,12 +51,12 @@ void clickhouse_url_done(struct clickhouse_url *url);
 struct transport;
 
 /*
- * How requests fail: each has an error text. TRANSPORT_AWAY: the server was not reached, so that it
- * has not done anything. TRANSPORT_UNKNOWN: it may have. TRANSPORT_REFUSED: it said why not.
+ * How requests fail: each has an error message. TRANSPORT_AWAY: the server was not reached, so that
+ * it has not done anything. TRANSPORT_UNKNOWN: it may have. TRANSPORT_REFUSED: it said why not.
  */
 enum { TRANSPORT_AWAY = -ECONNREFUSED, TRANSPORT_UNKNOWN = -EIO, TRANSPORT_REFUSED = -EPROTO };
 
-/* Returns 0, or a negative errno with an error text. url is borrowed. */
+/* Returns 0, or a negative errno with an error message. url is borrowed. */
 int transport_new(const struct clickhouse_url *url, struct transport **ret_transport);
 struct transport *transport_free(struct transport *t);
 
@@ -122,7 +122,9 @@ void tables_forget(struct tables *t);
 
 struct spool;
 
-/* Returns 0, or a negative errno with an error text if there is no directory that can be used. */
+/*
+ * Returns 0, or a negative errno with an error message if there is no directory that can be used.
+ */
 int spool_open(const struct clickhouse_url *url, struct spool **ret_spool);
 struct spool *spool_free(struct spool *spool);
 
@@ -131,15 +133,15 @@ const char *spool_path(const struct spool *spool);
 
 /*
  * Writes a batch to a file. Returns 0; -EDQUOT: the quota is reached; or another negative errno;
- * with an error text.
+ * with an error message.
  */
 int spool_put(struct spool *spool, const struct batch *batch);
 
 /*
  * Reads the oldest batch; the caller frees it, and calls spool_remove() once it is stored, before
  * the next call. *ret_batch NULL: there is none, or another process is sending them. Damaged files
- * are removed, and counted. Returns 0, or a negative errno with an error text: the file or the lock
- * of the directory cannot be used now.
+ * are removed, and counted. Returns 0, or a negative errno with an error message: the file or the
+ * lock of the directory cannot be used now.
  */
 int spool_oldest(struct spool *spool, struct batch **ret_batch);
 void spool_remove(struct spool *spool);
@@ -158,7 +160,8 @@ bool spool_take_damaged(struct spool *spool, struct spool_damage *ret_damage);
 struct sender;
 
 /*
- * Starts the thread. Takes over url in any case. Returns 0 or a negative errno with an error text.
+ * Starts the thread. Takes over url in any case. Returns 0 or a negative errno with an error
+ * message.
  */
 int sender_start(struct clickhouse_url *url, struct sender **ret_sender);
 

@@ -33,7 +33,7 @@ struct batch {
 	struct buf body;
 };
 
-/* NULL with an error text: out of memory. */
+/* NULL with an error message: out of memory. */
 struct batch *batch_new(const char *table, uint16_t date);
 struct batch *batch_free(struct batch *batch);
 

@@ -59,7 +59,7 @@ static int add_stack(
 	return 0;
 }
 
-/* name NULL: those of all trees. */
+/* name: of the trees; NULL: all. */
 static int gather_stacks(
 	const struct attar_diff_side sides[SIDES], const char *name, struct stack_weights *w)
 {
@@ -80,7 +80,7 @@ static int gather_stacks(
 	return e;
 }
 
-/* Weights that are samples have the error of a share; times and bytes have none. */
+/* Sample counts have the sampling error of a proportion; times and bytes are exact. */
 static void share_of(const struct stack_weights *w, const struct stack_weight *stack, int side,
 	enum attar_unit unit, struct change *c)
 {

@@ -63,13 +63,13 @@ void metrics_add_sample(struct buf *b, const char *name, const struct buf *label
 
 /* ---- sections ---- */
 
-/* Gauges of the newest interval. Returns 0, or -ENOMEM with an error text. */
+/* Gauges of the newest interval. Returns 0, or -ENOMEM with an error message. */
 int metrics_table(struct attar_renderer *r, const struct attar_section *s);
 
 /* The newest point of each line. */
 void metrics_time_series(struct attar_renderer *r, const struct attar_section *s);
 
-/* Adds a histogram to that of earlier reports. Returns 0, or -ENOMEM with an error text. */
+/* Adds a histogram to that of earlier reports. Returns 0, or -ENOMEM with an error message. */
 int metrics_add_histogram(struct metrics *m, const struct attar_section *s);
 
 /* All histograms of a unit, as one metric: "attar_rundelay_distribution_seconds". */

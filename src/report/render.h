@@ -87,7 +87,7 @@ void render_values(struct buf *b, const struct attar_section *s, uint32_t row, s
 /* The error of a sink that draws trees only. Returns -EINVAL. */
 int render_no_stacks(const struct attar_renderer *r, const struct attar_report *report);
 
-/* The format with this name; NULL with an error text if there is none. */
+/* The format with this name; NULL with an error message if there is none. */
 const struct render_format *render_format_find(const char *name);
 
 extern const struct render_format render_text, render_json, render_csv, render_folded, render_html,

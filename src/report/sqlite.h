@@ -24,13 +24,13 @@ struct database {
 	int64_t id; /* of the current report; 0: it has event lines only */
 };
 
-/* Sets r->state. Returns 0 or a negative errno with an error text; close it then, too. */
+/* Sets r->state. Returns 0 or a negative errno with an error message; close it then, too. */
 int database_open(struct attar_renderer *r);
 void database_close(struct attar_renderer *r);
 
 /*
  * Run a statement, prepare one for the life of the database, and insert the row whose values are
- * bound. They return 0, -ENOMEM, -ENOSPC or -EIO with an error text.
+ * bound. They return 0, -ENOMEM, -ENOSPC or -EIO with an error message.
  */
 int database_execute(struct database *db, const char *sql);
 int database_prepare(struct database *db, const char *sql, sqlite3_stmt **ret_statement);
@@ -45,7 +45,7 @@ void database_bind_buf(sqlite3_stmt *statement, int at, const struct buf *text);
 
 /*
  * The INSERT of a section's table, owned by the database; the table is created for the first one.
- * Returns 0 or a negative errno with an error text.
+ * Returns 0 or a negative errno with an error message.
  */
 int database_table(struct database *db, const struct attar_section *s, sqlite3_stmt **ret_insert);
 

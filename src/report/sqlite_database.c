@@ -192,7 +192,7 @@ void database_close(struct attar_renderer *r)
 	r->state = NULL;
 }
 
-/* Reads a number. Returns 0 or a negative errno with an error text. */
+/* Reads a number. Returns 0 or a negative errno with an error message. */
 static int query(struct database *db, const char *sql, int64_t *ret_value)
 {
 	sqlite3_stmt *statement = NULL;

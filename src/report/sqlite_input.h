@@ -16,8 +16,8 @@ bool sqlite_is_database(const char *path);
 
 /*
  * Opens a database to be read. Returns 0; *ret_db is to be closed with sqlite3_close(). Or -ENOMEM,
- * -EBADMSG if it is damaged, -EIO, or -EOPNOTSUPP if attar was built without SQLite; the error text
- * names the path.
+ * -EBADMSG if it is damaged, -EIO, or -EOPNOTSUPP if attar was built without SQLite; the error
+ * message names the path.
  */
 int sqlite_open_input(const char *path, struct sqlite3 **ret_db);
 

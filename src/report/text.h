@@ -57,7 +57,7 @@ bool text_continues(struct attar_renderer *r, const struct attar_section *s,
 /* Makes the drawn report replace the previous one on the screen, and cuts it to the lines there. */
 void text_replace_screen(struct attar_renderer *r);
 
-/* Returns 0, or -ENOMEM with an error text. */
+/* Returns 0, or -ENOMEM with an error message. */
 int text_tree(struct attar_renderer *r, struct attar_section *section);
 
 #endif

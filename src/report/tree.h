@@ -56,7 +56,7 @@ struct tree_range {
 	uint32_t at, end; /* indexes of tree_order.children */
 };
 
-/* Calls tree_sum() first. Returns 0, or -ENOMEM with an error text. */
+/* Calls tree_sum() first. Returns 0, or -ENOMEM with an error message. */
 int tree_order_init(struct tree_order *order, struct attar_section *tree);
 void tree_order_done(struct tree_order *order);
 

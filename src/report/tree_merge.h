@@ -27,7 +27,7 @@ struct tree_merge {
 /* The suffix of a frame in folded stacks: kernel, inlined, JIT-compiled. */
 const char *tree_suffix(unsigned kind);
 
-/* Returns 0, or -ENOMEM with an error text. */
+/* Returns 0, or -ENOMEM with an error message. */
 int tree_merge(
 	struct tree_merge *merged, const struct attar_section *section, enum tree_merge_by by);
 void tree_merge_done(struct tree_merge *merged);

@@ -11,7 +11,8 @@
 /* One event. The members of a group are adjacent. */
 struct counted {
 	struct attar_run_counter pub;
-	struct attar_group *group; /* the first member's to close; NULL: refused */
+	/* owned by the group's first member; NULL in the others, and if the kernel refused it */
+	struct attar_group *group;
 	/* of selected tasks, or of a PMU with its own CPU list; NULL: the run's target */
 	struct attar_target *own_target;
 	struct attar_counter *counter; /* of pub */

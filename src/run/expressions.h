@@ -19,8 +19,8 @@ int run_check_attributes(struct attar_run *run, const struct attar_event_spec *s
 
 /*
  * Decides how the filter of an event of the kernel, or of a recording, runs: see filter_choose().
- * Without a filter or format, the choice stays as it is. An error text shows the place in the event
- * string.
+ * Without a filter or format, the choice stays as it is. An error message shows the place in the
+ * event string.
  */
 int run_choose_filter(
 	struct attar_run *run, const struct attar_event_spec *spec, struct filter_choice *choice);

@@ -86,7 +86,7 @@ static struct attar_event_spec *add_condition(
 
 /*
  * Whether the condition can be evaluated for the event, by the kernel or else by attar. 1, 0 with
- * an error text, or -ENOMEM.
+ * an error message, or -ENOMEM.
  */
 static int is_evaluated(
 	struct attar_run *run, const struct attar_event_spec *condition, bool *ret_in_kernel)

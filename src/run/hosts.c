@@ -176,7 +176,7 @@ static bool is_silent(const struct run_host *h)
 {
 	const struct receiver *receiver = h->reader->pull.receiver;
 
-	return base_now() - receiver_heard(receiver) > SILENT_MS * UINT64_C(1000000);
+	return base_now() - receiver_last_received(receiver) > SILENT_MS * UINT64_C(1000000);
 }
 
 /* Whether a host may still send an event from before `time`. */
@@ -235,7 +235,7 @@ int hosts_deliver(struct attar_run *run, struct attar_event *ev)
 	uint32_t type = ev->record->type;
 
 	if (type == PERF_RECORD_SAMPLE)
-		return run->hosts.late_from && run->profiler->uses & ATTAR_RELATES_HOSTS
+		return run->hosts.late_from && run->profiler->uses & ATTAR_COMBINES_HOSTS
 			       ? lose(run, ev)
 			       : replay_deliver(h->reader, ev);
 	return type == PERF_RECORD_LOST || type == PERF_RECORD_LOST_SAMPLES ? deliver_loss(run, ev)
@@ -298,14 +298,14 @@ uint64_t hosts_add_stats(const struct attar_run *run, struct attar_stream_stats 
 static void remark_late(
 	const struct attar_run *run, const struct run_host *h, struct attar_report *report)
 {
-	bool relates = run->profiler->uses & ATTAR_RELATES_HOSTS;
+	bool combines = run->profiler->uses & ATTAR_COMBINES_HOSTS;
 
 	if (h->late)
 		attar_report_remark(report,
 			"%llu event%s of %s arrived after newer events of other hosts had been %s",
 			(unsigned long long)h->late, PLURAL_S(h->late), h->name,
-			relates ? "related: they and pairs that began before them are left out"
-				: "shown, and were given the newest time");
+			combines ? "processed: they and pairs that began before them are left out"
+				 : "shown, and were given the newest time");
 }
 
 void hosts_remark(const struct attar_run *run, struct attar_report *report)

@@ -8,9 +8,9 @@
  * which have no counter. The events of all hosts and of this one are merged by time: that of this
  * machine's clock, with which the clocks of the others are compared all the time.
  *
- * An event is delivered when every host that is not silent has said that no older one follows.
+ * An event is delivered when every host that is not silent has reported that no older one follows.
  * Events of a host that was silent can be late: they get the newest time, or, in profilers that
- * relate events of hosts, are lost.
+ * combine events of hosts, count as lost.
  */
 #ifndef RUN_HOSTS_H
 #define RUN_HOSTS_H

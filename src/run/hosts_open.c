@@ -270,7 +270,7 @@ static int add_from(struct attar_run *run, const char *address, const char *even
 int hosts_add_events(struct attar_run *run, const char *events, bool stacks, attar_event_fn *fn)
 {
 	const struct attar_texts *pulls = &run->opts.pulls;
-	int r = hosts_check_profiler(run, ATTAR_TELLS_HOSTS | ATTAR_RELATES_HOSTS);
+	int r = hosts_check_profiler(run, ATTAR_SHOWS_HOST | ATTAR_COMBINES_HOSTS);
 
 	while (r == 0 && *events) {
 		char *event _cleanup_free_ = take_event(&events);

@@ -28,20 +28,21 @@ int run_report(struct attar_run *run, enum attar_scope scope, uint64_t until);
 int run_give_report(struct attar_run *run, const struct attar_report *out, enum attar_scope scope);
 
 /*
- * Reports the interval, or several that passed without a report, as all events before `time` have
- * been delivered. Events belong to the interval of their time, counts to that of their reading.
+ * Reports the interval, or several that passed without a report. All events before `time` have been
+ * delivered. An event belongs to the interval that contains its timestamp, a count to the one in
+ * which it was read.
  */
 int run_report_interval(struct attar_run *run, uint64_t time);
 
 /*
- * A requested report, of the time since the previous one. All events before `now` have been
+ * Reports, on request, the time since the previous report. All events before `now` have been
  * delivered, and perhaps some later ones.
  */
 int run_report_request(struct attar_run *run, uint64_t now);
 
 /*
- * Reports the time since the previous report, as an event that is being delivered requests. Its
- * interval includes this event.
+ * Reports the time since the previous report, on request of the event that is being delivered,
+ * which belongs to this interval.
  */
 int run_report_now(struct attar_run *run, uint64_t time);
 

@@ -217,7 +217,7 @@ static void late_reads_remark(const struct run_notes *notes, struct attar_report
 	if (notes->late_reads)
 		attar_report_remark(report,
 			"%llu text%s of ustring() and fd_name() %s read from the programs up to "
-			"%.3f ms after the event: a text can be wrong if the program has changed "
+			"%.3f ms after the event: a string can be wrong if the program has changed "
 			"it meanwhile",
 			(unsigned long long)notes->late_reads, PLURAL_S(notes->late_reads),
 			notes->late_reads == 1 ? "was" : "were", (double)notes->latest_read / 1e6);

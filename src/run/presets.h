@@ -19,8 +19,8 @@ extern const struct preset_text preset_texts[]; /* ends with a NULL name */
 int preset_parse(const char *path, const char *text, const struct attar_profiler **ret_profiler);
 
 /*
- * -ENOENT, with an error text, if the profiler is a preset of the list that hides the option with
- * this name or letter of the profiler that it runs; otherwise 0. name may be NULL, letter 0.
+ * -ENOENT, with an error message, if the profiler is a preset of the list that hides the option
+ * with this name or letter of the profiler that it runs; otherwise 0. name may be NULL, letter 0.
  */
 int preset_check_option(const struct attar_profiler *profiler, const char *name, char letter);
 

@@ -13,7 +13,7 @@ int pull_prepare(struct attar_run *run)
 	if (run->opts.input)
 		return attar_fail(-EINVAL, "--pull and --input are mutually exclusive");
 	if (pulls->n > 1)
-		return hosts_check_profiler(run, ATTAR_TELLS_HOSTS);
+		return hosts_check_profiler(run, ATTAR_SHOWS_HOST);
 	run->opts.input = run->opts.pull = pulls->at[0];
 	return 0;
 }

@@ -223,7 +223,7 @@ static bool has_wanted(const struct run_replay *replay, const struct recording_e
 	return replay->counts_wanted ? counts : samples;
 }
 
-/* Adds the events with this name; -ENOENT without an error text if there is none. */
+/* Adds the events with this name; -ENOENT without an error message if there is none. */
 static int add_by_name(
 	const struct run_replay *replay, struct list *list, const char *name, size_t n)
 {

@@ -20,7 +20,7 @@ struct recorded_count {
 
 void recorded_count_done(struct recorded_count *recorded);
 
-/* -EOPNOTSUPP with an error text: the recording has no counts. */
+/* -EOPNOTSUPP with an error message: the recording has no counts. */
 int replay_counts_check(const struct attar_run *run);
 
 /* Connects the counted events with those of the recording. -EINVAL: it has none of them. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Options that drop samples: by the contents of each (--exclude_pid, flags of tracepoints, the code
- * that samples of recordings are in), and by a BPF program in the kernel (--prio, --nr_running_min,
- * flags of other events ...). Of recordings, also those that drop parts of call chains.
+ * Options that drop samples: by the contents of each (--exclude_pid, flags of tracepoints, the
+ * privilege level of recorded samples), and by a BPF program in the kernel (--prio,
+ * --nr_running_min, flags of other events ...). For recordings, also options that drop parts of
+ * call chains.
  */
 #ifndef RUN_SAMPLE_FILTER_H
 #define RUN_SAMPLE_FILTER_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The inside of a table by key, see attar/keytable.h. */
+/* Internals of the keyed table, see attar/keytable.h. */
 #ifndef STATS_KEYTABLE_H
 #define STATS_KEYTABLE_H
 
@@ -18,7 +18,7 @@ struct attar_keytable {
 	struct attar_keyrow *hot[KEYTABLE_HOT];
 };
 
-/* The place of a number in the cache. */
+/* The cache slot of a key. */
 static inline struct attar_keyrow **keytable_hot(struct attar_keytable *t, uint64_t number)
 {
 	return &t->hot[number * UINT64_C(0x9e3779b97f4a7c15) / (UINT64_MAX / KEYTABLE_HOT + 1)];

@@ -237,7 +237,7 @@ int stream_events_look(struct stream_events *e)
 {
 	uint64_t now;
 
-	if (!e->user.may_come)
+	if (!e->user.registration_pending)
 		return 0;
 	now = base_now_coarse();
 	if (now - e->looked < LOOK_NS)

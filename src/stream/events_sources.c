@@ -24,21 +24,21 @@ static int add_source(struct stream_events *e, const struct attar_event_spec *sp
 	return base_oom();
 }
 
-/* has_kernel: the kernel's own records are filtered, not what attar builds from them. */
+/* kernel_can_filter: the records are the kernel's own, not built by attar. */
 static int choose_filter(struct stream_events *e, const struct attar_event_spec *spec,
-	bool has_kernel, struct filter_choice *ret_choice)
+	bool kernel_can_filter, struct filter_choice *ret_choice)
 {
 	struct attar_expr_opts opts = e->expr;
 	unsigned column = 0;
 	int r;
 
-	has_kernel &= spec->kind != ATTAR_EVENT_USER;
-	*ret_choice = (struct filter_choice){.in_kernel = has_kernel};
+	kernel_can_filter &= spec->kind != ATTAR_EVENT_USER;
+	*ret_choice = (struct filter_choice){.in_kernel = kernel_can_filter};
 	if (!spec->filter || !spec->format)
 		return 0;
 	opts.ret_column = &column;
-	r = filter_choose(spec->filter, spec->format, has_kernel, &opts, ret_choice);
-	if (r == -EINVAL && spec->pattern && has_kernel)
+	r = filter_choose(spec->filter, spec->format, kernel_can_filter, &opts, ret_choice);
+	if (r == -EINVAL && spec->pattern && kernel_can_filter)
 		return 0; /* the kernel refuses it too: the event may be left out */
 	return r < 0 && column ? attar_spec_error(spec, spec->filter_column + column - 1, r) : r;
 }

@@ -5,7 +5,7 @@
  * are side-band records and losses of all others are samples.
  *
  * If the target is control groups, it is opened for all tasks: a task that enters a group was
- * created, named and has mapped its code outside of it.
+ * created, named and has mapped its code outside it.
  */
 #include "perf/counter.h"
 #include "perf/target.h"

@@ -31,8 +31,8 @@ struct task_facts {
 
 /*
  * Sets b to the name of thread tid of process pid; pid 0: unknown, tid is then looked up as
- * /proc/TID. ret_facts may be NULL. Returns a negative errno, without an error text, if the thread
- * has exited.
+ * /proc/TID. ret_facts may be NULL. Returns a negative errno, without an error message, if the
+ * thread has exited.
  */
 int task_name_read(pid_t pid, pid_t tid, struct buf *b, struct task_facts *ret_facts);
 

@@ -298,7 +298,7 @@ static int look(const struct user_events *user, struct look *look)
 
 /* ---- events registered with the kernel later ---- */
 
-static bool may_come(const struct user_events *user, const struct attar_event_spec *spec)
+static bool can_be_registered(const struct user_events *user, const struct attar_event_spec *spec)
 {
 	return !user->only_program && spec->kind == ATTAR_EVENT_USER && !spec->transport &&
 	       userevent_kernel(user->catalog) == USEREVENT_KERNEL_YES;
@@ -365,15 +365,15 @@ int user_events_look(struct user_events *user)
 {
 	int r = 0;
 
-	for (size_t i = 0; user->may_come && r == 0 && i < user->requests.n; i++)
-		if (may_come(user, user->requests.at[i].spec))
+	for (size_t i = 0; user->registration_pending && r == 0 && i < user->requests.n; i++)
+		if (can_be_registered(user, user->requests.at[i].spec))
 			r = look_for(user, &user->requests.at[i]);
 	return r;
 }
 
 void user_events_started(struct user_events *user)
 {
-	user->may_come = false;
+	user->registration_pending = false;
 	vec_each (&user->requests, request) {
 		const struct attar_event_spec *spec = request->spec;
 		struct look l = {
@@ -383,7 +383,7 @@ void user_events_started(struct user_events *user)
 			attar_error_clear();
 		else if (!l.found && spec->kind == ATTAR_EVENT_USER)
 			say_waiting(&l);
-		user->may_come |= may_come(user, spec);
+		user->registration_pending |= can_be_registered(user, spec);
 	}
 }
 

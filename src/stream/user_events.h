@@ -31,7 +31,7 @@ struct user_request {
 	uint32_t source;                     /* of the owner */
 	const struct attar_event_spec *spec; /* borrowed; user_event is a pattern */
 	bool refused;                        /* an event that matches was skipped */
-	bool accepted;                       /* another one was not */
+	bool accepted;                       /* another matching event was accepted */
 };
 
 struct user_events {
@@ -50,7 +50,8 @@ struct user_events {
 	VEC(struct attar_event_spec *) specs; /* of discovered events */
 	struct intern names;                  /* of these */
 	struct intern noted;                  /* transports that have been logged */
-	bool may_come; /* user_events is supported, but a requested event is not registered yet */
+	/* user_events is supported, but a requested event is not registered yet */
+	bool registration_pending;
 };
 
 /* -EOPNOTSUPP for a user event that the kernel does not have: only a stream delivers those. */

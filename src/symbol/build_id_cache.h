@@ -13,7 +13,7 @@
 
 /*
  * Opens the binary with the build ID. Returns an fd owned by the caller; -ENOENT if there is none,
- * or the file has another build ID. Sets no error text.
+ * or the file has another build ID. Sets no error message.
  */
 int build_id_cache_open(const uint8_t *id, size_t size);
 

@@ -22,7 +22,7 @@ struct data_symbols {
 
 /*
  * Reads the symbols of the file of a DSO: of its symbol table, or that of its debug file, or else
- * of the dynamic symbols. 0; a negative errno with an error text.
+ * of the dynamic symbols. 0; a negative errno with an error message.
  */
 int data_symbols_read(
 	struct data_symbols *symbols, const struct dso *dso, const char *debug_roots);

@@ -10,7 +10,7 @@
  * Finds the symbols of a DSO whose file is open (or whose image was copied), once: in its own
  * symbol table, else in its debug file, else in .gnu_debugdata, the table of a Go program and the
  * dynamic symbol table.
- * Returns 0; or a negative errno with an error text, and the DSO is DSO_LOST. debug_path: see
+ * Returns 0; or a negative errno with an error message, and the DSO is DSO_LOST. debug_path: see
  * struct attar_symbols_opts. server: downloads a debug file that is not found there; NULL: none. If
  * one of dsos (NULL: none) has the same contents, it becomes dso->twin, and nothing is read.
  */

@@ -20,7 +20,7 @@ struct dso_search {
 
 /*
  * Opens the file for reading, without blocking. Returns an fd owned by the caller; -ESTALE if its
- * path has a different file; otherwise the last errno. Sets no error text.
+ * path has a different file; otherwise the last errno. Sets no error message.
  */
 int dso_open(const struct dso_search *where);
 

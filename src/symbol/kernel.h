@@ -46,7 +46,7 @@ bool kernel_find(struct kernel *kernel, uint64_t address, struct kernel_hit *ret
  */
 int kernel_add(struct kernel *kernel, const struct kernel_symbol *symbol);
 
-/* Adds the names in a text as of kallsyms. Returns 0, or a negative errno with an error text. */
+/* Adds the names in a text as of kallsyms. Returns 0, or a negative errno with an error message. */
 int kernel_add_list(struct kernel *kernel, const char *kallsyms, size_t n);
 
 void kernel_done(struct kernel *kernel);

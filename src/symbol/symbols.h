@@ -107,7 +107,7 @@ void symbols_allow_kernel(struct attar_symbols *symbols);
 
 /*
  * Gives the kernel the names in the text of a kallsyms file, in place of those of this machine.
- * Returns 0, or a negative errno with an error text.
+ * Returns 0, or a negative errno with an error message.
  */
 int symbols_set_kernel(struct attar_symbols *symbols, const char *kallsyms, size_t n);
 

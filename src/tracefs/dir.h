@@ -11,7 +11,7 @@ typedef VEC(char *) dir_names;
 
 /*
  * Appends the entries of path, except those that begin with a dot, and sorts all names. Returns 0
- * or a negative errno without an error text. The caller must release the names with
+ * or a negative errno without an error message. The caller must release the names with
  * dir_names_done(), also after a failure.
  */
 int dir_read(const char *path, dir_names *ret_names);

@@ -63,7 +63,7 @@ static bool has_word(struct span s, const char *word)
 	return false;
 }
 
-/* Parses a decimal number up to max. Returns 0 or -EBADMSG without an error text. */
+/* Parses a decimal number up to max. Returns 0 or -EBADMSG without an error message. */
 static int number(struct span *s, uint64_t max, uint64_t *ret_value)
 {
 	uint64_t value = 0;

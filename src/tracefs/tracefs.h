@@ -97,19 +97,19 @@ int tracefs_set_strings(struct tracefs *tracefs, const char *text, size_t len);
 /*
  * Finds the mount point of tracefs (directly, or in debugfs) in `proc`/self/mountinfo. Returns 0
  * and a path that the caller must free; -ENODEV if there is none; or -EACCES if access is denied.
- * The error text suggests a fix.
+ * The error message suggests a fix.
  */
 int tracefs_find(const char *proc, char **ret_path);
 
 /* True if name is a valid directory name in events/, that is, it cannot escape from it. */
 bool tracefs_name_ok(const char *name);
 
-/* Fails with the error text for a tracefs file whose open(2) failed with r, a negative errno. */
+/* Fails with the error message for a tracefs file whose open(2) failed with r, a negative errno. */
 int tracefs_denied(int r, const char *path);
 
 /*
  * Lists systems, or the tracepoints of a system; sorted. Returns 0 or a negative errno with an
- * error text.
+ * error message.
  */
 int tracefs_systems(struct tracefs *tracefs, dir_names *ret_names);
 int tracefs_events(struct tracefs *tracefs, const char *system, dir_names *ret_names);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Unwinding from a signal handler with a stack of its own to the stack of the interrupted code. */
+/*
+ * Unwinding from a signal handler on an alternate signal stack (sigaltstack(2)) to the stack of the
+ * interrupted code.
+ */
 #ifndef UNWIND_UNWIND_H
 #define UNWIND_UNWIND_H
 

@@ -204,7 +204,7 @@ def test_late_events_of_a_silent_host_are_in_no_pair(silent):
                    shown=lambda trace: trace.seen() >= CALLS)
     wait_until(lambda: trace.seen() >= 2 * CALLS, 'those of the other', 60)
     _, last = trace.end()
-    assert (f'{CALLS} events of one arrived after newer events of other hosts had been related: '
+    assert (f'{CALLS} events of one arrived after newer events of other hosts had been processed: '
             'they and pairs that began before them are left out') in last['remarks']
     assert table(last, 'pairs') == []
 

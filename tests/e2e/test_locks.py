@@ -239,7 +239,7 @@ stack={addresses} uaddr=64 op=128 val=2
 
 
 def said_of_libc(report):
-    return [r for r in report.get('remarks', []) if 'inside of libc' in r]
+    return [r for r in report.get('remarks', []) if 'inside libc' in r]
 
 
 @pytest.mark.quick
@@ -255,7 +255,7 @@ def test_callers_inside_of_libc(script, mapped, ns, share):
                 f'{start}.{time:09d} 0 7/7 c syscalls:sys_exit_futex\n'
     report = reports('--input', script(text))[-1]
     assert said_of_libc(report) == ([] if share is None else [
-        f'for {share}% of the waiting time of futexes, the caller is a function inside of libc, '
+        f'for {share}% of the waiting time of futexes, the caller is a function inside libc, '
         'which keeps no frame pointers: a recording with --call-graph=dwarf shows that of the '
         'program'])
 
@@ -267,7 +267,7 @@ def test_callers_of_joins(unwind):
     report = reports('--futex', *unwind, '--', workload('threads2'), 100)[-1]
     join, = rows(report, 'joins')
     assert said_of_libc(report) == ([] if join['caller'] == 'main' else [
-        'for 100% of the waiting time of futexes, the caller is a function inside of libc, which '
+        'for 100% of the waiting time of futexes, the caller is a function inside libc, which '
         'keeps no frame pointers: --unwind dwarf shows that of the program'])
     assert join['caller'] == 'main' or not unwind
 

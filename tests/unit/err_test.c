@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Error texts: what failed and why, and how to fix it. */
+/* Error messages: what failed and why, and how to fix it. */
 #include "unit.h"
 
 #include <string.h>
