@@ -15,7 +15,7 @@ int option_struct_take(void *mine, size_t known, const void *theirs)
 	if (size < sizeof(size_t) || size > OPTS_MAX)
 		return attar_fail(-EINVAL,
 			"the member 'size' of the options is %zu" ATTAR_FIX
-			"set it to the sizeof of their struct",
+			"set it to the size of their struct with sizeof",
 			size);
 	for (size_t i = known; i < size; i++)
 		if (bytes[i])

@@ -30,7 +30,7 @@ int words_split(char *text, char **ret_words, size_t max)
 
 	while (*(from += strspn(from, blanks))) {
 		if (n == max)
-			return attar_fail(-E2BIG, "too many words, more than %zu", max);
+			return attar_fail(-E2BIG, "more than %zu words", max);
 		ret_words[n++] = to;
 		to = take_word(&from, to);
 		if (!to)

@@ -57,8 +57,7 @@ static int take_confidence(struct comparison *c, const char *text)
 
 	if (r == 0 && !(c->opts.confidence >= 0.5 && c->opts.confidence < 1))
 		r = attar_fail(-EINVAL,
-			"--confidence %s" ATTAR_FIX "use a percentage from 50 to below 100",
-			CLIP(text));
+			"--confidence: '%s' is not a percentage from 50 to below 100", CLIP(text));
 	return r;
 }
 

@@ -105,7 +105,7 @@ static int set_timeout(struct fleet *f, const char *value)
 
 	if (r < 0)
 		return attar_context(r, "--timeout");
-	return f->timeout ? 0 : attar_fail(-EINVAL, "--timeout: it must not be 0");
+	return f->timeout ? 0 : attar_fail(-EINVAL, "--timeout must not be 0");
 }
 
 static int set_option(

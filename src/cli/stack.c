@@ -50,8 +50,7 @@ static int take_bytes(struct stack *s, const char *text)
 	int r = parse_size(text, &s->bytes);
 
 	if (r == 0 && (!s->bytes || s->bytes > ATTAR_THREAD_STACK_MAX))
-		r = attar_fail(
-			-EINVAL, "--bytes %s" ATTAR_FIX "use a size from 1 to 1G", CLIP(text));
+		r = attar_fail(-EINVAL, "--bytes: '%s' is not a size from 1 to 1G", CLIP(text));
 	return r;
 }
 
@@ -272,8 +271,8 @@ static const char *end_text(enum attar_unwind_end end)
 	case ATTAR_UNWIND_LOST:
 		return "code without call frame information or frame pointer";
 	case ATTAR_UNWIND_OTHER_STACK:
-		return "the signal handler has its own stack (sigaltstack(2)): the stack of the "
-		       "interrupted code could not be copied";
+		return "the signal handler runs on an alternate stack (sigaltstack(2)): the stack "
+		       "of the interrupted code could not be copied";
 	default:
 		return NULL;
 	}

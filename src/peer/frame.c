@@ -71,7 +71,7 @@ static int check_header(const char *bytes, size_t len)
 {
 	if (bytes[AT_VERSION] != FRAME_VERSION)
 		return attar_fail(-EBADMSG,
-			"the frames have version %u, this attar has version %u" ATTAR_FIX
+			"the frames have version %u, but this attar has version %u" ATTAR_FIX
 			"use the same attar on both sides",
 			(unsigned char)bytes[AT_VERSION], FRAME_VERSION);
 	if (len > FRAME_PAYLOAD_MAX)
@@ -86,7 +86,7 @@ ssize_t frame_get(const char *bytes, size_t n, uint64_t sequence, struct frame *
 	int r;
 
 	if (n && memcmp(bytes, MAGIC, MIN(n, strlen(MAGIC))) != 0)
-		return attar_fail(-EBADMSG, "the data are not frames of attar");
+		return attar_fail(-EBADMSG, "the data does not consist of frames of attar");
 	if (n < FRAME_HEADER)
 		return 0;
 	len = (size_t)get_number(bytes + AT_LENGTH, 4);

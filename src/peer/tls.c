@@ -19,7 +19,7 @@ bool tls_is_spoken(const char *bytes, size_t n)
 
 int tls_only_there(void)
 {
-	return attar_fail(-EBADMSG, "the other side uses TLS, this one does not" ATTAR_FIX
+	return attar_fail(-EBADMSG, "the other side uses TLS, but this one does not" ATTAR_FIX
 				    "give both sides the same --peer-psk file, or none");
 }
 

@@ -356,7 +356,7 @@ static int multi_trace_open(struct attar_run *run, void *self)
 
 	if (r == 0 && m->filter && !m->tasks)
 		return attar_fail(-EINVAL,
-			"--filter selects keys that are the IDs of threads" ATTAR_FIX
+			"--filter requires keys that are thread IDs" ATTAR_FIX
 			"add --tasks, or a filter to the events, as in "
 			"'sched:sched_wakeup/comm~\"java*\"/'");
 	if (r == 0 && m->impl->open)

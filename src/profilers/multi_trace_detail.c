@@ -129,8 +129,8 @@ int detail_open(struct multi_trace *m)
 	}
 	if ((d->of_start || d->of_end) && !d->same_cpu && !d->same_pid && !d->same_tid)
 		return attar_fail(-EINVAL,
-			"--detail: 1 and 2 say with which event of the pair others are "
-			"compared" ATTAR_FIX "add samecpu, samepid or sametid");
+			"--detail: 1 and 2 only select the event of the pair that others are "
+			"compared with" ATTAR_FIX "add samecpu, samepid or sametid");
 	d->kept = calloc(KEPT_MAX, sizeof(*d->kept));
 	d->bytes = malloc(BYTES);
 	return d->kept && d->bytes ? 0 : -ENOMEM;

@@ -516,7 +516,8 @@ static void add_remarks(const struct task_state *ts, struct attar_report *report
 	attar_states_get_stats(ts->states, &stats);
 	if (stats.evicted)
 		attar_report_remark(report,
-			"segments of time left out because of too many tasks, or no memory: %llu",
+			"segments of time left out because of too many tasks or lack of "
+			"memory: %llu",
 			(unsigned long long)stats.evicted);
 	attar_report_evicted(report, attar_states_table(ts->states), "tasks");
 }

@@ -581,7 +581,7 @@ static int parse_url(const char *address, struct clickhouse_url *url)
 
 	if (e == 0 && (url->from || url->to || url->profiler))
 		e = attar_fail(-EINVAL, "the parameters from, to and profiler of ClickHouse are "
-					"only for 'attar diff'");
+					"valid only in 'attar diff'");
 	return e;
 }
 

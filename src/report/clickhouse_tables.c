@@ -146,7 +146,7 @@ int tables_check(struct tables *t, struct transport *transport)
 			"the response of the server is not in the format of ClickHouse");
 	if (version > TABLES_VERSION)
 		return attar_fail(TRANSPORT_REFUSED,
-			"the tables have version %lu, and this attar writes version %d" ATTAR_FIX
+			"the tables have version %lu, but this attar writes version %d" ATTAR_FIX
 			"update attar, or use another database",
 			version, TABLES_VERSION);
 	buf_printf(&insert, "INSERT INTO attar_schema VALUES (today(), %d)", TABLES_VERSION);

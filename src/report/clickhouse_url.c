@@ -116,8 +116,8 @@ static int set_parameter(struct clickhouse_url *url, const char *name, const cha
 		return e == 0 ? read_password(url, path) : e;
 	}
 	return attar_fail(-EINVAL,
-		"no parameter '%s': available are host, password_file, quota, service, spool and "
-		"timeout, and for diff from, to and profiler",
+		"no parameter '%s': the parameters are host, password_file, quota, service, spool "
+		"and timeout; 'attar diff' also has from, to and profiler",
 		CLIP(name));
 }
 
@@ -229,6 +229,6 @@ int clickhouse_url_parse(const char *text, struct clickhouse_url *ret)
 	if (e == 0)
 		e = split(ret, text);
 	if (e == 0 && !ret->timeout_ns)
-		e = attar_fail(-EINVAL, "parameter 'timeout': must not be 0");
+		e = attar_fail(-EINVAL, "parameter 'timeout' must not be 0");
 	return e;
 }

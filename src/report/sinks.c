@@ -120,8 +120,8 @@ const struct render_format *render_format_find(const char *name)
 		attar_fail(-EINVAL, "no format '%s'" ATTAR_FIX "did you mean '%s'?", CLIP(name),
 			near.best);
 	else
-		attar_fail(
-			-EINVAL, "no format '%s': available are %s", CLIP(name), buf_text(&names));
+		attar_fail(-EINVAL, "no format '%s': the formats are %s", CLIP(name),
+			buf_text(&names));
 	return NULL;
 }
 

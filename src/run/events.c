@@ -45,13 +45,13 @@ static int refuse_pulled(const struct attar_event_list *list)
 	for (size_t i = 0; i < list->n; i++) {
 		if (attar_spec_get_option(&list->at[i], "pull"))
 			return attar_fail(-EINVAL,
-				"--event: pull= is for live events of 'attar trace' and 'attar "
+				"--event: pull= requires live events of 'attar trace' or 'attar "
 				"multi-trace', and conflicts with --input and --pull" ATTAR_FIX
 				"give pull= of each event instead of --pull");
 		if (attar_spec_get_option(&list->at[i], "vm"))
 			return attar_fail(-EINVAL,
-				"--event: vm= is for events that are pulled from a guest" ATTAR_FIX
-				"add pull=ADDRESS");
+				"--event: vm= requires events that are pulled from a "
+				"guest" ATTAR_FIX "add pull=ADDRESS");
 	}
 	return 0;
 }

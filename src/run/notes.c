@@ -216,20 +216,20 @@ static void late_reads_remark(const struct run_notes *notes, struct attar_report
 {
 	if (notes->late_reads)
 		attar_report_remark(report,
-			"%llu text%s of ustring() and fd_name() %s read from the programs up to "
-			"%.3f ms after the event: a string can be wrong if the program has changed "
+			"%llu string%s of ustring() and fd_name() %s read from the programs up to "
+			"%.3f ms after the event: one can be wrong if the program has changed "
 			"it meanwhile",
 			(unsigned long long)notes->late_reads, PLURAL_S(notes->late_reads),
 			notes->late_reads == 1 ? "was" : "were", (double)notes->latest_read / 1e6);
 	if (notes->failed_reads)
 		attar_report_remark(report,
-			"%llu text%s of ustring() %s not read, and the address is shown: the "
+			"%llu string%s of ustring() %s not read, and the address is shown: the "
 			"program had exited or replaced its memory before attar received the event",
 			(unsigned long long)notes->failed_reads, PLURAL_S(notes->failed_reads),
 			notes->failed_reads == 1 ? "was" : "were");
 	if (notes->unrecorded)
 		attar_report_remark(report,
-			"%llu text%s of ustring() and fd_name() %s not in the recording, and the "
+			"%llu string%s of ustring() and fd_name() %s not in the recording, and the "
 			"address or number is shown: attar reads them from running programs only",
 			(unsigned long long)notes->unrecorded, PLURAL_S(notes->unrecorded),
 			notes->unrecorded == 1 ? "is" : "are");
@@ -254,9 +254,8 @@ void run_fill_notes(struct attar_run *run, struct attar_report *report, enum att
 	missing_remark(&notes, run->replay != NULL, report);
 	if (replay_loses_side_band(run, notes.lost))
 		attar_report_remark(report,
-			"the %llu lost are records: besides samples, records of names, mappings, "
-			"forks and exits can be among them, which the recording does not count "
-			"separately",
+			"the %llu lost records can include records of names, mappings, forks and "
+			"exits besides samples: the recording does not count these separately",
 			(unsigned long long)notes.lost);
 	switch_check_remark(run, report, scope);
 	order_remarks(run, &stats, report, scope);

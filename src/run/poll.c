@@ -69,7 +69,8 @@ int attar_run_fd(struct attar_run *run)
 		return attar_fail(-EINVAL, "attar_run_fd(): the run was not started" ATTAR_FIX
 					   "call attar_run_start() first");
 	if (run->command.rounds > 1)
-		return attar_fail(-EINVAL, "attar_run_fd(): not with repeated runs of a command");
+		return attar_fail(
+			-EINVAL, "attar_run_fd(): a run that repeats a command has no descriptor");
 	p->always = run->replay && recording_fd(run->replay->recording) < 0;
 	p->epoll = epoll_create1(EPOLL_CLOEXEC);
 	r = p->epoll < 0 ? fail_open() : open_timer(p);

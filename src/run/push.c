@@ -506,7 +506,7 @@ void push_remark(const struct attar_run *run, struct attar_report *report)
 			(unsigned long long)sent->lost, sent->lost == 1 ? " was" : "s were");
 	if (sent->lost_records)
 		attar_report_remark(report,
-			"names and mappings of %llu reading%s of the rings were lost, because a "
+			"names and mappings of %llu read%s of the rings were lost, because a "
 			"receiver did not read fast enough",
 			(unsigned long long)sent->lost_records, PLURAL_S(sent->lost_records));
 	if (sent->cut)

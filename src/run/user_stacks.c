@@ -255,7 +255,7 @@ void user_stacks_remark(const struct attar_run *run, struct attar_report *report
 			(unsigned long long)stats.stacks);
 	if (stats.by_end[ATTAR_UNWIND_OTHER_STACK])
 		attar_report_remark(report,
-			"user stacks cut because a signal handler has its own stack "
+			"user stacks cut because a signal handler runs on an alternate stack "
 			"(sigaltstack(2)), and only that is copied: %llu of %llu; --unwind fp "
 			"shows the interrupted code if the program keeps frame pointers",
 			(unsigned long long)stats.by_end[ATTAR_UNWIND_OTHER_STACK],

@@ -407,7 +407,7 @@ int attar_stream_add(struct attar_stream *s, struct attar_counter *counter, uint
 	if (r < 0)
 		return r;
 	if (s->replay)
-		return attar_fail(-EINVAL, "attar_stream_add(): the stream is a recording's");
+		return attar_fail(-EINVAL, "attar_stream_add(): the stream reads a recording");
 	if (s->stopped)
 		return attar_fail(-EINVAL, "attar_stream_add(): the stream was already stopped");
 	if (s->in_round)

@@ -411,8 +411,8 @@ int user_events_accepted(const struct user_events *user)
 	vec_each (&user->requests, request)
 		if (request->refused && !request->accepted)
 			return attar_fail(-EINVAL,
-				"'%s' was not received: its filter fits no event of this name that "
-				"a program has registered",
+				"'%s' was not received: its filter is not valid for the fields of "
+				"any event of this name that a program has registered",
 				CLIP(request->spec->name));
 	return 0;
 }

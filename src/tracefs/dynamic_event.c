@@ -150,7 +150,7 @@ static int explain(struct tracefs *tracefs, const struct probe *probe, int r)
 			probe->user ? "uprobes" : "kprobes", probe->user ? "UPROBE" : "KPROBE");
 	if (r == -EACCES || r == -EPERM)
 		return attar_fail(-EACCES,
-			"cannot create probes: %s may not be written" ATTAR_FIX "run as root",
+			"cannot create probes: no permission to write %s" ATTAR_FIX "run as root",
 			path);
 	last_error(tracefs, text);
 	snprintf(place, sizeof(place), "0x%llx", (unsigned long long)probe->offset);

@@ -204,7 +204,7 @@ int tracefs_path(struct tracefs *tracefs, const char **ret_path)
 	int r = 0;
 
 	if (tracefs->recorded)
-		return attar_fail(-ENODEV, "a recording has its own events only");
+		return attar_fail(-ENODEV, "only events of the recording are available");
 	if (!tracefs->path)
 		r = tracefs_find(tracefs->proc, &tracefs->path);
 	if (r == -ENODEV && tracefs->mount && (r = mount_standard()) == 0)

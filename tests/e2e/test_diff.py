@@ -116,7 +116,7 @@ def test_impossible_confidence(confidence):
     done = run('diff', '--confidence', confidence, '--fail-above', '5', 'a.json', 'b.json')
     assert (done.returncode, done.stdout) == (2, '')
     assert done.stderr in (
-        f'attar: --confidence {confidence}: use a percentage from 50 to below 100\n',
+        f"attar: --confidence: '{confidence}' is not a percentage from 50 to below 100\n",
         f"attar: --confidence: '{confidence}' is not a percentage\n")
 
 

@@ -89,8 +89,8 @@ def test_a_switch_is_printed_once(tmp_path, words, lines):
 @pytest.mark.parametrize('words, sentence', [
     ('3,samecpu', "'3' is not one of -TIME, +TIME, 1, 2, samecpu"),
     ('-1min', "'-1min' is not one of -TIME"), ('hide<', "'hide<' is not one of"),
-    ('1', '1 and 2 say with which event of the pair others are compared: add samecpu'),
-    ('2,samekey', '1 and 2 say with which event of the pair'),
+    ('1', '1 and 2 only select the event of the pair that others are compared with: add samecpu'),
+    ('2,samekey', '1 and 2 only select the event of the pair'),
 ])
 def test_refused(tmp_path, words, sentence):
     ended = detail(tmp_path, words)

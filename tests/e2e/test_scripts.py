@@ -238,7 +238,7 @@ def test_processes_with_their_new_children(script, selection, expected):
 def test_names_need_keys_that_are_threads():
     done = run('multi-trace', '-e', 'a:b', '-e', 'a:c', '--filter', 'x')
     assert done.returncode == 2
-    assert '--filter selects keys that are the IDs of threads: add --tasks' in done.stderr
+    assert '--filter requires keys that are thread IDs: add --tasks' in done.stderr
 
 
 def test_lines_out_of_order_are_sorted(script):

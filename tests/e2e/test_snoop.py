@@ -300,7 +300,7 @@ def test_paths_that_are_not_in_a_recording_are_remarked(tmp_path):
     text = out.read_text()
     addresses = re.findall(r'"(0x[0-9a-f]+)"', text)
     remark, = json.loads(text.splitlines()[-1])['remarks']
-    assert remark.startswith(f'{len(addresses)} texts of ustring() and fd_name() are not in the '
+    assert remark.startswith(f'{len(addresses)} strings of ustring() and fd_name() are not in the '
                              'recording') and addresses
 
 

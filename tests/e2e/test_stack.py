@@ -267,7 +267,7 @@ def test_json_without_lines(waiting, args):
     (('-p', '0'), 2, "'0' is not a process ID"),
     (('-p', 'x'), 2, "'x' is not a process ID"),
     (('-p',), 2, "no such option '-p', or its value is missing"),
-    (('-p', '1', '--bytes', '2G'), 2, '--bytes 2G: use a size from 1 to 1G'),
+    (('-p', '1', '--bytes', '2G'), 2, "--bytes: '2G' is not a size from 1 to 1G"),
     (('--fast',), 2, "no such option '--fast'"),
     (('1',), 2, "'1' is not an option: attar stack -p 1"),
     (('-k', '123', '--json'), 2, "'123' is not an option: attar stack -p 123"),

@@ -124,8 +124,8 @@ def test_a_signal_stack_is_reported():
     command = ('--format', 'folded', '--', workload('altstack'), '60')
     ended = run('profile', '-g', '--unwind', 'dwarf', *command)
     assert ended.returncode == 0, ended.stderr
-    found = re.search(r'user stacks cut because a signal handler has its own stack .*: (\d+) of '
-                      r'(\d+); --unwind fp shows the interrupted code', ended.stderr)
+    found = re.search(r'user stacks cut because a signal handler runs on an alternate stack .*: '
+                      r'(\d+) of (\d+); --unwind fp shows the interrupted code', ended.stderr)
     assert found and int(found[1]) > 0.8 * int(found[2])
     assert 'user stacks cut because they are deeper' not in ended.stderr
     assert ';main;' not in ended.stdout

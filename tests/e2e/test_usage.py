@@ -116,7 +116,7 @@ MISTAKES = [
     (['profile', '--format', 'jsn', '-d', '1'], USAGE,
      r"attar: no format 'jsn': did you mean 'json'\?"),
     (['profile', '--format', 'xyzzy', '-d', '1'], USAGE,
-     r"attar: no format 'xyzzy': available are text, json, csv, folded, html, pprof, "
+     r"attar: no format 'xyzzy': the formats are text, json, csv, folded, html, pprof, "
      r"speedscope, firefox, chrome, sqlite, prometheus and openmetrics"),
     (['profile', '--', '/no/such/command'], FAILED,
      r"attar: cannot run '/no/such/command': no such file, or its interpreter "

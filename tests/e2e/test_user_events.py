@@ -477,8 +477,9 @@ def test_filter_by_name_of_a_running_program(no_kernel, emitter, words, seen):
 def test_event_skipped_for_its_filter_is_not_called_missing(no_kernel):
     done = run('trace', '-e', 'user_events:e2e_order/no>5/', '--', EMIT, 'blind', '100')
     assert done.returncode == 2, 'nothing could be received, because of the arguments'
-    assert done.stderr.endswith("attar: 'user_events:e2e_order' was not received: its filter fits "
-                                'no event of this name that a program has registered\n')
+    assert done.stderr.endswith("attar: 'user_events:e2e_order' was not received: its filter is "
+                                'not valid for the fields of any event of this name that a program '
+                                'has registered\n')
     assert '0 samples seen' in done.stdout
     assert re.search(r"skipped user_events:e2e_order of process \d+( \(\w+\))?: "
                      'filter: no such field ', done.stderr)

@@ -135,7 +135,7 @@ static void test_capabilities(void **state)
 	assert_true(attar_sink_find("folded")->wants_trees);
 	assert_int_equal(attar_sink_find("folded")->sections, 1 << ATTAR_SECTION_TREE);
 	assert_null(attar_sink_find("HTML"));
-	assert_string_equal(attar_error(), "no format 'HTML': available are " FORMATS);
+	assert_string_equal(attar_error(), "no format 'HTML': the formats are " FORMATS);
 }
 
 static void test_unknown_format(void **state)
@@ -145,7 +145,7 @@ static void test_unknown_format(void **state)
 	assert_int_equal(attar_renderer_new("jsom", stdout, &plain, &renderer), -EINVAL);
 	assert_string_equal(attar_error(), "no format 'jsom': did you mean 'json'?");
 	assert_int_equal(attar_renderer_new("pdf", stdout, &plain, &renderer), -EINVAL);
-	assert_string_equal(attar_error(), "no format 'pdf': available are " FORMATS);
+	assert_string_equal(attar_error(), "no format 'pdf': the formats are " FORMATS);
 	assert_null(renderer);
 }
 
