@@ -71,7 +71,7 @@ void allocations_add_stack(const struct allocations *a, struct attar_run *run,
 int allocations_weigh(const struct allocations *a, struct attar_stacks *stacks,
 	const struct allocation *made, uint64_t weight);
 
-/* Remarks on what could not be matched or kept. */
+/* Adds remarks on events that could not be matched or kept. */
 void allocations_add_remarks(const struct allocations *a, struct attar_report *report);
 
 void allocations_done(struct allocations *a);

@@ -67,7 +67,7 @@ int block_on_lost(struct attar_run *run, void *self, const struct attar_event *e
 /* The name of a device: "sda", or "8:0" if this machine has no such device. */
 const char *block_name(uint32_t dev, char name[BLOCK_NAME_BYTES]);
 
-/* A remark about requests that could not be measured. */
+/* Adds a remark about requests that could not be measured. */
 void block_add_remarks(const struct block *block, struct attar_report *report);
 
 #define BLOCK_OPTION(state_)                                                                       \

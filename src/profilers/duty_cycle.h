@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Limits what a measurement costs: while attar uses more than its share of a CPU, the sources that
- * are expensive are paused.
+ * Limits the overhead of a measurement: while attar uses more than its share of a CPU, expensive
+ * sources are paused.
  */
 #ifndef PROFILERS_DUTY_CYCLE_H
 #define PROFILERS_DUTY_CYCLE_H
@@ -30,8 +30,8 @@ void duty_add(struct duty *duty, struct attar_run *run, uint32_t first);
 enum duty_change { DUTY_SAME, DUTY_PAUSED, DUTY_RESUMES };
 
 /*
- * For attar_profiler.turn: pauses the sources, or enables them again. DUTY_RESUMES: nothing is
- * known of the time from *ret_from to *ret_to, ns; all events before have been delivered. Returns
+ * For attar_profiler.turn: pauses the sources, or enables them again. DUTY_RESUMES: there
+ * are no events from *ret_from to *ret_to, ns; all earlier events have been delivered. Returns
  * enum duty_change or a negative errno.
  */
 int duty_turn(struct duty *duty, struct attar_run *run, uint64_t *ret_from, uint64_t *ret_to);

@@ -11,7 +11,7 @@ bool hardware_has_pmu(void);
 /* Whether the file exists below /sys/bus/event_source/devices, such as "ibs_op". */
 bool hardware_has(const char *path);
 
-/* Of a live run; -EOPNOTSUPP: there is no PMU. The sentence names the profiler of the run. */
+/* -EOPNOTSUPP: a live run without a PMU. The error message names the profiler of the run. */
 int hardware_require_pmu(const struct attar_run *run);
 
 /* How hardware_add_source() samples. */

@@ -6,8 +6,8 @@
 #include "attar/run.h"
 
 /*
- * From open(): reads the names of the kernel's functions. At the first event it would take so long
- * that rings overflow meanwhile.
+ * To be called from open(): reads the names of the kernel's functions. At the first event, this
+ * would take so long that rings overflow.
  */
 void kernel_names_read(struct attar_run *run);
 

@@ -21,11 +21,11 @@ enum { KEYS_NAME_BYTES = 64 };
  */
 const char *keys_column(const struct attar_event_option *option, char name[KEYS_NAME_BYTES]);
 
-/* Whether two keys, or NULL, can be equal: a number and a text never are. */
+/* Whether two keys, or NULL, can be equal: a number and a string never are. */
 bool keys_are_alike(const struct attar_expr *a, const struct attar_expr *b);
 
 /*
- * Whether the expression reads texts from the running program, which may have changed since the
+ * Whether the expression reads strings from the running program, which may have changed since the
  * event: ustring() without a copy of the kernel, and fd_name().
  */
 bool keys_read_program(const struct attar_expr *expr);
@@ -37,7 +37,7 @@ void keys_add_columns(struct attar_section *table, const struct attar_expr *key)
 void keys_add_cells(
 	struct attar_section *table, const struct attar_expr *key, const void *bytes, size_t size);
 
-/* "pid 12, comm sh": the values of a key as one text, cut to size bytes. */
+/* "pid 12, comm sh": the values of a key as one string, cut to size bytes. */
 void keys_text(const struct attar_expr *key, const void *bytes, size_t n, char *text, size_t size);
 
 /*

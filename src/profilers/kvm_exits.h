@@ -53,7 +53,7 @@ void kvm_exits_close(struct kvm_exits *k);
 
 attar_event_fn kvm_exits_lost, kvm_exits_exited, kvm_exits_emits;
 
-/* The end of the run. */
+/* For attar_profiler.ended. */
 int kvm_exits_ended(struct attar_run *run, void *self);
 
 /* Whether the guest waits for an interrupt: the length of the exit depends on the guest. */

@@ -51,7 +51,7 @@ int lock_holders_release(struct lock_holders *holders, struct lock_account *acco
 int lock_holders_add(
 	struct lock_holders *holders, const void *lock, int64_t tid, uint64_t duration);
 
-/* The ends of waits are not known: open waits are not attributed to any thread. */
+/* Discards open waits, whose ends are unknown: they are not attributed to any thread. */
 void lock_holders_forget(struct lock_holders *holders);
 
 /* ---- reports ---- */
@@ -67,8 +67,8 @@ struct lock_holder {
 int lock_holders_end_interval(struct lock_holders *holders);
 
 /*
- * Reads a row of the table: returns its lock, the key, and takes what it says of this lock into
- * *holder.
+ * Reads a row of the table: returns its lock, the key, and updates *holder with the times of this
+ * lock.
  */
 const void *lock_holders_lock(const struct attar_keyrow *row);
 void lock_holders_read(

@@ -139,7 +139,7 @@ bool trace_key(const struct attar_run *run, const struct trace_event *e,
 /* Creates the pairs of each step and the table. */
 int pairs_open(struct multi_trace *m);
 
-/* Frees them. */
+/* Frees the pairs and the table. */
 void pairs_close(struct multi_trace *m);
 
 /* The record of the exec of the command: an open pair of it begins there. */
@@ -190,7 +190,7 @@ void detail_close(struct multi_trace *m);
 uint64_t detail_keep(struct attar_run *run, struct multi_trace *m, const struct trace_event *e,
 	const struct attar_event *ev);
 
-/* Prints a pair, if it is beyond the limits, now or when the events after it have come. */
+/* Prints a pair that exceeds the limits, at once or after the events that follow it. */
 int detail_pair(struct attar_run *run, struct multi_trace *m, const struct attar_start *started,
 	uint64_t end, uint64_t time);
 

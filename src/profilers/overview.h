@@ -68,7 +68,7 @@ enum overview_count {
 
 enum { EXPECTED_ERRORS = 4 };
 
-/* Errors with which programs work as usual. */
+/* Errors that are expected in normal operation. */
 extern const int overview_expected[EXPECTED_ERRORS];
 
 /* Sums of overview.errors: seen, and samples of those during pauses. */
@@ -199,11 +199,11 @@ struct overview_name overview_name_of(const struct overview_process *process, bo
 /* The name of a system call by its number; "" if it has none. */
 struct overview_name overview_call_name(const struct overview_sums *sums, uint64_t call);
 
-/* The functions in which a part of it is spent, at most n, largest first. Returns their number. */
+/* The functions with the most time of a part, at most n, largest first. Returns their number. */
 size_t overview_places(const struct overview_sums *sums, enum overview_part part,
 	const struct overview_process *process, struct overview_function *ret_functions, size_t n);
 
-/* The same for functions on a CPU, whatever they do. */
+/* Likewise for all functions that run on a CPU. */
 size_t overview_functions(
 	const struct overview_sums *sums, struct overview_function *ret_functions, size_t n);
 

@@ -20,15 +20,15 @@ struct sample_fields {
  */
 int64_t sample_tid(const struct attar_event_spec *spec, const struct attar_event *ev);
 
-/* Adds a cell with it; none if it is unknown. */
+/* Adds a cell with the tid, or none if it is unknown. */
 void sample_tid_cell(struct attar_section *lines, int64_t tid);
 
-/* Reads no symbols. */
+/* Copies the fields of a sample; resolves no symbols. */
 void sample_fields_get(const struct attar_event *ev, const struct perf_event_attr *attr,
 	struct sample_fields *ret_fields);
 
 /*
- * As one text: "addr=0x7f12a000 ip=0x401196 symbol=fill+0x16 dso=/bin/prog"; period=N unless N is
+ * As one string: "addr=0x7f12a000 ip=0x401196 symbol=fill+0x16 dso=/bin/prog"; period=N unless N is
  * 1.
  */
 void sample_fields_text(

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a sample counts: 1, or the events that it stands for. */
+/* The weight of a sample: 1, or the number of events that it represents. */
 #ifndef PROFILERS_SAMPLE_WEIGHT_H
 #define PROFILERS_SAMPLE_WEIGHT_H
 
@@ -39,8 +39,8 @@ static inline uint64_t sample_events_get(
 }
 
 /*
- * Says for which sources the number of events is computed from the samples. False: each sample is
- * one event.
+ * Adds a remark for the sources whose number of events is computed from samples. False: each sample
+ * is one event.
  */
 bool sample_events_remark(const struct attar_run *run, struct attar_report *report);
 

@@ -48,7 +48,7 @@ int sql_db_next(struct sql_db *db, const char **text, sqlite3_stmt **ret_stateme
 /* Opens the database that is the input. 0 or a negative errno with an error message. */
 int sql_input_open(struct sql_db *db);
 
-/* "functions(report, self_percent, ...), ..." */
+/* Lists the tables: "functions(report, self_percent, ...), ..." */
 void sql_input_describe(struct sql_db *db, char *ret_text, size_t max);
 
 /* See sql_db_tables(). */
@@ -105,7 +105,7 @@ int sql_cursor_free_table(sqlite3_vtab *table);
 
 /*
  * Never changes a table. With this callback SQLite asks the authorizer about a change, which
- * refuses it by its name; without it, SQLite refuses the change itself, with a text but no code.
+ * refuses it by its name; without it, SQLite refuses the change itself, with a message but no code.
  */
 int sql_cursor_update(
 	sqlite3_vtab *table, int n, sqlite3_value **values, sqlite3_int64 *ret_number);
@@ -127,7 +127,7 @@ bool sql_table_is_needed(const struct sql_table *table, const struct sql_row *ro
 bool sql_table_is_comm(size_t column);
 bool sql_table_is_of_fields(size_t column);
 
-/* A value: NULL, a text, borrowed from the row, or a number. */
+/* A value: NULL, a string, borrowed from the row, or a number. */
 struct sql_value {
 	bool is_null;
 	const char *text; /* without NUL; NULL: a number */
@@ -135,7 +135,7 @@ struct sql_value {
 	int64_t number;
 };
 
-/* Whether sql_table_value() has this column: numbers and texts that a row stores. */
+/* Whether sql_table_value() has this column: numbers and strings that a row stores. */
 bool sql_table_has_value(const struct sql_table *table, size_t column);
 struct sql_value sql_table_value(
 	const struct sql_table *table, size_t column, const struct sql_view *view);
@@ -145,7 +145,7 @@ struct sql_value sql_table_value(
 /* Adds a value to a hash. */
 uint64_t sql_value_hash(uint64_t hash, const struct sql_value *value);
 
-/* As SQLite: NULL is the smallest, texts are compared by bytes. Less than 0, 0, or more. */
+/* As SQLite: NULL is the smallest, strings are compared by bytes. Less than 0, 0, or more. */
 int sql_value_compare(const struct sql_value *a, const struct sql_value *b);
 
 /* ---- sql_table.c ---- */

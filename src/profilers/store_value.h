@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What an instruction has written to memory or read from it, from its bytes and the registers after
- * it. x86-64: a breakpoint is reported after the instruction, so the instruction that ends there is
- * searched backwards; the address of its operand must be the one of the breakpoint.
+ * Determines what an instruction has written to memory or read from it, from its bytes and the
+ * registers after it. x86-64: a breakpoint is reported after the instruction, so the instruction
+ * that ends there is searched backwards; the address of its operand must be the one of the
+ * breakpoint.
  */
 #ifndef PROFILERS_STORE_VALUE_H
 #define PROFILERS_STORE_VALUE_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the kernel counts of the whole system, from /proc. */
+/* System-wide statistics of the kernel, from /proc. */
 #ifndef PROFILERS_SYSTEM_STAT_H
 #define PROFILERS_SYSTEM_STAT_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What execsnoop and exitsnoop have in common: cells of their lines, and the numbers of lines that
- * the report has.
+ * Common parts of execsnoop and exitsnoop: cells of their lines, and the counts of lines in the
+ * report.
  *
  *	task_counts_add(&s->counts, failed);
  *	...

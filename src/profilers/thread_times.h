@@ -87,7 +87,7 @@ struct thread_times {
 	uint64_t in_order, missing; /* until then: switches from the thread on the CPU, others */
 	/* Of the values in states, which begin with a block; 0: they are struct thread_block. */
 	size_t block_size;
-	/* Called for each time. May be NULL. Returns 0 or a negative errno. */
+	/* Called for each segment. May be NULL. Returns 0 or a negative errno. */
 	int (*segment)(struct attar_run *run, void *self, const struct thread_segment *segment);
 };
 
@@ -99,8 +99,8 @@ int thread_times_open(struct attar_run *run, struct thread_times *times);
 void thread_times_close(struct thread_times *times);
 
 /*
- * The thread of the event is on a CPU, and one of those that were recorded. For recordings without
- * the switches to them.
+ * Notes that the thread of the event is on a CPU, and that it is a recorded one. For recordings
+ * without the switches to such threads.
  */
 int thread_times_note_event(
 	struct attar_run *run, struct thread_times *times, const struct attar_event *ev);
@@ -123,18 +123,18 @@ static inline int thread_times_seen(
 int thread_times_runs(
 	struct attar_run *run, struct thread_times *times, const struct attar_event *ev);
 
-/* The running time since the switch, or since the sample before, belongs to this sample. */
+/* Attributes the running time since the switch or the previous sample to this sample. */
 int thread_times_sample(
 	struct attar_run *run, struct thread_times *times, const struct attar_event *ev);
 
-/* Nothing is known of what happened between these times, ns. */
+/* Makes all states unknown between these times, ns. */
 void thread_times_forget(struct thread_times *times, uint64_t from, uint64_t to);
 
 /* For attar_profiler.lost and attar_profiler.exited. */
 int thread_times_lost(struct attar_run *run, void *self, const struct attar_event *ev);
 int thread_times_exited(struct attar_run *run, void *self, const struct attar_event *ev);
 
-/* Ends all times at `until`, and begins others in the same states. */
+/* Ends all segments at `until`, and begins new ones in the same states. */
 int thread_times_divide(struct attar_run *run, struct thread_times *times, uint64_t until);
 
 /*
@@ -147,11 +147,11 @@ int thread_times_scan(struct attar_run *run, struct thread_times *times);
 /* Whether samples of a source have call chains: those of a recording may have none. */
 bool thread_times_has_stacks(const struct attar_run *run, uint32_t source);
 
-/* Says that the reasons of waits are unknown, if the recording has no stacks. */
+/* Adds a remark that the reasons for waits are unknown, if the recording has no stacks. */
 void thread_times_remark(const struct attar_run *run, const struct thread_times *times,
 	struct attar_report *report);
 
-/* What the arguments of a system call show, which its functions in the kernel do not. */
+/* Details of a wait that the arguments of the system call show, but its stack does not. */
 struct wait_details {
 	bool is_lock;        /* FRAME_FUTEX is a lock; otherwise a condition */
 	bool is_only_a_time; /* FRAME_WORK waits for no file */

@@ -33,16 +33,16 @@ struct run_clock {
 	struct kvmclock *kvmclock; /* of the guest of --kvmclock; NULL: not shown */
 };
 
-/* Checks the options for the clock that times are shown of. Waits for the clock of a guest. */
+/* Checks the options that select the displayed clock. Waits for the clock of a guest. */
 int clock_check(struct attar_run *run);
 void clock_done(struct run_clock *c);
 
-/* A report whose times are of that clock, for the run's profiler. NULL: out of memory. */
+/* Creates a report of the run's profiler, with times of that clock. NULL: out of memory. */
 struct attar_report *clock_new_report(const struct attar_run *run);
 
 /*
- * ns since 1970, whatever clock the options select: when a report was made. If a recording does not
- * say when it was made, the time by its clock.
+ * Converts a time of the run's clock to ns since 1970, regardless of the clock that the options
+ * select. If a recording has no date, the time is that of its clock.
  */
 uint64_t run_wall_time(const struct attar_run *run, uint64_t time);
 
@@ -50,15 +50,15 @@ uint64_t run_wall_time(const struct attar_run *run, uint64_t time);
 void clock_start(struct run_clock *c);
 
 /*
- * Follows the time of day after it was set, or after the machine was suspended, which
- * CLOCK_MONOTONIC does not count. Times of later reports and lines are by the new one.
+ * Updates the offset of the time of day after it was set or after the machine was suspended, since
+ * CLOCK_MONOTONIC stops while it is. Later reports and lines use the new offset.
  */
 void clock_follow(struct run_clock *c);
 
-/* The same as clock_start() for a recording, whose first sample has this time. */
+/* Like clock_start(), for a recording whose first sample has this time. */
 void clock_start_at(struct run_clock *c, uint64_t time);
 
-/* Now, by the clock of the events. */
+/* The current time, by the clock of the events. */
 uint64_t run_now(const struct attar_run *run);
 
 #endif

@@ -37,21 +37,21 @@ struct counts {
 int counts_set_filter(
 	struct attar_run *run, struct attar_counter *counter, const struct attar_event_spec *spec);
 
-/* Opens them all, disabled. */
+/* Opens all counted events, disabled. */
 int counts_open(struct attar_run *run);
 
 /*
- * Closes them all, to be opened again; -ECANCELED: attar_run_stop() was called, some are still
- * open.
+ * Closes all counted events, so that they can be opened again. -ECANCELED: attar_run_stop() was
+ * called, and some events are still open.
  */
 int counts_close(struct attar_run *run);
 int counts_enable(struct attar_run *run);
 int counts_disable(struct attar_run *run);
 
-/* Opens them on CPUs that have come online. A negative errno, otherwise a value to ignore. */
+/* Opens the events on CPUs that have come online. Returns a negative errno on failure only. */
 int counts_follow(struct attar_run *run);
 
-/* Reads all of them: one system call for each instance of a counter or group. */
+/* Reads all counted events: one system call for each instance of a counter or group. */
 int counts_read(struct attar_run *run);
 void counts_done(struct attar_run *run);
 

@@ -8,16 +8,16 @@
 
 #include "attar/run.h"
 
-/* Whether no further events are wanted, because of --count, --duration or the size of the file. */
+/* Whether the run is to end because of --count, --duration or the size of the file. */
 bool run_has_enough(const struct attar_run *run);
 
-/* Delivers what the rings or the recording have now. */
+/* Delivers the events that the rings or the recording contain now. */
 int run_drain(struct attar_run *run);
 
-/* Delivers and reports what the overwritten rings contain. */
+/* Delivers the contents of overwritable rings and makes a report of them. */
 int run_dump(struct attar_run *run);
 
-/* The same without a report: that of the whole run follows. */
+/* Like run_dump(), without a report, since the report of the whole run follows. */
 int run_dump_last(struct attar_run *run);
 
 /* Calls the functions of the profiler for a record that is not a sample. */

@@ -35,33 +35,36 @@ int emitter_add(struct attar_run *run, const struct attar_event_spec *spec, bool
 	attar_event_fn *fn);
 
 /*
- * After all were added, adds those sources whose events become events of another source of the same
- * profiler: all but the first one, if events have fields of their own. 0 or a negative errno.
+ * To be called after all emitters were added: for profilers whose events have their own fields,
+ * adds the sources after the first one; their events become events of the first one. 0 or a
+ * negative errno.
  */
 int emitters_add_rest(struct attar_run *run);
 
 /*
- * After that. Such a profiler may need events of this process that are none of the other
- * one, such as switches to other tasks: they are delivered to it only.
+ * To be called after emitters_add_rest(). An emitter may need events of this process, such as
+ * switches to other tasks, that the run's profiler does not take: only the emitter receives them.
  */
 void emitters_keep_own(struct attar_run *run);
 
-/* Whether the profiler makes this event of its source one of the run's: 1, 0 or a negative errno.
+/*
+ * Whether the emitter turns this event of its source into events of the run: 1, 0, or a negative
+ * errno.
  */
 int emitter_emits(struct attar_run *run, const struct source *s, const struct attar_event *event);
 
 /*
- * After emitter_emits() has returned 1 for an event of a source: the number of events; the i-th
- * one, of which record is a part. Both are valid until its next call.
+ * After emitter_emits() has returned 1 for an event of a source: the number of emitted events, and
+ * the i-th of them, whose record is stored in *record. Valid until the next emitter_emits().
  */
 size_t emitter_events(const struct emitter *emitter);
 struct attar_event emitter_get_event(struct attar_run *run, const struct source *s, size_t i,
 	const struct attar_event *event, struct attar_record *record);
 
-/* Tells their profilers about a record that is not a sample. 0 or a negative errno. */
+/* Passes a record that is not a sample to all emitters. 0 or a negative errno. */
 int emitters_tell(struct attar_run *run, const struct attar_event *event);
 
-/* Frees them; the sources of the run must have been freed. */
+/* Frees the emitters; the sources of the run must have been freed. */
 void emitters_free(struct attar_run *run);
 
 #endif

@@ -76,10 +76,10 @@ bool run_is_mixed(const struct attar_run *run, pid_t tid);
  */
 bool run_is_complete(const struct attar_run *run, const struct ended_thread *ended, size_t i);
 
-/* Whether the kernel reports them in this run: not with intervals, nor before Linux 6.12. */
+/* Whether the kernel reports exited threads: not with intervals, nor before Linux 6.12. */
 bool exited_threads_reported(const struct attar_run *run);
 
-/* Sets in attr what this needs. */
+/* Sets the members of attr that per-thread counts require. */
 void threads_attr(struct perf_event_attr *attr);
 
 /*
@@ -104,7 +104,7 @@ int threads_keep_comm(struct attar_run *run, pid_t tid, const char *comm);
 /* Reads the names of the watched threads, for run_comm(). */
 int threads_remember_comms(struct attar_run *run);
 
-/* Where the counts are that belong to no thread of the report: "they are %s". */
+/* Says where counts are that belong to no thread of the report, to complete "they are %s". */
 const char *threads_rest(const struct attar_run *run);
 
 /* Adds a remark to the report: how many threads have no separate counts. */

@@ -32,30 +32,30 @@ struct run_flight {
 	uint64_t missed; /* events meanwhile for which the condition was true */
 };
 
-/* The rings are being stopped for a dump; they were resumed, and the dump is complete. */
+/* To be called when the rings are stopped for a dump, and when the dump is complete. */
 void flight_begin_dump(struct attar_run *run);
 void flight_end_dump(struct attar_run *run);
 
-/* Sets what the ring of a source needs. */
+/* Sets the members of attr that the ring of a source requires. */
 void flight_set_attr(
 	const struct attar_run *run, const struct source *s, struct perf_event_attr *attr);
 
 /* With holds: compiles the condition for a source whose format is known. 0 or a negative errno. */
 int flight_set_condition(struct attar_run *run, struct source *s);
 
-/* The event passed the condition of its source: shows the lines that wait, up to its own. */
+/* Called for an event that fulfils the condition: releases all lines up to those of the event. */
 int flight_release(struct attar_run *run, const struct attar_event *event);
 
 /* Bytes of each ring. */
 size_t flight_ring_bytes(const struct attar_run *run);
 
-/* Events lost while the rings were stopped for dumps, and the option that makes the dumps. */
+/* The number of events lost while rings were stopped; the name of the option for dumps. */
 uint64_t flight_lost(const struct attar_run *run);
 const char *flight_option(const struct attar_run *run);
 
 /*
- * Says how many events were lost during dumps, how far the newest dump goes back, and at the end if
- * the condition was never true, or true during dumps.
+ * Adds remarks: how many events were lost during dumps, how far the newest dump goes back, and at
+ * the end whether the condition was never true, or was true during dumps.
  */
 void flight_remark(struct attar_run *run, struct attar_report *report, enum attar_scope scope);
 

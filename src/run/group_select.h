@@ -21,7 +21,7 @@ struct group_select {
 	int number;           /* of the hierarchy */
 	VEC(char *) paths;    /* of the groups, as in /proc/PID/cgroup */
 	bool has_whole_paths; /* they are those of tracepoints, too */
-	bool misses_moves;    /* no event says that a task is moved */
+	bool misses_moves;    /* the kernel has no event for moved tasks */
 	uint64_t learned;     /* ns: when the members were listed */
 	parse_ints listed;    /* their tids */
 };

@@ -7,7 +7,7 @@
 #include "base/vec.h"
 
 /*
- * The process of a guest. text is its ID, or the UUID that it was started with (QEMU's and
+ * Finds the process of a guest. text is its ID, or the UUID that it was started with (QEMU's and
  * libvirt's option -uuid). -ESRCH: there is none; -EINVAL: it runs no guest.
  */
 int guest_find(const char *text, pid_t *ret_pid);
@@ -16,8 +16,8 @@ int guest_find(const char *text, pid_t *ret_pid);
 int guest_read_vcpu(pid_t pid, int vcpu, const char *file, int64_t *ret_value);
 
 /*
- * The threads that run the virtual CPUs, by number; tid 0: unknown. -ESRCH: all are unknown. Free
- * with vec_done(), also on failure.
+ * Lists the threads that run the virtual CPUs, by number; tid 0: unknown. -ESRCH: all are unknown.
+ * Free the list with vec_done(), also on failure.
  */
 typedef VEC(struct attar_vcpu) guest_vcpus;
 int guest_list_vcpus(pid_t pid, guest_vcpus *vcpus);

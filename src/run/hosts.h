@@ -48,7 +48,7 @@ static inline bool hosts_are_used(const struct run_hosts *hosts)
 	return hosts->list.n > 0;
 }
 
-/* Whether events of this list are to come from others. */
+/* Whether the list has events of other hosts. */
 bool hosts_concern(const struct attar_run *run, const char *events);
 
 /* Like attar_run_events() for such a list. */
@@ -57,31 +57,31 @@ int hosts_add_events(struct attar_run *run, const char *events, bool stacks, att
 /* -EINVAL: the profiler cannot have events of several hosts in this way (enum attar_uses). */
 int hosts_check_profiler(const struct attar_run *run, unsigned uses);
 
-/* -EINVAL: options that conflict with events of others. */
+/* -EINVAL: an option conflicts with events of other hosts. */
 int hosts_check(const struct attar_run *run);
 
-/* Begins to read, after the profiler has opened. */
+/* Starts reading, after the profiler's open(). */
 int hosts_start(struct attar_run *run);
 
 /* Like attar_stream_next(), for the events of all hosts. Sets `current`. */
 int hosts_next(struct attar_run *run, struct attar_event *ret_event);
 
-/* Gives an event of `current` to its sources. */
+/* Delivers an event of `current` to its sources. */
 int hosts_deliver(struct attar_run *run, struct attar_event *ev);
 
 /* Like attar_stream_wait(); 2: attar_run_stop() was called. */
 int hosts_wait(struct attar_run *run, int timeout_ms);
 
-/* Whether no host sends any more, and this machine has no events. */
+/* Whether all hosts have ended, and this machine has no events. */
 bool hosts_are_over(const struct attar_run *run);
 
-/* What was received is delivered by the next hosts_next(), without waiting for more. */
+/* Makes hosts_next() deliver the received events without waiting for more. */
 int hosts_stop(struct attar_run *run);
 
-/* Adds the statistics of all hosts. Returns the samples that are not delivered. */
+/* Adds the statistics of all hosts. Returns the number of undelivered samples. */
 uint64_t hosts_add_stats(const struct attar_run *run, struct attar_stream_stats *stats);
 
-/* What the report says about the others. */
+/* Adds remarks about the other hosts. */
 void hosts_remark(const struct attar_run *run, struct attar_report *report);
 
 void hosts_done(struct attar_run *run);

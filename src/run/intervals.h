@@ -9,8 +9,8 @@
 uint64_t run_duration_end(const struct attar_run *run);
 
 /*
- * The interval ends at `until`, and the last one with the run. A recording ends by the time of its
- * events.
+ * Sets the end of the interval: `until`, or the end of the run. For a recording, both are times of
+ * its events.
  */
 void run_set_tick(struct attar_run *run, uint64_t until);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The ids of a recording in a pipe. Its header has those that the events had at the start; the
- * events of a CPU that comes online, and of a thread that is attached, get others. perf ends at the
- * first record with an id that it does not know. Records therefore have an id of their event from
- * the header, which replaces the late one in a copy: the kernel does not let rings be changed.
+ * events of a CPU that comes online, and of a thread that is attached, get others. perf stops at
+ * the first record with an id that it does not know. Records therefore have an id of their event
+ * from the header, which replaces the late one in a copy: the kernel does not let rings be changed.
  */
 #ifndef RUN_LATE_IDS_H
 #define RUN_LATE_IDS_H

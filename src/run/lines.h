@@ -5,8 +5,8 @@
  * Rings are read first: rows wait in batches, each a separate report, and one batch is shown
  * whenever the rings are empty and the reader of the output accepts it. Reports of intervals wait
  * after the rows of their interval. When the batches have reached the size of --buffer, a batch is
- * shown before the rings are read on: the kernel counts what it cannot store meanwhile, and the
- * command what a stalled reader does not accept.
+ * shown before more is read from the rings: meanwhile the kernel counts the records that it cannot
+ * store, and the command counts the lines that a stalled reader does not accept.
  *
  * In a flight recorder that holds lines (run/flight.h), only what was released is shown, and the
  * oldest batch is dropped instead when the buffer is full.
@@ -52,7 +52,7 @@ static inline bool lines_are_queued(const struct run_lines *lines)
 	return lines->shown < (lines->holds ? lines->released : lines->queue.n);
 }
 
-/* Whether batches can be shown, and their reader accepts them: attar_run_hooks.ready. */
+/* Whether a batch can be shown and the reader accepts it, see attar_run_hooks.ready. */
 bool lines_can_show(const struct attar_run *run);
 
 /* Whether batches wait to be released. */

@@ -6,8 +6,8 @@
 #include "attar/run.h"
 
 /*
- * Whether the tracepoint "system:name" exists, a filter may follow. Other events are only looked
- * for in recordings.
+ * Whether the tracepoint "system:name" exists; a filter may follow the name. Other events are only
+ * looked for in recordings.
  */
 bool needed_event_exists(struct attar_run *run, const char *event);
 
@@ -18,19 +18,19 @@ bool needed_event_exists(struct attar_run *run, const char *event);
  */
 int needed_events_refused(struct attar_run *run, const struct attar_input *inputs, int r);
 
-/* The same after the events of an option of the preset were refused. */
+/* Likewise after the events of an option of the preset were refused. */
 int needed_events_preset_refused(struct attar_run *run, int r);
 
-/* Whether the text is one of the preset's own. */
+/* Whether the list is one that the preset itself specifies. */
 bool needed_events_of_preset(const struct attar_run *run, const char *list);
 
 /*
  * For profilers of tasks: a recording of perf sched has sched_waking instead of sched_wakeup. It
- * names the woken task in the same fields, and is used for sched_wakeup then. Its CPU is another.
+ * names the woken task in the same fields, and is used for sched_wakeup then. Its CPU may differ.
  */
 void needed_events_take_wakings(struct attar_run *run);
 
-/* Says that sched_waking was used. */
+/* Adds a remark that sched_waking was used. */
 void needed_events_remark(const struct attar_run *run, struct attar_report *report);
 
 #endif

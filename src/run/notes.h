@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a report says about the measurement itself: losses, overhead, unresolved names. */
+/* The notes of a report on the measurement itself: losses, overhead, unresolved names. */
 #ifndef RUN_NOTES_H
 #define RUN_NOTES_H
 
@@ -28,7 +28,7 @@ struct run_notes {
 /* Starts to measure the overhead. */
 void notes_begin(struct run_notes *notes);
 
-/* Logs a warning if most events of a live run were lost: its results say little. */
+/* Logs a warning if most events of a live run were lost: its results are unreliable. */
 void notes_warn(struct attar_run *run);
 
 /* Fills the notes of a report: what was seen since the previous one, or since the start. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a run observes of itself: its CPU time (--usage-self), its rate (--sampling-limit). */
+/* Monitors the run itself: its CPU time (--usage-self), its sampling rate (--sampling-limit). */
 #ifndef RUN_OVERHEAD_H
 #define RUN_OVERHEAD_H
 
@@ -9,7 +9,7 @@
 struct run_overhead {
 	uint64_t usage_due;    /* ns, when CPU usage is logged next; 0: not begun */
 	uint64_t usage_began;  /* ns, of the period */
-	uint64_t user, system; /* ns of CPU time at its begin */
+	uint64_t user, system; /* ns of CPU time at its start */
 	uint64_t second_began; /* ns, of the second for which samples are counted; 0: not begun */
 	uint64_t samples;      /* delivered before it */
 	uint64_t evaluated;    /* samples of the CPUs and processes below, so far */

@@ -11,16 +11,16 @@
 
 struct portable;
 
-/* Opens what the existing processes have mapped, if the recorder has the option. */
+/* Opens the files that existing processes have mapped, if the recorder has the option. */
 int portable_begin(struct attar_run *run);
 
-/* The same later, after records of mappings are missing. */
+/* Likewise during the recording, after records of mappings were lost. */
 int portable_read_running(struct attar_run *run);
 
-/* Opens what a record of the rings says is mapped. */
+/* Opens the file of a mapping record. */
 void portable_note(struct portable *p, const struct perf_event_header *header);
 
-/* All rings were read. */
+/* To be called after each reading of all rings. */
 void portable_round(struct portable *p);
 
 /* Accepts NULL. */

@@ -28,7 +28,7 @@ int probe_files_open(struct attar_run *run);
  */
 void probe_files_see(struct attar_run *run, const struct attar_event *ev);
 
-/* In the last report of a run without events: which files no process has mapped. */
+/* Adds remarks to the last report of a run without events: files that no process has mapped. */
 void probe_files_remark(
 	struct attar_run *run, struct attar_report *report, enum attar_scope scope, uint64_t seen);
 void probe_files_done(struct probe_files *files);

@@ -21,7 +21,7 @@ int pull_open(struct attar_run *run, struct recording **ret_recording);
 /* After the recording was closed. */
 void pull_close(struct attar_run *run);
 
-/* What the report says about the other machine. */
+/* Adds remarks about the other machine. */
 void pull_remark(const struct attar_run *run, struct attar_report *report);
 
 #endif

@@ -42,36 +42,36 @@ struct run_push {
 /* Whether the source is pushed, by push= or --push. 0, or -EINVAL with another address. */
 int push_add_source(struct attar_run *run, struct source *s);
 
-/* Before events are enabled: listens. A run that only pushes waits for the first receiver. */
+/* Listens. A run that only pushes waits for the first receiver. Call it before enabling events. */
 int push_listen(struct attar_run *run);
 
-/* Before the command begins: the receivers that have connected get all records. */
+/* To be called before the command starts: connected receivers get all records. */
 int push_start(struct attar_run *run);
 
-/* Before a round: takes new connections, and sends what waits. */
+/* To be called before each round: accepts connections, and sends pending data. */
 int push_turn(struct attar_run *run);
 
-/* Sends a record; NULL: it is none of the kernel's, such as what is known of losses at the end. */
+/* Sends a record of the kernel; ignores NULL, for records that attar itself has made. */
 void push_record(struct attar_run *run, const struct perf_event_header *header);
 
-/* Sends a part of a ring: all its records first, then its bytes. */
+/* These send a part of a ring: push_note() for each of its records, then push_bytes(). */
 void push_note(struct attar_run *run, const struct perf_event_header *header);
-/* An id that an event may not have yet. */
+/* Announces an id of an event, unless it is known. */
 void push_id(struct attar_run *run, size_t event, uint64_t id);
 void push_bytes(struct attar_run *run, const void *bytes, size_t n);
-/* The names and mappings that processes have now: see renewal_turn(). */
+/* Sends the current names and mappings of processes, see renewal_turn(). */
 void push_running(struct attar_run *run, const parse_ints *tids);
 
-/* All records up to now were given: new connections receive the later ones. */
+/* To be called after each round: new connections receive the records of later rounds. */
 int push_round(struct attar_run *run);
 
-/* No more records follow. Waits until the receivers have them, unless they do not read. */
+/* Ends the data. Waits until the receivers have it, unless they do not read. */
 int push_end(struct attar_run *run);
 
-/* What record has pushed. */
+/* Statistics of the data that attar record has pushed. */
 void push_get_recorded(const struct attar_run *run, struct recording_writer_stats *ret_stats);
 
-/* What the report says about it. */
+/* Adds remarks about the pushed data. */
 void push_remark(const struct attar_run *run, struct attar_report *report);
 
 void push_done(struct attar_run *run);

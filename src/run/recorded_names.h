@@ -16,13 +16,13 @@ struct recorded_names {
 	uint16_t kernel; /* the DSO of the names that another host has sent; 0: none */
 };
 
-/* After the recording was opened. Returns 0 or -ENOMEM. */
+/* To be called after the recording was opened. Returns 0 or -ENOMEM. */
 int recorded_names_open(struct attar_run *run);
 
-/* Looks at a record of the recording that is not a sample. */
+/* Handles a record of the recording that is not a sample. */
 void recorded_names_see(struct attar_run *run, const struct attar_record *rec);
 
-/* Why functions have no names. */
+/* Adds remarks on why functions have no names. */
 void recorded_names_remark(const struct attar_run *run, struct attar_report *report);
 
 #endif

@@ -25,7 +25,7 @@ struct run_recorder {
 	struct map lost;                     /* by event id: losses that earlier files have */
 };
 
-/* After the stream was started: opens the file and writes what exists. */
+/* Opens the file and writes what exists. To be called after the stream was started. */
 int recorder_begin(struct attar_run *run);
 
 /*
@@ -34,16 +34,16 @@ int recorder_begin(struct attar_run *run);
  */
 int recorder_add_ids(struct attar_run *run);
 
-/* Writes what the rings hold. */
+/* Writes the contents of the rings. */
 int recorder_drain(struct attar_run *run);
 
 /* Completes the file. */
 int recorder_end(struct attar_run *run);
 
-/* True after the last sample of --count: what was lost later is no loss of the recording. */
+/* True after the last sample of --count: later losses do not concern the recording. */
 bool recorder_has_all(const struct attar_run *run);
 
-/* recorded_losses_add(), unless the recording has all its samples: its records say what it lost. */
+/* Calls recorded_losses_add(), unless recorder_has_all(). */
 int recorder_add_losses(struct attar_run *run, struct recording_writer *w, struct map *earlier);
 
 void recorder_done(struct attar_run *run);

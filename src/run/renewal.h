@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The names and mappings of processes for whoever reads the records of a run elsewhere: a recording
- * and receivers. When records of them are missing, what /proc says is written again. The stream
- * finds out when: see stream_renew_names() and stream_renew_names_of_cpus().
+ * Renews the names and mappings of processes in recordings and at receivers. When records of them
+ * were lost, they are read from /proc and written again. The stream detects this: see
+ * stream_renew_names() and stream_renew_names_of_cpus().
  *
  *	renewal_begin(run);
  *	...
@@ -24,16 +24,16 @@ struct run_renewal {
 	struct map tasks; /* tid -> 1: of the target, while they exist, according to records */
 };
 
-/* Before events are enabled. 0 or a negative errno. */
+/* To be called before events are enabled. 0 or a negative errno. */
 int renewal_begin(struct attar_run *run);
 
-/* Of a task that begins or ends. Without memory, names are missing. */
+/* Follows tasks that begin or end. Without memory, names are missing. */
 void renewal_follow(struct attar_run *run, const struct perf_event_header *header);
 
-/* Appends the tids of the target that exist, of which records can be lost. 0 or -ENOMEM. */
+/* Appends the existing tids of the target, whose records can be lost. 0 or -ENOMEM. */
 int renewal_list(const struct attar_run *run, parse_ints *list);
 
-/* Returns 1 if names were written, 0, or a negative errno. */
+/* Renews names if necessary. Returns 1 if they were written, 0, or a negative errno. */
 int renewal_turn(struct attar_run *run);
 
 void renewal_done(struct run_renewal *renewal);

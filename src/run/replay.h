@@ -55,7 +55,7 @@ int replay_context(const struct attar_run *run, const char *name, int r);
 /* Appends the names of all events, separated by commas. -EINVAL: there are none. -ENOMEM. */
 int replay_name_events(const struct attar_run *run, struct buf *names);
 
-/* The same of the events that have counts. */
+/* Likewise, for the events that have counts. */
 int replay_name_counts(struct attar_run *run, struct buf *names);
 
 /* Whether the recording has an event for replay_add_sampler(). */
@@ -64,13 +64,13 @@ bool replay_has_sampler(const struct attar_run *run);
 /* The event for CPU sampling: the first one of the recording that is not a tracepoint. */
 int replay_add_sampler(struct attar_run *run, bool stacks, attar_event_fn *fn);
 
-/* Takes the sampling rate of a source from its event of the recording, if that is known. */
+/* Sets the sampling rate of a source from its event of the recording, if that is known. */
 void replay_take_rate(const struct attar_run *run, struct source *s);
 
 /* Connects the sources with the events of the recording and creates the stream. */
 int replay_start(struct attar_run *run);
 
-/* Gives an event of the recording to the sources that it belongs to. */
+/* Delivers an event of the recording to its sources. */
 int replay_deliver(struct attar_run *run, struct attar_event *ev);
 
 /* Whether the event has this name, with or without modifiers. */
@@ -79,7 +79,7 @@ bool replay_is_named(const struct recording_event *event, const char *name);
 /* Whether the options for targets select the event. */
 bool replay_is_wanted(const struct attar_run *run, const struct attar_event *ev);
 
-/* Whether times can be shown as dates: false for a recording that does not say when it was made. */
+/* Whether times can be shown as dates: false for a recording without a date. */
 bool replay_has_date(const struct attar_run *run);
 
 /* The time at which the clock of the recording was compared with the date, ns; 1: it was not. */
@@ -88,7 +88,7 @@ uint64_t replay_clock(const struct attar_run *run);
 /* Whether the lost records of the recording, of this number, can be side-band records. */
 bool replay_loses_side_band(const struct attar_run *run, uint64_t lost);
 
-/* What the report says about the recording itself, such as damage. */
+/* Adds remarks about the recording itself, such as damage. */
 void replay_remark(
 	const struct attar_run *run, struct attar_report *report, enum attar_scope scope);
 

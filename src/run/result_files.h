@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Files of results that are no reports, see attar_run_file(). */
+/* Result files other than reports, see attar_run_file(). */
 #ifndef RUN_RESULT_FILES_H
 #define RUN_RESULT_FILES_H
 
@@ -19,7 +19,7 @@ typedef VEC(struct result_file) result_files;
 /* Closes the files and replaces those that exist. Returns 0 or a negative errno. */
 int result_files_finish(result_files *files);
 
-/* Drops those that were not finished. */
+/* Deletes unfinished files. */
 void result_files_done(result_files *files);
 
 #endif

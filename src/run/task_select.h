@@ -33,16 +33,16 @@ int select_parse_cpus(struct attar_run *run);
 /* Makes the threads of the selected processes known to the stream, before their first event. */
 void select_learn(struct attar_run *run);
 
-/* A program that names itself or its threads in --pids or --tids asks for its own events. */
+/* Keeps events of this process if --pids or --tids names it or its threads. */
 void select_keep_named(struct attar_run *run);
 
 /*
- * Waits until the command waits for its start: how it gets there is not a part of it. For profilers
- * of tasks, whose events are those of the whole system from the start on.
+ * Waits until the new process is ready to execute the command: what it does before is not part of
+ * the command. For profilers of tasks that use events of the whole system from the start on.
  */
 void select_await_command(const struct attar_run *run);
 
-/* Says in the last report that it is not about the command only. */
+/* Adds a remark to the last report that it is not limited to the command. */
 void select_remark(
 	const struct attar_run *run, struct attar_report *report, enum attar_scope scope);
 

@@ -43,7 +43,7 @@ pid_t task_watch_creator(const struct attar_run *run, uint64_t id);
 /* To be called before the run's streams are freed. */
 void task_watch_close(struct attar_run *run);
 
-/* How many such processes there are, in this run of the command. */
+/* The number of processes with disabled events, in this run of the command. */
 uint64_t task_watch_disabled(const struct attar_run *run);
 
 /*
