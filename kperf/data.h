@@ -39,7 +39,7 @@ struct kp_origin *kp_origin_new(const struct attar_catalog_opts *opts);
 struct kp_origin *kp_origin_ref(struct kp_origin *origin);
 void kp_origin_unref(struct kp_origin *origin);
 
-/* A copy of the text that lives as long as the origin; NULL if out of memory. */
+/* A copy of the string that lives as long as the origin; NULL if out of memory. */
 const char *kp_origin_text(struct kp_origin *origin, const char *text);
 
 /* The address of a function in a stack, and what it is in all processes. */

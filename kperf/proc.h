@@ -2,7 +2,7 @@
 /*
  * proc.h - parsers of the files of enum ProcSource.
  *
- * A parser fills an array of entries of one type. Texts and arrays of the entries are blocks of
+ * A parser fills an array of entries of one type. Strings and arrays of the entries are blocks of
  * memory that the caller of ProcDataRead() frees with the array. Functions that return memory
  * return NULL if there is none left, and set `failed`; the source is then refused as a whole.
  */
@@ -49,7 +49,7 @@ void *proc_last_entry(struct proc_parser *p);
 char *proc_text(struct proc_parser *p, const char *text);
 char *proc_text_n(struct proc_parser *p, const char *text, size_t n);
 
-/* The text without blanks around it. */
+/* The string without blanks around it. */
 char *proc_trimmed(struct proc_parser *p, const char *text);
 
 /* An array that grows by one; blocks of earlier sizes are freed with the source. */

@@ -60,7 +60,7 @@
  * A ring has one writer thread, which never waits and overwrites the oldest records. Each collector
  * determines exactly how many events it missed. A collector only writes to its claim, `wanted` of
  * the slots, and the lock; no value of these can harm the writer. Collectors validate everything
- * they read, because sizes, positions and texts may be forged.
+ * they read, because sizes, positions and strings may be forged.
  */
 #ifndef RING_H
 #define RING_H
@@ -329,7 +329,7 @@ struct perfume_probe {
 	struct perfume_ctx *ctx;
 	struct perfume_probe *next, *previous; /* of the context */
 	uint32_t n_fields;
-	uint32_t sizes[]; /* of the field strings; followed by the texts */
+	uint32_t sizes[]; /* of the field strings; followed by the strings */
 };
 
 /* ---- error messages ---- */

@@ -611,8 +611,7 @@ ATTAR_API bool attar_run_has_database(const struct attar_run *run);
 /*
  * Opens this database, which can only be read. Returns 0; *ret_db is to be closed with
  * sqlite3_close(). Or a negative errno with an error message: -EINVAL if the input is not a
- * database,
- * -EBADMSG if it is damaged, -EOPNOTSUPP if attar was built without SQLite.
+ * database, -EBADMSG if it is damaged, -EOPNOTSUPP if attar was built without SQLite.
  */
 struct sqlite3;
 ATTAR_API int attar_run_open_database(const struct attar_run *run, struct sqlite3 **ret_db);

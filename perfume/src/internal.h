@@ -217,7 +217,7 @@ struct perfume_probe {
 	struct perfume_ctx *ctx;
 	struct perfume_probe *next, *previous; /* of the context */
 	uint32_t n_fields;
-	uint32_t sizes[]; /* of the field strings; followed by the texts */
+	uint32_t sizes[]; /* of the field strings; followed by the strings */
 };
 
 /* ---- error messages ---- */

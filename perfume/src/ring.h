@@ -9,7 +9,7 @@
  * A ring has one writer thread, which never waits and overwrites the oldest records. Each collector
  * determines exactly how many events it missed. A collector only writes to its claim, `wanted` of
  * the slots, and the lock; no value of these can harm the writer. Collectors validate everything
- * they read, because sizes, positions and texts may be forged.
+ * they read, because sizes, positions and strings may be forged.
  */
 #ifndef RING_H
 #define RING_H

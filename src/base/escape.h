@@ -19,7 +19,7 @@ size_t escape_plain(const char *text, size_t n);
  */
 void escape_text(struct buf *b, const char *text, size_t n);
 
-/* For formats whose texts are UTF-8: invalid UTF-8 becomes U+FFFD, all else remains. */
+/* For formats whose strings are UTF-8: invalid UTF-8 becomes U+FFFD, all else remains. */
 void escape_utf8(struct buf *b, const char *text, size_t n);
 
 /* The inside a JSON string (RFC 8259): invalid UTF-8 becomes U+FFFD. */
@@ -28,7 +28,7 @@ void escape_json(struct buf *b, const char *text, size_t n);
 /* The same with the quotes around it. */
 void escape_json_string(struct buf *b, const char *text, size_t n);
 
-/* The same for a text that ends with a NUL. */
+/* The same for a string that ends with a NUL. */
 void escape_json_text(struct buf *b, const char *text);
 
 /* The number of bytes at the start that escape_json() does not change. */

@@ -14,8 +14,7 @@ typedef int proc_fn(void *ctx, int number);
  * Calls fn for each process, including the caller's; for each thread of a process; for each open
  * file of a process. What appears or ends during the walk may be visited or not, and may have ended
  * when fn is called. Returns 0, the nonzero result of fn, or a negative errno with an error
- * message:
- * -ENOENT if the process does not exist.
+ * message: -ENOENT if the process does not exist.
  */
 int proc_each_process(proc_fn *fn, void *ctx);
 int proc_each_thread(pid_t pid, proc_fn *fn, void *ctx);

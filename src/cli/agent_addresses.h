@@ -16,7 +16,7 @@ struct agent_address {
 typedef VEC(struct agent_address) agent_addresses;
 
 /*
- * Adds an address, of which the text is copied. -EINVAL with an error message: the list has the
+ * Adds an address, whose string is copied. -EINVAL with an error message: the list has the
  * same one, or another that needs the same port.
  */
 int agent_addresses_add(agent_addresses *addresses, const struct agent_address *address);

@@ -20,7 +20,7 @@ struct agent_section {
 	char *copy;
 };
 
-/* Texts are owned by the configuration; NULL: not given. */
+/* Strings are owned by the configuration; NULL: not given. */
 struct agent_config {
 	char *listen, *listen_token_file, *listen_cert, *listen_key;
 	bool insecure;
@@ -49,7 +49,7 @@ int agent_config_read(const char *path, const struct agent_config *options, enum
 /* Sets a key of [agent], also as an option of the command. 0 or a negative errno. */
 int agent_config_set(struct agent_config *config, const char *key, const char *value);
 
-/* How the agent listens; without address: not at all. Texts are borrowed, pages missing. */
+/* How the agent listens; without address: not at all. Strings are borrowed, pages missing. */
 struct http_server_opts agent_config_server(const struct agent_config *config);
 
 void agent_config_done(struct agent_config *config);

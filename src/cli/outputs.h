@@ -51,7 +51,7 @@ struct outputs {
 	const struct attar_run *run; /* borrowed */
 	const struct attar_profiler *profiler;
 	VEC(struct output) all;
-	struct attar_render_opts opts;        /* of files; texts are borrowed */
+	struct attar_render_opts opts;        /* of files; strings are borrowed */
 	const struct output_options *options; /* borrowed */
 	bool want_whole, want_tree, need_tree, want_values, want_spans;
 	bool data_on_stdout;  /* in a format for programs: keep the command's output out of it */

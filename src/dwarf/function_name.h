@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The attributes of a function's entry that determine its name (DWARF 5, sections 2.15, 2.22 and
- * 3.3.8.1): texts, and the entry that it refers to.
+ * 3.3.8.1): strings, and the entry that it refers to.
  */
 #ifndef DWARF_FUNCTION_NAME_H
 #define DWARF_FUNCTION_NAME_H

@@ -13,7 +13,7 @@ int32_t expr_add_integer(struct expr_parser *p, uint64_t number, unsigned bits, 
 int32_t expr_add_real(struct expr_parser *p, double real);
 int32_t expr_add_string(struct expr_parser *p, const char *text, size_t len);
 
-/* Variable i, whose value is a text. */
+/* Variable i, whose value is a string. */
 int32_t expr_add_text_variable(struct expr_parser *p, size_t i);
 
 /* A name without a known value. */
@@ -50,7 +50,7 @@ int32_t expr_add_formatted(struct expr_parser *p, struct expr_node node);
 /* A node without operands, of type u64. */
 struct expr_node expr_node_of(enum expr_op op);
 
-/* Stores a text in the expression; *ret_offset is its offset. Returns false if out of memory. */
+/* Stores a string in the expression; *ret_offset is its offset. Returns false if out of memory. */
 bool expr_keep(struct expr_parser *p, const char *text, size_t len, uint32_t *ret_offset);
 
 #endif

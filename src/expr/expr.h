@@ -55,7 +55,7 @@ enum expr_op {
 	EXPR_LESS_EQUAL,
 	EXPR_GREATER,
 	EXPR_GREATER_EQUAL,
-	EXPR_EQUAL, /* of two strings: their texts are equal */
+	EXPR_EQUAL, /* of two strings: their bytes are equal */
 	EXPR_NOT_EQUAL,
 	EXPR_GLOB, /* the text of a matches the pattern b */
 	EXPR_NOT,

@@ -2,8 +2,8 @@
 /*
  * Event filters: in the kernel's filter syntax (Documentation/trace/events.rst), which has
  * comparisons of fields with numbers (== != < <= > >= &) and strings (== != ~, a glob), combined by
- * && || ! and parentheses; or any expression (attar/expr.h). A text in both languages is in the
- * kernel's. attar applies what the kernel cannot.
+ * && || ! and parentheses; or any expression (attar/expr.h). A string that is valid in both is in
+ * the kernel's. attar applies the filters that the kernel cannot.
  */
 #ifndef EXPR_FILTER_H
 #define EXPR_FILTER_H

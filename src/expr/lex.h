@@ -49,7 +49,7 @@ bool lex_is_too_large(const char *p);
 bool lex_real(const char **p, double *ret_number);
 
 /*
- * A text in double or single quotes, without escapes, or without quotes up to one of " \t)&|".
+ * A string in double or single quotes, without escapes, or without quotes up to one of " \t)&|".
  * Returns its start and stores its length without quotes; NULL if the closing quote is missing.
  */
 const char *lex_text(const char **p, size_t *ret_len);

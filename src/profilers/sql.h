@@ -155,9 +155,8 @@ int sql_db_run(struct sql_db *db, const char *queries, struct attar_report *repo
 
 /*
  * Returns 0 if the queries have the same results in both; else with an error message: -EBADMSG if
- * not,
- * -EINVAL if '*' stands for more columns in the ordinary tables, which cannot hide any, and these
- * have names that cannot be distinguished.
+ * not, -EINVAL if '*' stands for more columns in the ordinary tables, which cannot hide any, and
+ * these have names that cannot be distinguished.
  */
 int sql_db_compare(struct sql_db *db, struct sql_db *other, const char *queries);
 

@@ -131,7 +131,7 @@ bool sql_table_is_of_fields(size_t column);
 struct sql_value {
 	bool is_null;
 	const char *text; /* without NUL; NULL: a number */
-	size_t n;         /* bytes of the text */
+	size_t n;         /* bytes of the string */
 	int64_t number;
 };
 

@@ -17,7 +17,7 @@ enum { SQL_TOKENS_MAX = 512, SQL_NAME_BYTES = 256 };
 enum sql_token_kind { SQL_TOKEN_WORD, SQL_TOKEN_NUMBER, SQL_TOKEN_TEXT, SQL_TOKEN_SYMBOL };
 
 struct sql_token {
-	const char *text; /* borrowed from the statement; of a text with its quotes */
+	const char *text; /* borrowed from the statement; of a string constant with its quotes */
 	size_t n;
 	enum sql_token_kind kind;
 };

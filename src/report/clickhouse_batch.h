@@ -4,7 +4,7 @@
  * nothing. Each row has the batch's number, by which one can ask whether it is stored.
  *
  * RowBinary is described in ClickHouse's documentation, "Formats for Input and Output Data":
- * numbers are little-endian, texts and arrays begin with their length as LEB128, and a value that
+ * numbers are little-endian, strings and arrays begin with their length as LEB128, and a value that
  * can be NULL with a byte that says whether it is.
  */
 #ifndef REPORT_CLICKHOUSE_BATCH_H

@@ -68,7 +68,7 @@ int diff_tree(struct diff *d, const struct attar_section *like);
 
 /* ---- rows ---- */
 
-/* True if the column distinguishes rows; its texts are part of their keys. */
+/* True if the column distinguishes rows; its strings are part of their keys. */
 bool diff_is_label(const struct attar_section *s, size_t column);
 
 /* Finds files of code that differ only by their directory, and says so. Returns 0 or -ENOMEM. */

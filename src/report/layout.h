@@ -20,7 +20,7 @@ struct layout_column {
 /*
  * Shrinks the last text column first, then the others. When all have their minimum width, hides
  * columns from the right, those to keep last, but never the first column and the last text column.
- * columns 0: no limit; only very long texts exceed their columns. Returns the number of hidden
+ * columns 0: no limit; only very long strings exceed their columns. Returns the number of hidden
  * columns.
  */
 size_t layout_fit(struct layout_column *at, size_t n, unsigned columns);

@@ -174,7 +174,7 @@ struct attar_section *report_add_section(
 const char *report_text(const struct attar_report *report, uint32_t id);
 const char *section_text(const struct attar_section *section, uint32_t id);
 
-/* Removes all rows, and keeps sections, columns, texts and the memory for the next rows. */
+/* Removes all rows, and keeps sections, columns, strings and the memory for the next rows. */
 void report_clear_rows(struct attar_report *report);
 
 /* The memory of a report of tables and event lines, in bytes. */

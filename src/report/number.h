@@ -10,7 +10,7 @@
 #include "base/recent.h"
 #include "report/model.h"
 
-/* The value of a number cell; NaN for texts, fields and none. */
+/* The value of a number cell; NaN for strings, fields and none. */
 double number_value(struct cell cell);
 
 /* The shortest decimal that reads back as the same double; value must be finite. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Shortens the texts of a column that is too narrow for them, so that different texts stay
+ * Shortens the strings of a column that is too narrow for them, so that different ones stay
  * different: names of events have the same beginning more often than the same end.
  */
 #ifndef REPORT_SHORTEN_H
@@ -10,13 +10,13 @@
 
 struct shorten {
 	enum { SHORTEN_END, SHORTEN_PREFIX, SHORTEN_START, SHORTEN_MIDDLE } how;
-	size_t prefix; /* bytes and columns that all long texts start with, for SHORTEN_PREFIX */
+	size_t prefix; /* bytes and columns that all long strings start with, for SHORTEN_PREFIX */
 };
 
 /* Returns text i of a column, escaped, borrowed until the next call. */
 typedef const char *shorten_text_fn(void *ctx, size_t i);
 
-/* How to shorten the n texts to `columns`: the first way that makes the fewest of them equal. */
+/* How to shorten the n strings to `columns`: the first way that makes the fewest of them equal. */
 struct shorten shorten_choose(shorten_text_fn *text, void *ctx, size_t n, unsigned columns);
 
 /* Appends text, shortened if it is wider than `columns`. A path loses its beginning. */

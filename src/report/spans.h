@@ -22,7 +22,7 @@ struct span_row {
 	uint32_t node;      /* if has_node */
 	uint64_t weight;    /* of the node; if has_node */
 	int64_t cpu;        /* -1: unknown */
-	const char *thread; /* texts are borrowed from the section */
+	const char *thread; /* strings are borrowed from the section */
 	const char *category, *name, *detail;
 	const char *waker, *waker_stack; /* "": unknown */
 	uint32_t waker_pid, waker_tid;   /* 0: no thread */

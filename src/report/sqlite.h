@@ -37,7 +37,7 @@ int database_prepare(struct database *db, const char *sql, sqlite3_stmt **ret_st
 int database_insert(struct database *db, sqlite3_stmt *statement);
 
 /*
- * Bind a text that is valid until the row is inserted, in which invalid UTF-8, as names of
+ * Bind a string that is valid until the row is inserted, in which invalid UTF-8, as names of
  * processes and files can have it, becomes U+FFFD; and one that is copied as it is.
  */
 void database_bind_text(sqlite3_stmt *statement, int at, const char *text);

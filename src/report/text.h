@@ -26,7 +26,7 @@ struct text_field {
 	unsigned width;
 	bool right, last;
 	enum text_style style;
-	const struct shorten *shorten; /* NULL: texts lose their ends, paths their beginnings */
+	const struct shorten *shorten; /* NULL: strings lose their ends, paths their beginnings */
 };
 void text_add_field(
 	struct attar_renderer *r, unsigned *used, const struct text_field *field, const char *text);

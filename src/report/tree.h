@@ -12,7 +12,7 @@
 
 #include "report/model.h"
 
-/* attar_tree_node() and attar_tree_code(), with texts that report_keep() returned. */
+/* attar_tree_node() and attar_tree_code(), with strings that report_keep() returned. */
 uint32_t tree_add_node(struct attar_section *tree, const struct tree_node *node);
 void tree_add_code(struct attar_section *tree, const struct tree_code *code);
 

@@ -29,8 +29,7 @@ struct thread_count {
 
 struct threads {
 	bool each; /* per-thread counts are requested */
-	struct map
-		comms; /* tid -> its last known name, in the run's texts; kept by threads_done() */
+	struct map comms; /* tid -> its last known name, owned by the run; kept by threads_done() */
 	VEC(struct ended_thread) ended; /* in the order of exit */
 	struct map by_tid;              /* tid -> index in ended of its latest user */
 	struct map started;             /* tid -> when the watched thread was started, ns */

@@ -21,7 +21,7 @@
 struct run_host {
 	struct attar_run *run;      /* that receives its events */
 	struct attar_run *reader;   /* owned; NULL: not connected */
-	const char *address;        /* borrowed from the reader's texts */
+	const char *address;        /* borrowed from the reader's strings */
 	const char *name;           /* of the host, or its address if another one has this name */
 	VEC(uint32_t) numbers;      /* of the run's sources, by source of the reader */
 	struct attar_event front;   /* the next event, by this machine's clock */

@@ -16,7 +16,7 @@ struct run_recorder {
 	struct late_ids ids;
 	uint64_t losses;                     /* LOST records so far */
 	bool wanted;                         /* attar_run_record() was called */
-	struct attar_run_record_opts opts;   /* texts are the run's */
+	struct attar_run_record_opts opts;   /* strings are the run's */
 	struct recording_writer *writer;     /* NULL: not opened yet, or closed */
 	struct recording_writer_stats stats; /* final, after recorder_end() */
 	bool full;                           /* the limit was reached */

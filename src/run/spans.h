@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Times of single pairs, states and events for outputs that draw time lines: profilers add them
- * with attar_run_add_span() as they end, and the report of the whole run lists them. Texts are
+ * with attar_run_add_span() as they end, and the report of the whole run lists them. Strings are
  * interned, stacks are numbers of the profiler's struct attar_stacks, and records of tracepoints
  * are copied: nothing is resolved or formatted before the report. The number of spans and the bytes
- * of records and texts are limited; what does not fit is counted.
+ * of records and strings are limited; what does not fit is counted.
  */
 #ifndef RUN_SPANS_H
 #define RUN_SPANS_H
@@ -19,7 +19,7 @@ struct span_track {
 	uint32_t name;    /* of the thread, the newest one, or of the track */
 };
 
-/* Texts are numbers in run_spans.texts; 0: none. */
+/* Strings are numbers in run_spans.texts; 0: none. */
 struct span {
 	uint64_t begin, duration; /* ns */
 	uint64_t stack, weight;   /* see attar_span.stack; 0: none */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What attar_stream_events() opens: the events of a text with their counters and filters, and the
- * user events that are discovered later. The stream owns it.
+ * What attar_stream_events() opens: the events of an event string with their counters and filters,
+ * and the user events that are discovered later. The stream owns it.
  */
 #ifndef STREAM_EVENTS_H
 #define STREAM_EVENTS_H

@@ -41,12 +41,15 @@ struct kernel_hit {
 bool kernel_find(struct kernel *kernel, uint64_t address, struct kernel_hit *ret_hit);
 
 /*
- * Adds a symbol, replacing overlapping ones. Its texts are borrowed until kernel_done(). Returns 0;
- * -EINVAL: empty or overflowing range; -ENOSPC: too many symbols; -ENOMEM.
+ * Adds a symbol, replacing overlapping ones. Its strings are borrowed until kernel_done(). Returns
+ * 0; -EINVAL: empty or overflowing range; -ENOSPC: too many symbols; -ENOMEM.
  */
 int kernel_add(struct kernel *kernel, const struct kernel_symbol *symbol);
 
-/* Adds the names in a text as of kallsyms. Returns 0, or a negative errno with an error message. */
+/*
+ * Adds the names in the text of a kallsyms file. Returns 0, or a negative errno with an error
+ * message.
+ */
 int kernel_add_list(struct kernel *kernel, const char *kallsyms, size_t n);
 
 void kernel_done(struct kernel *kernel);

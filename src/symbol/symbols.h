@@ -111,7 +111,9 @@ void symbols_allow_kernel(struct attar_symbols *symbols);
  */
 int symbols_set_kernel(struct attar_symbols *symbols, const char *kallsyms, size_t n);
 
-/* Adds the kernel of another host, with such a text. *ret_dso: the number of its code. */
+/*
+ * Adds the kernel of another host, with the text of such a file. *ret_dso: the number of its code.
+ */
 int symbols_add_kernel(
 	struct attar_symbols *symbols, const char *kallsyms, size_t n, uint16_t *ret_dso);
 
