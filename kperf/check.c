@@ -52,7 +52,7 @@ static int check_cpus(const struct PmuAttr *attr)
 	return SUCCESS;
 }
 
-/* Without user and kernel code nothing is left to monitor. */
+/* At least one of user and kernel code must be monitored. */
 static int check_code(const struct PmuAttr *attr)
 {
 	for (unsigned i = 0; i < attr->numEvt; i++) {
@@ -62,7 +62,7 @@ static int check_code(const struct PmuAttr *attr)
 			(attr->excludeKernel || (own && own->excludeKernel)))
 			return kp_fail(LIBPERF_ERR_INVALID_EVTATTR,
 				"'%s' has excludeUser and excludeKernel, of PmuAttr or EvtAttr: "
-				"nothing is left",
+				"nothing would be monitored",
 				attr->evtList[i]);
 	}
 	return SUCCESS;
@@ -84,7 +84,7 @@ static int check_events(const struct PmuAttr *attr)
 			attr->numEvtAttr);
 	if (attr->numEvtAttr > attr->numEvt)
 		return kp_fail(LIBPERF_ERR_INVALID_EVTATTR,
-			"numEvtAttr is %u, and there are %u events", attr->numEvtAttr,
+			"numEvtAttr is %u, but there are only %u events", attr->numEvtAttr,
 			attr->numEvt);
 	return check_code(attr);
 }
@@ -102,7 +102,7 @@ int kp_check_lists(const struct PmuAttr *attr)
 			attr->numCgroup);
 	if (r == SUCCESS && attr->numCgroup > 0 && attr->numPid > 0)
 		r = kp_fail(LIBPERF_ERR_INVALID_CGROUP_LIST,
-			"cgroupNameList and pidList exclude each other");
+			"cgroupNameList and pidList are mutually exclusive");
 	for (unsigned i = 0; r == SUCCESS && i < attr->numCgroup; i++) {
 		const char *name = attr->cgroupNameList[i];
 
@@ -133,7 +133,7 @@ static int check_branches(enum PmuTaskType type, const struct PmuAttr *attr)
 		return SUCCESS;
 	if (type != SAMPLING)
 		return kp_fail(LIBPERF_ERR_BRANCH_JUST_SUPPORT_SAMPLING,
-			"branchSampleFilter is for tasks of SAMPLING only");
+			"branchSampleFilter requires a task of SAMPLING");
 	if (!(filter & ~(unsigned long)PRIVILEGES) || filter >= KPERF_SAMPLE_BRANCH_TYPE_SAVE << 1)
 		return kp_fail(LIBPERF_ERR_INVALID_BRANCH_SAMPLE_FILTER,
 			"branchSampleFilter 0x%lx has no kind of branch, or unknown bits", filter);
@@ -144,7 +144,7 @@ static int check_blocked(enum PmuTaskType type, const struct PmuAttr *attr)
 {
 	if (type != SAMPLING)
 		return kp_fail(LIBPERF_ERR_INVALID_BLOCKED_SAMPLE,
-			"blockedSample is for tasks of SAMPLING only");
+			"blockedSample requires a task of SAMPLING");
 	if (attr->numPid == 0)
 		return kp_fail(LIBPERF_ERR_NOT_SUPPORT_SYSTEM_SAMPLE,
 			"blockedSample needs the processes of a pidList");
@@ -164,7 +164,7 @@ static int check_spe(const struct PmuAttr *attr)
 			LIBPERF_ERR_INVALID_GROUP_SPE, "SPE_SAMPLING has no groups of events");
 	if (attr->minLatency > 4095)
 		return kp_fail(LIBPERF_ERR_INVALID_MIN_LATENCY,
-			"minLatency is %lu; it is at most 4095 cycles", attr->minLatency);
+			"minLatency is %lu, but must not exceed 4095 cycles", attr->minLatency);
 	if (attr->evFilter & ~(unsigned)(SPE_EVENT_RETIRED | SPE_EVENT_L1DMISS |
 					 SPE_EVENT_TLB_WALK | SPE_EVENT_MISPREDICTED))
 		return kp_fail(LIBPERF_ERR_INVALID_EVT_FILTER, "evFilter 0x%x has unknown bits",
@@ -183,7 +183,7 @@ static int check_options(enum PmuTaskType type, const struct PmuAttr *attr)
 {
 	if (attr->enableBpf && (type != COUNTING || attr->evtAttr))
 		return kp_fail(LIBPERF_ERR_INVALID_BPF_PARAM,
-			"enableBpf is for tasks of COUNTING without groups only");
+			"enableBpf requires a task of COUNTING without groups");
 	if (attr->enableHwMetric)
 		return kp_fail(LIBPERF_ERR_NOT_SUPPORT_HWMETRIC,
 			"enableHwMetric needs a kernel with CONFIG_HISILICON_HW_METRIC");
@@ -232,9 +232,9 @@ void kp_warn_ignored(enum PmuTaskType type, const struct PmuAttr *attr)
 			(int)attr->symbolMode);
 	if (type != SPE_SAMPLING && (attr->dataFilter || attr->evFilter || attr->minLatency))
 		kp_warn(LIBPERF_WARN_IGNORED,
-			"dataFilter, evFilter and minLatency are ignored: they are for tasks of "
+			"dataFilter, evFilter and minLatency are ignored: they require a task of "
 			"SPE_SAMPLING");
 	if (type != COUNTING && attr->includeNewFork)
 		kp_warn(LIBPERF_WARN_IGNORED,
-			"includeNewFork is ignored: it is for tasks of COUNTING");
+			"includeNewFork is ignored: it requires a task of COUNTING");
 }

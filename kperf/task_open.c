@@ -131,7 +131,7 @@ static int check_entry(const char *name, const struct attar_event_list *list)
 		if (spec->kind == ATTAR_EVENT_USER)
 			return kp_fail(LIBPERF_ERR_INVALID_EVENT,
 				"evtList: '%s' is not registered in the kernel: start the program "
-				"that emits it first; events in shared memory are for attar only",
+				"that emits it first; only attar receives events in shared memory",
 				name);
 		if (spec->kind == ATTAR_EVENT_PROFILER)
 			return kp_fail(LIBPERF_ERR_INVALID_EVENT,

@@ -128,7 +128,7 @@ static int check_write(const char *path, const struct PmuAttr *attr)
 		return kp_fail(LIBPERF_ERR_NULL_POINTER, "PmuBeginWrite(): path or pattr is NULL");
 	if (attr->numEvt == 0 || !attr->evtList || attr->blockedSample)
 		return kp_fail(LIBPERF_ERR_NOT_SUPPORT_PMU_FILE,
-			"PmuBeginWrite(): files are for tasks of SAMPLING with an evtList");
+			"PmuBeginWrite(): a file requires a task of SAMPLING with an evtList");
 	return SUCCESS;
 }
 

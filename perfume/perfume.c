@@ -2170,8 +2170,9 @@ struct perfume_ctx *perfume_init(int flags)
 	struct perfume_ctx *ctx;
 
 	if (flags & ~(PERFUME_MULTI_FORMAT | PERFUME_PERSIST)) {
-		fail(-EINVAL, "perfume_init: unknown flags; valid are PERFUME_MULTI_FORMAT and "
-			      "PERFUME_PERSIST");
+		fail(-EINVAL,
+			"perfume_init: unknown flags; the valid ones are PERFUME_MULTI_FORMAT and "
+			"PERFUME_PERSIST");
 		errno = EINVAL;
 		return NULL;
 	}
