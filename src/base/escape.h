@@ -22,7 +22,7 @@ void escape_text(struct buf *b, const char *text, size_t n);
 /* For formats whose strings are UTF-8: invalid UTF-8 becomes U+FFFD, all else remains. */
 void escape_utf8(struct buf *b, const char *text, size_t n);
 
-/* The inside a JSON string (RFC 8259): invalid UTF-8 becomes U+FFFD. */
+/* The inside of a JSON string (RFC 8259): invalid UTF-8 becomes U+FFFD. */
 void escape_json(struct buf *b, const char *text, size_t n);
 
 /* The same with the quotes around it. */

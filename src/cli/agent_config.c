@@ -84,8 +84,7 @@ static int take_check(struct agent_config *c, const char *value)
 static int take_flag(bool *to, const char *value)
 {
 	if (strcmp(value, "yes") != 0 && strcmp(value, "no") != 0)
-		return attar_fail(-EINVAL, "'%s' is not a truth value" ATTAR_FIX "write yes or no",
-			CLIP(value));
+		return attar_fail(-EINVAL, "'%s' is neither yes nor no", CLIP(value));
 	*to = !strcmp(value, "yes");
 	return 0;
 }

@@ -118,7 +118,7 @@ def test_valid_configuration(tmp_path):
     ('[cpu]\nrun = stat -i 1s -o x.none\n', "2: run: -o: unknown extension in 'x.none'"),
     ('[cpu]\nrun = attar stat -i 1s\n', "2: run: begin with the name of the profiler"),
     ('[cpu]\nfreq = 3\n', "2: no such key 'freq'"),
-    ('[agent]\ninsecure = maybe\n', "2: insecure: 'maybe' is not a truth value: write yes or no"),
+    ('[agent]\ninsecure = maybe\n', "2: insecure: 'maybe' is neither yes nor no"),
     (EMPTY + EMPTY, "3: section 'count' already exists in line 1"),
     ('[Cpu]\n', '1: .*lower-case'),
     ('[cpu\n', '1: .*a section header'),
