@@ -45,12 +45,16 @@ def notes(path, *args, profiler='trace'):
 
 
 def of_perf(path):
-    """Return comm, tid, time in ns and event of each line of perf script."""
+    """
+    Return comm, tid, time in ns and event of each line of perf script. An exiting task has no tid
+    any more: its comm is ':-1' there.
+    """
     found = []
     for line in perf('script', '--ns', '-i', path, '-F', 'comm,tid,time,event').splitlines():
-        m = re.match(r'\s*(.*?)\s+(\d+)\s+(\d+)\.(\d{9}):\s+(\S+):\s*$', line)
+        m = re.match(r'\s*(.*?)\s+(-?\d+)\s+(\d+)\.(\d{9}):\s+(\S+):\s*$', line)
         assert m, line
-        found.append((m[1], int(m[2]), int(m[3]) * 10**9 + int(m[4]), m[5]))
+        task = ('[exiting]', -1) if m[2] == '-1' else (m[1], int(m[2]))
+        found.append((*task, int(m[3]) * 10**9 + int(m[4]), m[5]))
     return found
 
 
@@ -87,7 +91,8 @@ def test_events_are_those_of_perf_script(tmp_path, options):
     data = record(tmp_path / 'perf.data', *options, '-m', '4M', '-e', EVENTS)
     theirs = of_perf(data) if '-g' not in options else None
     found = rows(data, '-e', EVENTS)
-    ours = [(r['comm'], r['tid'], r['time'], r['event']) for r in found]
+    ours = [(r['comm'], -1 if r['tid'] is None else r['tid'], r['time'], r['event'])
+            for r in found]
     assert sum(r['event'] == 'syscalls:sys_enter_getppid' and r['comm'] == 'flood'
                for r in found) == CALLS
     if '-k' in options: # the recording has the wall clock: all times are shifted by the same
