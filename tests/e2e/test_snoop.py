@@ -270,7 +270,7 @@ def test_late_reads_are_remarked():
     remark = [r for r in found.get('remarks', []) if ' ms after the event: ' in r]
     assert bool(remark) == (not copied)
     for text in remark:
-        times, delay = re.search(r'^(\d+) texts? of .* up to ([\d.]+) ms after', text).groups()
+        times, delay = re.search(r'^(\d+) strings? of .* up to ([\d.]+) ms after', text).groups()
         assert 0 < int(times) <= found['notes']['seen'] and float(delay) > 0
 
 
