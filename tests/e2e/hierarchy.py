@@ -65,11 +65,11 @@ def v1_hierarchy(where):
 
 
 def give_back(mount, where):
-    for _ in range(20):
+    for _ in range(60):
         subprocess.run(['umount', where], check=True)
-        for _ in range(20):  # the kernel releases it with a delay
+        for _ in range(20):  # after the second unmount, the kernel releases it with a delay
             if in_v2():
                 return
-            time.sleep(0.05)
+            time.sleep(0.01)
         subprocess.run(mount, check=True)
     subprocess.run(['umount', where], check=True)
