@@ -131,8 +131,7 @@ static int add_wait(struct overview *o, const struct thread_segment *segment, ui
 	return r;
 }
 
-/* Also of the command before its exec. */
-static bool is_own(
+bool overview_is_own(
 	struct overview *o, const struct attar_run *run, const struct attar_thread *thread)
 {
 	return (thread->process && thread->process->pid == attar_run_own_pid(run)) ||
@@ -147,7 +146,7 @@ static int on_segment(struct attar_run *run, void *self, const struct thread_seg
 	struct attar_keyrow *row;
 	int r = 0;
 
-	if (is_own(o, run, segment->thread))
+	if (overview_is_own(o, run, segment->thread))
 		return 0;
 	row = attar_keytable_at(o->threads, &block->group, sizeof(block->group));
 	if (!row)
@@ -250,7 +249,7 @@ static int on_sample(struct attar_run *run, void *self, const struct attar_event
 		o->cpus = ev->cpu + 1;
 	r = is_watched(o, ev->time) ? thread_times_runs(run, &o->times, ev) : 0;
 	if (r < 0 || ev->thread->tid <= 0 || !attar_run_is_selected(run, ev->thread) ||
-		is_own(o, run, ev->thread))
+		overview_is_own(o, run, ev->thread))
 		return r;
 	n = attar_event_stack(ev, stack, THREAD_DEPTH_MAX);
 	frames_read(o->times.frames, stack, n, &frames);
@@ -273,7 +272,7 @@ static int on_sample(struct attar_run *run, void *self, const struct attar_event
 
 /* ---- other events ---- */
 
-static int count(struct overview *o, enum overview_count which, uint64_t n)
+int overview_count(struct overview *o, enum overview_count which, uint64_t n)
 {
 	struct attar_keyrow *row = attar_keytable_at_u64(o->counts, which);
 
@@ -288,18 +287,18 @@ static int on_fault(struct attar_run *run, void *self, const struct attar_event 
 	struct overview *o = self;
 	int r = thread_times_seen(run, &o->times, ev);
 
-	if (r < 0 || !attar_run_is_selected(run, ev->thread) || is_own(o, run, ev->thread))
+	if (r < 0 || !attar_run_is_selected(run, ev->thread) || overview_is_own(o, run, ev->thread))
 		return r;
-	return count(o, COUNT_FAULTS, ev->record->sample.period);
+	return overview_count(o, COUNT_FAULTS, ev->record->sample.period);
 }
 
 static int on_major(struct attar_run *run, void *self, const struct attar_event *ev)
 {
 	struct overview *o = self;
 
-	if (!attar_run_is_selected(run, ev->thread) || is_own(o, run, ev->thread))
+	if (!attar_run_is_selected(run, ev->thread) || overview_is_own(o, run, ev->thread))
 		return 0;
-	return count(o, COUNT_MAJOR, ev->record->sample.period);
+	return overview_count(o, COUNT_MAJOR, ev->record->sample.period);
 }
 
 enum { CALL, RESULT };
@@ -313,7 +312,7 @@ static int add_error(
 
 	if (r < 0 || key.error < 1 || key.error > ERRNO_MAX ||
 		(key.error >= RESTART_MIN && key.error <= RESTART_MAX) ||
-		!attar_run_is_selected(run, ev->thread) || is_own(o, run, ev->thread))
+		!attar_run_is_selected(run, ev->thread) || overview_is_own(o, run, ev->thread))
 		return r;
 	row = attar_keytable_at(o->errors, &key, sizeof(key));
 	if (!row)
@@ -376,7 +375,8 @@ static int add_failure(struct attar_run *run, struct overview *o, const struct a
 	struct process_key key = {0};
 	struct attar_keyrow *row;
 
-	if (!process || !attar_run_is_selected(run, ev->thread) || is_own(o, run, ev->thread))
+	if (!process || !attar_run_is_selected(run, ev->thread) ||
+		overview_is_own(o, run, ev->thread))
 		return 0;
 	key.pid = process->pid;
 	key.started = process->started;
@@ -420,69 +420,10 @@ static int on_signal(struct attar_run *run, void *self, const struct attar_event
 	return add_failure(run, self, ev, &end);
 }
 
-/*
- * The exit of its main thread, once. A thread that has not exited leaves its control group, or
- * executes a set-user-ID program: see has_exec_ended_events() in stream/procs.c.
- */
-static int add_exit(struct attar_run *run, struct overview *o, const struct attar_event *ev)
-{
-	const struct attar_thread *thread = ev->thread;
-	const struct attar_stamp at = attar_event_get_stamp(ev);
-	struct attar_start *exit;
-
-	if (!thread || !thread->exited || thread->tid != thread->process->pid ||
-		thread->process->unwatched || !attar_run_is_selected(run, thread) ||
-		is_own(o, run, thread))
-		return 0;
-	exit = attar_pairs_start_u64(o->exited, (uint64_t)thread->tid, &at);
-	if (!exit)
-		return 0;
-	*(uint64_t *)exit->payload = o->reports;
-	return count(o, COUNT_EXITS, 1);
-}
-
-/*
- * If another thread executes a program, the kernel ends the main thread, and the other one takes
- * its tid: the process has not exited. A report that says so is not corrected by the next one.
- */
-static int take_exit_back(struct overview *o, const struct attar_event *ev)
-{
-	const uint64_t pid = ev->record->comm.pid;
-	struct attar_stamp at = attar_event_get_stamp(ev);
-	const struct attar_start *exit = attar_pairs_end_u64(o->exited, pid, &at);
-	struct attar_start *again;
-	uint64_t report;
-
-	if (!exit)
-		return 0;
-	report = *(const uint64_t *)exit->payload;
-	if (report == o->reports)
-		return count(o, COUNT_EXITS, (uint64_t)-1);
-	again = attar_pairs_start_u64(o->exited, pid, &at);
-	if (again)
-		*(uint64_t *)again->payload = report;
-	return 0;
-}
-
-static int on_record(struct attar_run *run, void *self, const struct attar_event *ev)
-{
-	const struct attar_record *record = ev->record;
-	struct overview *o = self;
-	uint64_t pid;
-
-	if (record->type == PERF_RECORD_COMM && record->comm.exec)
-		return take_exit_back(o, ev);
-	if (record->type != PERF_RECORD_FORK || record->task.pid == record->task.ppid)
-		return 0;
-	pid = record->task.pid; /* of a new process */
-	attar_pairs_drop(o->exited, &pid, sizeof(pid));
-	return 0;
-}
-
 static int on_exited(struct attar_run *run, void *self, const struct attar_event *ev)
 {
 	struct overview *o = self;
-	int r = add_exit(run, o, ev);
+	int r = overview_add_exit(run, o, ev);
 
 	return r < 0 ? r : thread_times_exited(run, &o->times, ev);
 }
@@ -812,7 +753,7 @@ const struct attar_profiler profiler_overview = {
 	.preset = preset,
 	.open = overview_open,
 	.lost = on_lost,
-	.record = on_record,
+	.record = overview_on_record,
 	.exited = on_exited,
 	.turn = overview_turn,
 	.report = overview_report,

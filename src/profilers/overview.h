@@ -127,6 +127,22 @@ struct overview {
 	attar_location labels[PARTS];
 };
 
+/* Whether the thread is attar's, or that of the command before its exec. */
+bool overview_is_own(
+	struct overview *o, const struct attar_run *run, const struct attar_thread *thread);
+
+/* Adds n to a count of the interval. 0 or -ENOMEM. */
+int overview_count(struct overview *o, enum overview_count which, uint64_t n);
+
+/* ---- exits ---- */
+
+/* Counts the process at the exit of its main thread. 0 or -ENOMEM. */
+int overview_add_exit(
+	struct attar_run *run, struct overview *o, const struct attar_event *ev);
+
+/* Takes an exit back that was none, and forgets that of a former process with the same PID. */
+int overview_on_record(struct attar_run *run, void *self, const struct attar_event *ev);
+
 /* ---- sums ---- */
 
 enum {
