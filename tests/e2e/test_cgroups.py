@@ -10,7 +10,7 @@ import pytest
 
 import hierarchy
 from command import ATTAR, run
-from scripts import report, report_until, rows, wait_until_running
+from scripts import lacks_events, report, report_until, rows, wait_until_running
 
 pytestmark = pytest.mark.usefixtures('root', 'busy_cpus')
 
@@ -156,11 +156,15 @@ def test_members_are_selected(words, table, column, below, cgroup, spawn):
 
 def test_time_outside_of_the_group_does_not_count(below, cgroup, spawn):
     """"left" and "entered" sleep three times 20 ms in the group, and as long out of it."""
-    found, tasks = measure(spawn, cgroup, 'task-state', '--perins', '-S')
-    slept = {row['tid']: row['total'] for row in rows(found, 'task-state')}
+    for _ in range(5):
+        found, tasks = measure(spawn, cgroup, 'task-state', '--perins', '-S')
+        slept = {row['tid']: row['total'] for row in rows(found, 'task-state')}
+        shares = {name: slept[tasks[name]] / (NAPS * MS * 10**6)
+                  for name in ('left', 'entered', 'child')}
+        if all(0.7 < share < 1.7 for share in shares.values()) or not lacks_events(found):
+            break
     assert below.exists()
-    for name in 'left', 'entered', 'child':
-        assert 0.7 < slept[tasks[name]] / (NAPS * MS * 10**6) < 1.7, name
+    assert all(0.7 < share < 1.7 for share in shares.values()), (shares, found['remarks'])
 
 
 # The main thread is moved alone from the group a to b; the other one begins to sleep after that,
