@@ -84,7 +84,7 @@ check: all
 
 bench: bench-packages configure
 	@ninja -C $(BUILD) all bench-peers
-	@bench/run --build $(BUILD)
+	@/usr/bin/python3 bench/run --build $(BUILD)
 
 install: all
 	@DESTDIR="$(DESTDIR)" meson install -C $(BUILD) --no-rebuild

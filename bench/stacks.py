@@ -26,7 +26,7 @@ while True:
 
 
 def python(n):
-    return [subprocess.Popen(['python3', '-c', PROGRAM]) for _ in range(n)]
+    return [subprocess.Popen(['/usr/bin/python3', '-c', PROGRAM]) for _ in range(n)]
 
 
 def end(processes):

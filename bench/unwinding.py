@@ -26,7 +26,7 @@ while time.process_time() < end:
 def run(bench):
     data = bench.scratch / 'stacks.data'
     subprocess.run([bench.peer('perf'), 'record', '-q', '-F', '499', '-e', 'cpu-clock:u',
-                    '--call-graph', 'dwarf,16384', '-o', data, 'python3', '-c', PROGRAM],
+                    '--call-graph', 'dwarf,16384', '-o', data, '/usr/bin/python3', '-c', PROGRAM],
                    capture_output=True, check=True)
     tool = bench.tool('unwind_recording')
     frame = bench.compare('a frame', 'ns', 'libdw', 0.25)
