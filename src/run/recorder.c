@@ -260,14 +260,15 @@ static int write_ring(struct attar_run *run, size_t number)
 	struct buf copies _cleanup_(buf_done) = {0};
 	bool copied;
 	const struct perf_event_header *header;
-	uint64_t start, samples = 0;
+	uint64_t start, end, samples = 0;
 	size_t len, first;
 	int r;
 
 	attar_ring_begin(ring);
-	start = ring->tail;
+	start = end = ring->tail;
 	copied = recorder->ids.any || recorder->left < (ring->head - start) / sizeof(*header);
 	while ((header = ring_take(ring))) {
+		end = ring->tail; /* an invalid record moves the tail to the head */
 		samples += header->type == PERF_RECORD_SAMPLE;
 		if (header->type == PERF_RECORD_SAMPLE && !take_sample(recorder))
 			continue;
@@ -284,7 +285,7 @@ static int write_ring(struct attar_run *run, size_t number)
 		push_note(run, header);
 	}
 	missing_take_samples(run->stream, number, samples);
-	len = ring->tail - start;
+	len = end - start;
 	if (!len)
 		return 0;
 	first = MIN(len, ring->size - (start & (ring->size - 1)));

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from command import ATTAR, comm_of, is_sampling, perf, run, wait_until, workload
-from faults import environment
+from faults import environment, with_fault
 
 pytestmark = pytest.mark.usefixtures('root', 'needs_perf')
 
@@ -470,3 +470,19 @@ def test_readers_leave_out_the_recorder(all_switches):
     assert own and seen(*top) == len(all_of_them) - own
     assert seen(*top, '-p', pid) == own
     assert seen('oncpu', '--input', data) == len(all_of_them)
+
+
+@pytest.mark.parametrize('options', [[], ['-z']], ids=['plain', 'compressed'])
+def test_a_damaged_ring_loses_only_its_own_records(tmp_path, options):
+    """The file has those from before the damage, and all records of other rings."""
+    data = tmp_path / 'x.data'
+    script = ';'.join(f'taskset -c {cpu} {workload("flood")} {CALLS}' for cpu in (0, 1))
+    done = with_fault('ring', 'record', '-m', 1024, '-e', GETPPID, *options, '-o', data, '--', 'sh',
+                      '-c', script, ring=0, capture_output=True)
+    assert done.returncode == 0, done.stderr
+    assert 'the ring of CPU 0 has a record with an invalid size' in done.stderr
+    found = run('trace', '--format', 'csv', '--input', data, '-e', 'raw_syscalls:sys_enter')
+    assert found.returncode == 0 and 'damaged' not in found.stderr, found.stderr
+    by_cpu = Counter(row['cpu'] for row in csv.DictReader(found.stdout.splitlines())
+                     if row['comm'] == 'flood')
+    assert by_cpu['1'] == CALLS and by_cpu['0'] < CALLS
