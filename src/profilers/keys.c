@@ -116,11 +116,28 @@ void keys_text(const struct attar_expr *key, const void *bytes, size_t n, char *
 	}
 }
 
+struct keys_thread keys_make_thread(pid_t tid, const char *comm, size_t n)
+{
+	struct keys_thread key = {.tid = tid};
+
+	if (comm)
+		memcpy(key.comm, comm, n < KEYS_COMM_BYTES ? n : KEYS_COMM_BYTES - 1);
+	return key;
+}
+
+void keys_add_thread_columns(struct attar_section *table)
+{
+	attar_section_column(table, "tid", ATTAR_UNIT_ID);
+	attar_section_column(table, "comm", ATTAR_UNIT_TEXT);
+}
+
 void keys_add_thread(struct attar_section *table, const struct attar_keyrow *row)
 {
-	if (row->key)
-		attar_cell_i64(table, (pid_t)row->number); /* -1: exiting */
+	const struct keys_thread *key = row->key;
+
+	if (key)
+		attar_cell_i64(table, key->tid); /* -1: exiting */
 	else
 		attar_cell_none(table);
-	attar_cell_text(table, row->key ? row->value : "[others]");
+	attar_cell_text(table, key ? key->comm : "[others]");
 }

@@ -40,10 +40,22 @@ void keys_add_cells(
 /* "pid 12, comm sh": the values of a key as one string, cut to size bytes. */
 void keys_text(const struct attar_expr *key, const void *bytes, size_t n, char *text, size_t size);
 
+enum { KEYS_COMM_BYTES = 16 };
+
 /*
- * Adds the cells of a thread, whose number is the key of the row and whose name is its value: the
- * number, and the name.
+ * The key of a row of a thread: it has a row under each of its names, and so have threads that have
+ * its number later. Padded with zeros.
  */
+struct keys_thread {
+	int64_t tid;
+	char comm[KEYS_COMM_BYTES];
+};
+
+/* comm: n bytes; NULL: unknown. */
+struct keys_thread keys_make_thread(pid_t tid, const char *comm, size_t n);
+
+/* Adds the columns, and the cells of a row with such a key: the number, and the name. */
+void keys_add_thread_columns(struct attar_section *table);
 void keys_add_thread(struct attar_section *table, const struct attar_keyrow *row);
 
 /* Adds a text cell of bytes without a NUL at their end. */

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COMM_BYTES = 16 };
+#include "keys.h"
+
 /* As in the field isa of kvm:kvm_exit; on arm64 there is no such field. */
 enum { ISA_VMX = 1, ISA_SVM, ISA_ARM };
 /* On arm64 only exits by a trap have an exception class; see exit_reason_str() for the others. */
@@ -16,12 +17,11 @@ enum { ARM_TRAP = 2, ARM_NO_TRAP = 0x100, ARM_CODES = 0xff };
 
 struct row_key {
 	uint64_t reason;
-	int64_t task; /* tid or pid; 0: all */
+	struct keys_thread task; /* its number can be that of a process; 0: all */
 };
 
 struct row_label {
 	int64_t pid;
-	char comm[COMM_BYTES];
 };
 
 /* ---- events ---- */
@@ -138,15 +138,16 @@ struct attar_keyrow *kvm_exits_add(struct kvm_exits *k, const struct attar_threa
 	struct attar_keyrow *row;
 	struct row_label *label;
 
-	key.task = k->by == KVM_BY_THREAD ? thread->tid : k->by == KVM_BY_PROCESS ? pid : 0;
+	if (k->by == KVM_BY_THREAD)
+		key.task = keys_make_thread(thread->tid, thread->comm, strlen(thread->comm));
+	else if (k->by == KVM_BY_PROCESS)
+		key.task.tid = pid;
 	row = attar_keytable_at(k->table, &key, sizeof(key));
 	if (!row || attar_hist_add(&row->interval.hists[0], latency) < 0)
 		return NULL;
 	row->interval.sums[KVM_TOTAL] += latency;
 	label = row->value;
 	label->pid = pid;
-	if (k->by == KVM_BY_THREAD)
-		snprintf(label->comm, sizeof(label->comm), "%s", thread->comm);
 	return row;
 }
 
@@ -195,8 +196,8 @@ static void add_row(const struct kvm_exits *k, struct attar_section *table,
 	if (k->by != KVM_BY_REASON)
 		attar_cell_i64(table, key ? label->pid : -1);
 	if (k->by == KVM_BY_THREAD) {
-		attar_cell_i64(table, key ? key->task : -1);
-		attar_cell_text(table, label->comm);
+		attar_cell_i64(table, key ? key->task.tid : -1);
+		attar_cell_text(table, key ? key->task.comm : "");
 	}
 	if (key)
 		kvm_exit_add_name(k, table, key->reason);

@@ -10,14 +10,15 @@
 
 #include "attar/sample.h"
 #include "hardware.h"
+#include "keys.h"
 
 enum { SUM_TOTAL, SUMS };
-enum { KEYS_MAX = 1 << 14, COMM_BYTES = 16, TEXT_BYTES = 128 };
+enum { KEYS_MAX = 1 << 14, TEXT_BYTES = 128 };
 enum { PEBS_PERIOD = 1000, IBS_PERIOD = 100000, IBS_UNIT = 16 };
 
 struct key {
 	uint64_t data_src;
-	int64_t instance; /* tid or CPU; -1: all */
+	struct keys_thread instance; /* its number can be that of a CPU; -1: all */
 };
 
 struct ldlat {
@@ -94,19 +95,20 @@ static int on_sample(struct attar_run *run, void *self, const struct attar_event
 	const struct attar_sample *sample = &ev->record->sample;
 	const struct ldlat *l = self;
 	uint64_t latency = latency_of(attar_run_source_attr(run, ev->counter), sample);
-	struct key key = {.data_src = sample->data_src, .instance = -1};
+	struct key key = {.data_src = sample->data_src, .instance.tid = -1};
 	struct attar_keyrow *row;
 
 	if (!is_wanted(l, sample, latency))
 		return 0;
-	if (l->perins)
-		key.instance = l->by_cpu ? (int64_t)ev->cpu : ev->thread->tid;
+	if (l->perins && l->by_cpu)
+		key.instance.tid = (int64_t)ev->cpu;
+	else if (l->perins)
+		key.instance = keys_make_thread(
+			ev->thread->tid, ev->thread->comm, strlen(ev->thread->comm));
 	row = attar_keytable_at(l->table, &key, sizeof(key));
 	if (!row || attar_hist_add(&row->interval.hists[0], latency) < 0)
 		return -ENOMEM;
 	row->interval.sums[SUM_TOTAL] += latency;
-	if (l->perins)
-		snprintf(row->value, COMM_BYTES, "%s", ev->thread->comm);
 	return l->than && latency > l->than && attar_run_wants_lines(run)
 		       ? add_line(run, ev, latency)
 		       : 0;
@@ -136,9 +138,9 @@ static void add_row(const struct ldlat *l, struct attar_section *table,
 
 	attar_section_row(table);
 	if (l->perins)
-		attar_cell_i64(table, key ? key->instance : -1);
+		attar_cell_i64(table, key ? key->instance.tid : -1);
 	if (l->perins && !l->by_cpu)
-		attar_cell_text(table, row->value);
+		attar_cell_text(table, key ? key->instance.comm : "");
 	if (key)
 		attar_data_src_text(key->data_src, text, sizeof(text));
 	attar_cell_text(table, text);
@@ -237,7 +239,6 @@ static int ldlat_open(struct attar_run *run, struct ldlat *l, uint8_t op)
 		.sums = SUMS,
 		.hists = 1,
 		.key_max = sizeof(struct key),
-		.value_size = COMM_BYTES,
 		.keys_max = KEYS_MAX};
 	const struct attar_texts all = {0};
 	int r;

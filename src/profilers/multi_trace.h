@@ -25,9 +25,7 @@ enum { ROLE_START = 1, ROLE_END = 2 };
 /* What a pair has in common. */
 enum key_kind { KEY_CPU, KEY_THREAD, KEY_EXPR };
 
-/* The bytes of a key, after the relation when it is the key of a row. */
 struct key_bytes {
-	uint32_t relation[2]; /* start and end event */
 	char bytes[ATTAR_EXPR_KEY_MAX];
 	size_t size; /* of bytes */
 };
@@ -60,7 +58,6 @@ struct start_data {
 /* The block of a row: who has the key, if it is a thread. */
 struct row_label {
 	int64_t tid;
-	uint64_t comm_hash;
 	char comm[NAME_BYTES];
 };
 
@@ -173,7 +170,7 @@ static inline int pairs_add(const struct multi_trace *m, struct attar_keyrow *ro
 	return attar_hist_add(&row->interval.hists[0], latency);
 }
 
-/* Sets who has the key. */
+/* Sets who has the key of a new row. */
 void pairs_label(struct attar_keyrow *row, const struct attar_thread *thread);
 
 /* The columns and cells of latencies: calls, total, min ... and those of --than and --lower. */

@@ -14,64 +14,69 @@ enum { STEP_BYTES = 256 };
 
 /* ---- matching ---- */
 
-/* The row of the pair of events, and with --perins of the key. */
-static struct attar_keyrow *find_row(const struct multi_trace *m, struct key_bytes *key)
-{
-	size_t size = sizeof(key->relation) + (m->perins ? key->size : 0);
+/* The key of a row: its start and end event; with --perins what follows, as far as it fits. */
+struct row_key {
+	uint32_t relation[2];
+	char bytes[ATTAR_KEY_MAX - 2 * sizeof(uint32_t)];
+	size_t size; /* of bytes */
+};
 
-	return attar_keytable_at(
-		m->table, key->relation, size < ATTAR_KEY_MAX ? size : ATTAR_KEY_MAX);
+static void append(struct row_key *key, const char *bytes, size_t n)
+{
+	size_t room = sizeof(key->bytes) - key->size;
+
+	n = n < room ? n : room;
+	memcpy(key->bytes + key->size, bytes, n);
+	key->size += n;
 }
 
 void pairs_label(struct attar_keyrow *row, const struct attar_thread *thread)
 {
 	struct row_label *label = row->value;
 
-	if (label->comm_hash == thread->comm_hash && label->tid == thread->tid)
+	if (*label->comm)
 		return;
 	label->tid = thread->tid;
-	label->comm_hash = thread->comm_hash;
 	snprintf(label->comm, sizeof(label->comm), "%s", thread->comm);
 }
 
 /* The thread of a virtual CPU is that of this machine, by which the key is known. */
-static void label_key(struct attar_run *run, struct attar_keyrow *row, const struct trace_event *e,
-	const struct attar_event *ev)
+static void label_thread(struct attar_run *run, const struct trace_event *e,
+	const struct attar_event *ev, struct row_label *label)
 {
 	const struct attar_thread *thread = ev->thread;
 	struct attar_vcpu vcpu;
 
 	if (e->is_guest && attar_run_vcpu(run, ev, &vcpu)) {
 		thread = attar_run_thread(run, vcpu.tid);
-		((struct row_label *)row->value)->tid = vcpu.tid;
+		label->tid = vcpu.tid;
 	}
-	if (thread)
-		pairs_label(row, thread);
+	if (!thread)
+		return;
+	label->tid = thread->tid;
+	snprintf(label->comm, sizeof(label->comm), "%s", thread->comm);
 }
 
 /* The name of the thread whose ID the key is: that in the event, else of the process table. */
-static void label_task(struct attar_run *run, struct attar_keyrow *row, const struct trace_event *e,
-	const struct attar_event *ev, const struct key_bytes *key)
+static void label_task(struct attar_run *run, const struct trace_event *e,
+	const struct attar_event *ev, const struct key_bytes *key, struct row_label *label)
 {
 	const struct attar_sample *s = &ev->record->sample;
-	struct row_label *label = row->value;
 	const struct attar_thread *thread;
 	const char *name = NULL;
 	uint64_t tid;
 	size_t n = 0;
 
+	memcpy(&tid, key->bytes, sizeof(tid));
+	label->tid = (pid_t)tid;
 	if (e->owner)
 		name = attar_field_string(e->owner, s->raw, s->raw_size, &n);
-	if (n) {
-		n = n < NAME_BYTES ? n : NAME_BYTES - 1;
-		memcpy(label->comm, name, n);
-		label->comm[n] = '\0';
-		return;
+	if (!n && (thread = attar_run_thread(run, (pid_t)tid))) {
+		name = thread->comm;
+		n = strlen(name);
 	}
-	memcpy(&tid, key->bytes, sizeof(tid));
-	thread = attar_run_thread(run, (pid_t)tid);
-	if (thread)
-		pairs_label(row, thread);
+	n = n < NAME_BYTES ? n : NAME_BYTES - 1;
+	memcpy(label->comm, name ? name : "", n);
 }
 
 /* Whether rows are those of threads, whose IDs are the keys. */
@@ -81,6 +86,30 @@ static bool is_of_tasks(const struct multi_trace *m)
 
 	return m->tasks && !e->comm && e->key_kind == KEY_EXPR && attar_expr_columns(e->key) == 1 &&
 	       attar_expr_get_column(e->key, 0)->kind == ATTAR_EXPR_NUMBER;
+}
+
+/* The row of a pair, which with --perins is that of its key, of a thread under its present name. */
+static struct attar_keyrow *find_row(struct attar_run *run, const struct multi_trace *m,
+	const struct trace_event *e, const struct attar_event *ev, const struct key_bytes *key,
+	const struct start_data *data)
+{
+	struct row_key row_key = {.relation = {data->event, (uint32_t)(e - m->events)}};
+	struct row_label label = {0};
+	struct attar_keyrow *row;
+
+	if (m->perins && m->events[data->event].comm)
+		append(&row_key, data->name, data->name_size);
+	else if (m->perins)
+		append(&row_key, key->bytes, key->size);
+	if (m->perins && e->key_kind == KEY_THREAD)
+		label_thread(run, e, ev, &label);
+	else if (m->perins && is_of_tasks(m))
+		label_task(run, e, ev, key, &label);
+	append(&row_key, label.comm, strlen(label.comm));
+	row = attar_keytable_at(m->table, &row_key, sizeof(row_key.relation) + row_key.size);
+	if (row)
+		memcpy(row->value, &label, sizeof(label));
+	return row;
 }
 
 /* On the time line the pair is on the track of its key. */
@@ -106,8 +135,8 @@ static int add_span(struct attar_run *run, const struct multi_trace *m, const st
 }
 
 static int end_pair(struct attar_run *run, struct multi_trace *m, const struct trace_event *e,
-	const struct attar_event *ev, struct key_bytes *key, const struct attar_start *started,
-	uint64_t sequence)
+	const struct attar_event *ev, const struct key_bytes *key,
+	const struct attar_start *started, uint64_t sequence)
 {
 	const struct start_data *data = started->payload;
 	uint64_t latency = ev->time - started->time;
@@ -118,19 +147,9 @@ static int end_pair(struct attar_run *run, struct multi_trace *m, const struct t
 		return 0;
 	if (attar_run_wants_spans(run))
 		r = add_span(run, m, e, ev, key, started);
-	key->relation[0] = data->event;
-	key->relation[1] = (uint32_t)(e - m->events);
-	if (m->events[data->event].comm) {
-		key->size = data->name_size;
-		memcpy(key->bytes, data->name, data->name_size);
-	}
-	row = find_row(m, key);
+	row = find_row(run, m, e, ev, key, data);
 	if (!row)
 		return -ENOMEM;
-	if (m->perins && e->key_kind == KEY_THREAD)
-		label_key(run, row, e, ev);
-	else if (m->perins && m->tasks && is_of_tasks(m))
-		label_task(run, row, e, ev, key);
 	if (r == 0 && m->detail)
 		r = detail_pair(run, m, started, sequence, ev->time);
 	if (r == 0 && m->heatmap)
@@ -373,7 +392,7 @@ static void add_key_cells(const struct multi_trace *m, struct attar_section *tab
 	const struct attar_keyrow *row)
 {
 	const struct row_label *label = row->value;
-	const size_t skip = sizeof(((struct key_bytes *)0)->relation);
+	const size_t skip = sizeof(((struct row_key *)0)->relation);
 	const char *bytes = (const char *)row->key + skip;
 	uint64_t cpu;
 

@@ -10,9 +10,9 @@
 
 enum { ERRNO_MAX = 4095, CALL_BYTES = 128 };
 
-/* The key of a row with --perins. */
+/* The key of a row with --perins: of a thread under one of its names. */
 struct thread_call {
-	uint64_t thread, number;
+	uint64_t thread, comm_hash, number;
 };
 
 static bool never_returns(uint64_t number)
@@ -79,7 +79,7 @@ static struct attar_keyrow *find_row(
 
 	if (!m->perins)
 		return attar_keytable_at_u64(m->table, number);
-	key = (struct thread_call){ev->thread->serial, number};
+	key = (struct thread_call){ev->thread->serial, ev->thread->comm_hash, number};
 	row = attar_keytable_at(m->table, &key, sizeof(key));
 	if (row)
 		pairs_label(row, ev->thread);
@@ -178,8 +178,8 @@ static int on_turns(struct attar_run *run, void *self, const struct attar_event 
 		at.time = attar_turns_get_time(turns, entry);
 		enter(m, &at, attar_field_u64(turns->fields[0], entry, turns->raw_size[0]));
 		at.time = attar_turns_get_time(turns, exit);
-		if (ret != 0 || !creates_task(attar_field_u64(ev->fields[1], exit,
-					turns->raw_size[1])))
+		if (ret != 0 ||
+			!creates_task(attar_field_u64(ev->fields[1], exit, turns->raw_size[1])))
 			r = leave(run, m, ev, &at, ret);
 		entry += turns->stride;
 		exit += turns->stride;

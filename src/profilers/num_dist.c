@@ -24,7 +24,8 @@ struct event {
 /* The key of a row. */
 struct key {
 	uint64_t event;
-	uint64_t instance; /* with --perins: the CPU, or the serial of the thread */
+	uint64_t instance;  /* with --perins: the CPU, or the serial of the thread */
+	uint64_t comm_hash; /* of a thread: each of its names has a row */
 };
 
 /* The block of a row with --perins. */
@@ -91,12 +92,14 @@ static struct attar_keyrow *find_row(
 
 	if (d->perins)
 		key.instance = d->by_thread ? ev->thread->serial : ev->cpu;
+	if (d->perins && d->by_thread)
+		key.comm_hash = ev->thread->comm_hash;
 	row = attar_keytable_at(d->table, &key, sizeof(key));
 	if (!row || !d->perins)
 		return row;
 	label = row->value;
 	label->id = d->by_thread ? ev->thread->tid : (int64_t)ev->cpu;
-	if (d->by_thread && strncmp(label->comm, ev->thread->comm, NAME_BYTES - 1) != 0)
+	if (d->by_thread && !*label->comm)
 		snprintf(label->comm, NAME_BYTES, "%s", ev->thread->comm);
 	return row;
 }

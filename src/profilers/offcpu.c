@@ -101,16 +101,13 @@ static void add_line(struct attar_run *run, const struct attar_event *ev, pid_t 
 	attar_row_stack(lines, attar_run_symbols(run), chain, n);
 }
 
-static int count(struct attar_keytable *table, const void *key, size_t size, const char *comm,
-	uint64_t duration)
+static int count(struct attar_keytable *table, const void *key, size_t size, uint64_t duration)
 {
 	struct attar_keyrow *row = attar_keytable_at(table, key, size);
 
 	if (!row)
 		return -ENOMEM;
 	row->interval.sums[0] += duration;
-	if (comm)
-		memcpy(row->value, comm, COMM_BYTES);
 	return attar_hist_add(&row->interval.hists[0], duration);
 }
 
@@ -118,7 +115,8 @@ static int add_block(struct offcpu *o, struct attar_run *run, const struct attar
 	struct attar_thread *thread, const struct task *task, uint64_t duration,
 	const struct waker *waker)
 {
-	uint64_t tid = (uint64_t)thread->tid;
+	const struct keys_thread key =
+		keys_make_thread(thread->tid, task->comm, strlen(task->comm));
 	attar_location chain[CHAIN_MAX];
 	struct pair pair;
 	size_t n = join(o, run, task, waker, chain);
@@ -127,9 +125,9 @@ static int add_block(struct offcpu *o, struct attar_run *run, const struct attar
 	memcpy(pair.comm, task->comm, COMM_BYTES);
 	memcpy(pair.waker, waker->comm, COMM_BYTES);
 	if (r == 0)
-		r = count(o->threads, &tid, sizeof(tid), task->comm, duration);
+		r = count(o->threads, &key, sizeof(key), duration);
 	if (r == 0)
-		r = count(o->pairs, &pair, sizeof(pair), NULL, duration);
+		r = count(o->pairs, &pair, sizeof(pair), duration);
 	if (r == 0 && o->chains)
 		r = attar_stacks_add(o->chains, thread, chain, n, duration);
 	if (r == 0 && o->than && attar_run_wants_lines(run))
@@ -316,8 +314,7 @@ static int offcpu_report(
 	struct attar_section *table = attar_report_table(report, "threads");
 	int r;
 
-	attar_section_column(table, "tid", ATTAR_UNIT_ID);
-	attar_section_column(table, "comm", ATTAR_UNIT_TEXT);
+	keys_add_thread_columns(table);
 	r = add_table(table, o->threads, scope, keys_add_thread);
 	if (r == 0 && o->chains) {
 		table = attar_report_table(report, "wakers");
@@ -356,7 +353,7 @@ static int open_tables(struct offcpu *o, struct attar_symbols *symbols)
 	const struct attar_keytable_opts threads = {.size = sizeof(threads),
 		.sums = 1,
 		.hists = 1,
-		.value_size = COMM_BYTES,
+		.key_max = sizeof(struct keys_thread),
 		.keys_max = KEYS_MAX};
 	const struct attar_keytable_opts pairs = {.size = sizeof(pairs),
 		.sums = 1,

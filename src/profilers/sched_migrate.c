@@ -9,7 +9,7 @@
 #include "keys.h"
 #include "topology.h"
 
-enum { COMM_BYTES = 16, DEPTH_MAX = 127 };
+enum { DEPTH_MAX = 127 };
 enum { ALL, L2, LLC, UNKNOWN, SUMS }; /* UNKNOWN: of CPUs whose caches are not known */
 
 struct sched_migrate {
@@ -49,21 +49,17 @@ static int on_migrate(struct attar_run *run, void *self, const struct attar_even
 	struct sched_migrate *m = self;
 	pid_t tid = (pid_t)attar_arg_i64(ev, PID);
 	uint64_t pair = attar_arg_u64(ev, ORIG_CPU) << 32 | (uint32_t)attar_arg_u64(ev, DEST_CPU);
+	struct keys_thread key;
 	struct attar_thread *thread = attar_run_thread(run, tid);
 	attar_location locations[DEPTH_MAX];
-	struct attar_keyrow *row;
 	size_t n;
 	const char *comm = attar_arg_text(ev, COMM, &n);
 	int r;
 
 	if (!attar_run_is_selected(run, thread) || held_command_is(&m->held, run, tid))
 		return 0;
-	row = attar_keytable_at_u64(m->tasks, (uint64_t)tid);
-	r = add(m, ev, row);
-	if (r == 0 && comm) {
-		memset(row->value, 0, COMM_BYTES);
-		memcpy(row->value, comm, n < COMM_BYTES ? n : COMM_BYTES - 1);
-	}
+	key = keys_make_thread(tid, comm, n);
+	r = add(m, ev, attar_keytable_at(m->tasks, &key, sizeof(key)));
 	if (r == 0)
 		r = add(m, ev, attar_keytable_at_u64(m->pairs, pair));
 	if (r == 0 && m->stacks)
@@ -150,8 +146,7 @@ static int sched_migrate_report(
 	if (r < 0)
 		return r;
 	table = attar_report_table(report, "tasks");
-	attar_section_column(table, "tid", ATTAR_UNIT_ID);
-	attar_section_column(table, "comm", ATTAR_UNIT_TEXT);
+	keys_add_thread_columns(table);
 	r = add_rows(table, m->tasks, scope, keys_add_thread, sums);
 	sum_columns(total);
 	attar_section_row(total);
@@ -194,7 +189,7 @@ static int sched_migrate_open(struct attar_run *run, void *self)
 {
 	struct sched_migrate *m = self;
 	struct attar_keytable_opts opts = {
-		.size = sizeof(opts), .sums = SUMS, .value_size = COMM_BYTES};
+		.size = sizeof(opts), .sums = SUMS, .key_max = sizeof(struct keys_thread)};
 	int r;
 
 	m->takes_stacks = m->graph || attar_run_wants_tree(run);

@@ -452,7 +452,7 @@ event my:wake pid:pid_t
      {('pid', 42, 'new', 'my:wake', 1), ('pid', 77, '', 'my:wake', 3)}),
 ], ids=['rundelay', 'cpudist', 'no-field'])
 def test_rows_of_tasks_have_names(tmp_path, words, expected):
-    """The name in the event that ended the latest pair, or else that of the thread, if known."""
+    """The name in the event that ends the pair, or else that of the thread, if known."""
     found = of_script(tmp_path, NAMED, *words, '--perins')
     columns = [column['name'] for column in section(found, 'pairs')['columns']]
     assert columns[1:4] == ['comm', 'start', 'end']
