@@ -3,7 +3,7 @@
  * attar/expr.h - expressions on the fields of events, as users write them.
  *
  * An expression is compiled once for the format of an event, and evaluated for each record. The
- * language is that of C without pointers and assignments; docs/expressions.md describes it.
+ * language is that of C without statements; docs/expressions.md describes it.
  *
  *	struct attar_expr_opts opts = {.size = sizeof(opts), .flags = ATTAR_EXPR_KEY};
  *	struct attar_expr_record record = {.raw = sample->raw, .raw_size = sample->raw_size};
@@ -16,9 +16,10 @@
  *	...
  *	attar_expr_free(key);
  *
- * Evaluating an expression never fails, never allocates, and reads nothing outside the record. What
- * cannot be computed yields 0 or an empty string and is counted, see attar_expr_get_faults(). Only
- * printf() and system() have effects. An expression is used by one thread at a time.
+ * Evaluating an expression never fails, never allocates, reads nothing outside the record, and does
+ * not change it: assignments change a private copy. What cannot be computed yields 0 or an empty
+ * string and is counted, see attar_expr_get_faults(). Only printf() and system() have effects. An
+ * expression is used by one thread at a time.
  */
 #ifndef ATTAR_EXPR_H
 #define ATTAR_EXPR_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "expr/build.h"
+#include "expr/address.h"
 
 #include <math.h>
 
@@ -334,8 +334,8 @@ static bool has_element(struct expr_parser *p, int32_t a, int32_t b)
 	unsigned element = array->type.element;
 
 	if (!is_bytes(p, a) || !element || element > 8 || (element & (element - 1)))
-		expr_fail(p, "this has no elements: only arrays and text have elements, and "
-			     "pointers cannot be dereferenced");
+		expr_fail(p, "this has no elements: only arrays, text and addresses of fields "
+			     "have elements");
 	else if (exceeds(p, array, index))
 		expr_fail(p, "the array has fewer elements");
 	return is_number(p, b) && !p->reason;
@@ -436,6 +436,24 @@ static void take_constant(struct expr_parser *p, struct expr_node *node)
 		make_range(p, node);
 }
 
+/* In the language of users, an address plus or minus an integer or another address. */
+static bool moves(const struct expr_parser *p, enum expr_op op, int32_t a, int32_t b)
+{
+	bool of_a = is_bytes(p, a), of_b = is_bytes(p, b);
+
+	return p->dialect->is_strict && (of_a || of_b) && !is_real(p, a) && !is_real(p, b) &&
+	       ((op == EXPR_ADD && of_a != of_b) || (op == EXPR_SUBTRACT && of_a));
+}
+
+/* In the language of users, at least one address is compared with another that is not text. */
+static bool compares_addresses(const struct expr_parser *p, enum expr_op op, int32_t a, int32_t b)
+{
+	struct expr_type of_a = node_at(p, a)->type, of_b = node_at(p, b)->type;
+
+	return p->dialect->is_strict && is_comparison(op) && is_bytes(p, a) && is_bytes(p, b) &&
+	       (of_a.is_address || of_b.is_address) && !(of_a.is_text && of_b.is_text);
+}
+
 int32_t expr_add_infix(struct expr_parser *p, enum expr_op op, int32_t a, int32_t b)
 {
 	struct expr_node node = expr_node_of(op);
@@ -444,6 +462,13 @@ int32_t expr_add_infix(struct expr_parser *p, enum expr_op op, int32_t a, int32_
 		return -1;
 	if (op == EXPR_INDEX)
 		return add_index(p, a, b);
+	if (moves(p, op, a, b))
+		return expr_add_move(p, op, a, b);
+	if (compares_addresses(p, op, a, b)) {
+		a = expr_add_offset(p, a);
+		b = expr_add_offset(p, b);
+		return expr_add_infix(p, op, a, b);
+	}
 	node.a = a;
 	node.b = b;
 	make_reals(p, &node);
@@ -519,7 +544,9 @@ int32_t expr_add_cast(struct expr_parser *p, const struct expr_cast *cast, int32
 		return add_truncated(p, cast, a);
 	if (is_real(p, a))
 		return only_compares(p);
-	if (!cast->is_pointer && !is_number(p, a))
+	if (!cast->is_pointer && node_at(p, a)->type.is_address)
+		a = expr_add_offset(p, a);
+	if (a < 0 || (!cast->is_pointer && !is_number(p, a)))
 		return -1;
 	node.a = a;
 	node.type = node_at(p, a)->type;

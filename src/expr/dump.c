@@ -18,6 +18,9 @@ static const char *const names[] = {
 	[EXPR_TRUNCATE] = "truncate",
 	[EXPR_NOT] = "!",
 	[EXPR_SEQUENCE] = ",",
+	[EXPR_DISTANCE] = "elements from",
+	[EXPR_OFFSET] = "offset of",
+	[EXPR_ASSIGN] = "=",
 	[EXPR_MULTIPLY] = "*",
 	[EXPR_DIVIDE] = "/",
 	[EXPR_REMAINDER] = "%",
@@ -98,6 +101,15 @@ static void add_operator(struct buf *b, const struct expr_node *node)
 		buf_printf(b, "%s %d", name, (int)node->a);
 }
 
+/* "3++", "--3" */
+static void add_step(struct buf *b, const struct expr_node *node)
+{
+	const char *name = node->number == 1 ? "++" : "--";
+
+	buf_printf(b, "%s%d%s", node->is_inverted ? "" : name, (int)node->a,
+		node->is_inverted ? name : "");
+}
+
 static void add_call(struct buf *b, const struct expr_node *node)
 {
 	const int32_t arguments[] = {node->a, node->b, node->c};
@@ -129,6 +141,13 @@ static void add_node(struct buf *b, const struct attar_expr *e, const struct exp
 		break;
 	case EXPR_INDEX:
 		buf_printf(b, "%d[%d]", (int)node->a, (int)node->b);
+		break;
+	case EXPR_MOVE:
+		buf_printf(
+			b, "&%d[%s%d]", (int)node->a, node->is_inverted ? "-" : "", (int)node->b);
+		break;
+	case EXPR_STEP:
+		add_step(b, node);
 		break;
 	case EXPR_CHOOSE:
 		buf_printf(b, "%d ? %d : %d", (int)node->a, (int)node->b, (int)node->c);

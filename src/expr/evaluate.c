@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "attar/expr.h"
+#include "expr/address.h"
 #include "expr/functions.h"
 #include "tracefs/format.h"
 
@@ -52,15 +53,6 @@ static inline struct expr_value field_bytes(struct expr_run *run, const struct e
 	return bytes_value(run, bytes, len);
 }
 
-/* For %pI4 and similar conversions. */
-static struct expr_value field_address(struct expr_run *run, const struct expr_node *node)
-{
-	const struct attar_field *f = &run->expr->fields.at[node->field];
-	bool is_present = (size_t)f->offset + f->size <= run->size;
-
-	return bytes_value(run, is_present ? run->raw + f->offset : NULL, f->size);
-}
-
 static inline double load_real(struct expr_run *run, const struct expr_node *node)
 {
 	const struct attar_field *f = &run->expr->fields.at[node->field];
@@ -77,20 +69,6 @@ static inline double load_real(struct expr_run *run, const struct expr_node *nod
 static inline double real_value(struct expr_run *run, const struct expr_node *node)
 {
 	return node->op == EXPR_FIELD ? load_real(run, node) : node->real;
-}
-
-static uint64_t element_value(struct expr_run *run, const struct expr_node *node)
-{
-	const struct expr_type *array = &expr_node(run->expr, node->a)->type;
-	struct attar_field f = {.size = array->element, .is_signed = array->is_signed};
-	struct expr_value v = expr_eval(run, node->a);
-	uint64_t index = expr_number(run, node->b);
-
-	if (!v.bytes || !f.size || index >= v.len / f.size) {
-		run->absent++;
-		return 0;
-	}
-	return attar_field_u64(&f, v.bytes + index * f.size, f.size);
 }
 
 /*
@@ -346,7 +324,15 @@ static uint64_t number(struct expr_run *run, const struct expr_node *node)
 	case EXPR_LENGTH:
 		return field_bytes(run, node).len;
 	case EXPR_INDEX:
-		return element_value(run, node);
+		return address_element(run, node);
+	case EXPR_DISTANCE:
+		return address_distance(run, node);
+	case EXPR_OFFSET:
+		return address_offset(run, node);
+	case EXPR_ASSIGN:
+		return address_assign(run, node);
+	case EXPR_STEP:
+		return address_step(run, node);
 	case EXPR_NEGATE:
 		return expr_convert(0 - left(run, node), node->type);
 	case EXPR_INVERT:
@@ -397,7 +383,9 @@ struct expr_value expr_eval(struct expr_run *run, int32_t index)
 	case EXPR_BYTES:
 		return field_bytes(run, node);
 	case EXPR_ADDRESS:
-		return field_address(run, node);
+		return address_of(run, node);
+	case EXPR_MOVE:
+		return address_move(run, node);
 	case EXPR_VARIABLE:
 		return variable(run, node);
 	case EXPR_CALL:

@@ -38,6 +38,11 @@ enum expr_op {
 	EXPR_VARIABLE, /* variable node.number of the attar_expr_record */
 	EXPR_TRUNCATE, /* a, a floating-point number, as an integer */
 	EXPR_SEQUENCE, /* the value of b, after evaluating a */
+	EXPR_MOVE,     /* the address b elements after a; is_inverted: before a (expr/address.h) */
+	EXPR_DISTANCE, /* the number of elements between the addresses a and b */
+	EXPR_OFFSET,   /* the address a as an offset in the data */
+	EXPR_ASSIGN,   /* a = b */
+	EXPR_STEP,     /* a += number; is_inverted: the value is that before */
 	EXPR_CALL,     /* function node.number of a, b, c (expr/functions.h) */
 	/* operators a op b */
 	EXPR_MULTIPLY,
@@ -86,6 +91,7 @@ struct expr_type {
 	uint8_t bits; /* of an integer: 8, 16, 32, 64; others: 64 */
 	bool is_signed;
 	bool is_text;     /* of bytes: a string, which ends at a NUL or at its length */
+	bool is_address;  /* of bytes: elements before and after these can be read, too */
 	uint16_t element; /* of bytes: size of an element in bytes; is_signed is that of elements */
 };
 
@@ -96,7 +102,7 @@ struct expr_node {
 	bool is_unknown;          /* this or a descendant node is EXPR_UNKNOWN */
 	bool has_constant;        /* b is a number, and `number` is its value as type `operand` */
 	bool needs_fields;        /* of a comparison: false if one of its fields is absent */
-	bool is_inverted;         /* of a range or pattern */
+	bool is_inverted;         /* of a range or pattern, MOVE, STEP */
 	uint16_t depth;
 	int32_t a, b, c; /* operand nodes; -1: none */
 	uint32_t field;  /* in fields */
@@ -132,6 +138,7 @@ struct attar_expr_record;
 struct expr_run {
 	const struct expr *expr;
 	const uint8_t *raw; /* NULL: all fields are absent */
+	uint8_t *copy;      /* raw, if the expression can change it; otherwise NULL */
 	size_t size;
 	struct attar_expr *user; /* of a user's expression; otherwise NULL, as record */
 	const struct attar_expr_record *record;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Parse expressions: precedence climbing for infix operators, recursive descent for the rest. */
-#include "expr/build.h"
+#include "expr/address.h"
 
 enum { TYPE_MAX = 80 /* bytes of a type in a cast */ };
 
@@ -93,6 +93,12 @@ static int32_t constant(struct expr_parser *p)
 	return no_constant(p);
 }
 
+/* 1 for "++", -1 for "--", which it takes; 0 for neither. */
+static int take_step(struct expr_parser *p)
+{
+	return lex_take(&p->p, "++") ? 1 : lex_take(&p->p, "--") ? -1 : 0;
+}
+
 static int32_t primary(struct expr_parser *p)
 {
 	int32_t node;
@@ -105,6 +111,23 @@ static int32_t primary(struct expr_parser *p)
 		return node >= 0 && expr_expect(p, ")") ? node : -1;
 	}
 	return *p->p == '"' ? string(p) : constant(p);
+}
+
+/* a++, a-- */
+static int32_t postfix_step(struct expr_parser *p, int32_t a)
+{
+	const char *start;
+	int by;
+
+	lex_blanks(&p->p);
+	start = p->p;
+	by = take_step(p);
+	if (!by)
+		return a;
+	p->mark = start;
+	a = expr_add_step(p, a, by, true);
+	p->mark = NULL;
+	return a;
 }
 
 static int32_t postfix(struct expr_parser *p)
@@ -120,7 +143,7 @@ static int32_t postfix(struct expr_parser *p)
 		a = expr_add_infix(p, EXPR_INDEX, a, b);
 		p->mark = NULL;
 	}
-	return a;
+	return a < 0 || !p->dialect->is_strict ? a : postfix_step(p, a);
 }
 
 /* ---- casts ---- */
@@ -243,13 +266,13 @@ static int32_t address(struct expr_parser *p)
 	const struct expr_node *node;
 	struct attar_field field;
 
+	if (p->dialect->is_strict)
+		return expr_add_address(p, a);
 	if (a < 0)
 		return -1;
 	node = expr_node(p->expr, a);
 	if (node->op != EXPR_FIELD && node->op != EXPR_BYTES)
 		return expr_fail(p, "& needs a field");
-	if (p->dialect->is_strict && node->op == EXPR_BYTES)
-		return a; /* arrays and text are bytes already */
 	field = p->expr->fields.at[node->field];
 	return expr_add_field(p, EXPR_ADDRESS, &field, false);
 }
@@ -286,17 +309,29 @@ static int32_t cast_operand(struct expr_parser *p, const char *start, const stru
 	return a;
 }
 
+/* ++a, --a */
+static int32_t prefix_step(struct expr_parser *p, const char *start, int by)
+{
+	int32_t a = unary(p);
+
+	p->mark = start;
+	a = expr_add_step(p, a, by, false);
+	p->mark = NULL;
+	return a;
+}
+
 static int32_t unary_inside(struct expr_parser *p)
 {
 	const char *start = p->p;
 	struct expr_cast cast;
+	int by;
 
 	if (lex_take(&p->p, "!"))
 		return prefix(p, EXPR_NOT);
 	if (!p->dialect->is_c)
 		return primary(p);
-	if (p->dialect->is_strict && (!strncmp(p->p, "++", 2) || !strncmp(p->p, "--", 2)))
-		return expr_fail(p, "expressions cannot change values");
+	if (p->dialect->is_strict && (by = take_step(p)))
+		return prefix_step(p, start, by);
 	if (lex_take(&p->p, "-"))
 		return prefix(p, EXPR_NEGATE);
 	if (lex_take(&p->p, "+"))
@@ -360,30 +395,15 @@ static const struct infix infixes[] = {
 	{"~", EXPR_GLOB, 7, true},
 };
 
-/*
- * Assignments: with an operator before it, or followed by another '=', a '=' is not an assignment.
- */
-static bool is_assignment(const char *at)
+/* Operators such as "+=", which the language does not have. */
+static bool is_compound_assignment(struct expr_parser *p, const struct infix *infix)
 {
-	static const char *const before[] = {"<<", ">>", "*", "/", "%", "+", "-", "&", "^", "|"};
-	size_t n = 0;
+	const char *after = p->p + strlen(infix->text);
 
-	for (size_t i = 0; !n && i < ARRAY_SIZE(before); i++)
-		n = strncmp(at, before[i], strlen(before[i])) ? 0 : strlen(before[i]);
-	return at[n] == '=' && at[n + 1] != '=';
-}
-
-/* Operators of C that change a value. Returns false if there is none. */
-static bool changes_value(struct expr_parser *p)
-{
-	if (!p->dialect->is_strict)
+	if (!p->dialect->is_strict || infix->rank < 3 || infix->rank == 6 || infix->rank == 7 ||
+		*after != '=' || after[1] == '=')
 		return false;
-	if (is_assignment(p->p))
-		expr_fail(p, "expressions cannot change values" ATTAR_FIX "use == to compare");
-	else if (!strncmp(p->p, "++", 2) || !strncmp(p->p, "--", 2))
-		expr_fail(p, "expressions cannot change values");
-	else
-		return false;
+	expr_fail(p, "there is no such operator" ATTAR_FIX "write a = a + b for a += b");
 	return true;
 }
 
@@ -396,8 +416,7 @@ static const struct infix *infix_at(struct expr_parser *p)
 		if (infixes[i].rank <= rank_max &&
 			(!infixes[i].is_strict || p->dialect->is_strict) &&
 			!strncmp(p->p, infixes[i].text, strlen(infixes[i].text)))
-			return changes_value(p) ? NULL : &infixes[i];
-	changes_value(p);
+			return is_compound_assignment(p, &infixes[i]) ? NULL : &infixes[i];
 	return NULL;
 }
 
@@ -437,11 +456,33 @@ static int32_t choose(struct expr_parser *p, int32_t a)
 	return a;
 }
 
+/* The value after "a =". */
+static int32_t assignment(struct expr_parser *p, int32_t a)
+{
+	const char *start = p->p - 1;
+	int32_t b;
+
+	if (p->depth >= p->dialect->depth_max)
+		return expr_fail(p, "the expression is nested too deeply");
+	p->depth++;
+	b = expr_parse(p);
+	p->depth--;
+	p->mark = start;
+	a = expr_add_assignment(p, a, b);
+	p->mark = NULL;
+	return a;
+}
+
 int32_t expr_parse(struct expr_parser *p)
 {
 	int32_t a = binary(p, 1);
 
-	return a >= 0 && p->dialect->is_c && lex_take(&p->p, "?") ? choose(p, a) : a;
+	if (a >= 0 && p->dialect->is_c && lex_take(&p->p, "?"))
+		a = choose(p, a);
+	if (a >= 0 && p->dialect->is_strict && p->p[0] == '=' && p->p[1] != '=' &&
+		lex_take(&p->p, "="))
+		a = assignment(p, a);
+	return a;
 }
 
 int32_t expr_parse_sequence(struct expr_parser *p)

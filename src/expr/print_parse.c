@@ -2,7 +2,7 @@
 /* Parse print formats: the format string, and an expression for each conversion. */
 #include <ctype.h>
 
-#include "expr/build.h"
+#include "expr/address.h"
 #include "expr/print_parse.h"
 
 enum { PIECES_MAX = 512, DEPTH_MAX = 200 };
@@ -31,6 +31,10 @@ static bool argument(struct source *s, char conversion, int32_t *ret_node)
 	*ret_node = expr_parse(p);
 	if (*ret_node < 0 || !p->dialect->is_strict)
 		return *ret_node >= 0;
+	if (conversion == 'p' && expr_node(p->expr, *ret_node)->type.is_address)
+		*ret_node = expr_add_offset(p, *ret_node);
+	if (*ret_node < 0)
+		return false;
 	is_bytes = expr_node(p->expr, *ret_node)->type.kind == EXPR_CLASS_BYTES;
 	p->mark = start;
 	if (expr_node(p->expr, *ret_node)->type.kind == EXPR_CLASS_REAL)
@@ -117,14 +121,30 @@ static bool conversion(struct source *s, struct print_piece *piece)
 	return true;
 }
 
+/*
+ * Whether what follows '%' is a conversion of C. In the language of users, anything else is printed
+ * as it is, as glibc does: "pid%10=%d".
+ */
+static bool is_conversion(const struct source *s, const char *p)
+{
+	p += strspn(p, "-+ #0'");
+	p += strspn(p, "0123456789*.");
+	p += strspn(p, "hlzjtqL");
+	return !s->arguments->dialect->is_strict || isalpha((unsigned char)*p);
+}
+
 /* Stores the text up to the next conversion. */
 static bool text_before(struct source *s, struct print_piece *piece)
 {
 	struct buf text _cleanup_(buf_done) = {0};
 
-	for (; *s->p && (*s->p != '%' || s->p[1] == '%'); s->p++) {
+	for (; *s->p; s->p++) {
+		bool is_percent = *s->p == '%' && s->p[1] == '%';
+
+		if (*s->p == '%' && !is_percent && is_conversion(s, s->p + 1))
+			break;
 		buf_char(&text, *s->p);
-		s->p += *s->p == '%';
+		s->p += is_percent;
 	}
 	piece->before_len = (uint32_t)text.len;
 	return !buf_failed(&text) &&

@@ -6,6 +6,7 @@
 #include "base/excerpt.h"
 #include "base/option_struct.h"
 #include "base/suggest.h"
+#include "expr/address.h"
 
 enum { DEPTH_MAX = 64, TEXT_MAX = 65536, WORD_MAX = 64 };
 
@@ -147,14 +148,25 @@ static size_t value_size(const struct attar_expr *e, const struct user_column *c
 						 : ATTAR_EXPR_TEXT_MAX;
 }
 
-static bool add_column(struct expr_parser *p, const char *start, int32_t node)
+/* The value of an address is its offset in the data, unless it is text. */
+static int32_t column_node(struct expr_parser *p, int32_t node)
+{
+	struct expr_type type = expr_node(p->expr, node)->type;
+
+	return type.is_address && !type.is_text ? expr_add_offset(p, node) : node;
+}
+
+static bool add_column(struct expr_parser *p, const char *start, int32_t index)
 {
 	struct attar_expr *e = p->user;
 	struct user_column *c = &e->columns[e->n_columns];
-	const struct expr_type *type = &expr_node(&e->expr, node)->type;
-	const char *why = refusal(e, type), *end = p->p;
+	int32_t node = column_node(p, index);
+	const struct expr_type *type = node < 0 ? NULL : &expr_node(&e->expr, node)->type;
+	const char *why = type ? refusal(e, type) : NULL, *end = p->p;
 	char *name = e->names + (start - p->text);
 
+	if (!type)
+		return false;
 	if (why) {
 		p->p = start;
 		expr_fail(p, why);
@@ -252,7 +264,8 @@ static int compile(struct attar_expr *e, const char *text)
 		return failure(&p);
 	measure_key(e);
 	e->texts = malloc(MAX(e->n_texts, 1UL) * ATTAR_EXPR_TEXT_MAX);
-	return e->texts ? 0 : base_oom();
+	e->copy = e->changes ? malloc(USER_COPY_MAX) : NULL;
+	return e->texts && (e->copy || !e->changes) ? 0 : base_oom();
 }
 
 /* ---- life cycle ---- */
@@ -323,6 +336,7 @@ struct attar_expr *attar_expr_free(struct attar_expr *e)
 	vec_done(&e->variables);
 	vec_done(&e->pieces);
 	expr_done(&e->expr);
+	free(e->copy);
 	free(e->texts);
 	free(e->names);
 	free(e->text);

@@ -7,6 +7,9 @@
 #include "expr/build.h"
 #include "expr/print.h"
 
+/* Bytes of data that an expression can change: those of the largest record. */
+enum { USER_COPY_MAX = 65536 };
+
 struct user_column {
 	struct attar_expr_column pub; /* its name is in attar_expr.strings */
 	int32_t node;
@@ -24,6 +27,8 @@ struct attar_expr {
 	print_pieces pieces; /* of all printf(), each ends with one without a conversion */
 	char *texts;         /* ATTAR_EXPR_TEXT_MAX bytes for each call that returns text */
 	size_t n_texts;
+	bool changes;  /* it changes fields */
+	uint8_t *copy; /* USER_COPY_MAX bytes for the data, if it does; otherwise NULL */
 	struct attar_expr_faults faults;
 };
 
@@ -38,11 +43,18 @@ void user_suggest(const struct attar_expr *e, struct suggest *s);
 static inline struct expr_run user_begin(
 	struct attar_expr *e, const struct attar_expr_record *record)
 {
-	return (struct expr_run){.expr = &e->expr,
+	struct expr_run run = {.expr = &e->expr,
 		.raw = record->raw,
 		.size = record->raw ? record->raw_size : 0,
 		.user = e,
 		.record = record};
+
+	if (unlikely(e->copy) && record->raw) {
+		run.size = MIN(run.size, (size_t)USER_COPY_MAX);
+		memcpy(e->copy, record->raw, run.size);
+		run.raw = run.copy = e->copy;
+	}
+	return run;
 }
 
 static inline void user_end(struct attar_expr *e, const struct expr_run *run)

@@ -242,6 +242,8 @@ static int32_t size_of_value(struct expr_parser *p, int32_t index)
 		return expr_add_integer(p, node->type.bits / 8U, 64, false);
 	if (node->op == EXPR_STRING)
 		return expr_add_integer(p, node->text_len + 1U, 64, false);
+	if (node->type.is_address)
+		return expr_add_integer(p, sizeof(void *), 64, false);
 	field = node->op == EXPR_BYTES ? &p->expr->fields.at[node->field] : NULL;
 	if (field && field->place == ATTAR_FIELD_FIXED)
 		return expr_add_integer(p, field->size, 64, false);

@@ -89,8 +89,8 @@ MISTAKES = [
      r"attar: --hosts: 'a b' contains a space or a control character: separate hosts with commas"),
     (['profile', '--append'], USAGE, r'attar: --append requires files: add -o FILE'),
     (['expr', '-e', 'sched:sched_wakeup', 'pid[0]'], USAGE,
-     r'attar: sched:sched_wakeup: expression: this has no elements: only arrays and text have '
-     r'elements, and pointers cannot be dereferenced'),
+     r'attar: sched:sched_wakeup: expression: this has no elements: only arrays, text and '
+     r'addresses of fields have elements'),
     (['expr', '-e', 'sched:sched_wakeup', 'cpu == 0'], USAGE,
      r"attar: sched:sched_wakeup: expression: no such field or variable 'cpu', which exists only "
      r"in the kernel's filter language: use --cpus"),

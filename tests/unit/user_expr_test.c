@@ -317,6 +317,181 @@ static void test_casts(void **state)
 	is("2 < price", 1);
 }
 
+/* Offsets are those of struct record. */
+static void test_addresses(void **state)
+{
+	is("&pid", offsetof(struct record, pid));
+	is("&pid + 1", offsetof(struct record, prio));
+	is("1 + &pid", offsetof(struct record, prio));
+	is("&prio - 1", offsetof(struct record, pid));
+	is("&port", offsetof(struct record, port));
+	is("&port - 1", offsetof(struct record, port) - 2);
+	is("(long)&big", offsetof(struct record, big));
+	is("sizeof(&byte)", 8);
+	is("*&pid", 42);
+	is("*&small", -2);
+	is("*(&pid + 1)", 98);
+	is("(&pid)[1]", 98);
+	is("(&prio)[-1]", 42);
+	is("(&pid)[-5]", 77);
+	is("*(&prio - 1)", 42);
+	is("*(unsigned char *)&pid", 42);
+	is("((unsigned char *)&pid)[1]", 0);
+	is("*(unsigned long *)&pid", 42 | 98LL << 32);
+	is("(unsigned long *)&wide - 1", offsetof(struct record, big));
+	is("*((unsigned long *)&wide - 1) == big", 1);
+	is("(unsigned int *)comm + 2", offsetof(struct record, comm) + 8);
+	is("*((unsigned int *)comm + 4) == pid", 1);
+	is("&common_pid - &pid", -5);
+	is("&pid - &common_pid", 5);
+	is("(char *)&pid - comm", 16);
+	is("&args[1] - args", 1);
+	is("&args[1]", offsetof(struct record, args) + 8);
+	is("&comm[2] - comm", 2);
+	is("&pid == &prio - 1", 1);
+	is("&pid < &prio", 1);
+	is("&pid != &pid", 0);
+	is("*(comm + 0)", 'k');
+	is("*(comm + 4)", 'e');
+	is("*(4 + comm)", 'e');
+	is("*(name + 1)", 'w');
+	is("*(\"abc\" + 2)", 'c');
+	is("*(list + 1)", 6);
+	is("*(&list[2] - 2)", 5);
+	is("&list[0]", offsetof(struct record, numbers));
+	is_text("comm + 3", "se/0");
+	is_text("comm + 6 - 2", "e/0");
+	is_text("comm + 16", "*"); /* of pid */
+	is_text("\"k\" \"work\" + 1", "work");
+	is_text("label + 3", "dy");
+	is("comm + 3 == \"se/0\"", 1);
+	is("comm + 3 == comm", 0);
+	is("comm + 5 ~ \"/?\"", 1);
+	is("strlen(comm + 3)", 4);
+	is("strncmp(name + 1, \"work\", 4)", 0);
+	is("ip(&dev) == \"8.0.0.0\"", 1);
+	is_text("ip(saddr)", "10.0.0.1");
+}
+
+/* An address outside of the data yields 0, and is counted. */
+static void test_addresses_elsewhere(void **state)
+{
+	static const struct {
+		const char *expression;
+		unsigned faults;
+	} cases[] = {
+		{"(unsigned long *)&common_pid - 1", 2}, /* the address, and its offset */
+		{"*((unsigned long *)&common_pid - 1)", 2},
+		{"(&pid)[-6]", 1},
+		{"(&pid)[1000]", 1},
+		{"(&pid)[0x4000000000000001]", 1},
+		{"(&pid)[-0x4000000000000001]", 1},
+		{"*(&pid + 0x7fffffffffffffff)", 2},
+		{"*(&pid - 0x2000000000000000)", 2},
+		{"*(args + (1ul << 63))", 2},
+		{"*(\"abc\" + 4)", 2},
+		{"*(\"abc\" - 1)", 2},
+		{"*(\"abc\" + 3)", 1},             /* the NUL is not one of its characters */
+		{"(long)((char *)&pid + 124)", 0}, /* the end of the data */
+		{"(long)((char *)&pid + 125)", 2},
+		{"*((char *)&pid + 124)", 1},
+		{"*((char *)&pid + 125)", 2},
+		{"*((char *)&pid + 123)", 0}, /* the last byte */
+		{"*(long *)((char *)&pid + 117)", 1},
+		{"\"abc\" - comm", 1},
+		{"ksymbol(ip) + 1 - comm", 1},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct attar_expr_record r = whole();
+		struct attar_expr_faults faults;
+		struct attar_expr_value v;
+		struct attar_expr *e;
+
+		e = compile(cases[i].expression, 0);
+		attar_expr_eval(e, &r, &v);
+		attar_expr_get_faults(e, &faults);
+		if (faults.absent != cases[i].faults)
+			fail_msg("'%s': %u faults", cases[i].expression, (unsigned)faults.absent);
+		if (faults.absent)
+			assert_int_equal(v.number, 0);
+		attar_expr_free(e);
+	}
+}
+
+static void test_changes(void **state)
+{
+	struct record before = record;
+
+	is("pid = 7", 7);
+	is("pid = 7, pid", 7);
+	is("pid = prio = 1000, pid + prio", 2000);
+	is("pid = prio, prio = 1, pid", 98);
+	is("byte = 300", 44);
+	is("byte = 300, byte", 44);
+	is("small = 200", -56);
+	is("pid = big", 1);
+	is("pid++", 42);
+	is("pid++, pid", 43);
+	is("++pid", 43);
+	is("++pid, pid", 43);
+	is("pid--, pid", 41);
+	is("--pid", 41);
+	is("pid ++ + ++ pid", 42 + 44);
+	is("byte = 255, ++byte", 0);
+	is("byte = 255, byte++, byte", 0);
+	is("small = -128, --small", 127);
+	is("args[1] = 5, args[0] + args[1]", 8);
+	is("args[pid - 41]++, args[1]", 0);
+	is("saddr[3]++, saddr[3]", 2);
+	is("list[2] = 9, list[2]", 9);
+	is_text("comm[0] = 'A', comm", "A\xc3\xa4se/0");
+	is_text("comm[1] = 0, comm", "k");
+	is_text("name[0] = 'W', name", "Wwork");
+	is_text("*(comm + 3) = 'S', comm", "k\xc3\xa4Se/0");
+	is("comm[0] = 'A', comm == \"k\xc3\xa4se/0\"", 0);
+	is("((unsigned long)pid)++", 42);
+	is("((unsigned long)pid)++, pid", 43);
+	is("(char)pid = 300", 44);
+	is("(char)pid = 300, pid", 44);
+	is("++(u8)prio", 99);
+	is("*(unsigned long *)&pid = 5, pid + prio", 5);
+	is("*(unsigned long *)&pid = 1ul << 32, prio", 1);
+	is("(&pid)[1] = 3, prio", 3);
+	is("pid ? prio = 5 : 1, prio", 5);
+	is("pid && (prio = 6), prio", 6);
+	is("0 && (prio = 6), prio", 98);
+	is("pid == 42 ? pid = 1 : 2", 1);
+	is("pid = 41 + 1 == 42", 1);
+	is("(pid = 5) == pid", 1);
+	is("pid==42", 1);
+	is("strlen(comm) + (comm[0] = 0) + strlen(comm)", 7);
+	is("port = ntohs(port), port", 40000);
+	assert_memory_equal(&before, &record, sizeof(record));
+}
+
+/* Each evaluation starts with the data of the event. */
+static void test_changes_last_for_one_evaluation(void **state)
+{
+	struct attar_expr *e = compile("pid++, ++pid", 0);
+	struct attar_expr_record r = whole();
+	struct attar_expr_faults faults;
+
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(attar_expr_number(e, &r), 44);
+	attar_expr_free(e);
+	e = compile("{pid++,pid}", ATTAR_EXPR_KEY);
+	attar_expr_free(e);
+	e = compile("pid = 5, pid", 0);
+	r.raw_size = offsetof(struct record, pid) + 3;
+	assert_int_equal(attar_expr_number(e, &r), 0);
+	attar_expr_get_faults(e, &faults);
+	assert_int_equal(faults.absent, 2); /* the change, and reading it */
+	r.raw = NULL;
+	assert_int_equal(attar_expr_number(e, &r), 0);
+	attar_expr_free(e);
+}
+
 static void key_is(const char *expression, const char *formatted, size_t expected_size)
 {
 	struct attar_expr *e = compile(expression, ATTAR_EXPR_KEY);
@@ -395,6 +570,9 @@ static void test_printf(void **state)
 		{"printf(\"%p\", ip)", "ffffffff81000000"},
 		{"printf(\"%pI4\", saddr)", "10.0.0.1"},
 		{"printf(\"none\")", "none"},
+		{"printf(\"pid%10=%d\", pid)", "pid%10=42"},
+		{"printf(\"50%! %-08.3l, %\")", "50%! %-08.3l, %"},
+		{"printf(\"%s %p\", comm + 3, &pid)", "se/0 0000000000000014"},
 		{"pid > 50 && printf(\"no\")", ""},
 		{"printf(\"a\"), printf(\"b%d\", printf(\"c\"))", "acb1"},
 		{"printf(\"%s\", ksymbol(ip) ~ \"f*\" ? \"yes\" : \"no\")", "yes"},
@@ -637,16 +815,31 @@ static const struct {
 	{"pid)", "this parenthesis is not closed, or not opened", 3},
 	{"pid 5", "expected an operator", 4},
 	{"\"abc", "missing closing quote", 0},
-	{"pid = 5", "expressions cannot change values: use == to compare", 4},
-	{"pid += 5", "expressions cannot change values", 4},
-	{"pid <<= 5", "expressions cannot change values", 4},
-	{"pid++", "expressions cannot change values", 3},
-	{"++pid", "expressions cannot change values", 0},
-	{"1 + --pid", "expressions cannot change values", 4},
+	{"pid += 5", "there is no such operator: write a = a + b for a += b", 4},
+	{"pid <<= 5", "there is no such operator", 4},
+	{"pid = comm", "only an integer can be assigned", 4},
+	{"pid = price", "only an integer can be assigned", 4},
+	{"comm = \"x\"", "an array cannot be changed as a whole: change its elements", 5},
+	{"price = 5", "floating-point numbers cannot be changed", 6},
+	{"pid + 1 = 5", "only fields and their elements can be changed", 8},
+	{"5++", "only fields and their elements can be changed", 1},
+	{"--_pid", "only fields and their elements can be changed", 0},
+	{"key = 1", "only fields and their elements can be changed", 4},
+	{"label[0] = 1", "only fields and their elements can be changed", 9},
+	{"\"abc\"[1]++", "only fields and their elements can be changed", 8},
+	{"(pid, prio) = 5", "only fields and their elements can be changed", 12},
+	{"pid =", "expected an operand", 5},
 	{"comm == 5", "one side is text and the other a number", 5},
 	{"pid != \"5\"", "one side is text and the other a number", 4},
 	{"pid > 18446744073709551616", "the number does not fit in 64 bits", 6},
-	{"5 + comm", "text is not a number", 2},
+	{"5 - comm", "text is not a number", 2},
+	{"comm * 2", "text is not a number", 5},
+	{"comm + name", "text is not a number", 5},
+	{"comm + price", "text is not a number", 5},
+	{"args - comm", "the addresses are of elements of different sizes: cast one of them", 5},
+	{"thing + 1", "this has no elements", 6},
+	{"&_pid", "& needs a field or an element", 5},
+	{"strlen(&pid)", "this argument must be text", 7},
 	{"comm && pid", "text is not a number", 5},
 	{"!comm", "text is not a number", 0},
 	{"comm < \"x\"", "text is not a number", 5},
@@ -664,7 +857,7 @@ static const struct {
 	{"price == pid", "one side is an integer and the other a floating-point number", 6},
 	{"pid > 1.5", "one side is an integer and the other a floating-point number", 4},
 	{"price", "a floating-point number cannot be the value", 0},
-	{"&5", "& needs a field", 2},
+	{"&5", "& needs a field or an element", 2},
 	{"len(pid)", "this argument must be text or an array", 4},
 	{"strlen(saddr)", "this argument must be text", 7},
 	{"ntohs(comm)", "this argument must be a number", 6},
@@ -675,6 +868,7 @@ static const struct {
 	{"printf(\"%d\")", "more conversions than there are arguments", 11},
 	{"printf(\"%d\", comm)", "prints a number, but this is not", 13},
 	{"printf(\"%s\", pid)", "%s prints text, but this is not", 13},
+	{"printf(\"%f\", pid)", "unknown conversion", 7},
 	{"printf(\"%k\", pid)", "unknown conversion", 7},
 	{"printf(\"x\", pid)", "expected ')'", 10},
 	{"sizeof(name)", "its size differs between records: use len()", 6},
@@ -693,6 +887,9 @@ static void test_errors(void **state)
 	error_is("thing", ATTAR_EXPR_KEY, "an array or struct cannot be a key", 0);
 	error_is("{price}", ATTAR_EXPR_KEY, "a floating-point number cannot be the value", 1);
 	error_is("{1,2,3,4,5,6,7,8,9}", ATTAR_EXPR_KEY, "a key has at most 8 values", 17);
+	error_is("pid = 5", ATTAR_EXPR_CONDITION,
+		"a condition cannot change values: use == to compare", 4);
+	error_is("(pid++) > 5", ATTAR_EXPR_CONDITION, "a condition cannot change values", 4);
 	error_is("comm", ATTAR_EXPR_CONDITION, "the value must be a number, but this is text", 0);
 }
 
@@ -770,6 +967,10 @@ int main(void)
 		cmocka_unit_test(test_arrays),
 		cmocka_unit_test(test_operators),
 		cmocka_unit_test(test_casts),
+		cmocka_unit_test(test_addresses),
+		cmocka_unit_test(test_addresses_elsewhere),
+		cmocka_unit_test(test_changes),
+		cmocka_unit_test(test_changes_last_for_one_evaluation),
 		cmocka_unit_test(test_functions),
 		cmocka_unit_test(test_expressions_of_perf_prof),
 		cmocka_unit_test(test_printf),
