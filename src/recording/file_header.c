@@ -2,11 +2,18 @@
 /* The header of a perf.data file: attributes, ids, and the sections of features. */
 #include "recording/internal.h"
 
+static bool ends_inside(const struct recording *r, const struct data_section *section)
+{
+	return section->offset <= r->file_size && section->size <= r->file_size - section->offset;
+}
+
 static bool is_inside(struct recording *r, const struct data_section *section, const char *what)
 {
-	if (section->offset <= r->file_size && section->size <= r->file_size - section->offset)
+	if (ends_inside(r, section))
 		return true;
-	recording_damage(r, "its %s would have %llu bytes at byte %llu, but it has only %llu bytes",
+	recording_damage(r,
+		"it is truncated: its %s would have %llu bytes at byte %llu, but it has only %llu "
+		"bytes",
 		what, (unsigned long long)section->size, (unsigned long long)section->offset,
 		(unsigned long long)r->file_size);
 	return false;
@@ -122,7 +129,8 @@ static bool is_known(unsigned feature)
 	return false;
 }
 
-static int read_features(struct recording *r, const struct data_header *header)
+/* *ret_cut: some of them, or all, are beyond the end of the file. */
+static int read_features(struct recording *r, const struct data_header *header, bool *ret_cut)
 {
 	struct data_section table = {.offset = header->data.offset + header->data.size};
 	_cleanup_free_ char *bytes = NULL;
@@ -134,6 +142,7 @@ static int read_features(struct recording *r, const struct data_header *header)
 		return 0;
 	if (table.offset < header->data.offset)
 		table.offset = UINT64_MAX;
+	*ret_cut = !ends_inside(r, &table);
 	bytes = read_section(r, &table, "list of features");
 	if (!bytes)
 		return errno == ENOMEM ? -ENOMEM : 0;
@@ -147,9 +156,12 @@ static int read_features(struct recording *r, const struct data_header *header)
 			continue;
 		section.offset = cursor_u64(&c);
 		section.size = cursor_u64(&c);
-		if (!section.size || !is_inside(r, &section, "header") || !is_known(f))
+		if (!section.size)
 			continue;
-		feature = read_section(r, &section, "header");
+		*ret_cut |= !ends_inside(r, &section);
+		if (!is_inside(r, &section, "feature") || !is_known(f))
+			continue;
+		feature = read_section(r, &section, "feature");
 		if (!feature && errno == ENOMEM)
 			return -ENOMEM;
 		if (!feature)
@@ -162,22 +174,25 @@ static int read_features(struct recording *r, const struct data_header *header)
 }
 
 /*
- * attar's writer puts features in front of the data, as records, for files that are not finished or
- * whose disk was full.
+ * attar's writer puts features in front of the data, as records, for files that are not finished,
+ * whose disk was full, or that are truncated later. The header of a finished file does not refer to
+ * them: they are between the list of events and the data, where perf's files have nothing.
  */
 static int read_early_features(struct recording *r, const struct data_header *header)
 {
+	struct data_section early = {.offset = header->attrs.offset + header->attrs.size};
 	_cleanup_free_ char *bytes = NULL;
 	size_t at = 0;
 	int ret = 0;
 
-	if (!header->event_types.size)
+	if (early.offset >= header->data.offset)
 		return 0;
-	bytes = read_section(r, &header->event_types, "header");
+	early.size = header->data.offset - early.offset;
+	bytes = read_section(r, &early, "header");
 	if (!bytes)
 		return errno == ENOMEM ? -ENOMEM : 0;
-	while (ret == 0 && header->event_types.size - at >= sizeof(struct perf_event_header)) {
-		size_t left = header->event_types.size - at;
+	while (ret == 0 && early.size - at >= sizeof(struct perf_event_header)) {
+		size_t left = early.size - at;
 		struct perf_event_header record;
 
 		memcpy(&record, bytes + at, sizeof(record));
@@ -196,37 +211,53 @@ static int read_early_features(struct recording *r, const struct data_header *he
 	return ret;
 }
 
+static void note_truncated(struct recording *r, const struct data_header *header)
+{
+	if (r->data_end != UINT64_MAX && r->data_end > r->file_size)
+		recording_damage(r,
+			"it is truncated: it has %llu bytes, of which %llu are data; "
+			"%llu bytes of data are missing",
+			(unsigned long long)r->file_size,
+			(unsigned long long)(r->file_size - header->data.offset),
+			(unsigned long long)(r->data_end - r->file_size));
+}
+
+static int check_data(const struct recording *r, const struct data_header *header)
+{
+	uint64_t at = header->data.offset;
+
+	if (at >= sizeof(*header) && at <= r->file_size)
+		return 0;
+	return attar_fail(-EBADMSG,
+		"%s: the header of the recording is %s: its data would be at byte %llu of %llu",
+		CLIP(r->path), at < sizeof(*header) ? "damaged" : "truncated",
+		(unsigned long long)at, (unsigned long long)r->file_size);
+}
+
 int recording_read_header(struct recording *r, const struct data_header *header)
 {
-	int ret = read_attrs(r, header);
+	bool is_cut = !has_any_feature(header);
+	int ret = check_data(r, header);
 
+	if (ret < 0)
+		return ret;
+	r->raw.offset = header->data.offset;
+	r->data_end = header->data.offset + header->data.size;
+	/* The size is written when the recording ends. */
+	r->facts.unfinished = !header->data.size && r->file_size > header->data.offset;
+	if (r->facts.unfinished || r->data_end < header->data.offset)
+		r->data_end = UINT64_MAX;
+	note_truncated(r, header);
+	ret = read_attrs(r, header);
 	if (ret < 0)
 		return ret;
 	memcpy(r->facts.features, header->features, sizeof(header->features));
 	r->facts.compressed = has_feature(header, FEATURE_COMPRESSED);
 	r->facts.has_aux = has_feature(header, FEATURE_AUXTRACE);
-	r->raw.offset = header->data.offset;
-	if (header->data.offset < sizeof(*header) || header->data.offset > r->file_size)
-		return attar_fail(-EBADMSG,
-			"%s: the header of the recording is damaged: its data would be at byte "
-			"%llu of %llu",
-			CLIP(r->path), (unsigned long long)header->data.offset,
-			(unsigned long long)r->file_size);
-	/* The size is written when the recording ends. */
-	if (!has_any_feature(header)) {
-		ret = read_early_features(r, header);
-		if (ret < 0)
-			return ret;
-	}
-	if (!header->data.size && r->file_size > header->data.offset) {
-		r->facts.unfinished = true;
-		r->data_end = UINT64_MAX;
+	if (r->facts.unfinished)
 		recording_damage(
 			r, "it was not finished: the tool that recorded it was killed or crashed");
-		return 0;
-	}
-	r->data_end = header->data.offset + header->data.size;
-	if (r->data_end < header->data.offset)
-		r->data_end = UINT64_MAX;
-	return read_features(r, header);
+	else
+		ret = read_features(r, header, &is_cut);
+	return ret == 0 && is_cut ? read_early_features(r, header) : ret;
 }

@@ -130,6 +130,15 @@ int recording_tracing_data(struct recording *r, char *bytes, size_t len);
 
 int recording_copy_tracing_data(struct recording *r, const char *bytes, size_t len);
 
+/* Adds the format of a tracepoint. Both strings are borrowed until close. 0 or -ENOMEM. */
+int recording_add_format(struct recording *r, const char *system, struct recording_text text);
+
+/*
+ * Adds formats that a damaged file lacks if the running kernel made the recording: see
+ * running_formats.c. 0 or -ENOMEM.
+ */
+int recording_take_running_formats(struct recording *r);
+
 /* Interprets a record of type 64 or above, except FINISHED_ROUND. Returns 0 or -ENOMEM. */
 int recording_user_record(
 	struct recording *r, const struct perf_event_header *header, const char *bytes);

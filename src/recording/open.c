@@ -255,6 +255,8 @@ static int open_recording(struct recording *r, const char *path)
 		ret = read_ahead(r);
 	else
 		ret = recording_read_header(r, &header);
+	if (ret >= 0 && !r->facts.pipe && r->stats.damage)
+		ret = recording_take_running_formats(r);
 	if (ret >= 0)
 		ret = recording_complete_events(r);
 	if (ret >= 0 && !r->events.n)

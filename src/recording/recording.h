@@ -79,6 +79,7 @@ struct recording_facts {
 	bool has_aux;         /* contains AUX areas, which are not read */
 	bool compressed;      /* contains records that are compressed with zstd */
 	bool unfinished;      /* the tool was killed: features, such as build IDs, are missing */
+	bool running_formats; /* formats of tracepoints are those of the running kernel */
 	uint64_t features[4]; /* bitmap: those in the recording, known or not */
 	/* From the tracing data. */
 	uint8_t long_size;  /* bytes; 0: unknown */

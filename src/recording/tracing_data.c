@@ -33,7 +33,7 @@ static struct recording_text line_value(struct recording_text text, const char *
 	return (struct recording_text){0};
 }
 
-static int add_format(struct recording *r, const char *system, struct recording_text text)
+int recording_add_format(struct recording *r, const char *system, struct recording_text text)
 {
 	struct recording_text name, id;
 	uint64_t number = 0;
@@ -58,7 +58,7 @@ static int add_format(struct recording *r, const char *system, struct recording_
 static int read_formats(struct recording *r, struct cursor *c, uint32_t n, const char *system)
 {
 	for (uint32_t i = 0; i < n && !c->failed; i++) {
-		int ret = add_format(r, system, sized_text(c, cursor_u64(c)));
+		int ret = recording_add_format(r, system, sized_text(c, cursor_u64(c)));
 
 		if (ret < 0)
 			return ret;

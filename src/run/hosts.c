@@ -317,6 +317,7 @@ void hosts_remark(const struct attar_run *run, struct attar_report *report)
 			continue;
 		reader->clock.ended = run->clock.ended;
 		remark_late(run, *h, report);
+		replay_damage_remark(reader, report);
 		replay_remark(reader, report, ATTAR_SCOPE_INTERVAL); /* without --cpus */
 	}
 }

@@ -97,6 +97,8 @@ static int refuse(const struct attar_run *run, struct needs *needs, int r)
 	is_one = needs->n_missing == 1;
 	if (buf_failed(&needs->all) || buf_failed(&needs->missing))
 		r = base_oom();
+	else if (needs->n_missing && replay_lacks_formats(run))
+		r = replay_formats_missing(run);
 	else if (needs->n_missing)
 		r = attar_fail(-ENOENT,
 			"the recording has no event%s %s, which '%s' needs" ATTAR_FIX

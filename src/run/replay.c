@@ -302,7 +302,34 @@ static int parse_by_name(
 	return 0;
 }
 
-/* The description of tracepoints is at the end of a file: a cut one lacks it. */
+bool replay_lacks_formats(const struct attar_run *run)
+{
+	const struct recording *recording = run->replay->recording;
+	struct recording_stats stats;
+
+	recording_get_stats(recording, &stats);
+	for (size_t i = 0; stats.damage && i < recording_n_events(recording); i++) {
+		const struct recording_event *event = recording_get_event(recording, i);
+
+		if (event->attr.type == PERF_TYPE_TRACEPOINT && !event->format_text)
+			return true;
+	}
+	return false;
+}
+
+int replay_formats_missing(const struct attar_run *run)
+{
+	struct recording_stats stats;
+
+	recording_get_stats(run->replay->recording, &stats);
+	return attar_fail(-EBADMSG,
+		"%s is damaged: %s; so the names and fields of its tracepoints, which follow the "
+		"data, are unknown" ATTAR_FIX
+		"copy the file again, or read it where it was recorded before that machine "
+		"restarts",
+		CLIP(run->opts.input), stats.damage);
+}
+
 static int not_parsed(struct attar_run *run, const char *text, int r)
 {
 	bool is_absent = r == -ENOENT || r == -ENODEV, is_of_preset;
@@ -312,6 +339,8 @@ static int not_parsed(struct attar_run *run, const char *text, int r)
 		return r;
 	recording_get_stats(run->replay->recording, &stats);
 	r = is_absent ? -EINVAL : r;
+	if (replay_lacks_formats(run))
+		return replay_formats_missing(run);
 	if (stats.damage)
 		return attar_context(r, "%s is damaged (%s)", CLIP(run->opts.input), stats.damage);
 	is_of_preset = needed_events_of_preset(run, text);

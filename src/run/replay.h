@@ -49,6 +49,12 @@ int replay_parse_events(
 /* Whether the recording has an event of this name of n bytes. */
 bool replay_has_event(const struct attar_run *run, const char *name, size_t n);
 
+/* Whether the recording is damaged, and has tracepoints whose names and fields are unknown. */
+bool replay_lacks_formats(const struct attar_run *run);
+
+/* Fails with the damage, for an event that cannot be found because of it. */
+int replay_formats_missing(const struct attar_run *run);
+
 /* Adds the event to the error of its expression, and why the event has no fields. Returns r. */
 int replay_context(const struct attar_run *run, const char *name, int r);
 
@@ -88,7 +94,10 @@ uint64_t replay_clock(const struct attar_run *run);
 /* Whether the lost records of the recording, of this number, can be side-band records. */
 bool replay_loses_side_band(const struct attar_run *run, uint64_t lost);
 
-/* Adds remarks about the recording itself, such as damage. */
+/* Adds remarks on what of the recording cannot be read. */
+void replay_damage_remark(const struct attar_run *run, struct attar_report *report);
+
+/* Adds further remarks about the recording itself. */
 void replay_remark(
 	const struct attar_run *run, struct attar_report *report, enum attar_scope scope);
 

@@ -113,18 +113,38 @@ bool replay_loses_side_band(const struct attar_run *run, uint64_t lost)
 	return false;
 }
 
-void replay_remark(const struct attar_run *run, struct attar_report *report, enum attar_scope scope)
+static const char *name_of_input(const struct attar_run *run)
 {
 	const char *name = run->opts.input;
+
+	return name && !strcmp(name, "-") ? "standard input" : name;
+}
+
+void replay_damage_remark(const struct attar_run *run, struct attar_report *report)
+{
+	const char *name = name_of_input(run);
 	struct recording_stats stats;
 
 	if (!run->replay)
 		return;
-	if (name && !strcmp(name, "-"))
-		name = "standard input";
 	recording_get_stats(run->replay->recording, &stats);
 	if (stats.damage)
 		attar_report_remark(report, "%s is damaged: %s", name, stats.damage);
+	if (recording_get_facts(run->replay->recording)->running_formats)
+		attar_report_remark(report,
+			"%s lacks the formats of its tracepoints, which are at its end: they are "
+			"those of the running kernel, which made the recording",
+			name);
+}
+
+void replay_remark(const struct attar_run *run, struct attar_report *report, enum attar_scope scope)
+{
+	const char *name = name_of_input(run);
+	struct recording_stats stats;
+
+	if (!run->replay)
+		return;
+	recording_get_stats(run->replay->recording, &stats);
 	if (stats.malformed)
 		attar_report_remark(report, "%llu invalid record%s of %s skipped",
 			(unsigned long long)stats.malformed, PLURAL_S(stats.malformed), name);

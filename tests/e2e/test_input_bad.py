@@ -3,8 +3,10 @@
 import json
 import os
 import random
+import shutil
 import struct
 import subprocess
+import sys
 import threading
 
 import pytest
@@ -122,6 +124,92 @@ def test_a_file_that_is_cut_anywhere(tmp_path, tool, root):
         found, remarks, _ = read(ended)
         assert are_among([r['time'] for r in found], [r['time'] for r in rows]), offset
         assert any(f'{path} is damaged' in r for r in remarks), (offset, remarks)
+
+
+CALLS = 3000
+CALLING = f"""
+import os, sys
+os.sched_setaffinity(0, {{min(os.sched_getaffinity(0))}})
+for i in range({CALLS}): os.getppid()
+"""
+TRACEPOINTS = 'raw_syscalls:sys_enter,raw_syscalls:sys_exit'
+
+
+def record_calls(tool, path):
+    """A recording of CALLS calls of getppid(2) with the names of its events behind its data."""
+    command = ['-o', str(path), '-e', TRACEPOINTS, '--', sys.executable, '-S', '-c', CALLING]
+    if tool == 'perf':
+        subprocess.run(['perf', 'record', '-q', *command], check=True,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    else:
+        assert run('record', '-q', *command).returncode == 0
+    whole = path.read_bytes()
+    return whole, *struct.unpack_from('<QQ', whole, 40)
+
+
+def samples_before(whole, start, end):
+    """The number of whole samples of a file before a position."""
+    at, n = start, 0
+    while at + 8 <= end:
+        kind, _, size = struct.unpack_from('<IHH', whole, at)
+        at += size
+        n += kind == 9 and at <= end
+    return n
+
+
+def getppids(report):
+    table = report['sections'][0]
+    name, calls = ([c['name'] for c in table['columns']].index(n) for n in ('syscall', 'calls'))
+    return sum(row[calls] for row in table['rows'] if row[name].startswith('getppid'))
+
+
+@pytest.mark.parametrize('tool', ['perf', 'attar'])
+def test_tracepoints_of_a_file_that_is_cut(tmp_path, tool, root):
+    """Their formats are behind the data: all samples before the cut are read nevertheless."""
+    if tool == 'perf' and not shutil.which('perf'):
+        pytest.skip('perf is not installed')
+    whole, start, size = record_calls(tool, tmp_path / 'whole.data')
+    path, counts = tmp_path / 'cut.data', []
+    # In the names of the process, in the samples, at the end of the data, in the features.
+    for offset in (start + 400, start + size // 3, start + size - 1, start + size,
+                   start + size + 200, start + size + (len(whole) - start - size) // 2):
+        path.write_bytes(whole[:offset])
+        ended = run('syscalls', '--format', 'json', '--input', path)
+        assert ended.returncode == 0, (offset, ended.stderr)
+        report = json.loads(ended.stdout)
+        assert report['remarks'][0].startswith(f'{path} is damaged: it is truncated: it'), offset
+        known = samples_before(whole, start, min(offset, start + size))
+        assert report['notes']['seen'] == known, offset
+        counts.append(getppids(report))
+    assert counts == sorted(counts) and counts[0] == 0 < counts[1] < CALLS
+    assert counts[2] in (CALLS - 1, CALLS) and counts[3:] == [CALLS] * 3
+    listed = run('list', '--json', '--input', path)
+    assert listed.returncode == 0, listed.stderr
+    rows = json.loads(listed.stdout)['sections'][0]['rows']
+    assert {row[0] for row in rows} == set(TRACEPOINTS.split(','))
+    done = run('sql', '--format', 'csv', '--input', path, '--query',
+               'SELECT count(*) AS n FROM sys_enter WHERE id = 110')
+    assert done.stdout.split()[-1].endswith(f',{CALLS}'), done.stdout + done.stderr
+
+
+def test_a_cut_file_of_another_kernel(tmp_path, root):
+    """The numbers of its tracepoints mean nothing here, so no event has a name."""
+    if not shutil.which('perf'):
+        pytest.skip('perf is not installed')
+    whole, start, size = record_calls('perf', tmp_path / 'whole.data')
+    at = whole.index(b'[kernel.kallsyms]') - 16  # the length of the kernel's code
+    path, other = tmp_path / 'cut.data', bytearray(whole[:start + size // 2])
+    struct.pack_into('<Q', other, at, struct.unpack_from('<Q', other, at)[0] + 1)
+    path.write_bytes(other)
+    missing = start + size - len(other)
+    for args in (['syscalls'], ['trace', '-e', 'raw_syscalls:sys_enter'], ['task-state']):
+        ended = run(*args, '--input', path)
+        assert ended.returncode in (1, 2) and ended.stdout == ''
+        assert ended.stderr == (
+            f'attar: {path} is damaged: it is truncated: it has {len(other)} bytes, of which '
+            f'{len(other) - start} are data; {missing} bytes of data are missing; so the names '
+            'and fields of its tracepoints, which follow the data, are unknown: copy the file '
+            'again, or read it where it was recorded before that machine restarts\n')
 
 
 def test_samples_with_an_id_of_no_event(tmp_path):
