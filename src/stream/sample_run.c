@@ -379,26 +379,28 @@ static inline int adapt(struct attar_stream *s, struct sample_run *run)
 
 /* ---- several runs in turn ---- */
 
-/* Updates the positions of ring or cursor to that of its run. */
-static void take_position(struct attar_stream *s, struct cursor *c)
+/*
+ * Updates the position of ring or cursor to that of its run. No space is released before the next
+ * record is taken.
+ */
+static void take_position(struct cursor *c)
 {
 	struct sample_run *run = &c->run;
-	struct attar_ring *ring = c->ring;
 
-	if (ring) {
-		ring->newest = ring->tail + (uint64_t)((const char *)s->record.header - run->from);
-		ring->tail += (uint64_t)(run->at - run->from);
-	} else {
+	if (c->ring)
+		c->ring->tail += (uint64_t)(run->at - run->from);
+	else
 		c->at = run->at;
-	}
 	run->from = run->at;
 }
 
-/* Whether the run can be resumed after a sample of the other one, see set_equal_fields(). */
-static bool can_resume(const struct sample_run *run, const struct sample_run *other)
+/* Clears the fields that sample_common() does not write: they may be those of another run. */
+static void clear_rare_fields(struct attar_stream *s, const struct sample_run *run)
 {
-	return run->is_parked &&
-	       (run->next == other->next || (run->next != next_any && other->next != next_any));
+	if (!(run->type & PERF_SAMPLE_ADDR))
+		s->record.sample.addr = 0;
+	if (!(run->type & PERF_SAMPLE_STREAM_ID))
+		s->record.stream_id = 0;
 }
 
 /*
@@ -412,7 +414,7 @@ static bool switch_run(struct attar_stream *s, uint64_t time)
 
 	if (run->at != run->from) {
 		c->passed_time = s->delivered;
-		take_position(s, c);
+		take_position(c);
 	} else if (c->header) {
 		c->passed_time = c->time;
 	}
@@ -423,12 +425,13 @@ static bool switch_run(struct attar_stream *s, uint64_t time)
 	s->front_done = false;
 	merge_sink_first(&s->merge);
 	next = merge_first(&s->merge);
-	if (!can_resume(&next->run, run)) {
+	if (!next->run.is_parked) {
 		s->run = NULL;
 		s->next = stream_next_record;
 		return false;
 	}
 	next->run.is_parked = false;
+	clear_rare_fields(s, &next->run);
 	set_equal_fields(s, &next->run);
 	s->run = next;
 	s->run_limit = MIN(s->horizon, merge_second_time(&s->merge));
@@ -678,5 +681,5 @@ void sample_run_end(struct attar_stream *s)
 	c->header = s->record.header;
 	c->time = s->delivered;
 	s->front_done = true;
-	take_position(s, c);
+	take_position(c);
 }

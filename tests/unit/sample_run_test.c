@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <sys/mman.h>
 
+#include "random.h"
 #include "recording_file.h"
 #include "unit.h"
 
@@ -20,6 +21,7 @@ static uint64_t samples, all_repeats, all_turns;
 
 /* What sample i is, computed from i. */
 struct expected {
+	uint64_t type; /* sample_type of its event */
 	uint64_t ip, addr, period, time;
 	uint32_t cpu, tid;
 	size_t event;
@@ -32,12 +34,14 @@ struct expected {
 
 struct mode {
 	uint64_t type;
+	const uint64_t *types; /* of each event; NULL: all are of that type */
 	size_t events;
 	unsigned burst; /* samples of a CPU in turn */
 	bool all_equal; /* sizes do not vary */
 	bool all_plain; /* no other records */
 	bool repeats;   /* those after each sample are taken together */
 	bool turns;     /* two events take turns, and are taken together */
+	bool timeless;  /* some samples have the time 0 */
 };
 
 static uint64_t number(uint64_t i, uint64_t salt)
@@ -45,25 +49,29 @@ static uint64_t number(uint64_t i, uint64_t salt)
 	return base_hash64(i * 64 + salt + 1);
 }
 
+static uint64_t type_of(const struct mode *m, size_t event)
+{
+	return m->types ? m->types[event] : m->type;
+}
+
 static struct expected expect(const struct mode *m, uint64_t i)
 {
-	struct expected e = {.ip = number(i, 0),
+	size_t event = (m->turns ? i : number(i / 7, 5)) % m->events;
+	uint64_t type = type_of(m, event);
+	struct expected e = {.type = type,
+		.ip = number(i, 0),
 		.addr = number(i, 1),
-		.period = m->type & PERF_SAMPLE_PERIOD ? 1 + number(i, 2) % 5 : 1,
+		.period = type & PERF_SAMPLE_PERIOD ? 1 + number(i, 2) % 5 : 1,
 		.time = FIRST_TIME + i * STEP,
 		.cpu = (uint32_t)(number(i / m->burst, 3) % CPUS),
 		.misc = number(i, 4) % 2 ? PERF_RECORD_MISC_USER : PERF_RECORD_MISC_KERNEL,
-		.event = number(i / 7, 5) % m->events};
+		.event = event};
 
 	e.tid = 1000 + (uint32_t)(number(i / 5, 6) % TIDS);
-	e.id = 71 + e.event * 10 + number(i, 7) % 2;
-	if (m->turns) {
-		e.event = i % m->events;
-		e.id = 71 + e.event * 10;
-	}
-	e.chain = m->type & PERF_SAMPLE_CALLCHAIN ? number(i, 8) % 9 : 0;
-	e.raw = m->type & PERF_SAMPLE_RAW ? m->all_equal ? 20 : 4 + 8 * (number(i, 9) % 6) : 0;
-	e.is_bad = !m->all_plain && m->type & PERF_SAMPLE_RAW && number(i, 10) % 50 == 0;
+	e.id = 71 + e.event * 10 + (m->turns ? 0 : number(i, 7) % 2);
+	e.chain = type & PERF_SAMPLE_CALLCHAIN ? number(i, 8) % 9 : 0;
+	e.raw = type & PERF_SAMPLE_RAW ? m->all_equal ? 20 : 4 + 8 * (number(i, 9) % 6) : 0;
+	e.is_bad = !m->all_plain && type & PERF_SAMPLE_RAW && number(i, 10) % 50 == 0;
 	e.has_comm = !m->all_plain && number(i, 11) % 40 == 0;
 	return e;
 }
@@ -77,7 +85,7 @@ static void put_event(struct file_builder *f, const struct mode *m, size_t event
 	put_u32(f, ATTR_BYTES);
 	put_u64(f, 7 + event);
 	put_u64(f, 1); /* sample_period */
-	put_u64(f, m->type);
+	put_u64(f, type_of(m, event));
 	put_u64(f, 0);
 	put_u64(f, 1 << 18); /* sample_id_all */
 	put_zeros(f, ATTR_BYTES - 48);
@@ -101,12 +109,12 @@ static void put_one(struct file_builder *f, const struct mode *m, uint64_t i)
 {
 	struct expected e = expect(m, i);
 	struct file_builder one = {0};
-	uint64_t type = m->type;
+	uint64_t type = e.type;
 
 	put_if(&one, type & PERF_SAMPLE_IDENTIFIER, e.id);
 	put_if(&one, type & PERF_SAMPLE_IP, e.ip);
 	put_if(&one, type & PERF_SAMPLE_TID, (uint64_t)e.tid << 32 | 1000);
-	put_if(&one, type & PERF_SAMPLE_TIME, e.time);
+	put_if(&one, type & PERF_SAMPLE_TIME, m->timeless && number(i, 15) % 20 == 0 ? 0 : e.time);
 	put_if(&one, type & PERF_SAMPLE_ADDR, e.addr);
 	put_if(&one, type & PERF_SAMPLE_ID, e.id);
 	put_if(&one, type & PERF_SAMPLE_STREAM_ID, e.id);
@@ -130,7 +138,7 @@ static void put_one(struct file_builder *f, const struct mode *m, uint64_t i)
 static void put_comm(struct file_builder *f, const struct mode *m, uint64_t i)
 {
 	struct expected e = expect(m, i);
-	uint64_t type = m->type;
+	uint64_t type = e.type;
 	struct file_builder one = {0};
 	char comm[16] = "";
 
@@ -222,7 +230,7 @@ static void check_sample(const struct mode *m, const struct attar_event *ev, uin
 
 	assert_int_equal(ev->time, e.time);
 	assert_int_equal(ev->counter, e.event);
-	assert_int_equal(ev->cpu, m->type & PERF_SAMPLE_CPU ? e.cpu : UINT32_MAX);
+	assert_int_equal(ev->cpu, e.type & PERF_SAMPLE_CPU ? e.cpu : UINT32_MAX);
 	assert_int_equal(ev->thread->tid, e.tid);
 	assert_int_equal(ev->thread->process->pid, 1000);
 	assert_int_equal(rec->type, PERF_RECORD_SAMPLE);
@@ -232,10 +240,10 @@ static void check_sample(const struct mode *m, const struct attar_event *ev, uin
 	assert_int_equal(rec->pid, 1000);
 	assert_int_equal(rec->tid, e.tid);
 	assert_int_equal(rec->cpu, ev->cpu);
-	assert_int_equal(rec->id, m->type & ids ? e.id : 0);
-	assert_int_equal(rec->stream_id, m->type & PERF_SAMPLE_STREAM_ID ? e.id : 0);
+	assert_int_equal(rec->id, e.type & ids ? e.id : 0);
+	assert_int_equal(rec->stream_id, e.type & PERF_SAMPLE_STREAM_ID ? e.id : 0);
 	assert_int_equal(rec->sample.ip, e.ip);
-	assert_int_equal(rec->sample.addr, m->type & PERF_SAMPLE_ADDR ? e.addr : 0);
+	assert_int_equal(rec->sample.addr, e.type & PERF_SAMPLE_ADDR ? e.addr : 0);
 	assert_int_equal(rec->sample.period, e.period);
 	assert_int_equal(rec->sample.branch_hw_idx, UINT64_MAX);
 	assert_int_equal(rec->sample.cgroup, 0);
@@ -372,6 +380,78 @@ static uint64_t read_all(const struct mode *m, struct attar_stream *stream)
 	return n;
 }
 
+/* ---- the path that takes each record by itself ---- */
+
+static void check_same_sample(const struct attar_record *a, const struct attar_record *b)
+{
+	assert_int_equal(a->sample.ip, b->sample.ip);
+	assert_int_equal(a->sample.addr, b->sample.addr);
+	assert_int_equal(a->sample.period, b->sample.period);
+	assert_int_equal(a->sample.callchain_nr, b->sample.callchain_nr);
+	if (a->sample.callchain_nr)
+		assert_memory_equal(
+			a->sample.callchain, b->sample.callchain, 8 * a->sample.callchain_nr);
+	assert_int_equal(a->sample.raw_size, b->sample.raw_size);
+	if (a->sample.raw_size)
+		assert_memory_equal(a->sample.raw, b->sample.raw, a->sample.raw_size);
+}
+
+static void check_same(const struct attar_event *a, const struct attar_event *b)
+{
+	assert_int_equal(a->time, b->time);
+	assert_int_equal(a->counter, b->counter);
+	assert_int_equal(a->cpu, b->cpu);
+	assert_int_equal(a->record->header->size, b->record->header->size);
+	assert_memory_equal(a->record->header, b->record->header, a->record->header->size);
+	assert_int_equal(a->record->type, b->record->type);
+	assert_int_equal(a->record->misc, b->record->misc);
+	assert_int_equal(a->record->time, b->record->time);
+	assert_int_equal(a->record->id, b->record->id);
+	assert_int_equal(a->record->stream_id, b->record->stream_id);
+	assert_int_equal(a->record->pid, b->record->pid);
+	assert_int_equal(a->record->tid, b->record->tid);
+	assert_int_equal(a->record->cpu, b->record->cpu);
+	if (a->record->type != PERF_RECORD_SAMPLE)
+		return;
+	assert_int_equal(a->thread->tid, b->thread->tid);
+	check_same_sample(a->record, b->record);
+}
+
+static void open_stream(
+	struct recording *recording, struct attar_symbols **symbols, struct attar_stream **stream)
+{
+	assert_int_equal(attar_symbols_new(NULL, symbols), 0);
+	assert_int_equal(stream_replay(recording, *symbols, stream), 0);
+	assert_int_equal(attar_stream_start(*stream), 0);
+}
+
+/* Reads the same recording on both paths. */
+static void compare(const struct mode *m)
+{
+	struct recording *recordings[2] = {open_recording(m), open_recording(m)};
+	struct attar_stream_stats stats[2];
+	struct attar_symbols *symbols[2];
+	struct attar_stream *streams[2];
+
+	for (int i = 0; i < 2; i++)
+		open_stream(recordings[i], &symbols[i], &streams[i]);
+	while (!stream_drained(streams[0])) {
+		struct attar_event fast, plain;
+		int r = attar_stream_next(streams[0], &fast);
+
+		assert_int_equal(stream_next_record(streams[1], &plain), r);
+		if (r > 0)
+			check_same(&fast, &plain);
+	}
+	for (int i = 0; i < 2; i++) {
+		attar_stream_get_stats(streams[i], &stats[i]);
+		attar_stream_free(streams[i]);
+		attar_symbols_free(symbols[i]);
+		recording_close(recordings[i]);
+	}
+	assert_memory_equal(&stats[0], &stats[1], sizeof(stats[0]));
+}
+
 static void check(const struct mode *m)
 {
 	struct recording *recording = open_recording(m);
@@ -382,9 +462,7 @@ static void check(const struct mode *m)
 
 	for (uint64_t i = 0; i < samples; i++)
 		bad += expect(m, i).is_bad;
-	assert_int_equal(attar_symbols_new(NULL, &symbols), 0);
-	assert_int_equal(stream_replay(recording, symbols, &stream), 0);
-	assert_int_equal(attar_stream_start(stream), 0);
+	open_stream(recording, &symbols, &stream);
 	assert_int_equal(read_all(m, stream), samples - bad);
 	attar_stream_get_stats(stream, &stats);
 	assert_int_equal(stats.samples, samples - bad);
@@ -446,6 +524,54 @@ static void test_turns(void **state)
 	assert_in_range(all_turns, samples, 100 * samples);
 }
 
+/*
+ * Sample types of the events of a recording: of attar's own, or random, also without CPU or period.
+ * Each has the event's id in front.
+ */
+static void random_types(uint64_t *types, size_t n)
+{
+	static const uint64_t optional[] = {PERF_SAMPLE_ADDR, PERF_SAMPLE_ID, PERF_SAMPLE_STREAM_ID,
+		PERF_SAMPLE_CPU, PERF_SAMPLE_PERIOD};
+
+	for (size_t i = 0; i < n; i++) {
+		types[i] = random_below(2) ? SAMPLE_USUAL : SAMPLE_SELF;
+		for (size_t k = 0; random_below(3) && k < ARRAY_SIZE(optional); k++)
+			types[i] ^= random_below(2) ? optional[k] : 0;
+		types[i] |= tails[random_below(ARRAY_SIZE(tails))];
+	}
+}
+
+/* Each event has other fields. */
+static void test_mixed(void **state)
+{
+	uint64_t types[4];
+
+	for (size_t i = 0; i < 20; i++) {
+		struct mode m = {.types = types, .burst = 1 + i % 5, .events = 2 + i % 3};
+
+		random_types(types, m.events);
+		check(&m);
+		compare(&m);
+		m.timeless = true;
+		compare(&m);
+	}
+}
+
+/* A sample without a time is delivered with the time of the one before it. */
+static void test_without_a_time(void **state)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(sets); i++) {
+		struct mode m = {.type = sets[i] | tails[i % ARRAY_SIZE(tails)],
+			.events = 1,
+			.burst = 20,
+			.timeless = true};
+
+		compare(&m);
+		m.all_equal = m.all_plain = true;
+		compare(&m);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -454,6 +580,8 @@ int main(void)
 		cmocka_unit_test(test_equal_samples),
 		cmocka_unit_test(test_repeats),
 		cmocka_unit_test(test_turns),
+		cmocka_unit_test(test_mixed),
+		cmocka_unit_test(test_without_a_time),
 	};
 
 	samples = unit_rounds(6000);
