@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/file.h"
+#include "base/log.h"
 #include "tracefs/format.h"
 #include "event/list.h"
 #include "tracefs/tracefs.h"
@@ -127,6 +128,51 @@ bool parts_are_optional(const struct parts *parts)
 	return false;
 }
 
+/* ---- merged tracepoints ---- */
+
+/* Those whose events are events of another one since Linux 6.1. */
+static const struct {
+	const char *name, *into;
+} merged[] = {{"kmem:kmalloc_node", "kmem:kmalloc"},
+	{"kmem:kmem_cache_alloc_node", "kmem:kmem_cache_alloc"}};
+
+/* Whether the text names this event. */
+static bool is_named(const char *text, const char *name)
+{
+	size_t n = strlen(name);
+	const char *p = text;
+
+	for (; (p = strstr(p, name)); p += n)
+		if ((p == text || strchr(", \t\n{", p[-1])) && strchr(",/: \t\n}", p[n]))
+			return true;
+	return false;
+}
+
+/*
+ * After -ENOENT: leaves out a tracepoint whose events are those of another one in the same text.
+ * Returns 0, or -ENOENT with the error message.
+ */
+static int leave_out_merged(struct parser *parser, const char *system, const char *name)
+{
+	char wanted[128];
+
+	snprintf(wanted, sizeof(wanted), "%s:%s", system, name);
+	for (size_t i = 0; i < ARRAY_SIZE(merged); i++) {
+		if (strcmp(merged[i].name, wanted) != 0)
+			continue;
+		if (!is_named(parser->text, merged[i].into))
+			return parser_fail(parser, parser->event, -ENOENT,
+				"this kernel has no tracepoint '%s', because Linux 6.1 merged it "
+				"into '%s'" ATTAR_FIX "use %s",
+				wanted, merged[i].into, merged[i].into);
+		attar_error_clear();
+		log_note("'%s' is left out: its events are those of '%s' since Linux 6.1", wanted,
+			merged[i].into);
+		return 0;
+	}
+	return -ENOENT;
+}
+
 int tracepoint_parse(struct parser *parser, const char *system_at, size_t system_n)
 {
 	size_t n = name_span(parser->p);
@@ -149,5 +195,7 @@ int tracepoint_parse(struct parser *parser, const char *system_at, size_t system
 		attar_error_clear();
 		return 0;
 	}
+	if (r == -ENOENT)
+		return leave_out_merged(parser, system, name);
 	return r == 0 ? parts_apply(parser, &parts) : r;
 }
