@@ -19,14 +19,11 @@ static bool reads_recording(char **words)
 static int check_output(
 	struct agent_checks *checks, const struct agent_section *s, const char *path)
 {
-	const struct attar_sink *sink = attar_sink_of_path(path);
+	const struct attar_sink *sink = sink_of_file(path);
 	int e;
 
 	if (!sink)
-		return attar_fail(-EINVAL,
-			"-o: unknown extension in '%s'" ATTAR_FIX
-			"run 'attar help profile' for the valid extensions",
-			CLIP(path));
+		return -EINVAL;
 	if (sink->scheme)
 		return 0;
 	e = agent_files_add(&checks->files, s->name, path);
@@ -41,7 +38,8 @@ static int check_outputs(struct agent_checks *checks, const struct agent_section
 	for (size_t i = 0; e == 0 && i < options->outputs.n; i++)
 		e = check_output(checks, s, options->outputs.at[i]);
 	for (size_t i = 0; e == 0 && i < options->flame_graphs.n; i++)
-		e = agent_files_add(&checks->files, s->name, options->flame_graphs.at[i]);
+		if (*options->flame_graphs.at[i])
+			e = agent_files_add(&checks->files, s->name, options->flame_graphs.at[i]);
 	return e;
 }
 
@@ -63,8 +61,8 @@ static int check_reports(const struct output_options *options)
 	int e = 0;
 
 	for (size_t i = 0; e == 0 && i < options->outputs.n; i++)
-		e = check_whole(options, attar_sink_of_path(options->outputs.at[i]),
-			options->outputs.at[i]);
+		e = check_whole(
+			options, sink_of_file(options->outputs.at[i]), options->outputs.at[i]);
 	for (size_t i = 0; e == 0 && i < options->flame_graphs.n; i++)
 		e = check_whole(options, outputs_flame_graph_sink(options->flame_graphs.at[i]),
 			options->flame_graphs.at[i]);

@@ -19,6 +19,7 @@
 #include "base/whole_file.h"
 #include "cli/cli.h"
 #include "cli/outputs.h"
+#include "cli/outputs_check.h"
 
 enum { RESULT_MAX = 1 << 30, ROWS = 20, REPORT_STATUS_CHANGED = STATUS_FAILED };
 
@@ -86,10 +87,7 @@ static int take_option(struct comparison *c, const char *option, const char *val
 		c->format = value;
 		return sink_of_stdout(value) ? 0 : -EINVAL;
 	}
-	if (!attar_sink_of_path(value))
-		return attar_fail(
-			-EINVAL, "-o: the extension of '%s' does not name a format", CLIP(value));
-	return vec_push(&c->outputs, value);
+	return sink_of_file(value) ? vec_push(&c->outputs, value) : -EINVAL;
 }
 
 static bool has_value(const char *arg)
@@ -333,7 +331,7 @@ static int cannot_write(const char *path, int error)
 
 static int write_report(const struct attar_report *report, const char *path)
 {
-	const struct attar_sink *sink = attar_sink_of_path(path);
+	const struct attar_sink *sink = sink_of_file(path);
 	struct attar_render_opts opts = {.size = sizeof(opts)};
 	struct result_file result = {0};
 	int r = open_result(&result, path, sink->is_binary && !sink->whole_run), drawn;
@@ -369,7 +367,7 @@ static int write_folded(const struct comparison *c)
 static bool wants_trees(const struct comparison *c)
 {
 	vec_each (&c->outputs, path)
-		if (attar_sink_of_path(*path)->wants_trees)
+		if (sink_of_file(*path)->wants_trees)
 			return true;
 	return c->format && attar_sink_find(c->format)->wants_trees;
 }

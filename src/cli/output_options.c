@@ -76,16 +76,16 @@ static int complete_help(struct output_options *opts)
 	memcpy(opts->output_table, output_options, sizeof(output_options));
 	memcpy(opts->tree_table, tree_options, sizeof(tree_options));
 	snprintf(opts->output_help, sizeof(opts->output_help),
-		"also write the results to FILE, in the format given by its extension (%s), or to "
-		"a "
-		"database, clickhouse://USER@HOST:8123/DATABASE; may be repeated",
+		"also write the results to FILE, in the format given by its extension (%s; any "
+		"other: text), or to a database, clickhouse://USER@HOST:8123/DATABASE; may be "
+		"repeated",
 		buf_text(&extensions));
 	snprintf(opts->format_help, sizeof(opts->format_help),
 		"format of stdout: %s; with any but %s, the command's output goes to stderr",
 		buf_text(&names), attar_sinks()[0]->name);
 	snprintf(opts->flame_graph_help, sizeof(opts->flame_graph_help),
 		"write %s stacks to FILE, or %s if FILE ends in .%s; with -i, each %s stack starts "
-		"with the date and time; may be repeated",
+		"with the date and time; \"\": to the text file of -o, or stdout; may be repeated",
 		stacks->name, page->name, page->extension, stacks->name);
 	opts->output_table[OUTPUT].help = opts->output_help;
 	opts->output_table[FORMAT].help = opts->format_help;

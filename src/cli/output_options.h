@@ -20,7 +20,7 @@ struct output_options {
 	bool verbose, quiet;
 
 	struct attar_option output_table[16], tree_table[2]; /* descriptions of the options */
-	char output_help[384], format_help[256], flame_graph_help[256];
+	char output_help[448], format_help[256], flame_graph_help[320];
 };
 
 /* Whether the profiler itself defines the option --output: it writes its results there. */

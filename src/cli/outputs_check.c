@@ -3,6 +3,7 @@
 
 #include "base/base.h"
 #include "base/buf.h"
+#include "base/suggest.h"
 
 static bool draws_spans_only(const struct attar_sink *sink)
 {
@@ -80,27 +81,61 @@ int outputs_check_options(const struct attar_run *run, const struct output_optio
 	return r;
 }
 
-static void unknown_extension(const char *path)
+/* The extension of a file name, without the dot; NULL: it has none. */
+static const char *extension_of(const char *path)
 {
-	struct buf list _cleanup_(buf_done) = {0};
-	const struct attar_sink *const *sinks = attar_sinks();
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path,
+		   *dot = strrchr(name, '.');
 
-	for (size_t i = 0; sinks[i]; i++)
-		if (sinks[i]->extension)
-			buf_printf(&list, "%s.%s", i ? ", " : "", sinks[i]->extension);
-	attar_fail(-EINVAL,
-		"--output: unknown extension in '%s'" ATTAR_FIX
-		"use %s or an address, clickhouse://HOST/DATABASE",
-		CLIP(path), buf_text(&list));
+	return dot && dot > name && dot[1] ? dot + 1 : NULL;
 }
 
-const struct attar_sink *outputs_find_sink(const char *path)
+static const char *misspelled(const char *extension)
+{
+	struct suggest s = {.word = extension};
+
+	for (const struct attar_sink *const *sink = attar_sinks(); *sink; sink++)
+		if ((*sink)->extension)
+			suggest_offer(&s, (*sink)->extension);
+	return s.best;
+}
+
+const struct attar_sink *sink_of_file(const char *path)
 {
 	const struct attar_sink *sink = attar_sink_of_path(path);
+	const char *extension = extension_of(path), *meant = NULL;
 
-	if (!sink)
-		unknown_extension(path);
-	return sink;
+	if (!sink && extension)
+		meant = misspelled(extension);
+	if (!meant)
+		return sink ?: attar_sinks()[0];
+	attar_fail(-EINVAL,
+		"--output: no format has the extension .%s" ATTAR_FIX "did you mean .%s?",
+		CLIP(extension), meant);
+	return NULL;
+}
+
+bool outputs_fold_stacks(const struct output_options *options)
+{
+	for (size_t i = 0; i < options->flame_graphs.n; i++)
+		if (!*options->flame_graphs.at[i])
+			return true;
+	return false;
+}
+
+const struct attar_sink *outputs_find_sink(const struct output_options *options, const char *path)
+{
+	const struct attar_sink *sink = sink_of_file(path);
+
+	return sink == attar_sinks()[0] && outputs_fold_stacks(options) ? sink_of_stacks() : sink;
+}
+
+const struct attar_sink *outputs_stdout_sink(const struct output_options *options)
+{
+	if (options->format)
+		return sink_of_stdout(options->format);
+	return outputs_fold_stacks(options) && !options->outputs.n ? sink_of_stacks()
+								   : attar_sinks()[0];
 }
 
 const struct attar_sink *outputs_flame_graph_sink(const char *path)
@@ -126,10 +161,8 @@ static int check_file(const struct attar_run *run, const struct output_options *
 
 static int check_stdout(const struct attar_run *run, const struct output_options *options)
 {
-	const struct attar_sink *sink = options->format ? sink_of_stdout(options->format) : NULL;
+	const struct attar_sink *sink = outputs_stdout_sink(options);
 
-	if (!options->format)
-		return 0;
 	return sink ? outputs_check_sink(attar_run_profiler(run), sink) : -EINVAL;
 }
 
@@ -141,14 +174,15 @@ int outputs_check(const struct attar_run *run, const struct output_options *opti
 		r = check_stdout(run, options);
 	for (size_t i = 0; r == 0 && i < options->outputs.n; i++) {
 		const char *path = options->outputs.at[i];
-		const struct attar_sink *sink = outputs_find_sink(path);
+		const struct attar_sink *sink = outputs_find_sink(options, path);
 
 		r = sink ? check_file(run, options, sink, path) : -EINVAL;
 	}
 	for (size_t i = 0; r == 0 && i < options->flame_graphs.n; i++) {
 		const char *path = options->flame_graphs.at[i];
 
-		r = check_file(run, options, outputs_flame_graph_sink(path), path);
+		if (*path)
+			r = check_file(run, options, outputs_flame_graph_sink(path), path);
 	}
 	return r;
 }

@@ -18,10 +18,20 @@ int outputs_check_name(const struct attar_run *run, const struct output_options 
 /* Whether the options fit together, and the profiler. */
 int outputs_check_options(const struct attar_run *run, const struct output_options *options);
 
-/* The sink of -o; NULL with an error message: there is none for the name. */
-const struct attar_sink *outputs_find_sink(const char *path);
+/*
+ * The sink that the extension of a file name selects: that of text if no format has the extension.
+ * NULL with an error message: the extension of a format is misspelled.
+ */
+const struct attar_sink *sink_of_file(const char *path);
 
-/* The sink of --flame-graph. */
+/* The option --flame-graph "": folded stacks replace the text of -o, or of stdout without -o. */
+bool outputs_fold_stacks(const struct output_options *options);
+
+/* The sinks of -o and of stdout; NULL with an error message: there is none. */
+const struct attar_sink *outputs_find_sink(const struct output_options *options, const char *path);
+const struct attar_sink *outputs_stdout_sink(const struct output_options *options);
+
+/* The sink of --flame-graph with the name of a file. */
 const struct attar_sink *outputs_flame_graph_sink(const char *path);
 
 /* All of this, and addresses of databases. */

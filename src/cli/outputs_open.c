@@ -293,7 +293,7 @@ static int add_file(struct outputs *o, const char *path, const struct attar_sink
 
 static int add_output(struct outputs *o, const char *path, const struct attar_render_opts *opts)
 {
-	const struct attar_sink *sink = outputs_find_sink(path);
+	const struct attar_sink *sink = outputs_find_sink(o->options, path);
 
 	return sink ? add_file(o, path, sink, opts) : -EINVAL;
 }
@@ -301,20 +301,18 @@ static int add_output(struct outputs *o, const char *path, const struct attar_re
 static int add_flame_graph(
 	struct outputs *o, const char *path, const struct attar_render_opts *opts)
 {
-	return add_file(o, path, outputs_flame_graph_sink(path), opts);
+	return *path ? add_file(o, path, outputs_flame_graph_sink(path), opts) : 0;
 }
 
 static int add_stdout(
 	struct outputs *o, const struct output_options *c, const struct attar_render_opts *files)
 {
 	struct attar_render_opts opts = *files;
-	struct output out = {.file = stdout, .sink = attar_sinks()[0]};
+	struct output out = {.file = stdout, .sink = outputs_stdout_sink(c)};
 	int r;
 
-	if (c->quiet && !c->format)
+	if (c->quiet && out.sink == attar_sinks()[0] && !c->format)
 		return 0;
-	if (c->format)
-		out.sink = sink_of_stdout(c->format);
 	if (!out.sink)
 		return -EINVAL;
 	if (out.sink->is_binary && isatty(STDOUT_FILENO))

@@ -115,7 +115,7 @@ def test_valid_configuration(tmp_path):
     ('[cpu]\nrun = stat -i 1s -- ls\n', '2: run: a command after -- exits'),
     ('[cpu]\nrun = record -o x\n', "2: run: 'record' writes a recording"),
     ('[cpu]\nrun = profile --input x -i 1s\n', '2: run: --input'),
-    ('[cpu]\nrun = stat -i 1s -o x.none\n', "2: run: -o: unknown extension in 'x.none'"),
+    ('[cpu]\nrun = stat -i 1s -o x.jsno\n', '2: run: --output: no format has the extension .jsno'),
     ('[cpu]\nrun = attar stat -i 1s\n', "2: run: begin with the name of the profiler"),
     ('[cpu]\nfreq = 3\n', "2: no such key 'freq'"),
     ('[agent]\ninsecure = maybe\n', "2: insecure: 'maybe' is neither yes nor no"),

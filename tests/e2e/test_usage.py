@@ -109,10 +109,8 @@ MISTAKES = [
      r'attar: more than 16 -e options: use commas'),
     (['profile', '-g=3'], USAGE, r"attar: no such option -=: 'attar profile -h' lists them"),
     (['profile', '--print-samples=fp'], USAGE, r'attar: --print-samples takes no value'),
-    (['profile', '-o', 'x.pdf', '-d', '1'], USAGE,
-     r"attar: --output: unknown extension in 'x.pdf': use \.txt, \.json, "
-     r"\.csv, \.folded, \.html, \.pb\.gz, \.speedscope\.json, \.json\.gz, "
-     r"\.trace\.json, \.db, \.prom, \.om or an address, clickhouse://HOST/DATABASE"),
+    (['profile', '-o', 'x.jsn', '-d', '1'], USAGE,
+     r"attar: --output: no format has the extension \.jsn: did you mean \.json\?"),
     (['profile', '--format', 'jsn', '-d', '1'], USAGE,
      r"attar: no format 'jsn': did you mean 'json'\?"),
     (['profile', '--format', 'xyzzy', '-d', '1'], USAGE,
