@@ -7,11 +7,15 @@
 #include "base/base.h"
 #include "base/escape.h"
 #include "cli/cli.h"
+#include "cli/perf_prof.h"
 
-enum { LINE_MAX_BYTES = 2048 };
+enum { LINE_MAX_BYTES = 2048, HELD_MAX = 32 };
 
 static struct {
 	bool quiet, verbose, progress_shown;
+	/* Under the name perf-prof: remarks, which are printed if the command fails. */
+	char *held[HELD_MAX];
+	size_t n_held;
 } console;
 
 /* The width of the terminal; 0 if fd is not a terminal. */
@@ -117,8 +121,30 @@ static void print_line(const char *text)
 	fprintf(stderr, "attar: %s\n", buf_text(&b));
 }
 
+/* Keeps the first remarks, which explain most of a failure. */
+static void hold(const char *text)
+{
+	char *copy = console.n_held < HELD_MAX ? strdup(text) : NULL;
+
+	if (copy)
+		console.held[console.n_held++] = copy;
+}
+
+static void print_held(void)
+{
+	for (size_t i = 0; i < console.n_held; i++) {
+		print_line(console.held[i]);
+		free(console.held[i]);
+	}
+	console.n_held = 0;
+}
+
 static void take_log(void *ctx, enum attar_level level, const char *text)
 {
+	if (perf_prof_is_on() && !console.verbose && level != ATTAR_DEBUG) {
+		hold(text);
+		return;
+	}
 	if (level == ATTAR_DEBUG ? console.verbose : level == ATTAR_WARN || !console.quiet)
 		print_line(text);
 }
@@ -248,6 +274,7 @@ const char *console_error(int error)
 
 int report_error(enum status status)
 {
+	print_held();
 	print_line(attar_error());
 	return (int)status;
 }

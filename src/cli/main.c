@@ -6,6 +6,7 @@
 #include "cli/cli.h"
 #include "cli/commands.h"
 #include "cli/output_options.h"
+#include "cli/perf_prof.h"
 #include "cli/signals.h"
 
 static int overview(void)
@@ -124,6 +125,7 @@ int main(int argc, char **argv)
 {
 	const struct command *command;
 
+	perf_prof_begin(argc ? argv[0] : NULL);
 	console_init();
 	signals_init();
 	if (argc < 2) {

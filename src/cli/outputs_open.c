@@ -10,6 +10,7 @@
 #include "cli/atomic_file.h"
 #include "cli/cli.h"
 #include "cli/outputs_check.h"
+#include "cli/perf_prof.h"
 #include "cli/signals.h"
 
 /* Do not return errno: the exit status 3 is for permissions of events, not of files. */
@@ -312,6 +313,8 @@ static int add_stdout(
 	int r;
 
 	if (c->quiet && out.sink == attar_sinks()[0] && !c->format)
+		return 0;
+	if (perf_prof_is_on() && c->outputs.n) /* -o replaces stdout */
 		return 0;
 	if (!out.sink)
 		return -EINVAL;

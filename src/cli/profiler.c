@@ -12,6 +12,7 @@
 #include "cli/commands.h"
 #include "cli/control.h"
 #include "cli/outputs.h"
+#include "cli/perf_prof.h"
 #include "cli/prompt.h"
 #include "cli/signals.h"
 
@@ -238,7 +239,9 @@ int command_profiler(int argc, char **argv)
 		attar_run_free(s.run);
 		return command_fleet(argc + 1, words);
 	}
-	r = args_parse(s.run, argc, argv, &args);
+	r = perf_prof_set_defaults(s.run);
+	if (r == 0)
+		r = args_parse(s.run, argc, argv, &args);
 	if (r < 0)
 		status = report_error(r == -ENOMEM ? STATUS_FAILED : STATUS_USAGE);
 	else if (args.events)

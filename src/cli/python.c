@@ -10,6 +10,7 @@
 #include "base/base.h"
 #include "base/buf.h"
 #include "cli/cli.h"
+#include "cli/perf_prof.h"
 #include "cli/signals.h"
 
 /* The package may be next to attar, where this Python does not look for it. */
@@ -42,7 +43,7 @@ int command_python(int argc, char **argv)
 {
 	const char *python = getenv("ATTAR_PYTHON");
 	struct buf where _cleanup_(buf_done) = {0};
-	const char **words _cleanup_free_ = calloc((size_t)argc + 4, sizeof(*words));
+	const char **words _cleanup_free_ = calloc((size_t)argc + 5, sizeof(*words));
 	size_t n = 0;
 	int error;
 
@@ -57,6 +58,8 @@ int command_python(int argc, char **argv)
 	words[n++] = "-c";
 	words[n++] = loader;
 	words[n++] = buf_text(&where);
+	if (perf_prof_is_on())
+		words[n++] = "--allow-exec";
 	for (int i = 1; i < argc; i++)
 		words[n++] = argv[i];
 	signals_restore_ignored();

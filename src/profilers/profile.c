@@ -107,7 +107,7 @@ static int on_sample(struct attar_run *run, void *self, const struct attar_event
 		return 0;
 	n = attar_event_stack(ev, locations, DEPTH_MAX);
 	if (p->print_samples) {
-		int r = show(p, run, ev, locations, n);
+		int r = attar_run_wants_lines(run) ? show(p, run, ev, locations, n) : 0;
 
 		if (r < 0 || !attar_run_wants_tree(run))
 			return r;
@@ -166,6 +166,7 @@ static const struct attar_option options[] = {
 	ATTAR_PERCENT(struct profile, min_busy, 0, "min-busy", "PCT",
 		"only count samples of a CPU in seconds in which it is busy for more than this "
 		"share"),
+	ATTAR_FLAG(struct profile, print_samples, 0, "detail", NULL),
 	ATTAR_FLAG(struct profile, print_samples, 0, "each", NULL),
 	ATTAR_PERCENT(struct profile, min_busy, 0, "than", "PCT", NULL), {0}};
 

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: MIT
+"""attar under the name perf-prof, see docs/from-perf-prof.md."""
+import re
+import signal
+import subprocess
+
+import pytest
+
+from command import ATTAR, is_waiting, run, wait_until, workload
+
+SPLIT = workload('split7030')
+HEAVY = re.compile(r'^(\S+;)?split7030;(\S+;)?main;heavy (\d+)$', re.MULTILINE)
+TIMED = re.compile(r'^\d{4}-\d\d-\d\d;\d\d:\d\d:\d\d;split7030;(\S+;)?\w+ \d+$')
+
+pytestmark = pytest.mark.usefixtures('root')
+
+
+@pytest.fixture(name='perf_prof', scope='module')
+def link(tmp_path_factory):
+    """Return a function that runs attar under the name perf-prof."""
+    path = tmp_path_factory.mktemp('bin') / 'perf-prof'
+    path.symlink_to(ATTAR)
+    return lambda *args, **kwargs: run(*args, program=path, **kwargs)
+
+
+# ---- outputs ----
+
+@pytest.mark.parametrize('name', ['io_stat.log', 'x', 'x.d/out', 'x.out', 'x.7'])
+def test_other_extensions_are_text(tmp_path, name):
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    ended = run('stat', '-e', 'cpu-clock', '-d', '50ms', '-o', path)
+    assert ended.returncode == 0, ended.stderr
+    assert re.match(r'stat, \S+ ms, ', path.read_text())
+
+
+@pytest.mark.parametrize('name, meant', [
+    ('x.jsn', 'json'), ('x.hmtl', 'html'), ('x.flded', 'folded')])
+def test_misspelled_extensions_are_refused(tmp_path, name, meant):
+    ended = run('stat', '-d', '50ms', '-o', tmp_path / name)
+    assert ended.returncode == 2 and f'did you mean .{meant}?' in ended.stderr
+
+
+def test_text_file_is_opened_again(tmp_path):
+    """As for logrotate: what follows SIGUSR1 is in the new file."""
+    path, moved = tmp_path / 'io_stat.log', tmp_path / 'io_stat.log.1'
+    with subprocess.Popen([ATTAR, 'stat', '-q', '-e', 'cpu-clock', '-i', '50ms', '-o', path]) as p:
+        wait_until(lambda: path.exists() and path.stat().st_size, 'the first report')
+        path.rename(moved)
+        p.send_signal(signal.SIGUSR1)
+        wait_until(lambda: path.exists() and path.stat().st_size, 'a report in the new file')
+        p.send_signal(signal.SIGINT)
+    assert moved.read_text().startswith('stat, ') and path.read_text().startswith('stat, ')
+
+
+def samples_of(text):
+    return sum(int(line.rpartition(' ')[2]) for line in text.splitlines())
+
+
+@pytest.mark.parametrize('name', [None, 'x.log', 'x.folded'])
+def test_flame_graph_without_a_name(tmp_path, name):
+    """70% of the samples are in heavy(); the text of the output is replaced by stacks."""
+    words = ['profile', '-F', '997', '-g', '--flame-graph', '', '--format', 'json']
+    words = words[:-2] + (['-o', tmp_path / name] if name else [])
+    ended = run(*words, '--', SPLIT)
+    assert ended.returncode == 0, ended.stderr
+    text = (tmp_path / name).read_text() if name else ended.stdout
+    assert ('functions' in ended.stdout) == (name is not None)
+    heavy = sum(int(n) for *_, n in HEAVY.findall(text))
+    assert 0.6 < heavy / samples_of(text) < 0.8, text
+
+
+def test_flame_graph_of_intervals(perf_prof, tmp_path):
+    """Each stack begins with the time of its interval; -o replaces standard output."""
+    path = tmp_path / 'snapshots.folded'
+    ended = perf_prof('profile', '-F', '997', '-g', '--exclude-kernel', '--flame-graph', '',
+                      '-i', '100', '-o', path, '--', SPLIT)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, '', '')
+    lines = path.read_text().splitlines()
+    assert lines and all(TIMED.match(line) for line in lines), lines
+
+
+# ---- what differs under the name ----
+
+def test_no_remarks_in_successful_runs(perf_prof):
+    """That cpu-clock replaces cycles is a remark of attar, and so is a merged tracepoint."""
+    words = ['trace', '-e', 'kmem:kmalloc,kmem:kmalloc_node', '-N', '1', '-d', '20s']
+    ended, remarks = perf_prof(*words), run(*words)
+    assert ended.returncode == remarks.returncode == 0
+    assert ended.stderr == ''
+    assert "'kmem:kmalloc_node' is left out" in remarks.stderr
+    assert remarks.stderr.count('left out') == 1
+    assert 'left out' in perf_prof(*words, '-v').stderr
+
+
+def test_remarks_in_runs_that_fail(perf_prof, tmp_path):
+    ended = perf_prof('trace', '-e', 'kmem:kmalloc,kmem:kmalloc_node', '-N', '1', '-o',
+                      tmp_path / 'no/x.txt')
+    assert ended.returncode == 1
+    assert re.search("cannot write '.*no/x.txt'", ended.stderr)
+
+
+def test_merged_tracepoint_alone():
+    ended = run('trace', '-e', 'kmem:kmem_cache_alloc_node', '-N', '1')
+    assert ended.returncode == 2
+    assert 'use kmem:kmem_cache_alloc\n' in ended.stderr
+
+
+def test_system_without_an_option(perf_prof):
+    """Each of three processes' execs runs the command."""
+    words = ['-e', 'sched:sched_process_exec//exec=system("echo exec of %d", pid)/']
+    shell = ['--', 'sh', '-c', 'for i in 1 2 3; do /bin/true; done']
+    ended = perf_prof('trace', *words, *shell)
+    assert ended.returncode == 0, ended.stderr
+    assert len(re.findall(r'^exec of \d+$', ended.stdout, re.MULTILINE)) == 4
+    refused = run('trace', *words, *shell)
+    assert refused.returncode == 3 and '--allow-exec' in refused.stderr
+
+
+def test_profile_prints_each_sample(perf_prof):
+    """Without an interval, each sample is a line; with stacks below it."""
+    ended = perf_prof('profile', '-F', '997', '-g', '--', SPLIT)
+    assert ended.returncode == 0, ended.stderr
+    lines = re.findall(r'^\S+  split7030 +\d+ +\d+ +[\d,]+  \S+$', ended.stdout, re.MULTILINE)
+    seen = int(re.search(r'([\d,]+) samples seen', ended.stdout)[1].replace(',', ''))
+    assert len(lines) == seen > 100
+    assert 0.6 < len(re.findall(r'^ +\w+ heavy\+', ended.stdout, re.MULTILINE)) / seen < 0.8
+
+
+def test_default_interval(perf_prof):
+    """oncpu reports each second without -i."""
+    with subprocess.Popen([ATTAR, 'oncpu'], executable=ATTAR, stdout=subprocess.PIPE) as attar:
+        wait_until(lambda: is_waiting(attar), 'attar waits')
+        attar.send_signal(signal.SIGINT)
+        assert attar.communicate()[0].count(b'oncpu, ') == 1
+    ended = perf_prof('oncpu', '-C', '0', '-d', '2500ms')
+    assert ended.stdout.count('oncpu, ') == 3, ended.stdout
