@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "kernel_names.h"
 #include "keys.h"
 
 enum { DEPTH_MAX = 512 };
@@ -175,6 +176,11 @@ int allocations_add(struct allocations *a, struct attar_run *run, attar_event_fn
 		r = add_events(a, run, &a->free, false, &a->frees, on_free);
 	if (r == 0 && !a->has_stacks)
 		r = attar_run_check_no_tree(run);
+	if (a->has_stacks)
+		kernel_names_read(run);
+	a->frames = frames_new(attar_run_symbols(run));
+	if (r == 0 && !a->frames)
+		r = -ENOMEM;
 	return r < 0 ? r : create_tables(a);
 }
 
@@ -198,9 +204,12 @@ static void fill(const struct allocations *a, const struct event *e, const struc
 
 	*ret_made = (struct allocation){.event = e->number, .space = space_of(e, ev)};
 	ret_made->size = e->size ? attar_expr_number(e->size, record) : 0;
-	if (e->stacks)
-		ret_made->stack = attar_stack_table_add(
-			a->stacks, locations, attar_event_stack(ev, locations, DEPTH_MAX));
+	if (e->stacks) {
+		size_t n = attar_event_stack(ev, locations, DEPTH_MAX);
+
+		ret_made->is_perf = frames_are_of_perf(a->frames, locations, n);
+		ret_made->stack = attar_stack_table_add(a->stacks, locations, n);
+	}
 	snprintf(ret_made->comm, sizeof(ret_made->comm), "%s", ev->thread->comm);
 }
 
@@ -222,6 +231,15 @@ static void join_call(struct allocations *a, const struct event *e, const struct
 	made->size = called->size;
 	if (!made->stack)
 		made->stack = called->stack;
+}
+
+static int leave_out(
+	struct allocations *a, const struct attar_event *ev, const struct allocation *made)
+{
+	a->perf.n++;
+	a->perf.sum += made->size;
+	allocations_keep(a, ev, made);
+	return 0;
 }
 
 int allocations_take(struct allocations *a, struct attar_run *run, const struct attar_event *ev,
@@ -248,7 +266,9 @@ int allocations_take(struct allocations *a, struct attar_run *run, const struct 
 		join_call(a, e, ev, ret_made);
 	ret_made->ptr = attar_expr_number(e->ptr, &record);
 	/* 0: it failed */
-	return ret_made->ptr != 0 && attar_run_is_cpu_selected(run, at.cpu);
+	if (!ret_made->ptr || !attar_run_is_cpu_selected(run, at.cpu))
+		return 0;
+	return ret_made->is_perf ? leave_out(a, ev, ret_made) : 1;
 }
 
 void allocations_keep(
@@ -282,7 +302,7 @@ int allocations_end(struct allocations *a, struct attar_run *run, const struct a
 		return 0;
 	*ret_freed = *(const struct allocation *)start->payload;
 	*ret_age = ev->time - start->time;
-	return 1;
+	return !ret_freed->is_perf;
 }
 
 void allocations_lost(struct allocations *a, const struct attar_event *ev)
@@ -355,7 +375,8 @@ static uint64_t remark_calls(const struct allocations *a, struct attar_report *r
 	return n;
 }
 
-void allocations_add_remarks(const struct allocations *a, struct attar_report *report)
+void allocations_add_remarks(
+	struct allocations *a, struct attar_report *report, enum attar_scope scope)
 {
 	uint64_t without_address = remark_calls(a, report);
 	struct attar_pairs_stats stats;
@@ -380,6 +401,7 @@ void allocations_add_remarks(const struct allocations *a, struct attar_report *r
 		"because of them");
 	remark(report, attar_stack_table_refused(a->stacks),
 		"allocations have no stack, because the table of stacks is full");
+	perf_work_remark_allocations(&a->perf, report, scope);
 	attar_pairs_get_stats(a->calls, &stats);
 	remark(report, stats.unpaired[ATTAR_UNPAIRED_END],
 		"allocations whose calls began before the start: their sizes are unknown");
@@ -389,6 +411,7 @@ void allocations_done(struct allocations *a)
 {
 	by_source_done(&a->allocs);
 	by_source_done(&a->frees);
+	frames_free(a->frames);
 	attar_pairs_free(a->open);
 	attar_pairs_free(a->calls);
 	attar_stack_table_free(a->stacks);

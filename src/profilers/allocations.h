@@ -10,6 +10,7 @@
 
 #include "attar/run.h"
 #include "by_source.h"
+#include "kernel_frames.h"
 
 enum { ALLOCATION_COMM = 16 };
 
@@ -19,6 +20,7 @@ struct allocation {
 	uint32_t stack; /* number in allocations.stacks; 0: none */
 	uint32_t event; /* number of the event with the address, for allocations_name() */
 	char comm[ALLOCATION_COMM];
+	bool is_perf;   /* frames_are_of_perf(): only known so that its free is */
 	uint64_t space; /* process of an address in user space, otherwise 0 */
 	uint64_t ptr;
 };
@@ -36,6 +38,8 @@ struct allocations {
 	struct attar_pairs *open;  /* by address */
 	struct attar_pairs *calls; /* by thread */
 	struct attar_stack_table *stacks;
+	struct frames *frames;
+	struct perf_work perf;
 };
 
 /* Adds the events of --alloc and --free, and creates the tables. */
@@ -43,8 +47,8 @@ int allocations_add(struct allocations *a, struct attar_run *run, attar_event_fn
 	attar_event_fn *on_free);
 
 /*
- * Reads an alloc event. Returns 1 and the allocation; 0: there is none (yet); or a negative
- * errno; likewise allocations_end().
+ * Reads an alloc event. Returns 1 and the allocation; 0: there is none (yet), or it is left out; or
+ * a negative errno; likewise allocations_end().
  */
 int allocations_take(struct allocations *a, struct attar_run *run, const struct attar_event *ev,
 	struct allocation *ret_made);
@@ -71,8 +75,9 @@ void allocations_add_stack(const struct allocations *a, struct attar_run *run,
 int allocations_weigh(const struct allocations *a, struct attar_stacks *stacks,
 	const struct allocation *made, uint64_t weight);
 
-/* Adds remarks on events that could not be matched or kept. */
-void allocations_add_remarks(const struct allocations *a, struct attar_report *report);
+/* Adds remarks on events that were left out, or could not be matched or kept. */
+void allocations_add_remarks(
+	struct allocations *a, struct attar_report *report, enum attar_scope scope);
 
 void allocations_done(struct allocations *a);
 

@@ -67,6 +67,12 @@ static const struct {
 		    "apic_timer_interrupt __irq_exit_rcu irq_exit_rcu irq_exit do_softirq* "
 		    "__do_softirq handle_softirqs el1_irq el1h_64_irq el0_irq el0t_64_irq "
 		    "gic_handle_irq el1_interrupt el0_interrupt"},
+	/* perf_trace_init and others are not listed: a program opens events of its own, too */
+	{FRAME_PERF,
+		"perf_event_init_task perf_event_free_task perf_event_exit_task* "
+		"perf_event_delayed_put perf_event_fork perf_event_task perf_event_comm* "
+		"perf_event_exec perf_event_namespaces* perf_event_mmap* perf_event_ksymbol* "
+		"perf_event_bpf_event* perf_event_text_poke* inherit_event inherit_task_group"},
 	{FRAME_KTHREAD, "kthread"},
 };
 
@@ -170,6 +176,8 @@ static void take(struct frame_summary *summary, attar_location location, enum fr
 	} else if (mark >= FRAME_SPIN && mark <= FRAME_IRQ) {
 		if (!summary->runs)
 			summary->runs = mark;
+	} else if (mark == FRAME_PERF) {
+		summary->is_perf = true;
 	} else if (mark == FRAME_SYSCALL) {
 		summary->syscall = location;
 	} else if (mark == FRAME_KTHREAD) {
@@ -191,6 +199,58 @@ void frames_read(struct frames *frames, const attar_location *stack, size_t n,
 		take(&summary, stack[i], slot->mark);
 	}
 	*ret_summary = summary;
+}
+
+bool frames_are_of_perf(struct frames *frames, const attar_location *stack, size_t n)
+{
+	const struct slot *slot;
+
+	for (size_t i = 0; i < n && (slot = slot_of(frames, stack[i])); i++)
+		if (slot->mark == FRAME_PERF)
+			return true;
+	return false;
+}
+
+/* What is new in the report. */
+static struct perf_work take_new(struct perf_work *work, enum attar_scope scope)
+{
+	struct perf_work part = *work;
+
+	if (scope != ATTAR_SCOPE_INTERVAL)
+		return part;
+	part.n -= work->n_reported;
+	part.sum -= work->sum_reported;
+	work->n_reported = work->n;
+	work->sum_reported = work->sum;
+	return part;
+}
+
+static void remark(struct attar_report *report, const struct perf_work *part, const char *what,
+	double amount, const char *unit, const char *why)
+{
+	if (part->n)
+		attar_report_remark(report,
+			"%llu %s%s of %.1f %s%s left out: the kernel %s for events of attar or of "
+			"another profiler",
+			(unsigned long long)part->n, what, part->n == 1 ? "" : "s", amount, unit,
+			part->n == 1 ? " is" : " in all are", why);
+}
+
+void perf_work_remark_waits(
+	struct perf_work *work, struct attar_report *report, enum attar_scope scope)
+{
+	const struct perf_work part = take_new(work, scope);
+
+	remark(report, &part, "wait", (double)part.sum / 1e6, "ms", "was working");
+}
+
+void perf_work_remark_allocations(
+	struct perf_work *work, struct attar_report *report, enum attar_scope scope)
+{
+	const struct perf_work part = take_new(work, scope);
+
+	remark(report, &part, "allocation", (double)part.sum / 1024, "KiB",
+		part.n == 1 ? "made it" : "made them");
 }
 
 void frames_add_name(struct frame_summary *summary, const char *name)

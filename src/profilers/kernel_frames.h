@@ -6,7 +6,7 @@
 #ifndef PROFILERS_KERNEL_FRAMES_H
 #define PROFILERS_KERNEL_FRAMES_H
 
-#include "attar/symbol.h"
+#include "attar/run.h"
 
 enum frame_mark {
 	FRAME_NONE,
@@ -22,6 +22,7 @@ enum frame_mark {
 	FRAME_FAULT, /* in a page fault */
 	FRAME_IRQ,   /* in an interrupt */
 	/* whose code it is */
+	FRAME_PERF,    /* of the events of attar and other profilers, not of the thread */
 	FRAME_SYSCALL, /* frames_syscall() has the name */
 	FRAME_KTHREAD,
 };
@@ -44,11 +45,32 @@ struct frame_summary {
 	enum frame_mark runs;   /* the innermost of FRAME_SPIN to FRAME_IRQ */
 	attar_location syscall; /* of FRAME_SYSCALL; 0: none, or known by name only */
 	bool is_kernel_thread;
+	bool is_perf;   /* as frames_are_of_perf() */
 	bool has_names; /* at least one function has a name */
 };
 
 void frames_read(struct frames *frames, const attar_location *stack, size_t n,
 	struct frame_summary *ret_summary);
+
+/*
+ * Whether the kernel works for events of perf_event_open(2) in this stack: it copies them for a new
+ * thread, removes those of one that exits, or writes records of names and mappings. They are those
+ * of attar or of another profiler that watches the thread, so the thread has not caused the time
+ * and the allocations.
+ */
+bool frames_are_of_perf(struct frames *frames, const attar_location *stack, size_t n);
+
+/* What a profiler leaves out because of frames_are_of_perf(). Initialized to zeroes. */
+struct perf_work {
+	uint64_t n, sum; /* waits and ns, or allocations and bytes */
+	uint64_t n_reported, sum_reported;
+};
+
+/* Adds a remark on the waits, or the allocations, that were left out, if there are any. */
+void perf_work_remark_waits(
+	struct perf_work *work, struct attar_report *report, enum attar_scope scope);
+void perf_work_remark_allocations(
+	struct perf_work *work, struct attar_report *report, enum attar_scope scope);
 
 /* Adds the next outer function of a stack that is known by names. Zeroed: no function yet. */
 void frames_add_name(struct frame_summary *summary, const char *name);

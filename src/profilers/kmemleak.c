@@ -94,7 +94,7 @@ static int collect(struct attar_run *run, const struct kmemleak *k, struct attar
 		const struct allocation *leak = open->payload;
 		uint64_t age = now > open->time ? now - open->time : 0;
 
-		if (age <= k->than && k->than)
+		if ((age <= k->than && k->than) || leak->is_perf)
 			continue;
 		ret_sums[SUM_BYTES] += leak->size;
 		ret_sums[SUM_OBJECTS]++;
@@ -153,7 +153,7 @@ static const struct attar_stacks_opts by_bytes = {.size = sizeof(by_bytes),
 	.for_trees = true};
 
 /* Leaks are what is open now, in the report of an interval too. */
-static int fill_report(struct attar_run *run, const struct kmemleak *k, struct attar_report *report,
+static int fill_report(struct attar_run *run, struct kmemleak *k, struct attar_report *report,
 	struct attar_keytable *groups, struct attar_stacks *stacks)
 {
 	struct attar_section *table = attar_report_table(report, "allocations");
@@ -170,7 +170,7 @@ static int fill_report(struct attar_run *run, const struct kmemleak *k, struct a
 		r = add_groups(run, k, report, groups);
 	if (r == 0)
 		r = attar_run_stacks(run, report, stacks, ATTAR_SCOPE_WHOLE, &by_bytes);
-	allocations_add_remarks(&k->allocations, report);
+	allocations_add_remarks(&k->allocations, report, ATTAR_SCOPE_WHOLE);
 	return r;
 }
 

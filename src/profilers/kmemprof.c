@@ -187,7 +187,7 @@ static int kmemprof_report(
 	}
 	if (r == 0)
 		r = attar_run_stacks(run, report, k->stacks, scope, &by_bytes);
-	allocations_add_remarks(&k->allocations, report);
+	allocations_add_remarks(&k->allocations, report, scope);
 	attar_report_evicted(report, k->table, "stacks");
 	return r;
 }

@@ -12,6 +12,8 @@
 #include "attar/run.h"
 #include "attar/unwind.h"
 #include "futex.h"
+#include "kernel_frames.h"
+#include "kernel_names.h"
 #include "lock_holders.h"
 #include "sample_fields.h"
 
@@ -53,6 +55,7 @@ struct wait {
 	char type[16], comm[COMM_BYTES];
 	uint64_t account; /* lock_holders_begin() */
 	int64_t joined;   /* the thread whose end it waits for; 0: it waits for a lock */
+	bool is_perf;     /* frames_are_of_perf() */
 	uint16_t depth;
 	attar_location stack[DEPTH_MAX];
 };
@@ -66,6 +69,8 @@ struct locks {
 	struct lock_holders holders;
 	struct attar_keytable *table;
 	struct attar_stacks *stacks;
+	struct frames *frames;
+	struct perf_work perf;
 };
 
 /* ---- waits ---- */
@@ -204,7 +209,11 @@ static int end(struct locks *l, struct attar_run *run, struct attar_pairs *pairs
 	r = row ? add_holders(l, row, wait, start->time, at.time) : -ENOMEM;
 	if (r < 0 || at.time - start->time < l->than || !attar_run_is_cpu_selected(run, at.cpu))
 		return r;
-	return add(l, run, ev, row, wait, at.time - start->time);
+	if (!wait->is_perf)
+		return add(l, run, ev, row, wait, at.time - start->time);
+	l->perf.n++;
+	l->perf.sum += at.time - start->time;
+	return 0;
 }
 
 /* ---- events ---- */
@@ -231,10 +240,13 @@ static int on_begin(struct attar_run *run, void *self, const struct attar_event 
 {
 	struct locks *l = self;
 	const struct lock lock = {.address = attar_arg_u64(ev, ADDRESS)};
+	struct wait *wait;
 	char type[16];
 
 	name_type(attar_arg_u64(ev, FLAGS), type);
-	begin(run, l->kernel, ev, &lock, type);
+	wait = begin(run, l->kernel, ev, &lock, type);
+	if (wait)
+		wait->is_perf = frames_are_of_perf(l->frames, wait->stack, wait->depth);
 	return 0;
 }
 
@@ -591,6 +603,7 @@ static int locks_report(
 	attar_report_unpaired(report, &stats, "waits for futexes");
 	attar_report_evicted(report, l->table, "locks");
 	attar_report_evicted(report, l->holders.table, "holders");
+	perf_work_remark_waits(&l->perf, report, scope);
 	return r == 0 ? attar_run_stacks(run, report, l->stacks, scope, &opts) : r;
 }
 
@@ -655,6 +668,10 @@ static int locks_open(struct attar_run *run, void *self)
 		return attar_fail(-EINVAL, "--kernel and --futex are mutually exclusive");
 	attar_run_all_cpus(run, true);
 	r = open_inputs(run, l);
+	kernel_names_read(run);
+	l->frames = frames_new(attar_run_symbols(run));
+	if (!l->frames)
+		return -ENOMEM;
 	if (r == 0)
 		r = attar_pairs_new(&pairs, &l->futexes);
 	pairs.policy = ATTAR_PAIRS_FIRST;
@@ -675,6 +692,7 @@ static void locks_close(void *self)
 	attar_pairs_free(l->futexes);
 	attar_keytable_free(l->table);
 	lock_holders_close(&l->holders);
+	frames_free(l->frames);
 	attar_stacks_free(l->stacks);
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "held_command.h"
+#include "kernel_frames.h"
 #include "kernel_names.h"
 #include "keys.h"
 #include "wakers.h"
@@ -24,7 +25,7 @@ enum state { BLOCKED, STATES };
 /* The block of a task. */
 struct task {
 	char comm[COMM_BYTES];
-	bool is_uninterruptible;
+	bool is_perf; /* frames_are_of_perf() */
 	uint16_t depth;
 	attar_location stack[DEPTH_MAX]; /* at which it was switched out */
 };
@@ -45,6 +46,8 @@ struct offcpu {
 	struct attar_stacks *blocked, *chains; /* without and with the stack of the waker */
 	attar_location separator;
 	struct wakers wakers;
+	struct frames *frames;
+	struct perf_work perf;
 	uint64_t endless; /* blocks whose end was not seen */
 	bool has_ended;   /* one whose end was */
 };
@@ -159,6 +162,7 @@ static int end_block(struct offcpu *o, struct attar_run *run, const struct attar
 	uint64_t key = (uint64_t)tid;
 	struct attar_state *state = attar_states_get(o->states, &key, sizeof(key));
 	struct attar_thread *thread;
+	const struct task *task;
 
 	if (!state || state->state != BLOCKED)
 		return 0;
@@ -169,10 +173,15 @@ static int end_block(struct offcpu *o, struct attar_run *run, const struct attar
 	if (state->ended != BLOCKED || state->duration <= o->than)
 		return 0;
 	thread = attar_run_thread(run, tid);
+	task = state->value;
 	if (!thread || !attar_run_is_selected(run, thread))
 		return 0;
-	return add_block(
-		o, run, ev, thread, state->value, state->duration, waker ? waker : &unknown);
+	if (task->is_perf) {
+		o->perf.n++;
+		o->perf.sum += state->duration;
+		return 0;
+	}
+	return add_block(o, run, ev, thread, task, state->duration, waker ? waker : &unknown);
 }
 
 /* ---- events ---- */
@@ -215,6 +224,7 @@ static int on_switch(struct attar_run *run, void *self, const struct attar_event
 	task = state->value;
 	copy_comm(task->comm, ev, PREV_COMM);
 	task->depth = (uint16_t)attar_event_stack(ev, task->stack, DEPTH_MAX);
+	task->is_perf = frames_are_of_perf(o->frames, task->stack, task->depth);
 	return 0;
 }
 
@@ -329,6 +339,7 @@ static int offcpu_report(
 			o->has_ended || attar_run_is_live(run)
 				? ""
 				: "; use recordings of the whole system (attar record -a)");
+	perf_work_remark_waits(&o->perf, report, scope);
 	attar_report_evicted(report, o->threads, "threads");
 	return r == 0 ? report_stacks(o, run, report, scope) : r;
 }
@@ -381,8 +392,10 @@ static int offcpu_open(struct attar_run *run, void *self)
 		r = attar_run_keep_own(run);
 	if (r == 0)
 		r = attar_run_inputs(run, o->with_waker ? inputs_with_waker : inputs);
-	if (r == 0 && o->with_waker)
-		kernel_names_read(run); /* for the entries of interrupts */
+	kernel_names_read(run); /* for the entries of interrupts, too */
+	o->frames = frames_new(attar_run_symbols(run));
+	if (!o->frames)
+		return -ENOMEM;
 	o->separator = attar_symbols_label(attar_run_symbols(run), "-- woken up by");
 	return r == 0 ? open_tables(o, attar_run_symbols(run)) : r;
 }
@@ -396,6 +409,7 @@ static void offcpu_close(void *self)
 {
 	struct offcpu *o = self;
 
+	frames_free(o->frames);
 	attar_states_free(o->states);
 	attar_keytable_free(o->threads);
 	attar_keytable_free(o->pairs);

@@ -173,6 +173,8 @@ static enum overview_part part_of_sample(const struct frame_summary *frames, boo
 {
 	if (!is_kernel)
 		return PART_USER;
+	if (frames->is_perf) /* the locks that it spins on are none of the program */
+		return PART_KERNEL;
 	switch (frames->runs) {
 	case FRAME_FAULT:
 		return PART_FAULT;

@@ -438,7 +438,7 @@ static void add_remarks(const struct overview_sums *sums, struct attar_report *r
 		attar_report_remark(report,
 			"%u processes have the name '%s': --only-comm adds up processes by name",
 			sums->most_common.processes, sums->most_common.comm);
-	thread_times_remark(sums->run, &sums->overview->times, report);
+	thread_times_remark(sums->run, &sums->overview->times, report, sums->scope);
 	if (sums->scale <= 1)
 		attar_states_remarks(sums->overview->times.states, report, "times");
 }

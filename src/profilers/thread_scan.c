@@ -147,6 +147,8 @@ static int scan_thread(struct attar_run *run, struct thread_times *times, pid_t 
 	found.depth = read_stack(attar_run_symbols(run), pid, tid, &frames, found.stack);
 	if (!found.depth)
 		found.depth = read_wchan(attar_run_symbols(run), pid, tid, &frames, found.stack);
+	if (frames.is_perf)
+		return 0;
 	found.is_kernel_thread = frames.is_kernel_thread;
 	if (frames.waits == FRAME_FUTEX || frames.waits == FRAME_WORK)
 		details = read_details(run, thread->process, tid);

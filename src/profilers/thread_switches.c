@@ -63,7 +63,7 @@ static int switch_out(
 	const uint64_t prev_state = attar_arg_u64(ev, PREV_STATE);
 	struct frame_summary frames;
 	struct thread_block *block;
-	enum thread_state to;
+	uint32_t to;
 	size_t n;
 	int r;
 
@@ -77,6 +77,8 @@ static int switch_out(
 	frames_read(times->frames, stack, n, &frames);
 	if (is_preempted(prev_state))
 		to = THREAD_READY;
+	else if (frames.is_perf)
+		to = ATTAR_NO_STATE;
 	else
 		to = thread_times_why(
 			run, times, ev, is_uninterruptible(prev_state), &frames, stack, n);
@@ -86,6 +88,7 @@ static int switch_out(
 	block->depth = (uint16_t)n;
 	block->syscall = frames.syscall;
 	block->has_events = true;
+	block->perf_since = to == ATTAR_NO_STATE ? ev->time : 0;
 	memcpy(block->stack, stack, n * sizeof(*stack));
 	times->switches++;
 	return 0;
@@ -235,9 +238,11 @@ static int on_wakeup(struct attar_run *run, void *self, const struct attar_event
 	struct thread_times *times = self;
 	uint64_t tid = attar_arg_u64(ev, PID);
 	const struct attar_state *state = attar_states_get(times->states, &tid, sizeof(tid));
-	struct thread_block *block;
+	struct thread_block *block = state ? state->value : NULL;
 	int r;
 
+	if (block && block->perf_since)
+		return 0; /* until it runs */
 	if (!state || (state->state != THREAD_RUNNING && state->state != THREAD_READY)) {
 		r = thread_times_change(run, times, (pid_t)tid, THREAD_READY, &at, false, &block);
 		if (r < 0)

@@ -108,6 +108,17 @@ const struct attar_thread *thread_times_selected(const struct attar_run *run, pi
 	return thread && attar_run_is_selected(run, thread) ? thread : NULL;
 }
 
+/* What happened to the thread before the end of a loss is unknown. */
+static void end_perf_wait(struct thread_times *times, struct thread_block *block, uint64_t time)
+{
+	if (block->perf_since && block->perf_since >= times->seen_from &&
+		time > block->perf_since) {
+		times->perf.n++;
+		times->perf.sum += time - block->perf_since;
+	}
+	block->perf_since = 0;
+}
+
 int thread_times_change(struct attar_run *run, struct thread_times *times, pid_t tid, uint32_t to,
 	const struct attar_stamp *at, bool is_kernel_thread, struct thread_block **ret_block)
 {
@@ -126,6 +137,7 @@ int thread_times_change(struct attar_run *run, struct thread_times *times, pid_t
 		return -ENOMEM;
 	block = state->value;
 	block->former_hash = 0;
+	end_perf_wait(times, block, at->time);
 	if (state->ended != ATTAR_NO_STATE) {
 		segment.block = block;
 		segment.since = block->since;
@@ -247,9 +259,10 @@ bool thread_times_has_stacks(const struct attar_run *run, uint32_t source)
 	return attr && attr->sample_type & PERF_SAMPLE_CALLCHAIN;
 }
 
-void thread_times_remark(
-	const struct attar_run *run, const struct thread_times *times, struct attar_report *report)
+void thread_times_remark(const struct attar_run *run, struct thread_times *times,
+	struct attar_report *report, enum attar_scope scope)
 {
+	perf_work_remark_waits(&times->perf, report, scope);
 	if (!attar_run_is_live(run) && !thread_times_has_stacks(run, times->source))
 		attar_report_remark(report,
 			"the recording has no stacks of context switches: the reasons for waits "

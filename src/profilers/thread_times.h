@@ -46,7 +46,8 @@ struct thread_block {
 	/* Of a recording: the system call entered last; "": any; NULL: unknown. */
 	const char *call;
 	uint64_t arguments[3];
-	int32_t cpu; /* on which it ran last, + 1; 0: unknown */
+	int32_t cpu;         /* on which it ran last, + 1; 0: unknown */
+	uint64_t perf_since; /* ns: a wait began that is left out; 0: none */
 	uint16_t depth;
 	/* These are only set if thread_times.has_all_switches is not. */
 	bool has_events;  /* that happened in it */
@@ -70,6 +71,7 @@ struct thread_times {
 	struct attar_states *states;
 	struct frames *frames;
 	uint64_t switches, migrations; /* of selected threads */
+	struct perf_work perf;         /* waits in which a thread has no state */
 	int32_t *current;              /* by CPU: the thread on it; -1: unknown */
 	size_t n_current;
 	uint32_t source; /* number of that of context switches */
@@ -147,9 +149,12 @@ int thread_times_scan(struct attar_run *run, struct thread_times *times);
 /* Whether samples of a source have call chains: those of a recording may have none. */
 bool thread_times_has_stacks(const struct attar_run *run, uint32_t source);
 
-/* Adds a remark that the reasons for waits are unknown, if the recording has no stacks. */
-void thread_times_remark(const struct attar_run *run, const struct thread_times *times,
-	struct attar_report *report);
+/*
+ * Adds remarks on waits that are left out, and that the reasons for waits are unknown, if the
+ * recording has no stacks.
+ */
+void thread_times_remark(const struct attar_run *run, struct thread_times *times,
+	struct attar_report *report, enum attar_scope scope);
 
 /* Details of a wait that the arguments of the system call show, but its stack does not. */
 struct wait_details {

@@ -278,7 +278,7 @@ static int wall_report(
 	if (r == 0)
 		r = add_rows(w, report, scope);
 	attar_states_remarks(w->times.states, report, "segments of time");
-	thread_times_remark(run, &w->times, report);
+	thread_times_remark(run, &w->times, report, scope);
 	if (!attar_run_has_sampler(run))
 		attar_report_remark(report,
 			"the recording has no samples of CPU time: [running] has no stacks");

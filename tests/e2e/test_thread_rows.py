@@ -44,7 +44,8 @@ def life(name, k, start):
     return text + at(5 * k, f'42/42 {name} sched:sched_switch {ends}6')  # 16: it exits
 
 
-SCRIPT = (DECLARED.replace('\\\n', '') + '0.5 0 9/9 x fork 42/42\n' + life('one', 1, 1) + life('two', 2, 2)
+SCRIPT = (DECLARED.replace('\\\n', '') + '0.5 0 9/9 x fork 42/42\n'
+          + life('one', 1, 1) + life('two', 2, 2)
           + '2.5 0 42/42 two exit\n2.6 0 9/9 x fork 42/42\n' + life('three', 3, 3))
 
 
