@@ -304,8 +304,10 @@ static struct thread *enter_thread(struct procs *p, pid_t pid, pid_t tid)
 	struct process *process;
 	struct comm *comm;
 
-	if (t && (!t->pub.exited || t->pub.process->pid == pid))
+	if (t && t->pub.process->pid == pid)
 		return t;
+	if (t && !t->pub.exited) /* its EXIT record was lost, or a program claimed the tid */
+		mark_dead(p, t);
 	sweep_when_due(p);
 	process = procs_process(p, pid);
 	comm = comm_of(p, pid, tid, process, &facts);
@@ -515,7 +517,7 @@ static int apply_exit(struct procs *p, const struct attar_task *e)
 			return 0;
 		note_unwatched(p, t);
 	}
-	if (e->pid == e->tid)
+	if (e->pid == e->tid && t->pub.process->pid == (pid_t)e->pid)
 		t->pub.process->exited = true;
 	mark_dead(p, t);
 	return 0;

@@ -85,15 +85,21 @@ struct process *procs_process(const struct procs *p, pid_t pid);
 /* The slow path of procs_thread(). */
 struct thread *procs_find(struct procs *p, pid_t pid, pid_t tid);
 
+static inline bool thread_is(const struct thread *t, pid_t pid, pid_t tid)
+{
+	return t && t->pub.tid == tid && t->pub.process->pid == pid;
+}
+
 /*
- * The thread tid of process pid. A new one is added, with its name from /proc; an exited one is
- * returned as long as it is kept and its tid is not reused. NULL if out of memory.
+ * The thread tid of process pid, according to a record of the kernel. A new one is added, with its
+ * name from /proc, and replaces one of another process; an exited one is returned as long as it is
+ * kept and its tid is not reused. NULL if out of memory.
  */
 static inline struct thread *procs_thread(struct procs *p, pid_t pid, pid_t tid)
 {
 	struct thread *t = *procs_recent(p, tid);
 
-	return likely(t && t->pub.tid == tid) ? t : procs_find(p, pid, tid);
+	return likely(thread_is(t, pid, tid)) ? t : procs_find(p, pid, tid);
 }
 
 /* Sets the name of a thread whose name is unknown. */

@@ -301,11 +301,11 @@ static inline uint32_t layout_of(struct attar_stream *s, const struct perf_event
 	return counter;
 }
 
-static struct attar_thread *known_thread(const struct attar_stream *s, uint32_t tid)
+static struct attar_thread *known_thread(const struct attar_stream *s, uint32_t pid, uint32_t tid)
 {
 	struct thread *t = procs_known(&s->procs, (pid_t)tid);
 
-	return t ? &t->pub : NULL;
+	return thread_is(t, (pid_t)pid, (pid_t)tid) ? &t->pub : NULL;
 }
 
 /* A sample, whose record was decoded. Returns as dispatch(). */
@@ -362,16 +362,16 @@ static int dispatch(struct attar_stream *s, struct cursor *c, struct attar_event
 	if (!concerns)
 		return 0;
 	if (rec->type == PERF_RECORD_EXIT)
-		ev->thread = known_thread(s, rec->task.tid);
+		ev->thread = known_thread(s, rec->task.pid, rec->task.tid);
 	if (rec->type == PERF_RECORD_THROTTLE) {
 		s->stats.throttled++;
 		s->accounts[counter].unfit = true;
 	}
 	r = procs_apply(&s->procs, rec);
 	if (rec->type == PERF_RECORD_FORK)
-		ev->thread = known_thread(s, rec->task.tid);
+		ev->thread = known_thread(s, rec->task.pid, rec->task.tid);
 	else if (rec->type == PERF_RECORD_COMM)
-		ev->thread = known_thread(s, rec->comm.tid);
+		ev->thread = known_thread(s, rec->comm.pid, rec->comm.tid);
 	return r < 0 ? r : 1;
 }
 
@@ -413,18 +413,18 @@ static inline struct cursor *take_front(struct attar_stream *s)
 static struct thread *thread_of_shm_source(
 	struct attar_stream *s, const struct shm_source_event *from)
 {
-	struct thread *t = NULL;
+	struct thread *t = procs_known(&s->procs, from->tid);
 
-	if (s->procs.threads.n < SHM_THREADS_MAX || procs_known(&s->procs, from->tid)) {
-		t = procs_thread(&s->procs, from->pid, from->tid);
-	} else if (!s->full_reported) {
+	if (thread_is(t, from->pid, from->tid))
+		return t;
+	if (!t && s->procs.threads.n < SHM_THREADS_MAX)
+		return procs_thread(&s->procs, from->pid, from->tid);
+	if (!t && !s->full_reported) {
 		s->full_reported = true;
 		log_note("more than %d threads: events of further threads are attributed to the "
 			 "first thread of their program",
 			SHM_THREADS_MAX);
 	}
-	if (t && t->pub.process->pid == from->pid)
-		return t;
 	return procs_thread(&s->procs, from->pid, from->pid);
 }
 

@@ -51,7 +51,7 @@ static inline bool take_task(struct attar_stream *s, uint64_t task)
 	pid_t pid = (pid_t)task, tid = (pid_t)(task >> 32);
 	struct thread *t = *procs_recent(&s->procs, tid);
 
-	if (unlikely(!t || t->pub.tid != tid || pid == s->skipped_pid))
+	if (unlikely(!thread_is(t, pid, tid) || pid == s->skipped_pid))
 		return false;
 	s->procs.task = task;
 	s->procs.of_task = t;

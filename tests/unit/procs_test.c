@@ -146,6 +146,52 @@ static void test_reused_pid_is_another_task(void **state)
 	assert_string_equal(procs_thread(&f->procs, 1000002, 1000002)->pub.comm, "parent");
 }
 
+/* The EXIT record of the thread, which had the tid before, was lost. */
+static void test_thread_of_another_process(void **state)
+{
+	struct fixture *f = *state;
+	struct thread *before, *after;
+
+	comm(f, 1000001, 1000001, "first", false);
+	task(f, PERF_RECORD_FORK, 1000001, 1000005, 1000001, 1000001);
+	comm(f, 1000002, 1000002, "second", false);
+	before = procs_thread(&f->procs, 1000001, 1000005);
+	after = procs_thread(&f->procs, 1000002, 1000005);
+	assert_ptr_not_equal(after, before);
+	assert_int_equal(after->pub.process->pid, 1000002);
+	assert_string_equal(after->pub.comm, "second");
+	assert_true(before->pub.exited);
+	assert_ptr_equal(procs_known(&f->procs, 1000005), after);
+}
+
+static void test_exit_of_another_process(void **state)
+{
+	struct fixture *f = *state;
+
+	comm(f, 1000001, 1000001, "first", false);
+	task(f, PERF_RECORD_FORK, 1000001, 1000005, 1000001, 1000001);
+	task(f, PERF_RECORD_EXIT, 1000005, 1000005, 1000002, 1000002);
+	assert_null(procs_known(&f->procs, 1000005));
+	assert_false(procs_process(&f->procs, 1000001)->pub.exited);
+}
+
+/* The thread of the newest sample has exited, and is forgotten when others exit. */
+static void test_forgotten_thread_of_the_newest_sample(void **state)
+{
+	struct fixture *f = *state;
+
+	comm(f, 1000001, 1000001, "parent", false);
+	for (uint32_t i = 0; i <= PROCS_DEAD_MAX; i++)
+		task(f, PERF_RECORD_FORK, 2000000 + i, 2000000 + i, 1000001, 1000001);
+	for (uint32_t i = 0; i < PROCS_DEAD_MAX; i++)
+		task(f, PERF_RECORD_EXIT, 2000000 + i, 2000000 + i, 1000001, 1000001);
+	f->procs.of_task = procs_thread(&f->procs, 2000000, 2000000);
+	task(f, PERF_RECORD_EXIT, 2000000 + PROCS_DEAD_MAX, 2000000 + PROCS_DEAD_MAX, 1000001,
+		1000001);
+	assert_null(f->procs.of_task);
+	assert_null(procs_get(&f->procs, 2000000));
+}
+
 /* Many short processes leave no more behind than the limit. */
 static void test_exited_tasks_are_forgotten(void **state)
 {
@@ -349,6 +395,9 @@ int main(void)
 		CASE(test_mappings_are_read_late),
 		CASE(test_threads_share_a_process),
 		CASE(test_reused_pid_is_another_task),
+		CASE(test_thread_of_another_process),
+		CASE(test_exit_of_another_process),
+		CASE(test_forgotten_thread_of_the_newest_sample),
 		CASE(test_exited_tasks_are_forgotten),
 		CASE(test_samples_after_exit),
 		CASE(test_names_of_unknown_threads),

@@ -23,7 +23,7 @@ static uint64_t samples, all_repeats, all_turns;
 struct expected {
 	uint64_t type; /* sample_type of its event */
 	uint64_t ip, addr, period, time;
-	uint32_t cpu, tid;
+	uint32_t cpu, pid, tid;
 	size_t event;
 	uint64_t id;
 	uint16_t misc;
@@ -41,7 +41,7 @@ struct mode {
 	bool all_plain; /* no other records */
 	bool repeats;   /* those after each sample are taken together */
 	bool turns;     /* two events take turns, and are taken together */
-	bool timeless;  /* some samples have the time 0 */
+	bool odd;       /* some samples have the time 0; tids are used by two processes in turn */
 };
 
 static uint64_t number(uint64_t i, uint64_t salt)
@@ -67,6 +67,7 @@ static struct expected expect(const struct mode *m, uint64_t i)
 		.misc = number(i, 4) % 2 ? PERF_RECORD_MISC_USER : PERF_RECORD_MISC_KERNEL,
 		.event = event};
 
+	e.pid = 1000 + (m->odd ? number(i / 11, 16) % 2 : 0);
 	e.tid = 1000 + (uint32_t)(number(i / 5, 6) % TIDS);
 	e.id = 71 + e.event * 10 + (m->turns ? 0 : number(i, 7) % 2);
 	e.chain = type & PERF_SAMPLE_CALLCHAIN ? number(i, 8) % 9 : 0;
@@ -113,8 +114,8 @@ static void put_one(struct file_builder *f, const struct mode *m, uint64_t i)
 
 	put_if(&one, type & PERF_SAMPLE_IDENTIFIER, e.id);
 	put_if(&one, type & PERF_SAMPLE_IP, e.ip);
-	put_if(&one, type & PERF_SAMPLE_TID, (uint64_t)e.tid << 32 | 1000);
-	put_if(&one, type & PERF_SAMPLE_TIME, m->timeless && number(i, 15) % 20 == 0 ? 0 : e.time);
+	put_if(&one, type & PERF_SAMPLE_TID, (uint64_t)e.tid << 32 | e.pid);
+	put_if(&one, type & PERF_SAMPLE_TIME, m->odd && number(i, 15) % 20 == 0 ? 0 : e.time);
 	put_if(&one, type & PERF_SAMPLE_ADDR, e.addr);
 	put_if(&one, type & PERF_SAMPLE_ID, e.id);
 	put_if(&one, type & PERF_SAMPLE_STREAM_ID, e.id);
@@ -143,10 +144,10 @@ static void put_comm(struct file_builder *f, const struct mode *m, uint64_t i)
 	char comm[16] = "";
 
 	snprintf(comm, sizeof(comm), "t%llu", (unsigned long long)i);
-	put_u32(&one, 1000);
+	put_u32(&one, e.pid);
 	put_u32(&one, e.tid);
 	buf_add(&one.bytes, comm, sizeof(comm));
-	put_if(&one, type & PERF_SAMPLE_TID, (uint64_t)e.tid << 32 | 1000);
+	put_if(&one, type & PERF_SAMPLE_TID, (uint64_t)e.tid << 32 | e.pid);
 	put_if(&one, type & PERF_SAMPLE_TIME, e.time + 1);
 	put_if(&one, type & PERF_SAMPLE_ID, e.id);
 	put_if(&one, type & PERF_SAMPLE_STREAM_ID, e.id);
@@ -413,7 +414,13 @@ static void check_same(const struct attar_event *a, const struct attar_event *b)
 	assert_int_equal(a->record->cpu, b->record->cpu);
 	if (a->record->type != PERF_RECORD_SAMPLE)
 		return;
-	assert_int_equal(a->thread->tid, b->thread->tid);
+	for (int i = 0; i < 2; i++) {
+		const struct attar_thread *thread = i ? a->thread : b->thread;
+
+		assert_int_equal(thread->tid, a->record->tid);
+		assert_int_equal(thread->process->pid, a->record->pid);
+	}
+	assert_string_equal(a->thread->comm, b->thread->comm);
 	check_same_sample(a->record, b->record);
 }
 
@@ -552,19 +559,19 @@ static void test_mixed(void **state)
 		random_types(types, m.events);
 		check(&m);
 		compare(&m);
-		m.timeless = true;
+		m.odd = true;
 		compare(&m);
 	}
 }
 
 /* A sample without a time is delivered with the time of the one before it. */
-static void test_without_a_time(void **state)
+static void test_odd_samples(void **state)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(sets); i++) {
 		struct mode m = {.type = sets[i] | tails[i % ARRAY_SIZE(tails)],
 			.events = 1,
 			.burst = 20,
-			.timeless = true};
+			.odd = true};
 
 		compare(&m);
 		m.all_equal = m.all_plain = true;
@@ -581,7 +588,7 @@ int main(void)
 		cmocka_unit_test(test_repeats),
 		cmocka_unit_test(test_turns),
 		cmocka_unit_test(test_mixed),
-		cmocka_unit_test(test_without_a_time),
+		cmocka_unit_test(test_odd_samples),
 	};
 
 	samples = unit_rounds(6000);
