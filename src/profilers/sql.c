@@ -183,7 +183,8 @@ static int select_for_aggregates(struct attar_run *run, const struct sql *s, uin
 	for (; r >= 0 && a; a = sql_aggregate_next(a)) {
 		struct attar_expr *only;
 
-		if (!sql_aggregate_condition(a) || (table->n_queries == 1 && !s->verify))
+		if (!sql_aggregate_condition(a) ||
+			(table->condition && table->n_queries == 1 && !s->verify))
 			continue;
 		r = attar_run_expr(run, source, sql_aggregate_condition(a), &opts, &only);
 		if (r >= 0)

@@ -177,20 +177,6 @@ static int64_t group_of(struct sql_aggregate *a, const struct sql_value *keys)
 
 /* ---- adding ---- */
 
-static void add_value(struct sql_sum *sum, const struct sql_value *v)
-{
-	if (v->is_null)
-		return;
-	if (!sum->n || v->number < sum->min)
-		sum->min = v->number;
-	if (!sum->n || v->number > sum->max)
-		sum->max = v->number;
-	sum->n++;
-	sum->real += (double)v->number;
-	if (__builtin_add_overflow(sum->sum, v->number, &sum->sum))
-		sum->is_too_large = true;
-}
-
 int sql_aggregate_add(struct sql_aggregate *a, const struct attar_event *ev)
 {
 	struct sql_value keys[SQL_GROUP_MAX];
@@ -215,7 +201,9 @@ int sql_aggregate_add(struct sql_aggregate *a, const struct attar_event *ev)
 	for (size_t i = 0; i < a->n_summed; i++) {
 		struct sql_value v = sql_table_value(a->table, (size_t)a->summed[i], &view);
 
-		add_value(&a->sums[(size_t)group * a->n_summed + i], &v);
+		if (!v.is_null)
+			sql_sum_add(&a->sums[(size_t)group * a->n_summed + i], v.number,
+				a->adds_integers);
 	}
 	return 0;
 }

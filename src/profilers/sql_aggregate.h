@@ -7,6 +7,7 @@
 #define PROFILERS_SQL_AGGREGATE_H
 
 #include "sql_db.h"
+#include "sql_sum.h"
 
 enum { SQL_MEASURES_MAX = 16 };
 
@@ -30,14 +31,6 @@ struct sql_group {
 	uint64_t hash, n; /* n: events */
 };
 
-/* What is known about a column of a group's events; values that are NULL do not count. */
-struct sql_sum {
-	uint64_t n;
-	int64_t sum, min, max;
-	double real; /* the sum, added up in the order of the events */
-	bool is_too_large;
-};
-
 struct sql_aggregate {
 	struct sql_aggregate *next; /* of the same table */
 	struct sql_table *table;    /* borrowed */
@@ -45,7 +38,8 @@ struct sql_aggregate {
 	char *query;                /* on the table "groups NUMBER"; owned */
 	char *condition;            /* events that fulfil it are added; NULL: all; owned */
 	struct attar_expr *only;    /* the condition, if it must be evaluated here; owned */
-	bool reads_comm, reads_fields;
+	bool reads_comm;
+	bool adds_integers; /* avg() and total() of this SQLite do, see sql_sum.h */
 	int key_columns[SQL_GROUP_MAX], summed[SQL_MEASURES_MAX];
 	struct sql_measure measures[SQL_MEASURES_MAX];
 	size_t n_keys, n_summed, n_measures;

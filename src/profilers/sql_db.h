@@ -56,24 +56,31 @@ void sql_input_tables(struct sql_db *db, bool columns, struct attar_report *repo
 
 /* ---- sql_group.c ---- */
 
+enum { SQL_GROUP_MAX = 4 };
+
+/* The columns of GROUP BY. Their order is that of ORDER BY, which SQLite may then leave out. */
+struct sql_grouping {
+	int n; /* 0: any order */
+	int columns[SQL_GROUP_MAX];
+	bool descends[SQL_GROUP_MAX];
+};
+
 /*
  * The rows in the order of these columns, equal ones in the order of their times; to be freed.
  * is_filtered: without those that are not needed. NULL: out of memory.
  */
-const struct sql_row **sql_group(const struct sql_table *table, const int *columns, int n_columns,
+const struct sql_row **sql_group(const struct sql_table *table, const struct sql_grouping *grouping,
 	bool is_filtered, size_t *ret_n);
 
 /* ---- sql_scan.c ---- */
-
-enum { SQL_GROUP_MAX = 4 };
 
 /* A plan that SQLite was given. */
 struct sql_scan {
 	struct sql_scan *next;
 	struct sql_table *table;
-	char *plan, *condition;            /* sqlite3_free(); condition NULL: all rows are needed */
-	uint64_t columns;                  /* that are read: bit 63 is for all from the 64th on */
-	int group[SQL_GROUP_MAX], n_group; /* the columns of GROUP BY; 0: any order */
+	char *plan, *condition; /* sqlite3_free(); condition NULL: all rows are needed */
+	uint64_t columns;       /* that are read: bit 63 is for all from the 64th on */
+	struct sql_grouping grouping;
 };
 
 /* The scan with this plan; NULL: there is none. */

@@ -20,8 +20,7 @@ struct group {
 
 struct groups {
 	const struct sql_table *table;
-	const int *columns;
-	int n_columns;
+	const struct sql_grouping *by;
 	struct group *at;
 	size_t n, max;
 	uint32_t *slots; /* number of the group + 1; 0: free */
@@ -35,8 +34,8 @@ static uint64_t hash_row(const struct groups *g, const struct sql_row *row)
 	struct sql_view view = sql_row_view(row);
 	uint64_t hash = 0;
 
-	for (int i = 0; i < g->n_columns; i++) {
-		struct sql_value v = sql_table_value(g->table, (size_t)g->columns[i], &view);
+	for (int i = 0; i < g->by->n; i++) {
+		struct sql_value v = sql_table_value(g->table, (size_t)g->by->columns[i], &view);
 
 		hash = sql_value_hash(hash, &v);
 	}
@@ -49,11 +48,12 @@ static int compare_rows(
 	struct sql_view first = sql_row_view(one), second = sql_row_view(other);
 	int order = 0;
 
-	for (int i = 0; order == 0 && i < g->n_columns; i++) {
-		struct sql_value a = sql_table_value(g->table, (size_t)g->columns[i], &first);
-		struct sql_value b = sql_table_value(g->table, (size_t)g->columns[i], &second);
+	for (int i = 0; order == 0 && i < g->by->n; i++) {
+		struct sql_value a = sql_table_value(g->table, (size_t)g->by->columns[i], &first);
+		struct sql_value b = sql_table_value(g->table, (size_t)g->by->columns[i], &second);
 
 		order = sql_value_compare(&a, &b);
+		order = g->by->descends[i] ? -order : order;
 	}
 	return order;
 }
@@ -164,10 +164,10 @@ static const struct sql_row **order(
 	return rows;
 }
 
-const struct sql_row **sql_group(const struct sql_table *table, const int *columns, int n_columns,
+const struct sql_row **sql_group(const struct sql_table *table, const struct sql_grouping *grouping,
 	bool is_filtered, size_t *ret_n)
 {
-	struct groups g = {.table = table, .columns = columns, .n_columns = n_columns};
+	struct groups g = {.table = table, .by = grouping};
 	uint64_t n = sql_rows_count(&table->rows);
 	uint32_t *numbers = n < UINT32_MAX ? sql_big_alloc((n + 1) * sizeof(*numbers)) : NULL;
 	const struct sql_row **rows = NULL;

@@ -29,17 +29,18 @@ static void result_value(sqlite3_context *context, const struct sql_value *v)
 		sqlite3_result_int64(context, v->number);
 }
 
-static void result_sum(
-	sqlite3_context *context, enum sql_measure_kind kind, const struct sql_sum *sum)
+static void result_sum(sqlite3_context *context, const struct sql_aggregate *a,
+	enum sql_measure_kind kind, const struct sql_sum *sum)
 {
 	if (kind == SQL_COUNT)
 		sqlite3_result_int64(context, (sqlite3_int64)sum->n);
 	else if (kind == SQL_TOTAL)
-		sqlite3_result_double(context, sum->real);
+		sqlite3_result_double(context, sql_sum_real(sum, a->adds_integers));
 	else if (!sum->n)
 		sqlite3_result_null(context);
 	else if (kind == SQL_AVG)
-		sqlite3_result_double(context, sum->real / (double)sum->n);
+		sqlite3_result_double(
+			context, sql_sum_real(sum, a->adds_integers) / (double)sum->n);
 	else if (kind == SQL_SUM && sum->is_too_large)
 		sqlite3_result_error(context, "integer overflow", -1);
 	else
@@ -64,8 +65,8 @@ static int on_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int co
 	if (m->kind == SQL_COUNT_ROWS)
 		sqlite3_result_int64(context, a->n ? (sqlite3_int64)a->groups[group].n : 0);
 	else
-		result_sum(
-			context, m->kind, a->n ? &a->sums[group * a->n_summed + m->sum] : &nothing);
+		result_sum(context, a, m->kind,
+			a->n ? &a->sums[group * a->n_summed + m->sum] : &nothing);
 	return SQLITE_OK;
 }
 

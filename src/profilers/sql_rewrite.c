@@ -3,7 +3,8 @@
  * Statements whose groups attar computes itself. "SELECT tid, count(*), sum(id) FROM sys_enter
  * WHERE id < 9 GROUP BY tid HAVING count(*) > 2 ORDER BY 2" becomes "SELECT tid, "measure 1",
  * "measure 2" FROM "groups 1" WHERE "measure 1" > 2 ORDER BY 2". SQLite then refuses a statement
- * that reads more than that, and it is run on the events.
+ * that reads more than that, and it is run on the events. So are statements in which a name would
+ * mean something else: SQLite looks up a column before the name of an item.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -60,7 +61,6 @@ static bool find_function(const struct sql_token *token, enum sql_measure_kind *
 static void note_column(struct sql_aggregate *a, int column)
 {
 	a->reads_comm |= sql_table_is_comm((size_t)column);
-	a->reads_fields |= sql_table_is_of_fields((size_t)column);
 }
 
 static bool is_text(const struct sql_table *table, int column)
@@ -101,7 +101,8 @@ static bool add_measure(const struct rewrite *w, size_t at, enum sql_measure_kin
 	if (sum < 0)
 		return false;
 	a->measures[a->n_measures++] = (struct sql_measure){kind, (size_t)sum};
-	sqlite3_str_appendf(w->text, " \"measure %d\"", (int)a->n_measures);
+	/* as a function, an operand of '+' has no affinity, and is no name of an item */
+	sqlite3_str_appendf(w->text, " (+\"measure %d\")", (int)a->n_measures);
 	return true;
 }
 
@@ -112,6 +113,52 @@ static bool is_star(const struct rewrite *w, size_t at, struct sql_range range)
 {
 	return is(w, at, "*") && (at == range.from || is(w, at - 1, ",") || is(w, at - 1, "(") ||
 					 at + 1 == range.to || is(w, at + 1, ","));
+}
+
+static bool is_key(const struct sql_aggregate *a, int column)
+{
+	for (size_t i = 0; i < a->n_keys; i++)
+		if (a->key_columns[i] == column)
+			return true;
+	return false;
+}
+
+/* Whether the word at `at` is the name that an item is given: "count(*) AS n", "count(*) n". */
+static bool is_name_of_item(const struct rewrite *w, size_t at)
+{
+	static const char *const ends[] = {"AS", ")", "END", "NULL", NULL};
+	const struct sql_token *before = &w->s->tokens[at - 1];
+
+	if (at == w->s->items.from || at >= w->s->items.to ||
+		(at + 1 < w->s->items.to && !is(w, at + 1, ",")))
+		return false;
+	return before->kind == SQL_TOKEN_NUMBER || before->kind == SQL_TOKEN_TEXT ||
+	       sql_token_is_any(before, ends) || sql_statement_column(w->s, before) >= 0;
+}
+
+/* Whether the word at `at` is all of a term of ORDER BY: there, the names of items come first. */
+static bool is_order_term(const struct rewrite *w, size_t at)
+{
+	static const char *const ends[] = {",", "ASC", "DESC", "NULLS", "LIMIT", NULL};
+	int depth = 0;
+
+	if (at <= w->s->tail.from || !(is(w, at - 1, "BY") || is(w, at - 1, ",")) ||
+		(at + 1 < w->s->tail.to && !sql_token_is_any(&w->s->tokens[at + 1], ends)))
+		return false;
+	for (size_t i = w->s->tail.from; i < at; i++)
+		depth += is(w, i, "(") - is(w, i, ")");
+	return depth == 0;
+}
+
+/*
+ * Whether the word at `at` means the same on the groups. A column that they lack does not, even if
+ * SQLite finds an item with its name there.
+ */
+static bool means_the_same(const struct rewrite *w, size_t at)
+{
+	int column = sql_statement_column(w->s, &w->s->tokens[at]);
+
+	return column < 0 || is_key(w->a, column) || is_name_of_item(w, at) || is_order_term(w, at);
 }
 
 /* Copies the clause, with columns of the groups in place of functions. */
@@ -125,6 +172,8 @@ static bool rewrite(const struct rewrite *w, struct sql_range range)
 		if (is_star(w, at, range))
 			return false;
 		if (t->kind != SQL_TOKEN_WORD || !is(w, at + 1, "(")) {
+			if (!means_the_same(w, at))
+				return false;
 			copy(w, at);
 		} else if (find_function(t, &kind)) {
 			if (!add_measure(w, at, kind))
@@ -162,9 +211,12 @@ static struct sql_range item(const struct sql_statement *s, long number)
 /* The column that an item consists of, with or without a name: "tid AS t"; -1: none. */
 static int column_of(const struct sql_statement *s, struct sql_range range)
 {
+	static const char *const operators[] = {"ISNULL", "NOTNULL", NULL};
 	size_t n = range.to - range.from;
 
 	if (n != 1 && n != 2 && !(n == 3 && sql_token_is(&s->tokens[range.from + 1], "AS")))
+		return -1;
+	if (n == 2 && sql_token_is_any(&s->tokens[range.from + 1], operators))
 		return -1;
 	return sql_statement_column(s, &s->tokens[range.from]);
 }
@@ -173,9 +225,13 @@ static int column_of(const struct sql_statement *s, struct sql_range range)
 static int term(const struct sql_statement *s, const struct sql_token *token)
 {
 	int column = sql_statement_column(s, token);
+	char *end;
 
-	if (token->kind == SQL_TOKEN_NUMBER)
-		return column_of(s, item(s, strtol(token->text, NULL, 10)));
+	if (token->kind == SQL_TOKEN_NUMBER) {
+		long number = strtol(token->text, &end, 10);
+
+		return end == token->text + token->n ? column_of(s, item(s, number)) : -1;
+	}
 	for (long i = 1; column < 0 && item(s, i).to; i++) {
 		struct sql_range range = item(s, i);
 

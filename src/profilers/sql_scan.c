@@ -77,8 +77,10 @@ static bool has_number(const struct attar_field *field, int op, sqlite3_int64 nu
 
 	if (!bits || bits > 64)
 		return false;
+	if (field->is_signed && bits == 64)
+		return number != INT64_MIN; /* as in C: -9223372036854775808 is unsigned */
 	if (field->is_signed)
-		return bits == 64 || (number >= -(1LL << (bits - 1)) && number < 1LL << (bits - 1));
+		return number >= -(1LL << (bits - 1)) && number < 1LL << (bits - 1);
 	if (bits == 64)
 		return is_equality(op) ||
 		       (number >= 0 && (op == SQLITE_INDEX_CONSTRAINT_GT ||
@@ -160,20 +162,21 @@ static char *conditions_of(
  * The columns of GROUP BY, by which sql_group.c can order the rows. The number of a row is that of
  * its time, so the rows then stay in that order.
  */
-static int group_columns(
-	const struct sql_table *table, const sqlite3_index_info *info, int ret_columns[])
+static struct sql_grouping grouping_of(
+	const struct sql_table *table, const sqlite3_index_info *info)
 {
-	int n = info->nOrderBy;
+	struct sql_grouping by = {.n = info->nOrderBy};
 
-	if (n > SQL_GROUP_MAX || table->uses_rowid ||
+	if (by.n > SQL_GROUP_MAX || table->uses_rowid ||
 		sqlite3_vtab_distinct((sqlite3_index_info *)(uintptr_t)info) != 1)
-		return 0;
-	for (int i = 0; i < n; i++) {
-		ret_columns[i] = info->aOrderBy[i].iColumn;
-		if (ret_columns[i] < 0 || !sql_table_has_value(table, (size_t)ret_columns[i]))
-			return 0;
+		return (struct sql_grouping){0};
+	for (int i = 0; i < by.n; i++) {
+		by.columns[i] = info->aOrderBy[i].iColumn;
+		by.descends[i] = info->aOrderBy[i].desc;
+		if (by.columns[i] < 0 || !sql_table_has_value(table, (size_t)by.columns[i]))
+			return (struct sql_grouping){0};
 	}
-	return n;
+	return by;
 }
 
 /* "sched_wakeup: only prio > 5; in groups of comm; reads comm, prio" */
@@ -188,10 +191,11 @@ static char *describe(const struct sql_db *db, const struct sql_scan *scan)
 	sqlite3_str_appendf(text, "%s: ", table->name);
 	if (scan->condition)
 		sqlite3_str_appendf(text, "only %s; ", scan->condition);
-	for (int i = 0; i < scan->n_group; i++) {
-		sql_table_column_name(table, (size_t)scan->group[i], name, sizeof(name));
-		sqlite3_str_appendf(text, "%s%s%s", i ? ", " : "in groups of ", name,
-			i == scan->n_group - 1 ? "; " : "");
+	for (int i = 0; i < scan->grouping.n; i++) {
+		sql_table_column_name(table, (size_t)scan->grouping.columns[i], name, sizeof(name));
+		sqlite3_str_appendf(text, "%s%s%s%s", i ? ", " : "in groups of ", name,
+			scan->grouping.descends[i] ? " DESC" : "",
+			i == scan->grouping.n - 1 ? "; " : "");
 	}
 	sqlite3_str_appendall(text, "reads ");
 	for (size_t i = 0; i < sql_table_columns(table); i++) {
@@ -216,10 +220,10 @@ int sql_scan_plan(struct sql_db *db, struct sql_table *table, sqlite3_index_info
 	scan->table = table;
 	scan->columns = info->colUsed;
 	scan->condition = conditions_of(db, table, info);
-	scan->n_group = group_columns(table, info, scan->group);
+	scan->grouping = grouping_of(table, info);
 	scan->plan = describe(db, scan);
 	info->estimatedCost = scan->condition ? 9e5 : 1e6;
-	info->orderByConsumed = scan->n_group > 0;
+	info->orderByConsumed = scan->grouping.n > 0;
 	info->idxStr = scan->plan ? sqlite3_mprintf("%s", scan->plan) : NULL;
 	info->needToFreeIdxStr = 1;
 	if (scan->plan && !sql_scan_find(db, scan->plan)) {
@@ -349,6 +353,21 @@ static bool is_complete(struct sql_db *db, struct sql_aggregate *a)
 	return ok;
 }
 
+/* Whether this version of SQLite adds integers for total(), see sql_sum.h. */
+static bool adds_integers(struct sql_db *db)
+{
+	static const char two53_and_two[] = "SELECT total(n) FROM (SELECT 9007199254740992 AS n "
+					    "UNION ALL SELECT 1 UNION ALL SELECT 1)";
+	sqlite3_stmt *statement = NULL;
+	bool is_exact = false;
+
+	if (sqlite3_prepare_v2(db->sqlite, two53_and_two, -1, &statement, NULL) == SQLITE_OK &&
+		sqlite3_step(statement) == SQLITE_ROW)
+		is_exact = sqlite3_column_double(statement, 0) > 9007199254740992.0;
+	sqlite3_finalize(statement);
+	return is_exact;
+}
+
 static bool add_aggregate(struct sql_db *db, unsigned number, const char *query, size_t len)
 {
 	struct sql_aggregate *a = sql_rewrite(db, number, query, len), **last;
@@ -358,6 +377,7 @@ static bool add_aggregate(struct sql_db *db, unsigned number, const char *query,
 		return false;
 	}
 	a->bytes_max = db->opts.window;
+	a->adds_integers = adds_integers(db);
 	for (last = &a->table->aggregates; *last; last = &(*last)->next)
 		;
 	*last = a;
@@ -420,7 +440,6 @@ int sql_db_conditions(struct sql_db *db, const char *queries)
 
 		for (struct sql_aggregate *a = table->aggregates; r == 0 && a; a = a->next) {
 			table->n_queries++;
-			table->reads_comm |= a->reads_comm;
 			r = need(table, a->condition);
 		}
 		if (!is_known)

@@ -422,9 +422,8 @@ static int on_filter(
 
 	free(c->base.order);
 	c->base.order = NULL;
-	if (scan && scan->n_group) {
-		c->base.order = sql_group(
-			t->of, scan->group, scan->n_group, t->db->opts.is_filtered, &c->n);
+	if (scan && scan->grouping.n) {
+		c->base.order = sql_group(t->of, &scan->grouping, t->db->opts.is_filtered, &c->n);
 		if (!c->base.order)
 			return SQLITE_NOMEM;
 	}

@@ -4,6 +4,7 @@
  * GLOB and BETWEEN, combined by AND, OR and NOT. A part that the language does not have may be
  * true: the condition then has more events than the result, and SQLite chooses among them.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -103,21 +104,32 @@ static const struct comparison comparisons[] = {
 	{">=", SQLITE_INDEX_CONSTRAINT_GE, SQLITE_INDEX_CONSTRAINT_LT},
 };
 
+/*
+ * An integer as SQLite reads it: hexadecimal ones are the bits of a signed number, larger decimal
+ * ones are floating-point numbers, which are not known here.
+ */
 static bool take_number(struct parser *p, sqlite3_int64 *ret_number)
 {
 	bool is_negative = take(p, "-");
 	const struct sql_token *t = peek(p);
+	unsigned long long number, max = INT64_MAX;
 	char digits[32], *end;
-	bool is_hex = t->n > 2 && !strncasecmp(t->text, "0x", 2);
 
-	if (t->kind != SQL_TOKEN_NUMBER || t->n > 18)
+	if (t->kind != SQL_TOKEN_NUMBER || t->n >= sizeof(digits))
 		return false;
 	memcpy(digits, t->text, t->n);
 	digits[t->n] = '\0';
-	*ret_number = strtoll(digits, &end, is_hex ? 16 : 10);
-	*ret_number = is_negative ? -*ret_number : *ret_number;
+	errno = 0;
+	if (!strncasecmp(digits, "0x", 2)) {
+		number = strtoull(digits, &end, 16);
+		max = UINT64_MAX;
+	} else {
+		number = strtoull(digits, &end, 10);
+		max += is_negative;
+	}
 	p->at++;
-	return !*end;
+	*ret_number = (sqlite3_int64)(is_negative ? 0 - number : number);
+	return !errno && !*end && number <= max;
 }
 
 /* The contents of a text in quotes; false if it has quotes itself. */

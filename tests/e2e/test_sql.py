@@ -379,6 +379,74 @@ def test_largest_unsigned_numbers_are_negative_in_sql(tmp_path):
         assert query(path, f'SELECT count(*) FROM big WHERE {where}') == [[[n]]]
 
 
+NAMES = '''# attar script
+event t:e a:u64 n:s64
+1.1 0 100/100 5 t:e a=5 n=-9223372036854775808
+1.2 0 100/100 5 t:e a=5 n=2
+1.3 0 100/100 5 t:e a=5 n=3
+1.4 0 101/102 y t:e a=0xffffffffffffffff n=4
+1.5 0 101/102 y t:e a=0xffffffffffffffff n=5
+'''
+
+
+@pytest.mark.parametrize('where, n', [
+    ('a = 0xffffffffffffffff', 2), ('a = 0x0ffffffffffffffff', 2), ('a = -1', 2), ('a = -0x1', 2),
+    ('a IN (0xffffffffffffffff, 3)', 2), ('a != 0xffffffffffffffff', 3),
+    ('a = 18446744073709551615', 0), ('a = 00000000000000000000005', 3),
+    ('n >= -9223372036854775808', 5), ('n = 0x8000000000000000', 1), ('n < 9223372036854775808', 5),
+    ('n BETWEEN 0x8000000000000000 AND 2', 2), ('n > 0xfffffffffffffffe', 4)])
+def test_numbers_are_read_as_by_sqlite(tmp_path, where, n):
+    path = tmp_path / 'names.script'
+    path.write_text(NAMES)
+    assert query(path, f'SELECT count(*) FROM e WHERE {where}') == [[[n]]]
+    rows, = query(path, f'SELECT n FROM e WHERE {where}')
+    assert len(rows) == n
+
+
+@pytest.mark.parametrize('text, rows', [
+    ('SELECT pid, sum(a) a FROM e GROUP BY pid HAVING a > 4', [[100, 15]]),
+    ('SELECT pid, max(a) AS tid FROM e GROUP BY pid HAVING tid > 100', [[101, -1]]),
+    ('SELECT pid, -count(*) AS a FROM e GROUP BY pid ORDER BY -a', [[100, -3], [101, -2]]),
+    ('SELECT tid, count(*) AS comm FROM e GROUP BY tid HAVING comm = 3', []),
+    ('SELECT tid ISNULL, count(*) FROM e GROUP BY 1', [[0, 5]]),
+    ('SELECT tid, count(*) FROM e GROUP BY 1.5', [[100, 5]]),
+    ('SELECT pid, count(*) FROM e WHERE a >= -1 GROUP BY pid ORDER BY pid DESC',
+     [[101, 2], [100, 3]])])
+def test_names_and_order_are_those_of_sqlite(tmp_path, text, rows):
+    """Where a name is that of a column and of an item, among others."""
+    path = tmp_path / 'names.script'
+    path.write_text(NAMES)
+    assert query(path, text) == [rows]
+    assert not is_computed_early('--input', path, '--query', text)
+
+
+def test_names_of_items_that_are_columns_are_computed_early(tmp_path):
+    """As a term of ORDER BY, such a name is that of the item."""
+    path = tmp_path / 'names.script'
+    path.write_text(NAMES)
+    text = 'SELECT pid, sum(a) AS a, count(n) n FROM e GROUP BY pid ORDER BY a, n DESC LIMIT 5'
+    assert is_computed_early('--input', path, '--query', text)
+    assert query(path, text) == [[[101, -2, 2], [100, 15, 3]]]
+
+
+def test_functions_have_no_affinity(tmp_path):
+    """The text of the column is compared with the number as a text."""
+    path = tmp_path / 'names.script'
+    path.write_text(NAMES)
+    text = 'SELECT comm, max(a) FROM e GROUP BY comm HAVING comm = max(a)'
+    assert is_computed_early('--input', path, '--query', text)
+    assert query(path, text) == [[['5', 5]]]
+
+
+def test_aggregate_with_a_condition_beside_other_statements(script):
+    """Its condition is not that of the table, which has all events."""
+    others = ' UNION ALL '.join(
+        f'SELECT count(*) FROM sched_wakeup WHERE prio = {i}' for i in range(70))
+    one, more = answers('--input', script, '--query',
+                        f'SELECT count(*) FROM sched_wakeup WHERE prio > 5; {others}')
+    assert one == [[1]] and sum(n for n, in more) == 2
+
+
 def test_verify_fails_if_results_differ(script):
     ended = run('sql', '--input', script, '--verify', '--query', 'SELECT random()')
     assert ended.returncode == 1
