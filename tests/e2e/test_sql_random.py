@@ -299,11 +299,9 @@ def events(rng):
     for i in range(ROWS):
         row = {name: rng.choice(values) for name, _, _, values in FIELDS if values}
         row['d'], row['dt'] = (row['k'] * 7) % 5 - 2, 'xyx'[row['k'] % 3] + str(row['k'])
-        row.update(time=10 ** 9 + i * 1000, cpu=rng.randrange(3), tid=rng.choice((1, 5, 101, 102)),
-                   _pid=rng.choice((1, 5, 100)), comm=rng.choice(('sh', 'a', '5', 'Ab')),
-                   period=rng.choice((1, 1, 5, 2 ** 40)))
-        if rng.random() < 0.1:
-            row['_pid'] = row['tid'] = None
+        pid, tid = rng.choice(((1, 1), (5, 5), (100, 101), (100, 102), (None, None)))
+        row.update(time=10 ** 9 + i * 1000, cpu=rng.randrange(3), tid=tid, _pid=pid,
+                   comm=rng.choice(('sh', 'a', '5', 'Ab')), period=rng.choice((1, 1, 5, 2 ** 40)))
         rows.append(row)
     return rows
 
