@@ -139,6 +139,11 @@ struct StackAsm *SymResolverAsmCode(const char *path, unsigned long start, unsig
 	char from[64], to[64];
 
 	kp_begin();
+	if (!path || access(path, F_OK) < 0) {
+		kp_fail(LIBSYM_ERR_FILE_INVALID, "the file %s does not exist",
+			path ? path : "NULL");
+		return NULL;
+	}
 	if (start >= end) {
 		kp_fail(LIBSYM_ERR_START_SMALLER_END, "the range 0x%lx to 0x%lx is empty", start,
 			end);
@@ -166,6 +171,8 @@ int GetAsmCodeByAddr(const char *path, unsigned long start, unsigned long end, c
 	if (!ret_text)
 		return kp_fail(LIBPERF_ERR_NULL_POINTER, "GetAsmCodeByAddr(): asmCode is NULL");
 	code = SymResolverAsmCode(path, start, end);
+	if (!code && Perrorno() == LIBSYM_ERR_CMD_OPERATE_FAILED)
+		return kp_fail(LIBSYM_ERR_ASM_RESOLVE_FAILED, "%s", Perror());
 	if (!code)
 		return Perrorno();
 	text = open_memstream(ret_text, &size);

@@ -23,13 +23,13 @@ static int check_pids(const struct PmuAttr *attr)
 	for (unsigned i = 0; i < attr->numPid; i++) {
 		int pid = attr->pidList[i];
 
-		if (pid < 0 || (pid == 0 && !attr->enableUserAccess))
+		if (pid < 0)
 			return kp_fail(
 				LIBPERF_ERR_INVALID_PIDLIST, "pidList: %d is not a process", pid);
 		/* EPERM: it exists. */
 		if (pid > 0 && kill(pid, 0) < 0 && errno == ESRCH)
-			return kp_fail(LIBPERF_ERR_INVALID_PIDLIST,
-				"pidList: there is no process %d", pid);
+			return kp_fail(
+				LIBPERF_ERR_INVALID_PID, "pidList: there is no process %d", pid);
 	}
 	return SUCCESS;
 }
@@ -190,9 +190,9 @@ static int check_options(enum PmuTaskType type, const struct PmuAttr *attr)
 	if (attr->enableOnExec && attr->numPid == 0)
 		return kp_fail(LIBPERF_ERR_NOT_SUPPORT_EXEC_ON,
 			"enableOnExec needs the process of a pidList");
-	if (attr->perThread && attr->numPid == 0)
+	if (attr->perThread && (type != SAMPLING || attr->numPid == 0 || attr->numCpu > 0))
 		return kp_fail(LIBPERF_ERR_NOT_SUPPORT_PER_THREAD,
-			"perThread needs the processes of a pidList");
+			"perThread requires a task of SAMPLING with a pidList and no cpuList");
 	if (attr->enableUserAccess &&
 		(type != COUNTING || attr->numPid != 1 || attr->pidList[0] != 0))
 		return kp_fail(LIBPERF_ERR_CHECK_USER_ACCESS,

@@ -307,7 +307,7 @@ int kp_list_resolve(struct kp_list *list)
 			__atomic_load_n(&origin->exiting, __ATOMIC_RELAXED))
 			continue;
 		pthread_mutex_lock(&origin->lock);
-		r = kp_stack_resolve(list, i);
+		r = kp_stack_make(list, frames, &list->rows[i].stack);
 		pthread_mutex_unlock(&origin->lock);
 	}
 	return r;

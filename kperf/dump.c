@@ -15,7 +15,7 @@ static void dump_stack(FILE *out, const struct Stack *stack, bool with_lines)
 		fprintf(out, "\n%lx %s+0x%lx %s", s->addr, s->symbolName, s->offset,
 			s->module ? s->module : "NULL");
 		if (with_lines)
-			fprintf(out, " %s:%u", s->fileName ? s->fileName : "NULL", s->lineNum);
+			fprintf(out, " %s:%u", s->fileName, s->lineNum);
 	}
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <elf.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,16 +97,20 @@ int elf_file_read(const char *path, struct elf_file *ret)
 	struct stat st;
 	void *bytes;
 	bool ok;
-	int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	int fd;
 
 	memset(ret, 0, sizeof(*ret));
-	if (!path)
-		return kp_fail(LIBSYM_ERR_OPEN_FILE_FAILED, "cannot open a file: its name is NULL");
-	if (fd < 0)
-		return kp_fail(LIBSYM_ERR_OPEN_FILE_FAILED, "cannot open %s: %m", path);
-	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
-		close(fd);
+	if (!path || stat(path, &st) < 0)
+		return kp_fail(LIBSYM_ERR_FILE_NOT_RGE, "%s is not a regular file: %s",
+			path ? path : "NULL", path ? strerror(errno) : "a name is needed");
+	if (!S_ISREG(st.st_mode))
 		return kp_fail(LIBSYM_ERR_FILE_NOT_RGE, "%s is not a regular file", path);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0 || fstat(fd, &st) < 0) {
+		kp_fail(LIBSYM_ERR_OPEN_FILE_FAILED, "cannot open %s: %m", path);
+		if (fd >= 0)
+			close(fd);
+		return LIBSYM_ERR_OPEN_FILE_FAILED;
 	}
 	bytes = st.st_size > 0 ? mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0)
 			       : MAP_FAILED;

@@ -336,7 +336,7 @@ static void *wait_for_forks(void *arg)
 /* A dummy event writes a record for each new thread, and wakes the waiter at once. */
 static int open_dummy(struct kp_forks *f, const struct PmuAttr *pmu_attr)
 {
-	char *pids = kp_join_numbers(pmu_attr->pidList, pmu_attr->numPid);
+	char *pids = kp_join_pids(pmu_attr);
 	struct attar_target_opts opts = {.size = sizeof(opts), .pids = pids};
 	struct perf_event_attr attr = {
 		.size = sizeof(attr),

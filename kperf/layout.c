@@ -35,12 +35,13 @@
 	AT7(type, __VA_ARGS__)
 #define SIZE(type, size) _Static_assert(sizeof(struct type) == (size), #type)
 
-AT(EvtAttr, period, 4);
+AT2(EvtAttr, groupId, 0, period, 4);
+/* excludeUser and excludeKernel: 8 */
 SIZE(EvtAttr, 12);
 
 AT8(PmuAttr, evtList, 0, numEvt, 8, pidList, 16, numPid, 24, cpuList, 32, numCpu, 40, evtAttr, 48,
 	numEvtAttr, 56);
-AT3(PmuAttr, numGroup, 56, period, 60, freq, 60);
+AT2(PmuAttr, period, 60, freq, 60);
 /* useFreq and the bits after it: 64 */
 AT(PmuAttr, symbolMode, 68);
 /* callStack and blockedSample: 72 */
@@ -50,19 +51,22 @@ AT3(PmuAttr, branchSampleFilter, 112, cgroupNameList, 120, numCgroup, 128);
 /* enableUserAccess to perThread: 132 */
 SIZE(PmuAttr, 136);
 
-AT2(PmuTraceAttr, pidList, 16, cpuList, 32);
-SIZE(PmuTraceAttr, 48);
+AT8(PmuTraceAttr, funcs, 0, numFuncs, 8, pidList, 16, numPid, 24, cpuList, 32, numCpu, 40,
+	callStack, 44, symbolMode, 48);
+SIZE(PmuTraceAttr, 56);
 
+AT3(CpuTopology, coreId, 0, numaId, 4, socketId, 8);
 SIZE(CpuTopology, 12);
 
-AT(BranchSampleRecord, misPred, 24);
+AT5(BranchSampleRecord, fromAddr, 0, toAddr, 8, cycles, 16, misPred, 24, predicted, 25);
 SIZE(BranchSampleRecord, 32);
 
-AT5(PmuDataExt, event, 16, lat, 24, source, 26, op, 28, branchRecords, 8);
+AT8(PmuDataExt, pa, 0, va, 8, event, 16, lat, 24, source, 26, op, 28, nr, 0, branchRecords, 8);
 SIZE(PmuDataExt, 32);
 
+AT(SampleRawData, data, 0);
 SIZE(SampleRawData, 8);
-AT2(SampleRawField, offset, 16, isSigned, 24);
+AT5(SampleRawField, fieldName, 0, fieldStr, 8, offset, 16, size, 20, isSigned, 24);
 SIZE(SampleRawField, 32);
 
 AT8(PmuData, stack, 0, evt, 8, ts, 16, pid, 24, tid, 28, cpu, 32, groupId, 36, cpuTopo, 40);
@@ -70,37 +74,46 @@ AT7(PmuData, comm, 48, period, 56, count, 64, countPercent, 72, ext, 80, rawData
 	96);
 SIZE(PmuData, 104);
 
-AT6(PmuTraceData, startTs, 8, elapsedTime, 16, pid, 24, cpu, 32, comm, 40, stack, 48);
+AT8(PmuTraceData, funcs, 0, startTs, 8, elapsedTime, 16, pid, 24, tid, 28, cpu, 32, comm, 40, stack,
+	48);
 SIZE(PmuTraceData, 56);
 
-AT(PmuCpuFreqDetail, minFreq, 8);
+AT4(PmuCpuFreqDetail, cpuId, 0, minFreq, 8, maxFreq, 16, avgFreq, 24);
 SIZE(PmuCpuFreqDetail, 32);
 
-AT2(PmuDeviceAttr, bdf, 8, port, 16);
+AT3(PmuDeviceAttr, metric, 0, bdf, 8, port, 16);
 SIZE(PmuDeviceAttr, 24);
 
-AT4(PmuDeviceData, count, 8, mode, 16, coreId, 24, socketId, 32);
+AT8(PmuDeviceData, metric, 0, count, 8, mode, 16, coreId, 24, numaId, 24, clusterId, 24, bdf, 24,
+	port, 24);
+AT3(PmuDeviceData, channelId, 24, ddrNumaId, 28, socketId, 32);
 SIZE(PmuDeviceData, 40);
 
-AT3(PmuHwMetricAttr, basePeriodList, 8, thresholdList, 16, pid, 24);
+AT4(PmuHwMetricAttr, metric, 0, basePeriodList, 8, thresholdList, 16, pid, 24);
 SIZE(PmuHwMetricAttr, 32);
 
+AT2(SymbolSource, moduleName, 0, symbolName, 8);
 SIZE(SymbolSource, 16);
-AT2(UTraceAttr, pidList, 16, cpuList, 32);
-SIZE(UTraceAttr, 48);
-AT6(UTraceData, comm, 8, tid, 16, timestamp, 24, gPtr, 32, module, 40, func, 48);
+AT5(UTraceAttr, symSrc, 0, numSym, 8, pidList, 16, numPid, 24, fetchG, 28);
+SIZE(UTraceAttr, 32);
+AT8(UTraceData, addr, 0, comm, 8, tid, 16, cpu, 20, timestamp, 24, gPtr, 32, module, 40, func, 48);
+AT(UTraceData, isRet, 56);
+SIZE(UTraceData, 64);
 
 AT2(ProcData, filePath, 16, stat, 24);
 SIZE(ProcData, 32);
 SIZE(ProcField, 16);
 
-AT8(Symbol, module, 8, fileName, 32, lineNum, 40, offset, 48, codeMapEndAddr, 56, codeMapAddr, 64,
-	firstLine, 72, mntPoint, 80);
+AT8(Symbol, addr, 0, module, 8, symbolName, 16, mangleName, 24, fileName, 32, lineNum, 40, offset,
+	48, codeMapEndAddr, 56);
+AT3(Symbol, codeMapAddr, 64, firstLine, 72, mntPoint, 80);
 SIZE(Symbol, 88);
-AT(Stack, next, 8);
+AT3(Stack, symbol, 0, next, 8, prev, 16);
 SIZE(Stack, 64);
 _Static_assert(_Alignof(struct Stack) == 64, "Stack");
+AT5(StackAsm, funcName, 0, funcStartAddr, 8, functFileOffset, 16, next, 24, asmCode, 32);
 SIZE(StackAsm, 40);
+AT4(AsmCode, addr, 0, code, 8, fileName, 16, lineNum, 24);
 SIZE(AsmCode, 32);
 
 /* ---- values of enumerations: the last of each, and those that leave out numbers ---- */
@@ -124,6 +137,7 @@ VALUE(HIP_L1, 18);
 VALUE(SPE_OP_LD, 1 << 20);
 VALUE(SPE_OP_AR, 1 << 24);
 VALUE(PMU_HHA_CROSS_SOCKET, 15);
+VALUE(PMU_BDF_TYPE_SMMU, 1);
 VALUE(PMU_METRIC_CHANNEL, 5);
 VALUE(PMU_HWM_BRACH_LOADS_MISS, 1 << 8);
 VALUE(PROC_PID_TASK_STAT, 46);

@@ -38,6 +38,7 @@ extern "C" {
 #define LIBSYM_ERR_FILE_INVALID                116
 #define LIBSYM_ERR_READ_BUILDID                117
 #define LIBSYM_ERR_BUILDID_TOO_LONG            118
+#define LIBSYM_ERR_ASM_RESOLVE_FAILED          119
 
 /* libkperf: 1000 to 2999 */
 #define LIBPERF_ERR_NO_AVAIL_PD                  1000

@@ -102,15 +102,13 @@ struct EvtAttr {
 struct PmuAttr {
 	char **evtList; /* names as of PmuEventList() and docs/events.md; NULL for SPE */
 	unsigned numEvt;
-	int *pidList; /* processes with all their threads; NULL: the CPUs are monitored */
+	/* processes with all their threads, 0: the calling one; NULL: the CPUs are monitored */
+	int *pidList;
 	unsigned numPid;
 	int *cpuList; /* NULL: all */
 	unsigned numCpu;
 	struct EvtAttr *evtAttr; /* of the first numEvtAttr events; NULL: none */
-	union {
-		unsigned numEvtAttr;
-		unsigned numGroup; /* its earlier name */
-	};
+	unsigned numEvtAttr;
 	union {
 		unsigned period; /* of SAMPLING and SPE_SAMPLING, in events */
 		unsigned freq;   /* of SAMPLING with useFreq, in Hz */
@@ -153,6 +151,8 @@ struct PmuTraceAttr {
 	unsigned numPid;
 	int *cpuList;
 	unsigned numCpu;
+	unsigned callStack;         /* 1: whole stacks, not only the innermost function */
+	enum SymbolMode symbolMode; /* NO_SYMBOL_RESOLVE: PmuTraceData.stack is NULL */
 };
 
 struct CpuTopology {
@@ -271,7 +271,7 @@ struct PmuTraceData {
 	int tid;
 	int cpu;
 	const char *comm;
-	struct Stack *stack; /* NULL */
+	struct Stack *stack; /* the code of the program that called it; NULL: none */
 };
 
 struct PmuCpuFreqDetail {
@@ -506,9 +506,7 @@ struct UTraceAttr {
 	unsigned numSym;
 	int *pidList;
 	unsigned numPid;
-	int *cpuList;
-	unsigned numCpu;
-	unsigned fetchG : 1; /* of Go functions: the goroutine, as the address of its runtime.g */
+	unsigned fetchG; /* 1: the goroutine of Go functions, as the address of its runtime.g */
 };
 
 /* A call of a function, or its return. */

@@ -68,6 +68,8 @@ void kp_sample_attr(const struct kp_task *task, const struct PmuAttr *attr,
 		ret->sample_type |= PERF_SAMPLE_PERIOD;
 	if (task->stacks)
 		ret->sample_type |= PERF_SAMPLE_CALLCHAIN;
+	/* The kernel's functions are the same for every system call. */
+	ret->exclude_callchain_kernel = task->stacks && task->kind == KP_KIND_SYSCALL;
 	if (spec->format)
 		ret->sample_type |= PERF_SAMPLE_RAW;
 	if (task->blocked && spec->kind == ATTAR_EVENT_SOFTWARE &&
@@ -142,21 +144,21 @@ static bool add_frame(struct kp_frames *frames, struct attar_thread *thread,
 	return true;
 }
 
-static struct kp_frames *frames_of(
-	struct kp_task *task, const struct attar_event *event, bool user_only, struct kp_list *list)
+size_t kp_sample_most_frames(const struct attar_event *event)
+{
+	size_t n = event->record->sample.callchain_nr;
+
+	return n == 0 ? 1 : n < MOST_FRAMES ? n : MOST_FRAMES;
+}
+
+void kp_sample_frames(struct kp_task *task, const struct attar_event *event, bool user_only,
+	struct kp_frames *frames, size_t room)
 {
 	const struct attar_sample *sample = &event->record->sample;
 	struct attar_callchain chain;
 	uint64_t ip, first[] = {sample->ip};
 	const uint64_t *entries = sample->callchain_nr ? sample->callchain : first;
-	size_t room = sample->callchain_nr ? sample->callchain_nr : 1;
-	struct kp_frames *frames;
 
-	if (room > MOST_FRAMES)
-		room = MOST_FRAMES;
-	frames = kp_list_alloc(list, sizeof(*frames) + room * sizeof(frames->at[0]));
-	if (!frames)
-		return NULL;
 	frames->origin = task->origin;
 	frames->n = 0;
 	attar_callchain_init(&chain, entries, sample->callchain_nr ? sample->callchain_nr : 1,
@@ -167,6 +169,17 @@ static struct kp_frames *frames_of(
 		if (!add_frame(frames, event->thread, &chain, ip))
 			break;
 	}
+}
+
+static struct kp_frames *frames_of(
+	struct kp_task *task, const struct attar_event *event, struct kp_list *list)
+{
+	size_t room = kp_sample_most_frames(event);
+	struct kp_frames *frames =
+		kp_list_alloc(list, sizeof(*frames) + room * sizeof(frames->at[0]));
+
+	if (frames)
+		kp_sample_frames(task, event, task->blocked, frames, room);
 	return frames;
 }
 
@@ -234,8 +247,8 @@ static int add_sample(struct reading *reading, const struct attar_event *event)
 		return -ENOMEM;
 	if (!row->comm || (c->format && !row->rawData))
 		return -ENOMEM;
-	return kp_list_set_frames(reading->list, reading->list->n - 1,
-		frames_of(task, event, task->blocked, reading->list));
+	return kp_list_set_frames(
+		reading->list, reading->list->n - 1, frames_of(task, event, reading->list));
 }
 
 static int add_event(struct reading *reading, const struct attar_event *event)

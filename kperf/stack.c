@@ -26,8 +26,7 @@ void kp_symbol_fill(struct attar_symbols *symbols, const struct kp_frame *frame,
 	ret->offset = found ? symbol.offset + frame->caller : 0;
 	ret->codeMapAddr = found ? symbol.start + ret->offset : frame->ip;
 	ret->codeMapEndAddr = found ? symbol.start + symbol.size : 0;
-	if (is_kernel(symbol.kind))
-		ret->fileName = kernel;
+	ret->fileName = is_kernel(symbol.kind) ? kernel : unknown_file;
 }
 
 static void set_line(struct Symbol *symbol, const struct attar_frame *found)
@@ -113,14 +112,13 @@ static int add_frame(struct kp_list *list, const struct kp_frames *frames, size_
 	return 0;
 }
 
-int kp_stack_resolve(struct kp_list *list, size_t i)
+int kp_stack_make(struct kp_list *memory, const struct kp_frames *frames, struct Stack **ret_stack)
 {
-	const struct kp_frames *frames = kp_list_frames(list, i);
 	struct Stack *first = NULL, *last = NULL;
 
 	for (size_t at = 0; at < frames->n; at++)
-		if (add_frame(list, frames, at, &first, &last) < 0)
+		if (add_frame(memory, frames, at, &first, &last) < 0)
 			return -ENOMEM;
-	list->rows[i].stack = first;
+	*ret_stack = first;
 	return 0;
 }

@@ -8,10 +8,10 @@
 #include "symbol.h"
 
 /*
- * Sets the stack of row i from its frames, with names of the origin that read the row. The caller
- * holds the lock of the list's origin. 0 or -ENOMEM.
+ * The stack of frames with names of their origin, in memory of the list; NULL without frames. The
+ * caller holds the lock of the origin. 0 or -ENOMEM.
  */
-int kp_stack_resolve(struct kp_list *list, size_t i);
+int kp_stack_make(struct kp_list *memory, const struct kp_frames *frames, struct Stack **ret_stack);
 
 /*
  * Fills a symbol of the function that has the code of a frame. Its strings are borrowed from

@@ -26,7 +26,8 @@ struct result {
 struct process {
 	struct process *next;
 	int pid;
-	bool lines; /* symbols have source lines */
+	bool scanned; /* its mappings were read */
+	bool lines;   /* symbols have source lines */
 	struct attar_address_space *space;
 	struct result *results;
 };
@@ -44,6 +45,12 @@ static int need_symbols(void)
 	int r = resolver.symbols ? 0 : attar_symbols_new(NULL, &resolver.symbols);
 
 	return r < 0 ? kp_fail_errno(r, COMMON_ERR_NOMEM) : SUCCESS;
+}
+
+/* 0 stands for the calling process. */
+static int number_of(int pid)
+{
+	return pid == 0 ? getpid() : pid;
 }
 
 static struct process *find_process(int pid)
@@ -145,7 +152,8 @@ static struct kp_frame frame_at(struct process *p, uint64_t ip, bool caller)
 	return frame;
 }
 
-static struct Symbol *symbol_at(struct process *p, uint64_t ip)
+/* Without code at the address, the symbol is UNKNOWN, of the module. */
+static struct Symbol *symbol_at(struct process *p, uint64_t ip, const char *module)
 {
 	struct kp_frame frame = frame_at(p, ip, false);
 	struct Symbol symbol;
@@ -153,6 +161,8 @@ static struct Symbol *symbol_at(struct process *p, uint64_t ip)
 	kp_symbol_fill(resolver.symbols, &frame, &symbol);
 	if (p->lines)
 		kp_symbol_line(resolver.symbols, &frame, &symbol);
+	if (attar_location_dso(frame.location) == ATTAR_DSO_UNKNOWN)
+		symbol.module = (char *)module;
 	return copy_symbol(&symbol);
 }
 
@@ -224,21 +234,24 @@ static int scan(int pid, bool again, bool lines)
 
 	if (p)
 		p->lines |= lines;
-	if (p && !again)
+	if (p && p->scanned && !again)
 		return SUCCESS;
 	p = need_process(pid);
 	if (!p)
 		return Perrorno();
 	p->lines |= lines;
 	r = attar_address_space_scan(p->space);
-	if (r == 0 && !has_ended(pid))
+	if (r == 0 && !has_ended(pid)) {
+		p->scanned = true;
 		return SUCCESS;
+	}
 	if (is_new)
 		forget_process(pid);
 	if (r == 0)
-		return kp_fail(LIBSYM_ERR_NOT_FIND_PID, "the process %d has ended", pid);
-	return kp_fail(r == -ESRCH ? LIBSYM_ERR_NOT_FIND_PID : LIBSYM_ERR_OPEN_FILE_FAILED, "%s",
-		attar_error());
+		return kp_fail(LIBSYM_ERR_OPEN_FILE_FAILED,
+			"cannot open /proc/%d/maps: the process has ended", pid);
+	return kp_fail(LIBSYM_ERR_OPEN_FILE_FAILED, "cannot open /proc/%d/maps: %s", pid,
+		r == -ESRCH ? "there is no such process" : attar_error());
 }
 
 static int record(int pid, bool again, bool lines)
@@ -246,10 +259,10 @@ static int record(int pid, bool again, bool lines)
 	int r;
 
 	kp_begin();
-	if (pid <= 0)
+	if (pid < 0)
 		return kp_fail(LIBSYM_ERR_PARAM_PID_INVALID, "%d is not a process", pid);
 	pthread_mutex_lock(&resolver.lock);
-	r = scan(pid, again, lines);
+	r = scan(number_of(pid), again, lines);
 	pthread_mutex_unlock(&resolver.lock);
 	return r;
 }
@@ -305,8 +318,9 @@ static int map_file(struct process *p, const char *path, uint64_t start)
 			continue;
 		if (mapping.start < start)
 			r = kp_fail(LIBSYM_ERR_FILE_INVALID,
-				"%s does not fit into memory at 0x%lx: use a lower address", path,
-				(unsigned long)start);
+				"the file %s does not fit into memory at 0x%lx: use a lower "
+				"address",
+				path, (unsigned long)start);
 		else if (attar_address_space_map(p->space, &mapping) < 0)
 			r = kp_fail(LIBSYM_ERR_FILE_INVALID, "%s", attar_error());
 	}
@@ -317,17 +331,20 @@ static int map_file(struct process *p, const char *path, uint64_t start)
 
 static int update(int pid, const char *path, unsigned long start, bool lines)
 {
-	struct process *p;
+	struct elf_file file;
 	int r;
 
 	kp_begin();
-	if (pid <= 0)
+	if (pid < 0)
 		return kp_fail(LIBSYM_ERR_PARAM_PID_INVALID, "%d is not a process", pid);
+	pid = number_of(pid);
 	pthread_mutex_lock(&resolver.lock);
-	p = need_process(pid);
-	r = p ? map_file(p, path, start) : Perrorno();
+	r = elf_file_read(path, &file);
+	elf_file_done(&file);
 	if (r == SUCCESS)
-		p->lines |= lines;
+		r = scan(pid, false, lines);
+	if (r == SUCCESS)
+		r = map_file(find_process(pid), path, start);
 	pthread_mutex_unlock(&resolver.lock);
 	return r;
 }
@@ -371,7 +388,9 @@ static struct process *process_for(int pid, uint64_t ip)
 {
 	struct process *p = ip >= KERNEL_START ? need_process(pid) : find_process(pid);
 
-	if (!p && ip < KERNEL_START)
+	if (ip < KERNEL_START && p && !p->scanned)
+		p = NULL;
+	if (ip < KERNEL_START && !p)
 		kp_fail(LIBSYM_ERR_NOT_FIND_PID,
 			"the process %d is not recorded: call SymResolverRecordModule() first",
 			pid);
@@ -384,6 +403,7 @@ struct Symbol *SymResolverMapAddr(int pid, unsigned long ip)
 	struct process *p;
 
 	kp_begin();
+	pid = number_of(pid);
 	pthread_mutex_lock(&resolver.lock);
 	p = process_for(pid, ip);
 	if (p && ip < KERNEL_START &&
@@ -391,7 +411,7 @@ struct Symbol *SymResolverMapAddr(int pid, unsigned long ip)
 		kp_fail(LIBSYM_ERR_MAP_ADDR_MODULE_FAILED, "the process %d has no code at 0x%lx",
 			pid, ip);
 	else if (p)
-		symbol = symbol_at(p, ip);
+		symbol = symbol_at(p, ip, NULL);
 	pthread_mutex_unlock(&resolver.lock);
 	return symbol;
 }
@@ -460,7 +480,7 @@ struct Stack *StackToHash(int pid, unsigned long *ips, int n)
 		return NULL;
 	}
 	pthread_mutex_lock(&resolver.lock);
-	p = process_for(pid, ips[n - 1] < ips[0] ? ips[n - 1] : ips[0]);
+	p = need_process(number_of(pid)); /* without mappings, functions are UNKNOWN */
 	if (p) {
 		result = new_result(p, ips, (size_t)n);
 		if (!result)
@@ -478,7 +498,7 @@ void FreeModuleData(int pid)
 {
 	kp_begin();
 	pthread_mutex_lock(&resolver.lock);
-	forget_process(pid);
+	forget_process(number_of(pid));
 	pthread_mutex_unlock(&resolver.lock);
 }
 
@@ -504,14 +524,8 @@ struct Symbol *SymResolverMapCodeAddr(const char *path, unsigned long address)
 	pthread_mutex_lock(&resolver.lock);
 	if (need_symbols() == SUCCESS)
 		own.space = attar_address_space_new(resolver.symbols, getpid());
-	if (own.space && map_file(&own, path, lowest) == SUCCESS) {
-		if (attar_location_dso(attar_address_space_locate(own.space, address)) ==
-			ATTAR_DSO_UNKNOWN)
-			kp_fail(LIBSYM_ERR_MAP_CODE_FIND_ELF_FAILED, "%s has no code at 0x%lx",
-				path, address);
-		else
-			symbol = symbol_at(&own, address);
-	}
+	if (own.space && map_file(&own, path, lowest) == SUCCESS)
+		symbol = symbol_at(&own, address, path);
 	attar_address_space_free(own.space);
 	pthread_mutex_unlock(&resolver.lock);
 	return symbol;
@@ -529,7 +543,9 @@ int SymGetBuildId(const char *path, char **ret_id)
 	r = elf_file_read(path, &file);
 	elf_file_done(&file);
 	if (r != SUCCESS)
-		return r;
+		return kp_fail(r == LIBSYM_ERR_ELFIN_FOMAT_FAILED ? LIBSYM_ERR_READ_BUILDID
+								  : LIBSYM_ERR_OPEN_FILE_FAILED,
+			"cannot open a file with a build ID: %s", Perror());
 	if (file.build_id_size == 0)
 		return kp_fail(LIBSYM_ERR_READ_BUILDID, "%s has no build ID", path);
 	id = malloc(file.build_id_size * 2 + 1);

@@ -21,7 +21,7 @@ struct Symbol {
 	char *module;                 /* path of the binary, "[kernel]" */
 	char *symbolName;             /* demangled; "UNKNOWN" without a name */
 	char *mangleName;             /* as in the symbol table */
-	char *fileName;               /* source file; "Unknown", "[kernel]"; NULL: not asked for */
+	char *fileName;               /* source file; "Unknown", "[kernel]" */
 	unsigned int lineNum;         /* line in it; 0: unknown */
 	unsigned long offset;         /* bytes from the start of the function */
 	unsigned long codeMapEndAddr; /* end of the function, as an address in its file */
@@ -60,9 +60,10 @@ void SymResolverInit(void);
 void SymResolverDestroy(void);
 
 /*
- * These return SUCCESS or an error code, see Perror(). Nothing is read before an address is
- * resolved: they make the mappings of a process known, also for the time after it has ended. After
- * a function without NoDwarf in its name, symbols of the process have source lines.
+ * These return SUCCESS or an error code, see Perror(). PID 0 is the calling process. Nothing is
+ * read before an address is resolved: they make the mappings of a process known, also for the time
+ * after it has ended. After a function without NoDwarf in its name, symbols of the process have
+ * source lines.
  */
 int SymResolverRecordKernel(void);
 int SymResolverRecordModule(int pid);
@@ -72,7 +73,10 @@ int SymResolverRecordModuleNoDwarf(int pid);
 int SymResolverIncrUpdateModule(int pid);
 int SymResolverIncrUpdateModuleNoDwarf(int pid);
 
-/* Add one mapping: all executable segments of the file, loaded at startAddr. */
+/*
+ * Add one mapping: all executable segments of the file, loaded at startAddr. The mappings of a
+ * process that is not recorded are read first.
+ */
 int SymResolverUpdateModule(int pid, const char *moduleName, unsigned long startAddr);
 int SymResolverUpdateModuleNoDwarf(int pid, const char *moduleName, unsigned long startAddr);
 
@@ -82,8 +86,8 @@ int SymResolverRecordDwarf(const char *fileName);
 
 /*
  * The stack of nr addresses in process pid, innermost first; with source lines it also has the
- * functions that are inlined there. Valid until FreeModuleData(pid) or SymResolverDestroy(). NULL:
- * see Perror().
+ * functions that are inlined there. Functions of a process that is not recorded are "UNKNOWN".
+ * Valid until FreeModuleData(pid) or SymResolverDestroy(). NULL: see Perror().
  */
 struct Stack *StackToHash(int pid, unsigned long *stack, int nr);
 
@@ -93,7 +97,10 @@ struct Stack *StackToHash(int pid, unsigned long *stack, int nr);
  */
 struct Symbol *SymResolverMapAddr(int pid, unsigned long addr);
 
-/* The symbol at an address in a file. Free it with FreeSymbolPtr(). NULL: see Perror(). */
+/*
+ * The symbol at an address in a file; it is "UNKNOWN" if the file has no code there. Free it with
+ * FreeSymbolPtr(). NULL: see Perror().
+ */
 struct Symbol *SymResolverMapCodeAddr(const char *moduleName, unsigned long startAddr);
 
 /* The machine code of a range of a file, disassembled by objdump(1). Free: FreeAsmStack(). */

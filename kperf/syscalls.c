@@ -10,6 +10,7 @@
 
 #include "attar/format.h"
 #include "error.h"
+#include "stack.h"
 #include "trace.h"
 
 enum {
@@ -68,12 +69,16 @@ struct call {
 	int tid;
 	bool open;
 	uint64_t number, start;
+	struct kp_frames *frames; /* of the program; NULL: none yet */
+	size_t room;              /* for frames */
 };
 
 struct syscalls {
 	struct kp_rows rows; /* struct PmuTraceData */
 	struct call *buckets[BUCKETS];
 	const struct attar_field *enter_id, *exit_id;
+	struct kp_task *task;
+	size_t most_frames; /* of a stack; 0: no stacks */
 };
 
 static void free_syscalls(void *own)
@@ -83,6 +88,7 @@ static void free_syscalls(void *own)
 	for (size_t i = 0; i < BUCKETS; i++)
 		for (struct call *call = s->buckets[i], *next; call; call = next) {
 			next = call->next;
+			free(call->frames);
 			free(call);
 		}
 	free(s->rows.array);
@@ -105,6 +111,27 @@ static struct call *call_of(struct syscalls *s, int tid)
 	return *bucket = call;
 }
 
+/* Sets the frames of a call from the sample of its entry. */
+static int set_frames(struct syscalls *s, struct call *call, const struct attar_event *event)
+{
+	size_t room = kp_sample_most_frames(event);
+
+	if (room > s->most_frames)
+		room = s->most_frames;
+	if (room > call->room) {
+		size_t size = sizeof(*call->frames) + room * sizeof(call->frames->at[0]);
+		struct kp_frames *frames = realloc(call->frames, size);
+
+		if (!frames)
+			return -ENOMEM;
+		call->frames = frames;
+		call->room = room;
+	}
+	if (room > 0)
+		kp_sample_frames(s->task, event, true, call->frames, room);
+	return 0;
+}
+
 static int add_row(struct syscalls *s, const struct call *call, const struct attar_event *event,
 	struct kp_list *memory)
 {
@@ -123,7 +150,7 @@ static int add_row(struct syscalls *s, const struct call *call, const struct att
 		.cpu = (int)event->cpu,
 		.comm = comm,
 	};
-	return 0;
+	return call->frames ? kp_stack_make(memory, call->frames, &row->stack) : 0;
 }
 
 static int add_event(void *ctx, const struct attar_event *event, struct kp_list *memory)
@@ -139,12 +166,10 @@ static int add_event(void *ctx, const struct attar_event *event, struct kp_list 
 	if (!call)
 		return -ENOMEM;
 	if (is_enter) {
-		*call = (struct call){.next = call->next,
-			.tid = call->tid,
-			.open = true,
-			.number = number,
-			.start = event->time};
-		return 0;
+		call->open = true;
+		call->number = number;
+		call->start = event->time;
+		return set_frames(s, call, event);
 	}
 	if (call->open && call->number == number) /* its entry was not lost */
 		r = add_row(s, call, event, memory);
@@ -198,6 +223,12 @@ static int set_filter(struct kp_task *task, const struct PmuTraceAttr *attr)
 	return r < 0 ? kp_fail_errno(r, LIBPERF_ERR_INVALID_SYSCALL_FUN) : SUCCESS;
 }
 
+static bool has_stacks(const struct PmuTraceAttr *attr)
+{
+	return attr->symbolMode != NO_SYMBOL_RESOLVE &&
+	       (unsigned)attr->symbolMode <= RESOLVE_DELAY_DWARF;
+}
+
 static int open_trace(struct kp_task *task, const void *of_kind)
 {
 	const struct PmuTraceAttr *trace = of_kind;
@@ -217,6 +248,11 @@ static int open_trace(struct kp_task *task, const void *of_kind)
 	if (r != SUCCESS)
 		return r;
 	s->rows.row_size = sizeof(struct PmuTraceData);
+	s->task = task;
+	if (has_stacks(trace))
+		s->most_frames = trace->callStack ? SIZE_MAX : 1;
+	task->stacks = s->most_frames > 0;
+	task->origin->mode = trace->symbolMode;
 	pthread_mutex_lock(&task->origin->lock);
 	r = kp_open_events(task, &attr);
 	pthread_mutex_unlock(&task->origin->lock);
@@ -234,6 +270,7 @@ static int open_trace(struct kp_task *task, const void *of_kind)
 int PmuTraceOpen(enum PmuTraceType type, struct PmuTraceAttr *attr)
 {
 	struct attar_catalog_opts opts = {.size = sizeof(opts), .mount = true};
+	int pd;
 
 	kp_begin();
 	if (type != TRACE_SYS_CALL)
@@ -249,7 +286,11 @@ int PmuTraceOpen(enum PmuTraceType type, struct PmuTraceAttr *attr)
 		    .cpuList = attr->cpuList,
 		    .numCpu = attr->numCpu}) != SUCCESS)
 		return -1;
-	return kp_trace_open(KP_KIND_SYSCALL, &opts, open_trace, attr);
+	pd = kp_trace_open(KP_KIND_SYSCALL, &opts, open_trace, attr);
+	if (pd > 0 && !has_stacks(attr) && attr->symbolMode != NO_SYMBOL_RESOLVE)
+		kp_warn(LIBPERF_WARN_IGNORED, "symbolMode %d is unknown: NO_SYMBOL_RESOLVE is used",
+			(int)attr->symbolMode);
+	return pd;
 }
 
 int PmuTraceEnable(int pd)

@@ -130,6 +130,9 @@ char *kp_target_cpus(const struct kp_task *task, const struct PmuAttr *attr);
 /* "1,2,3"; NULL if out of memory. The caller frees it. */
 char *kp_join_numbers(const int *numbers, size_t n);
 
+/* The same of pidList, in which 0 stands for the calling process. */
+char *kp_join_pids(const struct PmuAttr *attr);
+
 /* Whether the attributes are valid; otherwise the call has failed: check.c. */
 int kp_check(enum PmuTaskType type, const struct PmuAttr *attr);
 int kp_check_lists(const struct PmuAttr *attr);
@@ -170,6 +173,12 @@ uint64_t kp_sample_warn(const struct kp_task *task);
 /* Called for each sample of the task's counters; memory is of a new list. 0 or a negative errno. */
 typedef int kp_sample_fn(void *ctx, const struct attar_event *event, struct kp_list *memory);
 int kp_sample_each(struct kp_task *task, kp_sample_fn *fn, void *ctx, struct kp_list **ret_memory);
+
+/* The most frames of a sample that kp_sample_frames() can set. */
+size_t kp_sample_most_frames(const struct attar_event *event);
+/* Sets the frames of a sample, at most `room`. */
+void kp_sample_frames(struct kp_task *task, const struct attar_event *event, bool user_only,
+	struct kp_frames *ret_frames, size_t room);
 
 /* Off-CPU periods: blocked.c. NULL if out of memory. */
 struct kp_blocked *kp_blocked_new(bool is_clock);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "error.h"
 #include "spe.h"
@@ -17,6 +18,19 @@ char *kp_join_numbers(const int *numbers, size_t n)
 		*text = '\0';
 	for (size_t i = 0; text && i < n; i++)
 		at += sprintf(at, "%s%d", i > 0 ? "," : "", numbers[i]);
+	return text;
+}
+
+char *kp_join_pids(const struct PmuAttr *attr)
+{
+	int *pids = calloc(attr->numPid, sizeof(*pids));
+	char *text = NULL;
+
+	for (unsigned i = 0; pids && i < attr->numPid; i++)
+		pids[i] = attr->pidList[i] ? attr->pidList[i] : getpid();
+	if (pids)
+		text = kp_join_numbers(pids, attr->numPid);
+	free(pids);
 	return text;
 }
 
@@ -76,8 +90,7 @@ int kp_open_target(struct kp_task *task, const struct PmuAttr *attr)
 {
 	bool any = is_any_cpu(task, attr), self = attr->enableUserAccess;
 	char *cpus = kp_target_cpus(task, attr);
-	char *pids =
-		attr->numPid > 0 && !self ? kp_join_numbers(attr->pidList, attr->numPid) : NULL;
+	char *pids = attr->numPid > 0 && !self ? kp_join_pids(attr) : NULL;
 	char *cgroups =
 		attr->numCgroup > 0 ? join_names(attr->cgroupNameList, attr->numCgroup) : NULL;
 	struct attar_target_opts opts = {

@@ -78,10 +78,7 @@ static int add_event(void *ctx, const struct attar_event *event, struct kp_list 
 
 static int check_attr(const struct UTraceAttr *attr)
 {
-	const struct PmuAttr lists = {.pidList = attr->pidList,
-		.numPid = attr->numPid,
-		.cpuList = attr->cpuList,
-		.numCpu = attr->numCpu};
+	const struct PmuAttr lists = {.pidList = attr->pidList, .numPid = attr->numPid};
 
 	if (attr->numSym == 0 || attr->numSym > MOST_FUNCTIONS || !attr->symSrc)
 		return kp_fail(LIBPERF_ERR_NULL_POINTER,
@@ -266,9 +263,7 @@ static int open_probes(struct kp_task *task, struct utrace *u, const struct UTra
 	const struct PmuAttr pmu = {.evtList = u->names,
 		.numEvt = (unsigned)u->n,
 		.pidList = attr->pidList,
-		.numPid = attr->numPid,
-		.cpuList = attr->cpuList,
-		.numCpu = attr->numCpu};
+		.numPid = attr->numPid};
 	int r;
 
 	if (u->n == 0)

@@ -58,6 +58,27 @@ static void counts_a_process(void **state)
 	PmuClose(pd);
 }
 
+/* All threads of the calling process, not only the calling thread. */
+static void pid_0_is_the_caller(void **state)
+{
+	struct PmuData *data = NULL;
+	struct test_attr test;
+	int pd;
+
+	test_attr(&test, "page-faults");
+	test.pids[0] = 0;
+	pd = test_open(COUNTING, &test);
+	PmuEnable(pd);
+	test_fault(100);
+	PmuDisable(pd);
+	assert_int_equal(PmuRead(pd, &data), 1);
+	assert_true(data[0].count >= 100);
+	assert_int_equal(data[0].pid, getpid());
+	assert_int_equal(data[0].tid, getpid());
+	PmuDataFree(data);
+	PmuClose(pd);
+}
+
 static void a_read_begins_at_the_previous_one(void **state)
 {
 	struct PmuData *data;
@@ -671,6 +692,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(counts_a_process),
+		cmocka_unit_test(pid_0_is_the_caller),
 		cmocka_unit_test(a_read_begins_at_the_previous_one),
 		cmocka_unit_test(counts_system_calls_of_a_tracepoint),
 		cmocka_unit_test(counts_each_cpu),

@@ -59,7 +59,7 @@ static void lists_of_processes(void **state)
 	waitpid(child, NULL, 0);
 	test_attr(&test, "page-faults");
 	test.pids[0] = child;
-	open_fails(COUNTING, &test, LIBPERF_ERR_INVALID_PIDLIST);
+	open_fails(COUNTING, &test, LIBPERF_ERR_INVALID_PID);
 	test.pids[0] = -7;
 	open_fails(COUNTING, &test, LIBPERF_ERR_INVALID_PIDLIST);
 	test.attr.pidList = NULL;
@@ -259,6 +259,7 @@ static void attributes_of_options(void **state)
 	struct EvtAttr attrs[2] = {{.groupId = 1}, {.groupId = 1}};
 	char *cgroups[] = {"no-such-cgroup"};
 	struct test_attr test;
+	int cpu = 0;
 
 	test_attr(&test, "page-faults");
 	test.attr.numEvtAttr = 1;
@@ -295,8 +296,13 @@ static void attributes_of_options(void **state)
 	open_fails(COUNTING, &test, LIBPERF_ERR_NOT_SUPPORT_EXEC_ON);
 	test.attr.enableOnExec = 0;
 	test.attr.perThread = 1;
+	open_fails(SAMPLING, &test, LIBPERF_ERR_NOT_SUPPORT_PER_THREAD);
+	test.attr.numPid = 1;
 	open_fails(COUNTING, &test, LIBPERF_ERR_NOT_SUPPORT_PER_THREAD);
-	test.attr.perThread = 0;
+	test.attr.cpuList = &cpu;
+	test.attr.numCpu = 1;
+	open_fails(SAMPLING, &test, LIBPERF_ERR_NOT_SUPPORT_PER_THREAD);
+	test.attr.numCpu = test.attr.numPid = test.attr.perThread = 0;
 	test.attr.cgroupNameList = cgroups;
 	test.attr.numCgroup = 1;
 	open_fails(COUNTING, &test, LIBPERF_ERR_INVALID_CGROUP_LIST);

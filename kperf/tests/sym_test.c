@@ -55,8 +55,40 @@ static void stacks(void **state)
 	assert_ptr_equal(stack->next->prev, stack);
 	assert_null(stack->next->next);
 	FreeModuleData(getpid());
-	assert_null(StackToHash(getpid(), ips, 2));
+	stack = StackToHash(getpid(), ips, 2); /* without mappings */
+	assert_string_equal(stack->symbol->symbolName, "UNKNOWN");
+	assert_string_equal(stack->symbol->fileName, "Unknown");
+	assert_string_equal(stack->next->symbol->mangleName, "UNKNOWN");
+	assert_null(stack->next->next);
+	assert_null(SymResolverMapAddr(getpid(), ips[0]));
+	test_error_is(LIBSYM_ERR_NOT_FIND_PID);
+	assert_int_equal(SymResolverRecordModule(getpid()), SUCCESS);
+	stack = StackToHash(getpid(), ips, 2);
+	assert_string_equal(stack->symbol->symbolName, "test_burn");
 	assert_null(StackToHash(getpid(), NULL, 2));
+	SymResolverDestroy();
+}
+
+static void pid_0_is_the_caller(void **state)
+{
+	unsigned long ips[] = {(unsigned long)test_burn + 8};
+	struct Symbol *symbol;
+
+	assert_int_equal(SymResolverRecordModule(0), SUCCESS);
+	symbol = SymResolverMapAddr(getpid(), ips[0]);
+	assert_string_equal(symbol->symbolName, "test_burn");
+	FreeSymbolPtr(symbol);
+	symbol = SymResolverMapAddr(0, ips[0]);
+	assert_string_equal(symbol->symbolName, "test_burn");
+	FreeSymbolPtr(symbol);
+	assert_string_equal(StackToHash(0, ips, 1)->symbol->symbolName, "test_burn");
+	assert_int_equal(SymResolverIncrUpdateModule(0), SUCCESS);
+	FreeModuleData(0);
+	assert_null(SymResolverMapAddr(getpid(), ips[0]));
+	assert_int_equal(SymResolverUpdateModule(0, own_path(), 0x7000000000), SUCCESS);
+	symbol = SymResolverMapAddr(getpid(), ips[0]); /* its own mapping was read, too */
+	assert_string_equal(symbol->symbolName, "test_burn");
+	FreeSymbolPtr(symbol);
 	SymResolverDestroy();
 }
 
@@ -75,8 +107,8 @@ static void addresses_of_a_relative_path(unsigned long address)
 	assert_string_equal(symbol->symbolName, "test_fault");
 	assert_string_equal(symbol->module, own_path());
 	FreeSymbolPtr(symbol);
-	assert_int_equal(SymResolverUpdateModule(4000001, path, 0x7000000000), SUCCESS);
-	symbol = SymResolverMapAddr(4000001, 0x7000000000 + address);
+	assert_int_equal(SymResolverUpdateModule(getppid(), path, 0x7000000000), SUCCESS);
+	symbol = SymResolverMapAddr(getppid(), 0x7000000000 + address);
 	assert_string_equal(symbol->symbolName, "test_fault");
 	FreeSymbolPtr(symbol);
 }
@@ -98,8 +130,15 @@ static void addresses_of_a_file(void **state)
 	FreeSymbolPtr(symbol);
 	FreeSymbolPtr(first);
 	addresses_of_a_relative_path(address);
-	assert_null(SymResolverMapCodeAddr(own_path(), 1UL << 40));
-	test_error_is(LIBSYM_ERR_MAP_CODE_FIND_ELF_FAILED);
+	symbol = SymResolverMapCodeAddr(own_path(), 1UL << 40);
+	assert_non_null(symbol);
+	assert_string_equal(symbol->symbolName, "UNKNOWN");
+	assert_string_equal(symbol->module, own_path());
+	assert_true(symbol->codeMapAddr == 1UL << 40);
+	FreeSymbolPtr(symbol);
+	assert_int_equal(Perrorno(), SUCCESS);
+	assert_null(SymResolverMapCodeAddr("/no/such/file", 5));
+	test_error_is(LIBSYM_ERR_FILE_NOT_RGE);
 	assert_null(SymResolverMapCodeAddr("[kernel]", 5));
 	test_error_is(LIBSYM_ERR_MAP_CODE_KERNEL_NOT_SUPPORT);
 	SymResolverDestroy();
@@ -114,13 +153,21 @@ static void a_module_at_an_address(void **state)
 	first = SymResolverMapAddr(getpid(), (unsigned long)test_fault);
 	in_file = first->codeMapAddr;
 	FreeSymbolPtr(first);
-	assert_int_equal(SymResolverUpdateModule(4000000, own_path(), start), SUCCESS);
-	symbol = SymResolverMapAddr(4000000, start + in_file); /* a PIE begins at 0 */
+	FreeModuleData(getpid());
+	assert_int_equal(SymResolverUpdateModule(getpid(), own_path(), start), SUCCESS);
+	symbol = SymResolverMapAddr(getpid(), start + in_file); /* a PIE begins at 0 */
 	assert_non_null(symbol);
 	assert_string_equal(symbol->symbolName, "test_fault");
 	FreeSymbolPtr(symbol);
-	assert_null(SymResolverMapAddr(4000000, 0x1000));
+	/* The mappings of a process that was not known are read first. */
+	symbol = SymResolverMapAddr(getpid(), (unsigned long)strtoul);
+	assert_non_null(symbol);
+	assert_non_null(strstr(symbol->module, "libc"));
+	FreeSymbolPtr(symbol);
+	assert_null(SymResolverMapAddr(getpid(), 0x1000));
 	test_error_is(LIBSYM_ERR_MAP_ADDR_MODULE_FAILED);
+	test_returns(
+		SymResolverUpdateModule(0x7ffffff, own_path(), start), LIBSYM_ERR_OPEN_FILE_FAILED);
 	SymResolverDestroy();
 }
 
@@ -147,6 +194,12 @@ static void addresses_of_the_kernel(void **state)
 	assert_string_equal(symbol->symbolName, "schedule");
 	assert_string_equal(symbol->module, "[kernel]");
 	assert_int_equal(symbol->offset, 4);
+	FreeSymbolPtr(symbol);
+	/* A process whose kernel addresses were looked up is not recorded yet. */
+	FreeSymbolPtr(SymResolverMapAddr(getpid(), address));
+	assert_int_equal(SymResolverRecordModule(getpid()), SUCCESS);
+	symbol = SymResolverMapAddr(getpid(), (unsigned long)test_fault);
+	assert_non_null(symbol);
 	FreeSymbolPtr(symbol);
 	SymResolverDestroy();
 }
@@ -176,6 +229,8 @@ static void code_as_text(void **state)
 	struct Symbol *symbol;
 	char *text = NULL;
 
+	assert_null(SymResolverAsmCode("/no/such/file", 8, 8));
+	test_error_is(LIBSYM_ERR_FILE_INVALID);
 	assert_null(SymResolverAsmCode(own_path(), 8, 8));
 	test_error_is(LIBSYM_ERR_START_SMALLER_END);
 	test_returns(GetAsmCodeByAddr(own_path(), 8, 8, &text), LIBSYM_ERR_START_SMALLER_END);
@@ -197,6 +252,8 @@ static void code_as_text(void **state)
 	FreeSymbolPtr(symbol);
 	assert_null(SymResolverAsmCode(own_path(), 1UL << 40, (1UL << 40) + 16));
 	test_error_is(LIBSYM_ERR_CMD_OPERATE_FAILED);
+	test_returns(GetAsmCodeByAddr(own_path(), 1UL << 40, (1UL << 40) + 16, &text),
+		LIBSYM_ERR_ASM_RESOLVE_FAILED);
 	SymResolverDestroy();
 }
 
@@ -244,7 +301,7 @@ static void a_zombie_has_no_modules(void)
 	if (pid == 0)
 		_exit(0);
 	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
-	test_returns(SymResolverRecordModule(pid), LIBSYM_ERR_NOT_FIND_PID);
+	test_returns(SymResolverRecordModule(pid), LIBSYM_ERR_OPEN_FILE_FAILED);
 	waitpid(pid, NULL, 0);
 }
 
@@ -252,16 +309,20 @@ static void bad_files(void **state)
 {
 	char *id = NULL;
 
-	test_returns(SymResolverRecordElf("/no/such/file"), LIBSYM_ERR_OPEN_FILE_FAILED);
-	test_returns(SymResolverRecordElf(NULL), LIBSYM_ERR_OPEN_FILE_FAILED);
+	test_returns(SymResolverRecordElf("/no/such/file"), LIBSYM_ERR_FILE_NOT_RGE);
+	test_returns(SymResolverRecordDwarf("/no/such/file"), LIBSYM_ERR_FILE_NOT_RGE);
+	test_returns(SymResolverUpdateModule(getpid(), "/no/such/file", 0x4000),
+		LIBSYM_ERR_FILE_NOT_RGE);
+	test_returns(SymResolverRecordElf(NULL), LIBSYM_ERR_FILE_NOT_RGE);
 	test_returns(SymResolverRecordElf("/"), LIBSYM_ERR_FILE_NOT_RGE);
 	test_returns(SymResolverRecordElf("/etc/passwd"), LIBSYM_ERR_ELFIN_FOMAT_FAILED);
 	assert_int_equal(SymResolverRecordElf(own_path()), SUCCESS);
 	test_returns(SymResolverRecordDwarf("/bin/true"), LIBSYM_ERR_DWARF_FORMAT_FAILED);
-	test_returns(SymGetBuildId("/etc/passwd", &id), LIBSYM_ERR_ELFIN_FOMAT_FAILED);
+	test_returns(SymGetBuildId("/etc/passwd", &id), LIBSYM_ERR_READ_BUILDID);
+	test_returns(SymGetBuildId("/no/such/file", &id), LIBSYM_ERR_OPEN_FILE_FAILED);
 	test_returns(SymGetBuildId(own_path(), NULL), LIBPERF_ERR_NULL_POINTER);
-	test_returns(SymResolverRecordModule(0), LIBSYM_ERR_PARAM_PID_INVALID);
-	test_returns(SymResolverRecordModule(0x7ffffff), LIBSYM_ERR_NOT_FIND_PID);
+	test_returns(SymResolverRecordModule(-1), LIBSYM_ERR_PARAM_PID_INVALID);
+	test_returns(SymResolverRecordModule(0x7ffffff), LIBSYM_ERR_OPEN_FILE_FAILED);
 	a_zombie_has_no_modules();
 	test_returns(SymResolverUpdateModule(-1, own_path(), 0), LIBSYM_ERR_PARAM_PID_INVALID);
 	if (SymGetBuildId(own_path(), &id) == SUCCESS) {
@@ -281,6 +342,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(addresses_of_a_process),
 		cmocka_unit_test(stacks),
+		cmocka_unit_test(pid_0_is_the_caller),
 		cmocka_unit_test(addresses_of_a_file),
 		cmocka_unit_test(a_module_at_an_address),
 		cmocka_unit_test(addresses_of_the_kernel),

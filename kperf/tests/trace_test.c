@@ -43,6 +43,56 @@ static void times_of_system_calls(void **state)
 	test_error_is(LIBPERF_ERR_INVALID_PMU_DATA);
 }
 
+/* The stack of a call has the functions of the program, innermost first. */
+static void stacks_of_system_calls(void **state)
+{
+	const char *funcs[] = {"getppid"};
+	int pids[] = {0}, pd, n; /* this process */
+	struct PmuTraceAttr attr = {.funcs = funcs,
+		.numFuncs = 1,
+		.pidList = pids,
+		.numPid = 1,
+		.callStack = 1,
+		.symbolMode = RESOLVE_ELF};
+	struct PmuTraceData *data;
+
+	test_need_root();
+	for (int whole = 1; whole >= 0; whole--) {
+		attr.callStack = (unsigned)whole;
+		pd = PmuTraceOpen(TRACE_SYS_CALL, &attr);
+		assert_true(pd > 0);
+		assert_int_equal(PmuTraceEnable(pd), SUCCESS);
+		test_getppid(3);
+		assert_int_equal(PmuTraceDisable(pd), SUCCESS);
+		n = PmuTraceRead(pd, &data);
+		PmuTraceClose(pd); /* the data stays */
+		assert_int_equal(n, 3);
+		for (int i = 0; i < n; i++) {
+			const struct Stack *stack = data[i].stack, *caller = stack;
+
+			assert_non_null(stack);
+			assert_string_not_equal(stack->symbol->module, "[kernel]");
+			assert_true(whole || !stack->next);
+			while (caller && strcmp(caller->symbol->symbolName, __func__) != 0)
+				caller = caller->next;
+			assert_true(!whole == !caller);
+		}
+		PmuTraceDataFree(data);
+	}
+	attr.symbolMode = NO_SYMBOL_RESOLVE;
+	pd = PmuTraceOpen(TRACE_SYS_CALL, &attr);
+	PmuTraceEnable(pd);
+	test_getppid(1);
+	assert_int_equal(PmuTraceRead(pd, &data), 1);
+	assert_null(data[0].stack);
+	PmuTraceDataFree(data);
+	PmuTraceClose(pd);
+	attr.symbolMode = (enum SymbolMode)77;
+	pd = PmuTraceOpen(TRACE_SYS_CALL, &attr);
+	assert_int_equal(GetWarn(), LIBPERF_WARN_IGNORED);
+	PmuTraceClose(pd);
+}
+
 static void bad_attributes_of_traces(void **state)
 {
 	const char *funcs[] = {"no_such_call"};
@@ -99,7 +149,7 @@ static void call_of_cxx(int i)
 static void calls_of_a_cxx_function(void **state)
 {
 	struct SymbolSource source = {own_path(), "test::call"};
-	int pids[] = {getpid()}, pd;
+	int pids[] = {0}, pd; /* this process */
 	struct UTraceAttr attr = {.symSrc = &source, .numSym = 1, .pidList = pids, .numPid = 1};
 	struct UTraceData *data;
 
@@ -272,6 +322,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(times_of_system_calls),
+		cmocka_unit_test(stacks_of_system_calls),
 		cmocka_unit_test(bad_attributes_of_traces),
 		cmocka_unit_test(names_of_system_calls),
 		cmocka_unit_test(calls_of_a_function),

@@ -19,25 +19,28 @@ from ksym._library import function, pointed, text
 
 from .attributes import (EvtAttr, PmuAttr, PmuDeviceAttr, PmuHwMetricAttr, PmuTraceAttr,
                          SymbolSource, UTraceAttr, c_attributes, c_text, device_attributes)
-from .constants import (BranchSampleFilter, PmuBdfType, PmuDeviceMetric, PmuEventType, PmuHwMetric,
-                        PmuMetricMode, PmuTaskType, PmuTraceType, SpeEvent, SpeEventFilter,
-                        SpeFilter, SpeLdStOpType, SymbolMode)
-from .data import (BranchRecords, CpuTopology, DdrDataStructure, ImplBranchRecord, ImplPmuData,
-                   ImplPmuDeviceData, ImplPmuTraceData, ImplUTraceData, PmuCpuFreqDetail, PmuData,
+from .constants import (BranchSampleFilter, HitDataSource, PmuBdfType, PmuDeviceMetric,
+                        PmuEventType, PmuHwMetric, PmuMetricMode, PmuTaskType, PmuTraceType,
+                        SpeEvent, SpeEventFilter, SpeFilter, SpeLdStOpType, SymbolMode)
+from .data import (BranchRecords, CpuFreqDetail, CpuTopology, DdrDataStructure, ImplBranchRecord,
+                   ImplPmuData, ImplPmuDeviceData, ImplPmuTraceData, PmuCpuFreqDetail, PmuData,
                    PmuDataExt, PmuDeviceData, PmuTraceData, SampleRawData, SampleRawField,
-                   UTraceData, place_of, text_list)
+                   UTraceData, UTraceDataList, place_of, text_list)
+from .errors import Error
+from .pointers import PointerEvt
 
 __all__ = [
-    'BranchRecords', 'BranchSampleFilter', 'CpuTopology', 'DdrDataStructure', 'EvtAttr',
-    'ImplBranchRecord', 'ImplPmuData', 'ImplPmuDeviceData', 'ImplPmuTraceData', 'ImplUTraceData',
-    'PmuAttr', 'PmuBdfType', 'PmuCpuFreqDetail', 'PmuData', 'PmuDataExt', 'PmuDeviceAttr',
-    'PmuDeviceData', 'PmuDeviceMetric', 'PmuEventType', 'PmuHwMetric', 'PmuHwMetricAttr',
-    'PmuMetricMode', 'PmuTaskType', 'PmuTraceAttr', 'PmuTraceData', 'PmuTraceType', 'SampleRawData',
-    'SampleRawField', 'SpeEvent', 'SpeEventFilter', 'SpeFilter', 'SpeLdStOpType', 'SymbolMode',
-    'SymbolSource', 'UTraceAttr', 'UTraceData', 'begin_write', 'close', 'close_cpu_freq_sampling',
-    'device_bdf_list', 'device_open', 'disable', 'dump', 'enable', 'end_write', 'error', 'errorno',
-    'event_list', 'exit', 'get_cluster_core', 'get_cpu_freq', 'get_device_metric', 'get_field',
-    'get_field_exp', 'get_numa_core', 'get_warn', 'get_warn_msg', 'open', 'open_cpu_freq_sampling',
+    'BranchRecords', 'BranchSampleFilter', 'CpuFreqDetail', 'CpuTopology', 'DdrDataStructure',
+    'Error', 'EvtAttr', 'HitDataSource', 'ImplBranchRecord', 'ImplPmuData', 'ImplPmuDeviceData',
+    'ImplPmuTraceData', 'PmuAttr', 'PmuBdfType', 'PmuCpuFreqDetail', 'PmuData', 'PmuDataExt',
+    'PmuDeviceAttr', 'PmuDeviceData', 'PmuDeviceMetric', 'PmuEventType', 'PmuHwMetric',
+    'PmuHwMetricAttr', 'PmuMetricMode', 'PmuTaskType', 'PmuTraceAttr', 'PmuTraceData',
+    'PmuTraceType', 'PointerEvt', 'SampleRawData', 'SampleRawField', 'SpeEvent', 'SpeEventFilter',
+    'SpeFilter', 'SpeLdStOpType', 'SymbolMode', 'SymbolSource', 'UTraceAttr', 'UTraceData',
+    'UTraceDataList', 'begin_write', 'close', 'close_cpu_freq_sampling', 'device_bdf_list',
+    'device_open', 'disable', 'dump', 'enable', 'end_write', 'error', 'errorno', 'event_list',
+    'exit', 'get_cluster_core', 'get_cpu_freq', 'get_device_metric', 'get_field', 'get_field_exp',
+    'get_numa_core', 'get_warn', 'get_warn_msg', 'open', 'open_cpu_freq_sampling',
     'pmu_open_with_hw_metric', 'read', 'read_cpu_freq_detail', 'resolvePmuDataSymbol', 'stop',
     'sys_call_func_list', 'trace_close', 'trace_disable', 'trace_enable', 'trace_open',
     'trace_read', 'u_trace_close', 'u_trace_disable', 'u_trace_enable', 'u_trace_open',
@@ -92,14 +95,14 @@ def _reference(struct):
     return byref(struct) if struct is not None else None
 
 
-def open(collector_type, pmu_attr):
+def open(collect_type, pmu_attr):
     """Open a task. Returns its number, or -1."""
-    return _open(collector_type, _reference(c_attributes(pmu_attr, PmuAttr)))
+    return _open(collect_type, _reference(c_attributes(pmu_attr, PmuAttr)))
 
 
 def event_list(event_type):
     """An iterator of the names of events that this system has."""
-    return text_list('PmuEventList', event_type)
+    return iter(text_list('PmuEventList', event_type))
 
 
 def read(pd):
@@ -109,16 +112,16 @@ def read(pd):
     return data
 
 
-def resolvePmuDataSymbol(pmu_data):
+def resolvePmuDataSymbol(pmuData):
     """Set the stacks of data that was read without names. Returns 0, or an error code."""
-    return _resolve(_rows_of(pmu_data))
+    return _resolve(_rows_of(pmuData))
 
 
 def _rows_of(pmu_data):
     """The array of data for C; NULL after free()."""
     if not isinstance(pmu_data, PmuData):
         raise TypeError(f'PmuData is needed, not {type(pmu_data).__name__}')
-    return pmu_data if len(pmu_data) else None
+    return pmu_data.pointer()
 
 
 def dump(pmuData, filepath, dump_dwf):
@@ -161,19 +164,28 @@ _freq_detail = function('PmuReadCpuFreqDetail', POINTER(PmuCpuFreqDetail), POINT
 _cluster_core = function('PmuGetClusterCore', c_int, c_uint, POINTER(POINTER(c_uint)))
 _numa_core = function('PmuGetNumaCore', c_int, c_uint, POINTER(POINTER(c_uint)))
 
-get_cpu_freq = _cpu_freq
-open_cpu_freq_sampling = function('PmuOpenCpuFreqSampling', c_int, c_uint)
+_open_freq = function('PmuOpenCpuFreqSampling', c_int, c_uint)
 close_cpu_freq_sampling = function('PmuCloseCpuFreqSampling', None)
 
 
+def get_cpu_freq(core):
+    """The frequency of a CPU in Hz; -1: see error()."""
+    return _cpu_freq(core)
+
+
+def open_cpu_freq_sampling(period):
+    """Sample the frequencies of all CPUs at this period in ms. Returns 0, or -1."""
+    return _open_freq(period)
+
+
 def device_bdf_list(bdf_type):
-    """An iterator of the devices that have metrics."""
+    """The devices that have metrics."""
     return text_list('PmuDeviceBdfList', bdf_type)
 
 
-def device_open(dev_attr):
+def device_open(device_attr):
     """Open a task for metrics of devices, a list of PmuDeviceAttr. Its number, or -1."""
-    return _device_open(*device_attributes(dev_attr))
+    return _device_open(*device_attributes(device_attr))
 
 
 def get_device_metric(pmu_data, device_attr):
@@ -184,17 +196,17 @@ def get_device_metric(pmu_data, device_attr):
     return data
 
 
-def pmu_open_with_hw_metric(hw_metric_attr):
+def pmu_open_with_hw_metric(pmu_hw_metric_attr):
     """Open a task of hardware metrics. Returns its number, or -1."""
-    return _hw_metric(_reference(c_attributes(hw_metric_attr, PmuHwMetricAttr)))
+    return _hw_metric(_reference(c_attributes(pmu_hw_metric_attr, PmuHwMetricAttr)))
 
 
 def read_cpu_freq_detail():
-    """A list of PmuCpuFreqDetail since the previous call."""
+    """The frequencies since the previous call: a PmuCpuFreqDetail for each CPU."""
     n = c_uint()
     details = _freq_detail(byref(n))
-    return [PmuCpuFreqDetail.from_buffer_copy(details[i]) for i in range(n.value)] \
-        if details else []
+    return CpuFreqDetail(PmuCpuFreqDetail.from_buffer_copy(details[i])
+                         for i in range(n.value if details else 0))
 
 
 _free = ctypes.CDLL(None).free
@@ -246,7 +258,7 @@ def trace_read(pd):
 
 def sys_call_func_list(trace_type=PmuTraceType.TRACE_SYS_CALL):
     """An iterator of the names of system calls, the only kind of trace."""
-    return text_list('PmuSysCallFuncList')
+    return iter(text_list('PmuSysCallFuncList'))
 
 
 # ---- functions of programs ----
@@ -259,14 +271,14 @@ u_trace_disable = _of_task('UTraceDisable', c_int)
 u_trace_close = _of_task('UTraceClose')
 
 
-def u_trace_open(u_trace_attr):
+def u_trace_open(trace_attr):
     """Open a task that traces calls of functions. Returns its number, or -1."""
-    return _u_trace_open(_reference(c_attributes(u_trace_attr, UTraceAttr)))
+    return _u_trace_open(_reference(c_attributes(trace_attr, UTraceAttr)))
 
 
 def u_trace_read(pd):
     """The calls and returns since the previous call."""
-    data = UTraceData()
+    data = UTraceDataList()
     data.n = _u_trace_read(pd, byref(data))
     return data
 
@@ -291,9 +303,9 @@ def begin_write(path, pattr, addIdHdr=0):
     return PmuFile(address) if address else None
 
 
-def write_data(file, pmu_data):
+def write_data(file, data):
     """Append data. Returns 0, or an error code."""
-    return _write_data(_address_of(file), _rows_of(pmu_data), len(pmu_data))
+    return _write_data(_address_of(file), _rows_of(data), len(data))
 
 
 def _address_of(file):

@@ -49,6 +49,16 @@ def _numbers(name, values, kind=c_int):
     return (ctypes.cast(array, POINTER(kind)) if n else None), n
 
 
+def _list(values):
+    """The value of an attribute that is a list: None is an empty one."""
+    return [] if values is None else values
+
+
+def _length(name):
+    """The attribute that is the length of a list."""
+    return property(lambda self: len(getattr(self, name) or ()))
+
+
 class _CEvtAttr(ctypes.Structure):
     _fields_ = [('groupId', c_int), ('period', c_uint), ('excludeUser', c_uint, 1),
                 ('excludeKernel', c_uint, 1)]
@@ -69,9 +79,9 @@ class _CPmuAttr(ctypes.Structure):
 
 
 class EvtAttr:
-    """Of one event. An int in its place is the group."""
+    """Of one event: without a group, groupId is -1. An int in its place is the group."""
 
-    def __init__(self, groupId=-1, period=0, excludeUser=False, excludeKernel=False):
+    def __init__(self, groupId=0, period=0, excludeUser=False, excludeKernel=False):
         self.groupId = groupId
         self.period = period
         self.excludeUser = excludeUser
@@ -101,10 +111,10 @@ class PmuAttr:
                  includeNewFork=False, branchSampleFilter=0, cgroupNameList=None,
                  enableUserAccess=False, enableBpf=False, enableHwMetric=False,
                  enableOnExec=False, perThread=False, excludeGuest=False, excludeHost=False):
-        self.evtList = evtList
-        self.pidList = pidList
-        self.cpuList = cpuList
-        self.evtAttr = evtAttr
+        self.evtList = _list(evtList)
+        self.pidList = _list(pidList)
+        self.cpuList = _list(cpuList)
+        self.evtAttr = _list(evtAttr)
         self.sampleRate = sampleRate
         self.useFreq = useFreq
         self.excludeUser = excludeUser
@@ -119,12 +129,18 @@ class PmuAttr:
         self.minLatency = minLatency
         self.includeNewFork = includeNewFork
         self.branchSampleFilter = branchSampleFilter
-        self.cgroupNameList = cgroupNameList
+        self.cgroupNameList = _list(cgroupNameList)
         self.enableUserAccess = enableUserAccess
         self.enableBpf = enableBpf
         self.enableHwMetric = enableHwMetric
         self.enableOnExec = enableOnExec
         self.perThread = perThread
+
+    numEvt = _length('evtList')
+    numPid = _length('pidList')
+    numCpu = _length('cpuList')
+    numEvtAttr = _length('evtAttr')
+    numCgroup = _length('cgroupNameList')
 
     def c_struct(self):
         c = _CPmuAttr()
@@ -143,22 +159,31 @@ class PmuAttr:
 
 class _CPmuTraceAttr(ctypes.Structure):
     _fields_ = [('funcs', POINTER(c_char_p)), ('numFuncs', c_uint), ('pidList', POINTER(c_int)),
-                ('numPid', c_uint), ('cpuList', POINTER(c_int)), ('numCpu', c_uint)]
+                ('numPid', c_uint), ('cpuList', POINTER(c_int)), ('numCpu', c_uint),
+                ('callStack', c_uint), ('symbolMode', c_int)]
 
 
 class PmuTraceAttr:
     """The system calls that trace_open() traces; None: all."""
 
-    def __init__(self, funcs=None, pidList=None, cpuList=None):
-        self.funcs = funcs
-        self.pidList = pidList
-        self.cpuList = cpuList
+    def __init__(self, funcs=None, pidList=None, cpuList=None, callStack=False, symbolMode=0):
+        self.funcs = _list(funcs)
+        self.pidList = _list(pidList)
+        self.cpuList = _list(cpuList)
+        self.callStack = callStack
+        self.symbolMode = symbolMode
+
+    numFuncs = _length('funcs')
+    numPid = _length('pidList')
+    numCpu = _length('cpuList')
 
     def c_struct(self):
         c = _CPmuTraceAttr()
         c.funcs, c.numFuncs = _texts('funcs', self.funcs)
         c.pidList, c.numPid = _numbers('pidList', self.pidList)
         c.cpuList, c.numCpu = _numbers('cpuList', self.cpuList)
+        c.callStack = bool(self.callStack)
+        c.symbolMode = _c_number('symbolMode', self.symbolMode, c_int)
         return c
 
 
@@ -168,8 +193,7 @@ class _CSymbolSource(ctypes.Structure):
 
 class _CUTraceAttr(ctypes.Structure):
     _fields_ = [('symSrc', POINTER(_CSymbolSource)), ('numSym', c_uint),
-                ('pidList', POINTER(c_int)), ('numPid', c_uint), ('cpuList', POINTER(c_int)),
-                ('numCpu', c_uint), ('fetchG', c_uint, 1)]
+                ('pidList', POINTER(c_int)), ('numPid', c_uint), ('fetchG', c_uint)]
 
 
 class SymbolSource:
@@ -196,19 +220,24 @@ def _c_structs(name, values, python_type, c_type):
 
 
 class UTraceAttr:
-    """The functions that u_trace_open() traces."""
+    """The functions that u_trace_open() traces: each a SymbolSource or (module, function)."""
 
-    def __init__(self, symSrc=None, pidList=None, cpuList=None, fetchG=False):
-        self.symSrc = symSrc
-        self.pidList = pidList
-        self.cpuList = cpuList
+    def __init__(self, symSrc=None, pidList=None, fetchG=False):
+        self.symSrc = _list(symSrc)
+        self.pidList = _list(pidList)
         self.fetchG = fetchG
+
+    numSym = _length('symSrc')
+    numPid = _length('pidList')
 
     def c_struct(self):
         c = _CUTraceAttr()
-        c.symSrc, c.numSym = _c_structs('symSrc', self.symSrc, SymbolSource, _CSymbolSource)
+        sources = self.symSrc
+        if isinstance(sources, (list, tuple)):
+            sources = [SymbolSource(*source) if isinstance(source, tuple) else source
+                       for source in sources]
+        c.symSrc, c.numSym = _c_structs('symSrc', sources, SymbolSource, _CSymbolSource)
         c.pidList, c.numPid = _numbers('pidList', self.pidList)
-        c.cpuList, c.numCpu = _numbers('cpuList', self.cpuList)
         c.fetchG = bool(self.fetchG)
         return c
 
@@ -232,7 +261,7 @@ class PmuDeviceAttr:
 
 def device_attributes(values):
     """The C array of a list of PmuDeviceAttr, and its length."""
-    return _c_structs('dev_attr', values, PmuDeviceAttr, _CPmuDeviceAttr)
+    return _c_structs('device_attr', values, PmuDeviceAttr, _CPmuDeviceAttr)
 
 
 class _CPmuHwMetricAttr(ctypes.Structure):

@@ -83,6 +83,25 @@ class SpeLdStOpType(IntFlag):
     SPE_OP_AR = 1 << 24
 
 
+class HitDataSource(IntEnum):
+    """Data sources of HiSilicon CPUs, enum HIP_DATA_SOURCE."""
+
+    HIP_PEER_CPU = 0
+    HIP_PEER_CPU_HITM = 1
+    HIP_L3 = 2
+    HIP_L3_HITM = 3
+    HIP_PEER_CLUSTER = 4
+    HIP_PEER_CLUSTER_HITM = 5
+    HIP_REMOTE_SOCKET = 6
+    HIP_REMOTE_SOCKET_HITM = 7
+    HIP_LOCAL_MEM = 8
+    HIP_REMOTE_MEM = 9
+    HIP_NC_DEV = 13
+    HIP_L2 = 16
+    HIP_L2_HITM = 17
+    HIP_L1 = 18
+
+
 BranchSampleFilter = bits('BranchSampleFilter', '''
     KPERF_SAMPLE_BRANCH_USER KPERF_SAMPLE_BRANCH_KERNEL KPERF_SAMPLE_BRANCH_HV
     KPERF_SAMPLE_BRANCH_ANY KPERF_SAMPLE_BRANCH_ANY_CALL KPERF_SAMPLE_BRANCH_ANY_RETURN

@@ -41,7 +41,7 @@ class SampleRawField(ctypes.Structure):
     fieldStr = property(lambda self: text(self._fieldStr))
     field_name = fieldName
     field_str = fieldStr
-    is_signed = property(lambda self: self.isSigned)
+    is_signed = property(lambda self: bool(self.isSigned))
 
 
 class ImplBranchRecord(ctypes.Structure):
@@ -125,7 +125,7 @@ class ImplPmuTraceData(ctypes.Structure):
     stack = property(lambda self: pointed(self._stack))
 
 
-class ImplUTraceData(ctypes.Structure):
+class UTraceData(ctypes.Structure):
     """A call of a function, or its return."""
 
     _fields_ = [('addr', c_ulong), ('_comm', c_char_p), ('tid', c_int), ('cpu', c_int),
@@ -142,22 +142,29 @@ class DdrDataStructure(ctypes.Structure):
 
 
 class _DeviceId(ctypes.Union):
-    _anonymous_ = ('_ddr',)
-    _fields_ = [('coreId', c_uint), ('numaId', c_uint), ('clusterId', c_uint), ('_bdf', c_char_p),
-                ('_ddr', DdrDataStructure)]
+    _fields_ = [('number', c_uint), ('bdf', c_char_p), ('ddr', DdrDataStructure)]
+
+
+def _of_mode(mode, get, other=0):
+    """An identifier of the elements of one mode; elements of other modes have `other`."""
+    return property(lambda self: get(self._id) if self._mode == mode else other)
 
 
 class ImplPmuDeviceData(ctypes.Structure):
     """A value of a metric of a device."""
 
-    _anonymous_ = ('_id',)
     _fields_ = [('_metric', c_int), ('count', c_double), ('_mode', c_int), ('_id', _DeviceId)]
 
     metric = property(lambda self: PmuDeviceMetric(self._metric))
     mode = property(lambda self: PmuMetricMode(self._mode))
-    bdf = property(lambda self: text(self._bdf) if self.mode == PmuMetricMode.PMU_METRIC_BDF
-                   else '')
+    coreId = _of_mode(PmuMetricMode.PMU_METRIC_CORE, lambda of: of.number)
+    numaId = _of_mode(PmuMetricMode.PMU_METRIC_NUMA, lambda of: of.number)
+    clusterId = _of_mode(PmuMetricMode.PMU_METRIC_CLUSTER, lambda of: of.number)
+    bdf = _of_mode(PmuMetricMode.PMU_METRIC_BDF, lambda of: text(of.bdf), '')
     port = bdf
+    channelId = _of_mode(PmuMetricMode.PMU_METRIC_CHANNEL, lambda of: of.ddr.channelId)
+    ddrNumaId = _of_mode(PmuMetricMode.PMU_METRIC_CHANNEL, lambda of: of.ddr.ddrNumaId)
+    socketId = _of_mode(PmuMetricMode.PMU_METRIC_CHANNEL, lambda of: of.ddr.socketId)
 
 
 class PmuCpuFreqDetail(ctypes.Structure):
@@ -165,6 +172,13 @@ class PmuCpuFreqDetail(ctypes.Structure):
 
     _fields_ = [('cpuId', c_int), ('minFreq', ctypes.c_uint64), ('maxFreq', ctypes.c_uint64),
                 ('avgFreq', ctypes.c_uint64)]
+
+
+class CpuFreqDetail(tuple):
+    """What read_cpu_freq_detail() returns: elements are PmuCpuFreqDetail."""
+
+    len = property(tuple.__len__)
+    iter = property(lambda self: _Elements(self.__getitem__, range(len(self))))
 
 
 _item = ctypes._Pointer.__getitem__
@@ -200,6 +214,10 @@ class _Data(ctypes._Pointer):
         """End the use of the data; elements that were taken out of it stay valid."""
         self.n = 0
 
+    def pointer(self):
+        """The array for C; None if it is empty."""
+        return self if len(self) else None
+
 
 class PmuData(_Data):
     """What read() returns: elements are ImplPmuData."""
@@ -219,10 +237,10 @@ class PmuTraceData(_Data):
         free(self)
 
 
-class UTraceData(_Data):
-    """What u_trace_read() returns: elements are ImplUTraceData."""
+class UTraceDataList(_Data):
+    """What u_trace_read() returns: elements are UTraceData."""
 
-    _type_ = ImplUTraceData
+    _type_ = UTraceData
 
     def __del__(self, free=function('UTraceDataFree', None, c_void_p)):
         free(self)
@@ -242,7 +260,7 @@ def text_list(function_name, *arguments):
     n = c_uint()
     names = function(function_name, POINTER(c_char_p), *[c_int] * len(arguments),
                      POINTER(c_uint))(*arguments, ctypes.byref(n))
-    return iter([text(names[i]) for i in range(n.value)] if names else [])
+    return [text(names[i]) for i in range(n.value)] if names else []
 
 
 def place_of(value):

@@ -558,8 +558,27 @@ BITS = {
                 104: ['includeNewFork'],
                 132: ['enableUserAccess', 'enableBpf', 'enableHwMetric', 'enableOnExec',
                       'perThread']},
-    'UTraceAttr': {44: ['fetchG']},
 }
+
+
+def test_the_layout_of_each_member_is_stated():
+    """Each member of each struct of pmu.h and symbol.h is in kperf/layout.c, or in BITS."""
+    layout = (ROOT / 'kperf/layout.c').read_text()
+    stated = set(re.findall(r'SIZE\((\w+),', layout))
+    for struct, members in re.findall(r'AT\d?\((\w+),([^)]*)\)', layout):
+        stated.update((struct, name) for name in re.findall(r'([A-Za-z_]\w*)', members))
+    structs = {}
+    for header in ('pmu.h', 'symbol.h'):
+        text = re.sub(r'/\*.*?\*/', '', (ROOT / 'kperf' / header).read_text(), flags=re.S)
+        for struct, body in re.findall(r'^struct (\w+) \{\n(.*?)^\}', text, re.M | re.S):
+            bits = {name for names in BITS.get(struct, {}).values() for name in names}
+            found = re.findall(r'(\w+)( : 1)?(?:;|,(?= \w+(?:;|,)))', body)
+            assert bits == {name for name, bit in found if bit}, struct
+            structs[struct] = {name for name, bit in found if not bit}
+    assert len(structs) == 21
+    for struct, members in structs.items():
+        assert struct in stated
+        assert [name for name in members if (struct, name) not in stated] == [], struct
 
 
 @pytest.mark.parametrize('prefix', ['', 'aarch64-linux-gnu-'])
@@ -712,21 +731,233 @@ func main() {
 '''
 
 
-def test_go(tmp_path):
-    """cgo: the thread that counts makes 1,000 faults, and few of its run time."""
+def go_program(tmp_path, text):
+    """Build a program that uses the library through cgo."""
     if sanitized():
         pytest.skip('the library needs the sanitizers of its program')
     if not has('go'):
         pytest.skip('go (package golang-go) is not installed')
-    (tmp_path / 'libkperf.so').symlink_to(LIBRARY)
-    (tmp_path / 'count.go').write_text(GO)
-    subprocess.run(['go', 'build', '-o', 'count', 'count.go'], cwd=tmp_path, check=True,
+    for name in ('libkperf.so', 'libsym.so'):
+        (tmp_path / name).symlink_to(LIBRARY)
+    (tmp_path / 'main.go').write_text(text)
+    subprocess.run(['go', 'build', '-o', 'main', 'main.go'], cwd=tmp_path, check=True,
                    env={**os.environ, 'CC': 'gcc', 'CGO_ENABLED': '1', 'GO111MODULE': 'off',
                         'GOFLAGS': '', 'GOCACHE': str(tmp_path / 'cache'),
-                        'CGO_CFLAGS': f'-I{ROOT}/kperf',
-                        'CGO_LDFLAGS': f'-L{tmp_path} -lkperf -Wl,-rpath,{BUILD}/kperf '
+                        'CGO_CFLAGS': f'-O1 -g -fno-omit-frame-pointer -I{ROOT}/kperf',
+                        'CGO_LDFLAGS': f'-L{tmp_path} -lkperf -lsym -Wl,-rpath,{BUILD}/kperf '
                                        f'-Wl,-rpath-link,{BUILD}/src'})
-    done = subprocess.run([tmp_path / 'count'], capture_output=True, text=True, check=True)
+    return tmp_path / 'main'
+
+
+def test_go(tmp_path):
+    """cgo: the thread that counts makes 1,000 faults, and few of its run time."""
+    done = subprocess.run([go_program(tmp_path, GO)], capture_output=True, text=True, check=True)
     name, count, is_error = done.stdout.split()
     assert (name, is_error) == ('page-faults', 'true')
     assert 1000 <= int(count) < 1100
+
+
+# Each member that a binding sets or reads without a C function: cgo has neither bits nor members of
+# unnamed unions. Programs of the interface assign C.uint32_t and C.uint to the same members.
+GO_MEMBERS = '''
+package main
+
+/*
+#include <stdlib.h>
+#include <unistd.h>
+#include <sys/syscall.h>
+#include "pmu.h"
+#include "symbol.h"
+#include "pcerrc.h"
+
+static void set_call_stack(struct PmuAttr *attr) { attr->callStack = 1; }
+static void set_period(struct PmuAttr *attr, unsigned period) { attr->period = period; }
+static void exclude_kernel(struct EvtAttr *attr) { attr->excludeKernel = 1; }
+
+// libc's function has no frame pointer: its caller is missing in the stack.
+__attribute__((noinline)) static void call_libc(void)
+{
+	syscall(SYS_getppid);
+	__asm__ volatile("");
+}
+
+__attribute__((noinline)) void call_me(int n)
+{
+	for (int i = 0; i < n; i++)
+		call_libc();
+}
+
+static unsigned core_of(struct PmuDeviceData *data) { return data->coreId; }
+static unsigned long pa_of(struct PmuDataExt *ext) { return ext->pa; }
+*/
+import "C"
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"unsafe"
+)
+
+func check(code C.int) {
+	if code != C.SUCCESS {
+		panic(C.GoString(C.Perror()))
+	}
+}
+
+func opened(pd C.int) C.int {
+	if pd == -1 {
+		panic(C.GoString(C.Perror()))
+	}
+	return pd
+}
+
+func strings(texts ...string) (**C.char, C.uint32_t) {
+	size := C.size_t(len(texts)) * C.size_t(unsafe.Sizeof(uintptr(0)))
+	list := (**C.char)(C.malloc(size))
+	for i, text := range texts {
+		unsafe.Slice(list, len(texts))[i] = C.CString(text)
+	}
+	return list, C.uint32_t(len(texts))
+}
+
+func processes() (*C.int, C.uint32_t) {
+	pids := (*C.int)(C.malloc(4))
+	*pids = C.int(os.Getpid())
+	return pids, 1
+}
+
+func symbols(stack *C.struct_Stack) (names []string) {
+	for ; stack != nil; stack = stack.next {
+		symbol := stack.symbol
+		names = append(names, C.GoString(symbol.symbolName))
+		_, _, _ = uint32(symbol.firstLine), C.GoString(symbol.mntPoint), symbol.codeMapAddr
+	}
+	return names
+}
+
+func has(names []string, wanted string) bool {
+	for _, name := range names {
+		if name == wanted {
+			return true
+		}
+	}
+	return false
+}
+
+func count() {
+	attr := (*C.struct_PmuAttr)(C.calloc(1, C.sizeof_struct_PmuAttr))
+	attr.evtList, attr.numEvt = strings("page-faults", "context-switches")
+	attr.pidList, attr.numPid = processes()
+	attr.evtAttr = (*C.struct_EvtAttr)(C.calloc(2, C.sizeof_struct_EvtAttr))
+	attr.numEvtAttr = C.uint32_t(2)
+	for i := range unsafe.Slice(attr.evtAttr, 2) {
+		unsafe.Slice(attr.evtAttr, 2)[i].groupId = 7
+	}
+	pd := opened(C.PmuOpen(C.COUNTING, attr))
+	check(C.PmuEnable(pd))
+	var data *C.struct_PmuData
+	n := int(C.PmuRead(pd, &data))
+	row := unsafe.Slice(data, n)[0]
+	fmt.Println("group", int(row.groupId), int(row.cpuTopo.numaId) >= -1, row.cgroupName == nil)
+	C.PmuDataFree(data)
+	C.PmuClose(pd)
+}
+
+func sample() {
+	attr := (*C.struct_PmuAttr)(C.calloc(1, C.sizeof_struct_PmuAttr))
+	attr.evtList, attr.numEvt = strings("raw_syscalls:sys_enter/id==110/")
+	attr.pidList, attr.numPid = processes()
+	attr.symbolMode = C.RESOLVE_ELF
+	attr.dataFilter, attr.evFilter = C.SPE_FILTER_NONE, C.SPE_EVENT_NONE
+	attr.minLatency, attr.branchSampleFilter = C.ulong(0), C.ulong(0)
+	attr.evtAttr = (*C.struct_EvtAttr)(C.calloc(1, C.sizeof_struct_EvtAttr))
+	attr.numEvtAttr = C.uint(1)
+	attr.evtAttr.groupId, attr.evtAttr.period = -1, C.uint32_t(1)
+	C.set_call_stack(attr)
+	C.set_period(attr, 1)
+	pd := opened(C.PmuOpen(C.SAMPLING, attr))
+	check(C.PmuEnable(pd))
+	C.call_me(5)
+	check(C.PmuDisable(pd))
+	var data *C.struct_PmuData
+	n, found := int(C.PmuRead(pd, &data)), 0
+	for _, row := range unsafe.Slice(data, n) {
+		if has(symbols(row.stack), "call_me") {
+			found++
+		}
+	}
+	fmt.Println("samples", found)
+	C.PmuDataFree(data)
+	C.PmuClose(pd)
+}
+
+func trace() {
+	attr := (*C.struct_PmuTraceAttr)(C.calloc(1, C.sizeof_struct_PmuTraceAttr))
+	attr.funcs, attr.numFuncs = strings("getppid")
+	attr.pidList, attr.numPid = processes()
+	attr.callStack = C.uint(1)
+	attr.symbolMode = C.RESOLVE_ELF
+	pd := opened(C.PmuTraceOpen(C.TRACE_SYS_CALL, attr))
+	check(C.PmuTraceEnable(pd))
+	C.call_me(6)
+	check(C.PmuTraceDisable(pd))
+	var data *C.struct_PmuTraceData
+	n, found := int(C.PmuTraceRead(pd, &data)), 0
+	for _, row := range unsafe.Slice(data, n) {
+		if has(symbols(row.stack), "call_me") && row.startTs > 0 && row.elapsedTime > 0 {
+			found++
+		}
+	}
+	fmt.Println("calls", found)
+	C.PmuTraceDataFree(data)
+	C.PmuTraceClose(pd)
+}
+
+func functions() {
+	path, _ := os.Executable()
+	attr := (*C.struct_UTraceAttr)(C.calloc(1, C.sizeof_struct_UTraceAttr))
+	attr.symSrc = (*C.struct_SymbolSource)(C.calloc(1, C.sizeof_struct_SymbolSource))
+	attr.symSrc.moduleName, attr.symSrc.symbolName = C.CString(path), C.CString("call_me")
+	attr.numSym = C.uint(1)
+	attr.pidList, attr.numPid = processes()
+	attr.fetchG = C.uint(1)
+	pd := opened(C.UTraceOpen(attr))
+	check(C.UTraceEnable(pd))
+	C.call_me(0)
+	check(C.UTraceDisable(pd))
+	var data *C.struct_UTraceData
+	n := int(C.UTraceRead(pd, &data))
+	for _, row := range unsafe.Slice(data, n) {
+		fmt.Println(C.GoString(row._func), row.isRet != 0, C.GoString(row.module) == path,
+			row.gPtr == 0 || row.gPtr != 0, int64(row.timestamp) > 0)
+	}
+	C.UTraceDataFree(data)
+	C.UTraceClose(pd)
+	fmt.Println("size", C.sizeof_struct_UTraceAttr, C.sizeof_struct_PmuTraceAttr)
+}
+
+func main() {
+	runtime.LockOSThread()
+	count()
+	sample()
+	trace()
+	functions()
+	device := C.struct_PmuDeviceData{metric: C.PMU_L3_MISS, mode: C.PMU_METRIC_CORE}
+	metric := C.struct_PmuHwMetricAttr{metric: C.PMU_HWM_CPI, pid: 1}
+	attr := C.struct_PmuDeviceAttr{metric: C.PMU_L3_LAT, bdf: nil, port: nil}
+	branch := C.struct_BranchSampleRecord{misPred: 1, predicted: 0}
+	fmt.Println(C.core_of(&device), metric.thresholdList == nil, attr.port == nil,
+		branch.misPred, C.pa_of(&C.struct_PmuDataExt{}), C.LIBSYM_ERR_ASM_RESOLVE_FAILED)
+}
+'''
+
+
+@pytest.mark.usefixtures('root', 'needs_perf')
+def test_go_reaches_each_member(tmp_path):
+    number = 110 if os.uname().machine == 'x86_64' else 173  # of getppid
+    program = go_program(tmp_path, GO_MEMBERS.replace('id==110', f'id=={number}'))
+    done = subprocess.run([program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        'group 7 true true', 'samples 5', 'calls 6', 'call_me false true true true',
+        'call_me true true true true', 'size 32 56', '0 true true 1 0 119']

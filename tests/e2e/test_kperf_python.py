@@ -2,6 +2,7 @@
 """The Python packages kperf and ksym, on the built library: counts, samples, errors, life cycle."""
 import ctypes
 import gc
+import inspect
 import mmap
 import os
 import re
@@ -204,7 +205,9 @@ def test_cpus(kperf):
     assert kperf.open_cpu_freq_sampling(5) == 0
     details = kperf.read_cpu_freq_detail()
     kperf.close_cpu_freq_sampling()
-    assert len(details) == os.sysconf('SC_NPROCESSORS_CONF')
+    assert len(details) == details.len == os.sysconf('SC_NPROCESSORS_CONF')
+    assert [detail.cpuId for detail in details.iter] == list(range(len(details)))
+    assert isinstance(details, kperf.CpuFreqDetail)
     assert 1e8 < details[0].minFreq <= details[0].avgFreq <= details[0].maxFreq
 
 
@@ -302,7 +305,7 @@ def test_system_calls(kperf):
 def test_functions_of_programs(kperf):
     libc = next(line.split()[-1] for line in open('/proc/self/maps') if 'libc.so' in line)
     pd = kperf.u_trace_open(kperf.UTraceAttr(
-        symSrc=[kperf.SymbolSource(libc, 'getppid')], pidList=[os.getpid()]))
+        symSrc=[(libc, 'getppid')], pidList=[0]))  # this process
     assert pd > 0, kperf.error()
     kperf.u_trace_enable(pd)
     for _ in range(50):
@@ -310,6 +313,8 @@ def test_functions_of_programs(kperf):
     kperf.u_trace_disable(pd)
     data = kperf.u_trace_read(pd)
     kperf.u_trace_close(pd)
+    assert isinstance(data, kperf.UTraceDataList) and data.len == 100
+    assert all(isinstance(d, kperf.UTraceData) for d in data.iter)
     assert sum(d.isRet for d in data) == 50 and len(data) == 100
     assert {(d.func, d.module) for d in data} == {('getppid', libc)}
 
@@ -513,7 +518,7 @@ def test_symbols_of_a_process(ksym):
     assert 'libc' in symbol.module and symbol.addr == address + 1
     assert len(stack) == 2 and stack[0].next.symbol.offset == 2 and stack[1].next is None
     assert stack[0].symbol.module == stack[1].prev.symbol.module == symbol.module
-    assert ksym.record_module(0) == 107
+    assert ksym.record_module(-1) == 107 and ksym.record_module(0) == 0
     assert not list(ksym.get_stack(os.getpid(), []))
 
 
@@ -673,7 +678,7 @@ def test_structs_are_those_of_the_headers(kperf, tmp_path):
              'PmuTraceAttr': attributes._CPmuTraceAttr, 'UTraceAttr': attributes._CUTraceAttr,
              'SymbolSource': attributes._CSymbolSource, 'PmuDeviceAttr': attributes._CPmuDeviceAttr,
              'PmuHwMetricAttr': attributes._CPmuHwMetricAttr, 'PmuData': data.ImplPmuData,
-             'PmuTraceData': data.ImplPmuTraceData, 'UTraceData': data.ImplUTraceData,
+             'PmuTraceData': data.ImplPmuTraceData, 'UTraceData': data.UTraceData,
              'PmuDeviceData': data.ImplPmuDeviceData, 'PmuCpuFreqDetail': data.PmuCpuFreqDetail,
              'CpuTopology': data.CpuTopology, 'SampleRawField': data.SampleRawField,
              'PmuDataExt': data.PmuDataExt, 'BranchSampleRecord': data.ImplBranchRecord,
@@ -691,10 +696,8 @@ def test_structs_are_those_of_the_headers(kperf, tmp_path):
 
 def test_constants_are_those_of_the_headers(kperf):
     text = re.sub(r'/\*.*?\*/', '', (ROOT / 'kperf/pmu.h').read_text(), flags=re.S)
-    names = {'SPE_EVENTS': 'SpeEvent'}
+    names = {'SPE_EVENTS': 'SpeEvent', 'HIP_DATA_SOURCE': 'HitDataSource'}
     for name, body in re.findall(r'enum (\w+) \{(.*?)\}', text, re.S):
-        if name == 'HIP_DATA_SOURCE':
-            continue
         ours = getattr(kperf, names.get(name, name))
         value, known = -1, {}
         for member, number in re.findall(r'(\w+)(?:\s*=\s*([^,]+))?', body):
@@ -704,6 +707,107 @@ def test_constants_are_those_of_the_headers(kperf):
             value = eval(f'({number})', dict(known)) if number else value + 1
             known[member] = value
         assert {m.name: m.value for m in ours.__members__.values()} == known, name
+
+
+def test_codes_are_those_of_the_header(kperf):
+    text = (ROOT / 'kperf/pcerrc.h').read_text()
+    codes = dict(re.findall(r'#define (\w+)\s+(\d+|LIBSYM_ERR_BASE)\b', text))
+    codes = {name: int(codes.get(value, value)) for name, value in codes.items()}
+    assert len(codes) > 130
+    assert {name: value for name, value in vars(kperf.Error).items()
+            if not name.startswith('_')} == codes
+
+
+# The public names of libkperf's packages: arguments with their defaults, and attributes.
+CONSTANTS = """PmuTaskType PmuEventType PmuTraceType SpeFilter SpeEventFilter SpeEvent HitDataSource
+    SymbolMode PmuDeviceMetric PmuBdfType PmuMetricMode BranchSampleFilter PmuHwMetric Error"""
+ATTRIBUTES = {
+    'PmuAttr': """evtList pidList cpuList evtAttr sampleRate=0 useFreq=False excludeUser=False
+        excludeKernel=False symbolMode=0 callStack=False blockedSample=False dataFilter=0
+        evFilter=0 minLatency=0 includeNewFork=False branchSampleFilter=0 cgroupNameList
+        enableUserAccess=False enableBpf=False enableOnExec=False perThread=False""",
+    'EvtAttr': 'groupId=0 period=0 excludeUser=False excludeKernel=False',
+    'PmuTraceAttr': 'funcs pidList cpuList callStack=False symbolMode=0',
+    'UTraceAttr': 'symSrc pidList fetchG=False',
+    'PmuDeviceAttr': 'metric=0 bdf=None port=None',
+    'PmuHwMetricAttr': 'metric=0 basePeriodList=None thresholdList=None pid=0',
+}
+LENGTHS = {'PmuAttr': 'numEvt numPid numCpu numEvtAttr numCgroup',
+           'PmuTraceAttr': 'numFuncs numPid numCpu', 'UTraceAttr': 'numSym numPid'}
+DATA = {
+    'CpuTopology': 'coreId numaId socketId', 'SampleRawField': 'field_name field_str size offset '
+    'is_signed', 'PmuDataExt': 'pa va event lat source branchRecords',
+    'ImplPmuData': 'stack evt ts pid tid cpu groupId cpuTopo comm period count countPercent ext '
+    'rawData cgroupName', 'PmuData': 'len iter free pointer __len__ __iter__',
+    'ImplPmuTraceData': 'funcs startTs elapsedTime pid tid cpu comm stack',
+    'PmuTraceData': 'len iter free', 'PmuDeviceData': 'len iter free __len__ __getitem__',
+    'ImplPmuDeviceData': 'metric count mode coreId numaId clusterId bdf port channelId ddrNumaId '
+    'socketId', 'CpuFreqDetail': 'len iter', 'UTraceDataList': 'len iter free',
+    'UTraceData': 'addr comm tid cpu timestamp gPtr module func isRet',
+}
+FUNCTIONS = """open(collect_type, pmu_attr) event_list(event_type) enable(pd) disable(pd) read(pd)
+    resolvePmuDataSymbol(pmuData) stop(pd) close(pd) exit(pd) dump(pmuData, filepath, dump_dwf)
+    get_field(pmu_data, field_name, value) get_field_exp(pmu_data, field_name)
+    device_bdf_list(bdf_type) device_open(device_attr) get_device_metric(pmu_data, device_attr)
+    get_cpu_freq(core) get_cluster_core(clusterId) get_numa_core(numaId)
+    trace_open(trace_type, pmu_trace_attr) trace_enable(pd) trace_disable(pd) trace_read(pd)
+    trace_close(pd) sys_call_func_list() open_cpu_freq_sampling(period) close_cpu_freq_sampling()
+    read_cpu_freq_detail() begin_write(path, pattr, addIdHdr) write_data(file, data)
+    end_write(file) pmu_open_with_hw_metric(pmu_hw_metric_attr) u_trace_open(trace_attr)
+    u_trace_enable(pd) u_trace_disable(pd) u_trace_read(pd) u_trace_close(pd) errorno() error()
+    get_warn() get_warn_msg()"""
+POINTERS = {'NetNetifRx': 'net:netif_rx', 'NetApiGroReceiveEntry': 'net:napi_gro_receive_entry',
+            'SkebSkbCopyDatagramIovec': 'skb:skb_copy_datagram_iovec'}
+# Missing: the ctypes structs (c_pmu_attr, from_c_pmu_data, ...), arguments and setters of data,
+# which only the library makes, and SampleRawData.data, which ends at the first zero byte.
+# Different: enumerations are IntEnum and IntFlag.
+
+
+def test_names_of_libkperf(kperf):
+    classes = {*CONSTANTS.split(), *ATTRIBUTES, *DATA, 'PointerEvt'}
+    functions = dict(re.findall(r'(\w+)\((.*?)\)', FUNCTIONS))
+    assert classes | set(functions) <= set(kperf.__all__)
+    for name, arguments in functions.items():
+        call = getattr(kperf, name)
+        if arguments or not isinstance(call, ctypes._CFuncPtr):
+            needed = [word for word in arguments.split(', ') if word]
+            found = inspect.signature(call).parameters
+            assert list(found)[:len(needed)] == needed, name
+            assert all(other.default is not other.empty
+                       for other in list(found.values())[len(needed):]), name
+
+
+def test_attributes_of_libkperf(kperf):
+    for name, arguments in ATTRIBUTES.items():
+        words = dict(word.partition('=')[::2] for word in arguments.split())
+        made = getattr(kperf, name)()
+        for word, default in words.items():
+            assert repr(getattr(made, word)) == (default or '[]'), (name, word)
+            setattr(made, word, getattr(made, word))
+        order = list(inspect.signature(getattr(kperf, name)).parameters)
+        assert [word for word in order if word in words] == list(words), name
+        for length in LENGTHS.get(name, '').split():
+            assert getattr(made, length) == 0, (name, length)
+    assert kperf.PmuAttr(evtList=['a', 'b'], evtAttr=[1]).numEvt == 2
+    assert kperf.UTraceAttr([('module', 'function')]).symSrc == [('module', 'function')]
+    for name, words in DATA.items():
+        assert [word for word in words.split() if not hasattr(getattr(kperf, name), word)] == []
+    for name, event in POINTERS.items():
+        fields = getattr(kperf.PointerEvt, name)
+        assert fields.event_name == event and fields.common_pid == 'common_pid'
+        assert fields.skbaddr == 'skbaddr' and fields.len == 'len'
+
+
+def test_identifiers_of_metrics(kperf):
+    """An element has the identifier of its mode; others are 0 or empty."""
+    modes = kperf.PmuMetricMode
+    found = kperf.ImplPmuDeviceData(_mode=modes.PMU_METRIC_NUMA)
+    found._id.number = 3
+    assert (found.numaId, found.coreId, found.clusterId, found.channelId) == (3, 0, 0, 0)
+    assert (found.bdf, found.port) == ('', '') and found.mode == modes.PMU_METRIC_NUMA
+    found = kperf.ImplPmuDeviceData(_mode=modes.PMU_METRIC_CHANNEL)
+    found._id.ddr.channelId, found._id.ddr.ddrNumaId, found._id.ddr.socketId = 1, 2, 4
+    assert (found.channelId, found.ddrNumaId, found.socketId, found.coreId) == (1, 2, 4, 0)
 
 
 def test_without_the_library(tmp_path):
