@@ -75,6 +75,16 @@ static int add(struct parser *parser, const char *name, const char *end, const s
 	return r;
 }
 
+/* "/-N 10/": terms of an event do not begin with a dash. */
+static bool has_options(const char *p)
+{
+	if (*p++ != '/')
+		return false;
+	while (isspace((unsigned char)*p))
+		p++;
+	return *p == '-';
+}
+
 /* Profilers are also named after the event that they show: page-faults. */
 static bool is_event(const char *word, size_t n)
 {
@@ -92,7 +102,7 @@ int profiler_event_parse(struct parser *parser, const char *word)
 	struct parts parts;
 	int r;
 
-	if (is_event(word, n))
+	if (is_event(word, n) && !has_options(word + n))
 		return 0;
 	for (const char *const *p = parser->catalog->profilers; p && *p; p++) {
 		if (strlen(*p) != n || memcmp(*p, word, n) != 0)

@@ -19,7 +19,8 @@ struct type_key {
 
 struct blktrace {
 	struct block block;
-	uint64_t than; /* ns */
+	uint64_t than;  /* ns */
+	bool is_longer; /* emits: the request of the event has completed, after a longer time */
 
 	struct attar_keytable *stages, *types;
 };
@@ -53,8 +54,23 @@ static int on_completed(struct attar_run *run, void *self, const struct attar_ev
 	(void)run, (void)ev, (void)issued;
 	if (request->is_partial)
 		return 0;
+	b->is_longer = duration > b->than;
 	memcpy(key.type, request->type, sizeof(key.type));
 	return add(b, attar_keytable_at(b->types, &key, sizeof(key)), duration, request->bytes);
+}
+
+/*
+ * As an event of another profiler: each event of the requests; with --than, the completion of those
+ * that take longer.
+ */
+static int blktrace_emits(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	struct blktrace *b = self;
+	int r;
+
+	b->is_longer = false;
+	r = block_emits(run, &b->block, ev);
+	return r > 0 && b->than ? b->is_longer : r;
 }
 
 /* ---- reporting ---- */
@@ -225,6 +241,7 @@ const struct attar_profiler profiler_blktrace = {
 	.options = options,
 	.examples = examples,
 	.open = blktrace_open,
+	.emits = blktrace_emits,
 	.lost = block_on_lost,
 	.report = blktrace_report,
 	.close = blktrace_close,

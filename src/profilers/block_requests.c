@@ -217,6 +217,7 @@ static int pass(struct attar_run *run, struct block *block, const struct attar_e
 		begin(run, ev, &key, open);
 	else if (state->ended == ATTAR_NO_STATE)
 		open->request.is_partial = true;
+	block->is_selected = open->request.is_selected;
 	open->request.bytes = (uint32_t)bytes;
 	copy_text(open->request.type, sizeof(open->request.type), ev, RWBS);
 	if (stage == BLOCK_ISSUE)
@@ -297,6 +298,7 @@ static int end_request(struct attar_run *run, struct block *block, const struct 
 
 	if (state->ended == ATTAR_NO_STATE)
 		request->is_partial = true;
+	block->is_selected = request->is_selected;
 	if (!request->is_selected)
 		return 0;
 	request->error = (int)attar_arg_i64(ev, ERROR);
@@ -392,6 +394,21 @@ static const struct attar_input inputs[BLOCK_EVENTS] = {
 		.on_event = on_merge,
 		.optional = true},
 };
+
+int block_emits(struct attar_run *run, struct block *block, const struct attar_event *ev)
+{
+	const char *name = attar_run_source_name(run, ev->counter);
+	int r = 0;
+
+	block->is_selected = attar_run_is_selected(run, ev->thread);
+	for (size_t i = 0; r == 0 && i < BLOCK_EVENTS; i++)
+		if (!strcmp(name, inputs[i].event))
+			r = inputs[i].on_event(run, block, ev);
+	if (r < 0)
+		return r;
+	return block->is_selected &&
+	       is_device(block, disk_of(block, (uint32_t)attar_arg_u64(ev, DEV)));
+}
 
 /* With one device, the kernel drops the requests of others; a bio may be that of a partition. */
 static int open_events(struct attar_run *run, struct block *block)

@@ -45,6 +45,7 @@ struct block {
 	struct attar_input inputs[BLOCK_EVENTS + 1];
 	char events[BLOCK_EVENTS][64]; /* their text with a filter */
 	struct attar_states *states;   /* open requests by device and sector */
+	bool is_selected;              /* the request of the newest event, if it has begun */
 	uint64_t unknown;              /* completions of requests that had begun before attar */
 	/*
 	 * A request passed from `from` to `to` in `duration` ns. NULL: not used. Return 0 or
@@ -62,6 +63,12 @@ int block_open(struct attar_run *run, struct block *block);
 void block_close(struct block *block);
 
 /* For attar_profiler.lost. */
+/*
+ * For attar_profiler.emits: follows the request of the event. 1: it belongs to one of the devices,
+ * and to a selected task; 0: not; or a negative errno.
+ */
+int block_emits(struct attar_run *run, struct block *block, const struct attar_event *ev);
+
 int block_on_lost(struct attar_run *run, void *self, const struct attar_event *ev);
 
 /* The name of a device: "sda", or "8:0" if this machine has no such device. */

@@ -119,6 +119,16 @@ static int on_switch(struct attar_run *run, void *self, const struct attar_event
 	return r;
 }
 
+/* As an event of another profiler: a switch to such a thread. */
+static int oncpu_emits(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	struct oncpu *o = self;
+	pid_t next = (pid_t)attar_arg_i64(ev, NEXT_PID);
+	struct group group = make_group(o, ev, next, NEXT_COMM);
+
+	return is_wanted(o, run, ev, next, &group, NEXT_PRIO);
+}
+
 /* At its exec, the command begins to run. Its priority is not known then. */
 static int on_record(struct attar_run *run, void *self, const struct attar_event *ev)
 {
@@ -126,8 +136,8 @@ static int on_record(struct attar_run *run, void *self, const struct attar_event
 	struct group group = {.cpu = ev->cpu};
 	const struct attar_thread *thread = ev->thread;
 
-	if (!held_command_ends(&o->held, run, ev) || !thread || ev->cpu >= CPUS_MAX || o->prio ||
-		!attar_run_is_selected(run, thread))
+	if (!held_command_ends(&o->held, run, ev) || attar_run_emits(run) || !thread ||
+		ev->cpu >= CPUS_MAX || o->prio || !attar_run_is_selected(run, thread))
 		return 0;
 	group.tid = o->only_comm ? 0 : (uint32_t)thread->tid;
 	strncpy(group.comm, thread->comm, COMM_BYTES - 1);
@@ -375,6 +385,7 @@ const struct attar_profiler profiler_oncpu = {
 	.options = options,
 	.examples = examples,
 	.open = oncpu_open,
+	.emits = oncpu_emits,
 	.lost = on_lost,
 	.exited = on_exited,
 	.record = on_record,

@@ -162,8 +162,17 @@ static int on_fault(struct attar_run *run, void *self, const struct attar_event 
 	return attar_stacks_add(p->stacks, ev->thread, locations, n, faults);
 }
 
+/* As an event of another profiler: each fault. */
+static int page_faults_emits(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	(void)run, (void)self, (void)ev;
+	return 1;
+}
+
 static int on_record(struct attar_run *run, void *self, const struct attar_event *ev)
 {
+	if (attar_run_emits(run)) /* mappings are not shown */
+		return 0;
 	return mappings_record(&((struct page_faults *)self)->mappings, ev);
 }
 
@@ -269,7 +278,8 @@ static int add_sources(struct attar_run *run, struct page_faults *p)
 	p->major = attar_run_sources(run);
 	if (r == 0)
 		r = attar_run_source(run, "major-faults", &fault, on_fault);
-	return r < 0 ? r : attar_run_source(run, "mappings", &maps, on_fault);
+	return r < 0 || attar_run_emits(run) ? r
+					     : attar_run_source(run, "mappings", &maps, on_fault);
 }
 
 /* A recording has some of these events; page-faults are both kinds. */
@@ -301,7 +311,7 @@ static int page_faults_open(struct attar_run *run, void *self)
 	bool is_live = attar_run_is_live(run);
 	int r = mappings_init(&p->mappings, is_live);
 
-	p->takes_stacks = p->graph || attar_run_wants_tree(run);
+	p->takes_stacks = p->graph || (attar_run_wants_tree(run) && !attar_run_emits(run));
 	if (r == 0)
 		r = is_live ? add_sources(run, p) : add_recorded(run, p);
 	if (r == 0)
@@ -342,6 +352,7 @@ const struct attar_profiler profiler_page_faults = {
 	.options = options,
 	.examples = examples,
 	.open = page_faults_open,
+	.emits = page_faults_emits,
 	.record = on_record,
 	.report = page_faults_report,
 	.close = page_faults_close,

@@ -420,7 +420,7 @@ static int on_record(struct attar_run *run, void *self, const struct attar_event
 	struct task_state *ts = self;
 	struct attar_state *state;
 
-	if (ts->emits || !held_command_ends(&ts->held, run, ev) || !thread)
+	if (!held_command_ends(&ts->held, run, ev) || !thread)
 		return 0;
 	state = attar_states_at_u64(ts->states, (uint64_t)thread->tid);
 	if (!state)
@@ -564,12 +564,12 @@ static const struct attar_input inputs_with_stacks[] = {{SWITCH, .stacks = true}
 
 static int open_events(struct attar_run *run, struct task_state *ts)
 {
-	int r = attar_run_emits(run) ? attar_run_watch_cpus(run) : attar_run_select_tasks(run);
+	int r = attar_run_select_tasks(run);
 
 	if (r == 0)
 		r = attar_run_keep_own(run);
 	ts->emits = attar_run_emits(run);
-	ts->has_joiners = !ts->emits && attar_run_target_kind(run) == ATTAR_TARGET_CGROUPS;
+	ts->has_joiners = attar_run_target_kind(run) == ATTAR_TARGET_CGROUPS;
 	ts->selects_cpus = attar_run_all_cpus(run, true) > 0;
 	if (r == 0 && ts->emits)
 		r = attar_run_emit_fields(run, format);

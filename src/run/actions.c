@@ -48,7 +48,7 @@ int source_set_actions(struct attar_run *run, struct source *s)
 	if (r == 0)
 		r = flight_set_condition(run, s);
 	if (s->exec || s->triggers || s->pushes || s->emitter || s->condition ||
-		run->sample_filter.is_on)
+		run->sample_filter.is_on || run->select.by_emitter)
 		source_wrap(s);
 	return r;
 }
@@ -178,9 +178,21 @@ static int act_on_emitted(
 	for (size_t i = 0; r >= 0 && i < n; i++) {
 		struct attar_event made = emitter_get_event(run, s, i, event, &record);
 
+		if (s->emitter->limit && s->emitter->n >= s->emitter->limit)
+			break;
+		if (s->emitter->limit && (r = emitter_count(run, s->emitter)) < 0)
+			break;
 		r = act(run, self, &run->sources.list.at[made.counter], &made);
 	}
 	return r;
+}
+
+/* -N does not count the sample. */
+static int leave_out(struct attar_run *run)
+{
+	run->notes.delivered--;
+	run->notes.dropped++;
+	return 0;
 }
 
 static int act_on_kept(
@@ -188,10 +200,10 @@ static int act_on_kept(
 {
 	int r = s->emitter ? emitter_emits(run, s, event) : 1;
 
-	if (r <= 0)
+	if (r < 0)
 		return r;
-	if (is_hidden(run, event))
-		return 0;
+	if (r == 0 || is_hidden(run, event) || (!s->emitter && !select_has(run, event->thread)))
+		return leave_out(run);
 	if (s->pushes)
 		push_record(run, event->record->header);
 	return s->emitter ? act_on_emitted(run, self, s, event) : act(run, self, s, event);
@@ -202,15 +214,13 @@ int source_act(struct attar_run *run, void *self, const struct attar_event *even
 	struct source *s = &run->sources.list.at[event->counter];
 	struct attar_event kept = *event;
 	struct attar_record record;
+	struct attar_run *filtering = sample_filter_run(run, s);
 	int r;
 
-	if (!run->sample_filter.is_on)
+	if (!filtering->sample_filter.is_on)
 		return act_on_kept(run, self, s, event);
-	if (!sample_filter_keeps(run, s, event)) {
-		run->notes.delivered--;
-		run->notes.dropped++;
-		return 0;
-	}
-	r = sample_filter_drop_calls(run, &kept, &record);
+	if (!sample_filter_keeps(filtering, s, event))
+		return leave_out(run);
+	r = sample_filter_drop_calls(filtering, &kept, &record);
 	return r < 0 ? r : act_on_kept(run, self, s, &kept);
 }

@@ -80,10 +80,10 @@ static bool mark_direct_sources(struct attar_run *run)
 			       !s->timer && !s->is_internal && !run->overhead.selects;
 	}
 	vec_each (&run->sources.list, s) {
-		s->takes_several = s->repeats ? can_skip_fn(s)
-					      : s->turns && can_skip_fn(s) &&
-							can_skip_fn(
-								&run->sources.list.at[s->other]);
+		s->takes_several = s->repeats
+					   ? can_skip_fn(s)
+					   : s->turns && can_skip_fn(s) &&
+						     can_skip_fn(&run->sources.list.at[s->other]);
 	}
 	return true;
 }
@@ -116,6 +116,8 @@ static __attribute__((noinline)) int deliver(struct attar_run *run, struct attar
 		return deliver_direct(run, s, ev);
 	}
 	push_record(run, ev->record->header);
+	if (unlikely(run->select.by_emitter))
+		select_see_record(run, ev);
 	if (run->replay)
 		recorded_names_see(run, ev->record);
 	if (unlikely(run->select.groups.is_on))

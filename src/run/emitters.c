@@ -11,7 +11,7 @@ bool attar_run_emits(const struct attar_run *run)
 {
 	CHECK_ARG_OR(run, "run", false);
 
-	return run->emits;
+	return run->emits_to;
 }
 
 /* ---- events with fields of their own ---- */
@@ -30,9 +30,8 @@ int attar_run_emit_fields(struct attar_run *run, const char *format)
 
 	struct run_emitted *emitted = &run->emitted;
 
-	if (!run->emits)
-		return attar_fail(
-			-EINVAL, "attar_run_emit_fields(): the profiler is not an event");
+	if (!run->emits_to)
+		return attar_fail(-EINVAL, "attar_run_emit_fields(): the profiler is not an event");
 	run_emitted_done(emitted);
 	return attar_format_parse(run->profiler->name, format, strlen(format), &emitted->format);
 }
@@ -105,7 +104,19 @@ static int no_emitter(const struct attar_event_spec *spec)
 			spec->profiler, buf_text(&names)));
 }
 
-/* Tasks, times and rings are those of the whole run. */
+/* Of these options, an event can have its own. */
+static bool may_be_own(const struct attar_option *option)
+{
+	static const char *const names[] = {"cpus", "pids", "tids", "interval", "count", "exit-N",
+		"mmap-pages", "watermark", "order", "inherit", "ptrace"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (!strcmp(option->name, names[i]))
+			return true;
+	return false;
+}
+
+/* Durations, recordings and other machines are those of the whole run. */
 static bool is_of_whole_run(const struct attar_option *option)
 {
 	static const struct attar_option *const tables[] = {common_target_options,
@@ -114,7 +125,7 @@ static bool is_of_whole_run(const struct attar_option *option)
 	for (size_t i = 0; i < ARRAY_SIZE(tables); i++)
 		for (const struct attar_option *o = tables[i]; o->name; o++)
 			if (o == option)
-				return true;
+				return !may_be_own(option);
 	return false;
 }
 
@@ -160,6 +171,9 @@ static void borrow(struct attar_run *run, struct attar_run *from)
 	run->opts = from->opts;
 	run->opts.event = NULL;
 	run->opts.freq = own.freq;
+	run->opts.cpus = run->opts.pids = run->opts.tids = NULL; /* see take_own_options() */
+	run->opts.count = run->opts.mmap_pages = 0;
+	run->opts.watermark = 0;
 	run->hooks = from->hooks;
 	run->command.argv = from->command.argv;
 	run->catalog = from->catalog;
@@ -174,6 +188,31 @@ static void give_back(struct attar_run *run)
 	run->symbols = NULL;
 	run->replay = NULL;
 	run->stream = NULL;
+}
+
+/*
+ * The options of the event that are not those of the whole run. Rings are shared: they have room
+ * for the events that want the most, and wake attar for those that want it soonest.
+ */
+static int take_own_options(struct attar_run *run, struct emitter *e, struct attar_run *own)
+{
+	struct common_opts *o = &own->opts;
+	int r = 0;
+
+	e->limit = o->count;
+	run->opts.mmap_pages = MAX(run->opts.mmap_pages, o->mmap_pages);
+	if (o->watermark > 0 && (run->opts.watermark <= 0 || o->watermark < run->opts.watermark))
+		run->opts.watermark = o->watermark;
+	own->select.has_own_tasks = o->pids || o->tids;
+	if (o->cpus)
+		r = select_parse_cpus(own);
+	else
+		o->cpus = run->opts.cpus;
+	if (r == 0 && own->select.has_own_tasks)
+		return select_parse(own);
+	o->pids = run->opts.pids;
+	o->tids = run->opts.tids;
+	return r;
 }
 
 static int open_profiler(struct attar_run *run)
@@ -209,9 +248,17 @@ static int watch_cpus(struct attar_run *run, const struct attar_run *emitter)
 	return 0;
 }
 
-static int new_run(
-	struct attar_run *run, const struct attar_event_spec *spec, struct attar_run **ret_run)
+/* One that follows tasks by events of the whole system: the run selects tasks from these, too. */
+static int select_tasks(struct attar_run *run, const struct attar_run *emitter)
 {
+	if (!emitter->select.is_on || run_watches_system(run))
+		return 0;
+	return select_tasks_for_emitter(run);
+}
+
+static int new_run(struct attar_run *run, struct emitter *e, struct attar_run **ret_run)
+{
+	const struct attar_event_spec *spec = e->spec;
 	const struct attar_profiler *profiler = attar_profiler_find(spec->profiler);
 	struct attar_run *new;
 	int r = profiler && profiler->emits ? attar_run_from(profiler, &new) : no_emitter(spec);
@@ -219,12 +266,18 @@ static int new_run(
 	if (r < 0)
 		return r;
 	borrow(new, run);
-	new->emits = true;
+	new->emits_to = run;
 	r = set_options(new, spec);
+	if (r == 0)
+		r = take_own_options(run, e, new);
+	if (r == 0)
+		r = sample_filter_open(new);
 	if (r == 0)
 		r = open_profiler(new);
 	if (r == 0)
 		r = watch_cpus(run, new);
+	if (r == 0)
+		r = select_tasks(run, new);
 	if (r < 0) {
 		give_back(new);
 		attar_run_free(new);
@@ -247,6 +300,10 @@ static struct attar_event_spec *show(const struct emitter *e, const struct sourc
 	if (!shown)
 		return NULL;
 	*shown = *spec;
+	if (!spec->n_only_cpus && e->run->select.cpus.n) {
+		shown->only_cpus = e->run->select.cpus.at;
+		shown->n_only_cpus = e->run->select.cpus.n;
+	}
 	shown->stack = emitted->attr.sample_type & PERF_SAMPLE_CALLCHAIN;
 	shown->exclude_kernel = emitted->attr.exclude_kernel;
 	shown->format = e->run->emitted.format ?: emitted->spec ? emitted->spec->format : NULL;
@@ -320,7 +377,7 @@ int emitter_add(
 	e->stacks = stacks;
 	e->fn = fn;
 	e->number = (uint32_t)run->sources.list.n;
-	r = new_run(run, spec, &e->run);
+	r = new_run(run, e, &e->run);
 	if (r < 0)
 		return r;
 	n = e->run->emitted.format ? 1 : (uint32_t)e->run->sources.list.n;
@@ -348,7 +405,7 @@ void emitters_keep_own(struct attar_run *run)
 {
 	vec_each (&run->emitters, e)
 		run->select.hides_own |= (*e)->run->select.keeps_own && !run->select.keeps_own;
-	if (!run->select.hides_own)
+	if (!run->select.hides_own && !run->select.by_emitter)
 		return;
 	vec_each (&run->sources.list, s)
 		if (s->fn)
@@ -362,17 +419,54 @@ static void lend_clock(const struct attar_run *run, struct attar_run *own)
 	own->clock = run->clock;
 }
 
+/* Whether -p and -t of its own, or those of the run, select the event. */
+static bool selects(const struct attar_run *own, const struct attar_event *event)
+{
+	if (own->select.is_on) /* the profiler selects */
+		return true;
+	if (own->select.has_own_tasks && !attar_run_is_selected(own, event->thread))
+		return false;
+	return select_has(own->emits_to, event->thread);
+}
+
 int emitter_emits(struct attar_run *run, const struct source *s, const struct attar_event *event)
 {
 	struct attar_run *own = s->emitter->run;
 	struct attar_event emitted = *event;
 
+	if (s->emitter->limit && s->emitter->n >= s->emitter->limit)
+		return 0;
 	emitted.counter = s->emitted;
 	emitted.fields = own->sources.list.at[s->emitted].fields;
 	lend_clock(run, own);
+	if (!selects(own, event))
+		return 0;
 	buf_reset(&own->emitted.records);
 	own->emitted.n = 0;
 	return own->profiler->emits(own, own->self, &emitted);
+}
+
+/* If no source has further events, the run ends as with -N of the whole command. */
+static void end_if_over(struct attar_run *run)
+{
+	vec_each (&run->sources.list, s)
+		if (!s->is_internal &&
+			(!s->emitter || !s->emitter->limit || s->emitter->n < s->emitter->limit))
+			return;
+	run->opts.count = run->notes.delivered;
+}
+
+int emitter_count(struct attar_run *run, struct emitter *e)
+{
+	int r = 0;
+
+	if (++e->n != e->limit)
+		return 0;
+	for (uint32_t i = 0; r == 0 && !run->replay && i < run->sources.list.n; i++)
+		if (run->sources.list.at[i].emitter == e)
+			r = attar_run_source_enable(run, i, false);
+	end_if_over(run);
+	return r;
 }
 
 int emitters_tell(struct attar_run *run, const struct attar_event *event)

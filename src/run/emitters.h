@@ -11,12 +11,13 @@
 #include "run/sources.h"
 
 struct emitter {
-	struct attar_run *run;               /* of the profiler that is an event */
-	const struct attar_event_spec *spec; /* that names it, borrowed from a list of the run */
+	struct attar_run *run;                /* of the profiler that is an event */
+	const struct attar_event_spec *spec;  /* that names it, borrowed from a list of the run */
 	VEC(struct attar_event_spec *) shown; /* owned: for the run's profiler, of its sources */
 	attar_event_fn *fn;                   /* of the run's profiler */
 	bool stacks;
-	uint32_t number; /* of its first source, as last seen; see first_source() */
+	uint32_t number;   /* of its first source, as last seen; see first_source() */
+	uint64_t limit, n; /* -N, 0: none; events so far, if there is a limit */
 };
 
 typedef VEC(struct emitter *) emitters;
@@ -42,7 +43,8 @@ int emitter_add(struct attar_run *run, const struct attar_event_spec *spec, bool
 int emitters_add_rest(struct attar_run *run);
 
 /*
- * To be called after emitters_add_rest(). An emitter may need events of this process, such as
+ * To be called after emitters_add_rest(): prepares the selection of events by the run. An emitter
+ * may need events of this process, such as
  * switches to other tasks, that the run's profiler does not take: only the emitter receives them.
  */
 void emitters_keep_own(struct attar_run *run);
@@ -60,6 +62,11 @@ int emitter_emits(struct attar_run *run, const struct source *s, const struct at
 size_t emitter_events(const struct emitter *emitter);
 struct attar_event emitter_get_event(struct attar_run *run, const struct source *s, size_t i,
 	const struct attar_event *event, struct attar_record *record);
+
+/*
+ * To be called before each of them. At the limit of -N, it ends the samples. 0 or a negative errno.
+ */
+int emitter_count(struct attar_run *run, struct emitter *emitter);
 
 /* Passes a record that is not a sample to all emitters. 0 or a negative errno. */
 int emitters_tell(struct attar_run *run, const struct attar_event *event);

@@ -73,7 +73,7 @@ int run_open_source(struct attar_run *run, struct source *s)
 
 	if (!s->name)
 		return base_oom();
-	r = sample_filter_check(run, s);
+	r = sample_filter_check(sample_filter_run(run, s), s);
 	if (r < 0)
 		return r;
 	attr = s->attr;
@@ -97,7 +97,7 @@ int run_open_source(struct attar_run *run, struct source *s)
 	if (r == 0)
 		r = set_filter(s);
 	if (r == 0)
-		r = sample_filter_attach(run, s);
+		r = sample_filter_attach(sample_filter_run(run, s), s);
 	if (r < 0)
 		run_close_source(s);
 	return r;

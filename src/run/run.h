@@ -68,9 +68,9 @@ struct attar_run {
 	struct common_opts opts; /* values of the common options */
 	struct run_user_stacks user_stacks;
 	struct run_rings rings; /* chosen when the target is opened */
-	struct intern texts;   /* option values and other names */
-	struct buf printed;    /* by printf() of expressions, see attar_run_printed() */
-	struct buf unfinished; /* the line that exec= is printing: see run/actions.c */
+	struct intern texts;    /* option values and other names */
+	struct buf printed;     /* by printf() of expressions, see attar_run_printed() */
+	struct buf unfinished;  /* the line that exec= is printing: see run/actions.c */
 	struct run_command command;
 
 	/* What is observed: see open.c. */
@@ -96,7 +96,8 @@ struct attar_run {
 	struct sources sources;
 	emitters emitters;
 	bool expects_queries; /* see attar_run_query() */
-	bool emits;           /* attar_run_emits(): it is the run of an emitter */
+	/* attar_run_emits(): it is the run of an emitter, whose events go there; NULL: it is not */
+	struct attar_run *emits_to;
 	struct run_emitted emitted;
 	struct user_sources user;
 	struct probe_files probe_files;

@@ -24,6 +24,11 @@ static int add_flag(struct sample_filter *filter, const char *name, const char *
 	return 0;
 }
 
+struct attar_run *sample_filter_run(struct attar_run *run, const struct source *s)
+{
+	return s->emitter ? s->emitter->run : run;
+}
+
 /* ---- the options of a BPF program ---- */
 
 /* Bounds of the kernel: MAX_PRIO, and the policies of linux/sched.h. */

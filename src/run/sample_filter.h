@@ -13,6 +13,7 @@
 #include "base/vec.h"
 
 struct source;
+struct attar_run;
 
 struct sample_filter {
 	bool is_on;
@@ -33,6 +34,9 @@ struct sample_filter {
 /* Reads the options. 0 or a negative errno. */
 int sample_filter_open(struct attar_run *run);
 void sample_filter_done(struct sample_filter *filter);
+
+/* The run whose options filter a source: those of a profiler that is an event are its own. */
+struct attar_run *sample_filter_run(struct attar_run *run, const struct source *s);
 
 /* Whether the events of a source have the data that the options need; otherwise -EOPNOTSUPP. */
 int sample_filter_check(const struct attar_run *run, const struct source *s);

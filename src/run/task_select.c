@@ -26,11 +26,8 @@ int select_parse(struct attar_run *run)
 	return r < 0 ? attar_context(r, "--tids") : 0;
 }
 
-int attar_run_select_tasks(struct attar_run *run)
+static int select_tasks(struct attar_run *run)
 {
-	CHECK_OWN(run, "run");
-	CHECK_OPENING(run);
-
 	int r = run->replay ? 0 : select_parse(run);
 
 	if (r < 0)
@@ -39,8 +36,49 @@ int attar_run_select_tasks(struct attar_run *run)
 		return attar_fail(-EINVAL, "--cgroups conflicts with --pids and --tids");
 	run->select.is_on = true;
 	run->select.groups.is_on = run->opts.cgroups && !run->replay;
-	needed_events_take_wakings(run);
 	return 0;
+}
+
+int attar_run_select_tasks(struct attar_run *run)
+{
+	CHECK_OWN(run, "run");
+	CHECK_OPENING(run);
+
+	int r = select_tasks(run);
+
+	run->select.by_emitter = false;
+	if (r == 0)
+		needed_events_take_wakings(run);
+	return r;
+}
+
+int select_tasks_for_emitter(struct attar_run *run)
+{
+	run->select.by_emitter = true;
+	return select_tasks(run);
+}
+
+/* Before its exec, the command is a copy of this process. */
+static bool is_held(const struct attar_run *run, const struct attar_thread *thread)
+{
+	pid_t command = run->select.command_runs ? 0 : attar_run_command_pid(run);
+
+	return command && thread && thread->process->pid == command;
+}
+
+bool select_has(const struct attar_run *run, const struct attar_thread *thread)
+{
+	return !run->select.by_emitter ||
+	       (attar_run_is_selected(run, thread) && !is_held(run, thread));
+}
+
+void select_see_record(struct attar_run *run, const struct attar_event *event)
+{
+	const struct attar_record *record = event->record;
+
+	run->select.command_runs |= record->type == PERF_RECORD_LOST ||
+				    (record->type == PERF_RECORD_COMM &&
+					    (pid_t)record->comm.tid == attar_run_command_pid(run));
 }
 
 int attar_run_watch_cpus(struct attar_run *run)
@@ -139,6 +177,8 @@ pid_t attar_run_command_pid(const struct attar_run *run)
 {
 	CHECK_ARG_OR(run, "run", 0);
 
+	if (run->emits_to)
+		run = run->emits_to;
 	return run->target && run->command.argv ? run->target->command.pid : 0;
 }
 
@@ -173,6 +213,9 @@ static uint64_t *known_at(const struct attar_run *run, const struct attar_thread
 bool attar_run_is_selected(const struct attar_run *run, const struct attar_thread *thread)
 {
 	CHECK_ARG_OR(run, "run", false);
+
+	if (run->emits_to && !run->select.has_own_tasks)
+		run = run->emits_to;
 
 	bool some = run->select.pids.n || run->select.tids.n || run->select.groups.is_on ||
 		    (run->command.argv && !run->opts.all_cpus);

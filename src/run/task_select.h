@@ -11,6 +11,9 @@ enum { SELECT_KNOWN = 64 };
 /* Tasks that are selected from the events of the whole system, or of a recording. */
 struct run_select {
 	bool is_on;            /* by the profiler: attar_run_select_tasks() was called */
+	bool by_emitter;       /* instead, by a profiler that is an event: see select_has() */
+	bool command_runs;     /* by_emitter: the exec of the command was seen */
+	bool has_own_tasks;    /* of such a profiler: its options have --pids or --tids */
 	bool keeps_own;        /* attar_run_keep_own() was called */
 	bool hides_own;        /* it was called by a profiler that is an event, not by the other */
 	bool watches_cpus;     /* attar_run_watch_cpus() was called */
@@ -26,6 +29,19 @@ struct run_select {
 
 /* Parses --pids and --tids. 0 or a negative errno. */
 int select_parse(struct attar_run *run);
+
+/*
+ * For a profiler that is an event and follows tasks by events of the whole system: the run selects
+ * tasks as with attar_run_select_tasks(), but its profiler only gets the events of these. 0 or a
+ * negative errno.
+ */
+int select_tasks_for_emitter(struct attar_run *run);
+
+/* Whether the run's profiler gets the events of the thread. */
+bool select_has(const struct attar_run *run, const struct attar_thread *thread);
+
+/* With by_emitter: sees the exec of the command. */
+void select_see_record(struct attar_run *run, const struct attar_event *event);
 
 /* Parses --cpus, which the target checks unless sources have all CPUs. 0 or a negative errno. */
 int select_parse_cpus(struct attar_run *run);

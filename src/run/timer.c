@@ -12,8 +12,8 @@ enum { MEMBERS_MAX = 256, CPUS_MAX = 1 << 16 };
 /* Whether an event of a recording is the timer, or one that counts nothing. */
 static bool is_uncounted(const struct perf_event_attr *attr)
 {
-	return attr->type == PERF_TYPE_SOFTWARE && (attr->config == PERF_COUNT_SW_CPU_CLOCK ||
-							   attr->config == PERF_COUNT_SW_DUMMY);
+	return attr->type == PERF_TYPE_SOFTWARE &&
+	       (attr->config == PERF_COUNT_SW_CPU_CLOCK || attr->config == PERF_COUNT_SW_DUMMY);
 }
 
 static int name_recorded(const struct attar_run *run, struct buf *names)
@@ -119,7 +119,7 @@ int timer_open(struct attar_run *run, struct source *s, const struct perf_event_
 		events[i + 1] = (struct attar_group_event){timer->list->at[i].name, &attrs[i].attr};
 	}
 	if (r == 0)
-		r = group_open_on(run->target, run_only_cpus(run, NULL), events, timer->n + 1,
+		r = group_open_on(run->target, run_only_cpus(run, s->shown), events, timer->n + 1,
 			ATTAR_COUNTER_DEGRADE, &timer->group);
 	if (r < 0)
 		return r;

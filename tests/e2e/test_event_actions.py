@@ -2,10 +2,13 @@
 """Profilers as events, exec= and trigger: what the run does with the events of any profiler."""
 import json
 import os
+import re
+import subprocess
+from pathlib import Path
 
 import pytest
 
-from command import run, share_is, workload
+from command import ATTAR, is_waiting, run, share_is, wait_until, workload
 from perf_data import Recording
 
 EVENTS = '''# attar script
@@ -258,14 +261,124 @@ def test_known_sleeps():
 
 
 @pytest.mark.quick
-@pytest.mark.parametrize('option', ['-p', '-t'])
-def test_states_need_all_tasks(tmp_path, option):
+@pytest.mark.parametrize('option, tid, states', [
+    ('-p', 100, 8), ('-t', 100, 8), ('-p', 101, 0), ('-t', 8, 0)])
+@pytest.mark.parametrize('is_own', [False, True])
+def test_states_of_tasks(tmp_path, option, tid, states, is_own):
+    """Those of the tasks that the command or the event selects; other events are of these, too."""
     path = tmp_path / 'states.script'
     path.write_text(STATES)
-    for source in (['--input', path], []):
-        done = run('trace', '-e', 'task-state/-S/', *source, option, os.getpid())
-        assert done.returncode == 2
-        assert 'task-state watches CPUs, not tasks' in done.stderr
+    own, words = (f'{option} {tid}', []) if is_own else ('', [option, tid])
+    found = rows(reports('trace', '-e', f'task-state/{own}/,sched:sched_switch', '--input', path,
+                         *words), 'events')
+    assert {r['values']['tid'] for r in found if r['event'] == 'task-state'} == (
+        {tid} if states else set())
+    assert sum(r['event'] == 'task-state' for r in found) == states
+    switches = {r['tid'] for r in found if r['event'] == 'sched:sched_switch'}
+    assert switches == ({0, 100} if is_own else {tid} & {100})
+
+
+@pytest.mark.parametrize('option', ['-p', '-t'])
+def test_states_of_a_running_task(root, option):
+    """A process that sleeps 20 ms each time; system calls are those of the process only."""
+    with subprocess.Popen([workload('sleeps'), '500', '20']) as sleeper:
+        found = rows(reports('trace', '-m', 1024, '-e', 'task-state/-S --than 15ms/,'
+                             'raw_syscalls:sys_enter', option, sleeper.pid, '-d', '1s'), 'events')
+        sleeper.kill()
+    states = [r['values'] for r in found if r['event'] == 'task-state']
+    assert len(states) > 10 and {(s['tid'], s['state']) for s in states} == {(sleeper.pid, 'S')}
+    calls = [r['tid'] for r in found if r['event'] == 'raw_syscalls:sys_enter']
+    assert len(calls) > 10 and set(calls) == {sleeper.pid}
+
+
+def test_states_of_a_command(root):
+    """Events of the process before its exec are not those of the command."""
+    found = rows(reports('trace', '-m', 1024, '-e', 'task-state,page-faults/-N 10/,'
+                         'raw_syscalls:sys_enter', '--', workload('sleeps'), '5', '20'), 'events')
+    kinds = {r['event'] for r in found}
+    assert kinds == {'task-state', 'page-faults', 'raw_syscalls:sys_enter'}
+    assert sum(r['event'] == 'page-faults' for r in found) == 10
+    assert {r['comm'] for r in found if r['event'] != 'task-state'} == {'sleeps'}
+    sleeps = [r for r in found if r['event'] == 'task-state' and r['values']['state'] == 'S']
+    assert {s['values']['comm'] for s in sleeps} <= {'sleeps'}
+
+
+# ---- options of a profiler that is an event ----
+
+@pytest.mark.quick
+@pytest.mark.parametrize('limit', [1, 2, 4])
+def test_own_number_of_events(tmp_path, limit):
+    """-N of the event ends its events only; if there are no others, the run."""
+    path = tmp_path / 'states.script'
+    path.write_text(STATES)
+    event = f'task-state/-N {limit} --than 5ms/'
+    found = reports('trace', '-e', f'{event},sched:sched_switch', '--input', path)
+    names = [r['event'] for r in rows(found, 'events')]
+    assert names.count('task-state') == limit
+    assert names.count('sched:sched_switch') == STATES.count('sched:sched_switch ') - 1
+    found = reports('trace', '-e', event, '--input', path)
+    assert [r['event'] for r in rows(found, 'events')] == ['task-state'] * limit
+
+
+@pytest.mark.quick
+def test_number_of_events_of_the_command(tmp_path):
+    """What the profiler does not emit does not count."""
+    path = tmp_path / 'states.script'
+    path.write_text(STATES)
+    found = rows(reports('trace', '-e', 'task-state/--than 5ms/', '-N', 2, '--input', path),
+                 'events')
+    assert [r['values']['state'] for r in found] == ['R', 'S']
+
+
+def test_own_number_of_live_events(root):
+    found = reports('trace', '-e', 'page-faults/-N 7/', '-d', '30s', '--', workload('faults1000'))
+    assert len(rows(found, 'events')) == 7
+    assert found[-1]['notes']['seen'] == 7 and not found[-1]['notes'].get('missing')
+
+
+def test_own_cpus_and_rings(root):
+    """-C is that of the event; the rings are those of the largest -m."""
+    last = max(os.sched_getaffinity(0))
+    words = ['-e', f'profile/-F 997 -C {last} -m 64 --watermark 10 -i 1000/,sched:sched_switch',
+             '-d', '500ms']
+    found = rows(reports('trace', '-m', '16', *words), 'events')
+    assert {r['cpu'] for r in found if r['event'] == 'profile'} == {last}
+    if os.cpu_count() > 1:
+        assert len({r['cpu'] for r in found if r['event'] == 'sched:sched_switch'}) > 1
+    with subprocess.Popen([ATTAR, 'trace', '-q', *words]) as process:
+        wait_until(lambda: is_waiting(process), 'attar waits')
+        maps = Path(f'/proc/{process.pid}/maps').read_text()
+    first, last = re.search(r'(\w+)-(\w+) .*perf_event', maps).groups()
+    assert (int(last, 16) - int(first, 16)) == (64 + 1) * 4096
+
+
+def test_own_filters_of_samples(root):
+    """A process that the event excludes is watched by other events."""
+    with subprocess.Popen([workload('split7030'), '100000']) as busy:
+        found = rows(reports('trace', '-m', 1024, '-e', f'profile/-F 997 --exclude_pid {busy.pid}/,'
+                             f'profile/-F 997 -p {busy.pid}/alias=own/', '-d', '500ms'), 'events')
+        busy.kill()
+    own = {r['tid'] for r in found if r['event'] == 'own'}
+    others = {r['tid'] for r in found if r['event'] == 'profile'}
+    assert own == {busy.pid} and busy.pid not in others
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize('event, name', [
+    ('page-faults/-g/', 'page-faults'), ('page-faults//stack/', 'page-faults'),
+    ('page-faults', 'page-faults')])
+def test_an_event_with_the_name_of_a_profiler(root, event, name):
+    """Options make it the profiler; the stacks are those of its -g, or of the attribute."""
+    found = run('trace', '-e', event, '-N', 5, '--', workload('faults1000')).stdout
+    assert len(re.findall(rf'^\S+  faults1000 .* {name} ', found, re.M)) == 5
+    assert ('([kernel.kallsyms])' in found) == (event != 'page-faults')
+
+
+def test_switches_of_oncpu(root):
+    """The switches to threads of the name, which the field next_comm has."""
+    found = rows(reports('trace', '-m', 1024, '-a', '-e', 'oncpu/--filter sleeps/', '--',
+                         workload('sleeps'), '10', '20'), 'events')
+    assert found and {r['values']['next_comm'] for r in found} == {'sleeps'}
 
 
 @pytest.mark.quick
@@ -334,8 +447,8 @@ event kvm:kvm_entry vcpu_id:u32
     ('profile/-X/', 2, 'profile: no such option -X'),
     ('profile/word/', 2, "'word' is not an option"),
     ('top/-e sched:sched_switch/', 4, "the profiler 'top' does not emit events; those that do "
-     'are: bpf:kvm_exit, breakpoint, hrtimer, irq-off, kvm-exit, ldlat-loads, ldlat-stores, '
-     'profile, split-lock, task-state, watchdog'),
+     'are: blktrace, bpf:kvm_exit, breakpoint, hrtimer, irq-off, kvm-exit, ldlat-loads, '
+     'ldlat-stores, oncpu, page-faults, profile, split-lock, task-state, watchdog'),
 ])
 def test_refused_profilers(script, event, status, sentence):
     done = run('trace', '-e', f'sched:sched_switch,{event}', '--input', script)
