@@ -236,8 +236,7 @@ static void join_call(struct allocations *a, const struct event *e, const struct
 static int leave_out(
 	struct allocations *a, const struct attar_event *ev, const struct allocation *made)
 {
-	a->perf.n++;
-	a->perf.sum += made->size;
+	left_out_add(&a->perf, made->size);
 	allocations_keep(a, ev, made);
 	return 0;
 }
@@ -401,7 +400,7 @@ void allocations_add_remarks(
 		"because of them");
 	remark(report, attar_stack_table_refused(a->stacks),
 		"allocations have no stack, because the table of stacks is full");
-	perf_work_remark_allocations(&a->perf, report, scope);
+	left_out_remark_allocations(&a->perf, report, scope);
 	attar_pairs_get_stats(a->calls, &stats);
 	remark(report, stats.unpaired[ATTAR_UNPAIRED_END],
 		"allocations whose calls began before the start: their sizes are unknown");

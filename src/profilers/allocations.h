@@ -39,7 +39,7 @@ struct allocations {
 	struct attar_pairs *calls; /* by thread */
 	struct attar_stack_table *stacks;
 	struct frames *frames;
-	struct perf_work perf;
+	struct left_out perf;
 };
 
 /* Adds the events of --alloc and --free, and creates the tables. */

@@ -26,6 +26,11 @@ static bool is_join(const struct attar_run *run, const struct attar_process *pro
 	return thread && thread->process && thread->process->pid == process->pid;
 }
 
+bool futex_may_be_idle(uint64_t op, uint64_t value)
+{
+	return (op & (COMMAND | PRIVATE_FLAG)) == (WAIT | PRIVATE_FLAG) && !(uint32_t)value;
+}
+
 enum futex_call futex_call_of(const struct attar_run *run, const struct attar_process *process,
 	uint64_t op, uint64_t value)
 {

@@ -125,6 +125,25 @@ static enum frame_mark mark_of(const char *name)
 	return syscall_of(name) ? FRAME_SYSCALL : FRAME_NONE;
 }
 
+/* Functions of Go's runtime that wait for a futex, and why. */
+static enum frame_mark mark_of_go(const char *name)
+{
+	static const struct {
+		enum frame_mark mark;
+		const char *prefix;
+	} functions[] = {{FRAME_GO_FUTEX, "futex"}, {FRAME_GO_NOTE, "notesleep"},
+		{FRAME_GO_NOTE, "notetsleep"}, {FRAME_GO_STOPS, "stopTheWorld"},
+		{FRAME_GO_STOPS, "forEachP"}};
+
+	if (strncmp(name, "runtime.", strlen("runtime.")) != 0)
+		return FRAME_NONE;
+	name += strlen("runtime.");
+	for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++)
+		if (!strncmp(name, functions[i].prefix, strlen(functions[i].prefix)))
+			return functions[i].mark;
+	return FRAME_NONE;
+}
+
 static void fill(struct frames *frames, struct slot *slot, attar_location location)
 {
 	struct attar_symbol symbol;
@@ -134,6 +153,10 @@ static void fill(struct frames *frames, struct slot *slot, attar_location locati
 	if (attar_symbols_resolve(frames->symbols, location, &symbol) < 0)
 		return;
 	slot->has_name = true;
+	if (attar_location_dso(location) != ATTAR_DSO_KERNEL) {
+		slot->mark = mark_of_go(symbol.name);
+		return;
+	}
 	slot->mark = mark_of(symbol.name);
 	if (slot->mark != FRAME_SYSCALL)
 		return;
@@ -142,16 +165,20 @@ static void fill(struct frames *frames, struct slot *slot, attar_location locati
 	slot->syscall[strcspn(slot->syscall, ".")] = '\0';
 }
 
-/* NULL: it is not code of the kernel. */
-static struct slot *slot_of(struct frames *frames, attar_location location)
+static struct slot *find_slot(struct frames *frames, attar_location location)
 {
 	struct slot *slot = &frames->slots[location * 0x9e3779b97f4a7c15ULL >> 52];
 
-	if (attar_location_dso(location) != ATTAR_DSO_KERNEL)
-		return NULL;
 	if (slot->location != location)
 		fill(frames, slot, location);
 	return slot;
+}
+
+/* NULL: it is not code of the kernel. */
+static struct slot *slot_of(struct frames *frames, attar_location location)
+{
+	return attar_location_dso(location) == ATTAR_DSO_KERNEL ? find_slot(frames, location)
+								: NULL;
 }
 
 enum frame_mark frames_mark(struct frames *frames, attar_location location)
@@ -211,46 +238,74 @@ bool frames_are_of_perf(struct frames *frames, const attar_location *stack, size
 	return false;
 }
 
-/* What is new in the report. */
-static struct perf_work take_new(struct perf_work *work, enum attar_scope scope)
+bool frames_are_idle_go(struct frames *frames, const attar_location *stack, size_t n)
 {
-	struct perf_work part = *work;
+	enum { CALLERS = 16 };
+	size_t user = 0, i;
+	bool is_note = false;
+
+	while (user < n && attar_location_dso(stack[user]) == ATTAR_DSO_KERNEL)
+		user++;
+	for (i = user; i < n && i < user + CALLERS; i++) {
+		enum frame_mark mark = find_slot(frames, stack[i])->mark;
+
+		if (mark == FRAME_GO_STOPS)
+			return false;
+		is_note |= mark == FRAME_GO_NOTE;
+	}
+	/* without callers: most notes are waited for longer than any lock */
+	return is_note || (i == user + 1 && find_slot(frames, stack[user])->mark == FRAME_GO_FUTEX);
+}
+
+/* What is new in the report. */
+static struct left_out take_new(struct left_out *all, enum attar_scope scope)
+{
+	struct left_out part = *all;
 
 	if (scope != ATTAR_SCOPE_INTERVAL)
 		return part;
-	part.n -= work->n_reported;
-	part.sum -= work->sum_reported;
-	work->n_reported = work->n;
-	work->sum_reported = work->sum;
+	part.n -= all->n_reported;
+	part.sum -= all->sum_reported;
+	all->n_reported = all->n;
+	all->sum_reported = all->sum;
 	return part;
 }
 
-static void remark(struct attar_report *report, const struct perf_work *part, const char *what,
+static void remark(struct attar_report *report, const struct left_out *part, const char *what,
 	double amount, const char *unit, const char *why)
 {
 	if (part->n)
-		attar_report_remark(report,
-			"%llu %s%s of %.1f %s%s left out: the kernel %s for events of attar or of "
-			"another profiler",
+		attar_report_remark(report, "%llu %s%s of %.1f %s%s left out: %s",
 			(unsigned long long)part->n, what, part->n == 1 ? "" : "s", amount, unit,
 			part->n == 1 ? " is" : " in all are", why);
 }
 
-void perf_work_remark_waits(
-	struct perf_work *work, struct attar_report *report, enum attar_scope scope)
+void left_out_remark_perf(
+	struct left_out *waits, struct attar_report *report, enum attar_scope scope)
 {
-	const struct perf_work part = take_new(work, scope);
+	const struct left_out part = take_new(waits, scope);
 
-	remark(report, &part, "wait", (double)part.sum / 1e6, "ms", "was working");
+	remark(report, &part, "wait", (double)part.sum / 1e6, "ms",
+		"the kernel was working for events of attar or of another profiler");
 }
 
-void perf_work_remark_allocations(
-	struct perf_work *work, struct attar_report *report, enum attar_scope scope)
+void left_out_remark_go(struct left_out *waits, struct attar_report *report, enum attar_scope scope)
 {
-	const struct perf_work part = take_new(work, scope);
+	const struct left_out part = take_new(waits, scope);
+
+	remark(report, &part, "wait", (double)part.sum / 1e6, "ms",
+		part.n == 1 ? "a thread of Go had nothing to run"
+			    : "threads of Go had nothing to run");
+}
+
+void left_out_remark_allocations(
+	struct left_out *allocations, struct attar_report *report, enum attar_scope scope)
+{
+	const struct left_out part = take_new(allocations, scope);
 
 	remark(report, &part, "allocation", (double)part.sum / 1024, "KiB",
-		part.n == 1 ? "made it" : "made them");
+		part.n == 1 ? "the kernel made it for events of attar or of another profiler"
+			    : "the kernel made them for events of attar or of another profiler");
 }
 
 void frames_add_name(struct frame_summary *summary, const char *name)

@@ -25,6 +25,10 @@ enum frame_mark {
 	FRAME_PERF,    /* of the events of attar and other profilers, not of the thread */
 	FRAME_SYSCALL, /* frames_syscall() has the name */
 	FRAME_KTHREAD,
+	/* of user code: Go's runtime */
+	FRAME_GO_FUTEX,
+	FRAME_GO_NOTE,  /* waits for a note: until another thread has something for it */
+	FRAME_GO_STOPS, /* waits until the others stop */
 };
 
 struct frames;
@@ -60,17 +64,32 @@ void frames_read(struct frames *frames, const attar_location *stack, size_t n,
  */
 bool frames_are_of_perf(struct frames *frames, const attar_location *stack, size_t n);
 
-/* What a profiler leaves out because of frames_are_of_perf(). Initialized to zeroes. */
-struct perf_work {
+/*
+ * Whether a thread of Go's runtime that waits for a futex has nothing to run: it does not wait for
+ * a lock. Resolves symbols of user code, each once; futex_may_be_idle() shows when it is needed.
+ */
+bool frames_are_idle_go(struct frames *frames, const attar_location *stack, size_t n);
+
+/* What a profiler leaves out because of one of these functions. Initialized to zeroes. */
+struct left_out {
 	uint64_t n, sum; /* waits and ns, or allocations and bytes */
 	uint64_t n_reported, sum_reported;
 };
 
-/* Adds a remark on the waits, or the allocations, that were left out, if there are any. */
-void perf_work_remark_waits(
-	struct perf_work *work, struct attar_report *report, enum attar_scope scope);
-void perf_work_remark_allocations(
-	struct perf_work *work, struct attar_report *report, enum attar_scope scope);
+/* Counts a wait or an allocation. */
+static inline void left_out_add(struct left_out *left_out, uint64_t amount)
+{
+	left_out->n++;
+	left_out->sum += amount;
+}
+
+/* Add a remark on what was left out, if there is something: "2 waits of 9.0 ms in all". */
+void left_out_remark_perf(
+	struct left_out *waits, struct attar_report *report, enum attar_scope scope);
+void left_out_remark_go(
+	struct left_out *waits, struct attar_report *report, enum attar_scope scope);
+void left_out_remark_allocations(
+	struct left_out *allocations, struct attar_report *report, enum attar_scope scope);
 
 /* Adds the next outer function of a stack that is known by names. Zeroed: no function yet. */
 void frames_add_name(struct frame_summary *summary, const char *name);

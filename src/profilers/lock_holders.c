@@ -88,12 +88,6 @@ int lock_holders_end(struct lock_holders *holders, struct lock_account *account,
 	return lock_holders_add(holders, lock, ALL, leave(holders, account, serial, since, time));
 }
 
-void lock_holders_drop(struct lock_holders *holders, struct lock_account *account, uint64_t serial,
-	uint64_t since, uint64_t time)
-{
-	leave(holders, account, serial, since, time);
-}
-
 int lock_holders_release(struct lock_holders *holders, struct lock_account *account,
 	const void *lock, int64_t tid, uint64_t time)
 {

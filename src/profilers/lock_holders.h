@@ -39,10 +39,6 @@ uint64_t lock_holders_begin(
 int lock_holders_end(struct lock_holders *holders, struct lock_account *account, const void *lock,
 	uint64_t serial, uint64_t since, uint64_t time);
 
-/* The same for a wait that is not counted: its thread has exited. */
-void lock_holders_drop(struct lock_holders *holders, struct lock_account *account, uint64_t serial,
-	uint64_t since, uint64_t time);
-
 /* A thread releases the lock. Returns 0 or -ENOMEM. */
 int lock_holders_release(struct lock_holders *holders, struct lock_account *account,
 	const void *lock, int64_t tid, uint64_t time);

@@ -55,7 +55,8 @@ struct wait {
 	char type[16], comm[COMM_BYTES];
 	uint64_t account; /* lock_holders_begin() */
 	int64_t joined;   /* the thread whose end it waits for; 0: it waits for a lock */
-	bool is_perf;     /* frames_are_of_perf() */
+	/* Where it is counted, if it is not shown. */
+	struct left_out *left_out;
 	uint16_t depth;
 	attar_location stack[DEPTH_MAX];
 };
@@ -70,7 +71,7 @@ struct locks {
 	struct attar_keytable *table;
 	struct attar_stacks *stacks;
 	struct frames *frames;
-	struct perf_work perf;
+	struct left_out perf, go;
 };
 
 /* ---- waits ---- */
@@ -80,12 +81,10 @@ static int64_t tid_of(const struct attar_run *run, const struct attar_event *ev)
 	return sample_tid(attar_run_source_spec(run, ev->counter), ev);
 }
 
-static struct waiter waiter_of(
-	const struct attar_run *run, const struct attar_event *ev, uint64_t lock)
+static struct waiter waiter_of(const struct attar_event *ev, int64_t tid, uint64_t lock)
 {
-	int32_t tid = (int32_t)tid_of(run, ev);
-
-	return (struct waiter){.lock = lock, .tid = tid, .cpu = tid ? 0 : (int32_t)ev->cpu};
+	return (struct waiter){
+		.lock = lock, .tid = (int32_t)tid, .cpu = tid ? 0 : (int32_t)ev->cpu};
 }
 
 /* Waits that were dropped have no end, so the sums of the holders of their locks are wrong. */
@@ -105,7 +104,7 @@ static void note_dropped(struct locks *l)
 static struct wait *begin(const struct attar_run *run, struct attar_pairs *pairs,
 	const struct attar_event *ev, const struct lock *lock, const char *type)
 {
-	const struct waiter waiter = waiter_of(run, ev, lock->pid ? 0 : lock->address);
+	const struct waiter waiter = waiter_of(ev, tid_of(run, ev), lock->pid ? 0 : lock->address);
 	const struct attar_stamp at = attar_event_get_stamp(ev);
 	struct attar_start *start = attar_pairs_start(pairs, &waiter, sizeof(waiter), &at);
 	struct wait *wait = start ? start->payload : NULL;
@@ -130,7 +129,7 @@ static void columns(struct attar_section *lines)
 }
 
 static void add_line(struct attar_run *run, const struct attar_event *ev, const struct wait *wait,
-	uint64_t duration)
+	int64_t tid, uint64_t duration)
 {
 	struct attar_section *lines = attar_run_lines(run, "waits", columns);
 
@@ -139,7 +138,7 @@ static void add_line(struct attar_run *run, const struct attar_event *ev, const 
 	attar_section_row(lines);
 	attar_cell_u64(lines, attar_run_realtime(run, ev->time));
 	attar_cell_text(lines, wait->comm);
-	sample_tid_cell(lines, tid_of(run, ev));
+	sample_tid_cell(lines, tid);
 	attar_cell_text(lines, wait->type);
 	attar_cell_u64(lines, wait->lock.address);
 	attar_cell_u64(lines, duration);
@@ -177,7 +176,7 @@ static int add_holders(struct locks *l, struct attar_keyrow *row, const struct w
 
 /* A wait that is shown. */
 static int add(struct locks *l, struct attar_run *run, const struct attar_event *ev,
-	struct attar_keyrow *row, const struct wait *wait, uint64_t duration)
+	struct attar_keyrow *row, const struct wait *wait, int64_t tid, uint64_t duration)
 {
 	row->interval.sums[0] += duration;
 	set_label(row->value, wait);
@@ -186,16 +185,16 @@ static int add(struct locks *l, struct attar_run *run, const struct attar_event 
 	if (wait->joined)
 		return 0;
 	if (l->than && attar_run_wants_lines(run))
-		add_line(run, ev, wait, duration);
+		add_line(run, ev, wait, tid, duration);
 	return ev->thread
 		       ? attar_stacks_add(l->stacks, ev->thread, wait->stack, wait->depth, duration)
 		       : 0;
 }
 
 static int end(struct locks *l, struct attar_run *run, struct attar_pairs *pairs,
-	const struct attar_event *ev, uint64_t lock)
+	const struct attar_event *ev, int64_t tid, uint64_t lock)
 {
-	const struct waiter waiter = waiter_of(run, ev, lock);
+	const struct waiter waiter = waiter_of(ev, tid, lock);
 	const struct attar_stamp at = attar_event_get_stamp(ev);
 	const struct attar_start *start = attar_pairs_end(pairs, &waiter, sizeof(waiter), &at);
 	const struct wait *wait = start ? start->payload : NULL;
@@ -209,10 +208,9 @@ static int end(struct locks *l, struct attar_run *run, struct attar_pairs *pairs
 	r = row ? add_holders(l, row, wait, start->time, at.time) : -ENOMEM;
 	if (r < 0 || at.time - start->time < l->than || !attar_run_is_cpu_selected(run, at.cpu))
 		return r;
-	if (!wait->is_perf)
-		return add(l, run, ev, row, wait, at.time - start->time);
-	l->perf.n++;
-	l->perf.sum += at.time - start->time;
+	if (!wait->left_out)
+		return add(l, run, ev, row, wait, tid, at.time - start->time);
+	left_out_add(wait->left_out, at.time - start->time);
 	return 0;
 }
 
@@ -245,8 +243,8 @@ static int on_begin(struct attar_run *run, void *self, const struct attar_event 
 
 	name_type(attar_arg_u64(ev, FLAGS), type);
 	wait = begin(run, l->kernel, ev, &lock, type);
-	if (wait)
-		wait->is_perf = frames_are_of_perf(l->frames, wait->stack, wait->depth);
+	if (wait && frames_are_of_perf(l->frames, wait->stack, wait->depth))
+		wait->left_out = &l->perf;
 	return 0;
 }
 
@@ -254,7 +252,7 @@ static int on_end(struct attar_run *run, void *self, const struct attar_event *e
 {
 	struct locks *l = self;
 
-	return end(l, run, l->kernel, ev, attar_arg_u64(ev, ADDRESS));
+	return end(l, run, l->kernel, ev, tid_of(run, ev), attar_arg_u64(ev, ADDRESS));
 }
 
 enum { UADDR, OP, VALUE };
@@ -273,6 +271,7 @@ static int release(struct locks *l, const struct attar_event *ev, const struct l
 static int begin_futex(struct locks *l, const struct attar_run *run, const struct attar_event *ev,
 	const struct lock *lock, enum futex_call call)
 {
+	bool may_be_idle = futex_may_be_idle(attar_arg_u64(ev, OP), attar_arg_u64(ev, VALUE));
 	struct wait *wait =
 		begin(run, l->futexes, ev, lock, call == FUTEX_CALL_LOCK_PI ? "futex-pi" : "futex");
 	struct attar_keyrow *row;
@@ -284,6 +283,8 @@ static int begin_futex(struct locks *l, const struct attar_run *run, const struc
 		wait->joined = (int64_t)(uint32_t)attar_arg_u64(ev, VALUE);
 		return 0;
 	}
+	if (may_be_idle && frames_are_idle_go(l->frames, wait->stack, wait->depth))
+		wait->left_out = &l->go;
 	row = attar_keytable_at(l->table, lock, sizeof(*lock));
 	if (!row)
 		return -ENOMEM;
@@ -311,7 +312,7 @@ static int on_futex_end(struct attar_run *run, void *self, const struct attar_ev
 {
 	struct locks *l = self;
 
-	return end(l, run, l->futexes, ev, 0);
+	return end(l, run, l->futexes, ev, tid_of(run, ev), 0);
 }
 
 static int on_lost(struct attar_run *run, void *self, const struct attar_event *ev)
@@ -325,22 +326,12 @@ static int on_lost(struct attar_run *run, void *self, const struct attar_event *
 	return 0;
 }
 
-/* Its wait has no end. */
+/* Its wait ends here, as at a signal that kills it. */
 static int on_exited(struct attar_run *run, void *self, const struct attar_event *ev)
 {
 	struct locks *l = self;
-	const struct waiter waiter = {.tid = ev->thread ? ev->thread->tid : -1};
-	const struct attar_stamp at = attar_event_get_stamp(ev);
-	const struct attar_start *start = attar_pairs_end(l->futexes, &waiter, sizeof(waiter), &at);
-	const struct wait *wait = start ? start->payload : NULL;
-	struct attar_keyrow *row =
-		wait ? attar_keytable_find(l->table, &wait->lock, sizeof(wait->lock)) : NULL;
 
-	(void)run;
-	if (row && !wait->joined)
-		lock_holders_drop(&l->holders, &((struct label *)row->value)->account,
-			wait->account, start->time, at.time);
-	return 0;
+	return ev->thread ? end(l, run, l->futexes, ev, ev->thread->tid, 0) : 0;
 }
 
 /* ---- reporting ---- */
@@ -361,13 +352,13 @@ static bool is_libc(const char *path)
 	return begins_with_one_of(slash ? slash + 1 : path, files);
 }
 
-/* Functions of glibc and musl, which a static program contains. */
+/* Functions of glibc and musl, which a static program contains, and of Go's runtime. */
 static bool is_lock_of_libc(const char *name, bool is_in_libc)
 {
 	static const char *const names[] = {"lll_", "futex_", "do_futex_wait", "pthread_",
 		"sem_wait", "sem_timedwait", "sem_clockwait", "new_sem_", "mtx_lock",
 		"mtx_timedlock", "cnd_wait", "cnd_timedwait", "thrd_join", "syscall",
-		"internal_syscall", NULL};
+		"internal_syscall", "runtime.futex", "runtime.lock", "runtime.note", NULL};
 	static const char *const of_musl[] = {"lock", "wait", "timedwait", NULL};
 
 	name += strspn(name, "_");
@@ -603,7 +594,8 @@ static int locks_report(
 	attar_report_unpaired(report, &stats, "waits for futexes");
 	attar_report_evicted(report, l->table, "locks");
 	attar_report_evicted(report, l->holders.table, "holders");
-	perf_work_remark_waits(&l->perf, report, scope);
+	left_out_remark_perf(&l->perf, report, scope);
+	left_out_remark_go(&l->go, report, scope);
 	return r == 0 ? attar_run_stacks(run, report, l->stacks, scope, &opts) : r;
 }
 

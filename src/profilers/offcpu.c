@@ -47,7 +47,7 @@ struct offcpu {
 	attar_location separator;
 	struct wakers wakers;
 	struct frames *frames;
-	struct perf_work perf;
+	struct left_out perf;
 	uint64_t endless; /* blocks whose end was not seen */
 	bool has_ended;   /* one whose end was */
 };
@@ -177,8 +177,7 @@ static int end_block(struct offcpu *o, struct attar_run *run, const struct attar
 	if (!thread || !attar_run_is_selected(run, thread))
 		return 0;
 	if (task->is_perf) {
-		o->perf.n++;
-		o->perf.sum += state->duration;
+		left_out_add(&o->perf, state->duration);
 		return 0;
 	}
 	return add_block(o, run, ev, thread, task, state->duration, waker ? waker : &unknown);
@@ -339,7 +338,7 @@ static int offcpu_report(
 			o->has_ended || attar_run_is_live(run)
 				? ""
 				: "; use recordings of the whole system (attar record -a)");
-	perf_work_remark_waits(&o->perf, report, scope);
+	left_out_remark_perf(&o->perf, report, scope);
 	attar_report_evicted(report, o->threads, "threads");
 	return r == 0 ? report_stacks(o, run, report, scope) : r;
 }

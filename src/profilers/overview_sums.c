@@ -607,7 +607,9 @@ static void resolve(struct attar_symbols *symbols, attar_location location, stru
 		ret_place->name = symbol.name;
 		ret_place->start = symbol.start;
 	}
-	if (symbol.dso)
+	if (symbol.kind == ATTAR_DSO_IS_LABEL) /* a function of /proc/PID/stack */
+		ret_place->dso = "[kernel.kallsyms]";
+	else if (symbol.dso)
 		ret_place->dso = symbol.dso;
 }
 

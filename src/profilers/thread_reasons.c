@@ -61,6 +61,16 @@ static bool is_lock(struct attar_run *run, struct thread_times *times,
 	return attar_run_is_live(run) || is_lock_function(attar_run_symbols(run), stack, n);
 }
 
+static bool is_idle(struct thread_times *times, const struct frame_summary *frames,
+	const struct attar_event *ev, const attar_location *stack, size_t n)
+{
+	uint64_t op, value;
+
+	return frames->waits == FRAME_FUTEX && get_argument(times, ev, "futex", 1, &op) &&
+	       get_argument(times, ev, "futex", 2, &value) && futex_may_be_idle(op, value) &&
+	       frames_are_idle_go(times->frames, stack, n);
+}
+
 /* The argument of a system call that is the number of file descriptors; -1: it has none. */
 static int n_descriptors_argument(const char *syscall)
 {
@@ -102,6 +112,8 @@ enum thread_state thread_state_of(const struct frame_summary *frames, bool is_un
 	case FRAME_LOCK:
 		return THREAD_LOCK;
 	case FRAME_FUTEX:
+		if (details->is_idle)
+			return THREAD_WORK;
 		return details->is_lock ? THREAD_LOCK : THREAD_CONDITION;
 	case FRAME_SLEEP:
 		return THREAD_SLEEP;
@@ -124,6 +136,7 @@ enum thread_state thread_times_why(struct attar_run *run, struct thread_times *t
 	struct wait_details details;
 
 	details.is_lock = is_lock(run, times, frames, ev, stack, n);
+	details.is_idle = is_idle(times, frames, ev, stack, n);
 	details.is_only_a_time = is_only_a_time(times, frames, ev);
 	return thread_state_of(frames, is_uninterruptible, &details);
 }

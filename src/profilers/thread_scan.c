@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 
+#include "futex.h"
 #include "thread_times.h"
 
 enum {
@@ -103,21 +104,33 @@ static bool is_only_a_time(long call, const unsigned long long *arguments)
 	}
 }
 
+static bool is_idle_go(struct thread_times *times, struct attar_thread *thread, uint64_t pc)
+{
+	attar_location location = attar_thread_locate(thread, pc);
+
+	return frames_are_idle_go(times->frames, &location, 1);
+}
+
 /* From the number and the arguments of its system call. Without permission: a lock. */
 static struct wait_details read_details(
-	const struct attar_run *run, const struct attar_process *process, pid_t tid)
+	struct attar_run *run, struct thread_times *times, struct attar_thread *thread)
 {
-	unsigned long long arguments[3];
+	const struct attar_process *process = thread->process;
+	unsigned long long arguments[3], pc = 0;
 	struct wait_details details = {.is_lock = true};
 	char path[PATH_BYTES];
 	long call;
 	FILE *file;
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", (int)process->pid, (int)tid);
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", (int)process->pid,
+		(int)thread->tid);
 	file = fopen(path, "re");
-	if (file && fscanf(file, "%ld %llx %llx %llx", &call, &arguments[0], &arguments[1],
-			    &arguments[2]) == 4) {
+	if (file && fscanf(file, "%ld %llx %llx %llx %*x %*x %*x %*x %llx", &call, &arguments[0],
+			    &arguments[1], &arguments[2], &pc) == 5) {
 		details.is_lock = thread_is_futex_lock(run, process, arguments[1], arguments[2]);
+		details.is_idle = call == SYS_futex &&
+				  futex_may_be_idle(arguments[1], arguments[2]) &&
+				  is_idle_go(times, thread, pc);
 		details.is_only_a_time = is_only_a_time(call, arguments);
 	}
 	if (file)
@@ -127,7 +140,7 @@ static struct wait_details read_details(
 
 static int scan_thread(struct attar_run *run, struct thread_times *times, pid_t tid, uint64_t time)
 {
-	const struct attar_thread *thread = attar_run_thread(run, tid);
+	struct attar_thread *thread = attar_run_thread(run, tid);
 	struct attar_stamp at = {.time = time, .task = ATTAR_NO_TASK};
 	struct thread_found found = {.tid = tid};
 	struct frame_summary frames = {0};
@@ -151,7 +164,7 @@ static int scan_thread(struct attar_run *run, struct thread_times *times, pid_t 
 		return 0;
 	found.is_kernel_thread = frames.is_kernel_thread;
 	if (frames.waits == FRAME_FUTEX || frames.waits == FRAME_WORK)
-		details = read_details(run, thread->process, tid);
+		details = read_details(run, times, thread);
 	found.state = thread_state_of(&frames, state == 'D', &details);
 	return thread_times_found(run, times, &found, &at);
 }

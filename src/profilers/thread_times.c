@@ -111,11 +111,8 @@ const struct attar_thread *thread_times_selected(const struct attar_run *run, pi
 /* What happened to the thread before the end of a loss is unknown. */
 static void end_perf_wait(struct thread_times *times, struct thread_block *block, uint64_t time)
 {
-	if (block->perf_since && block->perf_since >= times->seen_from &&
-		time > block->perf_since) {
-		times->perf.n++;
-		times->perf.sum += time - block->perf_since;
-	}
+	if (block->perf_since && block->perf_since >= times->seen_from && time > block->perf_since)
+		left_out_add(&times->perf, time - block->perf_since);
 	block->perf_since = 0;
 }
 
@@ -262,7 +259,7 @@ bool thread_times_has_stacks(const struct attar_run *run, uint32_t source)
 void thread_times_remark(const struct attar_run *run, struct thread_times *times,
 	struct attar_report *report, enum attar_scope scope)
 {
-	perf_work_remark_waits(&times->perf, report, scope);
+	left_out_remark_perf(&times->perf, report, scope);
 	if (!attar_run_is_live(run) && !thread_times_has_stacks(run, times->source))
 		attar_report_remark(report,
 			"the recording has no stacks of context switches: the reasons for waits "

@@ -71,7 +71,7 @@ struct thread_times {
 	struct attar_states *states;
 	struct frames *frames;
 	uint64_t switches, migrations; /* of selected threads */
-	struct perf_work perf;         /* waits in which a thread has no state */
+	struct left_out perf;          /* waits in which a thread has no state */
 	int32_t *current;              /* by CPU: the thread on it; -1: unknown */
 	size_t n_current;
 	uint32_t source; /* number of that of context switches */
@@ -159,6 +159,7 @@ void thread_times_remark(const struct attar_run *run, struct thread_times *times
 /* Details of a wait that the arguments of the system call show, but its stack does not. */
 struct wait_details {
 	bool is_lock;        /* FRAME_FUTEX is a lock; otherwise a condition */
+	bool is_idle;        /* FRAME_FUTEX waits for something to do */
 	bool is_only_a_time; /* FRAME_WORK waits for no file */
 };
 

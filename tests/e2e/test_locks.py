@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """attar locks: waits of known number and length; attar list profilers."""
 import json
+import platform
 import re
 import subprocess
 from pathlib import Path
@@ -186,12 +187,36 @@ def test_holder_of_each_interval(script):
 
 
 @pytest.mark.quick
-@pytest.mark.parametrize('ended', ['exit', 'lost 1'])
-def test_waits_without_an_end_have_no_holder(script, ended):
+@pytest.mark.parametrize('ended, share, total', [('exit', 45.455, 1100), ('lost 1', 50, 1000)])
+def test_waits_without_an_end_have_no_holder(script, ended, share, total):
     """13 begins to wait and is not seen again: what 10 holds later is not due to it."""
     text = futex_events((0, 13, WAIT), (100, 13, ended), (200, 11, 'fork 10/11'), (1000, 11, WAIT),
                         (1500, 10, WAKE), (2000, 11, WOKEN))
-    assert holders(reports('--input', script(text))[-1]) == [(64, 10, 50, 1000)]
+    assert holders(reports('--input', script(text))[-1]) == [(64, 10, share, total)]
+
+
+@pytest.mark.quick
+def test_a_wait_that_ends_with_the_exit_of_its_thread(script):
+    text = futex_events((0, 11, WAIT), (400_000_000, 11, 'exit'), (500_000_000, 12, WAIT),
+                        (500_000_100, 12, WOKEN))
+    found = reports('--than', '1ms', '--input', script(text))
+    lines = [r for report in found for s in report['sections'] if s['name'] == 'waits'
+             for r in rows(report, 'waits')]
+    assert [(r['tid'], r['comm'], r['waited']) for r in lines] == [(11, 't11', 400_000_000)]
+    row, = rows(reports('--input', script(text))[-1])
+    assert (row['count'], row['total'], row['max']) == (2, 400_000_100, 400_000_000)
+
+
+@pytest.mark.usefixtures('root')
+def test_a_waiter_that_is_killed():
+    """It waits for a futex that nobody wakes, and is killed while it does."""
+    number = 202 if platform.machine() == 'x86_64' else 98
+    waiter = ('import ctypes; '
+              f'ctypes.CDLL(None).syscall({number}, ctypes.byref(ctypes.c_int(5)), 0, 5, None)')
+    report = reports('--futex', '--', 'sh', '-c', 'timeout -s KILL 1 "$@"; true', 'sh',
+                     '/usr/bin/python3', '-c', waiter)[-1]
+    longest = max((row for row in rows(report)), key=lambda row: row['max'])
+    assert longest['waiter'] == 'python3' and 10**8 < longest['max'] < 11 * 10**8
 
 
 LIBC = ('__futex_abstimed_wait_common', '___pthread_mutex_lock', '__GI___lll_lock_wait',
