@@ -118,9 +118,6 @@ static int catch_up(struct perfume_collector *c, struct reader *reader)
 		reader->lost += count - reader->count;
 	reader->position = position;
 	reader->count = count;
-	/* The record with the owner's tid may be among the lost records. */
-	if (position >= __atomic_load_n(&reader->seen->owner_since, __ATOMIC_ACQUIRE))
-		reader->tid = (pid_t)reader->seen->owner;
 	return 0;
 }
 
@@ -320,8 +317,10 @@ static void sift_down(struct perfume_collector *c, size_t i)
 	heap[i] = moved;
 }
 
+/* The top stays where it is while the caller holds its record, see take_front(). */
 static int push(struct perfume_collector *c, struct reader *reader)
 {
+	const size_t lowest = c->handed_out ? 3 : 1;
 	struct reader **heap;
 	size_t i;
 
@@ -332,7 +331,8 @@ static int push(struct perfume_collector *c, struct reader *reader)
 		c->heap = heap;
 		c->heap_room = c->heap_room * 2 + 16;
 	}
-	for (i = c->n_heap++; i && c->heap[(i - 1) / 2]->time > reader->time; i = (i - 1) / 2)
+	for (i = c->n_heap++; i >= lowest && c->heap[(i - 1) / 2]->time > reader->time;
+		i = (i - 1) / 2)
 		c->heap[i] = c->heap[(i - 1) / 2];
 	c->heap[i] = reader;
 	reader->waiting = 1;

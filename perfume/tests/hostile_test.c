@@ -174,6 +174,71 @@ static void a_record_from_the_future_gets_the_current_time(void **state)
 	perfume_collector_free(collector);
 }
 
+/* Publishes a record of 8 bytes with this time in a forged ring. */
+static void put_forged(struct area *area, uint32_t ring, uint64_t time)
+{
+	struct area_record record = {.size = 24, .time = time};
+	struct area_ring *to = &area->rings[ring];
+
+	memcpy((char *)area + AREA_DATA + (uint64_t)ring * FORGED_RING + to->head, &record,
+		sizeof(record));
+	to->count++;
+	to->reserved += 24;
+	to->head += 24;
+}
+
+/* Its thread was preempted while it wrote the record, and the caller has a later one. */
+static void an_older_record_that_arrives_late_is_returned(void **state)
+{
+	const int sealed = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+	struct perfume_collector *collector = collector_for("forged", -1);
+	const uint64_t times[] = {2000, 1000, 3000};
+	struct perfume_received event;
+	struct area *area;
+	int fd, i;
+
+	area = forge(&fd, sealed);
+	send_fd(collector, fd);
+	perfume_collector_poll(collector, 0);
+	for (i = 0; i < 3; i++) {
+		put_forged(area, (uint32_t)i, times[i]);
+		perfume_collector_poll(collector, 0);
+		assert_int_equal(perfume_collector_next(collector, &event), 1);
+		assert_int_equal(event.time, times[i]);
+	}
+	munmap(area, AREA_DATA + 4 * FORGED_RING);
+	perfume_collector_free(collector);
+}
+
+/* It was killed after it had counted its second record, before it published it. */
+static void a_record_that_was_only_counted_is_not_written(void **state)
+{
+	const int sealed = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+	struct perfume_collector *collector = collector_for("forged", -1);
+	struct perfume_collector_stats stats;
+	struct area *area;
+	int fd;
+	pid_t pid = fork();
+
+	if (!pid) {
+		area = forge(&fd, sealed);
+		area->claims[0].id =
+			strtoull(strchr(perfume_collector_variable(collector), '=') + 1, NULL, 16);
+		send_fd(collector, fd);
+		put_forged(area, 0, 1000);
+		area->rings[0].count++;
+		_exit(0);
+	}
+	waitpid(pid, NULL, 0);
+	read_all(collector, 0);
+	READ_UNTIL(collector, stats_of(collector).writers == 0);
+	stats = stats_of(collector);
+	assert_int_equal(stats.read, 1);
+	assert_int_equal(stats.lost, 0);
+	assert_int_equal(stats.written, 1);
+	perfume_collector_free(collector);
+}
+
 /*
  * ---- a file system, run by a thread of the child, that never answers the request for a page ----
  */
@@ -500,6 +565,8 @@ int main(void)
 		CASE(an_invalid_area_is_refused),
 		CASE(a_corrupt_area_is_harmless),
 		CASE(a_record_from_the_future_gets_the_current_time),
+		CASE(an_older_record_that_arrives_late_is_returned),
+		CASE(a_record_that_was_only_counted_is_not_written),
 		CASE(memory_that_never_arrives_blocks_no_collector),
 		CASE(a_lock_left_by_a_killed_collector_is_released),
 		CASE(a_lost_slot_is_not_shared),
