@@ -85,7 +85,8 @@ enum {
 	AREA_SLOTS = 32768,
 	AREA_MARKS = 16,
 	AREA_TEXT = 512,
-	AREA_OWNER = 0xffff, /* slot of a record with the tid (u32) of the records that follow */
+	/* slot of a record with the tid (u32) of the records that follow; not an event */
+	AREA_OWNER = 0xffff,
 };
 
 /* A collector's claim. Claim k corresponds to bit k of `wanted`. */
@@ -111,15 +112,13 @@ struct area_slot {
  * Positions count bytes since the ring was created; the offset in the ring is position modulo size.
  */
 struct area_ring {
-	uint64_t reserved;    /* bytes up to here may be changing; older than ring_size is lost */
-	uint64_t head;        /* records before this position are complete */
-	uint64_t count;       /* of records up to head */
-	uint64_t owner_since; /* position of the current owner's first record */
-	uint32_t owner;       /* thread id */
-	uint32_t unused;
+	uint64_t reserved; /* bytes up to here may be changing; older than ring_size is lost */
+	uint64_t head;     /* records before this position are complete */
+	uint64_t count;    /* of events up to head */
+	uint64_t unused[2];
 	/*
-	 * For each sixteenth of the ring, the first record that begins in it, and the number of
-	 * records before it.
+	 * For each sixteenth of the ring, where reading can begin: the position of an AREA_OWNER
+	 * record, and the number of events before it. A sixteenth without one has an old position.
 	 */
 	struct {
 		uint64_t position, count;
@@ -264,7 +263,8 @@ static struct {
 	struct stat stat; /* of the descriptor, to detect that it was replaced */
 	uint32_t ring_size, clock;
 	uint64_t look_ticks;
-	uint32_t fork; /* fork generation, to detect rings of the parent */
+	uint64_t searched; /* when a thread found no ring, in clock ticks; 0: never */
+	uint32_t fork;     /* fork generation, to detect rings of the parent */
 	uint32_t n_slots, n_dead, n_rings;
 	uint32_t n_waits; /* waits for the lock, 0.1 ms each */
 	uint8_t live[AREA_SLOTS];
@@ -1553,7 +1553,14 @@ static void area_leave(void)
 struct ring {
 	unsigned char *data; /* mapped twice, so that records are contiguous at the end */
 	struct area_ring *seen;
-	uint64_t head, count;
+	/*
+	 * Head and count change together, by `current`: the writer may leave a record unfinished
+	 * at any instruction, see depth_now().
+	 */
+	struct {
+		uint64_t head, count;
+	} done[2];
+	uint32_t current;
 	pid_t owner;
 	uint64_t looked; /* time of the last check of the claims, in clock ticks */
 	uint32_t alive;  /* the collectors that were alive then */
@@ -1563,8 +1570,10 @@ static struct ring rings[AREA_RINGS];
 
 static __thread struct {
 	struct ring *ring[LEVELS];
-	uint32_t fork; /* fork generation of the process that owns the rings */
-	uint32_t depth;
+	uint32_t fork;             /* fork generation of the process that owns the rings */
+	uint32_t depth;            /* records that are being written */
+	uint32_t refused;          /* 1: there was no ring for this thread */
+	const char *frame[LEVELS]; /* an address in the stack frame that writes the record */
 } mine __attribute__((tls_model("initial-exec")));
 
 /* ---- the clock ---- */
@@ -1637,6 +1646,7 @@ static void rings_forget(void)
 			munmap(rings[i].data, 2 * (size_t)shared.ring_size);
 	memset(rings, 0, shared.n_rings * sizeof(rings[0]));
 	shared.n_rings = 0;
+	shared.searched = 0;
 	shared.fork++;
 }
 
@@ -1667,34 +1677,25 @@ static unsigned char *map_twice(uint32_t i)
 	return data == MAP_FAILED ? NULL : data;
 }
 
-/*
- * Returns a ring whose thread has exited, otherwise a new one, otherwise NULL. Called with the lock
- * held.
- */
+/* Returns a ring whose thread has exited, otherwise a new one, otherwise NULL. */
 static struct ring *find_ring(void)
 {
 	struct ring *ring;
 	uint32_t i;
 
-	/*
-	 * A vfork child shares the memory of the waiting parent thread and must not leave a ring in
-	 * it.
-	 */
-	if (getpid() != shared.pid)
-		return NULL;
 	for (i = 0; i < shared.n_rings; i++)
 		if (syscall(SYS_tgkill, shared.pid, rings[i].owner, 0) < 0 && errno == ESRCH)
 			return &rings[i];
 	if (i == AREA_RINGS)
 		return NULL;
-	ring = &rings[i];
-	ring->data = map_twice(i);
-	if (!ring->data)
-		return NULL;
 	if (!i) {
 		shared.clock = choose_clock();
 		shared.look_ticks = ticks_between_looks(shared.clock);
 	}
+	ring = &rings[i];
+	ring->data = map_twice(i);
+	if (!ring->data)
+		return NULL;
 	ring->seen = &shared.area->rings[i];
 	shared.n_rings++;
 	shared.area->clock = shared.clock;
@@ -1716,60 +1717,139 @@ static void put_mark(struct area_ring *seen, uint64_t position, uint64_t count, 
 	__atomic_store_n(&seen->marks[sixteenth].position, position, __ATOMIC_RELEASE);
 }
 
-static void put_record(struct ring *ring, uint16_t slot, const void *payload, size_t n,
-	uint64_t time, uint64_t counts)
-{
-	uint32_t padding = (uint32_t)-n & 7, part = shared.ring_size / AREA_MARKS;
-	uint64_t end = ring->head + sizeof(struct area_record) + n + padding;
-	unsigned char *at = ring->data + (ring->head & (shared.ring_size - 1));
-	struct area_record head = {(uint32_t)(end - ring->head), slot, (uint16_t)padding, time};
+#define OWNER_SIZE (sizeof(struct area_record) + 8)
 
+/* Writes the tid of the records that follow. This is not an event and not counted. */
+static void put_owner(struct ring *ring, uint64_t position)
+{
+	struct area_record head = {OWNER_SIZE, AREA_OWNER, 8 - sizeof(ring->owner), 0};
+	unsigned char *at = ring->data + (position & (shared.ring_size - 1));
+
+	memcpy(at, &head, sizeof(head));
+	memcpy(at + sizeof(head), &ring->owner, sizeof(ring->owner));
+}
+
+/* Announces that the bytes up to `end` change. */
+static void reserve(struct ring *ring, uint64_t end)
+{
 	__atomic_store_n(&ring->seen->reserved, end, __ATOMIC_RELAXED);
 	__atomic_thread_fence(__ATOMIC_RELEASE);
+}
+
+static void publish(struct ring *ring, uint64_t head, uint64_t count)
+{
+	uint32_t next = !ring->current;
+
+	ring->done[next].head = head;
+	ring->done[next].count = count;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	ring->current = next;
+	__atomic_store_n(&ring->seen->count, count, __ATOMIC_RELAXED);
+	__atomic_store_n(&ring->seen->head, head, __ATOMIC_RELEASE);
+}
+
+static void put_record(
+	struct ring *ring, uint16_t slot, const void *payload, size_t n, uint64_t time)
+{
+	uint32_t padding = (uint32_t)-n & 7, part = shared.ring_size / AREA_MARKS;
+	uint64_t start = ring->done[ring->current].head;
+	uint64_t count = ring->done[ring->current].count + 1;
+	uint64_t end = start + sizeof(struct area_record) + n + padding;
+	unsigned char *at = ring->data + (start & (shared.ring_size - 1));
+	struct area_record head = {(uint32_t)(end - start), slot, (uint16_t)padding, time};
+
+	reserve(ring, end + OWNER_SIZE);
 	memcpy(at, &head, sizeof(head));
 	memcpy(at + sizeof(head), payload, n);
-	ring->count += counts;
-	if (unlikely((end ^ ring->head) & ~(uint64_t)(part - 1)))
-		put_mark(ring->seen, end, ring->count, (uint32_t)(end / part % AREA_MARKS));
-	ring->head = end;
-	__atomic_store_n(&ring->seen->count, ring->count, __ATOMIC_RELAXED);
-	__atomic_store_n(&ring->seen->head, end, __ATOMIC_RELEASE);
+	if (unlikely((end ^ start) & ~(uint64_t)(part - 1))) {
+		put_mark(ring->seen, end, count, (uint32_t)(end / part % AREA_MARKS));
+		put_owner(ring, end);
+		end += OWNER_SIZE;
+	}
+	publish(ring, end, count);
 }
 
 /* ---- the ring of this thread ---- */
 
-/* Writes the tid of the records that follow. This is not an event and not counted. */
-static void put_owner(struct ring *ring)
+static void take_over(struct ring *ring)
 {
-	uint32_t tid = (uint32_t)ring->owner;
+	uint64_t head = ring->done[ring->current].head;
 
-	ring->seen->owner_since = ring->head;
-	__atomic_store_n(&ring->seen->owner, tid, __ATOMIC_RELEASE);
-	put_record(ring, AREA_OWNER, &tid, sizeof(tid), 0, 0);
+	ring->owner = (pid_t)syscall(SYS_gettid);
+	reserve(ring, head + OWNER_SIZE);
+	put_owner(ring, head);
+	publish(ring, head + OWNER_SIZE, ring->done[ring->current].count);
 }
 
-static __attribute__((noinline)) struct ring *get_ring(uint32_t level)
+/*
+ * Returns whether this thread should do without a ring: all were taken when the last thread
+ * searched for one. A search is a system call for each ring, so that threads without a ring share
+ * one in a fifth of a second. The first search of a thread does not wait.
+ */
+static int rings_were_taken(void)
+{
+	uint64_t searched = __atomic_load_n(&shared.searched, __ATOMIC_RELAXED);
+
+	return mine.refused && mine.fork == shared.fork && searched &&
+	       ticks(shared.clock) - searched < shared.look_ticks;
+}
+
+static struct ring *search_ring(void)
+{
+	struct ring *ring;
+
+	/*
+	 * A vfork child shares the memory of the waiting parent thread and must not leave a ring in
+	 * it.
+	 */
+	if (getpid() != shared.pid)
+		return NULL;
+	ring = find_ring();
+	mine.refused = !ring;
+	if (ring)
+		take_over(ring);
+	else
+		__atomic_store_n(&shared.searched, ticks(shared.clock), __ATOMIC_RELAXED);
+	return ring;
+}
+
+static __attribute__((noinline, cold)) struct ring *get_ring(uint32_t level)
 {
 	struct ring *ring;
 	int saved = errno;
 	sigset_t old;
 
+	if (rings_were_taken())
+		return NULL;
 	lock(&old);
 	if (mine.fork != shared.fork) {
 		memset(mine.ring, 0, sizeof(mine.ring));
 		mine.fork = shared.fork;
 	}
 	ring = mine.ring[level];
-	if (!ring)
-		ring = find_ring();
-	if (ring && !mine.ring[level]) {
-		ring->owner = (pid_t)syscall(SYS_gettid);
-		put_owner(ring);
-	}
-	mine.ring[level] = ring;
+	if (!ring && !rings_were_taken())
+		ring = mine.ring[level] = search_ring();
 	unlock(&old);
 	errno = saved;
 	return ring;
+}
+
+/*
+ * Returns how many records are being written, if the thread was interrupted in the middle of
+ * `depth` records. A signal handler that leaves with siglongjmp() never returns to the record that
+ * it interrupted: the stack frame that wrote it is gone if the current frame is above it. On an
+ * alternate signal stack, addresses do not say this, and the records count as being written.
+ */
+static __attribute__((noinline, cold)) uint32_t depth_now(uint32_t depth, const char *here)
+{
+	uint32_t n = depth < LEVELS ? depth : LEVELS, i;
+	stack_t stack;
+
+	for (i = 0; i < n && here < mine.frame[i]; i++)
+		;
+	if (i == n || sigaltstack(NULL, &stack) || stack.ss_flags & SS_ONSTACK)
+		return depth;
+	return i;
 }
 
 /* ---- writing ---- */
@@ -1794,7 +1874,8 @@ static void look(struct ring *ring, uint64_t now_ticks)
  * Removes exited collectors from `wanted` and returns the rest. If none remains, disables the
  * event, unless a collector is just being added: it sets `wanted` first, then the word.
  */
-static uint32_t drop(const struct perfume_event *event, struct area_slot *slot, uint32_t dead)
+static __attribute__((noinline, cold)) uint32_t drop(
+	const struct perfume_event *event, struct area_slot *slot, uint32_t dead)
 {
 	uint32_t wanted = __atomic_and_fetch(&slot->wanted, ~dead, __ATOMIC_SEQ_CST);
 	uint32_t *word = __atomic_load_n(&event->word, __ATOMIC_RELAXED);
@@ -1839,7 +1920,15 @@ static int ring_listens(const struct perfume_event *event)
 	return home_get()->settled && drop(event, slot, wanted);
 }
 
-static int write_at_level(
+/* Returns whether a collector that is alive wants the event. */
+static __attribute__((noinline, cold)) int is_still_wanted(const struct perfume_event *event,
+	struct area_slot *slot, struct ring *ring, uint32_t wanted, uint64_t now)
+{
+	look(ring, now);
+	return !(wanted & ~ring->alive) || drop(event, slot, wanted & ~ring->alive);
+}
+
+static inline __attribute__((always_inline)) int write_at_level(
 	struct perfume_event *event, uint32_t at, uint32_t level, const void *payload, size_t n)
 {
 	struct area_slot *slot = &shared.area->slots[at];
@@ -1847,23 +1936,21 @@ static int write_at_level(
 	struct ring *ring = level < LEVELS ? mine.ring[level] : NULL;
 	uint64_t now;
 
-	if (unlikely(!ring || mine.fork != shared.fork))
-		ring = wanted && level < LEVELS ? get_ring(level) : NULL;
 	if (unlikely(!wanted)) {
 		drop(event, slot, 0);
 		return 0;
 	}
+	if (unlikely(!ring || mine.fork != shared.fork))
+		ring = level < LEVELS ? get_ring(level) : NULL;
 	if (unlikely(!ring)) {
 		__atomic_fetch_add(&shared.area->lost, 1, __ATOMIC_RELAXED);
 		return -ENOBUFS;
 	}
 	now = ticks(shared.clock);
-	if (unlikely(wanted & ~ring->alive || now - ring->looked > shared.look_ticks)) {
-		look(ring, now);
-		if (wanted & ~ring->alive && !drop(event, slot, wanted & ~ring->alive))
-			return 0;
-	}
-	put_record(ring, (uint16_t)at, payload, n, now, 1);
+	if (unlikely(wanted & ~ring->alive || now - ring->looked > shared.look_ticks) &&
+		!is_still_wanted(event, slot, ring, wanted, now))
+		return 0;
+	put_record(ring, (uint16_t)at, payload, n, now);
 	return (int)n;
 }
 
@@ -1871,10 +1958,15 @@ static int ring_write(struct perfume_event *event, const void *payload, size_t n
 {
 	/* Another thread may deregister the event meanwhile. */
 	uint32_t slot = __atomic_load_n(&event->slot, __ATOMIC_RELAXED), level = mine.depth;
+	char here;
 	int ret;
 
 	if (unlikely(!slot))
 		return 0;
+	if (unlikely(level))
+		level = depth_now(level, &here);
+	if (likely(level < LEVELS))
+		mine.frame[level] = &here;
 	mine.depth = level + 1;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	ret = write_at_level(event, slot - 1, level, payload, n);

@@ -152,7 +152,8 @@ static struct {
 	struct stat stat; /* of the descriptor, to detect that it was replaced */
 	uint32_t ring_size, clock;
 	uint64_t look_ticks;
-	uint32_t fork; /* fork generation, to detect rings of the parent */
+	uint64_t searched; /* when a thread found no ring, in clock ticks; 0: never */
+	uint32_t fork;     /* fork generation, to detect rings of the parent */
 	uint32_t n_slots, n_dead, n_rings;
 	uint32_t n_waits; /* waits for the lock, 0.1 ms each */
 	uint8_t live[AREA_SLOTS];

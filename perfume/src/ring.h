@@ -34,7 +34,8 @@ enum {
 	AREA_SLOTS = 32768,
 	AREA_MARKS = 16,
 	AREA_TEXT = 512,
-	AREA_OWNER = 0xffff, /* slot of a record with the tid (u32) of the records that follow */
+	/* slot of a record with the tid (u32) of the records that follow; not an event */
+	AREA_OWNER = 0xffff,
 };
 
 /* A collector's claim. Claim k corresponds to bit k of `wanted`. */
@@ -60,15 +61,13 @@ struct area_slot {
  * Positions count bytes since the ring was created; the offset in the ring is position modulo size.
  */
 struct area_ring {
-	uint64_t reserved;    /* bytes up to here may be changing; older than ring_size is lost */
-	uint64_t head;        /* records before this position are complete */
-	uint64_t count;       /* of records up to head */
-	uint64_t owner_since; /* position of the current owner's first record */
-	uint32_t owner;       /* thread id */
-	uint32_t unused;
+	uint64_t reserved; /* bytes up to here may be changing; older than ring_size is lost */
+	uint64_t head;     /* records before this position are complete */
+	uint64_t count;    /* of events up to head */
+	uint64_t unused[2];
 	/*
-	 * For each sixteenth of the ring, the first record that begins in it, and the number of
-	 * records before it.
+	 * For each sixteenth of the ring, where reading can begin: the position of an AREA_OWNER
+	 * record, and the number of events before it. A sixteenth without one has an old position.
 	 */
 	struct {
 		uint64_t position, count;

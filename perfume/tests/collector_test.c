@@ -213,9 +213,54 @@ static void more_threads_than_rings_are_counted(void **state)
 	perfume_collector_free(collector);
 }
 
-static void signal_handlers_write_in_the_middle_of_a_write(void **state)
+/* They neither lock nor search a ring for each event, but get one when other threads exit. */
+static void threads_without_a_ring_do_not_delay_each_other(void **state)
 {
-	struct program program = start("interrupted", 2000, NULL);
+	struct program program = start("crowd", 1000, NULL);
+	struct perfume_collector *collector = collector_for("ring_tick", program.pid);
+	unsigned long refused;
+
+	await_word(&program, "ready");
+	perfume_collector_scan(collector);
+	assert_in_range(await_word(&program, "locked"), 0, 44 * 1000 / 10);
+	assert_int_equal(await_word(&program, "seated"), 44);
+	refused = await_word(&program, "refused");
+	assert_true(refused >= 44 * 1001);
+	await_word(&program, "done");
+	end_of(&program);
+	READ_UNTIL(collector, stats_of(collector).writers == 0);
+	assert_int_equal(stats_of(collector).lost_no_ring, refused);
+	assert_int_equal(stats_of(collector).written, 256 + 44);
+	expect_balance(collector);
+	perfume_collector_free(collector);
+}
+
+/* A thread that jumps out of a signal handler never completes the record that it was writing. */
+static void a_jump_out_of_a_record_takes_no_ring(void **state)
+{
+	struct program program = start("jumping", 300, NULL);
+	struct perfume_collector *collector = collector_for("ring_*", program.pid);
+
+	await_word(&program, "ready");
+	perfume_collector_scan(collector);
+	while (waitid(P_PID, (id_t)program.pid, &(siginfo_t){0}, WEXITED | WNOHANG | WNOWAIT) ==
+			0 &&
+		stats_of(collector).writers)
+		read_all(collector, 0);
+	assert_int_equal(await_word(&program, "refused"), 0);
+	await_word(&program, "done");
+	assert_int_equal(end_of(&program), 0);
+	READ_UNTIL(collector, stats_of(collector).writers == 0);
+	expect_balance(collector);
+	assert_int_equal(stats_of(collector).lost_no_ring, 0);
+	assert_int_equal(got.ticks, 300);
+	assert_int_equal(got.n_wrong_sequence, 0);
+	perfume_collector_free(collector);
+}
+
+static void check_handlers(const char *mode)
+{
+	struct program program = start(mode, 2000, NULL);
 	struct perfume_collector *collector = collector_for("ring_*", program.pid);
 	unsigned long handled, ticked;
 
@@ -236,6 +281,16 @@ static void signal_handlers_write_in_the_middle_of_a_write(void **state)
 	assert_int_equal(stats_of(collector).written, handled + ticked);
 	assert_int_equal(stats_of(collector).lost_no_ring, 0);
 	perfume_collector_free(collector);
+}
+
+static void signal_handlers_write_in_the_middle_of_a_write(void **state)
+{
+	check_handlers("interrupted");
+}
+
+static void signal_handlers_write_on_another_stack(void **state)
+{
+	check_handlers("interrupted_on_another_stack");
 }
 
 /* ---- loss ---- */
@@ -263,6 +318,62 @@ static void a_full_ring_keeps_the_newest_and_counts_the_rest(void **state)
 	end_of(&program);
 	expect_balance(collector);
 	perfume_collector_free(collector);
+}
+
+static uint64_t ticks_of(pid_t tid)
+{
+	unsigned t;
+
+	for (t = 0; t < got.n_threads; t++)
+		if (got.threads[t].tid == tid)
+			return got.threads[t].n;
+	return 0;
+}
+
+/* The records that say when the second and the third thread took the ring may be lost. */
+static void threads_are_known_after_a_loss(void **state)
+{
+	struct program program = start("one_after_another", 20000, NULL);
+	struct perfume_collector *collector = collector_for("ring_tick", program.pid);
+	pid_t tids[3];
+	int i;
+
+	await_word(&program, "ready");
+	perfume_collector_scan(collector);
+	tids[0] = (pid_t)await_word(&program, "tid");
+	READ_UNTIL(collector, got.ticks == 10);
+	assert_int_equal(write(program.in, "", 1), 1);
+	for (i = 1; i < 3; i++)
+		tids[i] = (pid_t)await_word(&program, "tid");
+	read_all(collector, 1);
+	assert_true(stats_of(collector).lost > 0);
+	assert_int_equal(ticks_of(tids[0]), 10);
+	assert_in_range(ticks_of(tids[1]), 1, 19999);
+	assert_int_equal(ticks_of(tids[2]), 20000);
+	assert_int_equal(got.n_threads, 3);
+	expect_balance(collector);
+	end_of(&program);
+	perfume_collector_free(collector);
+}
+
+static void a_later_collector_knows_the_thread_of_a_full_ring(void **state)
+{
+	struct program program = start("pausing", 100000, NULL);
+	struct perfume_collector *first = collector_for("ring_tick", program.pid), *second;
+
+	await_word(&program, "ready");
+	perfume_collector_scan(first);
+	await_word(&program, "filled");
+	perfume_collector_free(first);
+	second = collector_for("ring_tick", program.pid);
+	perfume_collector_scan(second);
+	assert_int_equal(write(program.in, "", 1), 1);
+	await_word(&program, "done");
+	READ_UNTIL(second, got.ticks == 10);
+	assert_int_equal(ticks_of(program.pid), 10);
+	end_of(&program);
+	expect_balance(second);
+	perfume_collector_free(second);
 }
 
 static void a_killed_writer_leaves_whole_records(void **state)
@@ -518,8 +629,13 @@ int main(void)
 		CASE(events_of_each_thread_are_in_order),
 		CASE(rings_of_exited_threads_are_reused),
 		CASE(more_threads_than_rings_are_counted),
+		CASE(threads_without_a_ring_do_not_delay_each_other),
 		CASE(signal_handlers_write_in_the_middle_of_a_write),
+		CASE(signal_handlers_write_on_another_stack),
+		CASE(a_jump_out_of_a_record_takes_no_ring),
 		CASE(a_full_ring_keeps_the_newest_and_counts_the_rest),
+		CASE(threads_are_known_after_a_loss),
+		CASE(a_later_collector_knows_the_thread_of_a_full_ring),
 		CASE(a_killed_writer_leaves_whole_records),
 		CASE(a_stopped_writer_does_not_block_others),
 		CASE(two_collectors_read_the_same_events),

@@ -9,11 +9,13 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <sched.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -134,6 +136,100 @@ static void three_hundred_threads(void)
 		pthread_join(threads[i], NULL);
 }
 
+static void await_byte(void)
+{
+	char byte;
+
+	if (recv(0, &byte, 1, 0) != 1)
+		exit(1);
+}
+
+static void *tick_and_tell(void *times)
+{
+	unsigned long i;
+
+	for (i = 0; i < *(unsigned long *)times; i++)
+		perfume_ring_tick(i, ~i);
+	print_number("tid", (unsigned long)gettid());
+	return NULL;
+}
+
+/* Three threads use the same ring; the last two together write more than it holds. */
+static void one_after_another(void)
+{
+	unsigned long times[] = {10, n, n};
+	pthread_t thread;
+	unsigned i;
+
+	wait_for_listener();
+	for (i = 0; i < 3; i++) {
+		pthread_create(&thread, NULL, tick_and_tell, &times[i]);
+		pthread_join(thread, NULL);
+		if (!i)
+			await_byte();
+	}
+}
+
+/* Fills its ring, and writes ten more events on request. */
+static void pausing(void)
+{
+	wait_for_listener();
+	tick(NULL);
+	print_number("filled", n);
+	await_byte();
+	n = 10;
+	tick(NULL);
+}
+
+/* The library blocks signals before it takes its lock. Counts how often it does so. */
+static unsigned long n_locked;
+
+int sigprocmask(int how, const sigset_t *set, sigset_t *old)
+{
+	__atomic_fetch_add(&n_locked, how == SIG_BLOCK, __ATOMIC_RELAXED);
+	return (int)syscall(SYS_rt_sigprocmask, how, set, old, 8);
+}
+
+static unsigned long n_refused, n_seated;
+
+/* Threads without a ring write, then those with a ring exit and the others go on writing. */
+static void *tick_in_a_crowd(void *none)
+{
+	int has_ring = perfume_ring_tick(0, ~0UL) > 0, ms;
+	unsigned long refused = !has_ring, i;
+
+	if (pthread_barrier_wait(&barrier) == PTHREAD_BARRIER_SERIAL_THREAD)
+		n_locked = 0;
+	pthread_barrier_wait(&barrier);
+	for (i = 0; i < n && !has_ring; i++)
+		refused += perfume_ring_tick(i, ~i) < 0;
+	if (pthread_barrier_wait(&barrier) == PTHREAD_BARRIER_SERIAL_THREAD)
+		print_number("locked", n_locked);
+	for (ms = 0; !has_ring && ms < 60000; ms++) {
+		has_ring = perfume_ring_tick(i, ~i) > 0;
+		refused += !has_ring;
+		__atomic_fetch_add(&n_seated, has_ring, __ATOMIC_RELAXED);
+		usleep(1000);
+	}
+	__atomic_fetch_add(&n_refused, refused, __ATOMIC_RELAXED);
+	return NULL;
+}
+
+static void crowd(void)
+{
+	pthread_t threads[300];
+	unsigned i;
+
+	wait_for_listener();
+	pthread_barrier_init(&barrier, NULL, 300);
+	for (i = 0; i < 300; i++)
+		pthread_create(&threads[i], NULL, tick_in_a_crowd, NULL);
+	for (i = 0; i < 300; i++)
+		pthread_join(threads[i], NULL);
+	print_number("seated", n_seated);
+	print_number("refused", n_refused);
+}
+
 /* One after another: they use the same ring. */
 static void thousand_short_threads(void)
 {
@@ -160,13 +256,14 @@ static void *interrupt(void *thread)
 	return NULL;
 }
 
-static void interrupted(void)
+static void be_interrupted(int flags)
 {
+	struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART | flags};
 	unsigned long want = n, i;
 	pthread_t self = pthread_self(), other;
 
 	wait_for_listener();
-	signal(SIGUSR1, handler);
+	sigaction(SIGUSR1, &action, NULL);
 	n = 0;
 	pthread_create(&other, NULL, interrupt, &self);
 	for (i = 0; (unsigned long)handled < want; i++)
@@ -175,6 +272,65 @@ static void interrupted(void)
 	pthread_join(other, NULL);
 	print_number("handled", (unsigned long)handled);
 	print_number("ticked", i);
+}
+
+static void interrupted(void)
+{
+	be_interrupted(0);
+}
+
+/* The stack of the handler is above the frames that it interrupts. */
+static void interrupted_on_another_stack(void)
+{
+	char memory[65536];
+	stack_t stack = {.ss_sp = memory, .ss_size = sizeof(memory)};
+
+	sigaltstack(&stack, NULL);
+	be_interrupted(SA_ONSTACK);
+}
+
+static sigjmp_buf before_writing;
+static volatile unsigned long jumps, jumps_wanted;
+
+static void jump(int signal)
+{
+	if (jumps < jumps_wanted) {
+		jumps++;
+		siglongjmp(before_writing, 1);
+	}
+}
+
+static void *interrupt_to_jump(void *thread)
+{
+	while (!jumps_wanted || jumps < jumps_wanted) {
+		pthread_kill(*(pthread_t *)thread, SIGUSR1);
+		usleep(10);
+	}
+	return NULL;
+}
+
+/* A signal handler leaves by siglongjmp(), often in the middle of one of these long records. */
+static void jumping(void)
+{
+	static const char payload[PERFUME_PAYLOAD_MAX];
+	static volatile unsigned long refused;
+	struct perfume_ctx *ctx = perfume_init(0);
+	struct perfume_probe *probe = perfume_register(ctx, "ring_jump", "u32 a", NULL);
+	pthread_t self = pthread_self(), other;
+
+	wait_for_listener();
+	while (!perfume_probe_enabled(probe))
+		usleep(1000);
+	signal(SIGUSR1, jump);
+	pthread_create(&other, NULL, interrupt_to_jump, &self);
+	if (!sigsetjmp(before_writing, 1))
+		jumps_wanted = n;
+	while (jumps < jumps_wanted)
+		refused += perfume_write_payload(probe, payload, sizeof(payload)) < 0;
+	pthread_join(other, NULL);
+	tick(NULL);
+	print_number("refused", refused);
+	perfume_free(ctx);
 }
 
 static void forking(void)
@@ -416,11 +572,14 @@ int main(int argc, char **argv)
 	} modes[] = {{"emit", emit}, {"flash", flash}, {"ordered", ordered}, {"texts", texts},
 		{"for_ever", for_ever}, {"eight_threads", eight_threads},
 		{"three_hundred_threads", three_hundred_threads},
+		{"one_after_another", one_after_another}, {"pausing", pausing}, {"crowd", crowd},
 		{"thousand_short_threads", thousand_short_threads}, {"interrupted", interrupted},
-		{"forking", forking}, {"forking_in_handlers", forking_in_handlers},
-		{"execing", execing}, {"lengths", lengths}, {"plugins", plugins},
-		{"dynamic", dynamic}, {"sixty_four_threads", sixty_four_threads},
-		{"until_left", until_left}, {"polling", polling}};
+		{"interrupted_on_another_stack", interrupted_on_another_stack},
+		{"jumping", jumping}, {"forking", forking},
+		{"forking_in_handlers", forking_in_handlers}, {"execing", execing},
+		{"lengths", lengths}, {"plugins", plugins}, {"dynamic", dynamic},
+		{"sixty_four_threads", sixty_four_threads}, {"until_left", until_left},
+		{"polling", polling}};
 	size_t i;
 
 	n = argc > 2 ? strtoul(argv[2], NULL, 10) : 1;

@@ -165,6 +165,13 @@ def test_seen_and_lost_add_up_to_all_events(trace):
     assert times == sorted(times)
 
 
+def test_events_of_threads_without_a_ring_are_lost(trace):
+    """Of 300 threads, 256 have a ring."""
+    rows, notes, _ = trace('-e', 'user_events:e2e_tick', command=[EMIT, 'crowd', '10'])
+    assert notes['seen'] == len(rows) == 2560
+    assert notes['lost'] == 440
+
+
 def test_tid_option_selects_events_of_a_thread(root, trace, emitter):
     program = emitter('forever')
     rows, _, _ = trace('-t', program.pid, '-e', 'user_events:e2e_tick', '-N', 20, '-d', '30s')

@@ -7,6 +7,7 @@
  *	late N		the same half a second later
  *	blind N		the same without waiting
  *	flood N		two threads that emit N e2e_tick each as fast as they can
+ *	crowd N		300 threads, all alive at the same time, that emit N e2e_tick each
  *	forever		e2e_tick every millisecond
  *	pair		the same in two threads
  *	named NAME	one event NAME, registered at run time, when it has a listener
@@ -115,6 +116,30 @@ static void flood(void)
 	print_number("written", 2 * n);
 }
 
+static pthread_barrier_t together;
+
+static void *tick_together(void *none)
+{
+	pthread_barrier_wait(&together);
+	ticks(NULL);
+	pthread_barrier_wait(&together);
+	return none;
+}
+
+static void crowd(void)
+{
+	enum { THREADS = 300 };
+	pthread_t threads[THREADS];
+
+	wait_for(perfume_e2e_tick_enabled);
+	pthread_barrier_init(&together, NULL, THREADS);
+	for (int i = 0; i < THREADS; i++)
+		pthread_create(&threads[i], NULL, tick_together, NULL);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	print_number("written", THREADS * n);
+}
+
 static void named(const char *name)
 {
 	struct perfume_ctx *ctx = perfume_init(0);
@@ -142,6 +167,8 @@ int main(int argc, char **argv)
 		blind();
 	else if (!strcmp(mode, "flood"))
 		flood();
+	else if (!strcmp(mode, "crowd"))
+		crowd();
 	else if (!strcmp(mode, "forever"))
 		forever();
 	else if (!strcmp(mode, "pair"))
