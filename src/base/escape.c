@@ -143,7 +143,26 @@ static size_t add_printable(struct buf *b, const unsigned char *p, size_t n)
 	return len;
 }
 
-void escape_text(struct buf *b, const char *text, size_t n)
+/* Appends the character at p, or U+FFFD in place of a byte that is not UTF-8; returns its bytes. */
+static size_t add_valid(struct buf *b, const unsigned char *p, size_t n)
+{
+	size_t len = utf8_length(p, n);
+
+	if (len)
+		buf_add(b, p, len);
+	else
+		buf_str(b, "\xef\xbf\xbd");
+	return MAX(len, (size_t)1);
+}
+
+/* The same with control characters as \xNN. */
+static size_t add_for_file(struct buf *b, const unsigned char *p, size_t n)
+{
+	return utf8_length(p, n) ? add_printable(b, p, n) : add_valid(b, p, n);
+}
+
+static void escape_each(struct buf *b, const char *text, size_t n,
+	size_t (*add)(struct buf *b, const unsigned char *p, size_t n))
 {
 	const unsigned char *p = (const unsigned char *)text;
 
@@ -153,25 +172,23 @@ void escape_text(struct buf *b, const char *text, size_t n)
 		buf_add(b, text + i, plain);
 		i += plain;
 		if (i < n)
-			i += add_printable(b, p + i, n - i);
+			i += add(b, p + i, n - i);
 	}
 }
 
-static const char replacement[] = "\xef\xbf\xbd";
+void escape_text(struct buf *b, const char *text, size_t n)
+{
+	escape_each(b, text, n, add_printable);
+}
 
 void escape_utf8(struct buf *b, const char *text, size_t n)
 {
-	const unsigned char *p = (const unsigned char *)text;
+	escape_each(b, text, n, add_valid);
+}
 
-	for (size_t i = 0; i < n;) {
-		size_t len = utf8_length(p + i, n - i);
-
-		if (len)
-			buf_add(b, text + i, len);
-		else
-			buf_str(b, replacement);
-		i += MAX(len, (size_t)1);
-	}
+void escape_file_text(struct buf *b, const char *text, size_t n)
+{
+	escape_each(b, text, n, add_for_file);
 }
 
 void escape_json(struct buf *b, const char *text, size_t n)
@@ -179,22 +196,15 @@ void escape_json(struct buf *b, const char *text, size_t n)
 	const unsigned char *p = (const unsigned char *)text;
 
 	for (size_t i = 0; i < n;) {
-		size_t len;
-
 		i += add_plain_json(b, text + i, n - i);
 		if (i == n)
 			break;
-		len = utf8_length(p + i, n - i);
-
-		if (!len)
-			buf_str(b, replacement);
-		else if (p[i] == '"' || p[i] == '\\')
-			buf_printf(b, "\\%c", p[i]);
+		if (p[i] == '"' || p[i] == '\\')
+			buf_printf(b, "\\%c", p[i++]);
 		else if (p[i] < 0x20 || p[i] == 0x7f)
-			buf_printf(b, "\\u%04x", p[i]);
+			buf_printf(b, "\\u%04x", p[i++]);
 		else
-			buf_add(b, p + i, len);
-		i += MAX(len, (size_t)1);
+			i += add_valid(b, p + i, n - i);
 	}
 }
 
@@ -229,7 +239,7 @@ static void escape_csv_special(struct buf *b, const char *text, size_t n)
 
 	if (is_formula(text, n))
 		buf_char(&field, '\'');
-	escape_text(&field, text, n);
+	escape_file_text(&field, text, n);
 	at = buf_text(&field);
 	n = field.len;
 	quoted = memchr(at, '"', n) || memchr(at, ',', n);
@@ -279,7 +289,7 @@ void escape_html(struct buf *b, const char *text, size_t n)
 		if (entity)
 			buf_str(b, entity), i++;
 		else
-			i += add_printable(b, p + i, n - i);
+			i += add_for_file(b, p + i, n - i);
 	}
 }
 
@@ -293,7 +303,7 @@ void escape_folded(struct buf *b, const char *text, size_t n)
 		if (p[i] == ';')
 			buf_char(b, ':'), i++;
 		else
-			i += add_printable(b, p + i, n - i);
+			i += add_for_file(b, p + i, n - i);
 	}
 }
 

@@ -2,6 +2,9 @@
 /*
  * Escapes untrusted text (comm, paths, symbol names, fields) for an output format. Each function
  * appends to b. The input need not be valid UTF-8 and may have any length.
+ *
+ * A byte that is not UTF-8 is U+FFFD in files of every format, so that a name is the same in all of
+ * them; on terminals it is \xNN, as are control characters in formats of lines and pages.
  */
 #ifndef BASE_ESCAPE_H
 #define BASE_ESCAPE_H
@@ -21,6 +24,9 @@ void escape_text(struct buf *b, const char *text, size_t n);
 
 /* For formats whose strings are UTF-8: invalid UTF-8 becomes U+FFFD, all else remains. */
 void escape_utf8(struct buf *b, const char *text, size_t n);
+
+/* For names in files: control characters as escape_text() has them, invalid UTF-8 as U+FFFD. */
+void escape_file_text(struct buf *b, const char *text, size_t n);
 
 /* The inside of a JSON string (RFC 8259): invalid UTF-8 becomes U+FFFD. */
 void escape_json(struct buf *b, const char *text, size_t n);
@@ -47,8 +53,8 @@ void escape_csv(struct buf *b, const char *text, size_t n);
 void escape_html(struct buf *b, const char *text, size_t n);
 
 /*
- * A frame of a folded stack: ';' becomes ':'; leading and trailing blanks and control bytes are
- * escaped as by escape_text().
+ * A frame of a folded stack: ';' becomes ':', trailing blanks are left out, and all else is as with
+ * escape_file_text().
  */
 void escape_folded(struct buf *b, const char *text, size_t n);
 

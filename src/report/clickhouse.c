@@ -107,7 +107,7 @@ static void add_text(
 		row_text(b, section_text(s, cell.text));
 	} else if (cell.kind == CELL_FIELDS) {
 		fields = section_fields(s, cell);
-		row_bytes(b, text, fields_text(&fields, text));
+		row_name(b, text, fields_text(&fields, text));
 	} else {
 		buf_reset(&ch->text);
 		number_plain(&ch->text, ATTAR_UNIT_COUNT, cell);

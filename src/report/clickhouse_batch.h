@@ -13,6 +13,7 @@
 #include <endian.h>
 
 #include "base/buf.h"
+#include "base/escape.h"
 
 enum {
 	BATCH_ROWS_MAX = 65536,
@@ -85,9 +86,23 @@ static inline void row_bytes(struct buf *b, const char *text, size_t n)
 	buf_add(b, text, n);
 }
 
+/* Names of programs and files; see base/escape.h. */
+static inline void row_name(struct buf *b, const char *text, size_t n)
+{
+	struct buf valid _cleanup_(buf_done) = {0};
+
+	if (escape_plain(text, n) == n) {
+		row_bytes(b, text, n);
+		return;
+	}
+	escape_utf8(&valid, text, n);
+	row_bytes(b, buf_text(&valid), valid.len);
+	b->failed |= valid.failed;
+}
+
 static inline void row_text(struct buf *b, const char *text)
 {
-	row_bytes(b, text, strlen(text));
+	row_name(b, text, strlen(text));
 }
 
 /* Before a value that can be NULL; after true there is none. */

@@ -25,7 +25,7 @@ void html_string(struct buf *b, const char *text)
 {
 	struct buf safe _cleanup_(buf_done) = {0}, json _cleanup_(buf_done) = {0};
 
-	escape_text(&safe, text, strlen(text));
+	escape_file_text(&safe, text, strlen(text));
 	escape_json(&json, buf_text(&safe), safe.len);
 	buf_char(b, '"');
 	for (size_t i = 0; i < json.len; i++) {

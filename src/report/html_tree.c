@@ -241,7 +241,7 @@ static void add_names(struct packer *p)
 		size_t same;
 
 		buf_reset(&name);
-		escape_text(&name, text, strlen(text));
+		escape_file_text(&name, text, strlen(text));
 		same = common_start(buf_text(&last), buf_text(&name), &units);
 		html_number(&shared, units);
 		if (i)

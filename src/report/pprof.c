@@ -432,7 +432,7 @@ static void add_strings(struct pprof *p)
 	for (uint32_t i = 1; i < p->strings.texts.n; i++) {
 		const char *text = intern_get(&p->strings, i);
 
-		escape_text(&p->part, text, strlen(text));
+		escape_file_text(&p->part, text, strlen(text));
 		protobuf_message(&p->out, PROFILE_STRING, &p->part);
 	}
 }

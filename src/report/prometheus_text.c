@@ -57,12 +57,22 @@ void metrics_add_name(struct buf *b, const struct attar_report *report, const ch
 		add_part(b, metrics_suffix(unit));
 }
 
+/* The length of the characters that a label has room for. */
+static size_t label_length(const char *text)
+{
+	size_t n = strnlen(text, LABEL_BYTES_MAX);
+
+	while (n == LABEL_BYTES_MAX && (text[n] & 0xc0) == 0x80)
+		n--;
+	return n;
+}
+
 /* Text in which backslashes are escaped once more, as help and labels have them. */
 static void add_escaped(struct buf *b, const char *text, bool quotes)
 {
 	struct buf safe _cleanup_(buf_done) = {0};
 
-	escape_text(&safe, text, strnlen(text, LABEL_BYTES_MAX));
+	escape_file_text(&safe, text, label_length(text));
 	for (const char *c = buf_text(&safe); *c; c++) {
 		if (*c == '\\' || (quotes && *c == '"'))
 			buf_char(b, '\\');

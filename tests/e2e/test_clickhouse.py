@@ -12,6 +12,16 @@ from clickhouse import (  # noqa: F401 (fixtures)
 from command import ATTAR, profile, run, share_is, wait_until, workload
 
 
+def test_invalid_utf8_is_stored_as_in_other_files(server, tmp_path):
+    """In columns of text, in the names of stacks and in the values of events."""
+    head = b'# attar script\nevent sched:sched_wakeup comm:char[16] pid:pid_t\n'
+    script = tmp_path / 'x.script'
+    script.write_bytes(head + b'1.0 0 7/7 bad\xff sched:sched_wakeup comm=a\xc3 pid=3\n')
+    trace(script, server.url(tmp_path / 'spool'))
+    found, = server.rows('SELECT comm, values FROM attar_trace_events')
+    assert found[0] == 'bad\ufffd' and 'a\ufffd' in found[1]
+
+
 def test_shares_of_the_profile_model(server, tmp_path):
     """70 % and 30 % of the samples, by a join of the two tables; and those of the report."""
     found = profile('--exclude-kernel', '-o', server.url(tmp_path / 'spool', service='shop'),

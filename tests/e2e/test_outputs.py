@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: MIT
 """Where results are written, and what happens when they cannot be."""
 import fcntl
+import gzip
 import json
 import os
 import pty
+import pytest
 import re
+import shutil
 import signal
 import sqlite3
 import struct
@@ -783,3 +786,26 @@ def test_peak_memory_includes_the_drawing_of_files(tmp_path):
     assert done.returncode == 0, done.stderr
     printed, filed = Profile(done.stdout).notes, Profile(first.read_text()).notes
     assert printed['self_rss'] > filed['self_rss'] > 1 << 20
+
+
+NAME_BYTES, NAME = b'bad\xff\xe6\xbc', 'bad\ufffd\ufffd\ufffd'
+
+
+def test_a_name_that_is_not_utf8_is_the_same_in_all_files(tmp_path):
+    """Invalid bytes are U+FFFD, in the name of the thread and of the program's file."""
+    program = os.fsencode(tmp_path) + b'/' + NAME_BYTES
+    shutil.copy(workload('split7030'), program)
+    names = 'json csv folded html pb.gz speedscope.json json.gz db prom om'
+    files = {name: tmp_path / f'x.{name}' for name in names.split()}
+    outputs = [word for file in files.values() for word in ('-o', file)]
+    done = subprocess.run([ATTAR, 'profile', '-g', '-F', '99', *outputs, '-o', '-', '--', program,
+                           '100'], capture_output=True, check=True)
+    assert b'bad\\xff\\xe6\\xbc' in done.stdout  # on the terminal
+    for name, file in files.items():
+        data = file.read_bytes()
+        if name.endswith('.gz'):
+            data = gzip.decompress(data)
+        assert NAME.encode() in data, name
+        assert NAME_BYTES not in data and b'\\xff' not in data, name
+        if name != 'db' and name != 'pb.gz':
+            data.decode()  # valid

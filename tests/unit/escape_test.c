@@ -46,8 +46,21 @@ static void test_invalid_utf8(void **state)
 			"a"},
 	};
 
+	static escape_fn *const of_files[] = {
+		escape_utf8, escape_file_text, escape_json, escape_csv, escape_html, escape_folded};
+
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
 		assert_escaped(escape_text, bad[i][0], bad[i][1]);
+	/* The same in files of all formats. */
+	for (size_t f = 0; f < ARRAY_SIZE(of_files); f++)
+		for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+			struct buf expected = {0};
+
+			for (const char *c = bad[i][0]; *c; c++)
+				buf_str(&expected, *c == 'a' ? "a" : "\ufffd");
+			assert_escaped(of_files[f], bad[i][0], buf_text(&expected));
+			buf_done(&expected);
+		}
 	assert_escaped(escape_json,
 		"a\xff\xe6\xbc"
 		"b",
@@ -73,6 +86,7 @@ static void test_formats(void **state)
 	assert_escaped(escape_html, "<a href=\"x\">'&'\x01",
 		"&lt;a href=&quot;x&quot;&gt;&#39;&amp;&#39;\\x01");
 	assert_escaped(escape_folded, "a;b 17 ", "a:b 17");
+	assert_escaped(escape_file_text, "a\n\u202e\xc2\x9b", "a\\x0a\\xe2\\x80\\xae\\xc2\\x9b");
 }
 
 /*
@@ -97,7 +111,8 @@ static void add_random_text(struct buf *b, size_t picks[], size_t *n)
 
 static void test_every_mix_of_characters(void **state)
 {
-	static escape_fn *const escapes[] = {escape_text, escape_utf8, escape_json, escape_html};
+	static escape_fn *const escapes[] = {
+		escape_text, escape_utf8, escape_file_text, escape_json, escape_html};
 
 	for (size_t round = 0; round < unit_rounds(20000); round++) {
 		struct buf text = {0}, expected = {0}, escaped = {0};
@@ -126,7 +141,7 @@ static void expect_csv(struct buf *b, const char *text, size_t n)
 
 	if (n && strchr("=+-@", *text))
 		buf_char(&field, '\'');
-	escape_text(&field, text, n);
+	escape_file_text(&field, text, n);
 	quoted = strpbrk(buf_text(&field), ",\"") != NULL;
 	buf_str(b, quoted ? "\"" : "");
 	for (const char *p = buf_text(&field); *p; p++)

@@ -86,7 +86,7 @@ static void test_tables_notes_and_hostile_text(void **state)
 		"{\"name\":\"n\",\"number\":1,\"unit\":\"hex\"},"
 		"{\"name\":\"x\",\"number\":0,\"unit\":\"text\"}],\"rows\":[\n"
 		"[[18446744073709551615,\"0xffffffffffffffff\"],"
-		"\"\\\"\\\\\\\\x01\\\\xff\\u003c/script>\"],\n"
+		"\"\\\"\\\\\\\\x01\ufffd\\u003c/script>\"],\n"
 		"[[null,\"-\"],\"\"]]}],\n\"trees\":[],\n\"states\":[]}</script>"));
 	free(page);
 }
