@@ -15,6 +15,7 @@
 
 #include "cli/agent_notify.h"
 #include "cli/cli.h"
+#include "base/place.h"
 #include "cli/atomic_file.h"
 
 #define SECOND        UINT64_C(1000000000)
@@ -274,9 +275,12 @@ static void publish(struct agent *a)
 		return;
 	if (a->server)
 		http_server_publish(a->server, 0, text.data, text.len);
-	r = a->config.metrics ? replace_file(a->config.metrics, text.data, text.len) : 0;
+	r = a->config.metrics
+		    ? replace_file(a->config.metrics,
+			      a->config.metrics_mode ?: place_default_mode(), text.data, text.len)
+		    : 0;
 	if (r < 0)
-		log_warn("cannot write '%s': %s", CLIP(a->config.metrics), strerror(-r));
+		log_warn("cannot write '%s': %s", CLIP(a->config.metrics), place_error(-r));
 }
 
 /* ---- reloading ---- */

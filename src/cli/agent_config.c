@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/parse.h"
+#include "base/place.h"
 #include "base/suggest.h"
 #include "base/words.h"
 #include "cli/agent_checks.h"
@@ -105,7 +106,8 @@ static const struct key {
 
 static int unknown_key(const char *key)
 {
-	static const char *const others[] = {"insecure", "max-cpu", "max-memory", "limit-interval"};
+	static const char *const others[] = {
+		"insecure", "metrics-mode", "max-cpu", "max-memory", "limit-interval"};
 	struct suggest near = {.word = key};
 
 	for (size_t i = 0; i < ARRAY_SIZE(text_keys); i++)
@@ -117,7 +119,8 @@ static int unknown_key(const char *key)
 			CLIP(key), near.best);
 	return attar_fail(-EINVAL,
 		"no such key '%s': [agent] has listen, listen-token-file, listen-cert, "
-		"listen-key, insecure, metrics, user, capabilities, max-cpu, max-memory, "
+		"listen-key, insecure, metrics, metrics-mode, user, capabilities, max-cpu, "
+		"max-memory, "
 		"limit-interval",
 		CLIP(key));
 }
@@ -131,6 +134,8 @@ static int set(struct agent_config *c, const char *key, const char *value)
 			return take_text((char **)((char *)c + text_keys[i].offset), value);
 	if (!strcmp(key, "insecure"))
 		return take_flag(&c->insecure, value);
+	if (!strcmp(key, "metrics-mode"))
+		return place_parse_mode(value, &c->metrics_mode);
 	if (!strcmp(key, "max-cpu"))
 		return take_cpu(c, value);
 	if (!strcmp(key, "max-memory"))
@@ -180,6 +185,8 @@ static int add_options(struct agent_config *config, const struct agent_config *o
 			return -ENOMEM;
 	}
 	config->insecure |= options->insecure;
+	if (options->metrics_mode)
+		config->metrics_mode = options->metrics_mode;
 	if (options->max_cpu > 0)
 		config->max_cpu = options->max_cpu;
 	if (options->max_memory)

@@ -24,7 +24,8 @@ struct agent_section {
 struct agent_config {
 	char *listen, *listen_token_file, *listen_cert, *listen_key;
 	bool insecure;
-	char *metrics; /* a file that is replaced */
+	char *metrics;       /* a file that is replaced */
+	mode_t metrics_mode; /* of the file, if it is new; 0: place_default_mode() */
 	char *user, *capabilities;
 	double max_cpu;      /* share of one CPU; 0: no limit */
 	uint64_t max_memory; /* bytes; 0: no limit */

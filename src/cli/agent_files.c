@@ -50,7 +50,7 @@ int agent_files_add(agent_files *files, const char *section, const char *path)
 		file.inode = st.st_ino;
 	}
 	file.path = strdup(path);
-	file.target = replace_target(path);
+	file.target = replace_identity(path);
 	r = file.path && file.target ? check_unique(files, &file) : base_oom();
 	if (r == 0 && vec_push(files, file) < 0)
 		r = base_oom();

@@ -10,7 +10,7 @@
 struct agent_file {
 	const char *section; /* borrowed */
 	char *path;
-	char *target; /* see replace_target() */
+	char *target; /* see replace_identity() */
 	dev_t device;
 	ino_t inode; /* 0: the file does not exist */
 };

@@ -7,6 +7,7 @@
 
 #include "base/base.h"
 #include "base/buf.h"
+#include "base/place.h"
 
 /* CSV has the names of the columns in its first line only; others have one report. */
 bool append_fits(const struct attar_sink *sink)
@@ -39,7 +40,7 @@ static off_t end_of_lines(int fd, off_t size)
 	return 0;
 }
 
-/* Returns 0, or -1 with errno. */
+/* Returns 0 or a negative errno. */
 static int remove_incomplete_line(const char *path)
 {
 	int fd _cleanup_close_ = -1;
@@ -48,19 +49,21 @@ static int remove_incomplete_line(const char *path)
 
 	if (stat(path, &st) < 0 || !S_ISREG(st.st_mode) || !st.st_size)
 		return 0;
-	fd = TEMP_FAILURE_RETRY(open(path, O_RDWR | O_CLOEXEC));
-	end = fd < 0 ? -1 : end_of_lines(fd, st.st_size);
+	fd = place_open_path(path, O_RDWR, 0);
+	if (fd < 0)
+		return fd;
+	end = fstat(fd, &st) < 0 ? -1 : end_of_lines(fd, st.st_size);
 	if (end < 0 || end == st.st_size)
-		return end < 0 ? -1 : 0;
+		return end < 0 ? -errno : 0;
 	log_warn("'%s': removing the last line, which is incomplete", CLIP(path));
-	return ftruncate(fd, end);
+	return ftruncate(fd, end) < 0 ? -errno : 0;
 }
 
-int append_open(const char *path, const struct attar_sink *sink)
+int append_open(const char *path, mode_t mode, const struct attar_sink *sink)
 {
-	if (!sink->is_binary && remove_incomplete_line(path) < 0)
-		return -1;
-	return TEMP_FAILURE_RETRY(open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666));
+	int r = sink->is_binary ? 0 : remove_incomplete_line(path);
+
+	return r < 0 ? r : place_open_path(path, O_WRONLY | O_APPEND | O_CREAT, mode);
 }
 
 static bool has_contents(const char *path)

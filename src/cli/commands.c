@@ -131,6 +131,8 @@ static const struct command_option agent_options[] = {
 	{"--max-cpu PCT", "use at most this share of one CPU: frequencies are lowered, then "
 			  "profilers paused"},
 	{"--max-memory SIZE", "use at most this much memory"},
+	{"--metrics-mode MODE",
+		"mode of the file of --metrics, such as 0644 (default: 0600 for root)"},
 	{"--limit-interval TIME", "how often the limits are checked (default 1m)"},
 	{"--user NAME", "run as this user, with the capabilities that profilers need"},
 	{"--capabilities LIST",

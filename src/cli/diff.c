@@ -277,7 +277,8 @@ struct result_file {
 
 static int open_result(struct result_file *result, const char *path, bool needs_name)
 {
-	int fd = whole_file_begin(&result->whole, path, needs_name ? WHOLE_FILE_NAMED : 0);
+	int fd = whole_file_begin(&result->whole, path, place_default_mode(),
+		needs_name ? WHOLE_FILE_NAMED : 0);
 
 	if (fd < 0)
 		return fd;
@@ -326,7 +327,7 @@ static int print_result(const struct attar_report *report, const char *sink)
 
 static int cannot_write(const char *path, int error)
 {
-	return attar_fail(-EIO, "cannot write '%s': %s", CLIP(path), strerror(-error));
+	return attar_fail(-EIO, "cannot write '%s': %s", CLIP(path), place_error(-error));
 }
 
 static int write_report(const struct attar_report *report, const char *path)

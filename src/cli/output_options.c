@@ -8,7 +8,7 @@
 
 #define T struct output_options
 
-enum { OUTPUT, APPEND, ROTATE, KEEP, FORMAT, FLAME_GRAPH = 0 };
+enum { OUTPUT, APPEND, ROTATE, KEEP, MODE, FORMAT, FLAME_GRAPH = 0 };
 
 /* The options without help get one that lists the sinks. */
 static const struct attar_option output_options[] = {
@@ -22,6 +22,9 @@ static const struct attar_option output_options[] = {
 		.bare = 1000000000, .min = 1000000),
 	[KEEP] = ATTAR_SIZE(T, keep_bytes, 0, "rotate-keep", "SIZE",
 		"--rotate-every: delete the oldest files when their total size exceeds SIZE"),
+	[MODE] = ATTAR_TEXT(T, mode, 0, "mode", "MODE",
+		"mode of new files, such as 0640 (default: 0600 for root, otherwise as the umask "
+		"allows)"),
 	[FORMAT] = ATTAR_TEXT(T, format, 0, "format", "NAME", NULL, .complete = "format"),
 	ATTAR_COUNT(
 		T, rows, 0, "rows", "N", "print at most N rows of a table (default 40; 0: all)"),

@@ -14,12 +14,13 @@ struct output_options {
 	uint64_t rotate_ns;  /* time that a file of -o covers; 0: one file for the run */
 	uint64_t keep_bytes; /* of all files of one name; 0: no quota */
 	bool append;         /* files that exist keep their reports */
+	const char *mode;    /* of new files; NULL: place_default_mode() */
 	uint64_t rows;       /* of a table on stdout; 0: all */
 	uint64_t spans;      /* of a time line */
 	bool time_lines;     /* in JSON */
 	bool verbose, quiet;
 
-	struct attar_option output_table[16], tree_table[2]; /* descriptions of the options */
+	struct attar_option output_table[17], tree_table[2]; /* descriptions of the options */
 	char output_help[448], format_help[256], flame_graph_help[320];
 };
 

@@ -121,7 +121,7 @@ static int draw_replaced(struct outputs *o, struct output *out, const struct dra
 	if (r == 0 && fflush(out->file) != 0)
 		r = -errno;
 	if (r == 0)
-		r = replace_file(out->path, out->memory->text, out->memory->size);
+		r = replace_file(out->path, out->mode, out->memory->text, out->memory->size);
 	out->drawn = true;
 	return r < 0 ? failed(o, out, r) : 0;
 }
@@ -261,12 +261,14 @@ static bool is_replaced(const struct output *out, const struct drawing *d)
 static int begin_whole(struct outputs *o, struct output *out)
 {
 	bool needs_name = out->sink->is_binary && !out->sink->whole_run;
-	int fd = whole_file_begin(&out->whole, out->path, needs_name ? WHOLE_FILE_NAMED : 0), r;
+	int fd = whole_file_begin(
+		    &out->whole, out->path, out->mode, needs_name ? WHOLE_FILE_NAMED : 0),
+	    r;
 
 	if (fd < 0)
 		return failed(o, out, fd);
 	out->is_empty = true;
-	out->is_replaced = out->whole.target != NULL;
+	out->is_replaced = out->whole.replaces;
 	r = end_file(o, out);
 	if (r < 0)
 		close(fd);
@@ -282,7 +284,7 @@ static int end_whole(struct outputs *o, struct output *out)
 
 	if (!out->failed && !out->writer && fflush(out->file) != 0)
 		r = -errno;
-	if (out->whole.target && (out->writer || out->file)) {
+	if (out->whole.replaces && (out->writer || out->file)) {
 		int error = whole_file_finish(
 			&out->whole, output_descriptor(out), !out->failed && r == 0);
 

@@ -18,7 +18,7 @@
 #include "cli/report_server.h"
 
 struct drawn {
-	char *target; /* the file to be replaced, see replace_target() */
+	char *identity; /* of the file to be replaced, see replace_identity() */
 	char *text;
 	size_t size;
 };
@@ -33,6 +33,7 @@ struct output {
 	uint64_t drawn_at;          /* ns since 1970, if rotated: of what was drawn last */
 	struct whole_file whole;    /* file replaces that of path at the end */
 	struct drawn *memory; /* file is in memory, and replaces that of path; NULL: it is not */
+	mode_t mode;          /* of the file, if it is new */
 	dev_t device;         /* of a regular file */
 	ino_t inode;          /* 0: not a regular file */
 	struct attar_renderer *renderer;
@@ -53,12 +54,13 @@ struct outputs {
 	VEC(struct output) all;
 	struct attar_render_opts opts;        /* of files; strings are borrowed */
 	const struct output_options *options; /* borrowed */
+	mode_t mode;                          /* of new files */
 	bool want_whole, want_tree, need_tree, want_values, want_spans;
 	bool data_on_stdout;  /* in a format for programs: keep the command's output out of it */
 	bool notes_on_stderr; /* notes of reports on stdout, if the format cannot contain them */
 	bool redraws;         /* reports on stdout replace each other */
-	struct terminal_keys keys;     /* if redraws */
-	bool live;            /* rings are filling: drop output if the reader of stdout stalls */
+	struct terminal_keys keys; /* if redraws */
+	bool live; /* rings are filling: drop output if the reader of stdout stalls */
 	struct printer printer;
 	struct report_server served;           /* --listen */
 	uint64_t lines_missed, reports_missed; /* dropped because of that reader */

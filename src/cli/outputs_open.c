@@ -6,6 +6,7 @@
 
 #include "base/base.h"
 #include "base/memory.h"
+#include "base/place.h"
 #include "cli/append.h"
 #include "cli/atomic_file.h"
 #include "cli/cli.h"
@@ -16,7 +17,7 @@
 /* Do not return errno: the exit status 3 is for permissions of events, not of files. */
 static int cannot_write(const struct output *out, int error)
 {
-	return attar_fail(-EIO, "cannot write '%s': %s", CLIP(out->path), strerror(error));
+	return attar_fail(-EIO, "cannot write '%s': %s", CLIP(out->path), place_error(error));
 }
 
 static FILE *open_stream(struct output *out, int fd)
@@ -44,10 +45,10 @@ int output_open_file(struct output *out, const char *path)
 
 	out->path = path;
 	out->created = access(path, F_OK) < 0;
-	fd = out->appends ? append_open(path, out->sink)
-			  : TEMP_FAILURE_RETRY(open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
+	fd = out->appends ? append_open(path, out->mode, out->sink)
+			  : place_open_path(path, O_WRONLY | O_CREAT, out->mode);
 	out->is_empty |= out->appends;
-	return fd < 0 ? cannot_write(out, errno) : output_direct_to(out, fd);
+	return fd < 0 ? cannot_write(out, -fd) : output_direct_to(out, fd);
 }
 
 static int open_memory(struct output *out, const char *path)
@@ -58,12 +59,12 @@ static int open_memory(struct output *out, const char *path)
 	if (r < 0)
 		return cannot_write(out, -r);
 	out->memory = calloc(1, sizeof(*out->memory));
-	if (out->memory && (out->memory->target = replace_target(path)))
+	if (out->memory && (out->memory->identity = replace_identity(path)))
 		out->file = open_memstream(&out->memory->text, &out->memory->size);
 	if (out->file)
 		return 0;
 	if (out->memory)
-		free(out->memory->target);
+		free(out->memory->identity);
 	free(out->memory);
 	return base_oom();
 }
@@ -75,7 +76,7 @@ int output_close_file(struct output *out)
 
 	if (out->memory) {
 		free(out->memory->text);
-		free(out->memory->target);
+		free(out->memory->identity);
 	}
 	free(out->memory);
 	out->memory = NULL;
@@ -96,7 +97,7 @@ void output_identify(struct output *out)
 	int r;
 
 	if (out->memory)
-		r = stat(out->memory->target, &st);
+		r = stat(out->path, &st);
 	else
 		r = fstat(output_descriptor(out), &st);
 	out->is_special = r == 0 && !S_ISREG(st.st_mode);
@@ -117,7 +118,7 @@ static bool is_same(const struct output *a, const struct output *b)
 {
 	if (a->rotation.pattern && b->rotation.pattern)
 		return !strcmp(a->rotation.pattern, b->rotation.pattern);
-	if (a->memory && b->memory && !strcmp(a->memory->target, b->memory->target))
+	if (a->memory && b->memory && !strcmp(a->memory->identity, b->memory->identity))
 		return !a->is_special;
 	return a->inode && a->inode == b->inode && a->device == b->device;
 }
@@ -228,7 +229,7 @@ static int add(struct outputs *o, struct output *out, const struct attar_render_
 /* Opens the file for this time. */
 int output_open_rotated(struct output *out, uint64_t time)
 {
-	int fd, r = rotation_open(&out->rotation, time, &fd);
+	int fd, r = rotation_open(&out->rotation, time, out->mode, &fd);
 
 	if (r < 0)
 		return r;
@@ -273,6 +274,7 @@ static int add_file(struct outputs *o, const char *path, const struct attar_sink
 {
 	struct attar_render_opts with_address = *opts;
 	struct output out = {.sink = sink,
+		.mode = o->mode,
 		.limit = {signals_give_up, NULL},
 		.is_slow = sink_draws_lines(sink) && !sink->whole_run && !sink->is_binary &&
 			   attar_run_is_live(o->run)};
@@ -348,7 +350,12 @@ int outputs_open(struct outputs *o, const struct attar_run *run,
 	o->opts = opts;
 	o->run = run;
 	o->options = options;
+	o->mode = place_default_mode();
 	r = outputs_check_options(run, options);
+	if (r == 0 && options->mode) {
+		r = place_parse_mode(options->mode, &o->mode);
+		r = r < 0 ? attar_context(r, "--mode") : 0;
+	}
 	if (r < 0)
 		return r;
 	o->want_spans = options->time_lines;

@@ -143,7 +143,7 @@ static bool matches(const char *pattern, const char *name)
 	return digits && !strcmp(name + 1 + digits, rest);
 }
 
-int rotation_open(struct rotation *r, uint64_t time, int *ret_fd)
+int rotation_open(struct rotation *r, uint64_t time, mode_t mode, int *ret_fd)
 {
 	char *name = NULL;
 	int fd = -1, error = EEXIST;
@@ -153,7 +153,7 @@ int rotation_open(struct rotation *r, uint64_t time, int *ret_fd)
 		name = make_name(r->pattern, time, n);
 		if (!name)
 			return base_oom();
-		fd = TEMP_FAILURE_RETRY(open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+		fd = TEMP_FAILURE_RETRY(open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
 		error = errno;
 	}
 	if (fd < 0) {

@@ -18,6 +18,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct rotation {
 	const char *pattern; /* borrowed; NULL: one file, not rotated */
@@ -47,10 +48,10 @@ bool rotation_has_time(const char *pattern);
 bool rotation_is_due(const struct rotation *rotation, uint64_t begun);
 
 /*
- * Creates the file of a time. *ret_fd is owned by the caller. Returns 0, or -EIO or -ENOMEM with
- * an error message.
+ * Creates the file of a time, with this mode. *ret_fd is owned by the caller. Returns 0, or -EIO or
+ * -ENOMEM with an error message.
  */
-int rotation_open(struct rotation *rotation, uint64_t time, int *ret_fd);
+int rotation_open(struct rotation *rotation, uint64_t time, mode_t mode, int *ret_fd);
 
 /*
  * After a report was written to the current file, which has `own` bytes then: deletes the oldest

@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "base/file_limit.h"
+#include "base/place.h"
 
 /* Build ids and times are known at the end; a pipe has the former as records. */
 static const uint8_t features[] = {FEATURE_TRACING_DATA, FEATURE_BUILD_ID, FEATURE_HOSTNAME,
@@ -38,20 +39,38 @@ static uint64_t clock_ns(int clockid)
 
 /*
  * An existing recording is unlinked, so that a process that reads it keeps it. Devices and pipes
- * are written to. Returns a descriptor, or a negative errno with an error message.
+ * are written to. Returns a descriptor or a negative errno.
  */
-static int create(const char *path, bool *ret_is_pipe)
+static int create_at(const struct place *place, bool *ret_is_pipe)
 {
 	struct stat st;
-	int fd;
+	int fd, r = place_stat(place, &st);
 
-	if (lstat(path, &st) == 0 && S_ISREG(st.st_mode) && unlink(path) < 0)
-		return attar_fail(-errno, "cannot replace %s: %s", CLIP(path), strerror(errno));
-	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return file_limit_fail(errno, "cannot create %s", CLIP(path));
-	*ret_is_pipe = S_ISFIFO(st.st_mode);
-	return fd;
+	if (r == 0 && S_ISREG(st.st_mode) && !place->is_own_file &&
+		unlinkat(place->dir, place->name, 0) < 0)
+		return -errno;
+	*ret_is_pipe = r == 0 && S_ISFIFO(st.st_mode);
+	if (r < 0 && r != -ENOENT)
+		return r;
+	if (r == 0 && (!S_ISREG(st.st_mode) || place->is_own_file))
+		return place_open(place, O_WRONLY, 0);
+	fd = openat(place->dir, place->name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	return fd < 0 ? -errno : fd;
+}
+
+/* Returns a descriptor, or a negative errno with an error message. */
+static int create(const char *path, bool *ret_is_pipe)
+{
+	struct place place;
+	int r = place_find(&place, path);
+
+	if (r == 0) {
+		r = create_at(&place, ret_is_pipe);
+		place_done(&place);
+	}
+	if (r == -EPERM)
+		return attar_fail(-EIO, "cannot create %s: %s", CLIP(path), place_error(-r));
+	return r < 0 ? file_limit_fail(-r, "cannot create %s", CLIP(path)) : r;
 }
 
 static void begin_times(struct recording_writer *w)

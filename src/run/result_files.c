@@ -8,7 +8,8 @@
 
 static int failed(const char *option, const char *path, int error)
 {
-	return attar_fail(-error, "%s: cannot write '%s': %s", option, CLIP(path), strerror(error));
+	return attar_fail(
+		-error, "%s: cannot write '%s': %s", option, CLIP(path), place_error(error));
 }
 
 /* Returns 0 or an errno. */
@@ -62,7 +63,8 @@ int attar_run_file(struct attar_run *run, const char *option, const char *path, 
 	CHECK_ARG(ret_file, "ret_file");
 
 	struct result_file f = {.option = strdup(option), .path = strdup(path)};
-	int fd = f.option && f.path ? whole_file_begin(&f.whole, path, false) : -ENOMEM;
+	int fd = f.option && f.path ? whole_file_begin(&f.whole, path, place_default_mode(), 0)
+				    : -ENOMEM;
 
 	if (fd >= 0)
 		f.file = fdopen(fd, "w");

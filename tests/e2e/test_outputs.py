@@ -326,6 +326,7 @@ def test_a_full_disk_leaves_the_former_result(tmp_path, root, name):
 
 def test_a_result_keeps_owner_mode_and_names(tmp_path, root):
     """Also through a link; what has a second name is written in place."""
+    os.chown(tmp_path, 1234, 1234)
     for name in RESULTS:
         path = tmp_path / name
         path.write_text('former')

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/place.h"
+
+#include <assert.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <sys/statfs.h>
+
+#include "base/base.h"
+
+enum { LINKS_MAX = 40, TRIES = 100 };
+
+/* ---- what is trusted ---- */
+
+static bool is_shared(const struct stat *dir)
+{
+	return dir->st_mode & S_ISVTX && dir->st_mode & (S_IWGRP | S_IWOTH);
+}
+
+/* For root, links of other users are never followed. */
+static bool is_trusted_link(const struct stat *dir, const struct stat *link)
+{
+	uid_t self = geteuid();
+
+	return link->st_uid == self || link->st_uid == 0 ||
+	       (self && (!is_shared(dir) || link->st_uid == dir->st_uid));
+}
+
+static bool is_trusted_file(const struct stat *dir, const struct stat *file)
+{
+	return !is_shared(dir) || file->st_uid == geteuid() || file->st_uid == dir->st_uid;
+}
+
+/* ---- finding ---- */
+
+/* Opens the directory of a path, relative to `at`, and copies the name in it. */
+static int open_parent(struct place *p, int at, const char *path)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	char *folder = slash ? strndup(path, (size_t)(name - path)) : strdup(".");
+	int r = 0;
+
+	p->name = strdup(name);
+	p->dir = folder ? TEMP_FAILURE_RETRY(openat(at, folder, O_PATH | O_DIRECTORY | O_CLOEXEC))
+			: -1;
+	if (!p->name || !folder)
+		r = -ENOMEM;
+	else if (p->dir < 0 || fstat(p->dir, &p->st) < 0)
+		r = -errno;
+	else if (!*path)
+		r = -ENOENT;
+	else if (!*name || !strcmp(name, ".") || !strcmp(name, ".."))
+		r = -EISDIR;
+	free(folder);
+	return r;
+}
+
+static bool is_in_proc(const struct place *p)
+{
+	struct statfs fs;
+
+	return fstatfs(p->dir, &fs) == 0 && fs.f_type == PROC_SUPER_MAGIC;
+}
+
+/* The target of the link at the place. Returns its length, 0 if it is no link, or an errno. */
+static ssize_t read_link(const struct place *p, char target[static PATH_MAX])
+{
+	int fd _cleanup_close_ = openat(p->dir, p->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	struct stat st;
+	ssize_t n;
+
+	if (fd < 0 && errno == ENOENT)
+		return 0;
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISLNK(st.st_mode))
+		return 0;
+	if (!is_trusted_link(&p->st, &st))
+		return -EPERM;
+	n = readlinkat(fd, "", target, PATH_MAX - 1);
+	if (n < 0)
+		return -errno;
+	target[n] = '\0';
+	return n;
+}
+
+static int follow(struct place *p, int links)
+{
+	char target[PATH_MAX];
+	struct place next = {.dir = -1};
+	ssize_t n = read_link(p, target);
+	int r;
+
+	if (n <= 0)
+		return (int)n;
+	if (is_in_proc(p)) {
+		p->is_own_file = true;
+		return 0;
+	}
+	if (links == 0)
+		return -ELOOP;
+	r = open_parent(&next, p->dir, target);
+	place_done(p);
+	*p = next;
+	return r < 0 ? r : follow(p, links - 1);
+}
+
+int place_find(struct place *p, const char *path)
+{
+	int r;
+
+	*p = (struct place){.dir = -1};
+	r = open_parent(p, AT_FDCWD, path);
+	if (r == 0)
+		r = follow(p, LINKS_MAX);
+	if (r < 0)
+		place_done(p);
+	return r;
+}
+
+void place_done(struct place *p)
+{
+	if (p->name && p->dir >= 0)
+		close(p->dir);
+	free(p->name);
+	*p = (struct place){.dir = -1};
+}
+
+/* ---- opening ---- */
+
+int place_stat(const struct place *p, struct stat *ret_st)
+{
+	if (fstatat(p->dir, p->name, ret_st, p->is_own_file ? 0 : AT_SYMLINK_NOFOLLOW) < 0)
+		return -errno;
+	return p->is_own_file || is_trusted_file(&p->st, ret_st) ? 0 : -EPERM;
+}
+
+/* Opens an existing file, which is checked before. */
+static int open_existing(const struct place *p, int flags)
+{
+	int fd _cleanup_close_ = openat(p->dir, p->name, O_PATH | O_NOFOLLOW | O_CLOEXEC), opened;
+	char link[32];
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	if (S_ISLNK(st.st_mode)) /* since it was found */
+		return -ELOOP;
+	if (!is_trusted_file(&p->st, &st))
+		return -EPERM;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	opened = TEMP_FAILURE_RETRY(open(link, flags));
+	return opened < 0 ? -errno : opened;
+}
+
+int place_open(const struct place *p, int flags, mode_t mode)
+{
+	int fd, r = -ENOENT;
+
+	assert(!(flags & O_TRUNC));
+	flags |= O_CLOEXEC | O_NOCTTY;
+	if (p->is_own_file) {
+		fd = TEMP_FAILURE_RETRY(openat(p->dir, p->name, flags & ~O_CREAT));
+		return fd < 0 ? -errno : fd;
+	}
+	for (int i = 0; i < TRIES && r == -ENOENT; i++) {
+		r = open_existing(p, flags & ~O_CREAT);
+		if (r != -ENOENT || !(flags & O_CREAT))
+			return r;
+		fd = TEMP_FAILURE_RETRY(openat(p->dir, p->name, flags | O_EXCL, mode));
+		if (fd >= 0)
+			return fd;
+		r = errno == EEXIST ? -ENOENT : -errno; /* made by others meanwhile */
+	}
+	return r;
+}
+
+int place_open_path(const char *path, int flags, mode_t mode)
+{
+	struct place place;
+	int r = place_find(&place, path);
+
+	if (r < 0)
+		return r;
+	r = place_open(&place, flags, mode);
+	place_done(&place);
+	return r;
+}
+
+mode_t place_default_mode(void)
+{
+	return geteuid() ? 0666 : 0600;
+}
+
+int place_parse_mode(const char *text, mode_t *ret_mode)
+{
+	size_t n = strspn(text, "01234567");
+	unsigned long mode = strtoul(text, NULL, 8);
+
+	if (!n || text[n] || n > 4 || mode > 0777 || !mode)
+		return attar_fail(-EINVAL, "'%s' is not a mode of a file such as 0640", CLIP(text));
+	*ret_mode = (mode_t)mode;
+	return 0;
+}
+
+const char *place_error(int error)
+{
+	if (error == EPERM)
+		return "the file or link belongs to another user, or is immutable; "
+		       "use a directory in which others cannot create files";
+	return strerror(error);
+}

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: MIT
+"""
+Tests in which another user, without rights, attacks attar while root runs it. The helpers and
+fixtures are those of the end-to-end tests.
+"""
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'e2e'))
+import adversary  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def needs_root():
+    adversary.need_root()
+
+
+@pytest.fixture
+def nobody():
+    """Starts programs as a user without rights; they are ended with the test."""
+    with adversary.Nobody() as user:
+        yield user
+
+
+@pytest.fixture
+def shared(tmp_path):
+    """A directory such as /tmp, in which all users can create files."""
+    return adversary.directory(tmp_path / 'shared', 0o1777)
+
+
+@pytest.fixture
+def secret(tmp_path):
+    """A file of root in a directory that only root can read."""
+    path = adversary.directory(tmp_path / 'root', 0o700) / 'secret'
+    path.write_text('root only\n')
+    path.chmod(0o600)
+    return path
