@@ -160,6 +160,16 @@ int perfume_collector_each(
  */
 int perfume_collector_format(const char *name, const char *fields, int id, char *text, size_t n);
 
+/*
+ * CLOCK_MONOTONIC and the CPU's counter (the TSC, or cntvct_el0 of arm64) at the same time: of
+ * several readings, those closest together, since a thread can be preempted between two readings.
+ */
+struct perfume_clock_pair {
+	uint64_t ns, ticks;
+	uint64_t took; /* ticks between the readings of the counter before and after */
+};
+struct perfume_clock_pair perfume_clock_pair(void);
+
 #ifdef __cplusplus
 }
 #endif

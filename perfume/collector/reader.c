@@ -6,64 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
-
-/* ---- time ---- */
-
-static uint64_t ticks_now(void)
-{
-#ifdef __x86_64__
-	return __builtin_ia32_rdtsc();
-#elif defined(__aarch64__)
-	uint64_t now;
-
-	__asm__ volatile("mrs %0, cntvct_el0" : "=r"(now));
-	return now;
-#else
-	return perfume_collector_now();
-#endif
-}
-
-/* Recalibrates the counter against the clock, to follow NTP adjustments. */
-void perfume_clock_update(struct perfume_collector *c)
-{
-	uint64_t ns = perfume_collector_now(), ticks = ticks_now(), since = ns - c->clock.ns;
-
-	if (c->clock.ns && since < (c->clock.ns_per_tick > 0 ? 100000000 : 2000000))
-		return;
-	if (c->clock.ns && ticks > c->clock.ticks)
-		c->clock.ns_per_tick = (double)since / (double)(ticks - c->clock.ticks);
-	c->clock.ns = ns;
-	c->clock.ticks = ticks;
-}
-
-static uint64_t ticks_to_ns(struct perfume_collector *c, uint64_t ticks)
-{
-	const double year = 3e16;
-	double since;
-
-	/* A rate requires two clock readings with some time in between. */
-	while (!(c->clock.ns_per_tick > 0))
-		perfume_clock_update(c);
-	since = (double)(int64_t)(ticks - c->clock.ticks) * c->clock.ns_per_tick;
-	return c->clock.ns + (uint64_t)(int64_t)(since < -year  ? -year
-						 : since > year ? year
-								: since);
-}
-
-/* Converts to CLOCK_MONOTONIC ns. Times in the future are clamped to the current time. */
-static uint64_t to_ns(struct perfume_collector *c, uint32_t clock, uint64_t time)
-{
-	const uint64_t second = 1000000000;
-	uint64_t now;
-
-	if (clock == AREA_CLOCK_TSC || clock == AREA_CLOCK_COUNTER)
-		time = ticks_to_ns(c, time);
-	if (time <= c->clock.ns + second)
-		return time;
-	now = perfume_collector_now();
-	return time > now + second ? now : time;
-}
 
 /* ---- one ring ---- */
 
@@ -225,7 +167,7 @@ static int advance(struct perfume_collector *c, struct reader *reader)
 			return 0;
 		}
 	}
-	time = to_ns(c, reader->writer->area->clock, record->time);
+	time = perfume_clock_ns(c, reader->writer->area->clock, record->time);
 	reader->time = time > reader->time ? time : reader->time;
 	return 1;
 }

@@ -79,10 +79,8 @@ struct perfume_collector {
 	char requests[64]; /* request file that contains our line; "" none */
 	struct writer *writers;
 	uint64_t horizon;
-	struct {
-		uint64_t ticks, ns;
-		double ns_per_tick;
-	} clock;
+	struct perfume_clock_pair clock; /* of the last calibration */
+	double ns_per_tick;
 	struct reader **heap; /* earliest first */
 	size_t n_heap, heap_room;
 	uint32_t n_events, n_readers;
@@ -90,8 +88,15 @@ struct perfume_collector {
 	struct perfume_collector_stats past; /* of removed writers */
 };
 
-/* collector.c */
+/* clock.c */
 uint64_t perfume_collector_now(void);
+void perfume_clock_update(struct perfume_collector *c);
+
+/*
+ * Converts a time of one of the clocks of areas to CLOCK_MONOTONIC ns. A time in the future becomes
+ * the current time.
+ */
+uint64_t perfume_clock_ns(struct perfume_collector *c, uint32_t clock, uint64_t time);
 
 /*
  * helper_process.c: runs fn, which may only make system calls, in a child process. Returns the
@@ -124,6 +129,5 @@ void perfume_reader_count_from_here(struct writer *writer);
 void perfume_reader_begin(struct perfume_collector *c, struct writer *writer);
 void perfume_reader_free(struct perfume_collector *c, struct reader *reader);
 uint64_t perfume_reader_written(const struct reader *reader);
-void perfume_clock_update(struct perfume_collector *c);
 
 #endif

@@ -81,6 +81,17 @@ int forget(void **state);
 /* Maps the area of a program as a collector does. */
 struct area *area_of(pid_t pid);
 
+#define FORGED_RING 65536
+
+/* Creates an area with the event "forged u32 a" and four empty rings. */
+struct area *forge(int *ret_fd, int seals);
+
+/* Sends a descriptor to the collector, as programs send their area, and closes it. */
+void send_fd(const struct perfume_collector *collector, int fd);
+
+/* Publishes a record of 8 bytes with this time in a forged ring. */
+void put_forged(struct area *area, uint32_t ring, uint64_t time);
+
 /*
  * Collectors see every program of the system, so a parallel run of these tests would disturb this
  * one. As root, isolate the process: its own PID namespace, sockets and /run.

@@ -3,18 +3,17 @@
 
 #if defined(__x86_64__) || defined(__i386__)
 #include <cpuid.h>
-#include <x86intrin.h>
 #endif
 
 #include "base/check_arg.h"
 #include "base/parse.h"
+#include "event/user_event.h"
 #include "report/model.h"
 #include "run/kvmclock.h"
 #include "run/run.h"
 #include "stream/stream.h"
 
 enum {
-	PAIR_TRIES = 8,
 	PAIR_NS = 1000000,  /* between two pairs */
 	STEP_NS = 10000000, /* less is the error of reading both clocks */
 };
@@ -30,11 +29,6 @@ static bool is_constant(void)
 
 	return __get_cpuid(0x80000007, &a, &b, &c, &d) && (d & 1 << 8);
 }
-
-static uint64_t read_tsc(void)
-{
-	return __rdtsc();
-}
 #else
 enum { HAS_TSC = 0 };
 
@@ -42,29 +36,7 @@ static bool is_constant(void)
 {
 	return false;
 }
-
-static uint64_t read_tsc(void)
-{
-	return 0;
-}
 #endif
-
-/* Reads both clocks as close together as possible. */
-static struct clock_pair read_pair(void)
-{
-	struct clock_pair best = {0};
-	uint64_t shortest = UINT64_MAX;
-
-	for (int i = 0; i < PAIR_TRIES; i++) {
-		uint64_t before = read_tsc(), time = base_now(), took = read_tsc() - before;
-
-		if (took < shortest) {
-			shortest = took;
-			best = (struct clock_pair){time, before + took / 2};
-		}
-	}
-	return best;
-}
 
 static struct clock_pair *pair_at(struct run_clock *c, size_t i)
 {
@@ -74,12 +46,12 @@ static struct clock_pair *pair_at(struct run_clock *c, size_t i)
 /* The newest pair is replaced as long as it is close to the one before. */
 static void add_pair(struct run_clock *c)
 {
-	struct clock_pair new = read_pair();
+	struct perfume_clock_pair new = perfume_clock_pair();
 
 	if (c->n_pairs < 2 ||
 		pair_at(c, c->n_pairs - 1)->time - pair_at(c, c->n_pairs - 2)->time >= PAIR_NS)
 		c->n_pairs++;
-	*pair_at(c, c->n_pairs - 1) = new;
+	*pair_at(c, c->n_pairs - 1) = (struct clock_pair){new.ns, new.ticks};
 }
 
 /*
