@@ -257,55 +257,24 @@ bool frames_are_idle_go(struct frames *frames, const attar_location *stack, size
 	return is_note || (i == user + 1 && find_slot(frames, stack[user])->mark == FRAME_GO_FUTEX);
 }
 
-/* What is new in the report. */
-static struct left_out take_new(struct left_out *all, enum attar_scope scope)
-{
-	struct left_out part = *all;
-
-	if (scope != ATTAR_SCOPE_INTERVAL)
-		return part;
-	part.n -= all->n_reported;
-	part.sum -= all->sum_reported;
-	all->n_reported = all->n;
-	all->sum_reported = all->sum;
-	return part;
-}
-
-static void remark(struct attar_report *report, const struct left_out *part, const char *what,
-	double amount, const char *unit, const char *why)
-{
-	if (part->n)
-		attar_report_remark(report, "%llu %s%s of %.1f %s%s left out: %s",
-			(unsigned long long)part->n, what, part->n == 1 ? "" : "s", amount, unit,
-			part->n == 1 ? " is" : " in all are", why);
-}
-
 void left_out_remark_perf(
 	struct left_out *waits, struct attar_report *report, enum attar_scope scope)
 {
-	const struct left_out part = take_new(waits, scope);
-
-	remark(report, &part, "wait", (double)part.sum / 1e6, "ms",
+	left_out_remark_time(waits, report, scope, "wait",
 		"the kernel was working for events of attar or of another profiler");
 }
 
 void left_out_remark_go(struct left_out *waits, struct attar_report *report, enum attar_scope scope)
 {
-	const struct left_out part = take_new(waits, scope);
-
-	remark(report, &part, "wait", (double)part.sum / 1e6, "ms",
-		part.n == 1 ? "a thread of Go had nothing to run"
-			    : "threads of Go had nothing to run");
+	left_out_remark_time(
+		waits, report, scope, "wait", "a thread of Go had nothing to run meanwhile");
 }
 
 void left_out_remark_allocations(
 	struct left_out *allocations, struct attar_report *report, enum attar_scope scope)
 {
-	const struct left_out part = take_new(allocations, scope);
-
-	remark(report, &part, "allocation", (double)part.sum / 1024, "KiB",
-		part.n == 1 ? "the kernel made it for events of attar or of another profiler"
-			    : "the kernel made them for events of attar or of another profiler");
+	left_out_remark_bytes(allocations, report, scope, "allocation",
+		"the kernel needed the memory for events of attar or of another profiler");
 }
 
 void frames_add_name(struct frame_summary *summary, const char *name)

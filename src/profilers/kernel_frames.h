@@ -7,6 +7,7 @@
 #define PROFILERS_KERNEL_FRAMES_H
 
 #include "attar/run.h"
+#include "left_out.h"
 
 enum frame_mark {
 	FRAME_NONE,
@@ -70,20 +71,7 @@ bool frames_are_of_perf(struct frames *frames, const attar_location *stack, size
  */
 bool frames_are_idle_go(struct frames *frames, const attar_location *stack, size_t n);
 
-/* What a profiler leaves out because of one of these functions. Initialized to zeroes. */
-struct left_out {
-	uint64_t n, sum; /* waits and ns, or allocations and bytes */
-	uint64_t n_reported, sum_reported;
-};
-
-/* Counts a wait or an allocation. */
-static inline void left_out_add(struct left_out *left_out, uint64_t amount)
-{
-	left_out->n++;
-	left_out->sum += amount;
-}
-
-/* Add a remark on what was left out, if there is something: "2 waits of 9.0 ms in all". */
+/* Add a remark on what was left out because of these functions. */
 void left_out_remark_perf(
 	struct left_out *waits, struct attar_report *report, enum attar_scope scope);
 void left_out_remark_go(

@@ -48,8 +48,9 @@ struct offcpu {
 	struct wakers wakers;
 	struct frames *frames;
 	struct left_out perf;
-	uint64_t endless; /* blocks whose end was not seen */
-	bool has_ended;   /* one whose end was */
+	struct left_out unwoken; /* by an event that was delivered */
+	uint64_t endless;        /* blocks whose end was not seen */
+	bool has_ended;          /* one whose end was */
 };
 
 /* ---- blocks ---- */
@@ -153,11 +154,10 @@ static struct attar_stamp stamp_at(const struct attar_event *ev)
 	return (struct attar_stamp){.time = ev->time, .task = ATTAR_NO_TASK, .cpu = (int)ev->cpu};
 }
 
-/* waker is NULL if the wakeup was not observed. */
+/* waker is NULL if the wakeup was not observed: the thread is switched in, some time after it. */
 static int end_block(struct offcpu *o, struct attar_run *run, const struct attar_event *ev,
 	pid_t tid, const struct waker *waker)
 {
-	static const struct waker unknown;
 	const struct attar_stamp at = stamp_at(ev);
 	uint64_t key = (uint64_t)tid;
 	struct attar_state *state = attar_states_get(o->states, &key, sizeof(key));
@@ -176,11 +176,10 @@ static int end_block(struct offcpu *o, struct attar_run *run, const struct attar
 	task = state->value;
 	if (!thread || !attar_run_is_selected(run, thread))
 		return 0;
-	if (task->is_perf) {
-		left_out_add(&o->perf, state->duration);
-		return 0;
-	}
-	return add_block(o, run, ev, thread, task, state->duration, waker ? waker : &unknown);
+	if (waker && !task->is_perf)
+		return add_block(o, run, ev, thread, task, state->duration, waker);
+	left_out_add(task->is_perf ? &o->perf : &o->unwoken, state->duration);
+	return 0;
 }
 
 /* ---- events ---- */
@@ -338,6 +337,8 @@ static int offcpu_report(
 			o->has_ended || attar_run_is_live(run)
 				? ""
 				: "; use recordings of the whole system (attar record -a)");
+	left_out_remark_time(&o->unwoken, report, scope, "block",
+		"the wakeup was not delivered, so the times include waiting for a CPU");
 	left_out_remark_perf(&o->perf, report, scope);
 	attar_report_evicted(report, o->threads, "threads");
 	return r == 0 ? report_stacks(o, run, report, scope) : r;

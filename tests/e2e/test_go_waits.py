@@ -61,7 +61,7 @@ stack={addresses} uaddr=64 op=128 val={value}
 ''', 'locks')
         assert [(row['caller'], row['total']) for row in rows(found, 'locks')] == (
             [] if is_idle else [(caller, 300 * MS)])
-        remark = '1 wait of 300.0 ms is left out: a thread of Go had nothing to run'
+        remark = '1 wait of 300.0 ms is left out: a thread of Go had nothing to run meanwhile'
         assert (remark in found.get('remarks', [])) == is_idle
 
     def test_wall(self, tmp_path, mapped, stack, value, is_idle, caller):

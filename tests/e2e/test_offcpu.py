@@ -19,7 +19,8 @@ prev_state=1
 1.030000000 0 0/0 swapper sched:sched_switch next_comm=worker next_pid=100
 1.040000000 0 100/100 worker sched:sched_switch stack=0xa1,0xa3 prev_comm=worker prev_pid=100 \
 prev_state=2
-1.050000000 0 0/0 swapper sched:sched_switch next_comm=worker next_pid=100
+1.050000000 0 0/0 swapper sched:sched_waking comm=worker pid=100
+1.055000000 0 0/0 swapper sched:sched_switch next_comm=worker next_pid=100
 1.060000000 0 100/100 worker sched:sched_switch stack=0xa1,0xa3 prev_comm=worker prev_pid=100
 '''
 
@@ -47,7 +48,18 @@ def test_blocks_to_the_nanosecond(script):
     assert [(r['tid'], r['comm'], r['count'], r['total'], r['max'])
             for r in rows(found, 'threads')] == [(100, 'worker', 2, 30_000_023, 20_000_023)]
     assert [(r['comm'], r['waker'], r['count'], r['total']) for r in rows(found, 'wakers')] == [
-        ('worker', 'server', 1, 20_000_023), ('worker', '[unknown]', 1, 10_000_000)]
+        ('worker', 'server', 1, 20_000_023), ('worker', 'swapper', 1, 10_000_000)]
+
+
+@pytest.mark.quick
+def test_blocks_without_a_wakeup(script):
+    """An idle CPU may not deliver the wakeup: the thread was blocked for at most that long."""
+    path = script(BLOCK.replace('comm=worker pid=100\n1.055', 'comm=x pid=99\n1.055'))
+    found = reports('--input', path)[-1]
+    assert [(r['count'], r['total']) for r in rows(found, 'threads')] == [(1, 20_000_023)]
+    assert ('1 block of 15.0 ms is left out: the wakeup was not delivered, so the times include '
+            'waiting for a CPU') in found['remarks']
+    assert 'left out' not in str(reports('--than', '20ms', '--input', path)[-1])
 
 
 @pytest.mark.quick

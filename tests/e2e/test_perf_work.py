@@ -106,8 +106,8 @@ EVENTS = ['--alloc', 'kmem:kmalloc//stack/', '--free', 'kmem:kfree']
 
 @pytest.mark.quick
 def test_allocations(tmp_path):
-    remark = ('2 allocations of 5.0 KiB in all are left out: the kernel made them for events of '
-              'attar or of another profiler')
+    remark = ('2 allocations of 5.0 KiB in all are left out: the kernel needed the memory for '
+              'events of attar or of another profiler')
     found = of_script(tmp_path, ALLOCATIONS, 'kmemprof', *EVENTS)
     assert [list(row.values())[1:] for row in rows(found, 'allocations')] == [[160, 2, 64, 1]]
     assert found['remarks'] == [remark]
