@@ -65,6 +65,8 @@ static int bitesize_completed(struct attar_run *run, void *self, const struct at
 	struct bio_key key = {0};
 
 	(void)run, (void)ev, (void)duration, (void)issued;
+	if (request->kind == BLOCK_FLUSH)
+		return 0;
 	memcpy(key.comm, request->comm, sizeof(key.comm));
 	return add(self, &key, request->bytes);
 }
@@ -101,7 +103,10 @@ static int biosnoop_completed(struct attar_run *run, void *self, const struct at
 	attar_cell_i64(lines, request->tid);
 	attar_cell_text(lines, block_name(request->dev, name));
 	attar_cell_text(lines, request->type);
-	attar_cell_u64(lines, request->sector);
+	if (request->kind == BLOCK_DATA)
+		attar_cell_u64(lines, request->sector);
+	else
+		attar_cell_none(lines);
 	attar_cell_u64(lines, request->bytes);
 	if (issued && !request->is_partial)
 		attar_cell_u64(lines, duration - issued);

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Follows the requests of block devices from the events of their stages, for the profilers of disk
- * I/O. A request is known by its device and first sector.
+ * I/O. A request is known by its device and first sector. Flushes have none: those of a device that
+ * are open at the same time are taken to complete in the order of their issue.
  */
 #ifndef PROFILERS_BLOCK_REQUESTS_H
 #define PROFILERS_BLOCK_REQUESTS_H
 
 #include "attar/run.h"
+#include "block_kind.h"
 
-enum { BLOCK_COMM_BYTES = 16, BLOCK_TYPE_BYTES = 12, BLOCK_NAME_BYTES = 32, BLOCK_EVENTS = 6 };
+enum { BLOCK_COMM_BYTES = 16, BLOCK_TYPE_BYTES = 12, BLOCK_NAME_BYTES = 32, BLOCK_EVENTS = 7 };
 
 /*
  * The stages of a request: allocated for the first bio, queued in the scheduler, given to the
@@ -23,6 +25,7 @@ struct block_request {
 	uint32_t dev; /* major << 20 | minor */
 	uint32_t bytes;
 	uint64_t sector;
+	enum block_kind kind;        /* only BLOCK_DATA has a sector */
 	char type[BLOCK_TYPE_BYTES]; /* rwbs of the kernel, "WS": R, W, D, F, then flags */
 	char comm[BLOCK_COMM_BYTES]; /* of the thread that started it */
 	int32_t tid;                 /* 0: unknown */
@@ -30,6 +33,12 @@ struct block_request {
 	uint64_t since;              /* ns, of the first known stage */
 	bool is_partial; /* a change may have been lost, or it was under way at the start */
 	bool is_selected;
+};
+
+/* Writes that wait for a flush, see block_flushes.h. */
+struct block_flushes {
+	struct block_waiting *at;
+	size_t n;
 };
 
 /* Options that these profilers share, and the requests. Embed it at the start of the state. */
@@ -42,11 +51,15 @@ struct block {
 		uint32_t part, disk;
 	} disks[64]; /* the disks of devices that were seen */
 	size_t n_disks;
-	struct attar_input inputs[BLOCK_EVENTS + 1];
+	struct attar_input inputs[BLOCK_EVENTS];
 	char events[BLOCK_EVENTS][64]; /* their text with a filter */
 	struct attar_states *states;   /* open requests by device and sector */
 	bool is_selected;              /* the request of the newest event, if it has begun */
-	uint64_t unknown;              /* completions of requests that had begun before attar */
+	struct block_flushes flushes;
+	bool sees_merges;  /* of requests, Linux 5.11 */
+	uint64_t left_out; /* flushes of tasks that were not selected, for remarks */
+	char left_out_comm[BLOCK_COMM_BYTES]; /* that of the first */
+	uint64_t unknown; /* completions of requests that had begun before attar */
 	/*
 	 * A request passed from `from` to `to` in `duration` ns. NULL: not used. Return 0 or
 	 * -ENOMEM.
@@ -62,13 +75,13 @@ struct block {
 int block_open(struct attar_run *run, struct block *block);
 void block_close(struct block *block);
 
-/* For attar_profiler.lost. */
 /*
  * For attar_profiler.emits: follows the request of the event. 1: it belongs to one of the devices,
  * and to a selected task; 0: not; or a negative errno.
  */
 int block_emits(struct attar_run *run, struct block *block, const struct attar_event *ev);
 
+/* For attar_profiler.lost. */
 int block_on_lost(struct attar_run *run, void *self, const struct attar_event *ev);
 
 /* The name of a device: "sda", or "8:0" if this machine has no such device. */

@@ -13,6 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "block_kind.h"
+
 enum {
 	KEYS_MAX = 16384,
 	FAULTS_PERIOD = 100,
@@ -334,15 +336,28 @@ static int on_failed_sample(struct attar_run *run, void *self, const struct atta
 	return is_watched(self, ev->time) ? 0 : add_error(run, self, ev, ERROR_SAMPLES);
 }
 
-enum { DEV, SECTOR };
+enum { DEV, SECTOR, N_SECTORS, RWBS };
 
 struct request_key {
-	uint64_t dev, sector;
+	uint64_t dev, sector, kind;
 };
+
+static struct request_key request_key_of(const struct attar_event *ev)
+{
+	uint64_t sector = attar_arg_u64(ev, SECTOR);
+	char type[12] = "";
+	enum block_kind kind;
+	size_t n;
+	const char *text = attar_arg_text(ev, RWBS, &n);
+
+	memcpy(type, text ? text : "", n < sizeof(type) ? n : sizeof(type) - 1);
+	kind = block_kind_of(type, sector, attar_arg_u64(ev, N_SECTORS));
+	return (struct request_key){attar_arg_u64(ev, DEV), kind == BLOCK_DATA ? sector : 0, kind};
+}
 
 static int on_issue(struct attar_run *run, void *self, const struct attar_event *ev)
 {
-	const struct request_key key = {attar_arg_u64(ev, DEV), attar_arg_u64(ev, SECTOR)};
+	const struct request_key key = request_key_of(ev);
 	const struct attar_stamp at = attar_event_get_stamp(ev);
 
 	(void)run;
@@ -352,7 +367,7 @@ static int on_issue(struct attar_run *run, void *self, const struct attar_event 
 
 static int on_complete(struct attar_run *run, void *self, const struct attar_event *ev)
 {
-	const struct request_key key = {attar_arg_u64(ev, DEV), attar_arg_u64(ev, SECTOR)};
+	const struct request_key key = request_key_of(ev);
 	const struct attar_stamp at = attar_event_get_stamp(ev);
 	struct overview *o = self;
 	const struct attar_start *start = attar_pairs_end(o->requests, &key, sizeof(key), &at);
@@ -476,12 +491,13 @@ static int overview_report(
 
 /* ---- life ---- */
 
-static const struct attar_input requests[] = {{.event = "block:block_rq_issue",
-						      .fields = {"dev", "sector"},
-						      .on_event = on_issue,
-						      .optional = true},
+static const struct attar_input requests[] = {
+	{.event = "block:block_rq_issue",
+		.fields = {"dev", "sector", "?nr_sector", "?rwbs"},
+		.on_event = on_issue,
+		.optional = true},
 	{.event = "block:block_rq_complete",
-		.fields = {"dev", "sector"},
+		.fields = {"dev", "sector", "?nr_sector", "?rwbs"},
 		.on_event = on_complete,
 		.optional = true},
 	{0}};

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
 """blktrace, biolatency, biosnoop, bitesize: a loop device, and scripts."""
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from command import run
+from command import has, run
 
 WRITES, SIZE = 100, 4096
 SCRIPT = '''# attar script
@@ -15,6 +16,7 @@ event block:block_rq_issue dev:u32 sector:u64 nr_sector:u32 bytes:u32 rwbs:char[
 event block:block_rq_complete dev:u32 sector:u64 nr_sector:u32 error:int rwbs:char[10]
 event block:block_bio_frontmerge dev:u32 sector:u64 nr_sector:u32 rwbs:char[10] comm:char[16]
 event block:block_rq_merge dev:u32 sector:u64 nr_sector:u32 bytes:u32 rwbs:char[10] comm:char[16]
+event block:block_rq_requeue dev:u32 sector:u64 nr_sector:u32 rwbs:char[10]
 '''
 DEV = 'dev=256901120'  # 245:0
 AT_8 = 'sector=8 nr_sector=8'
@@ -149,6 +151,7 @@ def test_losses_and_requests_from_before(script):
     lost = READ.replace('1.000010000', '1.000009000 1 9/9 kworker lost 2\n1.000010000')
     found = reports('blktrace', '--input', script(lost))[-1]
     assert [r['end'] for r in table(found, 'stages')] == ['insert', 'issue']
+    assert not any('missed' in r for r in found['remarks'])
     assert table(found, 'requests') == []
     assert any('events were lost' in r for r in found['remarks'])
     end = READ.strip().splitlines()[-1] + '\n'
@@ -165,3 +168,297 @@ def test_devices_that_do_not_exist(device, sentence):
     ended = run('blktrace', '-d', device)
     assert ended.returncode in (1, 2)
     assert sentence in ended.stderr and 'lsblk' in ended.stderr
+
+
+# ---- flushes ----
+
+NO_SECTOR = 2**64 - 1
+
+# Threads that read sector 0, and threads that flush the device.
+SECTOR_0 = '''
+import mmap, os, sys, threading
+device, readers, reads, flushers, flushes = sys.argv[1], *map(int, sys.argv[2:])
+def read():
+    fd, page = os.open(device, os.O_RDONLY | os.O_DIRECT), mmap.mmap(-1, 4096)
+    for i in range(reads):
+        os.preadv(fd, [page], 0)
+def flush():
+    fd = os.open(device, os.O_RDWR)
+    for i in range(flushes):
+        os.fsync(fd)
+threads = [threading.Thread(target=t) for t in [read] * readers + [flush] * flushers]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+'''
+
+
+def steps(*events, task='7/7 writer'):
+    """Lines of a script, of '10 getrq FWS 0+0': microseconds, the event, its type and place."""
+    text = ''
+    for event in events:
+        time, stage, kind, place = event.split()
+        sector, sectors = map(int, place.replace('-1', str(NO_SECTOR)).split('+'))
+        name = {'getrq': 'block_getrq', 'requeue': 'block_rq_requeue'}.get(
+            stage, f'block_rq_{stage}')
+        who = task if stage == 'getrq' else '9/9 kworker'
+        text += (f'1.{int(time):06} 0 {who} block:{name} {DEV} sector={sector} '
+                 f'nr_sector={sectors} rwbs={kind}')
+        if stage in ('insert', 'issue'):
+            text += f' bytes={sectors * 512}'
+        if stage in ('getrq', 'insert', 'issue'):
+            text += f' comm={who.split()[1]}'
+        text += '\n'
+    return text
+
+
+def printed(script, *args):
+    """Type, sector, bytes and us in the queue and the device of each request; and the remarks."""
+    found = reports('biosnoop', '--input', script, *args)
+    return ([(r['comm'], r['type'], r['sector'], r['bytes'],
+              None if r['queued'] is None else r['queued'] // 1000, r['latency'] // 1000)
+             for r in lines(found, 'requests')], found[-1].get('remarks', []))
+
+
+def write_and_flush(flush, at_issue, at_end):
+    """A write with a flush before it and one after it, as kernels report it."""
+    return steps('10 getrq FWFS 64+8', f'20 issue {flush} {at_issue}+0',
+                 f'120 complete {flush} {at_end}+0', '130 insert WS 64+8', '140 issue WS 64+8',
+                 '150 complete WS 64+8', f'160 issue {flush} {at_issue}+0',
+                 f'360 complete {flush} {at_end}+0', '361 complete WS 64+0')
+
+
+KERNELS = {'4.4': ('FWS', -1, -1), '4.14': ('FF', -1, -1), '6.18': ('FF', 0, -1)}
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize('kernel', KERNELS)
+def test_flushes_before_and_after_a_write(script, kernel):
+    """
+    Both flushes are for the thread that writes: the second one has begun when its data were
+    written. The completion of no bytes at the end is no request.
+    """
+    flush = KERNELS[kernel][0]
+    recording = script(write_and_flush(*KERNELS[kernel]))
+    assert printed(recording) == ([
+        ('writer', flush, None, 0, 10, 100), ('writer', 'WS', 64, 4096, 130, 10),
+        ('writer', flush, None, 0, 10, 200)], [])
+    found = reports('blktrace', '--input', recording)[-1]
+    assert [(r['start'], r['end'], r['reqs'], r['total']) for r in table(found, 'stages')] == [
+        ('getrq', 'insert', 1, 120_000), ('getrq', 'issue', 2, 20_000),
+        ('insert', 'issue', 1, 10_000), ('issue', 'complete', 3, 310_000)]
+    assert [(r['type'], r['size'], r['reqs'], r['total']) for r in table(found, 'requests')] == [
+        (flush, 0, 2, 320_000), ('WS', 4096, 1, 140_000)]
+
+
+@pytest.mark.quick
+def test_a_device_with_fua_has_no_second_flush(script):
+    """A flush of another thread that follows is not for the first writer."""
+    text = steps('10 getrq FWFS 64+8', '20 issue FF 0+0', '120 complete FF -1+0',
+                 '140 issue WFS 64+8', '150 complete WFS 64+8', '151 complete WFS 72+0')
+    text = text.replace('1.000151', '1.000251')
+    text += steps('155 getrq FWS 0+0', '210 issue FF 0+0', '250 complete FF -1+0',
+                  '251 complete WS 0+0', task='8/8 other')
+    assert printed(script(text)) == ([
+        ('writer', 'FF', None, 0, 10, 100), ('writer', 'WFS', 64, 4096, 130, 10),
+        ('other', 'FF', None, 0, 55, 40)], [])
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize('end', ['64+0', '72+0'])
+def test_the_end_of_a_write_that_was_flushed(script, end):
+    """Kernels report it at the first sector, or after the last one: it no longer waits."""
+    text = steps('10 getrq WFS 64+8', '20 issue WS 64+8', '30 complete WS 64+8',
+                 '40 issue FF 0+0', '50 complete FF -1+0', f'51 complete WS {end}')
+    text += steps('60 issue FF 0+0', '70 complete FF -1+0')
+    assert [(r[0], r[1], r[4]) for r in printed(script(text))[0]] == [
+        ('writer', 'WS', 10), ('writer', 'FF', 10), ('kworker', 'FF', 0)]
+
+
+@pytest.mark.quick
+def test_sector_0_beside_flushes(script):
+    """A read of sector 0 while a flush is open, and the end of a flush while the read is."""
+    text = steps('10 getrq FWS 0+0', '20 issue FF 0+0', '30 getrq RS 0+8', '31 issue RS 0+8',
+                 '40 complete FF -1+0', '41 complete WS 0+0', '50 complete RS 0+8')
+    assert printed(script(text)) == ([
+        ('writer', 'FF', None, 0, 10, 20), ('writer', 'RS', 0, 4096, 1, 19)], [])
+
+
+@pytest.mark.quick
+def test_one_flush_for_several_writes(script):
+    """It is for the first one; those that came too late get the next one."""
+    text = (steps('10 getrq FWS 0+0', task='7/7 first')
+            + steps('12 getrq FWS 0+0', task='8/8 second')
+            + steps('20 issue FF 0+0') + steps('25 getrq FWS 0+0', task='6/6 third')
+            + steps('40 complete FF -1+0', '41 complete WS 0+0', '42 complete WS 0+0',
+                    '50 issue FF 0+0', '80 complete FF -1+0', '81 complete WS 0+0',
+                    '90 issue FF 0+0', '99 complete FF -1+0'))
+    assert printed(script(text)) == ([
+        ('first', 'FF', None, 0, 10, 20), ('third', 'FF', None, 0, 25, 30),
+        ('kworker', 'FF', None, 0, 0, 9)], [])
+    assert [r[0] for r in printed(script(text), '-p', '8')[0]] == ['second']
+    text = (steps('10 getrq FWS 0+0', task='7/7 first')
+            + steps('12 getrq FWS 64+8', '20 issue FF 0+0', '40 complete FF -1+0',
+                    '41 complete WS 0+0', '42 issue WS 64+8', '50 issue FF 0+0',
+                    '60 complete FF -1+0', task='8/8 second'))
+    assert [r[0] for r in printed(script(text))[0]] == ['first', 'kworker']
+
+
+@pytest.mark.quick
+def test_a_discard_completes_with_any_number_of_bytes(script):
+    text = steps('10 getrq D 8+64', '11 issue D 8+64', '20 complete D 8+1')
+    assert printed(script(text))[0] == [('writer', 'D', 8, 64 * 512, 1, 9)]
+
+
+@pytest.mark.quick
+def test_flushes_of_several_queues_overlap(script):
+    text = steps('9 getrq FWS 0+0', '10 issue FF 0+0', '20 issue FF 0+0', '30 issue FF 0+0',
+                 '40 complete FF -1+0', '60 complete FF -1+0', '70 issue FF 0+0',
+                 '80 complete FF -1+0', '99 complete FF -1+0')
+    assert [(r[0], r[5]) for r in printed(script(text))[0]] == [
+        ('writer', 30), ('kworker', 40), ('kworker', 50), ('kworker', 29)]
+
+
+@pytest.mark.quick
+def test_a_flush_that_is_issued_twice(script):
+    """The driver was out of resources: the time counts from the first issue."""
+    text = steps('10 issue FF 0+0', '20 requeue FF 0+0', '30 issue FF 0+0', '40 complete FF -1+0',
+                 '50 issue FF 0+0', '60 complete FF -1+0')
+    assert [r[5] for r in printed(script(text))[0]] == [30, 10]
+
+
+@pytest.mark.quick
+def test_commands_are_no_data_of_sector_0(script):
+    """SG_IO and the like: their completion has no sector either."""
+    text = steps('10 insert N 0+0', '11 issue N 0+0', '12 getrq W 0+8', '13 issue W 0+8',
+                 '20 complete N -1+0', '30 complete W 0+8')
+    assert printed(script(text)) == ([
+        ('kworker', 'N', None, 0, 1, 9), ('writer', 'W', 0, 4096, 1, 17)], [])
+
+
+@pytest.mark.quick
+def test_requests_of_the_same_sector_at_the_same_time(script):
+    """They are told apart by their order, also after one of them has ended."""
+    text = steps('10 getrq R 8+8', '11 issue R 8+8', '20 getrq R 8+8', '30 getrq R 8+8',
+                 '31 issue R 8+8', '40 complete R 8+8', '42 getrq R 8+8', '43 issue R 8+8',
+                 '50 complete R 8+8', '51 issue R 8+8', '60 complete R 8+8', '70 complete R 8+8')
+    found, remarks = printed(script(text))
+    assert [r[4:] for r in found] == [(1, 29), (11, 19), (13, 17), (9, 19)] and remarks == []
+
+
+@pytest.mark.quick
+def test_a_request_that_was_merged_unseen(script):
+    """Without the event of Linux 5.11, a request may end without a word: the next one is new."""
+    old = SCRIPT.replace('block_rq_merge', 'block_unknown')
+    text = steps('10 getrq W 8+8', '50 getrq W 8+8', '60 issue W 8+8', '70 complete W 8+8')
+    path = script('')
+    path.write_text(old + text)
+    assert [r[4:] for r in printed(path)[0]] == [(10, 10)]
+    path.write_text(SCRIPT + text)
+    assert [r[4:] for r in printed(path)[0]] == [(50, 10)]
+
+
+@pytest.mark.quick
+def test_flushes_after_a_loss(script):
+    """The first flush has ended unseen: the next ones keep their own times."""
+    text = (steps('10 getrq FWS 0+0', '20 issue FF 0+0') + '1.000030 0 9/9 kworker lost 2\n'
+            + steps('40 issue FF 0+0', '60 complete FF -1+0', '70 issue FF 0+0',
+                    '75 complete FF -1+0'))
+    found, remarks = printed(script(text))
+    assert [(r[0], r[5]) for r in found] == [('kworker', 20), ('kworker', 5)]
+    text = (steps('10 issue FF 0+0', '20 issue FF 0+0') + '1.000030 0 9/9 kworker lost 1\n'
+            + steps('40 issue FF 0+0', '60 complete FF -1+0', '70 complete FF -1+0'))
+    assert [r[5] for r in printed(script(text))[0]] == [20, 60]
+
+
+@pytest.mark.quick
+def test_flushes_that_others_asked_for(script):
+    """jbd2 writes the journal for a program that waits in fsync()."""
+    text = '1.000001 0 7/7 writer fork 8/8\n' + steps(
+        '10 getrq FWFS 64+8', '20 issue FF 0+0', '120 complete FF -1+0')
+    found, remarks = printed(script(text), '-p', '8')
+    assert found == []
+    assert remarks == ["1 flush is left out: other threads than the selected ones, such as "
+                       "'writer', asked for them, perhaps for an fsync() of these; -a shows them"]
+    assert reports('biolatency', '--input', script(text), '-p', '7')[-1].get('remarks') is None
+
+
+@pytest.mark.quick
+def test_flushes_have_a_latency_and_no_size(script):
+    recording = script(write_and_flush('FF', 0, -1))
+    found = reports('biolatency', '--types', '--input', recording)[-1]
+    assert {s['name']: (s['summary']['count'], s['summary']['sum']) for s in found['sections']} == {
+        'FF': (2, 300_000), 'WS': (1, 10_000)}
+    found = reports('biolatency', '-Q', '--input', recording)[-1]
+    assert [s['summary']['sum'] for s in found['sections']] == [460_000]
+    found = reports('bitesize', '--input', recording)[-1]
+    assert [(s['name'], s['summary']['count'], s['summary']['sum']) for s in found['sections']] == [
+        ('writer', 1, 4096)]
+
+
+@pytest.mark.quick
+def test_flushes_in_the_overview(script):
+    """The flush takes 20 ms, while reads of sector 0 take 1 ms."""
+    text = steps('1000 issue FF 0+0', *(f'{t} {stage} RS 0+8' for i in range(30)
+                 for t, stage in [(1000 + i * 600, 'issue'), (1100 + i * 600, 'complete')]),
+                 '21000 complete FF -1+0', '21010 complete WS 0+0')
+    needed = ''.join(f'event {e}\n' for e in (
+        'cpu-clock', 'sched:sched_switch prev_pid:pid_t prev_state:s64 next_pid:pid_t',
+        'sched:sched_wakeup pid:pid_t', 'sched:sched_wakeup_new pid:pid_t'))
+    found = reports('overview', '--input', script(needed + text))[-1]
+    latency = {r['latency']: r for r in table(found, 'latency')}
+    assert latency['block I/O']['count'] == 31, latency
+    assert latency['block I/O']['max'] == 20_000_000
+
+
+def test_sector_0_and_flushes_as_the_kernel_counts(loop):
+    """Threads that read and flush at the same time, live and from a recording."""
+    for threads in ((1, 1), (4, 4)):
+        before = statistics(loop)
+        command = ['/usr/bin/python3', '-c', SECTOR_0, loop, threads[0], 100, threads[1], 50]
+        found = command_reports('blktrace', '-d', loop, command=map(str, command))[-1]
+        done = [b - a for a, b in zip(before, statistics(loop))]
+        counts = {r['type']: r['reqs'] for r in table(found, 'requests')}
+        assert counts == {'RS': 100 * threads[0], 'FF': done[15]}
+        assert done[0] == counts['RS'] and done[15] > 40
+        assert 'remarks' not in found
+
+
+def test_recorded_flushes(loop, tmp_path):
+    recording = tmp_path / 'block.data'
+    events = ','.join(f'block:{e}' for e in ('block_getrq', 'block_rq_insert', 'block_rq_issue',
+                                             'block_rq_complete', 'block_rq_merge'))
+    before = statistics(loop)
+    ended = run('record', '-a', '-e', events, '-o', recording, '--', '/usr/bin/python3', '-c',
+                SECTOR_0, loop, '1', '100', '1', '50')
+    assert ended.returncode == 0, ended.stderr
+    assert statistics(loop)[15] - before[15] == 50
+    found = lines(reports('biosnoop', '-d', loop, '--input', recording), 'requests')
+    assert len([r for r in found if r['type'] == 'RS' and r['sector'] == 0]) == 100
+    flushes = [r for r in found if r['type'] == 'FF']
+    assert len(flushes) == 50
+    assert {r['comm'] for r in flushes} == {'python3'} and all(r['latency'] for r in flushes)
+
+
+@pytest.mark.exclusive
+def test_fsync_on_a_filesystem(loop, tmp_path):
+    """The journal's thread asks for the flushes; their time is most of that of the calls."""
+    if not has('mkfs.ext4'):
+        pytest.skip('e2fsprogs is not installed')
+    mount = tmp_path / 'mnt'
+    mount.mkdir()
+    subprocess.run(['mkfs.ext4', '-q', loop], check=True)
+    subprocess.run(['mount', loop, mount], check=True)
+    statistic = f'/sys/block/{Path(loop).name}/stat'
+    script = (f'cat {statistic} > {tmp_path}/before; for i in 1 2 3 4 5; do echo $i > {mount}/f$i; '
+              f'sync {mount}/f$i; done; cat {statistic} > {tmp_path}/after')
+    try:
+        found = command_reports('biosnoop', '-a', '-d', loop, command=['sh', '-c', script])
+    finally:
+        subprocess.run(['umount', mount], check=True)
+    before, after = (int((tmp_path / n).read_text().split()[15]) for n in ('before', 'after'))
+    flushes = [r for r in lines(found, 'requests') if r['type'] == 'FF']
+    assert len(flushes) == after - before >= 10
+    assert {r['comm'].split('/')[0] for r in flushes} <= {'jbd2', 'sync'}
+    assert found[-1].get('remarks', []) == []
