@@ -380,8 +380,8 @@ class _gc:
         detail: Union[_Text, bool] = ...,
         # a row for each key, or for each name of comm= of the starts
         perins: bool = ...,
-        # keys are thread IDs: -p, -t, --cgroups and a command select keys, and events of the
-        # whole system are watched
+        # keys are thread IDs, which are known of the scheduler's events: -p, -t, --cgroups and a
+        # command select keys, and events of the whole system are watched
         tasks: bool = ...,
         # only threads with these names, separated by commas; * and ? match; keys must be thread
         # IDs (multi-trace --tasks)
@@ -794,8 +794,8 @@ class _multi_trace:
         perins: bool = ...,
         # also show a histogram of all times
         hist: bool = ...,
-        # keys are thread IDs: -p, -t, --cgroups and a command select keys, and events of the
-        # whole system are watched
+        # keys are thread IDs, which are known of the scheduler's events: -p, -t, --cgroups and a
+        # command select keys, and events of the whole system are watched
         tasks: bool = ...,
         # only threads with these names, separated by commas; * and ? match; keys must be thread
         # IDs (multi-trace --tasks)
@@ -830,8 +830,9 @@ class _nested_trace:
         than: _Time = ...,
         # a call tree for each key
         perins: bool = ...,
-        # print each call when it returns (with --than: those that take longer)
-        detail: bool = ...,
+        # print each call when it returns (with --than: those that take longer); samecpu, samepid,
+        # sametid and samekey change nothing: calls are of one thread, CPU or key
+        detail: Union[_Text, bool] = ...,
         # write time and duration of each call to FILE-ENTRY-EXIT.lat, in ns
         heatmap: _Text = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
@@ -1095,8 +1096,8 @@ class _query:
         detail: Union[_Text, bool] = ...,
         # a row for each key, or for each name of comm= of the starts
         perins: bool = ...,
-        # keys are thread IDs: -p, -t, --cgroups and a command select keys, and events of the
-        # whole system are watched
+        # keys are thread IDs, which are known of the scheduler's events: -p, -t, --cgroups and a
+        # command select keys, and events of the whole system are watched
         tasks: bool = ...,
         # only threads with these names, separated by commas; * and ? match; keys must be thread
         # IDs (multi-trace --tasks)
@@ -1158,6 +1159,9 @@ class _rundelay:
         # events of one stage, separated by commas; repeat it for the next stage; attributes: key,
         # comm, role, untraced, alias
         event: _Texts = ...,
+        # match events by this expression on their fields (default: by thread with -p, -t,
+        # --cgroups or a command, otherwise by CPU)
+        key: _Text = ...,
         # also count pairs that take longer
         than: _Time = ...,
         # ignore pairs that do not take longer

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "keys.h"
+#include "task_keys.h"
 
 static const struct trace_impl *const impls[] = {
 	&trace_impl_delay, &trace_impl_pair, &trace_impl_syscalls};
@@ -22,16 +23,38 @@ static enum key_kind default_key(const struct attar_run *run)
 	return attar_run_target_kind(run) != ATTAR_TARGET_SYSTEM ? KEY_THREAD : KEY_CPU;
 }
 
+/*
+ * Keys that are thread IDs are known of the scheduler's events: for those without key= that do not
+ * have the fields of -k, or without -k.
+ */
+static int compile_task_key(struct attar_run *run, uint32_t source, struct trace_event *e)
+{
+	struct task_key key;
+	int r = 0;
+
+	if (!task_key_get(e->spec, e->stage == 0, &key))
+		return 0;
+	r = keys_compile(run, source, "key", key.key, ATTAR_EXPR_KEY, &e->key);
+	if (r == 0 && key.role && !e->spec->untraced)
+		r = keys_compile(run, source, "role", key.role, ATTAR_EXPR_CONDITION, &e->role);
+	return r;
+}
+
 /* Events that only accompany others need not have the fields of -k. */
 static int compile_key(
 	struct attar_run *run, struct multi_trace *m, uint32_t source, struct trace_event *e)
 {
+	bool is_given = attar_spec_get_option(e->spec, "key");
 	int r = keys_compile(run, source, "key", m->key, ATTAR_EXPR_KEY, &e->key);
+	struct task_key known;
 
-	if (r == -EINVAL && e->spec->untraced && !attar_spec_get_option(e->spec, "key")) {
+	if (r == -EINVAL && !is_given &&
+		(e->spec->untraced || (m->tasks && task_key_get(e->spec, true, &known)))) {
 		attar_error_clear();
 		r = 0;
 	}
+	if (r == 0 && !e->key && m->tasks)
+		r = compile_task_key(run, source, e);
 	e->key_kind = e->key ? KEY_EXPR : default_key(run);
 	return r;
 }
@@ -68,7 +91,9 @@ static int add_event(struct attar_run *run, struct multi_trace *m, uint32_t sour
 	e->owner = m->tasks ? owner_of(e) : NULL;
 	if (r == 0)
 		r = keys_compile(run, source, "comm", NULL, ATTAR_EXPR_KEY, &e->comm);
-	return r < 0 ? r : keys_compile(run, source, "role", NULL, ATTAR_EXPR_CONDITION, &e->role);
+	if (r < 0 || e->role)
+		return r;
+	return keys_compile(run, source, "role", NULL, ATTAR_EXPR_CONDITION, &e->role);
 }
 
 const struct trace_event *trace_first(const struct multi_trace *m)
@@ -487,8 +512,8 @@ static const struct attar_option options[] = {
 		"a row for each key, or for each name of comm= of the starts"),
 	ATTAR_FLAG(T, hist, 0, "hist", "also show a histogram of all times"),
 	ATTAR_FLAG(T, tasks, 0, "tasks",
-		"keys are thread IDs: -p, -t, --cgroups and a command select keys, and events of "
-		"the whole system are watched"),
+		"keys are thread IDs, which are known of the scheduler's events: -p, -t, --cgroups "
+		"and a command select keys, and events of the whole system are watched"),
 	ATTAR_JOINED(T, filter, 0, "filter", "NAMES",
 		"only threads with these names, separated by commas; * and ? match; keys must be "
 		"thread IDs (multi-trace --tasks)"),

@@ -329,6 +329,26 @@ static int check_keys(const struct nested_trace *t)
 	return 0;
 }
 
+/* Lines of calls are of one thread, CPU or key anyway. */
+static int check_detail(const char *list)
+{
+	static const char *const words[] = {"all", "samecpu", "samepid", "sametid", "samekey"};
+
+	for (const char *text = list; text && *text;) {
+		size_t n = strcspn(text, ","), i = 0;
+
+		while (i < sizeof(words) / sizeof(words[0]) &&
+			(strlen(words[i]) != n || memcmp(words[i], text, n) != 0))
+			i++;
+		if (i == sizeof(words) / sizeof(words[0]))
+			return attar_fail(-EINVAL,
+				"--detail: '%.*s' is not one of samecpu, samepid, sametid, samekey",
+				(int)n, text);
+		text += n + (text[n] == ',');
+	}
+	return 0;
+}
+
 static int nested_trace_open(struct attar_run *run, void *self)
 {
 	const struct attar_keytable_opts open = {.size = sizeof(open),
@@ -345,6 +365,8 @@ static int nested_trace_open(struct attar_run *run, void *self)
 	struct nested_trace *t = self;
 	int r = find_impl(t);
 
+	if (r == 0)
+		r = check_detail(t->detail);
 	t->by_thread = attar_run_target_kind(run) != ATTAR_TARGET_SYSTEM;
 	t->events = (struct by_source){
 		.size = sizeof(struct nested_event), .learn = learn, .forget = forget};
@@ -392,8 +414,10 @@ static const struct attar_option options[] = {
 		"counts), delay (times by function)"),
 	ATTAR_TIME(T, than, 0, "than", "TIME", "also count calls that take longer", .bare = 1),
 	ATTAR_FLAG(T, perins, 0, "perins", "a call tree for each key"),
-	ATTAR_FLAG(T, detail, 0, "detail",
-		"print each call when it returns (with --than: those that take longer)"),
+	ATTAR_TEXT(T, detail, 0, "detail", "LIST",
+		"print each call when it returns (with --than: those that take longer); samecpu, "
+		"samepid, sametid and samekey change nothing: calls are of one thread, CPU or key",
+		.implied = "all"),
 	ATTAR_TEXT(T, heatmap_path, 0, "heatmap", "FILE",
 		"write time and duration of each call to FILE-ENTRY-EXIT.lat, in ns",
 		.complete = "file"),

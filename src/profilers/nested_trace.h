@@ -57,7 +57,8 @@ struct nested_trace {
 	struct attar_texts texts;
 	const char *key, *impl_name, *heatmap_path;
 	uint64_t than;
-	bool perins, detail;
+	bool perins;
+	const char *detail; /* NULL: calls are not printed one by one */
 
 	enum nested_impl impl;
 	bool by_thread; /* without a key */

@@ -442,15 +442,28 @@ event my:wake pid:pid_t
 """.replace('\\\n', '')
 
 
+DELAYS = {('pid', 42, 'old', 'sched:sched_wakeup', 2),
+          ('pid', 42, 'new', 'sched:sched_switch', 3)}
+# Events of the scheduler have their keys by themselves: pid, prev_pid and next_pid.
+DELAYED = ['rundelay', '-e', 'sched:sched_wakeup*,sched:sched_switch', '-e', 'sched:sched_switch']
+
+
 @pytest.mark.quick
 @pytest.mark.parametrize('words, expected', [
-    (['rundelay'], {('pid', 42, 'old', 'sched:sched_wakeup', 2),
-                    ('pid', 42, 'new', 'sched:sched_switch', 3)}),
+    (['rundelay'], DELAYS), (DELAYED, DELAYS), ([*DELAYED, '-k', 'pid'], DELAYS),
+    ([*DELAYED, '-t', '43'], set()),
+    ([*DELAYED, '-p', '42', '--detail=samekey'], {('pid', 42, 'new', 'sched:sched_switch', 3)}),
+    ([*DELAYED, '--filter', 'x,ne*'], {('pid', 42, 'new', 'sched:sched_switch', 3)}),
+    ([*DELAYED, '--filter', 'x,ol*'], set()),
+    (['rundelay', '-e', 'sched:sched_wakeup', '-e', 'sched:sched_switch'],
+     {('pid', 42, 'old', 'sched:sched_wakeup', 2)}),
+    (['rundelay', '-e', 'sched:sched_wakeup,my:wake//key=pid/', '-e', 'sched:sched_switch'],
+     {('pid', 42, 'old', 'sched:sched_wakeup', 2)}),
     (['cpudist'], {('next_pid', 42, 'new', 'switched in', 8),
                    ('next_pid', 43, 'b', 'switched in', 3)}),
     (['multi-trace', '--tasks', '--cycle', '-e', 'my:wake//key=pid/'],
      {('pid', 42, 'new', 'my:wake', 1), ('pid', 77, '', 'my:wake', 3)}),
-], ids=['rundelay', 'cpudist', 'no-field'])
+], ids=lambda v: ' '.join(v) if isinstance(v, list) else '')
 def test_rows_of_tasks_have_names(tmp_path, words, expected):
     """The name in the event that ends the pair, or else that of the thread, if known."""
     found = of_script(tmp_path, NAMED, *words, '--perins')

@@ -116,6 +116,19 @@ def test_detail_and_heatmap(tmp_path):
         '1000000014', '3', '1000000045', '5']
 
 
+@pytest.mark.quick
+@pytest.mark.parametrize('words', ['samecpu', 'sametid,samepid', 'samekey', 'all'])
+def test_words_of_detail(tmp_path, words):
+    """Calls are of one key, so that the words of multi-trace change nothing."""
+    path = tmp_path / 'test.script'
+    path.write_text('# attar script\n' + DECLARED + TIMES)
+    command = ['nested-trace', '--input', path, *EVENTS, '--format', 'csv']
+    assert run(*command, f'--detail={words}').stdout == run(*command, '--detail').stdout
+    refused = run(*command, '--detail=samething')
+    assert refused.returncode == 2
+    assert "--detail: 'samething' is not one of samecpu, samepid, sametid" in refused.stderr
+
+
 @pytest.mark.usefixtures('root')
 def test_three_functions_of_a_program():
     program = workload('nested')
