@@ -5,12 +5,14 @@
 #include "attar/eventheader.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/check_arg.h"
+#include "base/escape.h"
 #include "eventheader/eventheader.h"
 
-enum { NESTING_MAX = 8, TEXT_MAX = 1 << 16, PASSED_MAX = 1 << 16 };
+enum { COMMON = 8, NESTING_MAX = 8, TEXT_MAX = 1 << 16, PASSED_MAX = 1 << 16 };
 
 enum { FLAG_LITTLE_ENDIAN = 2, FLAG_EXTENSION = 4 };
 enum { EXTENSION_METADATA = 1, EXTENSION_ACTIVITY = 2, EXTENSION_CHAIN = 0x8000 };
@@ -134,6 +136,7 @@ struct definition {
 	const char *name;
 	size_t name_len;
 	unsigned encoding, format; /* for a struct, format is its number of fields */
+	unsigned tag;              /* provider-defined; 0: none */
 	bool is_array, is_counted; /* counted: the number of values precedes them */
 	size_t count;
 };
@@ -156,11 +159,14 @@ static bool take_definition(struct span *fields, struct definition *ret)
 	d.is_array = *at & 0x60;
 	d.is_counted = *at & 0x40;
 	if (*at & 0x80) {
-		const uint8_t *format = span_take(fields, 1);
+		const uint8_t *format = span_take(fields, 1), *tag = NULL;
 
-		if (!format || (*format & 0x80 && !span_take(fields, 2)))
+		if (format && *format & 0x80)
+			tag = span_take(fields, 2);
+		if (!format || (*format & 0x80 && !tag))
 			return false;
 		d.format = *format & 0x7f;
+		d.tag = tag ? (unsigned)eventheader_number(tag, 2, fields->big_endian) : 0;
 	}
 	if (*at & 0x20) {
 		at = span_take(fields, 2);
@@ -172,7 +178,61 @@ static bool take_definition(struct span *fields, struct definition *ret)
 	return true;
 }
 
-static bool put_fields(struct print_run *run, size_t n, struct span *fields, struct span *data,
+/* Where the fields are written: as text, or as JSON. */
+struct output {
+	struct print_run *run; /* for JSON: of one value */
+	struct buf *json;      /* NULL: text */
+	size_t full;           /* length from which on no further field is written */
+	size_t passed;         /* number of skipped definitions */
+};
+
+static bool is_full(const struct output *out)
+{
+	return (out->json ? out->json->len : out->run->len) >= out->full;
+}
+
+static void put(struct output *out, const char *text)
+{
+	if (out->json)
+		buf_str(out->json, text);
+	else
+		print_text(out->run, text, strlen(text));
+}
+
+/* before: what precedes it in text. */
+static void put_name(
+	struct output *out, const struct definition *d, bool is_first, const char *before)
+{
+	char tag[16] = "";
+
+	if (d->tag)
+		snprintf(tag, sizeof(tag), ";tag=0x%x", d->tag);
+	if (!out->json) {
+		print_form(out->run, "%s%.*s%s=", before, (int)d->name_len, d->name, tag);
+		return;
+	}
+	buf_str(out->json, is_first ? "\"" : ",\"");
+	escape_json(out->json, d->name, d->name_len);
+	buf_printf(out->json, "%s\":", tag);
+}
+
+static bool put_value(struct output *out, const struct definition *d, struct span *data)
+{
+	struct print_run *run = out->run;
+	enum eventheader_kind kind;
+
+	if (!out->json)
+		return eventheader_value(run, d->encoding, d->format, data) != VALUE_MISSING;
+	run->len = 0;
+	kind = eventheader_value(run, d->encoding, d->format, data);
+	if (kind == VALUE_NUMBER)
+		buf_add(out->json, run->at, run->len);
+	else if (kind == VALUE_TEXT)
+		escape_json_string(out->json, run->at, MIN(run->len, run->max - 1));
+	return kind != VALUE_MISSING;
+}
+
+static bool put_fields(struct output *out, size_t n, struct span *fields, struct span *data,
 	unsigned depth, const char *before);
 
 /*
@@ -180,12 +240,12 @@ static bool put_fields(struct print_run *run, size_t n, struct span *fields, str
  * inner definitions are skipped for each outer element; the number of skipped definitions is
  * limited, since the elements may add little text.
  */
-static bool skip_fields(struct print_run *run, size_t n, struct span *fields)
+static bool skip_fields(struct output *out, size_t n, struct span *fields)
 {
 	struct definition d;
 
-	for (; n; n--) {
-		if (run->passed++ > PASSED_MAX || !take_definition(fields, &d))
+	for (; n && span_left(fields); n--) {
+		if (out->passed++ > PASSED_MAX || !take_definition(fields, &d))
 			return false;
 		if (d.encoding == ENCODING_STRUCT)
 			n += d.format;
@@ -196,21 +256,21 @@ static bool skip_fields(struct print_run *run, size_t n, struct span *fields)
 /*
  * Writes one element: a value, or the fields of a struct, whose definitions the last element skips.
  */
-static bool put_element(struct print_run *run, const struct definition *d, struct span *fields,
+static bool put_element(struct output *out, const struct definition *d, struct span *fields,
 	struct span *data, unsigned depth)
 {
 	bool whole;
 
 	if (d->encoding != ENCODING_STRUCT)
-		return eventheader_value(run, d->encoding, d->format, data);
-	print_text(run, "{", 1);
+		return put_value(out, d, data);
+	put(out, "{");
 	whole = d->format && depth < NESTING_MAX &&
-		put_fields(run, d->format, fields, data, depth + 1, "");
-	print_text(run, "}", 1);
+		put_fields(out, d->format, fields, data, depth + 1, "");
+	put(out, "}");
 	return whole;
 }
 
-static bool put_elements(struct print_run *run, const struct definition *d, struct span *fields,
+static bool put_elements(struct output *out, const struct definition *d, struct span *fields,
 	struct span *data, unsigned depth)
 {
 	struct span members = *fields;
@@ -218,36 +278,35 @@ static bool put_elements(struct print_run *run, const struct definition *d, stru
 	size_t n = at ? (size_t)eventheader_number(at, 2, data->big_endian) : d->count;
 	bool whole = at || !d->is_counted;
 
-	print_text(run, "[", d->is_array);
-	for (size_t i = 0; i < n && whole && run->len < TEXT_MAX; i++) {
+	put(out, d->is_array ? "[" : "");
+	for (size_t i = 0; i < n && whole && !is_full(out); i++) {
 		struct span again = members;
 
-		print_text(run, ",", i > 0);
-		whole = put_element(run, d, &again, data, depth);
+		put(out, i ? "," : "");
+		whole = put_element(out, d, &again, data, depth);
 	}
-	if (!whole)
-		print_text(run, "?", 1);
-	print_text(run, "]", d->is_array);
-	return whole && (d->encoding != ENCODING_STRUCT || skip_fields(run, d->format, fields));
+	if (!whole && !out->json)
+		put(out, "?");
+	else if (!whole && d->encoding != ENCODING_STRUCT)
+		put(out, "null");
+	put(out, d->is_array ? "]" : "");
+	return whole && (d->encoding != ENCODING_STRUCT || skip_fields(out, d->format, fields));
 }
 
 /*
- * Writes `before` before the first, a space before the others. Returns false if the position of the
- * rest is unknown.
+ * Writes `before` before the first field in text, a space before the others. A struct may declare
+ * more fields than are defined. Returns false if the position of the rest is unknown.
  */
-static bool put_fields(struct print_run *run, size_t n, struct span *fields, struct span *data,
+static bool put_fields(struct output *out, size_t n, struct span *fields, struct span *data,
 	unsigned depth, const char *before)
 {
 	struct definition d;
 
-	for (size_t i = 0; i < n && run->len < TEXT_MAX; i++) {
-		/* At the top level, n is unlimited: all definitions are used. */
-		if (!depth && !span_left(fields))
-			break;
+	for (size_t i = 0; i < n && span_left(fields) && !is_full(out); i++) {
 		if (!take_definition(fields, &d))
 			return false;
-		print_form(run, "%s%.*s=", i ? " " : before, (int)d.name_len, d.name);
-		if (!put_elements(run, &d, fields, data, depth))
+		put_name(out, &d, i == 0, i ? " " : before);
+		if (!put_elements(out, &d, fields, data, depth))
 			return false;
 	}
 	return true;
@@ -314,7 +373,8 @@ static void put_event(
 	if (header.name) {
 		fields = (struct span){
 			header.fields, header.fields + header.fields_len, header.big_endian};
-		put_fields(run, SIZE_MAX, &fields, &data, 0, ": ");
+		put_fields(&(struct output){.run = run, .full = TEXT_MAX}, SIZE_MAX, &fields, &data,
+			0, ": ");
 		return;
 	}
 	print_form(run, ": data=");
@@ -324,12 +384,38 @@ static void put_event(
 
 void eventheader_print(struct print_run *run, const char *name)
 {
-	const size_t common = 8;
-
-	if (run->record.size > common)
-		put_event(run, run->record.raw + common, run->record.size - common, name);
+	if (run->record.size > COMMON)
+		put_event(run, run->record.raw + COMMON, run->record.size - COMMON, name);
 	else
 		put_event(run, run->record.raw, 0, name);
+}
+
+void eventheader_json(struct buf *b, const uint8_t *raw, size_t size)
+{
+	char *text _cleanup_free_ = malloc(TEXT_MAX);
+	struct print_run run = {.at = text, .max = TEXT_MAX};
+	struct output out = {.run = &run, .json = b, .full = b->len + TEXT_MAX};
+	struct attar_eventheader header;
+	struct span fields, data;
+
+	b->failed |= !text;
+	if (b->failed || size < COMMON ||
+		attar_eventheader_parse(raw + COMMON, size - COMMON, &header) < 0)
+		return;
+	if (!header.name) {
+		buf_str(b, ",\"payload\":\"");
+		for (size_t i = 0; i < header.data_len; i++)
+			buf_printf(b, "%02x", header.data[i]);
+		buf_str(b, "\"");
+		return;
+	}
+	buf_str(b, ",\"name\":");
+	escape_json_string(b, header.name, header.name_len);
+	buf_str(b, ",\"payload\":{");
+	fields = (struct span){header.fields, header.fields + header.fields_len, header.big_endian};
+	data = (struct span){header.data, header.data + header.data_len, header.big_endian};
+	put_fields(&out, SIZE_MAX, &fields, &data, 0, "");
+	buf_str(b, "}");
 }
 
 size_t attar_eventheader_print(const void *payload, size_t n, char *ret_text, size_t max)

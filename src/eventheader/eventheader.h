@@ -4,6 +4,7 @@
 #define EVENTHEADER_EVENTHEADER_H
 
 #include "attar/eventheader.h"
+#include "base/buf.h"
 #include "expr/print.h"
 
 /* How a value is encoded. The numbers are those of the encoding, see attar/eventheader.h. */
@@ -20,6 +21,7 @@ enum {
 	ENCODING_STRING8,
 	ENCODING_STRING16,
 	ENCODING_STRING32,
+	ENCODING_BINARY, /* as ENCODING_STRING8, but bytes by default */
 };
 
 /* How a value is formatted. */
@@ -41,8 +43,8 @@ enum {
 	FORMAT_JSON,
 	FORMAT_UUID,
 	FORMAT_PORT,
-	FORMAT_IPV4,
-	FORMAT_IPV6,
+	FORMAT_IP,     /* of 4 or 16 bytes */
+	FORMAT_IP_OLD, /* the same; was IPv6 only */
 };
 
 /* A bounded reader of bytes. */
@@ -70,12 +72,21 @@ static inline const uint8_t *span_take(struct span *span, size_t n)
 /* Reads a number of 1, 2, 4 or 8 bytes. */
 uint64_t eventheader_number(const uint8_t *at, size_t n, bool big_endian);
 
-/*
- * Reads a value from the data and writes it as text. Returns false if it is truncated or has an
- * unknown encoding.
- */
-bool eventheader_value(
+enum eventheader_kind {
+	VALUE_MISSING, /* truncated, or of an unknown encoding */
+	VALUE_TEXT,
+	VALUE_NUMBER, /* or true, false, null: its text is a literal of JSON */
+};
+
+/* Reads a value from the data and writes it as text. */
+enum eventheader_kind eventheader_value(
 	struct print_run *run, unsigned encoding, unsigned format, struct span *data);
+
+/*
+ * Appends the name and the fields of the event that follows the common fields in the raw bytes, as
+ * the members "name" and "payload" of a JSON object, each after a comma.
+ */
+void eventheader_json(struct buf *b, const uint8_t *raw, size_t size);
 
 /*
  * Writes the event that follows the common fields in the run's record. name: of the tracepoint, or

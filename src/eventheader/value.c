@@ -4,6 +4,7 @@
  * text.
  */
 #include <arpa/inet.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -101,7 +102,8 @@ static void put_string(struct print_run *run, const uint8_t *at, size_t n, size_
 }
 
 /* Takes text up to and including a zero unit, or up to the end. */
-static bool zero_ended(struct print_run *run, size_t unit, unsigned format, struct span *data)
+static enum eventheader_kind zero_ended(
+	struct print_run *run, size_t unit, unsigned format, struct span *data)
 {
 	const uint8_t *start = data->at, *end;
 
@@ -109,24 +111,13 @@ static bool zero_ended(struct print_run *run, size_t unit, unsigned format, stru
 		data->at += unit;
 	end = data->at;
 	put_string(run, start, (size_t)(end - start) / unit, unit, format, data->big_endian);
-	return span_take(data, unit) != NULL;
-}
-
-static bool counted(struct print_run *run, size_t unit, unsigned format, struct span *data)
-{
-	const uint8_t *count = span_take(data, 2), *text;
-	size_t n = count ? (size_t)eventheader_number(count, 2, data->big_endian) : 0;
-
-	text = count ? span_take(data, n * unit) : NULL;
-	if (text)
-		put_string(run, text, n, unit, format, data->big_endian);
-	return text != NULL;
+	return span_take(data, unit) ? VALUE_TEXT : VALUE_MISSING;
 }
 
 /* ---- numbers ---- */
 
 /* The shortest text that parses to the same number. */
-static void put_float(struct print_run *run, uint64_t bits, size_t n)
+static enum eventheader_kind put_float(struct print_run *run, uint64_t bits, size_t n)
 {
 	uint32_t low = (uint32_t)bits;
 	double value;
@@ -144,10 +135,11 @@ static void put_float(struct print_run *run, uint64_t bits, size_t n)
 			break;
 	}
 	print_text(run, text, strlen(text));
+	return isfinite(value) ? VALUE_NUMBER : VALUE_TEXT;
 }
 
 /* Seconds since 1970. */
-static void put_time(struct print_run *run, int64_t seconds)
+static enum eventheader_kind put_time(struct print_run *run, int64_t seconds)
 {
 	time_t t = (time_t)seconds;
 	struct tm tm;
@@ -157,9 +149,10 @@ static void put_time(struct print_run *run, int64_t seconds)
 		print_text(run, text, strlen(text));
 	else
 		print_form(run, "%lld", (long long)seconds);
+	return VALUE_TEXT;
 }
 
-static void put_errno(struct print_run *run, int error)
+static enum eventheader_kind put_errno(struct print_run *run, int error)
 {
 	const char *name = strerrorname_np(error);
 
@@ -167,52 +160,117 @@ static void put_errno(struct print_run *run, int error)
 		print_form(run, "%s", name);
 	else
 		print_form(run, "%d", error);
+	return VALUE_TEXT;
 }
 
-static void put_number(
+static enum eventheader_kind put_number(
 	struct print_run *run, const uint8_t *at, size_t n, unsigned format, bool big_endian)
 {
 	uint64_t number = eventheader_number(at, n, big_endian);
 	int64_t as_signed = (int64_t)(number << (64 - 8 * n)) >> (64 - 8 * n);
 
+	if (format == FORMAT_HEX) {
+		print_form(run, "0x%llx", (unsigned long long)number);
+		return VALUE_TEXT;
+	}
+	if (format == FORMAT_ERRNO && n == 4)
+		return put_errno(run, (int)as_signed);
+	if (format == FORMAT_TIME && n >= 4)
+		return put_time(run, as_signed);
+	if (format == FORMAT_FLOAT && n >= 4)
+		return put_float(run, number, n);
+	if ((format == FORMAT_LATIN1 && n == 1) || (format == FORMAT_UTF && n <= 4)) {
+		put_code_point(run, (uint32_t)number);
+		return VALUE_TEXT;
+	}
 	if (format == FORMAT_SIGNED || format == FORMAT_PID)
 		print_form(run, "%lld", (long long)as_signed);
-	else if (format == FORMAT_HEX)
-		print_form(run, "0x%llx", (unsigned long long)number);
-	else if (format == FORMAT_ERRNO && n == 4)
-		put_errno(run, (int)as_signed);
-	else if (format == FORMAT_TIME && n >= 4)
-		put_time(run, as_signed);
 	else if (format == FORMAT_BOOLEAN && n <= 4 && number <= 1)
 		print_form(run, "%s", number ? "true" : "false");
-	else if (format == FORMAT_FLOAT && n >= 4)
-		put_float(run, number, n);
 	else if (format == FORMAT_PORT && n == 2)
 		print_form(run, "%u", (unsigned)eventheader_number(at, n, true));
-	else if ((format == FORMAT_LATIN1 && n == 1) || (format == FORMAT_UTF && n <= 4))
-		put_code_point(run, (uint32_t)number);
 	else
 		print_form(run, "%llu", (unsigned long long)number);
+	return VALUE_NUMBER;
 }
 
-static void put_fixed(
+static enum eventheader_kind put_fixed(
 	struct print_run *run, const uint8_t *at, size_t n, unsigned format, bool big_endian)
 {
+	bool is_ip = format == FORMAT_IP || format == FORMAT_IP_OLD;
 	char address[INET6_ADDRSTRLEN];
 
-	if (format == FORMAT_IPV4 && n == 4)
+	if (is_ip && n == 4)
 		print_form(run, "%u.%u.%u.%u", at[0], at[1], at[2], at[3]);
-	else if (format == FORMAT_IPV6 && n == 16)
+	else if (is_ip && n == 16)
 		print_form(run, "%s", inet_ntop(AF_INET6, at, address, sizeof(address)));
 	else if (format == FORMAT_UUID && n == 16)
 		eventheader_uuid(run, at);
 	else if (format == FORMAT_BYTES || n == 16)
 		put_hex(run, at, n);
 	else
-		put_number(run, at, n, format, big_endian);
+		return put_number(run, at, n, format, big_endian);
+	return VALUE_TEXT;
 }
 
-bool eventheader_value(struct print_run *run, unsigned encoding, unsigned format, struct span *data)
+/* ---- values with their length ---- */
+
+/* The lengths of a value of this format, as a sum of powers of two; 0: any. */
+static unsigned lengths_of(unsigned format)
+{
+	static const uint8_t lengths[] = {
+		[FORMAT_UNSIGNED] = 1 | 2 | 4 | 8,
+		[FORMAT_SIGNED] = 1 | 2 | 4 | 8,
+		[FORMAT_HEX] = 1 | 2 | 4 | 8,
+		[FORMAT_ERRNO] = 4,
+		[FORMAT_PID] = 4,
+		[FORMAT_TIME] = 4 | 8,
+		[FORMAT_BOOLEAN] = 1 | 2 | 4,
+		[FORMAT_FLOAT] = 4 | 8,
+		[FORMAT_UUID] = 16,
+		[FORMAT_PORT] = 2,
+		[FORMAT_IP] = 4 | 16,
+		[FORMAT_IP_OLD] = 4 | 16,
+	};
+
+	return format < ARRAY_SIZE(lengths) ? lengths[format] : 0;
+}
+
+/* A format of fixed length makes it a value that can be null. */
+static enum eventheader_kind put_bytes(struct print_run *run, const uint8_t *at, size_t n,
+	bool is_binary, unsigned format, bool big_endian)
+{
+	unsigned lengths = lengths_of(format);
+
+	if (lengths && !n) {
+		print_form(run, "null");
+		return VALUE_NUMBER;
+	}
+	if (n <= 16 && !(n & (n - 1)) && lengths & n)
+		return put_fixed(run, at, n, format, big_endian);
+	if (is_binary && (lengths || format == FORMAT_DEFAULT || format > FORMAT_IP_OLD))
+		format = FORMAT_BYTES;
+	put_string(run, at, n, 1, format, big_endian);
+	return VALUE_TEXT;
+}
+
+static enum eventheader_kind counted(
+	struct print_run *run, size_t unit, bool is_binary, unsigned format, struct span *data)
+{
+	const uint8_t *count = span_take(data, 2), *at;
+	size_t n = count ? (size_t)eventheader_number(count, 2, data->big_endian) : 0;
+
+	at = count ? span_take(data, n * unit) : NULL;
+	if (!at)
+		return VALUE_MISSING;
+	if (unit == 1)
+		return put_bytes(run, at, n, is_binary, format, data->big_endian);
+	put_string(run, at, n, unit, format, data->big_endian);
+	return VALUE_TEXT;
+}
+
+enum eventheader_kind eventheader_value(
+	struct print_run *run, unsigned encoding, unsigned format, struct span *data)
 {
 	const uint8_t *at;
 	size_t n;
@@ -220,12 +278,13 @@ bool eventheader_value(struct print_run *run, unsigned encoding, unsigned format
 	if (encoding >= ENCODING_ZSTRING8 && encoding <= ENCODING_ZSTRING32)
 		return zero_ended(run, (size_t)1 << (encoding - ENCODING_ZSTRING8), format, data);
 	if (encoding >= ENCODING_STRING8 && encoding <= ENCODING_STRING32)
-		return counted(run, (size_t)1 << (encoding - ENCODING_STRING8), format, data);
+		return counted(
+			run, (size_t)1 << (encoding - ENCODING_STRING8), false, format, data);
+	if (encoding == ENCODING_BINARY)
+		return counted(run, 1, true, format, data);
 	if (encoding < ENCODING_VALUE8 || encoding > ENCODING_VALUE128)
-		return false;
+		return VALUE_MISSING;
 	n = (size_t)1 << (encoding - ENCODING_VALUE8);
 	at = span_take(data, n);
-	if (at)
-		put_fixed(run, at, n, format, data->big_endian);
-	return at != NULL;
+	return at ? put_fixed(run, at, n, format, data->big_endian) : VALUE_MISSING;
 }

@@ -62,7 +62,6 @@ struct print_run {
 	/* Output: at most max bytes; len also counts what did not fit. */
 	char *at;
 	size_t max, len;
-	size_t passed; /* number of skipped EventHeader definitions */
 	/* Replace characters of the record's text that shells interpret. */
 	bool for_shell;
 };

@@ -8,6 +8,7 @@
 #include "base/digits.h"
 #include "base/escape.h"
 #include "base/recent.h"
+#include "eventheader/eventheader.h"
 #include "report/fields.h"
 #include "report/number.h"
 #include "tracefs/format.h"
@@ -27,6 +28,7 @@ struct json_fields {
 	VEC(struct json_field) list;
 	VEC(struct recent_text) recent;
 	struct buf prefixes;
+	bool is_eventheader; /* more fields are described in each record */
 };
 
 static void free_fields(struct json_fields *fields)
@@ -84,6 +86,7 @@ static struct json_fields *fields_of(const struct attar_format *format)
 	fields = calloc(1, sizeof(*fields));
 	if (!fields)
 		return NULL;
+	fields->is_eventheader = attar_eventheader_format(format);
 	for (size_t i = 0; r == 0 && i < format->n_fields; i++)
 		if (!format->fields[i].is_common)
 			r = add_field(fields, &format->fields[i]);
@@ -238,5 +241,7 @@ bool fields_json(struct buf *b, const struct fields *fields, bool is_first)
 		if (f->type.is_array)
 			buf_char(b, ']');
 	}
+	if (json->is_eventheader)
+		eventheader_json(b, fields->raw, fields->size);
 	return json->list.n > 0;
 }

@@ -165,6 +165,16 @@ def test_seen_and_lost_add_up_to_all_events(trace):
     assert times == sorted(times)
 
 
+def test_fields_that_an_event_describes_are_in_json(trace):
+    rows, _, _ = trace('-e', 'user_events:e2e_L4K2a', command=[EMIT, 'described'])
+    assert [row['fields'] for row in rows] == \
+        ['described level=information keyword=0x2a: id=77 symbol=ATTAR']
+    values = rows[0]['values']
+    assert values['level'] == 4
+    assert values['name'] == 'described'
+    assert values['payload'] == {'id': 77, 'symbol': 'ATTAR'}
+
+
 def test_events_of_threads_without_a_ring_are_lost(trace):
     """Of 300 threads, 256 have a ring."""
     rows, notes, _ = trace('-e', 'user_events:e2e_tick', command=[EMIT, 'crowd', '10'])

@@ -4,9 +4,10 @@
  * at every offset and corrupted.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
-#include "attar/eventheader.h"
+#include "eventheader/eventheader.h"
 #include "unit.h"
 
 static struct {
@@ -94,12 +95,62 @@ static void test_number_formats(void **state)
 	FIELD("\6", "\203\20", "\0\120", "80");
 	FIELD("\6", "\204\21", "\177\0\0\1", "127.0.0.1");
 	FIELD("\6", "\206\22", "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\1", "::1");
+	FIELD("\6", "\206\21", "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\1", "::1");
+	FIELD("\6", "\204\22", "\177\0\0\1", "127.0.0.1");
 	FIELD("\6", "\206\17", "0123456789ABCDEF", "30313233-3435-3637-3839-414243444546");
 	FIELD("\5", "\6", "0123456789ABCDEF", "30313233343536373839414243444546");
 	FIELD("\6", "\203\13", "\344\0", "ä");
-	/* A tag after the format is skipped; an unknown format is treated as the default. */
-	FIELD("\10", "\202\201\42\42", "\7", "7");
+	/* An unknown format is treated as the default. */
 	FIELD("\6", "\202\176", "\7", "7");
+}
+
+/* The definition of a field of the encodings 10 and 13, by the format. */
+#define SIZED(definition, data, expected) FIELD("\6", definition, data, expected)
+
+static void test_values_with_their_length(void **state)
+{
+	FIELD("\5", "\15", "\3\0\1\2\377", "0102ff");
+	SIZED("\215\11", "\2\0\1\2", "0102");
+	SIZED("\215\176", "\2\0ab", "6162");
+	SIZED("\215\13", "\2\0ab", "ab");
+	SIZED("\215\12", "\1\0\344", "ä");
+	SIZED("\215\15", "\4\0\357\273\277x", "x");
+	SIZED("\215\1", "\1\0\377", "255");
+	SIZED("\215\2", "\1\0\377", "-1");
+	SIZED("\215\2", "\2\0\377\377", "-1");
+	SIZED("\212\2", "\10\0\376\377\377\377\377\377\377\377", "-2");
+	SIZED("\212\3", "\4\0\xcd\xab\0\0", "0xabcd");
+	SIZED("\215\4", "\4\0\2\0\0\0", "ENOENT");
+	SIZED("\215\5", "\4\0\7\0\0\0", "7");
+	SIZED("\215\6", "\4\0\0\361\123\145", "2023-11-14T22:13:20Z");
+	SIZED("\215\7", "\1\0\1", "true");
+	SIZED("\215\10", "\4\0\315\314\314\75", "0.1");
+	SIZED("\212\17", "\20\0000123456789ABCDEF", "30313233-3435-3637-3839-414243444546");
+	SIZED("\215\20", "\2\0\0\120", "80");
+	SIZED("\215\21", "\4\0\177\0\0\1", "127.0.0.1");
+	SIZED("\212\22", "\20\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\1", "::1");
+	/* no value */
+	SIZED("\215\1", "\0\0", "null");
+	SIZED("\212\10", "\0\0", "null");
+	SIZED("\215\21", "\0\0", "null");
+	SIZED("\215\11", "\0\0", "");
+	FIELD("\5", "\12", "\0\0", "");
+	/* a length that the format does not have: as without a format */
+	SIZED("\215\1", "\3\0abc", "616263");
+	SIZED("\212\1", "\3\0abc", "abc");
+	SIZED("\215\5", "\2\0\1\2", "0102");
+	SIZED("\212\20", "\4\0port", "port");
+	/* arrays, and what follows */
+	PUT(PLAIN "\11\0\1\0e\0f\0\315\2g\0\2"
+		  "\2\0\1\0\5\0\0\7");
+	assert_string_equal(printed(), "e level=information: f=[5,null] g=7");
+	FIELD("\6", "\215\1", "\4\0\1", "?");
+}
+
+static void test_tags_of_fields(void **state)
+{
+	PUT(PLAIN "\10\0\1\0e\0f\0\202\201\42\21\7");
+	assert_string_equal(printed(), "e level=information: f;tag=0x1122=7");
 }
 
 static void test_text_encodings(void **state)
@@ -128,6 +179,9 @@ static void test_nested_arrays_and_structs(void **state)
 	/* two of {a, {b}}, then c */
 	PUT(PLAIN "\23\0\1\0e\0f\0\301\2a\0\2s\0\201\1b\0\2c\0\2\2\0\1\2\3\4\5");
 	assert_string_equal(printed(), "e level=information: f=[{a=1 s={b=2}},{a=3 s={b=4}}] c=5");
+	/* a struct of three members, of which two are defined */
+	PUT(PLAIN "\14\0\1\0e\0f\0\201\3a\0\2b\0\2\1\2");
+	assert_string_equal(printed(), "e level=information: f={a=1 b=2}");
 	/* no elements, then c */
 	PUT(PLAIN "\23\0\1\0e\0f\0\301\2a\0\2s\0\201\1b\0\2c\0\2\0\0\5");
 	assert_string_equal(printed(), "e level=information: f=[] c=5");
@@ -137,6 +191,40 @@ static void test_big_endian(void **state)
 {
 	PUT("\5\0\0\7\0\0\0\1\0\10\0\1e\0f\0\4g\0\12\0\0\1\0\0\2hi");
 	assert_string_equal(printed(), "e level=critical id=7.0: f=256 g=hi");
+}
+
+static const char *as_json(void)
+{
+	struct buf b = {0};
+
+	/* the common fields come first */
+	memmove(event.bytes + 8, event.bytes, event.n);
+	assert_true(event.n + 8 <= sizeof(event.bytes));
+	eventheader_json(&b, event.bytes, event.n + 8);
+	event.n = 0;
+	assert_false(buf_failed(&b));
+	snprintf(text, sizeof(text), "%s", buf_text(&b));
+	buf_done(&b);
+	return text;
+}
+
+static void test_json(void **state)
+{
+	PUT("\5\0\0\7\0\0\0\1\0\10\0\1e\0f\0\4g\0\12\0\0\1\0\0\2h\"");
+	assert_string_equal(as_json(), ",\"name\":\"e\",\"payload\":{\"f\":256,\"g\":\"h\\\"\"}");
+	PUT(PLAIN "\32\0\1\0e\0f\0\301\2a\0\2s\0\201\1b\0\102c\0\202\203\2\0d\0\204\10"
+		  "\2\0\1\1\0\2\3\0\0\5\0\0\0\77");
+	assert_string_equal(as_json(),
+		",\"name\":\"e\",\"payload\":{\"f\":[{\"a\":1,\"s\":{\"b\":[2]}},"
+		"{\"a\":3,\"s\":{\"b\":[]}}],\"c;tag=0x2\":\"0x5\",\"d\":0.5}");
+	PUT(PLAIN "\24\0\1\0e\0n\0\215\1b\0\202\7i\0\204\10q\0\4z\0\2"
+		  "\0\0\1\0\0\200\177\1");
+	assert_string_equal(as_json(), ",\"name\":\"e\",\"payload\":{\"n\":null,\"b\":true,"
+				       "\"i\":\"inf\",\"q\":null}");
+	PUT("\3\0\7\0\0\0\360\377\1\2\3");
+	assert_string_equal(as_json(), ",\"payload\":\"010203\"");
+	PUT("\7\0");
+	assert_string_equal(as_json(), "");
 }
 
 static void test_event_without_metadata(void **state)
@@ -187,6 +275,8 @@ static void test_truncated_and_corrupted(void **state)
 	size_t n, i;
 
 	for (n = 0; n < sizeof(whole); n++) {
+		put(whole, n);
+		as_json();
 		put(whole, n);
 		printed();
 		put(whole, n);
@@ -255,9 +345,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_header),
 		cmocka_unit_test(test_number_formats),
+		cmocka_unit_test(test_values_with_their_length),
+		cmocka_unit_test(test_tags_of_fields),
 		cmocka_unit_test(test_text_encodings),
 		cmocka_unit_test(test_nested_arrays_and_structs),
 		cmocka_unit_test(test_big_endian),
+		cmocka_unit_test(test_json),
 		cmocka_unit_test(test_event_without_metadata),
 		cmocka_unit_test(test_missing_values),
 		cmocka_unit_test(test_limit_of_skipped_definitions),

@@ -10,6 +10,7 @@
  *	crowd N		300 threads, all alive at the same time, that emit N e2e_tick each
  *	forever		e2e_tick every millisecond
  *	pair		the same in two threads
+ *	described	an event that describes itself: id = 77, symbol = "ATTAR"
  *	named NAME	one event NAME, registered at run time, when it has a listener
  *
  * Order i has the fields id = i, price = i + 0.25, symbol = "S<i>", change = -i, lots = {i, i + 1},
@@ -26,6 +27,7 @@
 PERFUME_EVENT(e2e_order, (u64, id), (f64, price), (str, symbol), (s32, change), (u32s, lots),
 	(bool, last))
 PERFUME_EVENT(e2e_tick, (u64, i))
+PERFUME_HEADER_EVENT(e2e, 4, 2a, described, (u64, id), (str, symbol))
 
 static unsigned long n = 1;
 
@@ -116,6 +118,13 @@ static void flood(void)
 	print_number("written", 2 * n);
 }
 
+static void described(void)
+{
+	wait_for(perfume_described_enabled);
+	perfume_described(77, "ATTAR");
+	print_number("written", 1);
+}
+
 static pthread_barrier_t together;
 
 static void *tick_together(void *none)
@@ -167,6 +176,8 @@ int main(int argc, char **argv)
 		blind();
 	else if (!strcmp(mode, "flood"))
 		flood();
+	else if (!strcmp(mode, "described"))
+		described();
 	else if (!strcmp(mode, "crowd"))
 		crowd();
 	else if (!strcmp(mode, "forever"))
