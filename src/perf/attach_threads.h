@@ -5,12 +5,12 @@
 #include "attar/perf.h"
 
 /*
- * Attaches to processes that are creating threads. A thread created after the target's threads were
- * listed has inherited the counters if its creator already had them (the rings then contain its
- * FORK record), and has no counters otherwise. Opens the counters (enabled, with attr.task) on the
- * latter, until no new threads appear. Returns 0 or a negative errno.
+ * Completes counters that were just opened together on the threads of processes, if these create
+ * threads meanwhile. Such a thread has inherited the counters if its creator had them at that
+ * moment; otherwise they are to be opened on it. Each thread has each counter once afterwards.
+ * Returns 0 or a negative errno.
  */
 int attach_new_threads(struct attar_target *target, struct attar_counter *const *counters,
-	size_t n_counters, struct attar_ring **rings, size_t n_rings);
+	size_t n_counters, unsigned flags);
 
 #endif

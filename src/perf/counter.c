@@ -9,6 +9,7 @@
 #include <sys/ioctl.h>
 
 #include "base/check_arg.h"
+#include "perf/attach_threads.h"
 #include "perf/hybrid.h"
 #include "perf/open_error.h"
 #include "perf/group.h"
@@ -275,14 +276,14 @@ static int open_instance(struct attar_counter *const *c, size_t n, const struct 
 	return 0;
 }
 
-int counters_open_instances(struct attar_counter *const *c, size_t n, const struct attar_target *t,
-	size_t first, unsigned flags)
+int counters_open_range(struct attar_counter *const *c, size_t n, const struct attar_target *t,
+	size_t first, size_t end, unsigned flags)
 {
 	struct attar_counter *failed = NULL;
 	size_t last = 0;
 	int gone = 0;
 
-	for (size_t i = first; i < count_instances(c[0], t); i++) {
+	for (size_t i = first; i < end; i++) {
 		struct instance p = instance_at(c[0], t, i);
 		int r;
 
@@ -309,11 +310,27 @@ int counters_open_instances(struct attar_counter *const *c, size_t n, const stru
 	return 0;
 }
 
-int counter_add_tids(struct attar_counter *c, struct attar_target *t, size_t first)
+int counters_open_instances(
+	struct attar_counter *const *c, size_t n, struct attar_target *t, unsigned flags)
 {
-	if (c->group) /* the leader opens the whole group */
-		return c == c->group->members[0] ? group_add_tids(c->group, t, first) : 0;
-	return counters_open_instances(&c, 1, t, first * t->cpus.n, 0);
+	int r = counters_open_range(c, n, t, 0, count_instances(c[0], t), flags);
+
+	return r == 0 ? attach_new_threads(t, c, n, flags) : r;
+}
+
+void counter_close_fds(struct attar_counter *c, pid_t tid, size_t n)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < c->fds.n; i++) {
+		const struct counter_fd it = c->fds.at[i];
+
+		if (i < n && it.tid == tid)
+			close(it.fd);
+		else
+			c->fds.at[kept++] = it;
+	}
+	c->fds.n = kept;
 }
 
 /* ---- open and close ---- */
@@ -330,7 +347,7 @@ int counter_open_on(struct attar_target *target, struct counter_cpus cpus,
 	c->every_task = target->kind == ATTAR_TARGET_CGROUPS && flags & COUNTER_EVERY_TASK;
 	r = counter_restrict(c, target, cpus);
 	if (r == 0)
-		r = counters_open_instances(&c, 1, target, 0, flags & ~COUNTER_EVERY_TASK);
+		r = counters_open_instances(&c, 1, target, flags & ~COUNTER_EVERY_TASK);
 	if (r < 0) {
 		counter_free(c);
 		return r;

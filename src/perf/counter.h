@@ -103,12 +103,19 @@ struct attar_counter *counter_free(struct attar_counter *c);
 uint64_t counter_id(const struct counter_fd *it);
 
 /*
- * Opens n counters, the first as the leader of the others, on the target's instances from number
- * `first` on. An instance is opened for all or for none; on failure, earlier instances stay open
- * and are closed by counter_free().
+ * Opens n counters, the first as the leader of the others, on all of the target's instances. An
+ * instance is opened for all or for none; on failure, earlier instances stay open and are closed by
+ * counter_free().
  */
-int counters_open_instances(struct attar_counter *const *c, size_t n, const struct attar_target *t,
-	size_t first, unsigned flags);
+int counters_open_instances(
+	struct attar_counter *const *c, size_t n, struct attar_target *t, unsigned flags);
+
+/* The same on the instances with these numbers. Those of thread i are [i * cpus.n, + cpus.n). */
+int counters_open_range(struct attar_counter *const *c, size_t n, const struct attar_target *t,
+	size_t first, size_t end, unsigned flags);
+
+/* Closes those of the first n fds that are of this thread. */
+void counter_close_fds(struct attar_counter *c, pid_t tid, size_t n);
 
 /* An instance of a target of CPUs or (cgroup is an index) control groups. */
 struct instance;
@@ -121,8 +128,5 @@ int counter_read_fd(
 /* Applies the counter's settings to the fd: filter, BPF program, signal. */
 int counter_restore(const struct attar_counter *c, const struct counter_fd *it);
 int signal_route(const struct attar_counter *c, int fd, int signo, pid_t tid);
-
-/* Also opens it on the threads tids[first..] of the target. */
-int counter_add_tids(struct attar_counter *c, struct attar_target *t, size_t first);
 
 #endif

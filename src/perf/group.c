@@ -143,7 +143,7 @@ int group_open_on(struct attar_target *target, struct counter_cpus cpus,
 	for (size_t i = 0; r == 0 && i < n; i++)
 		r = counter_restrict(g->members[i], target, cpus);
 	if (r == 0)
-		r = counters_open_instances(g->members, g->n, target, 0, flags);
+		r = counters_open_instances(g->members, g->n, target, flags);
 	if (r < 0) {
 		attar_group_close(g);
 		return r;
@@ -191,12 +191,4 @@ struct attar_counter *attar_group_counter(struct attar_group *g, size_t i)
 	CHECK_ARG_OR(g, "group", NULL);
 
 	return i < g->n ? g->members[i] : NULL;
-}
-
-int group_add_tids(struct attar_group *g, struct attar_target *t, size_t first)
-{
-	int r = counters_open_instances(g->members, g->n, t, first * t->cpus.n, 0);
-
-	note_ids(g);
-	return r;
 }

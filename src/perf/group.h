@@ -25,7 +25,4 @@ int group_open_on(struct attar_target *target, struct counter_cpus cpus,
 /* Grows the buffer for additional members. Returns 0, -ENOMEM, or -ENOSPC if there are too many. */
 int group_grow(struct attar_group *g);
 
-/* Opens the whole group on the threads tids[first..] of the target as well. */
-int group_add_tids(struct attar_group *g, struct attar_target *t, size_t first);
-
 #endif

@@ -58,18 +58,13 @@ size_t target_instances(const struct attar_target *t)
 	return who * t->cpus.n;
 }
 
-int target_know(struct attar_target *t, pid_t tid)
-{
-	return map_put(&t->known, (uint64_t)tid, 1) < 0 ? base_oom() : 0;
-}
-
-static int add_tid(struct attar_target *t, pid_t tid)
+int target_add_tid(struct attar_target *t, pid_t tid)
 {
 	if (map_get(&t->known, (uint64_t)tid))
 		return 0;
-	if (vec_push(&t->tids, tid) < 0)
+	if (vec_push(&t->tids, tid) < 0 || map_put(&t->known, (uint64_t)tid, t->tids.n - 1) < 0)
 		return base_oom();
-	return target_know(t, tid);
+	return 0;
 }
 
 bool target_stopped(const struct attar_target *t)
@@ -81,7 +76,7 @@ static int add_listed_tid(void *ctx, pid_t tid)
 {
 	struct attar_target *t = ctx;
 
-	return target_stopped(t) ? -ECANCELED : add_tid(t, tid);
+	return target_stopped(t) ? -ECANCELED : target_add_tid(t, tid);
 }
 
 static int stopped(void)
@@ -200,7 +195,7 @@ static int add_tids(struct attar_target *t, const char *tids)
 		/* /proc/TID answers for every thread, though readdir lists only group leaders */
 		snprintf(path, sizeof(path), "/proc/%d/stat", list.at[i]);
 		if (access(path, F_OK) == 0)
-			r = add_tid(t, list.at[i]);
+			r = target_add_tid(t, list.at[i]);
 		else if (!t->skip_refused)
 			r = attar_fail(-ESRCH, "no such thread: %d", list.at[i]);
 		t->running++;
@@ -219,7 +214,7 @@ static int add_command(struct attar_target *t, const struct attar_target_opts *o
 	t->by_exec = !o->system_wide && !o->cgroups && !t->tids.n;
 	if (r == 0)
 		r = watch_end(t, t->command.pid);
-	return r == 0 && t->by_exec ? add_tid(t, t->command.pid) : r;
+	return r == 0 && t->by_exec ? target_add_tid(t, t->command.pid) : r;
 }
 
 /* Single threads are not followed into the threads that they create. */
@@ -277,7 +272,7 @@ static int resolve(struct attar_target *t, const struct attar_target_opts *o)
 	t->every_cpu = !o->cpus;
 	t->stop = o->stop;
 	if (r == 0 && o->self)
-		r = add_tid(t, (pid_t)syscall(SYS_gettid));
+		r = target_add_tid(t, (pid_t)syscall(SYS_gettid));
 	if (r == 0 && o->every_thread)
 		r = add_every_process(t);
 	if (r == 0 && o->pids)

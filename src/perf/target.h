@@ -24,7 +24,7 @@ struct attar_target {
 	bool listens;             /* counters are on CPUs, not tasks */
 	parse_ints pids;          /* requested processes: their new threads are included */
 	parse_ints tids;          /* TASKS: threads to open on */
-	struct map known;         /* tid -> 1, for each of tids */
+	struct map known;         /* tid -> its index in tids */
 	/* CGROUPS: fds of their directories; SYSTEM: those whose removal ends the target */
 	parse_ints cgroups;
 	VEC(char *) cgroup_names; /* of each: its path below the root */
@@ -63,11 +63,8 @@ size_t target_instances(const struct attar_target *target);
 /* True if opening counters is to be canceled: see attar_target_opts.stop. */
 bool target_stopped(const struct attar_target *target);
 
-/*
- * Records that the tid has an instance in this target, or is covered by inheritance. Returns 0 or a
- * negative errno.
- */
-int target_know(struct attar_target *target, pid_t tid);
+/* Appends a thread to tids, unless it is there. Returns 0 or a negative errno. */
+int target_add_tid(struct attar_target *target, pid_t tid);
 
 /*
  * The target ends when all these processes and threads have exited, although its events are those

@@ -28,15 +28,6 @@ static void fall_back_to_clock(struct source *s)
 		 "instead, which does not sample code that runs with interrupts disabled");
 }
 
-/*
- * Events of existing threads are enabled at open: they run and create others meanwhile, see
- * attach_new_threads().
- */
-static bool attaches(const struct attar_run *run)
-{
-	return attar_target_kind_of(run->target) == ATTAR_TARGET_TASKS && !run->target->by_exec;
-}
-
 static int set_filter(struct source *s)
 {
 	int r = s->filter ? attar_counter_filter(s->counter, s->filter) : 0;
@@ -82,7 +73,6 @@ int run_open_source(struct attar_run *run, struct source *s)
 	if (r < 0)
 		return r;
 	attr.wakeup_watermark = run->rings.watermark;
-	attr.disabled = !attaches(run);
 	attr.enable_on_exec = run->target->by_exec;
 	flight_set_attr(run, s, &attr);
 	r = s->timer ? timer_open(run, s, &attr)

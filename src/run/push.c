@@ -266,9 +266,7 @@ int push_listen(struct attar_run *run)
 	if (run->command.rounds > 1)
 		return attar_fail(-EINVAL, "--push conflicts with repeated runs of a command");
 	push_events_once(run);
-	r = run->recorder.wanted && !run->target->by_exec ? stream_hold(run->stream) : 0;
-	if (r == 0)
-		r = peer_sender_new(&opts, &run->push.sender);
+	r = peer_sender_new(&opts, &run->push.sender);
 	if (r == 0)
 		r = stream_watch(run->stream, peer_sender_fd(run->push.sender));
 	if (r == 0)

@@ -24,15 +24,6 @@ static void set_period(const struct stream_events *e, const struct attar_event_s
 	}
 }
 
-/*
- * Existing threads run while the counters are opened and may create others: their counters are
- * enabled at open, see attach_new_threads().
- */
-static bool attaches(const struct attar_target *t)
-{
-	return t->kind == ATTAR_TARGET_TASKS && !t->by_exec;
-}
-
 int event_source_fill(const struct stream_events *e, struct event_source *s)
 {
 	const struct attar_event_spec *spec = s->spec;
@@ -51,7 +42,6 @@ int event_source_fill(const struct stream_events *e, struct event_source *s)
 		attr->exclude_kernel = attr->exclude_hv = 1; /* never fires: needs no permission */
 	set_period(e, spec, attr);
 	attar_stream_attr(attr, false);
-	attr->disabled = !attaches(e->target);
 	attr->enable_on_exec = e->target->by_exec;
 	return 0;
 }

@@ -9,7 +9,6 @@
 #include "base/check_arg.h"
 #include "base/file_limit.h"
 #include "base/option_struct.h"
-#include "perf/attach_threads.h"
 #include "perf/counter.h"
 #include "perf/counter_hotplug.h"
 #include "perf/kernel.h"
@@ -240,8 +239,6 @@ int attar_stream_live(struct attar_target *target, struct attar_counter *const *
 	if (r == 0)
 		r = make_cursors(s);
 	if (r == 0)
-		r = attach_new_threads(target, s->counters, s->n_counters, s->rings, s->n_rings);
-	if (r == 0)
 		r = index_ids(s);
 	if (r < 0) {
 		attar_stream_free(s);
@@ -323,23 +320,6 @@ int stream_prepare(struct attar_stream *s)
 	if (r == 0 && s->side != SIZE_MAX && !exec_enables(s->target, s->counters[s->side]))
 		r = attar_counter_enable(s->counters[s->side]);
 	return r < 0 ? r : scan_running(s);
-}
-
-int stream_hold(struct attar_stream *s)
-{
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < s->n_counters; i++)
-		if (i != s->side && s->counters[i]->enabled)
-			r = attar_counter_disable(s->counters[i]);
-	for (size_t i = 0; r == 0 && i < s->n_rings; i++) {
-		struct attar_ring *ring = s->rings[i];
-
-		attar_ring_begin(ring);
-		ring->tail = ring->newest = ring->head;
-		attar_ring_end(ring);
-	}
-	return r;
 }
 
 int attar_stream_start(struct attar_stream *s)

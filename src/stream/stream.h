@@ -261,12 +261,6 @@ static inline uint32_t stream_counter_of(struct attar_stream *s, uint64_t id)
 /* Clears the cache of looked-up ids, when a counter may have new ones. */
 void stream_forget_ids(struct attar_stream *s);
 
-/*
- * Before attar_stream_start(), which may be called much later: until then, events of running tasks,
- * which were enabled at open, do not occur. Those from before are discarded.
- */
-int stream_hold(struct attar_stream *s);
-
 /* Adds the fd to those that wake the stream. */
 int stream_watch(struct attar_stream *s, int fd);
 
