@@ -34,6 +34,11 @@ static const char *const events[] = {
 	"block:block_rq_issue//alias=blkreqs/",
 	"net:netif_receive_skb//alias=rx/",
 	"net:net_dev_xmit//alias=tx/",
+	"net:napi_gro_receive_entry//alias=gro/",
+	"compaction:mm_compaction_migratepages//alias=compact/",
+	"vmscan:mm_vmscan_direct_reclaim_begin//alias=reclaim/",
+	"migrate:mm_migrate_pages//alias=migrate/",
+	"kvm:kvm_exit//alias=kvm-exits/",
 };
 
 static int add(struct attar_run *run, const char *event)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from command import run
+from command import ATTAR, run
 
 pytestmark = pytest.mark.usefixtures('root')
 
@@ -69,6 +69,24 @@ def test_counts_of_proc(tmp_path):
         assert value == sum(row[column] for row in cpus), column
     assert len(total) >= 20
     assert total['syscalls'] >= 2 * FORKS
+
+
+def test_columns_of_memory(tmp_path):
+    """Compaction on request moves pages: the counts are those of attar stat at the same time."""
+    events = {'compact': 'compaction:mm_compaction_migratepages',
+              'migrate': 'migrate:mm_migrate_pages',
+              'reclaim': 'vmscan:mm_vmscan_direct_reclaim_begin'}
+    out, inner = tmp_path / 'stat.json', tmp_path / 'inner.json'
+    ended = run('percpu-stat', '-o', out, '--', ATTAR, 'stat', '-a', '-q', '-o', inner, '-e',
+                ','.join(events.values()), '--', 'sh', '-c',
+                'for i in 1 2 3; do echo 1 >/proc/sys/vm/compact_memory; done')
+    assert ended.returncode == 0, ended.stderr
+    total = table(json.loads(out.read_text()), 'total')[0]
+    counted = {row['event']: row['value'] for row in table(json.loads(inner.read_text()), 'counts')}
+    assert counted[events['compact']] > 0
+    for column, event in events.items():
+        assert total[column] >= counted[event], column
+    assert {'gro', 'kvm-exits'} <= set(total)
 
 
 def test_system_calls_are_counted_on_request():
