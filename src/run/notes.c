@@ -262,6 +262,7 @@ void run_fill_notes(struct attar_run *run, struct attar_report *report, enum att
 	late_reads_remark(&run->notes, report);
 	twice_remark(run, report);
 	select_remark(run, report, scope);
+	overhead_remark(run, report, scope);
 	flight_remark(run, report, scope);
 	probe_files_remark(run, report, scope, notes.seen);
 	if (base_oom_count() > run->notes.ooms)

@@ -25,10 +25,6 @@ int overhead_open(struct attar_run *run)
 	if (r == 0)
 		r = read_list("perfeval-pids", o->perfeval_pids, PID_MAX, &overhead->pids);
 	overhead->selects = overhead->cpus.n || overhead->pids.n;
-	if (r == 0 && overhead->selects && !o->sampling_limit)
-		r = attar_fail(
-			-EINVAL, "--perfeval-cpus and --perfeval-pids require --sampling-limit, "
-				 "which they restrict" ATTAR_FIX "add --sampling-limit");
 	return r;
 }
 
@@ -87,6 +83,22 @@ void overhead_count(struct attar_run *run, const struct attar_event *event)
 	if (overhead->pids.n && !parse_ints_have(&overhead->pids, event->thread->process->pid))
 		return;
 	overhead->evaluated++;
+}
+
+void overhead_remark(
+	const struct attar_run *run, struct attar_report *report, enum attar_scope scope)
+{
+	const struct run_overhead *overhead = &run->overhead;
+	double seconds = (double)attar_run_elapsed(run) / SECOND_NS;
+
+	if (!overhead->selects || run->opts.sampling_limit || scope != ATTAR_SCOPE_WHOLE)
+		return;
+	attar_report_remark(report, "samples of %s: %llu, %.1f per second",
+		!overhead->pids.n   ? "--perfeval-cpus"
+		: !overhead->cpus.n ? "--perfeval-pids"
+				    : "--perfeval-cpus and --perfeval-pids",
+		(unsigned long long)overhead->evaluated,
+		seconds > 0 ? (double)overhead->evaluated / seconds : 0);
 }
 
 bool overhead_check(struct attar_run *run, uint64_t now)

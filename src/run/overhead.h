@@ -24,6 +24,13 @@ void overhead_done(struct run_overhead *overhead);
 /* Counts a sample, if only some are limited. */
 void overhead_count(struct attar_run *run, const struct attar_event *event);
 
+/*
+ * Without --sampling-limit, --perfeval-cpus and --perfeval-pids show what it would count: adds a
+ * remark to the last report.
+ */
+void overhead_remark(
+	const struct attar_run *run, struct attar_report *report, enum attar_scope scope);
+
 /* To be called at each turn. False: the limit of samples is exceeded, and the run is to end. */
 bool overhead_check(struct attar_run *run, uint64_t now);
 

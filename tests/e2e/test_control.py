@@ -186,10 +186,22 @@ def test_the_sampling_limit_ends_the_run(root):
     if other != here:
         done = run(*args, 500, '--perfeval-cpus', other, *pinned)
         assert (done.returncode, 'ended by' in done.stderr) == (0, False)
-    done = run(*args[:-1], '--perfeval-cpus', 0, *command)
-    assert done.returncode == 2
-    assert done.stderr == ('attar: --perfeval-cpus and --perfeval-pids require --sampling-limit, '
-                           'which they restrict: add --sampling-limit\n')
+
+
+@pytest.mark.parametrize('names, share', [
+    (['cpus'], 1), (['pids'], 0), (['cpus', 'pids'], 0)])
+def test_rate_of_samples(root, names, share):
+    """Without a limit, the last report says how many samples there were."""
+    here = sorted(os.sched_getaffinity(0))[0]
+    words = [f'--perfeval-{name}={here if name == "cpus" else 1}' for name in names]
+    done = run('trace', '-m', 4096, '-e', 'raw_syscalls:sys_enter/id==110/', '--format', 'json',
+               *words, '--', 'taskset', '-c', here, workload('flood'), 5000)
+    remarks = json.loads(done.stdout.splitlines()[-1])['remarks']
+    option = ' and '.join(f'--perfeval-{name}' for name in names)
+    found = [re.fullmatch(rf'samples of {option}: (\d+), ([0-9.]+) per second', r)
+             for r in remarks]
+    number, rate = next(match.groups() for match in found if match)
+    assert int(number) == 5000 * share and (float(rate) > 0) == bool(share)
 
 
 def test_options_that_are_always_so_are_accepted(root):
