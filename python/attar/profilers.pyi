@@ -1428,8 +1428,11 @@ class _stat:
         per_socket: bool = ...,
         # with -i: print one line per interval, with one column per event
         line: bool = ...,
-        # print a line for each period: nanoseconds, or with a unit: 10ms (as -i TIME --line)
+        # print a line for each period: nanoseconds, or with a unit: 10ms (as -i TIME --line);
+        # with -i, also the sums of each interval
         period: _Time = ...,
+        # as --per-thread, or --per-cpu without tasks
+        perins: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,

@@ -5,15 +5,21 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "attar/keytable.h"
 #include "attar/run.h"
 #include "ratios.h"
+
+enum { NAME_BYTES = 64 };
 
 struct stat {
 	struct attar_texts events;
 	uint64_t repeat, period;
-	bool detail, line, per_cpu, per_thread, per_socket;
+	bool detail, line, per_cpu, per_thread, per_socket, perins;
 
 	enum attar_count_by by;
+	uint64_t interval;           /* ns, with --period: of the sums of the lines; 0: none */
+	uint64_t summed;             /* ns of the periods in sums */
+	struct attar_keytable *sums; /* by what the lines are for */
 	struct attar_series elapsed, user, system; /* ns, of each run of the command */
 };
 
@@ -36,6 +42,10 @@ static int choose_key(struct attar_run *run, struct stat *s)
 {
 	bool by_cgroup = attar_run_target_kind(run) == ATTAR_TARGET_CGROUPS;
 
+	if (s->perins && attar_run_target_kind(run) == ATTAR_TARGET_TASKS)
+		s->per_thread = true;
+	else if (s->perins && !by_cgroup)
+		s->per_cpu = true;
 	if (s->per_cpu + s->per_thread + s->per_socket + by_cgroup > 1)
 		return attar_fail(-EINVAL, "--per-cpu, --per-thread, --per-socket and --cgroups "
 					   "are mutually exclusive");
@@ -50,17 +60,33 @@ static int choose_key(struct attar_run *run, struct stat *s)
 	return attar_run_count_by(run, s->by);
 }
 
-/* Lines are reports of short intervals. */
+/* Lines are reports of short intervals; those of --interval are the sums of lines. */
 static int use_period(struct attar_run *run, struct stat *s)
 {
-	if (attar_run_interval(run))
-		return attar_fail(-EINVAL,
-			"--period already prints a line for each period" ATTAR_FIX
-			"leave out --interval");
 	if (s->repeat)
 		return attar_fail(-EINVAL, "--period conflicts with --repeat");
+	s->interval = attar_run_interval(run);
+	if (s->interval && s->interval < s->period)
+		return attar_fail(-EINVAL,
+			"--period exceeds --interval, whose sums are those of periods" ATTAR_FIX
+			"use a longer --interval, or leave it out");
 	s->line = true;
 	return attar_run_set_interval(run, s->period);
+}
+
+/* What a row of sums is for; the name is that of a thread. */
+struct sum_key {
+	int64_t number, tid;
+};
+
+static int new_sums(struct attar_run *run, struct stat *s)
+{
+	struct attar_keytable_opts opts = {
+		.size = sizeof(opts), .key_max = sizeof(struct sum_key), .value_size = NAME_BYTES};
+
+	while (attar_run_get_counter(run, opts.sums))
+		opts.sums++;
+	return attar_keytable_new(&opts, &s->sums);
 }
 
 /* Without -e. A recording has its own events. */
@@ -90,7 +116,7 @@ static int stat_open(struct attar_run *run, void *self)
 		r = attar_run_count(run, s->events.at[i]);
 	if (r == 0 && s->detail && (s->events.n || attar_run_is_live(run)))
 		r = attar_run_count(run, detail_events);
-	return r;
+	return r < 0 || !s->interval ? r : new_sums(run, s);
 }
 
 /* ---- counting ---- */
@@ -347,6 +373,77 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
+static int add_sums(const struct drawing *d)
+{
+	for (const struct attar_count_row *row = d->rows; row < d->rows + d->n_rows; row++) {
+		const struct sum_key key = {row->number, row->tid};
+		struct attar_keyrow *sums = attar_keytable_at(d->s->sums, &key, sizeof(key));
+
+		if (!sums)
+			return -ENOMEM;
+		for (size_t i = 0; i < d->n_events; i++)
+			sums->interval.sums[i] += row->counts[i].sum.value;
+		if (row->comm)
+			snprintf(sums->value, NAME_BYTES, "%s", row->comm);
+	}
+	return 0;
+}
+
+/* row NULL: nothing has happened. */
+static void add_sum_row(const struct drawing *d, const struct attar_keyrow *row)
+{
+	struct attar_count_row of = {.comm = row && row->key ? row->value : "[others]"};
+	const struct attar_run_counter *c;
+	struct sum_key key = {.number = -1};
+
+	if (row && row->key)
+		memcpy(&key, row->key, sizeof(key));
+	of.number = key.number;
+	of.tid = (pid_t)key.tid;
+	attar_section_row(d->section);
+	add_key(d, &of);
+	for (size_t i = 0; (c = attar_run_get_counter(d->run, i)); i++)
+		if (c->refused)
+			attar_cell_none(d->section);
+		else
+			attar_cell_u64(d->section, row ? row->interval.sums[i] : 0);
+}
+
+static void event_columns(const struct drawing *d)
+{
+	const struct attar_run_counter *c;
+
+	key_columns(d->section, d->s->by);
+	for (size_t i = 0; (c = attar_run_get_counter(d->run, i)); i++) {
+		char *name = name_of(c, "");
+
+		attar_section_column(d->section, name ? name : c->name, ATTAR_UNIT_COUNT);
+		free(name);
+	}
+}
+
+/* The sums of the lines since the previous sums. */
+static int draw_sums(struct drawing *d, struct stat *s, struct attar_report *report)
+{
+	struct attar_keyrow **rows;
+	size_t n;
+	int r = attar_keytable_end_interval(s->sums);
+
+	if (r == 0)
+		r = attar_keytable_rows(s->sums, ATTAR_SCOPE_INTERVAL, 0, &rows, &n);
+	if (r < 0)
+		return r;
+	d->section = attar_report_table(report, "sums");
+	event_columns(d);
+	for (size_t i = 0; i < n; i++)
+		add_sum_row(d, rows[i]);
+	if (!n && s->by == ATTAR_COUNT_TOTAL)
+		add_sum_row(d, NULL);
+	free(rows);
+	s->summed = 0;
+	return 0;
+}
+
 /* --line: one line for each interval, with a column for each event. */
 static int draw_lines(struct drawing *d, struct attar_report *report)
 {
@@ -355,13 +452,7 @@ static int draw_lines(struct drawing *d, struct attar_report *report)
 
 	d->section = attar_report_events(report, "counts");
 	attar_section_column(d->section, "time", ATTAR_UNIT_TIME);
-	key_columns(d->section, d->s->by);
-	for (size_t i = 0; (c = attar_run_get_counter(d->run, i)); i++) {
-		char *name = name_of(c, "");
-
-		attar_section_column(d->section, name ? name : c->name, ATTAR_UNIT_COUNT);
-		free(name);
-	}
+	event_columns(d);
 	for (const struct attar_count_row *row = d->rows; row < d->rows + d->n_rows; row++) {
 		attar_section_row(d->section);
 		attar_cell_u64(d->section, now);
@@ -370,6 +461,20 @@ static int draw_lines(struct drawing *d, struct attar_report *report)
 			add_value(d, c, &row->counts[i]);
 	}
 	return 0;
+}
+
+/* Lines, and after those of an interval, or the last ones, their sums. */
+static int draw_period(struct drawing *d, struct stat *s, struct attar_report *report)
+{
+	int r = draw_lines(d, report);
+
+	if (r < 0 || !s->interval)
+		return r;
+	s->summed += d->elapsed;
+	r = add_sums(d);
+	if (r < 0 || (s->summed + s->period / 2 < s->interval && !attar_run_ended(d->run)))
+		return r;
+	return draw_sums(d, s, report);
 }
 
 static int stat_report(
@@ -385,11 +490,16 @@ static int stat_report(
 		d.n_events++;
 	d.elapsed = d.mean ? (uint64_t)s->elapsed.mean : attar_run_recent(run);
 	if (s->line && !d.mean)
-		return draw_lines(&d, report);
+		return draw_period(&d, s, report);
 	r = draw(&d, report);
 	if (d.mean)
 		draw_times(s, report);
 	return r;
+}
+
+static void stat_close(void *self)
+{
+	attar_keytable_free(((struct stat *)self)->sums);
 }
 
 static const struct attar_option options[] = {
@@ -411,9 +521,10 @@ static const struct attar_option options[] = {
 		"with -i: print one line per interval, with one column per event"),
 	ATTAR_TIME(struct stat, period, 0, "period", "TIME",
 		"print a line for each period: nanoseconds, or with a unit: 10ms (as -i TIME "
-		"--line)",
+		"--line); with -i, also the sums of each interval",
 		.bare = 1, .min = 1000000),
-	ATTAR_FLAG(struct stat, per_cpu, 0, "perins", NULL), /* as in other profilers */
+	/* as in other profilers */
+	ATTAR_FLAG(struct stat, perins, 0, "perins", "as --per-thread, or --per-cpu without tasks"),
 	{0}};
 
 static const struct attar_example examples[] = {
@@ -436,6 +547,7 @@ const struct attar_profiler profiler_stat = {
 	.options = options,
 	.examples = examples,
 	.open = stat_open,
+	.close = stat_close,
 	.ended = stat_ended,
 	.report = stat_report,
 };

@@ -640,3 +640,35 @@ def test_whole_system_needs_privilege(open_dir, sysctl):
     assert 'kernel.perf_event_paranoid is 2' in done.stderr
     # if that user has other processes, attar watches only those and succeeds
     assert done.returncode == (0 if 'watching only your own processes' in done.stderr else 3)
+
+
+@pytest.mark.parametrize('words, keys', [
+    ([], set()), (['--perins', '--all-cpus'], {'cpu'}), (['--perins'], {'comm', 'tid'})])
+def test_sums_of_periods(words, keys):
+    """
+    Each table has the sums of the lines since the previous table, the last one also of an
+    incomplete interval; all lines together have the calls of the command.
+    """
+    event, lines, total = 'syscalls:sys_enter_getppid', {}, 0
+    found = stat('-e', event, '--period', '20ms', '-i', '100ms', *words, '--', 'sh', '-c',
+                 f'{workload("flood")} 3000; sleep 0.15; {workload("flood")} 2000; sleep 0.03')
+    tables = 0
+    for report in found:
+        for row in rows(report):
+            key = tuple(row[k] for k in sorted(keys))
+            lines[key] = lines.get(key, 0) + row[event]
+        if [s for s in report['sections'] if s['name'] == 'sums']:
+            tables += 1
+            sums = {tuple(r[k] for k in sorted(keys)): r[event] for r in rows(report, 'sums')}
+            assert {k: v for k, v in sums.items() if v} == {k: v for k, v in lines.items() if v}
+            total, lines = total + sum(sums.values()), {}
+    assert set(rows(found[0])[0]) == {'time', event} | keys
+            assert sums or keys
+    assert tables >= 3 and not lines
+    assert total >= 5001 if '--all-cpus' in words else total == 5001  # one is of sh
+
+
+@pytest.mark.quick
+def test_period_longer_than_the_interval():
+    done = run('stat', '-e', 'cpu-clock', '--period', '2s', '-i', '1s')
+    assert done.returncode == 2 and '--period exceeds --interval' in done.stderr
