@@ -9,6 +9,7 @@
 #include <sys/statfs.h>
 
 #include "base/base.h"
+#include "base/user_file.h"
 
 enum { LINKS_MAX = 40, TRIES = 100 };
 
@@ -109,6 +110,7 @@ static int follow(struct place *p, int links)
 
 int place_find(struct place *p, const char *path)
 {
+	USER_RIGHTS;
 	int r;
 
 	*p = (struct place){.dir = -1};
@@ -157,6 +159,7 @@ static int open_existing(const struct place *p, int flags)
 
 int place_open(const struct place *p, int flags, mode_t mode)
 {
+	USER_RIGHTS;
 	int fd, r = -ENOENT;
 
 	assert(!(flags & O_TRUNC));

@@ -8,6 +8,7 @@
 #include "base/parse.h"
 #include "base/place.h"
 #include "base/suggest.h"
+#include "base/user_file.h"
 #include "base/words.h"
 #include "cli/agent_checks.h"
 #include "cli/cli.h"
@@ -364,7 +365,7 @@ int agent_config_read(const char *path, const struct agent_config *options, enum
 {
 	struct buf text _cleanup_(buf_done) = {0};
 	struct reader r = {.config = c, .path = path, .checks.machine = how == AGENT_CHECKS};
-	int e = file_read(path, FILE_MAX, &text);
+	int e = user_file_read_config(path, FILE_MAX, &text);
 
 	*c = (struct agent_config){.check_ns = 60 * SECOND};
 	if (e < 0)

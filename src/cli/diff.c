@@ -15,6 +15,7 @@
 #include "base/base.h"
 #include "base/buf.h"
 #include "base/file.h"
+#include "base/user_file.h"
 #include "base/vec.h"
 #include "base/whole_file.h"
 #include "cli/cli.h"
@@ -232,7 +233,7 @@ static bool is_file(int fd)
 static int read_text(struct side *side, const char *path)
 {
 	struct buf text _cleanup_(buf_done) = {0};
-	int fd _cleanup_close_ = TEMP_FAILURE_RETRY(open(path, O_RDONLY | O_CLOEXEC));
+	int fd _cleanup_close_ = user_file_open(path, 0);
 	int r;
 
 	if (fd < 0)

@@ -16,6 +16,7 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/user_file.h"
 #include "base/vec.h"
 
 #ifdef HAVE_MICROHTTPD
@@ -302,21 +303,24 @@ static int listen_on(struct http_server *s, const struct http_server_opts *opts)
 	return e;
 }
 
-static int read_text(const char *option, const char *path, struct buf *text)
+/* read: user_file_read() or, of a secret, user_file_read_secret() */
+static int read_text(const char *option, const char *path, struct buf *text,
+	int read(const char *path, size_t max, struct buf *b))
 {
-	if (!path || file_read(path, FILE_MAX, text) >= 0)
+	if (!path || read(path, FILE_MAX, text) >= 0)
 		return 0;
 	return attar_context(-EIO, "%s", option);
 }
 
 static int read_files(struct http_server *s, const struct http_server_opts *opts)
 {
-	int e = read_text("--listen-token-file", opts->token_file, &s->token);
+	int e = read_text(
+		"--listen-token-file", opts->token_file, &s->token, user_file_read_secret);
 
 	if (e == 0)
-		e = read_text("--listen-cert", opts->certificate, &s->certificate);
+		e = read_text("--listen-cert", opts->certificate, &s->certificate, user_file_read);
 	if (e == 0)
-		e = read_text("--listen-key", opts->key, &s->key);
+		e = read_text("--listen-key", opts->key, &s->key, user_file_read_secret);
 	if (e == 0 && opts->certificate && (!s->certificate.len || !s->key.len))
 		e = attar_fail(-EINVAL, "--listen-cert and --listen-key: the file is empty");
 	if (e < 0 || !opts->token_file)

@@ -6,6 +6,7 @@
 #include "base/base.h"
 #include "base/escape.h"
 #include "base/parse.h"
+#include "base/user_file.h"
 #include "base/vec.h"
 #include "cli/cli.h"
 #include "cli/frame_line.h"
@@ -559,8 +560,11 @@ static int open_target(struct lookup *l)
 	if (r < 0)
 		return r;
 	signals_take_downloads(l->symbols);
-	if (!l->pid)
+	if (!l->pid) {
+		USER_RIGHTS;
+
 		return attar_symbols_file(l->symbols, l->file, &l->start);
+	}
 	l->space = attar_address_space_new(l->symbols, l->pid);
 	return l->space ? attar_address_space_scan(l->space) : base_oom();
 }

@@ -49,7 +49,7 @@ bool add_missing_capabilities(struct buf *remedy)
 
 	if (!capabilities_list_missing(&missing, NULL))
 		return false;
-	capabilities_add_setcap(remedy);
+	capabilities_add_commands(remedy);
 	return true;
 }
 
@@ -91,7 +91,7 @@ static void add_refusal(struct finding *f, int error)
 		buf_str(&f->remedy, "allow perf events in the policy of the security module");
 		return;
 	}
-	capabilities_add_setcap(&f->remedy);
+	capabilities_add_commands(&f->remedy);
 	buf_str(&f->remedy, " (or, for all users: sysctl kernel.perf_event_paranoid=2)");
 }
 
@@ -140,7 +140,7 @@ static void check_paranoid(struct finding *f)
 	if (level < 0)
 		return;
 	f->state = level > 2 && try_own_code() < 0 ? ATTAR_CHECK_BLOCKED : ATTAR_CHECK_DEGRADED;
-	capabilities_add_setcap(&f->remedy);
+	capabilities_add_commands(&f->remedy);
 }
 
 static void check_capabilities(struct finding *f)
@@ -152,7 +152,7 @@ static void check_capabilities(struct finding *f)
 		return;
 	}
 	f->state = ATTAR_CHECK_DEGRADED;
-	capabilities_add_setcap(&f->remedy);
+	capabilities_add_commands(&f->remedy);
 }
 
 static void check_system_wide(struct finding *f)
@@ -166,7 +166,7 @@ static void check_system_wide(struct finding *f)
 			"only this user's processes, in user and kernel mode");
 	else
 		found(f, ATTAR_CHECK_DEGRADED, "only user code of this user's processes");
-	capabilities_add_setcap(&f->remedy);
+	capabilities_add_commands(&f->remedy);
 }
 
 static void check_seccomp(struct finding *f)
@@ -266,7 +266,7 @@ static void check_kernel_symbols(struct finding *f)
 		(long long)restricted);
 	if (restricted > 1)
 		buf_str(&f->remedy, "sysctl kernel.kptr_restrict=1; ");
-	capabilities_add_setcap(&f->remedy);
+	capabilities_add_commands(&f->remedy);
 }
 
 static void no_tracefs(struct finding *f, int error)
@@ -330,7 +330,7 @@ static void check_probe_pmu(struct finding *f, const char *kind, const char *con
 	if (capabilities_refuse_probes(kind)) {
 		found(f, ATTAR_CHECK_DEGRADED,
 			"the kernel refuses to open them without capabilities");
-		capabilities_add_setcap(&f->remedy);
+		capabilities_add_commands(&f->remedy);
 		return;
 	}
 	if (access(path, R_OK) == 0) {
@@ -386,7 +386,7 @@ static void check_bpf(struct finding *f)
 		if (errno == ENOSYS)
 			buf_str(&f->remedy, "use a kernel with CONFIG_BPF_SYSCALL=y");
 		else
-			capabilities_add_setcap(&f->remedy);
+			capabilities_add_commands(&f->remedy);
 	}
 }
 

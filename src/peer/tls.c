@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "base/parse.h"
+#include "base/user_file.h"
 
 bool tls_is_wanted(const struct tls_files *files)
 {
@@ -69,7 +70,7 @@ enum { FILE_MAX = 1 << 16, KEY_MIN = 16, KEY_MAX = 64 };
 	F(certificate_allocate_credentials)                                                        \
 	F(certificate_free_credentials)                                                            \
 	F(certificate_set_x509_trust_file)                                                         \
-	F(certificate_set_x509_key_file)                                                           \
+	F(certificate_set_x509_key_mem)                                                            \
 	F(certificate_server_set_request)                                                          \
 	F(session_set_ptr)                                                                         \
 	F(session_get_verify_cert_status)                                                          \
@@ -132,7 +133,7 @@ static int read_key(struct tls_keys *keys, const char *path)
 {
 	struct buf text _cleanup_(buf_done) = {0};
 	size_t n;
-	int r = file_read(path, FILE_MAX, &text);
+	int r = user_file_read_secret(path, FILE_MAX, &text);
 
 	if (r < 0)
 		return r;
@@ -192,6 +193,32 @@ static int use_key(struct tls_keys *keys)
 	return e < 0 ? attar_fail(-EINVAL, "TLS: %s", keys->gnutls.strerror(e)) : 0;
 }
 
+static gnutls_datum_t datum_of(const struct buf *b)
+{
+	return (gnutls_datum_t){.data = (unsigned char *)b->data, .size = (unsigned)b->len};
+}
+
+static int use_own_certificate(struct tls_keys *keys, const struct tls_files *files)
+{
+	struct buf certificate _cleanup_(buf_done) = {0}, key _cleanup_(buf_done) = {0};
+	gnutls_datum_t certificate_data, key_data;
+	int r = user_file_read(files->certificate, FILE_MAX, &certificate);
+
+	if (r < 0)
+		return attar_context(r, "--peer-cert");
+	r = user_file_read_secret(files->key, FILE_MAX, &key);
+	if (r < 0)
+		return attar_context(r, "--peer-key");
+	certificate_data = datum_of(&certificate);
+	key_data = datum_of(&key);
+	r = keys->gnutls.certificate_set_x509_key_mem(
+		keys->certificates, &certificate_data, &key_data, GNUTLS_X509_FMT_PEM);
+	explicit_bzero(key.data, key.len);
+	return r < 0 ? attar_fail(
+			       -EINVAL, "--peer-cert and --peer-key: %s", keys->gnutls.strerror(r))
+		     : 0;
+}
+
 static int use_certificates(struct tls_keys *keys, const struct tls_files *files)
 {
 	const struct library *gnutls = &keys->gnutls;
@@ -208,10 +235,7 @@ static int use_certificates(struct tls_keys *keys, const struct tls_files *files
 	if (e <= 0)
 		return attar_fail(-EINVAL, "--peer-ca: %s has no certificates: %s", CLIP(files->ca),
 			gnutls->strerror(e));
-	e = gnutls->certificate_set_x509_key_file(
-		keys->certificates, files->certificate, files->key, GNUTLS_X509_FMT_PEM);
-	return e < 0 ? attar_fail(-EINVAL, "--peer-cert and --peer-key: %s", gnutls->strerror(e))
-		     : 0;
+	return use_own_certificate(keys, files);
 }
 
 int tls_keys_new(const struct tls_files *files, bool is_server, struct tls_keys **ret_keys)

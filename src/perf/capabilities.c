@@ -77,17 +77,38 @@ bool capabilities_list_missing(struct buf *names, struct buf *detail)
 	return names->len > 0;
 }
 
-void capabilities_add_setcap(struct buf *b)
+/* What to do if it is not to give the program capabilities. Returns false if it is. */
+static bool add_other_fix(struct buf *b, const struct buf *names)
+{
+	if (!names->len)
+		buf_str(b, "run attar as root");
+	else if (kernel_get()->user_namespace)
+		buf_printf(b, "run it outside this user namespace, with %s", buf_text(names));
+	return !names->len || kernel_get()->user_namespace;
+}
+
+/* To change the group of a program takes its capabilities away: they are given last. */
+void capabilities_add_commands(struct buf *b)
 {
 	struct buf names _cleanup_(buf_done) = {0};
 	char program[4096];
 
-	if (!capabilities_list_missing(&names, NULL)) {
-		buf_str(b, "run attar as root");
-	} else if (kernel_get()->user_namespace) {
-		buf_printf(b, "run it outside this user namespace, with %s", buf_text(&names));
-	} else {
-		file_of_program(program, sizeof(program));
-		buf_printf(b, "setcap %s=ep %s", buf_text(&names), program);
-	}
+	capabilities_list_missing(&names, NULL);
+	if (add_other_fix(b, &names))
+		return;
+	file_of_program(program, sizeof(program));
+	buf_printf(b,
+		"groupadd -f attar && chgrp attar %s && chmod 750 %s && setcap %s=ep %s "
+		"# members of this group are then as powerful as root",
+		program, program, buf_text(&names), program);
+}
+
+void capabilities_add_hint(struct buf *b)
+{
+	struct buf names _cleanup_(buf_done) = {0};
+
+	capabilities_list_missing(&names, NULL);
+	if (!add_other_fix(b, &names))
+		buf_printf(b, "let a group run attar with %s ('attar doctor' shows the commands)",
+			buf_text(&names));
 }

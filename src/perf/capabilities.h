@@ -12,11 +12,14 @@
 bool capabilities_list_missing(struct buf *names, struct buf *detail);
 
 /*
- * Appends "setcap CAPABILITIES=ep FILE", where FILE is the running program. It names all
- * capabilities that are missing, since setcap takes away those that it does not name. In a user
- * namespace and without missing capabilities, appends where to run attar instead.
+ * Appends commands that let the members of a group run this program with all capabilities that are
+ * missing, since setcap takes away those that it does not name. In a user namespace and without
+ * missing capabilities, appends where to run attar instead.
  */
-void capabilities_add_setcap(struct buf *b);
+void capabilities_add_commands(struct buf *b);
+
+/* The same as a sentence, for messages: attar doctor shows the commands. */
+void capabilities_add_hint(struct buf *b);
 
 /* Whether the kernel refuses all probes of the PMU, "kprobe" or "uprobe", to this process. */
 bool capabilities_refuse_probes(const char *kind);

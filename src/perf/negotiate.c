@@ -93,8 +93,8 @@ static void note_user_only(const char *name)
 	struct buf fix _cleanup_(buf_done) = {0};
 
 	if (!kernel_get()->user_namespace) {
-		buf_str(&fix, ", or give it CAP_PERFMON: ");
-		capabilities_add_setcap(&fix);
+		buf_str(&fix, ", or ");
+		capabilities_add_hint(&fix);
 	}
 	log_note("%s: only user code is monitored, because kernel.perf_event_paranoid is %lld; for "
 		 "kernel code, run as root%s",

@@ -202,15 +202,15 @@ static bool add_special(struct buf *b, const struct refusal *r, const struct ker
 	if (!k->sys_admin && is_probe(r, "uprobe")) {
 		buf_str(b,
 			"uprobes require CAP_SYS_ADMIN (on some kernels since 5.8 CAP_PERFMON), "
-			"regardless of kernel.perf_event_paranoid;" ATTAR_FIX "run as root, or: ");
-		capabilities_add_setcap(b);
+			"regardless of kernel.perf_event_paranoid;" ATTAR_FIX "run as root, or ");
+		capabilities_add_hint(b);
 		return true;
 	}
 	if (!k->perfmon && is_probe(r, "kprobe")) {
 		buf_str(b,
 			"probes require CAP_PERFMON (CAP_SYS_ADMIN before Linux 5.8), regardless "
-			"of kernel.perf_event_paranoid;" ATTAR_FIX "run as root, or: ");
-		capabilities_add_setcap(b);
+			"of kernel.perf_event_paranoid;" ATTAR_FIX "run as root, or ");
+		capabilities_add_hint(b);
 		return true;
 	}
 	return false;
@@ -246,9 +246,9 @@ static bool add_option_at_fault(struct buf *b, const struct refusal *r)
 		return false;
 	buf_printf(b,
 		"%s (%s) requires CAP_PERFMON, or kernel.perf_event_paranoid below 2 if it reports "
-		"only addresses;" ATTAR_FIX "run as root, do not use it, or run: ",
+		"only addresses;" ATTAR_FIX "run as root, do not use it, or ",
 		f->option, f->what);
-	capabilities_add_setcap(b);
+	capabilities_add_hint(b);
 	return true;
 }
 
@@ -276,9 +276,9 @@ static void add_level(struct buf *b, const struct kernel *k, int needed)
 	}
 	buf_printf(b,
 		"kernel.perf_event_paranoid is %lld and this process lacks CAP_PERFMON;" ATTAR_FIX
-		"run as root, or run: ",
+		"run as root, or ",
 		(long long)k->paranoid);
-	capabilities_add_setcap(b);
+	capabilities_add_hint(b);
 	buf_printf(b, ", or: sysctl kernel.perf_event_paranoid=%d", needed);
 }
 

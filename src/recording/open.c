@@ -9,6 +9,7 @@
 #include "attar/format.h"
 #include "base/file.h"
 #include "base/file_limit.h"
+#include "base/user_file.h"
 #include "recording/internal.h"
 #include "recording/script.h"
 
@@ -56,7 +57,7 @@ static int open_directory(struct recording *r)
 			"supported" ATTAR_FIX "record it without --threads",
 			CLIP(r->path));
 	snprintf(path, sizeof(path), "%s/data", r->path);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	fd = user_file_open(path, 0);
 	if (fd < 0)
 		return attar_fail(-EISDIR, "%s is a directory, not a recording", CLIP(r->path));
 	close(r->fd);
@@ -72,7 +73,7 @@ static int open_input(struct recording *r, const char *path)
 	if (!r->path)
 		return base_oom();
 	if (strcmp(path, "-")) {
-		r->fd = open(path, O_RDONLY | O_CLOEXEC);
+		r->fd = user_file_open(path, 0);
 		r->owns_fd = true;
 	}
 	if (r->fd < 0 || fstat(r->fd, &st) < 0)

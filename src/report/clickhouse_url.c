@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "base/parse.h"
+#include "base/user_file.h"
 
 enum { PASSWORD_MAX = 4096 };
 
@@ -55,7 +56,7 @@ static int take(char **ret, const char *text, size_t n)
 static int read_password(struct clickhouse_url *url, const char *path)
 {
 	struct buf text _cleanup_(buf_done) = {0};
-	int e = file_read(path, PASSWORD_MAX, &text);
+	int e = user_file_read_secret(path, PASSWORD_MAX, &text);
 
 	if (e < 0)
 		return attar_context(-EIO, "password_file");

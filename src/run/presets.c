@@ -13,6 +13,7 @@
 #include "base/base.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/user_file.h"
 #include "base/vec.h"
 #include "base/words.h"
 #include "tracefs/dir.h"
@@ -308,8 +309,8 @@ static void add_directory(const char *path)
 		if (!is_preset(*name))
 			continue;
 		snprintf(file, sizeof(file), "%s/%s", path, *name);
-		if (file_read(file, TEXT_MAX, &text) < 0)
-			log_note("%s cannot be read: %s", file, attar_error());
+		if (user_file_read_config(file, TEXT_MAX, &text) < 0)
+			log_note("the preset is not used: %s", attar_error());
 		else
 			add(file, buf_text(&text));
 		attar_error_clear();
@@ -318,8 +319,8 @@ static void add_directory(const char *path)
 
 static void add_users(void)
 {
-	const char *directory = getenv("ATTAR_PRESETS"), *base = getenv("XDG_CONFIG_HOME"),
-		   *home = getenv("HOME");
+	const char *directory = secure_getenv("ATTAR_PRESETS"),
+		   *base = secure_getenv("XDG_CONFIG_HOME"), *home = secure_getenv("HOME");
 	char path[4096];
 
 	if (directory)

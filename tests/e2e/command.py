@@ -64,6 +64,12 @@ def run_delivered(*args, output=None, **kwargs):
     return ended
 
 
+def write_secret(path, text):
+    """Write a key, token or password, which other users must not be able to read."""
+    path.write_text(text)
+    path.chmod(0o600)
+
+
 def wait_until(condition, what, seconds=30):
     end = time.monotonic() + seconds
     while not condition():

@@ -12,7 +12,7 @@ import pytest
 import clickhouse
 from clickhouse import (  # noqa: F401 (fixtures)
     events, server, stored_pids, sums, the_server, trace)
-from command import ATTAR, run, wait_until
+from command import ATTAR, run, wait_until, write_secret
 
 
 def test_server_is_away_for_the_whole_run(server, tmp_path, events):
@@ -215,7 +215,7 @@ def test_access(server, tmp_path, events, monkeypatch, user, database, password,
 
 
 def test_password_from_a_file(server, tmp_path, events):
-    (tmp_path / 'password').write_text('geheim\n')
+    write_secret(tmp_path / 'password', 'geheim\n')
     done = trace(events(10), server.url(tmp_path / 'spool', user='fleet@',
                                         password_file=tmp_path / 'password'))
     assert sums(done)[1] == sums(done)[0]

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 import guest
-from command import ATTAR, wait_until
+from command import ATTAR, wait_until, write_secret
 from test_hosts import ENTER, Trace
 from test_push import free_port
 
@@ -65,7 +65,7 @@ def drifts(request):
 def pushing(tmp_path, drifts):
     """The options to pull the calls of the second player, in a guest."""
     key, log, port, ended = tmp_path / 'key', tmp_path / 'pushed', free_port(), []
-    key.write_text('0123456789abcdef' * 4 + '\n')
+    write_secret(key, '0123456789abcdef' * 4 + '\n')
     (tmp_path / 'second.py').write_text((DRIFT if drifts else '') + SECOND)
     script = ('tests/vm/load virtio_net && ip link set eth0 up && hostname there && '
               'ip address add 10.0.2.15/24 dev eth0 && '

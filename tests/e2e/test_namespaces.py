@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from command import ATTAR, wait_until, workload
+from command import ATTAR, wait_until, workload, write_secret
 from fleet_hosts import serve
 from namespaces import ip, network, two_hosts  # noqa: F401
 from test_fleet import SIZES, WRITES, host_rows, reports
@@ -22,7 +22,7 @@ GETPPID = 'raw_syscalls:sys_enter/id==110 && comm=="flood"/'
 
 @pytest.fixture
 def key(tmp_path):
-    (tmp_path / 'key').write_text('0123456789abcdef' * 4 + '\n')
+    write_secret(tmp_path / 'key', '0123456789abcdef' * 4 + '\n')
     return ['--peer-psk', tmp_path / 'key']
 
 

@@ -15,7 +15,7 @@ from decimal import Decimal
 
 import pytest
 
-from command import ATTAR, BUILD, has, profile, run, share_is, wait_until, workload
+from command import ATTAR, BUILD, has, profile, run, share_is, wait_until, workload, write_secret
 
 # One wait of 1 ms, and one of 100 ms.
 WAITS = '''# attar script
@@ -286,7 +286,7 @@ def test_clients_that_never_read(root, listening):
 
 
 def test_token(root, listening, tmp_path):
-    (tmp_path / 'token').write_text(TOKEN + '\n')
+    write_secret(tmp_path / 'token', TOKEN + '\n')
     port = listening('--listen-token-file', tmp_path / 'token')
     for path in ('/metrics', '/', '/healthz', '/no'):
         assert get(port, path)[0] == 401
@@ -302,7 +302,7 @@ def test_tls(root, listening, tmp_path):
     subprocess.run(['openssl', 'req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '1',
                     '-subj', '/CN=localhost', '-addext', 'subjectAltName=IP:127.0.0.1', '-keyout',
                     key, '-out', certificate], check=True, capture_output=True)
-    (tmp_path / 'token').write_text(TOKEN)
+    write_secret(tmp_path / 'token', TOKEN)
     port = listening('--listen-cert', certificate, '--listen-key', key, '--listen-token-file',
                      tmp_path / 'token', address='0.0.0.0:0', expect='https://0.0.0.0')
     trusted = ssl.create_default_context(cafile=certificate)
@@ -335,7 +335,7 @@ def test_tls(root, listening, tmp_path):
      "--listen-token-file: the first line of '/dev/null' has fewer than 16 characters"),
     (['-i', '1s', '--listen', '0', '--listen-cert', '/dev/null', '--listen-key', '/dev/null'], 2,
      '--listen-cert and --listen-key: the file is empty'),
-    (['-i', '1s', '--listen', '0', '--listen-cert', '/etc/passwd', '--listen-key', '/etc/passwd'],
+    (['-i', '1s', '--listen', '0', '--listen-cert', '/etc/shadow', '--listen-key', '/etc/shadow'],
      1, '--listen: the server did not start: check that the certificate and the key are valid PEM '
      'files, and that the key belongs to the certificate'),
 ])

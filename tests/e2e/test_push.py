@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from command import ATTAR, has, run, wait_until, workload
+from command import ATTAR, has, run, wait_until, workload, write_secret
 
 pytestmark = pytest.mark.usefixtures('root', 'needs_perf')
 
@@ -69,7 +69,7 @@ def address(request, tmp_path):
         return f'unix:{tmp_path}/socket', []
     if request.param == 'tcp':
         return str(free_port()), []
-    (tmp_path / 'key').write_text('0123456789abcdef' * 4 + '\n')
+    write_secret(tmp_path / 'key', '0123456789abcdef' * 4 + '\n')
     return f'127.0.0.1:{free_port()}', ['--peer-psk', tmp_path / 'key']
 
 
@@ -541,7 +541,7 @@ def test_a_wrong_key_is_refused(push, tmp_path, here, there):
     where = f'127.0.0.1:{free_port()}'
 
     def key(digit):
-        (tmp_path / f'{digit}').write_text(f'{digit}' * 64)
+        write_secret(tmp_path / f'{digit}', f'{digit}' * 64)
         return ['--peer-psk', tmp_path / digit] if digit else []
     pushing = push(where, *key(here))
     refused = pull(where, *key(there), status=1)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import guest
-from command import ATTAR, workload
+from command import ATTAR, workload, write_secret
 from test_push import counts
 
 pytestmark = pytest.mark.guest('debian')
@@ -54,7 +54,7 @@ def test_others_are_refused(tmp_path):
 
 def test_a_wrong_key_is_refused(tmp_path):
     for digit in '12':
-        (tmp_path / digit).write_text(digit * 64)
+        write_secret(tmp_path / digit, digit * 64)
     done = in_guest(f'{LOAD} && {{ {PUSH % f"--peer-psk {tmp_path}/1"} >{tmp_path}/pushed 2>&1 & '
                     f'}} && ! {PULL} --peer-psk {tmp_path}/2 && {PULL} --peer-psk {tmp_path}/1 && '
                     'wait $!')

@@ -460,7 +460,7 @@ static void check_rights_of_nobody(void)
 	say(try_user(PERF_COUNT_SW_DUMMY, PERF_SAMPLE_PHYS_ADDR, false) == -EACCES &&
 			strstr(attar_error(),
 				"PERF_SAMPLE_PHYS_ADDR (physical addresses) requires") &&
-			strstr(attar_error(), "setcap cap_perfmon,"),
+			strstr(attar_error(), "let a group run attar with cap_perfmon,"),
 		"physical addresses");
 	say(try_user(PERF_COUNT_SW_DUMMY, PERF_SAMPLE_IP, true) == -EACCES &&
 			strstr(attar_error(), "attr.namespaces (records of namespaces) requires"),
