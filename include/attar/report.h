@@ -198,6 +198,13 @@ ATTAR_API void attar_tree_task(
 	struct attar_section *tree, uint32_t node, uint32_t pid, uint32_t tid);
 
 /*
+ * The time on a CPU, in ns, that a weight of 1 of a node and of its descendants stands for;
+ * ATTAR_TREE_ROOT: of all nodes. Call it before nodes are added to the node. Outputs with a column
+ * of CPU time need it.
+ */
+ATTAR_API void attar_tree_cpu(struct attar_section *tree, uint32_t node, double ns);
+
+/*
  * Sets what exports need to know about the code of a node, once for a node: its address as in its
  * module's ELF file, or of kernel code the kernel's address (0: unknown); the build ID of its
  * module, as hexadecimal digits 0-9a-f (copied; NULL: unknown); and the time of its first sample,

@@ -73,6 +73,8 @@ struct attar_stacks_opts {
 	bool no_table;        /* not the table */
 	enum attar_unit unit; /* of the weights; ATTAR_UNIT_TEXT (0): ATTAR_UNIT_COUNT */
 	bool for_trees; /* table and tree are only for outputs that are made for trees */
+	double cpu_ns;  /* of the tree, see attar_tree_cpu(); 0: unknown */
+	const char *cpu_label; /* only of weights below frames with this name; NULL: of all */
 };
 
 /*

@@ -144,7 +144,8 @@ static int profile_report(
 	struct attar_stacks_opts opts = {.size = sizeof(opts),
 		.weight = p->weight.unit,
 		.tree = p->graph,
-		.for_trees = p->print_samples};
+		.for_trees = p->print_samples,
+		.cpu_ns = sample_weight_cpu_ns(run)};
 
 	if (p->print_samples && !attar_run_wants_tree(run))
 		return 0;

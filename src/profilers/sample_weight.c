@@ -27,6 +27,17 @@ struct sample_weight sample_weight_of_run(const struct attar_run *run)
 		.is_period = is_period, .unit = is_period ? "events" : "samples"};
 }
 
+double sample_weight_cpu_ns(const struct attar_run *run)
+{
+	const struct perf_event_attr *attr = attar_run_source_attr(run, 0);
+
+	if (is_group_member(attr) || !measures_time(attr))
+		return 0;
+	if (attr->freq)
+		return attr->sample_freq ? 1e9 / (double)attr->sample_freq : 0;
+	return attar_attr_is_clock(attr) ? (double)attr->sample_period : 0;
+}
+
 uint64_t sample_weight_get(const struct sample_weight *weight, const struct attar_event *ev)
 {
 	return weight->is_period ? ev->record->sample.period : 1;

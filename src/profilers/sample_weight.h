@@ -17,6 +17,9 @@ struct sample_weight {
  */
 struct sample_weight sample_weight_of_run(const struct attar_run *run);
 
+/* The time on a CPU, in ns, that such a weight of 1 stands for; 0: unknown. */
+double sample_weight_cpu_ns(const struct attar_run *run);
+
 /*
  * The events that a sample of a profiler that counts events stands for: `fixed`; 0: the period of
  * the sample. Samples of a clock are counted themselves, unless it is a member of a group of which

@@ -268,8 +268,12 @@ static int add_rows(struct wall *w, struct attar_report *report, enum attar_scop
 static int wall_report(
 	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
 {
-	const struct attar_stacks_opts opts = {
-		.size = sizeof(opts), .weight = "time", .unit = ATTAR_UNIT_NS, .tree = true};
+	const struct attar_stacks_opts opts = {.size = sizeof(opts),
+		.weight = "time",
+		.unit = ATTAR_UNIT_NS,
+		.tree = true,
+		.cpu_ns = 1,
+		.cpu_label = thread_state_labels[THREAD_RUNNING]};
 	struct wall *w = self;
 	int r = thread_times_scan(run, &w->times);
 

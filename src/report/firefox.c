@@ -8,9 +8,11 @@
  * line has the times of samples; without one, those of a thread follow each other, each for its
  * share of the time of the report. Spans and events of the time line are markers.
  */
+#include "base/escape.h"
 #include "report/firefox_markers.h"
 #include "report/firefox_thread.h"
 #include "report/gzip.h"
+#include "report/number.h"
 #include "report/render.h"
 #include "report/spans.h"
 #include "report/tree.h"
@@ -42,6 +44,7 @@ struct root {
 struct nodes {
 	struct attar_section *tree;
 	uint32_t *root_of, *local;
+	double *cpu;                        /* of each node, see attar_tree_cpu(); 0: unknown */
 	struct root *roots;                 /* by number of their node */
 	uint64_t *left;                     /* of the weight of each node: not in a row */
 	const struct tree_source **sources; /* of each node */
@@ -51,20 +54,28 @@ struct nodes {
 
 static int nodes_init(struct nodes *o, struct attar_section *tree)
 {
-	size_t n = tree->nodes.n, at = 0;
+	size_t n = tree->nodes.n, at = 0, cpu = 0;
+	double whole = 0;
 
 	o->tree = tree;
 	o->root_of = calloc(n + 1, sizeof(*o->root_of));
 	o->local = calloc(n + 1, sizeof(*o->local));
+	o->cpu = calloc(n + 1, sizeof(*o->cpu));
 	o->roots = calloc(n + 1, sizeof(*o->roots));
 	o->left = calloc(n + 1, sizeof(*o->left));
 	o->sources = calloc(n + 1, sizeof(*o->sources));
 	o->thread_of = calloc(n + 1, sizeof(*o->thread_of));
-	if (!o->root_of || !o->local || !o->roots || !o->left || !o->sources || !o->thread_of)
+	if (!o->root_of || !o->local || !o->cpu || !o->roots || !o->left || !o->sources ||
+		!o->thread_of)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t up = tree->nodes.at[i].parent;
 
+		while (cpu < tree->cpu.n && tree->cpu.at[cpu].node == ATTAR_TREE_ROOT)
+			whole = tree->cpu.at[cpu++].ns;
+		o->cpu[i] = up == ATTAR_TREE_ROOT ? whole : o->cpu[up];
+		while (cpu < tree->cpu.n && tree->cpu.at[cpu].node == i)
+			o->cpu[i] = tree->cpu.at[cpu++].ns;
 		o->root_of[i] = up == ATTAR_TREE_ROOT ? i : o->root_of[up];
 		o->left[i] = tree->nodes.at[i].self;
 		o->sources[i] = tree_source_of(tree, i, &at);
@@ -76,6 +87,7 @@ static void nodes_done(struct nodes *o)
 {
 	free(o->root_of);
 	free(o->local);
+	free(o->cpu);
 	free(o->roots);
 	free(o->left);
 	free(o->sources);
@@ -101,7 +113,8 @@ struct timed {
 	uint32_t node;   /* of the tree */
 	uint64_t thread; /* a track; the number of tracks + that of a root: a thread of its own */
 	uint64_t weight;
-	double time; /* ms */
+	double time;   /* ms */
+	bool is_begin; /* of its weight, as states have it; otherwise its end, as samples have it */
 };
 
 struct track {
@@ -164,8 +177,9 @@ static int read_rows(struct profile *p, const struct attar_section *spans)
 		if (row->track == p->tracks.n)
 			e = add_track(p, row);
 		if (e == 0 && row->has_node)
-			e = vec_push(&p->timed, (struct timed){row->node, row->track, row->weight,
-							firefox_ms(row->time, p->began)});
+			e = vec_push(&p->timed,
+				(struct timed){row->node, row->track, row->weight,
+					firefox_ms(row->time, p->began), !row->is_sample});
 	}
 	span_rows_join(&p->rows);
 	for (size_t i = 0; i < p->rows.n && e == 0; i++) {
@@ -234,6 +248,37 @@ static int add_nodes(
 	return e;
 }
 
+/*
+ * Samples have the time on a CPU since the one before. Before the first one, and after the last one
+ * if its time is the begin of its weight, a sample without a stack makes them complete.
+ */
+static int add_samples(
+	const struct nodes *o, const struct timed *samples, size_t n, struct firefox_thread *t)
+{
+	double pending = 0;
+	int e = 0;
+
+	for (size_t i = 0; i < n && e == 0; i++) {
+		const struct timed *s = &samples[i];
+		double cpu = o->cpu[s->node] * (double)s->weight, before = s->is_begin ? 0 : cpu;
+
+		t->has_cpu |= o->cpu[s->node] > 0;
+		if (i == 0 && before > 0)
+			e = vec_push(
+				&t->samples, ((struct firefox_sample){.node = FIREFOX_NO_STACK,
+						     .time = MAX(s->time - before * 1e-6, 0.0)}));
+		if (e == 0)
+			e = vec_push(&t->samples, ((struct firefox_sample){o->local[s->node],
+							  s->weight, s->time, pending + before}));
+		pending = cpu - before;
+	}
+	if (e == 0 && pending > 0)
+		e = vec_push(&t->samples, ((struct firefox_sample){.node = FIREFOX_NO_STACK,
+						  .time = samples[n - 1].time + pending * 1e-6,
+						  .cpu_ns = pending}));
+	return e;
+}
+
 /* The thread with these samples: a track, or one of the root that they have. */
 static int draw_thread(struct profile *p, struct nodes *o, const struct timed *samples, size_t n)
 {
@@ -243,9 +288,8 @@ static int draw_thread(struct profile *p, struct nodes *o, const struct timed *s
 	const struct tree_task *task = task_of(o, root);
 	int e = add_nodes(o, samples, n, &t);
 
-	for (size_t i = 0; i < n && e == 0; i++)
-		e = vec_push(&t.samples, (struct firefox_sample){o->local[samples[i].node],
-						 samples[i].weight, samples[i].time});
+	if (e == 0)
+		e = add_samples(o, samples, n, &t);
 	if (e < 0)
 		return e;
 	separate(p);
@@ -322,7 +366,8 @@ static int add_rest(struct profile *p, struct nodes *o)
 
 		if (o->left[i] &&
 			vec_push(&p->timed, (struct timed){i, root->thread, o->left[i],
-						    root->is_timed ? p->duration_ms : *time}) < 0)
+						    root->is_timed ? p->duration_ms : *time,
+						    !root->is_timed}) < 0)
 			return -ENOMEM;
 		*time += root->is_timed ? 0 : p->duration_ms / whole * (double)o->left[i];
 	}
@@ -381,18 +426,36 @@ static int draw_tracks(struct profile *p)
 	return e;
 }
 
-static void add_meta(struct profile *p)
+/* The ms between two samples of a thread on a CPU; 1: unknown. */
+static double interval_ms(const struct attar_report *report)
+{
+	report_each_section (report, it)
+		if ((*it)->kind == ATTAR_SECTION_TREE && (*it)->unit == ATTAR_UNIT_COUNT &&
+			(*it)->cpu.n)
+			return (*it)->cpu.at[0].ns * 1e-6;
+	return 1;
+}
+
+static void add_meta(struct profile *p, const char *command)
 {
 	struct buf *b = &p->json;
 
-	buf_printf(b, "{\"meta\":{\"version\":%d,\"preprocessedProfileVersion\":%d,\"interval\":1,",
+	buf_printf(b, "{\"meta\":{\"version\":%d,\"preprocessedProfileVersion\":%d,\"interval\":",
 		GECKO_VERSION, FORMAT_VERSION);
-	buf_str(b, "\"startTime\":");
+	number_double(b, interval_ms(p->report));
+	buf_str(b, ",\"startTime\":");
 	number_double(b, (double)p->began * 1e-6);
+	buf_str(b, ",\"profilingStartTime\":0,\"profilingEndTime\":");
+	number_double(b, p->duration_ms);
+	if (command) {
+		buf_str(b, ",\"arguments\":");
+		escape_json_text(b, command);
+	}
 	buf_str(b, ",\"processType\":0,\"product\":\"attar\",\"stackwalk\":1,\"debug\":false,"
 		   "\"gcpoison\":0,\"asyncstack\":0,\"symbolicated\":true,\"markerSchema\":[");
 	firefox_marker_schema(b);
-	buf_str(b, "],\"usesOnlyOneStackType\":true,\"sampleUnits\":{\"time\":\"ms\","
+	buf_str(b, "],\"usesOnlyOneStackType\":true,\"doesNotUseFrameImplementation\":true,"
+		   "\"sourceCodeIsNotOnSearchfox\":true,\"sampleUnits\":{\"time\":\"ms\","
 		   "\"eventDelay\":\"ms\",\"threadCPUDelta\":\"ns\"},\"categories\":[");
 	for (size_t i = 0; i < ARRAY_SIZE(categories); i++)
 		buf_printf(b, "%s{\"name\":\"%s\",\"color\":\"%s\",\"subcategories\":[\"Other\"]}",
@@ -429,7 +492,7 @@ static int draw(struct attar_renderer *r, const struct attar_report *report)
 	}
 	if (!any)
 		return render_no_stacks(r, report);
-	add_meta(&p);
+	add_meta(&p, r->command);
 	if (e == 0)
 		e = draw_threads(&p);
 	buf_str(&p.json, "]}");

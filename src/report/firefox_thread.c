@@ -182,7 +182,19 @@ static void string(struct buf *b, const struct firefox_thread *t, size_t i)
 
 static void sample_stack(struct buf *b, const struct firefox_thread *t, size_t i)
 {
-	buf_u64(b, t->samples.at[i].node);
+	if (t->samples.at[i].node == FIREFOX_NO_STACK)
+		buf_str(b, "null");
+	else
+		buf_u64(b, t->samples.at[i].node);
+}
+
+/* The first one follows no other sample. */
+static void sample_cpu(struct buf *b, const struct firefox_thread *t, size_t i)
+{
+	if (i)
+		buf_u64(b, (uint64_t)(t->samples.at[i].cpu_ns + 0.5));
+	else
+		buf_str(b, "null");
 }
 
 static void sample_weight(struct buf *b, const struct firefox_thread *t, size_t i)
@@ -211,6 +223,8 @@ static void add_samples(struct buf *b, const struct firefox_thread *t)
 	add_list(b, "stack", t, t->samples.n, sample_stack);
 	add_list(b, "weight", t, t->samples.n, sample_weight);
 	add_list(b, "time", t, t->samples.n, sample_time);
+	if (t->has_cpu)
+		add_list(b, "threadCPUDelta", t, t->samples.n, sample_cpu);
 	buf_printf(b, "\"weightType\":\"%s\",\"length\":%zu},",
 		weight_type(t->tree ? t->tree->unit : ATTAR_UNIT_COUNT), t->samples.n);
 }

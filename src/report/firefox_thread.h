@@ -27,14 +27,17 @@ struct firefox_function {
 };
 
 struct firefox_sample {
-	uint32_t node; /* index in the thread */
+	uint32_t node; /* index in the thread; FIREFOX_NO_STACK */
 	uint64_t weight;
-	double time; /* ms since the report began */
+	double time;   /* ms since the report began */
+	double cpu_ns; /* time on a CPU since the sample before */
 };
+#define FIREFOX_NO_STACK UINT32_MAX
 
 /* A thread with nodes of the tree, and its tables. */
 struct firefox_thread {
 	struct attar_section *tree; /* NULL: markers only */
+	bool has_cpu;               /* samples have times on a CPU */
 	VEC(struct firefox_node) nodes;
 	VEC(struct firefox_function) functions;
 	VEC(uint32_t) modules; /* strings */

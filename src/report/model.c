@@ -57,6 +57,7 @@ struct attar_report *attar_report_free(struct attar_report *report)
 		vec_done(&(*it)->tasks);
 		vec_done(&(*it)->code);
 		vec_done(&(*it)->sources);
+		vec_done(&(*it)->cpu);
 		vec_done(&(*it)->changes);
 		vec_done(&(*it)->quantiles);
 		free(*it);

@@ -69,6 +69,12 @@ struct tree_task {
 	uint32_t tid; /* 0: the whole process */
 };
 
+/* See attar_tree_cpu(). */
+struct tree_cpu {
+	uint32_t node;
+	double ns;
+};
+
 /* The code of a node, see attar_tree_code(). */
 struct tree_code {
 	uint32_t node;
@@ -131,6 +137,7 @@ struct attar_section {
 	VEC(struct tree_task) tasks;     /* in the order of their nodes after tree_sum() */
 	VEC(struct tree_code) code;      /* the same */
 	VEC(struct tree_source) sources; /* in the order of their nodes */
+	VEC(struct tree_cpu) cpu;        /* in the order in which they were set */
 	VEC(int8_t) changes;             /* of each node, -100..100; empty: no difference */
 	uint32_t weight;                 /* the name of what is counted: "samples"; 0: none */
 	size_t sorted_tasks, sorted_code;

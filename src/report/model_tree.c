@@ -24,6 +24,18 @@ void attar_section_for_trees(struct attar_section *section)
 	section->is_for_trees = true;
 }
 
+void attar_tree_cpu(struct attar_section *tree, uint32_t node, double ns)
+{
+	CHECK_ARG_OR(tree, "tree", );
+
+	if (tree->report->fault)
+		return;
+	if (node != ATTAR_TREE_ROOT && node >= tree->nodes.n)
+		report_set_failed(tree->report, "attar_tree_cpu() has a node that does not exist");
+	else if (vec_push(&tree->cpu, ((struct tree_cpu){node, ns})) < 0)
+		report_set_out_of_memory(tree->report);
+}
+
 uint32_t tree_add_node(struct attar_section *tree, const struct tree_node *node)
 {
 	if (tree->report->fault)

@@ -479,6 +479,8 @@ static void write_function(struct stack_report *sr, struct attar_section *out,
 					   .build_id = texts->build_id,
 					   .address = code->address});
 	}
+	if (sr->cpu_label && fn->kind == ATTAR_DSO_IS_LABEL && strcmp(fn->name, sr->cpu_label) == 0)
+		attar_tree_cpu(out, number, sr->cpu_ns);
 	if (fn->file || fn->inlined)
 		tree_set_source(out, number, fn->plain, fn->file, fn->line, fn->inlined);
 }
@@ -491,6 +493,8 @@ int stack_report_tree(struct stack_report *sr, struct attar_report *report)
 	if (!kept)
 		return base_oom();
 	out->weight = report_keep(report, sr->weight);
+	if (sr->cpu_ns > 0 && !sr->cpu_label)
+		attar_tree_cpu(out, ATTAR_TREE_ROOT, sr->cpu_ns);
 	vec_each (&sr->tree.nodes, node) {
 		uint32_t parent = node->parent == CALLTREE_ROOT ? ATTAR_TREE_ROOT : node->parent;
 

@@ -15,11 +15,13 @@ struct stack_report {
 	const char *weight; /* what is counted: "samples" */
 	enum attar_unit unit;
 	bool no_table;
-	struct map *nodes; /* out, of the tree: key of a weight -> node; NULL: not needed */
-	double unresolved; /* out: share of the weight whose innermost frame had no name */
-	double unmapped;   /* out: share of it in code of JIT compilers that no file describes */
-	uint64_t idle;     /* out: the weight of idle CPUs, which is in neither section */
-	uint64_t others;   /* out: the weight of "other tasks" */
+	double cpu_ns; /* of the tree, see struct attar_stacks_opts */
+	const char *cpu_label;
+	struct map *nodes;    /* out, of the tree: key of a weight -> node; NULL: not needed */
+	double unresolved;    /* out: share of the weight whose innermost frame had no name */
+	double unmapped;      /* out: share of it in code of JIT compilers that no file describes */
+	uint64_t idle;        /* out: the weight of idle CPUs, which is in neither section */
+	uint64_t others;      /* out: the weight of "other tasks" */
 	struct calltree tree; /* of the stacks, for both sections */
 };
 

@@ -160,6 +160,8 @@ int attar_stacks_report(struct attar_stacks *stacks, struct attar_report *report
 		return r;
 	sr.weight = o.weight ? o.weight : "samples";
 	sr.no_table = o.no_table;
+	sr.cpu_ns = o.cpu_ns;
+	sr.cpu_label = o.cpu_label;
 	sr.unit = o.unit ? o.unit : ATTAR_UNIT_COUNT;
 	sr.nodes = stacks->keeps_nodes && scope == ATTAR_SCOPE_WHOLE ? &stacks->nodes : NULL;
 	map_reset(&stacks->nodes);

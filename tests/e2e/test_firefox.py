@@ -2,12 +2,29 @@
 """Profiles for the Firefox Profiler, as its own command line program reads them."""
 import gzip
 import json
+import os
 import re
 
 from command import profile, run, share_is, workload
 from firefox import load  # noqa: F401, a fixture
 from test_source_lines import line_of
 from test_wall import RENAMED, SCRIPT
+
+
+F = 997  # Hz, of profile()
+
+
+def cpu_times(load):
+    """Return {name of a thread: its time on a CPU in ms}, as the program shows it."""
+    rows = re.findall(r'^[* ] t-\d+ +(\S+) +\S+ +\d+ +([\d.,]+)(ms|s|μs) ',
+                      load.ask('thread', 'list'), re.M)
+    return {name: float(n) * {'μs': 1e-3, 'ms': 1, 's': 1e3}[unit] for name, n, unit in rows}
+
+
+def of_samples(thread, name):
+    """A column of a thread's samples, without those that only complete its time on a CPU."""
+    samples = thread['samples']
+    return [value for value, stack in zip(samples[name], samples['stack']) if stack is not None]
 
 
 def functions(text):
@@ -26,6 +43,8 @@ def test_equals_the_table(load, tmp_path):
     assert theirs['heavy'][0] == found.own('heavy')
     assert theirs['light'][0] == found.own('light')
     share_is(theirs['heavy'][0], found.samples, 0.7)
+    cpu, = cpu_times(load).values()
+    assert abs(cpu - found.samples * 1000 / F) < 1
     main, = found.pick('main')
     assert round(theirs['main'][1]) == round(main['total'] * found.samples / 100)
 
@@ -40,7 +59,14 @@ def test_threads_and_times(load, tmp_path):
     assert sorted((t['name'], t['pid'], t['tid'], sum(t['samples']['weight'])) for t in threads) \
         == [('worker', '100', 100, 90), ('worker', '100', 101, 10)]
     assert all(t['samples']['weightType'] == 'tracing-ms' for t in threads)
-    times = {t['tid']: list(zip(t['samples']['time'], t['samples']['weight'])) for t in threads}
+    times = {t['tid']: list(zip(of_samples(t, 'time'), of_samples(t, 'weight'))) for t in threads}
+    # At the end of each state: the time that it was running.
+    deltas = {t['tid']: list(zip(t['samples']['time'], t['samples']['threadCPUDelta']))
+              for t in threads}
+    ms = 1000000
+    assert deltas == {
+        100: [(0, None), (10, 10 * ms), (30, 20 * ms), (50, 0), (60, 0), (70, 10 * ms), (80, 0),
+              (90, 10 * ms)], 101: [(70, None), (80, 10 * ms)]}
     assert times == {100: [(0, 10), (10, 20), (30, 20), (50, 10), (60, 10), (70, 10), (80, 10)],
                      101: [(70, 10)]}
     load(path)
@@ -101,7 +127,7 @@ def test_times_of_samples(tmp_path):
     path = tmp_path / 'x.json.gz'
     found = profile('--exclude-kernel', '-o', path, command=[workload('split7030')])
     threads = json.loads(gzip.decompress(path.read_bytes()))['threads']
-    assert sum(t['samples']['length'] for t in threads) == found.samples
+    assert sum(len(of_samples(t, 'time')) for t in threads) == found.samples
     assert all(t['samples']['time'] == sorted(t['samples']['time']) for t in threads)
     times = max((t['samples']['time'] for t in threads), key=len)
     assert len(set(times)) == len(times)
@@ -121,6 +147,27 @@ def test_each_thread_has_its_samples(tmp_path):
     for t in threads.values():
         times = t['samples']['time']
         assert times == sorted(times) and times[-1] - times[0] > 100
+
+
+def test_time_on_a_cpu(load, tmp_path):
+    """As the kernel accounts it; other events than clocks have none."""
+    path, none = tmp_path / 'x.json.gz', tmp_path / 'none.json.gz'
+    before = os.times()
+    done = run('profile', '-q', '-F', str(F), '-o', path, '--', workload('split7030'), '2000')
+    after = os.times()
+    assert done.returncode == 0, done.stderr
+    used = 1000 * (after.children_user - before.children_user + after.children_system -
+                   before.children_system)  # and some of attar itself
+    load(path)
+    cpu = sum(cpu_times(load).values())
+    assert 0.6 * used < cpu < 1.1 * used, (cpu, used)
+    meta = json.loads(gzip.decompress(path.read_bytes()))['meta']
+    assert abs(meta['interval'] - 1000 / F) < 1e-9
+    assert meta['profilingStartTime'] == 0 and meta['profilingEndTime'] > cpu
+    assert run('profile', '-q', '-e', 'page-faults', '-o', none, '--',
+               workload('faults1000')).returncode == 0
+    threads = json.loads(gzip.decompress(none.read_bytes()))['threads']
+    assert threads and not any('threadCPUDelta' in t['samples'] for t in threads)
 
 
 def test_lines(tmp_path):
