@@ -227,13 +227,13 @@ int attar_stream_live(struct attar_target *target, struct attar_counter *const *
 	s->target = target;
 	s->skipped_pid = o.keep_own ? NO_PID : getpid();
 	s->shm_source = o.shm_source;
-	if (s->shm_source)
-		shm_source_target(s->shm_source, target);
 	procs_init(&s->procs, symbols, true);
 	s->procs.lazy_maps = o.lazy_maps;
 	s->procs.by_task = target->kind == ATTAR_TARGET_TASKS;
 	deferred_callchain_init(&s->defer);
-	r = open_counters(s, counters, n_counters, &o);
+	r = s->shm_source ? shm_source_target(s->shm_source, target) : 0;
+	if (r == 0)
+		r = open_counters(s, counters, n_counters, &o);
 	if (r == 0)
 		r = make_rings(s, &o);
 	if (r == 0)

@@ -5,7 +5,6 @@
 
 #include "base/buf.h"
 #include "base/check_arg.h"
-#include "base/file.h"
 #include "base/intern.h"
 #include "base/log.h"
 #include "base/map.h"
@@ -13,6 +12,7 @@
 #include "base/parse.h"
 #include "base/vec.h"
 #include "event/user_event.h"
+#include "perf/cgroup.h"
 #include "stream/procs.h"
 
 enum {
@@ -23,8 +23,9 @@ enum {
 	BUSY = 256, /* events in one round */
 	IDLE_MS = 10,
 	SCAN_NS = 2000000000,
-	PAYLOAD_MAX = 16384, /* the collector's maximum */
-	REFUSED = -1,        /* ignored */
+	GROUP_NS = 100000000, /* after which a program's control group is read again */
+	PAYLOAD_MAX = 16384,  /* the collector's maximum */
+	REFUSED = -1,         /* ignored */
 };
 
 /* An event's name and fields, the same for all programs. */
@@ -46,15 +47,17 @@ struct attar_shm_source {
 	void *ctx;
 	parse_ints pids, tids;             /* none: any */
 	const struct attar_target *target; /* receive its control groups only; NULL: all */
-	struct map selected;               /* pid -> whether it is in one of the control groups */
+	struct cgroup_hierarchy hierarchy; /* of the control groups */
+	struct map selected; /* pid -> when its group was read, and whether it is in one of them */
 	struct intern texts;
 	struct map kinds_by_text; /* address of "name fields" in texts -> index in kinds */
 	VEC(struct kind) kinds;
 	struct recent recent[RECENT];
 	uint64_t scanned; /* ns: time of the last scan of /proc */
 	uint64_t lost;
-	unsigned reported; /* bits: what report_once() has logged */
-	size_t round;      /* events delivered since the last poll */
+	uint64_t without_group; /* programs that had exited before their group was read */
+	unsigned reported;      /* bits: what report_once() has logged */
+	size_t round;           /* events delivered since the last poll */
 	bool has_front;
 	struct perfume_received front;
 	int front_kind;
@@ -150,6 +153,7 @@ struct attar_shm_source *attar_shm_source_free(struct attar_shm_source *shm_sour
 	vec_done(&shm_source->kinds);
 	map_done(&shm_source->kinds_by_text);
 	map_done(&shm_source->selected);
+	cgroup_hierarchy_done(&shm_source->hierarchy);
 	intern_done(&shm_source->texts);
 	vec_done(&shm_source->pids);
 	vec_done(&shm_source->tids);
@@ -164,9 +168,11 @@ const char *attar_shm_source_variable(const struct attar_shm_source *shm_source)
 	return perfume_collector_variable(shm_source->collector);
 }
 
-void shm_source_target(struct attar_shm_source *shm_source, const struct attar_target *target)
+int shm_source_target(struct attar_shm_source *shm_source, const struct attar_target *target)
 {
 	shm_source->target = attar_target_cgroup(target, 0) ? target : NULL;
+	cgroup_hierarchy_done(&shm_source->hierarchy);
+	return shm_source->target ? cgroup_hierarchy_find(&shm_source->hierarchy) : 0;
 }
 
 int shm_source_fd(const struct attar_shm_source *shm_source)
@@ -228,44 +234,44 @@ static int kind_of(struct attar_shm_source *shm_source, const struct perfume_sou
 
 /* ---- selection of tasks ---- */
 
-/*
- * True if the group, or a group below it, is in the lines of /proc/PID/cgroup, such as
- * "4:cpu,cpuacct:/a/b".
- */
-static bool is_below(const char *line, const char *group)
+/* Whether the program is in one of the control groups: 1, 0, or -1 if it has exited. */
+static int read_selected(struct attar_shm_source *shm_source, pid_t pid)
 {
-	size_t n = strlen(group);
+	struct buf own _cleanup_(buf_done) = {0};
+	const char *name;
+	int selected = 0;
 
-	while (*line) {
-		const char *path = line + strcspn(line, "/\n");
+	if (cgroup_of_thread(&shm_source->hierarchy, pid, &own, NULL) < 0)
+		return -1;
+	for (size_t i = 0; (name = attar_target_cgroup(shm_source->target, i)); i++) {
+		struct buf group _cleanup_(buf_done) = {0};
 
-		if (*path == '/' &&
-			(!n || (!strncmp(path + 1, group, n) && strchr("/\n", path[1 + n]))))
-			return true;
-		line = path + strcspn(path, "\n");
-		line += *line == '\n';
+		cgroup_path(&shm_source->hierarchy, name, &group);
+		selected |= cgroup_contains(buf_text(&group), buf_text(&own), own.len);
 	}
-	return false;
+	return selected;
 }
 
+/*
+ * A program can move to another control group, and its PID can be used again. One that has exited
+ * counts as before.
+ */
 static bool is_selected(struct attar_shm_source *shm_source, pid_t pid)
 {
-	struct buf b _cleanup_(buf_done) = {0};
+	uint64_t now = perfume_collector_horizon(shm_source->collector) & ~UINT64_C(1);
 	uint64_t *known = map_get(&shm_source->selected, (uint64_t)pid);
-	const char *group;
-	bool selected = false;
-	char path[64];
+	int selected;
 
-	if (known)
-		return *known;
-	snprintf(path, sizeof(path), "/proc/%d/cgroup", pid);
-	if (file_read(path, 1 << 16, &b) == 0)
-		for (size_t i = 0; (group = attar_target_cgroup(shm_source->target, i)); i++)
-			selected |= is_below(buf_text(&b), group + (group[0] == '/'));
+	if (known && now - (*known & ~UINT64_C(1)) < GROUP_NS)
+		return *known & 1;
+	selected = read_selected(shm_source, pid);
+	if (selected < 0 && known)
+		return *known & 1;
+	shm_source->without_group += selected < 0;
 	if (shm_source->selected.n >= PIDS_MAX)
 		map_reset(&shm_source->selected);
-	map_put(&shm_source->selected, (uint64_t)pid, selected);
-	return selected;
+	map_put(&shm_source->selected, (uint64_t)pid, now | (selected > 0));
+	return selected > 0;
 }
 
 /* If threads were requested: true for these, and for threads of requested processes. */
@@ -337,6 +343,8 @@ static void report_missing(struct attar_shm_source *shm_source)
 	report_once(shm_source, 16, stats.lapses,
 		"attar was stopped or did not run for seconds, and programs disabled their events "
 		"in the meantime: they are enabled again");
+	report_once(shm_source, 32, shm_source->without_group,
+		"a program has ended before attar read its control group (--cgroups)");
 }
 
 int shm_source_begin(struct attar_shm_source *shm_source, uint64_t *ret_horizon)

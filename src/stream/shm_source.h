@@ -21,9 +21,9 @@ struct shm_source_event {
 
 /*
  * If the target has control groups, receives events of programs in them only. target is borrowed
- * until the shm_source is freed.
+ * until the shm_source is freed. Returns 0 or a negative errno.
  */
-void shm_source_target(struct attar_shm_source *shm_source, const struct attar_target *target);
+int shm_source_target(struct attar_shm_source *shm_source, const struct attar_target *target);
 
 /*
  * Looks for new programs and events. Sets *ret_horizon to the current time: all events up to it are

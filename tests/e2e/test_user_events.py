@@ -631,6 +631,38 @@ def test_attar_may_start_before_the_kernel_has_the_event(root):
     check_orders(lines_of(done.stdout, 'blind')[0], 100, 'shm')
 
 
+def last_times(path, pids):
+    """Return the time in s of each program's last event in a file that is being written, or 0."""
+    times = dict.fromkeys(pids, 0)
+    for line in path.read_text().splitlines(True):
+        for row in rows_in(json.loads(line)) if line.endswith('\n') else ():
+            times[row['tid']] = row['time'] / 1e9
+    return [times[pid] for pid in pids]
+
+
+def test_program_that_changes_its_control_group_is_followed(no_kernel, cgroup, emitter, spawn,
+                                                            tmp_path_factory):
+    """One program stays in the group; the other one enters and leaves it."""
+    stays, moves = emitter('forever'), emitter('forever')
+    out = tmp_path_factory.mktemp('out') / 'out.json'  # v1: tmp_path is the hierarchy
+
+    def move(program, group):
+        (group / 'cgroup.procs').write_text(str(program.pid))
+
+    def times():
+        return last_times(out, [stays.pid, moves.pid]) if out.exists() else (0, 0)
+
+    move(stays, cgroup)
+    spawn(ATTAR, 'trace', '-q', '-o', out, '--cgroups', cgroup.name, '-d', '60s', '-e',
+          'user_events:e2e_tick/transport=shm/')
+    wait_until(lambda: times()[0], 'the program in the group is shown')
+    assert not times()[1]
+    move(moves, cgroup)
+    wait_until(lambda: times()[1], 'the program that enters the group is shown')
+    move(moves, cgroup.parent)
+    wait_until(lambda: times()[0] > times()[1] + 1, 'the program that leaves it is not shown')
+
+
 @pytest.mark.guest('x86')
 def test_cgroup_option_selects_programs(root):
     """
