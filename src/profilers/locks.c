@@ -201,7 +201,6 @@ static int end(struct locks *l, struct attar_run *run, struct attar_pairs *pairs
 	struct attar_keyrow *row;
 	int r;
 
-	note_dropped(l);
 	if (!wait)
 		return 0;
 	row = attar_keytable_at(l->table, &wait->lock, sizeof(wait->lock));

@@ -256,19 +256,8 @@ static int rename_thread(
 	struct attar_run *run, struct thread_times *times, const struct attar_event *ev, pid_t tid)
 {
 	struct attar_state *state = thread_times_state(times, tid);
-	struct attar_stamp at = {.time = ev->time};
-	uint32_t now;
-	int r;
 
-	if (!state || state->state == ATTAR_NO_STATE)
-		return 0;
-	now = state->state;
-	at.task = state->task;
-	at.cpu = state->cpu;
-	r = thread_times_give(run, times, state, ev->time);
-	if (r == 0)
-		r = attar_state_change(times->states, state, ATTAR_NO_STATE, &at);
-	return r == 0 ? attar_state_change(times->states, state, now, &at) : r;
+	return state ? thread_times_begin_again(run, times, state, ev->time) : 0;
 }
 
 enum { NEW_COMM = 1 }; /* of task:task_rename, after PID */

@@ -216,22 +216,46 @@ int thread_times_lost(struct attar_run *run, void *self, const struct attar_even
  * A recording of single tasks has wakeups of other tasks and switches to them, but not what follows
  * in these.
  */
-static bool is_of_others(const struct thread_times *times, const struct attar_state *state)
+static bool is_of_others(const struct attar_state *state)
 {
-	return !times->has_all_switches && !((const struct thread_block *)state->value)->has_events;
+	return !((const struct thread_block *)state->value)->has_events;
+}
+
+int thread_times_begin_again(
+	struct attar_run *run, struct thread_times *times, struct attar_state *state, uint64_t time)
+{
+	const struct attar_stamp at = {time, state->task, state->cpu};
+	uint32_t now = state->state;
+	int r = thread_times_give(run, times, state, time);
+
+	if (r < 0 || now == ATTAR_NO_STATE)
+		return r;
+	r = attar_state_change(times->states, state, ATTAR_NO_STATE, &at);
+	return r == 0 ? attar_state_change(times->states, state, now, &at) : r;
 }
 
 int thread_times_divide(struct attar_run *run, struct thread_times *times, uint64_t until)
 {
-	struct attar_state *state = NULL;
+	struct attar_state *state = attar_states_next(times->states, NULL), *next;
+	struct attar_states_stats stats;
 	int r = 0;
 
-	while (r == 0 && (state = attar_states_next(times->states, state)))
-		if (is_of_others(times, state))
-			attar_state_drop(times->states, state);
-		else
+	times->others = 0;
+	if (times->has_all_switches) {
+		for (; r == 0 && state; state = attar_states_next(times->states, state))
 			r = thread_times_give(run, times, state, until);
-	return r == 0 ? attar_states_close(times->states, until) : r;
+		return r == 0 ? attar_states_close(times->states, until) : r;
+	}
+	attar_states_get_stats(times->states, &stats);
+	for (; r == 0 && stats.keys--;
+		state = next) { /* thread_times_begin_again() makes it the last one */
+		next = attar_states_next(times->states, state);
+		if (!is_of_others(state))
+			r = thread_times_begin_again(run, times, state, until);
+		else /* a later switch may show that all are there */
+			times->others += state->state != ATTAR_NO_STATE;
+	}
+	return r;
 }
 
 int thread_times_found(struct attar_run *run, struct thread_times *times,
@@ -260,6 +284,14 @@ void thread_times_remark(const struct attar_run *run, struct thread_times *times
 	struct attar_report *report, enum attar_scope scope)
 {
 	left_out_remark_perf(&times->perf, report, scope);
+	if (times->others)
+		attar_report_remark(report,
+			"%llu thread%s left out: the recording has wakeups of %s or switches to "
+			"%s, "
+			"but no events of %s own so far; record all tasks with -a",
+			(unsigned long long)times->others, times->others == 1 ? " is" : "s are",
+			times->others == 1 ? "it" : "them", times->others == 1 ? "it" : "them",
+			times->others == 1 ? "its" : "their");
 	if (!attar_run_is_live(run) && !thread_times_has_stacks(run, times->source))
 		attar_report_remark(report,
 			"the recording has no stacks of context switches: the reasons for waits "

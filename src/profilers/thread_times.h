@@ -86,6 +86,7 @@ struct thread_times {
 	 * of single tasks has those from its tasks only: most do not follow each other.
 	 */
 	bool has_all_switches;
+	uint64_t others; /* threads left out of the last report, of a recording of single tasks */
 	uint64_t in_order, missing; /* until then: switches from the thread on the CPU, others */
 	/* Of the values in states, which begin with a block; 0: they are struct thread_block. */
 	size_t block_size;
@@ -136,7 +137,10 @@ void thread_times_forget(struct thread_times *times, uint64_t from, uint64_t to)
 int thread_times_lost(struct attar_run *run, void *self, const struct attar_event *ev);
 int thread_times_exited(struct attar_run *run, void *self, const struct attar_event *ev);
 
-/* Ends all segments at `until`, and begins new ones in the same states. */
+/*
+ * Ends all segments at `until`, and begins new ones in the same states; but not those of threads
+ * without events of their own, in a recording that is not known to have all switches yet.
+ */
 int thread_times_divide(struct attar_run *run, struct thread_times *times, uint64_t until);
 
 /*

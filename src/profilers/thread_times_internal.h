@@ -32,6 +32,10 @@ int thread_times_change(struct attar_run *run, struct thread_times *times, pid_t
 int thread_times_give(struct attar_run *run, struct thread_times *times, struct attar_state *state,
 	uint64_t until);
 
+/* Ends the segment of a thread, which is then the newest one of all, in the same state. */
+int thread_times_begin_again(struct attar_run *run, struct thread_times *times,
+	struct attar_state *state, uint64_t time);
+
 /* ---- thread_switches.c ---- */
 
 /* Requests the events that change states. Only from open(). 0 or a negative errno. */

@@ -196,6 +196,14 @@ def test_waits_without_an_end_have_no_holder(script, ended, share, total):
 
 
 @pytest.mark.quick
+def test_a_wait_that_a_loss_has_affected_has_no_holder(script):
+    """Its end shows that it is left out: 10 is not the holder for which 13 waited before."""
+    text = futex_events((0, 13, WAIT), (100, 10, 'lost 1'), (200, 13, WOKEN), (1500, 10, WAKE),
+                        (1600, 11, WAIT), (1700, 11, WOKEN))
+    assert holders(reports('--input', script(text))[-1]) == [(64, None, None, 100)]
+
+
+@pytest.mark.quick
 def test_a_wait_that_ends_with_the_exit_of_its_thread(script):
     text = futex_events((0, 11, WAIT), (400_000_000, 11, 'exit'), (500_000_000, 12, WAIT),
                         (500_000_100, 12, WOKEN))

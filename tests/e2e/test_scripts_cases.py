@@ -344,3 +344,20 @@ def test_switches_of_idle_tasks_are_not_part_of_a_pair(script, profiler, calls, 
                   switch(53, 102, 0))
     ends = [r for r in reports(profiler, path)[0]['remarks'] if 'no start' in r]
     assert len(ends) == 1 and 'part of a pair: 1 no start' in ends[0]
+
+
+# ---- switches that are missing ----
+
+@pytest.mark.parametrize('events, missing', [
+    ('1.1 0 7/7 b sched:sched_switch prev_pid=7 next_pid=5\n', 1),
+    ('1.1 0 0/0 swapper sched:sched_switch prev_pid=0 next_pid=7\n', 0)], ids=['one', 'none'])
+def test_a_switch_from_the_idle_task_is_missing(script, events, missing):
+    """The idle task has process 0, as an unknown recorder, whose own switches are left out."""
+    path = script('''# attar script
+event sched:sched_switch prev_pid:pid_t next_pid:pid_t
+1.00 1 0/0 swapper sched:sched_switch prev_pid=0 next_pid=9
+1.05 0 5/5 a sched:sched_switch prev_pid=5 next_pid=0
+''' + events)
+    said = [text for text in reports('top', path, '-e', 'sched:sched_switch')[-1].get('remarks', [])
+            if 'lacks at least' in text]
+    assert [text.split()[5] for text in said] == [str(missing)][:missing]

@@ -142,6 +142,47 @@ def test_sample_of_another_thread_than_was_known(tmp_path):
     assert running[9] == pytest.approx(20_000_000)
 
 
+@pytest.mark.quick
+def test_switch_of_another_thread_than_was_known(tmp_path):
+    """The switch from 100 to 9 is missing: 100 counts from the switch to it only."""
+    script = tmp_path / 'test.script'
+    script.write_text(SCRIPT[:SCRIPT.index('1.000 0 100')] + '''1.000 0 100/100 worker fork 100/101
+1.000 0 9/9 other fork 9/10
+1.000 0 0/0 swapper sched:sched_switch next_pid=100
+1.050 0 9/9 other sched:sched_switch stack=0xb1 prev_pid=9 prev_state=1 next_pid=100
+1.060 0 100/100 worker sched:sched_switch stack=0xa1 prev_pid=100 prev_state=1
+''')
+    found = scripts.report('wall', '--input', script)
+    times = {r['tid']: r['running'] / 100 * r['time'] for r in scripts.rows(found, 'threads')}
+    assert times[100] == pytest.approx(10_000_000)
+    assert ('segments of time left out because an event during them was not delivered: 1'
+            in found['remarks'])
+
+
+@pytest.mark.quick
+def test_waker_of_an_earlier_wait(tmp_path):
+    """The wakeup that ends the second wait was not delivered: its waker is unknown."""
+    script, trace = tmp_path / 'test.script', tmp_path / 'x.trace.json'
+    script.write_text(SCRIPT[:SCRIPT.index('1.000 0 100')] + '''
+event sched:sched_waking stack comm:char[16] pid:pid_t
+0.900 0 100/100 worker fork 100/101
+1.000 0 0/0 swapper sched:sched_switch next_pid=100
+1.010 0 100/100 worker sched:sched_switch stack=0xb1 prev_pid=100 prev_state=0
+1.015 1 200/200 stale sched:sched_waking pid=100
+1.020 0 0/0 swapper sched:sched_switch next_pid=100
+1.030 0 100/100 worker sched:sched_switch stack=0xb1 prev_pid=100 prev_state=1
+1.040 0 0/0 swapper sched:sched_switch next_pid=100
+1.050 0 100/100 worker sched:sched_switch stack=0xb1 prev_pid=100 prev_state=1
+1.055 1 300/300 right sched:sched_waking pid=100
+1.055 1 300/300 right sched:sched_wakeup pid=100
+1.060 0 0/0 swapper sched:sched_switch next_pid=100
+''')
+    assert run('wall', '-o', trace, '--input', script).returncode == 0
+    blocks = [e['args'].get('waker') for e in json.loads(trace.read_text())['traceEvents']
+              if e['name'] == 'blocked']
+    assert blocks == [None, 'right']
+
+
 # Of threads 100 and 101: without the switches from other tasks, and the last one of each.
 SINGLE = SCRIPT[:SCRIPT.index('1.000 0 100')] + '''1.000 0 100/100 worker fork 100/101
 1.000 0 8/8 other fork 8/9
@@ -174,6 +215,9 @@ def test_recording_of_single_tasks(tmp_path):
              for r in report('--input', script)}
     assert found == {100: {'running': 65, 'ready': 15, 'blocked': 20},
                      101: {'running': 34, 'ready': 26, 'blocked': 30}, 7: {}}
+    remarks = scripts.report('wall', '--input', script)['remarks']
+    assert ('1 thread is left out: the recording has wakeups of it or switches to it, but no '
+            'events of its own so far; record all tasks with -a') in remarks
 
 
 @pytest.mark.quick

@@ -170,6 +170,20 @@ static void test_complete_counts_have_no_remark(void **state)
 	assert_row(f, 7, ATTAR_QUALITY_EXACT);
 }
 
+/* The clock may have the same time for the exit of the thread and its count. */
+static void test_count_at_the_time_of_the_exit(void **state)
+{
+	struct fixture *f = *state;
+
+	f->comm = "worker";
+	create_thread(f, 201);
+	exit_thread(f, 201);
+	f->time--;
+	report_count(f, 201, 0, 3);
+	report_count(f, 201, 1, 4);
+	assert_rows(f, &(struct row){201, "worker", 7, ATTAR_QUALITY_EXACT}, 1);
+}
+
 static void test_a_missing_part_is_remarked(void **state)
 {
 	struct fixture *f = *state;
@@ -326,6 +340,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
 			test_complete_counts_have_no_remark, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			test_count_at_the_time_of_the_exit, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_missing_part_is_remarked, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			test_missing_parts_of_threads_are_counted_together, setup, teardown),

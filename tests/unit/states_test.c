@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "attar/states.h"
+#include "attar/stats.h"
 #include "base/base.h"
 #include "failing.h"
 #include "random.h"
@@ -193,6 +194,52 @@ static void test_lost_windows(void **state)
 	expect(s, 1, RUN, 1, 5);
 	expect(s, 2, RUN, 1, 9);
 	assert_int_equal(stats_of(s).lost, 1);
+	attar_states_free(s);
+}
+
+/* Up to the next change, the exit or the end. */
+static void test_time_of_lost_segments(void **state)
+{
+	struct attar_states *s = new_states((struct attar_states_opts){0});
+	struct attar_report *report = attar_report_new("test");
+	const struct attar_stamp exit = {50, ATTAR_NO_TASK, 0};
+	const uint64_t key = 2;
+
+	set(s, 1, RUN, 10);
+	set(s, 2, RUN, 20);
+	set(s, 3, SLEEP, 25);
+	set(s, 4, SLEEP, 31);
+	attar_states_lost(s, -1, 20, 30);
+	set(s, 1, SLEEP, 40);                                      /* 30 */
+	assert_int_equal(attar_states_exit(s, &key, 8, &exit), 0); /* 30 */
+	assert_int_equal(attar_states_close(s, 60), 0);            /* 35 */
+	assert_int_equal(stats_of(s).lost, 3);
+	expect(s, 1, SLEEP, 1, 20);
+	expect(s, 4, SLEEP, 1, 29);
+	attar_states_remarks(s, report, "segments"); /* 95 of 144 */
+	assert_string_equal(attar_report_get_remark(report, 0),
+		"segments left out because events were lost during them: 3, with 65.97 % of all "
+		"time");
+	assert_null(attar_report_get_remark(report, 1));
+	attar_report_free(report);
+	attar_states_free(s);
+}
+
+static void test_unseen_segments(void **state)
+{
+	struct attar_states *s = new_states((struct attar_states_opts){0});
+	struct attar_report *report = attar_report_new("test");
+
+	attar_state_drop(s, set(s, 1, RUN, 10));
+	set(s, 1, SLEEP, 20);
+	set(s, 1, RUN, 25);
+	expect(s, 1, RUN, 0, 0);
+	expect(s, 1, SLEEP, 1, 5);
+	attar_states_remarks(s, report, "segments");
+	assert_string_equal(attar_report_get_remark(report, 0),
+		"segments left out because an event during them was not delivered: 1");
+	assert_null(attar_report_get_remark(report, 1));
+	attar_report_free(report);
 	attar_states_free(s);
 }
 
@@ -477,6 +524,8 @@ int main(void)
 		cmocka_unit_test(test_the_same_state_continues),
 		cmocka_unit_test(test_groups),
 		cmocka_unit_test(test_lost_windows),
+		cmocka_unit_test(test_time_of_lost_segments),
+		cmocka_unit_test(test_unseen_segments),
 		cmocka_unit_test(test_exit_and_reuse),
 		cmocka_unit_test(test_agrees_with_a_list),
 		cmocka_unit_test(test_objects_are_listed),
