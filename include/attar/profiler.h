@@ -326,6 +326,13 @@ ATTAR_API int attar_run_keep_own(struct attar_run *run);
  */
 ATTAR_API struct attar_thread *attar_run_thread(const struct attar_run *run, pid_t tid);
 
+/*
+ * The TID of the event's thread. Samples of an exiting task have no valid one: the field common_pid
+ * of a tracepoint still has it, unless this process, or the one that made the recording, is in
+ * another PID namespace than the first one. -1: unknown.
+ */
+ATTAR_API pid_t attar_run_event_tid(const struct attar_run *run, const struct attar_event *event);
+
 /* ---- expressions of users ---- */
 
 /* The number of sources so far. Events that appear during the run add more. */

@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/file_limit.h"
 
@@ -170,6 +171,14 @@ bool proc_is_kernel_thread(pid_t tid)
 
 	return fields && sscanf(fields, "%*c %*d %*d %*d %*d %*d %u", &flags) == 1 &&
 	       flags & KERNEL_THREAD;
+}
+
+/* The first namespace has a fixed inode number: PROC_PID_INIT_INO in linux/proc_ns.h. */
+bool proc_has_first_pids(void)
+{
+	struct stat st;
+
+	return stat("/proc/self/ns/pid", &st) < 0 || st.st_ino == 0xeffffffc;
 }
 
 const char *proc_access_fix(void)

@@ -47,6 +47,12 @@ pid_t proc_with_memory(pid_t pid);
 /* Whether a thread belongs to the kernel. */
 bool proc_is_kernel_thread(pid_t tid);
 
+/*
+ * Whether this process is in the first PID namespace: in any other one, the kernel's own numbers of
+ * tasks, as in fields of tracepoints (common_pid, prev_pid), are not the TIDs of its tasks.
+ */
+bool proc_has_first_pids(void);
+
 /* What to do if another process may not be read or traced; a static string. */
 const char *proc_access_fix(void);
 

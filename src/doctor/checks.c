@@ -4,13 +4,13 @@
 #include <fcntl.h>
 #include <linux/bpf.h>
 #include <stdio.h>
-#include <sys/stat.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
 #include "attar/event.h"
 #include "base/check_arg.h"
 #include "base/file.h"
+#include "base/proc.h"
 #include "perf/capabilities.h"
 #include "perf/kernel.h"
 #include "perf/open.h"
@@ -480,17 +480,9 @@ static void check_lockdown(struct finding *f)
 	}
 }
 
-/* The initial namespaces have fixed inode numbers: PROC_PID_INIT_INO in linux/proc_ns.h. */
-static bool is_other_namespace(const char *path, ino_t first)
-{
-	struct stat st;
-
-	return stat(path, &st) == 0 && st.st_ino != first;
-}
-
 static void check_container(struct finding *f)
 {
-	bool pids = is_other_namespace("/proc/self/ns/pid", 0xeffffffc);
+	bool pids = !proc_has_first_pids();
 	bool users = kernel_get()->user_namespace;
 	bool marked = access("/.dockerenv", F_OK) == 0 || access("/run/.containerenv", F_OK) == 0;
 

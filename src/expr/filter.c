@@ -8,6 +8,7 @@
 #include <ctype.h>
 #include <stdio.h>
 
+#include "base/proc.h"
 #include "expr/build.h"
 
 enum { DEPTH_MAX = 32, TEXT_MAX = 256, IDLE_MAX = 24 };
@@ -80,9 +81,8 @@ static bool take_comm(struct expr_parser *p, struct comparison *c)
 	struct filter *filter = filter_of(p);
 	struct attar_expr_opts opts = {
 		.size = sizeof(opts), .ctx = filter->opts->ctx, .comm_get = filter->opts->comm_get};
-	const char *name = attar_format_field(p->format, "common_pid")
-				   ? "comm_get(_tid < 0 ? common_pid : _tid)"
-				   : "comm_get(_tid)";
+	bool has_tid = attar_format_field(p->format, "common_pid") && proc_has_first_pids();
+	const char *name = has_tid ? "comm_get(_tid < 0 ? common_pid : _tid)" : "comm_get(_tid)";
 
 	if (!filter->comm && attar_expr_new(name, p->format, &opts, &filter->comm) < 0)
 		return false;

@@ -76,11 +76,6 @@ struct locks {
 
 /* ---- waits ---- */
 
-static int64_t tid_of(const struct attar_run *run, const struct attar_event *ev)
-{
-	return sample_tid(attar_run_source_spec(run, ev->counter), ev);
-}
-
 static struct waiter waiter_of(const struct attar_event *ev, int64_t tid, uint64_t lock)
 {
 	return (struct waiter){
@@ -104,7 +99,8 @@ static void note_dropped(struct locks *l)
 static struct wait *begin(const struct attar_run *run, struct attar_pairs *pairs,
 	const struct attar_event *ev, const struct lock *lock, const char *type)
 {
-	const struct waiter waiter = waiter_of(ev, tid_of(run, ev), lock->pid ? 0 : lock->address);
+	const struct waiter waiter =
+		waiter_of(ev, attar_run_event_tid(run, ev), lock->pid ? 0 : lock->address);
 	const struct attar_stamp at = attar_event_get_stamp(ev);
 	struct attar_start *start = attar_pairs_start(pairs, &waiter, sizeof(waiter), &at);
 	struct wait *wait = start ? start->payload : NULL;
@@ -251,7 +247,7 @@ static int on_end(struct attar_run *run, void *self, const struct attar_event *e
 {
 	struct locks *l = self;
 
-	return end(l, run, l->kernel, ev, tid_of(run, ev), attar_arg_u64(ev, ADDRESS));
+	return end(l, run, l->kernel, ev, attar_run_event_tid(run, ev), attar_arg_u64(ev, ADDRESS));
 }
 
 enum { UADDR, OP, VALUE };
@@ -311,7 +307,7 @@ static int on_futex_end(struct attar_run *run, void *self, const struct attar_ev
 {
 	struct locks *l = self;
 
-	return end(l, run, l->futexes, ev, tid_of(run, ev), 0);
+	return end(l, run, l->futexes, ev, attar_run_event_tid(run, ev), 0);
 }
 
 static int on_lost(struct attar_run *run, void *self, const struct attar_event *ev)

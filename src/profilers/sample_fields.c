@@ -4,17 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-int64_t sample_tid(const struct attar_event_spec *spec, const struct attar_event *ev)
-{
-	const struct attar_sample *s = &ev->record->sample;
-	const struct attar_field *field = NULL;
-	int64_t tid = ev->thread ? ev->thread->tid : -1;
-
-	if (tid < 0 && spec && spec->format && s->raw)
-		field = attar_format_field(spec->format, "common_pid");
-	return field ? attar_field_i64(field, s->raw, s->raw_size) : tid;
-}
-
 void sample_tid_cell(struct attar_section *lines, int64_t tid)
 {
 	if (tid < 0)

@@ -14,12 +14,6 @@ struct sample_fields {
 	bool has_addr;
 };
 
-/*
- * The tid of the event's thread. Samples of an exiting task have no valid one; the field common_pid
- * of a tracepoint (of this spec, which may be NULL) still has it. -1: unknown.
- */
-int64_t sample_tid(const struct attar_event_spec *spec, const struct attar_event *ev);
-
 /* Adds a cell with the tid, or none if it is unknown. */
 void sample_tid_cell(struct attar_section *lines, int64_t tid);
 

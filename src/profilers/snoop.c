@@ -237,17 +237,12 @@ static void add_values(struct snoop *s, struct attar_section *lines, const struc
 		add_late(s, lines, read_at, 0);
 }
 
-static int64_t tid_of(const struct attar_run *run, const struct attar_event *ev)
-{
-	return sample_tid(attar_run_source_spec(run, ev->counter), ev);
-}
-
 /* ---- pairs ---- */
 
 static void set_thread(struct attar_run *run, struct started *started, const struct attar_event *ev)
 {
 	started->is_selected = attar_run_is_selected(run, ev->thread);
-	started->tid = (int32_t)tid_of(run, ev);
+	started->tid = (int32_t)attar_run_event_tid(run, ev);
 	snprintf(started->comm, COMM_BYTES, "%s", ev->thread ? ev->thread->comm : "");
 }
 
@@ -383,7 +378,7 @@ static int on_start(struct attar_run *run, void *self, const struct attar_event 
 		return 0;
 	if (s->failed && !(e->failed && attar_expr_number(e->failed, &record)))
 		return 0;
-	lines = new_line(s, run, ev, comm, tid_of(run, ev));
+	lines = new_line(s, run, ev, comm, attar_run_event_tid(run, ev));
 	if (lines)
 		add_values(s, lines, e, &record);
 	return 0;
@@ -505,9 +500,8 @@ static int snoop_open(struct attar_run *run, void *self)
 			"snoop requires events" ATTAR_FIX
 			"give one -e option, or two for the start and the end of pairs");
 	if (s->tasks && s->texts.n == 1)
-		return attar_fail(-EINVAL,
-			"--tasks requires pairs of events" ATTAR_FIX
-			"give a second -e option for the ends of the pairs");
+		return attar_fail(-EINVAL, "--tasks requires pairs of events" ATTAR_FIX
+					   "give a second -e option for the ends of the pairs");
 	if (s->tasks)
 		r = attar_run_select_tasks(run);
 	if (r == 0 && happens_in_any_thread(s))

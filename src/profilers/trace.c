@@ -151,7 +151,7 @@ static int on_event(struct attar_run *run, void *self, const struct attar_event 
 	if (t->has_guests)
 		add_vcpu(run, lines, ev);
 	attar_cell_text(lines, ev->thread->comm);
-	sample_tid_cell(lines, sample_tid(spec, ev));
+	sample_tid_cell(lines, attar_run_event_tid(run, ev));
 	if (ev->cpu == UINT32_MAX)
 		attar_cell_none(lines);
 	else

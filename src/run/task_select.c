@@ -173,6 +173,30 @@ struct attar_thread *attar_run_thread(const struct attar_run *run, pid_t tid)
 	return run->stream ? stream_thread(run->stream, tid) : NULL;
 }
 
+/* Which namespace a recording was made in is unknown: its tasks have records. */
+static bool is_tid(const struct attar_run *run, pid_t number)
+{
+	return run->replay ? stream_thread(run->stream, number) != NULL : proc_has_first_pids();
+}
+
+pid_t attar_run_event_tid(const struct attar_run *run, const struct attar_event *ev)
+{
+	CHECK_ARG_OR(run, "run", -1);
+	CHECK_ARG_OR(ev, "event", -1);
+
+	const struct attar_event_spec *spec = attar_run_source_spec(run, ev->counter);
+	const struct attar_sample *s = &ev->record->sample;
+	const struct attar_field *field = NULL;
+	pid_t tid = ev->thread ? ev->thread->tid : -1, number;
+
+	if (tid < 0 && spec && spec->format && s->raw)
+		field = attar_format_field(spec->format, "common_pid");
+	if (!field)
+		return tid;
+	number = (pid_t)attar_field_i64(field, s->raw, s->raw_size);
+	return is_tid(run, number) ? number : -1;
+}
+
 pid_t attar_run_command_pid(const struct attar_run *run)
 {
 	CHECK_ARG_OR(run, "run", 0);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """attar trace: every event exactly once, in order, with its fields."""
 import collections
+import csv
 import json
 import os
 import re
@@ -178,6 +179,23 @@ def test_exiting_threads_keep_their_tid(trace):
                     command=[workload('threadstorm'), '200'])
     ended = [row for row in rows if row['comm'] == '[exiting]']
     assert ended and all(row['tid'] == row['values']['prev_pid'] for row in rows)
+
+
+@pytest.mark.parametrize('recorded', [False, True], ids=['live', 'recorded'])
+def test_numbers_of_another_pid_namespace_are_no_tids(root, tmp_path, recorded):
+    """Fields of tracepoints have the numbers of the first PID namespace; TIDs are small here."""
+    data, storm = tmp_path / 'x.data', [workload('threadstorm'), 200]
+    first = ['record', '-o', data] if recorded else ['trace', '--format', 'csv']
+    done = subprocess.run(
+        ['unshare', '--pid', '--fork', '--mount-proc', ATTAR, *first, '-a', '-m', '1024', '-e',
+         'sched:sched_switch', '--', *map(str, storm)], capture_output=True, text=True, timeout=60,
+        check=True)
+    if recorded:
+        done = run('trace', '--format', 'csv', '--input', data, '-e', 'sched:sched_switch')
+    rows = list(csv.DictReader(line for line in done.stdout.splitlines() if ',' in line))
+    ended = [row for row in rows if row['comm'] == '[exiting]']
+    assert ended and {row['tid'] for row in ended} == {''}
+    assert all(int(row['tid']) < 1000 for row in rows if row['tid'])
 
 
 def test_events_have_stacks(trace):
