@@ -11,7 +11,7 @@
 
 #include "base/buf.h"
 
-/* Opens a file for reading with O_CLOEXEC and these flags. Returns a descriptor, or -1 and errno. */
+/* Opens a file for reading with these flags and O_CLOEXEC. Returns a descriptor, or -1 and errno */
 int user_file_open(const char *path, int flags);
 
 /* As file_read(), for such a file. */

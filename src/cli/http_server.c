@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/base.h"
@@ -26,6 +28,8 @@
 
 enum {
 	CONNECTIONS_MAX = 64,
+	CONNECTIONS_KEPT = 48,   /* a further one replaces the one that was used least recently */
+	CONNECTIONS_OF_ONE = 16, /* of one address */
 	TIMEOUT_SECONDS = 10,
 	TOKEN_MIN = 16, /* bytes */
 	FILE_MAX = 1 << 20,
@@ -41,6 +45,14 @@ struct library {
 	__typeof__(MHD_queue_response) *answer;
 	__typeof__(MHD_destroy_response) *free_response;
 	__typeof__(MHD_lookup_connection_value) *get_header;
+	__typeof__(MHD_get_connection_info) *get_info;
+};
+
+/* A connection, and when it was opened or had its last request, as a number that grows. */
+struct client {
+	struct MHD_Connection *connection; /* NULL: this place is free */
+	int fd;                            /* -1: it was shut down */
+	uint64_t used;
 };
 
 struct page {
@@ -51,9 +63,14 @@ struct page {
 struct http_server {
 	struct library mhd;
 	struct MHD_Daemon *daemon;
-	int socket;                         /* -1: none, or owned by the daemon */
-	struct buf token, certificate, key; /* token: empty: none is required */
-	pthread_mutex_t lock;               /* of the pages' text */
+	int socket;                             /* -1: none, or owned by the daemon */
+	struct buf token, certificate, key;     /* token: empty: none is required */
+	char *socket_path;                      /* of a socket that is a file; owned */
+	char *host;                             /* as given; owned */
+	bool is_loopback;                       /* only programs of this machine can connect */
+	struct client clients[CONNECTIONS_MAX]; /* of the server's thread */
+	uint64_t uses;
+	pthread_mutex_t lock; /* of the pages' text */
 	VEC(struct page) pages;
 };
 
@@ -74,10 +91,64 @@ static int load(struct library *mhd)
 	*(void **)&mhd->answer = dlsym(library, "MHD_queue_response");
 	*(void **)&mhd->free_response = dlsym(library, "MHD_destroy_response");
 	*(void **)&mhd->get_header = dlsym(library, "MHD_lookup_connection_value");
+	*(void **)&mhd->get_info = dlsym(library, "MHD_get_connection_info");
 	if (mhd->start && mhd->stop && mhd->new_response && mhd->add_header && mhd->answer &&
-		mhd->free_response && mhd->get_header)
+		mhd->free_response && mhd->get_header && mhd->get_info)
 		return 0;
 	return attar_fail(-EOPNOTSUPP, "--listen: libmicrohttpd is too old");
+}
+
+/* ---- connections ---- */
+
+static struct client *find_client(struct http_server *s, const struct MHD_Connection *connection)
+{
+	for (size_t i = 0; i < CONNECTIONS_MAX; i++)
+		if (s->clients[i].connection == connection)
+			return &s->clients[i];
+	return NULL;
+}
+
+/*
+ * Clients that never finish a request must not keep others out: the connection that was used least
+ * recently is shut down when there are many.
+ */
+static void limit_clients(struct http_server *s)
+{
+	struct client *oldest = NULL;
+	size_t n = 0;
+
+	for (size_t i = 0; i < CONNECTIONS_MAX; i++) {
+		struct client *c = &s->clients[i];
+
+		if (!c->connection || c->fd < 0)
+			continue;
+		n++;
+		if (!oldest || c->used < oldest->used)
+			oldest = c;
+	}
+	if (n <= CONNECTIONS_KEPT)
+		return;
+	shutdown(oldest->fd, SHUT_RDWR);
+	oldest->fd = -1;
+}
+
+static void on_connection(void *ctx, struct MHD_Connection *connection, void **socket_context,
+	enum MHD_ConnectionNotificationCode code)
+{
+	struct http_server *s = ctx;
+	const bool starts = code == MHD_CONNECTION_NOTIFY_STARTED;
+	const union MHD_ConnectionInfo *info =
+		s->mhd.get_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+	struct client *client = find_client(s, starts ? NULL : connection);
+
+	if (!client)
+		return;
+	*client = (struct client){0};
+	if (!starts || !info)
+		return;
+	*client = (struct client){
+		.connection = connection, .fd = info->connect_fd, .used = ++s->uses};
+	limit_clients(s);
 }
 
 /* ---- answers ---- */
@@ -180,12 +251,41 @@ static bool is_allowed(struct http_server *s, struct MHD_Connection *connection)
 	return !differs && n == s->token.len;
 }
 
+/*
+ * Whether the name by which a client of this machine found the server is that of this machine. A
+ * page of another site could otherwise read the results through the user's browser, with a name of
+ * its own that it resolves to a loopback address.
+ */
+static bool is_own_host(struct http_server *s, struct MHD_Connection *connection)
+{
+	const char *given = s->mhd.get_header(connection, MHD_HEADER_KIND, "Host");
+	struct in_addr v4;
+	char host[256];
+	size_t n;
+
+	if (!s->is_loopback || !given)
+		return true;
+	n = *given == '[' ? strcspn(given, "]") + 1 : strcspn(given, ":");
+	if (n >= sizeof(host))
+		return false;
+	snprintf(host, sizeof(host), "%.*s", (int)n, given);
+	return !strcasecmp(host, "localhost") || !strcmp(host, "[::1]") ||
+	       (s->host && !strcasecmp(host, s->host)) ||
+	       (inet_pton(AF_INET, host, &v4) == 1 && ntohl(v4.s_addr) >> 24 == 127);
+}
+
 static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, const char *url,
 	const char *method, const char *version, const char *data, size_t *data_size, void **state)
 {
 	struct http_server *s = ctx;
+	struct client *client = find_client(s, connection);
 	const struct page *page;
 
+	if (client)
+		client->used = ++s->uses;
+	if (!is_own_host(s, connection))
+		return answer_text(s, connection, MHD_HTTP_MISDIRECTED_REQUEST,
+			"This server has another name: use localhost.\n");
 	if (!is_allowed(s, connection))
 		return answer_text(
 			s, connection, MHD_HTTP_UNAUTHORIZED, "A valid token is required.\n");
@@ -291,13 +391,50 @@ static int find_address(const struct http_server_opts *opts, struct addrinfo **r
 	return e;
 }
 
+/* "unix:PATH": a socket that is a file, which only its owner can use, and root. */
+static int listen_on_file(struct http_server *s, const char *path)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	struct stat st;
+	mode_t before;
+	int r;
+
+	if (!*path || strlen(path) >= sizeof(address.sun_path))
+		return attar_fail(-EINVAL, "--listen: the path '%s' has not 1 to %zu characters",
+			CLIP(path), sizeof(address.sun_path) - 1);
+	strcpy(address.sun_path, path);
+	s->socket = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (s->socket < 0)
+		return attar_fail(-EIO, "--listen: cannot open a socket: %s", strerror(errno));
+	if (lstat(path, &st) == 0 && S_ISSOCK(st.st_mode) && st.st_uid == geteuid() &&
+		connect(s->socket, (struct sockaddr *)&address, sizeof(address)) < 0 &&
+		errno == ECONNREFUSED)
+		unlink(path); /* left by a server that was killed */
+	before = umask(0177);
+	r = bind(s->socket, (struct sockaddr *)&address, sizeof(address));
+	umask(before);
+	if (r < 0 || listen(s->socket, WAITING) < 0)
+		return attar_fail(
+			-EIO, "--listen: cannot listen on '%s': %s", CLIP(path), strerror(errno));
+	s->socket_path = strdup(path);
+	return s->socket_path ? 0 : base_oom();
+}
+
+static const char unix_scheme[] = "unix:";
+
 static int listen_on(struct http_server *s, const struct http_server_opts *opts)
 {
 	struct addrinfo *info;
-	int e = find_address(opts, &info);
+	int e;
 
+	if (!strncmp(opts->address, unix_scheme, strlen(unix_scheme)))
+		return listen_on_file(s, opts->address + strlen(unix_scheme));
+	e = find_address(opts, &info);
 	if (e < 0)
 		return e;
+	s->is_loopback = is_loopback(info);
+	if (strchr(opts->address, ':'))
+		s->host = strndup(opts->address, strcspn(opts->address, ":"));
 	e = open_socket(s, info, opts->address);
 	freeaddrinfo(info);
 	return e;
@@ -340,9 +477,13 @@ static int start(struct http_server *s)
 	struct MHD_OptionItem options[] = {
 		{MHD_OPTION_LISTEN_SOCKET, s->socket, NULL},
 		{MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX, NULL},
+		{MHD_OPTION_PER_IP_CONNECTION_LIMIT, s->socket_path ? 0 : CONNECTIONS_OF_ONE, NULL},
 		{MHD_OPTION_CONNECTION_TIMEOUT, TIMEOUT_SECONDS, NULL},
+		{MHD_OPTION_NOTIFY_CONNECTION, (intptr_t)on_connection, s},
 		{tls ? MHD_OPTION_HTTPS_MEM_CERT : MHD_OPTION_END, 0, s->certificate.data},
 		{MHD_OPTION_HTTPS_MEM_KEY, 0, s->key.data},
+		{MHD_OPTION_HTTPS_PRIORITIES, 0,
+			(void *)(uintptr_t) "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"},
 		{MHD_OPTION_END, 0, NULL},
 	};
 	sigset_t all, before;
@@ -368,6 +509,10 @@ static void log_address(const struct http_server *s)
 	socklen_t size = sizeof(address);
 	char host[NI_MAXHOST], port[NI_MAXSERV];
 
+	if (s->socket_path) {
+		log_note("listening on unix:%s", s->socket_path);
+		return;
+	}
 	if (getsockname(s->socket, (struct sockaddr *)&address, &size) < 0 ||
 		getnameinfo((struct sockaddr *)&address, size, host, sizeof(host), port,
 			sizeof(port), NI_NUMERICHOST | NI_NUMERICSERV) != 0)
@@ -417,15 +562,18 @@ static bool can_read(const struct http_server_opts *opts)
 
 int http_server_check(const struct http_server_opts *opts, struct sockaddr_storage *ret_address)
 {
+	const bool is_file = !strncmp(opts->address, unix_scheme, strlen(unix_scheme));
 	struct http_server s = {.socket = -1};
 	struct addrinfo *info;
-	int e = find_address(opts, &info);
+	int e = is_file ? 0 : find_address(opts, &info);
 
 	if (e < 0)
 		return e;
 	*ret_address = (struct sockaddr_storage){0};
-	memcpy(ret_address, info->ai_addr, info->ai_addrlen);
-	freeaddrinfo(info);
+	if (!is_file) {
+		memcpy(ret_address, info->ai_addr, info->ai_addrlen);
+		freeaddrinfo(info);
+	}
 	e = can_read(opts) ? read_files(&s, opts) : 0;
 	buf_done(&s.token);
 	buf_done(&s.certificate);
@@ -454,6 +602,10 @@ struct http_server *http_server_free(struct http_server *s)
 		s->mhd.stop(s->daemon); /* closes the socket */
 	else if (s->socket >= 0)
 		close(s->socket);
+	if (s->socket_path)
+		unlink(s->socket_path);
+	free(s->socket_path);
+	free(s->host);
 	vec_each (&s->pages, page)
 		buf_done(&page->text);
 	vec_done(&s->pages);

@@ -20,7 +20,10 @@ struct http_server_opts {
 	/* copied; the strings must outlive the server */
 	const struct http_server_page *pages;
 	size_t n_pages;
-	/* "PORT", "ADDRESS:PORT" or "[ADDRESS]:PORT"; default address: loopback */
+	/*
+	 * "PORT", "ADDRESS:PORT" or "[ADDRESS]:PORT", default address: loopback; "unix:PATH": a
+	 * socket for programs of the same user and root
+	 */
 	const char *address;
 	/* clients must send its first line as bearer token; NULL: no authentication */
 	const char *token_file;
@@ -35,7 +38,8 @@ int http_server_start(const struct http_server_opts *opts, struct http_server **
 
 /*
  * Checks the options as http_server_start() does, except for files that this user cannot read. The
- * address of the host is looked up. Returns 0 or a negative errno with an error message.
+ * address of the host is looked up; of "unix:PATH" it is 0. Returns 0 or a negative errno with an
+ * error message.
  */
 int http_server_check(const struct http_server_opts *opts, struct sockaddr_storage *ret_address);
 

@@ -38,7 +38,8 @@ static const struct attar_option output_options[] = {
 		"files of -o"),
 	ATTAR_TEXT(T, listen, 0, "listen", "ADDRESS",
 		"with -i: serve the newest results by HTTP, as a page at / and for Prometheus at "
-		"/metrics; ADDRESS is [HOST:]PORT; without HOST, only local programs can connect"),
+		"/metrics; ADDRESS is [HOST:]PORT or unix:PATH; without HOST, only local programs "
+		"can connect"),
 	ATTAR_TEXT(T, listen_token_file, 0, "listen-token-file", "FILE",
 		"--listen: require the first line of FILE as bearer token", .complete = "file"),
 	ATTAR_TEXT(T, listen_cert, 0, "listen-cert", "FILE",

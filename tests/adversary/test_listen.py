@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: MIT
+"""--listen: clients of another user cannot keep others out, or read what is not for them."""
+import re
+import socket
+import ssl
+import subprocess
+import time
+
+import pytest
+
+from adversary import directory
+from command import ATTAR, has
+
+# Opens connections from several loopback addresses, and never finishes a request on them.
+CROWD = '''
+import socket, sys, time
+crowd = []
+def fill():
+    for i in range(200):
+        s = socket.socket()
+        try:
+            s.bind((f'127.0.0.{2 + i % 40}', 0))
+            s.settimeout(1)
+            s.connect(('127.0.0.1', int(sys.argv[1])))
+            s.send(b'GET /')
+            crowd.append(s)
+        except OSError:
+            s.close()
+fill()
+print(len(crowd), flush=True)
+while True:
+    for s in list(crowd):
+        try:
+            s.send(b'x')
+        except OSError:
+            crowd.remove(s)
+    time.sleep(.5)
+'''
+
+
+@pytest.fixture
+def serve():
+    programs = []
+
+    def start(address='0', *words):
+        programs.append(subprocess.Popen(
+            [ATTAR, 'stat', '-a', '-e', 'context-switches', '-i', '50ms', '--listen', address,
+             *map(str, words)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True))
+        line = next(line for line in programs[-1].stderr if 'listening on' in line)
+        port = re.search(r':(\d+)/$', line)
+        return int(port[1]) if port else None
+    start.programs = programs
+    yield start
+    for program in programs:
+        program.terminate()
+        program.wait()
+
+
+def ask(connection, path='/healthz', host='localhost'):
+    connection.settimeout(10)
+    connection.sendall(f'GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n'.encode())
+    answer = b''
+    while piece := connection.recv(65536):
+        answer += piece
+    return int(answer.split()[1])
+
+
+def connect(port):
+    return socket.create_connection(('127.0.0.1', port), 10)
+
+
+def test_a_crowd_of_idle_clients_does_not_keep_others_out(serve, nobody):
+    port = serve()
+    nobody.python(CROWD, port)
+    for _ in range(5):
+        begin = time.monotonic()
+        assert ask(connect(port)) == 200
+        assert time.monotonic() - begin < 3
+
+
+@pytest.mark.parametrize('host, status', [
+    ('localhost', 200), ('LOCALHOST:9101', 200), ('127.0.0.1', 200), ('127.1.2.3:80', 200),
+    ('[::1]:9101', 200), ('evil.example', 421), ('evil.example:9101', 421), ('10.0.0.1', 421),
+    ('127.0.0.1.evil.example', 421), ('[fe80::1]', 421), ('x' * 300, 421)])
+def test_names_of_other_hosts_are_refused(host, status, serve):
+    assert ask(connect(serve()), host=host) == status
+
+
+@pytest.mark.filterwarnings('ignore::DeprecationWarning')
+def test_only_new_versions_of_tls_are_accepted(serve, tmp_path):
+    if not has('openssl'):
+        pytest.skip('openssl is not installed')
+    key, certificate = tmp_path / 'key', tmp_path / 'certificate'
+    subprocess.run(['openssl', 'req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-keyout', key,
+                    '-out', certificate, '-subj', '/CN=localhost'], check=True,
+                   capture_output=True)
+    port = serve('0', '--listen-cert', certificate, '--listen-key', key)
+    accepted = []
+    for version in (ssl.TLSVersion.TLSv1, ssl.TLSVersion.TLSv1_1, ssl.TLSVersion.TLSv1_2,
+                    ssl.TLSVersion.TLSv1_3):
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        context.set_ciphers('ALL:@SECLEVEL=0')
+        context.minimum_version = context.maximum_version = version
+        try:
+            with context.wrap_socket(connect(port)) as connection:
+                accepted.append(connection.version())
+                assert ask(connection) == 200
+        except OSError:
+            pass
+    assert accepted == ['TLSv1.2', 'TLSv1.3']
+
+
+def test_a_socket_file_is_for_the_same_user(serve, tmp_path, nobody):
+    path = directory(tmp_path / 'run', 0o755) / 'attar.sock'
+    for _ in range(2):  # a server that was killed has left its file
+        serve(f'unix:{path}')
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(str(path))
+            assert ask(connection, host='anything') == 200
+        done = subprocess.run(nobody.command('/usr/bin/python3', '-c', 'import socket, sys;'
+                                             'socket.socket(1).connect(sys.argv[1])', path),
+                              capture_output=True, text=True)
+        assert 'PermissionError' in done.stderr
+        serve.programs[-1].kill()
+        serve.programs[-1].wait()
+        assert path.exists()
+    serve(f'unix:{path}')
+    serve.programs[-1].terminate()
+    serve.programs[-1].wait()
+    assert not path.exists()
+
+
+def test_a_client_that_asks_again_and_again_keeps_its_connection(serve):
+    port, crowd = serve(), []
+    client = connect(port)
+    for number in range(100):
+        crowd.append(socket.create_connection(('127.0.0.1', port), 10,
+                                              (f'127.0.0.{2 + number % 40}', 0)))
+        if number % 10 == 0:
+            client.sendall(b'GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n')
+            answer = b''
+            while not answer.endswith(b'ok\n'):
+                answer += (piece := client.recv(4096))
+                assert piece
+    for connection in [client, *crowd]:
+        connection.close()
