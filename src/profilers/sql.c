@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "by_source.h"
@@ -32,7 +33,7 @@ static bool is_used(const struct sql *s, const char *name)
 	for (size_t i = 0; i < s->n; i++)
 		if (!strcasecmp(s->tables[i]->name, name))
 			return true;
-	return false;
+	return !strcasecmp(name, SQL_METADATA);
 }
 
 /* The alias, or the name without its system, with '_' for what a plain SQL name cannot have. */
@@ -103,7 +104,11 @@ static int learn(struct attar_run *run, void *self, uint32_t source, void *event
 	if (!table->name)
 		table->name = table_name(s, spec);
 	table->event = spec->name;
+	table->spec = spec;
+	table->created = time(NULL);
 	table->format = spec->format;
+	if (sql_columns_init(&table->columns, spec->format) < 0)
+		return -ENOMEM;
 	return table->name ? add_table(s, table) : attar_fail(-ENOMEM, "out of memory");
 }
 
@@ -113,6 +118,7 @@ static void forget(void *event)
 
 	free((char *)(uintptr_t)table->name);
 	free(table->condition);
+	sql_columns_done(&table->columns);
 	attar_expr_free(table->only);
 	for (struct sql_aggregate *next, *a = table->aggregates; a; a = next) {
 		next = sql_aggregate_next(a);
@@ -128,13 +134,23 @@ static bool is_needed(const struct sql_table *table, const struct attar_event *e
 	return attar_expr_is_true(table->only, &record);
 }
 
+static void count(struct sql_table *table, uint64_t time)
+{
+	table->last = time;
+	if (!table->n_events++)
+		table->first = time;
+}
+
 static int on_event(struct attar_run *run, void *self, const struct attar_event *ev)
 {
 	struct sql_table *table;
 	struct sql *s = self;
 	int r = by_source_get(&s->by_source, run, self, ev->counter, &table);
 
-	if (r < 0 || (table->only && !s->verify && !is_needed(table, ev)))
+	if (r < 0)
+		return r;
+	count(table, ev->time);
+	if (table->only && !s->verify && !is_needed(table, ev))
 		return r;
 	for (struct sql_aggregate *a = table->aggregates; r >= 0 && a; a = sql_aggregate_next(a))
 		r = sql_aggregate_add(a, ev);
@@ -275,13 +291,27 @@ static int verify(
 	struct attar_run *run, struct sql *s, struct sql_db *db, struct attar_report *report)
 {
 	struct sql_db *stored;
-	int r = open_db(run, s, NULL, true, &stored);
+	unsigned unordered;
+	int r;
 
+	if (s->output2) {
+		attar_report_remark(report,
+			"not verified: with --output2, SQLite alone computes the results, from all "
+			"events");
+		return 0;
+	}
+	r = open_db(run, s, NULL, true, &stored);
 	if (r < 0)
 		return r;
-	r = sql_db_compare(db, stored, s->query);
+	r = sql_db_compare(db, stored, s->query, &unordered);
 	sql_db_free(stored);
-	if (r == 0)
+	if (r == 0 && unordered)
+		attar_report_remark(report,
+			"verified: the results equal those of ordinary tables, but the order of "
+			"the "
+			"rows of query %u was not compared",
+			unordered);
+	else if (r == 0)
 		attar_report_remark(report, "verified: the results equal those of ordinary tables");
 	return r;
 }
@@ -323,14 +353,17 @@ static bool is_letter(char c)
 	return isalnum((unsigned char)c) || c == '_';
 }
 
-/* Whether the text has this word, in any case. */
+/* Whether the text has this word, in any case, or with "_" before it. */
 static bool has_word(const char *text, const char *word)
 {
 	size_t n = strlen(word);
 
-	for (const char *at = text; (at = strcasestr(at, word)); at++)
-		if ((at == text || !isalnum((unsigned char)at[-1])) && !is_letter(at[n]))
+	for (const char *at = text; (at = strcasestr(at, word)); at++) {
+		const char *start = at > text && at[-1] == '_' ? at - 1 : at;
+
+		if ((start == text || !is_letter(start[-1])) && !is_letter(at[n]))
 			return true;
+	}
 	return false;
 }
 
@@ -390,6 +423,7 @@ static int sql_open(struct attar_run *run, void *self)
 static void forget_events(struct sql *s, struct sql_table *table)
 {
 	sql_rows_clear(&s->store, &table->rows);
+	table->n_events = 0;
 	for (struct sql_aggregate *a = table->aggregates; a; a = sql_aggregate_next(a))
 		sql_aggregate_clear(a);
 }
@@ -412,7 +446,7 @@ static int sql_report(
 		r = sql_db_run(db, s->query, report);
 	if (r == 0 && s->query && s->explain)
 		r = explain(s, db, report);
-	if (r == 0 && s->query && s->verify)
+	if (r == 0 && (s->query || s->output2) && s->verify)
 		r = verify(run, s, db, report);
 	if (r == 0 && s->output2)
 		r = store_tables(run, s, report);

@@ -7,6 +7,7 @@
 #define PROFILERS_SQL_H
 
 #include "attar/run.h"
+#include "sql_columns.h"
 
 /* ---- sql_rows.c: the events that are kept, up to a number of bytes ---- */
 
@@ -74,20 +75,26 @@ void sql_store_done(struct sql_store *store);
 
 /* ---- sql_db.c ---- */
 
+/* The name of the table that describes the others. */
+#define SQL_METADATA "event_metadata"
+
 /* A table: an event. */
 struct sql_table {
-	const char *name;                  /* in queries; owned by the profiler */
-	const char *event;                 /* borrowed */
+	const char *name;  /* in queries; owned by the profiler */
+	const char *event; /* borrowed, and so is the next one */
+	const struct attar_event_spec *spec;
 	const struct attar_format *format; /* NULL: the event has no fields */
+	struct sql_columns columns;
 	struct sql_rows rows;
 	/* What the queries need, as a filter; NULL: all events. Owned by the profiler. */
 	char *condition;
 	bool is_needed;                /* all events are needed */
 	bool uses_rowid;               /* a query does */
-	bool reads_hidden;             /* a query does: columns that '*' does not include */
 	bool reads_comm, reads_fields; /* a query does */
 	bool in_kernel;                /* the kernel drops the other events */
 	struct attar_expr *only; /* the condition, if attar applies it; NULL: the kernel does */
+	uint64_t n_events, first, last;   /* delivered ones, and their times, ns */
+	int64_t created;                  /* seconds since 1970 */
 	struct sql_aggregate *aggregates; /* owned by the profiler; in a list */
 	unsigned n_queries;               /* that read the table */
 	bool keeps_no_rows;               /* all these are aggregates */
@@ -154,10 +161,13 @@ int sql_db_explain(struct sql_db *db, const char *queries, struct attar_report *
 int sql_db_run(struct sql_db *db, const char *queries, struct attar_report *report);
 
 /*
- * Returns 0 if the queries have the same results in both; else with an error message: -EBADMSG if
- * not, -EINVAL if '*' stands for more columns in the ordinary tables, which cannot hide any, and
- * these have names that cannot be distinguished.
+ * Returns 0 if the queries have the same results in both, where rows that ORDER BY does not
+ * distinguish may be in another order; else with an error message: -EBADMSG if not, -EINVAL if '*'
+ * stands for more columns in the ordinary tables, which cannot hide any, and these have names that
+ * cannot be distinguished. *ret_unordered: the first statement whose rows have another order and an
+ * ORDER BY that is not understood; 0: there is none.
  */
-int sql_db_compare(struct sql_db *db, struct sql_db *other, const char *queries);
+int sql_db_compare(
+	struct sql_db *db, struct sql_db *other, const char *queries, unsigned *ret_unordered);
 
 #endif

@@ -39,7 +39,8 @@ int sql_db_run(struct sql_db *db, const char *queries, struct attar_report *repo
 	return -EOPNOTSUPP;
 }
 
-int sql_db_compare(struct sql_db *db, struct sql_db *other, const char *queries)
+int sql_db_compare(
+	struct sql_db *db, struct sql_db *other, const char *queries, unsigned *ret_unordered)
 {
 	return -EOPNOTSUPP;
 }

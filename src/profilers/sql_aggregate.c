@@ -193,13 +193,13 @@ int sql_aggregate_add(struct sql_aggregate *a, const struct attar_event *ev)
 	}
 	sql_view_event(ev, a->reads_comm, &row, &view);
 	for (size_t i = 0; i < a->n_keys; i++)
-		keys[i] = sql_table_value(a->table, (size_t)a->key_columns[i], &view);
+		keys[i] = sql_column_value(&a->table->columns.at[a->key_columns[i]], &view);
 	group = group_of(a, keys);
 	if (group < 0)
 		return (int)group;
 	a->groups[group].n++;
 	for (size_t i = 0; i < a->n_summed; i++) {
-		struct sql_value v = sql_table_value(a->table, (size_t)a->summed[i], &view);
+		struct sql_value v = sql_column_value(&a->table->columns.at[a->summed[i]], &view);
 
 		if (!v.is_null)
 			sql_sum_add(&a->sums[(size_t)group * a->n_summed + i], v.number,

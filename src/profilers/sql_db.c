@@ -12,6 +12,7 @@ enum {
 	STEPS = 10000,      /* of SQLite's machine between two looks at the clock */
 	ROWS_MAX = 1000000, /* of one result */
 	NAME_BYTES = 256,
+	TYPE_BYTES = 32,
 	VALUE_BYTES_MAX = 16 << 20, /* of a text or BLOB */
 };
 
@@ -30,7 +31,7 @@ static uint64_t now(void)
 
 /* ---- limits of queries ---- */
 
-static void set_deadline(struct sql_db *db, uint64_t timeout)
+void sql_db_set_deadline(struct sql_db *db, uint64_t timeout)
 {
 	db->deadline = now() + timeout;
 	db->was_stopped = attar_run_is_stopped(db->run);
@@ -69,21 +70,25 @@ static const char *action_name(int action)
 }
 
 /* The number of a row depends on all events before it. */
-static void note_column(struct sql_table *table, const char *column)
+static void note_column(struct sql_table *table, const char *name)
 {
-	char stack[NAME_BYTES], line[NAME_BYTES];
+	int column = sql_columns_find(&table->columns, name, strlen(name));
 
-	if (!strcmp(column, "ROWID"))
+	if (column >= 0)
+		table->columns.at[column].is_read = true;
+	else if (!strcmp(name, "ROWID"))
 		table->is_needed = table->uses_rowid = true;
-	sql_table_hidden_names(table, stack, line);
-	table->reads_hidden |= !strcasecmp(column, stack) || !strcasecmp(column, line);
 }
 
 static void note_read(struct sql_db *db, const char *table, const char *column)
 {
-	for (size_t i = 0; i < db->opts.n_tables; i++)
+	bool needs_all = !strcmp(table, SQL_METADATA) && sql_metadata_counts(column);
+
+	for (size_t i = 0; i < db->opts.n_tables; i++) {
+		db->opts.tables[i]->is_needed |= needs_all;
 		if (!strcmp(db->opts.tables[i]->name, table))
 			note_column(db->opts.tables[i], column);
+	}
 }
 
 static int authorize(
@@ -125,17 +130,33 @@ static int execute(struct sql_db *db, const char *text)
 	return attar_fail(-error, "cannot write '%s': %s", db->opts.path, strerror(error));
 }
 
-/* %w doubles quotes in names. */
+/* Ordinary tables have no hidden columns: those for sql_db_compare() have what a query reads. */
+static bool is_stored(const struct sql_db *db, const struct sql_column *column)
+{
+	return !column->is_hidden || !db->opts.is_compared || column->is_read;
+}
+
+/* %w doubles quotes in names. A column with the same values as another takes no space. */
 static void copy_table(const struct sql_db *db, const struct sql_table *table, sqlite3_str *text)
 {
-	char stack[NAME_BYTES], line[NAME_BYTES];
+	const struct sql_columns *columns = &table->columns;
 
-	sqlite3_str_appendf(text,
-		"; DROP TABLE IF EXISTS main.\"%w\"; CREATE TABLE main.\"%w\" AS SELECT *",
+	sqlite3_str_appendf(text, "; DROP TABLE IF EXISTS main.\"%w\"; CREATE TABLE main.\"%w\"(",
 		table->name, table->name);
-	sql_table_hidden_names(table, stack, line);
-	if (!db->opts.is_compared || table->reads_hidden)
-		sqlite3_str_appendf(text, ", \"%w\", \"%w\"", stack, line);
+	for (size_t i = 0; i < columns->n; i++) {
+		const struct sql_column *column = &columns->at[i];
+
+		if (!is_stored(db, column))
+			continue;
+		sqlite3_str_appendf(text, "%s\"%w\" %s", i ? ", " : "", column->name, column->type);
+		if (column->same)
+			sqlite3_str_appendf(text, " GENERATED ALWAYS AS (\"%w\")", column->same);
+	}
+	sqlite3_str_appendf(text, "); INSERT INTO main.\"%w\" SELECT *", table->name);
+	for (size_t i = 0; i < columns->n; i++)
+		if (columns->at[i].is_hidden && !columns->at[i].same &&
+			is_stored(db, &columns->at[i]))
+			sqlite3_str_appendf(text, ", \"%w\"", columns->at[i].name);
 	sqlite3_str_appendf(
 		text, " FROM temp.\"%w\"; DROP TABLE temp.\"%w\"", table->name, table->name);
 }
@@ -156,6 +177,17 @@ static int create_table(struct sql_db *db, size_t i)
 	return r;
 }
 
+static int create_metadata(struct sql_db *db)
+{
+	int r = execute(db, "CREATE VIRTUAL TABLE temp." SQL_METADATA " USING attar_metadata");
+
+	if (r < 0 || !db->opts.is_stored)
+		return r;
+	return execute(db,
+		"DROP TABLE IF EXISTS main." SQL_METADATA "; CREATE TABLE main." SQL_METADATA
+		" AS SELECT * FROM temp." SQL_METADATA "; DROP TABLE temp." SQL_METADATA);
+}
+
 static int create_tables(struct sql_db *db)
 {
 	const char *path = db->opts.path ? db->opts.path : ":memory:";
@@ -165,11 +197,14 @@ static int create_tables(struct sql_db *db)
 		return attar_fail(-EIO, "cannot open the database '%s': %s", path,
 			db->sqlite ? sqlite3_errmsg(db->sqlite) : "out of memory");
 	r = execute(db, "PRAGMA temp_store = MEMORY; BEGIN");
-	if (r == 0 && (sql_table_register(db) != SQLITE_OK ||
-			      (!db->opts.is_stored && sql_groups_register(db) != SQLITE_OK)))
+	if (r == 0 &&
+		(sql_table_register(db) != SQLITE_OK || sql_metadata_register(db) != SQLITE_OK ||
+			(!db->opts.is_stored && sql_groups_register(db) != SQLITE_OK)))
 		r = sql_db_failed(db, "cannot create the tables");
 	for (size_t i = 0; r == 0 && i < db->opts.n_tables; i++)
 		r = create_table(db, i);
+	if (r == 0)
+		r = create_metadata(db);
 	return r == 0 ? execute(db, "COMMIT") : r;
 }
 
@@ -219,6 +254,12 @@ struct sql_db *sql_db_free(struct sql_db *db)
 
 /* ---- errors ---- */
 
+/* Of the hidden columns, a message names those that are not the same or common to all events. */
+static bool is_listed(const struct sql_column *column)
+{
+	return !column->is_hidden || (!column->same && !column->field);
+}
+
 /* "sched_wakeup(time, cpu, ...), ..." */
 static void list_tables(struct sql_db *db, char *ret_text, size_t max)
 {
@@ -230,17 +271,19 @@ static void list_tables(struct sql_db *db, char *ret_text, size_t max)
 	}
 	*ret_text = '\0';
 	for (size_t i = 0; i < db->opts.n_tables && n < max; i++) {
+		const struct sql_columns *columns = &db->opts.tables[i]->columns;
+
 		n += (size_t)snprintf(
 			ret_text + n, max - n, "%s%s(", i ? ", " : "", db->opts.tables[i]->name);
-		for (size_t c = 0; n < max && c < sql_table_columns(db->opts.tables[i]); c++) {
-			char name[NAME_BYTES];
-
-			sql_table_column_name(db->opts.tables[i], c, name, sizeof(name));
-			n += (size_t)snprintf(ret_text + n, max - n, "%s%s", c ? ", " : "", name);
-		}
+		for (size_t c = 0; n < max && c < columns->n; c++)
+			if (is_listed(&columns->at[c]))
+				n += (size_t)snprintf(ret_text + n, max - n, "%s%s", c ? ", " : "",
+					columns->at[c].name);
 		if (n < max)
 			n += (size_t)snprintf(ret_text + n, max - n, ")");
 	}
+	if (n < max)
+		snprintf(ret_text + n, max - n, ", " SQL_METADATA);
 }
 
 /*
@@ -268,8 +311,7 @@ static void point(const struct sql_db *db, const char *query, char *ret_text, si
 		snprintf(ret_text, max, "\n    %.*s\n    %*s^", (int)n, query, at, "");
 }
 
-/* The origin of the query. */
-static const char *what(const struct sql_db *db)
+const char *sql_db_what(const struct sql_db *db)
 {
 	return db->opts.is_prompt ? "query" : "--query";
 }
@@ -286,7 +328,7 @@ static int prepare(
 	return code;
 }
 
-static int refuse(struct sql_db *db, const char *query)
+int sql_db_refuse(struct sql_db *db, const char *query)
 {
 	const char *refused = db->refused;
 	char tables[1024], place[1024], message[1024];
@@ -294,36 +336,37 @@ static int refuse(struct sql_db *db, const char *query)
 	snprintf(message, sizeof(message), "%s", sqlite3_errmsg(db->sqlite));
 	db->refused = NULL;
 	if (sqlite3_errcode(db->sqlite) == SQLITE_INTERRUPT && now() <= db->deadline)
-		return attar_fail(-EINTR, "%s: interrupted by a signal", what(db));
+		return attar_fail(-EINTR, "%s: interrupted by a signal", sql_db_what(db));
 	if (sqlite3_errcode(db->sqlite) == SQLITE_INTERRUPT)
 		return attar_fail(-ETIMEDOUT,
 			"%s: interrupted after %g s, the limit of --timeout" ATTAR_FIX
 			"use a longer --timeout, or check that the query ends",
-			what(db), (double)db->opts.timeout / 1e9);
+			sql_db_what(db), (double)db->opts.timeout / 1e9);
 	if (refused)
 		return attar_fail(-EINVAL,
 			"%s: %s is not allowed: queries are read-only (SELECT, WITH, EXPLAIN)",
-			what(db), refused);
+			sql_db_what(db), refused);
 	point(db, query, place, sizeof(place));
 	if (may_be_name(db, query)) {
 		list_tables(db, tables, sizeof(tables));
-		return attar_fail(
-			-EINVAL, "%s: %s; the tables are %s%s", what(db), message, tables, place);
+		return attar_fail(-EINVAL, "%s: %s; the tables are %s%s", sql_db_what(db), message,
+			tables, place);
 	}
-	return attar_fail(-EINVAL, "%s: %s%s", what(db), message, place);
+	return attar_fail(-EINVAL, "%s: %s%s", sql_db_what(db), message, place);
 }
 
 /* ---- tables ---- */
 
-static void add_column(const struct sql_table *table, size_t column, struct attar_section *section)
+static void add_column(const struct sql_table *table, const struct sql_column *column,
+	struct attar_section *section)
 {
-	char name[NAME_BYTES];
+	char type[TYPE_BYTES];
 
-	sql_table_column_name(table, column, name, sizeof(name));
+	snprintf(type, sizeof(type), "%s%s", column->type, column->is_hidden ? " HIDDEN" : "");
 	attar_section_row(section);
 	attar_cell_text(section, table->name);
-	attar_cell_text(section, name);
-	attar_cell_text(section, sql_table_type(table, column));
+	attar_cell_text(section, column->name);
+	attar_cell_text(section, type);
 }
 
 void sql_db_tables(struct sql_db *db, bool columns, struct attar_report *report)
@@ -342,17 +385,33 @@ void sql_db_tables(struct sql_db *db, bool columns, struct attar_report *report)
 	for (size_t i = 0; i < db->opts.n_tables; i++) {
 		const struct sql_table *table = db->opts.tables[i];
 
-		for (size_t c = 0; columns && c < sql_table_columns(table); c++)
-			add_column(table, c, section);
+		for (size_t c = 0; columns && c < table->columns.n; c++)
+			add_column(table, &table->columns.at[c], section);
 		if (columns)
 			continue;
 		attar_section_row(section);
 		attar_cell_text(section, table->name);
 		attar_cell_text(section, table->event);
 	}
+	sql_metadata_describe(columns, section);
 }
 
 /* ---- running ---- */
+
+/* Refuses a statement whose symbolic() has no known names. 1: it has. */
+static int check_symbolic(
+	struct sql_db *db, const char *query, const char *end, sqlite3_stmt **statement)
+{
+	char *expanded;
+	int r = sql_symbolic_expand(db, query, (size_t)(end - query), &expanded);
+
+	sqlite3_free(expanded);
+	if (r == 0)
+		return 1;
+	sqlite3_finalize(*statement);
+	*statement = NULL;
+	return r;
+}
 
 int sql_db_next(struct sql_db *db, const char **text, sqlite3_stmt **ret_statement)
 {
@@ -362,9 +421,9 @@ int sql_db_next(struct sql_db *db, const char **text, sqlite3_stmt **ret_stateme
 	db->refused = NULL;
 	while (*query) {
 		if (prepare(db, query, ret_statement, text) != SQLITE_OK)
-			return refuse(db, query);
+			return sql_db_refuse(db, query);
 		if (*ret_statement)
-			return 1;
+			return check_symbolic(db, query, *text, ret_statement);
 		query = *text; /* a comment, or an empty statement */
 	}
 	return 0;
@@ -379,7 +438,7 @@ int sql_db_check(struct sql_db *db, const char *queries)
 		sqlite3_finalize(statement);
 		n++;
 	}
-	return r == 0 && !n ? attar_fail(-EINVAL, "%s: there is no statement", what(db)) : r;
+	return r == 0 && !n ? attar_fail(-EINVAL, "%s: there is no statement", sql_db_what(db)) : r;
 }
 
 struct column_unit {
@@ -464,12 +523,12 @@ static int add_rows_with(struct sql_db *db, sqlite3_stmt *statement, sqlite3_stm
 		if (rows == ROWS_MAX)
 			return attar_fail(-E2BIG,
 				"%s: the result has more than %d rows" ATTAR_FIX "add a LIMIT",
-				what(db), ROWS_MAX);
+				sql_db_what(db), ROWS_MAX);
 		attar_section_row(table);
 		for (int i = 0; i < n; i++)
 			add_cell(table, statement, i, units[i].unit);
 	}
-	return result == SQLITE_DONE ? 0 : refuse(db, query);
+	return result == SQLITE_DONE ? 0 : sql_db_refuse(db, query);
 }
 
 static int add_rows(struct sql_db *db, sqlite3_stmt *statement, sqlite3_stmt *named,
@@ -493,31 +552,33 @@ static const char *query_on_groups(const struct sql_db *db, unsigned number)
 	return a ? a->query : NULL;
 }
 
-/* Prepares that query as *ret_statement: 1; 0 if there is none; or a negative errno. */
-static int prepare_on_groups(struct sql_db *db, unsigned number, sqlite3_stmt **ret_statement)
+int sql_db_prepare_other(struct sql_db *db, unsigned number, const char *query, size_t len,
+	sqlite3_stmt **ret_statement)
 {
-	const char *query = query_on_groups(db, number);
+	const char *groups = query_on_groups(db, number);
+	char *text = NULL;
+	int r = groups ? 0 : sql_symbolic_expand(db, query, len, &text);
 
 	*ret_statement = NULL;
-	if (!query)
-		return 0;
-	if (prepare(db, query, ret_statement, NULL) != SQLITE_OK)
-		return refuse(db, query);
-	return 1;
+	if (r == 0 && (groups || text) &&
+		prepare(db, groups ? groups : text, ret_statement, NULL) != SQLITE_OK)
+		r = sql_db_refuse(db, groups ? groups : text);
+	sqlite3_free(text);
+	return r;
 }
 
 static int add_result(struct sql_db *db, sqlite3_stmt *statement, unsigned number,
-	const char *query, struct attar_report *report)
+	const char *query, size_t len, struct attar_report *report)
 {
-	sqlite3_stmt *on_groups;
+	sqlite3_stmt *other;
 	char name[NAME_BYTES];
-	int r = prepare_on_groups(db, number, &on_groups);
+	int r = sql_db_prepare_other(db, number, query, len, &other);
 
 	snprintf(name, sizeof(name), "query %u", number);
 	if (r >= 0)
-		r = add_rows(db, on_groups ? on_groups : statement, statement, query,
+		r = add_rows(db, other ? other : statement, statement, query,
 			attar_report_table(report, name));
-	sqlite3_finalize(on_groups);
+	sqlite3_finalize(other);
 	return r;
 }
 
@@ -527,10 +588,10 @@ int sql_db_run(struct sql_db *db, const char *queries, struct attar_report *repo
 	unsigned number = 1;
 	int r;
 
-	set_deadline(db, db->opts.timeout);
+	sql_db_set_deadline(db, db->opts.timeout);
 	for (const char *query = queries; (r = sql_db_next(db, &queries, &statement)) > 0;
 		query = queries) {
-		r = add_result(db, statement, number++, query, report);
+		r = add_result(db, statement, number++, query, (size_t)(queries - query), report);
 		sqlite3_finalize(statement);
 		if (r < 0)
 			break;
@@ -551,7 +612,7 @@ static int add_plan(struct sql_db *db, const char *query, size_t len, struct att
 	if (!text)
 		return attar_fail(-ENOMEM, "out of memory");
 	if (prepare(db, text, &plan, NULL) != SQLITE_OK)
-		r = refuse(db, text);
+		r = sql_db_refuse(db, text);
 	while (r == 0 && sqlite3_step(plan) == SQLITE_ROW) {
 		unsigned id = (unsigned)sqlite3_column_int(plan, ID) % STEPS_MAX;
 		unsigned parent = (unsigned)sqlite3_column_int(plan, PARENT) % STEPS_MAX;
@@ -590,107 +651,5 @@ int sql_db_explain(struct sql_db *db, const char *queries, struct attar_report *
 			break;
 		query = queries;
 	}
-	return r;
-}
-
-/* ---- comparing ---- */
-
-static bool equal_cells(sqlite3_stmt *a, int i, sqlite3_stmt *b, int j)
-{
-	int type = sqlite3_column_type(a, i), bytes;
-
-	if (type != sqlite3_column_type(b, j))
-		return false;
-	if (type == SQLITE_INTEGER)
-		return sqlite3_column_int64(a, i) == sqlite3_column_int64(b, j);
-	if (type == SQLITE_FLOAT)
-		return sqlite3_column_double(a, i) == sqlite3_column_double(b, j);
-	bytes = sqlite3_column_bytes(a, i);
-	if (bytes != sqlite3_column_bytes(b, j))
-		return false;
-	/* those of NULL and of an empty text are at a null pointer */
-	return !bytes ||
-	       !memcmp(sqlite3_column_blob(a, i), sqlite3_column_blob(b, j), (size_t)bytes);
-}
-
-static int differ(unsigned long long row)
-{
-	return attar_fail(-EBADMSG,
-		"--verify: row %llu of the result differs from the result of ordinary tables", row);
-}
-
-/*
- * If '*' has more columns in ordinary tables, those of b are found by the names of a's. Returns the
- * column of b for each of a, to be freed.
- */
-static int find_columns(sqlite3_stmt *a, sqlite3_stmt *b, int **ret_columns)
-{
-	int n = sqlite3_column_count(a), n_other = sqlite3_column_count(b), at = 0;
-	int *columns = calloc((size_t)n + 1, sizeof(*columns));
-
-	if (!columns)
-		return attar_fail(-ENOMEM, "out of memory");
-	for (int i = 0; i < n; i++, at++) {
-		while (n != n_other && at < n_other &&
-			strcmp(sqlite3_column_name(a, i), sqlite3_column_name(b, at)) != 0)
-			at++;
-		if (at == n_other) {
-			free(columns);
-			return attar_fail(-EINVAL,
-				"--verify: '*' includes 'stack' and 'text' in ordinary "
-				"tables" ATTAR_FIX "name the columns in place of '*'");
-		}
-		columns[i] = at;
-	}
-	*ret_columns = columns;
-	return 0;
-}
-
-static int compare_rows(
-	struct sql_db *db, sqlite3_stmt *a, sqlite3_stmt *b, const int *columns, const char *query)
-{
-	int n = sqlite3_column_count(a);
-
-	for (unsigned long long row = 1;; row++) {
-		int one = sqlite3_step(a), other = sqlite3_step(b);
-
-		if (one != SQLITE_ROW && one != SQLITE_DONE)
-			return refuse(db, query);
-		if (one != other)
-			return differ(row);
-		if (one == SQLITE_DONE)
-			return 0;
-		for (int i = 0; i < n; i++)
-			if (!equal_cells(a, i, b, columns[i]))
-				return differ(row);
-	}
-}
-
-int sql_db_compare(struct sql_db *db, struct sql_db *other, const char *queries)
-{
-	const char *query = queries, *same = queries;
-	sqlite3_stmt *a = NULL, *b = NULL, *on_groups = NULL;
-	unsigned number = 1;
-	int r = 0;
-
-	set_deadline(db, 2 * db->opts.timeout);
-	set_deadline(other, 2 * db->opts.timeout);
-	while (r == 0 && (r = sql_db_next(db, &queries, &a)) > 0) {
-		int *columns = NULL;
-
-		r = sql_db_next(other, &same, &b);
-		if (r > 0)
-			r = prepare_on_groups(db, number++, &on_groups);
-		if (r >= 0)
-			r = find_columns(a, b, &columns);
-		if (r >= 0 && !sqlite3_stmt_isexplain(a))
-			r = compare_rows(db, on_groups ? on_groups : a, b, columns, query);
-		free(columns);
-		sqlite3_finalize(on_groups);
-		sqlite3_finalize(a);
-		sqlite3_finalize(b);
-		query = queries;
-	}
-	db->deadline = other->deadline = 0;
 	return r;
 }

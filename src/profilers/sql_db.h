@@ -32,7 +32,39 @@ int sql_functions_add(struct attar_run *run, struct sql_db *db);
 
 int sql_symbolic_add(struct sql_db *db);
 
+/*
+ * Gives calls of symbolic() with one argument, the column, the name of its field. *ret_text: the
+ * statement with them, to be freed with sqlite3_free(); NULL: there are none. -EINVAL with an error
+ * message if the column does not decide which names are meant.
+ */
+int sql_symbolic_expand(const struct sql_db *db, const char *query, size_t len, char **ret_text);
+
+/* ---- sql_print.c ---- */
+
+/* The macro that names the values of a field, from the result up to *ret_end; NULL: none. */
+const char *sql_print_macro(const char *print, const char *name, const char **ret_end);
+
+/*
+ * "symbolic('softirq_entry.vec', vec), ksymbol(function)": functions for the fields of an event. To
+ * be freed with sqlite3_free(); NULL: there are none.
+ */
+char *sql_print_functions(const struct sql_table *table);
+
+/* ---- sql_metadata.c ---- */
+
+/* Adds the module "attar_metadata" of the table event_metadata. A code of SQLite. */
+int sql_metadata_register(struct sql_db *db);
+
+/* Whether a column of it needs all events to be delivered. */
+bool sql_metadata_counts(const char *column);
+
+/* Adds it to lists of tables and columns. */
+void sql_metadata_describe(bool columns, struct attar_section *section);
+
 /* ---- sql_db.c ---- */
+
+/* Where queries come from, for messages: "--query". */
+const char *sql_db_what(const struct sql_db *db);
 
 /* Whether statements may only read. */
 void sql_db_restrict(struct sql_db *db, bool is_restricted);
@@ -42,6 +74,42 @@ void sql_db_restrict(struct sql_db *db, bool is_restricted);
  * message. The caller finalizes it.
  */
 int sql_db_next(struct sql_db *db, const char **text, sqlite3_stmt **ret_statement);
+
+/*
+ * Prepares what is executed in place of a statement: the query on its groups, or the statement with
+ * names for symbolic(). *ret_statement is NULL if the statement is executed itself. 0 or a negative
+ * errno with an error message.
+ */
+int sql_db_prepare_other(struct sql_db *db, unsigned number, const char *query, size_t len,
+	sqlite3_stmt **ret_statement);
+
+/* Sets an error message with that of SQLite on a query. Returns -EINVAL, -EINTR or -ETIMEDOUT. */
+int sql_db_refuse(struct sql_db *db, const char *query);
+
+/* Interrupts statements that are executed after this time, ns. */
+void sql_db_set_deadline(struct sql_db *db, uint64_t timeout);
+
+/* ---- sql_order.c ---- */
+
+enum { SQL_KEYS_MAX = 32 };
+
+/* The order of the rows of a statement. */
+struct sql_order {
+	/* The statement without LIMIT, with terms of ORDER BY as more columns; sqlite3_free(). */
+	char *query;
+	int keys[SQL_KEYS_MAX],
+		n;       /* columns of that statement: rows with other values are ordered */
+	bool is_unknown; /* ORDER BY has terms that are not among the keys */
+	int64_t offset;  /* of the first row of the result */
+};
+
+/*
+ * Finds the order of a statement, of which `named` has the columns. 0; -ENOMEM with an error
+ * message. Free with sql_order_done().
+ */
+int sql_order_read(struct sql_db *db, const char *query, size_t len, sqlite3_stmt *named,
+	struct sql_order *ret_order);
+void sql_order_done(struct sql_order *order);
 
 /* ---- sql_input.c ---- */
 
@@ -122,17 +190,8 @@ int sql_cursor_update(
 /* Adds the module "attar", whose argument is the number of the table. */
 int sql_table_register(struct sql_db *db);
 
-/* The columns of a table: those common to all events, then its fields. */
-size_t sql_table_columns(const struct sql_table *table);
-void sql_table_column_name(
-	const struct sql_table *table, size_t column, char *ret_name, size_t max);
-
 /* Whether rows of the queries must have this one; see sql_table.only. */
 bool sql_table_is_needed(const struct sql_table *table, const struct sql_row *row);
-
-/* Whether the column is the name of the thread, and whether it is read from the fields. */
-bool sql_table_is_comm(size_t column);
-bool sql_table_is_of_fields(size_t column);
 
 /* A value: NULL, a string, borrowed from the row, or a number. */
 struct sql_value {
@@ -142,10 +201,9 @@ struct sql_value {
 	int64_t number;
 };
 
-/* Whether sql_table_value() has this column: numbers and strings that a row stores. */
-bool sql_table_has_value(const struct sql_table *table, size_t column);
-struct sql_value sql_table_value(
-	const struct sql_table *table, size_t column, const struct sql_view *view);
+/* Whether sql_column_value() has this column: numbers and strings that a row stores. */
+bool sql_column_has_value(const struct sql_column *column);
+struct sql_value sql_column_value(const struct sql_column *column, const struct sql_view *view);
 
 /* ---- sql_value.c ---- */
 
@@ -157,14 +215,6 @@ int sql_value_compare(const struct sql_value *a, const struct sql_value *b);
 
 /* ---- sql_table.c ---- */
 
-/* The declared type of a column, such as "INTEGER". */
-const char *sql_table_type(const struct sql_table *table, size_t column);
-
-/* The names of the columns that '*' does not include; each has at most 8 bytes. */
-void sql_table_hidden_names(const struct sql_table *table, char *ret_stack, char *ret_line);
 void sql_stacks_free(struct sql_db *db);
-
-/* The field of a column; NULL: the column is common to all events. */
-const struct attar_field *sql_table_field(const struct sql_table *table, size_t column);
 
 #endif

@@ -29,13 +29,18 @@ struct groups {
 
 /* ---- values ---- */
 
+static const struct sql_column *column_at(const struct groups *g, int i)
+{
+	return &g->table->columns.at[g->by->columns[i]];
+}
+
 static uint64_t hash_row(const struct groups *g, const struct sql_row *row)
 {
 	struct sql_view view = sql_row_view(row);
 	uint64_t hash = 0;
 
 	for (int i = 0; i < g->by->n; i++) {
-		struct sql_value v = sql_table_value(g->table, (size_t)g->by->columns[i], &view);
+		struct sql_value v = sql_column_value(column_at(g, i), &view);
 
 		hash = sql_value_hash(hash, &v);
 	}
@@ -49,8 +54,8 @@ static int compare_rows(
 	int order = 0;
 
 	for (int i = 0; order == 0 && i < g->by->n; i++) {
-		struct sql_value a = sql_table_value(g->table, (size_t)g->by->columns[i], &first);
-		struct sql_value b = sql_table_value(g->table, (size_t)g->by->columns[i], &second);
+		struct sql_value a = sql_column_value(column_at(g, i), &first);
+		struct sql_value b = sql_column_value(column_at(g, i), &second);
 
 		order = sql_value_compare(&a, &b);
 		order = g->by->descends[i] ? -order : order;

@@ -75,16 +75,14 @@ static int on_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int co
 static int declare(sqlite3 *sqlite, const struct sql_aggregate *a)
 {
 	sqlite3_str *text = sqlite3_str_new(sqlite);
-	char name[SQL_NAME_BYTES], *declaration;
+	char *declaration;
 	int r;
 
 	sqlite3_str_appendall(text, "CREATE TABLE x(");
 	for (size_t i = 0; i < a->n_keys; i++) {
-		size_t column = (size_t)a->key_columns[i];
+		const struct sql_column *key = &a->table->columns.at[a->key_columns[i]];
 
-		sql_table_column_name(a->table, column, name, sizeof(name));
-		sqlite3_str_appendf(
-			text, "%s\"%w\" %s", i ? ", " : "", name, sql_table_type(a->table, column));
+		sqlite3_str_appendf(text, "%s\"%w\" %s", i ? ", " : "", key->name, key->type);
 	}
 	for (size_t i = 0; i < a->n_measures; i++)
 		sqlite3_str_appendf(
@@ -131,15 +129,13 @@ static int on_best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 {
 	const struct sql_aggregate *a = ((const struct table *)base)->of;
 	sqlite3_str *text = sqlite3_str_new(NULL);
-	char name[SQL_NAME_BYTES];
 
 	sqlite3_str_appendf(text, "%s: ", a->table->name);
 	if (a->condition)
 		sqlite3_str_appendf(text, "only %s; ", a->condition);
-	for (size_t i = 0; i < a->n_keys; i++) {
-		sql_table_column_name(a->table, (size_t)a->key_columns[i], name, sizeof(name));
-		sqlite3_str_appendf(text, "%s%s", i ? ", " : "in groups of ", name);
-	}
+	for (size_t i = 0; i < a->n_keys; i++)
+		sqlite3_str_appendf(text, "%s%s", i ? ", " : "in groups of ",
+			a->table->columns.at[a->key_columns[i]].name);
 	sqlite3_str_appendf(text, "%scomputed while events arrive", a->n_keys ? "; " : "");
 	info->idxStr = sqlite3_str_finish(text);
 	info->needToFreeIdxStr = 1;

@@ -60,12 +60,12 @@ static bool find_function(const struct sql_token *token, enum sql_measure_kind *
 
 static void note_column(struct sql_aggregate *a, int column)
 {
-	a->reads_comm |= sql_table_is_comm((size_t)column);
+	a->reads_comm |= a->table->columns.at[column].source == SQL_COMM;
 }
 
 static bool is_text(const struct sql_table *table, int column)
 {
-	return !strcmp(sql_table_type(table, (size_t)column), "TEXT");
+	return !strcmp(table->columns.at[column].type, "TEXT");
 }
 
 /* The number of the column among those that are summed, where it is added; -1: too many. */
@@ -93,7 +93,7 @@ static bool add_measure(const struct rewrite *w, size_t at, enum sql_measure_kin
 		kind = SQL_COUNT_ROWS;
 	} else {
 		column = sql_statement_column(w->s, &w->s->tokens[at + 2]);
-		if (column < 0 || !sql_table_has_value(w->s->table, (size_t)column) ||
+		if (column < 0 || !sql_column_has_value(&w->s->table->columns.at[column]) ||
 			(kind != SQL_COUNT && is_text(w->s->table, column)))
 			return false;
 		sum = find_sum(a, column);
@@ -254,7 +254,7 @@ static bool add_keys(const struct sql_statement *s, struct sql_aggregate *a)
 		int column = term(s, &s->tokens[at]);
 
 		if (column < 0 || a->n_keys == SQL_GROUP_MAX ||
-			!sql_table_has_value(s->table, (size_t)column) ||
+			!sql_column_has_value(&s->table->columns.at[column]) ||
 			(at + 1 < s->group.to && !sql_token_is(&s->tokens[at + 1], ",")))
 			return false;
 		note_column(a, column);

@@ -121,7 +121,7 @@ static char *condition_of(const struct sql_table *table, sqlite3_index_info *inf
 	const struct attar_field *field;
 	sqlite3_value *value;
 
-	field = c->usable && c->iColumn >= 0 ? sql_table_field(table, (size_t)c->iColumn) : NULL;
+	field = c->usable && c->iColumn >= 0 ? table->columns.at[c->iColumn].field : NULL;
 	if (!field || sqlite3_vtab_rhs_value(info, i, &value) != SQLITE_OK || !value)
 		return NULL;
 	if (field->kind == ATTAR_FIELD_NUMBER && sqlite3_value_type(value) == SQLITE_INTEGER)
@@ -173,10 +173,16 @@ static struct sql_grouping grouping_of(
 	for (int i = 0; i < by.n; i++) {
 		by.columns[i] = info->aOrderBy[i].iColumn;
 		by.descends[i] = info->aOrderBy[i].desc;
-		if (by.columns[i] < 0 || !sql_table_has_value(table, (size_t)by.columns[i]))
+		if (by.columns[i] < 0 || !sql_column_has_value(&table->columns.at[by.columns[i]]))
 			return (struct sql_grouping){0};
 	}
 	return by;
+}
+
+/* SQLite's last bit is for all columns from the 64th on. */
+static bool reads(const struct sql_scan *scan, size_t column)
+{
+	return scan->columns & (uint64_t)1 << (column < 63 ? column : 63);
 }
 
 /* "sched_wakeup: only prio > 5; in groups of comm; reads comm, prio" */
@@ -184,26 +190,21 @@ static char *describe(const struct sql_db *db, const struct sql_scan *scan)
 {
 	sqlite3_str *text = sqlite3_str_new(db->sqlite);
 	const struct sql_table *table = scan->table;
-	uint64_t columns = scan->columns;
-	char name[SQL_NAME_BYTES];
 	bool any = false;
 
 	sqlite3_str_appendf(text, "%s: ", table->name);
 	if (scan->condition)
 		sqlite3_str_appendf(text, "only %s; ", scan->condition);
-	for (int i = 0; i < scan->grouping.n; i++) {
-		sql_table_column_name(table, (size_t)scan->grouping.columns[i], name, sizeof(name));
-		sqlite3_str_appendf(text, "%s%s%s%s", i ? ", " : "in groups of ", name,
+	for (int i = 0; i < scan->grouping.n; i++)
+		sqlite3_str_appendf(text, "%s%s%s%s", i ? ", " : "in groups of ",
+			table->columns.at[scan->grouping.columns[i]].name,
 			scan->grouping.descends[i] ? " DESC" : "",
 			i == scan->grouping.n - 1 ? "; " : "");
-	}
 	sqlite3_str_appendall(text, "reads ");
-	for (size_t i = 0; i < sql_table_columns(table); i++) {
-		/* the last bit is for all columns from the 64th on */
-		if (!(columns & (uint64_t)1 << (i < 63 ? i : 63)))
+	for (size_t i = 0; i < table->columns.n; i++) {
+		if (!reads(scan, i))
 			continue;
-		sql_table_column_name(table, i, name, sizeof(name));
-		sqlite3_str_appendf(text, "%s%s", any ? ", " : "", name);
+		sqlite3_str_appendf(text, "%s%s", any ? ", " : "", table->columns.at[i].name);
 		any = true;
 	}
 	if (!any)
@@ -275,11 +276,14 @@ enum { SCANS_MAX = 64, OPCODE = 1, P4 = 5 };
 /* What the rows of the scan's table must have. */
 static void note_columns(const struct sql_scan *scan)
 {
-	for (size_t i = 0; i < 64; i++) {
-		if (!(scan->columns & (uint64_t)1 << i))
+	const struct sql_columns *columns = &scan->table->columns;
+
+	for (size_t i = 0; i < columns->n; i++) {
+		if (!reads(scan, i))
 			continue;
-		scan->table->reads_comm |= sql_table_is_comm(i);
-		scan->table->reads_fields |= sql_table_is_of_fields(i);
+		scan->table->reads_comm |= columns->at[i].source == SQL_COMM;
+		scan->table->reads_fields |=
+			columns->at[i].field || columns->at[i].source == SQL_LINE;
 	}
 }
 
@@ -292,7 +296,8 @@ static int add_scans(const struct sql_db *db, sqlite3_stmt *program,
 		const char *plan = (const char *)sqlite3_column_text(program, P4);
 		struct sql_scan *scan;
 
-		if (!opcode || strcmp(opcode, "VFilter") != 0)
+		if (!opcode || strcmp(opcode, "VFilter") != 0 ||
+			(plan && !strcmp(plan, SQL_METADATA)))
 			continue;
 		scan = plan ? sql_scan_find(db, plan) : NULL;
 		if (!scan || *n == SCANS_MAX)
@@ -370,8 +375,12 @@ static bool adds_integers(struct sql_db *db)
 
 static bool add_aggregate(struct sql_db *db, unsigned number, const char *query, size_t len)
 {
-	struct sql_aggregate *a = sql_rewrite(db, number, query, len), **last;
+	struct sql_aggregate *a = NULL, **last;
+	char *text = NULL;
 
+	if (sql_symbolic_expand(db, query, len, &text) == 0)
+		a = sql_rewrite(db, number, text ? text : query, text ? strlen(text) : len);
+	sqlite3_free(text);
 	if (!a || a->table->uses_rowid || !is_complete(db, a)) {
 		sql_aggregate_free(a);
 		return false;

@@ -3,106 +3,25 @@
  * A SELECT on one table, split into its clauses. SQLite has checked the statement; what is more
  * than such a SELECT, such as a join or a subquery, is left to it.
  */
-#include <ctype.h>
 #include <string.h>
 
 #include "sql_statement.h"
 
 /* ---- tokens ---- */
 
-static bool is_word_char(char c)
-{
-	return isalnum((unsigned char)c) || c == '_' || (c & 0x80);
-}
-
-/* Blanks and comments; NULL: a comment without an end. */
-static const char *skip_blanks(const char *at, const char *end)
-{
-	for (;;) {
-		while (at < end && isspace((unsigned char)*at))
-			at++;
-		if (end - at >= 2 && !memcmp(at, "--", 2)) {
-			while (at < end && *at != '\n')
-				at++;
-		} else if (end - at >= 2 && !memcmp(at, "/*", 2)) {
-			at = memmem(at + 2, (size_t)(end - at) - 2, "*/", 2);
-			if (!at)
-				return NULL;
-			at += 2;
-		} else {
-			return at;
-		}
-	}
-}
-
-/* The end of a text in quotes, in which two quotes are one. */
-static const char *skip_text(const char *at, const char *end)
-{
-	for (at++; at < end; at++)
-		if (*at == '\'' && (at + 1 == end || at[1] != '\''))
-			return at + 1;
-		else if (*at == '\'')
-			at++;
-	return NULL;
-}
-
-static size_t symbol_size(const char *at, const char *end)
-{
-	static const char *const symbols[] = {"==", "!=", "<>", "<=", ">=", "||", "<<", ">>"};
-
-	for (size_t i = 0; end - at >= 2 && i < sizeof(symbols) / sizeof(*symbols); i++)
-		if (!memcmp(at, symbols[i], 2))
-			return 2;
-	return 1;
-}
-
-/* The token at `at`; false: one that is not known here, such as a quoted name. */
-static bool read_token(const char *at, const char *end, struct sql_token *ret)
-{
-	const char *stop = at;
-
-	*ret = (struct sql_token){.text = at, .kind = SQL_TOKEN_SYMBOL};
-	if (isdigit((unsigned char)*at)) {
-		while (stop < end && (is_word_char(*stop) || *stop == '.'))
-			stop++;
-		ret->kind = SQL_TOKEN_NUMBER;
-	} else if (is_word_char(*at)) {
-		while (stop < end && is_word_char(*stop))
-			stop++;
-		ret->kind = SQL_TOKEN_WORD;
-	} else if (*at == '\'') {
-		stop = skip_text(at, end);
-		ret->kind = SQL_TOKEN_TEXT;
-	} else if (strchr("()*,+-/%=<>!|&~", *at)) {
-		stop = at + symbol_size(at, end);
-	} else {
-		return false;
-	}
-	ret->n = stop ? (size_t)(stop - at) : 0;
-	return stop != NULL;
-}
-
-bool sql_token_is(const struct sql_token *token, const char *word)
-{
-	return token->kind != SQL_TOKEN_TEXT && strlen(word) == token->n &&
-	       !strncasecmp(token->text, word, token->n);
-}
-
-bool sql_token_is_any(const struct sql_token *token, const char *const *words)
-{
-	while (*words && !sql_token_is(token, *words))
-		words++;
-	return *words;
-}
-
+/* Reads the tokens up to the end or a semicolon; false for what is not known here. */
 static bool read_tokens(const char *at, const char *end, struct sql_statement *s)
 {
-	while ((at = skip_blanks(at, end)) && at < end && *at != ';') {
-		if (s->n == SQL_TOKENS_MAX || !read_token(at, end, &s->tokens[s->n]))
+	struct sql_token t;
+
+	while (sql_token_next(&at, end, &t) && !sql_token_is(&t, ";")) {
+		if (s->n == SQL_TOKENS_MAX || t.kind == SQL_TOKEN_NAME ||
+			t.kind == SQL_TOKEN_BLOB ||
+			(t.kind == SQL_TOKEN_SYMBOL && !strchr("()*,+-/%=<>!|&~", *t.text)))
 			return false;
-		at += s->tokens[s->n++].n;
+		s->tokens[s->n++] = t;
 	}
-	return at != NULL;
+	return t.n > 0 || at == end;
 }
 
 /* ---- clauses ---- */
@@ -187,12 +106,7 @@ bool sql_statement_read(
 
 int sql_statement_column(const struct sql_statement *s, const struct sql_token *token)
 {
-	char name[SQL_NAME_BYTES];
-
-	for (size_t i = 0; i < sql_table_columns(s->table); i++) {
-		sql_table_column_name(s->table, i, name, sizeof(name));
-		if (token->kind == SQL_TOKEN_WORD && sql_token_is(token, name))
-			return (int)i;
-	}
-	return -1;
+	return token->kind == SQL_TOKEN_WORD
+		       ? sql_columns_find(&s->table->columns, token->text, token->n)
+		       : -1;
 }

@@ -11,16 +11,9 @@
 #define PROFILERS_SQL_STATEMENT_H
 
 #include "sql_db.h"
+#include "sql_token.h"
 
 enum { SQL_TOKENS_MAX = 512, SQL_NAME_BYTES = 256 };
-
-enum sql_token_kind { SQL_TOKEN_WORD, SQL_TOKEN_NUMBER, SQL_TOKEN_TEXT, SQL_TOKEN_SYMBOL };
-
-struct sql_token {
-	const char *text; /* borrowed from the statement; of a string constant with its quotes */
-	size_t n;
-	enum sql_token_kind kind;
-};
 
 /* Tokens from the first to before the last. */
 struct sql_range {
@@ -38,10 +31,6 @@ struct sql_statement {
 /* Whether the statement is a SELECT on one table without anything that is not known here. */
 bool sql_statement_read(
 	const struct sql_db *db, const char *text, size_t len, struct sql_statement *ret);
-
-/* Whether the token is this word, in any case, or this symbol; or one of them up to NULL. */
-bool sql_token_is(const struct sql_token *token, const char *word);
-bool sql_token_is_any(const struct sql_token *token, const char *const *words);
 
 /* The table's column with this name; -1: none. */
 int sql_statement_column(const struct sql_statement *s, const struct sql_token *token);

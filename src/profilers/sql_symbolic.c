@@ -2,13 +2,14 @@
 /*
  * symbolic('vec', vec): the name that the kernel prints for a number. The names are in the print
  * formats of events, as in __print_symbolic(REC->vec, { 0, "HI" }, ...). For one such macro, an
- * event with only this field is made, and printed.
+ * event with only this field is made, and printed. symbolic(vec) is given the name of its column.
  */
-#include <ctype.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "sql_db.h"
+#include "sql_token.h"
 
 enum { TEXT_BYTES = 256 };
 
@@ -27,57 +28,6 @@ static void free_symbolic(void *symbolic)
 	free(s);
 }
 
-/* ---- the macro ---- */
-
-/* The parenthesis that closes the one before `at`; first: or the first comma. NULL: none. */
-static const char *find_end(const char *at, bool first)
-{
-	int depth = 0;
-
-	for (; *at; at++) {
-		if (*at == '"') {
-			for (at++; *at && *at != '"'; at++)
-				at += *at == '\\' && at[1];
-			if (!*at)
-				return NULL;
-		} else if (depth == 0 && (*at == ')' || (first && *at == ','))) {
-			return at;
-		}
-		depth += (*at == '(' || *at == '{') - (*at == ')' || *at == '}');
-	}
-	return NULL;
-}
-
-/* Whether the text up to the end has "REC->name". */
-static bool has_field(const char *text, const char *end, const char *name)
-{
-	size_t n = strlen(name);
-
-	for (; (text = strstr(text, "REC->")) && text + 5 + n <= end; text += 5)
-		if (!strncmp(text + 5, name, n) && !isalnum((unsigned char)text[5 + n]) &&
-			text[5 + n] != '_')
-			return true;
-	return false;
-}
-
-/* The macro that names the values of a field, which begins at the result; NULL: there is none. */
-static const char *find_macro(const char *print, const char *name, const char **ret_end)
-{
-	static const char *const macros[] = {"__print_symbolic(", "__print_flags("};
-
-	for (size_t i = 0; i < sizeof(macros) / sizeof(*macros); i++)
-		for (const char *at = print; (at = strstr(at, macros[i])); at++) {
-			const char *inside = at + strlen(macros[i]);
-			const char *comma = find_end(inside, true), *end = find_end(inside, false);
-
-			if (!comma || !end || !has_field(inside, comma, name))
-				continue;
-			*ret_end = end + 1;
-			return at;
-		}
-	return NULL;
-}
-
 /* ---- the event ---- */
 
 static struct symbolic *symbolic_of(const struct attar_format *format, const char *name)
@@ -89,7 +39,7 @@ static struct symbolic *symbolic_of(const struct attar_format *format, const cha
 
 	if (!field || field->kind != ATTAR_FIELD_NUMBER || !format->print)
 		return NULL;
-	macro = find_macro(format->print, name, &end);
+	macro = sql_print_macro(format->print, name, &end);
 	s = macro ? calloc(1, sizeof(*s)) : NULL;
 	if (!s)
 		return NULL;
@@ -137,6 +87,17 @@ static void print_value(sqlite3_context *context, const struct symbolic *s, sqli
 	sqlite3_result_text(context, text, -1, SQLITE_TRANSIENT);
 }
 
+static void fail(sqlite3_context *context, const char *name)
+{
+	char *text = sqlite3_mprintf("symbolic(): the kernel has no names for the values of "
+				     "'%.64s': write the name of a field, as in "
+				     "symbolic('vec', vec)",
+		name);
+
+	sqlite3_result_error(context, text ? text : "out of memory", -1);
+	sqlite3_free(text);
+}
+
 /* SQLite keeps what belongs to a constant name while the statement runs. */
 static void call_symbolic(sqlite3_context *context, int argc, sqlite3_value **argv)
 {
@@ -148,13 +109,7 @@ static void call_symbolic(sqlite3_context *context, int argc, sqlite3_value **ar
 	if (!s)
 		s = find(sqlite3_user_data(context), name);
 	if (!s) {
-		char *text = sqlite3_mprintf("symbolic(): the kernel has no names for the "
-					     "values of '%.64s': write the name of a field, "
-					     "as in symbolic('vec', vec)",
-			name);
-
-		sqlite3_result_error(context, text ? text : "out of memory", -1);
-		sqlite3_free(text);
+		fail(context, name);
 		return;
 	}
 	print_value(context, s, sqlite3_value_int64(argv[1]));
@@ -162,10 +117,160 @@ static void call_symbolic(sqlite3_context *context, int argc, sqlite3_value **ar
 		sqlite3_set_auxdata(context, 0, s, free_symbolic);
 }
 
+/* What sql_symbolic_expand() has left as it is. */
+static void call_unnamed(sqlite3_context *context, int argc, sqlite3_value **argv)
+{
+	fail(context, (const char *)sqlite3_value_text(argv[0]));
+}
+
 int sql_symbolic_add(struct sql_db *db)
 {
 	if (sqlite3_create_function(db->sqlite, "symbolic", 2, SQLITE_UTF8, db, call_symbolic, NULL,
-		    NULL) != SQLITE_OK)
+		    NULL) != SQLITE_OK ||
+		sqlite3_create_function(db->sqlite, "symbolic", 1, SQLITE_UTF8, db, call_unnamed,
+			NULL, NULL) != SQLITE_OK)
 		return sql_db_failed(db, "symbolic");
 	return 0;
+}
+
+/* ---- symbolic(vec) ---- */
+
+struct call {
+	const struct sql_tokens *all;
+	const struct sql_token *table, *column; /* table NULL: "vec" alone */
+};
+
+/* Whether the statement reads the table; by the name or alias `as`, if it is not NULL. */
+static bool has_table(
+	const struct sql_tokens *all, const struct sql_table *table, const struct sql_token *as)
+{
+	for (size_t i = 0; i < all->n; i++) {
+		size_t alias =
+			i + 1 < all->n && sql_token_is(&all->at[i + 1], "AS") ? i + 2 : i + 1;
+
+		if (sql_token_is_name(&all->at[i], table->name) &&
+			(!as || sql_token_same_name(&all->at[i], as) ||
+				(alias < all->n && sql_token_same_name(&all->at[alias], as))))
+			return true;
+	}
+	return false;
+}
+
+/* The macro for a column of the table, of *ret_n bytes; NULL: none. */
+static const char *names_of(
+	const struct sql_table *table, const struct sql_token *column, size_t *ret_n)
+{
+	const char *macro = NULL, *end;
+
+	for (size_t i = 0; table->format && table->format->print && i < table->columns.n; i++) {
+		const struct sql_column *c = &table->columns.at[i];
+
+		if (c->field && c->field->kind == ATTAR_FIELD_NUMBER &&
+			sql_token_is_name(column, c->name))
+			macro = sql_print_macro(table->format->print, c->field->name, &end);
+	}
+	*ret_n = macro ? (size_t)(end - macro) : 0;
+	return macro;
+}
+
+/* Finds the table whose column is named. -EINVAL: there is none, or the names differ. */
+static int find_table(
+	const struct sql_db *db, const struct call *call, const struct sql_table **ret_table)
+{
+	const char *names = NULL, *other;
+	size_t n = 0, n_other;
+
+	*ret_table = NULL;
+	for (size_t i = 0; i < db->opts.n_tables; i++) {
+		const struct sql_table *table = db->opts.tables[i];
+
+		if (!has_table(call->all, table, call->table))
+			continue;
+		other = names_of(table, call->column, &n_other);
+		if (other && names && (n != n_other || memcmp(names, other, n) != 0))
+			return attar_fail(-EINVAL,
+				"%s: symbolic(%.*s): '%s' and '%s' have different names for the "
+				"values of this column" ATTAR_FIX "symbolic('%s.%.*s', %.*s)",
+				sql_db_what(db), (int)call->column->n, call->column->text,
+				(*ret_table)->name, table->name, table->name, (int)call->column->n,
+				call->column->text, (int)call->column->n, call->column->text);
+		if (!other || names)
+			continue;
+		names = other;
+		n = n_other;
+		*ret_table = table;
+	}
+	if (names)
+		return 0;
+	return attar_fail(-EINVAL,
+		"%s: symbolic(%.*s): the kernel has no names for the values of this "
+		"column" ATTAR_FIX
+		"write the name of a field that has some, as in symbolic('vec', vec)",
+		sql_db_what(db), (int)call->column->n, call->column->text);
+}
+
+/* The column in "symbolic(vec)" or "symbolic(t.vec)" at token i; NULL: it is another call. */
+static const struct sql_token *column_of(const struct sql_tokens *all, size_t i, struct call *call)
+{
+	size_t column = i + 2;
+
+	*call = (struct call){.all = all};
+	if (column + 2 < all->n && sql_token_is(&all->at[column + 1], ".")) {
+		call->table = &all->at[column];
+		column += 2;
+	}
+	if (column + 1 >= all->n || !sql_token_is(&all->at[column + 1], ")") ||
+		(all->at[column].kind != SQL_TOKEN_WORD && all->at[column].kind != SQL_TOKEN_NAME))
+		return NULL;
+	return call->column = &all->at[column];
+}
+
+/* Adds the name of the field, for the call at token i, if it has none. */
+static int add_name(
+	const struct sql_db *db, const struct sql_tokens *all, size_t i, sqlite3_str *text)
+{
+	const struct sql_table *table;
+	struct call call;
+	bool is_quoted;
+	int r;
+
+	if (!column_of(all, i, &call))
+		return 0;
+	r = find_table(db, &call, &table);
+	if (r < 0)
+		return r;
+	is_quoted = call.column->kind == SQL_TOKEN_NAME;
+	sqlite3_str_appendf(text, "'%s.%.*s', ", table->name, (int)call.column->n - 2 * is_quoted,
+		call.column->text + is_quoted);
+	return 1;
+}
+
+int sql_symbolic_expand(const struct sql_db *db, const char *query, size_t len, char **ret_text)
+{
+	sqlite3_str *text = sqlite3_str_new(db->sqlite);
+	const char *copied = query;
+	struct sql_tokens all;
+	int r = 0, n = 0;
+
+	*ret_text = NULL;
+	if (!sql_tokens_read(query, len, &all))
+		all.n = 0;
+	for (size_t i = 0; r >= 0 && i + 2 < all.n; i++) {
+		if (!sql_token_is(&all.at[i], "symbolic") || !sql_token_is(&all.at[i + 1], "("))
+			continue;
+		sqlite3_str_append(text, copied, (int)(all.at[i + 2].text - copied));
+		copied = all.at[i + 2].text;
+		r = add_name(db, &all, i, text);
+		n += r > 0;
+	}
+	sqlite3_str_append(text, copied, (int)(query + len - copied));
+	sql_tokens_free(&all);
+	*ret_text = sqlite3_str_finish(text);
+	if (r < 0 || !n) {
+		sqlite3_free(*ret_text);
+		*ret_text = NULL;
+	} else if (!*ret_text) {
+		r = attar_fail(-ENOMEM, "out of memory");
+	}
+	return r < 0 ? r : 0;
 }

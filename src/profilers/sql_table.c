@@ -7,7 +7,7 @@
 
 #include "sql_db.h"
 
-enum { NAME_BYTES = 256, TEXT_BYTES = 4096 };
+enum { TEXT_BYTES = 4096 };
 
 struct table {
 	sqlite3_vtab base; /* first */
@@ -22,78 +22,6 @@ struct cursor {
 	size_t n, at;
 	sqlite3_int64 number;
 };
-
-/* ---- columns ---- */
-
-static const char *const common[] = {
-	"time", "cpu", "pid", "tid", "comm", "period", "ip", "addr", "stack", "text"};
-enum { TIME, CPU, PID, TID, COMM, PERIOD, IP, ADDR, STACK, LINE, COMMON };
-
-static size_t first_field(const struct attar_format *format)
-{
-	size_t i = 0;
-
-	while (format && i < format->n_fields && format->fields[i].is_common)
-		i++;
-	return i;
-}
-
-size_t sql_table_columns(const struct sql_table *table)
-{
-	const struct attar_format *format = table->format;
-
-	return COMMON + (format ? format->n_fields - first_field(format) : 0);
-}
-
-const struct attar_field *sql_table_field(const struct sql_table *table, size_t column)
-{
-	return column < COMMON
-		       ? NULL
-		       : &table->format->fields[first_field(table->format) + column - COMMON];
-}
-
-void sql_table_column_name(const struct sql_table *table, size_t column, char *ret_name, size_t max)
-{
-	if (column >= COMMON)
-		snprintf(ret_name, max, "%s", sql_table_field(table, column)->name);
-	else
-		snprintf(ret_name, max, "%s%s",
-			table->format && attar_format_field(table->format, common[column]) ? "_"
-											   : "",
-			common[column]);
-}
-
-void sql_table_hidden_names(const struct sql_table *table, char *ret_stack, char *ret_line)
-{
-	sql_table_column_name(table, STACK, ret_stack, 8);
-	sql_table_column_name(table, LINE, ret_line, 8);
-}
-
-const char *sql_table_type(const struct sql_table *table, size_t column)
-{
-	struct attar_number_type number;
-	const struct attar_field *field;
-
-	if (column == TIME)
-		return "TIME";
-	if (column == IP || column == ADDR)
-		return "ADDRESS";
-	if (column == COMM)
-		return "TEXT";
-	if (column == STACK || column == LINE)
-		return "TEXT HIDDEN"; /* '*' does not include it */
-	if (column < COMMON)
-		return "INTEGER";
-	field = sql_table_field(table, column);
-	if (field->kind == ATTAR_FIELD_STRING)
-		return "TEXT";
-	if (attar_field_number_type(field, &number))
-		return number.is_array     ? "TEXT"
-		       : number.is_float   ? "REAL"
-		       : field->is_pointer ? "ADDRESS"
-					   : "INTEGER";
-	return "BLOB";
-}
 
 /* ---- values ---- */
 
@@ -120,6 +48,12 @@ static void result_array(sqlite3_context *context, const struct attar_field *fie
 	sqlite3_result_text(context, text, (int)n, SQLITE_TRANSIENT);
 }
 
+/* A field that a damaged record lacks is NULL, as it is for filters. */
+static bool is_within(const struct attar_field *field, size_t size)
+{
+	return (size_t)field->offset + field->size <= size;
+}
+
 static void result_field(
 	sqlite3_context *context, const struct attar_field *field, const struct sql_row *row)
 {
@@ -127,7 +61,9 @@ static void result_field(
 	struct attar_number_type type;
 	size_t size = row->raw_size, n;
 
-	if (field->kind == ATTAR_FIELD_NUMBER) {
+	if (!is_within(field, size)) {
+		sqlite3_result_null(context);
+	} else if (field->kind == ATTAR_FIELD_NUMBER) {
 		sqlite3_result_int64(context, attar_field_i64(field, raw, size));
 	} else if (field->kind == ATTAR_FIELD_STRING) {
 		bytes = attar_field_string(field, raw, size, &n);
@@ -226,69 +162,61 @@ static void result_line(
 
 /* ---- the cursor's columns ---- */
 
-static int on_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column)
+static int on_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int number)
 {
 	const struct cursor *c = (const struct cursor *)base;
 	const struct table *t = (const struct table *)base->pVtab;
+	const struct sql_column *column = &t->of->columns.at[number];
 	const struct sql_row *row = c->row;
 
-	switch (column) {
-	case TIME:
+	switch (column->source) {
+	case SQL_TIME:
 		sqlite3_result_int64(
 			context, (sqlite3_int64)attar_run_realtime(t->db->run, row->time));
 		break;
-	case CPU:
+	case SQL_CPU:
 		result_known(context, row->cpu);
 		break;
-	case PID:
+	case SQL_PID:
 		result_known(context, row->pid);
 		break;
-	case TID:
+	case SQL_TID:
 		result_known(context, row->tid);
 		break;
-	case COMM:
+	case SQL_COMM:
 		sqlite3_result_text(
 			context, sql_row_view(row).comm, (int)row->comm_size, SQLITE_STATIC);
 		break;
-	case PERIOD:
+	case SQL_PERIOD:
 		sqlite3_result_int64(context, (sqlite3_int64)row->period);
 		break;
-	case IP:
+	case SQL_IP:
 		sqlite3_result_int64(context, (sqlite3_int64)row->ip);
 		break;
-	case ADDR:
+	case SQL_ADDR:
 		sqlite3_result_int64(context, (sqlite3_int64)row->addr);
 		break;
-	case STACK:
+	case SQL_STACK:
 		result_stack(context, t->db, row->stack);
 		break;
-	case LINE:
+	case SQL_LINE:
 		result_line(context, t->of->format, row);
 		break;
-	default:
-		result_field(context, sql_table_field(t->of, (size_t)column), row);
+	case SQL_FIELD:
+		result_field(context, column->field, row);
 	}
 	return SQLITE_OK;
 }
 
 /* ---- values of groups ---- */
 
-bool sql_table_is_comm(size_t column)
+bool sql_column_has_value(const struct sql_column *column)
 {
-	return column == COMM;
-}
-
-bool sql_table_is_of_fields(size_t column)
-{
-	return column == LINE || column >= COMMON;
-}
-
-bool sql_table_has_value(const struct sql_table *table, size_t column)
-{
-	if (column < COMMON)
-		return column != TIME && column != STACK && column != LINE;
-	return sql_table_field(table, column)->kind == ATTAR_FIELD_NUMBER ||
-	       sql_table_field(table, column)->kind == ATTAR_FIELD_STRING;
+	if (column->field)
+		return column->field->kind == ATTAR_FIELD_NUMBER ||
+		       column->field->kind == ATTAR_FIELD_STRING;
+	return column->source != SQL_TIME && column->source != SQL_STACK &&
+	       column->source != SQL_LINE;
 }
 
 static struct sql_value known(int32_t number)
@@ -302,6 +230,7 @@ static struct sql_value field_value(const struct attar_field *field, const struc
 
 	if (field->kind == ATTAR_FIELD_NUMBER) {
 		v.number = attar_field_i64(field, view->raw, view->row->raw_size);
+		v.is_null = !is_within(field, view->row->raw_size);
 	} else {
 		v.text = attar_field_string(field, view->raw, view->row->raw_size, &v.n);
 		v.is_null = !v.text;
@@ -309,26 +238,25 @@ static struct sql_value field_value(const struct attar_field *field, const struc
 	return v;
 }
 
-struct sql_value sql_table_value(
-	const struct sql_table *table, size_t column, const struct sql_view *view)
+struct sql_value sql_column_value(const struct sql_column *column, const struct sql_view *view)
 {
-	switch (column) {
-	case CPU:
+	switch (column->source) {
+	case SQL_CPU:
 		return known(view->row->cpu);
-	case PID:
+	case SQL_PID:
 		return known(view->row->pid);
-	case TID:
+	case SQL_TID:
 		return known(view->row->tid);
-	case COMM:
+	case SQL_COMM:
 		return (struct sql_value){.text = view->comm, .n = view->row->comm_size};
-	case PERIOD:
+	case SQL_PERIOD:
 		return (struct sql_value){.number = (int64_t)view->row->period};
-	case IP:
+	case SQL_IP:
 		return (struct sql_value){.number = (int64_t)view->row->ip};
-	case ADDR:
+	case SQL_ADDR:
 		return (struct sql_value){.number = (int64_t)view->row->addr};
 	default:
-		return field_value(sql_table_field(table, column), view);
+		return field_value(column->field, view);
 	}
 }
 
@@ -337,14 +265,15 @@ struct sql_value sql_table_value(
 static int declare(sqlite3 *sqlite, const struct sql_table *table)
 {
 	sqlite3_str *text = sqlite3_str_new(sqlite);
-	char name[NAME_BYTES], *declaration;
+	char *declaration;
 	int r;
 
 	sqlite3_str_appendall(text, "CREATE TABLE x(");
-	for (size_t i = 0; i < sql_table_columns(table); i++) {
-		sql_table_column_name(table, i, name, sizeof(name));
-		sqlite3_str_appendf(
-			text, "%s\"%w\" %s", i ? ", " : "", name, sql_table_type(table, i));
+	for (size_t i = 0; i < table->columns.n; i++) {
+		const struct sql_column *column = &table->columns.at[i];
+
+		sqlite3_str_appendf(text, "%s\"%w\" %s%s", i ? ", " : "", column->name,
+			column->type, column->is_hidden ? " HIDDEN" : "");
 	}
 	sqlite3_str_appendall(text, ")");
 	declaration = sqlite3_str_finish(text);

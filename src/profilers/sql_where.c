@@ -313,7 +313,7 @@ static struct part one(struct parser *p, bool is_inverted)
 		part = in_parentheses(p, is_inverted);
 	} else {
 		column = sql_statement_column(p->s, peek(p));
-		field = column >= 0 ? sql_table_field(p->s->table, (size_t)column) : NULL;
+		field = column >= 0 ? p->s->table->columns.at[column].field : NULL;
 		p->at++;
 		if (field &&
 			(field->kind == ATTAR_FIELD_NUMBER || field->kind == ATTAR_FIELD_STRING))

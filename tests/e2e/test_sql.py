@@ -447,6 +447,185 @@ def test_aggregate_with_a_condition_beside_other_statements(script):
     assert one == [[1]] and sum(n for n, in more) == 2
 
 
+@pytest.fixture
+def ties(tmp_path):
+    path = tmp_path / 'ties.script'
+    path.write_text('# attar script\nevent t:e n:s32\n' + ''.join(
+        f'1.{i:06d} {i % 2} {c}/{c} c{c:02d} t:e n={i * 7 % 5}\n'
+        for i in range(150) for c in [100 + i * i % 31]))
+    return path
+
+
+@pytest.mark.parametrize('text', [
+    'SELECT comm, count(*) AS count FROM e GROUP BY comm ORDER BY count DESC',
+    'SELECT comm, count(*) FROM e GROUP BY comm ORDER BY count(*) DESC LIMIT 5 OFFSET 1',
+    'SELECT comm, count(*) FROM e GROUP BY comm ORDER BY 2, max(n) LIMIT 1, 5',
+    'SELECT n, count(*) FROM e GROUP BY n ORDER BY count(*) % 2 DESC',
+    'SELECT a.n, b.n, a.comm FROM e a JOIN e b ON a.n = b.n + 1 WHERE b.cpu = 1',
+    'SELECT a.n, b.n, a.comm FROM e a JOIN e b ON a.n = b.n + 1 WHERE b.cpu = 1 LIMIT 7',
+    'SELECT a.n, a.comm x FROM e a JOIN e b ON a.n = b.n + 1 WHERE b.cpu = 1 ORDER BY b.comm, x',
+    'SELECT a.n x FROM e a, e b WHERE a.n > b.n AND b.cpu = 1 UNION ALL SELECT 1 ORDER BY x'])
+def test_rows_with_equal_keys_are_verified_as_a_set(ties, text):
+    """Their order is not defined, and differs between the tables."""
+    found = report('--input', ties, '--verify', '--query', text)
+    assert 'verified: the results equal those of ordinary tables"' in json.dumps(found)
+
+
+def test_an_order_that_is_not_compared(ties):
+    """The key has the name of an item: the rows are compared as a set, and the report says so."""
+    found = report('--input', ties, '--verify', '--query', 'SELECT 1; SELECT a.n AS x, b.n, a.comm '
+                   'FROM e a JOIN e b ON a.n = b.n + 1 WHERE b.cpu = 1 ORDER BY -x')
+    assert 'but the order of the rows of query 2 was not compared' in json.dumps(found)
+
+
+@pytest.mark.parametrize('text, row', [
+    ('SELECT random()', 1), ('SELECT prio, random() FROM sched_wakeup ORDER BY prio DESC', 1),
+    ('SELECT prio, iif(prio = 7, random(), 0) FROM sched_wakeup ORDER BY prio', 3)])
+def test_verify_finds_what_differs(script, text, row):
+    ended = run('sql', '--input', script, '--verify', '--query', text)
+    assert ended.returncode == 1
+    assert ended.stderr == (f'attar: --verify: row {row} of the result differs from the result of '
+                            'ordinary tables\n')
+
+
+def test_verify_finds_another_order(ties):
+    ended = run('sql', '--input', ties, '--verify', '--query', 'SELECT n FROM e ORDER BY random()')
+    assert ended.returncode == 1 and '--verify: row ' in ended.stderr
+
+
+def test_verify_is_off_with_output2(script, tmp_path):
+    for query_text in [], ['--query', 'SELECT random() FROM sched_wakeup']:
+        found = report('--input', script, '--verify', '--output2', tmp_path / 'x.db', *query_text)
+        assert 'not verified: with --output2, SQLite alone computes' in json.dumps(found)
+
+
+# ---- the names of perf-prof ----
+
+def test_system_columns(tmp_path):
+    """They exist in every table; '*' has each value once; fields keep their names."""
+    path = tmp_path / 'names.script'
+    path.write_text("""# attar script
+event t:plain n:u8
+event t:own pid:u8 comm:string cpu:u8 Time:u8
+event t:odd _pid:u8 a:u8 A:u8
+1.5 1 100/101 sh t:plain period=7 n=1
+1.5 1 100/101 sh t:own period=7 pid=9 comm=field cpu=3 Time=4
+1.5 1 100/101 sh t:odd _pid=5 a=6 A=7
+""")
+    system = [100, 101, 1500000000, 1, 7, 'sh']
+    names = '_pid, _tid, _time, _cpu, _period, _comm'
+    assert query(path, f'SELECT {names} FROM plain; SELECT {names} FROM own') == [[system]] * 2
+    assert query(path, 'SELECT pid, comm, cpu, Time FROM own') == [[[9, 'field', 3, 4]]]
+    assert query(path, 'SELECT * FROM plain; SELECT * FROM own; SELECT * FROM odd') == [
+        [[1500000000, 1, 100, 101, 'sh', 7, 0, 0, 1]],
+        [[1500000000, 1, 100, 101, 'sh', 7, 0, 0, 9, 'field', 3, 4]],
+        [[1500000000, 1, 100, 101, 'sh', 1, 0, 0, 5, 6, 7]]]
+    assert query(path, 'SELECT _pid, pid, _pid_2, a, A_2 FROM odd') == [[[100, 100, 5, 6, 7]]]
+    text = 'SELECT _comm, _cpu, count(*) FROM plain WHERE n = 1 GROUP BY _comm, _cpu'
+    assert query(path, text) == [[['sh', 1, 1]]]
+    assert is_computed_early('--input', path, '-e', 't:plain', '--query', text)
+    assert query(path, 'SELECT count(*) FROM plain a JOIN own b ON a._pid = b._pid AND a._time = '
+                 'b._time; SELECT count(*) FROM plain NATURAL JOIN own') == [[[1]], [[0]]]
+
+
+def test_stored_system_columns_take_no_space(script, tmp_path):
+    answers('--input', script, '-e', '*:*', '--output2', tmp_path / 'x.db')
+    with sqlite3.connect(tmp_path / 'x.db') as db:
+        assert db.execute('SELECT _pid, _tid, _time - time, _cpu, _period, _comm FROM "order"'
+                          ).fetchall() == [(200, 200, 0, 0, 1, 'shop'), (200, 201, 0, 1, 1, 'shop')]
+        assert db.execute('SELECT _pid, pid FROM sched_wakeup WHERE prio = 7').fetchall() == [
+            (100, 43)]
+        generated = {row[1] for row in db.execute('PRAGMA table_xinfo("order")') if row[6]}
+    assert generated == {'_pid', '_tid', '_time', '_cpu', '_period', '_comm'}
+
+
+METADATA = ['table_name', 'event_system', 'event_name', 'event_id', 'filter_expression',
+            'has_stack', 'max_stack', 'field_count', 'created_time', 'sample_count',
+            'first_sample_time', 'last_sample_time', 'function_list']
+
+
+def test_event_metadata(script, tmp_path):
+    """Counts are those of all events, also if queries need only some of them."""
+    start = 1700000000 * 10 ** 9
+    known = ', '.join(set(METADATA) - {'event_id', 'created_time'})
+    args = ['--input', script, '-e', 'sched:sched_wakeup/prio > 0/alias=high/,app:order,sched:*']
+    found = report(*args, '--output2', tmp_path / 'x.db', '--query', 'SELECT * FROM event_metadata')
+    table, = found['sections']
+    assert [c['name'] for c in table['columns']] == METADATA
+    rows = [dict(zip(METADATA, row)) for row in table['rows']]
+    assert [(r['table_name'], r['event_system'], r['event_name'], r['filter_expression'],
+             r['has_stack'], r['field_count'], r['sample_count'], r['first_sample_time'],
+             r['last_sample_time'], r['function_list']) for r in rows] == [
+        ('high', 'sched', 'sched_wakeup', 'prio > 0', 0, 3, 2, start + 1000000200,
+         start + 1000000300, None),
+        ('order', 'app', 'order', None, 0, 3, 2, start + 2500000000, start + 2600000000, None),
+        ('sched_wakeup', 'sched', 'sched_wakeup', None, 0, 3, 3, start + 1000000100,
+         start + 1000000300, None)]
+    with sqlite3.connect(tmp_path / 'x.db') as db:
+        stored = db.execute(f'SELECT {known} FROM event_metadata').fetchall()
+        assert [list(r) for r in stored] == answers(*args, '--query',
+                                                    f'SELECT {known} FROM event_metadata')[0]
+    read = answers('--input', tmp_path / 'x.db', '--query',
+                   'SELECT table_name, sample_count FROM event_metadata')
+    assert read == [[['high', 2], ['order', 2], ['sched_wakeup', 3]]]
+    assert query(script, 'SELECT sample_count, count(*) FROM event_metadata, sched_wakeup WHERE '
+                 "table_name = 'sched_wakeup' AND prio = 7;"
+                 'SELECT count(*) FROM sched_wakeup WHERE prio = 7') == [[[3, 1]], [[1]]]
+    assert answers('--input', script, '--query', 'SELECT sum(sample_count) FROM event_metadata;'
+                   'SELECT count(*) FROM sched_wakeup WHERE prio = 7') == [[[5]], [[1]]]
+
+
+def test_metadata_of_intervals_and_a_table_of_the_same_name(tmp_path):
+    path = tmp_path / 'two.script'
+    path.write_text('# attar script\nevent a:event_metadata n:u8\n' + ''.join(
+        f'{second}.5 0 1/1 a a:event_metadata n=1\n' * second for second in (1, 2)))
+    ended = run('sql', '--format', 'json', '--input', path, '-i', '1s', '--query',
+                'SELECT table_name, sample_count, last_sample_time FROM event_metadata')
+    assert ended.returncode == 0, ended.stderr
+    found = [s['rows'] for line in ended.stdout.splitlines()
+             for s in json.loads(line)['sections']]
+    assert found == [[['event_metadata_2', 1, 1500000000]], [['event_metadata_2', 2, 2500000000]]]
+
+
+@pytest.mark.usefixtures('root')
+def test_functions_and_names_of_columns():
+    """symbolic() knows the field of a column; event_metadata lists the functions of each event."""
+    events = ['-e', 'irq:softirq_entry,timer:hrtimer_start,migrate:mm_migrate_pages,tcp:tcp_probe']
+    command = ['--', sys.executable, '-c', DATAGRAMS]
+    lists, vec, quoted = answers(*events, '-a', '--query', """
+        SELECT table_name, function_list FROM event_metadata WHERE table_name != 'mm_migrate_pages';
+        SELECT symbolic(vec), symbolic(softirq_entry.vec), symbolic('vec', vec),
+            symbolic('softirq_entry.vec', vec), count(*) FROM softirq_entry GROUP BY vec;
+        SELECT symbolic(e."vec") AS name, symbolic(vec) = symbolic('vec', vec)
+            FROM softirq_entry AS e""", *command)
+    lists = dict(lists)
+    assert lists['softirq_entry'] == "symbolic('softirq_entry.vec', vec)"
+    assert lists['tcp_probe'] == ("symbolic('tcp_probe.family', family), ipsa_str(saddr), "
+                                  "ipsa_str(daddr)")
+    assert lists['hrtimer_start'] == "symbolic('hrtimer_start.mode', mode), ksymbol(function)"
+    assert 'NET_RX' in {row[0] for row in vec}
+    assert all(row[0] == row[1] == row[2] == row[3] for row in vec)
+    assert 'NET_RX' in {name for name, _ in quoted} and {same for _, same in quoted} == {1}
+    section, = report(*events, '-d', '10ms', '--verify', '--query',
+                      'SELECT symbolic(vec), count(*) FROM softirq_entry GROUP BY vec')['sections']
+    assert section['columns'][0]['name'] == 'symbolic(vec)'
+
+
+@pytest.mark.usefixtures('root')
+@pytest.mark.parametrize('text, words', [
+    ('SELECT symbolic(mode) FROM hrtimer_start UNION SELECT symbolic(mode) FROM mm_migrate_pages',
+     "symbolic(mode): 'hrtimer_start' and 'mm_migrate_pages' have different names for the values "
+     "of this column: symbolic('mm_migrate_pages.mode', mode)\n"),
+    ('SELECT symbolic(now) FROM hrtimer_start',
+     'no such column: now'),
+    ('SELECT symbolic(expires) FROM hrtimer_start',
+     'symbolic(expires): the kernel has no names for the values of this column: write the name')])
+def test_symbolic_of_a_column_that_does_not_decide(text, words):
+    ended = run('sql', '-e', 'timer:hrtimer_start,migrate:mm_migrate_pages', '-d', '10ms',
+                '--query', text)
+    assert ended.returncode == 2 and words in ended.stderr, ended.stderr
+
+
 def test_verify_fails_if_results_differ(script):
     ended = run('sql', '--input', script, '--verify', '--query', 'SELECT random()')
     assert ended.returncode == 1
@@ -527,8 +706,11 @@ def test_prompt(script, tmp_path):
         [section['rows'] for section in json.loads(line)['sections']]
         for line in ended.stdout.splitlines()]
     assert (count, last) == ([[[3]]], [[[7]]])
-    assert tables == [[['sched_wakeup', 'sched:sched_wakeup'], ['order', 'app:order']]]
+    assert tables == [[['sched_wakeup', 'sched:sched_wakeup'], ['order', 'app:order'],
+                       ['event_metadata', None]]]
     assert ['order', 'price', 'INTEGER'] in schema[0]
+    assert ['order', '_pid', 'INTEGER HIDDEN'] in schema[0]
+    assert ['event_metadata', 'sample_count', 'INTEGER'] in schema[0]
 
 
 @pytest.mark.parametrize('text, words', [
