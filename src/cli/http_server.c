@@ -28,7 +28,7 @@
 
 enum {
 	CONNECTIONS_MAX = 64,
-	CONNECTIONS_KEPT = 48,   /* a further one replaces the one that was used least recently */
+	CONNECTIONS_KEPT = 48,   /* a further one replaces the oldest one */
 	CONNECTIONS_OF_ONE = 16, /* of one address */
 	TIMEOUT_SECONDS = 10,
 	TOKEN_MIN = 16, /* bytes */
@@ -48,11 +48,11 @@ struct library {
 	__typeof__(MHD_get_connection_info) *get_info;
 };
 
-/* A connection, and when it was opened or had its last request, as a number that grows. */
+/* A connection, which has one request. */
 struct client {
 	struct MHD_Connection *connection; /* NULL: this place is free */
 	int fd;                            /* -1: it was shut down */
-	uint64_t used;
+	uint64_t number;                   /* of all connections, in their order */
 };
 
 struct page {
@@ -69,7 +69,7 @@ struct http_server {
 	char *host;                             /* as given; owned */
 	bool is_loopback;                       /* only programs of this machine can connect */
 	struct client clients[CONNECTIONS_MAX]; /* of the server's thread */
-	uint64_t uses;
+	uint64_t n_opened;
 	pthread_mutex_t lock; /* of the pages' text */
 	VEC(struct page) pages;
 };
@@ -109,8 +109,8 @@ static struct client *find_client(struct http_server *s, const struct MHD_Connec
 }
 
 /*
- * Clients that never finish a request must not keep others out: the connection that was used least
- * recently is shut down when there are many.
+ * Clients that never finish a request must not keep others out: the oldest connection is shut down
+ * when there are many.
  */
 static void limit_clients(struct http_server *s)
 {
@@ -123,7 +123,7 @@ static void limit_clients(struct http_server *s)
 		if (!c->connection || c->fd < 0)
 			continue;
 		n++;
-		if (!oldest || c->used < oldest->used)
+		if (!oldest || c->number < oldest->number)
 			oldest = c;
 	}
 	if (n <= CONNECTIONS_KEPT)
@@ -147,7 +147,7 @@ static void on_connection(void *ctx, struct MHD_Connection *connection, void **s
 	if (!starts || !info)
 		return;
 	*client = (struct client){
-		.connection = connection, .fd = info->connect_fd, .used = ++s->uses};
+		.connection = connection, .fd = info->connect_fd, .number = ++s->n_opened};
 	limit_clients(s);
 }
 
@@ -278,11 +278,8 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
 	const char *method, const char *version, const char *data, size_t *data_size, void **state)
 {
 	struct http_server *s = ctx;
-	struct client *client = find_client(s, connection);
 	const struct page *page;
 
-	if (client)
-		client->used = ++s->uses;
 	if (!is_own_host(s, connection))
 		return answer_text(s, connection, MHD_HTTP_MISDIRECTED_REQUEST,
 			"This server has another name: use localhost.\n");

@@ -129,19 +129,3 @@ def test_a_socket_file_is_for_the_same_user(serve, tmp_path, nobody):
     serve.programs[-1].terminate()
     serve.programs[-1].wait()
     assert not path.exists()
-
-
-def test_a_client_that_asks_again_and_again_keeps_its_connection(serve):
-    port, crowd = serve(), []
-    client = connect(port)
-    for number in range(100):
-        crowd.append(socket.create_connection(('127.0.0.1', port), 10,
-                                              (f'127.0.0.{2 + number % 40}', 0)))
-        if number % 10 == 0:
-            client.sendall(b'GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n')
-            answer = b''
-            while not answer.endswith(b'ok\n'):
-                answer += (piece := client.recv(4096))
-                assert piece
-    for connection in [client, *crowd]:
-        connection.close()
