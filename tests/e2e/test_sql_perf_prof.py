@@ -70,7 +70,8 @@ LINES = [
     (r"""sql -e 'sched:sched_wakeup/prio<10/alias=high_prio/,"""
      r"""sched:sched_wakeup/prio>=10/alias=low_prio/'
          -i 1000 --query 'SELECT "high_prio" as type, COUNT(*) FROM high_prio
-         UNION SELECT "low_prio", COUNT(*) FROM low_prio'""", [[['high_prio', 2], ['low_prio', 3]]]),
+         UNION SELECT "low_prio", COUNT(*) FROM low_prio'""",
+     [[['high_prio', 2], ['low_prio', 3]]]),
     (r"""sql -e 'sched:sched_wakeup/prio<100/alias=rt_prio/,"""
      r"""sched:sched_wakeup/prio>=100/alias=normal_prio/'
          -i 1000 --query '
@@ -105,8 +106,8 @@ LINES = [
     (r"""sql -e sched:sched_wakeup,sched:sched_switch -i 1000 --query
          'SELECT w.comm, COUNT(DISTINCT w.pid) as processes FROM sched_wakeup w, sched_switch s
          WHERE w.pid = s.next_pid GROUP BY w.comm'""", [[['bash', 1], ['perf-a', 1], ['rt', 1]]]),
-    (r"""sql -e sched:sched_wakeup,sched:sched_switch -i 1000 --query 'SELECT w.comm, w.pid, COUNT(*)
-         FROM sched_wakeup w JOIN sched_switch s ON w.pid = s.next_pid GROUP BY w.comm, w.pid'""",
+    (r"""sql -e sched:sched_wakeup,sched:sched_switch -i 1000 --query 'SELECT w.comm, w.pid,
+         COUNT(*) FROM sched_wakeup w JOIN sched_switch s ON w.pid = s.next_pid GROUP BY w.comm, w.pid'""",
      [[['bash', 500, 2], ['perf-a', 1500, 1], ['rt', 60, 1]]]),
     (r"""sql -e sched:sched_wakeup -i 1000 --query 'SELECT * FROM sched_wakeup
          WHERE _time > 1000000000 AND _time < 2000000000'""", [[]]),
