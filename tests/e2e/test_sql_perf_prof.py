@@ -107,7 +107,8 @@ LINES = [
          'SELECT w.comm, COUNT(DISTINCT w.pid) as processes FROM sched_wakeup w, sched_switch s
          WHERE w.pid = s.next_pid GROUP BY w.comm'""", [[['bash', 1], ['perf-a', 1], ['rt', 1]]]),
     (r"""sql -e sched:sched_wakeup,sched:sched_switch -i 1000 --query 'SELECT w.comm, w.pid,
-         COUNT(*) FROM sched_wakeup w JOIN sched_switch s ON w.pid = s.next_pid GROUP BY w.comm, w.pid'""",
+         COUNT(*) FROM sched_wakeup w JOIN sched_switch s ON w.pid = s.next_pid
+         GROUP BY w.comm, w.pid'""",
      [[['bash', 500, 2], ['perf-a', 1500, 1], ['rt', 60, 1]]]),
     (r"""sql -e sched:sched_wakeup -i 1000 --query 'SELECT * FROM sched_wakeup
          WHERE _time > 1000000000 AND _time < 2000000000'""", [[]]),
