@@ -16,6 +16,7 @@
 
 #include "base/base.h"
 #include "perf/btf.h"
+#include "perf/kernel.h"
 
 /*
  * Helpers that read the kernel are for programs under a licence that is compatible with the GPL,
@@ -110,6 +111,40 @@ static int keep_irqs(struct program *p, int disabled)
 	return 0;
 }
 
+/*
+ * The number of the flag TIF_NEED_RESCHED, from arch/ARCH/include/asm/thread_info.h and, since
+ * Linux 6.18 on x86, include/asm-generic/thread_info_tif.h.
+ */
+static int need_resched_bit(void)
+{
+#if defined(__x86_64__)
+	return kernel_get()->version < KERNEL_VERSION_OF(6, 18) ? 3 : 4;
+#elif defined(__aarch64__)
+	return 1;
+#else
+	return -1;
+#endif
+}
+
+/* task->thread_info.flags */
+static int keep_need_resched(struct program *p, const struct btf *btf, int wanted)
+{
+	int bit = need_resched_bit(), r;
+	uint32_t info, flags;
+
+	if (bit < 0)
+		return attar_fail(-EOPNOTSUPP, "--tif_need_resched: unknown on this architecture");
+	r = btf_offset(btf, "task_struct", "thread_info", &info);
+	if (r == 0)
+		r = btf_offset(btf, "thread_info", "flags", &flags);
+	if (r < 0)
+		return r;
+	read_kernel(p, TASK, info + flags, 8);
+	add(p, BPF_ALU64 | BPF_AND | BPF_K, VALUE, 0, 0, 1 << bit);
+	drop_if(p, VALUE, wanted ? BPF_JEQ : BPF_JNE, 0);
+	return 0;
+}
+
 static int keep_of_task(
 	struct program *p, const struct btf *btf, const char *member, const parse_ints *list)
 {
@@ -152,7 +187,7 @@ static int keep_task(struct program *p, const struct bpf_filter *filter)
 	struct btf btf = {0};
 	int r;
 
-	if (!filter->prios.n && !filter->policies.n && !needs_running)
+	if (!filter->prios.n && !filter->policies.n && !needs_running && filter->need_resched < 0)
 		return 0;
 	r = btf_read(&btf);
 	add(p, BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_get_current_task);
@@ -161,6 +196,8 @@ static int keep_task(struct program *p, const struct bpf_filter *filter)
 		r = keep_of_task(p, &btf, "prio", &filter->prios);
 	if (r == 0)
 		r = keep_of_task(p, &btf, "policy", &filter->policies);
+	if (r == 0 && filter->need_resched >= 0)
+		r = keep_need_resched(p, &btf, filter->need_resched);
 	if (r == 0 && needs_running)
 		r = keep_running(p, &btf, filter->running_min, filter->running_max);
 	btf_done(&btf);

@@ -14,6 +14,7 @@ struct bpf_filter {
 	/* of the number of tasks that run or wait on the CPU; 0 and UINT32_MAX: any */
 	uint32_t running_min, running_max;
 	int irqs_disabled; /* 1, 0; -1: any */
+	int need_resched;  /* the same: the interrupted task is to be rescheduled */
 };
 
 /*

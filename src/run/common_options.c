@@ -51,7 +51,7 @@ const struct attar_option common_stack_options[] = {
 	ATTAR_TEXT(T, irqs_disabled, 0, "irqs_disabled", "0|1",
 		"only samples with interrupts disabled; =0: enabled", .implied = "1"),
 	ATTAR_TEXT(T, tif_need_resched, 0, "tif_need_resched", "0|1",
-		"only tracepoints while the task is to be rescheduled; =0: others", .implied = "1"),
+		"only samples while the task is to be rescheduled; =0: others", .implied = "1"),
 	ATTAR_TEXT(T, nr_running_min, 0, "nr_running_min", "N",
 		"no samples while fewer tasks run or wait on the CPU"),
 	ATTAR_TEXT(T, nr_running_max, 0, "nr_running_max", "N",

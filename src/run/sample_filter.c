@@ -112,18 +112,28 @@ static int read_bpf(const struct common_opts *o, struct bpf_filter *ret_filter)
 			"--nr_running_min exceeds --nr_running_max: nothing would be sampled");
 	if (o->irqs_disabled)
 		ret_filter->irqs_disabled = *o->irqs_disabled == '1';
+	if (o->tif_need_resched)
+		ret_filter->need_resched = *o->tif_need_resched == '1';
 	return r;
+}
+
+/* The first option for which a program is needed. */
+static const char *option_of_bpf(const struct sample_filter *filter)
+{
+	return filter->by_bpf                  ? filter->by_bpf
+	       : filter->flags & FLAG_IRQS_OFF ? "irqs_disabled"
+					       : "tif_need_resched";
 }
 
 /* Checks the options, and loads the program if they are to take effect. */
 static int use_bpf(struct attar_run *run, bool load)
 {
-	struct bpf_filter filter = {.running_max = UINT32_MAX, .irqs_disabled = -1};
+	struct bpf_filter filter = {
+		.running_max = UINT32_MAX, .irqs_disabled = -1, .need_resched = -1};
 	int r = read_bpf(&run->opts, &filter);
 
 	if (r == 0 && load && (r = bpf_filter_load(&filter, &run->sample_filter.bpf_fd)) < 0)
-		r = attar_context(r, "--%s",
-			run->sample_filter.by_bpf ? run->sample_filter.by_bpf : "irqs_disabled");
+		r = attar_context(r, "--%s", option_of_bpf(&run->sample_filter));
 	vec_done(&filter.prios);
 	vec_done(&filter.policies);
 	return r;
@@ -148,7 +158,7 @@ int sample_filter_attach(struct attar_run *run, const struct source *s)
 	struct sample_filter *filter = &run->sample_filter;
 	int r = 0;
 
-	if (!can_have_bpf(s) || (!filter->by_bpf && !(filter->flags & FLAG_IRQS_OFF)))
+	if (!can_have_bpf(s) || (!filter->by_bpf && !filter->flags))
 		return 0;
 	if (!filter->bpf_fd)
 		r = use_bpf(run, true);
@@ -228,7 +238,7 @@ int sample_filter_check(const struct attar_run *run, const struct source *s)
 {
 	const struct sample_filter *filter = &run->sample_filter;
 	bool can = can_have_bpf(s) && !run->replay;
-	unsigned flags = can ? filter->flags & ~(unsigned)FLAG_IRQS_OFF : filter->flags;
+	unsigned flags = can ? 0 : filter->flags;
 
 	if (filter->by_bpf && run->replay)
 		return attar_fail(-EOPNOTSUPP,

@@ -58,15 +58,30 @@ def test_of_interrupted_tasks(root, tmp_path, option):
 
 @pytest.mark.parametrize('option', FLAGS)
 def test_flags_of_tracepoints(root, option):
-    """They are accepted for tracepoints; other samples do not say whether to reschedule."""
+    """They are accepted for tracepoints, and for other samples by a BPF program."""
     done = run('trace', '-e', 'sched:sched_switch', '-N', 3, '-d', '100ms', option)
     assert done.returncode == 0, done.stderr
     done = run('trace', '-e', 'cpu-clock', '-N', 1, '-d', '10ms', option)
-    if option.startswith('--irqs'):
+    assert done.returncode == 0, done.stderr
+
+
+def test_tasks_to_be_rescheduled(root):
+    """
+    Of two programs on a CPU, one is to be rescheduled when its time slice is over, until the end of
+    the timer interrupt: a few samples are taken then. Each sample has the flag or has not.
+    """
+    cpu = min(os.sched_getaffinity(0))
+    command = ['--', 'taskset', '-c', cpu, 'sh', '-c',
+               f'{workload("split7030")} 1000 & {workload("split7030")} 1000; wait']
+    words = ['profile', '--format', 'json', '-F', '4999', '-e', 'cpu-clock']
+
+    def seen(*options):
+        done = run(*words, *options, *command)
         assert done.returncode == 0, done.stderr
-        return
-    assert done.returncode == 4
-    assert "requires tracepoints, and 'cpu-clock' is not one" in done.stderr
+        return json.loads(done.stdout.splitlines()[-1])['notes']['seen']
+    every, with_flag = seen(), seen('--tif_need_resched')
+    assert 0 < with_flag < every / 4
+    assert abs(seen('--tif_need_resched=0') + with_flag - every) < every / 4
 
 
 @pytest.mark.quick
