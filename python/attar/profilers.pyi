@@ -218,6 +218,8 @@ class _cpudist:
         detail: Union[_Text, bool] = ...,
         # a row for each key, or for each name of comm= of the starts
         perins: bool = ...,
+        # also show the mean of all times
+        avg: bool = ...,
         # only threads with these names, separated by commas; * and ? match; keys must be thread
         # IDs (multi-trace --tasks)
         filter: _Texts = ...,
@@ -380,6 +382,8 @@ class _gc:
         detail: Union[_Text, bool] = ...,
         # a row for each key, or for each name of comm= of the starts
         perins: bool = ...,
+        # also show the mean of all times
+        avg: bool = ...,
         # keys are thread IDs, which are known of the scheduler's events: -p, -t, --cgroups and a
         # command select keys, and events of the whole system are watched
         tasks: bool = ...,
@@ -416,6 +420,8 @@ class _hardirqs:
         # between; -TIME and +TIME: also events before and after it; samecpu, samepid, sametid,
         # samekey: only these; hide<TIME: omit events that follow within TIME
         detail: Union[_Text, bool] = ...,
+        # also show the mean of all times
+        avg: bool = ...,
         # also show a histogram of all times
         hist: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
@@ -792,6 +798,8 @@ class _multi_trace:
         detail: Union[_Text, bool] = ...,
         # a row for each key, or for each name of comm= of the starts
         perins: bool = ...,
+        # also show the mean of all times
+        avg: bool = ...,
         # also show a histogram of all times
         hist: bool = ...,
         # keys are thread IDs, which are known of the scheduler's events: -p, -t, --cgroups and a
@@ -1096,6 +1104,8 @@ class _query:
         detail: Union[_Text, bool] = ...,
         # a row for each key, or for each name of comm= of the starts
         perins: bool = ...,
+        # also show the mean of all times
+        avg: bool = ...,
         # keys are thread IDs, which are known of the scheduler's events: -p, -t, --cgroups and a
         # command select keys, and events of the whole system are watched
         tasks: bool = ...,
@@ -1176,6 +1186,8 @@ class _rundelay:
         detail: Union[_Text, bool] = ...,
         # a row for each key, or for each name of comm= of the starts
         perins: bool = ...,
+        # also show the mean of all times
+        avg: bool = ...,
         # also show a histogram of all times
         hist: bool = ...,
         # only threads with these names, separated by commas; * and ? match; keys must be thread
@@ -1213,6 +1225,8 @@ class _runqlat:
         detail: Union[_Text, bool] = ...,
         # a row for each key, or for each name of comm= of the starts
         perins: bool = ...,
+        # also show the mean of all times
+        avg: bool = ...,
         # only threads with these names, separated by commas; * and ? match; keys must be thread
         # IDs (multi-trace --tasks)
         filter: _Texts = ...,
@@ -1333,6 +1347,8 @@ class _softirqs:
         # between; -TIME and +TIME: also events before and after it; samecpu, samepid, sametid,
         # samekey: only these; hide<TIME: omit events that follow within TIME
         detail: Union[_Text, bool] = ...,
+        # also show the mean of all times
+        avg: bool = ...,
         # also show a histogram of all times
         hist: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
@@ -1502,6 +1518,8 @@ class _syscalls:
         heatmap: _Text = ...,
         # a row for each key, or for each name of comm= of the starts
         perins: bool = ...,
+        # also show the mean of all times
+        avg: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
         usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,

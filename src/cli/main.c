@@ -121,6 +121,17 @@ static int run_command(const struct command *command, int argc, char **argv)
 	return check_stdout(command->run(argc, argv));
 }
 
+/* attar --symbols FILE [PROFILER ...], as perf-prof has it: the addresses are on standard input. */
+static int run_symbols(char *file)
+{
+	char name[] = "symbols", *words[] = {name, file, NULL};
+
+	if (file)
+		return check_stdout(command_symbols(2, words));
+	attar_fail(-EINVAL, "--symbols needs a value" ATTAR_FIX "--symbols FILE");
+	return report_error(STATUS_USAGE);
+}
+
 int main(int argc, char **argv)
 {
 	const struct command *command;
@@ -138,6 +149,10 @@ int main(int argc, char **argv)
 		return print_build();
 	if (is_one_of(argv[1], "--version", "-V"))
 		return print_version();
+	if (!strcmp(argv[1], "--symbols"))
+		return run_symbols(argv[2]);
+	if (!strncmp(argv[1], "--symbols=", 10))
+		return run_symbols(argv[1] + 10);
 	command = command_find(argv[1]);
 	if (command)
 		return run_command(command, argc - 1, argv + 1);

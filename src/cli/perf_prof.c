@@ -24,6 +24,7 @@ static const struct {
 	{NULL, "allow-exec", NULL},
 	{"profile", "print-samples", NULL},
 	{"page-faults", "detail", NULL},
+	{"syscalls", "avg", NULL},
 	{"cpu-util", "interval", "1000"},
 	{"hrcount", "interval", "1000"},
 	{"hwstat", "interval", "1000"},

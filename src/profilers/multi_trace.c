@@ -510,6 +510,7 @@ static const struct attar_option options[] = {
 		.implied = "all"),
 	ATTAR_FLAG(T, perins, 0, "perins",
 		"a row for each key, or for each name of comm= of the starts"),
+	ATTAR_FLAG(T, avg, 0, "avg", "also show the mean of all times"),
 	ATTAR_FLAG(T, hist, 0, "hist", "also show a histogram of all times"),
 	ATTAR_FLAG(T, tasks, 0, "tasks",
 		"keys are thread IDs, which are known of the scheduler's events: -p, -t, --cgroups "

@@ -355,6 +355,8 @@ void pairs_add_columns(const struct multi_trace *m, struct attar_section *table)
 	attar_section_column(table, "calls", ATTAR_UNIT_COUNT);
 	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
 		attar_section_column(table, times[i], ATTAR_UNIT_NS);
+	if (m->avg)
+		attar_section_column(table, "avg", ATTAR_UNIT_NS);
 	if (m->than)
 		attar_section_column(table, "than", ATTAR_UNIT_COUNT);
 	if (m->lower)
@@ -367,6 +369,10 @@ void pairs_add_cells(const struct multi_trace *m, struct attar_section *table,
 	const struct attar_keysums *sums = attar_keyrow_sums(row, scope);
 
 	attar_cell_hist(table, &sums->hists[0]);
+	if (m->avg && sums->hists[0].count)
+		attar_cell_double(table, attar_hist_mean(&sums->hists[0]));
+	else if (m->avg)
+		attar_cell_none(table);
 	if (m->than)
 		attar_cell_u64(table, sums->sums[SUM_THAN]);
 	if (m->lower)

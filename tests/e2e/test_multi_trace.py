@@ -471,3 +471,14 @@ def test_rows_of_tasks_have_names(tmp_path, words, expected):
     assert columns[1:4] == ['comm', 'start', 'end']
     assert {(columns[0], row[columns[0]], row['comm'], row['start'], row['total'] // 10**6)
             for row in rows(found)} == expected
+
+
+@pytest.mark.quick
+def test_mean_of_times(tmp_path):
+    """2 ms and 5 ms."""
+    text = NAMED + '1.030 0 9/9 waker sched:sched_wakeup comm=old pid=42\n' \
+        '1.035 0 0/0 swapper sched:sched_switch next_comm=old next_pid=42\n'
+    row = next(r for r in rows(of_script(tmp_path, text, 'rundelay', '--avg', '--than', '3ms'))
+               if r['start'] == 'sched:sched_wakeup')
+    assert (row['calls'], row['total'], row['avg'], row['than']) == (2, 7_000_000, 3_500_000, 1)
+    assert 'avg' not in rows(of_script(tmp_path, text, 'rundelay'))[0]

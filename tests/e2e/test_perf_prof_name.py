@@ -135,3 +135,17 @@ def test_default_interval(perf_prof):
         assert attar.communicate()[0].count(b'oncpu, ') == 1
     ended = perf_prof('oncpu', '-C', '0', '-d', '2500ms')
     assert ended.stdout.count('oncpu, ') == 3, ended.stdout
+
+
+def test_symbols_of_standard_input(perf_prof):
+    """As nm(1) finds them."""
+    names = [line.split() for line in subprocess.run(
+        ['nm', SPLIT], capture_output=True, text=True, check=True).stdout.splitlines()]
+    addresses = {name: address for address, _, name in (n for n in names if len(n) == 3)}
+    wanted = ['heavy', 'light', 'main']
+    text = ''.join(f'{addresses[name]}\n' for name in wanted)
+    for words in (['--symbols', SPLIT], [f'--symbols={SPLIT}']):
+        ended = perf_prof(*words, input=text, stdin=None)
+        assert [line.split()[1] for line in ended.stdout.splitlines()] == [
+            f'{name}+0x0' for name in wanted]
+    assert perf_prof('--symbols').returncode == 2
