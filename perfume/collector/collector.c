@@ -15,6 +15,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#define MAX_DESCRIPTORS 4096      /* of a process that are looked at */
+#define SCAN_NS         100000000 /* time of a scan, at most; the next one continues */
+
 /* ---- discovery by programs: a socket and request files ---- */
 
 static socklen_t address_of(uint64_t id, struct sockaddr_un *ret_address)
@@ -215,39 +218,54 @@ static int look_at_fd(struct perfume_collector *c, pid_t pid, int fds, const cha
 	return fd >= 0 && perfume_writer_add(c, fd, pid) > 0;
 }
 
+/* A program creates its area early, so that it is among its first descriptors. */
 static int look_at_process(struct perfume_collector *c, pid_t pid)
 {
-	char path[64];
+	int found = 0, left = MAX_DESCRIPTORS;
 	struct dirent *entry;
+	char path[64];
 	DIR *fds;
-	int found = 0;
 
 	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
 	fds = opendir(path);
-	while (fds && (entry = readdir(fds)) != NULL)
+	while (fds && left-- && (entry = readdir(fds)) != NULL)
 		found += look_at_fd(c, pid, dirfd(fds), entry->d_name);
 	if (fds)
 		closedir(fds);
 	return found;
 }
 
+/* Other users can make a scan as long as they like, with processes and descriptors. */
 int perfume_collector_scan(struct perfume_collector *c)
 {
+	uint64_t end = perfume_collector_now() + SCAN_NS;
 	struct dirent *entry;
 	DIR *proc;
 	size_t i;
-	int found = 0;
+	int found = 0, pid;
 
 	for (i = 0; i < c->n_pids; i++)
 		found += look_at_process(c, c->pids[i]);
 	proc = c->n_pids || c->only_started ? NULL : opendir("/proc");
-	while (proc && (entry = readdir(proc)) != NULL)
-		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
-			atoi(entry->d_name) != getpid())
-			found += look_at_process(c, atoi(entry->d_name));
+	while (proc && (entry = readdir(proc)) != NULL) {
+		pid = atoi(entry->d_name);
+		if (pid <= c->scanned_pid || pid == getpid())
+			continue;
+		if (perfume_collector_now() > end)
+			break;
+		found += look_at_process(c, pid);
+		c->scanned_pid = pid;
+	}
+	if (!proc || !entry)
+		c->scanned_pid = 0;
 	if (proc)
 		closedir(proc);
 	return found;
+}
+
+int perfume_collector_scan_is_complete(const struct perfume_collector *c)
+{
+	return !c->scanned_pid;
 }
 
 /*

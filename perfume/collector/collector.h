@@ -109,10 +109,13 @@ int perfume_collector_fd(const struct perfume_collector *collector);
 
 /*
  * Scans /proc for running programs. Programs that start later connect on their own, except from
- * within containers, so an occasional scan is sufficient. Returns the number of newly found
- * programs.
+ * within containers, so an occasional scan is sufficient. A scan ends after a tenth of a second,
+ * and the next one continues where it ended. Returns the number of newly found programs.
  */
 int perfume_collector_scan(struct perfume_collector *collector);
+
+/* Returns 0 if the last scan has not come to the last process. */
+int perfume_collector_scan_is_complete(const struct perfume_collector *collector);
 
 /*
  * Adds new programs and events, renews the leases, and sets the time up to which

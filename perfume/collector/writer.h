@@ -76,6 +76,7 @@ struct perfume_collector {
 	pid_t *pids;
 	size_t n_pids;
 	int only_started;
+	pid_t scanned_pid; /* the process at which the last scan ended; 0: it is complete */
 	char requests[64]; /* request file that contains our line; "" none */
 	struct writer *writers;
 	uint64_t horizon;

@@ -8,7 +8,7 @@
 #include "expr/filter.h"
 #include "tracefs/format.h"
 
-enum { FORMAT_MAX = 32768, NAME_LONGEST = 255 };
+enum { FORMAT_MAX = 32768, NAME_LONGEST = 255, SCANS_MAX = 10 };
 
 /* ---- registered events ---- */
 
@@ -34,7 +34,11 @@ int userevent_each(const pid_t *pids, size_t n_pids, perfume_registered_fn *fn, 
 
 	if (r < 0)
 		return file_limit_fail(-r, "cannot search for events of programs");
-	r = perfume_collector_scan(collector);
+	for (int scans = 0; scans < SCANS_MAX; scans++) {
+		r = perfume_collector_scan(collector);
+		if (r < 0 || perfume_collector_scan_is_complete(collector))
+			break;
+	}
 	if (r >= 0)
 		r = perfume_collector_each(collector, fn, ctx);
 	perfume_collector_free(collector);

@@ -23,9 +23,10 @@ enum {
 	BUSY = 256, /* events in one round */
 	IDLE_MS = 10,
 	SCAN_NS = 2000000000,
-	GROUP_NS = 100000000, /* after which a program's control group is read again */
-	PAYLOAD_MAX = 16384,  /* the collector's maximum */
-	REFUSED = -1,         /* ignored */
+	SCAN_AGAIN_NS = 500000000, /* after a scan that is not complete */
+	GROUP_NS = 100000000,      /* after which a program's control group is read again */
+	PAYLOAD_MAX = 16384,       /* the collector's maximum */
+	REFUSED = -1,              /* ignored */
 };
 
 /* An event's name and fields, the same for all programs. */
@@ -307,8 +308,10 @@ static int classify(struct attar_shm_source *shm_source, const struct perfume_re
 static int scan_when_due(struct attar_shm_source *shm_source)
 {
 	uint64_t now = perfume_collector_horizon(shm_source->collector);
+	bool is_complete = perfume_collector_scan_is_complete(shm_source->collector);
 
-	if (shm_source->scanned && now - shm_source->scanned < SCAN_NS)
+	if (shm_source->scanned &&
+		now - shm_source->scanned < (is_complete ? SCAN_NS : SCAN_AGAIN_NS))
 		return 0;
 	shm_source->scanned = now ? now : 1;
 	return perfume_collector_scan(shm_source->collector);

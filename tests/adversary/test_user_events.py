@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: MIT
+"""Memory that another user shares with attar as libperfume does, forged to delay or fill it."""
+import os
+import shutil
+import subprocess
+import time
+
+import pytest
+
+from command import ATTAR, wait_until, workload
+
+pytestmark = [pytest.mark.exclusive,
+              pytest.mark.skipif(os.path.exists('/sys/kernel/tracing/user_events_data'),
+                                 reason='this kernel has user_events')]
+
+
+@pytest.fixture
+def hostile(nobody, shared):
+    """hostile(mode, n) starts hostile_area as the other user, and waits until it is ready."""
+    program = shared / 'hostile_area'
+    shutil.copy(workload('hostile_area'), program)
+
+    def start(*words):
+        process = nobody.start(program, *words, stdout=subprocess.PIPE,
+                               start_new_session=True)
+        assert process.stdout.readline() == 'ready\n'
+        return process
+    return start
+
+
+class Trace:
+    """attar trace as root, with its time in s and its memory in MiB."""
+
+    def __init__(self, *args):
+        self.began = time.monotonic()
+        self.process = subprocess.Popen(
+            [ATTAR, 'trace', '-a', '-e', 'user_events:e2e_*/transport=shm/', *map(str, args)],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def end(self, seconds=30):
+        try:
+            wait_until(self.has_ended, 'attar has ended', seconds)
+        finally:
+            if self.process.returncode is None:
+                self.process.kill()
+        return self
+
+    def has_ended(self):
+        pid, status, usage = os.wait4(self.process.pid, os.WNOHANG)
+        if not pid:
+            return False
+        self.process.returncode = os.waitstatus_to_exitcode(status)
+        self.seconds = time.monotonic() - self.began
+        self.mib = usage.ru_maxrss / 1024
+        self.text = self.process.stderr.read()
+        return True
+
+
+@pytest.fixture
+def calm():
+    """What attar takes without an attack."""
+    return Trace('-d', '1s').end()
+
+
+def test_many_descriptors_delay_nothing(hostile, calm):
+    hostile('descriptors', 20)
+    attack = Trace('-d', '1s').end()
+    assert attack.process.returncode == 0 and attack.seconds < calm.seconds + 1
