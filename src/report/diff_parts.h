@@ -26,8 +26,12 @@ struct change {
 	double by, confidence;             /* confidence: NaN: unknown */
 };
 
+/* The keys of the rows of a table: those of each interval follow those of the one before it. */
+typedef VEC(uint32_t) diff_keys;
+
 /* A column of a table, and the values of its rows in each interval. */
 struct column_diff {
+	const diff_keys *keys;                /* of the rows, see diff_rows_keys() */
 	const char *section, *column, *basis; /* basis: the column with the number of samples */
 	enum attar_unit unit;
 	size_t intervals[SIDES];
@@ -81,6 +85,9 @@ bool diff_is_file(const struct attar_section *s, size_t column);
  * The path of this file on the side after; the same if there is no other. Owned by d or the caller.
  */
 const char *diff_same_file(struct diff *d, const char *path);
+
+/* Appends the keys of the rows of all intervals of both sides. Returns 0 or -ENOMEM. */
+int diff_rows_keys(struct diff *d, const char *section, diff_keys *keys);
 
 /* Prepares a column for the intervals of both sides, and adds their rows. Returns 0 or -ENOMEM. */
 int diff_rows_add(struct diff *d, struct column_diff *c);

@@ -36,17 +36,18 @@ bool diff_is_label(const struct attar_section *s, size_t column)
 	return c->unit == ATTAR_UNIT_ID && !strstr(name, "pid") && !strstr(name, "tid");
 }
 
-static uint32_t key_of(struct diff *d, const struct attar_section *s, uint32_t row)
+typedef VEC(size_t) column_list;
+
+static uint32_t key_of(
+	struct diff *d, const struct attar_section *s, const column_list *labels, uint32_t row)
 {
 	struct buf key _cleanup_(buf_done) = {0};
 	uint32_t id = 0;
 
-	for (size_t i = 0; i < s->columns.n; i++) {
-		struct cell cell;
+	for (size_t n = 0; n < labels->n; n++) {
+		size_t i = labels->at[n];
+		struct cell cell = section_cell(s, row, i);
 
-		if (!diff_is_label(s, i))
-			continue;
-		cell = section_cell(s, row, i);
 		if (cell.kind == CELL_TEXT && diff_is_file(s, i))
 			buf_str(&key, diff_same_file(d, section_text(s, cell.text)));
 		else if (cell.kind == CELL_TEXT)
@@ -58,6 +59,39 @@ static uint32_t key_of(struct diff *d, const struct attar_section *s, uint32_t r
 	if (buf_failed(&key) || intern_id(&d->keys, buf_text(&key), &id) < 0)
 		return UINT32_MAX;
 	return id;
+}
+
+static int add_keys(struct diff *d, const struct attar_section *s, diff_keys *keys)
+{
+	column_list labels = {0};
+	int e = 0;
+
+	for (size_t i = 0; i < s->columns.n && e == 0; i++)
+		if (diff_is_label(s, i))
+			e = vec_push(&labels, i);
+	for (uint32_t row = 0; row < s->rows && e == 0; row++) {
+		uint32_t key = key_of(d, s, &labels, row);
+
+		e = key == UINT32_MAX ? -ENOMEM : vec_push(keys, key);
+	}
+	vec_done(&labels);
+	return e;
+}
+
+int diff_rows_keys(struct diff *d, const char *section, diff_keys *keys)
+{
+	int e = 0;
+
+	for (int side = BEFORE; side < SIDES; side++)
+		side_each(&d->sides[side], report)
+		{
+			const struct attar_section *s =
+				diff_find(*report, section, ATTAR_SECTION_TABLE);
+
+			if (s && e == 0)
+				e = add_keys(d, s, keys);
+		}
+	return e;
 }
 
 /* The values of a row, NaN at first. NULL: out of memory. */
@@ -84,18 +118,20 @@ static void add_value(double *to, double value)
 		*to = isnan(*to) ? value : *to + value;
 }
 
-static int add_interval(
-	struct diff *d, struct column_diff *c, const struct attar_report *report, size_t interval)
+/* *keys is that of the first row; adds the rows to it. */
+static int add_interval(struct column_diff *c, const struct attar_report *report, size_t interval,
+	const uint32_t **keys)
 {
 	const struct attar_section *s = diff_find(report, c->section, ATTAR_SECTION_TABLE);
 	int column = s ? column_of(s, c->column) : -1, basis;
+	const uint32_t *key = *keys;
 
+	*keys += s ? s->rows : 0;
 	if (column < 0)
 		return 0;
 	basis = c->basis ? column_of(s, c->basis) : -1;
 	for (uint32_t row = 0; row < s->rows; row++) {
-		uint32_t key = key_of(d, s, row);
-		double *values = key == UINT32_MAX ? NULL : values_of(c, key);
+		double *values = values_of(c, key[row]);
 
 		if (!values)
 			return -ENOMEM;
@@ -109,15 +145,15 @@ static int add_interval(
 
 int diff_rows_add(struct diff *d, struct column_diff *c)
 {
+	const uint32_t *keys = c->keys->at;
 	size_t interval = 0;
 	int e = 0;
 
 	for (size_t i = 0; i < c->intervals[BEFORE] + c->intervals[AFTER] && e == 0; i++)
 		e = vec_push(&c->weights, NAN);
 	for (int side = BEFORE; side < SIDES; side++)
-		side_each (&d->sides[side], report)
-			if (e == 0)
-				e = add_interval(d, c, *report, interval++);
+		side_each(&d->sides[side], report) if (e == 0) e =
+			add_interval(c, *report, interval++, &keys);
 	return e;
 }
 

@@ -50,9 +50,11 @@ static bool is_basis(const struct attar_section *s, const char *column)
 	return false;
 }
 
-static int compare_column(struct diff *d, const struct attar_section *like, size_t column)
+static int compare_column(
+	struct diff *d, const struct attar_section *like, size_t column, const diff_keys *keys)
 {
 	struct column_diff c _cleanup_(diff_column_done) = {
+		.keys = keys,
 		.section = section_text(like, like->name),
 		.column = section_text(like, like->columns.at[column].name),
 		.unit = like->columns.at[column].unit,
@@ -77,10 +79,12 @@ static int compare_column(struct diff *d, const struct attar_section *like, size
 
 int diff_table(struct diff *d, const struct attar_section *like)
 {
-	int e = 0;
+	diff_keys keys = {0};
+	int e = diff_rows_keys(d, section_text(like, like->name), &keys);
 
 	for (size_t i = 0; i < like->columns.n && e == 0; i++)
 		if (is_compared(like->columns.at[i].unit))
-			e = compare_column(d, like, i);
+			e = compare_column(d, like, i, &keys);
+	vec_done(&keys);
 	return e;
 }
