@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hostile_area MODE [N]: a user who forges what libperfume shares with listeners, to delay, starve or
- * fill them. Prints "ready" and stays until it is killed.
+ * hostile_area MODE [N]: a user who forges what libperfume shares with listeners, to delay, starve
+ * or fill them. Prints "ready" and stays until it is killed.
  *
  *	busy		a ring whose head moves all the time, of records that are no events
  *	sparse N	N areas that claim all events and rings, without memory behind them
@@ -65,8 +65,8 @@ static void busy(void)
 	puts("ready");
 	fflush(stdout);
 	/*
-	 * Faster than a listener reads: 20 bytes in a nanosecond. Of eight processes, one runs when a
-	 * listener does.
+	 * Faster than a listener reads: 20 bytes in a nanosecond. Of eight processes, one runs when
+	 * a listener does.
 	 */
 	start = now_ns();
 	for (i = 1; i < 8 && fork(); i++)
