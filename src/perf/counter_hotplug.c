@@ -35,12 +35,21 @@ static bool leads(const struct attar_counter *c)
 
 /* ---- a CPU goes offline ---- */
 
+/* A base of a fd that was opened again is the count before, negated; after a reset it may be not. */
+static uint64_t count_before(uint64_t base)
+{
+	return (int64_t)base < 0 ? -base : 0;
+}
+
 static void mark_dead(struct attar_counter *c, struct counter_fd *it)
 {
 	struct attar_value v;
 
 	if (counter_read_fd(c, it, &v) < 0 || v.quality == ATTAR_QUALITY_ERROR)
-		v = (struct attar_value){0};
+		v = (struct attar_value){.raw = count_before(it->base.raw),
+			.time_enabled = count_before(it->base.time_enabled),
+			.time_running = count_before(it->base.time_running),
+			.lost = count_before(it->base.lost)};
 	it->base = (struct counter_base){.raw = -v.raw,
 		.time_enabled = -v.time_enabled,
 		.time_running = -v.time_running,

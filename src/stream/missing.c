@@ -20,11 +20,6 @@
 #include "perf/target.h"
 #include "stream/stream.h"
 
-/* The counts of one counter in the instances that write to one ring. */
-struct counted {
-	uint64_t raw, lost, instances;
-};
-
 static bool is_single_software(uint64_t config)
 {
 	switch (config) {
@@ -110,7 +105,7 @@ static bool counts_one_by_one(const struct attar_stream *s, const struct perf_ev
 
 /*
  * With PERF_SAMPLE_PERIOD the kernel writes a sample for each occurrence of such an event, whatever
- * its period.
+ * its period; the sample has the number by which it counts, which is 1.
  */
 static uint64_t counts_per_sample(const struct perf_event_attr *attr)
 {
@@ -161,8 +156,8 @@ static size_t ring_of(
 }
 
 /* Reads the counts so far, by ring. 0 or a negative errno. */
-static int read_counter(
-	const struct attar_stream *s, const struct attar_counter *c, struct counted *ret_counted)
+static int read_counter(const struct attar_stream *s, const struct attar_counter *c,
+	struct ring_counts *ret_counted)
 {
 	memset(ret_counted, 0, s->n_rings * sizeof(*ret_counted));
 	vec_each (&c->fds, it) {
@@ -192,7 +187,7 @@ int missing_begin(struct attar_stream *s, size_t counter)
 {
 	const struct attar_counter *c = s->counters[counter];
 	struct account *account = &s->accounts[counter];
-	struct counted *counted;
+	struct ring_counts *counted;
 
 	account->since = c->enabled ? base_now() : 0;
 	account->unfit = false;
@@ -230,7 +225,7 @@ int missing_grow(struct attar_stream *s, size_t first_ring, size_t n_counters)
 
 /* The number of the counter's events that were not delivered. */
 static uint64_t undelivered(const struct attar_stream *s, size_t counter,
-	const struct counter_table *counts, const struct counted *counted)
+	const struct counter_table *counts, const struct ring_counts *counted)
 {
 	uint64_t per_sample = counts_per_sample(&s->counters[counter]->attr);
 	uint64_t made = difference_or_0(counted->raw, counts->raw) / per_sample;
@@ -271,7 +266,7 @@ void missing_end(struct attar_stream *s)
 static bool compare(
 	const struct attar_stream *s, size_t counter, uint64_t *undelivered_of, uint64_t *lost_of)
 {
-	const struct counted *counted = &s->counted[counter * s->n_rings];
+	const struct ring_counts *counted = &s->counted[counter * s->n_rings];
 
 	if (!is_comparable(s, counter))
 		return false;

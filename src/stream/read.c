@@ -164,32 +164,30 @@ void stream_forget_ids(struct attar_stream *s)
 static void count_arrival(struct attar_stream *s, struct cursor *c, uint32_t counter)
 {
 	const struct attar_record *rec = &s->record;
-	struct account *account = &s->accounts[counter];
 
 	if (unlikely(!c->counts)) /* of a recording */
 		return;
-	c->counts[counter].arrived += rec->time >= account->since;
-	if (unlikely(rec->sample.period != 1 &&
-		     s->layouts[counter].sample_type & PERF_SAMPLE_PERIOD))
-		account->unfit = true;
+	c->counts[counter].arrived += rec->time >= s->accounts[counter].since;
 }
 
-/* True if the sample is to be delivered. */
-static bool fill_sample(struct attar_stream *s, struct attar_event *ev)
+/* Returns 1 if the sample is to be delivered, 0 if it is not, or -ENOMEM. */
+static int fill_sample(struct attar_stream *s, struct attar_event *ev)
 {
 	const struct attar_record *rec = &s->record;
 
 	if (unlikely(rec->time < s->start_time)) {
 		s->stats.early++;
-		return false;
+		return 0;
 	}
 	if (unlikely((pid_t)rec->pid == s->skipped_pid)) {
 		s->stats.own++;
-		return false;
+		return 0;
 	}
 	ev->thread = &procs_thread(&s->procs, (pid_t)rec->pid, (pid_t)rec->tid)->pub;
-	s->stats.samples += ev->thread != NULL;
-	return ev->thread != NULL;
+	if (unlikely(!ev->thread))
+		return base_oom();
+	s->stats.samples++;
+	return 1;
 }
 
 /*
@@ -312,13 +310,13 @@ static struct attar_thread *known_thread(const struct attar_stream *s, uint32_t 
 static inline int dispatch_sample(
 	struct attar_stream *s, struct cursor *c, uint32_t counter, struct attar_event *ev)
 {
-	bool is_delivered;
+	int r;
 
 	count_arrival(s, c, counter);
-	is_delivered = fill_sample(s, ev);
-	if (unlikely(s->accounts[counter].leads) && leader_samples_take(s, is_delivered) < 0)
+	r = fill_sample(s, ev);
+	if (unlikely(r < 0 || (s->accounts[counter].leads && leader_samples_take(s, r > 0) < 0)))
 		return -ENOMEM;
-	if (!is_delivered)
+	if (!r)
 		return 0;
 	return unlikely(deferred_callchain_concerns(&s->record.sample))
 		       ? deferred_callchain_hold(&s->defer, ev, counter)

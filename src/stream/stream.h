@@ -29,6 +29,11 @@ struct account {
 	bool is_unused; /* of a recording: its samples and losses are not used */
 };
 
+/* The counts of one counter in the instances that write to one ring. */
+struct ring_counts {
+	uint64_t raw, lost, instances;
+};
+
 struct attar_stream {
 	unsigned process;                /* the process that created it, see base/check_arg.h */
 	struct attar_target *target;     /* NULL: a recording */
@@ -80,7 +85,7 @@ struct attar_stream {
 	bool last_round;         /* the round began after the stop: there are no later records */
 	bool drained;            /* the last round is over */
 	bool settled;            /* missing events have been determined */
-	struct counted *counted; /* by counter and ring, at the stop; owned; NULL: not stopped */
+	struct ring_counts *counted; /* by counter and ring, at the stop; owned; NULL: not stopped */
 	VEC(struct attar_cpu_count) missing;
 	bool front_done; /* the record in front was delivered: the next call drops it */
 	bool started, stopped, has_clock;

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "attar/stream.h"
-#include "perf/hotplug.h"
+#include "perf/target.h"
 
 enum { CALLS = 23 };
 
@@ -350,6 +350,46 @@ static void test_stream_adds_a_new_cpu(void **state)
 /* ---- looks without a change ---- */
 
 /* The list of online CPUs is kept from one look to the next. */
+/* As if CPU 0 had gone offline and come back. */
+static void renew_cpu0(struct attar_target *target, struct attar_counter *c)
+{
+	target->hotplug.departures.at[0]++;
+	target->hotplug.changes++;
+	assert_int_equal(attar_target_follow_cpus(target, &c, 1), 1);
+}
+
+/* Counts of earlier times remain, also if the event cannot be read any more. */
+static void test_renewed_counts(void **state)
+{
+	struct attar_counter_instance dead;
+	struct attar_target *target;
+	struct attar_counter *c;
+	int other;
+
+	live_need_root("watch a CPU");
+	snprintf(filter, sizeof(filter), "%s && common_pid == %d", live_getppid_filter, gettid());
+	target = whole_system();
+	while (target->hotplug.departures.n == 0)
+		assert_int_equal(vec_push(&target->hotplug.departures, 0), 0);
+	c = open_calls(target);
+	call_on(0);
+	assert_count(c, 0, CALLS, ATTAR_QUALITY_EXACT);
+	renew_cpu0(target, c);
+	assert_count(c, 0, CALLS, ATTAR_QUALITY_PARTIAL);
+	call_on(0);
+	dead = attar_counter_instance_at(c, 0);
+	assert_int_equal(dead.cpu, 0);
+	other = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	assert_int_equal(dup3(other, dead.fd, O_CLOEXEC), dead.fd);
+	close(other);
+	renew_cpu0(target, c);
+	assert_count(c, 0, CALLS, ATTAR_QUALITY_PARTIAL);
+	call_on(0);
+	assert_count(c, 0, 2 * CALLS, ATTAR_QUALITY_PARTIAL);
+	attar_counter_close(c);
+	attar_target_free(target);
+}
+
 static void test_looks_without_a_change(void **state)
 {
 	struct hotplug hotplug = {0};
@@ -376,6 +416,7 @@ int main(void)
 		cmocka_unit_test(test_new_cpu_is_added),
 		cmocka_unit_test(test_stream_continues),
 		cmocka_unit_test(test_stream_adds_a_new_cpu),
+		cmocka_unit_test(test_renewed_counts),
 		cmocka_unit_test(test_looks_without_a_change),
 	};
 

@@ -95,6 +95,29 @@ static void test_lost_samples_and_side_band_are_counted_separately(void **state)
 	calls_unwatch(&w);
 }
 
+/* More side-band records are lost after the record of the first loss: it reports no sample. */
+static void test_side_band_that_is_lost_later(void **state)
+{
+	struct attar_stream_stats stats;
+	struct seen seen = {0};
+	struct calls w;
+
+	watch(&w, false, true, true);
+	if (!(w.counters[0]->attr.read_format & PERF_FORMAT_LOST_)) {
+		calls_unwatch(&w);
+		live_skip("counts of lost records require Linux 6.0");
+	}
+	rename_thread(200);
+	read_all(&w, &seen);
+	rename_thread(200);
+	stats = finish(&w, &seen);
+	assert_true(stats.lost_side_band > 200);
+	assert_int_equal(seen.renames + stats.lost_side_band, 2 * 200);
+	assert_int_equal(seen.lost_records, 0);
+	assert_int_equal(stats.lost, 0);
+	calls_unwatch(&w);
+}
+
 /* The kernel writes no record of a loss that is the last event of a ring. */
 static void test_losses_at_the_end_have_a_record(void **state)
 {
@@ -192,6 +215,40 @@ static void test_counts_from_before_the_start_are_not_missing(void **state)
 	calls_unwatch(&w);
 }
 
+/* What arrived before the start does not stand in for what was missing after it. */
+static void test_arrivals_from_before_the_start(void **state)
+{
+	const struct attar_stream_opts opts = {
+		.size = sizeof(opts), .ring_bytes = RING, .keep_own = true};
+	struct perf_event_attr attrs[] = {live_sys_enter(), live_sys_exit()};
+	struct attar_stream_stats stats;
+	struct seen seen = {0};
+	struct calls w = {.target = live_self(), .n = 2};
+
+	assert_int_equal(attar_symbols_new(NULL, &w.symbols), 0);
+	for (size_t i = 0; i < w.n; i++) {
+		attrs[i].sample_period = 1;
+		attar_stream_attr(&attrs[i], false);
+		if (attar_counter_open(w.target, &attrs[i], "call", 0, &w.counters[i]) < 0 ||
+			attar_counter_filter(w.counters[i], live_getppid_filter) < 0 ||
+			attar_counter_enable(w.counters[i]) < 0)
+			fail_msg("%s", attar_error());
+	}
+	assert_int_equal(
+		attar_stream_live(w.target, w.counters, 2, w.symbols, &opts, &w.stream), 0);
+	live_getppid(10);
+	assert_int_equal(attar_stream_start(w.stream), 0);
+	live_getppid(5);
+	assert_int_equal(attar_counter_redirect(w.counters[1], NULL), 0);
+	live_getppid(7);
+	stats = finish(&w, &seen);
+	assert_int_equal(seen.samples, 2 * 5 + 7);
+	assert_int_equal(stats.early, 2 * 10);
+	assert_int_equal(stats.lost, 0);
+	assert_int_equal(stats.missing, 7);
+	calls_unwatch(&w);
+}
+
 /* A stop during a round: the rest of the ring is delivered too, before the first 0. */
 static void test_stop_during_a_round_loses_nothing(void **state)
 {
@@ -272,10 +329,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lost_samples_and_side_band_are_counted_separately),
+		cmocka_unit_test(test_side_band_that_is_lost_later),
 		cmocka_unit_test(test_losses_at_the_end_have_a_record),
 		cmocka_unit_test(test_events_counted_but_not_delivered_are_missing),
 		cmocka_unit_test(test_normal_streams_miss_nothing),
 		cmocka_unit_test(test_counts_from_before_the_start_are_not_missing),
+		cmocka_unit_test(test_arrivals_from_before_the_start),
 		cmocka_unit_test(test_stop_during_a_round_loses_nothing),
 		cmocka_unit_test(test_records_of_unknown_events_are_malformed),
 		cmocka_unit_test(test_fork_and_comm_events_have_their_thread),
