@@ -11,8 +11,6 @@ static unsigned distance(const char *a, const char *b)
 	unsigned row[3][WORD_MAX + 1];
 	size_t na = strlen(a), nb = strlen(b);
 
-	if (na > WORD_MAX || nb > WORD_MAX)
-		return WORD_MAX;
 	for (size_t j = 0; j <= nb; j++)
 		row[0][j] = (unsigned)j;
 	for (size_t i = 1; i <= na; i++) {
@@ -34,10 +32,12 @@ static unsigned distance(const char *a, const char *b)
 
 void suggest_offer(struct suggest *s, const char *known)
 {
-	unsigned d = distance(s->word, known);
-	bool prefix = strlen(s->word) >= 3 && !strncmp(s->word, known, strlen(s->word));
+	unsigned d;
 
-	if (prefix)
+	if (strlen(s->word) > WORD_MAX || strlen(known) > WORD_MAX)
+		return;
+	d = distance(s->word, known);
+	if (strlen(s->word) >= 3 && !strncmp(s->word, known, strlen(s->word)))
 		d = 1;
 	if (d > (strlen(known) + 2) / 3 || d * 2 >= strlen(known) || (s->best && d >= s->distance))
 		return;

@@ -12,7 +12,10 @@ struct suggest {
 	unsigned distance;
 };
 
-/* Offers a known word. It is similar if the edit distance is at most a third of its length. */
+/*
+ * Offers a known word. It is similar if the edit distance is at most a third of its length. Words
+ * of more than 64 bytes are not: they would not be short enough to read.
+ */
 void suggest_offer(struct suggest *s, const char *known);
 
 #endif

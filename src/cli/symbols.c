@@ -587,7 +587,7 @@ static int end(const struct lookup *l, const struct attar_report *report)
 	if (!l->n_refused || status != STATUS_OK)
 		return status;
 	refuse(l, l->words.n ? "argument" : "line");
-	return report_error(STATUS_FAILED);
+	return report_error(l->words.n ? STATUS_USAGE : STATUS_FAILED);
 }
 
 static void lookup_done(struct lookup *l)

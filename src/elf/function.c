@@ -9,6 +9,13 @@
 
 enum { BEST_MAX = 256, NAMES_MAX = 256 << 20 };
 
+/* A function that was found by its name in the source. */
+struct match {
+	bool is_found, is_ambiguous;
+	uint64_t vaddr;
+	char symbol[BEST_MAX];
+};
+
 struct search {
 	const char *name;
 	const char *strings; /* of the current table, NUL-terminated */
@@ -18,8 +25,9 @@ struct search {
 	struct suggest near;
 	char best[BEST_MAX];
 	elf_symbol_fn *compare;
-	bool is_found, is_ambiguous; /* by the demangled name */
-	struct buf text;
+	struct buf base, clone;     /* of the name, see split() */
+	struct match exact, clones; /* clones: that replace the whole function */
+	struct buf text, text_clone, plain;
 };
 
 /* Names in .symtab may carry a version: "memcpy@@GLIBC_2.14". */
@@ -49,42 +57,164 @@ static const char *name_of(const struct search *s, const struct elf_symbol *symb
 static int compare_symbol(void *ctx, const struct elf_symbol *symbol)
 {
 	struct search *s = ctx;
-	const char *before = s->near.best, *name = name_of(s, symbol);
+	const char *name = name_of(s, symbol);
 
-	if (!name)
+	if (!name || !is_named(name, s->name))
 		return 0;
-	if (is_named(name, s->name)) {
-		s->vaddr = symbol->value;
-		return 1;
-	}
-	if (strlen(name) >= BEST_MAX)
-		return 0;
-	suggest_offer(&s->near, name);
-	if (s->near.best != before)
-		s->near.best = strcpy(s->best, name);
-	return 0;
+	s->vaddr = symbol->value;
+	return 1;
 }
 
-static bool is_demangled(
-	struct search *s, const char *name, bool (*as)(const char *mangled, struct buf *ret_text))
+/* ---- names in the source ---- */
+
+static void cut(struct buf *text, size_t len)
 {
-	s->text.len = 0;
-	return as(name, &s->text) && !strcmp(buf_text(&s->text), s->name);
+	text->len = len;
+	text->data[len] = '\0';
+}
+
+/*
+ * Takes the suffixes of clones off a name, as this and other tools show them: "f [clone .isra.0]",
+ * "f(int) [clone .constprop.0] [clone .isra.0]", "f(int) (.cold)".
+ */
+static void split(struct buf *name, struct buf *ret_clone)
+{
+	static const char clone[] = " [clone ";
+	char *at = strstr(buf_text(name), clone), *end;
+
+	buf_reset(ret_clone);
+	if (at) {
+		size_t len = (size_t)(at - name->data);
+
+		for (; !strncmp(at, clone, strlen(clone)); at = end + 1) {
+			at += strlen(clone);
+			end = at + strcspn(at, "]");
+			buf_add(ret_clone, at, (size_t)(end - at));
+			if (!*end)
+				break;
+		}
+		cut(name, len);
+	} else if ((at = strstr(buf_text(name), " (."))) {
+		buf_add(ret_clone, at + 2, strcspn(at + 2, ")"));
+		cut(name, (size_t)(at - name->data));
+	}
+}
+
+/* Of a function that has no other code: the compiler removed or fixed parameters of it. */
+static bool is_whole(const char *clone)
+{
+	static const char *const starts[] = {".isra.", ".constprop.", ".llvm.", ".lto_priv."};
+	bool is_start = false;
+
+	for (size_t i = 0; i < ARRAY_SIZE(starts); i++)
+		is_start |= !strncmp(clone, starts[i], strlen(starts[i]));
+	return is_start && !strstr(clone, ".cold") && !strstr(clone, ".part");
+}
+
+static void found(struct match *match, uint64_t vaddr, const char *symbol)
+{
+	if (match->is_found && match->vaddr == vaddr)
+		return;
+	match->is_ambiguous |= match->is_found;
+	match->is_found = true;
+	match->vaddr = vaddr;
+	snprintf(match->symbol, sizeof(match->symbol), "%s", symbol);
+}
+
+/* Rust's v0 names have angle brackets around a type that others write without: "<a::B>::c". */
+static bool is_without_brackets(const char *text, const char *name)
+{
+	const char *end = *text == '<' ? strstr(text, ">::") : NULL;
+	size_t n = end ? (size_t)(end - text) - 1 : 0;
+
+	return end && !memchr(text + 1, '<', n) && !strncmp(text + 1, name, n) &&
+	       !strcmp(end + 1, name + n);
+}
+
+/* The name in `text`, of a symbol. */
+static void compare_text(struct search *s, uint64_t vaddr, const char *symbol)
+{
+	const char *base = buf_text(&s->base), *clone = buf_text(&s->clone);
+
+	split(&s->text, &s->text_clone);
+	if (strcmp(buf_text(&s->text), base) && !is_without_brackets(buf_text(&s->text), base))
+		return;
+	if (!strcmp(buf_text(&s->text_clone), clone))
+		found(&s->exact, vaddr, symbol);
+	else if (!*clone && is_whole(buf_text(&s->text_clone)))
+		found(&s->clones, vaddr, symbol);
+}
+
+/* Without angle brackets: "ns::Box<int>::run" becomes "ns::Box::run", "<a::B>::c" "a::B::c". */
+static const char *without_brackets(struct buf *plain, const char *text)
+{
+	const char *end = *text == '<' ? strstr(text, ">::") : NULL;
+	unsigned depth = 0;
+
+	buf_reset(plain);
+	if (end && !memchr(text + 1, '<', (size_t)(end - text) - 1)) {
+		buf_add(plain, text + 1, (size_t)(end - text) - 1);
+		text = end + 1;
+	}
+	for (; *text; text++) {
+		depth += *text == '<' && plain->len > 0;
+		if (!depth)
+			buf_char(plain, *text);
+		depth -= *text == '>' && depth > 0;
+	}
+	return buf_text(plain);
+}
+
+static bool ends_path(const char *path, const char *name)
+{
+	size_t n = strlen(path), len = strlen(name);
+
+	return n >= len && !strcmp(path + n - len, name) &&
+	       (n == len || (n >= len + 2 && path[n - len - 1] == ':'));
+}
+
+/* The end of the path is nearer than any other spelling: "A::go" of "program::A::go". */
+static void offer(struct search *s, const char *text)
+{
+	const char *before = s->near.best;
+	bool is_path = ends_path(text, s->near.word) ||
+		       ends_path(without_brackets(&s->plain, text), s->near.word);
+
+	if (strlen(text) >= BEST_MAX / 2 || (before && s->near.distance == 0))
+		return;
+	if (is_path) {
+		s->near.best = text;
+		s->near.distance = 0;
+	} else {
+		suggest_offer(&s->near, text);
+	}
+	if (s->near.best != before)
+		s->near.best = strcpy(s->best, text);
 }
 
 /* The name as in the source, with or without parameters. Looks at all symbols, for ambiguity. */
 static int compare_demangled(void *ctx, const struct elf_symbol *symbol)
 {
 	struct search *s = ctx;
-	const char *name = name_of(s, symbol);
+	const char *name = name_of(s, symbol), *dot;
 
-	if (!name || (s->is_found && s->vaddr == symbol->value) ||
-		!(is_demangled(s, name, demangle) || is_demangled(s, name, demangle_whole)))
+	if (!name || !*name)
 		return 0;
-	s->is_ambiguous |= s->is_found;
-	s->is_found = true;
-	s->vaddr = symbol->value;
-	snprintf(s->best, sizeof(s->best), "%s", name);
+	buf_reset(&s->text);
+	if (demangle(name, &s->text)) {
+		compare_text(s, symbol->value, name);
+		if (!s->text_clone.len || is_whole(buf_text(&s->text_clone)))
+			offer(s, buf_text(&s->text));
+		buf_reset(&s->text);
+		if (demangle_whole(name, &s->text))
+			compare_text(s, symbol->value, name);
+		return 0;
+	}
+	dot = strchr(name, '.');
+	offer(s, name);
+	if (dot && !*buf_text(&s->clone) && is_whole(dot) &&
+		strlen(s->name) == (size_t)(dot - name) && !strncmp(name, s->name, strlen(s->name)))
+		found(&s->clones, symbol->value, name);
 	return 0;
 }
 
@@ -122,15 +252,28 @@ static int search(struct search *s, const struct elf *elf)
 {
 	int r = search_tables(s, elf, compare_symbol);
 
-	if (r == 0)
+	if (r == 0) {
+		buf_str(&s->base, s->name);
+		split(&s->base, &s->clone);
+		s->near.word = buf_text(&s->base);
 		r = search_tables(s, elf, compare_demangled);
+		if (!s->exact.is_found)
+			s->exact = s->clones;
+		s->vaddr = s->exact.vaddr;
+		if (r == 0)
+			r = s->exact.is_found && !s->exact.is_ambiguous;
+	}
+	buf_done(&s->base);
+	buf_done(&s->clone);
 	buf_done(&s->text);
-	return r == 0 ? s->is_found && !s->is_ambiguous : r;
+	buf_done(&s->text_clone);
+	buf_done(&s->plain);
+	return r;
 }
 
 bool elf_symbol_address(const struct elf *elf, const char *name, uint64_t *ret_vaddr)
 {
-	struct search s = {.name = name, .near.word = name, .variables = true};
+	struct search s = {.name = name, .variables = true};
 
 	if (search(&s, elf) != 1)
 		return false;
@@ -140,18 +283,18 @@ bool elf_symbol_address(const struct elf *elf, const char *name, uint64_t *ret_v
 
 static int find(const struct elf *elf, const char *path, const char *name, uint64_t *ret_offset)
 {
-	struct search s = {.name = name, .near.word = name};
+	struct search s = {.name = name};
 	int r = search(&s, elf);
 
 	if (r < 0)
 		return r;
 	if (r == 1 && elf_file_offset(elf, s.vaddr, ret_offset))
 		return 0;
-	if (s.is_ambiguous)
+	if (s.exact.is_ambiguous)
 		return attar_fail(-ENOENT,
 			"several functions in %s are named '%s'" ATTAR_FIX
 			"use the name in the symbol table, such as '%s'",
-			CLIP(path), CLIP(name), s.best);
+			CLIP(path), CLIP(name), s.exact.symbol);
 	if (s.near.best)
 		return attar_fail(-ENOENT, "no function '%s' in %s" ATTAR_FIX "did you mean '%s'?",
 			CLIP(name), CLIP(path), s.best);

@@ -233,18 +233,33 @@ static int find_file(struct parser *parser, const char *at, struct probe *probe)
 	return probe->file ? 0 : base_oom();
 }
 
+/* The kernel only says that it does not support the event. */
+static int check_offset(struct parser *parser, const char *at, const struct probe *probe)
+{
+	struct stat st;
+
+	if (stat(probe->file, &st) < 0 || probe->offset < (uint64_t)st.st_size)
+		return 0;
+	return parser_fail(parser, at, -EINVAL,
+		"the offset 0x%llx is outside of %s, which has 0x%llx bytes",
+		(unsigned long long)probe->offset, CLIP(probe->file),
+		(unsigned long long)st.st_size);
+}
+
 static int find_user(struct parser *parser, const char *at, struct probe *probe)
 {
-	uint64_t offset;
+	uint64_t offset = 0;
 	int r = find_file(parser, at, probe);
 
-	if (r < 0 || !probe->func)
-		return r;
-	r = elf_function_offset(probe->file, probe->func, &offset);
+	if (r == 0 && probe->func) {
+		r = elf_function_offset(probe->file, probe->func, &offset);
+		if (r < 0)
+			return parser_context(parser, at, r == -ENOEXEC ? -EINVAL : r);
+	}
 	if (r < 0)
-		return parser_context(parser, at, r);
+		return r;
 	probe->offset += offset;
-	return 0;
+	return check_offset(parser, at, probe);
 }
 
 static int find_kernel(struct parser *parser, const char *at, const struct probe *probe)

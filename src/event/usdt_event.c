@@ -162,11 +162,11 @@ static int search_named(struct search *s, const char *file)
 static int none_found(const struct search *s, const struct attar_catalog *catalog)
 {
 	const struct usdt_request *q = s->request;
+	char *path _cleanup_free_ = NULL;
+	int r = q->file ? probe_find_file(q->file, &path) : 0;
 
 	if (q->file)
-		return attar_fail(-ENOENT,
-			"%s has no USDT probe '%s:%s'" ATTAR_FIX "see attar list usdt:FILE",
-			CLIP(q->file), CLIP(q->provider), CLIP(q->name));
+		return r < 0 ? r : usdt_none_found(path, q->provider, q->name);
 	if (!catalog->program && !catalog->pids)
 		return attar_fail(-EINVAL,
 			"'%s:%s' requires a file (usdt:FILE:PROVIDER:NAME), a command or -p PID",

@@ -20,6 +20,9 @@ struct usdt_request {
 int usdt_request_read(const char *text, struct usdt_request *ret_request, const char **ret_end);
 void usdt_request_done(struct usdt_request *request);
 
+/* Fails: the file has no such probe, or is not an ELF file. Returns a negative errno. */
+int usdt_none_found(const char *path, const char *provider, const char *name);
+
 /* "usdt:FILE:PROVIDER:NAME" of a location, to be freed; FILE in quotes if it needs them. */
 char *usdt_event_name(const char *file, const struct usdt_location *location);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The locations of the USDT probes of a file, for callers that list them. */
 #include "base/check_arg.h"
+#include "elf/elf.h"
 #include "event/probe.h"
 #include "event/usdt_event.h"
 
@@ -26,6 +27,21 @@ static int read_request(const char *text, struct usdt_request *request)
 	return request->provider && request->name ? 0 : base_oom();
 }
 
+int usdt_none_found(const char *path, const char *provider, const char *name)
+{
+	struct elf_file file;
+	int r = elf_file_open(&file, path);
+
+	if (r < 0)
+		return r == -ENOEXEC ? -EINVAL : r;
+	elf_file_close(&file);
+	if (!strcmp(provider, "*") && !strcmp(name, "*"))
+		return attar_fail(-ENOENT, "%s has no USDT probes", CLIP(path));
+	return attar_fail(-ENOENT,
+		"%s has no USDT probe '%s:%s'" ATTAR_FIX "see attar list usdt:FILE", CLIP(path),
+		CLIP(provider), CLIP(name));
+}
+
 static int read_table(const struct usdt_request *request, struct usdt_table *table)
 {
 	char *path _cleanup_free_ = NULL;
@@ -34,8 +50,7 @@ static int read_table(const struct usdt_request *request, struct usdt_table *tab
 	if (r == 0)
 		r = usdt_table_add(table, path, request->provider, request->name);
 	if (r == 0 && !table->locations.n)
-		r = attar_fail(-ENOENT, "%s has no USDT probe '%s:%s'", CLIP(path),
-			CLIP(request->provider), CLIP(request->name));
+		r = usdt_none_found(path, request->provider, request->name);
 	usdt_table_sort(table);
 	return r;
 }

@@ -15,6 +15,7 @@
 #include "elf/function.h"
 #include "event/catalog.h"
 #include "event/probe.h"
+#include "event/usdt_event.h"
 #include "event/usdt_operand.h"
 #include "event/usdt_table.h"
 
@@ -307,9 +308,7 @@ int attar_usdt_add(const char *text, attar_usdt_added_fn *fn, void *ctx)
 	} else if (r == 0) {
 		r = usdt_table_add(&table, q.path, q.provider, q.name);
 		if (r == 0 && !table.locations.n)
-			r = attar_fail(-ENOENT,
-				"%s has no USDT probe '%s:%s'" ATTAR_FIX "see attar list usdt:FILE",
-				CLIP(q.path), CLIP(q.provider), CLIP(q.name));
+			r = usdt_none_found(q.path, q.provider, q.name);
 		usdt_table_sort(&table);
 		if (r == 0)
 			r = add_table(&q, &table);

@@ -137,7 +137,7 @@ static int parse_pids(const char *text, const char *what, parse_ints *ret_pids)
 	if (r == -EINVAL)
 		return attar_fail(r, "'%s' is not a list of %s such as 123,456", CLIP(text), what);
 	if (r == -ERANGE)
-		return attar_fail(-ESRCH,
+		return attar_fail(-EINVAL,
 			"no such %s: '%s' has an id above %d, the largest that Linux has", what,
 			CLIP(text), PID_MAX);
 	if (r == 0 && ret_pids->n && ret_pids->at[0] == 0)

@@ -591,12 +591,12 @@ def test_arguments_that_are_not_addresses_are_repeated(tmp_path):
     too_long = 17 * '1'
     done = run('symbols', program, f'{address:x}', 'main', f'{address:#x}', too_long)
     assert done.stdout == f'{alone}main\n{alone}{too_long}\n'
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert done.stderr == (
         "attar: 2 arguments are not hexadecimal addresses; the first is 'main'\n")
     done = run('symbols', '--json', program, 'main', f'{address:x}')
     assert len(json.loads(done.stdout)['sections'][0]['rows']) == 4
-    assert done.returncode == 1 and "the argument 'main'" in done.stderr
+    assert done.returncode == 2 and "the argument 'main'" in done.stderr
 
 
 def test_lines_are_answered_when_they_are_read(tmp_path):

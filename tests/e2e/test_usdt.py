@@ -156,7 +156,10 @@ def test_listed_locations_agree_with_readelf(sdt):
 
 
 @pytest.mark.parametrize('words, status, message', [
-    (['list', 'usdt:/bin/sh'], 1, "has no USDT probe '*:*'"),
+    (['list', 'usdt:/bin/sh'], 1, 'has no USDT probes'),
+    (['list', 'usdt:/etc/passwd'], 2, '/etc/passwd is not an ELF file'),
+    (['usdt', 'list', '/etc/passwd'], 2, '/etc/passwd is not an ELF file'),
+    (['stat', '-e', 'usdt:/etc/passwd:a:b', '--', 'true'], 2, '/etc/passwd is not an ELF file'),
     (['list', 'usdt:/no/such/file'], 1, 'cannot probe /no/such/file: No such file or directory'),
     (['list', 'usdt:'], 2, 'the syntax is usdt:FILE[:PROVIDER[:NAME]]'),
     (['trace', '-a', '-e', 'usdt:shop:order'], 2,
@@ -165,7 +168,7 @@ def test_listed_locations_agree_with_readelf(sdt):
     (['trace', '-e', 'usdt:"/bin/sh', '--', 'true'], 2, 'missing closing "'),
     (['trace', '-e', 'usdt:shop:order', '--', 'true'], 2,
      "no USDT probe 'shop:order' in 1 file of the command (its libraries are not searched)"),
-    (['stat', '-e', 'usdt:/bin/sh:a:b', '--', 'true'], 2, "/bin/sh has no USDT probe 'a:b'"),
+    (['stat', '-e', 'usdt:/bin/sh:a:b', '--', 'true'], 2, " has no USDT probe 'a:b'"),
 ])
 def test_missing_probes_are_reported(words, status, message):
     done = run(*words)

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -16,6 +17,7 @@
 #include "folder.h"
 #include "base/base.h"
 #include "base/file.h"
+#include "elf/function.h"
 #include "event/probe.h"
 
 /* In the file's data, not in .bss: the kernel increments it while the probe exists. */
@@ -41,14 +43,19 @@ __attribute__((noinline)) int probed_function(int x)
 __asm__(".globl \"" METHOD "\"\n.type \"" METHOD "\", %function\n"
 	".set \"" METHOD "\", probed_function\n");
 
-static struct attar_catalog *catalog(const char *sysfs)
-{
-	struct attar_catalog_opts opts = {.size = sizeof(opts), .sysfs = sysfs, .mount = true};
-	struct attar_catalog *c = NULL;
-
-	assert_int_equal(attar_catalog_new(&opts, &c), 0);
-	return c;
-}
+/* Names that compilers of C++, Rust and C give to functions and their clones. */
+#define SYMBOL(name, place) __asm__(".type \"" name "\", %function\n.set \"" name "\", " place "\n")
+SYMBOL("_ZN2ns3BoxIiE3runEi.constprop.0.isra.0", "probed_function");
+SYMBOL("_ZN2ns3BoxIiE3runEi.cold", "probed_function + 1");
+SYMBOL("_ZN2ns4BothEv", "probed_function");
+SYMBOL("_ZN2ns4BothEv.isra.0", "probed_function + 1");
+SYMBOL("_ZN6legacy1A2go17h9ba69da83025726aE", "probed_function");
+SYMBOL("_RNvMCsbFYJioi4cCO_2v0NtB2_1A2go", "probed_function");
+SYMBOL("cloned.constprop.0", "probed_function");
+SYMBOL("cloned.part.0", "probed_function + 1");
+SYMBOL("_RINvNtCsgEmfK2I1SDS_4core3ptr13drop_in_placeINtNtB4_6result6ResultRIBH_INtNtCs4X4t9plMPHF"
+       "_9addr2line8function8FunctionEEEEE",
+	"probed_function");
 
 static const char *self_path(void)
 {
@@ -58,6 +65,65 @@ static const char *self_path(void)
 	assert_true(n > 0);
 	path[n] = '\0';
 	return path;
+}
+
+/* 0: the function is probed_function(), otherwise the error has these words. */
+static void finds(const char *name, const char *words)
+{
+	uint64_t wanted, offset = 0;
+	int r = elf_function_offset(self_path(), name, &offset);
+
+	assert_int_equal(elf_function_offset(self_path(), "probed_function", &wanted), 0);
+	if (!words) {
+		if (r < 0 || offset != wanted)
+			fail_msg("%s: %d %s", name, r, attar_error());
+		return;
+	}
+	assert_int_equal(r, -ENOENT);
+	if (!strstr(attar_error(), words))
+		fail_msg("%s: %s", name, attar_error());
+}
+
+/* As this and other tools show them. */
+static void test_names_in_the_source(void **state)
+{
+	finds("ns::Box<int>::run [clone .constprop.0.isra.0]", NULL);
+	finds("ns::Box<int>::run [clone .constprop.0] [clone .isra.0]", NULL);
+	finds("ns::Box<int>::run(int) [clone .constprop.0] [clone .isra.0]", NULL);
+	finds("ns::Box<int>::run(int) (.constprop.0.isra.0)", NULL);
+	finds("ns::Box<int>::run", NULL); /* which has no other code */
+	finds("ns::Box<int>::run(int)", NULL);
+	finds("ns::Both", NULL); /* not its clone */
+	finds("legacy::A::go", NULL);
+	finds("legacy::A::go::h9ba69da83025726a", NULL);
+	finds("<v0::A>::go", NULL);
+	finds("v0::A::go", NULL);
+	finds("cloned.constprop.0", NULL);
+	finds("cloned", NULL);
+}
+
+static void test_near_names_in_the_source(void **state)
+{
+	finds("Box::run", "did you mean 'ns::Box<int>::run'?");
+	finds("ns::Box::run", "did you mean 'ns::Box<int>::run'?");
+	finds("ns::Box<int>::rum", "did you mean 'ns::Box<int>::run'?");
+	finds("ns::Box<int>::run [clone .isra.9]", "did you mean");
+	finds("legacy::A::goo", "did you mean 'legacy::A::go'?");
+	finds("legacy::A::go::h0123456789abcdef", "no function");
+	/* Both end in it: one of them. */
+	finds("A::go", "::go'?");
+	/* Nothing is similar, least of all a name of 120 characters. */
+	finds("zz::yy", "use its file offset instead");
+	finds("_ZN2zz2yyEv", "use its file offset instead");
+}
+
+static struct attar_catalog *catalog(const char *sysfs)
+{
+	struct attar_catalog_opts opts = {.size = sizeof(opts), .sysfs = sysfs, .mount = true};
+	struct attar_catalog *c = NULL;
+
+	assert_int_equal(attar_catalog_new(&opts, &c), 0);
+	return c;
 }
 
 static struct attar_event_list *parse(struct attar_catalog *c, const char *fmt, const char *arg)
@@ -345,6 +411,8 @@ static void test_probes_of_killed_processes_are_removed(void **state)
 
 static void test_error_messages(void **state)
 {
+	struct stat st;
+	char probe[64];
 	struct attar_catalog *c = catalog(NULL);
 	char text[4300], want[4300];
 
@@ -366,8 +434,15 @@ static void test_error_messages(void **state)
 		"column 8: cannot probe /no/such: No such file or directory");
 	events_refuse(c, "uprobe:x@nothing_is_called_so", -ENOENT,
 		"column 8: no program or library 'nothing_is_called_so': specify its path");
-	events_refuse(c, "uprobe:x@\"/etc/passwd\"", -ENOEXEC,
-		"column 8: /etc/passwd is not an ELF file");
+	events_refuse(
+		c, "uprobe:x@\"/etc/passwd\"", -EINVAL, "column 8: /etc/passwd is not an ELF file");
+	assert_int_equal(stat("/etc/passwd", &st), 0);
+	snprintf(text, sizeof(text),
+		"column 8: the offset 0x%llx is outside of /etc/passwd, which has 0x%llx bytes",
+		(unsigned long long)st.st_size, (unsigned long long)st.st_size);
+	snprintf(probe, sizeof(probe), "uprobe:0x%llx@\"/etc/passwd\"",
+		(unsigned long long)st.st_size);
+	events_refuse(c, probe, -EINVAL, text);
 	events_refuse(c, "uprobe:x@\"/etc\"", -EINVAL, "column 8: /etc is not a regular file");
 	snprintf(text, sizeof(text), "cs,uprobe:probed_functoin@\"%s\"", self_path());
 	snprintf(want, sizeof(want),
@@ -433,8 +508,8 @@ static void test_kprobe(void **state)
 	assert_string_equal(e[1].name, "kprobe:vfs_read:u");
 	assert_true(e[1].exclude_kernel && !e[1].exclude_user);
 	attar_event_list_free(list);
-	events_refuse(c, "kprobe:vfs_read:u//alias=y/:k", -EINVAL,
-		"column 28: expected ',' before ':k'");
+	events_refuse(
+		c, "kprobe:vfs_read:u//alias=y/:k", -EINVAL, "column 28: expected ',' before ':k'");
 	events_refuse(c, "kprobe:do_nanosleeep", -ENOENT,
 		"column 8: the kernel has no function 'do_nanosleeep': did you mean "
 		"'do_nanosleep'?");
@@ -499,6 +574,8 @@ static int remove_root(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_names_in_the_source),
+		cmocka_unit_test(test_near_names_in_the_source),
 		cmocka_unit_test(test_paths_without_quotes),
 		cmocka_unit_test(test_uprobes_by_pmu),
 		cmocka_unit_test(test_quoted_functions),

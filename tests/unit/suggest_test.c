@@ -13,6 +13,7 @@ static const char *nearest(const char *word, const char *const *known)
 
 static void test_nearest_word(void **state)
 {
+	char word[241] = "";
 	const char *const known[] = {"profile", "trace", "stat", "list", "doctor", NULL};
 
 	assert_string_equal(nearest("porfile", known), "profile");
@@ -23,6 +24,10 @@ static void test_nearest_word(void **state)
 	assert_null(nearest("", known));
 	assert_null(nearest("stop", (const char *const[]){"list", NULL}));
 	assert_null(nearest("yaml", (const char *const[]){"html", NULL}));
+	/* A name of 240 bytes is not near, although a third of its length is more than 64. */
+	memset(word, 'x', sizeof(word) - 1);
+	assert_null(nearest("A::go", (const char *const[]){word, NULL}));
+	assert_null(nearest(word, (const char *const[]){"A::go", word, NULL}));
 }
 
 int main(void)
