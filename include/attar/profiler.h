@@ -197,6 +197,8 @@ struct attar_input {
 	bool stacks;   /* samples have call stacks */
 	bool optional; /* left out if the system has no such tracepoint, or the recording event */
 	uint64_t user_regs; /* PERF_SAMPLE_REGS_USER: mask of registers; 0: none */
+	/* PERF_SAMPLE_STACK_USER: bytes of the stack, a multiple of 8; 0: none */
+	uint32_t user_stack;
 };
 
 /*
@@ -319,6 +321,21 @@ ATTAR_API int attar_run_all_cpus(struct attar_run *run, bool all);
  * profiler must not cause further events for each event. Only from open().
  */
 ATTAR_API int attar_run_keep_own(struct attar_run *run);
+
+/*
+ * Reads events at most `ms` milliseconds after they happen, also if few arrive; 0: the kernel wakes
+ * the run at each event, for rare ones. For profilers that look at the process of the event, which
+ * goes on. Without this call it can be 100 ms. Of several calls the smallest counts. Only from
+ * open().
+ */
+ATTAR_API int attar_run_read_within(struct attar_run *run, unsigned ms);
+
+/*
+ * ustring() in expressions of a running system: what attar reads from a program may be of another
+ * call than the event's, so that it is "[unknown]". trusts: it is given all the same until the next
+ * call of this function, and the caller checks that the program had not gone on.
+ */
+ATTAR_API void attar_run_trust_reads(struct attar_run *run, bool trusts);
 
 /*
  * The thread with this id, running or recently exited, from the process table of the stream. NULL:

@@ -2,22 +2,34 @@
 /* execsnoop: prints each program that is started. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/perf_event.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "attar/run.h"
 #include "list_options.h"
+#include "registers.h"
 #include "task_snoop.h"
 
-enum { ARGS_BYTES = 1024, ARGS_OPEN_MAX = 4096 };
+/*
+ * With kprobes, the kernel copies the arguments of each program. Without, the copy of the stack at
+ * sched_process_exec has them nearly always: the stack pointer points to their number, pointers to
+ * them and to the environment follow, then after a random gap the strings of both. The copy ends at
+ * a page that the kernel has not touched, which a gap of 4 to 8 KiB can have. Then /proc has them,
+ * until the process exits or executes another program.
+ */
+enum { ARGS_BYTES = 1024, ARGS_OPEN_MAX = 4096, STACK_BYTES = 16384, ARG_START = 48 };
+
+#define UNKNOWN "[unknown]"
 
 struct execsnoop {
 	const char *name; /* patterns; NULL: all */
 	bool fails;
 	struct task_counts counts;
 	struct attar_pairs *args; /* by pid, payload struct args */
-	uint64_t late, missing;   /* lines with late arguments, or without any */
+	uint64_t unknown;         /* lines with UNKNOWN */
 };
 
 /* What the kernel passes to a program. */
@@ -34,7 +46,6 @@ static void exec_columns(struct attar_section *lines)
 	attar_section_column(lines, "result", ATTAR_UNIT_TEXT);
 	attar_section_column(lines, "file", ATTAR_UNIT_TEXT);
 	attar_section_column(lines, "arguments", ATTAR_UNIT_TEXT);
-	attar_section_column(lines, "late", ATTAR_UNIT_TEXT);
 }
 
 static struct attar_section *exec_line(
@@ -51,24 +62,6 @@ static struct attar_section *exec_line(
 	task_add_number(lines, task_parent_of(ev));
 	attar_cell_text(lines, result);
 	return lines;
-}
-
-/* Reads /proc/PID/NAME, of which the newline at the end is cut; the number of bytes, or -1. */
-static ssize_t read_proc(int64_t pid, const char *name, char *ret_text, size_t max)
-{
-	char path[48];
-	ssize_t n;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd >= 0 ? read(fd, ret_text, max - 1) : -1;
-	if (fd >= 0)
-		close(fd);
-	if (n > 0 && ret_text[n - 1] == '\n')
-		n--;
-	ret_text[n > 0 ? n : 0] = '\0';
-	return n;
 }
 
 enum { ARGC, ARGS, MORE_ARGS };
@@ -111,40 +104,142 @@ static const struct args *take_arguments(struct execsnoop *s, const struct attar
 	return start ? start->payload : NULL;
 }
 
-/*
- * The arguments, while the process still runs the program; the first one is its name. They may be
- * those of a later program of this name.
- */
-static void read_arguments(struct execsnoop *s, struct attar_run *run, struct attar_section *lines,
-	int64_t pid, const char *comm)
+/* Reads /proc/PID/NAME, the number of bytes, or -1. */
+static ssize_t read_proc(int64_t pid, const char *name, char *ret_text, size_t max)
 {
-	char text[ARGS_BYTES], now[64] = "", *args;
-	ssize_t n = attar_run_is_live(run) ? read_proc(pid, "cmdline", text, sizeof(text)) : -1;
+	char path[48];
+	ssize_t n;
+	int fd;
 
-	if (n <= 0 || read_proc(pid, "comm", now, sizeof(now)) <= 0 || strcmp(now, comm) != 0) {
-		attar_cell_none(lines);
-		attar_cell_text(lines, "");
-		s->missing += attar_run_is_live(run);
-		return;
-	}
-	args = memchr(text, '\0', (size_t)n) == text + n ? text + n : text + strlen(text) + 1;
-	for (char *c = args; c < text + n - 1; c++)
-		if (!*c)
-			*c = ' ';
-	attar_cell_text(lines, args < text + n ? args : "");
-	attar_cell_text(lines, "?");
-	s->late++;
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd >= 0 ? read(fd, ret_text, max - 1) : -1;
+	if (fd >= 0)
+		close(fd);
+	if (n > 0 && ret_text[n - 1] == '\n')
+		n--;
+	ret_text[n > 0 ? n : 0] = '\0';
+	return n;
 }
 
-static void add_arguments(struct execsnoop *s, struct attar_run *run, struct attar_section *lines,
-	int64_t pid, const char *comm, const struct args *args)
+/* The address of the first argument of the process; 0: unknown. */
+static uint64_t read_arguments_address(int64_t pid)
 {
-	if (!args) {
-		read_arguments(s, run, lines, pid, comm);
-		return;
+	char text[1024];
+	const char *at;
+
+	if (read_proc(pid, "stat", text, sizeof(text)) <= 0)
+		return 0;
+	at = strrchr(text, ')'); /* of the name, field 2 */
+	for (unsigned i = 2; at && i < ARG_START; i++)
+		at = strchr(at + 1, ' ');
+	return at ? strtoull(at, NULL, 10) : 0;
+}
+
+/* The copy of a new stack. */
+struct stack {
+	const char *bytes;
+	size_t size, word; /* bytes of a pointer */
+	uint64_t address;
+};
+
+static bool get_word(const struct stack *stack, uint64_t i, uint64_t *ret_word)
+{
+	uint32_t half;
+
+	if (i >= stack->size / stack->word)
+		return false;
+	if (stack->word == sizeof(half)) {
+		memcpy(&half, stack->bytes + i * stack->word, sizeof(half));
+		*ret_word = half;
+	} else {
+		memcpy(ret_word, stack->bytes + i * stack->word, sizeof(*ret_word));
 	}
-	attar_cell_text(lines, args->text);
-	attar_cell_text(lines, "");
+	return true;
+}
+
+/* Argument i, and its length; NULL: it is not completely in the copy. */
+static const char *get_argument(const struct stack *stack, uint64_t i, size_t *ret_len)
+{
+	uint64_t at;
+	const char *end;
+
+	if (!get_word(stack, 1 + i, &at) || at < stack->address ||
+		at - stack->address >= stack->size)
+		return NULL;
+	at -= stack->address;
+	end = memchr(stack->bytes + at, '\0', stack->size - at);
+	*ret_len = end ? (size_t)(end - (stack->bytes + at)) : 0;
+	return end ? stack->bytes + at : NULL;
+}
+
+/* Appends argument i, n bytes, to len bytes. False: the rest is cut. */
+static bool add_argument(
+	char text[ARGS_BYTES], size_t *len, uint64_t i, const char *argument, size_t n)
+{
+	static const char cut[] = "...";
+	const size_t room = ARGS_BYTES - sizeof(cut) - 1 - *len;
+
+	if (i > 1)
+		text[(*len)++] = ' ';
+	memcpy(text + *len, argument, n < room ? n : room);
+	*len += n < room ? n : room;
+	memcpy(text + *len, cut, n < room ? 0 : sizeof(cut));
+	text[*len + (n < room ? 0 : sizeof(cut) - 1)] = '\0';
+	return n < room;
+}
+
+static bool copied_arguments(const struct stack *stack, char text[ARGS_BYTES])
+{
+	uint64_t argc;
+	size_t len = 0, n;
+
+	if (!get_word(stack, 0, &argc))
+		return false;
+	for (uint64_t i = 1; i < argc; i++) {
+		const char *argument = get_argument(stack, i, &n);
+
+		if (!argument)
+			return false;
+		if (!add_argument(text, &len, i, argument, n))
+			break;
+	}
+	return true;
+}
+
+/*
+ * The addresses of arguments are random: that of the new stack shows whether the process still runs
+ * this program.
+ */
+static bool read_arguments(const struct stack *stack, int64_t pid, char text[ARGS_BYTES])
+{
+	char line[4096];
+	ssize_t n = read_proc(pid, "cmdline", line, sizeof(line));
+	uint64_t first, i = 1;
+	size_t len = 0;
+
+	if (n <= 0 || !get_word(stack, 1, &first) || !first || read_arguments_address(pid) != first)
+		return false;
+	for (const char *at = line + strlen(line) + 1; at < line + n; at += strlen(at) + 1)
+		if (!add_argument(text, &len, i++, at, strlen(at)))
+			break;
+	return true;
+}
+
+/* The arguments after the first one, separated by spaces. False: they are unknown. */
+static bool get_arguments(
+	struct attar_run *run, const struct attar_event *ev, int64_t pid, char text[ARGS_BYTES])
+{
+	const struct attar_sample *sample = &ev->record->sample;
+	struct stack stack = {.bytes = sample->stack,
+		.size = sample->stack_size,
+		.word = sample->regs_user.abi == PERF_SAMPLE_REGS_ABI_32 ? 4 : 8};
+
+	*text = '\0';
+	if (!stack.bytes || !registers_stack_pointer(&sample->regs_user, &stack.address))
+		return false;
+	return copied_arguments(&stack, text) ||
+	       (attar_run_is_live(run) && read_arguments(&stack, pid, text));
 }
 
 enum { FILENAME, PID };
@@ -154,7 +249,7 @@ static int on_exec(struct attar_run *run, void *self, const struct attar_event *
 	struct execsnoop *s = self;
 	int64_t pid = attar_arg_i64(ev, PID);
 	struct attar_section *lines;
-	char file[4096];
+	char text[4096];
 	size_t n;
 	const char *name = attar_arg_text(ev, FILENAME, &n);
 	const struct args *args = take_arguments(s, ev);
@@ -167,9 +262,14 @@ static int on_exec(struct attar_run *run, void *self, const struct attar_event *
 	lines = exec_line(run, ev, pid, "ok");
 	if (!lines)
 		return -ENOMEM;
-	snprintf(file, sizeof(file), "%.*s", (int)n, name ? name : "");
-	attar_cell_text(lines, file);
-	add_arguments(s, run, lines, pid, ev->thread->comm, args);
+	snprintf(text, sizeof(text), "%.*s", (int)n, name ? name : "");
+	attar_cell_text(lines, text);
+	if (args || get_arguments(run, ev, pid, text)) {
+		attar_cell_text(lines, args ? args->text : text);
+	} else {
+		attar_cell_text(lines, UNKNOWN);
+		s->unknown++;
+	}
 	return 0;
 }
 
@@ -205,8 +305,6 @@ static const struct attar_input arguments = {
 static const struct attar_input arguments = {.event = NULL, .on_event = on_arguments};
 #endif
 
-static const struct attar_input execs = {
-	.event = "sched:sched_process_exec", .fields = {"filename", "pid"}, .on_event = on_exec};
 static const struct attar_input failed_execs[] = {
 	{.event = "syscalls:sys_exit_execve/ret<0/", .fields = {"ret"}, .on_event = on_exec_failed},
 	{.event = "syscalls:sys_exit_execveat/ret<0/",
@@ -220,8 +318,15 @@ static int execsnoop_open(struct attar_run *run, void *self)
 	const struct attar_pairs_opts opts = {.size = sizeof(opts),
 		.payload_size = sizeof(struct args),
 		.open_max = ARGS_OPEN_MAX};
+	const struct attar_input execs = {.event = "sched:sched_process_exec",
+		.fields = {"filename", "pid"},
+		.on_event = on_exec,
+		.user_regs = registers_stack_pointer_mask(),
+		.user_stack = STACK_BYTES};
 	int r = attar_pairs_new(&opts, &s->args);
 
+	if (r == 0)
+		r = attar_run_read_within(run, 0);
 	if (r == 0 && arguments.event)
 		r = attar_run_input(run, &arguments);
 	if (r == 0)
@@ -244,21 +349,15 @@ static void execsnoop_close(void *self)
 	attar_pairs_free(s->args);
 }
 
-static void arguments_remarks(const struct execsnoop *s, struct attar_report *report)
+static void arguments_remark(const struct execsnoop *s, bool is_live, struct attar_report *report)
 {
-	static const char fix[] = "a kernel of x86-64 with kprobes copies them, if attar runs as "
-				  "root";
-
-	if (s->late)
-		attar_report_remark(report,
-			"%llu line%s '?' in the column late: the arguments were read from /proc, "
-			"and may be those of a later program; %s",
-			(unsigned long long)s->late, s->late == 1 ? " has" : "s have", fix);
-	if (s->missing)
-		attar_report_remark(report,
-			"%llu line%s no arguments: the process had exited, or ran another program, "
-			"before they were read from /proc; %s",
-			(unsigned long long)s->missing, s->missing == 1 ? " has" : "s have", fix);
+	if (s->unknown)
+		attar_report_remark(report, "the arguments of %llu program%s are unknown: %s",
+			(unsigned long long)s->unknown, s->unknown == 1 ? "" : "s",
+			is_live ? "the process had exited, or executed another program, before "
+				  "attar could read them from /proc; kernels of x86-64 with "
+				  "kprobes (CONFIG_KPROBE_EVENTS) copy them, if attar runs as root"
+				: "the recording has no copies of the stacks");
 }
 
 static int execsnoop_report(
@@ -266,7 +365,7 @@ static int execsnoop_report(
 {
 	struct execsnoop *s = self;
 
-	arguments_remarks(s, report);
+	arguments_remark(s, attar_run_is_live(run), report);
 	task_counts_report(&s->counts, report, scope, "execs");
 	return 0;
 }

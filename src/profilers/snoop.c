@@ -22,6 +22,7 @@ enum {
 	VALUE_BYTES = ATTAR_EXPR_TEXT_MAX + 2, /* of a key of one value */
 	OPEN_MAX = 8192,
 	RAW_MAX = 256, /* bytes of the record of a start; those of system calls have 64 */
+	READ_MS = 50,  /* how soon events are read, if it matters */
 };
 
 struct column {
@@ -39,12 +40,16 @@ struct event {
 	bool gives_columns;              /* role=2: to the open pair */
 };
 
-/* Stored with a start. */
+/*
+ * Stored with a start. Texts of the program are those of the call if they are read before it ends:
+ * they are read for the calls that have not ended when all events up to now were delivered.
+ */
 struct started {
-	uint64_t read_at; /* when its texts were read from the program, ns; 0: none was */
-	/* Whose columns are not computed yet, since another event may give them; NULL: they are. */
-	const struct event *pending;
-	struct attar_expr_record record; /* of the pending event */
+	const struct event *event;       /* that computes the columns */
+	bool is_pending;                 /* they are not computed yet */
+	bool is_unread;                  /* the program has no text there any more */
+	uint64_t read_at;                /* when the texts were read, ns; 0: not */
+	struct attar_expr_record record; /* of the start, while it is pending */
 	char raw[RAW_MAX];
 	int32_t tid;
 	bool is_selected; /* by --tasks */
@@ -64,11 +69,11 @@ struct snoop {
 	size_t payload_size;
 	struct started *copy; /* of a payload */
 	bool has_givers;      /* events with role=2 */
-	uint64_t late;        /* lines with LATE */
+	bool has_pending;     /* starts with columns that are to be computed */
+	uint64_t unknown;     /* lines with UNKNOWN */
 };
 
-/* In the column "late". */
-#define LATE "?"
+#define UNKNOWN "[unknown]"
 
 #define GIVES_COLUMNS "role=2"
 
@@ -150,8 +155,6 @@ static void add_event_columns(struct attar_section *lines, const struct event *e
 			: column->is_address              ? ATTAR_UNIT_HEX
 							  : ATTAR_UNIT_ID);
 	}
-	if (e->reads)
-		attar_section_column(lines, "late", ATTAR_UNIT_TEXT);
 }
 
 static void add_columns(const struct snoop *s, struct attar_section *lines)
@@ -197,44 +200,25 @@ static uint64_t unresolved(const struct attar_expr *value)
 	return faults.unresolved;
 }
 
-/* The bytes of a value, and their number. If it was read from the program: when, in *read_at. */
-static size_t value_of(const struct column *column, const struct attar_expr_record *record,
-	char bytes[VALUE_BYTES], uint64_t *read_at)
+static void add_unknown(struct attar_section *lines, const struct column *column)
 {
-	uint64_t before = unresolved(column->value);
-	size_t n = attar_expr_key(column->value, record, bytes, VALUE_BYTES);
-	struct timespec now;
-
-	if (column->reads && unresolved(column->value) == before) {
-		clock_gettime(CLOCK_MONOTONIC, &now);
-		*read_at = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-	}
-	return n;
+	if (attar_expr_get_column(column->value, 0)->kind == ATTAR_EXPR_NUMBER)
+		attar_cell_none(lines);
+	else
+		attar_cell_text(lines, UNKNOWN);
 }
 
-/* Whether texts that were read then may be those of a later call than the one that ended. */
-static void add_late(struct snoop *s, struct attar_section *lines, uint64_t read_at, uint64_t ended)
+/* Of an event that is complete. */
+static void add_values(
+	struct attar_section *lines, const struct event *e, const struct attar_expr_record *record)
 {
-	bool is_late = read_at && read_at >= ended;
-
-	s->late += is_late;
-	attar_cell_text(lines, is_late ? LATE : "");
-}
-
-/* Of an event that is complete: all that is read from the program is read later. */
-static void add_values(struct snoop *s, struct attar_section *lines, const struct event *e,
-	const struct attar_expr_record *record)
-{
-	uint64_t read_at = 0;
 	char bytes[VALUE_BYTES];
 
 	for (size_t i = 0; i < e->n; i++) {
-		size_t n = value_of(&e->columns[i], record, bytes, &read_at);
+		size_t n = attar_expr_key(e->columns[i].value, record, bytes, sizeof(bytes));
 
 		keys_add_cells(lines, e->columns[i].value, bytes, n);
 	}
-	if (e->reads)
-		add_late(s, lines, read_at, 0);
 }
 
 /* ---- pairs ---- */
@@ -246,37 +230,94 @@ static void set_thread(struct attar_run *run, struct started *started, const str
 	snprintf(started->comm, COMM_BYTES, "%s", ev->thread ? ev->thread->comm : "");
 }
 
-static void compute(
-	struct started *started, const struct event *e, const struct attar_expr_record *record)
+/* reads: also what must be read from the program. */
+static void compute(struct attar_run *run, struct started *started,
+	const struct attar_expr_record *record, bool reads)
 {
+	const struct event *e = started->event;
+	struct timespec now;
 	size_t len = 0;
 
-	started->pending = NULL;
+	started->is_pending = started->is_unread = false;
 	started->read_at = 0;
+	attar_run_trust_reads(run, true);
 	for (size_t i = 0; i < e->n; i++) {
-		started->len[i] = (uint16_t)value_of(
-			&e->columns[i], record, started->bytes + len, &started->read_at);
+		const struct column *column = &e->columns[i];
+		uint64_t before = unresolved(column->value);
+		char *bytes = started->bytes + len;
+
+		started->len[i] = 0;
+		if (!column->reads || reads)
+			started->len[i] =
+				(uint16_t)attar_expr_key(column->value, record, bytes, VALUE_BYTES);
+		started->is_unread |= column->reads && unresolved(column->value) != before;
 		len += started->len[i];
 	}
+	attar_run_trust_reads(run, false);
+	if (!e->reads)
+		return;
+	started->is_unread |= !reads;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	started->read_at = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-static void compute_pending(struct started *started)
+static void compute_pending(struct attar_run *run, struct started *started, bool reads)
 {
 	struct attar_expr_record record = started->record;
 
 	record.raw = started->raw;
-	if (started->pending)
-		compute(started, started->pending, &record);
+	if (started->is_pending)
+		compute(run, started, &record, reads);
+}
+
+/* Whether what was read from the program may be of a later call than the one that ended. */
+static bool is_unknown(const struct attar_run *run, const struct started *started, uint64_t ended)
+{
+	return attar_run_is_live(run) && started->event->reads &&
+	       (started->is_unread || started->read_at >= ended);
+}
+
+static void add_started(struct snoop *s, struct attar_run *run, struct attar_section *lines,
+	const struct started *started, uint64_t ended)
+{
+	const struct event *e = started->event;
+	bool unknown = is_unknown(run, started, ended);
+	size_t len = 0;
+
+	s->unknown += unknown;
+	for (size_t i = 0; i < e->n; len += started->len[i++]) {
+		if (unknown && e->columns[i].reads)
+			add_unknown(lines, &e->columns[i]);
+		else
+			keys_add_cells(
+				lines, e->columns[i].value, started->bytes + len, started->len[i]);
+	}
+}
+
+/* All events up to now were delivered: the calls that have not ended still have their texts. */
+static int snoop_turn(struct attar_run *run, void *self)
+{
+	struct snoop *s = self;
+	const struct attar_start *open = NULL;
+
+	if (!s->has_pending)
+		return 0;
+	s->has_pending = false;
+	while ((open = attar_pairs_next_open(s->pairs, open)))
+		compute_pending(run, open->payload, true);
+	return 0;
 }
 
 /* What the event gives to the open pair of its key. */
 static void take(struct attar_run *run, struct started *started, const struct event *e,
 	const struct attar_event *ev, const struct attar_expr_record *record)
 {
-	if (!e->gives_columns)
+	if (!e->gives_columns) {
 		set_thread(run, started, ev);
-	else if (started->pending)
-		compute(started, e, record);
+	} else if (started->event->reads) {
+		started->event = e;
+		compute(run, started, record, true);
+	}
 }
 
 /* Neither a start nor an end: the open pair of the key takes what this event gives. */
@@ -316,11 +357,12 @@ static int start(struct snoop *s, struct attar_run *run, const struct event *e,
 	if (!started)
 		return 0;
 	set_thread(run, started, ev);
-	if (!s->has_givers || !e->reads || record->raw_size > RAW_MAX) {
-		compute(started, e, record);
+	started->event = e;
+	if (!e->reads || record->raw_size > RAW_MAX || !attar_run_is_live(run)) {
+		compute(run, started, record, true);
 		return 0;
 	}
-	started->pending = e;
+	s->has_pending = started->is_pending = true;
 	started->record = *record;
 	memcpy(started->raw, record->raw, record->raw_size);
 	return 0;
@@ -329,10 +371,9 @@ static int start(struct snoop *s, struct attar_run *run, const struct event *e,
 static int end(struct snoop *s, struct attar_run *run, struct event *e,
 	const struct attar_event *ev, const struct attar_expr_record *record)
 {
-	const struct event *first = by_source_at(&s->stages[0], 0);
 	const struct attar_stamp at = attar_event_get_stamp(ev);
 	char key[ATTAR_EXPR_KEY_MAX];
-	size_t n = attar_expr_key(e->key, record, key, sizeof(key)), len = 0;
+	size_t n = attar_expr_key(e->key, record, key, sizeof(key));
 	const struct attar_start *begun =
 		attar_pairs_end(s->pairs, key, n < ATTAR_KEY_MAX ? n : ATTAR_KEY_MAX, &at);
 	struct started *started = begun ? begun->payload : NULL;
@@ -344,16 +385,12 @@ static int end(struct snoop *s, struct attar_run *run, struct event *e,
 		return 0;
 	if (s->failed && !(e->failed && attar_expr_number(e->failed, record)))
 		return 0;
-	compute_pending(started);
+	compute_pending(run, started, false);
 	lines = new_line(s, run, ev, started->comm, started->tid);
 	if (!lines)
 		return 0;
-	for (size_t i = 0; i < first->n; len += started->len[i++])
-		keys_add_cells(
-			lines, first->columns[i].value, started->bytes + len, started->len[i]);
-	if (first->reads)
-		add_late(s, lines, started->read_at, at.time);
-	add_values(s, lines, e, record);
+	add_started(s, run, lines, started, at.time);
+	add_values(lines, e, record);
 	attar_cell_u64(lines, at.time - begun->time);
 	return 0;
 }
@@ -380,7 +417,7 @@ static int on_start(struct attar_run *run, void *self, const struct attar_event 
 		return 0;
 	lines = new_line(s, run, ev, comm, attar_run_event_tid(run, ev));
 	if (lines)
-		add_values(s, lines, e, &record);
+		add_values(lines, e, &record);
 	return 0;
 }
 
@@ -407,16 +444,18 @@ static int on_lost(struct attar_run *run, void *self, const struct attar_event *
 	return 0;
 }
 
-static void late_remark(const struct snoop *s, struct attar_report *report)
+static void unknown_remark(const struct snoop *s, struct attar_report *report)
 {
 	bool needs_kprobe = strstr(s->texts.at[0], GIVES_COLUMNS) && !s->has_givers;
 
-	if (s->late)
+	if (s->unknown)
 		attar_report_remark(report,
-			"%llu line%s '" LATE "' in the column late: a string was read after the "
-			"call had returned, and may be that of a later call%s",
-			(unsigned long long)s->late, s->late == 1 ? " has" : "s have",
-			needs_kprobe ? "; a kernel with kprobes copies it, if attar runs as root"
+			"%llu line%s '" UNKNOWN "': the call had returned before attar could read "
+			"the program's memory or descriptor, which may be in use for a later "
+			"call%s",
+			(unsigned long long)s->unknown, s->unknown == 1 ? " has" : "s have",
+			needs_kprobe ? "; Linux 6.19 copies the strings, and so do older kernels "
+				       "with kprobes (CONFIG_KPROBE_EVENTS) if attar runs as root"
 				     : "");
 }
 
@@ -427,7 +466,7 @@ static int snoop_report(
 	struct attar_pairs_stats stats;
 
 	(void)run, (void)scope;
-	late_remark(s, report);
+	unknown_remark(s, report);
 	if (!s->pairs)
 		return 0;
 	attar_pairs_get_stats(s->pairs, &stats);
@@ -446,7 +485,6 @@ static int check_columns(struct by_source *stage, const char *events)
 	for (uint32_t i = 1; (e = by_source_at(stage, i)); i++) {
 		bool same = e->n == first->n && keys_are_alike(e->key, first->key);
 
-		first->reads |= e->reads;
 		for (size_t c = 0; same && c < e->n; c++)
 			same = keys_are_alike(e->columns[c].value, first->columns[c].value);
 		if (!same)
@@ -488,6 +526,14 @@ static bool happens_in_any_thread(const struct snoop *s)
 	return true;
 }
 
+/* A call that takes as long as --than is read before it ends. */
+static unsigned read_within_ms(uint64_t than)
+{
+	const uint64_t ms = than / 2 / 1000000;
+
+	return !than ? READ_MS : ms < 1 ? 1 : ms < READ_MS ? (unsigned)ms : READ_MS;
+}
+
 static int snoop_open(struct attar_run *run, void *self)
 {
 	struct snoop *s = self;
@@ -509,6 +555,8 @@ static int snoop_open(struct attar_run *run, void *self)
 	attar_run_all_cpus(run, s->texts.n == 2);
 	for (size_t i = 0; r == 0 && i < s->texts.n; i++)
 		r = open_stage(s, run, i);
+	if (r == 0 && s->texts.n == 2 && ((struct event *)by_source_at(&s->stages[0], 0))->reads)
+		r = attar_run_read_within(run, read_within_ms(s->than));
 	if (r < 0 || s->texts.n == 1)
 		return r;
 	s->payload_size = sizeof(struct started) +
@@ -565,6 +613,7 @@ const struct attar_profiler profiler_snoop = {
 	.examples = examples,
 	.open = snoop_open,
 	.lost = on_lost,
+	.turn = snoop_turn,
 	.report = snoop_report,
 	.close = snoop_close,
 };

@@ -47,7 +47,7 @@ static size_t printable(const char *text, size_t n)
 	return n;
 }
 
-/* What an expression reads from a program may have changed since the event. */
+/* The file of a descriptor may have changed since the event. */
 static void note_late_read(struct attar_run *run, const struct attar_expr_record *record)
 {
 	uint64_t now = base_now();
@@ -57,21 +57,15 @@ static void note_late_read(struct attar_run *run, const struct attar_expr_record
 		run->notes.latest_read = MAX(run->notes.latest_read, now - record->time);
 }
 
-/* The thread may have exited, but its process may still have the memory. */
-static ssize_t read_memory(
-	const struct attar_expr_record *record, const struct iovec *to, const struct iovec *from)
+/* What would be read now may be of another call. */
+static size_t not_read(struct attar_run *run, char *ret_text, size_t max)
 {
-	ssize_t got = process_vm_readv(record->tid, to, 1, from, 1, 0);
+	static const char unknown[] = "[unknown]";
+	size_t n = MIN(max, sizeof(unknown) - 1);
 
-	if (got < 0 && errno == ESRCH && record->pid > 0)
-		got = process_vm_readv(record->pid, to, 1, from, 1, 0);
-	return got;
-}
-
-static size_t read_failed(struct attar_run *run)
-{
-	run->notes.failed_reads++;
-	return 0;
+	run->notes.unknown_texts++;
+	memcpy(ret_text, unknown, n);
+	return n;
 }
 
 /* A recording has neither the memory nor the files of programs. */
@@ -81,9 +75,14 @@ static size_t not_recorded(struct attar_run *run)
 	return 0;
 }
 
+void attar_run_trust_reads(struct attar_run *run, bool trusts)
+{
+	run->notes.trusts_reads = trusts;
+}
+
 /*
- * The text at an address of the process, as it is now; 0: the process has exited, or the recording
- * does not have it.
+ * The text at an address of the process, as it is now; 0: the process has exited or has other data
+ * there, or the recording does not have it.
  */
 static size_t text_in_process(void *ctx, const struct attar_expr_record *record, uint64_t number,
 	char *ret_text, size_t max)
@@ -96,21 +95,21 @@ static size_t text_in_process(void *ctx, const struct attar_expr_record *record,
 		return 0;
 	if (run->replay)
 		return not_recorded(run);
+	if (!run->notes.trusts_reads)
+		return not_read(run, ret_text, max);
 	for (size_t want = MIN(page, max); n < max; want = MIN((size_t)4096, max - n)) {
 		struct iovec to = {ret_text + n, want},
 			     from = {(void *)(uintptr_t)(number + n), want};
 		const char *end;
 
-		got = read_memory(record, &to, &from);
+		got = process_vm_readv(record->tid, &to, 1, &from, 1, 0);
 		if (got <= 0)
-			return n ? n : read_failed(run);
-		if (n == 0)
-			note_late_read(run, record);
+			return n;
 		end = memchr(ret_text + n, '\0', (size_t)got);
 		if (end == ret_text)
 			return 0;
 		if (end)
-			return printable(ret_text, (size_t)(end - ret_text)) ?: read_failed(run);
+			return printable(ret_text, (size_t)(end - ret_text));
 		n += (size_t)got;
 	}
 	return n;
@@ -130,11 +129,11 @@ static size_t file_in_process(void *ctx, const struct attar_expr_record *record,
 		return not_recorded(run);
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", record->tid, (int)number);
 	n = readlink(path, ret_text, max);
-	if (n < 0 && errno == ENOENT && record->pid > 0) { /* as in read_memory() */
+	if (n < 0 && errno == ENOENT && record->pid > 0) { /* the thread has exited */
 		snprintf(path, sizeof(path), "/proc/%d/fd/%d", record->pid, (int)number);
 		n = readlink(path, ret_text, max);
 	}
-	if (n > 0)
+	if (n > 0 && !run->notes.trusts_reads)
 		note_late_read(run, record);
 	return n > 0 ? (size_t)n : 0;
 }

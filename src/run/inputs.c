@@ -98,6 +98,9 @@ static int add_input(struct attar_run *run, const struct attar_input *input)
 		if (input->user_regs)
 			s->attr.sample_type |= PERF_SAMPLE_REGS_USER;
 		s->attr.sample_regs_user = input->user_regs;
+		if (input->user_stack)
+			s->attr.sample_type |= PERF_SAMPLE_STACK_USER;
+		s->attr.sample_stack_user = input->user_stack;
 	}
 	return r;
 }

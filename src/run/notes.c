@@ -216,17 +216,19 @@ static void late_reads_remark(const struct run_notes *notes, struct attar_report
 {
 	if (notes->late_reads)
 		attar_report_remark(report,
-			"%llu string%s of ustring() and fd_name() %s read from the programs up to "
-			"%.3f ms after the event: one can be wrong if the program has changed "
-			"it meanwhile",
+			"%llu name%s of fd_name() %s read from the programs up to %.3f ms after "
+			"the event: one can be wrong if the program has closed the file meanwhile",
 			(unsigned long long)notes->late_reads, PLURAL_S(notes->late_reads),
 			notes->late_reads == 1 ? "was" : "were", (double)notes->latest_read / 1e6);
-	if (notes->failed_reads)
+	if (notes->unknown_texts)
 		attar_report_remark(report,
-			"%llu string%s of ustring() %s not read, and the address is shown: the "
-			"program had exited or replaced its memory before attar received the event",
-			(unsigned long long)notes->failed_reads, PLURAL_S(notes->failed_reads),
-			notes->failed_reads == 1 ? "was" : "were");
+			"%llu string%s of ustring() %s unknown: before Linux 6.19 the kernel does "
+			"not copy them, and the program may have changed them before attar can "
+			"read them; 'attar snoop' with a second -e for the end of the calls reads "
+			"those of slow calls, and probes copy them with "
+			"args=(name=+0(ADDRESS):ustring)",
+			(unsigned long long)notes->unknown_texts, PLURAL_S(notes->unknown_texts),
+			notes->unknown_texts == 1 ? "is" : "are");
 	if (notes->unrecorded)
 		attar_report_remark(report,
 			"%llu string%s of ustring() and fd_name() %s not in the recording, and the "

@@ -17,7 +17,8 @@ struct run_notes {
 	uint64_t seen, lost, throttled, lost_side_band, disordered, late_losses;
 	/* reads of the memory and files of programs by expressions, after the event */
 	uint64_t late_reads, latest_read; /* number, and ns after the event at most */
-	uint64_t failed_reads;            /* strings that could not be read */
+	uint64_t unknown_texts;           /* of ustring() */
+	bool trusts_reads;                /* attar_run_trust_reads() */
 	uint64_t unrecorded;              /* the same of a recording, which never has them */
 	/* at the start of attar_run_go() */
 	struct timespec cpu_began; /* CPU time of this process */

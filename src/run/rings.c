@@ -2,6 +2,8 @@
 #include "run/rings.h"
 
 #include "perf/target.h"
+#include "base/check_arg.h"
+#include "run/open.h"
 #include "run/run.h"
 #include "stream/stream.h"
 
@@ -52,5 +54,21 @@ int rings_choose(struct attar_run *run)
 		percent = can_wait(run) && !run->opts.mmap_pages ? WATERMARK_STACKS : WATERMARK;
 	rings->watermark = (uint32_t)((double)rings->pages * RUN_PAGE_BYTES * percent / 100);
 	rings->wait_ms = can_wait(run) ? WAIT_STACKS_MS : POLL_MS;
+	if (rings->has_within && rings->within_ms)
+		rings->wait_ms = MIN(rings->wait_ms, (int)rings->within_ms);
+	else if (rings->has_within && run->opts.watermark == 0)
+		rings->watermark = 1;
 	return r;
+}
+
+int attar_run_read_within(struct attar_run *run, unsigned ms)
+{
+	CHECK_OWN(run, "run");
+	CHECK_OPENING(run);
+
+	struct run_rings *rings = &run->rings;
+
+	rings->within_ms = rings->has_within ? MIN(rings->within_ms, ms) : ms;
+	rings->has_within = true;
+	return 0;
 }
