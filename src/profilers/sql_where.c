@@ -112,24 +112,20 @@ static bool take_number(struct parser *p, sqlite3_int64 *ret_number)
 {
 	bool is_negative = take(p, "-");
 	const struct sql_token *t = peek(p);
-	unsigned long long number, max = INT64_MAX;
+	unsigned long long number;
 	char digits[32], *end;
+	bool is_hex;
 
 	if (t->kind != SQL_TOKEN_NUMBER || t->n >= sizeof(digits))
 		return false;
 	memcpy(digits, t->text, t->n);
 	digits[t->n] = '\0';
+	is_hex = !strncasecmp(digits, "0x", 2);
 	errno = 0;
-	if (!strncasecmp(digits, "0x", 2)) {
-		number = strtoull(digits, &end, 16);
-		max = UINT64_MAX;
-	} else {
-		number = strtoull(digits, &end, 10);
-		max += is_negative;
-	}
+	number = strtoull(digits, &end, is_hex ? 16 : 10);
 	p->at++;
 	*ret_number = (sqlite3_int64)(is_negative ? 0 - number : number);
-	return !errno && !*end && number <= max;
+	return !errno && !*end && (is_hex || number <= INT64_MAX);
 }
 
 /* The contents of a text in quotes; false if it has quotes itself. */

@@ -289,6 +289,7 @@ def is_computed_early(*args):
     'SELECT comm AS c, sum(pid) s FROM sched_wakeup GROUP BY c ORDER BY s DESC, 1',
     'SELECT upper(comm), _comm FROM sched_wakeup GROUP BY 2, comm LIMIT 2 OFFSET 1',
     'SELECT tid, count(*) FROM sched_wakeup GROUP BY tid HAVING count(*) > 1 ORDER BY tid',
+    'SELECT tid, count(*) FROM sched_wakeup GROUP BY tid HAVING count(*) > 1.5e-1',
     'SELECT cpu, printf(\'%d of %d\', min(pid), max(pid)) FROM sched_wakeup GROUP BY cpu',
     'SELECT CASE WHEN count(*) > 1 THEN comm ELSE max(pid) END FROM sched_wakeup GROUP BY comm',
     "SELECT comm, count(*) FROM sched_wakeup WHERE comm LIKE 'S%' OR prio IN (7, 8) GROUP BY 1",
@@ -407,6 +408,8 @@ def test_numbers_are_read_as_by_sqlite(tmp_path, where, n):
     ('SELECT pid, sum(a) a FROM e GROUP BY pid HAVING a > 4', [[100, 15]]),
     ('SELECT pid, max(a) AS tid FROM e GROUP BY pid HAVING tid > 100', [[101, -1]]),
     ('SELECT pid, -count(*) AS a FROM e GROUP BY pid ORDER BY -a', [[100, -3], [101, -2]]),
+    ('SELECT pid, -count(*) AS a FROM e GROUP BY pid ORDER BY coalesce(NULL, a, 1)',
+     [[101, -2], [100, -3]]),
     ('SELECT tid, count(*) AS comm FROM e GROUP BY tid HAVING comm = 3', []),
     ('SELECT tid ISNULL, count(*) FROM e GROUP BY 1', [[0, 5]]),
     ('SELECT tid, count(*) FROM e GROUP BY 1.5', [[100, 5]]),
@@ -463,6 +466,8 @@ def ties(tmp_path):
     'SELECT n, count(*) FROM e GROUP BY n ORDER BY count(*) % 2 DESC',
     'SELECT a.n, b.n, a.comm FROM e a JOIN e b ON a.n = b.n + 1 WHERE b.cpu = 1',
     'SELECT a.n, b.n, a.comm FROM e a JOIN e b ON a.n = b.n + 1 WHERE b.cpu = 1 LIMIT 7',
+    'SELECT a.n, b.n, b.comm FROM e a, e b WHERE b.cpu = 1 ORDER BY a.n LIMIT 9 OFFSET 9000',
+    'SELECT a.n, b.n, b.comm FROM e a, e b WHERE b.cpu = 1 ORDER BY a.n LIMIT 9000, 9',
     'SELECT a.n, a.comm x FROM e a JOIN e b ON a.n = b.n + 1 WHERE b.cpu = 1 ORDER BY b.comm, x',
     'SELECT a.n x FROM e a, e b WHERE a.n > b.n AND b.cpu = 1 UNION ALL SELECT 1 ORDER BY x'])
 def test_rows_with_equal_keys_are_verified_as_a_set(ties, text):
@@ -490,6 +495,14 @@ def test_verify_finds_what_differs(script, text, row):
 
 def test_verify_finds_another_order(ties):
     ended = run('sql', '--input', ties, '--verify', '--query', 'SELECT n FROM e ORDER BY random()')
+    assert ended.returncode == 1 and '--verify: row ' in ended.stderr
+
+
+def test_verify_counts_rows(script):
+    """Both executions have another limit."""
+    ended = run('sql', '--input', script, '--verify', '--query', 'WITH RECURSIVE c(x) AS (SELECT 1 '
+                'UNION ALL SELECT x + 1 FROM c WHERE x < 100000) SELECT 1 FROM c '
+                'LIMIT abs(random() % 100000)')
     assert ended.returncode == 1 and '--verify: row ' in ended.stderr
 
 
@@ -869,6 +882,16 @@ def test_the_kernel_drops_what_the_query_does_not_need():
     assert everything['notes']['seen'] > 700
     stat = run('stat', '--format', 'json', '-e', f'raw_syscalls:sys_enter/id=={number}/', *command)
     assert '700' in stat.stdout
+
+
+@pytest.mark.usefixtures('root')
+def test_the_kernel_drops_nothing_that_is_counted():
+    """event_metadata has the number of all events."""
+    number = {'x86_64': 110, 'aarch64': 173}[os.uname().machine]
+    (count,), (samples,) = [rows[0] for rows in answers(
+        '-e', 'raw_syscalls:sys_enter', '--query', f'SELECT count(*) FROM sys_enter WHERE id = '
+        f'{number}; SELECT sample_count FROM event_metadata', '--', workload('threadcalls'), 7, 100)]
+    assert count == 700 and samples > 700
 
 
 @pytest.mark.usefixtures('root')
