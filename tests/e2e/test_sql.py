@@ -890,7 +890,8 @@ def test_the_kernel_drops_nothing_that_is_counted():
     number = {'x86_64': 110, 'aarch64': 173}[os.uname().machine]
     (count,), (samples,) = [rows[0] for rows in answers(
         '-e', 'raw_syscalls:sys_enter', '--query', f'SELECT count(*) FROM sys_enter WHERE id = '
-        f'{number}; SELECT sample_count FROM event_metadata', '--', workload('threadcalls'), 7, 100)]
+        f'{number}; SELECT sample_count FROM event_metadata', '--', workload('threadcalls'), 7,
+        100)]
     assert count == 700 and samples > 700
 
 
