@@ -25,7 +25,7 @@ static enum key_kind default_key(const struct attar_run *run)
 
 /*
  * Keys that are thread IDs are known of the scheduler's events: for those without key= that do not
- * have the fields of -k, or without -k.
+ * have the fields of -k, or without -k. So is which of these events start or end a delay.
  */
 static int compile_task_key(struct attar_run *run, uint32_t source, struct trace_event *e)
 {
@@ -34,8 +34,12 @@ static int compile_task_key(struct attar_run *run, uint32_t source, struct trace
 
 	if (!task_key_get(e->spec, e->stage == 0, &key))
 		return 0;
-	r = keys_compile(run, source, "key", key.key, ATTAR_EXPR_KEY, &e->key);
-	if (r == 0 && key.role && !e->spec->untraced)
+	if (!e->key)
+		r = keys_compile(run, source, "key", key.key, ATTAR_EXPR_KEY, &e->key);
+	if (r < 0 || !attar_expr_get_field(e->key) ||
+		strcmp(attar_expr_get_column(e->key, 0)->name, key.key) != 0)
+		return r;
+	if (key.role && !e->spec->untraced)
 		r = keys_compile(run, source, "role", key.role, ATTAR_EXPR_CONDITION, &e->role);
 	return r;
 }
@@ -53,7 +57,7 @@ static int compile_key(
 		attar_error_clear();
 		r = 0;
 	}
-	if (r == 0 && !e->key && m->tasks)
+	if (r == 0 && m->tasks)
 		r = compile_task_key(run, source, e);
 	e->key_kind = e->key ? KEY_EXPR : default_key(run);
 	return r;
