@@ -78,6 +78,12 @@ struct attar_target_opts {
 	 * it. NULL: none.
 	 */
 	const int *stop;
+	/* pids: also the processes that these have created before, and those of them */
+	bool descendants;
+	/* new threads are followed, but not new processes; since Linux 5.13 */
+	bool only_threads;
+	/* processes of pids and threads of tids that have exited are skipped, unless all have */
+	bool skip_ended;
 };
 
 struct attar_target;

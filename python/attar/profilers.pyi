@@ -33,13 +33,13 @@ class _annotate:
         irqs_disabled: Union[_Text, bool] = ..., tif_need_resched: Union[_Text, bool] = ...,
         nr_running_min: _Text = ..., nr_running_max: _Text = ..., sched_policy: _Text = ...,
         prio: _Text = ..., all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ...,
-        tids: _Texts = ..., cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
-        usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
-        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        tids: _Texts = ..., no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
+        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
+        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 annotate: _annotate
 
@@ -56,13 +56,13 @@ class _biolatency:
         # a histogram for each type of request
         types: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
-        usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
-        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
+        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
+        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 biolatency: _biolatency
 
@@ -75,13 +75,13 @@ class _biosnoop:
         # only requests that take longer: nanoseconds, or with a unit: 4ms
         than: _Time = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
-        usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
-        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
+        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
+        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 biosnoop: _biosnoop
 
@@ -92,13 +92,13 @@ class _bitesize:
         # only these block devices: /dev/sda, sda or 8:0; default: all
         device: _Texts = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
-        usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
-        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
+        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
+        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 bitesize: _bitesize
 
@@ -111,13 +111,13 @@ class _blktrace:
         # add a column with the requests that take longer: nanoseconds, or with a unit: 4ms
         than: _Time = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
-        usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
-        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
+        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
+        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 blktrace: _blktrace
 
@@ -137,13 +137,13 @@ class _bpf_kvm_exit:
         # append the longest exit of each process to this file with each report
         output2: _Text = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
-        usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
-        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
+        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
+        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 bpf_kvm_exit: _bpf_kvm_exit
 
@@ -164,13 +164,13 @@ class _breakpoint:
         irqs_disabled: Union[_Text, bool] = ..., tif_need_resched: Union[_Text, bool] = ...,
         nr_running_min: _Text = ..., nr_running_max: _Text = ..., sched_policy: _Text = ...,
         prio: _Text = ..., all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ...,
-        tids: _Texts = ..., cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
-        usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
-        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        tids: _Texts = ..., no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
+        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
+        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 breakpoint: _breakpoint
 
@@ -179,10 +179,11 @@ class _cachestat:
     def __call__(
         self, *, command: _Command = ..., stacks: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
-        usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        kvmclock: _Text = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
-        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
+        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
+        clock_offset: _Text = ..., kvmclock: _Text = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 cachestat: _cachestat
 
@@ -191,9 +192,9 @@ class _cpu_util:
     def __call__(
         self, *, command: _Command = ..., stacks: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
-        usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        kvmclock: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
+        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
+        clock_offset: _Text = ..., kvmclock: _Text = ...,
     ) -> Run: ...
 cpu_util: _cpu_util
 
@@ -224,13 +225,13 @@ class _cpudist:
         # IDs (multi-trace --tasks)
         filter: _Texts = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
-        usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
-        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
+        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
+        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 cpudist: _cpudist
 
@@ -245,13 +246,13 @@ class _drsnoop:
         # only pairs that take at least this time: nanoseconds, or with a unit: 4ms
         than: _Time = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
-        usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
-        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
+        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
+        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 drsnoop: _drsnoop
 
@@ -269,13 +270,13 @@ class _event_care:
         irqs_disabled: Union[_Text, bool] = ..., tif_need_resched: Union[_Text, bool] = ...,
         nr_running_min: _Text = ..., nr_running_max: _Text = ..., sched_policy: _Text = ...,
         prio: _Text = ..., all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ...,
-        tids: _Texts = ..., cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
-        usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
-        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        tids: _Texts = ..., no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
+        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
+        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 event_care: _event_care
 
@@ -288,13 +289,13 @@ class _execsnoop:
         # only these names, separated by commas; * and ? match
         name: _Texts = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
-        usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
-        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
+        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
+        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 execsnoop: _execsnoop
 
@@ -309,13 +310,13 @@ class _exitsnoop:
         # also print each thread that exits
         threads: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
-        usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
-        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
+        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
+        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 exitsnoop: _exitsnoop
 
@@ -328,13 +329,13 @@ class _expr:
         # the expression; can also be given as an argument
         expression: _Text = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
-        usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
-        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
+        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
+        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 expr: _expr
 
@@ -351,13 +352,13 @@ class _fileslower:
         # only pairs that take at least this time: nanoseconds, or with a unit: 4ms
         than: _Time = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
-        usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
-        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
+        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
+        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 fileslower: _fileslower
 
@@ -391,13 +392,13 @@ class _gc:
         # IDs (multi-trace --tasks)
         filter: _Texts = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
-        usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
-        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
+        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
+        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 gc: _gc
 
@@ -425,13 +426,13 @@ class _hardirqs:
         # also show a histogram of all times
         hist: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
-        usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
-        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
+        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
+        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 hardirqs: _hardirqs
 
@@ -446,13 +447,13 @@ class _hrcount:
         # show each CPU separately
         perins: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
-        usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
-        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
+        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
+        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 hrcount: _hrcount
 
@@ -477,13 +478,13 @@ class _hrtimer:
         irqs_disabled: Union[_Text, bool] = ..., tif_need_resched: Union[_Text, bool] = ...,
         nr_running_min: _Text = ..., nr_running_max: _Text = ..., sched_policy: _Text = ...,
         prio: _Text = ..., all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ...,
-        tids: _Texts = ..., cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
-        usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
-        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        tids: _Texts = ..., no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
+        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
+        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 hrtimer: _hrtimer
 
@@ -494,10 +495,11 @@ class _hwstat:
         # count only while KVM guests run
         exclude_host: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
-        usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        kvmclock: _Text = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
-        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
+        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
+        clock_offset: _Text = ..., kvmclock: _Text = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 hwstat: _hwstat
 
@@ -517,13 +519,13 @@ class _irq_off:
         irqs_disabled: Union[_Text, bool] = ..., tif_need_resched: Union[_Text, bool] = ...,
         nr_running_min: _Text = ..., nr_running_max: _Text = ..., sched_policy: _Text = ...,
         prio: _Text = ..., all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ...,
-        tids: _Texts = ..., cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
-        usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
-        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        tids: _Texts = ..., no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
+        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
+        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 irq_off: _irq_off
 
@@ -550,13 +552,13 @@ class _kmemleak:
         irqs_disabled: Union[_Text, bool] = ..., tif_need_resched: Union[_Text, bool] = ...,
         nr_running_min: _Text = ..., nr_running_max: _Text = ..., sched_policy: _Text = ...,
         prio: _Text = ..., all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ...,
-        tids: _Texts = ..., cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
-        usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
-        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        tids: _Texts = ..., no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
+        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
+        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 kmemleak: _kmemleak
 
@@ -583,13 +585,13 @@ class _kmemprof:
         irqs_disabled: Union[_Text, bool] = ..., tif_need_resched: Union[_Text, bool] = ...,
         nr_running_min: _Text = ..., nr_running_max: _Text = ..., sched_policy: _Text = ...,
         prio: _Text = ..., all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ...,
-        tids: _Texts = ..., cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
-        usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
-        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        tids: _Texts = ..., no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
+        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
+        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 kmemprof: _kmemprof
 
@@ -606,13 +608,13 @@ class _kvm_exit:
         # only exits that pass this filter on the fields of kvm:kvm_exit
         filter: _Text = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
-        usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
-        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
+        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
+        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 kvm_exit: _kvm_exit
 
@@ -629,13 +631,13 @@ class _kvmmmu:
         # with --detail: also print these events, such as kvm:kvm_page_fault
         event: _Texts = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
-        usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
-        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
+        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
+        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 kvmmmu: _kvmmmu
 
@@ -656,13 +658,13 @@ class _ldlat_loads:
         # do not sample while KVM guests run
         exclude_guest: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
-        usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
-        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
+        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
+        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 ldlat_loads: _ldlat_loads
 
@@ -681,13 +683,13 @@ class _ldlat_stores:
         # do not sample while KVM guests run
         exclude_guest: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
-        usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
-        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
+        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
+        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 ldlat_stores: _ldlat_stores
 
@@ -698,10 +700,11 @@ class _llcstat:
         # count only while KVM guests run
         exclude_host: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
-        usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        kvmclock: _Text = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
-        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
+        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
+        clock_offset: _Text = ..., kvmclock: _Text = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 llcstat: _llcstat
 
@@ -721,13 +724,13 @@ class _locks:
         irqs_disabled: Union[_Text, bool] = ..., tif_need_resched: Union[_Text, bool] = ...,
         nr_running_min: _Text = ..., nr_running_max: _Text = ..., sched_policy: _Text = ...,
         prio: _Text = ..., all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ...,
-        tids: _Texts = ..., cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
-        usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
-        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        tids: _Texts = ..., no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
+        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
+        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 locks: _locks
 
@@ -738,13 +741,13 @@ class _misc:
         # only these: ksymbol, bpf, cgroup, text-poke, comm, mmap
         records: _Text = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
-        usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
-        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
+        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
+        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 misc: _misc
 
@@ -761,13 +764,13 @@ class _mountsnoop:
         # only pairs that take at least this time: nanoseconds, or with a unit: 4ms
         than: _Time = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
-        usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
-        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
+        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
+        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 mountsnoop: _mountsnoop
 
@@ -811,13 +814,13 @@ class _multi_trace:
         # events of the last stage also start pairs with the first
         cycle: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
-        usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
-        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
+        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
+        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 multi_trace: _multi_trace
 
@@ -844,13 +847,13 @@ class _nested_trace:
         # write time and duration of each call to FILE-ENTRY-EXIT.lat, in ns
         heatmap: _Text = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
-        usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
-        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
+        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
+        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 nested_trace: _nested_trace
 
@@ -861,13 +864,13 @@ class _netqtop:
         # count these events; attributes: key, comm, top-by, top-add, printkey, alias
         event: _Texts = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
-        usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
-        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
+        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
+        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 netqtop: _netqtop
 
@@ -891,13 +894,13 @@ class _num_dist:
         irqs_disabled: Union[_Text, bool] = ..., tif_need_resched: Union[_Text, bool] = ...,
         nr_running_min: _Text = ..., nr_running_max: _Text = ..., sched_policy: _Text = ...,
         prio: _Text = ..., all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ...,
-        tids: _Texts = ..., cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
-        usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
-        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        tids: _Texts = ..., no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
+        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
+        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 num_dist: _num_dist
 
@@ -917,13 +920,13 @@ class _offcpu:
         irqs_disabled: Union[_Text, bool] = ..., tif_need_resched: Union[_Text, bool] = ...,
         nr_running_min: _Text = ..., nr_running_max: _Text = ..., sched_policy: _Text = ...,
         prio: _Text = ..., all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ...,
-        tids: _Texts = ..., cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
-        usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
-        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        tids: _Texts = ..., no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
+        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
+        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 offcpu: _offcpu
 
@@ -940,13 +943,13 @@ class _oncpu:
         # also show the number and length of runs
         detail: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
-        usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
-        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
+        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
+        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 oncpu: _oncpu
 
@@ -959,13 +962,13 @@ class _oomkill:
         # only threads with these names, separated by commas; * and ? match
         name: _Texts = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
-        usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
-        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
+        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
+        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 oomkill: _oomkill
 
@@ -982,13 +985,13 @@ class _opensnoop:
         # only pairs that take at least this time: nanoseconds, or with a unit: 4ms
         than: _Time = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
-        usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
-        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
+        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
+        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 opensnoop: _opensnoop
 
@@ -1008,13 +1011,13 @@ class _overview:
         irqs_disabled: Union[_Text, bool] = ..., tif_need_resched: Union[_Text, bool] = ...,
         nr_running_min: _Text = ..., nr_running_max: _Text = ..., sched_policy: _Text = ...,
         prio: _Text = ..., all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ...,
-        tids: _Texts = ..., cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
-        usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
-        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        tids: _Texts = ..., no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
+        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
+        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 overview: _overview
 
@@ -1032,13 +1035,13 @@ class _page_faults:
         irqs_disabled: Union[_Text, bool] = ..., tif_need_resched: Union[_Text, bool] = ...,
         nr_running_min: _Text = ..., nr_running_max: _Text = ..., sched_policy: _Text = ...,
         prio: _Text = ..., all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ...,
-        tids: _Texts = ..., cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
-        usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
-        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        tids: _Texts = ..., no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
+        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
+        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 page_faults: _page_faults
 
@@ -1049,10 +1052,11 @@ class _percpu_stat:
         # also count system calls, which makes each of them a little slower
         syscalls: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
-        usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        kvmclock: _Text = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
-        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
+        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
+        clock_offset: _Text = ..., kvmclock: _Text = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 percpu_stat: _percpu_stat
 
@@ -1073,13 +1077,13 @@ class _profile:
         irqs_disabled: Union[_Text, bool] = ..., tif_need_resched: Union[_Text, bool] = ...,
         nr_running_min: _Text = ..., nr_running_max: _Text = ..., sched_policy: _Text = ...,
         prio: _Text = ..., all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ...,
-        tids: _Texts = ..., cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
-        usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
-        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        tids: _Texts = ..., no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
+        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
+        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 profile: _profile
 
@@ -1113,13 +1117,13 @@ class _query:
         # IDs (multi-trace --tasks)
         filter: _Texts = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
-        usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
-        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
+        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
+        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 query: _query
 
@@ -1152,13 +1156,13 @@ class _record:
         irqs_disabled: Union[_Text, bool] = ..., tif_need_resched: Union[_Text, bool] = ...,
         nr_running_min: _Text = ..., nr_running_max: _Text = ..., sched_policy: _Text = ...,
         prio: _Text = ..., all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ...,
-        tids: _Texts = ..., cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
-        usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
-        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        tids: _Texts = ..., no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
+        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
+        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 record: _record
 
@@ -1194,13 +1198,13 @@ class _rundelay:
         # IDs (multi-trace --tasks)
         filter: _Texts = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
-        usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
-        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
+        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
+        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 rundelay: _rundelay
 
@@ -1231,13 +1235,13 @@ class _runqlat:
         # IDs (multi-trace --tasks)
         filter: _Texts = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
-        usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
-        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
+        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
+        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 runqlat: _runqlat
 
@@ -1250,13 +1254,13 @@ class _runqlen:
         # show each CPU separately
         perins: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
-        usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
-        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
+        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
+        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 runqlen: _runqlen
 
@@ -1271,13 +1275,14 @@ class _sched_migrate:
         # also show the stacks that move tasks
         call_graph: bool = ...,
         unwind: _Text = ..., inline: bool = ..., lines: bool = ..., all_cpus: bool = ...,
-        cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ..., cgroups: _Texts = ...,
-        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
-        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
-        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ..., no_children: bool = ...,
+        cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
+        usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
+        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
+        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 sched_migrate: _sched_migrate
 
@@ -1290,13 +1295,13 @@ class _signals:
         # only threads with these names, separated by commas; * and ? match
         name: _Texts = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
-        usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
-        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
+        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
+        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 signals: _signals
 
@@ -1318,13 +1323,13 @@ class _snoop:
         # system
         tasks: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
-        usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
-        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
+        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
+        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 snoop: _snoop
 
@@ -1352,13 +1357,13 @@ class _softirqs:
         # also show a histogram of all times
         hist: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
-        usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
-        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
+        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
+        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 softirqs: _softirqs
 
@@ -1382,13 +1387,13 @@ class _split_lock:
         irqs_disabled: Union[_Text, bool] = ..., tif_need_resched: Union[_Text, bool] = ...,
         nr_running_min: _Text = ..., nr_running_max: _Text = ..., sched_policy: _Text = ...,
         prio: _Text = ..., all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ...,
-        tids: _Texts = ..., cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
-        usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
-        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        tids: _Texts = ..., no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
+        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
+        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 split_lock: _split_lock
 
@@ -1415,13 +1420,14 @@ class _sql:
         # verify the results with ordinary tables
         verify: bool = ...,
         unwind: _Text = ..., inline: bool = ..., lines: bool = ..., all_cpus: bool = ...,
-        cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ..., cgroups: _Texts = ...,
-        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
-        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
-        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ..., no_children: bool = ...,
+        cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
+        usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
+        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
+        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 sql: _sql
 
@@ -1450,10 +1456,11 @@ class _stat:
         # as --per-thread, or --per-cpu without tasks
         perins: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
-        usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        kvmclock: _Text = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
-        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
+        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
+        clock_offset: _Text = ..., kvmclock: _Text = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 stat: _stat
 
@@ -1470,13 +1477,13 @@ class _statsnoop:
         # only pairs that take at least this time: nanoseconds, or with a unit: 4ms
         than: _Time = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
-        usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
-        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
+        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
+        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 statsnoop: _statsnoop
 
@@ -1491,13 +1498,13 @@ class _swapin:
         # count by name instead of key
         only_comm: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
-        usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
-        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
+        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
+        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 swapin: _swapin
 
@@ -1521,13 +1528,13 @@ class _syscalls:
         # also show the mean of all times
         avg: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
-        usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
-        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
+        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
+        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 syscalls: _syscalls
 
@@ -1540,13 +1547,13 @@ class _syscount:
         # count by name instead of key
         only_comm: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
-        usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
-        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
+        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
+        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 syscount: _syscount
 
@@ -1573,13 +1580,14 @@ class _task_state:
         # show time not running by the stack at which the task was switched out
         call_graph: bool = ...,
         unwind: _Text = ..., inline: bool = ..., lines: bool = ..., all_cpus: bool = ...,
-        cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ..., cgroups: _Texts = ...,
-        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
-        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
-        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ..., no_children: bool = ...,
+        cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
+        usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
+        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
+        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 task_state: _task_state
 
@@ -1592,13 +1600,13 @@ class _tcpconnect:
         # only threads with these names, separated by commas; * and ? match
         name: _Texts = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
-        usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
-        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
+        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
+        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 tcpconnect: _tcpconnect
 
@@ -1613,13 +1621,13 @@ class _tcplife:
         # only pairs that take at least this time: nanoseconds, or with a unit: 4ms
         than: _Time = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
-        usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
-        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
+        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
+        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 tcplife: _tcplife
 
@@ -1630,13 +1638,13 @@ class _tcpretrans:
         # print the attributes column=NAME:EXPR of these events; the second -e ends pairs
         event: _Texts = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
-        usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
-        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
+        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
+        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 tcpretrans: _tcpretrans
 
@@ -1647,10 +1655,11 @@ class _tlbstat:
         # count only while KVM guests run
         exclude_host: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
-        usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        kvmclock: _Text = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
-        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
+        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
+        clock_offset: _Text = ..., kvmclock: _Text = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 tlbstat: _tlbstat
 
@@ -1665,13 +1674,13 @@ class _top:
         # count by name instead of key
         only_comm: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
-        cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
-        usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
-        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
+        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
+        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 top: _top
 
@@ -1697,13 +1706,13 @@ class _trace:
         irqs_disabled: Union[_Text, bool] = ..., tif_need_resched: Union[_Text, bool] = ...,
         nr_running_min: _Text = ..., nr_running_max: _Text = ..., sched_policy: _Text = ...,
         prio: _Text = ..., all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ...,
-        tids: _Texts = ..., cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
-        usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
-        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        tids: _Texts = ..., no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
+        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
+        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 trace: _trace
 
@@ -1722,13 +1731,13 @@ class _wall:
         irqs_disabled: Union[_Text, bool] = ..., tif_need_resched: Union[_Text, bool] = ...,
         nr_running_min: _Text = ..., nr_running_max: _Text = ..., sched_policy: _Text = ...,
         prio: _Text = ..., all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ...,
-        tids: _Texts = ..., cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
-        usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
-        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
-        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
-        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
-        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
-        peer_ca: _Text = ...,
+        tids: _Texts = ..., no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
+        duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
+        clock_offset: _Text = ..., kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ...,
+        watermark: float = ..., sampling_limit: int = ..., perfeval_cpus: _Texts = ...,
+        perfeval_pids: _Texts = ..., allow_exec: bool = ..., buffer: _Size = ...,
+        input: _Text = ..., push: _Text = ..., pull: _Texts = ..., peer_psk: _Text = ...,
+        peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
     ) -> Run: ...
 wall: _wall
 
@@ -1744,13 +1753,14 @@ class _watchdog:
         # show the stacks of soft lockups
         call_graph: bool = ...,
         unwind: _Text = ..., inline: bool = ..., lines: bool = ..., all_cpus: bool = ...,
-        cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ..., cgroups: _Texts = ...,
-        interval: _Time = ..., duration: _Time = ..., usage_self: _Time = ...,
-        monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ..., kvmclock: _Text = ...,
-        count: int = ..., mmap_pages: int = ..., watermark: float = ..., sampling_limit: int = ...,
-        perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ..., allow_exec: bool = ...,
-        buffer: _Size = ..., input: _Text = ..., push: _Text = ..., pull: _Texts = ...,
-        peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ..., peer_ca: _Text = ...,
+        cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ..., no_children: bool = ...,
+        cgroups: _Texts = ..., interval: _Time = ..., duration: _Time = ...,
+        usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ..., clock_offset: _Text = ...,
+        kvmclock: _Text = ..., count: int = ..., mmap_pages: int = ..., watermark: float = ...,
+        sampling_limit: int = ..., perfeval_cpus: _Texts = ..., perfeval_pids: _Texts = ...,
+        allow_exec: bool = ..., buffer: _Size = ..., input: _Text = ..., push: _Text = ...,
+        pull: _Texts = ..., peer_psk: _Text = ..., peer_cert: _Text = ..., peer_key: _Text = ...,
+        peer_ca: _Text = ...,
     ) -> Run: ...
 watchdog: _watchdog
 

@@ -124,6 +124,15 @@ char proc_state(pid_t pid)
 	return fields ? *fields : 0;
 }
 
+pid_t proc_parent(pid_t pid)
+{
+	char text[STAT_BYTES];
+	const char *fields = read_stat(pid, text);
+	int parent;
+
+	return fields && sscanf(fields, "%*c %d", &parent) == 1 ? parent : 0;
+}
+
 static bool has_exited(char state)
 {
 	return state == 'Z' || state == 'X';

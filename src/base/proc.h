@@ -29,6 +29,9 @@ int proc_read_line(const char *path, struct buf *b);
 /* The state letter of a process in /proc/PID/stat, as 'S'; 0: it does not exist. */
 char proc_state(pid_t pid);
 
+/* The parent of a process; 0: it does not exist, or has none in this PID namespace. */
+pid_t proc_parent(pid_t pid);
+
 /* Whether a thread has not exited; false for a zombie, which its parent may reap much later. */
 bool proc_is_running(pid_t tid);
 

@@ -89,7 +89,8 @@ static int scout_open(struct attach *a)
 	*t = (struct attar_target){.process = a->t->process,
 		.kind = ATTAR_TARGET_TASKS,
 		.inherit = true,
-		.skip_refused = a->t->skip_refused,
+		.only_threads = a->t->only_threads,
+		.skip_refused = true, /* the counters may be refused, too */
 		.stop = a->t->stop};
 	r = target_parse_cpus(NULL, &t->cpus);
 	for (size_t i = 0; r == 0 && i < a->t->tids.n; i++)
@@ -128,6 +129,8 @@ static int scout_read_ring(struct attach *a, struct attar_ring *ring)
 		struct created created;
 
 		if (header->type != PERF_RECORD_FORK || header->size < sizeof(*rec))
+			continue;
+		if (a->t->only_threads && rec->pid != rec->ppid)
 			continue;
 		created = (struct created){(pid_t)rec->tid, (pid_t)rec->ptid, rec->time};
 		if (vec_push(&a->created, created) < 0 ||

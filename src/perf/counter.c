@@ -76,7 +76,10 @@ int counter_new(const struct attar_target *t, const struct perf_event_attr *attr
 		return r;
 	}
 	c->attr.read_format |= read_format(attr);
-	c->attr.inherit |= t->kind == ATTAR_TARGET_TASKS && t->inherit;
+	if (t->kind == ATTAR_TARGET_TASKS && t->inherit) {
+		c->attr.inherit = 1;
+		c->attr.inherit_thread |= t->only_threads;
+	}
 	c->shares = !is_software(attr);
 	c->one_core_kind =
 		t->kind == ATTAR_TARGET_TASKS && hybrid_has(hybrid_get(), attr->type, attr->config);
@@ -243,13 +246,17 @@ static void drop_newest(struct attar_counter *c)
 	close(c->fds.at[--c->fds.n].fd);
 }
 
-/* A thread may exit, or a CPU go offline, between listing and opening: not an error. */
-static bool vanished(const struct attar_target *t, int error)
+/*
+ * A thread may exit, or a CPU go offline, between listing and opening: not an error, as the refusal
+ * of a child that nobody asked for.
+ */
+static bool vanished(struct attar_target *t, pid_t tid, int error)
 {
-	if (t->kind == ATTAR_TARGET_TASKS &&
-		(error == -ESRCH || (t->skip_refused && error == -EACCES)))
-		return true;
-	return error == -ENODEV;
+	if (t->kind != ATTAR_TARGET_TASKS)
+		return error == -ENODEV;
+	if (error == -EACCES)
+		return t->skip_refused || target_refuses(t, tid);
+	return error == -ESRCH || error == -ENODEV;
 }
 
 /* Opens all counters on instance i, or none. Returns the counter that failed. */
@@ -276,7 +283,7 @@ static int open_instance(struct attar_counter *const *c, size_t n, const struct 
 	return 0;
 }
 
-int counters_open_range(struct attar_counter *const *c, size_t n, const struct attar_target *t,
+int counters_open_range(struct attar_counter *const *c, size_t n, struct attar_target *t,
 	size_t first, size_t end, unsigned flags)
 {
 	struct attar_counter *failed = NULL;
@@ -295,7 +302,7 @@ int counters_open_range(struct attar_counter *const *c, size_t n, const struct a
 		r = open_instance(c, n, t, i, flags, &failed);
 		if (r == -ENOMEM)
 			return base_oom();
-		if (r < 0 && !vanished(t, r))
+		if (r < 0 && !vanished(t, p.pid, r))
 			return explain(c, n, t, failed, &p, r);
 		if (r < 0) {
 			last = i;

@@ -111,7 +111,7 @@ int counters_open_instances(
 	struct attar_counter *const *c, size_t n, struct attar_target *t, unsigned flags);
 
 /* The same on the instances with these numbers. Those of thread i are [i * cpus.n, + cpus.n). */
-int counters_open_range(struct attar_counter *const *c, size_t n, const struct attar_target *t,
+int counters_open_range(struct attar_counter *const *c, size_t n, struct attar_target *t,
 	size_t first, size_t end, unsigned flags);
 
 /* Closes those of the first n fds that are of this thread. */

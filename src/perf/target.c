@@ -11,6 +11,7 @@
 #include "base/file_limit.h"
 #include "base/option_struct.h"
 #include "base/proc.h"
+#include "base/proc_tree.h"
 #include "perf/kernel.h"
 
 enum { PID_MAX = 4194304 }; /* PID_MAX_LIMIT of 64-bit kernels */
@@ -93,17 +94,47 @@ static int add_threads(struct attar_target *t, pid_t pid)
 	return file_limit_fail(-r, "cannot list the threads of process %d", pid);
 }
 
+/* Processes are listed first: one that is created then is a descendant at the next scan. */
+static int list_tree(struct attar_target *t)
+{
+	if (!t->descendants)
+		return 0;
+	for (size_t i = t->tree.n; i < t->pids.n; i++)
+		if (vec_push(&t->tree, t->pids.at[i]) < 0)
+			return base_oom();
+	return proc_add_descendants(&t->tree);
+}
+
 int target_rescan(struct attar_target *t)
 {
 	size_t before = t->tids.n;
+	int r = list_tree(t);
+	const parse_ints *pids = t->tree.n ? &t->tree : &t->pids;
 
-	for (size_t i = 0; i < t->pids.n; i++) {
-		int r = add_threads(t, t->pids.at[i]);
-
+	if (r < 0)
+		return r;
+	vec_each (pids, pid) {
+		r = add_threads(t, *pid);
 		if (r < 0 && r != -ENOENT && r != -ESRCH)
 			return r;
 	}
 	return (int)(t->tids.n - before);
+}
+
+/* After all requested threads. */
+static int add_descendants(struct attar_target *t)
+{
+	int r = target_rescan(t);
+
+	return r == -ECANCELED ? stopped() : MIN(r, 0);
+}
+
+bool target_refuses(struct attar_target *t, pid_t tid)
+{
+	for (size_t i = 0; i < t->n_asked; i++)
+		if (t->tids.at[i] == tid)
+			return false;
+	return map_put(&t->refused, (uint64_t)tid, 1) == 0;
 }
 
 /*
@@ -145,21 +176,32 @@ static int parse_pids(const char *text, const char *what, parse_ints *ret_pids)
 	return r;
 }
 
+static int note_ended(parse_ints *ended, int id)
+{
+	return vec_push(ended, id) < 0 ? base_oom() : 0;
+}
+
+static int all_ended(const parse_ints *ended, const char *what)
+{
+	return attar_fail(-ESRCH, "no such %s: %d", what, ended->at[0]);
+}
+
 static int add_pids(struct attar_target *t, const char *pids)
 {
 	int r = parse_pids(pids, "processes", &t->pids);
 
 	for (size_t i = 0; r == 0 && i < t->pids.n; i++) {
 		r = add_threads(t, t->pids.at[i]);
-		if ((r == -ENOENT || r == -ESRCH) && t->skip_refused) {
-			r = 0;
-			continue;
-		}
-		if (r == -ENOENT || r == -ESRCH)
-			return attar_fail(-ESRCH, "no such process: %d", t->pids.at[i]);
-		if (r == 0)
+		if (r == -ENOENT || r == -ESRCH) {
+			r = note_ended(&t->ended_pids, t->pids.at[i]);
+			if (r == 0 && !t->skip_refused && !t->skip_ended)
+				return all_ended(&t->ended_pids, "process");
+		} else if (r == 0) {
 			r = watch_end(t, t->pids.at[i]);
+		}
 	}
+	if (r == 0 && t->skip_ended && t->ended_pids.n && t->ended_pids.n == t->pids.n)
+		return all_ended(&t->ended_pids, "process");
 	return r == -ECANCELED ? stopped() : r;
 }
 
@@ -196,10 +238,14 @@ static int add_tids(struct attar_target *t, const char *tids)
 		snprintf(path, sizeof(path), "/proc/%d/stat", list.at[i]);
 		if (access(path, F_OK) == 0)
 			r = target_add_tid(t, list.at[i]);
-		else if (!t->skip_refused)
-			r = attar_fail(-ESRCH, "no such thread: %d", list.at[i]);
+		else
+			r = note_ended(&t->ended_tids, list.at[i]);
+		if (r == 0 && t->ended_tids.n && !t->skip_refused && !t->skip_ended)
+			r = all_ended(&t->ended_tids, "thread");
 		t->running++;
 	}
+	if (r == 0 && t->skip_ended && t->ended_tids.n && t->ended_tids.n == list.n)
+		r = all_ended(&t->ended_tids, "thread");
 	vec_done(&list);
 	return r;
 }
@@ -266,6 +312,9 @@ static int resolve(struct attar_target *t, const struct attar_target_opts *o)
 		r = o->any_cpu ? any_cpu(t, o) : target_parse_cpus(o->cpus, &t->cpus);
 
 	t->inherit = inherits(o);
+	t->only_threads = o->only_threads;
+	t->descendants = o->descendants && o->pids;
+	t->skip_ended = o->skip_ended;
 	t->skip_refused = o->skip_refused;
 	t->any_cpu = o->any_cpu;
 	t->self = o->self;
@@ -279,6 +328,9 @@ static int resolve(struct attar_target *t, const struct attar_target_opts *o)
 		r = add_pids(t, o->pids);
 	if (r == 0 && o->tids)
 		r = add_tids(t, o->tids);
+	t->n_asked = t->tids.n;
+	if (r == 0 && t->descendants)
+		r = add_descendants(t);
 	if (r == 0 && o->cgroups)
 		r = cgroup_open_list(t, o->cgroups);
 	if (r == 0 && o->command)
@@ -346,7 +398,11 @@ struct attar_target *attar_target_free(struct attar_target *t)
 		close(t->epoll_fd);
 	vec_done(&t->cpus);
 	vec_done(&t->pids);
+	vec_done(&t->tree);
 	vec_done(&t->tids);
+	vec_done(&t->ended_pids);
+	vec_done(&t->ended_tids);
+	map_done(&t->refused);
 	vec_done(&t->end_pids);
 	vec_done(&t->end_tids);
 	vec_done(&t->cgroups);
@@ -377,6 +433,11 @@ pid_t attar_target_command_pid(const struct attar_target *t)
 	return t->command.pid;
 }
 
+static int end_with(struct attar_target *t, parse_ints *ends, int id)
+{
+	return vec_push(ends, id) < 0 ? base_oom() : watch_end(t, id);
+}
+
 int target_end_with(struct attar_target *t, const parse_ints *pids, const parse_ints *tids)
 {
 	int r = 0;
@@ -384,16 +445,20 @@ int target_end_with(struct attar_target *t, const parse_ints *pids, const parse_
 	t->end_pidfds = t->pidfds.n;
 	for (size_t i = 0; r == 0 && i < pids->n; i++) {
 		if (!proc_running_thread(pids->at[i]))
-			return attar_fail(-ESRCH, "no such process: %d", pids->at[i]);
-		r = vec_push(&t->end_pids, pids->at[i]) < 0 ? base_oom()
-							    : watch_end(t, pids->at[i]);
+			r = note_ended(&t->ended_pids, pids->at[i]);
+		else
+			r = end_with(t, &t->end_pids, pids->at[i]);
 	}
 	for (size_t i = 0; r == 0 && i < tids->n; i++) {
 		if (!proc_is_running(tids->at[i]))
-			return attar_fail(-ESRCH, "no such thread: %d", tids->at[i]);
-		r = vec_push(&t->end_tids, tids->at[i]) < 0 ? base_oom()
-							    : watch_end(t, tids->at[i]);
+			r = note_ended(&t->ended_tids, tids->at[i]);
+		else
+			r = end_with(t, &t->end_tids, tids->at[i]);
 	}
+	if (r == 0 && t->ended_pids.n && (!t->skip_ended || t->ended_pids.n == pids->n))
+		return all_ended(&t->ended_pids, "process");
+	if (r == 0 && t->ended_tids.n && (!t->skip_ended || t->ended_tids.n == tids->n))
+		return all_ended(&t->ended_tids, "thread");
 	return r;
 }
 

@@ -13,7 +13,10 @@ struct attar_target {
 	unsigned process; /* that created it, see base/check_arg.h */
 	enum attar_target_kind kind;
 	bool inherit;
+	bool only_threads; /* inherited by them, not by processes */
+	bool descendants;  /* of pids, too */
 	bool skip_refused;
+	bool skip_ended;
 	bool any_cpu;
 	bool self;                /* the calling thread */
 	bool by_exec;             /* it is the command, whose exec enables the counters */
@@ -23,8 +26,12 @@ struct attar_target {
 	struct hotplug hotplug;   /* changes of the online CPUs, if listens is set */
 	bool listens;             /* counters are on CPUs, not tasks */
 	parse_ints pids;          /* requested processes: their new threads are included */
+	parse_ints tree;          /* pids and their descendants; empty: pids alone */
 	parse_ints tids;          /* TASKS: threads to open on */
 	struct map known;         /* tid -> its index in tids */
+	size_t n_asked;           /* of tids: those that must permit it, see target_refuses() */
+	struct map refused;       /* tid -> 1: other threads that did not permit it */
+	parse_ints ended_pids, ended_tids; /* requested, but they had exited */
 	/* CGROUPS: fds of their directories; SYSTEM: those whose removal ends the target */
 	parse_ints cgroups;
 	VEC(char *) cgroup_names; /* of each: its path below the root */
@@ -67,8 +74,14 @@ bool target_stopped(const struct attar_target *target);
 int target_add_tid(struct attar_target *target, pid_t tid);
 
 /*
+ * Whether the target goes on without a thread that does not permit to be watched: one of a child
+ * of another user. It is noted in target->refused.
+ */
+bool target_refuses(struct attar_target *target, pid_t tid);
+
+/*
  * The target ends when all these processes and threads have exited, although its events are those
- * of others, too. -ESRCH: one does not exist.
+ * of others, too. -ESRCH: one does not exist, or with skip_ended none does.
  */
 int target_end_with(struct attar_target *target, const parse_ints *pids, const parse_ints *tids);
 

@@ -17,6 +17,7 @@ struct common_opts {
 	/* targets */
 	const char *cpus, *pids, *tids, *cgroups;
 	bool all_cpus;
+	bool no_children;  /* of pids and the command */
 	const char *input; /* a recording */
 	/* other machines */
 	const char *push;

@@ -71,7 +71,10 @@ int run_open_target(struct attar_run *run, bool own)
 		.environment = environment,
 		.prepare = run->hooks.prepare,
 		.prepare_ctx = run->hooks.ctx,
-		.stop = &run->stop.asked};
+		.stop = &run->stop.asked,
+		.descendants = !run->opts.no_children,
+		.only_threads = run->opts.no_children,
+		.skip_ended = true};
 	int r;
 
 	user_events_environment(&run->user.events, environment);
@@ -89,6 +92,7 @@ int run_open_target(struct attar_run *run, bool own)
 			return attar_fail(-EACCES, "this user has no other processes to watch");
 		opts.pids = pids.data;
 		opts.skip_refused = true;
+		opts.descendants = false;
 	}
 	opts.any_cpu = is_any_cpu(run, &opts);
 	run->target = attar_target_free(run->target);
@@ -109,7 +113,9 @@ int run_selected_target(struct attar_run *run, struct attar_target **ret_target)
 		.cgroups = run->opts.cgroups,
 		.any_cpu = !run->opts.cpus && !run->opts.cgroups,
 		.skip_refused = true,
-		.stop = &run->stop.asked};
+		.stop = &run->stop.asked,
+		.descendants = !run->opts.no_children,
+		.only_threads = run->opts.no_children};
 	struct buf pids _cleanup_(buf_done) = {0}, tids _cleanup_(buf_done) = {0};
 
 	buf_list(&pids, run->select.pids.at, run->select.pids.n);
@@ -141,6 +147,8 @@ const char *attar_run_target_words(struct attar_run *run)
 	}
 	if (o->all_cpus && run->command.argv)
 		buf_str(&words, " -a");
+	if (o->no_children)
+		buf_str(&words, " --no-children");
 	for (size_t i = 0; i < ARRAY_SIZE(options); i++) {
 		if (!options[i].value)
 			continue;

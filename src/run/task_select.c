@@ -8,6 +8,7 @@
 
 #include "base/check_arg.h"
 #include "base/proc.h"
+#include "base/proc_tree.h"
 #include "perf/target.h"
 #include "run/needed_events.h"
 #include "run/run.h"
@@ -111,10 +112,35 @@ static bool cpus_exceed_command(const struct attar_run *run)
 	       run_watches_system(run);
 }
 
+static void remark_on_ended(
+	const parse_ints *ended, const char *option, const char *what, struct attar_report *report)
+{
+	struct buf ids _cleanup_(buf_done) = {0};
+
+	buf_list(&ids, ended->at, ended->n);
+	if (ended->n)
+		attar_report_remark(report, "%s: no such %s: %s", option, what, buf_text(&ids));
+}
+
+static void remark_on_target(const struct attar_target *target, struct attar_report *report)
+{
+	size_t n = target->refused.n;
+
+	remark_on_ended(&target->ended_pids, "--pids", "process", report);
+	remark_on_ended(&target->ended_tids, "--tids", "thread", report);
+	if (n)
+		attar_report_remark(report,
+			"--pids: %zu thread%s of child processes %s not watched: this user may not "
+			"trace %s",
+			n, PLURAL_S(n), n == 1 ? "is" : "are", n == 1 ? "it" : "them");
+}
+
 void select_remark(const struct attar_run *run, struct attar_report *report, enum attar_scope scope)
 {
 	if (scope != ATTAR_SCOPE_WHOLE || run->replay)
 		return;
+	if (run->target)
+		remark_on_target(run->target, report);
 	if (cpus_exceed_command(run))
 		attar_report_remark(report,
 			"--cpus: all tasks on these CPUs were watched while the command ran, not "
@@ -206,13 +232,7 @@ pid_t attar_run_command_pid(const struct attar_run *run)
 	return run->target && run->command.argv ? run->target->command.pid : 0;
 }
 
-/* The records of processes that existed when a recording began have the time 0. */
-static bool began_in_run(const struct attar_run *run, const struct attar_process *process)
-{
-	return process->started && process->started >= run->stream->start_time;
-}
-
-/* --pids includes children that are created during the run. */
+/* --pids includes children, also those of the time before; see select_learn(). */
 static bool is_selected_process(const struct attar_run *run, const struct attar_process *process)
 {
 	pid_t command = attar_run_command_pid(run);
@@ -221,7 +241,8 @@ static bool is_selected_process(const struct attar_run *run, const struct attar_
 		if ((command && process->pid == command) ||
 			parse_ints_have(&run->select.pids, process->pid))
 			return true;
-		if (!process->parent || !began_in_run(run, process))
+		if (!process->parent || run->opts.no_children ||
+			process->pid == attar_run_own_pid(run))
 			return false;
 		process = stream_process(run->stream, process->parent);
 	}
@@ -285,13 +306,26 @@ int attar_run_all_cpus(struct attar_run *run, bool all)
 	return run->select.adds_all_cpus;
 }
 
+/* With all descendants, so that the chain of parents of each child is known. */
+static void learn_processes(struct attar_run *run)
+{
+	parse_ints tree = {0};
+
+	vec_each (&run->select.pids, pid)
+		vec_push(&tree, *pid);
+	if (!run->opts.no_children)
+		proc_add_descendants(&tree);
+	vec_each (&tree, pid)
+		stream_learn_process(run->stream, (pid_t)*pid);
+	vec_done(&tree);
+}
+
 /* Those that have ended meanwhile do not matter. */
 void select_learn(struct attar_run *run)
 {
 	if (!run->stream || run->replay)
 		return;
-	vec_each (&run->select.pids, pid)
-		stream_learn_process(run->stream, (pid_t)*pid);
+	learn_processes(run);
 	vec_each (&run->select.tids, tid) {
 		pid_t pid = procs_pid_of((pid_t)*tid);
 

@@ -26,8 +26,11 @@ static bool is_needed(const struct attar_run *run)
 static int open_target(struct attar_run *run, struct task_watch *w)
 {
 	const struct attar_target *of = run->target;
-	struct attar_target_opts opts = {
-		.size = sizeof(opts), .cpus = run->opts.cpus, .stop = &run->stop.asked};
+	struct attar_target_opts opts = {.size = sizeof(opts),
+		.cpus = run->opts.cpus,
+		.stop = &run->stop.asked,
+		.descendants = of->descendants,
+		.only_threads = of->only_threads};
 	struct buf pids _cleanup_(buf_done) = {0}, tids _cleanup_(buf_done) = {0};
 	size_t n_cpus;
 	int r;

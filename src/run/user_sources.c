@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "run/user_sources.h"
 
+#include "base/proc_tree.h"
 #include "event/usdt_search.h"
 #include "expr/filter.h"
 #include "run/actions.h"
@@ -10,10 +11,12 @@
 
 enum { PID_MAX = 4 << 20 };
 
-/* --pids and --tids. Opening the target reports parse errors. */
+/* --pids with their children, and --tids. Opening the target reports errors. */
 static void list_tasks(const struct attar_run *run, parse_ints *pids, parse_ints *tids)
 {
 	if (run->opts.pids && parse_list(run->opts.pids, PID_MAX, pids) < 0)
+		attar_error_clear();
+	if (!run->opts.no_children && proc_add_descendants(pids) < 0)
 		attar_error_clear();
 	if (run->opts.tids && parse_list(run->opts.tids, PID_MAX, tids) < 0)
 		attar_error_clear();

@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 
 import hierarchy
-from command import (ATTAR, ENOUGH, Profile, comm_of, is_sampling, profile, run, share_is,
-                     wait_until,
-                     workload)
+from command import (ATTAR, ENOUGH, NOBODY, Profile, as_nobody, comm_of, cpu_seconds, is_sampling,
+                     profile, run, share_is, wait_until, workload)
 from scripts import rows, wait_until_running
 
 
@@ -112,22 +111,157 @@ os.waitpid(later, 0)
 """
 
 
-@pytest.mark.parametrize('profiler, table', [('oncpu', 'threads'), ('wall', 'threads'),
-                                             ('overview', 'processes')])
-def test_earlier_children_are_not_watched(profiler, table, spawn):
-    """By profilers that select tasks from the events of the whole system, either."""
+@pytest.mark.parametrize('option', [[], ['--no-children']])
+@pytest.mark.parametrize('profiler, table', [
+    (['oncpu'], 'threads'), (['wall'], 'threads'), (['overview'], 'processes'),
+    (['top', '-e', 'sched:sched_stat_runtime', '-k', '_tid'], 'top')])
+def test_earlier_and_later_children_are_watched(profiler, table, option, spawn, root):
+    """By profilers that select tasks from the events of the whole system, too."""
     process = spawn(sys.executable, '-c', FORKS, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                     text=True)
-    process.stdout.readline()
-    attar = spawn(ATTAR, profiler, '--format', 'json', '-p', process.pid, '-m', 1024, '-d', '20s',
+    earlier = int(process.stdout.readline())
+    attar = spawn(ATTAR, *profiler, '--format', 'json', '-p', process.pid, '-d', '20s', *option,
                   stdout=subprocess.PIPE, text=True)
     wait_until_running(attar)
     process.stdin.write('\n')
     process.stdin.flush()
     later = int(process.stdout.readline())
     found = json.loads(attar.communicate(timeout=30)[0].splitlines()[-1])
-    task = 'tid' if table == 'threads' else 'pid'
-    assert {row[task] for row in rows(found, table)} == {process.pid, later}
+    task = {'processes': 'pid', 'top': '_tid'}.get(table, 'tid')
+    children = set() if option else {earlier, later}
+    assert {row[task] for row in rows(found, table)} == {process.pid} | children
+
+
+NESTED = """
+import os, signal, sys
+def spin():
+    while True: pass
+sys.stdout.flush()
+if not os.fork():
+    if not os.fork(): spin()
+    signal.pause()
+signal.pause()
+"""
+
+
+def test_grandchildren_of_a_recording(spawn, tmp_path, root):
+    """A recording of the whole system says who was whose child."""
+    process = spawn(sys.executable, '-c', NESTED)
+    wait_until(lambda: cpu_seconds_below(process.pid) > 0.05, 'the grandchild runs')
+    data = tmp_path / 'x.data'
+    assert run('record', '-q', '-a', '-e', 'cpu-clock', '-F', 997, '-o', data, '--', 'sleep',
+               '0.3').returncode == 0
+    children = below(process.pid)
+    lines = run('trace', '--format', 'json', '-e', 'cpu-clock', '--input', data).stdout.splitlines()
+    pids = []
+    for section in (s for line in lines for s in json.loads(line)['sections']):
+        pid = [c['name'] for c in section['columns']].index('tid')
+        pids += [row[pid] for row in section['rows']]
+    assert len(children) == 2 and sum(pid in children for pid in pids) > 5
+    for args, tree in (([], children | {process.pid}), (['--no-children'], {process.pid})):
+        found = json.loads(run('profile', '--format', 'json', '--input', data, '-p', process.pid,
+                               *args).stdout)
+        assert sum(row['samples'] for row in rows(found, 'functions')) == sum(
+            pid in tree for pid in pids)
+
+
+def test_counts_of_grandchildren(spawn):
+    process = spawn(sys.executable, '-c', NESTED)
+    wait_until(lambda: cpu_seconds_below(process.pid) > 0.05, 'the grandchild runs')
+    for args, tasks in (([], 3), (['--no-children'], 1)):
+        done = run('stat', '--per-thread', '--format', 'json', '-e', 'task-clock', '-d', '1s',
+                   '-p', process.pid, *args)
+        found = rows(json.loads(done.stdout), 'counts')
+        assert len(found) == tasks and process.pid in {row['tid'] for row in found}
+        done = run('stat', '--format', 'json', '-e', 'task-clock', '-d', '1s', '-p',
+                   process.pid, *args)
+        total, = rows(json.loads(done.stdout), 'counts')
+        assert (total['value'] > 2) is not bool(args)
+
+
+def below(pid):
+    children = Path(f'/proc/{pid}/task/{pid}/children').read_text().split()
+    return {int(child) for child in children}.union(*map(below, children))
+
+
+def cpu_seconds_below(pid):
+    return sum(map(cpu_seconds, below(pid)))
+
+
+# Each of 8 children starts others, one after the other, which call getppid(2) 50 times.
+BREEDING = """
+import os, sys
+def breed():
+    while True:
+        pid = os.fork()
+        if not pid:
+            for i in range(50): os.getppid()
+            os._exit(0)
+        os.waitpid(pid, 0)
+for i in range(8):
+    if not os.fork(): breed()
+print('ready', flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize('profiler', [
+    ['sql', '--query', 'SELECT pid, count(*) AS calls FROM sys_enter_getppid GROUP BY pid', '-e',
+     'syscalls:sys_enter_getppid'],
+    ['top', '-e', 'syscalls:sys_enter_getppid', '-k', '_tid']])
+def test_children_that_fork_meanwhile(profiler, spawn, root):
+    """No child of a child has its calls counted twice, and few have calls that are missing."""
+    process = spawn(sys.executable, '-c', BREEDING, stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE, text=True)
+    process.stdout.readline()
+    for _ in range(3):
+        done = run(*profiler, '--format', 'json', '-p', process.pid, '-m', 1024, '-d', '300ms',
+                   '--rows', 100000)
+        report = json.loads(done.stdout.splitlines()[-1])
+        assert report['notes']['lost'] == 0
+        names = [c['name'] for c in report['sections'][0]['columns']]
+        column = names.index('calls' if 'calls' in names else 'syscalls:sys_enter_getppid')
+        calls = [row[column] for row in report['sections'][0]['rows']]
+        assert max(calls) == 50 and len(calls) > 4
+        # Those that run at the start and at the end of the watch, and of the scan.
+        assert sum(n < 50 for n in calls) <= 3 * 8
+    process.stdin.close()
+
+
+def test_one_of_several_processes_has_ended(spawn):
+    """It is a remark, as its list may come from pgrep."""
+    process = busy(spawn, 'split7030', 1000000)
+    ended = subprocess.Popen(['true'])
+    ended.wait()
+    for option, what in (('-p', 'process'), ('-t', 'thread')):
+        for profiler in (['profile'], ['task-state']):
+            done = run(*profiler, '--format', 'json', '-d', '100ms', option,
+                       f'{process.pid},{ended.pid}')
+            assert done.returncode == 0, done.stderr
+            remarks = json.loads(done.stdout.splitlines()[-1])['remarks']
+            name = {'-p': '--pids', '-t': '--tids'}[option]
+            assert f'{name}: no such {what}: {ended.pid}' in remarks
+
+
+MIXED = f"""
+import os
+if not os.fork():
+    while True: pass
+os.setgroups([]); os.setresgid({NOBODY}, {NOBODY}, {NOBODY})
+os.setresuid({NOBODY}, {NOBODY}, {NOBODY})
+os.execvp('sleep', ['sleep', '1000'])
+"""
+
+
+def test_child_of_another_user(spawn, root):
+    """It is left out, with a remark: this user may not trace it, but its parent."""
+    process = spawn(sys.executable, '-c', MIXED)
+    wait_until(lambda: comm_of(process.pid) == 'sleep', 'its user has changed')
+    done = as_nobody(ATTAR, 'stat', '--format', 'json', '-e', 'task-clock:u', '-d', '50ms', '-p',
+                     process.pid)
+    assert done.returncode == 0, done.stderr
+    assert ('--pids: 1 thread of child processes is not watched: this user may not trace it'
+            in json.loads(done.stdout.splitlines()[-1])['remarks'])
 
 
 def test_later_threads_are_watched(spawn):

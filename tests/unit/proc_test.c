@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 
 #include "base/proc.h"
+#include "base/proc_tree.h"
 
 enum { THREADS = 300, STOP = 7 };
 
@@ -155,6 +156,60 @@ static void test_running_thread(void **state)
 	close(ready[1]);
 }
 
+/* A child with a child of its own, which another thread than the first has created. */
+static void *start_grandchild(void *ready)
+{
+	pid_t pid = fork();
+
+	if (pid == 0)
+		wait_forever(NULL);
+	if (write(*(int *)ready, &pid, sizeof(pid)) == sizeof(pid))
+		wait_forever(NULL);
+	return NULL;
+}
+
+static void test_descendants(void **state)
+{
+	int (*const add[])(parse_ints *) = {proc_add_descendants, proc_add_descendants_by_parents};
+	pid_t child, grandchild;
+	int ready[2];
+
+	assert_int_equal(pipe(ready), 0);
+	child = fork();
+	if (child == 0) {
+		pthread_t other;
+
+		if (pthread_create(&other, NULL, start_grandchild, &ready[1]) == 0)
+			wait_forever(NULL);
+		_exit(1);
+	}
+	assert_int_equal(read(ready[0], &grandchild, sizeof(grandchild)), sizeof(grandchild));
+	for (size_t i = 0; i < ARRAY_SIZE(add); i++) {
+		parse_ints tree = {0}, of_parent = {0};
+
+		assert_int_equal(vec_push(&tree, child), 0);
+		for (int times = 0; times < 2; times++) {
+			assert_int_equal(add[i](&tree), 0);
+			assert_int_equal(tree.n, 2);
+			assert_int_equal(tree.at[1], grandchild);
+		}
+		/* not this process, although it is a child, and nothing below it */
+		assert_int_equal(vec_push(&of_parent, getppid()), 0);
+		assert_int_equal(add[i](&of_parent), 0);
+		assert_false(parse_ints_have(&of_parent, getpid()));
+		assert_false(parse_ints_have(&of_parent, child));
+		assert_false(parse_ints_have(&of_parent, grandchild));
+		vec_done(&tree);
+		vec_done(&of_parent);
+	}
+	assert_int_equal(proc_parent(grandchild), child);
+	assert_int_equal(proc_parent(child), getpid());
+	kill(grandchild, SIGKILL);
+	end_process(child);
+	close(ready[0]);
+	close(ready[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -162,6 +217,7 @@ int main(void)
 		cmocka_unit_test(test_a_result_ends_the_walk),
 		cmocka_unit_test(test_a_process_that_ends_ends_the_walk),
 		cmocka_unit_test(test_running_thread),
+		cmocka_unit_test(test_descendants),
 	};
 
 	return cmocka_run_group_tests_name("proc", tests, NULL, NULL);
