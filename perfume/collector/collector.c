@@ -380,12 +380,37 @@ static uint32_t without_room(const struct perfume_collector *c, const struct wri
 {
 	uint32_t rings = __atomic_load_n(&writer->area->n_rings, __ATOMIC_RELAXED);
 	uint32_t events = __atomic_load_n(&writer->area->n_slots, __ATOMIC_RELAXED), n = 0;
+	const struct user *user = writer->user;
 
-	if (c->n_readers == MAX_READERS && rings > writer->n_readers && rings <= AREA_RINGS)
+	if (writer->gone == 2)
+		return 0;
+	if ((c->n_readers == MAX_READERS ||
+		    !perfume_user_has_room(user, user->n_readers, MAX_READERS)) &&
+		rings > writer->n_readers && rings <= AREA_RINGS)
 		n += rings - writer->n_readers;
-	if (c->n_events == MAX_EVENTS && events > writer->n_events && events <= AREA_SLOTS)
+	if ((c->n_events == MAX_EVENTS ||
+		    !perfume_user_has_room(user, user->n_events, MAX_EVENTS)) &&
+		events > writer->n_events && events <= AREA_SLOTS)
 		n += events - writer->n_events;
 	return n;
+}
+
+/* Counts users who have no place for another program, and finds the one with the most places. */
+static void add_users(const struct perfume_collector *c, struct perfume_collector_stats *stats)
+{
+	const struct user *user;
+	uint32_t most = 0;
+
+	for (user = c->users; user; user = user->next) {
+		uint32_t places = (user->n_writers + user->n_readers) * (MAX_EVENTS / MAX_READERS) +
+				  user->n_events;
+
+		stats->no_room += !perfume_user_has_room(user, user->n_writers, MAX_WRITERS);
+		if (places >= most) {
+			most = places;
+			stats->no_room_user = user->uid;
+		}
+	}
 }
 
 void perfume_collector_stats(
@@ -397,6 +422,7 @@ void perfume_collector_stats(
 
 	*ret_stats = c->past;
 	ret_stats->no_room = c->past.writers == MAX_WRITERS;
+	add_users(c, ret_stats);
 	for (writer = c->writers; writer; writer = writer->next) {
 		ret_stats->no_room += without_room(c, writer);
 		if (!writer->n_chosen)

@@ -70,12 +70,13 @@ struct perfume_collector_stats {
 	uint64_t lost;         /* overwritten before they were read */
 	uint64_t lost_no_ring; /* the program had no ring for the thread, or no memory for one */
 	uint64_t events;
-	uint64_t lapses;   /* times events were disabled because a poll was late; enabled again */
-	uint64_t forged;   /* rings or programs abandoned because their contents are invalid */
-	uint32_t writers;  /* current number of programs */
-	uint32_t refused;  /* programs whose memory is not writable: their events stay disabled */
-	uint32_t no_claim; /* programs with selected events that already have eight collectors */
-	uint32_t no_room;  /* rings, events and programs not read because a limit was reached */
+	uint64_t lapses;    /* times events were disabled because a poll was late; enabled again */
+	uint64_t forged;    /* rings or programs abandoned because their contents are invalid */
+	uint32_t writers;   /* current number of programs */
+	uint32_t refused;   /* programs whose memory is not writable: their events stay disabled */
+	uint32_t no_claim;  /* programs with selected events that already have eight collectors */
+	uint32_t no_room;   /* rings, events and programs not read because a limit was reached */
+	uid_t no_room_user; /* whose programs have most of the places; if no_room */
 };
 
 /*

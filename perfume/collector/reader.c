@@ -90,7 +90,10 @@ static int open_ring(struct reader *reader)
 	return reader->chunk && reader->data ? 0 : -ENOMEM;
 }
 
-/* Copies new data of the ring into the empty chunk. Returns the number of bytes copied. */
+/*
+ * Copies new data of the ring into the empty chunk. Returns the number of bytes copied, 0 if there
+ * are none or the ring's budget is used up: a forged ring can have new data all the time.
+ */
 static size_t copy_chunk(struct perfume_collector *c, struct reader *reader)
 {
 	uint64_t size = reader->writer->ring_size, head, n;
@@ -99,8 +102,9 @@ static size_t copy_chunk(struct perfume_collector *c, struct reader *reader)
 	for (tries = 0; tries < 1000 && reader->writer->gone != 2; tries++) {
 		head = __atomic_load_n(&reader->seen->head, __ATOMIC_ACQUIRE);
 		n = head - reader->position;
-		if (!n || open_ring(reader) < 0)
+		if (!n || reader->budget < CHUNK || open_ring(reader) < 0)
 			return 0;
+		reader->budget -= CHUNK;
 		if (n <= size) {
 			n = n < CHUNK ? n : CHUNK;
 			memcpy(reader->chunk, reader->data + (reader->position & (size - 1)), n);
@@ -179,10 +183,14 @@ static int add_reader(struct perfume_collector *c, struct writer *writer, int ol
 	struct reader *reader;
 	int tries = 1000;
 
-	reader = c->n_readers < MAX_READERS ? calloc(1, sizeof(*reader)) : NULL;
+	if (c->n_readers == MAX_READERS ||
+		!perfume_user_has_room(writer->user, writer->user->n_readers, MAX_READERS))
+		return -ENOMEM;
+	reader = calloc(1, sizeof(*reader));
 	if (!reader)
 		return -ENOMEM;
 	c->n_readers++;
+	writer->user->n_readers++;
 	reader->writer = writer;
 	reader->seen = &writer->area->rings[i];
 	reader->index = i;
@@ -231,6 +239,7 @@ void perfume_reader_free(struct perfume_collector *c, struct reader *reader)
 	struct perfume_collector_stats *past = &c->past;
 
 	c->n_readers--;
+	reader->writer->user->n_readers--;
 	if (reader->writer->n_chosen) {
 		past->read += reader->read;
 		past->lost += reader->lost;
@@ -305,9 +314,13 @@ void perfume_reader_begin(struct perfume_collector *c, struct writer *writer)
 void perfume_reader_visit(struct perfume_collector *c, struct writer *writer)
 {
 	uint32_t n = __atomic_load_n(&writer->area->n_rings, __ATOMIC_ACQUIRE), i;
+	size_t share;
 
 	while (writer->n_readers < n && n <= AREA_RINGS && add_reader(c, writer, 0) >= 0)
 		;
+	share = POLL_BYTES / (writer->user->n_readers + 1);
+	for (i = 0; i < writer->n_readers; i++)
+		writer->readers[i]->budget = share < CHUNK ? CHUNK : share;
 	for (i = 0; i < writer->n_readers && writer->gone != 2; i++)
 		if (!writer->readers[i]->waiting && advance(c, writer->readers[i]))
 			push(c, writer->readers[i]);

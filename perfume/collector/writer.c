@@ -75,7 +75,7 @@ static int set_words(const void *ctx)
 static int words_are_resident(const struct writer *writer)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), entry;
-	int fd, resident = writer->user == geteuid();
+	int fd, resident = writer->user->uid == geteuid();
 	char path[64];
 	uint32_t i;
 
@@ -232,13 +232,45 @@ static void renew(struct writer *writer)
 			perfume_collector_now() + LEASE_NS, __ATOMIC_RELEASE);
 }
 
-/* Clear the `wanted` bits that the exited collector left behind. */
-static void clear_claim(struct area *area, int k)
-{
-	uint32_t n = __atomic_load_n(&area->n_slots, __ATOMIC_ACQUIRE), i;
+/* The slots of events, read in groups; memory of an area that nobody has written to stays free. */
+struct slots {
+	int fd;
+	uint32_t first, n;
+	struct area_slot at[64];
+};
 
-	for (i = 0; i < n && n <= AREA_SLOTS; i++)
-		__atomic_fetch_and(&area->slots[i].wanted, ~(1u << k), __ATOMIC_RELAXED);
+static void slots_begin(struct slots *slots, const struct writer *writer)
+{
+	slots->fd = writer->fd;
+	slots->first = slots->n = 0;
+}
+
+/* Returns a copy of the slot, or NULL. */
+static const struct area_slot *read_slot(struct slots *slots, uint32_t i)
+{
+	ssize_t n;
+
+	if (i < slots->first || i >= slots->first + slots->n) {
+		n = pread(slots->fd, slots->at, sizeof(slots->at),
+			(off_t)(offsetof(struct area, slots) + i * sizeof(slots->at[0])));
+		slots->first = i;
+		slots->n = n > 0 ? (uint32_t)((size_t)n / sizeof(slots->at[0])) : 0;
+	}
+	return slots->n ? &slots->at[i - slots->first] : NULL;
+}
+
+/* Clear the `wanted` bits that the exited collector left behind. */
+static void clear_claim(const struct writer *writer, int k)
+{
+	uint32_t n = __atomic_load_n(&writer->area->n_slots, __ATOMIC_ACQUIRE), i;
+	const struct area_slot *slot;
+	struct slots slots;
+
+	slots_begin(&slots, writer);
+	for (i = 0; i < n && n <= AREA_SLOTS && (slot = read_slot(&slots, i)) != NULL; i++)
+		if (slot->wanted >> k & 1)
+			__atomic_fetch_and(
+				&writer->area->slots[i].wanted, ~(1u << k), __ATOMIC_RELAXED);
 }
 
 /* Returns the claim that the program made for us because it found us first, or -1. */
@@ -253,8 +285,9 @@ static int find_claim(const struct perfume_collector *c, const struct area *area
 }
 
 /* Returns a free claim, otherwise an expired one, otherwise -1. */
-static int take_claim(const struct perfume_collector *c, struct area *area)
+static int take_claim(const struct perfume_collector *c, const struct writer *writer)
 {
+	struct area *area = writer->area;
 	uint64_t id, lease, now = perfume_collector_now();
 	int k, expired;
 
@@ -267,7 +300,7 @@ static int take_claim(const struct perfume_collector *c, struct area *area)
 			if (!__atomic_compare_exchange_n(&area->claims[k].id, &id, c->id, 0,
 				    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 				continue;
-			clear_claim(area, k);
+			clear_claim(writer, k);
 			memcpy(area->claims[k].patterns, c->patterns, sizeof(c->patterns));
 			return k;
 		}
@@ -295,15 +328,23 @@ static int printable(const char *text)
 	return 1;
 }
 
-static int learn_event(struct perfume_collector *c, struct writer *writer, uint32_t i)
+/* Returns 0 or a negative errno. A program writes an event's text before it counts the event. */
+static int learn_event(struct perfume_collector *c, struct writer *writer,
+	const struct area_slot *slot, uint32_t i)
 {
-	size_t n = strnlen(writer->area->slots[i].text, AREA_TEXT - 1);
-	struct known_event *event = calloc(1, sizeof(*event) + n + 1);
+	size_t n = slot ? strnlen(slot->text, AREA_TEXT - 1) : 0;
+	struct known_event *event;
 	char *blank;
 
+	if (!n) {
+		writer->gone = 2;
+		c->past.forged++;
+		return -EBADMSG;
+	}
+	event = calloc(1, sizeof(*event) + n + 1);
 	if (!event)
 		return -ENOMEM;
-	memcpy(event->text, writer->area->slots[i].text, n);
+	memcpy(event->text, slot->text, n);
 	blank = strchr(event->text, ' ');
 	if (blank)
 		*blank++ = 0;
@@ -317,6 +358,7 @@ static int learn_event(struct perfume_collector *c, struct writer *writer, uint3
 		perfume_reader_count_from_here(writer);
 	writer->events[i] = event;
 	c->n_events++;
+	writer->user->n_events++;
 	return 0;
 }
 
@@ -324,20 +366,23 @@ static void learn_events(struct perfume_collector *c, struct writer *writer)
 {
 	uint32_t n = __atomic_load_n(&writer->area->n_slots, __ATOMIC_ACQUIRE);
 	struct known_event **events;
+	struct slots slots;
 
 	if (n > AREA_SLOTS) {
 		writer->gone = 2;
 		c->past.forged++;
 		return;
 	}
-	if (n <= writer->n_events)
+	if (n <= writer->n_events || writer->gone == 2)
 		return;
 	events = reallocarray(writer->events, n, sizeof(*events));
 	if (!events)
 		return;
 	writer->events = events;
+	slots_begin(&slots, writer);
 	while (writer->n_events < n && c->n_events < MAX_EVENTS &&
-		learn_event(c, writer, writer->n_events) >= 0)
+		perfume_user_has_room(writer->user, writer->user->n_events, MAX_EVENTS) &&
+		learn_event(c, writer, read_slot(&slots, writer->n_events), writer->n_events) >= 0)
 		writer->n_events++;
 }
 
@@ -372,7 +417,7 @@ static void keep_claim(struct perfume_collector *c, struct writer *writer)
 		(writer->claim >= 0 && __atomic_load_n(&writer->area->claims[writer->claim].id,
 					       __ATOMIC_ACQUIRE) == c->id))
 		return;
-	writer->claim = take_claim(c, writer->area);
+	writer->claim = take_claim(c, writer);
 	for (i = 0; i < writer->n_events; i++)
 		writer->events[i]->pending = 0;
 }
@@ -396,7 +441,55 @@ void perfume_writer_visit(struct perfume_collector *c, struct writer *writer)
 		enable_pending(c, writer);
 }
 
+/* ---- users ---- */
+
+static struct user *user_of(struct perfume_collector *c, uid_t uid)
+{
+	struct user *user = c->users;
+
+	while (user && user->uid != uid)
+		user = user->next;
+	if (user)
+		return user;
+	user = calloc(1, sizeof(*user));
+	if (user) {
+		user->uid = uid;
+		user->next = c->users;
+		c->users = user;
+	}
+	return user;
+}
+
+static void user_leave(struct perfume_collector *c, struct user *user)
+{
+	struct user **link = &c->users;
+
+	if (--user->n_writers)
+		return;
+	while (*link != user)
+		link = &(*link)->next;
+	*link = user->next;
+	free(user);
+}
+
+int perfume_user_has_room(const struct user *user, uint32_t taken, uint32_t all)
+{
+	const int is_trusted = !user->uid || user->uid == geteuid();
+
+	return taken < (is_trusted ? all : all / SHARE_OF_USER);
+}
+
 /* ---- adding and removing programs ---- */
+
+static uint32_t areas_of(const struct perfume_collector *c, pid_t pid)
+{
+	const struct writer *writer;
+	uint32_t n = 0;
+
+	for (writer = c->writers; writer; writer = writer->next)
+		n += writer->pid == pid && !writer->gone;
+	return n;
+}
 
 static int known(const struct perfume_collector *c, const struct stat *st)
 {
@@ -460,25 +553,37 @@ static int is_of_another(const struct area *area, pid_t pid)
 int perfume_writer_add(struct perfume_collector *c, int fd, pid_t pid)
 {
 	struct writer *writer;
+	struct user *user;
 	struct stat st;
 
-	if (!is_area(fd, &st) || known(c, &st) || c->past.writers == MAX_WRITERS) {
+	if (!is_area(fd, &st) || known(c, &st) || areas_of(c, pid) >= MAX_AREAS) {
 		close(fd);
 		return 0;
 	}
-	writer = writer_new(fd, &st);
+	user = user_of(c, st.st_uid);
+	if (!user) {
+		close(fd);
+		return -ENOMEM;
+	}
+	user->n_writers++;
+	writer = NULL;
+	if (c->past.writers < MAX_WRITERS &&
+		perfume_user_has_room(user, user->n_writers - 1, MAX_WRITERS))
+		writer = writer_new(fd, &st);
 	if (!writer) {
+		user_leave(c, user);
 		close(fd);
 		return -EPROTO;
 	}
 	if (is_of_another(writer->area, pid)) {
+		user_leave(c, user);
 		munmap(writer->area, sizeof(struct area));
 		free(writer);
 		close(fd);
 		return 0;
 	}
 	writer->pid = pid;
-	writer->user = st.st_uid;
+	writer->user = user;
 	writer->mem = open_memory(pid, st.st_ino, st.st_uid);
 	read_comm(pid, writer->comm);
 	if (!*writer->comm) /* it has exited */
@@ -486,7 +591,7 @@ int perfume_writer_add(struct perfume_collector *c, int fd, pid_t pid)
 	writer->lost_no_ring_before = writer->area->lost;
 	writer->claim = find_claim(c, writer->area);
 	if (writer->claim < 0) {
-		writer->claim = *c->patterns ? take_claim(c, writer->area) : -1;
+		writer->claim = *c->patterns ? take_claim(c, writer) : -1;
 		perfume_reader_begin(c, writer);
 	}
 	c->past.writers++;
@@ -510,7 +615,7 @@ static void leave(struct writer *writer)
 {
 	struct area_claim *claim = &writer->area->claims[writer->claim];
 
-	clear_claim(writer->area, writer->claim);
+	clear_claim(writer, writer->claim);
 	memset(claim->patterns, 0, sizeof(claim->patterns));
 	__atomic_store_n(&claim->lease, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&claim->id, 0, __ATOMIC_RELEASE);
@@ -530,6 +635,8 @@ void perfume_writer_free(struct perfume_collector *c, struct writer *writer)
 	for (i = 0; i < writer->n_events; i++)
 		free(writer->events[i]);
 	c->n_events -= writer->n_events;
+	writer->user->n_events -= writer->n_events;
+	user_leave(c, writer->user);
 	free(writer->events);
 	munmap(writer->area, sizeof(struct area));
 	if (writer->mem >= 0)

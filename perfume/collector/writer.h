@@ -19,6 +19,19 @@
 #define MAX_READERS 4096   /* rings of all programs: 64 MiB of chunks */
 #define MAX_EVENTS  262144 /* of all programs */
 
+/* A user other than root and our own has half of these places, and a process this many areas. */
+#define SHARE_OF_USER 2
+#define MAX_AREAS     4
+
+#define POLL_BYTES (32U << 20) /* that are read from all rings of a user in a poll */
+
+/* What the programs of a user take. */
+struct user {
+	uid_t uid;
+	uint32_t n_writers, n_readers, n_events;
+	struct user *next;
+};
+
 /* Read state of one ring. */
 struct reader {
 	const struct area_ring *seen; /* the writer's; volatile and untrusted */
@@ -29,6 +42,7 @@ struct reader {
 	uint64_t skip_to;         /* records before this position predate the collector */
 	uint64_t read, lost, base;
 	uint64_t time; /* of the first record in the chunk, ns; monotonic */
+	size_t budget; /* bytes that may be read until the next poll */
 	pid_t tid;
 	size_t at, end;       /* range of the chunk that was not returned yet */
 	uint32_t waiting;     /* 1: in the heap */
@@ -51,7 +65,7 @@ struct writer {
 	dev_t dev;
 	ino_t ino;
 	pid_t pid;
-	uid_t user;
+	struct user *user; /* owner of the area */
 	char comm[16];
 	int claim;          /* -1: none was free */
 	uint32_t ring_size; /* as of when the program was added */
@@ -85,6 +99,7 @@ struct perfume_collector {
 	struct reader **heap; /* earliest first */
 	size_t n_heap, heap_room;
 	uint32_t n_events, n_readers;
+	struct user *users;
 	int handed_out; /* the caller holds the first record of the heap's top */
 	struct perfume_collector_stats past; /* of removed writers */
 };
@@ -116,6 +131,9 @@ int perfume_writer_add(struct perfume_collector *c, int fd, pid_t pid);
 
 /* Enables new events, renews the lease, and detects whether the program has exited. */
 void perfume_writer_visit(struct perfume_collector *c, struct writer *writer);
+
+/* Whether the user, who has taken so many of all places, may take one more. */
+int perfume_user_has_room(const struct user *user, uint32_t taken, uint32_t all);
 
 /* Returns whether any of the program's rings is in the heap. */
 int perfume_writer_waits(const struct writer *writer);

@@ -126,6 +126,34 @@ static void a_record_from_the_future_gets_the_current_time(void **state)
 	perfume_collector_free(collector);
 }
 
+/* Otherwise a ring whose head moves all the time would end no poll. */
+static void a_poll_reads_a_limited_part_of_a_ring(void **state)
+{
+	const uint32_t size = 64U << 20, full = 40U << 20;
+	const struct area_record none = {.size = 16, .slot = AREA_OWNER};
+	const struct area_record last = {.size = 24, .time = 1000};
+	struct perfume_collector *collector = collector_for("forged", -1);
+	struct perfume_received event;
+	struct area *area;
+	uint32_t at, polls = 0;
+	int fd;
+
+	area = forge_large(&fd, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL, size);
+	send_fd(collector, fd);
+	perfume_collector_poll(collector, 0);
+	for (at = 0; at < full; at += none.size)
+		memcpy((char *)area + AREA_DATA + at, &none, sizeof(none));
+	memcpy((char *)area + AREA_DATA + at, &last, sizeof(last));
+	area->rings[0].count = 1;
+	area->rings[0].reserved = area->rings[0].head = at + last.size;
+	do
+		perfume_collector_poll(collector, 0);
+	while (++polls < 100 && !perfume_collector_next(collector, &event));
+	assert_in_range(polls, 2, 10);
+	munmap(area, AREA_DATA + 4 * (size_t)size);
+	perfume_collector_free(collector);
+}
+
 /* Its thread was preempted while it wrote the record, and the caller has a later one. */
 static void an_older_record_that_arrives_late_is_returned(void **state)
 {
@@ -504,6 +532,7 @@ int main(void)
 		CASE(an_invalid_area_is_refused),
 		CASE(a_corrupt_area_is_harmless),
 		CASE(a_record_from_the_future_gets_the_current_time),
+		CASE(a_poll_reads_a_limited_part_of_a_ring),
 		CASE(an_older_record_that_arrives_late_is_returned),
 		CASE(a_record_that_was_only_counted_is_not_written),
 		CASE(memory_that_never_arrives_blocks_no_collector),

@@ -188,16 +188,16 @@ void send_fd(const struct perfume_collector *collector, int fd)
 	close(fd);
 }
 
-struct area *forge(int *ret_fd, int seals)
+struct area *forge_large(int *ret_fd, int seals, uint32_t ring_size)
 {
 	struct area *area;
 	int fd = memfd_create(AREA_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
-	assert_int_equal(ftruncate(fd, (off_t)(AREA_DATA + (uint64_t)FORGED_RING * AREA_RINGS)), 0);
-	area = mmap(NULL, AREA_DATA + 4 * FORGED_RING, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_int_equal(ftruncate(fd, (off_t)(AREA_DATA + (uint64_t)ring_size * AREA_RINGS)), 0);
+	area = mmap(NULL, AREA_DATA + 4 * ring_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	area->magic = AREA_MAGIC;
-	area->ring_size = FORGED_RING;
-	area->n_slots = 4;
+	area->ring_size = ring_size;
+	area->n_slots = 1;
 	area->n_rings = 4;
 	area->pid = (uint32_t)getpid();
 	area->clock = AREA_CLOCK_MONOTONIC;
@@ -205,6 +205,11 @@ struct area *forge(int *ret_fd, int seals)
 	fcntl(fd, F_ADD_SEALS, seals);
 	*ret_fd = fd;
 	return area;
+}
+
+struct area *forge(int *ret_fd, int seals)
+{
+	return forge_large(ret_fd, seals, FORGED_RING);
 }
 
 void put_forged(struct area *area, uint32_t ring, uint64_t time)

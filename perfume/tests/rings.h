@@ -85,6 +85,7 @@ struct area *area_of(pid_t pid);
 
 /* Creates an area with the event "forged u32 a" and four empty rings. */
 struct area *forge(int *ret_fd, int seals);
+struct area *forge_large(int *ret_fd, int seals, uint32_t ring_size);
 
 /* Sends a descriptor to the collector, as programs send their area, and closes it. */
 void send_fd(const struct perfume_collector *collector, int fd);

@@ -327,6 +327,17 @@ static void report_once(
 	log_note("events of programs are missing: %s", what);
 }
 
+static void report_no_room(struct attar_shm_source *shm_source, uid_t uid)
+{
+	char what[256];
+
+	snprintf(what, sizeof(what),
+		"there are more programs, threads or events than attar can read at once, most of "
+		"them of the user with uid %u: select programs with -p",
+		(unsigned)uid);
+	report_once(shm_source, 4, 1, what);
+}
+
 static void report_missing(struct attar_shm_source *shm_source)
 {
 	struct perfume_collector_stats stats;
@@ -338,9 +349,8 @@ static void report_missing(struct attar_shm_source *shm_source)
 	report_once(shm_source, 2, stats.no_claim,
 		"a program already has eight listeners, the maximum: end one of them (`attar "
 		"user-events` lists them)");
-	report_once(shm_source, 4, stats.no_room,
-		"there are more programs, threads or events than attar can read at once: select "
-		"programs with -p");
+	if (stats.no_room)
+		report_no_room(shm_source, stats.no_room_user);
 	report_once(shm_source, 8, stats.forged,
 		"the shared memory of a program has invalid contents: attar stops reading it");
 	report_once(shm_source, 16, stats.lapses,

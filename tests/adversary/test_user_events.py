@@ -2,7 +2,9 @@
 """Memory that another user shares with attar as libperfume does, forged to delay or fill it."""
 import os
 import shutil
+import signal
 import subprocess
+import tempfile
 import time
 
 import pytest
@@ -33,9 +35,10 @@ class Trace:
 
     def __init__(self, *args):
         self.began = time.monotonic()
+        self.out = tempfile.TemporaryFile('w+')
         self.process = subprocess.Popen(
             [ATTAR, 'trace', '-a', '-e', 'user_events:e2e_*/transport=shm/', *map(str, args)],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            stdout=self.out, stderr=subprocess.PIPE, text=True)
 
     def end(self, seconds=30):
         try:
@@ -53,6 +56,7 @@ class Trace:
         self.seconds = time.monotonic() - self.began
         self.mib = usage.ru_maxrss / 1024
         self.text = self.process.stderr.read()
+        self.out.seek(0)
         return True
 
 
@@ -60,6 +64,43 @@ class Trace:
 def calm():
     """What attar takes without an attack."""
     return Trace('-d', '1s').end()
+
+
+def test_a_ring_that_never_ends_delays_nothing(hostile, calm):
+    hostile('busy')
+    attack = Trace('-d', '1s').end()
+    assert attack.process.returncode == 0 and attack.seconds < calm.seconds + 1
+
+
+def test_a_ring_that_never_ends_does_not_block_signals(hostile, calm):
+    hostile('busy')
+    attack = Trace()
+    time.sleep(0.5)  # the attack lasts until the program is killed
+    sent = time.monotonic()
+    attack.process.send_signal(signal.SIGINT)
+    attack.end()
+    assert attack.process.returncode == 0 and time.monotonic() - sent < 1
+
+
+def test_areas_without_memory_cost_none(hostile, calm):
+    hostile('sparse', 64)
+    attack = Trace('-d', '1s').end()
+    assert attack.process.returncode == 0 and attack.seconds < calm.seconds + 1
+    assert attack.mib < calm.mib + 32
+
+
+def test_one_user_does_not_take_all_places(hostile, calm):
+    """The events of a program of root are seen, and the remark names the other user."""
+    hostile('events', 9)
+    emit = subprocess.Popen([workload('emit'), 'forever'], stdout=subprocess.DEVNULL,
+                            env=dict(os.environ, PERFUME_RING='1'))
+    try:
+        attack = Trace('-d', '4s').end()
+    finally:
+        emit.kill()
+        emit.wait()
+    assert attack.out.read().count('e2e_tick') >= 20
+    assert 'most of them of the user with uid 65534' in attack.text
 
 
 def test_many_descriptors_delay_nothing(hostile, calm):
