@@ -36,22 +36,22 @@ static int step(struct sql_db *db, sqlite3_stmt *statement, const char *query)
 /* ---- columns ---- */
 
 /*
- * If '*' has more columns in ordinary tables, those of other are found by the names of one's: the
- * columns that it has in addition are behind the others of its table.
+ * If '*' has more columns in ordinary tables, those of other are found by the names of one's, from
+ * the last one on: the columns that it has in addition are behind the others of its table.
  */
 static int find_columns(struct pair *p, sqlite3_stmt *named, sqlite3_stmt *other)
 {
-	int n_other = sqlite3_column_count(other), at = 0;
+	int n_other = sqlite3_column_count(other), at = n_other - 1;
 
 	p->n = sqlite3_column_count(named);
 	p->columns = calloc((size_t)p->n + 1, sizeof(*p->columns));
 	if (!p->columns)
 		return attar_fail(-ENOMEM, "out of memory");
-	for (int i = 0; i < p->n; i++, at++) {
-		while (p->n != n_other && at < n_other &&
+	for (int i = p->n - 1; i >= 0; i--, at--) {
+		while (p->n != n_other && at >= 0 &&
 			strcmp(sqlite3_column_name(named, i), sqlite3_column_name(other, at)) != 0)
-			at++;
-		if (at == n_other)
+			at--;
+		if (at < 0)
 			return attar_fail(-EINVAL,
 				"--verify: '*' includes hidden columns in ordinary "
 				"tables" ATTAR_FIX "name the columns in place of '*'");
@@ -157,6 +157,8 @@ static bool are_among(struct rows *rows, struct rows *others)
 {
 	size_t at = 0;
 
+	if (!rows->n)
+		return true;
 	qsort(rows->at, rows->n, sizeof(*rows->at), order_of);
 	qsort(others->at, others->n, sizeof(*others->at), order_of);
 	for (size_t i = 0; i < rows->n; i++, at++) {

@@ -124,7 +124,8 @@ static bool place_groups(struct groups *g, size_t **ret_starts)
 
 	if (!starts)
 		return false;
-	qsort_r(g->at, g->n, sizeof(*g->at), compare_groups, g);
+	if (g->n)
+		qsort_r(g->at, g->n, sizeof(*g->at), compare_groups, g);
 	for (size_t i = 0; i < g->n; i++) {
 		starts[g->at[i].number] = start;
 		start += g->at[i].n;

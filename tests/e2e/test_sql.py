@@ -653,6 +653,10 @@ def test_all_columns_with_others(script):
         [1700000001000000300, 0, 100, 101, 'waker', 1, 0, 0, 'worker', 43, 7, 1]]]
     assert query(script, 'SELECT w.*, o.price FROM sched_wakeup w, "order" o LIMIT 1') == [[
         [1700000001000000100, 0, 100, 101, 'waker', 1, 0, 0, 'sleeper', 42, -1, -12]]]
+    assert query(script, "SELECT text, *, 'x' AS text, text AS _tid FROM sched_wakeup LIMIT 1; "
+                         'SELECT _tid FROM sched_wakeup LIMIT 1') == [[
+        ['comm=sleeper pid=42 prio=-1', 1700000001000000100, 0, 100, 101, 'waker', 1, 0, 0,
+         'sleeper', 42, -1, 'x', 'comm=sleeper pid=42 prio=-1']], [[101]]]
     text = 'comm=sleeper pid=42 prio=-1'
     [[row]] = query(script, 'SELECT text, *, text, 7 AS seven FROM sched_wakeup LIMIT 1')
     assert row[0] == text and row[-2:] == [text, 7] and len(row) == 14
