@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 #include "duty_cycle.h"
 
+#include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
 enum {
+	NICE = -20,
 	SLACK_NS = 10000000, /* CPU time: of a single turn */
 	PAUSE_MAX_NS = 1000000000,
 };
+
+/* Share of a CPU, while the sources are enabled, above which they flood. */
+static const double flood = 0.1;
 
 static uint64_t now_of(clockid_t clock)
 {
@@ -16,10 +22,34 @@ static uint64_t now_of(clockid_t clock)
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
+/*
+ * Beside hundreds of threads that want to run, this one would wait so long for a CPU that the rings
+ * overflow, or that it could not pause the sources in time. The share limits what it takes from
+ * others. A command that is run must not inherit the priority: it exists at the first turn.
+ */
+static void raise_priority(struct duty *duty)
+{
+	if (duty->is_raised)
+		return;
+	duty->nice = getpriority(PRIO_PROCESS, 0);
+	duty->is_raised = duty->nice > NICE && setpriority(PRIO_PROCESS, 0, NICE) == 0;
+}
+
+void duty_done(struct duty *duty)
+{
+	if (duty->is_raised)
+		setpriority(PRIO_PROCESS, 0, duty->nice);
+	duty->is_raised = false;
+}
+
 void duty_add(struct duty *duty, struct attar_run *run, uint32_t first)
 {
+	const char *words = attar_run_target_words(run);
+
 	for (uint32_t i = first; i < attar_run_sources(run) && duty->n < DUTY_SOURCES_MAX; i++)
 		duty->sources[duty->n++] = i;
+	if (attar_run_is_live(run) && words && !strstr(words, " -- "))
+		raise_priority(duty);
 }
 
 static int enable(struct duty *duty, struct attar_run *run, bool on)
@@ -37,16 +67,25 @@ static uint64_t within_share(const struct duty *duty, uint64_t used)
 	return duty->began + (uint64_t)((double)used / duty->share);
 }
 
-static int pause_sources(struct duty *duty, struct attar_run *run, uint64_t now, uint64_t used)
+int duty_pause(struct duty *duty, struct attar_run *run)
 {
 	int r = enable(duty, run, false);
 
+	duty->is_flooded = false;
 	duty->paused_at = now_of(CLOCK_MONOTONIC);
 	duty->watched += duty->paused_at - duty->on_since;
+	duty->resumes_at = 0;
+	return r;
+}
+
+/* The events before the pause have been read. */
+static void set_resume(struct duty *duty, uint64_t now, uint64_t used)
+{
 	duty->resumes_at = within_share(duty, used);
 	if (duty->resumes_at > now + PAUSE_MAX_NS)
 		duty->resumes_at = now + PAUSE_MAX_NS;
-	return r < 0 ? r : DUTY_PAUSED;
+	duty->is_heavy = (double)(used - duty->used_at_on) >
+			 flood * (double)(duty->paused_at - duty->on_since);
 }
 
 static int resume(struct duty *duty, struct attar_run *run, uint64_t *ret_from, uint64_t *ret_to)
@@ -64,18 +103,28 @@ static int resume(struct duty *duty, struct attar_run *run, uint64_t *ret_from, 
 int duty_turn(struct duty *duty, struct attar_run *run, uint64_t *ret_from, uint64_t *ret_to)
 {
 	uint64_t now = now_of(CLOCK_MONOTONIC), used = now_of(CLOCK_PROCESS_CPUTIME_ID);
+	int r;
 
 	if (!duty->began) { /* what came before was the cost of opening */
+		raise_priority(duty);
 		duty->began = now;
 		duty->used_then = used;
 		duty->on_since = attar_run_began(run);
 	}
 	used -= duty->used_then;
-	if (duty->paused_at)
-		return now >= duty->resumes_at ? resume(duty, run, ret_from, ret_to) : DUTY_SAME;
-	if (used > SLACK_NS && within_share(duty, used - SLACK_NS) > now)
-		return pause_sources(duty, run, now, used);
-	return DUTY_SAME;
+	if (duty->paused_at && !duty->resumes_at) { /* by duty_event() */
+		set_resume(duty, now, used);
+		return DUTY_PAUSED;
+	}
+	if (duty->paused_at && now >= duty->resumes_at) {
+		duty->used_at_on = used;
+		return resume(duty, run, ret_from, ret_to);
+	}
+	if (duty->paused_at || used <= SLACK_NS || within_share(duty, used - SLACK_NS) <= now)
+		return DUTY_SAME;
+	r = duty_pause(duty, run);
+	set_resume(duty, now, used);
+	return r < 0 ? r : DUTY_PAUSED;
 }
 
 uint64_t duty_until(const struct duty *duty, uint64_t until)

@@ -22,10 +22,30 @@ struct duty {
 	uint64_t paused_at;  /* ns; 0: not paused */
 	uint64_t resumes_at; /* ns, if paused */
 	uint64_t watched;    /* ns, up to on_since */
+	uint64_t used_at_on; /* CPU time at on_since, ns */
+	bool is_heavy;       /* reading took a large part of a CPU before the last pause */
+	bool is_flooded;     /* so the next pause begins at the next event */
+	int nice;            /* of this thread before the first turn */
+	bool is_raised;      /* its priority is */
 };
 
 /* Adds the sources from number `first` to the newest one. Only from open(). */
 void duty_add(struct duty *duty, struct attar_run *run, uint32_t first);
+
+/* To be called from close(). */
+void duty_done(struct duty *duty);
+
+/* For is_flooded: pauses the sources. Returns 0 or a negative errno. */
+int duty_pause(struct duty *duty, struct attar_run *run);
+
+/*
+ * To be called for each event. When reading takes a large part of a CPU, events arrive as fast as
+ * they are read, until the rings are full: the sources are paused before the rest is read.
+ */
+static inline int duty_event(struct duty *duty, struct attar_run *run)
+{
+	return duty->is_flooded ? duty_pause(duty, run) : 0;
+}
 
 enum duty_change { DUTY_SAME, DUTY_PAUSED, DUTY_RESUMES };
 

@@ -146,8 +146,10 @@ static int on_segment(struct attar_run *run, void *self, const struct thread_seg
 	uint64_t duration = segment->to - segment->from;
 	struct overview *o = self;
 	struct attar_keyrow *row;
-	int r = 0;
+	int r = duty_event(&o->duty, run);
 
+	if (r < 0)
+		return r;
 	if (overview_is_own(o, run, segment->thread))
 		return 0;
 	row = attar_keytable_at(o->threads, &block->group, sizeof(block->group));
@@ -234,7 +236,7 @@ static uint64_t weight_of(
 /* Samples are taken during pauses, too. */
 static bool is_watched(const struct overview *o, uint64_t time)
 {
-	return !o->duty.paused_at && time >= o->times.seen_from;
+	return (!o->duty.paused_at || time < o->duty.paused_at) && time >= o->times.seen_from;
 }
 
 static int on_sample(struct attar_run *run, void *self, const struct attar_event *ev)
@@ -249,6 +251,7 @@ static int on_sample(struct attar_run *run, void *self, const struct attar_event
 	size_t n;
 	int r;
 
+	o->events++;
 	if (ev->cpu < 1 << 16 && ev->cpu >= o->cpus)
 		o->cpus = ev->cpu + 1;
 	r = is_watched(o, ev->time) ? thread_times_runs(run, &o->times, ev) : 0;
@@ -314,6 +317,7 @@ static int add_error(
 	struct attar_keyrow *row;
 	int r = thread_times_seen(run, &o->times, ev);
 
+	o->events++;
 	if (r < 0 || key.error < 1 || key.error > ERRNO_MAX ||
 		(key.error >= RESTART_MIN && key.error <= RESTART_MAX) ||
 		!attar_run_is_selected(run, ev->thread) || overview_is_own(o, run, ev->thread))
@@ -465,6 +469,7 @@ static int overview_turn(struct attar_run *run, void *self)
 		r = thread_times_divide(run, &o->times, from);
 		thread_times_forget(&o->times, from, to);
 		attar_pairs_lost(o->requests, -1, from, to);
+		o->duty.is_flooded = o->duty.is_heavy; /* divided segments are no events */
 	}
 	if (r < 0 || o->duty.paused_at)
 		return r < 0 ? r : 0;
@@ -726,6 +731,7 @@ static void overview_close(void *self)
 {
 	struct overview *o = self;
 
+	duty_done(&o->duty);
 	thread_times_close(&o->times);
 	attar_keytable_free(o->threads);
 	attar_keytable_free(o->places);
@@ -757,7 +763,8 @@ static const struct attar_example examples[] = {
 	{"overview --only-comm -- make", "the same, with its processes added up by name"},
 	{"overview -o slow.html", "an HTML page, with a flame graph of all time"}, {0}};
 
-static const char *const preset[] = {"--freq=99", NULL};
+/* Room for 0.1 s of 50,000 switches a second, read as early as with rings of the default size. */
+static const char *const preset[] = {"--freq=99", "--mmap-pages=512", "--watermark=6", NULL};
 
 const struct attar_profiler profiler_overview = {
 	.name = "overview",

@@ -99,6 +99,8 @@ struct overview {
 	struct thread_times times; /* first: see thread_times_open() */
 	bool no_errors, only_comm; /* options */
 	uint64_t lost;             /* events */
+	uint64_t events;           /* that were delivered, besides those of times */
+	uint64_t lost_before, delivered_before;
 
 	struct duty duty;
 	struct system_stat began, last, now;
@@ -137,8 +139,7 @@ int overview_count(struct overview *o, enum overview_count which, uint64_t n);
 /* ---- exits ---- */
 
 /* Counts the process at the exit of its main thread. 0 or -ENOMEM. */
-int overview_add_exit(
-	struct attar_run *run, struct overview *o, const struct attar_event *ev);
+int overview_add_exit(struct attar_run *run, struct overview *o, const struct attar_event *ev);
 
 /* Takes an exit back that was none, and forgets that of a former process with the same PID. */
 int overview_on_record(struct attar_run *run, void *self, const struct attar_event *ev);
@@ -158,10 +159,10 @@ struct overview_process {
 	uint64_t parts[PARTS], all;
 };
 
-/* The number of failed calls with an error. */
+/* The number of failed calls with an error, and of those that are apportioned. */
 struct overview_errors {
 	struct overview_error key;
-	uint64_t n;
+	uint64_t n, estimated;
 };
 
 /* What a report is made from. Times are as if the sources had not been paused. */
@@ -171,20 +172,21 @@ struct overview_sums {
 	enum attar_scope scope;
 	uint64_t elapsed; /* ns */
 	double scale;     /* by which times were multiplied */
+	double lost;      /* share of the events of the report, 0..1 */
 	uint64_t parts[PARTS];
 	uint64_t samples[PART_UNDIVIDED + 1];
-	bool is_divided; /* the time on a CPU, by samples */
+	bool is_divided;                    /* the time on a CPU, by samples */
 	uint64_t active;                    /* of parts[] without PART_IDLE */
 	struct overview_process *processes; /* owned; the most active first */
 	size_t n_processes;
 	struct overview_process *by_pid; /* with --only-comm: each, sorted by pid; owned */
 	size_t n_by_pid;
 	struct overview_process most_common; /* without: the name with the most processes */
-	const struct attar_count *counters; /* of the run; NULL: none */
+	const struct attar_count *counters;  /* of the run; NULL: none */
 	uint64_t counts[COUNTS];
-	bool has_sampled_faults; /* they could not be counted */
-	struct overview_errors *errors; /* owned */
-	size_t n_errors, n_failures;    /* expected errors come after failures */
+	bool has_sampled_faults;                       /* they could not be counted */
+	struct overview_errors *errors;                /* owned */
+	size_t n_errors, n_failures;                   /* expected errors come after failures */
 	uint64_t unseen;                               /* errors that were counted only */
 	const struct attar_hist *latencies[LATENCIES]; /* NULL: none */
 	struct system_change system;
@@ -230,12 +232,13 @@ enum { FINDING_TEXT_BYTES = 256, COMMAND_BYTES = 1024, THEN_BYTES = 64 };
 struct overview_finding {
 	const char *name;
 	double excess;       /* value / limit */
-	bool is_share;       /* of the active time; these come first */
+	bool is_doubt;       /* about the report: this comes first */
+	bool is_share;       /* of the active time; these come then */
 	bool needs_samples;  /* more than a recording has */
 	double value, limit; /* as numbers, with a unit of the finding */
 	char value_text[32], limit_text[32];
 	char evidence[FINDING_TEXT_BYTES];
-	char command[COMMAND_BYTES]; /* that shows more details */
+	char command[COMMAND_BYTES]; /* that shows more details; "": none */
 	char then[THEN_BYTES];       /* after a command that records; otherwise "" */
 };
 

@@ -22,6 +22,8 @@ enum {
 	SWITCHES = 20000,  /* a second on each CPU */
 	STEAL = 10,        /* percent of the CPU time */
 	MEMORY = 10,       /* percent of the time */
+	LOST = 20,         /* percent of the events */
+	UNWATCHED = 50,    /* percent of the time */
 	NS_PER_MS = 1000000,
 };
 
@@ -411,11 +413,39 @@ static void check_system(struct findings *findings)
 	set_system_command(findings, finding, &(struct next){"drsnoop"});
 }
 
-/* Shares of the time first, then what is most beyond its limit. */
+/* What the other findings are based on. */
+static void check_basis(struct findings *findings)
+{
+	const struct overview_sums *sums = findings->sums;
+	double lost = 100 * sums->lost, unwatched = 100 - 100 / sums->scale;
+	struct overview_finding *finding = NULL;
+
+	if (lost > LOST)
+		finding = add(findings, "unreliable", lost, LOST, "%");
+	else if (unwatched > UNWATCHED)
+		finding = add(findings, "unreliable", unwatched, UNWATCHED, "%");
+	if (!finding)
+		return;
+	finding->is_doubt = true;
+	if (lost > LOST)
+		append(finding->evidence, 0,
+			"of the events were lost: the shares and names below are those of the "
+			"remaining ones, which may be quite different");
+	else
+		append(finding->evidence, 0,
+			"of the time was not watched, to limit the CPU time of attar: times below "
+			"are estimates from the rest");
+	if (lost > LOST && attar_run_is_live(sums->run))
+		set_command(findings, finding, NULL, &(struct next){"overview -m 4096"});
+}
+
+/* Doubts first, then shares of the time, then what is most beyond its limit. */
 static int by_importance(const void *a, const void *b)
 {
 	const struct overview_finding *x = a, *y = b;
 
+	if (x->is_doubt != y->is_doubt)
+		return y->is_doubt - x->is_doubt;
 	if (x->is_share != y->is_share)
 		return y->is_share - x->is_share;
 	return (x->excess < y->excess) - (x->excess > y->excess);
@@ -429,6 +459,7 @@ size_t overview_find(
 
 	if (!sums->elapsed)
 		return 0;
+	check_basis(&findings);
 	for (int part = 0; part < ACTIVE_PARTS; part++)
 		check_part(&findings, part);
 	check_latencies(&findings);

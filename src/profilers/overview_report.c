@@ -42,12 +42,14 @@ static void add_findings(const struct overview_sums *sums, struct attar_report *
 		add_number(table, "value", f->value);
 		add_number(table, "limit", f->limit);
 		add_text(table, "evidence", f->evidence);
-		add_text(table, "command", f->command);
+		if (*f->command)
+			add_text(table, "command", f->command);
 		if (*f->then)
 			add_text(table, "then", f->then);
 		attar_row_detail(table, f->evidence);
 		snprintf(line, sizeof(line), "next: %s", f->command);
-		attar_row_detail(table, line);
+		if (*f->command)
+			attar_row_detail(table, line);
 		if (!*f->then)
 			continue;
 		snprintf(line, sizeof(line), "then: %s", f->then);
@@ -81,6 +83,8 @@ static void add_times(const struct overview_sums *sums, struct attar_report *rep
 	attar_section_column(table, "time spent", ATTAR_UNIT_TEXT);
 	attar_section_column(table, "share", ATTAR_UNIT_PERCENT);
 	attar_section_column(table, "time", ATTAR_UNIT_NS);
+	if (sums->scale > 1)
+		attar_section_column(table, "watched", ATTAR_UNIT_PERCENT);
 	attar_section_column(table, "samples", ATTAR_UNIT_COUNT);
 	attar_section_column(table, "mostly", ATTAR_UNIT_TEXT);
 	attar_section_column(table, "in", ATTAR_UNIT_TEXT);
@@ -95,6 +99,8 @@ static void add_times(const struct overview_sums *sums, struct attar_report *rep
 			attar_cell_double(
 				table, 100 * (double)sums->parts[part] / (double)sums->active);
 		attar_cell_u64(table, sums->parts[part]);
+		if (sums->scale > 1) /* of the time: this is an estimate */
+			attar_cell_double(table, 100 / sums->scale);
 		if (part <= PART_UNDIVIDED)
 			attar_cell_u64(table, sums->samples[part]);
 		else
@@ -205,7 +211,8 @@ static void add_counts(const struct overview_sums *sums, struct attar_report *re
 struct call {
 	char name[OVERVIEW_NAME_BYTES];
 	uint64_t sums[CALL_SUMS];
-	uint64_t most; /* errors with this number: */
+	uint64_t estimated; /* of the errors */
+	uint64_t most;      /* errors with this number: */
 	int64_t error;
 };
 
@@ -235,6 +242,7 @@ static void add_errors(
 		return;
 	call = call_of(calls, overview_call_name(sums, errors->key.call).text);
 	call->sums[CALL_ERRORS] += errors->n;
+	call->estimated += errors->estimated;
 	if (errors->n > call->most) {
 		call->most = errors->n;
 		call->error = errors->key.error;
@@ -306,6 +314,8 @@ static void add_call(
 	attar_cell_u64(table, call->sums[CALL_WAITS]);
 	attar_cell_u64(table, call->sums[CALL_IDLES]);
 	attar_cell_u64(table, call->sums[CALL_ERRORS]);
+	if (sums->unseen)
+		attar_cell_u64(table, call->estimated);
 	attar_cell_text(table, text);
 }
 
@@ -321,6 +331,8 @@ static int add_calls(const struct overview_sums *sums, struct attar_report *repo
 	attar_section_column(table, "waiting", ATTAR_UNIT_NS);
 	attar_section_column(table, "idle", ATTAR_UNIT_NS);
 	attar_section_column(table, "errors", ATTAR_UNIT_COUNT);
+	if (sums->unseen)
+		attar_section_column(table, "estimated", ATTAR_UNIT_COUNT);
 	attar_section_column(table, "mostly", ATTAR_UNIT_TEXT);
 	if (read_calls(sums, &calls) < 0)
 		return -ENOMEM;

@@ -209,7 +209,8 @@ static void add_errors(struct overview_sums *sums, bool expected, struct divisio
 		if (!is_in(row, expected))
 			continue;
 		errors->key = *(const struct overview_error *)row->key;
-		errors->n = of[ERROR_SEEN] + share_of(d, of);
+		errors->estimated = share_of(d, of);
+		errors->n = of[ERROR_SEEN] + errors->estimated;
 		sums->n_errors++;
 	}
 	sums->unseen += d->unseen;
@@ -527,6 +528,21 @@ static void set_times(struct overview_sums *sums, struct attar_run *run)
 	sums->scale = recent && recent < sums->elapsed ? (double)sums->elapsed / (double)recent : 1;
 }
 
+/* Of the rings of all sources. */
+static void set_lost(struct overview_sums *sums)
+{
+	struct overview *o = sums->overview;
+	uint64_t lost = o->lost, delivered = o->times.events + o->events;
+
+	if (sums->scope == ATTAR_SCOPE_INTERVAL) {
+		lost -= o->lost_before;
+		delivered -= o->delivered_before;
+	}
+	o->lost_before = o->lost;
+	o->delivered_before = o->times.events + o->events;
+	sums->lost = lost ? (double)lost / (double)(lost + delivered) : 0;
+}
+
 int overview_add_up(struct attar_run *run, struct overview *o, struct attar_report *report,
 	enum attar_scope scope, struct overview_sums *ret_sums)
 {
@@ -539,6 +555,7 @@ int overview_add_up(struct attar_run *run, struct overview *o, struct attar_repo
 	if (r < 0)
 		return r;
 	set_times(ret_sums, run);
+	set_lost(ret_sums);
 	if (attar_run_is_live(run))
 		system_stat_read(&o->now);
 	ret_sums->system = system_stat_change(

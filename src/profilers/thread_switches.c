@@ -195,6 +195,7 @@ static int on_switch(struct attar_run *run, void *self, const struct attar_event
 	struct thread_times *times = self;
 	int r;
 
+	times->events++;
 	if (!times->has_all_switches)
 		check_order(times, ev->cpu, prev);
 	r = check_current(run, times, ev, prev, next);
@@ -241,6 +242,7 @@ static int on_wakeup(struct attar_run *run, void *self, const struct attar_event
 	struct thread_block *block = state ? state->value : NULL;
 	int r;
 
+	times->events++;
 	if (block && block->perf_since)
 		return 0; /* until it runs */
 	if (!state || (state->state != THREAD_RUNNING && state->state != THREAD_READY)) {

@@ -71,6 +71,7 @@ struct thread_times {
 	struct attar_states *states;
 	struct frames *frames;
 	uint64_t switches, migrations; /* of selected threads */
+	uint64_t events;               /* switches and wakeups, of all threads */
 	struct left_out perf;          /* waits in which a thread has no state */
 	int32_t *current;              /* by CPU: the thread on it; -1: unknown */
 	size_t n_current;

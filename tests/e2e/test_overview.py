@@ -179,6 +179,22 @@ class TestScripts:
                    for r in found['remarks'])
         assert not any('not delivered' in r for r in found['remarks'])
 
+    @pytest.mark.parametrize('lost, share', [(8, None), (9, '21.4 %')])
+    def test_findings_after_losses(self, tmp_path, lost, share):
+        """There are 33 switches, wakeups, samples and failing calls. An interval has its own."""
+        text = SCRIPT.replace('1.300 0', f'1.250 0 100/100 worker lost {lost}\n1.300 0')
+        found = of_script(tmp_path, text, 'overview', '-p', 100)
+        assert [r['value'] for r in rows(found, 'findings') if r['finding'] == 'unreliable'] == (
+            [share] if share else [])
+        if share:
+            assert rows(found, 'findings')[0]['finding'] == 'unreliable'
+            assert rows(found, 'findings')[0]['values']['evidence'].startswith(
+                'of the events were lost')
+        found = of_script(tmp_path, text + '3.0 0 100/100 worker cpu-clock stack=0xa1\n',
+                          'overview', '-p', 100, '-i', '900ms')
+        assert 'unreliable' not in [r['finding'] for r in rows(found, 'findings')]
+        assert all('estimated' not in row for row in rows(found, 'system calls'))
+
     def test_thread_that_runs_since_a_loss(self, tmp_path):
         """It was not seen before, and the first switch of its CPU after the loss is from it."""
         text = EVENTS + '''1.0 0 100/100 worker fork 100/101
@@ -490,7 +506,11 @@ def test_switches_are_counted_during_pauses(tmp_path, words):
     own, system = map(int, (tmp_path / 'truth').read_text().split())
     switches, = (r['count'] for r in rows(found, 'counts') if r['what'] == 'context switches')
     assert own >= 2 * PINGS
-    assert any('times are estimates' in r for r in found['remarks'])
+    share, = re.findall(r'for only (\d+) % of the time; times are estimates',
+                        str(found['remarks']))
+    assert all(round(r['watched']) == int(share) for r in rows(found, 'time'))
+    doubts = [r['value'] for r in rows(found, 'findings') if r['finding'] == 'unreliable']
+    assert bool(doubts) == (int(share) < 50) or int(share) == 50
     if words:
         assert own <= switches <= 1.05 * system
     else:
@@ -516,6 +536,9 @@ for i in range({FAILING}):
     failing, = (r['count'] for r in rows(found, 'counts') if r['what'] == 'failing calls')
     assert FAILING <= failing <= FAILING + 100, found
     assert sum(r['errors'] for r in calls.values()) <= failing
+    unseen = int(re.search(r'(\d+) failing calls were only counted', str(found['remarks']))[1])
+    assert unseen - 100 <= sum(r['estimated'] for r in calls.values()) <= unseen
+    assert all(r['estimated'] <= r['errors'] for r in calls.values())
     assert any('failing calls were only counted, not sampled' in r for r in found['remarks'])
     evidence, = (r['values']['evidence'] for r in rows(found, 'findings')
                  if r['finding'] == 'failing calls')
@@ -631,6 +654,44 @@ sys.stdin.read()'''], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as sleeper:
     # both threads waited for most of the two seconds, each for its reason
     assert process['sleep'] > 10**9 and process['other programs'] > 10**9, found
     assert first['values']['command'] == f'attar offcpu -p {sleeper.pid}'
+
+
+CROWD = '''
+import threading, time
+def work():
+    while True:
+        time.sleep(0.002)
+        sum(range(200))
+for _ in range(600):
+    threading.Thread(target=work, daemon=True).start()
+print('ready', flush=True)
+time.sleep(60)
+'''
+
+
+@pytest.mark.exclusive
+@pytest.mark.usefixtures('root')
+def test_a_crowd_of_threads():
+    """attar waits for a CPU behind hundreds of threads, while they switch as often as they can."""
+    def lost():
+        notes = report('overview', '-p', crowd.pid, '-d', '3s')['notes']
+        return notes['lost'] / (notes['lost'] + notes['seen'])
+
+    with subprocess.Popen(['/usr/bin/python3', '-I', '-S', '-c', CROWD],
+                          stdout=subprocess.PIPE) as crowd:
+        try:
+            assert crowd.stdout.readline() == b'ready\n'
+            shares = [lost() for _ in range(3)]
+        finally:
+            crowd.kill()
+    assert min(shares) < 0.1, shares
+
+
+@pytest.mark.usefixtures('root')
+def test_priority_is_not_that_of_the_command():
+    """attar raises its own, and a command does not inherit it."""
+    ended = run('overview', '--', 'nice')
+    assert ended.returncode == 0 and ended.stdout.splitlines()[0] == str(os.nice(0))
 
 
 @pytest.mark.usefixtures('root')
