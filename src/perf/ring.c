@@ -246,6 +246,10 @@ static int new_rings(const char *function, struct attar_target *target,
 		r = choose_owners(counters, n_counters, overwritten, &rings);
 	if (r == 0)
 		r = map_all(rings.at, rings.n, round_to_pages(bytes));
+	/* now, as a record that cannot be copied later would be taken for an invalid one */
+	for (size_t i = 0; r == 0 && i < rings.n; i++)
+		if (!(rings.at[i]->bounce = malloc(RING_RECORD_MAX)))
+			r = base_oom();
 	for (size_t c = 0; r == 0 && c < n_counters; c++)
 		r = rings_redirect(rings.at, rings.n, counters[c], 0);
 	if (r < 0) {
@@ -343,7 +347,7 @@ const struct perf_event_header *ring_record(
 		return NULL;
 	if (likely(size <= first))
 		return header;
-	if (!r->bounce && !(r->bounce = malloc(RING_RECORD_MAX)))
+	if (!r->bounce && !(r->bounce = malloc(RING_RECORD_MAX))) /* rings of tests */
 		return NULL;
 	memcpy(r->bounce, header, first);
 	memcpy(r->bounce + first, r->data, size - first);

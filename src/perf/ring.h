@@ -22,7 +22,7 @@ struct attar_ring {
 	unsigned process; /* the process that created it, see base/check_arg.h */
 	bool owns_fd;     /* the counter has another fd now */
 	bool broken;      /* a record with an invalid size was found: no further records are read */
-	char *bounce;     /* for records that wrap; allocated on first use */
+	char *bounce;     /* for records that wrap: RING_RECORD_MAX bytes */
 	/*
 	 * For overwritable rings, which are mapped read-only: head and tail stay 0. See
 	 * overwrite.c.

@@ -33,7 +33,8 @@ static void add_findings(const struct overview_sums *sums, struct attar_report *
 	attar_section_column(table, "limit", ATTAR_UNIT_TEXT);
 	for (size_t i = 0; i < n; i++) {
 		const struct overview_finding *f = &findings[i];
-		char line[COMMAND_BYTES + 8];
+		bool repeats = strstr(f->command, " -- ") != NULL;
+		char line[COMMAND_BYTES + 40];
 
 		attar_section_row(table);
 		attar_cell_text(table, f->name);
@@ -47,7 +48,8 @@ static void add_findings(const struct overview_sums *sums, struct attar_report *
 		if (*f->then)
 			add_text(table, "then", f->then);
 		attar_row_detail(table, f->evidence);
-		snprintf(line, sizeof(line), "next: %s", f->command);
+		snprintf(line, sizeof(line), "next%s: %s",
+			repeats ? " (runs the command again)" : "", f->command);
 		if (*f->command)
 			attar_row_detail(table, line);
 		if (!*f->then)

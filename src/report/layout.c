@@ -43,19 +43,33 @@ static bool shrink_text(struct layout_column *at, size_t n, size_t last, unsigne
 
 static size_t last_text(const struct layout_column *at, size_t n)
 {
-	for (size_t i = n; i-- > 0;)
-		if (at[i].text)
+	size_t last = n;
+
+	for (size_t i = n; i-- > 0;) {
+		if (at[i].text && !at[i].describes)
 			return i;
-	return n;
+		if (at[i].text && last == n)
+			last = i;
+	}
+	return last;
+}
+
+static size_t first_number(const struct layout_column *at, size_t n)
+{
+	size_t i = 0;
+
+	while (i < n && !at[i].number)
+		i++;
+	return i;
 }
 
 /* The next column to hide, or n. */
 static size_t to_hide(const struct layout_column *at, size_t n, size_t last)
 {
-	size_t kept = n;
+	size_t kept = n, number = first_number(at, n);
 
 	for (size_t i = n; i-- > 1;) {
-		if (i == last || at[i].hidden)
+		if (i == last || i == number || at[i].hidden)
 			continue;
 		if (!at[i].keep)
 			return i;

@@ -10,6 +10,8 @@ enum { LAYOUT_GAP = 2 }; /* blanks between two columns */
 struct layout_column {
 	unsigned wish; /* width of its widest cell */
 	bool text;     /* may be truncated; numbers are not */
+	bool describes; /* text about a number, such as its unit: it names no row */
+	bool number;    /* a measured number, not an identifier */
 	bool keep;     /* hidden only when all others are */
 	bool grows;    /* more rows follow, which may be wider: without a limit it stays narrower */
 
@@ -19,7 +21,8 @@ struct layout_column {
 
 /*
  * Shrinks the last text column first, then the others. When all have their minimum width, hides
- * columns from the right, those to keep last, but never the first column and the last text column.
+ * columns from the right, those to keep last, but never the first column, the last text column
+ * (which names the row: one that describes a number only if all do) and the first number.
  * columns 0: no limit; only very long strings exceed their columns. Returns the number of hidden
  * columns.
  */

@@ -89,20 +89,29 @@ static const char *word_end(const char *text)
 
 void text_wrap(struct attar_renderer *r, enum text_style style, const char *text)
 {
+	text_wrap_indented(r, style, "", text);
+}
+
+void text_wrap_indented(
+	struct attar_renderer *r, enum text_style style, const char *indent, const char *text)
+{
 	struct buf safe _cleanup_(buf_done) = {0}, word _cleanup_(buf_done) = {0};
-	unsigned used = 0;
+	unsigned used = 0, begin = width_of(indent);
 
 	escape_text(&safe, text, strlen(text));
 	text_style(r, style);
+	text_add(r, &used, TEXT_PLAIN, indent);
 	for (const char *at = buf_text(&safe), *end; *at; at = end) {
 		end = word_end(at);
 		buf_reset(&word);
 		buf_add(&word, at, (size_t)(end - at));
-		if (used && width_of(buf_text(&word)) > left(r, used)) {
+		if (used > begin && width_of(buf_text(&word)) > left(r, used)) {
 			buf_char(&r->out, '\n');
 			used = 0;
+			text_add(r, &used, TEXT_PLAIN, indent);
 		}
-		text_add(r, &used, TEXT_PLAIN, buf_text(&word) + (used ? 0 : strspn(at, " ")));
+		text_add(r, &used, TEXT_PLAIN,
+			buf_text(&word) + (used > begin ? 0 : strspn(at, " ")));
 	}
 	text_style(r, TEXT_PLAIN);
 	buf_char(&r->out, '\n');

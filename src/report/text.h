@@ -33,6 +33,9 @@ void text_add_field(
 
 /* A line of words, wrapped at the width limit. Escapes text. */
 void text_wrap(struct attar_renderer *r, enum text_style style, const char *text);
+/* The same with an indent before each line. */
+void text_wrap_indented(
+	struct attar_renderer *r, enum text_style style, const char *indent, const char *text);
 
 /* The heading of a section: "name" or "name, rest"; nothing if name is empty. */
 void text_heading(struct attar_renderer *r, const char *name, const char *rest);

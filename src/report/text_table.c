@@ -68,6 +68,20 @@ static uint32_t first_row(const struct attar_renderer *r, const struct attar_sec
 	return s->kind == ATTAR_SECTION_TIME_SERIES ? s->rows - rows_shown(r, s) : 0;
 }
 
+/* Whether a text column is about the number beside it, and does not name the row. */
+static bool describes_number(const struct attar_section *s, size_t column)
+{
+	const char *name = section_text(s, s->columns.at[column].name);
+
+	return !strcmp(name, "unit") || !strcmp(name, "meaning") || !strcmp(name, "quality");
+}
+
+static bool is_number(enum attar_unit unit)
+{
+	return unit != ATTAR_UNIT_TEXT && unit != ATTAR_UNIT_ID && unit != ATTAR_UNIT_TIME &&
+	       unit != ATTAR_UNIT_CLOCK && unit != ATTAR_UNIT_HEX;
+}
+
 /* Determines the widest shown cell of each column. */
 static int grid_init(struct grid *g)
 {
@@ -84,6 +98,8 @@ static int grid_init(struct grid *g)
 		column->text = s->columns.at[i].unit == ATTAR_UNIT_TEXT;
 		column->grows = s->kind == ATTAR_SECTION_EVENTS;
 		column->keep = column->text && column->grows;
+		column->describes = column->text && !column->grows && describes_number(s, i);
+		column->number = !column->grows && is_number(s->columns.at[i].unit);
 		column->wish = width_of(column_name(g, i));
 		for (uint32_t row = first; row < end; row++)
 			column->wish = MAX(column->wish, width_of(cell_text(g, row, i)));
@@ -178,19 +194,30 @@ static unsigned draw_cells(struct attar_renderer *r, struct grid *g, uint32_t ro
 	return used;
 }
 
+/* A command to be pasted, which a line feed would end: the terminal wraps it. */
+static bool is_command(const char *line)
+{
+	return !strncmp(line, "next", 4) || !strncmp(line, "then: ", 6);
+}
+
+static void draw_detail(struct attar_renderer *r, const char *line)
+{
+	static const char indent[] = "        ";
+
+	if (!is_command(line)) {
+		text_wrap_indented(r, TEXT_PLAIN, indent, line);
+		return;
+	}
+	buf_str(&r->out, indent);
+	escape_text(&r->out, line, strlen(line));
+	buf_char(&r->out, '\n');
+}
+
 /* Returns the index of the next row's first detail line. */
 static size_t draw_details(struct attar_renderer *r, struct grid *g, uint32_t row, size_t at)
 {
-	for (; section_has_detail(g->s, row, at); at++) {
-		const char *line = section_text(g->s, g->s->details.at[at].text);
-		unsigned used = 0;
-
-		buf_reset(&g->cell);
-		escape_text(&g->cell, line, strlen(line));
-		text_add(r, &used, TEXT_PLAIN, "        ");
-		text_add(r, &used, TEXT_PLAIN, buf_text(&g->cell));
-		buf_char(&r->out, '\n');
-	}
+	for (; section_has_detail(g->s, row, at); at++)
+		draw_detail(r, section_text(g->s, g->s->details.at[at].text));
 	return at;
 }
 

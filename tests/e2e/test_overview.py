@@ -700,7 +700,8 @@ def test_page_shows_findings_and_a_flame_graph(tmp_path):
     ended = run('overview', '-o', page, '--', workload('slow'), 'sleep', 300)
     assert ended.returncode == 0, ended.stderr
     text = page.read_text()
-    assert '"name":"findings"' in text and 'next: attar offcpu' in text
+    assert '"name":"findings"' in text
+    assert 'next (runs the command again): attar offcpu' in text
     assert '"trees":[{"name":"stacks"' in text
 
 

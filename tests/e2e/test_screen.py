@@ -134,6 +134,30 @@ def text_of(*args, columns):
     return text
 
 
+@pytest.mark.usefixtures('root')
+@pytest.mark.parametrize('columns', [20, 30])
+@pytest.mark.parametrize('args, names', [
+    (['stat', '-e', 'page-faults,context-switches'], ['value', 'event']),
+    (['task-state'], ['state', 'count']),
+    (['syscalls', '--perins'], ['tid', 'syscall', 'calls'])])
+def test_narrow_tables_keep_the_key_and_a_number(args, names, columns):
+    text = text_of(*args, '--', 'true', columns=columns)
+    heading = next(line for line in text.splitlines() if line.split()[:1] == names[:1])
+    assert all(name in heading or f'{name[:5]}…' in heading for name in names), text
+    assert 'hidden)' in text
+
+
+@pytest.mark.usefixtures('root')
+def test_commands_of_findings_are_whole():
+    """And their evidence is wrapped at words."""
+    command = [workload('slow'), 'sleep', '300', *['a long argument'] * 8]
+    text = text_of('overview', '--', *command, columns=80)
+    shown = text.replace('\n', '')
+    assert ' '.join(f"'{word}'" if ' ' in word else word for word in command) in shown, text
+    assert '(runs the command again): attar ' in shown
+    assert '…' not in text[:text.index('time spent')], text
+
+
 @pytest.mark.parametrize('columns', [50, 60, 72])
 def test_names_of_events_differ_on_narrow_terminals(columns):
     names = [f'syscalls:sys_{way}_{call}' for way in ('enter', 'exit')

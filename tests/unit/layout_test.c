@@ -122,10 +122,46 @@ static void test_every_width(void **state)
 	}
 }
 
+/* value, unit, event, ratio, quality: the event names the row, the value is its number. */
+static void test_key_and_number_are_left(void **state)
+{
+	struct layout_column at[] = {
+		{.wish = 6, .number = true},
+		{.wish = 4, .text = true, .describes = true},
+		{.wish = 16, .text = true},
+		{.wish = 5, .number = true},
+		{.wish = 7, .text = true, .describes = true},
+	};
+	/* state, meaning, times, total */
+	struct layout_column states[] = {
+		{.wish = 2, .text = true},
+		{.wish = 13, .text = true, .describes = true},
+		{.wish = 5, .number = true},
+		{.wish = 9, .number = true},
+	};
+	/* tid, syscall, calls, total */
+	struct layout_column calls[] = {
+		{.wish = 7},
+		{.wish = 12, .text = true},
+		{.wish = 5, .number = true},
+		{.wish = 9, .number = true},
+	};
+
+	assert_int_equal(layout_fit(at, 5, 20), 3);
+	assert_false(at[0].hidden || at[2].hidden);
+	assert_int_equal(at[2].width, 12);
+	assert_int_equal(layout_fit(states, 4, 20), 2);
+	assert_false(states[0].hidden || states[2].hidden);
+	assert_int_equal(layout_fit(calls, 4, 20), 1);
+	assert_true(calls[3].hidden && !calls[2].hidden);
+	assert_int_equal(calls[1].width, 4);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_no_limit),
+		cmocka_unit_test(test_key_and_number_are_left),
 		cmocka_unit_test(test_fitting_columns_are_unchanged),
 		cmocka_unit_test(test_text_columns_shrink_in_turn),
 		cmocka_unit_test(test_numbers_are_hidden_instead_of_cut),
