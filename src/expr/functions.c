@@ -95,7 +95,9 @@ static struct expr_value call_syscall_name(struct expr_run *run, const struct ex
 {
 	uint64_t number = expr_number(run, node->a);
 	bool other = run->user->opts.flags & ATTAR_EXPR_OTHER_ARCH;
-	const char *name = other ? NULL : syscall_name(number);
+	const char *name = number == UINT64_MAX ? "none" /* cancelled by a tracer or seccomp */
+			   : other                ? NULL
+						  : syscall_name(number);
 
 	return name ? text_value(name, strlen(name))
 		    : unresolved(run, node, "syscall_%lld", number);

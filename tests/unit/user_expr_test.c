@@ -613,6 +613,30 @@ static void test_numbers_of_another_architecture(void **state)
 	attar_expr_free(e);
 }
 
+static void test_calls_without_a_number_or_for_probes(void **state)
+{
+	static const struct {
+		const char *text, *name;
+	} calls[] = {
+		{"syscall_name(-1)", "none"},
+#ifdef __x86_64__
+		{"syscall_name(335)", "uretprobe"},
+		{"syscall_name(336)", "uprobe"},
+#endif
+	};
+	struct attar_expr_record r = whole();
+
+	for (size_t i = 0; i < ARRAY_SIZE(calls); i++) {
+		struct attar_expr *e = compile(calls[i].text, 0);
+		struct attar_expr_value v;
+
+		attar_expr_eval(e, &r, &v);
+		assert_int_equal(v.len, strlen(calls[i].name));
+		assert_memory_equal(v.bytes, calls[i].name, v.len);
+		attar_expr_free(e);
+	}
+}
+
 /* A process chooses its name. */
 static void test_commands_from_names(void **state)
 {
@@ -976,6 +1000,7 @@ int main(void)
 		cmocka_unit_test(test_printf),
 		cmocka_unit_test(test_system),
 		cmocka_unit_test(test_numbers_of_another_architecture),
+		cmocka_unit_test(test_calls_without_a_number_or_for_probes),
 		cmocka_unit_test(test_commands_from_names),
 		cmocka_unit_test(test_faults),
 		cmocka_unit_test(test_absent_fields),
