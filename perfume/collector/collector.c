@@ -15,7 +15,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define MAX_DESCRIPTORS 4096      /* of a process that are looked at */
+#define MAX_DESCRIPTORS 2048      /* of a process that are looked at */
 #define SCAN_NS         100000000 /* time of a scan, at most; the next one continues */
 
 /* ---- discovery by programs: a socket and request files ---- */

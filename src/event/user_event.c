@@ -8,7 +8,7 @@
 #include "expr/filter.h"
 #include "tracefs/format.h"
 
-enum { FORMAT_MAX = 32768, NAME_LONGEST = 255, SCANS_MAX = 10 };
+enum { FORMAT_MAX = 32768, NAME_LONGEST = 255, SCANS_MAX = 3 };
 
 /* ---- registered events ---- */
 
