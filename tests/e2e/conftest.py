@@ -33,7 +33,8 @@ KERNELS = ['debian', 'debian5', 'arm64', 'debian7', 'x86', 'statuspage']
 # Groups that take half a minute or more, the longest first, when nothing has to be built.
 LONG_GROUPS = ['packages', 'test_fuzz', 'debian', 'x86', 'test_command_lines', 'arm64',
                'test_agent', 'debian5', 'test_fleet', 'test_packaging', 'test_symbols_command',
-               'debian7', 'test_outputs', 'test_memory', 'test_truth', 'test_targets',
+               'debian7', 'test_perf_prof_commands', 'test_outputs',
+               'test_memory', 'test_truth', 'test_targets',
                'test_headers', 'test_symbols', 'hardware']
 # For a test with its fixtures, which may wait for the build of a kernel.
 HANGS_AFTER_S = 30 * 60
