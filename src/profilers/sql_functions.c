@@ -88,6 +88,18 @@ static size_t ipv4_text(const unsigned char *bytes, size_t n, char *ret_text)
 	return n >= 4 ? ip_text(AF_INET, bytes, ret_text) : 0;
 }
 
+/* In the machine's byte order. */
+static size_t ipv4_host_text(const unsigned char *bytes, size_t n, char *ret_text)
+{
+	uint32_t number;
+
+	if (n < sizeof(number))
+		return 0;
+	memcpy(&number, bytes, sizeof(number));
+	number = htonl(number);
+	return ip_text(AF_INET, (const void *)&number, ret_text);
+}
+
 static size_t ipv6_text(const unsigned char *bytes, size_t n, char *ret_text)
 {
 	return n >= 16 ? ip_text(AF_INET6, bytes, ret_text) : 0;
@@ -181,8 +193,8 @@ int sql_functions_add(struct attar_run *run, struct sql_db *db)
 		{"error_name", "error_name", 1}, {"signal_name", "signal_name", 1},
 		{"tcp_state", "tcp_state", 1}};
 	static struct address_function addresses[] = {{"ipv4_str", ipv4_text},
-		{"ipv6_str", ipv6_text}, {"ipsa_str", ipsa_text}, {"mac_str", mac_text},
-		{"uuid_str", uuid_text}, {"guid_str", guid_text}};
+		{"ipv4_hstr", ipv4_host_text}, {"ipv6_str", ipv6_text}, {"ipsa_str", ipsa_text},
+		{"mac_str", mac_text}, {"uuid_str", uuid_text}, {"guid_str", guid_text}};
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < sizeof(exprs) / sizeof(exprs[0]); i++)

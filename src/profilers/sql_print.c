@@ -68,6 +68,8 @@ static const char *function_of(const char *letters)
 		{"i4", "ipv4_str"}, {"I6", "ipv6_str"}, {"i6", "ipv6_str"}, {"UL", "guid_str"},
 		{"Ul", "guid_str"}, {"U", "uuid_str"}, {"M", "mac_str"}, {"m", "mac_str"}};
 
+	if (!strncmp(letters, "I4h", 3) || !strncmp(letters, "i4h", 3))
+		return "ipv4_hstr";
 	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
 		if (!strncmp(letters, all[i].letters, strlen(all[i].letters)))
 			return all[i].function;

@@ -133,6 +133,7 @@ def test_functions(script):
 @pytest.mark.parametrize('call, text', [
     ("ipv4_str('{127,0,0,1}')", '127.0.0.1'), ("ipv4_str(x'0a000001')", '10.0.0.1'),
     (f'ipv4_str({LOOPBACK})', '127.0.0.1'),
+    (f"ipv4_hstr(x'{(0x0a000001).to_bytes(4, sys.byteorder).hex()}')", '10.0.0.1'),
     (f"ipv6_str(x'{'00' * 15}01')", '::1'), ("mac_str('{1,2,255,4,5,6}')", '01:02:ff:04:05:06'),
     (f"ipsa_str(x'{AF_INET}0050c0a80001{'00' * 8}')", '192.168.0.1:80'),
     (f"ipsa_str(x'{AF_INET6}1f90{'00' * 19}01{'00' * 4}')", '[::1]:8080'),
