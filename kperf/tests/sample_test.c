@@ -625,6 +625,90 @@ static void the_host_is_unchanged(void **state)
 	assert_memory_equal(&before, &after, sizeof(before));
 }
 
+/* Each of this many threads faults once it is told to, whether it exists yet or not. */
+enum { NEW_THREADS = 40 };
+
+static void *fault_when_told(void *arg)
+{
+	char byte;
+
+	if (read(*(int *)arg, &byte, 1) == 1)
+		test_fault(3);
+	return NULL;
+}
+
+/* Creates the threads at once; each needs a byte of the pipe to work. */
+static void create_threads(int start, int go)
+{
+	pthread_t threads[NEW_THREADS];
+	char byte;
+
+	if (read(start, &byte, 1) != 1)
+		_exit(1);
+	for (int i = 0; i < NEW_THREADS; i++)
+		if (pthread_create(&threads[i], NULL, fault_when_told, &go) != 0)
+			_exit(1);
+	for (int i = 0; i < NEW_THREADS; i++)
+		pthread_join(threads[i], NULL);
+	_exit(0);
+}
+
+/* The number of threads with samples, besides the first one. */
+static int threads_with_samples(const struct PmuData *data, int n, pid_t first)
+{
+	int tids[NEW_THREADS], found = 0;
+
+	for (int i = 0; i < n; i++) {
+		int at = 0;
+
+		while (at < found && tids[at] != data[i].tid)
+			at++;
+		if (at < found || data[i].tid == first)
+			continue;
+		assert_int_equal(data[i].pid, first);
+		assert_true(found < NEW_THREADS);
+		tids[found++] = data[i].tid;
+	}
+	return found;
+}
+
+/* A process creates threads during PmuOpen(): none of them is missing. */
+static void threads_that_are_created_meanwhile(void **state)
+{
+	static const char bytes[NEW_THREADS];
+
+	for (int run = 0; run < 24; run++) {
+		struct PmuData *data;
+		struct test_attr test;
+		int start[2], go[2], pd, n, status;
+		pid_t child;
+
+		assert_int_equal(pipe(start), 0);
+		assert_int_equal(pipe(go), 0);
+		child = fork();
+		if (child == 0)
+			create_threads(start[0], go[0]);
+		test_attr(&test, "page-faults");
+		test.pids[0] = child;
+		test.attr.period = 1;
+		assert_int_equal(write(start[1], bytes, 1), 1);
+		pd = test_open(SAMPLING, &test);
+		assert_int_equal(PmuEnable(pd), SUCCESS);
+		assert_int_equal(write(go[1], bytes, NEW_THREADS), NEW_THREADS);
+		assert_int_equal(waitpid(child, &status, 0), child);
+		assert_int_equal(status, 0);
+		PmuDisable(pd);
+		n = PmuRead(pd, &data);
+		assert_int_equal(threads_with_samples(data, n, child), NEW_THREADS);
+		PmuDataFree(data);
+		PmuClose(pd);
+		for (int i = 0; i < 2; i++) {
+			close(start[i]);
+			close(go[i]);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -644,6 +728,7 @@ int main(void)
 		cmocka_unit_test(samples_of_a_program_from_its_exec_on),
 		cmocka_unit_test(other_threads_end_a_collection),
 		cmocka_unit_test(per_thread),
+		cmocka_unit_test(threads_that_are_created_meanwhile),
 		cmocka_unit_test(a_collection_reads_while_it_waits),
 		cmocka_unit_test(the_host_is_unchanged),
 		cmocka_unit_test(handlers_are_unchanged),
