@@ -465,7 +465,8 @@ static int snoop_report(
 	struct snoop *s = self;
 	struct attar_pairs_stats stats;
 
-	(void)run, (void)scope;
+	(void)scope;
+	snoop_turn(run, s);
 	unknown_remark(s, report);
 	if (!s->pairs)
 		return 0;
