@@ -51,10 +51,14 @@ void text_histogram(struct attar_renderer *r, const struct attar_section *s);
 void text_fitted_events(struct attar_renderer *r, const struct attar_section *s);
 
 /*
- * True if event lines have the same columns as those before: no new heading. Columns only get
- * wider.
+ * True if event lines have the same columns as those before: no new heading. Their widths are those
+ * of the heading then, r->widths: a line with a wider value than its column is wider, but not
+ * those after it.
  */
-bool text_continues(struct attar_renderer *r, const struct attar_section *s,
+bool text_continues(struct attar_renderer *r, const struct attar_section *s);
+
+/* With a heading: gives columns that later lines fill more room, if there is some. */
+void text_keep_widths(struct attar_renderer *r, const struct attar_section *s,
 	struct layout_column *columns, size_t n);
 
 /* Makes the drawn report replace the previous one on the screen, and cuts it to the lines there. */

@@ -14,6 +14,7 @@
 #include "report/width.h"
 
 enum { GAP = 2 /* spaces between columns */ };
+enum { PID_WIDTH = 7, NUMBER_WIDTH = 5, DURATION_WIDTH = 7, COMM_WIDTH = 15 };
 
 /* The text last drawn in a column: it is often the same in the next line. */
 struct recent {
@@ -30,6 +31,7 @@ struct lines {
 	VEC(struct layout_column) columns;
 	VEC(struct recent) recent; /* by column */
 	struct buf scratch;
+	unsigned over; /* by how much the cells of the row so far exceed their columns */
 };
 
 static void lines_done(struct lines *l)
@@ -40,25 +42,52 @@ static void lines_done(struct lines *l)
 	buf_done(&l->scratch);
 }
 
-bool text_continues(struct attar_renderer *r, const struct attar_section *s,
-	struct layout_column *columns, size_t n)
+bool text_continues(struct attar_renderer *r, const struct attar_section *s)
 {
 	struct buf shape _cleanup_(buf_done) = {0};
 	bool same;
 
 	buf_str(&shape, section_text(s, s->name));
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < s->columns.n; i++)
 		buf_printf(&shape, "\n%s", section_text(s, s->columns.at[i].name));
-	same = strcmp(buf_text(&shape), buf_text(&r->open)) == 0;
-	for (size_t i = 0; same && i < r->widths.n; i++)
-		columns[i].wish = MAX(columns[i].wish, r->widths.at[i]);
-	r->widths.n = 0;
-	for (size_t i = 0; i < n; i++)
-		r->out.failed |= vec_push(&r->widths, columns[i].wish) < 0;
+	same = strcmp(buf_text(&shape), buf_text(&r->open)) == 0 && r->widths.n == s->columns.n;
 	buf_reset(&r->open);
 	buf_str(&r->open, buf_text(&shape));
 	r->out.failed |= shape.failed;
 	return same;
+}
+
+/* What a column usually needs: names and numbers of threads, numbers and durations. */
+static unsigned usual_width(const struct attar_section *s, size_t column)
+{
+	const char *name = section_text(s, s->columns.at[column].name);
+	const size_t n = strlen(name);
+
+	switch (s->columns.at[column].unit) {
+	case ATTAR_UNIT_ID:
+		return n >= 2 && !strcasecmp(name + n - 2, "id") ? PID_WIDTH : NUMBER_WIDTH;
+	case ATTAR_UNIT_NS:
+		return DURATION_WIDTH;
+	case ATTAR_UNIT_TEXT:
+		return n >= 4 && !strcasecmp(name + n - 4, "comm") ? COMM_WIDTH : 0;
+	default:
+		return 0;
+	}
+}
+
+void text_keep_widths(struct attar_renderer *r, const struct attar_section *s,
+	struct layout_column *columns, size_t n)
+{
+	size_t sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		sum += MAX(columns[i].wish, usual_width(s, i)) + GAP;
+	r->widths.n = 0;
+	for (size_t i = 0; i < n; i++) {
+		if (!r->opts.columns || sum <= r->opts.columns)
+			columns[i].wish = MAX(columns[i].wish, usual_width(s, i));
+		r->out.failed |= vec_push(&r->widths, columns[i].wish) < 0;
+	}
 }
 
 /* ---- cells ---- */
@@ -155,8 +184,7 @@ static unsigned measure_column(struct lines *l, size_t column)
 	return is_id ? MAX(widest, digits_of(largest)) : widest;
 }
 
-/* Determines the widest cell of each column that is padded. */
-static int measure(struct lines *l)
+static int add_columns(struct lines *l)
 {
 	const struct attar_section *s = l->s;
 
@@ -167,12 +195,35 @@ static int measure(struct lines *l)
 			return base_oom();
 		column->text = s->columns.at[i].unit == ATTAR_UNIT_TEXT;
 		column->grows = true;
-		column->wish = text_of(l, i, s->columns.at[i].name)->width;
 	}
-	for (size_t i = 0; i < s->columns.n; i++)
-		if (!is_last(l, i) || !l->columns.at[i].text)
-			l->columns.at[i].wish = MAX(l->columns.at[i].wish, measure_column(l, i));
 	return 0;
+}
+
+/* Determines the widest cell of each column that is padded. */
+static void measure(struct lines *l)
+{
+	for (size_t i = 0; i < l->columns.n; i++) {
+		struct layout_column *column = &l->columns.at[i];
+
+		column->wish = text_of(l, i, l->s->columns.at[i].name)->width;
+		if (!is_last(l, i) || !column->text)
+			column->wish = MAX(column->wish, measure_column(l, i));
+	}
+}
+
+/* The blanks beside a cell. Those of a row make up for cells before that exceed their columns. */
+static inline unsigned blanks_of(struct lines *l, unsigned wanted, unsigned width)
+{
+	unsigned blanks, taken;
+
+	if (unlikely(width > wanted)) {
+		l->over += width - wanted;
+		return 0;
+	}
+	blanks = wanted - width;
+	taken = MIN(blanks, l->over);
+	l->over -= taken;
+	return blanks - taken;
 }
 
 enum { FEW_SPACES = 16 };
@@ -215,9 +266,10 @@ static void add_text(struct buf *b, unsigned before, const struct recent *text, 
 }
 
 /* An identifier, aligned to the right, before spaces. */
-static void add_id(struct buf *b, unsigned wanted, uint64_t id, unsigned after)
+static void add_id(struct lines *l, unsigned wanted, uint64_t id, unsigned after)
 {
-	unsigned width = digits_of(id), before = wanted > width ? wanted - width : 0;
+	unsigned before = blanks_of(l, wanted, digits_of(id));
+	struct buf *b = &l->r->out;
 	char *to;
 
 	if (!buf_reserve(b, before + DIGITS_MAX + after + FEW_SPACES))
@@ -234,8 +286,7 @@ static void add_number(struct lines *l, size_t column, struct cell cell, unsigne
 	unsigned wanted = l->columns.at[column].width, width = width_in(l, column, cell);
 	struct buf *b = &l->r->out;
 
-	if (width < wanted)
-		add_spaces(b, wanted - width);
+	add_spaces(b, blanks_of(l, wanted, width));
 	add_other(l, b, column, cell);
 	add_spaces(b, after);
 }
@@ -253,7 +304,7 @@ static void add_words(struct lines *l, size_t column, struct cell cell, unsigned
 	width = width_in(l, column, cell);
 	if (width)
 		buf_add(b, l->scratch.data, l->scratch.len);
-	add_spaces(b, after + (width < wanted ? wanted - width : 0));
+	add_spaces(b, after + blanks_of(l, wanted, width));
 }
 
 static void add_cell(struct lines *l, size_t column, struct cell cell)
@@ -265,7 +316,7 @@ static void add_cell(struct lines *l, size_t column, struct cell cell)
 
 	if (cell.kind == CELL_TEXT) {
 		text = text_of(l, column, cell.text);
-		blanks = text->width < wanted ? wanted - text->width : 0;
+		blanks = blanks_of(l, wanted, text->width);
 		if (is_left)
 			add_text(b, 0, text, after ? blanks + after : 0);
 		else
@@ -273,7 +324,7 @@ static void add_cell(struct lines *l, size_t column, struct cell cell)
 	} else if (is_left) {
 		add_words(l, column, cell, after);
 	} else if (cell.kind == CELL_U64 && l->s->columns.at[column].unit == ATTAR_UNIT_ID) {
-		add_id(b, wanted, cell.u64, after);
+		add_id(l, wanted, cell.u64, after);
 	} else {
 		add_number(l, column, cell, after);
 	}
@@ -306,6 +357,7 @@ static void add_lines(struct lines *l)
 	size_t detail = 0;
 
 	for (uint32_t row = 0; row < l->s->rows; row++) {
+		l->over = 0;
 		for (size_t i = 0; i < l->columns.n; i++)
 			add_cell(l, i, section_cell(l->s, row, i));
 		buf_char(&l->r->out, '\n');
@@ -343,11 +395,17 @@ void text_events(struct attar_renderer *r, struct attar_section *s)
 		text_fitted_events(r, s);
 		return;
 	}
-	if (measure(&l) < 0) {
+	if (add_columns(&l) < 0) {
 		r->out.failed = true;
 		return;
 	}
-	same = text_continues(r, s, l.columns.at, l.columns.n);
+	same = text_continues(r, s);
+	if (!same) {
+		measure(&l);
+		text_keep_widths(r, s, l.columns.at, l.columns.n);
+	}
+	for (size_t i = 0; same && i < l.columns.n; i++)
+		l.columns.at[i].wish = r->widths.at[i];
 	layout_fit(l.columns.at, l.columns.n, 0);
 	if (!same)
 		add_heading(&l);

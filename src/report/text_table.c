@@ -287,7 +287,11 @@ void text_fitted_events(struct attar_renderer *r, const struct attar_section *s)
 	bool same;
 
 	r->out.failed |= grid_init(&g) < 0;
-	same = text_continues(r, s, g.columns.at, g.columns.n);
+	same = text_continues(r, s);
+	if (!same)
+		text_keep_widths(r, s, g.columns.at, g.columns.n);
+	for (size_t i = 0; same && i < g.columns.n; i++) /* a wider value must not be cut */
+		g.columns.at[i].wish = MAX(g.columns.at[i].wish, r->widths.at[i]);
 	grid_fit(&g);
 	if (!same) {
 		draw_cells(r, &g, UINT32_MAX);

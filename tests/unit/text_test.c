@@ -380,18 +380,28 @@ static struct attar_report *events(const char *comm, const char *line)
 	return report;
 }
 
+/* A wider name shifts what follows in its own line at most, here nothing: cpu has room. */
 static void test_event_lines_keep_their_columns(void **state)
 {
-	struct attar_report *reports[] = {
-		events("bash", "main+0x17 (bash)"), events("kworker/0:1", NULL), events("a", NULL)};
-	char *text = draw_all("text", plain, reports, 3);
+	for (unsigned columns = 0; columns <= 60; columns += 60) {
+		const struct attar_render_opts opts = {.columns = columns};
+		struct attar_report *reports[] = {events("bash", "main+0x17 (bash)"),
+			events("kworker/u16:3-ext4", NULL), events("a", NULL)};
+		char *text = draw_all("text", opts, reports, 3);
 
-	assert_string_equal(text, "           time  comm  cpu\n"
-				  "22:13:20.000000  bash    3\n"
+		assert_string_equal(text,
+			columns ? "           time  comm               cpu\n"
+				  "22:13:20.000000  bash                 3\n"
 				  "        main+0x17 (bash)\n"
-				  "22:13:20.000000  kworker/0:1    3\n"
-				  "22:13:20.000000  a              3\n");
-	free(text);
+				  "22:13:20.000000  kworker/u16:3-ext4      3\n"
+				  "22:13:20.000000  a                    3\n"
+				: "           time  comm               cpu\n"
+				  "22:13:20.000000  bash                 3\n"
+				  "        main+0x17 (bash)\n"
+				  "22:13:20.000000  kworker/u16:3-ext4   3\n"
+				  "22:13:20.000000  a                    3\n");
+		free(text);
+	}
 }
 
 static void add_durations(struct attar_report *report, const uint64_t (*rows)[2], size_t n)
