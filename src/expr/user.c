@@ -44,7 +44,7 @@ static void put_names(struct buf *b, const struct expr_parser *p)
 	user_suggest(e, &s);
 	if (e->format && is_of_kernel(word))
 		buf_printf(b, ", which exists only in the kernel's filter language" ATTAR_FIX "%s",
-			strcasecmp(word, "comm") ? "use --cpus" : "use comm_get(_tid)");
+			strcasecmp(word, "comm") ? "use --cpus" : "use _comm");
 	else if (s.best)
 		buf_printf(b, ATTAR_FIX "did you mean '%s'?", s.best);
 	else if (p->at[n + strspn(p->at + n, " ")] == '(')

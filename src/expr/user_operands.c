@@ -2,6 +2,7 @@
 /* The operands of users' expressions: fields, variables, functions, sizeof. */
 #include <stdio.h>
 
+#include "base/proc.h"
 #include "base/suggest.h"
 #include "expr/functions.h"
 #include "expr/print_parse.h"
@@ -90,6 +91,29 @@ static int32_t add_location(struct expr_parser *p, char *name, size_t n)
 	return node;
 }
 
+/*
+ * _comm: the name of the event's thread. The last switch of a thread has no valid _tid, since it is
+ * no longer in any PID namespace.
+ */
+static int32_t add_comm(struct expr_parser *p)
+{
+	const char *before = p->p, *tid = "_tid";
+	struct expr_node node = expr_node_of(EXPR_CALL);
+
+	if (!p->user->opts.comm_get)
+		return -1;
+	while (strcmp(functions[node.number].name, "comm_get") != 0)
+		node.number++;
+	if (p->format && attar_format_field(p->format, "common_pid") && proc_has_first_pids())
+		tid = "_tid < 0 ? common_pid : _tid";
+	node.type = functions[node.number].type;
+	node.field = (uint32_t)p->user->n_texts++;
+	p->p = tid;
+	node.a = expr_parse(p);
+	p->p = before;
+	return node.a < 0 ? -1 : expr_add_formatted(p, node);
+}
+
 /* The node of a name that is not a function, -1 if there is none. */
 static int32_t value(struct expr_parser *p, char *name, size_t n)
 {
@@ -103,6 +127,8 @@ static int32_t value(struct expr_parser *p, char *name, size_t n)
 	for (size_t i = 0; i < ARRAY_SIZE(members); i++)
 		if (!strcmp(members[i].name, name))
 			return add_member(p, i);
+	if (!strcmp(name, "_comm"))
+		return add_comm(p);
 	if (!strcmp(name, "true") || !strcmp(name, "false"))
 		return expr_add_integer(p, name[0] == 't', 32, true);
 	return add_location(p, name, n);

@@ -37,7 +37,7 @@ TEXT_AND_NUMBER = ('one side is text and the other a number: both must be of the
     ('trace', 'id/0==0/', '0==0', "'0==0' is not an attribute such as stack or alias=x: a filter "
      "with a '/' needs parentheses, as in EVENT/(a/b)>1/"),
     ('trace', 'comm~"s*" && id%8==0/', 'comm', "no such field or variable 'comm', which exists "
-     "only in the kernel's filter language: use comm_get(_tid)"),
+     "only in the kernel's filter language: use _comm"),
     ('trace', '/key="x/', '"', 'missing closing quote for this "'),
     ('trace', '/key=(id/', '(', 'missing closing ) for this ('),
     ('trace', 'id=="x"/', '==', TEXT_AND_NUMBER),

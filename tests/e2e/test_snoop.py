@@ -148,6 +148,36 @@ event a:close n:u32
 
 
 @pytest.mark.quick
+def test_values_of_the_sample(script):
+    """_comm and others in columns, filters, keys and printf(), as in SQL."""
+    path = script('''# attar script
+event a:b n:u32
+1.0 2 5/6 first a:b n=1
+1.5 3 7/7 second a:b n=2 period=4
+1.7 3 5/6 third a:b n=3
+''')
+    names = ('_comm', '_pid', '_tid', '_cpu', '_time', '_period')
+    found = snoop('-e', 'a:b//' + ''.join(f'column={n}/' for n in names), '--input', path)
+    values = [[r[n] for n in names] for r in found]
+    assert values == [['first', 5, 6, 2, 10**9, 1], ['second', 7, 7, 3, 1_500_000_000, 4],
+                      ['third', 5, 6, 3, 1_700_000_000, 1]]
+    assert values[1] == json.loads(run('sql', '-e', 'a:b', '--query', 'SELECT _comm, _pid, _tid, '
+                                       '_cpu, _time, _period FROM b WHERE n = 2', '--format',
+                                       'json', '--input', path).stdout
+                                   )['sections'][0]['rows'][0]
+    for text in ('_comm == "second"', '_comm ~ "sec*"', 'n == 2 && _comm == "second"'):
+        assert [r['n'] for r in snoop('-e', f'a:b/{text}/column=n/', '--input', path)] == [2], text
+    done = run('top', '-e', 'a:b//key=_comm/', '--format', 'json', '--input', path)
+    assert {r[0] for r in json.loads(done.stdout)['sections'][0]['rows']} == {
+        'first', 'second', 'third'}
+    found = snoop('-e', 'a:b/n==1/column=x:n/', '-e', 'a:b/n==3/column=_comm/', '-k', '_tid',
+                  '--input', path)
+    assert [(r['x'], r['_comm'], r['duration']) for r in found] == [(1, 'third', 700_000_000)]
+    done = run('trace', '-e', 'a:b//exec=printf("<%s %d>", _comm, _cpu)/', '--input', path)
+    assert re.findall('<.*?>', done.stdout) == ['<first 2>', '<second 3>', '<third 3>']
+
+
+@pytest.mark.quick
 def test_optional_probes():
     """Of functions that no kernel has, also without kprobes."""
     ended = run('stat', '-e', 'page-faults,kprobe:no_such_function//optional/', '--', 'true')
