@@ -2,7 +2,9 @@
 """The guests: the properties that tests in guests rely on."""
 import shutil
 import subprocess
+import tempfile
 import time
+from pathlib import Path
 
 import pytest
 
@@ -48,6 +50,19 @@ def test_only_shared_folders_are_writable(passed):
     folder, _ = passed
     assert (folder / 'result').read_text() == 'kept\n'
     assert not (HERE / 'result').exists()
+
+
+@pytest.mark.guest('x86')
+def test_a_checkout_below_tmp_is_visible():
+    """Also outside the current folder, although the guest has a /tmp of its own."""
+    with tempfile.TemporaryDirectory(dir='/tmp') as folder:
+        checkout = Path(folder) / 'checkout'
+        shutil.copytree(HERE, checkout / 'tests/vm')
+        (checkout / 'src').mkdir()
+        done = subprocess.run([checkout / 'tests/vm/run', 'x86', '--', 'sh', '-c',
+                               'ls ../tests/vm/init; ! touch ../written'],
+                              cwd=checkout / 'src', capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout) == (0, '../tests/vm/init\n'), done.stderr
 
 
 @pytest.mark.guest('x86')
