@@ -9,11 +9,12 @@ import pytest
 from command import run, workload
 from scripts import of_script, report, rows, stacks
 
-LOCK, MUTEX, EXIT, MMAP, INIT, CLOSE = (0xffffffff81000010 + 0x1000 * i for i in range(6))
+LOCK, MUTEX, EXIT, MMAP, INIT, CLOSE, SPIN = (0xffffffff81000010 + 0x1000 * i for i in range(7))
 KERNEL = ''.join(f'0.1 0 0/0 swapper ksymbol register {address - 0x10:#x} 0x100 {name}\n'
                  for address, name in ((LOCK, '__mutex_lock'), (MUTEX, 'mutex_lock'),
                                        (EXIT, 'perf_event_exit_task'), (MMAP, 'perf_event_mmap'),
-                                       (INIT, 'perf_event_init_task'), (CLOSE, 'ext4_sync_fs')))
+                                       (INIT, 'perf_event_init_task'), (CLOSE, 'ext4_sync_fs'),
+                                       (SPIN, 'native_queued_spin_lock_slowpath')))
 SCHED = '''event sched:sched_switch stack prev_comm:char[16] prev_pid:pid_t prev_state:s64 \
 next_comm:char[16] next_pid:pid_t
 event sched:sched_waking stack comm:char[16] pid:pid_t target_cpu:int
@@ -57,6 +58,17 @@ def test_waits_in_wall_and_overview(tmp_path):
     found = of_script(tmp_path, WAITS, 'overview')
     assert {row['time spent']: row['time'] for row in rows(found, 'time')}['lock'] == 100 * MS
     assert REMARK.replace('90.0', '92.0') in found['remarks']
+
+
+@pytest.mark.quick
+def test_spinning_in_overview(tmp_path):
+    """The CPU time is the thread's, but the lock is not one of the program."""
+    text = SCHED + KERNEL + '1.0 0 7/7 a sched:sched_switch next_pid=7\n' + ''.join(
+        f'1.{i:03} 0 7/7 a cpu-clock stack={SPIN:#x},{EXIT if i % 4 else CLOSE:#x}\n'
+        for i in range(40)) + '1.5 0 7/7 a sched:sched_switch prev_pid=7 prev_state=1\n'
+    found = of_script(tmp_path, text, 'overview')
+    assert {row['time spent']: (row['time'], row['samples']) for row in rows(found, 'time')} == {
+        'kernel': (375 * MS, 30), 'kernel spinlocks': (125 * MS, 10)}
 
 
 @pytest.mark.quick
