@@ -172,6 +172,7 @@ void perfume_collector_disown(struct perfume_collector *c)
 void perfume_collector_free(struct perfume_collector *c)
 {
 	struct writer *writer;
+	struct user *user;
 
 	if (!c)
 		return;
@@ -180,6 +181,10 @@ void perfume_collector_free(struct perfume_collector *c)
 	while ((writer = c->writers) != NULL) {
 		c->writers = writer->next;
 		perfume_writer_free(c, writer);
+	}
+	while ((user = c->users) != NULL) {
+		c->users = user->next;
+		free(user);
 	}
 	while (c->n_callers)
 		close(c->callers[--c->n_callers]);

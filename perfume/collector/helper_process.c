@@ -12,13 +12,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PATIENCE_NS 1000000000ULL
+#define KILLED_NS 1000000000ULL
 
 /* Returns the exit status of the child, or -ETIMEDOUT. */
-static int wait_for(pid_t pid)
+static int wait_for(pid_t pid, uint64_t patience_ns)
 {
 	const struct timespec nap = {.tv_nsec = 50000};
-	uint64_t end = perfume_collector_now() + PATIENCE_NS;
+	uint64_t end = perfume_collector_now() + patience_ns;
 	int status;
 	pid_t ended;
 
@@ -31,12 +31,15 @@ static int wait_for(pid_t pid)
 }
 
 /* Without SIGCHLD, the caller does not notice the child; its fork handlers do not run. */
-int perfume_helper_process(int (*fn)(const void *ctx), const void *ctx)
+int perfume_helper_process(int (*fn)(const void *ctx), const void *ctx, uint64_t *patience_ns)
 {
+	uint64_t begin = perfume_collector_now(), took;
 	sigset_t all, old;
 	pid_t pid;
 	int result;
 
+	if (!*patience_ns)
+		return -ETIMEDOUT;
 	sigfillset(&all);
 	sigprocmask(SIG_BLOCK, &all, &old);
 	pid = (pid_t)syscall(SYS_clone, 0, NULL, NULL, NULL, NULL);
@@ -46,10 +49,12 @@ int perfume_helper_process(int (*fn)(const void *ctx), const void *ctx)
 	sigprocmask(SIG_SETMASK, &old, NULL);
 	if (pid < 0)
 		return result;
-	result = wait_for(pid);
+	result = wait_for(pid, *patience_ns);
 	if (result == -ETIMEDOUT) {
 		kill(pid, SIGKILL);
-		wait_for(pid);
+		wait_for(pid, KILLED_NS);
+		took = perfume_collector_now() - begin;
+		*patience_ns -= took < *patience_ns ? took : *patience_ns;
 	}
 	return result;
 }

@@ -75,6 +75,7 @@ static int list_event(const struct perfume_collector *c, const struct words *wor
 int perfume_collector_each(struct perfume_collector *c, perfume_registered_fn *fn, void *ctx)
 {
 	const size_t n = AREA_SLOTS * sizeof(uint32_t);
+	uint64_t patience = PATIENCE_NS;
 	struct words words;
 	uint32_t i;
 	int result = 0;
@@ -85,7 +86,7 @@ int perfume_collector_each(struct perfume_collector *c, perfume_registered_fn *f
 	for (words.writer = c->writers; words.writer; words.writer = words.writer->next) {
 		memset(words.at, 0, words.writer->n_events * sizeof(uint32_t));
 		if (words.writer->mem >= 0 && words.writer->n_events && !words.writer->gone)
-			perfume_helper_process(read_words, &words);
+			perfume_helper_process(read_words, &words, &patience);
 		for (i = 0; i < words.writer->n_events && !words.writer->gone && !result; i++)
 			result = list_event(c, &words, i, fn, ctx);
 	}

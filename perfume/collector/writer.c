@@ -97,7 +97,8 @@ static int set_words_safely(const struct word_update *update)
 	if (update->writer->mem < 0)
 		return -EACCES;
 	return words_are_resident(update->writer) ? set_words(update)
-						  : perfume_helper_process(set_words, update);
+						  : perfume_helper_process(set_words, update,
+							    &update->writer->user->patience_ns);
 }
 
 static void give_up_writing(struct perfume_collector *c, struct writer *writer)
@@ -454,17 +455,19 @@ static struct user *user_of(struct perfume_collector *c, uid_t uid)
 	user = calloc(1, sizeof(*user));
 	if (user) {
 		user->uid = uid;
+		user->patience_ns = PATIENCE_NS;
 		user->next = c->users;
 		c->users = user;
 	}
 	return user;
 }
 
+/* A user for whom the collector has waited is not forgotten, so that it waits once only. */
 static void user_leave(struct perfume_collector *c, struct user *user)
 {
 	struct user **link = &c->users;
 
-	if (--user->n_writers)
+	if (--user->n_writers || user->patience_ns < PATIENCE_NS)
 		return;
 	while (*link != user)
 		link = &(*link)->next;

@@ -29,6 +29,7 @@
 struct user {
 	uid_t uid;
 	uint32_t n_writers, n_readers, n_events;
+	uint64_t patience_ns; /* left for waiting for pages of their memory */
 	struct user *next;
 };
 
@@ -114,12 +115,14 @@ void perfume_clock_update(struct perfume_collector *c);
  */
 uint64_t perfume_clock_ns(struct perfume_collector *c, uint32_t clock, uint64_t time);
 
+#define PATIENCE_NS 1000000000ULL
+
 /*
  * helper_process.c: runs fn, which may only make system calls, in a child process. Returns the
- * result of fn, 0 to 255; -ETIMEDOUT if the child was killed after one second; or the error of
- * creating the child.
+ * result of fn, 0 to 255; -ETIMEDOUT if the patience was used up, which shortens it, or is 0
+ * already; or the error of creating the child.
  */
-int perfume_helper_process(int (*fn)(const void *ctx), const void *ctx);
+int perfume_helper_process(int (*fn)(const void *ctx), const void *ctx, uint64_t *patience_ns);
 
 /* writer.c */
 
