@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""make check: builds, then runs static checks, unit tests and quick end-to-end tests."""
+"""make check: builds, then runs static checks, unit tests and quick end-to-end tests; make test."""
+import importlib.machinery
+import importlib.util
 import re
 
-from command import BUILD
+from command import BUILD, ROOT
 from test_install import make, prefix  # noqa: F401
 
 # A test of each kind with this word in its name.
@@ -28,3 +30,24 @@ def test_fails_if_no_test_passes(prefix):  # noqa: F811
     done = make('check', f'PREFIX={prefix}', 'K=no-such-test')
     assert done.returncode != 0
     assert done.stdout.splitlines()[-1] == '0 passed, 0 failed, 0 skipped'
+
+
+def test_all_tests_say_how_long_they_take_and_which_run(tmp_path, monkeypatch, capsys):
+    """With nothing in place of the tests."""
+    loader = importlib.machinery.SourceFileLoader('tests_run', str(ROOT / 'tests/run'))
+    tests = importlib.util.module_from_spec(importlib.util.spec_from_loader('tests_run', loader))
+    monkeypatch.setattr('sys.dont_write_bytecode', True)
+    loader.exec_module(tests)
+    for name in ('run_programs', 'run_pytest', 'run_guests'):
+        monkeypatch.setattr(tests, name, lambda *args, **kwargs: None)
+    monkeypatch.setattr(tests, 'compile_tests', lambda build: tests.threading.Thread())
+    monkeypatch.setattr(tests.threading.Thread, 'wait', lambda thread: 0, raising=False)
+    monkeypatch.setattr(tests.subprocess, 'Popen', lambda *args, **kwargs: None)
+    (tmp_path / 'meson-logs').mkdir()
+    for first in (True, False):
+        monkeypatch.setattr(tests, 'START', tests.time.monotonic() - 720)
+        tests.run_all(tests.Counts(), tmp_path)
+        lines = capsys.readouterr().out.splitlines()
+        assert ('about 25 minutes' if first else 'the last run took 12 minutes') in lines[0]
+        assert [re.sub(r'.*\((\d) of 3\)', r'\1', line) for line in lines[1:]] == ['1', '2', '3']
+        assert all(line.startswith(' 12 min: ') for line in lines)
