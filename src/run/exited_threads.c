@@ -21,6 +21,7 @@
 #include "perf/kernel.h"
 #include "perf/target.h"
 #include "run/run.h"
+#include "stream/stream.h"
 #include "stream/task_name.h"
 
 /* Further threads are counted with their creators: a longer table is not useful. */
@@ -348,8 +349,36 @@ int threads_know(struct attar_run *run, uint64_t time)
 	return r;
 }
 
+/* A thread of the process that was created during the run and has not exited; 0: none. */
+static pid_t find_running(const struct attar_run *run, const struct attar_process *process)
+{
+	const struct attar_stream *stream = run->tasks.stream ? run->tasks.stream : run->stream;
+
+	map_each (&run->threads.running, it) {
+		const struct attar_thread *thread = stream_thread(stream, (pid_t)it->key);
+
+		if (thread && thread->process == process && thread->tid != process->pid)
+			return thread->tid;
+	}
+	return 0;
+}
+
+/*
+ * Of the threads of a process, only the one that executes a program is left. It takes over the tid
+ * of the main thread, and has no EXIT record with its own.
+ */
+static void on_exec_record(struct attar_run *run, const struct attar_event *ev)
+{
+	pid_t tid;
+
+	while (ev->thread && (tid = find_running(run, ev->thread->process)))
+		map_remove(&run->threads.running, (uint64_t)tid);
+}
+
 int threads_note_task(struct attar_run *run, const struct attar_event *ev)
 {
+	if (ev->record->type == PERF_RECORD_COMM && ev->record->comm.exec)
+		on_exec_record(run, ev);
 	if (ev->record->type == PERF_RECORD_FORK)
 		return on_fork_record(run, ev->record);
 	if (ev->record->type == PERF_RECORD_EXIT)

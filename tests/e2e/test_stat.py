@@ -431,6 +431,22 @@ def test_threads_with_lost_records_are_unassigned(held, tmp_path):
     assert re.search(rf'^\[unassigned\] +- +{rest["value"]:,} .* partial$', text.read_text(), re.M)
 
 
+EXEC_IN_THREAD = """
+import os, signal, threading
+threading.Thread(target=lambda: os.execv('/bin/true', ['true'])).start()
+signal.pause()
+"""
+
+
+def test_no_thread_is_left_by_an_exec_from_another_thread():
+    """The thread takes over the ID of the main thread: none is still running."""
+    done = run('stat', '--per-thread', '--format', 'json', '-e', 'page-faults', '--',
+               sys.executable, '-S', '-c', EXEC_IN_THREAD)
+    report = json.loads(done.stdout.splitlines()[-1])
+    assert done.returncode == 0 and 'true' in {row[0] for row in report['sections'][0]['rows']}
+    assert not [r for r in report.get('remarks', []) if 'still running' in r]
+
+
 def test_running_threads_are_unassigned(held):
     """So are the counts of threads that have not ended: the kernel does not report them."""
     target = held(workload('threadcalls'), 3, 7, 'stay', stdout=subprocess.PIPE)
