@@ -524,6 +524,9 @@ int outputs_close(struct outputs *o)
 		result = result < 0 ? result : r;
 	}
 	vec_done(&o->all);
+	vec_each (&o->names, name)
+		free(*name);
+	vec_done(&o->names);
 	buf_done(&o->failure);
 	return result;
 }

@@ -52,6 +52,7 @@ struct outputs {
 	const struct attar_run *run; /* borrowed */
 	const struct attar_profiler *profiler;
 	VEC(struct output) all;
+	VEC(char *) names;                    /* paths of some, which are owned */
 	struct attar_render_opts opts;        /* of files; strings are borrowed */
 	const struct output_options *options; /* borrowed */
 	mode_t mode;                          /* of new files */

@@ -301,9 +301,26 @@ static int add_output(struct outputs *o, const char *path, const struct attar_re
 	return sink ? add_file(o, path, sink, opts) : -EINVAL;
 }
 
+/* perf-prof writes the stacks of --flame-graph FILE to FILE.folded. NULL: out of memory. */
+static const char *add_extension(struct outputs *o, const char *path)
+{
+	char *name;
+
+	if (asprintf(&name, "%s.%s", path, sink_of_stacks()->extension) < 0)
+		return NULL;
+	if (vec_push(&o->names, name) == 0)
+		return name;
+	free(name);
+	return NULL;
+}
+
 static int add_flame_graph(
 	struct outputs *o, const char *path, const struct attar_render_opts *opts)
 {
+	if (*path && perf_prof_is_on() && !attar_sink_of_path(path))
+		path = add_extension(o, path);
+	if (!path)
+		return base_oom();
 	return *path ? add_file(o, path, outputs_flame_graph_sink(path), opts) : 0;
 }
 

@@ -70,6 +70,18 @@ def test_flame_graph_without_a_name(tmp_path, name):
     assert 0.6 < heavy / samples_of(text) < 0.8, text
 
 
+@pytest.mark.parametrize('name, written, plain', [
+    ('cpu', 'cpu.folded', 'cpu'), ('cpu.folded', 'cpu.folded', 'cpu.folded'),
+    ('cpu.v2', 'cpu.v2.folded', 'cpu.v2'), ('cpu.html', 'cpu.html', 'cpu.html')])
+def test_name_of_the_flame_graph(perf_prof, tmp_path, name, written, plain):
+    for start, expected in ((perf_prof, written), (run, plain)):
+        folder = tmp_path / start.__name__
+        folder.mkdir()
+        ended = start('profile', '-g', '--flame-graph', name, '--', 'true', cwd=folder)
+        assert ended.returncode == 0, ended.stderr
+        assert [path.name for path in folder.iterdir()] == [expected]
+
+
 def test_flame_graph_of_intervals(perf_prof, tmp_path):
     """Each stack begins with the time of its interval; -o replaces standard output."""
     path = tmp_path / 'snapshots.folded'
