@@ -13,7 +13,7 @@ struct agent {
 	struct agent_config options; /* of the command line: these override the file */
 	struct agent_config config;
 	VEC(struct agent_child *) children;
-	struct http_server *server;            /* NULL: no --listen */
+	struct http_server *server;       /* NULL: no --listen */
 	struct agent_directory directory; /* of the files with metrics of the children */
 	int signals;                      /* signalfd */
 	bool stopping;
@@ -52,8 +52,6 @@ struct agent_metrics_text {
 	const char *section;
 	char *text; /* is changed */
 };
-int agent_metrics_merge(struct buf *out, struct agent_metrics_text *texts, size_t n);
-
 /* ---- agent_privileges.c ---- */
 
 /*

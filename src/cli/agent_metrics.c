@@ -93,7 +93,7 @@ static int add_text(families *all, const struct agent_metrics_text *t)
 	return 0;
 }
 
-int agent_metrics_merge(struct buf *out, struct agent_metrics_text *texts, size_t n)
+static int agent_metrics_merge(struct buf *out, struct agent_metrics_text *texts, size_t n)
 {
 	families all _cleanup_(families_done) = {0};
 

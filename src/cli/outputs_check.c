@@ -115,7 +115,8 @@ const struct attar_sink *sink_of_file(const char *path)
 	return NULL;
 }
 
-bool outputs_fold_stacks(const struct output_options *options)
+/* The option --flame-graph "": folded stacks replace the text of -o, or of stdout without -o. */
+static bool outputs_fold_stacks(const struct output_options *options)
 {
 	for (size_t i = 0; i < options->flame_graphs.n; i++)
 		if (!*options->flame_graphs.at[i])

@@ -24,9 +24,6 @@ int outputs_check_options(const struct attar_run *run, const struct output_optio
  */
 const struct attar_sink *sink_of_file(const char *path);
 
-/* The option --flame-graph "": folded stacks replace the text of -o, or of stdout without -o. */
-bool outputs_fold_stacks(const struct output_options *options);
-
 /* The sinks of -o and of stdout; NULL with an error message: there is none. */
 const struct attar_sink *outputs_find_sink(const struct output_options *options, const char *path);
 const struct attar_sink *outputs_stdout_sink(const struct output_options *options);

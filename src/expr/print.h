@@ -100,9 +100,6 @@ void print_program(struct print_run *run);
 /* Writes a conversion of any kind, and the text before it. */
 void print_conversion(struct print_run *run, const struct print_piece *piece);
 
-/* Writes a node as "%s" does. */
-void print_string(struct print_run *run, int32_t node);
-
 /* Writes a value as "%p" with the suffix does; width: as in "%*ph", -1 none. */
 void print_pointer(struct print_run *run, const char *suffix, int width, struct expr_value value);
 

@@ -114,7 +114,8 @@ static void put_record_text(struct print_run *run, const char *text, size_t n)
 		print_text(run, is_plain(text[i]) ? text + i : "_", 1);
 }
 
-void print_string(struct print_run *run, int32_t index)
+/* Writes a node as "%s" does. */
+static void print_string(struct print_run *run, int32_t index)
 {
 	const struct expr_node *node = node_at(run, index);
 	struct expr_value v;

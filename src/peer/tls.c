@@ -476,7 +476,8 @@ static void send_alert(const struct tls *t, int e)
 		gnutls->alert_send_appropriate(t->session, e);
 }
 
-int tls_handshake(struct tls *t)
+/* 0: the other side is authenticated; -EAGAIN: not yet; other: refused, with an error message. */
+static int tls_handshake(struct tls *t)
 {
 	const struct library *gnutls = &t->keys->gnutls;
 	int e = t->is_ready ? 0 : gnutls->handshake(t->session);
@@ -548,11 +549,6 @@ int tls_new(struct tls_keys *keys, int fd, const char *host, struct tls **ret_tl
 struct tls *tls_free(struct tls *tls)
 {
 	return NULL;
-}
-
-int tls_handshake(struct tls *tls)
-{
-	return -EPROTO;
 }
 
 ssize_t tls_read(struct tls *tls, void *bytes, size_t n)

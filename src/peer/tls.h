@@ -37,9 +37,6 @@ struct tls_keys *tls_keys_free(struct tls_keys *keys);
 int tls_new(struct tls_keys *keys, int fd, const char *host, struct tls **ret_tls);
 struct tls *tls_free(struct tls *tls);
 
-/* 0: the other side is authenticated; -EAGAIN: not yet; other: refused, with an error message. */
-int tls_handshake(struct tls *tls);
-
 /* Like link_read() and link_write(). */
 ssize_t tls_read(struct tls *tls, void *bytes, size_t n);
 ssize_t tls_write(struct tls *tls, const void *bytes, size_t n);

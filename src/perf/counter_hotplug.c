@@ -35,7 +35,7 @@ static bool leads(const struct attar_counter *c)
 
 /* ---- a CPU goes offline ---- */
 
-/* A base of a fd that was opened again is the count before, negated; after a reset it may be not. */
+/* The base of a fd that was opened again is the count before, negated, until a reset. */
 static uint64_t count_before(uint64_t base)
 {
 	return (int64_t)base < 0 ? -base : 0;

@@ -181,13 +181,6 @@ static struct slot *slot_of(struct frames *frames, attar_location location)
 								: NULL;
 }
 
-enum frame_mark frames_mark(struct frames *frames, attar_location location)
-{
-	const struct slot *slot = slot_of(frames, location);
-
-	return slot ? slot->mark : FRAME_NONE;
-}
-
 const char *frames_syscall(struct frames *frames, attar_location location)
 {
 	const struct slot *slot = slot_of(frames, location);

@@ -38,9 +38,6 @@ struct frames;
 struct frames *frames_new(struct attar_symbols *symbols);
 void frames_free(struct frames *frames);
 
-/* The mark of one location: FRAME_NONE if it is not the kernel's, or has no name. */
-enum frame_mark frames_mark(struct frames *frames, attar_location location);
-
 /* The name of the system call of a FRAME_SYSCALL location: "read". Valid until the next call. */
 const char *frames_syscall(struct frames *frames, attar_location location);
 

@@ -162,7 +162,8 @@ void kvm_exit_name(const struct kvm_exits *k, uint64_t reason, char text[KVM_NAM
 	snprintf(text, KVM_NAME_BYTES, "%.*s", (int)name.len, name.bytes ? name.bytes : "");
 }
 
-void kvm_exit_add_name(const struct kvm_exits *k, struct attar_section *section, uint64_t reason)
+static void kvm_exit_add_name(
+	const struct kvm_exits *k, struct attar_section *section, uint64_t reason)
 {
 	char text[KVM_NAME_BYTES];
 

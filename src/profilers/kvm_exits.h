@@ -63,8 +63,6 @@ enum { KVM_NAME_BYTES = 64 };
 
 /* The name of a reason, and a cell with it. */
 void kvm_exit_name(const struct kvm_exits *k, uint64_t reason, char text[KVM_NAME_BYTES]);
-void kvm_exit_add_name(const struct kvm_exits *k, struct attar_section *section, uint64_t reason);
-
 /* Adds an exit to its row, whose further sums the caller adds to; NULL: out of memory. */
 struct attar_keyrow *kvm_exits_add(struct kvm_exits *k, const struct attar_thread *thread,
 	const struct kvm_exit *exit, uint64_t latency);

@@ -62,11 +62,6 @@ bool registers_syscall_argument(const struct attar_regs *regs, unsigned n, uint6
 	return registers_get(regs, arguments[n], ret_value);
 }
 
-const char *registers_name(unsigned number)
-{
-	return number < REGISTERS ? names[number] : NULL;
-}
-
 void registers_text(const struct attar_regs *regs, char text[REGISTERS_TEXT_MAX])
 {
 	size_t n = 0;

@@ -22,9 +22,6 @@ bool registers_stack_pointer(const struct attar_regs *regs, uint64_t *ret_value)
 uint64_t registers_syscall_argument_mask(unsigned n);
 bool registers_syscall_argument(const struct attar_regs *regs, unsigned n, uint64_t *ret_value);
 
-/* The name of a register, such as "ax" or "x0"; NULL: there is none. */
-const char *registers_name(unsigned number);
-
 /* "ax=0x1 bx=0x0 ..."; "" without registers. */
 void registers_text(const struct attar_regs *regs, char text[REGISTERS_TEXT_MAX]);
 

@@ -150,8 +150,9 @@ int thread_times_change(struct attar_run *run, struct thread_times *times, pid_t
 	return r < 0 ? r : 1;
 }
 
-int thread_times_give(struct attar_run *run, struct thread_times *times, struct attar_state *state,
-	uint64_t until)
+/* Gives the time of the present state up to `until` to segment(); the rest follows. */
+static int thread_times_give(struct attar_run *run, struct thread_times *times,
+	struct attar_state *state, uint64_t until)
 {
 	struct thread_block *block = state->value;
 	struct thread_segment segment = {.block = block,

@@ -28,10 +28,6 @@ const struct attar_thread *thread_times_selected(const struct attar_run *run, pi
 int thread_times_change(struct attar_run *run, struct thread_times *times, pid_t tid, uint32_t to,
 	const struct attar_stamp *at, bool is_kernel_thread, struct thread_block **ret_block);
 
-/* Gives the time of the present state up to `until` to segment(); the rest follows. */
-int thread_times_give(struct attar_run *run, struct thread_times *times, struct attar_state *state,
-	uint64_t until);
-
 /* Ends the segment of a thread, which is then the newest one of all, in the same state. */
 int thread_times_begin_again(struct attar_run *run, struct thread_times *times,
 	struct attar_state *state, uint64_t time);

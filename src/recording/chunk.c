@@ -20,7 +20,8 @@ static void link_chunk(struct recording_chunk **list, struct recording_chunk *ch
 	*list = chunk;
 }
 
-struct recording_chunk *chunk_new(struct chunk_pool *pool)
+/* NULL if out of memory. With one reference. */
+static struct recording_chunk *chunk_new(struct chunk_pool *pool)
 {
 	struct recording_chunk *chunk = pool->spare;
 
@@ -110,10 +111,4 @@ const void *feed_copy(struct chunk_pool *pool, struct feed *feed, const void *by
 	memcpy(copy, bytes, len);
 	feed->end = ROUND_UP(feed->end + len, 8);
 	return copy;
-}
-
-void feed_done(struct chunk_pool *pool, struct feed *feed)
-{
-	chunk_release(pool, feed->chunk);
-	*feed = (struct feed){0};
 }

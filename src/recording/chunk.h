@@ -32,8 +32,6 @@ struct feed {
 	uint64_t offset; /* of the byte at `at` in the input */
 };
 
-/* NULL if out of memory. With one reference. */
-struct recording_chunk *chunk_new(struct chunk_pool *pool);
 void chunk_release(struct chunk_pool *pool, struct recording_chunk *chunk);
 /* Frees all chunks, also those in use. */
 void chunk_pool_done(struct chunk_pool *pool);
@@ -66,7 +64,5 @@ ssize_t feed_room(struct chunk_pool *pool, struct feed *feed);
  * to 8. Returns their address in feed->chunk; NULL if out of memory.
  */
 const void *feed_copy(struct chunk_pool *pool, struct feed *feed, const void *bytes, size_t len);
-
-void feed_done(struct chunk_pool *pool, struct feed *feed);
 
 #endif

@@ -99,7 +99,7 @@ static void add_no_number(struct buf *b, struct cell cell)
 		buf_char(b, '-');
 }
 
-void number_range_add(struct number_range *range, struct cell cell)
+static void number_range_add(struct number_range *range, struct cell cell)
 {
 	double size = is_number(cell) ? fabs(as_double(cell)) : 0;
 
@@ -114,7 +114,7 @@ void number_range_add(struct number_range *range, struct cell cell)
  * Microseconds with three decimals show nanoseconds. Larger units are for values that need no such
  * precision, or too many digits.
  */
-const struct number_scale *number_scale_for(const struct number_range *range)
+static const struct number_scale *number_scale_for(const struct number_range *range)
 {
 	static const struct number_scale scales[] = {
 		{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};

@@ -28,11 +28,6 @@ struct number_range {
 	double least, most; /* absolute values; least is not 0; both are 0 without values */
 	bool has_fractions; /* of nanoseconds */
 };
-void number_range_add(struct number_range *range, struct cell cell);
-
-/* NULL: there are no values. */
-const struct number_scale *number_scale_for(const struct number_range *range);
-
 /*
  * The unit for the durations in n rows of a section from `first` on. NULL: each has its own; so has
  * a single row, which cannot be compared.

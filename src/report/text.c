@@ -8,7 +8,8 @@
 #include "report/shorten.h"
 #include "report/width.h"
 
-void text_style(struct attar_renderer *r, enum text_style style)
+/* Switches to a style; no effect without color. */
+static void text_style(struct attar_renderer *r, enum text_style style)
 {
 	static const char *const codes[] = {
 		[TEXT_PLAIN] = "\033[0m",

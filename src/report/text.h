@@ -8,9 +8,6 @@
 
 enum text_style { TEXT_PLAIN, TEXT_HEADING, TEXT_DIM, TEXT_HOT, TEXT_WARM, TEXT_WARNING };
 
-/* Switches to a style; no effect without color. */
-void text_style(struct attar_renderer *r, enum text_style style);
-
 /* The style for a percentage of the whole, 0..100. */
 enum text_style text_heat(double percent);
 

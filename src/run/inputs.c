@@ -44,7 +44,8 @@ static int no_field(const struct source *s, const char *wanted)
 		CLIP(s->name), wanted, fields.len ? buf_text(&fields) : "none");
 }
 
-int run_bind(struct source *s)
+/* Binds the fields of s->input to the format of the source. 0 or a negative errno. */
+static int run_bind(struct source *s)
 {
 	const struct attar_format *format = s->spec ? s->spec->format : NULL;
 

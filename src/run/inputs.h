@@ -4,9 +4,6 @@
 
 #include "run/sources.h"
 
-/* Binds the fields of s->input to the format of the source. 0 or a negative errno. */
-int run_bind(struct source *s);
-
 /* The same for a source that appears during the run: ignores its events if it lacks a field. */
 void run_bind_late(struct source *s, const struct attar_input *input);
 

@@ -131,7 +131,8 @@ static struct lines_batch take_oldest(struct run_lines *lines)
 	return batch;
 }
 
-int lines_show_oldest(struct attar_run *run)
+/* Shows the oldest batch of the queue, if there is one; 0, or the error of the hook. */
+static int lines_show_oldest(struct attar_run *run)
 {
 	struct run_lines *lines = &run->lines;
 	struct lines_batch batch;

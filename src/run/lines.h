@@ -67,9 +67,6 @@ int lines_release(struct attar_run *run);
 /* Makes room in the full buffer, by showing the oldest batch or dropping it. */
 int lines_make_room(struct attar_run *run);
 
-/* Shows the oldest batch of the queue, if there is one; 0, or the error of the hook. */
-int lines_show_oldest(struct attar_run *run);
-
 /* The rings are empty: shows the oldest batch, or the newest rows, if the reader accepts them. */
 int lines_show_next(struct attar_run *run);
 

@@ -239,7 +239,12 @@ static int complete(struct preset *p)
 	return hide_options(p);
 }
 
-int preset_parse(const char *path, const char *text, const struct attar_profiler **ret_profiler)
+/*
+ * Makes a profiler from the text of a preset; path is for messages. The profiler is never freed. 0
+ * or a negative errno.
+ */
+static int preset_parse(
+	const char *path, const char *text, const struct attar_profiler **ret_profiler)
 {
 	struct preset *p = calloc(1, sizeof(*p));
 	int r;

@@ -13,12 +13,6 @@ struct preset_text {
 extern const struct preset_text preset_texts[]; /* ends with a NULL name */
 
 /*
- * Makes a profiler from the text of a preset; path is for messages. The profiler is never freed. 0
- * or a negative errno.
- */
-int preset_parse(const char *path, const char *text, const struct attar_profiler **ret_profiler);
-
-/*
  * -ENOENT, with an error message, if the profiler is a preset of the list that hides the option
  * with this name or letter of the profiler that it runs; otherwise 0. name may be NULL, letter 0.
  */

@@ -85,13 +85,6 @@ static int grow(struct samples *s)
 	return 0;
 }
 
-uint64_t samples_weight(const struct samples *s, uint64_t key)
-{
-	uint32_t number = s->n_slots ? *slot_of(s, key) : 0;
-
-	return number ? s->pairs.at[number - 1].weight : 0;
-}
-
 int samples_add(struct samples *s, uint32_t task, uint32_t stack, uint64_t weight)
 {
 	uint64_t key = (uint64_t)task << 32 | stack;

@@ -62,9 +62,6 @@ int samples_merge(struct samples *to, const struct samples *from);
 int samples_move(struct samples *to, struct samples *from);
 void samples_reset(struct samples *s);
 
-/* The weight of a key; 0 if there is none. */
-uint64_t samples_weight(const struct samples *s, uint64_t key);
-
 void samples_done(struct samples *s);
 
 #endif

@@ -347,15 +347,13 @@ static double percent(uint64_t part, uint64_t whole)
 	return whole ? 100.0 * (double)part / (double)whole : 0;
 }
 
-static void write_table(
-	struct stack_report *sr, struct rows *rows, struct attar_report *report, bool with_total)
+static void write_table(struct stack_report *sr, struct rows *rows, struct attar_report *report)
 {
 	struct attar_section *t = attar_report_table(report, "functions");
 	uint64_t whole = sr->samples->total - sr->idle;
 
 	attar_section_column(t, "self", ATTAR_UNIT_PERCENT);
-	if (with_total)
-		attar_section_column(t, "total", ATTAR_UNIT_PERCENT);
+	attar_section_column(t, "total", ATTAR_UNIT_PERCENT);
 	attar_section_column(t, sr->weight, sr->unit);
 	attar_section_column(t, "comm", ATTAR_UNIT_TEXT);
 	attar_section_column(t, "dso", ATTAR_UNIT_TEXT);
@@ -365,8 +363,7 @@ static void write_table(
 
 		attar_section_row(t);
 		attar_cell_double(t, percent(row->self, whole));
-		if (with_total)
-			attar_cell_double(t, percent(row->total, whole));
+		attar_cell_double(t, percent(row->total, whole));
 		attar_cell_u64(t, row->self);
 		attar_cell_text(t, row->comm);
 		attar_cell_text(t, fn->dso);
@@ -386,7 +383,7 @@ static void add_up(struct stack_report *sr)
 	}
 }
 
-int stack_report_table(struct stack_report *sr, struct attar_report *report, bool with_total)
+int stack_report_table(struct stack_report *sr, struct attar_report *report)
 {
 	struct rows rows = {0};
 	uint64_t busy;
@@ -400,7 +397,7 @@ int stack_report_table(struct stack_report *sr, struct attar_report *report, boo
 		if (rows.all.n)
 			qsort(rows.all.at, rows.all.n, sizeof(*rows.all.at), compare_rows);
 		if (!sr->no_table)
-			write_table(sr, &rows, report, with_total);
+			write_table(sr, &rows, report);
 		busy = sr->samples->total - sr->idle;
 		sr->unresolved = busy ? (double)rows.unresolved / (double)busy : 0;
 		sr->unmapped = busy ? (double)rows.unmapped / (double)busy : 0;

@@ -27,12 +27,12 @@ struct stack_report {
 
 /*
  * Computes unresolved, unmapped, idle and others. Without no_table adds the table "functions":
- * self, total, weight, comm, dso, symbol; by self, then total. with_total: stacks were taken. An
+ * self, total, weight, comm, dso, symbol; by self, then total. An
  * address of a file without a name that at least 0.5% of the weight ran in or went through has a
  * separate row; the rest of a file without a name is its "[unknown]". 0 or -ENOMEM, as for the tree
  * below, which must be added after the table.
  */
-int stack_report_table(struct stack_report *sr, struct attar_report *report, bool with_total);
+int stack_report_table(struct stack_report *sr, struct attar_report *report);
 
 /*
  * Tree "stacks": one root per task, with its stacks below, outermost frame first. 0 or -ENOMEM.

@@ -168,7 +168,7 @@ int attar_stacks_report(struct attar_stacks *stacks, struct attar_report *report
 	r = scope == ATTAR_SCOPE_WHOLE ? samples_move(&stacks->whole, &stacks->interval)
 				       : samples_merge(&stacks->whole, &stacks->interval);
 	if (r == 0)
-		r = stack_report_table(&sr, report, true);
+		r = stack_report_table(&sr, report);
 	if (r == 0 && o.tree)
 		r = stack_report_tree(&sr, report);
 	if (o.for_trees)

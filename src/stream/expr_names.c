@@ -5,7 +5,8 @@
 
 #include "stream/stream.h"
 
-size_t expr_name_copy(const char *name, char *ret_text, size_t max)
+/* Copies a string of up to max bytes; NULL has none. */
+static size_t expr_name_copy(const char *name, char *ret_text, size_t max)
 {
 	size_t n = name ? strnlen(name, max) : 0;
 

@@ -19,6 +19,3 @@ size_t expr_name_code(
 size_t expr_name_user(struct attar_symbols *symbols, const struct attar_stream *stream, pid_t tid,
 	uint64_t address, char *ret_text, size_t max);
 size_t expr_name_comm(const struct attar_stream *stream, pid_t tid, char *ret_text, size_t max);
-
-/* Copies a string of up to max bytes; NULL has none. */
-size_t expr_name_copy(const char *name, char *ret_text, size_t max);

@@ -82,10 +82,10 @@ struct attar_stream {
 	uint64_t start_time;   /* ns: samples from before it are early */
 	uint64_t stop_time;    /* ns */
 	bool in_round;
-	bool last_round;         /* the round began after the stop: there are no later records */
-	bool drained;            /* the last round is over */
-	bool settled;            /* missing events have been determined */
-	struct ring_counts *counted; /* by counter and ring, at the stop; owned; NULL: not stopped */
+	bool last_round; /* the round began after the stop: there are no later records */
+	bool drained;    /* the last round is over */
+	bool settled;    /* missing events have been determined */
+	struct ring_counts *counted; /* by counter and ring, at the stop; owned; NULL: none */
 	VEC(struct attar_cpu_count) missing;
 	bool front_done; /* the record in front was delivered: the next call drops it */
 	bool started, stopped, has_clock;

@@ -33,7 +33,8 @@ static bool has_frame(const struct cfi_rules *rules, const struct unwind_machine
 	       back == fp + 8;
 }
 
-bool cfi_keeps_frame_pointers(const struct cfi_table *table)
+/* Whether nearly all code of a binary that can have callers keeps them. */
+static bool cfi_keeps_frame_pointers(const struct cfi_table *table)
 {
 	const struct unwind_machine *machine = unwind_machine_of(table->machine);
 	uint64_t kept = 0, all = 0;

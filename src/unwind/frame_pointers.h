@@ -7,9 +7,6 @@
 #include "base/parse.h"
 #include "dwarf/cfi_table.h"
 
-/* Whether nearly all code of a binary that can have callers keeps them. */
-bool cfi_keeps_frame_pointers(const struct cfi_table *table);
-
 struct frame_pointers {
 	size_t modules;      /* that keep them */
 	const char *without; /* path of one that does not, borrowed from the symbols; NULL: none */

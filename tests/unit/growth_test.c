@@ -226,7 +226,7 @@ static void draw(struct storm *s)
 	struct attar_report *report = attar_report_new("storm");
 
 	assert_int_equal(samples_merge(&s->whole, &s->interval), 0);
-	assert_int_equal(stack_report_table(&sr, report, true), 0);
+	assert_int_equal(stack_report_table(&sr, report), 0);
 	assert_int_equal(stack_report_tree(&sr, report), 0);
 	stack_report_done(&sr);
 	attar_report_free(report);

@@ -79,7 +79,7 @@ static struct stack_report report_of(struct profiled *p, struct attar_report *re
 		.samples = &p->samples,
 		.weight = "samples"};
 
-	assert_int_equal(stack_report_table(&sr, report, true), 0);
+	assert_int_equal(stack_report_table(&sr, report), 0);
 	if (tree)
 		assert_int_equal(stack_report_tree(&sr, report), 0);
 	stack_report_done(&sr);

@@ -82,6 +82,14 @@ static void move(struct samples *to, struct samples *from)
 	assert_int_equal(samples_move(to, from), 0);
 }
 
+static uint64_t samples_weight(const struct samples *s, uint64_t key)
+{
+	vec_each (&s->pairs, it)
+		if (it->key == key)
+			return it->weight;
+	return 0;
+}
+
 static void add_intervals(void (*merge)(struct samples *, struct samples *))
 {
 	struct samples whole = {0}, interval = {0};
