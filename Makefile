@@ -6,6 +6,8 @@
 #   make test       builds, runs every test; ends with "N passed, N failed, N skipped"
 #   make check      builds, runs the static checks, unit tests and quick end-to-end tests;
 #                   with K=ring only those with "ring" in their name
+#   make mutants    changes one line at a time and checks that a test fails; takes hours;
+#                   with M=NAME only that change
 #   make static     builds attar as one file that runs on any distribution, and prints its name;
 #                   with ARCH=arm64 for arm64
 #   make deb        builds Debian packages in build-deb/
@@ -82,6 +84,10 @@ test: test-packages configure
 check: all
 	@tests/run --fast $(if $(K),-k $(K)) $(BUILD)
 
+# Not part of the tests: on demand.
+mutants: test-packages
+	@tools/mutants $(M)
+
 bench: bench-packages configure
 	@ninja -C $(BUILD) all bench-peers
 	@/usr/bin/python3 bench/run --build $(BUILD)
@@ -104,4 +110,4 @@ uninstall: all
 clean:
 	rm -rf build build-* demo.html demo.folded
 
-.PHONY: all static deb configure demo test-packages test check bench-packages bench install uninstall clean
+.PHONY: all static deb configure demo test-packages test check mutants bench-packages bench install uninstall clean
