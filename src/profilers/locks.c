@@ -440,16 +440,20 @@ static void remark_libc(struct attar_run *run, struct attar_report *report,
 }
 
 /* The sum of all may be incomplete if the table of holders was full. */
-static void add_holder(struct attar_section *table, const struct lock_holder *holder)
+static void add_holder(const struct attar_run *run, struct attar_section *table,
+	const struct lock_holder *holder)
 {
+	const struct attar_thread *thread = holder->tid ? attar_run_thread(run, holder->tid) : NULL;
+
 	if (holder->tid) {
 		attar_cell_i64(table, holder->tid);
+		attar_cell_text(table, thread ? thread->comm : "[unknown]");
 		attar_cell_double(table, holder->due < holder->all
 						 ? 100 * (double)holder->due / (double)holder->all
 						 : 100);
 	} else {
-		attar_cell_none(table);
-		attar_cell_none(table);
+		for (int i = 0; i < 3; i++)
+			attar_cell_none(table);
 	}
 }
 
@@ -462,7 +466,7 @@ static void add_lock(
 
 	if (!lock) {
 		attar_cell_text(table, "[others]");
-		for (int i = 0; i < 6; i++)
+		for (int i = 0; i < 7; i++)
 			attar_cell_none(table);
 		return;
 	}
@@ -473,7 +477,7 @@ static void add_lock(
 	else
 		attar_cell_none(table);
 	attar_cell_text(table, label->comm);
-	add_holder(table, &label->holder);
+	add_holder(run, table, &label->holder);
 	attar_cell_text(table, caller(attar_run_symbols(run), label));
 }
 
@@ -486,7 +490,7 @@ static void add_join(struct attar_run *run, struct attar_section *table,
 	attar_section_row(table);
 	attar_cell_i64(table, lock->pid);
 	attar_cell_text(table, label->comm);
-	add_holder(table, &label->holder);
+	add_holder(run, table, &label->holder);
 	attar_cell_text(table, caller(attar_run_symbols(run), label));
 	attar_cell_hist(table, &attar_keyrow_sums(row, scope)->hists[0]);
 }
@@ -505,6 +509,7 @@ static void add_joins(struct attar_run *run, struct attar_report *report,
 			attar_section_column(table, "pid", ATTAR_UNIT_ID);
 			attar_section_column(table, "waiter", ATTAR_UNIT_TEXT);
 			attar_section_column(table, "thread", ATTAR_UNIT_ID);
+			attar_section_column(table, "thread name", ATTAR_UNIT_TEXT);
 			attar_section_column(table, "thread share", ATTAR_UNIT_PERCENT);
 			attar_section_column(table, "caller", ATTAR_UNIT_TEXT);
 			attar_section_hist_columns(table, ATTAR_UNIT_NS);
@@ -520,6 +525,7 @@ static void lock_columns(struct attar_section *table)
 	attar_section_column(table, "pid", ATTAR_UNIT_ID);
 	attar_section_column(table, "waiter", ATTAR_UNIT_TEXT);
 	attar_section_column(table, "holder", ATTAR_UNIT_ID);
+	attar_section_column(table, "holder name", ATTAR_UNIT_TEXT);
 	attar_section_column(table, "holder share", ATTAR_UNIT_PERCENT);
 	attar_section_column(table, "caller", ATTAR_UNIT_TEXT);
 	attar_section_hist_columns(table, ATTAR_UNIT_NS);

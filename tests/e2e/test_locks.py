@@ -326,6 +326,7 @@ def test_holder_of_a_real_convoy(tmp_path):
     holder, report = int(ended.stdout), json.loads(output.read_text())
     longest = rows(report)[0]
     assert (longest['holder'], longest['caller']) == (holder, 'lock_and_unlock')
+    assert longest['holder name'] == 'holder'
     assert longest['total'] > 8 * 50e6
     join = rows(report, 'joins')[0]
     assert (join['thread'], join['caller'], join['total'] > 4 * 50e6) == (holder, 'join', True)
