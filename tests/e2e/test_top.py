@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 from collections import Counter
 
 import pytest
@@ -301,3 +302,17 @@ def test_modifiers_of_a_probe_before_or_after_its_attributes(name, tmp_path):
     assert ended.returncode == 0, ended.stderr
     rows, _ = top('-e', event, '--input', path)
     assert [row['n'] for row in rows] == [70]
+
+
+def test_calls_that_are_read_late_are_in_their_interval():
+    """attar is stopped for several intervals, in which a call is made every 5 ms."""
+    script = 'import os, time\n' \
+        'os.kill(os.getppid(), 19)\n' \
+        'for i in range(100):\n time.sleep(0.005)\n os.getpgid(0)\n' \
+        'os.kill(os.getppid(), 18)\n'
+    done = run('top', '--format', 'json', '-m', 64, '-i', '100ms', '-e',
+               'syscalls:sys_enter_getpgid', '--', sys.executable, '-c', script)
+    assert done.returncode == 0, done.stderr
+    counts = [json.loads(line)['notes']['seen'] for line in done.stdout.splitlines()]
+    assert sum(counts) == 100
+    assert max(counts) <= 25 # 20, if nothing delays the calls
