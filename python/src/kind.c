@@ -149,8 +149,24 @@ static PyObject *kinds_of_list(const struct attar_event_list *events)
 	return list;
 }
 
+/* The names of all profilers, which may be events. To be freed; NULL: out of memory. */
+static const char **profiler_names(void)
+{
+	const struct attar_profiler *const *all = attar_profilers();
+	const char **names;
+	size_t n = 0;
+
+	while (all[n])
+		n++;
+	names = calloc(n + 1, sizeof(*names));
+	for (size_t i = 0; names && i < n; i++)
+		names[i] = all[i]->name;
+	return names;
+}
+
 PyObject *kinds_by_name(PyObject *module, PyObject *args)
 {
+	const char **profilers;
 	struct attar_catalog_opts opts = {.size = sizeof(opts), .mount = true};
 	struct attar_event_list *events = NULL;
 	struct attar_catalog *catalog = NULL;
@@ -160,12 +176,17 @@ PyObject *kinds_by_name(PyObject *module, PyObject *args)
 
 	if (!PyArg_ParseTuple(args, "y", &names))
 		return NULL;
+	profilers = profiler_names();
+	if (!profilers)
+		return PyErr_NoMemory();
+	opts.profilers = profilers;
 	r = attar_catalog_new(&opts, &catalog);
 	if (r == 0)
 		r = attar_event_list_parse(catalog, names, &events);
 	list = r < 0 ? native_raise(r) : kinds_of_list(events);
 	attar_event_list_free(events);
 	attar_catalog_free(catalog);
+	free(profilers);
 	return list;
 }
 

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from command import ATTAR, is_sampling, run, wait_until
+from command import ATTAR, is_sampling, run, wait_until, workload
 from python_package import PYTHON, environment, needs_package
 
 pytestmark = needs_package
@@ -160,6 +160,22 @@ def handles(pid, number):
     with open(f'/proc/{pid}/status', encoding='ascii') as status:
         caught = next(line for line in status if line.startswith('SigCgt:'))
     return int(caught.split()[1], 16) >> (number - 1) & 1
+
+
+def test_help_on_profilers_as_events(tmp_path):
+    """A profiler's name is an event without slashes, too; each has a function, which is called."""
+    words = ['-e', 'sched:sched_process_exec,profile,page-faults/-g/']
+    done = run('python', *words, 'help', env=environment() | {'ATTAR_PYTHON': PYTHON})
+    assert done.returncode == 0, done.stderr
+    functions = re.findall(r'^def ([a-z]\w+)\(event\)', done.stdout, re.MULTILINE)
+    assert functions == ['sched__sched_process_exec', 'profile', 'page_faults']
+    path = tmp_path / 'script.py'
+    path.write_text(re.sub(r'^    event.print\(\)$', '    print(event._name)', done.stdout,
+                           flags=re.MULTILINE))
+    done = run('python', *words, path, '--', workload('split7030'),
+               env=environment() | {'ATTAR_PYTHON': PYTHON})
+    assert done.returncode == 0, done.stderr
+    assert {'sched:sched_process_exec', 'profile', 'page-faults'} <= set(done.stdout.split())
 
 
 def test_help_prints_a_script_that_runs(tmp_path):
