@@ -142,10 +142,13 @@ ON_CPU_0 = {'preexec_fn': lambda: os.sched_setaffinity(0, {0})}
 
 @pytest.fixture(scope='module', name='command')
 def fixture_command():
-    """A program that sleeps 5 ms on CPU 0, on which it starts, and 20 ms on CPU 1, ten times."""
+    """
+    A program that sleeps 5 ms on CPU 0, on which it starts, and 20 ms on CPU 1, ten times. It has
+    real-time priority, as its moves would wait for other threads of a busy CPU otherwise.
+    """
     if os.cpu_count() < 2 or os.geteuid():
         pytest.skip('needs two CPUs and root')
-    return ['--', workload('migrates'), ROUNDS, SLEEP]
+    return ['--', 'chrt', '-f', 1, workload('migrates'), ROUNDS, SLEEP]
 
 
 @pytest.fixture(scope='module', name='recording')
