@@ -100,7 +100,7 @@ import os, sys, time
 def spin():
     pid = os.fork()
     if not pid:
-        while time.process_time() < 0.1 or not sys.argv[1:]: pass
+        while not sys.argv[1:] or time.process_time() < 0.1: sum(range(50000))
         os._exit(0)
     return pid
 print(spin(), flush=True)
