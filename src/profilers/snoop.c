@@ -28,7 +28,8 @@ enum {
 struct column {
 	char name[KEYS_NAME_BYTES];
 	struct attar_expr *value;
-	bool reads; /* the memory or files of the program */
+	bool reads;   /* the memory or files of the program */
+	bool is_file; /* fd_name() */
 };
 
 struct event {
@@ -62,7 +63,7 @@ struct snoop {
 	struct attar_texts texts;
 	const char *key, *name; /* name: patterns; NULL: all */
 	uint64_t than;
-	bool failed, tasks;
+	bool failed, tasks, files;
 
 	struct by_source stages[2];
 	struct attar_pairs *pairs; /* NULL: one stage */
@@ -95,6 +96,7 @@ static int add_column(struct attar_run *run, uint32_t source, struct event *e,
 		return r;
 	e->n++;
 	column->reads = keys_read_program(column->value);
+	column->is_file = column->reads && strstr(option->value, "fd_name(");
 	e->reads |= column->reads;
 	if (attar_expr_columns(column->value) != 1)
 		return attar_fail(
@@ -277,6 +279,32 @@ static bool is_unknown(const struct attar_run *run, const struct started *starte
 	       (started->is_unread || started->read_at >= ended);
 }
 
+/* Whether what fd_name() gave is a pipe, a socket, another object without a name, or a terminal. */
+static bool is_stream(const char *name, size_t n)
+{
+	static const char *const terminals[] = {
+		"/dev/pts/", "/dev/tty", "/dev/console", "/dev/ptmx"};
+
+	for (size_t i = 0; i < sizeof(terminals) / sizeof(*terminals); i++)
+		if (n >= strlen(terminals[i]) && !memcmp(name, terminals[i], strlen(terminals[i])))
+			return true;
+	return n && *name != '/';
+}
+
+/* --files: an unknown file is not left out. */
+static bool has_no_file(const struct attar_run *run, const struct started *started, uint64_t ended)
+{
+	const struct event *e = started->event;
+	size_t len = 0;
+
+	if (!attar_run_is_live(run) || is_unknown(run, started, ended))
+		return false;
+	for (size_t i = 0; i < e->n; len += started->len[i++])
+		if (e->columns[i].is_file && is_stream(started->bytes + len, started->len[i]))
+			return true;
+	return false;
+}
+
 static void add_started(struct snoop *s, struct attar_run *run, struct attar_section *lines,
 	const struct started *started, uint64_t ended)
 {
@@ -386,6 +414,8 @@ static int end(struct snoop *s, struct attar_run *run, struct event *e,
 	if (s->failed && !(e->failed && attar_expr_number(e->failed, record)))
 		return 0;
 	compute_pending(run, started, false);
+	if (s->files && has_no_file(run, started, at.time))
+		return 0;
 	lines = new_line(s, run, ev, started->comm, started->tid);
 	if (!lines)
 		return 0;
@@ -590,6 +620,9 @@ static const struct attar_option options[] = {
 	ATTAR_TIME(struct snoop, than, 0, "than", "TIME",
 		"only pairs that take at least this time: nanoseconds, or with a unit: 4ms",
 		.bare = 1),
+	ATTAR_FLAG(struct snoop, files, 0, "files",
+		"only pairs whose file, fd_name() in a column of the start, is not a pipe, socket "
+		"or terminal"),
 	ATTAR_FLAG(struct snoop, tasks, 0, "tasks",
 		"-p, -t and a command select pairs by their thread, and events are those of the "
 		"whole system"),

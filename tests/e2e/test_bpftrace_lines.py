@@ -56,7 +56,10 @@ def test_cpudist(tmp_path):
 
 
 SLOW_READS = '''
-r, w = os.pipe()
+path = f'/tmp/attar-slow-{os.getpid()}'  # pipes are left out
+os.mkfifo(path)
+r = w = os.open(path, os.O_RDWR)
+os.unlink(path)
 if not os.fork():
     for i in range(10):
         time.sleep(0.02 + i / 200)

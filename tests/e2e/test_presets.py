@@ -145,6 +145,7 @@ def senseless(name, base, given):
         no |= {'key', 'tasks'}
         no |= {'than'} if len(events) == 1 else set()
         no |= {'failed'} if 'sys_exit' not in events[-1] else set()
+        no |= {'files'} if 'fd_name(' not in events[0] else set()
     return no
 
 

@@ -582,19 +582,51 @@ def test_netqtop():
 
 
 @pytest.mark.usefixtures('root')
-def test_fileslower():
-    program = '''
-    import os, time
+def test_fileslower(tmp_path):
+    """A read from a FIFO, which has a name, among reads from a pipe and a socket."""
+    program = f'''
+    import os, socket, time
     r, w = os.pipe()
+    os.mkfifo("{tmp_path}/fifo")
+    fifo = os.open("{tmp_path}/fifo", os.O_RDWR)
+    mine, other = socket.socketpair()
     if not os.fork():
-        time.sleep(0.2)
-        os.write(w, b'x' * 7)
+        for to in w, fifo, other.fileno():
+            time.sleep(0.2)
+            os.write(to, b'x' * 7)
         os._exit(0)
-    os.read(r, 100)
+    for fd in r, fifo, mine.fileno():
+        os.read(fd, 100)
     '''
     found = of_preset('fileslower', '--than', '100ms', *python(program))
-    assert [(r['CALL'], r['BYTES']) for r in found] == [('read', 7)]
-    assert found[0]['FILE'].startswith('pipe:') and found[0]['duration'] >= 10**8
+    assert [(r['CALL'], r['FILE'], r['BYTES']) for r in found] == [
+        ('read', f'{tmp_path}/fifo', 7)]
+    assert found[0]['duration'] >= 10**8
+
+
+def test_slow_fsyncs(loop, tmp_path):
+    """Each call that took long by the program's own clock is printed."""
+    program = f'''
+    import json, os, sys, time
+    fd, times = os.open("{loop}", os.O_RDWR), []
+    for i in range(20):
+        os.pwrite(fd, bytes(4 << 20), 0)
+        since = time.monotonic()
+        (os.fdatasync if i % 2 else os.fsync)(fd)
+        times.append(time.monotonic() - since)
+    with open("{tmp_path}/times", "w") as out:
+        json.dump(times, out)
+    '''
+    done = run('fileslower', '--than', '1ms', '--format', 'json', *python(program))
+    times = json.loads((tmp_path / 'times').read_text())
+    calls = [r for r in lines_of(done.stdout) if r['CALL'] in ('fsync', 'fdatasync')]
+    long = [('fdatasync' if i % 2 else 'fsync') for i, t in enumerate(times) if t > 0.0015]
+    if not long:
+        pytest.skip('no call took longer than 1.5 ms')
+    for call in set(long):
+        assert sum(r['CALL'] == call for r in calls) >= long.count(call)
+    assert {r['FILE'] for r in calls} <= {loop, '[unknown]'}
+    assert max(calls, key=lambda r: r['duration'])['FILE'] == loop
 
 
 @pytest.mark.usefixtures('root')
