@@ -340,7 +340,7 @@ class _expr:
 expr: _expr
 
 class _fileslower:
-    """Print slow reads and writes of programs."""
+    """Print slow reads, writes and fsyncs of files by programs."""
     def __call__(
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # print the attributes column=NAME:EXPR of these events; the second -e ends pairs
@@ -1319,6 +1319,9 @@ class _snoop:
         name: _Texts = ...,
         # only pairs that take at least this time: nanoseconds, or with a unit: 4ms
         than: _Time = ...,
+        # only pairs whose file, fd_name() in a column of the start, is not a pipe, socket or
+        # terminal
+        files: bool = ...,
         # -p, -t and a command select pairs by their thread, and events are those of the whole
         # system
         tasks: bool = ...,
@@ -1632,7 +1635,7 @@ class _tcplife:
 tcplife: _tcplife
 
 class _tcpretrans:
-    """Print each retransmitted TCP segment."""
+    """Print each TCP retransmission, of one or more segments."""
     def __call__(
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # print the attributes column=NAME:EXPR of these events; the second -e ends pairs
