@@ -311,7 +311,7 @@ REFUSED = [
     (r"multi-trace -e 'kvm:kvm_msi_set_irq//key=[^']*'$", 'give two -e options'),
     (r"multi-trace -e 'sched:sched_switch//(key|role)=[^']*'$", 'two -e options|no such field'),
     (r'kvm_msi_set_irq/common_pid', 'clock-offset|pull'),
-    (r'key=next_pid/comm=comm/', "no such field or variable 'comm'.*comm_get"),
+    (r'key=next_pid/comm=comm/', "no such field or variable 'comm'.*: use _?comm"),
     (r'cpython-36m', 'myanalyzer'),
     (r'myanalyzer$|/vec==3/stack/.-e', '.'),
 ]
