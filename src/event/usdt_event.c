@@ -122,15 +122,15 @@ struct search {
 	struct intern files; /* that were read */
 };
 
-static int search_file(void *ctx, const char *path)
+static int search_file(void *ctx, const struct usdt_file *file)
 {
 	struct search *s = ctx;
 	size_t before = s->files.n;
-	int r = intern_text(&s->files, path) ? 0 : -ENOMEM;
+	int r = intern_text(&s->files, file->path) ? 0 : -ENOMEM;
 
 	if (r < 0 || s->files.n == before)
 		return r;
-	r = usdt_table_add(&s->table, path, s->request->provider, s->request->name);
+	r = usdt_table_add(&s->table, file->path, s->request->provider, s->request->name);
 	return r == -ENOMEM ? r : 0;
 }
 

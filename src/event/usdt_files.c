@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "event/usdt_files.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 
 #include "base/file.h"
@@ -18,6 +19,56 @@ static char *code_path(char *line)
 	return strstr(path, " (deleted)") ? NULL : path;
 }
 
+/* Calls fn for an O_PATH descriptor, which this function closes. */
+static int give(int handle, const char *path, usdt_file_fn *fn, void *ctx)
+{
+	int fd _cleanup_close_ = handle;
+	struct usdt_file file = {.path = path};
+	char link[32];
+
+	if (fd < 0 || fstat(fd, &file.st) < 0 || !S_ISREG(file.st.st_mode))
+		return 0;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	file.link = link;
+	return fn(ctx, &file);
+}
+
+/*
+ * The file of a mapping: what was mapped (which needs privileges), or else what is at its path now
+ * in the process's root.
+ */
+static int open_mapped(pid_t pid, const char *line, const char *in_root)
+{
+	char path[128];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%.*s", pid, (int)strcspn(line, " "), line);
+	fd = open(path, O_PATH | O_CLOEXEC);
+	return fd < 0 ? open(in_root, O_PATH | O_CLOEXEC) : fd;
+}
+
+static bool is_same(const char *path, int fd)
+{
+	struct stat at_path, opened;
+
+	return stat(path, &at_path) == 0 && fstat(fd, &opened) == 0 &&
+	       at_path.st_dev == opened.st_dev && at_path.st_ino == opened.st_ino;
+}
+
+static int give_mapped(pid_t pid, char *line, usdt_file_fn *fn, void *ctx)
+{
+	char *path = code_path(line), in_root[PATH_BYTES];
+	int fd;
+
+	if (!path)
+		return 0;
+	snprintf(in_root, sizeof(in_root), "/proc/%d/root%s", pid, path);
+	fd = open_mapped(pid, line, in_root);
+	if (fd < 0)
+		return 0;
+	return give(fd, is_same(path, fd) ? path : in_root, fn, ctx);
+}
+
 int usdt_each_file(pid_t pid, usdt_file_fn *fn, void *ctx)
 {
 	struct buf b _cleanup_(buf_done) = {0};
@@ -31,17 +82,8 @@ int usdt_each_file(pid_t pid, usdt_file_fn *fn, void *ctx)
 		return 0;
 	}
 	for (char *line = strtok_r(b.data, "\n", &save); line && r == 0;
-		line = strtok_r(NULL, "\n", &save)) {
-		char *file = code_path(line), *full;
-
-		if (!file)
-			continue;
-		snprintf(path, sizeof(path), "/proc/%d/root%s", pid, file);
-		full = realpath(access(file, F_OK) == 0 ? file : path, NULL);
-		if (full)
-			r = fn(ctx, full);
-		free(full);
-	}
+		line = strtok_r(NULL, "\n", &save))
+		r = give_mapped(pid, line, fn, ctx);
 	return r;
 }
 
@@ -67,7 +109,7 @@ static char *program_path(const char *name)
 int usdt_program_file(const char *name, usdt_file_fn *fn, void *ctx)
 {
 	char *path = program_path(name);
-	int r = path ? fn(ctx, path) : 0;
+	int r = path ? give(open(path, O_PATH | O_CLOEXEC), path, fn, ctx) : 0;
 
 	free(path);
 	return r;

@@ -3,17 +3,24 @@
 #ifndef EVENT_USDT_FILES_H
 #define EVENT_USDT_FILES_H
 
-#include <sys/types.h>
+#include <sys/stat.h>
 
 #include "base/base.h"
 
-/* Called for a file by its real path; a nonzero result ends the walk. */
-typedef int usdt_file_fn(void *ctx, const char *path);
+/* An open file. Valid until the callback returns. */
+struct usdt_file {
+	const char *path; /* for messages: another user may have put another file there */
+	const char *link; /* "/proc/self/fd/N": this file, for all who open it */
+	struct stat st;
+};
+
+/* A nonzero result ends the walk. */
+typedef int usdt_file_fn(void *ctx, const struct usdt_file *file);
 
 /*
- * Calls fn for the file of each mapping of code of a process, also several times for a file. A file
- * in another mount namespace is named through /proc/PID/root. Returns 0, also if the process has
- * exited, or the nonzero result of fn.
+ * Calls fn for the file of each mapping of code of a process, also several times for a file. The
+ * path of a file in another mount namespace is that through /proc/PID/root. Returns 0, also if the
+ * process has exited, or the nonzero result of fn.
  */
 int usdt_each_file(pid_t pid, usdt_file_fn *fn, void *ctx);
 

@@ -10,15 +10,18 @@
 #include "event/usdt_files.h"
 #include "event/user_event.h"
 
-enum { FILES_MAX = 65536, SITES_MAX = 4096 };
+/* To create a probe, and to remove it, takes the kernel milliseconds. */
+enum { FILES_MAX = 65536, FILE_SITES_MAX = 64, SITES_MAX = 512 };
 
 struct search {
 	const struct usdt_search *of;
-	const char *path;     /* the file being looked at */
+	const char *link;     /* the file being looked at */
+	bool only_trusted;    /* files of root and of this user */
 	struct map shared;    /* processes with shared memory, to be skipped */
 	struct map *unshared; /* output: processes that have the probe */
 	struct map files;     /* inode and device of the searched ones -> 1 */
 	size_t n_files, n_sites;
+	size_t in_file; /* sites of the file being looked at */
 	int error; /* of the first site that could not be probed */
 	char *sentence;
 };
@@ -28,7 +31,7 @@ static int add_site(struct search *search, const struct usdt_site *site)
 	struct attar_event_spec *spec;
 	struct usdt *usdt;
 	char *name = NULL;
-	int r = usdt_new(search->of->catalog, search->path, site, &usdt);
+	int r = usdt_new(search->of->catalog, search->link, site, &usdt);
 
 	if (r < 0)
 		return r;
@@ -56,7 +59,7 @@ static int look_at_site(void *ctx, const struct usdt_site *site)
 	if (strcmp(site->provider, USDT_PERFUME) != 0 ||
 		fnmatch(search->of->spec->user_event, site->event, 0) != 0)
 		return 0;
-	if (search->n_sites >= SITES_MAX)
+	if (search->n_sites >= SITES_MAX || search->in_file++ >= FILE_SITES_MAX)
 		return 1;
 	r = add_site(search, site);
 	if (r == -ENOMEM)
@@ -69,22 +72,31 @@ static int look_at_site(void *ctx, const struct usdt_site *site)
 	return 0;
 }
 
-static int look_at_file(void *ctx, const char *path)
+/*
+ * A probe changes the code of a file, and its counter the data, where the file says. Other users
+ * can say what they like, so their files are probed on request only.
+ */
+static bool is_trusted(const struct stat *st)
+{
+	return st->st_uid == 0 || st->st_uid == geteuid();
+}
+
+static int look_at_file(void *ctx, const struct usdt_file *file)
 {
 	struct search *search = ctx;
-	struct stat st;
-	uint64_t key;
+	const struct stat *st = &file->st;
+	uint64_t key = (uint64_t)st->st_ino * 31 + (uint64_t)st->st_dev * 0x9e3779b97f4a7c15;
 
-	if (stat(path, &st) < 0 || !S_ISREG(st.st_mode))
+	if (search->only_trusted && !is_trusted(st))
 		return 0;
-	key = (uint64_t)st.st_ino * 31 + (uint64_t)st.st_dev * 0x9e3779b97f4a7c15;
 	if (map_get(&search->files, key) || search->files.n >= FILES_MAX)
 		return 0;
 	if (map_put(&search->files, key, 1) < 0)
 		return base_oom();
 	search->n_files++;
-	search->path = path;
-	if (usdt_each(path, look_at_site, search) == -ENOMEM)
+	search->link = file->link;
+	search->in_file = 0;
+	if (usdt_each(file->link, look_at_site, search) == -ENOMEM)
 		return -ENOMEM;
 	attar_error_clear();
 	return 0;
@@ -159,7 +171,7 @@ static int look_at_unshared(void *ctx, pid_t pid)
 
 int usdt_search_unshared(const struct usdt_search *of, struct map *unshared)
 {
-	struct search search = {.of = of, .unshared = unshared};
+	struct search search = {.of = of, .unshared = unshared, .only_trusted = true};
 	int r = userevent_each(of->pids, of->n_pids, note_shared, &search.shared);
 
 	if (r == 0 && !of->n_pids)

@@ -29,8 +29,8 @@ struct usdt_search {
 int usdt_search(const struct usdt_search *search);
 
 /*
- * Searches the watched processes that share no memory with attar, and adds those that have the
- * probe to *unshared (pid -> 1). Finding none is not an error.
+ * Searches the watched processes that share no memory with attar, in files of root and of this
+ * user, and adds those that have the probe to *unshared (pid -> 1). Finding none is not an error.
  */
 int usdt_search_unshared(const struct usdt_search *search, struct map *unshared);
 

@@ -52,12 +52,17 @@ int probe_files_open(struct attar_run *run)
 	return 0;
 }
 
-static int note_mapped(void *ctx, const char *path)
+static void note_mapped(struct probe_files *files, const char *path)
 {
-	struct probe_file *file = find(ctx, path);
+	struct probe_file *file = find(files, path);
 
 	if (file)
 		file->is_mapped = true;
+}
+
+static int note_file(void *ctx, const struct usdt_file *file)
+{
+	note_mapped(ctx, file->path);
 	return 0;
 }
 
@@ -97,7 +102,7 @@ static void look_at_processes(struct attar_run *run)
 
 	if (!run_only_command(run) && run_list_processes(run, &pids) == 0)
 		vec_each (&pids, pid)
-			usdt_each_file(*pid, note_mapped, &run->probe_files);
+			usdt_each_file(*pid, note_file, &run->probe_files);
 	vec_done(&pids);
 	attar_error_clear();
 }

@@ -75,6 +75,7 @@ static int own_system(struct tracefs *tracefs)
 
 	if (tracefs->dynamic_event_system)
 		return 0;
+	tracefs->dynamic_event_time = base_now();
 	r = start_time(tracefs->proc, "self", &ticks);
 	if (r < 0)
 		return attar_context(r, "cannot name a probe");
@@ -96,13 +97,15 @@ static void stem_of(const struct probe *probe, char stem[STEM_MAX])
 	stem[n] = '\0';
 }
 
-/* The same, unique in this process. */
+/* The same, unique in this process: other objects have made their first event at another time. */
 static char *own_name(const struct tracefs *tracefs, const struct probe *probe)
 {
 	char stem[STEM_MAX], *name;
 
 	stem_of(probe, stem);
-	return asprintf(&name, "%s_%p_%zu", stem, (void *)tracefs, tracefs->dynamic_events.n) < 0
+	return asprintf(&name, "%s_0x%llx_%zu", stem,
+		       (unsigned long long)tracefs->dynamic_event_time,
+		       tracefs->dynamic_events.n) < 0
 		       ? NULL
 		       : name;
 }

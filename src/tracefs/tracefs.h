@@ -38,6 +38,7 @@ struct tracefs {
 	VEC(struct recorded_probe) recorded_probes;
 	struct map formats_by_name; /* maps hash of "system:name" to index in formats */
 	char *dynamic_event_system; /* "attar_NS_PID_START"; NULL until the first event is created */
+	uint64_t dynamic_event_time; /* ns, of the first event; part of the names of all */
 	VEC(struct dynamic_event) dynamic_events;
 	attar_address_fn *resolve; /* resolves kernel functions; NULL: none */
 	void *resolve_ctx;

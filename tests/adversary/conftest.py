@@ -12,6 +12,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'e2e'))
 import adversary  # noqa: E402
 
 
+def pytest_configure(config):
+    for mark in ('exclusive', 'quick'):  # see tests/e2e/conftest.py
+        config.addinivalue_line('markers', mark)
+
+
 @pytest.fixture(autouse=True)
 def needs_root():
     adversary.need_root()
