@@ -22,7 +22,8 @@ __asm__(".pushsection .note.stapsdt,\\"\\",\\"note\\"\\n"
         ".rept NOTES\\n"
         ".balign 4\\n.4byte 992f-991f, 994f-993f, 3\\n"
         "991: .asciz \\"stapsdt\\"\\n992: .balign 4\\n"
-        "993: .8byte place, 0, canary\\n.asciz \\"perfume\\"\\n.asciz \\"zzqtick\\"\\n.asciz \\"\\"\\n"
+        "993: .8byte place, 0, canary\\n"
+        ".asciz \\"perfume\\"\\n.asciz \\"zzqtick\\"\\n.asciz \\"\\"\\n"
         "994: .balign 4\\n"
         ".endr\\n.popsection\\n");
 int main(void)
