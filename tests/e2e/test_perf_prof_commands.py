@@ -323,13 +323,12 @@ def try_lines(tmp_path_factory):
     """Return a function that runs a line for a moment."""
     folder = tmp_path_factory.mktemp('lines')
     (folder / 'perf-prof').symlink_to(ATTAR)
-    for line in LINES:
-        for name in re.findall(r'\w+\.py\b', line):
-            (folder / name).write_text('def __sample__(event): pass\n')
     disk = next((f'/dev/{path.name}' for path in Path('/sys/block').iterdir()
                  if not path.name.startswith(('loop', 'ram'))), None)
     with subprocess.Popen([workload('sleeps'), '100000', '5']) as sleeper:
         def start(line):
+            for name in re.findall(r'\w+\.py\b', line):
+                (folder / name).write_text('def __sample__(event): pass\n')
             for pattern, rest in RESTS:
                 line += rest if re.search(pattern, line) else ''
             for pattern, meant in MEANT:
