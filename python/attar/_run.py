@@ -223,7 +223,7 @@ class Events(_Driven):
     def names(self) -> list[str]:
         """Names of the events so far: those of programs appear when they are registered."""
         self._start()
-        return self._run.names()
+        return [kind.name for kind in self._run.kinds()]
 
     @property
     def notes(self) -> dict[str, Any]:

@@ -4,14 +4,18 @@
     attar python [OPTIONS] [--] SCRIPT [ARGUMENTS] [-- COMMAND]
     attar python [OPTIONS] help
 """
+import functools
 import importlib
+import importlib.machinery
 import importlib.util
 import itertools
 import os
 import re
+import shlex
 import signal
 import sys
 import traceback
+import types
 from pathlib import Path
 
 from . import _attar, _options
@@ -19,6 +23,7 @@ from ._error import Error, nearest
 from ._run import Events
 
 OK, FAILED, USAGE = 0, 1, 2
+PERF_PROF = '--perf-prof'  # first word: the command has the name perf-prof
 
 HELP = '''attar python - call the functions of a Python script for each event
 
@@ -27,6 +32,8 @@ usage: attar python [OPTIONS] [--] SCRIPT [ARGUMENTS] [-- COMMAND]
 
 Functions of the script, all optional:
   sys__event(event)       for each event sys:event; other characters of a name become _
+  sys__alias(event)       for each event sys:event//alias=alias/; or alias(event)
+  profiler(event)         for each event of a profiler, as of -e profile/-F 997/
   __sample__(event)       for each event without its own function
   __init__()              before the first event
   __interval__()          at each interval (-i)
@@ -49,8 +56,9 @@ class CommandLine:
 
     def __init__(self, words):
         self.options, self.script, self.arguments, self.command = [], None, [], None
-        self.events, self.help = [], False
-        words = self._take_options(list(words))
+        self.help = self.ended = self.verbose = False
+        self.is_perf_prof = words[:1] == [PERF_PROF]
+        words = self._take_options(list(words[self.is_perf_prof:]))
         if self.help:
             return
         if not words:
@@ -62,25 +70,48 @@ class CommandLine:
             rest, self.command = rest[:at], rest[at + 1:]
             if not self.command:
                 raise Usage("expected a command after '--'")
-        self.arguments = rest
+        self.arguments = self._take_more(rest) if self.is_perf_prof and not self.ended else rest
+
+    def _take_more(self, words):
+        """perf-prof: without --, options after the script are those of the run."""
+        check, rest = _attar.Run(None), []
+        while words:
+            try:
+                used = self._take_option(check, words) if re.match('-.', words[0]) else 0
+            except Error:
+                used = 0
+            if not used:
+                rest.append(words[0])
+            words = words[used or 1:]
+        check.close()
+        return rest
+
+    def _take_option(self, check, words):
+        """Set the option in the first word; return the number of words that it has."""
+        word, following = words[0], words[1] if len(words) > 1 else None
+        if word in ('-v', '--verbose'):
+            self.verbose = True
+            return 1
+        used = check.set_word(os.fsencode(word),
+                              None if following is None else os.fsencode(following))
+        self.options.append((word, following if used == 2 else None))
+        return used
 
     def _take_options(self, words):
         """Set the options before the script in a run, for their errors; return the rest."""
         check = _attar.Run(None)
         while words and words[0].startswith('-') and len(words[0]) > 1:
-            word = words.pop(0)
-            if word == '--':
+            if words[0] == '--':
+                self.ended = True
+                words = words[1:]
                 break
-            if word in ('-h', '--help'):
+            if words[0] in ('-h', '--help'):
                 self.help = True
                 break
-            following = words[0] if words else None
             try:
-                used = check.set_word(os.fsencode(word),
-                                      None if following is None else os.fsencode(following))
+                words = words[self._take_option(check, words):]
             except Error as error:
                 raise Usage(str(error)) from None
-            self.options.append((word, words.pop(0) if used == 2 else None))
         check.close()
         return words
 
@@ -112,6 +143,7 @@ def print_help():
     for option in _options.of_profiler(None).values():
         value = f' {option.value}' if option.value else ''
         print(f'  --{option.name}{value}\n        {option.about}')
+    print('  --verbose\n        print on stderr which file the script was loaded from')
 
 
 # ---- a template ----
@@ -121,13 +153,31 @@ def function_of(event):
     return re.sub(r'\W', '_', event.replace(':', '__'))
 
 
+def kinds_of(line):
+    """The kinds of the events, with the members of their samples if the events can be opened."""
+    try:
+        with ScriptEvents(line) as events:
+            return events._run.kinds()
+    except Error:
+        return _attar.kinds(os.fsencode(','.join(line.event_names())))
+
+
+def fields_of(kind):
+    """Lines that read each field, and what the sample of a profiler has."""
+    types = {field[0]: f'  # {field[1]}' for field in kind.fields}
+    names = [*types, *(name for name in kind.keys if name[0] != '_' and name not in types)]
+    return [f'    event.{name}{types.get(name, "")}' if name.isidentifier() else
+            f'    event[{name!r}]{types.get(name, "")}' for name in names]
+
+
 def print_template(line):
     names = line.event_names()
     if not names:
         raise Usage('specify the events with -e: attar python -e sched:sched_wakeup help')
-    words = ' '.join(f'-e {name}' for name in names)
+    kinds = list({kind.full_name: kind for kind in kinds_of(line)}.values())
+    words = ' '.join(f'-e {shlex.quote(name)}' for name in names)
     print(f'''#!/usr/bin/env -S attar python {words} --
-"""Run it: attar python {words} SCRIPT"""
+# Run it: attar python {words} SCRIPT
 
 
 def __init__():
@@ -148,42 +198,77 @@ def __lost__(start, end):
 
 def __print_stat__(indent):
     """On SIGUSR2."""''')
-    for kind in _attar.kinds(os.fsencode(','.join(names))):
-        fields = '\n'.join(f'    event.{field[0]}  # {field[1]}' for field in kind.fields)
+    for kind in kinds:
+        fields = '\n'.join(fields_of(kind)) or '    # it has no fields'
         print(f'''
 
-def {function_of(kind.name)}(event):
-    """{kind.name}. Every event has _name, _time, _realtime, _pid, _tid, _comm, _cpu, _period,
-    _ip, _addr, _stack (-g), _text, _asdict(), print()."""
-{fields or '    # it has no fields'}
+def {function_of(kind.full_name)}(event):
+    """{kind.full_name}. Every event has _event, _time, _realtime, _pid, _tid, _comm, _cpu,
+    _callchain (-g), _text, get(), keys(), values(), items(), to_dict(), print()."""
+{fields}
     event.print()''')
     print('''
 
 def __sample__(event):
-    """Each event without its own function."""
+    """Each event without its own function; event._event is its name."""
     event.print()''')
 
 
 # ---- the script ----
 
+def load_file(path):
+    """Import a script or an extension module."""
+    name = path.name.split('.')[0]
+    loader = importlib.machinery.ExtensionFileLoader if path.suffix == '.so' else \
+        importlib.machinery.SourceFileLoader
+    sys.path.insert(0, str(path.resolve().parent))
+    spec = importlib.util.spec_from_file_location(name, path, loader=loader(name, str(path)))
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def find_module(name):
+    try:
+        return importlib.util.find_spec(name)
+    except (ImportError, ValueError):  # of a parent; no name
+        return None
+
+
 def load(script, arguments):
-    """Import the script, a file or a module, with the sys.argv and sys.path of a program."""
+    """Import a file, a package or a module, with the sys.argv and sys.path of a program."""
     path = Path(script)
     sys.argv = [script, *arguments]
     if not path.exists() and Path(f'{script}.py').exists():
         path = Path(f'{script}.py')
-    if not path.exists():
-        sys.path.insert(0, os.getcwd())
-        if '/' in script or script.endswith('.py') or not importlib.util.find_spec(script):
-            raise Usage(f"there is no script or module '{script}'")
-        return importlib.import_module(script)
-    sys.path.insert(0, str(path.resolve().parent))
-    spec = importlib.util.spec_from_loader(
-        path.stem, importlib.machinery.SourceFileLoader(path.stem, str(path)))
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module
-    spec.loader.exec_module(module)
-    return module
+    if path.is_file() or (path.exists() and not path.is_dir()):
+        return load_file(path)
+    if (path / '__init__.py').exists():
+        sys.path.insert(0, str(path.resolve().parent))
+        return importlib.import_module(path.resolve().name)
+    sys.path.insert(0, os.getcwd())
+    if '/' in script or script.endswith('.py') or not find_module(script):
+        raise Usage(f"there is no script or module '{script}'")
+    return importlib.import_module(script)
+
+
+def provide_perf_prof():
+    """What scripts import as perf_prof: the type of events."""
+    module = types.ModuleType('perf_prof', 'The type of the events of a script.')
+    module.PerfEvent = _attar.TraceEvent
+    sys.modules.setdefault('perf_prof', module)
+
+
+def keeps_running(function):
+    """As in perf-prof: an exception of a function is printed, and the run goes on."""
+    @functools.wraps(function)
+    def call(*arguments):
+        try:
+            function(*arguments)
+        except Exception:
+            show_failure()
+    return call
 
 
 class Calls:
@@ -191,36 +276,44 @@ class Calls:
 
     NAMES = ('__init__', '__exit__', '__interval__', '__lost__', '__print_stat__', '__sample__')
 
-    def __init__(self, module):
-        self._module = module
-        self._functions = {}  # by name of the event
+    def __init__(self, module, guard=None):
+        self._module, self._guard = module, guard
+        self._functions = {}  # by the event's name
         for name in self.NAMES:
-            function = vars(module).get(name)
-            setattr(self, name.strip('_'), function if callable(function) else None)
+            setattr(self, name.strip('_'), self._find(name))
 
-    def of_event(self, name):
-        function = vars(self._module).get(function_of(name), self.sample)
-        self._functions[name] = function
+    def _find(self, name):
+        function = vars(self._module).get(name)
+        if not callable(function):
+            return None
+        return self._guard(function) if self._guard else function
+
+    def of_event(self, event):
+        """Its own function, by its name with or without system if it has an alias."""
+        names = (event._event, event._name)
+        function = next(filter(None, map(self._find, map(function_of, names))), self.sample)
+        self._functions[event._event] = function
         return function
 
     def deliver(self, events):
         functions = self._functions
         for event in events:
-            name = event._name
-            function = functions[name] if name in functions else self.of_event(name)
+            name = event._event
+            function = functions[name] if name in functions else self.of_event(event)
             if function:
                 function(event)
 
-    def check(self, events):
+    def check(self, kinds):
         """Refuse a script without functions, and warn of functions for events not named by -e."""
-        known = [function_of(name) for name in events]
+        known = list(dict.fromkeys(function_of(name) for kind in kinds
+                                   for name in (kind.full_name, kind.name)))
         own = [name for name, value in vars(self._module).items()
                if callable(value) and '__' in name.strip('_') and not name.startswith('_')]
         for name in own:
             if known and name not in known:
                 print(f"attar: no event calls {name}(){nearest(name, known)}", file=sys.stderr)
         if known and not any(getattr(self, name.strip('_')) for name in self.NAMES) \
-                and not set(own) & set(known):
+                and not any(map(self._find, known)):
             raise Usage(f'the script has no function for the events: define {known[0]}(event) '
                         'or __sample__(event)')
 
@@ -245,9 +338,14 @@ class Session:
             self.calls.print_stat(0)
 
     def run(self):
-        self.calls = Calls(load(self.line.script, self.line.arguments))
+        provide_perf_prof()
+        module = load(self.line.script, self.line.arguments)
+        if self.line.verbose:
+            print(f"Loaded module: {getattr(module, '__file__', self.line.script)}",
+                  file=sys.stderr)
+        self.calls = Calls(module, keeps_running if self.line.is_perf_prof else None)
         with self.events:
-            self.calls.check(self.events.names())
+            self.calls.check(self.events._run.kinds())
             signal.signal(signal.SIGINT, self._stop)
             signal.signal(signal.SIGTERM, self._stop)
             signal.signal(signal.SIGUSR2, self._print_stat)

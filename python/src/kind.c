@@ -110,8 +110,118 @@ static int copy_fields(struct kind *kind, const struct attar_format *format)
 	return 0;
 }
 
-static PyObject *new_kind(uint32_t number, const char *name, const struct attar_format *format)
+/* SYSTEM:ALIAS; other events, also profilers, have no system in their name. */
+static PyObject *full_name(const char *name, const struct attar_event_spec *spec)
 {
+	const char *text = spec && spec->alias ? spec->text : NULL;
+	PyObject *system, *full;
+	size_t n;
+
+	if (!text || spec->kind == ATTAR_EVENT_PROFILER || !spec->column ||
+		spec->column > strlen(text))
+		return native_string(name);
+	text += spec->column - 1;
+	n = strcspn(text, ":,/{} \t\n");
+	if (text[n] != ':')
+		return native_string(name);
+	system = native_text(text, n);
+	full = system ? PyUnicode_FromFormat("%S:%s", system, name) : NULL;
+	Py_XDECREF(system);
+	return full;
+}
+
+/* Adds a name to what event['NAME'] has, and to keys(), unless a field has it. */
+static int add_name(struct kind *kind, const char *name, size_t number, bool is_key)
+{
+	PyObject *text = native_string(name), *value = PyLong_FromSize_t(number);
+	int r = text && value ? PyDict_Contains(kind->all, text) : -1;
+
+	if (r == 0) {
+		r = PyDict_SetItem(kind->all, text, value);
+		if (r == 0 && is_key)
+			r = PyList_Append(kind->keys, text);
+	}
+	Py_XDECREF(text);
+	Py_XDECREF(value);
+	return r < 0 ? -1 : 0;
+}
+
+static int add_fields(struct kind *kind, bool are_common)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < kind->n_fields; i++)
+		if (kind->fields[i].field.is_common == are_common)
+			r = add_name(kind, kind->fields[i].field.name, i, true);
+	return r;
+}
+
+static int add_getter(struct kind *kind, const char *name)
+{
+	for (size_t i = 0; event_getter(i); i++)
+		if (!strcmp(name, event_getter(i)))
+			return add_name(kind, name, kind->n_fields + i, true);
+	return 0;
+}
+
+/* The attributes that are not in keys(). */
+static int add_other_getters(struct kind *kind, bool has_stack)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && event_getter(i); i++)
+		if (has_stack || strcmp(event_getter(i), "_callchain"))
+			r = add_name(kind, event_getter(i), kind->n_fields + i, false);
+	return r;
+}
+
+static int add_members(struct kind *kind, uint64_t sample_type)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && sample_member(i); i++)
+		if (sample_has(sample_type, i))
+			r = add_name(kind, sample_member(i), kind->n_fields + EVENT_GETTERS_MAX + i,
+				true);
+	return r;
+}
+
+/* Events of profilers have period and callchain instead. */
+static bool is_left_out(const char *name, bool is_profiler, bool has_stack)
+{
+	if (!strcmp(name, "_callchain"))
+		return is_profiler || !has_stack;
+	return is_profiler && !strcmp(name, "_period");
+}
+
+/* In the order of perf-prof; "": fields that all tracepoints have. */
+static int add_names(struct kind *kind, bool is_profiler, uint64_t sample_type)
+{
+	static const char *const of_sample[] = {"_pid", "_tid", "_time", "_cpu", "_period", "",
+		"_realtime", "_callchain", "_event"};
+	bool has_stack = sample_type & PERF_SAMPLE_CALLCHAIN;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < sizeof(of_sample) / sizeof(of_sample[0]); i++) {
+		const char *name = of_sample[i];
+
+		if (!*name)
+			r = add_fields(kind, true);
+		else if (!is_left_out(name, is_profiler, has_stack))
+			r = add_getter(kind, name);
+	}
+	if (r == 0)
+		r = add_fields(kind, false);
+	if (r == 0 && is_profiler)
+		r = add_members(kind, sample_type);
+	return r == 0 ? add_other_getters(kind, has_stack) : r;
+}
+
+/* attr: of its samples; NULL: they are unknown. */
+static PyObject *new_kind(uint32_t number, const char *name, const struct attar_event_spec *spec,
+	const struct perf_event_attr *attr)
+{
+	const struct attar_format *format = spec ? spec->format : NULL;
 	struct kind *kind = PyObject_New(struct kind, kind_type);
 
 	if (!kind)
@@ -120,8 +230,14 @@ static PyObject *new_kind(uint32_t number, const char *name, const struct attar_
 	kind->n_fields = 0;
 	kind->fields = NULL;
 	kind->name = native_string(name);
+	kind->full_name = full_name(name, spec);
 	kind->index = PyDict_New();
-	if (!kind->name || !kind->index || (format && copy_fields(kind, format) < 0)) {
+	kind->all = PyDict_New();
+	kind->keys = PyList_New(0);
+	if (!kind->name || !kind->full_name || !kind->index || !kind->all || !kind->keys ||
+		(format && copy_fields(kind, format) < 0) ||
+		add_names(kind, spec && spec->kind == ATTAR_EVENT_PROFILER,
+			attr ? attr->sample_type : 0) < 0) {
 		Py_DECREF(kind);
 		return NULL;
 	}
@@ -132,8 +248,8 @@ PyObject *kind_new(const struct attar_run *run, uint32_t source)
 {
 	const struct attar_event_spec *spec = attar_run_source_spec(run, source);
 
-	return new_kind(source, spec ? spec->name : attar_run_source_name(run, source),
-		spec ? spec->format : NULL);
+	return new_kind(source, spec ? spec->name : attar_run_source_name(run, source), spec,
+		attar_run_source_attr(run, source));
 }
 
 static PyObject *kinds_of_list(const struct attar_event_list *events)
@@ -141,7 +257,7 @@ static PyObject *kinds_of_list(const struct attar_event_list *events)
 	PyObject *list = PyList_New((Py_ssize_t)events->n);
 
 	for (size_t i = 0; list && i < events->n; i++) {
-		PyObject *kind = new_kind((uint32_t)i, events->at[i].name, events->at[i].format);
+		PyObject *kind = new_kind((uint32_t)i, events->at[i].name, &events->at[i], NULL);
 
 		if (!kind || PyList_SetItem(list, (Py_ssize_t)i, kind) < 0)
 			Py_CLEAR(list);
@@ -200,7 +316,10 @@ static void kind_free(struct kind *kind)
 	}
 	free(kind->fields);
 	Py_XDECREF(kind->name);
+	Py_XDECREF(kind->full_name);
 	Py_XDECREF(kind->index);
+	Py_XDECREF(kind->all);
+	Py_XDECREF(kind->keys);
 	PyObject_Free(kind);
 	Py_DECREF(type);
 }
@@ -211,6 +330,17 @@ static PyObject *get_name(struct kind *kind, void *unused)
 {
 	Py_INCREF(kind->name);
 	return kind->name;
+}
+
+static PyObject *get_full_name(struct kind *kind, void *unused)
+{
+	Py_INCREF(kind->full_name);
+	return kind->full_name;
+}
+
+static PyObject *get_keys(struct kind *kind, void *unused)
+{
+	return PyList_GetSlice(kind->keys, 0, PyList_Size(kind->keys));
 }
 
 static PyObject *get_index(struct kind *kind, void *unused)
@@ -239,6 +369,8 @@ static PyObject *get_fields(struct kind *kind, void *unused)
 }
 
 static PyGetSetDef getters[] = {{"name", (getter)get_name, NULL, "The event's name.", NULL},
+	{"full_name", (getter)get_full_name, NULL, "SYSTEM:ALIAS, or the name.", NULL},
+	{"keys", (getter)get_keys, NULL, "Names of what keys() of its events has.", NULL},
 	{"index", (getter)get_index, NULL, "Numbers of the fields by name.", NULL},
 	{"fields", (getter)get_fields, NULL, "The layout of each field.", NULL},
 	{NULL, NULL, NULL, NULL, NULL}};

@@ -163,8 +163,8 @@ PyMODINIT_FUNC PyInit__attar(void)
 	if (!module)
 		return NULL;
 	if (find_error_type() < 0 || kind_init(module) < 0 || batch_init(module) < 0 ||
-		report_init(module) < 0 || run_init(module) < 0 || counter_init(module) < 0 ||
-		probe_init(module) < 0) {
+		event_init(module) < 0 || report_init(module) < 0 || run_init(module) < 0 ||
+		counter_init(module) < 0 || probe_init(module) < 0) {
 		Py_DECREF(module);
 		return NULL;
 	}

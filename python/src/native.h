@@ -51,7 +51,10 @@ PyTypeObject *native_add_type(PyObject *module, const char *name, PyType_Spec *s
 
 /* ---- rows.c: events, copied from the rings ---- */
 
-/* An event in an arena: this struct, then the raw record, then the locations of its stack. */
+/*
+ * An event in an arena: this struct, then the raw record, the locations of its stack, the addresses
+ * of these (0: unknown), and for events of profilers the other members of the sample.
+ */
 struct row {
 	uint32_t size; /* bytes of all, a multiple of 8 */
 	uint32_t kind; /* number of the run's source */
@@ -59,8 +62,9 @@ struct row {
 	uint64_t period, ip, addr;
 	int32_t cpu, pid, tid;
 	uint32_t raw_size;
-	uint32_t n_frames;
-	char comm[20]; /* padded with NUL */
+	uint16_t n_frames;
+	uint16_t sample_words; /* 8 bytes each; 0: the sample was not copied */
+	char comm[20];         /* padded with NUL */
 };
 
 enum { ROW_FRAMES_MAX = 256 };
@@ -72,8 +76,14 @@ struct rows {
 	uint32_t stride; /* the size of all rows; 0: they differ, or are of several kinds */
 };
 
+/* What of an event is copied besides its record. */
+enum {
+	ROW_STACK = 1,
+	ROW_SAMPLE = 2,
+};
+
 /* Appends a copy of an event. Returns 0 or -ENOMEM. */
-int rows_add(struct rows *rows, const struct attar_event *event, bool stack);
+int rows_add(struct rows *rows, const struct attar_event *event, unsigned parts);
 void rows_free(struct rows *rows);
 
 static inline const void *row_raw(const struct row *row)
@@ -92,6 +102,29 @@ static inline const attar_location *row_frames(const struct row *row)
 
 	return at;
 }
+
+static inline const uint64_t *row_addresses(const struct row *row)
+{
+	return row_frames(row) + row->n_frames;
+}
+
+static inline const void *row_sample(const struct row *row)
+{
+	return row->sample_words ? row_addresses(row) + row->n_frames : NULL;
+}
+
+/* ---- sample.c: the members of a sample of a profiler ---- */
+
+/* The bytes that a copy needs, a multiple of 8. */
+size_t sample_size(const struct attar_event *event);
+void sample_copy(const struct attar_event *event, void *to);
+
+/* The name of member i of samples, NULL after the last; whether such samples have it. */
+const char *sample_member(size_t i);
+bool sample_has(uint64_t sample_type, size_t i);
+
+/* The value of a member, except for callchain. NULL with an exception. */
+PyObject *sample_value(size_t i, const struct row *row);
 
 /* ---- kind.c: what events of one source have in common ---- */
 
@@ -116,8 +149,17 @@ struct kind {
 	size_t n_fields;
 	struct kind_field *fields;
 	PyObject *name;
-	PyObject *index; /* dict: name of a field to its number */
+	PyObject *full_name; /* with an alias: SYSTEM:ALIAS */
+	PyObject *index;     /* dict: name of a field to its number */
+	/*
+	 * dict: all that event['NAME'] has. Numbers from n_fields on are those of event_getter(),
+	 * from n_fields + EVENT_GETTERS_MAX on those of sample_member().
+	 */
+	PyObject *all;
+	PyObject *keys; /* list: the names of keys() */
 };
+
+enum { EVENT_GETTERS_MAX = 64 };
 
 extern PyTypeObject *kind_type;
 
@@ -132,7 +174,23 @@ PyObject *kinds_by_name(PyObject *module, PyObject *args);
 /* The value of a field. NULL with an exception. */
 PyObject *kind_value(const struct kind *kind, size_t field, const struct row *row);
 
-/* ---- batch.c: the events of a step, and one of them ---- */
+/* ---- event.c: an event of a batch ---- */
+
+struct batch {
+	PyObject_HEAD PyObject *run, *kinds; /* kinds: list */
+	PyObject *data;                      /* bytes */
+	size_t n;
+	uint32_t stride;
+	int64_t to_realtime; /* added to a time of an event: ns since 1970 */
+};
+
+int event_init(PyObject *module);
+PyObject *event_new(struct batch *batch, const struct row *row);
+
+/* The name of attribute i of each event, NULL after the last. */
+const char *event_getter(size_t i);
+
+/* ---- batch.c: the events of a step ---- */
 
 int batch_init(PyObject *module);
 

@@ -63,8 +63,11 @@ static int on_event(struct attar_run *run, void *self, const struct attar_event 
 {
 	const struct attar_event_spec *spec = attar_run_source_spec(run, event->counter);
 	const struct state *state = self;
+	unsigned parts = state->stacks || (spec && spec->stack) ? ROW_STACK : 0;
 
-	return rows_add(&run_of(run)->rows, event, state->stacks || (spec && spec->stack));
+	if (spec && spec->kind == ATTAR_EVENT_PROFILER)
+		parts |= ROW_SAMPLE;
+	return rows_add(&run_of(run)->rows, event, parts);
 }
 
 static int add_mark(struct run *run, struct mark mark)
@@ -434,22 +437,14 @@ static PyObject *take_marks(PyObject *self, PyObject *unused)
 	return list;
 }
 
-/* Names of the run's events so far. */
-static PyObject *run_names(PyObject *self, PyObject *unused)
+/* The kinds of the run's events so far. */
+static PyObject *run_kinds(PyObject *self, PyObject *unused)
 {
 	struct run *run = use(self);
-	PyObject *list;
 
 	if (!run || add_kinds(run) < 0)
 		return NULL;
-	list = PyList_New(0);
-	for (Py_ssize_t i = 0; list && i < PyList_Size(run->kinds); i++) {
-		const struct kind *kind = (const struct kind *)PyList_GetItem(run->kinds, i);
-
-		if (PyList_Append(list, kind->name) < 0)
-			Py_CLEAR(list);
-	}
-	return list;
+	return PyList_GetSlice(run->kinds, 0, PyList_Size(run->kinds));
 }
 
 /* report(whole): of the whole run so far, or since the previous report. */
@@ -586,7 +581,7 @@ static PyMethodDef methods[] = {
 	METHOD("take_reports", take_reports, METH_NOARGS, "The reports of the last steps."),
 	METHOD("take_batch", take_batch, METH_NOARGS, "The events of the last steps."),
 	METHOD("take_marks", take_marks, METH_NOARGS, "Intervals and losses."),
-	METHOD("names", run_names, METH_NOARGS, "Names of the events."),
+	METHOD("kinds", run_kinds, METH_NOARGS, "The kinds of the events."),
 	METHOD("report", run_report, METH_VARARGS, "Makes a report."),
 	METHOD("stop", run_stop, METH_NOARGS, "Ends the run."),
 	METHOD("fd", run_fd, METH_NOARGS, "A descriptor that is readable when a step has work."),

@@ -43,7 +43,7 @@ int command_python(int argc, char **argv)
 {
 	const char *python = getenv("ATTAR_PYTHON");
 	struct buf where _cleanup_(buf_done) = {0};
-	const char **words _cleanup_free_ = calloc((size_t)argc + 5, sizeof(*words));
+	const char **words _cleanup_free_ = calloc((size_t)argc + 6, sizeof(*words));
 	size_t n = 0;
 	int error;
 
@@ -58,8 +58,10 @@ int command_python(int argc, char **argv)
 	words[n++] = "-c";
 	words[n++] = loader;
 	words[n++] = buf_text(&where);
-	if (perf_prof_is_on())
+	if (perf_prof_is_on()) {
+		words[n++] = "--perf-prof"; /* see script.py */
 		words[n++] = "--allow-exec";
+	}
 	for (int i = 1; i < argc; i++)
 		words[n++] = argv[i];
 	signals_restore_ignored();

@@ -193,10 +193,11 @@ def test_formats_that_are_not_text_are_bytes(script):
 
 @pytest.mark.quick
 def test_an_event_as_text(script):
-    found = value_of('print(json.dumps([repr(e) for e in attar.open(sys.argv[1]).events()]))',
-                     script)
-    assert found[0] == ("<sched:sched_wakeup 1.000000100 cpu=0 tid=101 comm='waker' {'comm': "
-                        "'sleeper', 'pid': 42, 'prio': -5, 'target_cpu': 1}>")
+    found = value_of('print(json.dumps([[repr(e), str(e)] for e in '
+                     'attar.open(sys.argv[1]).events()]))', script)
+    assert found[0][0] == '<PerfEvent sched:sched_wakeup cpu=0 pid=100 time=1000000100>'
+    assert found[0][1].endswith("'_event': 'sched:sched_wakeup', 'comm': 'sleeper', 'pid': 42, "
+                                "'prio': -5, 'target_cpu': 1}")
 
 
 @pytest.mark.quick

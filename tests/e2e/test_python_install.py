@@ -85,7 +85,8 @@ def test_the_module_uses_no_private_symbols():
     symbols = subprocess.check_output(['nm', '-D', '--undefined-only', module], text=True)
     private = {name for name in re.findall(r' U (_Py\w+)', symbols)}
     assert private <= {'_Py_NoneStruct', '_Py_TrueStruct', '_Py_FalseStruct', '_Py_Dealloc',
-                       '_PyObject_New', '_PyArg_ParseTuple_SizeT', '_Py_BuildValue_SizeT',
+                       '_PyObject_New', '_PyArg_ParseTuple_SizeT',
+                       '_PyArg_ParseTupleAndKeywords_SizeT', '_Py_BuildValue_SizeT',
                        '_PyObject_CallFunction_SizeT', '_PyObject_CallMethod_SizeT'}
 
 

@@ -33,7 +33,7 @@ def __init__(): calls.append(['init', sys.argv[1:]])
 def __exit__(): print(json.dumps(calls + [['exit']]))
 def __interval__(): calls.append(['interval'])
 def __lost__(start, end): calls.append(['lost', start <= end])
-def __sample__(event): calls.append([event._name, event.to_dict()])
+def __sample__(event): calls.append([event._name, event._asdict()])
 def sched__sched_wakeup(event): calls.append(['wakeup', event.pid, event._comm, event.prio])
 '''
 
@@ -170,7 +170,7 @@ def test_help_on_profilers_as_events(tmp_path):
     functions = re.findall(r'^def ([a-z]\w+)\(event\)', done.stdout, re.MULTILINE)
     assert functions == ['sched__sched_process_exec', 'profile', 'page_faults']
     path = tmp_path / 'script.py'
-    path.write_text(re.sub(r'^    event.print\(\)$', '    print(event._name)', done.stdout,
+    path.write_text(re.sub(r'^    event.print\(\)$', '    print(event._event)', done.stdout,
                            flags=re.MULTILINE))
     done = run('python', *words, path, '--', workload('split7030'),
                env=environment() | {'ATTAR_PYTHON': PYTHON})
