@@ -88,6 +88,9 @@ struct elf_file {
  * of open(2).
  */
 int elf_file_open(struct elf_file *file, const char *path);
+
+/* The same for a path such as /proc/self/fd/N; error messages have the name. */
+int elf_file_open_named(struct elf_file *file, const char *path, const char *name);
 void elf_file_close(struct elf_file *file);
 
 #endif

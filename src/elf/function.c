@@ -304,14 +304,15 @@ static int find(const struct elf *elf, const char *path, const char *name, uint6
 		CLIP(name), CLIP(path));
 }
 
-int elf_function_offset(const char *path, const char *name, uint64_t *ret_offset)
+int elf_function_offset(
+	const char *path, const char *file_name, const char *name, uint64_t *ret_offset)
 {
 	struct elf_file file;
-	int r = elf_file_open(&file, path);
+	int r = elf_file_open_named(&file, path, file_name);
 
 	if (r < 0)
 		return r;
-	r = find(&file.elf, path, name, ret_offset);
+	r = find(&file.elf, file_name, name, ret_offset);
 	elf_file_close(&file);
 	return r;
 }

@@ -2,6 +2,9 @@
 #include "event/list.h"
 
 #include <stdio.h>
+#include <sys/stat.h>
+
+#include "base/file_limit.h"
 
 void *list_own(struct list *list, void *p)
 {
@@ -14,6 +17,43 @@ void *list_own(struct list *list, void *p)
 char *list_text(struct list *list, const char *at, size_t n)
 {
 	return list_own(list, strndup(at, n));
+}
+
+static bool is_same_file(int a, int b)
+{
+	struct stat x, y;
+
+	return fstat(a, &x) == 0 && fstat(b, &y) == 0 && x.st_dev == y.st_dev &&
+	       x.st_ino == y.st_ino;
+}
+
+/* The list's descriptor of the file; fd is closed if it has one already. Negative: no memory. */
+static int keep_file(struct list *list, int fd)
+{
+	vec_each (&list->files, kept)
+		if (is_same_file(*kept, fd)) {
+			close(fd);
+			return *kept;
+		}
+	if (vec_push(&list->files, fd) == 0)
+		return fd;
+	close(fd);
+	return base_oom();
+}
+
+const char *list_file(struct list *list, int fd)
+{
+	char link[32];
+
+	if (fd < 0) {
+		file_limit_fail(errno, "cannot open a file to probe it");
+		return NULL;
+	}
+	fd = keep_file(list, fd);
+	if (fd < 0)
+		return NULL;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	return list_text(list, link, strlen(link)) ?: (base_oom(), NULL);
 }
 
 /*
@@ -109,6 +149,9 @@ struct attar_event_list *attar_event_list_free(struct attar_event_list *pub)
 	vec_each (&list->formats, format)
 		attar_format_free(*format);
 	vec_done(&list->formats);
+	vec_each (&list->files, fd)
+		close(*fd);
+	vec_done(&list->files);
 	vec_done(&list->letters);
 	vec_done(&list->specs);
 	free(list->text);

@@ -20,6 +20,7 @@ struct list {
 	VEC(struct letters) letters;        /* one per spec */
 	VEC(void *) owned;                  /* strings and arrays that specs point to */
 	VEC(struct attar_format *) formats; /* formats that are not from tracefs */
+	VEC(int) files;                     /* see list_file() */
 	char *text;                         /* the event string */
 };
 
@@ -33,6 +34,13 @@ void *list_own(struct list *list, void *p);
 
 /* Copies n bytes to a string owned by the list; NULL if out of memory. */
 char *list_text(struct list *list, const char *at, size_t n);
+
+/*
+ * Keeps a file open with O_PATH as long as the list, which owns fd from now on. Returns
+ * "/proc/self/fd/N": this file for attar and the kernel, even if another user puts another file at
+ * its path. NULL, with an error message, if fd is negative (errno is why) or out of memory.
+ */
+const char *list_file(struct list *list, int fd);
 
 /*
  * The first character of `ends` in text outside quotes, parentheses and braces; NULL if there is

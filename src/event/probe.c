@@ -2,10 +2,12 @@
 #include "event/probe.h"
 
 #include <ctype.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
 #include "base/buf.h"
+#include "base/file_limit.h"
 #include "base/parse.h"
 #include "tracefs/format.h"
 #include "elf/function.h"
@@ -222,6 +224,23 @@ int probe_find_file(const char *name, char **ret_path)
 	return 0;
 }
 
+/* Once: another user may put another file at the path, where the offset is that of other code. */
+static int open_file(struct parser *parser, const char *at, struct probe *probe)
+{
+	int fd = TEMP_FAILURE_RETRY(open(probe->file, O_PATH | O_CLOEXEC));
+	struct stat st;
+
+	if (fd < 0)
+		return parser_context(
+			parser, at, file_limit_fail(errno, "cannot probe %s", CLIP(probe->file)));
+	probe->link = list_file(parser->list, fd);
+	if (!probe->link)
+		return -ENOMEM;
+	if (stat(probe->link, &st) == 0 && S_ISREG(st.st_mode))
+		return 0;
+	return parser_fail(parser, at, -EINVAL, "%s is not a regular file", CLIP(probe->file));
+}
+
 static int find_file(struct parser *parser, const char *at, struct probe *probe)
 {
 	char *path;
@@ -230,7 +249,7 @@ static int find_file(struct parser *parser, const char *at, struct probe *probe)
 	if (r < 0)
 		return parser_context(parser, at, r);
 	probe->file = list_own(parser->list, path);
-	return probe->file ? 0 : base_oom();
+	return probe->file ? open_file(parser, at, probe) : base_oom();
 }
 
 /* The kernel only says that it does not support the event. */
@@ -238,7 +257,7 @@ static int check_offset(struct parser *parser, const char *at, const struct prob
 {
 	struct stat st;
 
-	if (stat(probe->file, &st) < 0 || probe->offset < (uint64_t)st.st_size)
+	if (stat(probe->link, &st) < 0 || probe->offset < (uint64_t)st.st_size)
 		return 0;
 	return parser_fail(parser, at, -EINVAL,
 		"the offset 0x%llx is outside of %s, which has 0x%llx bytes",
@@ -252,7 +271,7 @@ static int find_user(struct parser *parser, const char *at, struct probe *probe)
 	int r = find_file(parser, at, probe);
 
 	if (r == 0 && probe->func) {
-		r = elf_function_offset(probe->file, probe->func, &offset);
+		r = elf_function_offset(probe->link, probe->file, probe->func, &offset);
 		if (r < 0)
 			return parser_context(parser, at, r == -ENOEXEC ? -EINVAL : r);
 	}
@@ -345,7 +364,7 @@ int probe_add_by_pmu(struct parser *parser, const struct probe *probe, struct pm
 	if (r < 0)
 		return r;
 	/* uprobe_path, kprobe_func */
-	spec->config1 = (uintptr_t)(probe->user ? probe->file : probe->func);
+	spec->config1 = (uintptr_t)(probe->user ? probe->link : probe->func);
 	spec->config2 = probe->offset; /* probe_offset, kprobe_addr */
 	return made_up_format(parser->list, probe, &spec->format);
 }

@@ -54,7 +54,7 @@ int usdt_new(struct attar_catalog *catalog, const char *path, const struct usdt_
 	struct usdt **ret_usdt)
 {
 	struct buf fetch _cleanup_(buf_done) = {0}, spelled _cleanup_(buf_done) = {0};
-	struct probe probe = {.user = true, .offset = site->offset, .ref = site->ref, .file = path};
+	struct probe probe = {.user = true, .offset = site->offset, .ref = site->ref, .link = path};
 	struct usdt *usdt = calloc(1, sizeof(*usdt));
 	const char *system, *name;
 	int r;

@@ -7,6 +7,7 @@
 #include "event/usdt_event.h"
 
 #include <ctype.h>
+#include <fcntl.h>
 #include <stdio.h>
 
 #include "base/buf.h"
@@ -118,19 +119,39 @@ char *usdt_event_name(const char *file, const struct usdt_location *location)
 /* The probes of one event, and where they were looked up. */
 struct search {
 	const struct usdt_request *request;
+	struct list *list; /* keeps files with probes open */
 	struct usdt_table table;
 	struct intern files; /* that were read */
 };
 
+/* Names the file of new locations, and keeps it open until the kernel has it. */
+static int keep_file(struct search *s, const struct usdt_file *file, size_t first)
+{
+	const char *path = intern_text(&s->table.texts, file->path), *link;
+
+	if (!path)
+		return base_oom();
+	link = list_file(s->list, fcntl(file->fd, F_DUPFD_CLOEXEC, 0));
+	if (!link)
+		return -ENOMEM;
+	for (size_t i = first; i < s->table.locations.n; i++) {
+		s->table.locations.at[i].file = path;
+		s->table.locations.at[i].link = link;
+	}
+	return 0;
+}
+
 static int search_file(void *ctx, const struct usdt_file *file)
 {
 	struct search *s = ctx;
-	size_t before = s->files.n;
+	size_t before = s->files.n, first = s->table.locations.n;
 	int r = intern_text(&s->files, file->path) ? 0 : -ENOMEM;
 
 	if (r < 0 || s->files.n == before)
 		return r;
-	r = usdt_table_add(&s->table, file->path, s->request->provider, s->request->name);
+	r = usdt_table_add(&s->table, file->link, s->request->provider, s->request->name);
+	if (r == 0 && s->table.locations.n > first)
+		r = keep_file(s, file, first);
 	return r == -ENOMEM ? r : 0;
 }
 
@@ -154,7 +175,7 @@ static int search_named(struct search *s, const char *file)
 	int r = probe_find_file(file, &path);
 
 	if (r == 0)
-		r = usdt_table_add(&s->table, path, s->request->provider, s->request->name);
+		r = usdt_named_file(path, search_file, s);
 	free(path);
 	return r;
 }
@@ -193,6 +214,7 @@ static struct probe probe_at(const struct usdt_location *l)
 		.offset = l->offset,
 		.ref = l->ref,
 		.file = l->file,
+		.link = l->link,
 		.fetch = l->fetch};
 }
 
@@ -235,8 +257,7 @@ static int by_pmu(struct parser *parser, const struct usdt_location *l, struct p
 	struct probe probe = probe_at(l);
 
 	probe.func = NULL;
-	probe.file = list_text(parser->list, l->file, strlen(l->file));
-	return probe.file ? probe_add_by_pmu(parser, &probe, pmu) : base_oom();
+	return probe_add_by_pmu(parser, &probe, pmu);
 }
 
 /* Adds one event; by the PMU, without arguments, if tracefs cannot be used. */
@@ -287,7 +308,7 @@ static int add_events(struct parser *parser, const struct usdt_request *request,
 
 static int find_and_add(struct parser *parser, const struct usdt_request *request, const char *end)
 {
-	struct search s = {.request = request};
+	struct search s = {.request = request, .list = parser->list};
 	int r = request->file ? search_named(&s, request->file)
 			      : search_watched(&s, parser->catalog);
 

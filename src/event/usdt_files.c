@@ -14,16 +14,14 @@ static char *code_path(char *line)
 {
 	char *path = strchr(line, '/'), *access = strchr(line, ' ');
 
-	if (!path || !access || access[3] != 'x')
-		return NULL;
-	return strstr(path, " (deleted)") ? NULL : path;
+	return path && access && access[3] == 'x' ? path : NULL;
 }
 
 /* Calls fn for an O_PATH descriptor, which this function closes. */
 static int give(int handle, const char *path, usdt_file_fn *fn, void *ctx)
 {
 	int fd _cleanup_close_ = handle;
-	struct usdt_file file = {.path = path};
+	struct usdt_file file = {.path = path, .fd = fd};
 	char link[32];
 
 	if (fd < 0 || fstat(fd, &file.st) < 0 || !S_ISREG(file.st.st_mode))
@@ -87,6 +85,11 @@ int usdt_each_file(pid_t pid, usdt_file_fn *fn, void *ctx)
 	return r;
 }
 
+int usdt_named_file(const char *path, usdt_file_fn *fn, void *ctx)
+{
+	return give(open(path, O_PATH | O_CLOEXEC), path, fn, ctx);
+}
+
 /* The real path of the file that execvp(3) would run, to be freed; NULL if there is none. */
 static char *program_path(const char *name)
 {
@@ -109,7 +112,7 @@ static char *program_path(const char *name)
 int usdt_program_file(const char *name, usdt_file_fn *fn, void *ctx)
 {
 	char *path = program_path(name);
-	int r = path ? give(open(path, O_PATH | O_CLOEXEC), path, fn, ctx) : 0;
+	int r = path ? usdt_named_file(path, fn, ctx) : 0;
 
 	free(path);
 	return r;

@@ -11,6 +11,7 @@
 struct usdt_file {
 	const char *path; /* for messages: another user may have put another file there */
 	const char *link; /* "/proc/self/fd/N": this file, for all who open it */
+	int fd;           /* with O_PATH, of this file */
 	struct stat st;
 };
 
@@ -23,6 +24,9 @@ typedef int usdt_file_fn(void *ctx, const struct usdt_file *file);
  * process has exited, or the nonzero result of fn.
  */
 int usdt_each_file(pid_t pid, usdt_file_fn *fn, void *ctx);
+
+/* Calls fn for the file at a path. Returns its result; 0 if there is no regular file. */
+int usdt_named_file(const char *path, usdt_file_fn *fn, void *ctx);
 
 /* Calls fn for the file that execvp(3) would run. Returns its result; 0 if there is none. */
 int usdt_program_file(const char *name, usdt_file_fn *fn, void *ctx);

@@ -8,6 +8,7 @@
 /* One location. All strings are owned by the table. */
 struct usdt_location {
 	const char *file, *provider, *name;
+	const char *link; /* to the file, see list_file(); NULL: none */
 	uint64_t offset; /* in the file, bytes */
 	uint64_t ref;    /* of the semaphore: file offset; 0: none */
 	/*

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
 #include "base/buf.h"
 #include "base/check_arg.h"
@@ -173,6 +174,55 @@ static int take_arguments(struct request *q, const char *text)
 	return 0;
 }
 
+/*
+ * Entries of a directory with the sticky bit can only be exchanged by their owner and the owner of
+ * the directory.
+ */
+static bool is_changed_by_others(const struct stat *st)
+{
+	bool is_owned = st->st_uid == 0 || st->st_uid == geteuid(),
+	     is_sticky = S_ISDIR(st->st_mode) && st->st_mode & S_ISVTX;
+
+	return !is_owned || (st->st_mode & (S_IWGRP | S_IWOTH) && !is_sticky);
+}
+
+static int check_part(const char *part, const char *path)
+{
+	struct stat st;
+
+	if (lstat(part, &st) < 0)
+		return attar_fail(-errno, "cannot probe %s: %s", CLIP(path), strerror(errno));
+	if (!is_changed_by_others(&st))
+		return 0;
+	return attar_fail(-EPERM,
+		"a permanent tracepoint in %s is refused: other users can change %s (owner %u, "
+		"mode %04o), and put another file there" ATTAR_FIX
+		"trace it with -e usdt:FILE:PROVIDER:NAME, or move it to a directory that only "
+		"root can change",
+		CLIP(path), CLIP(part), st.st_uid, st.st_mode & 07777);
+}
+
+/*
+ * The kernel and other tools look up the path again, so nobody else may be able to change the file,
+ * or a directory of its path. From the root on: what was checked cannot change any more.
+ */
+static int find_safe_file(const char *file, char **ret_path)
+{
+	int r = probe_find_file(file, ret_path);
+	char *path = *ret_path;
+
+	if (r == 0)
+		r = check_part("/", path);
+	for (size_t n = 1; r == 0 && path[n]; n += path[n] == '/') {
+		char *part _cleanup_free_ = NULL;
+
+		n += strcspn(path + n, "/");
+		part = strndup(path, n);
+		r = part ? check_part(part, path) : base_oom();
+	}
+	return r;
+}
+
 /* text: the whole argument, arguments after a blank included. */
 static int read_request(struct request *q, char *text)
 {
@@ -191,7 +241,7 @@ static int read_request(struct request *q, char *text)
 		q->address = at + 1;
 	}
 	if (r == 0)
-		r = probe_find_file(file, &q->path);
+		r = find_safe_file(file, &q->path);
 	if (r == 0 && arguments)
 		r = take_arguments(q, arguments);
 	return r == 0 && buf_failed(&q->fetch) ? base_oom() : r;
@@ -265,7 +315,7 @@ static int add_address(const struct request *q)
 		snprintf(symbol, sizeof(symbol), "%.*s", (int)strcspn(q->address, "+"), q->address);
 		r = plus ? parse_u64(plus + 1, &behind) : 0;
 		if (r == 0)
-			r = elf_function_offset(q->path, symbol, &offset);
+			r = elf_function_offset(q->path, q->path, symbol, &offset);
 	}
 	return r < 0 ? r
 		     : add_location(q, q->provider, q->name, 0, q->path, offset + behind, 0,

@@ -113,7 +113,7 @@ static char *own_name(const struct tracefs *tracefs, const struct probe *probe)
 static void place_text(struct buf *b, const struct probe *probe)
 {
 	if (probe->user)
-		buf_printf(b, "%s:0x%llx", probe->file, (unsigned long long)probe->offset);
+		buf_printf(b, "%s:0x%llx", probe->link, (unsigned long long)probe->offset);
 	else if (probe->func)
 		buf_printf(b, "%s+%llu", probe->func, (unsigned long long)probe->offset);
 	else
@@ -185,10 +185,6 @@ int dynamic_event_create(struct tracefs *tracefs, const struct probe *probe,
 		r = own_system(tracefs);
 	if (r < 0)
 		return r;
-	if (probe->user && strpbrk(probe->file, " \t\n:"))
-		return attar_fail(-EINVAL,
-			"tracefs cannot probe '%s': its path contains white space or a colon",
-			CLIP(probe->file));
 	made.name = own_name(tracefs, probe);
 	if (!made.name || vec_reserve(&tracefs->dynamic_events, 1) < 0) {
 		free(made.name);

@@ -11,7 +11,8 @@ struct probe {
 	bool ret;          /* at the function's return */
 	const char *func;  /* NULL if not given */
 	uint64_t offset;   /* bytes from func; else a kernel address, or an offset in the file */
-	const char *file;  /* absolute path, for uprobes */
+	const char *file;  /* path for messages, of uprobes; NULL: not needed */
+	const char *link;  /* "/proc/self/fd/N", see list_file(): the file, of uprobes */
 	const char *fetch; /* " name=FETCH:TYPE ...": arguments to fetch; NULL: none */
 	uint64_t ref;      /* file offset of the reference counter (semaphore); 0: none */
 };

@@ -25,6 +25,10 @@ __asm__(".pushsection .note.stapsdt,\\"\\",\\"note\\"\\n"
         "993: .8byte place, 0, canary\\n"
         ".asciz \\"perfume\\"\\n.asciz \\"zzqtick\\"\\n.asciz \\"\\"\\n"
         "994: .balign 4\\n"
+        ".endr\\n"
+        ".rept OTHERS\\n"
+        ".4byte 8, 48, 3\\n.asciz \\"stapsdt\\"\\n.8byte place, 0, 0\\n"
+        ".asciz \\"other\\"\\n.asciz \\"other12345\\"\\n.asciz \\"12345\\"\\n.byte 0\\n"
         ".endr\\n.popsection\\n");
 int main(void)
 {
@@ -45,8 +49,12 @@ while True:
 '''
 
 
-def build(path, notes, owner=0):
-    path.with_suffix('.c').write_text(PROGRAM.replace('NOTES', str(notes)))
+def build(path, notes, owner=0, place='place', others=0):
+    """others: notes and symbols that take attar time to read."""
+    text = PROGRAM.replace('NOTES', str(notes)).replace('place', place) \
+        .replace('OTHERS', str(others))
+    text += '__asm__("' + ''.join(f's{i}: ' for i in range(others)) + '");\n'
+    path.with_suffix('.c').write_text(text)
     subprocess.run(['gcc', '-O1', '-no-pie', '-o', path,
                     path.with_suffix('.c')], check=True)
     os.chown(path, owner, owner)
@@ -114,3 +122,92 @@ def test_a_file_is_not_exchanged_between_reading_and_probing(tmp_path, nobody, u
             time.sleep(0.01)
     victim.stdin.close()
     assert victim.wait() == 0
+
+
+def race(attar, tmp_path, nobody, notes, events, in_process=False):
+    """
+    Runs attar with events of evil/x/prog, while the other user exchanges evil/x with a link to a
+    directory of root. The same probe there would change what root's program prints.
+    """
+    root = directory(tmp_path / 'root', 0o755)
+    victim = subprocess.Popen([build(root / 'prog', 0, place='other')], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, text=True)
+    assert victim.stdout.readline() == 'ready\n'
+    evil = directory(tmp_path / 'evil', 0o755, UID)
+    program = build(directory(evil / 'x', 0o755, UID) / 'prog', notes, UID, others=20000)
+    pid = ()
+    if in_process:
+        mapped = nobody.start(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert mapped.stdout.readline() == 'ready\n'
+        pid = ('-p', mapped.pid)
+    symbols = subprocess.run(['nm', program], check=True, capture_output=True, text=True).stdout
+    segment = subprocess.run(['readelf', '-lW', program], check=True, capture_output=True,
+                             text=True).stdout
+    canary = next(int(line.split()[0], 16) for line in symbols.splitlines()
+                  if line.endswith(' canary'))
+    offset = next(canary - int(words[2], 16) + int(words[1], 16)
+                  for words in map(str.split, segment.splitlines())
+                  if words[:1] == ['LOAD'] and
+                  int(words[2], 16) <= canary < int(words[2], 16) + int(words[4], 16))
+    nobody.run('ln', '-s', root, evil / 'link')
+    nobody.python(EXCHANGE, evil / 'x', evil / 'link')
+    probed = 0
+    for _ in range(30):
+        with subprocess.Popen(
+                [ATTAR, *attar, *map(str, pid), '-e',
+                 events.format(file=program, canary=hex(offset)), '-d', '60ms'],
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as run_:
+            while run_.poll() is None:
+                victim.stdin.write('x\n')
+                victim.stdin.flush()
+                assert victim.stdout.readline() == '4141\n'
+                time.sleep(0.01)
+            probed += run_.returncode == 0
+    victim.stdin.close()
+    assert victim.wait() == 0
+    return probed
+
+
+@pytest.mark.exclusive
+@pytest.mark.parametrize('event', ['uprobe', 'uretprobe'])
+def test_a_uprobe_is_placed_in_the_file_with_its_function(event, tmp_path, nobody):
+    """By the PMU: the kernel reads the path when the event is opened, long after attar."""
+    assert race(('stat', '-a'), tmp_path, nobody, 1, event + ':place@{file}({canary})')
+
+
+@pytest.mark.exclusive
+def test_a_uprobe_of_tracefs_is_placed_in_the_file_with_its_function(
+        tmp_path, nobody, uprobes):
+    assert race(('trace', '-q', '-a'), tmp_path, nobody, 1,
+                'uprobe:place@{file}({canary})//args="(a=$arg1)"/')
+
+
+@pytest.mark.exclusive
+@pytest.mark.parametrize('event, in_process', [
+    ('usdt:{file}:perfume:zzqtick', False), ('usdt:perfume:zzqtick', True)])
+def test_usdt_probes_are_placed_in_the_file_with_their_notes(
+        event, in_process, tmp_path, nobody, uprobes):
+    words = ('trace', '-q') if in_process else ('trace', '-q', '-a')
+    assert race(words, tmp_path, nobody, 4, event, in_process)
+
+
+@pytest.mark.exclusive
+@pytest.mark.parametrize('changed', ['file', 'directory', 'owner', 'sticky', None])
+def test_permanent_tracepoints_only_where_nobody_else_can_change_the_path(
+        changed, tmp_path, uprobes):
+    folder = directory(tmp_path / 'a', 0o1777 if changed in ('sticky', None) else 0o755)
+    inner = directory(folder / 'b', 0o777 if changed == 'directory' else 0o755,
+                      UID if changed == 'sticky' else 0)
+    program = build(inner / 'prog', 1)
+    if changed == 'file':
+        program.chmod(0o775)
+    if changed == 'owner':
+        os.chown(program, UID, -1)
+    added = run('usdt', 'add', f'perfume:zzqtick@{program}')
+    run('usdt', 'del', 'perfume:zzqtick')
+    if changed is None:
+        assert added.returncode == 0, added.stderr
+        return
+    assert added.returncode == 3, added.stderr
+    wrong = {'directory': inner, 'sticky': inner}.get(changed, program)
+    assert f'other users can change {wrong} (' in added.stderr

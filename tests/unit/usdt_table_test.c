@@ -3,6 +3,7 @@
 #include "unit.h"
 
 #include <stdio.h>
+#include <sys/stat.h>
 
 #include "base/buf.h"
 #include "event/usdt_table.h"
@@ -167,6 +168,7 @@ static void test_events_of_the_pmu(void **state)
 	struct buf notes = {0}, elf = {0};
 	struct attar_event_list *list;
 	struct attar_catalog *catalog;
+	struct stat at_path, at_link;
 
 	snprintf(sysfs, sizeof(sysfs), "%s/sys", root);
 	snprintf(file, sizeof(file), "%s/file", root);
@@ -181,9 +183,11 @@ static void test_events_of_the_pmu(void **state)
 	snprintf(text, sizeof(text), "usdt:%s:p:a:u,usdt:%s:a", file, file);
 	list = events_parse(catalog, text);
 	assert_int_equal(list->n, 5);
+	assert_int_equal(stat(file, &at_path), 0);
 	for (size_t i = 0; i < 5; i++) {
 		assert_int_equal(list->at[i].type, 7);
-		assert_string_equal((const char *)(uintptr_t)list->at[i].config1, file);
+		assert_int_equal(stat((const char *)(uintptr_t)list->at[i].config1, &at_link), 0);
+		assert_int_equal(at_link.st_ino, at_path.st_ino);
 	}
 	assert_int_equal(list->at[0].config2, CODE + 4);
 	assert_int_equal(list->at[0].config, (uint64_t)(CODE + CODE_SIZE + 2) << 32);
