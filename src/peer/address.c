@@ -2,6 +2,9 @@
 #include "peer/address.h"
 
 #include <arpa/inet.h>
+#include <linux/inet_diag.h>
+#include <linux/netlink.h>
+#include <linux/sock_diag.h>
 #include <linux/vm_sockets.h>
 #include <netdb.h>
 #include <netinet/tcp.h>
@@ -13,6 +16,9 @@
 #include "base/parse.h"
 
 enum { WAITING = 8, TRIES_MS = 5000, TRY_MS = 50, CONNECT_MS = 10000, PORT_MAX = 65535 };
+
+/* Ports of vsock that need CAP_NET_BIND_SERVICE. A receiver uses one of the upper half. */
+enum { RESERVED = 1024, RESERVED_FIRST = 512 };
 
 /* When another machine does not answer: seconds without data, and between probes. */
 enum { IDLE_S = 5, PROBE_S = 3, PROBES = 3, LOST_MS = 15000 };
@@ -303,6 +309,19 @@ void address_keep_alive(const struct address *a, int fd)
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
 }
 
+/* Shows the other end that this is root, see address_check_owner(). Others get any port. */
+static void bind_reserved(int fd)
+{
+	struct sockaddr_vm at = {.svm_family = AF_VSOCK, .svm_cid = VMADDR_CID_ANY};
+	int r = -1;
+
+	for (at.svm_port = RESERVED - 1; r < 0 && at.svm_port >= RESERVED_FIRST; at.svm_port--) {
+		r = bind(fd, (const struct sockaddr *)&at, sizeof(at));
+		if (r < 0 && errno != EADDRINUSE)
+			return;
+	}
+}
+
 static int connect_once(const union any *to, socklen_t len, int stop)
 {
 	int fd _cleanup_close_ = -1, error = 0, one = 1;
@@ -313,6 +332,8 @@ static int connect_once(const union any *to, socklen_t len, int stop)
 	fd = socket(to->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -errno;
+	if (to->any.sa_family == AF_VSOCK)
+		bind_reserved(fd);
 	if (connect(fd, &to->any, len) < 0) {
 		if (errno != EINPROGRESS)
 			return -errno;
@@ -372,18 +393,154 @@ int address_connect(const char *option, const struct address *a, int stop)
 	return attar_fail(r, "%s: cannot connect to '%s': %s", option, CLIP(a->text), strerror(-r));
 }
 
-bool address_is_own(const struct address *a, int fd)
+/* ---- the other end ---- */
+
+#define OWNER_FIX                                                                                  \
+	ATTAR_FIX "use unix:PATH as the same user, or TLS with the same --peer-psk FILE on both "  \
+		  "sides"
+
+/* In IPv4 or IPv6; an IPv4 address that is mapped into IPv6 becomes one of IPv4. */
+static int find_name(int fd, bool is_peer, struct inet_diag_req_v2 *to)
+{
+	struct sockaddr_storage name;
+	socklen_t size = sizeof(name);
+	const struct sockaddr_in *four = (const void *)&name;
+	const struct sockaddr_in6 *six = (const void *)&name;
+	__be32 *address = is_peer ? to->id.idiag_src : to->id.idiag_dst;
+	__be16 *port = is_peer ? &to->id.idiag_sport : &to->id.idiag_dport;
+
+	if ((is_peer ? getpeername : getsockname)(fd, (struct sockaddr *)&name, &size) < 0)
+		return -errno;
+	*port = name.ss_family == AF_INET ? four->sin_port : six->sin6_port;
+	to->sdiag_family = AF_INET;
+	if (name.ss_family == AF_INET)
+		memcpy(address, &four->sin_addr, 4);
+	else if (IN6_IS_ADDR_V4MAPPED(&six->sin6_addr))
+		memcpy(address, six->sin6_addr.s6_addr + 12, 4);
+	else
+		memcpy(address, &six->sin6_addr, sizeof(six->sin6_addr)),
+			to->sdiag_family = AF_INET6;
+	return 0;
+}
+
+/*
+ * The user of the socket at the other end of a TCP connection within this machine. A socket that
+ * is closed, or was not accepted, has no inode: older kernels then say that it is root's.
+ */
+static int find_tcp_user(int fd, uid_t *ret_uid)
+{
+	struct {
+		struct nlmsghdr head;
+		struct inet_diag_req_v2 ask;
+	} request = {.head = {.nlmsg_len = sizeof(request),
+			     .nlmsg_type = SOCK_DIAG_BY_FAMILY,
+			     .nlmsg_flags = NLM_F_REQUEST},
+		.ask = {.sdiag_protocol = IPPROTO_TCP,
+			.idiag_states = 1 << TCP_ESTABLISHED,
+			.id.idiag_cookie = {INET_DIAG_NOCOOKIE, INET_DIAG_NOCOOKIE}}};
+	union {
+		struct nlmsghdr head;
+		char bytes[4096];
+	} answer;
+	const struct inet_diag_msg *found = NLMSG_DATA(&answer.head);
+	const struct inet_diag_sockid *id = &request.ask.id;
+	int diag _cleanup_close_ = -1;
+	ssize_t n;
+
+	if (find_name(fd, true, &request.ask) < 0 || find_name(fd, false, &request.ask) < 0)
+		return -ENOTCONN;
+	diag = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+	if (diag < 0 || send(diag, &request, sizeof(request), 0) < 0)
+		return -errno;
+	n = recv(diag, &answer, sizeof(answer), MSG_DONTWAIT);
+	if (n < (ssize_t)NLMSG_LENGTH(sizeof(*found)) ||
+		answer.head.nlmsg_type != SOCK_DIAG_BY_FAMILY ||
+		found->idiag_state != TCP_ESTABLISHED || !found->idiag_inode ||
+		found->id.idiag_sport != id->idiag_sport ||
+		found->id.idiag_dport != id->idiag_dport)
+		return -ENOENT;
+	*ret_uid = found->idiag_uid;
+	return 0;
+}
+
+static int find_user(const struct address *a, int fd, uid_t *ret_uid)
 {
 	struct ucred who;
 	socklen_t size = sizeof(who);
-	struct sockaddr_vm vm;
 
-	if (a->kind == ADDRESS_UNIX)
-		return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 &&
-		       (who.uid == geteuid() || who.uid == 0);
-	size = sizeof(vm);
+	if (a->kind == ADDRESS_TCP)
+		return find_tcp_user(fd, ret_uid);
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) < 0)
+		return -errno;
+	*ret_uid = who.uid;
+	return 0;
+}
+
+static bool is_own(uid_t uid)
+{
+	return uid == 0 || uid == geteuid();
+}
+
+/* Only root can use a port below 1024, so that it stands for the user. */
+static bool is_own_vsock(int fd, bool is_listener)
+{
+	struct sockaddr_vm peer, self;
+	socklen_t size = sizeof(peer), self_size = sizeof(self);
+	bool is_here;
+
+	if (getpeername(fd, (struct sockaddr *)&peer, &size) < 0 ||
+		getsockname(fd, (struct sockaddr *)&self, &self_size) < 0)
+		return false;
+	if (is_listener)
+		return peer.svm_cid <= VMADDR_CID_HOST && peer.svm_port < RESERVED;
+	is_here = peer.svm_cid == VMADDR_CID_LOCAL || self.svm_cid == VMADDR_CID_LOCAL ||
+		  self.svm_cid == peer.svm_cid;
+	return !is_here || peer.svm_port < RESERVED;
+}
+
+int address_check_owner(const struct address *a, int fd, bool is_listener)
+{
+	uid_t uid, own = geteuid();
+
 	if (a->kind == ADDRESS_VSOCK)
-		return getpeername(fd, (struct sockaddr *)&vm, &size) == 0 &&
-		       vm.svm_cid <= VMADDR_CID_HOST;
-	return true;
+		return is_own_vsock(fd, is_listener)
+			       ? 0
+			       : attar_fail(-EPERM,
+					 "it is not known to be a program of root on this machine "
+					 "or its host, with a port below 1024" OWNER_FIX);
+	if (find_user(a, fd, &uid) < 0)
+		return attar_fail(-EPERM, "its user cannot be found" OWNER_FIX);
+	if (is_own(uid))
+		return 0;
+	if (own)
+		return attar_fail(-EPERM, "it belongs to user %u, not to root or user %u" OWNER_FIX,
+			uid, own);
+	return attar_fail(-EPERM, "it belongs to user %u, not to root" OWNER_FIX, uid);
+}
+
+uint64_t address_origin(const struct address *a, int fd)
+{
+	union any peer = {0};
+	socklen_t size = sizeof(peer);
+	const struct sockaddr_in *four = (const void *)&peer;
+	const struct sockaddr_in6 *six = (const void *)&peer;
+	uint64_t network = 0;
+	uid_t uid;
+
+	if (a->kind == ADDRESS_VSOCK) {
+		if (is_own_vsock(fd, true))
+			return 0;
+		getpeername(fd, &peer.any, &size);
+		return UINT64_C(1) << 32 | peer.vm.svm_cid;
+	}
+	if (find_user(a, fd, &uid) == 0)
+		return is_own(uid) ? 0 : UINT64_C(2) << 32 | uid;
+	getpeername(fd, &peer.any, &size);
+	if (peer.any.sa_family == AF_INET)
+		return UINT64_C(3) << 32 | four->sin_addr.s_addr;
+	if (IN6_IS_ADDR_V4MAPPED(&six->sin6_addr))
+		memcpy(&network, six->sin6_addr.s6_addr + 8, sizeof(network));
+	else
+		memcpy(&network, &six->sin6_addr, sizeof(network));
+	return network ?: 1;
 }

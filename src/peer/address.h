@@ -54,9 +54,18 @@ int address_connect(const char *option, const struct address *address, int stop)
 void address_keep_alive(const struct address *address, int fd);
 
 /*
- * Whether the program at the other end of an accepted Unix socket belongs to this user or to root,
- * and that of a vsock is the host. True for other sockets.
+ * Without TLS: whether the program at the other end of a connection belongs to root or to this
+ * user. Otherwise -EPERM, with an error message. The end that connects must have been accepted: the
+ * user of a socket that waits for accept(2) is not known. Of a vsock, the kernel does not tell the
+ * user: a port below 1024 is one of root. The end that accepts requires such a port, of this
+ * machine or its host; the end that connects, only if the listener is on this machine.
  */
-bool address_is_own(const struct address *address, int fd);
+int address_check_owner(const struct address *address, int fd, bool is_listener);
+
+/*
+ * Who is at the other end, for limits: a number for each other user of this machine, address
+ * (IPv6: the first 64 bits) and virtual machine; 0: root, or this user.
+ */
+uint64_t address_origin(const struct address *address, int fd);
 
 #endif

@@ -108,3 +108,15 @@ ssize_t frame_get(const char *bytes, size_t n, uint64_t sequence, struct frame *
 	*ret_frame = frame;
 	return (ssize_t)(FRAME_HEADER + len);
 }
+
+void frame_reason(const struct frame *frame, char ret_reason[FRAME_REASON_MAX + 1])
+{
+	size_t n = MIN(frame->len, (size_t)FRAME_REASON_MAX);
+
+	for (size_t i = 0; i < n; i++) {
+		unsigned char c = (unsigned char)frame->payload[i];
+
+		ret_reason[i] = c < ' ' || c > '~' ? '?' : (char)c;
+	}
+	ret_reason[n] = '\0';
+}

@@ -28,6 +28,8 @@
  *				older events. Sent about 10 times a second, also without events
  *	SYMBOLS      sender     the next bytes of the names of its kernel's functions
  *				(peer/symbol_list.h), before the first DATA
+ *	REFUSED      both       why this side ends the connection, as text: the answer to the HELLO
+ *				of the other side
  *
  * The receiver connects and sends HELLO, some PINGs, and START. The sender answers with HELLO and
  * PONGs, then sends DATA; it closes a connection that does not send START in time, or that sends
@@ -47,6 +49,7 @@ enum {
 	FRAME_VERSION = 1,
 	FRAME_HEADER = 32,           /* bytes */
 	FRAME_PAYLOAD_MAX = 1 << 20, /* bytes */
+	FRAME_REASON_MAX = 255,      /* bytes that are read of REFUSED */
 };
 
 enum frame_type {
@@ -59,6 +62,7 @@ enum frame_type {
 	FRAME_END,
 	FRAME_TIME,
 	FRAME_SYMBOLS,
+	FRAME_REFUSED,
 };
 
 /* Bits of the first number in the HELLO of a sender. Its others are its clocks. */
@@ -83,6 +87,9 @@ void frame_put(struct buf *to, const struct frame *frame);
  * a frame, are damaged, or a frame before it is missing.
  */
 ssize_t frame_get(const char *bytes, size_t n, uint64_t sequence, struct frame *ret_frame);
+
+/* The text of REFUSED, with '?' for characters that are not printable ASCII. */
+void frame_reason(const struct frame *frame, char ret_reason[FRAME_REASON_MAX + 1]);
 
 /* The numbers of a payload. */
 void frame_put_u64(struct buf *to, uint64_t value);

@@ -56,6 +56,7 @@ struct receiver {
 	uint64_t since;          /* see receiver_since() */
 	uint64_t heard;
 	bool is_damaged, is_closed; /* closed: by the sender */
+	bool is_refused;            /* why is what the sender said */
 	char why[256], damage[320];
 };
 
@@ -203,6 +204,15 @@ static void take_symbols(struct receiver *r, const struct frame *frame)
 		buf_add(&r->symbols, frame->payload, frame->len);
 }
 
+static void take_refusal(struct receiver *r, const struct frame *frame)
+{
+	char reason[FRAME_REASON_MAX + 1];
+
+	frame_reason(frame, reason);
+	damaged(r, reason);
+	r->is_refused = true;
+}
+
 static void take_frame(struct receiver *r, const struct frame *frame)
 {
 	r->idle_frames++;
@@ -223,6 +233,8 @@ static void take_frame(struct receiver *r, const struct frame *frame)
 		r->idle_frames = 0; /* many of them can wait for a receiver that was stopped */
 	} else if (frame->type == FRAME_SYMBOLS) {
 		take_symbols(r, frame);
+	} else if (frame->type == FRAME_REFUSED && !r->started) {
+		take_refusal(r, frame);
 	} else if (frame->type == FRAME_END) {
 		r->ended = true;
 		if (r->link.is_socket && !r->is_one_way)
@@ -324,6 +336,9 @@ static int not_a_sender(const struct receiver *r)
 {
 	const char *option = r->opts.option, *address = r->opts.address;
 
+	if (r->is_refused)
+		return attar_fail(-EPERM, "%s: %s refuses the connection of this attar: %s", option,
+			CLIP(address), r->why);
 	if (r->ended || ((r->link.tls || is_tls_unexpected(r)) && !r->greeted))
 		return attar_fail(-EBADMSG, "%s: %s: %s", option, CLIP(address), r->why);
 	if (r->is_closed && !r->greeted)
@@ -363,6 +378,21 @@ static int wait_for(struct receiver *r, const unsigned *pongs, unsigned until)
 	return 0;
 }
 
+/* Without TLS, any user can listen at a port. The sender has accepted the connection: see HELLO. */
+static int check_owner(struct receiver *r)
+{
+	char reason[FRAME_REASON_MAX + 1];
+	int ret = r->keys ? 0 : address_check_owner(&r->address, r->link.fd, false);
+
+	if (ret == 0)
+		return 0;
+	snprintf(reason, sizeof(reason), "the receiver does not accept this sender: %s",
+		attar_error());
+	put(r, FRAME_REFUSED, reason, strlen(reason));
+	return attar_context(
+		ret, "%s: the sender at %s is not accepted", r->opts.option, CLIP(r->opts.address));
+}
+
 static int greet(struct receiver *r)
 {
 	char host[HOST_MAX] = "";
@@ -372,6 +402,8 @@ static int greet(struct receiver *r)
 	ret = put(r, FRAME_HELLO, host, strlen(host));
 	if (ret == 0)
 		ret = wait_for(r, NULL, 0);
+	if (ret == 0)
+		ret = check_owner(r);
 	for (unsigned i = 1; ret == 0 && !r->is_one_way && i <= PINGS; i++) {
 		ret = ping(r);
 		if (ret == 0)
@@ -391,7 +423,8 @@ static int not_greeted(struct receiver *r, int ret)
 	r->is_closed |= ret == -EPIPE || ret == -ECONNRESET;
 	if (ret < 0 && r->is_closed && !r->is_damaged)
 		return not_a_sender(r);
-	if (ret >= 0 || ret == -ECANCELED || ret == -ENOMEM || ret == -EBADMSG || ret == -ETIMEDOUT)
+	if (ret >= 0 || ret == -ECANCELED || ret == -ENOMEM || ret == -EBADMSG ||
+		ret == -ETIMEDOUT || ret == -EPERM)
 		return ret;
 	if (!*attar_error())
 		attar_fail(ret, "%s", strerror(-ret));
@@ -460,9 +493,6 @@ static int open_socket(struct receiver *r)
 	if (ret < 0)
 		return ret;
 	r->link = (struct link){.fd = ret, .is_socket = true};
-	if (r->address.kind == ADDRESS_UNIX && !address_is_own(&r->address, r->link.fd))
-		return attar_fail(-EPERM, "%s: '%s' belongs to another user", r->opts.option,
-			CLIP(r->opts.address));
 	ret = r->keys ? tls_new(r->keys, r->link.fd, named ? r->address.host : NULL, &r->link.tls)
 		      : 0;
 	if (ret == 0)

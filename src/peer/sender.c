@@ -26,7 +26,8 @@ enum {
 	HOST_MAX = 256,
 };
 
-enum client_state { CLIENT_NEW, CLIENT_STARTED, CLIENT_ENDING, CLIENT_OVER };
+/* REFUSED: until it has sent HELLO, and has read why and closed, for REFUSED_NS at most. */
+enum client_state { CLIENT_NEW, CLIENT_STARTED, CLIENT_ENDING, CLIENT_REFUSED, CLIENT_OVER };
 
 struct peer_sender_client {
 	struct link link;
@@ -34,6 +35,10 @@ struct peer_sender_client {
 	bool is_taken; /* by peer_sender_take_new() */
 	bool is_file;  /* epoll does not support regular files: they are always writable */
 	uint64_t deadline;
+	uint64_t origin;  /* see address_origin() */
+	uint64_t heard;   /* when a frame of it was read, or nothing was to be confirmed */
+	uint64_t written; /* when it took some bytes, or had none to take */
+	char why[FRAME_REASON_MAX + 1]; /* it was refused */
 	struct buf in, out, round;
 	size_t out_at; /* bytes of out that were sent */
 	uint64_t in_sequence, out_sequence;
@@ -132,7 +137,7 @@ static void end(struct sender *s, struct peer_sender_client *c)
 		return;
 	if (c->state == CLIENT_NEW)
 		s->stats.refused++;
-	else if (c->link.is_socket && c->state != CLIENT_ENDING)
+	else if (c->link.is_socket && c->state == CLIENT_STARTED)
 		s->stats.cut++;
 	s->stats.unacknowledged += c->samples - c->acknowledged;
 	s->stats.lost += c->lost; /* no record can report them any more */
@@ -175,14 +180,57 @@ static void drain_refused(struct sender *s)
 			remove_refused(s, i);
 }
 
-static void refuse(struct sender *s, struct peer_sender_client *c, const char *why)
+static void note_refusal(struct sender *s, const char *why)
 {
 	if (!*s->stats.refusal) {
 		log_note("%s: a connection to %s was closed: %s", s->opts.option,
 			CLIP(s->opts.address), why);
 		snprintf(s->stats.refusal, sizeof(s->stats.refusal), "%s", why);
 	}
+}
+
+static void refuse(struct sender *s, struct peer_sender_client *c, const char *why)
+{
+	note_refusal(s, why);
 	end_later(s, c);
+}
+
+/* Those that are not refused; if of is set, only of this origin. */
+static size_t count_clients(const struct sender *s, const uint64_t *of)
+{
+	size_t n = 0;
+
+	vec_each (&s->clients, c)
+		n += (*c)->state != CLIENT_REFUSED && (*c)->state != CLIENT_OVER &&
+		     (!of || (*c)->origin == *of);
+	return n;
+}
+
+/* The oldest of those that were refused makes room. */
+static void limit_refused(struct sender *s)
+{
+	struct peer_sender_client *oldest = NULL;
+	size_t n = 0;
+
+	vec_each (&s->clients, c) {
+		if ((*c)->state != CLIENT_REFUSED)
+			continue;
+		oldest = oldest ?: *c;
+		n++;
+	}
+	if (n >= SENDER_CLIENTS)
+		end(s, oldest);
+}
+
+/* The connection is over when the other side has read why. */
+static void refuse_kindly(struct sender *s, struct peer_sender_client *c, const char *why)
+{
+	note_refusal(s, why);
+	limit_refused(s);
+	s->stats.refused++;
+	c->state = CLIENT_REFUSED;
+	c->deadline = base_now() + REFUSED_NS;
+	snprintf(c->why, sizeof(c->why), "%s", why);
 }
 
 static struct peer_sender_client *add(struct sender *s, int fd, bool is_socket)
@@ -196,34 +244,44 @@ static struct peer_sender_client *add(struct sender *s, int fd, bool is_socket)
 		return NULL;
 	}
 	c->link = (struct link){.fd = fd, .is_socket = is_socket};
-	c->deadline = base_now() + 10 * (uint64_t)START_NS_10;
+	c->heard = c->written = base_now();
+	c->deadline = c->heard + 10 * (uint64_t)START_NS_10;
 	return c;
+}
+
+static void check_new(struct sender *s, struct peer_sender_client *c)
+{
+	uint64_t others = count_clients(s, NULL) - 1;
+
+	c->origin = address_origin(&s->address, c->link.fd);
+	if (!s->keys && address_check_owner(&s->address, c->link.fd, true) < 0)
+		refuse_kindly(s, c, attar_error());
+	else if (others >= SENDER_CLIENTS)
+		refuse_kindly(s, c, "16 receivers are connected, which is the maximum");
+	else if (c->origin && count_clients(s, &c->origin) > SENDER_CLIENTS_OF_ORIGIN)
+		refuse_kindly(s, c,
+			"4 receivers of this user or address are connected, which is the maximum");
+	attar_error_clear();
 }
 
 static int accept_one(struct sender *s)
 {
 	int fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	struct peer_sender_client *c;
-	bool is_full;
 
 	if (fd < 0) {
 		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
 			stop_listening(s);
 		return 0;
 	}
-	is_full = s->clients.n >= SENDER_CLIENTS;
 	c = add(s, fd, true);
 	if (!c)
 		return -ENOMEM;
-	if (is_full) {
-		refuse(s, c, "16 receivers are connected, which is the maximum");
-		return 1;
-	}
 	address_keep_alive(&s->address, fd);
-	if (!s->keys && !address_is_own(&s->address, fd))
-		refuse(s, c, "it belongs to another user or virtual machine");
-	else if (s->keys && tls_new(s->keys, fd, NULL, &c->link.tls) < 0)
+	if (s->keys && tls_new(s->keys, fd, NULL, &c->link.tls) < 0)
 		refuse(s, c, attar_error());
+	else
+		check_new(s, c);
 	return 1;
 }
 
@@ -248,11 +306,28 @@ static void start(struct sender *s, struct peer_sender_client *c)
 	s->stats.clients++;
 }
 
+/* The receiver does not accept this side. */
+static int take_refusal(const struct frame *frame)
+{
+	char reason[FRAME_REASON_MAX + 1];
+
+	frame_reason(frame, reason);
+	return attar_fail(-EBADMSG, "%s", reason);
+}
+
 /* 0, or -EBADMSG for what a receiver does not send. */
 static int take_frame(struct sender *s, struct peer_sender_client *c, const struct frame *frame)
 {
 	if (frame->sequence == 0 && frame->type != FRAME_HELLO)
 		return attar_fail(-EBADMSG, "its first frame is not a HELLO");
+	if (c->state == CLIENT_REFUSED) {
+		if (frame->sequence == 0)
+			put(c, FRAME_REFUSED, c->why, strlen(c->why));
+		return 0;
+	}
+	c->heard = base_now();
+	if (frame->type == FRAME_REFUSED && c->state == CLIENT_NEW)
+		return take_refusal(frame);
 	if (frame->type == FRAME_HELLO && frame->sequence == 0)
 		put_hello(c);
 	else if (frame->type == FRAME_PING && frame->len == 8)
@@ -296,7 +371,9 @@ static int take_frames(struct sender *s, struct peer_sender_client *c)
 /* An error of a connection is not an error of the caller. */
 static void failed(struct sender *s, struct peer_sender_client *c)
 {
-	if (c->state == CLIENT_NEW)
+	if (c->state == CLIENT_REFUSED)
+		end(s, c);
+	else if (c->state == CLIENT_NEW)
 		refuse(s, c, *attar_error() ? attar_error() : "the other side closed it");
 	else
 		end_later(s, c);
@@ -339,6 +416,7 @@ static void write_client(struct sender *s, struct peer_sender_client *c)
 			return;
 		}
 		c->out_at += (size_t)n;
+		c->written = base_now();
 		if (!c->link.is_socket && c->out_at == c->out.len)
 			c->acknowledged = c->samples;
 	}
@@ -347,6 +425,46 @@ static void write_client(struct sender *s, struct peer_sender_client *c)
 		c->out.len -= c->out_at;
 		c->out_at = 0;
 	}
+}
+
+/*
+ * A receiver takes bytes when there are some, and answers while samples are to be confirmed: it
+ * confirms them, or measures the clock twice a second.
+ */
+static bool is_silent(struct peer_sender_client *c, uint64_t now)
+{
+	if (c->out_at == c->out.len)
+		c->written = now;
+	if (c->acknowledged == c->samples)
+		c->heard = now;
+	return c->state == CLIENT_STARTED && c->link.is_socket &&
+	       now - MIN(c->written, c->heard) > SENDER_SILENT_S * (uint64_t)IDLE_NS;
+}
+
+/* The kernel drops what was not read. */
+static void end_silent(struct sender *s, struct peer_sender_client *c)
+{
+	const struct linger none = {.l_onoff = 1};
+
+	if (!s->stats.silent++)
+		log_note("%s: a receiver at %s was disconnected: it has read nothing for %d "
+			 "seconds",
+			s->opts.option, CLIP(s->opts.address), SENDER_SILENT_S);
+	s->stats.cut--; /* as end() counts it */
+	setsockopt(c->link.fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
+	end(s, c);
+}
+
+static void check_time(struct sender *s, struct peer_sender_client *c)
+{
+	uint64_t now = base_now();
+
+	if (c->state == CLIENT_NEW && now > c->deadline)
+		refuse(s, c, "it did not send HELLO and START within 10 seconds");
+	if (c->state == CLIENT_REFUSED && now > c->deadline)
+		end(s, c);
+	if (is_silent(c, now))
+		end_silent(s, c);
 }
 
 int peer_sender_turn(struct sender *s)
@@ -366,8 +484,7 @@ int peer_sender_turn(struct sender *s)
 
 		read_client(s, c);
 		write_client(s, c);
-		if (c->state == CLIENT_NEW && base_now() > c->deadline)
-			refuse(s, c, "it did not send HELLO and START within 10 seconds");
+		check_time(s, c);
 		watch(s, c);
 	}
 	/* connections that never started are owned by the sender alone */

@@ -20,7 +20,8 @@
 #include "peer/address.h"
 #include "peer/tls.h"
 
-enum { SENDER_CLIENTS = 16 };
+/* Of an origin other than root and this user (address_origin()), only some can be connected. */
+enum { SENDER_CLIENTS = 16, SENDER_CLIENTS_OF_ORIGIN = SENDER_CLIENTS / 4, SENDER_SILENT_S = 15 };
 
 struct peer_sender_opts {
 	const char *option;  /* for messages: "--push" */
@@ -32,8 +33,9 @@ struct peer_sender_opts {
 struct peer_sender_stats {
 	uint64_t clients;        /* receivers that have started */
 	uint64_t refused;        /* connections that were closed before */
-	char refusal[192];       /* why the first of them was */
+	char refusal[256];       /* why the first of them was */
 	uint64_t cut;            /* receivers that ended their connection early */
+	uint64_t silent;         /* receivers that had read nothing for SENDER_SILENT_S seconds */
 	uint64_t samples;        /* sent to receivers, including those that were lost */
 	uint64_t lost;           /* samples dropped since the receiver's queue was full */
 	uint64_t unacknowledged; /* samples sent that no receiver has confirmed, at the end */

@@ -20,6 +20,9 @@ enum {
 	/* Records are at most some rounds late: after these, all of them can be delivered. */
 	QUIET_ROUNDS = REPLAY_ROUNDS + 1,
 	WAIT_MS = 1000,
+	/* Each receiver that begins costs a scan of /proc: some at once, then one a second. */
+	BEGIN_NS = 1000000000,
+	BEGIN_AT_ONCE = 4,
 };
 
 /* What is written for one receiver. */
@@ -158,13 +161,24 @@ static int take_new(struct attar_run *run)
 	return r;
 }
 
+/* Receivers can connect again and again. */
+static bool may_begin(struct attar_run *run)
+{
+	uint64_t now = base_now();
+
+	if (run->push.may_begin > now + (BEGIN_AT_ONCE - 1) * (uint64_t)BEGIN_NS)
+		return false;
+	run->push.may_begin = MAX(run->push.may_begin, now) + BEGIN_NS;
+	return true;
+}
+
 static int begin_new(struct attar_run *run)
 {
 	struct peer_sender_client *client;
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && (client = client_at(run, i)); i++) {
-		if (!writer_of(client))
+		if (!writer_of(client) && may_begin(run))
 			r = begin(run, client);
 	}
 	return r;
@@ -475,7 +489,7 @@ int push_end(struct attar_run *run)
 	if (!run->push.sender || r < 0)
 		return r;
 	for (size_t i = 0; (client = client_at(run, i)); i++)
-		if (r == 0)
+		if (r == 0 && writer_of(client))
 			r = put_losses(run, client);
 	end_writers(run);
 	r = peer_sender_finish(run->push.sender, run->stop.seen ? -1 : run->stop.fd);
@@ -510,6 +524,11 @@ void push_remark(const struct attar_run *run, struct attar_report *report)
 	if (sent->cut)
 		attar_report_remark(report, "%llu receiver%s closed the connection before the end",
 			(unsigned long long)sent->cut, PLURAL_S(sent->cut));
+	if (sent->silent)
+		attar_report_remark(report,
+			"%llu receiver%s disconnected, after %d seconds in which nothing was read",
+			(unsigned long long)sent->silent, sent->silent == 1 ? " was" : "s were",
+			SENDER_SILENT_S);
 	if (sent->unacknowledged)
 		attar_report_remark(report,
 			"%llu pushed sample%s not acknowledged: it is unknown how many arrived",

@@ -34,6 +34,7 @@ struct run_push {
 	unsigned quiet;                /* rounds without a record */
 	uint64_t taken;                /* records of this round */
 	uint64_t rounds;               /* that have ended */
+	uint64_t may_begin;            /* see may_begin() */
 	uint64_t ended[REPLAY_ROUNDS]; /* ns: when, by round modulo */
 	struct recording_writer_stats stats; /* of the receiver that has seen most */
 	struct peer_sender_stats *sent;      /* owned; NULL before the end */
