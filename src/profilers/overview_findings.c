@@ -429,23 +429,23 @@ static void check_basis(struct findings *findings)
 	finding->is_doubt = true;
 	if (lost > LOST)
 		append(finding->evidence, 0,
-			"of the events were lost: the shares and names below are those of the "
-			"remaining ones, which may be quite different");
+			"of the events were lost: the findings are those of the remaining "
+			"ones, and may be wrong");
 	else
 		append(finding->evidence, 0,
-			"of the time was not watched, to limit the CPU time of attar: times below "
-			"are estimates from the rest");
+			"of the time was not watched, to limit the CPU time of attar: times are "
+			"estimates from the rest");
 	if (lost > LOST && attar_run_is_live(sums->run))
 		set_command(findings, finding, NULL, &(struct next){"overview -m 4096"});
 }
 
-/* Doubts first, then shares of the time, then what is most beyond its limit. */
+/* Shares of the time first, then what is most beyond its limit, then doubts in all of them. */
 static int by_importance(const void *a, const void *b)
 {
 	const struct overview_finding *x = a, *y = b;
 
 	if (x->is_doubt != y->is_doubt)
-		return y->is_doubt - x->is_doubt;
+		return x->is_doubt - y->is_doubt;
 	if (x->is_share != y->is_share)
 		return y->is_share - x->is_share;
 	return (x->excess < y->excess) - (x->excess > y->excess);

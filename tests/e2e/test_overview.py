@@ -187,8 +187,8 @@ class TestScripts:
         assert [r['value'] for r in rows(found, 'findings') if r['finding'] == 'unreliable'] == (
             [share] if share else [])
         if share:
-            assert rows(found, 'findings')[0]['finding'] == 'unreliable'
-            assert rows(found, 'findings')[0]['values']['evidence'].startswith(
+            assert rows(found, 'findings')[-1]['finding'] == 'unreliable'
+            assert rows(found, 'findings')[-1]['values']['evidence'].startswith(
                 'of the events were lost')
         found = of_script(tmp_path, text + '3.0 0 100/100 worker cpu-clock stack=0xa1\n',
                           'overview', '-p', 100, '-i', '900ms')
