@@ -3,7 +3,12 @@
 
 #include "elf/note.h"
 
-enum { MAX_SECTION_NAMES = 1 << 20, MAX_NOTES = 64 << 10, MAX_DYNAMIC = 1024 };
+enum {
+	MAX_SECTION_NAMES = 1 << 20,
+	MAX_NOTES = 64 << 10,
+	MAX_NOTE_BLOCKS = 16,
+	MAX_DYNAMIC = 1024
+};
 
 /*
  * Both classes have the same fields at different offsets: a reader for each yields a common struct.
@@ -358,13 +363,18 @@ static size_t build_id_at(const struct elf *elf, uint64_t offset, uint64_t size,
 size_t elf_build_id(const struct elf *elf, uint8_t *id)
 {
 	size_t n = 0;
+	int blocks = 0;
 
-	/* Sections first: in a separate debug file the segments' offsets are invalid. */
+	/*
+	 * Sections first: in a separate debug file the segments' offsets are invalid. No linker
+	 * makes as many as the limit, of each; together it is 2 MiB.
+	 */
 	vec_each (&elf->sections, section)
-		if (!n && section->type == SHT_NOTE)
+		if (!n && section->type == SHT_NOTE && blocks++ < MAX_NOTE_BLOCKS)
 			n = build_id_at(elf, section->offset, section->size, id);
+	blocks = 0;
 	vec_each (&elf->segments, segment)
-		if (!n && segment->type == PT_NOTE)
+		if (!n && segment->type == PT_NOTE && blocks++ < MAX_NOTE_BLOCKS)
 			n = build_id_at(elf, segment->offset, segment->filesz, id);
 	return n;
 }

@@ -6,7 +6,7 @@
 #include "base/map.h"
 #include "elf/note.h"
 
-enum { NOTES_MAX = 65536, NOTES_SIZE_MAX = 64 << 20 };
+enum { NOTES_MAX = 65536, NOTES_SIZE_MAX = 4 << 20 };
 
 struct notes {
 	struct elf_file file;

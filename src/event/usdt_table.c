@@ -7,6 +7,8 @@
 
 enum { ARGUMENTS_MAX = 12, LOCATIONS_MAX = 65536, LOOKUPS_MAX = 256 };
 
+#define LOOKUP_NS_MAX 1000000000ULL
+
 struct visit {
 	struct usdt_table *table;
 	const char *file, *provider, *name;
@@ -22,6 +24,22 @@ static bool has_type(const struct usdt_type *type)
 	return type->size == 1 || type->size == 2 || type->size == 4 || type->size == 8;
 }
 
+static bool put_operand(
+	struct usdt_table *table, const struct usdt_site *site, const char *operand, struct buf *at)
+{
+	uint64_t began;
+	bool is_put;
+
+	if (!strstr(operand, "(%rip)"))
+		return usdt_operand(site, operand, at) == 0;
+	if (++table->lookups > LOOKUPS_MAX || table->lookup_ns > LOOKUP_NS_MAX)
+		return false;
+	began = base_now();
+	is_put = usdt_operand(site, operand, at) == 0;
+	table->lookup_ns += base_now() - began;
+	return is_put;
+}
+
 static void add_argument(struct usdt_table *table, const struct usdt_site *site, unsigned number,
 	const struct usdt_type *type, const char *operand, struct texts *texts)
 {
@@ -30,10 +48,7 @@ static void add_argument(struct usdt_table *table, const struct usdt_site *site,
 	const char *comma = number > 1 ? ", " : "";
 	bool fetched = has_type(type);
 
-	if (strstr(operand, "(%rip)") && ++table->lookups > LOOKUPS_MAX)
-		fetched = false;
-	if (fetched && usdt_operand(site, operand, &at) < 0)
-		fetched = false;
+	fetched = fetched && put_operand(table, site, operand, &at);
 	if (!fetched) {
 		buf_printf(&texts->arguments, "%s? arg%u", comma, number);
 		buf_printf(&texts->unfetched, " arg%u (%s)", number, operand);

@@ -24,7 +24,9 @@ struct usdt_location {
 struct usdt_table {
 	VEC(struct usdt_location) locations;
 	struct intern texts;
-	unsigned lookups; /* of variables in symbol tables, which are bounded */
+	/* of variables in symbol tables: their number and time are bounded */
+	unsigned lookups;
+	uint64_t lookup_ns;
 };
 
 /*

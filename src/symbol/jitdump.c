@@ -204,7 +204,7 @@ static bool read_load(const struct jitdump *dump, const struct byte_source *sour
 int jitdump_name(const struct jitdump *dump, const struct byte_source *source,
 	const struct perfmap_entry *entry, struct buf *name)
 {
-	char text[PERFMAP_MAX_NAME];
+	char text[PERFMAP_MAX_READ];
 	struct code_load load;
 	uint64_t at;
 	size_t n;
@@ -214,7 +214,7 @@ int jitdump_name(const struct jitdump *dump, const struct byte_source *source,
 	n = MIN((size_t)load.header.size - sizeof(load), sizeof(text));
 	if (byte_source_read(source, at + sizeof(load), text, n) < 0 || !n || !text[0])
 		return -ENODATA;
-	buf_add(name, text, strnlen(text, n));
+	perfmap_add_name(name, text, n);
 	return buf_failed(name) ? base_oom() : 0;
 }
 

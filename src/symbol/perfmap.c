@@ -191,11 +191,27 @@ static size_t read_line(
 	return newline ? (size_t)(newline - line) : n;
 }
 
+void perfmap_add_name(struct buf *name, const char *text, size_t n)
+{
+	enum { HASH = 17 }; /* "#0123456789abcdef" */
+	size_t cut = PERFMAP_MAX_NAME - HASH;
+
+	n = strnlen(text, n);
+	if (n <= PERFMAP_MAX_NAME) {
+		buf_add(name, text, n);
+		return;
+	}
+	while (cut && ((unsigned char)text[cut] & 0xc0) == 0x80) /* within a character of UTF-8 */
+		cut--;
+	buf_add(name, text, cut ?: PERFMAP_MAX_NAME - HASH);
+	buf_printf(name, "#%016llx", (unsigned long long)base_hash_bytes(BASE_HASH_START, text, n));
+}
+
 int perfmap_name(
 	const struct byte_source *source, const struct perfmap_entry *entry, struct buf *name)
 {
 	enum { USUAL = 512 };
-	char line[PERFMAP_MAX_NAME + 64];
+	char line[PERFMAP_MAX_READ + 64];
 	size_t n = read_line(source, entry, line, USUAL);
 	uint64_t start, size;
 	const char *text;
@@ -205,8 +221,7 @@ int perfmap_name(
 	text = split(line, line + n, &start, &size);
 	if (!text || start != entry->start || !*text)
 		return -ENODATA;
-	n = MIN((size_t)(line + n - text), (size_t)PERFMAP_MAX_NAME);
-	buf_add(name, text, strnlen(text, n));
+	perfmap_add_name(name, text, MIN((size_t)(line + n - text), (size_t)PERFMAP_MAX_READ));
 	return buf_failed(name) ? base_oom() : 0;
 }
 

@@ -16,7 +16,8 @@ enum {
 	PERFMAP_MAX_ENTRIES = 1 << 20,
 	PERFMAP_MAX_BYTES = 256 << 20, /* maximum read from a file */
 	PERFMAP_MAX_LINE = 32 << 10,   /* bytes; a longer line is not a map file: stop reading */
-	PERFMAP_MAX_NAME = 16 << 10,   /* bytes; longer names are truncated */
+	PERFMAP_MAX_NAME = 512,        /* bytes; longer names are cut, see perfmap_add_name() */
+	PERFMAP_MAX_READ = 16 << 10,   /* bytes read of a name */
 };
 
 struct perfmap_entry {
@@ -42,6 +43,12 @@ int perfmap_merge(struct perfmap *map, size_t old);
 
 /* The newest entry that contains address, borrowed until the next perfmap_index(); or NULL. */
 const struct perfmap_entry *perfmap_find(const struct perfmap *map, uint64_t address);
+
+/*
+ * Appends a name of n bytes, which ends at a NUL. A program chooses the names of its code, and a
+ * name is in each stack of a report: of a longer one, the start and a hash of all of it.
+ */
+void perfmap_add_name(struct buf *name, const char *text, size_t n);
 
 /* Appends the name of an entry. Returns 0; -ENODATA if the file has changed there. */
 int perfmap_name(

@@ -16,7 +16,7 @@ static struct string_pool_chunk *chunk_for(struct string_pool *names, size_t n)
 
 	if (chunk && chunk->size - chunk->used >= n)
 		return chunk;
-	if (names->bytes + size > STRING_POOL_MAX_BYTES)
+	if (names->bytes + size > (names->max ?: STRING_POOL_MAX_BYTES))
 		return NULL;
 	chunk = malloc(sizeof(*chunk) + size);
 	if (!chunk) {

@@ -5,13 +5,13 @@
 
 #include "base/base.h"
 
-enum { STRING_POOL_MAX_BYTES = 128 << 20 }; /* limit of a pool */
+enum { STRING_POOL_MAX_BYTES = 128 << 20 }; /* the largest limit of a pool */
 
 struct string_pool_chunk;
 
 struct string_pool {
 	struct string_pool_chunk *chunks; /* owned, newest first */
-	size_t bytes;                     /* allocated */
+	size_t bytes, max;                /* allocated, and its limit; max 0: the largest */
 };
 
 /*

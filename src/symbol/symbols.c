@@ -10,7 +10,12 @@
 #include "symbol/dso_load.h"
 #include "symbol/vdso.h"
 
-enum { LABEL_BYTES_MAX = 1 << 20, SYMBOL_BYTES_MAX = 256 << 20, SOURCE_BYTES_MAX = 64 << 20 };
+enum {
+	LABEL_BYTES_MAX = 1 << 20,
+	SYMBOL_BYTES_MAX = 256 << 20,
+	SOURCE_BYTES_MAX = 64 << 20,
+	NAMES_MIN = 1 << 20
+};
 
 int attar_symbols_new(const struct attar_symbols_opts *opts, struct attar_symbols **ret_symbols)
 {
@@ -34,6 +39,8 @@ int attar_symbols_new(const struct attar_symbols_opts *opts, struct attar_symbol
 	symbols->max_open = o.max_open_files ?: file_limit_for_cache();
 	symbols->sources.max_bytes = o.max_source_bytes ?: SOURCE_BYTES_MAX;
 	symbols->max_bytes = o.max_symbol_bytes ?: SYMBOL_BYTES_MAX;
+	symbols->names.max = MAX(symbols->max_bytes / 2, (size_t)NAMES_MIN);
+	symbols->names.max = MIN(symbols->names.max, (size_t)STRING_POOL_MAX_BYTES);
 	symbols->debug_path = strdup(o.debug_path ?: "/usr/lib/debug");
 	symbols->kallsyms_path = strdup(o.kallsyms_path ?: "/proc/kallsyms");
 	if (!symbols->debug_path || !symbols->kallsyms_path) {
@@ -235,7 +242,8 @@ static void limit_bytes(struct attar_symbols *symbols, struct dso *used)
 	size_t n = symbols->dsos.at.n;
 
 	count_bytes(symbols, used);
-	for (size_t seen = 0; symbols->bytes > symbols->max_bytes && seen < n; seen++) {
+	for (size_t seen = 0;
+		symbols->bytes + symbols->names.bytes > symbols->max_bytes && seen < n; seen++) {
 		struct dso *dso = symbols->dsos.at.at[symbols->oldest_symbols++ % n];
 
 		if (dso == used || !is_droppable(dso))
@@ -519,6 +527,9 @@ static int resolve_jit(struct attar_symbols *symbols, unsigned number, struct ds
 	if (raw) {
 		symbol->mangled = raw;
 		symbol->name = symbols_plain_name(symbols, raw);
+		if (strlen(symbol->name) >
+			PERFMAP_MAX_NAME) /* short names can stand for long ones */
+			symbol->name = raw;
 		symbol->dso = jit_path(&dso->jit, &code);
 		symbol->start = code.entry.start;
 		symbol->size = code.entry.size;

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: MIT
+"""Names, notes and source lines of a program of another user, which root profiles."""
+import os
+import platform
+import shutil
+import struct
+import subprocess
+import time
+
+import pytest
+
+from adversary import UID, directory
+from command import run
+
+pytestmark = pytest.mark.exclusive
+
+NAME_MAX = 512
+
+# Code of a JIT compiler in an endless loop, whose frame pointers lead through 100 other functions.
+JIT = r'''
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+static uintptr_t frames[202];
+int main(int argc, char **argv)
+{
+    unsigned char *code = mmap(NULL, 1 << 16, 7, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    size_t n = atoi(argv[1]);
+    char path[64], *name = malloc(n + 1);
+    snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
+    FILE *map = fopen(path, "w");
+    memset(name, 'n', n);
+    name[n] = 0;
+    for (int i = 0; i < 101; i++)
+        fprintf(map, "%lx 100 %s%03d\n", (long)(code + 256 * i), name, i);
+    fclose(map);
+    memcpy(code, "\xeb\xfe", 2);
+    for (int i = 0; i < 100; i++) {
+        frames[2 * i] = (uintptr_t)&frames[2 * i + 2];
+        frames[2 * i + 1] = (uintptr_t)code + 256 * (i + 1) + 16;
+    }
+    puts("ready");
+    fflush(stdout);
+    __asm__ volatile("mov %0, %%rbp; jmp *%1" :: "r"(frames), "r"(code));
+}
+'''
+
+LOOP = r'''
+#include <stdio.h>
+volatile unsigned long n;
+int main(void)
+{
+    puts("ready");
+    fflush(stdout);
+LINE
+    for (;;) n++;
+}
+'''
+
+
+def compile_c(path, text, *words):
+    path.with_suffix('.c').write_text(text)
+    subprocess.run(['gcc', *words, '-o', path, path.with_suffix('.c')], check=True)
+    os.chown(path, UID, UID)
+    return path
+
+
+@pytest.fixture
+def theirs(tmp_path):
+    return directory(tmp_path / 'theirs', 0o755, UID)
+
+
+@pytest.fixture
+def start(nobody):
+    """Starts a program of the other user, and waits until it is ready."""
+    maps = []
+
+    def start_(*words):
+        process = nobody.start(*words, stdout=subprocess.PIPE)
+        maps.append(f'/tmp/perf-{process.pid}.map')
+        assert process.stdout.readline() == 'ready\n'
+        return process
+    yield start_
+    for path in maps:
+        if os.path.exists(path):
+            os.unlink(path)
+
+
+@pytest.mark.skipif(platform.machine() != 'x86_64', reason='machine code of x86-64')
+@pytest.mark.parametrize('size', [100, 509, 510, 16000])
+def test_names_of_jit_code_are_cut(size, theirs, start, tmp_path):
+    program = start(compile_c(theirs / 'jit', JIT, '-O1'), size)
+    out = tmp_path / 'out.folded'
+    done = run('profile', '-q', '-g', '-F', '199', '-d', '1s', '-p', program.pid, '-o', out)
+    assert done.returncode == 0, done.stderr
+    names = {name.removesuffix('_[j]') for line in out.read_text().splitlines()
+             for name in line.rpartition(' ')[0].split(';') if name.startswith('nnn')}
+    assert len(names) > 50  # the cut ones differ
+    assert max(map(len, names)) == min(size + 3, NAME_MAX)
+    assert out.stat().st_size < 1 << 20
+
+
+def with_note_sections(path, n):
+    """Appends 64 KiB of empty notes, and n sections that are these bytes."""
+    data = bytearray(path.read_bytes())
+    data += bytes(-len(data) % 64)
+    note = len(data)
+    data += struct.pack('<III', 0, 0, 99) * 5461 + bytes(4)
+    table = len(data)
+    data += bytes(64)
+    data += struct.pack('<IIQQQQIIQQ', 0, 7, 0, 0, note, 65536, 0, 0, 4, 0) * n
+    struct.pack_into('<Q', data, 40, table)
+    struct.pack_into('<HHH', data, 58, 64, n + 1, 0)
+    path.write_bytes(data)
+
+
+def seconds_of_profile(program):
+    began = time.monotonic()
+    done = run('profile', '-q', '-F', '99', '-d', '500ms', '-p', program.pid, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return time.monotonic() - began
+
+
+def test_many_sections_of_notes_delay_nothing(theirs, start):
+    plain = compile_c(theirs / 'plain', LOOP.replace('LINE', ''), '-Wl,--build-id=none')
+    bomb = theirs / 'bomb'
+    shutil.copy(plain, bomb)
+    with_note_sections(bomb, 65000)
+    calm = seconds_of_profile(start(plain))
+    assert seconds_of_profile(start(bomb)) < calm + 2
