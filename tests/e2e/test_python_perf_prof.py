@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Scripts for perf-prof's python run unchanged, under both names of the command."""
 import json
+import platform
 import re
 import subprocess
 import sys
@@ -233,18 +234,38 @@ def __sample__(event):
 def test_events_of_a_command_with_their_stacks(python):
     found = json.loads(python('''
 import json
-n, kernel, user = 0, set(), set()
+n, kernel, user, starts = 0, set(), set(), set()
 def task__task_rename(event):
     global n
     n += 1
     for frame in event._callchain:
+        if frame['symbol'] == 'do_syscall_64':
+            starts.add(frame['addr'] - frame['offset'])
         (kernel if frame['kernel'] else user).add(frame['symbol'])
         assert frame['addr'] >> 63 == frame['kernel']
         assert frame['offset'] < 1 << 20 and frame['dso']
 def __exit__():
-    print(json.dumps([n, sorted(kernel), sorted(user)]))
+    print(json.dumps([n, sorted(kernel), sorted(user), list(starts)]))
 ''', '--', *RENAMES, options=('-e', 'task:task_rename/newcomm=="truth"/stack/')))
     assert found[0] == 300 and 'do_syscall_64' in found[1] and 'write' in found[2]
+    with open('/proc/kallsyms', encoding='ascii') as symbols:
+        assert found[3] == [int(line.split()[0], 16) for line in symbols
+                            if line.split()[2] == 'do_syscall_64']
+
+
+def test_offsets_in_functions(python):
+    """The start of write() is the same with and without frames of the kernel before it."""
+    assert python('''
+starts, names = set(), set()
+def __sample__(event):
+    names.add(event._event)
+    starts.update(frame['addr'] - frame['offset'] for frame in event._callchain
+                  if frame['symbol'] == 'write')
+def __exit__():
+    print(len(starts), sorted(names))
+''', '--', *RENAMES, options=('-g', '-e', 'task:task_rename/newcomm=="truth"/,'
+                                'syscalls:sys_enter_write')
+    ) == "1 ['syscalls:sys_enter_write', 'task:task_rename']\n"
 
 
 @pytest.mark.parametrize('option, kernel, user', [
@@ -280,6 +301,7 @@ def __exit__():
     counts, names, members = found
     assert names == ['profile']
     assert {'ip', 'pid', 'tid', 'time', 'cpu', 'period', 'callchain', '_pid'} <= set(members)
+    assert not {'_callchain', '_period'} & set(members)
     assert 0.6 < counts['heavy'] / (counts['heavy'] + counts['light']) < 0.8
 
 
@@ -416,3 +438,82 @@ def test_help_names_members_and_aliases(program, tmp_path):
     done = run('python', '-N', '20', *words, script, '--', *CALLS, program=program, env=env)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count('syscalls:up: ') + done.stdout.count(' profile: ') == 20
+
+
+# ---- members of samples ----
+
+MEMORY = '''# attar script
+event cpu/mem-loads/ sampled registers=0,7,8
+1.0 0 7/9 a cpu/mem-loads/ weight=4 data_src=322 addr=0x1000 phys=0x77000 registers=5,6,7
+1.2 1 7/9 a cpu/mem-loads/ weight=400 data_src=322 addr=0x2000
+'''
+
+
+def test_members_of_memory_accesses(python, tmp_path):
+    path = tmp_path / 'memory.script'
+    path.write_text(MEMORY)
+    found = [json.loads(line) for line in python('''
+import json
+def ldlat_loads(event):
+    print(json.dumps(dict(event)))
+''', options=('--input', path, '-e', 'ldlat-loads/--than 1/')).splitlines()]
+    names = ('ax', 'sp', 'ip') if platform.machine() == 'x86_64' else ('x0', 'x7', 'x8')
+    first = dict(zip(names, (5, 6, 7)), abi=2)
+    assert [{name: event[name] for name in ('pid', 'tid', 'time', 'cpu', 'addr', 'phys_addr',
+                                            'weight', 'data_src', 'regs_user', 'regs_intr')}
+            for event in found] == [
+        {'pid': 7, 'tid': 9, 'time': 10**9, 'cpu': 0, 'addr': 0x1000, 'phys_addr': 0x77000,
+         'weight': 4, 'data_src': 322, 'regs_user': first, 'regs_intr': first},
+        {'pid': 7, 'tid': 9, 'time': 1200000000, 'cpu': 1, 'addr': 0x2000, 'phys_addr': 0,
+         'weight': 400, 'data_src': 322, 'regs_user': dict.fromkeys(names, 0) | {'abi': 2},
+         'regs_intr': dict.fromkeys(names, 0) | {'abi': 2}}]
+
+
+def test_counts_of_a_timer(python, tmp_path):
+    path = tmp_path / 'timer.script'
+    path.write_text('''# attar script
+event a:b n:u8
+event cpu-clock counts=a:b
+1.000 0 7/7 x cpu-clock counts=3
+1.010 0 7/7 x cpu-clock counts=7
+''')
+    assert python('''
+def hrtimer(event):
+    read = event.read
+    print(sorted(read), read['nr'], [counter['value'] for counter in read['cntr']],
+          len({counter['id'] for counter in read['cntr']}))
+''', options=('--input', path, '-e', 'hrtimer/--period 10ms -e a:b/')) == (
+        "['cntr', 'nr'] 2 [0, 3] 2\n['cntr', 'nr'] 2 [0, 7] 2\n")
+
+
+def test_counts_of_a_live_timer(python):
+    """Their time goes on from sample to sample of a CPU."""
+    enabled = json.loads(python('''
+import json
+enabled = {}
+def hrtimer(event):
+    read = event['read']
+    assert len(read['cntr']) == read['nr'] == 2 and 0 < read['time_running']
+    enabled.setdefault(event.cpu, []).append(read['time_enabled'])
+def __exit__():
+    print(json.dumps(enabled))
+''', options=('-N', '20', '-d', '10s', '-e', 'hrtimer/--period 10ms -e sched:sched_switch/')))
+    for times in enabled.values():
+        assert all(a < b for a, b in zip(times, times[1:]))
+    assert sum(map(len, enabled.values())) == 20
+
+
+def test_members_of_a_state(python, tmp_path):
+    """The fields of the event replace members of the same name."""
+    path = tmp_path / 'states.script'
+    path.write_text("""# attar script
+event sched:sched_switch prev_comm:char[16] prev_pid:pid_t prev_prio:s32 prev_state:long \
+next_comm:char[16] next_pid:pid_t next_prio:s32
+1.0 0 5/6 a sched:sched_switch prev_comm=a prev_pid=6 prev_state=1 next_comm=b next_pid=8
+1.5 0 7/8 b sched:sched_switch prev_comm=b prev_pid=8 prev_state=1 next_comm=a next_pid=6
+""")
+    assert python('''
+def oncpu(event):
+    print(event._tid, event.tid, event.pid, event.prev_pid, type(event.raw), 'tid' in event)
+''', options=('--input', path, '-e', 'oncpu')) in (
+        "6 6 5 6 <class 'bytes'> True\n8 8 7 8 <class 'bytes'> True\n",)
