@@ -23,8 +23,8 @@
 /* ---- the address ---- */
 
 struct clickhouse_url {
-	char *name;     /* "clickhouse://HOST:PORT/DATABASE", for messages */
-	char *base;     /* "http://HOST:PORT/" */
+	char *name;     /* "clickhouse[s]://HOST:PORT/DATABASE", for messages */
+	char *base;     /* "http[s]://HOST:PORT/" */
 	char *folder;   /* the name of its folder in the spool */
 	char *user;     /* "": the server's default */
 	char *password; /* "": none */
@@ -32,6 +32,9 @@ struct clickhouse_url {
 	char *service; /* values of columns */
 	char *host;
 	char *spool; /* the directory; NULL: the default one */
+	char *ca;    /* a file of certificates that are trusted; NULL: those of the system */
+	bool tls, is_loopback;
+	bool is_insecure; /* the password can be sent without TLS */
 	uint64_t quota, timeout_ns;
 	/* Only for reading, see report/clickhouse_input.h. */
 	uint64_t from, to; /* ns since 1970; 0: not given */

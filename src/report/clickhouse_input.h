@@ -8,7 +8,7 @@
 
 static inline bool clickhouse_is_address(const char *path)
 {
-	return !strncmp(path, "clickhouse://", 13);
+	return !strncmp(path, "clickhouse://", 13) || !strncmp(path, "clickhouses://", 14);
 }
 
 /*

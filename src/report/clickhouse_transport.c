@@ -155,6 +155,26 @@ static int add_headers(struct transport *t)
 	return list ? 0 : base_oom();
 }
 
+/* Before libcurl 7.85, protocols are a number. A server cannot redirect: that is off. */
+static int set_protocol(struct transport *t)
+{
+	enum { OLD_PROTOCOLS = 181, OLD_HTTP = 1 << 0, OLD_HTTPS = 1 << 1 };
+	bool tls = t->url->tls;
+	CURLcode code = t->lib.set(t->curl, CURLOPT_PROTOCOLS_STR, tls ? "https" : "http");
+
+	if (code == CURLE_UNKNOWN_OPTION)
+		code = t->lib.set(
+			t->curl, (CURLoption)OLD_PROTOCOLS, (long)(tls ? OLD_HTTPS : OLD_HTTP));
+	if (code == CURLE_OK && tls)
+		code = t->lib.set(t->curl, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+	if (code == CURLE_OK && t->url->ca)
+		code = t->lib.set(t->curl, CURLOPT_CAINFO, t->url->ca);
+	if (code == CURLE_OK)
+		return 0;
+	return attar_fail(-EOPNOTSUPP, "ClickHouse: this libcurl does not support %s%s",
+		tls ? "https" : "http", t->url->ca ? " with ca=" : "");
+}
+
 static void set_options(struct transport *t)
 {
 	long timeout_ms = (long)(t->url->timeout_ns / 1000000);
@@ -162,7 +182,6 @@ static void set_options(struct transport *t)
 
 	t->lib.set(curl, CURLOPT_NOSIGNAL, 1L);
 	t->lib.set(curl, CURLOPT_PROXY, "");
-	t->lib.set(curl, CURLOPT_PROTOCOLS_STR, "http");
 	t->lib.set(curl, CURLOPT_ERRORBUFFER, t->error);
 	t->lib.set(curl, CURLOPT_POST, 1L);
 	t->lib.set(curl, CURLOPT_READFUNCTION, send_part);
@@ -193,6 +212,8 @@ int transport_new(const struct clickhouse_url *url, struct transport **ret_trans
 	e = load(&t->lib);
 	if (e == 0 && !(t->curl = t->lib.new_request()))
 		e = base_oom();
+	if (e == 0)
+		e = set_protocol(t);
 	if (e == 0)
 		e = add_headers(t);
 	if (e < 0) {
@@ -282,6 +303,15 @@ static int failed(struct transport *t, CURLcode code)
 			t->url->base, t->answer_max >> 20);
 	if (code == CURLE_COULDNT_CONNECT || code == CURLE_COULDNT_RESOLVE_HOST)
 		return attar_fail(TRANSPORT_AWAY, "cannot connect to %s: %s", t->url->base, text);
+	if (code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE)
+		return attar_fail(TRANSPORT_AWAY,
+			"the certificate of %s is not trusted: %s" ATTAR_FIX
+			"add ca=FILE with the authority that signed it",
+			t->url->base, text);
+	if (code == CURLE_SSL_CONNECT_ERROR)
+		return attar_fail(TRANSPORT_AWAY,
+			"cannot begin TLS with %s: %s" ATTAR_FIX "use the HTTPS port of the server",
+			t->url->base, text);
 	if (code == CURLE_OPERATION_TIMEDOUT || code == CURLE_ABORTED_BY_CALLBACK)
 		return attar_fail(TRANSPORT_UNKNOWN, "%s did not respond in time", t->url->base);
 	return attar_fail(TRANSPORT_UNKNOWN,

@@ -1,27 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * clickhouse://[USER@]HOST[:PORT]/DATABASE[?NAME=VALUE&...]. A password in it would be visible in
- * the list of processes: it is read from a file or from the environment.
+ * clickhouse[s]://[USER@]HOST[:PORT]/DATABASE[?NAME=VALUE&...]. A password in it would be visible
+ * in the list of processes: it is read from a file or from the environment. Without TLS it is sent
+ * within this machine only.
  */
 #include "report/clickhouse.h"
 
+#include <arpa/inet.h>
 #include <ctype.h>
 #include <time.h>
 
 #include "base/file.h"
 #include "base/parse.h"
 #include "base/user_file.h"
+#include "report/clickhouse_input.h"
 
 enum { PASSWORD_MAX = 4096 };
 
 #define SECONDS_MAX (UINT64_C(86400) * UINT16_MAX) /* of the type Date */
 
-static const char scheme[] = "clickhouse://";
+static const char scheme[] = "clickhouse", tls_scheme[] = "clickhouses", after_scheme[] = "://";
 
 void clickhouse_url_done(struct clickhouse_url *url)
 {
 	char *const texts[] = {url->name, url->base, url->folder, url->user, url->password,
-		url->database, url->service, url->host, url->spool, url->profiler};
+		url->database, url->service, url->host, url->spool, url->profiler, url->ca};
 
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
 		free(texts[i]);
@@ -102,6 +105,12 @@ static int set_parameter(struct clickhouse_url *url, const char *name, const cha
 		url->has_host = true;
 		return take(&url->host, value, strlen(value));
 	}
+	if (!strcmp(name, "ca"))
+		return take(&url->ca, value, strlen(value));
+	if (!strcmp(name, "insecure")) {
+		url->is_insecure = !strcmp(value, "1");
+		return url->is_insecure ? 0 : attar_fail(-EINVAL, "the only value is 1");
+	}
 	if (!strcmp(name, "profiler"))
 		return take(&url->profiler, value, strlen(value));
 	if (!strcmp(name, "from"))
@@ -117,8 +126,8 @@ static int set_parameter(struct clickhouse_url *url, const char *name, const cha
 		return e == 0 ? read_password(url, path) : e;
 	}
 	return attar_fail(-EINVAL,
-		"no parameter '%s': the parameters are host, password_file, quota, service, spool "
-		"and timeout; 'attar diff' also has from, to and profiler",
+		"no parameter '%s': the parameters are ca, host, insecure, password_file, quota, "
+		"service, spool and timeout; 'attar diff' also has from, to and profiler",
 		CLIP(name));
 }
 
@@ -151,14 +160,30 @@ static int fail_password(void)
 /* What is before an '@' can be a password, which is not printed. */
 static int fail(const char *text)
 {
-	const char *colon = strchr(text + MIN(strlen(text), strlen(scheme)), ':');
+	const char *start = strstr(text, after_scheme);
+	const char *colon = strchr(start ? start + strlen(after_scheme) : text, ':');
 
 	if (colon && strchr(colon, '@'))
 		return fail_password();
 	return attar_fail(-EINVAL,
 		"'%s' is not a ClickHouse address" ATTAR_FIX
-		"use clickhouse://USER@HOST:8123/DATABASE",
+		"use clickhouse://USER@HOST:8123/DATABASE, or with TLS "
+		"clickhouses://USER@HOST:8443/DATABASE",
 		CLIP(text));
+}
+
+/* By number, or a name that libcurl does not look up. */
+static bool is_loopback(const char *host, size_t n)
+{
+	static const char name[] = "localhost", six[] = "[::1]";
+	char text[INET_ADDRSTRLEN];
+	struct in_addr four;
+
+	snprintf(text, sizeof(text), "%.*s", (int)n, host);
+	return (n == strlen(name) && !strncasecmp(host, name, n)) ||
+	       (n == strlen(six) && !memcmp(host, six, n)) ||
+	       (n < sizeof(text) && inet_pton(AF_INET, text, &four) == 1 &&
+		       ntohl(four.s_addr) >> 24 == 127);
 }
 
 /* "HOST[:PORT]" */
@@ -167,7 +192,8 @@ static int set_place(struct clickhouse_url *url, const char *place, size_t n, co
 	size_t host = *place == '[' ? strcspn(place, "]") + 1 : strcspn(place, ":/?");
 	struct buf base = {0}, name = {0}, folder = {0};
 	char *end = NULL;
-	long number = host < n && place[host] == ':' ? strtol(place + host + 1, &end, 10) : 8123;
+	long usual = url->tls ? 8443 : 8123;
+	long number = host < n && place[host] == ':' ? strtol(place + host + 1, &end, 10) : usual;
 	int port = number > 0 && number < 65536 ? (int)number : 0;
 
 	if (!host || host > n || !port || (host < n && end != place + n))
@@ -175,8 +201,10 @@ static int set_place(struct clickhouse_url *url, const char *place, size_t n, co
 	for (size_t i = 0; i < host; i++)
 		if (!isalnum((unsigned char)place[i]) && !strchr("[]:.-_", place[i]))
 			return fail(text);
-	buf_printf(&base, "http://%.*s:%d/", (int)host, place, port);
-	buf_printf(&name, "clickhouse://%.*s:%d/%s", (int)host, place, port, url->database);
+	url->is_loopback = is_loopback(place, host);
+	buf_printf(&base, "http%s://%.*s:%d/", url->tls ? "s" : "", (int)host, place, port);
+	buf_printf(&name, "%s://%.*s:%d/%s", url->tls ? tls_scheme : scheme, (int)host, place, port,
+		url->database);
 	buf_printf(&folder, "%.*s_%d_", (int)host, place, port);
 	for (const char *c = url->database; *c; c++)
 		if (isalnum((unsigned char)*c))
@@ -191,7 +219,8 @@ static int set_place(struct clickhouse_url *url, const char *place, size_t n, co
 
 static int split(struct clickhouse_url *url, const char *text)
 {
-	const char *at = text + strlen(scheme), *query = strchrnul(at, '?');
+	const char *at = strstr(text, after_scheme) + strlen(after_scheme);
+	const char *query = strchrnul(at, '?');
 	const char *slash = memchr(at, '/', (size_t)(query - at));
 	const char *user_end = slash ? memrchr(at, '@', (size_t)(slash - at)) : NULL;
 	const char *last_at = memrchr(at, '@', (size_t)(query - at));
@@ -212,6 +241,22 @@ static int split(struct clickhouse_url *url, const char *text)
 	return e;
 }
 
+/* A password, and what the server answers to it. */
+static int check_security(const struct clickhouse_url *url)
+{
+	if (url->tls && url->is_insecure)
+		return attar_fail(-EINVAL, "insecure=1 is for clickhouse://, not with TLS");
+	if (url->ca && !url->tls)
+		return attar_fail(-EINVAL,
+			"ca= needs TLS" ATTAR_FIX "write clickhouses:// instead of clickhouse://");
+	if (url->tls || url->is_insecure || url->is_loopback || !*url->password)
+		return 0;
+	return attar_fail(-EINVAL,
+		"the password would be sent to %s without encryption" ATTAR_FIX
+		"use TLS, %s://, or add the parameter insecure=1 if the network is safe",
+		url->name, tls_scheme);
+}
+
 int clickhouse_url_parse(const char *text, struct clickhouse_url *ret)
 {
 	const char *password = getenv("CLICKHOUSE_PASSWORD") ?: "";
@@ -219,8 +264,9 @@ int clickhouse_url_parse(const char *text, struct clickhouse_url *ret)
 	int e;
 
 	*ret = (struct clickhouse_url){.quota = 1ULL << 30, .timeout_ns = 10000000000};
-	if (strncmp(text, scheme, strlen(scheme)) != 0)
+	if (!clickhouse_is_address(text))
 		return fail(text);
+	ret->tls = text[strlen(scheme)] == 's';
 	gethostname(host, sizeof(host) - 1);
 	e = take(&ret->password, password, strlen(password));
 	if (e == 0)
@@ -229,6 +275,8 @@ int clickhouse_url_parse(const char *text, struct clickhouse_url *ret)
 		e = take(&ret->service, "", 0);
 	if (e == 0)
 		e = split(ret, text);
+	if (e == 0)
+		e = check_security(ret);
 	if (e == 0 && !ret->timeout_ns)
 		e = attar_fail(-EINVAL, "parameter 'timeout' must not be 0");
 	return e;

@@ -53,11 +53,14 @@ static size_t ending(const char *path, const char *extension)
 	return len;
 }
 
+/* SCHEME:// or, with TLS, SCHEMEs:// */
 static bool has_scheme(const char *path, const char *scheme)
 {
 	size_t n = scheme ? strlen(scheme) : 0;
 
-	return n && !strncmp(path, scheme, n) && !strncmp(path + n, "://", 3);
+	if (!n || strncmp(path, scheme, n) != 0)
+		return false;
+	return !strncmp(path + n, "://", 3) || !strncmp(path + n, "s://", 4);
 }
 
 /* The longest extension counts: "x.json.gz" is not "x.gz". */

@@ -21,13 +21,18 @@ SUMS = re.compile(r'([\d,]+) rows?, ([\d,]+) stored, ([\d,]+) dropped'
                   r'(?:, ([\d,]+) waits? in ([^\s,]+))?(?:, ([\d,]+) of earlier runs stored)?')
 CONFIG = '''<yandex>
 <logger><level>error</level><log>{path}/log</log><errorlog>{path}/errors</errorlog></logger>
-<http_port>{http}</http_port><tcp_port>{tcp}</tcp_port><listen_host>127.0.0.1</listen_host>
+<http_port>{http}</http_port>{tls}<tcp_port>{tcp}</tcp_port><listen_host>127.0.0.1</listen_host>
 <path>{path}/data/</path><tmp_path>{path}/tmp/</tmp_path>
 <users_config>{path}/users.xml</users_config>
 <default_profile>default</default_profile><default_database>default</default_database>
 <mark_cache_size>67108864</mark_cache_size><timezone>UTC</timezone>
 <remote_servers><fleet>{shards}</fleet></remote_servers>
 </yandex>'''
+TLS = '''<https_port>{0}</https_port><openSSL><server>
+<certificateFile>{1}/certificate</certificateFile><privateKeyFile>{1}/key</privateKeyFile>
+<verificationMode>none</verificationMode><loadDefaultCAFile>false</loadDefaultCAFile>
+<cacheSessions>false</cacheSessions><preferServerCiphers>true</preferServerCiphers>
+</server></openSSL>'''
 SHARD = '<shard><replica><host>127.0.0.1</host><port>{}</port></replica></shard>'
 USER = '''<{0}><password>{1}</password><networks><ip>127.0.0.1</ip></networks>
 <profile>default</profile><quota>default</quota></{0}>'''
@@ -53,13 +58,14 @@ def free_ports(n):
 class Server:
     """A separate server, with the database "perf"."""
 
-    def __init__(self, path, ports=None, shards=()):
+    def __init__(self, path, ports=None, shards=(), https=None):
+        """https: the port of TLS, and the folder of the files "certificate" and "key"."""
         self.path, self.process = path, None
         self.http, self.tcp = ports or free_ports(2)
         path.mkdir()
         (path / 'users.xml').write_text(USERS)
         (path / 'config.xml').write_text(CONFIG.format(
-            path=path, http=self.http, tcp=self.tcp,
+            path=path, http=self.http, tcp=self.tcp, tls=TLS.format(*https) if https else '',
             shards=''.join(SHARD.format(port) for port in shards or [self.tcp])))
 
     def is_up(self):
