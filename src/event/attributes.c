@@ -45,6 +45,7 @@ static const struct attribute attributes[] = {
 	{"index", "FIELD", FORM_VALUE},
 	{"period", "COUNT", FORM_RATE},
 	{"freq", "HZ", FORM_RATE},
+	{"batch", "COUNT", FORM_RATE},
 	{"transport", "kernel|shm|usdt", FORM_VALUE},
 	{"args", "NAME=FETCH[:TYPE] ...", FORM_VALUE},
 	{"exec", "EXPRESSION", FORM_VALUE},

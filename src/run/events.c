@@ -315,6 +315,14 @@ void run_sources_drop(struct attar_run *run)
 	run->sources.list.n = n;
 }
 
+/* batch=1: the kernel wakes attar for each event. More of them are read within a turn anyway. */
+static int read_batch(struct attar_run *run, const struct attar_event_spec *spec)
+{
+	const struct attar_event_option *batch = attar_spec_get_option(spec, "batch");
+
+	return batch && !strcmp(batch->value, "1") ? attar_run_read_within(run, 0) : 0;
+}
+
 int attar_run_events(struct attar_run *run, const char *text, bool stacks, attar_event_fn *fn)
 {
 	CHECK_OWN(run, "run");
@@ -333,6 +341,9 @@ int attar_run_events(struct attar_run *run, const char *text, bool stacks, attar
 	for (size_t i = 0; r == 0 && i < list->n; i++) {
 		struct perf_event_attr attr = {.sample_period = 1};
 
+		r = read_batch(run, &list->at[i]);
+		if (r < 0)
+			break;
 		if (list->at[i].kind == ATTAR_EVENT_PROFILER) {
 			r = emitter_add(run, &list->at[i], stacks, fn);
 			continue;

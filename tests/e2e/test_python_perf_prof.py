@@ -3,6 +3,7 @@
 import json
 import platform
 import re
+import statistics
 import subprocess
 import sys
 import sysconfig
@@ -329,6 +330,29 @@ def page_faults(event):
     print(json.dumps(event.regs_user))
 ''', '--', 'true', options=('-e', 'page-faults/-N 1/')))
     assert found['abi'] in (1, 2) and found['sp'] > 1 << 16
+
+
+@pytest.mark.parametrize('attribute, is_prompt', [('batch=1', True), ('batch=1000', False)])
+def test_events_are_delivered_when_they_occur(python, attribute, is_prompt):
+    """Otherwise the rings are read each 100 ms: a program that renames itself each 70 ms."""
+    renames = '''
+import time
+for i in range(20):
+    with open('/proc/self/comm', 'w') as f:
+        f.write('truth')
+    time.sleep(0.07)
+'''
+    delays = json.loads(python('''
+import json, time
+delays = []
+def task__task_rename(event):
+    delays.append(time.monotonic_ns() - event._time)
+def __exit__():
+    print(json.dumps(delays))
+''', '--', sys.executable, '-c', renames,
+        options=('-e', f'task:task_rename/newcomm=="truth"/{attribute}/')))
+    assert len(delays) == 20
+    assert (statistics.median(delays) < 25_000_000) == is_prompt
 
 
 # ---- loading ----

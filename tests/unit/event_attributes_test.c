@@ -280,8 +280,8 @@ static void test_bad_attributes(void **state)
 	refuse("sched:sched_switch//qqqqqqqq/", -EINVAL,
 		"column 21: no attribute 'qqqqqqqq': the attributes are stack, max-stack, "
 		"alias, cpus, key, printkey, role, untraced, optional, column, top-by, top-add, "
-		"comm, ptr, size, num, index, period, freq, transport, args, exec, trigger, "
-		"push, pull, vm");
+		"comm, ptr, size, num, index, period, freq, batch, transport, args, exec, "
+		"trigger, push, pull, vm");
 	refuse("sched:sched_switch//stack=1/", -EINVAL,
 		"column 21: stack takes no value: write stack");
 	refuse("sched:sched_switch//key/", -EINVAL, "column 21: key needs a value: key=EXPRESSION");
