@@ -85,6 +85,7 @@ static const struct command_option python_options[] = {
 		"event sys:event, __sample__(event) for others"},
 	{"-- COMMAND", "run this command, and exit when it does"},
 	{"help", "(instead of SCRIPT) print a script with all fields of the events"},
+	{"-v, --verbose", "print on stderr which file the script was loaded from"},
 	{"(others)", "-p, -t, -C, -i, -d, -N, -m, --input and the other common options of "
 		     "'attar trace'"},
 	{0},
