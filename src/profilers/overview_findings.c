@@ -413,7 +413,7 @@ static void check_system(struct findings *findings)
 	set_system_command(findings, finding, &(struct next){"drsnoop"});
 }
 
-/* What the other findings are based on. */
+/* What the other findings are based on. That there are none needs no estimate. */
 static void check_basis(struct findings *findings)
 {
 	const struct overview_sums *sums = findings->sums;
@@ -422,7 +422,7 @@ static void check_basis(struct findings *findings)
 
 	if (lost > LOST)
 		finding = add(findings, "unreliable", lost, LOST, "%");
-	else if (unwatched > UNWATCHED)
+	else if (unwatched > UNWATCHED && findings->n)
 		finding = add(findings, "unreliable", unwatched, UNWATCHED, "%");
 	if (!finding)
 		return;
@@ -459,7 +459,6 @@ size_t overview_find(
 
 	if (!sums->elapsed)
 		return 0;
-	check_basis(&findings);
 	for (int part = 0; part < ACTIVE_PARTS; part++)
 		check_part(&findings, part);
 	check_latencies(&findings);
@@ -472,6 +471,7 @@ size_t overview_find(
 	check_rate(&findings, "context switches", COUNT_SWITCHES, (double)SWITCHES * cpus,
 		"context switches", &(struct next){"cpudist", "sched:sched_switch"});
 	check_system(&findings);
+	check_basis(&findings);
 	qsort(ret_findings, findings.n, sizeof(*ret_findings), by_importance);
 	return findings.n;
 }
