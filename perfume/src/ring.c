@@ -416,7 +416,7 @@ static int ring_write(struct perfume_event *event, const void *payload, size_t n
 {
 	/* Another thread may deregister the event meanwhile. */
 	uint32_t slot = __atomic_load_n(&event->slot, __ATOMIC_RELAXED), level = mine.depth;
-	char here;
+	char here = 0;
 	int ret;
 
 	if (unlikely(!slot))
