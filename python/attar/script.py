@@ -278,7 +278,7 @@ class Calls:
 
     def __init__(self, module, guard=None):
         self._module, self._guard = module, guard
-        self._functions = {}  # by the event's name
+        self._functions = {}  # by the event's kind
         for name in self.NAMES:
             setattr(self, name.strip('_'), self._find(name))
 
@@ -289,17 +289,17 @@ class Calls:
         return self._guard(function) if self._guard else function
 
     def of_event(self, event):
-        """Its own function, by its name with or without system if it has an alias."""
+        """Its own function, by its name with system and alias, or as given."""
         names = (event._event, event._name)
         function = next(filter(None, map(self._find, map(function_of, names))), self.sample)
-        self._functions[event._event] = function
+        self._functions[event._kind] = function
         return function
 
     def deliver(self, events):
         functions = self._functions
         for event in events:
-            name = event._event
-            function = functions[name] if name in functions else self.of_event(event)
+            kind = event._kind
+            function = functions[kind] if kind in functions else self.of_event(event)
             if function:
                 function(event)
 

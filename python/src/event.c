@@ -61,6 +61,14 @@ static PyObject *get_full_name(struct event *event, void *unused)
 	return event->kind->full_name;
 }
 
+static PyObject *get_kind(struct event *event, void *unused)
+{
+	PyObject *kind = PyList_GetItem(event->batch->kinds, (Py_ssize_t)event->row->kind);
+
+	Py_XINCREF(kind);
+	return kind;
+}
+
 static PyObject *get_u64(struct event *event, void *offset)
 {
 	return PyLong_FromUnsignedLongLong(
@@ -211,7 +219,8 @@ static PyObject *event_as_dict(struct event *event, PyObject *unused)
 #define AT(member_) ((void *)offsetof(struct row, member_))
 
 static PyGetSetDef event_getters[] = {{"_name", (getter)get_name, NULL, "The event's name.", NULL},
-	{"_event", (getter)get_full_name, NULL, "The same; with an alias: SYSTEM:ALIAS.", NULL},
+	{"_event", (getter)get_full_name, NULL, "The same; SYSTEM:ALIAS, or uprobe:FUNCTION.",
+		NULL},
 	{"_time", (getter)get_u64, NULL, "ns of CLOCK_MONOTONIC.", AT(time)},
 	{"_realtime", (getter)get_realtime, NULL, "ns since 1970.", NULL},
 	{"_period", (getter)get_u64, NULL, "Number of occurrences since the last.", AT(period)},
@@ -225,6 +234,7 @@ static PyGetSetDef event_getters[] = {{"_name", (getter)get_name, NULL, "The eve
 	{"_stack", (getter)get_stack, NULL, "Call stack as a list of Frame.", NULL},
 	{"_text", (getter)get_text, NULL, "The fields as the kernel prints them.", NULL},
 	{"_raw", (getter)get_raw, NULL, "The bytes of the record.", NULL},
+	{"_kind", (getter)get_kind, NULL, "What the events of a source have in common.", NULL},
 	{"_fields", (getter)get_fields, NULL, "Names of all fields.", NULL},
 	{NULL, NULL, NULL, NULL, NULL}};
 

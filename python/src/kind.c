@@ -110,13 +110,18 @@ static int copy_fields(struct kind *kind, const struct attar_format *format)
 	return 0;
 }
 
-/* SYSTEM:ALIAS; other events, also profilers, have no system in their name. */
+/*
+ * SYSTEM:ALIAS; of a probe without an alias, its name without the file: uprobe:FUNCTION. Profilers
+ * have no system in their name.
+ */
 static PyObject *full_name(const char *name, const struct attar_event_spec *spec)
 {
 	const char *text = spec && spec->alias ? spec->text : NULL;
 	PyObject *system, *full;
 	size_t n;
 
+	if (!text && spec && spec->kind == ATTAR_EVENT_PROBE)
+		return native_text(name, strcspn(name, "@"));
 	if (!text || spec->kind == ATTAR_EVENT_PROFILER || !spec->column ||
 		spec->column > strlen(text))
 		return native_string(name);

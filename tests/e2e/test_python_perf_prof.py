@@ -323,6 +323,32 @@ def __exit__():
                             'page-faults/-N 10 -g/')) == '3000 10 True\n'
 
 
+def test_calls_of_functions_by_probes(python):
+    """Probes are named without their file; time in heavy() is more than in light()."""
+    file = workload('split7030')
+    assert python('''
+from collections import Counter
+stacks, counts, times = {}, Counter(), Counter()
+def __sample__(event):
+    kind, _, function = event._event.partition(':')
+    stack = stacks.setdefault(event._tid, [])
+    if kind == 'uprobe':
+        stack.append((function, event._time))
+    else:
+        name, start = stack.pop()
+        assert (kind, name) == ('uretprobe', function)
+        counts[name] += 1
+        times[name] += event._time - start
+def uprobe__light(event):
+    __sample__(event)
+def __exit__():
+    print(sorted(counts.items()), times['heavy'] > times['light'], stacks.popitem()[1])
+''', '--', file, '300', options=('--order', '-e', ','.join(
+        f'{kind}:{name}@"{file}"' for kind in ('uprobe', 'uretprobe')
+        for name in ('heavy', 'light')))
+    ) == "[('heavy', 300), ('light', 300)] True []\n"
+
+
 def test_registers_of_a_page_fault(python):
     found = json.loads(python('''
 import json
