@@ -63,9 +63,9 @@ static PyObject *get_full_name(struct event *event, void *unused)
 
 static PyObject *get_kind(struct event *event, void *unused)
 {
-	PyObject *kind = PyList_GetItem(event->batch->kinds, (Py_ssize_t)event->row->kind);
+	PyObject *kind = (PyObject *)event->kind;
 
-	Py_XINCREF(kind);
+	Py_INCREF(kind);
 	return kind;
 }
 
