@@ -148,6 +148,12 @@ void replay_remark(const struct attar_run *run, struct attar_report *report, enu
 	if (stats.malformed)
 		attar_report_remark(report, "%llu invalid record%s of %s skipped",
 			(unsigned long long)stats.malformed, PLURAL_S(stats.malformed), name);
+	if (run->stream->procs.dropped)
+		attar_report_remark(report,
+			"%s has too many threads or mappings: %llu idle thread%s forgotten, so "
+			"that later names and functions of them can be missing",
+			name, (unsigned long long)run->stream->procs.dropped,
+			run->stream->procs.dropped == 1 ? " was" : "s were");
 	if (!replay_has_date(run))
 		attar_report_remark(report,
 			"%s does not say when it was made: times are those of its clock", name);

@@ -184,6 +184,7 @@ static struct thread *thread_new(
 	*procs_recent(p, tid) = p->of_task = NULL;
 	t->pub = (struct attar_thread){.tid = tid, .process = &process->pub, .serial = p->serial++};
 	t->renewals = p->renewals;
+	t->used = ++p->uses;
 	name_thread(t, comm);
 	if (!process->comm || tid == process->pub.pid)
 		name_process(process, comm);
@@ -205,6 +206,8 @@ static void forget_oldest(struct procs *p)
 	struct thread *t = p->dead;
 
 	p->dead = t->next_dead;
+	if (!p->dead)
+		p->dead_end = &p->dead;
 	p->n_dead--;
 	if (procs_get(p, t->pub.tid) == t)
 		map_remove(&p->threads, (uint64_t)t->pub.tid);
@@ -248,10 +251,56 @@ static void sweep(struct procs *p)
 	p->sweep_at = p->threads.n + MAX(running / 4, (size_t)PROCS_SWEEP);
 }
 
+static int compare_use(const void *a, const void *b)
+{
+	const struct thread *const *one = a, *const *other = b;
+
+	return (*one)->used < (*other)->used ? -1 : (*one)->used > (*other)->used;
+}
+
+static bool has_too_much(const struct procs *p)
+{
+	return p->threads.n >= PROCS_MAX || p->symbols->ranges >= PROCS_MAPPINGS_MAX;
+}
+
+/*
+ * Drops exited threads that have too many mappings, then an eighth of the others. Invalidates
+ * pointers to threads.
+ */
+static void drop_idle(struct procs *p)
+{
+	VEC(struct thread *) idle = {0};
+
+	while (p->dead && p->symbols->ranges >= PROCS_MAPPINGS_MAX)
+		forget_oldest(p);
+	if (!has_too_much(p))
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(p->recent); i++)
+		if (p->recent[i])
+			p->recent[i]->used = ++p->uses;
+	map_each (&p->threads, it) {
+		struct thread *t = (struct thread *)(uintptr_t)it->value;
+
+		if (!t->pub.exited && vec_push(&idle, t) < 0)
+			break;
+	}
+	if (idle.n)
+		qsort(idle.at, idle.n, sizeof(*idle.at), compare_use);
+	for (size_t i = 0; i < idle.n / 8; i++) {
+		mark_dead(p, idle.at[i]);
+		p->dropped++;
+	}
+	while (p->dead && p->symbols->ranges >= PROCS_MAPPINGS_MAX)
+		forget_oldest(p);
+	vec_done(&idle);
+}
+
 static void sweep_when_due(struct procs *p)
 {
 	if (p->live && p->threads.n >= p->sweep_at)
 		sweep(p);
+	else if (!p->live && has_too_much(p))
+		drop_idle(p);
 }
 
 /* The number after the key, such as "\nPPid:", in /proc/TID/status; 0: unknown. */
@@ -362,6 +411,8 @@ struct thread *procs_find(struct procs *p, pid_t pid, pid_t tid)
 
 	if (t && t->renewals != p->renewals)
 		renew_thread(p, t);
+	if (t)
+		t->used = ++p->uses;
 	return *procs_recent(p, tid) = t;
 }
 
@@ -438,6 +489,7 @@ static int apply_mmap(struct procs *p, const struct attar_record *rec)
 
 	if (!procs_mapping(rec, &mapping))
 		return 0;
+	sweep_when_due(p);
 	t = running_thread(p, (pid_t)m->pid, (pid_t)m->tid);
 	if (!t)
 		return base_oom();

@@ -7,6 +7,9 @@
  * Bounds: all running threads, PROCS_DEAD_MAX exited ones, and a process, its mappings and its name
  * as long as one of its threads is in the table. Threads whose EXIT record was lost are found by
  * kill(tid, 0), each time the number of running threads has grown by PROCS_SWEEP or a quarter.
+ *
+ * A recording, or a sender, can claim any number of threads: of PROCS_MAX, or PROCS_MAPPINGS_MAX
+ * mappings of all processes, an eighth of the threads is dropped, those that were idle for longest.
  */
 #ifndef STREAM_PROCS_H
 #define STREAM_PROCS_H
@@ -17,7 +20,12 @@
 #include "stream/build_ids.h"
 #include "stream/comm.h"
 
-enum { PROCS_DEAD_MAX = 1024, PROCS_SWEEP = 4096 };
+enum {
+	PROCS_DEAD_MAX = 1024,
+	PROCS_SWEEP = 4096,
+	PROCS_MAX = 1 << 18,          /* about 150 MB */
+	PROCS_MAPPINGS_MAX = 4 << 20, /* of 32 bytes */
+};
 
 struct process {
 	struct attar_process pub;
@@ -35,6 +43,7 @@ struct thread {
 	struct comm *comm; /* whose text is pub.comm */
 	struct thread *next_dead;
 	uint64_t renewals; /* procs.renewals when its name was read */
+	uint64_t used;     /* procs.uses when it was looked up, other than in the cache */
 	bool gone;         /* did not exist at the last sweep */
 	uint8_t mark;      /* of whoever uses the table, 0 at first: see run/group_select.h */
 };
@@ -51,6 +60,8 @@ struct procs {
 	size_t n_dead;
 	size_t sweep_at; /* number of threads at which to sweep */
 	uint64_t serial;
+	uint64_t uses;               /* lookups so far, other than in the cache */
+	uint64_t dropped;            /* threads, because of the bounds */
 	struct build_ids *build_ids; /* of a recording; borrowed; NULL: live */
 	bool live;                   /* /proc may be read */
 	bool elsewhere;              /* the processes are not those of this machine */

@@ -51,6 +51,7 @@ static void drop(struct attar_address_space *space)
 {
 	if (space->ranges && !--space->ranges->refs) {
 		unref_dsos(space, space->ranges->at, space->ranges->n);
+		space->symbols->ranges -= space->ranges->size;
 		free(space->ranges);
 	}
 	space->ranges = NULL;
@@ -125,6 +126,7 @@ static int own(struct attar_address_space *space, size_t more)
 		ranges = realloc(old, sizeof(*ranges) + size * sizeof(*ranges->at));
 		if (!ranges)
 			return base_oom();
+		space->symbols->ranges -= ranges->size;
 	} else {
 		ranges = malloc(sizeof(*ranges) + size * sizeof(*ranges->at));
 		if (!ranges)
@@ -138,6 +140,7 @@ static int own(struct attar_address_space *space, size_t more)
 	}
 	ranges->refs = 1;
 	ranges->size = size;
+	space->symbols->ranges += size;
 	space->ranges = ranges;
 	return 0;
 }

@@ -60,6 +60,7 @@ struct attar_symbols {
 	unsigned oldest;         /* modulo the number of DSOs: the next DSO whose file to close */
 	uint32_t spaces;         /* JIT owner numbers assigned */
 	uint64_t ranges_refused;
+	size_t ranges; /* that memory was allocated for, of all address spaces */
 	struct intern labels;
 	struct symbol_sources sources;
 	struct data_symbols data; /* of the file that attar_symbols_data() was asked for last */
