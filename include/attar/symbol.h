@@ -218,6 +218,18 @@ ATTAR_API int attar_symbols_data(struct attar_symbols *symbols, attar_location f
 ATTAR_API int attar_symbols_code(struct attar_symbols *symbols, attar_location location,
 	void *bytes, size_t n, uint16_t *ret_machine);
 
+/*
+ * Opens a source file that attar_symbols_frames() has named for a location, for reading. The name
+ * comes from the program, so only what the owner of the program's file could read is opened: with
+ * the user ID of the owner and no groups if the caller is root; regular files, no symbolic link as
+ * the last component of the path; below the root directory of the process if that is not the one of
+ * the caller. Owner and root directory are those when the program's file was opened, see
+ * attar_address_space_locate(). Other threads keep their rights. Returns a descriptor; -EACCES if
+ * it may not be read, or if the owner or root directory is not known; another errno of open(2).
+ */
+ATTAR_API int attar_symbols_open_source(
+	struct attar_symbols *symbols, attar_location location, const char *path);
+
 /* The path and kind of a location's DSO, without reading its symbols. Borrowed from the cache. */
 ATTAR_API const char *attar_symbols_dso(
 	struct attar_symbols *symbols, attar_location location, enum attar_dso_kind *ret_kind);

@@ -24,13 +24,13 @@ static bool get_rights(
 	return syscall(SYS_capget, header, data) == 0;
 }
 
-struct user_rights user_rights_begin(void)
+struct user_rights user_rights_drop(void)
 {
 	struct __user_cap_header_struct header;
 	struct __user_cap_data_struct data[2];
 	struct user_rights rights = {0};
 
-	if (!getauxval(AT_SECURE) || !get_rights(&header, data))
+	if (!get_rights(&header, data))
 		return rights;
 	for (int i = 0; i < 2; i++)
 		rights.effective[i] = data[i].effective;
@@ -38,6 +38,11 @@ struct user_rights user_rights_begin(void)
 		data[file_capabilities[i] / 32].effective &= ~(1U << file_capabilities[i] % 32);
 	rights.are_less = syscall(SYS_capset, &header, data) == 0;
 	return rights;
+}
+
+struct user_rights user_rights_begin(void)
+{
+	return getauxval(AT_SECURE) ? user_rights_drop() : (struct user_rights){0};
 }
 
 void user_rights_end(struct user_rights *rights)

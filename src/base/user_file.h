@@ -36,6 +36,9 @@ struct user_rights {
 };
 
 struct user_rights user_rights_begin(void);
+
+/* The same also if the capabilities are not those of the program's file. */
+struct user_rights user_rights_drop(void);
 void user_rights_end(struct user_rights *rights);
 #define USER_RIGHTS                                                                                \
 	struct user_rights rights_ __attribute__((cleanup(user_rights_end), unused)) =             \

@@ -162,19 +162,33 @@ static void line_row(struct attar_section *table, const struct annotated_functio
 	attar_cell_text(table, text ? text : "");
 }
 
+static int read_source(const struct annotated_function *f, const char *path,
+	struct attar_report *report, struct annotate_source *ret_source)
+{
+	int fd = attar_symbols_open_source(f->symbols, f->start, path), r;
+
+	*ret_source = (struct annotate_source){0};
+	if (fd < 0) {
+		attar_report_remark(report, "%s", attar_error());
+		return fd;
+	}
+	r = annotate_source_read(ret_source, fd);
+	if (r < 0)
+		attar_report_remark(
+			report, "cannot read the source file %s: %s", path, strerror(-r));
+	return r;
+}
+
 static void add_file(
 	const struct annotated_function *f, struct attar_report *report, const struct file *file)
 {
 	struct annotate_source source;
 	struct attar_section *table;
 	char title[TITLE_MAX];
-	int r = annotate_source_read(&source, file->first->file);
+	int r = read_source(f, file->first->file, report, &source);
 
 	snprintf(title, sizeof(title), "lines of %s in %s", f->name, file->first->file);
-	if (r < 0)
-		attar_report_remark(report, "cannot read the source file %s: %s", file->first->file,
-			strerror(-r));
-	else
+	if (r == 0)
 		remark_newer(f, file->first->file, &source, report);
 	table = attar_report_table(report, title);
 	attar_section_column(table, "share", ATTAR_UNIT_PERCENT);

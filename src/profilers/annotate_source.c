@@ -6,19 +6,22 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum { BYTES_MAX = 16 << 20, TAB = 8 };
 
-/* The file with its size and times; NULL and errno. Other than regular files have side effects. */
-static FILE *open_file(const char *path, struct stat *ret_st)
+/* The file with its size and times; NULL and errno. */
+static FILE *open_file(int fd, struct stat *ret_st)
 {
-	if (stat(path, ret_st) < 0)
-		return NULL;
-	if (!S_ISREG(ret_st->st_mode) || ret_st->st_size > BYTES_MAX) {
+	FILE *file = NULL;
+
+	if (fstat(fd, ret_st) == 0 && ret_st->st_size > BYTES_MAX)
 		errno = EFBIG;
-		return NULL;
-	}
-	return fopen(path, "re");
+	else
+		file = fdopen(fd, "re");
+	if (!file)
+		close(fd);
+	return file;
 }
 
 /* Copies the text to where each tab has room for its spaces, and counts lines. */
@@ -71,10 +74,10 @@ static int split(struct annotate_source *source, const char *raw, size_t n)
 	return 0;
 }
 
-int annotate_source_read(struct annotate_source *source, const char *path)
+int annotate_source_read(struct annotate_source *source, int fd)
 {
 	struct stat st;
-	FILE *file = open_file(path, &st);
+	FILE *file = open_file(fd, &st);
 	size_t n;
 	char *raw;
 	int r;

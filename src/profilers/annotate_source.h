@@ -15,10 +15,10 @@ struct annotate_source {
 };
 
 /*
- * Reads a file; tabs become spaces. Returns 0; a negative errno: it cannot be read, or has more
- * than 16 MiB; the text then has no lines.
+ * Reads an open file and closes it; tabs become spaces. Returns 0; a negative errno: it cannot be
+ * read, or has more than 16 MiB; the text then has no lines.
  */
-int annotate_source_read(struct annotate_source *source, const char *path);
+int annotate_source_read(struct annotate_source *source, int fd);
 void annotate_source_done(struct annotate_source *source);
 
 /* A line, from 1; NULL: there is none. */

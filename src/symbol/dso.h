@@ -60,6 +60,17 @@ enum dso_unread { DSO_UNREAD_NONE, DSO_UNREAD_FILE, DSO_UNREAD_DEBUG_FILE };
 /* What DSOs with the same contents share: call frame information, or symbols from a place. */
 enum dso_shared { DSO_SHARED_CFI, DSO_SHARED_SYMBOLS };
 
+/*
+ * Who wrote the file, and where its process sees files: what its debug information names is read
+ * with no more rights than that. Unknown if the file was not opened while its process lived.
+ */
+struct dso_origin {
+	bool has_owner, has_place;
+	uid_t owner;     /* of the inode that was opened */
+	pid_t pid;       /* has another root directory or mount namespace; 0: that of attar */
+	uint64_t ns_ino; /* mount namespace of pid, whose number may be that of another by now */
+};
+
 struct dso {
 	struct dso_key key; /* path owned */
 	uint16_t number;
@@ -79,6 +90,7 @@ struct dso {
 	uint8_t build_id_size;            /* of the file that was loaded; 0: none */
 	uint8_t build_id[ELF_MAX_BUILD_ID];
 	uint64_t file_size;
+	struct dso_origin origin;
 	/*
 	 * One with the same contents, whose table, segments and source, or whose cfi, are used;
 	 * NULL: its own. It is kept, so never freed.

@@ -227,6 +227,70 @@ bool dso_is_foreign(pid_t pid)
 	return !same_file(name, "/");
 }
 
+/* The number of the mount namespace of a process; 0: it has exited, or may not be looked at. */
+static uint64_t mount_namespace(pid_t pid)
+{
+	char name[64];
+	struct stat st;
+
+	snprintf(name, sizeof(name), "/proc/%d/ns/mnt", proc_with_memory(pid));
+	return stat(name, &st) < 0 ? 0 : st.st_ino;
+}
+
+static bool is_copy(const struct stat *st, const struct dso_key *key)
+{
+	struct stat at_path;
+
+	if (key->ino)
+		return (st->st_ino & INO_BITS) != (key->ino & INO_BITS);
+	return stat(key->path, &at_path) < 0 || at_path.st_dev != st->st_dev ||
+	       at_path.st_ino != st->st_ino;
+}
+
+void dso_note_owner(struct dso_origin *origin, int fd, const struct dso_key *key)
+{
+	struct stat st;
+
+	if (origin->has_owner || fstat(fd, &st) < 0 || (key && is_copy(&st, key)))
+		return;
+	origin->has_owner = true;
+	origin->owner = st.st_uid;
+}
+
+/* A process that attar has started sees what attar sees, also if it has exited. */
+void dso_note_place(struct dso_origin *origin, const pid_t *pids, size_t n)
+{
+	uint64_t ns;
+
+	if (origin->has_place)
+		return;
+	ns = n && pids[0] ? mount_namespace(pids[0]) : 0;
+	origin->has_place = ns || !n || !pids[0];
+	if (ns && dso_is_foreign(pids[0])) {
+		origin->pid = pids[0];
+		origin->ns_ino = ns;
+	}
+	for (size_t i = 1; i < n && !ns; i++)
+		origin->has_place |= pids[i] == getpid();
+}
+
+int dso_open_origin(const struct dso_origin *origin)
+{
+	int root;
+
+	if (!origin->has_place)
+		return -EACCES;
+	root = origin->pid ? dso_open_root(origin->pid)
+			   : TEMP_FAILURE_RETRY(open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
+	if (!origin->pid)
+		return root < 0 ? -errno : root;
+	if (root >= 0 && mount_namespace(origin->pid) == origin->ns_ino)
+		return root;
+	if (root >= 0)
+		close(root);
+	return -EACCES;
+}
+
 int dso_open_path(int root, const char *path, int flags)
 {
 	/* openat2() since 5.6 */

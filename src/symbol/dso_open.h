@@ -36,6 +36,19 @@ bool dso_is_foreign(pid_t pid);
  */
 int dso_open_path(int root, const char *path, int flags);
 
+/*
+ * Notes the owner of the open file, unless it is a copy of the one in key, and where the process
+ * sees files. What is known already does not change. key may be NULL.
+ */
+void dso_note_owner(struct dso_origin *origin, int fd, const struct dso_key *key);
+void dso_note_place(struct dso_origin *origin, const pid_t *pids, size_t n);
+
+/*
+ * Opens the root directory where files that the debug information names are looked up. Returns an
+ * fd owned by the caller; -EACCES if it is unknown.
+ */
+int dso_open_origin(const struct dso_origin *origin);
+
 /* Reopens an O_PATH fd for reading; -ENOEXEC if it is not a regular file. */
 int dso_reopen(int handle);
 

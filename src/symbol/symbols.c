@@ -316,6 +316,7 @@ static void open_file(
 
 	make_room(symbols);
 	fd = symbols_file(symbols, where);
+	dso_note_place(&dso->origin, where->pids, DSO_SEARCH_PIDS);
 	if (fd < 0) {
 		dso->tries++;
 		dso->error = fd;
@@ -324,6 +325,7 @@ static void open_file(
 		return;
 	}
 	dso->fd = fd;
+	dso_note_owner(&dso->origin, fd, &dso->key);
 	dso->state = DSO_OPEN;
 	dso->debug_fd = kept_files_open_debug(symbols->kept, &dso->key);
 	if (dso->debug_fd < 0)
@@ -349,6 +351,7 @@ static void open_jit(struct attar_symbols *symbols, struct dso *dso)
 {
 	dso->state = DSO_LOST;
 	dso->tries++;
+	dso_note_place(&dso->origin, &dso->jit.pid, 1);
 	if (!jit_is_open(&dso->jit) && symbols_open_jit(symbols, &dso->jit) == 0)
 		keep_jit(symbols, &dso->jit);
 }

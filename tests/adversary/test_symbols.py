@@ -10,7 +10,7 @@ import time
 import pytest
 
 from adversary import UID, directory
-from command import run
+from command import ATTAR, run
 
 pytestmark = pytest.mark.exclusive
 
@@ -131,3 +131,75 @@ def test_many_sections_of_notes_delay_nothing(theirs, start):
     with_note_sections(bomb, 65000)
     calm = seconds_of_profile(start(plain))
     assert seconds_of_profile(start(bomb)) < calm + 2
+
+
+def annotate(program, tmp_path, *prefix):
+    """Returns what attar has written about the program: its output, remarks and page."""
+    page = tmp_path / 'page.html'
+    words = ('annotate', '-F', '199', '-d', '500ms', '-p', program.pid, '-o')
+    outputs = []
+    for words_ in ((*words, page), words[:-1]):
+        done = run(*prefix[1:], ATTAR, *words_, program=prefix[0]) if prefix else run(*words_)
+        assert done.returncode == 0, done.stderr
+        outputs.append(done.stdout + done.stderr)
+    return ''.join(outputs) + page.read_text()
+
+
+def with_source(path, source):
+    return compile_c(path, LOOP.replace('LINE', f'#line 1 "{source}"'), '-g', '-O1')
+
+
+@pytest.mark.parametrize('mode, group, prefix', [
+    (0o600, 0, ()), (0o640, 0, ()), (0o640, 1234, ('setpriv', '--groups', '1234'))])
+def test_source_files_of_root_are_not_shown(
+        mode, group, prefix, theirs, start, secret, tmp_path):
+    secret.parent.chmod(0o755)
+    secret.chmod(mode)
+    os.chown(secret, 0, group)
+    shown = annotate(start(with_source(theirs / 'prog', secret)), tmp_path, *prefix)
+    assert 'root only' not in shown
+    assert f'(uid {UID}) may not read it' in shown
+
+
+def test_source_files_of_the_owner_are_shown(theirs, start, tmp_path):
+    folder = directory(tmp_path / 'private', 0o700, UID)
+    (folder / 'own.c').write_text('the text of the line\n')
+    os.chown(folder / 'own.c', UID, UID)
+    (folder / 'own.c').chmod(0o600)
+    shown = annotate(start(with_source(theirs / 'prog', folder / 'own.c')), tmp_path)
+    assert 'the text of the line' in shown
+    assert 'cannot read' not in shown
+
+
+@pytest.mark.parametrize('kind', ['fifo', 'link', 'device'])
+def test_only_regular_files_are_source_files(kind, theirs, start, nobody, tmp_path):
+    name = theirs / 'name.c'
+    (theirs / 'target.c').write_text('the text of the line\n')
+    if kind == 'fifo':
+        nobody.run('mkfifo', name)
+    elif kind == 'link':
+        nobody.run('ln', '-s', theirs / 'target.c', name)
+    else:
+        name = '/dev/null'
+    shown = annotate(start(with_source(theirs / 'prog', name)), tmp_path)
+    assert 'it is not a regular file' in shown
+    assert 'the text of the line' not in shown
+
+
+def test_source_files_are_those_of_the_mount_namespace(tmp_path, start):
+    folder = directory(tmp_path / 'folder', 0o755)
+    (folder / 'name.c').write_text('text of the host\n')
+    program = with_source(tmp_path / 'prog', folder / 'name.c')
+    os.chown(program, 0, 0)
+    process = subprocess.Popen(
+        ['unshare', '-m', 'sh', '-c', f'mount -t tmpfs none {folder} &&'
+         f' echo text of the container >{folder}/name.c && exec {program}'],
+        stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout.readline() == 'ready\n'
+        shown = annotate(process, tmp_path)
+    finally:
+        process.kill()
+        process.wait()
+    assert 'text of the container' in shown
+    assert 'text of the host' not in shown

@@ -614,6 +614,8 @@ static void test_symbols(void **state)
 	REFUSES(attar_symbols_data(any, 1, 1, NULL), "ret_symbol");
 	REFUSES(attar_symbol_demangle(NULL, any, 1), "mangled");
 	REFUSES(attar_symbol_demangle(any, NULL, 1), "name");
+	REFUSES(attar_symbols_open_source(NULL, 1, any), "symbols");
+	REFUSES(attar_symbols_open_source(any, 1, NULL), "path");
 	REFUSES(attar_symbols_code(NULL, 1, any, 1, NULL), "symbols");
 	REFUSES(attar_symbols_code(any, 1, NULL, 1, NULL), "bytes");
 	REFUSES_NULL(attar_symbols_dso(NULL, 1, any), "symbols");
