@@ -9,8 +9,8 @@
 struct usdt_location {
 	const char *file, *provider, *name;
 	const char *link; /* to the file, see list_file(); NULL: none */
-	uint64_t offset; /* in the file, bytes */
-	uint64_t ref;    /* of the semaphore: file offset; 0: none */
+	uint64_t offset;  /* in the file, bytes */
+	uint64_t ref;     /* of the semaphore: file offset; 0: none */
 	/*
 	 * "s32 arg1, x64 arg2, ? arg3": x is of a floating-point number, whose bits are fetched,
 	 * and ? of an argument that cannot be fetched.
