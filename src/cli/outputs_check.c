@@ -105,6 +105,11 @@ const struct attar_sink *sink_of_file(const char *path)
 	const struct attar_sink *sink = attar_sink_of_path(path);
 	const char *extension = extension_of(path), *meant = NULL;
 
+	if (!strcmp(path, "-")) {
+		attar_fail(-EINVAL, "--output: '-' is not a file" ATTAR_FIX
+				    "use --format NAME for results on stdout");
+		return NULL;
+	}
 	if (!sink && extension)
 		meant = misspelled(extension);
 	if (!meant)

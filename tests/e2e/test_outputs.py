@@ -799,8 +799,8 @@ def test_a_name_that_is_not_utf8_is_the_same_in_all_files(tmp_path):
     names = 'json csv folded html pb.gz speedscope.json json.gz db prom om'
     files = {name: tmp_path / f'x.{name}' for name in names.split()}
     outputs = [word for file in files.values() for word in ('-o', file)]
-    done = subprocess.run([ATTAR, 'profile', '-g', '-F', '99', *outputs, '-o', '-', '--', program,
-                           '100'], capture_output=True, check=True)
+    done = subprocess.run([ATTAR, 'profile', '-g', '-F', '99', *outputs, '--', program, '100'],
+                          capture_output=True, check=True)
     assert b'bad\\xff\\xe6\\xbc' in done.stdout  # on the terminal
     for name, file in files.items():
         data = file.read_bytes()

@@ -87,6 +87,8 @@ MISTAKES = [
      r"attar: --event: 'cpu-clock,page-faults' matches 2 events: exactly one is required"),
     (['fleet', '-H', 'a b', 'profile'], USAGE,
      r"attar: --hosts: 'a b' contains a space or a control character: separate hosts with commas"),
+    (['profile', '-o', '-', '-d', '1s'], USAGE,
+     r"attar: --output: '-' is not a file: use --format NAME for results on stdout"),
     (['profile', '--append'], USAGE, r'attar: --append requires files: add -o FILE'),
     (['expr', '-e', 'sched:sched_wakeup', 'pid[0]'], USAGE,
      r'attar: sched:sched_wakeup: expression: this has no elements: only arrays, text and '
