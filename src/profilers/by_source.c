@@ -76,6 +76,26 @@ void *by_source_at(const struct by_source *t, uint32_t i)
 	return i < t->n ? t->entries[i].event : NULL;
 }
 
+bool by_source_is_dummy(const struct attar_event_spec *spec)
+{
+	return spec && spec->kind == ATTAR_EVENT_USER && spec->type == PERF_TYPE_SOFTWARE;
+}
+
+/* A found event has a copy of the spec, except that a pattern is replaced by a name. */
+static bool is_found_for(const struct attar_event_spec *asked, const struct attar_event_spec *spec)
+{
+	return asked && asked != spec && asked->user_event == spec->user_event &&
+	       (by_source_is_dummy(asked) || !strcmp(asked->name, spec->name));
+}
+
+void *by_source_asked(const struct by_source *t, const struct attar_event_spec *spec)
+{
+	for (uint32_t i = 0; spec && spec->user_event && i < t->n; i++)
+		if (is_found_for(t->entries[i].spec, spec))
+			return t->entries[i].event;
+	return NULL;
+}
+
 void by_source_done(struct by_source *t)
 {
 	for (uint32_t i = 0; i < t->n; i++) {

@@ -33,12 +33,21 @@ struct by_source {
 /* From open(): learns the sources from `first` to the last one. */
 int by_source_learn(struct by_source *t, struct attar_run *run, void *self, uint32_t first);
 
+/*
+ * Whether an event of -e stands for events that programs register. It never occurs; those that are
+ * registered get their own sources.
+ */
+bool by_source_is_dummy(const struct attar_event_spec *spec);
+
 /* The struct of a source: from an event function. *ret_event is a pointer to the struct. */
 int by_source_get(
 	struct by_source *t, struct attar_run *run, void *self, uint32_t source, void *ret_event);
 
 /* The i-th struct in the order of learning; NULL after the last. */
 void *by_source_at(const struct by_source *t, uint32_t i);
+
+/* The struct of the event of -e that an event of programs was found for; NULL: it is of -e. */
+void *by_source_asked(const struct by_source *t, const struct attar_event_spec *spec);
 
 void by_source_done(struct by_source *t);
 

@@ -59,26 +59,6 @@ static char *table_name(const struct sql *s, const struct attar_event_spec *spec
 	return name;
 }
 
-/*
- * An event of programs gets its fields, and another source, when a program registers it. The name
- * is then that of the new table; the one of the unregistered event has no rows.
- */
-static char *take_name(const struct sql *s, const struct attar_event_spec *spec)
-{
-	for (size_t i = 0; i < s->n; i++) {
-		struct sql_table *table = s->tables[i];
-		char *name = (char *)(uintptr_t)table->name, *other;
-
-		if (table->format || table->rows.first || strcmp(table->event, spec->name) != 0)
-			continue;
-		if (asprintf(&other, "%s_0", name) < 0)
-			return NULL;
-		table->name = other;
-		return name;
-	}
-	return NULL;
-}
-
 static int add_table(struct sql *s, struct sql_table *table)
 {
 	struct sql_table **tables = reallocarray(s->tables, s->n + 1, sizeof(*tables));
@@ -94,17 +74,40 @@ static int add_table(struct sql *s, struct sql_table *table)
 	return 0;
 }
 
+/* The table of an event that programs have registered replaces that of the dummy. */
+static void remove_table(struct sql *s, const struct sql_table *table)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->n; i++) {
+		if (s->tables[i] == table)
+			continue;
+		s->tables[n] = s->tables[i];
+		s->store.tables[n++] = &s->tables[i]->rows;
+	}
+	s->n = s->store.n_tables = n;
+}
+
+/* The name of a pattern's dummy would not be that of any event. */
+static bool is_pattern(const struct attar_event_spec *spec)
+{
+	return by_source_is_dummy(spec) && !spec->alias && strpbrk(spec->user_event, "*?[");
+}
+
 static int learn(struct attar_run *run, void *self, uint32_t source, void *event)
 {
 	const struct attar_event_spec *spec = attar_run_source_spec(run, source);
-	struct sql_table *table = event;
 	struct sql *s = self;
+	const struct sql_table *asked = by_source_asked(&s->by_source, spec);
+	struct sql_table *table = event;
 
-	table->name = spec->format ? take_name(s, spec) : NULL;
-	if (!table->name)
-		table->name = table_name(s, spec);
-	table->event = spec->name;
+	if (asked && by_source_is_dummy(asked->spec))
+		remove_table(s, asked);
 	table->spec = spec;
+	if (!asked && is_pattern(spec))
+		return 0;
+	table->name = table_name(s, spec);
+	table->event = spec->name;
 	table->created = time(NULL);
 	table->format = spec->format;
 	if (sql_columns_init(&table->columns, spec->format) < 0)

@@ -944,6 +944,21 @@ def test_events_that_a_program_registers():
     assert found == [[[1000, 499500, -999]]]
 
 
+@pytest.mark.parametrize('event, table', [
+    ('user_events:e2e_order', 'e2e_order'),
+    ('user_events:e2e_order/transport=shm/', 'e2e_order'),
+    ('user_events:e2e_order//alias=orders/', 'orders'),
+    ('user_events:e2e_or*', 'e2e_order')])
+def test_events_of_a_running_program(spawn, event, table):
+    """The program has registered them already: there is one table, with the fields."""
+    program = spawn(workload('emit'), 'once', 1000, stdout=subprocess.PIPE)
+    assert program.stdout.readline().startswith(b'ready')
+    found = answers('-p', program.pid, '-e', event, '--verify', '--query',
+                    f'SELECT count(*), sum(id), min(change) FROM {table};'
+                    'SELECT table_name, sample_count FROM event_metadata')
+    assert found == [[[1000, 499500, -999]], [[table, 1000]]]
+
+
 def test_fields_of_an_unregistered_event():
     ended = run('sql', '-q', '-d', '100ms', '-e', 'user_events:e2e_nobody', '--query',
                 'SELECT sum(id) FROM e2e_nobody')
