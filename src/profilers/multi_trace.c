@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "by_source.h"
 #include "keys.h"
 #include "task_keys.h"
 
@@ -127,6 +128,17 @@ static const char *guest_of(const struct trace_event *e)
 	return e->is_guest ? attar_spec_get_option(e->spec, "vm")->value : "";
 }
 
+/* The CPU of events from shared memory is unknown. */
+static void relate_programs(struct multi_trace *m)
+{
+	for (uint32_t i = 0; i < m->n_events; i++)
+		if (!m->events[i].spec->untraced && !by_source_is_dummy(m->events[i].spec))
+			return;
+	for (uint32_t i = 0; i < m->n_events; i++)
+		if (m->events[i].key_kind == KEY_CPU)
+			m->events[i].key_kind = KEY_THREAD;
+}
+
 /* Events of guests and of this machine have threads in common, but no CPUs. */
 static void relate_guests(struct multi_trace *m)
 {
@@ -243,6 +255,7 @@ static int events_open(struct attar_run *run, struct multi_trace *m)
 		return attar_fail(-EINVAL, "--tasks selects threads of this machine, and "
 					   "conflicts with events of others (pull=)");
 	relate_guests(m);
+	relate_programs(m);
 	for (uint32_t i = 0; r == 0 && i < m->n_events; i++) {
 		m->events[i].roles = roles_of(m, &m->events[i]);
 		r = check_host(m, &m->events[i]);
@@ -279,6 +292,7 @@ static int find_event(
 	r = add_event(run, m, source, stage);
 	if (r < 0)
 		return r;
+	relate_programs(m);
 	m->events[*ret_number].roles = roles_of(m, &m->events[*ret_number]);
 	return check_key(m, &m->events[*ret_number]);
 }

@@ -487,13 +487,24 @@ static int report_delay(struct attar_run *run, struct multi_trace *m, struct att
 
 /* ---- unpaired events ---- */
 
+/* An event that a program registers has the name of the event of -e. */
+static bool is_repeated(const struct multi_trace *m, uint32_t number)
+{
+	const struct trace_event *e = &m->events[number];
+
+	for (uint32_t i = 0; i < number; i++)
+		if (m->events[i].stage == e->stage && !strcmp(m->events[i].name, e->name))
+			return true;
+	return false;
+}
+
 /* "A,B" */
 static size_t add_names(const struct multi_trace *m, uint32_t stage, char *text, size_t max)
 {
 	size_t n = 0;
 
 	for (uint32_t i = 0; i < m->n_events && n < max; i++)
-		if (m->events[i].roles && m->events[i].stage == stage)
+		if (m->events[i].roles && m->events[i].stage == stage && !is_repeated(m, i))
 			n += (size_t)snprintf(
 				text + n, max - n, "%s%s", n ? "," : "", m->events[i].name);
 	return n < max ? n : max - 1;

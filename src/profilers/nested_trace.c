@@ -18,20 +18,18 @@ static const char *const impl_names[] = {"delay", "call", "call-delay"};
 
 /* ---- events ---- */
 
+/* An event that a program registers is the entry or the exit that it was found for. */
 static int learn(struct attar_run *run, void *self, uint32_t source, void *event)
 {
+	const struct attar_event_spec *spec = attar_run_source_spec(run, source);
 	struct nested_trace *t = self;
-	uint32_t number = t->events.n - 1;
+	const struct nested_event *asked = by_source_asked(&t->events, spec);
 	struct nested_event *e = event;
 
 	e->name = attar_run_source_name(run, source);
-	if (number >= 2 * t->texts.n)
-		return attar_fail(-EINVAL,
-			"'%s' appeared during the run, but nested-trace must know entry and exit "
-			"at the start" ATTAR_FIX "start it again",
-			e->name);
-	e->function = number / 2;
-	e->is_exit = number % 2;
+	e->function = asked ? asked->function : t->n_asked / 2;
+	e->is_exit = asked ? asked->is_exit : t->n_asked % 2;
+	t->n_asked += !asked;
 	return keys_compile(run, source, "key", t->key, ATTAR_EXPR_KEY, &e->key);
 }
 
@@ -42,8 +40,13 @@ static void forget(void *event)
 
 const char *nested_trace_function(const struct nested_trace *t, uint32_t function, bool of_exit)
 {
-	return ((const struct nested_event *)by_source_at(&t->events, 2 * function + of_exit))
-		->name;
+	const struct nested_event *e;
+	uint32_t i = 0;
+
+	do
+		e = by_source_at(&t->events, i++);
+	while (e->function != function || e->is_exit != of_exit);
+	return e->name;
 }
 
 /* ---- keys ---- */
@@ -296,10 +299,12 @@ static int add_functions_of(struct attar_run *run, struct nested_trace *t)
 						 "-e irq:softirq_entry,irq:softirq_exit");
 
 	for (size_t i = 0; r == 0 && i < t->texts.n; i++) {
-		uint32_t first = attar_run_sources(run), n;
+		uint32_t first = attar_run_sources(run), n = t->n_asked;
 
 		r = attar_run_events(run, t->texts.at[i], false, on_event);
-		n = attar_run_sources(run) - first;
+		if (r == 0)
+			r = by_source_learn(&t->events, run, t, first);
+		n = t->n_asked - n;
 		if (r == 0 && n != 2)
 			r = attar_fail(-EINVAL,
 				"-e '%s' has %u event%s: give an entry and an exit, separated by a "
@@ -310,10 +315,17 @@ static int add_functions_of(struct attar_run *run, struct nested_trace *t)
 				"-e '%s': entry and exit are the same event" ATTAR_FIX
 				"give the event that ends the function, or a filter to each",
 				t->texts.at[i]);
-		if (r == 0)
-			r = by_source_learn(&t->events, run, t, first);
 	}
 	return r;
+}
+
+/* The CPU of events from shared memory is unknown. */
+static bool all_of_programs(struct attar_run *run)
+{
+	for (uint32_t i = 0; i < attar_run_sources(run); i++)
+		if (!by_source_is_dummy(attar_run_source_spec(run, i)))
+			return false;
+	return true;
 }
 
 static int check_keys(const struct nested_trace *t)
@@ -375,8 +387,10 @@ static int nested_trace_open(struct attar_run *run, void *self)
 	attar_run_all_cpus(run, true);
 	if (r == 0)
 		r = add_functions_of(run, t);
-	if (r == 0)
+	if (r == 0) {
+		t->by_thread |= all_of_programs(run);
 		r = check_keys(t);
+	}
 	if (r == 0)
 		r = heatmap_new(run, t->heatmap_path, &t->heatmap);
 	if (r == 0)

@@ -63,6 +63,7 @@ struct nested_trace {
 	enum nested_impl impl;
 	bool by_thread; /* without a key */
 	struct by_source events;
+	uint32_t n_asked; /* events of -e */
 	struct attar_keytable *open, *nodes;
 	uint64_t n_keys;
 	uint32_t n_nodes;

@@ -482,3 +482,14 @@ def test_mean_of_times(tmp_path):
                if r['start'] == 'sched:sched_wakeup')
     assert (row['calls'], row['total'], row['avg'], row['than']) == (2, 7_000_000, 3_500_000, 1)
     assert 'avg' not in rows(of_script(tmp_path, text, 'rundelay'))[0]
+
+
+@pytest.mark.usefixtures('root')
+def test_events_of_programs_without_cpu():
+    """The CPU of events from shared memory is unknown: each program has 99 gaps between calls."""
+    emit = f'{workload("emit")} calls 100'
+    found = report('-a', '-e', 'user_events:e2e_end', '-e', 'user_events:e2e_begin',
+                   '--', 'sh', '-c', f'{emit} & {emit} & wait')
+    assert [row['calls'] for row in rows(found)] == [2 * 99]
+    assert sum('of user_events:e2e_end > user_events:e2e_begin are not part of a pair' in remark
+               for remark in found['remarks']) == 2

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
 """attar nested-trace: call trees of scripts, and of a program with known calls."""
+import json
+import subprocess
+
 import pytest
 
 from command import run, workload
@@ -155,3 +158,36 @@ def test_refusals(args, sentence):
     ended = run('nested-trace', *args, '--', 'true')
     assert ended.returncode == 2, ended.stderr
     assert sentence in ended.stderr
+
+
+CALLS = ['-e', 'user_events:e2e_begin,user_events:e2e_end']
+
+
+def user_calls(*args):
+    done = run('nested-trace', '--format', 'json', *CALLS, *args)
+    assert done.returncode == 0, done.stderr
+    last = json.loads(done.stdout.splitlines()[-1])
+    assert not last.get('remarks')
+    return rows(last, 'calls')
+
+
+@pytest.mark.parametrize('is_running', [True, False])
+def test_events_of_a_program(spawn, is_running):
+    """Each of the 20 calls lasts at least 2 ms."""
+    words = [workload('emit'), 'calls', 20]
+    if is_running:
+        program = spawn(*words, stdout=subprocess.PIPE)
+        assert program.stdout.readline().startswith(b'ready')
+    found = user_calls(*(['-p', program.pid] if is_running else ['--', *words]))
+    assert [(r['depth'], r['call']) for r in found] == [(0, 'user_events:e2e_begin')]
+    assert found[0]['count'] == 20
+    assert found[0]['min'] >= 2e6
+
+
+@pytest.mark.usefixtures('root')
+def test_events_of_programs_without_cpu():
+    """The CPU of events from shared memory is unknown: calls of programs are told by thread."""
+    emit = f'{workload("emit")} calls 100'
+    found = user_calls('-a', '--', 'sh', '-c', f'{emit} & {emit} & wait')
+    assert [(r['depth'], r['count']) for r in found] == [(0, 200)]
+    assert found[0]['min'] >= 2e6

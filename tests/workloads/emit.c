@@ -10,6 +10,7 @@
  *	crowd N		300 threads, all alive at the same time, that emit N e2e_tick each
  *	forever		e2e_tick every millisecond
  *	pair		the same in two threads
+ *	calls N		waits for listeners, then emits N e2e_begin, with an e2e_end 2 ms after each
  *	described	an event that describes itself: id = 77, symbol = "ATTAR"
  *	named NAME	one event NAME, registered at run time, when it has a listener
  *
@@ -27,6 +28,8 @@
 PERFUME_EVENT(e2e_order, (u64, id), (f64, price), (str, symbol), (s32, change), (u32s, lots),
 	(bool, last))
 PERFUME_EVENT(e2e_tick, (u64, i))
+PERFUME_EVENT(e2e_begin, (u64, i))
+PERFUME_EVENT(e2e_end, (u64, i))
 PERFUME_HEADER_EVENT(e2e, 4, 2a, described, (u64, id), (str, symbol))
 
 static unsigned long n = 1;
@@ -118,6 +121,17 @@ static void flood(void)
 	print_number("written", 2 * n);
 }
 
+static void calls(void)
+{
+	wait_for(perfume_e2e_begin_enabled);
+	wait_for(perfume_e2e_end_enabled);
+	for (unsigned long i = 0; i < n; i++) {
+		perfume_e2e_begin(i);
+		usleep(2000);
+		perfume_e2e_end(i);
+	}
+}
+
 static void described(void)
 {
 	wait_for(perfume_described_enabled);
@@ -178,6 +192,8 @@ int main(int argc, char **argv)
 		flood();
 	else if (!strcmp(mode, "described"))
 		described();
+	else if (!strcmp(mode, "calls"))
+		calls();
 	else if (!strcmp(mode, "crowd"))
 		crowd();
 	else if (!strcmp(mode, "forever"))
