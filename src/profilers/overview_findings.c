@@ -252,6 +252,12 @@ static struct duration quantile(const struct attar_hist *hist, double q)
 	return d;
 }
 
+/* After a number of events that are not watched during pauses. */
+static const char *seen(const struct overview_sums *sums)
+{
+	return sums->scale > 1 ? " observed" : "";
+}
+
 /* "mostly in heavy (./split), 70 %" */
 static size_t add_function(const struct overview_sums *sums, enum overview_part part,
 	const struct overview_process *process, char *text, size_t n)
@@ -276,8 +282,8 @@ static size_t add_detail(
 		return append(text, n, "; at a time %s at p50, %s at p99", quantile(run, 0.5).text,
 			quantile(run, 0.99).text);
 	if (part == PART_DISK && block && block->count)
-		return append(text, n, "; %llu request%s of %s at p50, %s at p99",
-			(unsigned long long)block->count, block->count == 1 ? "" : "s",
+		return append(text, n, "; %llu request%s%s of %s at p50, %s at p99",
+			(unsigned long long)block->count, block->count == 1 ? "" : "s", seen(sums),
 			quantile(block, 0.5).text, quantile(block, 0.99).text);
 	if (part == PART_LOCK && sums->parts[PART_SLEEP])
 		return append(text, n, "; the value is the share of the time without sleep");
@@ -336,9 +342,10 @@ static void check_latencies(struct findings *findings)
 			(double)attar_hist_quantile(run, 0.99) / NS_PER_MS, RUN_DELAY_MS, "ms");
 		if (finding) {
 			append(finding->evidence, 0,
-				"one in a hundred waits for a CPU is longer; %llu waits, the "
+				"one in a hundred waits for a CPU is longer; %llu waits%s, the "
 				"longest %.1f ms",
-				(unsigned long long)run->count, (double)run->max / NS_PER_MS);
+				(unsigned long long)run->count, seen(sums),
+				(double)run->max / NS_PER_MS);
 			set_command(findings, finding, overview_top(sums, PART_READY),
 				&of_parts[PART_READY].next);
 		}
@@ -350,8 +357,8 @@ static void check_latencies(struct findings *findings)
 	if (!finding)
 		return;
 	append(finding->evidence, 0,
-		"one in a hundred requests takes longer; %llu requests, the longest %.1f ms",
-		(unsigned long long)block->count, (double)block->max / NS_PER_MS);
+		"one in a hundred requests takes longer; %llu requests%s, the longest %.1f ms",
+		(unsigned long long)block->count, seen(sums), (double)block->max / NS_PER_MS);
 	set_system_command(findings, finding,
 		&(struct next){"biolatency -D", "block:block_rq_issue,block:block_rq_complete"});
 }

@@ -175,10 +175,14 @@ static void add_latencies(const struct overview_sums *sums, struct attar_report 
 	struct attar_section *table = attar_report_table(report, "latency");
 
 	attar_section_column(table, "latency", ATTAR_UNIT_TEXT);
+	if (sums->scale > 1)
+		attar_section_column(table, "watched", ATTAR_UNIT_PERCENT);
 	attar_section_hist_columns(table, ATTAR_UNIT_NS);
 	for (int i = 0; i < LATENCIES; i++) {
 		attar_section_row(table);
 		attar_cell_text(table, names[i]);
+		if (sums->scale > 1) /* of the time: these are the numbers of that share */
+			attar_cell_double(table, 100 / sums->scale);
 		attar_cell_hist(table, sums->latencies[i] ? sums->latencies[i] : &none);
 	}
 }
@@ -436,7 +440,7 @@ static void add_remarks(const struct overview_sums *sums, struct attar_report *r
 		attar_report_remark(report,
 			"to limit its CPU time, attar watched context switches and block I/O for "
 			"only %.0f %% of the time; times are estimates, and too small where "
-			"watching slows a program down",
+			"watching slows a program down; latencies are those observed",
 			100 / sums->scale);
 	if (sums->unseen && sums->scale > 1)
 		attar_report_remark(report,

@@ -268,6 +268,36 @@ static void test_short_waits(void **state)
 	attar_hist_done(&hist);
 }
 
+static bool says(const struct fixture *f, const char *words)
+{
+	for (size_t i = 0; i < f->n; i++)
+		if (strstr(f->findings[i].evidence, words))
+			return true;
+	return false;
+}
+
+/* Requests and waits during pauses are not among those that are shown. */
+static void test_observed(void **state)
+{
+	struct fixture *f = *state;
+	struct attar_hist hist = {0};
+
+	f->sums.latencies[LATENCY_BLOCK] = f->sums.latencies[LATENCY_RUN] = &hist;
+	set_part(f, PART_READY, 3 * second);
+	f->sums.parts[PART_DISK] = f->process.parts[PART_DISK] = 3 * second;
+	fill(&hist, 312, 60 * MS);
+	find(f);
+	assert_true(says(f, "; 312 requests of "));
+	assert_true(says(f, "; 312 requests, the longest"));
+	assert_true(says(f, "; 312 waits, the longest"));
+	f->sums.scale = 2;
+	find(f);
+	assert_true(says(f, "; 312 requests observed of "));
+	assert_true(says(f, "; 312 requests observed, the longest"));
+	assert_true(says(f, "; 312 waits observed, the longest"));
+	attar_hist_done(&hist);
+}
+
 static void check_command(struct fixture *f, const char *options)
 {
 	char expected[64];
@@ -318,7 +348,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {TEST(test_shares), TEST(test_least_time),
 		TEST(test_locks_beside_sleep), TEST(test_run_delay), TEST(test_block_latency),
 		TEST(test_counts), TEST(test_system), TEST(test_order), TEST(test_short_waits),
-		TEST(test_running_process), TEST(test_target_of_the_user)};
+		TEST(test_observed), TEST(test_running_process), TEST(test_target_of_the_user)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
