@@ -105,16 +105,23 @@ static int list_tree(struct attar_target *t)
 	return proc_add_descendants(&t->tree);
 }
 
+const parse_ints *target_processes(struct attar_target *t, bool again)
+{
+	if (again && list_tree(t) < 0)
+		return NULL;
+	return t->tree.n ? &t->tree : &t->pids;
+}
+
 int target_rescan(struct attar_target *t)
 {
 	size_t before = t->tids.n;
-	int r = list_tree(t);
-	const parse_ints *pids = t->tree.n ? &t->tree : &t->pids;
+	const parse_ints *pids = target_processes(t, true);
 
-	if (r < 0)
-		return r;
+	if (!pids)
+		return -ENOMEM;
 	vec_each (pids, pid) {
-		r = add_threads(t, *pid);
+		int r = add_threads(t, *pid);
+
 		if (r < 0 && r != -ENOENT && r != -ESRCH)
 			return r;
 	}

@@ -59,6 +59,12 @@ struct attar_target {
 int target_rescan(struct attar_target *target);
 
 /*
+ * The requested processes, with their descendants if the target watches these: those of the last
+ * scan, or with `again` those of now. NULL if out of memory.
+ */
+const parse_ints *target_processes(struct attar_target *target, bool again);
+
+/*
  * Adds the CPUs of a list, which must be online; list NULL: all that are. Returns 0 or a negative
  * errno.
  */

@@ -76,7 +76,8 @@ static int open_stream(struct attar_run *run, struct task_watch *w)
 {
 	bool names = exited_threads_reported(run);
 	size_t bytes = names ? run->rings.pages * RUN_PAGE_BYTES : RING_BYTES;
-	struct attar_stream_opts opts = {.size = sizeof(opts), .ring_bytes = bytes};
+	struct attar_stream_opts opts = {
+		.size = sizeof(opts), .ring_bytes = bytes, .lazy_maps = true};
 	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
 		.config = PERF_COUNT_SW_DUMMY,
 		.exclude_kernel = 1,
@@ -96,7 +97,10 @@ static int open_stream(struct attar_run *run, struct task_watch *w)
 		return r;
 	w->stream->procs.live = names;
 	w->stream->procs.quiet = w->before > 0;
-	return names ? note_starters(w) : 0;
+	if (!names)
+		return 0;
+	r = w->target->by_exec ? 0 : stream_prepare(w->stream);
+	return r == 0 ? note_starters(w) : r;
 }
 
 static void drop(struct task_watch *w)

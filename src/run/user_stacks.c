@@ -100,14 +100,16 @@ static int set_lbr(struct perf_event_attr *attr)
 static int choose(struct attar_run *run)
 {
 	struct run_user_stacks *stacks = &run->user_stacks;
-	const struct attar_target *target = run->target;
+	struct attar_target *target = run->target;
+	const parse_ints *pids;
 	int r;
 
 	if (!stacks->is_auto || !stacks->by_cfi || stacks->is_chosen || target->by_exec ||
 		attar_target_kind_of(target) != ATTAR_TARGET_TASKS)
 		return 0;
-	r = frame_pointers_find(attar_run_symbols(run),
-		target->pids.n ? &target->pids : &target->tids, &stacks->frame_pointers);
+	pids = target_processes(target, false);
+	r = frame_pointers_find(
+		attar_run_symbols(run), pids->n ? pids : &target->tids, &stacks->frame_pointers);
 	if (r < 0)
 		return r;
 	stacks->is_chosen = stacks->frame_pointers.modules || stacks->frame_pointers.without;

@@ -278,6 +278,31 @@ struct attar_stream *attar_stream_free(struct attar_stream *s)
 
 /* ---- running ---- */
 
+/* The names and mappings of tasks that exist now; later ones have records. */
+static int scan_tasks(struct attar_stream *s)
+{
+	const parse_ints *pids;
+
+	if (!s->n_counters) /* and no records */
+		return 0;
+	pids = target_processes(s->target, true);
+	if (!pids)
+		return -ENOMEM;
+	vec_each (pids, pid) {
+		int r = procs_scan_threads(&s->procs, (pid_t)*pid);
+
+		if (r == -ENOMEM)
+			return r;
+	}
+	vec_each (&s->target->tids, tid) {
+		pid_t pid = procs_known(&s->procs, *tid) ? 0 : procs_pid_of(*tid);
+
+		if (pid && !procs_thread(&s->procs, pid, *tid))
+			return base_oom();
+	}
+	return 0;
+}
+
 static int scan_running(struct attar_stream *s)
 {
 	const struct command *command = &s->target->command;
@@ -291,14 +316,7 @@ static int scan_running(struct attar_stream *s)
 			return base_oom();
 		return 0;
 	}
-	/* The process of a single thread is unknown until its first sample. */
-	vec_each (&s->target->pids, pid) {
-		int r = procs_scan_threads(&s->procs, (pid_t)*pid);
-
-		if (r == -ENOMEM)
-			return r;
-	}
-	return 0;
+	return scan_tasks(s);
 }
 
 /* The exec of a command that is still held enables what was opened with enable_on_exec. */

@@ -7,13 +7,14 @@ import re
 import subprocess
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 import hierarchy
 from command import (ATTAR, ENOUGH, NOBODY, Profile, as_nobody, comm_of, cpu_seconds, is_sampling,
-                     profile, run, share_is, wait_until, workload)
+                     is_waiting, profile, run, share_is, wait_until, workload)
 from scripts import rows, wait_until_running
 
 
@@ -177,6 +178,100 @@ def test_counts_of_grandchildren(spawn):
                    process.pid, *args)
         total, = rows(json.loads(done.stdout), 'counts')
         assert (total['value'] > 2) is not bool(args)
+
+
+# The threads of a child call getppid(2) 100 times each, compute for a while, and exit.
+CREW = """
+import os, sys, threading, time
+def work(name):
+    with open('/proc/thread-self/comm', 'w') as comm: comm.write(name)
+    ready.release()
+    go.wait()
+    for i in range(100): os.getppid()
+    end = time.thread_time() + float(sys.argv[1])
+    while time.thread_time() < end: sum(range(5000))
+if not os.fork():
+    ready, go = threading.Semaphore(0), threading.Event()
+    crew = [threading.Thread(target=work, args=(f'crew{i}',)) for i in range(4)]
+    for thread in crew:
+        thread.start()
+        ready.acquire()
+    print(os.getpid(), *(thread.native_id for thread in crew), flush=True)
+    sys.stdin.readline()
+    go.set()
+    for thread in crew: thread.join()
+    os._exit(0)
+os.wait()
+"""
+
+
+def crew_watched(spawn, seconds, option, *args):
+    """The report of attar on the parent, the child or its threads, which exit meanwhile."""
+    process = spawn(sys.executable, '-c', CREW, str(seconds), stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE, text=True)
+    child, *threads = process.stdout.readline().split()
+    ids = {'parent': ['-p', process.pid], 'child': ['-p', child],
+           'threads': ['-t', ','.join(threads)]}[option]
+    attar = spawn(ATTAR, *args, '--format', 'json', '-d', '60s', *ids, stdout=subprocess.PIPE,
+                  text=True)
+    wait_until(lambda: is_waiting(attar), 'it watches')
+    process.stdin.write('go\n')
+    process.stdin.flush()
+    return json.loads(attar.communicate(timeout=30)[0].splitlines()[-1])
+
+
+@pytest.mark.parametrize('option', ['parent', 'child', 'threads'])
+@pytest.mark.parametrize('profiler, calls', [
+    (['top'], 'syscalls:sys_enter_getppid'), (['stat', '--per-thread'], 'value'),
+    (['sql', '--query', 'SELECT comm, count(*) AS n FROM sys_enter_getppid GROUP BY comm'], 'n')])
+def test_names_of_threads_that_exit(profiler, calls, option, spawn, root):
+    """Those that existed before, also if they exit before their first event is read."""
+    found = crew_watched(spawn, 0, option, *profiler, '-e', 'syscalls:sys_enter_getppid')
+    calls_of = {row['comm']: row[calls] for section in found['sections']
+                for row in rows(found, section['name'])}
+    assert {name: n for name, n in calls_of.items() if n} == {f'crew{i}': 100 for i in range(4)}
+    assert not any(name.startswith('[') for name in calls_of)
+
+
+@pytest.mark.parametrize('option', ['parent', 'child', 'threads'])
+def test_functions_of_threads_that_exit(option, spawn):
+    found = crew_watched(spawn, 0.012, option, 'profile', '-g', '-F', 997, '--exclude-kernel')
+    samples = Counter()
+    for row in rows(found, 'functions'):
+        samples[row['dso'].startswith('[')] += row['samples']
+    assert samples[False] > 20 and samples[True] < 0.1 * samples[False], found
+
+
+# A child of the child exits at once.
+HEIRS = """
+import os, sys
+if not os.fork():
+    with open('/proc/self/comm', 'w') as comm: comm.write('heir')
+    print('ready', flush=True)
+    sys.stdin.readline()
+    for i in range(5):
+        if not os.fork():
+            for i in range(100): os.getppid()
+            os._exit(0)
+    for i in range(5): os.wait()
+    os._exit(0)
+os.wait()
+"""
+
+
+def test_names_inherited_from_an_earlier_child(spawn, root):
+    process = spawn(sys.executable, '-c', HEIRS, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                    text=True)
+    process.stdout.readline()
+    attar = spawn(ATTAR, 'stat', '--per-thread', '--format', 'json', '-d', '60s', '-e',
+                  'syscalls:sys_enter_getppid', '-p', process.pid, stdout=subprocess.PIPE,
+                  text=True)
+    wait_until(lambda: is_waiting(attar), 'it watches')
+    process.stdin.write('go\n')
+    process.stdin.flush()
+    found = json.loads(attar.communicate(timeout=30)[0].splitlines()[-1])
+    names = [row['comm'] for row in rows(found, 'counts') if row['tid'] != process.pid]
+    assert names == ['heir'] * 6
 
 
 def below(pid):
