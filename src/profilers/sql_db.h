@@ -41,8 +41,12 @@ int sql_symbolic_expand(const struct sql_db *db, const char *query, size_t len, 
 
 /* ---- sql_print.c ---- */
 
-/* The macro that names the values of a field, from the result up to *ret_end; NULL: none. */
-const char *sql_print_macro(const char *print, const char *name, const char **ret_end);
+/*
+ * The arguments that show the names of a field's values, one or two, each for a "%s": from the
+ * result up to *ret_end. NULL: none.
+ */
+const char *sql_print_names(
+	const char *print, const char *name, const char **ret_end, unsigned *ret_n);
 
 /*
  * "symbolic('softirq_entry.vec', vec), ksymbol(function)": functions for the fields of an event. To

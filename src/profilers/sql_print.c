@@ -27,19 +27,31 @@ static const char *find_end(const char *at, bool first)
 	return NULL;
 }
 
-/* Whether the text up to the end has "REC->name". */
-static bool has_field(const char *text, const char *end, const char *name)
+/* The number of "REC->" in the text up to the end: of this field, or of others. */
+static unsigned count_fields(const char *text, const char *end, const char *name, bool others)
 {
 	size_t n = strlen(name);
+	unsigned found = 0;
 
-	for (; (text = strstr(text, "REC->")) && text + 5 + n <= end; text += 5)
-		if (!strncmp(text + 5, name, n) && !isalnum((unsigned char)text[5 + n]) &&
-			text[5 + n] != '_')
-			return true;
-	return false;
+	for (; (text = strstr(text, "REC->")) && text < end; text += 5) {
+		bool is_this = text + 5 + n <= end && !strncmp(text + 5, name, n) &&
+			       !isalnum((unsigned char)text[5 + n]) && text[5 + n] != '_';
+
+		found += is_this != others;
+	}
+	return found;
 }
 
-const char *sql_print_macro(const char *print, const char *name, const char **ret_end)
+/* Whether an argument has names for the values of this field, and is computed from no other. */
+static bool is_of_field(const char *text, const char *end, const char *name)
+{
+	size_t n = (size_t)(end - text);
+
+	return count_fields(text, end, name, false) && !count_fields(text, end, name, true) &&
+	       !memmem(text, n, "__get_", 6) && memchr(text, '"', n);
+}
+
+static const char *macro_of(const char *print, const char *name, const char **ret_end)
 {
 	static const char *const macros[] = {"__print_symbolic(", "__print_flags("};
 
@@ -48,7 +60,7 @@ const char *sql_print_macro(const char *print, const char *name, const char **re
 			const char *inside = at + strlen(macros[i]);
 			const char *comma = find_end(inside, true), *end = find_end(inside, false);
 
-			if (!comma || !end || !has_field(inside, comma, name))
+			if (!comma || !end || !count_fields(inside, comma, name, false))
 				continue;
 			*ret_end = end + 1;
 			return at;
@@ -101,6 +113,47 @@ static bool next_conversion(const char **at, const char **ret_letters, unsigned 
 	return false;
 }
 
+/* The end of the argument that begins after the comma. */
+static const char *end_of(const char *comma)
+{
+	const char *end = find_end(comma + 1, true);
+
+	return end ? end : comma + strlen(comma);
+}
+
+/*
+ * A macro is often a part of what is shown: "flags ? __print_flags(flags, ...) : "none"". A second
+ * argument can follow without a space: "R" and "+".
+ */
+const char *sql_print_names(
+	const char *print, const char *name, const char **ret_end, unsigned *ret_n)
+{
+	const char *macro = macro_of(print, name, ret_end), *at = print + 1, *letters, *end;
+	const char *comma = macro && *print == '"' ? find_end(print, true) : NULL;
+	unsigned n;
+
+	*ret_n = 1;
+	while (comma && *comma == ',' && next_conversion(&at, &letters, &n)) {
+		for (; n > 1 && *comma == ','; n--)
+			comma = end_of(comma);
+		if (*comma != ',')
+			break;
+		end = end_of(comma);
+		if (macro < comma || macro >= end || !is_of_field(comma, end, name)) {
+			comma = end;
+			continue;
+		}
+		macro = comma + 1;
+		*ret_end = end;
+		if (*end == ',' && !strncmp(at, "%s", 2) && is_of_field(end, end_of(end), name)) {
+			*ret_end = end_of(end);
+			*ret_n = 2;
+		}
+		break;
+	}
+	return macro;
+}
+
 /* The field that the argument up to the end shows, of *ret_n bytes; NULL: none. */
 static const char *field_of(const char *argument, const char *end, size_t *ret_n)
 {
@@ -124,8 +177,7 @@ static void add_conversions(const struct sql_table *table, sqlite3_str *text)
 
 	for (at++; arguments && *arguments == ',' && next_conversion(&at, &letters, &n);) {
 		for (end = field = NULL; n && arguments && *arguments == ','; n--) {
-			end = find_end(arguments + 1, true);
-			end = end ? end : arguments + strlen(arguments);
+			end = end_of(arguments);
 			field = field_of(arguments, end, &len);
 			arguments = end;
 		}
@@ -140,13 +192,14 @@ char *sql_print_functions(const struct sql_table *table)
 {
 	sqlite3_str *text = sqlite3_str_new(NULL);
 	const char *end;
+	unsigned n;
 
 	for (size_t i = 0; table->format && table->format->print && i < table->columns.n; i++) {
 		const struct sql_column *column = &table->columns.at[i];
 
 		if (column->field && !column->is_hidden &&
 			column->field->kind == ATTAR_FIELD_NUMBER &&
-			sql_print_macro(table->format->print, column->field->name, &end))
+			sql_print_names(table->format->print, column->field->name, &end, &n))
 			sqlite3_str_appendf(text, "%ssymbolic('%s.%s', %s)",
 				sqlite3_str_length(text) ? ", " : "", table->name,
 				column->field->name, column->name);

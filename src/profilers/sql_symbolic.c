@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * symbolic('vec', vec): the name that the kernel prints for a number. The names are in the print
- * formats of events, as in __print_symbolic(REC->vec, { 0, "HI" }, ...). For one such macro, an
+ * formats of events, as in __print_symbolic(REC->vec, { 0, "HI" }, ...). For such an argument, an
  * event with only this field is made, and printed. symbolic(vec) is given the name of its column.
  */
 #include <errno.h>
@@ -33,21 +33,22 @@ static void free_symbolic(void *symbolic)
 static struct symbolic *symbolic_of(const struct attar_format *format, const char *name)
 {
 	const struct attar_field *field = attar_format_field(format, name);
-	const char *macro, *end;
+	const char *names, *end;
 	struct symbolic *s;
+	unsigned n;
 	char *text;
 
 	if (!field || field->kind != ATTAR_FIELD_NUMBER || !format->print)
 		return NULL;
-	macro = sql_print_macro(format->print, name, &end);
-	s = macro ? calloc(1, sizeof(*s)) : NULL;
+	names = sql_print_names(format->print, name, &end, &n);
+	s = names ? calloc(1, sizeof(*s)) : NULL;
 	if (!s)
 		return NULL;
 	s->size = field->size;
 	text = sqlite3_mprintf("name: %s\nID: 1\nformat:\n\tfield:%s %s;\toffset:0;\tsize:%d;"
-			       "\tsigned:%d;\n\nprint fmt: \"%%s\", %.*s\n",
+			       "\tsigned:%d;\n\nprint fmt: \"%s\", %.*s\n",
 		format->name, field->type, name, (int)field->size, field->is_signed,
-		(int)(end - macro), macro);
+		n == 2 ? "%s%s" : "%s", (int)(end - names), names);
 	if (!text || attar_format_parse("sql", text, strlen(text), &s->format) < 0) {
 		attar_error_clear();
 		free_symbolic(s);
@@ -156,21 +157,23 @@ static bool has_table(
 	return false;
 }
 
-/* The macro for a column of the table, of *ret_n bytes; NULL: none. */
+/* The arguments that name the values of a column, of *ret_n bytes; NULL: none. */
 static const char *names_of(
 	const struct sql_table *table, const struct sql_token *column, size_t *ret_n)
 {
-	const char *macro = NULL, *end;
+	const char *names = NULL, *end;
+	unsigned arguments;
 
 	for (size_t i = 0; table->format && table->format->print && i < table->columns.n; i++) {
 		const struct sql_column *c = &table->columns.at[i];
 
 		if (c->field && c->field->kind == ATTAR_FIELD_NUMBER &&
 			sql_token_is_name(column, c->name))
-			macro = sql_print_macro(table->format->print, c->field->name, &end);
+			names = sql_print_names(
+				table->format->print, c->field->name, &end, &arguments);
 	}
-	*ret_n = macro ? (size_t)(end - macro) : 0;
-	return macro;
+	*ret_n = names ? (size_t)(end - names) : 0;
+	return names;
 }
 
 /* Finds the table whose column is named. -EINVAL: there is none, or the names differ. */

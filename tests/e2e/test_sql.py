@@ -167,8 +167,27 @@ def test_symbolic_names_of_the_kernel(tmp_path):
 @pytest.mark.usefixtures('root')
 def test_symbolic_names_of_flags():
     rows, = answers('-e', 'sched:sched_switch', '-d', '10ms', '--query',
-                    "SELECT symbolic('prev_state', 1), symbolic('prev_state', 2)")
-    assert rows == [['S', 'D']]
+                    "SELECT symbolic('prev_state', 1), symbolic('prev_state', 2),"
+                    " symbolic('prev_state', 0), symbolic('prev_state', 256)")
+    assert rows == [['S', 'D', 'R', 'R+']]
+
+
+@pytest.mark.usefixtures('root')
+def test_symbolic_names_of_states():
+    """The same as in the text of each switch, in which runnable threads have no flags."""
+    rows, = answers('-a', '-e', 'sched:sched_switch', '--query',
+                    'SELECT DISTINCT symbolic(prev_state), prev_state, text FROM sched_switch',
+                    '--', sys.executable, '-c', DATAGRAMS)
+    assert 'R' in {name for name, _, _ in rows}
+    assert all(f' prev_state={name} ==> ' in text for name, _, text in rows)
+
+
+@pytest.mark.usefixtures('root')
+def test_symbolic_names_without_flags():
+    """The print format has (REC->gfp_flags) ? __print_flags(...) : "none"."""
+    rows, = answers('-e', 'kmem:kmalloc', '-d', '10ms', '--query',
+                    "SELECT symbolic('gfp_flags', 0)")
+    assert rows == [['none']]
 
 
 @pytest.mark.usefixtures('root')
