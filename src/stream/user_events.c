@@ -277,17 +277,18 @@ static const char *kernel_words(const struct user_events *user)
 
 static void say_waiting(const struct look *look)
 {
+	bool is_limited = look->user->processes.n;
 	char seen[64] = "found no events";
 
 	if (look->registered)
 		snprintf(seen, sizeof(seen), "found %zu other event%s", look->registered,
 			PLURAL_S(look->registered));
-	log_note(
-		"no program has registered the event '%s' yet%s%s%s; waiting. Looked in %s, and in "
-		"the shared memory of programs that use libperfume (%s there)",
-		CLIP(look->pattern), look->near.best ? " (did you mean '" : "",
-		look->near.best ? look->near.best : "", look->near.best ? "'?)" : "",
-		kernel_words(look->user), seen);
+	log_note("no %s has registered the event '%s' yet%s%s%s; waiting. Looked in %s, and in the "
+		 "shared memory of %s that use libperfume (%s there)",
+		is_limited ? "watched process" : "program", CLIP(look->pattern),
+		look->near.best ? " (did you mean '" : "", look->near.best ? look->near.best : "",
+		look->near.best ? "'?)" : "", kernel_words(look->user),
+		is_limited ? "watched processes" : "programs", seen);
 }
 
 /* In the watched processes, or in all of them. */

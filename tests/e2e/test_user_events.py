@@ -142,6 +142,17 @@ def test_similar_name_is_suggested(no_kernel, spawn, emitter):
     assert "'e2e_ordr' yet (did you mean 'e2e_order'?); waiting" in done.stderr
 
 
+def test_event_of_a_program_that_is_not_watched(no_kernel, spawn, emitter):
+    """The other program has registered the event: the note is about those of -p and -t only."""
+    emitter('forever')
+    other = spawn('sleep', 100)
+    for option in '-p', '-t':
+        done = run('trace', '-e', 'user_events:e2e_tick', option, other.pid, '-d', '200ms')
+        assert done.returncode == 0
+        assert "no watched process has registered the event 'e2e_tick' yet; waiting" in done.stderr
+        assert 'memory of watched processes that use libperfume (found no events' in done.stderr
+
+
 def test_program_and_kernel_events_are_in_time_order(trace):
     rows, notes, _ = trace('-m', 1024, '-e',
                            'sched:sched_process_exit,user_events:e2e_*,raw_syscalls:sys_enter/id==1/',
