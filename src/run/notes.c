@@ -294,6 +294,11 @@ static void warn_lost(const struct attar_run *run, uint64_t lost, uint64_t seen)
 			 "stopped for a dump: without %s, attar reads all events",
 			(unsigned long long)lost, (unsigned long long)(lost + seen),
 			(unsigned long long)stopped, flight_option(run));
+	else if (!run->sources.list.n)
+		log_warn("%llu records of exited threads were lost, because the ring buffers were "
+			 "full: these threads have no row of their own; the sums are exact. Use "
+			 "larger buffers (-m)",
+			(unsigned long long)lost);
 	else
 		log_warn("%llu of %llu events were lost, because the ring buffers were full: use a "
 			 "filter, fewer events, or larger buffers (-m)",

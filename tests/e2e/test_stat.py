@@ -391,11 +391,11 @@ def test_threads_started_later_are_counted_separately(held):
     assert min(row['value'] for row in storm) > 0.1
 
 
-def watch_calls(target, *args):
+def watch_calls(target, *args, stderr=None):
     """Start attar to count the calls of each thread of the process."""
     attar = subprocess.Popen([ATTAR, 'stat', '--per-thread', '-e', f'{GETPPID},page-faults',
                               '-p', str(target.pid), *args],
-                             stdout=subprocess.PIPE, text=True)
+                             stdout=subprocess.PIPE, stderr=stderr, text=True)
     wait_until(lambda: waits(attar.pid, 1), 'it watches')
     return attar
 
@@ -411,13 +411,17 @@ def test_threads_with_lost_records_are_unassigned(held, tmp_path):
     """Their counts are in a separate row, not in that of the thread that started them."""
     target = held('taskset', '-c', min(os.sched_getaffinity(0)), workload('threadcalls'), 6000, 7)
     table, text = tmp_path / 'out.csv', tmp_path / 'out.txt'
-    attar = watch_calls(target, '--format', 'json', '-o', table, '-o', text)
+    with open(tmp_path / 'said', 'w') as said:
+        attar = watch_calls(target, '--format', 'json', '-o', table, '-o', text, stderr=said)
     attar.send_signal(signal.SIGSTOP)
     target.go()
     target.wait(60)
     attar.send_signal(signal.SIGCONT)
     report, found = finish(attar)
     assert report['notes']['lost'] > 0
+    said = (tmp_path / 'said').read_text()
+    assert f'{report["notes"]["lost"]} records of exited threads were lost' in said
+    assert 'events' not in said and 'filter' not in said, said
     assert any('records were lost' in remark and "'[unassigned]'" in remark
                for remark in report['remarks'])
     by_tid = {row['tid']: row for row in found}
