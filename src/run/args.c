@@ -34,6 +34,12 @@ static bool takes_next(const struct attar_run *run, const struct attar_option *o
 	return user_stacks_is_method(next) || (next[0] != '-' && !run->profiler->operand);
 }
 
+/* What follows the minus of an expression. Letters can also be those of options. */
+static bool begins_operand(char c)
+{
+	return isdigit((unsigned char)c) || (c && strchr(" \t(+-~!'\"$.", c));
+}
+
 /* These return the number of words used, or a negative errno. */
 
 static int set_long(struct attar_run *run, const char *word, const char *next)
@@ -58,11 +64,11 @@ static int set_letters(struct attar_run *run, const char *word, const char *next
 
 		if (!o && preset_check_option(run->profiler, NULL, *p) < 0)
 			return -ENOENT;
-		if (!o && run->profiler->operand && isdigit((unsigned char)*p))
+		if (!o && run->profiler->operand && begins_operand(*p))
 			return attar_fail(-ENOENT,
-				"no such option -%c" ATTAR_FIX
+				"no such option -%s" ATTAR_FIX
 				"put a space before an %s that begins with a minus: ' -%s'",
-				*p, run->profiler->operand, CLIP(p));
+				CLIP(p), run->profiler->operand, CLIP(p));
 		if (!o)
 			return attar_fail(-ENOENT,
 				"no such option -%c" ATTAR_FIX "'attar %s -h' lists them", *p,
