@@ -89,12 +89,12 @@ static int device_number(const char *name, uint32_t *ret_dev)
 	}
 	snprintf(path, sizeof(path), "%s%s", *name == '/' ? "" : "/dev/", name);
 	if (stat(path, &st) < 0 && isdigit((unsigned char)*name))
-		return attar_fail(-ENODEV,
+		return attar_fail(-EINVAL,
 			"--device: no block device '%s' (%s)" ATTAR_FIX
 			"the option of a time is --duration",
 			name, strerror(errno));
 	if (stat(path, &st) < 0)
-		return attar_fail(-ENODEV,
+		return attar_fail(-EINVAL,
 			"--device: no block device '%s' (%s)" ATTAR_FIX "'lsblk' lists the devices",
 			name, strerror(errno));
 	if (!S_ISBLK(st.st_mode))

@@ -108,6 +108,7 @@ static void borrow(struct attar_run *reader, struct attar_run *run, const char *
 	reader->opts.push = NULL;
 	reader->opts.cpus = reader->opts.pids = reader->opts.tids = NULL;
 	reader->opts.cgroups = NULL;
+	reader->opts.no_children = false;
 	reader->symbols = run->symbols;
 	stop_done(&reader->stop);
 	reader->stop.fd = run->stop.fd;

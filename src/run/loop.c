@@ -333,6 +333,10 @@ static int begin(struct attar_run *run, const struct attar_run_hooks *hooks, con
 
 	if (r == 0)
 		r = attar_run_set_preset(run);
+	if (r == 0 && run->opts.no_children && !run->opts.pids && !run->command.argv)
+		r = attar_fail(-EINVAL,
+			"--no-children requires --pids or a command: children are watched only "
+			"with their parents");
 	if (r == 0)
 		r = pull_prepare(run);
 	if (r < 0)

@@ -74,9 +74,15 @@ MISTAKES = [
      r"attar: 'sleep' is not an option; put a command to run after --: -- sleep \.\.\."),
     (['profile', '--'], USAGE, r'attar: expected a command after --'),
     (['expr', '-e', 'cpu-clock', '-5/2'], USAGE,
-     r"attar: no such option -5: put a space before an expression that begins with a minus: "
+     r"attar: no such option -5/2: put a space before an expression that begins with a minus: "
      r"' -5/2'"),
-    (['biolatency', '-d', '3s'], FAILED,
+    *((['expr', '-e', 'cpu-clock', text], USAGE,
+       rf"attar: no such option {re.escape(text)}: put a space before an expression that begins "
+       rf"with a minus: ' {re.escape(text)}'") for text in ("-(u32)1", "-'a'", '- -3', '-~1')),
+    *((['stat', '--no-children', *where], USAGE,
+       r'attar: --no-children requires --pids or a command: children are watched only with their '
+       r'parents') for where in ((), ('-t', '1'), ('-a',), ('--input', 'FILE'))),
+    (['biolatency', '-d', '3s'], USAGE,
      r"attar: --device: no block device '3s' \(No such file or directory\): "
      r"the option of a time is --duration"),
     (['user-events', '-d', 'abc'], USAGE,
