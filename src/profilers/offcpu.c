@@ -315,6 +315,18 @@ static int report_stacks(struct offcpu *o, struct attar_run *run, struct attar_r
 	return attar_stacks_report(o->chains, report, scope, &opts, &unresolved);
 }
 
+static void unended_remark(
+	const struct offcpu *o, struct attar_run *run, struct attar_report *report)
+{
+	const char *words = attar_run_is_live(run) ? attar_run_target_words(run) : NULL;
+
+	if (words && *words && !attar_keytable_keys(o->threads))
+		attar_report_remark(report,
+			"no block to show: blocks that have not ended yet are not counted; 'attar "
+			"wall%s' shows them, and 'attar stack -p PID' shows where threads wait",
+			words);
+}
+
 static int offcpu_report(
 	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
 {
@@ -337,6 +349,8 @@ static int offcpu_report(
 			o->has_ended || attar_run_is_live(run)
 				? ""
 				: "; use recordings of the whole system (attar record -a)");
+	if (scope == ATTAR_SCOPE_WHOLE)
+		unended_remark(o, run, report);
 	left_out_remark_time(&o->unwoken, report, scope, "block",
 		"the wakeup was not delivered, so the times include waiting for a CPU");
 	left_out_remark_perf(&o->perf, report, scope);

@@ -105,6 +105,16 @@ def test_losses_drop_blocks(script):
 
 
 @pytest.mark.usefixtures('root')
+def test_process_that_sleeps_all_the_time(spawn):
+    """It has no block that ends: a remark says how to see it."""
+    process = spawn('sleep', '1000')
+    found, = reports('-p', process.pid, '-d', '100ms')
+    assert rows(found, 'threads') == []
+    assert any('no block to show' in remark and f"'attar wall -p {process.pid}'" in remark
+               for remark in found['remarks'])
+
+
+@pytest.mark.usefixtures('root')
 def test_sleeps_of_known_length(tmp_path):
     """
     In nanosleep(), called by main(), woken up by the timer's interrupt. Some virtual machines do
