@@ -20,7 +20,14 @@
  * a page that the kernel has not touched, which a gap of 4 to 8 KiB can have. Then /proc has them,
  * until the process exits or executes another program.
  */
-enum { ARGS_BYTES = 1024, ARGS_OPEN_MAX = 4096, STACK_BYTES = 16384, ARG_START = 48 };
+enum {
+	ARGS_BYTES = 1024,
+	ARGS_OPEN_MAX = 4096,
+	STACK_BYTES = 16384,
+	ARG_START = 48,
+	NOTED = 3,
+	PATH_BYTES = 256
+};
 
 #define UNKNOWN "[unknown]"
 
@@ -34,8 +41,41 @@ struct execsnoop {
 
 /* What the kernel passes to a program. */
 struct args {
-	char text[ARGS_BYTES]; /* without the first one, separated by spaces */
+	char text[ARGS_BYTES];   /* without the first one, separated by spaces */
+	char first[PATH_BYTES];  /* can be cut */
+	size_t at[NOTED + 1], n; /* where arguments 1 to n begin in text */
 };
+
+static void args_begin(struct args *args, uint64_t i, size_t at)
+{
+	if (i > 0 && i <= NOTED) {
+		args->at[i] = at;
+		args->n = i;
+	}
+}
+
+static bool args_is(const struct args *args, size_t i, const char *text)
+{
+	const char *at = args->text + args->at[i];
+	size_t n = strlen(text);
+
+	return !strncmp(at, text, n) && (i < args->n ? at[n] == ' ' : !at[n]) &&
+	       (i == args->n || args->at[i + 1] == args->at[i] + n + 1);
+}
+
+/*
+ * Those that were passed to a script. The kernel passes to its interpreter: the path of the
+ * interpreter, the option in the first line, if any, the path of the script, and these arguments.
+ */
+static const char *args_passed(const struct args *args, const char *file)
+{
+	bool is_script = *args->first == '/' && strcmp(args->first, file) != 0;
+
+	for (size_t i = 1; is_script && i < NOTED && i <= args->n; i++)
+		if (args_is(args, i, file))
+			return i < args->n ? args->text + args->at[i + 1] : "";
+	return args->text;
+}
 
 static void exec_columns(struct attar_section *lines)
 {
@@ -76,20 +116,24 @@ static int on_arguments(struct attar_run *run, void *self, const struct attar_ev
 	struct attar_stamp at = task_stamp_of(ev);
 	struct attar_start *start = attar_pairs_start_u64(s->args, task_pid_of(ev), &at);
 	struct args *args = start ? start->payload : NULL;
-	uint64_t left = attar_arg_u64(ev, ARGC);
-	size_t len = 0;
+	uint64_t argc = attar_arg_u64(ev, ARGC), left = argc;
+	size_t len = 0, first = 0;
 
 	for (unsigned i = ARGS; args && i <= MORE_ARGS; i++) {
 		size_t n;
 		const char *bytes = attar_arg_bytes(ev, i, &n);
 
 		for (size_t at_byte = 0; at_byte < n && left > 0; at_byte++) {
-			bool is_first = left == attar_arg_u64(ev, ARGC);
+			bool is_first = left == argc;
 			char c = bytes[at_byte];
 
 			left -= !c;
+			if (is_first && c && first < PATH_BYTES - 1)
+				args->first[first++] = c;
 			if (!is_first && left > 0 && len < ARGS_BYTES - 1)
 				args->text[len++] = c ? c : ' ';
+			if (!c && left > 0)
+				args_begin(args, argc - left, len);
 		}
 	}
 	return 0;
@@ -174,14 +218,15 @@ static const char *get_argument(const struct stack *stack, uint64_t i, size_t *r
 }
 
 /* Appends argument i, n bytes, to len bytes. False: the rest is cut. */
-static bool add_argument(
-	char text[ARGS_BYTES], size_t *len, uint64_t i, const char *argument, size_t n)
+static bool add_argument(struct args *args, size_t *len, uint64_t i, const char *argument, size_t n)
 {
+	char *text = args->text;
 	static const char cut[] = "...";
 	const size_t room = ARGS_BYTES - sizeof(cut) - 1 - *len;
 
 	if (i > 1)
 		text[(*len)++] = ' ';
+	args_begin(args, i, *len);
 	memcpy(text + *len, argument, n < room ? n : room);
 	*len += n < room ? n : room;
 	memcpy(text + *len, cut, n < room ? 0 : sizeof(cut));
@@ -189,19 +234,23 @@ static bool add_argument(
 	return n < room;
 }
 
-static bool copied_arguments(const struct stack *stack, char text[ARGS_BYTES])
+static bool copied_arguments(const struct stack *stack, struct args *args)
 {
+	const char *first;
 	uint64_t argc;
 	size_t len = 0, n;
 
 	if (!get_word(stack, 0, &argc))
 		return false;
+	first = get_argument(stack, 0, &n);
+	if (first)
+		snprintf(args->first, PATH_BYTES, "%s", first);
 	for (uint64_t i = 1; i < argc; i++) {
 		const char *argument = get_argument(stack, i, &n);
 
 		if (!argument)
 			return false;
-		if (!add_argument(text, &len, i, argument, n))
+		if (!add_argument(args, &len, i, argument, n))
 			break;
 	}
 	return true;
@@ -211,7 +260,7 @@ static bool copied_arguments(const struct stack *stack, char text[ARGS_BYTES])
  * The addresses of arguments are random: that of the new stack shows whether the process still runs
  * this program.
  */
-static bool read_arguments(const struct stack *stack, int64_t pid, char text[ARGS_BYTES])
+static bool read_arguments(const struct stack *stack, int64_t pid, struct args *args)
 {
 	char line[4096];
 	ssize_t n = read_proc(pid, "cmdline", line, sizeof(line));
@@ -220,26 +269,29 @@ static bool read_arguments(const struct stack *stack, int64_t pid, char text[ARG
 
 	if (n <= 0 || !get_word(stack, 1, &first) || !first || read_arguments_address(pid) != first)
 		return false;
+	snprintf(args->first, PATH_BYTES, "%s", line);
 	for (const char *at = line + strlen(line) + 1; at < line + n; at += strlen(at) + 1)
-		if (!add_argument(text, &len, i++, at, strlen(at)))
+		if (!add_argument(args, &len, i++, at, strlen(at)))
 			break;
 	return true;
 }
 
 /* The arguments after the first one, separated by spaces. False: they are unknown. */
 static bool get_arguments(
-	struct attar_run *run, const struct attar_event *ev, int64_t pid, char text[ARGS_BYTES])
+	struct attar_run *run, const struct attar_event *ev, int64_t pid, struct args *ret_args)
 {
 	const struct attar_sample *sample = &ev->record->sample;
 	struct stack stack = {.bytes = sample->stack,
 		.size = sample->stack_size,
 		.word = sample->regs_user.abi == PERF_SAMPLE_REGS_ABI_32 ? 4 : 8};
 
-	*text = '\0';
+	*ret_args = (struct args){0};
 	if (!stack.bytes || !registers_stack_pointer(&sample->regs_user, &stack.address))
 		return false;
-	return copied_arguments(&stack, text) ||
-	       (attar_run_is_live(run) && read_arguments(&stack, pid, text));
+	if (copied_arguments(&stack, ret_args))
+		return true;
+	*ret_args = (struct args){0};
+	return attar_run_is_live(run) && read_arguments(&stack, pid, ret_args);
 }
 
 enum { FILENAME, PID };
@@ -253,6 +305,7 @@ static int on_exec(struct attar_run *run, void *self, const struct attar_event *
 	size_t n;
 	const char *name = attar_arg_text(ev, FILENAME, &n);
 	const struct args *args = take_arguments(s, ev);
+	struct args own;
 
 	if (s->name && !names_match(s->name, ev->thread->comm))
 		return 0;
@@ -264,8 +317,8 @@ static int on_exec(struct attar_run *run, void *self, const struct attar_event *
 		return -ENOMEM;
 	snprintf(text, sizeof(text), "%.*s", (int)n, name ? name : "");
 	attar_cell_text(lines, text);
-	if (args || get_arguments(run, ev, pid, text)) {
-		attar_cell_text(lines, args ? args->text : text);
+	if (args || get_arguments(run, ev, pid, &own)) {
+		attar_cell_text(lines, args_passed(args ? args : &own, text));
 	} else {
 		attar_cell_text(lines, UNKNOWN);
 		s->unknown++;

@@ -309,6 +309,30 @@ class TestLive:
         assert said == ([unknown] if unknown else [])
         assert unknown < 60  # of programs that live for a millisecond
 
+    @pytest.mark.parametrize('first_line', ['#!/bin/sh', '#!/bin/sh -e'])
+    def test_arguments_of_a_script(self, first_line, tmp_path):
+        """Without those that the kernel adds for its interpreter."""
+        script = tmp_path / 'scr.sh'
+        script.write_text(f'{first_line}\n:\n')
+        script.chmod(0o755)
+        ended = run('execsnoop', '-n', 'scr.sh', '--format', 'json', '--', 'sh', '-c',
+                    'cd "$1"; ./scr.sh; ./scr.sh p1; ./scr.sh ./scr.sh "" p2; "$1"/scr.sh "$1/scr"',
+                    'sh', tmp_path)
+        found = parts(ended)[0]
+        assert [r['file'] for r in found] == 3 * ['./scr.sh'] + [str(script)]
+        expected = ['', 'p1', './scr.sh  p2', f'{tmp_path}/scr']
+        assert all(r['arguments'] in (wanted, '[unknown]')
+                   for r, wanted in zip(found, expected, strict=True)), found
+
+    def test_arguments_of_a_program_that_is_its_own_argument(self):
+        """It is no script: the first argument is its name."""
+        true = os.path.realpath('/bin/true')
+        for name in ('true', true):
+            ended = run('execsnoop', '-n', 'true', '--format', 'json', '--', sys.executable, '-c',
+                        f'import os; os.execv({true!r}, [{name!r}, {true!r}, "p1"])')
+            row, = parts(ended)[0]
+            assert row['arguments'] in (f'{true} p1', '[unknown]')
+
     def test_long_arguments_are_cut(self):
         ended = run('execsnoop', '-n', 'true', '--format', 'json', '--', '/bin/true', 'x' * 3000,
                     'y')
