@@ -978,6 +978,11 @@ def test_events_of_a_running_program(spawn, event, table):
     assert found == [[[1000, 499500, -999]], [[table, 1000]]]
 
 
+def test_pattern_of_unregistered_events():
+    assert answers('-q', '-d', '100ms', '-e', 'user_events:e2e_nobody_*', '--query',
+                   'SELECT count(*) FROM event_metadata') == [[[0]]]
+
+
 def test_fields_of_an_unregistered_event():
     ended = run('sql', '-q', '-d', '100ms', '-e', 'user_events:e2e_nobody', '--query',
                 'SELECT sum(id) FROM e2e_nobody')
