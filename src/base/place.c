@@ -68,7 +68,8 @@ static bool is_in_proc(const struct place *p)
 /* The target of the link at the place. Returns its length, 0 if it is no link, or an errno. */
 static ssize_t read_link(const struct place *p, char target[static PATH_MAX])
 {
-	int fd _cleanup_close_ = openat(p->dir, p->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	int fd _cleanup_close_ =
+		TEMP_FAILURE_RETRY(openat(p->dir, p->name, O_PATH | O_NOFOLLOW | O_CLOEXEC));
 	struct stat st;
 	ssize_t n;
 
@@ -142,7 +143,9 @@ int place_stat(const struct place *p, struct stat *ret_st)
 /* Opens an existing file, which is checked before. */
 static int open_existing(const struct place *p, int flags)
 {
-	int fd _cleanup_close_ = openat(p->dir, p->name, O_PATH | O_NOFOLLOW | O_CLOEXEC), opened;
+	int fd _cleanup_close_ =
+		TEMP_FAILURE_RETRY(openat(p->dir, p->name, O_PATH | O_NOFOLLOW | O_CLOEXEC));
+	int opened;
 	char link[32];
 	struct stat st;
 

@@ -41,8 +41,8 @@ static int open_mapped(pid_t pid, const char *line, const char *in_root)
 	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/map_files/%.*s", pid, (int)strcspn(line, " "), line);
-	fd = open(path, O_PATH | O_CLOEXEC);
-	return fd < 0 ? open(in_root, O_PATH | O_CLOEXEC) : fd;
+	fd = TEMP_FAILURE_RETRY(open(path, O_PATH | O_CLOEXEC));
+	return fd < 0 ? TEMP_FAILURE_RETRY(open(in_root, O_PATH | O_CLOEXEC)) : fd;
 }
 
 static bool is_same(const char *path, int fd)
@@ -87,7 +87,7 @@ int usdt_each_file(pid_t pid, usdt_file_fn *fn, void *ctx)
 
 int usdt_named_file(const char *path, usdt_file_fn *fn, void *ctx)
 {
-	return give(open(path, O_PATH | O_CLOEXEC), path, fn, ctx);
+	return give(TEMP_FAILURE_RETRY(open(path, O_PATH | O_CLOEXEC)), path, fn, ctx);
 }
 
 /* The real path of the file that execvp(3) would run, to be freed; NULL if there is none. */

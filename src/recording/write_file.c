@@ -54,7 +54,8 @@ static int create_at(const struct place *place, bool *ret_is_pipe)
 		return r;
 	if (r == 0 && (!S_ISREG(st.st_mode) || place->is_own_file))
 		return place_open(place, O_WRONLY, 0);
-	fd = openat(place->dir, place->name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	fd = TEMP_FAILURE_RETRY(
+		openat(place->dir, place->name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
 	return fd < 0 ? -errno : fd;
 }
 
