@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from command import ATTAR, run, wait_until, workload
+from command import ATTAR, is_waiting, run, wait_until, workload
 from scripts import of_script, report, rows, stacks, wait_until_running
 
 pytestmark = pytest.mark.usefixtures('root')
@@ -98,7 +98,7 @@ def test_a_recording_of_a_running_process(tmp_path):
         target.stdout.readline()
         with subprocess.Popen([ATTAR, 'record', '-q', '-e', 'page-faults', '-o', path, '-p',
                                str(target.pid)], stdin=subprocess.DEVNULL) as process:
-            wait_until(lambda: path.exists() and path.stat().st_size, 'it records')
+            wait_until(lambda: is_waiting(process), 'it records')
             target.stdin.write('\n')
             target.stdin.flush()
             target.stdout.readline()

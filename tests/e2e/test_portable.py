@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """attar record --portable: recordings that read the same without the binaries."""
+import os
 import re
 import shutil
 import struct
@@ -105,7 +106,10 @@ def test_lines_and_inlined_functions(tmp_path, copy):
 
 
 def test_annotate_without_the_binary(tmp_path, copy):
-    """Lines and names are stored; only instructions without samples need the binary."""
+    """
+    Lines and names are stored; only instructions without samples need the binary, and so does root
+    for the source, which the owner of the binary must be able to read.
+    """
     program = copy('lines8020')
     data = record(tmp_path / 'x.data', '-e', 'cpu-clock:u', command=[program, 300])
     lines = re.compile(r' *([\d.]+)% +([1-9]\d*) +(\d+) .*TURN')
@@ -113,7 +117,9 @@ def test_annotate_without_the_binary(tmp_path, copy):
     assert len(here) == 2
     program.unlink()
     text = report('annotate', '--input', data)
-    assert lines.findall(text) == here
+    numbers = re.compile(r' *([\d.]+)% +([1-9]\d*) +(\d+) ')
+    assert set(here) <= set(numbers.findall(text))
+    assert ('the owner of' in text) == (os.geteuid() == 0)
     assert 'have no names' not in text and 'cannot be read' not in text
 
 
