@@ -266,7 +266,7 @@ mkdir /tmp/groups; mount -t cgroup -o perf_event none /tmp/groups; mkdir /tmp/gr
 sh -c 'echo $$ >/tmp/groups/one/cgroup.procs; exec {workload("split7030")} 1000000' &
 {workload("chain5")} 1000000 &
 until grep -qs split7030 /proc/$(cat /tmp/groups/one/cgroup.procs)/comm; do sleep 0.1; done
-$attar profile -F 997 --exclude-kernel --cgroups one -d 2s -o one.json
+$attar profile -F 97 --exclude-kernel --cgroups one -d 10s -o one.json
 $attar profile -F 997 --exclude-kernel --cgroups none -d 500ms -o none.json
 $attar stat -e cpu-clock --cgroups one,none -d 1s --format json >stat.json
 ''', cwd=tmp_path, share=[tmp_path])
