@@ -307,12 +307,15 @@ def readings_and_events(kernel, folder, which):
     attar = f'{BUILD}/src/cli/attar'
     script = f'''
 {guest.VM}/load kvm-amd
-rm -f /run/start && mkfifo /run/start
+rm -f /run/start /run/first && mkfifo /run/start
 {workload('kvmclocks')} {ROUNDS} 20 -uuid {UUID} </run/start >{folder}/readings &
 vm=$!
 exec 3>/run/start
-timeout --preserve-status -s INT 3 \\
-    {attar} trace -e kvm:kvm_entry --kvmclock {which} 2>&1 || echo status $?
+(until grep -qE 'waiting|status' /run/first; do sleep 0.1; done
+kill -INT $(cat /run/pid)) >/dev/null 2>&1 &
+sh -c 'echo $$ >/run/pid; exec "$@"' - \\
+    {attar} trace -e kvm:kvm_entry --kvmclock {which} >/run/first 2>&1 || echo status $? >>/run/first
+cat /run/first
 timeout {CLOCK_SECONDS} {attar} trace -e kvm:kvm_entry,kvm:kvm_pio -p $vm --kvmclock {which} \\
     --format json >{folder}/events 2>{folder}/err &
 attar=$!
