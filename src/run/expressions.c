@@ -77,6 +77,7 @@ static size_t not_recorded(struct attar_run *run)
 
 void attar_run_trust_reads(struct attar_run *run, bool trusts)
 {
+	CHECK_ARG_OR(run, "run", );
 	run->notes.trusts_reads = trusts;
 }
 
