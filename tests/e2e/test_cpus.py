@@ -136,19 +136,23 @@ def test_a_list_that_is_none(tmp_path):
 # ---- live ----
 
 ROUNDS, SLEEP = 10, 5
+# All tasks of the CPUs are seen, so also the program of another run of these tests.
+PROGRAM = f'moves{os.getpid()}'
 # The command inherits the CPU of attar. taskset would be one call more, of the same thread.
 ON_CPU_0 = {'preexec_fn': lambda: os.sched_setaffinity(0, {0})}
 
 
 @pytest.fixture(scope='module', name='command')
-def fixture_command():
+def fixture_command(tmp_path_factory):
     """
     A program that sleeps 5 ms on CPU 0, on which it starts, and 20 ms on CPU 1, ten times. It has
     real-time priority, as its moves would wait for other threads of a busy CPU otherwise.
     """
     if os.cpu_count() < 2 or os.geteuid():
         pytest.skip('needs two CPUs and root')
-    return ['--', 'chrt', '-f', 1, workload('migrates'), ROUNDS, SLEEP]
+    program = tmp_path_factory.mktemp('program') / PROGRAM
+    program.symlink_to(workload('migrates'))
+    return ['--', 'chrt', '-f', 1, program, ROUNDS, SLEEP]
 
 
 @pytest.fixture(scope='module', name='recording')
@@ -171,7 +175,7 @@ def test_no_time_is_invented(request, source, cpu):
     found = report('multi-trace', '--impl', 'syscalls', '--perins', '-m', 1024, '-C', cpu, *pids,
                    *args, **ON_CPU_0)
     calls = {r['syscall'].split('(')[0]: r for r in rows(found, 'system calls')
-             if r['comm'] == 'migrates'}
+             if r['comm'] == PROGRAM}
     sleep = calls.get('clock_nanosleep') or calls['nanosleep']
     moves = calls['sched_setaffinity']
     assert (sleep['calls'], moves['calls']) == (ROUNDS, ROUNDS), found
@@ -181,7 +185,7 @@ def test_no_time_is_invented(request, source, cpu):
 
 def pid_of(recording):
     found = report('multi-trace', '--impl', 'syscalls', '--perins', *recording)
-    return next(r['tid'] for r in rows(found, 'system calls') if r['comm'] == 'migrates')
+    return next(r['tid'] for r in rows(found, 'system calls') if r['comm'] == PROGRAM)
 
 
 def lacks_switches(recording):
@@ -200,7 +204,7 @@ def test_sleeps_of_each_cpu(recording, cpu):
     for cpus in ('0', '1', '0-1'):
         found = report('task-state', '--perins', '-p', pid, '-C', cpus, *recording)
         asleep[cpus] = {r['state']: r for r in rows(found, 'task-state')
-                        if r['comm'] == 'migrates'}
+                        if r['comm'] == PROGRAM}
     sleep = SLEEP * MS * (1 if cpu == 0 else 4)
     mine = asleep[str(cpu)].get('S')
     if mine:  # some virtual machines do not deliver the switches from idle CPUs
