@@ -56,7 +56,7 @@ def test_calls_are_counted(program, function, calls):
 @pytest.mark.parametrize('function,reason', [
     ('ns::f', "several functions in {} are named 'ns::f'; use the name in the symbol table, "
               "such as '_ZN2ns1f"),
-    ('ns::h', "no function 'ns::h' in the symbol tables of {}"),
+    ('ns::h', "no function 'ns::h' in {}: did you mean 'ns::f'?"),
     ('"ns::f(short)"', "no function 'ns::f(short)' in the symbol tables of {}"),
 ])
 def test_wrong_names(program, function, reason):
