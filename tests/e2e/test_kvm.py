@@ -314,7 +314,8 @@ exec 3>/run/start
 (until grep -qE 'waiting|status' /run/first; do sleep 0.1; done
 kill -INT $(cat /run/pid)) >/dev/null 2>&1 &
 sh -c 'echo $$ >/run/pid; exec "$@"' - \\
-    {attar} trace -e kvm:kvm_entry --kvmclock {which} >/run/first 2>&1 || echo status $? >>/run/first
+    {attar} trace -e kvm:kvm_entry --kvmclock {which} >/run/first 2>&1 ||
+        echo status $? >>/run/first
 cat /run/first
 timeout {CLOCK_SECONDS} {attar} trace -e kvm:kvm_entry,kvm:kvm_pio -p $vm --kvmclock {which} \\
     --format json >{folder}/events 2>{folder}/err &
