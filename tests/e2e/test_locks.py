@@ -218,8 +218,8 @@ def test_a_wait_that_ends_with_the_exit_of_its_thread(script):
 @pytest.mark.usefixtures('root')
 def test_a_waiter_that_is_killed():
     """
-    It waits for a futex that nobody wakes, and is killed while it does. Its parent kills it, because
-    the interpreter starts slowly on a busy machine.
+    It waits for a futex that nobody wakes, and is killed while it does. Its parent kills it,
+    because the interpreter starts slowly on a busy machine.
     """
     number = 202 if platform.machine() == 'x86_64' else 98
     program = f'''
