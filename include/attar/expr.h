@@ -3,7 +3,7 @@
  * attar/expr.h - expressions on the fields of events, as users write them.
  *
  * An expression is compiled once for the format of an event, and evaluated for each record. The
- * language is that of C without statements; docs/expressions.md describes it.
+ * language is C without statements; docs/expressions.md describes it.
  *
  *	struct attar_expr_opts opts = {.size = sizeof(opts), .flags = ATTAR_EXPR_KEY};
  *	struct attar_expr_record record = {.raw = sample->raw, .raw_size = sample->raw_size};
