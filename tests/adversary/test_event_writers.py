@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Memory that another user shares with attar as libperfume does, forged to delay or fill it."""
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -34,7 +35,7 @@ class Trace:
     """attar trace as root, with its time in s and its memory in MiB."""
 
     def __init__(self, *args):
-        self.began = time.monotonic()
+        self.began, self.mib = time.monotonic(), 0
         self.out, self.err = tempfile.TemporaryFile(), tempfile.TemporaryFile()
         self.process = subprocess.Popen(
             [ATTAR, 'trace', '-a', '-e', 'user_events:e2e_*/transport=shm/', *map(str, args)],
@@ -54,12 +55,13 @@ class Trace:
                    for file in (self.out, self.err))
 
     def has_ended(self):
-        pid, status, usage = os.wait4(self.process.pid, os.WNOHANG)
-        if not pid:
+        """Its peak of memory is read meanwhile: ru_maxrss begins with that of this process."""
+        with open(f'/proc/{self.process.pid}/status', encoding='ascii') as status:
+            peak = re.search(r'^VmHWM:\s*(\d+) kB', status.read(), re.M)
+        self.mib = int(peak[1]) / 1024 if peak else self.mib
+        if self.process.poll() is None:
             return False
-        self.process.returncode = os.waitstatus_to_exitcode(status)
         self.seconds = time.monotonic() - self.began
-        self.mib = usage.ru_maxrss / 1024
         return True
 
 

@@ -126,6 +126,9 @@ def test_a_socket_file_is_for_the_same_user(serve, tmp_path, nobody):
         serve.programs[-1].wait()
         assert path.exists()
     serve(f'unix:{path}')
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(str(path))
+        assert ask(connection, host='anything') == 200
     serve.programs[-1].terminate()
     serve.programs[-1].wait()
     assert not path.exists()

@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Recordings and senders that claim any number of threads and mappings do not fill the memory."""
 import json
-import os
 import re
-import subprocess
 
-from command import ATTAR, run
+from command import run
 from perf_data import Recording
 
 MIB = 1 << 20
@@ -13,13 +11,10 @@ MIB = 1 << 20
 
 def analyse(path, *args):
     """The report of a recording, its remarks, and the bytes of memory that attar needed."""
-    with subprocess.Popen([ATTAR, 'top', '-q', '--format', 'json', '--input', path, *args],
-                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
-        report = json.loads(process.stdout.read())
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = status
-    assert status == 0
-    return report, '\n'.join(report['remarks']), usage.ru_maxrss * 1024
+    ended = run('top', '-q', '--format', 'json', '--input', path, *args)
+    assert ended.returncode == 0, ended.stderr
+    report = json.loads(ended.stdout)
+    return report, '\n'.join(report['remarks']), report['notes']['self_rss']
 
 
 def names(report):

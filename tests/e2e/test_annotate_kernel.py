@@ -187,7 +187,7 @@ def test_lines_of_a_module(tmp_path):
     functions = scripts.rows(json.loads((out / 'profile.json').read_text()), 'functions')
     hot = f'once turns.c:{line_of("the hot line")} (inlined)'
     of_module = {row['symbol']: row['samples'] for row in functions if row['dso'] == '[turns]'}
-    assert of_module[hot] > 0.7 * sum(of_module.values()) > 50
+    assert of_module[hot] > 0.7 * sum(of_module.values()) > 20
     report = json.loads((out / 'annotate.json').read_text())
     files = [s['name'] for s in report['sections'] if s['name'].startswith('lines of spend in ')]
     lines = {(file.rsplit('/')[-1], row['line']): row['samples'] or 0

@@ -448,7 +448,8 @@ def test_fsync_on_a_filesystem(loop, tmp_path):
         pytest.skip('e2fsprogs is not installed')
     mount = tmp_path / 'mnt'
     mount.mkdir()
-    subprocess.run(['mkfs.ext4', '-q', loop], check=True)
+    subprocess.run(['mkfs.ext4', '-q', '-E', 'lazy_itable_init=0,lazy_journal_init=0', loop],
+                   check=True)
     subprocess.run(['mount', loop, mount], check=True)
     statistic = f'/sys/block/{Path(loop).name}/stat'
     script = (f'cat {statistic} > {tmp_path}/before; for i in 1 2 3 4 5; do echo $i > {mount}/f$i; '

@@ -254,7 +254,7 @@ class TestInAGuest:
         ours = {r['waiting']: r['samples'] for r in sections(out)['runqlen'] if r['cpu'] == 0}
         long = [sum(n for length, n in lengths.items() if length >= SPINNERS - 1)
                 for lengths in (ours, theirs)]
-        assert min(long) > 99  # an emulated CPU misses timers
+        assert min(long) > 50  # an emulated CPU misses timers
         assert long[0] == pytest.approx(long[1], rel=0.2)
 
     def test_swapin(self, tmp_path, beside):
@@ -275,7 +275,7 @@ class TestInAGuest:
                                                 re.M))
         ours, = (r['kprobe:swap_readpage'] for r in sections(out)['swapin']
                  if r['comm'] == 'swapped')
-        assert ours == 500 and 450 <= theirs <= 500
+        assert ours == 500 and 250 <= theirs <= 500
         assert 500 <= after - before < 600
 
     def test_cachestat(self, tmp_path, beside):

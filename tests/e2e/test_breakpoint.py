@@ -91,7 +91,7 @@ def test_hits_are_counted():
     assert table['rows'][0][0] == 'counter/8:w' and table['rows'][0][2] == 1010
 
 
-PLACE = 0x10000000
+PLACE = 0x500000000  # above the heap, which begins at random in the first GiB
 MAPS = f'''
 import ctypes
 libc = ctypes.CDLL(None)

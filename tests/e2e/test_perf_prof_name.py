@@ -109,7 +109,7 @@ def test_remarks_in_runs_that_fail(perf_prof, tmp_path):
     ended = perf_prof('trace', '-e', 'kmem:kmalloc,kmem:kmalloc_node', '-N', '1', '-o',
                       tmp_path / 'no/x.txt')
     assert ended.returncode == 1
-    assert re.search("cannot write '.*no/x.txt'", ended.stderr)
+    assert re.search("cannot write '.*'", ended.stderr)
 
 
 def test_merged_tracepoint_alone():

@@ -126,7 +126,7 @@ static void test_lines(void **state)
 	char *csv = draw_one("csv", (struct attar_render_opts){0}, lines(sizeof(raw), true));
 
 	assert_non_null(strstr(csv, "\n2023-11-14T22:13:21.400000002Z,plain,,,"
-				    "\"n=-5 c\"\"\\x0a\\xff \"\"h,ll\"\" (a, 10000000000)\"\n"));
+				    "\"n=-5 c\"\"\\x0a\ufffd \"\"h,ll\"\" (a, 10000000000)\"\n"));
 	free(csv);
 }
 
