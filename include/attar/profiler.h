@@ -443,8 +443,8 @@ struct attar_timer {
 
 /*
  * Adds a timer, as its source number attar_run_sources() - 1. The run then watches CPUs
- * (attar_run_watch_cpus()), and what runs in this process too. -E2BIG: too many events; otherwise
- * as attar_run_count(). Only from open().
+ * (attar_run_watch_cpus(), unless attar_run_select_tasks() was called), and what runs in this
+ * process too. -E2BIG: too many events; otherwise as attar_run_count(). Only from open().
  */
 ATTAR_API int attar_run_timer(struct attar_run *run, const struct attar_timer *timer);
 
@@ -583,6 +583,15 @@ ATTAR_API const char *attar_run_target_words(struct attar_run *run);
 
 /* The process of the command that the run starts, which may have ended; 0: none. */
 ATTAR_API pid_t attar_run_command_pid(const struct attar_run *run);
+
+/*
+ * How much longer it takes to create and to end a task that inherits the events of the run: ns of
+ * one task, measured now on this machine. The system calls of the creator take this time longer
+ * than without attar. For report(), with ATTAR_SCOPE_WHOLE. Returns 1; 0 if no task has inherited
+ * them: the whole system is watched, or it is a recording; or a negative errno.
+ */
+ATTAR_API int attar_run_inherit_cost(
+	struct attar_run *run, uint64_t *ret_create, uint64_t *ret_exit);
 
 /* Whether the profiler is an event of another one, see attar_profiler.emits. */
 ATTAR_API bool attar_run_emits(const struct attar_run *run);

@@ -5,7 +5,9 @@
 
 #include "base/check_arg.h"
 #include "base/memory.h"
+#include "perf/inherit_cost.h"
 #include "run/run.h"
+#include "stream/stream.h"
 
 enum { SECOND_NS = 1000000000, CPU_MAX = 8191, PID_MAX = 4194304 };
 
@@ -122,4 +124,27 @@ bool overhead_check(struct attar_run *run, uint64_t now)
 		overhead->samples = samples;
 	}
 	return true;
+}
+
+/* ---- the tasks that inherit events ---- */
+
+int attar_run_inherit_cost(struct attar_run *run, uint64_t *ret_create, uint64_t *ret_exit)
+{
+	CHECK_OWN(run, "run");
+	CHECK_ARG(ret_create, "ret_create");
+	CHECK_ARG(ret_exit, "ret_exit");
+
+	struct inherit_cost cost;
+	int r = 0;
+
+	if (run->stream && !run->replay)
+		r = inherit_cost_measure(run->stream->counters, run->stream->n_counters, &cost);
+	if (r < 0)
+		return attar_fail(
+			r, "the cost of inherited events cannot be measured: %s", strerror(-r));
+	if (r > 0) {
+		*ret_create = cost.create;
+		*ret_exit = cost.exit;
+	}
+	return r;
 }

@@ -100,6 +100,33 @@ def test_children_return_from_clone():
     assert not any('no start' in remark for remark in found.get('remarks', []))
 
 
+def test_own_part_of_calls_that_create_tasks():
+    """
+    The same program as one of all tasks, whose events no task inherits: the shortest clone() is
+    shorter by what the remark says, as is an exit. On a busy machine, the shortest ones vary least.
+    """
+    forks = workload('forks')
+    found = report('--impl', 'syscalls', *RINGS, '--', forks, 1000)
+    remark, = [r for r in found['remarks'] if 'longer than without attar' in r]
+    create, total, end = map(float, re.findall(r'([\d.]+) [um]s', remark))
+    alone = [r for r in rows(report('--impl', 'syscalls', '-a', '--perins', '-m', 4096, '--',
+                                    forks, 1000), 'system calls') if r['comm'] == 'forks']
+    differ = {name: calls(found)[name]['min'] - min(r['min'] for r in alone
+                                                    if r['syscall'].startswith(name))
+              for name in ('clone', 'wait4')}
+    assert create * 1000 / 2 < differ['clone'] < create * 1000 * 2, remark
+    assert total == pytest.approx(create, rel=0.02)  # ms of 1000 calls, us of one
+    assert 0 < end < create
+
+
+@pytest.mark.parametrize('words', [['-a', '--', 'forks', 100], ['--', 'sleeps', 2, 1]])
+def test_no_own_part(words):
+    """If no task has inherited events, or none was created."""
+    words = [workload(word) if word in ('forks', 'sleeps') else word for word in words]
+    found = report('--impl', 'syscalls', *RINGS, *words)
+    assert 'longer than without attar' not in str(found.get('remarks'))
+
+
 def test_only_than_ignores_short_calls():
     found = calls(report('--impl', 'syscalls', '--only-than', '19ms', '--',
                          workload('sleeps'), 3, 20, 5))
