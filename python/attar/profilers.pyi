@@ -828,8 +828,8 @@ class _nested_trace:
     """Call tree of functions with entry and exit events: number of calls and duration."""
     def __call__(
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
-        # the entry and the exit of a function; repeat it for each function; attributes: key,
-        # alias
+        # the entry and the exit of a function; repeat it for each function; profilers and events
+        # with untraced are shown within calls; attributes: key, untraced, alias
         event: _Texts = ...,
         # calls with the same value can be nested (default: by thread with -p, -t or a command,
         # otherwise by CPU)

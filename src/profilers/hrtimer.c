@@ -23,6 +23,7 @@ struct hrtimer {
 	uint64_t period, freq;
 	bool graph;
 	bool takes_stacks; /* for -g, or for outputs that are made for trees */
+	bool selects;      /* only samples in some tasks; timers and counts are those of CPUs */
 
 	size_t n; /* events */
 	char names[EVENTS_MAX + 1][NAME_BYTES];
@@ -91,6 +92,8 @@ static bool take_sample(const struct attar_run *run, struct hrtimer *h,
 	cpu = &h->cpus[ev->cpu];
 	period = ev->time - (cpu->previous ? cpu->previous : attar_run_began(run));
 	cpu->previous = ev->time;
+	if (h->selects && !attar_run_is_selected(run, ev->thread))
+		return false;
 	cpu->samples[ATTAR_SCOPE_INTERVAL]++;
 	if (!is_true(h, ev, period))
 		return false;
@@ -195,7 +198,10 @@ static int hrtimer_open(struct attar_run *run, void *self)
 	h->takes_stacks = h->graph || attar_run_wants_tree(run);
 	timer.stacks = h->takes_stacks;
 	timer.period = h->freq ? 1000000000 / h->freq : h->period ? h->period : 10000000;
-	r = attar_run_timer(run, &timer);
+	h->selects = attar_run_target_kind(run) != ATTAR_TARGET_SYSTEM;
+	r = h->selects ? attar_run_select_tasks(run) : 0;
+	if (r == 0)
+		r = attar_run_timer(run, &timer);
 	source = attar_run_sources(run) - 1;
 	for (size_t i = 0; r == 0 && (spec = attar_run_timer_spec(run, source, i)); i++)
 		r = name_event(h, i, spec);

@@ -12,11 +12,27 @@
 #include "keys.h"
 #include "nested_trace.h"
 
-enum { KEYS_MAX = 65536, NODES_MAX = 65536 };
+enum { KEYS_MAX = 65536, NODES_MAX = 65536, STACK_MAX = 127 };
 
 static const char *const impl_names[] = {"delay", "call", "call-delay"};
 
 /* ---- events ---- */
+
+static bool accompanies(const struct attar_event_spec *spec)
+{
+	return spec && (spec->untraced || spec->kind == ATTAR_EVENT_PROFILER);
+}
+
+/* All that a pattern or a profiler stands for, and those with the same alias, are one. */
+static uint32_t number_of(struct nested_trace *t, const char *name)
+{
+	const struct nested_event *e;
+
+	for (uint32_t i = 0; (e = by_source_at(&t->events, i)); i++)
+		if (nested_accompanies(e->function) && e->name && !strcmp(e->name, name))
+			return e->function;
+	return ACCOMPANIES + t->n_accompany++;
+}
 
 /* An event that a program registers is the entry or the exit that it was found for. */
 static int learn(struct attar_run *run, void *self, uint32_t source, void *event)
@@ -26,10 +42,16 @@ static int learn(struct attar_run *run, void *self, uint32_t source, void *event
 	const struct nested_event *asked = by_source_asked(&t->events, spec);
 	struct nested_event *e = event;
 
+	if (asked) {
+		e->function = asked->function;
+		e->is_exit = asked->is_exit;
+	} else if (accompanies(spec)) {
+		e->function = number_of(t, attar_run_source_name(run, source));
+	} else {
+		e->function = t->n_asked / 2;
+		e->is_exit = t->n_asked++ % 2;
+	}
 	e->name = attar_run_source_name(run, source);
-	e->function = asked ? asked->function : t->n_asked / 2;
-	e->is_exit = asked ? asked->is_exit : t->n_asked % 2;
-	t->n_asked += !asked;
 	return keys_compile(run, source, "key", t->key, ATTAR_EXPR_KEY, &e->key);
 }
 
@@ -59,18 +81,21 @@ static uint64_t instance(const struct nested_trace *t, const struct attar_event 
 	return ev->thread->tid ? ev->thread->serial : UINT64_C(1) << 63 | ev->cpu;
 }
 
-static struct attar_keyrow *find_open(
-	struct nested_trace *t, const struct nested_event *e, const struct attar_event *ev)
+static size_t key_of(const struct nested_trace *t, const struct nested_event *e,
+	const struct attar_event *ev, char key[ATTAR_EXPR_KEY_MAX])
 {
-	char key[ATTAR_EXPR_KEY_MAX];
 	struct attar_expr_record record;
+	uint64_t number;
 	size_t n;
 
-	if (!e->key)
-		return attar_keytable_at_u64(t->open, instance(t, ev));
+	if (!e->key) {
+		number = instance(t, ev);
+		memcpy(key, &number, sizeof(number));
+		return sizeof(number);
+	}
 	attar_event_get_expr_record(ev, &record);
-	n = attar_expr_key(e->key, &record, key, sizeof(key));
-	return attar_keytable_at(t->open, key, n < ATTAR_KEY_MAX ? n : ATTAR_KEY_MAX);
+	n = attar_expr_key(e->key, &record, key, ATTAR_EXPR_KEY_MAX);
+	return n < ATTAR_KEY_MAX ? n : ATTAR_KEY_MAX;
 }
 
 /* ---- the tree ---- */
@@ -136,20 +161,45 @@ static void columns(struct attar_section *lines)
 	attar_section_column(lines, "call", ATTAR_UNIT_TEXT);
 }
 
+static void add_name(struct attar_section *lines, const struct nested_trace *t, uint32_t function,
+	uint32_t depth)
+{
+	char text[NESTED_TEXT_BYTES];
+
+	attar_cell_u64(lines, depth);
+	nested_trace_indent(text, depth, nested_trace_function(t, function, false));
+	attar_cell_text(lines, text);
+}
+
 /* --detail: a line for each call, when it returns. */
-static int show(struct attar_run *run, struct nested_trace *t, const struct attar_event *ev,
+static int show(struct attar_run *run, const struct nested_trace *t, const struct attar_event *ev,
 	const struct nested_call *call, uint32_t depth)
 {
 	struct attar_section *lines = attar_run_lines(run, "calls", columns);
-	char text[NESTED_TEXT_BYTES];
 
 	if (!lines)
 		return -ENOMEM;
 	attar_run_event_row(run, lines, ev, call->began);
 	attar_cell_u64(lines, ev->time - call->began);
-	attar_cell_u64(lines, depth);
-	nested_trace_indent(text, depth, nested_trace_function(t, call->function, false));
-	attar_cell_text(lines, text);
+	add_name(lines, t, call->function, depth);
+	return 0;
+}
+
+/* The same for an event within a call. */
+static int show_event(struct attar_run *run, const struct nested_trace *t,
+	const struct nested_event *e, const struct attar_event *ev, uint32_t depth)
+{
+	struct attar_section *lines = attar_run_lines(run, "calls", columns);
+	attar_location stack[STACK_MAX];
+
+	if (!lines)
+		return -ENOMEM;
+	attar_run_event_row(run, lines, ev, ev->time);
+	attar_cell_none(lines);
+	add_name(lines, t, e->function, depth);
+	if (attar_run_source_spec(run, ev->counter)->stack)
+		attar_row_stack(lines, attar_run_symbols(run), stack,
+			attar_event_stack(ev, stack, STACK_MAX));
 	return 0;
 }
 
@@ -223,16 +273,44 @@ static int leave(struct attar_run *run, struct nested_trace *t, const struct nes
 	return add_call(run, t, ev, open, &open->calls[i - 1]);
 }
 
+/* An event that accompanies the calls: it is in the innermost one that is open. */
+static int add_event(struct attar_run *run, struct nested_trace *t, const struct nested_event *e,
+	const struct attar_event *ev, const struct nested_open_calls *open)
+{
+	const struct nested_call *call;
+	struct nested_node_key key = {.function = e->function};
+	struct attar_keyrow *row;
+
+	if (!open->depth || !attar_run_is_cpu_selected(run, (int)ev->cpu))
+		return 0;
+	call = &open->calls[open->depth - 1];
+	key.parent = call->node;
+	row = find_node(t, &key);
+	if (!row)
+		return -ENOMEM;
+	row->interval.sums[SUM_CALLS]++;
+	if (!t->detail || ev->time - call->began < t->than || !attar_run_wants_lines(run))
+		return 0;
+	return show_event(run, t, e, ev, open->depth);
+}
+
 static int on_event(struct attar_run *run, void *self, const struct attar_event *ev)
 {
 	struct nested_trace *t = self;
+	char key[ATTAR_EXPR_KEY_MAX];
 	struct attar_keyrow *row;
 	struct nested_event *e;
 	int r = by_source_get(&t->events, run, self, ev->counter, &e);
+	size_t n;
 
 	if (r < 0)
 		return r;
-	row = find_open(t, e, ev);
+	n = key_of(t, e, ev, key);
+	if (nested_accompanies(e->function)) {
+		row = attar_keytable_find(t->open, key, n);
+		return row ? add_event(run, t, e, ev, row->value) : 0;
+	}
+	row = attar_keytable_at(t->open, key, n);
 	r = row ? begin_key(t, ev, row->value) : -ENOMEM;
 	if (r < 0)
 		return r;
@@ -291,12 +369,10 @@ static bool is_same_twice(const char *text)
 	       !strncmp(text, text + half + 1, half);
 }
 
-/* Each -e has an entry and an exit. */
+/* Each -e has an entry and an exit, and may have events that accompany calls. */
 static int add_functions_of(struct attar_run *run, struct nested_trace *t)
 {
-	int r = t->texts.n ? 0
-			   : attar_fail(-EINVAL, "nested-trace needs an entry and an exit" ATTAR_FIX
-						 "-e irq:softirq_entry,irq:softirq_exit");
+	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < t->texts.n; i++) {
 		uint32_t first = attar_run_sources(run), n = t->n_asked;
@@ -305,7 +381,7 @@ static int add_functions_of(struct attar_run *run, struct nested_trace *t)
 		if (r == 0)
 			r = by_source_learn(&t->events, run, t, first);
 		n = t->n_asked - n;
-		if (r == 0 && n != 2)
+		if (r == 0 && n != 2 && (n || first == attar_run_sources(run)))
 			r = attar_fail(-EINVAL,
 				"-e '%s' has %u event%s: give an entry and an exit, separated by a "
 				"comma",
@@ -316,15 +392,22 @@ static int add_functions_of(struct attar_run *run, struct nested_trace *t)
 				"give the event that ends the function, or a filter to each",
 				t->texts.at[i]);
 	}
+	if (r == 0 && !t->n_asked)
+		r = attar_fail(-EINVAL, "nested-trace needs an entry and an exit" ATTAR_FIX
+					"-e irq:softirq_entry,irq:softirq_exit");
 	return r;
 }
 
 /* The CPU of events from shared memory is unknown. */
 static bool all_of_programs(struct attar_run *run)
 {
-	for (uint32_t i = 0; i < attar_run_sources(run); i++)
-		if (!by_source_is_dummy(attar_run_source_spec(run, i)))
+	const struct attar_event_spec *spec;
+
+	for (uint32_t i = 0; i < attar_run_sources(run); i++) {
+		spec = attar_run_source_spec(run, i);
+		if (!accompanies(spec) && !by_source_is_dummy(spec))
 			return false;
+	}
 	return true;
 }
 
@@ -417,8 +500,8 @@ static void nested_trace_defaults(void *self)
 
 static const struct attar_option options[] = {
 	ATTAR_LIST(T, texts, 'e', "event", "ENTRY,EXIT",
-		"the entry and the exit of a function; repeat it for each function; attributes: "
-		"key, alias",
+		"the entry and the exit of a function; repeat it for each function; profilers and "
+		"events with untraced are shown within calls; attributes: key, untraced, alias",
 		.complete = "event"),
 	ATTAR_TEXT(T, key, 'k', "key", "EXPR",
 		"calls with the same value can be nested (default: by thread with -p, -t "

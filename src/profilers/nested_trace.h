@@ -12,14 +12,17 @@
 #include "by_source.h"
 #include "heatmap.h"
 
-enum { DEPTH_MAX = 64, NAME_BYTES = 64 };
+enum { DEPTH_MAX = 64, NAME_BYTES = 64, ACCOMPANIES = 1 << 30 };
 
 /* Sums of a node. */
 enum { SUM_CALLS, SUM_SELF, SUM_THAN, SUMS };
 
 enum nested_impl { IMPL_DELAY, IMPL_CALL, IMPL_CALL_DELAY };
 
-/* An event of -e, with two for each function. */
+/*
+ * An event of -e, with two for each function. Others accompany them: profilers and events with
+ * untraced, which have numbers from ACCOMPANIES on.
+ */
 struct nested_event {
 	const char *name;
 	uint32_t function;
@@ -30,7 +33,7 @@ struct nested_event {
 /* A node of the tree: a function as called from another node, and with --perins by its key. */
 struct nested_node_key {
 	uint32_t parent;   /* number of the node; 0: none */
-	uint32_t function; /* UINT32_MAX: not a call, but the key */
+	uint32_t function; /* of a call, or of an event within it; UINT32_MAX: the key */
 	uint64_t root;     /* of a key: its number */
 };
 
@@ -63,7 +66,8 @@ struct nested_trace {
 	enum nested_impl impl;
 	bool by_thread; /* without a key */
 	struct by_source events;
-	uint32_t n_asked; /* events of -e */
+	uint32_t n_asked;     /* entries and exits of -e */
+	uint32_t n_accompany; /* events of -e that are neither */
 	struct attar_keytable *open, *nodes;
 	uint64_t n_keys;
 	uint32_t n_nodes;
@@ -73,6 +77,11 @@ struct nested_trace {
 
 /* Bytes of a row's name, with its indentation. */
 enum { NESTED_TEXT_BYTES = 2 * DEPTH_MAX + 2 * NAME_BYTES };
+
+static inline bool nested_accompanies(uint32_t function)
+{
+	return function >= ACCOMPANIES && function != UINT32_MAX;
+}
 
 /* The name of a function: that of its entry event, or of its exit event. */
 const char *nested_trace_function(const struct nested_trace *t, uint32_t function, bool of_exit);

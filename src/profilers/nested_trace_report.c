@@ -74,7 +74,7 @@ static void add_row(const struct listing *l, const struct attar_keyrow *row,
 	attar_cell_text(l->table, text);
 	if (key->function == UINT32_MAX)
 		return;
-	if (l->t->impl == IMPL_CALL) {
+	if (l->t->impl == IMPL_CALL || nested_accompanies(key->function)) {
 		attar_cell_u64(l->table, sums->sums[SUM_CALLS]);
 		return;
 	}
@@ -90,7 +90,7 @@ static uint32_t add_tree_node(const struct listing *l, const struct attar_keyrow
 	const struct attar_keysums *sums = attar_keyrow_sums(row, l->scope);
 	char name[NAME_BYTES * 2];
 
-	if (!l->tree)
+	if (!l->tree || (l->t->impl != IMPL_CALL && nested_accompanies(key->function)))
 		return 0;
 	name_of(l, key, name);
 	return attar_tree_node(l->tree, parent,
@@ -150,7 +150,7 @@ static void add_call_columns(const struct nested_trace *t, struct attar_section 
 static int add_functions(
 	const struct nested_trace *t, struct attar_section *table, enum attar_scope scope)
 {
-	uint32_t n = t->events.n / 2;
+	uint32_t n = t->n_asked / 2;
 	struct attar_hist *hists = calloc(n, sizeof(*hists));
 	uint64_t(*sums)[SUMS] = calloc(n, sizeof(*sums));
 	const struct attar_keyrow *row = NULL;
@@ -161,7 +161,7 @@ static int add_functions(
 		const struct attar_keysums *of = attar_keyrow_sums(row, scope);
 
 		get_key(row, &key);
-		if (key.function == UINT32_MAX)
+		if (key.function >= n) /* not a function */
 			continue;
 		r = attar_hist_merge(&hists[key.function], &of->hists[0]);
 		for (int i = 0; i < SUMS; i++)

@@ -76,7 +76,7 @@ int attar_run_timer(struct attar_run *run, const struct attar_timer *t)
 	CHECK_OPENING(run);
 
 	struct run_timer *timer;
-	int r = attar_run_watch_cpus(run);
+	int r = run->select.is_on ? 0 : attar_run_watch_cpus(run); /* the profiler selects */
 
 	if (r == 0)
 		r = attar_run_keep_own(run); /* the timer also fires in this process */

@@ -496,9 +496,43 @@ def test_timers_of_each_cpu(root):
     times = {cpu: [r['time'] for r in found if r['cpu'] == cpu] for cpu in range(os.cpu_count())}
     for own in times.values():
         assert 0 < len(own) <= (max(own) - min(own)) / 10_000_000 + 2
-    done = run('trace', '-e', 'hrtimer/--period 10ms/', '--', 'true')
+    done = run('trace', '-e', 'irq-off/--than 10ms/', '--', 'true')
     assert done.returncode == 2
-    assert 'hrtimer watches CPUs, not tasks: add --all-cpus' in done.stderr
+    assert 'irq-off watches CPUs, not tasks: add --all-cpus' in done.stderr
+
+
+def test_timers_that_interrupt_tasks(root):
+    """A program that uses CPU time only, 70% of it in heavy(); other events are its own, too."""
+    with subprocess.Popen([workload('split7030'), '100000']) as busy:
+        found = rows(reports('trace', '-m', 64, '-d', '1s', '-e',
+                             'hrtimer/--period 2ms/,sched:sched_process_exit', '-p', busy.pid),
+                     'events')
+        busy.kill()
+    names = [r['values']['symbol'] for r in found]
+    assert {r['tid'] for r in found} == {busy.pid} and len(found) > 20
+    assert {r['event'] for r in found} == {'hrtimer'}
+    user = [name for name in names if name in ('heavy', 'light')]
+    share_is(user.count('heavy'), len(user), 0.7)
+
+
+@pytest.mark.parametrize('words', [['-p', 100], ['-t', 100], ['-p', 7], []])
+def test_timers_of_tasks(tmp_path, words):
+    """Counts are those of the CPU since its previous sample, whichever task that interrupted."""
+    path = tmp_path / 'timer.script'
+    path.write_text('''# attar script
+event a:b n:u8
+event cpu-clock counts=a:b
+1.000 0 100/100 x cpu-clock counts=1
+1.010 0 7/7 y cpu-clock counts=4
+1.020 0 100/100 x cpu-clock counts=6
+1.030 0 100/100 x cpu-clock counts=6
+''')
+    counts = {7: [3], 100: [1, 2, 0]}[words[1]] if words else [1, 3, 2, 0]
+    alone = reports('hrtimer', '-e', 'a:b', '--input', path, *words)
+    assert [r['values']['b'] for r in rows(alone, 'samples')] == counts
+    assert rows(alone[-1:], 'timers') == [{'cpu': 0, 'samples': len(counts), 'true': len(counts)}]
+    event = reports('trace', '-e', "hrtimer/-e a:b 'b==2 || b==3'/", '--input', path, *words)
+    assert len(rows(event, 'events')) == sum(n in (2, 3) for n in counts)
 
 
 # ---- exec= ----

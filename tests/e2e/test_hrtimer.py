@@ -107,7 +107,7 @@ quiet(0.006)
 @pytest.mark.usefixtures('root')
 def test_bursts_of_calls():
     """Bursts are three intervals apart: each makes the condition true, and none is lost."""
-    ended = run('hrtimer', '--format', 'json', '--period', '2ms', '-e',
+    ended = run('hrtimer', '-a', '--format', 'json', '--period', '2ms', '-e',
                 'syscalls:sys_enter_getsid', 'sys_enter_getsid > 0', '--', sys.executable, '-c',
                 PROGRAM)
     samples, timers = parts(ended)

@@ -132,6 +132,97 @@ def test_words_of_detail(tmp_path, words):
     assert "--detail: 'samething' is not one of samecpu, samepid, sametid" in refused.stderr
 
 
+SAMPLES = DECLARED + '''event cpu-clock stack
+event x:mark id:u32
+1.000000000 0 7/7 w f:a_entry id=1
+1.000000002 0 7/7 w cpu-clock stack=0x1000
+1.000000003 1 7/8 v cpu-clock stack=0x1000
+1.000000010 0 7/7 w f:b_entry id=1
+1.000000012 0 7/7 w x:mark id=1
+1.000000018 0 7/7 w cpu-clock stack=0x2000
+1.000000019 0 7/7 w cpu-clock stack=0x2000
+1.000000020 0 7/7 w f:b_exit id=1
+1.000000030 0 7/7 w f:a_exit id=1
+1.000000040 0 7/7 w cpu-clock stack=0x1000
+1.000000041 0 7/7 w x:mark id=1
+'''
+WITHIN = ['-e', 'f:a_entry//alias=a/,f:a_exit,profile/-F 500/', '-e',
+          'f:b_entry//alias=b/,f:b_exit', '-e', 'x:mark//untraced/alias=m/']
+
+
+@pytest.mark.quick
+def test_events_within_calls(tmp_path):
+    """In the innermost call of the CPU; those outside of calls are not shown."""
+    found = rows(of_script(tmp_path, SAMPLES, 'nested-trace', *WITHIN), 'calls')
+    assert [(r['depth'], r['call'].strip(), r['count'], r['total'], r['self']) for r in found] == [
+        (0, 'a', 1, 30, 20), (1, '|-profile', 1, None, None), (1, '|-b', 1, 10, 10),
+        (2, '|-m', 1, None, None), (2, '|-profile', 2, None, None)]
+    found = of_script(tmp_path, SAMPLES, 'nested-trace', *WITHIN, '--impl', 'call')
+    assert tree(found) == [(0, 'a', 1), (1, 'profile', 1), (1, 'b', 1), (2, 'm', 1),
+                           (2, 'profile', 2)]
+    found = rows(of_script(tmp_path, SAMPLES, 'nested-trace', *WITHIN, '--impl', 'delay'), 'calls')
+    assert [(r['call'], r['count']) for r in found] == [('a', 1), ('b', 1)]
+
+
+@pytest.mark.quick
+def test_events_within_calls_of_a_key(tmp_path):
+    """By thread and by an expression; a sample without the field of -k cannot be assigned."""
+    found = of_script(tmp_path, SAMPLES, 'nested-trace', *WITHIN, '-p', '7', '--perins')
+    assert [r for r in tree(found) if r[1] == 'profile'] == [(2, 'profile', 1), (3, 'profile', 2)]
+    marks = [word for word in WITHIN if 'mark' not in word]
+    found = of_script(tmp_path, SAMPLES, 'nested-trace', '-e', 'f:b_entry,f:b_exit', *WITHIN[4:],
+                      '-k', 'id')
+    assert tree(found) == [(0, 'f:b_entry', 1), (1, 'm', 1)]
+    path = tmp_path / 'test.script'
+    refused = run('nested-trace', '--input', path, *marks[:4], '-k', 'id')
+    assert refused.returncode == 2 and "no such field or variable 'id'" in refused.stderr
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize('than, expected', [
+    ([], [(1, '|-profile'), (2, '  |-m'), (2, '  |-profile'), (2, '  |-profile'), (1, '|-b'),
+          (0, 'a')]),
+    (['--than', '9ns'], [(2, '  |-profile'), (1, '|-b'), (0, 'a')])])
+def test_lines_of_events_within_calls(tmp_path, than, expected):
+    """With --than, those that occur when the call has taken longer already."""
+    path = tmp_path / 'test.script'
+    path.write_text('# attar script\n' + SAMPLES)
+    ended = run('nested-trace', '--input', path, *WITHIN, '--detail', *than, '--format', 'json')
+    assert ended.returncode == 0, ended.stderr
+    found = [r for line in ended.stdout.splitlines() for r in rows(json.loads(line), 'calls')
+             if 'tid' in r]
+    assert [(r['depth'], r['call']) for r in found] == expected
+
+
+@pytest.mark.quick
+def test_stacks_of_events_within_calls(tmp_path):
+    path = tmp_path / 'test.script'
+    path.write_text('# attar script\n' + SAMPLES)
+    words = [word.replace('-F 500', '-F 500 -g') for word in WITHIN]
+    plain, stacks = (
+        run('nested-trace', '--input', path, *w, '--detail') for w in (WITHIN, words))
+    assert [text.stdout.count(' 2000 [unknown]') for text in (plain, stacks)] == [0, 2]
+
+
+@pytest.mark.quick
+def test_weights_of_calls_only(tmp_path):
+    """A stack has the time of the call; events within it have none."""
+    of_script(tmp_path, SAMPLES, 'nested-trace', *WITHIN, '--flame-graph', tmp_path / 'x.folded')
+    assert sorted((tmp_path / 'x.folded').read_text().splitlines()) == ['a 20', 'a;b 10']
+
+
+@pytest.mark.usefixtures('root')
+def test_hits_within_functions_of_a_program():
+    """inner() is called 6 times from the 3 calls of middle(), and once from outer()."""
+    program = workload('nested')
+    events = [word for f in ('outer', 'middle') for word in (
+        '-e', f'uprobe:{f}@"{program}"//alias={f}/,uretprobe:{f}@"{program}"')]
+    events += ['-e', f'uprobe:inner@"{program}"//untraced/alias=inner/']
+    found = report('nested-trace', *events, '-m', 256, '--', program, 100)
+    assert tree(found) == [(0, 'outer', 100), (1, 'middle', 300), (2, 'inner', 600),
+                           (1, 'inner', 100)]
+
+
 @pytest.mark.usefixtures('root')
 def test_three_functions_of_a_program():
     program = workload('nested')
@@ -148,6 +239,7 @@ def test_three_functions_of_a_program():
 @pytest.mark.usefixtures('root')
 @pytest.mark.parametrize('args, sentence', [
     ([], 'nested-trace needs an entry and an exit'),
+    (['-e', 'profile/-F 100/'], 'nested-trace needs an entry and an exit'),
     (['-e', 'irq:softirq_entry'], 'has 1 event: give an entry and an exit'),
     (['-e', 'irq:softirq_entry,irq:softirq_entry'], 'entry and exit are the same event'),
     (['-e', 'irq:softirq_entry,irq:softirq_exit', '--impl', 'pair'],
