@@ -118,6 +118,13 @@ ATTAR_API void attar_report_remark(struct attar_report *report, const char *fmt,
 	ATTAR_PRINTF(2, 3);
 
 /*
+ * Says why all of the report is in doubt, such as "unreliable: 60 % of the events were lost": the
+ * first remark, which outputs for people show before everything else. Call it once.
+ */
+ATTAR_API void attar_report_doubt(struct attar_report *report, const char *fmt, ...)
+	ATTAR_PRINTF(2, 3);
+
+/*
  * Adds a section, owned by the report. Never NULL, except for report NULL: sections of a failed
  * report ignore all calls.
  */

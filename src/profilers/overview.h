@@ -232,8 +232,8 @@ enum { FINDING_TEXT_BYTES = 256, COMMAND_BYTES = 1024, THEN_BYTES = 64 };
 struct overview_finding {
 	const char *name;
 	double excess;       /* value / limit */
-	bool is_doubt;       /* about the report: this comes first */
-	bool is_share;       /* of the active time; these come then */
+	bool is_doubt;       /* about the report: the last one, and its heading */
+	bool is_share;       /* of the active time; these come first */
 	bool needs_samples;  /* more than a recording has */
 	double value, limit; /* as numbers, with a unit of the finding */
 	char value_text[32], limit_text[32];

@@ -31,6 +31,9 @@ static void add_findings(const struct overview_sums *sums, struct attar_report *
 	attar_section_column(table, "finding", ATTAR_UNIT_TEXT);
 	attar_section_column(table, "value", ATTAR_UNIT_TEXT);
 	attar_section_column(table, "limit", ATTAR_UNIT_TEXT);
+	if (n && findings[n - 1].is_doubt)
+		attar_report_doubt(report, "%s: %s %s", findings[n - 1].name,
+			findings[n - 1].value_text, findings[n - 1].evidence);
 	for (size_t i = 0; i < n; i++) {
 		const struct overview_finding *f = &findings[i];
 		bool repeats = strstr(f->command, " -- ") != NULL;

@@ -622,7 +622,9 @@ function showFacts() {
 }
 
 function showNotes() {
-	const lines = data.remarks.map(text => element("p", "", "Note: " + text));
+	$("doubt").hidden = !data.doubt;
+	$("doubt").textContent = data.doubt ? data.remarks[0] : "";
+	const lines = data.remarks.slice(data.doubt).map(text => element("p", "", "Note: " + text));
 	if (data.notes) lines.push(element("p", data.lost ? "lost" : "", data.notes));
 	lines.push(element("p", "", `Made by attar ${data.version}.`));
 	$("notes").replaceChildren(...lines);

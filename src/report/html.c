@@ -2,7 +2,7 @@
 /*
  * A self-contained page: page.html with the report as a JSON object in it.
  *
- *	{"title","command","profiler","when","span","remarks":[...],"notes":"..."|null,
+ *	{"title","command","profiler","when","span","doubt","remarks":[...],"notes":"..."|null,
  *	 "tables":[{"name","kind","summary","columns":[{"name","number":0|1,"unit"}],
  *	            "rows":[[cell,...]]}],
  *	 "trees":[...],
@@ -216,7 +216,7 @@ static void add_notes(struct buf *b, const struct attar_report *report)
 {
 	struct buf text _cleanup_(buf_done) = {0};
 
-	buf_str(b, "\"remarks\":[");
+	buf_printf(b, "\"doubt\":%d,\"remarks\":[", report->has_doubt);
 	for (size_t i = 0; i < report->remarks.n; i++) {
 		if (i)
 			buf_char(b, ',');

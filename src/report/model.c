@@ -92,25 +92,49 @@ void attar_report_notes(struct attar_report *report, const struct attar_notes *n
 	report->notes.missing_by_cpu = report->missing.at;
 }
 
+static void add_remark(struct attar_report *report, bool is_first, const char *fmt, va_list args)
+{
+	size_t n = report->remarks.n;
+	char *text = NULL;
+	uint32_t id;
+
+	if (vasprintf(&text, fmt, args) < 0) {
+		report_set_out_of_memory(report);
+		return;
+	}
+	id = report_keep(report, text);
+	free(text);
+	if (vec_push(&report->remarks, id) < 0) {
+		report_set_out_of_memory(report);
+	} else if (is_first) {
+		memmove(report->remarks.at + 1, report->remarks.at, n * sizeof(id));
+		report->remarks.at[0] = id;
+		report->has_doubt = true;
+	}
+}
+
 void attar_report_remark(struct attar_report *report, const char *fmt, ...)
 {
 	CHECK_ARG_OR(report, "report", );
 	CHECK_ARG_OR(fmt, "fmt", );
 
-	char *text = NULL;
 	va_list args;
-	int n;
 
 	va_start(args, fmt);
-	n = vasprintf(&text, fmt, args);
+	add_remark(report, false, fmt, args);
 	va_end(args);
-	if (n < 0) {
-		report_set_out_of_memory(report);
-		return;
-	}
-	if (vec_push(&report->remarks, report_keep(report, text)) < 0)
-		report_set_out_of_memory(report);
-	free(text);
+}
+
+void attar_report_doubt(struct attar_report *report, const char *fmt, ...)
+{
+	CHECK_ARG_OR(report, "report", );
+	CHECK_ARG_OR(fmt, "fmt", );
+
+	va_list args;
+
+	va_start(args, fmt);
+	add_remark(report, true, fmt, args);
+	va_end(args);
 }
 
 struct attar_section *report_add_section(

@@ -159,6 +159,7 @@ struct attar_report {
 	VEC(struct attar_cpu_count) missing; /* for notes.missing_by_cpu */
 	struct intern strings;
 	VEC(uint32_t) remarks;
+	bool has_doubt; /* the first remark is about all of the report */
 	VEC(struct attar_section *) sections;
 	struct attar_section discarded; /* returned for new sections of a failed report */
 };

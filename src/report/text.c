@@ -162,6 +162,12 @@ static void draw_head(struct attar_renderer *r, const struct attar_report *repor
 	r->out.failed |= rest.failed;
 }
 
+static void draw_doubt(struct attar_renderer *r, const struct attar_report *report)
+{
+	text_wrap(r, TEXT_WARNING, report_text(report, report->remarks.at[0]));
+	buf_char(&r->out, '\n');
+}
+
 static int draw_section(struct attar_renderer *r, struct attar_section *s)
 {
 	switch (s->kind) {
@@ -184,7 +190,7 @@ static void draw_foot(struct attar_renderer *r, const struct attar_report *repor
 {
 	struct buf line _cleanup_(buf_done) = {0};
 
-	for (size_t i = 0; i < report->remarks.n; i++) {
+	for (size_t i = report->has_doubt; i < report->remarks.n; i++) {
 		buf_reset(&line);
 		buf_printf(&line, "note: %s", report_text(report, report->remarks.at[i]));
 		text_wrap(r, TEXT_PLAIN, buf_text(&line));
@@ -206,6 +212,8 @@ static int draw_report(struct attar_renderer *r, const struct attar_report *repo
 	if (!bare) {
 		if (r->drawn && !r->opts.redraw)
 			buf_char(&r->out, '\n');
+		if (report->has_doubt)
+			draw_doubt(r, report);
 		draw_head(r, report);
 	}
 	report_each_section (report, it) {
@@ -217,7 +225,8 @@ static int draw_report(struct attar_renderer *r, const struct attar_report *repo
 	}
 	if (r->opts.quiet)
 		return 0;
-	if (!bare && report->sections.n && (report->has_notes || report->remarks.n))
+	if (!bare && report->sections.n &&
+		(report->has_notes || report->remarks.n > report->has_doubt))
 		buf_char(&r->out, '\n');
 	draw_foot(r, report);
 	return 0;

@@ -190,6 +190,13 @@ class TestScripts:
             assert rows(found, 'findings')[-1]['finding'] == 'unreliable'
             assert rows(found, 'findings')[-1]['values']['evidence'].startswith(
                 'of the events were lost')
+        doubts = [r for r in found.get('remarks', []) if r.startswith('unreliable: ')]
+        assert doubts == ([f'unreliable: {share} of the events were lost: the findings are those '
+                           'of the remaining ones, and may be wrong'] if share else [])
+        assert found['remarks'][:1] == doubts or not share
+        shown = run('overview', '-p', 100, '--input', tmp_path / 'test.script').stdout
+        assert shown.splitlines()[0] == (doubts[0] if share else 'findings')
+        assert shown.count('of the events were lost:') == (2 if share else 0)
         found = of_script(tmp_path, text + '3.0 0 100/100 worker cpu-clock stack=0xa1\n',
                           'overview', '-p', 100, '-i', '900ms')
         assert 'unreliable' not in [r['finding'] for r in rows(found, 'findings')]

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from browser import Page, browser, make, needs_browser  # noqa: F401
+from command import run
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -66,6 +67,30 @@ def test_columns_sort_by_number_and_text(browser, numbers):  # noqa: F811
     header(page, 'name').click()
     assert column(page, 0) == ['Alpha', 'beta', 'big', 'gamma', 'none']
     assert order(page) == ['ascending', None, None]
+    page.quiet()
+
+
+@pytest.mark.parametrize('lost', [0, 99])
+def test_doubts_are_above_everything_else(browser, tmp_path, lost):  # noqa: F811
+    """An overview of 100 samples, of which an own remark says that 99 others were lost."""
+    script = tmp_path / 'x.script'
+    script.write_text('# attar script\nevent cpu-clock stack\n'
+                      'event sched:sched_switch stack prev_comm:char[16] prev_pid:pid_t '
+                      'prev_prio:int prev_state:s64 next_comm:char[16] next_pid:pid_t '
+                      'next_prio:int\nevent sched:sched_wakeup comm:char[16] pid:pid_t\n'
+                      'event sched:sched_wakeup_new comm:char[16] pid:pid_t\n' + ''.join(
+                          f'1.{i:03} 0 7/7 busy cpu-clock stack=0xa1\n' for i in range(100)) +
+                      f'1.100 0 7/7 busy lost {lost}\n' * bool(lost) +
+                      '1.200 0 7/7 busy cpu-clock stack=0xa1\n')
+    done = run('overview', '-q', '--input', script, '-o', tmp_path / 'x.html')
+    assert done.returncode == 0, done.stderr
+    page = Page(browser, tmp_path / 'x.html')
+    assert page['doubt'].is_displayed() == bool(lost)
+    if lost:
+        assert page['doubt'].text.startswith('unreliable: 49.5 % of the events were lost')
+        assert page['doubt'].location['y'] < page['title'].location['y'] + 100
+    assert 'unreliable' not in page['notes'].text
+    assert ('events were lost: 99;' in page['notes'].text) == bool(lost)
     page.quiet()
 
 
