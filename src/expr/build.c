@@ -3,7 +3,10 @@
 
 #include <math.h>
 
+#include "expr/functions.h"
+
 enum { NODES_MAX = 8192, DEPTH_MAX = 300, STRINGS_MAX = 1 << 20 };
+enum { COMM_BYTES = 16 /* TASK_COMM_LEN */, COMM_MAX = COMM_BYTES - 1 };
 
 static const struct expr_type int_type = {.bits = 32, .is_signed = true};
 static const struct expr_type u64_type = {.bits = 64};
@@ -158,6 +161,16 @@ static struct expr_type field_type(enum expr_op op, const struct attar_field *fi
 	return type;
 }
 
+/* The kernel ends the names of tasks, "comm" and "prev_comm", with a NUL; other text can lack it. */
+static uint64_t text_max(const struct attar_field *field)
+{
+	if (field->kind != ATTAR_FIELD_STRING || field->place != ATTAR_FIELD_FIXED)
+		return 0;
+	if (field->size == COMM_BYTES && strstr(field->name, "comm"))
+		return COMM_MAX;
+	return field->size == COMM_MAX ? 0 : field->size; /* the message is about names */
+}
+
 int32_t expr_add_field(
 	struct expr_parser *p, enum expr_op op, const struct attar_field *field, bool is_real)
 {
@@ -169,6 +182,7 @@ int32_t expr_add_field(
 	copy = *field;
 	copy.name = copy.type = NULL;
 	node.type = field_type(op, field, is_real);
+	node.number = op == EXPR_BYTES ? text_max(field) : 0;
 	node.field = (uint32_t)p->expr->fields.n;
 	if (vec_push(&p->expr->fields, copy) < 0)
 		return -1;
@@ -454,6 +468,65 @@ static bool compares_addresses(const struct expr_parser *p, enum expr_op op, int
 	       (of_a.is_address || of_b.is_address) && !(of_a.is_text && of_b.is_text);
 }
 
+/* ---- comparisons of text that no event fulfils ---- */
+
+/* The largest number of bytes of the text of a node; 0: unknown. */
+static uint64_t most_bytes(const struct expr_parser *p, const struct expr_node *node)
+{
+	bool is_comm = node->op == EXPR_CALL && !strcmp(functions[node->number].name, "comm_get");
+
+	if (node->op == EXPR_BYTES)
+		return node->number;
+	is_comm |= node->op == EXPR_VARIABLE && !p->dialect->is_strict; /* of filters */
+	return is_comm ? COMM_MAX : 0;
+}
+
+/* The smallest number of bytes that match. */
+static uint64_t least_bytes(const char *pattern, size_t n)
+{
+	uint64_t least = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const char *end = pattern[i] == '[' ? memchr(pattern + i, ']', n - i) : NULL;
+
+		least += pattern[i] != '*';
+		if (pattern[i] == '\\')
+			i++;
+		else if (end)
+			i = (size_t)(end - pattern);
+	}
+	return least;
+}
+
+static bool text_fits(
+	struct expr_parser *p, uint64_t most, bool is_pattern, const char *text, size_t n)
+{
+	if (!most || (is_pattern ? least_bytes(text, n) : n) <= most)
+		return true;
+	p->is_too_long = true;
+	expr_fail(p, most == COMM_MAX
+			     ? "the names of threads have at most 15 characters, and this text has "
+			       "more" ATTAR_FIX "use the first 15 characters"
+			     : "this text is longer than the field that it is compared with");
+	return false;
+}
+
+bool expr_comm_fits(struct expr_parser *p, bool is_pattern, const char *text, size_t n)
+{
+	return text_fits(p, COMM_MAX, is_pattern, text, n);
+}
+
+static bool fits_other_side(struct expr_parser *p, const struct expr_node *node)
+{
+	const struct expr_node *a = node_at(p, node->a), *b = node_at(p, node->b);
+	const struct expr_node *constant = b->op == EXPR_STRING ? b : a;
+
+	if (node->operand.kind != EXPR_CLASS_BYTES || constant->op != EXPR_STRING)
+		return true;
+	return text_fits(p, most_bytes(p, constant == b ? a : b), node->op == EXPR_GLOB,
+		expr_text(p->expr, constant), constant->text_len);
+}
+
 int32_t expr_add_infix(struct expr_parser *p, enum expr_op op, int32_t a, int32_t b)
 {
 	struct expr_node node = expr_node_of(op);
@@ -472,7 +545,7 @@ int32_t expr_add_infix(struct expr_parser *p, enum expr_op op, int32_t a, int32_
 	node.a = a;
 	node.b = b;
 	make_reals(p, &node);
-	if (node.a < 0 || node.b < 0 || !check_types(p, &node))
+	if (node.a < 0 || node.b < 0 || !check_types(p, &node) || !fits_other_side(p, &node))
 		return -1;
 	node.needs_fields = p->needs_fields && (is_comparison(op) || op == EXPR_GLOB);
 	take_constant(p, &node);

@@ -32,6 +32,12 @@ int32_t expr_add_prefix(struct expr_parser *p, enum expr_op op, int32_t a);
 /* An operator with two operands, or INDEX. */
 int32_t expr_add_infix(struct expr_parser *p, enum expr_op op, int32_t a, int32_t b);
 
+/*
+ * Whether the text can be the name of a task, or the pattern can match one. Otherwise records the
+ * reason, as expr_add_infix() does.
+ */
+bool expr_comm_fits(struct expr_parser *p, bool is_pattern, const char *text, size_t n);
+
 int32_t expr_add_choose(struct expr_parser *p, int32_t a, int32_t b, int32_t c);
 
 /* A type in a cast: an integer of `bits`, 0 if unknown, or a pointer to elements. */

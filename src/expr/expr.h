@@ -24,7 +24,7 @@ enum expr_op {
 	EXPR_REAL,    /* real */
 	EXPR_STRING,  /* text */
 	EXPR_FIELD,   /* the number in a field */
-	EXPR_BYTES,   /* the bytes of a field */
+	EXPR_BYTES,   /* the bytes of a field; number: of text, their largest number; 0: unknown */
 	EXPR_ADDRESS, /* the bytes at the offset of a field, also of a dynamic field */
 	EXPR_LENGTH,  /* number of bytes of a field */
 	EXPR_INDEX,   /* a[b] */

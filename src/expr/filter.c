@@ -8,6 +8,7 @@
 #include <ctype.h>
 #include <stdio.h>
 
+#include "base/excerpt.h"
 #include "base/proc.h"
 #include "expr/build.h"
 
@@ -231,13 +232,19 @@ static int32_t constant(struct expr_parser *p, struct comparison *c)
 static int32_t comparison(struct expr_parser *p)
 {
 	struct comparison c = {0};
-	int32_t a, node;
+	const char *start;
+	int32_t a, b, node;
 
 	if (!take_field(p, &c) || !take_operator(p, &c))
 		return -1;
 	a = c.is_comm ? expr_add_text_variable(p, 0)
 		      : expr_add_field(p, c.is_text ? EXPR_BYTES : EXPR_FIELD, &c.field, c.is_real);
-	node = expr_add_infix(p, c.op, a, constant(p, &c));
+	lex_blanks(&p->p);
+	start = p->p;
+	b = constant(p, &c);
+	p->mark = start;
+	node = expr_add_infix(p, c.op, a, b);
+	p->mark = NULL;
 	if (node >= 0 && c.op == EXPR_GLOB)
 		p->expr->nodes.at[node].is_inverted = c.is_inverted;
 	if (c.op == EXPR_BIT_AND && node >= 0)
@@ -269,6 +276,16 @@ static char skip_constant(const char **p)
 	return start[n - 1] == '}' ? '{' : *start;
 }
 
+/* Whether the constant, in quotes, can be a name, or a pattern of names. */
+static bool names_task(struct expr_parser *p, const char *constant, bool is_pattern)
+{
+	size_t n;
+	const char *text = lex_text(&constant, &n);
+	bool is_inverted = is_pattern && text && n && *text == '!';
+
+	return !text || expr_comm_fits(p, is_pattern, text + is_inverted, n - is_inverted);
+}
+
 /*
  * "filename.ustring ~ "*.c"", "ip.function == schedule", "cpu & CPUS{1-3}", a text that a field
  * points to, the number of the CPU, and the name of the task if attar does not have it. Returns
@@ -277,7 +294,7 @@ static char skip_constant(const char **p)
 static bool kernel_only(struct expr_parser *p, int32_t *ret_node)
 {
 	static const char *const operators[] = {"==", "!=", "<=", "<", ">=", ">", "&", "~"};
-	const char *at = p->p;
+	const char *at = p->p, *constant;
 	size_t n = lex_word(at), i = 0;
 	char name[TEXT_MAX], operand;
 	const struct attar_field *field;
@@ -294,13 +311,16 @@ static bool kernel_only(struct expr_parser *p, int32_t *ret_node)
 		     lex_take(&at, ".function");
 	while (i < ARRAY_SIZE(operators) && !lex_take(&at, operators[i]))
 		i++;
+	constant = at;
 	operand = i < ARRAY_SIZE(operators) ? skip_constant(&at) : 0;
 	if (field && field->is_pointer && strstr(field->type, "char"))
 		is_special |= operand == '"' || operand == '\'';
 	if (!operand || !(is_special || operand == '{') || (!field && !is_generic))
 		return false;
 	filter_of(p)->is_kernel_only = true;
-	*ret_node = expr_add_integer(p, 1, 32, true);
+	*ret_node = -1;
+	if (!is_generic || !is_comm(name) || names_task(p, constant, *operators[i] == '~'))
+		*ret_node = expr_add_integer(p, 1, 32, true);
 	p->p = at;
 	return true;
 }
@@ -327,6 +347,20 @@ static int no_field(const struct expr_parser *p)
 		CLIP_N(p->at, lex_word(p->at)), buf_text(&fields));
 }
 
+/* The same message as that of an expression of users. */
+static int too_long(const struct expr_parser *p, const struct attar_expr_opts *opts)
+{
+	size_t column = (size_t)(p->at - p->text) + 1;
+	int r;
+
+	base_fail_text(-EINVAL, p->reason);
+	r = attar_context(-EINVAL, "%s", opts && opts->what ? opts->what : "filter");
+	if (!opts || !opts->ret_column)
+		return excerpt_append(p->text, column, r);
+	*opts->ret_column = (unsigned)column;
+	return r;
+}
+
 static int failure(const struct expr_parser *p)
 {
 	if (p->is_field)
@@ -338,14 +372,18 @@ static int failure(const struct expr_parser *p)
 		CLIP(p->format->system), CLIP(p->format->name), (size_t)(p->at - p->text) + 1);
 }
 
-/* opts: for the name of the task, borrowed until this returns; NULL: only the kernel has it. */
+/*
+ * opts: for the name of the task, borrowed until this returns; NULL: only the kernel has it.
+ * *ret_is_final: the error is one in each language.
+ */
 static int parse_kernel(const char *text, const struct attar_format *format,
-	const struct attar_expr_opts *opts, struct filter **ret_filter)
+	const struct attar_expr_opts *opts, bool *ret_is_final, struct filter **ret_filter)
 {
 	static const struct expr_dialect dialect = {.operand = operand, .depth_max = DEPTH_MAX};
 	struct filter *filter = calloc(1, sizeof(*filter));
 	struct expr_parser p = {.text = text, .p = text, .dialect = &dialect, .format = format};
 
+	*ret_is_final = false;
 	if (!filter)
 		return base_oom();
 	p.expr = &filter->expr;
@@ -354,9 +392,10 @@ static int parse_kernel(const char *text, const struct attar_format *format,
 	lex_blanks(&p.p);
 	if (filter->root >= 0 && *p.p)
 		filter->root = expr_fail(&p, "expected && or ||");
+	*ret_is_final = filter->root < 0 && p.is_too_long;
 	if (filter->root < 0) {
 		filter_free(filter);
-		return failure(&p);
+		return p.is_too_long ? too_long(&p, opts) : failure(&p);
 	}
 	filter->opts = NULL;
 	*ret_filter = filter;
@@ -365,7 +404,9 @@ static int parse_kernel(const char *text, const struct attar_format *format,
 
 int filter_parse(const char *text, const struct attar_format *format, struct filter **ret_filter)
 {
-	return parse_kernel(text, format, NULL, ret_filter);
+	bool is_final;
+
+	return parse_kernel(text, format, NULL, &is_final, ret_filter);
 }
 
 struct filter *filter_free(struct filter *filter)
@@ -412,8 +453,8 @@ int filter_choose(const char *text, const struct attar_format *format, bool has_
 	const struct attar_expr_opts *opts, struct filter_choice *ret_choice)
 {
 	struct filter *filter;
-	bool is_kernel_only = false;
-	int r = parse_kernel(text, format, opts, &filter);
+	bool is_kernel_only = false, is_final;
+	int r = parse_kernel(text, format, opts, &is_final, &filter);
 
 	if (r == 0 && strlen(text) > KERNEL_TEXT_MAX && !filter->inexact)
 		filter->inexact = "the filter is too long for the kernel";
@@ -422,7 +463,7 @@ int filter_choose(const char *text, const struct attar_format *format, bool has_
 		filter_free(filter);
 		r = -EINVAL;
 	}
-	if (r == -EINVAL)
+	if (r == -EINVAL && !is_final)
 		r = parse_user(text, format, opts, &filter);
 	if (r == -EINVAL && is_kernel_only)
 		return attar_fail(-EINVAL,

@@ -48,6 +48,7 @@ struct expr_parser {
 	const char *reason, *at;
 	bool is_field;     /* the error is that the word at `at` is not a field */
 	bool is_forbidden; /* the error is that the options do not allow it */
+	bool is_too_long;  /* the error is that a text is longer than what it is compared with */
 };
 
 /* Parses an expression and returns the number of its node, or -1. */

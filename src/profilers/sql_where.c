@@ -229,6 +229,16 @@ static bool pattern_of(const char *text, size_t n, bool is_like, char ret_patter
 	return at > 0;
 }
 
+/* The language of filters refuses patterns of more characters than the field can have. */
+static bool can_match(const struct attar_field *field, const char *text, size_t n)
+{
+	size_t least = 0;
+
+	for (size_t i = 0; i < n; i++)
+		least += text[i] != '%' && text[i] != '*';
+	return field->place != ATTAR_FIELD_FIXED || least < field->size;
+}
+
 static struct part matches(
 	struct parser *p, const struct attar_field *field, bool is_like, bool is_inverted)
 {
@@ -237,7 +247,7 @@ static struct part matches(
 	size_t n;
 
 	if (is_inverted || field->kind != ATTAR_FIELD_STRING || !take_text(p, &text, &n) ||
-		!pattern_of(text, n, is_like, pattern))
+		!can_match(field, text, n) || !pattern_of(text, n, is_like, pattern))
 		return nothing();
 	return exact(sqlite3_mprintf("%s ~ \"%s\"", field->name, pattern));
 }

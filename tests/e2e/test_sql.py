@@ -274,6 +274,12 @@ def kept(*args):
      '(comm == "worker" || comm == "x")'),
     ("SELECT 1 FROM sched_wakeup WHERE comm LIKE '%EP%'", '(comm ~ "*[eE][pP]*")'),
     ("SELECT 1 FROM sched_wakeup WHERE comm GLOB 'sl*r'", '(comm ~ "sl*r")'),
+    # longer than the field
+    ("SELECT 1 FROM sched_wakeup WHERE comm = '0123456789abcdef'", None),
+    ("SELECT 1 FROM sched_wakeup WHERE comm != '0123456789abcdef' AND prio = 5", '(prio == 5)'),
+    ("SELECT 1 FROM sched_wakeup WHERE comm LIKE '%0123456789abcdef'", None),
+    ("SELECT 1 FROM sched_wakeup WHERE comm GLOB '*0123456789abcde'",
+     '(comm ~ "*0123456789abcde")'),
     ('SELECT 1 FROM sched_wakeup WHERE prio = 5 OR pid = 43', '(prio == 5 || pid == 43)'),
     ('SELECT 1 FROM sched_wakeup WHERE NOT (prio = 5 OR pid = 43)', '(prio != 5 && pid != 43)'),
     ('SELECT 1 FROM sched_wakeup WHERE NOT (prio > 4 AND pid = 43)', '(prio <= 4 || pid != 43)'),

@@ -207,7 +207,8 @@ static const char fields[] = "name: all\nID: 1\nformat:\n"
 			     "\tfield:u64 big;\toffset:32;\tsize:8;\tsigned:0;\n"
 			     "\tfield:__data_loc char[] name;\toffset:40;\tsize:4;\tsigned:0;\n"
 			     "\tfield:const char * path;\toffset:48;\tsize:8;\tsigned:0;\n"
-			     "\tfield:void * ip;\toffset:56;\tsize:8;\tsigned:0;\n";
+			     "\tfield:void * ip;\toffset:56;\tsize:8;\tsigned:0;\n"
+			     "\tfield:char tag[4];\toffset:64;\tsize:4;\tsigned:0;\n";
 
 /* Where a filter runs: in the kernel if its language says exactly this. */
 static void test_where_filters_run(void **state)
@@ -328,6 +329,70 @@ static void test_names_of_tasks(void **state)
 	}
 }
 
+/* Text that is longer than what it is compared with: no event, or each, would match. */
+static void test_text_that_never_matches(void **state)
+{
+#define FIFTEEN "0123456789abcde"
+	static const char name[] =
+		"filter: the names of threads have at most 15 characters, and this text has more: "
+		"use the first 15 characters";
+	static const char field[] =
+		"filter: this text is longer than the field that it is compared with";
+	static const struct {
+		const char *filter, *error; /* error NULL: it is accepted */
+		unsigned column;
+	} cases[] = {
+		{"comm == \"" FIFTEEN "\"", NULL, 0},
+		{"comm == \"" FIFTEEN "f\"", name, 9},
+		{"pid == 1 || comm != \"" FIFTEEN "f\"", name, 21},
+		{"comm ~ \"*" FIFTEEN "*\"", NULL, 0},
+		{"comm ~ \"?" FIFTEEN "*\"", name, 8},
+		{"comm ~ \"!" FIFTEEN "*\"", NULL, 0},
+		{"comm ~ \"!" FIFTEEN "f*\"", name, 8},
+		{"comm ~ \"0123456789abcd[e-z]\"", NULL, 0},
+		{"comm ~ \"" FIFTEEN "[f-z]\"", name, 8},
+		{"name == \"" FIFTEEN "f\"", NULL, 0},
+		{"path == \"" FIFTEEN "f\"", NULL, 0},
+		{"tag == \"abcd\"", NULL, 0},
+		{"tag == \"abcde\"", field, 8},
+		{"comm == " FIFTEEN "f", name, 9},
+		/* expressions of users */
+		{"pid < common_pid && comm == \"" FIFTEEN "f\"", name, 26},
+		{"\"" FIFTEEN "f\" != comm", name, 20},
+		{"comm_get(pid) == \"" FIFTEEN "\"", NULL, 0},
+		{"comm_get(pid) == \"" FIFTEEN "f\"", name, 15},
+		{"_comm ~ \"" FIFTEEN "\\\\*\"", name, 7},
+	};
+	static const char *const of_all[] = {
+		"comm == \"" FIFTEEN "f\"", "COMM ~ \"*" FIFTEEN "f*\""};
+	unsigned column;
+	struct attar_expr_opts opts = {
+		.size = sizeof(opts), .comm_get = name_thread, .ret_column = &column};
+	struct filter_choice choice;
+	struct attar_format *all;
+
+	assert_int_equal(attar_format_parse("sys", fields, strlen(fields), &all), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		int r = filter_choose(cases[i].filter, all, true, &opts, &choice);
+
+		if (r != (cases[i].error ? -EINVAL : 0) ||
+			(r < 0 && (strcmp(attar_error(), cases[i].error) != 0 ||
+					  column != cases[i].column)))
+			fail_msg("'%s': %d, column %u: %s", cases[i].filter, r, column,
+				attar_error());
+		if (r == 0)
+			filter_free(choice.keep);
+	}
+	/* the name of the task, of events without such a field: in attar, or only in the kernel */
+	for (size_t i = 0; i < 2 * ARRAY_SIZE(of_all); i++) {
+		opts.comm_get = i % 2 ? name_thread : NULL;
+		assert_int_equal(
+			filter_choose(of_all[i / 2], format, true, &opts, &choice), -EINVAL);
+		assert_string_equal(attar_error(), name);
+	}
+	attar_format_free(all);
+}
+
 static void test_text(void **state)
 {
 	char text[256];
@@ -349,6 +414,7 @@ int main(void)
 		cmocka_unit_test(test_where_filters_run),
 		cmocka_unit_test(test_reasons),
 		cmocka_unit_test(test_names_of_tasks),
+		cmocka_unit_test(test_text_that_never_matches),
 		cmocka_unit_test(test_text),
 	};
 
