@@ -285,6 +285,14 @@ static bool compares_text_with_number(const struct expr_parser *p, const struct 
 	return is_bytes(p, node->a) != is_bytes(p, node->b) && (a.is_text || b.is_text);
 }
 
+/* In the language of users, "_cpu << 32" has 64 bits: in C, its value is undefined. */
+static bool leaves_32_bits(const struct expr_parser *p, int32_t count)
+{
+	const struct expr_node *n = node_at(p, count);
+
+	return n->op == EXPR_NUMBER && n->number >= 32 && n->number < 64;
+}
+
 /* Derives the types of an operator from those of its operands. Returns false if they do not fit. */
 static bool check_types(struct expr_parser *p, struct expr_node *node)
 {
@@ -322,6 +330,8 @@ static bool check_types(struct expr_parser *p, struct expr_node *node)
 	node->operand = common_type(a, b);
 	if (node->op == EXPR_SHIFT_LEFT || node->op == EXPR_SHIFT_RIGHT)
 		node->operand = promote(a);
+	if (node->op == EXPR_SHIFT_LEFT && p->dialect->is_strict && leaves_32_bits(p, node->b))
+		node->operand.bits = 64;
 	if (real || text)
 		node->operand.kind = a.kind;
 	node->type = is_comparison(node->op) || text ? int_type : node->operand;

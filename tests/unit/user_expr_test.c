@@ -265,6 +265,15 @@ static void test_operators(void **state)
 	is("-7 / 2", -3);
 	is("-7 % 3", -1);
 	is("1 << 4 | 1", 17);
+	is("(_cpu << 32) | pid", 3LL << 32 | 42);
+	is("small << 63 - 31", -2LL << 32);
+	is("(u8)pid << 63", 0);
+	is("prio << 32 >> 32", 98);
+	is("sizeof(pid << 32)", 8);
+	is("sizeof(pid << 31)", 4);
+	is("pid << 31", 0);
+	is("pid << byte - 168", 0);
+	is("pid << 64", 0);
 	is("0xff & ~0x0f ^ 1", 0xf1);
 	is("010 + 0x10 + 10", 34);
 	is("'a' + '\\n' + '\\0'", 107);
