@@ -58,6 +58,24 @@ static int check_cpus(struct attar_run *run)
 	return target_parse_cpus(run->opts.cpus, &run->select.cpus);
 }
 
+/* With other targets, the command only determines the duration, unless the profiler selects it. */
+static int check_children(const struct attar_run *run)
+{
+	const struct common_opts *o = &run->opts;
+	const char *other = o->all_cpus ? "--all-cpus" : NULL;
+
+	if (!o->no_children || o->pids || !run->command.argv)
+		return 0;
+	if (!other && !run->select.is_on)
+		other = o->cpus ? "--cpus" : o->tids ? "--tids" : o->cgroups ? "--cgroups" : NULL;
+	if (!other)
+		return 0;
+	return attar_fail(-EINVAL,
+		"--no-children conflicts with %s, which selects what is watched: the command only "
+		"determines the duration",
+		other);
+}
+
 int run_open_target(struct attar_run *run, bool own)
 {
 	struct buf pids _cleanup_(buf_done) = {0};
@@ -81,6 +99,9 @@ int run_open_target(struct attar_run *run, bool own)
 	if (run->opts.all_cpus && (opts.pids || opts.tids || run->opts.cgroups))
 		return attar_fail(
 			-EINVAL, "--all-cpus conflicts with --pids, --tids and --cgroups");
+	r = check_children(run);
+	if (r < 0)
+		return r;
 	opts.every_thread = run->threads.each && !own && run_watches_system(run);
 	opts.system_wide =
 		run->command.argv && !own && !opts.every_thread && run_watches_system(run);

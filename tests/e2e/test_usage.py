@@ -82,6 +82,13 @@ MISTAKES = [
     *((['stat', '--no-children', *where], USAGE,
        r'attar: --no-children requires --pids or a command: children are watched only with their '
        r'parents') for where in ((), ('-t', '1'), ('-a',), ('--input', 'FILE'))),
+    *(([profiler, '--no-children', *where, '--', 'true'], USAGE,
+       rf'attar: --no-children conflicts with {option}, which selects what is watched: the command '
+       r'only determines the duration')
+      for profiler, option, *where in (
+          ('stat', '--all-cpus', '-a'), ('overview', '--all-cpus', '-a'),
+          ('stat', '--cpus', '-C', '0'), ('stat', '--tids', '-t', '1'),
+          ('profile', '--cgroups', '--cgroups', '/'))),
     (['biolatency', '-d', '3s'], USAGE,
      r"attar: --device: no block device '3s' \(No such file or directory\): "
      r"the option of a time is --duration"),
