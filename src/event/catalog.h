@@ -13,6 +13,7 @@ struct attar_catalog {
 	const int *stop; /* borrowed or NULL; if nonzero, pattern expansion fails with -ECANCELED */
 	bool inherited;  /* see struct attar_catalog_opts, also for the next two members */
 	char *program, *pids;         /* owned; NULL: none */
+	bool descendants;             /* USDT probes are also looked up in children of pids */
 	const char *const *profilers; /* borrowed; NULL: none */
 	struct tracefs tracefs;
 	VEC(struct pmu *) pmus; /* by name */

@@ -12,6 +12,7 @@
 
 #include "base/buf.h"
 #include "base/parse.h"
+#include "base/proc_tree.h"
 #include "event/modifier.h"
 #include "event/probe.h"
 #include "event/usdt_files.h"
@@ -163,6 +164,8 @@ static int search_watched(struct search *s, const struct attar_catalog *catalog)
 
 	if (r == 0 && catalog->pids)
 		r = parse_list(catalog->pids, PID_MAX, &pids);
+	if (r == 0 && catalog->descendants)
+		r = proc_add_descendants(&pids);
 	for (size_t i = 0; r == 0 && i < pids.n; i++)
 		r = usdt_each_file(pids.at[i], search_file, s);
 	vec_done(&pids);

@@ -445,6 +445,7 @@ struct attar_catalog *attar_run_catalog(struct attar_run *run)
 	}
 	if (attar_catalog_new(&opts, &run->catalog) < 0)
 		return NULL;
+	run->catalog->descendants = run->opts.pids && !run->opts.no_children;
 	attar_catalog_resolver(run->catalog, name_function, run);
 	return run->catalog;
 }

@@ -74,12 +74,13 @@ static int add_probe(void *ctx, struct usdt *usdt, struct attar_event_spec *spec
 
 struct user_tasks events_tasks(const struct stream_events *e)
 {
-	const struct attar_target *t = e->target;
+	struct attar_target *t = e->target;
+	const parse_ints *pids = target_processes(t, false);
 
 	if (t->kind != ATTAR_TARGET_TASKS || t->by_exec)
 		return (struct user_tasks){0};
-	if (t->pids.n)
-		return (struct user_tasks){.pids = t->pids.at, .n_pids = t->pids.n};
+	if (pids->n)
+		return (struct user_tasks){.pids = pids->at, .n_pids = pids->n};
 	return (struct user_tasks){.tids = t->tids.at, .n_tids = t->tids.n};
 }
 

@@ -5,10 +5,11 @@ import fnmatch
 import os
 import re
 import subprocess
+from pathlib import Path
 
 import pytest
 
-from command import BUILD, ROOT, compiler, has, workload
+from command import BUILD, ROOT, compiler, has, wait_until, workload
 from faults import sanitized
 
 HEADERS = sorted(p.name for p in (ROOT / 'include/attar').glob('*.h'))
@@ -155,6 +156,60 @@ def test_streams_by_name_count_events_of_programs(events):
 def test_streams_by_name_filter_events_of_programs():
     counts = stream_counts('user_events:e2e_order/id>=10 && id<17/', workload('emit'), 'once', 50)
     assert counts['user_events:e2e_order'] == 7
+
+
+CHILDREN = r"""
+#include <attar/attar.h>
+
+int main(int argc, char **argv)
+{
+	struct attar_target_opts opts = {
+		.size = sizeof(opts), .pids = argv[1], .descendants = argc > 3};
+	struct attar_target *target;
+	struct attar_stream *stream;
+	struct attar_event ev;
+	unsigned n = 0;
+
+	if (attar_target_new(&opts, &target) < 0 ||
+		attar_stream_events(target, argv[2], 0, NULL, &stream) < 0)
+		return fprintf(stderr, "%s\n", attar_error()), 1;
+	puts("ready");
+	fflush(stdout);
+	while (attar_stream_read(stream, 1000, &ev) >= 0)
+		n += ev.record && ev.record->type == PERF_RECORD_SAMPLE;
+	printf("%u\n", n);
+	attar_stream_free(stream);
+	attar_target_free(target);
+}
+"""
+
+
+@pytest.mark.usefixtures('root')
+@pytest.mark.parametrize('event, descendants', [
+    ('usdt:shop:order', False), ('usdt:shop:order', True), ('user_events:e2e_order', True)])
+def test_streams_look_for_events_of_programs_in_children(event, descendants, sdt, spawn, tmp_path):
+    """Of a shell whose child emits 20 events, and was there before."""
+    (tmp_path / 'children.c').write_text(CHILDREN)
+    program, go = tmp_path / 'children', tmp_path / 'go'
+    subprocess.run([*compiler(), '-include', 'stdio.h', f'-I{ROOT}/include', '-o', program,
+                    tmp_path / 'children.c', f'-L{BUILD}/src', '-lattar'], check=True)
+    child = [sdt, 10, go] if event.startswith('usdt') else [workload('emit'), 'once', 20]
+    shell = spawn('sh', '-c', f'{" ".join(map(str, child))}; true')
+    children = Path(f'/proc/{shell.pid}/task/{shell.pid}/children')
+    wait_until(lambda: children.read_text() and
+               Path(f'/proc/{children.read_text().split()[0]}/exe').resolve() == Path(child[0]),
+               'the child runs the program')
+    reader = spawn(program, shell.pid, event, *['descendants'] * descendants,
+                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                   env={**os.environ, 'LD_LIBRARY_PATH': f'{BUILD}/src'})
+    ready = reader.stdout.readline()
+    go.touch()
+    shell.wait(20)
+    output, errors = reader.communicate(timeout=20)
+    if not descendants:
+        assert not ready and "no USDT probe 'shop:order'" in errors
+    else:
+        assert (ready, output) == ('ready\n', '20\n'), errors
 
 
 @pytest.mark.parametrize('name', ['attar', 'perfume', 'kperf'])

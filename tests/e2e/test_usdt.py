@@ -95,6 +95,28 @@ def test_probes_of_a_running_process(trace, sdt, spawn, tmp_path):
     assert [row for row in rows if watched.pid in row] == rows and len(rows) == 10
 
 
+@pytest.mark.parametrize('words', [[], ['--no-children']], ids=['children', 'no-children'])
+def test_probes_of_a_child(trace, sdt, spawn, tmp_path, words):
+    """The process of -p is a shell; its child, which already runs, has the probes."""
+    go = tmp_path / 'go'
+    shell = spawn('sh', '-c', f'{sdt} 4 {go}; true', stdout=subprocess.DEVNULL)
+    children = Path(f'/proc/{shell.pid}/task/{shell.pid}/children')
+    wait_until(lambda: children.read_text() and
+               Path(f'/proc/{children.read_text().split()[0]}/exe').resolve() == Path(sdt),
+               'the child runs the program')
+    report = tmp_path / 'report.json'
+    attar = spawn(ATTAR, 'trace', '-q', '-o', report, '-p', shell.pid, *words, '-e', 'usdt:shop:*',
+                  stderr=subprocess.PIPE, text=True)
+    if words:
+        assert attar.wait(20) == 2 and "no USDT probe 'shop:*'" in attar.stderr.read()
+        return
+    wait_until(lambda: is_waiting(attar), 'its events are enabled')
+    go.touch()
+    assert attar.wait(20) == 0
+    sections = [json.loads(line)['sections'] for line in report.read_text().splitlines()]
+    assert sum(len(section['rows']) for report in sections for section in report) == 10
+
+
 def semaphore(pid, file):
     """The semaphore of shop:total in a process."""
     listed = run('list', '--json', '-v', f'usdt:{file}:shop:total')
