@@ -37,16 +37,13 @@ int source_set_actions(struct attar_run *run, struct source *s)
 	int r = 0;
 
 	s->triggers = spec && attar_spec_get_option(spec, "trigger");
-	r = push_add_source(run, s);
-	if (r < 0)
-		return r;
 	/* the fields of a program's event are known when it appears */
 	if (exec && (spec->kind != ATTAR_EVENT_USER || spec->format))
 		r = set_exec(run, s, exec->value);
 	if (r == 0 && spec)
 		r = run_check_attributes(run, spec);
 	if (r == 0)
-		r = flight_set_condition(run, s);
+		r = parts_source(run, s);
 	if (s->exec || s->triggers || s->pushes || s->emitter || s->condition ||
 		run->sample_filter.is_on || run->select.by_emitter)
 		source_wrap(s);
@@ -154,6 +151,17 @@ static bool is_hidden(const struct attar_run *run, const struct attar_event *eve
 	return own && event->record->pid == (uint32_t)own;
 }
 
+/* The condition of a dump is true: releases all lines up to those of the event. */
+static int release(struct attar_run *run, const struct attar_event *event)
+{
+	int r = lines_release(run);
+
+	run->lines.was_released = true;
+	if (r == 0)
+		r = run_report_now(run, event->time); /* which is queued after the lines */
+	return r == 0 ? lines_release(run) : r;
+}
+
 /* The profiler's function, then the actions of the source. */
 static int act(struct attar_run *run, void *self, struct source *s, const struct attar_event *event)
 {
@@ -164,7 +172,7 @@ static int act(struct attar_run *run, void *self, struct source *s, const struct
 	if (r >= 0 && s->triggers)
 		r = run_report_now(run, event->time);
 	if (r >= 0 && s->condition && run_keeps(s->condition, event))
-		r = flight_release(run, event);
+		r = release(run, event);
 	return r;
 }
 
@@ -204,8 +212,9 @@ static int act_on_kept(
 		return r;
 	if (r == 0 || is_hidden(run, event) || (!s->emitter && !select_has(run, event->thread)))
 		return leave_out(run);
-	if (s->pushes)
-		push_record(run, event->record->header);
+	r = s->pushes ? parts_kept(run, event) : 0;
+	if (r < 0)
+		return r;
 	return s->emitter ? act_on_emitted(run, self, s, event) : act(run, self, s, event);
 }
 

@@ -14,11 +14,8 @@ enum { SEVERAL_MAX = 128 };
 
 bool run_has_enough(const struct attar_run *run)
 {
-	if (run->replay && run->replay->over)
-		return true;
-	if (run->recorder.full)
-		return true;
-	return run->opts.count && run->notes.delivered >= run->opts.count;
+	return run->has_enough ||
+	       (run->opts.count && run->notes.delivered >= run->opts.count);
 }
 
 int run_tell_profiler(struct attar_run *run, const struct attar_event *ev)
@@ -31,12 +28,7 @@ int run_tell_profiler(struct attar_run *run, const struct attar_event *ev)
 	switch (ev->record->type) {
 	case PERF_RECORD_LOST:
 	case PERF_RECORD_LOST_SAMPLES:
-		switch_check_forget(&run->switches, (int)ev->cpu);
 		return profiler->lost ? profiler->lost(run, run->self, ev) : 0;
-	case PERF_RECORD_COMM:
-		if (ev->record->comm.exec)
-			switch_check_exec(&run->switches, ev->cpu, (pid_t)ev->record->comm.tid);
-		return 0;
 	case PERF_RECORD_EXIT:
 		return profiler->exited ? profiler->exited(run, run->self, ev) : 0;
 	default:
@@ -76,8 +68,8 @@ static bool mark_direct_sources(struct attar_run *run)
 	if (run->replay || hosts_are_used(&run->hosts))
 		return false;
 	vec_each (&run->sources.list, s) {
-		s->is_direct = !s->has_switches && !s->next_shared && !s->usdt && !s->keep &&
-			       !s->timer && !s->is_internal && !run->overhead.selects;
+		s->is_direct = !s->steps && !s->next_shared && !s->usdt && !s->keep &&
+			       !s->timer && !s->is_internal;
 	}
 	vec_each (&run->sources.list, s) {
 		s->takes_several = s->repeats
@@ -100,9 +92,9 @@ static __attribute__((noinline)) int deliver(struct attar_run *run, struct attar
 		if (unlikely(run->replay != NULL))
 			return replay_deliver(run, ev);
 		s = &run->sources.list.at[ev->counter];
-
-		if (unlikely(s->has_switches))
-			switch_check_sample(run, ev);
+		r = unlikely(s->steps) ? parts_sample(run, s->steps, ev) : 0;
+		if (r)
+			return MIN(r, 0);
 		if (unlikely(s->is_internal))
 			return deliver_internal(run, s, ev);
 		if (unlikely(s->next_shared))
@@ -111,19 +103,17 @@ static __attribute__((noinline)) int deliver(struct attar_run *run, struct attar
 			return run_user_deliver(run, s, ev);
 		if (unlikely(s->timer != NULL) && timer_take_counts(run, s->timer, ev) < 0)
 			return -ENOMEM;
-		if (unlikely(run->overhead.selects))
-			overhead_count(run, ev);
 		return deliver_direct(run, s, ev);
 	}
-	push_record(run, ev->record->header);
 	if (unlikely(run->select.by_emitter))
 		select_see_record(run, ev);
 	if (run->replay)
 		recorded_names_see(run, ev->record);
 	if (unlikely(run->select.groups.is_on))
 		groups_see_fork(run, ev);
-	if (unlikely(run->probe_files.list.n))
-		probe_files_see(run, ev);
+	r = parts_record(run, ev);
+	if (r < 0)
+		return r;
 	if (run->replay && ev->record->type == PERF_RECORD_READ && run->counts.list.n)
 		return replay_counts_take(run, ev);
 	r = run->replay && run->counts.list.n ? replay_counts_exited(run, ev) : 0;
@@ -158,7 +148,7 @@ static int deliver_after_interval(struct attar_run *run, struct attar_event *ev)
 	if (!run->clock.began)
 		return deliver_first(run, ev);
 	if (run->replay && end && ev->time >= end) {
-		run->replay->over = true;
+		run->replay->over = run->has_enough = true;
 		run->notes.dropped += ev->record->type == PERF_RECORD_SAMPLE;
 		return 0;
 	}
@@ -274,29 +264,9 @@ static inline __attribute__((always_inline)) int deliver_events(
 	return r;
 }
 
-static int deliver_round(struct attar_run *run)
+int run_deliver_round(struct attar_run *run)
 {
 	return mark_direct_sources(run) ? deliver_events(run, true) : deliver_events(run, false);
-}
-
-int run_dump(struct attar_run *run)
-{
-	int r;
-
-	flight_begin_dump(run);
-	r = attar_stream_snapshot(run->stream);
-	run->flight.reach = stream_snapshot_since(run->stream);
-	if (r >= 0)
-		r = deliver_round(run);
-	flight_end_dump(run);
-	return r < 0 ? r : run_report_request(run, base_now());
-}
-
-int run_dump_last(struct attar_run *run)
-{
-	int r = attar_stream_snapshot(run->stream);
-
-	return r < 0 ? r : MIN(deliver_round(run), 0);
 }
 
 int run_drain(struct attar_run *run)
@@ -305,17 +275,14 @@ int run_drain(struct attar_run *run)
 
 	if (!run->stream && !hosts_are_used(&run->hosts))
 		return 0;
-	if (run->recorder.wanted)
-		return recorder_drain(run);
-	r = push_turn(run);
+	r = parts_round(run);
+	if (r == 0)
+		r = parts_drain(run);
+	if (r)
+		return MIN(r, 0);
+	r = run_deliver_round(run);
 	if (r >= 0)
-		r = deliver_round(run);
-	if (r >= 0 && run->flight.asked)
-		r = run_dump(run);
-	if (r >= 0 && run->push.sender)
-		r = renewal_turn(run);
-	if (r >= 0)
-		r = push_round(run);
+		r = parts_drained(run);
 	if (r < 0)
 		return r;
 	/* the caller of attar_run_step() waits for events, not for lines */

@@ -14,11 +14,8 @@ bool run_has_enough(const struct attar_run *run);
 /* Delivers the events that the rings or the recording contain now. */
 int run_drain(struct attar_run *run);
 
-/* Delivers the contents of overwritable rings and makes a report of them. */
-int run_dump(struct attar_run *run);
-
-/* Like run_dump(), without a report, since the report of the whole run follows. */
-int run_dump_last(struct attar_run *run);
+/* Delivers them once, without what follows a round. Not negative, or a negative errno. */
+int run_deliver_round(struct attar_run *run);
 
 /* Calls the functions of the profiler for a record that is not a sample. */
 int run_tell_profiler(struct attar_run *run, const struct attar_event *ev);

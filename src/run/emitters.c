@@ -222,7 +222,7 @@ static int open_profiler(struct attar_run *run)
 	run->opening.by_profiler = true;
 	r = run->profiler->open(run, run->self);
 	run->opening.by_profiler = false;
-	if (r == 0 && (run->counts.list.n || run->user.events.requests.n || run->recorder.wanted))
+	if (r == 0 && (run->counts.list.n || run->user.events.requests.n || run->records))
 		r = attar_fail(
 			-EOPNOTSUPP, "only events of the kernel can be events of a profiler");
 	return r;

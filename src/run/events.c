@@ -265,7 +265,8 @@ void run_close_source(struct source *s)
 	else
 		attar_counter_close(s->counter);
 	s->counter = NULL;
-	s->is_shared = s->is_stopped = s->has_switches = false;
+	s->is_shared = s->is_stopped = false;
+	s->steps = 0;
 	s->next_shared = 0;
 }
 

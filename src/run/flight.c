@@ -1,21 +1,50 @@
 /* SPDX-License-Identifier: MIT */
-#include "run/flight.h"
-
+/*
+ * Flight recorders: the rings of the events are overwritten, and their contents are delivered as a
+ * dump when one is requested, when a condition is true, or at the end.
+ *
+ * The events whose fields the condition uses are opened twice: into the rings that are overwritten,
+ * and with the condition as their filter into others, which are read at once. The rings are larger
+ * than requested, for what is written until they are stopped.
+ *
+ * A condition that the kernel cannot evaluate needs every event anyway: then the rings are read as
+ * usual, and the lines of events wait in the buffer until the condition is true, see run/lines.h.
+ */
 #include <stdio.h>
 
 #include "base/check_arg.h"
 #include "run/actions.h"
+#include "run/deliver.h"
 #include "run/expressions.h"
 #include "run/intervals.h"
+#include "run/parts.h"
 #include "run/run.h"
 #include "stream/stream.h"
 
 enum { SPARE_BYTES = 1 << 20 }; /* for what is written until the rings are stopped */
 
+struct flight {
+	bool is_waiting;  /* for its condition: no dump at the end */
+	bool asked;       /* a dump is due when the round is over */
+	bool was_true;    /* the condition */
+	const char *when; /* the condition; NULL: none. Owned by the run. */
+	uint64_t since;   /* the time of the event that asked for the dump; 0: none did */
+	uint64_t reach;   /* of the newest dump: the time from which on no ring has lost events */
+	/* The newest dump: between these times, the rings were stopped for it. */
+	uint64_t stopped, resumed;
+	VEC(struct attar_event_spec *) specs; /* of conditions, owned */
+	uint64_t missed; /* events meanwhile for which the condition was true */
+};
+
+static struct flight *flight_of(const struct attar_run *run)
+{
+	return run->parts.state[PART_FLIGHT];
+}
+
 /* The condition is true for an event, which the profiler does not see here. */
 static int on_condition(struct attar_run *run, void *self, const struct attar_event *event)
 {
-	struct run_flight *flight = &run->flight;
+	struct flight *flight = flight_of(run);
 
 	run->notes.delivered--;
 	run->notes.dropped++;
@@ -30,30 +59,62 @@ static int on_condition(struct attar_run *run, void *self, const struct attar_ev
 	return 0;
 }
 
-void flight_begin_dump(struct attar_run *run)
+/* Delivers what the overwritten rings have. Requests meanwhile count as missed. */
+static int flight_dump(struct attar_run *run, struct flight *flight)
 {
-	run->flight.stopped = base_now();
-	run->flight.resumed = UINT64_MAX;
+	int r;
+
+	flight->stopped = base_now();
+	flight->resumed = UINT64_MAX;
+	r = attar_stream_snapshot(run->stream);
+	flight->reach = stream_snapshot_since(run->stream);
+	if (r >= 0)
+		r = run_deliver_round(run);
+	flight->resumed = base_now();
+	flight->asked = false;
+	return r < 0 ? r : run_report_request(run, base_now());
 }
 
-/* Requests since the last dump are answered by this one, or count as missed. */
-void flight_end_dump(struct attar_run *run)
+static int flight_drained(struct attar_run *run, void *self)
 {
-	run->flight.resumed = base_now();
-	run->flight.asked = false;
+	struct flight *flight = self;
+
+	return flight->asked ? flight_dump(run, flight) : 0;
 }
 
-void flight_set_attr(
-	const struct attar_run *run, const struct source *s, struct perf_event_attr *attr)
+/* A report that is requested is a dump. */
+static int flight_requested(struct attar_run *run, void *self)
 {
-	if (!run->flight.is_on)
-		return;
+	int r = run->rings.overwritten ? flight_dump(run, self) : 0;
+
+	return r < 0 ? r : run->rings.overwritten != NULL;
+}
+
+/* The last dump, unless it waits for its condition. */
+static int flight_ended(struct attar_run *run, void *self)
+{
+	const struct flight *flight = self;
+	int r;
+
+	if (!run->rings.overwritten || flight->is_waiting)
+		return 0;
+	r = attar_stream_snapshot(run->stream);
+	return r < 0 ? r : MIN(run_deliver_round(run), 0);
+}
+
+/* Sets the members of attr that the ring of a source requires. */
+static int flight_attr(
+	struct attar_run *run, void *self, const struct source *s, struct perf_event_attr *attr)
+{
+	if (!run->rings.overwritten)
+		return 0;
 	if (source_fn(s) == on_condition) {
 		attr->wakeup_watermark = 1;
-		return;
+		return 0;
 	}
 	attr->write_backward = 1;
 	attr->wakeup_watermark = UINT32_MAX; /* nothing is read before a dump */
+	return 0;
 }
 
 /* ---- the condition ---- */
@@ -65,7 +126,7 @@ static struct attar_event_spec *add_condition(
 	struct attar_event_spec *new = malloc(sizeof(*new));
 	char *text = NULL;
 
-	if (!new || vec_push(&run->flight_specs, new) < 0) {
+	if (!new || vec_push(&flight_of(run)->specs, new) < 0) {
 		free(new);
 		base_oom();
 		return NULL;
@@ -116,15 +177,16 @@ static int watch(struct attar_run *run, const struct attar_event_spec *condition
 static int check(struct attar_run *run, const struct attar_event_spec *spec, const char *when)
 {
 	struct attar_event_spec *condition = add_condition(run, spec, when);
+	struct flight *flight = flight_of(run);
 	bool in_kernel = false;
 	int r = condition ? is_evaluated(run, condition, &in_kernel) : -ENOMEM;
 
 	if (r > 0) {
-		run->flight.holds |= !in_kernel;
+		run->lines.holds |= !in_kernel;
 		return 0;
 	}
 	if (condition)
-		free(run->flight_specs.at[--run->flight_specs.n]);
+		free(flight->specs.at[--flight->specs.n]);
 	return r;
 }
 
@@ -142,8 +204,8 @@ static int check_all(struct attar_run *run, const char *when)
 		/* the fields of a program's event are known when it appears */
 		has_user |= spec && spec->kind == ATTAR_EVENT_USER;
 	}
-	run->flight.holds |= has_user || run->replay;
-	if (run->flight_specs.n || has_user) {
+	run->lines.holds |= has_user || run->replay;
+	if (flight_of(run)->specs.n || has_user) {
 		attar_error_clear();
 		return 0;
 	}
@@ -159,7 +221,6 @@ static int set_conditions(struct attar_run *run)
 	if (!run->replay)
 		log_note("attar evaluates the condition of a dump: lines wait for it in the buffer "
 			 "(--buffer)");
-	run->lines.holds = true;
 	for (size_t i = 0; r == 0 && i < run->sources.list.n; i++)
 		r = source_set_actions(run, &run->sources.list.at[i]);
 	return r;
@@ -167,33 +228,37 @@ static int set_conditions(struct attar_run *run)
 
 static int watch_all(struct attar_run *run, const char *when)
 {
+	struct flight *flight = flight_of(run);
 	int r = check_all(run, when);
 
 	if (r < 0)
 		return r;
-	run->flight.is_waiting = true;
-	run->flight.when = intern_text(&run->texts, when);
-	if (!run->flight.when)
+	flight->is_waiting = true;
+	flight->when = intern_text(&run->texts, when);
+	if (!flight->when)
 		return base_oom();
-	if (run->flight.holds)
+	run->rings.spare = SPARE_BYTES;
+	if (run->lines.holds)
 		return set_conditions(run);
-	run->flight.is_on = true;
-	for (size_t i = 0; r == 0 && i < run->flight_specs.n; i++)
-		r = watch(run, run->flight_specs.at[i]);
+	run->rings.overwritten = "--dump-when";
+	for (size_t i = 0; r == 0 && i < flight->specs.n; i++)
+		r = watch(run, flight->specs.at[i]);
 	return r;
 }
 
-int flight_set_condition(struct attar_run *run, struct source *s)
+/* If lines wait for the condition: compiles it for a source whose format is known. */
+static int flight_source(struct attar_run *run, void *self, struct source *s)
 {
+	const struct flight *flight = self;
 	const struct attar_event_spec *spec = source_spec(s);
 	struct filter_choice choice = {0};
 	struct attar_expr_opts opts = {0};
 	int r;
 
-	if (!run->flight.holds || !spec || !spec->format)
+	if (!run->lines.holds || !flight->when || !spec || !spec->format)
 		return 0;
 	run_expr_opts(run, &opts);
-	r = filter_choose(run->flight.when, spec->format, false, &opts, &choice);
+	r = filter_choose(flight->when, spec->format, false, &opts, &choice);
 	if (r == -EINVAL) { /* it has no such field, and only appears in the output */
 		attar_error_clear();
 		return 0;
@@ -201,16 +266,6 @@ int flight_set_condition(struct attar_run *run, struct source *s)
 	filter_free(s->condition);
 	s->condition = choice.keep;
 	return r;
-}
-
-int flight_release(struct attar_run *run, const struct attar_event *event)
-{
-	int r = lines_release(run);
-
-	run->flight.was_true = true;
-	if (r == 0)
-		r = run_report_now(run, event->time); /* which is queued after the lines */
-	return r == 0 ? lines_release(run) : r;
 }
 
 int attar_run_overwrite(struct attar_run *run, const char *when)
@@ -222,47 +277,39 @@ int attar_run_overwrite(struct attar_run *run, const char *when)
 		return watch_all(run, when);
 	if (run->replay)
 		return attar_fail(-EINVAL, "a recording has no rings that can be overwritten");
-	run->flight.is_on = true;
+	run->rings.overwritten = "--overwrite";
 	return 0;
 }
 
 /* ---- what a dump has ---- */
 
-size_t flight_ring_bytes(const struct attar_run *run)
+/*
+ * How many events were lost during dumps, how far the newest dump goes back, and at the end whether
+ * the condition was never true, or was true during dumps.
+ */
+static void flight_remark(
+	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
 {
-	return run->rings.pages * RUN_PAGE_BYTES + (run->flight.is_waiting ? SPARE_BYTES : 0);
-}
+	struct flight *flight = self;
+	uint64_t since = flight->since, reach = flight->reach, lost = rings_lost_for_dumps(run);
 
-uint64_t flight_lost(const struct attar_run *run)
-{
-	return run->flight.is_on && run->stream ? stream_lost_while_stopped(run->stream) : 0;
-}
-
-const char *flight_option(const struct attar_run *run)
-{
-	return run->flight.when ? "--dump-when" : "--overwrite";
-}
-
-void flight_remark(struct attar_run *run, struct attar_report *report, enum attar_scope scope)
-{
-	uint64_t since = run->flight.since, reach = run->flight.reach;
-
-	if (scope == ATTAR_SCOPE_WHOLE && run->flight.when && !run->flight.was_true)
+	if (scope == ATTAR_SCOPE_WHOLE && flight->when && !flight->was_true &&
+		!run->lines.was_released)
 		attar_report_remark(report,
 			"the condition '%s' of a dump was not true for any event: no events are "
 			"shown",
-			run->flight.when);
-	if (scope == ATTAR_SCOPE_WHOLE && flight_lost(run))
+			flight->when);
+	if (scope == ATTAR_SCOPE_WHOLE && lost)
 		attar_report_remark(report,
 			"events lost while the ring buffers were stopped for a dump: %llu; without "
 			"%s, attar reads all events",
-			(unsigned long long)flight_lost(run), flight_option(run));
-	if (scope == ATTAR_SCOPE_WHOLE && run->flight.missed)
+			(unsigned long long)lost, run->rings.overwritten);
+	if (scope == ATTAR_SCOPE_WHOLE && flight->missed)
 		attar_report_remark(report,
 			"events for which the condition '%s' was true while a dump was made, which "
 			"the dumps may lack: %llu",
-			run->flight.when, (unsigned long long)run->flight.missed);
-	run->flight.since = run->flight.reach = 0;
+			flight->when, (unsigned long long)flight->missed);
+	flight->since = flight->reach = 0;
 	if (!since || !reach)
 		return;
 	if (reach <= since)
@@ -276,3 +323,21 @@ void flight_remark(struct attar_run *run, struct attar_report *report, enum atta
 			"larger -m keeps them",
 			(double)(reach - since) / 1e6);
 }
+
+static void flight_free(struct attar_run *run, void *self)
+{
+	struct flight *flight = self;
+
+	vec_each (&flight->specs, spec)
+		free(*spec);
+	vec_done(&flight->specs);
+}
+
+const struct run_part part_flight = {.size = sizeof(struct flight),
+	.source = flight_source,
+	.attr = flight_attr,
+	.drained = flight_drained,
+	.requested = flight_requested,
+	.ended = flight_ended,
+	.remark = flight_remark,
+	.free = flight_free};

@@ -31,7 +31,7 @@ int hosts_check(const struct attar_run *run)
 		return 0;
 	if (o->push)
 		return attar_fail(-EINVAL, "--push conflicts with events of other hosts (pull=)");
-	if (run->flight.is_on)
+	if (run->rings.overwritten)
 		return attar_fail(-EINVAL,
 			"--overwrite and --dump-when conflict with events of other hosts (pull=)");
 	if (run->sample_filter.is_on)

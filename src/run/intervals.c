@@ -25,13 +25,13 @@ int run_make_report(struct attar_run *run, enum attar_scope scope, uint64_t unti
 		replay_damage_remark(run, out);
 	if (r == 0)
 		r = run->profiler->report(run, run->self, out, scope);
-	if (r == 0 && scope == ATTAR_SCOPE_WHOLE)
-		spans_report(run, out);
+	if (r == 0)
+		r = parts_report(run, out, scope);
 	/* counting has no overhead worth a line per interval; keep the text of an error */
 	if (r == 0 && !run->has_database && (run->stream || run->clock.ended))
 		run_fill_notes(run, out, scope);
 	out->is_dump = scope == ATTAR_SCOPE_INTERVAL && !run->opts.interval &&
-		       (run->flight.is_on || run->flight.holds);
+		       (run->rings.overwritten || run->lines.holds);
 	run->clock.interval_began = until;
 	if (r < 0)
 		attar_report_free(out);

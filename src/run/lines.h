@@ -8,7 +8,7 @@
  * shown before more is read from the rings: meanwhile the kernel counts the records that it cannot
  * store, and the command counts the lines that a stalled reader does not accept.
  *
- * In a flight recorder that holds lines (run/flight.h), only what was released is shown, and the
+ * In a flight recorder that holds lines (run/flight.c), only what was released is shown, and the
  * oldest batch is dropped instead when the buffer is full.
  */
 #ifndef RUN_LINES_H
@@ -35,6 +35,7 @@ struct run_lines {
 	size_t largest;       /* bytes of the largest batch */
 	bool is_full;         /* show a batch before the next event is delivered */
 	bool holds;           /* only released batches are shown */
+	bool was_released;    /* with holds: at least once */
 	size_t released;      /* with holds: the batches of the queue before this one */
 };
 

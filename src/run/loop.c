@@ -24,7 +24,7 @@ static void progress(struct attar_run *run, uint64_t now)
 		attar_stream_get_stats(run->stream, &stats);
 	run->hooks.progress(run->hooks.ctx,
 		run->replay ? attar_run_elapsed(run) : now - run->clock.first_began,
-		run->recorder.wanted ? run->recorder.stats.samples : stats.samples, stats.lost);
+		run->records ? run->notes.delivered : stats.samples, stats.lost);
 	run->clock.progress = now + PROGRESS_NS;
 }
 
@@ -61,6 +61,13 @@ static uint64_t earliest(uint64_t end, uint64_t tick)
 	return end ? MIN(end, tick) : tick;
 }
 
+static int report_request(struct attar_run *run, uint64_t now)
+{
+	int r = parts_requested(run);
+
+	return r ? MIN(r, 0) : run_report_request(run, now);
+}
+
 /*
  * The stream, new events, counts and the interval that is due. 1: the run continues; 0: it should
  * end.
@@ -82,7 +89,7 @@ static int work(struct attar_run *run)
 	if (r == 0 && now >= run->clock.tick)
 		r = run_report_interval(run, now);
 	if (r == 0 && requests_take(&run->requests))
-		r = run->flight.is_on ? run_dump(run) : run_report_request(run, now);
+		r = report_request(run, now);
 	if (r < 0)
 		return r;
 	if (run->profiler->turn)
@@ -92,7 +99,8 @@ static int work(struct attar_run *run)
 	progress(run, now);
 	if (run->hooks.turn)
 		run->hooks.turn(run->hooks.ctx);
-	return overhead_check(run, now);
+	r = parts_turn(run, now);
+	return r < 0 ? r : r == 0;
 }
 
 /* A round of the recording. 1: more follow; 0: it is over. */
@@ -177,7 +185,7 @@ static void end_with_last_event(struct attar_run *run)
 	const uint64_t last = run->stream ? stream_time(run->stream) : 0;
 	const bool has_all = run->opts.count && run->notes.delivered >= run->opts.count;
 
-	if (has_all && !run->flight.is_on && !hosts_are_used(&run->hosts) && !counts_any(run))
+	if (has_all && !run->rings.overwritten && !hosts_are_used(&run->hosts) && !counts_any(run))
 		run->clock.ended = MAX(last, run->clock.interval_began);
 }
 
@@ -200,16 +208,14 @@ static int finish(struct attar_run *run)
 	if (r == 0)
 		r = run_drain(run);
 	end_with_last_event(run);
-	if (r == 0 && run->flight.is_on && !run->flight.is_waiting)
-		r = run_dump_last(run);
+	if (r == 0)
+		r = parts_ended(run);
 	if (r == 0)
 		r = actions_end(run);
 	if (r == 0)
 		r = lines_show(run);
-	if (r == 0) /* before the file is completed, which can take long with --portable */
-		r = push_end(run);
 	if (r == 0)
-		r = recorder_end(run);
+		r = parts_finish(run);
 	if (r == 0)
 		r = counts_read(run);
 	user_events_ended(&run->user.events);
@@ -231,15 +237,11 @@ static int start(struct attar_run *run)
 	int r;
 
 	select_await_command(run);
-	r = renewal_begin(run);
-	if (r == 0) /* can wait for a receiver, which is not part of the run's time */
-		r = push_listen(run);
+	r = parts_listen(run); /* the wait for a receiver is not part of the run's time */
 	if (r == 0 && run->stream)
 		r = stream_prepare(run->stream);
 	if (r == 0)
-		r = recorder_begin(run);
-	if (r == 0)
-		r = push_start(run);
+		r = parts_begin(run);
 	if (r < 0)
 		return r;
 	clock_start(&run->clock);
@@ -351,11 +353,7 @@ static int begin(struct attar_run *run, const struct attar_run_hooks *hooks, con
 	if (r == 0)
 		r = sample_filter_open(run);
 	if (r == 0)
-		r = overhead_open(run);
-	if (r == 0)
-		r = user_stacks_prepare(run);
-	if (r >= 0)
-		user_stacks_show(run);
+		r = parts_prepare(run);
 	if (r == 0 && run->opts.input && !run->replay)
 		r = run_database_is_input(run) ? run_database_open(run) : replay_open(run);
 	if (r == 0)

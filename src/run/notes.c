@@ -3,10 +3,8 @@
 #include "base/check_arg.h"
 #include "base/memory.h"
 #include "perf/kernel.h"
-#include "base/option_struct.h"
 #include "report/model.h"
 #include "run/run.h"
-#include "stats/weighted_stacks.h"
 #include "stream/stream.h"
 
 enum { REMARK_CPUS_MAX = 8 };
@@ -23,45 +21,6 @@ void attar_run_unresolved(struct attar_run *run, double share)
 	CHECK_ARG_OR(run, "run", );
 
 	run->notes.unresolved = share;
-}
-
-/* The newest tree is there for outputs that are made for trees. */
-static void mark_added_tree(struct attar_report *report)
-{
-	for (size_t i = report->sections.n; i > 0; i--) {
-		if (report->sections.at[i - 1]->kind == ATTAR_SECTION_TREE) {
-			attar_section_for_trees(report->sections.at[i - 1]);
-			return;
-		}
-	}
-}
-
-int attar_run_stacks(struct attar_run *run, struct attar_report *report,
-	struct attar_stacks *stacks, enum attar_scope scope, const struct attar_stacks_opts *opts)
-{
-	CHECK_ARG(run, "run");
-	CHECK_ARG(report, "report");
-
-	struct attar_stacks_opts with_tree = {0};
-	double unresolved = 0;
-	bool is_added;
-	int r = option_struct_take(&with_tree, sizeof(with_tree), opts);
-
-	if (r < 0 || !stacks)
-		return r;
-	with_tree.size = sizeof(with_tree);
-	is_added = !with_tree.tree && attar_run_wants_tree(run);
-	with_tree.tree |= is_added;
-	if (run->spans.all.n)
-		stacks_keep_nodes(stacks);
-	r = attar_stacks_report(stacks, report, scope, &with_tree, &unresolved);
-	if (r == 0 && is_added)
-		mark_added_tree(report);
-	if (r == 0 && scope == ATTAR_SCOPE_WHOLE)
-		spans_find_nodes(&run->spans, stacks);
-	if (r == 0)
-		run->notes.unresolved = unresolved;
-	return r;
 }
 
 static uint64_t self_cpu_ns(const struct attar_run *run)
@@ -85,17 +44,17 @@ static uint64_t since(uint64_t now, uint64_t *reported)
 static void fill_seen(struct attar_run *run, const struct attar_stream_stats *stats,
 	struct attar_notes *notes, enum attar_scope scope)
 {
-	if (run->recorder.wanted)
-		notes->seen = run->recorder.stats.samples;
+	if (run->records)
+		notes->seen = run->notes.delivered;
 	else
 		notes->seen = stats->samples - run->notes.dropped - run->notes.undelivered -
 			      run->notes.is_event_pending;
 	notes->lost = stats->lost;
 	/* Before Linux 6.0, only records of the rings say what was lost. */
-	if (recorder_has_all(run))
-		notes->lost = run->recorder.stats.lost;
-	else if (run->recorder.wanted && run->stream && !stream_counts_losses(run->stream))
-		notes->lost = MAX(stats->lost, run->recorder.stats.lost);
+	if (run->notes.has_all_recorded)
+		notes->lost = run->notes.recorded_lost;
+	else if (run->records && run->stream && !stream_counts_losses(run->stream))
+		notes->lost = MAX(stats->lost, run->notes.recorded_lost);
 	notes->lost_side_band = stats->lost_side_band;
 	notes->throttled = stats->throttled;
 	notes->missing = stats->missing;
@@ -259,14 +218,10 @@ void run_fill_notes(struct attar_run *run, struct attar_report *report, enum att
 			"the %llu lost records can include records of names, mappings, forks and "
 			"exits besides samples: the recording does not count these separately",
 			(unsigned long long)notes.lost);
-	switch_check_remark(run, report, scope);
 	order_remarks(run, &stats, report, scope);
 	late_reads_remark(&run->notes, report);
 	twice_remark(run, report);
 	select_remark(run, report, scope);
-	overhead_remark(run, report, scope);
-	flight_remark(run, report, scope);
-	probe_files_remark(run, report, scope, notes.seen);
 	if (base_oom_count() > run->notes.ooms)
 		attar_report_remark(report,
 			"out of memory during the run: names, stacks or counts may be missing");
@@ -280,20 +235,19 @@ void run_fill_notes(struct attar_run *run, struct attar_report *report, enum att
 	task_watch_remark(run, report);
 	replay_remark(run, report, scope);
 	hosts_remark(run, report);
-	push_remark(run, report);
-	user_stacks_remark(run, report);
+	parts_remark(run, report, scope);
 	malformed_remarks(run, &stats, report);
 }
 
 static void warn_lost(const struct attar_run *run, uint64_t lost, uint64_t seen)
 {
-	uint64_t stopped = MIN(flight_lost(run), lost);
+	uint64_t stopped = MIN(rings_lost_for_dumps(run), lost);
 
 	if (stopped)
 		log_warn("%llu of %llu events were lost, %llu of them while the ring buffers were "
 			 "stopped for a dump: without %s, attar reads all events",
 			(unsigned long long)lost, (unsigned long long)(lost + seen),
-			(unsigned long long)stopped, flight_option(run));
+			(unsigned long long)stopped, run->rings.overwritten);
 	else if (!run->sources.list.n)
 		log_warn("%llu records of exited threads were lost, because the ring buffers were "
 			 "full: these threads have no row of their own; the sums are exact. Use "

@@ -10,6 +10,8 @@
 struct run_notes {
 	double unresolved;  /* see attar_run_unresolved() */
 	uint64_t delivered; /* samples that reached the profiler */
+	uint64_t recorded_lost; /* of a recording so far, by LOST records */
+	bool has_all_recorded;  /* the recording has the last sample of --count */
 	uint64_t dropped;   /* samples that the stream delivered and a user-space filter dropped */
 	uint64_t undelivered;  /* by the merge of several hosts, see run/hosts.h */
 	bool is_event_pending; /* the stream delivered it, after the end of the interval */

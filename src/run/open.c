@@ -12,11 +12,6 @@
 
 enum { OPENING_NS = 100000000 }; /* between two lines of progress while events are opened */
 
-int run_not_opening(const char *function)
-{
-	return attar_fail(-EINVAL, "%s(): may only be called from a profiler's open()", function);
-}
-
 static void fall_back_to_clock(struct source *s)
 {
 	s->attr.type = PERF_TYPE_SOFTWARE;
@@ -69,16 +64,15 @@ int run_open_source(struct attar_run *run, struct source *s)
 		return r;
 	attr = s->attr;
 	attar_stream_attr(&attr, false);
-	r = user_stacks_set_attr(run, &attr);
-	if (r < 0)
-		return r;
 	attr.wakeup_watermark = run->rings.watermark;
 	attr.enable_on_exec = run->target->by_exec;
-	flight_set_attr(run, s, &attr);
+	r = parts_attr(run, s, &attr);
+	if (r < 0)
+		return r;
 	r = s->timer ? timer_open(run, s, &attr)
 		     : counter_open_on(run->target, source_cpus(run, s), &attr, s->name,
 			       ATTAR_COUNTER_DEGRADE, &s->counter);
-	if (r == -EOPNOTSUPP && s->is_fallback_allowed && !run->user_stacks.by_lbr) {
+	if (r == -EOPNOTSUPP && s->is_fallback_allowed && !user_stacks_are_by_lbr(run)) {
 		fall_back_to_clock(s);
 		return run_open_source(run, s);
 	}
@@ -173,8 +167,6 @@ static int open_events(struct attar_run *run)
 		return r;
 	run_sources_drop(run);
 	r = shared_link(run);
-	if (r == 0)
-		r = switch_check_open(run);
 	return r < 0 ? r : counts_open(run);
 }
 
@@ -243,13 +235,13 @@ static bool needs_data_mappings(const struct attar_run *run)
 		copies_stacks |=
 			s->counter && s->counter->attr.sample_type & PERF_SAMPLE_STACK_USER;
 	}
-	return run->recorder.wanted && run->recorder.opts.path && copies_stacks;
+	return run->records_to_file && copies_stacks;
 }
 
 static int open_stream(struct attar_run *run)
 {
 	struct attar_stream_opts opts = {.size = sizeof(opts),
-		.ring_bytes = flight_ring_bytes(run),
+		.ring_bytes = rings_bytes(&run->rings),
 		.track = has_live_sources(run),
 		.keep_own = run->select.keeps_own || run->select.hides_own,
 		.shm_source = run->user.events.shm,
@@ -300,5 +292,5 @@ int open_all(struct attar_run *run)
 		r = open_stream(run);
 	if (r == 0)
 		select_learn(run);
-	return r == 0 ? probe_files_open(run) : r;
+	return r == 0 ? parts_opened(run) : r;
 }

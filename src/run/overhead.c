@@ -1,15 +1,28 @@
 /* SPDX-License-Identifier: MIT */
-#include "run/overhead.h"
+/* Monitors the run itself: its CPU time (--usage-self), its sampling rate (--sampling-limit). */
 
 #include <sys/resource.h>
 
 #include "base/check_arg.h"
 #include "base/memory.h"
+#include "base/parse.h"
 #include "perf/inherit_cost.h"
+#include "run/parts.h"
 #include "run/run.h"
 #include "stream/stream.h"
 
 enum { SECOND_NS = 1000000000, CPU_MAX = 8191, PID_MAX = 4194304 };
+
+struct run_overhead {
+	uint64_t usage_due;    /* ns, when CPU usage is logged next; 0: not begun */
+	uint64_t usage_began;  /* ns, of the period */
+	uint64_t user, system; /* ns of CPU time at its start */
+	uint64_t second_began; /* ns, of the second for which samples are counted; 0: not begun */
+	uint64_t samples;      /* delivered before it */
+	uint64_t evaluated;    /* samples of the CPUs and processes below, so far */
+	bool selects;          /* only those are limited */
+	parse_ints cpus, pids; /* of --perfeval-cpus and --perfeval-pids; none: all */
+};
 
 static int read_list(const char *name, const char *text, int max, parse_ints *ret_list)
 {
@@ -18,10 +31,10 @@ static int read_list(const char *name, const char *text, int max, parse_ints *re
 	return r < 0 ? attar_context(r, "--%s", name) : 0;
 }
 
-int overhead_open(struct attar_run *run)
+static int overhead_prepare(struct attar_run *run, void *self)
 {
 	const struct common_opts *o = &run->opts;
-	struct run_overhead *overhead = &run->overhead;
+	struct run_overhead *overhead = self;
 	int r = read_list("perfeval-cpus", o->perfeval_cpus, CPU_MAX, &overhead->cpus);
 
 	if (r == 0)
@@ -30,8 +43,23 @@ int overhead_open(struct attar_run *run)
 	return r;
 }
 
-void overhead_done(struct run_overhead *overhead)
+/* Samples that attar filters do not count, unless they are shared with other sources. */
+static int overhead_opened(struct attar_run *run, void *self)
 {
+	const struct run_overhead *overhead = self;
+
+	if (!overhead->selects || run->replay)
+		return 0;
+	vec_each (&run->sources.list, s)
+		if (!s->is_internal && (s->next_shared || (!s->keep && !s->usdt)))
+			s->steps |= 1U << PART_OVERHEAD;
+	return 0;
+}
+
+static void overhead_free(struct attar_run *run, void *self)
+{
+	struct run_overhead *overhead = self;
+
 	vec_done(&overhead->cpus);
 	vec_done(&overhead->pids);
 }
@@ -60,9 +88,8 @@ static void log_usage(struct run_overhead *overhead, const struct rusage *usage,
 		(double)memory_peak() / (1 << 20));
 }
 
-static void check_usage(struct attar_run *run, uint64_t now)
+static void check_usage(struct attar_run *run, struct run_overhead *overhead, uint64_t now)
 {
-	struct run_overhead *overhead = &run->overhead;
 	struct rusage usage;
 
 	if (!run->opts.usage_self || now < overhead->usage_due)
@@ -76,21 +103,27 @@ static void check_usage(struct attar_run *run, uint64_t now)
 
 /* ---- the rate of samples ---- */
 
-void overhead_count(struct attar_run *run, const struct attar_event *event)
+/* Counts a sample, if only some are limited. */
+static int overhead_sample(struct attar_run *run, void *self, struct attar_event *event)
 {
-	struct run_overhead *overhead = &run->overhead;
+	struct run_overhead *overhead = self;
 
 	if (overhead->cpus.n && !parse_ints_have(&overhead->cpus, (int)event->cpu))
-		return;
+		return 0;
 	if (overhead->pids.n && !parse_ints_have(&overhead->pids, event->thread->process->pid))
-		return;
+		return 0;
 	overhead->evaluated++;
+	return 0;
 }
 
-void overhead_remark(
-	const struct attar_run *run, struct attar_report *report, enum attar_scope scope)
+/*
+ * Without --sampling-limit, --perfeval-cpus and --perfeval-pids show what it would count: adds a
+ * remark to the last report.
+ */
+static void overhead_remark(
+	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
 {
-	const struct run_overhead *overhead = &run->overhead;
+	const struct run_overhead *overhead = self;
 	double seconds = (double)attar_run_elapsed(run) / SECOND_NS;
 
 	if (!overhead->selects || run->opts.sampling_limit || scope != ATTAR_SCOPE_WHOLE)
@@ -103,27 +136,27 @@ void overhead_remark(
 		seconds > 0 ? (double)overhead->evaluated / seconds : 0);
 }
 
-bool overhead_check(struct attar_run *run, uint64_t now)
+static int overhead_turn(struct attar_run *run, void *self, uint64_t now)
 {
-	struct run_overhead *overhead = &run->overhead;
+	struct run_overhead *overhead = self;
 	uint64_t limit = run->opts.sampling_limit,
 		 samples = overhead->selects ? overhead->evaluated : run->notes.delivered;
 
-	check_usage(run, now);
+	check_usage(run, overhead, now);
 	if (!limit)
-		return true;
+		return 0;
 	if (overhead->second_began && samples - overhead->samples > limit) {
 		log_warn("ended by --sampling-limit: %llu samples in %.3f s, but at most %llu per "
 			 "second are allowed",
 			(unsigned long long)(samples - overhead->samples),
 			(double)(now - overhead->second_began) / 1e9, (unsigned long long)limit);
-		return false;
+		return 1;
 	}
 	if (now - overhead->second_began >= SECOND_NS) {
 		overhead->second_began = now;
 		overhead->samples = samples;
 	}
-	return true;
+	return 0;
 }
 
 /* ---- the tasks that inherit events ---- */
@@ -148,3 +181,11 @@ int attar_run_inherit_cost(struct attar_run *run, uint64_t *ret_create, uint64_t
 	}
 	return r;
 }
+
+const struct run_part part_overhead = {.size = sizeof(struct run_overhead),
+	.prepare = overhead_prepare,
+	.opened = overhead_opened,
+	.sample = overhead_sample,
+	.turn = overhead_turn,
+	.remark = overhead_remark,
+	.free = overhead_free};

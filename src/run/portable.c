@@ -60,12 +60,13 @@ static int scan_existing(struct portable *p, const struct attar_run *run)
 
 int portable_begin(struct attar_run *run)
 {
+	struct run_recorder *recorder = recorder_of(run);
 	struct portable *p;
 	int r;
 
-	if (!run->recorder.opts.portable || !run->stream->n_counters)
+	if (!recorder->opts.portable || !run->stream->n_counters)
 		return 0;
-	p = run->recorder.portable = calloc(1, sizeof(*p));
+	p = recorder->portable = calloc(1, sizeof(*p));
 	if (!p)
 		return base_oom();
 	p->layout = run->stream->layouts[0];
@@ -75,7 +76,7 @@ int portable_begin(struct attar_run *run)
 
 int portable_read_running(struct attar_run *run)
 {
-	struct portable *p = run->recorder.portable;
+	struct portable *p = recorder_of(run)->portable;
 	int r = scan_existing(p, run);
 
 	map_done(&p->scanned);

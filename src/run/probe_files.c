@@ -1,9 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-#include "run/probe_files.h"
-
+/*
+ * The files of a run's USDT probes. If no event arrives, the report says whether a watched process
+ * has mapped them: often, programs use another version of a library or interpreter.
+ */
 #include "event/usdt_event.h"
 #include "event/usdt_files.h"
+#include "report/model.h"
+#include "run/parts.h"
 #include "run/run.h"
+
+struct probe_file {
+	char *path; /* real, owned */
+	bool is_mapped;
+};
+
+struct probe_files {
+	VEC(struct probe_file) list;
+	bool has_ended; /* a watched process that is older than the run: what it had is unknown */
+};
 
 /* The file of a source's probe, to be freed; NULL: it is not a probe of a file. */
 static char *file_of(const struct source *s)
@@ -29,9 +43,22 @@ static struct probe_file *find(struct probe_files *files, const char *path)
 	return NULL;
 }
 
-int probe_files_open(struct attar_run *run)
+static void probe_files_done(struct probe_files *files)
 {
-	struct probe_files *files = &run->probe_files;
+	vec_each (&files->list, file)
+		free(file->path);
+	vec_done(&files->list);
+}
+
+static void probe_files_free(struct attar_run *run, void *self)
+{
+	probe_files_done(self);
+}
+
+/* Lists the files of the sources. */
+static int probe_files_open(struct attar_run *run, void *self)
+{
+	struct probe_files *files = self;
 
 	probe_files_done(files);
 	files->has_ended = false;
@@ -80,37 +107,42 @@ static bool ends_older(const struct attar_run *run, const struct attar_event *ev
 	       (!ev->thread || ev->thread->process->started < run->clock.began);
 }
 
-void probe_files_see(struct attar_run *run, const struct attar_event *ev)
+/* A watched process may have mapped one of the files, or ended. */
+static int probe_files_record(struct attar_run *run, void *self, const struct attar_event *ev)
 {
+	struct probe_files *files = self;
 	const struct attar_record *rec = ev->record;
 	bool maps = rec->type == PERF_RECORD_MMAP || rec->type == PERF_RECORD_MMAP2;
 
+	if (likely(!files->list.n))
+		return 0;
 	if (!maps && (rec->type != PERF_RECORD_EXIT || !ends_older(run, ev)))
-		return;
+		return 0;
 	if (run->select.is_on && !attar_run_is_selected(run, ev->thread))
-		return;
+		return 0;
 	if (maps)
-		note_mapped(&run->probe_files, rec->mmap.filename);
+		note_mapped(files, rec->mmap.filename);
 	else
-		run->probe_files.has_ended = true;
+		files->has_ended = true;
+	return 0;
 }
 
 /* What was mapped before the run. Nothing of a command was. */
-static void look_at_processes(struct attar_run *run)
+static void look_at_processes(struct attar_run *run, struct probe_files *files)
 {
 	parse_ints pids = {0};
 
 	if (!run_only_command(run) && run_list_processes(run, &pids) == 0)
 		vec_each (&pids, pid)
-			usdt_each_file(*pid, note_file, &run->probe_files);
+			usdt_each_file(*pid, note_file, files);
 	vec_done(&pids);
 	attar_error_clear();
 }
 
 static void remark_on(
-	const struct attar_run *run, const struct probe_file *file, struct attar_report *report)
+	const struct probe_files *files, const struct probe_file *file, struct attar_report *report)
 {
-	if (run->probe_files.has_ended)
+	if (files->has_ended)
 		attar_report_remark(report,
 			"no watched process that still runs has mapped %s: if those that ended had "
 			"not either, its probes have no events, and -e selects the probes of "
@@ -124,22 +156,22 @@ static void remark_on(
 			file->path);
 }
 
-void probe_files_remark(
-	struct attar_run *run, struct attar_report *report, enum attar_scope scope, uint64_t seen)
+/* Of the last report of a run without events: files that no process has mapped. */
+static void probe_files_remark(
+	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
 {
-	struct probe_files *files = &run->probe_files;
+	struct probe_files *files = self;
 
-	if (scope != ATTAR_SCOPE_WHOLE || seen || !files->list.n)
+	if (scope != ATTAR_SCOPE_WHOLE || !files->list.n || report->notes.seen)
 		return;
-	look_at_processes(run);
+	look_at_processes(run, files);
 	vec_each (&files->list, file)
 		if (!file->is_mapped)
-			remark_on(run, file, report);
+			remark_on(files, file, report);
 }
 
-void probe_files_done(struct probe_files *files)
-{
-	vec_each (&files->list, file)
-		free(file->path);
-	vec_done(&files->list);
-}
+const struct run_part part_probe_files = {.size = sizeof(struct probe_files),
+	.opened = probe_files_open,
+	.record = probe_files_record,
+	.remark = probe_files_remark,
+	.free = probe_files_free};

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <time.h>
 
+#include "base/buf.h"
 #include "base/check_arg.h"
 #include "base/vec.h"
 #include "event/kernel_filter.h"
@@ -11,8 +12,14 @@
 #include "peer/symbol_list.h"
 #include "perf/counter.h"
 #include "perf/target.h"
+#include "run/parts.h"
+#include "run/recorded_events.h"
+#include "run/recorder.h"
+#include "run/push_modules.h"
+#include "run/renewal.h"
 #include "run/run.h"
 #include "run/shared_counter.h"
+#include "stream/replay.h"
 #include "stream/stream.h"
 
 enum {
@@ -33,6 +40,38 @@ struct pushed {
 	parse_ints tids;  /* whose processes existed before it began */
 };
 
+struct run_push {
+	const char *address;           /* of --push or push=; NULL: nothing is pushed */
+	struct sender *sender;         /* NULL: none, or at its end */
+	struct buf symbols;            /* the names of the kernel's functions, packed */
+	struct buf copy;               /* of a record with a late id */
+	struct push_modules modules;   /* that are loaded later */
+	bool is_all;                   /* samples of all events, not only of those with push= */
+	bool is_open;                  /* records are taken */
+	unsigned quiet;                /* rounds without a record */
+	uint64_t taken;                /* records of this round */
+	uint64_t rounds;               /* that have ended */
+	uint64_t may_begin;            /* see may_begin() */
+	uint64_t ended[REPLAY_ROUNDS]; /* ns: when, by round modulo */
+	struct recording_writer_stats stats; /* of the receiver that has seen most */
+	struct peer_sender_stats *sent;      /* owned; NULL before the end */
+};
+
+static struct run_push *push_of(const struct attar_run *run)
+{
+	return run->parts.state[PART_PUSH];
+}
+
+bool push_is_wanted(const struct attar_run *run)
+{
+	return push_of(run)->address;
+}
+
+bool push_is_open(const struct attar_run *run)
+{
+	return push_of(run)->sender;
+}
+
 bool attar_run_pushes(const struct attar_run *run)
 {
 	CHECK_ARG_OR(run, "run", false);
@@ -42,8 +81,10 @@ bool attar_run_pushes(const struct attar_run *run)
 
 /* ---- what is pushed ---- */
 
-int push_add_source(struct attar_run *run, struct source *s)
+/* Whether the source is pushed, by push= or --push. */
+static int push_source(struct attar_run *run, void *self, struct source *s)
 {
+	struct run_push *push = self;
 	const struct attar_event_spec *spec = source_spec(s);
 	const struct attar_event_option *own = spec ? attar_spec_get_option(spec, "push") : NULL;
 	const char *address = own ? own->value : run->opts.push;
@@ -57,11 +98,11 @@ int push_add_source(struct attar_run *run, struct source *s)
 		return attar_fail(-EOPNOTSUPP,
 			"'%s' cannot be pushed, since it does not come from the kernel",
 			CLIP(s->name));
-	if (run->push.address && strcmp(run->push.address, address) != 0)
+	if (push->address && strcmp(push->address, address) != 0)
 		return attar_fail(-EINVAL,
 			"events can be pushed to only one address, but '%s' and '%s' were given",
-			CLIP(run->push.address), CLIP(address));
-	run->push.address = address;
+			CLIP(push->address), CLIP(address));
+	push->address = address;
 	s->pushes = true;
 	return 0;
 }
@@ -83,7 +124,7 @@ static void push_events_once(struct attar_run *run)
 
 static struct peer_sender_client *client_at(const struct attar_run *run, size_t i)
 {
-	return run->push.sender ? peer_sender_client(run->push.sender, i) : NULL;
+	return push_of(run)->sender ? peer_sender_client(push_of(run)->sender, i) : NULL;
 }
 
 /* NULL: the receiver has not begun. */
@@ -118,18 +159,19 @@ static struct pushed *free_pushed(struct pushed *p)
 static int begin(struct attar_run *run, struct peer_sender_client *client)
 {
 	struct pushed *p = peer_sender_client_get(client);
-	const struct buf *later = &run->push.modules.records;
+	const struct buf *later = &push_of(run)->modules.records;
 	struct recording_writer_opts opts = {
 		.sink = sink,
 		.ctx = client,
-		.path = run->push.address,
+		.path = push_of(run)->address,
 		.clockid = CLOCK_MONOTONIC,
 		.all_processes = attar_run_target_kind(run) != ATTAR_TARGET_TASKS,
 	};
 	int r = renewal_list(run, &p->tids);
 
 	if (r == 0)
-		r = peer_sender_send_symbols(client, run->push.symbols.data, run->push.symbols.len);
+		r = peer_sender_send_symbols(
+			client, push_of(run)->symbols.data, push_of(run)->symbols.len);
 	opts.pids = p->tids.at;
 	opts.n_pids = p->tids.n;
 	if (r == 0)
@@ -140,7 +182,7 @@ static int begin(struct attar_run *run, struct peer_sender_client *client)
 		r = recording_writer_begin(p->writer);
 	if (r == 0)
 		r = recording_writer_write(p->writer, later->data, later->len);
-	return r == 0 ? peer_sender_end_preamble(run->push.sender, client) : r;
+	return r == 0 ? peer_sender_end_preamble(push_of(run)->sender, client) : r;
 }
 
 /*
@@ -152,7 +194,7 @@ static int take_new(struct attar_run *run)
 	struct peer_sender_client *client;
 	int r = 0;
 
-	while (r == 0 && (client = peer_sender_take_new(run->push.sender))) {
+	while (r == 0 && (client = peer_sender_take_new(push_of(run)->sender))) {
 		struct pushed *p = calloc(1, sizeof(*p));
 
 		peer_sender_client_set(client, p);
@@ -166,9 +208,9 @@ static bool may_begin(struct attar_run *run)
 {
 	uint64_t now = base_now();
 
-	if (run->push.may_begin > now + (BEGIN_AT_ONCE - 1) * (uint64_t)BEGIN_NS)
+	if (push_of(run)->may_begin > now + (BEGIN_AT_ONCE - 1) * (uint64_t)BEGIN_NS)
 		return false;
-	run->push.may_begin = MAX(run->push.may_begin, now) + BEGIN_NS;
+	push_of(run)->may_begin = MAX(push_of(run)->may_begin, now) + BEGIN_NS;
 	return true;
 }
 
@@ -195,24 +237,26 @@ static void drop_over(struct attar_run *run)
 			continue;
 		}
 		free_pushed(peer_sender_client_get(client));
-		peer_sender_drop_client(run->push.sender, client);
+		peer_sender_drop_client(push_of(run)->sender, client);
 	}
 }
 
-int push_turn(struct attar_run *run)
+/* Accepts connections, and sends pending data. */
+static int push_round_begin(struct attar_run *run, void *self)
 {
 	int r;
 
-	if (!run->push.sender)
+	if (!push_of(run)->sender)
 		return 0;
-	r = peer_sender_turn(run->push.sender);
+	r = peer_sender_turn(push_of(run)->sender);
 	drop_over(run);
 	return r == 0 ? take_new(run) : r;
 }
 
-int push_start(struct attar_run *run)
+/* Before the command starts: connected receivers get all records. */
+static int push_begin(struct attar_run *run, void *self)
 {
-	int r = push_turn(run);
+	int r = push_round_begin(run, self);
 
 	return r == 0 ? begin_new(run) : r;
 }
@@ -222,27 +266,27 @@ int push_start(struct attar_run *run)
 /* Waits for the first receiver: what happens before would be lost. */
 static int wait_for_client(struct attar_run *run)
 {
-	struct pollfd fds[] = {{.fd = peer_sender_fd(run->push.sender), .events = POLLIN},
+	struct pollfd fds[] = {{.fd = peer_sender_fd(push_of(run)->sender), .events = POLLIN},
 		{.fd = run->stop.fd, .events = POLLIN}};
 	struct peer_sender_stats stats;
 	int r;
 
 	for (;;) {
-		r = peer_sender_turn(run->push.sender);
-		peer_sender_get_stats(run->push.sender, &stats);
+		r = peer_sender_turn(push_of(run)->sender);
+		peer_sender_get_stats(push_of(run)->sender, &stats);
 		if (r < 0 || stats.clients)
 			return r;
 		if (poll(fds, ARRAY_SIZE(fds), WAIT_MS) > 0 && fds[1].revents)
 			return attar_fail(-ECANCELED,
 				"stopped while waiting for an attar that pulls events from %s",
-				CLIP(run->push.address));
+				CLIP(push_of(run)->address));
 	}
 }
 
 /* Without permission, receivers have no names. */
 static int pack_symbols(struct attar_run *run)
 {
-	int r = symbol_list_pack("/proc/kallsyms", &run->push.symbols);
+	int r = symbol_list_pack("/proc/kallsyms", &push_of(run)->symbols);
 
 	if (r == -ENOMEM)
 		return r;
@@ -255,7 +299,7 @@ static int pack_symbols(struct attar_run *run)
 /* Before the first receiver connects. What is loaded from then on is announced. */
 static int read_symbols(struct attar_run *run)
 {
-	struct push_modules *modules = &run->push.modules;
+	struct push_modules *modules = &push_of(run)->modules;
 	int r = push_modules_open(modules);
 
 	if (r == 0 && modules->fd >= 0)
@@ -263,32 +307,33 @@ static int read_symbols(struct attar_run *run)
 	return r == 0 ? pack_symbols(run) : r;
 }
 
-int push_listen(struct attar_run *run)
+/* A run that only pushes waits for the first receiver. */
+static int push_listen(struct attar_run *run, void *self)
 {
 	const struct peer_sender_opts opts = {.option = "--push",
-		.address = run->push.address,
+		.address = push_of(run)->address,
 		.tls = {run->opts.peer_psk, run->opts.peer_cert, run->opts.peer_key,
 			run->opts.peer_ca},
 		.queue_bytes = QUEUE_BYTES};
 	int r;
 
-	if (run->opts.push && !run->push.address)
+	if (run->opts.push && !push_of(run)->address)
 		return attar_fail(-EINVAL, "--push: '%s' has no events that can be pushed",
 			run->profiler->name);
-	if (!run->push.address)
+	if (!push_of(run)->address)
 		return 0;
 	if (run->command.rounds > 1)
 		return attar_fail(-EINVAL, "--push conflicts with repeated runs of a command");
 	push_events_once(run);
-	r = peer_sender_new(&opts, &run->push.sender);
+	r = peer_sender_new(&opts, &push_of(run)->sender);
 	if (r == 0)
-		r = stream_watch(run->stream, peer_sender_fd(run->push.sender));
+		r = stream_watch(run->stream, peer_sender_fd(push_of(run)->sender));
 	if (r == 0)
 		r = read_symbols(run);
-	if (r < 0 || !run->recorder.wanted)
+	if (r < 0 || !run->records)
 		return r;
 	log_note("events are pushed as soon as another attar pulls them from %s",
-		CLIP(run->push.address));
+		CLIP(push_of(run)->address));
 	return wait_for_client(run);
 }
 
@@ -304,7 +349,7 @@ void push_note(struct attar_run *run, const struct perf_event_header *header)
 		if (!w)
 			continue;
 		recording_writer_note(w, header);
-		run->push.taken++;
+		push_of(run)->taken++;
 	}
 }
 
@@ -342,26 +387,31 @@ void push_running(struct attar_run *run, const parse_ints *tids)
 		if (!w)
 			continue;
 		recording_writer_add_running(w, tids->at, tids->n);
-		run->push.taken++;
+		push_of(run)->taken++;
 	}
 }
 
-void push_record(struct attar_run *run, const struct perf_event_header *header)
+/* Sends a record of the kernel; not one that attar itself has made. */
+static int push_record(struct attar_run *run, void *self, const struct attar_event *event)
 {
-	struct buf *copy = &run->push.copy;
+	struct run_push *push = self;
+	const struct perf_event_header *header = event->record->header;
+	const struct late_ids *ids;
 
-	if (likely(!run->push.sender) || !header)
-		return;
+	if (likely(!push->sender) || !header)
+		return 0;
 	(void)recorder_add_ids(run); /* without memory, samples of a CPU are missing */
-	if (unlikely(run->recorder.ids.any)) {
-		buf_reset(copy);
-		late_ids_copy(&run->recorder.ids, header, copy);
-		header = buf_failed(copy) ? header : (const void *)copy->data;
+	ids = &recorder_of(run)->ids;
+	if (unlikely(ids->any)) {
+		buf_reset(&push->copy);
+		late_ids_copy(ids, header, &push->copy);
+		header = buf_failed(&push->copy) ? header : (const void *)push->copy.data;
 	}
 	if (header->type != PERF_RECORD_SAMPLE)
 		renewal_follow(run, header);
 	push_note(run, header);
 	push_bytes(run, header, header->size);
+	return 0;
 }
 
 static int end_round(struct attar_run *run, struct peer_sender_client *client)
@@ -379,9 +429,9 @@ static int end_round(struct attar_run *run, struct peer_sender_client *client)
 	round.time = stats.last_time;
 	round.id = first->fds.n ? counter_id(&first->fds.at[0]) : 0;
 	p->samples = stats.samples;
-	if (stats.samples >= run->push.stats.samples)
-		run->push.stats = stats;
-	return peer_sender_end_round(run->push.sender, client, &round);
+	if (stats.samples >= push_of(run)->stats.samples)
+		push_of(run)->stats = stats;
+	return peer_sender_end_round(push_of(run)->sender, client, &round);
 }
 
 /*
@@ -390,13 +440,14 @@ static int end_round(struct attar_run *run, struct peer_sender_client *client)
  */
 static int tell_time(struct attar_run *run)
 {
-	uint64_t *oldest = &run->push.ended[run->push.rounds++ % REPLAY_ROUNDS], time = *oldest;
+	uint64_t *oldest = &push_of(run)->ended[push_of(run)->rounds++ % REPLAY_ROUNDS],
+		 time = *oldest;
 	struct peer_sender_client *client;
 	int r = 0;
 
 	*oldest = base_now();
 	for (size_t i = 0; time && r == 0 && (client = client_at(run, i)); i++)
-		r = peer_sender_send_time(run->push.sender, client, time);
+		r = peer_sender_send_time(push_of(run)->sender, client, time);
 	return r;
 }
 
@@ -407,19 +458,19 @@ static int tell_time(struct attar_run *run)
 static int add_modules(struct attar_run *run)
 {
 	const struct attar_counter *first = run->stream->counters[0];
-	const struct buf *records = &run->push.modules.records;
+	const struct buf *records = &push_of(run)->modules.records;
 	const struct peer_sender_round round = {
 		.attr = &first->attr,
 		.id = first->fds.n ? counter_id(&first->fds.at[0]) : 0,
-		.time = run->push.ended[run->push.rounds % REPLAY_ROUNDS],
+		.time = push_of(run)->ended[push_of(run)->rounds % REPLAY_ROUNDS],
 	};
 	size_t before = records->len;
-	int r = push_modules_turn(&run->push.modules, &round);
+	int r = push_modules_turn(&push_of(run)->modules, &round);
 
 	if (r < 0 || records->len == before)
 		return r;
 	push_bytes(run, records->data + before, records->len - before);
-	run->push.taken++;
+	push_of(run)->taken++;
 	return 0;
 }
 
@@ -429,9 +480,9 @@ static int end_rounds(struct attar_run *run)
 	struct peer_sender_client *client;
 	int r = 0;
 
-	run->push.quiet = run->push.taken ? 0 : run->push.quiet + 1;
-	run->push.taken = 0;
-	if (run->push.quiet > QUIET_ROUNDS)
+	push_of(run)->quiet = push_of(run)->taken ? 0 : push_of(run)->quiet + 1;
+	push_of(run)->taken = 0;
+	if (push_of(run)->quiet > QUIET_ROUNDS)
 		return 0;
 	for (size_t i = 0; (client = client_at(run, i)); i++)
 		if (r == 0 && writer_of(client))
@@ -443,7 +494,7 @@ int push_round(struct attar_run *run)
 {
 	int r;
 
-	if (likely(!run->push.sender))
+	if (likely(!push_of(run)->sender))
 		return 0;
 	r = add_modules(run);
 	if (r == 0)
@@ -477,41 +528,44 @@ static void end_writers(struct attar_run *run)
 
 	for (size_t i = 0; (client = client_at(run, i)); i++) {
 		peer_sender_client_set(client, free_pushed(peer_sender_client_get(client)));
-		peer_sender_end_preamble(run->push.sender, client); /* build IDs are at the end */
+		peer_sender_end_preamble(
+			push_of(run)->sender, client); /* build IDs are at the end */
 	}
 }
 
-int push_end(struct attar_run *run)
+/* Waits until the receivers have the data, unless they do not read. */
+static int push_end(struct attar_run *run, void *self)
 {
 	struct peer_sender_client *client;
 	int r = push_round(run);
 
-	if (!run->push.sender || r < 0)
+	if (!push_of(run)->sender || r < 0)
 		return r;
 	for (size_t i = 0; (client = client_at(run, i)); i++)
 		if (r == 0 && writer_of(client))
 			r = put_losses(run, client);
 	end_writers(run);
-	r = peer_sender_finish(run->push.sender, run->stop.seen ? -1 : run->stop.fd);
-	run->push.sent = calloc(1, sizeof(*run->push.sent));
-	if (run->push.sent)
-		peer_sender_get_stats(run->push.sender, run->push.sent);
+	r = peer_sender_finish(push_of(run)->sender, run->stop.seen ? -1 : run->stop.fd);
+	push_of(run)->sent = calloc(1, sizeof(*push_of(run)->sent));
+	if (push_of(run)->sent)
+		peer_sender_get_stats(push_of(run)->sender, push_of(run)->sent);
 	else if (r == 0)
 		r = base_oom();
-	run->push.sender = peer_sender_free(run->push.sender);
+	push_of(run)->sender = peer_sender_free(push_of(run)->sender);
 	return r;
 }
 
 /* The message for each of the totals that is not 0. */
-void push_remark(const struct attar_run *run, struct attar_report *report)
+static void push_remark(
+	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
 {
-	const struct peer_sender_stats *sent = run->push.sent;
+	const struct peer_sender_stats *sent = push_of(run)->sent;
 
 	if (!sent)
 		return;
 	attar_report_remark(report, "%llu sample%s pushed to %llu receiver%s at %s",
 		(unsigned long long)sent->samples, sent->samples == 1 ? " was" : "s were",
-		(unsigned long long)sent->clients, PLURAL_S(sent->clients), run->push.address);
+		(unsigned long long)sent->clients, PLURAL_S(sent->clients), push_of(run)->address);
 	if (sent->lost)
 		attar_report_remark(report,
 			"%llu pushed sample%s lost, because a receiver did not read fast enough",
@@ -542,18 +596,37 @@ void push_remark(const struct attar_run *run, struct attar_report *report)
 
 void push_get_recorded(const struct attar_run *run, struct recording_writer_stats *ret_stats)
 {
-	*ret_stats = run->push.stats;
+	*ret_stats = push_of(run)->stats;
 }
 
-void push_done(struct attar_run *run)
+static int push_drained(struct attar_run *run, void *self)
 {
-	buf_done(&run->push.symbols);
-	buf_done(&run->push.copy);
-	push_modules_done(&run->push.modules);
-	free(run->push.sent);
-	run->push.sent = NULL;
-	if (!run->push.sender)
+	return push_round(run);
+}
+
+static void push_detach(struct attar_run *run, void *self)
+{
+	struct run_push *push = self;
+
+	buf_done(&push->symbols);
+	buf_done(&push->copy);
+	push_modules_done(&push->modules);
+	free(push->sent);
+	push->sent = NULL;
+	if (!push->sender)
 		return;
 	end_writers(run);
-	run->push.sender = peer_sender_free(run->push.sender);
+	push->sender = peer_sender_free(push->sender);
 }
+
+const struct run_part part_push = {.size = sizeof(struct run_push),
+	.source = push_source,
+	.listen = push_listen,
+	.begin = push_begin,
+	.round = push_round_begin,
+	.record = push_record,
+	.kept = push_record,
+	.drained = push_drained,
+	.finish = push_end,
+	.remark = push_remark,
+	.detach = push_detach};

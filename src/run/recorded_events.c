@@ -5,23 +5,37 @@
 
 #include "base/buf.h"
 #include "base/file.h"
+#include "base/vec.h"
 #include "perf/counter.h"
+#include "run/parts.h"
 #include "run/run.h"
+#include "run/shared_counter.h"
 #include "stream/stream.h"
 
 #define EVENT_SYNTAX ":,/{}@\"'*?[\n" /* what an alias that is a name in the file must not have */
 
 enum { FORMAT_MAX = 1 << 20 };
 
+/* The text of a tracepoint's format file, which writers borrow. */
+struct recorded_format {
+	const struct attar_format *format;
+	char *text; /* owned */
+};
+
+struct recorded_formats {
+	VEC(struct recorded_format) list;
+};
+
 /* Reads the format of a tracepoint; NULL if it cannot be read: its fields have no names then. */
 static const char *read_format(struct attar_run *run, const struct attar_format *format)
 {
 	struct buf path _cleanup_(buf_done) = {0}, text _cleanup_(buf_done) = {0};
 	struct attar_catalog *catalog = attar_run_catalog(run);
+	struct recorded_formats *formats = run->parts.state[PART_RECORDED_EVENTS];
 	struct recorded_format new = {.format = format};
 	const char *tracefs;
 
-	vec_each (&run->recorded_formats, known)
+	vec_each (&formats->list, known)
 		if (known->format == format)
 			return known->text;
 	if (!catalog || attar_catalog_tracefs(catalog, &tracefs) < 0)
@@ -30,19 +44,24 @@ static const char *read_format(struct attar_run *run, const struct attar_format 
 	if (buf_failed(&path) || file_read(buf_text(&path), FORMAT_MAX, &text) < 0)
 		return NULL;
 	new.text = buf_take(&text);
-	if (!new.text || vec_push(&run->recorded_formats, new) < 0) {
+	if (!new.text || vec_push(&formats->list, new) < 0) {
 		free(new.text);
 		return NULL;
 	}
 	return new.text;
 }
 
-void recorded_events_done(struct attar_run *run)
+static void recorded_events_detach(struct attar_run *run, void *self)
 {
-	vec_each (&run->recorded_formats, known)
+	struct recorded_formats *formats = self;
+
+	vec_each (&formats->list, known)
 		free(known->text);
-	vec_done(&run->recorded_formats);
+	vec_done(&formats->list);
 }
+
+const struct run_part part_recorded_events = {
+	.size = sizeof(struct recorded_formats), .detach = recorded_events_detach};
 
 static const char *name_of(const struct source *s, const struct attar_counter *counter)
 {

@@ -5,16 +5,7 @@
 
 #include "attar/run.h"
 #include "base/map.h"
-#include "base/vec.h"
 #include "recording/writer.h"
-
-/* The text of a tracepoint's format file, which writers borrow. */
-struct recorded_format {
-	const struct attar_format *format;
-	char *text; /* owned */
-};
-
-typedef VEC(struct recorded_format) recorded_formats;
 
 /* Adds all events of the run's stream to a writer. 0 or -ENOMEM. */
 int recorded_events_add(struct attar_run *run, struct recording_writer *w);
@@ -29,7 +20,5 @@ int recorded_losses_add(
 
 /* Only sets `earlier`, at the start of a recording. 0 or -ENOMEM. */
 int recorded_losses_begin(const struct attar_stream *stream, struct map *earlier);
-
-void recorded_events_done(struct attar_run *run);
 
 #endif

@@ -9,7 +9,11 @@
 #include "perf/counter.h"
 #include "perf/ring.h"
 #include "perf/target.h"
+#include "run/parts.h"
 #include "run/portable.h"
+#include "run/push.h"
+#include "run/recorded_events.h"
+#include "run/renewal.h"
 #include "run/run.h"
 #include "stream/stream.h"
 
@@ -19,6 +23,11 @@ static const uint64_t STORE_REGISTERS = 0xff03ff;
 #else
 static const uint64_t STORE_REGISTERS = 0; /* it does not decode the instructions */
 #endif
+
+struct run_recorder *recorder_of(const struct attar_run *run)
+{
+	return run->parts.state[PART_RECORDER];
+}
 
 /* ---- events ---- */
 
@@ -63,7 +72,7 @@ static int add_event(struct attar_run *run, const struct attar_event_spec *spec)
 
 	if (r < 0)
 		return r;
-	run_stack_attr(&run->opts, run->recorder.opts.stacks, spec, &attr);
+	run_stack_attr(&run->opts, recorder_of(run)->opts.stacks, spec, &attr);
 	event_sample_attr(spec, &attr);
 	if (is_tracepoint(spec))
 		attr.sample_type |= PERF_SAMPLE_RAW;
@@ -75,7 +84,7 @@ static int add_event(struct attar_run *run, const struct attar_event_spec *spec)
 		attr.sample_regs_intr = STORE_REGISTERS;
 	}
 	attr.mmap_data = event_is_page_fault(spec) && !has_data_mappings(run);
-	if (is_recorded_each(&run->recorder, spec)) {
+	if (is_recorded_each(recorder_of(run), spec)) {
 		attr.sample_period = 1;
 	} else {
 		attr.freq = 1;
@@ -105,7 +114,7 @@ int attar_run_record(struct attar_run *run, const struct attar_run_record_opts *
 	CHECK_OWN(run, "run");
 	CHECK_OPENING(run);
 
-	struct run_recorder *recorder = &run->recorder;
+	struct run_recorder *recorder = recorder_of(run);
 	int r = option_struct_take(&recorder->opts, sizeof(recorder->opts), opts);
 
 	if (r < 0)
@@ -120,7 +129,8 @@ int attar_run_record(struct attar_run *run, const struct attar_run_record_opts *
 	if (recorder->opts.rotate && !recorder->opts.max_bytes)
 		return attar_fail(-EINVAL, "--rotate requires --max-size, the size at which a new "
 					   "file begins" ATTAR_FIX "add --max-size");
-	recorder->wanted = true;
+	run->records = true;
+	run->records_to_file = recorder->opts.path;
 	recorder->left = UINT64_MAX;
 	/* They can concern other tasks. Who reads the recording knows whether it needs them. */
 	r = attar_run_keep_own(run);
@@ -138,10 +148,10 @@ int attar_run_get_recorded(const struct attar_run *run, struct attar_run_recorde
 	CHECK_ARG(run, "run");
 	CHECK_ARG(ret_recorded, "ret_recorded");
 
-	const struct run_recorder *recorder = &run->recorder;
+	const struct run_recorder *recorder = recorder_of(run);
 	struct recording_writer_stats stats = recorder->stats;
 
-	if (!recorder->wanted)
+	if (!run->records)
 		return 0;
 	if (recorder->writer)
 		recording_writer_get_stats(recorder->writer, &stats);
@@ -152,16 +162,17 @@ int attar_run_get_recorded(const struct attar_run *run, struct attar_run_recorde
 		.bytes = stats.bytes,
 		.file_bytes = stats.file_bytes,
 		.files = stats.files,
-		.is_full = recorder->full,
+		.is_full = recorder->is_full,
 	};
 	return 1;
 }
 
 /* ---- the file ---- */
 
-int recorder_begin(struct attar_run *run)
+/* Opens the file and writes what exists. */
+static int recorder_begin(struct attar_run *run, void *self)
 {
-	struct run_recorder *recorder = &run->recorder;
+	struct run_recorder *recorder = self;
 	bool tasks = attar_run_target_kind(run) == ATTAR_TARGET_TASKS;
 	const struct recording_writer_opts opts = {
 		.path = recorder->opts.path,
@@ -179,7 +190,7 @@ int recorder_begin(struct attar_run *run)
 	};
 	int r;
 
-	if (!recorder->wanted || !recorder->opts.path)
+	if (!run->records || !recorder->opts.path)
 		return 0;
 	r = recording_writer_open(&opts, &recorder->writer);
 	if (r == 0)
@@ -193,7 +204,7 @@ int recorder_begin(struct attar_run *run)
 
 int recorder_add_ids(struct attar_run *run)
 {
-	struct run_recorder *recorder = &run->recorder;
+	struct run_recorder *recorder = recorder_of(run);
 	const struct attar_stream *stream = run->stream;
 	bool is_late = recorder->known_ids > 0;
 	int r = 0;
@@ -214,7 +225,7 @@ int recorder_add_ids(struct attar_run *run)
 
 static int give_bytes(struct attar_run *run, const void *bytes, size_t n)
 {
-	struct recording_writer *w = run->recorder.writer;
+	struct recording_writer *w = recorder_of(run)->writer;
 
 	if (!n)
 		return 0;
@@ -222,11 +233,12 @@ static int give_bytes(struct attar_run *run, const void *bytes, size_t n)
 	return w ? recording_writer_write(w, bytes, n) : 0;
 }
 
-bool recorder_has_all(const struct attar_run *run)
+/* True after the last sample of --count: later losses do not concern the recording. */
+static bool recorder_has_all(const struct attar_run *run)
 {
-	const struct run_recorder *recorder = &run->recorder;
+	const struct run_recorder *recorder = recorder_of(run);
 
-	return recorder->wanted && run->opts.count && !recorder->left;
+	return run->records && run->opts.count && !recorder->left;
 }
 
 /* What the kernel has counted includes what was lost after the last sample. */
@@ -255,7 +267,7 @@ static bool take_loss(struct run_recorder *recorder)
 static int write_ring(struct attar_run *run, size_t number)
 {
 	struct attar_ring *ring = run->stream->rings[number];
-	struct run_recorder *recorder = &run->recorder;
+	struct run_recorder *recorder = recorder_of(run);
 	struct recording_writer *w = recorder->writer;
 	struct buf copies _cleanup_(buf_done) = {0};
 	bool copied;
@@ -311,16 +323,20 @@ static uint64_t samples_left(const struct attar_run *run)
 /* The file has all records; without one, what is pushed counts. */
 static void count(struct attar_run *run)
 {
-	if (run->recorder.writer)
-		recording_writer_get_stats(run->recorder.writer, &run->recorder.stats);
+	struct run_recorder *recorder = recorder_of(run);
+
+	if (recorder->writer)
+		recording_writer_get_stats(recorder->writer, &recorder->stats);
 	else
-		push_get_recorded(run, &run->recorder.stats);
-	run->notes.delivered = run->recorder.stats.samples;
+		push_get_recorded(run, &recorder->stats);
+	run->notes.delivered = recorder->stats.samples;
+	run->notes.recorded_lost = recorder->stats.lost;
+	run->notes.has_all_recorded = recorder_has_all(run);
 }
 
 static int end_round(struct attar_run *run)
 {
-	struct run_recorder *recorder = &run->recorder;
+	struct run_recorder *recorder = recorder_of(run);
 	int r = recording_writer_round(recorder->writer);
 
 	if (r <= 0 || !recorder->opts.rotate)
@@ -340,23 +356,25 @@ static int follow_cpus(struct attar_stream *stream)
  */
 static int renew_names(struct attar_run *run, bool is_loss)
 {
-	stream_renew_names(run->stream, is_loss, base_now(), run->recorder.losses);
+	stream_renew_names(run->stream, is_loss, base_now(), recorder_of(run)->losses);
 	return renewal_turn(run);
 }
 
-int recorder_drain(struct attar_run *run)
+/* Writes the contents of the rings. */
+static int recorder_drain(struct attar_run *run, void *self)
 {
-	struct run_recorder *recorder = &run->recorder;
+	struct run_recorder *recorder = self;
 	struct attar_stream *stream = run->stream;
 	const uint64_t losses = recorder->losses;
 	bool any = false;
-	int r = follow_cpus(stream);
+	int r;
 
-	if (recorder->full)
-		return MIN(r, 0);
+	if (!run->records)
+		return 0;
+	r = follow_cpus(stream);
+	if (recorder->is_full)
+		return r < 0 ? r : 1;
 	recorder->left = samples_left(run);
-	if (r >= 0)
-		r = push_turn(run);
 	if (r >= 0)
 		r = recorder_add_ids(run);
 	for (size_t i = 0; r >= 0 && i < stream->n_rings; i++) {
@@ -372,10 +390,10 @@ int recorder_drain(struct attar_run *run)
 		r = push_round(run);
 	if (r >= 0)
 		r = any && recorder->writer ? end_round(run) : 0;
-	recorder->full = r > 0;
+	recorder->is_full = run->has_enough = r > 0;
 	stream->drained = r == 0 && stream->stopped;
 	count(run);
-	return MIN(r, 0);
+	return r < 0 ? r : 1;
 }
 
 /* Not of a recording that has all samples of --count: what follows them is not missing. */
@@ -391,13 +409,14 @@ static int add_missing(const struct attar_run *run)
 	for (size_t i = 0, n = attar_stream_get_missing(run->stream, &missing); r == 0 && i < n;
 		i++)
 		r = recording_writer_add_missing(
-			run->recorder.writer, missing[i].cpu, missing[i].count);
+			recorder_of(run)->writer, missing[i].cpu, missing[i].count);
 	return r;
 }
 
-int recorder_end(struct attar_run *run)
+/* Completes the file. */
+static int recorder_end(struct attar_run *run, void *self)
 {
-	struct run_recorder *recorder = &run->recorder;
+	struct run_recorder *recorder = self;
 	int r, finished;
 
 	if (!recorder->writer)
@@ -407,18 +426,26 @@ int recorder_end(struct attar_run *run)
 		r = add_missing(run);
 	finished = recording_writer_finish(recorder->writer);
 	r = finished < 0 ? finished : r;
-	recording_writer_get_stats(recorder->writer, &recorder->stats);
+	count(run);
 	recording_writer_close(recorder->writer);
 	recorder->writer = NULL;
 	return r == 0 && recorder->opts.portable ? portable_add_all(recorder, run->symbols) : r;
 }
 
 /* No names are added to the recording of a failed run. */
-void recorder_done(struct attar_run *run)
+static void recorder_detach(struct attar_run *run, void *self)
 {
-	run->recorder.opts.portable = false;
-	(void)recorder_end(run);
-	portable_done(run->recorder.portable);
-	map_done(&run->recorder.lost);
-	late_ids_done(&run->recorder.ids);
+	struct run_recorder *recorder = self;
+
+	recorder->opts.portable = false;
+	(void)recorder_end(run, recorder);
+	portable_done(recorder->portable);
+	map_done(&recorder->lost);
+	late_ids_done(&recorder->ids);
 }
+
+const struct run_part part_recorder = {.size = sizeof(struct run_recorder),
+	.begin = recorder_begin,
+	.drain = recorder_drain,
+	.finish = recorder_end,
+	.detach = recorder_detach};

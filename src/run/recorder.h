@@ -15,18 +15,17 @@ struct run_recorder {
 	size_t known_ids; /* of the stream, that the writer has */
 	struct late_ids ids;
 	uint64_t losses;                     /* LOST records so far */
-	bool wanted;                         /* attar_run_record() was called */
 	struct attar_run_record_opts opts;   /* strings are the run's */
 	struct recording_writer *writer;     /* NULL: not opened yet, or closed */
 	struct recording_writer_stats stats; /* final, after recorder_end() */
-	bool full;                           /* the limit was reached */
+	bool is_full;                        /* the limit was reached */
 	uint64_t left;                       /* samples until --count is reached, in this round */
 	struct portable *portable;           /* NULL: no --portable */
 	struct map lost;                     /* by event id: losses that earlier files have */
 };
 
-/* Opens the file and writes what exists. To be called after the stream was started. */
-int recorder_begin(struct attar_run *run);
+/* Of a run; only for the files that record or push. */
+struct run_recorder *recorder_of(const struct attar_run *run);
 
 /*
  * Gives the file and receivers the ids that events have got since the last call, such as those of a
@@ -34,18 +33,7 @@ int recorder_begin(struct attar_run *run);
  */
 int recorder_add_ids(struct attar_run *run);
 
-/* Writes the contents of the rings. */
-int recorder_drain(struct attar_run *run);
-
-/* Completes the file. */
-int recorder_end(struct attar_run *run);
-
-/* True after the last sample of --count: later losses do not concern the recording. */
-bool recorder_has_all(const struct attar_run *run);
-
-/* Calls recorded_losses_add(), unless recorder_has_all(). */
+/* Calls recorded_losses_add(), unless the recording has all samples of --count. */
 int recorder_add_losses(struct attar_run *run, struct recording_writer *w, struct map *earlier);
-
-void recorder_done(struct attar_run *run);
 
 #endif

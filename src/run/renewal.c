@@ -3,21 +3,35 @@
 
 #include "base/proc.h"
 #include "perf/target.h"
+#include "run/parts.h"
 #include "run/portable.h"
+#include "run/push.h"
+#include "run/recorder.h"
 #include "run/run.h"
 #include "stream/stream.h"
 #include "stream/task_name.h"
 
+struct run_renewal {
+	uint64_t given;   /* of the renewals of the stream's process table */
+	bool follows;     /* the tasks of a target, not all of the machine */
+	struct map tasks; /* tid -> 1: of the target, while they exist, according to records */
+};
+
+static struct run_renewal *renewal_of(const struct attar_run *run)
+{
+	return run->parts.state[PART_RENEWAL];
+}
+
 /* ---- the tasks of the target ---- */
 
 /* Those of a command have their names and mappings in records from its exec on. */
-int renewal_begin(struct attar_run *run)
+static int renewal_begin(struct attar_run *run, void *self)
 {
 	const struct attar_target *target = run->target;
-	struct run_renewal *renewal = &run->renewal;
+	struct run_renewal *renewal = self;
 	int r = 0;
 
-	if (!run->recorder.wanted && !run->push.address)
+	if (!run->records && !push_is_wanted(run))
 		return 0;
 	renewal->follows = attar_run_target_kind(run) == ATTAR_TARGET_TASKS;
 	if (!renewal->follows || target->by_exec)
@@ -30,9 +44,10 @@ int renewal_begin(struct attar_run *run)
 void renewal_follow(struct attar_run *run, const struct perf_event_header *header)
 {
 	const uint32_t *body = (const uint32_t *)(header + 1);
-	struct map *tasks = &run->renewal.tasks;
+	struct run_renewal *renewal = renewal_of(run);
+	struct map *tasks = &renewal->tasks;
 
-	if (!run->renewal.follows)
+	if (!renewal->follows)
 		return;
 	switch (header->type) {
 	case PERF_RECORD_COMM: /* pid, tid */
@@ -56,7 +71,7 @@ int renewal_list(const struct attar_run *run, parse_ints *list)
 	/* the records of a command that has begun may be lost */
 	if (run->target->by_exec && !command_is_held(command) && vec_push(list, command->pid) < 0)
 		return base_oom();
-	map_each (&run->renewal.tasks, task)
+	map_each (&renewal_of(run)->tasks, task)
 		if (vec_push(list, (pid_t)task->key) < 0)
 			return base_oom();
 	return 0;
@@ -83,7 +98,7 @@ static int add_child(void *ctx, pid_t pid)
 /* After a loss: tasks that have exited without a record end, their children are known by /proc. */
 static int find_tasks(struct attar_run *run)
 {
-	struct descent d = {.tasks = &run->renewal.tasks, .grows = true};
+	struct descent d = {.tasks = &renewal_of(run)->tasks, .grows = true};
 	parse_ints known = {0};
 	int r = renewal_list(run, &known);
 
@@ -103,9 +118,9 @@ static int find_tasks(struct attar_run *run)
 
 static int give_names(struct attar_run *run)
 {
-	struct run_recorder *recorder = &run->recorder;
+	struct run_recorder *recorder = recorder_of(run);
 	parse_ints tids = {0};
-	int r = run->renewal.follows ? find_tasks(run) : 0;
+	int r = renewal_of(run)->follows ? find_tasks(run) : 0;
 
 	if (r == 0)
 		r = renewal_list(run, &tids);
@@ -119,20 +134,34 @@ static int give_names(struct attar_run *run)
 
 int renewal_turn(struct attar_run *run)
 {
+	struct run_renewal *renewal = renewal_of(run);
 	struct attar_stream *stream = run->stream;
 	int r;
 
 	if (!stream || stream->stopped)
 		return 0;
 	stream_renew_names_of_cpus(stream);
-	if (likely(stream->procs.renewals == run->renewal.given))
+	if (likely(stream->procs.renewals == renewal->given))
 		return 0;
-	run->renewal.given = stream->procs.renewals;
+	renewal->given = stream->procs.renewals;
 	r = give_names(run);
 	return r < 0 ? r : 1;
 }
 
-void renewal_done(struct run_renewal *renewal)
+/* The recorder renews names itself, as it reads the rings. */
+static int renewal_drained(struct attar_run *run, void *self)
 {
+	return push_is_open(run) ? MIN(renewal_turn(run), 0) : 0;
+}
+
+static void renewal_free(struct attar_run *run, void *self)
+{
+	struct run_renewal *renewal = self;
+
 	map_done(&renewal->tasks);
 }
+
+const struct run_part part_renewal = {.size = sizeof(struct run_renewal),
+	.begin = renewal_begin,
+	.drained = renewal_drained,
+	.free = renewal_free};

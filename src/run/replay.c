@@ -638,11 +638,11 @@ int replay_start(struct attar_run *run)
 	for (uint32_t i = 0; r == 0 && i < run->sources.list.n; i++)
 		r = connect_source(run, i);
 	if (r == 0)
-		r = switch_check_open(run);
+		r = parts_opened(run);
 	vec_each (&replay->events, event) {
 		event->is_plain = is_plain(run, event);
 		vec_each (&event->numbers, number)
-			event->has_switches |= run->sources.list.at[*number].has_switches;
+			event->steps |= run->sources.list.at[*number].steps;
 	}
 	if (r == 0)
 		r = stream_replay(replay->recording, run->symbols, &run->stream);
@@ -775,8 +775,12 @@ int replay_deliver(struct attar_run *run, struct attar_event *ev)
 		return 0;
 	}
 	event = &run->replay->events.at[ev->counter];
-	if (unlikely(event->has_switches))
-		switch_check_sample(run, ev);
+	if (unlikely(event->steps)) {
+		int r = parts_sample(run, event->steps, ev);
+
+		if (r)
+			return MIN(r, 0);
+	}
 	if (unlikely(run->select.cpus.n) && note_cpu(run->replay, ev->cpu) < 0)
 		return -ENOMEM;
 	if (unlikely(run->replay->pids.n || run->replay->tids.n))

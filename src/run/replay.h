@@ -18,7 +18,7 @@
 struct replay_sources {
 	VEC(uint32_t) numbers; /* of the sources that receive the event */
 	bool is_plain;         /* one source receives all of its samples */
-	bool has_switches;     /* see run/switch_check.h */
+	uint32_t steps;        /* of all of them, see struct source */
 };
 
 struct source;

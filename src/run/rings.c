@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "run/rings.h"
 
-#include "perf/target.h"
 #include "base/check_arg.h"
+#include "perf/kernel.h"
+#include "perf/target.h"
 #include "run/open.h"
 #include "run/run.h"
 #include "stream/stream.h"
@@ -12,6 +13,21 @@ enum {
 	WATERMARK_STACKS = 40, /* the same if samples have copies of stacks */
 	WAIT_STACKS_MS = 400,  /* how long a ring with copies of stacks may wait below it */
 };
+
+uint32_t rings_max_stack(void)
+{
+	return (uint32_t)kernel_get()->max_stack;
+}
+
+size_t rings_bytes(const struct run_rings *rings)
+{
+	return rings->pages * RUN_PAGE_BYTES + rings->spare;
+}
+
+uint64_t rings_lost_for_dumps(const struct attar_run *run)
+{
+	return run->rings.overwritten && run->stream ? stream_lost_while_stopped(run->stream) : 0;
+}
 
 /* Rings that take most of the memory would push out what is measured. */
 static int choose_pages(struct attar_run *run)
@@ -23,7 +39,7 @@ static int choose_pages(struct attar_run *run)
 
 	most = memory / 4 / RUN_PAGE_BYTES / (rings + !rings);
 	most = MAX(most, (uint64_t)RUN_DEFAULT_PAGES);
-	if (!pages && run->user_stacks.by_cfi)
+	if (!pages && run->rings.has_stacks)
 		for (pages = RUN_STACK_PAGES; pages > most;)
 			pages /= 2;
 	run->rings.pages = pages ?: RUN_DEFAULT_PAGES;
@@ -41,7 +57,7 @@ static int choose_pages(struct attar_run *run)
  */
 static bool can_wait(const struct attar_run *run)
 {
-	return run->user_stacks.by_cfi && !run->recorder.wanted && !run->opts.push;
+	return run->rings.has_stacks && !run->records && !run->opts.push;
 }
 
 int rings_choose(struct attar_run *run)

@@ -14,20 +14,14 @@
 #include "run/creator_counts.h"
 #include "run/emitters.h"
 #include "run/exited_threads.h"
-#include "run/flight.h"
 #include "run/hosts.h"
 #include "run/lines.h"
 #include "run/notes.h"
 #include "run/open.h"
+#include "run/part.h"
 #include "run/options.h"
-#include "run/overhead.h"
 #include "run/poll.h"
-#include "run/probe_files.h"
 #include "run/pull.h"
-#include "run/push.h"
-#include "run/recorded_events.h"
-#include "run/recorder.h"
-#include "run/renewal.h"
 #include "run/replay.h"
 #include "run/requests.h"
 #include "run/sample_filter.h"
@@ -36,9 +30,7 @@
 #include "run/sources.h"
 #include "run/result_files.h"
 #include "run/rings.h"
-#include "run/spans.h"
 #include "run/stop.h"
-#include "run/switch_check.h"
 #include "run/task_watch.h"
 #include "run/user_sources.h"
 #include "run/user_stacks.h"
@@ -63,10 +55,10 @@ struct attar_run {
 	void *self; /* the profiler's state */
 	struct attar_run_hooks hooks;
 	enum run_phase phase;
+	struct run_parts parts;
 
 	struct run_options options;
 	struct common_opts opts; /* values of the common options */
-	struct run_user_stacks user_stacks;
 	struct run_rings rings; /* chosen when the target is opened */
 	struct intern texts;    /* option values and other names */
 	struct buf printed;     /* by printf() of expressions, see attar_run_printed() */
@@ -80,6 +72,9 @@ struct attar_run {
 	struct attar_target *target;
 	struct attar_stream *stream; /* NULL: nothing is sampled */
 	struct run_replay *replay;   /* of --input and --pull; NULL: live */
+	bool records;         /* attar_run_record(): rings are copied instead of delivered */
+	bool records_to_file; /* also to a file, not only to receivers */
+	bool has_enough;      /* no further events are to be delivered */
 	bool has_database;           /* --input is a database: there are no events */
 	struct run_pull pull;
 	struct run_hosts hosts;
@@ -87,12 +82,6 @@ struct attar_run {
 	struct run_select select;
 	struct sample_filter sample_filter;
 	struct run_opening opening;
-	struct run_flight flight;
-	VEC(struct attar_event_spec *) flight_specs; /* of conditions: see run/flight.c */
-	struct run_recorder recorder;                /* writes what is observed to a file */
-	recorded_formats recorded_formats;
-	struct run_push push; /* gives what is observed to others */
-	struct run_renewal renewal;
 	struct sources sources;
 	emitters emitters;
 	bool expects_queries; /* see attar_run_query() */
@@ -100,7 +89,6 @@ struct attar_run {
 	struct attar_run *emits_to;
 	struct run_emitted emitted;
 	struct user_sources user;
-	struct probe_files probe_files;
 
 	/* What is counted. */
 	struct counts counts;
@@ -111,14 +99,11 @@ struct attar_run {
 	/* The loop and its results. */
 	struct run_stop stop;
 	struct run_requests requests;
-	struct run_overhead overhead;
 	struct run_poll poll;
 	struct run_clock clock;
 	struct run_lines lines;
-	struct run_spans spans;
 	result_files result_files;
 	struct run_notes notes;
-	struct switch_check switches;
 };
 
 /* Whether the target is the whole system: no process, thread, cgroup or command was given. */

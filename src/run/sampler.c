@@ -46,11 +46,6 @@ static int add_named(
 	return r;
 }
 
-uint32_t sampler_max_stack(void)
-{
-	return (uint32_t)kernel_get()->max_stack;
-}
-
 int attar_run_sampler(struct attar_run *run, bool stacks, attar_event_fn *fn)
 {
 	CHECK_OWN(run, "run");

@@ -10,7 +10,7 @@ static bool can_share(const struct attar_run *run, const struct source *s)
 {
 	return s->spec && s->spec->kind != ATTAR_EVENT_USER && s->attr.sample_period == 1 &&
 	       !s->attr.freq && !s->usdt && !s->timer && !s->host && !s->is_fallback_allowed &&
-	       !s->is_internal && !run->recorder.wanted && !run->flight.is_on;
+	       !s->is_internal && !run->records && !run->rings.overwritten;
 }
 
 static bool is_same_text(const char *a, const char *b)
@@ -75,7 +75,7 @@ static void warn_of_common_ids(const struct attar_run *run)
 				!modes_share_ids(&a->attr, &b->attr))
 				continue;
 			log_warn(MODES_COMMON_IDS "%s", CLIP(a->name), CLIP(b->name),
-				run->recorder.wanted ? ", without :u and :k, which select samples "
+				run->records ? ", without :u and :k, which select samples "
 						       "of the recording with --input"
 						     : "");
 		}
@@ -166,8 +166,6 @@ int shared_deliver(struct attar_run *run, uint32_t number, struct attar_event *e
 	bool is_used;
 	int r;
 
-	if (run->overhead.selects)
-		overhead_count(run, ev);
 	do {
 		r = deliver_to(run, &run->sources.list.at[number], ev);
 		number = run->sources.list.at[number].next_shared;

@@ -38,7 +38,7 @@ struct source {
 	struct attar_expr *exec;        /* exec=; NULL: none */
 	bool triggers;                  /* trigger */
 	bool pushes;                    /* push= or --push: see run/push.h */
-	struct filter *condition;       /* of a dump, see run/flight.h; NULL: none */
+	struct filter *condition;       /* of a dump, see run/flight.c; NULL: none */
 	struct emitter *emitter;        /* the profiler whose event it is; NULL: none */
 	uint32_t emitted;               /* with emitter: its number there */
 	/* the same: for the run's profiler, instead of spec; the emitter's */
@@ -51,7 +51,7 @@ struct source {
 	bool is_stopped;      /* by attar_run_source_enable() */
 	uint32_t owner;       /* its number */
 	uint32_t next_shared; /* the next source with the same counter; 0: none */
-	bool has_switches;    /* see run/switch_check.h */
+	uint32_t steps;       /* parts that its samples pass before it, 1 << enum part_id */
 	bool is_internal;     /* for the run, not an event of the profiler */
 	bool is_direct;       /* in this round: its samples go to fn only */
 	bool takes_several;   /* in this round: its samples may go to `repeats` or `turns` */

@@ -1,16 +1,69 @@
 /* SPDX-License-Identifier: MIT */
-#include "run/spans.h"
-
+/*
+ * Times of single pairs, states and events for outputs that draw time lines: profilers add them
+ * with attar_run_add_span() as they end, and the report of the whole run lists them. Strings are
+ * interned, stacks are numbers of the profiler's struct attar_stacks, and records of tracepoints
+ * are copied: nothing is resolved or formatted before the report. The number of spans and the bytes
+ * of records and strings are limited; what does not fit is counted.
+ */
 #include "base/check_arg.h"
+#include "base/intern.h"
+#include "base/map.h"
+#include "base/option_struct.h"
+#include "report/model.h"
+#include "run/parts.h"
 #include "run/run.h"
+#include "run/span_wakers.h"
 #include "stats/weighted_stacks.h"
 
 enum { RECORD_MAX = 4096, MEBIBYTES_MAX = 64 /* of records, texts and stacks of wakers */ };
 
 #define NO_RECORD UINT32_MAX
 
-void spans_done(struct run_spans *spans)
+struct span_track {
+	int32_t pid, tid; /* -1: none */
+	uint32_t name;    /* of the thread, the newest one, or of the track */
+};
+
+/* Strings are numbers in run_spans.texts; 0: none. */
+struct span {
+	uint64_t begin, duration; /* ns */
+	uint64_t stack, weight;   /* see attar_span.stack; 0: none */
+	uint32_t track;           /* index */
+	uint32_t name, category, detail;
+	int32_t cpu;
+	uint32_t record; /* index; UINT32_MAX: none */
+	uint32_t waker;  /* in run_spans.wakers; 0: none */
+	uint32_t node;   /* in the tree of the present report */
+	bool is_sample;
+};
+
+struct span_record {
+	const struct attar_format *format; /* borrowed from the run */
+	size_t at;                         /* in run_spans.raw */
+	uint32_t size;
+};
+
+struct run_spans {
+	VEC(struct span) all;
+	VEC(struct span_track) tracks;
+	VEC(struct span_record) records;
+	VEC(char) raw;
+	struct span_wakers wakers;
+	struct map track_of; /* hash of pid and tid, or of the name -> index */
+	struct intern texts;
+	uint64_t refused; /* spans for which there was no room */
+};
+
+static struct run_spans *spans_of(const struct attar_run *run)
 {
+	return run->parts.state[PART_SPANS];
+}
+
+static void spans_free(struct attar_run *run, void *self)
+{
+	struct run_spans *spans = self;
+
 	vec_done(&spans->all);
 	vec_done(&spans->tracks);
 	vec_done(&spans->records);
@@ -87,10 +140,8 @@ static int copy_record(struct run_spans *spans, const struct attar_span *span, u
 	return vec_push(&spans->records, record);
 }
 
-static bool has_room(const struct attar_run *run)
+static bool has_room(const struct attar_run *run, const struct run_spans *spans)
 {
-	const struct run_spans *spans = &run->spans;
-
 	return spans->all.n < run->hooks.want_spans &&
 	       spans->raw.n + spans->texts.bytes + span_wakers_bytes(&spans->wakers) <
 		       (size_t)MEBIBYTES_MAX << 20;
@@ -101,7 +152,7 @@ int attar_run_add_span(struct attar_run *run, const struct attar_span *span)
 	CHECK_ARG(run, "run");
 	CHECK_ARG(span, "span");
 
-	struct run_spans *spans = &run->spans;
+	struct run_spans *spans = spans_of(run);
 	struct span new = {.begin = span->begin,
 		.duration = span->end > span->begin ? span->end - span->begin : 0,
 		.stack = span->stack,
@@ -110,7 +161,7 @@ int attar_run_add_span(struct attar_run *run, const struct attar_span *span)
 		.is_sample = span->is_sample,
 		.node = ATTAR_TREE_ROOT};
 
-	if (!has_room(run)) {
+	if (!has_room(run, spans)) {
 		spans->refused += run->hooks.want_spans != 0;
 		return 0;
 	}
@@ -127,7 +178,8 @@ int attar_run_add_span(struct attar_run *run, const struct attar_span *span)
 
 /* ---- the report ---- */
 
-void spans_find_nodes(struct run_spans *spans, const struct attar_stacks *stacks)
+/* Finds the stacks of all spans in the tree that was just made of `stacks`. */
+static void spans_find_nodes(struct run_spans *spans, const struct attar_stacks *stacks)
 {
 	vec_each (&spans->all, span)
 		span->node = stacks_node(stacks, span->stack);
@@ -141,11 +193,11 @@ static void add_number(struct attar_section *section, int64_t number)
 		attar_cell_u64(section, (uint64_t)number);
 }
 
-static void add_waker(struct attar_run *run, struct attar_section *out, uint32_t number)
+static void add_waker(const struct run_spans *spans, struct attar_section *out, uint32_t number)
 {
-	const struct span_waker *waker = span_wakers_get(&run->spans.wakers, number);
+	const struct span_waker *waker = span_wakers_get(&spans->wakers, number);
 
-	attar_cell_text(out, intern_get(&run->spans.texts, waker->comm));
+	attar_cell_text(out, intern_get(&spans->texts, waker->comm));
 	add_number(out, waker->pid ? waker->pid : -1);
 	add_number(out, waker->tid ? waker->tid : -1);
 	attar_cell_text(out, buf_text(&waker->text));
@@ -153,7 +205,7 @@ static void add_waker(struct attar_run *run, struct attar_section *out, uint32_t
 
 static void add_span(struct attar_run *run, struct attar_section *out, const struct span *span)
 {
-	const struct run_spans *spans = &run->spans;
+	const struct run_spans *spans = spans_of(run);
 	const struct span_track *track = &spans->tracks.at[span->track];
 	const struct span_record *record;
 
@@ -179,12 +231,12 @@ static void add_span(struct attar_run *run, struct attar_section *out, const str
 		attar_cell_none(out);
 	}
 	if (span->waker)
-		add_waker(run, out, span->waker);
+		add_waker(spans, out, span->waker);
 }
 
 static void remark_refused(const struct attar_run *run, struct attar_report *report)
 {
-	const struct run_spans *spans = &run->spans;
+	const struct run_spans *spans = spans_of(run);
 	struct buf limit _cleanup_(buf_done) = {0};
 
 	if (!spans->refused)
@@ -200,16 +252,64 @@ static void remark_refused(const struct attar_run *run, struct attar_report *rep
 		spans->refused == 1 ? "one is" : "ones are", buf_text(&limit));
 }
 
-void spans_report(struct attar_run *run, struct attar_report *report)
+/* Adds the time line to a report of the whole run, if an output draws it. */
+static int spans_report(
+	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
 {
-	const struct run_spans *spans = &run->spans;
+	struct run_spans *spans = self;
 	struct attar_section *out;
 
-	if (!run->hooks.want_spans)
-		return;
-	span_wakers_resolve(&run->spans.wakers, attar_run_symbols(run));
+	if (!run->hooks.want_spans || scope != ATTAR_SCOPE_WHOLE)
+		return 0;
+	span_wakers_resolve(&spans->wakers, attar_run_symbols(run));
 	out = attar_report_spans(report, "time line");
 	for (size_t i = 0; i < spans->all.n; i++)
 		add_span(run, out, &spans->all.at[i]);
 	remark_refused(run, report);
+	return 0;
+}
+
+const struct run_part part_spans = {
+	.size = sizeof(struct run_spans), .report = spans_report, .free = spans_free};
+
+/* ---- the stacks that spans refer to ---- */
+
+/* The newest tree is there for outputs that are made for trees. */
+static void mark_added_tree(struct attar_report *report)
+{
+	for (size_t i = report->sections.n; i > 0; i--) {
+		if (report->sections.at[i - 1]->kind == ATTAR_SECTION_TREE) {
+			attar_section_for_trees(report->sections.at[i - 1]);
+			return;
+		}
+	}
+}
+
+int attar_run_stacks(struct attar_run *run, struct attar_report *report,
+	struct attar_stacks *stacks, enum attar_scope scope, const struct attar_stacks_opts *opts)
+{
+	CHECK_ARG(run, "run");
+	CHECK_ARG(report, "report");
+
+	struct run_spans *spans = spans_of(run);
+	struct attar_stacks_opts with_tree = {0};
+	double unresolved = 0;
+	bool is_added;
+	int r = option_struct_take(&with_tree, sizeof(with_tree), opts);
+
+	if (r < 0 || !stacks)
+		return r;
+	with_tree.size = sizeof(with_tree);
+	is_added = !with_tree.tree && attar_run_wants_tree(run);
+	with_tree.tree |= is_added;
+	if (spans->all.n)
+		stacks_keep_nodes(stacks);
+	r = attar_stacks_report(stacks, report, scope, &with_tree, &unresolved);
+	if (r == 0 && is_added)
+		mark_added_tree(report);
+	if (r == 0 && scope == ATTAR_SCOPE_WHOLE)
+		spans_find_nodes(spans, stacks);
+	if (r == 0)
+		run->notes.unresolved = unresolved;
+	return r;
 }

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "perf/target.h"
+#include "run/parts.h"
 #include "run/run.h"
 #include "stream/stream.h"
 
@@ -31,13 +32,33 @@ static bool is_complete(const struct attar_run *run, const struct source *s)
 /* Whether switches of all tasks are expected. */
 static bool is_whole(const struct attar_run *run)
 {
-	return run->replay ||
-	       (!run->flight.is_on && attar_target_kind_of(run->target) == ATTAR_TARGET_SYSTEM);
+	return run->replay || (!run->rings.overwritten &&
+				      attar_target_kind_of(run->target) == ATTAR_TARGET_SYSTEM);
 }
 
-int switch_check_open(struct attar_run *run)
+/* Events of a CPU, -1: of all, were lost or disabled. */
+static void switch_check_forget(struct switch_check *check, int cpu)
 {
-	struct switch_check *check = &run->switches;
+	for (size_t i = 0; i < check->n_cpus; i++)
+		if (cpu < 0 || i == (size_t)cpu)
+			check->cpus[i].task = UNKNOWN;
+}
+
+static void switch_check_done(struct switch_check *check)
+{
+	free(check->cpus);
+	*check = (struct switch_check){0};
+}
+
+static void switch_check_free(struct attar_run *run, void *self)
+{
+	switch_check_done(self);
+}
+
+/* Starts to check the first source that has all switches of its CPUs, if there is one. */
+static int switch_check_opened(struct attar_run *run, void *self)
+{
+	struct switch_check *check = self;
 	long n = run->replay ? RECORDED_CPUS : sysconf(_SC_NPROCESSORS_CONF);
 
 	switch_check_done(check);
@@ -59,16 +80,10 @@ int switch_check_open(struct attar_run *run)
 		check->source = (uint32_t)(s - run->sources.list.at);
 		check->prev = prev->offset;
 		check->next = next->offset;
-		s->has_switches = true;
+		s->steps |= 1U << PART_SWITCH_CHECK;
 	}
 	switch_check_forget(check, -1);
 	return 0;
-}
-
-void switch_check_done(struct switch_check *check)
-{
-	free(check->cpus);
-	*check = (struct switch_check){0};
 }
 
 /*
@@ -91,9 +106,10 @@ static bool is_left_out(const struct attar_run *run, pid_t task)
 	return access(path, F_OK) == 0;
 }
 
-void switch_check_sample(struct attar_run *run, const struct attar_event *ev)
+/* A sample of the source, before a filter in user space. */
+static int switch_check_sample(struct attar_run *run, void *self, struct attar_event *ev)
 {
-	struct switch_check *check = &run->switches;
+	struct switch_check *check = self;
 	const struct attar_sample *s = &ev->record->sample;
 	const char *raw = s->raw;
 	struct switch_cpu *cpu;
@@ -101,7 +117,7 @@ void switch_check_sample(struct attar_run *run, const struct attar_event *ev)
 
 	if (unlikely(ev->cpu >= check->n_cpus || !raw ||
 		     s->raw_size < MAX(check->prev, check->next) + sizeof(prev)))
-		return;
+		return 0;
 	cpu = &check->cpus[ev->cpu];
 	memcpy(&prev, raw + check->prev, sizeof(prev));
 	check->from_idle += prev == 0;
@@ -110,26 +126,48 @@ void switch_check_sample(struct attar_run *run, const struct attar_event *ev)
 	else if (cpu->task != UNKNOWN && !is_left_out(run, cpu->task))
 		cpu->missing++;
 	memcpy(&cpu->task, raw + check->next, sizeof(cpu->task));
+	return 0;
 }
 
-void switch_check_exec(struct switch_check *check, uint32_t cpu, pid_t tid)
+/* The task of a CPU has executed a program: another thread than the main one has its tid then. */
+static void switch_check_exec(struct switch_check *check, uint32_t cpu, pid_t tid)
 {
 	if (cpu < check->n_cpus && check->cpus[cpu].task != UNKNOWN)
 		check->cpus[cpu].task = tid;
 }
 
-void switch_check_forget(struct switch_check *check, int cpu)
+static int switch_check_record(struct attar_run *run, void *self, const struct attar_event *ev)
 {
-	for (size_t i = 0; i < check->n_cpus; i++)
-		if (cpu < 0 || i == (size_t)cpu)
-			check->cpus[i].task = UNKNOWN;
+	struct switch_check *check = self;
+
+	switch (ev->record->type) {
+	case PERF_RECORD_LOST:
+	case PERF_RECORD_LOST_SAMPLES:
+		switch_check_forget(check, (int)ev->cpu);
+		break;
+	case PERF_RECORD_COMM:
+		if (ev->record->comm.exec)
+			switch_check_exec(check, ev->cpu, (pid_t)ev->record->comm.tid);
+		break;
+	default:
+		break;
+	}
+	return 0;
+}
+
+static void switch_check_toggled(struct attar_run *run, void *self, uint32_t source)
+{
+	struct switch_check *check = self;
+
+	if (check->cpus && source == check->source)
+		switch_check_forget(check, -1);
 }
 
 /* A recording of single tasks has no switches from others, such as the idle tasks. */
-static void remark_of_recording(
-	const struct attar_run *run, struct attar_report *report, uint64_t n, const char *cpus)
+static void remark_of_recording(const struct attar_run *run, const struct switch_check *check,
+	struct attar_report *report, uint64_t n, const char *cpus)
 {
-	if (run->switches.from_idle || run->switches.in_order > n)
+	if (check->from_idle || check->in_order > n)
 		attar_report_remark(report,
 			"the recording lacks at least %llu switch%s between tasks (%s), which the "
 			"kernel did not deliver or which were filtered: times that begin or end "
@@ -142,9 +180,10 @@ static void remark_of_recording(
 			"-a");
 }
 
-void switch_check_remark(struct attar_run *run, struct attar_report *report, enum attar_scope scope)
+static void switch_check_remark(
+	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
 {
-	struct switch_check *check = &run->switches;
+	struct switch_check *check = self;
 	struct buf cpus _cleanup_(buf_done) = {0};
 	uint64_t missing = 0, before = scope == ATTAR_SCOPE_INTERVAL ? check->reported : 0;
 	size_t shown = 0;
@@ -161,7 +200,7 @@ void switch_check_remark(struct attar_run *run, struct attar_report *report, enu
 	if (missing <= before)
 		return;
 	if (run->replay)
-		remark_of_recording(run, report, missing - before, buf_text(&cpus));
+		remark_of_recording(run, check, report, missing - before, buf_text(&cpus));
 	else
 		attar_report_remark(report,
 			"the kernel did not report at least %llu switch%s between tasks (%s): "
@@ -170,3 +209,11 @@ void switch_check_remark(struct attar_run *run, struct attar_report *report, enu
 			(unsigned long long)(missing - before), missing - before == 1 ? "" : "es",
 			buf_text(&cpus));
 }
+
+const struct run_part part_switch_check = {.size = sizeof(struct switch_check),
+	.opened = switch_check_opened,
+	.sample = switch_check_sample,
+	.record = switch_check_record,
+	.toggled = switch_check_toggled,
+	.remark = switch_check_remark,
+	.free = switch_check_free};

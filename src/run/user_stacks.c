@@ -4,9 +4,11 @@
 #include "attar/unwind.h"
 #include "base/parse.h"
 #include "perf/target.h"
+#include "run/parts.h"
 #include "run/run.h"
 #include "symbol/source.h"
 #include "symbol/symbols.h"
+#include "unwind/frame_pointers.h"
 
 static const char dwarf[] = "dwarf";
 
@@ -14,6 +16,25 @@ enum {
 	DWARF_CHARS = sizeof(dwarf) - 1,
 	MAX_STACK_DEFAULT = 127, /* of kernel.perf_event_max_stack */
 };
+
+struct run_user_stacks {
+	bool by_cfi;                          /* --unwind dwarf, or auto where it is supported */
+	bool is_auto;                         /* --unwind auto */
+	bool is_chosen;                       /* auto: according to the modules of the processes */
+	struct frame_pointers frame_pointers; /* of these modules */
+	bool by_lbr;                          /* --unwind lbr */
+	uint32_t bytes;                       /* of the stack to copy; 0: the default */
+};
+
+static struct run_user_stacks *user_stacks_of(const struct attar_run *run)
+{
+	return run->parts.state[PART_USER_STACKS];
+}
+
+bool user_stacks_are_by_lbr(const struct attar_run *run)
+{
+	return user_stacks_of(run)->by_lbr;
+}
 
 static int bad_method(const char *text)
 {
@@ -52,34 +73,37 @@ static int prepare_auto(struct run_user_stacks *stacks)
 	return 0;
 }
 
-int user_stacks_prepare(struct attar_run *run)
+/* Reads --unwind. */
+static int read_method(struct run_user_stacks *stacks, const char *text)
 {
-	const char *text = run->opts.unwind;
-
 	if (!text || !strcmp(text, "fp"))
 		return 0;
 	if (!strcmp(text, "auto"))
-		return prepare_auto(&run->user_stacks);
+		return prepare_auto(stacks);
 	if (!strcmp(text, "lbr")) {
-		run->user_stacks.by_lbr = true;
+		stacks->by_lbr = true;
 		return 0;
 	}
 	if (!user_stacks_is_method(text))
 		return bad_method(text);
-	run->user_stacks.by_cfi = true;
-	return text[DWARF_CHARS]
-		       ? parse_bytes(text, text + DWARF_CHARS + 1, &run->user_stacks.bytes)
-		       : 0;
+	stacks->by_cfi = true;
+	return text[DWARF_CHARS] ? parse_bytes(text, text + DWARF_CHARS + 1, &stacks->bytes) : 0;
 }
 
-void user_stacks_show(struct attar_run *run)
+/* Applies --inline, --lines and the limit of stacks to the symbols of the run. */
+static int user_stacks_prepare(struct attar_run *run, void *self)
 {
 	struct attar_symbols *symbols = attar_run_symbols(run);
+	struct run_user_stacks *stacks = self;
+	int r;
 
 	/* a recording does not have the limit of its kernel */
-	symbols->fp_stacks.limit = run->opts.input ? MAX_STACK_DEFAULT : sampler_max_stack();
+	symbols->fp_stacks.limit = run->opts.input ? MAX_STACK_DEFAULT : rings_max_stack();
 	symbols->show_inlined = run->opts.inline_functions;
 	symbols->show_lines = run->opts.lines;
+	r = read_method(stacks, run->opts.unwind);
+	run->rings.has_stacks = stacks->by_cfi;
+	return r;
 }
 
 /* The kernel's call chain stays: it has the innermost address, and the part of the kernel. */
@@ -97,9 +121,8 @@ static int set_lbr(struct perf_event_attr *attr)
  * Running processes whose modules all keep frame pointers need no copies of stacks. Modules of a
  * command, and of the processes of a whole system, are not known yet.
  */
-static int choose(struct attar_run *run)
+static int choose(struct attar_run *run, struct run_user_stacks *stacks)
 {
-	struct run_user_stacks *stacks = &run->user_stacks;
 	struct attar_target *target = run->target;
 	const parse_ints *pids;
 	int r;
@@ -117,23 +140,26 @@ static int choose(struct attar_run *run)
 	return 0;
 }
 
-int user_stacks_set_attr(struct attar_run *run, struct perf_event_attr *attr)
+/* Changes the attributes of an event with stacks accordingly. The target is known. */
+static int user_stacks_attr(
+	struct attar_run *run, void *self, const struct source *s, struct perf_event_attr *attr)
 {
+	struct run_user_stacks *stacks = self;
 	int r;
 
 	if (!(attr->sample_type & PERF_SAMPLE_CALLCHAIN) || attr->exclude_callchain_user)
 		return 0;
-	if (run->user_stacks.by_lbr)
+	if (stacks->by_lbr)
 		return set_lbr(attr);
-	r = choose(run);
+	r = choose(run, stacks);
 	if (r < 0)
 		return r;
-	return run->user_stacks.by_cfi ? attar_unwind_attr(attr, run->user_stacks.bytes) : 0;
+	return stacks->by_cfi ? attar_unwind_attr(attr, stacks->bytes) : 0;
 }
 
 int user_stacks_refused(const struct attar_run *run, const char *event, int error)
 {
-	if (!run->user_stacks.by_lbr || error != -EOPNOTSUPP)
+	if (!user_stacks_are_by_lbr(run) || error != -EOPNOTSUPP)
 		return error;
 	return attar_fail(error,
 		"'%s' has no stacks from last branch records (--unwind lbr): only hardware events "
@@ -226,10 +252,13 @@ static void remark_foreign(
 			(unsigned long long)stacks, arch ?: "another architecture");
 }
 
-void user_stacks_remark(const struct attar_run *run, struct attar_report *report)
+/* Incomplete stacks, and inlined functions that are missing in them. */
+static void user_stacks_remark(
+	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
 {
+	const struct run_user_stacks *taken = self;
 	struct attar_unwind_stats stats;
-	struct attar_symbols *symbols = attar_run_symbols((struct attar_run *)run);
+	struct attar_symbols *symbols = attar_run_symbols(run);
 	const char *missing = source_missing(&symbols->sources);
 
 	if (missing)
@@ -239,14 +268,13 @@ void user_stacks_remark(const struct attar_run *run, struct attar_report *report
 	remark_branches(&symbols->branch_stacks, report);
 	remark_foreign(run, symbols->foreign_stacks, report);
 	attar_unwind_get_stats(symbols, &stats);
-	if (run->user_stacks.is_auto)
-		remark_auto(&run->user_stacks, &stats, report);
+	if (taken->is_auto)
+		remark_auto(taken, &stats, report);
 	if (stats.by_end[ATTAR_UNWIND_TRUNCATED])
 		attar_report_remark(report,
 			"user stacks cut because they are deeper than the copied %u bytes: %llu of "
 			"%llu; --unwind dwarf,BYTES copies more",
-			run->user_stacks.bytes ? run->user_stacks.bytes
-					       : ATTAR_UNWIND_STACK_DEFAULT,
+			taken->bytes ? taken->bytes : ATTAR_UNWIND_STACK_DEFAULT,
 			(unsigned long long)stats.by_end[ATTAR_UNWIND_TRUNCATED],
 			(unsigned long long)stats.stacks);
 	if (symbols->cut_stacks.n)
@@ -269,3 +297,8 @@ void user_stacks_remark(const struct attar_run *run, struct attar_report *report
 			(unsigned long long)stats.by_end[ATTAR_UNWIND_LOST],
 			(unsigned long long)stats.stacks);
 }
+
+const struct run_part part_user_stacks = {.size = sizeof(struct run_user_stacks),
+	.prepare = user_stacks_prepare,
+	.attr = user_stacks_attr,
+	.remark = user_stacks_remark};

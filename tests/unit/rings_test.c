@@ -14,7 +14,8 @@ static int start(void **state)
 	if (attar_run_new("profile", &run) < 0)
 		return -1;
 	*state = run;
-	return attar_target_new(&opts, &run->target);
+	return attar_symbols_new(NULL, &run->symbols) < 0 ? -1
+							   : attar_target_new(&opts, &run->target);
 }
 
 static int stop(void **state)
@@ -26,7 +27,7 @@ static int stop(void **state)
 static void set(struct attar_run *run, const char *option, const char *value)
 {
 	assert_int_equal(attar_run_set(run, option, value), 0);
-	assert_int_equal(user_stacks_prepare(run), 0);
+	assert_int_equal(parts_prepare(run), 0);
 }
 
 static void are_read(struct attar_run *run, uint64_t pages, uint32_t watermark, int wait_ms)
@@ -74,9 +75,9 @@ static void test_events_of_others(void **state)
 	struct attar_run *run = *state;
 
 	set(run, "unwind", "dwarf");
-	run->recorder.wanted = true;
+	run->records = true;
 	are_read(run, 2048, 2 * MIB, 100);
-	run->recorder.wanted = false;
+	run->records = false;
 	run->opts.push = "1234";
 	are_read(run, 2048, 2 * MIB, 100);
 	run->opts.push = NULL;

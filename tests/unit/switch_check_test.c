@@ -2,20 +2,21 @@
 /* Switches that were not delivered are counted for each CPU; losses and other records are not. */
 #include "unit.h"
 
+#include "run/parts.h"
 #include "run/run.h"
 #include "run/switch_check.h"
 
 enum { CPUS = 2 };
 
 static struct switch_cpu cpus[CPUS];
-static struct attar_run run;
+static struct switch_check check;
+static struct attar_run run = {.select.keeps_own = true};
 
 static int begin(void **state)
 {
-	run = (struct attar_run){.select.keeps_own = true,
-		.switches = {.cpus = cpus, .n_cpus = CPUS, .prev = 8, .next = 16}};
+	check = (struct switch_check){.cpus = cpus, .n_cpus = CPUS, .prev = 8, .next = 16};
 	memset(cpus, 0, sizeof(cpus));
-	switch_check_forget(&run.switches, -1);
+	part_switch_check.toggled(&run, &check, check.source);
 	return 0;
 }
 
@@ -26,7 +27,14 @@ static void switched(uint32_t cpu, int prev, int next, uint32_t raw_size)
 		.type = PERF_RECORD_SAMPLE, .sample = {.raw = raw, .raw_size = raw_size}};
 	struct attar_event ev = {.record = &record, .cpu = cpu};
 
-	switch_check_sample(&run, &ev);
+	assert_int_equal(part_switch_check.sample(&run, &check, &ev), 0);
+}
+
+static void record(struct attar_record record, uint32_t cpu)
+{
+	struct attar_event ev = {.record = &record, .cpu = cpu};
+
+	assert_int_equal(part_switch_check.record(&run, &check, &ev), 0);
 }
 
 static void see(uint32_t cpu, int prev, int next)
@@ -65,11 +73,11 @@ static void test_after_a_loss(void **state)
 {
 	see(0, 1, 2);
 	see(1, 1, 2);
-	switch_check_forget(&run.switches, 0);
+	record((struct attar_record){.type = PERF_RECORD_LOST}, 0);
 	see(0, 5, 6);
 	see(1, 5, 6);
 	missing_are(0, 1);
-	switch_check_forget(&run.switches, -1);
+	part_switch_check.toggled(&run, &check, check.source);
 	see(0, 1, 2);
 	see(1, 1, 2);
 	missing_are(0, 1);
@@ -78,10 +86,13 @@ static void test_after_a_loss(void **state)
 /* Thread 5 takes the tid of its process, 4. The CPU of the second exec has no known task. */
 static void test_exec_of_another_thread(void **state)
 {
+	const struct attar_record exec = {
+		.type = PERF_RECORD_COMM, .comm = {.exec = true, .tid = 4}};
+
 	see(0, 1, 5);
-	switch_check_exec(&run.switches, 0, 4);
-	switch_check_exec(&run.switches, 1, 4);
-	switch_check_exec(&run.switches, CPUS, 4);
+	record(exec, 0);
+	record(exec, 1);
+	record(exec, CPUS);
 	see(0, 4, 2);
 	see(1, 5, 6);
 	missing_are(0, 0);

@@ -8,7 +8,9 @@ enum { FIELDS = PERF_SAMPLE_IP | PERF_SAMPLE_CALLCHAIN };
 
 static int start(void **state)
 {
-	return attar_run_new("profile", (struct attar_run **)state);
+	int r = attar_run_new("profile", (struct attar_run **)state);
+
+	return r < 0 ? r : attar_symbols_new(NULL, &((struct attar_run *)*state)->symbols);
 }
 
 static int stop(void **state)
@@ -23,8 +25,8 @@ static struct perf_event_attr attr_of(struct attar_run *run, const char *method)
 	struct perf_event_attr attr = {.type = PERF_TYPE_HARDWARE, .sample_type = FIELDS};
 
 	assert_int_equal(attar_run_set(run, "unwind", method), 0);
-	assert_int_equal(user_stacks_prepare(run), 0);
-	assert_int_equal(user_stacks_set_attr(run, &attr), 0);
+	assert_int_equal(parts_prepare(run), 0);
+	assert_int_equal(parts_attr(run, NULL, &attr), 0);
 	return attr;
 }
 
@@ -60,7 +62,7 @@ static void test_lbr_without_user_code(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(attr); i++) {
 		struct perf_event_attr before = attr[i];
 
-		assert_int_equal(user_stacks_set_attr(run, &attr[i]), 0);
+		assert_int_equal(parts_attr(run, NULL, &attr[i]), 0);
 		assert_memory_equal(&attr[i], &before, sizeof(before));
 	}
 }

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The parts of a run: what it can do besides delivering events. Each part is one file with private
+ * state and the hooks that it needs; parts.c lists them in the order in which hooks are called. A
+ * part never reads the state of another part.
+ */
+#ifndef RUN_PART_H
+#define RUN_PART_H
+
+#include "attar/run.h"
+
+struct source;
+
+/* In this order, which is the order of their remarks. */
+enum part_id {
+	PART_USER_STACKS,
+	PART_SWITCH_CHECK,
+	PART_OVERHEAD,
+	PART_FLIGHT,
+	PART_PROBE_FILES,
+	PART_SPANS,
+	PART_RENEWAL,
+	PART_PUSH, /* ends before the file is complete, which can take long with --portable */
+	PART_RECORDER,
+	PART_RECORDED_EVENTS,
+	PART_COUNT,
+};
+
+/* All hooks are optional. Those that return an int return 0 or a negative errno with a message. */
+struct run_part {
+	size_t size; /* bytes of its state, which is zeroed when the run is created */
+
+	/* The options are known, and nothing is open. */
+	int (*prepare)(struct attar_run *run, void *self);
+
+	/* A source was added, or its format has become known. */
+	int (*source)(struct attar_run *run, void *self, struct source *s);
+
+	/* A source is about to be opened with these attributes. */
+	int (*attr)(struct attar_run *run, void *self, const struct source *s,
+		struct perf_event_attr *attr);
+
+	/* The target, the sources and the stream are open; also when a command is run again. */
+	int (*opened)(struct attar_run *run, void *self);
+
+	/* May wait for the receiver of events. */
+	int (*listen)(struct attar_run *run, void *self);
+
+	/* The events are about to be enabled. */
+	int (*begin)(struct attar_run *run, void *self);
+
+	/* The rings of a live run are about to be read. */
+	int (*round)(struct attar_run *run, void *self);
+
+	/* Reads the rings. 1: the part has done so, and nothing is delivered. */
+	int (*drain)(struct attar_run *run, void *self);
+
+	/*
+	 * A sample of a source that has the part's bit in source.steps. 1: the part has taken the
+	 * sample, which goes no further.
+	 */
+	int (*sample)(struct attar_run *run, void *self, struct attar_event *event);
+
+	/* A sample of a source with `pushes`, which filters have kept. */
+	int (*kept)(struct attar_run *run, void *self, const struct attar_event *event);
+
+	/* A record that is not a sample. */
+	int (*record)(struct attar_run *run, void *self, const struct attar_event *event);
+
+	/* A source was enabled or disabled. */
+	void (*toggled)(struct attar_run *run, void *self, uint32_t source);
+
+	/* The events of a round of a live run were delivered. */
+	int (*drained)(struct attar_run *run, void *self);
+
+	/* A report is requested. 1: the part has made it. */
+	int (*requested)(struct attar_run *run, void *self);
+
+	/* After each reading of the rings of a live run. 1: the run is to end. */
+	int (*turn)(struct attar_run *run, void *self, uint64_t now);
+
+	/* The measurement has ended, and all events were delivered. */
+	int (*ended)(struct attar_run *run, void *self);
+
+	/* After it, the counts are read and the command is waited for. */
+	int (*finish)(struct attar_run *run, void *self);
+
+	/* Adds sections to a report, after those of the profiler. */
+	int (*report)(struct attar_run *run, void *self, struct attar_report *report,
+		enum attar_scope scope);
+
+	/* Adds remarks to a report, which has its notes. */
+	void (*remark)(struct attar_run *run, void *self, struct attar_report *report,
+		enum attar_scope scope);
+
+	/* The run is to be freed: its stream, sources and target are so after it. */
+	void (*detach)(struct attar_run *run, void *self);
+
+	/* The stream, sources and target of the run have been freed. */
+	void (*free)(struct attar_run *run, void *self);
+};
+
+struct run_parts {
+	const struct run_part *const *list; /* PART_COUNT */
+	void *state[PART_COUNT];            /* owned */
+};
+
+/* Allocates the states. 0 or -ENOMEM. */
+int parts_init(struct run_parts *parts, const struct run_part *const *list);
+
+int parts_prepare(struct attar_run *run);
+int parts_opened(struct attar_run *run);
+int parts_source(struct attar_run *run, struct source *s);
+int parts_attr(struct attar_run *run, const struct source *s, struct perf_event_attr *attr);
+int parts_drained(struct attar_run *run);
+int parts_requested(struct attar_run *run);
+int parts_ended(struct attar_run *run);
+int parts_listen(struct attar_run *run);
+int parts_begin(struct attar_run *run);
+int parts_round(struct attar_run *run);
+int parts_drain(struct attar_run *run);
+int parts_kept(struct attar_run *run, const struct attar_event *event);
+int parts_finish(struct attar_run *run);
+void parts_detach(struct attar_run *run);
+int parts_record(struct attar_run *run, const struct attar_event *event);
+void parts_toggled(struct attar_run *run, uint32_t source);
+int parts_turn(struct attar_run *run, uint64_t now);
+int parts_report(struct attar_run *run, struct attar_report *report, enum attar_scope scope);
+void parts_remark(struct attar_run *run, struct attar_report *report, enum attar_scope scope);
+void parts_free(struct attar_run *run);
+
+/* Passes a sample to the parts whose bits are set in steps. 1: one of them has taken it. */
+int parts_sample(struct attar_run *run, uint32_t steps, struct attar_event *event);
+
+#endif

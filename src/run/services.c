@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: MIT */
+/* What a profiler, and whoever drives a run, asks of a run and sets in it. */
+#include "base/check_arg.h"
+#include "event/catalog.h"
+#include "run/actions.h"
+#include "run/run.h"
+#include "stream/stream.h"
+#include "symbol/dso.h"
+
+enum { INTERVAL_MIN_NS = 1000000 };
+
+int run_not_opening(const char *function)
+{
+	return attar_fail(-EINVAL, "%s(): may only be called from a profiler's open()", function);
+}
+
+void attar_run_command(struct attar_run *run, char *const *argv)
+{
+	CHECK_ARG_OR(run, "run", );
+
+	if (run->phase != RUN_NEW)
+		attar_fail(-EINVAL, "attar_run_command(): the run has already been started");
+	else
+		run->command.argv = argv;
+}
+
+int attar_run_repeat(struct attar_run *run, uint64_t n)
+{
+	CHECK_OWN(run, "run");
+	CHECK_OPENING(run);
+
+	if (!run->command.argv)
+		return attar_fail(-EINVAL, "--repeat needs a command" ATTAR_FIX "-- COMMAND");
+	if (run->opts.interval || run->opts.duration)
+		return attar_fail(-EINVAL, "--repeat conflicts with --interval and --duration");
+	run->command.rounds = n;
+	return 0;
+}
+
+static bool closes_slowly(const struct attar_counter *counter)
+{
+	uint32_t type = counter ? attar_counter_attr(counter)->type : PERF_TYPE_SOFTWARE;
+
+	return type == PERF_TYPE_TRACEPOINT || type >= PERF_TYPE_MAX;
+}
+
+size_t attar_run_slow_closes(const struct attar_run *run)
+{
+	CHECK_ARG_OR(run, "run", 0);
+
+	size_t n = 0;
+
+	if (run->catalog && run->catalog->tracefs.dynamic_events.n)
+		return 0;
+	vec_each (&run->sources.list, s)
+		n += closes_slowly(s->counter);
+	vec_each (&run->counts.list, c)
+		n += closes_slowly(c->counter);
+	return n;
+}
+
+int attar_run_command_status(const struct attar_run *run)
+{
+	CHECK_ARG_OR(run, "run", -1);
+
+	return run->command.status;
+}
+
+int run_add_source(struct attar_run *run, const char *name, const struct perf_event_attr *attr,
+	attar_event_fn *fn)
+{
+	struct source s = {.name = strdup(name),
+		.attr = *attr,
+		.fn = fn,
+		.input = run->sources.input,
+		.keeps_own = run->select.keeps_own,
+		.all_cpus = run->select.adds_all_cpus};
+	int r = parts_source(run, &s);
+
+	run->select.has_all_cpus |= s.all_cpus;
+	if (run->sample_filter.is_on || s.pushes) {
+		s.inner = fn;
+		s.fn = source_act;
+	}
+	if (r < 0 || !s.name || vec_push(&run->sources.list, s) < 0) {
+		free(s.name);
+		return r < 0 ? r : base_oom();
+	}
+	return 0;
+}
+
+int attar_run_source(struct attar_run *run, const char *name, const struct perf_event_attr *attr,
+	attar_event_fn *fn)
+{
+	CHECK_OWN(run, "run");
+	CHECK_ARG(name, "name");
+	CHECK_ARG(attr, "attr");
+	CHECK_ARG(fn, "fn");
+	CHECK_OPENING(run);
+
+	return run_add_source(run, name, attr, fn);
+}
+
+struct attar_symbols *attar_run_symbols(struct attar_run *run)
+{
+	CHECK_ARG_OR(run, "run", NULL);
+
+	return run->symbols;
+}
+
+uint32_t attar_run_sources(const struct attar_run *run)
+{
+	CHECK_ARG_OR(run, "run", 0);
+
+	return (uint32_t)run->sources.list.n;
+}
+
+const char *attar_run_source_name(const struct attar_run *run, uint32_t i)
+{
+	CHECK_ARG_OR(run, "run", "?");
+
+	const struct source *s = i < run->sources.list.n ? &run->sources.list.at[i] : NULL;
+
+	return !s ? "?" : s->shown ? s->shown->name : s->name;
+}
+
+const struct perf_event_attr *attar_run_source_attr(const struct attar_run *run, uint32_t i)
+{
+	CHECK_ARG_OR(run, "run", NULL);
+
+	return i < run->sources.list.n ? &run->sources.list.at[i].attr : NULL;
+}
+
+int attar_run_source_enable(struct attar_run *run, uint32_t i, bool on)
+{
+	CHECK_OWN(run, "run");
+
+	struct source *s = i < run->sources.list.n ? &run->sources.list.at[i] : NULL;
+
+	if (!s || !shared_counter(run, s))
+		return attar_fail(-EINVAL, "attar_run_source_enable(): source %u is not open", i);
+	parts_toggled(run, i);
+	return shared_enable(run, s, on);
+}
+
+int attar_run_source_repeats(struct attar_run *run, uint32_t i, attar_repeats_fn *fn)
+{
+	CHECK_OWN(run, "run");
+	CHECK_BELOW(i, "i", run->sources.list.n);
+
+	run->sources.list.at[i].repeats = fn;
+	return 0;
+}
+
+int attar_run_source_turns(struct attar_run *run, uint32_t i, uint32_t other, attar_turns_fn *fn)
+{
+	CHECK_OWN(run, "run");
+	CHECK_BELOW(i, "i", run->sources.list.n);
+	CHECK_BELOW(other, "other", run->sources.list.n);
+
+	struct source *s = &run->sources.list.at[i];
+
+	s->repeats = NULL;
+	s->turns = fn;
+	s->other = other;
+	return 0;
+}
+
+enum attar_target_kind attar_run_target_kind(const struct attar_run *run)
+{
+	CHECK_ARG_OR(run, "run", ATTAR_TARGET_SYSTEM);
+
+	if (run->opts.cgroups)
+		return ATTAR_TARGET_CGROUPS;
+	return run_watches_system(run) ? ATTAR_TARGET_SYSTEM : ATTAR_TARGET_TASKS;
+}
+
+pid_t attar_run_own_pid(const struct attar_run *run)
+{
+	CHECK_ARG_OR(run, "run", 0);
+
+	return run->replay ? recording_get_facts(run->replay->recording)->recorder : getpid();
+}
+
+bool attar_run_is_live(const struct attar_run *run)
+{
+	CHECK_ARG_OR(run, "run", true);
+
+	return !run->replay && !run->has_database;
+}
+
+int attar_run_expect_queries(struct attar_run *run)
+{
+	CHECK_OWN(run, "run");
+	CHECK_OPENING(run);
+
+	run->expects_queries = true;
+	return 0;
+}
+
+bool attar_run_expects_queries(const struct attar_run *run)
+{
+	CHECK_ARG_OR(run, "run", false);
+
+	return run->expects_queries;
+}
+
+bool attar_run_is_stopped(const struct attar_run *run)
+{
+	CHECK_ARG_OR(run, "run", false);
+
+	return run_stop_asked(run);
+}
+
+const struct attar_profiler *attar_run_profiler(const struct attar_run *run)
+{
+	CHECK_ARG_OR(run, "run", NULL);
+
+	return run->profiler;
+}
+
+uint64_t attar_run_interval(const struct attar_run *run)
+{
+	CHECK_ARG_OR(run, "run", 0);
+
+	return run->opts.interval;
+}
+
+bool attar_run_has_intervals(const struct attar_run *run)
+{
+	CHECK_ARG_OR(run, "run", false);
+
+	return run->opts.interval || run->clock.has_requested;
+}
+
+int attar_run_set_interval(struct attar_run *run, uint64_t interval)
+{
+	CHECK_OWN(run, "run");
+	CHECK_OPENING(run);
+	if (interval < INTERVAL_MIN_NS)
+		return attar_fail(-ERANGE, "attar_run_set_interval(): less than a millisecond");
+
+	run->opts.interval = interval;
+	return 0;
+}
+
+int attar_run_default_duration(struct attar_run *run, uint64_t duration)
+{
+	CHECK_OWN(run, "run");
+	CHECK_OPENING(run);
+
+	if (!run->opts.duration && !run->command.argv && !run->replay)
+		run->opts.duration = duration;
+	return 0;
+}
+
+uint64_t attar_run_freq(const struct attar_run *run)
+{
+	CHECK_ARG_OR(run, "run", 0);
+
+	return run->opts.freq;
+}
+
+/* Modules are "[name]" in the cache; the kernel's print formats put the brackets themselves. */
+static const char *module_of(struct attar_run *run, const char *dso)
+{
+	size_t n = strlen(dso);
+
+	if (n < 2 || dso[0] != '[' || !strcmp(dso, "[kernel.kallsyms]"))
+		return NULL;
+	return intern_bytes(&run->texts, dso + 1, n - 2);
+}
+
+attar_location run_kernel_location(const struct attar_run *run, uint64_t address)
+{
+	uint16_t kernel = run->stream ? run->stream->procs.kernel : ATTAR_DSO_KERNEL;
+
+	return (uint64_t)kernel << 48 | (address & PLACE_OFFSET);
+}
+
+/*
+ * Resolves an address for %pS and similar conversions of the kernel's print formats. The size is
+ * omitted: the symbol cache includes the padding before the next function in it.
+ */
+static bool name_function(void *ctx, uint64_t address, struct attar_kernel_name *ret_name)
+{
+	struct attar_run *run = ctx;
+	struct attar_symbols *symbols = attar_run_symbols(run);
+	struct attar_symbol symbol;
+
+	if ((int64_t)address >= 0 || !symbols ||
+		attar_symbols_resolve(symbols, run_kernel_location(run, address), &symbol) < 0)
+		return false;
+	*ret_name = (struct attar_kernel_name){.name = symbol.mangled,
+		.module = module_of(run, symbol.dso),
+		.start = address - symbol.offset};
+	return true;
+}
+
+/* The names of all profilers, which may be events. */
+static const char **list_profilers(void)
+{
+	const struct attar_profiler *const *all = attar_profilers();
+	const char **names;
+	size_t n = 0;
+
+	while (all[n])
+		n++;
+	names = calloc(n + 1, sizeof(*names));
+	for (size_t i = 0; names && i < n; i++)
+		names[i] = all[i]->name;
+	return names;
+}
+
+struct attar_catalog *attar_run_catalog(struct attar_run *run)
+{
+	CHECK_ARG_OR(run, "run", NULL);
+
+	struct attar_catalog_opts opts = {.size = sizeof(opts),
+		.mount = true,
+		.stop = &run->stop.asked,
+		.inherited = !run_watches_system(run) && !run->opts.cgroups,
+		.program = run->command.argv ? run->command.argv[0] : NULL,
+		.pids = run->opts.pids ? run->opts.pids : run->opts.tids};
+
+	if (run->catalog)
+		return run->catalog;
+	opts.profilers = run->profilers = run->profilers ? run->profilers : list_profilers();
+	if (!run->profilers) {
+		base_oom();
+		return NULL;
+	}
+	if (attar_catalog_new(&opts, &run->catalog) < 0)
+		return NULL;
+	run->catalog->descendants = run->opts.pids && !run->opts.no_children;
+	attar_catalog_resolver(run->catalog, name_function, run);
+	return run->catalog;
+}
+
+int attar_run_command_times(const struct attar_run *run, uint64_t *ret_user, uint64_t *ret_system)
+{
+	CHECK_ARG(run, "run");
+	CHECK_ARG(ret_user, "ret_user");
+	CHECK_ARG(ret_system, "ret_system");
+
+	if (!run->target)
+		return attar_fail(-ENOENT, "no command has ended");
+	return attar_target_command_times(run->target, ret_user, ret_system);
+}
+
+const char *attar_run_cgroup(const struct attar_run *run, int i)
+{
+	CHECK_ARG_OR(run, "run", "");
+
+	const char *name = i >= 0 ? attar_target_cgroup(run->target, (size_t)i) : NULL;
+
+	return name ? name : "";
+}
+
+bool attar_run_wants_tree(const struct attar_run *run)
+{
+	CHECK_ARG_OR(run, "run", false);
+
+	return run->hooks.want_tree;
+}
+
+int attar_run_check_no_tree(const struct attar_run *run)
+{
+	CHECK_ARG(run, "run");
+
+	if (!run->hooks.need_tree)
+		return 0;
+	return attar_fail(-EINVAL,
+		"'%s' has no call stacks for the output" ATTAR_FIX
+		"add -g, or the attribute stack to an event",
+		run->profiler->name);
+}
+
+const struct attar_event_spec *attar_run_source_spec(const struct attar_run *run, uint32_t i)
+{
+	CHECK_ARG_OR(run, "run", NULL);
+
+	const struct source *s = i < run->sources.list.n ? &run->sources.list.at[i] : NULL;
+
+	return s && !s->is_internal ? source_spec(s) : NULL;
+}
+
+const char *attar_run_source_host(const struct attar_run *run, uint32_t i)
+{
+	CHECK_ARG_OR(run, "run", NULL);
+
+	const struct source *s = i < run->sources.list.n ? &run->sources.list.at[i] : NULL;
+
+	return s && s->host ? s->host->name : run->hosts.name;
+}
+
+bool attar_run_vcpu(
+	const struct attar_run *run, const struct attar_event *event, struct attar_vcpu *ret_vcpu)
+{
+	CHECK_ARG_OR(run, "run", false);
+	CHECK_ARG_OR(event, "event", false);
+	CHECK_ARG_OR(ret_vcpu, "ret_vcpu", false);
+
+	const struct source *s =
+		event->counter < run->sources.list.n ? &run->sources.list.at[event->counter] : NULL;
+
+	if (!s || event->cpu >= s->vcpus.n || !s->vcpus.at[event->cpu].tid)
+		return false;
+	*ret_vcpu = s->vcpus.at[event->cpu];
+	return true;
+}
+
+bool attar_run_wants_values(const struct attar_run *run)
+{
+	CHECK_ARG_OR(run, "run", false);
+
+	return run->hooks.want_values;
+}
