@@ -52,7 +52,10 @@ static int list(const char *what, bool json)
 
 /* ---- the command ---- */
 
-/* Joins the arguments after "add", "del" or "list", without --json; the caller frees the result. */
+/*
+ * Joins the arguments after "add", "del" or "list" without --json, and without -v, which changes
+ * nothing here; the caller frees the result.
+ */
 static char *join(int argc, char **argv, bool *ret_json)
 {
 	struct buf b = {0};
@@ -61,7 +64,7 @@ static char *join(int argc, char **argv, bool *ret_json)
 	for (int i = 2; i < argc; i++)
 		if (!strcmp(argv[i], "--json"))
 			*ret_json = true;
-		else
+		else if (strcmp(argv[i], "-v") != 0 && strcmp(argv[i], "--verbose") != 0)
 			buf_printf(&b, "%s%s", b.len ? " " : "", argv[i]);
 	return buf_take(&b);
 }

@@ -134,9 +134,14 @@ int timer_open(struct attar_run *run, struct source *s, const struct perf_event_
 /* The position of a recorded event among the counted ones; -1: it is not one of them. */
 static int position(const struct run_timer *timer, const struct recording_event *event)
 {
-	for (size_t i = 0; i < timer->n; i++)
-		if (!strcmp(timer->list->at[i].name, event->name))
+	for (size_t i = 0; i < timer->n; i++) {
+		const struct attar_event_spec *spec = &timer->list->at[i];
+
+		if (!strcmp(spec->name, event->name) ||
+			(spec->alias && spec->type == event->attr.type &&
+				spec->config == event->attr.config))
 			return (int)i;
+	}
 	return -1;
 }
 

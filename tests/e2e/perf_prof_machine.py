@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: MIT
 """
 A scripted machine (docs/scripts.md), whose events are known: the recording that
-test_perf_prof_commands.py gives to documented command lines of perf-prof. Times are in ms.
+test_perf_prof_commands.py gives to documented command lines of perf-prof, and how their answers are
+read. Times are in ms.
 """
+import json
+
+MS = 1_000_000
 
 DECLARED = '''# attar script
 event sched:sched_wakeup comm:char[16] pid:pid_t prio:int target_cpu:int
@@ -160,3 +164,25 @@ def write(path):
         events()
     path.write_text(DECLARED + '\n'.join(machine.lines) + '\n')
     return path
+
+
+def rows_of(text, section, columns):
+    """The rows of all sections of the name that have the columns, in any order."""
+    wanted = columns.split('|') if '|' in columns else columns.split()
+    found = []
+    for line in text.splitlines():
+        for s in json.loads(line)['sections']:
+            names = [c['name'] for c in s['columns']]
+            if s['name'] != section or not all({name, name[:-1]} & set(names) for name in wanted):
+                continue
+            for row in s['rows']:
+                values = []
+                for name in wanted:
+                    in_ms = name not in names
+                    value = row[names.index(name[:-1] if in_ms else name)]
+                    if in_ms and value is not None:
+                        is_time = value > 10**18
+                        value = round((value - 1_700_000_000 * 10**9 if is_time else value) / MS, 6)
+                    values.append(value)
+                found.append(tuple(values))
+    return found

@@ -1,19 +1,17 @@
 # SPDX-License-Identifier: MIT
 """
-Command lines of perf-prof's documentation, verbatim, under the name perf-prof, on a recording whose
-events are known (perf_prof_machine.py): their answers are what follows from these. Times in ms.
+Command lines as perf-prof documents them, under its name, on a recording whose events are known
+(perf_prof_machine.py): their answers are what follows from these. Times in ms. The profilers that
+need other records are in test_perf_prof_others.py.
 """
-import json
-import re
 import subprocess
-from pathlib import Path
 
 import pytest
 
 import perf_prof_machine
-from command import ATTAR, BUILD, workload
+from command import ATTAR
+from perf_prof_machine import MS, rows_of
 
-MS = 1_000_000
 WAKE, SWITCH, NEW = 'sched:sched_wakeup', 'sched:sched_switch', 'sched:sched_wakeup_new'
 SOFTIRQ = 'irq:softirq_entry'
 RUNDELAY = 'rundelay -e sched:sched_wakeup*,sched:sched_switch  -e sched:sched_switch'
@@ -214,26 +212,6 @@ def link(tmp_path_factory):
     return start
 
 
-def rows_of(text, section, columns):
-    """The rows of all sections of the name, in any order."""
-    wanted = columns.split('|') if '|' in columns else columns.split()
-    found = []
-    for line in text.splitlines():
-        for s in json.loads(line)['sections']:
-            names = [c['name'] for c in s['columns']]
-            for row in s['rows'] if s['name'] == section else []:
-                values = []
-                for name in wanted:
-                    in_ms = name not in names
-                    value = row[names.index(name[:-1] if in_ms else name)]
-                    if in_ms and value is not None:
-                        is_time = value > 10**18
-                        value = round((value - 1_700_000_000 * 10**9 if is_time else value) / MS, 6)
-                    values.append(value)
-                found.append(tuple(values))
-    return found
-
-
 @pytest.mark.quick
 @pytest.mark.parametrize('line, section, columns, expected', TABLE,
                          ids=[line for line, *_ in TABLE])
@@ -253,110 +231,3 @@ def test_documented_lines_of_most_profilers():
     assert {line.split()[0] for line in lines} == set(
         'blktrace expr kmemleak kmemprof kvm-exit multi-trace nested-trace num-dist oncpu '
         'page-faults profile rundelay sched-migrate sql syscalls task-state top trace'.split())
-
-
-# ---- all documented lines ----
-
-
-
-def kind_of(line):
-    """What lines have in common that only differ in numbers and names of files."""
-    line = re.sub(r'[\w.-]*\.(py|folded|db|log|txt)\b|(?<=flame-graph )\w+', 'FILE', line)
-    line = re.sub(r'\b\d+(ms|us|s)?\b', 'N', line)
-    return re.sub(r' -m N| -v\b| --order\b|(?<= ) +', '', line)
-
-
-DOCUMENTED = (Path(__file__).parent / 'perf_prof_lines.txt').read_text().splitlines()
-LINES = list({kind_of(line): line for line in reversed(DOCUMENTED)}.values())
-
-# What stands for something else in the documentation, and what is there on this machine.
-MEANT = [
-    (r'\$\(pidof [\w-]+\)|(?<=-p )(1234|2347|3479|213597)|(?<=-t )2347,2348|(?<=exclude_pid )234',
-     '{pid}'),
-    (r'/dev/(nvme0n1|sd[ab]1?)\b|(?<=-d )device \[.*', '{disk}'),
-    (r'-C (0-3|0-5|0-7|0-15|1-4|0,1)\b', '-C 0'),
-    (r'cpus="?(0-2|3-4|0-3|4-7)"?', 'cpus=0'),
-    (r'(/usr)?/lib64/libc.so.6', '/lib/x86_64-linux-gnu/libc.so.6'),
-    (r'\./myapp|/usr/bin/stress --cpu 4|ip link show eth0|sleep \d+', 'true'),
-    (r'192\.168\.1\.100:8888|0\.0\.0\.0:8888|(?<=pull=)9900', '127.0.0.1:9'),
-    (r"'sched:sched_stat_runtime help$", 'sched:sched_stat_runtime help'),
-    (r'sys_enter_\*', 'sys_enter_re*'),
-    (r'0xaddr\d', '0x7ffd8c7dae28'),
-    (r' &$', ''),
-]
-
-# The rest of lines that continue in the documentation.
-RESTS = [(r"--query '$", "SELECT 1'"), (r'--query "$', 'SELECT 1"'),
-         (r'as processes$', " FROM sched_wakeup w'")]
-
-# Why a line is not accepted here or anywhere, and the sentence that says it.
-KPROBES = 'kprobes, which a guest has'
-NEEDS = [
-    (r'kprobes?:', KPROBES, r"no tracepoint 'kprobes:|does not support kprobes|has no function"),
-    (r'breakpoint 0xffffffff81234560:x', KPROBES, 'require a kernel with kprobes'),
-    (r'uprobes:|libc:memory', 'an event that the user has added', r'no tracepoint|has no USDT'),
-    (r'--kvmclock', 'a guest', 'no process runs a KVM guest'),
-    (r'virtio-ports', 'a guest', 'cannot open'),
-    (r'--cgroups', 'the control group', "no control group 'pro"),
-    (r'push=|pull=', 'the other side', 'cannot connect|refused|stopped'),
-    (r'tcp:tcp_probe|msr:|skb:', 'the tracepoint', 'no tracepoint'),
-    (r'--tif_need|--prio|--nr_running|--sched_policy|--irqs', 'BPF', 'BPF|BTF'),
-]
-REFUSED = [
-    (r'\[-g\]', "'\\[-g\\]' is not an option"),
-    (r'kmemleak --alloc \S+$', '--alloc kmem:kmalloc --free kmem:kfree'),
-    (r'hotspot_func', 'hotspot_func'),
-    (r'call_site==__kmalloc', "no such field or variable '__kmalloc_cache_noprof'"),
-    (r'target_cpu\*1', "no such field or variable 'target_cpu'"),
-    (r"multi-trace -e 'kvm:kvm_msi_set_irq//key=[^']*'$", 'give two -e options'),
-    (r"multi-trace -e 'sched:sched_switch//(key|role)=[^']*'$", 'two -e options|no such field'),
-    (r'kvm_msi_set_irq/common_pid', 'clock-offset|pull'),
-    (r'key=next_pid/comm=comm/', "no such field or variable 'comm'.*: use _?comm"),
-    (r'cpython-36m', 'myanalyzer'),
-    (r'myanalyzer$|/vec==3/stack/.-e', '.'),
-]
-ENDS_BY_ITSELF = re.compile(r'^(-h|list|usdt)| help( |$)| -h$')
-
-
-@pytest.fixture(name='tried', scope='module')
-def try_lines(tmp_path_factory):
-    """Return a function that runs a line for a moment."""
-    folder = tmp_path_factory.mktemp('lines')
-    (folder / 'perf-prof').symlink_to(ATTAR)
-    disk = next((f'/dev/{path.name}' for path in Path('/sys/block').iterdir()
-                 if not path.name.startswith(('loop', 'ram'))), None)
-    with subprocess.Popen([workload('sleeps'), '100000', '5']) as sleeper:
-        def start(line):
-            for name in re.findall(r'\w+\.py\b', line):
-                (folder / name).write_text('def __sample__(event): pass\n')
-            for pattern, rest in RESTS:
-                line += rest if re.search(pattern, line) else ''
-            for pattern, meant in MEANT:
-                line = re.sub(pattern, meant.format(pid=sleeper.pid, disk=disk), line)
-            if not ENDS_BY_ITSELF.search(line):
-                line = re.sub(r'^\S+', r'\g<0> --duration 20ms', line)
-            return subprocess.run(
-                ['sh', '-c', f'{folder}/perf-prof {line}'], cwd=folder, capture_output=True,
-                text=True, stdin=subprocess.DEVNULL, timeout=120,
-                env={'PATH': '/usr/bin:/bin:/usr/sbin:/sbin', 'HOME': str(folder),
-                     'PYTHONPATH': f'{BUILD}/python', 'ATTAR_PYTHON': '/usr/bin/python3'})
-        yield start
-        sleeper.kill()
-
-
-@pytest.mark.usefixtures('root')
-@pytest.mark.parametrize('line', LINES)
-def test_documented_lines_are_accepted(tried, line):
-    """Or refused with a sentence that says why: what this machine lacks, or what to write."""
-    ended = tried(line)
-    refused = next((sentence for pattern, sentence in REFUSED if re.search(pattern, line)), None)
-    if refused:
-        assert ended.returncode != 0 and re.search(refused, ended.stderr), ended.stderr
-        return
-    for pattern, what, sentence in NEEDS:
-        if ended.returncode and re.search(pattern, line) and re.search(sentence, ended.stderr):
-            pytest.skip(f'needs {what}: {ended.stderr.strip()}')
-    assert ended.returncode == 0, ended.stderr
-    # how much was lost is not a remark
-    remarks = re.sub(r'attar: \d+ events were seen, \d+ lost\n', '', ended.stderr)
-    assert remarks == '' or ' -v' in line
