@@ -16,8 +16,9 @@ int kernel_filter_text(const struct attar_event_spec *spec, const char *filter, 
 	int n = 0;
 
 	*ret_text = NULL;
+	/* the blank ends the name of a function: "call_site.function == vfs_read" */
 	if (filter && excludes_own)
-		n = asprintf(ret_text, "(%s) && common_pid != %d", filter, getpid());
+		n = asprintf(ret_text, "(%s ) && common_pid != %d", filter, getpid());
 	else if (filter)
 		n = asprintf(ret_text, "%s", filter);
 	else if (excludes_own)

@@ -13,6 +13,7 @@ import pytest
 
 from command import ATTAR, as_nobody, is_waiting, run, wait_until, workload
 from faults import with_fault
+from scripts import report, rows
 
 pytestmark = pytest.mark.quick
 
@@ -514,3 +515,14 @@ def test_thread_whose_first_event_is_its_exit_has_its_name(root, spawn, tmp_path
             out.read_text().splitlines() for s in json.loads(line)['sections'] for row in s['rows']]
     assert sorted((row['comm'], row['tid'] == program.pid) for row in rows) == \
         [('named', False), ('python3', True)]
+
+
+@pytest.mark.usefixtures('root')
+@pytest.mark.parametrize('function, at_least', [('dup_fd', 50), ('do_exit', 0)])
+def test_filter_by_function(function, at_least):
+    """The kernel looks up the function, here the one that copies the files of a new process."""
+    found = rows(report('top', '-a', '-m', 512, '-e',
+                        f'kmem:kmem_cache_alloc/call_site.function=={function}/key=ksymbol('
+                        'call_site)/', '--', workload('forks'), 50), 'top')
+    assert {row['ksymbol(call_site)'] for row in found} == ({function} if at_least else set())
+    assert sum(row['kmem:kmem_cache_alloc'] for row in found) >= at_least
