@@ -30,6 +30,7 @@ def native():
         depends=['src/native.h'],
         define_macros=[('Py_LIMITED_API', '0x03090000'), ('_GNU_SOURCE', None)],
         extra_compile_args=['-std=gnu17', '-fvisibility=hidden'],
+        extra_link_args=['-Wl,-z,relro,-z,now'],
         include_dirs=flags['-I'], library_dirs=flags['-L'], libraries=flags['-l'],
         runtime_library_dirs=flags['-L'], py_limited_api=True)
 

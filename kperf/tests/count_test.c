@@ -428,7 +428,7 @@ static void executed_program_is_resumed(void **state)
 	snprintf(path, sizeof(path), "/proc/%d/comm", child.pid);
 	while (strcmp(comm, "sh\n") != 0) {
 		file = fopen(path, "r");
-		fgets(comm, sizeof(comm), file);
+		assert_non_null(fgets(comm, sizeof(comm), file));
 		fclose(file);
 	}
 	assert_int_equal(PmuDisable(pd), SUCCESS);

@@ -52,14 +52,15 @@ static bool has_stopped(pid_t pid)
 {
 	char path[64], line[256] = "";
 	FILE *file;
+	bool found;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
 	file = fopen(path, "r");
 	if (!file)
 		return false;
-	fgets(line, sizeof(line), file);
+	found = fgets(line, sizeof(line), file) && strstr(line, ") T ");
 	fclose(file);
-	return strstr(line, ") T ");
+	return found;
 }
 
 /*
