@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "stream/expr_names.h"
 
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/proc.h"
 #include "stream/stream.h"
 
 /* Copies a string of up to max bytes; NULL has none. */
@@ -33,9 +37,34 @@ size_t expr_name_user(struct attar_symbols *symbols, const struct attar_stream *
 		      : 0;
 }
 
-size_t expr_name_comm(const struct attar_stream *stream, pid_t tid, char *ret_text, size_t max)
+/* A thread that has had no event of the stream. Adding it to the table could free others. */
+static size_t name_in_proc(struct attar_stream *s, pid_t tid, char *ret_text, size_t max)
+{
+	struct proc_name *name = &s->proc_names[(uint32_t)tid % ARRAY_SIZE(s->proc_names)];
+	char path[64];
+	ssize_t n = 0;
+	int fd;
+
+	if (name->tid != tid || s->delivered - name->read_at >= PROC_NAME_NS) {
+		snprintf(path, sizeof(path), "/proc/%d/comm", tid);
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		if (fd >= 0) {
+			n = read(fd, name->comm, sizeof(name->comm));
+			close(fd);
+		}
+		name->tid = tid;
+		name->read_at = s->delivered;
+		name->size = n > 1 ? (uint8_t)(n - 1) : 0; /* without the newline */
+	}
+	memcpy(ret_text, name->comm, MIN(name->size, max));
+	return MIN(name->size, max);
+}
+
+size_t expr_name_comm(struct attar_stream *stream, pid_t tid, char *ret_text, size_t max)
 {
 	struct attar_thread *thread = stream ? stream_thread(stream, tid) : NULL;
 
+	if (stream && !thread && tid > 0 && stream->procs.live && proc_has_first_pids())
+		return name_in_proc(stream, tid, ret_text, max);
 	return expr_name_copy(thread ? thread->comm : NULL, ret_text, max);
 }

@@ -18,4 +18,4 @@ size_t expr_name_code(
 	struct attar_symbols *symbols, attar_location location, char *ret_text, size_t max);
 size_t expr_name_user(struct attar_symbols *symbols, const struct attar_stream *stream, pid_t tid,
 	uint64_t address, char *ret_text, size_t max);
-size_t expr_name_comm(const struct attar_stream *stream, pid_t tid, char *ret_text, size_t max);
+size_t expr_name_comm(struct attar_stream *stream, pid_t tid, char *ret_text, size_t max);

@@ -34,6 +34,16 @@ struct ring_counts {
 	uint64_t raw, lost, instances;
 };
 
+/* The name of a thread that the table of processes does not have, as /proc has it for a while. */
+struct proc_name {
+	uint64_t read_at; /* ns */
+	pid_t tid;        /* 0: none */
+	uint8_t size;
+	char comm[16]; /* with a newline */
+};
+
+enum { PROC_NAMES = 256, PROC_NAME_NS = 1000000000 };
+
 struct attar_stream {
 	unsigned process;                /* the process that created it, see base/check_arg.h */
 	struct attar_target *target;     /* NULL: a recording */
@@ -91,6 +101,7 @@ struct attar_stream {
 	bool started, stopped, has_clock;
 	bool frozen;       /* a snapshot is being delivered */
 	bool fd_given;     /* the caller polls the fd itself */
+	struct proc_name proc_names[PROC_NAMES]; /* by tid modulo their number */
 	pid_t skipped_pid; /* its samples are not delivered: the one that reads rings, or NO_PID */
 	/* The fast path through samples of one event, see stream/sample_run.h. */
 	stream_next_fn *next; /* what attar_stream_next() does */

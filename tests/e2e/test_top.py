@@ -316,3 +316,22 @@ def test_calls_that_are_read_late_are_in_their_interval():
     counts = [json.loads(line)['notes']['seen'] for line in done.stdout.splitlines()]
     assert sum(counts) == 100
     assert max(counts) <= 25 # 20, if nothing delays the calls
+
+
+NAPPER = '''
+import ctypes, threading, time
+def nap():
+    ctypes.CDLL(None).prctl(15, b"napper")
+    print(threading.get_native_id(), flush=True)
+    while True: time.sleep(0.005)
+threading.Thread(target=nap).start()
+'''
+
+
+def test_name_of_a_thread_without_events(spawn):
+    """It is woken up by interrupts, and none of its own events is traced: /proc has its name."""
+    program = spawn(sys.executable, '-c', NAPPER, stdout=subprocess.PIPE, text=True)
+    tid = int(program.stdout.readline())
+    found = report('top', '-a', '-e', f'sched:sched_wakeup/pid=={tid}/key=comm_get(pid)/', '-N',
+                   20, '-d', '20s')
+    assert [row['comm_get(pid)'] for row in rows_of(found, 'top')] == ['napper']
