@@ -165,9 +165,14 @@ static void fill(struct frames *frames, struct slot *slot, attar_location locati
 	slot->syscall[strcspn(slot->syscall, ".")] = '\0';
 }
 
+static struct slot *slot_at(struct frames *frames, attar_location location)
+{
+	return &frames->slots[location * 0x9e3779b97f4a7c15ULL >> 52];
+}
+
 static struct slot *find_slot(struct frames *frames, attar_location location)
 {
-	struct slot *slot = &frames->slots[location * 0x9e3779b97f4a7c15ULL >> 52];
+	struct slot *slot = slot_at(frames, location);
 
 	if (slot->location != location)
 		fill(frames, slot, location);
@@ -270,10 +275,17 @@ void left_out_remark_allocations(
 		"the kernel needed the memory for events of attar or of another profiler");
 }
 
-void frames_add_name(struct frame_summary *summary, const char *name)
+attar_location frames_add_name(
+	struct frames *frames, struct frame_summary *summary, const char *name)
 {
+	attar_location label = attar_symbols_label(frames->symbols, name);
+	struct slot *slot = slot_at(frames, label);
+
+	if (slot->location != label)
+		*slot = (struct slot){.location = label, .mark = mark_of(name)};
 	summary->has_names = true;
-	take(summary, 0, mark_of(name));
+	take(summary, 0, slot->mark);
+	return label;
 }
 
 struct frames *frames_new(struct attar_symbols *symbols)

@@ -76,7 +76,11 @@ void left_out_remark_go(
 void left_out_remark_allocations(
 	struct left_out *allocations, struct attar_report *report, enum attar_scope scope);
 
-/* Adds the next outer function of a stack that is known by names. Zeroed: no function yet. */
-void frames_add_name(struct frame_summary *summary, const char *name);
+/*
+ * Adds the next outer function of a stack that is known by names. Zeroed: no function yet. Returns
+ * a label with the name.
+ */
+attar_location frames_add_name(
+	struct frames *frames, struct frame_summary *summary, const char *name);
 
 #endif

@@ -2,10 +2,12 @@
 /* Why threads that sleep all the time do so, from /proc: no event has the reason. */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include "futex.h"
 #include "thread_times.h"
@@ -13,9 +15,29 @@
 enum {
 	THREADS_MAX = 4096, /* reading one takes about 30 us */
 	FORGOTTEN_MAX = 256,
-	NAME_BYTES = 64,
+	TEXT_BYTES = 4096,
 	PATH_BYTES = 64,
 };
+
+/*
+ * Reads a file of a thread, which fits one page, in one call: hundreds of threads may be read.
+ * Returns whether it has text.
+ */
+static bool read_file(pid_t pid, pid_t tid, const char *name, char text[static TEXT_BYTES])
+{
+	char path[PATH_BYTES];
+	ssize_t n = -1;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/%s", (int)pid, (int)tid, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		n = read(fd, text, TEXT_BYTES - 1);
+		close(fd);
+	}
+	text[n > 0 ? n : 0] = '\0';
+	return n > 0;
+}
 
 /*
  * The state of a thread as in proc_pid_stat(5): 'S', 'D' and so on; 0: it has ended. *ret_cpu is
@@ -24,18 +46,11 @@ enum {
 static char read_state(pid_t pid, pid_t tid, int *ret_cpu)
 {
 	enum { FIELDS_UP_TO_CPU = 37 };
-	char path[PATH_BYTES], text[512];
+	char text[TEXT_BYTES];
 	const char *end, *field;
-	size_t n;
-	FILE *file;
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)pid, (int)tid);
-	file = fopen(path, "re");
-	if (!file)
+	if (!read_file(pid, tid, "stat", text))
 		return 0;
-	n = fread(text, 1, sizeof(text) - 1, file);
-	fclose(file);
-	text[n] = '\0';
 	field = end = strrchr(text, ')');
 	for (int i = 0; field && i < FIELDS_UP_TO_CPU; i++)
 		field = strchr(field + 1, ' ');
@@ -44,44 +59,36 @@ static char read_state(pid_t pid, pid_t tid, int *ret_cpu)
 }
 
 /* "[<0>] ep_poll+0x2a5/0x2c0": one line for each function, innermost first. */
-static size_t read_stack(struct attar_symbols *symbols, pid_t pid, pid_t tid,
-	struct frame_summary *summary, attar_location *stack)
+static size_t read_stack(struct frames *frames, pid_t pid, pid_t tid, struct frame_summary *summary,
+	attar_location *stack)
 {
-	char path[PATH_BYTES], *line = NULL, name[NAME_BYTES];
-	size_t size = 0, n = 0;
-	FILE *file;
+	char text[TEXT_BYTES], *save = NULL;
+	size_t n = 0;
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/stack", (int)pid, (int)tid);
-	file = fopen(path, "re");
-	while (file && n < THREAD_DEPTH_MAX && getline(&line, &size, file) > 0) {
-		if (sscanf(line, "[<%*[^>]>] %63[^+ \n]", name) != 1)
+	if (!read_file(pid, tid, "stack", text))
+		return 0;
+	for (char *line = strtok_r(text, "\n", &save); line && n < THREAD_DEPTH_MAX;
+		line = strtok_r(NULL, "\n", &save)) {
+		char *name = strstr(line, "] ");
+
+		if (!name)
 			continue;
-		frames_add_name(summary, name);
-		stack[n++] = attar_symbols_label(symbols, name);
+		name += 2;
+		name[strcspn(name, "+ ")] = '\0';
+		stack[n++] = frames_add_name(frames, summary, name);
 	}
-	free(line);
-	if (file)
-		fclose(file);
 	return n;
 }
 
 /* Without permission to read the stack: the function in which it waits. */
-static size_t read_wchan(struct attar_symbols *symbols, pid_t pid, pid_t tid,
-	struct frame_summary *summary, attar_location *stack)
+static size_t read_wchan(struct frames *frames, pid_t pid, pid_t tid, struct frame_summary *summary,
+	attar_location *stack)
 {
-	char path[PATH_BYTES], name[NAME_BYTES] = "";
-	FILE *file;
+	char name[TEXT_BYTES];
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/wchan", (int)pid, (int)tid);
-	file = fopen(path, "re");
-	if (file && fscanf(file, "%63s", name) != 1)
-		*name = '\0';
-	if (file)
-		fclose(file);
-	if (!*name || !strcmp(name, "0"))
+	if (!read_file(pid, tid, "wchan", name) || !strcmp(name, "0"))
 		return 0;
-	frames_add_name(summary, name);
-	*stack = attar_symbols_label(symbols, name);
+	*stack = frames_add_name(frames, summary, name);
 	return 1;
 }
 
@@ -118,23 +125,18 @@ static struct wait_details read_details(
 	const struct attar_process *process = thread->process;
 	unsigned long long arguments[3], pc = 0;
 	struct wait_details details = {.is_lock = true};
-	char path[PATH_BYTES];
+	char text[TEXT_BYTES];
 	long call;
-	FILE *file;
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", (int)process->pid,
-		(int)thread->tid);
-	file = fopen(path, "re");
-	if (file && fscanf(file, "%ld %llx %llx %llx %*x %*x %*x %*x %llx", &call, &arguments[0],
-			    &arguments[1], &arguments[2], &pc) == 5) {
+	if (read_file(process->pid, thread->tid, "syscall", text) &&
+		sscanf(text, "%ld %llx %llx %llx %*x %*x %*x %*x %llx", &call, &arguments[0],
+			&arguments[1], &arguments[2], &pc) == 5) {
 		details.is_lock = thread_is_futex_lock(run, process, arguments[1], arguments[2]);
 		details.is_idle = call == SYS_futex &&
 				  futex_may_be_idle(arguments[1], arguments[2]) &&
 				  is_idle_go(times, thread, pc);
 		details.is_only_a_time = is_only_a_time(call, arguments);
 	}
-	if (file)
-		fclose(file);
 	return details;
 }
 
@@ -157,9 +159,9 @@ static int scan_thread(struct attar_run *run, struct thread_times *times, pid_t 
 	state = read_state(pid, tid, &at.cpu);
 	if (!state || !strchr("SDITt", state))
 		return 0;
-	found.depth = read_stack(attar_run_symbols(run), pid, tid, &frames, found.stack);
+	found.depth = read_stack(times->frames, pid, tid, &frames, found.stack);
 	if (!found.depth)
-		found.depth = read_wchan(attar_run_symbols(run), pid, tid, &frames, found.stack);
+		found.depth = read_wchan(times->frames, pid, tid, &frames, found.stack);
 	if (frames.is_perf)
 		return 0;
 	found.is_kernel_thread = frames.is_kernel_thread;

@@ -61,6 +61,7 @@ int attar_run_from(const struct attar_profiler *profiler, struct attar_run **ret
 		return base_oom();
 	}
 	run->process = check_process;
+	run->own_pid = getpid();
 	run->profiler = profiler;
 	run->command.status = -1;
 	run_poll_init(&run->poll);

@@ -51,6 +51,7 @@ enum run_phase {
 
 struct attar_run {
 	unsigned process; /* that created it, see base/check_arg.h */
+	pid_t own_pid;    /* of this process: getpid(2) is a system call */
 	const struct attar_profiler *profiler;
 	void *self; /* the profiler's state */
 	struct attar_run_hooks hooks;

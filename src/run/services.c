@@ -179,7 +179,7 @@ pid_t attar_run_own_pid(const struct attar_run *run)
 {
 	CHECK_ARG_OR(run, "run", 0);
 
-	return run->replay ? recording_get_facts(run->replay->recording)->recorder : getpid();
+	return run->replay ? recording_get_facts(run->replay->recording)->recorder : run->own_pid;
 }
 
 bool attar_run_is_live(const struct attar_run *run)

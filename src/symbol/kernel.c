@@ -186,7 +186,7 @@ bool kernel_find(struct kernel *kernel, uint64_t address, struct kernel_hit *ret
 {
 	if (find_late(kernel, address, ret_hit) || find_listed(kernel, address, ret_hit))
 		return true;
-	while (load_more(kernel))
+	while (!(kernel->tried && address == UINT64_MAX) && load_more(kernel))
 		if (find_listed(kernel, address, ret_hit))
 			return true;
 	return false;

@@ -37,7 +37,10 @@ struct kernel_hit {
 	uint64_t start, size;
 };
 
-/* May read kallsyms: on first use, and if modules were loaded since. */
+/*
+ * May read kallsyms: on first use, and if modules were loaded since. No function is at UINT64_MAX:
+ * this only reads the names, from the cache if there is one.
+ */
 bool kernel_find(struct kernel *kernel, uint64_t address, struct kernel_hit *ret_hit);
 
 /*

@@ -86,8 +86,11 @@ static void test_what_is_not_cached(void **state)
 	write_kallsyms("newest", START);
 	assert_true(kernel_find(&kernel, 0xffffffffc0100010, &hit));
 	assert_string_equal(hit.name, "old_module");
+	assert_false(kernel_find(&kernel, UINT64_MAX, &hit));
+	assert_true(kernel.is_cached);
 	assert_true(kernel_find(&kernel, 0xffffffffc0100310, &hit));
 	assert_string_equal(hit.name, "newest_program_end");
+	assert_false(kernel.is_cached);
 	kernel_done(&kernel);
 }
 
