@@ -195,7 +195,7 @@ class TestScripts:
                            'of the remaining ones, and may be wrong'] if share else [])
         assert found['remarks'][:1] == doubts or not share
         shown = run('overview', '-p', 100, '--input', tmp_path / 'test.script').stdout
-        assert shown.splitlines()[0] == (doubts[0] if share else 'findings')
+        assert shown.startswith(doubts[0] + '\n' if share else 'overview, 1.00 s, ')
         assert shown.count('of the events were lost:') == (2 if share else 0)
         found = of_script(tmp_path, text + '3.0 0 100/100 worker cpu-clock stack=0xa1\n',
                           'overview', '-p', 100, '-i', '900ms')
