@@ -649,6 +649,14 @@ ATTAR_API bool attar_run_has_database(const struct attar_run *run);
 struct sqlite3;
 ATTAR_API int attar_run_open_database(const struct attar_run *run, struct sqlite3 **ret_db);
 
+/*
+ * Opens a database for results, or creates it. Links and files of other users are treated as by
+ * attar_run_file(). *ret_db is to be closed with sqlite3_close() before the next call, and before
+ * the run is freed. Returns 0 or a negative errno.
+ */
+ATTAR_API int attar_run_create_database(
+	struct attar_run *run, const char *path, struct sqlite3 **ret_db);
+
 /* The interval of reports, ns; 0: one report at the end. */
 ATTAR_API uint64_t attar_run_interval(const struct attar_run *run);
 
@@ -717,6 +725,13 @@ ATTAR_API bool attar_run_wants_spans(const struct attar_run *run);
  * errno.
  */
 ATTAR_API int attar_run_file(
+	struct attar_run *run, const char *option, const char *path, FILE **ret_file);
+
+/*
+ * The same for a file that is kept and appended to, so that others can read it during the run. The
+ * caller closes it with fclose(3).
+ */
+ATTAR_API int attar_run_append_file(
 	struct attar_run *run, const char *option, const char *path, FILE **ret_file);
 
 /* What ended a state of a thread, by waking it up. Borrowed for the call. */

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <termios.h>
 
+#include "base/place.h"
 #include "base/vec.h"
 #include "peer/frame.h"
 #include "peer/link.h"
@@ -779,16 +780,16 @@ static int check_file(const char *option, const char *path, int fd)
 static int open_path(struct sender *s)
 {
 	const char *path = s->opts.address;
-	int fd _cleanup_close_ =
-		open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0600);
+	int fd _cleanup_close_ = place_open_path(path, O_RDWR | O_CREAT | O_NONBLOCK, 0600);
 	struct peer_sender_client *c;
 	struct termios tty;
 	struct stat st;
 	int r;
 
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return attar_fail(-errno, "%s: cannot open '%s': %s", s->opts.option, CLIP(path),
-			strerror(errno));
+	r = fd < 0 ? fd : fstat(fd, &st) < 0 ? -errno : 0;
+	if (r < 0)
+		return attar_fail(
+			r, "%s: cannot open '%s': %s", s->opts.option, CLIP(path), place_error(-r));
 	r = check_file(s->opts.option, path, fd);
 	if (r < 0)
 		return r;

@@ -228,10 +228,7 @@ static int bpf_kvm_exit_open(struct attar_run *run, void *self)
 		r = attar_keytable_new(&longest, &b->longest);
 	if (r < 0 || !b->output2)
 		return r;
-	b->file = fopen(b->output2, "ae");
-	return b->file ? 0
-		       : attar_fail(-errno, "--output2: cannot open '%s': %s", b->output2,
-				 strerror(errno));
+	return attar_run_append_file(run, "--output2", b->output2, &b->file);
 }
 
 static void bpf_kvm_exit_close(void *self)

@@ -190,12 +190,14 @@ static int create_metadata(struct sql_db *db)
 
 static int create_tables(struct sql_db *db)
 {
-	const char *path = db->opts.path ? db->opts.path : ":memory:";
-	int r;
+	int r = 0;
 
-	if (sqlite3_open(path, &db->sqlite) != SQLITE_OK)
-		return attar_fail(-EIO, "cannot open the database '%s': %s", path,
-			db->sqlite ? sqlite3_errmsg(db->sqlite) : "out of memory");
+	if (db->opts.path)
+		r = attar_run_create_database(db->run, db->opts.path, &db->sqlite);
+	else if (sqlite3_open(":memory:", &db->sqlite) != SQLITE_OK)
+		r = sql_db_failed(db, "cannot create a database in memory");
+	if (r < 0)
+		return r;
 	r = execute(db, "PRAGMA temp_store = MEMORY; BEGIN");
 	if (r == 0 &&
 		(sql_table_register(db) != SQLITE_OK || sql_metadata_register(db) != SQLITE_OK ||

@@ -13,7 +13,10 @@
 #include "recording/internal.h"
 #include "recording/script.h"
 
-enum { SCRIPT_BYTES_MAX = 16 << 20 };
+enum {
+	SCRIPT_BYTES_MAX = 16 << 20,
+	ANYBODY = 65534, /* owns what others send, and files that all can change */
+};
 
 void recording_damage(struct recording *r, const char *fmt, ...)
 {
@@ -87,6 +90,7 @@ static int open_input(struct recording *r, const char *path)
 			return denied(r->path, -errno);
 	}
 	r->seekable = S_ISREG(st.st_mode);
+	r->facts.owner = st.st_mode & S_IWOTH ? ANYBODY : st.st_uid;
 	r->facts.pipe = !r->seekable;
 	r->file_size = r->seekable ? (uint64_t)st.st_size : UINT64_MAX;
 	return 0;
@@ -280,6 +284,7 @@ int recording_open_input(
 		r->fd = input->fd;
 		r->path = strdup(name);
 		r->facts.pipe = true;
+		r->facts.owner = ANYBODY;
 		r->file_size = UINT64_MAX;
 	}
 	ret = input->read && !r->path ? base_oom() : open_recording(r, name);

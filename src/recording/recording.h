@@ -65,6 +65,8 @@ struct recording_facts {
 	const char *cmdline; /* arguments separated by spaces */
 	uint32_t cpus_online, cpus_available;
 	uint64_t memory; /* bytes */
+	/* Of the file: who can have chosen its contents. Root: also of a pipe. */
+	uid_t owner;
 	pid_t recorder;  /* the process of attar that made it, once data were read; 0: unknown */
 	/* Time of the first and last sample in ns, from the header; 0: unknown. */
 	uint64_t first_time, last_time;

@@ -8,6 +8,7 @@
 
 #include <sqlite3.h>
 
+#include "base/place.h"
 #include "report/render.h"
 
 /* A table of sections with the same name and columns, and its INSERT. */
@@ -21,6 +22,7 @@ struct database {
 	sqlite3_stmt *report, *remark, *histogram, *quantile, *summary, *section, *column,
 		*add_stack, *get_stack, *find_table;
 	VEC(struct table) tables;
+	struct place place; /* of the file */
 	int64_t id; /* of the current report; 0: it has event lines only */
 };
 

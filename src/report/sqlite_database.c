@@ -2,11 +2,13 @@
 /* The file of a database. SQLite opens it by name: the descriptor of the output gives the name. */
 #include "report/sqlite.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/escape.h"
+#include "report/sqlite_output.h"
 
 enum { SCHEMA_VERSION = 1 }; /* at the end of the schema, too */
 
@@ -81,32 +83,41 @@ void database_bind_text(sqlite3_stmt *statement, int at, const char *text)
 	database_bind_buf(statement, at, &valid);
 }
 
-static int path_of(struct attar_renderer *r, struct buf *path)
+/* The place of the file of the output. */
+static int find_place(struct attar_renderer *r, struct place *place)
 {
 	char name[PATH_MAX], link[64];
 	int fd = fileno(r->file);
-	struct stat st;
+	struct stat st, found;
 	ssize_t n;
+	int e;
 
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	n = fd < 0 ? -1 : readlink(link, name, sizeof(name));
+	n = fd < 0 ? -1 : readlink(link, name, sizeof(name) - 1);
 	if (n < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
 		return attar_fail(-EINVAL, "a database needs a file" ATTAR_FIX "use -o FILE.db");
-	buf_add(path, name, (size_t)n);
-	return buf_failed(path) ? base_oom() : 0;
+	name[n] = '\0';
+	e = place_find(place, name);
+	if (e == 0)
+		e = place_stat(place, &found);
+	if (e == 0 && (found.st_dev != st.st_dev || found.st_ino != st.st_ino))
+		e = -ESTALE;
+	return e < 0 ? attar_fail(e, "cannot open the database '%s': %s", CLIP(name),
+			       e == -ESTALE ? "it was moved or replaced" : place_error(-e))
+		     : 0;
 }
 
 /* Files left by a killed run would be added to the new database. */
-static void remove_journals(const char *path)
+static void remove_journals(const struct place *place)
 {
 	static const char *const suffixes[] = {"-wal", "-shm", "-journal"};
 	struct buf name _cleanup_(buf_done) = {0};
 
 	for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++) {
 		buf_reset(&name);
-		buf_printf(&name, "%s%s", path, suffixes[i]);
+		buf_printf(&name, "%s%s", place->name, suffixes[i]);
 		if (!buf_failed(&name))
-			unlink(buf_text(&name));
+			unlinkat(place->dir, buf_text(&name), 0);
 	}
 }
 
@@ -141,34 +152,34 @@ static int prepare_all(struct database *db)
  * index makes room to move the log into the database; with the lock the index is in memory. A log
  * that cannot be moved stays: it has reports.
  */
-static void settle_journals(const char *path)
+static void settle_journals(const struct place *place)
 {
 	struct buf log _cleanup_(buf_done) = {0}, index _cleanup_(buf_done) = {0};
 	sqlite3 *sqlite = NULL;
 	struct stat st;
 
-	buf_printf(&log, "%s-wal", path);
-	buf_printf(&index, "%s-shm", path);
-	if (buf_failed(&log) || buf_failed(&index) || access(buf_text(&log), F_OK) < 0)
+	buf_printf(&log, "%s-wal", place->name);
+	buf_printf(&index, "%s-shm", place->name);
+	if (buf_failed(&log) || buf_failed(&index) ||
+		faccessat(place->dir, buf_text(&log), F_OK, 0) < 0)
 		return;
-	unlink(buf_text(&index));
-	if (sqlite3_open_v2(path, &sqlite, SQLITE_OPEN_READWRITE, NULL) == SQLITE_OK)
+	unlinkat(place->dir, buf_text(&index), 0);
+	if (sqlite_open_output(place, &sqlite) == 0)
 		sqlite3_exec(sqlite,
 			"PRAGMA locking_mode=EXCLUSIVE; PRAGMA wal_checkpoint(TRUNCATE);", NULL,
 			NULL, NULL);
 	sqlite3_close(sqlite);
-	if (stat(buf_text(&log), &st) == 0 && !st.st_size)
-		unlink(buf_text(&log));
+	if (fstatat(place->dir, buf_text(&log), &st, AT_SYMLINK_NOFOLLOW) == 0 && !st.st_size)
+		unlinkat(place->dir, buf_text(&log), 0);
 }
 
 void database_close(struct attar_renderer *r)
 {
-	struct buf path _cleanup_(buf_done) = {0};
 	struct database *db = r->state;
+	bool is_open = db && db->sqlite;
 
 	if (!db)
 		return;
-	buf_str(&path, db->sqlite ? sqlite3_db_filename(db->sqlite, "main") : "");
 	sqlite3_finalize(db->report);
 	sqlite3_finalize(db->remark);
 	sqlite3_finalize(db->histogram);
@@ -186,8 +197,9 @@ void database_close(struct attar_renderer *r)
 	}
 	vec_done(&db->tables);
 	sqlite3_close(db->sqlite);
-	if (path.len)
-		settle_journals(buf_text(&path));
+	if (is_open)
+		settle_journals(&db->place);
+	place_done(&db->place);
 	free(db);
 	r->state = NULL;
 }
@@ -234,19 +246,20 @@ static bool is_new(const struct attar_renderer *r)
 
 int database_open(struct attar_renderer *r)
 {
-	struct buf path _cleanup_(buf_done) = {0};
-	struct database *db;
-	int e = path_of(r, &path);
+	struct database *db = calloc(1, sizeof(*db));
+	int e;
 
-	if (e < 0)
-		return e;
-	r->state = db = calloc(1, sizeof(*db));
+	r->state = db;
 	if (!db)
 		return base_oom();
+	e = find_place(r, &db->place);
+	if (e < 0)
+		return e;
 	if (is_new(r))
-		remove_journals(buf_text(&path));
-	if (sqlite3_open_v2(buf_text(&path), &db->sqlite, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK)
-		return failed(db);
+		remove_journals(&db->place);
+	e = sqlite_open_output(&db->place, &db->sqlite);
+	if (e < 0)
+		return attar_fail(e, "cannot open the database: %s", place_error(-e));
 	e = begin_tables(db);
 	return e == 0 ? prepare_all(db) : e;
 }

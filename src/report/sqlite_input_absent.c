@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* In place of sqlite_input.c and sqlite_read.c in a build without SQLite. */
+/* In place of sqlite_input.c, sqlite_output.c and sqlite_read.c in a build without SQLite. */
 #include "attar/report.h"
 #include "base/base.h"
 #include "report/clickhouse_input.h"
 #include "report/sqlite_input.h"
+#include "report/sqlite_output.h"
 
 int sqlite_open_input(const char *path, struct sqlite3 **ret_db)
 {
@@ -11,6 +12,11 @@ int sqlite_open_input(const char *path, struct sqlite3 **ret_db)
 		"cannot read the database '%s': this attar was built without SQLite" ATTAR_FIX
 		"install libsqlite3-dev and rebuild attar",
 		CLIP(path));
+}
+
+int sqlite_open_output(const struct place *place, struct sqlite3 **ret_db)
+{
+	return -EOPNOTSUPP;
 }
 
 int attar_report_read_database(

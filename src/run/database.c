@@ -3,6 +3,7 @@
 
 #include "base/check_arg.h"
 #include "report/sqlite_input.h"
+#include "report/sqlite_output.h"
 #include "run/run.h"
 
 bool run_database_is_input(const struct attar_run *run)
@@ -56,4 +57,21 @@ int attar_run_open_database(const struct attar_run *run, struct sqlite3 **ret_db
 		return attar_fail(
 			-EINVAL, "attar_run_open_database(): the input is not a database");
 	return sqlite_open_input(run->opts.input, ret_db);
+}
+
+int attar_run_create_database(struct attar_run *run, const char *path, struct sqlite3 **ret_db)
+{
+	CHECK_OWN(run, "run");
+	CHECK_ARG(path, "path");
+	CHECK_ARG(ret_db, "ret_db");
+
+	int r;
+
+	place_done(&run->database);
+	r = place_find(&run->database, path);
+	if (r == 0)
+		r = sqlite_open_output(&run->database, ret_db);
+	return r < 0 ? attar_fail(
+			       r, "cannot open the database '%s': %s", CLIP(path), place_error(-r))
+		     : 0;
 }

@@ -12,6 +12,7 @@
 #include "run/run.h"
 #include "run/source_modes.h"
 #include "stream/stream.h"
+#include "symbol/symbols.h"
 
 /* ---- opening ---- */
 
@@ -123,8 +124,11 @@ int replay_open(struct attar_run *run)
 		return base_oom();
 	r = run->opts.pull ? pull_open(run, &run->replay->recording)
 			   : recording_open(run->opts.input, &run->replay->recording);
-	if (r == 0)
+	if (r == 0) {
+		symbols_set_author(
+			run->symbols, recording_get_facts(run->replay->recording)->owner);
 		r = select_parse(run);
+	}
 	if (r == 0)
 		r = select_parse_cpus(run);
 	if (r == 0)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "run/result_files.h"
 
+#include <fcntl.h>
+
 #include "attar/profiler.h"
 #include "base/base.h"
 #include "base/check_arg.h"
@@ -76,4 +78,27 @@ int attar_run_file(struct attar_run *run, const char *option, const char *path, 
 		close_file(&f, false);
 	free_names(&f);
 	return fd < 0 && fd != -ENOMEM ? failed(option, path, -fd) : base_oom();
+}
+
+int attar_run_append_file(
+	struct attar_run *run, const char *option, const char *path, FILE **ret_file)
+{
+	CHECK_OWN(run, "run");
+	CHECK_ARG(option, "option");
+	CHECK_ARG(path, "path");
+	CHECK_ARG(ret_file, "ret_file");
+
+	int fd = place_open_path(path, O_WRONLY | O_CREAT | O_APPEND, place_default_mode());
+	FILE *file;
+
+	if (fd < 0)
+		return attar_fail(
+			fd, "%s: cannot open '%s': %s", option, CLIP(path), place_error(-fd));
+	file = fdopen(fd, "a");
+	if (!file) {
+		close(fd);
+		return base_oom();
+	}
+	*ret_file = file;
+	return 0;
 }

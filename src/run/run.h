@@ -104,6 +104,7 @@ struct attar_run {
 	struct run_clock clock;
 	struct run_lines lines;
 	result_files result_files;
+	struct place database; /* of attar_run_create_database() */
 	struct run_notes notes;
 };
 

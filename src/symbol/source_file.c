@@ -94,6 +94,26 @@ static struct dso_origin *origin_of(struct attar_symbols *symbols, struct dso *d
 	return &dso->origin;
 }
 
+void symbols_set_author(struct attar_symbols *symbols, uid_t author)
+{
+	symbols->author = author;
+}
+
+/* Whose rights are used: those of the author and of the owner, of whom at most one is not root. */
+static int find_reader(const struct attar_symbols *symbols, const struct dso *dso,
+	const struct dso_origin *origin, const char *path, uid_t *ret_reader)
+{
+	uid_t author = geteuid() == 0 ? symbols->author : 0;
+
+	if (author && origin->owner && author != origin->owner)
+		return attar_fail(-EACCES,
+			"cannot read the source file %s: the recording belongs to uid %u, and %s "
+			"to uid %u",
+			CLIP(path), author, CLIP(dso->key.path), origin->owner);
+	*ret_reader = author ?: origin->owner;
+	return 0;
+}
+
 int attar_symbols_open_source(
 	struct attar_symbols *symbols, attar_location location, const char *path)
 {
@@ -103,6 +123,7 @@ int attar_symbols_open_source(
 	struct dso *dso = dsos_get(&symbols->dsos, attar_location_dso(location));
 	struct dso_origin *origin = origin_of(symbols, dso);
 	int root _cleanup_close_ = -1, r;
+	uid_t reader = 0;
 
 	/* A file without an inode is of a recording, and was found here by its build ID. */
 	origin->has_place |= dso->key.kind == ATTAR_DSO_IS_FILE && !dso->key.ino;
@@ -111,15 +132,19 @@ int attar_symbols_open_source(
 			"cannot read the source file %s: the owner of %s, or the root directory of "
 			"its process, is not known",
 			CLIP(path), CLIP(dso->key.path));
+	r = find_reader(symbols, dso, origin, path, &reader);
+	if (r < 0)
+		return r;
 	root = dso_open_origin(origin);
-	if (path[0] != '/' && !origin->pid && (geteuid() != 0 || origin->owner == 0))
-		r = open_in(AT_FDCWD, path, origin->owner);
+	if (path[0] != '/' && !origin->pid && (geteuid() != 0 || reader == 0))
+		r = open_in(AT_FDCWD, path, reader);
 	else
-		r = root < 0 ? root : open_in(root, path, origin->owner);
-	if (r == -EACCES && geteuid() == 0 && origin->owner)
+		r = root < 0 ? root : open_in(root, path, reader);
+	if (r == -EACCES && geteuid() == 0 && reader)
 		return attar_fail(r,
 			"cannot read the source file %s: the owner of %s (uid %u) may not read it",
-			CLIP(path), CLIP(dso->key.path), origin->owner);
+			CLIP(path), reader == origin->owner ? CLIP(dso->key.path) : "the recording",
+			reader);
 	if (r == -ENOEXEC)
 		return attar_fail(-EINVAL,
 			"cannot read the source file %s: it is not a regular file", CLIP(path));

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "symbol/symbols.h"
 
+#include <stdio.h>
+
 #include "base/check_arg.h"
 #include "base/file_limit.h"
 #include "base/option_struct.h"
@@ -412,18 +414,38 @@ static void write_plain(const char *raw, struct buf *plain)
 		buf_add(plain, raw, whole);
 }
 
+/*
+ * A name is in each stack of a report. Of a longer one, what a reader recognizes is at both ends:
+ * the function is behind the arguments of templates.
+ */
+static void shorten_name(struct buf *name)
+{
+	enum { HASH = 18, SIDE = (PERFMAP_MAX_NAME - HASH) / 2 }; /* "#0123456789abcdef#" */
+	char hash[32];
+
+	if (buf_failed(name) || name->len <= PERFMAP_MAX_NAME)
+		return;
+	snprintf(hash, sizeof(hash), "#%016llx#",
+		(unsigned long long)base_hash_bytes(BASE_HASH_START, name->data, name->len));
+	memmove(name->data + SIDE + strlen(hash), name->data + name->len - SIDE, SIDE + 1);
+	memcpy(name->data + SIDE, hash, strlen(hash));
+	name->len = 2 * SIDE + strlen(hash);
+}
+
 const char *symbols_plain_name(struct attar_symbols *symbols, const char *raw)
 {
 	struct buf plain _cleanup_(buf_done) = {0};
 	uint64_t *known;
 	const char *name;
 
-	if (symbols->mangled || (raw[0] != '_' && !strchr(raw, '@')))
+	if (symbols->mangled || (raw[0] != '_' && !strchr(raw, '@') &&
+					strnlen(raw, PERFMAP_MAX_NAME + 1) <= PERFMAP_MAX_NAME))
 		return raw;
 	known = map_get(&symbols->plain, (uintptr_t)raw);
 	if (known)
 		return (const char *)(uintptr_t)*known;
 	write_plain(raw, &plain);
+	shorten_name(&plain);
 	name = buf_failed(&plain) || !strcmp(buf_text(&plain), raw)
 		       ? raw
 		       : string_pool_add(&symbols->names, plain.data, plain.len);

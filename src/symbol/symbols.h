@@ -69,6 +69,7 @@ struct attar_symbols {
 	bool mangled;                      /* names are not demangled */
 	bool show_inlined, show_lines;     /* in stacks of reports */
 	struct stored *stored;             /* names of a recording; NULL: none */
+	uid_t author;                      /* of the recording; root: of none, or root's own */
 	const struct kept_files *kept;     /* opened while processes lived, borrowed; NULL: none */
 	struct unwind_cache *unwind_cache; /* memory of the unwinder, freed with the cache; NULL */
 	struct branch_stacks branch_stacks;
@@ -139,6 +140,12 @@ struct dso *symbols_load(struct attar_symbols *symbols, struct dso *dso);
 
 /* Prefers the names in a recording; symbols owns stored from now on. Once. */
 void symbols_set_stored(struct attar_symbols *symbols, struct stored *stored);
+
+/*
+ * The user who can have chosen paths and names: the owner of a recording. Source files are opened
+ * only if this user can read them, too.
+ */
+void symbols_set_author(struct attar_symbols *symbols, uid_t author);
 
 /* Whether symbols_set_stored() was called. */
 bool symbols_are_stored(const struct attar_symbols *symbols);

@@ -138,3 +138,83 @@ def test_links_of_root_and_open_files_are_followed(tmp_path, shared):
         (tmp_path / f'{number}.json').symlink_to(target)
         done = run(*STAT, '-o', tmp_path / f'{number}.json', *TRUE)
         assert done.returncode == 0 and 'context-switches' in done.stdout
+
+
+# ---- files that are kept ----
+
+SCRIPT = '# attar script\nevent a:b n:u32\n1.0 0 1/1 c a:b n=23\n'
+EXITS = ('# attar script\n'
+         'event kvm:kvm_exit exit_reason:u32 guest_rip:u64 isa:u32\n'
+         'event kvm:kvm_entry vcpu_id:u32\n'
+         'event sched:sched_switch prev_pid:s32 prev_state:s64 next_pid:s32\n'
+         'event sched:sched_wakeup pid:s32\n'
+         '1.0 0 7/7 kvm kvm:kvm_exit exit_reason=1 isa=1\n'
+         '1.1 0 7/7 kvm sched:sched_switch prev_pid=7 prev_state=1 next_pid=9\n'
+         '1.2 0 9/9 x sched:sched_wakeup pid=7\n'
+         '1.3 0 9/9 x sched:sched_switch prev_pid=9 prev_state=0 next_pid=7\n'
+         '1.5 0 7/7 kvm kvm:kvm_entry\n')
+KEPT = {
+    'sql': ('sql', '-q', '--input', 'INPUT', '-e', 'a:b', '--output2', 'OUT'),
+    'kvm': ('bpf:kvm_exit', '-q', '--input', 'INPUT', '--perins', '--output2', 'OUT'),
+    'push': ('record', '-q', '-e', 'context-switches', '--push', 'OUT', '--', 'true'),
+}
+
+
+@pytest.fixture(params=KEPT)
+def keep(request, tmp_path):
+    """Runs attar, which writes to the path without replacing the file."""
+    script = tmp_path / 'input.script'
+    script.write_text(EXITS if request.param == 'kvm' else SCRIPT)
+
+    def runs(path):
+        words = [str({'INPUT': script, 'OUT': path}.get(word, word))
+                 for word in KEPT[request.param]]
+        return run(*words)
+    return runs
+
+
+def test_kept_files_are_written(keep, tmp_path):
+    for folder, owner in ((tmp_path / 'own', 0), (tmp_path / 'theirs', UID)):
+        out = directory(folder, 0o755, owner) / 'out'
+        done = keep(out)
+        assert done.returncode == 0, done.stderr
+        assert out.stat().st_size and out.stat().st_mode & 0o777 == 0o600
+        assert [path.name for path in folder.iterdir()] == ['out']
+
+
+def test_kept_files_do_not_follow_links_of_another_user(keep, shared, tmp_path, secret, nobody):
+    theirs = directory(tmp_path / 'theirs', 0o755, UID)
+    for out in (shared / 'out', theirs / 'out'):
+        nobody.run('ln', '-s', secret, out)
+        done = keep(out)
+        assert done.returncode in (1, 3) and REFUSED in done.stderr
+        assert is_untouched(secret)
+
+
+def test_kept_files_of_another_user_are_refused(keep, shared, nobody):
+    nobody.run('sh', '-c', f'umask 0; : >{shared}/out')
+    done = keep(shared / 'out')
+    assert done.returncode in (1, 3) and REFUSED in done.stderr
+    assert not (shared / 'out').stat().st_size
+
+
+def test_kept_files_and_a_race(keep, tmp_path, secret, nobody):
+    """The other user exchanges the directory with a link to one of root."""
+    folder = directory(tmp_path / 'theirs', 0o777, UID)
+    nobody.run('mkdir', folder / 'x')
+    nobody.run('ln', '-s', secret.parent, folder / 'y')
+    nobody.run('touch', folder / f'x/{secret.name}')
+    secret.parent.chmod(0o755)
+    nobody.python(EXCHANGE, folder / 'x', folder / 'y')
+    for _ in range(25):
+        keep(folder / 'x' / 'new')
+    assert is_untouched(secret)
+
+
+def test_journals_of_another_user_are_not_used(shared, nobody, tmp_path):
+    nobody.run('sh', '-c', f'umask 0; : >{shared}/x.db-journal')
+    (tmp_path / 'input.script').write_text(SCRIPT)
+    done = run('sql', '-q', '--input', tmp_path / 'input.script', '-e', 'a:b', '--output2',
+               shared / 'x.db')
+    assert done.returncode in (1, 3), done.stderr
+    assert not (shared / 'x.db-journal').stat().st_size

@@ -2,6 +2,7 @@
 """Names, notes and source lines of a program of another user, which root profiles."""
 import os
 import platform
+import re
 import shutil
 import struct
 import subprocess
@@ -203,3 +204,71 @@ def test_source_files_are_those_of_the_mount_namespace(tmp_path, start):
         process.wait()
     assert 'text of the container' in shown
     assert 'text of the host' not in shown
+
+
+def record_of(program, path, owner):
+    """A recording of a program, which belongs to another user."""
+    done = run('record', '-q', '-F', '499', '-d', '300ms', '-p', program.pid, '-o', path)
+    assert done.returncode == 0, done.stderr
+    os.chown(path, owner, owner)
+    return path
+
+
+def annotate_input(path, page):
+    done = run('annotate', '--input', path, '-o', page)
+    assert done.returncode == 0, done.stderr
+    return done.stdout + done.stderr + page.read_text()
+
+
+@pytest.mark.parametrize('owner, mode, is_shown', [
+    (UID, 0o600, False), (0, 0o602, False), (0, 0o600, True)])
+def test_a_recording_shows_only_what_its_owner_could_read(
+        owner, mode, is_shown, start, secret, tmp_path):
+    """The program belongs to root, as in an image of a container, but anybody may have made it."""
+    path = with_source(tmp_path / 'prog', secret)
+    os.chown(path, 0, 0)
+    path.chmod(0o755)
+    program = start(path)
+    data = record_of(program, tmp_path / 'x.data', owner)
+    data.chmod(mode)
+    shown = annotate_input(data, tmp_path / 'page.html')
+    assert ('root only' in shown) == is_shown
+    assert ('may not read it' in shown) == (not is_shown)
+
+
+def test_a_recording_of_one_user_and_a_program_of_another(start, theirs, secret, tmp_path):
+    secret.parent.chmod(0o755)
+    secret.chmod(0o644)
+    program = start(with_source(theirs / 'prog', secret))
+    shown = annotate_input(record_of(program, tmp_path / 'x.data', 1234), tmp_path / 'page.html')
+    assert 'root only' not in shown
+    assert f'the recording belongs to uid 1234, and {theirs / "prog"} to uid {UID}' in shown
+
+
+# A loop in a function of a chosen name.
+NAMED = r'''
+#include <stdio.h>
+volatile unsigned long n;
+void spin(void) __asm__("NAME");
+__attribute__((noinline)) void spin(void) { for (;;) n++; }
+int main(void)
+{
+    puts("ready");
+    fflush(stdout);
+    spin();
+}
+'''
+
+
+@pytest.mark.parametrize('name, plain', [
+    ('f' * 3000 + 'end', 'f' * 3000 + 'end'),
+    ('_ZN' + 3 * ('200' + 'n' * 200) + '3endEv', 3 * ('n' * 200 + '::') + 'end')], ids=['C', 'C++'])
+def test_long_names_of_symbol_tables_are_cut(name, plain, start, tmp_path):
+    """The end of the name is kept: it is the function behind the arguments of templates."""
+    program = start(compile_c(tmp_path / 'prog', NAMED.replace('NAME', name), '-O1'))
+    done = run('profile', '-g', '-F', '499', '-d', '500ms', '-p', program.pid, '--format', 'json')
+    found = {word for word in re.findall(r'"([^"]*)"', done.stdout) if word.startswith(plain[:200])}
+    assert len(found) == 1, done.stderr
+    text, = found
+    assert len(text) == NAME_MAX and text.endswith(plain[-200:])
+    assert re.fullmatch(r'.*#[0-9a-f]{16}#.*', text)
