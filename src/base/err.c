@@ -3,6 +3,7 @@
 #include "base/base.h"
 
 #include <stdio.h>
+#include <sys/resource.h>
 
 enum { TEXT_MAX = 2048 };
 
@@ -69,6 +70,19 @@ int base_vfail(int code, const char *fmt, va_list args)
 	return negative(code);
 }
 
+/* Says how to get more memory, if the message does not, and this process has a limit. */
+static void name_limit(void)
+{
+	struct rlimit limit;
+
+	if (*error_fix || getrlimit(RLIMIT_AS, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY)
+		return;
+	attar_fail(-ENOMEM,
+		"%s; the address space of this process is limited to %llu KiB" ATTAR_FIX
+		"raise the limit (ulimit -v)",
+		error_text, (unsigned long long)limit.rlim_cur / 1024);
+}
+
 int attar_fail(int code, const char *fmt, ...)
 {
 	va_list args;
@@ -76,6 +90,8 @@ int attar_fail(int code, const char *fmt, ...)
 	va_start(args, fmt);
 	code = base_vfail(code, fmt, args);
 	va_end(args);
+	if (unlikely(code == -ENOMEM))
+		name_limit();
 	return code;
 }
 

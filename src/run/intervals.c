@@ -37,7 +37,7 @@ int run_make_report(struct attar_run *run, enum attar_scope scope, uint64_t unti
 		attar_report_free(out);
 	else
 		*ret_report = out;
-	return r;
+	return r == -ENOMEM ? attar_context(r, "cannot make the report") : r;
 }
 
 /* The text of a failure that was handled before is not the reason why the hook fails. */

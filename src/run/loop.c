@@ -360,7 +360,7 @@ static int begin(struct attar_run *run, const struct attar_run_hooks *hooks, con
 		r = open_profiler(run);
 	if (r == 0)
 		r = start_round(run);
-	return failed(r);
+	return r == -ENOMEM ? attar_context(failed(r), "cannot start") : failed(r);
 }
 
 int attar_run_start(struct attar_run *run, const struct attar_run_hooks *hooks)

@@ -5,12 +5,13 @@ import json
 import math
 import random
 import re
+import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from command import Profile, workload
-from faults import counted, messages_of, with_fault
+from command import ATTAR, Profile, workload
+from faults import counted, messages_of, sanitized, with_fault
 
 MOMENTS = 60
 # Runs at a time: doctor waits for an idle CPU, up to two seconds.
@@ -102,3 +103,16 @@ def test_every_failed_allocation_of_an_event_is_reported(tmp_path):
     for k in range(1, int(counted.read_text()) + 1):
         judge(with_fault('alloc', *args, alloc=str(k)), is_the_same, reference.stdout,
               f'allocation {k}')
+
+
+@pytest.mark.usefixtures('root')
+def test_a_limit_of_the_address_space_is_named():
+    """Too small for the tables of symbols: what was not made, why, and how to change it."""
+    if sanitized():
+        pytest.skip('sanitizers need more address space')
+    done = subprocess.run(['sh', '-c', f'ulimit -v 14000 && exec {ATTAR} wall -d 100ms'],
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert re.fullmatch(r'attar: cannot (start|make the report): .*; the address space of this '
+                        r'process is limited to 14000 KiB: raise the limit \(ulimit -v\)',
+                        done.stderr.splitlines()[-1])

@@ -3,6 +3,7 @@
 #include "unit.h"
 
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/base.h"
 #include "base/excerpt.h"
@@ -91,6 +92,31 @@ static void test_long_texts(void **state)
 	assert_int_equal(attar_error_reason()[0], 'y');
 }
 
+/* Without memory because of a limit: the limit, and how to raise it. */
+static void test_limit_of_memory(void **state)
+{
+	struct rlimit before, limit;
+
+	assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
+	limit = before;
+	limit.rlim_cur = 1ULL << 46; /* enough, also for a sanitizer */
+	attar_fail(-ENOMEM, "no table");
+	assert_string_equal(attar_error(), "no table");
+	assert_int_equal(setrlimit(RLIMIT_AS, &limit), 0);
+	assert_int_equal(base_oom(), -ENOMEM);
+	assert_string_equal(attar_error(),
+		"out of memory; the address space of this process is limited to 68719476736 KiB: "
+		"raise the limit (ulimit -v)");
+	assert_string_equal(attar_error_fix(), "raise the limit (ulimit -v)");
+	attar_context(-ENOMEM, "no report");
+	assert_true(!strncmp(attar_error(), "no report: out of memory; ", 26));
+	attar_fail(-ENOMEM, "no ring" ATTAR_FIX "use -m");
+	assert_string_equal(attar_error(), "no ring: use -m");
+	attar_fail(-EINVAL, "no event");
+	assert_string_equal(attar_error(), "no event");
+	assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -98,6 +124,7 @@ int main(void)
 		cmocka_unit_test(test_fix_is_kept_with_added_context),
 		cmocka_unit_test(test_fix_in_context),
 		cmocka_unit_test(test_limits_of_files),
+		cmocka_unit_test(test_limit_of_memory),
 		cmocka_unit_test(test_long_texts),
 	};
 
