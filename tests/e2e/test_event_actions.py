@@ -336,8 +336,8 @@ def test_own_number_of_live_events(root):
     assert found[-1]['notes']['seen'] == 7 and not found[-1]['notes'].get('missing')
 
 
-def test_own_cpus_and_rings(root):
-    """-C is that of the event; the rings are those of the largest -m."""
+def test_own_cpus(root):
+    """-C is that of the event."""
     last = max(os.sched_getaffinity(0))
     words = ['-e', f'profile/-F 997 -C {last} -m 64 --watermark 10 -i 1000/,sched:sched_switch',
              '-d', '500ms']
@@ -345,7 +345,12 @@ def test_own_cpus_and_rings(root):
     assert {r['cpu'] for r in found if r['event'] == 'profile'} == {last}
     if os.cpu_count() > 1:
         assert len({r['cpu'] for r in found if r['event'] == 'sched:sched_switch'}) > 1
-    with subprocess.Popen([ATTAR, 'trace', '-q', *words]) as process:
+
+
+@pytest.mark.parametrize('own, command', [(64, 16), (16, 64)])
+def test_largest_ring(root, own, command):
+    words = ['-e', f'profile/-F 997 -m {own}/,sched:sched_switch', '-m', str(command)]
+    with subprocess.Popen([ATTAR, 'trace', '-q', *words, '-d', '500ms']) as process:
         wait_until(lambda: is_waiting(process), 'attar waits')
         maps = Path(f'/proc/{process.pid}/maps').read_text()
     first, last = re.search(r'(\w+)-(\w+) .*perf_event', maps).groups()

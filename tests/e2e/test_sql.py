@@ -509,6 +509,19 @@ def test_an_order_that_is_not_compared(ties):
     assert 'but the order of the rows of query 2 was not compared' in json.dumps(found)
 
 
+def test_verified_sets_have_each_row_as_often(ties):
+    """150 numbers below 8: all of them are in both results, but hardly ever as often."""
+    ended = run('sql', '--input', ties, '--verify', '--query', 'SELECT abs(random()) % 8 FROM e')
+    assert ended.returncode == 1 and '--verify: row 1 of the result differs' in ended.stderr
+
+
+def test_metadata_of_stacks(script):
+    """Those of the option, not only of the attribute of an event."""
+    text = "SELECT has_stack FROM event_metadata WHERE table_name = 'sched_wakeup'"
+    assert query(script, text) == [[[0]]]
+    assert answers('--input', script, '-g', '--query', text) == [[[1]]]
+
+
 @pytest.mark.parametrize('text, row', [
     ('SELECT random()', 1), ('SELECT prio, random() FROM sched_wakeup ORDER BY prio DESC', 1),
     ('SELECT prio, iif(prio = 7, random(), 0) FROM sched_wakeup ORDER BY prio', 3)])
