@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 import guest
-from command import ATTAR, BUILD, workload
+import test_perf_prof_commands
+from command import ATTAR, BUILD
 from perf_prof_machine import rows_of
 
 COUNTED = '''event cycles counted
@@ -146,6 +147,18 @@ def test_answers(perf_prof, tmp_path, line, script, section, columns, expected):
     (tmp_path / 'x.script').write_text('# attar script\n' + script)
     text = perf_prof(line.replace(' ', ' --format json --input x.script ', 1))
     assert sorted(rows_of(text, section, columns), key=str) == sorted(expected, key=str), text
+
+
+def test_answers_of_every_profiler():
+    """The lines of both tables, and the functions below, which are named after them."""
+    compared = {line.split()[0] for line, *_ in TABLE + test_perf_prof_commands.TABLE}
+    compared |= {name.removeprefix('test_').replace('_', '-') for name in globals()}
+    assert compared >= set("""
+        blktrace bpf:kvm_exit breakpoint cpu-util event-care expr help hrcount hrtimer hwstat
+        irq-off kcore kmemleak kmemprof kvm-exit kvmmmu ldlat-loads ldlat-stores list llcstat misc
+        multi-trace nested-trace num-dist oncpu page-faults percpu-stat profile python rundelay
+        sched-migrate split-lock sql stat syscalls task-state tlbstat top trace usdt
+        watchdog""".split())
 
 
 @pytest.mark.quick
