@@ -46,6 +46,9 @@ ATTAR_API void attar_run_count_each_cpu(struct attar_run *run);
 /* Runs the command n times in sequence. -EINVAL: there is no command. Only from open(). */
 ATTAR_API int attar_run_repeat(struct attar_run *run, uint64_t n);
 
+/* How often the command runs: 1 unless attar_run_repeat() was called. */
+ATTAR_API uint64_t attar_run_rounds(const struct attar_run *run);
+
 /* A counted event. Borrowed from the run until the command is run again. */
 struct attar_run_counter {
 	const char *name;

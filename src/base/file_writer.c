@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "base/base.h"
+#include "base/rights.h"
 
 enum {
 	BLOCK_BYTES = 256 << 10,
@@ -163,6 +164,7 @@ static void *work(void *arg)
 	struct file_writer *w = arg;
 
 	prctl(PR_SET_NAME, "attar-writer");
+	rights_drop(~RIGHTS_FOR_FILES, true);
 	pthread_mutex_lock(&w->lock);
 	while (has_work(w) || !w->is_closing) {
 		if (has_work(w))

@@ -5,7 +5,6 @@
  * bounding set. See capabilities(7).
  */
 #include <grp.h>
-#include <linux/capability.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <sys/prctl.h>
@@ -14,12 +13,8 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/parse.h"
+#include "base/rights.h"
 #include "cli/agent.h"
-
-#ifndef CAP_PERFMON
-#define CAP_PERFMON 38 /* 5.8 */
-#define CAP_BPF     39
-#endif
 
 static const struct right {
 	const char *name;

@@ -48,6 +48,9 @@ static const struct attar_option output_options[] = {
 		"--listen: the private key of the certificate (PEM)", .complete = "file"),
 	ATTAR_FLAG(T, insecure, 0, "insecure",
 		"--listen: allow addresses other than loopback without TLS and token"),
+	ATTAR_FLAG(T, keep_rights, 0, "keep-rights",
+		"keep all capabilities; without it, attar drops those that the profiler does not "
+		"need"),
 	{0}};
 
 static const struct attar_option tree_options[] = {

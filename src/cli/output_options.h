@@ -10,7 +10,7 @@ struct output_options {
 	const char *format;                       /* of stdout; NULL: text; owned by the run */
 	/* see cli/http_server.h */
 	const char *listen, *listen_token_file, *listen_cert, *listen_key;
-	bool insecure;
+	bool insecure, keep_rights;
 	uint64_t rotate_ns;  /* time that a file of -o covers; 0: one file for the run */
 	uint64_t keep_bytes; /* of all files of one name; 0: no quota */
 	bool append;         /* files that exist keep their reports */
@@ -20,7 +20,7 @@ struct output_options {
 	bool time_lines;     /* in JSON */
 	bool verbose, quiet;
 
-	struct attar_option output_table[17], tree_table[2]; /* descriptions of the options */
+	struct attar_option output_table[18], tree_table[2]; /* descriptions of the options */
 	char output_help[448], format_help[256], flame_graph_help[320];
 };
 

@@ -14,6 +14,7 @@
 #include "cli/outputs.h"
 #include "cli/perf_prof.h"
 #include "cli/prompt.h"
+#include "cli/rights.h"
 #include "cli/signals.h"
 
 enum { SLOW_CLOSES_MAX = 16 }; /* takes half a second; more are closed in the background */
@@ -25,6 +26,7 @@ struct session {
 	int status;       /* of an output that failed while others remained, else 0 */
 	bool interrupted; /* by a signal, before anything was measured */
 	bool has_command;
+	bool allows_exec; /* system() in expressions runs programs */
 	bool reads_stdin; /* lines on standard input are markers */
 };
 
@@ -65,6 +67,8 @@ static void begin(void *ctx)
 	struct session *s = ctx;
 
 	outputs_empty(&s->outputs);
+	if (!s->options.keep_rights)
+		rights_opened(s->run, s->has_command, s->allows_exec);
 }
 
 /* A failed output ends the run; the others receive the results so far. */
@@ -158,6 +162,17 @@ static bool reads_file(int argc, char **argv)
 	return path && (stat(path, &st) < 0 || !S_ISFIFO(st.st_mode));
 }
 
+/* --allow-exec, also of a preset. The words of the command do not matter. */
+static bool allows_exec(const struct attar_run *run, const char *line)
+{
+	static const char option[] = "--allow-exec";
+	const char *const *word = attar_run_profiler(run)->preset;
+
+	while (word && *word && strcmp(*word, option) != 0)
+		word++;
+	return strstr(line, option) || (word && *word);
+}
+
 static int go(struct session *s, char *const *command, const char *line)
 {
 	struct attar_run_hooks hooks = {.size = sizeof(hooks),
@@ -170,8 +185,13 @@ static int go(struct session *s, char *const *command, const char *line)
 		.opened = begin,
 		.prepare = prepare_command,
 		.give_up = signals_give_up};
-	int r = outputs_open(&s->outputs, s->run, &s->options, line);
+	int r;
 
+	s->has_command = command != NULL;
+	s->allows_exec = allows_exec(s->run, line);
+	if (!s->options.keep_rights)
+		rights_begin(s->run, s->has_command, s->allows_exec);
+	r = outputs_open(&s->outputs, s->run, &s->options, line);
 	if (r < 0) {
 		outputs_close(&s->outputs);
 		return report_error(status_of(r));
@@ -182,7 +202,6 @@ static int go(struct session *s, char *const *command, const char *line)
 	hooks.want_tree = s->outputs.want_tree;
 	hooks.need_tree = s->outputs.need_tree;
 	hooks.want_spans = s->outputs.want_spans ? s->options.spans : 0;
-	s->has_command = command != NULL;
 	attar_run_command(s->run, command);
 	raise_file_limit();
 	control_begin(s->reads_stdin);

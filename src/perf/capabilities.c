@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "perf/capabilities.h"
 
-#include <linux/capability.h>
 #include <stdio.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/rights.h"
 #include "perf/kernel.h"
 #include "perf/open.h"
-
-#ifndef CAP_PERFMON
-#define CAP_PERFMON 38 /* 5.8 */
-#define CAP_BPF     39
-#endif
 
 /* CAP_SYS_ADMIN is needed where the kernel refuses uprobes without it. */
 static const struct capability {

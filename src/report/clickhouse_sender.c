@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "base/map.h"
+#include "base/rights.h"
 
 #define SECOND_NS 1000000000ULL
 
@@ -450,6 +451,7 @@ static void *work(void *ctx)
 	struct sender *s = ctx;
 	bool is_first = true;
 
+	rights_drop(~RIGHTS_FOR_FILES, true);
 	pthread_mutex_lock(&s->lock);
 	while (!s->is_closing || s->wanted != s->finished) {
 		uint64_t wanted;

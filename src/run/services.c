@@ -24,6 +24,13 @@ void attar_run_command(struct attar_run *run, char *const *argv)
 		run->command.argv = argv;
 }
 
+uint64_t attar_run_rounds(const struct attar_run *run)
+{
+	CHECK_ARG_OR(run, "run", 1);
+
+	return MAX(run->command.rounds, (uint64_t)1);
+}
+
 int attar_run_repeat(struct attar_run *run, uint64_t n)
 {
 	CHECK_OWN(run, "run");

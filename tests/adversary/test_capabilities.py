@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: MIT
 """attar with file capabilities, as 'attar doctor' suggests, reads no file that its user cannot."""
+import json
+import os
+import re
 import shutil
+import signal
 import subprocess
+from pathlib import Path
 
 import pytest
 
 from adversary import directory
-from command import ATTAR, has, run
+from command import ATTAR, has, is_waiting, run, wait_until, workload
 
 CAPABILITIES = 'cap_perfmon,cap_sys_ptrace,cap_syslog,cap_dac_read_search,cap_bpf,cap_sys_admin=ep'
 SECRET = 'root:$6$TOPSECRET$hash:19000:0:99999:7:::\n'
@@ -85,3 +90,133 @@ def test_configurations_that_others_can_change_are_refused(mode, owner, accepted
     done = run('mine', '-h', env={'ATTAR_PRESETS': str(presets), 'PATH': '/usr/bin:/bin'})
     if not accepted:
         assert done.returncode == 2 and 'other users can change' in done.stderr
+
+
+# ---- rights that are given up ----
+
+NAMES = Path('/usr/include/linux/capability.h')
+NEVER = ('SYS_MODULE', 'SYS_BOOT', 'SYS_RAWIO', 'SYS_TIME', 'SYS_CHROOT', 'NET_ADMIN', 'NET_RAW',
+         'MKNOD', 'SETFCAP', 'SETPCAP', 'MAC_ADMIN', 'MAC_OVERRIDE', 'SETUID', 'SETGID')
+KEPT = ('PERFMON', 'SYS_PTRACE', 'SYSLOG', 'DAC_READ_SEARCH', 'IPC_LOCK')
+
+
+def number(name):
+    return int(re.search(rf'^#define CAP_{name}\s+(\d+)', NAMES.read_text(), re.M)[1])
+
+
+def rights_of(pid, kind='Prm'):
+    """The capabilities of all threads together, and whether programs can gain some."""
+    sets, gains = 0, False
+    for task in Path(f'/proc/{pid}/task').iterdir():
+        text = (task / 'status').read_text()
+        sets |= int(re.search(rf'^Cap{kind}:\s+(\w+)', text, re.M)[1], 16)
+        gains |= 'NoNewPrivs:\t0' in text
+    return sets, gains
+
+
+def are_set(rights, names):
+    return [name for name in names if rights >> number(name) & 1]
+
+
+@pytest.fixture
+def needs_names():
+    if not NAMES.exists():
+        pytest.skip('there is no linux/capability.h (package linux-libc-dev)')
+
+
+def running(*words, **kwargs):
+    """attar, when it has opened its events."""
+    process = subprocess.Popen([ATTAR, *map(str, words)], stdin=subprocess.DEVNULL,
+                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                               **kwargs)
+    wait_until(lambda: is_waiting(process), 'attar waits for events')
+    return process
+
+
+@pytest.mark.parametrize('words, less, more, gains', [
+    (('top', '-a', '-e', 'sched:sched_switch'), (*NEVER, 'SYS_ADMIN'), KEPT, False),
+    (('stat', '-i', '10s', '-o', 'x.json', '--', 'sleep', '60'), (*NEVER, 'SYS_ADMIN'),
+     (*KEPT, 'KILL'), True),
+    (('trace', '-a', '-e', 'user_events:nobody_has_this'), NEVER, (*KEPT, 'SYS_ADMIN'), False),
+    (('annotate', '-a'), ('SYS_MODULE', 'SYS_ADMIN'), (*KEPT, 'SYS_RAWIO', 'SETUID', 'SETGID'),
+     False),
+    (('top', '-a', '-e', 'sched:sched_switch', '--keep-rights'), (), (*KEPT, *NEVER, 'SYS_ADMIN'),
+     True)])
+def test_rights_are_given_up(words, less, more, gains, needs_names, tmp_path):
+    process = running(*words, cwd=tmp_path)
+    try:
+        wait_until(lambda: not are_set(rights_of(process.pid)[0], less), 'rights are given up')
+        for kind in ('Prm', 'Eff'):
+            rights, can_gain = rights_of(process.pid, kind)
+            assert are_set(rights, less) == []
+            assert are_set(rights, more) == [name for name in more
+                                             if are_set(rights_of(os.getpid())[0], [name])]
+        assert can_gain == gains
+    finally:
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) in (0, 130)
+
+
+def test_rights_of_a_run_that_executes_programs(needs_names):
+    """They could be had again, for the programs, but are not used."""
+    process = running('trace', '-a', '-e', 'sched:sched_switch', '--allow-exec')
+    try:
+        wait_until(lambda: not are_set(rights_of(process.pid, 'Eff')[0], (*NEVER, 'SYS_ADMIN')),
+                   'rights are given up')
+        assert rights_of(process.pid, 'Prm') == rights_of(os.getpid(), 'Prm')
+    finally:
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 0
+
+
+@pytest.mark.parametrize('repeat', [(), ('-r', '2')])
+def test_events_of_a_command_continue_after_it_is_executed(repeat):
+    """For a program that gains capabilities, the kernel disables them."""
+    done = run('stat', *repeat, '-e', 'page-faults:u', '--format', 'json', '--', 'python3', '-c',
+               '')
+    assert done.returncode == 0, done.stderr
+    table = next(s for s in json.loads(done.stdout)['sections'] if s['name'] == 'counts')
+    value = table['rows'][0][[c['name'] for c in table['columns']].index('value')]
+    assert value > 300  # of fork and exec alone: about 50
+
+
+STATUS = ('grep', '-E', '^(Cap|NoNewPrivs|Uid|Gid|Groups)', '/proc/self/status')
+
+
+@pytest.mark.parametrize('prefix', [
+    (), ('setpriv', '--reuid=1234', '--regid=1234', '--clear-groups'),
+    ('setpriv', '--reuid=1234', '--regid=1234', '--clear-groups',
+     '--inh-caps=+sys_module,+perfmon,+sys_admin',
+     '--ambient-caps=+sys_module,+perfmon,+sys_admin'),
+    ('setpriv', '--securebits=+noroot,+no_setuid_fixup'),
+    ('setpriv', '--no-new-privs'), ('setpriv', '--bounding-set=-sys_boot')])
+def test_a_command_has_the_rights_of_the_caller(prefix, tmp_path):
+    """Also the command of the second run."""
+    alone = subprocess.run([*prefix, *STATUS], capture_output=True, text=True, check=True).stdout
+    for words in (('stat', '-e', 'task-clock:u'), ('stat', '-r', '2', '-e', 'task-clock:u')):
+        done = subprocess.run([*prefix, ATTAR, *words, '--', *STATUS], capture_output=True,
+                              text=True, timeout=60)
+        assert done.stdout.count(alone) == (2 if '-r' in words else 1), done.stdout + done.stderr
+
+
+def test_a_setuid_command_works(tmp_path):
+    """As another user, under attar, a program of root that is setuid."""
+    folder = directory(tmp_path / 'bin', 0o755)
+    shutil.copy('/bin/id', folder / 'id')
+    (folder / 'id').chmod(0o4755)
+    done = run('--reuid=1234', '--regid=1234', '--clear-groups', ATTAR, 'stat', '-e',
+               'task-clock:u', '--', folder / 'id', '-u', program='setpriv')
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith('0\n'), done.stdout
+
+
+def test_symbols_of_others_are_found_without_the_rights_that_are_given_up(nobody, tmp_path):
+    """The files of another user, in a directory that only this user can read."""
+    folder = directory(tmp_path / 'private', 0o700, 65534)
+    shutil.copy(workload('split7030'), folder / 'prog')
+    shutil.chown(folder / 'prog', 65534, 65534)
+    program = nobody.start(folder / 'prog', '100000')
+    done = run('profile', '-F', '997', '-d', '1s', '-p', program.pid, '-o', tmp_path / 'x.folded',
+               '-g')
+    assert done.returncode == 0, done.stderr
+    assert 'heavy' in (tmp_path / 'x.folded').read_text()

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/rights.h"
+
+#include <string.h>
+#include <sys/prctl.h>
+
+#include "attar/count.h"
+#include "attar/event.h"
+#include "attar/profiler.h"
+#include "base/base.h"
+#include "base/rights.h"
+
+/* Capabilities that profilers use, and for what. All others are given up at the start. */
+static const int used[] = {
+	CAP_PERFMON,            /* events of the kernel and of all processes, also of later tasks */
+	CAP_SYS_PTRACE,         /* memory, mappings and files of processes */
+	CAP_CHECKPOINT_RESTORE, /* /proc/PID/map_files */
+	CAP_SYSLOG,             /* addresses in /proc/kallsyms */
+	CAP_DAC_READ_SEARCH,    /* tracefs, binaries of others */
+	CAP_BPF,                /* filters in the kernel */
+	CAP_SYS_ADMIN,          /* mounting tracefs, uprobes, kernels before 5.9 */
+	CAP_IPC_LOCK,           /* rings larger than perf_event_mlock_kb */
+	CAP_SYS_NICE,           /* the former priority after a time of low priority */
+	CAP_KILL,               /* the command, if it has changed its user */
+	CAP_NET_BIND_SERVICE,   /* --listen and --push on ports below 1024 */
+};
+
+/* Of single profilers. */
+static const struct {
+	const char *name;
+	uint64_t rights;
+} more[] = {
+	/* /proc/kcore; source files with the rights of their program's owner */
+	{"annotate", RIGHT(CAP_SYS_RAWIO) | RIGHT(CAP_SETUID) | RIGHT(CAP_SETGID)},
+	{"breakpoint", RIGHT(CAP_SYS_RAWIO)},
+};
+
+static uint64_t used_by(const char *profiler)
+{
+	uint64_t set = RIGHTS_FOR_FILES;
+
+	for (size_t i = 0; i < ARRAY_SIZE(used); i++)
+		set |= RIGHT(used[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(more); i++)
+		if (!strcmp(more[i].name, profiler))
+			set |= more[i].rights;
+	return set;
+}
+
+/* Probes of programs that start or register later, and those of each run of a command. */
+static bool opens_later(const struct attar_run *run)
+{
+	for (uint32_t i = 0; i < attar_run_sources(run); i++) {
+		const struct attar_event_spec *spec = attar_run_source_spec(run, i);
+
+		if (spec && (spec->kind == ATTAR_EVENT_USER || spec->kind == ATTAR_EVENT_PROBE))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * A program that root executes has all rights again; but not with no_new_privs, as in containers
+ * that forbid to gain privileges.
+ */
+static bool are_passed_on(bool executes)
+{
+	return executes && prctl(PR_GET_NO_NEW_PRIVS, 0L, 0L, 0L, 0L) == 1;
+}
+
+void rights_begin(const struct attar_run *run, bool has_command, bool allows_exec)
+{
+	bool executes = has_command || allows_exec;
+
+	if (!are_passed_on(executes))
+		rights_drop(~used_by(attar_run_profiler(run)->name), !executes);
+}
+
+/* The command has been forked, unless it runs again. */
+void rights_opened(const struct attar_run *run, bool has_command, bool allows_exec)
+{
+	bool executes = allows_exec || attar_run_rounds(run) > 1;
+	uint64_t unused = ~used_by(attar_run_profiler(run)->name);
+
+	if (rights_has(CAP_CHECKPOINT_RESTORE) && !opens_later(run))
+		unused |= RIGHT(CAP_SYS_ADMIN);
+	if (!are_passed_on(executes))
+		rights_drop(unused, !executes);
+	if (!has_command && !allows_exec)
+		prctl(PR_SET_NO_NEW_PRIVS, 1L, 0L, 0L, 0L);
+}
