@@ -3,11 +3,12 @@
 import json
 import os
 import re
+import signal
 import subprocess
 
 import pytest
 
-from command import as_nobody, run, workload
+from command import ATTAR, as_nobody, run, workload
 
 # Those that a run accepts; what most of them do is tested where it belongs.
 ACCEPTED = [
@@ -241,20 +242,25 @@ def fixture_busy(spawn):
 @pytest.mark.parametrize('option, value, wanted', [
     ('--prio', '127', {'nice'}), ('--prio', '125-130,97', {'nice', 'rr'}),
     ('--sched_policy', 'batch', {'batch'}), ('--sched_policy', '2,3', {'batch', 'rr'})])
-def test_samples_of_chosen_tasks(busy, tmp_path, option, value, wanted):
+def test_samples_of_chosen_tasks(busy, spawn, option, value, wanted):
     """
-    Real-time priority 2 is 97 in the kernel, nice 7 is 127. The real-time task has most samples,
-    so that few of a nice task suffice to see that it is the only one, and many to see both.
+    Real-time priority 2 is 97 in the kernel, nice 7 is 127. The run lasts until each wanted task
+    has a sample, and has 30 in all: the real-time task has most of them, and beside other busy
+    programs, the nice one does not run for a while.
     """
     pids = {'nice': busy('nice', '-n', 7 - os.nice(0)), 'batch': busy('chrt', '-b', '0'),
             'rr': busy('nice', 'chrt', '-r', '2')}
-    out = tmp_path / 'x.json'
-    done = run('trace', '-q', '-e', 'cpu-clock/freq=997/', '-p', ','.join(map(str, pids.values())),
-               option, value, '-N', 30 if len(wanted) == 1 else 300, '-d', '20s', '-o', out)
-    assert done.returncode == 0, done.stderr
-    tids = {row[2] for line in out.read_text().splitlines()
-            for s in json.loads(line)['sections'] for row in s['rows']}
-    assert tids == {pids[name] for name in wanted}
+    attar = spawn(ATTAR, 'trace', '-e', 'cpu-clock/freq=997/', '-p',
+                  ','.join(map(str, pids.values())), option, value, '-d', '60s',
+                  '--format', 'json', stdout=subprocess.PIPE, text=True)
+    tids, is_ended = [], False
+    for line in attar.stdout:
+        tids += [row[2] for s in json.loads(line)['sections'] for row in s['rows']]
+        if not is_ended and len(tids) >= 30 and len(set(tids)) >= len(wanted):
+            attar.send_signal(signal.SIGINT)
+            is_ended = True
+    assert attar.wait(20) == 0
+    assert set(tids) == {pids[name] for name in wanted}
 
 
 @pytest.mark.usefixtures('root')
