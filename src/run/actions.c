@@ -162,8 +162,8 @@ static int release(struct attar_run *run, const struct attar_event *event)
 	return r == 0 ? lines_release(run) : r;
 }
 
-/* The profiler's function, then the actions of the source. */
-static int act(struct attar_run *run, void *self, struct source *s, const struct attar_event *event)
+int source_perform(
+	struct attar_run *run, void *self, struct source *s, const struct attar_event *event)
 {
 	int r = s->inner(run, self, event);
 
@@ -173,25 +173,6 @@ static int act(struct attar_run *run, void *self, struct source *s, const struct
 		r = run_report_now(run, event->time);
 	if (r >= 0 && s->condition && run_keeps(s->condition, event))
 		r = release(run, event);
-	return r;
-}
-
-static int act_on_emitted(
-	struct attar_run *run, void *self, struct source *s, const struct attar_event *event)
-{
-	size_t n = emitter_events(s->emitter);
-	struct attar_record record;
-	int r = 0;
-
-	for (size_t i = 0; r >= 0 && i < n; i++) {
-		struct attar_event made = emitter_get_event(run, s, i, event, &record);
-
-		if (s->emitter->limit && s->emitter->n >= s->emitter->limit)
-			break;
-		if (s->emitter->limit && (r = emitter_count(run, s->emitter)) < 0)
-			break;
-		r = act(run, self, &run->sources.list.at[made.counter], &made);
-	}
 	return r;
 }
 
@@ -206,7 +187,7 @@ static int leave_out(struct attar_run *run)
 static int act_on_kept(
 	struct attar_run *run, void *self, struct source *s, const struct attar_event *event)
 {
-	int r = s->emitter ? emitter_emits(run, s, event) : 1;
+	int r = s->emitter ? s->emitter->emits(run, s, event) : 1;
 
 	if (r < 0)
 		return r;
@@ -215,7 +196,8 @@ static int act_on_kept(
 	r = s->pushes ? parts_kept(run, event) : 0;
 	if (r < 0)
 		return r;
-	return s->emitter ? act_on_emitted(run, self, s, event) : act(run, self, s, event);
+	return s->emitter ? s->emitter->act(run, self, s, event)
+			  : source_perform(run, self, s, event);
 }
 
 int source_act(struct attar_run *run, void *self, const struct attar_event *event)

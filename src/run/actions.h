@@ -24,4 +24,8 @@ attar_event_fn *source_fn(const struct source *s);
 /* Calls the profiler's function and performs the actions of the source. */
 attar_event_fn source_act;
 
+/* The profiler's function, then the actions of the source. */
+int source_perform(
+	struct attar_run *run, void *self, struct source *s, const struct attar_event *event);
+
 #endif

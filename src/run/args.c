@@ -6,7 +6,6 @@
 #include <ctype.h>
 
 #include "base/check_arg.h"
-#include "run/presets.h"
 #include "run/run.h"
 
 static const struct attar_option *find_letter(const struct attar_run *run, char letter)
@@ -62,7 +61,7 @@ static int set_letters(struct attar_run *run, const char *word, const char *next
 		const struct attar_option *o = find_letter(run, *p);
 		int r;
 
-		if (!o && preset_check_option(run->profiler, NULL, *p) < 0)
+		if (!o && run->directory->check_option(run->profiler, NULL, *p) < 0)
 			return -ENOENT;
 		if (!o && run->profiler->operand && begins_operand(*p))
 			return attar_fail(-ENOENT,

@@ -80,14 +80,6 @@ static int choose_target(struct attar_run *run, struct counted *c, struct attar_
 	return r;
 }
 
-bool count_cpus_restricted(const struct attar_run *run)
-{
-	vec_each (&run->counts.list, c)
-		if (c->pub.spec->n_only_cpus)
-			return true;
-	return false;
-}
-
 /* Members of a group are scheduled together: cpus= of one must be that of all. */
 static int check_cpus(const struct counted *c, size_t n)
 {

@@ -12,7 +12,4 @@
 int count_cpus_choose(
 	struct attar_run *run, struct counted *c, size_t n, struct attar_target **ret_target);
 
-/* Whether an event is restricted to some CPUs (cpus=). */
-bool count_cpus_restricted(const struct attar_run *run);
-
 #endif

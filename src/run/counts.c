@@ -16,8 +16,10 @@
 #include "perf/group.h"
 #include "perf/target.h"
 #include "record/uapi.h"
+#include "report/model.h"
 #include "run/count_cpus.h"
 #include "run/expressions.h"
+#include "run/parts.h"
 #include "run/run.h"
 
 enum { MEMBERS_MAX = 256 };
@@ -114,34 +116,13 @@ static void note_user_only(
 		run->counts.user_only = true;
 }
 
-int counts_set_filter(
-	struct attar_run *run, struct attar_counter *counter, const struct attar_event_spec *spec)
-{
-	struct filter_choice choice = {.in_kernel = true};
-	int r = run_choose_filter(run, spec, &choice);
-
-	filter_free(choice.keep);
-	if (r == 0 && !choice.in_kernel)
-		return attar_spec_error(spec, spec->filter_column,
-			attar_fail(-EINVAL,
-				"events are counted in the kernel, which cannot apply this filter: "
-				"%s",
-				choice.why));
-	if (r == 0) {
-		r = attar_counter_filter(counter, spec->filter);
-		if (r == -EINVAL)
-			r = filter_refused(spec, spec->filter);
-	}
-	return r;
-}
-
 static int set_filters(struct attar_run *run, const struct counted *c, size_t n)
 {
 	int r = 0;
 
 	for (size_t i = 0; i < n && r == 0; i++)
 		if (c[i].pub.spec->filter)
-			r = counts_set_filter(run, attar_group_counter(c->group, i), c[i].pub.spec);
+			r = run_count_filter(run, attar_group_counter(c->group, i), c[i].pub.spec);
 	return r;
 }
 
@@ -447,7 +428,8 @@ static int follow_cpus(const struct attar_run *run, struct counted *c, size_t n)
 	return r;
 }
 
-int counts_follow(struct attar_run *run)
+/* Opens the events on CPUs that have come online. */
+static int counts_follow(struct attar_run *run, void *self)
 {
 	counted_list *list = &run->counts.list;
 	int r = 0;
@@ -495,3 +477,49 @@ const struct attar_run_counter *attar_run_get_counter(const struct attar_run *ru
 
 	return i < run->counts.list.n ? &run->counts.list.at[i].pub : NULL;
 }
+
+/* ---- the part ---- */
+
+static int counts_update(struct attar_run *run, void *self, struct attar_report *report)
+{
+	return run->clock.ended ? 0 : counts_read(run);
+}
+
+static int counts_record(struct attar_run *run, void *self, const struct attar_event *event)
+{
+	int r;
+
+	if (run->replay && run->counts.list.n) {
+		if (event->record->type == PERF_RECORD_READ) {
+			r = replay_counts_take(run, event);
+			return r < 0 ? r : 1;
+		}
+		r = replay_counts_exited(run, event);
+		if (r < 0)
+			return r;
+	}
+	return run->threads.instances.n ? threads_take_count(run, event) : 0;
+}
+
+static void counts_remark(
+	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
+{
+	struct attar_stream_stats stats = {0};
+	uint64_t lost;
+
+	if (run->stream)
+		attar_stream_get_stats(run->stream, &stats);
+	lost = stats.lost;
+	if (!run->sources.list.n && lost)
+		attar_report_remark(report,
+			"%llu record%s lost: threads whose exit record was lost have no row of "
+			"their own; their counts are %s",
+			(unsigned long long)lost, lost == 1 ? " was" : "s were", threads_rest(run));
+	threads_remark(run, report);
+	task_watch_remark(run, report);
+}
+
+const struct run_part part_counts = {.follow = counts_follow,
+	.record = counts_record,
+	.read = counts_update,
+	.remark = counts_remark};

@@ -33,10 +33,6 @@ struct counts {
 	bool user_only; /* no permission to count kernel code */
 };
 
-/* Sets the filter of a counted event, which only the kernel can apply. */
-int counts_set_filter(
-	struct attar_run *run, struct attar_counter *counter, const struct attar_event_spec *spec);
-
 /* Opens all counted events, disabled. */
 int counts_open(struct attar_run *run);
 
@@ -47,9 +43,6 @@ int counts_open(struct attar_run *run);
 int counts_close(struct attar_run *run);
 int counts_enable(struct attar_run *run);
 int counts_disable(struct attar_run *run);
-
-/* Opens the events on CPUs that have come online. Returns a negative errno on failure only. */
-int counts_follow(struct attar_run *run);
 
 /* Reads all counted events: one system call for each instance of a counter or group. */
 int counts_read(struct attar_run *run);

@@ -109,19 +109,10 @@ static __attribute__((noinline)) int deliver(struct attar_run *run, struct attar
 		select_see_record(run, ev);
 	if (run->replay)
 		recorded_names_see(run, ev->record);
-	if (unlikely(run->select.groups.is_on))
-		groups_see_fork(run, ev);
 	r = parts_record(run, ev);
-	if (r < 0)
-		return r;
-	if (run->replay && ev->record->type == PERF_RECORD_READ && run->counts.list.n)
-		return replay_counts_take(run, ev);
-	r = run->replay && run->counts.list.n ? replay_counts_exited(run, ev) : 0;
 	if (r == 0)
 		r = run_tell_profiler(run, ev);
-	if (r >= 0 && unlikely(run->emitters.n))
-		r = emitters_tell(run, ev);
-	return r >= 0 && run->threads.instances.n ? threads_take_count(run, ev) : r;
+	return MIN(r, 0);
 }
 
 /* ---- all events, in order of time ---- */

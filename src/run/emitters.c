@@ -5,6 +5,7 @@
 #include "base/check_arg.h"
 #include "run/actions.h"
 #include "run/deliver.h"
+#include "run/parts.h"
 #include "run/run.h"
 
 bool attar_run_emits(const struct attar_run *run)
@@ -53,7 +54,7 @@ int attar_run_emit(struct attar_run *run, const void *raw)
 	return 0;
 }
 
-size_t emitter_events(const struct emitter *emitter)
+static size_t emitter_events(const struct emitter *emitter)
 {
 	const struct run_emitted *emitted = &emitter->run->emitted;
 
@@ -73,7 +74,7 @@ static uint32_t first_source(const struct attar_run *run, struct emitter *e)
 	return e->number;
 }
 
-struct attar_event emitter_get_event(struct attar_run *run, const struct source *s, size_t i,
+static struct attar_event emitter_get_event(struct attar_run *run, const struct source *s, size_t i,
 	const struct attar_event *event, struct attar_record *record)
 {
 	const struct run_emitted *emitted = &s->emitter->run->emitted;
@@ -91,17 +92,25 @@ struct attar_event emitter_get_event(struct attar_run *run, const struct source 
 
 /* ---- the profiler and its options ---- */
 
-static int no_emitter(const struct attar_event_spec *spec)
+static int no_emitter(const struct attar_run *run, const struct attar_event_spec *spec)
 {
 	struct buf names _cleanup_(buf_done) = {0};
 
-	for (const struct attar_profiler *const *p = attar_profilers(); *p; p++)
+	for (const struct attar_profiler *const *p = run->directory->list(); *p; p++)
 		if ((*p)->emits)
 			buf_printf(&names, "%s%s", names.len ? ", " : "", (*p)->name);
 	return attar_spec_error(spec, spec->column,
 		attar_fail(-EOPNOTSUPP,
 			"the profiler '%s' does not emit events; those that do are: %s",
 			spec->profiler, buf_text(&names)));
+}
+
+static const struct attar_profiler *find_emitter(const struct attar_run *run, const char *name)
+{
+	for (const struct attar_profiler *const *p = run->directory->list(); *p; p++)
+		if ((*p)->emits && !strcmp((*p)->name, name))
+			return *p;
+	return NULL;
 }
 
 /* Of these options, an event can have its own. */
@@ -259,9 +268,9 @@ static int select_tasks(struct attar_run *run, const struct attar_run *emitter)
 static int new_run(struct attar_run *run, struct emitter *e, struct attar_run **ret_run)
 {
 	const struct attar_event_spec *spec = e->spec;
-	const struct attar_profiler *profiler = attar_profiler_find(spec->profiler);
+	const struct attar_profiler *profiler = find_emitter(run, spec->profiler);
 	struct attar_run *new;
-	int r = profiler && profiler->emits ? attar_run_from(profiler, &new) : no_emitter(spec);
+	int r = profiler ? run_create(profiler, run->directory, &new) : no_emitter(run, spec);
 
 	if (r < 0)
 		return r;
@@ -285,6 +294,86 @@ static int new_run(struct attar_run *run, struct emitter *e, struct attar_run **
 	}
 	*ret_run = new;
 	return 0;
+}
+
+/* ---- its events ---- */
+
+/* What changes while the run is open. */
+static void lend_clock(const struct attar_run *run, struct attar_run *own)
+{
+	own->stream = run->stream;
+	own->clock = run->clock;
+}
+
+/* Whether -p and -t of its own, or those of the run, select the event. */
+static bool selects(const struct attar_run *own, const struct attar_event *event)
+{
+	if (own->select.is_on) /* the profiler selects */
+		return true;
+	if (own->select.has_own_tasks && !attar_run_is_selected(own, event->thread))
+		return false;
+	return select_has(own->emits_to, event->thread);
+}
+
+static int emitter_emits(
+	struct attar_run *run, const struct source *s, const struct attar_event *event)
+{
+	struct attar_run *own = s->emitter->run;
+	struct attar_event emitted = *event;
+
+	if (s->emitter->limit && s->emitter->n >= s->emitter->limit)
+		return 0;
+	emitted.counter = s->emitted;
+	emitted.fields = own->sources.list.at[s->emitted].fields;
+	lend_clock(run, own);
+	if (!selects(own, event))
+		return 0;
+	buf_reset(&own->emitted.records);
+	own->emitted.n = 0;
+	return own->profiler->emits(own, own->self, &emitted);
+}
+
+/* If no source has further events, the run ends as with -N of the whole command. */
+static void end_if_over(struct attar_run *run)
+{
+	vec_each (&run->sources.list, s)
+		if (!s->is_internal &&
+			(!s->emitter || !s->emitter->limit || s->emitter->n < s->emitter->limit))
+			return;
+	run->opts.count = run->notes.delivered;
+}
+
+static int emitter_count(struct attar_run *run, struct emitter *e)
+{
+	int r = 0;
+
+	if (++e->n != e->limit)
+		return 0;
+	for (uint32_t i = 0; r == 0 && !run->replay && i < run->sources.list.n; i++)
+		if (run->sources.list.at[i].emitter == e)
+			r = attar_run_source_enable(run, i, false);
+	end_if_over(run);
+	return r;
+}
+
+/* The actions of the emitted events, instead of those of the sample. */
+static int emitter_act(
+	struct attar_run *run, void *self, struct source *s, const struct attar_event *event)
+{
+	size_t n = emitter_events(s->emitter);
+	struct attar_record record;
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < n; i++) {
+		struct attar_event made = emitter_get_event(run, s, i, event, &record);
+
+		if (s->emitter->limit && s->emitter->n >= s->emitter->limit)
+			break;
+		if (s->emitter->limit && (r = emitter_count(run, s->emitter)) < 0)
+			break;
+		r = source_perform(run, self, &run->sources.list.at[made.counter], &made);
+	}
+	return r;
 }
 
 /* ---- its sources ---- */
@@ -362,7 +451,7 @@ static int take_source(struct attar_run *run, struct emitter *e, uint32_t number
 	return source_set_actions(run, &run->sources.list.at[run->sources.list.n - 1]);
 }
 
-int emitter_add(
+static int emitter_add(
 	struct attar_run *run, const struct attar_event_spec *spec, bool stacks, attar_event_fn *fn)
 {
 	struct emitter *e = calloc(1, sizeof(*e));
@@ -376,6 +465,8 @@ int emitter_add(
 	e->spec = spec;
 	e->stacks = stacks;
 	e->fn = fn;
+	e->emits = emitter_emits;
+	e->act = emitter_act;
 	e->number = (uint32_t)run->sources.list.n;
 	r = new_run(run, e, &e->run);
 	if (r < 0)
@@ -386,7 +477,7 @@ int emitter_add(
 	return r;
 }
 
-int emitters_add_rest(struct attar_run *run)
+static int emitters_add_rest(struct attar_run *run)
 {
 	int r = 0;
 
@@ -401,7 +492,7 @@ int emitters_add_rest(struct attar_run *run)
 	return r;
 }
 
-void emitters_keep_own(struct attar_run *run)
+static void emitters_keep_own(struct attar_run *run)
 {
 	vec_each (&run->emitters, e)
 		run->select.hides_own |= (*e)->run->select.keeps_own && !run->select.keeps_own;
@@ -412,64 +503,8 @@ void emitters_keep_own(struct attar_run *run)
 			source_wrap(s);
 }
 
-/* What changes while the run is open. */
-static void lend_clock(const struct attar_run *run, struct attar_run *own)
-{
-	own->stream = run->stream;
-	own->clock = run->clock;
-}
-
-/* Whether -p and -t of its own, or those of the run, select the event. */
-static bool selects(const struct attar_run *own, const struct attar_event *event)
-{
-	if (own->select.is_on) /* the profiler selects */
-		return true;
-	if (own->select.has_own_tasks && !attar_run_is_selected(own, event->thread))
-		return false;
-	return select_has(own->emits_to, event->thread);
-}
-
-int emitter_emits(struct attar_run *run, const struct source *s, const struct attar_event *event)
-{
-	struct attar_run *own = s->emitter->run;
-	struct attar_event emitted = *event;
-
-	if (s->emitter->limit && s->emitter->n >= s->emitter->limit)
-		return 0;
-	emitted.counter = s->emitted;
-	emitted.fields = own->sources.list.at[s->emitted].fields;
-	lend_clock(run, own);
-	if (!selects(own, event))
-		return 0;
-	buf_reset(&own->emitted.records);
-	own->emitted.n = 0;
-	return own->profiler->emits(own, own->self, &emitted);
-}
-
-/* If no source has further events, the run ends as with -N of the whole command. */
-static void end_if_over(struct attar_run *run)
-{
-	vec_each (&run->sources.list, s)
-		if (!s->is_internal &&
-			(!s->emitter || !s->emitter->limit || s->emitter->n < s->emitter->limit))
-			return;
-	run->opts.count = run->notes.delivered;
-}
-
-int emitter_count(struct attar_run *run, struct emitter *e)
-{
-	int r = 0;
-
-	if (++e->n != e->limit)
-		return 0;
-	for (uint32_t i = 0; r == 0 && !run->replay && i < run->sources.list.n; i++)
-		if (run->sources.list.at[i].emitter == e)
-			r = attar_run_source_enable(run, i, false);
-	end_if_over(run);
-	return r;
-}
-
-int emitters_tell(struct attar_run *run, const struct attar_event *event)
+/* Records that are not samples are those of all emitters, too. */
+static int emitters_record(struct attar_run *run, void *self, const struct attar_event *event)
 {
 	int r = 0;
 
@@ -496,3 +531,26 @@ void emitters_free(struct attar_run *run)
 	}
 	vec_done(&run->emitters);
 }
+
+static int emitters_event(struct attar_run *run, void *self, const struct attar_event_spec *spec,
+	bool stacks, attar_event_fn *fn)
+{
+	int r;
+
+	if (spec->kind != ATTAR_EVENT_PROFILER)
+		return 0;
+	r = emitter_add(run, spec, stacks, fn);
+	return r < 0 ? r : 1;
+}
+
+static int emitters_complete(struct attar_run *run, void *self)
+{
+	int r = emitters_add_rest(run);
+
+	if (r == 0)
+		emitters_keep_own(run);
+	return r;
+}
+
+const struct run_part part_emitters = {
+	.event = emitters_event, .complete = emitters_complete, .record = emitters_record};

@@ -105,123 +105,6 @@ int run_parse_events(
 	return r;
 }
 
-int attar_run_find_events(
-	struct attar_run *run, const char *text, const struct attar_event_list **ret_list)
-{
-	CHECK_OWN(run, "run");
-	CHECK_ARG(text, "text");
-	CHECK_ARG(ret_list, "ret_list");
-
-	struct attar_catalog *catalog = attar_run_catalog(run);
-	struct attar_event_list *list;
-	int r = catalog ? 0 : -ENOMEM;
-
-	if (run->phase != RUN_NEW)
-		return attar_fail(-EINVAL, "attar_run_find_events(): the run was started");
-	if (r == 0 && run->opts.input && !run->replay && !run_database_is_input(run))
-		r = replay_open(run);
-	if (r == 0 && run->replay)
-		return replay_parse_events(run, text, ret_list);
-	if (r == 0)
-		r = attar_event_list_parse(catalog, text, &list);
-	if (r < 0)
-		return r;
-	if (vec_push(&run->sources.lists, list) < 0) {
-		attar_event_list_free(list);
-		return base_oom();
-	}
-	*ret_list = list;
-	return 0;
-}
-
-/* Excludes this process: printing an event would cause further events. */
-static int own_filter(struct source *s, const char *filter)
-{
-	s->is_filtered = filter;
-	return kernel_filter_text(s->spec, filter, s->keeps_own, &s->filter);
-}
-
-/* Decides whether the kernel or attar applies the filter of a source. */
-static int choose_filter(struct attar_run *run, struct source *s)
-{
-	const struct attar_event_spec *spec = s->spec;
-	struct filter_choice choice = {.in_kernel = true};
-	int r;
-
-	if (spec->kind == ATTAR_EVENT_USER || run->replay)
-		return 0; /* not in the kernel: filtered in user space */
-	r = run_choose_filter(run, spec, &choice);
-	if (r == -EINVAL && spec->pattern) /* it may be left out: see event/skipped_events.h */
-		return own_filter(s, spec->filter);
-	if (r < 0)
-		return r;
-	s->keep = choice.in_kernel ? NULL : choice.keep;
-	s->spare = choice.in_kernel ? choice.keep : NULL;
-	if (!choice.in_kernel)
-		log_note("filter '%s' of '%s' runs in attar, not in the kernel: %s",
-			CLIP(spec->filter), CLIP(s->name), choice.why);
-	else if (spec->filter)
-		log_debug("filter '%s' of '%s' runs in the kernel", CLIP(spec->filter),
-			CLIP(s->name));
-	return own_filter(s, choice.in_kernel ? spec->filter : NULL);
-}
-
-int run_filter_in_attar(struct source *s)
-{
-	log_note("filter '%s' of '%s' runs in attar: the kernel rejected it", CLIP(s->filter),
-		CLIP(s->name));
-	free(s->filter);
-	s->filter = NULL;
-	s->keep = TAKE_PTR(s->spare);
-	return own_filter(s, NULL);
-}
-
-/* Sets `text` in place of the source's filter, if the kernel can apply it: 1, otherwise 0. */
-static int replace_filter(struct attar_run *run, struct source *s, const char *text)
-{
-	struct attar_expr_opts opts = {0};
-	struct filter_choice choice;
-	char *old = s->filter;
-	int r;
-
-	run_expr_opts(run, &opts);
-	r = filter_choose(text, s->spec->format, true, &opts, &choice);
-	if (r < 0)
-		return r;
-	if (choice.in_kernel)
-		r = own_filter(s, text);
-	if (!choice.in_kernel || r < 0) {
-		filter_free(choice.keep);
-		s->filter = old;
-		return r;
-	}
-	free(old);
-	filter_free(s->spare);
-	s->spare = choice.keep;
-	return 1;
-}
-
-int attar_run_source_filter(struct attar_run *run, uint32_t i, const char *text)
-{
-	CHECK_OWN(run, "run");
-	CHECK_ARG(text, "text");
-	CHECK_OPENING(run);
-
-	struct source *s = i < run->sources.list.n ? &run->sources.list.at[i] : NULL;
-	struct buf both _cleanup_(buf_done) = {0};
-
-	if (!s)
-		return attar_fail(-EINVAL, "attar_run_source_filter(): there is no source %u", i);
-	if (run->replay || !s->spec || !s->spec->format || s->spec->type != PERF_TYPE_TRACEPOINT ||
-		s->spec->kind == ATTAR_EVENT_USER || s->usdt || s->keep || s->emitter)
-		return 0;
-	if (s->spec->filter)
-		buf_printf(&both, "(%s) && (%s)", s->spec->filter, text);
-	else
-		buf_printf(&both, "%s", text);
-	return buf_failed(&both) ? base_oom() : replace_filter(run, s, buf_text(&both));
-}
-
 /* --exclude-user and --exclude-kernel add to the modifiers of the event. */
 static int exclude(const struct common_opts *o, const struct attar_event_spec *spec,
 	struct perf_event_attr *attr)
@@ -254,66 +137,8 @@ int run_add_spec(struct attar_run *run, const struct attar_event_spec *spec,
 		return r;
 	s = &run->sources.list.at[run->sources.list.n - 1];
 	s->spec = spec;
-	r = choose_filter(run, s);
+	r = source_choose_filter(run, s);
 	return r < 0 ? r : source_set_actions(run, s);
-}
-
-void run_close_source(struct source *s)
-{
-	if (s->timer)
-		timer_close(s->timer); /* and with its group, the counter */
-	else
-		attar_counter_close(s->counter);
-	s->counter = NULL;
-	s->is_shared = s->is_stopped = false;
-	s->steps = 0;
-	s->next_shared = 0;
-}
-
-void source_free(struct source *s)
-{
-	run_close_source(s);
-	timer_free(s->timer);
-	usdt_free(s->usdt);
-	filter_free(s->keep);
-	filter_free(s->spare);
-	filter_free(s->condition);
-	attar_expr_free(s->exec);
-	vec_done(&s->vcpus);
-	free(s->name);
-	free(s->filter);
-}
-
-void run_sources_free(struct attar_run *run)
-{
-	vec_each (&run->sources.list, s)
-		source_free(s);
-	vec_done(&run->sources.list);
-	vec_each (&run->sources.lists, list)
-		attar_event_list_free(*list);
-	vec_done(&run->sources.lists);
-}
-
-/* Renumbers the sources after a removed one. */
-static void move_numbers(struct attar_run *run, uint32_t removed)
-{
-	run->user.n_opened -= removed < run->user.n_opened;
-	user_events_renumber(&run->user.events, removed);
-}
-
-void run_sources_drop(struct attar_run *run)
-{
-	uint32_t n = 0;
-
-	vec_each (&run->sources.list, s) {
-		if (s->is_left_out) {
-			source_free(s);
-			move_numbers(run, n);
-		} else {
-			run->sources.list.at[n++] = *s;
-		}
-	}
-	run->sources.list.n = n;
 }
 
 /* batch=1: the kernel wakes attar for each event. More of them are read within a turn anyway. */
@@ -334,8 +159,9 @@ int attar_run_events(struct attar_run *run, const char *text, bool stacks, attar
 	const struct attar_event_list *list;
 	int r;
 
-	if (hosts_concern(run, text))
-		return hosts_add_events(run, text, stacks, fn);
+	r = parts_events(run, text, stacks, fn);
+	if (r)
+		return MIN(r, 0);
 	r = parse(run, text, &list);
 	if (r == 0)
 		r = refuse_pulled(list);
@@ -345,18 +171,9 @@ int attar_run_events(struct attar_run *run, const char *text, bool stacks, attar
 		r = read_batch(run, &list->at[i]);
 		if (r < 0)
 			break;
-		if (list->at[i].kind == ATTAR_EVENT_PROFILER) {
-			r = emitter_add(run, &list->at[i], stacks, fn);
-			continue;
-		}
-
-		run->user.stacks = stacks;
-		if (list->at[i].kind == ATTAR_EVENT_USER && list->at[i].n_only_cpus)
-			log_note("'%s': the CPU of events from shared memory is unknown; cpus= "
-				 "has no effect on them",
-				CLIP(list->at[i].name));
-		if (list->at[i].transport == ATTAR_TRANSPORT_USDT && !run->replay) {
-			r = run_usdt_add(run, &list->at[i], fn);
+		r = parts_event(run, &list->at[i], stacks, fn);
+		if (r) {
+			r = MIN(r, 0);
 			continue;
 		}
 		run_stack_attr(&run->opts, stacks, &list->at[i], &attr);
@@ -366,14 +183,8 @@ int attar_run_events(struct attar_run *run, const char *text, bool stacks, attar
 			attr.sample_freq = run->opts.freq;
 		}
 		r = run_add_spec(run, &list->at[i], &attr, fn);
-		if (run->replay)
-			continue;
 		if (r == 0)
-			r = user_events_request(
-				&run->user.events, (uint32_t)run->sources.list.n - 1, &list->at[i]);
-		if (r == 0 && list->at[i].kind == ATTAR_EVENT_USER && !list->at[i].transport &&
-			!run->command.argv)
-			r = run_usdt_add_unshared(run, &list->at[i], fn);
+			r = parts_added(run, &list->at[i], fn);
 	}
 	return r;
 }

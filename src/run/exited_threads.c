@@ -48,16 +48,6 @@ void run_count_each_thread(struct attar_run *run)
 	note_threads(run);
 }
 
-bool exited_threads_reported(const struct attar_run *run)
-{
-	const struct common_opts *o = &run->opts;
-	bool command = run->command.argv && !run_watches_system(run);
-
-	return run->threads.each && !run->replay &&
-	       kernel_get()->version >= KERNEL_VERSION_OF(6, 12) && !o->interval && !o->cpus &&
-	       !o->tids && !o->cgroups && (o->pids || command);
-}
-
 void threads_attr(struct perf_event_attr *attr)
 {
 	attar_stream_attr(attr, false);

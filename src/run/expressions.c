@@ -6,6 +6,7 @@
 
 #include "base/check_arg.h"
 #include "base/option_struct.h"
+#include "event/kernel_filter.h"
 #include "expr/filter.h"
 #include "recording/running_kernel.h"
 #include "run/run.h"
@@ -312,5 +313,26 @@ int run_check_attributes(struct attar_run *run, const struct attar_event_spec *s
 
 	for (size_t i = 0; r == 0 && i < spec->n_options && !is_unregistered(spec); i++)
 		r = check_attribute(run, spec, &spec->options[i]);
+	return r;
+}
+
+int run_count_filter(
+	struct attar_run *run, struct attar_counter *counter, const struct attar_event_spec *spec)
+{
+	struct filter_choice choice = {.in_kernel = true};
+	int r = run_choose_filter(run, spec, &choice);
+
+	filter_free(choice.keep);
+	if (r == 0 && !choice.in_kernel)
+		return attar_spec_error(spec, spec->filter_column,
+			attar_fail(-EINVAL,
+				"events are counted in the kernel, which cannot apply this filter: "
+				"%s",
+				choice.why));
+	if (r == 0) {
+		r = attar_counter_filter(counter, spec->filter);
+		if (r == -EINVAL)
+			r = filter_refused(spec, spec->filter);
+	}
 	return r;
 }

@@ -15,6 +15,8 @@
 #include "base/parse.h"
 #include "perf/cgroup.h"
 
+enum group_mark { MARK_UNKNOWN, MARK_IN, MARK_OUT };
+
 struct group_select {
 	bool is_on; /* a profiler selects tasks, and --cgroups is given */
 	struct cgroup_hierarchy hierarchy;
@@ -26,17 +28,15 @@ struct group_select {
 	parse_ints listed;    /* their tids */
 };
 
-/* After the profiler's open(): adds the events of tasks that enter or leave groups. */
-int groups_open(struct attar_run *run);
-
 /* Opens the groups of --cgroups; the target ends when all have been removed. */
 int groups_open_target(struct attar_run *run);
 
-/* Lists the members, after the events were enabled. */
-int groups_learn(struct attar_run *run);
+/* Whether a path is that of a group, or below it. */
+bool groups_have_path(const struct group_select *g, const char *path, size_t length);
 
-/* A new thread belongs to the group of the one that created it. */
-void groups_see_fork(struct attar_run *run, const struct attar_event *ev);
+/* Whether a thread is a member, from /proc; otherwise, as of a thread that has exited. */
+enum group_mark groups_read_mark(
+	const struct group_select *g, pid_t tid, enum group_mark otherwise);
 
 /* Whether a thread is a member now. */
 bool groups_have(const struct attar_run *run, const struct attar_thread *thread);

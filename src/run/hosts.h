@@ -48,12 +48,6 @@ static inline bool hosts_are_used(const struct run_hosts *hosts)
 	return hosts->list.n > 0;
 }
 
-/* Whether the list has events of other hosts. */
-bool hosts_concern(const struct attar_run *run, const char *events);
-
-/* Like attar_run_events() for such a list. */
-int hosts_add_events(struct attar_run *run, const char *events, bool stacks, attar_event_fn *fn);
-
 /* -EINVAL: the profiler cannot have events of several hosts in this way (enum attar_uses). */
 int hosts_check_profiler(const struct attar_run *run, unsigned uses);
 

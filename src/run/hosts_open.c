@@ -8,6 +8,7 @@
 #include "peer/receiver.h"
 #include "run/actions.h"
 #include "run/guest.h"
+#include "run/parts.h"
 #include "run/run.h"
 
 enum { ATTRIBUTES_MAX = 256 };
@@ -49,7 +50,7 @@ static char *take_event(const char **list)
 	return event;
 }
 
-bool hosts_concern(const struct attar_run *run, const char *events)
+static bool hosts_concern(const struct attar_run *run, const char *events)
 {
 	if (run->reads_for || run->replay)
 		return false;
@@ -63,17 +64,6 @@ bool hosts_concern(const struct attar_run *run, const char *events)
 			return true;
 	}
 	return false;
-}
-
-int hosts_check_profiler(const struct attar_run *run, unsigned uses)
-{
-	if (run->profiler->uses & uses)
-		return 0;
-	return attar_fail(-EINVAL,
-		"'%s' cannot distinguish the events of several hosts" ATTAR_FIX
-		"use 'attar trace' or 'attar multi-trace', or 'attar %s --pull ADDRESS --pull "
-		"ADDRESS' without pull=",
-		run->profiler->name, run->profiler->name);
 }
 
 /* ---- connecting ---- */
@@ -122,7 +112,7 @@ static int connect_host(struct attar_run *run, struct run_host *h, const char *a
 	h->address = intern_text(&run->texts, address);
 	if (!h->address)
 		return base_oom();
-	r = attar_run_from(run->profiler, &h->reader);
+	r = run_create(run->profiler, run->directory, &h->reader);
 	if (r < 0)
 		return r;
 	borrow(h->reader, run, h->address);
@@ -268,7 +258,7 @@ static int add_from(struct attar_run *run, const char *address, const char *even
 	return r;
 }
 
-int hosts_add_events(struct attar_run *run, const char *events, bool stacks, attar_event_fn *fn)
+static int add_events(struct attar_run *run, const char *events, bool stacks, attar_event_fn *fn)
 {
 	const struct attar_texts *pulls = &run->opts.pulls;
 	int r = hosts_check_profiler(run, ATTAR_SHOWS_HOST | ATTAR_COMBINES_HOSTS);
@@ -290,3 +280,28 @@ int hosts_add_events(struct attar_run *run, const char *events, bool stacks, att
 	}
 	return r;
 }
+
+static int hosts_events(
+	struct attar_run *run, void *self, const char *events, bool stacks, attar_event_fn *fn)
+{
+	int r;
+
+	if (!hosts_concern(run, events))
+		return 0;
+	r = add_events(run, events, stacks, fn);
+	return r < 0 ? r : 1;
+}
+
+static void hosts_remarks(
+	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
+{
+	hosts_remark(run, report);
+}
+
+static void hosts_stats(struct attar_run *run, void *self, struct attar_stream_stats *stats)
+{
+	run->notes.undelivered = hosts_add_stats(run, stats);
+}
+
+const struct run_part part_hosts = {
+	.events = hosts_events, .stats = hosts_stats, .remark = hosts_remarks};

@@ -18,11 +18,9 @@ int run_make_report(struct attar_run *run, enum attar_scope scope, uint64_t unti
 	run->notes.unresolved = -1;
 	run->clock.recent = until - run->clock.interval_began;
 	run->clock.until = until;
-	r = run->clock.ended ? 0 : counts_read(run);
 	requests_mark(&run->requests, out);
 	attar_report_span(out, run_wall_time(run, until), until - since);
-	if (!run->has_database) /* first of all remarks: it concerns all results */
-		replay_damage_remark(run, out);
+	r = parts_read(run, out);
 	if (r == 0)
 		r = run->profiler->report(run, run->self, out, scope);
 	if (r == 0)

@@ -83,9 +83,7 @@ static int work(struct attar_run *run)
 		r = run_drain(run);
 	if (r < 0 || run_has_enough(run))
 		return r;
-	r = user_events_look(&run->user.events);
-	if (r == 0)
-		r = counts_follow(run);
+	r = parts_follow(run);
 	if (r == 0 && now >= run->clock.tick)
 		r = run_report_interval(run, now);
 	if (r == 0 && requests_take(&run->requests))
@@ -250,9 +248,7 @@ static int start(struct attar_run *run)
 	if (r == 0 && !run->target->by_exec)
 		r = counts_enable(run);
 	if (r == 0)
-		run_user_started(run);
-	if (r == 0)
-		r = groups_learn(run);
+		r = parts_started(run);
 	return r == 0 ? attar_target_start(run->target) : r;
 }
 
@@ -312,12 +308,8 @@ static int open_profiler(struct attar_run *run)
 	select_keep_named(run);
 	r = run->profiler->open(run, run->self);
 	if (r == 0)
-		r = groups_open(run);
+		r = parts_complete(run);
 	run->opening.by_profiler = false;
-	if (r == 0)
-		r = emitters_add_rest(run);
-	if (r == 0)
-		emitters_keep_own(run);
 	return r;
 }
 

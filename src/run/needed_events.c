@@ -80,7 +80,7 @@ static void add_need(struct attar_run *run, struct needs *needs, const char *eve
 static void add_sampler(const struct attar_run *run, struct needs *needs)
 {
 	buf_str(&needs->all, ",cpu-clock");
-	if (replay_has_sampler(run))
+	if (replay_find_sampler(run))
 		return;
 	buf_str(&needs->missing, ", 'cpu-clock'");
 	needs->n_missing++;

@@ -205,7 +205,7 @@ void run_fill_notes(struct attar_run *run, struct attar_report *report, enum att
 
 	if (run->stream)
 		attar_stream_get_stats(run->stream, &stats);
-	run->notes.undelivered = hosts_add_stats(run, &stats);
+	parts_stats(run, &stats);
 	fill_seen(run, &stats, &notes, scope);
 	notes.self_cpu = elapsed ? (double)self_cpu_ns(run) / (double)elapsed : 0;
 	notes.self_rss = memory_peak();
@@ -213,28 +213,12 @@ void run_fill_notes(struct attar_run *run, struct attar_report *report, enum att
 	notes.buffer_peak = run->lines.peak;
 	attar_report_notes(report, &notes);
 	missing_remark(&notes, run->replay != NULL, report);
-	if (replay_loses_side_band(run, notes.lost))
-		attar_report_remark(report,
-			"the %llu lost records can include records of names, mappings, forks and "
-			"exits besides samples: the recording does not count these separately",
-			(unsigned long long)notes.lost);
 	order_remarks(run, &stats, report, scope);
 	late_reads_remark(&run->notes, report);
 	twice_remark(run, report);
-	select_remark(run, report, scope);
 	if (base_oom_count() > run->notes.ooms)
 		attar_report_remark(report,
 			"out of memory during the run: names, stacks or counts may be missing");
-	if (!run->sources.list.n && stats.lost)
-		attar_report_remark(report,
-			"%llu record%s lost: threads whose exit record was lost have no row of "
-			"their own; their counts are %s",
-			(unsigned long long)stats.lost, stats.lost == 1 ? " was" : "s were",
-			threads_rest(run));
-	threads_remark(run, report);
-	task_watch_remark(run, report);
-	replay_remark(run, report, scope);
-	hosts_remark(run, report);
 	parts_remark(run, report, scope);
 	malformed_remarks(run, &stats, report);
 }

@@ -10,8 +10,6 @@
 #include "run/run.h"
 #include "stream/stream.h"
 
-enum { OPENING_NS = 100000000 }; /* between two lines of progress while events are opened */
-
 static void fall_back_to_clock(struct source *s)
 {
 	s->attr.type = PERF_TYPE_SOFTWARE;
@@ -32,15 +30,6 @@ static int set_filter(struct source *s)
 		return r == 0 ? set_filter(s) : r;
 	}
 	return r == -EINVAL ? filter_refused(s->spec, s->filter) : r;
-}
-
-struct counter_cpus run_only_cpus(const struct attar_run *run, const struct attar_event_spec *spec)
-{
-	if (spec && spec->n_only_cpus)
-		return (struct counter_cpus){spec->only_cpus, spec->n_only_cpus};
-	if (run->select.has_all_cpus)
-		return (struct counter_cpus){run->select.cpus.at, run->select.cpus.n};
-	return (struct counter_cpus){0};
 }
 
 static struct counter_cpus source_cpus(const struct attar_run *run, const struct source *s)
@@ -85,44 +74,6 @@ int run_open_source(struct attar_run *run, struct source *s)
 	if (r < 0)
 		run_close_source(s);
 	return r;
-}
-
-/* The files of the run's stream, with those of its side-band event. */
-static size_t stream_files(const struct attar_run *run)
-{
-	if (exited_threads_reported(run)) /* task_watch.c has the side-band event */
-		return FILE_LIMIT_STREAM;
-	return run->sources.list.n ? target_instances(run->target) + FILE_LIMIT_STREAM : 0;
-}
-
-/* The files of the counters that are opened after the events, for messages about limits. */
-static size_t count_later_files(const struct attar_run *run)
-{
-	if (exited_threads_reported(run))
-		return stream_files(run) + run->counts.list.n * run->target->tids.n;
-	return stream_files(run) + task_watch_files(run);
-}
-
-int run_opening(struct attar_run *run, size_t done)
-{
-	size_t all = run->sources.list.n + run->counts.list.n;
-	uint64_t now;
-
-	run->target->events = all;
-	run->target->events_open = done;
-	run->target->files_later = count_later_files(run);
-	if (run_stop_asked(run))
-		return attar_fail(-ECANCELED,
-			"stopped while events were being opened (%zu of %zu): nothing was measured",
-			done, all);
-	if (!run->hooks.opening)
-		return 0;
-	now = base_now();
-	if (now < run->opening.shown)
-		return 0;
-	run->hooks.opening(run->hooks.ctx, done, all);
-	run->opening.shown = now + OPENING_NS;
-	return 0;
 }
 
 static int close_events(struct attar_run *run)
@@ -262,7 +213,7 @@ static int open_stream(struct attar_run *run)
 			r = base_oom();
 	memset(run->select.known, 0, sizeof(run->select.known));
 	run->target->events_open = run->target->events;
-	run->target->files_later = stream_files(run);
+	run->target->files_later = run_stream_files(run);
 	run->target->data_mappings = needs_data_mappings(run);
 	if (r == 0 && counters.n)
 		r = attar_stream_live(

@@ -5,7 +5,6 @@
 #include "base/check_arg.h"
 #include "base/parse.h"
 #include "base/suggest.h"
-#include "run/presets.h"
 #include "run/run.h"
 
 static void add_group(struct run_options *options, const char *title,
@@ -322,7 +321,7 @@ int attar_run_set(struct attar_run *run, const char *name, const char *value)
 		o = NULL;
 	if (!o)
 		return unknown(run, name);
-	if (!run->options.in_preset && preset_check_option(run->profiler, o->name, 0) < 0)
+	if (!run->options.in_preset && run->directory->check_option(run->profiler, o->name, 0) < 0)
 		return -ENOENT;
 	if (is_kept(&run->options, o))
 		return 0;

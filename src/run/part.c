@@ -32,6 +32,42 @@ int parts_prepare(struct attar_run *run)
 	return PARTS_CALL(run, prepare);
 }
 
+int parts_events(struct attar_run *run, const char *text, bool stacks, attar_event_fn *fn)
+{
+	return PARTS_CALL(run, events, text, stacks, fn);
+}
+
+int parts_event(
+	struct attar_run *run, const struct attar_event_spec *spec, bool stacks, attar_event_fn *fn)
+{
+	return PARTS_CALL(run, event, spec, stacks, fn);
+}
+
+int parts_added(struct attar_run *run, const struct attar_event_spec *spec, attar_event_fn *fn)
+{
+	return PARTS_CALL(run, added, spec, fn);
+}
+
+int parts_read(struct attar_run *run, struct attar_report *report)
+{
+	return PARTS_CALL(run, read, report);
+}
+
+int parts_complete(struct attar_run *run)
+{
+	return PARTS_CALL(run, complete);
+}
+
+int parts_started(struct attar_run *run)
+{
+	return PARTS_CALL(run, started);
+}
+
+int parts_follow(struct attar_run *run)
+{
+	return PARTS_CALL(run, follow);
+}
+
 int parts_source(struct attar_run *run, struct source *s)
 {
 	return PARTS_CALL(run, source, s);
@@ -124,6 +160,13 @@ void parts_toggled(struct attar_run *run, uint32_t source)
 	for (int i = 0; i < PART_COUNT; i++)
 		if (run->parts.list[i]->toggled)
 			run->parts.list[i]->toggled(run, run->parts.state[i], source);
+}
+
+void parts_stats(struct attar_run *run, struct attar_stream_stats *stats)
+{
+	for (int i = 0; i < PART_COUNT; i++)
+		if (run->parts.list[i]->stats)
+			run->parts.list[i]->stats(run, run->parts.state[i], stats);
 }
 
 void parts_remark(struct attar_run *run, struct attar_report *report, enum attar_scope scope)

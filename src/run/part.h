@@ -13,16 +13,23 @@ struct source;
 
 /* In this order, which is the order of their remarks. */
 enum part_id {
-	PART_USER_STACKS,
 	PART_SWITCH_CHECK,
+	PART_SELECT,
 	PART_OVERHEAD,
 	PART_FLIGHT,
 	PART_PROBE_FILES,
-	PART_SPANS,
+	PART_COUNTS,
+	PART_REPLAY,
+	PART_HOSTS,
+	PART_EMITTERS,
+	PART_USER_SOURCES,
+	PART_GROUPS,
 	PART_RENEWAL,
 	PART_PUSH, /* ends before the file is complete, which can take long with --portable */
 	PART_RECORDER,
 	PART_RECORDED_EVENTS,
+	PART_SPANS,
+	PART_USER_STACKS,
 	PART_COUNT,
 };
 
@@ -33,8 +40,21 @@ struct run_part {
 	/* The options are known, and nothing is open. */
 	int (*prepare)(struct attar_run *run, void *self);
 
+	/* The profiler asks for a list of events, or one. 1: the part has added the sources. */
+	int (*events)(struct attar_run *run, void *self, const char *text, bool stacks,
+		attar_event_fn *fn);
+	int (*event)(struct attar_run *run, void *self, const struct attar_event_spec *spec,
+		bool stacks, attar_event_fn *fn);
+
+	/* The newest source is that of the event. */
+	int (*added)(struct attar_run *run, void *self, const struct attar_event_spec *spec,
+		attar_event_fn *fn);
+
 	/* A source was added, or its format has become known. */
 	int (*source)(struct attar_run *run, void *self, struct source *s);
+
+	/* The profiler's open() has been called: the part may add sources. */
+	int (*complete)(struct attar_run *run, void *self);
 
 	/* A source is about to be opened with these attributes. */
 	int (*attr)(struct attar_run *run, void *self, const struct source *s,
@@ -48,6 +68,9 @@ struct run_part {
 
 	/* The events are about to be enabled. */
 	int (*begin)(struct attar_run *run, void *self);
+
+	/* The events were enabled; a command has not begun. */
+	int (*started)(struct attar_run *run, void *self);
 
 	/* The rings of a live run are about to be read. */
 	int (*round)(struct attar_run *run, void *self);
@@ -64,8 +87,11 @@ struct run_part {
 	/* A sample of a source with `pushes`, which filters have kept. */
 	int (*kept)(struct attar_run *run, void *self, const struct attar_event *event);
 
-	/* A record that is not a sample. */
+	/* A record that is not a sample. 1: neither later parts nor the profiler see it. */
 	int (*record)(struct attar_run *run, void *self, const struct attar_event *event);
+
+	/* The rings of a live run were read: new programs, CPUs and threads are looked for. */
+	int (*follow)(struct attar_run *run, void *self);
 
 	/* A source was enabled or disabled. */
 	void (*toggled)(struct attar_run *run, void *self, uint32_t source);
@@ -85,9 +111,15 @@ struct run_part {
 	/* After it, the counts are read and the command is waited for. */
 	int (*finish)(struct attar_run *run, void *self);
 
+	/* A report begins: brings up to date what the profiler reads for it. */
+	int (*read)(struct attar_run *run, void *self, struct attar_report *report);
+
 	/* Adds sections to a report, after those of the profiler. */
 	int (*report)(struct attar_run *run, void *self, struct attar_report *report,
 		enum attar_scope scope);
+
+	/* Adds to the statistics of the run's stream. */
+	void (*stats)(struct attar_run *run, void *self, struct attar_stream_stats *stats);
 
 	/* Adds remarks to a report, which has its notes. */
 	void (*remark)(struct attar_run *run, void *self, struct attar_report *report,
@@ -110,6 +142,14 @@ int parts_init(struct run_parts *parts, const struct run_part *const *list);
 
 int parts_prepare(struct attar_run *run);
 int parts_opened(struct attar_run *run);
+int parts_events(struct attar_run *run, const char *text, bool stacks, attar_event_fn *fn);
+int parts_event(struct attar_run *run, const struct attar_event_spec *spec, bool stacks,
+	attar_event_fn *fn);
+int parts_added(struct attar_run *run, const struct attar_event_spec *spec, attar_event_fn *fn);
+int parts_complete(struct attar_run *run);
+int parts_started(struct attar_run *run);
+int parts_follow(struct attar_run *run);
+int parts_read(struct attar_run *run, struct attar_report *report);
 int parts_source(struct attar_run *run, struct source *s);
 int parts_attr(struct attar_run *run, const struct source *s, struct perf_event_attr *attr);
 int parts_drained(struct attar_run *run);
@@ -126,6 +166,7 @@ int parts_record(struct attar_run *run, const struct attar_event *event);
 void parts_toggled(struct attar_run *run, uint32_t source);
 int parts_turn(struct attar_run *run, uint64_t now);
 int parts_report(struct attar_run *run, struct attar_report *report, enum attar_scope scope);
+void parts_stats(struct attar_run *run, struct attar_stream_stats *stats);
 void parts_remark(struct attar_run *run, struct attar_report *report, enum attar_scope scope);
 void parts_free(struct attar_run *run);
 

@@ -4,6 +4,17 @@
 #include "peer/receiver.h"
 #include "run/run.h"
 
+int hosts_check_profiler(const struct attar_run *run, unsigned uses)
+{
+	if (run->profiler->uses & uses)
+		return 0;
+	return attar_fail(-EINVAL,
+		"'%s' cannot distinguish the events of several hosts" ATTAR_FIX
+		"use 'attar trace' or 'attar multi-trace', or 'attar %s --pull ADDRESS --pull "
+		"ADDRESS' without pull=",
+		run->profiler->name, run->profiler->name);
+}
+
 int pull_prepare(struct attar_run *run)
 {
 	const struct attar_texts *pulls = &run->opts.pulls;

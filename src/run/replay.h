@@ -14,6 +14,7 @@
 #include "recording/recording.h"
 #include "run/mixed_counts.h"
 #include "run/recorded_names.h"
+#include "run/replay_names.h"
 
 struct replay_sources {
 	VEC(uint32_t) numbers; /* of the sources that receive the event */
@@ -42,31 +43,6 @@ struct run_replay {
 int replay_open(struct attar_run *run);
 void replay_close(struct attar_run *run);
 
-/* Parses an event list with the events of the recording, as run_parse_events(). */
-int replay_parse_events(
-	struct attar_run *run, const char *text, const struct attar_event_list **ret_list);
-
-/* Whether the recording has an event of this name of n bytes. */
-bool replay_has_event(const struct attar_run *run, const char *name, size_t n);
-
-/* Whether the recording is damaged, and has tracepoints whose names and fields are unknown. */
-bool replay_lacks_formats(const struct attar_run *run);
-
-/* Fails with the damage, for an event that cannot be found because of it. */
-int replay_formats_missing(const struct attar_run *run);
-
-/* Adds the event to the error of its expression, and why the event has no fields. Returns r. */
-int replay_context(const struct attar_run *run, const char *name, int r);
-
-/* Appends the names of all events, separated by commas. -EINVAL: there are none. -ENOMEM. */
-int replay_name_events(const struct attar_run *run, struct buf *names);
-
-/* Likewise, for the events that have counts. */
-int replay_name_counts(struct attar_run *run, struct buf *names);
-
-/* Whether the recording has an event for replay_add_sampler(). */
-bool replay_has_sampler(const struct attar_run *run);
-
 /* The event for CPU sampling: the first one of the recording that is not a tracepoint. */
 int replay_add_sampler(struct attar_run *run, bool stacks, attar_event_fn *fn);
 
@@ -78,21 +54,6 @@ int replay_start(struct attar_run *run);
 
 /* Delivers an event of the recording to its sources. */
 int replay_deliver(struct attar_run *run, struct attar_event *ev);
-
-/* Whether the event has this name, with or without modifiers. */
-bool replay_is_named(const struct recording_event *event, const char *name);
-
-/* Whether the options for targets select the event. */
-bool replay_is_wanted(const struct attar_run *run, const struct attar_event *ev);
-
-/* Whether times can be shown as dates: false for a recording without a date. */
-bool replay_has_date(const struct attar_run *run);
-
-/* The time at which the clock of the recording was compared with the date, ns; 1: it was not. */
-uint64_t replay_clock(const struct attar_run *run);
-
-/* Whether the lost records of the recording, of this number, can be side-band records. */
-bool replay_loses_side_band(const struct attar_run *run, uint64_t lost);
 
 /* Adds remarks on what of the recording cannot be read. */
 void replay_damage_remark(const struct attar_run *run, struct attar_report *report);

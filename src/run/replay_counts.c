@@ -219,7 +219,7 @@ int replay_counts_take(struct attar_run *run, const struct attar_event *ev)
 
 	of_thread.thread = thread;
 	run->replay->n_reads++;
-	if (!replay_is_wanted(run, &of_thread))
+	if (!select_has_event(run, &of_thread))
 		return 0;
 	if (row > 0 && thread)
 		r = find_row(run, thread, &row);
@@ -261,7 +261,7 @@ void replay_counts_read(struct attar_run *run)
 
 int replay_counts_exited(struct attar_run *run, const struct attar_event *ev)
 {
-	if (ev->record->type != PERF_RECORD_EXIT || !ev->thread || !replay_is_wanted(run, ev))
+	if (ev->record->type != PERF_RECORD_EXIT || !ev->thread || !select_has_event(run, ev))
 		return 0;
 	return map_put(&run->replay->exited, ev->thread->serial, 0);
 }

@@ -3,6 +3,8 @@
 #include "run/replay.h"
 
 #include "run/needed_events.h"
+#include "report/model.h"
+#include "run/parts.h"
 #include "run/run.h"
 #include "run/source_modes.h"
 #include "stream/stream.h"
@@ -102,7 +104,7 @@ static bool writes_side_band(const struct perf_event_attr *attr)
  * The kernel counts what an event has lost: samples, and the side-band records that it writes.
  * Without these counts, LOST records have those of all events of a ring.
  */
-bool replay_loses_side_band(const struct attar_run *run, uint64_t lost)
+static bool loses_side_band(const struct attar_run *run, uint64_t lost)
 {
 	const struct recording *recording = run->replay ? run->replay->recording : NULL;
 
@@ -169,3 +171,25 @@ void replay_remark(const struct attar_run *run, struct attar_report *report, enu
 	recorded_names_remark(run, report);
 	pull_remark(run, report);
 }
+
+static int replay_read(struct attar_run *run, void *self, struct attar_report *report)
+{
+	if (run->replay) /* first of all remarks: it concerns all results */
+		replay_damage_remark(run, report);
+	return 0;
+}
+
+static void replay_remarks(
+	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
+{
+	const uint64_t lost = report->notes.lost;
+
+	if (loses_side_band(run, lost))
+		attar_report_remark(report,
+			"the %llu lost records can include records of names, mappings, forks and "
+			"exits besides samples: the recording does not count these separately",
+			(unsigned long long)lost);
+	replay_remark(run, report, scope);
+}
+
+const struct run_part part_replay = {.read = replay_read, .remark = replay_remarks};

@@ -1,57 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* Creates and frees a run. */
 #include "base/check_arg.h"
-#include "base/suggest.h"
-#include "event/catalog.h"
 #include "run/actions.h"
 #include "run/parts.h"
 #include "run/run.h"
 #include "stream/stream.h"
 #include "symbol/dso.h"
 
-const struct attar_profiler *attar_profiler_find(const char *name)
+int run_create(const struct attar_profiler *profiler, const struct run_directory *directory,
+	struct attar_run **ret_run)
 {
-	CHECK_ARG_OR(name, "name", NULL);
-
-	for (const struct attar_profiler *const *p = attar_profilers(); *p; p++)
-		if (!strcmp((*p)->name, name))
-			return *p;
-	return NULL;
-}
-
-static int no_profiler(const char *name)
-{
-	struct suggest s = {.word = name};
-
-	for (const struct attar_profiler *const *p = attar_profilers(); *p; p++)
-		suggest_offer(&s, (*p)->name);
-	if (s.best)
-		return attar_fail(-ENOENT, "no such profiler '%s'" ATTAR_FIX "did you mean '%s'?",
-			CLIP(name), s.best);
-	return attar_fail(
-		-ENOENT, "no such profiler '%s'" ATTAR_FIX "'attar -h' lists them", CLIP(name));
-}
-
-int attar_run_new(const char *name, struct attar_run **ret_run)
-{
-	CHECK_ARG(name, "profiler");
-	CHECK_ARG(ret_run, "ret_run");
-
-	const struct attar_profiler *profiler = attar_profiler_find(name);
-
-	return profiler ? attar_run_from(profiler, ret_run) : no_profiler(name);
-}
-
-int attar_run_from(const struct attar_profiler *profiler, struct attar_run **ret_run)
-{
-	CHECK_ARG(profiler, "profiler");
-	CHECK_ARG(ret_run, "ret_run");
-	CHECK_ARG(profiler->name, "profiler->name");
-	CHECK_ARG(profiler->open, "profiler->open");
-	CHECK_ARG(profiler->report, "profiler->report");
-	if (!*profiler->name)
-		return attar_fail(-EINVAL, "attar_run_from(): profiler->name is empty");
-
 	struct attar_run *run;
 	int r;
 
@@ -63,6 +21,7 @@ int attar_run_from(const struct attar_profiler *profiler, struct attar_run **ret
 	run->process = check_process;
 	run->own_pid = getpid();
 	run->profiler = profiler;
+	run->directory = directory;
 	run->command.status = -1;
 	run_poll_init(&run->poll);
 	r = parts_init(&run->parts, run_parts);

@@ -12,6 +12,7 @@
 #include "run/clock.h"
 #include "run/counts.h"
 #include "run/creator_counts.h"
+#include "run/directory.h"
 #include "run/emitters.h"
 #include "run/exited_threads.h"
 #include "run/hosts.h"
@@ -53,6 +54,7 @@ struct attar_run {
 	unsigned process; /* that created it, see base/check_arg.h */
 	pid_t own_pid;    /* of this process: getpid(2) is a system call */
 	const struct attar_profiler *profiler;
+	const struct run_directory *directory;
 	void *self; /* the profiler's state */
 	struct attar_run_hooks hooks;
 	enum run_phase phase;

@@ -80,5 +80,5 @@ bool attar_run_has_sampler(const struct attar_run *run)
 {
 	CHECK_ARG_OR(run, "run", true);
 
-	return !run->replay || run->opts.event || replay_has_sampler(run);
+	return !run->replay || run->opts.event || replay_find_sampler(run);
 }

@@ -2,7 +2,6 @@
 /* What a profiler, and whoever drives a run, asks of a run and sets in it. */
 #include "base/check_arg.h"
 #include "event/catalog.h"
-#include "run/actions.h"
 #include "run/run.h"
 #include "stream/stream.h"
 #include "symbol/dso.h"
@@ -44,6 +43,16 @@ int attar_run_repeat(struct attar_run *run, uint64_t n)
 	return 0;
 }
 
+bool run_watches_system(const struct attar_run *run)
+{
+	const struct common_opts *o = &run->opts;
+	bool some = o->pids || o->tids || o->cgroups;
+
+	if (run->select.is_on)
+		return true;
+	return o->all_cpus || (!some && (o->cpus || !run->command.argv));
+}
+
 static bool closes_slowly(const struct attar_counter *counter)
 {
 	uint32_t type = counter ? attar_counter_attr(counter)->type : PERF_TYPE_SOFTWARE;
@@ -71,41 +80,6 @@ int attar_run_command_status(const struct attar_run *run)
 	CHECK_ARG_OR(run, "run", -1);
 
 	return run->command.status;
-}
-
-int run_add_source(struct attar_run *run, const char *name, const struct perf_event_attr *attr,
-	attar_event_fn *fn)
-{
-	struct source s = {.name = strdup(name),
-		.attr = *attr,
-		.fn = fn,
-		.input = run->sources.input,
-		.keeps_own = run->select.keeps_own,
-		.all_cpus = run->select.adds_all_cpus};
-	int r = parts_source(run, &s);
-
-	run->select.has_all_cpus |= s.all_cpus;
-	if (run->sample_filter.is_on || s.pushes) {
-		s.inner = fn;
-		s.fn = source_act;
-	}
-	if (r < 0 || !s.name || vec_push(&run->sources.list, s) < 0) {
-		free(s.name);
-		return r < 0 ? r : base_oom();
-	}
-	return 0;
-}
-
-int attar_run_source(struct attar_run *run, const char *name, const struct perf_event_attr *attr,
-	attar_event_fn *fn)
-{
-	CHECK_OWN(run, "run");
-	CHECK_ARG(name, "name");
-	CHECK_ARG(attr, "attr");
-	CHECK_ARG(fn, "fn");
-	CHECK_OPENING(run);
-
-	return run_add_source(run, name, attr, fn);
 }
 
 struct attar_symbols *attar_run_symbols(struct attar_run *run)
@@ -136,18 +110,6 @@ const struct perf_event_attr *attar_run_source_attr(const struct attar_run *run,
 	CHECK_ARG_OR(run, "run", NULL);
 
 	return i < run->sources.list.n ? &run->sources.list.at[i].attr : NULL;
-}
-
-int attar_run_source_enable(struct attar_run *run, uint32_t i, bool on)
-{
-	CHECK_OWN(run, "run");
-
-	struct source *s = i < run->sources.list.n ? &run->sources.list.at[i] : NULL;
-
-	if (!s || !shared_counter(run, s))
-		return attar_fail(-EINVAL, "attar_run_source_enable(): source %u is not open", i);
-	parts_toggled(run, i);
-	return shared_enable(run, s, on);
 }
 
 int attar_run_source_repeats(struct attar_run *run, uint32_t i, attar_repeats_fn *fn)
@@ -305,9 +267,9 @@ static bool name_function(void *ctx, uint64_t address, struct attar_kernel_name 
 }
 
 /* The names of all profilers, which may be events. */
-static const char **list_profilers(void)
+static const char **list_profilers(const struct attar_run *run)
 {
-	const struct attar_profiler *const *all = attar_profilers();
+	const struct attar_profiler *const *all = run->directory->list();
 	const char **names;
 	size_t n = 0;
 
@@ -332,7 +294,7 @@ struct attar_catalog *attar_run_catalog(struct attar_run *run)
 
 	if (run->catalog)
 		return run->catalog;
-	opts.profilers = run->profilers = run->profilers ? run->profilers : list_profilers();
+	opts.profilers = run->profilers = run->profilers ? run->profilers : list_profilers(run);
 	if (!run->profilers) {
 		base_oom();
 		return NULL;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "run/shared_counter.h"
 
+#include "base/check_arg.h"
 #include "event/sample_attr.h"
 #include "perf/modes.h"
 #include "run/run.h"
@@ -76,8 +77,8 @@ static void warn_of_common_ids(const struct attar_run *run)
 				continue;
 			log_warn(MODES_COMMON_IDS "%s", CLIP(a->name), CLIP(b->name),
 				run->records ? ", without :u and :k, which select samples "
-						       "of the recording with --input"
-						     : "");
+					       "of the recording with --input"
+					     : "");
 		}
 }
 
@@ -176,7 +177,8 @@ int shared_deliver(struct attar_run *run, uint32_t number, struct attar_event *e
 	return r;
 }
 
-int shared_enable(struct attar_run *run, struct source *s, bool on)
+/* Stops the counter when all its sources are. */
+static int enable(struct attar_run *run, struct source *s, bool on)
 {
 	const struct source *it = &run->sources.list.at[owner_number(run, s)];
 	bool any = false;
@@ -188,4 +190,16 @@ int shared_enable(struct attar_run *run, struct source *s, bool on)
 			break;
 	}
 	return (any ? attar_counter_enable : attar_counter_disable)(shared_counter(run, s));
+}
+
+int attar_run_source_enable(struct attar_run *run, uint32_t i, bool on)
+{
+	CHECK_OWN(run, "run");
+
+	struct source *s = i < run->sources.list.n ? &run->sources.list.at[i] : NULL;
+
+	if (!s || !shared_counter(run, s))
+		return attar_fail(-EINVAL, "attar_run_source_enable(): source %u is not open", i);
+	parts_toggled(run, i);
+	return enable(run, s, on);
 }

@@ -38,7 +38,4 @@ struct attar_counter *shared_counter(const struct attar_run *run, const struct s
  */
 int shared_deliver(struct attar_run *run, uint32_t number, struct attar_event *ev);
 
-/* Like attar_run_source_enable(), of an open source: stops the counter when all its sources are. */
-int shared_enable(struct attar_run *run, struct source *s, bool on);
-
 #endif

@@ -90,6 +90,9 @@ int run_parse_events(
 int run_add_source(struct attar_run *run, const char *name, const struct perf_event_attr *attr,
 	attar_event_fn *fn);
 
+/* Decides whether the kernel or attar applies the filter of a source. */
+int source_choose_filter(struct attar_run *run, struct source *s);
+
 /* Adds an event as a source; attr has the sampling settings, which the spec may override. */
 int run_add_spec(struct attar_run *run, const struct attar_event_spec *spec,
 	struct perf_event_attr *attr, attar_event_fn *fn);

@@ -6,8 +6,8 @@
 #include "base/check_arg.h"
 #include "base/escape.h"
 #include "base/proc.h"
+#include "perf/kernel.h"
 #include "perf/target.h"
-#include "run/count_cpus.h"
 #include "run/run.h"
 
 static int add_own_process(void *ctx, pid_t pid)
@@ -30,6 +30,24 @@ static int own_processes(struct buf *ret_pids)
 	return r == 0 && buf_failed(ret_pids) ? base_oom() : r;
 }
 
+static bool counts_are_restricted(const struct attar_run *run)
+{
+	vec_each (&run->counts.list, c)
+		if (c->pub.spec->n_only_cpus)
+			return true;
+	return false;
+}
+
+bool exited_threads_reported(const struct attar_run *run)
+{
+	const struct common_opts *o = &run->opts;
+	bool command = run->command.argv && !run_watches_system(run);
+
+	return run->threads.each && !run->replay &&
+	       kernel_get()->version >= KERNEL_VERSION_OF(6, 12) && !o->interval && !o->cpus &&
+	       !o->tids && !o->cgroups && (o->pids || command);
+}
+
 /* Counting needs one instance per thread; rings and per-CPU counts need one per thread and CPU. */
 static bool is_any_cpu(const struct attar_run *run, const struct attar_target_opts *opts)
 {
@@ -37,18 +55,8 @@ static bool is_any_cpu(const struct attar_run *run, const struct attar_target_op
 		     (opts->command && !opts->system_wide);
 
 	return tasks && !opts->cpus && !opts->cgroups && !run->sources.list.n &&
-	       !run->counts.each_cpu && !count_cpus_restricted(run) &&
+	       !run->counts.each_cpu && !counts_are_restricted(run) &&
 	       !exited_threads_reported(run);
-}
-
-bool run_watches_system(const struct attar_run *run)
-{
-	const struct common_opts *o = &run->opts;
-	bool some = o->pids || o->tids || o->cgroups;
-
-	if (run->select.is_on)
-		return true;
-	return o->all_cpus || (!some && (o->cpus || !run->command.argv));
 }
 
 /* --cpus, which selects events but not the CPUs of the target. */

@@ -11,6 +11,7 @@
 #include "base/proc_tree.h"
 #include "perf/target.h"
 #include "run/needed_events.h"
+#include "run/parts.h"
 #include "run/run.h"
 #include "stream/procs.h"
 #include "stream/stream.h"
@@ -135,7 +136,9 @@ static void remark_on_target(const struct attar_target *target, struct attar_rep
 			n, PLURAL_S(n), n == 1 ? "is" : "are", n == 1 ? "it" : "them");
 }
 
-void select_remark(const struct attar_run *run, struct attar_report *report, enum attar_scope scope)
+/* Adds a remark to the last report that it is not limited to the command. */
+static void select_remark(
+	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
 {
 	if (scope != ATTAR_SCOPE_WHOLE || run->replay)
 		return;
@@ -155,6 +158,8 @@ void select_remark(const struct attar_run *run, struct attar_report *report, enu
 			"--cgroups: tasks that were moved into the groups during the run are "
 			"missing, as the kernel has no event cgroup:cgroup_attach_task");
 }
+
+const struct run_part part_select = {.remark = select_remark};
 
 int attar_run_keep_own(struct attar_run *run)
 {
@@ -276,6 +281,21 @@ bool attar_run_is_selected(const struct attar_run *run, const struct attar_threa
 		return false;
 	*known_at(run, thread) = thread->serial + 1;
 	return true;
+}
+
+bool select_has_cpu_of(const struct attar_run *run, const struct attar_event *ev)
+{
+	return !run->select.cpus.n || parse_ints_have(&run->select.cpus, (int)ev->cpu);
+}
+
+bool select_has_task_of(const struct attar_run *run, const struct attar_event *ev)
+{
+	return run->select.is_on || attar_run_is_selected(run, ev->thread);
+}
+
+bool select_has_event(const struct attar_run *run, const struct attar_event *ev)
+{
+	return select_has_cpu_of(run, ev) && select_has_task_of(run, ev);
 }
 
 int select_parse_cpus(struct attar_run *run)

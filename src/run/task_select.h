@@ -40,6 +40,11 @@ int select_tasks_for_emitter(struct attar_run *run);
 /* Whether the run's profiler gets the events of the thread. */
 bool select_has(const struct attar_run *run, const struct attar_thread *thread);
 
+/* Of a recording: whether the options for targets select the event; its CPU; its task. */
+bool select_has_event(const struct attar_run *run, const struct attar_event *ev);
+bool select_has_cpu_of(const struct attar_run *run, const struct attar_event *ev);
+bool select_has_task_of(const struct attar_run *run, const struct attar_event *ev);
+
 /* With by_emitter: sees the exec of the command. */
 void select_see_record(struct attar_run *run, const struct attar_event *event);
 
@@ -57,10 +62,6 @@ void select_keep_named(struct attar_run *run);
  * the command. For profilers of tasks that use events of the whole system from the start on.
  */
 void select_await_command(const struct attar_run *run);
-
-/* Adds a remark to the last report that it is not limited to the command. */
-void select_remark(
-	const struct attar_run *run, struct attar_report *report, enum attar_scope scope);
 
 void select_done(struct run_select *select);
 

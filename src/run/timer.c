@@ -2,6 +2,7 @@
 #include "run/timer.h"
 
 #include "base/check_arg.h"
+#include "run/expressions.h"
 #include "run/run.h"
 #include "stream/stream.h"
 
@@ -126,7 +127,7 @@ int timer_open(struct attar_run *run, struct source *s, const struct perf_event_
 	s->counter = attar_group_counter(timer->group, 0);
 	for (size_t i = 0; r == 0 && i < timer->n; i++)
 		if (timer->list->at[i].filter)
-			r = counts_set_filter(
+			r = run_count_filter(
 				run, attar_group_counter(timer->group, i + 1), &timer->list->at[i]);
 	return r;
 }

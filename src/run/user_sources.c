@@ -7,6 +7,7 @@
 #include "run/actions.h"
 #include "run/expressions.h"
 #include "run/inputs.h"
+#include "run/parts.h"
 #include "run/run.h"
 
 enum { PID_MAX = 4 << 20 };
@@ -119,12 +120,13 @@ void run_user_close(struct attar_run *run)
 	user_events_close(&run->user.events);
 }
 
-void run_user_started(struct attar_run *run)
+static int user_started(struct attar_run *run, void *self)
 {
 	vec_each (&run->sources.list, s)
 		if (s->spec && (s->usdt || s->spec->transport == ATTAR_TRANSPORT_KERNEL))
 			user_events_note(&run->user.events, s->name, s->spec->transport);
 	user_events_started(&run->user.events);
+	return 0;
 }
 
 void user_sources_done(struct user_sources *user)
@@ -201,14 +203,37 @@ static int search(struct usdt_request *request, const struct attar_event_spec *s
 	return r;
 }
 
-int run_usdt_add(struct attar_run *run, const struct attar_event_spec *spec, attar_event_fn *fn)
+/* USDT probes of user events are searched for in the files of processes. */
+static int user_event(struct attar_run *run, void *self, const struct attar_event_spec *spec,
+	bool stacks, attar_event_fn *fn)
 {
-	return search(&(struct usdt_request){.run = run, .fn = fn}, spec);
+	int r;
+
+	run->user.stacks = stacks;
+	if (spec->kind == ATTAR_EVENT_USER && spec->n_only_cpus)
+		log_note("'%s': the CPU of events from shared memory is unknown; cpus= has no "
+			 "effect on them",
+			CLIP(spec->name));
+	if (spec->transport != ATTAR_TRANSPORT_USDT || run->replay)
+		return 0;
+	r = search(&(struct usdt_request){.run = run, .fn = fn}, spec);
+	return r < 0 ? r : 1;
 }
 
-int run_usdt_add_unshared(
-	struct attar_run *run, const struct attar_event_spec *spec, attar_event_fn *fn)
+/*
+ * The newest source is of this event, which programs may register later. Processes that share no
+ * memory with attar may have a probe; finding none is not an error.
+ */
+static int user_added(
+	struct attar_run *run, void *self, const struct attar_event_spec *spec, attar_event_fn *fn)
 {
+	int r;
+
+	if (run->replay)
+		return 0;
+	r = user_events_request(&run->user.events, (uint32_t)run->sources.list.n - 1, spec);
+	if (r < 0 || spec->kind != ATTAR_EVENT_USER || spec->transport || run->command.argv)
+		return r;
 	return search(&(struct usdt_request){.run = run, .fn = fn, .only_unshared = true}, spec);
 }
 
@@ -241,3 +266,11 @@ int run_user_deliver(struct attar_run *run, struct source *s, const struct attar
 	run->notes.delivered++;
 	return s->fn(run, run->self, &event);
 }
+
+static int user_follow(struct attar_run *run, void *self)
+{
+	return user_events_look(&run->user.events);
+}
+
+const struct run_part part_user_sources = {
+	.event = user_event, .added = user_added, .started = user_started, .follow = user_follow};

@@ -29,16 +29,9 @@ bool run_only_command(const struct attar_run *run);
 
 int run_user_open(struct attar_run *run);
 void run_user_close(struct attar_run *run);
-void run_user_started(struct attar_run *run);
 void user_sources_done(struct user_sources *user);
 
 /* Delivers a sample that is converted or filtered in user space. */
 int run_user_deliver(struct attar_run *run, struct source *s, const struct attar_event *ev);
-
-/* Adds a source for each USDT probe of the event in the files of the target. */
-int run_usdt_add(struct attar_run *run, const struct attar_event_spec *spec, attar_event_fn *fn);
-/* The same for processes that share no memory with attar; finding none is not an error. */
-int run_usdt_add_unshared(
-	struct attar_run *run, const struct attar_event_spec *spec, attar_event_fn *fn);
 
 #endif

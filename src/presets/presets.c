@@ -3,7 +3,7 @@
  * Presets: profilers that are a name, a summary and options of another profiler, each in a text
  * file. Those of attar are part of the library; users put theirs in a directory.
  */
-#include "run/presets.h"
+#include "presets/presets.h"
 
 #include <ctype.h>
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef RUN_PRESETS_H
-#define RUN_PRESETS_H
+#ifndef PRESETS_PRESETS_H
+#define PRESETS_PRESETS_H
 
 #include "attar/run.h"
 
