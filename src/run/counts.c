@@ -445,7 +445,7 @@ static int counts_follow(struct attar_run *run, void *self)
 int counts_read(struct attar_run *run)
 {
 	counted_list *list = &run->counts.list;
-	int followed = run->replay ? 0 : counts_follow(run);
+	int followed = run->replay ? 0 : counts_follow(run, NULL);
 
 	if (run->replay) {
 		replay_counts_read(run);
