@@ -92,11 +92,8 @@ int replay_open(struct attar_run *run)
 		return base_oom();
 	r = run->opts.pull ? pull_open(run, &run->replay->recording)
 			   : recording_open(run->opts.input, &run->replay->recording);
-	if (r == 0) {
-		symbols_set_author(
-			run->symbols, recording_get_facts(run->replay->recording)->owner);
+	if (r == 0)
 		r = select_parse(run);
-	}
 	if (r == 0)
 		r = select_parse_cpus(run);
 	if (r == 0)
@@ -105,7 +102,11 @@ int replay_open(struct attar_run *run)
 		r = copy_ints(&run->select.tids, &run->replay->tids);
 	if (r == 0)
 		r = recorded_names_open(run);
-	return r == 0 ? take_formats(run) : r;
+	if (r == 0)
+		r = take_formats(run);
+	if (r < 0)
+		replay_close(run);
+	return r;
 }
 
 int attar_run_find_events(
@@ -335,6 +336,7 @@ int replay_start(struct attar_run *run)
 
 	if (r < 0)
 		return r;
+	symbols_set_author(run->symbols, facts->owner);
 	for (size_t i = 0; i < recording_n_events(replay->recording); i++)
 		if (vec_push(&replay->events, (struct replay_sources){0}) < 0)
 			return base_oom();
