@@ -90,7 +90,30 @@ struct attar_symbols_opts {
 	 * which it saves the time to demangle them.
 	 */
 	bool mangled;
+	/*
+	 * Read the files of root and the caller in this process also after
+	 * attar_symbols_use_readers(): many addresses of one file are then looked up faster.
+	 */
+	bool own_in_process;
 };
+
+/*
+ * Lets processes without rights parse the files of programs, for caches that are created from now
+ * on: a malformed file can then crash, delay or take over a reader, but not this process. A reader
+ * is started for the first file of a user: "PROGRAM --read-files USER", which must call
+ * attar_reader_main(). It gets descriptors of files from this process; if it crashes, or needs too
+ * much time or memory, the file has no names, and the path in its symbols is "[unreadable: PATH]".
+ * Call frame information is parsed by this process. program is borrowed; "/proc/self/exe" is the
+ * calling program. NULL: no readers (the default). Not to be called while other threads create
+ * caches.
+ */
+ATTAR_API void attar_symbols_use_readers(const char *program);
+
+/*
+ * To be called first in main(): does not return if these are the arguments of a reader, which has
+ * its connection as descriptor 3.
+ */
+ATTAR_API void attar_reader_main(int argc, char **argv);
 
 /*
  * Creates an empty cache. Nothing is read before the first symbol is resolved. opts may be NULL.

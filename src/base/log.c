@@ -13,6 +13,11 @@ void attar_log_set(attar_log_fn *fn, void *ctx)
 	log_ctx = ctx;
 }
 
+bool log_is_on(void)
+{
+	return log_fn;
+}
+
 static void log_line(enum attar_level level, const char *fmt, va_list args)
 {
 	char text[1024];

@@ -136,6 +136,9 @@ int main(int argc, char **argv)
 {
 	const struct command *command;
 
+	attar_reader_main(argc, argv);
+	if (!secure_getenv("ATTAR_NO_READERS"))
+		attar_symbols_use_readers("/proc/self/exe");
 	perf_prof_begin(argc ? argv[0] : NULL);
 	console_init();
 	signals_init();

@@ -553,8 +553,10 @@ static int answer(struct lookup *l)
 
 static int open_target(struct lookup *l)
 {
-	const struct attar_symbols_opts opts = {
-		.size = sizeof(opts), .mangled = l->mangled || (l->llvm && !l->json)};
+	/* Nothing else depends on this process: it reads the file faster than it is told of it. */
+	const struct attar_symbols_opts opts = {.size = sizeof(opts),
+		.mangled = l->mangled || (l->llvm && !l->json),
+		.own_in_process = !l->pid};
 	int r = attar_symbols_new(&opts, &l->symbols);
 
 	if (r < 0)

@@ -2,6 +2,7 @@
 #include "elf/byte_source.h"
 
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 int byte_source_read(const struct byte_source *source, uint64_t offset, void *bytes, size_t n)
 {
@@ -31,7 +32,8 @@ int byte_source_file(int fd, struct byte_source *ret_source)
 {
 	struct stat st;
 
-	if (fstat(fd, &st) < 0)
+	/* fstat(3) may be newfstatat(2), which a reader (symbol/reader.h) has no right to use. */
+	if (syscall(SYS_fstat, fd, &st) < 0)
 		return attar_fail(-errno, "cannot stat: %s", strerror(errno));
 	if (!S_ISREG(st.st_mode))
 		return attar_fail(-ENOEXEC, "not a regular file");

@@ -10,7 +10,7 @@
 #include "recording/writer_internal.h"
 #include "symbol/symbols.h"
 
-enum { FRAMES_MAX = 128, RULE_BITS = 9, RULE_VALUE = (1 << 23) - 1 };
+enum { RULE_BITS = 9, RULE_VALUE = (1 << 23) - 1 };
 
 /* The modules are written one after the other, and the texts that they refer to in front. */
 struct encoder {
@@ -77,23 +77,35 @@ static void put_cfi(const struct cfi_table *table, struct buf *b)
 
 /* ---- locations ---- */
 
-/* Returns the number of frames that were added: none if they add nothing to the symbol. */
-static uint32_t put_frames(struct encoder *e, attar_location location, struct buf *b)
-{
-	struct attar_frame frames[FRAMES_MAX];
-	int n = attar_symbols_frames(e->symbols, location, frames, FRAMES_MAX);
+struct place_frames {
+	uint32_t first, n;
+};
 
-	n = MIN(n, (int)FRAMES_MAX);
+/* The frames of a module, one place after another in any order. */
+struct module_frames {
+	struct encoder *e;
+	struct place_frames *of; /* by the index of the location; owned */
+	uint32_t n;
+	struct buf bytes;
+};
+
+/* Adds none if they add nothing to the symbol. */
+static void put_frames(void *ctx, size_t index, const struct attar_frame *frames, size_t n)
+{
+	struct module_frames *all = ctx;
+	struct buf *b = &all->bytes;
+
 	if (n == 1 && !frames[0].file && !frames[0].line)
-		return 0;
-	for (int i = 0; i < n; i++) {
-		put_text(e, frames[i].mangled, b);
-		put_text(e, frames[i].file, b);
+		return;
+	for (size_t i = 0; i < n; i++) {
+		put_text(all->e, frames[i].mangled, b);
+		put_text(all->e, frames[i].file, b);
 		writer_put_u32(b, frames[i].line);
 		writer_put_u32(b, frames[i].column);
 		writer_put_u32(b, frames[i].inlined);
 	}
-	return (uint32_t)n;
+	all->of[index] = (struct place_frames){.first = all->n, .n = (uint32_t)n};
+	all->n += (uint32_t)n;
 }
 
 static void put_place(
@@ -144,28 +156,29 @@ static void put_file_id(struct encoder *e, attar_location location)
 /* The locations of one module, which are sorted. */
 static void put_module(struct encoder *e, const attar_location *locations, size_t n)
 {
-	struct buf frames _cleanup_(buf_done) = {0}, places _cleanup_(buf_done) = {0};
+	struct place_frames *of _cleanup_free_ = calloc(n, sizeof(*of));
+	struct module_frames all = {.e = e, .of = of};
+	struct buf places _cleanup_(buf_done) = {0};
 	struct dso *dso = dsos_get(&e->symbols->dsos, attar_location_dso(locations[0]));
 	enum attar_dso_kind kind;
-	uint32_t frame = 0;
 
-	for (size_t i = 0; i < n; i++) {
-		uint32_t added = put_frames(e, locations[i], &frames);
-
-		put_place(e, locations[i], frame, added, &places);
-		frame += added;
-	}
+	if (!of || attar_symbols_frames_batch(e->symbols, locations, n, put_frames, &all) < 0)
+		e->failed = true;
+	symbols_prefetch(e->symbols, locations, n);
+	for (size_t i = 0; of && i < n; i++)
+		put_place(e, locations[i], of[i].n ? of[i].first : 0, of[i].n, &places);
 	put_key(e, dso, attar_symbols_dso(e->symbols, locations[0], &kind), &e->modules);
 	put_file_id(e, locations[0]);
 	writer_put_u32(&e->modules, (uint32_t)n);
-	writer_put_u32(&e->modules, frame);
+	writer_put_u32(&e->modules, all.n);
 	writer_put_u32(&e->modules, dso->cfi_read);
-	buf_add(&e->modules, frames.data, frames.len);
+	buf_add(&e->modules, all.bytes.data, all.bytes.len);
 	buf_add(&e->modules, places.data, places.len);
 	e->failed |= cfi_complete(dso_cfi(dso)) < 0;
 	if (dso->cfi_read)
 		put_cfi(dso_cfi(dso), &e->modules);
-	e->failed |= buf_failed(&frames) || buf_failed(&places);
+	e->failed |= buf_failed(&all.bytes) || buf_failed(&places);
+	buf_done(&all.bytes);
 	e->n_modules++;
 }
 

@@ -29,7 +29,8 @@ static uint64_t self_cpu_ns(const struct attar_run *run)
 
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
 	return (uint64_t)((ts.tv_sec - run->notes.cpu_began.tv_sec) * 1000000000 + ts.tv_nsec -
-			  run->notes.cpu_began.tv_nsec);
+			  run->notes.cpu_began.tv_nsec) +
+	       user_stacks_readers_cpu(run);
 }
 
 /* The increase since the last report. Losses are estimates on some kernels and may shrink. */

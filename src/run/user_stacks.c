@@ -6,6 +6,7 @@
 #include "perf/target.h"
 #include "run/parts.h"
 #include "run/run.h"
+#include "symbol/reader.h"
 #include "symbol/source.h"
 #include "symbol/symbols.h"
 #include "unwind/frame_pointers.h"
@@ -252,6 +253,23 @@ static void remark_foreign(
 			(unsigned long long)stacks, arch ?: "another architecture");
 }
 
+uint64_t user_stacks_readers_cpu(const struct attar_run *run)
+{
+	return run->symbols ? readers_cpu(run->symbols->readers) : 0;
+}
+
+static void remark_unreadable(const struct attar_symbols *symbols, struct attar_report *report)
+{
+	size_t n;
+	const struct dso *dso = readers_failed(symbols, &n);
+
+	if (dso)
+		attar_report_remark(report,
+			"%zu file%s could not be read, such as %s (%s): the functions have no "
+			"names, and the path is shown as %s",
+			n, PLURAL_S(n), dso->key.path, dso_lost_reason(dso), dso->apart.shown);
+}
+
 /* Incomplete stacks, and inlined functions that are missing in them. */
 static void user_stacks_remark(
 	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
@@ -263,6 +281,7 @@ static void user_stacks_remark(
 
 	if (missing)
 		attar_report_remark(report, "%s", missing);
+	remark_unreadable(symbols, report);
 	remark_fp(run, &symbols->fp_stacks, report);
 	remark_full(&symbols->fp_stacks, report);
 	remark_branches(&symbols->branch_stacks, report);

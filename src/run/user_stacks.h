@@ -17,4 +17,7 @@ bool user_stacks_are_by_lbr(const struct attar_run *run);
  */
 int user_stacks_refused(const struct attar_run *run, const char *event, int error);
 
+/* ns of CPU time of the processes that read files, see symbol/reader.h. */
+uint64_t user_stacks_readers_cpu(const struct attar_run *run);
+
 #endif

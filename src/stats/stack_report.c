@@ -6,6 +6,7 @@
 #include "base/check_arg.h"
 #include "base/radix.h"
 #include "report/tree.h"
+#include "symbol/reader.h"
 #include "symbol/symbols.h"
 
 /* ---- idle CPUs ---- */
@@ -92,6 +93,31 @@ static int weigh_nameless(
 			r = weigh_location(p, locations[i], weight);
 	}
 	return r;
+}
+
+/* Readers of files (symbol/reader.h) are asked for all names together, which is cheaper. */
+static void look_up_names(struct stack_report *sr)
+{
+	enum { TOGETHER_MAX = 1 << 18 };
+	struct functions *f = sr->functions;
+	VEC(attar_location) unknown = {0};
+	const uint64_t *locations;
+	size_t n;
+
+	if (!readers_are_used(f->symbols))
+		return;
+	vec_each (&sr->samples->pairs, it) {
+		locations = stacks_locations(&sr->space->stacks, (uint32_t)it->key, &n);
+		for (size_t i = 0; i < n; i++)
+			if (!map_get(&f->by_location, locations[i]))
+				(void)vec_push(&unknown, locations[i]);
+		if (unknown.n > TOGETHER_MAX) {
+			symbols_prefetch(f->symbols, unknown.at, unknown.n);
+			unknown.n = 0;
+		}
+	}
+	symbols_prefetch(f->symbols, unknown.at, unknown.n);
+	vec_done(&unknown);
 }
 
 /* Makes the hot addresses separate functions. Returns how many, or -ENOMEM. */
@@ -389,6 +415,7 @@ int stack_report_table(struct stack_report *sr, struct attar_report *report)
 	uint64_t busy;
 	int r;
 
+	look_up_names(sr);
 	add_up(sr);
 	r = make_tree(sr);
 	if (r == 0)

@@ -66,19 +66,26 @@ static void add_unfit(const struct identity *wanted, const struct buf *path, con
 	*which->reason = reason;
 }
 
+static int open_file(const struct debugfile *which, const char *path)
+{
+	int handle _cleanup_close_ = -1;
+
+	if (which->opener)
+		return which->opener->other(which->opener->ctx, which->root, path);
+	handle = dso_open_path(which->root, path, 0);
+	return handle < 0 ? handle : dso_reopen(handle);
+}
+
 /* Returns an fd if the file matches. */
 static int try(const struct identity *wanted, const struct buf *path)
 {
-	int handle _cleanup_close_ = -1, fd _cleanup_close_ = -1;
 	struct byte_source source;
+	int fd _cleanup_close_ = -1;
 	const char *reason;
 
 	if (buf_failed(path))
 		return base_oom();
-	handle = dso_open_path(wanted->which->root, buf_text(path), 0);
-	if (handle < 0)
-		return handle;
-	fd = dso_reopen(handle);
+	fd = open_file(wanted->which, buf_text(path));
 	if (fd < 0 || byte_source_file(fd, &source) < 0)
 		return -ENOENT;
 	reason = misfit(wanted, &source);
@@ -132,7 +139,10 @@ static int try_server(const struct identity *wanted)
 	int fd _cleanup_close_ = -ENOENT;
 	struct byte_source source;
 
-	if (which->server)
+	if (which->opener && which->server)
+		fd = which->opener->download(
+			which->opener->ctx, which->path, wanted->id, wanted->id_size);
+	else if (which->server)
 		fd = debuginfod_open(which->server, which->path, wanted->id, wanted->id_size);
 	if (fd < 0 || byte_source_file(fd, &source) < 0 || misfit(wanted, &source))
 		return -ENOENT;

@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "elf/elf.h"
 #include "symbol/debuginfod.h"
+#include "symbol/file_opener.h"
 
 /* The binary, and search paths. */
 struct debugfile {
@@ -18,6 +19,7 @@ struct debugfile {
 	const char *roots;         /* colon-separated directories below root: "/usr/lib/debug" */
 	int root;                  /* a directory handle, or AT_FDCWD */
 	struct debuginfod *server; /* asked if no file is found; NULL: none */
+	const struct file_opener *opener; /* opens files instead; NULL: none */
 	/* If none fits: set to the path of one that is not used, and the reason; may be NULL */
 	struct buf *unfit;
 	const char **reason;

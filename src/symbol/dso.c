@@ -71,6 +71,7 @@ static void dso_done(struct dso *dso)
 	cfi_table_done(&dso->cfi);
 	debug_info_close(dso->source);
 	jit_done(&dso->jit);
+	reader_dso_done(&dso->apart);
 	if (dso->kernel)
 		kernel_done(dso->kernel);
 	free(dso->kernel);
@@ -281,6 +282,8 @@ void dso_close(struct dso *dso)
 
 const char *dso_lost_reason(const struct dso *dso)
 {
+	if (dso->apart.shown)
+		return readers_reason(dso->error);
 	return dso->error == -ESTALE    ? "its path has a different file"
 	       : dso->error == -EBADMSG ? "its contents are malformed"
 					: strerror(-dso->error);

@@ -17,6 +17,7 @@
 #include "elf/symtab.h"
 #include "symbol/jit.h"
 #include "symbol/kernel.h"
+#include "symbol/reader_dso.h"
 
 enum { DSO_MAX = 65000, DSO_MAX_TRIES = 8 };
 
@@ -28,6 +29,7 @@ static inline uint64_t kernel_address(uint64_t offset)
 	return offset >> 47 ? offset | ~PLACE_OFFSET : offset;
 }
 
+struct file_opener;
 struct stored_module;
 
 struct dso_key {
@@ -111,6 +113,7 @@ struct dso {
 	struct jit jit;               /* of kind ATTAR_DSO_IS_JIT */
 	struct kernel *kernel;        /* of another host, owned; NULL: none */
 	struct stored_module *stored; /* its names in a recording, borrowed; NULL: none */
+	struct reader_dso apart;      /* instead of table and source */
 };
 
 struct dsos {
@@ -120,6 +123,7 @@ struct dsos {
 	uint32_t free;        /* the first free number; 0: none */
 	unsigned max;
 	uint64_t refused;
+	const struct file_opener *opener; /* borrowed; NULL: files are opened here */
 };
 
 /* Whether both are the same file, or the same memory. */

@@ -49,6 +49,7 @@ static int open_debugfile(
 		.roots = where->roots,
 		.root = root,
 		.server = where->server,
+		.opener = where->dsos ? where->dsos->opener : NULL,
 		.unfit = &unfit,
 		.reason = &dso->unfit_reason});
 
@@ -324,9 +325,9 @@ void dso_load_cfi(struct dso *dso, int fd, struct dsos *dsos)
 	attar_error_clear();
 }
 
-static void open_debugfile_in(struct dso *dso, const char *debug_path, int root)
+void dso_find_debugfile_in(struct dso *dso, const char *debug_path, struct dsos *dsos, int root)
 {
-	const struct debug_search where = {.roots = debug_path};
+	const struct debug_search where = {.roots = debug_path, .dsos = dsos};
 	struct byte_source source;
 	struct elf elf;
 
@@ -346,7 +347,7 @@ void dso_find_foreign_debugfile(
 		if (root < 0)
 			continue;
 		if (dso_is_foreign(where->pids[i]))
-			open_debugfile_in(dso, debug_path, root);
+			dso_find_debugfile_in(dso, debug_path, NULL, root);
 		return;
 	}
 }

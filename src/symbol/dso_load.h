@@ -38,8 +38,10 @@ uint64_t dso_bias(const struct elf *elf, const struct elf *debug);
 
 /*
  * Opens the debug file of an open DSO in advance if its process has a different root directory,
- * which is inaccessible after the last process in it has exited. Ignores a missing file.
+ * which is inaccessible after the last process in it has exited. Ignores a missing file. The first
+ * function has this directory, or FILE_OPENER_ROOT if dsos has an opener.
  */
+void dso_find_debugfile_in(struct dso *dso, const char *debug_path, struct dsos *dsos, int root);
 void dso_find_foreign_debugfile(
 	struct dso *dso, const char *debug_path, const struct dso_search *where);
 

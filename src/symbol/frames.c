@@ -8,6 +8,7 @@
 #include "base/file_limit.h"
 #include "base/radix.h"
 #include "elf/demangle.h"
+#include "symbol/reader.h"
 #include "symbol/symbols.h"
 
 enum { BATCH_FRAMES = 128, AHEAD = 16 };
@@ -44,6 +45,74 @@ static void add_source(
 	frame->name = source->function ? symbols_plain_name(symbols, source->function) : NULL;
 }
 
+/* ---- of readers ---- */
+
+/* A place whose frames are asked of a reader. */
+struct place_apart {
+	struct attar_frame *frames;
+	size_t max, n;
+};
+
+static void keep_frames(void *ctx, size_t index, const struct attar_frame *frames, size_t n)
+{
+	struct place_apart *place = ctx;
+
+	place->n = n;
+	memcpy(place->frames, frames, MIN(n, place->max) * sizeof(*frames));
+}
+
+/* Returns the number of all; 0: the reader has failed. */
+static size_t frames_apart(struct attar_symbols *symbols, struct dso *dso, attar_location location,
+	const struct attar_frame *common, struct attar_frame *frames, size_t max)
+{
+	struct place_apart place = {.frames = frames, .max = max};
+	struct readers_places places = {
+		.at = &location, .n = 1, .common = *common, .fn = keep_frames, .ctx = &place};
+
+	(void)readers_frames(symbols, dso, &places);
+	return place.n;
+}
+
+/* The DSO that a reader has for a location; NULL: it is read here. */
+static struct dso *find_apart(struct attar_symbols *symbols, attar_location location)
+{
+	struct dso *dso = dsos_get(&symbols->dsos, attar_location_dso(location));
+
+	if (!symbols->readers || stored_find(dso->stored, location & PLACE_OFFSET))
+		return NULL;
+	if (dso->key.kind == ATTAR_DSO_IS_JIT)
+		return symbols_open_jit(symbols, &dso->jit) == 0 && readers_want(symbols, dso)
+			       ? dso
+			       : NULL;
+	if (dso->key.kind != ATTAR_DSO_IS_FILE)
+		return NULL;
+	dso = symbols_load(symbols, dso);
+	return dso->apart.is_apart && dso->state == DSO_LOADED ? dso : NULL;
+}
+
+/* Code of the kernel has no offset in its file. */
+static size_t vaddr_frames_apart(
+	struct attar_symbols *symbols, struct dso *dso, uint64_t vaddr, struct debug_frame *frames)
+{
+	const struct attar_frame none = {0};
+	struct attar_frame found[BATCH_FRAMES];
+	attar_location location = (uint64_t)dso->number << 48;
+	size_t n = 0;
+
+	if (attar_symbols_vaddr(symbols, location, vaddr - dso->placed, &location) == 0)
+		n = MIN(frames_apart(symbols, dso, location, &none, found, BATCH_FRAMES),
+			(size_t)BATCH_FRAMES);
+	for (size_t i = 0; i < n; i++)
+		frames[i] = (struct debug_frame){.function = found[i].mangled,
+			.file = found[i].file,
+			.line = found[i].line,
+			.column = found[i].column,
+			.inlined = found[i].inlined};
+	return n;
+}
+
+/* ---- of this process ---- */
+
 /* The line of an address in code of a JIT compiler, whose jitdump has lines. */
 static size_t jit_frame(struct attar_symbols *symbols, struct dso *dso, uint64_t address,
 	struct debug_frame *ret_frame)
@@ -54,6 +123,8 @@ static size_t jit_frame(struct attar_symbols *symbols, struct dso *dso, uint64_t
 	size_t n = 0;
 
 	*ret_frame = (struct debug_frame){0};
+	if (readers_want(symbols, dso)) /* it has failed */
+		return 0;
 	if (symbols_open_jit(symbols, &dso->jit) == 0 && jit_find(&dso->jit, address, &code) &&
 		jit_line(&dso->jit, &code, address, &file, &ret_frame->line) == 0) {
 		ret_frame->file = intern_text(&symbols->sources.strings, buf_text(&file));
@@ -91,7 +162,10 @@ static size_t kernel_frames(struct attar_symbols *symbols, const struct attar_sy
 	} else {
 		dso = kernel_module_of(symbols, symbol->dso, &address);
 	}
-	return dso ? file_frames(symbols, dso, address, frames) : 0;
+	if (!dso)
+		return 0;
+	return dso->apart.is_apart ? vaddr_frames_apart(symbols, dso, address, frames)
+				   : file_frames(symbols, dso, address, frames);
 }
 
 static size_t stored_frames(
@@ -146,11 +220,16 @@ int attar_symbols_frames(struct attar_symbols *symbols, attar_location location,
 	struct debug_frame sources[BATCH_FRAMES];
 	struct attar_symbol symbol;
 	struct attar_frame common;
+	struct dso *apart;
 	size_t n;
 
 	if (attar_symbols_resolve(symbols, location, &symbol) < 0)
 		attar_error_clear();
 	common = frame_of_symbol(symbols, location, &symbol);
+	apart = find_apart(symbols, location);
+	n = apart ? frames_apart(symbols, apart, location, &common, ret_frames, max) : 0;
+	if (n)
+		return (int)n;
 	n = MIN(source_frames(symbols, location, &symbol, sources), (size_t)BATCH_FRAMES);
 	make_frames(symbols, &common, sources, MIN(n, max), ret_frames);
 	if (!n && max)
@@ -176,7 +255,7 @@ static void find_symbol_end(const struct attar_symbols *symbols, struct found *f
 	uint64_t offset = f->location & PLACE_OFFSET, end, last;
 
 	f->symbol_end = 0;
-	if (dso->key.kind != ATTAR_DSO_IS_FILE || own->stored ||
+	if (own->apart.is_apart || dso->key.kind != ATTAR_DSO_IS_FILE || own->stored ||
 		symbols->last_key >> 48 != dso->number || symbols->last_location != f->location ||
 		!elf_vaddr(dso->segments.at, dso->segments.n, offset, &f->vaddr))
 		return;
@@ -188,6 +267,15 @@ static void find_symbol_end(const struct attar_symbols *symbols, struct found *f
 		return;
 	f->dso = dso;
 	f->symbol_end = f->location + (end - f->vaddr);
+}
+
+attar_location symbols_end(const struct attar_symbols *symbols, attar_location location)
+{
+	struct found f;
+
+	f.location = location;
+	find_symbol_end(symbols, &f);
+	return f.symbol_end;
 }
 
 /* Goes on to a location with the same symbol. */
@@ -345,12 +433,70 @@ static size_t places_of_unit(const struct batch *b, const struct run *first)
 	return n;
 }
 
+/* Places of which a reader finds the frames. */
+struct batch_apart {
+	const struct batch *batch;
+	size_t first;
+	bool *done;
+};
+
+static void answer_place(void *ctx, size_t index, const struct attar_frame *frames, size_t n)
+{
+	const struct batch_apart *a = ctx;
+
+	a->done[index] = true;
+	a->batch->fn(a->batch->ctx, a->batch->places[a->first + index], frames, n);
+}
+
+/* Those that it has not found are answered without a symbol. */
+static int answer_apart(struct batch *b, struct dso *dso, size_t first, size_t n)
+{
+	attar_location *locations _cleanup_free_ = malloc(n * sizeof(*locations));
+	bool *done _cleanup_free_ = calloc(n, sizeof(*done));
+	struct batch_apart a = {.batch = b, .first = first, .done = done};
+	struct readers_places places = {.at = locations, .n = n, .fn = answer_place, .ctx = &a};
+	struct attar_symbol none = {0};
+
+	if (!locations || !done)
+		return base_oom();
+	for (size_t i = 0; i < n; i++)
+		locations[i] = location_at(b, first + i);
+	none.dso = attar_symbols_dso(b->symbols, locations[0], &none.kind);
+	places.common = frame_of_symbol(b->symbols, locations[0], &none);
+	(void)readers_frames(b->symbols, dso, &places);
+	for (size_t i = 0; i < n; i++)
+		if (!done[i])
+			answer(b, first + i, 1);
+	return 0;
+}
+
+/* Places of which some are in a recording. */
+static void answer_singly(struct batch *b, size_t first, size_t n)
+{
+	struct attar_frame frames[BATCH_FRAMES];
+
+	for (size_t i = first; i < first + n; i++) {
+		int found =
+			attar_symbols_frames(b->symbols, location_at(b, i), frames, BATCH_FRAMES);
+
+		b->fn(b->ctx, b->places[i], frames, MIN((size_t)found, (size_t)BATCH_FRAMES));
+	}
+}
+
 /* Answers the places in one binary, unit by unit. */
 static int answer_binary(struct batch *b, size_t first, size_t n)
 {
-	const struct dso *dso = dso_at(b, first);
-	int r = find_runs(b, first, n);
+	struct dso *dso = dso_at(b, first), *apart;
+	int r;
 
+	if (b->symbols->readers && dso->stored) {
+		answer_singly(b, first, n);
+		return 0;
+	}
+	apart = find_apart(b->symbols, location_at(b, first));
+	if (apart)
+		return answer_apart(b, apart, first, n);
+	r = find_runs(b, first, n);
 	if (r < 0)
 		return r;
 	qsort(b->runs.at, b->runs.n, sizeof(*b->runs.at), by_unit);

@@ -10,85 +10,60 @@
 #include "symbol/dso_load.h"
 #include "symbol/symbols.h"
 
-const char *source_missing(struct symbol_sources *sources)
-{
-	static const char *const effects[] = {
-		[SOURCE_PART_DWO] = "functions that are inlined in its code are unknown; copy the "
-				    "file of this build there, or make a package BINARY.dwp",
-		[SOURCE_PART_DWZ] = "names and functions that dwz moved there are unknown; copy "
-				    "the file of this build there",
-		[SOURCE_PART_LINK] = "functions or source lines of its binary are unknown; copy "
-				     "the debug file of this build there",
-	};
-	static __thread char text[PATH_MAX + 512];
-
-	if (!sources->first_missing)
-		return NULL;
-	sources->is_missing_said = true;
-	snprintf(text, sizeof(text), "%zu debug file%s cannot be used, such as %s (%s): %s",
-		sources->missing.n, PLURAL_S(sources->missing.n), sources->first_missing,
-		sources->first_reason, effects[sources->first_part]);
-	return text;
-}
-
-void symbol_sources_done(struct symbol_sources *sources)
-{
-	if (sources->first_missing && !sources->is_missing_said)
-		log_note("%s", source_missing(sources));
-	intern_done(&sources->strings);
-	map_done(&sources->missing);
-}
-
 static int open_other(void *ctx, const char *path)
 {
-	int handle _cleanup_close_ = dso_open_path(AT_FDCWD, path, 0);
+	const struct attar_symbols *symbols = ctx;
+	const struct file_opener *opener = symbols->dsos.opener;
+	int handle _cleanup_close_ = -1;
 
+	if (opener)
+		return opener->other(opener->ctx, AT_FDCWD, path);
+	handle = dso_open_path(AT_FDCWD, path, 0);
 	return handle < 0 ? handle : dso_reopen(handle);
-}
-
-/* Also called again for a file, after its unit was dropped. */
-void source_add_missing(
-	struct symbol_sources *sources, enum source_part part, const char *path, const char *reason)
-{
-	const char *name = intern_text(&sources->strings, path),
-		   *why = intern_text(&sources->strings, reason);
-
-	if (!name || !why || map_put(&sources->missing, (uintptr_t)name, 1) < 0 ||
-		sources->first_missing)
-		return;
-	sources->first_missing = name;
-	sources->first_reason = why;
-	sources->first_part = part;
 }
 
 static void add_missing(void *ctx, enum debug_part part, const char *path, const char *reason)
 {
-	source_add_missing(
-		ctx, part == DEBUG_PART_DWO ? SOURCE_PART_DWO : SOURCE_PART_DWZ, path, reason);
+	struct attar_symbols *symbols = ctx;
+
+	source_add_missing(&symbols->sources,
+		part == DEBUG_PART_DWO ? SOURCE_PART_DWO : SOURCE_PART_DWZ, path, reason);
+}
+
+static void set_path(const struct attar_symbols *symbols, int fd, char path[PATH_MAX])
+{
+	const struct file_opener *opener = symbols->dsos.opener;
+	char link[64];
+	ssize_t n;
+
+	if (opener) {
+		snprintf(path, PATH_MAX, "%s", opener->path(opener->ctx, fd));
+		return;
+	}
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, path, PATH_MAX - 1);
+	path[n < 0 ? 0 : n] = '\0';
 }
 
 /* Opens the debug information in a file; owns the fd. */
 static int open_in(struct attar_symbols *symbols, struct dso *dso, int fd)
 {
-	char link[64], path[PATH_MAX];
+	char path[PATH_MAX];
 	struct debug_info_options options = {.path = path,
 		.binary = dso->key.path,
 		.roots = symbols->debug_path,
 		.open = open_other,
 		.missing = add_missing,
-		.ctx = &symbols->sources,
+		.ctx = symbols,
 		.strings = &symbols->sources.strings,
 		.max_bytes = symbols->sources.max_bytes};
-	ssize_t n;
 	int r = byte_source_file(fd, &options.source);
 
 	if (r < 0) {
 		close(fd);
 		return r;
 	}
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	n = readlink(link, path, sizeof(path) - 1);
-	path[n < 0 ? 0 : n] = '\0';
+	set_path(symbols, fd, path);
 	return debug_info_open(&options, &dso->source);
 }
 
@@ -106,6 +81,7 @@ static int find_separate(struct attar_symbols *symbols, struct dso *dso, const s
 		.roots = symbols->debug_path,
 		.root = AT_FDCWD,
 		.server = &symbols->debuginfod,
+		.opener = symbols->dsos.opener,
 		.unfit = &unfit,
 		.reason = &reason});
 

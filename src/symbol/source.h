@@ -26,6 +26,9 @@ struct symbol_sources {
 	const char *first_reason;       /* in strings */
 	enum source_part first_part;
 	bool is_missing_said;
+	/* Called for each file that is new in missing; NULL: none */
+	void (*say_missing)(void *ctx, enum source_part part, const char *path, const char *reason);
+	void *say_ctx;
 };
 
 void symbol_sources_done(struct symbol_sources *sources);

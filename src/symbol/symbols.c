@@ -6,10 +6,11 @@
 #include "base/check_arg.h"
 #include "base/file_limit.h"
 #include "base/option_struct.h"
+#include "base/radix.h"
 #include "elf/demangle.h"
 #include "symbol/address_space.h"
-#include "symbol/build_id_cache.h"
 #include "symbol/dso_load.h"
+#include "symbol/reader.h"
 #include "symbol/vdso.h"
 
 enum {
@@ -38,6 +39,7 @@ int attar_symbols_new(const struct attar_symbols_opts *opts, struct attar_symbol
 		return r;
 	}
 	symbols->mangled = o.mangled;
+	symbols->own_in_process = o.own_in_process;
 	symbols->max_open = o.max_open_files ?: file_limit_for_cache();
 	symbols->sources.max_bytes = o.max_source_bytes ?: SOURCE_BYTES_MAX;
 	symbols->max_bytes = o.max_symbol_bytes ?: SYMBOL_BYTES_MAX;
@@ -69,6 +71,7 @@ struct attar_symbols *attar_symbols_free(struct attar_symbols *symbols)
 	debuginfod_done(&symbols->debuginfod);
 	free(symbols->unwind_cache);
 	stored_free(symbols->stored);
+	readers_free(symbols->readers);
 	map_done(&symbols->symbols);
 	map_done(&symbols->plain);
 	free(symbols->debug_path);
@@ -101,24 +104,6 @@ size_t symbols_build_id(
 		return 0;
 	*ret_id = dso->build_id;
 	return dso->build_id_size;
-}
-
-int symbols_file(const struct attar_symbols *symbols, const struct dso_search *where)
-{
-	const struct dso_key *key = where->key;
-	int fd = kept_files_open(symbols->kept, key), cached = -1;
-
-	if (fd < 0)
-		fd = dso_open(where);
-	if (fd < 0 && key->build_id_size)
-		cached = build_id_cache_open(key->build_id, key->build_id_size);
-	return cached < 0 ? fd : cached;
-}
-
-int symbols_open_jit(const struct attar_symbols *symbols, struct jit *jit)
-{
-	kept_files_open_jit(symbols->kept, jit);
-	return jit_open(jit);
 }
 
 struct cfi_table *symbols_cfi(const struct attar_address_space *space, attar_location location)
@@ -186,7 +171,8 @@ static struct kernel *kernel_of(struct attar_symbols *symbols, const struct dso 
 /* A file whose functions have no names. */
 static bool is_lost(const struct dso *dso)
 {
-	return dso->key.kind == ATTAR_DSO_IS_FILE && dso->state == DSO_LOST && !dso->stored;
+	return dso->key.kind == ATTAR_DSO_IS_FILE && dso->state == DSO_LOST && !dso->stored &&
+	       !dso->apart.shown;
 }
 
 static bool is_replaced(const struct dso *dso)
@@ -211,6 +197,7 @@ static void drop_symbols(struct attar_symbols *symbols, struct dso *dso)
 		return;
 	}
 	symbols->open -= dso_files(dso);
+	reader_dso_done(&dso->apart);
 	symtab_done(&dso->table);
 	dso->unread = DSO_UNREAD_NONE;
 	vec_done(&dso->segments);
@@ -277,10 +264,26 @@ void symbols_identify(struct attar_symbols *symbols, const struct attar_mapping 
 	symbols->last_location = symbols->last_key = 0;
 }
 
+/* False: readers cannot be started. */
+static bool load_apart(
+	struct attar_symbols *symbols, struct dso *dso, struct debuginfod *server, int root)
+{
+	if (readers_load(symbols, dso, server, root) < 0 && dso->state == DSO_LOST)
+		log_debug("cannot read symbols of %s: %s", dso->key.path, dso_lost_reason(dso));
+	attar_error_clear();
+	if (dso->state == DSO_LOST) {
+		symbols->open -= dso_files(dso);
+		dso_close(dso);
+	}
+	return dso->state != DSO_OPEN;
+}
+
 /* server: NULL while events arrive, which must not wait for a download. */
 static void load(struct attar_symbols *symbols, struct dso *dso, struct debuginfod *server)
 {
 	if (dso->state != DSO_OPEN)
+		return;
+	if (readers_want(symbols, dso) && load_apart(symbols, dso, server, -1))
 		return;
 	symbols->open -= dso_files(dso);
 	if (dso_load(dso, symbols->debug_path, server, &symbols->dsos) < 0)
@@ -311,6 +314,31 @@ static void make_room(struct attar_symbols *symbols)
 	}
 }
 
+void symbols_load_open(struct attar_symbols *symbols, struct dso *dso, bool is_foreign)
+{
+	make_room(symbols);
+	if (is_foreign && dso->debug_fd < 0)
+		dso_find_debugfile_in(dso, symbols->debug_path, &symbols->dsos, FILE_OPENER_ROOT);
+	symbols->open += dso_files(dso);
+	load(symbols, dso, &symbols->debuginfod);
+}
+
+/* The reader looks for a debug file in the root directory of the process, while that is there. */
+static bool find_foreign_apart(
+	struct attar_symbols *symbols, struct dso *dso, const struct dso_search *where)
+{
+	int root _cleanup_close_ = -1;
+
+	if (!readers_want(symbols, dso))
+		return false;
+	for (int i = 0; i < DSO_SEARCH_PIDS && where->pids[i] && root < 0; i++) {
+		root = dso_open_root(where->pids[i]);
+		if (root >= 0 && !dso_is_foreign(where->pids[i]))
+			return true;
+	}
+	return root < 0 || load_apart(symbols, dso, NULL, root);
+}
+
 static void open_file(
 	struct attar_symbols *symbols, struct dso *dso, const struct dso_search *where)
 {
@@ -330,9 +358,11 @@ static void open_file(
 	dso_note_owner(&dso->origin, fd, &dso->key);
 	dso->state = DSO_OPEN;
 	dso->debug_fd = kept_files_open_debug(symbols->kept, &dso->key);
-	if (dso->debug_fd < 0)
-		dso_find_foreign_debugfile(dso, symbols->debug_path, where);
 	symbols->open += dso_files(dso);
+	if (dso->debug_fd >= 0 || find_foreign_apart(symbols, dso, where))
+		return;
+	dso_find_foreign_debugfile(dso, symbols->debug_path, where);
+	symbols->open += dso->debug_fd >= 0;
 }
 
 /*
@@ -533,9 +563,23 @@ static const char *shown_path(const struct dso *dso)
 {
 	if (dso->stored && dso->stored->shown)
 		return dso->stored->shown;
+	if (dso->apart.shown)
+		return dso->apart.shown;
 	if (dso->jit.dump_path)
 		return dso->jit.dump_path;
 	return dso->jit.path[0] ? dso->jit.path : dso->key.path;
+}
+
+static int resolve_jit_apart(
+	struct attar_symbols *symbols, struct dso *dso, struct attar_symbol *symbol, bool kept)
+{
+	int r;
+
+	symbol->dso = dso->stored ? shown_path(dso) : dso->key.path;
+	r = readers_resolve(symbols, dso, symbol);
+	if (!kept)
+		keep_jit(symbols, &dso->jit);
+	return r;
 }
 
 static int resolve_jit(struct attar_symbols *symbols, unsigned number, struct dso *dso,
@@ -545,7 +589,9 @@ static int resolve_jit(struct attar_symbols *symbols, unsigned number, struct ds
 	const char *raw = NULL;
 	bool kept = jit_is_open(&dso->jit);
 
-	if (symbols_open_jit(symbols, &dso->jit) == 0 && jit_find(&dso->jit, symbol->offset, &code))
+	if (symbols_open_jit(symbols, &dso->jit) == 0 && readers_want(symbols, dso))
+		return resolve_jit_apart(symbols, dso, symbol, kept);
+	if (jit_is_open(&dso->jit) && jit_find(&dso->jit, symbol->offset, &code))
 		raw = jit_raw_name(symbols, number, &dso->jit, &code);
 	/* code that the files do not have may belong to another compiler, or to none */
 	symbol->dso = dso->stored ? shown_path(dso) : dso->key.path;
@@ -603,6 +649,46 @@ static bool find_in_file(
 	return found;
 }
 
+/* The DSO of a location whose symbols a reader has; NULL: none has. */
+static struct dso *find_apart(struct attar_symbols *symbols, attar_location location)
+{
+	struct dso *dso = dsos_get(&symbols->dsos, attar_location_dso(location));
+
+	if (attar_location_dso(location) == ATTAR_DSO_LABEL || dso->stored ||
+		(dso->key.kind != ATTAR_DSO_IS_FILE && dso->key.kind != ATTAR_DSO_IS_VDSO))
+		return NULL;
+	dso = symbols_load(symbols, dso);
+	return dso->apart.is_apart && dso->state == DSO_LOADED ? dso : NULL;
+}
+
+void symbols_prefetch(struct attar_symbols *symbols, const attar_location *locations, size_t n)
+{
+	uint32_t *order _cleanup_free_ =
+		readers_are_used(symbols) ? radix_order(locations, n) : NULL;
+	VEC(uint64_t) offsets = {0};
+
+	for (size_t i = 0, end; order && i < n; i = end) {
+		unsigned number = attar_location_dso(locations[order[i]]);
+		struct dso *dso = find_apart(symbols, locations[order[i]]);
+
+		offsets.n = 0;
+		for (end = i; end < n; end++) {
+			attar_location location = locations[order[end]];
+			uint64_t offset = location & PLACE_OFFSET;
+
+			if (attar_location_dso(location) != number)
+				break;
+			if (dso && (!offsets.n || offsets.at[offsets.n - 1] != offset) &&
+				!readers_know(dso, offset) && vec_push(&offsets, offset) < 0)
+				break;
+		}
+		if (offsets.n)
+			readers_prefetch(symbols, dso, offsets.at, offsets.n);
+		end = MAX(end, i + 1);
+	}
+	vec_done(&offsets);
+}
+
 static bool is_trampoline(const char *name)
 {
 	return strstr(name, "sigreturn") || !strncmp(name, "__restore", 9);
@@ -619,6 +705,8 @@ static int resolve_file(struct attar_symbols *symbols, struct dso *own, struct a
 	uint64_t vaddr;
 	size_t index;
 
+	if (dso->apart.is_apart)
+		return readers_resolve(symbols, dso, symbol);
 	if (!elf_vaddr(dso->segments.at, dso->segments.n, symbol->offset, &vaddr))
 		return -ENOENT;
 	symbols->last_location = 0;
@@ -773,10 +861,12 @@ void attar_symbols_get_stats(
 		count_source(dso, &stats);
 		if (dso->key.kind != ATTAR_DSO_IS_FILE)
 			continue;
-		stats.files_read += !dso->twin && (dso->state == DSO_LOADED ||
-							  (dso->state == DSO_NEW && dso->dropped));
+		stats.files_read +=
+			!dso->twin && !dso->apart.is_twin &&
+			(dso->state == DSO_LOADED || (dso->state == DSO_NEW && dso->dropped));
 		stats.files_replaced += is_replaced(dso);
-		stats.files_unreadable += is_lost(dso) && !is_replaced(dso);
+		stats.files_unreadable += dso->apart.shown || (is_lost(dso) && !is_replaced(dso));
 	}
+	readers_add_stats(symbols->readers, &stats);
 	*ret_stats = stats;
 }

@@ -6,6 +6,7 @@
 #include "base/intern.h"
 #include "symbol/data_symbols.h"
 #include "symbol/debuginfod.h"
+#include "symbol/file_opener.h"
 #include "symbol/dso.h"
 #include "symbol/dso_open.h"
 #include "symbol/kept_files.h"
@@ -63,6 +64,8 @@ struct attar_symbols {
 	size_t ranges; /* that memory was allocated for, of all address spaces */
 	struct intern labels;
 	struct symbol_sources sources;
+	struct symbol_readers *readers; /* owned; NULL: files are read in this process */
+	bool own_in_process;            /* those of root and the caller are, too */
 	struct data_symbols data; /* of the file that attar_symbols_data() was asked for last */
 	struct debuginfod debuginfod;
 	struct attar_symbols *beside;      /* atomic: cancelled with this one; NULL: none */
@@ -137,6 +140,25 @@ const char *symbols_plain_name(struct attar_symbols *symbols, const char *raw);
  * if that has the same contents.
  */
 struct dso *symbols_load(struct attar_symbols *symbols, struct dso *dso);
+
+/*
+ * Reads the symbols of a DSO whose file was just opened. is_foreign: looks for its debug file in
+ * the root directory of its process.
+ */
+void symbols_load_open(struct attar_symbols *symbols, struct dso *dso, bool is_foreign);
+
+/*
+ * Code from a location of a file to this one has the symbol that attar_symbols_resolve() has just
+ * found for the location; 0: that is not known.
+ */
+attar_location symbols_end(const struct attar_symbols *symbols, attar_location location);
+
+/*
+ * Looks up the symbols of locations together, if a reader does it (symbol/reader.h). They may be in
+ * any order, and repeat.
+ */
+void symbols_prefetch(
+	struct attar_symbols *symbols, const attar_location *locations, size_t n);
 
 /* Prefers the names in a recording; symbols owns stored from now on. Once. */
 void symbols_set_stored(struct attar_symbols *symbols, struct stored *stored);

@@ -353,6 +353,13 @@ static size_t with_symbols(const struct attar_symbols *symbols)
 	return n;
 }
 
+/* Readers have the symbols themselves. */
+static void check_with_symbols(const struct seen *seen, size_t n)
+{
+	if (!seen->symbols->readers)
+		assert_int_equal(with_symbols(seen->symbols), n);
+}
+
 /* With room for the symbols of one file, every name is found until the other file is deleted. */
 static void test_little_memory_for_symbols(void **state)
 {
@@ -365,13 +372,14 @@ static void test_little_memory_for_symbols(void **state)
 	libc = scan_libc(seen);
 	for (int i = 0; i < 3; i++) {
 		check_name(seen, 0, own);
-		assert_int_equal(with_symbols(seen->symbols), 1);
+		check_with_symbols(seen, 1);
 		check_tsearch(seen, libc);
-		assert_int_equal(with_symbols(seen->symbols), 1);
+		check_with_symbols(seen, 1);
 	}
 	assert_int_equal(stats(seen).files_read, 2);
 	child_clean();
-	assert_int_equal(attar_symbols_resolve(seen->symbols, own, &symbol), -ENOENT);
+	if (!seen->symbols->readers)
+		assert_int_equal(attar_symbols_resolve(seen->symbols, own, &symbol), -ENOENT);
 	check_tsearch(seen, libc);
 }
 
@@ -412,9 +420,9 @@ static void test_copies_of_a_file(void **state)
 
 	check_copy(seen, x, "x");
 	check_copy(seen, y, "y");
-	assert_int_equal(with_symbols(seen->symbols), 1);
+	check_with_symbols(seen, 1);
 	check_copy(seen, z, "z");
-	assert_int_equal(with_symbols(seen->symbols), 2);
+	check_with_symbols(seen, 2);
 	assert_int_equal(stats(seen).files_read, 2);
 	assert_ptr_equal(symbols_cfi(seen->space, x), symbols_cfi(seen->space, y));
 	assert_ptr_not_equal(symbols_cfi(seen->space, x), symbols_cfi(seen->space, z));
