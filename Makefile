@@ -11,6 +11,8 @@
 #   make static     builds attar as one file that runs on any distribution, and prints its name;
 #                   with ARCH=arm64 for arm64
 #   make deb        builds Debian packages in build-deb/
+#   make dist       writes the source of a release, its checksums and a list of what is inside (SPDX)
+#                   in build-dist/
 #   make bench      builds, measures attar and comparable tools in the same run
 #   make install    installs under PREFIX (default /usr/local), below DESTDIR when that is given
 #   make uninstall  removes what install put there
@@ -56,6 +58,10 @@ static: all
 deb:
 	@tools/need build deb
 	@tools/deb build-deb
+
+# The source of the last commit.
+dist:
+	@tools/dist build-dist
 
 demo: all
 	@$(ATTAR) profile -F 997 -g -d 3s -o demo.html -- $(BUILD)/tests/workloads/demo
@@ -110,4 +116,4 @@ uninstall: all
 clean:
 	rm -rf build build-* demo.html demo.folded
 
-.PHONY: all static deb configure demo test-packages test check mutants bench-packages bench install uninstall clean
+.PHONY: all static deb dist configure demo test-packages test check mutants bench-packages bench install uninstall clean

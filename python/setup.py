@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
 """Builds the C part of the package with the installed libattar: pip install ./python."""
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 from setuptools import Extension, setup
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).resolve().parent
 
 
 def flags_of(*libraries):
@@ -29,10 +30,12 @@ def native():
         'attar._attar', [str(path.relative_to(HERE)) for path in sorted(HERE.glob('src/*.c'))],
         depends=['src/native.h'],
         define_macros=[('Py_LIMITED_API', '0x03090000'), ('_GNU_SOURCE', None)],
-        extra_compile_args=['-std=gnu17', '-fvisibility=hidden'],
+        extra_compile_args=['-std=gnu17', '-fvisibility=hidden', f'-ffile-prefix-map={HERE}=.'],
         extra_link_args=['-Wl,-z,relro,-z,now'],
         include_dirs=flags['-I'], library_dirs=flags['-L'], libraries=flags['-l'],
         runtime_library_dirs=flags['-L'], py_limited_api=True)
 
 
+# The same sources give the same wheel: files in it have this time, not that of the build.
+os.environ.setdefault('SOURCE_DATE_EPOCH', '315532800')  # 1980-01-01, the first that zip can have
 setup(ext_modules=[native()], options={'bdist_wheel': {'py_limited_api': 'cp39'}})

@@ -15,10 +15,11 @@ CACHE = Path(os.environ.get('XDG_CACHE_HOME') or Path.home() / '.cache') / 'atta
 def environment(**more):
     """
     The caller's environment with the cache of compiled files. meson finds ccache by itself. Files
-    are the same in every folder, except for the folder that debug information names.
+    are the same in every folder, except for the folder that debug information names. None: unset.
     """
-    return {'CCACHE_DIR': str(CACHE / 'ccache'), 'CCACHE_MAXSIZE': '1G', 'CCACHE_NOHASHDIR': '1',
-            **os.environ, **more}
+    found = {'CCACHE_DIR': str(CACHE / 'ccache'), 'CCACHE_MAXSIZE': '1G', 'CCACHE_NOHASHDIR': '1',
+             **os.environ, **more}
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def cached(compiler):

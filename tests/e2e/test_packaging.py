@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: MIT
 """The systemd unit, the Debian packages and the static program."""
 import fcntl
+import hashlib
 import json
 import os
+import platform
 import re
 import shutil
 import subprocess
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -145,7 +148,103 @@ def test_static_program_for_arm64():
     assert json.loads(ended.stdout.splitlines()[-1])['profiler'] == 'profile'
 
 
+def test_static_program_is_the_same_in_another_folder(static):
+    """ccache would give it the objects of the tested folder: it distinguishes folders here."""
+    again = BUILD.parent / f'{BUILD.name}-elsewhere'
+    more = {'CCACHE_NOHASHDIR': None, 'CCACHE_HASHDIR': '1'}
+    failed = builds.setup(again, '-Dtests=disabled', '-Dpython=disabled', '--prefix=/usr/local',
+                          CC=' '.join(builds.cached('cc')), **more)
+    assert not failed, failed
+    done = builds.run(ROOT / 'tools/static', 'amd64' if platform.machine() == 'x86_64' else 'arm64',
+                      again, **more)
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert (again / static.name).read_bytes() == static.read_bytes()
+
+
+# ---- the source ----
+
+@pytest.fixture(scope='module')
+def dist(tmp_path_factory):
+    if not has('git') or subprocess.run(['git', '-C', ROOT, 'rev-parse', 'HEAD'],
+                                        capture_output=True).returncode:
+        pytest.skip('not a clone of the repository')
+    folder = tmp_path_factory.mktemp('dist')
+    subprocess.run([ROOT / 'tools/dist', folder], check=True, capture_output=True)
+    return folder
+
+
+def test_source_has_the_committed_files(dist):
+    subprocess.run(['sha256sum', '--check', '--strict', 'SHA256SUMS'], cwd=dist, check=True,
+                   capture_output=True)
+    archive, = dist.glob('*.tar.gz')
+    top = archive.name.removesuffix('.tar.gz')
+    with tarfile.open(archive) as tar:
+        members = tar.getmembers()
+    names = subprocess.run(['git', '-C', ROOT, 'ls-tree', '-r', '--name-only', '-z', 'HEAD'],
+                           check=True, capture_output=True, text=True).stdout.split('\0')[:-1]
+    assert [member.name for member in members] == sorted(f'{top}/{name}' for name in names)
+    assert {member.mode for member in members} == {0o644, 0o755}
+    assert {(member.uid, member.uname) for member in members} == {(0, 'root')}
+    assert (dist / 'SHA256SUMS').read_text().count('\n') == 2
+
+
+def test_source_is_the_same_in_another_folder(dist, tmp_path):
+    subprocess.run(['git', 'clone', '-q', ROOT, tmp_path / 'clone'], check=True)
+    subprocess.run([tmp_path / 'clone/tools/dist', tmp_path / 'out'], check=True,
+                   capture_output=True, env={**os.environ, 'TZ': 'Asia/Tokyo'})
+    for path in dist.iterdir():
+        assert (tmp_path / 'out' / path.name).read_bytes() == path.read_bytes(), path.name
+
+
+def test_list_of_the_source_is_valid(dist):
+    """The rules of SPDX 2.3 for the fields that the list has; all checksums are computed again."""
+    path, = dist.glob('*.spdx.json')
+    listing = json.loads(path.read_text())
+    archive = dist / path.name.replace('.spdx.json', '.tar.gz')
+    assert listing['spdxVersion'] == 'SPDX-2.3' and listing['dataLicense'] == 'CC0-1.0'
+    assert listing['SPDXID'] == 'SPDXRef-DOCUMENT'
+    assert re.fullmatch(r'https?://[^#]+', listing['documentNamespace'])
+    assert re.fullmatch(r'\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ', listing['creationInfo']['created'])
+    assert all(re.match('Tool: ', creator) for creator in listing['creationInfo']['creators'])
+    package, = listing['packages']
+    ids = [element['SPDXID'] for element in (package, *listing['files'])]
+    assert len(set(ids)) == len(ids)
+    assert all(re.fullmatch(r'SPDXRef-[A-Za-z0-9.-]+', name) for name in ids)
+    assert {(r['spdxElementId'], r['relationshipType'], r['relatedSpdxElement'])
+            for r in listing['relationships']} == {
+        ('SPDXRef-DOCUMENT', 'DESCRIBES', 'SPDXRef-Package'),
+        *(('SPDXRef-Package', 'CONTAINS', name) for name in ids[1:])}
+    assert package['checksums'] == [{
+        'algorithm': 'SHA256', 'checksumValue': hashlib.sha256(archive.read_bytes()).hexdigest()}]
+    sums = []
+    with tarfile.open(archive) as tar:
+        top = tar.next().name.partition('/')[0]
+        rows = {f'{top}/{row["fileName"].removeprefix("./")}': row for row in listing['files']}
+        assert set(rows) == {member.name for member in tar if member.isfile()}
+        for name, row in rows.items():
+            data = tar.extractfile(name).read()
+            sums.append(hashlib.sha1(data).hexdigest())
+            assert row['checksums'] == [
+                {'algorithm': 'SHA1', 'checksumValue': sums[-1]},
+                {'algorithm': 'SHA256', 'checksumValue': hashlib.sha256(data).hexdigest()}]
+    assert package['packageVerificationCode']['packageVerificationCodeValue'] == \
+        hashlib.sha1(''.join(sorted(sums)).encode()).hexdigest()
+    licenses = {name.partition('/')[2]: row['licenseConcluded'] for name, row in rows.items()}
+    assert licenses['perfume/perfume.h'] == licenses['perfume/LICENSE'] == 'CC0-1.0'
+    assert licenses['src/cli/main.c'] == licenses['README.md'] == 'MIT'
+    assert set(licenses.values()) == {'MIT', 'CC0-1.0'}
+    assert package['licenseConcluded'] == 'CC0-1.0 AND MIT'
+
+
 # ---- Debian packages ----
+
+def build_packages(folder):
+    """What is tested is the packages: without optimization, they are built sooner."""
+    done = subprocess.run([ROOT / 'tools/deb', folder], capture_output=True, text=True,
+                          stdin=subprocess.DEVNULL, timeout=1800,
+                          env=builds.environment(DEB_BUILD_OPTIONS='noopt'))
+    assert done.returncode == 0, done.stderr[-3000:]
+
 
 @pytest.fixture(scope='module')
 def packages(tmp_path_factory):
@@ -154,11 +253,7 @@ def packages(tmp_path_factory):
         if not has(tool):
             pytest.skip(f'{tool} (packages dpkg-dev and debhelper) is not installed')
     folder = tmp_path_factory.mktemp('deb')
-    # what is tested is the packages: without optimization, they are built sooner
-    done = subprocess.run([ROOT / 'tools/deb', folder], capture_output=True, text=True,
-                          stdin=subprocess.DEVNULL, timeout=1800,
-                          env=builds.environment(DEB_BUILD_OPTIONS='noopt'))
-    assert done.returncode == 0, done.stderr[-3000:]
+    build_packages(folder)
     for deb in folder.glob('*.deb'):
         subprocess.run(['dpkg', '-x', deb, folder / 'root'], check=True)
     return folder
@@ -208,3 +303,11 @@ def test_lintian_finds_nothing(packages):
         done = subprocess.run(['lintian', '--allow-root', '--fail-on', 'error,warning', *words],
                               capture_output=True, text=True, timeout=1200)
         assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.xdist_group('packages')
+@pytest.mark.slow
+def test_packages_are_the_same_in_another_folder(packages, tmp_path):
+    build_packages(tmp_path / 'elsewhere')
+    for path in packages.glob('*.deb'):
+        assert (tmp_path / 'elsewhere' / path.name).read_bytes() == path.read_bytes(), path.name

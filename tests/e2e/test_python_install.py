@@ -19,15 +19,7 @@ from python_package import PYTHON, environment, needs_package
 pytestmark = needs_package
 
 
-@pytest.fixture(scope='module')
-def wheel(tmp_path_factory):
-    """The wheel, built as `pip install ./python` does, without network."""
-    for module in ('pip', 'setuptools', 'wheel', 'venv'):
-        if not importlib.util.find_spec(module):
-            pytest.skip(f'python3-{module} is not installed')
-    if sanitized() or not has('pkg-config'):
-        pytest.skip('the wheel is built without sanitizers, with pkg-config')
-    folder = tmp_path_factory.mktemp('wheel')
+def build_wheel(folder):
     shutil.copytree(ROOT / 'python', folder / 'python')
     done = subprocess.run(
         [PYTHON, '-m', 'pip', 'wheel', '--quiet', '--no-build-isolation', '--no-index',
@@ -36,6 +28,17 @@ def wheel(tmp_path_factory):
              'PIP_DISABLE_PIP_VERSION_CHECK': '1'}, timeout=300)
     assert done.returncode == 0, done.stderr
     return next(folder.glob('*.whl'))
+
+
+@pytest.fixture(scope='module')
+def wheel(tmp_path_factory):
+    """The wheel, built as `pip install ./python` does, without network."""
+    for module in ('pip', 'setuptools', 'wheel', 'venv'):
+        if not importlib.util.find_spec(module):
+            pytest.skip(f'python3-{module} is not installed')
+    if sanitized() or not has('pkg-config'):
+        pytest.skip('the wheel is built without sanitizers, with pkg-config')
+    return build_wheel(tmp_path_factory.mktemp('wheel'))
 
 
 def test_contents_of_the_wheel(wheel):
@@ -51,6 +54,14 @@ def test_contents_of_the_wheel(wheel):
     metadata = zipfile.ZipFile(wheel).read(f'{folder}/METADATA').decode().splitlines()
     assert {'Name: attar', f'Version: {version}', 'License: MIT', 'Requires-Python: >=3.9',
             'Classifier: Typing :: Typed', 'License-File: LICENSE'} <= set(metadata)
+
+
+def test_the_wheel_is_the_same_in_another_folder(wheel, tmp_path):
+    """The files that are copied there have another time, too."""
+    again = build_wheel(tmp_path)
+    assert again.name == wheel.name and again.read_bytes() == wheel.read_bytes()
+    assert {info.date_time for info in zipfile.ZipFile(again).infolist()} == {
+        (1980, 1, 1, 0, 0, 0)}
 
 
 def test_installed_in_a_virtual_environment(wheel, tmp_path):
