@@ -4,7 +4,6 @@ import fcntl
 import hashlib
 import json
 import os
-import platform
 import re
 import shutil
 import subprocess
@@ -146,19 +145,6 @@ def test_static_program_for_arm64():
     assert ended.returncode == 0, ended.stderr
     assert 'static: cannot load shared libraries' in ended.stdout
     assert json.loads(ended.stdout.splitlines()[-1])['profiler'] == 'profile'
-
-
-def test_static_program_is_the_same_in_another_folder(static):
-    """ccache would give it the objects of the tested folder: it distinguishes folders here."""
-    again = BUILD.parent / f'{BUILD.name}-elsewhere'
-    more = {'CCACHE_NOHASHDIR': None, 'CCACHE_HASHDIR': '1'}
-    failed = builds.setup(again, '-Dtests=disabled', '-Dpython=disabled', '--prefix=/usr/local',
-                          CC=' '.join(builds.cached('cc')), **more)
-    assert not failed, failed
-    done = builds.run(ROOT / 'tools/static', 'amd64' if platform.machine() == 'x86_64' else 'arm64',
-                      again, **more)
-    assert done.returncode == 0, done.stdout[-3000:]
-    assert (again / static.name).read_bytes() == static.read_bytes()
 
 
 # ---- the source ----
@@ -303,11 +289,3 @@ def test_lintian_finds_nothing(packages):
         done = subprocess.run(['lintian', '--allow-root', '--fail-on', 'error,warning', *words],
                               capture_output=True, text=True, timeout=1200)
         assert done.returncode == 0, done.stdout + done.stderr
-
-
-@pytest.mark.xdist_group('packages')
-@pytest.mark.slow
-def test_packages_are_the_same_in_another_folder(packages, tmp_path):
-    build_packages(tmp_path / 'elsewhere')
-    for path in packages.glob('*.deb'):
-        assert (tmp_path / 'elsewhere' / path.name).read_bytes() == path.read_bytes(), path.name
