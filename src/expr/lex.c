@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "expr/lex.h"
+#include "expr/parse.h"
 
 #include <ctype.h>
 
@@ -209,4 +209,13 @@ const char *lex_text(const char **p, size_t *ret_len)
 		return NULL;
 	*p += *ret_len + (quote[0] != '\0');
 	return start;
+}
+
+int32_t expr_fail(struct expr_parser *p, const char *reason)
+{
+	if (!p->reason) {
+		p->reason = reason;
+		p->at = p->mark ? p->mark : p->p;
+	}
+	return -1;
 }

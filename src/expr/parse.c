@@ -6,15 +6,6 @@ enum { TYPE_MAX = 80 /* bytes of a type in a cast */ };
 
 static int32_t unary(struct expr_parser *p);
 
-int32_t expr_fail(struct expr_parser *p, const char *reason)
-{
-	if (!p->reason) {
-		p->reason = reason;
-		p->at = p->mark ? p->mark : p->p;
-	}
-	return -1;
-}
-
 bool expr_expect(struct expr_parser *p, const char *text)
 {
 	static const char *const reasons[] = {"expected ')'", "expected '('", "expected ']'",

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Opening and closing of recordings, and their descriptions. */
-#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
-#include "attar/format.h"
-#include "base/file.h"
 #include "base/file_limit.h"
 #include "base/user_file.h"
 #include "recording/internal.h"
@@ -17,30 +14,6 @@ enum {
 	SCRIPT_BYTES_MAX = 16 << 20,
 	ANYBODY = 65534, /* owns what others send, and files that all can change */
 };
-
-void recording_damage(struct recording *r, const char *fmt, ...)
-{
-	va_list args;
-
-	if (r->stats.damage)
-		return;
-	va_start(args, fmt);
-	vsnprintf(r->damage, sizeof(r->damage), fmt, args);
-	va_end(args);
-	r->stats.damage = r->damage;
-}
-
-const char *recording_keep(struct recording *r, const char *text)
-{
-	char *copy = strdup(text);
-
-	if (!copy || vec_push(&r->texts, copy) < 0) {
-		free(copy);
-		base_oom();
-		return NULL;
-	}
-	return copy;
-}
 
 static int denied(const char *path, int r)
 {
@@ -334,46 +307,4 @@ struct recording *recording_close(struct recording *r)
 	free(r->path);
 	free(r);
 	return NULL;
-}
-
-size_t recording_n_events(const struct recording *r)
-{
-	return r->events.n;
-}
-
-const struct recording_event *recording_get_event(const struct recording *r, size_t index)
-{
-	return index < r->events.n ? &r->events.at[index]->event : NULL;
-}
-
-const struct recording_facts *recording_get_facts(const struct recording *r)
-{
-	return &r->facts;
-}
-
-const struct recording_build_id *recording_build_ids(const struct recording *r, size_t *ret_n)
-{
-	*ret_n = r->build_ids.n;
-	return r->build_ids.at;
-}
-
-const struct recording_missing *recording_missing(const struct recording *r, size_t *ret_n)
-{
-	*ret_n = r->missing.n;
-	return r->missing.at;
-}
-
-bool recording_is_starved(const struct recording *r)
-{
-	return r->starved;
-}
-
-int recording_fd(const struct recording *r)
-{
-	return r->seekable ? -1 : r->fd;
-}
-
-void recording_get_stats(const struct recording *r, struct recording_stats *ret_stats)
-{
-	*ret_stats = r->stats;
 }

@@ -54,6 +54,9 @@ struct attar_renderer {
 	struct number_seconds seconds; /* the second of the last time that was drawn */
 };
 
+/* Writes the text that was drawn so far. */
+void render_write_out(struct attar_renderer *r);
+
 /* Writes the buffered output once it is large enough. */
 void render_spill(struct attar_renderer *r);
 

@@ -18,7 +18,7 @@ void event_source_done(struct event_source *s)
 	free(s->in_kernel);
 }
 
-void stream_events_free(struct stream_events *e)
+static void stream_events_free(struct stream_events *e)
 {
 	if (!e)
 		return;
@@ -121,44 +121,9 @@ static int open_all(struct stream_events *e, const char *text)
 	return r;
 }
 
-int attar_stream_events(struct attar_target *target, const char *events, unsigned flags,
-	const struct attar_stream_events_opts *opts, struct attar_stream **ret_stream)
-{
-	CHECK_OWN(target, "target");
-	CHECK_ARG(events, "events");
-	CHECK_FLAGS(flags, ATTAR_STREAM_STACKS | ATTAR_STREAM_KEEP_OWN | ATTAR_STREAM_EXACT);
-	CHECK_ARG(ret_stream, "ret_stream");
-
-	struct stream_events *e = calloc(1, sizeof(*e));
-	struct attar_stream *stream;
-	int r = e ? option_struct_take(&e->opts, sizeof(e->opts), opts) : base_oom();
-
-	if (r < 0) {
-		free(e);
-		return r;
-	}
-	e->target = target;
-	e->flags = flags;
-	r = open_all(e, events);
-	if (r < 0) {
-		stream_events_free(e);
-		return r;
-	}
-	stream = e->stream;
-	stream->events = e; /* owned from here on */
-	r = attar_stream_start(stream);
-	if (r < 0) {
-		attar_stream_free(stream);
-		return r;
-	}
-	events_note_user(e);
-	*ret_stream = stream;
-	return 0;
-}
-
 /* ---- reading ---- */
 
-bool stream_events_concern(const struct stream_events *e, uint32_t number)
+static bool stream_events_concern(const struct stream_events *e, uint32_t number)
 {
 	const struct event_source *s = number < e->sources.n ? &e->sources.at[number] : NULL;
 
@@ -197,7 +162,7 @@ static bool takes(
 	return true;
 }
 
-bool stream_events_take(
+static bool stream_events_take(
 	struct stream_events *e, struct attar_record *record, struct attar_event *event)
 {
 	for (;;) {
@@ -214,7 +179,7 @@ bool stream_events_take(
 	return true;
 }
 
-bool stream_events_take_again(
+static bool stream_events_take_again(
 	struct stream_events *e, struct attar_record *record, struct attar_event *ret_event)
 {
 	struct attar_event event = e->event;
@@ -228,12 +193,12 @@ bool stream_events_take_again(
 	return true;
 }
 
-void stream_events_forget(struct stream_events *e)
+static void stream_events_forget(struct stream_events *e)
 {
 	e->again = 0;
 }
 
-int stream_events_look(struct stream_events *e)
+static int stream_events_look(struct stream_events *e)
 {
 	uint64_t now;
 
@@ -244,6 +209,51 @@ int stream_events_look(struct stream_events *e)
 		return 0;
 	e->looked = now;
 	return user_events_look(&e->user);
+}
+
+static const struct stream_events_ops ops = {.free = stream_events_free,
+	.concern = stream_events_concern,
+	.take = stream_events_take,
+	.take_again = stream_events_take_again,
+	.forget = stream_events_forget,
+	.look = stream_events_look};
+
+/* ---- the stream ---- */
+
+int attar_stream_events(struct attar_target *target, const char *events, unsigned flags,
+	const struct attar_stream_events_opts *opts, struct attar_stream **ret_stream)
+{
+	CHECK_OWN(target, "target");
+	CHECK_ARG(events, "events");
+	CHECK_FLAGS(flags, ATTAR_STREAM_STACKS | ATTAR_STREAM_KEEP_OWN | ATTAR_STREAM_EXACT);
+	CHECK_ARG(ret_stream, "ret_stream");
+
+	struct stream_events *e = calloc(1, sizeof(*e));
+	struct attar_stream *stream;
+	int r = e ? option_struct_take(&e->opts, sizeof(e->opts), opts) : base_oom();
+
+	if (r < 0) {
+		free(e);
+		return r;
+	}
+	e->target = target;
+	e->flags = flags;
+	r = open_all(e, events);
+	if (r < 0) {
+		stream_events_free(e);
+		return r;
+	}
+	stream = e->stream;
+	stream->events = e; /* owned from here on */
+	stream->events_ops = &ops;
+	r = attar_stream_start(stream);
+	if (r < 0) {
+		attar_stream_free(stream);
+		return r;
+	}
+	events_note_user(e);
+	*ret_stream = stream;
+	return 0;
 }
 
 const struct attar_event_spec *attar_stream_spec(const struct attar_stream *s, uint32_t number)

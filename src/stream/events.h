@@ -10,28 +10,32 @@
 
 struct stream_events;
 
-/* Closes what was opened. Accepts NULL. The stream must not use its counters any more. */
-void stream_events_free(struct stream_events *events);
+/* Called by the stream, which does not know how events were requested. */
+struct stream_events_ops {
+	/* Closes what was opened. Accepts NULL. The stream must not use its counters any more. */
+	void (*free)(struct stream_events *events);
 
-/* Whether samples with this number must pass stream_events_take(). */
-bool stream_events_concern(const struct stream_events *events, uint32_t number);
+	/* Whether samples with this number must pass take(). */
+	bool (*concern)(const struct stream_events *events, uint32_t number);
 
-/*
- * Converts a sample of a USDT probe to that of its event, and applies the filters that run in
- * attar. Of several events that share the sample, sets the number of the first that has it. Returns
- * false if the sample is not to be delivered. Called for each such sample; allocates nothing.
- */
-bool stream_events_take(
-	struct stream_events *events, struct attar_record *record, struct attar_event *event);
+	/*
+	 * Converts a sample of a USDT probe to that of its event, and applies the filters that run
+	 * in attar. Of several events that share the sample, sets the number of the first that has
+	 * it. Returns false if the sample is not to be delivered. Called for each such sample;
+	 * allocates nothing.
+	 */
+	bool (*take)(struct stream_events *events, struct attar_record *record,
+		struct attar_event *event);
 
-/* The same sample, of the next event that has it; false: there is none. */
-bool stream_events_take_again(
-	struct stream_events *events, struct attar_record *record, struct attar_event *ret_event);
+	/* The same sample, of the next event that has it; false: there is none. */
+	bool (*take_again)(struct stream_events *events, struct attar_record *record,
+		struct attar_event *ret_event);
 
-/* The last sample is no longer valid. */
-void stream_events_forget(struct stream_events *events);
+	/* The last sample is no longer valid. */
+	void (*forget)(struct stream_events *events);
 
-/* Between rounds: opens events that were registered since the last call. 0 or a negative errno. */
-int stream_events_look(struct stream_events *events);
+	/* Between rounds: opens events that were registered meanwhile. 0 or a negative errno. */
+	int (*look)(struct stream_events *events);
+};
 
 #endif

@@ -20,25 +20,6 @@ enum {
 	NO_PID = INT_MIN,
 };
 
-void attar_stream_attr(struct perf_event_attr *attr, bool track)
-{
-	CHECK_ARG_OR(attr, "attr", );
-
-	attr->sample_type |=
-		PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU;
-	attr->read_format |= PERF_FORMAT_ID | PERF_FORMAT_LOST_;
-	attr->sample_id_all = 1;
-	attr->use_clockid = 1;
-	attr->clockid = CLOCK_MONOTONIC;
-	attr->watermark = 1;
-	attr->disabled = 1;
-	if (!track)
-		return;
-	attr->task = attr->comm = attr->comm_exec = 1;
-	attr->mmap = attr->mmap2 = 1;
-	attr->ksymbol = 1;
-}
-
 /* ---- opening ---- */
 
 static int index_ids(struct attar_stream *s)
@@ -271,7 +252,8 @@ struct attar_stream *attar_stream_free(struct attar_stream *s)
 	free(s->accounts);
 	free(s->counted);
 	free(s->counters);
-	stream_events_free(s->events);
+	if (s->events)
+		s->events_ops->free(s->events);
 	free(s);
 	return NULL;
 }

@@ -577,18 +577,18 @@ static int next_of_events(struct attar_stream *s, struct attar_event *ret_event)
 {
 	int r;
 
-	if (stream_events_take_again(s->events, &s->record, ret_event)) {
+	if (s->events_ops->take_again(s->events, &s->record, ret_event)) {
 		s->stats.samples++;
 		return 1;
 	}
 	while ((r = next_of_rounds(s, ret_event)) > 0) {
 		if (ret_event->record->type != PERF_RECORD_SAMPLE ||
-			!stream_events_concern(s->events, ret_event->counter) ||
-			stream_events_take(s->events, &s->record, ret_event))
+			!s->events_ops->concern(s->events, ret_event->counter) ||
+			s->events_ops->take(s->events, &s->record, ret_event))
 			return 1;
 		s->stats.samples--; /* it is not delivered */
 	}
-	return r == 0 && !s->stopped ? stream_events_look(s->events) : r;
+	return r == 0 && !s->stopped ? s->events_ops->look(s->events) : r;
 }
 
 static __attribute__((noinline)) int refuse_next(
@@ -625,7 +625,7 @@ int attar_stream_snapshot(struct attar_stream *s)
 			"a snapshot is still being delivered" ATTAR_FIX "read it to its end");
 	sample_run_end(s);
 	if (s->events)
-		stream_events_forget(s->events);
+		s->events_ops->forget(s->events);
 	if (s->front_done)
 		pass_front(s, merge_first(&s->merge));
 	if (s->in_round)

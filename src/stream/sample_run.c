@@ -283,7 +283,7 @@ static inline void set_equal_fields(struct attar_stream *s, const struct sample_
 static bool is_eligible(const struct attar_stream *s, uint32_t counter)
 {
 	return !s->shm_source && !s->accounts[counter].defers &&
-	       !(s->events && stream_events_concern(s->events, s->numbers[counter]));
+	       !(s->events && s->events_ops->concern(s->events, s->numbers[counter]));
 }
 
 /* Samples of several counters are of one run if they have the same fields. */

@@ -7,6 +7,7 @@
  * If the target is control groups, it is opened for all tasks: a task that enters a group was
  * created, named and has mapped its code outside it.
  */
+#include "base/check_arg.h"
 #include "perf/counter.h"
 #include "perf/target.h"
 #include "stream/stream.h"
@@ -19,6 +20,25 @@ enum {
 	SHARED_LAYOUT = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
 			PERF_SAMPLE_TIME | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU
 };
+
+void attar_stream_attr(struct perf_event_attr *attr, bool track)
+{
+	CHECK_ARG_OR(attr, "attr", );
+
+	attr->sample_type |=
+		PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU;
+	attr->read_format |= PERF_FORMAT_ID | PERF_FORMAT_LOST_;
+	attr->sample_id_all = 1;
+	attr->use_clockid = 1;
+	attr->clockid = CLOCK_MONOTONIC;
+	attr->watermark = 1;
+	attr->disabled = 1;
+	if (!track)
+		return;
+	attr->task = attr->comm = attr->comm_exec = 1;
+	attr->mmap = attr->mmap2 = 1;
+	attr->ksymbol = 1;
+}
 
 /* Enables it when and as the first counter, so that its records cover the same time. */
 static void follow_first(struct perf_event_attr *attr, const struct attar_counter *first)

@@ -45,14 +45,15 @@ struct proc_name {
 enum { PROC_NAMES = 256, PROC_NAME_NS = 1000000000 };
 
 struct attar_stream {
-	unsigned process;                /* the process that created it, see base/check_arg.h */
-	struct attar_target *target;     /* NULL: a recording */
-	struct stream_events *events;    /* of attar_stream_events(); owned; NULL: none */
-	struct replay *replay;           /* of a recording; owned; NULL: live */
-	struct attar_counter **counters; /* NULL: a recording */
-	struct attar_layout *layouts;    /* one for each counter */
-	uint32_t *numbers;               /* of each counter: attar_event.counter */
-	struct account *accounts;        /* one for each counter */
+	unsigned process;             /* the process that created it, see base/check_arg.h */
+	struct attar_target *target;  /* NULL: a recording */
+	struct stream_events *events; /* of attar_stream_events(); owned; NULL: none */
+	const struct stream_events_ops *events_ops; /* with events */
+	struct replay *replay;                      /* of a recording; owned; NULL: live */
+	struct attar_counter **counters;            /* NULL: a recording */
+	struct attar_layout *layouts;               /* one for each counter */
+	uint32_t *numbers;                          /* of each counter: attar_event.counter */
+	struct account *accounts;                   /* one for each counter */
 	size_t n_counters;
 	struct attar_ring **rings;
 	size_t n_rings;
@@ -99,8 +100,8 @@ struct attar_stream {
 	VEC(struct attar_cpu_count) missing;
 	bool front_done; /* the record in front was delivered: the next call drops it */
 	bool started, stopped, has_clock;
-	bool frozen;       /* a snapshot is being delivered */
-	bool fd_given;     /* the caller polls the fd itself */
+	bool frozen;                             /* a snapshot is being delivered */
+	bool fd_given;                           /* the caller polls the fd itself */
 	struct proc_name proc_names[PROC_NAMES]; /* by tid modulo their number */
 	pid_t skipped_pid; /* its samples are not delivered: the one that reads rings, or NO_PID */
 	/* The fast path through samples of one event, see stream/sample_run.h. */
