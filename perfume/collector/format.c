@@ -33,7 +33,8 @@ __attribute__((format(printf, 2, 3))) static void put(struct text *text, const c
 	va_end(args);
 	text->n += (size_t)n;
 	n = (size_t)n < text->room ? n : (int)text->room;
-	text->at += n;
+	if (n)
+		text->at += n;
 	text->room -= (size_t)n;
 }
 

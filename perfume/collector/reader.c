@@ -123,12 +123,14 @@ static size_t copy_chunk(struct perfume_collector *c, struct reader *reader)
 /* Returns the first record of the chunk if it is complete and valid, otherwise NULL. */
 static const struct area_record *front(const struct reader *reader)
 {
-	const struct area_record *record = (const void *)(reader->chunk + reader->at);
+	const struct area_record *record;
 	size_t left = reader->end - reader->at;
 
-	if (left < sizeof(*record) || record->size > left || record->size < sizeof(*record) ||
-		record->size % 8 || record->padding > 7 ||
-		record->padding > record->size - sizeof(*record))
+	if (left < sizeof(*record))
+		return NULL;
+	record = (const void *)(reader->chunk + reader->at);
+	if (record->size > left || record->size < sizeof(*record) || record->size % 8 ||
+		record->padding > 7 || record->padding > record->size - sizeof(*record))
 		return NULL;
 	return record;
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Fuzz every parser of untrusted bytes with ASan and UBSan: 6 s or 2 s each, after its corpus."""
+"""Fuzz the parsers of untrusted bytes with ASan and UBSan: 6 s or 2 s each, after its corpus."""
 import os
 import re
 import subprocess
