@@ -22,6 +22,8 @@ enum {
 	CPU_MAX = 300,     /* seconds of CPU time, after which another process is started */
 	OPENS_MAX = 65536, /* files that a process may ask for, and messages of it */
 	LOGGED_MAX = 65536,
+	TEXTS_MAX = 4 << 20, /* of a process; after half of them, another one is started */
+	PACKETS_LOOK = 64,   /* packets of an answer between looks at the time */
 };
 
 static const char *program; /* NULL: none is allowed */
@@ -157,7 +159,7 @@ static bool is_late(struct reader_call *call)
 
 	if (!call->cpu)
 		call->cpu = cpu;
-	call->spent = cpu - call->cpu;
+	call->spent = cpu > call->cpu ? cpu - call->cpu : 0;
 	return call->spent > call->limit || now - call->began > WAIT_FACTOR * call->limit;
 }
 
@@ -237,7 +239,7 @@ void reader_path_of(int fd, char path[PATH_MAX])
 	path[n < 0 ? 0 : n] = '\0';
 }
 
-/* The time that this takes, such as for a download, is not that of the reader. */
+/* The time of a download is not that of the reader. */
 static int serve_open(struct reader_call *call, const struct packet *in)
 {
 	uint64_t began = base_now();
@@ -261,7 +263,8 @@ static int serve_open(struct reader_call *call, const struct packet *in)
 	pieces.a_size = strlen(path) + 1;
 	r = message_send(call->reader->socket, &head, &pieces);
 	attar_error_clear();
-	call->began += base_now() - began;
+	if (open.what == MESSAGE_DOWNLOAD)
+		call->began += base_now() - began;
 	return r;
 }
 
@@ -279,6 +282,8 @@ static int take_texts(struct reader_call *call, const struct packet *in)
 		bool has_room =
 			strings->bytes + call->symbols->names.bytes < call->symbols->names.max;
 
+		if (call->reader->texts.n >= TEXTS_MAX)
+			return -EBADMSG;
 		if (vec_push(&call->reader->texts, has_room ? intern_text(strings, p) : NULL) < 0)
 			return -ENOMEM;
 	}
@@ -335,7 +340,8 @@ int reader_next(struct reader_call *call)
 		packet_close(in); /* it has none to give */
 		if (r <= 0)
 			return r == -EAGAIN ? -ETIMEDOUT : r < 0 ? r : -EPIPE;
-		r = take_texts(call, in);
+		r = ++call->packets % PACKETS_LOOK == 0 && is_late(call) ? -ETIMEDOUT
+									 : take_texts(call, in);
 		if (r == 0 && in->head.type == MESSAGE_OPEN)
 			r = serve_open(call, in);
 		else if (r == 0 && in->head.type == MESSAGE_MISSING)
@@ -408,7 +414,8 @@ int reader_begin(struct reader_call *call)
 		return -EDQUOT;
 	if (reader->failures >= (reader->is_own ? READER_OWN_FAILURES_MAX : READER_FAILURES_MAX))
 		return -ECHILD;
-	if (reader->life && (has_ended(reader) || cpu_time(reader) > CPU_MAX * 1000000000ULL))
+	if (reader->life && (has_ended(reader) || reader->texts.n > TEXTS_MAX / 2 ||
+				    cpu_time(reader) > CPU_MAX * 1000000000ULL))
 		stop(reader);
 	return reader->life ? 0 : begin_process(call);
 }

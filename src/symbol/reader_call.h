@@ -59,6 +59,7 @@ struct reader_call {
 	int root;                  /* root directory of the process; -1: none */
 	uint64_t began;            /* ns */
 	uint64_t limit;            /* ns of CPU time */
+	uint64_t packets;          /* of the answer, so far */
 	uint64_t cpu, spent;       /* ns of CPU time: at the first look, and since then */
 };
 

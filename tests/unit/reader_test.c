@@ -138,7 +138,7 @@ static void say_loaded(const char *mode)
 		.type = MESSAGE_LOADED, .payload = &all, .payload_size = sizeof(all)};
 
 	if (!strcmp(mode, "crash"))
-		abort();
+		kill(getpid(), SIGKILL);
 	if (!strcmp(mode, "segments"))
 		answer.payload_size--;
 	if (!strcmp(mode, "build id"))
@@ -169,6 +169,18 @@ static void say_symbol(const char *mode)
 	if (!strcmp(mode, "unknown type"))
 		answer.type = 77;
 	say(&answer);
+}
+
+/* Packets that are valid, without an end. */
+static void flood(const char *mode)
+{
+	static char nothing[MESSAGE_MAX];
+	const struct answer answer = {.type = MESSAGE_PART,
+		.texts = nothing,
+		.texts_size = strcmp(mode, "many texts") ? 1 : sizeof(nothing)};
+
+	for (;;)
+		say(&answer);
 }
 
 static void say_frames(const char *mode)
@@ -234,6 +246,9 @@ static void serve_badly(const char *mode)
 		packet_close(&packet);
 		if (packet.head.type == MESSAGE_LOAD)
 			say_loaded(mode);
+		else if (packet.head.type == MESSAGE_SYMBOLS &&
+			 (!strcmp(mode, "flood") || !strcmp(mode, "many texts")))
+			flood(mode);
 		else if (packet.head.type == MESSAGE_SYMBOLS && mode[0] == '/')
 			say_file(mode);
 		else if (packet.head.type == MESSAGE_SYMBOLS)
@@ -303,6 +318,49 @@ static void test_bad_answers(void **state)
 	}
 }
 
+static void copy_program(const char *path, uid_t owner)
+{
+	int from = open("/bin/true", O_RDONLY), to = open(path, O_CREAT | O_WRONLY, 0755);
+	struct stat st;
+
+	assert_int_equal(fstat(from, &st), 0);
+	while (copy_file_range(from, NULL, to, NULL, (size_t)st.st_size, 0) > 0)
+		;
+	assert_int_equal(fchown(to, owner, owner), 0);
+	close(from);
+	close(to);
+}
+
+/* A reader of another user's file cannot keep attar waiting, or fill its memory. */
+static void test_floods(void **state)
+{
+	static const char *const modes[] = {"flood", "many texts"};
+	char path[] = "/tmp/reader_test_XXXXXX", name[sizeof(path) + 16];
+
+	if (geteuid() != 0)
+		skip(); /* it cannot have a file of another user */
+	assert_non_null(mkdtemp(path));
+	snprintf(name, sizeof(name), "%s/program", path);
+	copy_program(name, 65534);
+	for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
+		struct attar_symbols *symbols;
+		struct attar_symbol symbol;
+		uint64_t began = base_now();
+		attar_location file;
+		size_t n;
+
+		setenv(MODE, modes[i], 1);
+		assert_int_equal(attar_symbols_new(NULL, &symbols), 0);
+		assert_int_equal(attar_symbols_file(symbols, name, &file), 0);
+		assert_int_equal(attar_symbols_resolve(symbols, file + 16, &symbol), -ENOENT);
+		assert_non_null(readers_failed(symbols, &n));
+		assert_true(base_now() - began < 10 * READER_REQUEST_NS);
+		attar_symbols_free(symbols);
+	}
+	unlink(name);
+	rmdir(path);
+}
+
 /* It gets programs and debug files, nothing else. */
 static void test_files(void **state)
 {
@@ -334,16 +392,8 @@ static void test_failures_are_limited(void **state)
 	assert_non_null(mkdtemp(path));
 	assert_int_equal(attar_symbols_new(NULL, &symbols), 0);
 	for (int i = 0; i < 2 * READER_OWN_FAILURES_MAX; i++) {
-		int from = open("/bin/true", O_RDONLY), to;
-		struct stat st;
-
 		snprintf(name, sizeof(name), "%s/%d", path, i);
-		to = open(name, O_CREAT | O_WRONLY, 0700);
-		assert_int_equal(fstat(from, &st), 0);
-		while (copy_file_range(from, NULL, to, NULL, (size_t)st.st_size, 0) > 0)
-			;
-		close(from);
-		close(to);
+		copy_program(name, geteuid());
 		assert_int_equal(attar_symbols_file(symbols, name, &file), 0);
 		unlink(name);
 		if (i + 1 == READER_OWN_FAILURES_MAX)
@@ -386,6 +436,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_sandbox),
 		cmocka_unit_test(test_good_answer),
 		cmocka_unit_test(test_bad_answers),
+		cmocka_unit_test(test_floods),
 		cmocka_unit_test(test_files),
 		cmocka_unit_test(test_failures_are_limited),
 		cmocka_unit_test(test_without_readers),
