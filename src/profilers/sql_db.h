@@ -91,6 +91,13 @@ int sql_db_prepare_other(struct sql_db *db, unsigned number, const char *query, 
 int sql_db_refuse(struct sql_db *db, const char *query);
 
 /* Interrupts statements that are executed after this time, ns. */
+/* Prepares a statement; *ret_end may be NULL. A code of SQLite: see sql_db_refuse(). */
+int sql_db_prepare(
+	struct sql_db *db, const char *query, sqlite3_stmt **ret_statement, const char **ret_end);
+
+/* Whether the query is to end: for sqlite3_progress_handler(). */
+int sql_db_interrupts(void *ctx);
+
 void sql_db_set_deadline(struct sql_db *db, uint64_t timeout);
 
 /* ---- sql_order.c ---- */
