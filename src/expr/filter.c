@@ -347,7 +347,7 @@ static int no_field(const struct expr_parser *p)
 		CLIP_N(p->at, lex_word(p->at)), buf_text(&fields));
 }
 
-/* The same message as that of an expression of users. */
+/* The same message as for an expression of users. */
 static int too_long(const struct expr_parser *p, const struct attar_expr_opts *opts)
 {
 	size_t column = (size_t)(p->at - p->text) + 1;

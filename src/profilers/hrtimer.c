@@ -23,7 +23,7 @@ struct hrtimer {
 	uint64_t period, freq;
 	bool graph;
 	bool takes_stacks; /* for -g, or for outputs that are made for trees */
-	bool selects;      /* only samples in some tasks; timers and counts are those of CPUs */
+	bool selects;      /* only samples in some tasks; timers and counts stay per CPU */
 
 	size_t n; /* events */
 	char names[EVENTS_MAX + 1][NAME_BYTES];

@@ -151,7 +151,7 @@ static bool is_hidden(const struct attar_run *run, const struct attar_event *eve
 	return own && event->record->pid == (uint32_t)own;
 }
 
-/* The condition of a dump is true: releases all lines up to those of the event. */
+/* The condition of a dump is true: releases all lines up to the lines of the event. */
 static int release(struct attar_run *run, const struct attar_event *event)
 {
 	int r = lines_release(run);

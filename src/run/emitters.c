@@ -305,7 +305,7 @@ static void lend_clock(const struct attar_run *run, struct attar_run *own)
 	own->clock = run->clock;
 }
 
-/* Whether -p and -t of its own, or those of the run, select the event. */
+/* Whether its own -p and -t, or the run's, select the event. */
 static bool selects(const struct attar_run *own, const struct attar_event *event)
 {
 	if (own->select.is_on) /* the profiler selects */
@@ -356,7 +356,7 @@ static int emitter_count(struct attar_run *run, struct emitter *e)
 	return r;
 }
 
-/* The actions of the emitted events, instead of those of the sample. */
+/* The actions of the emitted events, instead of the actions of the sample. */
 static int emitter_act(
 	struct attar_run *run, void *self, struct source *s, const struct attar_event *event)
 {
@@ -503,7 +503,7 @@ static void emitters_keep_own(struct attar_run *run)
 			source_wrap(s);
 }
 
-/* Records that are not samples are those of all emitters, too. */
+/* All emitters get records that are not samples, too. */
 static int emitters_record(struct attar_run *run, void *self, const struct attar_event *event)
 {
 	int r = 0;

@@ -31,7 +31,7 @@ struct group_select {
 /* Opens the groups of --cgroups; the target ends when all have been removed. */
 int groups_open_target(struct attar_run *run);
 
-/* Whether a path is that of a group, or below it. */
+/* Whether a path is the path of a group, or below it. */
 bool groups_have_path(const struct group_select *g, const char *path, size_t length);
 
 /* Whether a thread is a member, from /proc; otherwise, as of a thread that has exited. */

@@ -15,7 +15,7 @@ struct run_opening {
 /* Opens everything. To be called for each run of the command; closes what the last one opened. */
 int open_all(struct attar_run *run);
 
-/* The files of the stream, with those of its side-band event. */
+/* The files of the stream and of its side-band event. */
 size_t run_stream_files(const struct attar_run *run);
 
 /*

@@ -15,7 +15,7 @@ struct counter_cpus run_only_cpus(const struct attar_run *run, const struct atta
 	return (struct counter_cpus){0};
 }
 
-/* The files of the run's stream, with those of its side-band event. */
+/* The files of the run's stream and of its side-band event. */
 size_t run_stream_files(const struct attar_run *run)
 {
 	if (exited_threads_reported(run)) /* task_watch.c has the side-band event */

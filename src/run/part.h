@@ -46,7 +46,7 @@ struct run_part {
 	int (*event)(struct attar_run *run, void *self, const struct attar_event_spec *spec,
 		bool stacks, attar_event_fn *fn);
 
-	/* The newest source is that of the event. */
+	/* The newest source is the source of the event. */
 	int (*added)(struct attar_run *run, void *self, const struct attar_event_spec *spec,
 		attar_event_fn *fn);
 
@@ -114,7 +114,7 @@ struct run_part {
 	/* A report begins: brings up to date what the profiler reads for it. */
 	int (*read)(struct attar_run *run, void *self, struct attar_report *report);
 
-	/* Adds sections to a report, after those of the profiler. */
+	/* Adds sections to a report, after the sections of the profiler. */
 	int (*report)(struct attar_run *run, void *self, struct attar_report *report,
 		enum attar_scope scope);
 

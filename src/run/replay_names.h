@@ -22,7 +22,7 @@ bool replay_lacks_formats(const struct attar_run *run);
 /* Fails with the damage, for an event that cannot be found because of it. */
 int replay_formats_missing(const struct attar_run *run);
 
-/* Whether the samples of an event are those of a leader, see stream/leader_samples.h. */
+/* Whether an event has the samples of a leader, see stream/leader_samples.h. */
 bool replay_lacks_fields(const struct attar_run *run, const char *name);
 
 /* Whether the event has what is asked for: samples, or counts. */

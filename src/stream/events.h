@@ -19,9 +19,9 @@ struct stream_events_ops {
 	bool (*concern)(const struct stream_events *events, uint32_t number);
 
 	/*
-	 * Converts a sample of a USDT probe to that of its event, and applies the filters that run
-	 * in attar. Of several events that share the sample, sets the number of the first that has
-	 * it. Returns false if the sample is not to be delivered. Called for each such sample;
+	 * Converts a sample of a USDT probe to a sample of its event, and applies the filters that
+	 * run in attar. Of several events that share the sample, sets the number of the first that
+	 * has it. Returns false if the sample is not to be delivered. Called for each such sample;
 	 * allocates nothing.
 	 */
 	bool (*take)(struct stream_events *events, struct attar_record *record,

@@ -17,7 +17,7 @@ struct file_opener {
 	int (*again)(void *ctx, const struct dso_key *key);
 	/* A file that a binary or its debug information names. root: above, or AT_FDCWD */
 	int (*other)(void *ctx, int root, const char *path);
-	/* A debug file from a server; path is that of the binary. */
+	/* A debug file from a server; path is the path of the binary. */
 	int (*download)(void *ctx, const char *path, const uint8_t *id, size_t id_size);
 	/* The path of a file that was opened; "": unknown. Borrowed until the cache is freed. */
 	const char *(*path)(void *ctx, int fd);

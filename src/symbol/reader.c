@@ -239,7 +239,7 @@ void reader_path_of(int fd, char path[PATH_MAX])
 	path[n < 0 ? 0 : n] = '\0';
 }
 
-/* The time of a download is not that of the reader. */
+/* The time of a download does not count as time of the reader. */
 static int serve_open(struct reader_call *call, const struct packet *in)
 {
 	uint64_t began = base_now();

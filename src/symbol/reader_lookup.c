@@ -395,7 +395,7 @@ static int ask_symbols(struct reader_call *call, const uint64_t *offsets, size_t
 	return left == n ? -EBADMSG : 0;
 }
 
-/* Returns 0 if the place has a name: that of *ret_number. */
+/* Returns 0 if the place has a name, of the number *ret_number. */
 static int look_up(struct reader_call *call, uint64_t offset, uint32_t *ret_number,
 	struct message_symbol *ret_is)
 {

@@ -14,7 +14,7 @@ struct reading {
 	int socket;
 	struct attar_symbols *symbols;
 	struct file_opener opener;
-	struct map numbers; /* of a DSO of attar to that of this cache */
+	struct map numbers; /* number of a DSO of attar to its number in this cache */
 	struct map texts;   /* address of a text to its number */
 	struct map paths;   /* identity of an open file to its path, in sources.strings */
 	struct {

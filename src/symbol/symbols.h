@@ -65,7 +65,7 @@ struct attar_symbols {
 	struct intern labels;
 	struct symbol_sources sources;
 	struct symbol_readers *readers; /* owned; NULL: files are read in this process */
-	bool own_in_process;            /* those of root and the caller are, too */
+	bool own_in_process;            /* also the files of root and the caller */
 	struct data_symbols data; /* of the file that attar_symbols_data() was asked for last */
 	struct debuginfod debuginfod;
 	struct attar_symbols *beside;      /* atomic: cancelled with this one; NULL: none */
