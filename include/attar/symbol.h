@@ -196,6 +196,7 @@ ATTAR_API int attar_symbols_frames(struct attar_symbols *symbols, attar_location
 
 /*
  * Receives the frames of locations[index]; they are valid until it returns, their strings longer.
+ * With attar_symbols_use_readers(), it must not look up other locations in the cache.
  */
 typedef void attar_frames_fn(void *ctx, size_t index, const struct attar_frame *frames, size_t n);
 

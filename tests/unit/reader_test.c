@@ -361,6 +361,46 @@ static void test_floods(void **state)
 	rmdir(path);
 }
 
+/* Few readers run at a time; a file whose reader was ended is given to another one. */
+static void test_many_users(void **state)
+{
+	enum { USERS = READERS_MAX + 2, FIRST_USER = 60000 };
+	char path[] = "/tmp/reader_test_XXXXXX", names[USERS][sizeof(path) + 16];
+	attar_location files[USERS];
+	struct attar_symbols *symbols;
+	struct attar_symbol symbol;
+	unsigned running = 0;
+	size_t n;
+
+	if (geteuid() != 0)
+		skip();
+	setenv(MODE, "good", 1);
+	assert_non_null(mkdtemp(path));
+	assert_int_equal(attar_symbols_new(NULL, &symbols), 0);
+	for (unsigned i = 0; i < USERS; i++) {
+		snprintf(names[i], sizeof(names[i]), "%s/%u", path, i);
+		copy_program(names[i], FIRST_USER + i);
+		assert_int_equal(attar_symbols_file(symbols, names[i], &files[i]), 0);
+	}
+	for (unsigned turn = 0; turn < 2; turn++)
+		for (unsigned i = 0; i < USERS; i++) {
+			attar_location at = files[i] + 16 + 64 * turn;
+
+			assert_int_equal(attar_symbols_resolve(symbols, at, &symbol), 0);
+			assert_string_equal(symbol.name, "function");
+		}
+	vec_each (&symbols->readers->users, reader)
+		running += (*reader)->life != 0;
+	assert_int_equal(symbols->readers->users.n, USERS);
+	assert_int_equal(running, READERS_MAX);
+	assert_int_equal(symbols->readers->lives, 3 * USERS);
+	assert_null(readers_failed(symbols, &n));
+	attar_symbols_free(symbols);
+	for (unsigned i = 0; i < USERS; i++)
+		unlink(names[i]);
+	rmdir(path);
+}
+
 /* It gets programs and debug files, nothing else. */
 static void test_files(void **state)
 {
@@ -437,6 +477,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_good_answer),
 		cmocka_unit_test(test_bad_answers),
 		cmocka_unit_test(test_floods),
+		cmocka_unit_test(test_many_users),
 		cmocka_unit_test(test_files),
 		cmocka_unit_test(test_failures_are_limited),
 		cmocka_unit_test(test_without_readers),
