@@ -557,12 +557,17 @@ static bool happens_in_any_thread(const struct snoop *s)
 	return true;
 }
 
-/* A call that takes as long as --than is read before it ends. */
-static unsigned read_within_ms(uint64_t than)
+/*
+ * A call that takes as long as --than is read before it ends; with --files and --than 0, as soon as
+ * possible, since there is no other way to know the file.
+ */
+static unsigned read_within_ms(const struct snoop *s)
 {
-	const uint64_t ms = than / 2 / 1000000;
+	const uint64_t ms = s->than / 2 / 1000000;
 
-	return !than ? READ_MS : ms < 1 ? 1 : ms < READ_MS ? (unsigned)ms : READ_MS;
+	if (!s->than && !s->files)
+		return READ_MS;
+	return ms < 1 ? 1 : ms < READ_MS ? (unsigned)ms : READ_MS;
 }
 
 static int snoop_open(struct attar_run *run, void *self)
@@ -587,7 +592,7 @@ static int snoop_open(struct attar_run *run, void *self)
 	for (size_t i = 0; r == 0 && i < s->texts.n; i++)
 		r = open_stage(s, run, i);
 	if (r == 0 && s->texts.n == 2 && ((struct event *)by_source_at(&s->stages[0], 0))->reads)
-		r = attar_run_read_within(run, read_within_ms(s->than));
+		r = attar_run_read_within(run, read_within_ms(s));
 	if (r < 0 || s->texts.n == 1)
 		return r;
 	s->payload_size = sizeof(struct started) +

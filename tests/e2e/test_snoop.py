@@ -604,6 +604,27 @@ def test_fileslower(tmp_path):
     assert found[0]['duration'] >= 10**8
 
 
+@pytest.mark.usefixtures('root')
+@pytest.mark.parametrize('than', ['0', '1us'])
+def test_files_of_all_calls(tmp_path, than):
+    """Reads of about 8 ms; on a busy machine, attar comes too late to some."""
+    program = f'''
+    import os, time
+    os.mkfifo("{tmp_path}/fifo")
+    fifo = os.open("{tmp_path}/fifo", os.O_RDWR)
+    if not os.fork():
+        for _ in range(50):
+            time.sleep(0.008)
+            os.write(fifo, b'x' * 7)
+        os._exit(0)
+    for _ in range(50):
+        os.read(fifo, 7)
+    '''
+    found = of_preset('fileslower', '--than', than, *python(program))
+    files = [r['FILE'] for r in found if r['CALL'] == 'read' and r['duration'] > 5_000_000]
+    assert files.count(f'{tmp_path}/fifo') > 25, files
+
+
 def test_slow_fsyncs(loop, tmp_path):
     """Each call that took long by the program's own clock is printed."""
     program = f'''
