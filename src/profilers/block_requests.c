@@ -32,7 +32,9 @@ struct open_request {
 	bool has_next;      /* the next slot is used, too */
 	bool asks_preflush; /* and it was not issued yet */
 	bool asks_fua;
-	bool is_requeued; /* will be issued again */
+	bool is_requeued;   /* will be issued again */
+	bool is_superseded; /* a flush: another one was issued since, perhaps by another queue */
+	uint32_t cpu;       /* a flush: that of its issue */
 };
 
 const char *block_stage_name(enum block_stage stage)
@@ -76,62 +78,6 @@ const char *block_name(uint32_t dev, char name[BLOCK_NAME_BYTES])
 	return name;
 }
 
-static int device_number(const char *name, uint32_t *ret_dev)
-{
-	char path[PATH_BYTES];
-	unsigned major, minor;
-	struct stat st;
-	char rest;
-
-	if (sscanf(name, "%u:%u%c", &major, &minor, &rest) == 2) {
-		*ret_dev = major << MINOR_BITS | minor;
-		return 0;
-	}
-	snprintf(path, sizeof(path), "%s%s", *name == '/' ? "" : "/dev/", name);
-	if (stat(path, &st) < 0 && isdigit((unsigned char)*name))
-		return attar_fail(-EINVAL,
-			"--device: no block device '%s' (%s)" ATTAR_FIX
-			"the option of a time is --duration",
-			name, strerror(errno));
-	if (stat(path, &st) < 0)
-		return attar_fail(-EINVAL,
-			"--device: no block device '%s' (%s)" ATTAR_FIX "'lsblk' lists the devices",
-			name, strerror(errno));
-	if (!S_ISBLK(st.st_mode))
-		return attar_fail(-EINVAL,
-			"--device: '%s' is not a block device" ATTAR_FIX
-			"'lsblk' lists the devices",
-			name);
-	*ret_dev = major(st.st_rdev) << MINOR_BITS | minor(st.st_rdev);
-	sysfs_path(*ret_dev, "/partition", path);
-	if (access(path, F_OK) == 0)
-		return attar_fail(-EINVAL,
-			"--device: '%s' is a partition, but requests are counted for whole "
-			"disks" ATTAR_FIX "name the disk",
-			name);
-	return 0;
-}
-
-static int parse_devices(struct block *block)
-{
-	for (const char *p = block->devices; p && *p; p += *p == ',') {
-		size_t n = strcspn(p, ",");
-		char name[256];
-		int r;
-
-		if (block->n_devs == sizeof(block->dev) / sizeof(*block->dev))
-			return attar_fail(-E2BIG,
-				"--device: at most %zu devices" ATTAR_FIX "leave it out for all",
-				block->n_devs);
-		snprintf(name, sizeof(name), "%.*s", (int)n, p);
-		r = device_number(name, &block->dev[block->n_devs++]);
-		if (r < 0)
-			return r;
-		p += n;
-	}
-	return 0;
-}
-
 /*
  * The disk of a bio's device, which may be a partition; the bio's sector is already that of the
  * disk when it has a request.
@@ -160,6 +106,62 @@ static uint32_t disk_of(struct block *block, uint32_t dev)
 	block->disks[block->n_disks].part = dev;
 	block->disks[block->n_disks++].disk = disk;
 	return disk;
+}
+
+static int device_number(struct block *block, const char *name, uint32_t *ret_dev)
+{
+	char path[PATH_BYTES], disk[BLOCK_NAME_BYTES];
+	unsigned major, minor;
+	struct stat st;
+	char rest;
+
+	if (sscanf(name, "%u:%u%c", &major, &minor, &rest) == 2) {
+		*ret_dev = major << MINOR_BITS | minor;
+		return 0;
+	}
+	snprintf(path, sizeof(path), "%s%s", *name == '/' ? "" : "/dev/", name);
+	if (stat(path, &st) < 0 && isdigit((unsigned char)*name))
+		return attar_fail(-EINVAL,
+			"--device: no block device '%s' (%s)" ATTAR_FIX
+			"the option of a time is --duration",
+			name, strerror(errno));
+	if (stat(path, &st) < 0)
+		return attar_fail(-EINVAL,
+			"--device: no block device '%s' (%s)" ATTAR_FIX "'lsblk' lists the devices",
+			name, strerror(errno));
+	if (!S_ISBLK(st.st_mode))
+		return attar_fail(-EINVAL,
+			"--device: '%s' is not a block device" ATTAR_FIX
+			"'lsblk' lists the devices",
+			name);
+	*ret_dev = major(st.st_rdev) << MINOR_BITS | minor(st.st_rdev);
+	sysfs_path(*ret_dev, "/partition", path);
+	if (access(path, F_OK) == 0)
+		return attar_fail(-EINVAL,
+			"--device: '%s' is a partition, but requests are counted for whole "
+			"disks" ATTAR_FIX "name the disk, '%s'",
+			name, block_name(disk_of(block, *ret_dev), disk));
+	return 0;
+}
+
+static int parse_devices(struct block *block)
+{
+	for (const char *p = block->devices; p && *p; p += *p == ',') {
+		size_t n = strcspn(p, ",");
+		char name[256];
+		int r;
+
+		if (block->n_devs == sizeof(block->dev) / sizeof(*block->dev))
+			return attar_fail(-E2BIG,
+				"--device: at most %zu devices" ATTAR_FIX "leave it out for all",
+				block->n_devs);
+		snprintf(name, sizeof(name), "%.*s", (int)n, p);
+		r = device_number(block, name, &block->dev[block->n_devs++]);
+		if (r < 0)
+			return r;
+		p += n;
+	}
+	return 0;
 }
 
 static bool is_device(const struct block *block, uint64_t dev)
@@ -224,8 +226,8 @@ static bool is_stale(const struct attar_state *state)
 
 /*
  * The request that passes to this stage: of those that have not reached it, the one that began
- * first, but a stale one only if there is no other; a flush that is stale is never issued. Sets its
- * slot in the key. NULL: none.
+ * first, but a stale or superseded one only if there is no other; a flush that is stale is never
+ * issued. Sets its slot in the key. NULL: none.
  */
 static struct attar_state *find(struct block *block, struct key *key, enum block_stage stage)
 {
@@ -237,7 +239,8 @@ static struct attar_state *find(struct block *block, struct key *key, enum block
 
 	for (uint32_t i = 0; i < SLOTS_MAX && state; i++) {
 		const struct open_request *open = state->value;
-		bool stale = is_stale(state), fits = stale ? takes_stale : state->state < stage;
+		bool stale = is_stale(state) || open->is_superseded;
+		bool fits = stale ? takes_stale : state->state < stage;
 
 		if (fits && (stale < is_found_stale ||
 				    (stale == is_found_stale && open->request.since < since))) {
@@ -316,6 +319,73 @@ static struct attar_state *add_open(
 	*(struct open_request *)added->value = (struct open_request){0};
 	return added;
 }
+
+/* ---- open flushes ---- */
+
+static bool flushes_overlap(const struct block *block, uint64_t dev)
+{
+	for (size_t i = 0; i < block->n_overlapping; i++)
+		if (block->overlapping[i] == dev)
+			return true;
+	return false;
+}
+
+/*
+ * The completion of a superseded flush was seen: the device has several queues. It was not missed.
+ */
+static void flushes_set_overlap(struct block *block, uint64_t dev)
+{
+	block->missed--;
+	if (flushes_overlap(block, dev))
+		return;
+	if (block->n_overlapping == sizeof(block->overlapping) / sizeof(*block->overlapping))
+		block->n_overlapping = 0;
+	block->overlapping[block->n_overlapping++] = (uint32_t)dev;
+}
+
+static bool flushes_has_requeued(struct block *block, struct key key)
+{
+	struct attar_state *state = slot_of(block, &key, 0);
+
+	for (; state; state = has_next(state) ? slot_of(block, &key, key.slot + 1) : NULL)
+		if (((struct open_request *)state->value)->is_requeued)
+			return true;
+	return false;
+}
+
+/*
+ * A flush is issued. A hardware queue has one flush in the device at a time, and a CPU issues to
+ * one queue: the completion of a flush that this CPU has issued before was missed. So was that of
+ * another CPU, unless the device is known to have several queues.
+ */
+static int flushes_issue(struct block *block, struct key key, const struct attar_event *ev)
+{
+	const struct attar_stamp at = stamp_at(ev);
+	bool overlap = flushes_overlap(block, key.dev);
+	struct attar_state *state = slot_of(block, &key, 0);
+	int r = 0;
+
+	if (flushes_has_requeued(block, key)) /* this one */
+		return 0;
+	while (r == 0 && state) {
+		struct open_request *open = state->value;
+		bool is_last = !open->has_next, is_issued = open->issued > 0;
+		bool is_missed = is_issued && (!overlap || open->cpu == ev->cpu);
+
+		if (is_missed && !open->is_superseded && !is_stale(state)) {
+			open->is_superseded = true;
+			block->missed++;
+		}
+		if (is_issued && open->cpu == ev->cpu)
+			r = remove_open(block, &key, &at); /* the last one takes its slot */
+		else
+			key.slot++;
+		state = is_last ? NULL : slot_of(block, &key, key.slot);
+	}
+	return r;
+}
+
+/* ---- other changes ---- */
 
 /* The request is known by another key from now on. Stage and times stay. */
 static int move(struct block *block, struct attar_state *state, struct key *from, struct key *to)
@@ -440,6 +510,11 @@ static int pass(struct attar_run *run, struct block *block, const struct attar_e
 		return 0;
 	if (key.kind == BLOCK_ASKING) /* schedulers before Linux 5.0 had an insert, too */
 		return stage == BLOCK_GETRQ ? wait_for_flush(run, block, ev, &key) : 0;
+	if (key.kind == BLOCK_FLUSH && stage == BLOCK_ISSUE) {
+		r = flushes_issue(block, key, ev);
+		if (r < 0)
+			return r;
+	}
 	r = get_open(run, block, ev, stage, &key, &state);
 	if (r < 0 || !state)
 		return r;
@@ -459,6 +534,7 @@ static int pass(struct attar_run *run, struct block *block, const struct attar_e
 	block->is_selected = request->is_selected;
 	if (stage == BLOCK_ISSUE) {
 		open->issued = ev->time;
+		open->cpu = ev->cpu;
 		if (open->asks_preflush)
 			block_flushes_end(&block->flushes, request->dev, request->sector);
 		open->asks_preflush = false;
@@ -594,6 +670,8 @@ static int on_complete(struct attar_run *run, void *self, const struct attar_eve
 		return 0;
 	}
 	open = state->value;
+	if (open->is_superseded)
+		flushes_set_overlap(block, key.dev);
 	if (key.kind == BLOCK_DATA && open->issued && n * SECTOR < open->request.bytes &&
 		*open->request.type != 'D') {
 		struct key rest = key; /* a part has completed */
@@ -630,6 +708,10 @@ void block_add_remarks(const struct block *block, struct attar_report *report)
 			"completed requests whose start was missed, or before the measurement: "
 			"%llu",
 			(unsigned long long)block->unknown);
+	if (block->missed)
+		attar_report_remark(report,
+			"flushes whose completion was missed, which are not counted: %llu",
+			(unsigned long long)block->missed);
 	if (block->left_out)
 		attar_report_remark(report,
 			"%llu flush%s left out: other threads than the selected ones, such as "

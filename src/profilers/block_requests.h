@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Follows the requests of block devices from the events of their stages, for the profilers of disk
- * I/O. A request is known by its device and first sector. Flushes have none: those of a device that
- * are open at the same time are taken to complete in the order of their issue.
+ * I/O. A request is known by its device and first sector. Flushes have none. A device has at most one
+ * flush of each of its hardware queues at a time. When it was seen to have several, they are taken
+ * to complete in the order of their issue.
  */
 #ifndef PROFILERS_BLOCK_REQUESTS_H
 #define PROFILERS_BLOCK_REQUESTS_H
@@ -56,6 +57,9 @@ struct block {
 	struct attar_states *states;   /* open requests by device and sector */
 	bool is_selected;              /* the request of the newest event, if it has begun */
 	struct block_flushes flushes;
+	uint32_t overlapping[64]; /* devices that were seen to have several flushes at a time */
+	size_t n_overlapping;
+	uint64_t missed;   /* flushes whose completion was not seen */
 	bool sees_merges;  /* of requests, Linux 5.11 */
 	uint64_t left_out; /* flushes of tasks that were not selected, for remarks */
 	char left_out_comm[BLOCK_COMM_BYTES]; /* that of the first */

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: MIT
 """blktrace, biolatency, biosnoop, bitesize: a loop device, and scripts."""
 import json
+import os
+import re
+import stat
 import subprocess
 from pathlib import Path
 
@@ -170,6 +173,27 @@ def test_devices_that_do_not_exist(device, sentence):
     assert sentence in ended.stderr and 'lsblk' in ended.stderr
 
 
+def test_the_disk_of_a_partition(root, tmp_path):
+    """A loop device with one partition of 1 MiB, which needs no table of partitions."""
+    if not has('losetup') or not has('addpart') or not Path('/dev/loop-control').exists():
+        pytest.skip('this system has no loop devices, or no addpart (util-linux)')
+    image = tmp_path / 'disk'
+    image.write_bytes(bytes(4 << 20))
+    loop = subprocess.check_output(['losetup', '-f', '-P', '--show', image], text=True).strip()
+    name = Path(loop).name
+    try:
+        subprocess.run(['addpart', loop, '1', '2048', '2048'], check=True)
+        number = Path(f'/sys/block/{name}/{name}p1/dev').read_text()
+        part = tmp_path / 'part'  # in containers, /dev has no new devices
+        os.mknod(part, stat.S_IFBLK | 0o600, os.makedev(*map(int, number.split(':'))))
+        ended = run('biosnoop', '-d', part)
+    finally:
+        subprocess.run(['losetup', '-d', loop], check=True)
+    assert ended.returncode == 2
+    assert f"'{part}' is a partition" in ended.stderr
+    assert f"name the disk, '{name}'" in ended.stderr
+
+
 # ---- flushes ----
 
 NO_SECTOR = 2**64 - 1
@@ -311,13 +335,53 @@ def test_a_discard_completes_with_any_number_of_bytes(script):
     assert printed(script(text))[0] == [('writer', 'D', 8, 64 * 512, 1, 9)]
 
 
+def on_cpus(text, cpus):
+    """The same lines on these CPUs, one after the other."""
+    return ''.join(re.sub(r'^(\S+) 0 ', rf'\1 {cpu} ', line + '\n')
+                   for line, cpu in zip(text.splitlines(), cpus, strict=True))
+
+
 @pytest.mark.quick
 def test_flushes_of_several_queues_overlap(script):
-    text = steps('9 getrq FWS 0+0', '10 issue FF 0+0', '20 issue FF 0+0', '30 issue FF 0+0',
-                 '40 complete FF -1+0', '60 complete FF -1+0', '70 issue FF 0+0',
-                 '80 complete FF -1+0', '99 complete FF -1+0')
-    assert [(r[0], r[5]) for r in printed(script(text))[0]] == [
-        ('writer', 30), ('kworker', 40), ('kworker', 50), ('kworker', 29)]
+    """
+    Each CPU issues to its own queue. That there are several is known when the second flush
+    completes; from then on, they complete in the order of their issue.
+    """
+    text = on_cpus(steps(
+        '9 getrq FWS 0+0', '10 issue FF 0+0', '20 issue FF 0+0', '30 issue FF 0+0',
+        '40 complete FF -1+0', '60 complete FF -1+0', '80 complete FF -1+0', '110 issue FF 0+0',
+        '120 issue FF 0+0', '140 complete FF -1+0', '160 complete FF -1+0'), '00123210100')
+    found, remarks = printed(script(text))
+    assert [(r[0], r[5]) for r in found] == [
+        ('kworker', 10), ('writer', 50), ('kworker', 60), ('kworker', 30), ('kworker', 40)]
+    assert remarks == []
+    text += on_cpus(steps('210 issue FF 0+0', '220 issue FF 0+0', '230 complete FF -1+0',
+                          '300 issue FF 0+0', '320 complete FF -1+0'), '01110')
+    found, remarks = printed(script(text))
+    assert [r[5] for r in found][5:] == [20, 20]
+    assert remarks == ['flushes whose completion was missed, which are not counted: 1']
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize('cpus', ['0', '01', '012', '0011', '00010'])
+@pytest.mark.parametrize('profiler', ['biosnoop', 'blktrace', 'biolatency'])
+def test_missed_completions_of_flushes(script, profiler, cpus):
+    """20 flushes of 1 ms, without the completions of the third one and the tenth one."""
+    text = steps(*(f'{t} {stage} FF {place}' for i in range(20) for t, stage, place in [
+        (i * 10000, 'issue', '0+0'), (i * 10000 + 1000, 'complete', '-1+0')]))
+    text = on_cpus(text, (cpus[i % len(cpus)] for i in range(40)))
+    kept = [line for i, line in enumerate(text.splitlines(True)) if i not in (5, 19)]
+    found = reports(profiler, '--input', script(''.join(kept)))
+    if profiler == 'biosnoop':
+        assert [r['latency'] for r in lines(found, 'requests')] == [1_000_000] * 18
+    elif profiler == 'blktrace':
+        assert [(r['reqs'], r['total'], r['max']) for r in table(found[-1], 'stages')] == [
+            (18, 18_000_000, 1_000_000)]
+    else:
+        summary = found[-1]['sections'][0]['summary']
+        assert (summary['count'], summary['max']) == (18, 1_000_000)
+    assert found[-1]['remarks'] == [
+        'flushes whose completion was missed, which are not counted: 2']
 
 
 @pytest.mark.quick
@@ -367,9 +431,10 @@ def test_flushes_after_a_loss(script):
                     '75 complete FF -1+0'))
     found, remarks = printed(script(text))
     assert [(r[0], r[5]) for r in found] == [('kworker', 20), ('kworker', 5)]
-    text = (steps('10 issue FF 0+0', '20 issue FF 0+0') + '1.000030 0 9/9 kworker lost 1\n'
+    text = (on_cpus(steps('10 issue FF 0+0', '20 issue FF 0+0', '25 issue FF 0+0'), '012')
+            + '1.000030 0 9/9 kworker lost 1\n'
             + steps('40 issue FF 0+0', '60 complete FF -1+0', '70 complete FF -1+0'))
-    assert [r[5] for r in printed(script(text))[0]] == [20, 60]
+    assert [r[5] for r in printed(script(text))[0]] == [20, 45]
 
 
 @pytest.mark.quick
