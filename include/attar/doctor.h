@@ -47,6 +47,14 @@ typedef int attar_check_fn(void *ctx, const struct attar_check *check);
  */
 ATTAR_API int attar_check_system(attar_check_fn *fn, void *ctx);
 
+/*
+ * Checks each capability that serves what is needed, as in attar_profiler.needs: the name is such
+ * as "cap_perfmon", and `found` tells whether this process has it, and the setting that makes it
+ * unnecessary. Without what is marked with "!", the check is blocked, otherwise degraded. Returns
+ * as attar_check_system().
+ */
+ATTAR_API int attar_check_rights(const char *needs, attar_check_fn *fn, void *ctx);
+
 #ifdef __cplusplus
 }
 #endif

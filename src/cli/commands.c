@@ -22,6 +22,8 @@ static const struct command_option list_options[] = {
 static const struct command_option doctor_options[] = {
 	{"(no option)", "print each check and its fix, and change nothing; exit status 0: no "
 			"check is BLOCKED, 4: at least one is"},
+	{"PROFILER", "check only what this profiler needs, and list the capabilities that it uses: "
+		     "what for, whether attar has them, and which setting makes them unnecessary"},
 	{"--json", "print a report in JSON"},
 	{0},
 };
@@ -163,8 +165,8 @@ static const struct command_option no_options[] = {{0}};
 const struct command commands[] = {
 	{"list", "[PATTERN | profilers]", "list the events available on this system", list_options,
 		command_list, "event"},
-	{"doctor", "[--json]", "check system support and suggest fixes", doctor_options,
-		command_doctor},
+	{"doctor", "[PROFILER] [--json]", "check system support and suggest fixes", doctor_options,
+		command_doctor, "name"},
 	{"user-events", "[PART] | watch NAME", "list the events that programs have registered",
 		user_events_options, command_user_events},
 	{"kcore", "[OPTIONS] ADDRESS|SYMBOL [N]", "read memory of the running kernel",

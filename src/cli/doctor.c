@@ -5,6 +5,7 @@
 #include "attar/doctor.h"
 #include "base/base.h"
 #include "base/buf.h"
+#include "base/suggest.h"
 #include "base/vec.h"
 #include "cli/cli.h"
 
@@ -38,13 +39,14 @@ static void add_row(struct attar_section *t, bool json, const struct attar_check
 	}
 }
 
-static struct attar_section *add_table(struct attar_report *report, bool json, const char *name)
+static struct attar_section *add_table(
+	struct attar_report *report, bool json, bool gives, const char *name)
 {
 	struct attar_section *t = attar_report_table(report, name);
 
 	attar_section_column(t, "state", ATTAR_UNIT_TEXT);
 	attar_section_column(t, "name", ATTAR_UNIT_TEXT);
-	if (json)
+	if (gives)
 		attar_section_column(t, "gives", ATTAR_UNIT_TEXT);
 	attar_section_column(t, "found", ATTAR_UNIT_TEXT);
 	if (json)
@@ -87,18 +89,14 @@ static void add_profiler(struct attar_section *t, bool json, const struct attar_
 	add_row(t, json, &row);
 }
 
-static void add_profilers(struct attar_report *report, bool json, const finding_list *findings)
-{
-	struct attar_section *t = add_table(report, json, "profilers");
-
-	for (const struct attar_profiler *const *p = attar_profilers(); *p; p++)
-		add_profiler(t, json, *p, findings);
-}
-
 struct doctor {
-	struct attar_section *table;
+	struct attar_report *report;
 	bool json;
+	const struct attar_profiler *profiler; /* NULL: all */
+	char *needs;                           /* of this profiler */
+	struct attar_section *table;           /* that is being filled */
 	finding_list findings;
+	struct buf rights; /* names of capabilities for setpriv(1): "+perfmon,+syslog" */
 	enum attar_check_state worst;
 };
 
@@ -111,49 +109,136 @@ static int add_check(void *ctx, const struct attar_check *check)
 		free(f.remedy);
 		return base_oom();
 	}
+	if (d->profiler && !strstr(d->needs, check->name))
+		return 0;
 	add_row(d->table, d->json, check);
 	d->worst = MAX(d->worst, check->state);
 	return 0;
 }
 
-static int fill(struct attar_report *report, bool json, enum attar_check_state *ret_worst)
+/* The fix is that of the checks: it gives all rights. */
+static int add_right(void *ctx, const struct attar_check *check)
 {
-	struct doctor d = {.table = add_table(report, json, "system"), .json = json};
+	struct doctor *d = ctx;
+
+	attar_section_row(d->table);
+	attar_cell_text(d->table, state_names[check->state]);
+	attar_cell_text(d->table, check->name);
+	attar_cell_text(d->table, check->gives);
+	attar_cell_text(d->table, check->found);
+	if (d->json)
+		attar_cell_text(d->table, check->remedy);
+	buf_printf(&d->rights, "%s+%s", d->rights.len ? "," : "", check->name + strlen("cap_"));
+	d->worst = MAX(d->worst, check->state);
+	return 0;
+}
+
+/* Profilers that show stacks name their functions. */
+static int list_needs(struct doctor *d)
+{
+	const struct attar_profiler *p = d->profiler;
+	const char *stacks = p->uses & ATTAR_USES_STACKS ? ", kernel names, process names" : "";
+
+	if (asprintf(&d->needs, "%s%s", p->needs ? p->needs : "", stacks) < 0) {
+		d->needs = NULL;
+		return base_oom();
+	}
+	return 0;
+}
+
+static int fill_profiler(struct doctor *d)
+{
+	int r;
+
+	d->table = add_table(d->report, d->json, true, "rights");
+	r = attar_check_rights(d->needs, add_right, d);
+	if (r == 0 && d->rights.len)
+		attar_report_remark(d->report,
+			"with these rights only, as root: setpriv --reuid=USER --regid=GROUP "
+			"--init-groups --inh-caps=%s --ambient-caps=%s attar %s",
+			buf_text(&d->rights), buf_text(&d->rights), d->profiler->name);
+	return r;
+}
+
+static int fill(struct doctor *d)
+{
 	struct utsname kernel;
-	int r = attar_check_system(add_check, &d);
+	struct attar_section *t;
+	int r = d->profiler ? list_needs(d) : 0;
 
 	if (r == 0) {
-		add_profilers(report, json, &d.findings);
-		uname(&kernel);
-		attar_report_remark(report, "kernel %s, attar %s", kernel.release, attar_version());
+		d->table = add_table(d->report, d->json, d->json, "system");
+		r = attar_check_system(add_check, d);
 	}
+	if (r == 0 && d->profiler)
+		r = fill_profiler(d);
+	if (r < 0)
+		return r;
+	t = add_table(d->report, d->json, d->json, "profilers");
+	for (const struct attar_profiler *const *p = attar_profilers(); *p; p++)
+		if (!d->profiler || *p == d->profiler)
+			add_profiler(t, d->json, *p, &d->findings);
+	uname(&kernel);
+	attar_report_remark(d->report, "kernel %s, attar %s", kernel.release, attar_version());
+	return 0;
+}
+
+static int examine(bool json, const struct attar_profiler *profiler)
+{
+	struct doctor d = {
+		.report = attar_report_new("doctor"), .json = json, .profiler = profiler};
+	int status;
+
+	if (!d.report) {
+		base_oom();
+		return report_error(STATUS_FAILED);
+	}
+	status = fill(&d) < 0 ? report_error(STATUS_FAILED) : print_report(d.report, json, false);
 	vec_each (&d.findings, f)
 		free(f->remedy);
 	vec_done(&d.findings);
-	*ret_worst = d.worst;
-	return r;
+	buf_done(&d.rights);
+	free(d.needs);
+	attar_report_free(d.report);
+	return status == STATUS_OK && d.worst == ATTAR_CHECK_BLOCKED ? STATUS_UNSUPPORTED : status;
+}
+
+static int refuse_name(const char *name)
+{
+	struct suggest near = {.word = name};
+
+	for (const struct attar_profiler *const *p = attar_profilers(); *p; p++)
+		suggest_offer(&near, (*p)->name);
+	if (near.best)
+		attar_fail(-ENOENT, "doctor: no such profiler '%s'" ATTAR_FIX "did you mean '%s'?",
+			CLIP(name), near.best);
+	else
+		attar_fail(-ENOENT,
+			"doctor: no such profiler '%s'" ATTAR_FIX
+			"'attar list profilers' lists them",
+			CLIP(name));
+	return report_error(STATUS_USAGE);
 }
 
 int command_doctor(int argc, char **argv)
 {
-	bool json = argc > 1 && !strcmp(argv[1], "--json");
-	struct attar_report *report;
-	enum attar_check_state worst;
-	int status;
+	const struct attar_profiler *profiler = NULL;
+	bool json = false;
 
-	if (argc > 1 + json) {
-		attar_fail(-EINVAL,
-			"doctor: invalid argument '%s'" ATTAR_FIX "the only option is --json",
-			CLIP(argv[1 + json]));
-		return report_error(STATUS_USAGE);
+	for (int i = 1; i < argc; i++) {
+		if (!json && !strcmp(argv[i], "--json")) {
+			json = true;
+		} else if (!profiler && *argv[i] != '-') {
+			profiler = attar_profiler_find(argv[i]);
+			if (!profiler)
+				return refuse_name(argv[i]);
+		} else {
+			attar_fail(-EINVAL,
+				"doctor: invalid argument '%s'" ATTAR_FIX
+				"give the name of one profiler, and --json",
+				CLIP(argv[i]));
+			return report_error(STATUS_USAGE);
+		}
 	}
-	report = attar_report_new("doctor");
-	if (!report) {
-		base_oom();
-		return report_error(STATUS_FAILED);
-	}
-	status = fill(report, json, &worst) < 0 ? report_error(STATUS_FAILED)
-						: print_report(report, json, false);
-	attar_report_free(report);
-	return status == STATUS_OK && worst == ATTAR_CHECK_BLOCKED ? STATUS_UNSUPPORTED : status;
+	return examine(json, profiler);
 }

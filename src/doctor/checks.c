@@ -5,12 +5,14 @@
 #include <linux/bpf.h>
 #include <stdio.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include "attar/event.h"
 #include "base/check_arg.h"
 #include "base/file.h"
 #include "base/proc.h"
+#include "base/rights.h"
 #include "perf/capabilities.h"
 #include "perf/kernel.h"
 #include "perf/open.h"
@@ -236,7 +238,7 @@ static unsigned long long first_address(FILE *kallsyms)
 	return address;
 }
 
-static void check_kernel_symbols(struct finding *f)
+void check_kernel_symbols(struct finding *f)
 {
 	FILE *file = fopen("/proc/kallsyms", "re");
 	unsigned long long address = file ? first_address(file) : 0;
@@ -269,6 +271,32 @@ static void check_kernel_symbols(struct finding *f)
 	capabilities_add_commands(&f->remedy);
 }
 
+/* Newer kernels need only CAP_PERFMON for the mappings, but not for the files of a process. */
+static bool reads_mappings_of_others(void)
+{
+	static const char maps[] = "/proc/1/maps";
+	struct stat st;
+	int fd = stat(maps, &st) == 0 && st.st_uid != geteuid() ? open(maps, O_RDONLY | O_CLOEXEC)
+								: -1;
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+static void check_process_names(struct finding *f)
+{
+	if (capabilities_has(CAP_SYS_PTRACE)) {
+		found(f, ATTAR_CHECK_READY, "mappings and files of all processes are readable");
+		return;
+	}
+	found(f, ATTAR_CHECK_DEGRADED,
+		reads_mappings_of_others()
+			? "the files of other users' containers are not readable"
+			: "the mappings of other users' processes are not readable");
+	capabilities_add_commands(&f->remedy);
+}
+
 static void no_tracefs(struct finding *f, int error)
 {
 	if (is_not_mounted(f, "/sys", MOUNT_SYS))
@@ -293,7 +321,7 @@ static void no_tracefs(struct finding *f, int error)
 		buf_str(&f->remedy, "mount -t tracefs nodev /sys/kernel/tracing, as root");
 }
 
-static void check_tracefs(struct finding *f)
+void check_tracefs(struct finding *f)
 {
 	struct attar_catalog *catalog = NULL;
 	const char *path;
@@ -503,6 +531,7 @@ const struct check checks[] = {
 	{"hardware counters", "cycles, instructions, cache misses", check_pmu},
 	{"memory accesses", "samples of loads and stores by PEBS or IBS", check_memory_accesses},
 	{"kernel names", "names of kernel functions", check_kernel_symbols},
+	{"process names", "names of functions in other users' processes", check_process_names},
 	{"tracefs", "tracepoints", check_tracefs},
 	{"delivery", "samples of events on idle CPUs", check_delivery},
 	{"kprobes", "kprobe: and kretprobe: events", check_kprobes},

@@ -21,6 +21,10 @@ struct check {
 /* Appends the command that gives attar the capabilities that it lacks. False if it has all. */
 bool add_missing_capabilities(struct buf *remedy);
 
+/* Whether names of kernel functions and formats of tracepoints can be read. */
+void check_kernel_symbols(struct finding *f);
+void check_tracefs(struct finding *f);
+
 /* Whether samples of idle CPUs are delivered; see delivery.c. */
 void check_delivery(struct finding *f);
 

@@ -42,19 +42,23 @@ bool capabilities_refuse_probes(const char *kind)
 	return fd == -EACCES || fd == -EPERM;
 }
 
-static bool is_missing(const struct capability *c)
+bool capabilities_has(int number)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct data[2] = {0};
-	uint32_t admin;
 
 	if (kernel_get()->user_namespace || syscall(SYS_capget, &header, data) < 0)
-		return c->number != CAP_SYS_ADMIN || capabilities_refuse_probes("uprobe");
-	admin = data[0].effective >> CAP_SYS_ADMIN & 1;
-	if (c->number == CAP_SYS_ADMIN)
-		return !admin && capabilities_refuse_probes("uprobe");
-	return !(data[c->number / 32].effective >> (c->number % 32) & 1) &&
-	       !(c->number >= CAP_PERFMON && admin);
+		return false;
+	if (number >= CAP_PERFMON && data[0].effective >> CAP_SYS_ADMIN & 1)
+		return true;
+	return data[number / 32].effective >> (number % 32) & 1;
+}
+
+static bool is_missing(const struct capability *c)
+{
+	if (c->number == CAP_SYS_ADMIN && !capabilities_refuse_probes("uprobe"))
+		return false;
+	return !capabilities_has(c->number);
 }
 
 bool capabilities_list_missing(struct buf *names, struct buf *detail)

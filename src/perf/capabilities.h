@@ -6,6 +6,12 @@
 #include "base/buf.h"
 
 /*
+ * Whether this process has a capability in the initial user namespace. CAP_SYS_ADMIN includes
+ * CAP_PERFMON, CAP_BPF and CAP_CHECKPOINT_RESTORE.
+ */
+bool capabilities_has(int number);
+
+/*
  * Appends the capabilities that attar uses and lacks, with commas, to `names`, and what they give
  * to `detail`, which may be NULL. False if there are none.
  */

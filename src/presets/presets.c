@@ -30,6 +30,7 @@ struct preset {
 	size_t n_examples;
 	char *run;     /* the value of "run:" */
 	char *without; /* the value of "without:"; NULL: none */
+	struct attar_option *options; /* a copy of its own; NULL: none */
 };
 
 /* All profilers; made once, never freed. */
@@ -137,7 +138,7 @@ static const struct attar_profiler *find_builtin(const char *name)
 static bool is_taken(const char *name)
 {
 	vec_each (&list.all, it)
-		if (!strcmp((*it)->name, name))
+		if (*it && !strcmp((*it)->name, name))
 			return true;
 	return false;
 }
@@ -147,7 +148,12 @@ static bool is_name(const char *name)
 	return *name && strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-") == strlen(name);
 }
 
-/* Whether it has ":name_of_event", as tracepoints and USDT probes do; modifiers have no "_". */
+static bool starts_with(const char *word, const char *prefix)
+{
+	return !strncmp(word, prefix, strlen(prefix));
+}
+
+/* Whether it has ":name_of_event", as tracepoints do; modifiers have no "_". */
 static bool names_tracepoint(const char *word)
 {
 	while ((word = strchr(word, ':'))) {
@@ -159,12 +165,18 @@ static bool names_tracepoint(const char *word)
 	return false;
 }
 
-/* Profilers of events that the user chooses can do without tracepoints; presets of them cannot. */
+/* Profilers of events that the user chooses can do without them; presets with these cannot. */
 static const char *needs_of(const struct preset *p, const struct attar_profiler *base)
 {
-	for (const char *const *word = p->words + 1; *word; word++)
+	for (const char *const *word = p->words + 1; *word; word++) {
+		if (starts_with(*word, "kprobe:") || starts_with(*word, "kretprobe:"))
+			return "perf events, whole system, kprobes!";
+		if (starts_with(*word, "uprobe:") || starts_with(*word, "uretprobe:") ||
+			starts_with(*word, "usdt:"))
+			return "perf events, whole system, uprobes!, tracefs";
 		if (names_tracepoint(*word))
 			return "perf events, whole system, tracefs!";
+	}
 	return base->needs;
 }
 
@@ -180,7 +192,7 @@ static int hide_option(const struct preset *p, struct attar_option *options, con
 	return bad(p, "without: '%s' has no option '%s'", p->words[0], name);
 }
 
-/* A copy of the options of the profiler, without those of "without:". It is never freed. */
+/* A copy of the options of the profiler, without those of "without:". */
 static int hide_options(struct preset *p)
 {
 	const struct attar_option *from = p->pub.options;
@@ -204,7 +216,7 @@ static int hide_options(struct preset *p)
 	if (r < 0)
 		free(options);
 	else
-		p->pub.options = options;
+		p->pub.options = p->options = options;
 	return MIN(r, 0);
 }
 
@@ -239,12 +251,16 @@ static int complete(struct preset *p)
 	return hide_options(p);
 }
 
-/*
- * Makes a profiler from the text of a preset; path is for messages. The profiler is never freed. 0
- * or a negative errno.
- */
-static int preset_parse(
-	const char *path, const char *text, const struct attar_profiler **ret_profiler)
+void preset_free(const struct attar_profiler *profiler)
+{
+	struct preset *p = (struct preset *)profiler; /* pub is first */
+
+	free(p->options);
+	free(p->text);
+	free(p);
+}
+
+int preset_parse(const char *path, const char *text, const struct attar_profiler **ret_profiler)
 {
 	struct preset *p = calloc(1, sizeof(*p));
 	int r;
@@ -262,8 +278,7 @@ static int preset_parse(
 	if (r == 0)
 		r = complete(p);
 	if (r < 0) {
-		free(p->text);
-		free(p);
+		preset_free(&p->pub);
 		return r;
 	}
 	*ret_profiler = &p->pub;

@@ -63,7 +63,7 @@ def group():
 def test_root_is_ready():
     system, profilers = examine(run('doctor', '--json'))
     for name in ('perf events', 'paranoid', 'capabilities', 'seccomp', 'whole system',
-                 'kernel names', 'tracefs',
+                 'kernel names', 'process names', 'tracefs',
                  'locked memory'):
         assert system[name]['state'] == 'READY', system[name]
         assert not system[name]['remedy']
@@ -362,6 +362,106 @@ def test_doctor_mounts_nothing():
     assert done.stderr == ''
 
 
+def with_rights(rights, program, *words):
+    """As another user who has only these capabilities, and no other process."""
+    user = '31337'
+    sets = ','.join(f'+{name.removeprefix("cap_")}' for name in rights)
+    more = [f'--inh-caps={sets}', f'--ambient-caps={sets}'] if rights else []
+    return run('--reuid', user, '--regid', user, '--clear-groups', *more, program, *words,
+               program='setpriv')
+
+
+def rights_of(done):
+    """Return the rows of the capabilities, and the row of the profiler."""
+    report = json.loads(done.stdout)
+    validator().validate(report)
+    system, rights, profilers = (scripts.rows(report, name)
+                                 for name in ('system', 'rights', 'profilers'))
+    assert 'open files' not in {row['name'] for row in system}  # which it does not need
+    profiler, = profilers
+    return {row['name']: row for row in rights}, profiler
+
+
+REFUSALS = {
+    'cap_perfmon': r"not permitted to open '\S+' system-wide on CPU \d+: "
+                   r'kernel.perf_event_paranoid is 2 and this process lacks CAP_PERFMON; run as ',
+    'cap_dac_read_search': r'no permission to read tracefs \(/sys/kernel/tracing: Permission d',
+    'cap_sys_admin': 'uprobes require CAP_SYS_ADMIN',
+    'cap_syslog': 'kernel functions are not resolved: .* or with CAP_SYSLOG',
+}
+# Profilers, and the rights of which one is enough to make them fail.
+NEEDED = {
+    'runqlat': {'cap_perfmon', 'cap_dac_read_search'},
+    'offcpu': {'cap_perfmon', 'cap_dac_read_search'},
+    'profile': {'cap_perfmon'},
+    'gc': {'cap_sys_admin'},  # which includes CAP_PERFMON
+}
+
+
+@pytest.mark.parametrize('name, needed', NEEDED.items())
+def test_profilers_work_with_the_rights_that_are_listed(name, needed, program, sysctl):
+    """And with one less they are refused, or say what is missing."""
+    sysctl('kernel.perf_event_paranoid', 2)
+    sysctl('kernel.kptr_restrict', 1)
+    words = (name, '-a', '-d', '200ms')
+    if name == 'gc' and run(*words).returncode:
+        pytest.skip('there is no /usr/bin/python3 with probes, or no uprobes')
+    rights, _ = rights_of(run('doctor', name, '--json'))
+    assert {row['state'] for row in rights.values()} == {'READY'}
+    done = with_rights(rights, program, 'doctor', '--json', name)
+    assert rights_of(done)[0] == rights, done.stdout
+    assert {row['found'] for row in rights.values()} == {'this process has it'}
+    done = with_rights(rights, program, *words)
+    assert done.returncode == 0, done.stderr
+    assert not any(re.search(said, done.stderr) for said in REFUSALS.values()), done.stderr
+    for less in rights:
+        done = with_rights([one for one in rights if one != less], program, *words)
+        assert (done.returncode == 3) == (less in needed), (less, done.stderr)
+        if less in REFUSALS and (less, name) != ('cap_perfmon', 'gc'):
+            assert re.search(REFUSALS[less], done.stderr), (less, done.stderr)
+
+
+def test_rights_are_those_of_the_process(program, sysctl):
+    """Profilers that cannot run without a right are blocked, others are degraded."""
+    sysctl('kernel.perf_event_paranoid', 2)
+    sysctl('kernel.kptr_restrict', 1)
+    for name, state, status in (('runqlat', 'BLOCKED', 4), ('profile', 'DEGRADED', 0)):
+        listed = rights_of(run('doctor', name, '--json'))[0]
+        for less in listed:
+            have = [one for one in listed if one != less]
+            done = with_rights(have, program, 'doctor', name, '--json')
+            rights, blocked = rights_of(done)
+            assert rights[less]['state'] == state and done.returncode == status, rights
+            assert rights[less]['found'].startswith('missing; not needed if '), rights
+            assert less in rights[less]['remedy'], rights
+            assert {rights[one]['state'] for one in have} <= {'READY'}, rights
+            assert blocked['state'] != 'READY' or less == 'cap_sys_ptrace', blocked
+
+
+def test_rights_that_settings_replace_are_not_needed(program, sysctl):
+    """The table says which value is low enough; runqlat reads fields of tracepoints."""
+    sysctl('kernel.kptr_restrict', 0)
+    for level, runqlat, profile in ((2, 'BLOCKED', 'DEGRADED'), (0, 'BLOCKED', 'READY'),
+                                    (-1, 'READY', 'READY')):
+        sysctl('kernel.perf_event_paranoid', level)
+        have = ['cap_dac_read_search']
+        for name, state in (('runqlat', runqlat), ('profile', profile)):
+            row = rights_of(with_rights(have, program, 'doctor', name, '--json'))[0]['cap_perfmon']
+            assert row['state'] == state, (level, row)
+            assert row['found'].startswith('not needed: ' if state == 'READY' else 'missing; ')
+            done = with_rights(have, program, name, '-a', '-d', '50ms')
+            assert (done.returncode == 0) == (state == 'READY'), (level, name, done.stderr)
+
+
+def test_command_with_these_rights_works(program):
+    """The command that the report suggests."""
+    done = run('doctor', 'runqlat')
+    command = re.search(r'with these rights only, as root: (setpriv .*) attar runqlat', done.stdout)
+    words = re.sub('USER|GROUP', str(NOBODY), command[1]).split()
+    done = run(*words[1:], program, 'runqlat', '-d', '50ms', program='setpriv')
+    assert done.returncode == 0, done.stderr
+
+
 def test_text_output(program, sysctl):
     sysctl('kernel.perf_event_paranoid', 2)
     done = run(*UNPRIVILEGED, program, 'doctor', program='setpriv')
@@ -372,7 +472,14 @@ def test_text_output(program, sysctl):
 
 
 def test_invalid_arguments_are_refused():
-    for words in (['--jsom'], ['--json', '--jsom']):
+    for words, wrong in ((['--jsom'], '--jsom'), (['--json', '--jsom'], '--jsom'),
+                         (['--json', '--json'], '--json'), (['runqlat', 'profile'], 'profile')):
         done = run('doctor', *words)
         assert (done.returncode, done.stderr) == (
-            2, "attar: doctor: invalid argument '--jsom': the only option is --json\n")
+            2, f"attar: doctor: invalid argument '{wrong}': give the name of one profiler, and "
+               '--json\n')
+    for name, fix in (('runqlatt', "did you mean 'runqlat'?"),
+                      ('user-events', "'attar list profilers' lists them")):
+        done = run('doctor', name)
+        assert (done.returncode, done.stderr) == (
+            2, f"attar: doctor: no such profiler '{name}': {fix}\n")

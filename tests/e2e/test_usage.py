@@ -344,6 +344,7 @@ TYPED = [
     ('attar list --na', {'--names'}),
     ('attar list sched:sched_swit', {'sched:sched_switch'}),
     ('attar help doc', {'doctor'}),
+    ('attar doctor runql', {'runqlat', 'runqlen'}),
     ('attar completion z', {'zsh'}),
     ('attar profile -- sle', {'sleep'}),
     ('attar bpf:kv', {'bpf:kvm_exit'}),

@@ -476,6 +476,8 @@ static void test_renderers(void **state)
 	REFUSES(attar_diff(&no_reports, &no_reports, any, any, NULL), "ret_result");
 	REFUSES(attar_diff(&null_reports, &no_reports, any, any, any), "before->reports");
 	REFUSES(attar_check_system(NULL, any), "fn");
+	REFUSES(attar_check_rights(NULL, any, any), "needs");
+	REFUSES(attar_check_rights("tracefs", NULL, any), "fn");
 	REFUSES(attar_usdt_each_location(NULL, any, any), "text");
 	REFUSES(attar_usdt_each_location("x", NULL, any), "fn");
 	REFUSES(attar_merge(NULL, 1, false, any), "parts");
