@@ -366,8 +366,9 @@ void agent_child_ended(struct agent_child *c, int status, uint64_t cpu_ns)
 		close(TAKE_FD(c->log));
 	c->pid = 0;
 	c->kill_at = 0;
-	c->cpu_ended_ns += cpu_ns;
-	c->cpu_ns = MAX(c->cpu_ns, c->cpu_ended_ns); /* their clocks differ: it never goes back */
+	/* clocks differ, and readers may end later: it never goes back */
+	c->cpu_ns = MAX(c->cpu_ns, c->cpu_ended_ns + cpu_ns);
+	c->cpu_ended_ns = c->cpu_ns;
 	c->rss = 0;
 	unlink(c->metrics);
 	if (c->state == AGENT_RUNS)
@@ -399,15 +400,64 @@ static uint64_t resident_bytes(pid_t pid)
 	return resident * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-void agent_child_measure(struct agent_child *c)
+static uint64_t running_ns(pid_t pid)
 {
 	struct timespec time;
 	clockid_t clock;
 
+	if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &time) != 0)
+		return 0;
+	return (uint64_t)time.tv_sec * SECOND + (uint64_t)time.tv_nsec;
+}
+
+/* The CPU time of processes that this one started and that have ended. */
+static uint64_t ended_ns(pid_t pid)
+{
+	struct buf b _cleanup_(buf_done) = {0};
+	unsigned long long user = 0, system = 0;
+	const char *name_end;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	if (file_read(path, 4096, &b) < 0)
+		attar_error_clear();
+	else if ((name_end = strrchr(buf_text(&b), ')')))
+		sscanf(name_end, ") %*c%*d%*d%*d%*d%*d%*u%*u%*u%*u%*u%*u%*u%llu%llu", &user,
+			&system);
+	return (user + system) * (SECOND / (uint64_t)sysconf(_SC_CLK_TCK));
+}
+
+/* Adds the readers of a profiler, processes that parse files for it. */
+static void add_readers(pid_t pid, uint64_t *cpu_ns, uint64_t *rss)
+{
+	struct buf b _cleanup_(buf_done) = {0};
+	const char *next;
+	char path[64], *end;
+	pid_t reader;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", pid, pid);
+	if (file_read(path, 4096, &b) < 0) {
+		attar_error_clear();
+		return;
+	}
+	for (next = buf_text(&b); (reader = (pid_t)strtol(next, &end, 10)) > 0; next = end) {
+		*cpu_ns += running_ns(reader);
+		*rss += resident_bytes(reader);
+	}
+}
+
+void agent_child_measure(struct agent_child *c)
+{
+	uint64_t cpu_ns, rss;
+
 	if (!c->pid)
 		return;
-	if (clock_getcpuclockid(c->pid, &clock) == 0 && clock_gettime(clock, &time) == 0)
-		c->cpu_ns = MAX(c->cpu_ns,
-			c->cpu_ended_ns + (uint64_t)time.tv_sec * SECOND + (uint64_t)time.tv_nsec);
-	c->rss = resident_bytes(c->pid);
+	cpu_ns = running_ns(c->pid);
+	rss = resident_bytes(c->pid);
+	if (c->pid != getpid()) {
+		cpu_ns += ended_ns(c->pid);
+		add_readers(c->pid, &cpu_ns, &rss);
+	}
+	c->cpu_ns = MAX(c->cpu_ns, c->cpu_ended_ns + cpu_ns);
+	c->rss = rss;
 }

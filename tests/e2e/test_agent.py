@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 from clickhouse import server, the_server  # noqa: F401 (fixtures)
-from command import ATTAR, BUILD, NOBODY, as_nobody, has, run, wait_until
+from command import (ATTAR, BUILD, NOBODY, as_nobody, cpu_seconds, has, run, wait_until,
+                     workload)
 from faults import sanitized
 
 # CAP_DAC_READ_SEARCH, IPC_LOCK, SYS_PTRACE, SYSLOG, and PERFMON or, before Linux 5.8, SYS_ADMIN
@@ -329,6 +330,27 @@ def test_metrics_are_true_before_the_first_check(agent):
     b = agent('[agent]\nlimit-interval = 1s\n' + EMPTY)
     b.wait_for(lambda: b.metrics().get('attar_agent_cpu_ratio', 0) > 0, 'a check')
     b.end()
+
+
+def test_costs_include_readers(agent, spawn):
+    """A profiler starts processes that parse files. It is stopped, so that its costs stand still."""
+    program = spawn(workload('split7030'), '1000000')
+    a = agent('[agent]\nlimit-interval = 1s\n[cpu]\n'
+              f'run = profile -F 499 -g -i 200ms -p {program.pid}\n')
+    a.wait_reports('cpu')
+    pid = a.pids()['cpu']
+    readers = Path(f'/proc/{pid}/task/{pid}/children')
+    if not readers.exists():
+        pytest.skip('the kernel has no CONFIG_PROC_CHILDREN')
+    a.wait_for(readers.read_text, 'a reader')
+    os.kill(pid, signal.SIGSTOP)
+    pids = [pid, *map(int, readers.read_text().split())]
+    memory = sum(int(Path(f'/proc/{one}/statm').read_text().split()[1]) for one in pids) * 4096
+    cpu = sum(cpu_seconds(one) for one in pids)
+    a.wait_for(lambda: a.value('profiler_memory_bytes', 'cpu') >= memory, f'{memory} bytes')
+    a.wait_for(lambda: a.value('profiler_cpu_seconds_total', 'cpu') >= cpu, f'{cpu} s')
+    os.kill(pid, signal.SIGCONT)
+    a.end()
 
 
 def test_profiler_that_dies_is_started_again(agent):
