@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Follows the requests of block devices from the events of their stages, for the profilers of disk
- * I/O. A request is known by its device and first sector. Flushes have none. A device has at most one
- * flush of each of its hardware queues at a time. When it was seen to have several, they are taken
- * to complete in the order of their issue.
+ * I/O. A request is known by its device and first sector. Flushes have none. A device has at most
+ * one flush of each of its hardware queues at a time. When it was seen to have several, they are
+ * taken to complete in the order of their issue.
  */
 #ifndef PROFILERS_BLOCK_REQUESTS_H
 #define PROFILERS_BLOCK_REQUESTS_H

@@ -9,6 +9,8 @@ static const struct {
 	unsigned last, others;
 } least[] = {{32, 16}, {20, 12}, {12, 12}};
 
+enum { NAME_LEAST = 4 }; /* of a text column beside a key, or it is hidden */
+
 /* By how much the columns exceed the limit. */
 static unsigned excess(const struct layout_column *at, size_t n, unsigned columns)
 {
@@ -32,10 +34,10 @@ static bool shrink_text(struct layout_column *at, size_t n, size_t last, unsigne
 	for (size_t i = 0; i < n; i++)
 		at[i].width = at[i].wish;
 	for (size_t turn = 0; turn < ARRAY_SIZE(least); turn++) {
-		if (last < n)
+		if (last < n && at[last].text)
 			shrink(&at[last], least[turn].last, excess(at, n, columns));
 		for (size_t i = n; i-- > 0;)
-			if (at[i].text && !at[i].hidden && i != last)
+			if (at[i].text && !at[i].number && !at[i].hidden && i != last)
 				shrink(&at[i], least[turn].others, excess(at, n, columns));
 	}
 	return !excess(at, n, columns);
@@ -46,9 +48,11 @@ static size_t last_text(const struct layout_column *at, size_t n)
 	size_t last = n;
 
 	for (size_t i = n; i-- > 0;) {
-		if (at[i].text && !at[i].describes)
+		if (!at[i].text || at[i].number)
+			continue;
+		if (!at[i].describes)
 			return i;
-		if (at[i].text && last == n)
+		if (last == n)
 			last = i;
 	}
 	return last;
@@ -79,6 +83,18 @@ static size_t to_hide(const struct layout_column *at, size_t n, size_t last)
 	return kept;
 }
 
+/* Shortens the name of the number, but not its values, and then the column `name`. */
+static void squeeze(
+	struct layout_column *at, size_t n, size_t name, unsigned minimum, unsigned columns)
+{
+	size_t number = first_number(at, n);
+
+	if (number < n)
+		shrink(&at[number], at[number].wish - at[number].head, excess(at, n, columns));
+	if (name < n)
+		shrink(&at[name], minimum, excess(at, n, columns));
+}
+
 static void no_limit(struct layout_column *at, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -90,7 +106,8 @@ static void no_limit(struct layout_column *at, size_t n)
 
 size_t layout_fit(struct layout_column *at, size_t n, unsigned columns)
 {
-	size_t last = last_text(at, n), hide, hidden = 0;
+	size_t last = last_text(at, n), number = first_number(at, n), hide, hidden = 0;
+	bool has_key = number && number < n && last && last < n; /* the first column */
 
 	for (size_t i = 0; i < n; i++)
 		at[i].hidden = false;
@@ -102,7 +119,12 @@ size_t layout_fit(struct layout_column *at, size_t n, unsigned columns)
 		at[hide].hidden = true;
 		hidden++;
 	}
-	if (last < n)
-		shrink(&at[last], 1, excess(at, n, columns));
+	squeeze(at, n, last, has_key ? NAME_LEAST : 1, columns);
+	if (has_key && excess(at, n, columns)) {
+		at[last].hidden = true;
+		hidden++;
+		shrink_text(at, n, 0, columns);
+		squeeze(at, n, at[0].text ? 0 : n, 1, columns);
+	}
 	return hidden;
 }

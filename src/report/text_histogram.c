@@ -24,6 +24,7 @@ struct histogram {
 	const struct attar_section *s;
 	VEC(struct bucket) buckets;
 	unsigned widths[3]; /* of low, high, count */
+	bool hides_high;    /* the terminal is too narrow for three numbers */
 	uint64_t most;
 	struct buf cell;
 };
@@ -87,6 +88,9 @@ static void measure(struct histogram *h)
 		for (int i = 0; i < 3; i++)
 			h->widths[i] = MAX(h->widths[i], width_of(cell_text(h, it, i)));
 	}
+	h->hides_high =
+		h->r->opts.columns &&
+		h->widths[0] + h->widths[1] + h->widths[2] + 2 * LAYOUT_GAP > h->r->opts.columns;
 }
 
 /* bucket NULL: the names of the columns. Returns the width used. */
@@ -99,6 +103,8 @@ static unsigned draw_cells(struct histogram *h, const struct bucket *bucket)
 			.right = true,
 			.style = bucket ? TEXT_PLAIN : TEXT_HEADING};
 
+		if (i == 1 && h->hides_high)
+			continue;
 		if (i)
 			text_add(h->r, &used, TEXT_PLAIN, "  ");
 		text_add_field(h->r, &used, &field, bucket ? cell_text(h, bucket, i) : names[i]);

@@ -8,6 +8,8 @@
 #include "report/shorten.h"
 #include "report/width.h"
 
+enum { NAME_LEAST = 8 /* columns of the shortened name of a number */ };
+
 /* A section being drawn. */
 struct grid {
 	struct attar_renderer *r;
@@ -72,8 +74,19 @@ static uint32_t first_row(const struct attar_renderer *r, const struct attar_sec
 static bool describes_number(const struct attar_section *s, size_t column)
 {
 	const char *name = section_text(s, s->columns.at[column].name);
+	static const char *const names[] = {"unit", "meaning", "quality", "limit", "mostly"};
 
-	return !strcmp(name, "unit") || !strcmp(name, "meaning") || !strcmp(name, "quality");
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (!strcmp(name, names[i]))
+			return true;
+	return false;
+}
+
+/* "97 %" */
+static bool is_number_as_text(const struct attar_section *s, size_t column)
+{
+	return s->columns.at[column].unit == ATTAR_UNIT_TEXT && column &&
+	       !strcmp(section_text(s, s->columns.at[column].name), "value");
 }
 
 static bool is_number(enum attar_unit unit)
@@ -92,6 +105,7 @@ static int grid_init(struct grid *g)
 		g->scale = number_scale_of_rows(s, first, end - first);
 	for (size_t i = 0; i < s->columns.n; i++) {
 		struct layout_column *column = vec_add(&g->columns);
+		unsigned name, least;
 
 		if (!column)
 			return base_oom();
@@ -99,10 +113,15 @@ static int grid_init(struct grid *g)
 		column->grows = s->kind == ATTAR_SECTION_EVENTS;
 		column->keep = column->text && column->grows;
 		column->describes = column->text && !column->grows && describes_number(s, i);
-		column->number = !column->grows && is_number(s->columns.at[i].unit);
-		column->wish = width_of(column_name(g, i));
+		column->number = !column->grows &&
+				 (is_number(s->columns.at[i].unit) || is_number_as_text(s, i));
 		for (uint32_t row = first; row < end; row++)
 			column->wish = MAX(column->wish, width_of(cell_text(g, row, i)));
+		name = width_of(column_name(g, i));
+		least = MAX(column->wish, (unsigned)NAME_LEAST);
+		if (column->number && name > least)
+			column->head = name - least;
+		column->wish = MAX(column->wish, name);
 	}
 	return 0;
 }
@@ -169,6 +188,16 @@ static enum text_style cell_style(const struct grid *g, uint32_t row, size_t col
 	return TEXT_PLAIN;
 }
 
+/* Names of columns keep their unit, as "(us)", and names of events their end. */
+static const struct shorten *how_to_shorten_name(const char *name)
+{
+	static const struct shorten how[] = {
+		{.how = SHORTEN_END}, {.how = SHORTEN_START}, {.how = SHORTEN_MIDDLE}};
+	size_t len = strlen(name);
+
+	return &how[len && name[len - 1] == ')' ? 2 : strchr(name, ':') ? 1 : 0];
+}
+
 /* row UINT32_MAX: the column names. Does not end the line; returns the width used. */
 static unsigned draw_cells(struct attar_renderer *r, struct grid *g, uint32_t row)
 {
@@ -177,19 +206,24 @@ static unsigned draw_cells(struct attar_renderer *r, struct grid *g, uint32_t ro
 
 	for (size_t i = 0; i < g->columns.n; i++) {
 		const struct layout_column *column = &g->columns.at[i];
+		const char *text;
 		struct text_field field = {
 			.width = column->width,
 			.right = !column->text,
 			.last = is_last(g, i),
 			.style = names ? TEXT_HEADING : cell_style(g, row, i),
-			.shorten = !names && i < g->shorten.n ? &g->shorten.at[i] : NULL,
 		};
 
 		if (column->hidden)
 			continue;
 		if (i)
 			text_add(r, &used, TEXT_PLAIN, "  ");
-		text_add_field(r, &used, &field, names ? column_name(g, i) : cell_text(g, row, i));
+		text = names ? column_name(g, i) : cell_text(g, row, i);
+		if (names)
+			field.shorten = how_to_shorten_name(text);
+		else if (i < g->shorten.n)
+			field.shorten = &g->shorten.at[i];
+		text_add_field(r, &used, &field, text);
 	}
 	return used;
 }

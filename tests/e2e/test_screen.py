@@ -148,6 +148,23 @@ def test_narrow_tables_keep_the_key_and_a_number(args, names, columns):
 
 
 @pytest.mark.usefixtures('root')
+@pytest.mark.parametrize('columns', [20, 28, 30, 40])
+def test_counts_under_a_long_name_are_whole(columns):
+    text = text_of('top', '-e', 'syscalls:sys_enter_getppid', '--', workload('flood'), 5678,
+                   columns=columns)
+    assert re.search(r'^ *\d+  +5,678(  |$)', text, re.M), text
+    assert re.search(r'^ *tid +\S*tppid(  comm)?$', text, re.M), text
+
+
+@pytest.mark.usefixtures('root')
+def test_shares_of_the_overview_are_whole():
+    text = text_of('overview', '-d', '300ms', columns=20)
+    table = re.search(r'^time spent +share\n((?:.+\n)+?)\(', text, re.M)
+    assert table, text
+    assert all(re.fullmatch(r'\S.*? +([\d.]+%|-)', line) for line in table[1].splitlines()), text
+
+
+@pytest.mark.usefixtures('root')
 def test_commands_of_findings_are_whole():
     """And their evidence is wrapped at words."""
     command = [workload('slow'), 'sleep', '300', *['a long argument'] * 8]

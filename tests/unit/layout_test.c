@@ -157,11 +157,64 @@ static void test_key_and_number_are_left(void **state)
 	assert_int_equal(calls[1].width, 4);
 }
 
+/* tid, count under the name of an event, comm */
+static void test_long_name_of_a_number(void **state)
+{
+	const struct layout_column columns[] = {
+		{.wish = 7},
+		{.wish = 26, .head = 17, .number = true},
+		{.wish = 15, .text = true},
+	};
+	struct layout_column at[3];
+
+	memcpy(at, columns, sizeof(at));
+	assert_int_equal(layout_fit(at, 3, 50), 0);
+	assert_int_equal(at[1].width, 26);
+	assert_int_equal(at[2].width, 13);
+	memcpy(at, columns, sizeof(at));
+	assert_int_equal(layout_fit(at, 3, 28), 0); /* the name is shortened before comm */
+	assert_int_equal(at[1].width, 9);
+	assert_int_equal(at[2].width, 8);
+	memcpy(at, columns, sizeof(at));
+	assert_int_equal(layout_fit(at, 3, 23), 1); /* comm has no 4 columns */
+	assert_true(at[2].hidden && !at[0].hidden && !at[1].hidden);
+	assert_int_equal(at[0].width, 7);
+	assert_int_equal(at[1].width, 14);
+}
+
+/* A text is the key, and other texts, behind numbers, are not. */
+static void test_last_text_gives_way_to_a_number(void **state)
+{
+	/* time spent, share, in */
+	struct layout_column parts[] = {
+		{.wish = 12, .text = true},
+		{.wish = 6, .number = true},
+		{.wish = 20, .text = true},
+	};
+	/* finding, value, limit */
+	struct layout_column findings[] = {
+		{.wish = 20, .text = true},
+		{.wish = 8, .text = true, .number = true},
+		{.wish = 6, .text = true, .describes = true},
+	};
+
+	assert_int_equal(layout_fit(parts, 3, 20), 1);
+	assert_true(parts[2].hidden);
+	assert_int_equal(parts[0].width, 12);
+	assert_int_equal(parts[1].width, 6);
+	assert_int_equal(layout_fit(findings, 3, 20), 1);
+	assert_true(findings[2].hidden);
+	assert_int_equal(findings[0].width, 10);
+	assert_int_equal(findings[1].width, 8);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_no_limit),
 		cmocka_unit_test(test_key_and_number_are_left),
+		cmocka_unit_test(test_long_name_of_a_number),
+		cmocka_unit_test(test_last_text_gives_way_to_a_number),
 		cmocka_unit_test(test_fitting_columns_are_unchanged),
 		cmocka_unit_test(test_text_columns_shrink_in_turn),
 		cmocka_unit_test(test_numbers_are_hidden_instead_of_cut),

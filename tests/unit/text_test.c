@@ -117,6 +117,52 @@ static void test_20_columns_keep_number_and_name(void **state)
 		"CPU, 1.00 MiB peak\n");
 }
 
+/* The names of columns keep the unit; the number as a text is whole, its limit is hidden. */
+static void test_20_columns_keep_values(void **state)
+{
+	struct attar_report *report = attar_report_new("overview");
+	struct attar_section *t = attar_report_table(report, "findings");
+
+	attar_section_column(t, "finding", ATTAR_UNIT_TEXT);
+	attar_section_column(t, "value", ATTAR_UNIT_TEXT);
+	attar_section_column(t, "limit", ATTAR_UNIT_TEXT);
+	attar_section_row(t);
+	attar_cell_text(t, "failing system calls");
+	attar_cell_text(t, "71702/s");
+	attar_cell_text(t, "1000/s");
+	t = attar_report_table(report, "system calls");
+	attar_section_column(t, "syscall", ATTAR_UNIT_TEXT);
+	attar_section_column(t, "on CPU", ATTAR_UNIT_NS);
+	attar_section_column(t, "mostly", ATTAR_UNIT_TEXT);
+	for (int i = 1; i < 3; i++) {
+		attar_section_row(t);
+		attar_cell_text(t, "clock_nanosleep");
+		attar_cell_u64(t, (uint64_t)i * 10101010);
+		attar_cell_text(t, "sleep");
+	}
+	t = attar_report_table(report, "top");
+	attar_section_column(t, "tid", ATTAR_UNIT_ID);
+	attar_section_column(t, "syscalls:sys_enter_getppid", ATTAR_UNIT_COUNT);
+	attar_section_row(t);
+	attar_cell_u64(t, 4000123);
+	attar_cell_u64(t, 5666123);
+	assert_drawn("text", (struct attar_render_opts){.columns = 20}, report,
+		"findings\n"
+		"finding      value\n"
+		"failing sy…  71702/s\n"
+		"(1 column hidden)\n"
+		"\n"
+		"system calls\n"
+		"syscall     on… (ms)\n"
+		"clock_nan…    10.101\n"
+		"clock_nan…    20.202\n"
+		"(1 column hidden)\n"
+		"\n"
+		"top\n"
+		"    tid  …er_getppid\n"
+		"4000123    5,666,123\n");
+}
+
 static void test_no_line_is_wider_than_the_terminal(void **state)
 {
 	for (unsigned columns = 1; columns < 60; columns++) {
@@ -497,6 +543,17 @@ static void test_histogram(void **state)
 		"4.00 us  8.00 us  1,000  ███████▌\n");
 }
 
+static void test_histogram_keeps_counts(void **state)
+{
+	assert_drawn("text", (struct attar_render_opts){.columns = 20}, latency(),
+		"latency\n"
+		"    low  count\n"
+		" 500 ns      1  ▏\n"
+		"1.00 us  2,000  ████\n"
+		"2.00 us      0\n"
+		"4.00 us  1,000  ██\n");
+}
+
 static void test_histogram_in_ascii(void **state)
 {
 	assert_drawn("text", (struct attar_render_opts){.columns = 40, .ascii = true}, latency(),
@@ -705,6 +762,7 @@ int main(void)
 		cmocka_unit_test(test_lines_missed_by_a_slow_reader),
 		cmocka_unit_test(test_table_is_cut_to_the_terminal),
 		cmocka_unit_test(test_20_columns_keep_number_and_name),
+		cmocka_unit_test(test_20_columns_keep_values),
 		cmocka_unit_test(test_no_line_is_wider_than_the_terminal),
 		cmocka_unit_test(test_units),
 		cmocka_unit_test(test_hostile_names_are_harmless),
@@ -719,6 +777,7 @@ int main(void)
 		cmocka_unit_test(test_durations_have_one_unit),
 		cmocka_unit_test(test_single_duration_has_its_own_unit),
 		cmocka_unit_test(test_histogram),
+		cmocka_unit_test(test_histogram_keeps_counts),
 		cmocka_unit_test(test_histogram_in_ascii),
 		cmocka_unit_test(test_bars_fit_the_terminal),
 		cmocka_unit_test(test_histogram_with_summary),
