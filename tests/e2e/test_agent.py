@@ -333,7 +333,7 @@ def test_metrics_are_true_before_the_first_check(agent):
 
 
 def test_costs_include_readers(agent, spawn):
-    """A profiler starts processes that parse files. It is stopped, so that its costs stand still."""
+    """Processes that parse files for a profiler, which is stopped so that its costs stay."""
     program = spawn(workload('split7030'), '1000000')
     a = agent('[agent]\nlimit-interval = 1s\n[cpu]\n'
               f'run = profile -F 499 -g -i 200ms -p {program.pid}\n')
