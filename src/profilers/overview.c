@@ -45,16 +45,18 @@ static enum overview_part part_of(enum thread_state state)
 	return parts[state];
 }
 
-/*
- * Waits that are longer are those of an idle thread, in doubt. In a whole system, some idle threads
- * always wake up now and then.
- */
-static bool is_long(const struct overview *o, const struct thread_segment *segment)
+/* In a whole system, some idle threads always wake up now and then. */
+uint64_t overview_long_wait(const struct overview *o, enum thread_state state)
 {
-	uint64_t limit =
-		segment->state == THREAD_SLEEP && !o->has_selection ? 100 * NS_PER_MS : NS_PER_S;
+	return state == THREAD_SLEEP && !o->has_selection ? 100 * NS_PER_MS : NS_PER_S;
+}
 
-	return !segment->is_end || segment->to - segment->since > limit;
+/* How long a wait is whose end was not seen is unknown, up to its limit. */
+static int sum_of_wait(const struct overview *o, const struct thread_segment *segment)
+{
+	if (segment->to - segment->since > overview_long_wait(o, segment->state))
+		return SUM_LONG;
+	return segment->is_end ? -1 : SUM_OPEN;
 }
 
 /* The function that waits: the innermost one that is not in the library of the system call. */
@@ -146,7 +148,7 @@ static int on_segment(struct attar_run *run, void *self, const struct thread_seg
 	uint64_t duration = segment->to - segment->from;
 	struct overview *o = self;
 	struct attar_keyrow *row;
-	int r = duty_event(&o->duty, run);
+	int r = duty_event(&o->duty, run), sum;
 
 	if (r < 0)
 		return r;
@@ -159,8 +161,9 @@ static int on_segment(struct attar_run *run, void *self, const struct thread_seg
 	row->interval.sums[SUM_ALL] += duration;
 	if (segment->state == THREAD_RUNNING) /* its stacks are those of samples */
 		return 0;
-	if (is_long(o, segment))
-		row->interval.sums[SUM_LONG + segment->state] += duration;
+	sum = sum_of_wait(o, segment);
+	if (sum >= 0)
+		row->interval.sums[sum + (int)segment->state] += duration;
 	if (segment->state != THREAD_READY)
 		r = add_wait(o, segment, duration);
 	else if (segment->is_end && !block->group.is_kernel_thread)
@@ -463,8 +466,12 @@ static int overview_turn(struct attar_run *run, void *self)
 {
 	struct overview *o = self;
 	uint64_t from, to;
-	int r = duty_turn(&o->duty, run, &from, &to);
+	int r = 0;
 
+	if (attar_run_is_live(run) && !o->scheds_began.time)
+		r = thread_scheds_read(run, &o->scheds_began);
+	if (r == 0)
+		r = duty_turn(&o->duty, run, &from, &to);
 	if (r == DUTY_RESUMES) {
 		r = thread_times_divide(run, &o->times, from);
 		thread_times_forget(&o->times, from, to);
@@ -732,6 +739,9 @@ static void overview_close(void *self)
 	struct overview *o = self;
 
 	duty_done(&o->duty);
+	thread_scheds_done(&o->scheds_began);
+	thread_scheds_done(&o->scheds_last);
+	thread_scheds_done(&o->scheds);
 	thread_times_close(&o->times);
 	attar_keytable_free(o->threads);
 	attar_keytable_free(o->places);

@@ -9,6 +9,7 @@
 #include "attar/run.h"
 #include "duty_cycle.h"
 #include "system_stat.h"
+#include "thread_sched.h"
 #include "thread_times.h"
 
 /* Where the time of active threads goes. What a CPU does is known from samples. */
@@ -33,11 +34,15 @@ enum overview_part {
 
 extern const char *const overview_part_names[PARTS];
 
-/* Sums of a thread, ns: those of waits that are long, too, are in both. */
+/*
+ * Sums of a thread, ns: those of waits that are long, or whose end was not seen and that may be
+ * long, are also in SUM_STATE.
+ */
 enum {
 	SUM_STATE,
 	SUM_LONG = THREAD_STATES,
-	SUM_SAMPLES = SUM_LONG + THREAD_STATES,
+	SUM_OPEN = SUM_LONG + THREAD_STATES,
+	SUM_SAMPLES = SUM_OPEN + THREAD_STATES,
 	SUM_NUMBER = SUM_SAMPLES + CPU_PARTS, /* of samples */
 	SUM_ALL = SUM_NUMBER + CPU_PARTS,
 	THREAD_SUMS
@@ -104,6 +109,7 @@ struct overview {
 
 	struct duty duty;
 	struct system_stat began, last, now;
+	struct thread_scheds scheds_began, scheds_last, scheds; /* of a live run */
 	uint32_t sampler; /* number of its source */
 	bool has_faults;  /* a recording has page faults */
 	bool has_ends;    /* it is known how processes end */
@@ -172,6 +178,9 @@ struct overview_sums {
 	enum attar_scope scope;
 	uint64_t elapsed; /* ns */
 	double scale;     /* by which times were multiplied */
+	double waits;     /* the same of waits, on average */
+	bool has_scheds;  /* overview.scheds are used */
+	size_t exact;     /* threads whose time on a CPU and in the run queue the kernel counted */
 	double lost;      /* share of the events of the report, 0..1 */
 	uint64_t parts[PARTS];
 	uint64_t samples[PART_UNDIVIDED + 1];
@@ -191,6 +200,9 @@ struct overview_sums {
 	const struct attar_hist *latencies[LATENCIES]; /* NULL: none */
 	struct system_change system;
 };
+
+/* How long a wait in a state must be to be one of an idle thread, in doubt, ns. */
+uint64_t overview_long_wait(const struct overview *o, enum thread_state state);
 
 /* Returns 0 or -ENOMEM. Free with overview_sums_done(). */
 int overview_add_up(struct attar_run *run, struct overview *o, struct attar_report *report,

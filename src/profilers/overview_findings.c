@@ -420,7 +420,7 @@ static void check_system(struct findings *findings)
 	set_system_command(findings, finding, &(struct next){"drsnoop"});
 }
 
-/* What the other findings are based on. That there are none needs no estimate. */
+/* What the other findings, or that there are none, are based on. */
 static void check_basis(struct findings *findings)
 {
 	const struct overview_sums *sums = findings->sums;
@@ -429,7 +429,7 @@ static void check_basis(struct findings *findings)
 
 	if (lost > LOST)
 		finding = add(findings, "unreliable", lost, LOST, "%");
-	else if (unwatched > UNWATCHED && findings->n)
+	else if (unwatched > UNWATCHED)
 		finding = add(findings, "unreliable", unwatched, UNWATCHED, "%");
 	if (!finding)
 		return;
@@ -440,8 +440,11 @@ static void check_basis(struct findings *findings)
 			"ones, and may be wrong");
 	else
 		append(finding->evidence, 0,
-			"of the time was not watched, to limit the CPU time of attar: times are "
-			"estimates from the rest");
+			"of the time was not watched, to limit the CPU time of attar: shares are "
+			"those of the watched %.0f %%%s",
+			100 - unwatched,
+			sums->exact ? "; the kernel counted the time on a CPU and in the run queue"
+				    : "");
 	if (lost > LOST && attar_run_is_live(sums->run))
 		set_command(findings, finding, NULL, &(struct next){"overview -m 4096"});
 }

@@ -272,8 +272,8 @@ static int read_calls(const struct overview_sums *sums, struct calls *calls)
 
 		for (int i = 0; i < CALL_SUMS; i++)
 			call->sums[i] = attar_keyrow_sums(row, sums->scope)->sums[i];
-		call->sums[CALL_WAITS] = (uint64_t)((double)call->sums[CALL_WAITS] * sums->scale);
-		call->sums[CALL_IDLES] = (uint64_t)((double)call->sums[CALL_IDLES] * sums->scale);
+		call->sums[CALL_WAITS] = (uint64_t)((double)call->sums[CALL_WAITS] * sums->waits);
+		call->sums[CALL_IDLES] = (uint64_t)((double)call->sums[CALL_IDLES] * sums->waits);
 	}
 	for (size_t i = 0; i < sums->n_errors; i++)
 		add_errors(sums, calls, &sums->errors[i]);
@@ -445,6 +445,12 @@ static void add_remarks(const struct overview_sums *sums, struct attar_report *r
 			"only %.0f %% of the time; times are estimates, and too small where "
 			"watching slows a program down; latencies are those observed",
 			100 / sums->scale);
+	if (sums->exact)
+		attar_report_remark(report,
+			"of %zu thread%s, the kernel counted the time on a CPU and in the run "
+			"queue "
+			"for all of the time; only the reasons for their waits are estimates",
+			sums->exact, sums->exact == 1 ? "" : "s");
 	if (sums->unseen && sums->scale > 1)
 		attar_report_remark(report,
 			"%llu failing %s only counted, not sampled, to limit attar's CPU time: the "

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "overview.h"
 
@@ -237,6 +238,12 @@ static int read_errors(struct overview_sums *sums)
 
 /* ---- processes ---- */
 
+/* A row of overview.threads, and its sums as if all of the time had been watched. */
+struct thread_row {
+	const struct thread_group *group;
+	uint64_t sums[THREAD_SUMS];
+};
+
 static uint64_t running(const uint64_t *thread)
 {
 	return thread[SUM_STATE + THREAD_RUNNING];
@@ -299,26 +306,21 @@ static void name_process(const struct overview_sums *sums, struct overview_proce
 }
 
 static void add_thread(const struct overview_sums *sums, struct overview_process *process,
-	const struct attar_keyrow *row, bool leaves_out_long, const uint64_t *all_samples)
+	const struct thread_row *row, bool leaves_out_long, const uint64_t *all_samples)
 {
-	const struct thread_group *group = row->key;
-	const uint64_t *thread = attar_keyrow_sums(row, sums->scope)->sums;
-	uint64_t parts[PARTS] = {0};
-
 	if (sums->is_divided)
-		add_running(running(thread), &thread[SUM_SAMPLES], all_samples, parts);
+		add_running(
+			running(row->sums), &row->sums[SUM_SAMPLES], all_samples, process->parts);
 	else
-		parts[PART_UNDIVIDED] = running(thread);
-	add_waits(sums, group, thread, leaves_out_long, parts);
-	for (int i = 0; i < PARTS; i++)
-		process->parts[i] += parts[i];
-	name_process(sums, process, group);
+		process->parts[PART_UNDIVIDED] += running(row->sums);
+	add_waits(sums, row->group, row->sums, leaves_out_long, process->parts);
+	name_process(sums, process, row->group);
 }
 
 static int by_pid(const void *a, const void *b)
 {
-	const struct thread_group *x = (*(struct attar_keyrow *const *)a)->key,
-				  *y = (*(struct attar_keyrow *const *)b)->key;
+	const struct thread_group *x = ((const struct thread_row *)a)->group,
+				  *y = ((const struct thread_row *)b)->group;
 
 	return x->pid != y->pid ? (x->pid > y->pid) - (x->pid < y->pid)
 				: (x->tid > y->tid) - (x->tid < y->tid);
@@ -332,43 +334,201 @@ static int by_active(const void *a, const void *b)
 }
 
 /* Whether the processes are so busy that threads that wait long have nothing to do. */
-static bool is_busy(const struct overview_sums *sums, struct attar_keyrow *const *rows, size_t n)
+static bool is_busy(const struct overview_sums *sums, const struct thread_row *rows, size_t n)
 {
 	uint64_t busy = 0;
 
 	if (!sums->overview->has_selection)
 		return true;
-	for (size_t i = 0; i < n; i++) {
-		const uint64_t *thread = attar_keyrow_sums(rows[i], sums->scope)->sums;
-
-		busy += running(thread) + thread[SUM_STATE + THREAD_READY] +
-			thread[SUM_STATE + THREAD_DISK];
-	}
-	return (double)scaled(sums, busy) >= 0.2 * (double)sums->elapsed;
+	for (size_t i = 0; i < n; i++)
+		busy += running(rows[i].sums) + rows[i].sums[SUM_STATE + THREAD_READY] +
+			rows[i].sums[SUM_STATE + THREAD_DISK];
+	return (double)busy >= 0.2 * (double)sums->elapsed;
 }
 
 /* Adds up their weights, and their number in sums->samples. */
-static void all_samples(struct overview_sums *sums, struct attar_keyrow *const *rows, size_t n,
-	uint64_t *ret_samples)
+static void all_samples(
+	struct overview_sums *sums, const struct thread_row *rows, size_t n, uint64_t *ret_samples)
 {
 	uint64_t number;
 
-	for (size_t i = 0; i < n; i++) {
-		const uint64_t *thread = attar_keyrow_sums(rows[i], sums->scope)->sums;
-
+	for (size_t i = 0; i < n; i++)
 		for (int part = 0; part < CPU_PARTS; part++) {
-			ret_samples[part] += thread[SUM_SAMPLES + part];
-			sums->samples[part] += thread[SUM_NUMBER + part];
+			ret_samples[part] += rows[i].sums[SUM_SAMPLES + part];
+			sums->samples[part] += rows[i].sums[SUM_NUMBER + part];
 		}
-	}
 	number = sum_of(sums->samples);
 	sums->is_divided = number >= OVERVIEW_SAMPLES_MIN;
 	if (!sums->is_divided)
 		sums->samples[PART_UNDIVIDED] = number;
 }
 
-/* Only rows with a key: what was evicted had the least time. */
-static void add_processes(struct overview_sums *sums, struct attar_keyrow **rows, size_t n)
+/* ---- time that was not watched ---- */
+
+/* What the times of a thread are divided into, of which the kernel counts the first two. */
+enum { TIME_RUNNING, TIME_READY, TIME_WAITS, TIMES };
+
+static int time_of(int state)
+{
+	return state == THREAD_RUNNING ? TIME_RUNNING
+	       : state == THREAD_READY ? TIME_READY
+				       : TIME_WAITS;
+}
+
+/* A thread that runs on other CPUs than the selected ones counts there, too. */
+static bool has_all_cpus(const struct overview_sums *sums)
+{
+	long n = sysconf(_SC_NPROCESSORS_CONF);
+
+	for (int i = 0; i < n; i++)
+		if (!attar_run_is_cpu_selected(sums->run, i))
+			return false;
+	return true;
+}
+
+/* What the kernel counted of a thread, and the number of its turns on a CPU. False: unknown. */
+static bool count_times(
+	const struct overview_sums *sums, pid_t tid, uint64_t *ret_times, uint64_t *ret_turns)
+{
+	const struct overview *o = sums->overview;
+	const struct thread_scheds *from = sums->scope == ATTAR_SCOPE_WHOLE || !o->scheds_last.time
+						   ? &o->scheds_began
+						   : &o->scheds_last;
+	uint64_t busy, elapsed = o->scheds.time - from->time;
+	struct thread_sched change;
+
+	if (!sums->has_scheds || !from->time ||
+		!thread_scheds_change(from, &o->scheds, tid, &change))
+		return false;
+	busy = change.ran + change.delay;
+	ret_times[TIME_RUNNING] = change.ran;
+	ret_times[TIME_READY] = change.delay;
+	ret_times[TIME_WAITS] = elapsed > busy ? elapsed - busy : 0;
+	*ret_turns = change.turns;
+	return true;
+}
+
+/*
+ * Waits of which no end was seen. If pauses have cut them, one is known to be long only if the
+ * waits of the thread are long on average: each turn on a CPU ends at most one.
+ */
+static void take_open_waits(const struct overview_sums *sums, uint64_t *thread, uint64_t mean)
+{
+	for (unsigned state = 0; state < THREAD_STATES; state++)
+		if (sums->scale <= 1 || mean > overview_long_wait(sums->overview, state))
+			thread[SUM_LONG + state] += thread[SUM_OPEN + state];
+}
+
+/* The waits of a thread that was never watched: as those of its process. */
+static void share_waits(uint64_t *thread, const uint64_t *process, uint64_t time)
+{
+	double all = 0;
+
+	for (int state = THREAD_DISK; state < THREAD_STATES; state++)
+		all += (double)process[state];
+	for (int state = THREAD_DISK; all > 0 && state < THREAD_STATES; state++)
+		thread[SUM_STATE + state] = thread[SUM_OPEN + state] =
+			(uint64_t)((double)time * ((double)process[state] / all));
+	if (all <= 0)
+		thread[SUM_STATE + THREAD_BLOCKED] = thread[SUM_OPEN + THREAD_BLOCKED] = time;
+}
+
+/*
+ * Rows of one thread, under each of its names. Of time that was not watched, the kernel counts the
+ * time on a CPU and in the run queue; the rest is divided as the waits that were watched, here and
+ * in the process. Returns the time of all waits.
+ */
+static uint64_t scale_thread(
+	struct overview_sums *sums, struct thread_row *rows, size_t n, const uint64_t *process)
+{
+	uint64_t watched[TIMES] = {0}, counted[TIMES] = {0}, turns = 0, mean = 0;
+	bool is_counted = count_times(sums, rows->group->tid, counted, &turns);
+
+	for (size_t i = 0; i < n; i++)
+		for (int state = 0; state < THREAD_STATES; state++)
+			watched[time_of(state)] += rows[i].sums[SUM_STATE + state];
+	for (size_t i = 0; i < n; i++)
+		for (int sum = 0; sum < SUM_SAMPLES; sum++) {
+			int time = time_of(sum % THREAD_STATES);
+			double scale = is_counted && watched[time]
+					       ? (double)counted[time] / (double)watched[time]
+					       : sums->scale;
+
+			rows[i].sums[sum] = (uint64_t)((double)rows[i].sums[sum] * scale);
+		}
+	if (is_counted) {
+		sums->exact++;
+		mean = counted[TIME_WAITS] / (turns + 1);
+		rows->sums[SUM_STATE + THREAD_RUNNING] +=
+			watched[TIME_RUNNING] ? 0 : counted[TIME_RUNNING];
+		rows->sums[SUM_STATE + THREAD_READY] +=
+			watched[TIME_READY] ? 0 : counted[TIME_READY];
+		if (!watched[TIME_WAITS])
+			share_waits(rows->sums, process, counted[TIME_WAITS]);
+	}
+	for (size_t i = 0; i < n; i++)
+		take_open_waits(sums, rows[i].sums, mean);
+	return is_counted ? counted[TIME_WAITS]
+			  : (uint64_t)((double)watched[TIME_WAITS] * sums->scale);
+}
+
+static bool is_same(const struct thread_row *a, const struct thread_row *b, bool thread)
+{
+	return a->group->pid == b->group->pid && (!thread || a->group->tid == b->group->tid);
+}
+
+/* The first row after those of a process, or of a thread. */
+static size_t end_of(const struct thread_row *rows, size_t n, size_t i, bool thread)
+{
+	size_t end = i + 1;
+
+	while (end < n && is_same(&rows[i], &rows[end], thread))
+		end++;
+	return end;
+}
+
+/* Sorted rows. */
+static void scale_rows(struct overview_sums *sums, struct thread_row *rows, size_t n)
+{
+	double watched = 0, all = 0;
+
+	sums->has_scheds = sums->scale > 1 && has_all_cpus(sums);
+	for (size_t i = 0, end; i < n; i = end) {
+		uint64_t process[THREAD_STATES] = {0};
+
+		end = end_of(rows, n, i, false);
+		for (size_t j = i; j < end; j++)
+			for (int state = THREAD_DISK; state < THREAD_STATES; state++) {
+				process[state] += rows[j].sums[SUM_STATE + state];
+				watched += (double)rows[j].sums[SUM_STATE + state];
+			}
+		for (size_t j = i, next; j < end; j = next) {
+			next = end_of(rows, end, j, true);
+			all += (double)scale_thread(sums, &rows[j], next - j, process);
+		}
+	}
+	sums->waits = watched > 0 ? all / watched : sums->scale;
+}
+
+/* Only rows with a key: what was evicted had the least time. NULL: out of memory. */
+static struct thread_row *new_rows(
+	struct overview_sums *sums, struct attar_keyrow *const *keyrows, size_t n)
+{
+	struct thread_row *rows = calloc(n + 1, sizeof(*rows));
+
+	if (!rows)
+		return NULL;
+	for (size_t i = 0; i < n; i++) {
+		rows[i].group = keyrows[i]->key;
+		memcpy(rows[i].sums, attar_keyrow_sums(keyrows[i], sums->scope)->sums,
+			sizeof(rows[i].sums));
+	}
+	qsort(rows, n, sizeof(*rows), by_pid);
+	scale_rows(sums, rows, n);
+	return rows;
+}
+
+static void add_processes(struct overview_sums *sums, const struct thread_row *rows, size_t n)
 {
 	uint64_t samples[CPU_PARTS] = {0};
 	bool leaves_out_long = is_busy(sums, rows, n);
@@ -376,9 +536,8 @@ static void add_processes(struct overview_sums *sums, struct attar_keyrow **rows
 	int32_t last = 0;
 
 	all_samples(sums, rows, n, samples);
-	qsort(rows, n, sizeof(*rows), by_pid);
 	for (size_t i = 0; i < n; i++) {
-		const struct thread_group *group = rows[i]->key;
+		const struct thread_group *group = rows[i].group;
 
 		if (!sums->n_processes || process->pid != group->pid) {
 			*++process = (struct overview_process){.pid = group->pid, .processes = 1};
@@ -387,16 +546,15 @@ static void add_processes(struct overview_sums *sums, struct attar_keyrow **rows
 		}
 		process->threads += group->tid != last; /* it may have rows under several names */
 		last = group->tid;
-		add_thread(sums, process, rows[i], leaves_out_long, samples);
+		add_thread(sums, process, &rows[i], leaves_out_long, samples);
 	}
 	for (size_t i = 0; i < sums->n_processes; i++)
 		for (int part = 0; part < PARTS; part++) {
-			uint64_t *time = &sums->processes[i].parts[part];
+			uint64_t time = sums->processes[i].parts[part];
 
-			*time = scaled(sums, *time);
-			sums->parts[part] += *time;
-			sums->processes[i].all += part < ACTIVE_PARTS ? *time : 0;
-			sums->active += part < ACTIVE_PARTS ? *time : 0;
+			sums->parts[part] += time;
+			sums->processes[i].all += part < ACTIVE_PARTS ? time : 0;
+			sums->active += part < ACTIVE_PARTS ? time : 0;
 		}
 	qsort(sums->processes, sums->n_processes, sizeof(*sums->processes), by_active);
 }
@@ -501,17 +659,20 @@ struct overview_name overview_call_name(const struct overview_sums *sums, uint64
 static int read_threads(struct overview_sums *sums)
 {
 	struct attar_keytable *threads = sums->overview->threads;
-	struct attar_keyrow **rows;
+	struct attar_keyrow **keyrows;
+	struct thread_row *rows;
 	size_t n;
-	int r = attar_keytable_rows(threads, sums->scope, SUM_ALL, &rows, &n);
+	int r = attar_keytable_rows(threads, sums->scope, SUM_ALL, &keyrows, &n);
 
 	if (r < 0)
 		return r;
-	n -= n && !rows[n - 1]->key;
-	sums->processes = calloc(n + 1, sizeof(*sums->processes));
+	n -= n && !keyrows[n - 1]->key;
+	rows = new_rows(sums, keyrows, n);
+	sums->processes = rows ? calloc(n + 1, sizeof(*sums->processes)) : NULL;
 	if (sums->processes)
 		add_processes(sums, rows, n);
 	free(rows);
+	free(keyrows);
 	return sums->processes ? read_names(sums) : -ENOMEM;
 }
 
@@ -543,6 +704,13 @@ static void set_lost(struct overview_sums *sums)
 	sums->lost = lost ? (double)lost / (double)(lost + delivered) : 0;
 }
 
+static int read_scheds(struct attar_run *run, struct overview *o)
+{
+	thread_scheds_done(&o->scheds_last);
+	o->scheds_last = o->scheds;
+	return thread_scheds_read(run, &o->scheds);
+}
+
 int overview_add_up(struct attar_run *run, struct overview *o, struct attar_report *report,
 	enum attar_scope scope, struct overview_sums *ret_sums)
 {
@@ -556,8 +724,12 @@ int overview_add_up(struct attar_run *run, struct overview *o, struct attar_repo
 		return r;
 	set_times(ret_sums, run);
 	set_lost(ret_sums);
-	if (attar_run_is_live(run))
+	if (attar_run_is_live(run)) {
 		system_stat_read(&o->now);
+		r = read_scheds(run, o);
+		if (r < 0)
+			return r;
+	}
 	ret_sums->system = system_stat_change(
 		scope == ATTAR_SCOPE_WHOLE ? &o->began : &o->last, &o->now, ret_sums->elapsed);
 	o->last = o->now;

@@ -15,15 +15,10 @@
 enum {
 	THREADS_MAX = 4096, /* reading one takes about 30 us */
 	FORGOTTEN_MAX = 256,
-	TEXT_BYTES = 4096,
 	PATH_BYTES = 64,
 };
 
-/*
- * Reads a file of a thread, which fits one page, in one call: hundreds of threads may be read.
- * Returns whether it has text.
- */
-static bool read_file(pid_t pid, pid_t tid, const char *name, char text[static TEXT_BYTES])
+bool thread_read_file(pid_t pid, pid_t tid, const char *name, char text[static THREAD_TEXT_BYTES])
 {
 	char path[PATH_BYTES];
 	ssize_t n = -1;
@@ -32,7 +27,7 @@ static bool read_file(pid_t pid, pid_t tid, const char *name, char text[static T
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/%s", (int)pid, (int)tid, name);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0) {
-		n = read(fd, text, TEXT_BYTES - 1);
+		n = read(fd, text, THREAD_TEXT_BYTES - 1);
 		close(fd);
 	}
 	text[n > 0 ? n : 0] = '\0';
@@ -46,10 +41,10 @@ static bool read_file(pid_t pid, pid_t tid, const char *name, char text[static T
 static char read_state(pid_t pid, pid_t tid, int *ret_cpu)
 {
 	enum { FIELDS_UP_TO_CPU = 37 };
-	char text[TEXT_BYTES];
+	char text[THREAD_TEXT_BYTES];
 	const char *end, *field;
 
-	if (!read_file(pid, tid, "stat", text))
+	if (!thread_read_file(pid, tid, "stat", text))
 		return 0;
 	field = end = strrchr(text, ')');
 	for (int i = 0; field && i < FIELDS_UP_TO_CPU; i++)
@@ -62,10 +57,10 @@ static char read_state(pid_t pid, pid_t tid, int *ret_cpu)
 static size_t read_stack(struct frames *frames, pid_t pid, pid_t tid, struct frame_summary *summary,
 	attar_location *stack)
 {
-	char text[TEXT_BYTES], *save = NULL;
+	char text[THREAD_TEXT_BYTES], *save = NULL;
 	size_t n = 0;
 
-	if (!read_file(pid, tid, "stack", text))
+	if (!thread_read_file(pid, tid, "stack", text))
 		return 0;
 	for (char *line = strtok_r(text, "\n", &save); line && n < THREAD_DEPTH_MAX;
 		line = strtok_r(NULL, "\n", &save)) {
@@ -84,9 +79,9 @@ static size_t read_stack(struct frames *frames, pid_t pid, pid_t tid, struct fra
 static size_t read_wchan(struct frames *frames, pid_t pid, pid_t tid, struct frame_summary *summary,
 	attar_location *stack)
 {
-	char name[TEXT_BYTES];
+	char name[THREAD_TEXT_BYTES];
 
-	if (!read_file(pid, tid, "wchan", name) || !strcmp(name, "0"))
+	if (!thread_read_file(pid, tid, "wchan", name) || !strcmp(name, "0"))
 		return 0;
 	*stack = frames_add_name(frames, summary, name);
 	return 1;
@@ -125,10 +120,10 @@ static struct wait_details read_details(
 	const struct attar_process *process = thread->process;
 	unsigned long long arguments[3], pc = 0;
 	struct wait_details details = {.is_lock = true};
-	char text[TEXT_BYTES];
+	char text[THREAD_TEXT_BYTES];
 	long call;
 
-	if (read_file(process->pid, thread->tid, "syscall", text) &&
+	if (thread_read_file(process->pid, thread->tid, "syscall", text) &&
 		sscanf(text, "%ld %llx %llx %llx %*x %*x %*x %*x %llx", &call, &arguments[0],
 			&arguments[1], &arguments[2], &pc) == 5) {
 		details.is_lock = thread_is_futex_lock(run, process, arguments[1], arguments[2]);
@@ -140,8 +135,10 @@ static struct wait_details read_details(
 	return details;
 }
 
-static int scan_thread(struct attar_run *run, struct thread_times *times, pid_t tid, uint64_t time)
+static int scan_thread(struct attar_run *run, void *self, pid_t tid)
 {
+	struct thread_times *times = self;
+	const uint64_t time = times->lost_to ? times->lost_to + 1 : attar_run_began(run);
 	struct attar_thread *thread = attar_run_thread(run, tid);
 	struct attar_stamp at = {.time = time, .task = ATTAR_NO_TASK};
 	struct thread_found found = {.tid = tid};
@@ -171,8 +168,8 @@ static int scan_thread(struct attar_run *run, struct thread_times *times, pid_t 
 	return thread_times_found(run, times, &found, &at);
 }
 
-static int scan_process(struct attar_run *run, struct thread_times *times, const char *name,
-	uint64_t time, size_t *n)
+static int each_of_process(
+	struct attar_run *run, thread_fn *fn, void *arg, const char *name, size_t *n)
 {
 	char path[PATH_BYTES];
 	struct dirent *entry;
@@ -188,7 +185,7 @@ static int scan_process(struct attar_run *run, struct thread_times *times, const
 
 		if (tid <= 0)
 			continue;
-		r = scan_thread(run, times, tid, time);
+		r = fn(run, arg, tid);
 		++*n;
 	}
 	if (dir)
@@ -196,7 +193,7 @@ static int scan_process(struct attar_run *run, struct thread_times *times, const
 	return r;
 }
 
-static int scan_all(struct attar_run *run, struct thread_times *times, uint64_t time)
+int thread_for_each(struct attar_run *run, thread_fn *fn, void *arg)
 {
 	DIR *dir = opendir("/proc");
 	struct dirent *entry;
@@ -205,14 +202,14 @@ static int scan_all(struct attar_run *run, struct thread_times *times, uint64_t 
 
 	while (dir && r == 0 && n < THREADS_MAX && (entry = readdir(dir)))
 		if (*entry->d_name >= '1' && *entry->d_name <= '9')
-			r = scan_process(run, times, entry->d_name, time, &n);
+			r = each_of_process(run, fn, arg, entry->d_name, &n);
 	if (dir)
 		closedir(dir);
 	return r;
 }
 
 /* Those whose state became unknown because events were lost. */
-static int scan_forgotten(struct attar_run *run, struct thread_times *times, uint64_t time)
+static int scan_forgotten(struct attar_run *run, struct thread_times *times)
 {
 	const struct attar_state *state = NULL;
 	pid_t tids[FORGOTTEN_MAX];
@@ -223,22 +220,21 @@ static int scan_forgotten(struct attar_run *run, struct thread_times *times, uin
 		if (state->state == ATTAR_NO_STATE)
 			tids[n++] = ((const struct thread_block *)state->value)->group.tid;
 	for (size_t i = 0; r == 0 && i < n; i++)
-		r = scan_thread(run, times, tids[i], time);
+		r = scan_thread(run, times, tids[i]);
 	return r;
 }
 
 int thread_times_scan(struct attar_run *run, struct thread_times *times)
 {
-	const uint64_t time = times->lost_to ? times->lost_to + 1 : attar_run_began(run);
 	int r = 0;
 
 	/* of the whole system, most threads always sleep */
 	if (!attar_run_is_live(run) || attar_run_is_selected(run, NULL))
 		return 0;
 	if (!times->is_scanned)
-		r = scan_all(run, times, time);
+		r = thread_for_each(run, scan_thread, times);
 	else if (times->lost_to)
-		r = scan_forgotten(run, times, time);
+		r = scan_forgotten(run, times);
 	times->is_scanned = true;
 	times->lost_to = 0;
 	return r;

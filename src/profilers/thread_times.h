@@ -151,6 +151,20 @@ int thread_times_divide(struct attar_run *run, struct thread_times *times, uint6
  */
 int thread_times_scan(struct attar_run *run, struct thread_times *times);
 
+enum { THREAD_TEXT_BYTES = 4096 };
+
+/*
+ * Reads a file of a thread in /proc, which fits one page, in one call: hundreds of threads may be
+ * read. Returns whether it has text.
+ */
+bool thread_read_file(pid_t pid, pid_t tid, const char *name, char text[static THREAD_TEXT_BYTES]);
+
+/* A negative errno ends the iteration. */
+typedef int thread_fn(struct attar_run *run, void *arg, pid_t tid);
+
+/* Calls fn for at most 4,096 threads in /proc, but not for the command. */
+int thread_for_each(struct attar_run *run, thread_fn *fn, void *arg);
+
 /* Whether samples of a source have call chains: those of a recording may have none. */
 bool thread_times_has_stacks(const struct attar_run *run, uint32_t source);
 

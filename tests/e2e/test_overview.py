@@ -5,6 +5,8 @@ import os
 import re
 import shlex
 import subprocess
+import time
+from pathlib import Path
 
 import pytest
 
@@ -665,6 +667,50 @@ sys.stdin.read()'''], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as sleeper:
     # both threads waited for most of the two seconds, each for its reason
     assert process['sleep'] > 10**9 and process['other programs'] > 10**9, found
     assert first['values']['command'] == f'attar offcpu -p {sleeper.pid}'
+
+
+def run_delay(pid):
+    """Of all threads, ns: exact."""
+    return sum(int(file.read_text().split()[1])
+               for file in Path(f'/proc/{pid}/task').glob('*/schedstat'))
+
+
+@pytest.mark.usefixtures('root')
+@pytest.mark.parametrize('words', [[], ['-a']], ids=['process', 'system'])
+def test_time_that_is_not_watched(words):
+    """
+    300 threads nap for 100 ms, shorter than the pauses, so no nap is idle; 20 others sleep all
+    the time, and one computes. The kernel's count of the run queue is that of a longer time. In
+    the whole system, a nap of more than 100 ms is idle, and threads without events are left out.
+    """
+    naps, idle = 300, 20
+    with subprocess.Popen([workload('naps'), str(naps), '100', str(idle)],
+                          stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout.readline() == b'ready\n'
+            before, began = run_delay(process.pid), time.monotonic_ns()
+            found = report('overview', '-d', 4, *(words or ['-p', process.pid]))
+            delay, elapsed = run_delay(process.pid) - before, time.monotonic_ns() - began
+        finally:
+            process.kill()
+    span = found['interval_ns']
+    times = {r['time spent']: r for r in rows(found, 'time')}
+    watched = times['sleep']['watched'] if 'sleep' in times else times['idle']['watched']
+    assert watched < 100
+    assert ('unreliable' in found_in(found)) == (watched < 50)
+    assert found['remarks'][0].startswith('unreliable: ') == (watched < 50)
+    assert any('the kernel counted the time on a CPU and in the run queue' in r
+               for r in found['remarks'])
+    own, = (r for r in rows(found, 'processes') if r['pid'] == process.pid)
+    assert own['threads'] == naps + 1 + (0 if words else idle)
+    assert own['run queue'] <= delay
+    assert own['run queue'] >= 0.5 * delay * span / elapsed
+    if not words:
+        assert sum(r['time'] for r in times.values()) == pytest.approx(
+            (naps + idle + 1) * span, rel=0.02)
+        assert times['idle']['time'] == pytest.approx(idle * span, rel=0.05)
+        assert times['sleep']['time'] == pytest.approx(
+            naps * span - own['run queue'], rel=0.05)
 
 
 CROWD = '''

@@ -298,6 +298,46 @@ static void test_observed(void **state)
 	attar_hist_done(&hist);
 }
 
+/* Whether or not there is another finding. */
+static void test_unwatched(void **state)
+{
+	struct fixture *f = *state;
+
+	f->sums.scale = 2;
+	assert_false(finds(f, "unreliable"));
+	f->sums.scale = 100.0 / 49;
+	assert_true(finds(f, "unreliable"));
+	assert_int_equal(f->n, 1);
+	assert_true(says(f, "shares are those of the watched 49 %"));
+	assert_false(says(f, "the kernel counted"));
+	f->sums.exact = 1;
+	set_part(f, PART_LOCK, 9 * second);
+	assert_true(finds(f, "unreliable"));
+	assert_int_equal(f->n, 2);
+	assert_true(says(f, "; the kernel counted the time on a CPU and in the run queue"));
+}
+
+/* A thread that is in one reading only, or whose number is that of an earlier one, is unknown. */
+static void test_thread_scheds(void **state)
+{
+	struct thread_sched before[] = {{2, 10, 20, 3}, {4, 10, 20, 3}, {5, 10, 20, 3},
+		{6, 10, 20, 3}, {7, 10, 20, 3}},
+			    after[] = {{3, 11, 22, 4}, {4, 11, 22, 7}, {5, 9, 22, 7},
+				    {6, 11, 19, 7}, {7, 11, 22, 2}};
+	const struct thread_scheds from = {1, before, 5}, to = {2, after, 5}, none = {0};
+	struct thread_sched change;
+
+	(void)state;
+	for (pid_t tid = 1; tid <= 8; tid++)
+		assert_int_equal(thread_scheds_change(&from, &to, tid, &change), tid == 4);
+	assert_true(thread_scheds_change(&from, &to, 4, &change));
+	assert_int_equal(change.tid, 4);
+	assert_int_equal(change.ran, 1);
+	assert_int_equal(change.delay, 2);
+	assert_int_equal(change.turns, 4);
+	assert_false(thread_scheds_change(&none, &to, 4, &change));
+}
+
 static void check_command(struct fixture *f, const char *options)
 {
 	char expected[64];
@@ -348,7 +388,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {TEST(test_shares), TEST(test_least_time),
 		TEST(test_locks_beside_sleep), TEST(test_run_delay), TEST(test_block_latency),
 		TEST(test_counts), TEST(test_system), TEST(test_order), TEST(test_short_waits),
-		TEST(test_observed), TEST(test_running_process), TEST(test_target_of_the_user)};
+		TEST(test_observed), TEST(test_unwatched), TEST(test_thread_scheds),
+		TEST(test_running_process), TEST(test_target_of_the_user)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
