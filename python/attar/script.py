@@ -36,7 +36,7 @@ Functions of the script, all optional:
   profiler(event)         for each event of a profiler, as of -e profile/-F 997/
   __sample__(event)       for each event without its own function
   __init__()              before the first event
-  __interval__()          at each interval (-i)
+  __interval__()          at each interval (-i); what follows the last is left to __exit__()
   __lost__(start, end)    events were lost in this period, ns of CLOCK_MONOTONIC
   __print_stat__(indent)  on SIGUSR2
   __exit__()              after the last event
@@ -189,7 +189,7 @@ def __exit__():
 
 
 def __interval__():
-    """At each interval (-i)."""
+    """At each interval (-i), but not at the end of the run."""
 
 
 def __lost__(start, end):
@@ -377,9 +377,11 @@ class Session:
         self.events.stop()
         self.events.drain()
         notes = self.events.notes
-        lost = notes['lost'] + notes['missing']
-        if lost or sys.exc_info()[0] not in (None, SystemExit):
-            print(f"attar: {notes['seen']} events were seen, {lost} lost", file=sys.stderr)
+        lost, missing = notes['lost'], notes['missing']
+        if lost or missing or sys.exc_info()[0] not in (None, SystemExit):
+            print(f"attar: {notes['seen']} events were seen, {lost} lost"
+                  + (f', {missing} missing: the kernel counted them, but attar did not receive them'
+                     if missing else ''), file=sys.stderr)
 
 
 def show_failure():

@@ -17,7 +17,7 @@ from command import ATTAR, BUILD, run_delivered, workload
 ENDS_BY_ITSELF = re.compile(r'^perf-prof (-h|list|usdt|kcore)\b| help( |$)| -h$| --help$'
                             r'|^perf-prof (?!python).* -- \S')
 # How much was lost is not a remark.
-LOSS = re.compile(r'attar: \d+ events were seen, \d+ lost\n')
+LOSS = re.compile(r'attar: \d+ events were seen, \d+ lost(, \d+ missing: .*)?\n')
 WORKLOADS = f'{BUILD}/tests/workloads'
 
 

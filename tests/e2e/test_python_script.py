@@ -10,7 +10,8 @@ import sys
 import pytest
 
 from command import ATTAR, is_sampling, run, wait_until, workload
-from python_package import PYTHON, environment, needs_package
+from faults import environment as faulty
+from python_package import PACKAGE, PYTHON, environment, needs_package
 
 pytestmark = needs_package
 CALLS = [sys.executable, '-c', 'import os\nfor i in range(3000): os.getppid()']
@@ -120,6 +121,28 @@ def __sample__(event):
     seen, lost = map(int, re.search(r'(\d+) events were seen, (\d+) lost', done.stderr).groups())
     assert seen + lost == 20000 and lost > 10000, done.stderr
     assert done.stderr.splitlines()[-1] == 'ValueError: enough'
+
+
+def test_missing_events_are_not_among_the_lost_ones(tmp_path):
+    """The second event has no ring: the kernel counts its events, and delivers none."""
+    path = tmp_path / 'script.py'
+    path.write_text('''
+n = 0
+def __sample__(event):
+    global n
+    n += 1
+def __lost__(start, end): print('lost')
+def __exit__(): print(n)
+''')
+    done = subprocess.run(
+        [PYTHON, '-m', 'attar.script', '-e', 'syscalls:sys_enter_getppid',
+         '-e', 'syscalls:sys_exit_getppid', '-m', '1024', path, '--', workload('flood'), '1000'],
+        env=faulty('kernel', output=1) | {'PYTHONPATH': str(PACKAGE), 'ATTAR_PRESETS': ''},
+        stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == '1000' and 'lost' not in done.stdout
+    assert done.stderr == ('attar: 1000 events were seen, 0 lost, 1000 missing: the kernel '
+                           'counted them, but attar did not receive them\n')
 
 
 def test_signals_end_it_and_call_print_stat(tmp_path):
