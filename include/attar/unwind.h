@@ -50,15 +50,15 @@ enum attar_unwind_end {
 /* The registers and stack of a thread at one moment. Borrowed for the call. */
 struct attar_unwind_input {
 	struct attar_regs regs; /* as sampled: in the order of enum perf_event_*_regs */
-	const void *stack;      /* copied from the stack pointer upwards */
+	const void *stack;      /* copied from the stack pointer upwards; NULL: not copied */
 	uint64_t stack_size;    /* bytes */
 };
 
 /*
  * The locations of a user stack, innermost frame first; those of callers are in the call: the
  * return address minus 1. Writes at most max locations and returns their number; 0 without usable
- * registers. Allocates memory and reads files only when a binary or address is new. ret_end may be
- * NULL.
+ * registers. Without a stack: only the innermost frame, which is not part of the statistics.
+ * Allocates memory and reads files only when a binary or address is new. ret_end may be NULL.
  */
 ATTAR_API size_t attar_unwind(struct attar_address_space *space,
 	const struct attar_unwind_input *input, attar_location *locations, size_t max,

@@ -542,11 +542,18 @@ size_t unwind_stacks(struct attar_address_space *space, const struct attar_unwin
 	*ret_end = ATTAR_UNWIND_LOST;
 	if (!cache || !unwind_frame_init(&u.frame, &input->regs, &cache->sampled))
 		return 0;
+	if (!input->stack) {
+		*ret_end = ATTAR_UNWIND_TRUNCATED;
+		*ret_sp = 0;
+		if (max)
+			locations[0] = address_space_locate(space, u.frame.pc);
+		return max > 0;
+	}
 	u.space = space;
 	u.cache = cache;
 	u.stack = input->stack;
 	u.stack_start = u.frame.reg[u.frame.machine->sp];
-	u.stack_size = input->stack ? input->stack_size : 0;
+	u.stack_size = input->stack_size;
 	u.other = other;
 	u.elsewhere = 0;
 	u.cfi_frames = u.fp_frames = 0;

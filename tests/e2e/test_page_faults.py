@@ -77,6 +77,13 @@ def test_each_fault_with_registers():
         assert int(registers['sp'], 16) % 8 == 0
 
 
+def test_no_stack_is_cut_if_none_is_asked_for():
+    """Registers give the function; the rest of the stack is not copied."""
+    found = report('page-faults', '--detail', '--', workload('faults1000'), 100)
+    assert found['notes']['seen'] >= 100
+    assert not [r for r in found.get('remarks', []) if 'user stacks' in r]
+
+
 @pytest.mark.parametrize('events', ['page-faults', 'minor-faults', 'minor-faults,major-faults'])
 def test_a_recording(events, tmp_path):
     """It has each fault, its address, and the mappings of data."""
