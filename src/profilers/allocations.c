@@ -105,11 +105,20 @@ static int learn_alloc(struct attar_run *run, void *self, uint32_t source, void 
 	return r;
 }
 
+/* Memory of the kernel is also freed by kernel threads, and in interrupts of any task. */
+static bool misses_frees(const struct attar_run *run, const struct attar_event_spec *spec)
+{
+	return spec && spec->kind == ATTAR_EVENT_TRACEPOINT && !spec->user_event &&
+	       attar_run_is_live(run) && attar_run_target_kind(run) != ATTAR_TARGET_SYSTEM;
+}
+
 static int learn_free(struct attar_run *run, void *self, uint32_t source, void *event)
 {
+	struct allocations *a = self;
 	struct event *e = event;
-	int r = learn(self, run, source, e);
+	int r = learn(a, run, source, e);
 
+	a->misses_frees |= misses_frees(run, attar_run_source_spec(run, source));
 	if (r == 0 && !e->ptr)
 		return attar_fail(-EINVAL,
 			"--free: '%s' has no field 'ptr'" ATTAR_FIX
@@ -381,6 +390,11 @@ void allocations_add_remarks(
 	struct attar_pairs_stats stats;
 
 	attar_pairs_get_stats(a->open, &stats);
+	if (a->misses_frees && stats.open)
+		attar_report_remark(report,
+			"some of this memory may have been freed: the kernel also frees in kernel "
+			"threads and in interrupts of other tasks, whose events are not recorded; "
+			"-a records the events of all tasks");
 	if (stats.unpaired[ATTAR_UNPAIRED_EVICTED])
 		attar_report_remark(report,
 			"%" PRIu64 " of the oldest allocations %s dropped, because more than "

@@ -35,6 +35,7 @@ struct allocations {
 	struct by_source allocs, frees;
 	bool has_calls;            /* an event has a size only: the address follows */
 	bool has_stacks;           /* of some events */
+	bool misses_frees;         /* of the kernel's memory, by tasks that are not selected */
 	struct attar_pairs *open;  /* by address */
 	struct attar_pairs *calls; /* by thread */
 	struct attar_stack_table *stacks;

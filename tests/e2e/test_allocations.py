@@ -255,10 +255,22 @@ def test_a_program_leaks_37_of_500():
     found = report('kmemleak', *uprobes(program), '--comm', '--', program)
     assert totals(found) == {'allocated': (500, 32000), 'freed': (463, 463 * 64),
                              'leaked': (37, 37 * 64)}
+    assert not [r for r in found.get('remarks', []) if 'may have been freed' in r]
     leak, = rows(found, 'leaks')
     assert (leak['comm'], leak['event'], leak['objects']) == ('leaks', 'take', 37)
     details = leak['detail']
     assert ' keep+0x' in details[0] and ' main+0x' in details[1]
+
+
+@pytest.mark.usefixtures('root')
+@pytest.mark.parametrize('words, is_said', [([], True), (['-a'], False)])
+def test_frees_of_the_kernel_by_others_are_remarked_on(words, is_said):
+    """No free passes the filter, so all allocations are open."""
+    found = report('kmemleak', *words, '--alloc', 'kmem:kmalloc', '--free', 'kmem:kfree/ptr==1/',
+                   '--', 'ls', '/')
+    assert totals(found)['leaked'][0] > 0
+    said = [r for r in found.get('remarks', []) if r.startswith('some of this memory may have')]
+    assert len(said) == is_said
 
 
 @pytest.mark.usefixtures('root')
