@@ -473,7 +473,7 @@ static int multi_trace_report(
 	if (r == 0)
 		r = m->impl->report(run, m, report, scope);
 	if (r == 0)
-		pairs_add_remarks(m, report, scope);
+		pairs_add_remarks(run, m, report, scope);
 	return r;
 }
 

@@ -198,6 +198,7 @@ void detail_add_remark(const struct multi_trace *m, struct attar_report *report)
 /* ---- multi_trace_pairs.c ---- */
 
 /* Remarks on unpaired events, full tables and faults of expressions. */
-void pairs_add_remarks(struct multi_trace *m, struct attar_report *report, enum attar_scope scope);
+void pairs_add_remarks(struct attar_run *run, struct multi_trace *m, struct attar_report *report,
+	enum attar_scope scope);
 
 #endif

@@ -561,6 +561,32 @@ static int report_pair(struct attar_run *run, struct multi_trace *m, struct atta
 	return r;
 }
 
+/* Events that end pairs can occur in tasks that are not selected, such as kernel threads. */
+static void add_elsewhere(struct attar_run *run, struct multi_trace *m, struct attar_report *report)
+{
+	struct attar_pairs_stats stats;
+	char name[STEP_BYTES];
+
+	if (m->tasks || !m->n_events || !attar_run_is_live(run) ||
+		attar_run_target_kind(run) == ATTAR_TARGET_SYSTEM)
+		return;
+	for (uint32_t i = 0; i < STAGES_MAX && m->steps[i]; i++) {
+		attar_pairs_get_stats(m->steps[i], &stats);
+		if (!stats.starts || stats.pairs)
+			continue;
+		name_step(m, i, name);
+		attar_report_remark(report,
+			"no start of %s has an end: ends may be events of other tasks, such as "
+			"kernel threads, or of interrupts there; -a records the events of all "
+			"tasks%s",
+			name,
+			trace_first(m)->key_kind == KEY_EXPR
+				? ""
+				: ", and -k, or key= of each event, relates events of different "
+				  "tasks");
+	}
+}
+
 static void add_unpaired(struct multi_trace *m, struct attar_report *report, enum attar_scope scope)
 {
 	struct attar_pairs_stats stats;
@@ -592,12 +618,14 @@ static void add_unknown(struct attar_report *report, uint64_t n, const char *wha
 			(unsigned long long)n, n == 1 ? "" : "s", what, n == 1 ? "was" : "were");
 }
 
-void pairs_add_remarks(struct multi_trace *m, struct attar_report *report, enum attar_scope scope)
+void pairs_add_remarks(struct attar_run *run, struct multi_trace *m, struct attar_report *report,
+	enum attar_scope scope)
 {
 	uint64_t absent = 0, by_zero = 0;
 
 	if (m->impl != &trace_impl_pair)
 		add_unpaired(m, report, scope);
+	add_elsewhere(run, m, report);
 	attar_report_evicted(report, m->table, "keys");
 	detail_add_remark(m, report);
 	for (uint32_t i = 0; i < m->n_events; i++) {

@@ -423,6 +423,32 @@ def test_pairs_in_an_overrun_are_dropped():
 
 # ---- bad options ----
 
+@pytest.mark.parametrize('words, end, is_said', [
+    ([], 'sched:sched_process_free/pid==-1/key=pid/', True),
+    (['-a'], 'sched:sched_process_free/pid==-1/key=pid/', False),
+    ([], 'sched:sched_process_exit//key=pid/', False)])
+def test_ends_in_other_tasks_are_remarked_on(words, end, is_said):
+    """If no start has an end, and only some tasks are watched."""
+    found = report(*words, '-e', 'sched:sched_process_fork//key=child_pid/', '-e', end, '--',
+                   'sh', '-c', '(true); true')
+    said = [r for r in found.get('remarks', []) if r.startswith('no start of sched:sched_process_')]
+    assert len(said) == is_said
+    assert all('-a records' in r and '-k' not in r for r in said)
+
+
+@pytest.mark.parametrize('profiler', [['syscalls'], ['multi-trace', '--impl', 'syscalls']])
+def test_the_thread_can_be_given_as_the_key_of_system_calls(profiler):
+    """As perf-prof requires it; any other key is refused."""
+    words = ['-e', 'raw_syscalls:sys_enter', '-e', 'raw_syscalls:sys_exit']
+    found = run_delivered(*profiler, *words, '-k', 'common_pid', *RINGS, '--format', 'json', '--',
+                          workload('flood'), 1000)
+    assert found.returncode == 0, found.stderr
+    assert calls(json.loads(found.stdout.splitlines()[-1]))['getppid']['calls'] == 1000
+    refused = run(*profiler, *words, '-k', 'id', '--', 'true')
+    assert refused.returncode == 2
+    assert '--key is not supported for system calls' in refused.stderr
+
+
 @pytest.mark.parametrize('args, sentence', [
     ([], 'give two -e options, or one and --cycle'),
     (['-e', 'sched:sched_switch'], 'give two -e options, or one and --cycle'),
