@@ -1518,6 +1518,9 @@ class _syscalls:
         # events of one stage, separated by commas; repeat it for the next stage; attributes: key,
         # comm, role, untraced, alias
         event: _Texts = ...,
+        # match events by this expression on their fields (default: by thread with -p, -t,
+        # --cgroups or a command, otherwise by CPU)
+        key: _Text = ...,
         # also count pairs that take longer
         than: _Time = ...,
         # ignore pairs that do not take longer

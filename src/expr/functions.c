@@ -142,13 +142,12 @@ static struct expr_value call_signal_name(struct expr_run *run, const struct exp
 /* ENOENT, EPERM and so on, for a number of either sign; for 0, no text. */
 static struct expr_value call_error_name(struct expr_run *run, const struct expr_node *node)
 {
-	int64_t number = (int64_t)expr_number(run, node->a);
+	uint64_t number = expr_number(run, node->a);
+	uint64_t error = (int64_t)number < 0 ? -number : number;
 
-	number = number < 0 ? -number : number;
-	if (!number)
+	if (!error)
 		return text_value("", 0);
-	return named(
-		run, node, number < 4096 ? strerrorname_np((int)number) : NULL, (uint64_t)number);
+	return named(run, node, error < 4096 ? strerrorname_np((int)error) : NULL, number);
 }
 
 static struct expr_value call_tcp_state(struct expr_run *run, const struct expr_node *node)

@@ -187,9 +187,15 @@ static int on_turns(struct attar_run *run, void *self, const struct attar_event 
 	return r;
 }
 
+/* The thread is the key anyway: -k common_pid is how perf-prof is told so. */
+static bool has_other_key(const struct multi_trace *m)
+{
+	return m->key && strcmp(m->key, "common_pid") != 0;
+}
+
 static int refuse_options(const struct multi_trace *m)
 {
-	const char *option = m->key           ? "--key"
+	const char *option = has_other_key(m) ? "--key"
 			     : m->cycle       ? "--cycle"
 			     : m->tasks       ? "--tasks"
 			     : m->detail_text ? "--detail"

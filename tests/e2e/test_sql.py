@@ -141,7 +141,9 @@ def test_functions(script):
     ("guid_str(x'00112233445566778899aabbccddeeff')", '33221100-5544-7766-8899-aabbccddeeff'),
     ("ipv4_str('127.0.0.1')", None), ("ipv4_str('{1,2}')", None), ("mac_str(x'')", None),
     ('ipv4_str(NULL)', None), ("ipsa_str('{1,2}')", None),
-    ('error_name(2)', 'ENOENT'), ('signal_name(15)', 'SIGTERM'), ('tcp_state(1)', 'ESTABLISHED'),
+    ('error_name(2)', 'ENOENT'), ('error_name(-2)', 'ENOENT'), ('error_name(0)', ''),
+    ('error_name(-300000)', '-300000'), ('error_name(300000)', '300000'),
+    ('signal_name(15)', 'SIGTERM'), ('tcp_state(1)', 'ESTABLISHED'),
     ('usymbol(NULL, 1)', None), ('usymbol(4096, 1)', '0x1000')])
 def test_names_and_addresses(script, call, text):
     assert query(script, f'SELECT {call}') == [[[text]]]
