@@ -13,6 +13,8 @@
 #   make deb        builds Debian packages in build-deb/
 #   make dist       writes the source of a release, its checksums and a list of what is inside (SPDX)
 #                   in build-dist/
+#   make reproduce  builds the Debian packages of the last commit twice, and compares the bytes;
+#                   takes minutes
 #   make bench      builds, measures attar and comparable tools in the same run
 #   make install    installs under PREFIX (default /usr/local), below DESTDIR when that is given
 #   make uninstall  removes what install put there
@@ -62,6 +64,11 @@ deb:
 # The source of the last commit.
 dist:
 	@tools/dist build-dist
+
+# Not part of the tests: on demand.
+reproduce:
+	@tools/need build deb
+	@tools/reproduce
 
 demo: all
 	@$(ATTAR) profile -F 997 -g -d 3s -o demo.html -- $(BUILD)/tests/workloads/demo
@@ -116,4 +123,4 @@ uninstall: all
 clean:
 	rm -rf build build-* demo.html demo.folded
 
-.PHONY: all static deb dist configure demo test-packages test check mutants bench-packages bench install uninstall clean
+.PHONY: all static deb dist reproduce configure demo test-packages test check mutants bench-packages bench install uninstall clean
