@@ -91,7 +91,7 @@ ATTAR_API int attar_run_count_by(struct attar_run *run, enum attar_count_by by);
 struct attar_count_row {
 	int number; /* of the CPU, socket or control group (attar_run_cgroup()); otherwise 0 */
 	pid_t tid;  /* 0: counts that cannot be assigned to a thread, or not by thread */
-	const char *comm;                 /* the thread's name; "": unknown, or not by thread */
+	const char *comm;                 /* the thread's name or "[unknown]"; "": not by thread */
 	const struct attar_count *counts; /* one for each attar_run_get_counter() */
 };
 

@@ -63,7 +63,10 @@ struct attar_target_opts {
 	 * have a ring.
 	 */
 	bool any_cpu;
-	/* The whole system, per thread: all existing threads and those that they create. */
+	/*
+	 * The whole system, per thread: all existing threads, the command, and the threads that
+	 * they create.
+	 */
 	bool every_thread;
 	/*
 	 * Called with prepare_ctx in the command's process before its exec, to set what the command

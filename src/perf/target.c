@@ -257,7 +257,7 @@ static int add_tids(struct attar_target *t, const char *tids)
 	return r;
 }
 
-/* With other targets given, the command only determines the duration. */
+/* With other targets than every thread, the command only determines the duration. */
 static int add_command(struct attar_target *t, const struct attar_target_opts *o)
 {
 	struct command_setup setup = {
@@ -267,7 +267,7 @@ static int add_command(struct attar_target *t, const struct attar_target_opts *o
 	t->by_exec = !o->system_wide && !o->cgroups && !t->tids.n;
 	if (r == 0)
 		r = watch_end(t, t->command.pid);
-	return r == 0 && t->by_exec ? target_add_tid(t, t->command.pid) : r;
+	return r == 0 && (t->by_exec || o->every_thread) ? target_add_tid(t, t->command.pid) : r;
 }
 
 /* Single threads are not followed into the threads that they create. */

@@ -97,11 +97,13 @@ int count_rows_add_run(struct attar_run *run)
 }
 
 /* If the command exited before its name was read, its program name is used. */
-static const char *comm_of(const struct attar_run *run, const char *comm)
+static const char *comm_of(const struct attar_run *run, pid_t tid, const char *comm)
 {
-	if (comm)
+	if (comm && *comm)
 		return comm;
-	return run->command.argv ? basename(run->command.argv[0]) : "";
+	if (run->command.argv && tid == attar_target_command_pid(run->target))
+		return basename(run->command.argv[0]);
+	return "[unknown]";
 }
 
 static int add_row(struct attar_run *run, const struct count_table_key *key)
@@ -111,7 +113,7 @@ static int add_row(struct attar_run *run, const struct count_table_key *key)
 
 	if (run->counts.rows.by == ATTAR_COUNT_BY_THREAD) {
 		row.tid = thread_counts_name(run, key->number, &comm);
-		row.comm = comm_of(run, comm);
+		row.comm = comm_of(run, row.tid, comm);
 		row.number = 0;
 	}
 	return vec_push(&run->counts.rows.rows, row);

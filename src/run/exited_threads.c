@@ -60,7 +60,7 @@ static int note_instances(struct threads *t, const struct counted *c, uint64_t n
 	for (size_t i = 0; i < c->pub.n_instances; i++) {
 		struct attar_counter_instance at = attar_counter_instance_at(c->pub.counter, i);
 
-		if (map_put(&t->instances, at.id, number << 32 | i) < 0 ||
+		if ((t->reported && map_put(&t->instances, at.id, number << 32 | i) < 0) ||
 			map_put(&t->watched, (uint64_t)at.tid, 1) < 0)
 			return base_oom();
 	}
@@ -72,7 +72,8 @@ int threads_open(struct attar_run *run)
 	int r = 0;
 
 	threads_done(run);
-	for (size_t i = 0; r == 0 && i < run->counts.list.n && exited_threads_reported(run); i++)
+	run->threads.reported = exited_threads_reported(run);
+	for (size_t i = 0; r == 0 && i < run->counts.list.n && run->threads.each; i++)
 		r = note_instances(&run->threads, &run->counts.list.at[i], i);
 	return r;
 }
@@ -127,9 +128,7 @@ static int remember_comm(struct attar_run *run, pid_t tid)
 
 static bool has_exited(const struct attar_run *run, pid_t tid)
 {
-	const struct threads *t = &run->threads;
-
-	return t->instances.n && !map_get(&t->watched, (uint64_t)tid);
+	return !map_get(&run->threads.watched, (uint64_t)tid);
 }
 
 /* Before its exec, the command still has the name of this process. */
@@ -146,8 +145,8 @@ int threads_remember_comms(struct attar_run *run)
 	for (size_t i = 0; r == 0 && i < c->pub.n_instances; i++) {
 		pid_t tid = attar_counter_instance_at(c->pub.counter, i).tid;
 
-		if (tid < 0 || tid == last || (!run->clock.began && run->command.argv) ||
-			has_exited(run, tid))
+		if (tid < 0 || tid == last || has_exited(run, tid) ||
+			(!run->clock.began && tid == attar_target_command_pid(run->target)))
 			continue;
 		last = tid;
 		r = remember_comm(run, tid);
@@ -365,8 +364,20 @@ static void on_exec_record(struct attar_run *run, const struct attar_event *ev)
 		map_remove(&run->threads.running, (uint64_t)tid);
 }
 
+/* Threads that are created later are counted with their creators. */
+static int note_name(struct attar_run *run, const struct attar_record *rec)
+{
+	if (rec->type == PERF_RECORD_EXIT)
+		map_remove(&run->threads.watched, rec->task.tid); /* the tid can be used again */
+	if (rec->type == PERF_RECORD_COMM && map_get(&run->threads.watched, rec->comm.tid))
+		return threads_keep_comm(run, (pid_t)rec->comm.tid, rec->comm.comm);
+	return 0;
+}
+
 int threads_note_task(struct attar_run *run, const struct attar_event *ev)
 {
+	if (!run->threads.reported)
+		return note_name(run, ev->record);
 	if (ev->record->type == PERF_RECORD_COMM && ev->record->comm.exec)
 		on_exec_record(run, ev);
 	if (ev->record->type == PERF_RECORD_FORK)

@@ -28,7 +28,8 @@ struct thread_count {
 };
 
 struct threads {
-	bool each; /* per-thread counts are requested */
+	bool each;        /* per-thread counts are requested */
+	bool reported;    /* see exited_threads_reported() */
 	struct map comms; /* tid -> its last known name, owned by the run; kept by threads_done() */
 	VEC(struct ended_thread) ended; /* in the order of exit */
 	struct map by_tid;              /* tid -> index in ended of its latest user */
@@ -88,7 +89,7 @@ void threads_attr(struct perf_event_attr *attr);
 int threads_open(struct attar_run *run);
 void threads_done(struct attar_run *run);
 
-/* Handles FORK and EXIT records of the task watch; ignores others. */
+/* Handles FORK, COMM and EXIT records of the task watch; ignores others. */
 int threads_note_task(struct attar_run *run, const struct attar_event *ev);
 
 /* Handles READ records of the counters; ignores others. */

@@ -22,12 +22,21 @@ static bool is_needed(const struct attar_run *run)
 	       attar_target_kind_of(run->target) == ATTAR_TARGET_TASKS;
 }
 
+/* Names of all tasks of the system, which include those of the run. */
+static int open_system(struct attar_run *run, struct task_watch *w)
+{
+	const struct attar_target_opts opts = {.size = sizeof(opts), .stop = &run->stop.asked};
+
+	w->target = attar_target_free(w->target);
+	return attar_target_new(&opts, &w->target);
+}
+
 /* The run's tasks on each CPU: inherited events can only have per-CPU rings. */
 static int open_target(struct attar_run *run, struct task_watch *w)
 {
 	const struct attar_target *of = run->target;
 	struct attar_target_opts opts = {.size = sizeof(opts),
-		.cpus = run->opts.cpus,
+		.cpus = run->threads.each ? NULL : run->opts.cpus,
 		.stop = &run->stop.asked,
 		.descendants = of->descendants,
 		.only_threads = of->only_threads};
@@ -36,7 +45,7 @@ static int open_target(struct attar_run *run, struct task_watch *w)
 	int r;
 
 	buf_list(&pids, of->pids.at, of->pids.n);
-	if (of->by_exec)
+	if (map_get(&of->known, (uint64_t)of->command.pid))
 		buf_list(&pids, &of->command.pid, 1);
 	if (!pids.len)
 		buf_list(&tids, of->tids.at, of->tids.n);
@@ -51,7 +60,7 @@ static int open_target(struct attar_run *run, struct task_watch *w)
 	w->target->by_exec = of->by_exec;
 	attar_target_cpus(w->target, &n_cpus);
 	if (!exited_threads_reported(run) && w->target->tids.n * n_cpus > INSTANCES_MAX)
-		return -E2BIG;
+		return run->threads.each ? open_system(run, w) : -E2BIG;
 	return 0;
 }
 
@@ -138,15 +147,19 @@ int task_watch_open(struct attar_run *run)
 	return 0;
 }
 
+void task_watch_see(struct attar_run *run, const struct attar_record *rec)
+{
+	run->tasks.created += rec->type == PERF_RECORD_FORK && rec->task.pid != rec->task.ppid;
+}
+
 int task_watch_drain(struct attar_run *run)
 {
 	struct attar_event ev;
 	int r = 0;
 
 	while (r == 0 && run->tasks.stream && attar_stream_next(run->tasks.stream, &ev) > 0) {
-		run->tasks.created += ev.record->type == PERF_RECORD_FORK &&
-				      ev.record->task.pid != ev.record->task.ppid;
-		r = run->threads.instances.n ? threads_note_task(run, &ev) : 0;
+		task_watch_see(run, ev.record);
+		r = run->threads.each ? threads_note_task(run, &ev) : 0;
 	}
 	return r == 0 && run->tasks.stream ? threads_know(run, stream_horizon(run->tasks.stream))
 					   : r;

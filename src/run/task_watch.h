@@ -34,6 +34,12 @@ size_t task_watch_files(const struct attar_run *run);
 /* Processes pending records. 0 or -ENOMEM. */
 int task_watch_drain(struct attar_run *run);
 
+/*
+ * Counts the processes that watched ones create, by the records of the task watch, or of the stream
+ * of a run that samples tasks.
+ */
+void task_watch_see(struct attar_run *run, const struct attar_record *rec);
+
 /* Stops the stream and processes the remaining records, at the end of the measurement. */
 int task_watch_stop(struct attar_run *run);
 
@@ -47,7 +53,7 @@ void task_watch_close(struct attar_run *run);
 uint64_t task_watch_disabled(const struct attar_run *run);
 
 /*
- * Whether calls may be missing from the count of a uprobe. In a task that inherits one, the kernel
+ * Whether calls may be missing from the counts or samples of a uprobe. In a task that inherits one, the kernel
  * (seen on 6.18) misses calls while other processes start and end.
  */
 bool task_watch_misses_calls(const struct attar_run *run, const struct attar_event_spec *spec);

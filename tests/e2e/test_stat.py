@@ -480,6 +480,35 @@ def test_every_thread_of_the_system_has_a_row(spawn):
     assert len(found) == len(rows(report))
 
 
+@pytest.mark.parametrize('cpus', [[], ['-C', f'0-{os.cpu_count() - 1}']], ids=['-a', '-C'])
+def test_every_thread_includes_the_command(cpus):
+    """And what it starts: their calls are counted in its row."""
+    flood = workload('flood')
+    report, = stat('--per-thread', '-a', *cpus, '-e', GETPPID, '--', sys.executable, '-c',
+                   'import os\nos.close(1)\nfor i in range(1000): os.getppid()\n'
+                   f'for n in 2000, 3000: os.spawnl(os.P_NOWAIT, "{flood}", "flood", str(n))\n'
+                   'os.wait(); os.wait()')
+    python = Path(sys.executable).name
+    assert [row['quality'] for row in rows(report)
+            if (row['comm'], row['value']) == (python, 6000)] == ['exact']
+
+
+def test_exited_threads_of_the_system_have_their_own_names(held, tmp_path):
+    """Not the name of the command, which is another program."""
+    targets = [held(workload('flood'), calls) for calls in (1001, 2002)]
+    attar = subprocess.Popen([ATTAR, 'stat', '--per-thread', '-a', '-e', GETPPID, '-o',
+                              tmp_path / 'x.json', '--', 'sh', '-c', 'echo ready; read x'],
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert attar.stdout.readline() == 'ready\n'
+    for target in targets:
+        target.go()
+        target.wait(20)
+    attar.communicate('\n', timeout=20)
+    found = {row['tid']: row for row in rows(json.loads((tmp_path / 'x.json').read_text()))}
+    assert [(found[target.pid]['comm'], found[target.pid]['value']) for target in targets] == [
+        ('flood', 1001), ('flood', 2002)]
+
+
 def test_kernel_workers_have_the_names_in_kernel_records():
     """/proc adds a worker's current work to its name, and shows long names in full."""
     report, = stat('--per-thread', '-e', 'task-clock', '-d', '50ms')
