@@ -240,7 +240,7 @@ static int read_errors(struct overview_sums *sums)
 
 /* A row of overview.threads, and its sums as if all of the time had been watched. */
 struct thread_row {
-	const struct thread_group *group;
+	struct thread_group group;
 	uint64_t sums[THREAD_SUMS];
 };
 
@@ -313,14 +313,14 @@ static void add_thread(const struct overview_sums *sums, struct overview_process
 			running(row->sums), &row->sums[SUM_SAMPLES], all_samples, process->parts);
 	else
 		process->parts[PART_UNDIVIDED] += running(row->sums);
-	add_waits(sums, row->group, row->sums, leaves_out_long, process->parts);
-	name_process(sums, process, row->group);
+	add_waits(sums, &row->group, row->sums, leaves_out_long, process->parts);
+	name_process(sums, process, &row->group);
 }
 
 static int by_pid(const void *a, const void *b)
 {
-	const struct thread_group *x = ((const struct thread_row *)a)->group,
-				  *y = ((const struct thread_row *)b)->group;
+	const struct thread_group *x = &((const struct thread_row *)a)->group,
+				  *y = &((const struct thread_row *)b)->group;
 
 	return x->pid != y->pid ? (x->pid > y->pid) - (x->pid < y->pid)
 				: (x->tid > y->tid) - (x->tid < y->tid);
@@ -442,7 +442,7 @@ static uint64_t scale_thread(
 	struct overview_sums *sums, struct thread_row *rows, size_t n, const uint64_t *process)
 {
 	uint64_t watched[TIMES] = {0}, counted[TIMES] = {0}, turns = 0, mean = 0;
-	bool is_counted = count_times(sums, rows->group->tid, counted, &turns);
+	bool is_counted = count_times(sums, rows->group.tid, counted, &turns);
 
 	for (size_t i = 0; i < n; i++)
 		for (int state = 0; state < THREAD_STATES; state++)
@@ -474,7 +474,7 @@ static uint64_t scale_thread(
 
 static bool is_same(const struct thread_row *a, const struct thread_row *b, bool thread)
 {
-	return a->group->pid == b->group->pid && (!thread || a->group->tid == b->group->tid);
+	return a->group.pid == b->group.pid && (!thread || a->group.tid == b->group.tid);
 }
 
 /* The first row after those of a process, or of a thread. */
@@ -492,7 +492,6 @@ static void scale_rows(struct overview_sums *sums, struct thread_row *rows, size
 {
 	double watched = 0, all = 0;
 
-	sums->has_scheds = sums->scale > 1 && has_all_cpus(sums);
 	for (size_t i = 0, end; i < n; i = end) {
 		uint64_t process[THREAD_STATES] = {0};
 
@@ -510,21 +509,53 @@ static void scale_rows(struct overview_sums *sums, struct thread_row *rows, size
 	sums->waits = watched > 0 ? all / watched : sums->scale;
 }
 
-/* Only rows with a key: what was evicted had the least time. NULL: out of memory. */
-static struct thread_row *new_rows(
-	struct overview_sums *sums, struct attar_keyrow *const *keyrows, size_t n)
+/*
+ * Adds the selected threads that were not seen while events were watched, behind n sorted rows.
+ * Returns the number of all.
+ */
+static size_t add_unseen(const struct overview_sums *sums, struct thread_row *rows, size_t n)
 {
-	struct thread_row *rows = calloc(n + 1, sizeof(*rows));
+	const struct thread_scheds *scheds = &sums->overview->scheds;
+	size_t all = n;
+
+	for (size_t i = 0; sums->overview->has_selection && i < scheds->n; i++) {
+		const struct attar_thread *thread = attar_run_thread(sums->run, scheds->at[i].tid);
+		struct thread_row *row = &rows[all];
+		uint64_t times[TIMES], turns;
+
+		if (!thread || !thread->process ||
+			overview_is_own(sums->overview, sums->run, thread) ||
+			!count_times(sums, thread->tid, times, &turns))
+			continue;
+		row->group.tid = thread->tid;
+		row->group.pid = thread->process->pid;
+		strncpy(row->group.comm, thread->comm, THREAD_COMM_BYTES - 1);
+		all += !n || !bsearch(row, rows, n, sizeof(*rows), by_pid);
+	}
+	return all;
+}
+
+/*
+ * Only rows with a key: what was evicted had the least time. *n is their number, then that of all.
+ * NULL: out of memory.
+ */
+static struct thread_row *new_rows(
+	struct overview_sums *sums, struct attar_keyrow *const *keyrows, size_t *n)
+{
+	struct thread_row *rows = calloc(*n + sums->overview->scheds.n + 1, sizeof(*rows));
 
 	if (!rows)
 		return NULL;
-	for (size_t i = 0; i < n; i++) {
-		rows[i].group = keyrows[i]->key;
+	for (size_t i = 0; i < *n; i++) {
+		rows[i].group = *(const struct thread_group *)keyrows[i]->key;
 		memcpy(rows[i].sums, attar_keyrow_sums(keyrows[i], sums->scope)->sums,
 			sizeof(rows[i].sums));
 	}
-	qsort(rows, n, sizeof(*rows), by_pid);
-	scale_rows(sums, rows, n);
+	qsort(rows, *n, sizeof(*rows), by_pid);
+	sums->has_scheds = sums->scale > 1 && has_all_cpus(sums);
+	*n = add_unseen(sums, rows, *n);
+	qsort(rows, *n, sizeof(*rows), by_pid);
+	scale_rows(sums, rows, *n);
 	return rows;
 }
 
@@ -537,7 +568,7 @@ static void add_processes(struct overview_sums *sums, const struct thread_row *r
 
 	all_samples(sums, rows, n, samples);
 	for (size_t i = 0; i < n; i++) {
-		const struct thread_group *group = rows[i].group;
+		const struct thread_group *group = &rows[i].group;
 
 		if (!sums->n_processes || process->pid != group->pid) {
 			*++process = (struct overview_process){.pid = group->pid, .processes = 1};
@@ -667,7 +698,7 @@ static int read_threads(struct overview_sums *sums)
 	if (r < 0)
 		return r;
 	n -= n && !keyrows[n - 1]->key;
-	rows = new_rows(sums, keyrows, n);
+	rows = new_rows(sums, keyrows, &n);
 	sums->processes = rows ? calloc(n + 1, sizeof(*sums->processes)) : NULL;
 	if (sums->processes)
 		add_processes(sums, rows, n);
