@@ -115,6 +115,26 @@ static bool loses_side_band(const struct attar_run *run, uint64_t lost)
 	return false;
 }
 
+/*
+ * LOST records do not show which events lost records, and the counts of each event are at the end
+ * of the recording, which can be missing.
+ */
+static bool loses_unused(const struct attar_run *run, uint64_t lost)
+{
+	const struct recording *recording = run->replay ? run->replay->recording : NULL;
+	struct recording_stats stats;
+
+	if (!recording || !lost)
+		return false;
+	recording_get_stats(recording, &stats);
+	if (run->stream->has_final_losses && !stats.damage)
+		return false;
+	for (size_t i = 0; i < run->stream->n_counters; i++)
+		if (run->stream->accounts[i].is_unused && !replay_is_side_band(run->stream, i))
+			return true;
+	return false;
+}
+
 static const char *name_of_input(const struct attar_run *run)
 {
 	const char *name = run->opts.input;
@@ -184,6 +204,11 @@ static void replay_remarks(
 {
 	const uint64_t lost = report->notes.lost;
 
+	if (loses_unused(run, lost))
+		attar_report_remark(report,
+			"the %llu lost records can include those of events that this profiler does "
+			"not use: the recording does not count them by event",
+			(unsigned long long)lost);
 	if (loses_side_band(run, lost))
 		attar_report_remark(report,
 			"the %llu lost records can include records of names, mappings, forks and "

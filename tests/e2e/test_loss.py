@@ -12,7 +12,7 @@ import pytest
 
 from command import ATTAR, comm_of, is_sampling, is_waiting, perf, run, wait_until, workload
 from faults import with_fault
-from perf_data import COMM_RECORDS, CPU_CLOCK, Recording
+from perf_data import COMM_RECORDS, CPU_CLOCK, PAGE_FAULTS, Recording
 
 pytestmark = pytest.mark.usefixtures('root')
 
@@ -238,6 +238,28 @@ def test_losses_of_perf_include_side_band(tmp_path, side_band, lost, remarked):
     assert losses_of(data, 'cpu-clock')['lost'] == lost
     found = json.loads(run('top', '--format', 'json', '--input', data, '-e', 'cpu-clock').stdout)
     assert any(f'the {lost} lost records can include' in r for r in found['remarks']) == remarked
+
+
+@pytest.mark.parametrize('counted', [False, True])
+def test_losses_of_other_events_are_remarked(tmp_path, counted):
+    """LOST records do not tell whose records were lost, the counts at the end do: 3 of 40."""
+    recording = Recording(events=((CPU_CLOCK, 7), (PAGE_FAULTS, 8)))
+    recording.sample(1000, number=8)
+    recording.lost(1001, 40, number=8)
+    recording.sample(1001)
+    if counted:
+        recording.lost_samples(3)
+        recording.lost_samples(37, number=8)
+    recording.round()
+    data = recording.write(tmp_path / 'x.data')
+    text = 'lost records can include those of events that this profiler does not use'
+    found = json.loads(run('top', '--format', 'json', '--input', data, '-e', 'cpu-clock').stdout)
+    assert (found['notes']['seen'], found['notes']['lost']) == (1, 3 if counted else 40)
+    assert any(f'the 40 {text}' in r for r in found.get('remarks', [])) == (not counted)
+    both = json.loads(run('top', '--format', 'json', '--input', data, '-e',
+                          'cpu-clock,page-faults').stdout)
+    assert both['notes']['lost'] == 40
+    assert not any(text in r for r in both.get('remarks', []))
 
 
 def test_seen_and_lost_add_up_to_all_calls(tmp_path):
