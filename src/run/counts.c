@@ -489,6 +489,8 @@ static int counts_record(struct attar_run *run, void *self, const struct attar_e
 {
 	int r;
 
+	if (!run->replay && attar_target_kind_of(run->target) == ATTAR_TARGET_TASKS)
+		task_watch_see(run, event->record);
 	if (run->replay && run->counts.list.n) {
 		if (event->record->type == PERF_RECORD_READ) {
 			r = replay_counts_take(run, event);

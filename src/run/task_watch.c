@@ -205,10 +205,12 @@ static void remark_on_calls(const struct attar_run *run, struct attar_report *re
 
 	vec_each (&run->counts.list, c)
 		any |= !c->pub.refused && task_watch_misses_calls(run, c->pub.spec);
+	vec_each (&run->sources.list, s)
+		any |= source_spec(s) && task_watch_misses_calls(run, source_spec(s));
 	if (any)
 		attar_report_remark(report,
 			"the watched tasks created %llu %s: the kernel may miss calls of probed "
-			"functions in them; -a counts every call",
+			"functions in them; with -a, it misses none",
 			(unsigned long long)run->tasks.created,
 			run->tasks.created == 1 ? "process" : "processes");
 }

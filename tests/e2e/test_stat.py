@@ -200,9 +200,19 @@ def test_missed_calls_are_remarked():
     name = workload('childcalls')
     done = run('stat', '-e', f'uprobe:counted_call@"{name}",page-faults', '--', name, 100, 3)
     assert re.search(r'the watched tasks created \d+ processes?: the kernel may miss calls of '
-                     'probed functions in them; -a counts every call',
+                     'probed functions in them; with -a, it misses none',
                      ' '.join(done.stdout.split()))
     assert re.search('page-faults .* exact$', done.stdout, re.M)
+
+
+def test_missed_calls_of_samples_are_remarked():
+    """With all profilers of probed functions, unless the events are those of all tasks."""
+    name = workload('childcalls')
+    words = ['top', '-e', f'uprobe:counted_call@"{name}"', '--format', 'json']
+    found = [json.loads(run(*words, *whole, '--', name, 20, 3).stdout) for whole in ([], ['-a'])]
+    remarks = [' '.join(report.get('remarks', [])) for report in found]
+    assert 'the watched tasks created 3 processes: the kernel may miss calls' in remarks[0]
+    assert 'may miss calls' not in remarks[1]
 
 
 def test_msr_agrees_with_perf(needs_perf, held, spawn, tmp_path):
