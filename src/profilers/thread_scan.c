@@ -159,7 +159,8 @@ static int scan_thread(struct attar_run *run, void *self, pid_t tid)
 	found.depth = read_stack(times->frames, pid, tid, &frames, found.stack);
 	if (!found.depth)
 		found.depth = read_wchan(times->frames, pid, tid, &frames, found.stack);
-	if (frames.is_perf)
+	/* it was woken up before its stack was read */
+	if (frames.is_perf || (!found.depth && read_state(pid, tid, &at.cpu) != state))
 		return 0;
 	found.is_kernel_thread = frames.is_kernel_thread;
 	if (frames.waits == FRAME_FUTEX || frames.waits == FRAME_WORK)
