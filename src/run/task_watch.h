@@ -53,8 +53,8 @@ void task_watch_close(struct attar_run *run);
 uint64_t task_watch_disabled(const struct attar_run *run);
 
 /*
- * Whether calls may be missing from the counts or samples of a uprobe. In a task that inherits one, the kernel
- * (seen on 6.18) misses calls while other processes start and end.
+ * Whether calls may be missing from the counts or samples of a uprobe. In a task that inherits one,
+ * the kernel (seen on 6.18) misses calls while other processes start and end.
  */
 bool task_watch_misses_calls(const struct attar_run *run, const struct attar_event_spec *spec);
 
