@@ -236,18 +236,32 @@ def find_module(name):
         return None
 
 
+def add_current_directory():
+    """After all others, and only if nobody else can write to it, as root runs what is there."""
+    status = os.stat('.')
+    if status.st_uid in (0, os.geteuid()) and not status.st_mode & 0o002:
+        sys.path.append(os.getcwd())
+
+
+def check_owner(path, script):
+    """A name without a folder may mean a file that another user has put into this one."""
+    if '/' not in script and path.exists() and path.stat().st_uid not in (0, os.geteuid()):
+        raise Usage(f"'{script}' belongs to another user: to run it, write './{script}'")
+
+
 def load(script, arguments):
     """Import a file, a package or a module, with the sys.argv and sys.path of a program."""
     path = Path(script)
     sys.argv = [script, *arguments]
     if not path.exists() and Path(f'{script}.py').exists():
         path = Path(f'{script}.py')
+    check_owner(path, script)
     if path.is_file() or (path.exists() and not path.is_dir()):
         return load_file(path)
     if (path / '__init__.py').exists():
         sys.path.insert(0, str(path.resolve().parent))
         return importlib.import_module(path.resolve().name)
-    sys.path.insert(0, os.getcwd())
+    add_current_directory()
     if '/' in script or script.endswith('.py') or not find_module(script):
         raise Usage(f"there is no script or module '{script}'")
     return importlib.import_module(script)

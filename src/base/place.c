@@ -29,12 +29,81 @@ static bool is_trusted_link(const struct stat *dir, const struct stat *link)
 	       (self && (!is_shared(dir) || link->st_uid == dir->st_uid));
 }
 
+/* For root, also FIFOs of other users, who may never read them, are not opened. */
 static bool is_trusted_file(const struct stat *dir, const struct stat *file)
 {
+	if (geteuid() == 0 && file->st_uid != 0 && S_ISFIFO(file->st_mode))
+		return false;
 	return !is_shared(dir) || file->st_uid == geteuid() || file->st_uid == dir->st_uid;
 }
 
 /* ---- finding ---- */
+
+static bool is_in_proc(int dir)
+{
+	struct statfs fs;
+
+	return fstatfs(dir, &fs) == 0 && fs.f_type == PROC_SUPER_MAGIC;
+}
+
+static int walk(int at, const char *path, int links);
+
+/* Opens a component of a path in a directory: a directory, or a link to one. */
+static int enter(int dir, const char *name, int links)
+{
+	int fd _cleanup_close_ =
+		TEMP_FAILURE_RETRY(openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC));
+	char target[PATH_MAX];
+	struct stat of_dir, st;
+	ssize_t n;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || fstat(dir, &of_dir) < 0)
+		return -errno;
+	if (!S_ISLNK(st.st_mode))
+		return S_ISDIR(st.st_mode) ? TAKE_FD(fd) : -ENOTDIR;
+	if (is_in_proc(dir)) { /* what a process has open, which is no path */
+		int found = openat(dir, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+		return found < 0 ? -errno : found;
+	}
+	if (!is_trusted_link(&of_dir, &st))
+		return -EPERM;
+	if (links == 0)
+		return -ELOOP;
+	n = readlinkat(fd, "", target, sizeof(target) - 1);
+	if (n < 0)
+		return -errno;
+	target[n] = '\0';
+	return walk(dir, target, links - 1);
+}
+
+/* Opens a directory, relative to `at`. Links of other users on the way are not followed. */
+static int walk(int at, const char *path, int links)
+{
+	char name[NAME_MAX + 1];
+	int dir = openat(at, *path == '/' ? "/" : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	if (dir < 0)
+		return -errno;
+	while (*(path += strspn(path, "/"))) {
+		size_t n = strcspn(path, "/");
+		int next;
+
+		if (n > NAME_MAX) {
+			close(dir);
+			return -ENAMETOOLONG;
+		}
+		memcpy(name, path, n);
+		name[n] = '\0';
+		next = enter(dir, name, links);
+		close(dir);
+		if (next < 0)
+			return next;
+		dir = next;
+		path += n;
+	}
+	return dir;
+}
 
 /* Opens the directory of a path, relative to `at`, and copies the name in it. */
 static int open_parent(struct place *p, int at, const char *path)
@@ -44,11 +113,12 @@ static int open_parent(struct place *p, int at, const char *path)
 	int r = 0;
 
 	p->name = strdup(name);
-	p->dir = folder ? TEMP_FAILURE_RETRY(openat(at, folder, O_PATH | O_DIRECTORY | O_CLOEXEC))
-			: -1;
+	p->dir = folder ? walk(at, folder, LINKS_MAX) : -1;
 	if (!p->name || !folder)
 		r = -ENOMEM;
-	else if (p->dir < 0 || fstat(p->dir, &p->st) < 0)
+	else if (p->dir < 0)
+		r = p->dir;
+	else if (fstat(p->dir, &p->st) < 0)
 		r = -errno;
 	else if (!*path)
 		r = -ENOENT;
@@ -56,13 +126,6 @@ static int open_parent(struct place *p, int at, const char *path)
 		r = -EISDIR;
 	free(folder);
 	return r;
-}
-
-static bool is_in_proc(const struct place *p)
-{
-	struct statfs fs;
-
-	return fstatfs(p->dir, &fs) == 0 && fs.f_type == PROC_SUPER_MAGIC;
 }
 
 /* The target of the link at the place. Returns its length, 0 if it is no link, or an errno. */
@@ -97,7 +160,7 @@ static int follow(struct place *p, int links)
 
 	if (n <= 0)
 		return (int)n;
-	if (is_in_proc(p)) {
+	if (is_in_proc(p->dir)) {
 		p->is_own_file = true;
 		return 0;
 	}

@@ -8,10 +8,10 @@
  *		fd = place_open(&place, O_WRONLY | O_CREAT, place_default_mode());
  *	place_done(&place);
  *
- * The name itself is not followed if it is a symbolic link of another user (for root: of any user
- * but root), and a file of another user is not opened in a directory where everybody can create
- * files. These are the rules of the sysctls fs.protected_symlinks, protected_regular and
- * protected_fifos, whatever their values.
+ * Symbolic links of another user (for root: of any user but root) are not followed, neither the
+ * name nor directories on the way, and a file of another user is not opened in a directory where
+ * everybody can create files. These are the rules of the sysctls fs.protected_symlinks,
+ * protected_regular and protected_fifos, whatever their values.
  */
 #ifndef BASE_PLACE_H
 #define BASE_PLACE_H

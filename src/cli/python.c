@@ -15,7 +15,10 @@
 
 /* The package may be next to attar, where this Python does not look for it. */
 static const char loader[] =
-	"import os, sys\n"
+	"import sys\n"
+	"if sys.path[:1] == ['']:\n" /* the current directory, where anybody can have put modules */
+	"    del sys.path[0]\n"
+	"import os\n"
 	"folders = [os.path.normpath(path) for path in sys.argv.pop(1).split(':')]\n"
 	"try:\n"
 	"    from attar.script import main\n"

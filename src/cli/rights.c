@@ -8,6 +8,7 @@
 #include "attar/event.h"
 #include "attar/profiler.h"
 #include "base/base.h"
+#include "base/file.h"
 #include "base/rights.h"
 
 /* Capabilities that profilers use, and for what. All others are given up at the start. */
@@ -76,13 +77,24 @@ void rights_begin(const struct attar_run *run, bool has_command, bool allows_exe
 		rights_drop(~used_by(attar_run_profiler(run)->name), !executes);
 }
 
+/*
+ * Kernels of Debian and Ubuntu ask for CAP_SYS_ADMIN to open events if perf_event_paranoid is above
+ * 2, and events are opened later on CPUs that come online.
+ */
+static bool needs_admin(void)
+{
+	int64_t paranoid;
+
+	return file_read_i64("/proc/sys/kernel/perf_event_paranoid", &paranoid) < 0 || paranoid > 2;
+}
+
 /* The command has been forked, unless it runs again. */
 void rights_opened(const struct attar_run *run, bool has_command, bool allows_exec)
 {
 	bool executes = allows_exec || attar_run_rounds(run) > 1;
 	uint64_t unused = ~used_by(attar_run_profiler(run)->name);
 
-	if (rights_has(CAP_CHECKPOINT_RESTORE) && !opens_later(run))
+	if (rights_has(CAP_CHECKPOINT_RESTORE) && !opens_later(run) && !needs_admin())
 		unused |= RIGHT(CAP_SYS_ADMIN);
 	if (!are_passed_on(executes))
 		rights_drop(unused, !executes);

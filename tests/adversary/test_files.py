@@ -53,6 +53,30 @@ def test_a_link_in_a_directory_of_another_user_is_not_followed(
     assert is_untouched(secret)
 
 
+@pytest.mark.parametrize('extension', EXTENSIONS)
+def test_a_directory_is_not_reached_by_a_link_of_another_user(
+        extension, shared, tmp_path, nobody):
+    """Neither below /tmp, nor in a directory of this user; links of root are followed."""
+    target = directory(tmp_path / 'target', 0o755)
+    theirs = directory(tmp_path / 'theirs', 0o755, UID)
+    for folder in shared, theirs:
+        nobody.run('ln', '-s', target, folder / 'link')
+        done = run(*STAT, '-o', folder / f'link/out.{extension}', *TRUE)
+        assert done.returncode == 1 and REFUSED in done.stderr
+    assert not list(target.iterdir())
+    (tmp_path / 'mine').symlink_to('target')
+    done = run(*STAT, '-o', tmp_path / f'mine/../mine//./out.{extension}', *TRUE)
+    assert done.returncode == 0, done.stderr
+    assert [path.name for path in target.iterdir()] == [f'out.{extension}']
+
+
+def test_a_fifo_in_a_directory_of_another_user_is_refused(tmp_path, nobody):
+    folder = directory(tmp_path / 'theirs', 0o755, UID)
+    nobody.run('mkfifo', folder / 'out.txt')
+    done = run(*STAT, '-o', folder / 'out.txt', *TRUE)
+    assert done.returncode == 1 and REFUSED in done.stderr
+
+
 @pytest.mark.parametrize('append', [(), ('--append',)])
 @pytest.mark.parametrize('extension', EXTENSIONS)
 def test_a_file_that_another_user_has_prepared_is_refused(extension, append, shared, nobody):
