@@ -170,7 +170,7 @@ static bool allows_exec(const struct attar_run *run, const char *line)
 
 	while (word && *word && strcmp(*word, option) != 0)
 		word++;
-	return strstr(line, option) || (word && *word);
+	return !line || strstr(line, option) || (word && *word); /* no line: out of memory */
 }
 
 static int go(struct session *s, char *const *command, const char *line)
