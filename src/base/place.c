@@ -62,7 +62,8 @@ static int enter(int dir, const char *name, int links)
 	if (!S_ISLNK(st.st_mode))
 		return S_ISDIR(st.st_mode) ? TAKE_FD(fd) : -ENOTDIR;
 	if (is_in_proc(dir)) { /* what a process has open, which is no path */
-		int found = openat(dir, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		int found =
+			TEMP_FAILURE_RETRY(openat(dir, name, O_PATH | O_DIRECTORY | O_CLOEXEC));
 
 		return found < 0 ? -errno : found;
 	}
@@ -81,7 +82,8 @@ static int enter(int dir, const char *name, int links)
 static int walk(int at, const char *path, int links)
 {
 	char name[NAME_MAX + 1];
-	int dir = openat(at, *path == '/' ? "/" : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int dir = TEMP_FAILURE_RETRY(
+		openat(at, *path == '/' ? "/" : ".", O_PATH | O_DIRECTORY | O_CLOEXEC));
 
 	if (dir < 0)
 		return -errno;
