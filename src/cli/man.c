@@ -373,6 +373,8 @@ static void man_environment(struct buf *b)
 	static const struct {
 		const char *names, *effect;
 	} variables[] = {
+		{"ATTAR_NO_READERS", "if set, attar parses files of programs itself, instead of a "
+				     "process without rights"},
 		{"ATTAR_PRESETS", "the directory of the user's presets; empty: none"},
 		{"ATTAR_PYTHON", "the interpreter of attar python (default: python3 in PATH)"},
 		{"CLICKHOUSE_PASSWORD", "the password for -o clickhouse://"},

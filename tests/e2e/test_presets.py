@@ -118,7 +118,7 @@ ATTARS = {path.stem: path.read_text() for path in sorted((ROOT / 'presets').glob
 NOT_FOR = {  # what cannot be read from the events
     'netqtop': {'only-comm'},  # a queue has no name of a thread
     'tcpretrans': {'name'},  # the thread has nothing to do with the connection
-    'syscalls': {'key', 'detail', 'hist', 'tasks', 'filter'},  # --impl syscalls refuses them
+    'syscalls': {'detail', 'hist', 'tasks', 'filter'},  # --impl syscalls refuses them
 }
 
 
