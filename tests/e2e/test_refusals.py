@@ -92,7 +92,7 @@ REFUSALS = {
     errno.ENOSYS: (UNSUPPORTED,
                    r'perf_event_open\(2\) is not available: the kernel was built without '
                                 'CONFIG_PERF_EVENTS, or a sandbox blocks it'),
-    errno.ENOMEM: (FAILED, 'out of memory'),
+    errno.ENOMEM: (FAILED, '(cannot start: )?out of memory'),
     errno.EIO: (FAILED, "cannot open 'cpu-clock': Input/output error"),
     errno.EACCES: (PERMISSION, REFUSED),
     errno.EPERM: (PERMISSION, REFUSED),

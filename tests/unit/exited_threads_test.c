@@ -47,7 +47,7 @@ static int setup(void **state)
 	f->run.counts.list.n = 1;
 	f->target.cpus.n = 2;
 	f->run.target = &f->target;
-	f->run.threads.has_rest = true;
+	f->run.threads.has_rest = f->run.threads.reported = f->run.threads.each = true;
 	f->report = attar_report_new("stat");
 	*state = f;
 	return 0;
