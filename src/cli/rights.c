@@ -88,13 +88,25 @@ static bool needs_admin(void)
 	return file_read_i64("/proc/sys/kernel/perf_event_paranoid", &paranoid) < 0 || paranoid > 2;
 }
 
+/* /proc/PID/stack, of threads that wait without an event. */
+static bool reads_kernel_stacks(const char *profiler)
+{
+	static const char *const names[] = {"locks", "offcpu", "overview", "task-state", "wall"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (!strcmp(names[i], profiler))
+			return true;
+	return false;
+}
+
 /* The command has been forked, unless it runs again. */
 void rights_opened(const struct attar_run *run, bool has_command, bool allows_exec)
 {
 	bool executes = allows_exec || attar_run_rounds(run) > 1;
 	uint64_t unused = ~used_by(attar_run_profiler(run)->name);
 
-	if (rights_has(CAP_CHECKPOINT_RESTORE) && !opens_later(run) && !needs_admin())
+	if (rights_has(CAP_CHECKPOINT_RESTORE) && !opens_later(run) && !needs_admin() &&
+		!reads_kernel_stacks(attar_run_profiler(run)->name))
 		unused |= RIGHT(CAP_SYS_ADMIN);
 	if (!are_passed_on(executes))
 		rights_drop(unused, !executes);
