@@ -43,16 +43,20 @@ static int overhead_prepare(struct attar_run *run, void *self)
 	return r;
 }
 
-/* Samples that attar filters do not count, unless they are shared with other sources. */
-static int overhead_opened(struct attar_run *run, void *self)
+static int overhead_source(struct attar_run *run, void *self, struct source *s)
 {
 	const struct run_overhead *overhead = self;
 
-	if (!overhead->selects || run->replay)
-		return 0;
+	if (overhead->selects && !run->replay)
+		s->steps |= 1U << PART_OVERHEAD;
+	return 0;
+}
+
+/* Again, as sources lose their steps when they are closed between two runs of a command. */
+static int overhead_opened(struct attar_run *run, void *self)
+{
 	vec_each (&run->sources.list, s)
-		if (!s->is_internal && (s->next_shared || (!s->keep && !s->usdt)))
-			s->steps |= 1U << PART_OVERHEAD;
+		overhead_source(run, self, s);
 	return 0;
 }
 
@@ -103,11 +107,19 @@ static void check_usage(struct attar_run *run, struct run_overhead *overhead, ui
 
 /* ---- the rate of samples ---- */
 
+/* Samples that attar filters do not count, unless they are shared with other sources. */
+static bool is_counted(const struct source *s)
+{
+	return !s->is_internal && (s->next_shared || (!s->keep && !s->usdt));
+}
+
 /* Counts a sample, if only some are limited. */
 static int overhead_sample(struct attar_run *run, void *self, struct attar_event *event)
 {
 	struct run_overhead *overhead = self;
 
+	if (!is_counted(&run->sources.list.at[event->counter]))
+		return 0;
 	if (overhead->cpus.n && !parse_ints_have(&overhead->cpus, (int)event->cpu))
 		return 0;
 	if (overhead->pids.n && !parse_ints_have(&overhead->pids, event->thread->process->pid))
@@ -184,6 +196,7 @@ int attar_run_inherit_cost(struct attar_run *run, uint64_t *ret_create, uint64_t
 
 const struct run_part part_overhead = {.size = sizeof(struct run_overhead),
 	.prepare = overhead_prepare,
+	.source = overhead_source,
 	.opened = overhead_opened,
 	.sample = overhead_sample,
 	.turn = overhead_turn,
