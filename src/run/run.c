@@ -24,9 +24,9 @@ int run_create(const struct attar_profiler *profiler, const struct run_directory
 	run->directory = directory;
 	run->command.status = -1;
 	run_poll_init(&run->poll);
-	r = parts_init(&run->parts, run_parts);
+	r = stop_init(&run->stop);
 	if (r == 0)
-		r = stop_init(&run->stop);
+		r = parts_init(&run->parts, run_parts);
 	if (r == 0)
 		r = options_init(run);
 	if (r < 0) {
