@@ -54,6 +54,7 @@ int attar_run_emit(struct attar_run *run, const void *raw)
 	return 0;
 }
 
+/* The number of events that the emitter made of the event for which emits() returned 1. */
 static size_t emitter_events(const struct emitter *emitter)
 {
 	const struct run_emitted *emitted = &emitter->run->emitted;
@@ -74,6 +75,10 @@ static uint32_t first_source(const struct attar_run *run, struct emitter *e)
 	return e->number;
 }
 
+/*
+ * The i-th of these events. Its record is stored in *record; its fields are valid until the next
+ * call of emits().
+ */
 static struct attar_event emitter_get_event(struct attar_run *run, const struct source *s, size_t i,
 	const struct attar_event *event, struct attar_record *record)
 {
@@ -125,7 +130,7 @@ static bool may_be_own(const struct attar_option *option)
 	return false;
 }
 
-/* Durations, recordings and other machines are those of the whole run. */
+/* Durations, recordings and other machines apply to the whole run. */
 static bool is_of_whole_run(const struct attar_option *option)
 {
 	static const struct attar_option *const tables[] = {common_target_options,
@@ -200,7 +205,7 @@ static void give_back(struct attar_run *run)
 }
 
 /*
- * The options of the event that are not those of the whole run. Rings are shared: they have room
+ * The options that the event has for itself. Rings are shared: they have room
  * for the events that want the most, and wake attar for those that want it soonest.
  */
 static int take_own_options(struct attar_run *run, struct emitter *e, struct attar_run *own)
@@ -343,6 +348,7 @@ static void end_if_over(struct attar_run *run)
 	run->opts.count = run->notes.delivered;
 }
 
+/* Counts an event that is about to be emitted. At the limit of -N, the samples of e end. */
 static int emitter_count(struct attar_run *run, struct emitter *e)
 {
 	int r = 0;
@@ -477,6 +483,10 @@ static int emitter_add(
 	return r;
 }
 
+/*
+ * For profilers whose events have their own fields: adds the sources after the first one. Their
+ * events become events of the first source.
+ */
 static int emitters_add_rest(struct attar_run *run)
 {
 	int r = 0;
@@ -492,6 +502,10 @@ static int emitters_add_rest(struct attar_run *run)
 	return r;
 }
 
+/*
+ * An emitter may need events of this process, such as switches to other tasks, that the run's
+ * profiler does not take: then only the emitter receives them.
+ */
 static void emitters_keep_own(struct attar_run *run)
 {
 	vec_each (&run->emitters, e)

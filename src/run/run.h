@@ -62,10 +62,10 @@ struct attar_run {
 
 	struct run_options options;
 	struct common_opts opts; /* values of the common options */
-	struct run_rings rings; /* chosen when the target is opened */
-	struct intern texts;    /* option values and other names */
-	struct buf printed;     /* by printf() of expressions, see attar_run_printed() */
-	struct buf unfinished;  /* the line that exec= is printing: see run/actions.c */
+	struct run_rings rings;  /* chosen when the target is opened */
+	struct intern texts;     /* option values and other names */
+	struct buf printed;      /* by printf() of expressions, see attar_run_printed() */
+	struct buf unfinished;   /* the line that exec= is printing: see run/actions.c */
 	struct run_command command;
 
 	/* What is observed: see open.c. */
@@ -75,9 +75,9 @@ struct attar_run {
 	struct attar_target *target;
 	struct attar_stream *stream; /* NULL: nothing is sampled */
 	struct run_replay *replay;   /* of --input and --pull; NULL: live */
-	bool records;         /* attar_run_record(): rings are copied instead of delivered */
-	bool records_to_file; /* also to a file, not only to receivers */
-	bool has_enough;      /* no further events are to be delivered */
+	bool records;                /* attar_run_record(): rings are copied instead of delivered */
+	bool records_to_file;        /* also to a file, not only to receivers */
+	bool has_enough;             /* no further events are to be delivered */
 	bool has_database;           /* --input is a database: there are no events */
 	struct run_pull pull;
 	struct run_hosts hosts;
