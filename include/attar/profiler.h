@@ -46,6 +46,10 @@ enum attar_uses {
 	ATTAR_GIVES_TIMES = 1024,  /* its time line, on request, has the times of samples only */
 	/* Events may have the attribute pull=; several --pull are analysed separately. */
 	ATTAR_COMBINES_HOSTS = 2048,
+	/* What it reads while it runs, with rights that attar otherwise gives up: */
+	ATTAR_READS_KERNEL_STACKS = 4096, /* /proc/PID/stack: CAP_SYS_ADMIN */
+	ATTAR_READS_KERNEL_MEMORY = 8192, /* /proc/kcore: CAP_SYS_RAWIO */
+	ATTAR_READS_SOURCES = 16384,      /* as the owner of a program: CAP_SETUID, CAP_SETGID */
 };
 
 typedef int attar_event_fn(struct attar_run *run, void *self, const struct attar_event *event);

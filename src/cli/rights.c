@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/rights.h"
 
-#include <string.h>
 #include <sys/prctl.h>
 
 #include "attar/count.h"
@@ -26,25 +25,16 @@ static const int used[] = {
 	CAP_NET_BIND_SERVICE,   /* --listen and --push on ports below 1024 */
 };
 
-/* Of single profilers. */
-static const struct {
-	const char *name;
-	uint64_t rights;
-} more[] = {
-	/* /proc/kcore; source files with the rights of their program's owner */
-	{"annotate", RIGHT(CAP_SYS_RAWIO) | RIGHT(CAP_SETUID) | RIGHT(CAP_SETGID)},
-	{"breakpoint", RIGHT(CAP_SYS_RAWIO)},
-};
-
-static uint64_t used_by(const char *profiler)
+static uint64_t used_by(const struct attar_profiler *profiler)
 {
 	uint64_t set = RIGHTS_FOR_FILES;
 
 	for (size_t i = 0; i < ARRAY_SIZE(used); i++)
 		set |= RIGHT(used[i]);
-	for (size_t i = 0; i < ARRAY_SIZE(more); i++)
-		if (!strcmp(more[i].name, profiler))
-			set |= more[i].rights;
+	if (profiler->uses & ATTAR_READS_KERNEL_MEMORY)
+		set |= RIGHT(CAP_SYS_RAWIO);
+	if (profiler->uses & ATTAR_READS_SOURCES)
+		set |= RIGHT(CAP_SETUID) | RIGHT(CAP_SETGID);
 	return set;
 }
 
@@ -74,7 +64,7 @@ void rights_begin(const struct attar_run *run, bool has_command, bool allows_exe
 	bool executes = has_command || allows_exec;
 
 	if (!are_passed_on(executes))
-		rights_drop(~used_by(attar_run_profiler(run)->name), !executes);
+		rights_drop(~used_by(attar_run_profiler(run)), !executes);
 }
 
 /*
@@ -88,25 +78,15 @@ static bool needs_admin(void)
 	return file_read_i64("/proc/sys/kernel/perf_event_paranoid", &paranoid) < 0 || paranoid > 2;
 }
 
-/* /proc/PID/stack, of threads that wait without an event. */
-static bool reads_kernel_stacks(const char *profiler)
-{
-	static const char *const names[] = {"locks", "offcpu", "overview", "task-state", "wall"};
-
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (!strcmp(names[i], profiler))
-			return true;
-	return false;
-}
-
 /* The command has been forked, unless it runs again. */
 void rights_opened(const struct attar_run *run, bool has_command, bool allows_exec)
 {
+	const struct attar_profiler *profiler = attar_run_profiler(run);
 	bool executes = allows_exec || attar_run_rounds(run) > 1;
-	uint64_t unused = ~used_by(attar_run_profiler(run)->name);
+	uint64_t unused = ~used_by(profiler);
 
 	if (rights_has(CAP_CHECKPOINT_RESTORE) && !opens_later(run) && !needs_admin() &&
-		!reads_kernel_stacks(attar_run_profiler(run)->name))
+		!(profiler->uses & ATTAR_READS_KERNEL_STACKS))
 		unused |= RIGHT(CAP_SYS_ADMIN);
 	if (!are_passed_on(executes))
 		rights_drop(unused, !executes);

@@ -372,7 +372,8 @@ const struct attar_profiler profiler_annotate = {
 	.name = "annotate",
 	.group = "CPU",
 	.summary = "source lines and instructions of a function that take the time, by sampling",
-	.uses = ATTAR_USES_SAMPLING | ATTAR_USES_STACKS | ATTAR_USES_RINGS,
+	.uses = ATTAR_USES_SAMPLING | ATTAR_USES_STACKS | ATTAR_USES_RINGS |
+		ATTAR_READS_KERNEL_MEMORY | ATTAR_READS_SOURCES,
 	.needs = "perf events, whole system, hardware counters, kernel names",
 	.self_size = sizeof(struct annotate),
 	.options = options,

@@ -780,7 +780,8 @@ const struct attar_profiler profiler_overview = {
 	.name = "overview",
 	.group = "Overview",
 	.summary = "where the time goes, values beyond a limit, and the command to run next",
-	.uses = ATTAR_USES_SAMPLING | ATTAR_USES_RINGS | ATTAR_USES_STACKS | ATTAR_GIVES_TREE,
+	.uses = ATTAR_USES_SAMPLING | ATTAR_USES_RINGS | ATTAR_USES_STACKS | ATTAR_GIVES_TREE |
+		ATTAR_READS_KERNEL_STACKS,
 	.needs = "perf events, whole system, tracefs!, kernel names",
 	.self_size = sizeof(struct overview),
 	.options = options,

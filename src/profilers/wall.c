@@ -343,7 +343,7 @@ const struct attar_profiler profiler_wall = {
 	.group = "Scheduling",
 	.summary = "what threads do, on and off the CPU: running, waiting for a CPU, blocked, idle",
 	.uses = ATTAR_USES_SAMPLING | ATTAR_USES_RINGS | ATTAR_USES_STACKS | ATTAR_GIVES_TREE |
-		ATTAR_GIVES_SPANS | ATTAR_GIVES_STATES,
+		ATTAR_GIVES_SPANS | ATTAR_GIVES_STATES | ATTAR_READS_KERNEL_STACKS,
 	.needs = "perf events, whole system, tracefs!",
 	.self_size = sizeof(struct wall),
 	.options = options,

@@ -140,6 +140,8 @@ def running(*words, **kwargs):
     (('trace', '-a', '-e', 'user_events:nobody_has_this'), NEVER, (*KEPT, 'SYS_ADMIN'), False),
     (('annotate', '-a'), ('SYS_MODULE', 'SYS_ADMIN'), (*KEPT, 'SYS_RAWIO', 'SETUID', 'SETGID'),
      False),
+    (('wall', '-a'), NEVER, (*KEPT, 'SYS_ADMIN'), False),
+    (('offcpu', '-a'), (*NEVER, 'SYS_ADMIN'), KEPT, False),
     (('top', '-a', '-e', 'sched:sched_switch', '--keep-rights'), (), (*KEPT, *NEVER, 'SYS_ADMIN'),
      True)])
 def test_rights_are_given_up(words, less, more, gains, needs_names, tmp_path):
@@ -152,6 +154,20 @@ def test_rights_are_given_up(words, less, more, gains, needs_names, tmp_path):
             assert are_set(rights, more) == [name for name in more
                                              if are_set(rights_of(os.getpid())[0], [name])]
         assert can_gain == gains
+    finally:
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) in (0, 130)
+
+
+@pytest.mark.parametrize('base, right', [('overview', 'SYS_ADMIN'), ('annotate', 'SETUID')])
+def test_a_preset_keeps_the_rights_of_its_profiler(base, right, needs_names, tmp_path):
+    presets = directory(tmp_path / 'presets', 0o755)
+    (presets / 'mine.preset').write_text(f'name: mine\nsummary: all CPUs\nrun: {base} -a\n')
+    process = running('mine', env=os.environ | {'ATTAR_PRESETS': str(presets)})
+    try:
+        wait_until(lambda: not are_set(rights_of(process.pid)[0], ['SYS_BOOT']),
+                   'rights are given up')
+        assert are_set(rights_of(process.pid)[0], [right]) == [right]
     finally:
         process.send_signal(signal.SIGINT)
         assert process.wait(30) in (0, 130)
