@@ -3,6 +3,7 @@
 Tests in which another user, without rights, attacks attar while root runs it. The helpers and
 fixtures are those of the end-to-end tests.
 """
+import subprocess
 import sys
 from pathlib import Path
 
@@ -27,6 +28,34 @@ def nobody():
     """Starts programs as a user without rights; they are ended with the test."""
     with adversary.Nobody() as user:
         yield user
+
+
+@pytest.fixture
+def theirs(tmp_path):
+    """A directory of the other user."""
+    return adversary.directory(tmp_path / 'theirs', 0o755, adversary.UID)
+
+
+@pytest.fixture
+def start(nobody):
+    """Starts a program as the other user or as root, and waits until it is ready."""
+    own, maps = [], []
+
+    def start_(path, *words, user=adversary.UID):
+        if user:
+            process = nobody.start(path, *words, stdout=subprocess.PIPE)
+        else:
+            process = subprocess.Popen([path, *words], stdout=subprocess.PIPE, text=True)
+            own.append(process)
+        maps.append(Path(f'/tmp/perf-{process.pid}.map'))
+        assert process.stdout.readline() == 'ready\n'
+        return process
+    yield start_
+    for process in own:
+        process.kill()
+        process.wait()
+    for path in maps:
+        path.unlink(missing_ok=True)
 
 
 @pytest.fixture

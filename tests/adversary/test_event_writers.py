@@ -55,7 +55,8 @@ class Trace:
                    for file in (self.out, self.err))
 
     def has_ended(self):
-        """Its peak of memory is read meanwhile: ru_maxrss begins with that of this process."""
+        """Its peak of memory is read meanwhile: ru_maxrss begins with the peak of this
+        process."""
         with open(f'/proc/{self.process.pid}/status', encoding='ascii') as status:
             peak = re.search(r'^VmHWM:\s*(\d+) kB', status.read(), re.M)
         self.mib = int(peak[1]) / 1024 if peak else self.mib

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from adversary import UID, directory
+from adversary import UID, compile_c
 from command import ATTAR, run, wait_until
 
 pytestmark = pytest.mark.exclusive
@@ -35,35 +35,8 @@ int main(void)
 '''
 
 
-def compile_c(path, owner, *words):
-    path.with_suffix('.c').write_text(PROGRAM.replace('NAME', path.name))
-    subprocess.run(['gcc', '-O1', *words, '-o', path, path.with_suffix('.c')], check=True)
-    os.chown(path, owner, owner)
-    return path
-
-
-@pytest.fixture
-def theirs(tmp_path):
-    return directory(tmp_path / 'theirs', 0o755, UID)
-
-
-@pytest.fixture
-def start(nobody):
-    """Starts a program, of the other user or of root, and waits until it is ready."""
-    own = []
-
-    def start_(path):
-        if path.stat().st_uid:
-            process = nobody.start(path, stdout=subprocess.PIPE)
-        else:
-            process = subprocess.Popen([path], stdout=subprocess.PIPE, text=True)
-            own.append(process)
-        assert process.stdout.readline() == 'ready\n'
-        return process
-    yield start_
-    for process in own:
-        process.kill()
-        process.wait()
+def program_of(path, owner, *words):
+    return compile_c(path, PROGRAM.replace('NAME', path.name), '-O1', *words, owner=owner)
 
 
 class Profile:
@@ -119,7 +92,8 @@ def limits(pid):
 @pytest.mark.parametrize('words', [(), ('--keep-rights',)])
 def test_readers_have_no_rights(words, theirs, start, tmp_path):
     """attar may have given up CAP_SETUID before: then only the user of the reader is the same."""
-    programs = start(compile_c(theirs / 'prog', UID)), start(compile_c(tmp_path / 'own', 0))
+    programs = (start(program_of(theirs / 'prog', UID)),
+                start(program_of(tmp_path / 'own', 0), user=0))
     with Profile(tmp_path / 'out', *programs, words=words) as profile:
         profile.shows('prog_first', 'own_first')
         readers = profile.readers()
@@ -164,10 +138,10 @@ def fail(profile, program, how):
     (signal.SIGKILL, 'the process that read it has crashed'),
     (signal.SIGSTOP, 'reading it takes too long')])
 def test_a_failure_costs_names(how, reason, theirs, start, tmp_path):
-    hostile = compile_c(theirs / 'hostile', UID)
-    other = compile_c(theirs / 'other', UID)
-    honest = compile_c(tmp_path / 'honest', 0)
-    programs = [start(path) for path in (hostile, other, honest)]
+    hostile = program_of(theirs / 'hostile', UID)
+    other = program_of(theirs / 'other', UID)
+    honest = program_of(tmp_path / 'honest', 0)
+    programs = [start(hostile), start(other), start(honest, user=0)]
     with Profile(tmp_path / 'out', *programs) as profile:
         profile.shows('hostile_first', 'other_first', 'honest_first')
         fail(profile, programs[0], how)
@@ -182,7 +156,7 @@ def test_a_failure_costs_names(how, reason, theirs, start, tmp_path):
 
 
 def test_an_idle_reader_can_be_killed(theirs, start, tmp_path):
-    program = start(compile_c(theirs / 'prog', UID))
+    program = start(program_of(theirs / 'prog', UID))
     with Profile(tmp_path / 'out', program) as profile:
         profile.shows('prog_first')
         os.kill(profile.readers()[str(UID)], signal.SIGKILL)
@@ -211,9 +185,9 @@ def with_large_section(path, size):
 
 
 def test_memory_of_a_reader_is_limited(theirs, start, tmp_path):
-    path = compile_c(theirs / 'large', UID, '-g')
+    path = program_of(theirs / 'large', UID, '-g')
     with_large_section(path, (1 << 30) - 1)
-    program, honest = start(path), start(compile_c(tmp_path / 'honest', 0, '-g'))
+    program, honest = start(path), start(program_of(tmp_path / 'honest', 0, '-g'), user=0)
     done = run('profile', '-g', '--lines', '-F', '499', '-d', '1s', '-p',
                f'{program.pid},{honest.pid}')
     assert done.returncode == 0, done.stderr

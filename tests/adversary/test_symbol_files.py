@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from adversary import UID, directory
+from adversary import UID, compile_c, directory
 from command import ATTAR, run
 
 pytestmark = pytest.mark.exclusive
@@ -60,34 +60,6 @@ LINE
     for (;;) n++;
 }
 '''
-
-
-def compile_c(path, text, *words):
-    path.with_suffix('.c').write_text(text)
-    subprocess.run(['gcc', *words, '-o', path, path.with_suffix('.c')], check=True)
-    os.chown(path, UID, UID)
-    return path
-
-
-@pytest.fixture
-def theirs(tmp_path):
-    return directory(tmp_path / 'theirs', 0o755, UID)
-
-
-@pytest.fixture
-def start(nobody):
-    """Starts a program of the other user, and waits until it is ready."""
-    maps = []
-
-    def start_(*words):
-        process = nobody.start(*words, stdout=subprocess.PIPE)
-        maps.append(f'/tmp/perf-{process.pid}.map')
-        assert process.stdout.readline() == 'ready\n'
-        return process
-    yield start_
-    for path in maps:
-        if os.path.exists(path):
-            os.unlink(path)
 
 
 @pytest.mark.skipif(platform.machine() != 'x86_64', reason='machine code of x86-64')

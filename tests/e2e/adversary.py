@@ -29,6 +29,13 @@ def directory(path, mode, owner=0):
     return path
 
 
+def compile_c(path, text, *words, owner=UID):
+    path.with_suffix('.c').write_text(text)
+    subprocess.run(['gcc', *words, '-o', path, path.with_suffix('.c')], check=True)
+    os.chown(path, owner, owner)
+    return path
+
+
 class Nobody:
     """Programs of this user."""
 
