@@ -16,7 +16,7 @@ enum { DATA_MAX = 1 << 16, SECTIONS = 8, FRAMES = 8, LOW = 0x1000, LENGTH = 0x20
 
 struct image {
 	Elf64_Ehdr header;
-	Elf64_Shdr sections[SECTIONS + 2]; /* an empty one, those of the data, their names */
+	Elf64_Shdr sections[SECTIONS + 2]; /* an empty one, the data, their names */
 	char names[160];
 	uint8_t data[DATA_MAX];
 };

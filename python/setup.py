@@ -36,6 +36,6 @@ def native():
         runtime_library_dirs=flags['-L'], py_limited_api=True)
 
 
-# The same sources give the same wheel: files in it have this time, not that of the build.
+# The same sources give the same wheel: files in it have this time, not the time of the build.
 os.environ.setdefault('SOURCE_DATE_EPOCH', '315532800')  # 1980-01-01, the first that zip can have
 setup(ext_modules=[native()], options={'bdist_wheel': {'py_limited_api': 'cp39'}})

@@ -116,7 +116,7 @@ static int add_check(void *ctx, const struct attar_check *check)
 	return 0;
 }
 
-/* The fix is that of the checks: it gives all rights. */
+/* The fix of the checks is also the fix here: it gives all rights. */
 static int add_right(void *ctx, const struct attar_check *check)
 {
 	struct doctor *d = ctx;

@@ -38,7 +38,7 @@ static uint64_t used_by(const struct attar_profiler *profiler)
 	return set;
 }
 
-/* Probes of programs that start or register later, and those of each run of a command. */
+/* Probes of programs that start or register later, and probes of each run of a command. */
 static bool opens_later(const struct attar_run *run)
 {
 	for (uint32_t i = 0; i < attar_run_sources(run); i++) {

@@ -161,7 +161,7 @@ static struct expr_type field_type(enum expr_op op, const struct attar_field *fi
 	return type;
 }
 
-/* The kernel ends the names of tasks, "comm" and "prev_comm", with a NUL; other text can lack it. */
+/* The kernel ends names of tasks, "comm" and "prev_comm", with a NUL; other text can lack it. */
 static uint64_t text_max(const struct attar_field *field)
 {
 	if (field->kind != ATTAR_FIELD_STRING || field->place != ATTAR_FIELD_FIXED)

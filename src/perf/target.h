@@ -59,8 +59,8 @@ struct attar_target {
 int target_rescan(struct attar_target *target);
 
 /*
- * The requested processes, with their descendants if the target watches these: those of the last
- * scan, or with `again` those of now. NULL if out of memory.
+ * The requested processes, with their descendants if the target watches these, as found by the
+ * last scan, or with `again` by a new one. NULL if out of memory.
  */
 const parse_ints *target_processes(struct attar_target *target, bool again);
 

@@ -192,7 +192,7 @@ static int hide_option(const struct preset *p, struct attar_option *options, con
 	return bad(p, "without: '%s' has no option '%s'", p->words[0], name);
 }
 
-/* A copy of the options of the profiler, without those of "without:". */
+/* A copy of the options of the profiler, except the options of "without:". */
 static int hide_options(struct preset *p)
 {
 	const struct attar_option *from = p->pub.options;

@@ -34,7 +34,7 @@ struct open_request {
 	bool asks_fua;
 	bool is_requeued;   /* will be issued again */
 	bool is_superseded; /* a flush: another one was issued since, perhaps by another queue */
-	uint32_t cpu;       /* a flush: that of its issue */
+	uint32_t cpu;       /* a flush: where it was issued */
 };
 
 const char *block_stage_name(enum block_stage stage)
@@ -79,8 +79,8 @@ const char *block_name(uint32_t dev, char name[BLOCK_NAME_BYTES])
 }
 
 /*
- * The disk of a bio's device, which may be a partition; the bio's sector is already that of the
- * disk when it has a request.
+ * The disk of a bio's device, which may be a partition; its sector already counts from
+ * the start of the disk when it has a request.
  */
 static uint32_t disk_of(struct block *block, uint32_t dev)
 {
@@ -355,8 +355,8 @@ static bool flushes_has_requeued(struct block *block, struct key key)
 
 /*
  * A flush is issued. A hardware queue has one flush in the device at a time, and a CPU issues to
- * one queue: the completion of a flush that this CPU has issued before was missed. So was that of
- * another CPU, unless the device is known to have several queues.
+ * one queue: the completion of a flush that this CPU has issued before was missed. The completion
+ * of a flush of another CPU was missed too, unless the device is known to have several queues.
  */
 static int flushes_issue(struct block *block, struct key key, const struct attar_event *ev)
 {
@@ -771,7 +771,7 @@ int block_emits(struct attar_run *run, struct block *block, const struct attar_e
 	       is_device(block, disk_of(block, (uint32_t)attar_arg_u64(ev, DEV)));
 }
 
-/* With one device, the kernel drops the requests of others; a bio may be that of a partition. */
+/* With one device, the kernel drops the requests of others; a bio may be for a partition. */
 static int open_events(struct attar_run *run, struct block *block)
 {
 	int r = 0;

@@ -35,8 +35,8 @@ enum overview_part {
 extern const char *const overview_part_names[PARTS];
 
 /*
- * Sums of a thread, ns: those of waits that are long, or whose end was not seen and that may be
- * long, are also in SUM_STATE.
+ * Sums of a thread, ns. Waits that are long, or whose end was not seen and that may be long, are
+ * also in SUM_STATE.
  */
 enum {
 	SUM_STATE,

@@ -436,12 +436,12 @@ static void check_basis(struct findings *findings)
 	finding->is_doubt = true;
 	if (lost > LOST)
 		append(finding->evidence, 0,
-			"of the events were lost: the findings are those of the remaining "
-			"ones, and may be wrong");
+			"of the events were lost: the findings are based on the remaining "
+			"events, and may be wrong");
 	else
 		append(finding->evidence, 0,
-			"of the time was not watched, to limit the CPU time of attar: shares are "
-			"those of the watched %.0f %%%s",
+			"of the time was not watched, to limit the CPU time of attar: shares refer "
+			"to the watched %.0f %%%s",
 			100 - unwatched,
 			sums->exact ? "; the kernel counted the time on a CPU and in the run queue"
 				    : "");

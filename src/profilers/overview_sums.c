@@ -419,7 +419,7 @@ static void take_open_waits(const struct overview_sums *sums, uint64_t *thread, 
 			thread[SUM_LONG + state] += thread[SUM_OPEN + state];
 }
 
-/* The waits of a thread that was never watched: as those of its process. */
+/* The waits of a thread that was never watched: divided as the waits of its process. */
 static void share_waits(uint64_t *thread, const uint64_t *process, uint64_t time)
 {
 	double all = 0;
@@ -477,7 +477,7 @@ static bool is_same(const struct thread_row *a, const struct thread_row *b, bool
 	return a->group.pid == b->group.pid && (!thread || a->group.tid == b->group.tid);
 }
 
-/* The first row after those of a process, or of a thread. */
+/* The first row after the rows of a process, or of a thread. */
 static size_t end_of(const struct thread_row *rows, size_t n, size_t i, bool thread)
 {
 	size_t end = i + 1;
@@ -536,7 +536,8 @@ static size_t add_unseen(const struct overview_sums *sums, struct thread_row *ro
 }
 
 /*
- * Only rows with a key: what was evicted had the least time. *n is their number, then that of all.
+ * Only rows with a key: what was evicted had the least time. *n is their number, then the number of
+ * all rows.
  * NULL: out of memory.
  */
 static struct thread_row *new_rows(

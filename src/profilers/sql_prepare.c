@@ -139,7 +139,7 @@ static void list_tables(struct sql_db *db, char *ret_text, size_t max)
 
 /*
  * Whether an error can be about the name of a table or column, for which SQLite has no code: names
- * are looked up after a statement was parsed, and SQLite reports no place for those of tables.
+ * are looked up after a statement was parsed, and SQLite reports no place for names of tables.
  */
 static bool may_be_name(const struct sql_db *db, const char *query)
 {

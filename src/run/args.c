@@ -33,7 +33,7 @@ static bool takes_next(const struct attar_run *run, const struct attar_option *o
 	return user_stacks_is_method(next) || (next[0] != '-' && !run->profiler->operand);
 }
 
-/* What follows the minus of an expression. Letters can also be those of options. */
+/* What follows the minus of an expression. Letters can also be options. */
 static bool begins_operand(char c)
 {
 	return isdigit((unsigned char)c) || (c && strchr(" \t(+-~!'\"$.", c));

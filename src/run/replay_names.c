@@ -52,7 +52,7 @@ int replay_context(const struct attar_run *run, const char *name, int r)
 
 /* ---- events by name ---- */
 
-/* The length of a name without modifiers, as in "cycles:u"; that of "sched:sched_switch" is all. */
+/* The length of a name without modifiers, as in "cycles:u"; "sched:sched_switch" has none. */
 static size_t bare_length(const struct recording_event *event)
 {
 	return event->attr.type == PERF_TYPE_TRACEPOINT ? strlen(event->name)
@@ -163,7 +163,7 @@ static int add_part(struct attar_run *run, struct list *list, const char *text, 
 }
 
 /*
- * Looks up names that only the recording has, such as those of a PMU that this machine lacks.
+ * Looks up names that only the recording has, such as events of a PMU that this machine lacks.
  * The text may also have other names, such as tracepoints.
  */
 static int parse_by_name(

@@ -206,7 +206,7 @@ static void replay_remarks(
 
 	if (loses_unused(run, lost))
 		attar_report_remark(report,
-			"the %llu lost records can include those of events that this profiler does "
+			"the %llu lost records can include events that this profiler does "
 			"not use: the recording does not count them by event",
 			(unsigned long long)lost);
 	if (loses_side_band(run, lost))

@@ -22,7 +22,7 @@ static bool is_needed(const struct attar_run *run)
 	       attar_target_kind_of(run->target) == ATTAR_TARGET_TASKS;
 }
 
-/* Names of all tasks of the system, which include those of the run. */
+/* Names of all tasks of the system, which include the tasks of the run. */
 static int open_system(struct attar_run *run, struct task_watch *w)
 {
 	const struct attar_target_opts opts = {.size = sizeof(opts), .stop = &run->stop.asked};

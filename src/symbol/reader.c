@@ -474,8 +474,8 @@ static struct reader *reader_of_user(struct symbol_readers *readers, bool is_own
 }
 
 /*
- * Copies of files, and root's files in a container, are those of others. The 64-bit vdso is the one
- * of this process.
+ * Copies of files, and root's files in a container, count as files of others. The 64-bit vdso is
+ * the one of this process.
  */
 static bool find_user(const struct dso *dso, uid_t *ret_user)
 {

@@ -99,7 +99,7 @@ void symbols_set_author(struct attar_symbols *symbols, uid_t author)
 	symbols->author = author;
 }
 
-/* Whose rights are used: those of the author and of the owner, of whom at most one is not root. */
+/* Whose rights are used: the author's and the owner's, of whom at most one is not root. */
 static int find_reader(const struct attar_symbols *symbols, const struct dso *dso,
 	const struct dso_origin *origin, const char *path, uid_t *ret_reader)
 {

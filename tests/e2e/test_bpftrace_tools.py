@@ -92,8 +92,8 @@ for i in range(20):
 def test_execsnoop(tmp_path):
     """
     The tool shows attempts: none fails here. Arguments are unknown if attar cannot read them in
-    time. The tool prints a pid and its arguments separately, so those of programs on two CPUs can
-    be mixed.
+    time. The tool prints a pid and its arguments separately, so the lines of programs on two CPUs
+    can be mixed.
     """
     found, lines, _ = both(tmp_path, 'execsnoop', EXECS)
     text = '\n'.join(lines)

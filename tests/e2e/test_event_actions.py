@@ -337,7 +337,7 @@ def test_own_number_of_live_events(root):
 
 
 def test_own_cpus(root):
-    """-C is that of the event."""
+    """-C applies to the event."""
     last = max(os.sched_getaffinity(0))
     words = ['-e', f'profile/-F 997 -C {last} -m 64 --watermark 10 -i 1000/,sched:sched_switch',
              '-d', '500ms']
@@ -522,7 +522,7 @@ def test_timers_that_interrupt_tasks(root):
 
 @pytest.mark.parametrize('words', [['-p', 100], ['-t', 100], ['-p', 7], []])
 def test_timers_of_tasks(tmp_path, words):
-    """Counts are those of the CPU since its previous sample, whichever task that interrupted."""
+    """Events of the CPU since its previous sample are counted, whichever task that interrupted."""
     path = tmp_path / 'timer.script'
     path.write_text('''# attar script
 event a:b n:u8

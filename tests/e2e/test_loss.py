@@ -252,7 +252,7 @@ def test_losses_of_other_events_are_remarked(tmp_path, counted):
         recording.lost_samples(37, number=8)
     recording.round()
     data = recording.write(tmp_path / 'x.data')
-    text = 'lost records can include those of events that this profiler does not use'
+    text = 'lost records can include events that this profiler does not use'
     found = json.loads(run('top', '--format', 'json', '--input', data, '-e', 'cpu-clock').stdout)
     assert (found['notes']['seen'], found['notes']['lost']) == (1, 3 if counted else 40)
     assert any(f'the 40 {text}' in r for r in found.get('remarks', [])) == (not counted)

@@ -193,8 +193,8 @@ class TestScripts:
             assert rows(found, 'findings')[-1]['values']['evidence'].startswith(
                 'of the events were lost')
         doubts = [r for r in found.get('remarks', []) if r.startswith('unreliable: ')]
-        assert doubts == ([f'unreliable: {share} of the events were lost: the findings are those '
-                           'of the remaining ones, and may be wrong'] if share else [])
+        assert doubts == ([f'unreliable: {share} of the events were lost: the findings are based '
+                           'on the remaining events, and may be wrong'] if share else [])
         assert found['remarks'][:1] == doubts or not share
         shown = run('overview', '-p', 100, '--input', tmp_path / 'test.script').stdout
         assert shown.startswith(doubts[0] + '\n' if share else 'overview, 1.00 s, ')
@@ -680,7 +680,7 @@ def run_delay(pid):
 def test_time_that_is_not_watched(words):
     """
     300 threads nap for 100 ms, shorter than the pauses, so no nap is idle; 20 others sleep all
-    the time, and one computes. The kernel's count of the run queue is that of a longer time. In
+    the time, and one computes. The kernel counts the run queue for a longer time. In
     the whole system, a nap of more than 100 ms is idle, and threads without events are left out.
     """
     naps, idle = 300, 20

@@ -187,7 +187,7 @@ def test_list(perf_prof):
 
 @pytest.mark.usefixtures('root')
 def test_help(perf_prof):
-    """The fields of an event are those of its format."""
+    """The fields of an event are the fields of its format."""
     text = perf_prof('trace -e sched:sched_process_exec help')
     form = Path('/sys/kernel/tracing/events/sched/sched_process_exec/format').read_text()
     fields = re.findall(r'field:.*?(\w+)(?:\[\d+\])?;', form)

@@ -206,7 +206,7 @@ def test_missed_calls_are_remarked():
 
 
 def test_missed_calls_of_samples_are_remarked():
-    """With all profilers of probed functions, unless the events are those of all tasks."""
+    """With all profilers of probed functions, unless events of all tasks are requested."""
     name = workload('childcalls')
     words = ['top', '-e', f'uprobe:counted_call@"{name}"', '--format', 'json']
     found = [json.loads(run(*words, *whole, '--', name, 20, 3).stdout) for whole in ([], ['-a'])]

@@ -143,7 +143,8 @@ def test_similar_name_is_suggested(no_kernel, spawn, emitter):
 
 
 def test_event_of_a_program_that_is_not_watched(no_kernel, spawn, emitter):
-    """The other program has registered the event: the note is about those of -p and -t only."""
+    """The other program has registered the event: the note is about the tasks of -p and -t
+    only."""
     emitter('forever')
     other = spawn('sleep', 100)
     for option in '-p', '-t':

@@ -308,7 +308,7 @@ static void test_unwatched(void **state)
 	f->sums.scale = 100.0 / 49;
 	assert_true(finds(f, "unreliable"));
 	assert_int_equal(f->n, 1);
-	assert_true(says(f, "shares are those of the watched 49 %"));
+	assert_true(says(f, "shares refer to the watched 49 %"));
 	assert_false(says(f, "the kernel counted"));
 	f->sums.exact = 1;
 	set_part(f, PART_LOCK, 9 * second);
@@ -317,7 +317,7 @@ static void test_unwatched(void **state)
 	assert_true(says(f, "; the kernel counted the time on a CPU and in the run queue"));
 }
 
-/* A thread that is in one reading only, or whose number is that of an earlier one, is unknown. */
+/* A thread that is in one reading only, or has the number of an earlier one, is unknown. */
 static void test_thread_scheds(void **state)
 {
 	struct thread_sched before[] = {{2, 10, 20, 3}, {4, 10, 20, 3}, {5, 10, 20, 3},

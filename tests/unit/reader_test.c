@@ -285,7 +285,7 @@ static void test_good_answer(void **state)
 	assert_int_equal(frame.build_id_size, 20);
 	assert_null(readers_failed(symbols, &n));
 	assert_int_equal(attar_symbols_file(symbols, "/proc/self/exe", &file), 0);
-	for (uint64_t at = 47; at >= 16; at--) { /* those of the answer to 16 */
+	for (uint64_t at = 47; at >= 16; at--) { /* from the answer to 16 */
 		assert_int_equal(attar_symbols_resolve(symbols, file + at, &symbol), 0);
 		assert_int_equal(symbol.offset, at);
 		assert_int_equal(symbol.size, 64);
