@@ -99,15 +99,15 @@ int symbols_open_jit(const struct attar_symbols *symbols, struct jit *jit);
 
 /*
  * The call frame information of the binary of a user location, read on first use; it is empty for
- * other memory. space is that of the location. Borrowed until the cache is freed, like the rules in
- * it: a DSO that a location refers to is kept.
+ * other memory. space is the address space of the location. Borrowed until the cache is freed, like
+ * the rules in it: a DSO that a location refers to is kept.
  */
 struct cfi_table *symbols_cfi(const struct attar_address_space *space, attar_location location);
 
 /* Reads the functions of the running kernel from the cache of the system, for root. */
 void symbols_cache_kernel(struct attar_symbols *symbols);
 
-/* Undoes attar_symbols_opts.no_kernel: the addresses are those of the running kernel. */
+/* Undoes attar_symbols_opts.no_kernel: the addresses belong to the running kernel. */
 void symbols_allow_kernel(struct attar_symbols *symbols);
 
 /*
@@ -142,6 +142,21 @@ const char *symbols_plain_name(struct attar_symbols *symbols, const char *raw);
 struct dso *symbols_load(struct attar_symbols *symbols, struct dso *dso);
 
 /*
+ * After the symbols of `used` were read: drops the symbols of other DSOs, the oldest first, until
+ * the limit is met. They are read again when needed, from the path of the file.
+ */
+void symbols_limit_bytes(struct attar_symbols *symbols, struct dso *used);
+
+/*
+ * After a lookup: closes the files of JIT code, unless they may stay open. They may be half of the
+ * open files, or all if they have jitdumps; others are opened for each lookup.
+ */
+void symbols_keep_jit(struct attar_symbols *symbols, struct jit *jit);
+
+/* The functions of the kernel that a DSO stands for. */
+struct kernel *symbols_kernel_of(struct attar_symbols *symbols, const struct dso *dso);
+
+/*
  * Reads the symbols of a DSO whose file was just opened. is_foreign: looks for its debug file in
  * the root directory of its process.
  */
@@ -157,8 +172,7 @@ attar_location symbols_end(const struct attar_symbols *symbols, attar_location l
  * Looks up the symbols of locations together, if a reader does it (symbol/reader.h). They may be in
  * any order, and repeat.
  */
-void symbols_prefetch(
-	struct attar_symbols *symbols, const attar_location *locations, size_t n);
+void symbols_prefetch(struct attar_symbols *symbols, const attar_location *locations, size_t n);
 
 /* Prefers the names in a recording; symbols owns stored from now on. Once. */
 void symbols_set_stored(struct attar_symbols *symbols, struct stored *stored);
