@@ -3,16 +3,12 @@
 
 #include "block_flushes.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
-#include <unistd.h>
 
-enum { SECTOR = 512, MINOR_BITS = 20, PATH_BYTES = 288 };
+enum { SECTOR = 512 };
 
 /*
  * Open requests. Those with the same device, sector and kind have the slots from 0 on. Without a
@@ -42,134 +38,6 @@ const char *block_stage_name(enum block_stage stage)
 	static const char *const names[BLOCK_STAGES] = {"getrq", "insert", "issue", "complete"};
 
 	return names[stage];
-}
-
-/* ---- devices ---- */
-
-static unsigned major_of(uint32_t dev)
-{
-	return dev >> MINOR_BITS;
-}
-
-static unsigned minor_of(uint32_t dev)
-{
-	return dev & ((1u << MINOR_BITS) - 1);
-}
-
-static void sysfs_path(uint32_t dev, const char *file, char path[PATH_BYTES])
-{
-	snprintf(path, PATH_BYTES, "/sys/dev/block/%u:%u%s", major_of(dev), minor_of(dev), file);
-}
-
-const char *block_name(uint32_t dev, char name[BLOCK_NAME_BYTES])
-{
-	char path[PATH_BYTES], link[PATH_BYTES];
-	const char *last;
-	ssize_t n;
-
-	sysfs_path(dev, "", path);
-	n = readlink(path, link, sizeof(link) - 1);
-	link[n > 0 ? n : 0] = '\0';
-	last = strrchr(link, '/');
-	if (last && last[1])
-		snprintf(name, BLOCK_NAME_BYTES, "%.*s", BLOCK_NAME_BYTES - 1, last + 1);
-	else
-		snprintf(name, BLOCK_NAME_BYTES, "%u:%u", major_of(dev), minor_of(dev));
-	return name;
-}
-
-/*
- * The disk of a bio's device, which may be a partition; its sector already counts from
- * the start of the disk when it has a request.
- */
-static uint32_t disk_of(struct block *block, uint32_t dev)
-{
-	unsigned major, minor;
-	char path[PATH_BYTES];
-	uint32_t disk = dev;
-	FILE *file;
-
-	for (size_t i = 0; i < block->n_disks; i++)
-		if (block->disks[i].part == dev)
-			return block->disks[i].disk;
-	sysfs_path(dev, "/partition", path);
-	if (access(path, F_OK) == 0) {
-		sysfs_path(dev, "/../dev", path);
-		file = fopen(path, "re");
-		if (file && fscanf(file, "%u:%u", &major, &minor) == 2)
-			disk = major << MINOR_BITS | minor;
-		if (file)
-			fclose(file);
-	}
-	if (block->n_disks == sizeof(block->disks) / sizeof(*block->disks))
-		block->n_disks = 0;
-	block->disks[block->n_disks].part = dev;
-	block->disks[block->n_disks++].disk = disk;
-	return disk;
-}
-
-static int device_number(struct block *block, const char *name, uint32_t *ret_dev)
-{
-	char path[PATH_BYTES], disk[BLOCK_NAME_BYTES];
-	unsigned major, minor;
-	struct stat st;
-	char rest;
-
-	if (sscanf(name, "%u:%u%c", &major, &minor, &rest) == 2) {
-		*ret_dev = major << MINOR_BITS | minor;
-		return 0;
-	}
-	snprintf(path, sizeof(path), "%s%s", *name == '/' ? "" : "/dev/", name);
-	if (stat(path, &st) < 0 && isdigit((unsigned char)*name))
-		return attar_fail(-EINVAL,
-			"--device: no block device '%s' (%s)" ATTAR_FIX
-			"the option of a time is --duration",
-			name, strerror(errno));
-	if (stat(path, &st) < 0)
-		return attar_fail(-EINVAL,
-			"--device: no block device '%s' (%s)" ATTAR_FIX "'lsblk' lists the devices",
-			name, strerror(errno));
-	if (!S_ISBLK(st.st_mode))
-		return attar_fail(-EINVAL,
-			"--device: '%s' is not a block device" ATTAR_FIX
-			"'lsblk' lists the devices",
-			name);
-	*ret_dev = major(st.st_rdev) << MINOR_BITS | minor(st.st_rdev);
-	sysfs_path(*ret_dev, "/partition", path);
-	if (access(path, F_OK) == 0)
-		return attar_fail(-EINVAL,
-			"--device: '%s' is a partition, but requests are counted for whole "
-			"disks" ATTAR_FIX "name the disk, '%s'",
-			name, block_name(disk_of(block, *ret_dev), disk));
-	return 0;
-}
-
-static int parse_devices(struct block *block)
-{
-	for (const char *p = block->devices; p && *p; p += *p == ',') {
-		size_t n = strcspn(p, ",");
-		char name[256];
-		int r;
-
-		if (block->n_devs == sizeof(block->dev) / sizeof(*block->dev))
-			return attar_fail(-E2BIG,
-				"--device: at most %zu devices" ATTAR_FIX "leave it out for all",
-				block->n_devs);
-		snprintf(name, sizeof(name), "%.*s", (int)n, p);
-		r = device_number(block, name, &block->dev[block->n_devs++]);
-		if (r < 0)
-			return r;
-		p += n;
-	}
-	return 0;
-}
-
-static bool is_device(const struct block *block, uint64_t dev)
-{
-	for (size_t i = 0; i < block->n_devs; i++)
-		if (block->dev[i] == dev)
-			return true;
-	return !block->n_devs;
 }
 
 /* ---- requests ---- */
@@ -416,7 +284,8 @@ static struct key key_of(struct block *block, const struct attar_event *ev, bool
 
 	copy_text(type, sizeof(type), ev, RWBS);
 	kind = block_kind_of(type, sector, attar_arg_u64(ev, N_SECTORS));
-	return (struct key){.dev = is_bio ? disk_of(block, (uint32_t)dev) : dev,
+	return (struct key){
+		.dev = is_bio ? block_devices_disk(&block->selected, (uint32_t)dev) : dev,
 		.sector = kind == BLOCK_FLUSH || kind == BLOCK_COMMAND ? 0 : sector,
 		.kind = kind};
 }
@@ -506,7 +375,7 @@ static int pass(struct attar_run *run, struct block *block, const struct attar_e
 	bool is_new;
 	int r;
 
-	if (!is_device(block, key.dev))
+	if (!block_devices_has(&block->selected, key.dev))
 		return 0;
 	if (key.kind == BLOCK_ASKING) /* schedulers before Linux 5.0 had an insert, too */
 		return stage == BLOCK_GETRQ ? wait_for_flush(run, block, ev, &key) : 0;
@@ -590,7 +459,7 @@ static int on_frontmerge(struct attar_run *run, void *self, const struct attar_e
 
 	(void)run;
 	request.sector += attar_arg_u64(ev, N_SECTORS);
-	if (!is_device(block, bio.dev))
+	if (!block_devices_has(&block->selected, bio.dev))
 		return 0;
 	state = find(block, &request, BLOCK_ISSUE);
 	return state ? move(block, state, &request, &bio) : 0;
@@ -657,7 +526,7 @@ static int on_complete(struct attar_run *run, void *self, const struct attar_eve
 	struct open_request *open;
 	int r;
 
-	if (!is_device(block, key.dev))
+	if (!block_devices_has(&block->selected, key.dev))
 		return 0;
 	if (key.kind == BLOCK_ASKING) {
 		block->is_selected =
@@ -768,7 +637,8 @@ int block_emits(struct attar_run *run, struct block *block, const struct attar_e
 	if (r < 0)
 		return r;
 	return block->is_selected &&
-	       is_device(block, disk_of(block, (uint32_t)attar_arg_u64(ev, DEV)));
+	       block_devices_has(&block->selected,
+		       block_devices_disk(&block->selected, (uint32_t)attar_arg_u64(ev, DEV)));
 }
 
 /* With one device, the kernel drops the requests of others; a bio may be for a partition. */
@@ -778,10 +648,10 @@ static int open_events(struct attar_run *run, struct block *block)
 
 	for (size_t i = 0; i < BLOCK_EVENTS; i++) {
 		block->inputs[i] = inputs[i];
-		if (block->n_devs != 1 || strncmp(inputs[i].event, "block:block_rq_", 15))
+		if (block->selected.n_devs != 1 || strncmp(inputs[i].event, "block:block_rq_", 15))
 			continue;
 		snprintf(block->events[i], sizeof(block->events[i]), "%s/dev==%u/", inputs[i].event,
-			block->dev[0]);
+			block->selected.dev[0]);
 		block->inputs[i].event = block->events[i];
 	}
 	for (size_t i = 0; r == 0 && i < BLOCK_EVENTS; i++) {
@@ -801,7 +671,7 @@ int block_open(struct attar_run *run, struct block *block)
 		.value_size = sizeof(struct open_request),
 		.key_max = sizeof(struct key),
 		.group_max = 1};
-	int r = parse_devices(block);
+	int r = block_devices_parse(&block->selected, block->devices);
 
 	if (r == 0)
 		r = attar_run_select_tasks(run);

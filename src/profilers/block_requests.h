@@ -9,9 +9,10 @@
 #define PROFILERS_BLOCK_REQUESTS_H
 
 #include "attar/run.h"
+#include "block_devices.h"
 #include "block_kind.h"
 
-enum { BLOCK_COMM_BYTES = 16, BLOCK_TYPE_BYTES = 12, BLOCK_NAME_BYTES = 32, BLOCK_EVENTS = 7 };
+enum { BLOCK_COMM_BYTES = 16, BLOCK_TYPE_BYTES = 12, BLOCK_EVENTS = 7 };
 
 /*
  * The stages of a request: allocated for the first bio, queued in the scheduler, given to the
@@ -44,14 +45,8 @@ struct block_flushes {
 
 /* Options that these profilers share, and the requests. Embed it at the start of the state. */
 struct block {
-	const char *devices; /* NAME,... */
-
-	uint32_t dev[16]; /* of devices */
-	size_t n_devs;
-	struct {
-		uint32_t part, disk;
-	} disks[64]; /* the disks of devices that were seen */
-	size_t n_disks;
+	const char *devices;           /* NAME,... */
+	struct block_devices selected; /* by devices */
 	struct attar_input inputs[BLOCK_EVENTS];
 	char events[BLOCK_EVENTS][64]; /* their text with a filter */
 	struct attar_states *states;   /* open requests by device and sector */
@@ -62,7 +57,7 @@ struct block {
 	uint64_t missed;   /* flushes whose completion was not seen */
 	bool sees_merges;  /* of requests, Linux 5.11 */
 	uint64_t left_out; /* flushes of tasks that were not selected, for remarks */
-	char left_out_comm[BLOCK_COMM_BYTES]; /* that of the first */
+	char left_out_comm[BLOCK_COMM_BYTES]; /* of the first flush */
 	uint64_t unknown; /* completions of requests that had begun before attar */
 	/*
 	 * A request passed from `from` to `to` in `duration` ns. NULL: not used. Return 0 or
@@ -87,9 +82,6 @@ int block_emits(struct attar_run *run, struct block *block, const struct attar_e
 
 /* For attar_profiler.lost. */
 int block_on_lost(struct attar_run *run, void *self, const struct attar_event *ev);
-
-/* The name of a device: "sda", or "8:0" if this machine has no such device. */
-const char *block_name(uint32_t dev, char name[BLOCK_NAME_BYTES]);
 
 /* Adds a remark about requests that could not be measured. */
 void block_add_remarks(const struct block *block, struct attar_report *report);

@@ -110,9 +110,9 @@ struct overview {
 	struct duty duty;
 	struct system_stat began, last, now;
 	struct thread_scheds scheds_began, scheds_last, scheds; /* of a live run */
-	uint32_t sampler; /* number of its source */
-	bool has_faults;  /* a recording has page faults */
-	bool has_ends;    /* it is known how processes end */
+	uint32_t sampler;                                       /* number of its source */
+	bool has_faults;                                        /* a recording has page faults */
+	bool has_ends;                                          /* it is known how processes end */
 	uint64_t watched_before, switches_before, migrations_before;
 	unsigned cpus; /* that had events */
 	bool has_selection;
@@ -208,6 +208,9 @@ uint64_t overview_long_wait(const struct overview *o, enum thread_state state);
 int overview_add_up(struct attar_run *run, struct overview *o, struct attar_report *report,
 	enum attar_scope scope, struct overview_sums *ret_sums);
 void overview_sums_done(struct overview_sums *sums);
+
+/* A process by its number; NULL: unknown. */
+const struct overview_process *overview_process_of(const struct overview_sums *sums, pid_t pid);
 
 /* The process with the most of a part; NULL: none has any. */
 const struct overview_process *overview_top(
