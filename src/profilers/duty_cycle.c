@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "duty_cycle.h"
 
+#include <math.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -61,10 +62,28 @@ static int enable(struct duty *duty, struct attar_run *run, bool on)
 	return r;
 }
 
-/* When the CPU time used so far is within the share again. */
-static uint64_t within_share(const struct duty *duty, uint64_t used)
+/*
+ * The CPU time that the sources have cost: what attar used while they were enabled, less what it
+ * uses in the same time while they are paused.
+ */
+static double cost(const struct duty *duty, uint64_t now, uint64_t used)
 {
-	return duty->began + (uint64_t)((double)used / duty->share);
+	double on = (double)duty->used_on, watched = (double)duty->watched,
+	       off = (double)duty->used_off, paused = (double)duty->paused;
+
+	if (duty->is_read) {
+		off += (double)(used - duty->used_then);
+		paused += (double)(now - duty->paused_at);
+	} else {
+		on += (double)(used - duty->used_then);
+		watched += duty->paused_at ? 0 : (double)(now - duty->on_since);
+	}
+	return paused > 0 ? fmax(on - watched * off / paused, 0) : on;
+}
+
+static bool is_within_share(const struct duty *duty, uint64_t now, double costs)
+{
+	return costs <= duty->share * (double)(now - duty->began);
 }
 
 int duty_pause(struct duty *duty, struct attar_run *run)
@@ -74,35 +93,41 @@ int duty_pause(struct duty *duty, struct attar_run *run)
 	duty->is_flooded = false;
 	duty->paused_at = now_of(CLOCK_MONOTONIC);
 	duty->watched += duty->paused_at - duty->on_since;
-	duty->resumes_at = 0;
 	return r;
 }
 
 /* The events before the pause have been read. */
-static void set_resume(struct duty *duty, uint64_t now, uint64_t used)
+static void end_reading(struct duty *duty, uint64_t used)
 {
-	duty->resumes_at = within_share(duty, used);
-	if (duty->resumes_at > now + PAUSE_MAX_NS)
-		duty->resumes_at = now + PAUSE_MAX_NS;
-	duty->is_heavy = (double)(used - duty->used_at_on) >
-			 flood * (double)(duty->paused_at - duty->on_since);
+	uint64_t on = used - duty->used_then;
+
+	duty->is_heavy = (double)on > flood * (double)(duty->paused_at - duty->on_since);
+	duty->used_on += on;
+	duty->used_then = used;
+	duty->is_read = true;
 }
 
-static int resume(struct duty *duty, struct attar_run *run, uint64_t *ret_from, uint64_t *ret_to)
+static int resume(struct duty *duty, struct attar_run *run, uint64_t used, uint64_t *ret_from,
+	uint64_t *ret_to)
 {
 	int r;
 
 	*ret_from = duty->paused_at;
 	duty->on_since = now_of(CLOCK_MONOTONIC);
+	duty->paused += duty->on_since - duty->paused_at;
+	duty->used_off += used - duty->used_then;
+	duty->used_then = used;
 	r = enable(duty, run, true);
 	*ret_to = now_of(CLOCK_MONOTONIC);
 	duty->paused_at = 0;
+	duty->is_read = false;
 	return r < 0 ? r : DUTY_RESUMES;
 }
 
 int duty_turn(struct duty *duty, struct attar_run *run, uint64_t *ret_from, uint64_t *ret_to)
 {
 	uint64_t now = now_of(CLOCK_MONOTONIC), used = now_of(CLOCK_PROCESS_CPUTIME_ID);
+	double costs;
 	int r;
 
 	if (!duty->began) { /* what came before was the cost of opening */
@@ -111,19 +136,18 @@ int duty_turn(struct duty *duty, struct attar_run *run, uint64_t *ret_from, uint
 		duty->used_then = used;
 		duty->on_since = attar_run_began(run);
 	}
-	used -= duty->used_then;
-	if (duty->paused_at && !duty->resumes_at) { /* by duty_event() */
-		set_resume(duty, now, used);
+	if (duty->paused_at && !duty->is_read) { /* by duty_event() */
+		end_reading(duty, used);
 		return DUTY_PAUSED;
 	}
-	if (duty->paused_at && now >= duty->resumes_at) {
-		duty->used_at_on = used;
-		return resume(duty, run, ret_from, ret_to);
-	}
-	if (duty->paused_at || used <= SLACK_NS || within_share(duty, used - SLACK_NS) <= now)
+	costs = cost(duty, now, used);
+	if (duty->paused_at && (is_within_share(duty, now, costs) ||
+				       now >= duty->paused_at + PAUSE_MAX_NS))
+		return resume(duty, run, used, ret_from, ret_to);
+	if (duty->paused_at || is_within_share(duty, now, costs - SLACK_NS))
 		return DUTY_SAME;
 	r = duty_pause(duty, run);
-	set_resume(duty, now, used);
+	end_reading(duty, used);
 	return r < 0 ? r : DUTY_PAUSED;
 }
 

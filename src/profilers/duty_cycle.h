@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Limits the overhead of a measurement: while attar uses more than its share of a CPU, expensive
- * sources are paused.
+ * Limits the overhead of a measurement: while expensive sources cost more than their share of a
+ * CPU, they are paused. What attar uses without them is not part of the cost: a pause would not
+ * save it.
  */
 #ifndef PROFILERS_DUTY_CYCLE_H
 #define PROFILERS_DUTY_CYCLE_H
@@ -16,17 +17,19 @@ struct duty {
 
 	uint32_t sources[DUTY_SOURCES_MAX];
 	size_t n;
-	uint64_t began;      /* ns; 0: not yet */
-	uint64_t used_then;  /* CPU time of attar at that time, ns */
-	uint64_t on_since;   /* since the last pause */
-	uint64_t paused_at;  /* ns; 0: not paused */
-	uint64_t resumes_at; /* ns, if paused */
-	uint64_t watched;    /* ns, up to on_since */
-	uint64_t used_at_on; /* CPU time at on_since, ns */
-	bool is_heavy;       /* reading took a large part of a CPU before the last pause */
-	bool is_flooded;     /* so the next pause begins at the next event */
-	int nice;            /* of this thread before the first turn */
-	bool is_raised;      /* its priority is */
+	uint64_t began;     /* ns; 0: not yet */
+	uint64_t used_then; /* CPU time of attar at that time, or at the last change, ns */
+	uint64_t on_since;  /* since the last pause */
+	uint64_t paused_at; /* ns; 0: not paused */
+	uint64_t watched;   /* ns, up to on_since */
+	uint64_t paused;    /* ns, up to paused_at */
+	uint64_t used_on;   /* CPU time while the sources were enabled, up to used_then */
+	uint64_t used_off;  /* and while they were paused */
+	bool is_read;       /* so were the events before the pause */
+	bool is_heavy;      /* reading took a large part of a CPU before the last pause */
+	bool is_flooded;    /* so the next pause begins at the next event */
+	int nice;           /* of this thread before the first turn */
+	bool is_raised;     /* its priority is */
 };
 
 /* Adds the sources from number `first` to the newest one. Only from open(). */
