@@ -113,6 +113,8 @@ static int turn_replay(struct attar_run *run, int timeout_ms)
 		return 0;
 	if (r > 0)
 		r = run_drain(run);
+	if (r == 0)
+		r = pull_follow(run);
 	if (r == 0 && requests_take(&run->requests))
 		r = run_report_request(run, 0);
 	if (r < 0)
@@ -148,7 +150,7 @@ static int turn(struct attar_run *run, int timeout_ms)
 /* A recording that is not read to its end is not drained either. */
 static int finish_replay(struct attar_run *run, int r)
 {
-	uint64_t newest = stream_time(run->stream);
+	uint64_t newest = MAX(stream_time(run->stream), run->pull.reached);
 
 	/* A recording without samples begins at its end; one without records, at its reference. */
 	if (!run->clock.began)

@@ -2,6 +2,8 @@
 #include "run/pull.h"
 
 #include "peer/receiver.h"
+#include "run/deliver.h"
+#include "run/intervals.h"
 #include "run/run.h"
 
 int hosts_check_profiler(const struct attar_run *run, unsigned uses)
@@ -59,6 +61,34 @@ int pull_open(struct attar_run *run, struct recording **ret_recording)
 	input.ctx = run->pull.receiver;
 	input.fd = receiver_fd(run->pull.receiver);
 	return recording_open_input(run->opts.pull, &input, ret_recording);
+}
+
+/*
+ * All events up to this time were delivered, ns; 0: unknown. A sender without events still reports
+ * how far it has come.
+ */
+static uint64_t pull_reached(const struct attar_run *run)
+{
+	return run->pull.receiver ? recording_since(run->replay->recording) : 0;
+}
+
+int pull_follow(struct attar_run *run)
+{
+	uint64_t time = pull_reached(run), end;
+
+	if (!time || run_has_enough(run))
+		return 0;
+	run->pull.reached = time;
+	if (!run->clock.began) {
+		clock_start_at(&run->clock, time);
+		run_set_tick(run, time + run->opts.interval);
+	}
+	end = run_duration_end(run);
+	if (end && time >= end)
+		run->replay->over = run->has_enough = true;
+	else if (time >= run->clock.tick)
+		return run_report_interval(run, time);
+	return 0;
 }
 
 void pull_close(struct attar_run *run)

@@ -10,6 +10,7 @@ struct receiver;
 
 struct run_pull {
 	struct receiver *receiver; /* NULL: nothing is pulled */
+	uint64_t reached;          /* ns: all events before this time were delivered; 0: unknown */
 };
 
 /* Checks the option, which takes the place of --input. */
@@ -17,6 +18,12 @@ int pull_prepare(struct attar_run *run);
 
 /* Connects, and reads the recording up to its first records. */
 int pull_open(struct attar_run *run, struct recording **ret_recording);
+
+/*
+ * After events were delivered: begins the run, makes the report that is due and ends the run by the
+ * time up to which the sender has sent all events. Without it, they would wait for an event.
+ */
+int pull_follow(struct attar_run *run);
 
 /* After the recording was closed. */
 void pull_close(struct attar_run *run);

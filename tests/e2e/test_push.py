@@ -129,6 +129,19 @@ def said(process):
     return out
 
 
+def test_a_sender_without_events_ends_intervals_and_the_run(push, address, gate):
+    """The time of the run follows the sender, not only its events."""
+    where, options = address
+    push(where, *options, command=gate.command())
+    began = time.monotonic()
+    done = run('top', '--format', 'json', '-e', 'raw_syscalls:sys_enter', '--pull', where, *options,
+               '-i', '400ms', '-d', '1500ms')
+    assert 1.5 <= time.monotonic() - began < 10
+    reports = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [r['interval_ns'] for r in reports] == [400_000_000] * 3 + [300_000_000]
+    assert [r['notes']['seen'] for r in reports] == [0] * 4
+
+
 def test_every_event_arrives_once(push, address):
     where, options = address
     pushing = push(where, *options)
