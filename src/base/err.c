@@ -114,6 +114,8 @@ int attar_context(int code, const char *fmt, ...)
 	va_list args;
 	size_t n, len;
 
+	if (code == -ENOMEM && !*error_text)
+		base_oom();
 	va_start(args, fmt);
 	len = format_text(text, fmt, args);
 	va_end(args);
