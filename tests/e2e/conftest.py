@@ -86,6 +86,11 @@ def kernels_are_cached():
     return guest.kernels_are_cached(KERNELS)
 
 
+def pytest_sessionstart(session):
+    if not hasattr(session.config, 'workerinput'):
+        hierarchy.repair()
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node):
     """Called for each worker, before it starts."""

@@ -12,7 +12,7 @@ import pytest
 
 import guest
 from command import ATTAR, BUILD, run, workload
-from scripts import of_script, report, report_until, rows, section
+from scripts import lacks_events, of_script, report, report_until, rows, section
 
 pytestmark = pytest.mark.exclusive
 
@@ -705,7 +705,7 @@ def test_time_that_is_not_watched(words):
     assert own['threads'] == naps + 1 + (0 if words else idle)
     assert own['run queue'] <= delay
     assert own['run queue'] >= 0.5 * delay * span / elapsed
-    if not words:
+    if not words and not lacks_events(found):
         assert sum(r['time'] for r in times.values()) == pytest.approx(
             (naps + idle + 1) * span, rel=0.02)
         assert times['idle']['time'] == pytest.approx(idle * span, rel=0.05)
@@ -749,7 +749,8 @@ def test_events_need_no_system_calls(tmp_path):
     """Not even getpid(2), as often as attar leaves out its own events."""
     out = tmp_path / 'out.json'
     found = report('stat', '-e', 'syscalls:sys_enter_getpid', '--',
-                   ATTAR, 'overview', '-q', '-o', out, '--', workload('slow'), 'convoy', 500)
+                   ATTAR, 'overview', '-q', '-o', out, '--',
+                   'sh', '-c', f'timeout 1 {workload("naps")} 100 10 0; true')
     calls, = (row['value'] for row in rows(found, 'counts'))
     seen = json.loads(out.read_text())['notes']['seen']
     assert seen > 1000 and calls < seen / 10
