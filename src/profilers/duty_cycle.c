@@ -141,8 +141,8 @@ int duty_turn(struct duty *duty, struct attar_run *run, uint64_t *ret_from, uint
 		return DUTY_PAUSED;
 	}
 	costs = cost(duty, now, used);
-	if (duty->paused_at && (is_within_share(duty, now, costs) ||
-				       now >= duty->paused_at + PAUSE_MAX_NS))
+	if (duty->paused_at &&
+		(is_within_share(duty, now, costs) || now >= duty->paused_at + PAUSE_MAX_NS))
 		return resume(duty, run, used, ret_from, ret_to);
 	if (duty->paused_at || is_within_share(duty, now, costs - SLACK_NS))
 		return DUTY_SAME;

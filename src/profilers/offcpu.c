@@ -196,13 +196,15 @@ static bool is_blocked(const struct offcpu *o, uint64_t prev_state)
 	return prev_state & 0x0f && !is_idle;
 }
 
+/* A thread that an idle CPU switches to has not waited for the CPU. */
 static int on_switch(struct attar_run *run, void *self, const struct attar_event *ev)
 {
+	static const struct waker unknown = {0};
 	struct offcpu *o = self;
 	const struct attar_stamp at = stamp_at(ev);
 	uint64_t prev = attar_arg_u64(ev, PREV_PID);
 	pid_t next = (pid_t)attar_arg_i64(ev, NEXT_PID);
-	int r = next ? end_block(o, run, ev, next, NULL) : 0;
+	int r = next ? end_block(o, run, ev, next, prev ? NULL : &unknown) : 0;
 	struct attar_state *state;
 	struct task *task;
 

@@ -115,6 +115,11 @@ static __attribute__((noinline)) int deliver(struct attar_run *run, struct attar
 	return MIN(r, 0);
 }
 
+int run_deliver_made(struct attar_run *run, struct attar_event *ev)
+{
+	return deliver(run, ev);
+}
+
 /* ---- all events, in order of time ---- */
 
 /*

@@ -17,6 +17,9 @@ int run_drain(struct attar_run *run);
 /* Delivers them once, without what follows a round. Not negative, or a negative errno. */
 int run_deliver_round(struct attar_run *run);
 
+/* Delivers a sample that a part has made, as if the source had had it. */
+int run_deliver_made(struct attar_run *run, struct attar_event *ev);
+
 /* Calls the functions of the profiler for a record that is not a sample. */
 int run_tell_profiler(struct attar_run *run, const struct attar_event *ev);
 

@@ -155,11 +155,11 @@ int parts_report(struct attar_run *run, struct attar_report *report, enum attar_
 	return PARTS_CALL(run, report, report, scope);
 }
 
-void parts_toggled(struct attar_run *run, uint32_t source)
+void parts_toggled(struct attar_run *run, uint32_t source, bool on)
 {
 	for (int i = 0; i < PART_COUNT; i++)
 		if (run->parts.list[i]->toggled)
-			run->parts.list[i]->toggled(run, run->parts.state[i], source);
+			run->parts.list[i]->toggled(run, run->parts.state[i], source, on);
 }
 
 void parts_stats(struct attar_run *run, struct attar_stream_stats *stats)

@@ -93,8 +93,8 @@ struct run_part {
 	/* The rings of a live run were read: new programs, CPUs and threads are looked for. */
 	int (*follow)(struct attar_run *run, void *self);
 
-	/* A source was enabled or disabled. */
-	void (*toggled)(struct attar_run *run, void *self, uint32_t source);
+	/* A source is about to be enabled or disabled. */
+	void (*toggled)(struct attar_run *run, void *self, uint32_t source, bool on);
 
 	/* The events of a round of a live run were delivered. */
 	int (*drained)(struct attar_run *run, void *self);
@@ -163,7 +163,7 @@ int parts_kept(struct attar_run *run, const struct attar_event *event);
 int parts_finish(struct attar_run *run);
 void parts_detach(struct attar_run *run);
 int parts_record(struct attar_run *run, const struct attar_event *event);
-void parts_toggled(struct attar_run *run, uint32_t source);
+void parts_toggled(struct attar_run *run, uint32_t source, bool on);
 int parts_turn(struct attar_run *run, uint64_t now);
 int parts_report(struct attar_run *run, struct attar_report *report, enum attar_scope scope);
 void parts_stats(struct attar_run *run, struct attar_stream_stats *stats);

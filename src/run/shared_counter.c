@@ -200,6 +200,6 @@ int attar_run_source_enable(struct attar_run *run, uint32_t i, bool on)
 
 	if (!s || !shared_counter(run, s))
 		return attar_fail(-EINVAL, "attar_run_source_enable(): source %u is not open", i);
-	parts_toggled(run, i);
+	parts_toggled(run, i, on);
 	return enable(run, s, on);
 }

@@ -221,6 +221,14 @@ int missing_grow(struct attar_stream *s, size_t first_ring, size_t n_counters)
 	return 0;
 }
 
+void missing_take_made(struct attar_stream *s, uint32_t number, uint32_t cpu)
+{
+	for (size_t i = 0; i < s->n_counters; i++)
+		for (size_t k = 0; s->numbers[i] == number && k < s->n_rings; k++)
+			if (s->rings[k]->cpu == (int)cpu)
+				s->cursors[k].counts[i].arrived++;
+}
+
 /* ---- the end ---- */
 
 /* The number of the counter's events that were not delivered. */

@@ -166,6 +166,12 @@ int missing_add(struct attar_stream *s, int cpu, uint64_t n);
  */
 void missing_take_samples(struct attar_stream *s, size_t ring, uint64_t n);
 
+/*
+ * A sample of attar_event.counter `number` on a CPU did not arrive, but was made from other
+ * records: it is not missing.
+ */
+void missing_take_made(struct attar_stream *s, uint32_t number, uint32_t cpu);
+
 /* See struct attar_stream. */
 uint64_t stream_foreign(const struct attar_stream *s);
 

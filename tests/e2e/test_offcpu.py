@@ -51,15 +51,29 @@ def test_blocks_to_the_nanosecond(script):
         ('worker', 'server', 1, 20_000_023), ('worker', 'swapper', 1, 10_000_000)]
 
 
+NO_WAKEUP = BLOCK.replace('comm=worker pid=100\n1.055', 'comm=x pid=99\n1.055')
+
+
 @pytest.mark.quick
 def test_blocks_without_a_wakeup(script):
-    """An idle CPU may not deliver the wakeup: the thread was blocked for at most that long."""
-    path = script(BLOCK.replace('comm=worker pid=100\n1.055', 'comm=x pid=99\n1.055'))
+    """Another task ran on the CPU: the thread was blocked for at most that long."""
+    path = script(NO_WAKEUP.replace('1.055000000 0 0/0 swapper sched:sched_switch',
+                                    '1.055000000 0 300/300 other sched:sched_switch prev_pid=300'))
     found = reports('--input', path)[-1]
     assert [(r['count'], r['total']) for r in rows(found, 'threads')] == [(1, 20_000_023)]
     assert ('1 block of 15.0 ms is left out: the wakeup was not delivered, so the times include '
             'waiting for a CPU') in found['remarks']
     assert 'left out' not in str(reports('--than', '20ms', '--input', path)[-1])
+
+
+@pytest.mark.quick
+def test_blocks_that_end_on_an_idle_cpu(script):
+    """It may not deliver the wakeup: the thread was blocked until it ran."""
+    found = reports('--input', script(NO_WAKEUP))[-1]
+    assert [(r['count'], r['total']) for r in rows(found, 'threads')] == [(2, 35_000_023)]
+    assert [(r['waker'], r['total']) for r in rows(found, 'wakers')] == [
+        ('server', 20_000_023), ('[unknown]', 15_000_000)]
+    assert 'left out' not in str(found)
 
 
 @pytest.mark.quick

@@ -16,7 +16,7 @@ static int begin(void **state)
 {
 	check = (struct switch_check){.cpus = cpus, .n_cpus = CPUS, .prev = 8, .next = 16};
 	memset(cpus, 0, sizeof(cpus));
-	part_switch_check.toggled(&run, &check, check.source);
+	part_switch_check.toggled(&run, &check, check.source, true);
 	return 0;
 }
 
@@ -77,7 +77,7 @@ static void test_after_a_loss(void **state)
 	see(0, 5, 6);
 	see(1, 5, 6);
 	missing_are(0, 1);
-	part_switch_check.toggled(&run, &check, check.source);
+	part_switch_check.toggled(&run, &check, check.source, true);
 	see(0, 1, 2);
 	see(1, 1, 2);
 	missing_are(0, 1);

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: MIT
+"""
+Switches whose samples are not delivered: they are made from the kernel's records of switches, live
+and of recordings of perf record --switch-events.
+"""
+import os
+import random
+import struct
+import subprocess
+import sys
+
+import pytest
+
+from command import has, workload
+from scripts import lacks_events, report, rows
+
+pytestmark = pytest.mark.usefixtures('root')
+
+SLEEPS = 200
+CPUS = sorted(os.sched_getaffinity(0))[:4]
+# Prints the PID of a program and how often it gave up a CPU: without its end, or with it.
+COUNTED = '''
+import os, sys
+pid = os.posix_spawn(sys.argv[1], sys.argv[1:], {})
+print(pid, os.wait4(pid, 0)[2].ru_nvcsw, flush=True)
+'''
+SLEEPER = [workload('sleeps'), str(SLEEPS), '2']
+RECORD_SAMPLE, RECORD_ATTR, RECORD_TRACING_DATA = 9, 64, 66
+TRACEPOINT = 2
+
+
+def states(found, tid):
+    """The number of segments and the time of each state, without what came before the exec."""
+    return {r['state']: (r['count'], r['total']) for r in rows(found, 'task-state')
+            if r['tid'] == tid and r['comm'] == 'sleeps'}
+
+
+@pytest.mark.parametrize('cpu', [*CPUS, None])
+def test_every_sleep_is_found(cpu, tmp_path):
+    """As many as the kernel counts, on each CPU that the program is bound to, and free to move."""
+    on = [] if cpu is None else ['taskset', '-c', str(cpu)]
+    for _ in range(5):
+        out = tmp_path / 'out'
+        found = report('task-state', '--perins', '--rows', 0, '--', *on, 'sh', '-c',
+                       'exec "$0" "$@" >' + str(out), sys.executable, '-I', '-S', '-c', COUNTED,
+                       *SLEEPER)
+        tid, switches = map(int, out.read_text().split())
+        blocked = [r['count'] for r in rows(found, 'task-state')
+                   if r['tid'] == tid and r['state'] in 'SDI']
+        assert sum(blocked) in (switches, switches - 1), found['remarks']
+        assert switches >= SLEEPS - 2
+        assert 'left out' not in str(found.get('remarks'))
+
+
+@pytest.fixture(scope='module')
+def recorded(tmp_path_factory):
+    if not has('perf'):
+        pytest.skip('perf is not installed')
+    out = subprocess.run(
+        ['perf', 'record', '-q', '-a', '--switch-events', '-m', '8M', '-o', '-', '-e',
+         'sched:sched_switch,sched:sched_wakeup,sched:sched_wakeup_new', '--', 'taskset', '-c',
+         str(CPUS[-1]), *SLEEPER], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        check=True).stdout
+    return Pipe(out)
+
+
+class Pipe:
+    """The records of a recording in the pipe format of perf.data."""
+
+    def __init__(self, text):
+        self.head, self.records, at = text[:16], [], 16
+        while at < len(text):
+            kind, _, size = struct.unpack_from('=IHH', text, at)
+            if kind == RECORD_TRACING_DATA:
+                size += -(-struct.unpack_from('=I', text, at + 8)[0] // 8) * 8
+            self.records.append((kind, text[at:at + size]))
+            at += size
+
+    def numbers_of_switches(self):
+        """The ids of the first tracepoint."""
+        first = None
+        for kind, text in self.records:
+            if kind == RECORD_ATTR:
+                attr_type, attr_size, config = struct.unpack_from('=IIQ', text, 8)
+                first = config if first is None and attr_type == TRACEPOINT else first
+                if attr_type == TRACEPOINT and config == first:
+                    yield from struct.unpack(f'={(len(text) - 8 - attr_size) // 8}Q',
+                                             text[8 + attr_size:])
+
+    def without(self, share, seed):
+        """Drops a share of the samples of switches, whose first field is the id."""
+        numbers, rng = set(self.numbers_of_switches()), random.Random(seed)
+        assert numbers
+        return self.head + b''.join(
+            text for kind, text in self.records
+            if kind != RECORD_SAMPLE or struct.unpack_from('=Q', text, 8)[0] not in numbers
+            or rng.random() >= share)
+
+
+@pytest.mark.parametrize('share', [0, 0.01, 0.1, 0.5])
+def test_recording_with_fewer_samples(recorded, share, tmp_path):
+    """The states of a program stay the same; its times differ by a few switches."""
+    def states_of(share, seed):
+        path = tmp_path / 'x.data'
+        path.write_bytes(recorded.without(share, seed))
+        found = report('task-state', '--perins', '--rows', 0, '--input', path)
+        tid, = {r['tid'] for r in rows(found, 'task-state') if r['comm'] == 'sleeps'}
+        return states(found, tid), found
+
+    whole, found = states_of(0, 0)
+    assert whole['S'][0] >= SLEEPS - 2 or lacks_events(found)
+    for seed in range(5):
+        fewer, _ = states_of(share, seed)
+        assert fewer.keys() == whole.keys()
+        for state in fewer:
+            assert fewer[state][0] == whole[state][0], (state, seed)
+            assert fewer[state][1] == pytest.approx(whole[state][1], abs=SLEEPS * 20000)
