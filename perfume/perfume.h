@@ -547,7 +547,7 @@ struct perfume_text {
 #define PERFUME_EVENT_(n, some, ...) PERFUME_EVENT__(n, some, __VA_ARGS__)
 #define PERFUME_EVENT__(n, some, event, ...)                                                       \
 	PERFUME_EVENT_PARTS(event, #event, PERFUME_FIELDS(n, __VA_ARGS__), PERFUME_FIXED(n, __VA_ARGS__)) \
-	static __attribute__((noinline, cold, unused)) int perfume_emit_##event(                   \
+	static __attribute__((noinline, unused)) int perfume_emit_##event(                         \
 		uint32_t perfume_word PERFUME_EACH(n, PERFUME_COMMA_PARAM, __VA_ARGS__))           \
 	{                                                                                          \
 		PERFUME_EACH(n, PERFUME_LENGTH, __VA_ARGS__)                                       \
@@ -591,7 +591,7 @@ struct perfume_text {
 	PERFUME_HEADER_EVENT__(n, some, provider, level, keyword, __VA_ARGS__)
 #define PERFUME_HEADER_EVENT__(n, some, provider, level, keyword, event, ...)                      \
 	PERFUME_EVENT_PARTS(event, #provider "_L" #level "K" #keyword, PERFUME_HEADER_FIELDS, 8)   \
-	static __attribute__((noinline, cold, unused)) int perfume_emit_##event(                   \
+	static __attribute__((noinline, unused)) int perfume_emit_##event(                         \
 		uint32_t perfume_word, const struct perfume_activity *perfume_activity             \
 		PERFUME_EACH(n, PERFUME_COMMA_PARAM, __VA_ARGS__))                                 \
 	{                                                                                          \
