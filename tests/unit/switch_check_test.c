@@ -1,10 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* Switches that were not delivered are counted for each CPU; losses and other records are not. */
+/*
+ * Switches that were not delivered are counted for each CPU; losses and other records are not. They
+ * are made from the kernel's records of switches.
+ */
+#include <sched.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include "unit.h"
 
 #include "run/parts.h"
 #include "run/run.h"
 #include "run/switch_check.h"
+#include "stream/stream.h"
 
 enum { CPUS = 2 };
 
@@ -108,6 +116,241 @@ static void test_records_that_do_not_fit(void **state)
 	missing_are(0, 0);
 }
 
+/* ---- samples that are made ---- */
+
+static const char format_text[] =
+	"name: sched_switch\n"
+	"ID: 321\n"
+	"format:\n"
+	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n"
+	"\n"
+	"\tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;\n"
+	"\tfield:pid_t prev_pid;\toffset:24;\tsize:4;\tsigned:1;\n"
+	"\tfield:int prev_prio;\toffset:28;\tsize:4;\tsigned:1;\n"
+	"\tfield:long prev_state;\toffset:32;\tsize:8;\tsigned:1;\n"
+	"\tfield:char next_comm[16];\toffset:40;\tsize:16;\tsigned:0;\n"
+	"\tfield:pid_t next_pid;\toffset:56;\tsize:4;\tsigned:1;\n"
+	"\tfield:int next_prio;\toffset:60;\tsize:4;\tsigned:1;\n"
+	"\n"
+	"print fmt: \"\"\n";
+
+struct raw_switch {
+	uint16_t type, unused;
+	int32_t common_pid;
+	char prev_comm[16];
+	int32_t prev_pid, prev_prio;
+	int64_t prev_state;
+	char next_comm[16];
+	int32_t next_pid, next_prio;
+};
+
+enum { A = 4000001, B = 4000002 }; /* no threads of this machine */
+
+static struct {
+	struct attar_run run;
+	struct attar_stream stream;
+	struct attar_symbols *symbols;
+	struct attar_event_spec spec;
+	struct attar_format *format;
+	size_t made;
+	struct raw_switch last;
+	struct attar_event event;
+} m;
+
+static int on_made(struct attar_run *r, void *self, const struct attar_event *ev)
+{
+	assert_int_equal(ev->record->type, PERF_RECORD_SAMPLE);
+	assert_int_equal(ev->record->sample.raw_size, sizeof(m.last));
+	memcpy(&m.last, ev->record->sample.raw, sizeof(m.last));
+	m.event = *ev;
+	m.made++;
+	return 0;
+}
+
+static void name(pid_t tid, const char *comm)
+{
+	procs_name(&m.stream.procs, procs_thread(&m.stream.procs, tid, tid), comm);
+}
+
+static int begin_making(void **state)
+{
+	struct source s = {.spec = &m.spec, .fn = on_made};
+
+	memset(&m, 0, sizeof(m));
+	begin(state);
+	assert_int_equal(
+		attar_format_parse("sched", format_text, strlen(format_text), &m.format), 0);
+	m.spec = (struct attar_event_spec){.format = m.format};
+	assert_int_equal(attar_symbols_new(NULL, &m.symbols), 0);
+	procs_init(&m.stream.procs, m.symbols, false);
+	m.run.stream = &m.stream;
+	m.run.clock.began = 1;
+	m.run.clock.tick = UINT64_MAX;
+	m.run.select.keeps_own = true;
+	assert_int_equal(vec_push(&m.run.sources.list, s), 0);
+	m.run.replay = calloc(1, sizeof(*m.run.replay)); /* for the source of an input */
+	m.run.sources.list.at[0].input = &(const struct attar_input){.fields = {"next_prio"}};
+	assert_int_equal(
+		switch_records_begin(&check.records, &m.run, &m.run.sources.list.at[0]), 0);
+	free(m.run.replay);
+	m.run.replay = NULL;
+	assert_non_null(check.records.raw);
+	name(A, "a");
+	name(B, "b");
+	return 0;
+}
+
+static int end_making(void **state)
+{
+	switch_records_done(&check.records);
+	vec_done(&m.run.sources.list);
+	procs_done(&m.stream.procs);
+	attar_symbols_free(m.symbols);
+	attar_format_free(m.format);
+	return 0;
+}
+
+/* A sample of the tracepoint. */
+static void sample(uint32_t cpu, int prev, int next)
+{
+	switched(cpu, prev, next, 5 * sizeof(int));
+}
+
+/* As the kernel writes them; `why` of a switch out. */
+static void put(uint32_t cpu, bool out, int tid, int other, bool preempt)
+{
+	struct attar_record rec = {.type = PERF_RECORD_SWITCH_CPU_WIDE,
+		.pid = (uint32_t)tid,
+		.tid = (uint32_t)tid,
+		.cpu = cpu,
+		.time = 77,
+		.context_switch = {(uint32_t)other, (uint32_t)other, out, preempt}};
+	struct attar_event ev = {.record = &rec, .cpu = cpu, .time = 77};
+
+	assert_int_equal(part_switch_check.record(&m.run, &check, &ev), 0);
+	if (m.made && m.event.cpu == cpu) /* as the part does for a source */
+		cpus[cpu].task = m.last.next_pid;
+}
+
+static void test_delivered_switches_are_not_made(void **state)
+{
+	sample(0, A, B);
+	put(0, true, A, B, false);
+	put(0, false, B, A, false);
+	sample(0, B, 0);
+	put(0, true, B, 0, false);
+	put(0, false, 0, B, false);
+	assert_int_equal(m.made, 0);
+	assert_false(check.lacks_some);
+}
+
+static void test_switch_from_the_idle_task(void **state)
+{
+	sample(1, A, 0);
+	put(1, false, B, 0, false); /* the record of the idle task did not arrive either */
+	assert_int_equal(m.made, 1);
+	assert_int_equal(m.last.type, 321);
+	assert_int_equal(m.last.common_pid, 0);
+	assert_string_equal(m.last.prev_comm, "swapper/1");
+	assert_int_equal(m.last.prev_pid, 0);
+	assert_int_equal(m.last.prev_prio, 120);
+	assert_int_equal(m.last.prev_state, 0);
+	assert_string_equal(m.last.next_comm, "b");
+	assert_int_equal(m.last.next_pid, B);
+	assert_int_equal(m.event.time, 77);
+	assert_int_equal(m.event.cpu, 1);
+	assert_int_equal(m.event.thread->tid, 0);
+	assert_true(check.lacks_some);
+}
+
+/* Of both records, the first one is used, and says why. */
+static void test_switch_between_tasks(void **state)
+{
+	static const struct {
+		bool preempt;
+		int64_t state;
+	} whys[] = {{true, 0}, {false, 1}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(whys); i++) {
+		m.made = 0;
+		sample(0, B, A);
+		put(0, true, A, B, whys[i].preempt);
+		put(0, false, B, A, false);
+		assert_int_equal(m.made, 1);
+		assert_int_equal(m.last.prev_pid, A);
+		assert_int_equal(m.last.common_pid, A);
+		assert_string_equal(m.last.prev_comm, "a");
+		assert_int_equal(m.last.prev_state, whys[i].state);
+		assert_int_equal(m.last.next_pid, B);
+		assert_int_equal(m.event.thread->tid, A);
+	}
+}
+
+/* This process has another priority than most. */
+static void test_priorities(void **state)
+{
+	const pid_t own = getpid();
+	int before = getpriority(PRIO_PROCESS, 0);
+
+	assert_int_equal(setpriority(PRIO_PROCESS, 0, 7), 0);
+	check.records.needs_prio = true;
+	sample(0, A, 0);
+	put(0, false, own, 0, false);
+	assert_int_equal(m.last.next_prio, 127);
+	assert_int_equal(m.last.prev_prio, 120);
+	if (setpriority(PRIO_PROCESS, 0, before) == 0 && geteuid() == 0) {
+		assert_int_equal(sched_setscheduler(0, SCHED_RR, &(struct sched_param){3}), 0);
+		sample(0, A, 0);
+		put(0, false, own, 0, false);
+		sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){0});
+		assert_int_equal(m.last.next_prio, 96);
+	}
+}
+
+static void test_what_is_not_made(void **state)
+{
+	sample(0, A, 0);
+	m.run.clock.began = 0; /* records of a recording can begin before its samples */
+	put(0, false, B, 0, false);
+	m.run.clock.began = 1;
+	part_switch_check.toggled(&m.run, &check, check.source, false);
+	put(0, false, B, 0, false);
+	put(CPUS, false, B, 0, false);
+	put(0, false, -1, 0, false);
+	put(0, true, A, -1, false);
+	part_switch_check.toggled(&m.run, &check, check.source, true);
+	m.run.select.keeps_own = false; /* samples in this process are left out */
+	put(0, true, getpid(), A, false);
+	assert_int_equal(m.made, 0);
+	put(0, false, B, 0, false);
+	assert_int_equal(m.made, 1);
+	assert_false(check.lacks_some); /* after a pause, or a loss, the task was unknown */
+}
+
+/* Records are not needed where enough switches from the idle task arrive. */
+static void test_trust(void **state)
+{
+	for (int i = 0; i < 1000; i++) {
+		assert_false(cpus[0].is_trusted);
+		sample(0, A, 0);
+		sample(0, 0, A);
+	}
+	assert_true(cpus[0].is_trusted);
+	assert_false(cpus[1].is_trusted);
+	sample(1, A, B);
+	sample(1, A, B); /* the switch back is missing */
+	assert_true(check.lacks_some);
+	assert_false(cpus[0].is_trusted);
+	for (int i = 0; i < 1000; i++) {
+		sample(0, A, 0);
+		sample(0, 0, A);
+	}
+	assert_false(cpus[0].is_trusted);
+}
+
+#define MAKING(test) cmocka_unit_test_setup_teardown(test, begin_making, end_making)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -116,6 +359,12 @@ int main(void)
 		cmocka_unit_test_setup(test_after_a_loss, begin),
 		cmocka_unit_test_setup(test_exec_of_another_thread, begin),
 		cmocka_unit_test_setup(test_records_that_do_not_fit, begin),
+		MAKING(test_delivered_switches_are_not_made),
+		MAKING(test_switch_from_the_idle_task),
+		MAKING(test_switch_between_tasks),
+		MAKING(test_priorities),
+		MAKING(test_what_is_not_made),
+		MAKING(test_trust),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
