@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Opening and closing of recordings, and their descriptions. */
+#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <stdio.h>
@@ -49,7 +50,7 @@ static int open_input(struct recording *r, const char *path)
 	if (!r->path)
 		return base_oom();
 	if (strcmp(path, "-")) {
-		r->fd = user_file_open(path, 0);
+		r->fd = user_file_open(path, O_NONBLOCK | O_NOCTTY); /* a FIFO: see wait_for_writer() */
 		r->owns_fd = true;
 	}
 	if (r->fd < 0 || fstat(r->fd, &st) < 0)
@@ -94,12 +95,26 @@ static int unread(const struct recording *r)
 	return attar_fail(-errno, "cannot read %s: %s", CLIP(r->path), strerror(errno));
 }
 
+/* Until a FIFO has a writer, open(2) would wait, and poll(2) does, which a signal ends. */
+static int wait_for_writer(const struct recording *r)
+{
+	struct pollfd fd = {.fd = r->fd, .events = POLLIN};
+
+	if (r->seekable || !r->owns_fd)
+		return 0;
+	if (poll(&fd, 1, -1) < 0)
+		return -1;
+	return fcntl(r->fd, F_SETFL, 0);
+}
+
 /* Reads the start of the input. A pipe is read byte for byte as far as its shorter header. */
 static int read_start(struct recording *r, struct data_header *ret_header, size_t *ret_len)
 {
 	char *bytes = (char *)ret_header;
 	size_t want = r->facts.pipe ? DATA_PIPE_HEADER : sizeof(*ret_header), len = 0;
 
+	if (wait_for_writer(r) < 0)
+		return unread(r);
 	while (len < want) {
 		ssize_t got = read_some(r, bytes + len, want - len, len);
 

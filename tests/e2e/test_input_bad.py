@@ -4,14 +4,16 @@ import json
 import os
 import random
 import shutil
+import signal
 import struct
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 
-from command import run, workload
+from command import ATTAR, run, wait_until, workload
 from perf_data import CPU_CLOCK, PAGE_FAULTS, Recording
 
 SAMPLES = 300
@@ -291,6 +293,19 @@ def test_what_is_not_a_recording(tmp_path, kind, content, sentence):
         ended = trace(path)
     assert ended.returncode == 1 and is_one_sentence(ended, path), ended.stderr
     assert sentence in ended.stderr
+
+
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
+def test_a_fifo_without_a_writer_can_be_interrupted(number, tmp_path, spawn):
+    path = tmp_path / 'fifo'
+    os.mkfifo(path)
+    process = spawn(ATTAR, 'top', '--input', path, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                    text=True)
+    wait_until(lambda: any(fd.samefile(path) for fd in Path(f'/proc/{process.pid}/fd').iterdir()
+                           if fd.exists()), 'the fifo is open')
+    process.send_signal(number)
+    assert 'interrupted' in process.communicate(timeout=10)[1]
+    assert process.returncode == 1
 
 
 def test_a_fifo_is_a_pipe(tmp_path):
