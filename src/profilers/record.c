@@ -5,10 +5,29 @@
 struct record {
 	const char *events;
 	uint64_t freq;
-	bool graph, compress, portable;
+	bool graph, compress, portable, switches;
 	const char *output;
 	uint64_t max_size, rotate;
 };
+
+/* Never called: the event has no samples. */
+static int record_sample(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	return 0;
+}
+
+/* The layout of its records is as in samples of other events. */
+static int record_switches(struct attar_run *run)
+{
+	const struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_DUMMY,
+		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD,
+		.context_switch = 1,
+		.exclude_kernel = 1,
+		.exclude_hv = 1};
+
+	return attar_run_source(run, "dummy:u", &attr, record_sample);
+}
 
 static int record_open(struct attar_run *run, void *self)
 {
@@ -24,8 +43,9 @@ static int record_open(struct attar_run *run, void *self)
 		.rotate = r->rotate,
 		.portable = r->portable,
 	};
+	int ret = attar_run_record(run, &opts);
 
-	return attar_run_record(run, &opts);
+	return ret == 0 && r->switches ? record_switches(run) : ret;
 }
 
 static int record_report(
@@ -85,6 +105,9 @@ static const struct attar_option options[] = {
 	ATTAR_FLAG(T, portable, 0, "portable",
 		"add function names and source lines, for reports on machines without the "
 		"binaries"),
+	ATTAR_FLAG(T, switches, 0, "switch-events",
+		"add the kernel's records of context switches, which complete sched:sched_switch "
+		"where its samples are not delivered"),
 	ATTAR_FLAG(T, compress, 'z', "compress", "compress the records with zstd"),
 	{0},
 };

@@ -11,7 +11,7 @@ import sys
 
 import pytest
 
-from command import has, workload
+from command import ATTAR, has, workload
 from scripts import lacks_events, report, rows
 
 pytestmark = pytest.mark.usefixtures('root')
@@ -52,12 +52,13 @@ def test_every_sleep_is_found(cpu, tmp_path):
         assert 'left out' not in str(found.get('remarks'))
 
 
-@pytest.fixture(scope='module')
-def recorded(tmp_path_factory):
-    if not has('perf'):
+@pytest.fixture(scope='module', params=['perf', 'attar'])
+def recorded(request):
+    if not has('perf') and request.param == 'perf':
         pytest.skip('perf is not installed')
+    tool, pages = ('perf', '8M') if request.param == 'perf' else (ATTAR, '2048')
     out = subprocess.run(
-        ['perf', 'record', '-q', '-a', '--switch-events', '-m', '8M', '-o', '-', '-e',
+        [tool, 'record', '-q', '-a', '--switch-events', '-m', pages, '-o', '-', '-e',
          'sched:sched_switch,sched:sched_wakeup,sched:sched_wakeup_new', '--', 'taskset', '-c',
          str(CPUS[-1]), *SLEEPER], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
         check=True).stdout
