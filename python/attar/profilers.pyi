@@ -1148,6 +1148,9 @@ class _record:
         rotate: int = ...,
         # add function names and source lines, for reports on machines without the binaries
         portable: bool = ...,
+        # add the kernel's records of context switches, which complete sched:sched_switch where
+        # its samples are not delivered
+        switch_events: bool = ...,
         # compress the records with zstd
         compress: bool = ...,
         unwind: _Text = ..., inline: bool = ..., lines: bool = ..., exclude_user: bool = ...,

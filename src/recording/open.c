@@ -50,7 +50,8 @@ static int open_input(struct recording *r, const char *path)
 	if (!r->path)
 		return base_oom();
 	if (strcmp(path, "-")) {
-		r->fd = user_file_open(path, O_NONBLOCK | O_NOCTTY); /* a FIFO: see wait_for_writer() */
+		/* O_NONBLOCK: see wait_for_writer() */
+		r->fd = user_file_open(path, O_NONBLOCK | O_NOCTTY);
 		r->owns_fd = true;
 	}
 	if (r->fd < 0 || fstat(r->fd, &st) < 0)
