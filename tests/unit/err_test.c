@@ -117,9 +117,17 @@ static void test_limit_of_memory(void **state)
 	assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
 }
 
+static void test_context_of_no_reason(void **state)
+{
+	attar_error_clear();
+	assert_int_equal(attar_context(-ENOMEM, "cannot make the report"), -ENOMEM);
+	assert_non_null(strstr(attar_error(), "cannot make the report: out of memory"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_context_of_no_reason),
 		cmocka_unit_test(test_fix_is_separate),
 		cmocka_unit_test(test_fix_is_kept_with_added_context),
 		cmocka_unit_test(test_fix_in_context),
