@@ -9,6 +9,7 @@
 
 #include "unit.h"
 
+#include "perf/ring.h"
 #include "run/parts.h"
 #include "run/run.h"
 #include "run/switch_check.h"
@@ -156,6 +157,10 @@ static struct {
 	size_t made;
 	struct raw_switch last;
 	struct attar_event event;
+	struct attar_ring ring[CPUS], *rings[CPUS];
+	struct counter_table counts[CPUS];
+	struct cursor cursors[CPUS];
+	uint32_t number;
 } m;
 
 static int on_made(struct attar_run *r, void *self, const struct attar_event *ev)
@@ -184,6 +189,16 @@ static int begin_making(void **state)
 	m.spec = (struct attar_event_spec){.format = m.format};
 	assert_int_equal(attar_symbols_new(NULL, &m.symbols), 0);
 	procs_init(&m.stream.procs, m.symbols, false);
+	for (int i = 0; i < CPUS; i++) {
+		m.ring[i].cpu = i;
+		m.rings[i] = &m.ring[i];
+		m.cursors[i].counts = &m.counts[i];
+	}
+	m.stream.numbers = &m.number;
+	m.stream.n_counters = 1;
+	m.stream.rings = m.rings;
+	m.stream.cursors = m.cursors;
+	m.stream.n_rings = CPUS;
 	m.run.stream = &m.stream;
 	m.run.clock.began = 1;
 	m.run.clock.tick = UINT64_MAX;
@@ -262,6 +277,8 @@ static void test_switch_from_the_idle_task(void **state)
 	assert_int_equal(m.event.cpu, 1);
 	assert_int_equal(m.event.thread->tid, 0);
 	assert_true(check.lacks_some);
+	assert_int_equal(m.counts[1].arrived, 1); /* it is not missing */
+	assert_int_equal(m.counts[0].arrived, 0);
 }
 
 /* Of both records, the first one is used, and says why. */
