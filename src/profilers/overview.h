@@ -249,6 +249,7 @@ struct overview_finding {
 	double excess;       /* value / limit */
 	bool is_doubt;       /* about the report: the last one, and its heading */
 	bool is_share;       /* of the active time; these come first */
+	bool is_sleep;       /* of a program, on purpose */
 	bool needs_samples;  /* more than a recording has */
 	double value, limit; /* as numbers, with a unit of the finding */
 	char value_text[32], limit_text[32];

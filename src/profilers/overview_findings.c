@@ -268,8 +268,8 @@ static size_t add_function(const struct overview_sums *sums, enum overview_part 
 		return n;
 	if (part < CPU_PARTS && f.all_samples < OVERVIEW_SAMPLES_MIN)
 		return n;
-	return append(
-		text, n, ", %.0f %% of it in %s (%s)", percent_of(f.weight, f.all), f.name, f.dso);
+	return append(text, n, ", %.0f %% of %s in %s (%s)", percent_of(f.weight, f.all),
+		process ? "it" : "all", f.name, f.dso);
 }
 
 static size_t add_detail(
@@ -303,28 +303,88 @@ static uint64_t whole_of(const struct overview_sums *sums, enum overview_part pa
 	return part == PART_LOCK ? sums->active - sums->parts[PART_SLEEP] : sums->active;
 }
 
+/* Who makes up at least half of a part. */
+struct culprit {
+	const struct overview_process *process; /* the one with the most of it */
+	struct overview_process group;          /* the processes with its name */
+	bool is_group, is_spread;               /* only the group does; not even that */
+	unsigned processes;                     /* that have some of it */
+};
+
+static void add_to_group(struct overview_process *group, const struct overview_process *process,
+	enum overview_part part)
+{
+	group->processes += process->processes ? process->processes : 1;
+	group->threads += process->threads;
+	group->parts[part] += process->parts[part];
+}
+
+static struct culprit find_culprit(const struct overview_sums *sums, enum overview_part part)
+{
+	struct culprit c = {.process = overview_top(sums, part)};
+	uint64_t half = sums->parts[part] / 2;
+
+	if (!c.process || c.process->parts[part] >= half)
+		return c;
+	memcpy(c.group.comm, c.process->comm, sizeof(c.group.comm));
+	for (size_t i = 0; i < sums->n_processes; i++) {
+		const struct overview_process *process = &sums->processes[i];
+
+		c.processes += process->parts[part] != 0;
+		if (process->parts[part] && !strcmp(process->comm, c.group.comm))
+			add_to_group(&c.group, process, part);
+	}
+	c.is_group = c.group.processes > 1 && c.group.parts[part] >= half;
+	c.is_spread = !c.is_group;
+	return c;
+}
+
+/* "runs its own code for 50 % of the time", "sleeps in 2.5 threads on average" */
+static size_t add_share(const struct overview_sums *sums, enum overview_part part,
+	const struct overview_process *process, char *text, size_t n)
+{
+	double share = percent_of(process->parts[part], sums->elapsed);
+
+	n = append(
+		text, n, "%s %s ", overview_name_of(process, true).text, of_parts[part].evidence);
+	return share > 100 && process->threads > 1
+		       ? append(text, n, "in %.1f threads on average", share / 100)
+		       : append(text, n, "for %.0f %% of the time", share);
+}
+
+static size_t add_culprit(const struct overview_sums *sums, enum overview_part part,
+	const struct culprit *c, char *text)
+{
+	size_t n = 0;
+
+	if (c->is_spread)
+		n = append(text, n, "spread over %u processes; the first of them, ", c->processes);
+	n = add_share(sums, part, c->is_group ? &c->group : c->process, text, n);
+	return add_function(sums, part, c->is_group || c->is_spread ? NULL : c->process, text, n);
+}
+
 static void check_part(struct findings *findings, enum overview_part part)
 {
 	const struct overview_sums *sums = findings->sums;
 	uint64_t time = sums->parts[part], whole = whole_of(sums, part);
 	double least = sums->overview->has_selection ? AT_LEAST : AT_LEAST_SYSTEM;
-	const struct overview_process *top = overview_top(sums, part);
+	const struct culprit culprit = find_culprit(sums, part);
 	struct overview_finding *finding;
 	size_t n;
 
-	if (!top || percent_of(time, sums->elapsed) < least)
+	if (!culprit.process || percent_of(time, sums->elapsed) < least)
 		return;
 	finding = add(findings, overview_part_names[part], percent_of(time, whole), SHARE, "%");
 	if (!finding)
 		return;
 	finding->is_share = true;
+	finding->is_sleep = part == PART_SLEEP;
 	finding->needs_samples = part == PART_UNDIVIDED;
-	n = append(finding->evidence, 0, "%s %s for %.0f %% of the time",
-		overview_name_of(top, true).text, of_parts[part].evidence,
-		percent_of(top->parts[part], sums->elapsed));
-	n = add_function(sums, part, top, finding->evidence, n);
+	n = add_culprit(sums, part, &culprit, finding->evidence);
 	add_detail(sums, part, finding->evidence, n);
-	set_command(findings, finding, top, &of_parts[part].next);
+	set_command(findings, finding,
+		culprit.is_group || culprit.is_spread ? NULL : culprit.process,
+		&of_parts[part].next);
 }
 
 /* ---- other values ---- */
@@ -449,13 +509,18 @@ static void check_basis(struct findings *findings)
 		set_command(findings, finding, NULL, &(struct next){"overview -m 4096"});
 }
 
-/* Shares of the time first, then what is most beyond its limit, then doubts in all of them. */
+/*
+ * Shares of the time first, then what is most beyond its limit, then time that programs sleep on
+ * purpose, then doubts in all of them.
+ */
 static int by_importance(const void *a, const void *b)
 {
 	const struct overview_finding *x = a, *y = b;
 
 	if (x->is_doubt != y->is_doubt)
 		return x->is_doubt - y->is_doubt;
+	if (x->is_sleep != y->is_sleep)
+		return x->is_sleep - y->is_sleep;
 	if (x->is_share != y->is_share)
 		return y->is_share - x->is_share;
 	return (x->excess < y->excess) - (x->excess > y->excess);

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """attar overview: exact on scripts; programs that are slow for one known reason."""
+import errno
 import json
 import os
 import re
@@ -264,28 +265,42 @@ class TestScripts:
                 for r in rows(found, 'processes')] == [
             ('other', 1, 1, 1000 * MS), ('child', n, 2 * n, n * 20 * MS)]
 
-    def test_finding_of_a_name(self, tmp_path):
-        """Two processes of a name wait for a CPU longer than the other one."""
+    @pytest.mark.parametrize('waits, words, evidence', [
+        ((4, 4, 5), [], 'spread over 3 processes; the first of them, other (pid 300, 1 thread) '
+                        'waits for a CPU for 83 % of the time'),
+        ((4, 4, 5), ['--only-comm'],
+         'child (2 processes, 2 threads) waits for a CPU in 1.3 threads on average'),
+        ((5, 4, 3), [], 'child (2 processes, 2 threads) waits for a CPU in 1.5 threads on average'),
+        ((1, 2, 5), [], 'other (pid 300, 1 thread) waits for a CPU for 83 % of the time')])
+    def test_culprit(self, tmp_path, waits, words, evidence):
+        """A process with half of the time; else the processes with its name; else none."""
         text = EVENTS + '''1.0 0 100/100 child fork 100/101
 1.0 0 200/200 child fork 200/201
 1.0 0 300/300 other fork 300/301
-1.0 0 0/0 swapper sched:sched_wakeup pid=100
-1.0 0 0/0 swapper sched:sched_wakeup pid=200
-1.0 0 0/0 swapper sched:sched_wakeup pid=300
-1.4 0 0/0 swapper sched:sched_switch next_pid=100
-1.4 1 0/0 swapper sched:sched_switch next_pid=200
-1.5 2 0/0 swapper sched:sched_switch next_pid=300
-1.6 0 100/100 child sched:sched_switch prev_pid=100 prev_state=32
-1.6 1 200/200 child sched:sched_switch prev_pid=200 prev_state=32
-1.6 2 300/300 other sched:sched_switch prev_pid=300 prev_state=32
 '''
-        for words, name in ([], 'other (pid 300, 1 thread)'), (
-                ['--only-comm'], 'child (2 processes, 2 threads)'):
-            found = of_script(tmp_path, text, 'overview', *words)
-            finding, = (r for r in rows(found, 'findings') if r['finding'] == 'run queue')
-            assert finding['values']['evidence'].startswith(f'{name} waits for a CPU')
-            mostly, = (r['mostly'] for r in rows(found, 'time') if r['time spent'] == 'run queue')
+        text += ''.join(f'1.0 0 0/0 swapper sched:sched_wakeup pid={i}00\n' for i in (1, 2, 3))
+        text += ''.join(f'1.{wait} {i} 0/0 swapper sched:sched_switch next_pid={i}00\n'
+                        for wait, i in sorted(zip(waits, (1, 2, 3))))
+        for i, comm in enumerate(('child', 'child', 'other'), 1):
+            text += f'1.6 {i} {i}00/{i}00 {comm} sched:sched_switch prev_pid={i}00 prev_state=32\n'
+        found = of_script(tmp_path, text, 'overview', *words)
+        finding, = (r for r in rows(found, 'findings') if r['finding'] == 'run queue')
+        assert finding['values']['evidence'].startswith(evidence)
+        mostly, = (r['mostly'] for r in rows(found, 'time') if r['time spent'] == 'run queue')
+        if waits == (4, 4, 5):
             assert mostly == ('child (2 processes)' if words else 'other (300)')
+
+    def test_sleep_is_the_last_finding(self, tmp_path):
+        text = EVENTS + '''0.5 0 0/0 swapper ksymbol register 0xffffffffc0000000 64 do_nanosleep
+0.5 0 100/100 worker fork 100/101
+1.0 0 100/100 worker sched:sched_switch stack=0xffffffffc0000010 prev_pid=100 prev_state=1
+1.7 0 0/0 swapper sched:sched_wakeup pid=100
+2.0 0 0/0 swapper sched:sched_switch next_pid=100
+2.0 0 100/100 worker sched:sched_switch prev_pid=100 prev_state=32
+'''
+        found = of_script(tmp_path, text, 'overview', '-p', 100)
+        assert [(r['finding'], r['value']) for r in rows(found, 'findings')][:2] == [
+            ('run queue', '30.0 %'), ('sleep', '70.0 %')]
 
     def test_failed_processes(self, tmp_path):
         """
@@ -555,6 +570,26 @@ for i in range({FAILING}):
     share, = re.findall(r'except those that programs repeat, (\d+) % of them close with EBADF',
                         evidence)
     assert float(share) == pytest.approx(75, abs=9)
+
+
+@pytest.mark.usefixtures('root')
+@pytest.mark.parametrize('number, is_finding', [(errno.EINVAL, False), (errno.ENOENT, True)])
+def test_calls_of_realpath_are_no_failure(number, is_finding):
+    """It reads each part of a path as a link; most are none."""
+    path = '/' if number == errno.EINVAL else '/nonexistent'
+    program = f'''
+import os, time
+end = time.monotonic() + 1
+while time.monotonic() < end:
+    try:
+        os.readlink("{path}")
+    except OSError:
+        pass'''
+    found = report('overview', '--', '/usr/bin/python3', '-I', '-S', '-c', program)
+    assert ('failing calls' in found_in(found)) == is_finding
+    failing, = (r['count'] for r in rows(found, 'counts') if r['what'] == 'failing calls')
+    assert (failing > 5000) == is_finding
+    assert {r['syscall']: r['errors'] for r in rows(found, 'system calls')}['readlink'] > 5000
 
 
 @pytest.mark.usefixtures('root')
