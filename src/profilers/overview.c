@@ -23,7 +23,6 @@ enum {
 	RESTART_MIN = 512, /* numbers that only the kernel uses, such as ERESTARTSYS */
 	RESTART_MAX = 531,
 	NS_PER_S = 1000000000,
-	NS_PER_MS = 1000000,
 	DURATION_S = 10,
 };
 
@@ -44,12 +43,6 @@ static enum overview_part part_of(enum thread_state state)
 		[THREAD_WORK] = PART_IDLE};
 
 	return parts[state];
-}
-
-/* In a whole system, some idle threads always wake up now and then. */
-uint64_t overview_long_wait(const struct overview *o, enum thread_state state)
-{
-	return state == THREAD_SLEEP && !o->has_selection ? 100 * NS_PER_MS : NS_PER_S;
 }
 
 /* How long a wait is whose end was not seen is unknown, up to its limit. */
@@ -134,13 +127,6 @@ static int add_wait(struct overview *o, const struct thread_segment *segment, ui
 	if (r == 0 && part != PART_IDLE)
 		r = add_to_place(o->places, block->group.pid, part, waiter(block), duration, false);
 	return r;
-}
-
-bool overview_is_own(
-	struct overview *o, const struct attar_run *run, const struct attar_thread *thread)
-{
-	return (thread->process && thread->process->pid == attar_run_own_pid(run)) ||
-	       thread_times_is_held(run, &o->times, thread->tid);
 }
 
 static int on_segment(struct attar_run *run, void *self, const struct thread_segment *segment)

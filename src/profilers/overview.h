@@ -136,8 +136,12 @@ struct overview {
 };
 
 /* Whether the thread is attar's, or that of the command before its exec. */
-bool overview_is_own(
-	struct overview *o, const struct attar_run *run, const struct attar_thread *thread);
+static inline bool overview_is_own(
+	struct overview *o, const struct attar_run *run, const struct attar_thread *thread)
+{
+	return (thread->process && thread->process->pid == attar_run_own_pid(run)) ||
+	       thread_times_is_held(run, &o->times, thread->tid);
+}
 
 /* Adds n to a count of the interval. 0 or -ENOMEM. */
 int overview_count(struct overview *o, enum overview_count which, uint64_t n);
@@ -202,7 +206,11 @@ struct overview_sums {
 };
 
 /* How long a wait in a state must be to be one of an idle thread, in doubt, ns. */
-uint64_t overview_long_wait(const struct overview *o, enum thread_state state);
+static inline uint64_t overview_long_wait(const struct overview *o, enum thread_state state)
+{
+	/* in a whole system, some idle threads always wake up now and then */
+	return (state == THREAD_SLEEP && !o->has_selection ? 100 : 1000) * UINT64_C(1000000);
+}
 
 /* Returns 0 or -ENOMEM. Free with overview_sums_done(). */
 int overview_add_up(struct attar_run *run, struct overview *o, struct attar_report *report,
@@ -231,6 +239,15 @@ struct overview_name overview_name_of(const struct overview_process *process, bo
 
 /* The name of a system call by its number; "" if it has none. */
 struct overview_name overview_call_name(const struct overview_sums *sums, uint64_t call);
+
+/*
+ * What the kernel counted, also during pauses; without counters, an estimate from those seen. Of a
+ * whole system without pauses all was seen, and this process is left out of it.
+ */
+uint64_t overview_counted(const struct overview_sums *sums, int what, uint64_t seen);
+
+/* Fills in the failed calls. 0 or -ENOMEM. */
+int overview_read_errors(struct overview_sums *sums);
 
 /* The functions with the most time of a part, at most n, largest first. Returns their number. */
 size_t overview_places(const struct overview_sums *sums, enum overview_part part,

@@ -32,8 +32,6 @@ static const struct {
 
 enum { N_WAITS = sizeof(waits) / sizeof(*waits) };
 
-enum { SAMPLES_MIN = 100 /* whose shares are used */ };
-
 /* ---- the whole ---- */
 
 static uint64_t scaled(const struct overview_sums *sums, uint64_t value)
@@ -83,11 +81,7 @@ static const struct attar_count *counter_of(const struct overview_sums *sums, in
 	return &sums->counters[number - 1];
 }
 
-/*
- * What the kernel counted, also during pauses; without counters, an estimate from those seen. Of a
- * whole system without pauses all was seen, and this process is left out of it.
- */
-static uint64_t counted(const struct overview_sums *sums, int what, uint64_t seen)
+uint64_t overview_counted(const struct overview_sums *sums, int what, uint64_t seen)
 {
 	const struct attar_count *counter = counter_of(sums, what);
 	uint64_t n;
@@ -127,7 +121,8 @@ static void read_counts(struct overview_sums *sums)
 		const struct attar_keyrow *row = attar_keytable_find(o->counts, &i, sizeof(i));
 		uint64_t seen = row ? attar_keyrow_sums(row, sums->scope)->sums[0] : 0;
 
-		sums->counts[i] = i <= COUNT_MIGRATIONS ? counted(sums, (int)i, seen) : seen;
+		sums->counts[i] =
+			i <= COUNT_MIGRATIONS ? overview_counted(sums, (int)i, seen) : seen;
 	}
 	sums->counts[COUNT_FAULTS] = counted_faults(sums, sums->counts[COUNT_FAULTS]);
 	for (uint64_t i = 0; i < LATENCIES; i++) {
@@ -147,100 +142,6 @@ static void read_ends(struct overview_sums *sums)
 		counts[COUNT_FAILED] += attar_keyrow_sums(row, sums->scope)->sums[0];
 	if (counts[COUNT_EXITS] < counts[COUNT_FAILED])
 		counts[COUNT_EXITS] = counts[COUNT_FAILED];
-}
-
-/* ---- failed calls ---- */
-
-const int overview_expected[EXPECTED_ERRORS] = {EAGAIN, EINTR, ETIMEDOUT, EINPROGRESS};
-
-/* realpath(3) tries for each part of a path whether it is a link. */
-static bool is_probing(const struct overview_sums *sums, const struct overview_error *key)
-{
-	return key->error == EINVAL &&
-	       !strncmp(overview_call_name(sums, key->call).text, "readlink", strlen("readlink"));
-}
-
-static bool is_expected(const struct overview_sums *sums, const struct overview_error *key)
-{
-	for (size_t i = 0; i < EXPECTED_ERRORS; i++)
-		if (key->error == overview_expected[i])
-			return true;
-	return is_probing(sums, key);
-}
-
-/* Those seen, and those that were only counted: unseen is divided as `by`, so that all add up. */
-struct division {
-	uint64_t seen, unseen;
-	int by; /* ERROR_SAMPLES, or ERROR_SEEN if there are few samples */
-	uint64_t all, passed, given;
-};
-
-static bool is_in(const struct overview_sums *sums, const struct attar_keyrow *row, bool expected)
-{
-	return is_expected(sums, row->key) == expected;
-}
-
-static struct division divide(const struct overview_sums *sums, bool expected)
-{
-	struct attar_keyrow *row = NULL;
-	uint64_t all[ERROR_SUMS] = {0};
-	struct division d = {0};
-
-	while ((row = attar_keytable_next(sums->overview->errors, row)))
-		for (int i = 0; i < ERROR_SUMS && is_in(sums, row, expected); i++)
-			all[i] += attar_keyrow_sums(row, sums->scope)->sums[i];
-	d.seen = all[ERROR_SEEN];
-	d.by = all[ERROR_SAMPLES] >= SAMPLES_MIN || !d.seen ? ERROR_SAMPLES : ERROR_SEEN;
-	d.all = all[d.by];
-	return d;
-}
-
-/* What an error has of the unseen ones. */
-static uint64_t share_of(struct division *d, const uint64_t *sums)
-{
-	uint64_t before = d->given;
-
-	d->passed += sums[d->by];
-	if (d->all)
-		d->given = (uint64_t)((double)d->unseen * ((double)d->passed / (double)d->all));
-	return d->given - before;
-}
-
-static void add_errors(struct overview_sums *sums, bool expected, struct division *d)
-{
-	struct attar_keyrow *row = NULL;
-
-	while ((row = attar_keytable_next(sums->overview->errors, row))) {
-		struct overview_errors *errors = &sums->errors[sums->n_errors];
-		const uint64_t *of = attar_keyrow_sums(row, sums->scope)->sums;
-
-		if (!is_in(sums, row, expected))
-			continue;
-		errors->key = *(const struct overview_error *)row->key;
-		errors->estimated = share_of(d, of);
-		errors->n = of[ERROR_SEEN] + errors->estimated;
-		sums->n_errors++;
-	}
-	sums->unseen += d->unseen;
-}
-
-static int read_errors(struct overview_sums *sums)
-{
-	struct division failures = divide(sums, false), expected = divide(sums, true);
-	uint64_t all = counted(sums, COUNT_ERRORS, failures.seen + expected.seen);
-
-	expected.unseen = counted(sums, COUNT_EXPECTED, expected.seen) - expected.seen;
-	all -= failures.seen + expected.seen; /* of unseen ones */
-	failures.unseen = all > expected.unseen ? all - expected.unseen : 0;
-	sums->errors =
-		calloc(attar_keytable_keys(sums->overview->errors) + 1, sizeof(*sums->errors));
-	if (!sums->errors)
-		return -ENOMEM;
-	add_errors(sums, false, &failures);
-	sums->n_failures = sums->n_errors;
-	add_errors(sums, true, &expected);
-	sums->counts[COUNT_ERRORS] = failures.seen + failures.unseen;
-	return 0;
 }
 
 /* ---- processes ---- */
@@ -777,7 +678,7 @@ int overview_add_up(struct attar_run *run, struct overview *o, struct attar_repo
 		return r;
 	read_counts(ret_sums);
 	read_ends(ret_sums);
-	r = read_errors(ret_sums);
+	r = overview_read_errors(ret_sums);
 	return r < 0 ? r : read_threads(ret_sums);
 }
 
