@@ -560,7 +560,7 @@ for i in range({FAILING}):
     assert errors['rmdir'] / sum(errors.values()) == pytest.approx(0.25, abs=0.09), found
     failing, = (r['count'] for r in rows(found, 'counts') if r['what'] == 'failing calls')
     assert FAILING <= failing <= FAILING + 100, found
-    assert sum(r['errors'] for r in calls.values()) <= failing
+    assert sum(r['errors'] for name, r in calls.items() if name != 'readlink') <= failing
     unseen = int(re.search(r'(\d+) failing calls were only counted', str(found['remarks']))[1])
     assert unseen - 100 <= sum(r['estimated'] for r in calls.values()) <= unseen
     assert all(r['estimated'] <= r['errors'] for r in calls.values())
