@@ -9,6 +9,7 @@
 
 #include "base/base.h"
 #include "base/buf.h"
+#include "base/log.h"
 #include "cli/cli.h"
 #include "cli/perf_prof.h"
 #include "cli/signals.h"
@@ -42,6 +43,30 @@ static void add_folders(struct buf *b)
 		buf_printf(b, ":%.*s/../../../python", (int)n, path);
 }
 
+/*
+ * Python imports modules from PYTHONPATH before the loader runs. In the current directory, which a
+ * relative or empty folder is in, anybody can have put them. 0 or -ENOMEM.
+ */
+static int keep_absolute_folders(void)
+{
+	const char *path = getenv("PYTHONPATH");
+	struct buf kept _cleanup_(buf_done) = {0};
+
+	for (const char *at = path; at && *at; at += strspn(at, ":")) {
+		size_t n = strcspn(at, ":");
+
+		if (*at == '/')
+			buf_printf(&kept, "%s%.*s", kept.len ? ":" : "", (int)n, at);
+		at += n;
+	}
+	if (buf_failed(&kept))
+		return base_oom();
+	if (!path || !strcmp(path, buf_text(&kept)))
+		return 0;
+	log_debug("PYTHONPATH: relative and empty folders are left out");
+	return setenv("PYTHONPATH", buf_text(&kept), 1) < 0 ? base_oom() : 0;
+}
+
 int command_python(int argc, char **argv)
 {
 	const char *python = getenv("ATTAR_PYTHON");
@@ -53,7 +78,7 @@ int command_python(int argc, char **argv)
 	if (!python || !*python)
 		python = "python3";
 	add_folders(&where);
-	if (!words || buf_failed(&where)) {
+	if (!words || buf_failed(&where) || keep_absolute_folders() < 0) {
 		base_oom();
 		return report_error(STATUS_FAILED);
 	}

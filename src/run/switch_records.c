@@ -92,7 +92,7 @@ int switch_records_begin(
 	vec_each (&run->sources.list, s)
 		if (s->fn == on_no_sample)
 			records->counter = s->counter;
-	if (!records->counter && !(run->replay && source->input))
+	if (!records->counter && !run->replay)
 		return 0;
 	records->raw = calloc(1, records->format->size);
 	if (!records->raw)

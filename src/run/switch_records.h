@@ -43,9 +43,8 @@ struct switch_records {
 int switch_records_add(struct attar_run *run, const struct perf_event_attr *switches);
 
 /*
- * After the sources were opened: prepares to make samples of one of them, if there are records. Of
- * a recording, they can be anywhere, and complete only what a profiler asked for: the filter of the
- * user's event is unknown. 0 or -ENOMEM.
+ * After the sources were opened: prepares to make samples of one of them, if there are records,
+ * which a recording can have anywhere. 0 or -ENOMEM.
  */
 int switch_records_begin(
 	struct switch_records *records, struct attar_run *run, const struct source *s);

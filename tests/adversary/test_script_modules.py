@@ -16,18 +16,23 @@ TRUE = ('--', '/bin/true')
 def theirs(tmp_path, nobody):
     folder = directory(tmp_path / 'theirs', 0o755, UID)
     code = f'open({str(tmp_path / "taken")!r}, "w").write("taken")\n'
-    for name in ('attar', 'json', 'logging', 'datetime', 'importlib', 'os', 'theirs'):
+    for name in ('attar', 'json', 'logging', 'datetime', 'importlib', 'os', 'theirs',
+                 'sitecustomize', 'usercustomize', 'collections'):
         path = folder / f'{name}.py'
         path.write_text(code)
         os.chown(path, UID, -1)
     return folder
 
 
+@pytest.mark.parametrize('path', [None, ':', '.', ':{own}', '{own}::', 'x:../theirs'])
 @pytest.mark.parametrize('words', [
     (*EVENT, '{own}/own.py'), (*EVENT, '{own}/own'), ('-e', 'sched:sched_process_exec', 'help')])
-def test_modules_of_the_current_directory_are_not_imported(theirs, tmp_path, words, monkeypatch):
+def test_modules_of_the_current_directory_are_not_imported(theirs, tmp_path, words, path,
+                                                           monkeypatch):
     monkeypatch.chdir(theirs)
     own = directory(tmp_path / 'own', 0o755)
+    if path is not None:
+        monkeypatch.setenv('PYTHONPATH', path.format(own=own))
     (own / 'own.py').write_text(SCRIPT)
     words = [word.format(own=own) for word in words]
     done = run('python', *words, *(() if 'help' in words else TRUE))

@@ -116,3 +116,16 @@ def test_recording_with_fewer_samples(recorded, share, tmp_path):
         for state in fewer:
             assert fewer[state][0] == whole[state][0], (state, seed)
             assert fewer[state][1] == pytest.approx(whole[state][1], abs=SLEEPS * 20000)
+
+
+def test_events_of_a_recording(recorded, tmp_path):
+    """The event itself, too, not only profilers of the scheduler."""
+    path = tmp_path / 'x.data'
+    path.write_bytes(recorded.without(1, 0))
+    whole, none = tmp_path / 'whole.data', report('top', '-e', 'sched:sched_switch//key=next_pid/',
+                                                  '--rows', 0, '--input', path)
+    whole.write_bytes(recorded.without(0, 0))
+    tid, = {r['tid'] for r in rows(report('task-state', '--perins', '--rows', 0, '--input', whole),
+                                   'task-state') if r['comm'] == 'sleeps'}
+    counted, = (r['sched:sched_switch'] for r in rows(none, 'top') if r['next_pid'] == tid)
+    assert counted >= SLEEPS - 2
