@@ -182,6 +182,8 @@ struct overview_sums {
 	enum attar_scope scope;
 	uint64_t elapsed; /* ns */
 	double scale;     /* by which times were multiplied */
+	uint64_t watched; /* ns, of the whole run */
+	uint64_t longest; /* ns, of it without a pause */
 	double waits;     /* the same of waits, on average */
 	bool has_scheds;  /* overview.scheds are used */
 	size_t exact;     /* threads whose time on a CPU and in the run queue the kernel counted */

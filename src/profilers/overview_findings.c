@@ -24,6 +24,9 @@ enum {
 	MEMORY = 10,       /* percent of the time */
 	LOST = 20,         /* percent of the events */
 	UNWATCHED = 50,    /* percent of the time */
+	UNEVEN = 10,       /* the same, if much of the rest was watched without a pause: */
+	LONGEST = 40,      /* percent of the watched time, and */
+	LONG_MS = 500,     /* more than a few turns of the loop */
 	NS_PER_MS = 1000000,
 };
 
@@ -480,6 +483,16 @@ static void check_system(struct findings *findings)
 	set_system_command(findings, finding, &(struct next){"drsnoop"});
 }
 
+/*
+ * attar pauses its events while they are many. The shares of a time without pauses and of a time
+ * with them are not the same.
+ */
+static bool is_uneven(const struct overview_sums *sums, double unwatched)
+{
+	return unwatched > UNEVEN && sums->longest > (uint64_t)LONG_MS * NS_PER_MS &&
+	       percent_of(sums->longest, sums->watched) > LONGEST;
+}
+
 /* What the other findings, or that there are none, are based on. */
 static void check_basis(struct findings *findings)
 {
@@ -491,6 +504,8 @@ static void check_basis(struct findings *findings)
 		finding = add(findings, "unreliable", lost, LOST, "%");
 	else if (unwatched > UNWATCHED)
 		finding = add(findings, "unreliable", unwatched, UNWATCHED, "%");
+	else if (is_uneven(sums, unwatched))
+		finding = add(findings, "unreliable", unwatched, UNEVEN, "%");
 	if (!finding)
 		return;
 	finding->is_doubt = true;
@@ -501,8 +516,12 @@ static void check_basis(struct findings *findings)
 	else
 		append(finding->evidence, 0,
 			"of the time was not watched, to limit the CPU time of attar: shares refer "
-			"to the watched %.0f %%%s",
+			"to the watched %.0f %%%s%s",
 			100 - unwatched,
+			is_uneven(sums, unwatched)
+				? ", and are wrong if the load has changed: compare intervals (-i "
+				  "1s)"
+				: "",
 			sums->exact ? "; the kernel counted the time on a CPU and in the run queue"
 				    : "");
 	if (lost > LOST && attar_run_is_live(sums->run))

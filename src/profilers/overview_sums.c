@@ -627,6 +627,8 @@ static void set_times(struct overview_sums *sums, struct attar_run *run)
 	if (sums->scope == ATTAR_SCOPE_WHOLE)
 		recent = watched;
 	sums->scale = recent && recent < sums->elapsed ? (double)sums->elapsed / (double)recent : 1;
+	sums->watched = watched;
+	sums->longest = duty_longest(&o->duty, attar_run_until(run));
 }
 
 /* Of the rings of all sources. */

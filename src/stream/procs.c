@@ -3,6 +3,7 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <time.h>
 
 #include "base/file.h"
 #include "base/log.h"
@@ -10,6 +11,8 @@
 #include "stream/task_name.h"
 #include "symbol/address_space.h"
 #include "symbol/symbols.h"
+
+enum { READ_AGAIN = 100 }; /* the share of a CPU for one process, in reverse */
 
 void procs_init(struct procs *p, struct attar_symbols *symbols, bool live)
 {
@@ -369,6 +372,28 @@ static struct thread *enter_thread(struct procs *p, pid_t pid, pid_t tid)
 	return t;
 }
 
+static uint64_t cpu_time(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
+/*
+ * A process of another user can have so many mappings that reading them again and again would take
+ * all of attar's time.
+ */
+static void read_again(struct process *process)
+{
+	uint64_t began = cpu_time();
+
+	if (base_now() < process->not_before)
+		return;
+	attar_address_space_scan(process->pub.space);
+	process->not_before = base_now() + READ_AGAIN * (cpu_time() - began);
+}
+
 /* Old mappings stay: samples before the loss may be in them. */
 static void renew_mappings(struct procs *p, struct process *process)
 {
@@ -377,7 +402,7 @@ static void renew_mappings(struct procs *p, struct process *process)
 	process->renewals = p->renewals;
 	process->is_bare = false;
 	if (!process->is_unread)
-		attar_address_space_scan(process->pub.space);
+		read_again(process);
 }
 
 static void renew_thread(struct procs *p, struct thread *t)

@@ -29,13 +29,14 @@ enum {
 
 struct process {
 	struct attar_process pub;
-	struct comm *comm; /* whose text is pub.comm; NULL: none yet */
-	unsigned threads;  /* number of threads in the table that belong to it */
-	bool is_bare;      /* no mapping was recorded since its exec */
-	bool is_unread;    /* its mappings are to be read when an address is located */
-	uint64_t losses;   /* procs.losses at the exec */
-	uint64_t renewals; /* procs.renewals when its mappings were read */
-	uint8_t mark;      /* as that of a thread */
+	struct comm *comm;   /* whose text is pub.comm; NULL: none yet */
+	unsigned threads;    /* number of threads in the table that belong to it */
+	bool is_bare;        /* no mapping was recorded since its exec */
+	bool is_unread;      /* its mappings are to be read when an address is located */
+	uint64_t losses;     /* procs.losses at the exec */
+	uint64_t renewals;   /* procs.renewals when its mappings were read */
+	uint64_t not_before; /* ns: the next time that they may be read again */
+	uint8_t mark;        /* as that of a thread */
 };
 
 struct thread {

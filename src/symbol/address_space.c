@@ -2,11 +2,13 @@
 #include "symbol/address_space.h"
 
 #include "base/check_arg.h"
+#include "base/log.h"
 #include "base/proc.h"
 #include "symbol/maps.h"
 #include "symbol/symbols.h"
 
-enum { HUGE_PAGE = 2 << 20 }; /* bytes */
+enum { HUGE_PAGE = 2 << 20 };   /* bytes */
+enum { SCANNED_MAX = 1 << 12 }; /* mappings of code: programs with JIT code have some hundred */
 
 struct attar_address_space *attar_address_space_new(struct attar_symbols *symbols, pid_t pid)
 {
@@ -344,18 +346,41 @@ int attar_address_space_map(struct attar_address_space *space, const struct atta
 	return r;
 }
 
+struct scan {
+	struct attar_address_space *space;
+	unsigned n;
+};
+
 static int scan_one(void *ctx, const struct attar_mapping *mapping, bool executable)
 {
-	int r = attar_address_space_map(ctx, mapping);
+	struct scan *scan = ctx;
 
-	return r == -ENOMEM ? r : 0;
+	if (scan->n++ == SCANNED_MAX)
+		return -E2BIG;
+	return attar_address_space_map(scan->space, mapping) == -ENOMEM ? -ENOMEM : 0;
+}
+
+/* The process of another user may have many, to keep attar busy. */
+static void note_cut(struct attar_address_space *space)
+{
+	if (!space->is_cut)
+		log_note("process %d has more than %d mappings of code: code in the others has no "
+			 "names",
+			(int)space->pids[0], SCANNED_MAX);
+	space->is_cut = true;
 }
 
 int attar_address_space_scan(struct attar_address_space *space)
 {
 	CHECK_ARG(space, "space");
 
-	return maps_read_code(space->pids[0], scan_one, space);
+	struct scan scan = {.space = space};
+	int r = maps_read_code(space->pids[0], scan_one, &scan);
+
+	if (r != -E2BIG)
+		return r;
+	note_cut(space);
+	return 0;
 }
 
 /* ---- on the first location ---- */

@@ -34,6 +34,7 @@ struct attar_address_space {
 	uint16_t jit;                       /* the DSO of its anonymous memory; 0: none yet */
 	uint16_t kernel; /* the DSO of its kernel; ATTAR_DSO_UNKNOWN: one without names */
 	bool is_foreign; /* registers are of an architecture whose stacks cannot be unwound */
+	bool is_cut;     /* it has more mappings than are read */
 };
 
 /* attar_address_space_locate(), quick for an address in the mapping of the one before. */

@@ -748,6 +748,34 @@ def test_time_that_is_not_watched(words):
             naps * span - own['run queue'], rel=0.05)
 
 
+QUIET_THEN_BUSY = '''
+import os, sys, time
+quiet, busy = map(float, sys.argv[1:])
+(a, b), (c, d) = os.pipe(), os.pipe()
+if os.fork() == 0:
+    os.close(b)
+    while os.read(a, 1):
+        os.write(d, b'x')
+    os._exit(0)
+time.sleep(quiet)
+end = time.monotonic() + busy
+while time.monotonic() < end:
+    os.write(b, b'x')
+    os.read(c, 1)
+'''
+
+
+@pytest.mark.exclusive
+@pytest.mark.usefixtures('root')
+@pytest.mark.parametrize('quiet', [1.5, 0])
+def test_a_load_that_changes_is_doubtful(quiet):
+    """The quiet time was watched without a pause, and the busy time in parts."""
+    found = report('overview', '--', '/usr/bin/python3', '-I', '-S', '-c', QUIET_THEN_BUSY,
+                   str(quiet), '2.5')
+    assert ('if the load has changed' in str(found['remarks'])) == bool(quiet)
+    assert not quiet or 'unreliable' in found_in(found)
+
+
 CROWD = '''
 import threading, time
 def work():

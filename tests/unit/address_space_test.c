@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "attar/symbol.h"
 #include "symbol/address_space.h"
@@ -312,6 +314,30 @@ static void test_code_copied_before_the_scan(void **state)
 	attar_symbols_free(symbols);
 }
 
+/* Of a process with very many mappings of code, the first ones are read. */
+static void test_scan_of_many_mappings(void **state)
+{
+	enum { PAGE = 4096, MAPPINGS = 6000 };
+	struct attar_symbols *symbols;
+	struct attar_address_space *space;
+	char *at = mmap(NULL, 2 * MAPPINGS * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_ptr_not_equal(at, MAP_FAILED);
+	assert_int_equal(attar_symbols_new(NULL, &symbols), 0);
+	for (int n = 0; n <= MAPPINGS; n += MAPPINGS / 2) {
+		space = attar_address_space_new(symbols, getpid());
+		assert_non_null(space);
+		assert_int_equal(attar_address_space_scan(space), 0);
+		assert_int_equal(space->is_cut, n > 4000);
+		attar_address_space_free(space);
+		for (int i = n; i < n + MAPPINGS / 2 && i < MAPPINGS; i++)
+			assert_int_equal(
+				mprotect(at + 2 * i * PAGE, PAGE, PROT_READ | PROT_EXEC), 0);
+	}
+	munmap(at, 2 * MAPPINGS * PAGE);
+	attar_symbols_free(symbols);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -322,6 +348,7 @@ int main(void)
 		cmocka_unit_test(test_bounds),
 		cmocka_unit_test(test_untouched_binaries_are_forgotten),
 		cmocka_unit_test(test_code_copied_to_huge_pages),
+		cmocka_unit_test(test_scan_of_many_mappings),
 		cmocka_unit_test(test_code_copied_before_the_scan),
 	};
 
