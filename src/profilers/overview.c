@@ -64,6 +64,8 @@ static attar_location waiter(const struct thread_block *block)
 	if (n == block->depth)
 		return block->syscall;
 	first = block->stack[n];
+	if (!block->syscall) /* a page fault, of the code itself */
+		return first;
 	for (; n < block->depth; n++)
 		if (attar_location_dso(block->stack[n]) != attar_location_dso(first))
 			return block->stack[n];

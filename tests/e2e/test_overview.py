@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 import subprocess
+import tempfile
 import time
 from pathlib import Path
 
@@ -746,6 +747,19 @@ def test_time_that_is_not_watched(words):
         assert times['idle']['time'] == pytest.approx(idle * span, rel=0.05)
         assert times['sleep']['time'] == pytest.approx(
             naps * span - own['run queue'], rel=0.05)
+
+
+@pytest.mark.usefixtures('root')
+def test_page_faults_wait_in_the_function_that_faults():
+    """Not in the first one of another file, which is the start of the program."""
+    with tempfile.NamedTemporaryFile(dir='/var/tmp') as file:
+        file.write(os.urandom(2000 * 4096))
+        file.flush()
+        found = report('overview', '--', workload('majorfaults'), file.name)
+    time_of = {r['time spent']: r for r in rows(found, 'time')}
+    if 'disk' not in time_of or time_of['disk']['time'] < 20 * 10**6:
+        pytest.skip('the disk of /var/tmp answers at once')
+    assert time_of['disk']['in'] == 'touch'
 
 
 QUIET_THEN_BUSY = '''
