@@ -57,11 +57,15 @@ static void switch_check_free(struct attar_run *run, void *self)
 	switch_check_done(self);
 }
 
-/* Whether switches can be made: what a file or a receiver gets is not decoded. */
+/*
+ * Whether switches can be made: what a file or a receiver gets is not decoded. Sources of programs
+ * that start later would get numbers after the source of the records, which no profiler expects.
+ */
 static bool can_make(const struct attar_run *run)
 {
-	return !run->replay && !run->records && !run->sample_filter.is_on &&
-	       proc_has_first_pids() && (run->select.is_on || run_watches_system(run));
+	return !run->replay && !run->user.events.requests.n && !run->records &&
+	       !run->sample_filter.is_on && proc_has_first_pids() &&
+	       (run->select.is_on || run_watches_system(run));
 }
 
 static int switch_check_complete(struct attar_run *run, void *self)

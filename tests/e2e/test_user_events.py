@@ -11,6 +11,7 @@ import time
 import pytest
 
 import guest
+import scripts
 from command import ATTAR, BUILD, as_nobody, has, run, wait_until, workload
 
 pytestmark = pytest.mark.exclusive
@@ -323,6 +324,17 @@ def test_top_has_one_column_for_an_event(uprobes, no_kernel, tmp_path, spec, nam
     table = json.loads(out.read_text().splitlines()[-1])['sections'][0]
     assert [column['name'] for column in table['columns']] == ['tid', name, 'comm']
     assert [row[1:] for row in table['rows']] == [[100, 'emit']]
+
+
+def test_top_with_switches_of_whole_cpus(no_kernel, tmp_path):
+    """Events of programs that start later, beside an event that attar completes."""
+    out = tmp_path / 'x.json'
+    done = run('top', '-q', '-a', '-o', out, '-e',
+               'user_events:e2e_order//key=_pid/,sched:sched_switch//key=prev_pid/', '--',
+               EMIT, 'late', '100')
+    assert done.returncode == 0, done.stderr
+    found = scripts.rows(json.loads(out.read_text()), 'top')
+    assert sum(row['user_events:e2e_order'] or 0 for row in found) == 100
 
 
 def test_top_by_a_field_of_a_running_program(no_kernel, emitter, tmp_path):
