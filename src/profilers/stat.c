@@ -467,6 +467,7 @@ static int draw_lines(struct drawing *d, struct attar_report *report)
 static int draw_period(struct drawing *d, struct stat *s, struct attar_report *report)
 {
 	int r = draw_lines(d, report);
+	uint64_t time;
 
 	if (r < 0 || !s->interval)
 		return r;
@@ -474,6 +475,8 @@ static int draw_period(struct drawing *d, struct stat *s, struct attar_report *r
 	r = add_sums(d);
 	if (r < 0 || (s->summed + s->period / 2 < s->interval && !attar_run_ended(d->run)))
 		return r;
+	attar_report_get_span(report, &time, NULL);
+	attar_report_span(report, time, s->summed); /* the heading is that of the sums */
 	return draw_sums(d, s, report);
 }
 
