@@ -15,7 +15,7 @@
 enum { PRIO_DEADLINE = -1, PRIO_REALTIME = 99, PRIO_NORMAL = 120 };
 enum { TASK_INTERRUPTIBLE = 0x01, TASK_UNINTERRUPTIBLE = 0x02, TASK_REPORT_IDLE = 0x80 };
 
-/* ---- the records ---- */
+/* ---- the source of the records ---- */
 
 /* The event has no samples. */
 static int on_no_sample(struct attar_run *run, void *self, const struct attar_event *ev)
@@ -38,6 +38,8 @@ int switch_records_add(struct attar_run *run, const struct perf_event_attr *swit
 	return r;
 }
 
+/* ---- the fields of samples ---- */
+
 static void put_number(
 	const struct switch_records *records, const struct attar_field *field, int64_t number)
 {
@@ -53,7 +55,7 @@ static void put_number(
 static void put_name(
 	const struct switch_records *records, const struct attar_field *field, const char *text)
 {
-	if (field)
+	if (field && field->size) /* a recording has the format */
 		strncpy(records->raw + field->offset, text, field->size - (size_t)1);
 }
 
@@ -84,6 +86,8 @@ static bool uses_prio(const struct source *s)
 			return true;
 	return false;
 }
+
+/* ---- life ---- */
 
 int switch_records_begin(
 	struct switch_records *records, struct attar_run *run, const struct source *source)

@@ -178,14 +178,13 @@ static void name(pid_t tid, const char *comm)
 	procs_name(&m.stream.procs, procs_thread(&m.stream.procs, tid, tid), comm);
 }
 
-static int begin_making(void **state)
+static int begin_with_format(void **state, const char *format)
 {
 	struct source s = {.spec = &m.spec, .fn = on_made};
 
 	memset(&m, 0, sizeof(m));
 	begin(state);
-	assert_int_equal(
-		attar_format_parse("sched", format_text, strlen(format_text), &m.format), 0);
+	assert_int_equal(attar_format_parse("sched", format, strlen(format), &m.format), 0);
 	m.spec = (struct attar_event_spec){.format = m.format};
 	assert_int_equal(attar_symbols_new(NULL, &m.symbols), 0);
 	procs_init(&m.stream.procs, m.symbols, false);
@@ -214,6 +213,11 @@ static int begin_making(void **state)
 	name(A, "a");
 	name(B, "b");
 	return 0;
+}
+
+static int begin_making(void **state)
+{
+	return begin_with_format(state, format_text);
 }
 
 static int end_making(void **state)
@@ -345,6 +349,30 @@ static void test_what_is_not_made(void **state)
 	assert_false(check.lacks_some); /* after a pause, or a loss, the task was unknown */
 }
 
+/* A recording can have any format. */
+static void test_names_of_odd_sizes(void **state)
+{
+	static const struct {
+		const char *size, *name;
+	} sizes[] = {{"0", ""}, {"1", ""}, {"2", "b"}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		char text[sizeof(format_text)], *at;
+
+		memcpy(text, format_text, sizeof(text));
+		at = strstr(strstr(text, "next_comm"), "size:16") + strlen("size:");
+		at[0] = '0';
+		at[1] = *sizes[i].size;
+		begin_with_format(state, text);
+		sample(1, A, 0);
+		put(1, false, B, 0, false);
+		assert_int_equal(m.made, 1);
+		assert_string_equal(m.last.next_comm, sizes[i].name);
+		assert_int_equal(m.last.next_pid, B);
+		end_making(state);
+	}
+}
+
 /* Records are not needed where enough switches from the idle task arrive. */
 static void test_trust(void **state)
 {
@@ -382,6 +410,7 @@ int main(void)
 		MAKING(test_priorities),
 		MAKING(test_what_is_not_made),
 		MAKING(test_trust),
+		cmocka_unit_test(test_names_of_odd_sizes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
