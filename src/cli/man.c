@@ -377,6 +377,7 @@ static void man_environment(struct buf *b)
 				     "process without rights"},
 		{"ATTAR_PRESETS", "the directory of the user's presets; empty: none"},
 		{"ATTAR_PYTHON", "the interpreter of attar python (default: python3 in PATH)"},
+		{"PYTHONPATH", "folders of modules for attar python; relative ones are left out"},
 		{"CLICKHOUSE_PASSWORD", "the password for -o clickhouse://"},
 		{"DEBUGINFOD_URLS",
 			"servers from which missing debug files are downloaded; DEBUGINFOD_TIMEOUT "

@@ -24,7 +24,7 @@ enum {
 	MEMORY = 10,       /* percent of the time */
 	LOST = 20,         /* percent of the events */
 	UNWATCHED = 50,    /* percent of the time */
-	UNEVEN = 10,       /* the same, if much of the rest was watched without a pause: */
+	UNEVEN = 25,       /* the same, if much of the rest was watched without a pause: */
 	LONGEST = 40,      /* percent of the watched time, and */
 	LONG_MS = 500,     /* more than a few turns of the loop */
 	NS_PER_MS = 1000000,

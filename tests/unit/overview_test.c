@@ -125,7 +125,7 @@ static void test_locks_beside_sleep(void **state)
 	set_part(f, PART_LOCK, second);
 	f->sums.parts[PART_SLEEP] = f->process.parts[PART_SLEEP] = 5 * second;
 	assert_true(finds(f, "lock"));
-	assert_string_equal(f->findings[1].value_text, "20.0 %");
+	assert_string_equal(f->findings[0].value_text, "20.0 %");
 	f->sums.parts[PART_LOCK] -= second / 100;
 	assert_false(finds(f, "lock"));
 	f->sums.parts[PART_SLEEP] = 19 * second / 2;
