@@ -110,9 +110,9 @@ struct overview {
 	struct duty duty;
 	struct system_stat began, last, now;
 	struct thread_scheds scheds_began, scheds_last, scheds; /* of a live run */
-	uint32_t sampler;                                       /* number of its source */
-	bool has_faults;                                        /* a recording has page faults */
-	bool has_ends;                                          /* it is known how processes end */
+	uint32_t sampler; /* number of its source */
+	bool has_faults;  /* a recording has page faults */
+	bool has_ends;    /* it is known how processes end */
 	uint64_t watched_before, switches_before, migrations_before;
 	unsigned cpus; /* that had events */
 	bool has_selection;

@@ -338,7 +338,7 @@ static struct culprit find_culprit(const struct overview_sums *sums, enum overvi
 			add_to_group(&c.group, process, part);
 	}
 	c.is_group = c.group.processes > 1 && c.group.parts[part] >= half;
-	c.is_spread = !c.is_group;
+	c.is_spread = !c.is_group && c.processes > 1;
 	return c;
 }
 
@@ -484,12 +484,13 @@ static void check_system(struct findings *findings)
 }
 
 /*
- * attar pauses its events while they are many. The shares of a time without pauses and of a time
- * with them are not the same.
+ * attar pauses its events while they are many: a long time without a pause, beside a time with
+ * pauses, means that the load has changed. An interval is short enough to have one load.
  */
 static bool is_uneven(const struct overview_sums *sums, double unwatched)
 {
-	return unwatched > UNEVEN && sums->longest > (uint64_t)LONG_MS * NS_PER_MS &&
+	return sums->scope == ATTAR_SCOPE_WHOLE && unwatched > UNEVEN &&
+	       sums->longest > (uint64_t)LONG_MS * NS_PER_MS &&
 	       percent_of(sums->longest, sums->watched) > LONGEST;
 }
 

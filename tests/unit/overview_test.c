@@ -317,6 +317,42 @@ static void test_unwatched(void **state)
 	assert_true(says(f, "; the kernel counted the time on a CPU and in the run queue"));
 }
 
+/* Much of the watched time was one without a pause. */
+static void test_uneven(void **state)
+{
+	struct fixture *f = *state;
+
+	f->sums.scope = ATTAR_SCOPE_WHOLE;
+	f->sums.scale = 100.0 / 74;
+	f->sums.watched = 74 * second / 10;
+	f->sums.longest = 3 * second;
+	assert_true(finds(f, "unreliable"));
+	assert_true(says(f, "wrong if the load has changed"));
+	f->sums.scope = ATTAR_SCOPE_INTERVAL;
+	assert_false(finds(f, "unreliable"));
+	f->sums.scope = ATTAR_SCOPE_WHOLE;
+	f->sums.scale = 100.0 / 76;
+	assert_false(finds(f, "unreliable"));
+	f->sums.scale = 100.0 / 74;
+	f->sums.longest = 29 * second / 10;
+	assert_false(finds(f, "unreliable"));
+	f->sums.longest = second / 2;
+	f->sums.watched = second;
+	assert_false(finds(f, "unreliable"));
+}
+
+/* The times of threads that have no process are in no process. */
+static void test_one_process_is_not_spread(void **state)
+{
+	struct fixture *f = *state;
+
+	set_part(f, PART_LOCK, 5 * second);
+	f->process.parts[PART_LOCK] = second;
+	assert_true(finds(f, "lock"));
+	assert_true(says(f, "worker (pid"));
+	assert_false(says(f, "spread over"));
+}
+
 /* A thread that is in one reading only, or has the number of an earlier one, is unknown. */
 static void test_thread_scheds(void **state)
 {
@@ -388,7 +424,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {TEST(test_shares), TEST(test_least_time),
 		TEST(test_locks_beside_sleep), TEST(test_run_delay), TEST(test_block_latency),
 		TEST(test_counts), TEST(test_system), TEST(test_order), TEST(test_short_waits),
-		TEST(test_observed), TEST(test_unwatched), TEST(test_thread_scheds),
+		TEST(test_observed), TEST(test_unwatched), TEST(test_uneven),
+		TEST(test_one_process_is_not_spread), TEST(test_thread_scheds),
 		TEST(test_running_process), TEST(test_target_of_the_user)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
