@@ -7,21 +7,17 @@ import re
 import shlex
 import subprocess
 import tempfile
-import time
-from pathlib import Path
 
 import pytest
 
 import guest
 from command import ATTAR, BUILD, run, workload
-from scripts import lacks_events, of_script, report, report_until, rows, section
+from scripts import of_script, report, report_until, rows, section
 
 pytestmark = pytest.mark.exclusive
 
 MS = 1_000_000
 LARGE = ('-m', 8192)  # each ring holds all events of 1.5 s of writes to a disk, 10 to 30 MB
-FAILING = 2_000_000
-PINGS = 200000
 
 EVENTS = '''event cpu-clock stack
 event sched:sched_switch stack prev_comm:char[16] prev_pid:pid_t prev_prio:int prev_state:s64 \
@@ -499,80 +495,6 @@ def test_a_call_whose_function_jumps_to_another():
     assert call['on CPU'] > 20 * MS
 
 
-PING_PONG = f"""
-import os, resource, sys
-def switches(): # of all CPUs, also those of idle tasks
-    return int(open('/proc/stat').read().partition('ctxt ')[2].split()[0])
-before = switches()
-os.sched_setaffinity(0, {{min(os.sched_getaffinity(0))}})
-a, b = os.pipe(), os.pipe()
-if not os.fork():
-    os.close(b[0]); os.close(a[1])
-    while os.read(a[0], 1): os.write(b[1], b'x')
-    os._exit(0)
-os.close(a[0]); os.close(b[1])
-for i in range({PINGS}):
-    os.write(a[1], b'x'); os.read(b[0], 1)
-os.close(a[1]); os.wait()
-used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-open(sys.argv[1], 'w').write(
-    f'{{sum(u.ru_nvcsw + u.ru_nivcsw for u in used)}} {{switches() - before}}')"""
-
-
-@pytest.mark.usefixtures('root')
-@pytest.mark.parametrize('words', [[], ['-a']], ids=['command', 'system'])
-def test_switches_are_counted_during_pauses(tmp_path, words):
-    """
-    Two programs wake each other on one CPU. Those of a command are counted exactly: the program
-    also knows of those before it is executed, but not of those at its end.
-    """
-    found = report('overview', *words, '--', '/usr/bin/python3', '-I', '-S', '-c', PING_PONG,
-                   tmp_path / 'truth')
-    own, system = map(int, (tmp_path / 'truth').read_text().split())
-    switches, = (r['count'] for r in rows(found, 'counts') if r['what'] == 'context switches')
-    assert own >= 2 * PINGS
-    share, = re.findall(r'for only (\d+) % of the time; times are estimates',
-                        str(found['remarks']))
-    assert all(round(r['watched']) == int(share)
-               for r in rows(found, 'time') + rows(found, 'latency'))
-    findings = [r['finding'] for r in rows(found, 'findings')]
-    assert ('unreliable' in findings) == (int(share) < 50 and findings != []) or int(share) == 50
-    if words:
-        assert own <= switches <= 1.05 * system
-    else:
-        assert own - 20 <= switches <= own + 100
-
-
-@pytest.mark.usefixtures('root')
-def test_estimates_of_frequent_calls():
-    """
-    All are counted, with few of the start of the program. Which ones fail is known from 400
-    samples: four standard deviations of a quarter of them are 9 %.
-    """
-    program = f"""
-import os
-for i in range({FAILING}):
-    try: os.close(-1) if i % 4 else os.rmdir(\'/nonexistent\')
-    except OSError: pass"""
-    found = report('overview', '--', '/usr/bin/python3', '-I', '-S', '-c', program)
-    calls = {r['syscall']: r for r in rows(found, 'system calls')}
-    assert (calls['close']['mostly'], calls['rmdir']['mostly']) == ('EBADF', 'ENOENT')
-    errors = {name: calls[name]['errors'] for name in ('close', 'rmdir')}
-    assert errors['rmdir'] / sum(errors.values()) == pytest.approx(0.25, abs=0.09), found
-    failing, = (r['count'] for r in rows(found, 'counts') if r['what'] == 'failing calls')
-    assert FAILING <= failing <= FAILING + 100, found
-    assert sum(r['errors'] for name, r in calls.items() if name != 'readlink') <= failing
-    unseen = int(re.search(r'(\d+) failing calls were only counted', str(found['remarks']))[1])
-    assert unseen - 100 <= sum(r['estimated'] for r in calls.values()) <= unseen
-    assert all(r['estimated'] <= r['errors'] for r in calls.values())
-    assert any('failing calls were only counted, not sampled' in r for r in found['remarks'])
-    evidence, = (r['values']['evidence'] for r in rows(found, 'findings')
-                 if r['finding'] == 'failing calls')
-    share, = re.findall(r'except those that programs repeat, (\d+) % of them close with EBADF',
-                        evidence)
-    assert float(share) == pytest.approx(75, abs=9)
-
-
 @pytest.mark.usefixtures('root')
 @pytest.mark.parametrize('number, is_finding', [(errno.EINVAL, False), (errno.ENOENT, True)])
 def test_calls_of_realpath_are_no_failure(number, is_finding):
@@ -591,36 +513,6 @@ while time.monotonic() < end:
     failing, = (r['count'] for r in rows(found, 'counts') if r['what'] == 'failing calls')
     assert (failing > 5000) == is_finding
     assert {r['syscall']: r['errors'] for r in rows(found, 'system calls')}['readlink'] > 5000
-
-
-@pytest.mark.usefixtures('root')
-@pytest.mark.parametrize('n', [4, 37000, 400000])
-def test_failing_calls_are_exact(n):
-    """
-    While the calls of another program fail all the time. The start of the program, with the search
-    for it in PATH, has as many failing calls each time.
-    """
-    def failing(n):
-        found = report('overview', '--', workload('failing'), n)
-        count, = (r['count'] for r in rows(found, 'counts') if r['what'] == 'failing calls')
-        calls = {r['syscall']: r['errors'] for r in rows(found, 'system calls')}
-        commands = [r['values']['command'] for r in rows(found, 'findings')
-                    if r['finding'] == 'failing calls']
-        return count, calls, commands
-
-    with subprocess.Popen([workload('failing'), '0']) as other:
-        try:
-            start = failing(1)[0] - 1
-            for _ in range(3):
-                count, calls, commands = failing(n)
-                assert count == n + start
-                assert calls['read'] == n  # EAGAIN
-                # other calls have only those of the start
-                assert n <= sum(calls.values()) - calls['read'] <= n + start
-                if n == 400000:
-                    assert commands == [f'attar syscalls -- {workload("failing")} {n}']
-        finally:
-            other.kill()
 
 
 @pytest.mark.usefixtures('root')
@@ -705,50 +597,6 @@ sys.stdin.read()'''], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as sleeper:
     assert first['values']['command'] == f'attar offcpu -p {sleeper.pid}'
 
 
-def run_delay(pid):
-    """Of all threads, ns: exact."""
-    return sum(int(file.read_text().split()[1])
-               for file in Path(f'/proc/{pid}/task').glob('*/schedstat'))
-
-
-@pytest.mark.usefixtures('root')
-@pytest.mark.parametrize('words', [[], ['-a']], ids=['process', 'system'])
-def test_time_that_is_not_watched(words):
-    """
-    300 threads nap for 100 ms, shorter than the pauses, so no nap is idle; 20 others sleep all
-    the time, and one computes. The kernel counts the run queue for a longer time. In
-    the whole system, a nap of more than 100 ms is idle, and threads without events are left out.
-    """
-    naps, idle = 300, 20
-    with subprocess.Popen([workload('naps'), str(naps), '100', str(idle)],
-                          stdout=subprocess.PIPE) as process:
-        try:
-            assert process.stdout.readline() == b'ready\n'
-            before, began = run_delay(process.pid), time.monotonic_ns()
-            found = report('overview', '-d', 4, *(words or ['-p', process.pid]))
-            delay, elapsed = run_delay(process.pid) - before, time.monotonic_ns() - began
-        finally:
-            process.kill()
-    span = found['interval_ns']
-    times = {r['time spent']: r for r in rows(found, 'time')}
-    watched = times['sleep']['watched'] if 'sleep' in times else times['idle']['watched']
-    assert watched < 100
-    assert ('unreliable' in found_in(found)) == (watched < 50)
-    assert found['remarks'][0].startswith('unreliable: ') == (watched < 50)
-    assert any('the kernel counted the time on a CPU and in the run queue' in r
-               for r in found['remarks'])
-    own, = (r for r in rows(found, 'processes') if r['pid'] == process.pid)
-    assert own['threads'] == naps + 1 + (0 if words else idle)
-    assert own['run queue'] <= delay
-    assert own['run queue'] >= 0.5 * delay * span / elapsed
-    if not words and not lacks_events(found):
-        assert sum(r['time'] for r in times.values()) == pytest.approx(
-            (naps + idle + 1) * span, rel=0.02)
-        assert times['idle']['time'] == pytest.approx(idle * span, rel=0.05)
-        assert times['sleep']['time'] == pytest.approx(
-            naps * span - own['run queue'], rel=0.05)
-
-
 @pytest.mark.usefixtures('root')
 def test_page_faults_wait_in_the_function_that_faults():
     """Not in the first one of another file, which is the start of the program."""
@@ -760,77 +608,6 @@ def test_page_faults_wait_in_the_function_that_faults():
     if 'disk' not in time_of or time_of['disk']['time'] < 20 * 10**6:
         pytest.skip('the disk of /var/tmp answers at once')
     assert time_of['disk']['in'] == 'touch'
-
-
-QUIET_THEN_BUSY = '''
-import os, sys, time
-quiet, busy = map(float, sys.argv[1:])
-(a, b), (c, d) = os.pipe(), os.pipe()
-if os.fork() == 0:
-    os.close(b)
-    while os.read(a, 1):
-        os.write(d, b'x')
-    os._exit(0)
-time.sleep(quiet)
-end = time.monotonic() + busy
-while time.monotonic() < end:
-    os.write(b, b'x')
-    os.read(c, 1)
-'''
-
-
-@pytest.mark.exclusive
-@pytest.mark.usefixtures('root')
-@pytest.mark.parametrize('quiet', [1.5, 0])
-def test_a_load_that_changes_is_doubtful(quiet):
-    """The quiet time was watched without a pause, and the busy time in parts."""
-    found = report('overview', '--', '/usr/bin/python3', '-I', '-S', '-c', QUIET_THEN_BUSY,
-                   str(quiet), '2.5')
-    assert ('if the load has changed' in str(found['remarks'])) == bool(quiet)
-    assert not quiet or 'unreliable' in found_in(found)
-
-
-CROWD = '''
-import threading, time
-def work():
-    while True:
-        time.sleep(0.002)
-        sum(range(200))
-for _ in range(600):
-    threading.Thread(target=work, daemon=True).start()
-print('ready', flush=True)
-time.sleep(60)
-'''
-
-
-@pytest.mark.exclusive
-@pytest.mark.usefixtures('root')
-def test_a_crowd_of_threads():
-    """attar waits for a CPU behind hundreds of threads, while they switch as often as they can."""
-    def lost():
-        notes = report('overview', '-p', crowd.pid, '-d', '3s')['notes']
-        return notes['lost'] / (notes['lost'] + notes['seen'])
-
-    with subprocess.Popen(['/usr/bin/python3', '-I', '-S', '-c', CROWD],
-                          stdout=subprocess.PIPE) as crowd:
-        try:
-            assert crowd.stdout.readline() == b'ready\n'
-            shares = [lost() for _ in range(3)]
-        finally:
-            crowd.kill()
-    assert min(shares) < 0.1, shares
-
-
-@pytest.mark.usefixtures('root')
-def test_events_need_no_system_calls(tmp_path):
-    """Not even getpid(2), as often as attar leaves out its own events."""
-    out = tmp_path / 'out.json'
-    found = report('stat', '-e', 'syscalls:sys_enter_getpid', '--',
-                   ATTAR, 'overview', '-q', '-o', out, '--',
-                   'sh', '-c', f'timeout 1 {workload("naps")} 100 10 0; true')
-    calls, = (row['value'] for row in rows(found, 'counts'))
-    seen = json.loads(out.read_text())['notes']['seen']
-    assert seen > 1000 and calls < seen / 10
 
 
 @pytest.mark.usefixtures('root')
