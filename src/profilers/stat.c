@@ -476,7 +476,7 @@ static int draw_period(struct drawing *d, struct stat *s, struct attar_report *r
 	if (r < 0 || (s->summed + s->period / 2 < s->interval && !attar_run_ended(d->run)))
 		return r;
 	attar_report_get_span(report, &time, NULL);
-	attar_report_span(report, time, s->summed); /* the heading is that of the sums */
+	attar_report_span(report, time, s->summed); /* the heading shows the time of the sums */
 	return draw_sums(d, s, report);
 }
 

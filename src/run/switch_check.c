@@ -200,8 +200,8 @@ static void switch_check_exec(struct switch_check *check, uint32_t cpu, pid_t ti
 }
 
 /*
- * A task is being switched out, or was switched in, for which the kernel may write a record or not:
- * makes the switch, unless its sample was delivered before, or it was made of the first record.
+ * A record of a task that is being switched out, or was switched in: makes the switch, unless its
+ * sample was delivered, or the switch was made from the other record of it.
  */
 static int switch_check_make(
 	struct switch_check *check, struct attar_run *run, const struct attar_event *ev)

@@ -3,8 +3,8 @@
  * Switches that the kernel counts, but does not deliver as samples of sched:sched_switch: on some
  * virtual machines, no sample that is taken in the idle task of some CPUs, or in some threads of
  * the kernel, arrives. They are made from PERF_RECORD_SWITCH_CPU_WIDE (Linux 4.3), which another
- * event writes in the context of the task that is being switched out, and of the one that was
- * switched in: one of both arrives unless both tasks are such.
+ * event writes in the context of the task that is being switched out, and of the task that was
+ * switched in: one of the two records arrives, unless this concerns both tasks.
  */
 #ifndef RUN_SWITCH_RECORDS_H
 #define RUN_SWITCH_RECORDS_H

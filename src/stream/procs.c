@@ -12,7 +12,7 @@
 #include "symbol/address_space.h"
 #include "symbol/symbols.h"
 
-enum { READ_AGAIN = 100 }; /* the share of a CPU for one process, in reverse */
+enum { READ_AGAIN = 100 }; /* times the CPU time that the last reading of mappings took */
 
 void procs_init(struct procs *p, struct attar_symbols *symbols, bool live)
 {
@@ -384,7 +384,7 @@ static uint64_t cpu_time(void)
  * A process of another user can have so many mappings that reading them again and again would take
  * all of attar's time.
  */
-static void read_again(struct process *process)
+static void read_mappings_again(struct process *process)
 {
 	uint64_t began = cpu_time();
 
@@ -402,7 +402,7 @@ static void renew_mappings(struct procs *p, struct process *process)
 	process->renewals = p->renewals;
 	process->is_bare = false;
 	if (!process->is_unread)
-		read_again(process);
+		read_mappings_again(process);
 }
 
 static void renew_thread(struct procs *p, struct thread *t)

@@ -35,6 +35,11 @@ def alone():
         yield
 
 
+def mount_at(where):
+    """The command that mounts the v1 hierarchy."""
+    return ['mount', '-t', 'cgroup', '-o', 'perf_event', 'none', where]
+
+
 def in_v2():
     """
     Whether v2 has the perf_event controller: v1 keeps it until its last group is removed.
@@ -55,7 +60,7 @@ def remove(group):
 @contextlib.contextmanager
 def v1_hierarchy(where):
     """Mount it for one test; retry the unmount until the kernel gives the controller back."""
-    mount = ['mount', '-t', 'cgroup', '-o', 'perf_event', 'none', where]
+    mount = mount_at(where)
     done = subprocess.run(mount, capture_output=True, text=True)
     if done.returncode:
         pytest.skip(f'cannot mount the v1 perf_event hierarchy: {done.stderr.strip()}')
@@ -81,7 +86,7 @@ def repair():
     if os.geteuid() or in_v2() or 'v1' in hierarchies():
         return
     with alone(), tempfile.TemporaryDirectory() as where:
-        mount = ['mount', '-t', 'cgroup', '-o', 'perf_event', 'none', where]
+        mount = mount_at(where)
         if subprocess.run(mount, stderr=subprocess.DEVNULL, check=False).returncode:
             return
         for group in Path(where).glob('attar-test-*'):
