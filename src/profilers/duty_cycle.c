@@ -10,6 +10,7 @@ enum {
 	NICE = -20,
 	SLACK_NS = 10000000, /* CPU time: of a single turn */
 	PAUSE_MAX_NS = 1000000000,
+	EVENTS_MIN = 1000, /* a second */
 };
 
 /* Share of a CPU, while the sources are enabled, above which they flood. */
@@ -108,8 +109,8 @@ static void end_reading(struct duty *duty, uint64_t used)
 	duty->is_read = true;
 }
 
-static int resume(struct duty *duty, struct attar_run *run, uint64_t used, uint64_t *ret_from,
-	uint64_t *ret_to)
+static int resume(struct duty *duty, struct attar_run *run, uint64_t used, uint64_t events,
+	uint64_t *ret_from, uint64_t *ret_to)
 {
 	int r;
 
@@ -118,6 +119,7 @@ static int resume(struct duty *duty, struct attar_run *run, uint64_t used, uint6
 	duty->paused += duty->on_since - duty->paused_at;
 	duty->used_off += used - duty->used_then;
 	duty->used_then = used;
+	duty->events_then = events;
 	r = enable(duty, run, true);
 	*ret_to = now_of(CLOCK_MONOTONIC);
 	duty->paused_at = 0;
@@ -125,7 +127,15 @@ static int resume(struct duty *duty, struct attar_run *run, uint64_t used, uint6
 	return r < 0 ? r : DUTY_RESUMES;
 }
 
-int duty_turn(struct duty *duty, struct attar_run *run, uint64_t *ret_from, uint64_t *ret_to)
+/* Whether events since the last pause can cost something; on a slow machine, the rest does. */
+static bool has_events(const struct duty *duty, uint64_t now, uint64_t events)
+{
+	return (double)(events - duty->events_then) >
+	       EVENTS_MIN * ((double)(now - duty->on_since) / 1e9);
+}
+
+int duty_turn(struct duty *duty, struct attar_run *run, uint64_t events, uint64_t *ret_from,
+	uint64_t *ret_to)
 {
 	uint64_t now = now_of(CLOCK_MONOTONIC), used = now_of(CLOCK_PROCESS_CPUTIME_ID);
 	double costs;
@@ -144,8 +154,9 @@ int duty_turn(struct duty *duty, struct attar_run *run, uint64_t *ret_from, uint
 	costs = cost(duty, now, used);
 	if (duty->paused_at &&
 		(is_within_share(duty, now, costs) || now >= duty->paused_at + PAUSE_MAX_NS))
-		return resume(duty, run, used, ret_from, ret_to);
-	if (duty->paused_at || is_within_share(duty, now, costs - SLACK_NS))
+		return resume(duty, run, used, events, ret_from, ret_to);
+	if (duty->paused_at || is_within_share(duty, now, costs - SLACK_NS) ||
+		!has_events(duty, now, events))
 		return DUTY_SAME;
 	r = duty_pause(duty, run);
 	end_reading(duty, used);

@@ -17,20 +17,21 @@ struct duty {
 
 	uint32_t sources[DUTY_SOURCES_MAX];
 	size_t n;
-	uint64_t began;     /* ns; 0: not yet */
-	uint64_t used_then; /* CPU time of attar at that time, or at the last change, ns */
-	uint64_t on_since;  /* since the last pause */
-	uint64_t paused_at; /* ns; 0: not paused */
-	uint64_t watched;   /* ns, up to on_since */
-	uint64_t longest;   /* ns: of the times without a pause */
-	uint64_t paused;    /* ns, up to paused_at */
-	uint64_t used_on;   /* CPU time while the sources were enabled, up to used_then */
-	uint64_t used_off;  /* and while they were paused */
-	bool is_read;       /* so were the events before the pause */
-	bool is_heavy;      /* reading took a large part of a CPU before the last pause */
-	bool is_flooded;    /* so the next pause begins at the next event */
-	int nice;           /* of this thread before the first turn */
-	bool is_raised;     /* its priority is */
+	uint64_t began;       /* ns; 0: not yet */
+	uint64_t used_then;   /* CPU time of attar at that time, or at the last change, ns */
+	uint64_t on_since;    /* since the last pause */
+	uint64_t paused_at;   /* ns; 0: not paused */
+	uint64_t watched;     /* ns, up to on_since */
+	uint64_t longest;     /* ns: of the times without a pause */
+	uint64_t paused;      /* ns, up to paused_at */
+	uint64_t used_on;     /* CPU time while the sources were enabled, up to used_then */
+	uint64_t used_off;    /* and while they were paused */
+	uint64_t events_then; /* so far, at on_since */
+	bool is_read;         /* so were the events before the pause */
+	bool is_heavy;        /* reading took a large part of a CPU before the last pause */
+	bool is_flooded;      /* so the next pause begins at the next event */
+	int nice;             /* of this thread before the first turn */
+	bool is_raised;       /* its priority is */
 };
 
 /* Adds the sources from number `first` to the newest one. Only from open(). */
@@ -54,11 +55,13 @@ static inline int duty_event(struct duty *duty, struct attar_run *run)
 enum duty_change { DUTY_SAME, DUTY_PAUSED, DUTY_RESUMES };
 
 /*
- * For attar_profiler.turn: pauses the sources, or enables them again. DUTY_RESUMES: there
- * are no events from *ret_from to *ret_to, ns; all earlier events have been delivered. Returns
- * enum duty_change or a negative errno.
+ * For attar_profiler.turn: pauses the sources, or enables them again. events: so far, of the
+ * sources and others; fewer than 1,000 a second are not paused. DUTY_RESUMES: there are no events
+ * from *ret_from to *ret_to, ns; all earlier events have been delivered. Returns enum duty_change
+ * or a negative errno.
  */
-int duty_turn(struct duty *duty, struct attar_run *run, uint64_t *ret_from, uint64_t *ret_to);
+int duty_turn(struct duty *duty, struct attar_run *run, uint64_t events, uint64_t *ret_from,
+	uint64_t *ret_to);
 
 /* The end of the time that was watched, at most `until`: times of states end there. */
 uint64_t duty_until(const struct duty *duty, uint64_t until);

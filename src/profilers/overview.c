@@ -460,7 +460,7 @@ static int overview_turn(struct attar_run *run, void *self)
 	if (attar_run_is_live(run) && !o->scheds_began.time)
 		r = thread_scheds_read(run, &o->scheds_began);
 	if (r == 0)
-		r = duty_turn(&o->duty, run, &from, &to);
+		r = duty_turn(&o->duty, run, o->times.events + o->events, &from, &to);
 	if (r == DUTY_RESUMES) {
 		r = thread_times_divide(run, &o->times, from);
 		thread_times_forget(&o->times, from, to);
