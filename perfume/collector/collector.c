@@ -151,6 +151,7 @@ int perfume_collector_new(
 	memcpy(c->pids, options->pids ? options->pids : c->pids,
 		options->n_pids * sizeof(*c->pids));
 	c->only_started = options->only_started;
+	c->began = c->polled = perfume_collector_now();
 	snprintf(c->variable, sizeof(c->variable), COLLECTOR_VARIABLE "=%016llx:%s",
 		(unsigned long long)c->id, c->patterns);
 	if (!c->n_pids && !c->only_started && *c->patterns)
@@ -364,12 +365,14 @@ int perfume_collector_poll(struct perfume_collector *c, int all)
 	 * Older records have been published by now, unless their thread was preempted while
 	 * writing.
 	 */
-	c->horizon = all ? UINT64_MAX : perfume_collector_now();
+	c->polled = perfume_collector_now();
+	c->horizon = all ? UINT64_MAX : c->polled;
 	for (link = &c->writers; (writer = *link) != NULL;) {
 		int drained = writer->gone;
 
 		perfume_writer_visit(c, writer);
 		perfume_reader_visit(c, writer);
+		writer->visited = c->polled;
 		if (drained && !perfume_writer_waits(writer)) {
 			*link = writer->next;
 			perfume_writer_free(c, writer);
@@ -400,10 +403,11 @@ static uint32_t without_room(const struct perfume_collector *c, const struct wri
 	return n;
 }
 
-/* Counts users who have no place for another program, and finds the one with the most places. */
+/* Counts users without a place for another program, and finds those with most places and losses. */
 static void add_users(const struct perfume_collector *c, struct perfume_collector_stats *stats)
 {
 	const struct user *user;
+	uint64_t most_lost = 0;
 	uint32_t most = 0;
 
 	for (user = c->users; user; user = user->next) {
@@ -414,6 +418,13 @@ static void add_users(const struct perfume_collector *c, struct perfume_collecto
 		if (places >= most) {
 			most = places;
 			stats->no_room_user = user->uid;
+		}
+		if (perfume_user_is_trusted(user))
+			continue;
+		stats->lost_of_others += user->lost;
+		if (user->lost > most_lost) {
+			most_lost = user->lost;
+			stats->others_user = user->uid;
 		}
 	}
 }
@@ -427,14 +438,14 @@ void perfume_collector_stats(
 
 	*ret_stats = c->past;
 	ret_stats->no_room = c->past.writers == MAX_WRITERS;
+	ret_stats->has_several_users = c->has_several_users;
 	add_users(c, ret_stats);
 	for (writer = c->writers; writer; writer = writer->next) {
 		ret_stats->no_room += without_room(c, writer);
 		if (!writer->n_chosen)
 			continue;
 		ret_stats->no_claim += writer->claim < 0;
-		if (writer->area->lost > writer->lost_no_ring_before)
-			ret_stats->lost_no_ring += writer->area->lost - writer->lost_no_ring_before;
+		ret_stats->lost_no_ring += writer->lost_no_ring;
 		for (i = 0; i < writer->n_readers; i++) {
 			reader = writer->readers[i];
 			ret_stats->read += reader->read;

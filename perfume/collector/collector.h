@@ -61,7 +61,8 @@ struct perfume_received {
 
 /*
  * For all rings of programs with selected events, from the time each ring was found: written = read
- * + lost, exactly. `read` includes events that only other collectors of the same program selected;
+ * + lost, exactly, unless the program forges them: a loss counts as far as it is possible in the
+ * time. `read` includes events that only other collectors of the same program selected;
  * `events` counts those returned by perfume_collector_next.
  */
 struct perfume_collector_stats {
@@ -69,14 +70,18 @@ struct perfume_collector_stats {
 	uint64_t read;
 	uint64_t lost;         /* overwritten before they were read */
 	uint64_t lost_no_ring; /* the program had no ring for the thread, or no memory for one */
+	uint64_t lost_of_others; /* part of these two: programs of users other than root and ours */
 	uint64_t events;
 	uint64_t lapses;    /* times events were disabled because a poll was late; enabled again */
-	uint64_t forged;    /* rings or programs abandoned because their contents are invalid */
+	uint64_t forged;    /* programs abandoned because their contents are invalid */
 	uint32_t writers;   /* current number of programs */
 	uint32_t refused;   /* programs whose memory is not writable: their events stay disabled */
 	uint32_t no_claim;  /* programs with selected events that already have eight collectors */
 	uint32_t no_room;   /* rings, events and programs not read because a limit was reached */
 	uid_t no_room_user; /* whose programs have most of the places; if no_room */
+	uid_t others_user;  /* whose programs have most of lost_of_others */
+	uid_t forged_user;  /* whose program was abandoned last; if forged */
+	int has_several_users; /* there have been programs of several users with selected events */
 };
 
 /*

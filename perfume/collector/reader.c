@@ -9,12 +9,6 @@
 
 /* ---- one ring ---- */
 
-static void give_up(struct perfume_collector *c, struct reader *reader)
-{
-	reader->writer->gone = 2;
-	c->past.forged++;
-}
-
 /*
  * Finds the oldest record that is not about to be overwritten, by the marks of the ring's
  * sixteenths, which hold its position and number. Returns 0, or -EAGAIN if the writer overtook the
@@ -50,14 +44,21 @@ static int catch_up(struct perfume_collector *c, struct reader *reader)
 
 	if (find_mark(reader, &position, &count))
 		return -EAGAIN;
-	if (position < reader->position || count < reader->count) {
-		give_up(c, reader);
+	if (position < reader->position || count < reader->count ||
+		count - reader->count >
+			(position - reader->position) / sizeof(struct area_record) ||
+		(reader->position >= reader->skip_to &&
+			!perfume_is_possible(count - reader->known, reader->since))) {
+		perfume_writer_give_up(c, reader->writer);
 		return 0;
 	}
-	if (reader->position < reader->skip_to)
-		reader->base = count;
-	else
+	if (reader->position < reader->skip_to) {
+		reader->base = reader->known = count;
+	} else {
 		reader->lost += count - reader->count;
+		if (reader->writer->n_chosen)
+			reader->writer->user->lost += count - reader->count;
+	}
 	reader->position = position;
 	reader->count = count;
 	return 0;
@@ -102,6 +103,10 @@ static size_t copy_chunk(struct perfume_collector *c, struct reader *reader)
 	for (tries = 0; tries < 1000 && reader->writer->gone != 2; tries++) {
 		head = __atomic_load_n(&reader->seen->head, __ATOMIC_ACQUIRE);
 		n = head - reader->position;
+		if (!n) {
+			reader->known = reader->count;
+			reader->since = c->polled;
+		}
 		if (!n || reader->budget < CHUNK || open_ring(reader) < 0)
 			return 0;
 		reader->budget -= CHUNK;
@@ -116,7 +121,7 @@ static size_t copy_chunk(struct perfume_collector *c, struct reader *reader)
 		}
 		catch_up(c, reader);
 	}
-	give_up(c, reader);
+	perfume_writer_give_up(c, reader->writer);
 	return 0;
 }
 
@@ -160,7 +165,7 @@ static int advance(struct perfume_collector *c, struct reader *reader)
 			break;
 		if (record) {
 			pass(reader, record);
-			reader->base = reader->count;
+			reader->base = reader->known = reader->count;
 			continue;
 		}
 		/* The chunk ends within a record; copy that record again from its beginning. */
@@ -169,7 +174,7 @@ static int advance(struct perfume_collector *c, struct reader *reader)
 		if (!reader->end)
 			return 0;
 		if (!front(reader)) {
-			give_up(c, reader);
+			perfume_writer_give_up(c, reader->writer);
 			return 0;
 		}
 	}
@@ -203,7 +208,9 @@ static int add_reader(struct perfume_collector *c, struct writer *writer, int ol
 		reader->base = reader->count;
 	}
 	if (!tries)
-		give_up(c, reader);
+		perfume_writer_give_up(c, writer);
+	reader->known = reader->count;
+	reader->since = writer->visited;
 	writer->readers[writer->n_readers++] = reader;
 	return 0;
 }
@@ -233,7 +240,7 @@ void perfume_reader_count_from_here(struct writer *writer)
 		writer->readers[i]->base = writer->readers[i]->count;
 		writer->readers[i]->read = writer->readers[i]->lost = 0;
 	}
-	writer->lost_no_ring_before = writer->area->lost;
+	writer->lost_no_ring = 0;
 }
 
 void perfume_reader_free(struct perfume_collector *c, struct reader *reader)

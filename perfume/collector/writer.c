@@ -329,6 +329,13 @@ static int printable(const char *text)
 	return 1;
 }
 
+static void see_user(struct perfume_collector *c, uid_t uid)
+{
+	c->has_several_users |= c->has_first_user && c->first_user != uid;
+	c->first_user = uid;
+	c->has_first_user = 1;
+}
+
 /* Returns 0 or a negative errno. A program writes an event's text before it counts the event. */
 static int learn_event(struct perfume_collector *c, struct writer *writer,
 	const struct area_slot *slot, uint32_t i)
@@ -338,8 +345,7 @@ static int learn_event(struct perfume_collector *c, struct writer *writer,
 	char *blank;
 
 	if (!n) {
-		writer->gone = 2;
-		c->past.forged++;
+		perfume_writer_give_up(c, writer);
 		return -EBADMSG;
 	}
 	event = calloc(1, sizeof(*event) + n + 1);
@@ -355,8 +361,10 @@ static int learn_event(struct perfume_collector *c, struct writer *writer,
 	event->source.comm = writer->comm;
 	event->chosen = printable(event->source.name) && printable(event->source.fields) &&
 			chosen(c, event->source.name);
-	if (event->chosen && !writer->n_chosen++)
+	if (event->chosen && !writer->n_chosen++) {
 		perfume_reader_count_from_here(writer);
+		see_user(c, writer->user->uid);
+	}
 	writer->events[i] = event;
 	c->n_events++;
 	writer->user->n_events++;
@@ -370,8 +378,7 @@ static void learn_events(struct perfume_collector *c, struct writer *writer)
 	struct slots slots;
 
 	if (n > AREA_SLOTS) {
-		writer->gone = 2;
-		c->past.forged++;
+		perfume_writer_give_up(c, writer);
 		return;
 	}
 	if (n <= writer->n_events || writer->gone == 2)
@@ -423,12 +430,42 @@ static void keep_claim(struct perfume_collector *c, struct writer *writer)
 		writer->events[i]->pending = 0;
 }
 
+int perfume_is_possible(uint64_t records, uint64_t since)
+{
+	return records <= (perfume_collector_now() - since) / RECORD_NS;
+}
+
+void perfume_writer_give_up(struct perfume_collector *c, struct writer *writer)
+{
+	c->past.forged += writer->gone != 2;
+	c->past.forged_user = writer->user->uid;
+	writer->gone = 2;
+}
+
+static void count_without_ring(struct perfume_collector *c, struct writer *writer)
+{
+	uint64_t lost = __atomic_load_n(&writer->area->lost, __ATOMIC_RELAXED);
+	uint64_t since = lost - writer->lost_no_ring_before;
+
+	if (writer->gone == 2 || !since)
+		return;
+	if (!perfume_is_possible(since, writer->visited)) {
+		perfume_writer_give_up(c, writer);
+		return;
+	}
+	writer->lost_no_ring_before = lost;
+	writer->lost_no_ring += since;
+	if (writer->n_chosen)
+		writer->user->lost += since;
+}
+
 void perfume_writer_visit(struct perfume_collector *c, struct writer *writer)
 {
 	uint32_t i, pending = 0;
 
 	if (!writer->gone && ended(writer))
 		writer->gone = 1;
+	count_without_ring(c, writer);
 	learn_events(c, writer);
 	if (writer->gone)
 		return;
@@ -462,12 +499,15 @@ static struct user *user_of(struct perfume_collector *c, uid_t uid)
 	return user;
 }
 
-/* A user for whom the collector has waited is not forgotten, so that it waits once only. */
+/*
+ * A user for whom the collector has waited is not forgotten, so that it waits once only, nor one
+ * whose programs have lost events.
+ */
 static void user_leave(struct perfume_collector *c, struct user *user)
 {
 	struct user **link = &c->users;
 
-	if (--user->n_writers || user->patience_ns < PATIENCE_NS)
+	if (--user->n_writers || user->patience_ns < PATIENCE_NS || user->lost)
 		return;
 	while (*link != user)
 		link = &(*link)->next;
@@ -475,11 +515,14 @@ static void user_leave(struct perfume_collector *c, struct user *user)
 	free(user);
 }
 
+int perfume_user_is_trusted(const struct user *user)
+{
+	return !user->uid || user->uid == geteuid();
+}
+
 int perfume_user_has_room(const struct user *user, uint32_t taken, uint32_t all)
 {
-	const int is_trusted = !user->uid || user->uid == geteuid();
-
-	return taken < (is_trusted ? all : all / SHARE_OF_USER);
+	return taken < (perfume_user_is_trusted(user) ? all : all / SHARE_OF_USER);
 }
 
 /* ---- adding and removing programs ---- */
@@ -592,8 +635,14 @@ int perfume_writer_add(struct perfume_collector *c, int fd, pid_t pid)
 	if (!*writer->comm) /* it has exited */
 		memcpy(writer->comm, writer->area->comm, sizeof(writer->comm) - 1);
 	writer->lost_no_ring_before = writer->area->lost;
+	writer->visited = perfume_collector_now();
 	writer->claim = find_claim(c, writer->area);
-	if (writer->claim < 0) {
+	if (writer->claim >= 0) {
+		if (writer->visited - c->began < UNSEEN_NS)
+			writer->visited = c->began;
+		else
+			writer->visited -= UNSEEN_NS;
+	} else {
 		writer->claim = *c->patterns ? take_claim(c, writer) : -1;
 		perfume_reader_begin(c, writer);
 	}
@@ -630,8 +679,9 @@ void perfume_writer_free(struct perfume_collector *c, struct writer *writer)
 
 	if (!writer->gone && writer->claim >= 0)
 		leave(writer);
-	if (writer->n_chosen && writer->area->lost > writer->lost_no_ring_before)
-		c->past.lost_no_ring += writer->area->lost - writer->lost_no_ring_before;
+	count_without_ring(c, writer);
+	if (writer->n_chosen)
+		c->past.lost_no_ring += writer->lost_no_ring;
 	c->past.writers--;
 	for (i = 0; i < writer->n_readers; i++)
 		perfume_reader_free(c, writer->readers[i]);

@@ -25,10 +25,19 @@
 
 #define POLL_BYTES (32U << 20) /* that are read from all rings of a user in a poll */
 
+/*
+ * No thread writes a record in less time than this, nor all threads without a ring count an event
+ * as lost: higher counts are forged. For programs that found the collector first, the time before
+ * it has seen them counts, up to this limit.
+ */
+#define RECORD_NS 4
+#define UNSEEN_NS 10000000000ULL
+
 /* What the programs of a user take. */
 struct user {
 	uid_t uid;
 	uint32_t n_writers, n_readers, n_events;
+	uint64_t lost;        /* events of its programs with selected events */
 	uint64_t patience_ns; /* left for waiting for pages of their memory */
 	struct user *next;
 };
@@ -42,6 +51,7 @@ struct reader {
 	uint64_t position, count; /* of the next record to copy */
 	uint64_t skip_to;         /* records before this position predate the collector */
 	uint64_t read, lost, base;
+	uint64_t known, since; /* count and time, ns, when nothing was left to read */
 	uint64_t time; /* of the first record in the chunk, ns; monotonic */
 	size_t budget; /* bytes that may be read until the next poll */
 	pid_t tid;
@@ -72,7 +82,9 @@ struct writer {
 	uint32_t ring_size; /* as of when the program was added */
 	uint32_t n_readers, n_events;
 	uint32_t n_chosen; /* selected events; if 0, records of the rings are not counted */
-	uint64_t lost_no_ring_before;
+	/* the writer's number of events without a ring: at `visited`, and the part that counts */
+	uint64_t lost_no_ring_before, lost_no_ring;
+	uint64_t visited;      /* ns */
 	uint64_t locked_since; /* ns; at each visit since then the lock was held; 0: not held */
 	int refused;           /* its memory is not writable, or a write blocks forever */
 	int gone;              /* 1: the program exited; 2: invalid contents */
@@ -94,6 +106,7 @@ struct perfume_collector {
 	pid_t scanned_pid; /* the process at which the last scan ended; 0: it is complete */
 	char requests[64]; /* request file that contains our line; "" none */
 	struct writer *writers;
+	uint64_t began, polled; /* ns */
 	uint64_t horizon;
 	struct perfume_clock_pair clock; /* of the last calibration */
 	double ns_per_tick;
@@ -101,6 +114,8 @@ struct perfume_collector {
 	size_t n_heap, heap_room;
 	uint32_t n_events, n_readers;
 	struct user *users;
+	uid_t first_user; /* of a program with selected events, if has_first_user */
+	int has_first_user, has_several_users;
 	int handed_out; /* the caller holds the first record of the heap's top */
 	struct perfume_collector_stats past; /* of removed writers */
 };
@@ -138,11 +153,19 @@ void perfume_writer_visit(struct perfume_collector *c, struct writer *writer);
 /* Whether the user, who has taken so many of all places, may take one more. */
 int perfume_user_has_room(const struct user *user, uint32_t taken, uint32_t all);
 
+int perfume_user_is_trusted(const struct user *user);
+
 /* Returns whether any of the program's rings is in the heap. */
 int perfume_writer_waits(const struct writer *writer);
 
 /* Disables the program's events and removes its rings from the heap. */
 void perfume_writer_free(struct perfume_collector *c, struct writer *writer);
+
+/* Whether so many records can have been written since then. */
+int perfume_is_possible(uint64_t records, uint64_t since);
+
+/* Stops reading the program, whose memory has invalid contents. */
+void perfume_writer_give_up(struct perfume_collector *c, struct writer *writer);
 
 /* reader.c */
 void perfume_reader_visit(struct perfume_collector *c, struct writer *writer);

@@ -5,6 +5,7 @@
 #include "perf/kernel.h"
 #include "report/model.h"
 #include "run/run.h"
+#include "stream/shm_source.h"
 #include "stream/stream.h"
 
 enum { REMARK_CPUS_MAX = 8 };
@@ -171,6 +172,23 @@ static void malformed_remarks(const struct attar_run *run, const struct attar_st
 			(unsigned long long)others, PLURAL_S(others));
 }
 
+/* See stream/shm_source.h. */
+static void lost_of_others_remark(
+	struct attar_run *run, struct attar_report *report, enum attar_scope scope)
+{
+	const struct attar_shm_source *shm = run->stream ? run->stream->shm_source : NULL;
+	uid_t user = 0;
+	uint64_t lost = shm ? shm_source_lost_of_others(shm, &user) : 0;
+
+	if (scope == ATTAR_SCOPE_INTERVAL)
+		lost = since(lost, &run->notes.lost_of_others);
+	if (lost)
+		attar_report_remark(report,
+			"programs of the user with uid %u and others claim to have lost %llu "
+			"event%s: not counted as lost, because programs of several users are read",
+			(unsigned)user, (unsigned long long)lost, PLURAL_S(lost));
+}
+
 /* ustring() and fd_name() */
 static void late_reads_remark(const struct run_notes *notes, struct attar_report *report)
 {
@@ -215,6 +233,7 @@ void run_fill_notes(struct attar_run *run, struct attar_report *report, enum att
 	attar_report_notes(report, &notes);
 	missing_remark(&notes, run->replay != NULL, report);
 	order_remarks(run, &stats, report, scope);
+	lost_of_others_remark(run, report, scope);
 	late_reads_remark(&run->notes, report);
 	twice_remark(run, report);
 	if (base_oom_count() > run->notes.ooms)

@@ -16,7 +16,7 @@ struct run_notes {
 	uint64_t undelivered;  /* by the merge of several hosts, see run/hosts.h */
 	bool is_event_pending; /* the stream delivered it, after the end of the interval */
 	/* already reported, in the notes of intervals */
-	uint64_t seen, lost, throttled, lost_side_band, disordered, late_losses;
+	uint64_t seen, lost, throttled, lost_side_band, disordered, late_losses, lost_of_others;
 	/* reads of the memory and files of programs by expressions, after the event */
 	uint64_t late_reads, latest_read; /* number, and ns after the event at most */
 	uint64_t unknown_texts;           /* of ustring() */

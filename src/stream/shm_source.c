@@ -55,7 +55,9 @@ struct attar_shm_source {
 	VEC(struct kind) kinds;
 	struct recent recent[RECENT];
 	uint64_t scanned; /* ns: time of the last scan of /proc */
-	uint64_t lost;
+	/* by the collector: in all, and of other users; those left out */
+	uint64_t lost, lost_of_others, left_out;
+	uid_t others_user;
 	uint64_t without_group; /* programs that had exited before their group was read */
 	unsigned reported;      /* bits: what report_once() has logged */
 	size_t round;           /* events delivered since the last poll */
@@ -338,6 +340,17 @@ static void report_no_room(struct attar_shm_source *shm_source, uid_t uid)
 	report_once(shm_source, 4, 1, what);
 }
 
+static void report_forged(struct attar_shm_source *shm_source, uid_t uid)
+{
+	char what[256];
+
+	snprintf(what, sizeof(what),
+		"the shared memory of a program of the user with uid %u has invalid contents: "
+		"attar stops reading it",
+		(unsigned)uid);
+	report_once(shm_source, 8, 1, what);
+}
+
 static void report_missing(struct attar_shm_source *shm_source)
 {
 	struct perfume_collector_stats stats;
@@ -351,8 +364,8 @@ static void report_missing(struct attar_shm_source *shm_source)
 		"user-events` lists them)");
 	if (stats.no_room)
 		report_no_room(shm_source, stats.no_room_user);
-	report_once(shm_source, 8, stats.forged,
-		"the shared memory of a program has invalid contents: attar stops reading it");
+	if (stats.forged)
+		report_forged(shm_source, stats.forged_user);
 	report_once(shm_source, 16, stats.lapses,
 		"attar was stopped or did not run for seconds, and programs disabled their events "
 		"in the meantime: they are enabled again");
@@ -427,11 +440,24 @@ int shm_source_next(
 uint64_t shm_source_lost(struct attar_shm_source *shm_source)
 {
 	struct perfume_collector_stats stats;
-	uint64_t before = shm_source->lost;
+	uint64_t lost, others;
 
 	perfume_collector_stats(shm_source->collector, &stats);
-	shm_source->lost = MAX(before, stats.lost + stats.lost_no_ring);
-	return shm_source->lost - before;
+	lost = stats.lost + stats.lost_no_ring - shm_source->lost;
+	others = stats.lost_of_others - shm_source->lost_of_others;
+	shm_source->lost += lost;
+	shm_source->lost_of_others += others;
+	if (!stats.has_several_users)
+		return lost;
+	shm_source->left_out += others;
+	shm_source->others_user = stats.others_user;
+	return lost - others;
+}
+
+uint64_t shm_source_lost_of_others(const struct attar_shm_source *shm_source, uid_t *ret_user)
+{
+	*ret_user = shm_source->others_user;
+	return shm_source->left_out;
 }
 
 /* A program that writes at full speed overwrites a ring of 1 MiB within a millisecond. */

@@ -35,8 +35,15 @@ int shm_source_begin(struct attar_shm_source *shm_source, uint64_t *ret_horizon)
 int shm_source_next(
 	struct attar_shm_source *shm_source, uint64_t until, struct shm_source_event *ret_event);
 
-/* The number of events lost since the last call. */
+/*
+ * The number of events lost since the last call. Without those of programs of other users than root
+ * and the caller, if programs of several users are read: a program can claim losses, which say
+ * nothing about events of other users.
+ */
 uint64_t shm_source_lost(struct attar_shm_source *shm_source);
+
+/* The number of events left out so far, and the user whose programs lost most of them. */
+uint64_t shm_source_lost_of_others(const struct attar_shm_source *shm_source, uid_t *ret_user);
 
 /* The time in ms after which the rings must be read again, at most max (-1: no limit). */
 int shm_source_nap_ms(const struct attar_shm_source *shm_source, int max);

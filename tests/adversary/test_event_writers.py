@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Memory that another user shares with attar as libperfume does, forged to delay or fill it."""
+import json
 import os
 import re
 import shutil
@@ -53,6 +54,10 @@ class Trace:
         """Return how often the text is in what attar has written so far."""
         return sum(os.pread(file.fileno(), 1 << 24, 0).decode().count(text)
                    for file in (self.out, self.err))
+
+    def report(self):
+        """The last report, with --format json."""
+        return json.loads(os.pread(self.out.fileno(), 1 << 24, 0).splitlines()[-1])
 
     def has_ended(self):
         """Its peak of memory is read meanwhile: ru_maxrss begins with the peak of this
@@ -109,6 +114,44 @@ def test_one_user_does_not_take_all_places(hostile, calm):
         emit.wait()
         attack.process.send_signal(signal.SIGINT)
     attack.end()
+
+
+def traced_with_a_program_of_root(hostile, mode):
+    """Run attar beside the attack and a program of root; return its report."""
+    hostile(mode)
+    emit = subprocess.Popen([workload('emit'), 'forever'], stdout=subprocess.DEVNULL)
+    try:
+        attack = Trace('-d', '2s', '--format', 'json').end()
+    finally:
+        emit.kill()
+        emit.wait()
+    assert attack.process.returncode == 0
+    assert attack.count('e2e_tick') >= 2
+    return attack
+
+
+@pytest.mark.parametrize('mode', ['skip', 'lost'])
+def test_losses_that_are_not_possible_are_not_counted(hostile, mode):
+    attack = traced_with_a_program_of_root(hostile, mode)
+    report = attack.report()
+    assert report['notes']['lost'] == 0
+    assert not any('lost' in remark for remark in report.get('remarks', []))
+    assert attack.count('of the user with uid 65534 has invalid contents') == 1
+
+
+def test_losses_of_a_user_are_not_those_of_another(hostile):
+    attack = traced_with_a_program_of_root(hostile, 'loses')
+    report = attack.report()
+    assert report['notes']['lost'] == 0
+    remark, = (r for r in report['remarks'] if 'lost' in r)
+    assert 'of the user with uid 65534 ' in remark
+    assert 1000 <= int(re.search(r'lost (\d+) events', remark)[1]) <= 2200000
+
+
+def test_losses_of_the_only_user_are_counted(hostile):
+    hostile('loses')
+    attack = Trace('-d', '2s', '--format', 'json').end()
+    assert 1000 <= attack.report()['notes']['lost'] <= 2200000
 
 
 def test_many_descriptors_delay_nothing(hostile, calm):

@@ -7,6 +7,9 @@
  *	sparse N	N areas that claim all events and rings, without memory behind them
  *	events N	N processes with 32,768 events each
  *	descriptors N	N processes with 19,000 descriptors each
+ *	skip		a ring that claims 2^40 lost events once a listener reads it
+ *	lost		a program that claims 2^63 lost events once a listener reads it
+ *	loses		a program that claims 1,000 lost events each ms
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -81,6 +84,37 @@ static void busy(void)
 	}
 }
 
+static struct area *forge_one_event(void)
+{
+	struct area *area = forge(1, 1, SMALL);
+
+	strcpy(area->slots[0].text, "e2e_hostile u32 a");
+	area->slots[0].live = 1;
+	puts("ready");
+	fflush(stdout);
+	while (!__atomic_load_n(&area->claims[0].id, __ATOMIC_ACQUIRE))
+		usleep(1000);
+	usleep(100000); /* the listener has read the ring, which is empty */
+	return area;
+}
+
+static void skip(void)
+{
+	struct area_ring *ring = &forge_one_event()->rings[0];
+
+	ring->marks[0].count = ring->count = 1ULL << 40;
+	ring->marks[0].position = ring->reserved = 1ULL << 45;
+	__atomic_store_n(&ring->head, 1ULL << 45, __ATOMIC_RELEASE);
+}
+
+static void loses(void)
+{
+	struct area *area = forge_one_event();
+
+	for (;; usleep(1000))
+		__atomic_fetch_add(&area->lost, 1000, __ATOMIC_RELAXED);
+}
+
 static void fill_events(void)
 {
 	struct area *area = forge(AREA_SLOTS, 1, SMALL);
@@ -139,6 +173,12 @@ int main(int argc, char **argv)
 		in_children(n, fill_events);
 	else if (!strcmp(mode, "descriptors"))
 		in_children(n, fill_descriptors);
+	else if (!strcmp(mode, "skip"))
+		skip();
+	else if (!strcmp(mode, "lost"))
+		forge_one_event()->lost = 1ULL << 63;
+	else if (!strcmp(mode, "loses"))
+		loses();
 	else
 		return 2;
 	puts("ready");
