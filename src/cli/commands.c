@@ -162,32 +162,99 @@ static const struct command_option fleet_options[] = {
 
 static const struct command_option no_options[] = {{0}};
 
+static const struct attar_example list_examples[] = {
+	{"list", "the events of each kind that can be opened"},
+	{"list sched:sched_switch", "the fields of a tracepoint"},
+	{"list --input perf.data", "the events of a recording"},
+	{0},
+};
+
+static const struct attar_example doctor_examples[] = {
+	{"doctor", "what the system supports"},
+	{"doctor offcpu", "what a profiler needs"},
+	{0},
+};
+
+static const struct attar_example user_events_examples[] = {
+	{"user-events -d 1s", "the events of programs, and how often they occur"},
+	{"user-events watch order_placed", "each occurrence of one"},
+	{0},
+};
+
+static const struct attar_example kcore_examples[] = {
+	{"kcore jiffies", "the value of a variable of the kernel"},
+	{"kcore --string linux_banner", "a string"},
+	{0},
+};
+
+static const struct attar_example symbols_examples[] = {
+	{"symbols ./program 1480", "an address in a file"},
+	{"symbols -p 1234 7f12a4c01480", "an address in a process"},
+	{0},
+};
+
+static const struct attar_example python_examples[] = {
+	{"python -e sched:sched_wakeup help", "a script to begin with"},
+	{"python -e sched:sched_wakeup script.py", "call a script for each wakeup"},
+	{0},
+};
+
+static const struct attar_example stack_examples[] = {
+	{"stack -p 1234", "what each thread of a process does now"},
+	{"stack -p 1234 --inline --lines", "with inlined functions and source lines"},
+	{0},
+};
+
+static const struct attar_example diff_examples[] = {
+	{"diff before.json after.json", "significant changes between two results"},
+	{"diff before.json after.json --fail-above 5%", "for CI: fail if one is above 5 %"},
+	{0},
+};
+
+static const struct attar_example agent_examples[] = {
+	{"agent --check -c agent.conf", "check a configuration"},
+	{"agent -c /etc/attar/agent.conf", "run its profilers until SIGTERM"},
+	{0},
+};
+
+static const struct attar_example fleet_examples[] = {
+	{"fleet -H web1,web2 profile -a -g -d 30s -o fleet.html", "a flame graph of two hosts"},
+	{"fleet -H web1,web2 --by-host runqlat -d 10s", "the hosts side by side"},
+	{0},
+};
+
+static const struct attar_example usdt_examples[] = {
+	{"usdt list /usr/bin/python3", "the probes in a program"},
+	{"usdt add 'python:function__entry@/usr/bin/python3'", "create tracepoints for one"},
+	{0},
+};
+
 const struct command commands[] = {
 	{"list", "[PATTERN | profilers]", "list the events available on this system", list_options,
-		command_list, "event"},
+		command_list, "event", .examples = list_examples},
 	{"doctor", "[PROFILER] [--json]", "check system support and suggest fixes", doctor_options,
-		command_doctor, "name"},
+		command_doctor, "name", .examples = doctor_examples},
 	{"user-events", "[PART] | watch NAME", "list the events that programs have registered",
-		user_events_options, command_user_events},
+		user_events_options, command_user_events, .examples = user_events_examples},
 	{"kcore", "[OPTIONS] ADDRESS|SYMBOL [N]", "read memory of the running kernel",
-		kcore_options, command_kcore},
+		kcore_options, command_kcore, .examples = kcore_examples},
 	{"symbols", "[OPTIONS] FILE|-p PID [ADDRESS...]",
 		"show functions, source lines and inlined functions of addresses", symbols_options,
-		command_symbols, "file"},
+		command_symbols, "file", .examples = symbols_examples},
 	{"python", "[OPTIONS] SCRIPT [ARGUMENTS] [-- COMMAND]",
 		"call the functions of a Python script for each event", python_options,
-		command_python, "file"},
+		command_python, "file", .examples = python_examples},
 	{"stack", "[OPTIONS] -p PID|-t TID", "show the stacks of all threads of a running process",
-		stack_options, command_stack, "pid"},
+		stack_options, command_stack, "pid", .examples = stack_examples},
 	{"diff", "[OPTIONS] BEFORE AFTER", "compare two results of a profiler", diff_options,
-		command_diff, "file"},
+		command_diff, "file", .examples = diff_examples},
 	{"agent", "-c FILE [--check] [OPTIONS]", "run profilers permanently, as a service",
-		agent_options, command_agent, "file"},
+		agent_options, command_agent, "file", .examples = agent_examples},
 	{"fleet", "-H HOST,... [OPTIONS] PROFILER [OPTIONS] [-- COMMAND]",
 		"run a profiler on several hosts and merge their reports", fleet_options,
-		command_fleet, "name"},
+		command_fleet, "name", .examples = fleet_examples},
 	{"usdt", "add|del|list ...", "create tracepoints for the USDT probes of programs",
-		usdt_options, command_usdt},
+		usdt_options, command_usdt, .examples = usdt_examples},
 	{"help", "[NAME]", "show the manual of a profiler or command", no_options, command_help,
 		"name"},
 	{"completion", "bash|zsh|fish", "print a completion script for a shell", no_options,

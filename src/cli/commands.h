@@ -6,6 +6,8 @@
 #ifndef CLI_COMMANDS_H
 #define CLI_COMMANDS_H
 
+#include "attar/profiler.h"
+
 struct command_option {
 	const char *spelling; /* "-v, --verbose", "watch NAME" */
 	const char *help;
@@ -18,6 +20,7 @@ struct command {
 	int (*run)(int argc, char **argv);    /* argv[0] is the name; the exit status */
 	/* how its arguments are completed: "event", "name", "shell"; NULL: not at all */
 	const char *complete;
+	const struct attar_example *examples; /* ends with a NULL command; NULL: none */
 };
 
 /* In display order; ends with a NULL name. */

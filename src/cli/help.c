@@ -199,6 +199,14 @@ const char *help_operand(const struct attar_profiler *profiler)
 	return "";
 }
 
+static void examples(struct buf *b, const struct attar_example *e)
+{
+	if (e)
+		buf_str(b, "\nExamples\n");
+	for (; e && e->command; e++)
+		buf_printf(b, "  attar %s\n      %s\n", e->command, e->what);
+}
+
 void help_profiler(
 	struct buf *b, const struct attar_run *run, const struct attar_profiler *profiler)
 {
@@ -209,10 +217,7 @@ void help_profiler(
 		*operand ? "]" : "");
 	options(b, run, profiler);
 	buf_str(b, "  -h, --help                      show this help\n");
-	if (profiler->examples)
-		buf_str(b, "\nExamples\n");
-	for (const struct attar_example *e = profiler->examples; e && e->command; e++)
-		buf_printf(b, "  attar %s\n      %s\n", e->command, e->what);
+	examples(b, profiler->examples);
 	buf_printf(b, "\n'attar help %s' explains how to read the results.\n", profiler->name);
 }
 
@@ -228,6 +233,7 @@ void help_command(struct buf *b, const struct command *command)
 		buf_printf(b, "  %s", o->spelling);
 		help_column(b, b->len - before, o->help);
 	}
+	examples(b, command->examples);
 }
 
 void help_command_page(struct buf *b, const struct command *command)

@@ -305,6 +305,18 @@ static void man_title(struct buf *b, const char *name, const char *summary)
 	roff_line(b, summary, strlen(summary));
 }
 
+static void man_examples(struct buf *b, const struct attar_example *e)
+{
+	if (e)
+		buf_str(b, ".SH EXAMPLES\n");
+	for (; e && e->command; e++) {
+		buf_str(b, ".TP\n\\fBattar ");
+		roff_text(b, e->command, strlen(e->command));
+		buf_str(b, "\\fR\n");
+		roff_line(b, e->what, strlen(e->what));
+	}
+}
+
 void help_man(struct buf *b, const struct attar_run *run, const struct attar_profiler *profiler)
 {
 	const char *page = help_page(profiler->name);
@@ -319,14 +331,7 @@ void help_man(struct buf *b, const struct attar_run *run, const struct attar_pro
 		page_to_roff(b, page);
 	buf_str(b, ".SH OPTIONS\n");
 	options_to_roff(b, run);
-	if (profiler->examples)
-		buf_str(b, ".SH EXAMPLES\n");
-	for (const struct attar_example *e = profiler->examples; e && e->command; e++) {
-		buf_str(b, ".TP\n\\fBattar ");
-		roff_text(b, e->command, strlen(e->command));
-		buf_str(b, "\\fR\n");
-		roff_line(b, e->what, strlen(e->what));
-	}
+	man_examples(b, profiler->examples);
 	buf_str(b, SIGNALS ".SH EXIT STATUS\n" EXIT_STATUS "\n");
 }
 
@@ -366,6 +371,7 @@ void help_man_command(struct buf *b, const struct command *c)
 		page_to_roff(b, page);
 	buf_str(b, ".SH OPTIONS\n");
 	man_command_options(b, c);
+	man_examples(b, c->examples);
 }
 
 static void man_environment(struct buf *b)
