@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * attar agent: runs profilers for months. Each is a separate process; this one starts them, watches
- * them, joins their metrics and keeps them within limits. docs/design.md gives the reasons.
+ * them, joins their metrics and keeps them within limits. docs/decisions.md gives the reasons.
  */
 #include "cli/agent.h"
 
