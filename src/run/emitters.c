@@ -218,6 +218,7 @@ static int take_own_options(struct attar_run *run, struct emitter *e, struct att
 	if (o->watermark > 0 && (run->opts.watermark <= 0 || o->watermark < run->opts.watermark))
 		run->opts.watermark = o->watermark;
 	own->select.has_own_tasks = o->pids || o->tids;
+	own->select.bit = run->emitters.n < SELECT_BITS ? UINT64_C(1) << run->emitters.n : 0;
 	if (o->cpus)
 		r = select_parse_cpus(own);
 	else
@@ -308,6 +309,7 @@ static void lend_clock(const struct attar_run *run, struct attar_run *own)
 {
 	own->stream = run->stream;
 	own->clock = run->clock;
+	own->select.learned = run->select.learned;
 }
 
 /* Whether its own -p and -t, or the run's, select the event. */

@@ -211,7 +211,6 @@ static int open_stream(struct attar_run *run)
 		if (exited_threads_reported(run) && c->counter &&
 			vec_push(&counters, c->counter) < 0)
 			r = base_oom();
-	memset(run->select.known, 0, sizeof(run->select.known));
 	run->target->events_open = run->target->events;
 	run->target->files_later = run_stream_files(run);
 	run->target->data_mappings = needs_data_mappings(run);

@@ -23,6 +23,7 @@ int run_create(const struct attar_profiler *profiler, const struct run_directory
 	run->profiler = profiler;
 	run->directory = directory;
 	run->command.status = -1;
+	run->select.bit = 1;
 	run_poll_init(&run->poll);
 	r = stop_init(&run->stop);
 	if (r == 0)

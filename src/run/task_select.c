@@ -17,6 +17,7 @@
 #include "stream/stream.h"
 
 enum { PID_MAX = 4 << 20, CPU_MAX = 1 << 16, GENERATIONS_MAX = 64, AWAIT_MS = 1000 };
+enum { TICK_NS = 10000000 }; /* of start times in /proc */
 
 int select_parse(struct attar_run *run)
 {
@@ -237,27 +238,67 @@ pid_t attar_run_command_pid(const struct attar_run *run)
 	return run->target && run->command.argv ? run->target->command.pid : 0;
 }
 
-/* --pids includes children, also those of the time before; see select_learn(). */
-static bool is_selected_process(const struct attar_run *run, const struct attar_process *process)
+/* ---- which tasks are selected ---- */
+
+/* Whether the task that has a number of --pids or --tids is the task that had it at first. */
+static bool has_begun_before(const struct attar_run *run, uint64_t started)
+{
+	return started <= run->select.learned || !run->select.learned;
+}
+
+static bool is_listed(const struct attar_run *run, const struct attar_process *process)
 {
 	pid_t command = attar_run_command_pid(run);
 
+	return (command && process->pid == command) ||
+	       (parse_ints_have(&run->select.pids, process->pid) &&
+		       has_begun_before(run, process->started));
+}
+
+/* NULL: unknown. Another process can have its PID since. */
+static const struct attar_process *parent_of(
+	const struct attar_run *run, const struct attar_process *process)
+{
+	const struct attar_process *parent =
+		process->parent ? stream_process(run->stream, process->parent) : NULL;
+
+	return parent && parent->started && process->started &&
+			       parent->started > process->started + TICK_NS
+		       ? NULL
+		       : parent;
+}
+
+/* --pids includes children, also those of the time before; see select_learn(). */
+static bool descends_from_listed(const struct attar_run *run, const struct attar_process *process)
+{
+	const uint64_t bit = run->select.bit;
+
 	for (int i = 0; process && i < GENERATIONS_MAX; i++) {
-		if ((command && process->pid == command) ||
-			parse_ints_have(&run->select.pids, process->pid))
+		if ((((const struct process *)process)->selected & bit) || is_listed(run, process))
 			return true;
-		if (!process->parent || run->opts.no_children ||
-			process->pid == attar_run_own_pid(run))
+		if (process->pid == attar_run_own_pid(run))
 			return false;
-		process = stream_process(run->stream, process->parent);
+		process = parent_of(run, process);
 	}
 	return false;
 }
 
-/* The place of a thread in a cache: no caller sees that the run changes. */
-static uint64_t *known_at(const struct attar_run *run, const struct attar_thread *thread)
+/*
+ * Children inherit the bit, whatever becomes of their parent and its PID. No caller sees that the
+ * process changes.
+ */
+static bool is_selected_process(const struct attar_run *run, struct attar_process *process)
 {
-	return &((struct attar_run *)run)->select.known[thread->serial % SELECT_KNOWN];
+	struct process *p = (struct process *)process;
+
+	if (run->opts.no_children)
+		return is_listed(run, process);
+	if (p->selected & run->select.bit)
+		return true;
+	if (!descends_from_listed(run, process))
+		return false;
+	p->selected |= run->select.bit;
+	return true;
 }
 
 bool attar_run_is_selected(const struct attar_run *run, const struct attar_thread *thread)
@@ -274,13 +315,10 @@ bool attar_run_is_selected(const struct attar_run *run, const struct attar_threa
 		return !some;
 	if (run->select.groups.is_on)
 		return groups_have(run, thread);
-	if (*known_at(run, thread) == thread->serial + 1)
+	if (parse_ints_have(&run->select.tids, thread->tid) &&
+		has_begun_before(run, thread->started))
 		return true;
-	if (!parse_ints_have(&run->select.tids, thread->tid) &&
-		!is_selected_process(run, thread->process))
-		return false;
-	*known_at(run, thread) = thread->serial + 1;
-	return true;
+	return thread->process && is_selected_process(run, thread->process);
 }
 
 bool select_has_cpu_of(const struct attar_run *run, const struct attar_event *ev)
@@ -345,6 +383,7 @@ void select_learn(struct attar_run *run)
 {
 	if (!run->stream || run->replay)
 		return;
+	run->select.learned = base_now();
 	learn_processes(run);
 	vec_each (&run->select.tids, tid) {
 		pid_t pid = procs_pid_of((pid_t)*tid);

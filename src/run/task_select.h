@@ -6,7 +6,7 @@
 #include "base/parse.h"
 #include "run/group_select.h"
 
-enum { SELECT_KNOWN = 64 };
+enum { SELECT_BITS = 64 };
 
 /* Tasks that are selected from the events of the whole system, or of a recording. */
 struct run_select {
@@ -22,8 +22,9 @@ struct run_select {
 	parse_ints cpus;       /* of --cpus, see select_parse_cpus() */
 	bool adds_all_cpus;    /* by the profiler: attar_run_all_cpus() */
 	bool has_all_cpus;     /* a source has all CPUs despite --cpus */
-	/* Serials of selected threads + 1, by serial: a thread stays selected. 0: none. */
-	uint64_t known[SELECT_KNOWN];
+	uint64_t bit;          /* of its processes in process.selected; 0: they are not marked */
+	/* ns: when the tasks of --pids and --tids were looked up; 0: those of a recording */
+	uint64_t learned;
 	struct group_select groups; /* of --cgroups */
 };
 

@@ -547,6 +547,7 @@ static int apply_fork(struct procs *p, const struct attar_task *f, uint64_t time
 			return base_oom();
 		process->pub.parent = (pid_t)f->ppid;
 		process->pub.started = time;
+		process->selected = ((struct process *)parent->pub.process)->selected;
 		process->pub.scanned = !((struct process *)parent->pub.process)->is_unread;
 		process->is_unread = !process->pub.scanned;
 	}

@@ -37,6 +37,7 @@ struct process {
 	uint64_t renewals;   /* procs.renewals when its mappings were read */
 	uint64_t not_before; /* ns: the next time that they may be read again */
 	uint8_t mark;        /* as that of a thread */
+	uint64_t selected;   /* bits of whoever uses the table, which children inherit */
 };
 
 struct thread {
