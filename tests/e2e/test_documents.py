@@ -53,8 +53,11 @@ def test_files_and_functions_of_the_design_exist(name):
     assert len(files) > 3
     assert not [file for file in sorted(files)
                 if not any(any(folder.glob(file)) for folder in folders)]
-    sources = ''.join(path.read_text() for folder in ('src', 'include', 'perfume')
-                      for path in (ROOT / folder).rglob('*.[ch]'))
+    paths = [path for folder in ('src', 'include', 'perfume', 'python')
+             for path in (ROOT / folder).rglob('*.[ch]')]
+    names = {path.name for path in paths} | {'NAME.c'}
+    assert not [file for file in re.findall(r'(?<![\w/.*-])\w+\.[ch]\b', text) if file not in names]
+    sources = ''.join(path.read_text() for path in paths)
     functions = set(re.findall(r'`(\w+)\(\)`', text))
     assert len(functions) > 3
     assert not [one for one in sorted(functions) if not re.search(rf'\b{one}\)?\(', sources)]
