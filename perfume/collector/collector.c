@@ -17,6 +17,7 @@
 
 #define MAX_DESCRIPTORS 2048      /* of a process that are looked at */
 #define SCAN_NS         100000000 /* time of a scan, at most; the next one continues */
+#define ANSWER_NS       20000000 /* time for new programs, at most; others wait for the next poll */
 
 /* ---- discovery by programs: a socket and request files ---- */
 
@@ -334,6 +335,7 @@ static void keep_caller(struct perfume_collector *c, int caller)
 
 static void answer_callers(struct perfume_collector *c)
 {
+	const uint64_t end = perfume_collector_now() + ANSWER_NS;
 	int caller, i, kept = 0, tries;
 
 	for (i = 0; i < c->n_callers; i++)
@@ -342,7 +344,7 @@ static void answer_callers(struct perfume_collector *c)
 		else
 			c->callers[kept++] = c->callers[i];
 	c->n_callers = kept;
-	for (tries = 0; tries < 1000; tries++) {
+	for (tries = 0; tries < 1000 && perfume_collector_now() < end; tries++) {
 		caller = accept4(c->socket, NULL, NULL, SOCK_CLOEXEC);
 		if (caller < 0)
 			break;

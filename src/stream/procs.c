@@ -3,7 +3,6 @@
 
 #include <signal.h>
 #include <stdio.h>
-#include <time.h>
 
 #include "base/file.h"
 #include "base/log.h"
@@ -12,7 +11,10 @@
 #include "symbol/address_space.h"
 #include "symbol/symbols.h"
 
-enum { READ_AGAIN = 100 }; /* times the CPU time that the last reading of mappings took */
+enum {
+	READ_AGAIN = 100,     /* times the CPU time that the last reading of mappings took */
+	RETRY_NS = 100000000, /* if there was no time for it */
+};
 
 void procs_init(struct procs *p, struct attar_symbols *symbols, bool live)
 {
@@ -137,6 +139,7 @@ static struct process *process_new(struct procs *p, pid_t pid, struct attar_addr
 	}
 	process->pub.pid = pid;
 	process->pub.space = space;
+	process->budget = &p->budget;
 	space->kernel = p->kernel;
 	space->is_foreign = p->is_foreign;
 	return process;
@@ -194,13 +197,28 @@ static struct thread *thread_new(
 	return t;
 }
 
+/* Returns false if there is no time for it now. */
+static bool read_mappings(struct process *process)
+{
+	if (base_now() < process->not_before)
+		return false;
+	if (!scan_budget_begin(process->budget, process->pub.pid)) {
+		process->not_before = base_now() + RETRY_NS;
+		return false;
+	}
+	attar_address_space_scan(process->pub.space);
+	process->not_before =
+		base_now() + READ_AGAIN * scan_budget_end(process->budget, process->pub.pid);
+	return true;
+}
+
 void procs_scan(struct process *process)
 {
 	process->is_unread = false;
 	if (process->pub.scanned || process->pub.pid <= 0)
 		return;
-	process->pub.scanned = true;
-	attar_address_space_scan(process->pub.space);
+	process->pub.scanned = read_mappings(process);
+	process->is_unread = !process->pub.scanned;
 }
 
 /* Frees the thread that exited first; removes it from the table unless its tid was reused. */
@@ -372,28 +390,6 @@ static struct thread *enter_thread(struct procs *p, pid_t pid, pid_t tid)
 	return t;
 }
 
-static uint64_t cpu_time(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
-}
-
-/*
- * A process of another user can have so many mappings that reading them again and again would take
- * all of attar's time.
- */
-static void read_mappings_again(struct process *process)
-{
-	uint64_t began = cpu_time();
-
-	if (base_now() < process->not_before)
-		return;
-	attar_address_space_scan(process->pub.space);
-	process->not_before = base_now() + READ_AGAIN * (cpu_time() - began);
-}
-
 /* Old mappings stay: samples before the loss may be in them. */
 static void renew_mappings(struct procs *p, struct process *process)
 {
@@ -402,7 +398,7 @@ static void renew_mappings(struct procs *p, struct process *process)
 	process->renewals = p->renewals;
 	process->is_bare = false;
 	if (!process->is_unread)
-		read_mappings_again(process);
+		read_mappings(process);
 }
 
 static void renew_thread(struct procs *p, struct thread *t)

@@ -19,6 +19,7 @@
 #include "base/vec.h"
 #include "stream/build_ids.h"
 #include "stream/comm.h"
+#include "stream/scan_budget.h"
 
 enum {
 	PROCS_DEAD_MAX = 1024,
@@ -35,7 +36,8 @@ struct process {
 	bool is_unread;      /* its mappings are to be read when an address is located */
 	uint64_t losses;     /* procs.losses at the exec */
 	uint64_t renewals;   /* procs.renewals when its mappings were read */
-	uint64_t not_before; /* ns: the next time that they may be read again */
+	uint64_t not_before; /* ns: the next time that they may be read */
+	struct scan_budget *budget;
 	uint8_t mark;        /* as that of a thread */
 	uint64_t selected;   /* bits of whoever uses the table, which children inherit */
 };
@@ -74,6 +76,7 @@ struct procs {
 	bool maps;                   /* each exec and each mapping of code writes a record */
 	uint64_t losses;             /* LOST records so far */
 	uint64_t renewals;           /* calls of procs_renew() so far */
+	struct scan_budget budget;   /* for reading mappings */
 	uint64_t unwatched;          /* processes whose events the kernel has ended */
 	bool quiet;                  /* the log already names such a process */
 };
@@ -133,7 +136,10 @@ void procs_renew(struct procs *p);
 /* The process of a thread, from /proc; 0 if it has exited. */
 pid_t procs_pid_of(pid_t tid);
 
-/* Reads the mappings of the process, once. If it has exited, its symbols will be missing. */
+/*
+ * Reads the mappings of the process, once. If it has exited, its symbols will be missing. A process
+ * of another user may have to wait, see scan_budget.h: then it is unread.
+ */
 void procs_scan(struct process *process);
 
 /* Adds all processes in /proc, with their mappings. */

@@ -363,11 +363,11 @@ static int scan_one(void *ctx, const struct attar_mapping *mapping, bool executa
 /* The process of another user may have many, to keep attar busy. */
 static void note_cut(struct attar_address_space *space)
 {
-	if (!space->is_cut)
+	if (!space->symbols->told_cut)
 		log_note("process %d has more than %d mappings of code: code in the others has no "
-			 "names",
+			 "names, also of other such processes",
 			(int)space->pids[0], SCANNED_MAX);
-	space->is_cut = true;
+	space->is_cut = space->symbols->told_cut = true;
 }
 
 int attar_address_space_scan(struct attar_address_space *space)

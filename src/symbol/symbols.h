@@ -62,6 +62,7 @@ struct attar_symbols {
 	uint32_t spaces;         /* JIT owner numbers assigned */
 	uint64_t ranges_refused;
 	size_t ranges; /* that memory was allocated for, of all address spaces */
+	bool told_cut; /* the log names a process with more mappings than are read */
 	struct intern labels;
 	struct symbol_sources sources;
 	struct symbol_readers *readers; /* owned; NULL: files are read in this process */
