@@ -15,7 +15,7 @@
 
 #include "base/parse.h"
 
-enum { WAITING = 8, TRIES_MS = 5000, TRY_MS = 50, CONNECT_MS = 10000, PORT_MAX = 65535 };
+enum { WAITING = 8, TRIES_MS = 5000, TRY_MS = 50, PORT_MAX = 65535 };
 
 /* Ports of vsock that need CAP_NET_BIND_SERVICE. A receiver uses one of the upper half. */
 enum { RESERVED = 1024, RESERVED_FIRST = 512 };
@@ -322,7 +322,14 @@ static void bind_reserved(int fd)
 	}
 }
 
-static int connect_once(const union any *to, socklen_t len, int stop)
+static int ms_until(uint64_t deadline)
+{
+	uint64_t now = base_now();
+
+	return deadline > now ? (int)((deadline - now + 999999) / 1000000) : 0;
+}
+
+static int connect_once(const union any *to, socklen_t len, int stop, uint64_t deadline)
 {
 	int fd _cleanup_close_ = -1, error = 0, one = 1;
 	socklen_t size = sizeof(error);
@@ -338,7 +345,7 @@ static int connect_once(const union any *to, socklen_t len, int stop)
 		if (errno != EINPROGRESS)
 			return -errno;
 		fds[0].fd = fd;
-		n = TEMP_FAILURE_RETRY(poll(fds, ARRAY_SIZE(fds), CONNECT_MS));
+		n = TEMP_FAILURE_RETRY(poll(fds, ARRAY_SIZE(fds), ms_until(deadline)));
 		if (n <= 0)
 			return n < 0 ? -errno : -ETIMEDOUT;
 		if (!fds[0].revents)
@@ -357,9 +364,10 @@ static bool is_early(int r)
 	return r == -ECONNREFUSED || r == -ENOENT || r == -ECONNRESET || r == -EAGAIN;
 }
 
-int address_connect(const char *option, const struct address *a, int stop)
+int address_connect(const char *option, const struct address *a, int stop, uint64_t deadline)
 {
 	struct pollfd stopped = {.fd = stop, .events = POLLIN};
+	uint64_t last_try = MIN(deadline, base_now() + (uint64_t)TRIES_MS * 1000000);
 	union any to;
 	socklen_t len = fill(a, &to);
 	int r;
@@ -370,7 +378,7 @@ int address_connect(const char *option, const struct address *a, int stop)
 			"vsock:CID:%u, with the CID of a virtual machine, 2 for the host, or 1 for "
 			"this machine",
 			option, CLIP(a->text), a->port);
-	for (int ms = 0; is_early(r = connect_once(&to, len, stop)) && ms < TRIES_MS; ms += TRY_MS)
+	while (is_early(r = connect_once(&to, len, stop, deadline)) && base_now() < last_try)
 		if (poll(&stopped, 1, TRY_MS) > 0) {
 			r = -ECANCELED;
 			break;

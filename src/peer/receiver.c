@@ -18,7 +18,7 @@ enum {
 	PINGS_LATER = 4,        /* after START, one after another, of which the best counts */
 	MEASURE_NS = 500000000, /* between these */
 	READ_BYTES = 256 << 10,
-	GREETING_MS = 10000, /* until a sender has answered */
+	GREETING_MS = 1000, /* between looks whether a sender has answered */
 	REFUSED_MS = 1000,   /* that a sender has to read why it was refused, and to close */
 	HELLO_NUMBERS = 24,  /* bytes */
 	HOST_MAX = 256,
@@ -354,11 +354,11 @@ static int not_a_sender(const struct receiver *r)
 /* Reads frames until *counter has reached a value. */
 static int wait_for(struct receiver *r, const unsigned *pongs, unsigned until)
 {
-	uint64_t deadline = base_now() + (uint64_t)GREETING_MS * 1000000;
-
 	while (pongs ? *pongs < until && !r->is_one_way : !r->greeted) {
 		struct pollfd fds[] = {{.fd = r->link.fd}, {.fd = r->opts.stop, .events = POLLIN}};
-		int ret = next_frame(r), wait = ret == -EAGAIN ? GREETING_MS / 10 : 0;
+		uint64_t now = base_now(), deadline = r->opts.deadline;
+		uint64_t left = deadline > now ? (deadline - now) / 1000000 + 1 : 0;
+		int ret = next_frame(r), wait = ret == -EAGAIN ? (int)MIN(left, GREETING_MS) : 0;
 
 		r->reads = 0;
 		if (r->is_damaged)
@@ -367,7 +367,7 @@ static int wait_for(struct receiver *r, const unsigned *pongs, unsigned until)
 			ret = flush(r);
 		if (ret < 0)
 			return ret;
-		if (base_now() > deadline)
+		if (now > deadline)
 			return attar_fail(-ETIMEDOUT, "%s: %s does not respond", r->opts.option,
 				CLIP(r->opts.address));
 		fds[0].events = link_events(&r->link, r->out.len > 0);
@@ -489,7 +489,7 @@ static int open_socket(struct receiver *r)
 		if (ret < 0)
 			return ret;
 	}
-	ret = address_connect(r->opts.option, &r->address, r->opts.stop);
+	ret = address_connect(r->opts.option, &r->address, r->opts.stop, r->opts.deadline);
 	if (ret < 0)
 		return ret;
 	r->link = (struct link){.fd = ret, .is_socket = true};

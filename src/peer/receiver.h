@@ -18,7 +18,8 @@ struct receiver_opts {
 	const char *option;  /* for messages: "--pull" */
 	const char *address; /* borrowed */
 	struct tls_files tls;
-	int stop; /* as for address_connect() */
+	int stop;          /* as for address_connect() */
+	uint64_t deadline; /* ns of base_now(): until when the sender must have answered */
 };
 
 struct receiver;

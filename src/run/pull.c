@@ -6,6 +6,10 @@
 #include "run/intervals.h"
 #include "run/run.h"
 
+/* Until all senders must have answered. */
+#define CONNECT_NS     UINT64_C(10000000000)
+#define CONNECT_MIN_NS UINT64_C(1000000000)
+
 int hosts_check_profiler(const struct attar_run *run, unsigned uses)
 {
 	if (run->profiler->uses & uses)
@@ -46,13 +50,23 @@ static uint64_t since(const void *ctx)
 	return receiver_since(ctx);
 }
 
+/* Of all senders together. A run for a short time waits for them for a second. */
+static uint64_t deadline(const struct attar_run *run)
+{
+	const uint64_t duration = run->opts.duration;
+	const uint64_t wait = duration ? MIN(duration, CONNECT_NS) : CONNECT_NS;
+
+	return (run->reads_for ?: run)->notes.entered + MAX(wait, CONNECT_MIN_NS);
+}
+
 int pull_open(struct attar_run *run, struct recording **ret_recording)
 {
 	const struct receiver_opts opts = {.option = "--pull",
 		.address = run->opts.pull,
 		.tls = {run->opts.peer_psk, run->opts.peer_cert, run->opts.peer_key,
 			run->opts.peer_ca},
-		.stop = run->stop.fd};
+		.stop = run->stop.fd,
+		.deadline = deadline(run)};
 	struct recording_input input = {.read = read_input, .damage = damage, .since = since};
 	int r = receiver_new(&opts, &run->pull.receiver);
 

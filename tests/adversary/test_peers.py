@@ -41,6 +41,18 @@ with socket.create_server(('::', int(sys.argv[1])), family=socket.AF_INET6,
     print(got, flush=True)
 '''
 
+# Listens, and neither greets nor, if the second argument is 0, accepts connections.
+MUTE = '''
+import socket, sys, time
+listener = socket.create_server(('127.0.0.1', int(sys.argv[1])), backlog=int(sys.argv[2]))
+full = [socket.socket() for _ in range(4 if sys.argv[2] == '0' else 0)]
+for s in full:
+    s.setblocking(False)
+    s.connect_ex(listener.getsockname())
+print('listens', flush=True)
+time.sleep(600)
+'''
+
 # Keeps connections that read nothing.
 CROWD = '''
 import socket, sys, time
@@ -118,6 +130,21 @@ def test_another_user_supplies_no_events(nobody, host):
     assert 'it belongs to user 65534, not to root: use unix:PATH' in done.stderr
     assert '--peer-psk' in done.stderr
     assert 'does not accept this sender: it belongs to user 65534' in server.stdout.readline()
+
+
+@pytest.mark.parametrize('backlog', [0, 9], ids=['connection', 'greeting'])
+@pytest.mark.parametrize('seconds', [1, 3])
+def test_who_does_not_answer_delays_no_more_than_the_run_takes(nobody, backlog, seconds):
+    ports = [free_port(), free_port()]
+    for port in ports:
+        nobody.python(MUTE, port, backlog)
+    events = [word for port in ports
+              for word in ('-e', f'raw_syscalls:sys_enter//pull=127.0.0.1:{port}/')]
+    begin = time.monotonic()
+    done = run('trace', '-d', f'{seconds}s', *events)
+    assert seconds - 0.1 < time.monotonic() - begin < seconds + 1
+    assert done.returncode == 1
+    assert f'127.0.0.1:{ports[0]}' in done.stderr
 
 
 @pytest.mark.parametrize('tls', [False, True], ids=['tcp', 'tls'])
