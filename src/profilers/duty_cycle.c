@@ -94,7 +94,6 @@ int duty_pause(struct duty *duty, struct attar_run *run)
 	duty->is_flooded = false;
 	duty->paused_at = now_of(CLOCK_MONOTONIC);
 	duty->watched += duty->paused_at - duty->on_since;
-	duty->longest = duty_longest(duty, duty->paused_at);
 	return r;
 }
 
@@ -166,13 +165,6 @@ int duty_turn(struct duty *duty, struct attar_run *run, uint64_t events, uint64_
 uint64_t duty_until(const struct duty *duty, uint64_t until)
 {
 	return duty->paused_at && duty->paused_at < until ? duty->paused_at : until;
-}
-
-uint64_t duty_longest(const struct duty *duty, uint64_t until)
-{
-	uint64_t now = until > duty->on_since ? until - duty->on_since : 0;
-
-	return now > duty->longest ? now : duty->longest;
 }
 
 uint64_t duty_watched(const struct duty *duty, uint64_t began, uint64_t until)

@@ -22,7 +22,6 @@ struct duty {
 	uint64_t on_since;    /* since the last pause */
 	uint64_t paused_at;   /* ns; 0: not paused */
 	uint64_t watched;     /* ns, up to on_since */
-	uint64_t longest;     /* ns: of the times without a pause */
 	uint64_t paused;      /* ns, up to paused_at */
 	uint64_t used_on;     /* CPU time while the sources were enabled, up to used_then */
 	uint64_t used_off;    /* and while they were paused */
@@ -65,9 +64,6 @@ int duty_turn(struct duty *duty, struct attar_run *run, uint64_t events, uint64_
 
 /* The end of the time that was watched, at most `until`: times of states end there. */
 uint64_t duty_until(const struct duty *duty, uint64_t until);
-
-/* The longest time up to `until` without a pause, ns. */
-uint64_t duty_longest(const struct duty *duty, uint64_t until);
 
 /* How long the sources were enabled from `began` up to `until`, ns. */
 uint64_t duty_watched(const struct duty *duty, uint64_t began, uint64_t until);

@@ -144,25 +144,35 @@ static enum frame_mark mark_of_go(const char *name)
 	return FRAME_NONE;
 }
 
+/* By the name of a function of the kernel. */
+static void set_mark(struct slot *slot, const char *name)
+{
+	slot->mark = mark_of(name);
+	if (slot->mark != FRAME_SYSCALL)
+		return;
+	strncpy(slot->syscall, syscall_of(name), SYSCALL_BYTES - 1);
+	slot->syscall[strcspn(slot->syscall, ".")] = '\0';
+}
+
+/* Also a location of frames_add_name(). */
+static bool is_kernel(attar_location location)
+{
+	return attar_location_dso(location) == ATTAR_DSO_KERNEL ||
+	       attar_location_dso(location) == ATTAR_DSO_LABEL;
+}
+
 static void fill(struct frames *frames, struct slot *slot, attar_location location)
 {
 	struct attar_symbol symbol;
-	const char *name;
 
 	*slot = (struct slot){.location = location};
 	if (attar_symbols_resolve(frames->symbols, location, &symbol) < 0)
 		return;
 	slot->has_name = true;
-	if (attar_location_dso(location) != ATTAR_DSO_KERNEL) {
+	if (is_kernel(location))
+		set_mark(slot, symbol.name);
+	else
 		slot->mark = mark_of_go(symbol.name);
-		return;
-	}
-	slot->mark = mark_of(symbol.name);
-	if (slot->mark != FRAME_SYSCALL)
-		return;
-	name = syscall_of(symbol.name);
-	strncpy(slot->syscall, name, SYSCALL_BYTES - 1);
-	slot->syscall[strcspn(slot->syscall, ".")] = '\0';
 }
 
 static struct slot *slot_at(struct frames *frames, attar_location location)
@@ -188,9 +198,7 @@ static struct slot *slot_of(struct frames *frames, attar_location location)
 
 const char *frames_syscall(struct frames *frames, attar_location location)
 {
-	const struct slot *slot = slot_of(frames, location);
-
-	return slot ? slot->syscall : "";
+	return is_kernel(location) ? find_slot(frames, location)->syscall : "";
 }
 
 static void take(struct frame_summary *summary, attar_location location, enum frame_mark mark)
@@ -281,10 +289,12 @@ attar_location frames_add_name(
 	attar_location label = attar_symbols_label(frames->symbols, name);
 	struct slot *slot = slot_at(frames, label);
 
-	if (slot->location != label)
-		*slot = (struct slot){.location = label, .mark = mark_of(name)};
+	if (slot->location != label) {
+		*slot = (struct slot){.location = label, .has_name = true};
+		set_mark(slot, name);
+	}
 	summary->has_names = true;
-	take(summary, 0, slot->mark);
+	take(summary, label, slot->mark);
 	return label;
 }
 

@@ -45,7 +45,7 @@ const char *frames_syscall(struct frames *frames, attar_location location);
 struct frame_summary {
 	enum frame_mark waits;  /* the innermost mark of waiting */
 	enum frame_mark runs;   /* the innermost of FRAME_SPIN to FRAME_IRQ */
-	attar_location syscall; /* of FRAME_SYSCALL; 0: none, or known by name only */
+	attar_location syscall; /* of FRAME_SYSCALL; 0: none */
 	bool is_kernel_thread;
 	bool is_perf;   /* as frames_are_of_perf() */
 	bool has_names; /* at least one function has a name */

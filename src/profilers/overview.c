@@ -31,75 +31,6 @@ static const double cpu_share = 0.004;
 
 /* ---- threads ---- */
 
-static enum overview_part part_of(enum thread_state state)
-{
-	static const enum overview_part parts[THREAD_STATES] = {[THREAD_READY] = PART_READY,
-		[THREAD_DISK] = PART_DISK,
-		[THREAD_LOCK] = PART_LOCK,
-		[THREAD_SLEEP] = PART_SLEEP,
-		[THREAD_PEER] = PART_PEER,
-		[THREAD_BLOCKED] = PART_BLOCKED,
-		[THREAD_CONDITION] = PART_IDLE,
-		[THREAD_WORK] = PART_IDLE};
-
-	return parts[state];
-}
-
-/* How long a wait is whose end was not seen is unknown, up to its limit. */
-static int sum_of_wait(const struct overview *o, const struct thread_segment *segment)
-{
-	if (segment->to - segment->since > overview_long_wait(o, segment->state))
-		return SUM_LONG;
-	return segment->is_end ? -1 : SUM_OPEN;
-}
-
-/* The function that waits: the innermost one that is not in the library of the system call. */
-static attar_location waiter(const struct thread_block *block)
-{
-	size_t n = 0;
-	attar_location first;
-
-	while (n < block->depth && attar_location_dso(block->stack[n]) == ATTAR_DSO_KERNEL)
-		n++;
-	if (n == block->depth)
-		return block->syscall;
-	first = block->stack[n];
-	if (!block->syscall) /* a page fault, of the code itself */
-		return first;
-	for (; n < block->depth; n++)
-		if (attar_location_dso(block->stack[n]) != attar_location_dso(first))
-			return block->stack[n];
-	return first;
-}
-
-static int add_to_place(struct attar_keytable *table, int32_t pid, enum overview_part part,
-	attar_location location, uint64_t weight, bool is_sample)
-{
-	const struct overview_place place = {.pid = pid, .part = part, .location = location};
-	struct attar_keyrow *row = attar_keytable_at(table, &place, sizeof(place));
-
-	if (!row)
-		return -ENOMEM;
-	row->interval.sums[PLACE_SAMPLES] += is_sample;
-	row->interval.sums[PLACE_TIME] += weight;
-	return 0;
-}
-
-static int add_to_call(struct overview *o, attar_location syscall, unsigned sum, uint64_t weight)
-{
-	char name[OVERVIEW_NAME_BYTES] = "";
-	struct attar_keyrow *row;
-
-	if (!syscall)
-		return 0;
-	strncpy(name, frames_syscall(o->times.frames, syscall), sizeof(name) - 1);
-	row = attar_keytable_at(o->calls, name, sizeof(name));
-	if (!row)
-		return -ENOMEM;
-	row->interval.sums[sum] += weight;
-	return 0;
-}
-
 static int add_stack(struct overview *o, const struct attar_thread *thread, enum overview_part part,
 	const attar_location *locations, size_t n, uint64_t weight)
 {
@@ -119,48 +50,19 @@ static int add_latency(struct overview *o, enum overview_latency which, uint64_t
 	return row ? attar_hist_add(&row->interval.hists[0], duration) : -ENOMEM;
 }
 
-static int add_wait(struct overview *o, const struct thread_segment *segment, uint64_t duration)
-{
-	const struct thread_block *block = segment->block;
-	enum overview_part part = part_of(segment->state);
-	int r = add_to_call(
-		o, block->syscall, part == PART_IDLE ? CALL_IDLES : CALL_WAITS, duration);
-
-	if (r == 0 && part != PART_IDLE)
-		r = add_to_place(o->places, block->group.pid, part, waiter(block), duration, false);
-	return r;
-}
-
 static int on_segment(struct attar_run *run, void *self, const struct thread_segment *segment)
 {
-	const struct thread_block *block = segment->block;
-	uint64_t duration = segment->to - segment->from;
 	struct overview *o = self;
-	struct attar_keyrow *row;
-	int r = duty_event(&o->duty, run), sum;
+	bool is_wait = segment->state != THREAD_RUNNING;
+	int r = duty_event(&o->duty, run);
 
-	if (r < 0)
+	if (r < 0 || overview_is_own(o, run, segment->thread))
 		return r;
-	if (overview_is_own(o, run, segment->thread))
-		return 0;
-	row = attar_keytable_at(o->threads, &block->group, sizeof(block->group));
-	if (!row)
-		return -ENOMEM;
-	row->interval.sums[SUM_STATE + segment->state] += duration;
-	row->interval.sums[SUM_ALL] += duration;
-	if (segment->state == THREAD_RUNNING) /* its stacks are those of samples */
-		return 0;
-	sum = sum_of_wait(o, segment);
-	if (sum >= 0)
-		row->interval.sums[sum + (int)segment->state] += duration;
-	if (segment->state != THREAD_READY)
-		r = add_wait(o, segment, duration);
-	else if (segment->is_end && !block->group.is_kernel_thread)
-		r = add_latency(o, LATENCY_RUN, segment->to - segment->since);
-	if (r < 0)
+	r = overview_slices_add(run, o, segment, is_wait ? overview_sum_of_wait(o, segment) : -1);
+	if (r < 0 || segment->state != THREAD_READY || !segment->is_end ||
+		segment->block->group.is_kernel_thread)
 		return r;
-	return add_stack(
-		o, segment->thread, part_of(segment->state), block->stack, block->depth, duration);
+	return add_latency(o, LATENCY_RUN, segment->to - segment->since);
 }
 
 /* ---- samples ---- */
@@ -260,12 +162,12 @@ static int on_sample(struct attar_run *run, void *self, const struct attar_event
 		return -ENOMEM;
 	row->interval.sums[SUM_SAMPLES + part] += weight;
 	row->interval.sums[SUM_NUMBER + part]++;
-	r = add_to_call(o, frames.syscall, CALL_RUNS, weight);
+	r = overview_add_call(o, frames.syscall, CALL_RUNS, weight);
 	if (r == 0)
-		r = add_to_place(o->places, group.pid, part, place_of(part, &frames, stack, n),
-			weight, true);
+		r = overview_add_place(o->places, group.pid, part,
+			place_of(part, &frames, stack, n), weight, true);
 	if (r == 0 && n)
-		r = add_to_place(o->functions, 0, 0, stack[0], weight, true);
+		r = overview_add_place(o->functions, 0, 0, stack[0], weight, true);
 	return r < 0 ? r : add_stack(o, ev->thread, part, stack, n, weight);
 }
 
@@ -438,6 +340,8 @@ static int on_exited(struct attar_run *run, void *self, const struct attar_event
 	struct overview *o = self;
 	int r = overview_add_exit(run, o, ev);
 
+	if (ev->thread && ev->record->type == PERF_RECORD_EXIT)
+		overview_slices_exited(o, ev->thread->tid, ev->time);
 	return r < 0 ? r : thread_times_exited(run, &o->times, ev);
 }
 
@@ -457,19 +361,22 @@ static int overview_turn(struct attar_run *run, void *self)
 	uint64_t from, to;
 	int r = 0;
 
+	if (!o->slices.now.from)
+		o->slices.now.from = attar_run_began(run);
 	if (attar_run_is_live(run) && !o->scheds_began.time)
 		r = thread_scheds_read(run, &o->scheds_began);
 	if (r == 0)
 		r = duty_turn(&o->duty, run, o->times.events + o->events, &from, &to);
-	if (r == DUTY_RESUMES) {
-		r = thread_times_divide(run, &o->times, from);
-		thread_times_forget(&o->times, from, to);
+	if (r == DUTY_PAUSED) {
+		r = overview_slices_pause(run, o);
+	} else if (r == DUTY_RESUMES) {
+		r = overview_slices_resume(run, o, from, to);
 		attar_pairs_lost(o->requests, -1, from, to);
 		o->duty.is_flooded = o->duty.is_heavy; /* divided segments are no events */
+	} else if (r == DUTY_SAME && !o->duty.paused_at) {
+		r = overview_slices_turn(run, o);
 	}
-	if (r < 0 || o->duty.paused_at)
-		return r < 0 ? r : 0;
-	return thread_times_scan(run, &o->times);
+	return r < 0 || o->duty.paused_at ? r : thread_times_scan(run, &o->times);
 }
 
 static int overview_report(
@@ -481,6 +388,8 @@ static int overview_report(
 
 	if (r == 0)
 		r = thread_times_divide(run, &o->times, duty_until(&o->duty, attar_run_until(run)));
+	if (r == 0)
+		r = overview_slices_report(run, o);
 	if (r == 0)
 		r = overview_add_up(run, o, report, scope, &sums);
 	if (r == 0)
@@ -723,6 +632,8 @@ static int overview_open(struct attar_run *run, void *self)
 		r = open_names(run, o);
 	if (r == 0 && attar_run_wants_tree(run))
 		r = attar_stacks_new(attar_run_symbols(run), &o->stacks);
+	if (r == 0)
+		r = overview_slices_open(o);
 	o->has_selection = !attar_run_is_selected(run, NULL);
 	if (attar_run_is_live(run))
 		system_stat_read(&o->began);
@@ -735,6 +646,7 @@ static void overview_close(void *self)
 	struct overview *o = self;
 
 	duty_done(&o->duty);
+	overview_slices_close(o);
 	thread_scheds_done(&o->scheds_began);
 	thread_scheds_done(&o->scheds_last);
 	thread_scheds_done(&o->scheds);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What `attar overview` measures (overview.c), how it is added up (overview_sums.c), checked
- * (overview_findings.c) and shown (overview_report.c).
+ * What `attar overview` measures (overview.c, overview_slices.c), how it is added up
+ * (overview_sums.c), checked (overview_findings.c) and shown (overview_report.c).
  */
 #ifndef PROFILERS_OVERVIEW_H
 #define PROFILERS_OVERVIEW_H
@@ -51,8 +51,11 @@ enum {
 /* Sums of a place, of which the last one ranks them: number of samples, ns. */
 enum { PLACE_SAMPLES, PLACE_TIME, PLACE_SUMS };
 
-/* Sums of a system call: ns, and failed calls. */
-enum { CALL_RUNS, CALL_WAITS, CALL_IDLES, CALL_ERRORS, CALL_SUMS };
+/*
+ * Sums of a system call: ns, and failed calls. Of the waits, those that are long and those that may
+ * be, as in the sums of a thread.
+ */
+enum { CALL_RUNS, CALL_WAITS, CALL_IDLES, CALL_LONG, CALL_OPEN, CALL_ERRORS, CALL_SUMS };
 
 /* Histograms of overview.latencies. */
 enum overview_latency { LATENCY_RUN, LATENCY_BLOCK, LATENCIES };
@@ -100,6 +103,32 @@ struct overview_end {
 	int32_t is_signal;
 };
 
+/* A part of the time that was watched. */
+struct overview_slice {
+	struct attar_keytable *rows; /* of overview_slices.c */
+	uint64_t from, to;           /* ns */
+};
+
+struct slice_thread;
+
+struct overview_slices {
+	struct overview_slice last, now; /* last: the one before, or the pause that follows it */
+	uint64_t seen;                   /* ns: end of the newest segment */
+	uint64_t turned;                 /* ns: time of the former turn */
+	uint64_t from, to;               /* ns: the pause between them; 0: none, or it is added */
+	uint64_t paused_from;            /* ns: the present pause, or its rest; 0: none */
+	bool is_over;                    /* the slice before it has become last */
+	size_t began;                    /* threads, in the present pause */
+	struct slice_thread *threads;    /* whose counts were read when it began; sorted */
+	size_t n_threads;
+	uint64_t read_at;             /* ns */
+	struct slice_thread *counted; /* of the pause between last and now; sorted */
+	size_t n_counted;
+	uint64_t counted_for;             /* ns */
+	size_t began_between;             /* threads, in that pause */
+	struct attar_keytable *estimates; /* by enum overview_part */
+};
+
 struct overview {
 	struct thread_times times; /* first: see thread_times_open() */
 	bool no_errors, only_comm; /* options */
@@ -108,6 +137,7 @@ struct overview {
 	uint64_t lost_before, delivered_before;
 
 	struct duty duty;
+	struct overview_slices slices;
 	struct system_stat began, last, now;
 	struct thread_scheds scheds_began, scheds_last, scheds; /* of a live run */
 	uint32_t sampler; /* number of its source */
@@ -146,6 +176,49 @@ static inline bool overview_is_own(
 /* Adds n to a count of the interval. 0 or -ENOMEM. */
 int overview_count(struct overview *o, enum overview_count which, uint64_t n);
 
+/* ---- parts ---- */
+
+enum overview_part overview_part_of(enum thread_state state);
+
+/* The sum in which a wait is besides SUM_STATE: SUM_LONG, SUM_OPEN, or -1 for none. */
+int overview_sum_of_wait(const struct overview *o, const struct thread_segment *segment);
+
+/* The function that waits: the innermost one that is not in the library of the system call. */
+attar_location overview_waiter(const struct thread_block *block);
+
+/* 0 or -ENOMEM. */
+int overview_add_place(struct attar_keytable *table, int32_t pid, enum overview_part part,
+	attar_location location, uint64_t weight, bool is_sample);
+int overview_add_call(struct overview *o, attar_location syscall, unsigned sum, uint64_t weight);
+
+/* Whether no CPU is left out by --cpus. */
+bool overview_has_all_cpus(struct attar_run *run);
+
+/* ---- slices ---- */
+
+int overview_slices_open(struct overview *o);
+void overview_slices_close(struct overview *o);
+
+/* Adds a segment. wait: see overview_sum_of_wait(). 0 or -ENOMEM, as all of these. */
+int overview_slices_add(
+	struct attar_run *run, struct overview *o, const struct thread_segment *segment, int wait);
+
+/* To be called in each turn without a pause; when a pause has begun; and at its end. */
+int overview_slices_turn(struct attar_run *run, struct overview *o);
+int overview_slices_pause(struct attar_run *run, struct overview *o);
+int overview_slices_resume(struct attar_run *run, struct overview *o, uint64_t from, uint64_t to);
+
+/* A thread has begun, or ended. */
+void overview_slices_began(struct overview *o, uint64_t time);
+void overview_slices_exited(struct overview *o, pid_t tid, uint64_t time);
+
+/* Adds all up to the end of the report, for which all states are divided. */
+int overview_slices_report(struct attar_run *run, struct overview *o);
+
+/* The time of a part that is estimated, ns, and how wrong the estimate may be. */
+double overview_slices_estimated(const struct overview *o, enum attar_scope scope,
+	enum overview_part part, double *ret_doubt);
+
 /* ---- exits ---- */
 
 /* Counts the process at the exit of its main thread. 0 or -ENOMEM. */
@@ -181,14 +254,16 @@ struct overview_sums {
 	struct attar_run *run;
 	enum attar_scope scope;
 	uint64_t elapsed; /* ns */
-	double scale;     /* by which times were multiplied */
-	uint64_t watched; /* ns, of the whole run */
-	uint64_t longest; /* ns, of it without a pause */
-	double waits;     /* the same of waits, on average */
+	double scale;     /* of the time to the watched time */
+	double waits;     /* of all waits to those that were watched or estimated */
+	bool leaves_out_long;   /* long waits are idle */
+	double open, open_long; /* ns: waits in SUM_OPEN; those of them that are long */
 	bool has_scheds;  /* overview.scheds are used */
 	size_t exact;     /* threads whose time on a CPU and in the run queue the kernel counted */
 	double lost;      /* share of the events of the report, 0..1 */
 	uint64_t parts[PARTS];
+	double estimated[PARTS]; /* ns: of parts; the rest was watched, or counted by the kernel */
+	double doubt[PARTS];     /* ns: how wrong the estimate may be */
 	uint64_t samples[PART_UNDIVIDED + 1];
 	bool is_divided;                    /* the time on a CPU, by samples */
 	uint64_t active;                    /* of parts[] without PART_IDLE */
@@ -206,6 +281,14 @@ struct overview_sums {
 	const struct attar_hist *latencies[LATENCIES]; /* NULL: none */
 	struct system_change system;
 };
+
+/* Of a whole system, most threads wait for others; so do kernel threads. */
+static inline bool overview_is_idle(
+	const struct overview *o, enum overview_part part, const struct thread_group *group)
+{
+	return !o->has_selection &&
+	       (part == PART_PEER || part == PART_BLOCKED || group->is_kernel_thread);
+}
 
 /* How long a wait in a state must be to be one of an idle thread, in doubt, ns. */
 static inline uint64_t overview_long_wait(const struct overview *o, enum thread_state state)

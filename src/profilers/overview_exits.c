@@ -55,6 +55,9 @@ int overview_on_record(struct attar_run *run, void *self, const struct attar_eve
 
 	if (record->type == PERF_RECORD_COMM && record->comm.exec)
 		return take_exit_back(o, ev);
+	if (record->type == PERF_RECORD_FORK && ev->thread &&
+		attar_run_is_selected(run, ev->thread) && !overview_is_own(o, run, ev->thread))
+		overview_slices_began(o, ev->time);
 	if (record->type != PERF_RECORD_FORK || record->task.pid == record->task.ppid)
 		return 0;
 	pid = record->task.pid; /* of a new process */

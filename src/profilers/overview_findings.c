@@ -2,6 +2,7 @@
 /* The limits are listed in docs/profilers/overview.md. */
 #include <errno.h>
 #include <signal.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,10 +24,7 @@ enum {
 	STEAL = 10,        /* percent of the CPU time */
 	MEMORY = 10,       /* percent of the time */
 	LOST = 20,         /* percent of the events */
-	UNWATCHED = 50,    /* percent of the time */
-	UNEVEN = 25,       /* the same, if much of the rest was watched without a pause: */
-	LONGEST = 40,      /* percent of the watched time, and */
-	LONG_MS = 500,     /* more than a few turns of the loop */
+	DOUBT = 10,        /* percent of the active time */
 	NS_PER_MS = 1000000,
 };
 
@@ -483,49 +481,40 @@ static void check_system(struct findings *findings)
 	set_system_command(findings, finding, &(struct next){"drsnoop"});
 }
 
-/*
- * attar pauses its events while they are many: a long time without a pause, beside a time with
- * pauses, means that the load has changed. An interval is short enough to have one load.
- */
-static bool is_uneven(const struct overview_sums *sums, double unwatched)
+/* The part of the active time that may be in a wrong row, because it was estimated, in percent. */
+static double doubt_of(const struct overview_sums *sums)
 {
-	return sums->scope == ATTAR_SCOPE_WHOLE && unwatched > UNEVEN &&
-	       sums->longest > (uint64_t)LONG_MS * NS_PER_MS &&
-	       percent_of(sums->longest, sums->watched) > LONGEST;
+	double most = 0;
+
+	for (int part = 0; part < ACTIVE_PARTS; part++)
+		most = fmax(most, sums->doubt[part]);
+	return sums->active ? 100 * most / (double)sums->active : 0;
 }
 
 /* What the other findings, or that there are none, are based on. */
 static void check_basis(struct findings *findings)
 {
 	const struct overview_sums *sums = findings->sums;
-	double lost = 100 * sums->lost, unwatched = 100 - 100 / sums->scale;
-	struct overview_finding *finding = NULL;
+	double lost = 100 * sums->lost;
+	bool is_lost = lost > LOST;
+	struct overview_finding *finding =
+		is_lost ? add(findings, "unreliable", lost, LOST, "%")
+			: add(findings, "unreliable", doubt_of(sums), DOUBT, "%");
 
-	if (lost > LOST)
-		finding = add(findings, "unreliable", lost, LOST, "%");
-	else if (unwatched > UNWATCHED)
-		finding = add(findings, "unreliable", unwatched, UNWATCHED, "%");
-	else if (is_uneven(sums, unwatched))
-		finding = add(findings, "unreliable", unwatched, UNEVEN, "%");
 	if (!finding)
 		return;
 	finding->is_doubt = true;
-	if (lost > LOST)
+	if (is_lost)
 		append(finding->evidence, 0,
 			"of the events were lost: the findings are based on the remaining "
 			"events, and may be wrong");
 	else
 		append(finding->evidence, 0,
-			"of the time was not watched, to limit the CPU time of attar: shares refer "
-			"to the watched %.0f %%%s%s",
-			100 - unwatched,
-			is_uneven(sums, unwatched)
-				? ", and are wrong if the load has changed: compare intervals (-i "
-				  "1s)"
-				: "",
-			sums->exact ? "; the kernel counted the time on a CPU and in the run queue"
-				    : "");
-	if (lost > LOST && attar_run_is_live(sums->run))
+			"of the active time may be in a wrong row: the load changed while attar "
+			"did not watch it, to limit its CPU time; %.0f %% of the time was watched; "
+			"compare intervals (-i 1s)",
+			100 / sums->scale);
+	if (is_lost && attar_run_is_live(sums->run))
 		set_command(findings, finding, NULL, &(struct next){"overview -m 4096"});
 }
 

@@ -88,8 +88,10 @@ static void add_times(const struct overview_sums *sums, struct attar_report *rep
 	attar_section_column(table, "time spent", ATTAR_UNIT_TEXT);
 	attar_section_column(table, "share", ATTAR_UNIT_PERCENT);
 	attar_section_column(table, "time", ATTAR_UNIT_NS);
-	if (sums->scale > 1)
-		attar_section_column(table, "watched", ATTAR_UNIT_PERCENT);
+	if (sums->scale > 1) {
+		attar_section_column(table, "estimated", ATTAR_UNIT_PERCENT);
+		attar_section_column(table, "+/-", ATTAR_UNIT_NS);
+	}
 	attar_section_column(table, "samples", ATTAR_UNIT_COUNT);
 	attar_section_column(table, "mostly", ATTAR_UNIT_TEXT);
 	attar_section_column(table, "in", ATTAR_UNIT_TEXT);
@@ -104,8 +106,11 @@ static void add_times(const struct overview_sums *sums, struct attar_report *rep
 			attar_cell_double(
 				table, 100 * (double)sums->parts[part] / (double)sums->active);
 		attar_cell_u64(table, sums->parts[part]);
-		if (sums->scale > 1) /* of the time: this is an estimate */
-			attar_cell_double(table, 100 / sums->scale);
+		if (sums->scale > 1) {
+			attar_cell_double(
+				table, 100 * sums->estimated[part] / (double)sums->parts[part]);
+			attar_cell_u64(table, (uint64_t)sums->doubt[part]);
+		}
 		if (part <= PART_UNDIVIDED)
 			attar_cell_u64(table, sums->samples[part]);
 		else
@@ -258,6 +263,18 @@ static void add_errors(
 	}
 }
 
+/* Long waits are idle, or may be: as in the times, where each thread shows which ones. */
+static void set_idle(const struct overview_sums *sums, uint64_t *call)
+{
+	double open = sums->open > 0 ? sums->open_long / sums->open : 0;
+	uint64_t idle = call[CALL_LONG] + (uint64_t)(open * (double)call[CALL_OPEN]);
+
+	if (!sums->leaves_out_long)
+		idle = 0;
+	call[CALL_WAITS] = (uint64_t)((double)(call[CALL_WAITS] - idle) * sums->waits);
+	call[CALL_IDLES] = (uint64_t)((double)(call[CALL_IDLES] + idle) * sums->waits);
+}
+
 /* System calls by name, with their errors. -ENOMEM, or 0: free calls->at. */
 static int read_calls(const struct overview_sums *sums, struct calls *calls)
 {
@@ -272,8 +289,7 @@ static int read_calls(const struct overview_sums *sums, struct calls *calls)
 
 		for (int i = 0; i < CALL_SUMS; i++)
 			call->sums[i] = attar_keyrow_sums(row, sums->scope)->sums[i];
-		call->sums[CALL_WAITS] = (uint64_t)((double)call->sums[CALL_WAITS] * sums->waits);
-		call->sums[CALL_IDLES] = (uint64_t)((double)call->sums[CALL_IDLES] * sums->waits);
+		set_idle(sums, call->sums);
 	}
 	for (size_t i = 0; i < sums->n_errors; i++)
 		add_errors(sums, calls, &sums->errors[i]);
@@ -442,8 +458,10 @@ static void add_remarks(const struct overview_sums *sums, struct attar_report *r
 	if (sums->scale > 1)
 		attar_report_remark(report,
 			"to limit its CPU time, attar watched context switches and block I/O for "
-			"only %.0f %% of the time; times are estimates, and too small where "
-			"watching slows a program down; latencies are those observed",
+			"only %.0f %% of the time; what threads did in the pauses is estimated "
+			"from the time next to each pause; +/- is how wrong a time may be; waits "
+			"are too small where watching slows a program down; latencies are those "
+			"observed",
 			100 / sums->scale);
 	if (sums->exact)
 		attar_report_remark(report,

@@ -1,27 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "overview.h"
-
-const char *const overview_part_names[PARTS] = {
-	[PART_USER] = "user code",
-	[PART_KERNEL] = "kernel",
-	[PART_FAULT] = "page faults",
-	[PART_IRQ] = "interrupts",
-	[PART_SPIN] = "kernel spinlocks",
-	[PART_UNDIVIDED] = "CPU, too few samples",
-	[PART_READY] = "run queue",
-	[PART_DISK] = "disk",
-	[PART_LOCK] = "lock",
-	[PART_SLEEP] = "sleep",
-	[PART_PEER] = "other programs",
-	[PART_BLOCKED] = "other waits",
-	[PART_IDLE] = "idle",
-};
+#include "pause_estimate.h"
 
 /* Parts of waits, by state. */
 static const struct {
@@ -42,7 +28,7 @@ static uint64_t scaled(const struct overview_sums *sums, uint64_t value)
 static int end_interval(struct overview *o)
 {
 	struct attar_keytable *const tables[] = {o->threads, o->places, o->functions, o->calls,
-		o->errors, o->ends, o->latencies, o->counts};
+		o->errors, o->ends, o->latencies, o->counts, o->slices.estimates};
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < sizeof(tables) / sizeof(*tables); i++)
@@ -182,18 +168,15 @@ static void add_running(
 
 /* Kernel threads, and threads that wait long while others are active, wait for work of others. */
 static void add_waits(const struct overview_sums *sums, const struct thread_group *group,
-	const uint64_t *thread, bool leaves_out_long, uint64_t *parts)
+	const uint64_t *thread, uint64_t *parts)
 {
-	bool is_system = !sums->overview->has_selection;
-
 	for (size_t i = 0; i < N_WAITS; i++) {
 		uint64_t all = thread[SUM_STATE + waits[i].state],
-			 idle = leaves_out_long && waits[i].part != PART_DISK
+			 idle = sums->leaves_out_long && waits[i].part != PART_DISK
 					? thread[SUM_LONG + waits[i].state]
 					: 0;
 
-		if (is_system && (waits[i].part == PART_PEER || waits[i].part == PART_BLOCKED ||
-					 group->is_kernel_thread))
+		if (overview_is_idle(sums->overview, waits[i].part, group))
 			idle = all;
 		parts[waits[i].part] += all - idle;
 		parts[PART_IDLE] += idle;
@@ -214,14 +197,14 @@ static void name_process(const struct overview_sums *sums, struct overview_proce
 }
 
 static void add_thread(const struct overview_sums *sums, struct overview_process *process,
-	const struct thread_row *row, bool leaves_out_long, const uint64_t *all_samples)
+	const struct thread_row *row, const uint64_t *all_samples)
 {
 	if (sums->is_divided)
 		add_running(
 			running(row->sums), &row->sums[SUM_SAMPLES], all_samples, process->parts);
 	else
 		process->parts[PART_UNDIVIDED] += running(row->sums);
-	add_waits(sums, &row->group, row->sums, leaves_out_long, process->parts);
+	add_waits(sums, &row->group, row->sums, process->parts);
 	name_process(sums, process, &row->group);
 }
 
@@ -273,25 +256,11 @@ static void all_samples(
 
 /* ---- time that was not watched ---- */
 
-/* What the times of a thread are divided into, of which the kernel counts the first two. */
-enum { TIME_RUNNING, TIME_READY, TIME_WAITS, TIMES };
-
 static int time_of(int state)
 {
 	return state == THREAD_RUNNING ? TIME_RUNNING
 	       : state == THREAD_READY ? TIME_READY
 				       : TIME_WAITS;
-}
-
-/* A thread that runs on other CPUs than the selected ones counts there, too. */
-static bool has_all_cpus(const struct overview_sums *sums)
-{
-	long n = sysconf(_SC_NPROCESSORS_CONF);
-
-	for (int i = 0; i < n; i++)
-		if (!attar_run_is_cpu_selected(sums->run, i))
-			return false;
-	return true;
 }
 
 /* What the kernel counted of a thread, and the number of its turns on a CPU. False: unknown. */
@@ -320,11 +289,19 @@ static bool count_times(
  * Waits of which no end was seen. If pauses have cut them, one is known to be long only if the
  * waits of the thread are long on average: each turn on a CPU ends at most one.
  */
-static void take_open_waits(const struct overview_sums *sums, uint64_t *thread, uint64_t mean)
+static void take_open_waits(struct overview_sums *sums, uint64_t *thread, uint64_t mean)
 {
-	for (unsigned state = 0; state < THREAD_STATES; state++)
-		if (sums->scale <= 1 || mean > overview_long_wait(sums->overview, state))
-			thread[SUM_LONG + state] += thread[SUM_OPEN + state];
+	for (size_t i = 0; i < N_WAITS; i++) {
+		enum thread_state state = waits[i].state;
+		uint64_t open = thread[SUM_OPEN + state];
+		bool is_long = sums->scale <= 1 || mean > overview_long_wait(sums->overview, state);
+
+		thread[SUM_LONG + state] += is_long ? open : 0;
+		if (state == THREAD_DISK)
+			continue;
+		sums->open += (double)open;
+		sums->open_long += is_long ? (double)open : 0;
+	}
 }
 
 /* The waits of a thread that was never watched: divided as the waits of its process. */
@@ -360,7 +337,7 @@ static uint64_t scale_thread(
 			int time = time_of(sum % THREAD_STATES);
 			double scale = is_counted && watched[time]
 					       ? (double)counted[time] / (double)watched[time]
-					       : sums->scale;
+					       : 1;
 
 			rows[i].sums[sum] = (uint64_t)((double)rows[i].sums[sum] * scale);
 		}
@@ -376,8 +353,7 @@ static uint64_t scale_thread(
 	}
 	for (size_t i = 0; i < n; i++)
 		take_open_waits(sums, rows[i].sums, mean);
-	return is_counted ? counted[TIME_WAITS]
-			  : (uint64_t)((double)watched[TIME_WAITS] * sums->scale);
+	return is_counted ? counted[TIME_WAITS] : watched[TIME_WAITS];
 }
 
 static bool is_same(const struct thread_row *a, const struct thread_row *b, bool thread)
@@ -414,7 +390,7 @@ static void scale_rows(struct overview_sums *sums, struct thread_row *rows, size
 			all += (double)scale_thread(sums, &rows[j], next - j, process);
 		}
 	}
-	sums->waits = watched > 0 ? all / watched : sums->scale;
+	sums->waits = watched > 0 ? all / watched : 1;
 }
 
 /*
@@ -461,7 +437,7 @@ static struct thread_row *new_rows(
 			sizeof(rows[i].sums));
 	}
 	qsort(rows, *n, sizeof(*rows), by_pid);
-	sums->has_scheds = sums->scale > 1 && has_all_cpus(sums);
+	sums->has_scheds = sums->scale > 1 && overview_has_all_cpus(sums->run);
 	*n = add_unseen(sums, rows, *n);
 	qsort(rows, *n, sizeof(*rows), by_pid);
 	scale_rows(sums, rows, *n);
@@ -471,10 +447,10 @@ static struct thread_row *new_rows(
 static void add_processes(struct overview_sums *sums, const struct thread_row *rows, size_t n)
 {
 	uint64_t samples[CPU_PARTS] = {0};
-	bool leaves_out_long = is_busy(sums, rows, n);
 	struct overview_process *process = sums->processes - 1;
 	int32_t last = 0;
 
+	sums->leaves_out_long = is_busy(sums, rows, n);
 	all_samples(sums, rows, n, samples);
 	for (size_t i = 0; i < n; i++) {
 		const struct thread_group *group = &rows[i].group;
@@ -486,7 +462,7 @@ static void add_processes(struct overview_sums *sums, const struct thread_row *r
 		}
 		process->threads += group->tid != last; /* it may have rows under several names */
 		last = group->tid;
-		add_thread(sums, process, &rows[i], leaves_out_long, samples);
+		add_thread(sums, process, &rows[i], samples);
 	}
 	for (size_t i = 0; i < sums->n_processes; i++)
 		for (int part = 0; part < PARTS; part++) {
@@ -497,6 +473,25 @@ static void add_processes(struct overview_sums *sums, const struct thread_row *r
 			sums->active += part < ACTIVE_PARTS ? time : 0;
 		}
 	qsort(sums->processes, sums->n_processes, sizeof(*sums->processes), by_active);
+}
+
+/* The estimates of the time on a CPU are not divided: each part has as much of them. */
+static void read_estimates(struct overview_sums *sums)
+{
+	uint64_t on_cpu = 0;
+
+	for (int part = 0; part <= PART_UNDIVIDED; part++)
+		on_cpu += sums->parts[part];
+	for (int part = 0; part < PARTS; part++) {
+		bool is_cpu = part <= PART_UNDIVIDED;
+		enum overview_part of = is_cpu ? overview_part_of(THREAD_RUNNING) : part;
+		double share = is_cpu && on_cpu ? (double)sums->parts[part] / (double)on_cpu : 1;
+
+		sums->estimated[part] = share * overview_slices_estimated(sums->overview,
+							sums->scope, of, &sums->doubt[part]);
+		sums->estimated[part] = fmin(sums->estimated[part], (double)sums->parts[part]);
+		sums->doubt[part] = fmin(share * sums->doubt[part], sums->estimated[part]);
+	}
 }
 
 /* ---- names ---- */
@@ -611,6 +606,7 @@ static int read_threads(struct overview_sums *sums)
 	sums->processes = rows ? calloc(n + 1, sizeof(*sums->processes)) : NULL;
 	if (sums->processes)
 		add_processes(sums, rows, n);
+	read_estimates(sums);
 	free(rows);
 	free(keyrows);
 	return sums->processes ? read_names(sums) : -ENOMEM;
@@ -627,8 +623,6 @@ static void set_times(struct overview_sums *sums, struct attar_run *run)
 	if (sums->scope == ATTAR_SCOPE_WHOLE)
 		recent = watched;
 	sums->scale = recent && recent < sums->elapsed ? (double)sums->elapsed / (double)recent : 1;
-	sums->watched = watched;
-	sums->longest = duty_longest(&o->duty, attar_run_until(run));
 }
 
 /* Of the rings of all sources. */

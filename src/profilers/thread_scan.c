@@ -16,9 +16,14 @@ enum {
 	THREADS_MAX = 4096, /* reading one takes about 30 us */
 	FORGOTTEN_MAX = 256,
 	PATH_BYTES = 64,
+	TEXT_BYTES = 4096,
 };
 
-bool thread_read_file(pid_t pid, pid_t tid, const char *name, char text[static THREAD_TEXT_BYTES])
+/*
+ * Reads a file of a thread in /proc, which fits one page, in one call: hundreds of threads may be
+ * read. Returns whether it has text.
+ */
+static bool read_file(pid_t pid, pid_t tid, const char *name, char text[static TEXT_BYTES])
 {
 	char path[PATH_BYTES];
 	ssize_t n = -1;
@@ -27,7 +32,7 @@ bool thread_read_file(pid_t pid, pid_t tid, const char *name, char text[static T
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/%s", (int)pid, (int)tid, name);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0) {
-		n = read(fd, text, THREAD_TEXT_BYTES - 1);
+		n = read(fd, text, TEXT_BYTES - 1);
 		close(fd);
 	}
 	text[n > 0 ? n : 0] = '\0';
@@ -41,10 +46,10 @@ bool thread_read_file(pid_t pid, pid_t tid, const char *name, char text[static T
 static char read_state(pid_t pid, pid_t tid, int *ret_cpu)
 {
 	enum { FIELDS_UP_TO_CPU = 37 };
-	char text[THREAD_TEXT_BYTES];
+	char text[TEXT_BYTES];
 	const char *end, *field;
 
-	if (!thread_read_file(pid, tid, "stat", text))
+	if (!read_file(pid, tid, "stat", text))
 		return 0;
 	field = end = strrchr(text, ')');
 	for (int i = 0; field && i < FIELDS_UP_TO_CPU; i++)
@@ -53,14 +58,26 @@ static char read_state(pid_t pid, pid_t tid, int *ret_cpu)
 	return end && end[1] ? end[2] : 0;
 }
 
+static bool is_asleep(char state)
+{
+	return state && strchr("SDITt", state);
+}
+
+bool thread_is_asleep(pid_t pid, pid_t tid)
+{
+	int cpu;
+
+	return is_asleep(read_state(pid, tid, &cpu));
+}
+
 /* "[<0>] ep_poll+0x2a5/0x2c0": one line for each function, innermost first. */
 static size_t read_stack(struct frames *frames, pid_t pid, pid_t tid, struct frame_summary *summary,
 	attar_location *stack)
 {
-	char text[THREAD_TEXT_BYTES], *save = NULL;
+	char text[TEXT_BYTES], *save = NULL;
 	size_t n = 0;
 
-	if (!thread_read_file(pid, tid, "stack", text))
+	if (!read_file(pid, tid, "stack", text))
 		return 0;
 	for (char *line = strtok_r(text, "\n", &save); line && n < THREAD_DEPTH_MAX;
 		line = strtok_r(NULL, "\n", &save)) {
@@ -79,9 +96,9 @@ static size_t read_stack(struct frames *frames, pid_t pid, pid_t tid, struct fra
 static size_t read_wchan(struct frames *frames, pid_t pid, pid_t tid, struct frame_summary *summary,
 	attar_location *stack)
 {
-	char name[THREAD_TEXT_BYTES];
+	char name[TEXT_BYTES];
 
-	if (!thread_read_file(pid, tid, "wchan", name) || !strcmp(name, "0"))
+	if (!read_file(pid, tid, "wchan", name) || !strcmp(name, "0"))
 		return 0;
 	*stack = frames_add_name(frames, summary, name);
 	return 1;
@@ -120,10 +137,10 @@ static struct wait_details read_details(
 	const struct attar_process *process = thread->process;
 	unsigned long long arguments[3], pc = 0;
 	struct wait_details details = {.is_lock = true};
-	char text[THREAD_TEXT_BYTES];
+	char text[TEXT_BYTES];
 	long call;
 
-	if (thread_read_file(process->pid, thread->tid, "syscall", text) &&
+	if (read_file(process->pid, thread->tid, "syscall", text) &&
 		sscanf(text, "%ld %llx %llx %llx %*x %*x %*x %*x %llx", &call, &arguments[0],
 			&arguments[1], &arguments[2], &pc) == 5) {
 		details.is_lock = thread_is_futex_lock(run, process, arguments[1], arguments[2]);
@@ -154,7 +171,7 @@ static int scan_thread(struct attar_run *run, void *self, pid_t tid)
 		return 0;
 	pid = thread->process->pid;
 	state = read_state(pid, tid, &at.cpu);
-	if (!state || !strchr("SDITt", state))
+	if (!is_asleep(state))
 		return 0;
 	found.depth = read_stack(times->frames, pid, tid, &frames, found.stack);
 	if (!found.depth)
@@ -163,6 +180,7 @@ static int scan_thread(struct attar_run *run, void *self, pid_t tid)
 	if (frames.is_perf || (!found.depth && read_state(pid, tid, &at.cpu) != state))
 		return 0;
 	found.is_kernel_thread = frames.is_kernel_thread;
+	found.syscall = frames.syscall;
 	if (frames.waits == FRAME_FUTEX || frames.waits == FRAME_WORK)
 		details = read_details(run, times, thread);
 	found.state = thread_state_of(&frames, state == 'D', &details);

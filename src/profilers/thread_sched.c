@@ -2,22 +2,42 @@
 #include "thread_sched.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "thread_times.h"
 
-/* False: the thread has ended, or the kernel counts nothing. */
-static bool read_sched(pid_t pid, struct thread_sched *sched)
+int thread_sched_open(pid_t pid, pid_t tid)
 {
-	char text[THREAD_TEXT_BYTES];
+	char path[64];
 
-	return thread_read_file(pid, sched->tid, "schedstat", text) &&
-	       sscanf(text, "%" SCNu64 " %" SCNu64 " %" SCNu64, &sched->ran, &sched->delay,
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat", (int)pid, (int)tid);
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+bool thread_sched_read(int fd, struct thread_sched *sched)
+{
+	char text[128];
+	ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
+
+	text[n > 0 ? n : 0] = '\0';
+	return sscanf(text, "%" SCNu64 " %" SCNu64 " %" SCNu64, &sched->ran, &sched->delay,
 		       &sched->turns) == 3 &&
 	       sched->turns;
+}
+
+static bool read_sched(pid_t pid, struct thread_sched *sched)
+{
+	int fd = thread_sched_open(pid, sched->tid);
+	bool is_read = fd >= 0 && thread_sched_read(fd, sched);
+
+	if (fd >= 0)
+		close(fd);
+	return is_read;
 }
 
 static int add_thread(struct attar_run *run, void *arg, pid_t tid)

@@ -11,6 +11,12 @@ struct thread_sched {
 	uint64_t turns;      /* on a CPU */
 };
 
+/* A file for thread_sched_read(), to be closed; -1: the thread has ended. */
+int thread_sched_open(pid_t pid, pid_t tid);
+
+/* False: the thread has ended, or the kernel counts nothing. */
+bool thread_sched_read(int fd, struct thread_sched *sched);
+
 /* One reading, of the selected threads, sorted by tid. */
 struct thread_scheds {
 	uint64_t time; /* ns; 0: none */

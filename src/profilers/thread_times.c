@@ -150,9 +150,8 @@ int thread_times_change(struct attar_run *run, struct thread_times *times, pid_t
 	return r < 0 ? r : 1;
 }
 
-/* Gives the time of the present state up to `until` to segment(); the rest follows. */
-static int thread_times_give(struct attar_run *run, struct thread_times *times,
-	struct attar_state *state, uint64_t until)
+int thread_times_give(struct attar_run *run, struct thread_times *times, struct attar_state *state,
+	uint64_t until)
 {
 	struct thread_block *block = state->value;
 	struct thread_segment segment = {.block = block,
@@ -202,6 +201,17 @@ void thread_times_forget(struct thread_times *times, uint64_t from, uint64_t to)
 	times->seen_from = to + 1;
 	for (size_t i = 0; i < times->n_current; i++)
 		times->current[i] = -1;
+}
+
+int thread_times_keep(struct thread_times *times, pid_t tid, uint32_t to, uint64_t time)
+{
+	struct attar_state *state = thread_times_state(times, tid);
+	const struct attar_stamp at = {time, ATTAR_NO_TASK, state ? state->cpu : -1};
+
+	if (!state)
+		return 0;
+	((struct thread_block *)state->value)->divided = time;
+	return attar_state_change(times->states, state, to, &at);
 }
 
 int thread_times_lost(struct attar_run *run, void *self, const struct attar_event *ev)
@@ -269,7 +279,7 @@ int thread_times_found(struct attar_run *run, struct thread_times *times,
 	if (r <= 0)
 		return r;
 	block->depth = (uint16_t)found->depth;
-	block->syscall = 0;
+	block->syscall = found->syscall;
 	memcpy(block->stack, found->stack, found->depth * sizeof(*block->stack));
 	return 0;
 }

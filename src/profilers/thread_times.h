@@ -144,6 +144,16 @@ int thread_times_exited(struct attar_run *run, void *self, const struct attar_ev
  */
 int thread_times_divide(struct attar_run *run, struct thread_times *times, uint64_t until);
 
+/* Gives the time of the present state up to `until` to segment(); the rest follows. */
+int thread_times_give(struct attar_run *run, struct thread_times *times, struct attar_state *state,
+	uint64_t until);
+
+/*
+ * After thread_times_forget(): the thread has been in this state all the time, as something else
+ * shows; what follows `time` was not given to segment(). Returns 0 or -ENOMEM.
+ */
+int thread_times_keep(struct thread_times *times, pid_t tid, uint32_t state, uint64_t time);
+
 /*
  * Reads the state of selected threads that had no event yet from /proc: it has not changed since
  * the start, or since events were lost. For attar_profiler.turn, and before a report; does nothing
@@ -151,13 +161,8 @@ int thread_times_divide(struct attar_run *run, struct thread_times *times, uint6
  */
 int thread_times_scan(struct attar_run *run, struct thread_times *times);
 
-enum { THREAD_TEXT_BYTES = 4096 };
-
-/*
- * Reads a file of a thread in /proc, which fits one page, in one call: hundreds of threads may be
- * read. Returns whether it has text.
- */
-bool thread_read_file(pid_t pid, pid_t tid, const char *name, char text[static THREAD_TEXT_BYTES]);
+/* Whether a thread sleeps now. */
+bool thread_is_asleep(pid_t pid, pid_t tid);
 
 /* A negative errno ends the iteration. */
 typedef int thread_fn(struct attar_run *run, void *arg, pid_t tid);
@@ -195,6 +200,7 @@ struct thread_found {
 	pid_t tid;
 	enum thread_state state;
 	bool is_kernel_thread;
+	attar_location syscall; /* as thread_block.syscall */
 	size_t depth;
 	attar_location stack[THREAD_DEPTH_MAX];
 };

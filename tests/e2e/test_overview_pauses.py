@@ -47,12 +47,10 @@ def test_switches_are_counted_during_pauses(tmp_path, words):
     own, system = map(int, (tmp_path / 'truth').read_text().split())
     switches, = (r['count'] for r in rows(found, 'counts') if r['what'] == 'context switches')
     assert own >= 2 * PINGS
-    share, = re.findall(r'for only (\d+) % of the time; times are estimates',
+    share, = re.findall(r'for only (\d+) % of the time; what threads did',
                         str(found['remarks']))
-    assert all(round(r['watched']) == int(share)
-               for r in rows(found, 'time') + rows(found, 'latency'))
-    findings = [r['finding'] for r in rows(found, 'findings')]
-    assert ('unreliable' in findings) == (int(share) < 50 and findings != []) or int(share) == 50
+    assert all(round(r['watched']) == int(share) for r in rows(found, 'latency'))
+    assert all(0 <= r['estimated'] <= 100 and r['+/-'] <= r['time'] for r in rows(found, 'time'))
     if words:
         assert own <= switches <= 1.05 * system
     else:
@@ -145,10 +143,9 @@ def test_time_that_is_not_watched(words):
             process.kill()
     span = found['interval_ns']
     times = {r['time spent']: r for r in rows(found, 'time')}
-    watched = times['sleep']['watched'] if 'sleep' in times else times['idle']['watched']
-    assert watched < 100
-    assert ('unreliable' in found_in(found)) == (watched < 50)
-    assert found['remarks'][0].startswith('unreliable: ') == (watched < 50)
+    assert all(r['watched'] < 100 for r in rows(found, 'latency'))
+    assert found['remarks'][0].startswith('unreliable: ') == ('unreliable' in found_in(found))
+    assert words or 'unreliable' not in found_in(found)  # the load is the same all the time
     assert any('the kernel counted the time on a CPU and in the run queue' in r
                for r in found['remarks'])
     own, = (r for r in rows(found, 'processes') if r['pid'] == process.pid)
@@ -163,32 +160,61 @@ def test_time_that_is_not_watched(words):
             naps * span - own['run queue'], rel=0.05)
 
 
-QUIET_THEN_BUSY = '''
-import os, sys, time
-quiet, busy = map(float, sys.argv[1:])
+PHASES = '''
+import json, os, sys, time
 (a, b), (c, d) = os.pipe(), os.pipe()
 if os.fork() == 0:
     os.close(b)
     while os.read(a, 1):
         os.write(d, b'x')
     os._exit(0)
-time.sleep(quiet)
-end = time.monotonic() + busy
-while time.monotonic() < end:
-    os.write(b, b'x')
-    os.read(c, 1)
+spent = {'quiet': 0, 'busy': 0}
+for phase, seconds in json.loads(sys.argv[1]):
+    begin = time.monotonic()
+    while time.monotonic() < begin + seconds:
+        if phase == 'quiet':
+            time.sleep(0.02)
+        else:
+            os.write(b, b'x')
+            os.read(c, 1)
+    spent[phase] += time.monotonic() - begin
+print(json.dumps({'pid': os.getpid(), **spent}))
 '''
 
 
 @pytest.mark.exclusive
 @pytest.mark.usefixtures('root')
-@pytest.mark.parametrize('quiet', [1.5, 0])
-def test_a_load_that_changes_is_doubtful(quiet):
-    """The quiet time was watched without a pause, and the busy time in parts."""
-    found = report('overview', '--', '/usr/bin/python3', '-I', '-S', '-c', QUIET_THEN_BUSY,
-                   str(quiet), '2.5')
-    assert ('if the load has changed' in str(found['remarks'])) == bool(quiet)
-    assert not quiet or 'unreliable' in found_in(found)
+@pytest.mark.parametrize('phases', [
+    [('quiet', 2.5), ('busy', 2.5)], [('busy', 2.5), ('quiet', 2.5)],
+    [('quiet', 1.2), ('busy', 1.2), ('quiet', 1.2)], [('busy', 3)]],
+    ids=['quiet-busy', 'busy-quiet', 'quiet-busy-quiet', 'busy'])
+def test_a_load_that_changes(tmp_path, phases):
+    """
+    The quiet time is watched without a pause, and the busy time in slices. Each change can be in a
+    pause of a second: the number of turns on a CPU shows when, to a third of it.
+    """
+    for _ in range(3):
+        out = tmp_path / 'out.json'
+        result = subprocess.run([ATTAR, 'overview', '-q', '-o', out, '--', '/usr/bin/python3', '-I',
+                                 '-S', '-c', PHASES, json.dumps(phases)], check=True,
+                                stdout=subprocess.PIPE, text=True)
+        truth, found = json.loads(result.stdout), json.loads(out.read_text())
+        if not found['notes']['lost']:  # on a busy machine, other times are unknown, too
+            break
+    own, = (r for r in rows(found, 'processes') if r['pid'] == truth['pid'])
+    calls = {r['syscall']: r for r in rows(found, 'system calls')}
+    bound = 0.33e9 * (len(phases) - 1) + 0.05e9
+    busy = own['on CPU'] + own['run queue'] + own['other programs']
+    assert any('for only' in r for r in found['remarks'])
+    assert own['sleep'] == pytest.approx(truth['quiet'] * 1e9, abs=bound), found
+    assert busy == pytest.approx(truth['busy'] * 1e9, abs=bound + 0.2e9), found
+    assert 'unreliable' not in found_in(found)
+    # all reads are those of pipes, and all sleeps are calls
+    times = {r['time spent']: r for r in rows(found, 'time')}
+    assert calls['read']['waiting'] == pytest.approx(times['other programs']['time'], rel=0.02)
+    if truth['quiet']:
+        assert calls['clock_nanosleep']['waiting'] == pytest.approx(times['sleep']['time'],
+                                                                    rel=0.02)
 
 
 CROWD = '''

@@ -298,47 +298,28 @@ static void test_observed(void **state)
 	attar_hist_done(&hist);
 }
 
-/* Whether or not there is another finding. */
-static void test_unwatched(void **state)
+/* A time may be wrong by a tenth of all, whether or not there is another finding. */
+static void test_doubt(void **state)
 {
 	struct fixture *f = *state;
 
-	f->sums.scale = 2;
+	f->sums.scale = 20;
+	set_part(f, PART_SLEEP, second / 10);
 	assert_false(finds(f, "unreliable"));
-	f->sums.scale = 100.0 / 49;
+	f->sums.doubt[PART_PEER] = 0.99e9;
+	f->sums.doubt[PART_IDLE] = 9e9; /* of no finding */
+	assert_false(finds(f, "unreliable"));
+	f->sums.doubt[PART_PEER] = 1.01e9;
 	assert_true(finds(f, "unreliable"));
 	assert_int_equal(f->n, 1);
-	assert_true(says(f, "shares refer to the watched 49 %"));
-	assert_false(says(f, "the kernel counted"));
-	f->sums.exact = 1;
+	assert_true(says(f, "the load changed while attar did not watch it"));
+	assert_true(says(f, "5 % of the time was watched"));
 	set_part(f, PART_LOCK, 9 * second);
 	assert_true(finds(f, "unreliable"));
 	assert_int_equal(f->n, 2);
-	assert_true(says(f, "; the kernel counted the time on a CPU and in the run queue"));
-}
-
-/* Much of the watched time was one without a pause. */
-static void test_uneven(void **state)
-{
-	struct fixture *f = *state;
-
-	f->sums.scope = ATTAR_SCOPE_WHOLE;
-	f->sums.scale = 100.0 / 74;
-	f->sums.watched = 74 * second / 10;
-	f->sums.longest = 3 * second;
+	f->sums.lost = 0.5;
 	assert_true(finds(f, "unreliable"));
-	assert_true(says(f, "wrong if the load has changed"));
-	f->sums.scope = ATTAR_SCOPE_INTERVAL;
-	assert_false(finds(f, "unreliable"));
-	f->sums.scope = ATTAR_SCOPE_WHOLE;
-	f->sums.scale = 100.0 / 76;
-	assert_false(finds(f, "unreliable"));
-	f->sums.scale = 100.0 / 74;
-	f->sums.longest = 29 * second / 10;
-	assert_false(finds(f, "unreliable"));
-	f->sums.longest = second / 2;
-	f->sums.watched = second;
-	assert_false(finds(f, "unreliable"));
+	assert_true(says(f, "of the events were lost"));
 }
 
 /* The times of threads that have no process are in no process. */
@@ -424,9 +405,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {TEST(test_shares), TEST(test_least_time),
 		TEST(test_locks_beside_sleep), TEST(test_run_delay), TEST(test_block_latency),
 		TEST(test_counts), TEST(test_system), TEST(test_order), TEST(test_short_waits),
-		TEST(test_observed), TEST(test_unwatched), TEST(test_uneven),
-		TEST(test_one_process_is_not_spread), TEST(test_thread_scheds),
-		TEST(test_running_process), TEST(test_target_of_the_user)};
+		TEST(test_observed), TEST(test_doubt), TEST(test_one_process_is_not_spread),
+		TEST(test_thread_scheds), TEST(test_running_process),
+		TEST(test_target_of_the_user)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
