@@ -1325,9 +1325,12 @@ class _snoop:
         # only pairs whose file, fd_name() in a column of the start, is not a pipe, socket or
         # terminal
         files: bool = ...,
-        # -p, -t and a command select pairs by their thread, and events are those of the whole
-        # system
+        # -p, -t and a command select pairs by their thread, or events by their owner, and events
+        # are those of the whole system
         tasks: bool = ...,
+        # the thread of a line is the one with the last of these events with the same key, or the
+        # process of the TCP connection
+        owners: _Text = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
         duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,
@@ -1646,6 +1649,8 @@ class _tcpretrans:
         self, *operands: _Text, command: _Command = ..., stacks: bool = ...,
         # print the attributes column=NAME:EXPR of these events; the second -e ends pairs
         event: _Texts = ...,
+        # only threads with these names, separated by commas; * and ? match
+        name: _Texts = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
         no_children: bool = ..., cgroups: _Texts = ..., interval: _Time = ...,
         duration: _Time = ..., usage_self: _Time = ..., monotonic: bool = ..., tsc: bool = ...,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * snoop: prints values of events as columns. With a second -e, a line is a pair of events with the
- * same key: the values of both and the time between them.
+ * same key: the values of both and the time between them. With --owners, the thread is not the one
+ * in which an event happens, but the owner of what it concerns.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,12 +16,14 @@
 #include "keys.h"
 #include "list_options.h"
 #include "sample_fields.h"
+#include "tcp_owners.h"
 
 enum {
 	COLUMNS_MAX = 12, /* of an event */
 	COMM_BYTES = 16,
 	VALUE_BYTES = ATTAR_EXPR_TEXT_MAX + 2, /* of a key of one value */
 	OPEN_MAX = 8192,
+	OWNERS_MAX = 1 << 16,
 	RAW_MAX = 256, /* bytes of the record of a start; those of system calls have 64 */
 	READ_MS = 50,  /* how soon events are read, if it matters */
 };
@@ -32,6 +35,18 @@ struct column {
 	bool is_file; /* fd_name() */
 };
 
+/* The thread of a line. */
+struct owner {
+	int32_t tid;
+	bool is_selected; /* by --tasks */
+	char comm[COMM_BYTES];
+};
+
+/* The fields of events of connections; NULL: it has none. */
+struct connection_fields {
+	const struct attar_field *local, *remote, *local_port, *remote_port;
+};
+
 struct event {
 	struct column columns[COLUMNS_MAX];
 	size_t n;
@@ -39,6 +54,7 @@ struct event {
 	struct attar_expr *role;         /* NULL: it starts or ends a pair */
 	bool reads;                      /* a column does */
 	bool gives_columns;              /* role=2: to the open pair */
+	struct connection_fields connection;
 };
 
 /*
@@ -52,20 +68,24 @@ struct started {
 	uint64_t read_at;                /* when the texts were read, ns; 0: not */
 	struct attar_expr_record record; /* of the start, while it is pending */
 	char raw[RAW_MAX];
-	int32_t tid;
-	bool is_selected; /* by --tasks */
-	char comm[COMM_BYTES];
+	struct owner owner;
 	uint16_t len[COLUMNS_MAX];
 	char bytes[]; /* of the values, one after the other */
 };
 
+enum { FIRST, SECOND, OWNERS, STAGES };
+
 struct snoop {
 	struct attar_texts texts;
 	const char *key, *name; /* name: patterns; NULL: all */
+	const char *owner_events;
 	uint64_t than;
 	bool failed, tasks, files;
 
-	struct by_source stages[2];
+	struct by_source stages[STAGES];
+	struct attar_pairs *owners; /* key -> struct owner; NULL: without --owners */
+	struct tcp_owners *tcp;
+	uint64_t unowned;          /* events left out, since no selected owner is known */
 	struct attar_pairs *pairs; /* NULL: one stage */
 	size_t payload_size;
 	struct started *copy; /* of a payload */
@@ -104,6 +124,18 @@ static int add_column(struct attar_run *run, uint32_t source, struct event *e,
 	return 0;
 }
 
+static void learn_connection(const struct attar_event_spec *spec, struct connection_fields *fields)
+{
+	const struct attar_format *format = spec ? spec->format : NULL;
+
+	if (!format)
+		return;
+	fields->local = attar_format_field(format, "saddr_v6");
+	fields->remote = attar_format_field(format, "daddr_v6");
+	fields->local_port = attar_format_field(format, "sport");
+	fields->remote_port = attar_format_field(format, "dport");
+}
+
 static int learn(struct attar_run *run, void *self, uint32_t source, void *event)
 {
 	const struct attar_event_spec *spec = attar_run_source_spec(run, source);
@@ -123,6 +155,7 @@ static int learn(struct attar_run *run, void *self, uint32_t source, void *event
 	option = spec ? attar_spec_get_option(spec, "role") : NULL;
 	e->gives_columns = option && !strcmp(option->value, &GIVES_COLUMNS[strlen("role=")]);
 	s->has_givers |= e->gives_columns;
+	learn_connection(spec, &e->connection);
 	if (r == 0 && s->failed && attar_run_expr(run, source, "ret<0", NULL, &e->failed) < 0)
 		attar_error_clear(); /* it has no such field */
 	return r;
@@ -225,11 +258,13 @@ static void add_values(
 
 /* ---- pairs ---- */
 
-static void set_thread(struct attar_run *run, struct started *started, const struct attar_event *ev)
+static struct owner thread_of(const struct attar_run *run, const struct attar_event *ev)
 {
-	started->is_selected = attar_run_is_selected(run, ev->thread);
-	started->tid = (int32_t)attar_run_event_tid(run, ev);
-	snprintf(started->comm, COMM_BYTES, "%s", ev->thread ? ev->thread->comm : "");
+	struct owner owner = {.is_selected = attar_run_is_selected(run, ev->thread),
+		.tid = (int32_t)attar_run_event_tid(run, ev)};
+
+	snprintf(owner.comm, COMM_BYTES, "%s", ev->thread ? ev->thread->comm : "");
+	return owner;
 }
 
 /* reads: also what must be read from the program. */
@@ -341,11 +376,19 @@ static void take(struct attar_run *run, struct started *started, const struct ev
 	const struct attar_event *ev, const struct attar_expr_record *record)
 {
 	if (!e->gives_columns) {
-		set_thread(run, started, ev);
+		started->owner = thread_of(run, ev);
 	} else if (started->event->reads) {
 		started->event = e;
 		compute(run, started, record, true);
 	}
+}
+
+static size_t key_of(
+	const struct event *e, const struct attar_expr_record *record, char key[ATTAR_EXPR_KEY_MAX])
+{
+	size_t n = attar_expr_key(e->key, record, key, ATTAR_EXPR_KEY_MAX);
+
+	return n < ATTAR_KEY_MAX ? n : ATTAR_KEY_MAX;
 }
 
 /* Neither a start nor an end: the open pair of the key takes what this event gives. */
@@ -354,12 +397,11 @@ static int amend(struct snoop *s, struct attar_run *run, const struct event *e,
 {
 	const struct attar_stamp at = attar_event_get_stamp(ev);
 	char key[ATTAR_EXPR_KEY_MAX];
-	size_t n = attar_expr_key(e->key, record, key, sizeof(key));
+	size_t n = key_of(e, record, key);
 	const struct attar_start *begun;
 	struct attar_stamp since;
 	struct attar_start *again;
 
-	n = n < ATTAR_KEY_MAX ? n : ATTAR_KEY_MAX;
 	begun = attar_pairs_end(s->pairs, key, n, &at);
 	if (!begun)
 		return 0;
@@ -377,14 +419,13 @@ static int start(struct snoop *s, struct attar_run *run, const struct event *e,
 {
 	const struct attar_stamp at = attar_event_get_stamp(ev);
 	char key[ATTAR_EXPR_KEY_MAX];
-	size_t n = attar_expr_key(e->key, record, key, sizeof(key));
-	struct attar_start *begun =
-		attar_pairs_start(s->pairs, key, n < ATTAR_KEY_MAX ? n : ATTAR_KEY_MAX, &at);
+	size_t n = key_of(e, record, key);
+	struct attar_start *begun = attar_pairs_start(s->pairs, key, n, &at);
 	struct started *started = begun ? begun->payload : NULL;
 
 	if (!started)
 		return 0;
-	set_thread(run, started, ev);
+	started->owner = thread_of(run, ev);
 	started->event = e;
 	if (!e->reads || record->raw_size > RAW_MAX || !attar_run_is_live(run)) {
 		compute(run, started, record, true);
@@ -401,22 +442,21 @@ static int end(struct snoop *s, struct attar_run *run, struct event *e,
 {
 	const struct attar_stamp at = attar_event_get_stamp(ev);
 	char key[ATTAR_EXPR_KEY_MAX];
-	size_t n = attar_expr_key(e->key, record, key, sizeof(key));
-	const struct attar_start *begun =
-		attar_pairs_end(s->pairs, key, n < ATTAR_KEY_MAX ? n : ATTAR_KEY_MAX, &at);
+	size_t n = key_of(e, record, key);
+	const struct attar_start *begun = attar_pairs_end(s->pairs, key, n, &at);
 	struct started *started = begun ? begun->payload : NULL;
 	struct attar_section *lines;
 
 	if (!started || at.time - begun->time < s->than || !attar_run_is_cpu_selected(run, at.cpu))
 		return 0;
-	if ((s->tasks && !started->is_selected) || !is_named(s, started->comm))
+	if ((s->tasks && !started->owner.is_selected) || !is_named(s, started->owner.comm))
 		return 0;
 	if (s->failed && !(e->failed && attar_expr_number(e->failed, record)))
 		return 0;
 	compute_pending(run, started, false);
 	if (s->files && has_no_file(run, started, at.time))
 		return 0;
-	lines = new_line(s, run, ev, started->comm, started->tid);
+	lines = new_line(s, run, ev, started->owner.comm, started->owner.tid);
 	if (!lines)
 		return 0;
 	add_started(s, run, lines, started, at.time);
@@ -425,14 +465,130 @@ static int end(struct snoop *s, struct attar_run *run, struct event *e,
 	return 0;
 }
 
+/* ---- owners ---- */
+
+static void keep_owner(struct snoop *s, const void *key, size_t n, const struct attar_stamp *at,
+	const struct owner *owner)
+{
+	struct attar_start *kept = attar_pairs_start(s->owners, key, n, at);
+
+	if (kept)
+		memcpy(kept->payload, owner, sizeof(*owner));
+}
+
+/* The thread is the owner from now on, or, with role=0, nobody is. */
+static int on_owner(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	const struct attar_stamp at = attar_event_get_stamp(ev);
+	struct snoop *s = self;
+	struct attar_expr_record record;
+	char key[ATTAR_EXPR_KEY_MAX];
+	struct owner owner;
+	struct event *e;
+	size_t n;
+	int r = by_source_get(&s->stages[OWNERS], run, self, ev->counter, &e);
+
+	if (r < 0)
+		return r;
+	attar_event_get_expr_record(ev, &record);
+	n = key_of(e, &record, key);
+	owner = thread_of(run, ev);
+	if (e->role && !attar_expr_is_true(e->role, &record))
+		attar_pairs_end(s->owners, key, n, &at);
+	else
+		keep_owner(s, key, n, &at, &owner);
+	return 0;
+}
+
+static const struct owner no_owner = {.tid = -1, .comm = UNKNOWN};
+
+static bool copy_address(
+	const struct attar_field *field, const struct attar_expr_record *record, uint8_t *address)
+{
+	if (!field || field->size != 16 || (size_t)field->offset + 16 > record->raw_size)
+		return false;
+	memcpy(address, (const char *)record->raw + field->offset, 16);
+	return true;
+}
+
+static bool get_connection(const struct connection_fields *fields,
+	const struct attar_expr_record *record, struct tcp_connection *ret_connection)
+{
+	if (!fields->local_port || !fields->remote_port)
+		return false;
+	ret_connection->local_port =
+		(uint16_t)attar_field_u64(fields->local_port, record->raw, record->raw_size);
+	ret_connection->remote_port =
+		(uint16_t)attar_field_u64(fields->remote_port, record->raw, record->raw_size);
+	return copy_address(fields->local, record, ret_connection->local) &&
+	       copy_address(fields->remote, record, ret_connection->remote);
+}
+
+/* From /proc, of a connection that began before the measurement, or was accepted. */
+static bool find_process(struct snoop *s, struct attar_run *run, const struct event *e,
+	const struct attar_expr_record *record, struct owner *ret_owner)
+{
+	const struct attar_thread *thread;
+	struct tcp_connection connection;
+	pid_t pid = get_connection(&e->connection, record, &connection)
+			    ? tcp_owners_find(s->tcp, run, &connection)
+			    : -1;
+
+	*ret_owner = no_owner;
+	if (pid <= 0)
+		return pid == 0;
+	thread = attar_run_thread(run, pid);
+	ret_owner->tid = pid;
+	ret_owner->is_selected = attar_run_is_selected(run, thread);
+	if (thread)
+		snprintf(ret_owner->comm, COMM_BYTES, "%s", thread->comm);
+	else
+		tcp_owners_name(pid, ret_owner->comm, COMM_BYTES);
+	return true;
+}
+
+/* It is kept, also that it is another process: a connection can be closed before its next event. */
+static void find_owner(struct snoop *s, struct attar_run *run, const struct event *e,
+	const struct attar_event *ev, const struct attar_expr_record *record,
+	struct owner *ret_owner)
+{
+	const struct attar_stamp at = attar_event_get_stamp(ev);
+	char key[ATTAR_EXPR_KEY_MAX];
+	size_t n = key_of(e, record, key);
+	const struct attar_start *kept = attar_pairs_end(s->owners, key, n, &at);
+
+	if (kept)
+		memcpy(ret_owner, kept->payload, sizeof(*ret_owner));
+	if (kept || find_process(s, run, e, record, ret_owner))
+		keep_owner(s, key, n, &at, ret_owner);
+}
+
+/* Whose line it is. False: the options do not select it. */
+static bool choose_owner(struct snoop *s, struct attar_run *run, const struct event *e,
+	const struct attar_event *ev, const struct attar_expr_record *record,
+	struct owner *ret_owner)
+{
+	if (!s->owners) {
+		*ret_owner = thread_of(run, ev);
+		return true;
+	}
+	find_owner(s, run, e, ev, record, ret_owner);
+	if (!s->tasks || ret_owner->is_selected || attar_run_is_selected(run, NULL))
+		return true;
+	s->unowned += ret_owner->tid < 0;
+	return false;
+}
+
+/* ---- events ---- */
+
 static int on_start(struct attar_run *run, void *self, const struct attar_event *ev)
 {
 	struct snoop *s = self;
 	struct attar_expr_record record;
-	const char *comm = ev->thread ? ev->thread->comm : "";
 	struct attar_section *lines;
+	struct owner owner;
 	struct event *e;
-	int r = by_source_get(&s->stages[0], run, self, ev->counter, &e);
+	int r = by_source_get(&s->stages[FIRST], run, self, ev->counter, &e);
 
 	if (r < 0)
 		return r;
@@ -441,11 +597,11 @@ static int on_start(struct attar_run *run, void *self, const struct attar_event 
 		return amend(s, run, e, ev, &record);
 	if (s->pairs)
 		return start(s, run, e, ev, &record);
-	if (!is_named(s, comm))
-		return 0;
 	if (s->failed && !(e->failed && attar_expr_number(e->failed, &record)))
 		return 0;
-	lines = new_line(s, run, ev, comm, attar_run_event_tid(run, ev));
+	if (!choose_owner(s, run, e, ev, &record, &owner) || !is_named(s, owner.comm))
+		return 0;
+	lines = new_line(s, run, ev, owner.comm, owner.tid);
 	if (lines)
 		add_values(lines, e, &record);
 	return 0;
@@ -456,7 +612,7 @@ static int on_end(struct attar_run *run, void *self, const struct attar_event *e
 	struct snoop *s = self;
 	struct attar_expr_record record;
 	struct event *e;
-	int r = by_source_get(&s->stages[1], run, self, ev->counter, &e);
+	int r = by_source_get(&s->stages[SECOND], run, self, ev->counter, &e);
 
 	if (r < 0)
 		return r;
@@ -471,6 +627,8 @@ static int on_lost(struct attar_run *run, void *self, const struct attar_event *
 	(void)run;
 	if (s->pairs)
 		attar_pairs_lost(s->pairs, -1, ev->lost_from, ev->lost_to);
+	if (s->owners)
+		attar_pairs_lost(s->owners, -1, ev->lost_from, ev->lost_to);
 	return 0;
 }
 
@@ -489,6 +647,15 @@ static void unknown_remark(const struct snoop *s, struct attar_report *report)
 				     : "");
 }
 
+static void unowned_remark(const struct snoop *s, struct attar_report *report)
+{
+	if (s->unowned)
+		attar_report_remark(report,
+			"%llu event%s left out: no selected process was found that has the "
+			"connection, which can belong to another process, or had been closed",
+			(unsigned long long)s->unowned, s->unowned == 1 ? " was" : "s were");
+}
+
 static int snoop_report(
 	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
 {
@@ -498,6 +665,7 @@ static int snoop_report(
 	(void)scope;
 	snoop_turn(run, s);
 	unknown_remark(s, report);
+	unowned_remark(s, report);
 	if (!s->pairs)
 		return 0;
 	attar_pairs_get_stats(s->pairs, &stats);
@@ -530,17 +698,36 @@ static int check_columns(struct by_source *stage, const char *events)
 	return 0;
 }
 
-static int open_stage(struct snoop *s, struct attar_run *run, size_t i)
+static int open_stage(struct snoop *s, struct attar_run *run, size_t i, const char *events)
 {
+	static attar_event_fn *const on_events[STAGES] = {on_start, on_end, on_owner};
 	uint32_t first = attar_run_sources(run);
-	int r = attar_run_events(run, s->texts.at[i], false, i ? on_end : on_start);
+	int r = attar_run_events(run, events, false, on_events[i]);
 
 	s->stages[i].size = sizeof(struct event);
 	s->stages[i].learn = learn;
 	s->stages[i].forget = forget;
 	if (r == 0)
 		r = by_source_learn(&s->stages[i], run, s, first);
-	return r == 0 ? check_columns(&s->stages[i], s->texts.at[i]) : r;
+	return r == 0 ? check_columns(&s->stages[i], events) : r;
+}
+
+static int open_owners(struct snoop *s, struct attar_run *run)
+{
+	const struct attar_pairs_opts opts = {.size = sizeof(opts),
+		.key_max = ATTAR_KEY_MAX,
+		.open_max = OWNERS_MAX,
+		.payload_size = sizeof(struct owner)};
+	int r;
+
+	if (!s->owner_events)
+		return 0;
+	if (s->texts.n > 1)
+		return attar_fail(-EINVAL, "--owners conflicts with pairs of events" ATTAR_FIX
+					   "leave out the second -e option");
+	s->tcp = tcp_owners_new();
+	r = s->tcp ? attar_pairs_new(&opts, &s->owners) : -ENOMEM;
+	return r == 0 ? open_stage(s, run, OWNERS, s->owner_events) : r;
 }
 
 /*
@@ -581,7 +768,7 @@ static int snoop_open(struct attar_run *run, void *self)
 		return attar_fail(-EINVAL,
 			"snoop requires events" ATTAR_FIX
 			"give one -e option, or two for the start and the end of pairs");
-	if (s->tasks && s->texts.n == 1)
+	if (s->tasks && s->texts.n == 1 && !s->owner_events)
 		return attar_fail(-EINVAL, "--tasks requires pairs of events" ATTAR_FIX
 					   "give a second -e option for the ends of the pairs");
 	if (s->tasks)
@@ -590,7 +777,9 @@ static int snoop_open(struct attar_run *run, void *self)
 		r = attar_run_keep_own(run);
 	attar_run_all_cpus(run, s->texts.n == 2);
 	for (size_t i = 0; r == 0 && i < s->texts.n; i++)
-		r = open_stage(s, run, i);
+		r = open_stage(s, run, i, s->texts.at[i]);
+	if (r == 0)
+		r = open_owners(s, run);
 	if (r == 0 && s->texts.n == 2 && ((struct event *)by_source_at(&s->stages[0], 0))->reads)
 		r = attar_run_read_within(run, read_within_ms(s));
 	if (r < 0 || s->texts.n == 1)
@@ -606,9 +795,11 @@ static void snoop_close(void *self)
 {
 	struct snoop *s = self;
 
-	by_source_done(&s->stages[0]);
-	by_source_done(&s->stages[1]);
+	for (size_t i = 0; i < STAGES; i++)
+		by_source_done(&s->stages[i]);
 	attar_pairs_free(s->pairs);
+	attar_pairs_free(s->owners);
+	tcp_owners_free(s->tcp);
 	free(s->copy);
 }
 
@@ -629,8 +820,12 @@ static const struct attar_option options[] = {
 		"only pairs whose file, fd_name() in a column of the start, is not a pipe, socket "
 		"or terminal"),
 	ATTAR_FLAG(struct snoop, tasks, 0, "tasks",
-		"-p, -t and a command select pairs by their thread, and events are those of the "
-		"whole system"),
+		"-p, -t and a command select pairs by their thread, or events by their owner, and "
+		"events are those of the whole system"),
+	ATTAR_TEXT(struct snoop, owner_events, 0, "owners", "EVENTS",
+		"the thread of a line is the one with the last of these events with the same key, "
+		"or the process of the TCP connection",
+		.complete = "event"),
 	{0}};
 
 static const struct attar_example examples[] = {

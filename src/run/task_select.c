@@ -137,6 +137,32 @@ static void remark_on_target(const struct attar_target *target, struct attar_rep
 			n, PLURAL_S(n), n == 1 ? "is" : "are", n == 1 ? "it" : "them");
 }
 
+/*
+ * The name of the first event that occurs in whatever task an interrupt, a timer or a packet finds
+ * on the CPU; NULL: there is none.
+ */
+static const char *event_of_any_task(const struct attar_run *run)
+{
+	static const char *const systems[] = {"irq", "irq_vectors", "napi", "net", "tcp", "timer"};
+
+	vec_each (&run->sources.list, s)
+		for (size_t i = 0; s->spec && s->spec->format && i < ARRAY_SIZE(systems); i++)
+			if (!strcmp(s->spec->format->system, systems[i]))
+				return s->spec->name;
+	return NULL;
+}
+
+static void remark_on_any_task(const struct attar_run *run, struct attar_report *report)
+{
+	const char *name = event_of_any_task(run);
+
+	if (name && !run->select.is_on && !run_watches_system(run))
+		attar_report_remark(report,
+			"'%s' occurs in whatever task is interrupted: what concerns the chosen "
+			"tasks, but occurred in others, is missing; use -a to watch all tasks",
+			name);
+}
+
 /* Adds a remark to the last report that it is not limited to the command. */
 static void select_remark(
 	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
@@ -145,6 +171,7 @@ static void select_remark(
 		return;
 	if (run->target)
 		remark_on_target(run->target, report);
+	remark_on_any_task(run, report);
 	if (cpus_exceed_command(run))
 		attar_report_remark(report,
 			"--cpus: all tasks on these CPUs were watched while the command ran, not "

@@ -171,3 +171,14 @@ def test_counts_of_proc_interrupts(tmp_path):
         assert count <= last[name] - first[name] + 2, name
     if not any(calls.values()):
         pytest.skip('no device interrupted this machine')
+
+
+@pytest.mark.usefixtures('root')
+@pytest.mark.parametrize('preset', ['softirqs', 'hardirqs', 'netqtop'])
+def test_interrupts_of_other_tasks(preset):
+    """Those of a command are also handled in tasks that they interrupt."""
+    remark = 'occurs in whatever task is interrupted'
+    of_command, of_all = (run(preset, *options, '--', 'true') for options in ([], ['-a']))
+    assert of_command.returncode == of_all.returncode == 0
+    assert remark in of_command.stdout + of_command.stderr
+    assert remark not in of_all.stdout + of_all.stderr

@@ -117,7 +117,6 @@ def test_options_that_are_not_offered(tmp_path):
 ATTARS = {path.stem: path.read_text() for path in sorted((ROOT / 'presets').glob('*.preset'))}
 NOT_FOR = {  # what cannot be read from the events
     'netqtop': {'only-comm'},  # a queue has no name of a thread
-    'tcpretrans': {'name'},  # the thread has nothing to do with the connection
     'syscalls': {'detail', 'hist', 'tasks', 'filter'},  # --impl syscalls refuses them
 }
 
@@ -142,7 +141,7 @@ def senseless(name, base, given):
         no |= {'impl', 'cycle'}
         no |= {'tasks', 'filter'} if any('_cpu' in part for part in parts) else set()
     if base == 'snoop':
-        no |= {'key', 'tasks'}
+        no |= {'key', 'tasks', 'owners'}
         no |= {'than'} if len(events) == 1 else set()
         no |= {'failed'} if 'sys_exit' not in events[-1] else set()
         no |= {'files'} if 'fd_name(' not in events[0] else set()
