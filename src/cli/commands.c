@@ -229,6 +229,16 @@ static const struct attar_example usdt_examples[] = {
 	{0},
 };
 
+static const struct attar_example help_examples[] = {
+	{"help profile", "how to read the results of a profiler, and its options"},
+	{0},
+};
+
+static const struct attar_example completion_examples[] = {
+	{"completion bash", "a script for bash: source <(attar completion bash)"},
+	{0},
+};
+
 const struct command commands[] = {
 	{"list", "[PATTERN | profilers]", "list the events available on this system", list_options,
 		command_list, "event", .examples = list_examples},
@@ -256,9 +266,9 @@ const struct command commands[] = {
 	{"usdt", "add|del|list ...", "create tracepoints for the USDT probes of programs",
 		usdt_options, command_usdt, .examples = usdt_examples},
 	{"help", "[NAME]", "show the manual of a profiler or command", no_options, command_help,
-		"name"},
+		"name", .examples = help_examples},
 	{"completion", "bash|zsh|fish", "print a completion script for a shell", no_options,
-		command_completion, "shell"},
+		command_completion, "shell", .examples = completion_examples},
 	{0},
 };
 
