@@ -11,7 +11,8 @@
 enum {
 	SOCKETS_MAX = 1 << 20,
 	NAMESPACES_MAX = 256,
-	SCAN_SHARE = 10, /* at most this part of the time is spent for reading the tables */
+	SCAN_SHARE = 10,      /* at most this part of the time is spent for reading tables */
+	BURST_NS = 200000000, /* ... after this time, for a few connections at once */
 };
 
 struct socket {
@@ -25,7 +26,7 @@ struct tcp_owners {
 	size_t n, room;
 	unsigned long namespaces[NAMESPACES_MAX]; /* whose tables were read */
 	size_t n_namespaces;
-	uint64_t scan_after; /* ns */
+	uint64_t began, spent; /* ns: the first scan, and the CPU time of all */
 };
 
 struct tcp_owners *tcp_owners_new(void)
@@ -212,8 +213,16 @@ static void scan(struct tcp_owners *owners, const struct attar_run *run)
 		each_process(owners, run, read_descriptors);
 	if (owners->n)
 		qsort(owners->sockets, owners->n, sizeof(*owners->sockets), compare_connections);
-	owners->scan_after = nanoseconds(CLOCK_MONOTONIC) +
-			     SCAN_SHARE * (nanoseconds(CLOCK_THREAD_CPUTIME_ID) - used);
+	owners->spent += nanoseconds(CLOCK_THREAD_CPUTIME_ID) - used;
+}
+
+static bool may_scan(struct tcp_owners *owners)
+{
+	const uint64_t now = nanoseconds(CLOCK_MONOTONIC);
+
+	if (!owners->began)
+		owners->began = now;
+	return owners->spent < BURST_NS + (now - owners->began) / SCAN_SHARE;
 }
 
 pid_t tcp_owners_find(struct tcp_owners *owners, const struct attar_run *run,
@@ -221,7 +230,7 @@ pid_t tcp_owners_find(struct tcp_owners *owners, const struct attar_run *run,
 {
 	const struct socket *socket;
 
-	bool is_new = attar_run_is_live(run) && nanoseconds(CLOCK_MONOTONIC) >= owners->scan_after;
+	bool is_new = attar_run_is_live(run) && may_scan(owners);
 
 	if (is_new)
 		scan(owners, run);
