@@ -15,6 +15,7 @@
  *	to compute with the fields               attar/expr.h
  *	to name addresses                        attar/symbol.h
  *	to unwind user stacks                    attar/unwind.h
+ *	to know what a thread waits for          attar/wait.h
  *	to aggregate                             attar/stats.h, attar/hist.h, attar/keytable.h,
  *	                                         attar/pairs.h, attar/states.h
  *	to compare two results                   attar/diff.h
@@ -83,5 +84,6 @@
 #include "attar/symbol.h"
 #include "attar/thread.h"
 #include "attar/unwind.h"
+#include "attar/wait.h"
 
 #endif

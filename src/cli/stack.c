@@ -22,6 +22,8 @@ struct stack {
 	uint64_t bytes;
 	struct attar_symbols *symbols;
 	struct attar_address_space *space;
+	struct attar_waits *waits;
+	struct attar_wait wait; /* of the current thread */
 	struct attar_thread_copy copy;
 	parse_ints tids;
 	struct attar_section *threads, *frames; /* with json */
@@ -280,17 +282,30 @@ static const char *end_text(enum attar_unwind_end end)
 
 static void begin_thread(struct stack *s, int tid)
 {
+	char text[ATTAR_WAIT_TEXT_BYTES];
+
 	s->number = 0;
 	if (s->json)
 		return;
 	buf_printf(&s->out, "%sthread %d ", s->shown ? "\n" : "", tid);
 	escape_text(&s->out, s->comm, strlen(s->comm));
 	buf_char(&s->out, '\n');
+	if (s->wait.kind != ATTAR_WAIT_NONE)
+		buf_printf(&s->out, "  waits for %s\n", attar_wait_text(&s->wait, text));
+}
+
+static void add_id(struct attar_section *table, pid_t id)
+{
+	if (id)
+		attar_cell_i64(table, id);
+	else
+		attar_cell_none(table);
 }
 
 static void end_thread(struct stack *s, int tid, enum attar_unwind_end end)
 {
 	static const char *const ends[] = {"complete", "truncated", "limit", "lost", "other stack"};
+	char text[ATTAR_WAIT_TEXT_BYTES];
 
 	s->shown++;
 	if (!s->json && end_text(end))
@@ -303,11 +318,23 @@ static void end_thread(struct stack *s, int tid, enum attar_unwind_end end)
 	attar_cell_u64(s->threads, s->number);
 	attar_cell_text(s->threads, ends[end]);
 	attar_cell_u64(s->threads, s->copy.stopped);
+	attar_cell_text(s->threads, attar_wait_text(&s->wait, text));
+	add_id(s->threads, s->wait.pid);
+	add_id(s->threads, s->wait.tid);
+}
+
+/* What a thread waits for is known, though it does not stop for its stack to be copied. */
+static enum attar_unwind_end show_busy(struct stack *s)
+{
+	if (!s->json)
+		buf_printf(&s->out, "  ... no stack: %s\n", attar_error());
+	attar_error_clear();
+	return ATTAR_UNWIND_COMPLETE;
 }
 
 /*
- * The kernel's part is read first: a stopped thread is in the kernel's code that stops it. Nothing
- * is shown of a thread of the process that has ended meanwhile.
+ * What it waits for and the kernel's part are read first: a stopped thread is in the kernel's code
+ * that stops it. Nothing is shown of a thread of the process that has ended meanwhile.
  */
 static int show_thread(struct stack *s, int tid)
 {
@@ -317,7 +344,10 @@ static int show_thread(struct stack *s, int tid)
 	int r;
 
 	read_name(s, tid);
-	r = s->kernel ? read_kernel(tid, &kernel) : 0;
+	s->wait.size = sizeof(s->wait);
+	r = attar_waits_for(s->waits, tid, &s->wait);
+	if (r == 0 && s->kernel)
+		r = read_kernel(tid, &kernel);
 	if (r == 0)
 		n = attar_thread_stack(
 			tid, s->bytes, s->space, &s->copy, s->locations, LOCATIONS_MAX, &end);
@@ -326,10 +356,12 @@ static int show_thread(struct stack *s, int tid)
 		attar_error_clear();
 		return 0;
 	}
-	if (r < 0)
+	if (r < 0 && r != -EBUSY)
 		return r;
 	begin_thread(s, tid);
 	show_kernel(s, tid, &kernel);
+	if (r == -EBUSY)
+		end = show_busy(s);
 	for (ssize_t i = 0; i < n; i++)
 		show_location(s, tid, (size_t)i);
 	end_thread(s, tid, end);
@@ -352,6 +384,9 @@ static int open_process(struct stack *s)
 	if (r < 0)
 		return r;
 	signals_take_downloads(s->symbols);
+	r = attar_waits_new(&s->waits);
+	if (r < 0)
+		return r;
 	s->space = attar_address_space_new(s->symbols, pid);
 	r = s->space ? attar_address_space_scan(s->space) : base_oom();
 	if (r < 0)
@@ -367,6 +402,9 @@ static void add_tables(struct stack *s, struct attar_report *report)
 	attar_section_column(s->threads, "frames", ATTAR_UNIT_COUNT);
 	attar_section_column(s->threads, "end", ATTAR_UNIT_TEXT);
 	attar_section_column(s->threads, "stopped", ATTAR_UNIT_NS);
+	attar_section_column(s->threads, "waits for", ATTAR_UNIT_TEXT);
+	attar_section_column(s->threads, "other pid", ATTAR_UNIT_ID);
+	attar_section_column(s->threads, "other tid", ATTAR_UNIT_ID);
 	s->frames = attar_report_table(report, "frames");
 	attar_section_column(s->frames, "tid", ATTAR_UNIT_ID);
 	attar_section_column(s->frames, "frame", ATTAR_UNIT_ID);
@@ -392,6 +430,7 @@ static void stack_free(struct stack *s)
 	vec_done(&s->tids);
 	buf_done(&s->out);
 	attar_thread_copy_done(&s->copy);
+	attar_waits_free(s->waits);
 	attar_address_space_free(s->space);
 	attar_symbols_free(s->symbols);
 	free(s);

@@ -15,6 +15,7 @@
 #include "kernel_frames.h"
 #include "kernel_names.h"
 #include "lock_holders.h"
+#include "open_waits.h"
 #include "sample_fields.h"
 
 enum { DEPTH_MAX = 64, COMM_BYTES = 16, KEYS_MAX = 16384, PEEK = 8 };
@@ -67,6 +68,7 @@ struct locks {
 
 	struct attar_pairs *kernel, *futexes; /* by struct waiter */
 	uint64_t dropped;                     /* waits for futexes without an end */
+	uint64_t lost_to;                     /* ns: the end of the last loss; 0: none */
 	struct lock_holders holders;
 	struct attar_keytable *table;
 	struct attar_stacks *stacks;
@@ -315,6 +317,7 @@ static int on_lost(struct attar_run *run, void *self, const struct attar_event *
 	struct locks *l = self;
 
 	(void)run;
+	l->lost_to = ev->lost_to;
 	attar_pairs_lost(l->kernel, -1, ev->lost_from, ev->lost_to);
 	attar_pairs_lost(l->futexes, -1, ev->lost_from, ev->lost_to);
 	note_dropped(l);
@@ -440,8 +443,8 @@ static void remark_libc(struct attar_run *run, struct attar_report *report,
 }
 
 /* The sum of all may be incomplete if the table of holders was full. */
-static void add_holder(const struct attar_run *run, struct attar_section *table,
-	const struct lock_holder *holder)
+static void add_holder(
+	const struct attar_run *run, struct attar_section *table, const struct lock_holder *holder)
 {
 	const struct attar_thread *thread = holder->tid ? attar_run_thread(run, holder->tid) : NULL;
 
@@ -577,6 +580,31 @@ static int add_rows(
 	return 0;
 }
 
+/* ---- waits that have not ended ---- */
+
+static bool is_open_wait(const void *self, const struct attar_wait *wait)
+{
+	const struct locks *l = self;
+
+	if (l->kernel_only)
+		return false;
+	return wait->kind == ATTAR_WAIT_LOCK || wait->kind == ATTAR_WAIT_THREAD ||
+	       (wait->kind == ATTAR_WAIT_FILE_LOCK && !l->futex_only);
+}
+
+/* A wait whose start was not seen began before the measurement, or before the end of a loss. */
+static uint64_t waits_since(const struct attar_run *run, const void *self, pid_t tid)
+{
+	const struct locks *l = self;
+	const struct attar_start *start = NULL;
+
+	(void)run;
+	while ((start = attar_pairs_next_open(l->futexes, start)))
+		if (((const struct waiter *)start->key)->tid == tid)
+			return start->time;
+	return l->lost_to;
+}
+
 static int locks_report(
 	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
 {
@@ -597,6 +625,8 @@ static int locks_report(
 	attar_report_evicted(report, l->holders.table, "holders");
 	left_out_remark_perf(&l->perf, report, scope);
 	left_out_remark_go(&l->go, report, scope);
+	if (r == 0)
+		r = open_waits_report(run, report, scope, l, is_open_wait, waits_since, l->than);
 	return r == 0 ? attar_run_stacks(run, report, l->stacks, scope, &opts) : r;
 }
 

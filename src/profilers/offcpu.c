@@ -11,6 +11,7 @@
 #include "kernel_frames.h"
 #include "kernel_names.h"
 #include "keys.h"
+#include "open_waits.h"
 #include "wakers.h"
 
 enum {
@@ -317,16 +318,16 @@ static int report_stacks(struct offcpu *o, struct attar_run *run, struct attar_r
 	return attar_stacks_report(o->chains, report, scope, &opts, &unresolved);
 }
 
-static void unended_remark(
-	const struct offcpu *o, struct attar_run *run, struct attar_report *report)
+static bool is_open_block(const void *self, const struct attar_wait *wait)
 {
-	const char *words = attar_run_is_live(run) ? attar_run_target_words(run) : NULL;
+	return !((const struct offcpu *)self)->uninterruptible || wait->state == 'D';
+}
 
-	if (words && *words && !attar_keytable_keys(o->threads))
-		attar_report_remark(report,
-			"no block to show: blocks that have not ended yet are not counted; 'attar "
-			"wall%s' shows them, and 'attar stack -p PID' shows where threads wait",
-			words);
+static uint64_t blocked_since(const struct attar_run *run, const void *self, pid_t tid)
+{
+	const struct offcpu *o = self;
+
+	return open_waits_since(run, o->states, tid, BLOCKED);
 }
 
 static int offcpu_report(
@@ -351,12 +352,12 @@ static int offcpu_report(
 			o->has_ended || attar_run_is_live(run)
 				? ""
 				: "; use recordings of the whole system (attar record -a)");
-	if (scope == ATTAR_SCOPE_WHOLE)
-		unended_remark(o, run, report);
 	left_out_remark_time(&o->unwoken, report, scope, "block",
 		"the wakeup was not delivered, so the times include waiting for a CPU");
 	left_out_remark_perf(&o->perf, report, scope);
 	attar_report_evicted(report, o->threads, "threads");
+	if (r == 0)
+		r = open_waits_report(run, report, scope, o, is_open_block, blocked_since, o->than);
 	return r == 0 ? report_stacks(o, run, report, scope) : r;
 }
 

@@ -12,6 +12,7 @@
 #include "attar/states.h"
 #include "held_command.h"
 #include "list_options.h"
+#include "open_waits.h"
 
 enum {
 	COMM_BYTES = 16, /* of the kernel, with a NUL */
@@ -522,6 +523,24 @@ static void add_remarks(const struct task_state *ts, struct attar_report *report
 	attar_report_evicted(report, attar_states_table(ts->states), "tasks");
 }
 
+static bool is_open_sleep(const void *self, const struct attar_wait *wait)
+{
+	static const char letters[] = "SDTt";
+	static const enum state states[] = {S, D, T, TRACED};
+	const char *letter = strchr(letters, wait->state);
+
+	return letter && *letter && is_state_shown(self, states[letter - letters]);
+}
+
+static uint64_t sleeps_since(const struct attar_run *run, const void *self, pid_t tid)
+{
+	const struct task_state *ts = self;
+	const uint64_t key = (uint64_t)tid;
+	const struct attar_state *state = attar_states_get(ts->states, &key, sizeof(key));
+
+	return open_waits_since(run, ts->states, tid, state ? state->state : S);
+}
+
 static int task_state_report(
 	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
 {
@@ -545,7 +564,8 @@ static int task_state_report(
 		add_rows(ts, table, rows[i], scope);
 	free(rows);
 	add_remarks(ts, report);
-	return attar_run_stacks(run, report, ts->stacks, scope, &by_time);
+	r = open_waits_report(run, report, scope, ts, is_open_sleep, sleeps_since, ts->than);
+	return r == 0 ? attar_run_stacks(run, report, ts->stacks, scope, &by_time) : r;
 }
 
 /* ---- life ---- */

@@ -167,6 +167,8 @@ static int scan_thread(struct attar_run *run, void *self, pid_t tid)
 	pid_t pid;
 
 	if (!thread || !thread->process || !attar_run_is_selected(run, thread) ||
+		/* it waited for its start */
+		thread->process->pid == attar_run_command_pid(run) ||
 		(known && known->state != ATTAR_NO_STATE))
 		return 0;
 	pid = thread->process->pid;
@@ -195,8 +197,6 @@ static int each_of_process(
 	DIR *dir;
 	int r = 0;
 
-	if (atoi(name) == attar_run_command_pid(run)) /* it waited for its start */
-		return 0;
 	snprintf(path, sizeof(path), "/proc/%.20s/task", name);
 	dir = opendir(path);
 	while (dir && r == 0 && *n < THREADS_MAX && (entry = readdir(dir))) {

@@ -167,7 +167,7 @@ bool thread_is_asleep(pid_t pid, pid_t tid);
 /* A negative errno ends the iteration. */
 typedef int thread_fn(struct attar_run *run, void *arg, pid_t tid);
 
-/* Calls fn for at most 4,096 threads in /proc, but not for the command. */
+/* Calls fn for at most 4,096 threads in /proc. */
 int thread_for_each(struct attar_run *run, thread_fn *fn, void *arg);
 
 /* Whether samples of a source have call chains: those of a recording may have none. */

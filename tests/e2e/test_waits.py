@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: MIT
+"""What threads wait for, and who can end the wait: known by construction."""
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+
+import pytest
+
+from command import ATTAR, run, wait_until, workload
+
+LOCKS = ['mutex', 'checked', 'robust', 'pi', 'shared', 'read', 'wrwait']
+FILES = ['pipe', 'full', 'poll', 'select', 'unix', 'tcp', 'unaccepted']
+CHILDREN = ['child', 'any']
+WORDS = {
+    'pipe': r'data of pipe:\[\d+\], written by ', 'full': r'room in pipe:\[\d+\], read by ',
+    'poll': r'data of pipe:\[\d+\], written by ', 'select': r'data of pipe:\[\d+\], written by ',
+    'unix': 'data of a UNIX socket, written by ',
+    'tcp': r'data of the connection with 127\.0\.0\.1:\d+, written by ',
+    'unaccepted': r'data of the connection with 127\.0\.0\.1:\d+, written by ',
+    'child': 'the end of ', 'any': 'the end of ', 'join': 'the end of ',
+    'flock': r'the lock of file /tmp/whom\.\w+ \(deleted\), held by ',
+    'fcntl': r'the lock of file /tmp/whom\.\w+ \(deleted\), held by ',
+}
+IDLE = {'sleep': 'a time to pass', 'accept': 'a client to connect',
+        'epoll': 'an event of several files', 'read2': 'an event of several files',
+        'signal': 'a signal', 'terminal': 'input of a terminal'}
+
+
+@contextlib.contextmanager
+def whom(kind, prefix=()):
+    """The program, with its thread that waits, the other end and the address of the lock."""
+    with subprocess.Popen([*prefix, workload('whom'), kind], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, text=True) as program:
+        try:
+            waiter, other, address = program.stdout.readline().split()
+            waiter, other = int(waiter), int(other)
+            wait_until(lambda: kind == 'full' or state(waiter) in 'SD', 'the thread to wait')
+            yield program, waiter, other, int(address, 16)
+        finally:
+            program.stdin.close()
+
+
+def state(tid):
+    with open(f'/proc/{tid}/stat', encoding='utf-8') as file:
+        return file.read().rpartition(')')[2].split()[0]
+
+
+def waits_of(tid):
+    """The row of the thread."""
+    done = run('stack', '-t', tid, '--json')
+    assert done.returncode == 0, done.stderr
+    table = json.loads(done.stdout)['sections'][0]
+    row = table['rows'][0]
+    return dict(zip([c['name'] for c in table['columns']], row))
+
+
+@pytest.mark.parametrize('kind', LOCKS)
+def test_holder_of_a_lock(kind):
+    with whom(kind) as (_, waiter, other, address):
+        row = waits_of(waiter)
+        name = 'other end' if kind == 'shared' else 'holder'
+        assert row['waits for'].endswith(f', held by {name} ({other})'), row
+        assert row['other tid'] == other
+        if address:
+            assert row['waits for'].startswith(f'the lock at {address:#x}')
+
+
+def test_lock_that_readers_hold():
+    """No thread is named: the lock counts its readers."""
+    with whom('write') as (_, waiter, _, _):
+        row = waits_of(waiter)
+        assert row['waits for'].startswith('the lock at 0x')
+        assert row['other pid'] is None and 'held' not in row['waits for']
+
+
+@pytest.mark.parametrize('kind', FILES + CHILDREN + ['join', 'flock', 'fcntl'])
+def test_other_end(kind):
+    with whom(kind) as (_, waiter, other, _):
+        row = waits_of(waiter)
+        name = 'holder' if kind == 'join' else 'other end'
+        assert re.match(WORDS[kind], row['waits for']), row
+        assert f'{name} ({other})' in row['waits for'], row
+        assert row['other pid'] == other
+
+
+@pytest.mark.parametrize('kind', IDLE)
+def test_waits_for_nobody(kind):
+    with whom(kind) as (_, waiter, _, _):
+        row = waits_of(waiter)
+        assert row['waits for'] == IDLE[kind]
+        assert row['other pid'] is None
+
+
+def test_condition_has_no_holder():
+    with whom('condition') as (_, waiter, _, _):
+        row = waits_of(waiter)
+        assert row['waits for'].startswith('another thread to signal the condition at 0x')
+        assert row['other pid'] is None
+
+
+def test_parent_of_vfork():
+    """It does not stop for its stack to be copied; what it waits for is known."""
+    with whom('vfork') as (program, waiter, _, _):
+        done = run('stack', '-t', waiter)
+        with open(f'/proc/{program.pid}/task/{waiter}/children', encoding='utf-8') as file:
+            child = int(file.read())
+        assert done.returncode == 0, done.stderr
+        assert f'  waits for the end of waiter ({child})' in done.stdout
+        assert '  ... no stack: ' in done.stdout
+        os.kill(child, signal.SIGKILL)
+
+
+def test_state_of_the_holder():
+    with whom('shared') as (_, waiter, other, _):
+        os.kill(other, signal.SIGSTOP)
+        wait_until(lambda: state(other) == 'T', 'the holder to stop')
+        assert waits_of(waiter)['waits for'].endswith(f'held by other end ({other}), '
+                                                      'which is stopped')
+
+
+def test_numbers_of_another_pid_namespace():
+    """The owner's number in the lock is one of the namespace of the program."""
+    with whom('mutex', prefix=['unshare', '--pid', '--fork', '--kill-child']) as (program, *_):
+        child = int(open(f'/proc/{program.pid}/task/{program.pid}/children',
+                         encoding='utf-8').read())
+        rows = json.loads(run('stack', '-p', child, '--json').stdout)['sections'][0]
+        names = [c['name'] for c in rows['columns']]
+        threads = {row[names.index('comm')]: dict(zip(names, row)) for row in rows['rows']}
+        assert threads['waiter']['other tid'] == threads['holder']['tid']
+
+
+# ---- profilers: waits that have not ended ----
+
+OPEN = 'waits that have not ended'
+WATCHED = 500_000_000
+
+
+def open_waits(*args):
+    """The rows of the table by thread, and the report."""
+    done = run(*args, '--format', 'json')
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout.splitlines()[-1])
+    rows = {}
+    for section in report['sections']:
+        if section['name'] == OPEN:
+            names = [c['name'] for c in section['columns']]
+            rows = {row[names.index('tid')]: dict(zip(names, row)) for row in section['rows']}
+    return rows, report
+
+
+@pytest.mark.usefixtures('root')
+@pytest.mark.parametrize('profiler', ['locks', 'offcpu', 'task-state'])
+def test_wait_that_outlasts_the_watch(profiler):
+    """It began before and does not end: its row has a bound, the holder and what that waits for."""
+    with whom('shared') as (program, waiter, other, _):
+        rows, report = open_waits(profiler, '-p', program.pid, '-d', '500ms')
+    row = rows[waiter]
+    assert row['comm'] == 'waiter' and row['threads'] == 1
+    assert row['at least'] >= WATCHED
+    assert row['waits for'].endswith(f'held by other end ({other})')
+    assert row['in the end'] == f'other end ({other}) waits for a signal'
+    assert any('began before the measurement' in remark for remark in report['remarks'])
+
+
+@pytest.mark.usefixtures('root')
+@pytest.mark.parametrize('profiler', ['locks', 'offcpu', 'task-state'])
+def test_wait_that_begins_in_the_watch(profiler):
+    """Its length is known from its start, if the kernel delivered the event."""
+    read, write = os.pipe()
+    with subprocess.Popen([ATTAR, profiler, '-d', '1s', '--format', 'json', '--',
+                           workload('whom'), 'shared'], stdin=read, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE) as attar:
+        out, err = attar.communicate()
+    os.close(read)
+    os.close(write)
+    assert attar.returncode == 0, err
+    waiter = int(re.search(r'^(\d+) \d+ 0x', out + err, re.M)[1])
+    report = json.loads(out.splitlines()[-1])
+    section, = [s for s in report['sections'] if s['name'] == OPEN]
+    row, = [r for r in section['rows'] if r[1] == waiter]
+    length = report['interval_ns']
+    if row[3] is None:
+        assert report['notes']['lost'] or report['notes']['missing'], report
+    else:
+        assert length - 500_000_000 < row[3] < length, report
+    assert not any('began before' in remark for remark in report.get('remarks', []))
+
+
+@pytest.mark.usefixtures('root')
+def test_threads_that_wait_for_the_same_are_one_row():
+    with whom('shared') as (program, *_), whom('sleep') as (sleeper, *_):
+        rows, _ = open_waits('offcpu', '-p', f'{program.pid},{sleeper.pid}', '-d', '100ms')
+        main = [r for r in rows.values() if r['comm'] == 'whom']
+        assert sum(r['threads'] for r in main) == 2, rows
+
+
+@pytest.mark.usefixtures('root')
+def test_system_shows_no_thread_that_waits_for_work():
+    """Nor one that waits for a child: shells do."""
+    with whom('sleep') as (_, sleeper, *_), whom('shared') as (_, waiter, *_), \
+            whom('child') as (_, parent, *_):
+        rows, report = open_waits('offcpu', '-a', '-d', '100ms')
+    assert waiter in rows and sleeper not in rows and parent not in rows, report
+    assert not any(r['waits for'] in IDLE.values() for r in rows.values())
+    assert any('wait for other programs or for their children' in r for r in report['remarks'])
+
+
+@pytest.mark.usefixtures('root')
+def test_holder_that_was_killed():
+    """A lock between processes that is not robust stays locked for ever."""
+    with whom('shared') as (program, waiter, other, _):
+        os.kill(other, signal.SIGKILL)
+        wait_until(lambda: state(other) == 'Z', 'the holder to end')
+        rows, _ = open_waits('locks', '-p', program.pid, '-d', '100ms')
+    assert rows[waiter]['waits for'].endswith(f'({other}), which has exited')
+    assert rows[waiter]['in the end'] == ''
+
+
+@pytest.mark.usefixtures('root')
+def test_intervals_have_the_wait_each():
+    with whom('shared') as (program, waiter, *_):
+        done = run('locks', '-p', program.pid, '-i', '200ms', '-d', '600ms', '--format', 'json')
+    lengths = [row[3] for line in done.stdout.splitlines() for s in json.loads(line)['sections']
+               if s['name'] == OPEN for row in s['rows'] if row[1] == waiter]
+    assert len(lengths) >= 3
+    for i, length in enumerate(lengths[:3]):
+        assert length >= 200_000_000 * (i + 1) - 50_000_000, lengths
