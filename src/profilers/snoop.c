@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "attar/pairs.h"
@@ -65,6 +66,7 @@ struct started {
 	const struct event *event;       /* that computes the columns */
 	bool is_pending;                 /* they are not computed yet */
 	bool is_unread;                  /* the program has no text there any more */
+	bool is_doubtful;                /* another thread may have changed it meanwhile */
 	uint64_t read_at;                /* when the texts were read, ns; 0: not */
 	struct attar_expr_record record; /* of the start, while it is pending */
 	char raw[RAW_MAX];
@@ -92,9 +94,11 @@ struct snoop {
 	bool has_givers;      /* events with role=2 */
 	bool has_pending;     /* starts with columns that are to be computed */
 	uint64_t unknown;     /* lines with UNKNOWN */
+	uint64_t doubtful;    /* lines with DOUBT */
 };
 
 #define UNKNOWN "[unknown]"
+#define DOUBT   "?" /* after a text */
 
 #define GIVES_COLUMNS "role=2"
 
@@ -267,6 +271,17 @@ static struct owner thread_of(const struct attar_run *run, const struct attar_ev
 	return owner;
 }
 
+/* Its threads share memory and descriptors. */
+static bool has_threads(pid_t pid)
+{
+	enum { LINKS_OF_FOLDER = 2 };
+	struct stat stats;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	return stat(path, &stats) == 0 && stats.st_nlink > LINKS_OF_FOLDER + 1;
+}
+
 /* reads: also what must be read from the program. */
 static void compute(struct attar_run *run, struct started *started,
 	const struct attar_expr_record *record, bool reads)
@@ -275,7 +290,7 @@ static void compute(struct attar_run *run, struct started *started,
 	struct timespec now;
 	size_t len = 0;
 
-	started->is_pending = started->is_unread = false;
+	started->is_pending = started->is_unread = started->is_doubtful = false;
 	started->read_at = 0;
 	attar_run_trust_reads(run, true);
 	for (size_t i = 0; i < e->n; i++) {
@@ -294,6 +309,7 @@ static void compute(struct attar_run *run, struct started *started,
 	if (!e->reads)
 		return;
 	started->is_unread |= !reads;
+	started->is_doubtful = attar_run_is_live(run) && has_threads((pid_t)record->pid);
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	started->read_at = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
@@ -340,6 +356,22 @@ static bool has_no_file(const struct attar_run *run, const struct started *start
 	return false;
 }
 
+/* Of the start of a pair: what was read from the program may be of a later time. */
+static void add_doubtful(
+	struct attar_section *lines, const struct attar_expr *value, const char *bytes, size_t n)
+{
+	char text[VALUE_BYTES + sizeof(DOUBT)];
+	struct attar_expr_value found;
+
+	if (attar_expr_get_column(value, 0)->kind != ATTAR_EXPR_TEXT) {
+		keys_add_cells(lines, value, bytes, n);
+		return;
+	}
+	attar_expr_key_value(value, bytes, n, 0, &found);
+	snprintf(text, sizeof(text), "%.*s" DOUBT, (int)found.len, found.bytes ? found.bytes : "");
+	attar_cell_text(lines, text);
+}
+
 static void add_started(struct snoop *s, struct attar_run *run, struct attar_section *lines,
 	const struct started *started, uint64_t ended)
 {
@@ -348,9 +380,13 @@ static void add_started(struct snoop *s, struct attar_run *run, struct attar_sec
 	size_t len = 0;
 
 	s->unknown += unknown;
+	s->doubtful += !unknown && started->is_doubtful;
 	for (size_t i = 0; i < e->n; len += started->len[i++]) {
 		if (unknown && e->columns[i].reads)
 			add_unknown(lines, &e->columns[i]);
+		else if (started->is_doubtful && e->columns[i].reads)
+			add_doubtful(
+				lines, e->columns[i].value, started->bytes + len, started->len[i]);
 		else
 			keys_add_cells(
 				lines, e->columns[i].value, started->bytes + len, started->len[i]);
@@ -647,6 +683,15 @@ static void unknown_remark(const struct snoop *s, struct attar_report *report)
 				     : "");
 }
 
+static void doubtful_remark(const struct snoop *s, struct attar_report *report)
+{
+	if (s->doubtful)
+		attar_report_remark(report,
+			"%llu line%s a text with '" DOUBT "' at its end: attar read it from the "
+			"program during the call, when another thread may have changed it",
+			(unsigned long long)s->doubtful, s->doubtful == 1 ? " has" : "s have");
+}
+
 static void unowned_remark(const struct snoop *s, struct attar_report *report)
 {
 	if (s->unowned)
@@ -665,6 +710,7 @@ static int snoop_report(
 	(void)scope;
 	snoop_turn(run, s);
 	unknown_remark(s, report);
+	doubtful_remark(s, report);
 	unowned_remark(s, report);
 	if (!s->pairs)
 		return 0;

@@ -148,7 +148,8 @@ SCRIPTS = {
     'tcpconnect': SOCKETS,
     'tcplife': SOCKETS,
     'tcpretrans': 'event tcp:tcp_retransmit_skb skaddr:u64 state:int sport:u16 dport:u16 '
-                  'saddr_v6:char[16] daddr_v6:char[16]\n1.0 0 5/5 a tcp:tcp_retransmit_skb state=1 sport=7\n',
+                  'saddr_v6:char[16] daddr_v6:char[16]\n'
+                  '1.0 0 5/5 a tcp:tcp_retransmit_skb state=1 sport=7\n',
 }
 NEEDED['swapin'] = ['-e', 'probe:swap_read_folio']
 # These have a line for each event, of which an idle machine may have none.

@@ -444,6 +444,59 @@ def test_name_that_is_read_during_the_call(watched, tmp_path):
     assert [r['PATH'] for r in found].count(str(fifo)) == 1
 
 
+# The path is overwritten while the call that got it waits for a writer.
+OVERWRITES = r'''
+#include <fcntl.h>
+#include <pthread.h>
+#include <string.h>
+#include <unistd.h>
+static char path[] = "fifo", c;
+static int told;
+static void *overwrite(void *unused) {
+	read(told, &c, 1);
+	strcpy(path, "else");
+	write(1, "x", 1);
+	pause();
+	return unused;
+}
+int main(void) {
+	pthread_t thread;
+	told = open("told", O_RDWR);
+	pthread_create(&thread, NULL, overwrite, NULL);
+	read(0, &c, 1);
+	open(path, O_RDONLY);
+	write(1, "o", 1);
+	read(0, &c, 1);
+	return 0;
+}
+'''
+
+
+def test_name_that_another_thread_changes(watched, tmp_path):
+    """attar cannot know, so it says that the name may be wrong."""
+    if copies_names():
+        pytest.skip('this kernel copies the paths')
+    (tmp_path / 'opens.c').write_text(OVERWRITES)
+    subprocess.run(['gcc', '-w', '-pthread', '-o', tmp_path / 'opens', tmp_path / 'opens.c'],
+                   check=True)
+    for name in ('fifo', 'told'):
+        os.mkfifo(tmp_path / name)
+    scene = watched(tmp_path / 'opens', cwd=tmp_path)
+    scene.attar.send_signal(signal.SIGSTOP)
+    scene.go_on()
+    wait_until(lambda: 'ffff9c' in Path(f'/proc/{scene.target.pid}/syscall').read_text(),
+               'it opens the FIFO: the first argument is AT_FDCWD')
+    (tmp_path / 'told').write_text('x')
+    assert scene.target.stdout.read(1) == 'x'
+    scene.attar.send_signal(signal.SIGCONT)
+    scene.report_now()
+    (tmp_path / 'fifo').write_text('x')
+    assert scene.target.stdout.read(1) == 'o'
+    found, remarks = scene.end()
+    assert [r['PATH'] for r in found] == ['else?']
+    assert any(remark.startswith("1 line has a text with '?' at its end") for remark in remarks)
+
+
 @pytest.mark.usefixtures('root')
 def test_statsnoop():
     program = 'import os\nfor _ in range(7):\n  try: os.stat("/nonexistent")\n' \
