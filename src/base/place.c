@@ -37,6 +37,13 @@ static bool is_trusted_file(const struct stat *dir, const struct stat *file)
 	return !is_shared(dir) || file->st_uid == geteuid() || file->st_uid == dir->st_uid;
 }
 
+/* A file of another user in a directory of a third one: see the rules in the header. */
+static bool is_of_third_user(const struct stat *dir, const struct stat *file)
+{
+	return geteuid() == 0 && S_ISREG(file->st_mode) && file->st_uid != 0 &&
+	       file->st_uid != dir->st_uid;
+}
+
 /* ---- finding ---- */
 
 static bool is_in_proc(int dir)
@@ -174,18 +181,23 @@ static int follow(struct place *p, int links)
 	return r < 0 ? r : follow(p, links - 1);
 }
 
-int place_find(struct place *p, const char *path)
+static int find(struct place *p, const char *path, bool follows)
 {
 	USER_RIGHTS;
 	int r;
 
 	*p = (struct place){.dir = -1};
 	r = open_parent(p, AT_FDCWD, path);
-	if (r == 0)
+	if (r == 0 && follows)
 		r = follow(p, LINKS_MAX);
 	if (r < 0)
 		place_done(p);
 	return r;
+}
+
+int place_find(struct place *p, const char *path)
+{
+	return find(p, path, true);
 }
 
 void place_done(struct place *p)
@@ -218,7 +230,8 @@ static int open_existing(const struct place *p, int flags)
 		return -errno;
 	if (S_ISLNK(st.st_mode)) /* since it was found */
 		return -ELOOP;
-	if (!is_trusted_file(&p->st, &st))
+	if (!is_trusted_file(&p->st, &st) ||
+		((flags & O_ACCMODE) != O_RDONLY && is_of_third_user(&p->st, &st)))
 		return -EPERM;
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 	opened = TEMP_FAILURE_RETRY(open(link, flags));
@@ -237,12 +250,14 @@ int place_open(const struct place *p, int flags, mode_t mode)
 		return fd < 0 ? -errno : fd;
 	}
 	for (int i = 0; i < TRIES && r == -ENOENT; i++) {
-		r = open_existing(p, flags & ~O_CREAT);
+		r = flags & O_EXCL ? -ENOENT : open_existing(p, flags & ~O_CREAT);
 		if (r != -ENOENT || !(flags & O_CREAT))
 			return r;
 		fd = TEMP_FAILURE_RETRY(openat(p->dir, p->name, flags | O_EXCL, mode));
 		if (fd >= 0)
 			return fd;
+		if (flags & O_EXCL)
+			return -errno;
 		r = errno == EEXIST ? -ENOENT : -errno; /* made by others meanwhile */
 	}
 	return r;
@@ -251,11 +266,60 @@ int place_open(const struct place *p, int flags, mode_t mode)
 int place_open_path(const char *path, int flags, mode_t mode)
 {
 	struct place place;
+	int r = find(&place, path, !(flags & O_EXCL));
+
+	if (r < 0)
+		return r;
+	r = place_open(&place, flags, mode);
+	place_done(&place);
+	return r;
+}
+
+static int replace(const struct place *p, int flags, mode_t mode)
+{
+	struct stat st;
+	int r = place_stat(p, &st);
+
+	if (r < 0 || p->is_own_file || !is_of_third_user(&p->st, &st))
+		return -EPERM;
+	if (unlinkat(p->dir, p->name, 0) < 0)
+		return -errno;
+	return place_open(p, flags | O_CREAT | O_EXCL, mode);
+}
+
+int place_open_result(const char *path, int flags, mode_t mode)
+{
+	struct place place;
 	int r = place_find(&place, path);
 
 	if (r < 0)
 		return r;
 	r = place_open(&place, flags, mode);
+	if (r == -EPERM)
+		r = replace(&place, flags, mode);
+	place_done(&place);
+	return r;
+}
+
+void place_unlink_path(const char *path)
+{
+	struct place place;
+
+	if (find(&place, path, false) < 0)
+		return;
+	unlinkat(place.dir, place.name, 0);
+	place_done(&place);
+}
+
+int place_open_directory(const char *path)
+{
+	struct place place;
+	int fd, r = find(&place, path, false);
+
+	if (r < 0)
+		return r;
+	fd = TEMP_FAILURE_RETRY(openat(place.dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+	r = fd < 0 ? -errno : fd;
 	place_done(&place);
 	return r;
 }

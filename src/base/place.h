@@ -11,7 +11,8 @@
  * Symbolic links of another user (for root: of any user but root) are not followed, neither the
  * name nor directories on the way, and a file of another user is not opened in a directory where
  * everybody can create files. These are the rules of the sysctls fs.protected_symlinks,
- * protected_regular and protected_fifos, whatever their values.
+ * protected_regular and protected_fifos, whatever their values. Root writes to no regular file of
+ * another user at all, who could read it, unless that user owns the directory.
  */
 #ifndef BASE_PLACE_H
 #define BASE_PLACE_H
@@ -42,13 +43,26 @@ void place_done(struct place *place);
 int place_stat(const struct place *place, struct stat *ret_st);
 
 /*
- * Opens what is there or, with O_CREAT, a new file of this mode. O_TRUNC is not allowed. Returns a
- * descriptor with O_CLOEXEC, -EPERM as above, or another negative errno.
+ * Opens what is there or, with O_CREAT, a new file of this mode; with O_EXCL, only a new one.
+ * O_TRUNC is not allowed. Returns a descriptor with O_CLOEXEC, -EPERM as above, or another negative
+ * errno.
  */
 int place_open(const struct place *place, int flags, mode_t mode);
 
 /* The same for a path. */
 int place_open_path(const char *path, int flags, mode_t mode);
+
+/*
+ * The same for a result, but a file that is refused because it belongs to another user in a
+ * directory of a third one is replaced by a new one.
+ */
+int place_open_result(const char *path, int flags, mode_t mode);
+
+/* Removes a file that this process has made. */
+void place_unlink_path(const char *path);
+
+/* Opens the directory of a path, to list it. Returns a descriptor or a negative errno. */
+int place_open_directory(const char *path);
 
 /*
  * The mode of new files: as the umask allows, but for root, whose results concern all users, 0600.

@@ -18,6 +18,7 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/place.h"
 #include "base/user_file.h"
 #include "base/vec.h"
 
@@ -426,7 +427,7 @@ static int listen_on_file(struct http_server *s, const char *path)
 	if (lstat(path, &st) == 0 && S_ISSOCK(st.st_mode) && st.st_uid == geteuid() &&
 		connect(s->socket, (struct sockaddr *)&address, sizeof(address)) < 0 &&
 		errno == ECONNREFUSED)
-		unlink(path); /* left by a server that was killed */
+		place_unlink_path(path); /* left by a server that was killed */
 	before = umask(0177);
 	r = bind(s->socket, (struct sockaddr *)&address, sizeof(address));
 	umask(before);
@@ -620,7 +621,7 @@ struct http_server *http_server_free(struct http_server *s)
 	else if (s->socket >= 0)
 		close(s->socket);
 	if (s->socket_path)
-		unlink(s->socket_path);
+		place_unlink_path(s->socket_path);
 	free(s->socket_path);
 	free(s->host);
 	vec_each (&s->pages, page)

@@ -6,6 +6,7 @@
 
 #include "base/base.h"
 #include "base/memory.h"
+#include "base/place.h"
 #include "cli/cli.h"
 #include "cli/atomic_file.h"
 #include "cli/outputs_open.h"
@@ -518,7 +519,7 @@ int outputs_close(struct outputs *o)
 		if (out->path && output_close_file(out) != 0 && !out->failed)
 			r = failed(o, out, -errno);
 		if (is_unused(out))
-			unlink(out->path);
+			place_unlink_path(out->path);
 		free(out->numbered);
 		rotation_done(&out->rotation);
 		result = result < 0 ? result : r;

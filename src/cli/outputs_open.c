@@ -46,7 +46,7 @@ int output_open_file(struct output *out, const char *path)
 	out->path = path;
 	out->created = access(path, F_OK) < 0;
 	fd = out->appends ? append_open(path, out->mode, out->sink)
-			  : place_open_path(path, O_WRONLY | O_CREAT, out->mode);
+			  : place_open_result(path, O_WRONLY | O_CREAT, out->mode);
 	out->is_empty |= out->appends;
 	return fd < 0 ? cannot_write(out, -fd) : output_direct_to(out, fd);
 }
@@ -211,7 +211,7 @@ static int add(struct outputs *o, struct output *out, const struct attar_render_
 		if (out->path) {
 			output_close_file(out);
 			if (out->created)
-				unlink(out->path);
+				place_unlink_path(out->path);
 		}
 		free(out->numbered);
 		rotation_done(&out->rotation);

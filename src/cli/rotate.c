@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/buf.h"
+#include "base/place.h"
 #include "base/vec.h"
 
 #define SECOND UINT64_C(1000000000)
@@ -146,18 +147,17 @@ static bool matches(const char *pattern, const char *name)
 int rotation_open(struct rotation *r, uint64_t time, mode_t mode, int *ret_fd)
 {
 	char *name = NULL;
-	int fd = -1, error = EEXIST;
+	int fd = -EEXIST;
 
-	for (unsigned n = 0; fd < 0 && error == EEXIST && n < MAX_SAME_TIME; n++) {
+	for (unsigned n = 0; fd == -EEXIST && n < MAX_SAME_TIME; n++) {
 		free(name);
 		name = make_name(r->pattern, time, n);
 		if (!name)
 			return base_oom();
-		fd = TEMP_FAILURE_RETRY(open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
-		error = errno;
+		fd = place_open_path(name, O_WRONLY | O_CREAT | O_EXCL, mode);
 	}
 	if (fd < 0) {
-		attar_fail(-EIO, "cannot write '%s': %s", CLIP(name), strerror(error));
+		attar_fail(-EIO, "cannot write '%s': %s", CLIP(name), place_error(-fd));
 		free(name);
 		return -EIO;
 	}
@@ -239,18 +239,17 @@ static int delete_oldest(DIR *dir, files *all, uint64_t max_bytes, uint64_t *byt
 
 static int delete_over_quota(struct rotation *r, uint64_t max_bytes)
 {
-	const char *name = last_part(r->pattern);
-	char *folder _cleanup_free_ = NULL;
+	int folder = place_open_directory(r->name), error;
 	files all _cleanup_(files_done) = {0};
-	DIR *dir;
-	int error;
+	DIR *dir = folder < 0 ? NULL : fdopendir(folder);
 
-	folder = name > r->pattern ? strndup(r->pattern, (size_t)(name - r->pattern)) : strdup(".");
-	if (!folder)
-		return base_oom();
-	dir = opendir(folder);
-	if (!dir)
-		return attar_fail(-EIO, "cannot list '%s': %s", CLIP(folder), strerror(errno));
+	if (!dir) {
+		error = folder < 0 ? -folder : errno;
+		if (folder >= 0)
+			close(folder);
+		return attar_fail(-EIO, "cannot list the directory of '%s': %s", CLIP(r->name),
+			place_error(error));
+	}
 	error = list_files(r, dir, &all, &r->others);
 	if (error == 0)
 		error = delete_oldest(dir, &all, max_bytes, &r->others);

@@ -35,8 +35,10 @@ static int check_file(const char *path)
 	if (fstat(place.dir, &place.st) < 0)
 		return -errno;
 	r = place_stat(&place, &st);
-	if (r != -ENOENT)
-		return r == 0 && !S_ISREG(st.st_mode) ? -EINVAL : r;
+	if (r == 0 && !S_ISREG(st.st_mode))
+		return -EINVAL;
+	if (r < 0 && r != -ENOENT)
+		return r;
 	r = place_open(&place, O_RDWR | O_CREAT, place_default_mode());
 	if (r >= 0)
 		close(r);

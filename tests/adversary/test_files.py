@@ -134,6 +134,58 @@ def test_a_file_of_a_third_user_becomes_one_of_root(extension, links, tmp_path):
         assert (tmp_path / 'second').read_text() == 'former'
 
 
+# Options with which a file is kept, and its name.
+IN_PLACE = {
+    'append': ((*STAT, '--append'), 'out.json'),
+    'append text': ((*STAT, '--append'), 'out.txt'),
+    'push': (('record', '-q', '-e', 'context-switches', '--push'), 'out.push'),
+    'output2': (('sql', '-q', '-e', 'context-switches', '--output2'), 'out.db'),
+}
+
+
+@pytest.mark.parametrize('folder_owner, mode', [(UID + 1, 0o777), (0, 0o777), (0, 0o775)])
+@pytest.mark.parametrize('name', IN_PLACE)
+def test_a_file_of_a_third_user_is_not_kept(name, folder_owner, mode, tmp_path):
+    words, name = IN_PLACE[name]
+    out = directory(tmp_path / 'folder', mode, folder_owner) / name
+    out.touch()
+    os.chown(out, UID, UID)
+    out.chmod(0o666)
+    words = [*words, out] if words[-1].startswith('--') and words[-1] != '--append' else \
+        [*words, '-o', out]
+    done = run(*words, *TRUE)
+    assert done.returncode in (1, 3) and REFUSED in done.stderr
+    assert out.stat().st_uid == UID and not out.stat().st_size
+
+
+@pytest.mark.parametrize('words, name', [
+    (('record', '-q', '-e', 'context-switches', '-o'), 'out.data'),
+    (('profile', '-q', '-g', '--flame-graph'), 'out.html'),
+    (('trace', '-q', '-e', 'context-switches', '-o'), 'out.txt'),
+    ((*STAT, '-i', '10ms', '-o'), 'out.json'),
+    ((*STAT, '-o'), 'out.db')])
+@pytest.mark.parametrize('folder_owner, mode', [(UID + 1, 0o777), (0, 0o777), (0, 0o775)])
+def test_results_replace_a_file_of_a_third_user(words, name, folder_owner, mode, tmp_path):
+    out = directory(tmp_path / 'folder', mode, folder_owner) / name
+    out.touch()
+    os.chown(out, UID, UID)
+    out.chmod(0o666)
+    assert run(*words, out, *TRUE).returncode == 0
+    assert (out.stat().st_uid, out.stat().st_mode & 0o777) == (0, 0o600)
+
+
+def test_rotated_files_are_not_made_in_a_directory_of_root(tmp_path, secret, nobody):
+    """The other user exchanges the directory with a link to one of root."""
+    folder = directory(tmp_path / 'theirs', 0o777, UID)
+    nobody.run('mkdir', folder / 'x')
+    nobody.run('ln', '-s', secret.parent, folder / 'y')
+    nobody.python(EXCHANGE, folder / 'x', folder / 'y')
+    for number in range(25):
+        run(*STAT, '-i', '10ms', '--rotate-every', '1s', '--rotate-keep', '1K', '-o',
+            folder / f'x/{number}-%Y%m%d-%H%M%S.json', *TRUE)
+    assert [path.name for path in secret.parent.iterdir()] == [secret.name]
+
+
 @pytest.mark.parametrize('extension', EXTENSIONS)
 @pytest.mark.parametrize('mode', [None, '0640', '664'])
 def test_results_of_root_are_private_unless_a_mode_is_given(extension, mode, tmp_path):
