@@ -25,6 +25,18 @@ static const int used[] = {
 	CAP_NET_BIND_SERVICE,   /* --listen and --push on ports below 1024 */
 };
 
+/*
+ * With these, readers of files (symbol/reader.h), which a run starts when it needs them, get a user
+ * of their own. They are not in effect in attar.
+ */
+static const uint64_t for_readers = RIGHT(CAP_SETUID) | RIGHT(CAP_SETGID);
+
+static void give_up(uint64_t unused, bool for_good)
+{
+	rights_drop(unused & ~for_readers, for_good);
+	rights_drop(unused & for_readers, for_good && geteuid() != 0);
+}
+
 static uint64_t used_by(const struct attar_profiler *profiler)
 {
 	uint64_t set = RIGHTS_FOR_FILES;
@@ -34,7 +46,7 @@ static uint64_t used_by(const struct attar_profiler *profiler)
 	if (profiler->uses & ATTAR_READS_KERNEL_MEMORY)
 		set |= RIGHT(CAP_SYS_RAWIO);
 	if (profiler->uses & ATTAR_READS_SOURCES)
-		set |= RIGHT(CAP_SETUID) | RIGHT(CAP_SETGID);
+		set |= for_readers;
 	return set;
 }
 
@@ -64,7 +76,7 @@ void rights_begin(const struct attar_run *run, bool has_command, bool allows_exe
 	bool executes = has_command || allows_exec;
 
 	if (!are_passed_on(executes))
-		rights_drop(~used_by(attar_run_profiler(run)), !executes);
+		give_up(~used_by(attar_run_profiler(run)), !executes);
 }
 
 /*
@@ -89,7 +101,7 @@ void rights_opened(const struct attar_run *run, bool has_command, bool allows_ex
 		!(profiler->uses & ATTAR_READS_KERNEL_STACKS))
 		unused |= RIGHT(CAP_SYS_ADMIN);
 	if (!are_passed_on(executes))
-		rights_drop(unused, !executes);
+		give_up(unused, !executes);
 	if (!has_command && !allows_exec)
 		prctl(PR_SET_NO_NEW_PRIVS, 1L, 0L, 0L, 0L);
 }

@@ -46,6 +46,15 @@ enum {
 
 /* ---- rights ---- */
 
+/* Whether attar, which has the same rights, can end a process of another user. */
+static bool can_be_ended(void)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct has[2] = {0};
+
+	return syscall(SYS_capget, &header, has) == 0 && has[0].effective & 1U << CAP_KILL;
+}
+
 /* A user namespace may lack the ID: the user then stays, without capabilities. */
 static int drop_user(void)
 {
@@ -53,7 +62,7 @@ static int drop_user(void)
 
 	for (unsigned long n = 0; n < 64; n++)
 		prctl(PR_CAPBSET_DROP, n, 0L, 0L, 0L);
-	if (geteuid() != 0)
+	if (geteuid() != 0 || !can_be_ended())
 		return 0;
 	(void)!syscall(SYS_setgroups, 0L, NULL);
 	(void)!syscall(SYS_setresgid, NO_GROUP, NO_GROUP, NO_GROUP);
