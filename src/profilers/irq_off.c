@@ -10,12 +10,17 @@
 
 enum { CPUS_MAX = 8192, DEPTH_MAX = 127 };
 
+/* Within this part of the period, and this time, a timer is not late. */
+enum { JITTER_PART = 16, JITTER_NS = 50000 };
+
 struct irq_off {
 	uint64_t period, than; /* ns */
 	bool graph;
 	bool takes_stacks; /* for -g, or for outputs that are made for trees */
+	bool counts;       /* samples count the switches of tasks since the one before */
 
 	uint64_t expired[CPUS_MAX];  /* when the timer of the CPU expired last; 0: unknown */
+	uint64_t refuted, longest;   /* delays of timers that fired in time, see is_refuted() */
 	struct attar_keytable *cpus; /* delays by CPU */
 	struct attar_stacks *stacks;
 };
@@ -30,20 +35,44 @@ static void columns(struct attar_section *lines)
 	attar_section_column(lines, "irqs off", ATTAR_UNIT_NS);
 }
 
+/* How much later or earlier than due a timer fires that is in time. */
+static uint64_t jitter_of(const struct irq_off *o)
+{
+	return o->period / JITTER_PART < JITTER_NS ? o->period / JITTER_PART : JITTER_NS;
+}
+
+/*
+ * A timer that was late fires as soon as interrupts are enabled, at any time of the period. Some
+ * kernels do not deliver the samples of an idle task: the next one is in time, whole periods after
+ * the last one, and the CPU has switched tasks meanwhile. A recording need not have the switches.
+ */
+static bool is_refuted(const struct irq_off *o, const struct attar_event *ev, uint64_t delay)
+{
+	return delay + jitter_of(o) >= o->period &&
+	       ev->time <= o->expired[ev->cpu] + jitter_of(o) && (!o->counts || ev->counts[0]);
+}
+
 /*
  * The delay of a sample. The timer expires at multiples of the period after the first time, which
  * is not known exactly: the earliest sample gives the best estimate.
  */
 static uint64_t delay_of(struct irq_off *o, const struct attar_event *ev)
 {
-	uint64_t *expired = &o->expired[ev->cpu], due = *expired + o->period;
+	uint64_t *expired = &o->expired[ev->cpu], due = *expired + o->period, delay;
 
 	if (!*expired || ev->time < due) {
 		*expired = ev->time;
 		return 0;
 	}
-	*expired = due + (ev->time - due) / o->period * o->period;
-	return ev->time - due;
+	delay = ev->time - due;
+	*expired = due + (delay + jitter_of(o)) / o->period * o->period;
+	if (*expired > ev->time)
+		*expired = ev->time;
+	if (delay <= o->than || !is_refuted(o, ev, delay))
+		return delay;
+	o->refuted++;
+	o->longest = delay > o->longest ? delay : o->longest;
+	return 0;
 }
 
 static int add_late(
@@ -118,6 +147,17 @@ static void add_row(
 	attar_cell_hist(table, &sums->hists[0]);
 }
 
+static void refuted_remark(const struct irq_off *o, struct attar_report *report)
+{
+	if (o->refuted)
+		attar_report_remark(report,
+			"%llu delay%s left out, the longest of %.1f ms: the timer then fired in "
+			"time%s; some kernels do not deliver the samples of an idle CPU",
+			(unsigned long long)o->refuted, o->refuted == 1 ? " was" : "s were",
+			(double)o->longest / 1e6,
+			o->counts ? ", and the CPU had switched tasks meanwhile" : "");
+}
+
 static int irq_off_report(
 	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
 {
@@ -137,6 +177,7 @@ static int irq_off_report(
 		if (attar_keyrow_sums(row, scope)->sums[SAMPLES])
 			add_row(table, row, scope);
 	attar_section_sort(table, 0, false);
+	refuted_remark(o, report);
 	return r == 0 ? attar_run_stacks(run, report, o->stacks, scope, &opts) : r;
 }
 
@@ -159,6 +200,8 @@ static int irq_off_open(struct attar_run *run, void *self)
 
 	o->takes_stacks = o->graph || attar_run_wants_tree(run);
 	timer.stacks = o->takes_stacks;
+	o->counts = attar_run_is_live(run);
+	timer.events = o->counts ? "context-switches" : NULL;
 	r = attar_run_timer(run, &timer);
 	if (r == 0)
 		r = attar_keytable_new(&opts, &o->cpus);

@@ -6,15 +6,19 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "attar/run.h"
 
 enum { CPUS_MAX = 8192, DEPTH_MAX = 127, DEFAULT_FREQ = 10 };
+enum { JUDGE_NS = 30000000 }; /* idle times in /proc are exact to 10 ms */
 enum { KERNEL_SECONDS = 10 }; /* kernel.watchdog_thresh, unless sysctl says otherwise */
 
 struct cpu {
-	uint64_t sampled;    /* when the timer fired last, ns; 0: never, or samples were lost */
-	uint64_t alive;      /* when the CPU was last known to switch tasks or run user code */
+	uint64_t sampled; /* when the timer fired last, ns; 0: never, or samples were lost */
+	uint64_t alive;   /* when the CPU was last known to switch tasks or run user code */
+	uint64_t quiet,
+		idle; /* since when it has had no timer, and its idle time then, ns; 0: has */
 	uint64_t soft, hard; /* for how long a lockup was shown, ns; 0: it was not */
 	uint64_t longest_soft, longest_hard; /* of the run */
 };
@@ -27,6 +31,7 @@ struct watchdog {
 	uint64_t soft_limit, hard_limit;   /* of this program, ns */
 	uint64_t soft_kernel, hard_kernel; /* of the kernel, ns */
 	uint32_t n;                        /* 1 + the highest CPU */
+	bool has_idle_gaps;                /* timers of an idle CPU were not delivered */
 	struct cpu cpus[CPUS_MAX];
 };
 
@@ -129,6 +134,73 @@ static bool is_online(uint32_t cpu)
 	return c != '0';
 }
 
+/* For how long the CPU has been idle, ns; 0: unknown. */
+static uint64_t idle_time(uint32_t cpu)
+{
+	FILE *file = fopen("/proc/stat", "re");
+	unsigned long long idle, waits;
+	unsigned number;
+	char line[512];
+	uint64_t ticks = 0;
+
+	while (file && !ticks && fgets(line, sizeof(line), file))
+		if (sscanf(line, "cpu%u %*u %*u %*u %llu %llu", &number, &idle, &waits) == 3 &&
+			number == cpu)
+			ticks = idle + waits;
+	if (file)
+		fclose(file);
+	return ticks * (1000000000 / (uint64_t)sysconf(_SC_CLK_TCK));
+}
+
+enum state { ALIVE, STUCK, UNKNOWN };
+
+/*
+ * Of a CPU without timers for longer than two periods. Some kernels do not deliver the samples of
+ * an idle task.
+ */
+static enum state state_of(struct watchdog *w, struct cpu *cpu, uint32_t number, uint64_t now)
+{
+	uint64_t idle = idle_time(number);
+
+	if (!cpu->quiet) {
+		cpu->quiet = now;
+		cpu->idle = idle;
+	}
+	if (now - cpu->quiet < JUDGE_NS)
+		return UNKNOWN;
+	if (idle - cpu->idle < (now - cpu->quiet) / 2)
+		return STUCK;
+	w->has_idle_gaps = true;
+	return ALIVE;
+}
+
+/* A CPU whose timer has fired, or that is idle. */
+static void set_alive(struct cpu *cpu, uint64_t now)
+{
+	cpu->sampled = now;
+	cpu->hard = cpu->quiet = 0;
+}
+
+/* Of a CPU without timers since `stuck`, ns. */
+static int check_quiet(
+	struct attar_run *run, struct watchdog *w, uint32_t number, uint64_t now, uint64_t stuck)
+{
+	struct cpu *cpu = &w->cpus[number];
+	enum state state = attar_run_is_live(run) && stuck > 2 * w->period
+				   ? state_of(w, cpu, number, now)
+				   : STUCK;
+
+	if (state == ALIVE)
+		set_alive(cpu, now);
+	if (state != STUCK)
+		return 0;
+	if (stuck > cpu->longest_hard)
+		cpu->longest_hard = stuck;
+	if (!is_due(stuck, w->hard_limit, &cpu->hard) || !is_online(number))
+		return 0;
+	return add_line(run, now, "hard", number, stuck, w->hard_kernel, NULL);
+}
+
 /* The CPUs whose timers have not fired for long, seen from another CPU. */
 static int check_hard(struct attar_run *run, struct watchdog *w, uint64_t now)
 {
@@ -137,17 +209,9 @@ static int check_hard(struct attar_run *run, struct watchdog *w, uint64_t now)
 	if (now < w->next)
 		return 0;
 	w->next = now + w->period;
-	for (uint32_t i = 0; r == 0 && i < w->n; i++) {
-		struct cpu *cpu = &w->cpus[i];
-		uint64_t stuck = now - cpu->sampled;
-
-		if (!cpu->sampled || now < cpu->sampled)
-			continue;
-		if (stuck > cpu->longest_hard)
-			cpu->longest_hard = stuck;
-		if (is_due(stuck, w->hard_limit, &cpu->hard) && is_online(i))
-			r = add_line(run, now, "hard", i, stuck, w->hard_kernel, NULL);
-	}
+	for (uint32_t i = 0; r == 0 && i < w->n; i++)
+		if (w->cpus[i].sampled && now >= w->cpus[i].sampled)
+			r = check_quiet(run, w, i, now, now - w->cpus[i].sampled);
 	return r;
 }
 
@@ -158,8 +222,7 @@ static int on_timer(struct attar_run *run, void *self, const struct attar_event 
 
 	if (r < 0 || ev->cpu >= CPUS_MAX)
 		return r;
-	w->cpus[ev->cpu].sampled = ev->time;
-	w->cpus[ev->cpu].hard = 0;
+	set_alive(&w->cpus[ev->cpu], ev->time);
 	if (ev->cpu >= w->n)
 		w->n = ev->cpu + 1;
 	return check_soft(run, w, ev);
@@ -189,6 +252,10 @@ static int watchdog_report(
 		attar_cell_u64(table, w->cpus[i].longest_soft);
 		attar_cell_u64(table, w->cpus[i].longest_hard);
 	}
+	if (w->has_idle_gaps)
+		attar_report_remark(report, "timers of idle CPUs were not delivered: times without "
+					    "a timer in which the "
+					    "CPU was idle are left out");
 	return 0;
 }
 

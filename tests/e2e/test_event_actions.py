@@ -173,14 +173,14 @@ def test_own_events_are_for_the_emitter_only(tmp_path):
     data = Recording()
     data.recorder(50)
     for time, pid in ((1_000, 100), (1_010, 50), (1_020, 100), (1_035, 50), (1_040, 100),
-                      (1_060, 100)):
+                      (1_063, 100)):
         data.sample(time * 1_000_000, pid=pid, tid=pid)
     path = data.write(tmp_path / 'x.data')
     found = rows(reports('trace', '-e', 'cpu-clock,irq-off/--period 10ms --than 2ms/', '--input',
                          path), 'events')
     assert [(r['time'] // 1_000_000, r['event']) for r in found] == [
-        (1_000, 'cpu-clock'), (1_020, 'cpu-clock'), (1_040, 'cpu-clock'), (1_060, 'cpu-clock'),
-        (1_060, 'irq-off')]
+        (1_000, 'cpu-clock'), (1_020, 'cpu-clock'), (1_040, 'cpu-clock'), (1_063, 'cpu-clock'),
+        (1_063, 'irq-off')]
 
 
 STATES = '''# attar script

@@ -76,6 +76,33 @@ class TestIrqOff:
         found = sections(attar('irq-off', script, '--period', '10ms'))
         assert {r['cpu'] for r in found['late timers']} == {1}
 
+    def test_samples_of_idle_cpus_that_are_not_delivered(self, attar):
+        """The timer of CPU 0 then fires in time, 20 us late or early; that of CPU 1 does not."""
+        script = '''event cpu-clock
+1.000000000 0 100/100 a cpu-clock
+1.010000000 0 100/100 a cpu-clock
+1.040020000 0 100/100 a cpu-clock
+1.079980000 0 100/100 a cpu-clock
+1.089980000 0 100/100 a cpu-clock
+1.112980000 0 100/100 a cpu-clock
+1.000000000 1 100/101 b cpu-clock
+1.040100000 1 100/101 b cpu-clock
+'''
+        ended = attar('irq-off', script, '--period', '10ms')
+        late = sections(ended)['late timers']
+        assert [(r['cpu'], r['irqs off']) for r in late] == [(1, 30.1 * MS), (0, 13 * MS)]
+        assert '2 delays were left out, the longest of 30.0 ms' in ended.stdout
+
+    @pytest.mark.usefixtures('root')
+    def test_no_delay_is_a_number_of_periods(self):
+        """
+        Some kernels do not deliver the samples of an idle CPU. A timer that is late fires when
+        interrupts are enabled, at any time.
+        """
+        ended = run('irq-off', '--format', 'json', '--', 'sleep', '1')
+        late = [r['irqs off'] % MS for r in sections(ended).get('late timers', [])]
+        assert not [delay for delay in late if delay < MS / 50]
+
     @pytest.mark.usefixtures('root', 'busy_cpus')
     def test_timers_fire(self):
         """On a machine where interrupts work, the timers fire as often as they should."""
