@@ -15,8 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "recording/chunk.h"
-#include "recording/recording.h"
+#include "perfdata/chunk.h"
+#include "perfdata/recording.h"
 #include "stream/stream.h"
 
 static uint64_t cpu_ns(void)

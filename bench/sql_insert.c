@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "recording/recording.h"
+#include "perfdata/recording.h"
 #include "stream/stream.h"
 
 enum { ID_AT = 8, ARGS_AT = 16, ARGS_BYTES = 48 }; /* in the record: s64 id, u64 args[6] */

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "recording/recording.h"
+#include "perfdata/recording.h"
 #include "stream/stream.h"
 #include "unwinding.h"
 

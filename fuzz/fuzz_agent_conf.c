@@ -8,7 +8,7 @@
 
 #include "base/base.h"
 #include "base/file.h"
-#include "cli/agent_config.h"
+#include "cli/agent/config.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/clickhouse.h"
-#include "report/clickhouse_input.h"
+#include "report/sinks/clickhouse/clickhouse.h"
+#include "report/sinks/clickhouse/input.h"
 
 enum { SEPARATOR = 0x1e };
 

@@ -10,8 +10,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "recording/portable_names.h"
-#include "recording/recording.h"
+#include "perfdata/portable_names.h"
+#include "perfdata/recording.h"
 
 /* Keeps the reads from being optimized away. */
 static void use(uint64_t value)

@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "attar/base.h"
-#include "recording/recording.h"
-#include "recording/script.h"
+#include "perfdata/recording.h"
+#include "perfdata/script.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

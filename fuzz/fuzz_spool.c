@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "report/clickhouse.h"
+#include "report/sinks/clickhouse/clickhouse.h"
 
 /* Offsets in the head, see docs/fleet.md. */
 enum { CRC_HEAD = 8, CRC_BODY = 12, BODY = 32, TABLE = 44, HEAD = 56 };

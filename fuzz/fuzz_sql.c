@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profilers/sql_aggregate.h"
-#include "profilers/sql_token.h"
+#include "profilers/sql/aggregate.h"
+#include "profilers/sql/token.h"
 
 enum { EVENTS = 24, STATEMENT_MAX = 400, STEPS = 1000, STEPS_MAX = 200 };
 

@@ -6,8 +6,8 @@
 #include "base/base.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
-#include "cli/output_options.h"
-#include "cli/outputs.h"
+#include "cli/output/output_options.h"
+#include "cli/output/outputs.h"
 
 typedef void option_fn(
 	struct buf *b, const struct attar_profiler *profiler, const struct attar_option *o);
@@ -77,8 +77,8 @@ static void add_action(struct buf *b, const char *text)
 		}
 		for (const struct attar_sink *const *sink = attar_sinks(); *sink; sink++)
 			if (sink_fits_stdout(*sink))
-				buf_printf(b, "%s%s", sink == attar_sinks() ? "" : " ",
-					(*sink)->name);
+				buf_printf(
+					b, "%s%s", sink == attar_sinks() ? "" : " ", (*sink)->name);
 	}
 }
 

@@ -4,7 +4,7 @@
 #define CLI_CONTROL_H
 
 #include "attar/run.h"
-#include "cli/outputs.h"
+#include "cli/output/outputs.h"
 
 /*
  * Whether lines on standard input are markers. It must be a pipe or socket that no other process

@@ -5,7 +5,7 @@
 #include "base/buf.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
-#include "cli/output_options.h"
+#include "cli/output/output_options.h"
 #include "cli/perf_prof.h"
 #include "cli/signals.h"
 

@@ -7,13 +7,13 @@
 
 #include "base/base.h"
 #include "base/buf.h"
-#include "cli/background_close.h"
+#include "cli/output/background_close.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
 #include "cli/control.h"
-#include "cli/outputs.h"
+#include "cli/output/outputs.h"
 #include "cli/perf_prof.h"
-#include "cli/prompt.h"
+#include "cli/output/prompt.h"
 #include "cli/rights.h"
 #include "cli/signals.h"
 

@@ -2,7 +2,7 @@
 /*
  * What a profiler may do, while it reads files and memory of others: as little as it needs. The
  * command that attar runs, and programs that the caller allows in expressions, have the rights of
- * the caller as before. attar agent limits its profilers itself (cli/agent_privileges.c).
+ * the caller as before. attar agent limits its profilers itself (cli/agent/privileges.c).
  */
 #ifndef CLI_RIGHTS_H
 #define CLI_RIGHTS_H

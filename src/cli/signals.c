@@ -5,7 +5,7 @@
 
 #include "base/base.h"
 #include "base/wait_limit.h"
-#include "cli/background_close.h"
+#include "cli/output/background_close.h"
 
 enum { SAME_REQUEST_NS = 500000000 };
 

@@ -12,9 +12,9 @@
 
 #include "attar/keytable.h"
 #include "attar/run.h"
-#include "mappings.h"
-#include "registers.h"
-#include "store_value.h"
+#include "memory/mappings.h"
+#include "lib/registers.h"
+#include "lib/store_value.h"
 
 enum { PLACES_MAX = 64, DEPTH_MAX = 512, KEYS_MAX = 1 << 16 };
 
@@ -114,8 +114,8 @@ static int check_mapped(struct attar_run *run, struct place *p)
 	uint8_t byte;
 	int fd;
 
-	p->is_mapped = !isdigit((unsigned char)*p->text) &&
-		       (is_of_kernel(p) || !strchr(p->text, '+'));
+	p->is_mapped =
+		!isdigit((unsigned char)*p->text) && (is_of_kernel(p) || !strchr(p->text, '+'));
 	if (p->is_mapped)
 		return 0;
 	if (!is_of_kernel(p)) {

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "hardware.h"
+#include "lib/hardware.h"
 
 /* As in /proc/stat: user and nice include guest and guest_nice. Units: ticks. */
 enum { USER, NICE, SYSTEM, IDLE, IOWAIT, IRQ, SOFTIRQ, STEAL, GUEST, GUEST_NICE, TIMES };

@@ -7,7 +7,7 @@
 
 #include "attar/keytable.h"
 #include "attar/run.h"
-#include "by_source.h"
+#include "lib/by_source.h"
 
 enum { SUM_EVENTS, SUM_LATE, SUM_LOST, SUM_LOSSES, SUMS, KEYS_MAX = 1 << 16 };
 

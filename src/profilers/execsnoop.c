@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "attar/run.h"
-#include "list_options.h"
-#include "registers.h"
-#include "task_snoop.h"
+#include "lib/list_options.h"
+#include "lib/registers.h"
+#include "lib/task_snoop.h"
 
 /*
  * With kprobes, the kernel copies the arguments of each program. Without, the copy of the stack at

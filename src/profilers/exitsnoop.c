@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "attar/run.h"
-#include "list_options.h"
-#include "task_snoop.h"
+#include "lib/list_options.h"
+#include "lib/task_snoop.h"
 
 /* In keys of struct exitsnoop.ends. */
 #define OF_THREAD (UINT64_C(1) << 40)

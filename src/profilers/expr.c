@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "attar/run.h"
-#include "by_source.h"
-#include "keys.h"
+#include "lib/by_source.h"
+#include "lib/keys.h"
 
 enum { TEXT_BYTES = 512 };
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "attar/run.h"
-#include "event_name.h"
+#include "lib/event_name.h"
 
 enum { CPUS_MAX = 8192, DEPTH_MAX = 127, EVENTS_MAX = 64, NAME_BYTES = 64 };
 

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "hardware.h"
+#include "lib/hardware.h"
 
 enum { EVENTS_MAX = 4, TEXT_BYTES = 256 };
 

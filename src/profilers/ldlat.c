@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "attar/sample.h"
-#include "hardware.h"
-#include "keys.h"
+#include "lib/hardware.h"
+#include "lib/keys.h"
 
 enum { SUM_TOTAL, SUMS };
 enum { KEYS_MAX = 1 << 14, TEXT_BYTES = 128 };

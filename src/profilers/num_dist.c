@@ -8,8 +8,8 @@
 
 #include "attar/keytable.h"
 #include "attar/run.h"
-#include "by_source.h"
-#include "heatmap.h"
+#include "lib/by_source.h"
+#include "lib/heatmap.h"
 
 enum { SUM_THAN, SUMS, NAME_BYTES = 64, KEYS_MAX = 65536, DEPTH_MAX = 512 };
 

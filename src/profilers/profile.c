@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sample_weight.h"
+#include "lib/sample_weight.h"
 
 enum { DEPTH_MAX = 512, NS_PER_S = 1000000000 };
 

@@ -13,11 +13,11 @@
 
 #include "attar/pairs.h"
 #include "attar/run.h"
-#include "by_source.h"
-#include "keys.h"
-#include "list_options.h"
-#include "sample_fields.h"
-#include "tcp_owners.h"
+#include "lib/by_source.h"
+#include "lib/keys.h"
+#include "lib/list_options.h"
+#include "lib/sample_fields.h"
+#include "lib/tcp_owners.h"
 
 enum {
 	COLUMNS_MAX = 12, /* of an event */

@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "hardware.h"
+#include "lib/hardware.h"
 
 enum { SAMPLES, LOCKS, SUMS };
 enum { DEPTH_MAX = 127, COMM_BYTES = 16, TEXT_BYTES = 512, TASKS_MAX = 1 << 14 };

@@ -7,7 +7,7 @@
 
 #include "attar/keytable.h"
 #include "attar/run.h"
-#include "ratios.h"
+#include "lib/ratios.h"
 
 enum { NAME_BYTES = 64 };
 

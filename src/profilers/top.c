@@ -10,8 +10,8 @@
 
 #include "attar/keytable.h"
 #include "attar/run.h"
-#include "keys.h"
-#include "sample_weight.h"
+#include "lib/keys.h"
+#include "lib/sample_weight.h"
 
 /* LATE_COLUMNS: for events that appear during the run. */
 enum { COLUMNS_MAX = 64, LATE_COLUMNS = 8, NAME_BYTES = 64, KEYS_MAX = 65536 };

@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include "attar/run.h"
-#include "kernel_names.h"
-#include "sample_fields.h"
+#include "lib/kernel_names.h"
+#include "lib/sample_fields.h"
 
 enum { DEPTH_MAX = 512, FIELDS_MAX = 4096 };
 

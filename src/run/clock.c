@@ -8,8 +8,8 @@
 #include "base/check_arg.h"
 #include "base/parse.h"
 #include "event/user_event.h"
-#include "report/model.h"
-#include "run/kvmclock.h"
+#include "report/model/model.h"
+#include "run/input/kvmclock.h"
 #include "run/run.h"
 #include "stream/stream.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "run/deliver.h"
 
-#include "run/actions.h"
-#include "run/expressions.h"
+#include "run/source/actions.h"
+#include "run/source/expressions.h"
 #include "run/intervals.h"
 #include "run/run.h"
 #include "stream/stream.h"
@@ -14,8 +14,7 @@ enum { SEVERAL_MAX = 128 };
 
 bool run_has_enough(const struct attar_run *run)
 {
-	return run->has_enough ||
-	       (run->opts.count && run->notes.delivered >= run->opts.count);
+	return run->has_enough || (run->opts.count && run->notes.delivered >= run->opts.count);
 }
 
 int run_tell_profiler(struct attar_run *run, const struct attar_event *ev)
@@ -68,8 +67,8 @@ static bool mark_direct_sources(struct attar_run *run)
 	if (run->replay || hosts_are_used(&run->hosts))
 		return false;
 	vec_each (&run->sources.list, s) {
-		s->is_direct = !s->steps && !s->next_shared && !s->usdt && !s->keep &&
-			       !s->timer && !s->is_internal;
+		s->is_direct = !s->steps && !s->next_shared && !s->usdt && !s->keep && !s->timer &&
+			       !s->is_internal;
 	}
 	vec_each (&run->sources.list, s) {
 		s->takes_several = s->repeats

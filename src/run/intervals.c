@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "run/intervals.h"
 
-#include "report/model.h"
+#include "report/model/model.h"
 #include "run/run.h"
 #include "stream/stream.h"
 

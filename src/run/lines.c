@@ -2,7 +2,7 @@
 #include "run/lines.h"
 
 #include "base/check_arg.h"
-#include "report/model.h"
+#include "report/model/model.h"
 #include "run/intervals.h"
 #include "run/run.h"
 

@@ -8,8 +8,8 @@
  * shown before more is read from the rings: meanwhile the kernel counts the records that it cannot
  * store, and the command counts the lines that a stalled reader does not accept.
  *
- * In a flight recorder that holds lines (run/flight.c), only what was released is shown, and the
- * oldest batch is dropped instead when the buffer is full.
+ * In a flight recorder that holds lines (run/parts/flight.c), only what was released is shown, and
+ * the oldest batch is dropped instead when the buffer is full.
  */
 #ifndef RUN_LINES_H
 #define RUN_LINES_H

@@ -5,7 +5,7 @@
 #include "base/check_arg.h"
 #include "base/option_struct.h"
 #include "perf/target.h"
-#include "run/database.h"
+#include "run/input/database.h"
 #include "run/deliver.h"
 #include "run/intervals.h"
 #include "run/run.h"
@@ -323,7 +323,7 @@ static int begin(struct attar_run *run, const struct attar_run_hooks *hooks, con
 			"create a new one with attar_run_new()",
 			function);
 
-	/* see run/recorded_names.h */
+	/* see run/input/recorded_names.h */
 	const struct attar_symbols_opts nameless = {.size = sizeof(nameless), .no_kernel = true};
 	int r = option_struct_take(&run->hooks, sizeof(run->hooks), hooks);
 

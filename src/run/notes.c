@@ -3,7 +3,7 @@
 #include "base/check_arg.h"
 #include "base/memory.h"
 #include "perf/kernel.h"
-#include "report/model.h"
+#include "report/model/model.h"
 #include "run/run.h"
 #include "stream/shm_source.h"
 #include "stream/stream.h"
@@ -87,8 +87,8 @@ static void missing_remark(
 				(unsigned long long)it->count, it->cpu);
 	}
 	if (shown < notes->n_missing_by_cpu)
-		buf_printf(&cpus, ", and more on %zu other CPU%s",
-			notes->n_missing_by_cpu - shown, PLURAL_S(notes->n_missing_by_cpu - shown));
+		buf_printf(&cpus, ", and more on %zu other CPU%s", notes->n_missing_by_cpu - shown,
+			PLURAL_S(notes->n_missing_by_cpu - shown));
 	if (notes->missing && is_recorded)
 		attar_report_remark(report,
 			"the recording lacks %llu event%s that the kernel counted but did not "

@@ -8,12 +8,12 @@
 #include "attar/run.h"
 
 struct run_notes {
-	double unresolved;  /* see attar_run_unresolved() */
-	uint64_t delivered; /* samples that reached the profiler */
+	double unresolved;      /* see attar_run_unresolved() */
+	uint64_t delivered;     /* samples that reached the profiler */
 	uint64_t recorded_lost; /* of a recording so far, by LOST records */
 	bool has_all_recorded;  /* the recording has the last sample of --count */
-	uint64_t dropped;   /* samples that the stream delivered and a user-space filter dropped */
-	uint64_t undelivered;  /* by the merge of several hosts, see run/hosts.h */
+	uint64_t dropped; /* samples that the stream delivered and a user-space filter dropped */
+	uint64_t undelivered;  /* by the merge of several hosts, see run/input/hosts.h */
 	bool is_event_pending; /* the stream delivered it, after the end of the interval */
 	/* already reported, in the notes of intervals */
 	uint64_t seen, lost, throttled, lost_side_band, disordered, late_losses, lost_of_others;

@@ -22,7 +22,7 @@ struct common_opts {
 	/* other machines */
 	const char *push;
 	struct attar_texts pulls;
-	const char *pull; /* the only one of them; NULL: none, or several, see run/hosts.h */
+	const char *pull; /* the only one of them; NULL: none, or several, see run/input/hosts.h */
 	const char *peer_psk, *peer_cert, *peer_key, *peer_ca;
 	/* sampling */
 	const char *event;

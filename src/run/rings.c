@@ -4,7 +4,7 @@
 #include "base/check_arg.h"
 #include "perf/kernel.h"
 #include "perf/target.h"
-#include "run/open.h"
+#include "run/source/open.h"
 #include "run/run.h"
 #include "stream/stream.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Creates and frees a run. */
 #include "base/check_arg.h"
-#include "run/actions.h"
+#include "run/source/actions.h"
 #include "run/parts.h"
 #include "run/run.h"
 #include "stream/stream.h"

@@ -10,31 +10,31 @@
 #include "base/buf.h"
 #include "base/intern.h"
 #include "run/clock.h"
-#include "run/counts.h"
-#include "run/creator_counts.h"
+#include "run/counts/counts.h"
+#include "run/counts/creators.h"
 #include "run/directory.h"
-#include "run/emitters.h"
-#include "run/exited_threads.h"
-#include "run/hosts.h"
+#include "run/parts/emitters.h"
+#include "run/counts/exited.h"
+#include "run/input/hosts.h"
 #include "run/lines.h"
 #include "run/notes.h"
-#include "run/open.h"
+#include "run/source/open.h"
 #include "run/part.h"
 #include "run/options.h"
 #include "run/poll.h"
-#include "run/pull.h"
-#include "run/replay.h"
-#include "run/requests.h"
-#include "run/sample_filter.h"
-#include "run/task_select.h"
-#include "run/shared_counter.h"
-#include "run/sources.h"
+#include "run/input/pull.h"
+#include "run/input/replay.h"
+#include "run/source/requests.h"
+#include "run/source/sample_filter.h"
+#include "run/parts/task_select.h"
+#include "run/source/shared_counter.h"
+#include "run/source/sources.h"
 #include "run/result_files.h"
 #include "run/rings.h"
 #include "run/stop.h"
-#include "run/task_watch.h"
-#include "run/user_sources.h"
-#include "run/user_stacks.h"
+#include "run/counts/tasks.h"
+#include "run/source/user_sources.h"
+#include "run/parts/user_stacks.h"
 
 /* The command that the run launches. */
 struct run_command {
@@ -65,7 +65,7 @@ struct attar_run {
 	struct run_rings rings;  /* chosen when the target is opened */
 	struct intern texts;     /* option values and other names */
 	struct buf printed;      /* by printf() of expressions, see attar_run_printed() */
-	struct buf unfinished;   /* the line that exec= is printing: see run/actions.c */
+	struct buf unfinished;   /* the line that exec= is printing: see run/source/actions.c */
 	struct run_command command;
 
 	/* What is observed: see open.c. */

@@ -4,7 +4,7 @@
 
 #include "base/buf.h"
 #include "base/check_arg.h"
-#include "report/model.h"
+#include "report/model/model.h"
 
 static const double shares[] = {0.5, 0.95, 0.99, 0.999};
 

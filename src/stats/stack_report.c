@@ -5,7 +5,7 @@
 #include "base/buf.h"
 #include "base/check_arg.h"
 #include "base/radix.h"
-#include "report/tree.h"
+#include "report/model/tree.h"
 #include "symbol/reader.h"
 #include "symbol/symbols.h"
 

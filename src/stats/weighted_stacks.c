@@ -4,7 +4,7 @@
 
 #include "base/check_arg.h"
 #include "base/option_struct.h"
-#include "report/model.h"
+#include "report/model/model.h"
 #include "stats/functions.h"
 #include "stats/samples.h"
 #include "stats/stack_report.h"

@@ -6,7 +6,7 @@
 #include "attar/symbol.h"
 #include "base/map.h"
 #include "base/vec.h"
-#include "recording/recording.h"
+#include "perfdata/recording.h"
 
 struct attar_symbols;
 

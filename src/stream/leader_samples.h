@@ -10,7 +10,7 @@
 
 #include "base/map.h"
 #include "base/vec.h"
-#include "recording/recording.h"
+#include "perfdata/recording.h"
 
 struct attar_event;
 struct attar_stream;

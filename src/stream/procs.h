@@ -38,8 +38,8 @@ struct process {
 	uint64_t renewals;   /* procs.renewals when its mappings were read */
 	uint64_t not_before; /* ns: the next time that they may be read */
 	struct scan_budget *budget;
-	uint8_t mark;        /* as that of a thread */
-	uint64_t selected;   /* bits of whoever uses the table, which children inherit */
+	uint8_t mark;      /* as that of a thread */
+	uint64_t selected; /* bits of whoever uses the table, which children inherit */
 };
 
 struct thread {
@@ -49,7 +49,7 @@ struct thread {
 	uint64_t renewals; /* procs.renewals when its name was read */
 	uint64_t used;     /* procs.uses when it was looked up, other than in the cache */
 	bool gone;         /* did not exist at the last sweep */
-	uint8_t mark;      /* of whoever uses the table, 0 at first: see run/group_select.h */
+	uint8_t mark;      /* of whoever uses the table, 0 at first: see run/parts/group_select.h */
 };
 
 struct procs {

@@ -4,8 +4,8 @@
 #include "base/check_arg.h"
 #include "record/record.h"
 #include "record/uapi.h"
-#include "recording/format.h"
-#include "recording/running_kernel.h"
+#include "perfdata/format.h"
+#include "perfdata/running_kernel.h"
 #include "stream/stream.h"
 #include "unwind/registers.h"
 

@@ -12,7 +12,7 @@
 
 #include "base/base.h"
 #include "base/vec.h"
-#include "recording/recording.h"
+#include "perfdata/recording.h"
 #include "stream/build_ids.h"
 #include "stream/leader_samples.h"
 

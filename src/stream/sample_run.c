@@ -2,7 +2,7 @@
 #include "stream/sample_run.h"
 
 #include "perf/ring.h"
-#include "recording/format.h"
+#include "perfdata/format.h"
 #include "stream/stream.h"
 
 /* Of the first word of a record: its type and size, without misc. */

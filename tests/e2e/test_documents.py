@@ -103,7 +103,7 @@ def test_each_modifier_is_described():
 
 
 def test_each_metric_of_the_agent_is_described():
-    names = re.findall(r'attar_agent_\w+', (ROOT / 'src/cli/agent_metrics.c').read_text())
+    names = re.findall(r'attar_agent_\w+', (ROOT / 'src/cli/agent/metrics.c').read_text())
     page = (ROOT / 'docs/agent.md').read_text()
     assert len(set(names)) > 10
     assert not [name for name in names if f'`{name}`' not in page

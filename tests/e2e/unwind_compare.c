@@ -16,7 +16,7 @@
 #include <stdio.h>
 
 #include "core_file.h"
-#include "recording/recording.h"
+#include "perfdata/recording.h"
 #include "stream/stream.h"
 #include "symbol/address_space.h"
 #include "symbol/dso.h"

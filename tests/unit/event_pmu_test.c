@@ -8,7 +8,7 @@
 #include "attar/event.h"
 #include "base/base.h"
 #include "event/pmu.h"
-#include "profilers/ratios.h"
+#include "profilers/lib/ratios.h"
 
 #include "events.h"
 #include "folder.h"

@@ -9,9 +9,9 @@
 
 #include "perf/counter.h"
 #include "perf/target.h"
-#include "report/model.h"
+#include "report/model/model.h"
 #include "run/run.h"
-#include "run/thread_counts.h"
+#include "run/counts/threads.h"
 
 enum { CREATOR = 100, EVENT_ID = 10, WATCH_ID = 20 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "unit.h"
 
-#include "report/layout.h"
+#include "report/sinks/layout.h"
 
 /* self, total, comm, dso, symbol */
 static void make(struct layout_column *at, unsigned dso, unsigned symbol)

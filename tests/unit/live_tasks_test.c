@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "recording/live_tasks.h"
-#include "recording/task_records.h"
-#include "recording/writer_internal.h"
+#include "perfdata/live_tasks.h"
+#include "perfdata/task_records.h"
+#include "perfdata/writer_internal.h"
 
 enum { SHELL = 100, CHILD = 200 };
 

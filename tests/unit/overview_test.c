@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "profilers/overview.h"
+#include "profilers/overview/overview.h"
 
 enum { PID = 4194000, MS = 1000000 };
 

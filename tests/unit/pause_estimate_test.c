@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "profilers/pause_estimate.h"
+#include "profilers/overview/pause_estimate.h"
 #include "random.h"
 
 #define MS 1e6

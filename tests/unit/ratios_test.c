@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "profilers/ratios.h"
+#include "profilers/lib/ratios.h"
 #include "stats/count_table.h"
 
 #define SPEC(name_, type_, config_)                                                                \

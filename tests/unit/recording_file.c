@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "recording/format.h"
+#include "perfdata/format.h"
 
 #ifdef HAVE_ZSTD
 #include <zstd.h>

@@ -11,7 +11,7 @@
 #include "attar/format.h"
 #include "base/base.h"
 #include "record/uapi.h"
-#include "recording/swap.h"
+#include "perfdata/swap.h"
 
 static struct model m;
 static uint64_t words[MODEL_RECORD_MAX / 8];

@@ -12,8 +12,8 @@
 
 #include "base/base.h"
 #include "base/file.h"
-#include "recording/format.h"
-#include "recording/recording.h"
+#include "perfdata/format.h"
+#include "perfdata/recording.h"
 
 enum { SAMPLES = 25 };
 

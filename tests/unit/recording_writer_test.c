@@ -14,8 +14,8 @@
 
 #include "base/base.h"
 #include "record/uapi.h"
-#include "recording/recording.h"
-#include "recording/writer.h"
+#include "perfdata/recording.h"
+#include "perfdata/writer.h"
 
 enum {
 	TYPE = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME,

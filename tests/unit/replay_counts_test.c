@@ -12,7 +12,7 @@
 #include "attar/run.h"
 #include "base/base.h"
 #include "base/file.h"
-#include "recording/writer.h"
+#include "perfdata/writer.h"
 
 enum {
 	FIRST_ID = 11,

@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "recording_file.h"
-#include "recording/format.h"
-#include "recording/recording.h"
+#include "perfdata/format.h"
+#include "perfdata/recording.h"
 #include "stream/stream.h"
 
 enum {

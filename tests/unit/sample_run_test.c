@@ -11,8 +11,8 @@
 #include "unit.h"
 
 #include "base/base.h"
-#include "recording/format.h"
-#include "recording/recording.h"
+#include "perfdata/format.h"
+#include "perfdata/recording.h"
 #include "stream/stream.h"
 
 enum { CPUS = 3, TIDS = 40, FIRST_TIME = 1000, STEP = 10, EXITS = 97 };

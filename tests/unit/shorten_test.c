@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "unit.h"
 
-#include "report/shorten.h"
-#include "report/width.h"
+#include "report/model/shorten.h"
+#include "report/model/width.h"
 
 static const char *text_at(void *ctx, size_t i)
 {
@@ -83,8 +83,8 @@ static void test_every_width(void **state)
 		"漢字漢字漢字", "/bin/true", "sched:é_switch", "e\u0301e\u0301e\u0301e\u0301"};
 
 	for (unsigned columns = 0; columns < 30; columns++) {
-		struct shorten how = shorten_choose(
-			text_at, (void *)texts, ARRAY_SIZE(texts), columns);
+		struct shorten how =
+			shorten_choose(text_at, (void *)texts, ARRAY_SIZE(texts), columns);
 
 		for (how.how = SHORTEN_END; how.how <= SHORTEN_MIDDLE; how.how++)
 			for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {

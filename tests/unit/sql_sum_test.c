@@ -2,7 +2,7 @@
 /* The expected values were computed by SQLite 3.40.1 and 3.49.2 from the same numbers. */
 #include "unit.h"
 
-#include "profilers/sql_sum.h"
+#include "profilers/sql/sum.h"
 
 enum { NUMBERS = 40 };
 

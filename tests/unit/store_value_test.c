@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "profilers/registers.h"
-#include "profilers/store_value.h"
+#include "profilers/lib/registers.h"
+#include "profilers/lib/store_value.h"
 
 #if defined(__x86_64__)
 

@@ -12,7 +12,7 @@
 #include "perf/ring.h"
 #include "run/parts.h"
 #include "run/run.h"
-#include "run/switch_check.h"
+#include "run/parts/switch_check.h"
 #include "stream/stream.h"
 
 enum { CPUS = 2 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "unit.h"
 
-#include "report/tree.h"
+#include "report/model/tree.h"
 
 static uint32_t add(struct attar_section *s, uint32_t parent, const char *name, uint64_t self)
 {

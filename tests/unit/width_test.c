@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "unit.h"
 
-#include "report/width.h"
+#include "report/model/width.h"
 
 static void test_width(void **state)
 {

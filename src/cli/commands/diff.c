@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: MIT */
+/* attar diff: compares two results of a profiler. */
+#include "attar/diff.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "base/buf.h"
+#include "base/file.h"
+#include "base/user_file.h"
+#include "base/vec.h"
+#include "base/whole_file.h"
+#include "cli/cli.h"
+#include "cli/output/outputs.h"
+#include "cli/output/outputs_check.h"
+
+enum { RESULT_MAX = 1 << 30, ROWS = 20, REPORT_STATUS_CHANGED = STATUS_FAILED };
+
+extern char **environ;
+
+/* The reports of one result, one for each interval. */
+struct side {
+	VEC(struct attar_report *) reports;
+};
+
+struct comparison {
+	const char *paths[2], *folded;
+	VEC(const char *) outputs;
+	const char *format;
+	struct attar_diff_opts opts;
+	struct side sides[2];
+};
+
+/* ---- arguments ---- */
+
+static int take_percent(const char *option, const char *text, double *ret_share)
+{
+	char *end;
+	double value = strtod(text, &end);
+
+	if (end == text || (*end && strcmp(end, "%") != 0) || !(value >= 0 && value <= 1e6))
+		return attar_fail(-EINVAL, "%s: '%s' is not a percentage", option, CLIP(text));
+	*ret_share = value / 100;
+	return 0;
+}
+
+/* Above 100% nothing would be significant; 0.99 is most likely a share instead of a percentage. */
+static int take_confidence(struct comparison *c, const char *text)
+{
+	int r = take_percent("--confidence", text, &c->opts.confidence);
+
+	if (r == 0 && !(c->opts.confidence >= 0.5 && c->opts.confidence < 1))
+		r = attar_fail(-EINVAL,
+			"--confidence: '%s' is not a percentage from 50 to below 100", CLIP(text));
+	return r;
+}
+
+static int take_path(struct comparison *c, const char *path)
+{
+	if (c->paths[1])
+		return attar_fail(
+			-EINVAL, "diff compares two results, but '%s' is a third one", CLIP(path));
+	c->paths[c->paths[0] != NULL] = path;
+	return 0;
+}
+
+static int take_option(struct comparison *c, const char *option, const char *value)
+{
+	if (!value)
+		return attar_fail(-EINVAL, "%s needs a value" ATTAR_FIX "%s VALUE", option, option);
+	if (!strcmp(option, "--fail-above"))
+		return take_percent(option, value, &c->opts.fail_above);
+	if (!strcmp(option, "--confidence"))
+		return take_confidence(c, value);
+	if (!strcmp(option, "--folded")) {
+		c->folded = value;
+		return 0;
+	}
+	if (!strcmp(option, "--format")) {
+		c->format = value;
+		return sink_of_stdout(value) ? 0 : -EINVAL;
+	}
+	return sink_of_file(value) ? vec_push(&c->outputs, value) : -EINVAL;
+}
+
+static bool has_value(const char *arg)
+{
+	static const char *const names[] = {
+		"--fail-above", "--confidence", "--folded", "--format", "-o", "--output"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (!strcmp(arg, names[i]))
+			return true;
+	return false;
+}
+
+static int parse(struct comparison *c, int argc, char **argv)
+{
+	int r = 0;
+
+	for (int i = 1; r == 0 && i < argc; i++) {
+		char *equals = strchr(argv[i], '=');
+
+		if (has_value(argv[i])) {
+			r = take_option(c, argv[i], argv[i + 1]);
+			i++;
+		} else if (argv[i][0] == '-' && argv[i][1] == '-' && equals) {
+			*equals = '\0';
+			r = has_value(argv[i]) ? take_option(c, argv[i], equals + 1) : -EINVAL;
+			if (r == -EINVAL && !has_value(argv[i]))
+				attar_fail(r,
+					"no such option '%s'" ATTAR_FIX
+					"'attar help diff' lists them",
+					CLIP(argv[i]));
+		} else if (argv[i][0] == '-' && argv[i][1]) {
+			r = attar_fail(-EINVAL,
+				"no such option '%s'" ATTAR_FIX "'attar help diff' lists them",
+				CLIP(argv[i]));
+		} else {
+			r = take_path(c, argv[i]);
+		}
+	}
+	if (r == 0 && !c->paths[1])
+		r = attar_fail(
+			-EINVAL, "diff requires two results" ATTAR_FIX "attar diff BEFORE AFTER");
+	return r;
+}
+
+/* ---- results ---- */
+
+/* Reads what the command prints. Its messages go to stderr. Returns 0 or a negative errno. */
+static int read_output(const char *const *argv, struct buf *text)
+{
+	posix_spawn_file_actions_t actions;
+	int pipes[2], status, r;
+	pid_t pid;
+
+	if (pipe2(pipes, O_CLOEXEC) < 0)
+		return attar_fail(-EIO, "cannot create a pipe: %s", strerror(errno));
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_adddup2(&actions, pipes[1], STDOUT_FILENO);
+	r = posix_spawn(&pid, "/proc/self/exe", &actions, NULL, (char **)argv, environ);
+	posix_spawn_file_actions_destroy(&actions);
+	close(pipes[1]);
+	if (r != 0) {
+		close(pipes[0]);
+		return attar_fail(-EIO, "cannot run attar: %s", strerror(r));
+	}
+	r = file_read_fd(pipes[0], "the report of a recording", RESULT_MAX, text);
+	close(pipes[0]);
+	if (TEMP_FAILURE_RETRY(waitpid(pid, &status, 0)) < 0)
+		return attar_fail(-EIO, "cannot wait for attar: %s", strerror(errno));
+	if (r == 0 && status != 0)
+		return attar_fail(-EBADMSG,
+			"cannot create a profile from it" ATTAR_FIX
+			"write a report with 'attar PROFILER --input FILE -o FILE.json' and "
+			"compare that");
+	return r;
+}
+
+/* A recording, which 'attar profile' turns into a report. */
+static int profile_recording(const char *path, struct buf *text)
+{
+	const char *const argv[] = {
+		"attar", "profile", "-q", "-g", "--format", "json", "--input", path, NULL};
+
+	buf_reset(text);
+	return read_output(argv, text);
+}
+
+static bool is_recording(const struct buf *text)
+{
+	static const char *const starts[] = {"PERFILE2", "2ELIFREP", "# attar script"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(starts); i++)
+		if (!strncmp(buf_text(text), starts[i], strlen(starts[i])))
+			return true;
+	return false;
+}
+
+/* Event lines cannot be compared. */
+static bool has_sections(const struct attar_report *report)
+{
+	const struct attar_section *section;
+
+	for (size_t i = 0; (section = attar_report_get_section(report, i)); i++)
+		if (attar_section_get_kind(section) != ATTAR_SECTION_EVENTS)
+			return true;
+	return false;
+}
+
+/* Each line is a report. */
+static int read_reports(struct side *side, const struct buf *text)
+{
+	const char *at = buf_text(text), *end = at + text->len;
+	unsigned line = 0;
+
+	while (at < end) {
+		const char *newline = memchr(at, '\n', (size_t)(end - at)) ?: end;
+		struct attar_report *report;
+		int r = 0;
+
+		line++;
+		if (newline > at)
+			r = attar_report_read_json(at, (size_t)(newline - at), &report);
+		if (r < 0)
+			return attar_context(r, "line %u", line);
+		if (newline > at && !has_sections(report))
+			attar_report_free(report);
+		else if (newline > at && (r = vec_push(&side->reports, report)) < 0)
+			return r;
+		at = newline + 1;
+	}
+	return 0;
+}
+
+static bool is_file(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+/* Waits for the writer of a FIFO, as cat(1) does. */
+static int read_text(struct side *side, const char *path)
+{
+	struct buf text _cleanup_(buf_done) = {0};
+	int fd _cleanup_close_ = user_file_open(path, 0);
+	int r;
+
+	if (fd < 0)
+		return attar_fail(-errno, "cannot open it: %s", strerror(errno));
+	r = file_read_fd(fd, path, RESULT_MAX, &text);
+	if (r == 0 && is_recording(&text))
+		r = is_file(fd) ? profile_recording(path, &text)
+				: attar_fail(-ESPIPE,
+					  "a recording in a pipe cannot be compared" ATTAR_FIX
+					  "write it to a file");
+	return r == 0 ? read_reports(side, &text) : r;
+}
+
+static int take_report(void *ctx, struct attar_report *report)
+{
+	struct side *side = ctx;
+	int r = has_sections(report) ? vec_push(&side->reports, report) : 1;
+
+	if (r != 0)
+		attar_report_free(report);
+	return MIN(r, 0);
+}
+
+static int read_result(struct side *side, const char *path)
+{
+	int r = attar_report_read_database(path, take_report, side);
+
+	if (r == 0)
+		r = read_text(side, path);
+	if (r >= 0 && !side->reports.n)
+		r = attar_fail(-EBADMSG, "it has no table, histogram or call tree");
+	return r < 0 ? attar_context(r, "cannot read '%s'", CLIP(path)) : 0;
+}
+
+/* ---- output ---- */
+
+/* A file that the results replace when they are complete. */
+struct result_file {
+	struct whole_file whole;
+	FILE *file;
+};
+
+static int open_result(struct result_file *result, const char *path, bool needs_name)
+{
+	int fd = whole_file_begin(
+		&result->whole, path, place_default_mode(), needs_name ? WHOLE_FILE_NAMED : 0);
+
+	if (fd < 0)
+		return fd;
+	result->file = fdopen(fd, "w");
+	if (result->file)
+		return 0;
+	whole_file_finish(&result->whole, fd, false);
+	close(fd);
+	return -ENOMEM;
+}
+
+/* r: of the writes before. */
+static int close_result(struct result_file *result, int r)
+{
+	int error;
+
+	if (fflush(result->file) != 0 && r == 0)
+		r = -errno;
+	error = whole_file_finish(&result->whole, fileno(result->file), r == 0);
+	fclose(result->file);
+	return r < 0 ? r : error;
+}
+
+static int draw_report(const struct attar_report *report, const char *sink, FILE *file,
+	struct attar_render_opts *opts)
+{
+	struct attar_renderer *renderer = NULL;
+	int r;
+
+	opts->max_rows = ROWS;
+	opts->rows_hint = "-o FILE.csv shows all";
+	r = attar_renderer_new(sink, file, opts, &renderer);
+	if (r == 0)
+		r = attar_renderer_draw(renderer, report);
+	attar_renderer_free(renderer);
+	return r;
+}
+
+static int print_result(const struct attar_report *report, const char *sink)
+{
+	struct attar_render_opts opts = {.size = sizeof(opts)};
+
+	console_fit(&opts);
+	return draw_report(report, sink, stdout, &opts);
+}
+
+static int cannot_write(const char *path, int error)
+{
+	return attar_fail(-EIO, "cannot write '%s': %s", CLIP(path), place_error(-error));
+}
+
+static int write_report(const struct attar_report *report, const char *path)
+{
+	const struct attar_sink *sink = sink_of_file(path);
+	struct attar_render_opts opts = {.size = sizeof(opts)};
+	struct result_file result = {0};
+	int r = open_result(&result, path, sink->is_binary && !sink->whole_run), drawn;
+
+	if (r < 0)
+		return cannot_write(path, r);
+	drawn = draw_report(report, sink->name, result.file, &opts);
+	r = close_result(&result, drawn);
+	if (drawn < 0)
+		return attar_context(drawn, "cannot write '%s'", CLIP(path));
+	return r < 0 ? cannot_write(path, r) : 0;
+}
+
+static struct attar_diff_side reports_of(const struct comparison *c, int side)
+{
+	return (struct attar_diff_side){
+		(const struct attar_report *const *)c->sides[side].reports.at,
+		c->sides[side].reports.n};
+}
+
+static int write_folded(const struct comparison *c)
+{
+	const struct attar_diff_side before = reports_of(c, 0), after = reports_of(c, 1);
+	struct result_file result = {0};
+	int r = open_result(&result, c->folded, false);
+
+	if (r == 0)
+		r = close_result(&result, attar_diff_folded(&before, &after, result.file));
+	return r < 0 && r != -ENOMEM ? cannot_write(c->folded, r) : r;
+}
+
+/* Whether an output draws trees best. */
+static bool wants_trees(const struct comparison *c)
+{
+	vec_each (&c->outputs, path)
+		if (sink_of_file(*path)->wants_trees)
+			return true;
+	return c->format && attar_sink_find(c->format)->wants_trees;
+}
+
+static int write_all(const struct comparison *c, const struct attar_report *report)
+{
+	const char *sink = c->format ?: attar_sinks()[0]->name;
+	int r = print_result(report, sink);
+
+	if (r == -EPIPE)
+		r = 0;
+	vec_each (&c->outputs, path)
+		if (r == 0)
+			r = write_report(report, *path);
+	return r == 0 && c->folded ? write_folded(c) : r;
+}
+
+static void add_remarks(const struct comparison *c, const struct attar_diff_result *result,
+	struct attar_report *report)
+{
+	for (int side = 0; side < 2; side++) {
+		uint64_t ns = 0, interval;
+
+		vec_each (&c->sides[side].reports, it) {
+			attar_report_get_span(*it, NULL, &interval);
+			ns += interval;
+		}
+		attar_report_remark(report, "%s: %zu report%s, %.3f s, %s",
+			side ? "after" : "before", c->sides[side].reports.n,
+			PLURAL_S(c->sides[side].reports.n), (double)ns * 1e-9, c->paths[side]);
+	}
+	attar_report_remark(report, "significant changes, with a confidence of at least %g%%: %llu",
+		c->opts.confidence * 100, (unsigned long long)result->significant);
+	if (c->opts.fail_above >= 0)
+		attar_report_remark(report,
+			"significant changes larger than --fail-above %g%%: %llu",
+			c->opts.fail_above * 100, (unsigned long long)result->beyond);
+}
+
+static int compare(struct comparison *c, struct attar_diff_result *result)
+{
+	struct attar_report *report = attar_report_new("diff");
+	int r = report ? 0 : base_oom();
+
+	c->opts.want_trees = wants_trees(c);
+	for (int side = 0; side < 2 && r == 0; side++)
+		r = read_result(&c->sides[side], c->paths[side]);
+	if (r == 0) {
+		const struct attar_diff_side before = reports_of(c, 0), after = reports_of(c, 1);
+
+		r = attar_diff(&before, &after, &c->opts, report, result);
+	}
+	if (r == 0) {
+		add_remarks(c, result, report);
+		r = write_all(c, report);
+	}
+	attar_report_free(report);
+	return r;
+}
+
+int command_diff(int argc, char **argv)
+{
+	struct comparison c = {.opts = {.size = sizeof(struct attar_diff_opts),
+				       .confidence = 0.99,
+				       .fail_above = -1}};
+	struct attar_diff_result result = {0};
+	int status = STATUS_OK;
+
+	if (parse(&c, argc, argv) < 0)
+		status = report_error(STATUS_USAGE);
+	else if (compare(&c, &result) < 0)
+		status = report_error(STATUS_USAGE);
+	else if (result.beyond)
+		status = STATUS_FAILED;
+	for (int side = 0; side < 2; side++) {
+		vec_each (&c.sides[side].reports, it)
+			attar_report_free(*it);
+		vec_done(&c.sides[side].reports);
+	}
+	vec_done(&c.outputs);
+	return status;
+}

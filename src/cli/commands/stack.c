@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: MIT */
+/* attar stack: the stacks of all threads of a running process. */
+#include <stdio.h>
+
+#include "base/base.h"
+#include "base/escape.h"
+#include "base/file.h"
+#include "base/parse.h"
+#include "base/proc.h"
+#include "base/vec.h"
+#include "cli/cli.h"
+#include "cli/commands/frame_line.h"
+#include "cli/signals.h"
+
+enum { LOCATIONS_MAX = 8192, INLINED_MAX = 64, KERNEL_TEXT_MAX = 1 << 16, NAME_MAX_BYTES = 256 };
+
+#define ADDRESS_MASK 0xffffffffffffULL /* of a location */
+
+struct stack {
+	int pid, tid; /* tid: 0: all threads */
+	bool kernel, inlined, lines, mangled, json;
+	uint64_t bytes;
+	struct attar_symbols *symbols;
+	struct attar_address_space *space;
+	struct attar_waits *waits;
+	struct attar_wait wait; /* of the current thread */
+	struct attar_thread_copy copy;
+	parse_ints tids;
+	struct attar_section *threads, *frames; /* with json */
+	struct buf out;
+	unsigned shown, number; /* threads; of the next frame of the current one */
+	char comm[NAME_MAX_BYTES];
+	attar_location locations[LOCATIONS_MAX];
+};
+
+/* ---- arguments ---- */
+
+static int take_id(const char *text, const char *what, int *ret_id)
+{
+	uint64_t id;
+
+	if (parse_u64(text, &id) < 0 || !id || id > INT32_MAX) {
+		attar_error_clear();
+		return attar_fail(-EINVAL, "'%s' is not a %s ID", CLIP(text), what);
+	}
+	*ret_id = (int)id;
+	return 0;
+}
+
+static int take_bytes(struct stack *s, const char *text)
+{
+	int r = parse_size(text, &s->bytes);
+
+	if (r == 0 && (!s->bytes || s->bytes > ATTAR_THREAD_STACK_MAX))
+		r = attar_fail(-EINVAL, "--bytes: '%s' is not a size from 1 to 1G", CLIP(text));
+	return r;
+}
+
+/* Options with a value. Returns 1 if arg is not one of them. */
+static int take_value(struct stack *s, const char *arg, const char *value)
+{
+	if (!strcmp(arg, "-p"))
+		return take_id(value, "process", &s->pid);
+	if (!strcmp(arg, "-t"))
+		return take_id(value, "thread", &s->tid);
+	if (!strcmp(arg, "--bytes"))
+		return take_bytes(s, value);
+	return 1;
+}
+
+static bool *flag_of(struct stack *s, const char *arg)
+{
+	const struct {
+		const char *name;
+		bool *flag;
+	} flags[] = {{"-k", &s->kernel}, {"--kernel", &s->kernel}, {"--inline", &s->inlined},
+		{"--lines", &s->lines}, {"--no-demangle", &s->mangled}, {"--json", &s->json}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(flags); i++)
+		if (!strcmp(arg, flags[i].name))
+			return flags[i].flag;
+	return NULL;
+}
+
+static int refuse(const char *arg)
+{
+	if (*arg && !arg[strspn(arg, "0123456789")])
+		return attar_fail(-EINVAL, "'%s' is not an option" ATTAR_FIX "attar stack -p %s",
+			CLIP(arg), CLIP(arg));
+	return attar_fail(-EINVAL,
+		"no such option '%s', or its value is missing" ATTAR_FIX
+		"'attar help stack' lists them",
+		CLIP(arg));
+}
+
+static int parse(struct stack *s, int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++) {
+		bool *flag = flag_of(s, argv[i]);
+		int r = 1;
+
+		if (flag) {
+			*flag = true;
+			continue;
+		}
+		if (i + 1 < argc)
+			r = take_value(s, argv[i], argv[i + 1]);
+		if (r == 1)
+			return refuse(argv[i]);
+		if (r < 0)
+			return r;
+		i++;
+	}
+	if (!s->pid && !s->tid)
+		return attar_fail(-EINVAL,
+			"stack requires a process or thread" ATTAR_FIX "attar stack -p PID|-t TID");
+	return 0;
+}
+
+/* ---- frames ---- */
+
+static void show_frame(struct stack *s, int tid, const struct frame_line *line)
+{
+	if (s->json) {
+		attar_section_row(s->frames);
+		attar_cell_u64(s->frames, (uint64_t)tid);
+		attar_cell_u64(s->frames, s->number++);
+		frame_line_cells(s->frames, line, s->mangled);
+		if (line->has_address)
+			attar_cell_u64(s->frames, line->address);
+		else
+			attar_cell_none(s->frames);
+		return;
+	}
+	buf_printf(&s->out, "  #%-3u ", s->number++);
+	frame_line_text(&s->out, line, s->mangled);
+	if (line->inlined)
+		buf_str(&s->out, " (inlined)");
+	else
+		frame_line_module(&s->out, line);
+	buf_char(&s->out, '\n');
+}
+
+/*
+ * Whether the frame of a signal is at a location: the trampoline to which the handler returns. No
+ * call ends at the first byte of a function.
+ */
+static bool is_signal(struct stack *s, attar_location location)
+{
+	struct attar_symbol symbol;
+
+	if (attar_symbols_resolve(s->symbols, location, &symbol) == 0)
+		return symbol.offset == 0 && symbol.kind != ATTAR_DSO_IS_UNKNOWN;
+	attar_error_clear();
+	return false;
+}
+
+/* Whether a frame returns to one byte after its location: callers are located in the call. */
+static bool is_caller(struct stack *s, size_t number)
+{
+	return number && !is_signal(s, s->locations[number]) &&
+	       (number == 1 || !is_signal(s, s->locations[number - 1]));
+}
+
+/* The location of code without a file is its address. */
+static void set_place(struct frame_line *line, enum attar_dso_kind kind, attar_location location)
+{
+	line->is_file = kind == ATTAR_DSO_IS_FILE || kind == ATTAR_DSO_IS_VDSO;
+	line->has_address =
+		kind == ATTAR_DSO_IS_JIT || attar_location_dso(location) == ATTAR_DSO_UNKNOWN;
+	line->address = location & ADDRESS_MASK;
+}
+
+/* The functions of a frame: only the one that has the code, without --inline. */
+static void show_location(struct stack *s, int tid, size_t number)
+{
+	attar_location location = s->locations[number];
+	unsigned after_call = is_caller(s, number);
+	struct attar_frame frames[INLINED_MAX];
+	int n = s->inlined || s->lines
+			? attar_symbols_frames(s->symbols, location, frames, INLINED_MAX)
+			: 0;
+
+	n = MIN(n, INLINED_MAX);
+	for (int i = s->inlined || !n ? 0 : n - 1; i < n; i++) {
+		struct frame_line line = frame_line_of(&frames[i]);
+
+		line.offset += after_call;
+		set_place(&line, frames[i].kind, location + after_call);
+		if (!s->inlined) { /* its line is that of the innermost function */
+			line.file = frames[0].file;
+			line.line = frames[0].line;
+			line.column = frames[0].column;
+		}
+		if (!s->lines) {
+			line.file = NULL;
+			line.line = line.column = 0;
+		}
+		show_frame(s, tid, &line);
+	}
+	if (!n) {
+		struct attar_symbol symbol;
+		struct frame_line line;
+
+		if (attar_symbols_resolve(s->symbols, location, &symbol) < 0)
+			attar_error_clear();
+		line = (struct frame_line){.name = symbol.name,
+			.mangled = symbol.mangled,
+			.module = symbol.dso,
+			.offset = symbol.offset + after_call};
+		set_place(&line, symbol.kind, location + after_call);
+		show_frame(s, tid, &line);
+	}
+}
+
+/* ---- a thread ---- */
+
+/* Lines "[<0>] name+0x66/0x90 [module]" of /proc/PID/task/TID/stack. */
+static void show_kernel_line(struct stack *s, int tid, char *line)
+{
+	struct frame_line frame = {.module = "[kernel.kallsyms]"};
+	char *name = strstr(line, "] "), *plus, *module;
+
+	name = name ? name + 2 : line;
+	module = strchr(name, '[');
+	if (module)
+		frame.module = module;
+	plus = strchr(name, '+');
+	if (plus) {
+		frame.offset = strtoull(plus + 1, NULL, 16);
+		*plus = '\0';
+	}
+	frame.name = frame.mangled = name;
+	show_frame(s, tid, &frame);
+}
+
+static int read_kernel(int tid, struct buf *ret_text)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/stack", tid);
+	return file_read(path, KERNEL_TEXT_MAX, ret_text);
+}
+
+static void show_kernel(struct stack *s, int tid, struct buf *text)
+{
+	char *line;
+
+	for (char *rest = text->len ? text->data : NULL; (line = strsep(&rest, "\n"));)
+		if (*line)
+			show_kernel_line(s, tid, line);
+}
+
+static void read_name(struct stack *s, int tid)
+{
+	struct buf text _cleanup_(buf_done) = {0};
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", tid);
+	if (file_read(path, NAME_MAX_BYTES, &text) < 0)
+		attar_error_clear();
+	snprintf(s->comm, sizeof(s->comm), "%.*s", (int)strcspn(buf_text(&text), "\n"),
+		buf_text(&text));
+}
+
+static const char *end_text(enum attar_unwind_end end)
+{
+	switch (end) {
+	case ATTAR_UNWIND_TRUNCATED:
+		return "the stack is deeper than the copied part: copy more with --bytes";
+	case ATTAR_UNWIND_LIMIT:
+		return "the stack has more frames than are shown";
+	case ATTAR_UNWIND_LOST:
+		return "code without call frame information or frame pointer";
+	case ATTAR_UNWIND_OTHER_STACK:
+		return "the signal handler runs on an alternate stack (sigaltstack(2)): the stack "
+		       "of the interrupted code could not be copied";
+	default:
+		return NULL;
+	}
+}
+
+static void begin_thread(struct stack *s, int tid)
+{
+	char text[ATTAR_WAIT_TEXT_BYTES];
+
+	s->number = 0;
+	if (s->json)
+		return;
+	buf_printf(&s->out, "%sthread %d ", s->shown ? "\n" : "", tid);
+	escape_text(&s->out, s->comm, strlen(s->comm));
+	buf_char(&s->out, '\n');
+	if (s->wait.kind != ATTAR_WAIT_NONE)
+		buf_printf(&s->out, "  waits for %s\n", attar_wait_text(&s->wait, text));
+}
+
+static void add_id(struct attar_section *table, pid_t id)
+{
+	if (id)
+		attar_cell_i64(table, id);
+	else
+		attar_cell_none(table);
+}
+
+static void end_thread(struct stack *s, int tid, enum attar_unwind_end end)
+{
+	static const char *const ends[] = {"complete", "truncated", "limit", "lost", "other stack"};
+	char text[ATTAR_WAIT_TEXT_BYTES];
+
+	s->shown++;
+	if (!s->json && end_text(end))
+		buf_printf(&s->out, "  ... %s\n", end_text(end));
+	if (!s->json)
+		return;
+	attar_section_row(s->threads);
+	attar_cell_u64(s->threads, (uint64_t)tid);
+	attar_cell_text(s->threads, s->comm);
+	attar_cell_u64(s->threads, s->number);
+	attar_cell_text(s->threads, ends[end]);
+	attar_cell_u64(s->threads, s->copy.stopped);
+	attar_cell_text(s->threads, attar_wait_text(&s->wait, text));
+	add_id(s->threads, s->wait.pid);
+	add_id(s->threads, s->wait.tid);
+}
+
+/* What a thread waits for is known, though it does not stop for its stack to be copied. */
+static enum attar_unwind_end show_busy(struct stack *s)
+{
+	if (!s->json)
+		buf_printf(&s->out, "  ... no stack: %s\n", attar_error());
+	attar_error_clear();
+	return ATTAR_UNWIND_COMPLETE;
+}
+
+/*
+ * What it waits for and the kernel's part are read first: a stopped thread is in the kernel's code
+ * that stops it. Nothing is shown of a thread of the process that has ended meanwhile.
+ */
+static int show_thread(struct stack *s, int tid)
+{
+	struct buf kernel _cleanup_(buf_done) = {0};
+	enum attar_unwind_end end;
+	ssize_t n = 0;
+	int r;
+
+	read_name(s, tid);
+	s->wait.size = sizeof(s->wait);
+	r = attar_waits_for(s->waits, tid, &s->wait);
+	if (r == 0 && s->kernel)
+		r = read_kernel(tid, &kernel);
+	if (r == 0)
+		n = attar_thread_stack(
+			tid, s->bytes, s->space, &s->copy, s->locations, LOCATIONS_MAX, &end);
+	r = n < 0 ? (int)n : r;
+	if ((r == -ESRCH || r == -ENOENT) && !s->tid) {
+		attar_error_clear();
+		return 0;
+	}
+	if (r < 0 && r != -EBUSY)
+		return r;
+	begin_thread(s, tid);
+	show_kernel(s, tid, &kernel);
+	if (r == -EBUSY)
+		end = show_busy(s);
+	for (ssize_t i = 0; i < n; i++)
+		show_location(s, tid, (size_t)i);
+	end_thread(s, tid, end);
+	return 0;
+}
+
+/* ---- the process ---- */
+
+static int add_thread(void *ctx, int tid)
+{
+	struct stack *s = ctx;
+
+	return vec_push(&s->tids, tid);
+}
+
+static int open_process(struct stack *s)
+{
+	int pid = s->pid ?: s->tid, r = attar_symbols_new(NULL, &s->symbols);
+
+	if (r < 0)
+		return r;
+	signals_take_downloads(s->symbols);
+	r = attar_waits_new(&s->waits);
+	if (r < 0)
+		return r;
+	s->space = attar_address_space_new(s->symbols, pid);
+	r = s->space ? attar_address_space_scan(s->space) : base_oom();
+	if (r < 0)
+		return r;
+	return s->tid ? vec_push(&s->tids, s->tid) : proc_each_thread(pid, add_thread, s);
+}
+
+static void add_tables(struct stack *s, struct attar_report *report)
+{
+	s->threads = attar_report_table(report, "threads");
+	attar_section_column(s->threads, "tid", ATTAR_UNIT_ID);
+	attar_section_column(s->threads, "comm", ATTAR_UNIT_TEXT);
+	attar_section_column(s->threads, "frames", ATTAR_UNIT_COUNT);
+	attar_section_column(s->threads, "end", ATTAR_UNIT_TEXT);
+	attar_section_column(s->threads, "stopped", ATTAR_UNIT_NS);
+	attar_section_column(s->threads, "waits for", ATTAR_UNIT_TEXT);
+	attar_section_column(s->threads, "other pid", ATTAR_UNIT_ID);
+	attar_section_column(s->threads, "other tid", ATTAR_UNIT_ID);
+	s->frames = attar_report_table(report, "frames");
+	attar_section_column(s->frames, "tid", ATTAR_UNIT_ID);
+	attar_section_column(s->frames, "frame", ATTAR_UNIT_ID);
+	frame_line_columns(s->frames);
+	attar_section_column(s->frames, "address", ATTAR_UNIT_HEX);
+}
+
+static int show(struct stack *s)
+{
+	int r = open_process(s);
+
+	for (size_t i = 0; r == 0 && i < s->tids.n; i++)
+		r = show_thread(s, s->tids.at[i]);
+	if (r == 0 && !s->shown)
+		r = attar_fail(-ESRCH, "process %d has exited", s->pid);
+	return r;
+}
+
+static void stack_free(struct stack *s)
+{
+	if (!s)
+		return;
+	vec_done(&s->tids);
+	buf_done(&s->out);
+	attar_thread_copy_done(&s->copy);
+	attar_waits_free(s->waits);
+	attar_address_space_free(s->space);
+	attar_symbols_free(s->symbols);
+	free(s);
+}
+
+int command_stack(int argc, char **argv)
+{
+	struct stack *s = calloc(1, sizeof(*s));
+	struct attar_report *report = NULL;
+	int status, r = s ? parse(s, argc, argv) : base_oom();
+
+	if (r < 0) {
+		stack_free(s);
+		return report_error(STATUS_USAGE);
+	}
+	if (s->json) {
+		report = attar_report_new("stack");
+		attar_report_span(report, base_realtime(), 0);
+		add_tables(s, report);
+	}
+	r = show(s);
+	if (r < 0)
+		status = report_error(status_of(r));
+	else
+		status = s->json ? print_report(report, true, true) : print_buf(&s->out);
+	attar_report_free(report);
+	signals_release();
+	stack_free(s);
+	signals_raise();
+	return status;
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT */
+/* attar fleet: one profiler on several hosts. fleet.h describes how they are reached. */
+#include "cli/fleet/fleet.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+
+#include "base/escape.h"
+#include "cli/cli.h"
+#include "cli/signals.h"
+
+enum { TURN_MS = 200, PIPES = 3 };
+
+/* How far ahead of now the profilers are started, so that all hosts know it before. */
+#define START_AHEAD (FLEET_SECOND / 2)
+
+/* ---- the loop ---- */
+
+static bool any_in(const struct fleet *f, enum fleet_state from, enum fleet_state to)
+{
+	vec_each (&f->hosts, h)
+		if (h->state >= from && h->state <= to)
+			return true;
+	return false;
+}
+
+static void set_poll(struct pollfd *to, int fd, short events)
+{
+	*to = (struct pollfd){.fd = events ? fd : -1, .events = events};
+}
+
+/* Reports of a host that is far ahead of others stay in its pipe. */
+static void set_polls(const struct fleet_host *h, struct pollfd fds[PIPES])
+{
+	set_poll(&fds[0], h->in, fleet_host_has_output(h) ? POLLOUT : 0);
+	set_poll(&fds[1], h->out, h->reports.n < FLEET_QUEUE_MAX ? POLLIN : 0);
+	set_poll(&fds[2], h->err, POLLIN);
+}
+
+static void serve_host(struct fleet_host *h, const struct pollfd fds[PIPES])
+{
+	if (fds[2].revents)
+		fleet_host_read_errors(h);
+	if (fds[0].revents)
+		fleet_host_write(h);
+	if (fds[1].revents)
+		fleet_host_read(h);
+	fleet_host_check(h);
+}
+
+static void poll_hosts(struct fleet *f, struct pollfd *fds)
+{
+	size_t n = f->hosts.n;
+
+	for (size_t i = 0; i < n; i++)
+		set_polls(&f->hosts.at[i], fds + i * PIPES);
+	if (poll(fds, n * PIPES, TURN_MS) < 0)
+		memset(fds, 0, n * PIPES * sizeof(*fds)); /* a signal */
+	for (size_t i = 0; i < n; i++)
+		serve_host(&f->hosts.at[i], fds + i * PIPES);
+}
+
+/* Agrees on a full second. Hosts that are not ready by then have failed. */
+static void start(struct fleet *f)
+{
+	uint64_t error = 0, ns;
+
+	vec_each (&f->hosts, h)
+		if (h->state == FLEET_READY)
+			error = MAX(error, h->error_ns);
+	ns = ROUND_UP(base_realtime() + START_AHEAD + 2 * error, FLEET_SECOND);
+	vec_each (&f->hosts, h)
+		if (h->state == FLEET_READY)
+			fleet_host_run(h, ns);
+}
+
+static void give_up(struct fleet *f, enum fleet_state last, const char *reason)
+{
+	vec_each (&f->hosts, h)
+		if (h->state <= last)
+			fleet_host_give_up(h, reason);
+}
+
+/* Waits until all hosts are ready, and for --timeout at most. */
+static void connect_all(struct fleet *f, struct pollfd *fds)
+{
+	uint64_t end = base_now() + f->timeout;
+
+	while (any_in(f, FLEET_CONNECTS, FLEET_COPIES) && !signals_taken() && base_now() < end)
+		poll_hosts(f, fds);
+	if (!signals_taken())
+		give_up(f, FLEET_COPIES, "it was not ready within --timeout");
+}
+
+static void check_starts(struct fleet *f)
+{
+	vec_each (&f->hosts, h)
+		if (h->state == FLEET_RUNS && !h->has_started)
+			fleet_host_give_up(h, "it did not start within --timeout");
+}
+
+/* After a signal, hosts have --timeout to send their reports. */
+static void follow_all(struct fleet *f, struct pollfd *fds)
+{
+	uint64_t end = 0, start_end = base_now() + f->timeout + FLEET_SECOND;
+
+	while (any_in(f, FLEET_CONNECTS, FLEET_RUNS)) {
+		poll_hosts(f, fds);
+		if (!f->error)
+			f->error = fleet_report_turn(f, false);
+		if (!end && (signals_taken() || f->error)) {
+			vec_each (&f->hosts, h)
+				fleet_host_stop(h);
+			end = base_now() + f->timeout;
+		}
+		if (base_now() > start_end)
+			check_starts(f);
+		if (end && base_now() > end)
+			give_up(f, FLEET_RUNS, "it did not end within --timeout");
+	}
+}
+
+static int go(struct fleet *f, const struct fleet_args *args)
+{
+	size_t n = args->hosts.n + args->pulls.n;
+	struct pollfd *fds _cleanup_free_ = calloc(n * PIPES, sizeof(*fds));
+
+	if (!fds || vec_reserve(&f->hosts, n) < 0)
+		return base_oom();
+	vec_each (&args->hosts, name)
+		fleet_host_start(vec_add(&f->hosts), *name, false, &f->order);
+	vec_each (&args->pulls, address)
+		fleet_host_start(vec_add(&f->hosts), *address, true, &f->order);
+	connect_all(f, fds);
+	if (!signals_taken())
+		start(f);
+	follow_all(f, fds);
+	if (!f->error)
+		f->error = fleet_report_turn(f, true);
+	return f->error;
+}
+
+/* ---- the command ---- */
+
+static int check_outputs(const struct fleet *f)
+{
+	bool intervals = attar_run_interval(f->run) != 0;
+
+	vec_each (&f->outputs.all, out)
+		if (out->sink->whole_run && intervals)
+			return attar_fail(-EINVAL,
+				"'%s': %s output has a single report of the whole run" ATTAR_FIX
+				"leave out -i",
+				CLIP(out->path ?: "stdout"), out->sink->name);
+	return 0;
+}
+
+static int status_of_hosts(const struct fleet *f)
+{
+	vec_each (&f->hosts, h)
+		if (h->state != FLEET_ENDED || h->status)
+			return STATUS_FAILED;
+	return STATUS_OK;
+}
+
+static int run(struct fleet *f, const struct fleet_args *args, const char *line)
+{
+	int status = STATUS_OK, closed;
+	int r = outputs_open(&f->outputs, f->run, &f->options, line);
+
+	if (r == 0)
+		r = check_outputs(f);
+	if (r < 0) {
+		outputs_close(&f->outputs);
+		return report_error(STATUS_USAGE);
+	}
+	console_mode(f->options.quiet, f->options.verbose);
+	signals_take(NULL);
+	outputs_empty(&f->outputs);
+	r = go(f, args);
+	f->outputs.has_ended = true;
+	closed = outputs_close(&f->outputs);
+	r = r ?: closed;
+	if (r < 0 && r != -EPIPE)
+		status = report_error(status_of(r));
+	return status == STATUS_OK ? status_of_hosts(f) : status;
+}
+
+static void done(struct fleet *f, struct fleet_args *args)
+{
+	vec_each (&f->hosts, h)
+		fleet_host_done(h);
+	vec_done(&f->hosts);
+	vec_each (&args->hosts, name)
+		free(*name);
+	vec_done(&args->hosts);
+	vec_each (&args->pulls, address)
+		free(*address);
+	vec_done(&args->pulls);
+	buf_done(&f->order.words);
+	if (f->order.copy_fd >= 0)
+		close(f->order.copy_fd);
+	attar_run_free(f->run);
+}
+
+int command_fleet(int argc, char **argv)
+{
+	struct fleet f = {.order = {.ssh = "ssh", .attar = "attar", .copy_fd = -1},
+		.timeout = 20 * FLEET_SECOND};
+	struct fleet_args args = {0};
+	char *line _cleanup_free_ = args_join(argc, argv);
+	int status, r = fleet_args_parse(&f, argc, argv, &args);
+
+	if (r < 0)
+		status = *attar_error() ? report_error(STATUS_USAGE) : STATUS_USAGE;
+	else if (args.serve)
+		status = fleet_serve();
+	else
+		status = run(&f, &args, line);
+	done(&f, &args);
+	return status;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which process has a TCP connection, from /proc: for events of connections, most of which happen
+ * in whatever task a timer or a packet interrupts.
+ *
+ * A connection without a descriptor, whose process has closed it or has ended, has no process.
+ *
+ *	pid = tcp_owners_find(owners, run, &connection);
+ *	...
+ *	tcp_owners_free(owners);
+ */
+#ifndef PROFILERS_LIB_TCP_OWNERS_H
+#define PROFILERS_LIB_TCP_OWNERS_H
+
+#include "attar/run.h"
+
+/* The ends of a connection. Addresses of IPv4 are those of IPv6 that map them. */
+struct tcp_connection {
+	uint8_t local[16], remote[16];
+	uint16_t local_port, remote_port;
+};
+
+struct tcp_owners;
+
+/* NULL: out of memory. */
+struct tcp_owners *tcp_owners_new(void);
+
+/*
+ * The process of a connection, among those that the options select; 0: none of them has it; -1:
+ * unknown. Reads the tables again unless that took more than a small part of the time since.
+ */
+pid_t tcp_owners_find(struct tcp_owners *owners, const struct attar_run *run,
+	const struct tcp_connection *connection);
+
+/* The name of a process, unless it has ended. */
+void tcp_owners_name(pid_t pid, char *name, size_t size);
+
+/* Accepts NULL. */
+void tcp_owners_free(struct tcp_owners *owners);
+
+#endif

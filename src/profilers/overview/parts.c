@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/* Which part of the time something is, and the tables of places and system calls that have it. */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "overview/overview.h"
+
+const char *const overview_part_names[PARTS] = {
+	[PART_USER] = "user code",
+	[PART_KERNEL] = "kernel",
+	[PART_FAULT] = "page faults",
+	[PART_IRQ] = "interrupts",
+	[PART_SPIN] = "kernel spinlocks",
+	[PART_UNDIVIDED] = "CPU, too few samples",
+	[PART_READY] = "run queue",
+	[PART_DISK] = "disk",
+	[PART_LOCK] = "lock",
+	[PART_SLEEP] = "sleep",
+	[PART_PEER] = "other programs",
+	[PART_BLOCKED] = "other waits",
+	[PART_IDLE] = "idle",
+};
+
+enum overview_part overview_part_of(enum thread_state state)
+{
+	static const enum overview_part parts[THREAD_STATES] = {[THREAD_READY] = PART_READY,
+		[THREAD_DISK] = PART_DISK,
+		[THREAD_LOCK] = PART_LOCK,
+		[THREAD_SLEEP] = PART_SLEEP,
+		[THREAD_PEER] = PART_PEER,
+		[THREAD_BLOCKED] = PART_BLOCKED,
+		[THREAD_CONDITION] = PART_IDLE,
+		[THREAD_WORK] = PART_IDLE};
+
+	return parts[state];
+}
+
+/* How long a wait is whose end was not seen is unknown, up to its limit. */
+int overview_sum_of_wait(const struct overview *o, const struct thread_segment *segment)
+{
+	if (segment->to - segment->since > overview_long_wait(o, segment->state))
+		return SUM_LONG;
+	return segment->is_end ? -1 : SUM_OPEN;
+}
+
+attar_location overview_waiter(const struct thread_block *block)
+{
+	size_t n = 0;
+	attar_location first;
+
+	while (n < block->depth && attar_location_dso(block->stack[n]) == ATTAR_DSO_KERNEL)
+		n++;
+	if (n == block->depth)
+		return block->syscall;
+	first = block->stack[n];
+	if (block->syscall && attar_location_dso(first) == ATTAR_DSO_LABEL) /* from /proc */
+		return block->syscall;
+	if (!block->syscall) /* a page fault, of the code itself */
+		return first;
+	for (; n < block->depth; n++)
+		if (attar_location_dso(block->stack[n]) != attar_location_dso(first))
+			return block->stack[n];
+	return first;
+}
+
+int overview_add_place(struct attar_keytable *table, int32_t pid, enum overview_part part,
+	attar_location location, uint64_t weight, bool is_sample)
+{
+	const struct overview_place place = {.pid = pid, .part = part, .location = location};
+	struct attar_keyrow *row = attar_keytable_at(table, &place, sizeof(place));
+
+	if (!row)
+		return -ENOMEM;
+	row->interval.sums[PLACE_SAMPLES] += is_sample;
+	row->interval.sums[PLACE_TIME] += weight;
+	return 0;
+}
+
+int overview_add_call(struct overview *o, attar_location syscall, unsigned sum, uint64_t weight)
+{
+	char name[OVERVIEW_NAME_BYTES] = "";
+	struct attar_keyrow *row;
+
+	if (!syscall)
+		return 0;
+	strncpy(name, frames_syscall(o->times.frames, syscall), sizeof(name) - 1);
+	row = attar_keytable_at(o->calls, name, sizeof(name));
+	if (!row)
+		return -ENOMEM;
+	row->interval.sums[sum] += weight;
+	return 0;
+}
+
+bool overview_has_all_cpus(struct attar_run *run)
+{
+	long n = sysconf(_SC_NPROCESSORS_CONF);
+
+	for (int i = 0; i < n; i++)
+		if (!attar_run_is_cpu_selected(run, i))
+			return false;
+	return true;
+}

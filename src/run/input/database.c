@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+#include "run/input/database.h"
+
+#include "base/check_arg.h"
+#include "report/sinks/sqlite/input.h"
+#include "report/sinks/sqlite/output.h"
+#include "run/run.h"
+
+bool run_database_is_input(const struct attar_run *run)
+{
+	return !run->opts.pull && sqlite_is_database(run->opts.input);
+}
+
+int run_database_open(struct attar_run *run)
+{
+	const struct {
+		const char *name;
+		bool is_set;
+	} all[] = {{"a command", run->command.argv != NULL}, {"--pids", run->opts.pids},
+		{"--tids", run->opts.tids}, {"--cpus", run->opts.cpus},
+		{"--cgroups", run->opts.cgroups}, {"--interval", run->opts.interval},
+		{"--duration", run->opts.duration}};
+
+	if (!(run->profiler->uses & ATTAR_USES_DATABASE))
+		return attar_fail(-EINVAL,
+			"'%s' is a database, not a recording" ATTAR_FIX
+			"query it with attar sql --input FILE",
+			CLIP(run->opts.input));
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+		if (all[i].is_set)
+			return attar_fail(
+				-EINVAL, "--input of a database conflicts with %s", all[i].name);
+	run->has_database = true;
+	return 0;
+}
+
+int run_database_start(struct attar_run *run)
+{
+	clock_start(&run->clock);
+	if (run->hooks.opened)
+		run->hooks.opened(run->hooks.ctx);
+	return 0;
+}
+
+bool attar_run_has_database(const struct attar_run *run)
+{
+	CHECK_ARG_OR(run, "run", false);
+
+	return run->has_database;
+}
+
+int attar_run_open_database(const struct attar_run *run, struct sqlite3 **ret_db)
+{
+	CHECK_ARG(run, "run");
+	CHECK_ARG(ret_db, "ret_db");
+	if (!run->has_database)
+		return attar_fail(
+			-EINVAL, "attar_run_open_database(): the input is not a database");
+	return sqlite_open_input(run->opts.input, ret_db);
+}
+
+int attar_run_create_database(struct attar_run *run, const char *path, struct sqlite3 **ret_db)
+{
+	CHECK_OWN(run, "run");
+	CHECK_ARG(path, "path");
+	CHECK_ARG(ret_db, "ret_db");
+
+	int r;
+
+	place_done(&run->database);
+	r = place_find(&run->database, path);
+	if (r == 0)
+		r = sqlite_open_output(&run->database, ret_db);
+	return r < 0 ? attar_fail(
+			       r, "cannot open the database '%s': %s", CLIP(path), place_error(-r))
+		     : 0;
+}

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: MIT */
+#include "run/parts/user_stacks.h"
+
+#include "attar/unwind.h"
+#include "base/parse.h"
+#include "perf/target.h"
+#include "run/parts.h"
+#include "run/run.h"
+#include "symbol/reader.h"
+#include "symbol/source.h"
+#include "symbol/symbols.h"
+#include "unwind/frame_pointers.h"
+
+static const char dwarf[] = "dwarf";
+
+enum {
+	DWARF_CHARS = sizeof(dwarf) - 1,
+	MAX_STACK_DEFAULT = 127, /* of kernel.perf_event_max_stack */
+};
+
+struct run_user_stacks {
+	bool by_cfi;                          /* --unwind dwarf, or auto where it is supported */
+	bool is_auto;                         /* --unwind auto */
+	bool is_chosen;                       /* auto: according to the modules of the processes */
+	struct frame_pointers frame_pointers; /* of these modules */
+	bool by_lbr;                          /* --unwind lbr */
+	uint32_t bytes;                       /* of the stack to copy; 0: the default */
+};
+
+static struct run_user_stacks *user_stacks_of(const struct attar_run *run)
+{
+	return run->parts.state[PART_USER_STACKS];
+}
+
+bool user_stacks_are_by_lbr(const struct attar_run *run)
+{
+	return user_stacks_of(run)->by_lbr;
+}
+
+static int bad_method(const char *text)
+{
+	return attar_fail(-EINVAL,
+		"--unwind: '%s' is not a method" ATTAR_FIX
+		"use fp (frame pointers), dwarf (call frame information), dwarf,BYTES (BYTES of "
+		"the stack are copied: a multiple of 8, at most %d), lbr (last branch records), or "
+		"auto",
+		CLIP(text), ATTAR_UNWIND_STACK_MAX);
+}
+
+static int parse_bytes(const char *text, const char *digits, uint32_t *ret_bytes)
+{
+	uint64_t bytes;
+
+	if (parse_size(digits, &bytes) < 0 || !bytes || bytes % 8 || bytes > ATTAR_UNWIND_STACK_MAX)
+		return bad_method(text);
+	*ret_bytes = (uint32_t)bytes;
+	return 0;
+}
+
+bool user_stacks_is_method(const char *word)
+{
+	return !strcmp(word, "fp") || !strcmp(word, "auto") || !strcmp(word, "lbr") ||
+	       !strcmp(word, dwarf) ||
+	       (!strncmp(word, dwarf, DWARF_CHARS) && word[DWARF_CHARS] == ',');
+}
+
+/* By call frame information if this machine is supported, otherwise by frame pointers. */
+static int prepare_auto(struct run_user_stacks *stacks)
+{
+	struct perf_event_attr attr = {0};
+
+	stacks->is_auto = stacks->by_cfi = attar_unwind_attr(&attr, 0) == 0;
+	attar_error_clear();
+	return 0;
+}
+
+/* Reads --unwind. */
+static int read_method(struct run_user_stacks *stacks, const char *text)
+{
+	if (!text || !strcmp(text, "fp"))
+		return 0;
+	if (!strcmp(text, "auto"))
+		return prepare_auto(stacks);
+	if (!strcmp(text, "lbr")) {
+		stacks->by_lbr = true;
+		return 0;
+	}
+	if (!user_stacks_is_method(text))
+		return bad_method(text);
+	stacks->by_cfi = true;
+	return text[DWARF_CHARS] ? parse_bytes(text, text + DWARF_CHARS + 1, &stacks->bytes) : 0;
+}
+
+/* Applies --inline, --lines and the limit of stacks to the symbols of the run. */
+static int user_stacks_prepare(struct attar_run *run, void *self)
+{
+	struct attar_symbols *symbols = attar_run_symbols(run);
+	struct run_user_stacks *stacks = self;
+	int r;
+
+	/* a recording does not have the limit of its kernel */
+	symbols->fp_stacks.limit = run->opts.input ? MAX_STACK_DEFAULT : rings_max_stack();
+	symbols->show_inlined = run->opts.inline_functions;
+	symbols->show_lines = run->opts.lines;
+	r = read_method(stacks, run->opts.unwind);
+	run->rings.has_stacks = stacks->by_cfi;
+	return r;
+}
+
+/* The kernel's call chain stays: it has the innermost address, and the part of the kernel. */
+static int set_lbr(struct perf_event_attr *attr)
+{
+	if (attr->exclude_user)
+		return 0;
+	attr->sample_type |= PERF_SAMPLE_BRANCH_STACK;
+	attr->branch_sample_type = PERF_SAMPLE_BRANCH_USER | PERF_SAMPLE_BRANCH_CALL_STACK |
+				   PERF_SAMPLE_BRANCH_NO_FLAGS | PERF_SAMPLE_BRANCH_NO_CYCLES;
+	return 0;
+}
+
+/*
+ * Running processes whose modules all keep frame pointers need no copies of stacks. Modules of a
+ * command, and of the processes of a whole system, are not known yet.
+ */
+static int choose(struct attar_run *run, struct run_user_stacks *stacks)
+{
+	struct attar_target *target = run->target;
+	const parse_ints *pids;
+	int r;
+
+	if (!stacks->is_auto || !stacks->by_cfi || stacks->is_chosen || target->by_exec ||
+		attar_target_kind_of(target) != ATTAR_TARGET_TASKS)
+		return 0;
+	pids = target_processes(target, false);
+	r = frame_pointers_find(
+		attar_run_symbols(run), pids->n ? pids : &target->tids, &stacks->frame_pointers);
+	if (r < 0)
+		return r;
+	stacks->is_chosen = stacks->frame_pointers.modules || stacks->frame_pointers.without;
+	stacks->by_cfi = !stacks->is_chosen || stacks->frame_pointers.without;
+	return 0;
+}
+
+/* Changes the attributes of an event with stacks accordingly. The target is known. */
+static int user_stacks_attr(
+	struct attar_run *run, void *self, const struct source *s, struct perf_event_attr *attr)
+{
+	struct run_user_stacks *stacks = self;
+	int r;
+
+	if (!(attr->sample_type & PERF_SAMPLE_CALLCHAIN) || attr->exclude_callchain_user)
+		return 0;
+	if (stacks->by_lbr)
+		return set_lbr(attr);
+	r = choose(run, stacks);
+	if (r < 0)
+		return r;
+	return stacks->by_cfi ? attar_unwind_attr(attr, stacks->bytes) : 0;
+}
+
+int user_stacks_refused(const struct attar_run *run, const char *event, int error)
+{
+	if (!user_stacks_are_by_lbr(run) || error != -EOPNOTSUPP)
+		return error;
+	return attar_fail(error,
+		"'%s' has no stacks from last branch records (--unwind lbr): only hardware events "
+		"of Intel CPUs since Haswell have them, and few virtual machines support "
+		"them" ATTAR_FIX "use --unwind dwarf",
+		CLIP(event));
+}
+
+/* CPUs have 8, 16 or 32 records: any other number of callers is that of the stack. */
+static void remark_branches(const struct branch_stacks *stacks, struct attar_report *report)
+{
+	if (!stacks->n)
+		return;
+	if (stacks->most == 8 || stacks->most == 16 || stacks->most == 32)
+		attar_report_remark(report,
+			"user stacks from last branch records: %llu, of which %llu have %u "
+			"callers: if the CPU has no more records, outer callers are missing",
+			(unsigned long long)stacks->n, (unsigned long long)stacks->n_most,
+			stacks->most);
+	else
+		attar_report_remark(report,
+			"user stacks from last branch records: %llu, with up to %u caller%s",
+			(unsigned long long)stacks->n, stacks->most, PLURAL_S(stacks->most));
+}
+
+static void remark_auto(const struct run_user_stacks *stacks,
+	const struct attar_unwind_stats *stats, struct attar_report *report)
+{
+	const struct frame_pointers *found = &stacks->frame_pointers;
+
+	if (!stacks->by_cfi && stacks->is_chosen) {
+		attar_report_remark(report,
+			"user stacks by frame pointers, which all modules of the processes keep "
+			"(%zu)",
+			found->modules);
+		return;
+	}
+	if (stacks->is_chosen)
+		attar_report_remark(report,
+			"user stacks by call frame information: %s keeps no frame pointers",
+			found->without);
+	attar_report_remark(report,
+		"callers in user code: %llu by call frame information, %llu by frame pointers, in "
+		"code that has none",
+		(unsigned long long)stats->cfi_frames, (unsigned long long)stats->fp_frames);
+}
+
+/* What finds callers without frame pointers, unless only events have stacks: attribute stack. */
+static const char *remedy(const struct attar_run *run)
+{
+	if (!options_find(run, "unwind", NULL))
+		return "";
+	return run->replay ? "; a recording with --call-graph=dwarf finds callers without them"
+			   : "; --call-graph dwarf finds callers without them";
+}
+
+/* Most code of distributions keeps no frame pointers. */
+static void remark_fp(
+	const struct attar_run *run, const struct fp_stacks *stacks, struct attar_report *report)
+{
+	enum { ENOUGH = 20 };
+
+	if (stacks->n < ENOUGH || stacks->n_alone <= stacks->n / 2)
+		return;
+	attar_report_remark(report,
+		"user stacks without callers: %llu of %llu, since the code keeps no frame "
+		"pointers%s",
+		(unsigned long long)stacks->n_alone, (unsigned long long)stacks->n, remedy(run));
+}
+
+/* A recording does not have the limit of its kernel: it is taken to be the default. */
+static void remark_full(const struct fp_stacks *stacks, struct attar_report *report)
+{
+	if (stacks->n_full)
+		attar_report_remark(report,
+			"stacks of %u frames, the limit at which the kernel cuts stacks: %llu; "
+			"sysctl kernel.perf_event_max_stack=512 raises the limit",
+			stacks->limit, (unsigned long long)stacks->n_full);
+}
+
+static void remark_foreign(
+	const struct attar_run *run, uint64_t stacks, struct attar_report *report)
+{
+	const char *arch = run->replay ? recording_get_facts(run->replay->recording)->arch : NULL;
+
+	if (stacks)
+		attar_report_remark(report,
+			"user stacks without callers: %llu, which were recorded on %s: only those "
+			"of x86-64 and arm64 can be unwound from registers",
+			(unsigned long long)stacks, arch ?: "another architecture");
+}
+
+uint64_t user_stacks_readers_cpu(const struct attar_run *run)
+{
+	return run->symbols ? readers_cpu(run->symbols->readers) : 0;
+}
+
+static void remark_unreadable(const struct attar_symbols *symbols, struct attar_report *report)
+{
+	size_t n;
+	const struct dso *dso = readers_failed(symbols, &n);
+
+	if (dso)
+		attar_report_remark(report,
+			"%zu file%s could not be read, such as %s (%s): the functions have no "
+			"names, and the path is shown as %s",
+			n, PLURAL_S(n), dso->key.path, dso_lost_reason(dso), dso->apart.shown);
+}
+
+/* Incomplete stacks, and inlined functions that are missing in them. */
+static void user_stacks_remark(
+	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
+{
+	const struct run_user_stacks *taken = self;
+	struct attar_unwind_stats stats;
+	struct attar_symbols *symbols = attar_run_symbols(run);
+	const char *missing = source_missing(&symbols->sources);
+
+	if (missing)
+		attar_report_remark(report, "%s", missing);
+	remark_unreadable(symbols, report);
+	remark_fp(run, &symbols->fp_stacks, report);
+	remark_full(&symbols->fp_stacks, report);
+	remark_branches(&symbols->branch_stacks, report);
+	remark_foreign(run, symbols->foreign_stacks, report);
+	attar_unwind_get_stats(symbols, &stats);
+	if (taken->is_auto)
+		remark_auto(taken, &stats, report);
+	if (stats.by_end[ATTAR_UNWIND_TRUNCATED])
+		attar_report_remark(report,
+			"user stacks cut because they are deeper than the copied %u bytes: %llu of "
+			"%llu; --unwind dwarf,BYTES copies more",
+			taken->bytes ? taken->bytes : ATTAR_UNWIND_STACK_DEFAULT,
+			(unsigned long long)stats.by_end[ATTAR_UNWIND_TRUNCATED],
+			(unsigned long long)stats.stacks);
+	if (symbols->cut_stacks.n)
+		attar_report_remark(report,
+			"user stacks cut because they have more than %u frames, with those of the "
+			"kernel: %llu of %llu",
+			symbols->cut_stacks.frames, (unsigned long long)symbols->cut_stacks.n,
+			(unsigned long long)stats.stacks);
+	if (stats.by_end[ATTAR_UNWIND_OTHER_STACK])
+		attar_report_remark(report,
+			"user stacks cut because a signal handler runs on an alternate stack "
+			"(sigaltstack(2)), and only that is copied: %llu of %llu; --unwind fp "
+			"shows the interrupted code if the program keeps frame pointers",
+			(unsigned long long)stats.by_end[ATTAR_UNWIND_OTHER_STACK],
+			(unsigned long long)stats.stacks);
+	if (stats.by_end[ATTAR_UNWIND_LOST])
+		attar_report_remark(report,
+			"user stacks that end at code without call frame information or frame "
+			"pointer: %llu of %llu",
+			(unsigned long long)stats.by_end[ATTAR_UNWIND_LOST],
+			(unsigned long long)stats.stacks);
+}
+
+const struct run_part part_user_stacks = {.size = sizeof(struct run_user_stacks),
+	.prepare = user_stacks_prepare,
+	.attr = user_stacks_attr,
+	.remark = user_stacks_remark};

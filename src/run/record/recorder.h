@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Writes the records of a run's rings to a perf.data file instead of delivering events. The bytes
+ * go from the rings to the thread that writes as they are: nothing is decoded or ordered.
+ */
+#ifndef RUN_RECORD_RECORDER_H
+#define RUN_RECORD_RECORDER_H
+
+#include "attar/run.h"
+#include "base/map.h"
+#include "perfdata/writer.h"
+#include "run/input/late_ids.h"
+
+struct run_recorder {
+	size_t known_ids; /* of the stream, that the writer has */
+	struct late_ids ids;
+	uint64_t losses;                     /* LOST records so far */
+	struct attar_run_record_opts opts;   /* strings are the run's */
+	struct recording_writer *writer;     /* NULL: not opened yet, or closed */
+	struct recording_writer_stats stats; /* final, after recorder_end() */
+	bool is_full;                        /* the limit was reached */
+	uint64_t left;                       /* samples until --count is reached, in this round */
+	struct portable *portable;           /* NULL: no --portable */
+	struct map lost;                     /* by event id: losses that earlier files have */
+};
+
+/* Of a run; only for the files that record or push. */
+struct run_recorder *recorder_of(const struct attar_run *run);
+
+/*
+ * Gives the file and receivers the ids that events have got since the last call, such as those of a
+ * CPU that has come online. 0 or a negative errno.
+ */
+int recorder_add_ids(struct attar_run *run);
+
+/* Calls recorded_losses_add(), unless the recording has all samples of --count. */
+int recorder_add_losses(struct attar_run *run, struct recording_writer *w, struct map *earlier);
+
+#endif
