@@ -160,6 +160,7 @@ def test_tree_has_the_addresses_of_functions():
     assert all(row[address] is None for row in tree['rows'] if row[kind] == 'task')
 
 
+@pytest.mark.xdist_group('test_user_events')  # -a there enables events of these programs, too
 def test_event_values_are_valid(tmp_path):
     """attar trace: with stacks, with events of programs, and with values in some rows only."""
     if os.geteuid():

@@ -144,6 +144,7 @@ def test_streams_by_name_count_system_calls(filter):
     assert counts['lost'] == 0
 
 
+@pytest.mark.xdist_group('test_user_events')  # -a there enables events of these programs, too
 @pytest.mark.parametrize('events', [
     'user_events:e2e_order', 'user_events:e2e_*', 'user_events:e2e_order/id%2 || !(id%2)/',
     'user_events:e2e_order/transport=usdt/'])
@@ -153,6 +154,7 @@ def test_streams_by_name_count_events_of_programs(events):
     assert counts['lost'] == 0
 
 
+@pytest.mark.xdist_group('test_user_events')  # -a there enables events of these programs, too
 def test_streams_by_name_filter_events_of_programs():
     counts = stream_counts('user_events:e2e_order/id>=10 && id<17/', workload('emit'), 'once', 50)
     assert counts['user_events:e2e_order'] == 7

@@ -537,6 +537,7 @@ def test_mean_of_times(tmp_path):
     assert 'avg' not in rows(of_script(tmp_path, text, 'rundelay'))[0]
 
 
+@pytest.mark.xdist_group('calls of programs')  # -a enables and shows those of all tests
 @pytest.mark.usefixtures('root')
 def test_events_of_programs_without_cpu():
     """The CPU of events from shared memory is unknown: each program has 99 gaps between calls."""

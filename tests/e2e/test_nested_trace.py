@@ -263,6 +263,7 @@ def user_calls(*args):
     return rows(last, 'calls')
 
 
+@pytest.mark.xdist_group('calls of programs')  # -a enables and shows those of all tests
 @pytest.mark.parametrize('is_running', [True, False])
 def test_events_of_a_program(spawn, is_running):
     """Each of the 20 calls lasts at least 2 ms."""
@@ -276,6 +277,7 @@ def test_events_of_a_program(spawn, is_running):
     assert found[0]['min'] >= 2e6
 
 
+@pytest.mark.xdist_group('calls of programs')  # -a enables and shows those of all tests
 @pytest.mark.usefixtures('root')
 def test_events_of_programs_without_cpu():
     """The CPU of events from shared memory is unknown: calls of programs are told by thread."""

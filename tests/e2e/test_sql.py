@@ -976,6 +976,7 @@ def test_intervals_add_up():
     assert len(counts) > 2 and sum(counts) == 3 * 1234
 
 
+@pytest.mark.xdist_group('test_user_events')  # -a there enables events of these programs, too
 def test_events_that_a_program_registers():
     """Through shared memory if the kernel has no user_events: the fields come with the program."""
     found = answers('-e', 'user_events:e2e_order', '--verify', '--query',
@@ -984,6 +985,7 @@ def test_events_that_a_program_registers():
     assert found == [[[1000, 499500, -999]]]
 
 
+@pytest.mark.xdist_group('test_user_events')  # -a there enables events of these programs, too
 @pytest.mark.parametrize('event, table', [
     ('user_events:e2e_order', 'e2e_order'),
     ('user_events:e2e_order/transport=shm/', 'e2e_order'),
