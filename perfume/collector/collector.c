@@ -367,6 +367,7 @@ int perfume_collector_poll(struct perfume_collector *c, int all)
 	 * Older records have been published by now, unless their thread was preempted while
 	 * writing.
 	 */
+	perfume_users_begin_poll(c);
 	c->polled = perfume_collector_now();
 	c->horizon = all ? UINT64_MAX : c->polled;
 	for (link = &c->writers; (writer = *link) != NULL;) {

@@ -37,35 +37,54 @@ static uint64_t written_by(const struct area *area)
 	return sum;
 }
 
-/* The enable words of a program, in memory shared with the helper process that reads them. */
+/*
+ * The enable words of all events, in the order of the programs, in memory shared with the helper
+ * process that reads them.
+ */
 struct words {
-	const struct writer *writer;
+	const struct perfume_collector *c;
 	uint32_t *at;
 };
 
-static int read_words(const void *ctx)
+static void read_words_of(const struct writer *writer, uint32_t *at)
 {
-	const struct words *words = ctx;
-	const struct writer *writer = words->writer;
 	uint32_t i;
 
 	for (i = 0; i < writer->n_events; i++)
-		if (pread(writer->mem, &words->at[i], sizeof(words->at[i]),
-			    (off_t)writer->area->slots[i].word) != sizeof(words->at[i]))
-			words->at[i] = 0;
+		if (pread(writer->mem, &at[i], sizeof(at[i]), (off_t)writer->area->slots[i].word) !=
+			sizeof(at[i]))
+			at[i] = 0;
+}
+
+/* First those of users whose memory does not keep the process waiting. */
+static int read_words(const void *ctx)
+{
+	const struct words *words = ctx;
+	const struct writer *writer;
+	int trusted;
+
+	for (trusted = 1; trusted >= 0; trusted--) {
+		uint32_t *at = words->at;
+
+		for (writer = words->c->writers; writer; writer = writer->next) {
+			if (perfume_user_is_trusted(writer->user) == trusted && writer->mem >= 0 &&
+				!writer->gone)
+				read_words_of(writer, at);
+			at += writer->n_events;
+		}
+	}
 	return 0;
 }
 
-static int list_event(const struct perfume_collector *c, const struct words *words, uint32_t i,
-	perfume_registered_fn *fn, void *ctx)
+static int list_event(const struct perfume_collector *c, const struct writer *writer, uint32_t word,
+	uint32_t i, perfume_registered_fn *fn, void *ctx)
 {
-	const struct writer *writer = words->writer;
 	const struct area_slot *slot = &writer->area->slots[i];
 	struct perfume_registered registered = {.source = &writer->events[i]->source};
 
 	if (!__atomic_load_n(&slot->live, __ATOMIC_ACQUIRE))
 		return 0;
-	registered.word = words->at[i];
+	registered.word = word;
 	registered.written = written_by(writer->area);
 	find_listeners(
 		c, writer->area, __atomic_load_n(&slot->wanted, __ATOMIC_RELAXED), &registered);
@@ -74,21 +93,24 @@ static int list_event(const struct perfume_collector *c, const struct words *wor
 
 int perfume_collector_each(struct perfume_collector *c, perfume_registered_fn *fn, void *ctx)
 {
-	const size_t n = AREA_SLOTS * sizeof(uint32_t);
+	const size_t n = c->n_events * sizeof(uint32_t);
 	uint64_t patience = PATIENCE_NS;
-	struct words words;
+	struct words words = {.c = c};
+	const struct writer *writer;
+	const uint32_t *at;
 	uint32_t i;
 	int result = 0;
 
+	if (!n)
+		return 0;
 	words.at = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (words.at == MAP_FAILED)
 		return -ENOMEM;
-	for (words.writer = c->writers; words.writer; words.writer = words.writer->next) {
-		memset(words.at, 0, words.writer->n_events * sizeof(uint32_t));
-		if (words.writer->mem >= 0 && words.writer->n_events && !words.writer->gone)
-			perfume_helper_process(read_words, &words, &patience);
-		for (i = 0; i < words.writer->n_events && !words.writer->gone && !result; i++)
-			result = list_event(c, &words, i, fn, ctx);
+	perfume_helper_process(read_words, &words, &patience);
+	for (writer = c->writers, at = words.at; writer; writer = writer->next) {
+		for (i = 0; i < writer->n_events && !writer->gone && !result; i++)
+			result = list_event(c, writer, at[i], i, fn, ctx);
+		at += writer->n_events;
 	}
 	munmap(words.at, n);
 	return result;

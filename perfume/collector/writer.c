@@ -110,13 +110,35 @@ static void give_up_writing(struct perfume_collector *c, struct writer *writer)
 	writer->mem = -1;
 }
 
+/*
+ * Each program of another user takes a process, and longer if its lock is held: those for which
+ * there is no time wait for the next poll.
+ */
+static int set_words_in_time(
+	struct perfume_collector *c, const struct word_update *update, uint64_t now)
+{
+	struct user *user = update->writer->user;
+	uint64_t took;
+	int result;
+
+	if (perfume_user_is_trusted(user))
+		return set_words_safely(update);
+	if (user->enabling_ns > ENABLE_USER_NS || c->enabling_ns > ENABLE_OTHERS_NS)
+		return -EAGAIN;
+	result = set_words_safely(update);
+	took = perfume_collector_now() - now;
+	user->enabling_ns += took;
+	c->enabling_ns += took;
+	return result;
+}
+
 /* Enables pending events; if the lock is held, retries at the next visit. */
 static void enable_pending(struct perfume_collector *c, struct writer *writer)
 {
 	uint64_t now = perfume_collector_now();
 	struct word_update update = {
 		writer, !writer->locked_since || now - writer->locked_since < LOCK_BELIEVED_NS};
-	int result = set_words_safely(&update);
+	int result = set_words_in_time(c, &update, now);
 	uint32_t i;
 
 	if (result == 1 && !writer->locked_since)
@@ -480,6 +502,15 @@ void perfume_writer_visit(struct perfume_collector *c, struct writer *writer)
 }
 
 /* ---- users ---- */
+
+void perfume_users_begin_poll(struct perfume_collector *c)
+{
+	struct user *user;
+
+	c->enabling_ns = 0;
+	for (user = c->users; user; user = user->next)
+		user->enabling_ns = 0;
+}
 
 static struct user *user_of(struct perfume_collector *c, uid_t uid)
 {

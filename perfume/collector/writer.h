@@ -23,6 +23,10 @@
 #define SHARE_OF_USER 2
 #define MAX_AREAS     4
 
+/* Time for enabling events of programs of such a user, and of all of them, in a poll. */
+#define ENABLE_USER_NS   20000000ULL
+#define ENABLE_OTHERS_NS 50000000ULL
+
 #define POLL_BYTES (32U << 20) /* that are read from all rings of a user in a poll */
 
 /*
@@ -39,6 +43,7 @@ struct user {
 	uint32_t n_writers, n_readers, n_events;
 	uint64_t lost;        /* events of its programs with selected events */
 	uint64_t patience_ns; /* left for waiting for pages of their memory */
+	uint64_t enabling_ns; /* that enabling their events has taken since the last poll */
 	struct user *next;
 };
 
@@ -114,6 +119,7 @@ struct perfume_collector {
 	size_t n_heap, heap_room;
 	uint32_t n_events, n_readers;
 	struct user *users;
+	uint64_t enabling_ns; /* of users other than root and our own */
 	uid_t first_user; /* of a program with selected events, if has_first_user */
 	int has_first_user, has_several_users;
 	int handed_out; /* the caller holds the first record of the heap's top */
@@ -154,6 +160,7 @@ void perfume_writer_visit(struct perfume_collector *c, struct writer *writer);
 int perfume_user_has_room(const struct user *user, uint32_t taken, uint32_t all);
 
 int perfume_user_is_trusted(const struct user *user);
+void perfume_users_begin_poll(struct perfume_collector *c);
 
 /* Returns whether any of the program's rings is in the heap. */
 int perfume_writer_waits(const struct writer *writer);

@@ -154,6 +154,12 @@ def test_losses_of_the_only_user_are_counted(hostile):
     assert 1000 <= attack.report()['notes']['lost'] <= 2200000
 
 
+def test_locks_that_are_never_released_delay_nothing(hostile, calm):
+    hostile('locked', 1500)
+    attack = Trace('-d', '2s').end()
+    assert attack.process.returncode == 0 and attack.seconds < calm.seconds + 1 + 1
+
+
 def test_many_descriptors_delay_nothing(hostile, calm):
     hostile('descriptors', 20)
     attack = Trace('-d', '1s').end()

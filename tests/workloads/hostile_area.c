@@ -7,6 +7,7 @@
  *	sparse N	N areas that claim all events and rings, without memory behind them
  *	events N	N processes with 32,768 events each
  *	descriptors N	N processes with 19,000 descriptors each
+ *	locked N	N processes with an event each, whose lock is held for ever
  *	skip		a ring that claims 2^40 lost events once a listener reads it
  *	lost		a program that claims 2^63 lost events once a listener reads it
  *	loses		a program that claims 1,000 lost events each ms
@@ -98,6 +99,17 @@ static struct area *forge_one_event(void)
 	return area;
 }
 
+static void hold_lock(void)
+{
+	static uint32_t word;
+	struct area *area = forge(1, 1, SMALL);
+
+	strcpy(area->slots[0].text, "e2e_hostile u32 a");
+	area->slots[0].word = (uintptr_t)&word;
+	area->slots[0].live = 1;
+	area->lock = 1;
+}
+
 static void skip(void)
 {
 	struct area_ring *ring = &forge_one_event()->rings[0];
@@ -173,6 +185,8 @@ int main(int argc, char **argv)
 		in_children(n, fill_events);
 	else if (!strcmp(mode, "descriptors"))
 		in_children(n, fill_descriptors);
+	else if (!strcmp(mode, "locked"))
+		in_children(n, hold_lock);
 	else if (!strcmp(mode, "skip"))
 		skip();
 	else if (!strcmp(mode, "lost"))
