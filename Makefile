@@ -41,15 +41,19 @@ ATTAR := $(BUILD)/src/cli/attar
 all: configure
 	@ninja -C $(BUILD)
 
-# Set up the directory again if it was set up with other options.
+# Profilers, presets and pages are not named in the build: see tools/files.
+FILES = $(shell { tools/files src/profilers c; tools/files presets preset; \
+	tools/files docs/profilers md; } | cksum)
+
+# Set up the directory again if it was set up with other options or files.
 configure:
 	@tools/need build
 	@if [ ! -f $(BUILD)/build.ninja ]; then \
 		meson setup $(BUILD) $(OPTIONS); \
-	elif [ "$$(cat $(BUILD)/.options 2>/dev/null)" != "$(strip $(OPTIONS))" ]; then \
+	elif [ "$$(cat $(BUILD)/.options 2>/dev/null)" != "$(strip $(OPTIONS)) $(FILES)" ]; then \
 		meson setup --reconfigure $(BUILD) $(OPTIONS); \
 	fi
-	@echo "$(strip $(OPTIONS))" >$(BUILD)/.options
+	@echo "$(strip $(OPTIONS)) $(FILES)" >$(BUILD)/.options
 
 # One program without shared libraries, which runs on any distribution.
 ARCH ?= $(shell dpkg --print-architecture)

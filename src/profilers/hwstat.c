@@ -241,19 +241,17 @@ EXAMPLES(llcstat, "the caches of four CPUs while a command runs")
 EXAMPLES(tlbstat, "four CPUs while a command runs")
 
 #define HARDWARE(name_, summary_)                                                                  \
-	const struct attar_profiler profiler_##name_ = {                                           \
-		.name = #name_,                                                                    \
-		.group = "Counting",                                                               \
-		.summary = (summary_),                                                             \
+	{                                                                                          \
+		.name = #name_, .group = "Counting", .summary = (summary_),                        \
 		.uses = ATTAR_USES_INPUT,                                                          \
 		.needs = "perf events, whole system, hardware counters!",                          \
-		.self_size = sizeof(struct hwstat),                                                \
-		.options = options,                                                                \
-		.examples = examples_of_##name_,                                                   \
-		.open = name_##_open,                                                              \
-		.report = hwstat_report,                                                           \
-	};
+		.self_size = sizeof(struct hwstat), .options = options,                            \
+		.examples = examples_of_##name_, .open = name_##_open, .report = hwstat_report,    \
+	}
 
-HARDWARE(hwstat, "cycles, instructions and IPC of each CPU")
-HARDWARE(llcstat, "hits and misses of the last-level caches")
-HARDWARE(tlbstat, "hits and misses of each CPU's data TLB")
+const struct attar_profiler profiler_hwstat =
+	HARDWARE(hwstat, "cycles, instructions and IPC of each CPU");
+const struct attar_profiler profiler_llcstat =
+	HARDWARE(llcstat, "hits and misses of the last-level caches");
+const struct attar_profiler profiler_tlbstat =
+	HARDWARE(tlbstat, "hits and misses of each CPU's data TLB");

@@ -26,9 +26,7 @@ def test_each_has_a_page():
     assert sorted(listed()) == NAMES
 
 
-def test_each_is_installed_and_in_the_table_of_commands():
-    build = re.search(r'(?s)profiler_names = \[(.*?)\]', (ROOT / 'src/cli/meson.build').read_text())
-    assert sorted(re.findall(r"'(.*?)'", build[1])) == NAMES
+def test_each_is_in_the_table_of_commands():
     table = (ROOT / 'docs/commands.md').read_text()
     assert not [name for name in NAMES if f'| [{name}](profilers/{name}.md) |' not in table]
 
