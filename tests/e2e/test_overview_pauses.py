@@ -217,6 +217,88 @@ def test_a_load_that_changes(tmp_path, phases):
                                                                     rel=0.02)
 
 
+# Children that begin and end while the parent is busy; each sleeps for as long as it says.
+CHILDREN = '''
+import json, os, sys, time
+n, seconds = int(sys.argv[1]), float(sys.argv[2])
+(a, b), (c, d) = os.pipe(), os.pipe()
+if os.fork() == 0:
+    os.close(b)
+    while os.read(a, 1):
+        os.write(d, b'x')
+    os._exit(0)
+def sleep(seconds):
+    begin = time.monotonic()
+    while time.monotonic() < begin + seconds:
+        time.sleep(0.02)
+    print(json.dumps({'pid': os.getpid(), 'slept': time.monotonic() - begin}), flush=True)
+    os._exit(0)
+begin = time.monotonic()
+for i in range(2 * n + 2):
+    if i < n and os.fork() == 0:
+        sleep(seconds)
+    while time.monotonic() < begin + (i + 1) * seconds / n:
+        os.write(b, b'x')
+        os.read(c, 1)
+'''
+
+
+@pytest.mark.exclusive
+@pytest.mark.usefixtures('root')
+def test_processes_that_begin_and_end_in_pauses(tmp_path):
+    """The kernel's records say when, also in pauses."""
+    out = tmp_path / 'out.json'
+    for _ in range(3):
+        result = subprocess.run([ATTAR, 'overview', '-q', '-o', out, '--', '/usr/bin/python3', '-I',
+                                 '-S', '-c', CHILDREN, '3', '1.3'], check=True,
+                                stdout=subprocess.PIPE, text=True)
+        found = json.loads(out.read_text())
+        if not found['notes']['lost']:
+            break
+    children = {child['pid']: child['slept']
+                for child in map(json.loads, result.stdout.splitlines())}
+    slept = {r['pid']: r['sleep'] / 1e9 for r in rows(found, 'processes') if r['pid'] in children}
+    assert len(slept) == 3 and any('for only' in r for r in found['remarks'])
+    assert sum(abs(slept[pid] - children[pid]) for pid in slept) < 0.25 * 3, (slept, children)
+
+
+# One process holds a lock that another one waits for, while two others are busy.
+LOCK = '''
+import fcntl, os, sys, time
+file = open(sys.argv[1], 'w')
+fcntl.flock(file, fcntl.LOCK_EX)
+(a, b), (c, d) = os.pipe(), os.pipe()
+if os.fork() == 0:
+    fcntl.flock(open(sys.argv[1]), fcntl.LOCK_EX)
+    os._exit(0)
+if os.fork() == 0:
+    os.close(b)
+    while os.read(a, 1):
+        os.write(d, b'x')
+    os._exit(0)
+end = time.monotonic() + 4
+while time.monotonic() < end:
+    os.write(b, b'x')
+    os.read(c, 1)
+fcntl.flock(file, fcntl.LOCK_UN)
+'''
+
+
+@pytest.mark.exclusive
+@pytest.mark.usefixtures('root')
+def test_a_wait_over_several_pauses(tmp_path):
+    """It is known, since the thread has no turn on a CPU, and it is one wait: so it is idle."""
+    for _ in range(3):
+        found = report('overview', '--', '/usr/bin/python3', '-I', '-S', '-c', LOCK,
+                       tmp_path / 'lock')
+        if not found['notes']['lost']:
+            break
+    call, = (r for r in rows(found, 'system calls') if r['syscall'] == 'flock')
+    assert any('for only' in r for r in found['remarks'])
+    assert call['idle'] == pytest.approx(4e9, abs=0.2e9), found
+    assert call['waiting'] < 0.1e9
+
+
 CROWD = '''
 import threading, time
 def work():

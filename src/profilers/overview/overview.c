@@ -133,6 +133,19 @@ static bool is_watched(const struct overview *o, uint64_t time)
 	return (!o->duty.paused_at || time < o->duty.paused_at) && time >= o->times.seen_from;
 }
 
+static int add_run(struct overview *o, const struct frame_summary *frames, uint64_t weight)
+{
+	struct attar_keyrow *row;
+
+	if (!frames->syscall)
+		return 0;
+	row = overview_call_at(o, frames->syscall, 0, THREAD_RUNNING);
+	if (!row)
+		return -ENOMEM;
+	row->interval.sums[CALL_RUNS] += weight;
+	return 0;
+}
+
 static int on_sample(struct attar_run *run, void *self, const struct attar_event *ev)
 {
 	attar_location stack[THREAD_DEPTH_MAX];
@@ -162,7 +175,7 @@ static int on_sample(struct attar_run *run, void *self, const struct attar_event
 		return -ENOMEM;
 	row->interval.sums[SUM_SAMPLES + part] += weight;
 	row->interval.sums[SUM_NUMBER + part]++;
-	r = overview_add_call(o, frames.syscall, CALL_RUNS, weight);
+	r = add_run(o, &frames, weight);
 	if (r == 0)
 		r = overview_add_place(o->places, group.pid, part,
 			place_of(part, &frames, stack, n), weight, true);
@@ -582,7 +595,7 @@ static int open_tables(struct overview *o)
 	if (r == 0)
 		r = new_table(sizeof(struct overview_place), PLACE_SUMS, 0, &o->functions);
 	if (r == 0)
-		r = new_table(OVERVIEW_NAME_BYTES, CALL_SUMS, 0, &o->calls);
+		r = new_table(sizeof(struct overview_call), CALL_SUMS, 0, &o->calls);
 	if (r == 0)
 		r = new_table(sizeof(struct overview_error), ERROR_SUMS, 0, &o->errors);
 	if (r == 0)

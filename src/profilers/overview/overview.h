@@ -91,6 +91,13 @@ struct overview_place {
 	attar_location location;
 };
 
+/* A key of overview.calls. Padded with zeros. */
+struct overview_call {
+	int32_t tid;    /* 0: one of those that did not exist when the kernel's counts were read */
+	uint32_t state; /* enum thread_state */
+	char name[OVERVIEW_NAME_BYTES];
+};
+
 /* A key of overview.errors. Padded with zeros. */
 struct overview_error {
 	uint64_t call;
@@ -151,7 +158,7 @@ struct overview {
 	struct attar_keytable *threads;   /* by struct thread_group: THREAD_SUMS */
 	struct attar_keytable *places;    /* by struct overview_place: PLACE_SUMS */
 	struct attar_keytable *functions; /* the same, by the innermost location of samples */
-	struct attar_keytable *calls;     /* by name: CALL_SUMS */
+	struct attar_keytable *calls;     /* by struct overview_call: CALL_SUMS */
 	struct attar_keytable *errors;    /* by struct overview_error: ERROR_SUMS */
 	struct attar_keytable *ends;      /* by struct overview_end: the number of processes */
 	struct attar_keytable *latencies; /* by enum overview_latency: a histogram */
@@ -189,7 +196,10 @@ attar_location overview_waiter(const struct thread_block *block);
 /* 0 or -ENOMEM. */
 int overview_add_place(struct attar_keytable *table, int32_t pid, enum overview_part part,
 	attar_location location, uint64_t weight, bool is_sample);
-int overview_add_call(struct overview *o, attar_location syscall, unsigned sum, uint64_t weight);
+
+/* The row of a system call of a thread; NULL: out of memory. */
+struct attar_keyrow *overview_call_at(
+	struct overview *o, attar_location syscall, pid_t tid, enum thread_state state);
 
 /* Whether no CPU is left out by --cpus. */
 bool overview_has_all_cpus(struct attar_run *run);
@@ -242,6 +252,13 @@ struct overview_process {
 	uint64_t parts[PARTS], all;
 };
 
+/* By which the waits of a thread were multiplied, so that its time is complete. */
+struct overview_factor {
+	int32_t tid;
+	double waits;
+	uint64_t mean; /* ns: a wait, on average; 0: unknown */
+};
+
 /* The number of failed calls with an error, and of those that are apportioned. */
 struct overview_errors {
 	struct overview_error key;
@@ -253,12 +270,11 @@ struct overview_sums {
 	struct overview *overview;
 	struct attar_run *run;
 	enum attar_scope scope;
-	uint64_t elapsed;       /* ns */
-	double scale;           /* of the time to the watched time */
-	double waits;           /* of all waits to those that were watched or estimated */
-	bool leaves_out_long;   /* long waits are idle */
-	double open, open_long; /* ns: waits in SUM_OPEN; those of them that are long */
-	bool has_scheds;        /* overview.scheds are used */
+	uint64_t elapsed;                /* ns */
+	double scale;                    /* of the time to the watched time */
+	bool leaves_out_long;            /* long waits are idle */
+	struct overview_factor *factors; /* of threads that the kernel counted, by tid; owned */
+	bool has_scheds;                 /* overview.scheds are used */
 	size_t exact; /* threads whose time on a CPU and in the run queue the kernel counted */
 	double lost;  /* share of the events of the report, 0..1 */
 	uint64_t parts[PARTS];
@@ -297,10 +313,23 @@ static inline uint64_t overview_long_wait(const struct overview *o, enum thread_
 	return (state == THREAD_SLEEP && !o->has_selection ? 100 : 1000) * UINT64_C(1000000);
 }
 
+/*
+ * Whether waits of which no end was seen are long. If pauses have cut them, they are known to be
+ * long only if the waits of the thread are long on average: each turn on a CPU ends at most one.
+ */
+static inline bool overview_is_long(
+	const struct overview_sums *sums, enum thread_state state, uint64_t mean)
+{
+	return sums->scale <= 1 || mean > overview_long_wait(sums->overview, state);
+}
+
 /* Returns 0 or -ENOMEM. Free with overview_sums_done(). */
 int overview_add_up(struct attar_run *run, struct overview *o, struct attar_report *report,
 	enum attar_scope scope, struct overview_sums *ret_sums);
 void overview_sums_done(struct overview_sums *sums);
+
+/* NULL: the kernel did not count the thread. */
+const struct overview_factor *overview_factor_of(const struct overview_sums *sums, pid_t tid);
 
 /* A process by its number; NULL: unknown. */
 const struct overview_process *overview_process_of(const struct overview_sums *sums, pid_t pid);

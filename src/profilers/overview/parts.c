@@ -77,19 +77,15 @@ int overview_add_place(struct attar_keytable *table, int32_t pid, enum overview_
 	return 0;
 }
 
-int overview_add_call(struct overview *o, attar_location syscall, unsigned sum, uint64_t weight)
+struct attar_keyrow *overview_call_at(
+	struct overview *o, attar_location syscall, pid_t tid, enum thread_state state)
 {
-	char name[OVERVIEW_NAME_BYTES] = "";
-	struct attar_keyrow *row;
+	const struct thread_scheds *scheds = o->scheds.time ? &o->scheds : &o->scheds_began;
+	struct overview_call call = {.state = state};
 
-	if (!syscall)
-		return 0;
-	strncpy(name, frames_syscall(o->times.frames, syscall), sizeof(name) - 1);
-	row = attar_keytable_at(o->calls, name, sizeof(name));
-	if (!row)
-		return -ENOMEM;
-	row->interval.sums[sum] += weight;
-	return 0;
+	call.tid = thread_scheds_has(scheds, tid) ? tid : 0;
+	strncpy(call.name, frames_syscall(o->times.frames, syscall), sizeof(call.name) - 1);
+	return attar_keytable_at(o->calls, &call, sizeof(call));
 }
 
 bool overview_has_all_cpus(struct attar_run *run)

@@ -263,16 +263,21 @@ static void add_errors(
 	}
 }
 
-/* Long waits are idle, or may be: as in the times, where each thread shows which ones. */
-static void set_idle(const struct overview_sums *sums, uint64_t *call)
+/* Of one thread, with the same long waits and the same factor as its times. */
+static void add_to_call(const struct overview_sums *sums, struct call *call,
+	const struct overview_call *key, const uint64_t *of)
 {
-	double open = sums->open > 0 ? sums->open_long / sums->open : 0;
-	uint64_t idle = call[CALL_LONG] + (uint64_t)(open * (double)call[CALL_OPEN]);
+	const struct overview_factor *factor = overview_factor_of(sums, key->tid);
+	double scale = factor ? factor->waits : 1;
+	bool is_long = overview_is_long(sums, key->state, factor ? factor->mean : 0);
+	uint64_t idle = of[CALL_LONG] + (is_long ? of[CALL_OPEN] : 0);
 
-	if (!sums->leaves_out_long)
+	if (!sums->leaves_out_long || key->state == THREAD_DISK)
 		idle = 0;
-	call[CALL_WAITS] = (uint64_t)((double)(call[CALL_WAITS] - idle) * sums->waits);
-	call[CALL_IDLES] = (uint64_t)((double)(call[CALL_IDLES] + idle) * sums->waits);
+	idle = idle < of[CALL_WAITS] ? idle : of[CALL_WAITS];
+	call->sums[CALL_RUNS] += of[CALL_RUNS];
+	call->sums[CALL_WAITS] += (uint64_t)(scale * (double)(of[CALL_WAITS] - idle));
+	call->sums[CALL_IDLES] += (uint64_t)(scale * (double)(of[CALL_IDLES] + idle));
 }
 
 /* System calls by name, with their errors. -ENOMEM, or 0: free calls->at. */
@@ -285,11 +290,10 @@ static int read_calls(const struct overview_sums *sums, struct calls *calls)
 	if (!calls->at)
 		return -ENOMEM;
 	while ((row = attar_keytable_next(o->calls, row))) {
-		struct call *call = call_of(calls, row->key);
+		const struct overview_call *key = row->key;
 
-		for (int i = 0; i < CALL_SUMS; i++)
-			call->sums[i] = attar_keyrow_sums(row, sums->scope)->sums[i];
-		set_idle(sums, call->sums);
+		add_to_call(sums, call_of(calls, key->name), key,
+			attar_keyrow_sums(row, sums->scope)->sums);
 	}
 	for (size_t i = 0; i < sums->n_errors; i++)
 		add_errors(sums, calls, &sums->errors[i]);

@@ -33,8 +33,11 @@ struct slice_key {
 	int32_t wait; /* SUM_LONG, SUM_OPEN or -1 */
 };
 
-/* Sums of overview_slice.rows: ns; ns of them in the slice; turns on a CPU. */
-enum { SLICE_TIME, SLICE_WATCHED, SLICE_TURNS, SLICE_SUMS };
+/*
+ * Sums of overview_slice.rows: ns; ns of them in the slice; ns of the same waits that were added
+ * before, and are known to be long now; turns on a CPU.
+ */
+enum { SLICE_TIME, SLICE_WATCHED, SLICE_BEFORE, SLICE_TURNS, SLICE_SUMS };
 
 /* The block of a row, if there are stacks. */
 struct slice_stack {
@@ -74,29 +77,37 @@ static enum pause_time time_of(uint32_t state)
 /* ---- what was watched ---- */
 
 /* What the section of the times shows as idle is idle here, too. */
-static int add_call(
-	struct overview *o, const struct slice_key *key, enum overview_part part, uint64_t time)
+static int add_call(struct overview *o, const struct slice_key *key, enum overview_part part,
+	uint64_t time, uint64_t before)
 {
 	bool is_idle = part == PART_IDLE || overview_is_idle(o, part, &key->group);
-	int r = overview_add_call(o, key->syscall, is_idle ? CALL_IDLES : CALL_WAITS, time);
+	struct attar_keyrow *row;
 
-	if (r < 0 || is_idle || part == PART_DISK || key->wait < 0)
-		return r;
-	return overview_add_call(
-		o, key->syscall, key->wait == SUM_LONG ? CALL_LONG : CALL_OPEN, time);
+	if (!key->syscall)
+		return 0;
+	row = overview_call_at(o, key->syscall, key->group.tid, key->state);
+	if (!row)
+		return -ENOMEM;
+	row->interval.sums[is_idle ? CALL_IDLES : CALL_WAITS] += time;
+	if (!is_idle && key->wait == SUM_LONG)
+		row->interval.sums[CALL_LONG] += time + before;
+	else if (!is_idle && key->wait == SUM_OPEN)
+		row->interval.sums[CALL_OPEN] += time;
+	return 0;
 }
 
-static int add_wait(struct overview *o, const struct slice_key *key, uint64_t time)
+static int add_wait(struct overview *o, const struct slice_key *key, uint64_t time, uint64_t before)
 {
 	enum overview_part part = overview_part_of(key->state);
-	int r = add_call(o, key, part, time);
+	int r = add_call(o, key, part, time, before);
 
 	return r < 0 || part == PART_IDLE ? r
 					  : overview_add_place(o->places, key->group.pid, part,
 						    key->place, time, false);
 }
 
-static int add_time(struct overview *o, const struct slice_key *key, uint64_t time)
+/* before: parts of long waits that were added when they were not known to be long. */
+static int add_time(struct overview *o, const struct slice_key *key, uint64_t time, uint64_t before)
 {
 	struct attar_keyrow *row;
 
@@ -108,8 +119,8 @@ static int add_time(struct overview *o, const struct slice_key *key, uint64_t ti
 	row->interval.sums[SUM_STATE + key->state] += time;
 	row->interval.sums[SUM_ALL] += time;
 	if (key->wait >= 0)
-		row->interval.sums[key->wait + (int)key->state] += time;
-	return time_of(key->state) == TIME_WAITS ? add_wait(o, key, time) : 0;
+		row->interval.sums[key->wait + (int)key->state] += time + before;
+	return time_of(key->state) == TIME_WAITS ? add_wait(o, key, time, before) : 0;
 }
 
 static int add_watched(struct overview *o, const struct overview_slice *slice)
@@ -118,7 +129,8 @@ static int add_watched(struct overview *o, const struct overview_slice *slice)
 	int r = 0;
 
 	while (r == 0 && (row = attar_keytable_next(slice->rows, row)))
-		r = add_time(o, row->key, row->interval.sums[SLICE_TIME]);
+		r = add_time(o, row->key, row->interval.sums[SLICE_TIME],
+			row->interval.sums[SLICE_BEFORE]);
 	return r;
 }
 
@@ -237,7 +249,7 @@ static int count_thread(
 
 	thread->state = ATTAR_NO_STATE;
 	thread->after = thread->before;
-	thread->is_counted = thread_sched_read(thread->fd, &thread->after);
+	thread->is_counted = !thread->ended && thread_sched_read(thread->fd, &thread->after);
 	if (thread->is_counted)
 		thread->state = lasting_state(thread, state);
 	return thread->state == ATTAR_NO_STATE ? 0
@@ -396,7 +408,7 @@ static int add_unseen(struct overview *o, const struct pause_thread *thread,
 	for (int i = TIME_RUNNING; r == 0 && i <= TIME_READY; i++) {
 		key.state = states[i];
 		if (!is_seen[i])
-			r = add_time(o, &key, (uint64_t)thread->times[i]);
+			r = add_time(o, &key, (uint64_t)thread->times[i], 0);
 	}
 	return r;
 }
@@ -442,7 +454,7 @@ static int estimate_thread(struct attar_run *run, struct overview *o,
 		doubts[part] += rows[i].doubt;
 		if (!thread->is_counted || rows[i].time == TIME_WAITS)
 			estimated[part] += rows[i].estimate;
-		r = add_time(o, key, time);
+		r = add_time(o, key, time, 0);
 		if (r == 0)
 			r = add_stack(run, o, key, parts[i].row->value, time);
 	}
@@ -573,6 +585,9 @@ int overview_slices_add(
 	from = later(segment->from, s->now.from);
 	row->interval.sums[SLICE_TIME] += segment->to - segment->from;
 	row->interval.sums[SLICE_WATCHED] += segment->to > from ? segment->to - from : 0;
+	if (wait == SUM_LONG &&
+		segment->from <= segment->since + overview_long_wait(o, segment->state))
+		row->interval.sums[SLICE_BEFORE] += segment->from - segment->since;
 	row->interval.sums[SLICE_TURNS] += segment->state == THREAD_RUNNING && segment->is_end;
 	return 0;
 }

@@ -176,6 +176,7 @@ static void add_waits(const struct overview_sums *sums, const struct thread_grou
 					? thread[SUM_LONG + waits[i].state]
 					: 0;
 
+		idle = idle < all ? idle : all; /* a long wait may have begun before the interval */
 		if (overview_is_idle(sums->overview, waits[i].part, group))
 			idle = all;
 		parts[waits[i].part] += all - idle;
@@ -285,23 +286,11 @@ static bool count_times(
 	return true;
 }
 
-/*
- * Waits of which no end was seen. If pauses have cut them, one is known to be long only if the
- * waits of the thread are long on average: each turn on a CPU ends at most one.
- */
-static void take_open_waits(struct overview_sums *sums, uint64_t *thread, uint64_t mean)
+static void take_open_waits(const struct overview_sums *sums, uint64_t *thread, uint64_t mean)
 {
-	for (size_t i = 0; i < N_WAITS; i++) {
-		enum thread_state state = waits[i].state;
-		uint64_t open = thread[SUM_OPEN + state];
-		bool is_long = sums->scale <= 1 || mean > overview_long_wait(sums->overview, state);
-
-		thread[SUM_LONG + state] += is_long ? open : 0;
-		if (state == THREAD_DISK)
-			continue;
-		sums->open += (double)open;
-		sums->open_long += is_long ? (double)open : 0;
-	}
+	for (unsigned state = 0; state < THREAD_STATES; state++)
+		if (overview_is_long(sums, state, mean))
+			thread[SUM_LONG + state] += thread[SUM_OPEN + state];
 }
 
 /* The waits of a thread that was never watched: divided as the waits of its process. */
@@ -321,9 +310,9 @@ static void share_waits(uint64_t *thread, const uint64_t *process, uint64_t time
 /*
  * Rows of one thread, under each of its names. Of time that was not watched, the kernel counts the
  * time on a CPU and in the run queue; the rest is divided as the waits that were watched, here and
- * in the process. Returns the time of all waits.
+ * in the process.
  */
-static uint64_t scale_thread(
+static void scale_thread(
 	struct overview_sums *sums, struct thread_row *rows, size_t n, const uint64_t *process)
 {
 	uint64_t watched[TIMES] = {0}, counted[TIMES] = {0}, turns = 0, mean = 0;
@@ -342,7 +331,6 @@ static uint64_t scale_thread(
 			rows[i].sums[sum] = (uint64_t)((double)rows[i].sums[sum] * scale);
 		}
 	if (is_counted) {
-		sums->exact++;
 		mean = counted[TIME_WAITS] / (turns + 1);
 		rows->sums[SUM_STATE + THREAD_RUNNING] +=
 			watched[TIME_RUNNING] ? 0 : counted[TIME_RUNNING];
@@ -353,7 +341,12 @@ static uint64_t scale_thread(
 	}
 	for (size_t i = 0; i < n; i++)
 		take_open_waits(sums, rows[i].sums, mean);
-	return is_counted ? counted[TIME_WAITS] : watched[TIME_WAITS];
+	if (is_counted)
+		sums->factors[sums->exact++] = (struct overview_factor){rows->group.tid,
+			watched[TIME_WAITS]
+				? (double)counted[TIME_WAITS] / (double)watched[TIME_WAITS]
+				: 1,
+			mean};
 }
 
 static bool is_same(const struct thread_row *a, const struct thread_row *b, bool thread)
@@ -371,26 +364,39 @@ static size_t end_of(const struct thread_row *rows, size_t n, size_t i, bool thr
 	return end;
 }
 
+static int by_factor_tid(const void *a, const void *b)
+{
+	const struct overview_factor *x = a, *y = b;
+
+	return (x->tid > y->tid) - (x->tid < y->tid);
+}
+
+const struct overview_factor *overview_factor_of(const struct overview_sums *sums, pid_t tid)
+{
+	const struct overview_factor wanted = {.tid = tid};
+
+	return sums->exact
+		       ? bsearch(&wanted, sums->factors, sums->exact, sizeof(wanted), by_factor_tid)
+		       : NULL;
+}
+
 /* Sorted rows. */
 static void scale_rows(struct overview_sums *sums, struct thread_row *rows, size_t n)
 {
-	double watched = 0, all = 0;
-
 	for (size_t i = 0, end; i < n; i = end) {
 		uint64_t process[THREAD_STATES] = {0};
 
 		end = end_of(rows, n, i, false);
 		for (size_t j = i; j < end; j++)
-			for (int state = THREAD_DISK; state < THREAD_STATES; state++) {
+			for (int state = THREAD_DISK; state < THREAD_STATES; state++)
 				process[state] += rows[j].sums[SUM_STATE + state];
-				watched += (double)rows[j].sums[SUM_STATE + state];
-			}
 		for (size_t j = i, next; j < end; j = next) {
 			next = end_of(rows, end, j, true);
-			all += (double)scale_thread(sums, &rows[j], next - j, process);
+			scale_thread(sums, &rows[j], next - j, process);
 		}
 	}
-	sums->waits = watched > 0 ? all / watched : 1;
+	if (sums->exact)
+		qsort(sums->factors, sums->exact, sizeof(*sums->factors), by_factor_tid);
 }
 
 /*
@@ -429,8 +435,11 @@ static struct thread_row *new_rows(
 {
 	struct thread_row *rows = calloc(*n + sums->overview->scheds.n + 1, sizeof(*rows));
 
-	if (!rows)
+	sums->factors = calloc(*n + sums->overview->scheds.n + 1, sizeof(*sums->factors));
+	if (!rows || !sums->factors) {
+		free(rows);
 		return NULL;
+	}
 	for (size_t i = 0; i < *n; i++) {
 		rows[i].group = *(const struct thread_group *)keyrows[i]->key;
 		memcpy(rows[i].sums, attar_keyrow_sums(keyrows[i], sums->scope)->sums,
@@ -682,6 +691,7 @@ void overview_sums_done(struct overview_sums *sums)
 {
 	free(sums->processes);
 	free(sums->by_pid);
+	free(sums->factors);
 	free(sums->errors);
 }
 

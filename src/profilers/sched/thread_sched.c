@@ -46,7 +46,8 @@ static int add_thread(struct attar_run *run, void *arg, pid_t tid)
 	struct thread_sched sched = {.tid = tid}, *more;
 	struct thread_scheds *scheds = arg;
 
-	if (!thread || !thread->process || !attar_run_is_selected(run, thread) ||
+	/* of one that exited, which its parent has not waited for, the counts remain */
+	if (!thread || thread->exited || !thread->process || !attar_run_is_selected(run, thread) ||
 		!read_sched(thread->process->pid, &sched))
 		return 0;
 	if (!(scheds->n & (scheds->n - 1))) { /* it is full */
@@ -93,6 +94,11 @@ static const struct thread_sched *find(const struct thread_scheds *scheds, pid_t
 	const struct thread_sched key = {.tid = tid};
 
 	return scheds->n ? bsearch(&key, scheds->at, scheds->n, sizeof(key), by_tid) : NULL;
+}
+
+bool thread_scheds_has(const struct thread_scheds *scheds, pid_t tid)
+{
+	return find(scheds, tid) != NULL;
 }
 
 bool thread_scheds_change(const struct thread_scheds *from, const struct thread_scheds *to,

@@ -28,6 +28,9 @@ struct thread_scheds {
 int thread_scheds_read(struct attar_run *run, struct thread_scheds *ret_scheds);
 void thread_scheds_done(struct thread_scheds *scheds);
 
+/* Whether a reading has the thread. */
+bool thread_scheds_has(const struct thread_scheds *scheds, pid_t tid);
+
 /* Between two readings. False: the thread is not in both. */
 bool thread_scheds_change(const struct thread_scheds *from, const struct thread_scheds *to,
 	pid_t tid, struct thread_sched *ret_change);
