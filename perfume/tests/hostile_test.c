@@ -206,6 +206,41 @@ static void a_record_that_was_only_counted_is_not_written(void **state)
 	perfume_collector_free(collector);
 }
 
+/* Returns the number of records that a ring has lost by its own account, or -1: it is forged. */
+static int64_t lost_by(uint64_t position, uint64_t count)
+{
+	struct perfume_collector *collector = collector_for("forged", -1);
+	struct perfume_collector_stats stats;
+	struct area_ring *ring;
+	struct area *area;
+	int fd;
+
+	area = forge(&fd, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+	send_fd(collector, fd);
+	read_all(collector, 0);
+	usleep(10000);
+	ring = &area->rings[0];
+	ring->marks[0].count = ring->count = count;
+	ring->marks[0].position = ring->reserved = position;
+	ring->head = position;
+	read_all(collector, 0);
+	stats = stats_of(collector);
+	munmap(area, AREA_DATA + 4 * FORGED_RING);
+	perfume_collector_free(collector);
+	return stats.forged ? -1 : (int64_t)stats.lost;
+}
+
+/* The smallest record has 16 bytes, and takes 4 ns. */
+static void a_loss_is_limited_by_bytes_and_time(void **state)
+{
+	const uint64_t bytes = 2 * FORGED_RING;
+
+	assert_int_equal(lost_by(bytes, bytes / 16), bytes / 16);
+	assert_int_equal(lost_by(bytes, bytes / 16 + 1), -1);
+	assert_int_equal(lost_by(1ULL << 40, 2000000), 2000000);
+	assert_int_equal(lost_by(1ULL << 40, 10000000000), -1);
+}
+
 /*
  * ---- a file system, run by a thread of the child, that never answers the request for a page ----
  */
@@ -543,6 +578,7 @@ int main(void)
 		CASE(a_poll_reads_a_limited_part_of_a_ring),
 		CASE(an_older_record_that_arrives_late_is_returned),
 		CASE(a_record_that_was_only_counted_is_not_written),
+		CASE(a_loss_is_limited_by_bytes_and_time),
 		CASE(memory_that_never_arrives_blocks_no_collector),
 		CASE(a_lock_left_by_a_killed_collector_is_released),
 		CASE(a_lost_slot_is_not_shared),

@@ -233,8 +233,8 @@ static int use_certificates(struct tls_keys *keys, const struct tls_files *files
 	e = gnutls->certificate_set_x509_trust_file(
 		keys->certificates, files->ca, GNUTLS_X509_FMT_PEM);
 	if (e <= 0)
-		return attar_fail(-EINVAL, "--peer-ca: %s has no certificates: %s", CLIP(files->ca),
-			gnutls->strerror(e));
+		return attar_fail(-EINVAL, "--peer-ca: %s has no certificates%s%s", CLIP(files->ca),
+			e ? ": " : "", e ? gnutls->strerror(e) : "");
 	return use_own_certificate(keys, files);
 }
 

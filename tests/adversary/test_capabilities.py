@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from adversary import directory
+from adversary import UID, directory
 from command import ATTAR, has, is_waiting, run, wait_until, workload
 
 CAPABILITIES = 'cap_perfmon,cap_sys_ptrace,cap_syslog,cap_dac_read_search,cap_bpf,cap_sys_admin=ep'
@@ -73,6 +73,37 @@ def test_secrets_that_others_can_read_are_refused(mode, owner, group, status, tm
     assert ('other users can read it' in done.stderr) == bool(status)
 
 
+SECRETS = {
+    'peer key': ('top', '-q', '-e', 'context-switches', '-d', '100ms', '--pull', '127.0.0.1:1',
+                 '--peer-psk', 'FILE'),
+    'TLS key': ('stat', '-i', '1s', '--listen', '0', '--listen-cert', 'CERT', '--listen-key',
+                'FILE', '--', 'true'),
+    'private key': ('top', '-q', '-e', 'context-switches', '-d', '100ms', '--pull', '127.0.0.1:1',
+                    '--peer-cert', 'CERT', '--peer-key', 'FILE', '--peer-ca', 'CERT'),
+    'password': ('stat', '-q', '-o', 'clickhouse://127.0.0.1:1/db?password_file=FILE', '--',
+                 'true'),
+}
+
+
+@pytest.mark.parametrize('mode, refused', [(0o600, False), (0o644, True), (0o660, True)])
+@pytest.mark.parametrize('name', SECRETS)
+def test_all_secrets_that_others_can_read_are_refused(name, mode, refused, tmp_path):
+    if 'CERT' in SECRETS[name]:
+        if not has('openssl'):
+            pytest.skip('openssl is not installed')
+        subprocess.run(['openssl', 'req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '1',
+                        '-subj', '/CN=localhost', '-keyout', tmp_path / 'FILE', '-out',
+                        tmp_path / 'CERT'], check=True, capture_output=True)
+    else:
+        (tmp_path / 'FILE').write_text('0123456789abcdef' * 4 + '\n')
+    (tmp_path / 'FILE').chmod(mode)
+    words = [word.replace('FILE', str(tmp_path / 'FILE')).replace('CERT', str(tmp_path / 'CERT'))
+             for word in SECRETS[name]]
+    done = run(*words, timeout=30)
+    assert ('other users can' in done.stderr) == refused, done.stderr
+    assert done.returncode or not refused
+
+
 @pytest.mark.parametrize('mode, owner, accepted', [
     (0o644, 0, True), (0o600, 0, True), (0o664, 0, False), (0o646, 0, False),
     (0o644, 65534, False)])
@@ -90,6 +121,20 @@ def test_configurations_that_others_can_change_are_refused(mode, owner, accepted
     done = run('mine', '-h', env={'ATTAR_PRESETS': str(presets), 'PATH': '/usr/bin:/bin'})
     if not accepted:
         assert done.returncode == 2 and 'other users can change' in done.stderr
+
+
+@pytest.mark.parametrize('has_rights', [False, True])
+def test_presets_of_the_environment_are_ignored_with_file_capabilities(
+        has_rights, program, theirs, nobody):
+    (theirs / 'mine.preset').write_text('name: mine\nsummary: all CPUs\n'
+                                        'run: stat -e context-switches\n')
+    os.chown(theirs / 'mine.preset', UID, UID)
+    if not has_rights:
+        subprocess.run(['setcap', '-r', program], check=True)
+    words = ['env', f'ATTAR_PRESETS={theirs}', f'XDG_CONFIG_HOME={theirs}', f'HOME={theirs}',
+             program, 'mine', '-h']
+    done = run(*nobody.command(*words)[1:], program='setpriv')
+    assert (done.returncode == 0) == (not has_rights), done.stdout + done.stderr
 
 
 # ---- rights that are given up ----
