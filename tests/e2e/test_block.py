@@ -401,21 +401,106 @@ def test_commands_are_no_data_of_sector_0(script):
         ('kworker', 'N', None, 0, 1, 9), ('writer', 'W', 0, 4096, 1, 17)], [])
 
 
+def by_tasks(text, tids):
+    """The same lines, with these threads as those that make the requests, one after the other."""
+    tids = iter(tids)
+    return ''.join(f'{line}\n'.replace('7/7', f'7/{next(tids)}') if '7/7' in line else f'{line}\n'
+                   for line in text.splitlines())
+
+
 @pytest.mark.quick
 def test_requests_of_the_same_sector_at_the_same_time(script):
-    """They are told apart by their order, also after one of them has ended."""
-    text = steps('10 getrq R 8+8', '11 issue R 8+8', '20 getrq R 8+8', '30 getrq R 8+8',
-                 '31 issue R 8+8', '40 complete R 8+8', '42 getrq R 8+8', '43 issue R 8+8',
-                 '50 complete R 8+8', '51 issue R 8+8', '60 complete R 8+8', '70 complete R 8+8')
+    """Reads of different threads are told apart by their order, also after one has ended."""
+    text = by_tasks(
+        steps('10 getrq R 8+8', '11 issue R 8+8', '20 getrq R 8+8', '30 getrq R 8+8',
+              '31 issue R 8+8', '40 complete R 8+8', '42 getrq R 8+8', '43 issue R 8+8',
+              '50 complete R 8+8', '51 issue R 8+8', '60 complete R 8+8', '70 complete R 8+8'),
+        (1, 2, 3, 4))
     found, remarks = printed(script(text))
     assert [r[4:] for r in found] == [(1, 29), (11, 19), (13, 17), (9, 19)] and remarks == []
+
+
+MISSED = 'requests whose completion was missed, which are not counted: {}'
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize('stages', [('getrq', 'insert', 'issue'), ('getrq', 'issue'),
+                                    ('insert', 'issue'), ('issue',)])
+@pytest.mark.parametrize('kind, tids', [('WS', [7]), ('RS', [7]), ('WS', [7, 8, 9])])
+def test_missed_completions_of_a_sector(script, stages, kind, tids):
+    """20 requests of 1 ms, without the completions of the first and the tenth one."""
+    text = ''
+    for i in range(20):
+        events = [f'{i * 50000 + n * 10} {stage} {kind} 8+8' for n, stage in enumerate(stages)]
+        if i not in (0, 9):
+            events.append(f'{i * 50000 + (len(stages) - 1) * 10 + 1000} complete {kind} 8+8')
+        tid = tids[i % len(tids)]
+        text += steps(*events, task=f'7/{tid} writer').replace('9/9', f'9/{tid + 100}')
+    found = reports('blktrace', '--input', script(text))[-1]
+    duration = 1_000_000 + (len(stages) - 1) * 10_000
+    assert [(r['reqs'], r['min'], r['max']) for r in table(found, 'requests')] == [
+        (18, duration, duration)]
+    assert found['remarks'] == [MISSED.format(2)]
+    found = reports('biolatency', '--input', script(text))[-1]
+    summary = found['sections'][0]['summary']
+    assert (summary['count'], summary['sum'], summary['max']) == (18, 18_000_000, 1_000_000)
+    assert [r[5] for r in printed(script(text))[0]] == [1000] * 18
+
+
+@pytest.mark.quick
+def test_an_issue_and_completion_that_were_missed(script):
+    text = steps('10 getrq W 8+8', '11 insert W 8+8', '100 getrq W 8+8', '101 insert W 8+8',
+                 '102 issue W 8+8', '110 complete W 8+8', '200 getrq W 8+8', '201 insert W 8+8',
+                 '203 issue W 8+8', '220 complete W 8+8')
+    found, remarks = printed(script(text))
+    assert [r[4:] for r in found] == [(2, 8), (3, 17)] and remarks == [MISSED.format(1)]
+
+
+@pytest.mark.quick
+def test_asynchronous_requests_of_a_sector_by_one_thread(script):
+    """All are counted, and their sum is right; only one was missed long before."""
+    text = steps('1 getrq W 8+8', '2 issue W 8+8', '1010 getrq W 8+8', '1011 issue W 8+8',
+                 '1020 getrq W 8+8', '1021 issue W 8+8', '1040 complete W 8+8',
+                 '1050 complete W 8+8', '2000 getrq W 8+8', '2001 issue W 8+8',
+                 '2002 complete W 8+8')
+    found, remarks = printed(script(text))
+    assert [r[4:] for r in found] == [(1, 19), (1, 39), (1, 1)]
+    assert remarks == [MISSED.format(1)]
+
+
+@pytest.mark.quick
+def test_a_merge_of_a_request_is_not_missed(script):
+    """The second request of the thread is issued and the first one merged into another."""
+    text = steps('10 getrq W 8+8', '20 getrq W 8+8', '30 issue W 8+8', '40 complete W 8+8')
+    text += f'1.000050 0 7/7 a block:block_rq_merge {DEV} {AT_8} bytes=4096 rwbs=W comm=a\n'
+    assert printed(script(text)) == ([('writer', 'W', 8, 4096, 10, 10)], [])
+
+
+@pytest.mark.quick
+def test_many_missed_completions_of_a_sector(script):
+    """They take no memory for ever, and cost nothing."""
+    text = steps(*(e for i in range(3000) for e in (
+        f'{i * 10} getrq W 8+8', f'{i * 10 + 1} issue W 8+8')), '30000 complete W 8+8')
+    assert printed(script(text)) == ([('writer', 'W', 8, 4096, 1, 9)], [MISSED.format(2999)])
+
+
+@pytest.mark.quick
+def test_a_request_that_is_inserted_and_issued_again(script):
+    """The driver was out of resources: it is the same request, as a command and as data."""
+    for kind, place, end in (('W', '8+8', '8+8'), ('N', '0+0', '-1+0')):
+        text = steps(f'10 insert {kind} {place}', f'11 issue {kind} {place}',
+                     f'20 requeue {kind} {place}', f'25 insert {kind} {place}',
+                     f'30 issue {kind} {place}', f'40 complete {kind} {end}')
+        found, remarks = printed(script(text))
+        assert [r[4:] for r in found] == [(1, 29)] and remarks == []
 
 
 @pytest.mark.quick
 def test_a_request_that_was_merged_unseen(script):
     """Without the event of Linux 5.11, a request may end without a word: the next one is new."""
     old = SCRIPT.replace('block_rq_merge', 'block_unknown')
-    text = steps('10 getrq W 8+8', '50 getrq W 8+8', '60 issue W 8+8', '70 complete W 8+8')
+    text = by_tasks(steps('10 getrq R 8+8', '50 getrq R 8+8', '60 issue R 8+8',
+                          '70 complete R 8+8'), (1, 2))
     path = script('')
     path.write_text(old + text)
     assert [r[4:] for r in printed(path)[0]] == [(10, 10)]

@@ -19,7 +19,7 @@ struct key {
 	uint32_t kind, slot;
 };
 
-enum { SLOTS_MAX = 1024 };
+enum { SLOTS_MAX = 1024, SUPERSEDED_MAX = 16 };
 
 /* The block of an open request. */
 struct open_request {
@@ -29,7 +29,7 @@ struct open_request {
 	bool asks_preflush; /* and it was not issued yet */
 	bool asks_fua;
 	bool is_requeued;   /* will be issued again */
-	bool is_superseded; /* a flush: another one was issued since, perhaps by another queue */
+	bool is_superseded; /* one was begun since that cannot be in flight at the same time */
 	uint32_t cpu;       /* a flush: where it was issued */
 };
 
@@ -95,25 +95,29 @@ static bool is_stale(const struct attar_state *state)
 /*
  * The request that passes to this stage: of those that have not reached it, the one that began
  * first, but a stale or superseded one only if there is no other; a flush that is stale is never
- * issued. Sets its slot in the key. NULL: none.
+ * issued. Of superseded requests with data it is the one that began last, because the completions
+ * of the others are more likely to have been missed. Sets its slot in the key. NULL: none.
  */
 static struct attar_state *find(struct block *block, struct key *key, enum block_stage stage)
 {
-	bool takes_stale = key->kind == BLOCK_DATA || stage == BLOCK_COMPLETE;
+	bool is_data = key->kind == BLOCK_DATA;
 	struct attar_state *state = slot_of(block, key, 0);
 	uint32_t found = SLOTS_MAX;
 	bool is_found_stale = true;
-	uint64_t since = UINT64_MAX;
+	uint64_t first = UINT64_MAX;
 
 	for (uint32_t i = 0; i < SLOTS_MAX && state; i++) {
 		const struct open_request *open = state->value;
 		bool stale = is_stale(state) || open->is_superseded;
-		bool fits = stale ? takes_stale : state->state < stage;
+		bool fits =
+			is_stale(state) ? is_data || stage == BLOCK_COMPLETE : state->state < stage;
+		uint64_t since = open->request.since;
+		uint64_t order = open->is_superseded && is_data ? UINT64_MAX - since : since;
 
-		if (fits && (stale < is_found_stale ||
-				    (stale == is_found_stale && open->request.since < since))) {
+		if (fits &&
+			(stale < is_found_stale || (stale == is_found_stale && order < first))) {
 			found = i;
-			since = open->request.since;
+			first = order;
 			is_found_stale = stale;
 		}
 		if (!open->has_next)
@@ -253,6 +257,56 @@ static int flushes_issue(struct block *block, struct key key, const struct attar
 	return r;
 }
 
+/* ---- requests that cannot be in flight at the same time ---- */
+
+/* "WS" or "FWFS" */
+static bool is_write(const char *type)
+{
+	return type[block_asks_preflush(type)] == 'W';
+}
+
+/*
+ * A request with data begins. A sector is not written twice at the same time, and a thread does not
+ * read it twice: the completion of such a request that is open was missed, unless it is seen later,
+ * as with asynchronous I/O. Other threads can read the same sector.
+ */
+static int supersede(struct block *block, struct key key, const struct attar_event *ev)
+{
+	const struct attar_stamp at = stamp_at(ev);
+	struct attar_state *state = slot_of(block, &key, 0);
+	int32_t tid = ev->thread ? ev->thread->tid : 0;
+	char type[BLOCK_TYPE_BYTES];
+	size_t n = 0;
+	int r = 0;
+
+	copy_text(type, sizeof(type), ev, RWBS);
+	while (r == 0 && state) {
+		struct open_request *open = state->value;
+		bool is_last = !open->has_next;
+		bool is_same = (tid && open->request.tid == tid) ||
+			       (is_write(type) && is_write(open->request.type));
+
+		if (is_same && !open->is_superseded && !is_stale(state)) {
+			open->is_superseded = true;
+			block->unfinished++;
+		}
+		n += open->is_superseded;
+		if (open->is_superseded && n > SUPERSEDED_MAX)
+			r = remove_open(block, &key, &at); /* the last one takes its slot */
+		else
+			key.slot++;
+		state = is_last ? NULL : slot_of(block, &key, key.slot);
+	}
+	return r;
+}
+
+/* The request is seen again: it was not missed. */
+static void unset_superseded(struct block *block, struct open_request *open)
+{
+	block->unfinished -= open->is_superseded;
+	open->is_superseded = false;
+}
+
 /* ---- other changes ---- */
 
 /* The request is known by another key from now on. Stage and times stay. */
@@ -325,7 +379,8 @@ static struct attar_state *add_flush(struct attar_run *run, struct block *block,
 	return state;
 }
 
-static bool was_requeued(struct block *block, struct key *key)
+/* It may be inserted again before it is issued again. */
+static bool was_requeued(struct block *block, struct key *key, enum block_stage stage)
 {
 	struct attar_state *state = slot_of(block, key, 0);
 
@@ -333,7 +388,7 @@ static bool was_requeued(struct block *block, struct key *key)
 		struct open_request *open = state->value;
 
 		if (open->is_requeued) {
-			open->is_requeued = false;
+			open->is_requeued = stage != BLOCK_ISSUE;
 			return true;
 		}
 	}
@@ -346,17 +401,17 @@ static int get_open(struct attar_run *run, struct block *block, const struct att
 {
 	const struct attar_stamp at = stamp_at(ev);
 	struct attar_state *state = stage == BLOCK_GETRQ ? NULL : find(block, key, stage);
+	int r = 0;
 
 	*ret_state = state;
-	if (state)
-		return 0;
-	if (key->kind == BLOCK_DATA ? stage != BLOCK_GETRQ && slot_of(block, key, 0)
-				    : was_requeued(block, key))
+	if (state || (stage != BLOCK_GETRQ && was_requeued(block, key, stage)))
 		return 0;
 	if (key->kind == BLOCK_FLUSH) {
 		state = add_flush(run, block, ev, key, stage);
 	} else {
-		state = add_open(block, key, stage, &at);
+		if (key->kind == BLOCK_DATA)
+			r = supersede(block, *key, ev);
+		state = r == 0 ? add_open(block, key, stage, &at) : NULL;
 		if (state)
 			begin(run, ev, key, &((struct open_request *)state->value)->request);
 	}
@@ -393,6 +448,8 @@ static int pass(struct attar_run *run, struct block *block, const struct attar_e
 	if (!state)
 		return -ENOMEM;
 	open = state->value;
+	if (key.kind == BLOCK_DATA)
+		unset_superseded(block, open);
 	request = &open->request;
 	if (!is_new && state->ended == ATTAR_NO_STATE)
 		request->is_partial = true;
@@ -434,7 +491,6 @@ static int on_issue(struct attar_run *run, void *self, const struct attar_event 
 	return pass(run, self, ev, BLOCK_ISSUE);
 }
 
-/* Requests with a sector are known again when they are issued again. */
 static int on_requeue(struct attar_run *run, void *self, const struct attar_event *ev)
 {
 	struct block *block = self;
@@ -442,8 +498,6 @@ static int on_requeue(struct attar_run *run, void *self, const struct attar_even
 	struct attar_state *state;
 
 	(void)run;
-	if (key.kind != BLOCK_FLUSH && key.kind != BLOCK_COMMAND)
-		return 0;
 	state = find(block, &key, BLOCK_COMPLETE);
 	if (state && state->state == BLOCK_ISSUE)
 		((struct open_request *)state->value)->is_requeued = true;
@@ -471,9 +525,13 @@ static int on_merge(struct attar_run *run, void *self, const struct attar_event 
 	struct block *block = self;
 	struct key key = key_of(block, ev, false);
 	const struct attar_stamp at = stamp_at(ev);
+	struct attar_state *state = find(block, &key, BLOCK_ISSUE);
 
 	(void)run;
-	return find(block, &key, BLOCK_ISSUE) ? remove_open(block, &key, &at) : 0;
+	if (!state)
+		return 0;
+	unset_superseded(block, state->value);
+	return remove_open(block, &key, &at);
 }
 
 /* The flush that the kernel makes after data for which the device has no FUA. */
@@ -539,7 +597,9 @@ static int on_complete(struct attar_run *run, void *self, const struct attar_eve
 		return 0;
 	}
 	open = state->value;
-	if (open->is_superseded)
+	if (key.kind == BLOCK_DATA)
+		unset_superseded(block, open);
+	else if (open->is_superseded)
 		flushes_set_overlap(block, key.dev);
 	if (key.kind == BLOCK_DATA && open->issued && n * SECTOR < open->request.bytes &&
 		*open->request.type != 'D') {
@@ -577,6 +637,10 @@ void block_add_remarks(const struct block *block, struct attar_report *report)
 			"completed requests whose start was missed, or before the measurement: "
 			"%llu",
 			(unsigned long long)block->unknown);
+	if (block->unfinished)
+		attar_report_remark(report,
+			"requests whose completion was missed, which are not counted: %llu",
+			(unsigned long long)block->unfinished);
 	if (block->missed)
 		attar_report_remark(report,
 			"flushes whose completion was missed, which are not counted: %llu",

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Follows the requests of block devices from the events of their stages, for the profilers of disk
- * I/O. A request is known by its device and first sector. Flushes have none. A device has at most
- * one flush of each of its hardware queues at a time. When it was seen to have several, they are
- * taken to complete in the order of their issue.
+ * I/O. A request is known by its device and first sector. Requests of the same sector are taken to
+ * complete in the order of their start. When one begins that cannot be in flight at the same time
+ * as another one, the completion of that one was missed. Flushes have no sector. A device has at
+ * most one flush of each of its hardware queues at a time. When it was seen to have several, they
+ * are taken to complete in the order of their issue.
  */
 #ifndef PROFILERS_BLOCK_REQUESTS_H
 #define PROFILERS_BLOCK_REQUESTS_H
@@ -54,9 +56,10 @@ struct block {
 	struct block_flushes flushes;
 	uint32_t overlapping[64]; /* devices that were seen to have several flushes at a time */
 	size_t n_overlapping;
-	uint64_t missed;   /* flushes whose completion was not seen */
-	bool sees_merges;  /* of requests, Linux 5.11 */
-	uint64_t left_out; /* flushes of tasks that were not selected, for remarks */
+	uint64_t missed;     /* flushes whose completion was not seen */
+	uint64_t unfinished; /* other requests whose completion was not seen */
+	bool sees_merges;    /* of requests, Linux 5.11 */
+	uint64_t left_out;   /* flushes of tasks that were not selected, for remarks */
 	char left_out_comm[BLOCK_COMM_BYTES]; /* of the first flush */
 	uint64_t unknown; /* completions of requests that had begun before attar */
 	/*
