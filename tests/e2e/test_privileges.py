@@ -4,10 +4,12 @@ import json
 import os
 import re
 import shutil
+import subprocess
 
 import pytest
 
-from command import NOBODY, Profile, as_nobody, has, run, share_is, workload
+from command import (
+    ATTAR, NOBODY, Profile, as_nobody, has, is_waiting, run, share_is, wait_until, workload)
 
 pytestmark = [pytest.mark.exclusive, pytest.mark.usefixtures('root')]
 
@@ -199,6 +201,25 @@ def test_setuid_program_makes_only_its_counts_partial(nobody, setuid_program, sy
     assert reports_ended_events(done)
     assert any(remark.startswith('3 processes executed')
                for remark in json.loads(done.stdout)['remarks'])
+
+
+@pytest.mark.parametrize('options', [['-C', f'0-{os.cpu_count() - 1}'], ['-i', '60s']],
+                         ids=['-C', '-i'])
+def test_setuid_program_of_one_of_several_tasks(nobody, setuid_program, options, spawn):
+    """What a thread creates is counted in its row, here: that one is partial, others are not."""
+    become = ['setpriv', '--reuid', NOBODY, '--regid', NOBODY, '--clear-groups']
+    waits, given = 'read line; {} 1; true', {'stdin': subprocess.PIPE}
+    one = spawn(*become, 'sh', '-c', waits.format(setuid_program), **given)
+    other = spawn(*become, 'sh', '-c', waits.format(nobody.folder / 'split7030'), **given)
+    attar = spawn(ATTAR, 'stat', '--per-thread', '-e', 'page-faults', '--format', 'json',
+                  '-p', f'{one.pid},{other.pid}', *options, stdout=subprocess.PIPE, text=True)
+    wait_until(lambda: is_waiting(attar), 'attar')
+    for process in one, other:
+        process.communicate(b'\n')
+    report = json.loads(attar.communicate(timeout=30)[0].splitlines()[-1])
+    assert {row['tid']: row['quality'] for row in table(report)} == {
+        one.pid: 'partial', other.pid: 'exact'}
+    assert remarks_on_ended_events(report)
 
 
 def test_setuid_program_of_the_same_user_is_counted(nobody, sysctl):

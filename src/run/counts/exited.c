@@ -30,6 +30,9 @@ enum { THREADS_MAX = 1 << 16 };
 /* The time at which a thread was started is exact to a tick of 10 ms, and is converted. */
 enum { START_ERROR_NS = 20000000 };
 
+/* From task_watch_creator(). */
+enum { NO_THREAD = -1 };
+
 /* Logs why the threads that are created during the run have no separate counts. */
 static void note_threads(const struct attar_run *run)
 {
@@ -267,6 +270,11 @@ bool run_is_unwatched(const struct attar_run *run, pid_t tid)
 	return map_get(&run->threads.unwatched, (uint64_t)tid) != NULL;
 }
 
+bool run_knows_unwatched(const struct attar_run *run)
+{
+	return run->tasks.creators.n && !map_get(&run->threads.unwatched, (uint64_t)NO_THREAD);
+}
+
 static bool find_value(const struct attar_record *rec, struct attar_value *ret_value)
 {
 	const struct attar_read *read = &rec->read.values;
@@ -374,8 +382,20 @@ static int note_name(struct attar_run *run, const struct attar_record *rec)
 	return 0;
 }
 
+/* What a thread creates is counted with it: its row lacks what the kernel does not count of it. */
+static int note_unwatched(struct attar_run *run, const struct attar_event *ev)
+{
+	pid_t creator = task_watch_creator(run, ev->record->id);
+
+	if (ev->record->type != PERF_RECORD_EXIT || !ev->thread || !ev->thread->process->unwatched)
+		return 0;
+	return map_put(&run->threads.unwatched, (uint64_t)creator, 1) < 0 ? base_oom() : 0;
+}
+
 int threads_note_task(struct attar_run *run, const struct attar_event *ev)
 {
+	if (!run->threads.reported && note_unwatched(run, ev) < 0)
+		return -ENOMEM;
 	if (!run->threads.reported)
 		return note_name(run, ev->record);
 	if (ev->record->type == PERF_RECORD_COMM && ev->record->comm.exec)

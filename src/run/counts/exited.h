@@ -61,6 +61,9 @@ const struct ended_thread *run_ended_thread(const struct attar_run *run, size_t 
 /* Whether part of the thread's activity was not counted, see attar_process.unwatched. */
 bool run_is_unwatched(const struct attar_run *run, pid_t tid);
 
+/* Whether the watched threads of all such activity are known. */
+bool run_knows_unwatched(const struct attar_run *run);
+
 /*
  * Finds the threads whose counts include those of threads that they created. To be called after
  * counting has ended. 0 or -ENOMEM.

@@ -106,9 +106,7 @@ static int open_stream(struct attar_run *run, struct task_watch *w)
 		return r;
 	w->stream->procs.live = names;
 	w->stream->procs.quiet = w->before > 0;
-	if (!names)
-		return 0;
-	r = w->target->by_exec ? 0 : stream_prepare(w->stream);
+	r = !names || w->target->by_exec ? 0 : stream_prepare(w->stream);
 	return r == 0 ? note_starters(w) : r;
 }
 

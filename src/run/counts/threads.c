@@ -109,7 +109,7 @@ static void mark_missed_calls(const struct attar_run *run, struct count_table *t
 
 void thread_counts_mark(const struct attar_run *run, struct count_table *t, bool by_thread)
 {
-	bool reported = by_thread && exited_threads_reported(run);
+	bool are_known = by_thread && run_knows_unwatched(run);
 
 	mark_missed_calls(run, t);
 	if (!task_watch_disabled(run))
@@ -121,7 +121,7 @@ void thread_counts_mark(const struct attar_run *run, struct count_table *t, bool
 				: run_ended_thread(run, (size_t)(key->number - ENDED_FIRST));
 		bool unwatched = ended ? ended->unwatched : run_is_unwatched(run, key->number);
 
-		if (!reported || unwatched)
+		if (!are_known || unwatched)
 			mark_partial(key, t->n_events);
 	}
 }
