@@ -160,6 +160,12 @@ def test_locks_that_are_never_released_delay_nothing(hostile, calm):
     assert attack.process.returncode == 0 and attack.seconds < calm.seconds + 1 + 1
 
 
+def test_events_that_are_disabled_again_and_again_delay_nothing(hostile, calm):
+    hostile('relock', 500)
+    attack = Trace('-d', '4s').end()
+    assert attack.process.returncode == 0 and attack.seconds < calm.seconds + 3 + 0.8
+
+
 def test_many_descriptors_delay_nothing(hostile, calm):
     hostile('descriptors', 20)
     attack = Trace('-d', '1s').end()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Files of results that root writes where another user can create files and links."""
 import os
+import time
 
 import pytest
 
@@ -172,6 +173,17 @@ def test_results_replace_a_file_of_a_third_user(words, name, folder_owner, mode,
     out.chmod(0o666)
     assert run(*words, out, *TRUE).returncode == 0
     assert (out.stat().st_uid, out.stat().st_mode & 0o777) == (0, 0o600)
+
+
+def test_rotated_files_are_not_made_where_a_link_leads(tmp_path):
+    for days in range(2):
+        day = time.strftime('%Y%m%d', time.gmtime(time.time() + days * 86400))
+        (tmp_path / f'{day}.json').symlink_to(tmp_path / 'target')
+    done = run(*STAT, '-i', '10ms', '--rotate-every', '24h', '-o', tmp_path / '%Y%m%d.json', *TRUE)
+    assert done.returncode == 0, done.stderr
+    assert not (tmp_path / 'target').exists()
+    assert [path.name.split('.', 1)[1] for path in tmp_path.iterdir() if not path.is_symlink()] \
+        == ['1.json']
 
 
 def test_rotated_files_are_not_made_in_a_directory_of_root(tmp_path, secret, nobody):

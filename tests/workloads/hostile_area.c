@@ -8,6 +8,7 @@
  *	events N	N processes with 32,768 events each
  *	descriptors N	N processes with 19,000 descriptors each
  *	locked N	N processes with an event each, whose lock is held for ever
+ *	relock N	the same, and each disables its event again when it has been enabled
  *	skip		a ring that claims 2^40 lost events once a listener reads it
  *	lost		a program that claims 2^63 lost events once a listener reads it
  *	loses		a program that claims 1,000 lost events each ms
@@ -99,7 +100,7 @@ static struct area *forge_one_event(void)
 	return area;
 }
 
-static void hold_lock(void)
+static struct area *forge_enabled(void)
 {
 	static uint32_t word;
 	struct area *area = forge(1, 1, SMALL);
@@ -107,7 +108,24 @@ static void hold_lock(void)
 	strcpy(area->slots[0].text, "e2e_hostile u32 a");
 	area->slots[0].word = (uintptr_t)&word;
 	area->slots[0].live = 1;
-	area->lock = 1;
+	return area;
+}
+
+static void hold_lock(void)
+{
+	forge_enabled()->lock = 1;
+}
+
+static void relock(void)
+{
+	struct area *area = forge_enabled();
+
+	if (fork())
+		return;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;; usleep(100000))
+		if (__atomic_exchange_n(&area->slots[0].wanted, 0, __ATOMIC_RELAXED))
+			area->lock = 1;
 }
 
 static void skip(void)
@@ -187,6 +205,8 @@ int main(int argc, char **argv)
 		in_children(n, fill_descriptors);
 	else if (!strcmp(mode, "locked"))
 		in_children(n, hold_lock);
+	else if (!strcmp(mode, "relock"))
+		in_children(n, relock);
 	else if (!strcmp(mode, "skip"))
 		skip();
 	else if (!strcmp(mode, "lost"))
