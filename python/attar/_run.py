@@ -146,13 +146,14 @@ class Events(_Driven):
     def _take_losses(self):
         self._losses += [loss for _, loss in self._run.take_marks() if loss]
 
-    def marked_batches(self):
+    def marked_batches(self, wait=lambda: -1):
         """Iterate over (batch or (), marks): what happened before event number n of the batch.
 
         A mark is (n, None) at the end of an interval, or (n, (from, to, number, cpu)) of a loss.
+        wait() returns for how many milliseconds to wait for them; -1: without a limit.
         """
         while not self._over:
-            self._step()
+            self._step(wait())
             yield self._run.take_batch() or (), self._run.take_marks()
 
     def drain(self):

@@ -11,8 +11,10 @@ import importlib.util
 import itertools
 import os
 import re
+import select
 import shlex
 import signal
+import stat
 import sys
 import traceback
 import types
@@ -36,7 +38,8 @@ Functions of the script, all optional:
   profiler(event)         for each event of a profiler, as of -e profile/-F 997/
   __sample__(event)       for each event without its own function
   __init__()              before the first event
-  __interval__()          at each interval (-i); what follows the last is left to __exit__()
+  __interval__()          at each interval (-i), on SIGUSR1, and for each line on standard input,
+                          if that is a pipe; what follows the last is left to __exit__()
   __lost__(start, end)    events were lost in this period, ns of CLOCK_MONOTONIC
   __print_stat__(indent)  on SIGUSR2
   __exit__()              after the last event
@@ -56,7 +59,8 @@ class CommandLine:
 
     def __init__(self, words):
         self.options, self.script, self.arguments, self.command = [], None, [], None
-        self.help = self.ended = self.verbose = False
+        self.help = self.ended = self.verbose = self.quiet = False
+        self.output = None
         self.is_perf_prof = words[:1] == [PERF_PROF]
         words = self._take_options(list(words[self.is_perf_prof:]))
         if self.help:
@@ -89,9 +93,16 @@ class CommandLine:
     def _take_option(self, check, words):
         """Set the option in the first word; return the number of words that it has."""
         word, following = words[0], words[1] if len(words) > 1 else None
-        if word in ('-v', '--verbose'):
-            self.verbose = True
+        if word in ('-v', '--verbose', '-q', '--quiet'):
+            self.verbose |= 'v' in word
+            self.quiet |= 'q' in word
             return 1
+        output = re.fullmatch('(-o|--output=)(.+)', word)
+        if output or word in ('-o', '--output'):
+            self.output = output[2] if output else following
+            if not self.output:
+                raise Usage(f'{word} needs the name of a file')
+            return 1 if output else 2
         used = check.set_word(os.fsencode(word),
                               None if following is None else os.fsencode(following))
         self.options.append((word, following if used == 2 else None))
@@ -143,6 +154,8 @@ def print_help():
     for option in _options.of_profiler(None).values():
         value = f' {option.value}' if option.value else ''
         print(f'  --{option.name}{value}\n        {option.about}')
+    print("  --output FILE\n        write what the script prints to this file, not to stdout")
+    print('  --quiet\n        do not print the numbers of lost and missing events')
     print('  --verbose\n        print on stderr which file the script was loaded from')
 
 
@@ -189,7 +202,7 @@ def __exit__():
 
 
 def __interval__():
-    """At each interval (-i), but not at the end of the run."""
+    """At each interval (-i) and on SIGUSR1, but not at the end of the run."""
 
 
 def __lost__(start, end):
@@ -332,12 +345,90 @@ class Calls:
                         'or __sample__(event)')
 
 
+class Output:
+    """The file of -o, which replaces standard output, also of what the script starts."""
+
+    def __init__(self, path):
+        self.path = path
+        self.reopen()
+
+    def _open(self):
+        owners = (0, os.geteuid())
+        if os.stat(os.path.dirname(self.path) or '.').st_uid not in owners:
+            raise Usage(f"-o: the folder of '{self.path}' belongs to another user")
+        flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        fd = os.open(self.path, flags, 0o600 if os.geteuid() == 0 else 0o666)
+        status = os.fstat(fd)
+        if stat.S_ISREG(status.st_mode):
+            if status.st_uid not in owners:
+                os.close(fd)
+                raise Usage(f"-o: '{self.path}' belongs to another user")
+            os.ftruncate(fd, 0)
+        return fd
+
+    def reopen(self):
+        try:
+            fd = self._open()
+        except OSError as error:
+            raise Usage(f"-o: cannot write to '{self.path}': {error.strerror}") from None
+        sys.stdout.flush()
+        os.dup2(fd, 1)
+        os.close(fd)
+
+    def is_moved(self):
+        try:
+            return not os.path.samestat(os.stat(self.path), os.fstat(1))
+        except OSError:
+            return True
+
+
+class Lines:
+    """Lines of standard input if it is a pipe: each one ends an interval."""
+
+    WAIT_MS = 100
+
+    def __init__(self, line):
+        self._part, self.marker, self._is_open = b'', None, False
+        inputs = [following or word.partition('=')[2] for word, following in line.options
+                  if word.partition('=')[0] == '--input']
+        if line.command or any(not Path(path).is_fifo() for path in inputs):
+            return
+        try:
+            mode = os.fstat(0).st_mode
+        except OSError:  # it is closed
+            return
+        self._is_open = stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
+
+    def wait(self):
+        """For how many ms to wait for events."""
+        return self.WAIT_MS if self._is_open else -1
+
+    def read(self):
+        """Whether a line has come; of several, the last is the marker."""
+        if not self._is_open or not select.select([0], [], [], 0)[0]:
+            return False
+        read = os.read(0, 4096)
+        self._is_open = bool(read)
+        *lines, self._part = (self._part + read).split(b'\n')
+        self._part = self._part[:1024]
+        if lines:
+            text = lines[-1][:1024].decode(errors='replace')
+            self.marker = ''.join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+        return bool(lines)
+
+    def print_marker(self):
+        if self.marker is not None:
+            print(f'marker: {self.marker}', flush=True)
+        self.marker = None
+
+
 class Session:
     """A script and its run."""
 
     def __init__(self, line):
         self.line, self.events, self.signals = line, ScriptEvents(line), 0
-        self.calls = None
+        self.calls = self.output = None
+        self.lines = Lines(line)
 
     def _stop(self, *_):
         """The first signal ends the run, the second one the process."""
@@ -351,7 +442,24 @@ class Session:
         if self.calls and self.calls.print_stat:
             self.calls.print_stat(0)
 
+    def _report(self, *_):
+        if self.output and self.output.is_moved():
+            self.output.reopen()
+        self.events._run.request_report()
+
+    def _take_signals(self):
+        """As all profilers: an ignored SIGHUP, as of nohup(1), stays ignored."""
+        for number in (signal.SIGHUP, signal.SIGQUIT):
+            if signal.getsignal(number) != signal.SIG_IGN:
+                signal.signal(number, self._stop)
+        signal.signal(signal.SIGINT, self._stop)
+        signal.signal(signal.SIGTERM, self._stop)
+        signal.signal(signal.SIGUSR1, self._report)
+        signal.signal(signal.SIGUSR2, self._print_stat)
+
     def run(self):
+        if self.line.output:
+            self.output = Output(self.line.output)
         provide_perf_prof()
         module = load(self.line.script, self.line.arguments)
         if self.line.verbose:
@@ -360,9 +468,7 @@ class Session:
         self.calls = Calls(module, keeps_running if self.line.is_perf_prof else None)
         with self.events:
             self.calls.check(self.events._run.kinds())
-            signal.signal(signal.SIGINT, self._stop)
-            signal.signal(signal.SIGTERM, self._stop)
-            signal.signal(signal.SIGUSR2, self._print_stat)
+            self._take_signals()
             try:
                 self._call()
             finally:
@@ -373,12 +479,15 @@ class Session:
         calls = self.calls
         if calls.init:
             calls.init()
-        for batch, marks in self.events.marked_batches():
+        for batch, marks in self.events.marked_batches(self.lines.wait):
+            if calls.interval and self.lines.read():
+                self._report()
             events, done = iter(batch), 0
             for at, loss in marks:
                 calls.deliver(itertools.islice(events, at - done))
                 done = at
                 if loss is None and calls.interval:
+                    self.lines.print_marker()
                     calls.interval()
                 elif loss is not None and calls.lost:
                     calls.lost(loss[0], loss[1])
@@ -392,7 +501,8 @@ class Session:
         self.events.drain()
         notes = self.events.notes
         lost, missing = notes['lost'], notes['missing']
-        if lost or missing or sys.exc_info()[0] not in (None, SystemExit):
+        failed = sys.exc_info()[0] not in (None, SystemExit)
+        if failed or ((lost or missing) and not self.line.quiet):
             print(f"attar: {notes['seen']} events were seen, {lost} lost"
                   + (f', {missing} missing: the kernel counted them, but attar did not receive them'
                      if missing else ''), file=sys.stderr)

@@ -474,6 +474,13 @@ static PyObject *run_stop(PyObject *self, PyObject *unused)
 	Py_RETURN_NONE;
 }
 
+/* For signal handlers: the end of an interval is marked soon. */
+static PyObject *run_request_report(PyObject *self, PyObject *unused)
+{
+	attar_run_request_report(((struct run *)self)->run); /* NULL: the run was closed */
+	Py_RETURN_NONE;
+}
+
 static PyObject *run_fd(PyObject *self, PyObject *unused)
 {
 	struct run *run = use(self);
@@ -584,6 +591,7 @@ static PyMethodDef methods[] = {
 	METHOD("kinds", run_kinds, METH_NOARGS, "The kinds of the events."),
 	METHOD("report", run_report, METH_VARARGS, "Makes a report."),
 	METHOD("stop", run_stop, METH_NOARGS, "Ends the run."),
+	METHOD("request_report", run_request_report, METH_NOARGS, "Ends an interval."),
 	METHOD("fd", run_fd, METH_NOARGS, "A descriptor that is readable when a step has work."),
 	METHOD("check", run_check, METH_NOARGS, "Fails if the run was closed or is in use."),
 	METHOD("close", run_close, METH_NOARGS, "Frees the run."), {NULL, NULL, 0, NULL}};

@@ -167,10 +167,121 @@ def __exit__(): print('exit', flush=True)
     assert (process.returncode, out, err) == (0, 'exit\n', '')
 
 
-def test_print_stat_signal_before_the_interpreter_is_ready(tmp_path):
-    """It has nothing to print yet, and does not end the command."""
+PHASES = '''
+count = 0
+def __init__(): print('ready', flush=True)
+def __sample__(event):
+    global count
+    count += 1
+def __interval__(): print('interval', flush=True)
+def __exit__(): print('exit', flush=True)
+'''
+
+
+@pytest.fixture(name='phases')
+def fixture_phases(tmp_path):
+    """Return a function that starts a script with __interval__(), whose rings are mapped."""
+    def start(*options, ready=None, program=ATTAR, after=(), **kwargs):
+        path = tmp_path / 'phases.py'
+        path.write_text(PHASES)
+        process = subprocess.Popen(
+            [program, 'python', '-e', 'sched:sched_process_exec/pid==-1/', *options, path, *after],
+            text=True, stderr=subprocess.PIPE, env=environment() | {'ATTAR_PYTHON': PYTHON},
+            **{'stdin': subprocess.DEVNULL, 'stdout': subprocess.PIPE} | kwargs)
+        if ready:
+            wait_until(ready, 'the script is ready')
+        else:
+            assert process.stdout.readline() == 'ready\n'
+        wait_until(lambda: is_sampling(process), 'rings are mapped')
+        wait_until(lambda: handles(process.pid, signal.SIGUSR2), 'SIGUSR2 is handled')
+        return process
+    return start
+
+
+@pytest.mark.parametrize('number', [signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM, signal.SIGINT])
+def test_signals_end_an_interval_or_the_run(phases, number):
+    process = phases()
+    for _ in range(2):
+        process.send_signal(signal.SIGUSR1)
+        assert process.stdout.readline() == 'interval\n'
+    process.send_signal(number)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (0, 'exit\n', '')
+
+
+def test_an_ignored_hangup_stays_ignored(phases):
+    process = phases(preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    process.send_signal(signal.SIGHUP)
+    process.send_signal(signal.SIGUSR1)
+    assert process.stdout.readline() == 'interval\n'
+    process.send_signal(signal.SIGTERM)
+    assert process.communicate(timeout=60)[0] == 'exit\n'
+
+
+def test_lines_of_standard_input_end_intervals(phases):
+    process = phases('-i', '600000', stdin=subprocess.PIPE)
+    for text, shown in (('phase1', 'phase1'), ('\x1b[2J', '\\x1b[2J')):
+        process.stdin.write(f'{text}\n')
+        process.stdin.flush()
+        assert process.stdout.readline() == f'marker: {shown}\n'
+        assert process.stdout.readline() == 'interval\n'
+    process.stdin.close()
+    process.send_signal(signal.SIGTERM)
+    process.stdin = None
+    assert process.communicate(timeout=60) == ('exit\n', '')
+
+
+@pytest.mark.parametrize('perf_prof', [False, True])
+def test_output_is_a_file_that_is_opened_again(phases, tmp_path, perf_prof):
+    """-o FILE, under the name perf-prof also after the script; SIGUSR1 reopens what was moved."""
+    out, moved = tmp_path / 'out', tmp_path / 'out.1'
+    program = tmp_path / 'perf-prof'
+    program.symlink_to(ATTAR)
+    words = {'program': program, 'after': ('-o', out)} if perf_prof else {}
+    process = phases(*(() if perf_prof else ('-o', out)), **words,
+                     ready=lambda: out.exists() and out.read_text() == 'ready\n')
+    out.rename(moved)
+    process.send_signal(signal.SIGUSR1)
+    wait_until(lambda: out.exists() and out.read_text() == 'interval\n', 'an interval')
+    process.send_signal(signal.SIGTERM)
+    assert process.communicate(timeout=60) == ('', '')
+    assert (process.returncode, moved.read_text(), out.read_text()) == (
+        0, 'ready\n', 'interval\nexit\n')
+
+
+@pytest.mark.parametrize('make, said', [
+    (lambda path: path.symlink_to('/etc/hostname'), 'cannot write to'),
+    (lambda path: (path.write_text('x'), os.chown(path, 12345, 12345)), 'belongs to another user'),
+    (lambda path: path.mkdir(), 'Is a directory')])
+def test_output_files_that_are_refused(tmp_path, make, said):
+    path = tmp_path / 'out'
+    make(path)
+    done = of_script(tmp_path, ALL, options=('-o', path))
+    assert done.returncode == 2 and said in done.stderr, done.stderr
+
+
+def test_quiet_leaves_out_the_lost_events(tmp_path):
+    for words, said in (((), 'attar: 4 events were seen, 3 lost\n'), (('-q',), '')):
+        done = of_script(tmp_path, ALL, options=words)
+        assert (done.returncode, done.stderr) == (0, said)
+
+
+def test_an_interrupt_before_the_script_prints_no_traceback(tmp_path):
+    """While modules are imported: the first one of the package stops the process by itself."""
+    (tmp_path / 'attar').mkdir()
+    (tmp_path / 'attar/__init__.py').write_text('import os\nos.kill(os.getpid(), 2)\n')
+    script = tmp_path / 'script.py'
+    script.write_text(ALL)
+    done = run('python', '-e', 'page-faults', script,
+               env={'PYTHONPATH': str(tmp_path), 'ATTAR_PYTHON': PYTHON})
+    assert (done.returncode, done.stderr) == (-signal.SIGINT, '')
+
+
+@pytest.mark.parametrize('name', ['USR1', 'USR2'])
+def test_request_signals_before_the_interpreter_is_ready(tmp_path, name):
+    """They request nothing yet, and do not end the command."""
     interpreter = tmp_path / 'interpreter'
-    interpreter.write_text(f'#!/bin/sh\nkill -USR2 $$\nexec {PYTHON} "$@"\n')
+    interpreter.write_text(f'#!/bin/sh\nkill -{name} $$\nexec {PYTHON} "$@"\n')
     interpreter.chmod(0o755)
     script = tmp_path / 'script.py'
     script.write_text("def __init__(): print('ready')\n")

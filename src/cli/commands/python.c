@@ -19,7 +19,8 @@ static const char loader[] =
 	"import sys\n"
 	"if sys.path[:1] == ['']:\n" /* the current directory, where anybody can have put modules */
 	"    del sys.path[0]\n"
-	"import os\n"
+	"import os, signal\n"
+	"signal.signal(signal.SIGINT, signal.SIG_DFL)\n" /* no traceback of imports */
 	"folders = [os.path.normpath(path) for path in sys.argv.pop(1).split(':')]\n"
 	"try:\n"
 	"    from attar.script import main\n"
@@ -93,7 +94,8 @@ int command_python(int argc, char **argv)
 	for (int i = 1; i < argc; i++)
 		words[n++] = argv[i];
 	signals_restore_ignored();
-	signal(SIGUSR2, SIG_IGN); /* until the interpreter handles it */
+	signal(SIGUSR1, SIG_IGN); /* until the interpreter handles them */
+	signal(SIGUSR2, SIG_IGN);
 	execvp(python, (char *const *)words);
 	error = errno;
 	attar_fail(-error,
