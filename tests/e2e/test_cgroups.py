@@ -209,12 +209,15 @@ def fixture_threaded(cgroup):
 @pytest.mark.parametrize('where, wanted', [('/a', 'stays'), ('/b', 'main')])
 def test_main_thread_that_is_moved_alone(threaded, where, wanted, cgroup, spawn):
     """The other thread of its process stays where it is, and sleeps there."""
-    found, tasks = measure(spawn, cgroup, 'task-state', '--perins', '-S',
-                           program=MAIN_THREAD_ALONE, where=where)
-    slept = {row['tid']: row['total'] for row in rows(found, 'task-state')}
-    names = {name for name, tid in tasks.items()
-             if slept.get(tid, 0) > 0.7 * NAPS * MS * 10**6}
-    assert len(threaded) == 2 and names - {'outer'} == {wanted}
+    for _ in range(5):
+        found, tasks = measure(spawn, cgroup, 'task-state', '--perins', '-S',
+                               program=MAIN_THREAD_ALONE, where=where)
+        slept = {row['tid']: row['total'] for row in rows(found, 'task-state')}
+        names = {name for name, tid in tasks.items()
+                 if slept.get(tid, 0) > 0.7 * NAPS * MS * 10**6} - {'outer'}
+        if names == {wanted} or not lacks_events(found):
+            break
+    assert len(threaded) == 2 and names == {wanted}, (slept, tasks, found.get('remarks'))
 
 
 def test_process_that_leaves_has_not_exited(below, cgroup):

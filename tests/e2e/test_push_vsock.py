@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """--push and --pull over vsock, in a guest whose kernel has a loopback (CID 1)."""
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -54,15 +55,18 @@ def test_others_are_refused(tmp_path):
 
 
 def test_a_wrong_key_is_refused(tmp_path):
+    """Until the sender has answered in time: on a busy machine, TLS can take the 10 seconds."""
     for digit in '12':
         write_secret(tmp_path / digit, digit * 64)
+    refused = (f'for i in 1 2 3 4 5; do {PULL} --peer-psk {tmp_path}/2 2>{tmp_path}/said && exit 9; '
+               f'grep -q "does not respond" {tmp_path}/said || break; done; '
+               f'cat {tmp_path}/said >&2')
     done = in_guest(f'{LOAD} && {{ {PUSH % f"--peer-psk {tmp_path}/1"} >{tmp_path}/pushed 2>&1 & '
-                    f'}} && ! {PULL} --peer-psk {tmp_path}/2 && {PULL} --peer-psk {tmp_path}/1 && '
-                    'wait $!')
+                    f'}} && {{ {refused}; }} && {PULL} --peer-psk {tmp_path}/1 && wait $!')
     assert counts(json.loads(said(done))) == (CALLS, 0, {'flood': CALLS})
     assert 'vsock:1:910' in done.stderr
     assert 'give both sides the same --peer-psk file' in done.stderr
-    assert '1 connection was refused' in (tmp_path / 'pushed').read_text()
+    assert re.search(r'\d connections? (was|were) refused', (tmp_path / 'pushed').read_text())
 
 
 def test_what_is_missing_is_named():
