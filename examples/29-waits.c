@@ -51,7 +51,7 @@ int main(int argc, char **argv)
 	}
 	snprintf(path, sizeof(path), "/proc/%d/task", argc > 1 ? atoi(argv[1]) : (int)getpid());
 	threads = opendir(path);
-	if (!threads || attar_waits_new(&waits) < 0) {
+	if (!threads || attar_waits_new(0, &waits) < 0) {
 		perror(path);
 		return 1;
 	}

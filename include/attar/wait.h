@@ -9,7 +9,7 @@
  *	struct attar_wait wait = {.size = sizeof(wait)};
  *	char text[ATTAR_WAIT_TEXT_BYTES];
  *
- *	attar_waits_new(&waits);
+ *	attar_waits_new(0, &waits);
  *	if (attar_waits_for(waits, tid, &wait) == 0)
  *		puts(attar_wait_text(&wait, text));
  *	attar_waits_free(waits);
@@ -76,8 +76,14 @@ struct attar_wait {
 /* What is read at one moment. Tables of open files and of sockets are read at their first use. */
 struct attar_waits;
 
-/* Returns 0 or -ENOMEM. Freed with attar_waits_free(). */
-ATTAR_API int attar_waits_new(struct attar_waits **ret_waits);
+/*
+ * Does not look for the other ends of pipes, sockets and FUSE file systems, for which the open files
+ * of all processes are read: a millisecond for each 500 of them.
+ */
+#define ATTAR_WAITS_NO_FILES 0x1u
+
+/* flags: ATTAR_WAITS_. Returns 0, -EINVAL or -ENOMEM. Freed with attar_waits_free(). */
+ATTAR_API int attar_waits_new(unsigned flags, struct attar_waits **ret_waits);
 ATTAR_API void attar_waits_free(struct attar_waits *waits);
 
 /*

@@ -16,15 +16,17 @@ enum { PATH_BYTES = 64, ARGS = 6, POLLED_MAX = 64, CHILDREN_MAX = 1 << 16 };
 
 /* ---- life ---- */
 
-int attar_waits_new(struct attar_waits **ret_waits)
+int attar_waits_new(unsigned flags, struct attar_waits **ret_waits)
 {
 	struct attar_waits *waits;
 
+	CHECK_FLAGS(flags, ATTAR_WAITS_NO_FILES);
 	CHECK_ARG(ret_waits, "ret_waits");
 	waits = calloc(1, sizeof(*waits));
 	if (!waits)
 		return base_oom();
 	waits->process = check_process;
+	waits->has_files = waits->has_unix = flags & ATTAR_WAITS_NO_FILES;
 	*ret_waits = waits;
 	return 0;
 }

@@ -41,7 +41,7 @@ struct wait_sockets {
 
 struct attar_waits {
 	unsigned process; /* that created it */
-	bool has_files, has_unix;
+	bool has_files, has_unix; /* they were read, or are not wanted */
 	VEC(struct wait_file) files;
 	struct map by_inode;   /* the index of the first one, + 1 */
 	struct map unix_peers; /* inode to inode of the other end */

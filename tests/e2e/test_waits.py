@@ -10,6 +10,7 @@ import time
 
 import pytest
 
+import scripts
 from command import ATTAR, run, wait_until, workload
 
 LOCKS = ['mutex', 'checked', 'robust', 'pi', 'shared', 'read', 'wrwait']
@@ -229,3 +230,48 @@ def test_intervals_have_the_wait_each():
     assert len(lengths) >= 3
     for i, length in enumerate(lengths[:3]):
         assert length >= 200_000_000 * (i + 1) - 50_000_000, lengths
+
+
+# ---- overview ----
+
+
+def findings(*args):
+    """The findings of the report, with their values by name."""
+    found = scripts.report('overview', *args)
+    return [{**row, **row['values']} for row in scripts.rows(found, 'findings')], found
+
+
+@pytest.mark.usefixtures('root')
+@pytest.mark.parametrize('selection', ['process', 'system'])
+def test_overview_names_who_holds_threads_up(selection):
+    """First of all findings; the next command shows the thread and the holder."""
+    with whom('shared') as (program, waiter, other, _):
+        os.kill(other, signal.SIGSTOP)
+        wait_until(lambda: state(other) == 'T', 'the holder to stop')
+        found, report = findings('-d', '1200ms',
+                                 *(['-p', program.pid] if selection == 'process' else ['-a']))
+        first = found[0]
+        assert first['finding'] == 'stuck', report
+        assert first['evidence'].startswith(f'waiter ({waiter}) has waited for more than 1.')
+        assert first['evidence'].endswith(f'held by other end ({other}), which is stopped')
+        assert first['command'] == f'attar stack -p {program.pid}'
+        done = run(*first['command'].split()[1:])
+    assert f'held by other end ({other}), which is stopped\n' in done.stdout
+
+
+@pytest.mark.usefixtures('root')
+def test_overview_names_a_deadlock():
+    with whom('deadlock') as (program, waiter, holder, address):
+        found, report = findings('-p', program.pid, '-d', '1200ms')
+    first = found[0]
+    assert first['finding'] == 'stuck' and first['evidence'].endswith(': a deadlock'), report
+    assert f'({holder})' in first['evidence'] and f'({waiter})' in first['evidence']
+    assert f'{address:#x}' in first['evidence']
+
+
+@pytest.mark.usefixtures('root')
+@pytest.mark.parametrize('kind', ['sleep', 'accept', 'epoll', 'child', 'pipe', 'condition'])
+def test_overview_of_programs_that_are_not_stuck(kind):
+    with whom(kind) as (program, *_):
+        found, report = findings('-p', program.pid, '-d', '1200ms')
+    assert 'stuck' not in [f['finding'] for f in found], report

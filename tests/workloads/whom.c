@@ -2,7 +2,7 @@
 /*
  * A thread that waits for somebody, as the argument says, until standard input ends:
  *
- *	whom mutex|checked|robust|pi|read|write|wrwait|join|condition|shared
+ *	whom mutex|checked|robust|pi|read|write|wrwait|join|condition|shared|deadlock
  *	whom pipe|full|poll|select|unix|tcp|unaccepted|child|any|vfork|flock|fcntl
  *	whom sleep|accept|epoll|signal|terminal|read2
  *
@@ -29,7 +29,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static pthread_mutex_t *mutex;
+static pthread_mutex_t *mutex, second = PTHREAD_MUTEX_INITIALIZER;
 static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
 static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
 static pthread_t joined;
@@ -71,6 +71,10 @@ static void *hold(void *arg)
 	else if (is("write"))
 		pthread_rwlock_rdlock(&rwlock);
 	holder = gettid();
+	while (is("deadlock") && !waiter)
+		usleep(1000);
+	if (is("deadlock"))
+		pthread_mutex_lock(&second);
 	for (;;)
 		pause();
 	return arg;
@@ -155,6 +159,8 @@ static void *wait_for(void *arg)
 	char byte;
 
 	prctl(PR_SET_NAME, "waiter");
+	if (is("deadlock"))
+		pthread_mutex_lock(&second);
 	waiter = gettid();
 	if (is("join")) {
 		pthread_join(joined, NULL);
@@ -270,7 +276,8 @@ static void prepare(void)
 	pthread_t thread;
 	char path[] = "/tmp/whom.XXXXXX";
 
-	if (is("mutex") || is("checked") || is("robust") || is("pi") || is("shared"))
+	if (is("mutex") || is("checked") || is("robust") || is("pi") || is("shared") ||
+		is("deadlock"))
 		make_mutex();
 	if ((mutex && !is("shared")) || is("read") || is("write") || is("wrwait") || is("join")) {
 		pthread_create(&thread, NULL, hold, NULL);

@@ -384,7 +384,7 @@ static int open_process(struct stack *s)
 	if (r < 0)
 		return r;
 	signals_take_downloads(s->symbols);
-	r = attar_waits_new(&s->waits);
+	r = attar_waits_new(0, &s->waits);
 	if (r < 0)
 		return r;
 	s->space = attar_address_space_new(s->symbols, pid);

@@ -364,6 +364,22 @@ static size_t add_culprit(const struct overview_sums *sums, enum overview_part p
 	return add_function(sums, part, c->is_group || c->is_spread ? NULL : c->process, text, n);
 }
 
+/* What a thread of the process waits for at the time of the report, and for whom. */
+static void add_wait(const struct overview_sums *sums, enum overview_part part,
+	const struct culprit *c, char *text)
+{
+	const struct open_wait *wait = NULL;
+	size_t n = strlen(text);
+
+	if (!c->is_group && !c->is_spread)
+		wait = overview_wait_of(sums, c->process, part);
+	if (!wait || wait == overview_stuck(sums))
+		return;
+	n = append(text, n, "; now %s (%d) waits for %s", wait->comm, (int)wait->tid, wait->what);
+	if (*wait->then)
+		append(text, n, "; %s", wait->then);
+}
+
 static void check_part(struct findings *findings, enum overview_part part)
 {
 	const struct overview_sums *sums = findings->sums;
@@ -383,9 +399,36 @@ static void check_part(struct findings *findings, enum overview_part part)
 	finding->needs_samples = part == PART_UNDIVIDED;
 	n = add_culprit(sums, part, &culprit, finding->evidence);
 	add_detail(sums, part, finding->evidence, n);
+	add_wait(sums, part, &culprit, finding->evidence);
 	set_command(findings, finding,
 		culprit.is_group || culprit.is_spread ? NULL : culprit.process,
 		&of_parts[part].next);
+}
+
+/* ---- waits that outlast the report ---- */
+
+/* The time of such threads is not active: no share of the time shows them. */
+static void check_stuck(struct findings *findings)
+{
+	const struct open_wait *wait = overview_stuck(findings->sums);
+	struct overview_finding *finding =
+		wait ? add(findings, "stuck", (double)wait->threads, 1, "threads") : NULL;
+	int pid;
+	size_t n;
+
+	if (!finding)
+		return;
+	pid = overview_pid_of_wait(findings->sums, wait);
+	finding->is_stuck = true;
+	snprintf(finding->value_text, sizeof(finding->value_text), "%llu thread%s",
+		(unsigned long long)wait->threads, wait->threads == 1 ? "" : "s");
+	snprintf(finding->limit_text, sizeof(finding->limit_text), "1 s");
+	n = append(finding->evidence, 0, "%s (%d) has waited for more than %.1f s for %s",
+		wait->comm, (int)wait->tid, (double)wait->longest / 1e9, wait->what);
+	if (*wait->then)
+		append(finding->evidence, n, "; %s", wait->then);
+	if (pid)
+		snprintf(finding->command, COMMAND_BYTES, "attar stack -p %d", pid);
 }
 
 /* ---- other values ---- */
@@ -519,7 +562,7 @@ static void check_basis(struct findings *findings)
 }
 
 /*
- * Shares of the time first, then what is most beyond its limit, then time that programs sleep on
+ * Threads that cannot go on first, then shares of the time, then what is most beyond its limit, then time that programs sleep on
  * purpose, then doubts in all of them.
  */
 static int by_importance(const void *a, const void *b)
@@ -528,6 +571,8 @@ static int by_importance(const void *a, const void *b)
 
 	if (x->is_doubt != y->is_doubt)
 		return x->is_doubt - y->is_doubt;
+	if (x->is_stuck != y->is_stuck)
+		return y->is_stuck - x->is_stuck;
 	if (x->is_sleep != y->is_sleep)
 		return x->is_sleep - y->is_sleep;
 	if (x->is_share != y->is_share)
@@ -543,6 +588,7 @@ size_t overview_find(
 
 	if (!sums->elapsed)
 		return 0;
+	check_stuck(&findings);
 	for (int part = 0; part < ACTIVE_PARTS; part++)
 		check_part(&findings, part);
 	check_latencies(&findings);

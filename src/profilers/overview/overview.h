@@ -9,6 +9,7 @@
 #include "attar/run.h"
 #include "overview/duty_cycle.h"
 #include "lib/system_stat.h"
+#include "sched/open_waits.h"
 #include "sched/thread_sched.h"
 #include "sched/thread_times.h"
 
@@ -296,6 +297,7 @@ struct overview_sums {
 	uint64_t unseen;                               /* errors that were counted only */
 	const struct attar_hist *latencies[LATENCIES]; /* NULL: none */
 	struct system_change system;
+	struct open_waits waits; /* open at the time of the report; of a live run */
 };
 
 /* Of a whole system, most threads wait for others; so do kernel threads. */
@@ -371,15 +373,31 @@ size_t overview_places(const struct overview_sums *sums, enum overview_part part
 size_t overview_functions(
 	const struct overview_sums *sums, struct overview_function *ret_functions, size_t n);
 
+/* ---- waits that have not ended ---- */
+
+/* 0 or -ENOMEM. */
+int overview_find_waits(struct overview_sums *sums);
+
+/* The wait of threads that cannot go on, or for what programs do not wait for long; NULL: none. */
+const struct open_wait *overview_stuck(const struct overview_sums *sums);
+
+/* The wait of a thread of the process that is one of the part; NULL: none. */
+const struct open_wait *overview_wait_of(const struct overview_sums *sums,
+	const struct overview_process *process, enum overview_part part);
+
+/* The process of a wait; 0: unknown. */
+int32_t overview_pid_of_wait(const struct overview_sums *sums, const struct open_wait *wait);
+
 /* ---- findings ---- */
 
-enum { FINDING_TEXT_BYTES = 256, COMMAND_BYTES = 1024, THEN_BYTES = 64 };
+enum { FINDING_TEXT_BYTES = 1280, COMMAND_BYTES = 1024, THEN_BYTES = 64 };
 
 struct overview_finding {
 	const char *name;
 	double excess;       /* value / limit */
 	bool is_doubt;       /* about the report: the last one, and its heading */
-	bool is_share;       /* of the active time; these come first */
+	bool is_stuck;       /* threads cannot go on: the first one */
+	bool is_share;       /* of the active time; these follow */
 	bool is_sleep;       /* of a program, on purpose */
 	bool needs_samples;  /* more than a recording has */
 	double value, limit; /* as numbers, with a unit of the finding */

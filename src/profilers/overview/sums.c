@@ -684,6 +684,8 @@ int overview_add_up(struct attar_run *run, struct overview *o, struct attar_repo
 	read_counts(ret_sums);
 	read_ends(ret_sums);
 	r = overview_read_errors(ret_sums);
+	if (r == 0)
+		r = overview_find_waits(ret_sums);
 	return r < 0 ? r : read_threads(ret_sums);
 }
 
@@ -693,6 +695,7 @@ void overview_sums_done(struct overview_sums *sums)
 	free(sums->by_pid);
 	free(sums->factors);
 	free(sums->errors);
+	open_waits_done(&sums->waits);
 }
 
 const struct overview_process *overview_process_of(const struct overview_sums *sums, pid_t pid)

@@ -626,7 +626,8 @@ static int locks_report(
 	left_out_remark_perf(&l->perf, report, scope);
 	left_out_remark_go(&l->go, report, scope);
 	if (r == 0)
-		r = open_waits_report(run, report, scope, l, is_open_wait, waits_since, l->than);
+		r = open_waits_report(run, report, scope,
+			&(struct open_waits_opts){l, is_open_wait, waits_since, l->than});
 	return r == 0 ? attar_run_stacks(run, report, l->stacks, scope, &opts) : r;
 }
 

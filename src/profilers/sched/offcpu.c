@@ -357,7 +357,8 @@ static int offcpu_report(
 	left_out_remark_perf(&o->perf, report, scope);
 	attar_report_evicted(report, o->threads, "threads");
 	if (r == 0)
-		r = open_waits_report(run, report, scope, o, is_open_block, blocked_since, o->than);
+		r = open_waits_report(run, report, scope,
+			&(struct open_waits_opts){o, is_open_block, blocked_since, o->than});
 	return r == 0 ? report_stacks(o, run, report, scope) : r;
 }
 

@@ -14,34 +14,18 @@ enum {
 	ROWS_MAX = 20,
 	FOUND_MAX = 256,
 	CHAIN_MAX = 8,
-	COMM_BYTES = 16,
 	PATH_BYTES = 64,
 };
 
 /* Reading a thread that sleeps takes 20 to 60 us of CPU time. */
 static const uint64_t scan_cpu_ns_max = 100000000, scan_ns_max = 500000000;
 
-/* Waits of threads with one name for the same. */
-struct found {
-	char comm[COMM_BYTES], what[ATTAR_WAIT_TEXT_BYTES], then[ATTAR_WAIT_TEXT_BYTES];
-	pid_t tid; /* of the longest */
-	unsigned rank;
-	uint64_t threads, longest;
-	bool is_lower_bound; /* it began before the profiler */
-};
-
-struct open_waits {
-	const void *self;
-	open_waits_fn *is_wanted;
-	open_waits_since_fn *since;
-	uint64_t than;         /* ns */
+struct search {
+	const struct open_waits_opts *opts;
+	struct open_waits *found; /* with room for FOUND_MAX */
+	struct attar_waits *waits, *without_files;
 	uint64_t end, cpu_end; /* ns, of the clocks */
 	bool is_system;
-	struct attar_waits *waits;
-	struct found *found; /* room for FOUND_MAX */
-	size_t n;
-	uint64_t common; /* threads with waits that are not shown for the whole system */
-	uint64_t unread; /* threads for which no time was left */
 };
 
 static uint64_t now(clockid_t clock)
@@ -52,35 +36,55 @@ static uint64_t now(clockid_t clock)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
+static pid_t other_of(const struct attar_wait *wait)
+{
+	return wait->tid ? wait->tid : wait->pid;
+}
+
+/* Whether the last one waits for a thread of the chain: none of them can go on. */
+static bool is_circle(const struct attar_wait *chain, int n, pid_t tid)
+{
+	pid_t last = other_of(&chain[n - 1]);
+
+	if (!last || chain[n - 1].others)
+		return false;
+	for (int i = 0; i < n; i++)
+		if ((i ? other_of(&chain[i - 1]) : tid) == last)
+			return true;
+	return false;
+}
+
 /* "holder (77) waits for data of pipe:[12], written by writer (78)": of the last in the chain. */
-static void describe_end(const struct attar_wait *chain, int n, char text[ATTAR_WAIT_TEXT_BYTES])
+static void describe_end(
+	const struct attar_wait *chain, int n, bool circle, char text[ATTAR_WAIT_TEXT_BYTES])
 {
 	const struct attar_wait *last = &chain[n - 1];
 	char what[ATTAR_WAIT_TEXT_BYTES];
 
 	*text = '\0';
-	if (n < 2 || last->kind == ATTAR_WAIT_NONE)
+	if (n < 2 || last->kind == ATTAR_WAIT_NONE ||
+		(n == 2 && last->kind == ATTAR_WAIT_STOPPED)) /* as the first one says */
 		return;
 	attar_wait_text(last, what);
-	snprintf(text, ATTAR_WAIT_TEXT_BYTES, "%s (%d) waits for %.*s", chain[n - 2].comm,
-		(int)(chain[n - 2].tid ? chain[n - 2].tid : chain[n - 2].pid),
-		ATTAR_WAIT_TEXT_BYTES / 2, what);
+	snprintf(text, ATTAR_WAIT_TEXT_BYTES, "%s (%d) waits for %.*s%s", chain[n - 2].comm,
+		(int)other_of(&chain[n - 2]), ATTAR_WAIT_TEXT_BYTES / 2, what,
+		circle ? ": a deadlock" : "");
 }
 
-static struct found *find(struct open_waits *w, const struct found *new)
+static struct open_wait *find(struct open_waits *w, const struct open_wait *new)
 {
 	for (size_t i = 0; i < w->n; i++)
-		if (!strcmp(w->found[i].comm, new->comm) && !strcmp(w->found[i].what, new->what))
-			return &w->found[i];
+		if (!strcmp(w->at[i].comm, new->comm) && !strcmp(w->at[i].what, new->what))
+			return &w->at[i];
 	if (w->n == FOUND_MAX)
 		return NULL;
-	w->found[w->n] = *new;
-	return &w->found[w->n++];
+	w->at[w->n] = *new;
+	return &w->at[w->n++];
 }
 
-static void add(struct open_waits *w, const struct found *new)
+static void add(struct open_waits *w, const struct open_wait *new)
 {
-	struct found *row = find(w, new);
+	struct open_wait *row = find(w, new);
 
 	if (!row)
 		return;
@@ -97,37 +101,30 @@ static bool is_idle(const struct attar_wait *wait)
 	return attar_wait_is_idle(wait) || wait->kind == ATTAR_WAIT_CONDITION;
 }
 
-/*
- * The order of waits, most of which are as long as the measurement: first those for somebody who
- * cannot go on, then those that programs do not want. In healthy systems, pipelines wait for data
- * and shells for children.
- */
-enum { RANK_STUCK, RANK_UNWANTED, RANK_PEER, RANK_CHILD, RANK_OTHER, RANK_IDLE };
-
-static unsigned rank_of(const struct attar_wait *wait)
+static enum open_wait_rank rank_of(const struct attar_wait *wait, bool circle)
 {
-	if (wait->other_state && strchr("TtZ", wait->other_state))
-		return RANK_STUCK;
+	if (circle || (wait->other_state && strchr("TtZ", wait->other_state)))
+		return OPEN_WAIT_STUCK;
 	switch (wait->kind) {
 	case ATTAR_WAIT_LOCK:
 	case ATTAR_WAIT_FILE_LOCK:
 	case ATTAR_WAIT_SERVER:
 	case ATTAR_WAIT_DISK:
-		return RANK_UNWANTED;
+		return OPEN_WAIT_UNWANTED;
 	case ATTAR_WAIT_NETWORK:
 	case ATTAR_WAIT_UNIX:
 	case ATTAR_WAIT_PIPE:
 	case ATTAR_WAIT_THREAD:
-		return RANK_PEER;
+		return OPEN_WAIT_PEER;
 	case ATTAR_WAIT_CHILD:
-		return RANK_CHILD;
+		return OPEN_WAIT_CHILD;
 	default:
-		return is_idle(wait) ? RANK_IDLE : RANK_OTHER;
+		return is_idle(wait) ? OPEN_WAIT_IDLE : OPEN_WAIT_OTHER;
 	}
 }
 
 /* A thread of the system that has had no event is not known yet. */
-static void set_comm(struct found *found, const struct attar_thread *thread)
+static void set_comm(struct open_wait *found, const struct attar_thread *thread)
 {
 	char path[PATH_BYTES];
 	FILE *file;
@@ -152,43 +149,65 @@ static bool is_own(pid_t tid)
 	return access(path, F_OK) == 0;
 }
 
-static int take_thread(struct attar_run *run, void *arg, pid_t tid)
+static bool has_time(const struct search *s)
 {
-	struct open_waits *w = arg;
-	const struct attar_thread *thread = attar_run_thread(run, tid);
-	struct attar_wait chain[CHAIN_MAX];
-	uint64_t since, until = attar_run_until(run);
-	struct found found = {.tid = tid};
-	int n;
+	return !s->is_system ||
+	       (now(CLOCK_MONOTONIC) < s->end && now(CLOCK_THREAD_CPUTIME_ID) < s->cpu_end);
+}
 
-	if (thread ? !attar_run_is_selected(run, thread) : !w->is_system)
-		return 0;
-	if (w->is_system &&
-		(now(CLOCK_MONOTONIC) > w->end || now(CLOCK_THREAD_CPUTIME_ID) > w->cpu_end)) {
-		w->unread++;
-		return 0;
-	}
-	n = is_own(tid) ? 0 : attar_waits_chain(w->waits, tid, chain, CHAIN_MAX);
-	if (n <= 0)
-		return n == -ENOMEM ? n : 0;
-	if (chain->kind == ATTAR_WAIT_NONE || (w->is_system && is_idle(chain)) ||
-		!w->is_wanted(w->self, chain))
-		return 0;
-	since = w->since(run, w->self, tid);
+static void take_wait(
+	struct attar_run *run, struct search *s, pid_t tid, const struct attar_wait *chain, int n)
+{
+	const bool circle = is_circle(chain, n, tid);
+	struct open_wait found = {.tid = tid, .kind = chain->kind, .rank = rank_of(chain, circle)};
+	uint64_t since = s->opts->since(run, s->opts->self, tid), until = attar_run_until(run);
+
 	found.is_lower_bound = !since;
 	since = since ? since : attar_run_began(run);
 	found.longest = since < until ? until - since : 0;
-	if (found.longest < w->than)
+	if (found.longest < s->opts->than)
+		return;
+	set_comm(&found, attar_run_thread(run, tid));
+	attar_wait_text(chain, found.what);
+	describe_end(chain, n, circle, found.then);
+	add(s->found, &found);
+}
+
+/*
+ * Whether the thread waits as those of a healthy system do, which are most: whom it waits for is not
+ * looked up.
+ */
+static bool is_common(struct search *s, pid_t tid)
+{
+	struct attar_wait wait = {.size = sizeof(wait)};
+
+	if (!s->is_system || attar_waits_for(s->without_files, tid, &wait) < 0 ||
+		wait.kind == ATTAR_WAIT_NONE || rank_of(&wait, false) <= OPEN_WAIT_UNWANTED)
+		return false;
+	s->found->common += !is_idle(&wait);
+	return true;
+}
+
+static int take_thread(struct attar_run *run, void *arg, pid_t tid)
+{
+	struct search *s = arg;
+	const struct attar_thread *thread = attar_run_thread(run, tid);
+	struct attar_wait chain[CHAIN_MAX];
+	int n;
+
+	if (thread ? !attar_run_is_selected(run, thread) : !s->is_system)
 		return 0;
-	found.rank = rank_of(chain);
-	if (w->is_system && found.rank > RANK_UNWANTED) {
-		w->common++;
+	if (!has_time(s)) {
+		s->found->unread++;
 		return 0;
 	}
-	set_comm(&found, thread);
-	attar_wait_text(chain, found.what);
-	describe_end(chain, n, found.then);
-	add(w, &found);
+	n = is_own(tid) || is_common(s, tid) ? 0
+					     : attar_waits_chain(s->waits, tid, chain, CHAIN_MAX);
+	if (n <= 0)
+		return n == -ENOMEM ? n : 0;
+	if (chain->kind != ATTAR_WAIT_NONE && !(s->is_system && is_idle(chain)) &&
+		s->opts->is_wanted(s->opts->self, chain))
+		take_wait(run, s, tid, chain, n);
 	return 0;
 }
 
@@ -209,7 +228,7 @@ static void remark_rest(const struct open_waits *w, struct attar_report *report)
 
 static int by_time(const void *a, const void *b)
 {
-	const struct found *x = a, *y = b;
+	const struct open_wait *x = a, *y = b;
 
 	if (x->rank != y->rank)
 		return x->rank < y->rank ? -1 : 1;
@@ -218,7 +237,7 @@ static int by_time(const void *a, const void *b)
 	return (x->threads < y->threads) - (x->threads > y->threads);
 }
 
-static void add_rows(struct attar_report *report, struct found *found, size_t n)
+static void add_rows(struct attar_report *report, const struct open_wait *found, size_t n)
 {
 	struct attar_section *table = attar_report_table(report, "waits that have not ended");
 	bool has_bounds = false;
@@ -262,31 +281,47 @@ uint64_t open_waits_since(
 								  : attar_run_until(run);
 }
 
-int open_waits_report(struct attar_run *run, struct attar_report *report, enum attar_scope scope,
-	const void *self, open_waits_fn *is_wanted, open_waits_since_fn *since, uint64_t than)
+int open_waits_find(struct attar_run *run, enum attar_scope scope,
+	const struct open_waits_opts *opts, struct open_waits *waits)
 {
-	struct open_waits w = {.self = self,
-		.is_wanted = is_wanted,
-		.since = since,
-		.than = than,
+	struct search s = {.opts = opts,
+		.found = waits,
 		.is_system = attar_run_target_kind(run) == ATTAR_TARGET_SYSTEM &&
 			     attar_run_is_selected(run, NULL),
 		.end = now(CLOCK_MONOTONIC) + scan_ns_max,
 		.cpu_end = now(CLOCK_THREAD_CPUTIME_ID) + scan_cpu_ns_max};
 	int r;
 
-	if (!attar_run_is_live(run) || (scope != ATTAR_SCOPE_WHOLE && w.is_system))
+	if (!attar_run_is_live(run) || (scope != ATTAR_SCOPE_WHOLE && s.is_system))
 		return 0;
-	w.found = calloc(FOUND_MAX, sizeof(*w.found));
-	r = w.found ? attar_waits_new(&w.waits) : -ENOMEM;
+	waits->at = calloc(FOUND_MAX, sizeof(*waits->at));
+	r = waits->at ? attar_waits_new(0, &s.waits) : -ENOMEM;
 	if (r == 0)
-		r = thread_for_each(run, take_thread, &w);
-	if (w.n)
-		qsort(w.found, w.n, sizeof(*w.found), by_time);
-	if (r == 0 && w.n)
-		add_rows(report, w.found, w.n);
-	remark_rest(&w, report);
-	attar_waits_free(w.waits);
-	free(w.found);
+		r = attar_waits_new(ATTAR_WAITS_NO_FILES, &s.without_files);
+	if (r == 0)
+		r = thread_for_each(run, take_thread, &s);
+	if (waits->n)
+		qsort(waits->at, waits->n, sizeof(*waits->at), by_time);
+	attar_waits_free(s.waits);
+	attar_waits_free(s.without_files);
+	return r;
+}
+
+void open_waits_done(struct open_waits *waits)
+{
+	free(waits->at);
+	*waits = (struct open_waits){0};
+}
+
+int open_waits_report(struct attar_run *run, struct attar_report *report, enum attar_scope scope,
+	const struct open_waits_opts *opts)
+{
+	struct open_waits waits = {0};
+	int r = open_waits_find(run, scope, opts, &waits);
+
+	if (r == 0 && waits.n)
+		add_rows(report, waits.at, waits.n);
+	remark_rest(&waits, report);
+	open_waits_done(&waits);
 	return r;
 }

@@ -26,12 +26,57 @@ typedef uint64_t open_waits_since_fn(const struct attar_run *run, const void *se
 uint64_t open_waits_since(
 	const struct attar_run *run, struct attar_states *states, pid_t tid, uint32_t asleep);
 
+enum { OPEN_WAIT_COMM_BYTES = 16 };
+
+/* How unusual a wait is in a healthy system; pipelines wait for data, and shells for children. */
+enum open_wait_rank {
+	OPEN_WAIT_STUCK,    /* for somebody who is stopped or has exited, or in a circle */
+	OPEN_WAIT_UNWANTED, /* for a lock, a disk or the server of a file system */
+	OPEN_WAIT_PEER,
+	OPEN_WAIT_CHILD,
+	OPEN_WAIT_OTHER,
+	OPEN_WAIT_IDLE,
+};
+
+/* The waits of threads with one name for the same. */
+struct open_wait {
+	char comm[OPEN_WAIT_COMM_BYTES];
+	char what[ATTAR_WAIT_TEXT_BYTES]; /* after "waits for" */
+	char then[ATTAR_WAIT_TEXT_BYTES]; /* "holder (77) waits for ...", in the end; "": nothing */
+	enum attar_wait_kind kind;
+	enum open_wait_rank rank;
+	pid_t tid; /* of the longest */
+	uint64_t threads;
+	uint64_t longest;    /* ns, at least; 0: unknown */
+	bool is_lower_bound; /* it began before the profiler */
+};
+
+/* The most unusual first, then the longest. {0} before its first use. */
+struct open_waits {
+	struct open_wait *at; /* owned */
+	size_t n;
+	uint64_t common; /* threads with waits that are not shown for the whole system */
+	uint64_t unread; /* threads for which no time was left */
+};
+
+/* What a profiler knows of its threads. */
+struct open_waits_opts {
+	const void *self;
+	open_waits_fn *is_wanted;
+	open_waits_since_fn *since;
+	uint64_t than; /* ns: only waits that last for this time */
+};
+
 /*
- * Adds a table of the waits of selected threads that are open now and last for at least `than` ns.
- * Waits of threads of one name for the same are one row. Nothing for recordings, and for the whole
- * system in intervals. Returns 0 or a negative errno.
+ * Finds the waits of selected threads that are open now. None for recordings, and for the whole
+ * system in intervals. Returns 0 or a negative errno; open_waits_done() also after an error.
  */
+int open_waits_find(struct attar_run *run, enum attar_scope scope,
+	const struct open_waits_opts *opts, struct open_waits *waits);
+void open_waits_done(struct open_waits *waits);
+
+/* The same as a table of the report. */
 int open_waits_report(struct attar_run *run, struct attar_report *report, enum attar_scope scope,
-	const void *self, open_waits_fn *is_wanted, open_waits_since_fn *since, uint64_t than);
+	const struct open_waits_opts *opts);
 
 #endif

@@ -564,7 +564,8 @@ static int task_state_report(
 		add_rows(ts, table, rows[i], scope);
 	free(rows);
 	add_remarks(ts, report);
-	r = open_waits_report(run, report, scope, ts, is_open_sleep, sleeps_since, ts->than);
+	r = open_waits_report(run, report, scope,
+		&(struct open_waits_opts){ts, is_open_sleep, sleeps_since, ts->than});
 	return r == 0 ? attar_run_stacks(run, report, ts->stacks, scope, &by_time) : r;
 }
 

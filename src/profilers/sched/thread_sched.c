@@ -46,9 +46,13 @@ static int add_thread(struct attar_run *run, void *arg, pid_t tid)
 	struct thread_sched sched = {.tid = tid}, *more;
 	struct thread_scheds *scheds = arg;
 
+	/* one of the system that has had no event is not known yet */
+	if (!attar_run_is_selected(run, thread))
+		return 0;
 	/* of one that exited, which its parent has not waited for, the counts remain */
-	if (!thread || thread->exited || !thread->process || !attar_run_is_selected(run, thread) ||
-		!read_sched(thread->process->pid, &sched))
+	if (thread && (thread->exited || !thread->process))
+		return 0;
+	if (!read_sched(thread ? thread->process->pid : tid, &sched))
 		return 0;
 	if (!(scheds->n & (scheds->n - 1))) { /* it is full */
 		more = realloc(scheds->at, (scheds->n ? 2 * scheds->n : 1) * sizeof(*more));

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Waits that have not ended, which no event shows: of threads that cannot go on, and of the process
+ * of a finding.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "overview/overview.h"
+
+static const uint64_t stuck_ns = 1000000000;
+
+static bool is_any(const void *self, const struct attar_wait *wait)
+{
+	(void)self;
+	(void)wait;
+	return true;
+}
+
+/* One that was on no CPU since the start waits since then. */
+static uint64_t waits_since(const struct attar_run *run, const void *self, pid_t tid)
+{
+	const struct overview *o = self;
+	const uint64_t key = (uint64_t)tid;
+	const struct attar_state *state;
+	struct thread_sched change;
+
+	if (thread_scheds_change(&o->scheds_began, &o->scheds, tid, &change) && !change.turns)
+		return 0;
+	state = attar_states_get(o->times.states, &key, sizeof(key));
+	return state ? open_waits_since(run, o->times.states, tid, state->state)
+		     : attar_run_until(run);
+}
+
+int overview_find_waits(struct overview_sums *sums)
+{
+	const struct open_waits_opts opts = {sums->overview, is_any, waits_since, 0};
+
+	return open_waits_find(sums->run, sums->scope, &opts, &sums->waits);
+}
+
+const struct open_wait *overview_stuck(const struct overview_sums *sums)
+{
+	/* they are sorted by rank, then by time */
+	for (size_t i = 0; i < sums->waits.n; i++)
+		if (sums->waits.at[i].rank <= OPEN_WAIT_UNWANTED &&
+			sums->waits.at[i].longest >= stuck_ns)
+			return &sums->waits.at[i];
+	return NULL;
+}
+
+int32_t overview_pid_of_wait(const struct overview_sums *sums, const struct open_wait *wait)
+{
+	const struct attar_thread *thread = attar_run_thread(sums->run, wait->tid);
+	char path[64], line[256];
+	int pid = 0;
+	FILE *file;
+
+	if (thread && thread->process)
+		return thread->process->pid;
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)wait->tid);
+	file = fopen(path, "re");
+	while (file && !pid && fgets(line, sizeof(line), file))
+		if (sscanf(line, "Tgid: %d", &pid) != 1)
+			pid = 0;
+	if (file)
+		fclose(file);
+	return pid;
+}
+
+/* Whether a wait is one of those whose time is in the part. */
+static bool is_of_part(const struct open_wait *wait, enum overview_part part)
+{
+	switch (wait->kind) {
+	case ATTAR_WAIT_LOCK:
+	case ATTAR_WAIT_THREAD:
+		return part == PART_LOCK;
+	case ATTAR_WAIT_FILE_LOCK:
+		return part == PART_LOCK || part == PART_BLOCKED;
+	case ATTAR_WAIT_DISK:
+		return part == PART_DISK;
+	case ATTAR_WAIT_SERVER:
+		return part == PART_DISK || part == PART_PEER || part == PART_BLOCKED;
+	case ATTAR_WAIT_PIPE:
+	case ATTAR_WAIT_UNIX:
+	case ATTAR_WAIT_NETWORK:
+	case ATTAR_WAIT_CHILD:
+		return part == PART_PEER;
+	default:
+		return false;
+	}
+}
+
+const struct open_wait *overview_wait_of(const struct overview_sums *sums,
+	const struct overview_process *process, enum overview_part part)
+{
+	for (size_t i = 0; i < sums->waits.n; i++)
+		if (is_of_part(&sums->waits.at[i], part) &&
+			overview_pid_of_wait(sums, &sums->waits.at[i]) == process->pid)
+			return &sums->waits.at[i];
+	return NULL;
+}
