@@ -82,7 +82,7 @@ struct attar_waits;
  */
 #define ATTAR_WAITS_NO_FILES 0x1u
 
-/* flags: ATTAR_WAITS_. Returns 0, -EINVAL or -ENOMEM. Freed with attar_waits_free(). */
+/* Returns 0, -EINVAL for unknown flags, or -ENOMEM. Freed with attar_waits_free(). */
 ATTAR_API int attar_waits_new(unsigned flags, struct attar_waits **ret_waits);
 ATTAR_API void attar_waits_free(struct attar_waits *waits);
 

@@ -562,8 +562,8 @@ static void check_basis(struct findings *findings)
 }
 
 /*
- * Threads that cannot go on first, then shares of the time, then what is most beyond its limit, then time that programs sleep on
- * purpose, then doubts in all of them.
+ * Threads that cannot go on first, then shares of the time, then what is most beyond its limit,
+ * then time that programs sleep on purpose, then doubts in all of them.
  */
 static int by_importance(const void *a, const void *b)
 {

@@ -174,8 +174,8 @@ static void take_wait(
 }
 
 /*
- * Whether the thread waits as those of a healthy system do, which are most: whom it waits for is not
- * looked up.
+ * Whether the thread waits as those of a healthy system do, which are most: whom it waits for is
+ * not looked up.
  */
 static bool is_common(struct search *s, pid_t tid)
 {
