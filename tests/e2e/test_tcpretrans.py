@@ -31,7 +31,8 @@ def lose(sender, receiver, times=2):
     return *ends, retransmitted(sender)
 def connect(family, address):
     with socket.create_server((address, 0), family=family) as server:
-        client = socket.create_connection(server.getsockname()[:2])
+        own = ('127.0.0.2', 0) if family == socket.AF_INET else None
+        client = socket.create_connection(server.getsockname()[:2], source_address=own)
         return client, server.accept()[0]
 '''
 ADDRESSES = {'ipv4': ('AF_INET', '127.0.0.1'), 'ipv6': ('AF_INET6', '::1')}
