@@ -116,6 +116,7 @@ static __attribute__((noinline)) int deliver(struct attar_run *run, struct attar
 
 int run_deliver_made(struct attar_run *run, struct attar_event *ev)
 {
+	run->notes.made++;
 	return deliver(run, ev);
 }
 

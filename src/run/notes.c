@@ -49,8 +49,8 @@ static void fill_seen(struct attar_run *run, const struct attar_stream_stats *st
 	if (run->records)
 		notes->seen = run->notes.delivered;
 	else
-		notes->seen = stats->samples - run->notes.dropped - run->notes.undelivered -
-			      run->notes.is_event_pending;
+		notes->seen = stats->samples + run->notes.made - run->notes.dropped -
+			      run->notes.undelivered - run->notes.is_event_pending;
 	notes->lost = stats->lost;
 	/* Before Linux 6.0, only records of the rings say what was lost. */
 	if (run->notes.has_all_recorded)

@@ -13,6 +13,7 @@ struct run_notes {
 	uint64_t recorded_lost; /* of a recording so far, by LOST records */
 	bool has_all_recorded;  /* the recording has the last sample of --count */
 	uint64_t dropped; /* samples that the stream delivered and a user-space filter dropped */
+	uint64_t made;    /* samples made of other records, which the stream did not count */
 	uint64_t undelivered;  /* by the merge of several hosts, see run/input/hosts.h */
 	bool is_event_pending; /* the stream delivered it, after the end of the interval */
 	/* already reported, in the notes of intervals */

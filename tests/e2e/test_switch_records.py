@@ -3,6 +3,7 @@
 Switches whose samples are not delivered: they are made from the kernel's records of switches, live
 and of recordings of perf record --switch-events.
 """
+import json
 import os
 import random
 import struct
@@ -129,3 +130,18 @@ def test_events_of_a_recording(recorded, tmp_path):
                                    'task-state') if r['comm'] == 'sleeps'}
     counted, = (r['sched:sched_switch'] for r in rows(none, 'top') if r['next_pid'] == tid)
     assert counted >= SLEEPS - 2
+
+
+@pytest.mark.parametrize('words', [(), ('-N', '7')])
+def test_made_samples_are_counted(recorded, words, tmp_path):
+    """Each line is a sample seen, and a remark has the number of those that were made."""
+    path = tmp_path / 'x.data'
+    path.write_bytes(recorded.without(1, 0))
+    ended = subprocess.run([ATTAR, 'trace', '-e', 'sched:sched_switch', '--format', 'json',
+                            '--input', path, *words], capture_output=True, text=True, check=True)
+    found = [json.loads(line) for line in ended.stdout.splitlines()]
+    lines = sum(len(s['rows']) for r in found for s in r['sections'] if s['kind'] == 'events')
+    assert lines == 7 if words else lines >= SLEEPS
+    assert found[-1]['notes']['seen'] == lines
+    assert (f'{lines} samples of sched:sched_switch that the kernel did not deliver were made from '
+            'its records of context switches') in found[-1]['remarks']

@@ -526,3 +526,15 @@ def test_filter_by_function(function, at_least):
                         'call_site)/', '--', workload('forks'), 50), 'top')
     assert {row['ksymbol(call_site)'] for row in found} == ({function} if at_least else set())
     assert sum(row['kmem:kmem_cache_alloc'] for row in found) >= at_least
+
+
+@pytest.mark.parametrize('n', [1, 2, 3])
+@pytest.mark.parametrize('recorded', [False, True])
+def test_count_of_an_event_that_is_named_twice(trace, tmp_path, n, recorded):
+    """Each line counts, although both names have the samples of one counter."""
+    path = tmp_path / 'x.script'
+    path.write_text('# attar script\nevent raw_syscalls:sys_enter id:s64\n' + ''.join(
+        f'1.00{i} 0 7/7 a raw_syscalls:sys_enter id={i}\n' for i in range(5)))
+    rows, _ = trace('-e', 'raw_syscalls:sys_enter//alias=a/,raw_syscalls:sys_enter//alias=b/',
+                    '-N', n, *(['--input', path] if recorded else ['--', 'true']))
+    assert [r['event'] for r in rows] == ['a', 'b', 'a'][:n]

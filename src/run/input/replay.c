@@ -7,6 +7,7 @@
 #include "base/check_arg.h"
 #include "event/list.h"
 #include "run/input/database.h"
+#include "run/deliver.h"
 #include "run/source/expressions.h"
 #include "run/source/inputs.h"
 #include "run/run.h"
@@ -425,7 +426,7 @@ static int give(struct attar_run *run, uint32_t number, struct attar_event *ev)
 static __attribute__((noinline)) int deliver_some(
 	struct attar_run *run, const struct replay_sources *event, struct attar_event *ev)
 {
-	bool used = false;
+	const uint64_t delivered = run->notes.delivered;
 	int r = 0;
 
 	if (!select_has_task_of(run, ev)) {
@@ -435,14 +436,14 @@ static __attribute__((noinline)) int deliver_some(
 	vec_each (&event->numbers, number) {
 		const struct source *s = &run->sources.list.at[*number];
 
-		if (r < 0 || !is_on_cpus(run, s, ev) || !modes_have(s->modes, ev->record->misc) ||
+		if (r < 0 || run_has_enough(run) || !is_on_cpus(run, s, ev) ||
+			!modes_have(s->modes, ev->record->misc) ||
 			(s->keep && !run_keeps(s->keep, ev)))
 			continue;
-		used = true;
+		run->notes.delivered++;
 		r = give(run, *number, ev);
 	}
-	run->notes.delivered += used;
-	run->notes.dropped += !used;
+	run->notes.dropped += run->notes.delivered == delivered;
 	return r;
 }
 

@@ -215,6 +215,7 @@ static int switch_check_make(
 		return 0;
 	if (cpu->task != UNKNOWN)
 		switch_check_doubt(check);
+	check->made++;
 	return switch_records_make(&check->records, run, check->event, ev, &made);
 }
 
@@ -269,6 +270,23 @@ static void remark_of_recording(const struct attar_run *run, const struct switch
 			"-a");
 }
 
+/* Events that the user named are shown or counted one by one. */
+static void remark_of_made(const struct attar_run *run, struct switch_check *check,
+	struct attar_report *report, enum attar_scope scope)
+{
+	uint64_t n = check->made;
+
+	if (scope == ATTAR_SCOPE_INTERVAL) {
+		n -= check->reported_made;
+		check->reported_made = check->made;
+	}
+	if (n && !run->sources.list.at[check->source].input)
+		attar_report_remark(report,
+			"%llu sample%s of sched:sched_switch that the kernel did not deliver %s "
+			"made from its records of context switches",
+			(unsigned long long)n, PLURAL_S(n), n == 1 ? "was" : "were");
+}
+
 static void switch_check_remark(
 	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
 {
@@ -277,6 +295,7 @@ static void switch_check_remark(
 	uint64_t missing = 0, before = scope == ATTAR_SCOPE_INTERVAL ? check->reported : 0;
 	size_t shown = 0;
 
+	remark_of_made(run, check, report, scope);
 	for (size_t i = 0; i < check->n_cpus; i++) {
 		missing += check->cpus[i].missing;
 		if (check->cpus[i].missing && shown++ < CPUS_SHOWN)

@@ -22,11 +22,12 @@ struct switch_cpu {
 struct switch_check {
 	struct switch_cpu *cpus; /* by number, owned; NULL: nothing is checked */
 	size_t n_cpus;
-	uint32_t source;     /* number of the source */
-	uint16_t prev, next; /* offsets of the fields */
-	uint64_t reported;   /* in the notes of intervals */
-	uint64_t in_order;   /* switches */
-	uint64_t from_idle;  /* switches from an idle task */
+	uint32_t source;                  /* number of the source */
+	uint16_t prev, next;              /* offsets of the fields */
+	uint64_t reported, reported_made; /* in the notes of intervals */
+	uint64_t made;                    /* switches */
+	uint64_t in_order;                /* switches */
+	uint64_t from_idle;               /* switches from an idle task */
 	struct switch_records records;
 	uint32_t event;  /* attar_event.counter of samples of the source */
 	bool lacks_some; /* a switch was made, or is missing, on any CPU */

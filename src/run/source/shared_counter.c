@@ -4,6 +4,7 @@
 #include "base/check_arg.h"
 #include "event/sample_attr.h"
 #include "perf/modes.h"
+#include "run/deliver.h"
 #include "run/run.h"
 
 /* Whether each sample of the counter can be given to several sources. */
@@ -164,16 +165,13 @@ static int deliver_to(struct attar_run *run, struct source *s, struct attar_even
 int shared_deliver(struct attar_run *run, uint32_t number, struct attar_event *ev)
 {
 	const uint64_t delivered = run->notes.delivered, dropped = run->notes.dropped;
-	bool is_used;
 	int r;
 
 	do {
 		r = deliver_to(run, &run->sources.list.at[number], ev);
 		number = run->sources.list.at[number].next_shared;
-	} while (r >= 0 && number);
-	is_used = run->notes.delivered > delivered;
-	run->notes.delivered = delivered + is_used;
-	run->notes.dropped = dropped + !is_used;
+	} while (r >= 0 && number && !run_has_enough(run));
+	run->notes.dropped = dropped + (run->notes.delivered == delivered);
 	return r;
 }
 
