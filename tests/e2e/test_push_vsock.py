@@ -58,7 +58,8 @@ def test_a_wrong_key_is_refused(tmp_path):
     """Until the sender has answered in time: on a busy machine, TLS can take the 10 seconds."""
     for digit in '12':
         write_secret(tmp_path / digit, digit * 64)
-    refused = (f'for i in 1 2 3 4 5; do {PULL} --peer-psk {tmp_path}/2 2>{tmp_path}/said && exit 9; '
+    refused = ('for i in 1 2 3 4 5; do '
+               f'{PULL} --peer-psk {tmp_path}/2 2>{tmp_path}/said && exit 9; '
                f'grep -q "does not respond" {tmp_path}/said || break; done; '
                f'cat {tmp_path}/said >&2')
     done = in_guest(f'{LOAD} && {{ {PUSH % f"--peer-psk {tmp_path}/1"} >{tmp_path}/pushed 2>&1 & '
