@@ -77,8 +77,8 @@ struct attar_wait {
 struct attar_waits;
 
 /*
- * Does not look for the other ends of pipes, sockets and FUSE file systems, for which the open files
- * of all processes are read: a millisecond for each 500 of them.
+ * Does not look for the other ends of pipes, sockets and FUSE file systems, for which the open
+ * files of all processes are read: a millisecond for each 500 of them.
  */
 #define ATTAR_WAITS_NO_FILES 0x1u
 

@@ -130,6 +130,23 @@ NO_JOINS = '''2.000010000 0 7/7 c syscalls:sys_enter_futex stack=0xc1 uaddr=64 o
 
 
 @pytest.mark.quick
+def test_conditions_come_after_locks(script):
+    """However long: threads without work wait for them. A lock with a time limit is a lock."""
+    header = SCRIPT[:SCRIPT.index('1.0')]
+    waits = [(64, 0x189, 0, 9000), (128, 0x80, 2, 1000), (192, 0x189, 2, 700), (256, 0x189, 3, 600)]
+    lines, time = '', 2_000_000_000
+    for address, op, value, length in waits:
+        lines += (f'2.{time % 10**9:09d} 0 7/7 c syscalls:sys_enter_futex stack=0xc1 '
+                  f'uaddr={address} op={op} val={value}\n')
+        time += length
+        lines += f'2.{time % 10**9:09d} 0 7/7 c syscalls:sys_exit_futex\n'
+        time += 1000
+    found = reports('--input', script(header + lines))[-1]
+    assert [(r['type'], r['lock'], r['total']) for r in rows(found)] == [
+        ('futex', 128, 1000), ('futex', 192, 700), ('futex', 256, 600), ('condition', 64, 9000)]
+
+
+@pytest.mark.quick
 def test_joins_are_apart(script):
     """Private, with the tid of another process, or of no thread: it is a lock or a condition."""
     header = SCRIPT[:SCRIPT.index('1.0')]
@@ -138,7 +155,7 @@ def test_joins_are_apart(script):
              r['total'], r['max']) for r in rows(report[-1], 'joins')] == [
                  (7, 'c', 9, 71.429, 2, 7000, 5000)]
     assert [(r['type'], r['lock'], r['count'], r['total']) for r in rows(report[-1])] == [
-        ('futex', 64, 3, 700)]
+        ('condition', 64, 3, 700)]
     lines = [r['waited'] for part in report for s in part['sections'] if s['name'] == 'waits'
              for r in rows(part, 'waits')]
     assert lines == [100, 200, 400]

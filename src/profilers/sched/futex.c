@@ -15,6 +15,15 @@ enum {
 	LOCK_PI2 = 13,
 };
 
+/*
+ * The value of a mutex of glibc, Rust and Go with waiters, and those of a read-write lock of glibc;
+ * also in calls with a time limit.
+ */
+static bool is_of_lock(uint64_t value)
+{
+	return (uint32_t)value == 2 || (uint32_t)value == 3;
+}
+
 static bool is_join(const struct attar_run *run, const struct attar_process *process, uint64_t op,
 	uint64_t value)
 {
@@ -38,7 +47,9 @@ enum futex_call futex_call_of(const struct attar_run *run, const struct attar_pr
 	case WAIT: /* also glibc's pthread_join() before 2.34 */
 		return is_join(run, process, op, value) ? FUTEX_CALL_JOIN : FUTEX_CALL_LOCK;
 	case WAIT_BITSET:
-		return is_join(run, process, op, value) ? FUTEX_CALL_JOIN : FUTEX_CALL_CONDITION;
+		if (is_join(run, process, op, value))
+			return FUTEX_CALL_JOIN;
+		return is_of_lock(value) ? FUTEX_CALL_LOCK : FUTEX_CALL_CONDITION;
 	case WAIT_REQUEUE_PI:
 		return FUTEX_CALL_CONDITION;
 	case LOCK_PI:

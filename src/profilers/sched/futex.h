@@ -10,7 +10,7 @@ enum futex_call {
 	FUTEX_CALL_WAKE,
 	FUTEX_CALL_LOCK,
 	FUTEX_CALL_LOCK_PI,   /* with priority inheritance */
-	FUTEX_CALL_CONDITION, /* also the locks of some languages */
+	FUTEX_CALL_CONDITION, /* also semaphores, and the locks of some languages */
 	FUTEX_CALL_JOIN,      /* glibc's pthread_join() */
 };
 

@@ -265,12 +265,20 @@ static int release(struct locks *l, const struct attar_event *ev, const struct l
 		     : 0;
 }
 
+static const char condition[] = "condition";
+
+static const char *name_of_call(enum futex_call call)
+{
+	return call == FUTEX_CALL_LOCK_PI     ? "futex-pi"
+	       : call == FUTEX_CALL_CONDITION ? condition
+					      : "futex";
+}
+
 static int begin_futex(struct locks *l, const struct attar_run *run, const struct attar_event *ev,
 	const struct lock *lock, enum futex_call call)
 {
 	bool may_be_idle = futex_may_be_idle(attar_arg_u64(ev, OP), attar_arg_u64(ev, VALUE));
-	struct wait *wait =
-		begin(run, l->futexes, ev, lock, call == FUTEX_CALL_LOCK_PI ? "futex-pi" : "futex");
+	struct wait *wait = begin(run, l->futexes, ev, lock, name_of_call(call));
 	struct attar_keyrow *row;
 
 	note_dropped(l);
@@ -484,6 +492,21 @@ static void add_lock(
 	attar_cell_text(table, caller(attar_run_symbols(run), label));
 }
 
+static void add_locks(struct attar_run *run, struct attar_section *table,
+	struct attar_keyrow *const *rows, size_t n, enum attar_scope scope, bool conditions)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct label *label = rows[i]->value;
+		bool is_condition = rows[i]->key && !strcmp(label->type, condition);
+
+		if ((rows[i]->key && is_join(rows[i]->key)) || is_condition != conditions)
+			continue;
+		attar_section_row(table);
+		add_lock(run, table, rows[i]);
+		attar_cell_hist(table, &attar_keyrow_sums(rows[i], scope)->hists[0]);
+	}
+}
+
 static void add_join(struct attar_run *run, struct attar_section *table,
 	const struct attar_keyrow *row, enum attar_scope scope)
 {
@@ -567,13 +590,9 @@ static int add_rows(
 	lock_columns(table);
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < n; i++) {
-		if (rows[i]->key && is_join(rows[i]->key))
-			continue;
-		attar_section_row(table);
-		add_lock(run, table, rows[i]);
-		attar_cell_hist(table, &attar_keyrow_sums(rows[i], scope)->hists[0]);
-	}
+	/* threads without work wait for conditions, however long */
+	add_locks(run, table, rows, n, scope, false);
+	add_locks(run, table, rows, n, scope, true);
 	add_joins(run, report, rows, n, scope);
 	remark_libc(run, report, rows, n, scope);
 	free(rows);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sched/open_waits.h"
 #include "sched/thread_times.h"
 #include "sched/wakers.h"
 
@@ -265,6 +266,22 @@ static int add_rows(struct wall *w, struct attar_report *report, enum attar_scop
 	return r;
 }
 
+static bool is_open_wait(const void *self, const struct attar_wait *wait)
+{
+	(void)self;
+	return wait->kind != ATTAR_WAIT_KERNEL;
+}
+
+static uint64_t waits_since(const struct attar_run *run, const void *self, pid_t tid)
+{
+	const struct wall *w = self;
+	const uint64_t key = (uint64_t)tid;
+	const struct attar_state *state = attar_states_get(w->times.states, &key, sizeof(key));
+
+	return open_waits_since(run, w->times.states, tid,
+		state && is_asleep(state->state) ? state->state : ATTAR_NO_STATE);
+}
+
 static int wall_report(
 	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
 {
@@ -283,6 +300,9 @@ static int wall_report(
 		r = add_rows(w, report, scope);
 	attar_states_remarks(w->times.states, report, "segments of time");
 	thread_times_remark(run, &w->times, report, scope);
+	if (r == 0)
+		r = open_waits_report(run, report, scope,
+			&(struct open_waits_opts){w, is_open_wait, waits_since, 0});
 	if (!attar_run_has_sampler(run))
 		attar_report_remark(report,
 			"the recording has no samples of CPU time: [running] has no stacks");
