@@ -23,6 +23,7 @@ static const struct {
 } defaults[] = {
 	{NULL, "allow-exec", NULL},
 	{"profile", "print-samples", NULL},
+	{"profile", "exclude_pid", "0"}, /* idle CPUs */
 	{"page-faults", "detail", NULL},
 	{"syscalls", "avg", NULL},
 	{"cpu-util", "interval", "1000"},

@@ -139,6 +139,17 @@ def test_profile_prints_each_sample(perf_prof):
     assert 0.6 < len(re.findall(r'^ +\w+ heavy\+', ended.stdout, re.MULTILINE)) / seen < 0.8
 
 
+def test_profile_leaves_out_idle_cpus(perf_prof, tmp_path):
+    """As perf-prof in guests; other excluded processes add to them."""
+    path = tmp_path / 'x.script'
+    path.write_text('# attar script\nevent cpu-clock\n' + ''.join(
+        f'1.00{i} 0 {tid}/{tid} t{tid} cpu-clock\n' for i, tid in enumerate((0, 7, 0, 8))))
+    words = ['profile', '--print-samples', '--input', path]
+    for start, more, shown in ((run, (), ['t0', 't7', 't0', 't8']), (perf_prof, (), ['t7', 't8']),
+                               (perf_prof, ('--exclude_pid', '8'), ['t7'])):
+        assert re.findall(r'^00:\S+  (t\d)', start(*words, *more).stdout, re.MULTILINE) == shown
+
+
 def test_default_interval(perf_prof):
     """oncpu reports each second without -i."""
     with subprocess.Popen([ATTAR, 'oncpu'], executable=ATTAR, stdout=subprocess.PIPE) as attar:
