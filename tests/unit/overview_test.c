@@ -399,15 +399,39 @@ static void test_target_of_the_user(void **state)
 	check_command(f, options);
 }
 
+/* The sources are paused in it, once; those of a recording never. */
+static void test_turn_that_does_not_end(void **state)
+{
+	struct fixture *f = *state;
+	struct duty duty = {.share = 0.004, .is_live = true}, recorded = {.share = 0.004};
+	uint64_t from, to, paused_at;
+
+	for (int i = 0; i < DUTY_TURN_MAX; i++)
+		assert_int_equal(duty_event(&duty, f->sums.run), 0);
+	assert_int_equal(duty.paused_at, 0);
+	assert_int_equal(duty_event(&duty, f->sums.run), 0);
+	paused_at = duty.paused_at;
+	assert_true(paused_at);
+	assert_int_equal(duty_event(&duty, f->sums.run), 0);
+	assert_int_equal(duty.paused_at, paused_at);
+	assert_int_equal(duty_turn(&duty, f->sums.run, 0, &from, &to), DUTY_PAUSED);
+	assert_int_equal(duty.in_turn, 0);
+	assert_int_equal(duty_turn(&duty, f->sums.run, 0, &from, &to), DUTY_RESUMES);
+	assert_int_equal(from, paused_at);
+	for (int i = 0; i < 2 * DUTY_TURN_MAX; i++)
+		assert_int_equal(duty_event(&recorded, f->sums.run), 0);
+	assert_int_equal(recorded.paused_at, 0);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {TEST(test_shares), TEST(test_least_time),
 		TEST(test_locks_beside_sleep), TEST(test_run_delay), TEST(test_block_latency),
 		TEST(test_counts), TEST(test_system), TEST(test_order), TEST(test_short_waits),
-		TEST(test_observed), TEST(test_doubt), TEST(test_one_process_is_not_spread),
-		TEST(test_thread_scheds), TEST(test_running_process),
-		TEST(test_target_of_the_user)};
+		TEST(test_observed), TEST(test_doubt), TEST(test_turn_that_does_not_end),
+		TEST(test_one_process_is_not_spread), TEST(test_thread_scheds),
+		TEST(test_running_process), TEST(test_target_of_the_user)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

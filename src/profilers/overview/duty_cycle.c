@@ -48,9 +48,10 @@ void duty_add(struct duty *duty, struct attar_run *run, uint32_t first)
 {
 	const char *words = attar_run_target_words(run);
 
+	duty->is_live = attar_run_is_live(run);
 	for (uint32_t i = first; i < attar_run_sources(run) && duty->n < DUTY_SOURCES_MAX; i++)
 		duty->sources[duty->n++] = i;
-	if (attar_run_is_live(run) && words && !strstr(words, " -- "))
+	if (duty->is_live && words && !strstr(words, " -- "))
 		raise_priority(duty);
 }
 
@@ -92,6 +93,8 @@ int duty_pause(struct duty *duty, struct attar_run *run)
 	int r = enable(duty, run, false);
 
 	duty->is_flooded = false;
+	if (!duty->began) /* before the first turn */
+		duty->on_since = attar_run_began(run);
 	duty->paused_at = now_of(CLOCK_MONOTONIC);
 	duty->watched += duty->paused_at - duty->on_since;
 	return r;
@@ -140,6 +143,7 @@ int duty_turn(struct duty *duty, struct attar_run *run, uint64_t events, uint64_
 	double costs;
 	int r;
 
+	duty->in_turn = 0;
 	if (!duty->began) { /* what came before was the cost of opening */
 		raise_priority(duty);
 		duty->began = now;

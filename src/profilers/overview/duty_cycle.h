@@ -29,6 +29,8 @@ struct duty {
 	bool is_read;         /* so were the events before the pause */
 	bool is_heavy;        /* reading took a large part of a CPU before the last pause */
 	bool is_flooded;      /* so the next pause begins at the next event */
+	bool is_live;         /* a recording has no turns */
+	uint64_t in_turn;     /* events, since the last turn */
 	int nice;             /* of this thread before the first turn */
 	bool is_raised;       /* its priority is */
 };
@@ -42,13 +44,18 @@ void duty_done(struct duty *duty);
 /* For is_flooded: pauses the sources. Returns 0 or a negative errno. */
 int duty_pause(struct duty *duty, struct attar_run *run);
 
+enum { DUTY_TURN_MAX = 20000 /* events, about 20 ms of CPU time */ };
+
 /*
  * To be called for each event. When reading takes a large part of a CPU, events arrive as fast as
- * they are read, until the rings are full: the sources are paused before the rest is read.
+ * they are read, until the rings are full: the sources are paused before the rest is read. So they
+ * are if a turn does not end, because others delay attar.
  */
 static inline int duty_event(struct duty *duty, struct attar_run *run)
 {
-	return duty->is_flooded ? duty_pause(duty, run) : 0;
+	bool is_late = ++duty->in_turn > DUTY_TURN_MAX && duty->is_live && !duty->paused_at;
+
+	return duty->is_flooded || is_late ? duty_pause(duty, run) : 0;
 }
 
 enum duty_change { DUTY_SAME, DUTY_PAUSED, DUTY_RESUMES };
