@@ -17,6 +17,8 @@
 
 #define MAX_DESCRIPTORS 2048      /* of a process that are looked at */
 #define SCAN_NS         100000000 /* time of a scan, at most; the next one continues */
+#define ANSWER_EACH_NS  500000    /* of programs that connect, after ANSWER_AT_ONCE of them */
+#define ANSWER_AT_ONCE  256
 #define ANSWER_NS       20000000 /* time for new programs, at most; others wait for the next poll */
 
 /* ---- discovery by programs: a socket and request files ---- */
@@ -202,11 +204,6 @@ const char *perfume_collector_variable(const struct perfume_collector *c)
 	return c->variable;
 }
 
-int perfume_collector_fd(const struct perfume_collector *c)
-{
-	return c->socket;
-}
-
 /* ---- finding programs ---- */
 
 /* Returns 1 for a new area, 0 if fd is not an area or is already known. */
@@ -333,10 +330,20 @@ static void keep_caller(struct perfume_collector *c, int caller)
 	c->callers[c->n_callers++] = caller;
 }
 
+/* Other users can connect any number of times. What is left is answered at the next poll. */
+static int has_answer_left(struct perfume_collector *c)
+{
+	uint64_t now = perfume_collector_now();
+
+	if (now - c->answered_to > ANSWER_AT_ONCE * ANSWER_EACH_NS)
+		c->answered_to = now - ANSWER_AT_ONCE * ANSWER_EACH_NS;
+	return now - c->answered_to >= ANSWER_EACH_NS;
+}
+
 static void answer_callers(struct perfume_collector *c)
 {
 	const uint64_t end = perfume_collector_now() + ANSWER_NS;
-	int caller, i, kept = 0, tries;
+	int caller, i, kept = 0;
 
 	for (i = 0; i < c->n_callers; i++)
 		if (handle_caller(c, c->callers[i]))
@@ -344,10 +351,11 @@ static void answer_callers(struct perfume_collector *c)
 		else
 			c->callers[kept++] = c->callers[i];
 	c->n_callers = kept;
-	for (tries = 0; tries < 1000 && perfume_collector_now() < end; tries++) {
+	while (has_answer_left(c) && perfume_collector_now() < end) {
 		caller = accept4(c->socket, NULL, NULL, SOCK_CLOEXEC);
 		if (caller < 0)
 			break;
+		c->answered_to += ANSWER_EACH_NS;
 		if (handle_caller(c, caller))
 			close(caller);
 		else

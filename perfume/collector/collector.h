@@ -108,12 +108,6 @@ void perfume_collector_free(struct perfume_collector *collector);
 const char *perfume_collector_variable(const struct perfume_collector *collector);
 
 /*
- * Returns a descriptor that is readable when a program has connected; perfume_collector_poll then
- * adds the program. Owned by the collector.
- */
-int perfume_collector_fd(const struct perfume_collector *collector);
-
-/*
  * Scans /proc for running programs. Programs that start later connect on their own, except from
  * within containers, so an occasional scan is sufficient. A scan ends after a tenth of a second,
  * and the next one continues where it ended. Returns the number of newly found programs.

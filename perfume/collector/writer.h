@@ -103,6 +103,7 @@ struct perfume_collector {
 	int socket;
 	int callers[MAX_CALLERS];
 	int n_callers;
+	uint64_t answered_to; /* ns; moves on by ANSWER_EACH_NS with each caller */
 	char patterns[AREA_TEXT];
 	char variable[AREA_TEXT + 64];
 	pid_t *pids;

@@ -70,9 +70,7 @@ static int make_cursors(struct attar_stream *s)
 	if (s->epoll_fd < 0)
 		return file_limit_fail(errno, "cannot poll for events");
 	r = add_cursors(s, 0);
-	if (r == 0)
-		r = stream_watch_target(s);
-	return r == 0 && s->shm_source ? stream_watch(s, shm_source_fd(s->shm_source)) : r;
+	return r == 0 ? stream_watch_target(s) : r;
 }
 
 /* Records of a ring are ordered by time before their event is known. */

@@ -178,11 +178,6 @@ int shm_source_target(struct attar_shm_source *shm_source, const struct attar_ta
 	return shm_source->target ? cgroup_hierarchy_find(&shm_source->hierarchy) : 0;
 }
 
-int shm_source_fd(const struct attar_shm_source *shm_source)
-{
-	return perfume_collector_fd(shm_source->collector);
-}
-
 /* ---- kinds of events ---- */
 
 /* The index of the new kind; -ENOMEM. */

@@ -48,7 +48,4 @@ uint64_t shm_source_lost_of_others(const struct attar_shm_source *shm_source, ui
 /* The time in ms after which the rings must be read again, at most max (-1: no limit). */
 int shm_source_nap_ms(const struct attar_shm_source *shm_source, int max);
 
-/* Readable when a new program has registered. */
-int shm_source_fd(const struct attar_shm_source *shm_source);
-
 #endif

@@ -6,6 +6,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -69,6 +70,23 @@ class Trace:
             return False
         self.seconds = time.monotonic() - self.began
         return True
+
+
+# Connects to the socket at which programs register, in four processes.
+CONNECT = '''
+import os, signal, socket, sys
+signal.signal(signal.SIGALRM, signal.SIG_DFL)
+print('begins', flush=True)
+for _ in range(3):
+    if not os.fork():
+        break
+signal.alarm(60)
+while True:
+    s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    s.setblocking(False)
+    s.connect_ex(chr(0) + sys.argv[1])
+    s.close()
+'''
 
 
 @pytest.fixture
@@ -164,6 +182,41 @@ def test_events_that_are_disabled_again_and_again_delay_nothing(hostile, calm):
     hostile('relock', 500)
     attack = Trace('-d', '4s').end()
     assert attack.process.returncode == 0 and attack.seconds < calm.seconds + 3 + 0.8
+
+
+def cpu_time(pid):
+    with open(f'/proc/{pid}/stat', encoding='ascii') as stat:
+        return sum(map(int, stat.read().rsplit(')', 1)[1].split()[11:13])) / 100
+
+
+def listeners():
+    with open('/proc/net/unix', encoding='ascii') as sockets:
+        return re.findall(r' 00010000 .*@(perfume-\w+)', sockets.read())
+
+
+def test_connections_without_a_program_cost_little(nobody):
+    """A program of root that starts meanwhile is found."""
+    before = set(listeners())
+    attack = Trace('-d', '60s')
+    wait_until(lambda: set(listeners()) - before, 'the socket of attar')
+    name, = set(listeners()) - before
+    crowd = nobody.start(sys.executable, '-c', CONNECT, name, stdout=subprocess.PIPE,
+                         start_new_session=True)
+    crowd.stdout.readline()
+    try:
+        used, begin = cpu_time(attack.process.pid), time.monotonic()
+        time.sleep(3)  # the attack goes on
+        share = (cpu_time(attack.process.pid) - used) / (time.monotonic() - begin)
+        emit = subprocess.Popen([workload('emit'), 'forever'], stdout=subprocess.DEVNULL,
+                                env=dict(os.environ, PERFUME_RING='1'))
+        wait_until(lambda: attack.count(' user_events:e2e_tick ') >= 20, 'events of root are seen')
+        emit.kill()
+        emit.wait()
+    finally:
+        os.killpg(crowd.pid, signal.SIGKILL)
+        attack.process.send_signal(signal.SIGINT)
+    attack.end()
+    assert share < 0.06
 
 
 def test_many_descriptors_delay_nothing(hostile, calm):

@@ -190,12 +190,10 @@ static int count_programs(struct user_events *u, uint64_t end)
 		return file_limit_fail(-r, "cannot listen to programs");
 	r = perfume_collector_scan(collector);
 	for (uint64_t now = 0; r >= 0 && now < end && !signals_taken(); now = base_now()) {
-		struct pollfd fd = {.fd = perfume_collector_fd(collector), .events = POLLIN};
-
 		r = perfume_collector_poll(collector, 0);
 		while (r >= 0 && perfume_collector_next(collector, &event) > 0)
 			r = count_event(u, event.source);
-		poll(&fd, 1, POLL_MS);
+		poll(NULL, 0, POLL_MS);
 	}
 	perfume_collector_stats(collector, &stats);
 	u->lost = stats.lost + stats.lost_no_ring;
