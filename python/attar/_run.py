@@ -16,9 +16,9 @@ _Self = TypeVar('_Self', bound='_Driven')
 class _Driven:
     """What runs of both kinds share: options, start, end."""
 
-    def __init__(self, function, profiler, words, command):
+    def __init__(self, function, profiler, words, command, is_script=False):
         self._name = function
-        self._run = _attar.Run(profiler.encode() if profiler else None)
+        self._run = _attar.Run(profiler.encode() if profiler else None, is_script)
         self._started = self._over = False
         self._tree = False
         self._status = None
@@ -128,8 +128,8 @@ class Events(_Driven):
 
     POLL_S = 0.1  # rings are read at least so often
 
-    def __init__(self, words, command=None):
-        super().__init__('events', None, words, command)
+    def __init__(self, words, command=None, is_script=False):
+        super().__init__('events', None, words, command, is_script)
         self._current = iter(())
         self._losses = []
 

@@ -78,7 +78,7 @@ class CommandLine:
 
     def _take_more(self, words):
         """perf-prof: without --, options after the script are those of the run."""
-        check, rest = _attar.Run(None), []
+        check, rest = _attar.Run(None, True), []
         while words:
             try:
                 used = self._take_option(check, words) if re.match('-.', words[0]) else 0
@@ -110,7 +110,7 @@ class CommandLine:
 
     def _take_options(self, words):
         """Set the options before the script in a run, for their errors; return the rest."""
-        check = _attar.Run(None)
+        check = _attar.Run(None, True)
         while words and words[0].startswith('-') and len(words[0]) > 1:
             if words[0] == '--':
                 self.ended = True
@@ -143,7 +143,7 @@ class ScriptEvents(Events):
     """Events with options as words of a command line."""
 
     def __init__(self, line):
-        super().__init__([], line.command)
+        super().__init__([], line.command, True)
         for word, following in line.options:
             self._run.set_word(os.fsencode(word),
                                None if following is None else os.fsencode(following))

@@ -156,14 +156,16 @@ static PyObject *run_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
 	const char *name = NULL;
 	struct run *self;
-	int r;
+	int is_script = 0, r;
 
-	if (!PyArg_ParseTuple(args, "O&", native_optional, &name))
+	if (!PyArg_ParseTuple(args, "O&|p", native_optional, &name, &is_script))
 		return NULL;
 	self = (struct run *)PyType_GenericAlloc(type, 0);
 	if (!self)
 		return NULL;
 	self->events = events_profiler;
+	if (is_script)
+		self->events.name = "python"; /* in messages */
 	self->kinds = PyList_New(0);
 	r = name ? attar_run_new(name, &self->run) : attar_run_from(&self->events, &self->run);
 	if (r < 0)

@@ -39,18 +39,38 @@ static bool begins_operand(char c)
 	return isdigit((unsigned char)c) || (c && strchr(" \t(+-~!'\"$.", c));
 }
 
+/*
+ * A list of processes or CPUs does not begin with a minus: -p $(pidof x) without such a process
+ * takes the next option for its value.
+ */
+static int check_next(const struct attar_option *o, const char *word, const char *next)
+{
+	bool is_pid = o && o->complete && !strcmp(o->complete, "pid");
+	bool is_list = is_pid || (o && o->complete && !strcmp(o->complete, "cpu"));
+
+	if (!is_list || !next || next[0] != '-')
+		return 0;
+	return attar_fail(-EINVAL, "%s needs a value, but '%s' follows" ATTAR_FIX "%s %s%s", word,
+		CLIP(next), word, o->value, is_pid ? " (pidof(1) found no process?)" : "");
+}
+
 /* These return the number of words used, or a negative errno. */
 
 static int set_long(struct attar_run *run, const char *word, const char *next)
 {
 	const char *equals = strchr(word, '=');
 	char *name _cleanup_free_ = equals ? strndup(word, (size_t)(equals - word)) : strdup(word);
+	const struct attar_option *o;
 	bool separate;
 	int r;
 
 	if (!name)
 		return base_oom();
-	separate = !equals && takes_next(run, options_find(run, name, NULL), next);
+	o = options_find(run, name, NULL);
+	separate = !equals && takes_next(run, o, next);
+	r = separate ? check_next(o, word - 2, next) : 0;
+	if (r < 0)
+		return r;
 	r = attar_run_set(run, name, equals ? equals + 1 : separate ? next : NULL);
 	return r < 0 ? r : 1 + separate;
 }
@@ -73,6 +93,11 @@ static int set_letters(struct attar_run *run, const char *word, const char *next
 				"no such option -%c" ATTAR_FIX "'attar %s -h' lists them", *p,
 				run->profiler->name);
 		if (takes_value(o)) {
+			const char letter[] = {'-', *p, '\0'};
+
+			r = p[1] ? 0 : check_next(o, letter, next);
+			if (r < 0)
+				return r;
 			r = attar_run_set(run, o->name, p[1] ? p + 1 : next);
 			return r < 0 ? r : 1 + !p[1];
 		}

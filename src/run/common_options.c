@@ -17,6 +17,7 @@ const struct attar_option common_target_options[] = {
 		.complete = "pid"),
 	ATTAR_FLAG(T, no_children, 0, "no-children",
 		"watch only the processes of --pids, or the command, but not their children"),
+	ATTAR_FLAG(T, no_inherit, 0, "no-inherit", NULL),
 	ATTAR_JOINED(T, cgroups, 0, "cgroups", "LIST",
 		"watch these control groups (paths below the root; * and ? match); may be repeated",
 		.complete = "cgroup"),
@@ -37,8 +38,7 @@ const struct attar_option common_unwind_options[] = {
 		"--call-graph METHOD"),
 	ATTAR_FLAG(T, inline_functions, 0, "inline",
 		"show functions that the compiler inlined as separate functions"),
-	ATTAR_FLAG(T, lines, 0, "lines", "distinguish the source lines of a function"),
-	{0}};
+	ATTAR_FLAG(T, lines, 0, "lines", "distinguish the source lines of a function"), {0}};
 
 const struct attar_option common_stack_options[] = {
 	ATTAR_FLAG(T, exclude_user, 0, "exclude-user", "exclude user code"),
@@ -77,6 +77,7 @@ const struct attar_option common_run_options[] = {
 		"print attar's own CPU usage on stderr at this interval", .bare = 1000000,
 		.min = 1000000),
 	ATTAR_FLAG(T, order, 0, "order", NULL),     /* events are always in order of time */
+	ATTAR_FLAG(T, order, 0, "no-order", NULL),  /* they cost nothing more */
 	ATTAR_FLAG(T, inherit, 0, "inherit", NULL), /* new children are always watched */
 	ATTAR_FLAG(T, inherit, 0, "ptrace", NULL),  /* also without ptrace(2) */
 	ATTAR_FLAG(

@@ -315,6 +315,15 @@ static int open_profiler(struct attar_run *run)
 	return r;
 }
 
+/* Whether --no-inherit has children to leave out. */
+static bool can_leave_children(const struct attar_run *run)
+{
+	const struct common_opts *o = &run->opts;
+
+	return o->pids ||
+	       (run->command.argv && !o->all_cpus && !o->cpus && !o->tids && !o->cgroups);
+}
+
 static int begin(struct attar_run *run, const struct attar_run_hooks *hooks, const char *function)
 {
 	if (run->phase != RUN_NEW)
@@ -329,6 +338,7 @@ static int begin(struct attar_run *run, const struct attar_run_hooks *hooks, con
 
 	if (r == 0)
 		r = attar_run_set_preset(run);
+	run->opts.no_children |= run->opts.no_inherit && can_leave_children(run);
 	if (r == 0 && run->opts.no_children && !run->opts.pids && !run->command.argv)
 		r = attar_fail(-EINVAL,
 			"--no-children requires --pids or a command: children are watched only "

@@ -68,8 +68,7 @@ static int add_common(struct attar_run *run, const char *title, const struct att
 int options_init(struct attar_run *run)
 {
 	const struct attar_profiler *profiler = run->profiler;
-	bool unwinds =
-		profiler->uses & ATTAR_USES_STACKS || named(profiler->options, "call-graph");
+	bool unwinds = profiler->uses & ATTAR_USES_STACKS || named(profiler->options, "call-graph");
 	int r = 0;
 
 	if (profiler->options)
@@ -159,10 +158,26 @@ const struct attar_option *options_find(
 	return strcmp(name, "call-graph") ? NULL : options_find(run, "unwind", ret_state);
 }
 
+/* Options of perf-prof that attar has no like of: what to use instead. */
+static const struct {
+	const char *name, *fix;
+} others[] = {{"python-callchain", "functions of Python 3.12 and later are in the user stacks (-g) "
+				   "of a program that runs with python3 -X perf"}};
+
 static int unknown(struct attar_run *run, const char *name)
 {
+	const struct attar_option *flag =
+		strncmp(name, "no-", 3) ? NULL : options_find(run, name + 3, NULL);
 	struct suggest s = {.word = name};
 
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+		if (!strcmp(name, others[i].name))
+			return attar_fail(-ENOENT, "no such option --%s;" ATTAR_FIX "%s", name,
+				others[i].fix);
+	if (flag && flag->type == ATTAR_OPTION_FLAG)
+		return attar_fail(-ENOENT,
+			"no such option --%s;" ATTAR_FIX "leave it out: --%s is off by default",
+			CLIP(name), flag->name);
 	for (const struct attar_option_group *g = run->options.groups; g->title; g++)
 		for (const struct attar_option *o = g->options; o && o->name; o++)
 			if (o->help)

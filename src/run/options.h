@@ -18,6 +18,7 @@ struct common_opts {
 	const char *cpus, *pids, *tids, *cgroups;
 	bool all_cpus;
 	bool no_children;  /* of pids and the command */
+	bool no_inherit;   /* the same where there are any: accepted for scripts */
 	const char *input; /* a recording */
 	/* other machines */
 	const char *push;

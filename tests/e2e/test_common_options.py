@@ -14,6 +14,7 @@ from command import ATTAR, as_nobody, run, workload
 # Those that a run accepts; what most of them do is tested where it belongs.
 ACCEPTED = [
     '-C 0', '--cpus 0', '-p 1', '--pids 1', '-t 1', '--tids 1', '--cgroups /', '--inherit',
+    '--no-inherit', '--no-order',
     '-i 100', '--interval 100', '-d 1ms', '-o {tmp}/x.txt', '--output {tmp}/x.txt', '--order',
     '-m 64', '--mmap-pages 64', '--watermark 50', '-N 1', '--exit-N 1', '--monotonic',
     '--clock-offset 0x10', '--usage-self 1000', '--sampling-limit 1000000',

@@ -159,7 +159,8 @@ def test_grandchildren_of_a_recording(spawn, tmp_path, root):
         pid = [c['name'] for c in section['columns']].index('tid')
         pids += [row[pid] for row in section['rows']]
     assert len(children) == 2 and sum(pid in children for pid in pids) > 5
-    for args, tree in (([], children | {process.pid}), (['--no-children'], {process.pid})):
+    for args, tree in (([], children | {process.pid}), (['--no-children'], {process.pid}),
+                       (['--no-inherit'], {process.pid})):
         found = json.loads(run('profile', '--format', 'json', '--input', data, '-p', process.pid,
                                *args).stdout)
         assert sum(row['samples'] for row in rows(found, 'functions')) == sum(

@@ -32,6 +32,30 @@ MISTAKES = [
     (['profile', '--zzzzzzzz'], USAGE,
      r"attar: no such option --zzzzzzzz: 'attar profile -h' lists them"),
     (['profile', '-Z'], USAGE, r"attar: no such option -Z: 'attar profile -h' lists them"),
+    (['trace', '--python-callchain'], USAGE,
+     r'attar: no such option --python-callchain; functions of Python 3\.12 and later are in the '
+     r'user stacks \(-g\) of a program that runs with python3 -X perf'),
+    (['stat', '--no-perins'], USAGE,
+     r'attar: no such option --no-perins; leave it out: --perins is off by default'),
+    (['oncpu', '-p', '-i', '1000'], USAGE,
+     r"attar: -p needs a value, but '-i' follows: -p LIST \(pidof\(1\) found no process\?\)"),
+    (['oncpu', '-t', '--perins'], USAGE,
+     r"attar: -t needs a value, but '--perins' follows: -t LIST .*"),
+    (['oncpu', '--cpus', '-i', '1000'], USAGE,
+     r"attar: --cpus needs a value, but '-i' follows: --cpus LIST"),
+    (['multi-trace', '-e', 'cpu-clock', '--impl', 'call'], USAGE,
+     r'attar: --impl call is of calls within calls: use the profiler nested-trace with '
+     r'--impl call'),
+    (['multi-trace', '-e', 'cpu-clock', '--impl', 'kmemprof'], USAGE,
+     r'attar: --impl kmemprof is another profiler: use kmemprof, with the events of allocations '
+     r'and of frees in two -e options'),
+    (['multi-trace', '--impl', 'all'], USAGE,
+     r"attar: --impl: 'all' is not one of delay, pair, syscalls"),
+    (['nested-trace', '-e', 'irq:softirq_entry,irq:softirq_exit', '--impl', 'pair'], USAGE,
+     r"attar: --impl: 'pair' is not one of delay, call, call-delay; multi-trace has it"),
+    (['rundelay', '-e', 'sched:sched_wakeup'], USAGE,
+     r'attar: rundelay: events for the start and the end of delays are needed: give two -e '
+     r'options, or none for the usual events of the scheduler'),
     (['profile', '-F', '0'], USAGE, r'attar: --freq: 0 is too small: the minimum is 1'),
     (['profile', '-F', '10000000'], USAGE,
      r'attar: --freq: 10000000 is more than the \d+ samples per second that the kernel allows '

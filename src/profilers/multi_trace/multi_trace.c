@@ -245,10 +245,16 @@ static int events_open(struct attar_run *run, struct multi_trace *m)
 		r = add_stage(run, m, m->texts.at[i]);
 	if (r < 0)
 		return r;
+	if (m->n_stages < 2 && m->tasks && attar_run_profiler(run)->preset) /* rundelay */
+		return attar_fail(-EINVAL,
+			"%s: events for the start and the end of delays are needed" ATTAR_FIX
+			"give two -e options, or none for the usual events of the scheduler",
+			attar_run_profiler(run)->name);
 	if (m->n_stages < 2 && !(m->cycle && m->n_stages))
 		return attar_fail(-EINVAL,
-			"multi-trace needs events for the start and the end of pairs" ATTAR_FIX
-			"give two -e options, or one and --cycle");
+			"%s needs events for the start and the end of pairs" ATTAR_FIX
+			"give two -e options, or one and --cycle",
+			attar_run_profiler(run)->name);
 	for (uint32_t i = 0; i < m->n_events; i++)
 		m->has_hosts |= m->events[i].host || m->events[i].is_guest;
 	if (m->has_hosts && m->tasks)
@@ -388,6 +394,15 @@ static int find_impl(struct multi_trace *m)
 			m->impl = impls[i];
 			return 0;
 		}
+	if (!strcmp(m->impl_name, "call") || !strcmp(m->impl_name, "call-delay"))
+		return attar_fail(-EINVAL,
+			"--impl %s is of calls within calls" ATTAR_FIX
+			"use the profiler nested-trace with --impl %s",
+			m->impl_name, m->impl_name);
+	if (!strcmp(m->impl_name, "kmemprof"))
+		return attar_fail(-EINVAL, "--impl kmemprof is another profiler" ATTAR_FIX
+					   "use kmemprof, with the events of allocations and of "
+					   "frees in two -e options");
 	return attar_fail(
 		-EINVAL, "--impl: '%s' is not one of delay, pair, syscalls", m->impl_name);
 }

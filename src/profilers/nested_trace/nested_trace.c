@@ -356,6 +356,11 @@ static int find_impl(struct nested_trace *t)
 			t->impl = (enum nested_impl)i;
 			return 0;
 		}
+	if (!strcmp(t->impl_name, "pair") || !strcmp(t->impl_name, "syscalls"))
+		return attar_fail(-EINVAL,
+			"--impl: '%s' is not one of delay, call, call-delay;" ATTAR_FIX
+			"multi-trace has it",
+			t->impl_name);
 	return attar_fail(
 		-EINVAL, "--impl: '%s' is not one of delay, call, call-delay", t->impl_name);
 }
