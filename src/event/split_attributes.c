@@ -91,11 +91,51 @@ static int missing_slash(struct parser *parser, const char *at)
 		"missing closing '/'" ATTAR_FIX "the syntax is EVENT/FILTER/ATTRIBUTE/.../");
 }
 
-/* Finds the end of the part at `at`; *ret_next is after its slash. */
-static int find_end(struct parser *parser, const char *open, const char *at, const char **ret_end,
-	const char **ret_next)
+/* The options of a profiler, "-F 500 -g": neither filters nor attributes begin with a dash. */
+static bool are_options(const char *at)
 {
-	const char *slash = list_find(at, "/"), *bad = slash ? NULL : list_unclosed(at);
+	while (isspace((unsigned char)*at))
+		at++;
+	return *at == '-';
+}
+
+/* Whether a path that is the value of an option begins at the slash: "-d /dev/sda". */
+static bool begins_path(const char *at, const char *slash)
+{
+	const char *p = slash, *word = slash + 1;
+
+	if (p == at || (!isspace((unsigned char)p[-1]) && p[-1] != '='))
+		return false;
+	while (p > at && isspace((unsigned char)p[-1]))
+		p--;
+	while (p > at && !isspace((unsigned char)p[-1]))
+		p--;
+	while (is_name_char(*word))
+		word++;
+	return *p == '-' && word > slash + 1 && *word == '/' && is_name_char(word[1]);
+}
+
+/* The slash that ends the options of a profiler: after a path, the one that ends its last word. */
+static const char *options_end(const char *at)
+{
+	const char *slash = list_find(at, "/");
+
+	while (slash && begins_path(at, slash)) {
+		const char *p = slash;
+
+		while (*p && !isspace((unsigned char)*p) && !(*p == '/' && strchr(",}:", p[1])))
+			p++;
+		slash = *p == '/' ? p : list_find(p, "/");
+	}
+	return slash;
+}
+
+/* Finds the end of the part at `at`; *ret_next is after its slash. */
+static int find_end(struct parser *parser, const char *open, const char *at, bool is_options,
+	const char **ret_end, const char **ret_next)
+{
+	const char *slash = is_options ? options_end(at) : list_find(at, "/");
+	const char *bad = slash ? NULL : list_unclosed(at);
 
 	if (bad)
 		return parser_fail(parser, bad, -EINVAL, "missing closing %s for this %c",
@@ -107,7 +147,7 @@ static int find_end(struct parser *parser, const char *open, const char *at, con
 		return missing_slash(parser, open);
 	*ret_end = slash ? slash : at + strlen(at);
 	*ret_next = slash ? slash + 1 : *ret_end;
-	bad = next_event(at, *ret_end);
+	bad = is_options ? NULL : next_event(at, *ret_end);
 	return bad ? missing_slash(parser, bad) : 0;
 }
 
@@ -153,7 +193,8 @@ int parts_parse(struct parser *parser, bool has_filter, struct parts *ret_parts)
 	for (bool first = true; r == 0 && (first || !ends_event(parser->p)); first = false) {
 		const char *at = parser->p, *end;
 
-		r = find_end(parser, open, at, &end, &parser->p);
+		r = find_end(
+			parser, open, at, first && has_filter && are_options(at), &end, &parser->p);
 		if (r < 0)
 			break;
 		trim(&at, &end);

@@ -174,8 +174,27 @@ def test_events_within_calls_of_a_key(tmp_path):
                       '-k', 'id')
     assert tree(found) == [(0, 'f:b_entry', 1), (1, 'm', 1)]
     path = tmp_path / 'test.script'
-    refused = run('nested-trace', '--input', path, *marks[:4], '-k', 'id')
-    assert refused.returncode == 2 and "no such field or variable 'id'" in refused.stderr
+    path.write_text('# attar script\n' + SAMPLES)
+    calls = ['-e', 'f:a_entry//alias=a/,f:a_exit', '-e', 'f:b_entry//alias=b/,f:b_exit']
+    for event, sentence in (('profile//key=id/', "no such field or variable 'id'"),
+                            ('x:mark//untraced/key=no/', "no such field or variable 'no'")):
+        refused = run('nested-trace', '--input', path, *calls, '-e', event, '-k', 'id')
+        assert refused.returncode == 2 and sentence in refused.stderr
+    refused = run('nested-trace', '--input', path, *marks[:2], '-k', 'no')
+    assert refused.returncode == 2 and "no such field or variable 'no'" in refused.stderr
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize('words', [['-k', 'id'], ['-k', 'id', '-p', '7']])
+@pytest.mark.parametrize('first', [False, True])
+def test_events_without_the_key_are_in_the_calls_of_their_thread(tmp_path, words, first):
+    """A sample of another thread on the CPU of the call is in no call."""
+    text = SAMPLES.replace('1.000000003 1 7/8', '1.000000003 0 7/8')
+    events = ['-e', 'f:a_entry//alias=a/,f:a_exit', '-e', 'f:b_entry//alias=b/,f:b_exit']
+    profile = ['-e', 'profile/-F 500/untraced/']
+    found = of_script(tmp_path, text, 'nested-trace',
+                      *(profile + events if first else events + profile), *words)
+    assert tree(found) == [(0, 'a', 1), (1, 'profile', 1), (1, 'b', 1), (2, 'profile', 2)]
 
 
 @pytest.mark.quick

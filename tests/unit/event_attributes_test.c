@@ -13,7 +13,8 @@ static struct attar_catalog *catalog;
 
 static int setup(void **state)
 {
-	static const char *const profilers[] = {"profile", "trace", "bpf:kvm_exit", NULL};
+	static const char *const profilers[] = {
+		"profile", "trace", "bpf:kvm_exit", "blktrace", NULL};
 	struct attar_catalog_opts opts = {.size = sizeof(opts), .profilers = profilers};
 	const char *root = folder_make();
 	char sys[128], tracing[128];
@@ -271,6 +272,44 @@ static void test_profilers(void **state)
 		"column 19: no attribute 'untracd': did you mean 'untraced'?");
 }
 
+/* A path after an option has slashes, and a list of events commas. */
+static void test_profiler_options(void **state)
+{
+	static const struct {
+		const char *text, *last, *attribute;
+		size_t n_arguments, n_events;
+	} cases[] = {
+		{"blktrace/-d /dev/sda --than 10ms/", "10ms", NULL, 4, 1},
+		{"blktrace/-d /dev/sda/", "/dev/sda", NULL, 2, 1},
+		{"blktrace/-d /dev/sda", "/dev/sda", NULL, 2, 1},
+		{"blktrace/-d /dev/sda/,sched:sched_switch", "/dev/sda", NULL, 2, 2},
+		{"{blktrace/-d /dev/sda/}", "/dev/sda", NULL, 2, 1},
+		{"blktrace/--device=/dev/sda -m 8/untraced/", "8", "untraced", 3, 1},
+		{"blktrace/-d \"/dev/sda\"/untraced/", "/dev/sda", "untraced", 2, 1},
+		{"blktrace/-d sda/untraced/alias=x/", "sda", "untraced", 2, 1},
+		{"profile/-F 500 /untraced/", "500", "untraced", 2, 1},
+		{"profile/-g /untraced/", "-g", "untraced", 1, 1},
+		{"trace/-e sched:sched_switch,sched:sched_wakeup -F 5/untraced/", "5", "untraced",
+			4, 1},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct attar_event_list *list = parse(cases[i].text);
+		const struct attar_event_spec *e = list->at;
+
+		assert_int_equal(list->n, cases[i].n_events);
+		assert_int_equal(e->n_arguments, cases[i].n_arguments);
+		assert_string_equal(e->arguments[e->n_arguments - 1], cases[i].last);
+		if (cases[i].attribute)
+			assert_string_equal(e->options[0].name, cases[i].attribute);
+		else
+			assert_int_equal(e->n_options, 0);
+		attar_event_list_free(list);
+	}
+	refuse("profile/-F 500,sched:sched_switch", -EINVAL,
+		"column 8: missing closing '/': the syntax is EVENT/FILTER/ATTRIBUTE/.../");
+}
+
 static void test_bad_attributes(void **state)
 {
 	refuse("sched:sched_switch//stak/", -EINVAL,
@@ -366,9 +405,11 @@ int main(void)
 		cmocka_unit_test(test_expressions_of_attributes),
 		cmocka_unit_test(test_letters_before_attributes),
 		cmocka_unit_test(test_profilers),
+		cmocka_unit_test(test_profiler_options),
+		cmocka_unit_test(test_profiler_options),
 		cmocka_unit_test(test_bad_attributes),
 		cmocka_unit_test(test_unbalanced),
-			cmocka_unit_test(test_excerpt),
+		cmocka_unit_test(test_excerpt),
 	};
 
 	return cmocka_run_group_tests_name("event_attributes", tests, setup, teardown);

@@ -41,6 +41,7 @@ static int learn(struct attar_run *run, void *self, uint32_t source, void *event
 	struct nested_trace *t = self;
 	const struct nested_event *asked = by_source_asked(&t->events, spec);
 	struct nested_event *e = event;
+	int r;
 
 	if (asked) {
 		e->function = asked->function;
@@ -52,7 +53,13 @@ static int learn(struct attar_run *run, void *self, uint32_t source, void *event
 		e->is_exit = t->n_asked++ % 2;
 	}
 	e->name = attar_run_source_name(run, source);
-	return keys_compile(run, source, "key", t->key, ATTAR_EXPR_KEY, &e->key);
+	r = keys_compile(run, source, "key", t->key, ATTAR_EXPR_KEY, &e->key);
+	if (r == -EINVAL && accompanies(spec) && !attar_spec_get_option(spec, "key")) {
+		attar_error_clear(); /* it is assigned by its thread */
+		r = 0;
+	}
+	t->has_keys |= e->key != NULL;
+	return r;
 }
 
 static void forget(void *event)
@@ -73,12 +80,29 @@ const char *nested_trace_function(const struct nested_trace *t, uint32_t functio
 
 /* ---- keys ---- */
 
+/* Each CPU has an idle thread, all with the number 0. */
+static uint64_t thread_number(const struct attar_event *ev)
+{
+	return ev->thread && ev->thread->tid ? ev->thread->serial : UINT64_C(1) << 63 | ev->cpu;
+}
+
 static uint64_t instance(const struct nested_trace *t, const struct attar_event *ev)
 {
-	if (!t->by_thread)
-		return ev->cpu;
-	/* each CPU has an idle thread, all with the number 0 */
-	return ev->thread->tid ? ev->thread->serial : UINT64_C(1) << 63 | ev->cpu;
+	return t->by_thread ? thread_number(ev) : ev->cpu;
+}
+
+/* The key of the newest call of a thread, for events without the fields of the keys. */
+struct newest_key {
+	size_t size;
+	char bytes[ATTAR_KEY_MAX];
+};
+
+static struct newest_key *newest_key(struct nested_trace *t, const struct attar_event *ev)
+{
+	uint64_t thread = thread_number(ev);
+	struct attar_keyrow *row = attar_keytable_at(t->newest, &thread, sizeof(thread));
+
+	return row ? row->value : NULL;
 }
 
 static size_t key_of(const struct nested_trace *t, const struct nested_event *e,
@@ -96,6 +120,26 @@ static size_t key_of(const struct nested_trace *t, const struct nested_event *e,
 	attar_event_get_expr_record(ev, &record);
 	n = attar_expr_key(e->key, &record, key, ATTAR_EXPR_KEY_MAX);
 	return n < ATTAR_KEY_MAX ? n : ATTAR_KEY_MAX;
+}
+
+static size_t key_of_event(struct nested_trace *t, const struct nested_event *e,
+	const struct attar_event *ev, char key[ATTAR_EXPR_KEY_MAX])
+{
+	bool is_keyless = t->has_keys && !e->key;
+	struct newest_key *newest = t->has_keys ? newest_key(t, ev) : NULL;
+	size_t n;
+
+	if (is_keyless) {
+		if (newest)
+			memcpy(key, newest->bytes, newest->size);
+		return newest ? newest->size : 0;
+	}
+	n = key_of(t, e, ev, key);
+	if (newest && !e->is_exit && !nested_accompanies(e->function)) {
+		memcpy(newest->bytes, key, n);
+		newest->size = n;
+	}
+	return n;
 }
 
 /* ---- the tree ---- */
@@ -305,9 +349,9 @@ static int on_event(struct attar_run *run, void *self, const struct attar_event 
 
 	if (r < 0)
 		return r;
-	n = key_of(t, e, ev, key);
+	n = key_of_event(t, e, ev, key);
 	if (nested_accompanies(e->function)) {
-		row = attar_keytable_find(t->open, key, n);
+		row = n ? attar_keytable_find(t->open, key, n) : NULL;
 		return row ? add_event(run, t, e, ev, row->value) : 0;
 	}
 	row = attar_keytable_at(t->open, key, n);
@@ -418,14 +462,18 @@ static bool all_of_programs(struct attar_run *run)
 
 static int check_keys(const struct nested_trace *t)
 {
-	const struct nested_event *first = by_source_at(&t->events, 0), *e;
+	const struct nested_event *first = NULL, *e;
 
-	for (uint32_t i = 1; (e = by_source_at(&t->events, i)); i++)
+	for (uint32_t i = 0; (e = by_source_at(&t->events, i)); i++) {
+		if (!e->key && nested_accompanies(e->function))
+			continue;
+		first = first ?: e;
 		if (!keys_are_alike(first->key, e->key))
 			return attar_fail(-EINVAL,
 				"the keys of '%s' and '%s' have different types;" ATTAR_FIX
 				"set key= of each event, or -k",
 				first->name, e->name);
+	}
 	return 0;
 }
 
@@ -462,6 +510,11 @@ static int nested_trace_open(struct attar_run *run, void *self)
 		.value_size = sizeof(struct nested_node),
 		.key_max = sizeof(struct nested_node_key),
 		.keys_max = NODES_MAX};
+	const struct attar_keytable_opts newest = {.size = sizeof(newest),
+		.sums = 1,
+		.value_size = sizeof(struct newest_key),
+		.key_max = sizeof(uint64_t),
+		.keys_max = KEYS_MAX};
 	struct nested_trace *t = self;
 	int r = find_impl(t);
 
@@ -483,6 +536,8 @@ static int nested_trace_open(struct attar_run *run, void *self)
 		r = heatmap_new(run, t->heatmap_path, &t->heatmap);
 	if (r == 0)
 		r = attar_keytable_new(&open, &t->open);
+	if (r == 0)
+		r = attar_keytable_new(&newest, &t->newest);
 	return r < 0 ? r : attar_keytable_new(&nodes, &t->nodes);
 }
 
@@ -492,6 +547,7 @@ static void nested_trace_close(void *self)
 
 	by_source_done(&t->events);
 	attar_keytable_free(t->open);
+	attar_keytable_free(t->newest);
 	attar_keytable_free(t->nodes);
 	heatmap_free(t->heatmap);
 }

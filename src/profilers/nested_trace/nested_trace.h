@@ -69,6 +69,8 @@ struct nested_trace {
 	uint32_t n_asked;     /* entries and exits of -e */
 	uint32_t n_accompany; /* events of -e that are neither */
 	struct attar_keytable *open, *nodes;
+	struct attar_keytable *newest; /* the key of the newest call, by thread */
+	bool has_keys;                 /* any event has a key that is an expression */
 	uint64_t n_keys;
 	uint32_t n_nodes;
 	uint64_t unreturned, exited, uncalled, deep, lost;
