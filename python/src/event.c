@@ -418,6 +418,13 @@ static PyObject *event_print(PyObject *event, PyObject *args, PyObject *keywords
 	return result;
 }
 
+static int event_assign(PyObject *self, PyObject *name, PyObject *value)
+{
+	PyErr_Format(PyExc_AttributeError,
+		"'%U': members of events cannot be assigned; use a variable", name);
+	return -1;
+}
+
 static PyMethodDef event_methods[] = {
 	METHOD("get", event_get, METH_VARARGS, "The value of a name, or the second argument."),
 	METHOD("keys", event_keys, METH_NOARGS, "Names of the fields and of the sample."),
@@ -430,10 +437,11 @@ static PyMethodDef event_methods[] = {
 	{NULL, NULL, 0, NULL}};
 
 static PyType_Slot event_slots[] = {{Py_tp_new, native_no_new}, {Py_tp_dealloc, event_free},
-	{Py_tp_getattro, event_attribute}, {Py_mp_subscript, event_item},
-	{Py_mp_length, event_length}, {Py_sq_contains, event_contains}, {Py_tp_iter, event_iterate},
-	{Py_tp_str, event_str}, {Py_tp_repr, event_repr}, {Py_tp_hash, event_hash},
-	{Py_tp_methods, event_methods}, {Py_tp_getset, event_getters},
+	{Py_tp_getattro, event_attribute}, {Py_tp_setattro, event_assign},
+	{Py_mp_subscript, event_item}, {Py_mp_length, event_length},
+	{Py_sq_contains, event_contains}, {Py_tp_iter, event_iterate}, {Py_tp_str, event_str},
+	{Py_tp_repr, event_repr}, {Py_tp_hash, event_hash}, {Py_tp_methods, event_methods},
+	{Py_tp_getset, event_getters},
 	{Py_tp_doc, (char *)"An event. Fields are attributes; those of its sample begin with _."},
 	{0, NULL}};
 

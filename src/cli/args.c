@@ -89,6 +89,11 @@ int args_parse(struct attar_run *run, int argc, char **argv, struct args *ret_ar
 				return r;
 			continue;
 		}
+		if (!strcmp(arg, "help"))
+			return attar_fail(-EINVAL,
+				"'help' shows the events of -e, which is missing;" ATTAR_FIX
+				"'attar help %s' shows the manual page",
+				attar_run_profiler(run)->name);
 		if (arg[0] != '-' || !arg[1])
 			return attar_fail(-EINVAL,
 				"'%s' is not an option;" ATTAR_FIX

@@ -9,8 +9,8 @@
 #include "base/buf.h"
 #include "expr/filter.h"
 
-int kernel_filter_text(const struct attar_event_spec *spec, const char *filter, bool keeps_own,
-	char **ret_text)
+int kernel_filter_text(
+	const struct attar_event_spec *spec, const char *filter, bool keeps_own, char **ret_text)
 {
 	bool excludes_own = spec->kind == ATTAR_EVENT_TRACEPOINT && !keeps_own;
 	int n = 0;
@@ -35,6 +35,12 @@ static int unknown_reason(const struct attar_event_spec *spec, const char *filte
 	for (size_t i = 0; i < format->n_fields; i++)
 		if (!format->fields[i].is_common)
 			buf_printf(&fields, "%s%s", fields.len ? ", " : "", format->fields[i].name);
+	if (strstr(filter, ".function"))
+		return attar_fail(-EINVAL,
+			"the kernel rejected the filter '%s' of '%s'" ATTAR_FIX
+			"'.function' needs a function that /proc/kallsyms has (Linux 6.2), not one "
+			"of a program",
+			CLIP(filter), CLIP(spec->name));
 	return attar_fail(-EINVAL,
 		"the kernel rejected the filter '%s' of '%s', whose fields are %s (strings must be "
 		"quoted)",

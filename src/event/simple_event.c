@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Events of one word: generic events, raw numbers, named events of a PMU. */
+#include <stdio.h>
+
 #include "base/suggest.h"
 #include "event/list.h"
 #include "event/generic_events.h"
@@ -138,6 +140,29 @@ static void offer_pmus(struct suggest *s, struct attar_catalog *catalog, dir_nam
 		suggest_offer(s, *word);
 }
 
+/* "sched_switch": a tracepoint without its system. */
+static const char *find_tracepoint(struct parser *parser, const char *name)
+{
+	struct tracefs *tracefs = &parser->catalog->tracefs;
+	dir_names systems _cleanup_(dir_names_done) = {0};
+	char *full;
+
+	if (tracefs_systems(tracefs, &systems) < 0)
+		return NULL;
+	vec_each (&systems, system) {
+		dir_names events _cleanup_(dir_names_done) = {0};
+
+		if (tracefs_events(tracefs, *system, &events) < 0)
+			return NULL;
+		vec_each (&events, event)
+			if (!strcmp(*event, name))
+				return asprintf(&full, "%s:%s", *system, name) < 0
+					       ? NULL
+					       : list_own(parser->list, full);
+	}
+	return NULL;
+}
+
 int simple_event_unknown(struct parser *parser, const char *word, size_t n)
 {
 	dir_names words _cleanup_(dir_names_done) = {0};
@@ -158,6 +183,7 @@ int simple_event_unknown(struct parser *parser, const char *word, size_t n)
 		i++)
 		suggest_offer(&s, cache[i]);
 	offer_pmus(&s, parser->catalog, &words);
+	s.best = find_tracepoint(parser, text) ?: s.best;
 	if (s.best)
 		return parser_fail(parser, word, -ENOENT,
 			"no event '%s'" ATTAR_FIX "did you mean '%s'?", CLIP(text), s.best);

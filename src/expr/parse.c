@@ -63,6 +63,8 @@ static bool is_real(struct expr_parser *p)
 /* What begins with a digit is meant as a number. */
 static int32_t no_constant(struct expr_parser *p)
 {
+	if (*p->p == '\'')
+		return expr_fail(p, "a character is in single quotes, and text in double quotes");
 	if (*p->p < '0' || *p->p > '9')
 		return expr_fail(p, "expected an operand");
 	return expr_fail(p, lex_is_too_large(p->p) ? "the number does not fit in 64 bits"

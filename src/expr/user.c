@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Compile expressions of users. */
+#include <ctype.h>
+
 #include "expr/user.h"
 
 #include "base/check_arg.h"
@@ -30,6 +32,28 @@ static bool is_of_kernel(const char *word)
 	return !strcasecmp(word, "comm") || !strcasecmp(word, "cpu");
 }
 
+/* Whether the word is compared with what is before it: it may be meant as text. */
+static bool is_compared(const struct expr_parser *p)
+{
+	const char *at = p->at;
+
+	while (at > p->text && isspace((unsigned char)at[-1]))
+		at--;
+	return at - p->text > 2 && at[-1] == '=' && (at[-2] == '=' || at[-2] == '!');
+}
+
+/* A variable with this name and more, which no expression can have: "tick@./program". */
+static const char *longer_name(const struct attar_expr *e, const char *word)
+{
+	size_t n = strlen(word);
+
+	for (size_t i = 0; n && i < e->variables.n; i++)
+		if (!strncmp(e->variables.at[i].name, word, n) &&
+			lex_name(e->variables.at[i].name) == n)
+			return e->variables.at[i].name;
+	return NULL;
+}
+
 /* "no such field 'x': did you mean 'y'?" */
 static void put_names(struct buf *b, const struct expr_parser *p)
 {
@@ -45,12 +69,20 @@ static void put_names(struct buf *b, const struct expr_parser *p)
 	if (e->format && is_of_kernel(word))
 		buf_printf(b, ", which exists only in the kernel's filter language" ATTAR_FIX "%s",
 			strcasecmp(word, "comm") ? "use --cpus" : "use _comm");
+	else if (longer_name(e, word))
+		buf_printf(b, ";" ATTAR_FIX "give the event '%s' a name with alias=%s",
+			longer_name(e, word), word);
 	else if (s.best)
 		buf_printf(b, ATTAR_FIX "did you mean '%s'?", s.best);
 	else if (p->at[n + strspn(p->at + n, " ")] == '(')
 		buf_str(b, ";" ATTAR_FIX "docs/expressions.md lists the functions");
 	else if (e->format && !e->format->n_fields && !e->variables.n)
 		buf_str(b, ", the event has no fields");
+	else if (e->format && is_compared(p))
+		buf_printf(b, ";" ATTAR_FIX "text is in double quotes%s",
+			strcmp(e->opts.what, "filter")
+				? ""
+				: ", and FIELD.function == NAME compares with a kernel function");
 	else if (e->format || e->variables.n)
 		put_fields(b, e);
 }

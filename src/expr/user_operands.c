@@ -241,6 +241,11 @@ static int32_t call(struct expr_parser *p, const char *start, size_t i)
 		if (f->arguments[n] == 'f' ? !formatted(p, &node)
 					   : !argument(p, f->arguments[n], to[n]))
 			return -1;
+		if (f->arguments[n] == 'f' && *(p->p + strspn(p->p, " \t\n")) == ',')
+			return expr_fail(p,
+				"the format has more arguments than conversions" ATTAR_FIX
+				"the conversions are %d %i %u %x %X %o %c %s %p, without "
+				"positions as in %1$d");
 	}
 	return expr_expect(p, ")") ? expr_add_formatted(p, node) : -1;
 }
@@ -322,7 +327,8 @@ bool user_operand(struct expr_parser *p, int32_t *ret_node)
 void user_suggest(const struct attar_expr *e, struct suggest *s)
 {
 	for (size_t i = 0; i < e->variables.n; i++)
-		suggest_offer(s, e->variables.at[i].name);
+		if (lex_name(e->variables.at[i].name) == strlen(e->variables.at[i].name))
+			suggest_offer(s, e->variables.at[i].name);
 	for (size_t i = 0; e->format && i < e->format->n_fields; i++)
 		suggest_offer(s, e->format->fields[i].name);
 	for (size_t i = 0; i < ARRAY_SIZE(members); i++)

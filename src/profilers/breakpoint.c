@@ -374,8 +374,9 @@ static void remark_unknown(struct attar_report *report, const struct breakpoint 
 
 	if (undecoded)
 		attar_report_remark(report,
-			"the value after %" PRIu64 " hit%s is unknown: their code cannot be read, "
-			"or attar does not decode the instructions",
+			"the value after %" PRIu64 " hit%s is unknown: it depends on a value that "
+			"is not known yet (add, inc), their code cannot be read, or attar does not "
+			"decode the instructions",
 			undecoded, undecoded == 1 ? "" : "s");
 	if (b->no_registers)
 		attar_report_remark(report,

@@ -303,6 +303,17 @@ static int all_names(struct tracefs *tracefs, dir_names *ret_names)
 	return r;
 }
 
+/* Groups in which tools create probes by default. */
+static int no_probe(const char *full, const char *system, const char *name)
+{
+	bool is_user = *system == 'u';
+
+	return attar_fail(-ENOENT,
+		"no tracepoint '%s': no tool has created this probe" ATTAR_FIX
+		"attar creates it for %s:%s%s",
+		CLIP(full), is_user ? "uprobe" : "kprobe", CLIP(name), is_user ? "@FILE" : "");
+}
+
 int tracefs_unknown(struct tracefs *tracefs, const char *system, const char *name)
 {
 	dir_names known _cleanup_(dir_names_done) = {0};
@@ -314,6 +325,8 @@ int tracefs_unknown(struct tracefs *tracefs, const char *system, const char *nam
 	snprintf(full, sizeof(full), "%s:%s", system, name);
 	if (all_names(tracefs, &known) < 0)
 		return attar_fail(-ENOENT, "no tracepoint '%s'", CLIP(full));
+	if (!tracefs->recorded && (!strcmp(system, "uprobes") || !strcmp(system, "kprobes")))
+		return no_probe(full, system, name);
 	vec_each (&known, it) {
 		has_system |= !strncmp(*it, system, n) && (*it)[n] == ':';
 		suggest_offer(&s, *it);
@@ -328,8 +341,11 @@ int tracefs_unknown(struct tracefs *tracefs, const char *system, const char *nam
 		return attar_fail(-ENOENT, "no tracepoint '%s'" ATTAR_FIX "see 'attar list %s:*'",
 			CLIP(full), CLIP(system));
 	return attar_fail(-ENOENT,
-		tracefs->recorded ? "the recording has no tracepoint '%s'" ATTAR_FIX
-				    "see 'attar list --input FILE'"
-				  : "no tracepoint '%s': this kernel has no system '%s'",
+		tracefs->recorded
+			? "the recording has no tracepoint '%s'" ATTAR_FIX
+			  "see 'attar list --input FILE'"
+			: "no tracepoint '%s': this kernel has no system '%s';" ATTAR_FIX
+			  "a group of probes exists after a tool has created it, attar itself "
+			  "creates uprobe:NAME@FILE and kprobe:NAME",
 		CLIP(full), CLIP(system));
 }

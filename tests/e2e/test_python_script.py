@@ -260,6 +260,13 @@ def test_output_files_that_are_refused(tmp_path, make, said):
     assert done.returncode == 2 and said in done.stderr, done.stderr
 
 
+def test_members_of_events_cannot_be_assigned(tmp_path):
+    done = of_script(tmp_path, 'def sched__sched_wakeup(event): event.pid = 3\n')
+    assert done.returncode == 1
+    assert ("AttributeError: 'pid': members of events cannot be assigned; use a variable\n"
+            in done.stderr)
+
+
 def test_quiet_leaves_out_the_lost_events(tmp_path):
     for words, said in (((), 'attar: 4 events were seen, 3 lost\n'), (('-q',), '')):
         done = of_script(tmp_path, ALL, options=words)

@@ -56,6 +56,48 @@ MISTAKES = [
     (['rundelay', '-e', 'sched:sched_wakeup'], USAGE,
      r'attar: rundelay: events for the start and the end of delays are needed: give two -e '
      r'options, or none for the usual events of the scheduler'),
+    (['trace', 'help'], USAGE,
+     r"attar: 'help' shows the events of -e, which is missing; 'attar help trace' shows the "
+     r"manual page"),
+    (['trace', '-e', 'sched_wakeup'], USAGE,
+     r"attar: --event: no event 'sched_wakeup': did you mean 'sched:sched_wakeup'\?"),
+    (['trace', '-e', 'uprobes:malloc'], USAGE,
+     r"attar: --event: no tracepoint 'uprobes:malloc': no tool has created this probe: attar "
+     r"creates it for uprobe:malloc@FILE"),
+    (['trace', '-e', 'kprobes:wakeup'], USAGE,
+     r"attar: --event: no tracepoint 'kprobes:wakeup': no tool has created this probe: attar "
+     r"creates it for kprobe:wakeup"),
+    (['trace', '-e', 'libc:malloc'], USAGE,
+     r"attar: --event: no tracepoint 'libc:malloc': this kernel has no system 'libc'; a group of "
+     r"probes exists after a tool has created it, attar itself creates uprobe:NAME@FILE and "
+     r"kprobe:NAME"),
+    (['stat', '-e', 'sched:sched_wakeup/pid<prio/'], USAGE,
+     r"attar: events are counted in the kernel, which cannot apply this filter: the kernel's "
+     r"filters can only compare a field with a constant; use 'attar top', which filters events "
+     r"itself"),
+    (['trace', '-e', 'kmem:kmalloc/call_site.function==no_such_function/'], USAGE,
+     r"attar: the kernel rejected the filter 'call_site.function==no_such_function' of "
+     r"'kmem:kmalloc': '.function' needs a function that /proc/kallsyms has \(Linux 6.2\), not "
+     r"one of a program"),
+    (['trace', '-e', 'kmem:kmalloc/call_site==__kmalloc_cache_noprof/'], USAGE,
+     r"attar: filter: no such field or variable '__kmalloc_cache_noprof'; text is in double "
+     r"quotes, and FIELD.function == NAME compares with a kernel function"),
+    (['expr', '-e', 'sched:sched_wakeup', 'comm == java'], USAGE,
+     r"attar: sched:sched_wakeup: expression: no such field or variable 'java'; text is in double "
+     r"quotes"),
+    (['expr', '-e', 'sched:sched_wakeup', "comm == 'java'"], USAGE,
+     r'attar: sched:sched_wakeup: expression: a character is in single quotes, and text in double '
+     r'quotes'),
+    *((['expr', '-e', 'sched:sched_wakeup', f'printf("%{conversion}", pid)'], USAGE,
+       r'attar: sched:sched_wakeup: expression: the format has more arguments than conversions: '
+       r'the conversions are %d %i %u %x %X %o %c %s %p, without positions as in %1\$d')
+      for conversion in ('q', '5$d', '%')),
+    (['hrtimer', '-e', f'uprobe:main@"{workload("lines8020")}"', 'main > 0'], USAGE,
+     r"attar: cpu-clock: condition: no such field or variable 'main'; give the event 'main@\S+' a "
+     r"name with alias=main"),
+    (['sql', '-e', 'sched:sched_wakeup', '--query', 'CREATE TABLE x AS SELECT * FROM y'], USAGE,
+     r'attar: --query: a change of the schema is not allowed: queries are read-only \(SELECT, '
+     r'WITH, EXPLAIN\)'),
     (['profile', '-F', '0'], USAGE, r'attar: --freq: 0 is too small: the minimum is 1'),
     (['profile', '-F', '10000000'], USAGE,
      r'attar: --freq: 10000000 is more than the \d+ samples per second that the kernel allows '

@@ -94,6 +94,8 @@ static int authorize(
 	/* DROP begins with a change of the table of tables. */
 	if (action == SQLITE_DELETE && !strncmp(a, "sqlite_", 7))
 		action = SQLITE_DROP_TABLE;
+	if (action == SQLITE_INSERT && !strncmp(a, "sqlite_", 7)) /* and CREATE */
+		action = SQLITE_CREATE_TABLE;
 	db->refused = db->refused ? db->refused : action_name(action);
 	return SQLITE_DENY;
 }

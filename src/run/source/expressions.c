@@ -327,7 +327,7 @@ int run_count_filter(
 		return attar_spec_error(spec, spec->filter_column,
 			attar_fail(-EINVAL,
 				"events are counted in the kernel, which cannot apply this filter: "
-				"%s",
+				"%s;" ATTAR_FIX "use 'attar top', which filters events itself",
 				choice.why));
 	if (r == 0) {
 		r = attar_counter_filter(counter, spec->filter);
