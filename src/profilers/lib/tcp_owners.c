@@ -11,7 +11,7 @@
 enum {
 	SOCKETS_MAX = 1 << 20,
 	NAMESPACES_MAX = 256,
-	SCAN_SHARE = 10,      /* at most this part of the time is spent for reading tables */
+	SCAN_SHARE = 10,       /* at most this part of the time is spent for reading tables */
 	BURST_NS = 1000000000, /* ... after this time, for a few connections at once */
 };
 
