@@ -474,6 +474,7 @@ int filter_choose(const char *text, const struct attar_format *format, bool has_
 		return r;
 	*ret_choice = (struct filter_choice){
 		.in_kernel = has_kernel && !filter->inexact,
+		.is_of_users = filter->user,
 		.keep = filter->is_kernel_only ? filter_free(filter) : filter,
 	};
 	if (!ret_choice->in_kernel)

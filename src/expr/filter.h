@@ -18,7 +18,8 @@ struct filter_choice {
 	bool in_kernel;
 	/* Applies the filter in attar; NULL: only the kernel can. Free it with filter_free(). */
 	struct filter *keep;
-	const char *why; /* not in the kernel; a static string, NULL if in_kernel */
+	bool is_of_users; /* only the language of users has it */
+	const char *why;  /* not in the kernel; a static string, NULL if in_kernel */
 };
 
 /*

@@ -73,8 +73,7 @@ MISTAKES = [
      r"kprobe:NAME"),
     (['stat', '-e', 'sched:sched_wakeup/pid<prio/'], USAGE,
      r"attar: events are counted in the kernel, which cannot apply this filter: the kernel's "
-     r"filters can only compare a field with a constant; use 'attar top', which filters events "
-     r"itself"),
+     r"filters can only compare a field with a constant; 'attar top' counts by such a filter"),
     (['trace', '-e', 'kmem:kmalloc/call_site.function==no_such_function/'], USAGE,
      r"attar: the kernel rejected the filter 'call_site.function==no_such_function' of "
      r"'kmem:kmalloc': '.function' needs a function that /proc/kallsyms has \(Linux 6.2\), not "

@@ -492,7 +492,8 @@ static void test_live_errors(void **state)
 		"no tracepoint 'zzzzzz:qqqqqqq': this kernel has no system 'zzzzzz'; a group of "
 		"probes exists after a tool has created it, attar itself creates uprobe:NAME@FILE "
 		"and kprobe:NAME");
-	assert_int_equal(attar_catalog_format(catalog, "kprobes", "sched_switch", &format), -ENOENT);
+	assert_int_equal(
+		attar_catalog_format(catalog, "kprobes", "sched_switch", &format), -ENOENT);
 	assert_string_equal(attar_error(),
 		"no tracepoint 'kprobes:sched_switch': no tool has created this probe: attar "
 		"creates it for kprobe:sched_switch");

@@ -327,8 +327,9 @@ int run_count_filter(
 		return attar_spec_error(spec, spec->filter_column,
 			attar_fail(-EINVAL,
 				"events are counted in the kernel, which cannot apply this filter: "
-				"%s;" ATTAR_FIX "use 'attar top', which filters events itself",
-				choice.why));
+				"%s%s",
+				choice.why,
+				choice.is_of_users ? "; 'attar top' counts by such a filter" : ""));
 	if (r == 0) {
 		r = attar_counter_filter(counter, spec->filter);
 		if (r == -EINVAL)
