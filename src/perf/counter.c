@@ -18,6 +18,8 @@
 #include "perf/selfread.h"
 #include "perf/target.h"
 
+enum { SPLIT_TRIES = 16, SPLIT_WORDS = 1024 };
+
 /* ---- attributes ---- */
 
 /* The caller's struct may be older or newer than ours: compare its size. */
@@ -283,6 +285,38 @@ static int open_instance(struct attar_counter *const *c, size_t n, const struct 
 	return 0;
 }
 
+/* Whether a thread that was created since the leader was opened has only a part of the group. */
+static bool is_split(const struct attar_counter *leader)
+{
+	uint64_t words[SPLIT_WORDS];
+	int fd = leader->fds.at[leader->fds.n - 1].fd;
+
+	return TEMP_FAILURE_RETRY(read(fd, words, sizeof(words))) < 0 && errno == ECHILD;
+}
+
+/*
+ * A thread that is created between two members inherits those before, and the kernel then gives no
+ * sum of the group until it exits. If it takes the place of its parent on the CPU, the kernel may
+ * exchange what both have, and refuses the next member (EINVAL). The group is opened again: the new
+ * thread loses what it inherited, and is found by attach_new_threads().
+ */
+static int open_group(struct attar_counter *const *c, size_t n, const struct attar_target *t,
+	size_t i, unsigned flags, struct attar_counter **ret_failed)
+{
+	const bool inherits = n > 1 && c[0]->attr.inherit && t->kind == ATTAR_TARGET_TASKS;
+	int r = 0;
+
+	for (unsigned tries = 0; tries < SPLIT_TRIES; tries++) {
+		r = open_instance(c, n, t, i, flags, ret_failed);
+		if (!inherits || (r < 0 && (r != -EINVAL || *ret_failed == c[0])) ||
+			(r == 0 && (c[0]->fds.n == 0 || !is_split(c[0]))))
+			return r;
+		for (size_t m = 0; r == 0 && m < n; m++)
+			drop_newest(c[m]);
+	}
+	return r == 0 ? open_instance(c, n, t, i, flags, ret_failed) : r;
+}
+
 int counters_open_range(struct attar_counter *const *c, size_t n, struct attar_target *t,
 	size_t first, size_t end, unsigned flags)
 {
@@ -299,7 +333,7 @@ int counters_open_range(struct attar_counter *const *c, size_t n, struct attar_t
 		if (target_stopped(t))
 			return attar_fail(
 				-ECANCELED, "stopped while opening '%s'", CLIP(c[0]->name));
-		r = open_instance(c, n, t, i, flags, &failed);
+		r = open_group(c, n, t, i, flags, &failed);
 		if (r == -ENOMEM)
 			return base_oom();
 		if (r < 0 && !vanished(t, p.pid, r))

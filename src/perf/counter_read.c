@@ -124,21 +124,31 @@ static inline __attribute__((always_inline)) bool parse_block(
 }
 
 /*
- * Handles an error of read(2); 0: read again. ENOSPC: the group may have unknown additional
- * members, and needs a larger buffer. ECHILD: a thread that inherited the group is exiting, and
- * has only a part of it at this moment.
+ * Handles an error of read(2). 1: read again; 0: the value is unknown. ENOSPC: the group may have
+ * unknown additional members, and needs a larger buffer. ECHILD: a thread that inherited the group
+ * has only a part of it: it is exiting; or it was created while the group was opened, and the kernel
+ * gives no sum until it exits.
  */
 static int handle_read_error(
 	const struct attar_counter *c, const struct counter_fd *it, unsigned tries)
 {
 	const struct timespec pause = {.tv_nsec = EXIT_PAUSE_NS};
 
-	if (errno == ENOSPC && c->group)
-		return group_grow(c->group);
-	if (errno != ECHILD || tries >= EXIT_PAUSES)
+	if (errno == ENOSPC && c->group) {
+		int r = group_grow(c->group);
+
+		return r < 0 ? r : 1;
+	}
+	if (errno != ECHILD)
 		return failed(c, it, -errno);
+	if (tries >= EXIT_PAUSES) {
+		log_debug("'%s' of thread %d is unknown: a thread was created while its group was "
+			  "opened",
+			CLIP(c->name), it->tid);
+		return 0;
+	}
 	nanosleep(&pause, NULL);
-	return 0;
+	return 1;
 }
 
 static __attribute__((cold, noinline)) ssize_t read_again(const struct attar_counter *c,
@@ -150,7 +160,7 @@ static __attribute__((cold, noinline)) ssize_t read_again(const struct attar_cou
 	for (unsigned tries = 0;; tries++) {
 		int r = handle_read_error(c, it, tries);
 
-		if (r < 0)
+		if (r <= 0)
 			return r;
 		*ret_words = g ? g->words : alone;
 		n = TEMP_FAILURE_RETRY(read(it->fd, g ? g->words : alone,

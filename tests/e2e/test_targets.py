@@ -667,3 +667,34 @@ def test_selected_task_must_exist(option, what):
     ended = run('task-state', option, 3999999, '-d', '10s')
     assert ended.returncode == 1
     assert f'no such {what}: 3999999' in ended.stderr
+
+
+@pytest.mark.usefixtures('root')
+def test_group_of_a_process_that_forks(spawn):
+    """
+    A child that is created while the group is opened has a part of it: the kernel refused the next
+    member, or the sum of the group, in a quarter of the runs.
+    """
+    process = spawn('/usr/bin/python3', '-I', '-S', '-c', '''
+import os, signal, time
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+while True:
+    if os.fork() == 0:
+        time.sleep(0.3)
+        os._exit(0)
+    time.sleep(0.0003)''')
+    wait_until(lambda: len(hierarchy_of(process.pid)) > 20, 'it has children')
+    events = ['task-clock', 'context-switches', 'page-faults', 'cpu-migrations',
+              'sched:sched_switch', 'sched:sched_wakeup']
+    for _ in range(20):
+        done = run('stat', '-p', process.pid, '-e', '{' + ','.join(events) + '}', '-d', '50ms',
+                   '--format', 'json', '-q')
+        assert done.returncode == 0, done.stderr
+        counts, = [s for s in json.loads(done.stdout)['sections'] if s['name'] == 'counts']
+        found = {row['event']: row for row in rows({'sections': [counts]}, 'counts')}
+        assert found['page-faults']['value'] > 0 and found['task-clock']['value'] > 0, found
+
+
+def hierarchy_of(pid):
+    """The children of the process."""
+    return Path(f'/proc/{pid}/task/{pid}/children').read_text().split()
