@@ -126,8 +126,8 @@ static inline __attribute__((always_inline)) bool parse_block(
 /*
  * Handles an error of read(2). 1: read again; 0: the value is unknown. ENOSPC: the group may have
  * unknown additional members, and needs a larger buffer. ECHILD: a thread that inherited the group
- * has only a part of it: it is exiting; or it was created while the group was opened, and the kernel
- * gives no sum until it exits.
+ * has only a part of it: it is exiting; or it was created while the group was opened, and the
+ * kernel gives no sum until it exits.
  */
 static int handle_read_error(
 	const struct attar_counter *c, const struct counter_fd *it, unsigned tries)

@@ -12,11 +12,6 @@ enum { SEVERAL_MAX = 128 };
 
 /* ---- one event ---- */
 
-bool run_has_enough(const struct attar_run *run)
-{
-	return run->has_enough || (run->opts.count && run->notes.delivered >= run->opts.count);
-}
-
 int run_tell_profiler(struct attar_run *run, const struct attar_event *ev)
 {
 	const struct attar_profiler *profiler = run->profiler;

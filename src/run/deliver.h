@@ -8,9 +8,6 @@
 
 #include "attar/run.h"
 
-/* Whether the run is to end because of --count, --duration or the size of the file. */
-bool run_has_enough(const struct attar_run *run);
-
 /* Delivers the events that the rings or the recording contain now. */
 int run_drain(struct attar_run *run);
 

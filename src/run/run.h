@@ -110,6 +110,12 @@ struct attar_run {
 	struct run_notes notes;
 };
 
+/* Whether the run is to end because of --count, --duration or the size of the file. */
+static inline bool run_has_enough(const struct attar_run *run)
+{
+	return run->has_enough || (run->opts.count && run->notes.delivered >= run->opts.count);
+}
+
 /* Whether the target is the whole system: no process, thread, cgroup or command was given. */
 bool run_watches_system(const struct attar_run *run);
 
