@@ -478,10 +478,14 @@ def test_a_merge_of_a_request_is_not_missed(script):
 
 @pytest.mark.quick
 def test_many_missed_completions_of_a_sector(script):
-    """They take no memory for ever, and cost nothing."""
-    text = steps(*(e for i in range(3000) for e in (
-        f'{i * 10} getrq W 8+8', f'{i * 10 + 1} issue W 8+8')), '30000 complete W 8+8')
-    assert printed(script(text)) == ([('writer', 'W', 8, 4096, 1, 9)], [MISSED.format(2999)])
+    """At most 16 older ones are kept, for asynchronous I/O."""
+    begun = [e for i in range(3000) for e in (f'{i * 10} getrq W 8+8', f'{i * 10 + 1} issue W 8+8')]
+    found, remarks = printed(script(steps(*begun, '30000 complete W 8+8')))
+    assert found == [('writer', 'W', 8, 4096, 1, 9)] and remarks == [MISSED.format(2999)]
+    ends = [f'{30000 + i} complete W 8+8' for i in range(40)]
+    found, remarks = printed(script(steps(*begun[:80], *ends)))
+    assert len(found) == 17 and remarks[1] == MISSED.format(23)
+    assert remarks[0].endswith('whose start was missed, or before the measurement: 23')
 
 
 @pytest.mark.quick
