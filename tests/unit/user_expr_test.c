@@ -903,7 +903,7 @@ static const struct {
 	{"printf(\"%s\", pid)", "%s prints text, but this is not", 13},
 	{"printf(\"%f\", pid)", "unknown conversion", 7},
 	{"printf(\"%k\", pid)", "unknown conversion", 7},
-	{"printf(\"x\", pid)", "expected ')'", 10},
+	{"printf(\"x\", pid)", "the format has more arguments than conversions", 10},
 	{"sizeof(name)", "its size differs between records: use len()", 6},
 	{"{pid}", "only a key can be a list in braces", 0},
 	{"pid -> x", "expected an operand", 5},
