@@ -25,7 +25,7 @@ enum attar_option_type {
 	ATTAR_OPTION_COUNT,   /* uint64_t */
 	ATTAR_OPTION_TIME,    /* uint64_t, ns; a bare number counts in `bare` ns */
 	ATTAR_OPTION_SIZE,    /* uint64_t, bytes */
-	ATTAR_OPTION_PERCENT, /* double, 0..100 */
+	ATTAR_OPTION_PERCENT, /* double */
 	ATTAR_OPTION_TEXT,   /* const char *; owned by the run; if repeated, the last one is used */
 	ATTAR_OPTION_LIST,   /* struct attar_texts; each occurrence adds one */
 	ATTAR_OPTION_JOINED, /* const char *; owned by the run; values are joined with commas */
@@ -45,10 +45,19 @@ struct attar_option {
 	enum attar_option_type type;
 	size_t offset;        /* of the member in the struct of the table */
 	uint64_t bare;        /* TIME: ns per unit of a number without unit */
-	uint64_t min, max;    /* COUNT, TIME, SIZE: limits, 0: none; PERCENT: min */
+	uint64_t min, max;    /* COUNT, TIME, SIZE: limits, 0: none; PERCENT: 0: 0 and 100 */
 	const char *complete; /* of the value: "file", "pid", "event", ...; NULL: none */
-	/* The value of --NAME alone; --NAME=VALUE gives another. NULL: a value is required. */
+	/*
+	 * The value of --NAME alone; --NAME=VALUE gives another, unless `value` is NULL. NULL: a
+	 * value is required.
+	 */
 	const char *implied;
+};
+
+/* Options under one help heading. */
+struct attar_option_group {
+	const char *title;
+	const struct attar_option *options; /* ends with a NULL name */
 };
 
 /* 1 if the member has this type, otherwise -1. */

@@ -83,12 +83,6 @@ ATTAR_API int attar_run_from(const struct attar_profiler *profiler, struct attar
 /* Terminates the launched command, if any, and frees the run. Returns NULL. run may be NULL. */
 ATTAR_API struct attar_run *attar_run_free(struct attar_run *run);
 
-/* Options under one help heading. */
-struct attar_option_group {
-	const char *title;
-	const struct attar_option *options; /* ends with a NULL name */
-};
-
 /*
  * All options of a run: its profiler's, then common ones; ends with a NULL title. Owned by the run.
  */

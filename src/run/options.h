@@ -4,7 +4,7 @@
 #define RUN_OPTIONS_H
 
 #include "attar/run.h"
-#include "base/vec.h"
+#include "base/options.h"
 
 enum {
 	RUN_PAGE_BYTES = 4096,   /* the unit of -m, whatever the size of the machine's pages */
@@ -62,29 +62,7 @@ extern const struct attar_option common_input_options[];
 extern const struct attar_option common_peer_options[];
 void common_defaults(struct common_opts *opts);
 
-enum { OPTION_GROUPS_MAX = 12 };
-
-struct run_options {
-	struct attar_option_group groups[OPTION_GROUPS_MAX + 1]; /* and the terminator */
-	void *states[OPTION_GROUPS_MAX]; /* the struct that the options of each group set */
-	size_t n;
-	struct attar_option *copies[OPTION_GROUPS_MAX]; /* of changed tables, by group; or NULL */
-	VEC(const struct attar_option *) given;         /* by the caller or the preset */
-	bool has_preset;                                /* that of the profiler was applied */
-	bool in_preset;                                 /* it is being applied */
-	size_t n_kept; /* while it is applied: the first ones of given, which it does not change */
-	VEC(struct attar_texts *) lists; /* LIST members that hold memory */
-};
-
 /* Lists the option groups that the run's profiler uses. -ENOMEM. */
 int options_init(struct attar_run *run);
-void options_done(struct run_options *options);
-
-/*
- * The option with this name, and the struct that it sets unless ret_state is NULL; NULL: none.
- * "call-graph" is "unwind" in profilers that always have stacks.
- */
-const struct attar_option *options_find(
-	const struct attar_run *run, const char *name, void **ret_state);
 
 #endif

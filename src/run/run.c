@@ -65,9 +65,9 @@ struct attar_run *attar_run_free(struct attar_run *run)
 	lines_done(&run->lines);
 	result_files_done(&run->result_files);
 	place_done(&run->database);
-	options_done(&run->options);
 	select_done(&run->select);
 	sample_filter_done(&run->sample_filter);
+	options_done(&run->options);
 	intern_done(&run->texts);
 	buf_done(&run->printed);
 	buf_done(&run->unfinished);

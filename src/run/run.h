@@ -60,10 +60,10 @@ struct attar_run {
 	enum run_phase phase;
 	struct run_parts parts;
 
-	struct run_options options;
+	struct options options;
 	struct common_opts opts; /* values of the common options */
 	struct run_rings rings;  /* chosen when the target is opened */
-	struct intern texts;     /* option values and other names */
+	struct intern texts;     /* names */
 	struct buf printed;      /* by printf() of expressions, see attar_run_printed() */
 	struct buf unfinished;   /* the line that exec= is printing: see run/source/actions.c */
 	struct run_command command;

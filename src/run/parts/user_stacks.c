@@ -211,7 +211,7 @@ static void remark_auto(const struct run_user_stacks *stacks,
 /* What finds callers without frame pointers, unless only events have stacks: attribute stack. */
 static const char *remedy(const struct attar_run *run)
 {
-	if (!options_find(run, "unwind", NULL))
+	if (!options_find(&run->options, "unwind", NULL))
 		return "";
 	return run->replay ? "; a recording with --call-graph=dwarf finds callers without them"
 			   : "; --call-graph dwarf finds callers without them";
