@@ -117,22 +117,10 @@ bool console_redraws(void);
 /* The reason of a failed write, from its errno (positive). */
 const char *console_error(int error);
 
-/* ---- commands: implement `attar NAME ...`; argv[0] is NAME; return the exit status ---- */
+/* ---- profiler.c ---- */
 
-int command_agent(int argc, char **argv);
+/* attar PROFILER ...; argv[0] is the name. Returns the exit status. */
 int command_profiler(int argc, char **argv);
-int command_list(int argc, char **argv);
-int command_user_events(int argc, char **argv);
-int command_doctor(int argc, char **argv);
-int command_diff(int argc, char **argv);
-int command_fleet(int argc, char **argv);
-int command_kcore(int argc, char **argv);
-int command_stack(int argc, char **argv);
-int command_symbols(int argc, char **argv);
-int command_usdt(int argc, char **argv);
-int command_python(int argc, char **argv);
-int command_help(int argc, char **argv);
-int command_completion(int argc, char **argv);
 
 /*
  * The command line of attar fleet for that of a profiler with several --pull: argc + 1 words. NULL

@@ -9,36 +9,45 @@
 #include "cli/output/output_options.h"
 #include "cli/output/outputs.h"
 
-typedef void option_fn(
-	struct buf *b, const struct attar_profiler *profiler, const struct attar_option *o);
+/* A profiler or command. */
+struct entry {
+	const char *name, *summary;
+	const struct command *command; /* NULL: a profiler */
+};
 
-static void each_option(struct buf *b, const struct attar_profiler *profiler, option_fn *fn)
+typedef void entry_fn(struct buf *b, const struct entry *e);
+typedef void option_fn(struct buf *b, const char *name, const struct attar_option *o);
+
+static void each_entry(struct buf *b, entry_fn *fn)
+{
+	for (const struct attar_profiler *const *p = attar_profilers(); *p; p++)
+		fn(b, &(struct entry){(*p)->name, (*p)->summary, NULL});
+	for (const struct command *const *c = commands; *c; c++)
+		fn(b, &(struct entry){(*c)->name, (*c)->summary, *c});
+}
+
+static void each_of(
+	struct buf *b, const char *name, const struct attar_option *options, option_fn *fn)
+{
+	for (const struct attar_option *o = options; o && o->name; o++)
+		if (o->help)
+			fn(b, name, o);
+}
+
+static void each_option(struct buf *b, const struct entry *e, option_fn *fn)
 {
 	struct output_options output;
 	struct attar_run *run;
 
-	if (output_options_run_new(profiler->name, &output, &run) < 0)
+	if (e->command) {
+		each_of(b, e->name, e->command->options, fn);
+		return;
+	}
+	if (output_options_run_new(e->name, &output, &run) < 0)
 		return;
 	for (const struct attar_option_group *g = attar_run_option_groups(run); g->title; g++)
-		for (const struct attar_option *o = g->options; o->name; o++)
-			if (o->help)
-				fn(b, profiler, o);
+		each_of(b, e->name, g->options, fn);
 	attar_run_free(run);
-}
-
-typedef void dashed_fn(struct buf *b, const char *option, size_t n, const char *help);
-
-/* Calls fn for -v and --verbose in "-v, --verbose"; a spelling without a dash is an argument. */
-static void each_dashed(struct buf *b, const struct command *c, dashed_fn *fn)
-{
-	for (const struct command_option *o = c->options; o->spelling; o++)
-		for (const char *p = strchr(o->spelling, '-'); p && p[0] == '-';) {
-			size_t n = strcspn(p, ", ");
-
-			fn(b, p, n, o->help);
-			p += n;
-			p += strspn(p, ", ");
-		}
 }
 
 /* How each shell completes the value of an option or command. @: the names of all sinks. */
@@ -82,12 +91,9 @@ static void add_action(struct buf *b, const char *text)
 	}
 }
 
-static void all_names(struct buf *b)
+static void add_name(struct buf *b, const struct entry *e)
 {
-	for (const struct attar_profiler *const *p = attar_profilers(); *p; p++)
-		buf_printf(b, "%s ", (*p)->name);
-	for (const struct command *c = commands; c->name; c++)
-		buf_printf(b, "%s%s", c->name, c[1].name ? " " : "");
+	buf_printf(b, "%s ", e->name);
 }
 
 /* ---- bash ---- */
@@ -137,8 +143,7 @@ static const char bash_end[] =
 	"}\n"
 	"complete -F _attar attar\n";
 
-static void bash_word(
-	struct buf *b, const struct attar_profiler *profiler, const struct attar_option *o)
+static void bash_word(struct buf *b, const char *name, const struct attar_option *o)
 {
 	buf_printf(b, " --%s", o->name);
 	if (o->type == ATTAR_OPTION_SWITCH)
@@ -147,50 +152,42 @@ static void bash_word(
 		buf_printf(b, " -%c", o->letter);
 }
 
-static void bash_dashed(struct buf *b, const char *option, size_t n, const char *help)
-{
-	buf_printf(b, " %.*s", (int)n, option);
-}
-
-static void bash_value(
-	struct buf *b, const struct attar_profiler *profiler, const struct attar_option *o)
+static void bash_value(struct buf *b, const char *name, const struct attar_option *o)
 {
 	if (!o->value || o->implied)
 		return;
-	buf_printf(b, "\t%s:--%s", profiler->name, o->name);
+	buf_printf(b, "\t%s:--%s", name, o->name);
 	if (o->letter)
-		buf_printf(b, "|%s:-%c", profiler->name, o->letter);
+		buf_printf(b, "|%s:-%c", name, o->letter);
 	buf_str(b, ") ");
 	add_action(b, action_of(o->complete)->bash);
 	buf_str(b, "; return;;\n");
 }
 
-static void bash_command(struct buf *b, const struct command *c)
+static void bash_values(struct buf *b, const struct entry *e)
 {
-	buf_printf(b, "\t%s)\n\t\tprintf '%%s\\n' -h", c->name);
-	each_dashed(b, c, bash_dashed);
+	each_option(b, e, bash_value);
+}
+
+static void bash_words(struct buf *b, const struct entry *e)
+{
+	buf_printf(b, "\t%s)\n\t\tprintf '%%s\\n' -h --help --", e->name);
+	each_option(b, e, bash_word);
 	buf_str(b, " | _attar_match\n");
-	if (c->complete)
-		buf_printf(b, "\t\t%s\n", action_of(c->complete)->bash);
+	if (e->command && e->command->complete)
+		buf_printf(b, "\t\t%s\n", action_of(e->command->complete)->bash);
 	buf_str(b, "\t\t;;\n");
 }
 
 static void bash(struct buf *b)
 {
 	buf_str(b, bash_begin);
-	for (const struct attar_profiler *const *p = attar_profilers(); *p; p++)
-		each_option(b, *p, bash_value);
+	each_entry(b, bash_values);
 	buf_str(b, "\tesac\n\tcase $name in\n");
-	for (const struct attar_profiler *const *p = attar_profilers(); *p; p++) {
-		buf_printf(b, "\t%s)\n\t\tprintf '%%s\\n' -h --help --", (*p)->name);
-		each_option(b, *p, bash_word);
-		buf_str(b, " | _attar_match\n\t\t;;\n");
-	}
-	for (const struct command *c = commands; c->name; c++)
-		bash_command(b, c);
+	each_entry(b, bash_words);
 	buf_str(b, "\tesac\n}\n");
 	buf_str(b, "_attar()\n{\n\tlocal names='");
-	all_names(b);
+	each_entry(b, add_name);
 	buf_str(b, bash_end);
 }
 
@@ -210,20 +207,22 @@ static void zsh_spec(
 	struct buf *b, const char *dashes, const char *name, const struct attar_option *o)
 {
 	buf_printf(b, " \\\n\t\t'*%s%s%s[", dashes, name,
-		o->implied ? "=-"
-		: o->value ? (dashes[1] ? "=" : "+")
-			   : "");
+		!o->value    ? ""
+		: o->implied ? "=-"
+		: dashes[1]  ? "="
+			     : "+");
 	zsh_text(b, o->help);
 	buf_char(b, ']');
 	if (o->value) {
-		buf_printf(b, o->implied ? "::%s:" : ":%s:", o->value);
+		buf_str(b, o->implied ? "::" : ":");
+		zsh_text(b, o->value);
+		buf_char(b, ':');
 		add_action(b, action_of(o->complete)->zsh);
 	}
 	buf_char(b, '\'');
 }
 
-static void zsh_option(
-	struct buf *b, const struct attar_profiler *profiler, const struct attar_option *o)
+static void zsh_option(struct buf *b, const char *name, const struct attar_option *o)
 {
 	char letter[2] = {o->letter, '\0'};
 
@@ -232,20 +231,23 @@ static void zsh_option(
 		zsh_spec(b, "-", letter, o);
 }
 
-static void zsh_dashed(struct buf *b, const char *option, size_t n, const char *help)
-{
-	buf_printf(b, " \\\n\t\t'%.*s[", (int)n, option);
-	zsh_text(b, help);
-	buf_str(b, "]'");
-}
-
-static void zsh_name(struct buf *b, const char *name, const char *summary)
+static void zsh_name(struct buf *b, const struct entry *e)
 {
 	buf_str(b, "\t\t'");
-	zsh_text(b, name);
+	zsh_text(b, e->name);
 	buf_char(b, ':');
-	zsh_text(b, summary);
+	zsh_text(b, e->summary);
 	buf_str(b, "'\n");
+}
+
+static void zsh_entry(struct buf *b, const struct entry *e)
+{
+	buf_printf(b, "\t%s) _arguments -S", e->name);
+	each_option(b, e, zsh_option);
+	if (e->command)
+		buf_printf(b, " \\\n\t\t'*:argument:%s';;\n", action_of(e->command->complete)->zsh);
+	else
+		buf_str(b, " \\\n\t\t'*::command:_normal';;\n");
 }
 
 static const char zsh_begin[] = "#compdef attar\n"
@@ -263,24 +265,12 @@ static const char zsh_begin[] = "#compdef attar\n"
 static void zsh(struct buf *b)
 {
 	buf_str(b, zsh_begin);
-	for (const struct attar_profiler *const *p = attar_profilers(); *p; p++)
-		zsh_name(b, (*p)->name, (*p)->summary);
-	for (const struct command *c = commands; c->name; c++)
-		zsh_name(b, c->name, c->summary);
+	each_entry(b, zsh_name);
 	buf_str(b, "\t)\n\t_describe profiler names\n}\n_attar()\n{\n"
 		   "\tlocal name=$words[2]\n"
 		   "\tif (( CURRENT == 2 )); then\n\t\t_attar_names\n\t\treturn\n\tfi\n"
 		   "\tshift words; (( CURRENT-- ))\n\tcase $name in\n");
-	for (const struct attar_profiler *const *p = attar_profilers(); *p; p++) {
-		buf_printf(b, "\t%s) _arguments -S", (*p)->name);
-		each_option(b, *p, zsh_option);
-		buf_str(b, " \\\n\t\t'*::command:_normal';;\n");
-	}
-	for (const struct command *c = commands; c->name; c++) {
-		buf_printf(b, "\t%s) _arguments", c->name);
-		each_dashed(b, c, zsh_dashed);
-		buf_printf(b, " \\\n\t\t'*:argument:%s';;\n", action_of(c->complete)->zsh);
-	}
+	each_entry(b, zsh_entry);
 	buf_str(b, "\tesac\n}\n_attar \"$@\"\n");
 }
 
@@ -295,11 +285,10 @@ static void fish_text(struct buf *b, const char *text)
 	}
 }
 
-static void fish_form(struct buf *b, const struct attar_profiler *profiler,
-	const struct attar_option *o, const char *no)
+static void fish_form(struct buf *b, const char *name, const struct attar_option *o, const char *no)
 {
-	buf_printf(b, "complete -c attar -n '__fish_seen_subcommand_from %s' -l %s%s",
-		profiler->name, no, o->name);
+	buf_printf(b, "complete -c attar -n '__fish_seen_subcommand_from %s' -l %s%s", name, no,
+		o->name);
 	if (o->letter)
 		buf_printf(b, " -s %c", o->letter);
 	if (o->value && !o->implied)
@@ -309,62 +298,32 @@ static void fish_form(struct buf *b, const struct attar_profiler *profiler,
 	buf_str(b, "'\n");
 }
 
-static void fish_option(
-	struct buf *b, const struct attar_profiler *profiler, const struct attar_option *o)
+static void fish_option(struct buf *b, const char *name, const struct attar_option *o)
 {
-	fish_form(b, profiler, o, "");
+	fish_form(b, name, o, "");
 	if (o->type == ATTAR_OPTION_SWITCH)
-		fish_form(b, profiler, o, "no-");
+		fish_form(b, name, o, "no-");
 }
 
-static void fish_dashed(struct buf *b, const char *option, size_t n, const char *help)
+static void fish_entry(struct buf *b, const struct entry *e)
 {
-	bool is_long = n > 2;
-
-	buf_printf(b, " -%c %.*s -d '", is_long ? 'l' : 's', (int)(n - 1 - is_long),
-		option + 1 + is_long);
-	fish_text(b, help);
-	buf_char(b, '\'');
-}
-
-static void fish_name(struct buf *b, const char *name, const char *summary)
-{
-	buf_printf(b, "complete -c attar -n __fish_use_subcommand -a %s -d '", name);
-	fish_text(b, summary);
+	buf_printf(b, "complete -c attar -n __fish_use_subcommand -a %s -d '", e->name);
+	fish_text(b, e->summary);
 	buf_str(b, "'\n");
-}
-
-static void fish_command(struct buf *b, const struct command *c)
-{
-	fish_name(b, c->name, c->summary);
-	for (const struct command_option *o = c->options; o->spelling; o++) {
-		struct command_option one[] = {*o, {0}};
-		struct command alone = {.options = one};
-
-		if (o->spelling[0] != '-')
-			continue;
-		buf_printf(b, "complete -c attar -n '__fish_seen_subcommand_from %s'", c->name);
-		each_dashed(b, &alone, fish_dashed);
-		buf_char(b, '\n');
-	}
-	if (c->complete)
-		buf_printf(b, "complete -c attar -n '__fish_seen_subcommand_from %s'%s\n", c->name,
-			action_of(c->complete)->fish);
+	each_option(b, e, fish_option);
+	if (e->command && e->command->complete)
+		buf_printf(b, "complete -c attar -n '__fish_seen_subcommand_from %s'%s\n", e->name,
+			action_of(e->command->complete)->fish);
 }
 
 static void fish(struct buf *b)
 {
 	buf_str(b, "# fish completion for attar\nset -g attar_names '");
-	all_names(b);
+	each_entry(b, add_name);
 	buf_str(b, "'\ncomplete -c attar -f\n"
 		   "complete -c attar -n 'contains -- -- (commandline -opc)' -F -a "
 		   "'(__fish_complete_command)'\n");
-	for (const struct attar_profiler *const *p = attar_profilers(); *p; p++) {
-		fish_name(b, (*p)->name, (*p)->summary);
-		each_option(b, *p, fish_option);
-	}
-	for (const struct command *c = commands; c->name; c++)
-		fish_command(b, c);
+	each_entry(b, fish_entry);
 }
 
 bool complete_script(struct buf *b, const char *shell)

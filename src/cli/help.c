@@ -86,8 +86,8 @@ void help_overview(struct buf *b)
 		   "       attar COMMAND | --version\n\n");
 	help_profilers(b);
 	buf_str(b, "\nOther commands\n");
-	for (const struct command *c = commands; c->name; c++)
-		buf_printf(b, "  %-14s %s\n", c->name, c->summary);
+	for (const struct command *const *c = commands; *c; c++)
+		buf_printf(b, "  %-14s %s\n", (*c)->name, (*c)->summary);
 	buf_str(b, "\n'attar NAME -h' lists the options of a profiler or command."
 		   " Results go to stdout, messages to stderr.\n"
 		   "Exit status: 0 success, 1 failure, 2 usage error, 3 permission denied,"
@@ -140,12 +140,12 @@ static void help_column(struct buf *b, size_t used, const char *text)
 	fill(b, text, OPTION_COLUMN);
 }
 
-/* The value that a preset gives to an option; NULL: none. */
+/* The value that a preset gives to an option; NULL: none. profiler: NULL for a command. */
 static const char *preset_value(const struct attar_profiler *profiler, const struct attar_option *o)
 {
 	size_t n = strlen(o->name);
 
-	for (const char *const *word = profiler->preset; word && *word; word++) {
+	for (const char *const *word = profiler ? profiler->preset : NULL; word && *word; word++) {
 		const char *w = *word;
 
 		if (w[0] == '-' && w[1] && w[1] == o->letter && !w[2])
@@ -180,15 +180,21 @@ static void option_line(
 	b->failed |= buf_failed(&text);
 }
 
-static void options(
-	struct buf *b, const struct attar_run *run, const struct attar_profiler *profiler)
+static void option_lines(
+	struct buf *b, const struct attar_profiler *profiler, const struct attar_option *options)
 {
-	for (const struct attar_option_group *g = attar_run_option_groups(run); g->title; g++) {
-		buf_printf(b, "\n%s\n", g->title);
-		for (const struct attar_option *o = g->options; o->name; o++)
-			if (o->help)
-				option_line(b, profiler, o);
-	}
+	for (const struct attar_option *o = options; o && o->name; o++)
+		if (o->help)
+			option_line(b, profiler, o);
+}
+
+static void help_end(struct buf *b, const struct attar_example *e)
+{
+	buf_str(b, "  -h, --help                      show this help\n");
+	if (e)
+		buf_str(b, "\nExamples\n");
+	for (; e && e->command; e++)
+		buf_printf(b, "  attar %s\n      %s\n", e->command, e->what);
 }
 
 const char *help_operand(const struct attar_profiler *profiler)
@@ -199,14 +205,6 @@ const char *help_operand(const struct attar_profiler *profiler)
 	return "";
 }
 
-static void examples(struct buf *b, const struct attar_example *e)
-{
-	if (e)
-		buf_str(b, "\nExamples\n");
-	for (; e && e->command; e++)
-		buf_printf(b, "  attar %s\n      %s\n", e->command, e->what);
-}
-
 void help_profiler(
 	struct buf *b, const struct attar_run *run, const struct attar_profiler *profiler)
 {
@@ -215,25 +213,24 @@ void help_profiler(
 	buf_printf(b, "attar %s - %s\n\nUsage: attar %s [OPTIONS]%s%s%s [-- COMMAND ARGS...]\n",
 		profiler->name, profiler->summary, profiler->name, *operand ? " [" : "", operand,
 		*operand ? "]" : "");
-	options(b, run, profiler);
-	buf_str(b, "  -h, --help                      show this help\n");
-	examples(b, profiler->examples);
+	for (const struct attar_option_group *g = attar_run_option_groups(run); g->title; g++) {
+		buf_printf(b, "\n%s\n", g->title);
+		option_lines(b, profiler, g->options);
+	}
+	help_end(b, profiler->examples);
 	buf_printf(b, "\n'attar help %s' explains how to read the results.\n", profiler->name);
 }
 
 void help_command(struct buf *b, const struct command *command)
 {
-	buf_printf(b, "attar %s - %s\n\nUsage: attar %s %s\n", command->name, command->summary,
-		command->name, command->arguments);
-	if (command->options->spelling)
-		buf_char(b, '\n');
-	for (const struct command_option *o = command->options; o->spelling; o++) {
-		size_t before = b->len;
-
-		buf_printf(b, "  %s", o->spelling);
-		help_column(b, b->len - before, o->help);
+	buf_printf(b, "attar %s - %s\n\nUsage: attar %s %s\n\n", command->name, command->summary,
+		command->name, command->usage);
+	for (const struct command_operand *o = command->operands; o && o->name; o++) {
+		buf_printf(b, "  %s", o->name);
+		help_column(b, strlen(o->name) + 2, o->help);
 	}
-	examples(b, command->examples);
+	option_lines(b, NULL, command->options);
+	help_end(b, command->examples);
 }
 
 void help_command_page(struct buf *b, const struct command *command)

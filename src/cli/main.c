@@ -17,11 +17,15 @@ static int overview(void)
 	return print_buf(&b);
 }
 
+struct help {
+	bool man;
+};
+
 /* attar help PROFILER prints the complete manual as text; with --man, in roff for man(1). */
-int command_help(int argc, char **argv)
+static int help_run(void *state, const struct command_words *words)
 {
-	bool man = argc > 1 && !strcmp(argv[1], "--man");
-	const char *name = argc > 1 + man ? argv[1 + man] : NULL, *page;
+	const char *name = words->operands[0], *page;
+	bool man = ((const struct help *)state)->man;
 	struct buf b _cleanup_(buf_done) = {0};
 	struct output_options output;
 	struct attar_run *run;
@@ -55,19 +59,55 @@ int command_help(int argc, char **argv)
 	return print_buf(&b);
 }
 
-int command_completion(int argc, char **argv)
+static const struct attar_option help_options[] = {
+	ATTAR_FLAG(struct help, man, 0, "man", NULL), {0}};
+
+static const struct attar_example help_examples[] = {
+	{"help profile", "how to read the results of a profiler, and its options"},
+	{0},
+};
+
+const struct command command_help = {
+	.name = "help",
+	.usage = "[NAME]",
+	.summary = "show the manual of a profiler or command",
+	.options = help_options,
+	.state_size = sizeof(struct help),
+	.max_operands = 1,
+	.complete = "name",
+	.examples = help_examples,
+	.run = help_run,
+};
+
+static int completion_run(void *state, const struct command_words *words)
 {
+	const char *shell = words->n ? words->operands[0] : "";
 	struct buf b _cleanup_(buf_done) = {0};
 
-	if (argc < 2 || !complete_script(&b, argv[1])) {
+	if (!complete_script(&b, shell)) {
 		attar_fail(-EINVAL,
 			"completion: '%s' is not a shell" ATTAR_FIX
 			"specify bash, zsh or fish, as in: attar completion bash",
-			argc < 2 ? "" : CLIP(argv[1]));
+			CLIP(shell));
 		return report_error(STATUS_USAGE);
 	}
 	return print_buf(&b);
 }
+
+static const struct attar_example completion_examples[] = {
+	{"completion bash", "a script for bash: source <(attar completion bash)"},
+	{0},
+};
+
+const struct command command_completion = {
+	.name = "completion",
+	.usage = "bash|zsh|fish",
+	.summary = "print a completion script for a shell",
+	.max_operands = 1,
+	.complete = "shell",
+	.examples = completion_examples,
+	.run = completion_run,
+};
 
 int print_version(void)
 {
@@ -101,33 +141,13 @@ static bool is_one_of(const char *arg, const char *a, const char *b)
 	return !strcmp(arg, a) || !strcmp(arg, b);
 }
 
-/* A command that continued after running out of memory printed incomplete results. */
-static int check_stdout(int status)
-{
-	if (status != STATUS_OK || !base_oom_count())
-		return status;
-	attar_fail(-ENOMEM, "out of memory: the output is incomplete");
-	return report_error(STATUS_FAILED);
-}
-
-static int run_command(const struct command *command, int argc, char **argv)
-{
-	struct buf b _cleanup_(buf_done) = {0};
-
-	if (argc == 2 && is_one_of(argv[1], "-h", "--help")) {
-		help_command(&b, command);
-		return print_buf(&b);
-	}
-	return check_stdout(command->run(argc, argv));
-}
-
 /* attar --symbols FILE [PROFILER ...], as perf-prof has it: the addresses are on standard input. */
 static int run_symbols(char *file)
 {
 	char name[] = "symbols", *words[] = {name, file, NULL};
 
 	if (file)
-		return check_stdout(command_symbols(2, words));
+		return command_run(&command_symbols, 2, words);
 	attar_fail(-EINVAL, "--symbols needs a value" ATTAR_FIX "--symbols FILE");
 	return report_error(STATUS_USAGE);
 }
@@ -158,7 +178,7 @@ int main(int argc, char **argv)
 		return run_symbols(argv[1] + 10);
 	command = command_find(argv[1]);
 	if (command)
-		return run_command(command, argc - 1, argv + 1);
+		return command_run(command, argc - 1, argv + 1);
 	if (argv[1][0] == '-') {
 		attar_fail(-EINVAL,
 			"expected a profiler before '%s'" ATTAR_FIX "attar -h lists them",

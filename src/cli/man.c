@@ -272,27 +272,21 @@ static void page_to_roff(struct buf *b, const char *page)
 	change_block(b, &block, PARAGRAPH, page);
 }
 
-static void options_to_roff(struct buf *b, const struct attar_run *run)
+static void options_to_roff(struct buf *b, const struct attar_option *options)
 {
-	for (const struct attar_option_group *g = attar_run_option_groups(run); g->title; g++) {
-		buf_printf(b, ".SS %s\n", g->title);
-		for (const struct attar_option *o = g->options; o->name; o++) {
-			if (!o->help)
-				continue;
-			buf_str(b, ".TP\n");
-			if (o->letter)
-				buf_printf(b, "\\fB\\-%c\\fR, ", o->letter);
-			buf_printf(
-				b, "\\fB\\-\\-%s", o->type == ATTAR_OPTION_SWITCH ? "[no\\-]" : "");
-			roff_text(b, o->name, strlen(o->name));
-			buf_printf(b, "\\fR%s%s%s%s\n",
-				o->implied ? "[=\\fI"
-				: o->value ? " \\fI"
-					   : "",
-				o->value ? o->value : "", o->value ? "\\fR" : "",
-				o->implied ? "]" : "");
-			roff_line(b, o->help, strlen(o->help));
-		}
+	for (const struct attar_option *o = options; o && o->name; o++) {
+		if (!o->help)
+			continue;
+		buf_str(b, ".TP\n");
+		if (o->letter)
+			buf_printf(b, "\\fB\\-%c\\fR, ", o->letter);
+		buf_printf(b, "\\fB\\-\\-%s", o->type == ATTAR_OPTION_SWITCH ? "[no\\-]" : "");
+		roff_text(b, o->name, strlen(o->name));
+		buf_str(b, "\\fR");
+		if (o->value)
+			buf_printf(b, o->implied ? "[=\\fI%s\\fR]" : " \\fI%s\\fR", o->value);
+		buf_char(b, '\n');
+		roff_line(b, o->help, strlen(o->help));
 	}
 }
 
@@ -330,19 +324,23 @@ void help_man(struct buf *b, const struct attar_run *run, const struct attar_pro
 	if (page)
 		page_to_roff(b, page);
 	buf_str(b, ".SH OPTIONS\n");
-	options_to_roff(b, run);
+	for (const struct attar_option_group *g = attar_run_option_groups(run); g->title; g++) {
+		buf_printf(b, ".SS %s\n", g->title);
+		options_to_roff(b, g->options);
+	}
 	man_examples(b, profiler->examples);
 	buf_str(b, SIGNALS ".SH EXIT STATUS\n" EXIT_STATUS "\n");
 }
 
 static void man_command_options(struct buf *b, const struct command *c)
 {
-	for (const struct command_option *o = c->options; o->spelling; o++) {
+	for (const struct command_operand *o = c->operands; o && o->name; o++) {
 		buf_str(b, ".TP\n\\fB");
-		roff_text(b, o->spelling, strlen(o->spelling));
+		roff_text(b, o->name, strlen(o->name));
 		buf_str(b, "\\fR\n");
 		roff_line(b, o->help, strlen(o->help));
 	}
+	options_to_roff(b, c->options);
 }
 
 static void man_command(struct buf *b, const struct command *c)
@@ -350,14 +348,12 @@ static void man_command(struct buf *b, const struct command *c)
 	buf_str(b, ".TP\n\\fBattar ");
 	roff_text(b, c->name, strlen(c->name));
 	buf_str(b, "\\fR ");
-	roff_text(b, c->arguments, strlen(c->arguments));
+	roff_text(b, c->usage, strlen(c->usage));
 	buf_char(b, '\n');
 	roff_line(b, c->summary, strlen(c->summary));
-	if (c->options->spelling)
-		buf_str(b, ".RS\n");
+	buf_str(b, ".RS\n");
 	man_command_options(b, c);
-	if (c->options->spelling)
-		buf_str(b, ".RE\n");
+	buf_str(b, ".RE\n");
 }
 
 void help_man_command(struct buf *b, const struct command *c)
@@ -366,7 +362,7 @@ void help_man_command(struct buf *b, const struct command *c)
 
 	man_title(b, c->name, c->summary);
 	buf_printf(b, ".SH SYNOPSIS\n\\fBattar %s\\fR ", c->name);
-	roff_line(b, c->arguments, strlen(c->arguments));
+	roff_line(b, c->usage, strlen(c->usage));
 	if (page)
 		page_to_roff(b, page);
 	buf_str(b, ".SH OPTIONS\n");
@@ -422,8 +418,8 @@ void help_man_overview(struct buf *b)
 		roff_line(b, (*p)->summary, strlen((*p)->summary));
 	}
 	buf_str(b, ".SH OTHER COMMANDS\n");
-	for (const struct command *c = commands; c->name; c++)
-		man_command(b, c);
+	for (const struct command *const *c = commands; *c; c++)
+		man_command(b, *c);
 	buf_str(b, SIGNALS ".SH EXIT STATUS\n" EXIT_STATUS);
 	man_environment(b);
 }

@@ -256,7 +256,7 @@ int command_profiler(int argc, char **argv)
 		return r == -ENOENT ? command_unknown(argv[0]) : report_error(STATUS_FAILED);
 	if (words && merges_hosts(attar_run_profiler(s.run))) {
 		attar_run_free(s.run);
-		return command_fleet(argc + 1, words);
+		return command_run(&command_fleet, argc + 1, words);
 	}
 	r = perf_prof_set_defaults(s.run);
 	if (r == 0)

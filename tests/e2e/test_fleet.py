@@ -361,7 +361,7 @@ def test_path_of_attar_is_quoted(hosts, tmp_path):  # noqa: F811
     (['-H', 'one,,two', 'profile'], 'is not a host name'),
     (['-H', 'a b', 'profile'], 'a space'),
     (['-H', 'one,one', 'profile'], 'twice'),
-    (['-H', 'one', '--frob', 'profile'], "no such option '--frob'"),
+    (['-H', 'one', '--frob', 'profile'], 'no such option --frob'),
     (['-H', 'one', 'profil'], "did you mean 'profile'"),
     (['-H', 'one', 'profile', '--frob'], 'no such option --frob'),
     (['-H', 'one', 'record'], 'nothing to merge'),

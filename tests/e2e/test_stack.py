@@ -264,13 +264,13 @@ def test_json_without_lines(waiting, args):
 
 @pytest.mark.parametrize('args, status, text', [
     ((), 2, 'stack requires a process or thread: attar stack -p PID|-t TID'),
-    (('-p', '0'), 2, "'0' is not a process ID"),
-    (('-p', 'x'), 2, "'x' is not a process ID"),
-    (('-p',), 2, "no such option '-p', or its value is missing"),
-    (('-p', '1', '--bytes', '2G'), 2, "--bytes: '2G' is not a size from 1 to 1G"),
-    (('--fast',), 2, "no such option '--fast'"),
-    (('1',), 2, "'1' is not an option: attar stack -p 1"),
-    (('-k', '123', '--json'), 2, "'123' is not an option: attar stack -p 123"),
+    (('-p', '0'), 2, '--pid: 0 is not between 1 and 2147483647'),
+    (('-p', 'x'), 2, "--pid: 'x' is not a number"),
+    (('-p',), 2, '--pid needs a value: --pid PID'),
+    (('-p', '1', '--bytes', '2G'), 2, '--bytes: 2G is not between 1 and 1073741824'),
+    (('--fast',), 2, 'no such option --fast'),
+    (('1',), 2, "unexpected argument '1': attar stack -p 1"),
+    (('-k', '123', '--json'), 2, "unexpected argument '123': attar stack -p 123"),
     (('-p', '2147483647'), 1, 'no such process'),
 ])
 def test_bad_input(args, status, text):

@@ -498,8 +498,8 @@ def test_process():
     (('/dev/null', '1'), 1, 'is not an ELF file'),
     ((SOURCE, '1'), 1, 'is not an ELF file'),
     (('--style=x', ATTAR), 2, "no such style 'x'"),
-    (('--nothing', ATTAR), 2, "no such option '--nothing'"),
-    (('-p', '0', '1'), 2, "'0' is not a process ID"),
+    (('--nothing', ATTAR), 2, 'no such option --nothing'),
+    (('-p', '0', '1'), 2, '--pid: 0 is not between 1 and 2147483647'),
     (('-p', '999999999', '1'), 1, '999999999'),
 ])
 def test_bad_input(args, status, said):

@@ -158,7 +158,7 @@ MISTAKES = [
      r"attar: --device: no block device '3s' \(No such file or directory\): "
      r"the option of a time is --duration"),
     (['user-events', '-d', 'abc'], USAGE,
-     r"attar: user-events: -d: 'abc' is not a time such as 250ms or 5s"),
+     r"attar: --duration: 'abc' is not a time such as 250ms or 5s"),
     (['breakpoint', '0x400000:q', '-d', '1'], USAGE,
      r"attar: '0x400000:q': unknown access 'q': use r, w, rw or x"),
     (['split-lock', '--event', 'cpu-clock,page-faults'], USAGE,
@@ -288,7 +288,7 @@ def test_help_describes_a_command(name):
 
 def test_help_of_user_events_has_all_its_options():
     options = run('user-events', '-h').stdout
-    assert all(re.search(rf'^  {spelling} ', options, re.M) for spelling in
+    assert all(re.search(rf'^ +{spelling} ', options, re.M) for spelling in
                ('PART', '-d, --duration TIME', '--json', 'watch NAME')), options
     assert {'-d', '--duration', '--json'} <= set(run('completion', 'bash').stdout.split())
 
@@ -407,6 +407,8 @@ TYPED = [
     ('attar profile -e sched:sched_swit', {'sched:sched_switch'}),
     ('attar profile -e cpu-clock,sched:sched_swit', {'cpu-clock,sched:sched_switch'}),
     ('attar list --na', {'--names'}),
+    ('attar diff --format js', {'json'}),
+    ('attar stack --', {'--pid', '--no-demangle'}),
     ('attar list sched:sched_swit', {'sched:sched_switch'}),
     ('attar help doc', {'doctor'}),
     ('attar doctor runql', {'runqlat', 'runqlen'}),

@@ -469,8 +469,20 @@ def test_overwritten_events_are_remarked(no_kernel, emitter, spawn):
 
 
 def test_watch_needs_a_name(root):
-    done = run('user-events', 'watch', '-h')
-    assert done.returncode == 2 and done.stderr.startswith('attar: user-events: invalid argument ')
+    for words in (['watch'], ['watch', '-h']):
+        done = run('user-events', *words)
+        assert (done.returncode, done.stderr) == (
+            2, 'attar: user-events watch requires the name of an event: attar user-events watch '
+               'NAME\n')
+
+
+def test_options_of_watch_follow_its_name():
+    """They would have no effect."""
+    for option in (['--json'], ['-d', '1s']):
+        done = run('user-events', *option, 'watch', 'e2e_tick')
+        assert (done.returncode, done.stderr) == (
+            2, 'attar: options of user-events watch follow the name: attar user-events watch NAME '
+               '[OPTIONS]\n')
 
 
 def test_watch_prints_each_event(no_kernel, emitter):

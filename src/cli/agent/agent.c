@@ -15,6 +15,7 @@
 
 #include "cli/agent/notify.h"
 #include "cli/cli.h"
+#include "cli/commands.h"
 #include "base/place.h"
 #include "cli/output/atomic_file.h"
 
@@ -28,58 +29,58 @@ enum { TURN_MS = 1000 };
 struct arguments {
 	const char *path;
 	bool check;
+	/* keys of [agent], of which the file has the same texts */
+	const char *listen, *token_file, *cert, *key, *insecure, *metrics, *metrics_mode, *max_cpu,
+		*max_memory, *limit_interval, *user, *capabilities;
 };
 
-/* --KEY VALUE and --KEY=VALUE set keys of [agent]. Returns the number of words, or -EINVAL. */
-static int take_key(struct agent *a, const char *word, const char *next)
+#define T struct arguments
+
+enum { FIRST_KEY = 2 };
+
+static const struct attar_option agent_options[] = {
+	ATTAR_TEXT(T, path, 'c', "config", "FILE",
+		"the configuration: a section [agent] with the keys below, and for each profiler a "
+		"section with its command line, such as run = profile -F 19 -g -i 10s",
+		.complete = "file"),
+	ATTAR_FLAG(T, check, 0, "check",
+		"check the configuration, but start nothing; exit status 2: it is invalid"),
+	[FIRST_KEY] = ATTAR_TEXT(T, listen, 0, "listen", "[ADDRESS:]PORT",
+		"serve the metrics of all profilers and of the agent at /metrics"),
+	ATTAR_TEXT(T, token_file, 0, "listen-token-file", "FILE", "as for profilers",
+		.complete = "file"),
+	ATTAR_TEXT(T, cert, 0, "listen-cert", "FILE", "as for profilers", .complete = "file"),
+	ATTAR_TEXT(T, key, 0, "listen-key", "FILE", "as for profilers", .complete = "file"),
+	ATTAR_TEXT(T, insecure, 0, "insecure", "yes|no", "as for profilers"),
+	ATTAR_TEXT(T, metrics, 0, "metrics", "FILE.prom",
+		"write these metrics to a file, which is replaced each second", .complete = "file"),
+	ATTAR_TEXT(T, max_cpu, 0, "max-cpu", "PCT",
+		"use at most this share of one CPU: frequencies are lowered, then profilers "
+		"paused"),
+	ATTAR_TEXT(T, max_memory, 0, "max-memory", "SIZE", "use at most this much memory"),
+	ATTAR_TEXT(T, metrics_mode, 0, "metrics-mode", "MODE",
+		"mode of the file of --metrics, such as 0644 (default: 0600 for root)"),
+	ATTAR_TEXT(T, limit_interval, 0, "limit-interval", "TIME",
+		"how often the limits are checked (default 1m)"),
+	ATTAR_TEXT(T, user, 0, "user", "NAME",
+		"run as this user, with the capabilities that profilers need"),
+	ATTAR_TEXT(T, capabilities, 0, "capabilities", "LIST",
+		"also keep these capabilities: cap_bpf, cap_sys_admin, cap_dac_override"),
+	{0}};
+
+static int take_arguments(struct agent *a, const struct arguments *args)
 {
-	char key[AGENT_NAME_MAX + 1];
-	size_t n = strcspn(word, "=");
-	const char *value = word[n] ? word + n + 1 : next;
+	if (!args->path)
+		return attar_fail(-EINVAL, "attar agent requires a configuration file" ATTAR_FIX
+					   "-c /etc/attar/agent.conf");
+	a->path = args->path;
+	for (const struct attar_option *o = agent_options + FIRST_KEY; o->name; o++) {
+		const char *value = *(const char *const *)((const char *)args + o->offset);
 
-	if (n > AGENT_NAME_MAX)
-		return attar_fail(-EINVAL, "unknown option '--%s'", CLIP(word));
-	snprintf(key, sizeof(key), "%.*s", (int)n, word);
-	if (!value)
-		return attar_fail(-EINVAL, "--%s needs a value" ATTAR_FIX "--%s VALUE", key, key);
-	if (agent_config_set(&a->options, key, value) < 0)
-		return attar_context(-EINVAL, "option");
-	return word[n] ? 1 : 2;
-}
-
-static int take_word(struct agent *a, struct arguments *args, const char *word, const char *next)
-{
-	if (!strcmp(word, "--check")) {
-		args->check = true;
-		return 1;
+		if (value && agent_config_set(&a->options, o->name, value) < 0)
+			return attar_context(-EINVAL, "option");
 	}
-	if (!strcmp(word, "-c") || !strcmp(word, "--config")) {
-		args->path = next;
-		return next ? 2
-			    : attar_fail(
-				      -EINVAL, "%s needs a file" ATTAR_FIX "%s FILE", word, word);
-	}
-	if (strncmp(word, "--", 2) != 0)
-		return attar_fail(-EINVAL,
-			"'%s': attar agent accepts -c FILE, --check, and the keys of [agent], such "
-			"as --max-cpu 1%%",
-			CLIP(word));
-	return take_key(a, word + 2, next);
-}
-
-static int parse_arguments(struct agent *a, struct arguments *args, int argc, char **argv)
-{
-	for (int i = 1; i < argc;) {
-		int r = take_word(a, args, argv[i], argv[i + 1]);
-
-		if (r < 0)
-			return r;
-		i += r;
-	}
-	if (args->path)
-		return 0;
-	return attar_fail(-EINVAL,
-		"attar agent requires a configuration file" ATTAR_FIX "-c /etc/attar/agent.conf");
+	return 0;
 }
 
 static int read_config(const struct agent *a, enum agent_reading how, struct agent_config *config)
@@ -461,18 +462,17 @@ static int print_check(const struct agent *a)
 	return print_buf(&b);
 }
 
-int command_agent(int argc, char **argv)
+static int agent_run(void *state, const struct command_words *words)
 {
 	struct agent a = {.signals = -1, .directory.lock = -1, .calm_needed = 1};
-	struct arguments args = {0};
-	int status = STATUS_OK, r = parse_arguments(&a, &args, argc, argv);
+	const struct arguments *args = state;
+	int status = STATUS_OK, r = take_arguments(&a, args);
 
-	a.path = args.path;
 	if (r == 0)
-		r = read_config(&a, args.check ? AGENT_CHECKS : AGENT_READS, &a.config);
+		r = read_config(&a, args->check ? AGENT_CHECKS : AGENT_READS, &a.config);
 	if (r < 0) {
 		status = report_error(STATUS_USAGE);
-	} else if (args.check) {
+	} else if (args->check) {
 		status = print_check(&a);
 	} else if ((r = begin(&a)) < 0) {
 		status = report_error(status_of(r));
@@ -487,3 +487,20 @@ int command_agent(int argc, char **argv)
 	end(&a);
 	return status;
 }
+
+static const struct attar_example agent_examples[] = {
+	{"agent --check -c agent.conf", "check a configuration"},
+	{"agent -c /etc/attar/agent.conf", "run its profilers until SIGTERM"},
+	{0},
+};
+
+const struct command command_agent = {
+	.name = "agent",
+	.usage = "-c FILE [--check] [OPTIONS]",
+	.summary = "run profilers permanently, as a service",
+	.options = agent_options,
+	.state_size = sizeof(T),
+	.complete = "file",
+	.examples = agent_examples,
+	.run = agent_run,
+};

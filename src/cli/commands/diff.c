@@ -19,6 +19,7 @@
 #include "base/vec.h"
 #include "base/whole_file.h"
 #include "cli/cli.h"
+#include "cli/commands.h"
 #include "cli/output/outputs.h"
 #include "cli/output/outputs_check.h"
 
@@ -33,105 +34,33 @@ struct side {
 
 struct comparison {
 	const char *paths[2], *folded;
-	VEC(const char *) outputs;
+	struct attar_texts outputs;
 	const char *format;
+	double confidence, fail_above; /* percent; fail_above: below 0: none */
 	struct attar_diff_opts opts;
 	struct side sides[2];
 };
 
 /* ---- arguments ---- */
 
-static int take_percent(const char *option, const char *text, double *ret_share)
+/* Percentages become shares. Nothing is significant above 100%. */
+static int take_arguments(struct comparison *c, char *const *operands)
 {
-	char *end;
-	double value = strtod(text, &end);
-
-	if (end == text || (*end && strcmp(end, "%") != 0) || !(value >= 0 && value <= 1e6))
-		return attar_fail(-EINVAL, "%s: '%s' is not a percentage", option, CLIP(text));
-	*ret_share = value / 100;
-	return 0;
-}
-
-/* Above 100% nothing would be significant; 0.99 is most likely a share instead of a percentage. */
-static int take_confidence(struct comparison *c, const char *text)
-{
-	int r = take_percent("--confidence", text, &c->opts.confidence);
-
-	if (r == 0 && !(c->opts.confidence >= 0.5 && c->opts.confidence < 1))
-		r = attar_fail(-EINVAL,
-			"--confidence: '%s' is not a percentage from 50 to below 100", CLIP(text));
-	return r;
-}
-
-static int take_path(struct comparison *c, const char *path)
-{
-	if (c->paths[1])
+	if (!operands[0] || !operands[1])
 		return attar_fail(
-			-EINVAL, "diff compares two results, but '%s' is a third one", CLIP(path));
-	c->paths[c->paths[0] != NULL] = path;
-	return 0;
-}
-
-static int take_option(struct comparison *c, const char *option, const char *value)
-{
-	if (!value)
-		return attar_fail(-EINVAL, "%s needs a value" ATTAR_FIX "%s VALUE", option, option);
-	if (!strcmp(option, "--fail-above"))
-		return take_percent(option, value, &c->opts.fail_above);
-	if (!strcmp(option, "--confidence"))
-		return take_confidence(c, value);
-	if (!strcmp(option, "--folded")) {
-		c->folded = value;
-		return 0;
-	}
-	if (!strcmp(option, "--format")) {
-		c->format = value;
-		return sink_of_stdout(value) ? 0 : -EINVAL;
-	}
-	return sink_of_file(value) ? vec_push(&c->outputs, value) : -EINVAL;
-}
-
-static bool has_value(const char *arg)
-{
-	static const char *const names[] = {
-		"--fail-above", "--confidence", "--folded", "--format", "-o", "--output"};
-
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (!strcmp(arg, names[i]))
-			return true;
-	return false;
-}
-
-static int parse(struct comparison *c, int argc, char **argv)
-{
-	int r = 0;
-
-	for (int i = 1; r == 0 && i < argc; i++) {
-		char *equals = strchr(argv[i], '=');
-
-		if (has_value(argv[i])) {
-			r = take_option(c, argv[i], argv[i + 1]);
-			i++;
-		} else if (argv[i][0] == '-' && argv[i][1] == '-' && equals) {
-			*equals = '\0';
-			r = has_value(argv[i]) ? take_option(c, argv[i], equals + 1) : -EINVAL;
-			if (r == -EINVAL && !has_value(argv[i]))
-				attar_fail(r,
-					"no such option '%s'" ATTAR_FIX
-					"'attar help diff' lists them",
-					CLIP(argv[i]));
-		} else if (argv[i][0] == '-' && argv[i][1]) {
-			r = attar_fail(-EINVAL,
-				"no such option '%s'" ATTAR_FIX "'attar help diff' lists them",
-				CLIP(argv[i]));
-		} else {
-			r = take_path(c, argv[i]);
-		}
-	}
-	if (r == 0 && !c->paths[1])
-		r = attar_fail(
 			-EINVAL, "diff requires two results" ATTAR_FIX "attar diff BEFORE AFTER");
-	return r;
+	c->paths[0] = operands[0];
+	c->paths[1] = operands[1];
+	if (c->confidence >= 100)
+		return attar_fail(-EINVAL, "--confidence must be below 100");
+	c->opts.confidence = c->confidence / 100;
+	c->opts.fail_above = c->fail_above / 100;
+	if (c->format && !sink_of_stdout(c->format))
+		return -EINVAL;
+	vec_each (&c->outputs, path)
+		if (!sink_of_file(*path))
+			return -EINVAL;
+	return 0;
 }
 
 /* ---- results ---- */
@@ -430,25 +359,66 @@ static int compare(struct comparison *c, struct attar_diff_result *result)
 	return r;
 }
 
-int command_diff(int argc, char **argv)
+static int diff_run(void *state, const struct command_words *words)
 {
-	struct comparison c = {.opts = {.size = sizeof(struct attar_diff_opts),
-				       .confidence = 0.99,
-				       .fail_above = -1}};
+	struct comparison *c = state;
 	struct attar_diff_result result = {0};
 	int status = STATUS_OK;
 
-	if (parse(&c, argc, argv) < 0)
-		status = report_error(STATUS_USAGE);
-	else if (compare(&c, &result) < 0)
+	c->opts.size = sizeof(c->opts);
+	if (take_arguments(c, words->operands) < 0 || compare(c, &result) < 0)
 		status = report_error(STATUS_USAGE);
 	else if (result.beyond)
 		status = STATUS_FAILED;
 	for (int side = 0; side < 2; side++) {
-		vec_each (&c.sides[side].reports, it)
+		vec_each (&c->sides[side].reports, it)
 			attar_report_free(*it);
-		vec_done(&c.sides[side].reports);
+		vec_done(&c->sides[side].reports);
 	}
-	vec_done(&c.outputs);
 	return status;
 }
+
+#define T struct comparison
+
+static const struct attar_option diff_options[] = {
+	ATTAR_PERCENT(T, fail_above, 0, "fail-above", "PCT",
+		"exit with status 1 if a significant change is larger than this percentage of the "
+		"value before, or than this number of percentage points for values in percent",
+		.max = 1000000),
+	ATTAR_PERCENT(T, confidence, 0, "confidence", "PCT",
+		"the minimum confidence of significant changes, from 50 to below 100 (default 99)",
+		.min = 50),
+	ATTAR_LIST(T, outputs, 'o', "output", "FILE",
+		"also write the differences to FILE, in the format given by its extension; may be "
+		"repeated",
+		.complete = "file"),
+	ATTAR_TEXT(T, format, 0, "format", "NAME", "format of stdout", .complete = "format"),
+	ATTAR_TEXT(T, folded, 0, "folded", "FILE",
+		"write folded stacks with both weights, for other tools", .complete = "file"),
+	{0}};
+
+static const struct command_operand diff_operands[] = {
+	{"BEFORE AFTER", "results in JSON (-o FILE.json), databases (-o FILE.db), or recordings, "
+			 "whose profiles are compared; exit status 2: an error"},
+	{0},
+};
+
+static const struct attar_example diff_examples[] = {
+	{"diff before.json after.json", "significant changes between two results"},
+	{"diff before.json after.json --fail-above 5%", "for CI: fail if one is above 5 %"},
+	{0},
+};
+
+const struct command command_diff = {
+	.name = "diff",
+	.usage = "[OPTIONS] BEFORE AFTER",
+	.summary = "compare two results of a profiler",
+	.operands = diff_operands,
+	.options = diff_options,
+	.state_size = sizeof(T),
+	.defaults = &(const T){.confidence = 99, .fail_above = -100},
+	.max_operands = 2,
+	.complete = "file",
+	.examples = diff_examples,
+	.run = diff_run,
+};

@@ -8,6 +8,7 @@
 #include "base/suggest.h"
 #include "base/vec.h"
 #include "cli/cli.h"
+#include "cli/commands.h"
 
 static const char *const state_names[] = {"READY", "DEGRADED", "BLOCKED"};
 
@@ -183,24 +184,24 @@ static int fill(struct doctor *d)
 	return 0;
 }
 
-static int examine(bool json, const struct attar_profiler *profiler)
+static int examine(struct doctor *d)
 {
-	struct doctor d = {
-		.report = attar_report_new("doctor"), .json = json, .profiler = profiler};
 	int status;
 
-	if (!d.report) {
+	d->report = attar_report_new("doctor");
+	if (!d->report) {
 		base_oom();
 		return report_error(STATUS_FAILED);
 	}
-	status = fill(&d) < 0 ? report_error(STATUS_FAILED) : print_report(d.report, json, false);
-	vec_each (&d.findings, f)
+	status =
+		fill(d) < 0 ? report_error(STATUS_FAILED) : print_report(d->report, d->json, false);
+	vec_each (&d->findings, f)
 		free(f->remedy);
-	vec_done(&d.findings);
-	buf_done(&d.rights);
-	free(d.needs);
-	attar_report_free(d.report);
-	return status == STATUS_OK && d.worst == ATTAR_CHECK_BLOCKED ? STATUS_UNSUPPORTED : status;
+	vec_done(&d->findings);
+	buf_done(&d->rights);
+	free(d->needs);
+	attar_report_free(d->report);
+	return status == STATUS_OK && d->worst == ATTAR_CHECK_BLOCKED ? STATUS_UNSUPPORTED : status;
 }
 
 static int refuse_name(const char *name)
@@ -220,25 +221,40 @@ static int refuse_name(const char *name)
 	return report_error(STATUS_USAGE);
 }
 
-int command_doctor(int argc, char **argv)
+static int doctor_run(void *state, const struct command_words *words)
 {
-	const struct attar_profiler *profiler = NULL;
-	bool json = false;
+	struct doctor *d = state;
+	const char *name = words->operands[0];
 
-	for (int i = 1; i < argc; i++) {
-		if (!json && !strcmp(argv[i], "--json")) {
-			json = true;
-		} else if (!profiler && *argv[i] != '-') {
-			profiler = attar_profiler_find(argv[i]);
-			if (!profiler)
-				return refuse_name(argv[i]);
-		} else {
-			attar_fail(-EINVAL,
-				"doctor: invalid argument '%s'" ATTAR_FIX
-				"give the name of one profiler, and --json",
-				CLIP(argv[i]));
-			return report_error(STATUS_USAGE);
-		}
-	}
-	return examine(json, profiler);
+	d->profiler = name ? attar_profiler_find(name) : NULL;
+	return name && !d->profiler ? refuse_name(name) : examine(d);
 }
+
+static const struct attar_option doctor_options[] = {
+	ATTAR_FLAG(struct doctor, json, 0, "json", "print a report in JSON"), {0}};
+
+static const struct attar_example doctor_examples[] = {
+	{"doctor", "what the system supports"},
+	{"doctor offcpu", "what a profiler needs"},
+	{0},
+};
+
+const struct command command_doctor = {
+	.name = "doctor",
+	.usage = "[PROFILER] [--json]",
+	.summary = "check system support and suggest fixes",
+	.operands = (const struct command_operand
+			[]){{"(no PROFILER)",
+				    "print each check and its fix, and change nothing; exit status "
+				    "0: no check is BLOCKED, 4: at least one is"},
+		{"PROFILER", "check only what this profiler needs, and list the capabilities that "
+			     "it uses: what for, whether attar has them, and which setting makes "
+			     "them unnecessary"},
+		{0}},
+	.options = doctor_options,
+	.state_size = sizeof(struct doctor),
+	.max_operands = 1,
+	.complete = "name",
+	.examples = doctor_examples,
+	.run = doctor_run,
+};

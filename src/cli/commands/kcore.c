@@ -8,13 +8,14 @@
 #include "base/base.h"
 #include "base/parse.h"
 #include "cli/cli.h"
+#include "cli/commands.h"
 
 enum { VALUES_MAX = 65536, STRING_DEFAULT = 256 };
 
 struct kcore {
 	const char *place, *file;
-	uint64_t n; /* 0: not given */
-	unsigned size;
+	uint64_t n;    /* 0: not given */
+	uint64_t size; /* of a value, bytes */
 	bool string, symbols, json;
 	uint64_t address;
 };
@@ -28,50 +29,20 @@ struct core {
 
 /* ---- arguments ---- */
 
-static int take_word(struct kcore *k, const char *word)
+static int take_operands(struct kcore *k, char *const *operands)
 {
-	if (!k->place) {
-		k->place = word;
-		return 0;
-	}
-	if (k->n)
-		return attar_fail(-EINVAL, "unexpected argument '%s'", CLIP(word));
-	if (parse_u64(word, &k->n) < 0 || !k->n || k->n > VALUES_MAX) {
+	const char *n = operands[0] ? operands[1] : NULL;
+
+	k->place = operands[0];
+	if (!k->place)
+		return attar_fail(-EINVAL,
+			"kcore requires an address" ATTAR_FIX "attar kcore ADDRESS|SYMBOL [N]");
+	if (n && (parse_u64(n, &k->n) < 0 || !k->n || k->n > VALUES_MAX)) {
 		attar_error_clear();
 		return attar_fail(-EINVAL, "the number of values must be 1 to %d, not '%s'",
-			VALUES_MAX, CLIP(word));
+			VALUES_MAX, CLIP(n));
 	}
 	return 0;
-}
-
-static int parse(struct kcore *k, int argc, char **argv)
-{
-	int r = 0;
-
-	for (int i = 1; r == 0 && i < argc; i++) {
-		const char *arg = argv[i];
-
-		if (arg[0] == '-' && strchr("1248", arg[1]) && arg[1] && !arg[2])
-			k->size = (unsigned)(arg[1] - '0');
-		else if (!strcmp(arg, "--string"))
-			k->string = true;
-		else if (!strcmp(arg, "--symbols"))
-			k->symbols = true;
-		else if (!strcmp(arg, "--json"))
-			k->json = true;
-		else if (!strcmp(arg, "--file") && i + 1 < argc)
-			k->file = argv[++i];
-		else if (arg[0] == '-')
-			r = attar_fail(-EINVAL,
-				"no such option '%s'" ATTAR_FIX "'attar help kcore' lists them",
-				CLIP(arg));
-		else
-			r = take_word(k, arg);
-	}
-	if (r == 0 && !k->place)
-		r = attar_fail(-EINVAL,
-			"kcore requires an address" ATTAR_FIX "attar kcore ADDRESS|SYMBOL [N]");
-	return r;
 }
 
 /* ---- memory ---- */
@@ -199,8 +170,8 @@ static int add_values(const struct kcore *k, const struct core *core, struct att
 			return (int)got;
 		if (got < (ssize_t)k->size)
 			return attar_fail(-EFAULT,
-				"the memory ends after %zd of %u bytes at address 0x%llx", got,
-				k->size, (unsigned long long)address);
+				"the memory ends after %zd of %llu bytes at address 0x%llx", got,
+				(unsigned long long)k->size, (unsigned long long)address);
 		attar_section_row(table);
 		attar_cell_u64(table, address);
 		attar_cell_u64(table, value);
@@ -241,18 +212,57 @@ static int fill(struct kcore *k, struct attar_report *report)
 	return r;
 }
 
-int command_kcore(int argc, char **argv)
+static int kcore_run(void *state, const struct command_words *words)
 {
-	struct kcore k = {.size = 8};
+	struct kcore *k = state;
 	struct attar_report *report;
 	int r, status;
 
-	if (parse(&k, argc, argv) < 0)
+	if (take_operands(k, words->operands) < 0)
 		return report_error(STATUS_USAGE);
 	report = attar_report_new("kcore");
-	r = report ? fill(&k, report) : base_oom();
+	r = report ? fill(k, report) : base_oom();
 	status = r < 0 ? report_error(r == -ENOENT ? STATUS_USAGE : status_of(r))
-		       : print_report(report, k.json, true);
+		       : print_report(report, k->json, true);
 	attar_report_free(report);
 	return status;
 }
+
+#define T struct kcore
+
+static const struct attar_option kcore_options[] = {
+	ATTAR_COUNT(T, size, '1', "u8", NULL, "values of 1 byte", .implied = "1"),
+	ATTAR_COUNT(T, size, '2', "u16", NULL, "values of 2 bytes", .implied = "2"),
+	ATTAR_COUNT(T, size, '4', "u32", NULL, "values of 4 bytes", .implied = "4"),
+	ATTAR_COUNT(T, size, '8', "u64", NULL, "values of 8 bytes (default)", .implied = "8"),
+	ATTAR_FLAG(T, string, 0, "string", "read a string up to its NUL"),
+	ATTAR_FLAG(T, symbols, 0, "symbols", "also show the symbol that each value points to"),
+	ATTAR_TEXT(T, file, 0, "file", "FILE", "read this memory dump (ELF) instead of /proc/kcore",
+		.complete = "file"),
+	ATTAR_FLAG(T, json, 0, "json", "print a report in JSON"), {0}};
+
+static const struct command_operand kcore_operands[] = {
+	{"ADDRESS|SYMBOL",
+		"the address: a number, or a variable or function, optionally with +OFFSET"},
+	{"N", "the number of values (default 1); with --string: the maximum length (default 256)"},
+	{0},
+};
+
+static const struct attar_example kcore_examples[] = {
+	{"kcore jiffies", "the value of a variable of the kernel"},
+	{"kcore --string linux_banner", "a string"},
+	{0},
+};
+
+const struct command command_kcore = {
+	.name = "kcore",
+	.usage = "[OPTIONS] ADDRESS|SYMBOL [N]",
+	.summary = "read memory of the running kernel",
+	.operands = kcore_operands,
+	.options = kcore_options,
+	.state_size = sizeof(T),
+	.defaults = &(const T){.size = 8},
+	.max_operands = 2,
+	.examples = kcore_examples,
+	.run = kcore_run,
+};

@@ -6,6 +6,7 @@
 
 #include "base/base.h"
 #include "cli/cli.h"
+#include "cli/commands.h"
 #include "cli/commands/list.h"
 #include "cli/commands/list_recorded.h"
 #include "cli/commands/list_usdt.h"
@@ -276,36 +277,6 @@ static int describe(const char *name)
 	return r < 0 ? -ENOENT : print_buf(&b);
 }
 
-static int parse(struct list *l, int argc, char **argv)
-{
-	for (int i = 1; i < argc; i++) {
-		if (!strcmp(argv[i], "-v") || !strcmp(argv[i], "--verbose"))
-			l->verbose = true;
-		else if (!strcmp(argv[i], "--json"))
-			l->json = true;
-		else if (!strcmp(argv[i], "--names"))
-			l->names = true;
-		else if (!strncmp(argv[i], "--input=", 8))
-			l->input = argv[i] + 8;
-		else if (!strcmp(argv[i], "--input") && i + 1 < argc)
-			l->input = argv[++i];
-		else if (!strcmp(argv[i], "--input"))
-			return attar_fail(-EINVAL, "list: --input needs the file of a recording");
-		else if (argv[i][0] == '-')
-			return attar_fail(-EINVAL,
-				"list: unknown option '%s'" ATTAR_FIX
-				"the options are -v, --json, --names and --input FILE",
-				CLIP(argv[i]));
-		else if (l->pattern)
-			return attar_fail(-EINVAL,
-				"list accepts one pattern, not two ('%s' and '%s')",
-				CLIP(l->pattern), CLIP(argv[i]));
-		else
-			l->pattern = argv[i];
-	}
-	return 0;
-}
-
 static int list_profilers(bool names)
 {
 	struct buf b _cleanup_(buf_done) = {0};
@@ -319,26 +290,63 @@ static int list_profilers(bool names)
 	return STATUS_OK;
 }
 
-int command_list(int argc, char **argv)
+static int list_run(void *state, const struct command_words *words)
 {
-	struct list l = {0};
+	struct list *l = state;
 	int status;
 
-	if (parse(&l, argc, argv) < 0)
-		return report_error(STATUS_USAGE);
-	if (l.pattern && !strcmp(l.pattern, "profilers") && !l.json)
-		return list_profilers(l.names);
-	if (l.input)
-		return list_recorded(l.input, l.pattern, l.json, l.names);
-	if (l.pattern && list_usdt_is(l.pattern))
-		return list_usdt(l.pattern, l.json, l.names, l.verbose);
-	status = l.pattern && !l.names && !l.json ? describe(l.pattern) : -ENOENT;
+	l->pattern = words->operands[0];
+	if (l->pattern && !strcmp(l->pattern, "profilers") && !l->json)
+		return list_profilers(l->names);
+	if (l->input)
+		return list_recorded(l->input, l->pattern, l->json, l->names);
+	if (l->pattern && list_usdt_is(l->pattern))
+		return list_usdt(l->pattern, l->json, l->names, l->verbose);
+	status = l->pattern && !l->names && !l->json ? describe(l->pattern) : -ENOENT;
 	if (status >= 0)
 		return status;
-	status = go(&l);
-	free(l.unreadable_text);
-	attar_report_free(l.report);
-	attar_target_free(l.self);
-	attar_catalog_free(l.catalog);
+	status = go(l);
+	free(l->unreadable_text);
+	attar_report_free(l->report);
+	attar_target_free(l->self);
+	attar_catalog_free(l->catalog);
 	return status;
 }
+
+static const struct attar_option list_options[] = {
+	ATTAR_FLAG(struct list, verbose, 'v', "verbose",
+		"also list events that cannot be opened on this system, with the reason"),
+	ATTAR_FLAG(struct list, names, 0, "names", "print only names, one per line"),
+	ATTAR_FLAG(struct list, json, 0, "json", "print a report in JSON"),
+	ATTAR_TEXT(struct list, input, 0, "input", "FILE",
+		"list the events of a recording or script, and how many samples each has",
+		.complete = "file"),
+	{0}};
+
+static const struct command_operand list_operands[] = {
+	{"PATTERN", "list only events whose name contains this text, or events of this kind "
+		    "(hardware, cache, software, PMU, tracepoint); * and ? match as in a shell. "
+		    "The full name of a tracepoint shows its fields and example commands; "
+		    "usdt:FILE lists the USDT probes in a program or library"},
+	{0},
+};
+
+static const struct attar_example list_examples[] = {
+	{"list", "the events of each kind that can be opened"},
+	{"list sched:sched_switch", "the fields of a tracepoint"},
+	{"list --input perf.data", "the events of a recording"},
+	{0},
+};
+
+const struct command command_list = {
+	.name = "list",
+	.usage = "[PATTERN | profilers]",
+	.summary = "list the events available on this system",
+	.operands = list_operands,
+	.options = list_options,
+	.state_size = sizeof(struct list),
+	.max_operands = 1,
+	.complete = "event",
+	.examples = list_examples,
+	.run = list_run,
+};

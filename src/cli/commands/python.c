@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/log.h"
 #include "cli/cli.h"
+#include "cli/commands.h"
 #include "cli/perf_prof.h"
 #include "cli/signals.h"
 
@@ -68,11 +69,11 @@ static int keep_absolute_folders(void)
 	return setenv("PYTHONPATH", buf_text(&kept), 1) < 0 ? base_oom() : 0;
 }
 
-int command_python(int argc, char **argv)
+static int python_run(void *state, const struct command_words *line)
 {
 	const char *python = getenv("ATTAR_PYTHON");
 	struct buf where _cleanup_(buf_done) = {0};
-	const char **words _cleanup_free_ = calloc((size_t)argc + 6, sizeof(*words));
+	const char **words _cleanup_free_ = calloc((size_t)line->n + 7, sizeof(*words));
 	size_t n = 0;
 	int error;
 
@@ -91,8 +92,8 @@ int command_python(int argc, char **argv)
 		words[n++] = "--perf-prof"; /* see script.py */
 		words[n++] = "--allow-exec";
 	}
-	for (int i = 1; i < argc; i++)
-		words[n++] = argv[i];
+	for (int i = 0; i < line->n; i++)
+		words[n++] = line->operands[i];
 	signals_restore_ignored();
 	signal(SIGUSR1, SIG_IGN); /* until the interpreter handles them */
 	signal(SIGUSR2, SIG_IGN);
@@ -104,3 +105,45 @@ int command_python(int argc, char **argv)
 		CLIP(python), strerror(error));
 	return report_error(error == ENOENT ? STATUS_UNSUPPORTED : STATUS_FAILED);
 }
+
+static const struct attar_option python_options[] = {
+	{.letter = 'e',
+		.name = "event",
+		.value = "EVENT",
+		.type = ATTAR_OPTION_TEXT,
+		.help = "the events; may be repeated; default with --input: all events of the "
+			"recording",
+		.complete = "event"},
+	{.letter = 'g', .name = "call-graph", .help = "record call stacks"},
+	{.letter = 'v',
+		.name = "verbose",
+		.help = "print on stderr which file the script was loaded from"},
+	{0}};
+
+static const struct attar_example python_examples[] = {
+	{"python -e sched:sched_wakeup help", "a script to begin with"},
+	{"python -e sched:sched_wakeup script.py", "call a script for each wakeup"},
+	{0},
+};
+
+const struct command command_python = {
+	.name = "python",
+	.usage = "[OPTIONS] SCRIPT [ARGUMENTS] [-- COMMAND]",
+	.summary = "call the functions of a Python script for each event",
+	.operands = (const struct command_operand
+			[]){{"SCRIPT [ARGUMENTS]",
+				    "a file or module of Python; its function sys__event(event) is "
+				    "called for "
+				    "each event sys:event, __sample__(event) for others"},
+		{"-- COMMAND", "run this command, and exit when it does"},
+		{"help", "(instead of SCRIPT) print a script with all fields of the events"},
+		{"(others)", "-p, -t, -C, -i, -d, -N, -m, --input and the other common options of "
+			     "'attar trace'"},
+		{0}},
+	.options = python_options,
+	.max_operands = COMMAND_ANY,
+	.passes_words = true,
+	.complete = "file",
+	.examples = python_examples,
+	.run = python_run,
+};

@@ -9,6 +9,7 @@
 #include "base/proc.h"
 #include "base/vec.h"
 #include "cli/cli.h"
+#include "cli/commands.h"
 #include "cli/commands/frame_line.h"
 #include "cli/signals.h"
 
@@ -17,7 +18,7 @@ enum { LOCATIONS_MAX = 8192, INLINED_MAX = 64, KERNEL_TEXT_MAX = 1 << 16, NAME_M
 #define ADDRESS_MASK 0xffffffffffffULL /* of a location */
 
 struct stack {
-	int pid, tid; /* tid: 0: all threads */
+	uint64_t pid, tid; /* tid: 0: all threads */
 	bool kernel, inlined, lines, mangled, json;
 	uint64_t bytes;
 	struct attar_symbols *symbols;
@@ -35,82 +36,12 @@ struct stack {
 
 /* ---- arguments ---- */
 
-static int take_id(const char *text, const char *what, int *ret_id)
+static int check(const struct stack *s, const char *operand)
 {
-	uint64_t id;
-
-	if (parse_u64(text, &id) < 0 || !id || id > INT32_MAX) {
-		attar_error_clear();
-		return attar_fail(-EINVAL, "'%s' is not a %s ID", CLIP(text), what);
-	}
-	*ret_id = (int)id;
-	return 0;
-}
-
-static int take_bytes(struct stack *s, const char *text)
-{
-	int r = parse_size(text, &s->bytes);
-
-	if (r == 0 && (!s->bytes || s->bytes > ATTAR_THREAD_STACK_MAX))
-		r = attar_fail(-EINVAL, "--bytes: '%s' is not a size from 1 to 1G", CLIP(text));
-	return r;
-}
-
-/* Options with a value. Returns 1 if arg is not one of them. */
-static int take_value(struct stack *s, const char *arg, const char *value)
-{
-	if (!strcmp(arg, "-p"))
-		return take_id(value, "process", &s->pid);
-	if (!strcmp(arg, "-t"))
-		return take_id(value, "thread", &s->tid);
-	if (!strcmp(arg, "--bytes"))
-		return take_bytes(s, value);
-	return 1;
-}
-
-static bool *flag_of(struct stack *s, const char *arg)
-{
-	const struct {
-		const char *name;
-		bool *flag;
-	} flags[] = {{"-k", &s->kernel}, {"--kernel", &s->kernel}, {"--inline", &s->inlined},
-		{"--lines", &s->lines}, {"--no-demangle", &s->mangled}, {"--json", &s->json}};
-
-	for (size_t i = 0; i < ARRAY_SIZE(flags); i++)
-		if (!strcmp(arg, flags[i].name))
-			return flags[i].flag;
-	return NULL;
-}
-
-static int refuse(const char *arg)
-{
-	if (*arg && !arg[strspn(arg, "0123456789")])
-		return attar_fail(-EINVAL, "'%s' is not an option" ATTAR_FIX "attar stack -p %s",
-			CLIP(arg), CLIP(arg));
-	return attar_fail(-EINVAL,
-		"no such option '%s', or its value is missing" ATTAR_FIX
-		"'attar help stack' lists them",
-		CLIP(arg));
-}
-
-static int parse(struct stack *s, int argc, char **argv)
-{
-	for (int i = 1; i < argc; i++) {
-		bool *flag = flag_of(s, argv[i]);
-		int r = 1;
-
-		if (flag) {
-			*flag = true;
-			continue;
-		}
-		if (i + 1 < argc)
-			r = take_value(s, argv[i], argv[i + 1]);
-		if (r == 1)
-			return refuse(argv[i]);
-		if (r < 0)
-			return r;
-		i++;
-	}
+	if (operand)
+		return attar_fail(-EINVAL, "unexpected argument '%s'" ATTAR_FIX "attar stack -p %s",
+			CLIP(operand),
+			operand[strspn(operand, "0123456789")] ? "PID" : CLIP(operand));
 	if (!s->pid && !s->tid)
 		return attar_fail(-EINVAL,
 			"stack requires a process or thread" ATTAR_FIX "attar stack -p PID|-t TID");
@@ -379,7 +310,7 @@ static int add_thread(void *ctx, int tid)
 
 static int open_process(struct stack *s)
 {
-	int pid = s->pid ?: s->tid, r = attar_symbols_new(NULL, &s->symbols);
+	int pid = (int)(s->pid ?: s->tid), r = attar_symbols_new(NULL, &s->symbols);
 
 	if (r < 0)
 		return r;
@@ -391,7 +322,7 @@ static int open_process(struct stack *s)
 	r = s->space ? attar_address_space_scan(s->space) : base_oom();
 	if (r < 0)
 		return r;
-	return s->tid ? vec_push(&s->tids, s->tid) : proc_each_thread(pid, add_thread, s);
+	return s->tid ? vec_push(&s->tids, (int)s->tid) : proc_each_thread(pid, add_thread, s);
 }
 
 static void add_tables(struct stack *s, struct attar_report *report)
@@ -419,33 +350,28 @@ static int show(struct stack *s)
 	for (size_t i = 0; r == 0 && i < s->tids.n; i++)
 		r = show_thread(s, s->tids.at[i]);
 	if (r == 0 && !s->shown)
-		r = attar_fail(-ESRCH, "process %d has exited", s->pid);
+		r = attar_fail(-ESRCH, "process %d has exited", (int)s->pid);
 	return r;
 }
 
-static void stack_free(struct stack *s)
+static void stack_done(struct stack *s)
 {
-	if (!s)
-		return;
 	vec_done(&s->tids);
 	buf_done(&s->out);
 	attar_thread_copy_done(&s->copy);
 	attar_waits_free(s->waits);
 	attar_address_space_free(s->space);
 	attar_symbols_free(s->symbols);
-	free(s);
 }
 
-int command_stack(int argc, char **argv)
+static int stack_run(void *state, const struct command_words *words)
 {
-	struct stack *s = calloc(1, sizeof(*s));
+	struct stack *s = state;
 	struct attar_report *report = NULL;
-	int status, r = s ? parse(s, argc, argv) : base_oom();
+	int r, status;
 
-	if (r < 0) {
-		stack_free(s);
+	if (check(s, words->operands[0]) < 0)
 		return report_error(STATUS_USAGE);
-	}
 	if (s->json) {
 		report = attar_report_new("stack");
 		attar_report_span(report, base_realtime(), 0);
@@ -458,7 +384,42 @@ int command_stack(int argc, char **argv)
 		status = s->json ? print_report(report, true, true) : print_buf(&s->out);
 	attar_report_free(report);
 	signals_release();
-	stack_free(s);
+	stack_done(s);
 	signals_raise();
 	return status;
 }
+
+#define T struct stack
+
+static const struct attar_option stack_options[] = {
+	ATTAR_COUNT(T, pid, 'p', "pid", "PID", "show all threads of this process", .min = 1,
+		.max = INT32_MAX, .complete = "pid"),
+	ATTAR_COUNT(T, tid, 't', "tid", "TID", "show only this thread", .min = 1, .max = INT32_MAX,
+		.complete = "pid"),
+	ATTAR_FLAG(T, kernel, 'k', "kernel",
+		"also show the kernel functions in which a thread waits (as root)"),
+	ATTAR_FLAG(T, inlined, 0, "inline", "list inlined functions"),
+	ATTAR_FLAG(T, lines, 0, "lines", "show source lines"),
+	ATTAR_SIZE(T, bytes, 0, "bytes", "SIZE",
+		"copy at most this much of each stack (default 1M)", .min = 1,
+		.max = ATTAR_THREAD_STACK_MAX),
+	ATTAR_FLAG(T, mangled, 0, "no-demangle", "print linkage names of C++ and Rust"),
+	ATTAR_FLAG(T, json, 0, "json", "print a report in JSON"), {0}};
+
+static const struct attar_example stack_examples[] = {
+	{"stack -p 1234", "what each thread of a process does now"},
+	{"stack -p 1234 --inline --lines", "with inlined functions and source lines"},
+	{0},
+};
+
+const struct command command_stack = {
+	.name = "stack",
+	.usage = "[OPTIONS] -p PID|-t TID",
+	.summary = "show the stacks of all threads of a running process",
+	.options = stack_options,
+	.state_size = sizeof(T),
+	.max_operands = COMMAND_ANY,
+	.complete = "pid",
+	.examples = stack_examples,
+	.run = stack_run,
+};

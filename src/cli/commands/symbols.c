@@ -9,6 +9,7 @@
 #include "base/user_file.h"
 #include "base/vec.h"
 #include "cli/cli.h"
+#include "cli/commands.h"
 #include "cli/commands/frame_line.h"
 #include "cli/commands/llvm_answers.h"
 #include "cli/signals.h"
@@ -37,9 +38,10 @@ struct part {
 
 struct lookup {
 	const char *file;
-	int pid; /* 0: a file */
+	uint64_t pid; /* 0: a file */
+	const char *style;
 	bool llvm, mangled, json, no_inlines;
-	VEC(char *) words;
+	char *const *words; /* addresses; end with NULL */
 	struct attar_symbols *symbols;
 	struct attar_address_space *space;
 	attar_location start; /* of the file */
@@ -60,69 +62,20 @@ struct lookup {
 
 /* ---- arguments ---- */
 
-static int take_pid(struct lookup *l, const char *text)
+static int take_words(struct lookup *l, char *const *operands)
 {
-	uint64_t pid;
-
-	if (parse_u64(text, &pid) < 0 || !pid || pid > INT32_MAX) {
-		attar_error_clear();
-		return attar_fail(-EINVAL, "'%s' is not a process ID", CLIP(text));
-	}
-	l->pid = (int)pid;
+	l->llvm = l->style && !strcmp(l->style, "llvm");
+	if (l->style && !l->llvm && strcmp(l->style, "attar") != 0)
+		return attar_fail(-EINVAL,
+			"--style: no such style '%s'" ATTAR_FIX "use attar or llvm",
+			CLIP(l->style));
+	if (!l->pid && !operands[0])
+		return attar_fail(-EINVAL, "symbols requires a file or -p" ATTAR_FIX
+					   "attar symbols FILE|-p PID [ADDRESS...]");
+	if (!l->pid)
+		l->file = *operands++;
+	l->words = operands;
 	return 0;
-}
-
-static int take_style(struct lookup *l, const char *style)
-{
-	l->llvm = !strcmp(style, "llvm");
-	if (!l->llvm && strcmp(style, "attar") != 0)
-		return attar_fail(
-			-EINVAL, "no such style '%s'" ATTAR_FIX "use attar or llvm", CLIP(style));
-	return 0;
-}
-
-static int take_word(struct lookup *l, char *word)
-{
-	if (!l->pid && !l->file) {
-		l->file = word;
-		return 0;
-	}
-	return vec_push(&l->words, word);
-}
-
-static int parse(struct lookup *l, int argc, char **argv)
-{
-	bool options = true;
-	int r = 0;
-
-	for (int i = 1; r == 0 && i < argc; i++) {
-		char *arg = argv[i];
-
-		if (!options)
-			r = take_word(l, arg);
-		else if (!strcmp(arg, "--"))
-			options = false;
-		else if (!strcmp(arg, "-p") && i + 1 < argc)
-			r = take_pid(l, argv[++i]);
-		else if (!strncmp(arg, "--style=", 8))
-			r = take_style(l, arg + 8);
-		else if (!strcmp(arg, "--no-demangle"))
-			l->mangled = true;
-		else if (!strcmp(arg, "--no-inlines"))
-			l->no_inlines = true;
-		else if (!strcmp(arg, "--json"))
-			l->json = true;
-		else if (arg[0] == '-' && arg[1])
-			r = attar_fail(-EINVAL,
-				"no such option '%s'" ATTAR_FIX "'attar help symbols' lists them",
-				CLIP(arg));
-		else
-			r = take_word(l, arg);
-	}
-	if (r == 0 && !l->file && !l->pid)
-		r = attar_fail(-EINVAL, "symbols requires a file or -p" ATTAR_FIX
-					"attar symbols FILE|-p PID [ADDRESS...]");
-	return r;
 }
 
 /* ---- addresses ---- */
@@ -542,10 +495,10 @@ static int answer(struct lookup *l)
 {
 	int r = 0;
 
-	if (!l->words.n)
+	if (!*l->words)
 		r = read_input(l);
-	for (size_t i = 0; r == 0 && i < l->words.n; i++)
-		r = add_query(l, l->words.at[i]);
+	for (char *const *word = l->words; r == 0 && *word; word++)
+		r = add_query(l, *word);
 	return r == 0 ? flush(l) : r;
 }
 
@@ -567,7 +520,7 @@ static int open_target(struct lookup *l)
 
 		return attar_symbols_file(l->symbols, l->file, &l->start);
 	}
-	l->space = attar_address_space_new(l->symbols, l->pid);
+	l->space = attar_address_space_new(l->symbols, (int)l->pid);
 	return l->space ? attar_address_space_scan(l->space) : base_oom();
 }
 
@@ -588,8 +541,8 @@ static int end(const struct lookup *l, const struct attar_report *report)
 
 	if (!l->n_refused || status != STATUS_OK)
 		return status;
-	refuse(l, l->words.n ? "argument" : "line");
-	return report_error(l->words.n ? STATUS_USAGE : STATUS_FAILED);
+	refuse(l, *l->words ? "argument" : "line");
+	return report_error(*l->words ? STATUS_USAGE : STATUS_FAILED);
 }
 
 static void lookup_done(struct lookup *l)
@@ -600,7 +553,6 @@ static void lookup_done(struct lookup *l)
 	vec_done(&l->parts);
 	vec_done(&l->others);
 	vec_done(&l->lines);
-	vec_done(&l->words);
 	buf_done(&l->answers);
 	llvm_answers_done(&l->llvm_answers);
 	buf_done(&l->out);
@@ -609,34 +561,73 @@ static void lookup_done(struct lookup *l)
 	attar_symbols_free(l->symbols);
 }
 
-int command_symbols(int argc, char **argv)
+static int symbols_run(void *state, const struct command_words *words)
 {
 	struct attar_report *report = NULL;
-	struct lookup l = {0};
-	int status, r = parse(&l, argc, argv);
+	struct lookup *l = state;
+	int status, r = take_words(l, words->operands);
 
-	if (r < 0) {
-		lookup_done(&l);
+	if (r < 0)
 		return report_error(STATUS_USAGE);
-	}
-	l.llvm_answers.mangled = l.mangled;
-	l.llvm_answers.no_inlines = l.no_inlines;
-	if (l.json) {
+	l->llvm_answers.mangled = l->mangled;
+	l->llvm_answers.no_inlines = l->no_inlines;
+	if (l->json) {
 		report = attar_report_new("symbols");
 		attar_report_span(report, base_realtime(), 0);
-		l.table = attar_report_table(report, "addresses");
-		add_columns(l.table);
+		l->table = attar_report_table(report, "addresses");
+		add_columns(l->table);
 	}
-	r = open_target(&l);
+	r = open_target(l);
 	if (r == 0)
-		r = answer(&l);
+		r = answer(l);
 	if (r < 0)
 		status = report_error(status_of(r));
 	else
-		status = end(&l, report);
+		status = end(l, report);
 	attar_report_free(report);
 	signals_release();
-	lookup_done(&l);
+	lookup_done(l);
 	signals_raise();
 	return status;
 }
+
+#define T struct lookup
+
+static const struct attar_option symbols_options[] = {
+	ATTAR_COUNT(T, pid, 'p', "pid", "PID",
+		"addresses of the memory of this process (or of the kernel) instead of a file",
+		.min = 1, .max = INT32_MAX, .complete = "pid"),
+	ATTAR_FLAG(T, no_inlines, 0, "no-inlines",
+		"print only the innermost function, not the functions it was inlined into"),
+	ATTAR_FLAG(T, mangled, 0, "no-demangle", "print linkage names of C++ and Rust"),
+	ATTAR_TEXT(T, style, 0, "style", "attar|llvm",
+		"llvm: accept input and print output as llvm-symbolizer does (numbers without 0x "
+		"are decimal, 'DATA ADDRESS' asks for a variable)"),
+	ATTAR_FLAG(T, json, 0, "json", "print a report in JSON"), {0}};
+
+static const struct command_operand symbols_operands[] = {
+	{"FILE", "a binary, shared library or vmlinux; addresses are those of its symbol table, in "
+		 "a .o or .ko file offsets in .text"},
+	{"ADDRESS...",
+		"hexadecimal; without any, addresses are read from standard input, one per line"},
+	{0},
+};
+
+static const struct attar_example symbols_examples[] = {
+	{"symbols ./program 1480", "an address in a file"},
+	{"symbols -p 1234 7f12a4c01480", "an address in a process"},
+	{0},
+};
+
+const struct command command_symbols = {
+	.name = "symbols",
+	.usage = "[OPTIONS] FILE|-p PID [ADDRESS...]",
+	.summary = "show functions, source lines and inlined functions of addresses",
+	.operands = symbols_operands,
+	.options = symbols_options,
+	.state_size = sizeof(T),
+	.max_operands = COMMAND_ANY,
+	.complete = "file",
+	.examples = symbols_examples,
+	.run = symbols_run,
+};

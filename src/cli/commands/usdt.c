@@ -5,6 +5,7 @@
 #include "base/base.h"
 #include "base/buf.h"
 #include "cli/cli.h"
+#include "cli/commands.h"
 #include "cli/commands/list_usdt.h"
 
 static int print_name(void *ctx, const char *name)
@@ -52,20 +53,19 @@ static int list(const char *what, bool json)
 
 /* ---- the command ---- */
 
-/*
- * Joins the arguments after "add", "del" or "list" without --json, and without -v, which changes
- * nothing here; the caller frees the result.
- */
-static char *join(int argc, char **argv, bool *ret_json)
+struct usdt {
+	bool json;
+	bool verbose; /* changes nothing here */
+};
+
+/* Joins the arguments after "add", "del" or "list"; the caller frees the result. */
+static char *join(char *const *words)
 {
 	struct buf b = {0};
 
 	buf_str(&b, "");
-	for (int i = 2; i < argc; i++)
-		if (!strcmp(argv[i], "--json"))
-			*ret_json = true;
-		else if (strcmp(argv[i], "-v") != 0 && strcmp(argv[i], "--verbose") != 0)
-			buf_printf(&b, "%s%s", b.len ? " " : "", argv[i]);
+	for (; *words; words++)
+		buf_printf(&b, "%s%s", b.len ? " " : "", *words);
 	return buf_take(&b);
 }
 
@@ -76,15 +76,15 @@ static int delete_added(char *text)
 	return attar_usdt_delete(text);
 }
 
-int command_usdt(int argc, char **argv)
+static int usdt_run(void *state, const struct command_words *words)
 {
-	bool json = false;
-	char *text _cleanup_free_ = join(argc, argv, &json);
-	const char *verb = argc > 1 ? argv[1] : "";
+	const struct usdt *u = state;
+	const char *verb = words->n ? words->operands[0] : "";
+	char *text _cleanup_free_ = join(words->operands + (words->n != 0));
 	int r;
 
 	if (!strcmp(verb, "list"))
-		return list(text && *text ? text : NULL, json);
+		return list(text && *text ? text : NULL, u->json);
 	if (strcmp(verb, "add") != 0 && strcmp(verb, "del") != 0)
 		r = attar_fail(
 			-EINVAL, "usdt requires a command" ATTAR_FIX "attar usdt add, del or list");
@@ -98,3 +98,37 @@ int command_usdt(int argc, char **argv)
 					 : delete_added(text);
 	return r < 0 ? report_error(r == -ENOENT ? STATUS_USAGE : status_of(r)) : STATUS_OK;
 }
+
+static const struct attar_option usdt_options[] = {
+	ATTAR_FLAG(struct usdt, json, 0, "json", "print a report in JSON"),
+	ATTAR_FLAG(struct usdt, verbose, 'v', "verbose", NULL), {0}};
+
+static const struct command_operand usdt_operands[] = {
+	{"add [PROVIDER:NAME@]FILE[@ADDRESS] [ARGUMENTS]",
+		"create tracepoints PROVIDER:NAME for the USDT probes in a program or library, "
+		"which persist until they are deleted; * and ? match. With ADDRESS (a number, or "
+		"FUNCTION[+OFFSET]), only at this location. ARGUMENTS are as in a probe's note "
+		"(-4@%edi 8@16(%rsp)), or as the kernel reads them (name=%di:s32)"},
+	{"del PROVIDER:NAME", "delete these tracepoints; * and ? match"},
+	{"list [FILE[:PROVIDER[:NAME]]]",
+		"list the probes in a file; without a file: the added tracepoints"},
+	{0},
+};
+
+static const struct attar_example usdt_examples[] = {
+	{"usdt list /usr/bin/python3", "the probes in a program"},
+	{"usdt add 'python:function__entry@/usr/bin/python3'", "create tracepoints for one"},
+	{0},
+};
+
+const struct command command_usdt = {
+	.name = "usdt",
+	.usage = "add|del|list ...",
+	.summary = "create tracepoints for the USDT probes of programs",
+	.operands = usdt_operands,
+	.options = usdt_options,
+	.state_size = sizeof(struct usdt),
+	.max_operands = COMMAND_ANY,
+	.examples = usdt_examples,
+	.run = usdt_run,
+};

@@ -10,9 +10,9 @@
 #include "base/base.h"
 #include "base/file.h"
 #include "base/file_limit.h"
-#include "base/parse.h"
 #include "base/vec.h"
 #include "cli/cli.h"
+#include "cli/commands.h"
 #include "cli/output/listeners.h"
 #include "cli/signals.h"
 #include "event/user_event.h"
@@ -35,6 +35,7 @@ struct user_events {
 	struct attar_catalog *catalog;
 	const char *pattern;  /* NULL: all */
 	uint64_t duration_ns; /* of counting; 0: do not count */
+	bool json;
 	VEC(struct row) rows;
 	struct listeners listeners;
 	uint64_t lost;
@@ -322,28 +323,27 @@ static void done(struct user_events *u)
 	attar_catalog_free(u->catalog);
 }
 
-static int list(const char *pattern, uint64_t duration_ns, bool json)
+static int list(struct user_events *u)
 {
 	struct attar_catalog_opts opts = {.size = sizeof(opts), .mount = true};
-	struct user_events u = {.pattern = pattern, .duration_ns = duration_ns};
 	struct attar_report *report = attar_report_new("user-events");
-	int r = report ? attar_catalog_new(&opts, &u.catalog) : base_oom(), status;
+	int r = report ? attar_catalog_new(&opts, &u->catalog) : base_oom(), status;
 
 	if (r == 0)
-		r = list_kernel(&u);
+		r = list_kernel(u);
 	if (r == 0)
-		r = userevent_each(NULL, 0, add_registered, &u);
-	if (r == 0 && duration_ns)
-		r = count(&u);
+		r = userevent_each(NULL, 0, add_registered, u);
+	if (r == 0 && u->duration_ns)
+		r = count(u);
 	if (r == 0) {
-		report_none(&u);
-		fill(&u, report);
-		status = print_report(report, json, false);
+		report_none(u);
+		fill(u, report);
+		status = print_report(report, u->json, false);
 	} else {
 		status = report_error(status_of(r));
 	}
 	attar_report_free(report);
-	done(&u);
+	done(u);
 	return status;
 }
 
@@ -368,37 +368,52 @@ static int watch(int argc, char **argv)
 	return status;
 }
 
-static int invalid_argument(const char *word)
+static int user_events_run(void *state, const struct command_words *words)
 {
-	attar_fail(-EINVAL,
-		"user-events: invalid argument '%s'" ATTAR_FIX
-		"use part of a name, -d TIME, --json, or watch NAME",
-		CLIP(word));
-	return report_error(STATUS_USAGE);
-}
+	struct user_events *u = state;
+	char *const *operands = words->operands;
+	int r = 0;
 
-int command_user_events(int argc, char **argv)
-{
-	const char *pattern = NULL;
-	uint64_t duration_ns = 0;
-	bool json = false;
-
-	if (argc > 2 && !strcmp(argv[1], "watch") && argv[2][0] != '-')
-		return watch(argc - 2, argv + 2);
-	for (int i = 1; i < argc; i++) {
-		if (!strcmp(argv[i], "--json"))
-			json = true;
-		else if (!strcmp(argv[i], "-d") || !strcmp(argv[i], "--duration")) {
-			if (++i == argc)
-				return invalid_argument(argv[i - 1]);
-			if (parse_time(argv[i], 1000000000, &duration_ns) < 0) {
-				attar_context(-EINVAL, "user-events: %s", argv[i - 1]);
-				return report_error(STATUS_USAGE);
-			}
-		} else if (argv[i][0] == '-' || !strcmp(argv[i], "watch") || pattern)
-			return invalid_argument(argv[i]);
-		else
-			pattern = argv[i];
+	u->pattern = operands[0];
+	if (!u->pattern || strcmp(u->pattern, "watch") != 0) {
+		if (words->n < 2)
+			return list(u);
+		r = attar_fail(-EINVAL, "unexpected argument '%s'", CLIP(operands[1]));
+	} else if (!operands[1] || operands[1][0] == '-') {
+		r = attar_fail(-EINVAL, "user-events watch requires the name of an event" ATTAR_FIX
+					"attar user-events watch NAME");
+	} else if (u->json || u->duration_ns) {
+		r = attar_fail(-EINVAL, "options of user-events watch follow the name" ATTAR_FIX
+					"attar user-events watch NAME [OPTIONS]");
 	}
-	return list(pattern, duration_ns, json);
+	return r < 0 ? report_error(STATUS_USAGE) : watch(words->n - 1, words->operands + 1);
 }
+
+static const struct attar_option user_events_options[] = {
+	ATTAR_TIME(struct user_events, duration_ns, 'd', "duration", "TIME",
+		"count events for this time: seconds, or with a unit: 500ms, 5s, 1m",
+		.bare = 1000000000),
+	ATTAR_FLAG(struct user_events, json, 0, "json", "print a report in JSON"), {0}};
+
+static const struct attar_example user_events_examples[] = {
+	{"user-events -d 1s", "the events of programs, and how often they occur"},
+	{"user-events watch order_placed", "each occurrence of one"},
+	{0},
+};
+
+const struct command command_user_events = {
+	.name = "user-events",
+	.usage = "[PART] | watch NAME",
+	.summary = "list the events that programs have registered",
+	.operands = (const struct command_operand
+			[]){{"PART", "list only events whose name contains this text"},
+		{"watch NAME",
+			"print each occurrence of the event; takes the options of 'attar trace'"},
+		{0}},
+	.options = user_events_options,
+	.state_size = sizeof(struct user_events),
+	.max_operands = COMMAND_ANY,
+	.rest = "watch",
+	.examples = user_events_examples,
+	.run = user_events_run,
+};

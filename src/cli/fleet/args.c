@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The command line of attar fleet: its own options, then the profiler with its options. Those for
- * outputs are for this process; all others are also checked here, and sent to the hosts.
+ * The command line of attar fleet: the values of its own options, then the profiler with its
+ * options. Those for outputs are for this process; all others are also checked here, and sent to
+ * the hosts.
  */
 #include <fcntl.h>
 #include <stddef.h>
 #include <sys/stat.h>
 
-#include "base/parse.h"
 #include "base/words.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
@@ -56,37 +56,33 @@ static int add_hosts(struct fleet_args *args, const char *list)
 	}
 }
 
-static int add_pull(struct fleet_args *args, const char *address)
+static int check_pulls(const struct attar_texts *pulls)
 {
-	char *copy = strdup(address);
-
-	if (!copy || vec_push(&args->pulls, copy) < 0) {
-		free(copy);
-		return base_oom();
-	}
-	for (size_t i = 0; i + 1 < args->pulls.n; i++)
-		if (!strcmp(args->pulls.at[i], address))
-			return attar_fail(-EINVAL, "--pull: '%s' is given twice", CLIP(address));
-	if (args->pulls.n > FLEET_HOSTS_MAX)
-		return attar_fail(-E2BIG, "--pull: more than %d addresses", FLEET_HOSTS_MAX);
-	return 0;
+	for (size_t i = 0; i < pulls->n; i++)
+		for (size_t k = 0; k < i; k++)
+			if (!strcmp(pulls->at[i], pulls->at[k]))
+				return attar_fail(
+					-EINVAL, "--pull: '%s' is given twice", CLIP(pulls->at[i]));
+	return pulls->n <= FLEET_HOSTS_MAX
+		       ? 0
+		       : attar_fail(-E2BIG, "--pull: more than %d addresses", FLEET_HOSTS_MAX);
 }
 
-static int set_ssh(struct fleet *f, const char *value)
+static int check_ssh(const struct fleet *f)
 {
-	char *copy _cleanup_free_ = strdup(value), *words[SSH_WORDS_MAX + 1];
+	char *copy _cleanup_free_ = strdup(f->order.ssh), *words[SSH_WORDS_MAX + 1];
 	int n = copy ? words_split(copy, words, SSH_WORDS_MAX) : base_oom();
 
 	if (n < 0)
 		return attar_context(n, "--ssh");
 	if (!n)
 		return attar_fail(-EINVAL, "--ssh: the command is empty");
-	f->order.ssh = value;
 	return 0;
 }
 
-static int set_copy(struct fleet *f, const char *path)
+static int open_copy(struct fleet *f)
 {
+	const char *path = f->order.copy;
 	struct stat st;
 
 	f->order.copy_fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -94,75 +90,24 @@ static int set_copy(struct fleet *f, const char *path)
 		return attar_fail(-EINVAL, "--copy: '%s': %s", CLIP(path), strerror(errno));
 	if (!S_ISREG(st.st_mode) || !st.st_size)
 		return attar_fail(-EINVAL, "--copy: '%s' is not an executable file", CLIP(path));
-	f->order.copy = path;
 	f->order.copy_size = (uint64_t)st.st_size;
 	return 0;
 }
 
-static int set_timeout(struct fleet *f, const char *value)
+static int check_options(struct fleet *f)
 {
-	int r = parse_time(value, FLEET_SECOND, &f->timeout);
+	const char *attar = f->order.attar;
+	int r = f->args.host_list ? add_hosts(&f->args, f->args.host_list) : 0;
 
-	if (r < 0)
-		return attar_context(r, "--timeout");
-	return f->timeout ? 0 : attar_fail(-EINVAL, "--timeout must not be 0");
-}
-
-static int set_option(
-	struct fleet *f, struct fleet_args *args, const char *option, const char *value)
-{
-	if (!strcmp(option, "-H") || !strcmp(option, "--hosts"))
-		return add_hosts(args, value);
-	if (!strcmp(option, "--pull"))
-		return add_pull(args, value);
-	if (!strcmp(option, "--ssh"))
-		return set_ssh(f, value);
-	if (!strcmp(option, "--copy"))
-		return set_copy(f, value);
-	if (!strcmp(option, "--timeout"))
-		return set_timeout(f, value);
-	if (!*value || *value == '-')
-		return attar_fail(-EINVAL, "--attar: '%s' is not a path", CLIP(value));
-	f->order.attar = value;
-	return 0;
-}
-
-static bool has_value(const char *option)
-{
-	static const char *const names[] = {
-		"-H", "--hosts", "--pull", "--ssh", "--copy", "--timeout", "--attar"};
-
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (!strcmp(option, names[i]))
-			return true;
-	return false;
-}
-
-/* Returns the number of words, or a negative errno. */
-static int take_option(struct fleet *f, struct fleet_args *args, char *word, const char *next)
-{
-	char *equals = !strncmp(word, "--", 2) ? strchr(word, '=') : NULL;
-	int r;
-
-	if (!strcmp(word, "--by-host")) {
-		f->by_host = true;
-		return 1;
-	}
-	if (!strcmp(word, "--serve")) {
-		args->serve = true;
-		return 1;
-	}
-	if (equals)
-		*equals = '\0';
-	if (!has_value(word))
-		return attar_fail(-EINVAL,
-			"no such option '%s'" ATTAR_FIX
-			"'attar help fleet' lists them; options of a profiler follow its name",
-			CLIP(word));
-	if (!equals && !next)
-		return attar_fail(-EINVAL, "%s needs a value" ATTAR_FIX "%s VALUE", word, word);
-	r = set_option(f, args, word, equals ? equals + 1 : next);
-	return r < 0 ? r : 1 + !equals;
+	if (r == 0)
+		r = check_pulls(&f->args.pulls);
+	if (r == 0)
+		r = check_ssh(f);
+	if (r == 0 && f->order.copy)
+		r = open_copy(f);
+	if (r == 0 && *attar == '-')
+		r = attar_fail(-EINVAL, "--attar: '%s' is not a path", CLIP(attar));
+	return r;
 }
 
 /* ---- the profiler and its options ---- */
@@ -315,27 +260,22 @@ char **fleet_words(int argc, char **argv)
 	return words;
 }
 
-int fleet_args_parse(struct fleet *f, int argc, char **argv, struct fleet_args *args)
+int fleet_args_take(struct fleet *f, char **words)
 {
-	int i = 1, r;
+	struct fleet_args *args = &f->args;
+	int r = check_options(f);
 
-	for (; i < argc && argv[i][0] == '-' && argv[i][1]; i += r) {
-		r = take_option(f, args, argv[i], argv[i + 1]);
-		if (r < 0)
-			return r;
-	}
-	if (args->serve)
-		return 0;
+	if (r < 0 || args->serve)
+		return r;
 	if (!args->hosts.n && !args->pulls.n)
 		return attar_fail(-EINVAL, "fleet requires hosts" ATTAR_FIX
 					   "attar fleet -H host1,host2 profile -d 10s");
-	if (i == argc)
+	if (!*words)
 		return attar_fail(-EINVAL,
 			"fleet requires a profiler" ATTAR_FIX "attar fleet %s %s profile -d 10s",
 			args->hosts.n ? "-H" : "--pull",
 			CLIP(args->hosts.n ? args->hosts.at[0] : args->pulls.at[0]));
-	args->profiler = argv[i];
-	r = take_profiler(f, argv + i);
+	r = take_profiler(f, words);
 	if (r == 0 && args->pulls.n && f->order.has_command)
 		return attar_fail(-EINVAL,
 			"no command can run on hosts that push (--pull)" ATTAR_FIX

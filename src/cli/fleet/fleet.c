@@ -8,6 +8,7 @@
 
 #include "base/escape.h"
 #include "cli/cli.h"
+#include "cli/commands.h"
 #include "cli/signals.h"
 
 enum { TURN_MS = 200, PIPES = 3 };
@@ -121,8 +122,9 @@ static void follow_all(struct fleet *f, struct pollfd *fds)
 	}
 }
 
-static int go(struct fleet *f, const struct fleet_args *args)
+static int go(struct fleet *f)
 {
+	const struct fleet_args *args = &f->args;
 	size_t n = args->hosts.n + args->pulls.n;
 	struct pollfd *fds _cleanup_free_ = calloc(n * PIPES, sizeof(*fds));
 
@@ -164,7 +166,7 @@ static int status_of_hosts(const struct fleet *f)
 	return STATUS_OK;
 }
 
-static int run(struct fleet *f, const struct fleet_args *args, const char *line)
+static int run(struct fleet *f, const char *line)
 {
 	int status = STATUS_OK, closed;
 	int r = outputs_open(&f->outputs, f->run, &f->options, line);
@@ -178,7 +180,7 @@ static int run(struct fleet *f, const struct fleet_args *args, const char *line)
 	console_mode(f->options.quiet, f->options.verbose);
 	signals_take(NULL);
 	outputs_empty(&f->outputs);
-	r = go(f, args);
+	r = go(f);
 	f->outputs.has_ended = true;
 	closed = outputs_close(&f->outputs);
 	r = r ?: closed;
@@ -187,37 +189,85 @@ static int run(struct fleet *f, const struct fleet_args *args, const char *line)
 	return status == STATUS_OK ? status_of_hosts(f) : status;
 }
 
-static void done(struct fleet *f, struct fleet_args *args)
+static void done(struct fleet *f)
 {
 	vec_each (&f->hosts, h)
 		fleet_host_done(h);
 	vec_done(&f->hosts);
-	vec_each (&args->hosts, name)
+	vec_each (&f->args.hosts, name)
 		free(*name);
-	vec_done(&args->hosts);
-	vec_each (&args->pulls, address)
-		free(*address);
-	vec_done(&args->pulls);
+	vec_done(&f->args.hosts);
 	buf_done(&f->order.words);
 	if (f->order.copy_fd >= 0)
 		close(f->order.copy_fd);
 	attar_run_free(f->run);
 }
 
-int command_fleet(int argc, char **argv)
+static int fleet_run(void *state, const struct command_words *words)
 {
-	struct fleet f = {.order = {.ssh = "ssh", .attar = "attar", .copy_fd = -1},
-		.timeout = 20 * FLEET_SECOND};
-	struct fleet_args args = {0};
-	char *line _cleanup_free_ = args_join(argc, argv);
-	int status, r = fleet_args_parse(&f, argc, argv, &args);
+	struct fleet *f = state;
+	char *line _cleanup_free_ = args_join(words->argc, words->argv);
+	int status, r = fleet_args_take(f, words->operands);
 
 	if (r < 0)
 		status = *attar_error() ? report_error(STATUS_USAGE) : STATUS_USAGE;
-	else if (args.serve)
+	else if (f->args.serve)
 		status = fleet_serve();
 	else
-		status = run(&f, &args, line);
-	done(&f, &args);
+		status = run(f, line);
+	done(f);
 	return status;
 }
+
+#define T struct fleet
+
+static const struct attar_option fleet_options[] = {
+	ATTAR_JOINED(T, args.host_list, 'H', "hosts", "HOST,...",
+		"the hosts, as for ssh: names, USER@HOST, or hosts of its configuration; may be "
+		"repeated"),
+	ATTAR_LIST(T, args.pulls, 0, "pull", "ADDRESS",
+		"an address to which a host pushes its events (--push), which are analysed here; "
+		"may be repeated"),
+	ATTAR_FLAG(T, by_host, 0, "by-host",
+		"do not merge: show the host of each row, histogram and stack"),
+	ATTAR_TEXT(T, order.ssh, 0, "ssh", "CMD",
+		"the ssh command, such as 'ssh -F FILE -p 2222' (default ssh)"),
+	ATTAR_TEXT(T, order.attar, 0, "attar", "PATH",
+		"the path of attar on the hosts (default: attar in the PATH there)"),
+	ATTAR_TEXT(T, order.copy, 0, "copy", "FILE",
+		"copy this static attar to hosts that have none; it is deleted at the end",
+		.complete = "file"),
+	ATTAR_TIME(T, timeout, 0, "timeout", "TIME",
+		"how long a host may take to get ready, to send a report that others have sent, "
+		"and to end after Ctrl-C (default 20s)",
+		.bare = FLEET_SECOND, .min = 1000000),
+	ATTAR_FLAG(T, args.serve, 0, "serve", NULL), {0}};
+
+static const struct command_operand fleet_operands[] = {
+	{"PROFILER [OPTIONS] [-- COMMAND]",
+		"the profiler to run on each host, with its options; output options such as -o, "
+		"--format and --rows apply to the merged report"},
+	{0},
+};
+
+static const struct attar_example fleet_examples[] = {
+	{"fleet -H web1,web2 profile -a -g -d 30s -o fleet.html", "a flame graph of two hosts"},
+	{"fleet -H web1,web2 --by-host runqlat -d 10s", "the hosts side by side"},
+	{0},
+};
+
+const struct command command_fleet = {
+	.name = "fleet",
+	.usage = "-H HOST,... [OPTIONS] PROFILER [OPTIONS] [-- COMMAND]",
+	.summary = "run a profiler on several hosts and merge their reports",
+	.operands = fleet_operands,
+	.options = fleet_options,
+	.state_size = sizeof(T),
+	.defaults = &(const T){.order = {.ssh = "ssh", .attar = "attar", .copy_fd = -1},
+		.timeout = 20 * FLEET_SECOND},
+	.max_operands = COMMAND_ANY,
+	.rest = "",
+	.complete = "name",
+	.examples = fleet_examples,
+	.run = fleet_run,
+};

@@ -123,7 +123,15 @@ void fleet_host_done(struct fleet_host *h);
 
 /* ---- fleet_report.c ---- */
 
+struct fleet_args {
+	const char *host_list;    /* with commas; NULL: none */
+	VEC(char *) hosts;        /* of it; owned */
+	struct attar_texts pulls; /* addresses */
+	bool serve;
+};
+
 struct fleet {
+	struct fleet_args args;
 	struct fleet_order order;
 	VEC(struct fleet_host) hosts;
 	struct attar_run *run; /* of the same profiler, which is not started: options and outputs */
@@ -141,15 +149,11 @@ int fleet_report_turn(struct fleet *f, bool end);
 
 /* ---- fleet_args.c ---- */
 
-struct fleet_args {
-	VEC(char *) hosts;    /* owned */
-	VEC(char *) pulls;    /* addresses; owned */
-	const char *profiler; /* NULL: none */
-	bool serve;
-};
-
-/* Reads the command line. Returns 0 or a negative errno. */
-int fleet_args_parse(struct fleet *f, int argc, char **argv, struct fleet_args *ret_args);
+/*
+ * Checks the options and reads the profiler with its options, which end with NULL. Returns 0 or a
+ * negative errno.
+ */
+int fleet_args_take(struct fleet *f, char **words);
 
 /* ---- fleet_serve.c ---- */
 

@@ -153,7 +153,7 @@ static int start_ssh(struct fleet_host *h)
 	remote_command(&command, h->order);
 	if (!ssh || buf_failed(&command))
 		return -ENOMEM;
-	n = words_split(ssh, words, SSH_WORDS_MAX); /* checked by fleet_args_parse() */
+	n = words_split(ssh, words, SSH_WORDS_MAX); /* checked by fleet_args_take() */
 	for (size_t i = 0; i < ARRAY_SIZE(options); i++)
 		words[n++] = (char *)(uintptr_t)options[i];
 	words[n++] = (char *)(uintptr_t)h->name;
