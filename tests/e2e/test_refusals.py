@@ -230,8 +230,8 @@ IN_KERNEL = 'events are counted in the kernel, which cannot apply this filter: '
     ('stat', 'sched:sched_wakeup/comm==bash/', 'comm=',
      f'{IN_KERNEL}the kernel requires quotes around text'),
     ('stat', 'sched:sched_wakeup/pid<prio/', 'pid',
-     f"{IN_KERNEL}the kernel's filters can only compare a field with a constant; 'attar top' counts "
-     'by such a filter'),
+     f"{IN_KERNEL}the kernel's filters can only compare a field with a constant; 'attar top' "
+     'counts by such a filter'),
     *[case for profiler in ['stat', 'trace'] for case in [
         (profiler, 'sched:sched_wakeup/pid==1 &/', '/', 'filter: expected an operand'),
         (profiler, '{page-faults,sched:sched_wakeup/nofield==1/}:W', 'nofield',
