@@ -656,3 +656,20 @@ def test_events_with_the_name_of_a_profiler(root):
     done = run('trace', '-q', '-e', 'page-faults,page-faults//stack/,page-faults/period=10/',
                '--', 'true')
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize('than, remarks', [('1ms', []), ('9s', [
+    "none of 2 samples became an event of 'kvm-exit': 'attar kvm-exit' with the same options may "
+    'say why'])])
+def test_a_profiler_that_makes_no_event_of_its_samples(tmp_path, than, remarks):
+    path = tmp_path / 'x.script'
+    path.write_text('''# attar script
+event kvm:kvm_exit exit_reason:u32 guest_rip:u64 isa:u32 vcpu_id:u32
+event kvm:kvm_entry vcpu_id:u32
+1.000 0 7/7 CPU0 kvm:kvm_exit isa=1 exit_reason=30
+1.005 0 7/7 CPU0 kvm:kvm_entry vcpu_id=0
+''')
+    found = reports('trace', '-e', f'kvm-exit/--than {than}/', '--input', path)
+    assert found[-1].get('remarks', []) == remarks
+    assert found[-1]['notes']['seen'] == (not remarks)

@@ -327,6 +327,7 @@ static int emitter_emits(
 {
 	struct attar_run *own = s->emitter->run;
 	struct attar_event emitted = *event;
+	int r;
 
 	if (s->emitter->limit && s->emitter->n >= s->emitter->limit)
 		return 0;
@@ -337,7 +338,10 @@ static int emitter_emits(
 		return 0;
 	buf_reset(&own->emitted.records);
 	own->emitted.n = 0;
-	return own->profiler->emits(own, own->self, &emitted);
+	r = own->profiler->emits(own, own->self, &emitted);
+	s->emitter->n_taken++;
+	s->emitter->has_made |= r > 0;
+	return r;
 }
 
 /* If no source has further events, the run ends as with -N of the whole command. */
@@ -568,5 +572,20 @@ static int emitters_complete(struct attar_run *run, void *self)
 	return r;
 }
 
-const struct run_part part_emitters = {
-	.event = emitters_event, .complete = emitters_complete, .record = emitters_record};
+/* Its reports are not shown, with the reason: that is for the profiler alone to say. */
+static void emitters_remark(
+	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
+{
+	vec_each (&run->emitters, e)
+		if ((*e)->n_taken && !(*e)->has_made)
+			attar_report_remark(report,
+				"none of %llu sample%s became an event of '%s': 'attar %s' with "
+				"the same options may say why",
+				(unsigned long long)(*e)->n_taken, PLURAL_S((*e)->n_taken),
+				CLIP((*e)->spec->name), (*e)->spec->profiler);
+}
+
+const struct run_part part_emitters = {.event = emitters_event,
+	.complete = emitters_complete,
+	.record = emitters_record,
+	.remark = emitters_remark};

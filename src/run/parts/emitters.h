@@ -26,6 +26,8 @@ struct emitter {
 	int (*act)(struct attar_run *run, void *self, struct source *s,
 		const struct attar_event *event);
 	uint64_t limit, n; /* -N, 0: none; events so far, if there is a limit */
+	uint64_t n_taken;  /* events of its sources so far */
+	bool has_made;     /* any event */
 };
 
 typedef VEC(struct emitter *) emitters;
