@@ -59,6 +59,7 @@ static int learn(struct attar_run *run, void *self, uint32_t source, void *event
 		r = 0;
 	}
 	t->has_keys |= e->key != NULL;
+	t->has_keyless |= !e->key && accompanies(spec);
 	return r;
 }
 
@@ -126,7 +127,7 @@ static size_t key_of_event(struct nested_trace *t, const struct nested_event *e,
 	const struct attar_event *ev, char key[ATTAR_EXPR_KEY_MAX])
 {
 	bool is_keyless = t->has_keys && !e->key;
-	struct newest_key *newest = t->has_keys ? newest_key(t, ev) : NULL;
+	struct newest_key *newest = t->has_keys && t->has_keyless ? newest_key(t, ev) : NULL;
 	size_t n;
 
 	if (is_keyless) {
