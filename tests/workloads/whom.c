@@ -3,7 +3,7 @@
  * A thread that waits for somebody, as the argument says, until standard input ends:
  *
  *	whom mutex|checked|robust|pi|read|write|wrwait|join|condition|shared|deadlock
- *	whom pipe|full|poll|select|unix|tcp|unaccepted|child|any|vfork|flock|fcntl
+ *	whom pipe|kept|full|poll|select|unix|tcp|unaccepted|child|any|vfork|flock|fcntl
  *	whom sleep|accept|epoll|signal|terminal|read2
  *
  * It prints "WAITER OTHER ADDRESS": the thread that waits, the thread or process that can end the
@@ -169,7 +169,7 @@ static void *wait_for(void *arg)
 
 		pthread_mutex_lock(&own);
 		pthread_cond_wait(&condition, &own);
-	} else if (is("pipe") || is("full") || is("poll") || is("select")) {
+	} else if (is("pipe") || is("kept") || is("full") || is("poll") || is("select")) {
 		wait_for_file();
 	} else if (is("unix") || is("tcp") || is("unaccepted")) {
 		recv(sockets[0], &byte, 1, 0);
@@ -286,6 +286,13 @@ static void prepare(void)
 			usleep(1000);
 	} else if (is("shared") || is("child") || is("any")) {
 		start_child(-1, -1);
+	} else if (is("kept")) { /* this process has both ends, too */
+		int ends[2];
+
+		if (pipe(ends) < 0)
+			exit(1);
+		start_child(-1, -1);
+		files[0] = ends[0];
 	} else if (is("pipe") || is("poll") || is("select") || is("full") || is("read2")) {
 		int ends[2];
 
@@ -324,7 +331,9 @@ int main(int argc, char **argv)
 		usleep(1000);
 	await_sleep(waiter);
 	printf("%d %d %#lx\n", waiter, is("write") ? 0 : holder,
-		(unsigned long)(mutex ? (uintptr_t)mutex : 0));
+		mutex                                       ? (unsigned long)mutex
+		: is("read") || is("write") || is("wrwait") ? (unsigned long)&rwlock
+							    : 0);
 	fflush(stdout);
 	while (read(0, &byte, 1) > 0)
 		;

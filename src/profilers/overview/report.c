@@ -459,6 +459,7 @@ static int remark_ends(const struct overview_sums *sums, struct attar_report *re
 static void add_remarks(const struct overview_sums *sums, struct attar_report *report)
 {
 	remark_losses(sums, report);
+	open_waits_remark(&sums->waits, report);
 	if (sums->scale > 1)
 		attar_report_remark(report,
 			"to limit its CPU time, attar watched context switches and block I/O for "

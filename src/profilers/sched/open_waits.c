@@ -211,6 +211,15 @@ static int take_thread(struct attar_run *run, void *arg, pid_t tid)
 	return 0;
 }
 
+void open_waits_remark(const struct open_waits *waits, struct attar_report *report)
+{
+	if (waits->unread)
+		attar_report_remark(report,
+			"%llu threads were not read for waits that have not ended, to limit the "
+			"time that attar needs",
+			(unsigned long long)waits->unread);
+}
+
 /* Ends a list that is complete but for these. */
 static void remark_rest(const struct open_waits *w, struct attar_report *report)
 {
@@ -219,11 +228,7 @@ static void remark_rest(const struct open_waits *w, struct attar_report *report)
 			"%llu further threads wait for other programs or for their children, as in "
 			"healthy systems: -p PID shows those of a process",
 			(unsigned long long)w->common);
-	if (w->unread)
-		attar_report_remark(report,
-			"%llu threads were not read for waits that have not ended: they are too "
-			"many",
-			(unsigned long long)w->unread);
+	open_waits_remark(w, report);
 }
 
 static int by_time(const void *a, const void *b)

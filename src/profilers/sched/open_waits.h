@@ -75,7 +75,10 @@ int open_waits_find(struct attar_run *run, enum attar_scope scope,
 	const struct open_waits_opts *opts, struct open_waits *waits);
 void open_waits_done(struct open_waits *waits);
 
-/* The same as a table of the report. */
+/* Says how many threads no time was left for. */
+void open_waits_remark(const struct open_waits *waits, struct attar_report *report);
+
+/* The waits as a table of the report. */
 int open_waits_report(struct attar_run *run, struct attar_report *report, enum attar_scope scope,
 	const struct open_waits_opts *opts);
 
