@@ -22,7 +22,7 @@ static const char *find_value(const struct attar_run *run,
 {
 	const char *value = NULL;
 
-	if (word[0] != '-')
+	if (word[0] != '-' || !word[1])
 		return NULL;
 	for (const struct attar_option_group *g = attar_run_option_groups(run); g->title; g++)
 		for (const struct attar_option *o = g->options; o->name && !value; o++)
@@ -55,6 +55,27 @@ const char *args_value(const struct attar_run *run, char *const *words, const ch
 	return value;
 }
 
+int args_set(struct attar_run *run, const char *word, const char *next)
+{
+	const char *operand = attar_run_profiler(run)->operand;
+	int r;
+
+	if (word[0] == '-' && word[1])
+		return attar_run_set_word(run, word, next);
+	if (operand) {
+		r = attar_run_set(run, operand, word);
+		return r < 0 ? r : 1;
+	}
+	if (!strcmp(word, "help"))
+		return attar_fail(-EINVAL,
+			"'help' shows the events of -e, which is missing;" ATTAR_FIX
+			"'attar help %s' shows the manual page",
+			attar_run_profiler(run)->name);
+	return attar_fail(-EINVAL,
+		"'%s' is not an option;" ATTAR_FIX "put a command to run after --: -- %s ...",
+		CLIP(word), CLIP(word));
+}
+
 int args_parse(struct attar_run *run, int argc, char **argv, struct args *ret_args)
 {
 	struct buf events _cleanup_(buf_done) = {0};
@@ -83,23 +104,7 @@ int args_parse(struct attar_run *run, int argc, char **argv, struct args *ret_ar
 			help = true;
 			continue;
 		}
-		if ((arg[0] != '-' || !arg[1]) && attar_run_profiler(run)->operand) {
-			r = attar_run_set(run, attar_run_profiler(run)->operand, arg);
-			if (r < 0)
-				return r;
-			continue;
-		}
-		if (!strcmp(arg, "help"))
-			return attar_fail(-EINVAL,
-				"'help' shows the events of -e, which is missing;" ATTAR_FIX
-				"'attar help %s' shows the manual page",
-				attar_run_profiler(run)->name);
-		if (arg[0] != '-' || !arg[1])
-			return attar_fail(-EINVAL,
-				"'%s' is not an option;" ATTAR_FIX
-				"put a command to run after --: -- %s ...",
-				CLIP(arg), CLIP(arg));
-		r = attar_run_set_word(run, arg, argv[i + 1]);
+		r = args_set(run, arg, argv[i + 1]);
 		if (r < 0)
 			return r;
 		event = args_event(run, arg, argv[i + 1]);

@@ -57,6 +57,12 @@ struct args {
 int args_parse(struct attar_run *run, int argc, char **argv, struct args *ret_args);
 
 /*
+ * Sets the option or operand in a word. Returns the number of words used, or a negative errno with
+ * error message.
+ */
+int args_set(struct attar_run *run, const char *word, const char *next);
+
+/*
  * The value of an option for events, such as -e, which is in a word or the next one; NULL: the word
  * is no such option.
  */

@@ -121,22 +121,11 @@ static void add_word(struct fleet *f, const char *word)
 static int take_word(struct fleet *f, char **words)
 {
 	enum { VALUES = offsetof(struct output_options, output_table) };
-	const char *operand = attar_run_profiler(f->run)->operand;
 	char before[VALUES];
 	int r;
 
-	if (words[0][0] != '-' || !words[0][1]) {
-		if (!operand)
-			return attar_fail(-EINVAL,
-				"'%s' is not an option;" ATTAR_FIX
-				"put a command to run after --: -- %s ...",
-				CLIP(words[0]), CLIP(words[0]));
-		add_word(f, words[0]);
-		r = attar_run_set(f->run, operand, words[0]);
-		return r < 0 ? r : 1;
-	}
 	memcpy(before, &f->options, VALUES);
-	r = attar_run_set_word(f->run, words[0], words[1]);
+	r = args_set(f->run, words[0], words[1]);
 	/* what changed the options for outputs is not for the hosts */
 	if (r > 0 && !memcmp(before, &f->options, VALUES))
 		for (int i = 0; i < r; i++)
