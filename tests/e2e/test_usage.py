@@ -409,6 +409,8 @@ TYPED = [
     ('attar list --na', {'--names'}),
     ('attar diff --format js', {'json'}),
     ('attar stack --', {'--pid', '--no-demangle'}),
+    ('attar stack -p 1', {'1'}),
+    ('attar agent --config /etc/pass', {'/etc/passwd'}),
     ('attar list sched:sched_swit', {'sched:sched_switch'}),
     ('attar help doc', {'doctor'}),
     ('attar doctor runql', {'runqlat', 'runqlen'}),

@@ -500,7 +500,6 @@ const struct command command_agent = {
 	.summary = "run profilers permanently, as a service",
 	.options = agent_options,
 	.state_size = sizeof(T),
-	.complete = "file",
 	.examples = agent_examples,
 	.run = agent_run,
 };

@@ -419,7 +419,6 @@ const struct command command_stack = {
 	.options = stack_options,
 	.state_size = sizeof(T),
 	.max_operands = COMMAND_ANY,
-	.complete = "pid",
 	.examples = stack_examples,
 	.run = stack_run,
 };
