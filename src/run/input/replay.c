@@ -426,7 +426,7 @@ static int give(struct attar_run *run, uint32_t number, struct attar_event *ev)
 static __attribute__((noinline)) int deliver_some(
 	struct attar_run *run, const struct replay_sources *event, struct attar_event *ev)
 {
-	const uint64_t delivered = run->notes.delivered;
+	const uint64_t delivered = run->notes.delivered, dropped = run->notes.dropped;
 	int r = 0;
 
 	if (!select_has_task_of(run, ev)) {
@@ -443,7 +443,8 @@ static __attribute__((noinline)) int deliver_some(
 		run->notes.delivered++;
 		r = give(run, *number, ev);
 	}
-	run->notes.dropped += run->notes.delivered == delivered;
+	/* a source that drops it has counted that, too */
+	run->notes.dropped = dropped + (run->notes.delivered == delivered);
 	return r;
 }
 
