@@ -22,6 +22,7 @@ struct run_notes {
 	uint64_t late_reads, latest_read; /* number, and ns after the event at most */
 	uint64_t unknown_texts;           /* of ustring() */
 	bool trusts_reads;                /* attar_run_trust_reads() */
+	bool holds_memory;                /* proc_memory_hold(), for these reads */
 	uint64_t unrecorded;              /* the same of a recording, which never has them */
 	/* at the start of attar_run_go() */
 	struct timespec cpu_began; /* CPU time of this process */

@@ -2,6 +2,7 @@
 /* Creates and frees a run. */
 #include "base/check_arg.h"
 #include "run/source/actions.h"
+#include "run/source/expressions.h"
 #include "run/parts.h"
 #include "run/run.h"
 #include "stream/stream.h"
@@ -52,6 +53,7 @@ struct attar_run *attar_run_free(struct attar_run *run)
 	attar_stream_free(run->stream);
 	replay_close(run);
 	run_user_close(run);
+	expressions_done(run);
 	user_sources_done(&run->user);
 	run_sources_free(run);
 	emitters_free(run);

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "symbol/vdso.h"
 
-#include <fcntl.h>
-#include <stdio.h>
-
 #include "base/file_limit.h"
 #include "base/proc.h"
+#include "base/proc_memory.h"
 #include "symbol/maps.h"
 
 enum { MAX_IMAGE = 1 << 20 };
@@ -21,15 +19,10 @@ static int find_own(void *ctx, const struct attar_mapping *mapping, bool executa
 
 static int read_memory(pid_t pid, uint64_t start, void *bytes, size_t n)
 {
-	int fd _cleanup_close_ = -1;
-	char name[64];
-	ssize_t got;
+	ssize_t got = proc_memory_read(proc_with_memory(pid), start, bytes, n);
 
-	snprintf(name, sizeof(name), "/proc/%d/mem", proc_with_memory(pid));
-	fd = TEMP_FAILURE_RETRY(open(name, O_RDONLY | O_CLOEXEC));
-	got = fd < 0 ? -1 : TEMP_FAILURE_RETRY(pread(fd, bytes, n, (off_t)start));
 	if (got < 0)
-		return file_limit_fail(errno, "cannot read the memory of process %d", pid);
+		return file_limit_fail((int)-got, "cannot read the memory of process %d", pid);
 	return got == (ssize_t)n ? 0
 				 : attar_fail(-EIO, "short read of the memory of process %d", pid);
 }

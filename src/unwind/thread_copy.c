@@ -14,10 +14,11 @@
 #include "base/check_arg.h"
 #include "base/file.h"
 #include "base/proc.h"
+#include "base/proc_memory.h"
 #include "unwind/registers.h"
 #include "unwind/unwind.h"
 
-enum { PAGE = 4096, PAGES_MAX = 1024, STATUS_MAX = 1 << 16, SPINS = 200, GUARD_PAGES = 64 };
+enum { PAGE = 4096, STATUS_MAX = 1 << 16, SPINS = 200, GUARD_PAGES = 64 };
 
 static const uint64_t stop_within = 1000000000; /* ns */
 
@@ -155,29 +156,9 @@ static uint64_t stack_pointer(const struct user_regs_struct *regs)
 /* Reads up to n bytes, fewer if a page is not mapped. */
 static size_t read_memory(pid_t tid, uint64_t address, uint8_t *bytes, size_t n)
 {
-	struct iovec pages[PAGES_MAX];
-	size_t done = 0;
+	ssize_t got = proc_memory_read(tid, address, bytes, n);
 
-	while (done < n) {
-		struct iovec to = {.iov_base = bytes + done};
-		unsigned k = 0;
-		ssize_t got;
-
-		while (k < PAGES_MAX && done + to.iov_len < n) {
-			uint64_t at = address + done + to.iov_len;
-
-			pages[k].iov_base = (void *)(uintptr_t)at;
-			pages[k].iov_len = MIN(PAGE - at % PAGE, n - done - to.iov_len);
-			to.iov_len += pages[k++].iov_len;
-		}
-		got = process_vm_readv(tid, &to, 1, pages, k, 0);
-		if (got <= 0)
-			break;
-		done += (size_t)got;
-		if ((size_t)got < to.iov_len)
-			break;
-	}
-	return done;
+	return got < 0 ? 0 : (size_t)got;
 }
 
 /* The stack of interrupted code, which a signal handler with a stack of its own does not have. */
@@ -255,13 +236,15 @@ static int take(
 	r = make_room(copy, stack_max);
 	if (r < 0)
 		return r;
+	proc_memory_hold();
 	began = base_now();
 	r = stop(tid, &signal);
-	if (r < 0)
-		return r;
-	r = copy_stopped(tid, machine, stack_max, copy, other);
-	resume(tid, signal);
-	copy->stopped += base_now() - began;
+	if (r == 0) {
+		r = copy_stopped(tid, machine, stack_max, copy, other);
+		resume(tid, signal);
+		copy->stopped += base_now() - began;
+	}
+	proc_memory_release();
 	return r;
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/file.h"
 #include "base/proc.h"
+#include "base/proc_memory.h"
 #include "wait/wait.h"
 
 enum { PATH_BYTES = 64, TABLE_MAX = 1 << 22 /* bytes of /proc/locks or mountinfo */ };
@@ -342,9 +343,8 @@ static bool read_path(const struct wait_thread *thread, long call, char path[PAT
 
 	if (argument < 0)
 		return false;
-	for (size_t i = 0; i < sizeof(name) - 1; i++)
-		if (!wait_read(thread, thread->args[argument] + i, &name[i], 1) || !name[i])
-			break;
+	n = proc_memory_read(thread->tid, thread->args[argument], name, sizeof(name) - 1);
+	name[n < 0 ? 0 : n] = '\0';
 	if (*name == '/')
 		return snprintf(path, PATH_MAX, "%s", name) < PATH_MAX;
 	snprintf(cwd, sizeof(cwd), "/proc/%d/cwd", (int)thread->tid);

@@ -3,13 +3,13 @@
 #include <ctype.h>
 #include <stdio.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <sys/wait.h>
 
 #include "base/check_arg.h"
 #include "base/escape.h"
 #include "base/parse.h"
 #include "base/proc.h"
+#include "base/proc_memory.h"
 #include "wait/wait.h"
 
 enum { PATH_BYTES = 64, ARGS = 6, POLLED_MAX = 64, CHILDREN_MAX = 1 << 16 };
@@ -26,6 +26,7 @@ int attar_waits_new(unsigned flags, struct attar_waits **ret_waits)
 	if (!waits)
 		return base_oom();
 	waits->process = check_process;
+	proc_memory_hold();
 	waits->has_files = waits->has_unix = flags & ATTAR_WAITS_NO_FILES;
 	*ret_waits = waits;
 	return 0;
@@ -36,6 +37,7 @@ void attar_waits_free(struct attar_waits *waits)
 	if (!waits)
 		return;
 	vec_done(&waits->files);
+	proc_memory_release();
 	map_done(&waits->by_inode);
 	map_done(&waits->unix_peers);
 	vec_each (&waits->nets, net) {
@@ -50,9 +52,7 @@ void attar_waits_free(struct attar_waits *waits)
 
 bool wait_read(const struct wait_thread *thread, uint64_t address, void *bytes, size_t n)
 {
-	const struct iovec to = {bytes, n}, from = {(void *)(uintptr_t)address, n};
-
-	return process_vm_readv(thread->tid, &to, 1, &from, 1, 0) == (ssize_t)n;
+	return proc_memory_read(thread->tid, address, bytes, n) == (ssize_t)n;
 }
 
 /* One line of a file of a thread, owned by the caller; NULL: it cannot be read. */

@@ -8,7 +8,7 @@
  *     FAULT_STORM=HZ    signals at this rate, whose handler does nothing, without SA_RESTART
  *     FAULT_DISK=FIFO   writes to regular files of its file system wait until somebody writes to
  *                       the FIFO, as if the disk stalled
- *     FAULT_HOLD=1      the program stops itself when it begins to read the memory of another one
+ *     FAULT_HOLD=1      the program stops itself when it has stopped a thread of another one
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,10 +20,10 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
+#include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
-#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -174,12 +174,20 @@ EXPORT int epoll_wait(int fd, struct epoll_event *events, int n, int timeout_ms)
 	return (int)syscall(SYS_epoll_pwait, fd, events, n, timeout_ms, NULL, 0);
 }
 
-EXPORT ssize_t process_vm_readv(pid_t pid, const struct iovec *to, unsigned long n_to,
-	const struct iovec *from, unsigned long n_from, unsigned long flags)
+EXPORT long ptrace(enum __ptrace_request request, ...)
 {
-	if (is_held)
+	va_list args;
+	pid_t tid;
+	void *address, *data;
+
+	va_start(args, request);
+	tid = va_arg(args, pid_t);
+	address = va_arg(args, void *);
+	data = va_arg(args, void *);
+	va_end(args);
+	if (is_held && request == PTRACE_GETREGSET)
 		raise(SIGSTOP);
-	return syscall(SYS_process_vm_readv, pid, to, n_to, from, n_from, flags);
+	return syscall(SYS_ptrace, request, tid, address, data);
 }
 
 EXPORT pid_t waitpid(pid_t pid, int *status, int options)

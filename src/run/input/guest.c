@@ -74,6 +74,11 @@ static int has_uuid(void *ctx, int pid)
 	bool follows = false;
 	char path[32];
 
+	/* reading the arguments of any process could take for ever, as its pages do */
+	if (check_process(pid) < 0) {
+		attar_error_clear();
+		return 0;
+	}
 	snprintf(path, sizeof(path), "/proc/%d/cmdline", pid);
 	if (file_read(path, ARGUMENTS_MAX, &arguments) < 0) {
 		attar_error_clear(); /* it has exited */
@@ -82,13 +87,12 @@ static int has_uuid(void *ctx, int pid)
 	p = buf_text(&arguments);
 	end = p + arguments.len;
 	for (; p < end; p += strlen(p) + 1) {
-		if (follows && !strcasecmp(p, s->uuid) && check_process(pid) == 0) {
+		if (follows && !strcasecmp(p, s->uuid)) {
 			s->found = pid;
 			return 1;
 		}
 		follows = !strcmp(p, "-uuid") || !strcmp(p, "--uuid");
 	}
-	attar_error_clear();
 	return 0;
 }
 

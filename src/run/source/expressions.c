@@ -2,10 +2,9 @@
 /* Expressions of users on the events of a run: attributes such as key=, and options. */
 #include "run/source/expressions.h"
 
-#include <sys/uio.h>
-
 #include "base/check_arg.h"
 #include "base/option_struct.h"
+#include "base/proc_memory.h"
 #include "event/kernel_filter.h"
 #include "expr/filter.h"
 #include "perfdata/running_kernel.h"
@@ -80,6 +79,16 @@ void attar_run_trust_reads(struct attar_run *run, bool trusts)
 {
 	CHECK_ARG_OR(run, "run", );
 	run->notes.trusts_reads = trusts;
+	if (trusts && !run->notes.holds_memory)
+		proc_memory_hold();
+	run->notes.holds_memory |= trusts;
+}
+
+void expressions_done(struct attar_run *run)
+{
+	if (run->notes.holds_memory)
+		proc_memory_release();
+	run->notes.holds_memory = false;
 }
 
 /*
@@ -100,11 +109,9 @@ static size_t text_in_process(void *ctx, const struct attar_expr_record *record,
 	if (!run->notes.trusts_reads)
 		return not_read(run, ret_text, max);
 	for (size_t want = MIN(page, max); n < max; want = MIN((size_t)4096, max - n)) {
-		struct iovec to = {ret_text + n, want},
-			     from = {(void *)(uintptr_t)(number + n), want};
 		const char *end;
 
-		got = process_vm_readv(record->tid, &to, 1, &from, 1, 0);
+		got = proc_memory_read(record->tid, number + n, ret_text + n, want);
 		if (got <= 0)
 			return n;
 		end = memchr(ret_text + n, '\0', (size_t)got);

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: MIT
+"""
+Memory of another user of which a read never ends: the pages are of a file whose server, a program
+of this user, does not answer. Only SIGKILL ends such a read, or not even that.
+"""
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import adversary
+from command import ATTAR
+
+SECONDS = 4  # of a run of one second, on a busy machine; a stalled read takes 0.1 s
+
+# A thread waits in a call whose argument is exchanged meanwhile: by readahead, or without it, when
+# the read cannot be ended. Otherwise, the memory is the argument of a call, or the stack.
+PROGRAM = r'''
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { PAGE = 4096 };
+
+static struct pollfd *polled;
+static volatile pid_t waiter;
+
+static void *wait_for_pipe(void *unused)
+{
+	waiter = gettid();
+	poll(polled, 1, -1);
+	return unused;
+}
+
+static int is_asleep(void)
+{
+	char path[64], text[256] = "", *end;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", waiter);
+	file = fopen(path, "r");
+	if (!file)
+		return 0;
+	fgets(text, sizeof(text), file);
+	fclose(file);
+	end = strrchr(text, ')');
+	return end && end[2] == 'S';
+}
+
+static void ready(void)
+{
+	puts("ready");
+	fflush(stdout);
+}
+
+static void replace(void *address, int fd, int advice)
+{
+	mmap(address, PAGE, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 0);
+	madvise(address, PAGE, advice);
+}
+
+int main(int argc, char **argv)
+{
+	int file = open(argv[1], O_RDONLY), pipes[2];
+	pthread_t thread;
+	char byte;
+
+	polled = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (argc != 3 || file < 0 || pipe(pipes) < 0)
+		return 1;
+	if (!strcmp(argv[2], "open")) {
+		replace(polled, file, MADV_RANDOM);
+		ready();
+		read(0, &byte, 1);
+		syscall(SYS_openat, AT_FDCWD, polled, O_RDONLY);
+		return 0;
+	}
+	polled->fd = pipes[0];
+	polled->events = POLLIN;
+	pthread_create(&thread, NULL, wait_for_pipe, NULL);
+	while (!waiter || !is_asleep())
+		;
+	replace(polled, file, strcmp(argv[2], "random") ? MADV_NORMAL : MADV_RANDOM);
+	ready();
+	pause();
+}
+'''
+
+
+@pytest.fixture
+def silent(theirs):
+    """A file of which no read ends before its server is killed."""
+    if not Path('/dev/fuse').exists():
+        pytest.skip('the kernel has no FUSE')
+    server = Path(adversary.__file__).with_name('silent_fuse.py')
+    with subprocess.Popen([sys.executable, server, theirs, str(adversary.UID)],
+                          stdout=subprocess.PIPE, text=True) as program:
+        try:
+            assert program.stdout.readline() == 'ready\n'
+            yield theirs / 'file'
+        finally:
+            program.kill()
+            program.wait()
+            subprocess.run(['umount', '-l', theirs], check=True)
+
+
+@pytest.fixture
+def stall(nobody, silent, tmp_path):
+    """Starts the program."""
+    path = adversary.compile_c(tmp_path / 'stall', PROGRAM, '-pthread', '-w')
+
+    def start(kind):
+        program = nobody.start(path, silent, kind, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert program.stdout.readline() == 'ready\n'
+        return program
+    return start
+
+
+def seconds_of(*words, during=lambda: None):
+    """The time of a run, which ends by itself. One that hangs ends after its server only."""
+    began = time.monotonic()
+    attar = subprocess.Popen([ATTAR, *map(str, words)], stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, text=True)
+    during()
+    try:
+        out, err = attar.communicate(timeout=5 * SECONDS)
+    except subprocess.TimeoutExpired:
+        attar.kill()
+        pytest.fail(f'{words[0]} hangs')
+    assert attar.returncode == 0, err
+    return time.monotonic() - began, out
+
+
+@pytest.mark.parametrize('kind', ['readahead', 'random'])
+@pytest.mark.parametrize('words', [('overview', '-a', '-d', '1s'), ('offcpu', '-a', '-d', '1s'),
+                                   ('locks', '-a', '-d', '1s'), ('task-state', '-a', '-d', '1s')])
+def test_memory_that_a_thread_waits_with(kind, words, stall):
+    stall(kind)
+    seconds, _ = seconds_of(*words)
+    assert seconds < SECONDS
+
+
+@pytest.mark.parametrize('kind', ['readahead', 'random'])
+def test_threads_of_the_program(kind, stall):
+    """What the thread waits for is unknown, which all files are that it might wait for."""
+    program = stall(kind)
+    seconds, out = seconds_of('stack', '-p', program.pid)
+    assert 'waits for an event of several files' in out
+    assert seconds < SECONDS
+
+
+def test_memory_of_many_programs(stall):
+    """After a few, no more memory is read for a while."""
+    for _ in range(20):
+        stall('readahead')
+    seconds, _ = seconds_of('task-state', '-a', '-d', '1s')
+    assert seconds < SECONDS
+
+
+def test_memory_that_is_an_argument(stall):
+    program = stall('open')
+    seconds, _ = seconds_of('opensnoop', '-p', program.pid, '-d', '2s',
+                            during=lambda: (time.sleep(1), program.stdin.close()))
+    assert seconds < SECONDS
