@@ -116,6 +116,19 @@ static const char *read_stat(pid_t pid, char text[STAT_BYTES])
 	return end && end[1] ? end + 2 : NULL;
 }
 
+char proc_thread_state(pid_t tid)
+{
+	char path[64], text[STAT_BYTES];
+	const char *end;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)tid, (int)tid);
+	n = read_once(path, text, STAT_BYTES - 1);
+	text[n > 0 ? n : 0] = '\0';
+	end = strrchr(text, ')');
+	return end && end[1] ? end[2] : 0;
+}
+
 char proc_state(pid_t pid)
 {
 	char text[STAT_BYTES];

@@ -29,6 +29,12 @@ int proc_read_line(const char *path, struct buf *b);
 /* The state letter of a process in /proc/PID/stat, as 'S'; 0: it does not exist. */
 char proc_state(pid_t pid);
 
+/*
+ * The same of a thread. In /proc/TID/stat, which has sums of all threads of the process, it takes
+ * time for each of them.
+ */
+char proc_thread_state(pid_t tid);
+
 /* The parent of a process; 0: it does not exist, or has none in this PID namespace. */
 pid_t proc_parent(pid_t pid);
 

@@ -22,7 +22,12 @@ enum {
 };
 
 /* Of glibc. */
-enum { LOCKED_WITH_WAITERS = 2, KINDS_MAX = 1024 /* of mutexes, with flags */ };
+enum {
+	LOCKED_WITH_WAITERS = 2,
+	PHASE_USED = 2, /* bits of the words of a read-write lock */
+	PHASE_OF_WRITER = 3,
+	KINDS_MAX = 1024, /* of mutexes, with flags */
+};
 
 struct mutex {
 	uint32_t lock, count;
@@ -106,10 +111,14 @@ static void futex_held(struct attar_wait *wait, pid_t owner)
 static bool futex_is_mutex(
 	const struct wait_thread *thread, struct attar_wait *wait, bool is_shared)
 {
+	const uint32_t value = (uint32_t)thread->args[2];
 	struct mutex mutex;
 	pid_t owner;
 
 	if (!wait_read(thread, wait->address, &mutex, sizeof(mutex)))
+		return false;
+	/* otherwise it is a robust mutex, whose word has the owner */
+	if (value != LOCKED_WITH_WAITERS && (value & TID_MASK) != (uint32_t)mutex.owner)
 		return false;
 	if (mutex.lock != LOCKED_WITH_WAITERS && (mutex.lock & TID_MASK) != (uint32_t)mutex.owner)
 		return false;
@@ -138,8 +147,11 @@ static bool futex_is_rwlock(
 	enum { FUTEX_WORD_MAX = 3, WRITERS_MAX = 1 << 16 };
 	const uint64_t words[] = {
 		offsetof(struct rwlock, phase_futex), offsetof(struct rwlock, writers_futex)};
+	const uint32_t value = (uint32_t)thread->args[2];
 	struct rwlock lock;
 
+	if (value != PHASE_USED && value != PHASE_OF_WRITER)
+		return false;
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
 		pid_t owner;
 

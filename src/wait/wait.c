@@ -91,7 +91,7 @@ void wait_set_other(struct attar_wait *wait, pid_t pid, pid_t tid)
 
 	wait->pid = pid;
 	wait->tid = tid;
-	wait->other_state = proc_state(tid ?: pid);
+	wait->other_state = tid ? proc_thread_state(tid) : proc_state(pid);
 	if (comm)
 		escape_text(&text, comm, strlen(comm));
 	snprintf(wait->comm, sizeof(wait->comm), "%s", buf_text(&text));
@@ -420,19 +420,55 @@ static void wait_stopped(const struct wait_thread *thread, struct attar_wait *wa
 		wait_set_other(wait, atoi(tracer + strlen("\nTracerPid:\t")), 0);
 }
 
+/* How the system call waits; -1: unknown. */
+static int kind_of_call(long call)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(calls); i++)
+		if (calls[i].call == call)
+			return (int)calls[i].kind;
+	return -1;
+}
+
+/* Whether the call waits for a server of a file system in no case. */
+static bool is_of_no_file(int kind)
+{
+	switch (kind) {
+	case CALL_ACCEPTS:
+	case CALL_POLLS:
+	case CALL_SELECTS:
+	case CALL_EVENTS:
+	case CALL_FUTEX:
+	case CALL_SLEEPS:
+	case CALL_CHILD:
+	case CALL_CHILD_BY_ID:
+	case CALL_SIGNAL:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void read_function(struct wait_thread *thread)
+{
+	thread->function = wait_line(thread->tid, "wchan");
+	if (thread->function && !strcmp(thread->function, "0"))
+		*thread->function = '\0';
+}
+
 static int wait_asleep(
 	struct attar_waits *waits, struct wait_thread *thread, struct attar_wait *wait)
 {
-	int r;
+	int kind, r = 0;
 
 	wait_read_call(thread, wait);
-	r = wait_server(waits, thread, wait);
-	for (size_t i = 0; r == 0 && wait->kind == ATTAR_WAIT_UNKNOWN && i < ARRAY_SIZE(calls); i++)
-		if (calls[i].call == wait->call) {
-			r = wait_call(waits, thread, wait, calls[i].kind);
-			break;
-		}
-	if (wait->kind == ATTAR_WAIT_UNKNOWN || wait->kind == ATTAR_WAIT_CHILD)
+	kind = kind_of_call(wait->call);
+	if (!is_of_no_file(kind)) {
+		read_function(thread);
+		r = wait_server(waits, thread, wait);
+	}
+	if (r == 0 && wait->kind == ATTAR_WAIT_UNKNOWN && kind >= 0)
+		r = wait_call(waits, thread, wait, (enum call_kind)kind);
+	if (wait->kind == ATTAR_WAIT_UNKNOWN)
 		wait_of_function(thread, wait);
 	if (wait->kind == ATTAR_WAIT_UNKNOWN && proc_is_kernel_thread(thread->tid))
 		wait->kind = ATTAR_WAIT_KERNEL;
@@ -449,12 +485,9 @@ int attar_waits_for(struct attar_waits *waits, pid_t tid, struct attar_wait *ret
 	CHECK_ARG(ret_wait, "ret_wait");
 	if (ret_wait->size != sizeof(wait))
 		return attar_fail(-EINVAL, "attar_waits_for(): ret_wait.size is not set");
-	wait.state = tid > 0 ? proc_state(tid) : 0;
+	wait.state = tid > 0 ? proc_thread_state(tid) : 0;
 	if (!wait.state || strchr("ZXx", wait.state))
 		return attar_fail(-ESRCH, "there is no thread %d, or it has exited", (int)tid);
-	thread.function = wait_line(tid, "wchan");
-	if (thread.function && !strcmp(thread.function, "0"))
-		*thread.function = '\0';
 	wait.kind = wait.state == 'R' ? ATTAR_WAIT_NONE : ATTAR_WAIT_UNKNOWN;
 	if (strchr("Tt", wait.state))
 		wait_stopped(&thread, &wait);

@@ -40,7 +40,7 @@ struct wait_sockets {
 };
 
 struct attar_waits {
-	unsigned process; /* that created it */
+	unsigned process;         /* that created it */
 	bool has_files, has_unix; /* they were read, or are not wanted */
 	VEC(struct wait_file) files;
 	struct map by_inode;   /* the index of the first one, + 1 */
@@ -52,7 +52,7 @@ struct attar_waits {
 struct wait_thread {
 	pid_t pid, tid;
 	uint64_t args[6];
-	char *function; /* of the kernel, in which it waits */
+	char *function; /* of the kernel, in which it waits: NULL: not read */
 };
 
 /* Reads memory of the thread's process. False: not all of it. */

@@ -103,8 +103,10 @@ def test_waits_for_nobody(kind):
         assert row['other pid'] is None
 
 
-def test_condition_has_no_holder():
-    with whom('condition') as (_, waiter, _, _):
+@pytest.mark.parametrize('kind', ['condition', 'semaphore'])
+def test_condition_has_no_holder(kind):
+    """Nor is a semaphore a lock, whatever the memory beside it looks like."""
+    with whom(kind) as (_, waiter, _, _):
         row = waits_of(waiter)
         assert row['waits for'].startswith('another thread to signal the condition at 0x')
         assert row['other pid'] is None
@@ -280,7 +282,8 @@ def test_overview_names_a_deadlock():
 
 
 @pytest.mark.usefixtures('root')
-@pytest.mark.parametrize('kind', ['sleep', 'accept', 'epoll', 'child', 'pipe', 'condition'])
+@pytest.mark.parametrize('kind', ['sleep', 'accept', 'epoll', 'child', 'pipe', 'condition',
+                                  'semaphore'])
 def test_overview_of_programs_that_are_not_stuck(kind):
     with whom(kind) as (program, *_):
         found, report = findings('-p', program.pid, '-d', '1200ms')

@@ -4,7 +4,7 @@
  *
  *	whom mutex|checked|robust|pi|read|write|wrwait|join|condition|shared|deadlock
  *	whom pipe|kept|full|poll|select|unix|tcp|unaccepted|child|any|vfork|flock|fcntl
- *	whom sleep|accept|epoll|signal|terminal|read2
+ *	whom semaphore|sleep|accept|epoll|signal|terminal|read2
  *
  * It prints "WAITER OTHER ADDRESS": the thread that waits, the thread or process that can end the
  * wait (0: nobody), and the address of the lock (0: none), when the wait has begun.
@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -33,6 +34,12 @@ static pthread_mutex_t *mutex, second = PTHREAD_MUTEX_INITIALIZER;
 static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
 static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
 static pthread_t joined;
+/* With words before it as those of a read-write lock that readers hold and a writer wants. */
+static struct {
+	uint32_t readers, writers;
+	sem_t semaphore;
+	uint32_t after[8];
+} words = {.readers = 1 << 3 | 2};
 static const char *kind;
 static int files[2], sockets[2], file;
 static volatile pid_t waiter, holder;
@@ -162,7 +169,9 @@ static void *wait_for(void *arg)
 	if (is("deadlock"))
 		pthread_mutex_lock(&second);
 	waiter = gettid();
-	if (is("join")) {
+	if (is("semaphore")) {
+		sem_wait(&words.semaphore);
+	} else if (is("join")) {
 		pthread_join(joined, NULL);
 	} else if (is("condition")) {
 		pthread_mutex_t own = PTHREAD_MUTEX_INITIALIZER;
