@@ -50,6 +50,11 @@ static int add_file(struct scan *scan, uint64_t inode, mode_t mode)
 	return map_put(&waits->by_inode, inode, waits->files.n);
 }
 
+static bool is_full(const struct attar_waits *waits)
+{
+	return waits->files.n >= WAIT_FILES_MAX || waits->links >= WAIT_LINKS_MAX;
+}
+
 /* The mode of the link has the access mode of the file. */
 static int scan_fd(void *ctx, int fd)
 {
@@ -59,8 +64,9 @@ static int scan_fd(void *ctx, int fd)
 	uint64_t inode;
 	ssize_t n;
 
-	if (scan->waits->files.n >= WAIT_FILES_MAX || ++scan->n > WAIT_FILES_OF_PROCESS_MAX)
+	if (is_full(scan->waits) || ++scan->n > WAIT_FILES_OF_PROCESS_MAX)
 		return 1;
+	scan->waits->links++;
 	snprintf(name, sizeof(name), "%d", fd);
 	n = readlinkat(scan->dir, name, link, sizeof(link) - 1);
 	if (n <= 0)
@@ -87,7 +93,7 @@ static int scan_process(void *ctx, int pid)
 		return r;
 	if (r < 0) /* it has ended */
 		attar_error_clear();
-	return scan.waits->files.n >= WAIT_FILES_MAX;
+	return is_full(scan.waits);
 }
 
 static int read_files(struct attar_waits *waits)
@@ -362,14 +368,15 @@ static int set_fuse_server(
 	const char *program = strchr(mount->type, '.');
 	int r = read_files(waits);
 	uint64_t *first = r == 0 ? map_get(&waits->by_inode, fuse_inode) : NULL;
-	pid_t found = 0;
+	pid_t found = 0, last = 0;
 
 	for (uint64_t i = first ? *first : 0; i; i = waits->files.at[i - 1].next) {
 		const pid_t pid = waits->files.at[i - 1].pid;
 		struct attar_wait other = {0};
 
-		if (pid == found)
+		if (pid == last) /* the files of a process follow each other */
 			continue;
+		last = pid;
 		wait_set_other(&other, pid, 0);
 		if (program && !strncmp(other.comm, program + 1, sizeof(other.comm) - 1)) {
 			found = pid;

@@ -11,6 +11,7 @@ enum {
 	/* Of all tables together, so that hostile processes do not delay the caller. */
 	WAIT_FILES_MAX = 1 << 16,
 	WAIT_FILES_OF_PROCESS_MAX = 4096,
+	WAIT_LINKS_MAX = 1 << 17, /* open files that are looked at, most of which are none of these */
 	WAIT_SOCKETS_MAX = 1 << 16,
 };
 
@@ -42,6 +43,7 @@ struct wait_sockets {
 struct attar_waits {
 	unsigned process;         /* that created it */
 	bool has_files, has_unix; /* they were read, or are not wanted */
+	unsigned links;           /* open files that were looked at */
 	VEC(struct wait_file) files;
 	struct map by_inode;   /* the index of the first one, + 1 */
 	struct map unix_peers; /* inode to inode of the other end */
