@@ -5,6 +5,7 @@
  * not look like one of its locks has no known holder.
  */
 #include <stdio.h>
+#include <sys/stat.h>
 
 #include "base/proc.h"
 #include "wait/wait.h"
@@ -41,7 +42,7 @@ struct rwlock {
 	int32_t writer;
 };
 
-static bool is_own_namespace(pid_t tid)
+bool wait_is_own_namespace(pid_t tid)
 {
 	char path[64], own[64] = "", other[64] = "";
 
@@ -50,27 +51,32 @@ static bool is_own_namespace(pid_t tid)
 	       readlink(path, other, sizeof(other) - 1) > 0 && !strcmp(own, other);
 }
 
+/* "NSpid:\t1234\t12": the last number is that of the innermost namespace. */
+int wait_number_inside(pid_t tid)
+{
+	struct buf text _cleanup_(buf_done) = {0};
+	const char *line, *last = NULL;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)tid);
+	if (proc_read_line(path, &text) == 0 && (line = strstr(buf_text(&text), "\nNSpid:")))
+		for (line += strlen("\nNSpid:"); *line && *line != '\n'; line++)
+			if (*line == '\t')
+				last = line + 1;
+	return last ? atoi(last) : 0;
+}
+
 struct translation {
 	int inside; /* the number in the namespace of the process */
 	pid_t tid;
 };
 
-/* "NSpid:\t1234\t12": the last number is that of the innermost namespace. */
 static int futex_compare(void *ctx, int tid)
 {
 	struct translation *t = ctx;
-	struct buf text = {0};
-	const char *line, *last = NULL;
-	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/%d/status", tid);
-	if (proc_read_line(path, &text) == 0 && (line = strstr(buf_text(&text), "\nNSpid:")))
-		for (line += strlen("\nNSpid:"); *line && *line != '\n'; line++)
-			if (*line == '\t')
-				last = line + 1;
-	if (last && atoi(last) == t->inside)
+	if (wait_number_inside(tid) == t->inside)
 		t->tid = tid;
-	buf_done(&text);
 	return t->tid != 0;
 }
 
@@ -82,7 +88,7 @@ static pid_t futex_owner(const struct wait_thread *thread, int owner)
 
 	if (owner <= 0)
 		return 0;
-	if (is_own_namespace(thread->tid)) {
+	if (wait_is_own_namespace(thread->tid)) {
 		snprintf(path, sizeof(path), "/proc/%d/task/%d", (int)thread->tid, owner);
 		return access(path, F_OK) == 0 ? owner : 0;
 	}
@@ -91,14 +97,29 @@ static pid_t futex_owner(const struct wait_thread *thread, int owner)
 	return t.tid;
 }
 
-/* A lock between processes, whose owner is a thread of another one. */
+static bool is_same_user(pid_t a, pid_t b)
+{
+	struct stat of_a, of_b;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d", (int)a);
+	if (stat(path, &of_a) < 0)
+		return false;
+	snprintf(path, sizeof(path), "/proc/%d", (int)b);
+	return stat(path, &of_b) == 0 && of_a.st_uid == of_b.st_uid;
+}
+
+/*
+ * A lock between processes, whose owner is a thread of another one. The memory of a program may
+ * name anybody: it accuses programs of its user only.
+ */
 static pid_t futex_shared_owner(const struct wait_thread *thread, int owner, bool is_shared)
 {
 	pid_t tid = futex_owner(thread, owner);
 
-	if (tid || !is_shared || owner <= 0 || !is_own_namespace(thread->tid))
+	if (tid || !is_shared || owner <= 0 || !wait_is_own_namespace(thread->tid))
 		return tid;
-	return proc_state(owner) ? owner : 0;
+	return proc_state(owner) && is_same_user(thread->tid, owner) ? owner : 0;
 }
 
 static void futex_held(struct attar_wait *wait, pid_t owner)

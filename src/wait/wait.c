@@ -116,10 +116,16 @@ static void wait_read_call(struct wait_thread *thread, struct attar_wait *wait)
 
 /* ---- children ---- */
 
+struct children {
+	struct attar_wait *wait;
+	int inside; /* only the child with this number in its namespace; 0: all */
+};
+
 /* The only child of all threads of the process, or one of several. */
 static int wait_add_children(void *ctx, int tid)
 {
-	struct attar_wait *wait = ctx;
+	const struct children *children = ctx;
+	struct attar_wait *wait = children->wait;
 	char name[PATH_BYTES], *line _cleanup_free_ = NULL, *rest;
 
 	snprintf(name, sizeof(name), "task/%d/children", tid);
@@ -130,7 +136,8 @@ static int wait_add_children(void *ctx, int tid)
 
 		if (pid <= 0)
 			break;
-		if (proc_state((pid_t)pid) == 'Z')
+		if (proc_state((pid_t)pid) == 'Z' ||
+			(children->inside && wait_number_inside((pid_t)pid) != children->inside))
 			continue;
 		if (wait->pid)
 			wait->others++;
@@ -142,10 +149,12 @@ static int wait_add_children(void *ctx, int tid)
 
 static void wait_child(const struct wait_thread *thread, struct attar_wait *wait, int64_t pid)
 {
+	struct children children = {.wait = wait, .inside = pid > 0 ? (int)pid : 0};
+
 	wait->kind = ATTAR_WAIT_CHILD;
-	if (pid > 0)
+	if (pid > 0 && wait_is_own_namespace(thread->tid))
 		wait->pid = (pid_t)pid;
-	else if (proc_each_thread(thread->tid, wait_add_children, wait) < 0)
+	else if (proc_each_thread(thread->tid, wait_add_children, &children) < 0)
 		attar_error_clear();
 	if (wait->pid)
 		wait_set_other(wait, wait->pid, 0);

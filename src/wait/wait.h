@@ -68,6 +68,12 @@ void wait_set_object(struct attar_wait *wait, const char *fmt, ...) ATTAR_PRINTF
 
 /* ---- futex.c ---- */
 
+/* Whether the numbers of threads that the thread uses are those of this process. */
+bool wait_is_own_namespace(pid_t tid);
+
+/* The number of a thread in its own PID namespace; 0: unknown. */
+int wait_number_inside(pid_t tid);
+
 void wait_futex(const struct wait_thread *thread, struct attar_wait *wait);
 
 /* ---- files.c ---- */

@@ -143,6 +143,22 @@ def test_numbers_of_another_pid_namespace():
         assert threads['waiter']['other tid'] == threads['holder']['tid']
 
 
+def children_of(pid):
+    with open(f'/proc/{pid}/task/{pid}/children', encoding='utf-8') as file:
+        return [int(child) for child in file.read().split()]
+
+
+def test_child_of_another_pid_namespace():
+    """The number in the call is another process in the namespace of attar."""
+    with whom('child', prefix=['unshare', '--pid', '--fork', '--kill-child']) as (program, *_):
+        parent = children_of(program.pid)[0]
+        child, = children_of(parent)
+        rows = json.loads(run('stack', '-p', parent, '--json').stdout)['sections'][0]
+        names = [c['name'] for c in rows['columns']]
+        others = {row[names.index('comm')]: row[names.index('other pid')] for row in rows['rows']}
+        assert others['waiter'] == child
+
+
 # ---- profilers: waits that have not ended ----
 
 OPEN = 'waits that have not ended'
