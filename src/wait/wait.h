@@ -11,7 +11,7 @@ enum {
 	/* Of all tables together, so that hostile processes do not delay the caller. */
 	WAIT_FILES_MAX = 1 << 16,
 	WAIT_FILES_OF_PROCESS_MAX = 4096,
-	WAIT_LINKS_MAX = 1 << 17, /* open files that are looked at, most of which are none of these */
+	WAIT_LINKS_MAX = 1 << 17, /* open files that are looked at, most of which are others */
 	WAIT_SOCKETS_MAX = 1 << 16,
 };
 

@@ -132,3 +132,63 @@ def test_a_socket_file_is_for_the_same_user(serve, tmp_path, nobody):
     serve.programs[-1].terminate()
     serve.programs[-1].wait()
     assert not path.exists()
+
+
+MALFORMED = [
+    b'\n', b'\r\n\r\n', b'\0' * 100, b'GET\r\n\r\n', b'GET / HTTP/9.9\r\n\r\n',
+    b'GET  HTTP/1.1\r\nHost: localhost\r\n\r\n', b'get / http/1.1\r\n\r\n',
+    b'GET / HTTP/1.1\r\n\r\n', b'GET / HTTP/1.1\r\nHost\r\n\r\n',
+    b'GET / HTTP/1.1\r\nHost: localhost\r\nHost: other\r\n\r\n',
+    b'GET / HTTP/1.1\r\nHost: localhost\r\n folded: x\r\n\r\n',
+    b'GET /../../../../etc/shadow HTTP/1.1\r\nHost: localhost\r\n\r\n',
+    b'GET /%00%0d%0aX: y HTTP/1.1\r\nHost: localhost\r\n\r\n',
+    b'GET /%zz%f HTTP/1.1\r\nHost: localhost\r\n\r\n',
+    b'GET http://other/ HTTP/1.1\r\nHost: localhost\r\n\r\n',
+    b'GET /' + b'a' * 100000 + b' HTTP/1.1\r\nHost: localhost\r\n\r\n',
+    b'GET / HTTP/1.1\r\nHost: localhost\r\n' + b'X: y\r\n' * 20000 + b'\r\n',
+    b'POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999999999999\r\n\r\n',
+    b'POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n',
+    b'GET / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\n',
+    b'GET / HTTP/1.1\r\nHost: localhost\r\nConnection: \xff\x1b[2J\r\n\r\n',
+    b'\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03' + b'\xff' * 200,
+    b'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
+]
+
+
+def answer_of(port, request):
+    """Nothing, if the client is dropped, or if more of the request is awaited."""
+    answer = b''
+    with connect(port) as client:
+        client.settimeout(0.5)
+        try:
+            client.sendall(request)
+            client.shutdown(socket.SHUT_WR)
+            while piece := client.recv(65536):
+                answer += piece
+        except OSError:
+            pass
+    return answer
+
+
+def test_malformed_requests(serve):
+    """Each is refused or dropped, none is repeated in the answer, and the next is served."""
+    port = serve()
+    for request in MALFORMED:
+        answer = answer_of(port, request)
+        status = answer.split(b' ', 2)[1:2]
+        assert not answer or answer.startswith(b'HTTP/1.1 '), (request, answer)
+        assert status in ([], [b'200']) or status[0][:1] in b'45', (request, answer)
+        head = answer.partition(b'\r\n\r\n')[0]
+        assert b'X: y' not in head and b'\x1b' not in answer and b'root:' not in answer
+        with connect(port) as client:
+            assert ask(client) == 200
+    assert serve.programs[0].poll() is None
+
+
+def test_requests_in_single_bytes(serve):
+    port = serve()
+    with connect(port) as client:
+        for byte in b'GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r':
+            client.sendall(bytes([byte]))
+        client.sendall(b'\n')
+        assert client.recv(65536).startswith(b'HTTP/1.1 200 ')
