@@ -199,12 +199,13 @@ int wait_file(struct attar_waits *waits, const struct wait_thread *thread, struc
  * "1: POSIX  ADVISORY  WRITE 77 08:01:1234 0 EOF", and below it for each task that waits for it
  * "1: -> POSIX  ADVISORY  WRITE 78 08:01:1234 0 EOF". The numbers are those of processes.
  */
-static void find_holder(char *table, pid_t waiter, pid_t *ret_holder)
+static int add_holders(struct attar_waits *waits, char *table)
 {
-	pid_t holder = 0;
+	int holder = 0, r = 0;
 	char *save = NULL;
 
-	for (char *line = strtok_r(table, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+	for (char *line = strtok_r(table, "\n", &save); line && r == 0;
+		line = strtok_r(NULL, "\n", &save)) {
 		char *arrow = strstr(line, "->");
 		int pid;
 
@@ -213,20 +214,34 @@ static void find_holder(char *table, pid_t waiter, pid_t *ret_holder)
 						: line,
 			    "%*s %*s %*s %d", &pid) != 1)
 			continue;
-		if (!arrow) {
+		if (!arrow)
 			holder = pid;
-		} else if (pid == waiter) {
-			*ret_holder = holder;
-			return;
-		}
+		else if (holder > 0 && !map_get(&waits->lock_holders, (uint64_t)pid))
+			/* -1: of an open file, which several processes can have */
+			r = map_put(&waits->lock_holders, (uint64_t)pid, (uint64_t)holder);
 	}
+	return r;
 }
 
-void wait_file_lock(const struct wait_thread *thread, struct attar_wait *wait)
+/* Once for all threads: another user can make the table long. */
+static int read_locks(struct attar_waits *waits)
 {
 	struct buf table _cleanup_(buf_done) = {0};
+
+	if (waits->has_locks)
+		return 0;
+	waits->has_locks = true;
+	if (file_read("/proc/locks", TABLE_MAX, &table) < 0)
+		attar_error_clear();
+	return table.len ? add_holders(waits, table.data) : 0;
+}
+
+int wait_file_lock(
+	struct attar_waits *waits, const struct wait_thread *thread, struct attar_wait *wait)
+{
 	char path[PATH_BYTES], link[PATH_MAX];
-	pid_t holder = 0;
+	int r = read_locks(waits);
+	const uint64_t *holder;
 	ssize_t n;
 
 	wait->kind = ATTAR_WAIT_FILE_LOCK;
@@ -234,14 +249,10 @@ void wait_file_lock(const struct wait_thread *thread, struct attar_wait *wait)
 	n = readlink(path, link, sizeof(link) - 1);
 	if (n > 0)
 		wait_set_object(wait, "%.*s", (int)n, link);
-	if (file_read("/proc/locks", TABLE_MAX, &table) < 0) {
-		attar_error_clear();
-		return;
-	}
-	if (table.len)
-		find_holder(table.data, process_of(thread->tid), &holder);
-	if (holder > 0) /* -1: of an open file, which several processes can have */
-		wait_set_other(wait, holder, 0);
+	holder = map_get(&waits->lock_holders, (uint64_t)process_of(thread->tid));
+	if (holder)
+		wait_set_other(wait, (pid_t)*holder, 0);
+	return r;
 }
 
 /* ---- servers of file systems ---- */

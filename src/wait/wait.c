@@ -38,6 +38,7 @@ void attar_waits_free(struct attar_waits *waits)
 		return;
 	vec_done(&waits->files);
 	proc_memory_release();
+	map_done(&waits->lock_holders);
 	map_done(&waits->by_inode);
 	map_done(&waits->unix_peers);
 	vec_each (&waits->nets, net) {
@@ -344,8 +345,7 @@ static int wait_call(struct attar_waits *waits, const struct wait_thread *thread
 		wait->kind = ATTAR_WAIT_CLIENTS;
 		return 0;
 	case CALL_LOCKS_FILE:
-		wait_file_lock(thread, wait);
-		return 0;
+		return wait_file_lock(waits, thread, wait);
 	case CALL_SYNCS:
 		wait->kind = ATTAR_WAIT_DISK;
 		return 0;

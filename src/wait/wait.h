@@ -45,8 +45,10 @@ struct attar_waits {
 	bool has_files, has_unix; /* they were read, or are not wanted */
 	unsigned links;           /* open files that were looked at */
 	VEC(struct wait_file) files;
-	struct map by_inode;   /* the index of the first one, + 1 */
-	struct map unix_peers; /* inode to inode of the other end */
+	bool has_locks;
+	struct map lock_holders; /* by the process that waits */
+	struct map by_inode;     /* the index of the first one, + 1 */
+	struct map unix_peers;   /* inode to inode of the other end */
 	VEC(struct wait_sockets *) nets;
 };
 
@@ -89,8 +91,9 @@ int wait_server(
 int wait_other_end(struct attar_waits *waits, const struct wait_thread *thread,
 	struct attar_wait *wait, uint64_t inode);
 
-/* For a lock of a file: finds the holder in /proc/locks. */
-void wait_file_lock(const struct wait_thread *thread, struct attar_wait *wait);
+/* For a lock of a file: finds the holder in /proc/locks. 0 or -ENOMEM. */
+int wait_file_lock(
+	struct attar_waits *waits, const struct wait_thread *thread, struct attar_wait *wait);
 
 /* ---- sockets.c ---- */
 

@@ -2,11 +2,13 @@
 """Programs of another user that have very many files open, which are read for the ends of pipes."""
 import os
 import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
 import adversary
-from command import ATTAR
+from command import ATTAR, wait_until
 
 # The waiting process is the last one, and has a name with control characters.
 PROGRAM = r'''
@@ -79,3 +81,38 @@ def test_names_have_no_control_characters(many):
     _, text = cpu_of('stack', '-p', many(3, 10, '/dev/null'))
     assert r'written by a\x1b[31m\x0ab' in text
     assert not [c for c in text if c != '\n' and not c.isprintable()]
+
+
+LOCKS = '''
+import fcntl, struct, sys, time
+file = open(sys.argv[1], 'w')
+for i in range(20000):
+    fcntl.fcntl(file, fcntl.F_SETLK, struct.pack('hhqqi', fcntl.F_WRLCK, 0, 2 * i, 1, 0))
+print(flush=True)
+time.sleep(1000)
+'''
+
+WAITERS = '''
+import fcntl, sys, threading
+files = [open(sys.argv[1], 'w') for _ in range(51)]
+fcntl.flock(files[0], fcntl.LOCK_EX)
+for file in files[1:]:
+    threading.Thread(target=fcntl.flock, args=(file, fcntl.LOCK_EX), daemon=True).start()
+print(flush=True)
+sys.stdin.read()
+'''
+
+
+def test_locks_of_files(nobody, theirs, tmp_path):
+    """A table of 20,000 locks is read once for 50 threads of root that wait for one of a file."""
+    nobody.python(LOCKS, theirs / 'locked')
+    with subprocess.Popen([sys.executable, '-c', WAITERS, tmp_path / 'wanted'],
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
+        program.stdout.readline()
+        wait_until(lambda: Path('/proc/locks').read_text().count(f'WRITE {program.pid} ') == 51,
+                   'all threads to wait')
+        seconds, text = cpu_of('stack', '-p', program.pid)
+        program.kill()
+    waiting = text.count('waits for the lock of file ')
+    assert text.count(', held by ') == text.count(f'({program.pid})') == waiting > 40
+    assert seconds < 1
