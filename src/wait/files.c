@@ -406,12 +406,18 @@ int wait_server(
 	struct attar_waits *waits, const struct wait_thread *thread, struct attar_wait *wait)
 {
 	const char *name = thread->function ?: "";
-	const bool is_fuse = strstr(name, "fuse") || strstr(name, "request_wait_answer");
+	const bool is_server = strstr(name, "fuse_dev_");
+	const bool is_fuse =
+		!is_server && (strstr(name, "fuse") || strstr(name, "request_wait_answer"));
 	const bool is_nfs = !strncmp(name, "rpc_", 4) || !strncmp(name, "nfs", 3);
 	char path[PATH_MAX];
 	struct mount mount;
 	bool found;
 
+	if (is_server) {
+		wait->kind = ATTAR_WAIT_CLIENTS;
+		wait_set_object(wait, "a request to the file system that it serves");
+	}
 	if (!is_fuse && !is_nfs)
 		return 0;
 	wait->kind = ATTAR_WAIT_SERVER;

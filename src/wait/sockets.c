@@ -119,12 +119,12 @@ static bool parse_address(const char *text, struct wait_address *ret_address)
 }
 
 /* "0: LOCAL REMOTE STATE TX:RX TR:WHEN RETRANSMITS UID TIMEOUT INODE ..." */
-static int parse_sockets(struct wait_sockets *sockets, char *table)
+static int parse_sockets(struct wait_sockets *sockets, char *table, bool is_udp)
 {
 	char *save = NULL;
 
 	for (char *line = strtok_r(table, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-		struct wait_socket socket = {0};
+		struct wait_socket socket = {.is_udp = is_udp};
 		char local[64], remote[64];
 
 		if (sscanf(line, " %*d: %63s %63s %x %*s %*s %*s %*s %*s %" SCNu64, local, remote,
@@ -142,7 +142,7 @@ static int parse_sockets(struct wait_sockets *sockets, char *table)
 
 static int read_sockets(pid_t tid, struct wait_sockets *sockets)
 {
-	static const char *const names[] = {"tcp", "tcp6"};
+	static const char *const names[] = {"tcp", "tcp6", "udp", "udp6"};
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(names); i++) {
@@ -153,7 +153,7 @@ static int read_sockets(pid_t tid, struct wait_sockets *sockets)
 		if (file_read(path, TABLE_MAX, &table) < 0)
 			attar_error_clear();
 		if (table.len)
-			r = parse_sockets(sockets, table.data);
+			r = parse_sockets(sockets, table.data, *names[i] == 'u');
 		buf_done(&table);
 	}
 	return r;
@@ -229,7 +229,8 @@ static const struct wait_socket *find_other(
 	const struct wait_socket *listener = NULL;
 
 	vec_each (&sockets->list, socket) {
-		if (socket->inode && is_same(&socket->local, &own->remote) &&
+		if (socket->inode && socket->is_udp == own->is_udp &&
+			is_same(&socket->local, &own->remote) &&
 			is_same(&socket->remote, &own->local))
 			return socket;
 		if (socket->state == LISTEN && socket->local.port == own->remote.port &&
@@ -248,8 +249,10 @@ static int wait_tcp(struct attar_waits *waits, const struct wait_thread *thread,
 
 	if (r < 0 || !own)
 		return r;
-	if (own->state == LISTEN) {
+	if (own->state == LISTEN || (own->is_udp && !own->remote.port)) {
 		wait->kind = ATTAR_WAIT_CLIENTS;
+		if (own->is_udp)
+			wait_set_object(wait, "datagrams at port %u", own->local.port);
 		return 0;
 	}
 	wait->kind = ATTAR_WAIT_NETWORK;

@@ -383,7 +383,6 @@ static int wait_call(struct attar_waits *waits, const struct wait_thread *thread
 
 /* ---- the kernel's function ---- */
 
-/* After SIGSTOP and SIGCONT, a call is restart_syscall(2), without arguments. */
 static void wait_of_function(const struct wait_thread *thread, struct attar_wait *wait)
 {
 	static const struct {
@@ -400,13 +399,14 @@ static void wait_of_function(const struct wait_thread *thread, struct attar_wait
 		{"jbd2", ATTAR_WAIT_DISK},
 		{"poll_schedule", ATTAR_WAIT_EVENTS},
 		{"ep_poll", ATTAR_WAIT_EVENTS},
-		{"do_wait", ATTAR_WAIT_CHILD},
 		{"pipe_", ATTAR_WAIT_PIPE},
 	};
 	const char *name = thread->function;
 
 	if (!name)
 		return;
+	if (!strcmp(name, "do_wait"))
+		wait->kind = ATTAR_WAIT_CHILD;
 	for (size_t i = 0; i < ARRAY_SIZE(functions) && wait->kind == ATTAR_WAIT_UNKNOWN; i++)
 		if (strstr(name, functions[i].part))
 			wait->kind = functions[i].kind;
@@ -464,6 +464,20 @@ static void read_function(struct wait_thread *thread)
 		*thread->function = '\0';
 }
 
+/*
+ * After SIGSTOP and SIGCONT, or if attar has copied its stack, a call with a time limit is
+ * restart_syscall(2), with the arguments of the call that it goes on with. The kernel's function
+ * shows which one; that of a sleep has none.
+ */
+static int kind_of_restarted(const struct wait_thread *thread)
+{
+	const char *name = thread->function ?: "";
+
+	if (strstr(name, "futex"))
+		return CALL_FUTEX;
+	return strstr(name, "poll") ? CALL_POLLS : CALL_SLEEPS;
+}
+
 static int wait_asleep(
 	struct attar_waits *waits, struct wait_thread *thread, struct attar_wait *wait)
 {
@@ -475,6 +489,8 @@ static int wait_asleep(
 		read_function(thread);
 		r = wait_server(waits, thread, wait);
 	}
+	if (wait->call == SYS_restart_syscall)
+		kind = kind_of_restarted(thread);
 	if (r == 0 && wait->kind == ATTAR_WAIT_UNKNOWN && kind >= 0)
 		r = wait_call(waits, thread, wait, (enum call_kind)kind);
 	if (wait->kind == ATTAR_WAIT_UNKNOWN)
@@ -621,7 +637,7 @@ static void add_network(struct buf *b, const struct attar_wait *wait)
 	}
 	buf_printf(b, "the connection to %s", *wait->object ? wait->object : "another host");
 	if (wait->pid) {
-		buf_str(b, ", accepted by ");
+		buf_str(b, ", to be accepted by ");
 		add_other(b, wait);
 	}
 }
@@ -700,7 +716,7 @@ static void add_text(struct buf *b, const struct attar_wait *wait)
 		buf_str(b, "an event of several files");
 		break;
 	case ATTAR_WAIT_CLIENTS:
-		buf_str(b, "a client to connect");
+		buf_str(b, *wait->object ? wait->object : "a client to connect");
 		break;
 	case ATTAR_WAIT_TERMINAL:
 		buf_str(b, "input of a terminal");

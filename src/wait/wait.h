@@ -33,6 +33,7 @@ struct wait_socket {
 	uint64_t inode;
 	struct wait_address local, remote;
 	unsigned state; /* as in tcp_states.h */
+	bool is_udp;
 };
 
 struct wait_sockets {

@@ -112,6 +112,28 @@ def test_condition_has_no_holder(kind):
         assert row['other pid'] is None
 
 
+def test_datagrams():
+    with whom('udp') as (_, waiter, *_):
+        assert re.fullmatch(r'datagrams at port \d+', waits_of(waiter)['waits for'])
+
+
+@pytest.mark.parametrize('kind, words', [('sleep', 'a time to pass'),
+                                         ('timed', 'the lock at {:#x}, held by holder ({})')])
+def test_calls_that_are_restarted(kind, words):
+    """After SIGSTOP and SIGCONT, and when attar has copied the stack: restart_syscall(2)."""
+    with whom(kind) as (program, waiter, other, address):
+        os.kill(program.pid, signal.SIGSTOP)
+        wait_until(lambda: state(waiter) == 'T', 'the program to stop')
+        os.kill(program.pid, signal.SIGCONT)
+        wait_until(lambda: state(waiter) == 'S', 'the thread to wait')
+        for _ in range(2):
+            assert waits_of(waiter)['waits for'] == words.format(address, other)
+        if kind == 'sleep':
+            found = scripts.report('wall', '-p', program.pid, '-d', '200ms')
+            row, = [r for r in scripts.rows(found, 'threads') if r['tid'] == waiter]
+            assert row['sleep'] == 100
+
+
 def test_parent_of_vfork():
     """It does not stop for its stack to be copied; what it waits for is known."""
     with whom('vfork') as (program, waiter, _, _):
@@ -179,7 +201,7 @@ def open_waits(*args):
 
 
 @pytest.mark.usefixtures('root')
-@pytest.mark.parametrize('profiler', ['locks', 'offcpu', 'task-state'])
+@pytest.mark.parametrize('profiler', ['locks', 'offcpu', 'task-state', 'wall'])
 def test_wait_that_outlasts_the_watch(profiler):
     """It began before and does not end: its row has a bound, the holder and what that waits for."""
     with whom('shared') as (program, waiter, other, _):
@@ -288,11 +310,26 @@ def test_overview_names_who_holds_threads_up(selection):
 
 
 @pytest.mark.usefixtures('root')
+@pytest.mark.parametrize('kind', ['pipe', 'tcp'])
+def test_peer_of_the_system_that_is_stopped(kind):
+    """Waits for data are common, but not for data of a process that is stopped."""
+    with whom(kind) as (_, waiter, other, _):
+        os.kill(other, signal.SIGSTOP)
+        wait_until(lambda: state(other) == 'T', 'the other end to stop')
+        for _ in range(5):
+            rows, report = open_waits('offcpu', '-a', '-d', '100ms')
+            if not any('were not read' in r for r in report.get('remarks', [])):
+                break
+    assert rows[waiter]['waits for'].endswith(f'({other}), which is stopped'), report
+
+
+@pytest.mark.usefixtures('root')
 def test_overview_names_a_deadlock():
     with whom('deadlock') as (program, waiter, holder, address):
         found, report = findings('-p', program.pid, '-d', '1200ms')
     first = found[0]
     assert first['finding'] == 'stuck' and first['evidence'].endswith(': a deadlock'), report
+    assert found[0]['value'] == 2, 'threads'
     assert f'({holder})' in first['evidence'] and f'({waiter})' in first['evidence']
     assert f'{address:#x}' in first['evidence']
 

@@ -2,9 +2,9 @@
 /*
  * A thread that waits for somebody, as the argument says, until standard input ends:
  *
- *	whom mutex|checked|robust|pi|read|write|wrwait|join|condition|shared|deadlock
+ *	whom mutex|checked|robust|pi|read|write|wrwait|join|condition|shared|deadlock|timed
  *	whom pipe|kept|full|poll|select|unix|tcp|unaccepted|child|any|vfork|flock|fcntl
- *	whom semaphore|sleep|accept|epoll|signal|terminal|read2
+ *	whom semaphore|udp|sleep|accept|epoll|signal|terminal|read2
  *
  * It prints "WAITER OTHER ADDRESS": the thread that waits, the thread or process that can end the
  * wait (0: nobody), and the address of the lock (0: none), when the wait has begun.
@@ -129,7 +129,9 @@ static void wait_for_lock(void)
 {
 	struct flock lock = {.l_type = F_WRLCK};
 
-	if (mutex)
+	if (is("timed"))
+		pthread_mutex_timedlock(mutex, &(struct timespec){.tv_sec = 1L << 33});
+	else if (mutex)
 		pthread_mutex_lock(mutex);
 	else if (is("read"))
 		pthread_rwlock_rdlock(&rwlock);
@@ -180,7 +182,7 @@ static void *wait_for(void *arg)
 		pthread_cond_wait(&condition, &own);
 	} else if (is("pipe") || is("kept") || is("full") || is("poll") || is("select")) {
 		wait_for_file();
-	} else if (is("unix") || is("tcp") || is("unaccepted")) {
+	} else if (is("unix") || is("tcp") || is("unaccepted") || is("udp")) {
 		recv(sockets[0], &byte, 1, 0);
 	} else if (is("child")) {
 		waitpid(holder, NULL, 0);
@@ -286,7 +288,7 @@ static void prepare(void)
 	char path[] = "/tmp/whom.XXXXXX";
 
 	if (is("mutex") || is("checked") || is("robust") || is("pi") || is("shared") ||
-		is("deadlock"))
+		is("deadlock") || is("timed"))
 		make_mutex();
 	if ((mutex && !is("shared")) || is("read") || is("write") || is("wrwait") || is("join")) {
 		pthread_create(&thread, NULL, hold, NULL);
@@ -318,6 +320,10 @@ static void prepare(void)
 	} else if (is("tcp") || is("unaccepted")) {
 		make_connection();
 		start_child(sockets[0], sockets[1]);
+	} else if (is("udp")) {
+		sockets[0] = socket(AF_INET, SOCK_DGRAM, 0);
+		bind(sockets[0], (struct sockaddr *)&(struct sockaddr_in){.sin_family = AF_INET},
+			sizeof(struct sockaddr_in));
 	} else if (is("accept")) {
 		make_connection();
 	} else if (is("flock") || is("fcntl")) {

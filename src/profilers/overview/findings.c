@@ -370,10 +370,11 @@ static void add_wait(const struct overview_sums *sums, enum overview_part part,
 {
 	const struct open_wait *wait = NULL;
 	size_t n = strlen(text);
+	uint64_t threads;
 
 	if (!c->is_group && !c->is_spread)
 		wait = overview_wait_of(sums, c->process, part);
-	if (!wait || wait == overview_stuck(sums))
+	if (!wait || wait == overview_stuck(sums, &threads))
 		return;
 	n = append(text, n, "; now %s (%d) waits for %s", wait->comm, (int)wait->tid, wait->what);
 	if (*wait->then)
@@ -410,9 +411,10 @@ static void check_part(struct findings *findings, enum overview_part part)
 /* The time of such threads is not active: no share of the time shows them. */
 static void check_stuck(struct findings *findings)
 {
-	const struct open_wait *wait = overview_stuck(findings->sums);
+	uint64_t threads;
+	const struct open_wait *wait = overview_stuck(findings->sums, &threads);
 	struct overview_finding *finding =
-		wait ? add(findings, "stuck", (double)wait->threads, 1, "threads") : NULL;
+		wait ? add(findings, "stuck", (double)threads, 1, "threads") : NULL;
 	int pid;
 	size_t n;
 
@@ -421,7 +423,7 @@ static void check_stuck(struct findings *findings)
 	pid = overview_pid_of_wait(findings->sums, wait);
 	finding->is_stuck = true;
 	snprintf(finding->value_text, sizeof(finding->value_text), "%llu thread%s",
-		(unsigned long long)wait->threads, wait->threads == 1 ? "" : "s");
+		(unsigned long long)threads, threads == 1 ? "" : "s");
 	snprintf(finding->limit_text, sizeof(finding->limit_text), "1 s");
 	n = append(finding->evidence, 0, "%s (%d) has waited for more than %.1f s for %s",
 		wait->comm, (int)wait->tid, (double)wait->longest / 1e9, wait->what);

@@ -378,8 +378,11 @@ size_t overview_functions(
 /* 0 or -ENOMEM. */
 int overview_find_waits(struct overview_sums *sums);
 
-/* The wait of threads that cannot go on, or for what programs do not wait for long; NULL: none. */
-const struct open_wait *overview_stuck(const struct overview_sums *sums);
+/*
+ * The first wait of threads that cannot go on, or for what programs do not wait for long, and the
+ * number of all such threads; NULL: none.
+ */
+const struct open_wait *overview_stuck(const struct overview_sums *sums, uint64_t *ret_threads);
 
 /* The wait of a thread of the process that is one of the part; NULL: none. */
 const struct open_wait *overview_wait_of(const struct overview_sums *sums,

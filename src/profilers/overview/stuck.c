@@ -21,15 +21,14 @@ static bool is_any(const void *self, const struct attar_wait *wait)
 static uint64_t waits_since(const struct attar_run *run, const void *self, pid_t tid)
 {
 	const struct overview *o = self;
-	const uint64_t key = (uint64_t)tid;
-	const struct attar_state *state;
 	struct thread_sched change;
+	uint64_t since;
 
 	if (thread_scheds_change(&o->scheds_began, &o->scheds, tid, &change) && !change.turns)
 		return 0;
-	state = attar_states_get(o->times.states, &key, sizeof(key));
-	return state ? open_waits_since(run, o->times.states, tid, state->state)
-		     : attar_run_until(run);
+	since = thread_times_waits_since(run, &o->times, tid);
+	/* no event of the thread was watched, but it may have run in pauses */
+	return since ? since : attar_run_until(run);
 }
 
 int overview_find_waits(struct overview_sums *sums)
@@ -39,14 +38,21 @@ int overview_find_waits(struct overview_sums *sums)
 	return open_waits_find(sums->run, sums->scope, &opts, &sums->waits);
 }
 
-const struct open_wait *overview_stuck(const struct overview_sums *sums)
+const struct open_wait *overview_stuck(const struct overview_sums *sums, uint64_t *ret_threads)
 {
+	const struct open_wait *first = NULL;
+
+	*ret_threads = 0;
 	/* they are sorted by rank, then by time */
-	for (size_t i = 0; i < sums->waits.n; i++)
-		if (sums->waits.at[i].rank <= OPEN_WAIT_UNWANTED &&
-			sums->waits.at[i].longest >= stuck_ns)
-			return &sums->waits.at[i];
-	return NULL;
+	for (size_t i = 0; i < sums->waits.n; i++) {
+		const struct open_wait *wait = &sums->waits.at[i];
+
+		if (wait->rank > OPEN_WAIT_UNWANTED || wait->longest < stuck_ns)
+			continue;
+		first = first ? first : wait;
+		*ret_threads += wait->threads;
+	}
+	return first;
 }
 
 int32_t overview_pid_of_wait(const struct overview_sums *sums, const struct open_wait *wait)

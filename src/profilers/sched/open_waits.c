@@ -15,6 +15,7 @@ enum {
 	FOUND_MAX = 256,
 	CHAIN_MAX = 8,
 	PATH_BYTES = 64,
+	PEERS_MAX = 4096,
 };
 
 /* Reading a thread that sleeps takes 20 to 60 us of CPU time. */
@@ -24,6 +25,10 @@ struct search {
 	const struct open_waits_opts *opts;
 	struct open_waits *found; /* with room for FOUND_MAX */
 	struct attar_waits *waits, *without_files;
+	/* Of the system: threads that wait for a peer, and whether any process is stopped. */
+	pid_t *peers; /* room for PEERS_MAX */
+	size_t n_peers;
+	bool has_stopped;
 	uint64_t end, cpu_end; /* ns, of the clocks */
 	bool is_system;
 };
@@ -41,17 +46,10 @@ static pid_t other_of(const struct attar_wait *wait)
 	return wait->tid ? wait->tid : wait->pid;
 }
 
-/* Whether the last one waits for a thread of the chain: none of them can go on. */
+/* Whether the last one waits for the thread itself: none of the chain can go on. */
 static bool is_circle(const struct attar_wait *chain, int n, pid_t tid)
 {
-	pid_t last = other_of(&chain[n - 1]);
-
-	if (!last || chain[n - 1].others)
-		return false;
-	for (int i = 0; i < n; i++)
-		if ((i ? other_of(&chain[i - 1]) : tid) == last)
-			return true;
-	return false;
+	return other_of(&chain[n - 1]) == tid && !chain[n - 1].others;
 }
 
 /* "holder (77) waits for data of pipe:[12], written by writer (78)": of the last in the chain. */
@@ -61,7 +59,7 @@ static void describe_end(
 	const struct attar_wait *last = &chain[n - 1];
 	char what[ATTAR_WAIT_TEXT_BYTES];
 
-	*text = '\0';
+	snprintf(text, ATTAR_WAIT_TEXT_BYTES, "%s", circle ? "a deadlock with itself" : "");
 	if (n < 2 || last->kind == ATTAR_WAIT_NONE ||
 		(n == 2 && last->kind == ATTAR_WAIT_STOPPED)) /* as the first one says */
 		return;
@@ -184,16 +182,32 @@ static bool is_common(struct search *s, pid_t tid)
 	if (!s->is_system || attar_waits_for(s->without_files, tid, &wait) < 0 ||
 		wait.kind == ATTAR_WAIT_NONE || rank_of(&wait, false) <= OPEN_WAIT_UNWANTED)
 		return false;
+	s->has_stopped |= wait.kind == ATTAR_WAIT_STOPPED;
 	s->found->common += !is_idle(&wait);
+	if (rank_of(&wait, false) == OPEN_WAIT_PEER && s->n_peers < PEERS_MAX)
+		s->peers[s->n_peers++] = tid;
 	return true;
+}
+
+/* Takes the wait of a thread unless its rank is beyond `least`. */
+static int take_chain(struct attar_run *run, struct search *s, pid_t tid, enum open_wait_rank least)
+{
+	struct attar_wait chain[CHAIN_MAX];
+	int n = attar_waits_chain(s->waits, tid, chain, CHAIN_MAX);
+
+	if (n <= 0)
+		return n == -ENOMEM ? n : 0;
+	if (chain->kind != ATTAR_WAIT_NONE && !(s->is_system && is_idle(chain)) &&
+		rank_of(chain, is_circle(chain, n, tid)) <= least &&
+		s->opts->is_wanted(s->opts->self, chain))
+		take_wait(run, s, tid, chain, n);
+	return 0;
 }
 
 static int take_thread(struct attar_run *run, void *arg, pid_t tid)
 {
 	struct search *s = arg;
 	const struct attar_thread *thread = attar_run_thread(run, tid);
-	struct attar_wait chain[CHAIN_MAX];
-	int n;
 
 	if (thread ? !attar_run_is_selected(run, thread) : !s->is_system)
 		return 0;
@@ -201,14 +215,17 @@ static int take_thread(struct attar_run *run, void *arg, pid_t tid)
 		s->found->unread++;
 		return 0;
 	}
-	n = is_own(tid) || is_common(s, tid) ? 0
-					     : attar_waits_chain(s->waits, tid, chain, CHAIN_MAX);
-	if (n <= 0)
-		return n == -ENOMEM ? n : 0;
-	if (chain->kind != ATTAR_WAIT_NONE && !(s->is_system && is_idle(chain)) &&
-		s->opts->is_wanted(s->opts->self, chain))
-		take_wait(run, s, tid, chain, n);
-	return 0;
+	return is_own(tid) || is_common(s, tid) ? 0 : take_chain(run, s, tid, OPEN_WAIT_IDLE);
+}
+
+/* If a process is stopped, it may be the one that others of the system wait for. */
+static int take_peers(struct attar_run *run, struct search *s)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && s->has_stopped && i < s->n_peers && has_time(s); i++)
+		r = take_chain(run, s, s->peers[i], OPEN_WAIT_STUCK);
+	return r;
 }
 
 void open_waits_remark(const struct open_waits *waits, struct attar_report *report)
@@ -300,15 +317,19 @@ int open_waits_find(struct attar_run *run, enum attar_scope scope,
 	if (!attar_run_is_live(run) || (scope != ATTAR_SCOPE_WHOLE && s.is_system))
 		return 0;
 	waits->at = calloc(FOUND_MAX, sizeof(*waits->at));
-	r = waits->at ? attar_waits_new(0, &s.waits) : -ENOMEM;
+	s.peers = calloc(PEERS_MAX, sizeof(*s.peers));
+	r = waits->at && s.peers ? attar_waits_new(0, &s.waits) : -ENOMEM;
 	if (r == 0)
 		r = attar_waits_new(ATTAR_WAITS_NO_FILES, &s.without_files);
 	if (r == 0)
 		r = thread_for_each(run, take_thread, &s);
+	if (r == 0)
+		r = take_peers(run, &s);
 	if (waits->n)
 		qsort(waits->at, waits->n, sizeof(*waits->at), by_time);
 	attar_waits_free(s.waits);
 	attar_waits_free(s.without_files);
+	free(s.peers);
 	return r;
 }
 

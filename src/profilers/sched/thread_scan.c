@@ -152,6 +152,19 @@ static struct wait_details read_details(
 	return details;
 }
 
+/*
+ * After SIGSTOP and SIGCONT, a sleep is restart_syscall(2), and the kernel shows none of the
+ * functions of that call.
+ */
+static bool is_restarted_sleep(pid_t pid, pid_t tid, size_t depth)
+{
+	enum { ENTRY_FUNCTIONS = 2 };
+	char text[TEXT_BYTES];
+
+	return depth <= ENTRY_FUNCTIONS && read_file(pid, tid, "syscall", text) &&
+	       strtol(text, NULL, 10) == SYS_restart_syscall;
+}
+
 static int scan_thread(struct attar_run *run, void *self, pid_t tid)
 {
 	struct thread_times *times = self;
@@ -185,7 +198,9 @@ static int scan_thread(struct attar_run *run, void *self, pid_t tid)
 	found.syscall = frames.syscall;
 	if (frames.waits == FRAME_FUTEX || frames.waits == FRAME_WORK)
 		details = read_details(run, times, thread);
-	found.state = thread_state_of(&frames, state == 'D', &details);
+	found.state = is_restarted_sleep(pid, tid, found.depth)
+			      ? THREAD_SLEEP
+			      : thread_state_of(&frames, state == 'D', &details);
 	return thread_times_found(run, times, &found, &at);
 }
 

@@ -284,6 +284,19 @@ int thread_times_found(struct attar_run *run, struct thread_times *times,
 	return 0;
 }
 
+uint64_t thread_times_waits_since(
+	const struct attar_run *run, const struct thread_times *times, pid_t tid)
+{
+	const uint64_t key = (uint64_t)tid;
+	const struct attar_state *state = attar_states_get(times->states, &key, sizeof(key));
+	const struct thread_block *block = state ? state->value : NULL;
+
+	if (!block || state->state == ATTAR_NO_STATE || state->state == THREAD_RUNNING ||
+		state->state == THREAD_READY)
+		return block ? attar_run_until(run) : 0;
+	return block->since > attar_run_began(run) ? block->since : 0;
+}
+
 bool thread_times_has_stacks(const struct attar_run *run, uint32_t source)
 {
 	const struct perf_event_attr *attr = attar_run_source_attr(run, source);

@@ -161,6 +161,13 @@ int thread_times_keep(struct thread_times *times, pid_t tid, uint32_t state, uin
  */
 int thread_times_scan(struct attar_run *run, struct thread_times *times);
 
+/*
+ * For open_waits_since_fn: since when a thread waits, ns; 0: since the start at least; the time of
+ * the report: unknown.
+ */
+uint64_t thread_times_waits_since(
+	const struct attar_run *run, const struct thread_times *times, pid_t tid);
+
 /* Whether a thread sleeps now. */
 bool thread_is_asleep(pid_t pid, pid_t tid);
 

@@ -274,12 +274,7 @@ static bool is_open_wait(const void *self, const struct attar_wait *wait)
 
 static uint64_t waits_since(const struct attar_run *run, const void *self, pid_t tid)
 {
-	const struct wall *w = self;
-	const uint64_t key = (uint64_t)tid;
-	const struct attar_state *state = attar_states_get(w->times.states, &key, sizeof(key));
-
-	return open_waits_since(run, w->times.states, tid,
-		state && is_asleep(state->state) ? state->state : ATTAR_NO_STATE);
+	return thread_times_waits_since(run, &((const struct wall *)self)->times, tid);
 }
 
 static int wall_report(
