@@ -299,6 +299,44 @@ def test_a_wait_over_several_pauses(tmp_path):
     assert call['waiting'] < 0.1e9
 
 
+# Two programs that wake each other until the standard input is closed.
+SWITCHING = '''
+import os, select
+(a, b), (c, d) = os.pipe(), os.pipe()
+if os.fork() == 0:
+    os.close(b)
+    while os.read(a, 1):
+        os.write(d, b'x')
+    os._exit(0)
+while not select.select([0], [], [], 0)[0]:
+    for i in range(100):
+        os.write(b, b'x')
+        os.read(c, 1)
+'''
+
+
+@pytest.mark.usefixtures('root')
+@pytest.mark.parametrize('command', [
+    ['/usr/bin/python3', '-I', '-S', '-c', 'import time\nfor i in range(3): time.sleep(1.3)'],
+    ['sh', '-c', 'sleep 1.3; sleep 1.3; sleep 1.3']], ids=['thread', 'processes'])
+def test_sleeps_that_begin_in_pauses(command):
+    """
+    Others switch all the time, so most sleeps begin in a pause, also those of new processes: the
+    rest of a sleep after the pause is known, though no event has its begin.
+    """
+    python = ['/usr/bin/python3', '-I', '-S', '-c', SWITCHING]
+    with subprocess.Popen(python, stdin=subprocess.PIPE):
+        for _ in range(3):
+            found = report('overview', '--', *command)
+            if not lacks_events(found):
+                break
+    share, = re.findall(r'for only (\d+) % of the time', str(found['remarks']))
+    sleep, = (r for r in rows(found, 'time') if r['time spent'] == 'sleep')
+    assert int(share) < 60
+    assert sleep['time'] == pytest.approx(3.9e9, abs=0.2e9 + sleep['+/-']), found
+    assert sleep['+/-'] < 0.6e9
+
+
 CROWD = '''
 import threading, time
 def work():

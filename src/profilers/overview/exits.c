@@ -51,14 +51,15 @@ int overview_on_record(struct attar_run *run, void *self, const struct attar_eve
 	const struct attar_record *record = ev->record;
 	struct overview *o = self;
 	uint64_t pid;
+	int r = 0;
 
 	if (record->type == PERF_RECORD_COMM && record->comm.exec)
 		return take_exit_back(o, ev);
 	if (record->type == PERF_RECORD_FORK && ev->thread &&
 		attar_run_is_selected(run, ev->thread) && !overview_is_own(o, run, ev->thread))
-		overview_slices_began(o, ev->time);
-	if (record->type != PERF_RECORD_FORK || record->task.pid == record->task.ppid)
-		return 0;
+		r = overview_slices_began(run, o, (pid_t)record->task.tid, ev->time);
+	if (r < 0 || record->type != PERF_RECORD_FORK || record->task.pid == record->task.ppid)
+		return r;
 	pid = record->task.pid; /* of a new process */
 	attar_pairs_drop(o->exited, &pid, sizeof(pid));
 	return 0;

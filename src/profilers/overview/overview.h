@@ -220,7 +220,7 @@ int overview_slices_pause(struct attar_run *run, struct overview *o);
 int overview_slices_resume(struct attar_run *run, struct overview *o, uint64_t from, uint64_t to);
 
 /* A thread has begun, or ended. */
-void overview_slices_began(struct overview *o, uint64_t time);
+int overview_slices_began(struct attar_run *run, struct overview *o, pid_t tid, uint64_t time);
 void overview_slices_exited(struct overview *o, pid_t tid, uint64_t time);
 
 /* Adds all up to the end of the report, for which all states are divided. */

@@ -210,11 +210,16 @@ static struct slice_thread *find_thread(struct slice_thread *threads, size_t n, 
 	return n ? bsearch(&key, threads, n, sizeof(*threads), by_tid) : NULL;
 }
 
-void overview_slices_began(struct overview *o, uint64_t time)
+int overview_slices_began(struct attar_run *run, struct overview *o, pid_t tid, uint64_t time)
 {
 	const struct duty *duty = &o->duty;
+	bool is_paused = duty->paused_at && time > duty->paused_at;
 
-	o->slices.began += duty->paused_at && time > duty->paused_at;
+	o->slices.began += is_paused;
+	/* the record can be read after the end of the pause */
+	if (!is_paused && time >= o->times.seen_from)
+		return 0;
+	return thread_times_began(run, &o->times, tid, time);
 }
 
 void overview_slices_exited(struct overview *o, pid_t tid, uint64_t time)

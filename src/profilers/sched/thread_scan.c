@@ -180,8 +180,8 @@ static int scan_thread(struct attar_run *run, void *self, pid_t tid)
 	pid_t pid;
 
 	if (!thread || !thread->process || !attar_run_is_selected(run, thread) ||
-		/* it waited for its start */
-		thread->process->pid == attar_run_command_pid(run) ||
+		/* at first, it waits for its start */
+		(!times->is_scanned && thread->process->pid == attar_run_command_pid(run)) ||
 		(known && known->state != ATTAR_NO_STATE))
 		return 0;
 	pid = thread->process->pid;

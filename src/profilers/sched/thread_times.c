@@ -214,6 +214,18 @@ int thread_times_keep(struct thread_times *times, pid_t tid, uint32_t to, uint64
 	return attar_state_change(times->states, state, to, &at);
 }
 
+int thread_times_began(struct attar_run *run, struct thread_times *times, pid_t tid, uint64_t time)
+{
+	const struct attar_thread *thread = thread_times_selected(run, tid);
+	const struct attar_stamp at = {time, ATTAR_NO_TASK, -1};
+
+	if (!thread || thread_times_is_held(run, times, tid))
+		return 0;
+	if (time < times->seen_from)
+		times->lost_to = times->seen_from - 1;
+	return set_state(times, thread, ATTAR_NO_STATE, &at, false) ? 0 : -ENOMEM;
+}
+
 int thread_times_lost(struct attar_run *run, void *self, const struct attar_event *ev)
 {
 	struct thread_times *times = self;

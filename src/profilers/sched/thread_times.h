@@ -134,6 +134,12 @@ int thread_times_sample(
 /* Makes all states unknown between these times, ns. */
 void thread_times_forget(struct thread_times *times, uint64_t from, uint64_t to);
 
+/*
+ * A thread began while events were lost, or still are: thread_times_scan() reads its state after
+ * that. Returns 0 or -ENOMEM.
+ */
+int thread_times_began(struct attar_run *run, struct thread_times *times, pid_t tid, uint64_t time);
+
 /* For attar_profiler.lost and attar_profiler.exited. */
 int thread_times_lost(struct attar_run *run, void *self, const struct attar_event *ev);
 int thread_times_exited(struct attar_run *run, void *self, const struct attar_event *ev);
