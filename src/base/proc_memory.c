@@ -87,7 +87,19 @@ static _Noreturn void memory_serve(int socket)
 
 /* ---- in this process ---- */
 
-/* A child of the caller's wait(2) would surprise it: this one sends no signal when it exits. */
+/*
+ * A child of the caller's wait(2) would surprise it: this one sends no signal when it exits, except
+ * in an emulator that knows only children of fork(2).
+ */
+static pid_t memory_clone(void)
+{
+	long child = syscall(SYS_clone, 0, NULL, NULL, NULL, NULL);
+
+	if (child < 0 && errno == EINVAL)
+		child = syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
+	return (pid_t)child;
+}
+
 static int memory_start(void)
 {
 	sigset_t all, before;
@@ -102,9 +114,7 @@ static int memory_start(void)
 		mmap(NULL, AREA_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	memory.child = memory.area == MAP_FAILED
-			       ? -1
-			       : (pid_t)syscall(SYS_clone, 0, NULL, NULL, NULL, NULL);
+	memory.child = memory.area == MAP_FAILED ? -1 : memory_clone();
 	error = errno;
 	if (memory.child == 0)
 		memory_serve(pair[1]);
