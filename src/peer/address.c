@@ -15,7 +15,7 @@
 
 #include "base/parse.h"
 
-enum { WAITING = 128, TRIES_MS = 5000, TRY_MS = 50, LOCAL_MS = 250, PORT_MAX = 65535 };
+enum { WAITING = 8, TRIES_MS = 5000, TRY_MS = 50, PORT_MAX = 65535 };
 
 /* Ports of vsock that need CAP_NET_BIND_SERVICE. A receiver uses one of the upper half. */
 enum { RESERVED = 1024, RESERVED_FIRST = 512 };
@@ -364,24 +364,6 @@ static bool is_early(int r)
 	return r == -ECONNREFUSED || r == -ENOENT || r == -ECONNRESET || r == -EAGAIN;
 }
 
-/*
- * If another user fills the queue of a listener of this machine, the kernel tries again after one
- * second, then after two: the next place is free much earlier.
- */
-static int try_to_connect(
-	const struct address *a, const union any *to, socklen_t len, int stop, uint64_t deadline)
-{
-	const bool is_near = a->kind == ADDRESS_TCP && a->is_local;
-	int r;
-
-	do
-		r = connect_once(to, len, stop,
-			is_near ? MIN(deadline, base_now() + (uint64_t)LOCAL_MS * 1000000)
-				: deadline);
-	while (r == -ETIMEDOUT && base_now() < deadline);
-	return r;
-}
-
 int address_connect(const char *option, const struct address *a, int stop, uint64_t deadline)
 {
 	struct pollfd stopped = {.fd = stop, .events = POLLIN};
@@ -396,7 +378,7 @@ int address_connect(const char *option, const struct address *a, int stop, uint6
 			"vsock:CID:%u, with the CID of a virtual machine, 2 for the host, or 1 for "
 			"this machine",
 			option, CLIP(a->text), a->port);
-	while (is_early(r = try_to_connect(a, &to, len, stop, deadline)) && base_now() < last_try)
+	while (is_early(r = connect_once(&to, len, stop, deadline)) && base_now() < last_try)
 		if (poll(&stopped, 1, TRY_MS) > 0) {
 			r = -ECANCELED;
 			break;

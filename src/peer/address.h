@@ -49,7 +49,8 @@ int address_listen(const char *option, const struct address *address);
  * base_now()) at most; stop (-1: none) ends that when it becomes readable. Returns a non-blocking
  * fd, or a negative errno; -ECANCELED: stopped.
  */
-int address_connect(const char *option, const struct address *address, int stop, uint64_t deadline);
+int address_connect(
+	const char *option, const struct address *address, int stop, uint64_t deadline);
 
 /* Lets a TCP connection fail within 15 seconds when the other machine does not answer. */
 void address_keep_alive(const struct address *address, int fd);

@@ -19,8 +19,8 @@ enum {
 	MEASURE_NS = 500000000, /* between these */
 	READ_BYTES = 256 << 10,
 	GREETING_MS = 1000, /* between looks whether a sender has answered */
-	REFUSED_MS = 1000,  /* that a sender has to read why it was refused, and to close */
-	HELLO_NUMBERS = 24, /* bytes */
+	REFUSED_MS = 1000,   /* that a sender has to read why it was refused, and to close */
+	HELLO_NUMBERS = 24,  /* bytes */
 	HOST_MAX = 256,
 	FRAMES_MAX = 1000, /* without data or a time, in turn */
 	READS_MAX = 16,    /* of READ_BYTES in turn, without data */

@@ -10,7 +10,6 @@
 
 #include "base/place.h"
 #include "base/vec.h"
-#include "peer/accept_limit.h"
 #include "peer/frame.h"
 #include "peer/link.h"
 #include "record/uapi.h"
@@ -25,7 +24,6 @@ enum {
 	READS_MAX = 16,     /* of a receiver in a turn */
 	REFUSED_NS = 1000000000, /* that a refused connection has to read why, and to close */
 	PAUSE_NS = 1000000000, /* after which connections are accepted again without a descriptor */
-	LIMITED_NS = 10000000, /* the same, if there were too many */
 	HOST_MAX = 256,
 };
 
@@ -66,7 +64,6 @@ struct sender {
 	int listener;          /* -1: a file or device */
 	int epoll;
 	uint64_t paused_until; /* 0: the listener is watched */
-	struct accept_limit limit;
 	VEC(struct peer_sender_client *) clients;
 	VEC(struct refused) refused; /* at most SENDER_CLIENTS */
 	struct peer_sender_stats stats;
@@ -75,10 +72,10 @@ struct sender {
 /* ---- the listener ---- */
 
 /* A connection that cannot be accepted would wake the caller up again at once. */
-static void stop_listening(struct sender *s, uint64_t ns)
+static void stop_listening(struct sender *s)
 {
 	epoll_ctl(s->epoll, EPOLL_CTL_DEL, s->listener, NULL);
-	s->paused_until = base_now() + ns;
+	s->paused_until = base_now() + PAUSE_NS;
 }
 
 static int listen_again(struct sender *s)
@@ -135,18 +132,12 @@ static void put_hello(struct peer_sender_client *c)
 		put(c, FRAME_HELLO, payload.data, payload.len);
 }
 
-static void count_refused(struct sender *s, uint64_t origin)
-{
-	s->stats.refused++;
-	accept_limit_refused(&s->limit, origin, base_now());
-}
-
 static void end(struct sender *s, struct peer_sender_client *c)
 {
 	if (c->state == CLIENT_OVER)
 		return;
 	if (c->state == CLIENT_NEW)
-		count_refused(s, c->origin);
+		s->stats.refused++;
 	else if (c->link.is_socket && c->state == CLIENT_STARTED)
 		s->stats.cut++;
 	s->stats.unacknowledged += c->samples - c->acknowledged;
@@ -237,7 +228,7 @@ static void refuse_kindly(struct sender *s, struct peer_sender_client *c, const 
 {
 	note_refusal(s, why);
 	limit_refused(s);
-	count_refused(s, c->origin);
+	s->stats.refused++;
 	c->state = CLIENT_REFUSED;
 	c->deadline = base_now() + REFUSED_NS;
 	snprintf(c->why, sizeof(c->why), "%s", why);
@@ -263,7 +254,8 @@ static void check_new(struct sender *s, struct peer_sender_client *c)
 {
 	uint64_t others = count_clients(s, NULL) - 1;
 
-	if (!s->keys && c->origin && address_check_owner(&s->address, c->link.fd, true) < 0)
+	c->origin = address_origin(&s->address, c->link.fd);
+	if (!s->keys && address_check_owner(&s->address, c->link.fd, true) < 0)
 		refuse_kindly(s, c, attar_error());
 	else if (others >= SENDER_CLIENTS)
 		refuse_kindly(s, c, "16 receivers are connected, which is the maximum");
@@ -273,42 +265,19 @@ static void check_new(struct sender *s, struct peer_sender_client *c)
 	attar_error_clear();
 }
 
-/* Its origin has many connections refused: this one costs nothing more. */
-static void close_excluded(struct sender *s, int fd)
-{
-	const struct linger none = {.l_onoff = 1};
-
-	setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
-	close(fd);
-	s->stats.refused++;
-}
-
 static int accept_one(struct sender *s)
 {
+	int fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	struct peer_sender_client *c;
-	uint64_t origin;
-	int fd;
 
-	if (!accept_limit_allows(&s->limit, base_now())) {
-		stop_listening(s, LIMITED_NS);
-		return 0;
-	}
-	fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (fd < 0) {
 		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
-			stop_listening(s, PAUSE_NS);
+			stop_listening(s);
 		return 0;
-	}
-	accept_limit_count(&s->limit, base_now());
-	origin = address_origin(&s->address, fd);
-	if (accept_limit_excludes(&s->limit, origin, base_now())) {
-		close_excluded(s, fd);
-		return 1;
 	}
 	c = add(s, fd, true);
 	if (!c)
 		return -ENOMEM;
-	c->origin = origin;
 	address_keep_alive(&s->address, fd);
 	if (s->keys && tls_new(s->keys, fd, NULL, &c->link.tls) < 0)
 		refuse(s, c, attar_error());

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: MIT
 """--push and --pull: another user gets no events, supplies none, and cannot keep others out."""
 import contextlib
-import os
 import select
-import signal
 import socket
 import subprocess
 import sys
@@ -204,83 +202,3 @@ def test_connecting_often_costs_little(push):
                     waiting.remove(s)
     assert not waiting
     assert time.monotonic() - begin > 5
-
-
-# Connects and closes as fast as it can, in four processes.
-HAMMER = '''
-import os, signal, socket, struct, sys
-signal.signal(signal.SIGALRM, signal.SIG_DFL)
-print('begins', flush=True)
-for _ in range(3):
-    if not os.fork():
-        break
-signal.alarm(60)
-kept = []
-while True:
-    s = socket.socket()
-    s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0))
-    s.setblocking(False)
-    s.connect_ex(('127.0.0.1', int(sys.argv[1])))
-    kept.append(s)
-    if len(kept) == 8:
-        kept.pop(0).close()
-'''
-
-
-def cpu_time(pid):
-    with open(f'/proc/{pid}/stat', encoding='ascii') as stat:
-        return sum(map(int, stat.read().rsplit(')', 1)[1].split()[11:13])) / 100
-
-
-@pytest.fixture
-def hammer(nobody):
-    """Starts the attack on a port; its processes end with the test."""
-    groups = []
-
-    def start(port):
-        program = nobody.start(sys.executable, '-c', HAMMER, port, stdout=subprocess.PIPE,
-                               start_new_session=True)
-        program.stdout.readline()
-        groups.append(program.pid)
-    yield start
-    for group in groups:
-        os.killpg(group, signal.SIGKILL)
-
-
-@pytest.mark.parametrize('tls', [False, True], ids=['tcp', 'tls'])
-def test_refused_connections_cost_little(push, hammer, tmp_path, tls):
-    write_secret(tmp_path / 'key', '0123456789abcdef' * 4)
-    key = ['--peer-psk', tmp_path / 'key'] if tls else []
-    port = free_port()
-    sender = push(str(port), *key)
-    hammer(port)
-    before, begin = cpu_time(sender.pid), time.monotonic()
-    time.sleep(3)  # the attack goes on
-    share = (cpu_time(sender.pid) - before) / (time.monotonic() - begin)
-    done = pull(port, '-d', '9s', '-N', '1', *key)
-    assert done.returncode == 0, done.stderr
-    assert share < 0.06
-
-
-def test_refused_requests_cost_little(hammer):
-    port = free_port()
-    attar = subprocess.Popen([ATTAR, 'biolatency', '-i', '10s', '--listen', str(port)],
-                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        wait_until(lambda: listens(str(port)), 'a listener')
-        hammer(port)
-        before, begin = cpu_time(attar.pid), time.monotonic()
-        time.sleep(3)  # the attack goes on
-        share = (cpu_time(attar.pid) - before) / (time.monotonic() - begin)
-        wait_until(lambda: answers(port), 'an answer', 20)
-    finally:
-        attar.kill()
-        attar.wait()
-    assert share < 0.06
-
-
-def answers(port):
-    with contextlib.suppress(OSError), socket.create_connection(('127.0.0.1', port), 1) as s:
-        s.sendall(b'GET /healthz HTTP/1.0\r\n\r\n')
-        s.settimeout(1)
-        return b'ok' in s.recv(4096)

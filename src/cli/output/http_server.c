@@ -34,9 +34,7 @@ enum {
 	TIMEOUT_SECONDS = 10,
 	TOKEN_MIN = 16, /* bytes */
 	FILE_MAX = 1 << 20,
-	WAITING = 128,
-	ACCEPT_NS = 2000000, /* between connections, after ACCEPT_AT_ONCE of them */
-	ACCEPT_AT_ONCE = 64,
+	WAITING = 16,
 };
 
 /* What is used of libmicrohttpd. */
@@ -73,8 +71,7 @@ struct http_server {
 	bool is_loopback;                       /* only programs of this machine can connect */
 	struct client clients[CONNECTIONS_MAX]; /* of the server's thread */
 	uint64_t n_opened;
-	uint64_t accepts_from; /* ns; moves on by ACCEPT_NS with each connection */
-	pthread_mutex_t lock;  /* of the pages' text */
+	pthread_mutex_t lock; /* of the pages' text */
 	VEC(struct page) pages;
 };
 
@@ -298,23 +295,6 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
 	return page ? answer_page(s, connection, page) : answer_not_found(s, connection);
 }
 
-/*
- * Anybody can connect thousands of times in a second: the thread of the server waits then, up to
- * ACCEPT_NS for each connection.
- */
-static enum MHD_Result on_accept(void *ctx, const struct sockaddr *address, socklen_t size)
-{
-	struct http_server *s = ctx;
-	uint64_t now = base_now();
-
-	if (now - MIN(now, s->accepts_from) > (uint64_t)ACCEPT_AT_ONCE * ACCEPT_NS)
-		s->accepts_from = now - (uint64_t)ACCEPT_AT_ONCE * ACCEPT_NS;
-	s->accepts_from += ACCEPT_NS;
-	if (s->accepts_from > now)
-		nanosleep(&(struct timespec){.tv_nsec = (long)(s->accepts_from - now)}, NULL);
-	return MHD_YES;
-}
-
 /* ---- starting ---- */
 
 /* Splits "ADDRESS:PORT" in place. */
@@ -509,8 +489,8 @@ static int start(struct http_server *s)
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	s->daemon = s->mhd.start(
-		MHD_USE_AUTO | MHD_USE_INTERNAL_POLLING_THREAD | (tls ? MHD_USE_TLS : 0), 0,
-		on_accept, s, on_request, s, MHD_OPTION_ARRAY, options, MHD_OPTION_END);
+		MHD_USE_AUTO | MHD_USE_INTERNAL_POLLING_THREAD | (tls ? MHD_USE_TLS : 0), 0, NULL,
+		NULL, on_request, s, MHD_OPTION_ARRAY, options, MHD_OPTION_END);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (s->daemon)
 		return 0;
