@@ -34,7 +34,7 @@ struct options {
 	size_t n;
 	struct attar_option *copies[OPTION_GROUPS_MAX]; /* of changed tables, by group; or NULL */
 	VEC(const struct attar_option *) given;         /* by the caller or the preset */
-	bool has_preset;                                /* that of the profiler was applied */
+	bool has_preset;                                /* the preset of the profiler was applied */
 	bool in_preset;                                 /* it is being applied */
 	size_t n_kept; /* while it is applied: the first ones of given, which it does not change */
 	VEC(struct attar_texts *) lists; /* LIST members that hold memory */

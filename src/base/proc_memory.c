@@ -107,7 +107,7 @@ static int memory_start(void)
 
 	if (memory.owner == getpid())
 		return 0;
-	memory.owner = 0; /* that of the parent, after fork(2), remains as it is */
+	memory.owner = 0; /* after fork(2), the child of the parent remains as it is */
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return -errno;
 	memory.area =

@@ -16,7 +16,7 @@
 
 enum { PATH_BYTES = 64, TABLE_MAX = 1 << 22 /* bytes of /proc/locks or mountinfo */ };
 
-static const uint64_t fuse_inode; /* that of struct wait_file */
+static const uint64_t fuse_inode; /* of /dev/fuse, see struct wait_file */
 
 /* ---- the open files of all processes ---- */
 
@@ -197,7 +197,7 @@ int wait_file(struct attar_waits *waits, const struct wait_thread *thread, struc
 
 /*
  * "1: POSIX  ADVISORY  WRITE 77 08:01:1234 0 EOF", and below it for each task that waits for it
- * "1: -> POSIX  ADVISORY  WRITE 78 08:01:1234 0 EOF". The numbers are those of processes.
+ * "1: -> POSIX  ADVISORY  WRITE 78 08:01:1234 0 EOF". The numbers are PIDs.
  */
 static int add_holders(struct attar_waits *waits, char *table)
 {
@@ -372,7 +372,7 @@ static bool read_path(const struct wait_thread *thread, long call, char path[PAT
 	return true;
 }
 
-/* Of several servers, the one whose name is that of the type, such as fuse.sshfs. */
+/* Of several servers, the one that the type names, such as fuse.sshfs. */
 static int set_fuse_server(
 	struct attar_waits *waits, struct attar_wait *wait, const struct mount *mount)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who holds what a thread waits for in futex(2). The memory of locks is that of glibc 2.25 and
- * later (struct __pthread_mutex_s and struct __pthread_rwlock_arch_t of 64-bit programs): what does
+ * Who holds what a thread waits for in futex(2). Locks have the layout of glibc 2.25 and later
+ * (struct __pthread_mutex_s and struct __pthread_rwlock_arch_t of 64-bit programs): what does
  * not look like one of its locks has no known holder.
  */
 #include <stdio.h>
@@ -51,7 +51,7 @@ bool wait_is_own_namespace(pid_t tid)
 	       readlink(path, other, sizeof(other) - 1) > 0 && !strcmp(own, other);
 }
 
-/* "NSpid:\t1234\t12": the last number is that of the innermost namespace. */
+/* "NSpid:\t1234\t12": the last number is the one in the innermost namespace. */
 int wait_number_inside(pid_t tid)
 {
 	struct buf text _cleanup_(buf_done) = {0};

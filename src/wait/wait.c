@@ -110,7 +110,7 @@ static void wait_read_call(struct wait_thread *thread, struct attar_wait *wait)
 		thread->args[i] = strtoull(rest, &rest, 16);
 	wait->sp = strtoull(rest, &rest, 16);
 	wait->ip = strtoull(rest, &rest, 16);
-	/* the numbers of 32-bit programs are those of other calls */
+	/* 32-bit programs have other numbers of calls */
 	if (wait->ip && wait->ip <= UINT32_MAX && wait->sp <= UINT32_MAX)
 		wait->call = -1;
 }
@@ -170,7 +170,19 @@ struct polled {
 
 enum { POLL_FOR_DATA = 1, POLL_FOR_ROOM = 4 };
 
-/* Of a call for one file only, that is the file which the thread waits for. */
+/* Of a call for one file only, wait->fd is the file that the thread waits for. */
+static int wait_for_polled(struct attar_waits *waits, const struct wait_thread *thread,
+	struct attar_wait *wait, int count)
+{
+	if (count == 1)
+		return wait_file(waits, thread, wait);
+	if (!count)
+		wait->kind = ATTAR_WAIT_TIME;
+	wait->fd = -1;
+	wait->writes = false;
+	return 0;
+}
+
 static int wait_poll(struct attar_waits *waits, const struct wait_thread *thread,
 	struct attar_wait *wait, uint64_t address, uint64_t n)
 {
@@ -188,13 +200,7 @@ static int wait_poll(struct attar_waits *waits, const struct wait_thread *thread
 		wait->fd = files[i].fd;
 		wait->writes = (files[i].events & (POLL_FOR_DATA | POLL_FOR_ROOM)) == POLL_FOR_ROOM;
 	}
-	if (count == 1)
-		return wait_file(waits, thread, wait);
-	if (!count)
-		wait->kind = ATTAR_WAIT_TIME;
-	wait->fd = -1;
-	wait->writes = false;
-	return 0;
+	return wait_for_polled(waits, thread, wait, count);
 }
 
 enum { SETS = 3, SET_BITS = 1024 };
@@ -222,13 +228,7 @@ static int wait_select(
 		wait->fd = fd;
 		wait->writes = !(bits[0][fd / 8] & bit) && bits[1][fd / 8] & bit;
 	}
-	if (count == 1)
-		return wait_file(waits, thread, wait);
-	if (!count)
-		wait->kind = ATTAR_WAIT_TIME;
-	wait->fd = -1;
-	wait->writes = false;
-	return 0;
+	return wait_for_polled(waits, thread, wait, count);
 }
 
 /* ---- system calls ---- */
@@ -467,7 +467,7 @@ static void read_function(struct wait_thread *thread)
 /*
  * After SIGSTOP and SIGCONT, or if attar has copied its stack, a call with a time limit is
  * restart_syscall(2), with the arguments of the call that it goes on with. The kernel's function
- * shows which one; that of a sleep has none.
+ * shows which one; of a sleep, the kernel shows none.
  */
 static int kind_of_restarted(const struct wait_thread *thread)
 {
@@ -524,7 +524,7 @@ int attar_waits_for(struct attar_waits *waits, pid_t tid, struct attar_wait *ret
 	return r;
 }
 
-/* Whether the thread is one of the chain, which then is a deadlock. */
+/* Whether one of the chain waits for the thread already. */
 static bool is_in_chain(const struct attar_wait *chain, size_t n, pid_t tid)
 {
 	for (size_t i = 0; i < n; i++)
@@ -555,196 +555,4 @@ int attar_waits_chain(struct attar_waits *waits, pid_t tid, struct attar_wait *c
 			next = 0;
 	}
 	return (int)n;
-}
-
-/* ---- words ---- */
-
-bool attar_wait_is_idle(const struct attar_wait *wait)
-{
-	CHECK_ARG_OR(wait, "wait", false);
-	switch (wait->kind) {
-	case ATTAR_WAIT_TIME:
-	case ATTAR_WAIT_EVENTS:
-	case ATTAR_WAIT_CLIENTS:
-	case ATTAR_WAIT_TERMINAL:
-	case ATTAR_WAIT_SIGNAL:
-	case ATTAR_WAIT_KERNEL:
-		return true;
-	default:
-		return false;
-	}
-}
-
-static const char *state_words(char state)
-{
-	switch (state) {
-	case 'R':
-		return "runs";
-	case 'T':
-		return "is stopped";
-	case 't':
-		return "is stopped by a debugger";
-	case 'D':
-		return "waits for a device";
-	case 'Z':
-		return "has exited";
-	default:
-		return NULL;
-	}
-}
-
-/* "worker (1235), which is stopped" */
-static void add_other(struct buf *b, const struct attar_wait *wait)
-{
-	const char *state = state_words(wait->other_state);
-
-	buf_printf(b, "%s (%d)", wait->comm, (int)(wait->tid ?: wait->pid));
-	if (wait->others)
-		buf_printf(
-			b, " or %u other process%s", wait->others, wait->others == 1 ? "" : "es");
-	else if (state)
-		buf_printf(b, ", which %s", state);
-}
-
-static void add_held(struct buf *b, const struct attar_wait *wait, const char *what)
-{
-	buf_str(b, what);
-	if (wait->pid) {
-		buf_str(b, ", held by ");
-		add_other(b, wait);
-	}
-}
-
-/* "data of pipe:[123], which writer (77) writes" */
-static void add_transfer(struct buf *b, const struct attar_wait *wait, const char *what)
-{
-	buf_str(b, wait->writes ? "room in" : "data of");
-	if (*what)
-		buf_printf(b, " %s", what);
-	if (*wait->object)
-		buf_printf(b, " %s", wait->object);
-	if (!wait->pid)
-		return;
-	buf_str(b, wait->writes ? ", read by " : ", written by ");
-	add_other(b, wait);
-}
-
-static void add_network(struct buf *b, const struct attar_wait *wait)
-{
-	if (!wait->connects) {
-		add_transfer(b, wait, "the connection with");
-		return;
-	}
-	buf_printf(b, "the connection to %s", *wait->object ? wait->object : "another host");
-	if (wait->pid) {
-		buf_str(b, ", to be accepted by ");
-		add_other(b, wait);
-	}
-}
-
-static void add_child(struct buf *b, const struct attar_wait *wait)
-{
-	buf_str(b, wait->pid ? "the end of " : "a child process");
-	if (wait->pid)
-		add_other(b, wait);
-}
-
-static void add_server(struct buf *b, const struct attar_wait *wait)
-{
-	buf_printf(b, "the file system %s", wait->object);
-	if (wait->pid) {
-		buf_str(b, ", served by ");
-		add_other(b, wait);
-	}
-}
-
-static void add_lock(struct buf *b, const struct attar_wait *wait)
-{
-	char what[64];
-
-	snprintf(what, sizeof(what), "the lock at 0x%llx", (unsigned long long)wait->address);
-	add_held(b, wait, what);
-}
-
-static void add_file_lock(struct buf *b, const struct attar_wait *wait)
-{
-	char what[ATTAR_WAIT_OBJECT_BYTES + 32];
-
-	snprintf(what, sizeof(what), "the lock of file %s", wait->object);
-	add_held(b, wait, *wait->object ? what : "the lock of a file");
-}
-
-static void add_text(struct buf *b, const struct attar_wait *wait)
-{
-	switch (wait->kind) {
-	case ATTAR_WAIT_NONE:
-		buf_str(b, "nothing: it runs");
-		break;
-	case ATTAR_WAIT_LOCK:
-		add_lock(b, wait);
-		break;
-	case ATTAR_WAIT_CONDITION:
-		buf_printf(b, "another thread to signal the condition at 0x%llx",
-			(unsigned long long)wait->address);
-		break;
-	case ATTAR_WAIT_THREAD:
-	case ATTAR_WAIT_CHILD:
-		add_child(b, wait);
-		break;
-	case ATTAR_WAIT_PIPE:
-		add_transfer(b, wait, *wait->object ? "" : "a pipe");
-		break;
-	case ATTAR_WAIT_UNIX:
-		add_transfer(b, wait, "a UNIX socket");
-		break;
-	case ATTAR_WAIT_NETWORK:
-		add_network(b, wait);
-		break;
-	case ATTAR_WAIT_FILE_LOCK:
-		add_file_lock(b, wait);
-		break;
-	case ATTAR_WAIT_SERVER:
-		add_server(b, wait);
-		break;
-	case ATTAR_WAIT_DISK:
-		buf_str(b, "a disk or file system");
-		break;
-	case ATTAR_WAIT_TIME:
-		buf_str(b, "a time to pass");
-		break;
-	case ATTAR_WAIT_EVENTS:
-		buf_str(b, "an event of several files");
-		break;
-	case ATTAR_WAIT_CLIENTS:
-		buf_str(b, *wait->object ? wait->object : "a client to connect");
-		break;
-	case ATTAR_WAIT_TERMINAL:
-		buf_str(b, "input of a terminal");
-		break;
-	case ATTAR_WAIT_SIGNAL:
-		buf_str(b, "a signal");
-		break;
-	case ATTAR_WAIT_STOPPED:
-		buf_str(b, wait->pid ? "its debugger " : "SIGCONT: it is stopped");
-		if (wait->pid)
-			add_other(b, wait);
-		break;
-	case ATTAR_WAIT_KERNEL:
-		buf_str(b, "work of the kernel");
-		break;
-	default:
-		buf_printf(b, "%s%s", *wait->object ? "the kernel function " : "something unknown",
-			wait->object);
-	}
-}
-
-const char *attar_wait_text(const struct attar_wait *wait, char text[ATTAR_WAIT_TEXT_BYTES])
-{
-	struct buf b _cleanup_(buf_done) = {0};
-
-	CHECK_ARG_OR(wait, "wait", "");
-	CHECK_ARG_OR(text, "text", "");
-	add_text(&b, wait);
-	snprintf(text, ATTAR_WAIT_TEXT_BYTES, "%s", buf_text(&b));
-	return text;
 }

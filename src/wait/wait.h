@@ -55,9 +55,9 @@ struct attar_waits {
 
 /* A thread whose wait is read. */
 struct wait_thread {
-	pid_t pid, tid;
+	pid_t tid;
 	uint64_t args[6];
-	char *function; /* of the kernel, in which it waits: NULL: not read */
+	char *function; /* of the kernel, in which it waits; NULL: not read */
 };
 
 /* Reads memory of the thread's process. False: not all of it. */
@@ -71,7 +71,7 @@ void wait_set_object(struct attar_wait *wait, const char *fmt, ...) ATTAR_PRINTF
 
 /* ---- futex.c ---- */
 
-/* Whether the numbers of threads that the thread uses are those of this process. */
+/* Whether a thread is in the PID namespace of this process. */
 bool wait_is_own_namespace(pid_t tid);
 
 /* The number of a thread in its own PID namespace; 0: unknown. */

@@ -139,7 +139,8 @@ def test_parent_of_vfork():
     with whom('vfork') as (program, waiter, _, _):
         done = run('stack', '-t', waiter)
         with open(f'/proc/{program.pid}/task/{waiter}/children', encoding='utf-8') as file:
-            child = int(file.read())
+            child = int(file.read().split()[-1])
+        assert waits_of(waiter)['end'] == 'not copied'
         assert done.returncode == 0, done.stderr
         assert f'  waits for the end of waiter ({child})' in done.stdout
         assert '  ... no stack: ' in done.stdout

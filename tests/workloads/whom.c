@@ -188,7 +188,11 @@ static void *wait_for(void *arg)
 		waitpid(holder, NULL, 0);
 	} else if (is("any")) {
 		wait(NULL);
-	} else if (is("vfork")) {
+	} else if (is("vfork")) { /* beside a child that has exited */
+		if (fork() == 0)
+			_exit(0);
+		while (waitid(P_ALL, 0, &(siginfo_t){0}, WEXITED | WNOWAIT) < 0)
+			;
 		if (vfork() == 0) {
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
 			for (;;)

@@ -25,6 +25,7 @@ struct stack {
 	struct attar_address_space *space;
 	struct attar_waits *waits;
 	struct attar_wait wait; /* of the current thread */
+	bool is_busy;           /* its stack could not be copied */
 	struct attar_thread_copy copy;
 	parse_ints tids;
 	struct attar_section *threads, *frames; /* with json */
@@ -247,20 +248,19 @@ static void end_thread(struct stack *s, int tid, enum attar_unwind_end end)
 	attar_cell_u64(s->threads, (uint64_t)tid);
 	attar_cell_text(s->threads, s->comm);
 	attar_cell_u64(s->threads, s->number);
-	attar_cell_text(s->threads, ends[end]);
-	attar_cell_u64(s->threads, s->copy.stopped);
+	attar_cell_text(s->threads, s->is_busy ? "not copied" : ends[end]);
+	attar_cell_u64(s->threads, s->is_busy ? 0 : s->copy.stopped);
 	attar_cell_text(s->threads, attar_wait_text(&s->wait, text));
 	add_id(s->threads, s->wait.pid);
 	add_id(s->threads, s->wait.tid);
 }
 
 /* What a thread waits for is known, though it does not stop for its stack to be copied. */
-static enum attar_unwind_end show_busy(struct stack *s)
+static void show_busy(struct stack *s)
 {
 	if (!s->json)
 		buf_printf(&s->out, "  ... no stack: %s\n", attar_error());
 	attar_error_clear();
-	return ATTAR_UNWIND_COMPLETE;
 }
 
 /*
@@ -270,7 +270,7 @@ static enum attar_unwind_end show_busy(struct stack *s)
 static int show_thread(struct stack *s, int tid)
 {
 	struct buf kernel _cleanup_(buf_done) = {0};
-	enum attar_unwind_end end;
+	enum attar_unwind_end end = ATTAR_UNWIND_COMPLETE;
 	ssize_t n = 0;
 	int r;
 
@@ -291,8 +291,9 @@ static int show_thread(struct stack *s, int tid)
 		return r;
 	begin_thread(s, tid);
 	show_kernel(s, tid, &kernel);
-	if (r == -EBUSY)
-		end = show_busy(s);
+	s->is_busy = r == -EBUSY;
+	if (s->is_busy)
+		show_busy(s);
 	for (ssize_t i = 0; i < n; i++)
 		show_location(s, tid, (size_t)i);
 	end_thread(s, tid, end);

@@ -18,7 +18,7 @@ enum {
 	PEERS_MAX = 4096,
 };
 
-/* Reading a thread that sleeps takes 20 to 60 us of CPU time. */
+/* Reading a thread that sleeps takes about 30 us of CPU time. */
 static const uint64_t scan_cpu_ns_max = 100000000, scan_ns_max = 500000000;
 
 struct search {
@@ -172,8 +172,8 @@ static void take_wait(
 }
 
 /*
- * Whether the thread waits as those of a healthy system do, which are most: whom it waits for is
- * not looked up.
+ * Whether the thread waits as most threads of a healthy system do: whom it waits for is not looked
+ * up.
  */
 static bool is_common(struct search *s, pid_t tid)
 {
@@ -243,7 +243,7 @@ static void remark_rest(const struct open_waits *w, struct attar_report *report)
 	if (w->n && w->common)
 		attar_report_remark(report,
 			"%llu further threads wait for other programs or for their children, as in "
-			"healthy systems: -p PID shows those of a process",
+			"healthy systems: -p PID shows the waits of a process",
 			(unsigned long long)w->common);
 	open_waits_remark(w, report);
 }
