@@ -85,7 +85,20 @@ def test_other_end(kind):
         name = 'holder' if kind == 'join' else 'other end'
         assert re.match(WORDS[kind], row['waits for']), row
         assert f'{name} ({other})' in row['waits for'], row
-        assert row['other pid'] == other
+        assert row['other pid'] == other and 'other process' not in row['waits for']
+
+
+@pytest.mark.usefixtures('root')
+def test_file_of_another_kind():
+    """A device that is no pipe, socket or terminal has its path."""
+    program = ('import os\nf = os.open("/dev/kmsg", os.O_RDONLY)\nos.lseek(f, 0, os.SEEK_END)\n'
+               'print("ready", flush=True)\nwhile True: os.read(f, 8192)')
+    with subprocess.Popen(['/usr/bin/python3', '-I', '-S', '-c', program],
+                          stdout=subprocess.PIPE) as reader:
+        reader.stdout.readline()
+        wait_until(lambda: state(reader.pid) == 'S', 'the program to wait')
+        assert waits_of(reader.pid)['waits for'] == 'data of /dev/kmsg'
+        reader.kill()
 
 
 def test_locks_of_several_files():
