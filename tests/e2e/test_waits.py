@@ -95,10 +95,12 @@ def test_file_of_another_kind():
                'print("ready", flush=True)\nwhile True: os.read(f, 8192)')
     with subprocess.Popen(['/usr/bin/python3', '-I', '-S', '-c', program],
                           stdout=subprocess.PIPE) as reader:
-        reader.stdout.readline()
-        wait_until(lambda: state(reader.pid) == 'S', 'the program to wait')
-        assert waits_of(reader.pid)['waits for'] == 'data of /dev/kmsg'
-        reader.kill()
+        try:
+            reader.stdout.readline()
+            wait_until(lambda: state(reader.pid) == 'S', 'the program to wait')
+            assert waits_of(reader.pid)['waits for'] == 'data of /dev/kmsg'
+        finally:
+            reader.kill()
 
 
 def test_locks_of_several_files():
