@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "kvm/kvm_exits.h"
+#include "lib/prev_state.h"
 
 enum { WAIT = KVM_SUMS, RUN_DELAY, SWITCHES, SUMS };
 enum { VCPUS_MAX = 1 << 14 };
@@ -54,7 +55,6 @@ static int on_begin(void *self, const struct attar_event *ev)
 
 enum { PREV_PID, PREV_STATE, NEXT_PID };
 
-/* The lowest bits are 0 for a task that is still runnable. */
 static int on_switch(struct attar_run *run, void *self, const struct attar_event *ev)
 {
 	const struct bpf_kvm_exit *b = self;
@@ -64,7 +64,7 @@ static int on_switch(struct attar_run *run, void *self, const struct attar_event
 	(void)run;
 	if (prev) {
 		prev->left = ev->time;
-		prev->ready = attar_arg_u64(ev, PREV_STATE) & 0xff ? 0 : ev->time;
+		prev->ready = prev_is_runnable(attar_arg_u64(ev, PREV_STATE)) ? ev->time : 0;
 		prev->switches++;
 	}
 	if (next && next->left) {

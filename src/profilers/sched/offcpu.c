@@ -11,6 +11,7 @@
 #include "lib/kernel_frames.h"
 #include "lib/kernel_names.h"
 #include "lib/keys.h"
+#include "lib/prev_state.h"
 #include "sched/open_waits.h"
 #include "sched/wakers.h"
 
@@ -187,14 +188,10 @@ static int end_block(struct offcpu *o, struct attar_run *run, const struct attar
 
 enum { PREV_PID, PREV_STATE, PREV_COMM, NEXT_PID };
 
-/* Bits of prev_state: sleeping, uninterruptible, stopped, traced, exiting, idle. */
 static bool is_blocked(const struct offcpu *o, uint64_t prev_state)
 {
-	bool is_idle = prev_state & 0x80 || (prev_state & 0x402) == 0x402;
-
-	if (o->uninterruptible)
-		return prev_state & 0x02 && !is_idle;
-	return prev_state & 0x0f && !is_idle;
+	return o->uninterruptible ? prev_is_uninterruptible(prev_state)
+				  : prev_is_blocked(prev_state);
 }
 
 /* A thread that an idle CPU switches to has not waited for the CPU. */

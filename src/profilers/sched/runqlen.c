@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "attar/run.h"
+#include "lib/prev_state.h"
 
 enum { CPUS_MAX = 8192, TASKS_MAX = 1 << 20, DEFAULT_FREQ = 99 };
 enum { WAITING, STATES };
@@ -68,12 +69,11 @@ static int wait_for(struct runqlen *q, const struct attar_event *ev, uint64_t ti
 
 enum { PREV_PID, PREV_STATE, NEXT_PID };
 
-/* States with 0x100 are preempted; older kernels report 0. */
 static int on_switch(struct attar_run *run, void *self, const struct attar_event *ev)
 {
 	struct runqlen *q = self;
 	uint64_t prev = attar_arg_u64(ev, PREV_PID);
-	bool preempted = !(attar_arg_u64(ev, PREV_STATE) & 0xff);
+	bool preempted = prev_is_runnable(attar_arg_u64(ev, PREV_STATE));
 	int r;
 
 	if (ev->cpu < CPUS_MAX)

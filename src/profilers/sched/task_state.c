@@ -12,6 +12,7 @@
 #include "attar/states.h"
 #include "lib/held_command.h"
 #include "lib/list_options.h"
+#include "lib/prev_state.h"
 #include "sched/open_waits.h"
 
 enum {
@@ -101,28 +102,19 @@ static bool is_state_shown(const struct task_state *ts, uint32_t state)
 	return !ts->no_interruptible || state != S;
 }
 
-/*
- * prev_state of sched_switch: bits of TASK_REPORT, as the kernel prints them; a preempted task has
- * none of them. Before Linux 4.14, idle was D with TASK_NOLOAD (0x400).
- */
 static enum state sleep_of(uint64_t prev_state)
 {
-	if (prev_state & 0x80)
+	if (prev_is_idle(prev_state))
 		return I;
-	if (prev_state & 0x01)
+	if (prev_state & PREV_SLEEPS)
 		return S;
-	if (prev_state & 0x02)
-		return prev_state & 0x400 ? I : D;
-	if (prev_state & 0x04)
+	if (prev_state & PREV_UNINTERRUPTIBLE)
+		return D;
+	if (prev_state & PREV_STOPPED)
 		return T;
-	if (prev_state & 0x08)
+	if (prev_state & PREV_TRACED)
 		return TRACED;
-	return prev_state & 0x40 ? PARKED : RD;
-}
-
-static bool has_exited(uint64_t prev_state)
-{
-	return !(prev_state & 0x0f) && prev_state & 0x30; /* dead, zombie */
+	return prev_state & PREV_PARKED ? PARKED : RD;
 }
 
 /* ---- changes ---- */
@@ -347,14 +339,15 @@ static int switch_out(struct task_state *ts, struct attar_run *run, const struct
 		return r;
 	if (state->state != R && state->state != ATTAR_NO_STATE) /* the switch to it is missing */
 		attar_state_drop(ts->states, state);
-	r = change(ts, run, state, has_exited(prev_state) ? ATTAR_NO_STATE : sleep_of(prev_state),
-		ev, (int)ev->cpu);
+	r = change(ts, run, state,
+		prev_has_exited(prev_state) ? ATTAR_NO_STATE : sleep_of(prev_state), ev,
+		(int)ev->cpu);
 	if (r == 0)
 		r = end_segment(ts, run, state, tid, ev);
 	task = state->value;
 	if (ts->takes_stacks)
 		task->depth = (uint16_t)attar_event_stack(ev, task->stack, DEPTH_MAX);
-	if (has_exited(prev_state)) {
+	if (prev_has_exited(prev_state)) {
 		const struct attar_stamp at = stamp_of(ev);
 		uint64_t key = (uint64_t)tid;
 

@@ -6,30 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/prev_state.h"
 #include "lib/registers.h"
 #include "sched/thread_times_internal.h"
 
 enum { CPUS_MAX = 8192, IN_ORDER_MIN = 100 };
 
 enum { PREV_PID, PREV_STATE, NEXT_PID };
-
-/* Dead or zombie: the last switch of a thread. */
-static bool has_exited(uint64_t prev_state)
-{
-	return !(prev_state & 0x0f) && prev_state & 0x30;
-}
-
-/* It could run on. */
-static bool is_preempted(uint64_t prev_state)
-{
-	return !(prev_state & 0xff);
-}
-
-/* Not the idle state of kernel threads. */
-static bool is_uninterruptible(uint64_t prev_state)
-{
-	return (prev_state & 0x402) == 0x02;
-}
 
 static int end_thread(
 	struct attar_run *run, struct thread_times *times, pid_t tid, const struct attar_stamp *at)
@@ -67,7 +50,7 @@ static int switch_out(
 	size_t n;
 	int r;
 
-	if (has_exited(prev_state))
+	if (prev_has_exited(prev_state))
 		return end_thread(run, times, tid, &at);
 	if (!thread_times_selected(run, tid))
 		return 0;
@@ -75,13 +58,13 @@ static int switch_out(
 		note_run(times, tid, ev->time);
 	n = attar_event_stack(ev, stack, THREAD_DEPTH_MAX);
 	frames_read(times->frames, stack, n, &frames);
-	if (is_preempted(prev_state))
+	if (prev_is_runnable(prev_state))
 		to = THREAD_READY;
 	else if (frames.is_perf)
 		to = ATTAR_NO_STATE;
 	else
 		to = thread_times_why(
-			run, times, ev, is_uninterruptible(prev_state), &frames, stack, n);
+			run, times, ev, prev_is_uninterruptible(prev_state), &frames, stack, n);
 	r = thread_times_change(run, times, tid, to, &at, frames.is_kernel_thread, &block);
 	if (r <= 0)
 		return r;
