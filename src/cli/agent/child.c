@@ -4,12 +4,12 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 
 #include "base/file.h"
 #include "base/parse.h"
+#include "cli/child_process.h"
 
 #define SECOND        UINT64_C(1000000000)
 #define BACKOFF_FIRST SECOND
@@ -165,25 +165,6 @@ static char **list_words(const struct agent_child *c, char *freq)
 	return words;
 }
 
-/* In the new process: async-signal-safe. */
-static void execute(char **words, int log, pid_t agent)
-{
-	int null = open("/dev/null", O_RDWR);
-	sigset_t none;
-
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	setpgid(0, 0); /* Ctrl-C is for the agent, which ends its profilers */
-	prctl(PR_SET_PDEATHSIG, SIGTERM);
-	if (getppid() != agent)
-		_exit(1);
-	dup2(null, STDIN_FILENO);
-	dup2(null, STDOUT_FILENO);
-	dup2(log, STDERR_FILENO);
-	execv("/proc/self/exe", words);
-	_exit(127);
-}
-
 static void failed_to_start(struct agent_child *c, const char *what)
 {
 	log_warn("[%s] cannot start: %s: %s", c->name, what, strerror(errno));
@@ -198,7 +179,7 @@ void agent_child_start(struct agent_child *c)
 	char freq[24];
 	char **words;
 	int ends[2];
-	pid_t agent = getpid();
+	pid_t pid;
 
 	snprintf(freq, sizeof(freq), "%llu", (unsigned long long)agent_child_freq(c));
 	words = list_words(c, freq);
@@ -207,18 +188,21 @@ void agent_child_start(struct agent_child *c)
 		free(words);
 		return;
 	}
-	c->pid = fork();
-	if (c->pid == 0)
-		execute(words, ends[1], agent);
+	pid = child_process_start(&(struct child_process){.path = "/proc/self/exe",
+		.argv = words,
+		.fds = {-1, -1, ends[1]},
+		.has_own_group = true,
+		.ends_with_parent = true});
 	free(words);
 	close(ends[1]);
-	if (c->pid < 0) {
-		c->pid = 0;
+	if (pid < 0) {
+		errno = -pid;
 		close(ends[0]);
 		failed_to_start(c, "fork");
 		return;
 	}
 	fcntl(ends[0], F_SETFL, O_NONBLOCK);
+	c->pid = pid;
 	c->log = ends[0];
 	c->state = AGENT_RUNS;
 	c->started = base_now();

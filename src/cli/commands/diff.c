@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,14 +17,13 @@
 #include "base/user_file.h"
 #include "base/vec.h"
 #include "base/whole_file.h"
+#include "cli/child_process.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
 #include "cli/output/outputs.h"
 #include "cli/output/outputs_check.h"
 
 enum { RESULT_MAX = 1 << 30, ROWS = 20, REPORT_STATUS_CHANGED = STATUS_FAILED };
-
-extern char **environ;
 
 /* The reports of one result, one for each interval. */
 struct side {
@@ -68,20 +66,18 @@ static int take_arguments(struct comparison *c, char *const *operands)
 /* Reads what the command prints. Its messages go to stderr. Returns 0 or a negative errno. */
 static int read_output(const char *const *argv, struct buf *text)
 {
-	posix_spawn_file_actions_t actions;
 	int pipes[2], status, r;
 	pid_t pid;
 
 	if (pipe2(pipes, O_CLOEXEC) < 0)
 		return attar_fail(-EIO, "cannot create a pipe: %s", strerror(errno));
-	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_adddup2(&actions, pipes[1], STDOUT_FILENO);
-	r = posix_spawn(&pid, "/proc/self/exe", &actions, NULL, (char **)argv, environ);
-	posix_spawn_file_actions_destroy(&actions);
+	pid = child_process_start(&(struct child_process){.path = "/proc/self/exe",
+		.argv = (char **)argv,
+		.fds = {STDIN_FILENO, pipes[1], STDERR_FILENO}});
 	close(pipes[1]);
-	if (r != 0) {
+	if (pid < 0) {
 		close(pipes[0]);
-		return attar_fail(-EIO, "cannot run attar: %s", strerror(r));
+		return attar_fail(-EIO, "cannot run attar: %s", strerror(-pid));
 	}
 	r = file_read_fd(pipes[0], "the report of a recording", RESULT_MAX, text);
 	close(pipes[0]);

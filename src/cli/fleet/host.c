@@ -8,6 +8,7 @@
 
 #include "base/escape.h"
 #include "base/words.h"
+#include "cli/child_process.h"
 #include "cli/cli.h"
 #include "cli/fleet/fleet.h"
 
@@ -99,21 +100,6 @@ static void remote_command(struct buf *b, const struct fleet_order *order)
 	buf_printf(b, " %llu", (unsigned long long)order->copy_size);
 }
 
-/* In the new process: async-signal-safe. Ctrl-C is for attar, which ends its hosts. */
-static void execute(char *const *argv, const int *pipes)
-{
-	static const char failure[] =
-		"ssh cannot be executed: install openssh-client, or use --ssh CMD\n";
-
-	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-		dup2(pipes[fd], fd);
-	setpgid(0, 0);
-	signal(SIGPIPE, SIG_DFL);
-	execvp(argv[0], argv);
-	_exit(TEMP_FAILURE_RETRY(write(STDERR_FILENO, failure, sizeof(failure) - 1)) < 0 ? 126
-											 : 127);
-}
-
 static int spawn(struct fleet_host *h, char *const *argv)
 {
 	int in[2] = {-1, -1}, out[2] = {-1, -1}, err[2] = {-1, -1};
@@ -121,12 +107,13 @@ static int spawn(struct fleet_host *h, char *const *argv)
 
 	if (pipe2(in, O_CLOEXEC) < 0 || pipe2(out, O_CLOEXEC) < 0 || pipe2(err, O_CLOEXEC) < 0)
 		r = -errno;
-	if (r == 0 && (h->pid = fork()) == 0)
-		execute(argv, (int[]){in[0], out[1], err[1]});
-	if (h->pid < 0) {
-		r = -errno;
-		h->pid = 0;
-	}
+	if (r == 0)
+		r = child_process_start(&(struct child_process){.path = argv[0],
+			.argv = argv,
+			.fds = {in[0], out[1], err[1]},
+			.has_own_group = true,
+			.failure = "ssh cannot be executed: install openssh-client, or use "
+				   "--ssh CMD\n"});
 	close_pipe(&in[0]);
 	close_pipe(&out[1]);
 	close_pipe(&err[1]);
@@ -135,7 +122,7 @@ static int spawn(struct fleet_host *h, char *const *argv)
 	h->err = err[0];
 	if (r < 0)
 		return r;
-	setpgid(h->pid, h->pid);
+	h->pid = r;
 	for (size_t i = 0; i < 3; i++)
 		fcntl((int[]){h->in, h->out, h->err}[i], F_SETFL, O_NONBLOCK);
 	return 0;

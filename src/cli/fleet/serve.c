@@ -8,13 +8,13 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
-#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <time.h>
 
 #include "base/file.h"
 #include "base/parse.h"
+#include "cli/child_process.h"
 #include "cli/cli.h"
 #include "cli/fleet/fleet.h"
 
@@ -44,24 +44,6 @@ static void send_line(const char *what, uint64_t number)
 
 /* ---- the profiler ---- */
 
-/* In the new process: async-signal-safe. */
-static void execute(char **argv, pid_t parent)
-{
-	int null = open("/dev/null", O_RDONLY);
-	sigset_t none;
-
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	signal(SIGPIPE, SIG_DFL);
-	setpgid(0, 0);
-	prctl(PR_SET_PDEATHSIG, SIGTERM);
-	if (getppid() != parent)
-		_exit(1);
-	dup2(null, STDIN_FILENO);
-	execv("/proc/self/exe", argv);
-	_exit(127);
-}
-
 /* The words as arguments; NULL: out of memory. */
 static char **split(char *words, size_t n)
 {
@@ -82,19 +64,19 @@ static char **split(char *words, size_t n)
 static int start(struct serve *s)
 {
 	char **argv = split(s->words, s->n_words);
-	pid_t parent = getpid();
+	pid_t pid;
 
 	if (!argv)
 		return base_oom();
-	s->child = fork();
-	if (s->child == 0)
-		execute(argv, parent);
+	pid = child_process_start(&(struct child_process){.path = "/proc/self/exe",
+		.argv = argv,
+		.fds = {-1, STDOUT_FILENO, STDERR_FILENO},
+		.has_own_group = true,
+		.ends_with_parent = true});
 	free(argv);
-	if (s->child < 0) {
-		s->child = 0;
-		return attar_fail(-errno, "cannot start the profiler: %s", strerror(errno));
-	}
-	setpgid(s->child, s->child);
+	if (pid < 0)
+		return attar_fail(pid, "cannot start the profiler: %s", strerror(-pid));
+	s->child = pid;
 	send_line("started", base_realtime());
 	return 0;
 }
