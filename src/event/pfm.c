@@ -6,6 +6,7 @@
  */
 #include "event/pfm.h"
 
+#include "base/library.h"
 #include "event/list.h"
 
 #ifdef HAVE_PFM
@@ -13,32 +14,23 @@
 #include <dlfcn.h>
 #include <perfmon/pfmlib_perf_event.h>
 
-struct pfm {
-	pfm_err_t (*initialize)(void);
-	pfm_err_t (*encode)(const char *text, int levels, pfm_os_t os, void *arg);
-	const char *(*message)(int code);
-	pfm_err_t (*pmu)(pfm_pmu_t pmu, pfm_pmu_info_t *ret_info);
-	pfm_err_t (*event)(int number, pfm_os_t os, pfm_event_info_t *ret_info);
-	int (*next)(int number);
-};
+#define FUNCTIONS(F)                                                                               \
+	F(initialize, pfm_initialize)                                                              \
+	F(encode, pfm_get_os_event_encoding)                                                       \
+	F(message, pfm_strerror)                                                                   \
+	F(pmu, pfm_get_pmu_info)                                                                   \
+	F(event, pfm_get_event_info)                                                               \
+	F(next, pfm_get_event_next)
+
+LIBRARY_FUNCTIONS(pfm, FUNCTIONS);
 
 static bool load(struct pfm *ret_pfm)
 {
-	/* Never closed: another part of the program may use it too. */
-	void *library = dlopen("libpfm.so.4", RTLD_NOW | RTLD_NODELETE);
+	int r = library_load("libpfm.so.4", pfm_names, ARRAY_SIZE(pfm_names), ret_pfm);
 
-	if (!library) {
+	if (r == -ENOENT)
 		log_debug("vendor names of raw events are not available: %s", dlerror());
-		return false;
-	}
-	*(void **)&ret_pfm->initialize = dlsym(library, "pfm_initialize");
-	*(void **)&ret_pfm->encode = dlsym(library, "pfm_get_os_event_encoding");
-	*(void **)&ret_pfm->message = dlsym(library, "pfm_strerror");
-	*(void **)&ret_pfm->pmu = dlsym(library, "pfm_get_pmu_info");
-	*(void **)&ret_pfm->event = dlsym(library, "pfm_get_event_info");
-	*(void **)&ret_pfm->next = dlsym(library, "pfm_get_event_next");
-	return ret_pfm->initialize && ret_pfm->encode && ret_pfm->message && ret_pfm->pmu &&
-	       ret_pfm->event && ret_pfm->next && ret_pfm->initialize() == PFM_SUCCESS;
+	return r == 0 && ret_pfm->initialize() == PFM_SUCCESS;
 }
 
 static int add(struct parser *parser, const char *text, const struct perf_event_attr *attr)

@@ -2,6 +2,7 @@
 #include "peer/tls.h"
 
 #include "base/file.h"
+#include "base/library.h"
 #include "base/parse.h"
 #include "base/user_file.h"
 
@@ -26,7 +27,6 @@ int tls_only_there(void)
 
 #ifdef HAVE_GNUTLS
 
-#include <dlfcn.h>
 #include <arpa/inet.h>
 #include <gnutls/gnutls.h>
 #include <gnutls/x509.h>
@@ -37,53 +37,51 @@ int tls_only_there(void)
 #define PSK_PRIORITIES PRIORITIES ":+ECDHE-PSK:+DHE-PSK"
 #define PSK_NAME       "attar"
 
+static const char soname[] = "libgnutls.so.30";
+
 enum { FILE_MAX = 1 << 16, KEY_MIN = 16, KEY_MAX = 64 };
 
 /* What is used of GnuTLS. */
 #define FUNCTIONS(F)                                                                               \
-	F(init)                                                                                    \
-	F(deinit)                                                                                  \
-	F(priority_set_direct)                                                                     \
-	F(credentials_set)                                                                         \
-	F(transport_set_int2)                                                                      \
-	F(handshake)                                                                               \
-	F(record_send)                                                                             \
-	F(record_recv)                                                                             \
-	F(record_get_direction)                                                                    \
-	F(alert_send_appropriate)                                                                  \
-	F(alert_send)                                                                              \
-	F(alert_get)                                                                               \
-	F(alert_get_name)                                                                          \
-	F(certificate_get_peers)                                                                   \
-	F(x509_crt_init)                                                                           \
-	F(x509_crt_deinit)                                                                         \
-	F(x509_crt_import)                                                                         \
-	F(x509_crt_get_subject_alt_name)                                                           \
-	F(strerror)                                                                                \
-	F(error_is_fatal)                                                                          \
-	F(psk_allocate_server_credentials)                                                         \
-	F(psk_allocate_client_credentials)                                                         \
-	F(psk_set_server_credentials_function)                                                     \
-	F(psk_set_client_credentials)                                                              \
-	F(psk_free_server_credentials)                                                             \
-	F(psk_free_client_credentials)                                                             \
-	F(certificate_allocate_credentials)                                                        \
-	F(certificate_free_credentials)                                                            \
-	F(certificate_set_x509_trust_file)                                                         \
-	F(certificate_set_x509_key_mem)                                                            \
-	F(certificate_server_set_request)                                                          \
-	F(session_set_ptr)                                                                         \
-	F(session_get_verify_cert_status)                                                          \
-	F(session_set_verify_cert)
+	F(init, gnutls_init)                                                                       \
+	F(deinit, gnutls_deinit)                                                                   \
+	F(priority_set_direct, gnutls_priority_set_direct)                                         \
+	F(credentials_set, gnutls_credentials_set)                                                 \
+	F(transport_set_int2, gnutls_transport_set_int2)                                           \
+	F(handshake, gnutls_handshake)                                                             \
+	F(record_send, gnutls_record_send)                                                         \
+	F(record_recv, gnutls_record_recv)                                                         \
+	F(record_get_direction, gnutls_record_get_direction)                                       \
+	F(alert_send_appropriate, gnutls_alert_send_appropriate)                                   \
+	F(alert_send, gnutls_alert_send)                                                           \
+	F(alert_get, gnutls_alert_get)                                                             \
+	F(alert_get_name, gnutls_alert_get_name)                                                   \
+	F(certificate_get_peers, gnutls_certificate_get_peers)                                     \
+	F(x509_crt_init, gnutls_x509_crt_init)                                                     \
+	F(x509_crt_deinit, gnutls_x509_crt_deinit)                                                 \
+	F(x509_crt_import, gnutls_x509_crt_import)                                                 \
+	F(x509_crt_get_subject_alt_name, gnutls_x509_crt_get_subject_alt_name)                     \
+	F(strerror, gnutls_strerror)                                                               \
+	F(error_is_fatal, gnutls_error_is_fatal)                                                   \
+	F(psk_allocate_server_credentials, gnutls_psk_allocate_server_credentials)                 \
+	F(psk_allocate_client_credentials, gnutls_psk_allocate_client_credentials)                 \
+	F(psk_set_server_credentials_function, gnutls_psk_set_server_credentials_function)         \
+	F(psk_set_client_credentials, gnutls_psk_set_client_credentials)                           \
+	F(psk_free_server_credentials, gnutls_psk_free_server_credentials)                         \
+	F(psk_free_client_credentials, gnutls_psk_free_client_credentials)                         \
+	F(certificate_allocate_credentials, gnutls_certificate_allocate_credentials)               \
+	F(certificate_free_credentials, gnutls_certificate_free_credentials)                       \
+	F(certificate_set_x509_trust_file, gnutls_certificate_set_x509_trust_file)                 \
+	F(certificate_set_x509_key_mem, gnutls_certificate_set_x509_key_mem)                       \
+	F(certificate_server_set_request, gnutls_certificate_server_set_request)                   \
+	F(session_set_ptr, gnutls_session_set_ptr)                                                 \
+	F(session_get_verify_cert_status, gnutls_session_get_verify_cert_status)                   \
+	F(session_set_verify_cert, gnutls_session_set_verify_cert)
 
-struct library {
-#define DECLARE(name) __typeof__(gnutls_##name) *name;
-	FUNCTIONS(DECLARE)
-#undef DECLARE
-};
+LIBRARY_FUNCTIONS(gnutls, FUNCTIONS);
 
 struct tls_keys {
-	struct library gnutls;
+	struct gnutls gnutls;
 	bool is_server;
 	unsigned char key[KEY_MAX];
 	unsigned n_key; /* 0: certificates */
@@ -100,22 +98,11 @@ struct tls {
 	bool is_writing;  /* a write was interrupted */
 };
 
-static int load(struct library *gnutls)
+static int load(struct gnutls *gnutls)
 {
-	void *library = dlopen("libgnutls.so.30", RTLD_NOW | RTLD_NODELETE);
-	bool complete = library != NULL;
+	int r = library_load(soname, gnutls_names, ARRAY_SIZE(gnutls_names), gnutls);
 
-	if (!library)
-		return attar_fail(-EOPNOTSUPP,
-			"TLS needs the library GnuTLS" ATTAR_FIX
-			"install the package libgnutls30 (%s)",
-			dlerror());
-#define FIND(name)                                                                                 \
-	*(void **)&gnutls->name = dlsym(library, "gnutls_" #name);                                 \
-	complete &= gnutls->name != NULL;
-	FUNCTIONS(FIND)
-#undef FIND
-	return complete ? 0 : attar_fail(-EOPNOTSUPP, "TLS: the library GnuTLS is too old");
+	return r < 0 ? library_fail(r, "TLS", "GnuTLS", "libgnutls30") : 0;
 }
 
 /* ---- keys ---- */
@@ -155,14 +142,10 @@ static int read_key(struct tls_keys *keys, const char *path)
 /* GnuTLS asks the server for the key of a name, and frees it. */
 static int tell_key(gnutls_session_t session, const char *name, gnutls_datum_t *ret_key)
 {
-	void *library = dlopen("libgnutls.so.30", RTLD_NOW | RTLD_NOLOAD);
 	__typeof__(gnutls_session_get_ptr) *get_ptr;
 	const struct tls_keys *keys;
 
-	if (!library)
-		return -1;
-	*(void **)&get_ptr = dlsym(library, "gnutls_session_get_ptr");
-	dlclose(library); /* stays loaded */
+	*(void **)&get_ptr = library_function(soname, "gnutls_session_get_ptr");
 	if (!get_ptr || strcmp(name, PSK_NAME) != 0)
 		return -1;
 	keys = get_ptr(session);
@@ -221,7 +204,7 @@ static int use_own_certificate(struct tls_keys *keys, const struct tls_files *fi
 
 static int use_certificates(struct tls_keys *keys, const struct tls_files *files)
 {
-	const struct library *gnutls = &keys->gnutls;
+	const struct gnutls *gnutls = &keys->gnutls;
 	int e;
 
 	if (!files->certificate || !files->key || !files->ca)
@@ -279,7 +262,7 @@ struct tls_keys *tls_keys_free(struct tls_keys *keys)
 static int set_credentials(struct tls *t, const char *host)
 {
 	struct tls_keys *keys = t->keys;
-	const struct library *gnutls = &keys->gnutls;
+	const struct gnutls *gnutls = &keys->gnutls;
 	int e;
 
 	if (keys->n_key)
@@ -296,7 +279,7 @@ static int set_credentials(struct tls *t, const char *host)
 int tls_new(struct tls_keys *keys, int fd, const char *host, struct tls **ret_tls)
 {
 	const unsigned side = keys->is_server ? GNUTLS_SERVER : GNUTLS_CLIENT;
-	const struct library *gnutls = &keys->gnutls;
+	const struct gnutls *gnutls = &keys->gnutls;
 	struct tls *t = calloc(1, sizeof(*t));
 	int e;
 
@@ -341,7 +324,7 @@ static unsigned status_of_certificate(const struct tls *t, int e)
 
 /* Appends one name of a certificate. Returns false after the last. */
 static bool add_name(
-	const struct library *gnutls, gnutls_x509_crt_t certificate, unsigned i, struct buf *names)
+	const struct gnutls *gnutls, gnutls_x509_crt_t certificate, unsigned i, struct buf *names)
 {
 	char name[256], number[INET6_ADDRSTRLEN] = "";
 	size_t size = sizeof(name) - 1;
@@ -363,7 +346,7 @@ static bool add_name(
 /* The names of the other side's certificate, for a message. */
 static void list_names(const struct tls *t, struct buf *names)
 {
-	const struct library *gnutls = &t->keys->gnutls;
+	const struct gnutls *gnutls = &t->keys->gnutls;
 	unsigned n = 0;
 	const gnutls_datum_t *chain = gnutls->certificate_get_peers(t->session, &n);
 	gnutls_x509_crt_t certificate;
@@ -390,7 +373,7 @@ static int other_name(const struct tls *t)
 /* The other side has ended the connection, with an alert that says why. */
 static int refused(const struct tls *t)
 {
-	const struct library *gnutls = &t->keys->gnutls;
+	const struct gnutls *gnutls = &t->keys->gnutls;
 	gnutls_alert_description_t alert = gnutls->alert_get(t->session);
 	const char *name = gnutls->alert_get_name(alert) ?: "unknown";
 
@@ -465,7 +448,7 @@ static int not_authenticated(const struct tls *t, int e)
 /* Alerts of RFC 8446, section 6.2. GnuTLS has one for all errors of certificates. */
 static void send_alert(const struct tls *t, int e)
 {
-	const struct library *gnutls = &t->keys->gnutls;
+	const struct gnutls *gnutls = &t->keys->gnutls;
 	unsigned status = status_of_certificate(t, e);
 
 	if (status & (GNUTLS_CERT_EXPIRED | GNUTLS_CERT_NOT_ACTIVATED))
@@ -479,7 +462,7 @@ static void send_alert(const struct tls *t, int e)
 /* 0: the other side is authenticated; -EAGAIN: not yet; other: refused, with an error message. */
 static int tls_handshake(struct tls *t)
 {
-	const struct library *gnutls = &t->keys->gnutls;
+	const struct gnutls *gnutls = &t->keys->gnutls;
 	int e = t->is_ready ? 0 : gnutls->handshake(t->session);
 
 	t->is_ready = e >= 0;

@@ -1,33 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 #include "symbol/debuginfod.h"
 
-#include <dlfcn.h>
-
+#include "base/library.h"
 #include "base/log.h"
 
 enum { REPORT_SECONDS = 2 };
 
 static const uint64_t second = 1000000000; /* ns */
 
-/* The functions of libdebuginfod that are only needed to create a client. */
-struct setup {
-	struct debuginfod_client *(*begin)(void);
-	void (*progress)(struct debuginfod_client *client,
-		int (*fn)(struct debuginfod_client *client, long done, long all));
-	void (*set_data)(struct debuginfod_client *client, void *data);
-};
-
 static const char soname[] = "libdebuginfod.so.1";
 
 /* The object of a client; the library is loaded. */
 static struct debuginfod *object_of(struct debuginfod_client *client)
 {
-	void *library = dlopen(soname, RTLD_NOW | RTLD_NOLOAD), *(*get)(struct debuginfod_client *);
+	void *(*get)(struct debuginfod_client *);
 
-	if (!library)
-		return NULL;
-	*(void **)&get = dlsym(library, "debuginfod_get_user_data");
-	dlclose(library);
+	*(void **)&get = library_function(soname, "debuginfod_get_user_data");
 	return get ? get(client) : NULL;
 }
 
@@ -62,27 +50,18 @@ static int on_progress(struct debuginfod_client *client, long done, long all)
 
 static bool load(struct debuginfod *d)
 {
-	/* Never closed: another part of the program may use it too. */
-	void *library = dlopen(soname, RTLD_NOW | RTLD_NODELETE);
-	struct setup setup;
+	static const char *const names[] = {"debuginfod_begin", "debuginfod_set_progressfn",
+		"debuginfod_set_user_data", "debuginfod_find_debuginfo", "debuginfod_end"};
+	int r = library_load(soname, names, ARRAY_SIZE(names), &d->lib);
 
-	if (!library) {
+	if (r == -ENOENT)
 		log_note("DEBUGINFOD_URLS is set, but libdebuginfod is not installed (on Debian: "
 			 "libdebuginfod1): debug files are not downloaded");
-		return false;
-	}
-	*(void **)&setup.begin = dlsym(library, "debuginfod_begin");
-	*(void **)&setup.progress = dlsym(library, "debuginfod_set_progressfn");
-	*(void **)&setup.set_data = dlsym(library, "debuginfod_set_user_data");
-	*(void **)&d->find = dlsym(library, "debuginfod_find_debuginfo");
-	*(void **)&d->end = dlsym(library, "debuginfod_end");
-	if (!setup.begin || !setup.progress || !setup.set_data || !d->find || !d->end)
-		return false;
-	d->client = setup.begin();
+	d->client = r == 0 ? d->lib.begin() : NULL;
 	if (!d->client)
 		return false;
-	setup.set_data(d->client, d);
-	setup.progress(d->client, on_progress);
+	d->lib.set_data(d->client, d);
+	d->lib.progress(d->client, on_progress);
 	d->left = DEBUGINFOD_SECONDS * second;
 	return true;
 }
@@ -124,7 +103,7 @@ int debuginfod_open(struct debuginfod *d, const char *binary, const uint8_t *id,
 	d->binary = binary;
 	d->began = d->reported = base_now();
 	__atomic_store_n(&d->is_running, true, __ATOMIC_RELAXED);
-	fd = d->find(d->client, id, (int)id_size, NULL);
+	fd = d->lib.find(d->client, id, (int)id_size, NULL);
 	__atomic_store_n(&d->is_running, false, __ATOMIC_RELAXED);
 	spent = base_now() - d->began;
 	d->left -= MIN(spent, d->left);
@@ -138,6 +117,6 @@ int debuginfod_open(struct debuginfod *d, const char *binary, const uint8_t *id,
 void debuginfod_done(struct debuginfod *d)
 {
 	if (d->client)
-		d->end(d->client);
+		d->lib.end(d->client);
 	*d = (struct debuginfod){0};
 }

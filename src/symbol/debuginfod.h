@@ -16,6 +16,15 @@ enum { DEBUGINFOD_SECONDS = 300 };
 
 struct debuginfod_client; /* of libdebuginfod */
 
+struct debuginfod_functions {
+	struct debuginfod_client *(*begin)(void);
+	void (*progress)(struct debuginfod_client *client,
+		int (*fn)(struct debuginfod_client *client, long done, long all));
+	void (*set_data)(struct debuginfod_client *client, void *data);
+	int (*find)(struct debuginfod_client *client, const uint8_t *id, int id_size, char **path);
+	void (*end)(struct debuginfod_client *client);
+};
+
 struct debuginfod {
 	bool is_loaded, is_off;
 	struct debuginfod_client *client;
@@ -23,8 +32,7 @@ struct debuginfod {
 	uint64_t reported;             /* ns: when its last message was printed */
 	const char *binary;            /* whose file is transferred; borrowed during the call */
 	bool is_running, is_cancelled; /* atomic: see debuginfod_cancel() */
-	int (*find)(struct debuginfod_client *client, const uint8_t *id, int id_size, char **path);
-	void (*end)(struct debuginfod_client *client);
+	struct debuginfod_functions lib;
 };
 
 /*

@@ -17,6 +17,7 @@
 #include "base/base.h"
 #include "base/buf.h"
 #include "base/file.h"
+#include "base/library.h"
 #include "base/log.h"
 #include "base/place.h"
 #include "base/user_file.h"
@@ -24,7 +25,6 @@
 
 #ifdef HAVE_MICROHTTPD
 
-#include <dlfcn.h>
 #include <microhttpd.h>
 
 enum {
@@ -38,16 +38,17 @@ enum {
 };
 
 /* What is used of libmicrohttpd. */
-struct library {
-	__typeof__(MHD_start_daemon) *start;
-	__typeof__(MHD_stop_daemon) *stop;
-	__typeof__(MHD_create_response_from_buffer) *new_response;
-	__typeof__(MHD_add_response_header) *add_header;
-	__typeof__(MHD_queue_response) *answer;
-	__typeof__(MHD_destroy_response) *free_response;
-	__typeof__(MHD_lookup_connection_value) *get_header;
-	__typeof__(MHD_get_connection_info) *get_info;
-};
+#define FUNCTIONS(F)                                                                               \
+	F(start, MHD_start_daemon)                                                                 \
+	F(stop, MHD_stop_daemon)                                                                   \
+	F(new_response, MHD_create_response_from_buffer)                                           \
+	F(add_header, MHD_add_response_header)                                                     \
+	F(answer, MHD_queue_response)                                                              \
+	F(free_response, MHD_destroy_response)                                                     \
+	F(get_header, MHD_lookup_connection_value)                                                 \
+	F(get_info, MHD_get_connection_info)
+
+LIBRARY_FUNCTIONS(mhd, FUNCTIONS);
 
 /* A connection, which has one request. */
 struct client {
@@ -62,7 +63,7 @@ struct page {
 };
 
 struct http_server {
-	struct library mhd;
+	struct mhd mhd;
 	struct MHD_Daemon *daemon;
 	int socket;                             /* -1: none, or owned by the daemon */
 	struct buf token, certificate, key;     /* token: empty: none is required */
@@ -75,28 +76,11 @@ struct http_server {
 	VEC(struct page) pages;
 };
 
-static int load(struct library *mhd)
+static int load(struct mhd *mhd)
 {
-	/* Never closed: it may have threads. */
-	void *library = dlopen("libmicrohttpd.so.12", RTLD_NOW | RTLD_NODELETE);
+	int r = library_load("libmicrohttpd.so.12", mhd_names, ARRAY_SIZE(mhd_names), mhd);
 
-	if (!library)
-		return attar_fail(-EOPNOTSUPP,
-			"--listen needs the library libmicrohttpd" ATTAR_FIX
-			"install the package libmicrohttpd12 (%s)",
-			dlerror());
-	*(void **)&mhd->start = dlsym(library, "MHD_start_daemon");
-	*(void **)&mhd->stop = dlsym(library, "MHD_stop_daemon");
-	*(void **)&mhd->new_response = dlsym(library, "MHD_create_response_from_buffer");
-	*(void **)&mhd->add_header = dlsym(library, "MHD_add_response_header");
-	*(void **)&mhd->answer = dlsym(library, "MHD_queue_response");
-	*(void **)&mhd->free_response = dlsym(library, "MHD_destroy_response");
-	*(void **)&mhd->get_header = dlsym(library, "MHD_lookup_connection_value");
-	*(void **)&mhd->get_info = dlsym(library, "MHD_get_connection_info");
-	if (mhd->start && mhd->stop && mhd->new_response && mhd->add_header && mhd->answer &&
-		mhd->free_response && mhd->get_header && mhd->get_info)
-		return 0;
-	return attar_fail(-EOPNOTSUPP, "--listen: libmicrohttpd is too old");
+	return r < 0 ? library_fail(r, "--listen", "libmicrohttpd", "libmicrohttpd12") : 0;
 }
 
 /* ---- connections ---- */

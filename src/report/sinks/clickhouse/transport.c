@@ -8,26 +8,28 @@
 #include "report/sinks/clickhouse/clickhouse.h"
 
 #include <curl/curl.h>
-#include <dlfcn.h>
+
+#include "base/library.h"
 
 enum { ANSWER_MAX = 1 << 20, TEXT_MAX = 300 }; /* bytes */
 
 /* What is used of libcurl. */
-struct library {
-	__typeof__(curl_global_init) *init;
-	__typeof__(curl_easy_init) *new_request;
-	__typeof__(curl_easy_setopt) *set;
-	__typeof__(curl_easy_perform) *perform;
-	__typeof__(curl_easy_getinfo) *get;
-	__typeof__(curl_easy_cleanup) *free;
-	__typeof__(curl_easy_escape) *escape;
-	__typeof__(curl_free) *free_text;
-	__typeof__(curl_slist_append) *append;
-	__typeof__(curl_slist_free_all) *free_list;
-};
+#define FUNCTIONS(F)                                                                               \
+	F(init, curl_global_init)                                                                  \
+	F(new_request, curl_easy_init)                                                             \
+	F(set, curl_easy_setopt)                                                                   \
+	F(perform, curl_easy_perform)                                                              \
+	F(get, curl_easy_getinfo)                                                                  \
+	F(free, curl_easy_cleanup)                                                                 \
+	F(escape, curl_easy_escape)                                                                \
+	F(free_text, curl_free)                                                                    \
+	F(append, curl_slist_append)                                                               \
+	F(free_list, curl_slist_free_all)
+
+LIBRARY_FUNCTIONS(curl, FUNCTIONS);
 
 struct transport {
-	struct library lib;
+	struct curl lib;
 	const struct clickhouse_url *url;
 	CURL *curl;
 	struct curl_slist *headers, *insert_headers;
@@ -42,33 +44,16 @@ struct transport {
 	char error[CURL_ERROR_SIZE];
 };
 
-static int load(struct library *lib)
+static int load(struct curl *lib)
 {
-	static const char *const names[] = {"libcurl.so.4", "libcurl-gnutls.so.4"};
-	void *library = NULL;
+	static const char *const sonames[] = {"libcurl.so.4", "libcurl-gnutls.so.4"};
+	int r = -ENOENT;
 
-	for (size_t i = 0; !library && i < ARRAY_SIZE(names); i++)
-		library = dlopen(names[i], RTLD_NOW | RTLD_NODELETE); /* never closed: threads */
-	if (!library)
-		return attar_fail(-EOPNOTSUPP,
-			"ClickHouse needs the library libcurl" ATTAR_FIX
-			"install the package libcurl4 (%s)",
-			dlerror());
-	*(void **)&lib->init = dlsym(library, "curl_global_init");
-	*(void **)&lib->new_request = dlsym(library, "curl_easy_init");
-	*(void **)&lib->set = dlsym(library, "curl_easy_setopt");
-	*(void **)&lib->perform = dlsym(library, "curl_easy_perform");
-	*(void **)&lib->get = dlsym(library, "curl_easy_getinfo");
-	*(void **)&lib->free = dlsym(library, "curl_easy_cleanup");
-	*(void **)&lib->escape = dlsym(library, "curl_easy_escape");
-	*(void **)&lib->free_text = dlsym(library, "curl_free");
-	*(void **)&lib->append = dlsym(library, "curl_slist_append");
-	*(void **)&lib->free_list = dlsym(library, "curl_slist_free_all");
-	if (lib->init && lib->new_request && lib->set && lib->perform && lib->get && lib->free &&
-		lib->escape && lib->free_text && lib->append && lib->free_list &&
-		lib->init(CURL_GLOBAL_DEFAULT) == CURLE_OK)
-		return 0;
-	return attar_fail(-EOPNOTSUPP, "ClickHouse: libcurl is too old");
+	for (size_t i = 0; r == -ENOENT && i < ARRAY_SIZE(sonames); i++)
+		r = library_load(sonames[i], curl_names, ARRAY_SIZE(curl_names), lib);
+	if (r == 0 && lib->init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
+		r = -ENOSYS;
+	return r < 0 ? library_fail(r, "ClickHouse", "libcurl", "libcurl4") : 0;
 }
 
 /* ---- what libcurl calls ---- */
