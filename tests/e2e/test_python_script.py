@@ -250,14 +250,16 @@ def test_output_is_a_file_that_is_opened_again(phases, tmp_path, perf_prof):
 
 
 @pytest.mark.parametrize('make, said', [
-    (lambda path: path.symlink_to('/etc/hostname'), 'cannot write to'),
+    (lambda path: path.symlink_to('kept'), 'cannot write to'),
     (lambda path: (path.write_text('x'), os.chown(path, 12345, 12345)), 'belongs to another user'),
     (lambda path: path.mkdir(), 'Is a directory')])
 def test_output_files_that_are_refused(tmp_path, make, said):
-    path = tmp_path / 'out'
+    path, kept = tmp_path / 'out', tmp_path / 'kept'
+    kept.write_text('kept')
     make(path)
     done = of_script(tmp_path, ALL, options=('-o', path))
     assert done.returncode == 2 and said in done.stderr, done.stderr
+    assert kept.read_text() == 'kept'
 
 
 def test_members_of_events_cannot_be_assigned(tmp_path):
