@@ -26,6 +26,7 @@ static const struct {
 	{"profile", "exclude_pid", "0"}, /* idle CPUs */
 	{"page-faults", "detail", NULL},
 	{"syscalls", "avg", NULL},
+	{NULL, "print-beyond", NULL},
 	{"cpu-util", "interval", "1000"},
 	{"hrcount", "interval", "1000"},
 	{"hwstat", "interval", "1000"},

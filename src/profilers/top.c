@@ -458,16 +458,6 @@ static int on_repeats(struct attar_run *run, void *self, const struct attar_even
 
 /* ---- reporting ---- */
 
-/* The heading of printkey=, or "key". */
-static void add_printed_column(const struct event *e, struct attar_section *table)
-{
-	const struct attar_event_option *option = attar_spec_get_option(e->spec, "printkey");
-	char name[KEYS_NAME_BYTES];
-	bool is_named = keys_column(option, name) != option->value;
-
-	attar_section_column(table, is_named ? name : "key", ATTAR_UNIT_TEXT);
-}
-
 static void add_headings(const struct top *top, struct attar_section *table)
 {
 	const struct event *first = &top->of[0];
@@ -477,7 +467,7 @@ static void add_headings(const struct top *top, struct attar_section *table)
 	else if (!first->key)
 		attar_section_column(table, "tid", ATTAR_UNIT_ID);
 	else if (first->print)
-		add_printed_column(first, table);
+		keys_add_printed_column(table, first->spec);
 	else
 		keys_add_columns(table, first->key);
 	for (size_t i = 0; i < top->n_columns; i++)
@@ -485,27 +475,6 @@ static void add_headings(const struct top *top, struct attar_section *table)
 			attar_section_column(table, top->columns[i].name, ATTAR_UNIT_COUNT);
 	if (top->has_names)
 		attar_section_column(table, "comm", ATTAR_UNIT_TEXT);
-}
-
-/* The value of printkey=, or what its printf() wrote. */
-static void add_printed(struct attar_run *run, struct attar_section *table,
-	struct attar_expr *print, uint64_t number)
-{
-	struct attar_expr_value key = {.number = number}, value;
-	struct attar_expr_record record = {.variables = &key};
-	const char *printed;
-	char text[32];
-	size_t n;
-
-	attar_expr_eval(print, &record, &value);
-	printed = attar_run_printed(run, &n);
-	snprintf(text, sizeof(text), "%lld", (long long)value.number);
-	if (n)
-		keys_add_text(table, printed, n);
-	else if (value.bytes)
-		keys_add_text(table, value.bytes, value.len);
-	else
-		attar_cell_text(table, text);
 }
 
 static void add_key(struct attar_run *run, const struct top *top, struct attar_section *table,
@@ -518,7 +487,7 @@ static void add_key(struct attar_run *run, const struct top *top, struct attar_s
 	} else if (!e->key) {
 		attar_cell_i64(table, tid_of(row)); /* -1: exiting */
 	} else if (e->print) {
-		add_printed(run, table, e->print, row->number);
+		keys_add_printed(run, table, e->print, row->number);
 	} else {
 		keys_add_cells(table, e->key, row->key, row->key_size);
 	}

@@ -228,6 +228,8 @@ static int finish(struct attar_run *run)
 	if (r == 0 && run->profiler->ended)
 		r = run->profiler->ended(run, run->self);
 	if (r == 0)
+		r = lines_show(run); /* those of ended() */
+	if (r == 0)
 		r = result_files_finish(&run->result_files);
 	return r;
 }

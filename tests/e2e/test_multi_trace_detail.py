@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""multi-trace --detail=LIST: which events around a pair are printed, on a script."""
+"""multi-trace --detail=LIST and --print-beyond: which pairs and events are printed."""
 import json
 
 import pytest
@@ -96,3 +96,132 @@ def test_refused(tmp_path, words, sentence):
     ended = detail(tmp_path, words)
     assert (ended.returncode, ended.stdout) == (2, '')
     assert sentence in ended.stderr
+
+
+CALLS = """import os
+for i in range(3):
+    os.getppid()
+"""
+
+
+@pytest.mark.usefixtures('root')
+def test_pairs_whose_later_events_do_not_come():
+    """The program ends within --detail=+TIME of all its calls, which are printed then."""
+    ended = run('multi-trace', '--format', 'json', '-e', 'syscalls:sys_enter_getppid',
+                '-e', 'syscalls:sys_exit_getppid', '--detail=+10s', '--', '/usr/bin/python3', '-S',
+                '-c', CALLS)
+    assert ended.returncode == 0, ended.stderr
+    lines = [row for line in ended.stdout.splitlines() for section in json.loads(line)['sections']
+             if section['name'] == 'detail' for row in section['rows']]
+    assert [(pair, part) for pair, part, *_ in lines if part in ('start', 'end')] == [
+        (pair, part) for pair in (1, 2, 3) for part in ('start', 'end')]
+
+
+# ---- --print-beyond ----
+
+# Pairs of 1, 3 and 5 ms, and events of other keys between them.
+BEYOND = '''# attar script
+event a:start stack k:int
+event a:end k:int
+event a:other k:int
+1.000 0 7/7 one a:start k=1 stack=0xffffffff81000010
+1.001 1 8/8 two a:end k=1
+1.002 0 7/7 one a:start k=2 stack=0xffffffff81000010
+1.003 0 7/7 one a:start k=3 stack=0xffffffff81000010
+1.004 0 9/9 three a:other k=2
+1.005 1 8/8 two a:end k=2
+1.008 1 8/8 two a:end k=3
+'''
+
+
+@pytest.mark.parametrize('limits, printed', [
+    (['--than', '2ms'], [(1002, 1005), (1003, 1008)]), (['--than', '3ms'], [(1003, 1008)]),
+    (['--lower', '2ms'], [(1000, 1001)]), (['--than', '4ms', '--lower', '2ms'],
+                                           [(1000, 1001), (1003, 1008)]),
+    (['--only-than', '2ms'], [(1002, 1005), (1003, 1008)]),
+    (['--only-than', '2ms', '--than', '4ms'], [(1003, 1008)]), ([], []),
+    (['--than', '2ms', '--impl', 'pair'], []),
+])
+def test_pairs_beyond_limits(tmp_path, limits, printed):
+    script = tmp_path / 'x.script'
+    script.write_text(BEYOND)
+    ended = run('multi-trace', '--format', 'json', '--input', script, '-k', 'k',
+                '-e', 'a:start//stack/,a:other//untraced/', '-e', 'a:end', '--print-beyond',
+                *limits)
+    assert ended.returncode == 0, ended.stderr
+    lines = [row for line in ended.stdout.splitlines() for section in json.loads(line)['sections']
+             if section['name'] == 'detail' for row in section['rows']]
+    times = [(part, time // 1000000) for _, part, time, *_ in lines]
+    assert times == [line for start, end in printed for line in (('start', start), ('end', end))]
+
+
+def test_stacks_of_pairs_beyond_limits(tmp_path):
+    script = tmp_path / 'x.script'
+    script.write_text(BEYOND)
+    words = ['multi-trace', '--input', script, '-k', 'k', '-e', 'a:start//stack/', '-e', 'a:end',
+             '--than', '4ms']
+    assert run(*words, '--print-beyond').stdout.count('ffffffff81000010') == 1
+    assert 'ffffffff81000010' not in run(*words).stdout
+
+
+RAW = '''# attar script
+event raw_syscalls:sys_enter id:s64
+event raw_syscalls:sys_exit stack id:s64 ret:s64
+1.000 0 7/7 one raw_syscalls:sys_enter id=110
+1.001 0 7/7 one raw_syscalls:sys_exit id=110 ret=6 stack=0xffffffff81000010
+1.002 0 7/7 one raw_syscalls:sys_enter id=0
+1.003 0 7/8 two raw_syscalls:sys_enter id=110
+1.005 0 7/7 one raw_syscalls:sys_exit id=0 ret=-9 stack=0xffffffff81000020
+1.008 0 7/8 two raw_syscalls:sys_exit id=110 ret=6 stack=0xffffffff81000030
+'''
+
+
+@pytest.mark.parametrize('limits, printed', [
+    (['--than', '2ms'], [(1002, 'one', 3, 'read(0)', -9), (1003, 'two', 5, 'getppid(110)', 6)]),
+    (['--lower', '2ms'], [(1000, 'one', 1, 'getppid(110)', 6)]), ([], []),
+    (['--only-than', '4ms'], [(1003, 'two', 5, 'getppid(110)', 6)]),
+])
+def test_system_calls_beyond_limits(tmp_path, limits, printed):
+    script = tmp_path / 'x.script'
+    script.write_text(RAW)
+    ended = run('syscalls', '--format', 'json', '--input', script, '--print-beyond', *limits)
+    assert ended.returncode == 0, ended.stderr
+    lines = [row for line in ended.stdout.splitlines() for section in json.loads(line)['sections']
+             if section['kind'] == 'events' for row in section['rows']]
+    assert [(time // 1000000, comm, ns // 1000000, call, ret)
+            for time, comm, _, _, ns, call, ret in lines] == printed
+
+
+def test_stacks_of_system_calls_beyond_limits(tmp_path):
+    script = tmp_path / 'x.script'
+    script.write_text(RAW)
+    text = run('syscalls', '--input', script, '--print-beyond', '--than', '4ms', '-e',
+               'raw_syscalls:sys_enter', '-e', 'raw_syscalls:sys_exit//stack/').stdout
+    assert 'ffffffff81000030' in text and 'ffffffff81000020' not in text
+
+
+# ---- printkey= ----
+
+@pytest.mark.parametrize('events, heading, keys', [
+    (['-e', 'a:start//key=k/printkey=printf("<%d>",key)/', '-e', 'a:end//key=k/'], 'key',
+     ['<1>', '<2>', '<3>']),
+    (['-e', 'a:start//key=k/', '-e', 'a:end//key=k/printkey=twice:key*2/'], 'twice',
+     ['2', '4', '6']),
+    (['-e', 'a:start', '-e', 'a:end', '-k', 'k'], 'k', [1, 2, 3]),
+])
+def test_printed_keys(tmp_path, events, heading, keys):
+    script = tmp_path / 'x.script'
+    script.write_text(BEYOND)
+    ended = run('multi-trace', '--format', 'json', '--input', script, *events, '--perins')
+    assert ended.returncode == 0, ended.stderr
+    table = json.loads(ended.stdout)['sections'][0]
+    assert table['columns'][0]['name'] == heading
+    assert sorted(row[0] for row in table['rows']) == keys
+
+
+def test_printed_key_of_no_number(tmp_path):
+    script = tmp_path / 'x.script'
+    script.write_text(BEYOND)
+    ended = run('multi-trace', '--input', script, '-e', 'a:start//printkey=key/', '-e', 'a:end',
+                '--perins')
+    assert ended.returncode == 2 and "printkey= requires a key that is a number" in ended.stderr

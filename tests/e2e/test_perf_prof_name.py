@@ -172,3 +172,35 @@ def test_symbols_of_standard_input(perf_prof):
         assert [line.split()[1] for line in ended.stdout.splitlines()] == [
             f'{name}+0x0' for name in wanted]
     assert perf_prof('--symbols').returncode == 2
+
+
+# ---- pairs and calls beyond limits ----
+
+PAIRS = '''# attar script
+event a:start k:int
+event a:end k:int
+event raw_syscalls:sys_enter id:s64
+event raw_syscalls:sys_exit id:s64 ret:s64
+1.000 0 7/7 one a:start k=1
+1.001 0 7/7 one a:end k=1
+1.002 0 7/7 one a:start k=2
+1.005 0 7/7 one a:end k=2
+1.006 0 7/7 one raw_syscalls:sys_enter id=110
+1.009 0 7/7 one raw_syscalls:sys_exit id=110 ret=6
+'''
+
+
+@pytest.mark.parametrize('words, printed', [
+    (['multi-trace', '-k', 'k', '-e', 'a:start', '-e', 'a:end'],
+     r'start +00:00:01\.002000 .*a:start'),
+    (['nested-trace', '-e', 'a:start,a:end'], r'^00:00:01\.002000 +one .*3\.00 ms .*a:start$'),
+    (['syscalls'], r'^00:00:01\.006000 +one .*3\.00 ms +getppid\(110\) +6$'),
+])
+def test_what_takes_longer_is_printed(perf_prof, tmp_path, words, printed):
+    path = tmp_path / 'x.script'
+    path.write_text(PAIRS)
+    for start, more, n in ((perf_prof, ['--than', '2ms'], 1), (perf_prof, [], 0),
+                           (run, ['--than', '2ms'], 0)):
+        ended = start(*words, *more, '--input', path)
+        assert ended.returncode == 0, ended.stderr
+        assert len(re.findall(printed, ended.stdout, re.MULTILINE)) == n, ended.stdout

@@ -77,6 +77,35 @@ void keys_add_text(struct attar_section *table, const char *bytes, size_t n)
 	attar_cell_text(table, text);
 }
 
+void keys_add_printed_column(struct attar_section *table, const struct attar_event_spec *spec)
+{
+	const struct attar_event_option *option = attar_spec_get_option(spec, "printkey");
+	char name[KEYS_NAME_BYTES];
+	bool is_named = keys_column(option, name) != option->value;
+
+	attar_section_column(table, is_named ? name : "key", ATTAR_UNIT_TEXT);
+}
+
+void keys_add_printed(struct attar_run *run, struct attar_section *table, struct attar_expr *print,
+	uint64_t number)
+{
+	struct attar_expr_value key = {.number = number}, value;
+	struct attar_expr_record record = {.variables = &key};
+	const char *printed;
+	char text[32];
+	size_t n;
+
+	attar_expr_eval(print, &record, &value);
+	printed = attar_run_printed(run, &n);
+	snprintf(text, sizeof(text), "%lld", (long long)value.number);
+	if (n)
+		keys_add_text(table, printed, n);
+	else if (value.bytes)
+		keys_add_text(table, value.bytes, value.len);
+	else
+		attar_cell_text(table, text);
+}
+
 void keys_add_cells(
 	struct attar_section *table, const struct attar_expr *key, const void *bytes, size_t size)
 {

@@ -37,6 +37,13 @@ void keys_add_columns(struct attar_section *table, const struct attar_expr *key)
 void keys_add_cells(
 	struct attar_section *table, const struct attar_expr *key, const void *bytes, size_t size);
 
+/* Adds the column of printkey= of an event, which has the heading of printkey=, or "key". */
+void keys_add_printed_column(struct attar_section *table, const struct attar_event_spec *spec);
+
+/* Adds the value of printkey= for a key, or what its printf() wrote. */
+void keys_add_printed(struct attar_run *run, struct attar_section *table, struct attar_expr *print,
+	uint64_t number);
+
 /* "pid 12, comm sh": the values of a key as one string, cut to size bytes. */
 void keys_text(const struct attar_expr *key, const void *bytes, size_t n, char *text, size_t size);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * multi-trace --detail: prints single pairs with the events between their start and end. The newest
- * events are kept in a ring of entries and a ring of their bytes, both of constant size.
+ * multi-trace --detail: prints single pairs with the events between their start and end;
+ * --print-beyond: without these. The newest events are kept in a ring of entries and a ring of
+ * their bytes, both of constant size.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -45,6 +46,7 @@ struct detail {
 	uint64_t before, after, hide; /* ns */
 	bool same_cpu, same_pid, same_tid, same_key;
 	bool of_start, of_end; /* what these compare with; neither: both */
+	bool is_of_pairs;      /* only starts and ends are kept and printed */
 	struct kept *kept;
 	char *bytes;
 	uint64_t n, written; /* events and bytes ever kept */
@@ -107,9 +109,10 @@ static bool parse_word(struct detail *d, const char *text, size_t n)
 
 int detail_open(struct multi_trace *m)
 {
+	const bool is_of_pairs = !m->detail_text;
 	struct detail *d;
 
-	if (!m->detail_text)
+	if (is_of_pairs && (!pairs_prints(m) || m->impl != &trace_impl_delay))
 		return 0;
 	if (m->impl != &trace_impl_delay)
 		return attar_fail(-EINVAL,
@@ -117,7 +120,8 @@ int detail_open(struct multi_trace *m)
 	d = m->detail = calloc(1, sizeof(*d));
 	if (!d)
 		return -ENOMEM;
-	for (const char *text = m->detail_text; *text;) {
+	d->is_of_pairs = is_of_pairs;
+	for (const char *text = is_of_pairs ? "" : m->detail_text; *text;) {
 		size_t n = strcspn(text, ",");
 
 		if (!parse_word(d, text, n))
@@ -191,6 +195,11 @@ static bool is_copy(const struct detail *d, const struct kept *k)
 	       before->size == k->size &&
 	       !memcmp(d->bytes + before->position % BYTES, d->bytes + k->position % BYTES,
 		       k->size);
+}
+
+bool detail_is_of_pairs(const struct multi_trace *m)
+{
+	return m->detail->is_of_pairs;
 }
 
 uint64_t detail_keep(struct attar_run *run, struct multi_trace *m, const struct trace_event *e,
@@ -474,9 +483,10 @@ static int print(struct attar_run *run, struct multi_trace *m, const struct pair
 		if (k && i > p->end && k->time > p->end_time + d->after)
 			break;
 		d->dropped += !k;
-		if (!k || (!is_of_pair && (k->record == record || is_of(k, start, end) ||
-						  !is_shown(m, k, start, end) ||
-						  (d->hide && k->time - last < d->hide))))
+		if (!k || (!is_of_pair &&
+				  (d->is_of_pairs || k->record == record || is_of(k, start, end) ||
+					  !is_shown(m, k, start, end) ||
+					  (d->hide && k->time - last < d->hide))))
 			continue;
 		print_event(run, m, lines, p, k, part_of(p, i));
 		last = k->time;
@@ -494,7 +504,7 @@ int detail_pair(struct attar_run *run, struct multi_trace *m, const struct attar
 	uint64_t latency = time - started->time;
 	struct detail *d = m->detail;
 
-	if ((m->than || m->lower) && !(m->than && latency > m->than) && latency >= m->lower)
+	if (!pairs_is_beyond(m, latency))
 		return 0;
 	if (!d->after || d->n_pending == PENDING_MAX)
 		return print(run, m, &pair);

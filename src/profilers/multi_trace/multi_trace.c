@@ -180,6 +180,30 @@ static int check_task(const struct multi_trace *m, const struct trace_event *e)
 		e->name);
 }
 
+/* How --perins shows the keys: the first printkey= of all events. */
+static int compile_printkey(struct attar_run *run, struct multi_trace *m, uint32_t source)
+{
+	const struct attar_event_spec *spec = attar_run_source_spec(run, source);
+
+	if (m->printkey || !spec || spec->untraced || !attar_spec_get_option(spec, "printkey"))
+		return 0;
+	m->printkey_of = spec;
+	return keys_compile(run, source, "printkey", NULL, 0, &m->printkey);
+}
+
+static int check_printkey(const struct multi_trace *m)
+{
+	const struct attar_expr *key = trace_first(m)->key;
+
+	if (!m->printkey || (key && attar_expr_columns(key) == 1 &&
+				    attar_expr_get_column(key, 0)->kind == ATTAR_EXPR_NUMBER))
+		return 0;
+	return attar_fail(-EINVAL,
+		"'%s': printkey= requires a key that is a number" ATTAR_FIX
+		"set key= to one number",
+		m->printkey_of->name);
+}
+
 /* Only events that are traced make a stage. */
 static void end_stage(struct multi_trace *m, uint32_t first)
 {
@@ -212,7 +236,7 @@ static int on_event(struct attar_run *run, void *self, const struct attar_event 
 
 	if (r < 0)
 		return r;
-	if (m->detail) {
+	if (m->detail && !detail_is_of_pairs(m)) {
 		r = detail_flush(run, m, ev->time);
 		sequence = detail_keep(run, m, e, ev);
 	}
@@ -224,8 +248,11 @@ static int add_stage(struct attar_run *run, struct multi_trace *m, const char *t
 	uint32_t source = attar_run_sources(run), first = m->n_events;
 	int r = attar_run_events(run, text, false, on_event);
 
-	for (; r == 0 && source < attar_run_sources(run); source++)
+	for (; r == 0 && source < attar_run_sources(run); source++) {
 		r = add_event(run, m, source, m->n_stages);
+		if (r == 0)
+			r = compile_printkey(run, m, source);
+	}
 	end_stage(m, first);
 	return r;
 }
@@ -262,6 +289,7 @@ static int events_open(struct attar_run *run, struct multi_trace *m)
 					   "conflicts with events of others (pull=)");
 	relate_guests(m);
 	relate_programs(m);
+	r = check_printkey(m);
 	for (uint32_t i = 0; r == 0 && i < m->n_events; i++) {
 		m->events[i].roles = roles_of(m, &m->events[i]);
 		r = check_host(m, &m->events[i]);
@@ -501,6 +529,7 @@ static void multi_trace_close(void *self)
 		attar_expr_free(m->events[i].comm);
 	}
 	attar_expr_free(m->syscall_name);
+	attar_expr_free(m->printkey);
 	pairs_close(m);
 	heatmap_free(m->heatmap);
 	detail_close(m);
@@ -520,7 +549,7 @@ static void multi_trace_defaults(void *self)
 static const struct attar_option options[] = {
 	ATTAR_LIST(T, texts, 'e', "event", "EVENTS",
 		"events of one stage, separated by commas; repeat it for the next stage; "
-		"attributes: key, comm, role, untraced, alias",
+		"attributes: key, printkey, comm, role, untraced, alias",
 		.complete = "event"),
 	ATTAR_TEXT(T, key, 'k', "key", "EXPR",
 		"match events by this expression on their fields (default: by thread with -p, -t, "
@@ -540,6 +569,9 @@ static const struct attar_option options[] = {
 		"in between; -TIME and +TIME: also events before and after it; samecpu, samepid, "
 		"sametid, samekey: only these; hide<TIME: omit events that follow within TIME",
 		.implied = "all"),
+	ATTAR_FLAG(T, print_beyond, 0, "print-beyond",
+		"print what --than, --only-than and --lower select, with stacks of events that "
+		"have them: the start and the end of pairs, or system calls"),
 	ATTAR_FLAG(T, perins, 0, "perins",
 		"a row for each key, or for each name of comm= of the starts"),
 	ATTAR_FLAG(T, avg, 0, "avg", "also show the mean of all times"),

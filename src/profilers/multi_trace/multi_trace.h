@@ -79,11 +79,13 @@ struct multi_trace {
 	struct attar_texts texts;
 	const char *key, *impl_name, *heatmap_path, *detail_text, *filter;
 	uint64_t than, only_than, lower;
-	bool perins, cycle, hist, tasks, avg;
+	bool perins, cycle, hist, tasks, avg, print_beyond;
 
 	const struct trace_impl *impl;
 	struct trace_event *events;
 	uint32_t n_events;
+	struct attar_expr *printkey; /* of --perins; NULL: keys are shown as they are */
+	const struct attar_event_spec *printkey_of;
 	uint32_t *event_of; /* by source */
 	uint32_t n_sources;
 
@@ -178,10 +180,24 @@ void pairs_add_columns(const struct multi_trace *m, struct attar_section *table)
 void pairs_add_cells(const struct multi_trace *m, struct attar_section *table,
 	const struct attar_keyrow *row, enum attar_scope scope);
 
-/* ---- multi_trace_detail.c: only with --detail, except open, close and add_remark ---- */
+/* Whether --print-beyond prints single pairs, and this one. */
+static inline bool pairs_prints(const struct multi_trace *m)
+{
+	return m->print_beyond && (m->than || m->only_than || m->lower);
+}
+
+static inline bool pairs_is_beyond(const struct multi_trace *m, uint64_t latency)
+{
+	return (!m->than && !m->lower) || (m->than && latency > m->than) || latency < m->lower;
+}
+
+/* ---- multi_trace_detail.c: only with m->detail, except open, close and add_remark ---- */
 
 int detail_open(struct multi_trace *m);
 void detail_close(struct multi_trace *m);
+
+/* Whether only the events of pairs are needed: pairs_event() keeps them, and no other. */
+bool detail_is_of_pairs(const struct multi_trace *m);
 
 /* Keeps an event, and returns its sequence number. */
 uint64_t detail_keep(struct attar_run *run, struct multi_trace *m, const struct trace_event *e,

@@ -282,6 +282,8 @@ int pairs_event(struct attar_run *run, struct multi_trace *m, const struct trace
 	}
 	if (!is_selected(run, m, &key))
 		return 0;
+	if (m->detail && detail_is_of_pairs(m))
+		sequence = detail_keep(run, m, e, ev);
 	if (roles & ROLE_END) {
 		uint32_t before = (e->stage + m->n_stages - 1) % m->n_stages;
 
@@ -385,6 +387,8 @@ static void add_key_columns(const struct multi_trace *m, struct attar_section *t
 
 	if (e->comm)
 		attar_section_column(table, "comm", ATTAR_UNIT_TEXT);
+	else if (m->printkey)
+		keys_add_printed_column(table, m->printkey_of);
 	else if (e->key_kind == KEY_EXPR)
 		keys_add_columns(table, e->key);
 	else
@@ -393,8 +397,18 @@ static void add_key_columns(const struct multi_trace *m, struct attar_section *t
 		attar_section_column(table, "comm", ATTAR_UNIT_TEXT);
 }
 
-static void add_key_cells(const struct multi_trace *m, struct attar_section *table,
-	const struct trace_event *start, const struct trace_event *e,
+/* A key of one number, as printkey= shows it. */
+static void add_printed(struct attar_run *run, const struct multi_trace *m,
+	struct attar_section *table, const struct trace_event *e, const char *bytes, size_t size)
+{
+	struct attar_expr_value value;
+
+	attar_expr_key_value(e->key, bytes, size, 0, &value);
+	keys_add_printed(run, table, m->printkey, value.number);
+}
+
+static void add_key_cells(struct attar_run *run, const struct multi_trace *m,
+	struct attar_section *table, const struct trace_event *start, const struct trace_event *e,
 	const struct attar_keyrow *row)
 {
 	const struct row_label *label = row->value;
@@ -405,7 +419,10 @@ static void add_key_cells(const struct multi_trace *m, struct attar_section *tab
 	if (start->comm) {
 		keys_add_text(table, bytes, row->key_size - skip);
 	} else if (e->key_kind == KEY_EXPR) {
-		keys_add_cells(table, e->key, bytes, row->key_size - skip);
+		if (m->printkey)
+			add_printed(run, m, table, e, bytes, row->key_size - skip);
+		else
+			keys_add_cells(table, e->key, bytes, row->key_size - skip);
 		if (is_of_tasks(m))
 			attar_cell_text(table, label->comm);
 	} else if (e->key_kind == KEY_CPU) {
@@ -417,7 +434,7 @@ static void add_key_cells(const struct multi_trace *m, struct attar_section *tab
 	}
 }
 
-static void add_row(const struct multi_trace *m, struct attar_section *table,
+static void add_row(struct attar_run *run, const struct multi_trace *m, struct attar_section *table,
 	const struct attar_keyrow *row, enum attar_scope scope)
 {
 	uint32_t relation[2];
@@ -425,7 +442,7 @@ static void add_row(const struct multi_trace *m, struct attar_section *table,
 	memcpy(relation, row->key, sizeof(relation));
 	attar_section_row(table);
 	if (m->perins)
-		add_key_cells(m, table, &m->events[relation[0]], &m->events[relation[1]], row);
+		add_key_cells(run, m, table, &m->events[relation[0]], &m->events[relation[1]], row);
 	attar_cell_text(table, m->events[relation[0]].name);
 	attar_cell_text(table, m->events[relation[1]].name);
 	if (m->impl == &trace_impl_pair)
@@ -434,7 +451,8 @@ static void add_row(const struct multi_trace *m, struct attar_section *table,
 		pairs_add_cells(m, table, row, scope);
 }
 
-static int report_rows(struct multi_trace *m, struct attar_section *table, enum attar_scope scope)
+static int report_rows(struct attar_run *run, struct multi_trace *m, struct attar_section *table,
+	enum attar_scope scope)
 {
 	size_t n = attar_keytable_keys(m->table);
 	struct attar_keyrow **rows = malloc((n + 1) * sizeof(struct attar_keyrow *));
@@ -443,7 +461,7 @@ static int report_rows(struct multi_trace *m, struct attar_section *table, enum 
 		return -ENOMEM;
 	n = attar_keytable_top(m->table, scope, SUM_TOTAL, rows, n);
 	for (size_t i = 0; i < n; i++)
-		add_row(m, table, rows[i], scope);
+		add_row(run, m, table, rows[i], scope);
 	free(rows);
 	return 0;
 }
@@ -481,7 +499,7 @@ static int report_delay(struct attar_run *run, struct multi_trace *m, struct att
 	int r;
 
 	pairs_add_columns(m, table);
-	r = report_rows(m, table, scope);
+	r = report_rows(run, m, table, scope);
 	return r == 0 && m->hist ? report_hist(m, report, scope) : r;
 }
 
@@ -539,7 +557,7 @@ static int report_pair(struct attar_run *run, struct multi_trace *m, struct atta
 	int r;
 
 	attar_section_column(table, "pairs", ATTAR_UNIT_COUNT);
-	r = report_rows(m, table, scope);
+	r = report_rows(run, m, table, scope);
 	table = attar_report_table(report, "unpaired");
 	attar_section_column(table, "pair", ATTAR_UNIT_TEXT);
 	attar_section_column(table, "event", ATTAR_UNIT_TEXT);

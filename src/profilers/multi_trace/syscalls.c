@@ -8,7 +8,7 @@
 
 #include "multi_trace/multi_trace.h"
 
-enum { ERRNO_MAX = 4095, CALL_BYTES = 128 };
+enum { ERRNO_MAX = 4095, CALL_BYTES = 128, DEPTH_MAX = 512 /* frames */ };
 
 /* The key of a row with --perins: of a thread under one of its names. */
 struct thread_call {
@@ -118,12 +118,45 @@ static int add_span(struct attar_run *run, const struct multi_trace *m,
 	return attar_run_add_span(run, &span);
 }
 
-/* For time lines and --heatmap. */
+static void line_columns(struct attar_section *lines)
+{
+	attar_run_event_columns(lines);
+	attar_section_column(lines, "duration", ATTAR_UNIT_NS);
+	attar_section_column(lines, "syscall", ATTAR_UNIT_TEXT);
+	attar_section_column(lines, "returned", ATTAR_UNIT_ID);
+}
+
+/* ev: the exit, whose stack a call has if the event is to have stacks. */
+static int print_call(struct attar_run *run, const struct multi_trace *m,
+	const struct attar_event *ev, const struct attar_start *started, uint64_t end, int64_t ret)
+{
+	const struct attar_event_spec *spec = attar_run_source_spec(run, ev->counter);
+	struct attar_section *lines = attar_run_lines(run, "system calls", line_columns);
+	attar_location stack[DEPTH_MAX];
+	char name[CALL_BYTES];
+
+	if (!lines)
+		return -ENOMEM;
+	name_call(m, *(const uint64_t *)started->payload, true, name);
+	attar_run_event_row(run, lines, ev, started->time);
+	attar_cell_u64(lines, end - started->time);
+	attar_cell_text(lines, name);
+	attar_cell_i64(lines, ret);
+	if (spec && spec->stack)
+		attar_row_stack(lines, attar_run_symbols(run), stack,
+			attar_event_stack(ev, stack, DEPTH_MAX));
+	return 0;
+}
+
+/* For time lines, --print-beyond and --heatmap. */
 static __attribute__((noinline)) int show_call(struct attar_run *run, const struct multi_trace *m,
 	const struct attar_event *ev, const struct attar_start *started, uint64_t end, int64_t ret)
 {
 	int r = attar_run_wants_spans(run) ? add_span(run, m, ev, started, end, ret) : 0;
 
+	if (r == 0 && pairs_prints(m) && pairs_is_beyond(m, end - started->time) &&
+		attar_run_wants_lines(run))
+		r = print_call(run, m, ev, started, end, ret);
 	if (r < 0 || !m->heatmap)
 		return r;
 	return heatmap_add(m->heatmap, "syscalls", NULL, end, end - started->time);
@@ -233,7 +266,7 @@ static int syscalls_open(struct attar_run *run, struct multi_trace *m)
 		(struct attar_input){.event = m->texts.n ? m->texts.at[1] : "raw_syscalls:sys_exit",
 			.fields = {"ret", "id|__syscall_nr"},
 			.on_event = on_exit_event};
-	m->shows_calls = m->heatmap_path || attar_run_wants_spans(run);
+	m->shows_calls = m->heatmap_path || pairs_prints(m) || attar_run_wants_spans(run);
 	m->n_stages = 2;
 	m->selects_cpus = attar_run_all_cpus(run, true) > 0;
 	r = attar_run_inputs(run, m->inputs);

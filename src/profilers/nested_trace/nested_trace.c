@@ -289,7 +289,8 @@ static int add_call(struct attar_run *run, struct nested_trace *t, const struct 
 	sums[SUM_CALLS]++;
 	sums[SUM_SELF] += duration - call->inner;
 	sums[SUM_THAN] += t->than && duration > t->than;
-	if (t->detail && duration > t->than && attar_run_wants_lines(run))
+	if ((t->detail || (t->print_beyond && t->than)) && duration > t->than &&
+		attar_run_wants_lines(run))
 		r = show(run, t, ev, call, open->depth);
 	if (r == 0 && t->heatmap)
 		r = heatmap_add(t->heatmap, nested_trace_function(t, call->function, false),
@@ -572,6 +573,7 @@ static const struct attar_option options[] = {
 		"the report: call-delay (call tree with times, default), call (call tree with "
 		"counts), delay (times by function)"),
 	ATTAR_TIME(T, than, 0, "than", "TIME", "also count calls that take longer", .bare = 1),
+	ATTAR_FLAG(T, print_beyond, 0, "print-beyond", "print each call that --than selects"),
 	ATTAR_FLAG(T, perins, 0, "perins", "a call tree for each key"),
 	ATTAR_TEXT(T, detail, 0, "detail", "LIST",
 		"print each call when it returns (with --than: those that take longer); samecpu, "

@@ -60,7 +60,7 @@ struct nested_trace {
 	struct attar_texts texts;
 	const char *key, *impl_name, *heatmap_path;
 	uint64_t than;
-	bool perins;
+	bool perins, print_beyond;
 	const char *detail; /* NULL: calls are not printed one by one */
 
 	enum nested_impl impl;
