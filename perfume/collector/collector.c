@@ -378,6 +378,7 @@ int perfume_collector_poll(struct perfume_collector *c, int all)
 	perfume_users_begin_poll(c);
 	c->polled = perfume_collector_now();
 	c->horizon = all ? UINT64_MAX : c->polled;
+	c->is_last = all;
 	for (link = &c->writers; (writer = *link) != NULL;) {
 		int drained = writer->gone;
 

@@ -68,7 +68,8 @@ struct perfume_received {
 struct perfume_collector_stats {
 	uint64_t written;
 	uint64_t read;
-	uint64_t lost;         /* overwritten before they were read */
+	uint64_t lost;         /* overwritten before they were read, or left at the end */
+	uint64_t left;         /* part of these: not read in the last poll, see below */
 	uint64_t lost_no_ring; /* the program had no ring for the thread, or no memory for one */
 	uint64_t lost_of_others; /* part of these two: programs of users other than root and ours */
 	uint64_t events;
@@ -79,6 +80,7 @@ struct perfume_collector_stats {
 	uint32_t no_claim;  /* programs with selected events that already have eight collectors */
 	uint32_t no_room;   /* rings, events and programs not read because a limit was reached */
 	uid_t no_room_user; /* whose programs have most of the places; if no_room */
+	uid_t left_user;    /* whose events were left; if left */
 	uid_t others_user;  /* whose programs have most of lost_of_others */
 	uid_t forged_user;  /* whose program was abandoned last; if forged */
 	int has_several_users; /* there have been programs of several users with selected events */
@@ -119,8 +121,11 @@ int perfume_collector_scan_is_complete(const struct perfume_collector *collector
 
 /*
  * Adds new programs and events, renews the leases, and sets the time up to which
- * perfume_collector_next returns events: the current time or, if `all` is set, unlimited. Returns
- * 0.
+ * perfume_collector_next returns events: the current time. A poll reads a limited part of large
+ * rings, and the next one continues. Returns 0.
+ *
+ * With `all`, for the last poll, all events that the rings hold now are returned. Of programs of
+ * users other than root and ours, 64 MiB of each user are read, and what is left counts as lost.
  */
 int perfume_collector_poll(struct perfume_collector *collector, int all);
 
@@ -132,7 +137,7 @@ int perfume_collector_poll(struct perfume_collector *collector, int all);
 int perfume_collector_next(
 	struct perfume_collector *collector, struct perfume_received *ret_received);
 
-/* Returns the time of the last poll, up to which perfume_collector_next returns events, in ns. */
+/* Returns the time of the last poll, in ns; see there. */
 uint64_t perfume_collector_horizon(const struct perfume_collector *collector);
 
 void perfume_collector_stats(

@@ -9,7 +9,7 @@
 
 uint64_t perfume_collector_horizon(const struct perfume_collector *c)
 {
-	return c->horizon;
+	return c->polled;
 }
 
 static void find_listeners(const struct perfume_collector *c, const struct area *area,

@@ -91,13 +91,24 @@ static int open_ring(struct reader *reader)
 	return reader->chunk && reader->data ? 0 : -ENOMEM;
 }
 
+/* A forged ring can have new data all the time. The last poll has an end, see set_last(). */
+static int take_budget(const struct perfume_collector *c, struct reader *reader)
+{
+	size_t *budget = c->is_last ? &reader->writer->user->last_bytes : &reader->budget;
+
+	if (*budget < CHUNK)
+		return 0;
+	*budget -= CHUNK;
+	return 1;
+}
+
 /*
  * Copies new data of the ring into the empty chunk. Returns the number of bytes copied, 0 if there
- * are none or the ring's budget is used up: a forged ring can have new data all the time.
+ * are none or the budget is used up.
  */
 static size_t copy_chunk(struct perfume_collector *c, struct reader *reader)
 {
-	uint64_t size = reader->writer->ring_size, head, n;
+	uint64_t size = reader->writer->ring_size, head, n, most;
 	int tries;
 
 	for (tries = 0; tries < 1000 && reader->writer->gone != 2; tries++) {
@@ -107,11 +118,13 @@ static size_t copy_chunk(struct perfume_collector *c, struct reader *reader)
 			reader->known = reader->count;
 			reader->since = c->polled;
 		}
-		if (!n || reader->budget < CHUNK || open_ring(reader) < 0)
+		if (!n || reader->position >= reader->last || open_ring(reader) < 0 ||
+			!take_budget(c, reader))
 			return 0;
-		reader->budget -= CHUNK;
 		if (n <= size) {
-			n = n < CHUNK ? n : CHUNK;
+			most = reader->last - reader->position;
+			most = most < CHUNK ? most : CHUNK;
+			n = n < most ? n : most;
 			memcpy(reader->chunk, reader->data + (reader->position & (size - 1)), n);
 			__atomic_thread_fence(__ATOMIC_ACQUIRE);
 			if (__atomic_load_n(&reader->seen->reserved, __ATOMIC_RELAXED) -
@@ -201,6 +214,7 @@ static int add_reader(struct perfume_collector *c, struct writer *writer, int ol
 	reader->writer = writer;
 	reader->seen = &writer->area->rings[i];
 	reader->index = i;
+	reader->last = UINT64_MAX;
 	if (old) {
 		reader->skip_to = __atomic_load_n(&reader->seen->head, __ATOMIC_ACQUIRE);
 		while (--tries && find_mark(reader, &reader->position, &reader->count))
@@ -319,6 +333,59 @@ void perfume_reader_begin(struct perfume_collector *c, struct writer *writer)
 		;
 }
 
+/*
+ * What a ring holds now is the last that is read: a program that has exited writes no more, and the
+ * last poll does not wait for a program that does.
+ */
+static void set_last(const struct perfume_collector *c, struct reader *reader)
+{
+	const int gone = reader->writer->gone;
+
+	if (gone && reader->last != UINT64_MAX)
+		return;
+	reader->last_count = __atomic_load_n(&reader->seen->count, __ATOMIC_RELAXED);
+	reader->last = gone || c->is_last ? __atomic_load_n(&reader->seen->head, __ATOMIC_ACQUIRE)
+					  : UINT64_MAX;
+}
+
+int perfume_reader_has_left(const struct reader *reader)
+{
+	return reader->writer->gone == 1 && reader->position < reader->last;
+}
+
+/* Counts what the last poll has not read as lost. */
+static void count_left(struct perfume_collector *c, struct reader *reader)
+{
+	const uint64_t n = reader->last_count - reader->count;
+
+	if (reader->position >= reader->last || reader->position < reader->skip_to)
+		return;
+	if (n > (reader->last - reader->position) / sizeof(struct area_record) ||
+		!perfume_is_possible(reader->last_count - reader->known, reader->since)) {
+		perfume_writer_give_up(c, reader->writer);
+		return;
+	}
+	reader->position = reader->last;
+	reader->count = reader->last_count;
+	reader->at = reader->end = 0;
+	reader->lost += n;
+	if (!reader->writer->n_chosen)
+		return;
+	reader->writer->user->lost += n;
+	c->past.left += n;
+	c->past.left_user = reader->writer->user->uid;
+}
+
+static void count_all_left(struct perfume_collector *c)
+{
+	struct writer *writer;
+	uint32_t i;
+
+	for (writer = c->writers; writer; writer = writer->next)
+		for (i = 0; i < writer->n_readers && writer->gone != 2; i++)
+			count_left(c, writer->readers[i]);
+}
+
 /* Adds new rings, and rings that have records again, to the heap. */
 void perfume_reader_visit(struct perfume_collector *c, struct writer *writer)
 {
@@ -328,8 +395,10 @@ void perfume_reader_visit(struct perfume_collector *c, struct writer *writer)
 	while (writer->n_readers < n && n <= AREA_RINGS && add_reader(c, writer, 0) >= 0)
 		;
 	share = POLL_BYTES / (writer->user->n_readers + 1);
-	for (i = 0; i < writer->n_readers; i++)
+	for (i = 0; i < writer->n_readers; i++) {
+		set_last(c, writer->readers[i]);
 		writer->readers[i]->budget = share < CHUNK ? CHUNK : share;
+	}
 	for (i = 0; i < writer->n_readers && writer->gone != 2; i++)
 		if (!writer->readers[i]->waiting && advance(c, writer->readers[i]))
 			push(c, writer->readers[i]);
@@ -365,7 +434,7 @@ int perfume_collector_next(struct perfume_collector *c, struct perfume_received 
 		while (c->n_heap && c->heap[0]->writer->gone == 2)
 			top_moved(c, 0);
 		if (!c->n_heap || c->heap[0]->time > c->horizon)
-			return 0;
+			break;
 		reader = c->heap[0];
 		record = front(reader);
 		event = event_of(reader, record->slot);
@@ -380,5 +449,7 @@ int perfume_collector_next(struct perfume_collector *c, struct perfume_received 
 		c->past.events++;
 		return 1;
 	}
+	if (c->is_last && !c->n_heap)
+		count_all_left(c);
 	return 0;
 }

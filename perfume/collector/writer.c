@@ -508,8 +508,10 @@ void perfume_users_begin_poll(struct perfume_collector *c)
 	struct user *user;
 
 	c->enabling_ns = 0;
-	for (user = c->users; user; user = user->next)
+	for (user = c->users; user; user = user->next) {
 		user->enabling_ns = 0;
+		user->last_bytes = perfume_user_is_trusted(user) ? SIZE_MAX : LAST_BYTES;
+	}
 }
 
 static struct user *user_of(struct perfume_collector *c, uid_t uid)
@@ -689,7 +691,7 @@ int perfume_writer_waits(const struct writer *writer)
 	uint32_t i;
 
 	for (i = 0; i < writer->n_readers; i++)
-		if (writer->readers[i]->waiting)
+		if (writer->readers[i]->waiting || perfume_reader_has_left(writer->readers[i]))
 			return 1;
 	return 0;
 }

@@ -28,6 +28,7 @@
 #define ENABLE_OTHERS_NS 50000000ULL
 
 #define POLL_BYTES (32U << 20) /* that are read from all rings of a user in a poll */
+#define LAST_BYTES (64U << 20) /* the same in the last poll; our own and root: no limit */
 
 /*
  * No thread writes a record in less time than this, nor all threads without a ring count an event
@@ -44,6 +45,7 @@ struct user {
 	uint64_t lost;        /* events of its programs with selected events */
 	uint64_t patience_ns; /* left for waiting for pages of their memory */
 	uint64_t enabling_ns; /* that enabling their events has taken since the last poll */
+	size_t last_bytes;    /* that may be read in the last poll */
 	struct user *next;
 };
 
@@ -55,6 +57,8 @@ struct reader {
 	struct writer *writer;
 	uint64_t position, count; /* of the next record to copy */
 	uint64_t skip_to;         /* records before this position predate the collector */
+	/* where reading ends, and the count there; UINT64_MAX while the program runs */
+	uint64_t last, last_count;
 	uint64_t read, lost, base;
 	uint64_t known, since; /* count and time, ns, when nothing was left to read */
 	uint64_t time; /* of the first record in the chunk, ns; monotonic */
@@ -114,6 +118,7 @@ struct perfume_collector {
 	struct writer *writers;
 	uint64_t began, polled; /* ns */
 	uint64_t horizon;
+	int is_last;                     /* the last poll had `all` set */
 	struct perfume_clock_pair clock; /* of the last calibration */
 	double ns_per_tick;
 	struct reader **heap; /* earliest first */
@@ -163,7 +168,7 @@ int perfume_user_has_room(const struct user *user, uint32_t taken, uint32_t all)
 int perfume_user_is_trusted(const struct user *user);
 void perfume_users_begin_poll(struct perfume_collector *c);
 
-/* Returns whether any of the program's rings is in the heap. */
+/* Returns whether records of the program, which has exited, are left in its rings. */
 int perfume_writer_waits(const struct writer *writer);
 
 /* Disables the program's events and removes its rings from the heap. */
@@ -180,6 +185,8 @@ void perfume_reader_visit(struct perfume_collector *c, struct writer *writer);
 /* Called at the program's first selected event: earlier records do not count as read or lost. */
 void perfume_reader_count_from_here(struct writer *writer);
 void perfume_reader_begin(struct perfume_collector *c, struct writer *writer);
+/* Whether records are left in the ring of a program that has exited. */
+int perfume_reader_has_left(const struct reader *reader);
 void perfume_reader_free(struct perfume_collector *c, struct reader *reader);
 uint64_t perfume_reader_written(const struct reader *reader);
 

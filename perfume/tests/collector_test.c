@@ -62,6 +62,27 @@ static void a_short_program_is_read_from_its_first_event(void **state)
 	perfume_collector_free(collector);
 }
 
+/* It has written more than a poll reads. */
+static void the_last_poll_reads_all_of_a_large_ring(void **state)
+{
+	const unsigned long n = 2000000;
+	struct perfume_collector *collector = collector_for("ring_*", -1);
+	struct program program;
+
+	setenv("PERFUME_RING_KB", "65536", 1);
+	program = start("flash", n, perfume_collector_variable(collector));
+	unsetenv("PERFUME_RING_KB");
+	assert_int_equal(await_word(&program, "done"), n);
+	assert_int_equal(end_of(&program), 0);
+	read_all(collector, 1);
+	assert_int_equal(got.n, n);
+	assert_int_equal(got.n_wrong_sequence, 0);
+	expect_balance(collector);
+	READ_UNTIL(collector, stats_of(collector).writers == 0);
+	expect_balance(collector);
+	perfume_collector_free(collector);
+}
+
 static void requests_reach_programs_that_start_later(void **state)
 {
 	struct perfume_collector *collector = collector_for("ring_ordered", 0);
@@ -621,6 +642,7 @@ int main(void)
 		CASE(a_running_program_is_found_and_enabled),
 		CASE(only_matching_events_are_enabled),
 		CASE(a_short_program_is_read_from_its_first_event),
+		CASE(the_last_poll_reads_all_of_a_large_ring),
 		CASE(requests_reach_programs_that_start_later),
 		CASE(a_forked_child_is_read_too),
 		CASE(a_fork_in_the_middle_of_a_record_keeps_the_ring_valid),

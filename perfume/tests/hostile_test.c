@@ -126,6 +126,136 @@ static void a_record_from_the_future_gets_the_current_time(void **state)
 	perfume_collector_free(collector);
 }
 
+/* A program of this user with 40 MiB of records in each of two rings. */
+static void fill_two_rings(const struct perfume_collector *collector, uid_t user)
+{
+	const uint32_t size = 64U << 20, full = 40U << 20;
+	struct area_record record = {.size = 32, .time = 1000};
+	struct area *area;
+	uint32_t at, i;
+	int fd;
+
+	if (setuid(user))
+		_exit(1);
+	area = forge_large(&fd, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL, size);
+	area->claims[0].id =
+		strtoull(strchr(perfume_collector_variable(collector), '=') + 1, NULL, 16);
+	for (i = 0; i < 2; i++) {
+		for (at = 0; at < full; at += record.size)
+			memcpy((char *)area + AREA_DATA + (uint64_t)i * size + at, &record,
+				sizeof(record));
+		area->rings[i].count = full / record.size;
+		area->rings[i].reserved = area->rings[i].head = full;
+	}
+	send_fd(collector, fd);
+	_exit(0);
+}
+
+/* Its owner can make a ring that has no end. */
+static void the_last_poll_counts_what_it_leaves_in_rings_of_others(void **state)
+{
+	const uint64_t written = 2 * (40U << 20) / 32;
+	struct perfume_collector *collector;
+	struct perfume_collector_stats stats;
+	pid_t pid;
+	int status;
+
+	if (geteuid())
+		skip();
+	collector = collector_for("forged", -1);
+	pid = fork();
+	if (!pid)
+		fill_two_rings(collector, 65534);
+	waitpid(pid, &status, 0);
+	assert_int_equal(status, 0);
+	read_all(collector, 1);
+	stats = stats_of(collector);
+	assert_int_equal(stats.read, (64U << 20) / 32);
+	assert_int_equal(stats.written, written);
+	assert_int_equal(stats.lost, written - stats.read);
+	assert_int_equal(stats.left, stats.lost);
+	assert_int_equal(stats.lost_of_others, stats.lost);
+	assert_int_equal(stats.left_user, 65534);
+	assert_int_equal(stats.forged, 0);
+	READ_UNTIL(collector, stats_of(collector).writers == 0);
+	assert_int_equal(stats_of(collector).lost, stats.lost);
+	perfume_collector_free(collector);
+}
+
+static void the_last_poll_reads_all_rings_of_the_own_user(void **state)
+{
+	struct perfume_collector *collector = collector_for("forged", -1);
+	pid_t pid = fork();
+
+	if (!pid)
+		fill_two_rings(collector, geteuid());
+	waitpid(pid, NULL, 0);
+	read_all(collector, 1);
+	assert_int_equal(stats_of(collector).read, 2 * (40U << 20) / 32);
+	assert_int_equal(stats_of(collector).lost, 0);
+	perfume_collector_free(collector);
+}
+
+/* A program that has exited stays until its ring is empty, which takes several polls here. */
+static void a_large_ring_of_an_exited_program_is_read_by_several_polls(void **state)
+{
+	const uint64_t written = 2 * (40U << 20) / 32;
+	struct perfume_collector *collector;
+	pid_t pid;
+
+	if (geteuid())
+		skip();
+	collector = collector_for("forged", -1);
+	pid = fork();
+	if (!pid)
+		fill_two_rings(collector, 65534);
+	waitpid(pid, NULL, 0);
+	READ_UNTIL(collector, got.n == written);
+	READ_UNTIL(collector, stats_of(collector).writers == 0);
+	assert_int_equal(stats_of(collector).read, written);
+	assert_int_equal(stats_of(collector).lost, 0);
+	perfume_collector_free(collector);
+}
+
+/* Skipping what a ring held before takes several polls, too. */
+static void an_event_after_a_full_ring_is_read_when_its_program_has_exited(void **state)
+{
+	const uint32_t size = 64U << 20, full = 56U << 20;
+	const struct area_record old = {.size = 32, .time = 1000}, new = {.size = 24, .time = 2000};
+	struct perfume_collector *collector = collector_for("forged", -1);
+	struct area *area;
+	int fd, ends[2];
+	uint32_t at;
+	char byte;
+	pid_t pid;
+
+	assert_int_equal(pipe(ends), 0);
+	pid = fork();
+	if (!pid) {
+		area = forge_large(&fd, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL, size);
+		for (at = 0; at < full; at += old.size)
+			memcpy((char *)area + AREA_DATA + at, &old, sizeof(old));
+		memcpy((char *)area + AREA_DATA + at, &new, sizeof(new));
+		area->rings[0].count = full / old.size;
+		area->rings[0].reserved = area->rings[0].head = full;
+		send_fd(collector, fd);
+		if (read(ends[0], &byte, 1) != 1)
+			_exit(1);
+		area->rings[0].count++;
+		area->rings[0].reserved = area->rings[0].head = full + new.size;
+		_exit(0);
+	}
+	READ_UNTIL(collector, stats_of(collector).writers == 1);
+	assert_int_equal(write(ends[1], "", 1), 1);
+	waitpid(pid, NULL, 0);
+	READ_UNTIL(collector, stats_of(collector).writers == 0);
+	assert_int_equal(got.n, 1);
+	assert_int_equal(stats_of(collector).written, 1);
+	close(ends[0]);
+	close(ends[1]);
+	perfume_collector_free(collector);
+}
+
 /* Otherwise a ring whose head moves all the time would end no poll. */
 static void a_poll_reads_a_limited_part_of_a_ring(void **state)
 {
@@ -575,6 +705,10 @@ int main(void)
 		CASE(an_invalid_area_is_refused),
 		CASE(a_corrupt_area_is_harmless),
 		CASE(a_record_from_the_future_gets_the_current_time),
+		CASE(the_last_poll_counts_what_it_leaves_in_rings_of_others),
+		CASE(the_last_poll_reads_all_rings_of_the_own_user),
+		CASE(a_large_ring_of_an_exited_program_is_read_by_several_polls),
+		CASE(an_event_after_a_full_ring_is_read_when_its_program_has_exited),
 		CASE(a_poll_reads_a_limited_part_of_a_ring),
 		CASE(an_older_record_that_arrives_late_is_returned),
 		CASE(a_record_that_was_only_counted_is_not_written),

@@ -189,6 +189,21 @@ static void lost_of_others_remark(
 			(unsigned)user, (unsigned long long)lost, PLURAL_S(lost));
 }
 
+/* See stream/shm_source.h. */
+static void left_in_rings_remark(const struct attar_run *run, struct attar_report *report)
+{
+	const struct attar_shm_source *shm = run->stream ? run->stream->shm_source : NULL;
+	uid_t user = 0;
+	uint64_t left = shm ? shm_source_left(shm, &user) : 0;
+
+	if (left)
+		attar_report_remark(report,
+			"%llu event%s of programs of the user with uid %u %s lost because attar "
+			"reads at most 64 MiB from the rings of another user when it ends",
+			(unsigned long long)left, PLURAL_S(left), (unsigned)user,
+			left == 1 ? "is" : "are");
+}
+
 /* ustring() and fd_name() */
 static void late_reads_remark(const struct run_notes *notes, struct attar_report *report)
 {
@@ -234,6 +249,7 @@ void run_fill_notes(struct attar_run *run, struct attar_report *report, enum att
 	missing_remark(&notes, run->replay != NULL, report);
 	order_remarks(run, &stats, report, scope);
 	lost_of_others_remark(run, report, scope);
+	left_in_rings_remark(run, report);
 	late_reads_remark(&run->notes, report);
 	twice_remark(run, report);
 	if (base_oom_count() > run->notes.ooms)

@@ -343,7 +343,7 @@ int attar_stream_start(struct attar_stream *s)
 		s->start_time = base_now();
 	/* Programs enable their events before the first round; all are from after the start. */
 	if (r == 0 && s->shm_source)
-		r = shm_source_begin(s->shm_source, &s->shm_source_horizon);
+		r = shm_source_begin(s->shm_source, false, &s->shm_source_horizon);
 	return r;
 }
 

@@ -122,7 +122,7 @@ static int begin_round(struct attar_stream *s)
 	r = s->target->listens ? stream_follow_cpus(s) : 0;
 	s->shm_source_since = s->shm_source_horizon;
 	if (r == 0 && s->shm_source)
-		r = shm_source_begin(s->shm_source, &s->shm_source_horizon);
+		r = shm_source_begin(s->shm_source, s->stopped, &s->shm_source_horizon);
 	if (r < 0)
 		return r;
 	time = s->shm_source ? s->shm_source_horizon : base_now();

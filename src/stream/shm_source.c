@@ -368,12 +368,12 @@ static void report_missing(struct attar_shm_source *shm_source)
 		"a program has ended before attar read its control group (--cgroups)");
 }
 
-int shm_source_begin(struct attar_shm_source *shm_source, uint64_t *ret_horizon)
+int shm_source_begin(struct attar_shm_source *shm_source, bool last, uint64_t *ret_horizon)
 {
 	int r = scan_when_due(shm_source);
 
 	if (r >= 0)
-		r = perfume_collector_poll(shm_source->collector, 0);
+		r = perfume_collector_poll(shm_source->collector, last);
 	if (r < 0)
 		return attar_fail(r, "cannot read the events of programs: %s", strerror(-r));
 	report_missing(shm_source);
@@ -453,6 +453,15 @@ uint64_t shm_source_lost_of_others(const struct attar_shm_source *shm_source, ui
 {
 	*ret_user = shm_source->others_user;
 	return shm_source->left_out;
+}
+
+uint64_t shm_source_left(const struct attar_shm_source *shm_source, uid_t *ret_user)
+{
+	struct perfume_collector_stats stats;
+
+	perfume_collector_stats(shm_source->collector, &stats);
+	*ret_user = stats.left_user;
+	return stats.left;
 }
 
 /* A program that writes at full speed overwrites a ring of 1 MiB within a millisecond. */

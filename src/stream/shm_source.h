@@ -27,9 +27,9 @@ int shm_source_target(struct attar_shm_source *shm_source, const struct attar_ta
 
 /*
  * Looks for new programs and events. Sets *ret_horizon to the current time: all events up to it are
- * visible.
+ * visible. last: all that rings hold now are.
  */
-int shm_source_begin(struct attar_shm_source *shm_source, uint64_t *ret_horizon);
+int shm_source_begin(struct attar_shm_source *shm_source, bool last, uint64_t *ret_horizon);
 
 /* Returns 1 with the next event not later than `until`; 0: none; -ENOMEM. */
 int shm_source_next(
@@ -44,6 +44,9 @@ uint64_t shm_source_lost(struct attar_shm_source *shm_source);
 
 /* The number of events left out so far, and the user whose programs lost most of them. */
 uint64_t shm_source_lost_of_others(const struct attar_shm_source *shm_source, uid_t *ret_user);
+
+/* The number of lost events that were left in rings at the end, and whose programs wrote them. */
+uint64_t shm_source_left(const struct attar_shm_source *shm_source, uid_t *ret_user);
 
 /* The time in ms after which the rings must be read again, at most max (-1: no limit). */
 int shm_source_nap_ms(const struct attar_shm_source *shm_source, int max);

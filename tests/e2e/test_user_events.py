@@ -107,6 +107,16 @@ def test_program_that_has_exited_is_named(no_kernel, trace):
     assert re.search(r'is received through shared memory \(emit, pid \d+\)$', done.stderr, re.M)
 
 
+def test_a_large_ring_is_read_to_its_end(no_kernel):
+    """attar is stopped while the program fills 45 MB of its ring, and the command ends then."""
+    n = 700000
+    script = f'kill -STOP $PPID; {EMIT} blind {n}; kill -CONT $PPID'
+    done = run('top', '--format', 'json', '-e', 'user_events:e2e_order', '--', 'sh', '-c', script,
+               env=dict(os.environ, PERFUME_RING_KB='65536'))
+    notes = json.loads(done.stdout.splitlines()[-1])['notes']
+    assert notes['seen'] == n and notes['lost'] == 0
+
+
 def test_events_of_programs_have_no_stack(no_kernel, trace):
     done = run('trace', '-g', '-e', 'user_events:e2e_order', '--', EMIT, 'once', '2')
     lines = [line for line in done.stdout.splitlines() if 'id=' in line or '[unknown]' in line]

@@ -179,23 +179,32 @@ static int count_event(struct user_events *u, const struct perfume_source *sourc
 	return 0;
 }
 
+static int count_round(struct user_events *u, struct perfume_collector *collector, int last)
+{
+	struct perfume_received event;
+	int r = perfume_collector_poll(collector, last);
+
+	while (r >= 0 && perfume_collector_next(collector, &event) > 0)
+		r = count_event(u, event.source);
+	return r;
+}
+
 static int count_programs(struct user_events *u, uint64_t end)
 {
 	struct perfume_collector_options options = {.size = sizeof(options), .patterns = "*"};
 	struct perfume_collector_stats stats;
 	struct perfume_collector *collector;
-	struct perfume_received event;
 	int r = perfume_collector_new(&options, &collector);
 
 	if (r < 0)
 		return file_limit_fail(-r, "cannot listen to programs");
 	r = perfume_collector_scan(collector);
 	for (uint64_t now = 0; r >= 0 && now < end && !signals_taken(); now = base_now()) {
-		r = perfume_collector_poll(collector, 0);
-		while (r >= 0 && perfume_collector_next(collector, &event) > 0)
-			r = count_event(u, event.source);
+		r = count_round(u, collector, 0);
 		poll(NULL, 0, POLL_MS);
 	}
+	if (r >= 0)
+		r = count_round(u, collector, 1);
 	perfume_collector_stats(collector, &stats);
 	u->lost = stats.lost + stats.lost_no_ring;
 	perfume_collector_free(collector);
