@@ -168,6 +168,20 @@ def test_histogram_of_known_times(tmp_path):
     assert (tmp_path / 'x.om').read_text().endswith('# EOF\n')
 
 
+def test_bounds_of_sizes_include_themselves(tmp_path):
+    """Sizes are often powers of two: each bucket counts exactly the values up to its bound."""
+    sizes = [0, 1, 2, 3, 4, 512, *[4096] * 20, 4097, *[8192] * 7, 2 ** 36 - 1, 2 ** 36]
+    script, path = tmp_path / 'test.script', tmp_path / 'x.prom'
+    script.write_text('# attar script\nevent demo:read size:u64\n' + ''.join(
+        f'1.{i:03} 0 7/7 reader demo:read size={size}\n' for i, size in enumerate(sizes)))
+    done = run('num-dist', '-q', '-e', 'demo:read//num=size/', '-o', path, '--input', script)
+    assert done.returncode == 0, done.stderr
+    buckets = {float(m[1]): value for key, value in metrics(path.read_text()).items()
+               if (m := re.search(r'_bucket\{.*le="(.*)"', key))}
+    assert len(buckets) > 30 and buckets[8191] == 27
+    assert buckets == {bound: sum(size <= bound for size in sizes) for bound in buckets}
+
+
 def test_times_have_the_digits_of_their_nanoseconds(tmp_path):
     """Also the bounds of buckets, which are powers of two."""
     script, path, out = tmp_path / 'test.script', tmp_path / 'x.prom', tmp_path / 'x.json'

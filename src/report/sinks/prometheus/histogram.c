@@ -7,7 +7,7 @@
 
 enum {
 	HISTOGRAMS_MAX = 20, /* without "other" */
-	FIRST_POWER = 10,    /* the upper bounds of buckets are powers of two from 1024 on */
+	FIRST_POWER = 10,    /* bounds of times are powers of two from 1024 on */
 };
 
 /* Units without a suffix are one. */
@@ -35,20 +35,24 @@ static struct histogram *histogram_of(struct metrics *m, const struct attar_sect
 	return new->name ? new : NULL;
 }
 
-/* The first bound that is at least as large: the index of its bucket. */
-static size_t bucket_of(double high)
+/*
+ * A bound is the largest value of its bucket (le: less or equal), and a row has the values below
+ * its upper end. Sizes and counts are often powers of two: their bounds are 0, 1, 3, 7 and so on.
+ */
+static double bound_of(enum attar_unit unit, size_t i)
 {
-	size_t i = 0;
-
-	while (i < METRICS_POWERS && ldexp(1, (int)i + FIRST_POWER) < high)
-		i++;
-	return i;
+	return unit == ATTAR_UNIT_NS ? ldexp(1, (int)i + FIRST_POWER) : ldexp(1, (int)i) - 1;
 }
 
-/* For units other than time, bounds begin at 1. */
-static double shift_of(enum attar_unit unit)
+/* The bucket of the values below the end: the first one whose bound is at least as large. */
+static size_t bucket_of(enum attar_unit unit, double end)
 {
-	return unit == ATTAR_UNIT_NS ? 1 : ldexp(1, FIRST_POWER);
+	double largest = unit == ATTAR_UNIT_NS || end != floor(end) ? end : end - 1;
+	size_t i = 0;
+
+	while (i < METRICS_POWERS && bound_of(unit, i) < largest)
+		i++;
+	return i;
 }
 
 /* Counts of another host may be any numbers: buckets never decrease. */
@@ -70,7 +74,7 @@ int metrics_add_histogram(struct metrics *m, const struct attar_section *s)
 		double high = number_value(section_cell(s, row, 1));
 		uint64_t n = section_cell(s, row, 2).u64;
 
-		add_count(&h->counts[bucket_of(high * shift_of(h->unit))], n);
+		add_count(&h->counts[bucket_of(h->unit, high)], n);
 		sum += (low + high) / 2 * (double)n;
 	}
 	if (s->summary.is_set)
@@ -88,8 +92,7 @@ static void draw_histogram(struct attar_renderer *r, const char *name, const str
 	for (size_t i = 0; i < METRICS_POWERS; i++) {
 		add_count(&below, h->counts[i]);
 		buf_printf(&r->out, "%s_bucket{%s,le=\"", name, buf_text(&label));
-		number_double(&r->out, metrics_scaled(h->unit,
-					       ldexp(1, (int)i + FIRST_POWER) / shift_of(h->unit)));
+		number_double(&r->out, metrics_scaled(h->unit, bound_of(h->unit, i)));
 		buf_printf(&r->out, "\"} %llu\n", (unsigned long long)below);
 	}
 	add_count(&below, h->counts[METRICS_POWERS]);
