@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "run/deliver.h"
 
+#include "perf/modes.h"
 #include "run/source/actions.h"
 #include "run/source/expressions.h"
 #include "run/intervals.h"
@@ -35,22 +36,61 @@ static inline int deliver_direct(
 	struct attar_run *run, const struct source *s, struct attar_event *ev)
 {
 	run->notes.delivered++;
-	ev->fields = s->fields;
-	return s->fn(run, run->self, ev);
+	ev->fields = s->use->fields;
+	return s->use->fn(run, run->self, ev);
+}
+
+/* To a source that converts or filters the sample in attar. */
+static int deliver_taken(
+	struct attar_run *run, const struct source *s, const struct attar_event *ev)
+{
+	struct attar_record record = *ev->record;
+	struct attar_event event = *ev;
+
+	event.record = &record;
+	if (source_takes(&run->sources, s, &record, &event))
+		return deliver_direct(run, s, &event);
+	run->notes.dropped++;
+	return 0;
+}
+
+static int deliver_to(struct attar_run *run, const struct source *s, struct attar_event *ev)
+{
+	if (s->use->is_stopped || !modes_have(s->modes, ev->record->misc))
+		return 0;
+	ev->counter = (uint32_t)(s - run->sources.list.at);
+	return s->keep ? deliver_taken(run, s, ev) : deliver_direct(run, s, ev);
+}
+
+/*
+ * To the source with this number and the others of its list. In the notes it is one event:
+ * delivered if one of them takes it.
+ */
+static int deliver_shared(struct attar_run *run, uint32_t number, struct attar_event *ev)
+{
+	const uint64_t delivered = run->notes.delivered, dropped = run->notes.dropped;
+	int r;
+
+	do {
+		r = deliver_to(run, &run->sources.list.at[number], ev);
+		number = run->sources.list.at[number].shared.next;
+	} while (r >= 0 && number && !run_has_enough(run));
+	run->notes.dropped = dropped + (run->notes.delivered == delivered);
+	return r;
 }
 
 /* Whether samples may go past the event function. */
 static bool can_skip_fn(const struct source *s)
 {
-	return s->is_direct && s->fn != source_act;
+	return s->use->is_direct && s->use->fn != source_act;
 }
 
 /* Of an event that the profiler does not know of. */
 static int deliver_internal(struct attar_run *run, const struct source *s, struct attar_event *ev)
 {
 	run->notes.dropped++;
-	ev->fields = s->fields;
-	return s->keep && !run_keeps(s->keep, ev) ? 0 : s->fn(run, run->self, ev);
+	ev->fields = s->use->fields;
+	return s->keep && !source_keeps(s->keep, ev) ? 0 : s->use->fn(run, run->self, ev);
 }
 
 /*
@@ -62,14 +102,15 @@ static bool mark_direct_sources(struct attar_run *run)
 	if (run->replay || hosts_are_used(&run->hosts))
 		return false;
 	vec_each (&run->sources.list, s) {
-		s->is_direct = !s->steps && !s->next_shared && !s->usdt && !s->keep && !s->timer &&
-			       !s->is_internal;
+		s->use->is_direct = !s->use->steps && !s->shared.next && !s->usdt && !s->keep &&
+				    !s->use->timer && !s->use->is_internal;
 	}
 	vec_each (&run->sources.list, s) {
-		s->takes_several = s->repeats
-					   ? can_skip_fn(s)
-					   : s->turns && can_skip_fn(s) &&
-						     can_skip_fn(&run->sources.list.at[s->other]);
+		s->use->several.is_on =
+			s->use->several.repeats
+				? can_skip_fn(s)
+				: s->use->several.turns && can_skip_fn(s) &&
+					  can_skip_fn(&run->sources.list.at[s->use->several.other]);
 	}
 	return true;
 }
@@ -86,16 +127,17 @@ static __attribute__((noinline)) int deliver(struct attar_run *run, struct attar
 		if (unlikely(run->replay != NULL))
 			return replay_deliver(run, ev);
 		s = &run->sources.list.at[ev->counter];
-		r = unlikely(s->steps) ? parts_sample(run, s->steps, ev) : 0;
+		r = unlikely(s->use->steps) ? parts_sample(run, s->use->steps, ev) : 0;
 		if (r)
 			return MIN(r, 0);
-		if (unlikely(s->is_internal))
+		if (unlikely(s->use->is_internal))
 			return deliver_internal(run, s, ev);
-		if (unlikely(s->next_shared))
-			return shared_deliver(run, ev->counter, ev);
+		if (unlikely(s->shared.next))
+			return deliver_shared(run, ev->counter, ev);
 		if (unlikely(s->usdt || s->keep))
-			return run_user_deliver(run, s, ev);
-		if (unlikely(s->timer != NULL) && timer_take_counts(run, s->timer, ev) < 0)
+			return deliver_taken(run, s, ev);
+		if (unlikely(s->use->timer != NULL) &&
+			timer_take_counts(run, s->use->timer, ev) < 0)
 			return -ENOMEM;
 		return deliver_direct(run, s, ev);
 	}
@@ -158,7 +200,7 @@ static inline int next_event(struct attar_run *run, struct attar_event *ret_even
 static inline bool is_direct(const struct attar_run *run, const struct attar_event *ev)
 {
 	return ev->record->type == PERF_RECORD_SAMPLE &&
-	       run->sources.list.at[ev->counter].is_direct;
+	       run->sources.list.at[ev->counter].use->is_direct;
 }
 
 /* How many events are delivered until there are enough of them. */
@@ -176,7 +218,7 @@ static int deliver_repeats(
 	if (!sample_run_repeats(run->stream, run->clock.tick, max, &repeats))
 		return 0;
 	run->notes.delivered += repeats.n;
-	return s->repeats(run, run->self, ev, &repeats);
+	return s->use->several.repeats(run, run->self, ev, &repeats);
 }
 
 /* The samples after ev in which another source and its own take turns. */
@@ -185,11 +227,11 @@ static int deliver_turns(
 {
 	struct attar_turns turns;
 
-	if (!sample_run_turns(run->stream, s->other, run->clock.tick, max / 2, &turns))
+	if (!sample_run_turns(run->stream, s->use->several.other, run->clock.tick, max / 2, &turns))
 		return 0;
-	turns.fields = run->sources.list.at[s->other].fields;
+	turns.fields = run->sources.list.at[s->use->several.other].use->fields;
 	run->notes.delivered += 2 * turns.n;
-	return s->turns(run, run->self, ev, &turns);
+	return s->use->several.turns(run, run->self, ev, &turns);
 }
 
 static __attribute__((noinline)) int deliver_several(
@@ -197,7 +239,8 @@ static __attribute__((noinline)) int deliver_several(
 {
 	const uint64_t max = MIN(count_left(run), (uint64_t)SEVERAL_MAX);
 
-	return s->repeats ? deliver_repeats(run, s, ev, max) : deliver_turns(run, s, ev, max);
+	return s->use->several.repeats ? deliver_repeats(run, s, ev, max)
+				       : deliver_turns(run, s, ev, max);
 }
 
 /*
@@ -206,7 +249,7 @@ static __attribute__((noinline)) int deliver_several(
  */
 static inline bool is_repeat(struct attar_run *run, const struct attar_event *ev)
 {
-	struct latest_event *latest = &run->sources.latest;
+	struct latest_event *latest = &run->latest;
 
 	if (latest->counter == ev->counter && latest->thread == ev->thread)
 		return true;
@@ -220,7 +263,8 @@ static inline int deliver_at_once(struct attar_run *run, struct attar_event *ev)
 	const struct source *s = &run->sources.list.at[ev->counter];
 	int r = deliver_direct(run, s, ev);
 
-	return r < 0 || !s->takes_several || !is_repeat(run, ev) ? r : deliver_several(run, s, ev);
+	return r < 0 || !s->use->several.is_on || !is_repeat(run, ev) ? r
+								      : deliver_several(run, s, ev);
 }
 
 /* has_direct: a constant, so that a round without direct sources does not slow the others down. */

@@ -174,7 +174,7 @@ static int finish_replay(struct attar_run *run, int r)
 static bool counts_any(const struct attar_run *run)
 {
 	vec_each (&run->sources.list, s)
-		if (s->timer)
+		if (s->use->timer)
 			return true;
 	return run->counts.list.n;
 }
@@ -218,7 +218,7 @@ static int finish(struct attar_run *run)
 		r = parts_finish(run);
 	if (r == 0)
 		r = counts_read(run);
-	user_events_ended(&run->user.events);
+	user_events_ended(&run->sources.programs.events);
 	attar_target_ended(run->target);
 	run->command.status = attar_target_command_status(run->target);
 	if (run->profiler->ended) /* it reports the CPU times of the command */
@@ -455,6 +455,6 @@ int attar_run_go(struct attar_run *run, const struct attar_run_hooks *hooks)
 	if (r == 0) /* otherwise the text of the error remains */
 		notes_warn(run);
 	if (r == 0)
-		r = user_events_accepted(&run->user.events);
+		r = user_events_accepted(&run->sources.programs.events);
 	return failed(r);
 }

@@ -22,7 +22,7 @@ enum part_id {
 	PART_REPLAY,
 	PART_HOSTS,
 	PART_EMITTERS,
-	PART_USER_SOURCES,
+	PART_PROGRAMS,
 	PART_GROUPS,
 	PART_RENEWAL,
 	PART_PUSH, /* ends before the file is complete, which can take long with --portable */

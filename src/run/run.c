@@ -25,6 +25,8 @@ int run_create(const struct attar_profiler *profiler, const struct run_directory
 	run->directory = directory;
 	run->command.status = -1;
 	run->select.bit = 1;
+	run->sources.ops = &run_source_ops;
+	run->sources.ctx = run;
 	run_poll_init(&run->poll);
 	r = stop_init(&run->stop);
 	if (r == 0)
@@ -52,10 +54,8 @@ struct attar_run *attar_run_free(struct attar_run *run)
 	parts_detach(run);
 	attar_stream_free(run->stream);
 	replay_close(run);
-	run_user_close(run);
 	expressions_done(run);
-	user_sources_done(&run->user);
-	run_sources_free(run);
+	sources_done(&run->sources);
 	emitters_free(run);
 	run_emitted_done(&run->emitted);
 	hosts_done(run);

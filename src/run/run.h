@@ -27,13 +27,13 @@
 #include "run/source/requests.h"
 #include "run/source/sample_filter.h"
 #include "run/parts/task_select.h"
-#include "run/source/shared_counter.h"
+#include "source/share.h"
 #include "run/source/sources.h"
 #include "run/result_files.h"
 #include "run/rings.h"
 #include "run/stop.h"
 #include "run/counts/tasks.h"
-#include "run/source/user_sources.h"
+#include "run/parts/programs.h"
 #include "run/parts/user_stacks.h"
 
 /* The command that the run launches. */
@@ -85,13 +85,14 @@ struct attar_run {
 	struct run_select select;
 	struct sample_filter sample_filter;
 	struct run_opening opening;
-	struct sources sources;
+	struct source_set sources;
+	struct run_adding adding;
+	struct latest_event latest;
 	emitters emitters;
 	bool expects_queries; /* see attar_run_query() */
 	/* attar_run_emits(): it is the run of an emitter, whose events go there; NULL: it is not */
 	struct attar_run *emits_to;
 	struct run_emitted emitted;
-	struct user_sources user;
 
 	/* What is counted. */
 	struct counts counts;

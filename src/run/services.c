@@ -102,7 +102,7 @@ const char *attar_run_source_name(const struct attar_run *run, uint32_t i)
 
 	const struct source *s = i < run->sources.list.n ? &run->sources.list.at[i] : NULL;
 
-	return !s ? "?" : s->shown ? s->shown->name : s->name;
+	return !s ? "?" : s->use->emission.shown ? s->use->emission.shown->name : s->name;
 }
 
 const struct perf_event_attr *attar_run_source_attr(const struct attar_run *run, uint32_t i)
@@ -117,7 +117,7 @@ int attar_run_source_repeats(struct attar_run *run, uint32_t i, attar_repeats_fn
 	CHECK_OWN(run, "run");
 	CHECK_BELOW(i, "i", run->sources.list.n);
 
-	run->sources.list.at[i].repeats = fn;
+	run->sources.list.at[i].use->several.repeats = fn;
 	return 0;
 }
 
@@ -129,9 +129,9 @@ int attar_run_source_turns(struct attar_run *run, uint32_t i, uint32_t other, at
 
 	struct source *s = &run->sources.list.at[i];
 
-	s->repeats = NULL;
-	s->turns = fn;
-	s->other = other;
+	s->use->several.repeats = NULL;
+	s->use->several.turns = fn;
+	s->use->several.other = other;
 	return 0;
 }
 
@@ -351,7 +351,7 @@ const struct attar_event_spec *attar_run_source_spec(const struct attar_run *run
 
 	const struct source *s = i < run->sources.list.n ? &run->sources.list.at[i] : NULL;
 
-	return s && !s->is_internal ? source_spec(s) : NULL;
+	return s && !s->use->is_internal ? source_spec(s) : NULL;
 }
 
 const char *attar_run_source_host(const struct attar_run *run, uint32_t i)
@@ -360,7 +360,7 @@ const char *attar_run_source_host(const struct attar_run *run, uint32_t i)
 
 	const struct source *s = i < run->sources.list.n ? &run->sources.list.at[i] : NULL;
 
-	return s && s->host ? s->host->name : run->hosts.name;
+	return s && s->use->host ? s->use->host->name : run->hosts.name;
 }
 
 bool attar_run_vcpu(
@@ -373,9 +373,9 @@ bool attar_run_vcpu(
 	const struct source *s =
 		event->counter < run->sources.list.n ? &run->sources.list.at[event->counter] : NULL;
 
-	if (!s || event->cpu >= s->vcpus.n || !s->vcpus.at[event->cpu].tid)
+	if (!s || event->cpu >= s->use->vcpus.n || !s->use->vcpus.at[event->cpu].tid)
 		return false;
-	*ret_vcpu = s->vcpus.at[event->cpu];
+	*ret_vcpu = s->use->vcpus.at[event->cpu];
 	return true;
 }
 

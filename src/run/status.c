@@ -27,7 +27,7 @@ static void add_events(struct attar_run *run, struct attar_report *report)
 	attar_section_column(s, "instances", ATTAR_UNIT_COUNT);
 	attar_section_column(s, "lost", ATTAR_UNIT_COUNT);
 	vec_each (&run->sources.list, it)
-		add_event(s, it->name, it->spec, shared_counter(run, it));
+		add_event(s, it->name, it->spec, source_counter(&run->sources, it));
 	vec_each (&run->counts.list, it)
 		add_event(s, it->pub.name, it->pub.spec, it->counter);
 }

@@ -103,7 +103,7 @@ int run_open_target(struct attar_run *run, bool own)
 		.skip_ended = true};
 	int r;
 
-	user_events_environment(&run->user.events, environment);
+	user_events_environment(&run->sources.programs.events, environment);
 	if (run->opts.all_cpus && (opts.pids || opts.tids || run->opts.cgroups))
 		return attar_fail(
 			-EINVAL, "--all-cpus conflicts with --pids, --tids and --cgroups");

@@ -99,6 +99,8 @@ static struct attar_run *run_with(const char *text)
 	return run;
 }
 
+static struct source_use use;
+
 static void check_options(const struct row *rows, size_t n_rows, const struct source *source)
 {
 	for (size_t i = 0; i < n_rows; i++) {
@@ -119,7 +121,7 @@ static void check_options(const struct row *rows, size_t n_rows, const struct so
 
 static void test_options(void **state)
 {
-	const struct source clock = {.attr = {.type = PERF_TYPE_SOFTWARE}};
+	const struct source clock = {.attr = {.type = PERF_TYPE_SOFTWARE}, .use = &use};
 
 	check_options(options, ARRAY_SIZE(options), &clock);
 }
@@ -128,8 +130,8 @@ static void test_options_of_tracepoints_and_probes(void **state)
 {
 	static const struct attar_event_spec probe = {.kind = ATTAR_EVENT_PROBE},
 					     user = {.kind = ATTAR_EVENT_USER};
-	const struct source sources[] = {
-		{.attr = {.type = PERF_TYPE_TRACEPOINT}}, {.spec = &probe}, {.spec = &user}};
+	const struct source sources[] = {{.attr = {.type = PERF_TYPE_TRACEPOINT}, .use = &use},
+		{.spec = &probe, .use = &use}, {.spec = &user, .use = &use}};
 
 	for (size_t i = 0; i < ARRAY_SIZE(sources); i++)
 		check_options(of_code, ARRAY_SIZE(of_code), &sources[i]);

@@ -180,8 +180,10 @@ static void name(pid_t tid, const char *comm)
 
 static int begin_with_format(void **state, const char *format)
 {
-	struct source s = {.spec = &m.spec, .fn = on_made};
+	static struct source_use use;
+	struct source s = {.spec = &m.spec, .use = &use};
 
+	use = (struct source_use){.fn = on_made};
 	memset(&m, 0, sizeof(m));
 	begin(state);
 	assert_int_equal(attar_format_parse("sched", format, strlen(format), &m.format), 0);
@@ -204,7 +206,7 @@ static int begin_with_format(void **state, const char *format)
 	m.run.select.keeps_own = true;
 	assert_int_equal(vec_push(&m.run.sources.list, s), 0);
 	m.run.replay = calloc(1, sizeof(*m.run.replay)); /* for the source of an input */
-	m.run.sources.list.at[0].input = &(const struct attar_input){.fields = {"next_prio"}};
+	use.input = &(const struct attar_input){.fields = {"next_prio"}};
 	assert_int_equal(
 		switch_records_begin(&check.records, &m.run, &m.run.sources.list.at[0]), 0);
 	free(m.run.replay);

@@ -182,9 +182,9 @@ static int forward(struct attar_run *reader, void *self, const struct attar_even
 
 	forwarded.counter = h->numbers.at[event->counter];
 	s = &run->sources.list.at[forwarded.counter];
-	forwarded.fields = s->fields;
+	forwarded.fields = s->use->fields;
 	run->notes.delivered++;
-	return s->fn(run, run->self, &forwarded);
+	return s->use->fn(run, run->self, &forwarded);
 }
 
 /* Before the connection, which can take its time. */
@@ -237,8 +237,8 @@ static int add_spec(
 		return r;
 	s = &run->sources.list.at[run->sources.list.n - 1];
 	s->spec = spec;
-	s->host = h;
-	r = find_vcpus(spec, &s->vcpus);
+	s->use->host = h;
+	r = find_vcpus(spec, &s->use->vcpus);
 	return r < 0 ? r : source_set_actions(run, s);
 }
 

@@ -9,7 +9,7 @@
 #include "perf/counter.h"
 #include "run/parts.h"
 #include "run/run.h"
-#include "run/source/shared_counter.h"
+#include "source/share.h"
 #include "stream/stream.h"
 
 #define EVENT_SYNTAX ":,/{}@\"'*?[\n" /* what an alias that is a name in the file must not have */
@@ -97,7 +97,8 @@ static bool has_given_name(struct attar_run *run, const struct source *s)
 	if (alias ? is_event(run, alias) : s->spec->kind != ATTAR_EVENT_PROBE)
 		return false;
 	vec_each (&run->sources.list, other) {
-		bool same = shared_counter(run, other) == shared_counter(run, s);
+		bool same =
+			source_counter(&run->sources, other) == source_counter(&run->sources, s);
 
 		if (same == (strcmp(other->name, s->name) != 0))
 			return false;

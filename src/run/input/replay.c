@@ -11,7 +11,7 @@
 #include "run/source/expressions.h"
 #include "run/source/inputs.h"
 #include "run/run.h"
-#include "run/source/modes.h"
+#include "source/modes.h"
 #include "stream/stream.h"
 #include "symbol/symbols.h"
 
@@ -148,6 +148,7 @@ void replay_close(struct attar_run *run)
 	vec_each (&replay->events, it)
 		vec_done(&it->numbers);
 	vec_done(&replay->events);
+	vec_done(&replay->partial);
 	vec_done(&replay->cpus);
 	vec_done(&replay->pids);
 	vec_done(&replay->tids);
@@ -222,7 +223,7 @@ static bool matches(
 static int no_event(const struct attar_run *run, const struct source *s)
 {
 	struct buf names _cleanup_(buf_done) = {0};
-	const bool is_named = (s->spec && !s->input) || s->attr.type == PERF_TYPE_BREAKPOINT;
+	const bool is_named = (s->spec && !s->use->input) || s->attr.type == PERF_TYPE_BREAKPOINT;
 
 	replay_add_names(run, ", ", &names);
 	return attar_fail(is_named ? -EINVAL : -ENOENT, "%s has no event '%s'; it has %s",
@@ -275,7 +276,9 @@ static int connect_events(struct attar_run *run, uint32_t number)
 		s->modes = modes_of(&event->attr) & ~modes ? modes : s->modes;
 		found |= strcmp(event->name, s->name) ? modes_of(&event->attr) : modes;
 	}
-	s->only_in = modes_fit(modes, found) == FIT_PARTS ? found : 0;
+	if (modes_fit(modes, found) == FIT_PARTS &&
+		vec_push(&run->replay->partial, (struct partial_source){number, found}) < 0)
+		return base_oom();
 	return 0;
 }
 
@@ -308,7 +311,7 @@ static int connect_source(struct attar_run *run, uint32_t number)
 		return r;
 	if (sample_filter_check(run, s) < 0)
 		return -EOPNOTSUPP;
-	if (s->timer)
+	if (s->use->timer)
 		return timer_connect(run, s);
 	if (s->spec && run_choose_filter(run, s->spec, &choice) < 0)
 		return replay_lacks_fields(run, s->name) ? replay_context(run, s->name, -EINVAL)
@@ -348,7 +351,7 @@ int replay_start(struct attar_run *run)
 	vec_each (&replay->events, event) {
 		event->is_plain = is_plain(run, event);
 		vec_each (&event->numbers, number)
-			event->steps |= run->sources.list.at[*number].steps;
+			event->steps |= run->sources.list.at[*number].use->steps;
 	}
 	if (r == 0)
 		r = stream_replay(replay->recording, run->symbols, &run->stream);
@@ -401,7 +404,7 @@ static bool is_on_cpus(
 {
 	const struct attar_event_spec *spec = source_spec(s);
 
-	if (!s->all_cpus && !select_has_cpu_of(run, ev))
+	if (!s->use->all_cpus && !select_has_cpu_of(run, ev))
 		return false;
 	if (!spec || !spec->n_only_cpus)
 		return true;
@@ -416,10 +419,10 @@ static int give(struct attar_run *run, uint32_t number, struct attar_event *ev)
 	struct source *s = &run->sources.list.at[number];
 
 	ev->counter = number;
-	ev->fields = s->fields;
-	if (unlikely(s->timer != NULL) && timer_take_counts(run, s->timer, ev) < 0)
+	ev->fields = s->use->fields;
+	if (unlikely(s->use->timer != NULL) && timer_take_counts(run, s->use->timer, ev) < 0)
 		return -ENOMEM;
-	return s->fn(run, run->self, ev);
+	return s->use->fn(run, run->self, ev);
 }
 
 /* To several sources, or with conditions. */
@@ -438,7 +441,7 @@ static __attribute__((noinline)) int deliver_some(
 
 		if (r < 0 || run_has_enough(run) || !is_on_cpus(run, s, ev) ||
 			!modes_have(s->modes, ev->record->misc) ||
-			(s->keep && !run_keeps(s->keep, ev)))
+			(s->keep && !source_keeps(s->keep, ev)))
 			continue;
 		run->notes.delivered++;
 		r = give(run, *number, ev);

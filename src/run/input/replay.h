@@ -22,11 +22,18 @@ struct replay_sources {
 	uint32_t steps;        /* of all of them, see struct source */
 };
 
+/* A source of which the recording only has the samples in some modes (perf/modes.h). */
+struct partial_source {
+	uint32_t number;
+	unsigned modes;
+};
+
 struct source;
 
 struct run_replay {
 	struct recording *recording;
 	VEC(struct replay_sources) events; /* by index of the recording's event */
+	VEC(struct partial_source) partial;
 	struct map counts;                 /* numbers of counted events, by the same index */
 	struct map rows;                   /* of counts by thread: their numbers, by serial */
 	struct map exited;                 /* threads that have ended, by serial; with counts */

@@ -4,7 +4,7 @@
 #include "perf/counter.h"
 #include "perf/value.h"
 #include "run/run.h"
-#include "run/source/modes.h"
+#include "source/modes.h"
 #include "run/counts/threads.h"
 
 /* The kernel writes the counts of such events only. */

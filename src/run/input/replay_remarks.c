@@ -6,7 +6,7 @@
 #include "report/model/model.h"
 #include "run/parts.h"
 #include "run/run.h"
-#include "run/source/modes.h"
+#include "source/modes.h"
 #include "stream/stream.h"
 
 static int compare(const void *a, const void *b)
@@ -55,17 +55,16 @@ static void tasks_remark(const struct attar_run *run, struct attar_report *repor
 /* Which samples of an event without modifiers the recording has, if it lacks others. */
 static void modes_remark(const struct attar_run *run, struct attar_report *report)
 {
-	vec_each (&run->sources.list, s)
-		if (s->only_in)
-			attar_report_remark(report, "'%s': the recording has this event in %s only",
-				s->name, modes_text(s->only_in));
+	vec_each (&run->replay->partial, partial)
+		attar_report_remark(report, "'%s': the recording has this event in %s only",
+			run->sources.list.at[partial->number].name, modes_text(partial->modes));
 }
 
 /* Which events were counted in the samples of another one. */
 static void members_remark(const struct attar_run *run, struct attar_report *report)
 {
 	vec_each (&run->sources.list, s)
-		if (!s->timer && is_group_member(&s->attr))
+		if (!s->use->timer && is_group_member(&s->attr))
 			attar_report_remark(report,
 				"'%s' was counted in a group (:S): it has samples of the leader of "
 				"the group, whose periods are its numbers of events, and no fields",

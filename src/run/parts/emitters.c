@@ -65,12 +65,12 @@ static size_t emitter_events(const struct emitter *emitter)
 /* Sources get other numbers if the kernel refuses some. */
 static uint32_t first_source(const struct attar_run *run, struct emitter *e)
 {
-	const struct sources *sources = &run->sources;
+	const struct source_set *sources = &run->sources;
 
-	if (e->number < sources->list.n && sources->list.at[e->number].emitter == e)
+	if (e->number < sources->list.n && sources->list.at[e->number].use->emission.emitter == e)
 		return e->number;
 	e->number = 0;
-	while (sources->list.at[e->number].emitter != e)
+	while (sources->list.at[e->number].use->emission.emitter != e)
 		e->number++;
 	return e->number;
 }
@@ -82,7 +82,7 @@ static uint32_t first_source(const struct attar_run *run, struct emitter *e)
 static struct attar_event emitter_get_event(struct attar_run *run, const struct source *s, size_t i,
 	const struct attar_event *event, struct attar_record *record)
 {
-	const struct run_emitted *emitted = &s->emitter->run->emitted;
+	const struct run_emitted *emitted = &s->use->emission.emitter->run->emitted;
 	struct attar_event made = *event;
 
 	if (!emitted->format)
@@ -91,7 +91,7 @@ static struct attar_event emitter_get_event(struct attar_run *run, const struct 
 	record->sample.raw = emitted->records.data + i * emitted->format->size;
 	record->sample.raw_size = emitted->format->size;
 	made.record = record;
-	made.counter = first_source(run, s->emitter);
+	made.counter = first_source(run, s->use->emission.emitter);
 	return made;
 }
 
@@ -237,7 +237,8 @@ static int open_profiler(struct attar_run *run)
 	run->opening.by_profiler = true;
 	r = run->profiler->open(run, run->self);
 	run->opening.by_profiler = false;
-	if (r == 0 && (run->counts.list.n || run->user.events.requests.n || run->records))
+	if (r == 0 &&
+		(run->counts.list.n || run->sources.programs.events.requests.n || run->records))
 		r = attar_fail(
 			-EOPNOTSUPP, "only events of the kernel can be events of a profiler");
 	return r;
@@ -325,22 +326,23 @@ static bool selects(const struct attar_run *own, const struct attar_event *event
 static int emitter_emits(
 	struct attar_run *run, const struct source *s, const struct attar_event *event)
 {
-	struct attar_run *own = s->emitter->run;
+	struct attar_run *own = s->use->emission.emitter->run;
 	struct attar_event emitted = *event;
 	int r;
 
-	if (s->emitter->limit && s->emitter->n >= s->emitter->limit)
+	if (s->use->emission.emitter->limit &&
+		s->use->emission.emitter->n >= s->use->emission.emitter->limit)
 		return 0;
-	emitted.counter = s->emitted;
-	emitted.fields = own->sources.list.at[s->emitted].fields;
+	emitted.counter = s->use->emission.number;
+	emitted.fields = own->sources.list.at[s->use->emission.number].use->fields;
 	lend_clock(run, own);
 	if (!selects(own, event))
 		return 0;
 	buf_reset(&own->emitted.records);
 	own->emitted.n = 0;
 	r = own->profiler->emits(own, own->self, &emitted);
-	s->emitter->n_taken++;
-	s->emitter->has_made |= r > 0;
+	s->use->emission.emitter->n_taken++;
+	s->use->emission.emitter->has_made |= r > 0;
 	return r;
 }
 
@@ -348,8 +350,9 @@ static int emitter_emits(
 static void end_if_over(struct attar_run *run)
 {
 	vec_each (&run->sources.list, s)
-		if (!s->is_internal &&
-			(!s->emitter || !s->emitter->limit || s->emitter->n < s->emitter->limit))
+		if (!s->use->is_internal &&
+			(!s->use->emission.emitter || !s->use->emission.emitter->limit ||
+				s->use->emission.emitter->n < s->use->emission.emitter->limit))
 			return;
 	run->opts.count = run->notes.delivered;
 }
@@ -362,7 +365,7 @@ static int emitter_count(struct attar_run *run, struct emitter *e)
 	if (++e->n != e->limit)
 		return 0;
 	for (uint32_t i = 0; r == 0 && !run->replay && i < run->sources.list.n; i++)
-		if (run->sources.list.at[i].emitter == e)
+		if (run->sources.list.at[i].use->emission.emitter == e)
 			r = attar_run_source_enable(run, i, false);
 	end_if_over(run);
 	return r;
@@ -372,16 +375,18 @@ static int emitter_count(struct attar_run *run, struct emitter *e)
 static int emitter_act(
 	struct attar_run *run, void *self, struct source *s, const struct attar_event *event)
 {
-	size_t n = emitter_events(s->emitter);
+	size_t n = emitter_events(s->use->emission.emitter);
 	struct attar_record record;
 	int r = 0;
 
 	for (size_t i = 0; r >= 0 && i < n; i++) {
 		struct attar_event made = emitter_get_event(run, s, i, event, &record);
 
-		if (s->emitter->limit && s->emitter->n >= s->emitter->limit)
+		if (s->use->emission.emitter->limit &&
+			s->use->emission.emitter->n >= s->use->emission.emitter->limit)
 			break;
-		if (s->emitter->limit && (r = emitter_count(run, s->emitter)) < 0)
+		if (s->use->emission.emitter->limit &&
+			(r = emitter_count(run, s->use->emission.emitter)) < 0)
 			break;
 		r = source_perform(run, self, &run->sources.list.at[made.counter], &made);
 	}
@@ -443,23 +448,27 @@ static struct attar_event_spec *add_shown(struct emitter *e, const struct source
 static int take_source(struct attar_run *run, struct emitter *e, uint32_t number)
 {
 	struct source *from = &e->run->sources.list.at[number], s = *from;
+	struct source_use *use = s.use = source_use_new(from->use);
 
 	apply(e->spec, e->stacks, &s.attr);
 	s.name = strdup(from->name);
-	s.shown = add_shown(e, &s);
-	s.fn = e->fn; /* of the run's profiler, also if the samples are filtered */
-	s.input = run->sources.input;
-	s.emitter = e;
-	s.emitted = number;
-	run->select.has_all_cpus |= s.all_cpus;
-	if (!s.name || !s.shown || vec_push(&run->sources.list, s) < 0) {
+	if (!s.name || !use || !(use->emission.shown = add_shown(e, &s)) ||
+		vec_push(&run->sources.list, s) < 0) {
+		free(use);
 		free(s.name);
 		return base_oom();
 	}
+	use->fn = e->fn; /* of the run's profiler, also if the samples are filtered */
+	use->input = run->adding.input;
+	use->emission.emitter = e;
+	use->emission.number = number;
+	run->select.has_all_cpus |= use->all_cpus;
 	from->filter = NULL;
 	from->keep = from->spare = NULL;
 	from->usdt = NULL;
-	from->timer = NULL;
+	from->use->timer = NULL;
+	from->use->actions.exec = NULL;
+	from->use->actions.condition = NULL;
 	return source_set_actions(run, &run->sources.list.at[run->sources.list.n - 1]);
 }
 
@@ -519,7 +528,7 @@ static void emitters_keep_own(struct attar_run *run)
 	if (!run->select.hides_own && !run->select.by_emitter)
 		return;
 	vec_each (&run->sources.list, s)
-		if (s->fn)
+		if (s->use->fn)
 			source_wrap(s);
 }
 

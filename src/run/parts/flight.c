@@ -263,8 +263,8 @@ static int flight_source(struct attar_run *run, void *self, struct source *s)
 		attar_error_clear();
 		return 0;
 	}
-	filter_free(s->condition);
-	s->condition = choice.keep;
+	filter_free(s->use->actions.condition);
+	s->use->actions.condition = choice.keep;
 	return r;
 }
 

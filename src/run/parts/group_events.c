@@ -40,10 +40,10 @@ static int add(struct attar_run *run, const struct attar_input *input)
 	for (size_t i = first; r == 0 && i < run->sources.list.n; i++) {
 		struct source *s = &run->sources.list.at[i];
 
-		s->fn = input->on_event; /* it is not pushed, and no option leaves it out */
-		s->inner = NULL;
-		s->pushes = false;
-		s->is_internal = true;
+		s->use->fn = input->on_event; /* it is not pushed, and no option leaves it out */
+		s->use->actions.inner = NULL;
+		s->use->pushes = false;
+		s->use->is_internal = true;
 	}
 	return r;
 }

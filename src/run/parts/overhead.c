@@ -48,7 +48,7 @@ static int overhead_source(struct attar_run *run, void *self, struct source *s)
 	const struct run_overhead *overhead = self;
 
 	if (overhead->selects && !run->replay)
-		s->steps |= 1U << PART_OVERHEAD;
+		s->use->steps |= 1U << PART_OVERHEAD;
 	return 0;
 }
 
@@ -110,7 +110,7 @@ static void check_usage(struct attar_run *run, struct run_overhead *overhead, ui
 /* Samples that attar filters do not count, unless they are shared with other sources. */
 static bool is_counted(const struct source *s)
 {
-	return !s->is_internal && (s->next_shared || (!s->keep && !s->usdt));
+	return !s->use->is_internal && (s->shared.next || (!s->keep && !s->usdt));
 }
 
 /* Counts a sample, if only some are limited. */

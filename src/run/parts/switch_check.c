@@ -25,7 +25,7 @@ static bool is_complete(const struct source *s)
 
 	return spec && spec->kind == ATTAR_EVENT_TRACEPOINT && spec->format &&
 	       !strcmp(spec->format->system, "sched") &&
-	       !strcmp(spec->format->name, "sched_switch") && !s->is_filtered && !s->host &&
+	       !strcmp(spec->format->name, "sched_switch") && !s->is_filtered && !s->use->host &&
 	       s->attr.sample_period == 1 && !s->attr.freq && !s->attr.write_backward &&
 	       !s->attr.exclude_kernel && !s->attr.exclude_idle;
 }
@@ -63,7 +63,7 @@ static void switch_check_free(struct attar_run *run, void *self)
  */
 static bool can_make(const struct attar_run *run)
 {
-	return !run->replay && !run->user.events.requests.n && !run->records &&
+	return !run->replay && !run->sources.programs.events.requests.n && !run->records &&
 	       !run->sample_filter.is_on && proc_has_first_pids() &&
 	       (run->select.is_on || run_watches_system(run));
 }
@@ -72,7 +72,7 @@ static int switch_check_complete(struct attar_run *run, void *self)
 {
 	if (can_make(run))
 		vec_each (&run->sources.list, s)
-			if (is_complete(s) && !s->pushes)
+			if (is_complete(s) && !s->use->pushes)
 				return switch_records_add(run, &s->attr);
 	return 0;
 }
@@ -114,7 +114,7 @@ static int switch_check_opened(struct attar_run *run, void *self)
 		check->source = (uint32_t)(s - run->sources.list.at);
 		check->prev = prev->offset;
 		check->next = next->offset;
-		s->steps |= 1U << PART_SWITCH_CHECK;
+		s->use->steps |= 1U << PART_SWITCH_CHECK;
 		check->event = event_of(run, check->source);
 		r = switch_records_begin(&check->records, run, s);
 	}
@@ -280,7 +280,7 @@ static void remark_of_made(const struct attar_run *run, struct switch_check *che
 		n -= check->reported_made;
 		check->reported_made = check->made;
 	}
-	if (n && !run->sources.list.at[check->source].input)
+	if (n && !run->sources.list.at[check->source].use->input)
 		attar_report_remark(report,
 			"%llu sample%s of sched:sched_switch that the kernel did not deliver %s "
 			"made from its records of context switches",

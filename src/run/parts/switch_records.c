@@ -34,7 +34,7 @@ int switch_records_add(struct attar_run *run, const struct perf_event_attr *swit
 	int r = run_add_source(run, "context switches", &attr, on_no_sample);
 
 	if (r == 0)
-		run->sources.list.at[run->sources.list.n - 1].is_internal = true;
+		run->sources.list.at[run->sources.list.n - 1].use->is_internal = true;
 	return r;
 }
 
@@ -79,10 +79,10 @@ static void find_fields(struct switch_records *records)
 /* Whether priorities are used: those of the user's events may be. */
 static bool uses_prio(const struct source *s)
 {
-	if (!s->input)
+	if (!s->use->input)
 		return true;
-	for (size_t i = 0; i < ATTAR_INPUT_FIELDS && s->input->fields[i]; i++)
-		if (strstr(s->input->fields[i], "_prio"))
+	for (size_t i = 0; i < ATTAR_INPUT_FIELDS && s->use->input->fields[i]; i++)
+		if (strstr(s->use->input->fields[i], "_prio"))
 			return true;
 	return false;
 }
@@ -94,7 +94,7 @@ int switch_records_begin(
 {
 	*records = (struct switch_records){.format = source->spec->format};
 	vec_each (&run->sources.list, s)
-		if (s->fn == on_no_sample)
+		if (s->use->fn == on_no_sample)
 			records->counter = s->counter;
 	if (!records->counter && !run->replay)
 		return 0;

@@ -18,7 +18,7 @@
 #include "run/record/push_modules.h"
 #include "run/record/renewal.h"
 #include "run/run.h"
-#include "run/source/shared_counter.h"
+#include "source/share.h"
 #include "stream/replay.h"
 #include "stream/stream.h"
 
@@ -103,7 +103,7 @@ static int push_source(struct attar_run *run, void *self, struct source *s)
 			"events can be pushed to only one address, but '%s' and '%s' were given",
 			CLIP(push->address), CLIP(address));
 	push->address = address;
-	s->pushes = true;
+	s->use->pushes = true;
 	return 0;
 }
 
@@ -116,8 +116,8 @@ static void push_events_once(struct attar_run *run)
 	vec_each (&run->sources.list, s)
 		for (struct source *it = s + 1; it < run->sources.list.at + run->sources.list.n;
 			it++)
-			if (s->pushes && shared_is_same_event(s, it))
-				it->pushes = false;
+			if (s->use->pushes && sources_are_same(&run->sources, s, it))
+				it->use->pushes = false;
 }
 
 /* ---- receivers ---- */

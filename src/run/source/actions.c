@@ -11,7 +11,7 @@ enum { TEXT_MAX = 1 << 16 };
 
 attar_event_fn *source_fn(const struct source *s)
 {
-	return s->fn == source_act ? s->inner : s->fn;
+	return s->use->fn == source_act ? s->use->actions.inner : s->use->fn;
 }
 
 static int set_exec(struct attar_run *run, struct source *s, const char *text)
@@ -19,15 +19,16 @@ static int set_exec(struct attar_run *run, struct source *s, const char *text)
 	const struct attar_expr_opts opts = {.size = sizeof(opts), .what = "exec"};
 	uint32_t number = (uint32_t)(s - run->sources.list.at);
 
-	return attar_run_expr(run, number, text, &opts, &s->exec);
+	s->use->actions.exec = attar_expr_free(s->use->actions.exec);
+	return attar_run_expr(run, number, text, &opts, &s->use->actions.exec);
 }
 
 void source_wrap(struct source *s)
 {
-	if (s->fn == source_act)
+	if (s->use->fn == source_act)
 		return;
-	s->inner = s->fn;
-	s->fn = source_act;
+	s->use->actions.inner = s->use->fn;
+	s->use->fn = source_act;
 }
 
 int source_set_actions(struct attar_run *run, struct source *s)
@@ -36,7 +37,7 @@ int source_set_actions(struct attar_run *run, struct source *s)
 	const struct attar_event_option *exec = spec ? attar_spec_get_option(spec, "exec") : NULL;
 	int r = 0;
 
-	s->triggers = spec && attar_spec_get_option(spec, "trigger");
+	s->use->actions.triggers = spec && attar_spec_get_option(spec, "trigger");
 	/* the fields of a program's event are known when it appears */
 	if (exec && (spec->kind != ATTAR_EVENT_USER || spec->format))
 		r = set_exec(run, s, exec->value);
@@ -44,8 +45,9 @@ int source_set_actions(struct attar_run *run, struct source *s)
 		r = run_check_attributes(run, spec);
 	if (r == 0)
 		r = parts_source(run, s);
-	if (s->exec || s->triggers || s->pushes || s->emitter || s->condition ||
-		run->sample_filter.is_on || run->select.by_emitter)
+	if (s->use->actions.exec || s->use->actions.triggers || s->use->pushes ||
+		s->use->emission.emitter || s->use->actions.condition || run->sample_filter.is_on ||
+		run->select.by_emitter)
 		source_wrap(s);
 	return r;
 }
@@ -125,7 +127,7 @@ static int evaluate(struct attar_run *run, struct source *s, const struct attar_
 
 	attar_event_get_expr_record(ev, &record);
 	attar_run_printed(run, &n); /* of other expressions */
-	attar_expr_eval(s->exec, &record, &value);
+	attar_expr_eval(s->use->actions.exec, &record, &value);
 	text = attar_run_printed(run, &n);
 	if (!n)
 		return 0;
@@ -165,13 +167,13 @@ static int release(struct attar_run *run, const struct attar_event *event)
 int source_perform(
 	struct attar_run *run, void *self, struct source *s, const struct attar_event *event)
 {
-	int r = s->inner(run, self, event);
+	int r = s->use->actions.inner(run, self, event);
 
-	if (r >= 0 && s->exec)
+	if (r >= 0 && s->use->actions.exec)
 		r = evaluate(run, s, event);
-	if (r >= 0 && s->triggers)
+	if (r >= 0 && s->use->actions.triggers)
 		r = run_report_now(run, event->time);
-	if (r >= 0 && s->condition && run_keeps(s->condition, event))
+	if (r >= 0 && s->use->actions.condition && source_keeps(s->use->actions.condition, event))
 		r = release(run, event);
 	return r;
 }
@@ -187,17 +189,18 @@ static int leave_out(struct attar_run *run)
 static int act_on_kept(
 	struct attar_run *run, void *self, struct source *s, const struct attar_event *event)
 {
-	int r = s->emitter ? s->emitter->emits(run, s, event) : 1;
+	int r = s->use->emission.emitter ? s->use->emission.emitter->emits(run, s, event) : 1;
 
 	if (r < 0)
 		return r;
-	if (r == 0 || is_hidden(run, event) || (!s->emitter && !select_has(run, event->thread)))
+	if (r == 0 || is_hidden(run, event) ||
+		(!s->use->emission.emitter && !select_has(run, event->thread)))
 		return leave_out(run);
-	r = s->pushes ? parts_kept(run, event) : 0;
+	r = s->use->pushes ? parts_kept(run, event) : 0;
 	if (r < 0)
 		return r;
-	return s->emitter ? s->emitter->act(run, self, s, event)
-			  : source_perform(run, self, s, event);
+	return s->use->emission.emitter ? s->use->emission.emitter->act(run, self, s, event)
+					: source_perform(run, self, s, event);
 }
 
 int source_act(struct attar_run *run, void *self, const struct attar_event *event)

@@ -7,7 +7,7 @@
 #include "run/input/database.h"
 #include "run/source/expressions.h"
 #include "run/run.h"
-#include "run/source/modes.h"
+#include "source/modes.h"
 
 void run_stack_attr(const struct common_opts *o, bool stacks, const struct attar_event_spec *spec,
 	struct perf_event_attr *attr)
@@ -123,21 +123,18 @@ static int exclude(const struct common_opts *o, const struct attar_event_spec *s
 int run_add_spec(struct attar_run *run, const struct attar_event_spec *spec,
 	struct perf_event_attr *attr, attar_event_fn *fn)
 {
-	int r = attar_event_spec_attr(spec, attr, sizeof(*attr));
+	int r = source_attr(spec, attr);
 	struct source *s;
 
 	if (r == 0)
 		r = exclude(&run->opts, spec, attr);
-	if (spec->kind == ATTAR_EVENT_USER && spec->type == PERF_TYPE_SOFTWARE)
-		attr->exclude_kernel = attr->exclude_hv = 1; /* never fires: needs no permission */
-	event_sample_rate(spec, attr);
 	if (r == 0)
 		r = run_add_source(run, spec->name, attr, fn);
 	if (r < 0)
 		return r;
 	s = &run->sources.list.at[run->sources.list.n - 1];
 	s->spec = spec;
-	r = source_choose_filter(run, s);
+	r = run->replay ? 0 : source_set_filter(&run->sources, s);
 	return r < 0 ? r : source_set_actions(run, s);
 }
 

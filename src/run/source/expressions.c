@@ -9,7 +9,7 @@
 #include "expr/filter.h"
 #include "perfdata/running_kernel.h"
 #include "run/run.h"
-#include "stream/expr_names.h"
+#include "source/expr_names.h"
 #include "stream/stream.h"
 
 enum { PRINTED_MAX = 1 << 16 };
@@ -188,25 +188,9 @@ int run_choose_filter(
 	struct attar_run *run, const struct attar_event_spec *spec, struct filter_choice *choice)
 {
 	struct attar_expr_opts opts = {0};
-	unsigned column = 0;
-	int r;
 
-	if (!spec->filter || !spec->format)
-		return 0;
 	run_expr_opts(run, &opts);
-	opts.ret_column = &column;
-	r = filter_choose(spec->filter, spec->format, !run->replay, &opts, choice);
-	if (r < 0 && column)
-		return attar_spec_error(spec, spec->filter_column + column - 1, r);
-	return r;
-}
-
-bool run_keeps(const struct filter *filter, const struct attar_event *ev)
-{
-	struct attar_expr_record record;
-
-	attar_event_get_expr_record(ev, &record);
-	return filter_keeps(filter, &record);
+	return source_filter_choose(spec, !run->replay, &opts, choice);
 }
 
 /* The attribute of the event whose expression is this text; NULL: the text has another origin. */
@@ -227,7 +211,7 @@ static struct attar_run *run_of(struct attar_run *run, uint32_t source)
 	const struct source *s =
 		source < run->sources.list.n ? &run->sources.list.at[source] : NULL;
 
-	return s && s->host ? s->host->reader : run;
+	return s && s->use->host ? s->use->host->reader : run;
 }
 
 /* An error in an attribute is shown in the event string. */

@@ -28,9 +28,6 @@ int run_check_attributes(struct attar_run *run, const struct attar_event_spec *s
 int run_choose_filter(
 	struct attar_run *run, const struct attar_event_spec *spec, struct filter_choice *choice);
 
-/* Whether the sample of an event passes the filter. */
-bool run_keeps(const struct filter *filter, const struct attar_event *ev);
-
 /* Sets the filter of a counted event, which only the kernel can apply. */
 int run_count_filter(
 	struct attar_run *run, struct attar_counter *counter, const struct attar_event_spec *spec);

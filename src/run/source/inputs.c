@@ -44,25 +44,25 @@ static int no_field(const struct source *s, const char *wanted)
 		CLIP(s->name), wanted, fields.len ? buf_text(&fields) : "none");
 }
 
-/* Binds the fields of s->input to the format of the source. 0 or a negative errno. */
+/* Binds the fields of s->use->input to the format of the source. 0 or a negative errno. */
 static int run_bind(struct source *s)
 {
 	const struct attar_format *format = s->spec ? s->spec->format : NULL;
 
-	if (!s->input)
+	if (!s->use->input)
 		return 0;
 	for (size_t i = 0; i < ATTAR_INPUT_FIELDS; i++) {
-		const char *wanted = s->input->fields[i];
+		const char *wanted = s->use->input->fields[i];
 		bool is_optional = wanted && *wanted == '?';
 
-		s->fields[i] = wanted && format ? find(format, wanted + is_optional) : NULL;
-		if (s->fields[i])
+		s->use->fields[i] = wanted && format ? find(format, wanted + is_optional) : NULL;
+		if (s->use->fields[i])
 			continue;
 		/* a user event gets its format when a program registers it */
 		if (wanted && !is_optional &&
 			(format || !s->spec || s->spec->kind != ATTAR_EVENT_USER))
 			return no_field(s, wanted);
-		s->fields[i] = &absent;
+		s->use->fields[i] = &absent;
 	}
 	return 0;
 }
@@ -74,12 +74,12 @@ static int ignore(struct attar_run *run, void *self, const struct attar_event *e
 
 void run_bind_late(struct source *s, const struct attar_input *input)
 {
-	s->input = input;
+	s->use->input = input;
 	if (run_bind(s) == 0)
 		return;
 	log_note("%s; its events are ignored", attar_error());
 	attar_error_clear();
-	s->fn = ignore;
+	s->use->fn = ignore;
 }
 
 static int add_input(struct attar_run *run, const struct attar_input *input)
@@ -89,9 +89,9 @@ static int add_input(struct attar_run *run, const struct attar_input *input)
 
 	if (input->optional && !needed_event_exists(run, input->event))
 		return 0;
-	run->sources.input = input;
+	run->adding.input = input;
 	r = attar_run_events(run, input->event, input->stacks, input->on_event);
-	run->sources.input = NULL;
+	run->adding.input = NULL;
 	for (size_t i = first; r == 0 && i < run->sources.list.n; i++) {
 		struct source *s = &run->sources.list.at[i];
 

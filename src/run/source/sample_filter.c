@@ -6,7 +6,7 @@
 #include "base/base.h"
 #include "perf/bpf_filter.h"
 #include "run/run.h"
-#include "run/source/modes.h"
+#include "source/modes.h"
 
 enum { PID_MAX = 4 << 20 };
 
@@ -26,7 +26,7 @@ static int add_flag(struct sample_filter *filter, const char *name, const char *
 
 struct attar_run *sample_filter_run(struct attar_run *run, const struct source *s)
 {
-	return s->emitter ? s->emitter->run : run;
+	return s->use->emission.emitter ? s->use->emission.emitter->run : run;
 }
 
 /* ---- the options of a BPF program ---- */

@@ -72,7 +72,7 @@ int attar_run_sampler(struct attar_run *run, bool stacks, attar_event_fn *fn)
 	attr.config = PERF_COUNT_HW_CPU_CYCLES;
 	r = run_add_source(run, "cycles", &attr, fn);
 	if (r == 0)
-		run->sources.list.at[run->sources.list.n - 1].is_fallback_allowed = true;
+		run->sources.list.at[run->sources.list.n - 1].use->is_fallback_allowed = true;
 	return r;
 }
 

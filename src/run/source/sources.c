@@ -1,34 +1,45 @@
 /* SPDX-License-Identifier: MIT */
-/* The sources of a run: their lifetime and their filters. */
+/* The sources of a run: how they are added, opened and closed. */
 #include "run/source/sources.h"
 
 #include "base/check_arg.h"
-#include "event/kernel_filter.h"
+#include "event/sample_attr.h"
+#include "perf/target.h"
+#include "run/parts.h"
+#include "run/run.h"
 #include "run/source/actions.h"
 #include "run/source/expressions.h"
-#include "run/run.h"
+#include "source/share.h"
+#include "stream/stream.h"
+
+struct source_use *source_use_new(const struct source_use *use)
+{
+	struct source_use *new = malloc(sizeof(*new));
+
+	if (new)
+		*new = *use;
+	return new;
+}
 
 int run_add_source(struct attar_run *run, const char *name, const struct perf_event_attr *attr,
 	attar_event_fn *fn)
 {
+	const struct source_use use = {
+		.fn = fn, .input = run->adding.input, .all_cpus = run->select.adds_all_cpus};
 	struct source s = {.name = strdup(name),
 		.attr = *attr,
-		.fn = fn,
-		.input = run->sources.input,
 		.keeps_own = run->select.keeps_own,
-		.all_cpus = run->select.adds_all_cpus};
-	int r = parts_source(run, &s);
+		.use = source_use_new(&use)};
+	int r = s.use ? parts_source(run, &s) : base_oom();
 
-	run->select.has_all_cpus |= s.all_cpus;
-	if (run->sample_filter.is_on || s.pushes) {
-		s.inner = fn;
-		s.fn = source_act;
+	run->select.has_all_cpus |= use.all_cpus;
+	if (r == 0 && (run->sample_filter.is_on || s.use->pushes))
+		source_wrap(&s);
+	if (r < 0) {
+		source_free(&run->sources, &s);
+		return r;
 	}
-	if (r < 0 || !s.name || vec_push(&run->sources.list, s) < 0) {
-		free(s.name);
-		return r < 0 ? r : base_oom();
-	}
-	return 0;
+	return sources_add(&run->sources, &s);
 }
 
 int attar_run_source(struct attar_run *run, const char *name, const struct perf_event_attr *attr,
@@ -43,132 +54,6 @@ int attar_run_source(struct attar_run *run, const char *name, const struct perf_
 	return run_add_source(run, name, attr, fn);
 }
 
-void run_close_source(struct source *s)
-{
-	if (s->timer)
-		timer_close(s->timer); /* and with its group, the counter */
-	else
-		attar_counter_close(s->counter);
-	s->counter = NULL;
-	s->is_shared = s->is_stopped = false;
-	s->steps = 0;
-	s->next_shared = 0;
-}
-
-void source_free(struct source *s)
-{
-	run_close_source(s);
-	timer_free(s->timer);
-	usdt_free(s->usdt);
-	filter_free(s->keep);
-	filter_free(s->spare);
-	filter_free(s->condition);
-	attar_expr_free(s->exec);
-	vec_done(&s->vcpus);
-	free(s->name);
-	free(s->filter);
-}
-
-void run_sources_free(struct attar_run *run)
-{
-	vec_each (&run->sources.list, s)
-		source_free(s);
-	vec_done(&run->sources.list);
-	vec_each (&run->sources.lists, list)
-		attar_event_list_free(*list);
-	vec_done(&run->sources.lists);
-}
-
-/* Renumbers the sources after a removed one. */
-static void move_numbers(struct attar_run *run, uint32_t removed)
-{
-	run->user.n_opened -= removed < run->user.n_opened;
-	user_events_renumber(&run->user.events, removed);
-}
-
-void run_sources_drop(struct attar_run *run)
-{
-	uint32_t n = 0;
-
-	vec_each (&run->sources.list, s) {
-		if (s->is_left_out) {
-			source_free(s);
-			move_numbers(run, n);
-		} else {
-			run->sources.list.at[n++] = *s;
-		}
-	}
-	run->sources.list.n = n;
-}
-
-/* ---- filters ---- */
-
-/* Excludes this process: printing an event would cause further events. */
-static int own_filter(struct source *s, const char *filter)
-{
-	s->is_filtered = filter;
-	return kernel_filter_text(s->spec, filter, s->keeps_own, &s->filter);
-}
-
-int source_choose_filter(struct attar_run *run, struct source *s)
-{
-	const struct attar_event_spec *spec = s->spec;
-	struct filter_choice choice = {.in_kernel = true};
-	int r;
-
-	if (spec->kind == ATTAR_EVENT_USER || run->replay)
-		return 0; /* not in the kernel: filtered in user space */
-	r = run_choose_filter(run, spec, &choice);
-	if (r == -EINVAL && spec->pattern) /* it may be left out: see event/skipped_events.h */
-		return own_filter(s, spec->filter);
-	if (r < 0)
-		return r;
-	s->keep = choice.in_kernel ? NULL : choice.keep;
-	s->spare = choice.in_kernel ? choice.keep : NULL;
-	if (!choice.in_kernel)
-		log_note("filter '%s' of '%s' runs in attar, not in the kernel: %s",
-			CLIP(spec->filter), CLIP(s->name), choice.why);
-	else if (spec->filter)
-		log_debug("filter '%s' of '%s' runs in the kernel", CLIP(spec->filter),
-			CLIP(s->name));
-	return own_filter(s, choice.in_kernel ? spec->filter : NULL);
-}
-
-int run_filter_in_attar(struct source *s)
-{
-	log_note("filter '%s' of '%s' runs in attar: the kernel rejected it", CLIP(s->filter),
-		CLIP(s->name));
-	free(s->filter);
-	s->filter = NULL;
-	s->keep = TAKE_PTR(s->spare);
-	return own_filter(s, NULL);
-}
-
-/* Sets `text` in place of the source's filter, if the kernel can apply it: 1, otherwise 0. */
-static int replace_filter(struct attar_run *run, struct source *s, const char *text)
-{
-	struct attar_expr_opts opts = {0};
-	struct filter_choice choice;
-	char *old = s->filter;
-	int r;
-
-	run_expr_opts(run, &opts);
-	r = filter_choose(text, s->spec->format, true, &opts, &choice);
-	if (r < 0)
-		return r;
-	if (choice.in_kernel)
-		r = own_filter(s, text);
-	if (!choice.in_kernel || r < 0) {
-		filter_free(choice.keep);
-		s->filter = old;
-		return r;
-	}
-	free(old);
-	filter_free(s->spare);
-	s->spare = choice.keep;
-	return 1;
-}
-
 int attar_run_source_filter(struct attar_run *run, uint32_t i, const char *text)
 {
 	CHECK_OWN(run, "run");
@@ -181,11 +66,146 @@ int attar_run_source_filter(struct attar_run *run, uint32_t i, const char *text)
 	if (!s)
 		return attar_fail(-EINVAL, "attar_run_source_filter(): there is no source %u", i);
 	if (run->replay || !s->spec || !s->spec->format || s->spec->type != PERF_TYPE_TRACEPOINT ||
-		s->spec->kind == ATTAR_EVENT_USER || s->usdt || s->keep || s->emitter)
+		s->spec->kind == ATTAR_EVENT_USER || s->usdt || s->keep || s->use->emission.emitter)
 		return 0;
 	if (s->spec->filter)
 		buf_printf(&both, "(%s) && (%s)", s->spec->filter, text);
 	else
 		buf_printf(&both, "%s", text);
-	return buf_failed(&both) ? base_oom() : replace_filter(run, s, buf_text(&both));
+	return buf_failed(&both) ? base_oom()
+				 : source_replace_filter(&run->sources, s, buf_text(&both));
 }
+
+/* Stops the counter when all its sources are. */
+static int enable(struct attar_run *run, struct source *s, bool on)
+{
+	const struct source *it = &run->sources.list.at[source_owner(&run->sources, s)];
+	bool any = false;
+
+	s->use->is_stopped = !on;
+	for (;; it = &run->sources.list.at[it->shared.next]) {
+		any |= !it->use->is_stopped;
+		if (!it->shared.next)
+			break;
+	}
+	return (any ? attar_counter_enable : attar_counter_disable)(
+		source_counter(&run->sources, s));
+}
+
+int attar_run_source_enable(struct attar_run *run, uint32_t i, bool on)
+{
+	CHECK_OWN(run, "run");
+
+	struct source *s = i < run->sources.list.n ? &run->sources.list.at[i] : NULL;
+
+	if (!s || !source_counter(&run->sources, s))
+		return attar_fail(-EINVAL, "attar_run_source_enable(): source %u is not open", i);
+	parts_toggled(run, i, on);
+	return enable(run, s, on);
+}
+
+/* ---- opening and closing ---- */
+
+static void fall_back_to_clock(struct source *s)
+{
+	s->attr.type = PERF_TYPE_SOFTWARE;
+	s->attr.config = PERF_COUNT_SW_CPU_CLOCK;
+	s->use->is_fallback_allowed = false;
+	free(s->name);
+	s->name = strdup("cpu-clock");
+	log_note("no hardware cycle counter (a virtual machine without a PMU?): sampling cpu-clock "
+		 "instead, which does not sample code that runs with interrupts disabled");
+}
+
+static struct counter_cpus source_cpus(const struct attar_run *run, const struct source *s)
+{
+	const struct attar_event_spec *spec = source_spec(s);
+
+	if (s->use->all_cpus && !(spec && spec->n_only_cpus))
+		return (struct counter_cpus){0};
+	return run_only_cpus(run, spec);
+}
+
+static int open_counter(void *ctx, struct source *s)
+{
+	struct attar_run *run = ctx;
+	struct perf_event_attr attr;
+	int r;
+
+	if (s->use->host)
+		return 0;
+	if (!s->name)
+		return base_oom();
+	r = sample_filter_check(sample_filter_run(run, s), s);
+	if (r < 0)
+		return r;
+	attr = s->attr;
+	attar_stream_attr(&attr, false);
+	attr.wakeup_watermark = run->rings.watermark;
+	attr.enable_on_exec = run->target->by_exec;
+	r = parts_attr(run, s, &attr);
+	if (r < 0)
+		return r;
+	r = s->use->timer ? timer_open(run, s, &attr)
+			  : counter_open_on(run->target, source_cpus(run, s), &attr, s->name,
+				    ATTAR_COUNTER_DEGRADE, &s->counter);
+	if (r == -EOPNOTSUPP && s->use->is_fallback_allowed && !user_stacks_are_by_lbr(run)) {
+		fall_back_to_clock(s);
+		return open_counter(run, s);
+	}
+	if (r < 0)
+		return user_stacks_refused(run, s->name, r);
+	return sample_filter_attach(sample_filter_run(run, s), s);
+}
+
+static void closing(struct source *s)
+{
+	if (s->use->timer) {
+		timer_close(s->use->timer); /* and with its group, the counter */
+		s->counter = NULL;
+	}
+	s->use->is_stopped = false;
+	s->use->steps = 0;
+}
+
+static void free_use(struct source *s)
+{
+	timer_free(s->use->timer);
+	filter_free(s->use->actions.condition);
+	attar_expr_free(s->use->actions.exec);
+	vec_done(&s->use->vcpus);
+	free(s->use);
+}
+
+static int opening(void *ctx, size_t number)
+{
+	return run_opening(ctx, number);
+}
+
+static bool is_plain(const struct attar_run *run, const struct source *s)
+{
+	return !s->use->timer && !s->use->host && !s->use->is_fallback_allowed &&
+	       !s->use->is_internal && !run->rings.overwritten;
+}
+
+static bool can_share(void *ctx, const struct source *a, const struct source *b)
+{
+	return is_plain(ctx, a) && is_plain(ctx, b) && a->use->pushes == b->use->pushes &&
+	       a->use->all_cpus == b->use->all_cpus &&
+	       event_has_same_cpus(source_spec(a), source_spec(b));
+}
+
+static void set_expr(void *ctx, struct attar_expr_opts *opts)
+{
+	run_expr_opts(ctx, opts);
+}
+
+const struct source_ops run_source_ops = {.opening = opening,
+	.open = open_counter,
+	.closing = closing,
+	.free = free_use,
+	.can_share = can_share,
+	.expr = set_expr,
+	.watched = run_watched_programs,
+	.add = run_add_program,
+	.discovered = run_program_discovered};

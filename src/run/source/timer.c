@@ -86,7 +86,7 @@ int attar_run_timer(struct attar_run *run, const struct attar_timer *t)
 	timer = r == 0 ? calloc(1, sizeof(*timer)) : NULL;
 	if (!timer)
 		return r < 0 ? r : base_oom();
-	run->sources.list.at[run->sources.list.n - 1].timer = timer;
+	run->sources.list.at[run->sources.list.n - 1].use->timer = timer;
 	r = list_events(run, t->events, timer);
 	timer->counts = calloc(timer->n + 1, sizeof(*timer->counts));
 	if (timer->n) /* a sample soon after the end of an interval has counts of that interval */
@@ -100,7 +100,7 @@ const struct attar_event_spec *attar_run_timer_spec(
 	CHECK_ARG_OR(run, "run", NULL);
 
 	const struct run_timer *timer =
-		source < run->sources.list.n ? run->sources.list.at[source].timer : NULL;
+		source < run->sources.list.n ? run->sources.list.at[source].use->timer : NULL;
 
 	return timer && i < timer->n ? &timer->list->at[i] : NULL;
 }
@@ -109,7 +109,7 @@ const struct attar_event_spec *attar_run_timer_spec(
 
 int timer_open(struct attar_run *run, struct source *s, const struct perf_event_attr *attr)
 {
-	struct run_timer *timer = s->timer;
+	struct run_timer *timer = s->use->timer;
 	union uapi_attr attrs[MEMBERS_MAX];
 	struct attar_group_event events[MEMBERS_MAX] = {{s->name, attr}};
 	int r = 0;
@@ -120,8 +120,8 @@ int timer_open(struct attar_run *run, struct source *s, const struct perf_event_
 		events[i + 1] = (struct attar_group_event){timer->list->at[i].name, &attrs[i].attr};
 	}
 	if (r == 0)
-		r = group_open_on(run->target, run_only_cpus(run, s->shown), events, timer->n + 1,
-			ATTAR_COUNTER_DEGRADE, &timer->group);
+		r = group_open_on(run->target, run_only_cpus(run, s->use->emission.shown), events,
+			timer->n + 1, ATTAR_COUNTER_DEGRADE, &timer->group);
 	if (r < 0)
 		return r;
 	s->counter = attar_group_counter(timer->group, 0);
@@ -148,7 +148,7 @@ static int position(const struct run_timer *timer, const struct recording_event 
 
 int timer_connect(struct attar_run *run, struct source *s)
 {
-	struct run_timer *timer = s->timer;
+	struct run_timer *timer = s->use->timer;
 	const struct recording *recording = run->replay->recording;
 	size_t n = recording_n_events(recording), found = 0;
 
@@ -273,7 +273,7 @@ int attar_run_timer_rest(struct attar_run *run, uint32_t source, attar_event_fn 
 	struct source *s = source < run->sources.list.n ? &run->sources.list.at[source] : NULL;
 	int r = 0;
 
-	if (!s || !s->timer || !s->timer->group)
+	if (!s || !s->use->timer || !s->use->timer->group)
 		return 0;
 	vec_each (&s->counter->fds, it) {
 		const struct attar_record record = {.type = PERF_RECORD_READ};
@@ -281,10 +281,10 @@ int attar_run_timer_rest(struct attar_run *run, uint32_t source, attar_event_fn 
 			.time = run->clock.ended,
 			.cpu = (uint32_t)it->cpu,
 			.counter = source,
-			.counts = s->timer->counts};
+			.counts = s->use->timer->counts};
 
 		if (r >= 0 && ev.cpu < CPUS_MAX)
-			r = read_rest(s->timer, (size_t)(it - s->counter->fds.at), ev.cpu);
+			r = read_rest(s->use->timer, (size_t)(it - s->counter->fds.at), ev.cpu);
 		if (r > 0)
 			r = fn(run, run->self, &ev);
 	}

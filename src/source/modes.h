@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The modes (perf/modes.h) that the event of a source is requested in. */
-#ifndef RUN_SOURCE_MODES_H
-#define RUN_SOURCE_MODES_H
+#ifndef SOURCE_MODES_H
+#define SOURCE_MODES_H
 
 #include "perf/modes.h"
-#include "run/source/sources.h"
+#include "source/source.h"
 
 /*
  * Whether --exclude-user and --exclude-kernel do not concern an event: tracepoints and probes

@@ -5,8 +5,8 @@
  * that is discovered there, or registered with the kernel later, becomes a new source of the owner,
  * with its own fields.
  */
-#ifndef STREAM_USER_EVENTS_H
-#define STREAM_USER_EVENTS_H
+#ifndef SOURCE_USER_EVENTS_H
+#define SOURCE_USER_EVENTS_H
 
 #include "attar/stream.h"
 #include "base/intern.h"

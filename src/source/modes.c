@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "run/source/modes.h"
+#include "source/modes.h"
 
 bool modes_are_of_code(const struct attar_event_spec *spec)
 {

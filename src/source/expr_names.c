@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "stream/expr_names.h"
+#include "source/expr_names.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "stream/user_events.h"
+#include "source/user_events.h"
 
 #include <fnmatch.h>
 #include <stdio.h>
