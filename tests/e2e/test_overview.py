@@ -92,6 +92,15 @@ class TestScripts:
             'run queue': 300 * MS, 'disk': 200 * MS, 'lock': 0, 'sleep': 0,
             'other programs': 0, 'other waits': 0}
 
+    def test_the_end_of_a_signal_handler_is_no_failing_call(self, tmp_path):
+        """It has the result of what the signal interrupted."""
+        ends = ''.join(f'1.91{i} 1 100/100 worker raw_syscalls:sys_exit id=-1 ret=-{error}\n'
+                       for i, error in enumerate([2, 4, 22]))
+        found = of_script(tmp_path, SCRIPT.replace('1.905', ends + '1.905'), 'overview', '-p', 100)
+        assert rows(found, 'system calls') == rows(
+            of_script(tmp_path, SCRIPT, 'overview', '-p', 100), 'system calls')
+        assert [r['count'] for r in rows(found, 'counts') if r['what'] == 'failing calls'] == [3]
+
     @pytest.mark.parametrize('n', [0, 1, 19, 20])
     def test_few_samples(self, tmp_path, n):
         """With fewer than 20, it is not known what runs on the CPU."""
@@ -513,6 +522,28 @@ while time.monotonic() < end:
     failing, = (r['count'] for r in rows(found, 'counts') if r['what'] == 'failing calls')
     assert (failing > 5000) == is_finding
     assert {r['syscall']: r['errors'] for r in rows(found, 'system calls')}['readlink'] > 5000
+
+
+INTERRUPTED = '''
+import os, signal, time
+signal.signal(signal.SIGALRM, lambda *_: None)
+empty = os.eventfd(0, os.EFD_NONBLOCK)
+for _ in range(10):
+    try: os.read(empty, 8)
+    except BlockingIOError: pass
+signal.setitimer(signal.ITIMER_REAL, .001, .001)
+time.sleep(.2)
+signal.setitimer(signal.ITIMER_REAL, 0)
+'''
+
+
+@pytest.mark.usefixtures('root')
+def test_the_end_of_a_signal_handler_is_not_counted():
+    """Ten calls fail with EAGAIN, and many signals interrupt a sleep: each handler ends once."""
+    found = report('overview', '--', '/usr/bin/python3', '-I', '-S', '-c', INTERRUPTED)
+    calls = {r['syscall']: (r['errors'], r['mostly']) for r in rows(found, 'system calls')}
+    assert calls['read'] == (10, 'EAGAIN')
+    assert 'none' not in calls and 'EINTR' not in dict(calls.values()).values()
 
 
 @pytest.mark.usefixtures('root')

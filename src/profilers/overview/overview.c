@@ -217,6 +217,12 @@ static int on_major(struct attar_run *run, void *self, const struct attar_event 
 
 enum { CALL, RESULT };
 
+/*
+ * The end of a signal handler is no call, but has the result of the interrupted one, or of what the
+ * program computed: rt_sigreturn(2) restores the register.
+ */
+static const uint64_t NO_CALL = UINT64_MAX;
+
 static int add_error(
 	struct attar_run *run, struct overview *o, const struct attar_event *ev, int sum)
 {
@@ -225,7 +231,7 @@ static int add_error(
 	int r = thread_times_seen(run, &o->times, ev);
 
 	o->events++;
-	if (r < 0 || key.error < 1 || key.error > ERRNO_MAX ||
+	if (r < 0 || key.error < 1 || key.error > ERRNO_MAX || key.call == NO_CALL ||
 		(key.error >= RESTART_MIN && key.error <= RESTART_MAX) ||
 		!attar_run_is_selected(run, ev->thread) || overview_is_own(o, run, ev->thread))
 		return r;
@@ -489,8 +495,8 @@ static int count_failures(struct attar_run *run, struct overview *o)
 	char text[320];
 
 	snprintf(text, sizeof(text),
-		"{raw_syscalls:sys_exit/ret<0 && ret>=-%d && (ret>-%d || ret<-%d) && "
-		"common_pid!=%d/,raw_syscalls:sys_exit/ret<0 && "
+		"{raw_syscalls:sys_exit/ret<0 && ret>=-%d && (ret>-%d || ret<-%d) && id!=-1 && "
+		"common_pid!=%d/,raw_syscalls:sys_exit/ret<0 && id!=-1 && "
 		"(ret==-%d || ret==-%d || ret==-%d || ret==-%d || "
 		"(ret==-%d && (id==%ld || id==%ld))) && common_pid!=%d/}",
 		ERRNO_MAX, RESTART_MIN, RESTART_MAX, own, expected[0], expected[1], expected[2],
