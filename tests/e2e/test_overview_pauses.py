@@ -160,6 +160,39 @@ def test_time_that_is_not_watched(words):
             naps * span - own['run queue'], rel=0.05)
 
 
+@pytest.mark.exclusive
+@pytest.mark.usefixtures('root')
+@pytest.mark.parametrize('threads, hold', [(600, 'sleep'), (600, 'compute'), (2500, 'sleep')])
+def test_hundreds_of_threads_that_wait_for_locks(threads, hold):
+    """
+    Each waits for 0.3 s and more, with `compute` for more than a second, while attar watches for
+    some ms in each second. All time is in a row, and the time of the locks within its bound.
+    """
+    with subprocess.Popen([workload('queues'), str(threads), '4', '2000', hold], text=True,
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
+        def waited():
+            program.stdin.write('\n')
+            program.stdin.flush()
+            return time.monotonic(), int(program.stdout.readline().split()[0])
+
+        assert program.stdout.readline() == 'ready\n'
+        for _ in range(3):
+            begin = waited()
+            found = report('overview', '-p', program.pid, '-d', '3s')
+            end = waited()
+            if not found['notes']['lost']:
+                break
+        program.stdin.close()
+    times = {r['time spent']: r for r in rows(found, 'time')}
+    span, lock = found['interval_ns'], times['lock']
+    truth = (end[1] - begin[1]) / (end[0] - begin[0]) * span / 1e9
+    bound = lock['+/-'] + 0.01 * truth
+    assert sum(r['time'] for r in times.values()) == pytest.approx((threads + 1) * span, rel=0.01)
+    assert truth - bound <= lock['time'] + times['run queue']['time'], found
+    assert lock['time'] <= truth + bound, found
+    assert lock['+/-'] <= 0.1 * truth or threads > 1024  # whose states are not all read
+
+
 PHASES = '''
 import json, os, sys, time
 (a, b), (c, d) = os.pipe(), os.pipe()

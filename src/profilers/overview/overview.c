@@ -395,7 +395,7 @@ static int overview_turn(struct attar_run *run, void *self)
 	} else if (r == DUTY_SAME && !o->duty.paused_at) {
 		r = overview_slices_turn(run, o);
 	}
-	return r < 0 || o->duty.paused_at ? r : thread_times_scan(run, &o->times);
+	return r < 0 || o->duty.paused_at ? r : overview_slices_scan(run, o);
 }
 
 static int overview_report(

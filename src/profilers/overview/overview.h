@@ -219,6 +219,9 @@ int overview_slices_turn(struct attar_run *run, struct overview *o);
 int overview_slices_pause(struct attar_run *run, struct overview *o);
 int overview_slices_resume(struct attar_run *run, struct overview *o, uint64_t from, uint64_t to);
 
+/* thread_times_scan(): until it has read the states of all threads, the slice shows no shares. */
+int overview_slices_scan(struct attar_run *run, struct overview *o);
+
 /* A thread has begun, or ended. */
 int overview_slices_began(struct attar_run *run, struct overview *o, pid_t tid, uint64_t time);
 void overview_slices_exited(struct overview *o, pid_t tid, uint64_t time);
@@ -281,6 +284,7 @@ struct overview_sums {
 	uint64_t parts[PARTS];
 	double estimated[PARTS]; /* ns: of parts; the rest was watched, or counted by the kernel */
 	double doubt[PARTS];     /* ns: how wrong the estimate may be */
+	double unseen_waits[PARTS]; /* ns: of threads whose waits are divided as others' waits */
 	uint64_t samples[PART_UNDIVIDED + 1];
 	bool is_divided;                    /* the time on a CPU, by samples */
 	uint64_t active;                    /* of parts[] without PART_IDLE */

@@ -36,9 +36,14 @@ enum overview_part overview_part_of(enum thread_state state)
 	return parts[state];
 }
 
-/* How long a wait is whose end was not seen is unknown, up to its limit. */
+/*
+ * How long a wait is whose end was not seen is unknown, up to its limit. A thread that waits for
+ * one that holds a lock is never idle.
+ */
 int overview_sum_of_wait(const struct overview *o, const struct thread_segment *segment)
 {
+	if (segment->state == THREAD_LOCK && segment->block->is_mutex)
+		return -1;
 	if (segment->to - segment->since > overview_long_wait(o, segment->state))
 		return SUM_LONG;
 	return segment->is_end ? -1 : SUM_OPEN;

@@ -433,13 +433,37 @@ static bool has_all_threads(const struct attar_run *run, const struct overview_s
 	return n >= s->began_between;
 }
 
-/* All parts of one thread. Adds to doubts and estimated, by part. */
+/* By part, ns. */
+struct estimate {
+	double time, doubt; /* doubt: signed, see pause_row.doubt */
+	double unknown;     /* from a slice in which the state was unknown at times */
+};
+
+/*
+ * The share of the time next to the pause in which the state of a thread was unknown, of one that
+ * existed in all of it: 0..1.
+ */
+static double unknown_share(const struct attar_run *run, const struct overview_slices *s,
+	const struct pause_thread *thread, pid_t tid, const struct pause_row *rows, size_t n)
+{
+	const struct attar_thread *task = attar_run_thread(run, tid);
+	double all = thread->watched[PAUSE_BEFORE] + thread->watched[PAUSE_AFTER], known = 0;
+
+	if (!task || task->exited || task->started > s->last.from || all <= 0)
+		return 0;
+	for (size_t i = 0; i < n; i++)
+		known += rows[i].watched;
+	return fmax(0, 1 - known / all);
+}
+
+/* All parts of one thread. Adds to the estimates by part. */
 static int estimate_thread(struct attar_run *run, struct overview *o,
 	const struct slice_part *parts, struct pause_row *rows, size_t n, bool is_complete,
-	struct pause_thread *thread, double *doubts, double *estimated)
+	struct pause_thread *thread, struct estimate *estimates)
 {
 	struct overview_slices *s = &o->slices;
 	const struct slice_thread *counts = find_thread(s->counted, s->n_counted, tid_of(parts));
+	double unknown;
 	int r = 0;
 
 	if (counts && counts->state != ATTAR_NO_STATE) /* known */
@@ -450,15 +474,18 @@ static int estimate_thread(struct attar_run *run, struct overview *o,
 		set_counts(s, counts, thread);
 	else if (is_complete)
 		set_life(run, s, tid_of(parts), counts, thread);
+	unknown = unknown_share(run, s, thread, tid_of(parts), rows, n);
 	pause_estimate(thread, rows, n);
 	for (size_t i = 0; r == 0 && i < n; i++) {
 		const struct slice_key *key = parts[i].row->key;
 		uint64_t time = (uint64_t)rows[i].estimate;
 		enum overview_part part = overview_part_of(key->state);
 
-		doubts[part] += rows[i].doubt;
-		if (!thread->is_counted || rows[i].time == TIME_WAITS)
-			estimated[part] += rows[i].estimate;
+		estimates[part].doubt += rows[i].doubt;
+		if (!thread->is_counted || rows[i].time == TIME_WAITS) {
+			estimates[part].time += rows[i].estimate;
+			estimates[part].unknown += unknown * rows[i].estimate;
+		}
 		r = add_time(o, key, time, 0);
 		if (r == 0)
 			r = add_stack(run, o, key, parts[i].row->value, time);
@@ -470,7 +497,7 @@ static int estimate_threads(
 	struct attar_run *run, struct overview *o, const struct slice_parts *parts, bool has_after)
 {
 	struct overview_slices *s = &o->slices;
-	double doubts[PARTS] = {0}, estimated[PARTS] = {0};
+	struct estimate estimates[PARTS] = {0};
 	bool is_complete = has_all_threads(run, s, parts);
 	int r = 0;
 
@@ -483,11 +510,12 @@ static int estimate_threads(
 			end < parts->n && tid_of(&parts->at[end]) == tid_of(&parts->at[i]);)
 			end++;
 		r = estimate_thread(run, o, &parts->at[i], &parts->rows[i], end - i, is_complete,
-			&thread, doubts, estimated);
+			&thread, estimates);
 	}
 	for (int part = 0; r == 0 && part < PARTS; part++)
-		if (estimated[part] > 0 || doubts[part] != 0)
-			r = add_uncertain(s, part, estimated[part], doubts[part]);
+		if (estimates[part].time > 0 || estimates[part].doubt != 0)
+			r = add_uncertain(s, part, estimates[part].time,
+				fabs(estimates[part].doubt) + estimates[part].unknown);
 	return r;
 }
 
@@ -636,6 +664,17 @@ int overview_slices_turn(struct attar_run *run, struct overview *o)
 		return 0;
 	r = add_open(run, o, until);
 	return r < 0 ? r : end_slice(run, o, until);
+}
+
+int overview_slices_scan(struct attar_run *run, struct overview *o)
+{
+	bool is_after_pause = o->times.is_scanned && o->times.lost_to;
+	int r = thread_times_scan(run, &o->times);
+
+	/* short waits ended before they were read, but long ones did not */
+	if (is_after_pause)
+		o->slices.now.from = later(now_ns(), o->slices.now.from);
+	return r;
 }
 
 /* Ends the slice before the present pause, of which all states are divided. */

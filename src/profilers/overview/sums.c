@@ -272,16 +272,19 @@ static bool count_times(
 	const struct thread_scheds *from = sums->scope == ATTAR_SCOPE_WHOLE || !o->scheds_last.time
 						   ? &o->scheds_began
 						   : &o->scheds_last;
-	uint64_t busy, elapsed = o->scheds.time - from->time;
 	struct thread_sched change;
+	double scale;
+	uint64_t busy;
 
-	if (!sums->has_scheds || !from->time ||
+	if (!sums->has_scheds || !from->time || o->scheds.time <= from->time ||
 		!thread_scheds_change(from, &o->scheds, tid, &change))
 		return false;
-	busy = change.ran + change.delay;
-	ret_times[TIME_RUNNING] = change.ran;
-	ret_times[TIME_READY] = change.delay;
-	ret_times[TIME_WAITS] = elapsed > busy ? elapsed - busy : 0;
+	/* the first reading is later than the start, and the last one than the end */
+	scale = (double)sums->elapsed / (double)(o->scheds.time - from->time);
+	ret_times[TIME_RUNNING] = (uint64_t)(scale * (double)change.ran);
+	ret_times[TIME_READY] = (uint64_t)(scale * (double)change.delay);
+	busy = ret_times[TIME_RUNNING] + ret_times[TIME_READY];
+	ret_times[TIME_WAITS] = sums->elapsed > busy ? sums->elapsed - busy : 0;
 	*ret_turns = change.turns;
 	return true;
 }
@@ -336,8 +339,12 @@ static void scale_thread(
 			watched[TIME_RUNNING] ? 0 : counted[TIME_RUNNING];
 		rows->sums[SUM_STATE + THREAD_READY] +=
 			watched[TIME_READY] ? 0 : counted[TIME_READY];
-		if (!watched[TIME_WAITS])
+		if (!watched[TIME_WAITS]) {
 			share_waits(rows->sums, process, counted[TIME_WAITS]);
+			for (int state = THREAD_DISK; state < THREAD_STATES; state++)
+				sums->unseen_waits[overview_part_of(state)] +=
+					(double)rows->sums[SUM_STATE + state];
+		}
 	}
 	for (size_t i = 0; i < n; i++)
 		take_open_waits(sums, rows[i].sums, mean);
@@ -484,6 +491,9 @@ static void add_processes(struct overview_sums *sums, const struct thread_row *r
 	qsort(sums->processes, sums->n_processes, sizeof(*sums->processes), by_active);
 }
 
+/* Threads that were never seen may wait for something else than the others of their process. */
+static const double unseen_doubt = 0.5;
+
 /* The estimates of the time on a CPU are not divided: each part has as much of them. */
 static void read_estimates(struct overview_sums *sums)
 {
@@ -492,14 +502,17 @@ static void read_estimates(struct overview_sums *sums)
 	for (int part = 0; part <= PART_UNDIVIDED; part++)
 		on_cpu += sums->parts[part];
 	for (int part = 0; part < PARTS; part++) {
+		double unseen = sums->unseen_waits[part];
 		bool is_cpu = part <= PART_UNDIVIDED;
 		enum overview_part of = is_cpu ? overview_part_of(THREAD_RUNNING) : part;
 		double share = is_cpu && on_cpu ? (double)sums->parts[part] / (double)on_cpu : 1;
 
 		sums->estimated[part] = share * overview_slices_estimated(sums->overview,
 							sums->scope, of, &sums->doubt[part]);
-		sums->estimated[part] = fmin(sums->estimated[part], (double)sums->parts[part]);
-		sums->doubt[part] = fmin(share * sums->doubt[part], sums->estimated[part]);
+		sums->estimated[part] =
+			fmin(sums->estimated[part] + unseen, (double)sums->parts[part]);
+		sums->doubt[part] = fmin(
+			share * sums->doubt[part] + unseen_doubt * unseen, sums->estimated[part]);
 	}
 }
 

@@ -40,6 +40,20 @@ bool futex_may_be_idle(uint64_t op, uint64_t value)
 	return (op & (COMMAND | PRIVATE_FLAG)) == (WAIT | PRIVATE_FLAG) && !(uint32_t)value;
 }
 
+bool futex_is_mutex(uint64_t op, uint64_t value)
+{
+	switch (op & COMMAND) {
+	case WAIT:
+	case WAIT_BITSET:
+		return is_of_lock(value);
+	case LOCK_PI:
+	case LOCK_PI2:
+		return true;
+	default:
+		return false;
+	}
+}
+
 enum futex_call futex_call_of(const struct attar_run *run, const struct attar_process *process,
 	uint64_t op, uint64_t value)
 {

@@ -23,6 +23,9 @@ enum futex_call {
 enum futex_call futex_call_of(const struct attar_run *run, const struct attar_process *process,
 	uint64_t op, uint64_t value);
 
+/* Whether a wait is certainly for a mutex or a read-write lock, which a thread holds. */
+bool futex_is_mutex(uint64_t op, uint64_t value);
+
 /*
  * Whether a FUTEX_CALL_LOCK has the arguments of an idle thread of Go: its note is 0 until it is
  * woken up. glibc's locks have other values. See frames_are_idle_go().

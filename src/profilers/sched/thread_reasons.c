@@ -48,16 +48,20 @@ static bool get_argument(struct thread_times *times, const struct attar_event *e
 /* Other system calls that use futexes only wait for locks. */
 static bool is_lock(struct attar_run *run, struct thread_times *times,
 	const struct frame_summary *frames, const struct attar_event *ev,
-	const attar_location *stack, size_t n)
+	const attar_location *stack, size_t n, bool *ret_is_mutex)
 {
 	const struct attar_process *process = ev->thread ? ev->thread->process : NULL;
 	uint64_t op, value;
 
+	*ret_is_mutex = false;
 	if (frames->waits != FRAME_FUTEX || !frames->syscall ||
 		strcmp(frames_syscall(times->frames, frames->syscall), "futex") != 0)
 		return true;
-	if (get_argument(times, ev, "futex", 1, &op) && get_argument(times, ev, "futex", 2, &value))
+	if (get_argument(times, ev, "futex", 1, &op) &&
+		get_argument(times, ev, "futex", 2, &value)) {
+		*ret_is_mutex = futex_is_mutex(op, value);
 		return thread_is_futex_lock(run, process, op, value);
+	}
 	return attar_run_is_live(run) || is_lock_function(attar_run_symbols(run), stack, n);
 }
 
@@ -131,11 +135,11 @@ enum thread_state thread_state_of(const struct frame_summary *frames, bool is_un
 
 enum thread_state thread_times_why(struct attar_run *run, struct thread_times *times,
 	const struct attar_event *ev, bool is_uninterruptible, const struct frame_summary *frames,
-	const attar_location *stack, size_t n)
+	const attar_location *stack, size_t n, bool *ret_is_mutex)
 {
 	struct wait_details details;
 
-	details.is_lock = is_lock(run, times, frames, ev, stack, n);
+	details.is_lock = is_lock(run, times, frames, ev, stack, n, ret_is_mutex);
 	details.is_idle = is_idle(times, frames, ev, stack, n);
 	details.is_only_a_time = is_only_a_time(times, frames, ev);
 	return thread_state_of(frames, is_uninterruptible, &details);

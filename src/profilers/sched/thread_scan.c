@@ -14,7 +14,7 @@
 
 enum {
 	THREADS_MAX = 4096, /* reading one takes about 30 us */
-	FORGOTTEN_MAX = 256,
+	FORGOTTEN_MAX = 1024,
 	PATH_BYTES = 64,
 	TEXT_BYTES = 4096,
 };
@@ -130,77 +130,137 @@ static bool is_idle_go(struct thread_times *times, struct attar_thread *thread, 
 	return frames_are_idle_go(times->frames, &location, 1);
 }
 
-/* From the number and the arguments of its system call. Without permission: a lock. */
-static struct wait_details read_details(
-	struct attar_run *run, struct thread_times *times, struct attar_thread *thread)
-{
-	const struct attar_process *process = thread->process;
-	unsigned long long arguments[3], pc = 0;
-	struct wait_details details = {.is_lock = true};
-	char text[TEXT_BYTES];
-	long call;
+/* The system call of a thread that sleeps, as the file shows it. */
+struct call {
+	long number;
+	unsigned long long arguments[3], pc;
+};
 
-	if (read_file(process->pid, thread->tid, "syscall", text) &&
-		sscanf(text, "%ld %llx %llx %llx %*x %*x %*x %*x %llx", &call, &arguments[0],
-			&arguments[1], &arguments[2], &pc) == 5) {
-		details.is_lock = thread_is_futex_lock(run, process, arguments[1], arguments[2]);
-		details.is_idle = call == SYS_futex &&
-				  futex_may_be_idle(arguments[1], arguments[2]) &&
-				  is_idle_go(times, thread, pc);
-		details.is_only_a_time = is_only_a_time(call, arguments);
-	}
+/* False: it is in none, it runs, or without permission. */
+static bool read_call(pid_t pid, pid_t tid, struct call *ret_call)
+{
+	char text[TEXT_BYTES];
+
+	return read_file(pid, tid, "syscall", text) &&
+	       sscanf(text, "%ld %llx %llx %llx %*x %*x %*x %*x %llx", &ret_call->number,
+		       &ret_call->arguments[0], &ret_call->arguments[1], &ret_call->arguments[2],
+		       &ret_call->pc) == 5;
+}
+
+/* call: NULL: unknown, so a futex is a lock. */
+static struct wait_details details_of(struct attar_run *run, struct thread_times *times,
+	struct attar_thread *thread, const struct call *call)
+{
+	struct wait_details details = {.is_lock = true};
+
+	if (!call)
+		return details;
+	details.is_lock =
+		thread_is_futex_lock(run, thread->process, call->arguments[1], call->arguments[2]);
+	details.is_idle = call->number == SYS_futex &&
+			  futex_may_be_idle(call->arguments[1], call->arguments[2]) &&
+			  is_idle_go(times, thread, call->pc);
+	details.is_only_a_time = is_only_a_time(call->number, call->arguments);
 	return details;
 }
+
+/*
+ * Calls in which most threads of a program with hundreds sleep, all of them in the same functions:
+ * one is read, and the others are like it.
+ */
+enum common_call { COMMON_MUTEX, COMMON_SLEEP, COMMON_CALLS, COMMON_NONE = COMMON_CALLS };
+
+static enum common_call common_call_of(const struct call *call)
+{
+	if (call->number == SYS_futex && futex_is_mutex(call->arguments[1], call->arguments[2]))
+		return COMMON_MUTEX;
+	return call->number == SYS_clock_nanosleep ? COMMON_SLEEP : COMMON_NONE;
+}
+
+struct scan {
+	struct thread_times *times;
+	struct thread_found common[COMMON_CALLS]; /* tid 0: none was read yet */
+};
 
 /*
  * After SIGSTOP and SIGCONT, a sleep is restart_syscall(2), and the kernel shows none of the
  * functions of that call.
  */
-static bool is_restarted_sleep(pid_t pid, pid_t tid, size_t depth)
+static bool is_restarted_sleep(const struct call *call, size_t depth)
 {
 	enum { ENTRY_FUNCTIONS = 2 };
-	char text[TEXT_BYTES];
 
-	return depth <= ENTRY_FUNCTIONS && read_file(pid, tid, "syscall", text) &&
-	       strtol(text, NULL, 10) == SYS_restart_syscall;
+	return depth <= ENTRY_FUNCTIONS && call && call->number == SYS_restart_syscall;
 }
 
-static int scan_thread(struct attar_run *run, void *self, pid_t tid)
+/* Why a thread sleeps. False: it runs, or was woken up meanwhile. */
+static bool read_wait(struct attar_run *run, struct thread_times *times,
+	struct attar_thread *thread, const struct call *call, struct thread_found *found,
+	int *ret_cpu)
 {
-	struct thread_times *times = self;
+	const pid_t pid = thread->process->pid, tid = thread->tid;
+	char state = read_state(pid, tid, ret_cpu);
+	struct frame_summary frames = {0};
+	struct wait_details details = {0};
+
+	if (!is_asleep(state))
+		return false;
+	found->depth = read_stack(times->frames, pid, tid, &frames, found->stack);
+	if (!found->depth)
+		found->depth = read_wchan(times->frames, pid, tid, &frames, found->stack);
+	/* it was woken up before its stack was read */
+	if (frames.is_perf || (!found->depth && read_state(pid, tid, ret_cpu) != state))
+		return false;
+	found->is_kernel_thread = frames.is_kernel_thread;
+	found->syscall = frames.syscall;
+	found->is_mutex = call && common_call_of(call) == COMMON_MUTEX;
+	if (frames.waits == FRAME_FUTEX || frames.waits == FRAME_WORK)
+		details = details_of(run, times, thread, call);
+	found->state = is_restarted_sleep(call, found->depth)
+			       ? THREAD_SLEEP
+			       : thread_state_of(&frames, state == 'D', &details);
+	return true;
+}
+
+/* Whether a thread that was read in such a call waits as expected: it may have just left it. */
+static bool is_typical(const struct thread_found *found, enum common_call common)
+{
+	return found->syscall &&
+	       found->state == (common == COMMON_MUTEX ? THREAD_LOCK : THREAD_SLEEP);
+}
+
+static int scan_thread(struct attar_run *run, void *arg, pid_t tid)
+{
+	struct scan *scan = arg;
+	struct thread_times *times = scan->times;
 	const uint64_t time = times->lost_to ? times->lost_to + 1 : attar_run_began(run);
 	struct attar_thread *thread = attar_run_thread(run, tid);
 	struct attar_stamp at = {.time = time, .task = ATTAR_NO_TASK};
 	struct thread_found found = {.tid = tid};
-	struct frame_summary frames = {0};
-	struct wait_details details = {0};
+	enum common_call common = COMMON_NONE;
 	uint64_t key = (uint64_t)tid;
 	const struct attar_state *known = attar_states_get(times->states, &key, sizeof(key));
-	char state;
-	pid_t pid;
+	struct call call;
+	bool has_call;
 
 	if (!thread || !thread->process || !attar_run_is_selected(run, thread) ||
 		/* at first, it waits for its start */
 		(!times->is_scanned && thread->process->pid == attar_run_command_pid(run)) ||
 		(known && known->state != ATTAR_NO_STATE))
 		return 0;
-	pid = thread->process->pid;
-	state = read_state(pid, tid, &at.cpu);
-	if (!is_asleep(state))
+	has_call = read_call(thread->process->pid, tid, &call);
+	if (has_call)
+		common = common_call_of(&call);
+	if (common != COMMON_NONE && known && scan->common[common].tid) {
+		found = scan->common[common];
+		found.tid = tid;
+		at.cpu = known->cpu; /* on which it was last */
+		return thread_times_found(run, times, &found, &at);
+	}
+	if (!read_wait(run, times, thread, has_call ? &call : NULL, &found, &at.cpu))
 		return 0;
-	found.depth = read_stack(times->frames, pid, tid, &frames, found.stack);
-	if (!found.depth)
-		found.depth = read_wchan(times->frames, pid, tid, &frames, found.stack);
-	/* it was woken up before its stack was read */
-	if (frames.is_perf || (!found.depth && read_state(pid, tid, &at.cpu) != state))
-		return 0;
-	found.is_kernel_thread = frames.is_kernel_thread;
-	found.syscall = frames.syscall;
-	if (frames.waits == FRAME_FUTEX || frames.waits == FRAME_WORK)
-		details = read_details(run, times, thread);
-	found.state = is_restarted_sleep(pid, tid, found.depth)
-			      ? THREAD_SLEEP
-			      : thread_state_of(&frames, state == 'D', &details);
+	if (common != COMMON_NONE && is_typical(&found, common))
+		scan->common[common] = found;
 	return thread_times_found(run, times, &found, &at);
 }
 
@@ -242,9 +302,13 @@ int thread_for_each(struct attar_run *run, thread_fn *fn, void *arg)
 	return r;
 }
 
-/* Those whose state became unknown because events were lost. */
-static int scan_forgotten(struct attar_run *run, struct thread_times *times)
+/*
+ * Those whose state became unknown because events were lost. Of more threads, those whose state
+ * changed last are left out: they are the last ones of the list.
+ */
+static int scan_forgotten(struct attar_run *run, struct scan *scan)
 {
+	struct thread_times *times = scan->times;
 	const struct attar_state *state = NULL;
 	pid_t tids[FORGOTTEN_MAX];
 	size_t n = 0;
@@ -254,21 +318,22 @@ static int scan_forgotten(struct attar_run *run, struct thread_times *times)
 		if (state->state == ATTAR_NO_STATE)
 			tids[n++] = ((const struct thread_block *)state->value)->group.tid;
 	for (size_t i = 0; r == 0 && i < n; i++)
-		r = scan_thread(run, times, tids[i]);
+		r = scan_thread(run, scan, tids[i]);
 	return r;
 }
 
 int thread_times_scan(struct attar_run *run, struct thread_times *times)
 {
+	struct scan scan = {.times = times};
 	int r = 0;
 
 	/* of the whole system, most threads always sleep */
 	if (!attar_run_is_live(run) || attar_run_is_selected(run, NULL))
 		return 0;
 	if (!times->is_scanned)
-		r = thread_for_each(run, scan_thread, times);
+		r = thread_for_each(run, scan_thread, &scan);
 	else if (times->lost_to)
-		r = scan_forgotten(run, times);
+		r = scan_forgotten(run, &scan);
 	times->is_scanned = true;
 	times->lost_to = 0;
 	return r;

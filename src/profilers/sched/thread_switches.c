@@ -46,6 +46,7 @@ static int switch_out(
 	const uint64_t prev_state = attar_arg_u64(ev, PREV_STATE);
 	struct frame_summary frames;
 	struct thread_block *block;
+	bool is_mutex = false;
 	uint32_t to;
 	size_t n;
 	int r;
@@ -63,13 +64,14 @@ static int switch_out(
 	else if (frames.is_perf)
 		to = ATTAR_NO_STATE;
 	else
-		to = thread_times_why(
-			run, times, ev, prev_is_uninterruptible(prev_state), &frames, stack, n);
+		to = thread_times_why(run, times, ev, prev_is_uninterruptible(prev_state), &frames,
+			stack, n, &is_mutex);
 	r = thread_times_change(run, times, tid, to, &at, frames.is_kernel_thread, &block);
 	if (r <= 0)
 		return r;
 	block->depth = (uint16_t)n;
 	block->syscall = frames.syscall;
+	block->is_mutex = is_mutex;
 	block->has_events = true;
 	block->perf_since = to == ATTAR_NO_STATE ? ev->time : 0;
 	memcpy(block->stack, stack, n * sizeof(*stack));

@@ -292,6 +292,7 @@ int thread_times_found(struct attar_run *run, struct thread_times *times,
 		return r;
 	block->depth = (uint16_t)found->depth;
 	block->syscall = found->syscall;
+	block->is_mutex = found->is_mutex;
 	memcpy(block->stack, found->stack, found->depth * sizeof(*block->stack));
 	return 0;
 }

@@ -49,6 +49,7 @@ struct thread_block {
 	int32_t cpu;         /* on which it ran last, + 1; 0: unknown */
 	uint64_t perf_since; /* ns: a wait began that is left out; 0: none */
 	uint16_t depth;
+	bool is_mutex; /* a wait for a lock is certainly for one that a thread holds */
 	/* These are only set if thread_times.has_all_switches is not. */
 	bool has_events;  /* that happened in it */
 	uint64_t sampled; /* ns: its last sample */
@@ -212,7 +213,7 @@ enum thread_state thread_state_of(const struct frame_summary *frames, bool is_un
 struct thread_found {
 	pid_t tid;
 	enum thread_state state;
-	bool is_kernel_thread;
+	bool is_kernel_thread, is_mutex;
 	attar_location syscall; /* as thread_block.syscall */
 	size_t depth;
 	attar_location stack[THREAD_DEPTH_MAX];

@@ -42,7 +42,7 @@ int thread_times_open_switches(struct attar_run *run, struct thread_times *times
 /* Why the thread of a context switch, which does not run on, is switched out in this stack. */
 enum thread_state thread_times_why(struct attar_run *run, struct thread_times *times,
 	const struct attar_event *ev, bool is_uninterruptible, const struct frame_summary *frames,
-	const attar_location *stack, size_t n);
+	const attar_location *stack, size_t n, bool *ret_is_mutex);
 
 /*
  * Requests the events of a recording that have the arguments of system calls: its samples of
