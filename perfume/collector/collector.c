@@ -128,6 +128,39 @@ static void send_requests(struct perfume_collector *c)
 		c->requests[0] = 0;
 }
 
+/* ---- processes ---- */
+
+/* When the process of this directory of /proc started, in clock ticks since boot; 0: it has ended. */
+static uint64_t read_started(int directory, const char *path)
+{
+	char text[1024], *field;
+	int fd = openat(directory, path, O_RDONLY | O_CLOEXEC), i;
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+
+	if (fd >= 0)
+		close(fd);
+	text[n > 0 ? n : 0] = 0;
+	field = strrchr(text, ')'); /* of the name, which may contain others */
+	for (i = 0; i < 20 && field; i++)
+		field = strchr(field + 1, ' ');
+	return field ? strtoull(field, NULL, 10) : 0;
+}
+
+static int note_asked(struct perfume_collector *c, const struct perfume_collector_options *options)
+{
+	char path[64];
+	size_t i;
+
+	c->n_asked = options->n_pids;
+	c->asked = calloc(options->n_pids + 1, sizeof(*c->asked));
+	for (i = 0; c->asked && i < c->n_asked; i++) {
+		c->asked[i].pid = options->pids[i];
+		snprintf(path, sizeof(path), "/proc/%d/stat", (int)options->pids[i]);
+		c->asked[i].started = read_started(AT_FDCWD, path);
+	}
+	return c->asked ? 0 : -ENOMEM;
+}
+
 /* ---- life cycle ---- */
 
 int perfume_collector_new(
@@ -137,27 +170,26 @@ int perfume_collector_new(
 	int error;
 
 	if (!options || options->size < sizeof(*options) || !options->patterns ||
-		strlen(options->patterns) >= AREA_TEXT || strchr(options->patterns, '\n'))
+		strlen(options->patterns) >= AREA_TEXT || strchr(options->patterns, '\n') ||
+		(options->n_pids && !options->pids))
 		return -EINVAL;
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		return -ENOMEM;
 	c->socket = -1;
 	strcpy(c->patterns, options->patterns);
-	c->n_pids = options->n_pids;
-	c->pids = calloc(options->n_pids + 1, sizeof(*c->pids));
-	error = c->pids ? open_socket(c) : -ENOMEM;
+	error = note_asked(c, options);
+	if (error == 0)
+		error = open_socket(c);
 	if (error < 0) {
 		perfume_collector_free(c);
 		return error;
 	}
-	memcpy(c->pids, options->pids ? options->pids : c->pids,
-		options->n_pids * sizeof(*c->pids));
 	c->only_started = options->only_started;
 	c->began = c->polled = perfume_collector_now();
 	snprintf(c->variable, sizeof(c->variable), COLLECTOR_VARIABLE "=%016llx:%s",
 		(unsigned long long)c->id, c->patterns);
-	if (!c->n_pids && !c->only_started && *c->patterns)
+	if (!c->n_asked && !c->only_started && *c->patterns)
 		send_requests(c);
 	perfume_clock_update(c);
 	*ret_collector = c;
@@ -195,7 +227,7 @@ void perfume_collector_free(struct perfume_collector *c)
 	if (c->socket >= 0)
 		close(c->socket);
 	free(c->heap);
-	free(c->pids);
+	free(c->asked);
 	free(c);
 }
 
@@ -222,8 +254,11 @@ static int look_at_fd(struct perfume_collector *c, pid_t pid, int fds, const cha
 	return fd >= 0 && perfume_writer_add(c, fd, pid) > 0;
 }
 
-/* A program creates its area early, so that it is among its first descriptors. */
-static int look_at_process(struct perfume_collector *c, pid_t pid)
+/*
+ * A program creates its area early, so that it is among its first descriptors. started: only if
+ * the process is the one that started then; 0: whichever has the PID.
+ */
+static int look_at_process(struct perfume_collector *c, pid_t pid, uint64_t started)
 {
 	int found = 0, left = MAX_DESCRIPTORS;
 	struct dirent *entry;
@@ -232,7 +267,9 @@ static int look_at_process(struct perfume_collector *c, pid_t pid)
 
 	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
 	fds = opendir(path);
-	while (fds && left-- && (entry = readdir(fds)) != NULL)
+	if (fds && started && read_started(dirfd(fds), "../stat") != started)
+		left = 0;
+	while (fds && left-- > 0 && (entry = readdir(fds)) != NULL)
 		found += look_at_fd(c, pid, dirfd(fds), entry->d_name);
 	if (fds)
 		closedir(fds);
@@ -248,16 +285,17 @@ int perfume_collector_scan(struct perfume_collector *c)
 	size_t i;
 	int found = 0, pid;
 
-	for (i = 0; i < c->n_pids; i++)
-		found += look_at_process(c, c->pids[i]);
-	proc = c->n_pids || c->only_started ? NULL : opendir("/proc");
+	for (i = 0; i < c->n_asked; i++)
+		if (c->asked[i].started)
+			found += look_at_process(c, c->asked[i].pid, c->asked[i].started);
+	proc = c->n_asked || c->only_started ? NULL : opendir("/proc");
 	while (proc && (entry = readdir(proc)) != NULL) {
 		pid = atoi(entry->d_name);
 		if (pid <= c->scanned_pid || pid == getpid())
 			continue;
 		if (perfume_collector_now() > end)
 			break;
-		found += look_at_process(c, pid);
+		found += look_at_process(c, pid, 0);
 		c->scanned_pid = pid;
 	}
 	if (!proc || !entry)

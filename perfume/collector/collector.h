@@ -38,7 +38,7 @@ struct perfume_collector;
 struct perfume_collector_options {
 	size_t size;          /* sizeof(struct perfume_collector_options) */
 	const char *patterns; /* comma-separated globs of event names; at most 511 bytes */
-	const pid_t *pids;    /* only these processes and their children */
+	const pid_t *pids;    /* only these processes, which run now, and their children */
 	size_t n_pids;        /* 0: all processes, including those that start later */
 	int only_started; /* 1: only processes with perfume_collector_variable in their environment */
 };

@@ -102,6 +102,12 @@ struct writer {
 	struct writer *next;
 };
 
+/* A process, whose PID can be used again when it has exited. */
+struct asked {
+	pid_t pid;
+	uint64_t started; /* field 22 of /proc/PID/stat; 0: it does not exist */
+};
+
 struct perfume_collector {
 	uint64_t id;
 	int socket;
@@ -110,8 +116,8 @@ struct perfume_collector {
 	uint64_t answered_to; /* ns; moves on by ANSWER_EACH_NS with each caller */
 	char patterns[AREA_TEXT];
 	char variable[AREA_TEXT + 64];
-	pid_t *pids;
-	size_t n_pids;
+	struct asked *asked; /* the processes to read */
+	size_t n_asked;      /* 0: all */
 	int only_started;
 	pid_t scanned_pid; /* the process at which the last scan ended; 0: it is complete */
 	char requests[64]; /* request file that contains our line; "" none */

@@ -83,6 +83,49 @@ static void the_last_poll_reads_all_of_a_large_ring(void **state)
 	perfume_collector_free(collector);
 }
 
+/* The next process gets this PID, if no other one of this PID namespace starts before. */
+static int choose_next_pid(pid_t pid)
+{
+	int fd = open("/proc/sys/kernel/ns_last_pid", O_WRONLY | O_CLOEXEC), r;
+
+	r = fd < 0 ? -1 : dprintf(fd, "%d", (int)pid - 1);
+	if (fd >= 0)
+		close(fd);
+	return r;
+}
+
+static void a_program_with_the_pid_of_one_that_has_exited_is_not_read(void **state)
+{
+	struct perfume_collector *collector, *other;
+	struct program program;
+	pid_t pid = fork();
+
+	if (!pid) {
+		pause();
+		_exit(0);
+	}
+	collector = collector_for("ring_*", pid);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	usleep(20000); /* processes of the same clock tick are not distinguished */
+	if (choose_next_pid(pid) < 0) {
+		print_message("this process cannot choose the PID of its children\n");
+		perfume_collector_free(collector);
+		skip();
+	}
+	program = start("texts", 3, NULL);
+	assert_int_equal(program.pid, pid);
+	await_word(&program, "ready");
+	assert_int_equal(perfume_collector_scan(collector), 0);
+	other = collector_for("ring_*", pid);
+	assert_int_equal(perfume_collector_scan(other), 1);
+	assert_int_equal(await_word(&program, "done"), 3);
+	assert_int_equal(end_of(&program), 0);
+	assert_int_equal(perfume_collector_scan(collector), 0);
+	perfume_collector_free(collector);
+	perfume_collector_free(other);
+}
+
 static void requests_reach_programs_that_start_later(void **state)
 {
 	struct perfume_collector *collector = collector_for("ring_ordered", 0);
@@ -643,6 +686,7 @@ int main(void)
 		CASE(only_matching_events_are_enabled),
 		CASE(a_short_program_is_read_from_its_first_event),
 		CASE(the_last_poll_reads_all_of_a_large_ring),
+		CASE(a_program_with_the_pid_of_one_that_has_exited_is_not_read),
 		CASE(requests_reach_programs_that_start_later),
 		CASE(a_forked_child_is_read_too),
 		CASE(a_fork_in_the_middle_of_a_record_keeps_the_ring_valid),

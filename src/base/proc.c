@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -144,6 +145,16 @@ pid_t proc_parent(pid_t pid)
 	int parent;
 
 	return fields && sscanf(fields, "%*c %d", &parent) == 1 ? parent : 0;
+}
+
+uint64_t proc_started(pid_t tid)
+{
+	char text[STAT_BYTES];
+	const char *field = read_stat(tid, text); /* the third */
+
+	for (int i = 3; i < 22 && field; i++)
+		field = strchr(field + 1, ' ');
+	return field ? strtoull(field, NULL, 10) : 0;
 }
 
 static bool has_exited(char state)

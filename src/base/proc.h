@@ -38,6 +38,12 @@ char proc_thread_state(pid_t tid);
 /* The parent of a process; 0: it does not exist, or has none in this PID namespace. */
 pid_t proc_parent(pid_t pid);
 
+/*
+ * When a process or thread started, in clock ticks since boot; 0: it does not exist. Its number can
+ * be used again.
+ */
+uint64_t proc_started(pid_t tid);
+
 /* Whether a thread has not exited; false for a zombie, which its parent may reap much later. */
 bool proc_is_running(pid_t tid);
 

@@ -144,6 +144,12 @@ bool target_refuses(struct attar_target *t, pid_t tid)
 	return map_put(&t->refused, (uint64_t)tid, 1) == 0;
 }
 
+static int note_running(struct attar_target *t, pid_t id)
+{
+	t->running++;
+	return map_put(&t->started, (uint64_t)id, proc_started(id)) < 0 ? base_oom() : 0;
+}
+
 /*
  * Polls for the exit of pid with a pidfd (since Linux 5.3); before, attar_target_ended() checks
  * /proc.
@@ -153,7 +159,10 @@ static int watch_end(struct attar_target *t, pid_t pid)
 	struct epoll_event event = {.events = EPOLLIN};
 	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
 
-	t->running++;
+	if (note_running(t, pid) < 0) {
+		close(fd);
+		return -ENOMEM;
+	}
 	if (fd < 0)
 		return 0;
 	if (vec_push(&t->pidfds, fd) < 0) {
@@ -249,7 +258,8 @@ static int add_tids(struct attar_target *t, const char *tids)
 			r = note_ended(&t->ended_tids, list.at[i]);
 		if (r == 0 && t->ended_tids.n && !t->skip_refused && !t->skip_ended)
 			r = all_ended(&t->ended_tids, "thread");
-		t->running++;
+		if (r == 0)
+			r = note_running(t, list.at[i]);
 	}
 	if (r == 0 && t->skip_ended && t->ended_tids.n && t->ended_tids.n == list.n)
 		r = all_ended(&t->ended_tids, "thread");
@@ -415,6 +425,7 @@ struct attar_target *attar_target_free(struct attar_target *t)
 	vec_done(&t->cgroups);
 	vec_done(&t->pidfds);
 	map_done(&t->known);
+	map_done(&t->started);
 	free(t);
 	return NULL;
 }
@@ -469,13 +480,21 @@ int target_end_with(struct attar_target *t, const parse_ints *pids, const parse_
 	return r;
 }
 
-static bool any_runs(const parse_ints *pids, const parse_ints *tids)
+/* False: another task has its number. */
+static bool is_the_same(const struct attar_target *t, pid_t id)
+{
+	const uint64_t *started = map_get(&t->started, (uint64_t)id);
+
+	return !started || !*started || *started == proc_started(id);
+}
+
+static bool any_runs(const struct attar_target *t, const parse_ints *pids, const parse_ints *tids)
 {
 	for (size_t i = 0; i < pids->n; i++)
-		if (proc_running_thread(pids->at[i]))
+		if (proc_running_thread(pids->at[i]) && is_the_same(t, pids->at[i]))
 			return true;
 	for (size_t i = 0; i < tids->n; i++)
-		if (proc_is_running(tids->at[i]))
+		if (proc_is_running(tids->at[i]) && is_the_same(t, tids->at[i]))
 			return true;
 	return false;
 }
@@ -506,8 +525,8 @@ static bool all_gone(struct attar_target *t)
 	if (t->exits < t->pidfds.n - t->end_pidfds)
 		return false;
 	if (t->end_pids.n || t->end_tids.n)
-		return !any_runs(&t->end_pids, &t->end_tids);
-	return !any_runs(&t->pids, t->pids.n ? &none : &t->tids);
+		return !any_runs(t, &t->end_pids, &t->end_tids);
+	return !any_runs(t, &t->pids, t->pids.n ? &none : &t->tids);
 }
 
 bool attar_target_ended(struct attar_target *t)

@@ -44,6 +44,7 @@ struct attar_target {
 	size_t exits;      /* of these, those that have become readable */
 	size_t running;    /* watched processes that have not exited */
 	parse_ints end_pids, end_tids; /* see target_end_with() */
+	struct map started;            /* id of a task whose end is waited for -> proc_started() */
 	/*
 	 * For messages on the limit of open files: number of events of the run, number of those
 	 * already open, and files that the run opens after them. 0: unknown.

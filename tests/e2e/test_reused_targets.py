@@ -13,10 +13,10 @@ from scripts import lacks_events, of_script, rows
 # Its child runs a program after it has ended.
 PARENT = 'read line; (read line < "$1"; "$2" 5 2; :) & '
 
-# Runs a program with a process ID. Others may take the number at any time.
+# Runs a command with a process ID. Others may take the number at any time.
 STRANGER = '''
 import os, sys
-pid, program = int(sys.argv[1]), sys.argv[2]
+pid, command = int(sys.argv[1]), sys.argv[2:]
 child = 0
 while child != pid:
     with open('/proc/sys/kernel/ns_last_pid', 'w') as last:
@@ -25,7 +25,9 @@ while child != pid:
     if child == 0:
         if os.getpid() != pid:
             os._exit(0)
-        os.execv(program, [program, '5', '2'])
+        os.execv(command[0], command)
+    if child == pid:
+        print('started', flush=True)
     os.waitpid(child, 0)
 '''
 
@@ -49,7 +51,8 @@ def watch(spawn, folder, words, option):
     parent.stdin.close()
     parent.wait(60)
     subprocess.run(['/usr/bin/python3', '-I', '-S', '-c', STRANGER, str(parent.pid),
-                    folder / 'stranger'], check=True, timeout=20)
+                    folder / 'stranger', '5', '2'], check=True, timeout=20,
+                   stdout=subprocess.DEVNULL)
     with open(fifo, 'w', encoding='ascii') as lines:
         lines.write('\n')
     assert parent.stdout.read() == b''  # to its end: the child has ended, too
@@ -76,6 +79,29 @@ def test_another_task_with_the_number(spawn, tmp_path, option, words):
             break
     assert 'stranger' not in names
     assert option == '-t' or 'orphan' in names, report
+
+
+@pytest.mark.exclusive
+@pytest.mark.usefixtures('root')
+@pytest.mark.parametrize('words', [['stat', '-e', 'page-faults'], ['wall']], ids=lambda v: v[0])
+def test_the_run_ends_though_another_process_has_the_number(spawn, words):
+    """Of two processes, the first ends, and another one gets its number; then the second ends."""
+    if not os.path.exists('/proc/sys/kernel/ns_last_pid'):
+        pytest.skip('this kernel has no ns_last_pid (CONFIG_CHECKPOINT_RESTORE)')
+    first, second = spawn('sleep', '60'), spawn('sleep', '60')
+    attar = spawn(ATTAR, *words, '-p', f'{first.pid},{second.pid}', stdout=subprocess.DEVNULL)
+    wait_until(lambda: is_waiting(attar), 'attar')
+    first.kill()
+    first.wait()
+    stranger = spawn('/usr/bin/python3', '-I', '-S', '-c', STRANGER, first.pid,
+                     '/bin/sleep', '60', stdout=subprocess.PIPE, text=True)
+    assert stranger.stdout.readline() == 'started\n'
+    second.kill()
+    second.wait()
+    try:
+        assert attar.wait(30) == 0
+    finally:
+        os.kill(first.pid, signal.SIGKILL)
 
 
 # 5 starts 6, which starts 7 and ends; 9 starts another 6, which starts 8.
