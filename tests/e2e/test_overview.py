@@ -63,6 +63,14 @@ LOCKS = ('lock:contention_begin,lock:contention_end,syscalls:sys_enter_futex,'
          'syscalls:sys_exit_futex', 'locks')
 
 
+def file_lock(text):
+    """The wait is for the lock of a file, which has no events."""
+    symbols = ('1.000 0 0/0 swapper ksymbol register 0xffffffffc0000000 64 flock_lock_inode_wait\n'
+               '1.000 0 0/0 swapper ksymbol register 0xffffffffc0000040 64 __x64_sys_flock\n')
+    return text.replace('0xb1', '0xffffffffc0000010,0xffffffffc0000050,0xb1').replace(
+        '1.000 0 0/0', symbols + '1.000 0 0/0', 1)
+
+
 def failed_in(result):
     return [r['count'] for r in rows(result, 'counts') if r['what'] == 'failed processes']
 
@@ -414,7 +422,8 @@ event signal:signal_deliver sig:int sa_handler:u64
             '1.000 0 0/0', '1.000 0 0/0 swapper ksymbol register 0xffffffffc0000000 64 mutex_lock'
             '\n1.000 0 0/0', 1),
          {'user code': 'profile -g', 'run queue': 'rundelay', 'lock': LOCKS}),
-    ], ids=['wakeups', 'kernel', 'wakings', 'no-stacks', 'single', 'locks'])
+        (file_lock, {'lock': ('sched:sched_switch,sched:sched_waking', 'offcpu')}),
+    ], ids=['wakeups', 'kernel', 'wakings', 'no-stacks', 'single', 'locks', 'file locks'])
     def test_next_command_of_a_recording(self, tmp_path, change, expected):
         """It reads the recording, or makes one that has what the command needs."""
         found = of_script(tmp_path, change(SCRIPT), 'overview', '-p', 100)

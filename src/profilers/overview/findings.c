@@ -381,12 +381,57 @@ static void add_wait(const struct overview_sums *sums, enum overview_part part,
 		append(text, n, "; %s", wait->then);
 }
 
+/* Locks of files and semaphores of System V have no events that attar-locks(1) could show. */
+static bool has_no_events(const struct overview_call *call)
+{
+	static const char *const calls[] = {"flock", "fcntl", "fcntl64", "semop", "semtimedop"};
+
+	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++)
+		if (!strcmp(call->name, calls[i]))
+			return true;
+	return false;
+}
+
+/* Whether the process, or NULL, mostly waits for such locks. Calls without a thread are any's. */
+static bool waits_without_events(
+	const struct overview_sums *sums, const struct overview_process *process)
+{
+	struct attar_keyrow *row = NULL;
+	uint64_t all = 0, without = 0;
+
+	while ((row = attar_keytable_next(sums->overview->calls, row))) {
+		const struct overview_call *call = row->key;
+		const struct attar_thread *thread =
+			call->tid ? attar_run_thread(sums->run, call->tid) : NULL;
+		uint64_t time = attar_keyrow_sums(row, sums->scope)->sums[CALL_WAITS];
+
+		if (call->state != THREAD_LOCK ||
+			(process && thread && thread->process &&
+				thread->process->pid != process->pid))
+			continue;
+		all += time;
+		without += has_no_events(call) ? time : 0;
+	}
+	return without > all / 2;
+}
+
+/* What shows more of a part, of the process or of all. */
+static const struct next *next_of(const struct overview_sums *sums, enum overview_part part,
+	const struct overview_process *process)
+{
+	return &of_parts[part == PART_LOCK && waits_without_events(sums, process) ? PART_BLOCKED
+										  : part]
+			.next;
+}
+
 static void check_part(struct findings *findings, enum overview_part part)
 {
 	const struct overview_sums *sums = findings->sums;
 	uint64_t time = sums->parts[part], whole = whole_of(sums, part);
 	double least = sums->overview->has_selection ? AT_LEAST : AT_LEAST_SYSTEM;
 	const struct culprit culprit = find_culprit(sums, part);
+	const struct overview_process *process =
+		culprit.is_group || culprit.is_spread ? NULL : culprit.process;
 	struct overview_finding *finding;
 	size_t n;
 
@@ -401,9 +446,7 @@ static void check_part(struct findings *findings, enum overview_part part)
 	n = add_culprit(sums, part, &culprit, finding->evidence);
 	add_detail(sums, part, finding->evidence, n);
 	add_wait(sums, part, &culprit, finding->evidence);
-	set_command(findings, finding,
-		culprit.is_group || culprit.is_spread ? NULL : culprit.process,
-		&of_parts[part].next);
+	set_command(findings, finding, process, next_of(sums, part, process));
 }
 
 /* ---- waits that outlast the report ---- */
