@@ -449,7 +449,7 @@ event signal:signal_deliver sig:int sa_handler:u64
 SLOW = {'cpu': 'user code', 'lock': 'lock', 'disk': 'disk', 'sleep': 'sleep',
         'faults': 'page faults', 'crowd': 'run queue', 'convoy': 'lock'}
 NEXT = {'cpu': 'profile', 'lock': 'locks', 'disk': 'offcpu -D', 'sleep': 'offcpu',
-        'faults': 'page-faults', 'crowd': 'rundelay', 'convoy': 'locks'}
+        'faults': 'page-faults', 'crowd': 'oncpu -a', 'convoy': 'locks'}
 
 
 @pytest.mark.usefixtures('root')

@@ -79,11 +79,15 @@ def test_the_next_command_answers(name, tmp_path):
     with incident(name, tmp_path) as process:
         row = finding_of(name, process)
         command = shlex.split(row['values']['command'])
-        assert command[0] == 'attar' and str(process.pid) in ' '.join(command), row
+        is_of_all = name == 'run queue'  # who has the CPUs instead
+        assert command == ['attar', 'oncpu'] if is_of_all else (
+            command[0] == 'attar' and str(process.pid) in ' '.join(command)), row
         done = run(*command[1:], '-d', '1s', '-m', 4096, '--format', 'json', '-q')
     assert done.returncode == 0, (command, done.stderr)
     reports = [json.loads(line) for line in done.stdout.splitlines()]
     assert any(has_answer(report) for report in reports), (command, done.stdout)
+    assert not is_of_all or any(r['tid'] == process.pid for report in reports
+                                for r in scripts.rows(report, 'oncpu')), done.stdout
 
 
 def test_the_next_command_of_a_wait_that_does_not_end():

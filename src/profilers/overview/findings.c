@@ -405,9 +405,8 @@ static bool waits_without_events(
 			call->tid ? attar_run_thread(sums->run, call->tid) : NULL;
 		uint64_t time = attar_keyrow_sums(row, sums->scope)->sums[CALL_WAITS];
 
-		if (call->state != THREAD_LOCK ||
-			(process && thread && thread->process &&
-				thread->process->pid != process->pid))
+		if (call->state != THREAD_LOCK || (process && thread && thread->process &&
+							  thread->process->pid != process->pid))
 			continue;
 		all += time;
 		without += has_no_events(call) ? time : 0;
@@ -446,7 +445,10 @@ static void check_part(struct findings *findings, enum overview_part part)
 	n = add_culprit(sums, part, &culprit, finding->evidence);
 	add_detail(sums, part, finding->evidence, n);
 	add_wait(sums, part, &culprit, finding->evidence);
-	set_command(findings, finding, process, next_of(sums, part, process));
+	if (part == PART_READY && attar_run_is_live(sums->run)) /* who has the CPUs meanwhile */
+		set_system_command(findings, finding, &(struct next){"oncpu"});
+	else
+		set_command(findings, finding, process, next_of(sums, part, process));
 }
 
 /* ---- waits that outlast the report ---- */
