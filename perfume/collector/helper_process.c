@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define KILLED_NS 1000000000ULL
+#define KILLED_NS 50000000ULL
 
 /* Returns the exit status of the child, or -ETIMEDOUT. */
 static int wait_for(pid_t pid, uint64_t patience_ns)

@@ -75,20 +75,15 @@ static int set_words(const void *ctx)
 static int words_are_resident(const struct writer *writer)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), entry;
-	int fd, resident = writer->user->uid == geteuid();
-	char path[64];
+	int resident = writer->user->uid == geteuid();
 	uint32_t i;
 
-	snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)writer->pid);
-	fd = resident ? open(path, O_RDONLY | O_CLOEXEC) : -1;
 	for (i = 0; i < writer->n_events && resident; i++)
 		if (writer->events[i]->pending)
-			resident = pread(fd, &entry, sizeof(entry),
+			resident = pread(writer->pages, &entry, sizeof(entry),
 					   (off_t)((writer->area->slots[i].word + 1) / page *
 						   sizeof(entry))) == sizeof(entry) &&
 				   entry >> 63;
-	if (fd >= 0)
-		close(fd);
 	return resident;
 }
 
@@ -155,16 +150,18 @@ static void enable_pending(struct perfume_collector *c, struct writer *writer)
 }
 
 /*
- * Returns whether the program has exited. Its /proc/PID/mem returns EOF after exit, even if the PID
- * is reused; while it runs, reading address 0 is an error.
+ * Returns whether the program has exited. Its /proc/PID/pagemap returns EOF after exit, even if the
+ * PID is reused; while it runs, reading a part of an entry is an error. Other files need a lock of
+ * the memory, which the program can hold for ever: a thread reads memory that never arrives, and
+ * another one maps some.
  */
 static int ended(const struct writer *writer)
 {
 	char byte;
 
-	if (writer->mem < 0)
+	if (writer->pages < 0)
 		return kill(writer->pid, 0) < 0 && errno == ESRCH;
-	return pread(writer->mem, &byte, 1, 0) == 0;
+	return pread(writer->pages, &byte, 1, 0) == 0;
 }
 
 /* Returns whether the process has this area mapped. */
@@ -215,20 +212,24 @@ static int read_status(pid_t pid, uint32_t *ret_own_pid, uint32_t *ret_user)
  * program cannot make the collector write to the memory of another user that has mapped its area,
  * such as another collector.
  */
-static int open_memory(pid_t pid, ino_t ino, uid_t owner)
+static void open_memory(struct writer *writer)
 {
+	uid_t owner = writer->user->uid;
 	uint32_t own_pid, user;
 	char path[64];
-	int mem;
 
-	snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
-	mem = open(path, O_RDWR | O_CLOEXEC);
-	if (mem >= 0 && (!has_area(pid, ino) || !read_status(pid, &own_pid, &user) ||
-				(owner && owner != user))) {
-		close(mem);
-		mem = -1;
-	}
-	return mem;
+	snprintf(path, sizeof(path), "/proc/%d/mem", (int)writer->pid);
+	writer->mem = open(path, O_RDWR | O_CLOEXEC);
+	snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)writer->pid);
+	writer->pages = open(path, O_RDONLY | O_CLOEXEC);
+	if (has_area(writer->pid, writer->ino) && read_status(writer->pid, &own_pid, &user) &&
+		(!owner || owner == user))
+		return;
+	if (writer->mem >= 0)
+		close(writer->mem);
+	if (writer->pages >= 0)
+		close(writer->pages);
+	writer->mem = writer->pages = -1;
 }
 
 static void read_comm(pid_t pid, char comm[16])
@@ -663,7 +664,7 @@ int perfume_writer_add(struct perfume_collector *c, int fd, pid_t pid)
 	}
 	writer->pid = pid;
 	writer->user = user;
-	writer->mem = open_memory(pid, st.st_ino, st.st_uid);
+	open_memory(writer);
 	read_comm(pid, writer->comm);
 	if (!*writer->comm) /* it has exited */
 		memcpy(writer->comm, writer->area->comm, sizeof(writer->comm) - 1);
@@ -727,6 +728,8 @@ void perfume_writer_free(struct perfume_collector *c, struct writer *writer)
 	munmap(writer->area, sizeof(struct area));
 	if (writer->mem >= 0)
 		close(writer->mem);
+	if (writer->pages >= 0)
+		close(writer->pages);
 	close(writer->fd);
 	free(writer);
 }

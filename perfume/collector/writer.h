@@ -80,8 +80,8 @@ struct known_event {
 struct writer {
 	struct area *area; /* volatile and untrusted */
 	int fd;            /* of the area */
-	/* /proc/PID/mem, -1: no permission; refers to the program even if the PID is reused */
-	int mem;
+	/* /proc/PID/mem and pagemap, -1: no permission; those of the program if the PID is reused */
+	int mem, pages;
 	dev_t dev;
 	ino_t ino;
 	pid_t pid;

@@ -71,3 +71,20 @@ def secret(tmp_path):
     path.write_text('root only\n')
     path.chmod(0o600)
     return path
+
+
+@pytest.fixture
+def silent(theirs):
+    """A file of which no read ends before its server is killed."""
+    if not Path('/dev/fuse').exists():
+        pytest.skip('the kernel has no FUSE')
+    server = Path(adversary.__file__).with_name('silent_fuse.py')
+    with subprocess.Popen([sys.executable, server, theirs, str(adversary.UID)],
+                          stdout=subprocess.PIPE, text=True) as program:
+        try:
+            assert program.stdout.readline() == 'ready\n'
+            yield theirs / 'file'
+        finally:
+            program.kill()
+            program.wait()
+            subprocess.run(['umount', '-l', theirs], check=True)

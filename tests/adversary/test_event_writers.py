@@ -178,6 +178,13 @@ def test_locks_that_are_never_released_delay_nothing(hostile, calm):
     assert attack.process.returncode == 0 and attack.seconds < calm.seconds + 1 + 1
 
 
+def test_pages_that_never_arrive_delay_nothing(hostile, calm, silent):
+    """A second for all programs of the user, however many."""
+    hostile('silent', 30, silent)
+    attack = Trace('-d', '2s').end()
+    assert attack.process.returncode == 0 and attack.seconds < calm.seconds + 1 + 1 + 1
+
+
 def test_events_that_are_disabled_again_and_again_delay_nothing(hostile, calm):
     hostile('relock', 500)
     attack = Trace('-d', '4s').end()

@@ -4,9 +4,7 @@ Memory of another user of which a read never ends: the pages are of a file whose
 of this user, does not answer. Only SIGKILL ends such a read, or not even that.
 """
 import subprocess
-import sys
 import time
-from pathlib import Path
 
 import pytest
 
@@ -93,23 +91,6 @@ int main(int argc, char **argv)
 	pause();
 }
 '''
-
-
-@pytest.fixture
-def silent(theirs):
-    """A file of which no read ends before its server is killed."""
-    if not Path('/dev/fuse').exists():
-        pytest.skip('the kernel has no FUSE')
-    server = Path(adversary.__file__).with_name('silent_fuse.py')
-    with subprocess.Popen([sys.executable, server, theirs, str(adversary.UID)],
-                          stdout=subprocess.PIPE, text=True) as program:
-        try:
-            assert program.stdout.readline() == 'ready\n'
-            yield theirs / 'file'
-        finally:
-            program.kill()
-            program.wait()
-            subprocess.run(['umount', '-l', theirs], check=True)
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hostile_area MODE [N]: a user who forges what libperfume shares with listeners, to delay, starve
- * or fill them. Prints "ready" and stays until it is killed.
+ * hostile_area MODE [N [FILE]]: a user who forges what libperfume shares with listeners, to delay,
+ * starve or fill them. Prints "ready" and stays until it is killed.
  *
  *	busy		a ring whose head moves all the time, of records that are no events
  *	sparse N	N areas that claim all events and rings, without memory behind them
@@ -9,6 +9,7 @@
  *	descriptors N	N processes with 19,000 descriptors each
  *	locked N	N processes with an event each, whose lock is held for ever
  *	relock N	the same, and each disables its event again when it has been enabled
+ *	silent N FILE	the same, whose enable word is in a page of a file that cannot be read
  *	skip		a ring that claims 2^40 lost events once a listener reads it
  *	lost		a program that claims 2^63 lost events once a listener reads it
  *	loses		a program that claims 1,000 lost events each ms
@@ -100,13 +101,15 @@ static struct area *forge_one_event(void)
 	return area;
 }
 
+static uint32_t word;
+static const void *words = &word;
+
 static struct area *forge_enabled(void)
 {
-	static uint32_t word;
 	struct area *area = forge(1, 1, SMALL);
 
 	strcpy(area->slots[0].text, "e2e_hostile u32 a");
-	area->slots[0].word = (uintptr_t)&word;
+	area->slots[0].word = (uintptr_t)words;
 	area->slots[0].live = 1;
 	return area;
 }
@@ -114,6 +117,21 @@ static struct area *forge_enabled(void)
 static void hold_lock(void)
 {
 	forge_enabled()->lock = 1;
+}
+
+/* Each process has a page of its own. */
+static void stall(void)
+{
+	forge_enabled();
+}
+
+static void map_words(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	words = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+	if (words == MAP_FAILED)
+		exit(1);
 }
 
 static void relock(void)
@@ -207,6 +225,8 @@ int main(int argc, char **argv)
 		in_children(n, hold_lock);
 	else if (!strcmp(mode, "relock"))
 		in_children(n, relock);
+	else if (!strcmp(mode, "silent") && argc > 3)
+		map_words(argv[3]), in_children(n, stall);
 	else if (!strcmp(mode, "skip"))
 		skip();
 	else if (!strcmp(mode, "lost"))
