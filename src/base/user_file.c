@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <stdio.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -66,6 +67,18 @@ int user_file_open(const char *path, int flags)
 	USER_RIGHTS;
 
 	return TEMP_FAILURE_RETRY(open(path, O_RDONLY | O_CLOEXEC | flags));
+}
+
+int user_file_open_handle(const char *path)
+{
+	USER_RIGHTS;
+	int fd _cleanup_close_ = TEMP_FAILURE_RETRY(open(path, O_PATH | O_CLOEXEC));
+	char link[64];
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	if (fd < 0 || (getauxval(AT_SECURE) && faccessat(AT_FDCWD, link, R_OK, AT_EACCESS) < 0))
+		return -1;
+	return TAKE_FD(fd);
 }
 
 /* O_NONBLOCK: do not block if the path is a FIFO. */

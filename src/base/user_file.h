@@ -14,6 +14,12 @@
 /* Opens a file for reading with these flags and O_CLOEXEC. Returns a descriptor, or -1 and errno */
 int user_file_open(const char *path, int flags);
 
+/*
+ * Opens a file with O_PATH, of which attar later shows some contents: EACCES if the user cannot
+ * read it. Returns a descriptor, or -1 and errno.
+ */
+int user_file_open_handle(const char *path);
+
 /* As file_read(), for such a file. */
 int user_file_read(const char *path, size_t max, struct buf *b);
 

@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/file_limit.h"
 #include "base/parse.h"
+#include "base/user_file.h"
 #include "tracefs/format.h"
 #include "elf/function.h"
 #include "event/modifier.h"
@@ -197,12 +198,23 @@ static bool search_in(const char *folders, const char *name, char path[4096])
 #define MULTIARCH "."
 #endif
 
+static int check_file(const char *path)
+{
+	int fd _cleanup_close_ = user_file_open_handle(path);
+
+	if (fd < 0)
+		return file_limit_fail(errno, "cannot probe %s", CLIP(path));
+	return is_file(path) ? 0 : attar_fail(-EINVAL, "%s is not a regular file", CLIP(path));
+}
+
 int probe_find_file(const char *name, char **ret_path)
 {
 	static const char libraries[] = "/usr/lib/" MULTIARCH ":/lib/" MULTIARCH
 					":/usr/local/lib:/usr/lib64:/lib64:/usr/lib:/lib";
 	const char *programs = getenv("PATH");
 	char path[4096], *full;
+	int r;
+	USER_RIGHTS;
 
 	if (!strchr(name, '/') && !is_file(name)) {
 		if (!search_in(libraries, name, path) &&
@@ -215,19 +227,18 @@ int probe_find_file(const char *name, char **ret_path)
 	full = realpath(name, NULL); /* the kernel requires an absolute path */
 	if (!full)
 		return attar_fail(-errno, "cannot probe %s: %s", CLIP(name), strerror(errno));
-	if (!is_file(full)) {
-		attar_fail(-EINVAL, "%s is not a regular file", CLIP(full));
+	r = check_file(full);
+	if (r < 0)
 		free(full);
-		return -EINVAL;
-	}
-	*ret_path = full;
-	return 0;
+	else
+		*ret_path = full;
+	return r;
 }
 
 /* Once: another user may put another file at the path, where the offset is that of other code. */
 static int open_file(struct parser *parser, const char *at, struct probe *probe)
 {
-	int fd = TEMP_FAILURE_RETRY(open(probe->file, O_PATH | O_CLOEXEC));
+	int fd = user_file_open_handle(probe->file);
 	struct stat st;
 
 	if (fd < 0)

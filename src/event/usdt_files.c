@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "base/proc.h"
+#include "base/user_file.h"
 
 enum { MAPS_MAX = 64 << 20, PATH_BYTES = 4200 };
 
@@ -87,7 +88,7 @@ int usdt_each_file(pid_t pid, usdt_file_fn *fn, void *ctx)
 
 int usdt_named_file(const char *path, usdt_file_fn *fn, void *ctx)
 {
-	return give(TEMP_FAILURE_RETRY(open(path, O_PATH | O_CLOEXEC)), path, fn, ctx);
+	return give(user_file_open_handle(path), path, fn, ctx);
 }
 
 /* The real path of the file that execvp(3) would run, to be freed; NULL if there is none. */

@@ -8,6 +8,7 @@
 #include <termios.h>
 
 #include "base/escape.h"
+#include "base/user_file.h"
 #include "peer/frame.h"
 #include "peer/link.h"
 #include "peer/offset.h"
@@ -451,7 +452,7 @@ static int open_path(struct receiver *r)
 	const char *path = r->opts.address;
 	struct termios tty;
 	struct stat st;
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	int fd = user_file_open(path, O_NONBLOCK | O_NOCTTY);
 
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return attar_fail(-errno, "%s: cannot open '%s': %s", r->opts.option, CLIP(path),

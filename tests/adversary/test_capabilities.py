@@ -41,6 +41,16 @@ WORDS = {
     'token': ['stat', '-i', '1s', '--listen', '0', '--listen-token-file', 'SECRET'],
     'key': ['record', '-e', 'context-switches', '--push', '0', '--peer-psk', 'SECRET'],
     'symbols': ['symbols', 'SECRET', '0'],
+    'pushed events': ['top', '-e', 'context-switches', '-d', '100ms', '--pull', 'SECRET'],
+    'copied program': ['fleet', '-H', 'host', '--ssh', 'cat', '--copy', 'SECRET', 'top', '-d',
+                       '100ms'],
+    'memory dump': ['kcore', '--file', 'SECRET', '0'],
+    'list of probes': ['list', 'usdt:SECRET'],
+    'probes': ['stat', '-a', '-e', 'usdt:SECRET:a:b', '-d', '100ms'],
+    'function': ['stat', '-a', '-e', 'uprobe:f@SECRET', '-d', '100ms'],
+    'offset': ['stat', '-a', '-e', 'uprobe:0@SECRET', '-d', '100ms'],
+    'variable': ['breakpoint', '-p', '1', '-d', '100ms', 'v@SECRET'],
+    'permanent probe': ['usdt', 'add', 'a:b@SECRET'],
     'password': ['stat', '-o', 'clickhouse://127.0.0.1:1/db?password_file=SECRET', '--', 'true'],
 }
 
@@ -52,6 +62,28 @@ def test_no_file_of_root_is_read(kind, program, hidden, nobody):
     assert done.returncode in (1, 2, 3), done.stdout
     assert 'TOPSECRET' not in done.stdout + done.stderr
     assert 'Permission denied' in done.stderr
+
+
+OPEN = {
+    'report': ('stat', '-a', '-e', 'context-switches', '-d', '100ms', '-o', 'OPEN'),
+    'lines': ('trace', '-a', '-e', 'context-switches', '-d', '100ms', '-o', 'OPEN'),
+    'recording': ('record', '-a', '-e', 'context-switches', '-d', '100ms', '-o', 'OPEN'),
+    'pushed events': ('top', '-e', 'context-switches', '-d', '100ms', '--push', 'OPEN'),
+    'database': ('sql', '-e', 'context-switches', '-d', '100ms', '--output2', 'OPEN'),
+}
+
+
+@pytest.mark.parametrize('kind', OPEN)
+def test_no_file_in_a_directory_of_root_is_written(kind, program, secret, nobody):
+    """Everybody could write the file, but nobody can reach it."""
+    reachable = secret.with_name('open')
+    reachable.touch()
+    reachable.chmod(0o666)
+    words = [word.replace('OPEN', str(reachable)) for word in OPEN[kind]]
+    done = run(*nobody.command(program, *words)[1:], program='setpriv', timeout=30)
+    assert done.returncode in (1, 3) and 'Permission denied' in done.stderr
+    assert not reachable.stat().st_size
+    assert {path.name for path in secret.parent.iterdir()} == {'open', 'secret'}
 
 
 def test_events_can_still_be_read(program, nobody):

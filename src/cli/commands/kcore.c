@@ -7,6 +7,7 @@
 
 #include "base/base.h"
 #include "base/parse.h"
+#include "base/user_file.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
 
@@ -78,7 +79,8 @@ static int open_core(const struct kcore *k, struct core *core)
 	const char *path = k->file ? k->file : "/proc/kcore";
 	int r;
 
-	*core = (struct core){.fd = open(path, O_RDONLY | O_CLOEXEC)};
+	*core = (struct core){
+		.fd = k->file ? user_file_open(path, 0) : open(path, O_RDONLY | O_CLOEXEC)};
 	r = core->fd < 0 ? -errno : read_segments(core);
 	if (r < 0)
 		close_core(core);
@@ -86,7 +88,7 @@ static int open_core(const struct kcore *k, struct core *core)
 		return attar_fail(-EOPNOTSUPP,
 			"/proc/kcore does not exist: the kernel lacks CONFIG_PROC_KCORE;" ATTAR_FIX
 			"--file reads a memory dump");
-	if (r == -EPERM || r == -EACCES)
+	if ((r == -EPERM || r == -EACCES) && !k->file)
 		return attar_fail(r,
 			"cannot read %s" ATTAR_FIX "run as root, without kernel lockdown",
 			CLIP(path));

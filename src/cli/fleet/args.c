@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <sys/stat.h>
 
+#include "base/user_file.h"
 #include "base/words.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
@@ -85,7 +86,7 @@ static int open_copy(struct fleet *f)
 	const char *path = f->order.copy;
 	struct stat st;
 
-	f->order.copy_fd = open(path, O_RDONLY | O_CLOEXEC);
+	f->order.copy_fd = user_file_open(path, 0);
 	if (f->order.copy_fd < 0 || fstat(f->order.copy_fd, &st) < 0)
 		return attar_fail(-EINVAL, "--copy: '%s': %s", CLIP(path), strerror(errno));
 	if (!S_ISREG(st.st_mode) || !st.st_size)
