@@ -94,6 +94,56 @@ def test_a_fifo_of_another_user_is_refused(shared, nobody):
     assert done.returncode == 1 and REFUSED in done.stderr
 
 
+# Removes the name and puts there, in turn, a link and an own file that everybody can write.
+PLANT = '''
+import os, sys
+out, secret = sys.argv[1:]
+os.umask(0)
+print(flush=True)
+while True:
+    for plant in (lambda: os.symlink(secret, out),
+                  lambda: os.close(os.open(out, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666))):
+        try:
+            os.unlink(out)
+        except OSError:
+            pass
+        try:
+            plant()
+        except OSError:
+            pass
+'''
+
+
+def test_a_race_for_the_name_of_a_recording(tmp_path, secret, nobody):
+    """attar removes a former file and makes a new one: nobody else gets what it writes."""
+    folder = directory(tmp_path / 'theirs', 0o777, UID)
+    out = folder / 'out.data'
+    theirs = []
+    nobody.python(PLANT, out, secret)
+    for _ in range(15):
+        run('record', '-q', '-e', 'context-switches', '-o', out, *TRUE)
+        assert is_untouched(secret)
+        for path in folder.iterdir():
+            try:
+                theirs.append(path.stat().st_size if path.stat().st_uid == UID else 0)
+            except OSError:
+                pass  # it was replaced
+    assert not any(theirs)
+    assert [path.name for path in secret.parent.iterdir()] == [secret.name]
+
+
+def test_a_race_of_two_directories_for_a_recording(tmp_path, secret, nobody):
+    folder = directory(tmp_path / 'theirs', 0o777, UID)
+    nobody.run('mkdir', folder / 'x')
+    nobody.run('ln', '-s', secret.parent, folder / 'y')
+    nobody.python(EXCHANGE, folder / 'x', folder / 'y')
+    for number in range(8):
+        run('record', '-q', '-e', 'context-switches', '-o', folder / f'x/{number}.data', *TRUE)
+        run('record', '-q', '-e', 'context-switches', '-o', folder / f'x/{secret.name}', *TRUE)
+        assert is_untouched(secret)
+    assert [path.name for path in secret.parent.iterdir()] == [secret.name]
+
+
 @pytest.mark.parametrize('extension', ['prom', 'json'])
 def test_a_race_between_a_file_and_a_link(extension, tmp_path, secret, nobody):
     """In a directory of the other user: nothing of root is replaced, or given away."""

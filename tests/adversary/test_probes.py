@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """USDT probes in files of another user, who exchanges the files while attar reads them."""
 import os
+import re
+import signal
 import subprocess
 import time
 from pathlib import Path
@@ -212,3 +214,68 @@ def test_permanent_tracepoints_only_where_nobody_else_can_change_the_path(
     wrong = {'directory': inner, 'sticky': inner}.get(changed, program)
     assert f'other users can change {str(wrong)[:60]}' in added.stderr  # cut at 80 bytes
     assert len(str(wrong)) > 80 or f'{wrong} (' in added.stderr
+
+
+def in_container(path, program):
+    """The program at the path of another mount namespace, where the file is another one."""
+    return ['unshare', '-m', 'sh', '-c', f'cp {program} {program.parent}/copy.$$ &&'
+            f' mount --bind {program.parent}/copy.$$ {path} && exec {path}']
+
+
+@pytest.mark.exclusive
+@pytest.mark.parametrize('event', ['usdt:perfume:zzqtick', 'user_events:zzqtick/transport=usdt/'])
+def test_probes_are_placed_in_the_file_of_the_container(event, tmp_path, uprobes):
+    """The file of the host at the same path is not probed: its code is at other offsets."""
+    folder = directory(tmp_path / 'host', 0o755)
+    inner = build(directory(tmp_path / 'image', 0o755) / 'prog', 1, others=7000)
+    path = build(folder / 'prog', 1, place='other')
+    host = subprocess.Popen([path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    container = subprocess.Popen(in_container(path, inner), stdin=subprocess.PIPE,
+                                 stdout=subprocess.PIPE, text=True)
+    try:
+        assert host.stdout.readline() == container.stdout.readline() == 'ready\n'
+        attar = subprocess.Popen([ATTAR, 'trace', '-q', '-e', event, '-p', str(container.pid),
+                                  '-o', tmp_path / 'out.txt'])
+
+        def answer(program):
+            program.stdin.write('x\n')
+            program.stdin.flush()
+            return program.stdout.readline()
+        try:
+            # the counter of the probe is one more while attar runs
+            wait_until(lambda: answer(container) == '4142\n', 'a probe in the container')
+
+            def has_events():
+                assert answer(host) == '4141\n' and answer(container) == '4142\n'
+                return (tmp_path / 'out.txt').read_text().count('zzqtick') >= 10
+            wait_until(has_events, 'events')
+        finally:
+            attar.send_signal(signal.SIGINT)
+            attar.wait(30)
+        assert answer(container) == '4141\n'
+    finally:
+        for program in (host, container):
+            program.kill()
+            program.wait()
+
+
+@pytest.mark.exclusive
+def test_names_of_probes_have_no_addresses_of_attar(tmp_path, uprobes):
+    """tracefs can be readable by others."""
+    program = build(directory(tmp_path / 'prog', 0o755) / 'prog', 1)
+    events = [word for name in ('place', 'main')
+              for word in ('-e', f'uprobe:{name}@{program}//args="(a=$arg1)"/')]
+    attar = subprocess.Popen([ATTAR, 'trace', '-q', '-a', *events, '-o', tmp_path / 'out.txt'])
+    try:
+        wait_until(uprobes, 'probes')
+        wait_until(lambda: UPROBES.read_text().count('attar_') >= 2, 'both probes')
+        lines = UPROBES.read_text().splitlines()
+        maps = Path(f'/proc/{attar.pid}/maps').read_text().splitlines()
+        ranges = [tuple(int(end, 16) for end in line.split()[0].split('-')) for line in maps]
+    finally:
+        attar.send_signal(signal.SIGINT)
+        attar.wait(30)
+    names = [line.split()[0] for line in lines if 'attar_' in line]
+    assert len(names) >= 2
+    for number in re.findall('[0-9a-f]{6,}', ' '.join(names)):
+        assert not any(first <= int(number, 16) < last for first, last in ranges), names
