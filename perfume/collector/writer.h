@@ -80,7 +80,7 @@ struct known_event {
 struct writer {
 	struct area *area; /* volatile and untrusted */
 	int fd;            /* of the area */
-	/* /proc/PID/mem and pagemap, -1: no permission; those of the program if the PID is reused */
+	/* /proc/PID/mem and pagemap, also if the PID is reused; -1: no permission */
 	int mem, pages;
 	dev_t dev;
 	ino_t ino;
