@@ -81,6 +81,21 @@ static void read_facts(const struct recording *r)
 		read_text(ids[i].filename);
 }
 
+static void read_waits(const struct recording *r)
+{
+	for (int moment = 0; moment < RECORDING_MOMENTS; moment++) {
+		const struct recording_waits *waits = recording_get_waits(r, moment);
+
+		vec_each (&waits->threads, thread) {
+			char text[ATTAR_WAIT_TEXT_BYTES];
+
+			read_text(thread->comm);
+			for (size_t i = 0; i < thread->n; i++)
+				read_text(attar_wait_text(&thread->chain[i], text));
+		}
+	}
+}
+
 /* What was stored is looked up, as for a location of a sample. */
 static void read_names(struct recording *r)
 {
@@ -119,6 +134,7 @@ static void read_recording(const char *path)
 	}
 	recording_release(r, &held);
 	read_facts(r);
+	read_waits(r);
 	read_names(r);
 	recording_get_stats(r, &stats);
 	read_text(stats.damage);

@@ -73,6 +73,15 @@ struct attar_wait {
 	char object[ATTAR_WAIT_OBJECT_BYTES];
 };
 
+/* What a thread waited for at an earlier moment, as attar_waits_chain() found it. */
+struct attar_thread_wait {
+	pid_t pid, tid;
+	char comm[ATTAR_WAIT_COMM_BYTES];
+	uint64_t since; /* ns, as from attar_waits_since(); 0: unknown */
+	const struct attar_wait *chain;
+	size_t n;
+};
+
 /* What is read at one moment. Tables of open files and of sockets are read at their first use. */
 struct attar_waits;
 
@@ -100,6 +109,13 @@ ATTAR_API int attar_waits_for(struct attar_waits *waits, pid_t tid, struct attar
  */
 ATTAR_API int attar_waits_chain(
 	struct attar_waits *waits, pid_t tid, struct attar_wait *chain, size_t max);
+
+/*
+ * ns of CLOCK_MONOTONIC: since when a thread that waits has been on no CPU, from /proc/TID/sched,
+ * however long ago it was. The wait is at least as long: the part of it in which interrupts or the
+ * hypervisor took the time of the CPU is missing. 0: unknown, as on kernels without this file.
+ */
+ATTAR_API uint64_t attar_waits_since(struct attar_waits *waits, pid_t tid);
 
 /*
  * Whether the thread waits for something to do, or a time to pass, as a thread without work does;

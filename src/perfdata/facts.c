@@ -49,6 +49,12 @@ const struct recording_build_id *recording_build_ids(const struct recording *r, 
 	return r->build_ids.at;
 }
 
+const struct recording_waits *recording_get_waits(
+	const struct recording *r, enum recording_moment moment)
+{
+	return &r->waits[moment];
+}
+
 const struct recording_missing *recording_missing(const struct recording *r, size_t *ret_n)
 {
 	*ret_n = r->missing.n;

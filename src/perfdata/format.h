@@ -71,16 +71,19 @@ enum data_feature {
 };
 
 /*
- * Of RECORD_EVENT_UPDATE. The last three are attar's own: further ids of the event, u64 each, in a
- * pipe, whose events are described before its data; the pid of the process that records, u64; and
- * how many events of all kinds the kernel counted on a CPU but did not deliver, at the end: the
- * number and the CPU, u64 each. Other readers ignore unknown types.
+ * Of RECORD_EVENT_UPDATE. All but the first are attar's own: further ids of the event, u64 each, in
+ * a pipe, whose events are described before its data; the pid of the process that records, u64; how
+ * many events of all kinds the kernel counted on a CPU but did not deliver, at the end: the number
+ * and the CPU, u64 each; and what threads waited for, see perfdata/waits.c. Other readers ignore
+ * unknown types.
  */
 enum {
 	EVENT_UPDATE_NAME = 2,
 	EVENT_UPDATE_IDS = 0x61740001,
 	EVENT_UPDATE_RECORDER = 0x61740002,
 	EVENT_UPDATE_MISSING = 0x61740003,
+	EVENT_UPDATE_WAITS = 0x61740004,
+	EVENT_UPDATE_WAIT = 0x61740005,
 };
 
 /* The id has 20 bytes and a size; older tools write 20 bytes without a size. */

@@ -12,6 +12,7 @@
 #include "perfdata/decompress.h"
 #include "perfdata/recording.h"
 #include "perfdata/swap.h"
+#include "perfdata/waits.h"
 
 enum {
 	RECORDING_EVENTS_MAX = 1 << 16,
@@ -76,6 +77,7 @@ struct recording {
 	VEC(char *) texts; /* owned strings of facts, build IDs and former names */
 	VEC(struct recording_build_id) build_ids;
 	VEC(struct recording_missing) missing;
+	struct recording_waits waits[RECORDING_MOMENTS];
 	struct tracing_data tracing;
 	char *names; /* bytes of FEATURE_NAMES; owned; NULL: none */
 	size_t names_len;

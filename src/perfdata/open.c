@@ -311,6 +311,8 @@ struct recording *recording_close(struct recording *r)
 	vec_done(&r->texts);
 	vec_done(&r->build_ids);
 	vec_done(&r->missing);
+	for (int moment = 0; moment < RECORDING_MOMENTS; moment++)
+		recording_waits_done(&r->waits[moment]);
 	vec_done(&r->tracing.events);
 	free(r->tracing.bytes);
 	free(r->names);

@@ -29,6 +29,7 @@
 
 #include "attar/record.h"
 #include "base/base.h"
+#include "perfdata/waits.h"
 
 /* Borrowed from the recording until it is closed; name, system and format_text can change in
  * a pipe. */
@@ -186,6 +187,13 @@ const struct recording_build_id *recording_build_ids(const struct recording *r, 
 
 /* Of all events of the recording. Complete when the recording has been read to its end. */
 const struct recording_missing *recording_missing(const struct recording *r, size_t *ret_n);
+
+/*
+ * What threads waited for; time is 0 if the recording does not have it. RECORDING_ENDED: when the
+ * recording has been read to its end.
+ */
+const struct recording_waits *recording_get_waits(
+	const struct recording *r, enum recording_moment moment);
 
 /*
  * Stores the next part. Returns 1; 0 at the end; -EAGAIN if the pipe has no data now, without an

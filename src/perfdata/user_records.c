@@ -39,7 +39,7 @@ static int read_missing(struct recording *r, struct cursor c)
 
 /*
  * Names of events of PMUs, which their attributes do not contain; late ids; the process that
- * recorded; and what the kernel did not deliver.
+ * recorded; what the kernel did not deliver; and what threads waited for.
  */
 static int read_update(struct recording *r, struct cursor c)
 {
@@ -51,6 +51,10 @@ static int read_update(struct recording *r, struct cursor c)
 		r->facts.recorder = (pid_t)cursor_u64(&c);
 	if (type == EVENT_UPDATE_MISSING)
 		return read_missing(r, c);
+	if (type == EVENT_UPDATE_WAITS)
+		return recording_waits_read(r->waits, &c);
+	if (type == EVENT_UPDATE_WAIT)
+		return recording_waits_read_thread(r->waits, &c);
 	if (index < 0)
 		return 0;
 	if (type == EVENT_UPDATE_IDS)

@@ -61,16 +61,53 @@ int recording_writer_add_event(
 	return 0;
 }
 
+/* Compresses what was collected; small pieces would compress badly. */
+static int compress(struct recording_writer *w)
+{
+	int r = buf_failed(&w->plain) ? base_oom() : 0;
+
+	if (r == 0 && w->plain.len)
+		r = compress_add(&w->compressor, w->plain.data, w->plain.len, &w->out);
+	buf_reset(&w->plain);
+	return r == 0 ? writer_flush(w) : r;
+}
+
+int recording_writer_write(struct recording_writer *w, const void *bytes, size_t len)
+{
+	w->stats.bytes += len;
+	if (!w->compressor.stream)
+		return writer_give(w, bytes, len);
+	buf_add(&w->plain, bytes, len);
+	return w->plain.len < PLAIN_BYTES ? 0 : compress(w);
+}
+
+/* Records of the tools are not compressed: readers expect those of the kernel there. */
+static int write_update(struct recording_writer *w, const struct buf *records)
+{
+	int r = buf_failed(records) ? base_oom() : 0;
+
+	if (r < 0 || !w->compressor.stream)
+		return r < 0 ? r : recording_writer_write(w, records->data, records->len);
+	r = compress(w);
+	buf_add(&w->out, records->data, records->len);
+	return r == 0 ? writer_flush(w) : r;
+}
+
 /* The event is named by an id that it has. */
+static void put_update_of_bytes(
+	struct buf *b, uint64_t type, const struct writer_event *e, const void *bytes, size_t n)
+{
+	writer_put_header(b, RECORD_EVENT_UPDATE, 0,
+		sizeof(struct perf_event_header) + 2 * sizeof(uint64_t) + n);
+	writer_put_u64(b, type);
+	writer_put_u64(b, e->ids[0]);
+	buf_add(b, bytes, n);
+}
+
 static void put_update(struct buf *b, uint64_t type, const struct writer_event *e,
 	const uint64_t *values, size_t n)
 {
-	writer_put_header(b, RECORD_EVENT_UPDATE, 0,
-		sizeof(struct perf_event_header) + (2 + n) * sizeof(uint64_t));
-	writer_put_u64(b, type);
-	writer_put_u64(b, e->ids[0]);
-	for (size_t i = 0; i < n; i++)
-		writer_put_u64(b, values[i]);
+	put_update_of_bytes(b, type, e, values, n * sizeof(*values));
 }
 
 static int write_late_id(struct recording_writer *w, const struct writer_event *e, uint64_t id)
@@ -78,8 +115,7 @@ static int write_late_id(struct recording_writer *w, const struct writer_event *
 	struct buf record _cleanup_(buf_done) = {0};
 
 	put_update(&record, EVENT_UPDATE_IDS, e, &id, 1);
-	return buf_failed(&record) ? base_oom()
-				   : recording_writer_write(w, record.data, record.len);
+	return write_update(w, &record);
 }
 
 int recording_writer_add_id(struct recording_writer *w, size_t event, uint64_t id)
@@ -201,26 +237,6 @@ int recording_writer_add_running(struct recording_writer *w, const pid_t *tids, 
 	return r == 0 ? recording_writer_write(w, records.data, records.len) : r;
 }
 
-/* Compresses what was collected; small pieces would compress badly. */
-static int compress(struct recording_writer *w)
-{
-	int r = buf_failed(&w->plain) ? base_oom() : 0;
-
-	if (r == 0 && w->plain.len)
-		r = compress_add(&w->compressor, w->plain.data, w->plain.len, &w->out);
-	buf_reset(&w->plain);
-	return r == 0 ? writer_flush(w) : r;
-}
-
-int recording_writer_write(struct recording_writer *w, const void *bytes, size_t len)
-{
-	w->stats.bytes += len;
-	if (!w->compressor.stream)
-		return writer_give(w, bytes, len);
-	buf_add(&w->plain, bytes, len);
-	return w->plain.len < PLAIN_BYTES ? 0 : compress(w);
-}
-
 /* The trailer has zeros as its time and task. */
 int recording_writer_add_lost(
 	struct recording_writer *w, size_t event, uint64_t id, int cpu, uint64_t n)
@@ -257,8 +273,25 @@ int recording_writer_add_missing(struct recording_writer *w, int cpu, uint64_t n
 	if (!w->events.n || !w->events.at[0].n_ids)
 		return 0;
 	put_update(&record, EVENT_UPDATE_MISSING, &w->events.at[0], values, ARRAY_SIZE(values));
-	return buf_failed(&record) ? base_oom()
-				   : recording_writer_write(w, record.data, record.len);
+	return write_update(w, &record);
+}
+
+int recording_writer_add_waits(struct recording_writer *w, const struct recording_waits *waits,
+	enum recording_moment moment)
+{
+	struct buf records _cleanup_(buf_done) = {0}, contents _cleanup_(buf_done) = {0};
+	const struct writer_event *e = w->events.at;
+
+	if (!w->events.n || !e->n_ids)
+		return 0;
+	recording_waits_put(waits, moment, &contents);
+	put_update_of_bytes(&records, EVENT_UPDATE_WAITS, e, contents.data, contents.len);
+	vec_each (&waits->threads, thread) {
+		buf_reset(&contents);
+		recording_waits_put_thread(thread, moment, &contents);
+		put_update_of_bytes(&records, EVENT_UPDATE_WAIT, e, contents.data, contents.len);
+	}
+	return buf_failed(&contents) ? base_oom() : write_update(w, &records);
 }
 
 int recording_writer_rotate(struct recording_writer *w)

@@ -22,6 +22,7 @@
 #include "attar/record.h"
 #include "base/base.h"
 #include "base/wait_limit.h"
+#include "perfdata/waits.h"
 
 struct recording_writer_opts {
 	/*
@@ -130,6 +131,10 @@ int recording_writer_add_lost(
  * lost. Returns 0 or a negative errno.
  */
 int recording_writer_add_missing(struct recording_writer *w, int cpu, uint64_t n);
+
+/* Adds what threads wait for. Between records of events; 0 or a negative errno. */
+int recording_writer_add_waits(struct recording_writer *w, const struct recording_waits *waits,
+	enum recording_moment moment);
 
 /* Completes a full file and begins the next one. 0; 1: no file follows; or a negative errno. */
 int recording_writer_rotate(struct recording_writer *w);

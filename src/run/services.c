@@ -158,6 +158,26 @@ bool attar_run_is_live(const struct attar_run *run)
 	return !run->replay && !run->has_database;
 }
 
+int attar_run_get_waits(const struct attar_run *run, bool at_end, struct attar_run_waits *ret_waits)
+{
+	CHECK_ARG(run, "run");
+	CHECK_ARG(ret_waits, "ret_waits");
+
+	const struct recording_waits *waits =
+		run->replay ? recording_get_waits(run->replay->recording,
+				      at_end ? RECORDING_ENDED : RECORDING_BEGAN)
+			    : NULL;
+
+	if (!waits || !waits->time)
+		return 0;
+	*ret_waits = (struct attar_run_waits){.time = waits->time,
+		.at = waits->threads.at,
+		.n = waits->threads.n,
+		.unread = waits->unread,
+		.is_system = waits->is_system};
+	return 1;
+}
+
 int attar_run_expect_queries(struct attar_run *run)
 {
 	CHECK_OWN(run, "run");

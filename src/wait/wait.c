@@ -46,6 +46,7 @@ void attar_waits_free(struct attar_waits *waits)
 		free(*net);
 	}
 	vec_done(&waits->nets);
+	vec_done(&waits->cpus);
 	free(waits);
 }
 

@@ -41,6 +41,12 @@ struct wait_sockets {
 	VEC(struct wait_socket) list;
 };
 
+/* By how much the clock of a CPU's run queue is behind CLOCK_MONOTONIC. */
+struct wait_cpu {
+	int cpu;
+	int64_t behind; /* ns; INT64_MIN: unknown */
+};
+
 struct attar_waits {
 	unsigned process;         /* that created it */
 	bool has_files, has_unix; /* they were read, or are not wanted */
@@ -51,6 +57,8 @@ struct attar_waits {
 	struct map by_inode;     /* the index of the first one, + 1 */
 	struct map unix_peers;   /* inode to inode of the other end */
 	VEC(struct wait_sockets *) nets;
+	VEC(struct wait_cpu) cpus; /* that were asked */
+	unsigned late_cpus;        /* of these, that did not answer in time */
 };
 
 /* A thread whose wait is read. */

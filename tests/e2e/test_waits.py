@@ -11,7 +11,7 @@ import time
 import pytest
 
 import scripts
-from command import ATTAR, run, wait_until, workload
+from command import ATTAR, has, run, wait_until, workload
 
 LOCKS = ['mutex', 'checked', 'robust', 'pi', 'shared', 'read', 'wrwait']
 FILES = ['pipe', 'kept', 'full', 'poll', 'select', 'unix', 'tcp', 'unaccepted']
@@ -201,6 +201,7 @@ def test_child_of_another_pid_namespace():
 
 OPEN = 'waits that have not ended'
 WATCHED = 500_000_000
+HAS_STARTS = os.path.exists('/proc/self/sched')
 
 
 def open_waits(*args):
@@ -222,12 +223,116 @@ def test_wait_that_outlasts_the_watch(profiler):
     """It began before and does not end: its row has a bound, the holder and what that waits for."""
     with whom('shared') as (program, waiter, other, _):
         rows, report = open_waits(profiler, '-p', program.pid, '-d', '500ms')
+    assert_shared(rows, waiter, other)
+    assert_remark(report)
+
+
+def assert_shared(rows, waiter, other):
     row = rows[waiter]
     assert row['comm'] == 'waiter' and row['threads'] == 1
     assert row['at least'] >= WATCHED
     assert row['waits for'].endswith(f'held by other end ({other})')
     assert row['in the end'] == f'other end ({other}) waits for a signal'
-    assert any('began before the measurement' in remark for remark in report['remarks'])
+
+
+def assert_remark(report):
+    """The length is a bound where the kernel does not say when the wait began."""
+    bounds = [r for r in report.get('remarks', []) if 'began before the measurement' in r]
+    assert bool(bounds) != HAS_STARTS, report
+
+
+SLEEPER = '''
+import os, sys, time
+if sys.argv[1] != 'any':
+    os.sched_setaffinity(0, [int(sys.argv[1])])
+print(time.monotonic_ns(), flush=True)
+time.sleep(100)
+'''
+
+
+@pytest.mark.usefixtures('root')
+@pytest.mark.skipif(not HAS_STARTS, reason='the kernel has no /proc/TID/sched')
+@pytest.mark.parametrize('prefix', [[], ['unshare', '--pid', '--fork', '--kill-child']])
+@pytest.mark.parametrize('cpu', ['any', *sorted(os.sched_getaffinity(0))[:4]])
+def test_start_of_a_wait_before_the_watch(cpu, prefix):
+    """As the program knows it, but for what interrupts and the hypervisor took."""
+    with subprocess.Popen([*prefix, '/usr/bin/python3', '-I', '-S', '-c', SLEEPER, str(cpu)],
+                          stdout=subprocess.PIPE) as program:
+        try:
+            began = int(program.stdout.readline())
+            pid = children_of(program.pid)[0] if prefix else program.pid
+            wait_until(lambda: state(pid) == 'S', 'the program to sleep')
+            asleep = time.monotonic_ns()
+            wait_until(lambda: time.monotonic_ns() > began + 1_000_000_000, 'a second to pass')
+            before = time.monotonic_ns()
+            rows, report = open_waits('task-state', '-p', pid, '-d', '100ms')
+            after = time.monotonic_ns()
+        finally:
+            program.kill()
+    length = rows[pid]['at least']
+    assert (before + 100_000_000 - asleep) * 0.98 < length < after - began, report
+    assert_remark(report)
+
+
+RECORDED = ['sched:sched_switch', 'sched:sched_wakeup', 'sched:sched_wakeup_new',
+            'sched:sched_waking', 'syscalls:sys_enter_futex', 'syscalls:sys_exit_futex',
+            'cpu-clock']
+
+
+@pytest.fixture(name='recorded', scope='module',
+                params=[('process', []), ('system', []), ('process', ['-z']), ('pipe', [])],
+                ids=['process', 'system', 'compressed', 'pipe'])
+def fixture_recorded(request, tmp_path_factory):
+    """A recording of a wait that outlasts it: its file, waiter, other end, process, time, kind."""
+    kind, options = request.param
+    path = tmp_path_factory.mktemp('recorded') / 'x.data'
+    with whom('shared') as (program, waiter, other, _):
+        asleep = time.monotonic_ns()
+        selected = ['-a'] if kind == 'system' else ['-p', program.pid]
+        for _ in range(5):
+            record(path, '-d', '500ms', *selected, *options, is_pipe=kind == 'pipe')
+            if 'were not read' not in run('task-state', '--input', path).stdout:
+                break
+        return path, waiter, other, program.pid, time.monotonic_ns() - asleep, kind
+
+
+def record(path, *args, is_pipe=False):
+    with open(path, 'wb') as file:
+        done = run('record', '-q', '-g', '-e', ','.join(RECORDED), *args, '-o',
+                   '-' if is_pipe else path, stdout=file, stderr=subprocess.PIPE)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.usefixtures('root')
+@pytest.mark.parametrize('profiler', ['locks', 'offcpu', 'task-state', 'wall'])
+def test_wait_in_a_recording(profiler, recorded):
+    """As live, of the process that was recorded or is selected, after it has gone."""
+    path, waiter, other, pid, length, _ = recorded
+    rows, report = open_waits(profiler, '--input', path, '-p', pid)
+    assert_shared(rows, waiter, other)
+    assert rows[waiter]['at least'] <= length
+    assert_remark(report)
+
+
+@pytest.mark.usefixtures('root')
+def test_waits_of_a_recorded_system(recorded):
+    """Without -p, a recording of a process shows its idle threads, one of the system does not."""
+    path, waiter, other, *_, kind = recorded
+    rows, _ = open_waits('offcpu', '--input', path)
+    assert_shared(rows, waiter, other)
+    assert (other in rows) == (kind != 'system'), rows
+    rows, _ = open_waits('offcpu', '--input', path, '-p', os.getpid(), '--no-children')
+    assert waiter not in rows
+
+
+@pytest.mark.usefixtures('root')
+@pytest.mark.skipif(not has('perf'), reason='perf is not installed')
+def test_perf_reads_a_recording_with_waits(recorded):
+    path, *_, kind = recorded
+    with open(path, 'rb') as file:
+        done = subprocess.run(['perf', 'script', '-i', '-' if kind == 'pipe' else path],
+                              stdin=file, capture_output=True, check=False)
+    assert done.returncode == 0 and b'Error' not in done.stderr, done.stderr
 
 
 @pytest.mark.usefixtures('root')
@@ -318,11 +423,31 @@ def test_overview_names_who_holds_threads_up(selection):
                 break
         first = found[0]
         assert first['finding'] == 'stuck', report
-        assert first['evidence'].startswith(f'waiter ({waiter}) has waited for more than 1.')
+        assert first['evidence'].startswith(f'waiter ({waiter}) has waited for ')
         assert first['evidence'].endswith(f'held by other end ({other}), which is stopped')
         assert first['command'] == f'attar stack -p {program.pid}'
         done = run(*first['command'].split()[1:])
     assert f'held by other end ({other}), which is stopped\n' in done.stdout
+
+
+@pytest.mark.usefixtures('root')
+@pytest.mark.skipif(not HAS_STARTS, reason='the kernel has no /proc/TID/sched')
+def test_overview_of_a_recording(tmp_path):
+    """A wait of more than a second is found in a recording of less."""
+    path = tmp_path / 'x.data'
+    with whom('shared') as (_, waiter, other, _):
+        began = time.monotonic_ns()
+        wait_until(lambda: time.monotonic_ns() > began + 1_000_000_000, 'a second to pass')
+        for _ in range(5):
+            record(path, '-a', '-d', '200ms')
+            found, report = findings('--input', path)
+            if not any('were not read' in r for r in report.get('remarks', [])):
+                break
+    stuck = [f for f in found if f['finding'] == 'stuck']
+    assert stuck, report
+    assert re.match(rf'waiter \({waiter}\) has waited for \d\.\d s for the lock at \w+, held by '
+                    rf'other end \({other}\)', stuck[0]['evidence'])
+    assert not stuck[0].get('command')
 
 
 @pytest.mark.usefixtures('root')

@@ -534,6 +534,150 @@ static void test_disk_full(void **state)
 	recording_close(r);
 }
 
+static const struct attar_wait chain[] = {
+	{.size = sizeof(struct attar_wait),
+		.kind = ATTAR_WAIT_PIPE,
+		.state = 'S',
+		.writes = true,
+		.call = 1,
+		.fd = 7,
+		.pid = 1 << 22,
+		.tid = 12,
+		.comm = "fifteen letters",
+		.other_state = 'T',
+		.others = 3,
+		.address = UINT64_MAX,
+		.ip = 1ULL << 40,
+		.sp = 1ULL << 41,
+		.object = "pipe:[1]"},
+	{.size = sizeof(struct attar_wait), .kind = ATTAR_WAIT_NETWORK, .connects = true, .fd = -1},
+};
+
+/* What threads waited for: what one test writes, with and without a change, is read. */
+static struct recording *write_waits(
+	const struct recording_writer_opts *opts, const struct attar_thread_wait *thread, int n)
+{
+	struct recording_writer *w = begin(*opts);
+	struct recording_waits waits = {.time = 5, .unread = 9, .is_system = true};
+	struct seen seen;
+
+	for (int i = 0; i < n; i++)
+		assert_int_equal(recording_waits_add(&waits, thread), 0);
+	assert_int_equal(recording_writer_add_waits(w, &waits, RECORDING_BEGAN), 0);
+	assert_int_equal(write_samples(w, 1, PER_ROUND), 0);
+	waits.time = 6;
+	waits.is_system = false;
+	assert_int_equal(recording_writer_add_waits(w, &waits, RECORDING_ENDED), 0);
+	assert_int_equal(recording_writer_close(w), 0);
+	recording_waits_done(&waits);
+	return read_all(path, &seen);
+}
+
+static const struct attar_thread_wait waiter = {
+	.pid = 11, .tid = 13, .comm = "a\nb", .since = 4, .chain = chain, .n = ARRAY_SIZE(chain)};
+
+static void test_waits(void **state)
+{
+	for (int compress = 0; compress < 2; compress++) {
+		const struct recording_writer_opts opts = {.compress = compress};
+		struct recording *r = write_waits(&opts, &waiter, 2);
+
+		for (int moment = 0; moment < RECORDING_MOMENTS; moment++) {
+			const struct recording_waits *got = recording_get_waits(r, moment);
+
+			assert_int_equal(got->time, moment == RECORDING_ENDED ? 6 : 5);
+			assert_int_equal(got->is_system, moment == RECORDING_BEGAN);
+			assert_int_equal(got->unread, 9);
+			assert_int_equal(got->threads.n, 2);
+			vec_each (&got->threads, thread) {
+				assert_int_equal(thread->pid, 11);
+				assert_int_equal(thread->tid, 13);
+				assert_string_equal(thread->comm, "a\nb");
+				assert_int_equal(thread->since, 4);
+				assert_int_equal(thread->n, ARRAY_SIZE(chain));
+				assert_memory_equal(thread->chain, chain, sizeof(chain));
+			}
+		}
+		assert_null(damage(r));
+		recording_close(r);
+	}
+}
+
+/* The writer writes what it is given, as a forged file has it. */
+static size_t read_forged(void (*forge)(struct attar_thread_wait *thread, struct attar_wait *wait))
+{
+	struct attar_wait waits[RECORDING_WAITS_CHAIN_MAX + 1] = {chain[0]};
+	struct attar_thread_wait thread = waiter;
+	struct recording *r;
+	size_t n;
+
+	thread.chain = waits;
+	thread.n = 1;
+	forge(&thread, &waits[0]);
+	r = write_waits(&(struct recording_writer_opts){0}, &thread, 1);
+	n = recording_get_waits(r, RECORDING_ENDED)->threads.n;
+	if (n) {
+		const struct attar_wait *wait =
+			recording_get_waits(r, RECORDING_ENDED)->threads.at->chain;
+
+		for (const char *at = wait->object; *at; at++)
+			assert_true((unsigned char)*at >= ' ');
+		assert_true(strnlen(wait->object, sizeof(wait->object)) < sizeof(wait->object));
+	}
+	recording_close(r);
+	return n;
+}
+
+static void forge_nothing(struct attar_thread_wait *thread, struct attar_wait *wait)
+{
+}
+
+static void forge_text(struct attar_thread_wait *thread, struct attar_wait *wait)
+{
+	strcpy(wait->object, "\033[2J\n");
+}
+
+static void forge_kind(struct attar_thread_wait *thread, struct attar_wait *wait)
+{
+	wait->kind = ATTAR_WAIT_KERNEL + 1;
+}
+
+static void forge_state(struct attar_thread_wait *thread, struct attar_wait *wait)
+{
+	wait->state = '\n';
+}
+
+static void forge_pid(struct attar_thread_wait *thread, struct attar_wait *wait)
+{
+	wait->pid = -1;
+}
+
+static void forge_tid(struct attar_thread_wait *thread, struct attar_wait *wait)
+{
+	thread->tid = 0;
+}
+
+static void forge_length(struct attar_thread_wait *thread, struct attar_wait *wait)
+{
+	thread->n = RECORDING_WAITS_CHAIN_MAX + 1;
+}
+
+static void test_forged_waits(void **state)
+{
+	struct recording *r;
+
+	assert_int_equal(read_forged(forge_nothing), 1);
+	assert_int_equal(read_forged(forge_text), 1);
+	assert_int_equal(read_forged(forge_kind), 0);
+	assert_int_equal(read_forged(forge_state), 0);
+	assert_int_equal(read_forged(forge_pid), 0);
+	assert_int_equal(read_forged(forge_tid), 0);
+	assert_int_equal(read_forged(forge_length), 0);
+	r = write_waits(&(struct recording_writer_opts){0}, &waiter, RECORDING_WAITS_MAX + 1);
+	assert_int_equal(recording_get_waits(r, RECORDING_ENDED)->threads.n, RECORDING_WAITS_MAX);
+	recording_close(r);
+}
+
 static void test_bad_paths(void **state)
 {
 	struct recording_writer_opts opts = {.path = "/nowhere/x.data"};
@@ -566,6 +710,8 @@ int main(void)
 		cmocka_unit_test(test_names_after_rotation),
 		cmocka_unit_test(test_full),
 		cmocka_unit_test(test_disk_full),
+		cmocka_unit_test(test_waits),
+		cmocka_unit_test(test_forged_waits),
 		cmocka_unit_test(test_bad_paths),
 		by_thread(test_file),
 		by_thread(test_late_ids),

@@ -470,11 +470,12 @@ static void check_stuck(struct findings *findings)
 	snprintf(finding->value_text, sizeof(finding->value_text), "%llu thread%s",
 		(unsigned long long)threads, threads == 1 ? "" : "s");
 	snprintf(finding->limit_text, sizeof(finding->limit_text), "1 s");
-	n = append(finding->evidence, 0, "%s (%d) has waited for more than %.1f s for %s",
-		wait->comm, (int)wait->tid, (double)wait->longest / 1e9, wait->what);
+	n = append(finding->evidence, 0, "%s (%d) has waited for %s%.1f s for %s", wait->comm,
+		(int)wait->tid, wait->is_lower_bound ? "more than " : "",
+		(double)wait->longest / 1e9, wait->what);
 	if (*wait->then)
 		append(finding->evidence, n, "; %s", wait->then);
-	if (pid)
+	if (pid && attar_run_is_live(findings->sums->run))
 		snprintf(finding->command, COMMAND_BYTES, "attar stack -p %d", pid);
 }
 

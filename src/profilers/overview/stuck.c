@@ -62,6 +62,8 @@ int32_t overview_pid_of_wait(const struct overview_sums *sums, const struct open
 	int pid = 0;
 	FILE *file;
 
+	if (wait->pid || !attar_run_is_live(sums->run))
+		return wait->pid;
 	if (thread && thread->process)
 		return thread->process->pid;
 	snprintf(path, sizeof(path), "/proc/%d/status", (int)wait->tid);

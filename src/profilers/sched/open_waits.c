@@ -23,6 +23,8 @@ static const uint64_t scan_cpu_ns_max = 100000000, scan_ns_max = 500000000;
 
 struct search {
 	const struct open_waits_opts *opts;
+	struct attar_run_waits recorded; /* time 0: of a live run */
+	size_t next;                     /* the thread of `recorded` that is taken */
 	struct open_waits *found; /* with room for FOUND_MAX */
 	struct attar_waits *waits, *without_files;
 	/* Of the system: threads that wait for a peer, and whether any process is stopped. */
@@ -90,6 +92,7 @@ static void add(struct open_waits *w, const struct open_wait *new)
 	if (new->longest >= row->longest) {
 		row->longest = new->longest;
 		row->tid = new->tid;
+		row->pid = new->pid;
 		row->is_lower_bound = new->is_lower_bound;
 	}
 }
@@ -149,26 +152,82 @@ static bool is_own(pid_t tid)
 
 static bool has_time(const struct search *s)
 {
-	return !s->is_system ||
+	return !s->is_system || s->recorded.time ||
 	       (now(CLOCK_MONOTONIC) < s->end && now(CLOCK_THREAD_CPUTIME_ID) < s->cpu_end);
+}
+
+static const struct attar_thread_wait *find_recorded(const struct search *s, pid_t tid)
+{
+	if (s->next < s->recorded.n && s->recorded.at[s->next].tid == tid)
+		return &s->recorded.at[s->next];
+	for (size_t i = 0; i < s->recorded.n; i++)
+		if (s->recorded.at[i].tid == tid)
+			return &s->recorded.at[i];
+	return NULL;
+}
+
+/* When the thread was on a CPU last; 0: unknown. */
+static uint64_t ran_last(const struct search *s, pid_t tid)
+{
+	const struct attar_thread_wait *recorded = find_recorded(s, tid);
+
+	if (s->recorded.time)
+		return recorded ? recorded->since : 0;
+	return attar_waits_since(s->waits, tid);
+}
+
+/* How long the thread has waited, ns; 0: unknown. */
+static uint64_t length_of(
+	struct attar_run *run, const struct search *s, pid_t tid, bool *ret_is_lower_bound)
+{
+	const uint64_t seen_until = attar_run_until(run),
+		       until = s->recorded.time ? s->recorded.time : seen_until;
+	const uint64_t seen = s->opts->since(run, s->opts->self, tid);
+	uint64_t since = seen && seen < seen_until ? seen : ran_last(s, tid);
+
+	*ret_is_lower_bound = !since && !seen;
+	if (!since)
+		since = seen ? until : attar_run_began(run);
+	else if (!seen && since > attar_run_began(run)) /* the kernel's bound is worse */
+		since = attar_run_began(run);
+	return since < until ? until - since : 0;
 }
 
 static void take_wait(
 	struct attar_run *run, struct search *s, pid_t tid, const struct attar_wait *chain, int n)
 {
+	const struct attar_thread *thread = attar_run_thread(run, tid);
+	const struct attar_thread_wait *recorded = find_recorded(s, tid);
 	const bool circle = is_circle(chain, n, tid);
 	struct open_wait found = {.tid = tid, .kind = chain->kind, .rank = rank_of(chain, circle)};
-	uint64_t since = s->opts->since(run, s->opts->self, tid), until = attar_run_until(run);
 
-	found.is_lower_bound = !since;
-	since = since ? since : attar_run_began(run);
-	found.longest = since < until ? until - since : 0;
+	found.longest = length_of(run, s, tid, &found.is_lower_bound);
 	if (found.longest < s->opts->than)
 		return;
-	set_comm(&found, attar_run_thread(run, tid));
+	if (recorded)
+		snprintf(found.comm, sizeof(found.comm), "%s", recorded->comm);
+	else
+		set_comm(&found, thread);
+	found.pid = recorded ? recorded->pid : thread && thread->process ? thread->process->pid : 0;
 	attar_wait_text(chain, found.what);
 	describe_end(chain, n, circle, found.then);
 	add(s->found, &found);
+}
+
+/* As attar_waits_chain(). */
+static int read_chain(const struct search *s, struct attar_waits *waits, pid_t tid,
+	struct attar_wait *chain, size_t max)
+{
+	const struct attar_thread_wait *recorded;
+
+	if (!s->recorded.time)
+		return attar_waits_chain(waits, tid, chain, max);
+	recorded = find_recorded(s, tid);
+	if (!recorded)
+		return -ESRCH;
+	max = recorded->n < max ? recorded->n : max;
+	memcpy(chain, recorded->chain, max * sizeof(*chain));
+	return (int)max;
 }
 
 /*
@@ -177,9 +236,9 @@ static void take_wait(
  */
 static bool is_common(struct search *s, pid_t tid)
 {
-	struct attar_wait wait = {.size = sizeof(wait)};
+	struct attar_wait wait;
 
-	if (!s->is_system || attar_waits_for(s->without_files, tid, &wait) < 0 ||
+	if (!s->is_system || read_chain(s, s->without_files, tid, &wait, 1) <= 0 ||
 		wait.kind == ATTAR_WAIT_NONE || rank_of(&wait, false) <= OPEN_WAIT_UNWANTED)
 		return false;
 	s->has_stopped |= wait.kind == ATTAR_WAIT_STOPPED;
@@ -193,7 +252,7 @@ static bool is_common(struct search *s, pid_t tid)
 static int take_chain(struct attar_run *run, struct search *s, pid_t tid, enum open_wait_rank least)
 {
 	struct attar_wait chain[CHAIN_MAX];
-	int n = attar_waits_chain(s->waits, tid, chain, CHAIN_MAX);
+	int n = read_chain(s, s->waits, tid, chain, CHAIN_MAX);
 
 	if (n <= 0)
 		return n == -ENOMEM ? n : 0;
@@ -209,13 +268,26 @@ static int take_thread(struct attar_run *run, void *arg, pid_t tid)
 	struct search *s = arg;
 	const struct attar_thread *thread = attar_run_thread(run, tid);
 
-	if (thread ? !attar_run_is_selected(run, thread) : !s->is_system)
+	if (thread || s->recorded.time ? !attar_run_is_selected(run, thread) : !s->is_system)
 		return 0;
 	if (!has_time(s)) {
 		s->found->unread++;
 		return 0;
 	}
-	return is_own(tid) || is_common(s, tid) ? 0 : take_chain(run, s, tid, OPEN_WAIT_IDLE);
+	return (!s->recorded.time && is_own(tid)) || is_common(s, tid)
+		       ? 0
+		       : take_chain(run, s, tid, OPEN_WAIT_IDLE);
+}
+
+static int take_threads(struct attar_run *run, struct search *s)
+{
+	int r = 0;
+
+	if (!s->recorded.time)
+		return thread_for_each(run, take_thread, s);
+	for (s->next = 0; r == 0 && s->next < s->recorded.n; s->next++)
+		r = take_thread(run, s, s->recorded.at[s->next].tid);
+	return r;
 }
 
 /* If a process is stopped, it may be the one that others of the system wait for. */
@@ -285,7 +357,8 @@ static void add_rows(struct attar_report *report, const struct open_wait *found,
 	}
 	if (has_bounds)
 		attar_report_remark(report,
-			"some of the waits that have not ended began before the measurement");
+			"some of the waits that have not ended began before the measurement; the "
+			"kernel does not say when");
 	if (n > ROWS_MAX)
 		attar_report_remark(report, "%zu further waits have not ended", n - ROWS_MAX);
 }
@@ -314,15 +387,21 @@ int open_waits_find(struct attar_run *run, enum attar_scope scope,
 		.cpu_end = now(CLOCK_THREAD_CPUTIME_ID) + scan_cpu_ns_max};
 	int r;
 
-	if (!attar_run_is_live(run) || (scope != ATTAR_SCOPE_WHOLE && s.is_system))
+	if (!attar_run_is_live(run) && !attar_run_get_waits(run, true, &s.recorded))
 		return 0;
+	if (scope != ATTAR_SCOPE_WHOLE && (s.is_system || s.recorded.time))
+		return 0;
+	if (s.recorded.time) {
+		s.is_system &= s.recorded.is_system;
+		waits->unread = s.recorded.unread;
+	}
 	waits->at = calloc(FOUND_MAX, sizeof(*waits->at));
 	s.peers = calloc(PEERS_MAX, sizeof(*s.peers));
 	r = waits->at && s.peers ? attar_waits_new(0, &s.waits) : -ENOMEM;
 	if (r == 0)
 		r = attar_waits_new(ATTAR_WAITS_NO_FILES, &s.without_files);
 	if (r == 0)
-		r = thread_for_each(run, take_thread, &s);
+		r = take_threads(run, &s);
 	if (r == 0)
 		r = take_peers(run, &s);
 	if (waits->n)

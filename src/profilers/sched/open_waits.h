@@ -18,7 +18,8 @@ typedef bool open_waits_fn(const void *self, const struct attar_wait *wait);
 
 /*
  * ns: since when the thread waits, as far as the profiler knows; 0: it has seen nothing of the
- * thread, which then waits since the start at least; the time of the report: it is not known.
+ * thread, which then waits since the start at least; the time of the report: it is not known. The
+ * last two are asked for in /proc.
  */
 typedef uint64_t open_waits_since_fn(const struct attar_run *run, const void *self, pid_t tid);
 
@@ -45,10 +46,10 @@ struct open_wait {
 	char then[ATTAR_WAIT_TEXT_BYTES]; /* "holder (77) waits for ...", in the end; "": nothing */
 	enum attar_wait_kind kind;
 	enum open_wait_rank rank;
-	pid_t tid; /* of the longest */
+	pid_t pid, tid; /* of the longest; pid 0: unknown */
 	uint64_t threads;
 	uint64_t longest;    /* ns, at least; 0: unknown */
-	bool is_lower_bound; /* it began before the profiler */
+	bool is_lower_bound; /* it began before the profiler, and the kernel does not say when */
 };
 
 /* The most unusual first, then the longest. {0} before its first use. */
@@ -68,8 +69,9 @@ struct open_waits_opts {
 };
 
 /*
- * Finds the waits of selected threads that are open now. None for recordings, and for the whole
- * system in intervals. Returns 0 or a negative errno; open_waits_done() also after an error.
+ * Finds the waits of selected threads that are open now, or were when a recording ended; in
+ * intervals, neither those of recordings nor of the whole system. Returns 0 or a negative errno;
+ * open_waits_done() also after an error.
  */
 int open_waits_find(struct attar_run *run, enum attar_scope scope,
 	const struct open_waits_opts *opts, struct open_waits *waits);

@@ -11,6 +11,7 @@
 #include "perf/target.h"
 #include "run/parts.h"
 #include "run/record/portable.h"
+#include "run/record/recorded_waits.h"
 #include "run/record/push.h"
 #include "run/input/recorded_events.h"
 #include "run/record/renewal.h"
@@ -197,7 +198,9 @@ static int recorder_begin(struct attar_run *run, void *self)
 		r = recorded_events_add(run, recorder->writer);
 	if (r == 0)
 		r = portable_begin(run);
-	return r == 0 ? recording_writer_begin(recorder->writer) : r;
+	if (r == 0)
+		r = recording_writer_begin(recorder->writer);
+	return r == 0 ? recorded_waits_add(run, recorder->writer, RECORDING_BEGAN) : r;
 }
 
 /* ---- records ---- */
@@ -413,6 +416,14 @@ static int add_missing(const struct attar_run *run)
 	return r;
 }
 
+/* The command still exists. What follows the last sample of --count is none of the recording. */
+static int recorder_ended(struct attar_run *run, void *self)
+{
+	struct recording_writer *w = recorder_of(run)->writer;
+
+	return w && !recorder_has_all(run) ? recorded_waits_add(run, w, RECORDING_ENDED) : 0;
+}
+
 /* Completes the file. */
 static int recorder_end(struct attar_run *run, void *self)
 {
@@ -447,5 +458,6 @@ static void recorder_detach(struct attar_run *run, void *self)
 const struct run_part part_recorder = {.size = sizeof(struct run_recorder),
 	.begin = recorder_begin,
 	.drain = recorder_drain,
+	.ended = recorder_ended,
 	.finish = recorder_end,
 	.detach = recorder_detach};
