@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from command import ATTAR, comm_of, is_sampling, perf, run, wait_until, workload
+from command import ATTAR, comm_of, is_sampling, is_waiting, perf, run, wait_until, workload
 from faults import environment, with_fault
 
 pytestmark = pytest.mark.usefixtures('root', 'needs_perf')
@@ -234,10 +234,17 @@ def sampling(path, *args):
     return started
 
 
+def await_records(started, data):
+    """Until the file has more than what exists when the recording begins."""
+    wait_until(lambda: is_waiting(started), 'the recording to begin')
+    size = data.stat().st_size
+    wait_until(lambda: data.stat().st_size > size + 50000, 'records are written')
+
+
 def test_interrupt_completes_the_file(tmp_path):
     data = tmp_path / 'x.data'
     started = sampling(data, '-a', '-e', 'sched:sched_switch')
-    wait_until(lambda: data.exists() and data.stat().st_size > 100000, 'records are written')
+    await_records(started, data)
     started.send_signal(signal.SIGINT)
     assert started.communicate(timeout=30) == ('', '')
     assert script(data, 'time')
@@ -438,7 +445,7 @@ def all_switches(tmp_path_factory):
     """A recording of all CPUs, and the process that made it."""
     data = tmp_path_factory.mktemp('switches') / 'x.data'
     started = sampling(data, '-a', '-m', '1024', '-e', 'sched:sched_switch')
-    wait_until(lambda: data.exists() and data.stat().st_size > 100000, 'records are written')
+    await_records(started, data)
     started.send_signal(signal.SIGINT)
     assert started.communicate(timeout=30) == ('', '')
     assert started.returncode == 0
