@@ -576,6 +576,12 @@ typedef int attar_turns_fn(struct attar_run *run, void *self, const struct attar
 ATTAR_API int attar_run_source_turns(
 	struct attar_run *run, uint32_t i, uint32_t other, attar_turns_fn *fn);
 
+/*
+ * For an event function that is given events of all tasks, see attar_run_select_tasks(): the event
+ * concerns none of those that are selected, and --count does not count it.
+ */
+ATTAR_API void attar_run_pass_over(struct attar_run *run);
+
 /* What the options select: the whole system, tasks or control groups. */
 ATTAR_API enum attar_target_kind attar_run_target_kind(const struct attar_run *run);
 

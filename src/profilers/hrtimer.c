@@ -81,7 +81,7 @@ static bool is_true(const struct hrtimer *h, const struct attar_event *ev, uint6
 }
 
 /* Whether the condition is true for the sample, and the time since the one before. */
-static bool take_sample(const struct attar_run *run, struct hrtimer *h,
+static bool take_sample(struct attar_run *run, struct hrtimer *h,
 	const struct attar_event *ev, uint64_t *ret_period)
 {
 	struct cpu *cpu;
@@ -92,8 +92,10 @@ static bool take_sample(const struct attar_run *run, struct hrtimer *h,
 	cpu = &h->cpus[ev->cpu];
 	period = ev->time - (cpu->previous ? cpu->previous : attar_run_began(run));
 	cpu->previous = ev->time;
-	if (h->selects && !attar_run_is_selected(run, ev->thread))
+	if (h->selects && !attar_run_is_selected(run, ev->thread)) {
+		attar_run_pass_over(run);
 		return false;
+	}
 	cpu->samples[ATTAR_SCOPE_INTERVAL]++;
 	if (!is_true(h, ev, period))
 		return false;

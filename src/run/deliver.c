@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "run/deliver.h"
 
+#include "base/check_arg.h"
 #include "perf/modes.h"
 #include "run/source/actions.h"
 #include "run/source/expressions.h"
@@ -157,6 +158,13 @@ int run_deliver_made(struct attar_run *run, struct attar_event *ev)
 	return deliver(run, ev);
 }
 
+void attar_run_pass_over(struct attar_run *run)
+{
+	CHECK_ARG_OR(run, "run", );
+
+	run->notes.passed_over++;
+}
+
 /* ---- all events, in order of time ---- */
 
 /*
@@ -206,7 +214,7 @@ static inline bool is_direct(const struct attar_run *run, const struct attar_eve
 /* How many events are delivered until there are enough of them. */
 static inline uint64_t count_left(const struct attar_run *run)
 {
-	return run->opts.count ? run->opts.count - run->notes.delivered : UINT64_MAX;
+	return run->opts.count ? run_count_end(run) - run->notes.delivered : UINT64_MAX;
 }
 
 /* The samples after ev that are like it. */
@@ -271,7 +279,6 @@ static inline int deliver_at_once(struct attar_run *run, struct attar_event *ev)
 static inline __attribute__((always_inline)) int deliver_events(
 	struct attar_run *run, const bool has_direct)
 {
-	const uint64_t limit = run->opts.count ? run->opts.count : UINT64_MAX;
 	struct attar_event ev;
 	int r = 0;
 
@@ -284,7 +291,7 @@ static inline __attribute__((always_inline)) int deliver_events(
 								      : deliver(run, &ev);
 			if (r >= 0 && unlikely(run->lines.is_full))
 				r = lines_make_room(run);
-			if (r < 0 || unlikely(run->notes.delivered >= limit))
+			if (r < 0 || unlikely(run->notes.delivered >= run_count_end(run)))
 				return MIN(r, 0);
 			r = has_direct ? stream_next(run->stream, &ev) : next_event(run, &ev);
 		} while (r > 0);

@@ -183,7 +183,7 @@ static bool counts_any(const struct attar_run *run)
 static void end_with_last_event(struct attar_run *run)
 {
 	const uint64_t last = run->stream ? stream_time(run->stream) : 0;
-	const bool has_all = run->opts.count && run->notes.delivered >= run->opts.count;
+	const bool has_all = run->notes.delivered >= run_count_end(run);
 
 	if (has_all && !run->rings.overwritten && !hosts_are_used(&run->hosts) && !counts_any(run))
 		run->clock.ended = MAX(last, run->clock.interval_began);

@@ -10,6 +10,7 @@
 struct run_notes {
 	double unresolved;      /* see attar_run_unresolved() */
 	uint64_t delivered;     /* samples that reached the profiler */
+	uint64_t passed_over;   /* of these: --count does not count them */
 	uint64_t recorded_lost; /* of a recording so far, by LOST records */
 	bool has_all_recorded;  /* the recording has the last sample of --count */
 	uint64_t dropped; /* samples that the stream delivered and a user-space filter dropped */

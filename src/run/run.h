@@ -111,10 +111,16 @@ struct attar_run {
 	struct run_notes notes;
 };
 
+/* The number of delivered samples with which --count has enough. */
+static inline uint64_t run_count_end(const struct attar_run *run)
+{
+	return run->opts.count ? run->opts.count + run->notes.passed_over : UINT64_MAX;
+}
+
 /* Whether the run is to end because of --count, --duration or the size of the file. */
 static inline bool run_has_enough(const struct attar_run *run)
 {
-	return run->has_enough || (run->opts.count && run->notes.delivered >= run->opts.count);
+	return run->has_enough || run->notes.delivered >= run_count_end(run);
 }
 
 /* Whether the target is the whole system: no process, thread, cgroup or command was given. */

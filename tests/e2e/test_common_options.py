@@ -303,3 +303,36 @@ def test_system_calls_are_entered_with_interrupts_enabled(root, tmp_path):
                          for s in json.loads(line)['sections'] for row in s['rows']}
     assert 'syscalls:sys_enter_getppid' in found['--irqs_disabled=0']
     assert 'syscalls:sys_enter_getppid' not in found['--irqs_disabled=1']
+
+
+# Thread 8 is switched in and out, and woken up, five times as often as 7; 1 ms each.
+BUSY = """# attar script
+event sched:sched_switch prev_comm:char[16] prev_pid:pid_t prev_prio:int prev_state:long \
+next_comm:char[16] next_pid:pid_t next_prio:int
+event sched:sched_wakeup comm:char[16] pid:pid_t
+event sched:sched_wakeup_new comm:char[16] pid:pid_t
+event sched:sched_migrate_task comm:char[16] pid:pid_t orig_cpu:int dest_cpu:int
+0 0 7/7 a exec
+0 0 8/8 b exec
+""" + ''.join(f"""\
+1.{n:03} 1 0/0 swapper sched:sched_wakeup comm={comm} pid={tid}
+1.{n:03} 1 0/0 swapper sched:sched_migrate_task comm={comm} pid={tid} orig_cpu=1 dest_cpu=0
+1.{n:03} 0 0/0 swapper sched:sched_switch prev_comm=swapper next_comm={comm} next_pid={tid}
+1.{n:03} 0 {tid}/{tid} {comm} sched:sched_switch prev_comm={comm} prev_pid={tid} prev_state=1 \
+next_comm=swapper
+""" for n in range(120) for comm, tid in [('a', 7) if n % 6 == 5 else ('b', 8)])
+
+
+@pytest.mark.parametrize('words, n, seen', [
+    (['task-state', '-p', 7], 9, 54), (['task-state', '--filter', 'a'], 9, 54),
+    (['task-state'], 9, 9), (['oncpu', '-p', 7], 6, 36), (['oncpu'], 6, 6),
+    (['sched-migrate', '-p', 7], 3, 18), (['rundelay', '-p', 7], 6, 53),
+])
+def test_count_is_of_the_selected_tasks(tmp_path, words, n, seen):
+    """The profilers are given the events of all tasks, and use those of the selected ones."""
+    path = tmp_path / 'x.script'
+    path.write_text(BUSY)
+    done = run(*words, '-N', n, '--format', 'json', '--input', path)
+    assert done.returncode == 0, done.stderr
+    notes = json.loads(done.stdout.splitlines()[-1])['notes']
+    assert notes['seen'] == seen, notes

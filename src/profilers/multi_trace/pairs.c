@@ -274,14 +274,19 @@ int pairs_event(struct attar_run *run, struct multi_trace *m, const struct trace
 	struct key_bytes key;
 	int r = 0;
 
-	if (!roles)
+	if (!roles) {
+		if (m->selects || m->filter)
+			attar_run_pass_over(run);
 		return 0;
+	}
 	if (!trace_key(run, e, ev, &key)) {
 		e->is_guest ? m->unknown_vcpus++ : m->unknown_threads++;
 		return 0;
 	}
-	if (!is_selected(run, m, &key))
+	if (!is_selected(run, m, &key)) {
+		attar_run_pass_over(run);
 		return 0;
+	}
 	if (m->detail && detail_is_of_pairs(m))
 		sequence = detail_keep(run, m, e, ev);
 	if (roles & ROLE_END) {

@@ -105,17 +105,22 @@ static int on_switch(struct attar_run *run, void *self, const struct attar_event
 	struct oncpu *o = self;
 	pid_t prev = (pid_t)attar_arg_i64(ev, PREV_PID), next = (pid_t)attar_arg_i64(ev, NEXT_PID);
 	struct group group = make_group(o, ev, prev, PREV_COMM);
+	bool was_wanted, wants;
 	int r = 0;
 
 	if (ev->cpu >= CPUS_MAX)
 		return 0;
 	r = check_prev(run, o, ev, prev, &group);
 	o->current[ev->cpu] = next + 1;
-	if (r == 0 && is_wanted(o, run, ev, prev, &group, PREV_PRIO))
+	was_wanted = is_wanted(o, run, ev, prev, &group, PREV_PRIO);
+	if (r == 0 && was_wanted)
 		r = change(o, ev, prev, &group, ATTAR_NO_STATE, ev->time);
 	group = make_group(o, ev, next, NEXT_COMM);
-	if (r == 0 && is_wanted(o, run, ev, next, &group, NEXT_PRIO))
+	wants = is_wanted(o, run, ev, next, &group, NEXT_PRIO);
+	if (r == 0 && wants)
 		r = change(o, ev, next, &group, RUNNING, ev->time);
+	if (!wants && !was_wanted)
+		attar_run_pass_over(run);
 	return r;
 }
 

@@ -56,8 +56,10 @@ static int on_migrate(struct attar_run *run, void *self, const struct attar_even
 	const char *comm = attar_arg_text(ev, COMM, &n);
 	int r;
 
-	if (!attar_run_is_selected(run, thread) || held_command_is(&m->held, run, tid))
+	if (!attar_run_is_selected(run, thread) || held_command_is(&m->held, run, tid)) {
+		attar_run_pass_over(run);
 		return 0;
+	}
 	key = keys_make_thread(tid, comm, n);
 	r = add(m, ev, attar_keytable_at(m->tasks, &key, sizeof(key)));
 	if (r == 0)

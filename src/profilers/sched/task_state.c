@@ -327,6 +327,7 @@ static int find_task(struct task_state *ts, struct attar_run *run, pid_t tid,
 
 enum { PREV_PID, PREV_STATE, PREV_COMM, NEXT_PID, NEXT_COMM };
 
+/* 1; 0: the task is not selected; or a negative errno. */
 static int switch_out(struct task_state *ts, struct attar_run *run, const struct attar_event *ev)
 {
 	uint64_t prev_state = attar_arg_u64(ev, PREV_STATE);
@@ -353,7 +354,7 @@ static int switch_out(struct task_state *ts, struct attar_run *run, const struct
 
 		attar_states_exit(ts->states, &key, sizeof(key), &at);
 	}
-	return r;
+	return r < 0 ? r : 1;
 }
 
 static int on_switch(struct attar_run *run, void *self, const struct attar_event *ev)
@@ -361,11 +362,14 @@ static int on_switch(struct attar_run *run, void *self, const struct attar_event
 	struct task_state *ts = self;
 	pid_t next = (pid_t)attar_arg_i64(ev, NEXT_PID);
 	struct attar_state *state;
-	int r = attar_arg_i64(ev, PREV_PID) ? switch_out(ts, run, ev) : 0;
+	int was_selected = attar_arg_i64(ev, PREV_PID) ? switch_out(ts, run, ev) : 0, r = 0;
 
-	if (r < 0 || !next) /* the idle task */
-		return r;
-	r = find_task(ts, run, next, ev, NEXT_COMM, &state);
+	if (was_selected < 0)
+		return was_selected;
+	if (next) /* not the idle task */
+		r = find_task(ts, run, next, ev, NEXT_COMM, &state);
+	if (r == 0 && !was_selected)
+		attar_run_pass_over(run);
 	if (r <= 0)
 		return r;
 	if (state->state == R) /* the switch from it is missing */
@@ -390,6 +394,8 @@ static int on_wakeup(struct attar_run *run, void *self, const struct attar_event
 	struct attar_state *state;
 	int r = tid ? find_task(ts, run, tid, ev, COMM, &state) : 0;
 
+	if (r == 0)
+		attar_run_pass_over(run);
 	if (r <= 0 || state->state == R || state->state == RD)
 		return r < 0 ? r : 0;
 	r = change(ts, run, state, RD, ev, wakeup_cpu(ev));
